@@ -1,0 +1,235 @@
+#include "base/arena.h"
+
+#include <assert.h>
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct chunk {
+  struct chunk *next;
+  size_t size, used; /* of the bytes behind this header */
+} chunk;
+
+typedef struct cleanup {
+  struct cleanup *next;
+  void (*fn)(void *);
+  void *data;
+} cleanup;
+
+struct arena {
+  mem_budget *budget;
+  chunk *chunks; /* the newest first; only it is filled further */
+  cleanup *cleanups;
+  size_t total;
+};
+
+enum { CHUNK_MIN = 16 * 1024, CHUNK_MAX = 1024 * 1024, ALIGN = 16 };
+
+/* --- guards --- */
+
+typedef struct guard {
+  struct guard *outer;
+  jmp_buf jump;
+  const char *what;
+} guard;
+
+static _Thread_local guard *innermost;
+
+status guard_run(status (*fn)(void *), void *data) {
+  guard g = {.outer = innermost};
+  status s;
+  if (setjmp(g.jump) == 0) {
+    innermost = &g;
+    s = fn(data);
+  } else {
+    s = status_error(STATUS_RESOURCE, "%s", innermost->what);
+  }
+  innermost = g.outer;
+  return s;
+}
+
+void guard_fail(const char *what) {
+  if (!innermost) {
+    fprintf(stderr, "onnx-xla: %s outside of a guard\n", what);
+    abort(); /* a bug of ours: every public entry runs inside guard_run */
+  }
+  innermost->what = what;
+  longjmp(innermost->jump, 1);
+}
+
+/* --- budgets --- */
+
+status budget_check(const mem_budget *b) {
+  if (!b) {
+    return NULL;
+  }
+  CHECK_THAT(!atomic_load_explicit(&((mem_budget *)b)->cancel, memory_order_relaxed), STATUS_RESOURCE, "cancelled");
+  if (b->deadline) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    CHECK_THAT(now <= b->deadline, STATUS_RESOURCE, "the time limit has passed");
+  }
+  return NULL;
+}
+
+static void budget_take(mem_budget *b, size_t size) {
+  if (!b) {
+    return;
+  }
+  uint64_t used = atomic_fetch_add(&b->used, size) + size;
+  if (b->limit && used > b->limit) {
+    atomic_fetch_sub(&b->used, size);
+    guard_fail("the memory limit is used up");
+  }
+}
+
+static void budget_give(mem_budget *b, size_t size) {
+  if (b) {
+    atomic_fetch_sub(&b->used, size);
+  }
+}
+
+/* --- arenas --- */
+
+arena *arena_create(mem_budget *budget) {
+  arena *a = calloc(1, sizeof *a);
+  if (!a) {
+    guard_fail("out of memory");
+  }
+  a->budget = budget;
+  return a;
+}
+
+void arena_destroy(arena *a) {
+  if (!a) {
+    return;
+  }
+  while (a->cleanups) {
+    cleanup *c = a->cleanups;
+    a->cleanups = c->next;
+    c->fn(c->data);
+  }
+  while (a->chunks) {
+    chunk *next = a->chunks->next;
+    free(a->chunks);
+    a->chunks = next;
+  }
+  budget_give(a->budget, a->total);
+  free(a);
+}
+
+mem_budget *arena_budget(const arena *a) { return a->budget; }
+
+size_t arena_used(const arena *a) { return a->total; }
+
+/* A chunk that holds at least `size` bytes at any alignment up to `align`.  Chunks double with the
+ * arena, so that a large one has few and a small one wastes little. */
+static chunk *add_chunk(arena *a, size_t size, size_t align) {
+  size_t want = a->total < CHUNK_MIN ? CHUNK_MIN : a->total > CHUNK_MAX ? CHUNK_MAX : a->total;
+  if (size > SIZE_MAX / 2) {
+    guard_fail("out of memory");
+  }
+  if (want < size + align) {
+    want = size + align;
+  }
+  budget_take(a->budget, want);
+  chunk *c = malloc(sizeof *c + want);
+  if (!c) {
+    budget_give(a->budget, want);
+    guard_fail("out of memory");
+  }
+  c->size = want;
+  c->used = 0;
+  c->next = a->chunks;
+  a->chunks = c;
+  a->total += want;
+  return c;
+}
+
+static size_t padding(const chunk *c, size_t align) {
+  uintptr_t at = (uintptr_t)(c + 1) + c->used;
+  return (size_t)(-at & (align - 1));
+}
+
+void *arena_alloc_aligned(arena *a, size_t size, size_t align) {
+  assert(align && !(align & (align - 1)) && align <= 4096);
+  chunk *c = a->chunks;
+  if (!c || padding(c, align) > c->size - c->used || size > c->size - c->used - padding(c, align)) {
+    c = add_chunk(a, size, align);
+  }
+  size_t start = c->used + padding(c, align);
+  c->used = start + size;
+  return memset((char *)(c + 1) + start, 0, size);
+}
+
+void *arena_alloc(arena *a, size_t size) { return arena_alloc_aligned(a, size, ALIGN); }
+
+void *arena_calloc(arena *a, size_t count, size_t size) {
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    guard_fail("out of memory");
+  }
+  return arena_alloc(a, bytes);
+}
+
+void *arena_grow(arena *a, const void *old, size_t old_size, size_t new_size) {
+  void *grown = arena_alloc(a, new_size);
+  if (old_size) {
+    memcpy(grown, old, old_size < new_size ? old_size : new_size);
+  }
+  return grown;
+}
+
+void *arena_push_grow(arena *a, void *items, uint32_t *cap, size_t item_size) {
+  uint32_t grown = *cap ? *cap * 2 : 8;
+  if (grown < *cap || (size_t)grown > SIZE_MAX / item_size) {
+    guard_fail("out of memory");
+  }
+  void *copy = arena_grow(a, items, *cap * item_size, grown * item_size);
+  *cap = grown;
+  return copy;
+}
+
+void *arena_memdup(arena *a, const void *data, size_t size) {
+  void *copy = arena_alloc(a, size);
+  if (size) {
+    memcpy(copy, data, size);
+  }
+  return copy;
+}
+
+char *arena_strndup(arena *a, const char *text, size_t n) {
+  char *copy = arena_alloc(a, n + 1);
+  if (n) {
+    memcpy(copy, text, n);
+  }
+  return copy;
+}
+
+char *arena_strdup(arena *a, const char *text) { return arena_strndup(a, text, strlen(text)); }
+
+char *arena_printf(arena *a, const char *format, ...) {
+  va_list args, again;
+  va_start(args, format);
+  va_copy(again, args);
+  int n = vsnprintf(NULL, 0, format, args);
+  va_end(args);
+  char *text = arena_alloc(a, n < 0 ? 1 : (size_t)n + 1);
+  if (n > 0) {
+    vsnprintf(text, (size_t)n + 1, format, again);
+  }
+  va_end(again);
+  return text;
+}
+
+void arena_cleanup(arena *a, void (*fn)(void *), void *data) {
+  cleanup *c = ARENA_NEW(a, cleanup);
+  c->fn = fn;
+  c->data = data;
+  c->next = a->cleanups;
+  a->cleanups = c;
+}

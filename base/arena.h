@@ -1,0 +1,67 @@
+/* arena.h - memory that lives and dies together (a module, a pass, an executable).
+ *
+ * Allocation never returns NULL: when memory or the budget is used up, it jumps to the innermost
+ * guard_run of this thread, which returns a STATUS_RESOURCE.  Everything that must be undone on the
+ * way (file handles, library objects) is a cleanup of some arena whose owner stands outside the guard.
+ * An arena is used by one thread at a time. */
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct arena arena;
+
+/* A budget shared by several arenas, safe to use from many threads.  limit 0 means no limit.
+ * deadline is in nanoseconds of CLOCK_MONOTONIC, 0 means none; cancel may be set by anybody. */
+typedef struct mem_budget {
+  _Atomic uint64_t used;
+  uint64_t limit;
+  uint64_t deadline;
+  _Atomic int cancel;
+} mem_budget;
+
+/* STATUS_RESOURCE once the deadline has passed or cancel is set; call it in long loops.  NULL budget: OK. */
+STATUS_MUST_USE status budget_check(const mem_budget *b);
+
+/* budget may be NULL.  Jumps like arena_alloc when memory is out. */
+arena *arena_create(mem_budget *budget);
+/* Runs the cleanups, newest first, then frees all.  NULL is fine. */
+void arena_destroy(arena *a);
+mem_budget *arena_budget(const arena *a);
+/* Bytes taken from the system so far. */
+size_t arena_used(const arena *a);
+
+/* Zeroed memory, aligned to 16 bytes (arena_alloc_aligned: to `align`, a power of two up to 4096). */
+void *arena_alloc(arena *a, size_t size) __attribute__((malloc, returns_nonnull, alloc_size(2)));
+void *arena_alloc_aligned(arena *a, size_t size, size_t align) __attribute__((malloc, returns_nonnull));
+/* count * size with an overflow check. */
+void *arena_calloc(arena *a, size_t count, size_t size) __attribute__((malloc, returns_nonnull));
+#define ARENA_NEW(a, type) ((type *)arena_calloc((a), 1, sizeof(type)))
+#define ARENA_NEW_N(a, type, n) ((type *)arena_calloc((a), (n), sizeof(type)))
+
+/* A grown copy of an array that was allocated here (old may be NULL). */
+void *arena_grow(arena *a, const void *old, size_t old_size, size_t new_size);
+void *arena_memdup(arena *a, const void *data, size_t size);
+char *arena_strdup(arena *a, const char *text);
+char *arena_strndup(arena *a, const char *text, size_t n);
+char *arena_printf(arena *a, const char *format, ...) STATUS_PRINTF(2, 3);
+
+/* Calls fn(data) when the arena is destroyed. */
+void arena_cleanup(arena *a, void (*fn)(void *), void *data);
+
+/* Appends to a growing array kept as (pointer, uint32 count, uint32 capacity); gives a pointer to the new, zeroed
+ * slot:   *ARENA_PUSH(a, list->items, list->n, list->cap) = item; */
+#define ARENA_PUSH(a, items, n, cap)                                                                    \
+  ((n) == (cap) ? (void)((items) = arena_push_grow((a), (items), &(cap), sizeof *(items))) : (void)0, \
+   &(items)[(n)++])
+void *arena_push_grow(arena *a, void *items, uint32_t *cap, size_t item_size);
+
+/* Runs fn(data) so that running out of memory inside it becomes the returned status. */
+STATUS_MUST_USE status guard_run(status (*fn)(void *), void *data);
+/* What allocation does when it fails; for other allocators that join the scheme. */
+_Noreturn void guard_fail(const char *what);
+
+#endif

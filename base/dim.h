@@ -1,0 +1,79 @@
+/* dim.h - the size of one dimension: a constant, or an expression over named symbols (batch, seq+1).
+ *
+ * A dim is a 64-bit handle.  Not negative: the constant itself.  Negative: an expression of a dim_table,
+ * interned and canonical, so that two dims of one table are equal exactly if their handles are.
+ * The same encoding serves thunks (rt_size): a negative number indexes the run's table of evaluated sizes.
+ *
+ * A bounded dimension is the expression kind DIM_BOUNDED: laid out by its bound, its true extent a run-time
+ * value; written <=100:n. */
+#ifndef BASE_DIM_H
+#define BASE_DIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+
+typedef int64_t dim;
+typedef struct dim_table dim_table;
+
+/* What arithmetic gives when a constant leaves [0, DIM_MAX]; absorbing; refused by shape_check. */
+#define DIM_OVERFLOW INT64_MIN
+/* Larger constants overflow. */
+#define DIM_MAX ((int64_t)1 << 56)
+
+typedef enum dim_kind {
+  DIM_CONST,
+  DIM_SYMBOL,   /* a named unknown >= 0 */
+  DIM_ADD,      /* a + b */
+  DIM_MUL,      /* a * b */
+  DIM_FLOORDIV, /* floor(a / b) */
+  DIM_CEILDIV,
+  DIM_MOD,
+  DIM_MAX_OF,
+  DIM_MIN_OF,
+  DIM_NEG,    /* a signed term inside a sum; a whole dim is never negative */
+  DIM_BOUNDED /* a: the constant bound, b: the symbol that holds the size */
+} dim_kind;
+
+dim_table *dim_table_create(arena *a);
+
+static inline bool dim_is_const(dim d) { return d >= 0; }
+
+/* The interned symbol of that name (letters, digits, '_', '.', not starting with a digit: others are
+ * replaced by '_'). */
+dim dim_symbol(dim_table *t, const char *name);
+/* `bound` is a constant. */
+dim dim_bounded(dim_table *t, dim bound, const char *size_name);
+
+/* Arithmetic; folds constants, cancels terms (seq+1-1 is seq).  A division by the constant 0 is DIM_OVERFLOW. */
+dim dim_add(dim_table *t, dim a, dim b);
+dim dim_sub(dim_table *t, dim a, dim b);
+dim dim_mul(dim_table *t, dim a, dim b);
+dim dim_floordiv(dim_table *t, dim a, dim b);
+dim dim_ceildiv(dim_table *t, dim a, dim b);
+dim dim_mod(dim_table *t, dim a, dim b);
+dim dim_max(dim_table *t, dim a, dim b);
+dim dim_min(dim_table *t, dim a, dim b);
+/* Adds a constant that may be negative. */
+dim dim_add_const(dim_table *t, dim a, int64_t c);
+
+/* The extent that memory is laid out by: d itself, or the bound of a bounded dimension. */
+dim dim_layout(const dim_table *t, dim d);
+
+dim_kind dim_get_kind(const dim_table *t, dim d);
+/* Operands of an expression (0 where there is none). */
+dim dim_lhs(const dim_table *t, dim d);
+dim dim_rhs(const dim_table *t, dim d);
+/* Of a symbol or a bounded dimension; NULL otherwise. */
+const char *dim_name(const dim_table *t, dim d);
+
+/* Replaces symbols by what `value` gives for them (return the symbol itself to keep it). */
+dim dim_substitute(dim_table *t, dim d, dim (*value)(void *data, dim symbol), void *data);
+
+/* Text as HLO prints it: 12, batch, seq+1, (h+2)/2, ceil(n/4), max(a,b), <=100:n.  On the arena. */
+const char *dim_print(arena *a, const dim_table *t, dim d);
+/* Parses one dim at *text, moves *text behind it. */
+STATUS_MUST_USE status dim_parse(dim_table *t, const char **text, dim *out);
+
+#endif

@@ -1,0 +1,89 @@
+/* dtype.h - element types and the conversions between them.  The table is dtypes.def. */
+#ifndef BASE_DTYPE_H
+#define BASE_DTYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum dtype {
+  DTYPE_INVALID = 0,
+#define DTYPE(id, text, bytes, bits, onnx, kind) DTYPE_##id,
+#include "base/dtypes.def"
+#undef DTYPE
+  DTYPE_COUNT
+} dtype;
+
+typedef enum dtype_class {
+  DTYPE_CLASS_NONE,
+  DTYPE_CLASS_BOOL,
+  DTYPE_CLASS_SIGNED,
+  DTYPE_CLASS_UNSIGNED,
+  DTYPE_CLASS_FLOAT,
+  DTYPE_CLASS_COMPLEX,
+  DTYPE_CLASS_STRING
+} dtype_class;
+
+typedef struct dtype_info {
+  const char *name;
+  uint8_t bytes; /* one element in memory */
+  uint8_t bits;  /* one element packed */
+  uint8_t onnx;  /* TensorProto.DataType */
+  dtype_class kind;
+} dtype_info;
+
+/* DTYPE_INVALID gives {"invalid", 0, 0, 0, NONE}. */
+const dtype_info *dtype_get_info(dtype t);
+static inline size_t dtype_bytes(dtype t) { return dtype_get_info(t)->bytes; }
+static inline const char *dtype_name(dtype t) { return dtype_get_info(t)->name; }
+/* DTYPE_INVALID when there is none. */
+dtype dtype_from_name(const char *name, size_t length);
+dtype dtype_from_onnx(int32_t number);
+
+static inline bool dtype_is_float(dtype t) { return dtype_get_info(t)->kind == DTYPE_CLASS_FLOAT; }
+static inline bool dtype_is_complex(dtype t) { return dtype_get_info(t)->kind == DTYPE_CLASS_COMPLEX; }
+static inline bool dtype_is_signed(dtype t) { return dtype_get_info(t)->kind == DTYPE_CLASS_SIGNED; }
+static inline bool dtype_is_unsigned(dtype t) { return dtype_get_info(t)->kind == DTYPE_CLASS_UNSIGNED; }
+/* Signed or unsigned, not pred. */
+static inline bool dtype_is_int(dtype t) { return dtype_is_signed(t) || dtype_is_unsigned(t); }
+/* The type arithmetic is done in: f32 for the smaller floats, the type itself otherwise. */
+dtype dtype_compute_type(dtype t);
+
+/* How a number that does not fit is converted.  Rounding to a float type is to nearest even except where
+ * stated; float to integer truncates. */
+typedef enum dtype_round { DTYPE_ROUND_NEAREST, DTYPE_ROUND_UP, DTYPE_ROUND_DOWN } dtype_round;
+
+/* One element as a number.  Integers wider than 53 bits want the integer pair.  Of a complex element:
+ * the real part.  Strings: never. */
+double dtype_load_f64(dtype t, const void *element);
+/* Stores the nearest value.  To an integer: truncated towards zero and clamped to the type's range (NaN: 0).
+ * To a float8/float4: `saturate` clamps to the largest finite value, otherwise overflow is the type's
+ * infinity or NaN; types that have neither always clamp. `round` is for float8e8m0 only. */
+void dtype_store_f64(dtype t, void *element, double value, bool saturate, dtype_round round);
+
+/* The integer and pred types; u64 travels as its bits. Storing wraps modulo 2^bits (pred: value != 0). */
+int64_t dtype_load_i64(dtype t, const void *element);
+void dtype_store_i64(dtype t, void *element, int64_t value);
+
+/* Element conversion as HLO's `convert` defines it, n elements; src and dst do not overlap.
+ * int -> int wraps; int -> float rounds to nearest even; float -> int truncates and clamps (NaN 0);
+ * anything -> pred is != 0; complex -> real takes the real part. */
+void dtype_convert(dtype from, const void *src, dtype to, void *dst, size_t n, bool saturate, dtype_round round);
+
+/* The 16-bit floats, by integer arithmetic, round to nearest even. */
+float f16_to_f32(uint16_t bits);
+uint16_t f32_to_f16(float value);
+static inline float bf16_to_f32(uint16_t bits) {
+  union {
+    uint32_t u;
+    float f;
+  } x = {(uint32_t)bits << 16};
+  return x.f;
+}
+uint16_t f32_to_bf16(float value);
+
+/* Limits of a type as f64 (floats: largest finite; ints as rounded to f64). */
+double dtype_max_f64(dtype t);
+double dtype_lowest_f64(dtype t);
+
+#endif

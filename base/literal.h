@@ -1,0 +1,31 @@
+/* literal.h - a constant array: a static shape and its elements, row-major, little-endian, one element
+ * after the other (sub-byte types one byte each). */
+#ifndef BASE_LITERAL_H
+#define BASE_LITERAL_H
+
+#include "base/shape.h"
+
+typedef struct literal {
+  shape shape;
+  /* shape_bytes(&shape) bytes, aligned to the element; borrowed: on the arena of whoever made the literal, or
+   * a span of a mapped file that lives as long.  Not NULL unless the array is empty. */
+  const void *data;
+} literal;
+
+literal literal_make(shape s, const void *data);
+/* Zeroed elements on the arena; *data is writable. */
+literal literal_new(arena *a, shape s, void **data);
+literal literal_scalar_f64(arena *a, dtype type, double value); /* value converted to type */
+literal literal_scalar_i64(arena *a, dtype type, int64_t value);
+/* A rank-1 s64 array. */
+literal literal_s64s(arena *a, const int64_t *values, int64_t n);
+
+double literal_f64(const literal *l, int64_t index);
+int64_t literal_i64(const literal *l, int64_t index);
+/* All elements have the same bits (true for one element, false for none). */
+bool literal_is_splat(const literal *l);
+/* Shape and bits. */
+bool literal_equal(const literal *a, const literal *b);
+uint64_t literal_hash(const literal *l);
+
+#endif

@@ -1,0 +1,60 @@
+/* status.h - the result of everything that can fail because of what a user gave us.
+ *
+ * A status is NULL when all went well, otherwise it owns a code and a one-line message that names the
+ * node, the value and the rule that was broken.  It must be looked at: pass it on (TRY), print it, or
+ * drop it with status_free.  Bugs of ours are asserts, never a status. */
+#ifndef BASE_STATUS_H
+#define BASE_STATUS_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+
+/* Stable numbers: they are part of the C API and are printed by the command line. */
+typedef enum status_code {
+  STATUS_OK = 0,
+  STATUS_INVALID_ARGUMENT = 1, /* a wrong call, option, input name, type or shape */
+  STATUS_INVALID_FILE = 2,     /* bytes that are not what they claim: protobuf, .oxla, .npy, HLO text */
+  STATUS_INVALID_MODEL = 3,    /* well-formed, but breaks a rule of the ONNX standard or of HLO */
+  STATUS_UNSUPPORTED = 4,      /* valid, but onnx-xla cannot do it (yet) */
+  STATUS_RESOURCE = 5,         /* memory, time or a size limit is used up */
+  STATUS_IO = 6,               /* the operating system refused */
+  STATUS_INTERNAL = 7          /* a library or a pass misbehaved */
+} status_code;
+
+typedef struct status_record *status;
+
+#define STATUS_MUST_USE __attribute__((warn_unused_result))
+/* Lets the compiler check the arguments of a printf-like function. */
+#define STATUS_PRINTF(nth, first) __attribute__((format(printf, nth, first)))
+
+/* A new failure.  Control characters in the message are replaced by '?', so that it stays one line. */
+STATUS_MUST_USE status status_error(status_code code, const char *format, ...) STATUS_PRINTF(2, 3);
+
+/* Puts "prefix: " before the message of `s` (takes `s`, gives it back; NULL stays NULL). */
+STATUS_MUST_USE status status_prefix(status s, const char *format, ...) STATUS_PRINTF(2, 3);
+
+status_code status_get_code(status s);
+/* "" for NULL; valid until status_free. */
+const char *status_message(status s);
+/* "invalid-model" and so on. */
+const char *status_code_name(status_code code);
+void status_free(status s);
+
+/* Passes a failure on to the caller. */
+#define TRY(expression)              \
+  do {                               \
+    status try_status_ = (expression); \
+    if (try_status_) {               \
+      return try_status_;            \
+    }                                \
+  } while (0)
+
+/* Fails with `code` and a message unless `condition` holds. */
+#define CHECK_THAT(condition, code, ...)     \
+  do {                                       \
+    if (!(condition)) {                      \
+      return status_error((code), __VA_ARGS__); \
+    }                                        \
+  } while (0)
+
+#endif

@@ -1,0 +1,3 @@
+# Written by m4/list-sources: do not edit.
+backend_ref_sources =
+backend_ref_files =

@@ -1,0 +1,16 @@
+# Written by m4/list-sources: do not edit.
+base_sources = \
+	base/arena.c \
+	base/hash.c \
+	base/literal.c \
+	base/shape.c \
+	base/status.c
+base_files = \
+	base/arena.h \
+	base/dim.h \
+	base/dtype.h \
+	base/dtypes.def \
+	base/hash.h \
+	base/literal.h \
+	base/shape.h \
+	base/status.h

@@ -1,0 +1,3 @@
+# Written by m4/list-sources: do not edit.
+man_pages =
+doc_files =

@@ -1,0 +1,3 @@
+# Written by m4/list-sources: do not edit.
+lower_sources =
+lower_files =

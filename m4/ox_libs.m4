@@ -1,0 +1,105 @@
+# ox_libs.m4: the other libraries. Each macro sets NAME_CPPFLAGS, NAME_LDFLAGS, NAME_LIBS and ox_have_NAME.
+
+# OX_PROTOBUF_C: the library and its compiler, which the build runs on frontend/onnx.proto.
+AC_DEFUN([OX_PROTOBUF_C], [
+  AC_ARG_WITH([protobuf-c], [AS_HELP_STRING([--with-protobuf-c=PREFIX], [where protobuf-c is])], [],
+    [with_protobuf_c=yes])
+  OX_PREFIX_FLAGS([PROTOBUF_C], [$with_protobuf_c])
+  OX_WITH_FLAGS([PROTOBUF_C], [
+    ox_have_protobuf_c=no
+    AC_CHECK_HEADER([protobuf-c/protobuf-c.h], [
+      AC_CHECK_LIB([protobuf-c], [protobuf_c_message_unpack], [ox_have_protobuf_c=yes])])
+  ])
+  AS_IF([test $ox_have_protobuf_c = no], [OX_MISSING([protobuf-c], [libprotobuf-c-dev],
+    [or give --with-protobuf-c=PREFIX])])
+  AC_PATH_PROGS([PROTOC_C], [protoc-c], [], [$PATH$PATH_SEPARATOR$with_protobuf_c/bin])
+  AS_IF([test -z "$PROTOC_C"], [OX_MISSING([protoc-c, the compiler of protobuf-c], [protobuf-c-compiler],
+    [or set PROTOC_C])])
+  PROTOBUF_C_LIBS=-lprotobuf-c
+  AC_SUBST([PROTOBUF_C_CPPFLAGS])
+  AC_SUBST([PROTOBUF_C_LDFLAGS])
+  AC_SUBST([PROTOBUF_C_LIBS])
+])
+
+# OX_ONEDNN: 2.x or 3.x, told apart by its version header: their C APIs differ.
+AC_DEFUN([OX_ONEDNN], [
+  AC_ARG_WITH([onednn], [AS_HELP_STRING([--with-onednn=PREFIX], [where oneDNN 2.x or 3.x is (--without-onednn: do without, slower)])],
+    [], [with_onednn=yes])
+  ox_have_onednn=no ONEDNN_VERSION_MAJOR=0
+  AS_IF([test "$with_onednn" != no], [
+    OX_PREFIX_FLAGS([ONEDNN], [$with_onednn])
+    OX_WITH_FLAGS([ONEDNN], [
+      AC_CHECK_HEADER([oneapi/dnnl/dnnl.h], [AC_CHECK_LIB([dnnl], [dnnl_engine_create], [ox_have_onednn=yes])])
+      AS_IF([test $ox_have_onednn = yes], [
+        AC_MSG_CHECKING([for the version of oneDNN])
+        AC_COMPUTE_INT([ONEDNN_VERSION_MAJOR], [DNNL_VERSION_MAJOR], [[#include <oneapi/dnnl/dnnl_version.h>]],
+          [ONEDNN_VERSION_MAJOR=0])
+        AC_MSG_RESULT([$ONEDNN_VERSION_MAJOR])
+        ox_have_onednn="$ONEDNN_VERSION_MAJOR.x"])
+    ])
+    AS_CASE([$ox_have_onednn],
+      [no], [OX_MISSING([oneDNN], [libdnnl-dev], [or give --with-onednn=PREFIX, or --without-onednn])],
+      [2.x|3.x], [ONEDNN_CPPFLAGS="$ONEDNN_CPPFLAGS -DHAVE_ONEDNN=1 -DONEDNN_VERSION_MAJOR=$ONEDNN_VERSION_MAJOR"
+                  ONEDNN_LIBS=-ldnnl],
+      [AC_MSG_ERROR([oneDNN $ox_have_onednn is neither 2.x nor 3.x: use --with-onednn=PREFIX or --without-onednn])])
+  ])
+  AM_CONDITIONAL([HAVE_ONEDNN], [test "$ox_have_onednn" != no])
+  AC_SUBST([ONEDNN_CPPFLAGS])
+  AC_SUBST([ONEDNN_LDFLAGS])
+  AC_SUBST([ONEDNN_LIBS])
+])
+
+# OX_OPENBLAS: OpenBLAS itself, not any CBLAS: we set its number of threads.
+AC_DEFUN([OX_OPENBLAS], [
+  AC_ARG_WITH([openblas], [AS_HELP_STRING([--with-openblas=PREFIX], [where OpenBLAS is (--without-openblas: do without, slower)])],
+    [], [with_openblas=yes])
+  ox_have_openblas=no
+  AS_IF([test "$with_openblas" != no], [
+    OX_PREFIX_FLAGS([OPENBLAS], [$with_openblas])
+    OX_WITH_FLAGS([OPENBLAS], [
+      AC_CHECK_HEADER([cblas.h], [AC_CHECK_LIB([openblas], [openblas_set_num_threads], [ox_have_openblas=yes])])
+    ])
+    AS_IF([test $ox_have_openblas = yes],
+      [OPENBLAS_CPPFLAGS="$OPENBLAS_CPPFLAGS -DHAVE_OPENBLAS=1"; OPENBLAS_LIBS=-lopenblas],
+      [OX_MISSING([OpenBLAS], [libopenblas-dev], [or give --with-openblas=PREFIX, or --without-openblas])])
+  ])
+  AM_CONDITIONAL([HAVE_OPENBLAS], [test "$ox_have_openblas" != no])
+  AC_SUBST([OPENBLAS_CPPFLAGS])
+  AC_SUBST([OPENBLAS_LDFLAGS])
+  AC_SUBST([OPENBLAS_LIBS])
+])
+
+# OX_OPENMP: GNU OpenMP's run-time library. oneDNN brings it into the process, and one run must use one team of
+# threads, so ours joins that team. Without oneDNN nobody brings it, and our own pool does the work.
+AC_DEFUN([OX_OPENMP], [
+  ox_have_openmp=no
+  AS_IF([test "$ox_have_onednn" != no], [
+    AC_CHECK_LIB([gomp], [GOMP_parallel], [
+      ox_have_openmp="GNU"
+      OPENMP_CPPFLAGS=-DHAVE_OPENMP=1
+      OPENMP_LIBS=-lgomp])])
+  AC_SUBST([OPENMP_CPPFLAGS])
+  AC_SUBST([OPENMP_LIBS])
+])
+
+# OX_CHECK: the unit test framework. Some builds of it need subunit.
+AC_DEFUN([OX_CHECK], [
+  AC_ARG_WITH([check], [AS_HELP_STRING([--with-check=PREFIX], [where Check is (--without-check: no unit tests)])],
+    [], [with_check=yes])
+  ox_have_check=no
+  AS_IF([test "$with_check" != no], [
+    OX_PREFIX_FLAGS([CHECK], [$with_check])
+    OX_WITH_FLAGS([CHECK], [
+      AC_CHECK_HEADER([check.h], [
+        AC_CHECK_LIB([subunit], [subunit_test_start], [ox_subunit=-lsubunit], [ox_subunit=])
+        AC_CHECK_LIB([check], [srunner_create], [ox_have_check=yes; CHECK_LIBS="-lcheck $ox_subunit -lrt -lm"], [],
+          [$ox_subunit -lrt -lm])])
+    ])
+    AS_IF([test $ox_have_check = no], [OX_MISSING([Check, the unit test framework], [check],
+      [or give --without-check to do without unit tests])])
+  ])
+  AM_CONDITIONAL([HAVE_CHECK], [test $ox_have_check = yes])
+  AC_SUBST([CHECK_CPPFLAGS])
+  AC_SUBST([CHECK_LDFLAGS])
+  AC_SUBST([CHECK_LIBS])
+])

@@ -1,0 +1,52 @@
+# ox_llvm.m4: LLVM 19 through its C API.
+
+# OX_LLVM: sets LLVM_CPPFLAGS, LLVM_LDFLAGS, LLVM_LIBS, LLVM_VERSION. --with-llvm names a prefix or an llvm-config
+# (which runs on the machine that builds, also when cross-compiling).
+AC_DEFUN([OX_LLVM], [
+  AC_ARG_WITH([llvm], [AS_HELP_STRING([--with-llvm=PREFIX-or-llvm-config], [where LLVM 19 is])],
+    [], [with_llvm=yes])
+  AS_CASE([$with_llvm],
+    [no], [AC_MSG_ERROR([onnx-xla cannot be built without LLVM])],
+    [yes], [AC_PATH_PROGS([LLVM_CONFIG], [llvm-config-19 llvm-config], [],
+              [$PATH$PATH_SEPARATOR/usr/lib/llvm-19/bin$PATH_SEPARATOR/usr/lib64/llvm19/bin$PATH_SEPARATOR/usr/local/opt/llvm@19/bin])],
+    [AS_IF([test -d "$with_llvm"], [LLVM_CONFIG=$with_llvm/bin/llvm-config], [LLVM_CONFIG=$with_llvm])])
+
+  AC_MSG_CHECKING([for LLVM 19])
+  LLVM_VERSION=
+  AS_IF([test -n "$LLVM_CONFIG"], [LLVM_VERSION=`"$LLVM_CONFIG" --version 2>/dev/null`])
+  AS_CASE([$LLVM_VERSION],
+    [19.*], [
+      AC_MSG_RESULT([$LLVM_VERSION ($LLVM_CONFIG)])
+      OX_LLVM_FLAGS
+      OX_LLVM_TRY],
+    [AC_MSG_RESULT([no${LLVM_VERSION:+, only $LLVM_VERSION}])
+     OX_MISSING([LLVM 19], [llvm-19-dev], [or give --with-llvm=PREFIX-or-llvm-config])])
+  AC_SUBST([LLVM_CPPFLAGS])
+  AC_SUBST([LLVM_LDFLAGS])
+  AC_SUBST([LLVM_LIBS])
+  AC_SUBST([LLVM_VERSION])
+])
+
+# The shared library where there is one; a static LLVM is C++ and brings its own list of system libraries.
+# -isystem keeps our warnings away from LLVM's headers, but may not name a folder the compiler searches anyway.
+AC_DEFUN([OX_LLVM_FLAGS], [
+  ox_dir=`"$LLVM_CONFIG" --includedir`
+  AS_CASE([$ox_dir], [/usr/include], [LLVM_CPPFLAGS=], [LLVM_CPPFLAGS="-isystem $ox_dir"])
+  ox_dir=`"$LLVM_CONFIG" --libdir`
+  LLVM_LDFLAGS="-L$ox_dir"
+  AS_CASE([$ox_dir], [/usr/*], [], [LLVM_LDFLAGS="$LLVM_LDFLAGS -Wl,-rpath,$ox_dir"])
+  LLVM_LIBS=`"$LLVM_CONFIG" --link-shared --libs 2>/dev/null`
+  AS_IF([test -z "$LLVM_LIBS"],
+    [LLVM_LIBS="`"$LLVM_CONFIG" --link-static --libs --system-libs | tr '\n' ' '` -lstdc++"])
+])
+
+AC_DEFUN([OX_LLVM_TRY], [
+  OX_WITH_FLAGS([LLVM], [
+    LIBS="$LLVM_LIBS $LIBS"
+    AC_MSG_CHECKING([whether a program links with LLVM])
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <llvm-c/Core.h>]], [[LLVMContextRef c = LLVMContextCreate(); LLVMContextDispose(c);]])],
+      [AC_MSG_RESULT([yes])],
+      [AC_MSG_RESULT([no])
+       OX_MISSING([headers or library of LLVM 19], [llvm-19-dev], [or give --with-llvm=PREFIX-or-llvm-config])])
+  ])
+])

@@ -1,0 +1,3 @@
+# Written by m4/list-sources: do not edit.
+runtime_sources =
+runtime_files =

@@ -1,0 +1,173 @@
+/* importer.c - what importers call: constants, axes, subgraphs. */
+#include "frontend/importer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "frontend/scope.h"
+#include "frontend/tensor.h"
+
+bool onnx_wants_out(const onnx_node *n, uint32_t k) { return k < n->n_out && *n->proto->output[k]; }
+
+/* --- constants --- */
+
+/* Folding leaves a large splat as broadcast(scalar); importers that need its elements get them here. */
+static const literal *splat_literal(const onnx_node *n, hlo_value v) {
+  const hlo_instr *i = v.def;
+  const literal *scalar = i->op == HLO_BROADCAST ? hlo_literal(i->operands[0]) : NULL;
+  if (!scalar || shape_elements(&scalar->shape) != 1) {
+    return NULL;
+  }
+  void *data;
+  literal *l = ARENA_NEW(n->arena, literal);
+  *l = literal_new(n->arena, *hlo_shape(v), &data);
+  size_t size = dtype_bytes(hlo_type(v));
+  for (int64_t k = 0, count = shape_elements(&l->shape); k < count; k++) {
+    memcpy((char *)data + (size_t)k * size, scalar->data, size);
+  }
+  return l;
+}
+
+status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, const literal **out) {
+  CHECK_THAT(onnx_has_in(n, k), STATUS_INVALID_MODEL, "input %s is missing", what);
+  *out = hlo_literal(n->in[k]);
+  if (!*out) {
+    *out = splat_literal(n, n->in[k]);
+  }
+  CHECK_THAT(*out, STATUS_UNSUPPORTED,
+             "input %s ('%s') is not a constant: sizes that depend on data are not supported yet", what,
+             n->proto->input[k]);
+  return NULL;
+}
+
+static status const_list(const onnx_node *n, uint32_t k, const char *what, const literal **out, int64_t *count) {
+  TRY(onnx_const_literal(n, k, what, out));
+  CHECK_THAT((*out)->shape.rank <= 1, STATUS_INVALID_MODEL, "input %s is %s; a list is wanted", what,
+             SHAPE_STR(NULL, &(*out)->shape));
+  *count = shape_elements(&(*out)->shape);
+  return NULL;
+}
+
+status onnx_const_ints(const onnx_node *n, uint32_t k, const char *what, const int64_t **values, int64_t *count) {
+  const literal *l;
+  TRY(const_list(n, k, what, &l, count));
+  CHECK_THAT(dtype_is_int(l->shape.type), STATUS_INVALID_MODEL, "input %s is %s; integers are wanted", what,
+             SHAPE_STR(NULL, &l->shape));
+  int64_t *list = ARENA_NEW_N(n->arena, int64_t, (size_t)*count);
+  for (int64_t i = 0; i < *count; i++) {
+    list[i] = literal_i64(l, i);
+  }
+  *values = list;
+  return NULL;
+}
+
+status onnx_const_floats(const onnx_node *n, uint32_t k, const char *what, const double **values, int64_t *count) {
+  const literal *l;
+  TRY(const_list(n, k, what, &l, count));
+  double *list = ARENA_NEW_N(n->arena, double, (size_t)*count);
+  for (int64_t i = 0; i < *count; i++) {
+    list[i] = literal_f64(l, i);
+  }
+  *values = list;
+  return NULL;
+}
+
+status onnx_ints_attr_or_input(const onnx_node *n, const char *name, uint32_t k, const int64_t **values,
+                               int64_t *count) {
+  size_t size = 0;
+  *values = NULL;
+  *count = 0;
+  if (onnx_has_in(n, k)) {
+    return onnx_const_ints(n, k, name, values, count);
+  }
+  TRY(onnx_attr_ints(n->proto, name, values, &size));
+  *count = (int64_t)size;
+  return NULL;
+}
+
+status onnx_node_tensor(const onnx_node *n, const Onnx__TensorProto *t, literal *out) {
+  return onnx_tensor_literal(n->arena, &n->scope->importer->model->source, t, out);
+}
+
+/* --- axes --- */
+
+status onnx_axis(int64_t axis, int64_t rank, int64_t *out) {
+  CHECK_THAT(axis >= -rank && axis < rank, STATUS_INVALID_MODEL, "axis %" PRId64 " is outside of [-%" PRId64 ", %" PRId64
+             ")", axis, rank, rank);
+  *out = axis < 0 ? axis + rank : axis;
+  return NULL;
+}
+
+status onnx_axes(const int64_t *axes, size_t n, int64_t rank, int64_t *out) {
+  bool seen[SHAPE_MAX_RANK] = {false};
+  size_t count = 0;
+  for (size_t k = 0; k < n; k++) {
+    int64_t axis;
+    TRY(onnx_axis(axes[k], rank, &axis));
+    CHECK_THAT(axis < SHAPE_MAX_RANK && !seen[axis], STATUS_INVALID_MODEL, "axis %" PRId64 " stands twice", axes[k]);
+    seen[axis] = true;
+  }
+  for (int64_t axis = 0; axis < rank && axis < SHAPE_MAX_RANK; axis++) {
+    if (seen[axis]) {
+      out[count++] = axis;
+    }
+  }
+  return NULL;
+}
+
+/* --- subgraphs --- */
+
+void onnx_add_capture_params(const onnx_captures *captures, uint32_t n, uint32_t n_inputs, hlo_computation *c) {
+  for (uint32_t k = c->n_params - n_inputs; k < n; k++) {
+    hlo_parameter(c, *hlo_shape(captures->outer[k]));
+  }
+}
+
+void onnx_finish_body(const onnx_captures *captures, uint32_t n_inputs, hlo_computation *body) {
+  onnx_add_capture_params(captures, captures->n, n_inputs, body);
+}
+
+static status check_inputs(const Onnx__GraphProto *g, const char *attribute, uint32_t n_inputs) {
+  CHECK_THAT(g->n_input == n_inputs, STATUS_INVALID_MODEL, "subgraph %s has %zu inputs; %" PRIu32 " are given",
+             attribute, g->n_input, n_inputs);
+  return NULL;
+}
+
+status onnx_import_body(onnx_node *n, const char *attribute, uint32_t n_inputs, const shape *shapes,
+                        const literal *const *known, onnx_captures *captures, hlo_computation **out) {
+  const Onnx__GraphProto *g;
+  TRY(onnx_attr_graph(n->proto, attribute, &g));
+  TRY(check_inputs(g, attribute, n_inputs));
+  hlo_computation *c = hlo_computation_create(n->scope->importer->module, attribute);
+  hlo_builder b = hlo_builder_make(c);
+  b.eval = n->b->eval;
+  b.fold_bytes = n->b->fold_bytes;
+  onnx_scope scope = onnx_scope_make(n->scope, &b, captures);
+  scope.n_inputs = n_inputs;
+  for (uint32_t k = 0; k < n_inputs; k++) {
+    hlo_parameter(c, shapes[k]);
+  }
+  for (uint32_t k = 0; k < n_inputs; k++) {
+    hlo_value v = known && known[k] ? hlo_constant(&b, *known[k]) : hlo_result(c->params[k], 0);
+    onnx_scope_define(&scope, g->input[k]->name, v);
+  }
+  hlo_value *roots = ARENA_NEW_N(n->arena, hlo_value, g->n_output);
+  TRY(onnx_import_graph(&scope, g, roots));
+  hlo_set_roots(c, (uint32_t)g->n_output, roots);
+  *out = c;
+  return NULL;
+}
+
+status onnx_import_inline(onnx_node *n, const char *attribute, uint32_t n_inputs, const hlo_value *inputs,
+                          uint32_t n_outputs, hlo_value *out) {
+  const Onnx__GraphProto *g;
+  TRY(onnx_attr_graph(n->proto, attribute, &g));
+  TRY(check_inputs(g, attribute, n_inputs));
+  CHECK_THAT(g->n_output == n_outputs, STATUS_INVALID_MODEL, "subgraph %s has %zu outputs; %" PRIu32 " are wanted",
+             attribute, g->n_output, n_outputs);
+  onnx_scope scope = onnx_scope_make(n->scope, n->b, NULL);
+  for (uint32_t k = 0; k < n_inputs; k++) {
+    onnx_scope_define(&scope, g->input[k]->name, inputs[k]);
+  }
+  return onnx_import_graph(&scope, g, out);
+}

@@ -1,6 +1,9 @@
 # Written by m4/list-sources: do not edit.
 base_sources = \
 	base/arena.c \
+	base/dim.c \
+	base/dtype.c \
+	base/file.c \
 	base/hash.c \
 	base/literal.c \
 	base/shape.c \
@@ -10,6 +13,7 @@ base_files = \
 	base/dim.h \
 	base/dtype.h \
 	base/dtypes.def \
+	base/file.h \
 	base/hash.h \
 	base/literal.h \
 	base/shape.h \

@@ -1,12 +1,23 @@
 # Written by m4/list-sources: do not edit.
 frontend_sources = \
+	frontend/external_data.c \
+	frontend/import.c \
+	frontend/importer.c \
+	frontend/op_table.c \
+	frontend/source.c \
+	frontend/tensor.c \
 	frontend/wire_scan.c \
 	frontend/wire_unpack.c
 frontend_files = \
 	frontend/attributes.h \
+	frontend/external_data.h \
 	frontend/functions.h \
+	frontend/import.h \
+	frontend/importer.h \
 	frontend/model.h \
 	frontend/onnx.proto \
+	frontend/onnx_ops.def \
+	frontend/scope.h \
 	frontend/source.h \
 	frontend/tensor.h \
 	frontend/wire_scan.h

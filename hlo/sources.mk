@@ -1,10 +1,15 @@
 # Written by m4/list-sources: do not edit.
 hlo_sources = \
 	hlo/builder.c \
-	hlo/ir.c
+	hlo/ir.c \
+	hlo/op_table.c \
+	hlo/shape_loops.c \
+	hlo/shape_movement.c \
+	hlo/shape_rules.c
 hlo_files = \
 	hlo/OPS.md \
 	hlo/attrs.def \
 	hlo/builder.h \
 	hlo/ir.h \
-	hlo/ops.def
+	hlo/ops.def \
+	hlo/shape_rules.h

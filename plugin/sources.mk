@@ -3,6 +3,9 @@ plugin_api_sources =
 plugin_compiler_sources =
 plugin_onnxifi_sources =
 plugin_cli_sources =
+plugin_libraries =
+plugin_modules =
+plugin_programs =
 plugin_public_headers =
 plugin_files = \
 	plugin/compiler.map \

@@ -10,6 +10,8 @@ script_tests = \
 hlo_tests =
 tests_files = \
 	tests/allowed-skips \
+	tests/count-results \
+	tests/fetch-data \
 	tests/lsan.supp \
 	tests/test-includes \
 	tests/test-libs \

@@ -1,0 +1,40 @@
+/* buffers.h - buffer assignment: every value of a scheduled module gets a slice of the arena, a constant, a parameter or
+ * a result, decided before anything runs. */
+#ifndef HLO_BUFFERS_H
+#define HLO_BUFFERS_H
+
+#include "hlo/ir.h"
+
+typedef enum hlo_space { HLO_IN_ARENA, HLO_IN_CONSTANT, HLO_IN_PARAM, HLO_IN_RESULT } hlo_space;
+
+typedef struct hlo_slice {
+  hlo_space space;
+  uint32_t index;  /* constant (in order of first use), parameter or result number */
+  uint64_t offset; /* bytes, a multiple of 64 in the arena */
+  uint64_t bytes;
+} hlo_slice;
+
+typedef struct hlo_buffer_rules {
+  bool (*may_share)(const hlo_instr *i, uint32_t operand, uint32_t result); /* NULL: never */
+  bool (*is_view)(const hlo_instr *i);                                     /* NULL: never */
+  uint64_t (*scratch)(const hlo_instr *i);                                 /* NULL: none */
+} hlo_buffer_rules;
+
+typedef struct hlo_buffers hlo_buffers;
+
+/* While and conditional bodies share the arena with what is live around them; a while's carried values keep one slice
+ * through init, parameter, root and result where lifetimes allow (hlo_carry_needs_copy tells where they do not). */
+STATUS_MUST_USE status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules,
+                                          hlo_buffers **out);
+hlo_slice hlo_slice_of(const hlo_buffers *b, hlo_value v);
+/* bytes 0: none. */
+hlo_slice hlo_scratch_of(const hlo_buffers *b, const hlo_instr *i);
+uint64_t hlo_arena_bytes(const hlo_buffers *b);
+/* The most bytes that are live at once: no assignment of this schedule can be smaller. */
+uint64_t hlo_arena_lower_bound(const hlo_buffers *b);
+uint32_t hlo_n_constants(const hlo_buffers *b);
+const literal *hlo_constant_at(const hlo_buffers *b, uint32_t index);
+/* A table for people: one line a value with its slice and lifetime, then peak against lower bound.  On the arena. */
+const char *hlo_buffers_report(arena *a, const hlo_module *m, const hlo_buffers *b);
+
+#endif

@@ -1,0 +1,45 @@
+/* lower.h - from scheduled HLO to a program: what all backends share.  Walks the schedule, gives every instruction's
+ * operands and results their buffers, lowers control flow, and asks the backend for everything else. */
+#ifndef LOWER_LOWER_H
+#define LOWER_LOWER_H
+
+#include "hlo/ir.h"
+#include "runtime/target.h"
+
+typedef struct lower_context lower_context;
+
+typedef struct lower_backend {
+  const char *target;
+  /* Appends the thunks that compute `i`; every op but parameter, constant, while and conditional comes here. */
+  status (*emit)(lower_context *c, const hlo_instr *i);
+  /* Whether result `result` may be written over operand `operand` (their buffers are then the same one).  NULL: never. */
+  bool (*may_share)(const hlo_instr *i, uint32_t operand, uint32_t result);
+  /* Whether the result is the operand's buffer seen in another shape: reshape, bitcast; no thunk is made. */
+  bool (*is_view)(const hlo_instr *i);
+  /* Bytes of scratch memory that `i` wants while it runs; given as its last buffer.  NULL: none. */
+  uint64_t (*scratch)(const hlo_instr *i);
+  void *data;
+} lower_backend;
+
+/* Schedules the module, assigns buffers and makes the program on `a`.  Fills the arena numbers of the report. */
+STATUS_MUST_USE status lower_program(hlo_module *m, const lower_backend *b, arena *a, rt_program **out,
+                                     rt_report *report);
+
+/* --- for emit --- */
+
+void *lower_data(const lower_context *c);
+arena *lower_arena(const lower_context *c);
+/* A new thunk at the end of the current sequence, its buffers those of i's operands, then of its results, then the scratch. */
+rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i);
+/* One without buffers; add them with lower_add_buffer. */
+rt_thunk *lower_bare_thunk(lower_context *c, const char *kind, const hlo_instr *i);
+void lower_add_buffer(lower_context *c, rt_thunk *t, rt_buffer b);
+rt_buffer lower_buffer(const lower_context *c, hlo_value v);
+/* A constant of the backend's own (packed weights); gives its number. */
+uint32_t lower_constant(lower_context *c, const void *data, uint64_t bytes);
+/* A dense buffer over constant k. */
+rt_buffer lower_constant_buffer(lower_context *c, uint32_t k, const shape *s);
+/* Object code for the program; gives its number. */
+uint32_t lower_code(lower_context *c, rt_span object);
+
+#endif

@@ -1,0 +1,33 @@
+/* executable.h - a program made ready to run: kinds resolved, code loaded, library objects made.  Immutable; may be run
+ * from many threads at once, each run has its own arena. */
+#ifndef RUNTIME_EXECUTABLE_H
+#define RUNTIME_EXECUTABLE_H
+
+#include "runtime/target.h"
+
+/* The program must live as long.  Everything in it is checked: it may come from a damaged file. */
+STATUS_MUST_USE status rt_executable_create(const rt_program *p, const rt_target *target, mem_budget *budget,
+                                            uint32_t threads, rt_executable **out);
+void rt_executable_destroy(rt_executable *e);
+const rt_program *rt_executable_program(const rt_executable *e);
+const rt_target *rt_executable_target(const rt_executable *e);
+
+typedef struct rt_run_options {
+  rt_pool *pool;            /* NULL: one thread */
+  const mem_budget *budget; /* cancel and deadline of this run */
+  struct rt_profiler *profiler;
+} rt_run_options;
+
+/* Runs with the caller's buffers, one a parameter and one a result, of the sizes that the program states, in host
+ * memory.  Buffers need no alignment beyond their elements' (others are copied through). */
+STATUS_MUST_USE status rt_execute(const rt_executable *e, const rt_run_options *options, const void *const *params,
+                                  void *const *results);
+
+/* Runs the thunks of a sequence; for control-flow kinds. */
+STATUS_MUST_USE status rt_run_sequence(const rt_sequence *s, rt_run *r);
+
+/* The kinds every target has: "copy" (buffers of any strides, one input, one output), "while", "conditional". */
+extern const rt_thunk_kind rt_common_kinds[];
+extern const uint32_t rt_n_common_kinds;
+
+#endif

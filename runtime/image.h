@@ -1,0 +1,28 @@
+/* image.h - the .oxla file: programs for one model, keyed by their input shapes, over one shared section of constants.
+ *
+ * Self-contained and little-endian: a header (magic, version, checksum), a table of sections, page-aligned constants
+ * that are mapped and not read.  It is native code and as trusted as a .so; the checks catch damage, not malice. */
+#ifndef RUNTIME_IMAGE_H
+#define RUNTIME_IMAGE_H
+
+#include "runtime/program.h"
+
+typedef struct rt_image {
+  const char *model;    /* the module's name */
+  const char *producer; /* library versions that made it, for messages */
+  uint32_t n_programs;
+  rt_program **programs;
+  rt_span hlo; /* the module as text, before the target's pipeline, its large constants as blob(k): spans of blobs;
+                  empty when it was left out */
+  uint32_t n_blobs;
+  rt_span *blobs;
+} rt_image;
+
+/* Writes a new file beside `path` and renames it, so that no partial file remains.  Equal constants are stored once. */
+STATUS_MUST_USE status rt_image_write(const rt_image *image, const char *path);
+/* Maps the file for the life of the arena.  verify_constants reads all of it to check their checksum too. */
+STATUS_MUST_USE status rt_image_open(arena *a, const char *path, bool verify_constants, rt_image **out);
+/* Whether the file starts like a .oxla. */
+bool rt_image_is_one(const char *path);
+
+#endif

@@ -1,0 +1,18 @@
+/* pool.h - threads for one run's parallel loops.  Workers spin briefly after a loop, then park: an idle pool uses no CPU. */
+#ifndef RUNTIME_POOL_H
+#define RUNTIME_POOL_H
+
+#include "runtime/target.h"
+
+/* threads counts the caller; 0: the cores this process may use; 1 makes no thread at all. */
+STATUS_MUST_USE status rt_pool_create(uint32_t threads, rt_pool **out);
+void rt_pool_destroy(rt_pool *p);
+/* 1 for NULL. */
+uint32_t rt_pool_threads(const rt_pool *p);
+
+/* Calls fn(data, begin, end) on ranges that cover [0, n), from several threads, and returns when all are done.
+ * `grain` is the least size of a range: work below 2*grain stays on the caller.  Not to be nested. Several callers take turns. */
+void rt_parallel_for(rt_pool *p, int64_t n, int64_t grain, void (*fn)(void *data, int64_t begin, int64_t end),
+                     void *data);
+
+#endif

@@ -1,0 +1,130 @@
+/* target.h - what a backend is.  Two interfaces, so that a process that only runs programs needs no compiler:
+ *
+ *   rt_target    memory, streams and events of a device, and the kinds of thunk that it runs   (StreamExecutor,
+ *                TransferManager and Executable in XLA's words)
+ *   rt_compiler  HLO in, program out                                                            (Compiler)
+ *
+ * A third party's backend is a shared object that exports  const rt_backend *onnx_xla_backend(uint32_t abi).
+ * All functions may be called from many threads unless they say otherwise. */
+#ifndef RUNTIME_TARGET_H
+#define RUNTIME_TARGET_H
+
+#include "runtime/program.h"
+
+enum { RT_ABI = 1 };
+
+struct hlo_module; /* opaque here */
+typedef struct rt_pool rt_pool;
+typedef struct rt_device rt_device; /* a target's own: NULL for host targets */
+typedef struct rt_stream rt_stream; /* a target's own: NULL means work is done when the call returns */
+typedef struct rt_event rt_event;
+typedef struct rt_code rt_code;     /* loaded machine code */
+typedef struct rt_executable rt_executable;
+
+/* What a thunk sees while it runs. */
+typedef struct rt_run {
+  const rt_executable *executable;
+  uint8_t *bases[1];            /* the arena's address; other spaces through the tables below */
+  const void *const *params;    /* addresses by index */
+  void *const *results;
+  const int64_t *sizes;         /* the table behind negative rt_size */
+  void **handles;
+  rt_device *device;
+  rt_stream *stream;
+  rt_pool *pool;                /* NULL: one thread */
+  const mem_budget *budget;     /* cancel flag and deadline; check in loops.  NULL: none */
+  struct rt_profiler *profiler; /* NULL: off */
+  /* Compiles or finds a program for a computation whose sizes are known only now; sessions provide it.  NULL: none. */
+  status (*specialise)(void *session, const char *computation, uint32_t n, const shape *shapes,
+                       const rt_executable **out);
+  void *session;
+} rt_run;
+
+/* While thunks are loaded. */
+typedef struct rt_loader {
+  arena *arena; /* the executable's: state lives here, library handles are cleanups of it */
+  const rt_program *program;
+  rt_code **code; /* one an object of the program */
+  rt_device *device;
+  uint32_t threads; /* that a run may use */
+} rt_loader;
+
+typedef struct rt_thunk_kind {
+  const char *name; /* "cpu.kernel"; those of the runtime itself have no dot */
+  /* Checks buffers and config, which come from a file, and makes t->state.  May be NULL. */
+  status (*load)(rt_thunk *t, rt_loader *l);
+  /* Enqueues the work on r->stream (or does it). */
+  status (*run)(const rt_thunk *t, rt_run *r);
+} rt_thunk_kind;
+
+typedef struct rt_target {
+  uint32_t abi; /* RT_ABI it was built against */
+  const char *name;
+  const rt_thunk_kind *kinds;
+  uint32_t n_kinds;
+  /* Whether this machine can run code compiled for `cpu` (rt_program.cpu).  NULL: always. */
+  status (*check_cpu)(const char *cpu);
+  /* Loads an object file; entry points by name.  Destroyed with the arena. */
+  status (*load_code)(arena *a, rt_span object, rt_code **out);
+  void *(*find_symbol)(const rt_code *code, const char *name);
+  /* Memory and copies.  All NULL for a target that works in host memory. */
+  status (*device_create)(rt_device **out);
+  void (*device_destroy)(rt_device *d);
+  status (*allocate)(rt_device *d, size_t bytes, void **out);
+  void (*release)(rt_device *d, void *memory);
+  status (*copy_to_device)(rt_device *d, rt_stream *s, void *to, const void *from, size_t bytes);
+  status (*copy_to_host)(rt_device *d, rt_stream *s, void *to, const void *from, size_t bytes);
+  status (*stream_create)(rt_device *d, rt_stream **out);
+  void (*stream_destroy)(rt_stream *s);
+  status (*stream_synchronize)(rt_stream *s);
+  status (*event_create)(rt_device *d, rt_event **out);
+  void (*event_destroy)(rt_event *e);
+  status (*event_record)(rt_event *e, rt_stream *s);
+  status (*event_wait)(rt_stream *s, rt_event *e);
+  status (*event_synchronize)(rt_event *e);
+} rt_target;
+
+typedef struct rt_compile_options {
+  const char *cpu;      /* "native", "x86-64-v3", ...; NULL: native */
+  uint32_t lanes;       /* f32 lanes of a vector; 0: the cpu's widest */
+  uint32_t threads;     /* for compiling and that runs will use; 0: all cores */
+  bool keep_text;       /* also fill report->llvm and ->assembly */
+  /* Called with every HLO module between passes; may be NULL. */
+  status (*dump)(void *data, const char *pass, const struct hlo_module *m);
+  void *dump_data;
+} rt_compile_options;
+
+/* What compiling did; numbers that a target does not know stay 0. */
+typedef struct rt_report {
+  uint32_t hlo_before, hlo_after; /* instructions */
+  uint32_t clusters;              /* fusions and contractions with an epilogue */
+  uint32_t convolutions, clustered_convolutions, dots, clustered_dots, lone_elementwise;
+  uint32_t kernels, kernels_unique, thunks;
+  uint64_t bytes_moved_before, bytes_moved_after;
+  uint64_t arena_bytes, arena_lower_bound, constant_bytes, code_bytes;
+  double seconds_passes, seconds_lower, seconds_codegen;
+  const char *llvm, *assembly; /* on the arena, with keep_text */
+} rt_report;
+
+typedef struct rt_compiler {
+  uint32_t abi;
+  const char *name; /* that of its target */
+  /* Runs the target's pipeline on the module (changed in place) and lowers it; the program lives on `a` and borrows the
+   * module's constants.  Called inside guard_run. */
+  status (*compile)(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
+                    rt_report *report);
+} rt_compiler;
+
+typedef struct rt_backend {
+  uint32_t abi;
+  const rt_target *target;
+  const rt_compiler *compiler; /* NULL: runs programs only */
+} rt_backend;
+
+/* The function a backend's shared object exports under the name "onnx_xla_backend": NULL when it cannot serve this ABI. */
+typedef const rt_backend *rt_backend_entry(uint32_t abi);
+
+/* The first byte of a buffer in this run. */
+void *rt_address(const rt_run *r, const rt_buffer *b);
+
+#endif

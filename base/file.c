@@ -1,0 +1,152 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static status io_error(const char *path, const char *what) {
+  return status_error(STATUS_IO, "%s %s: %s", path, what, strerror(errno));
+}
+
+typedef struct mapping {
+  void *start;
+  size_t size;
+} mapping;
+
+static void unmap(void *data) {
+  mapping *m = data;
+  if (m->size) {
+    munmap(m->start, m->size);
+  }
+}
+
+static status check_regular(const struct stat *st, const char *name) {
+  CHECK_THAT(!S_ISDIR(st->st_mode), STATUS_INVALID_ARGUMENT, "%s is a folder, not a file", name);
+  CHECK_THAT(!S_ISFIFO(st->st_mode), STATUS_INVALID_ARGUMENT, "%s is a pipe, not a regular file", name);
+  CHECK_THAT(S_ISREG(st->st_mode), STATUS_INVALID_ARGUMENT, "%s is not a regular file", name);
+  return NULL;
+}
+
+status file_map_fd(arena *a, int fd, const char *name, const uint8_t **bytes, size_t *size) {
+  struct stat st;
+  if (fstat(fd, &st)) {
+    return io_error(name, "cannot be examined");
+  }
+  TRY(check_regular(&st, name));
+  *bytes = (const uint8_t *)"";
+  *size = (size_t)st.st_size;
+  if (!*size) {
+    return NULL;
+  }
+  mapping *m = ARENA_NEW(a, mapping);
+  arena_cleanup(a, unmap, m);
+  void *start = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (start == MAP_FAILED) {
+    return io_error(name, "cannot be mapped");
+  }
+  *m = (mapping){start, *size};
+  *bytes = start;
+  return NULL;
+}
+
+/* Runs inside a guard, so that the descriptor is closed when memory is out. */
+typedef struct map_call {
+  arena *a;
+  int fd;
+  const char *path;
+  const uint8_t **bytes;
+  size_t *size;
+} map_call;
+
+static status call_map(void *data) {
+  map_call *c = data;
+  return file_map_fd(c->a, c->fd, c->path, c->bytes, c->size);
+}
+
+status file_map(arena *a, const char *path, const uint8_t **bytes, size_t *size) {
+  /* Not blocking: opening a pipe would otherwise wait for a writer. */
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) {
+    return io_error(path, "cannot be opened");
+  }
+  status s = guard_run(call_map, &(map_call){a, fd, path, bytes, size});
+  close(fd);
+  return s;
+}
+
+/* --- writing --- */
+
+static status write_all(int fd, const char *path, const void *bytes, size_t size) {
+  const char *at = bytes;
+  while (size) {
+    ssize_t n = write(fd, at, size < SSIZE_MAX ? size : SSIZE_MAX);
+    if (n < 0 && errno == EINTR) {
+      continue;
+    }
+    if (n <= 0) {
+      return io_error(path, "cannot be written");
+    }
+    at += n;
+    size -= (size_t)n;
+  }
+  return NULL;
+}
+
+static status write_as_it_is(const char *path, const void *bytes, size_t size) {
+  int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  if (fd < 0) {
+    return io_error(path, "cannot be opened for writing");
+  }
+  status s = write_all(fd, path, bytes, size);
+  if (close(fd) && !s) {
+    s = io_error(path, "cannot be written");
+  }
+  return s;
+}
+
+/* The permissions that a new file gets; there is no way to ask for the mask without setting it, so it is taken from
+ * what open() gives a file instead of from mkstemp's 0600. */
+static int open_temporary(char *name, size_t room, const char *path) {
+  for (int i = 0; i < 100; i++) {
+    int n = snprintf(name, room, "%s.%ld-%d.tmp", path, (long)getpid(), i);
+    if (n < 0 || (size_t)n >= room) {
+      errno = ENAMETOOLONG;
+      return -1;
+    }
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0 || errno != EEXIST) {
+      return fd;
+    }
+  }
+  return -1;
+}
+
+status file_write(const char *path, const void *bytes, size_t size) {
+  struct stat st;
+  if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
+    CHECK_THAT(!S_ISDIR(st.st_mode), STATUS_INVALID_ARGUMENT, "%s is a folder, not a file", path);
+    return write_as_it_is(path, bytes, size);
+  }
+  char name[PATH_MAX];
+  int fd = open_temporary(name, sizeof name, path);
+  if (fd < 0) {
+    return io_error(path, "cannot be created");
+  }
+  status s = write_all(fd, path, bytes, size);
+  if (close(fd) && !s) {
+    s = io_error(path, "cannot be written");
+  }
+  if (!s && rename(name, path)) {
+    s = io_error(path, "cannot be created");
+  }
+  if (s) {
+    unlink(name);
+  }
+  return s;
+}

@@ -2,6 +2,7 @@
 base_sources = \
 	base/arena.c \
 	base/dim.c \
+	base/dim_text.c \
 	base/dtype.c \
 	base/file.c \
 	base/hash.c \

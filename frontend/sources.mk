@@ -1,9 +1,15 @@
 # Written by m4/list-sources: do not edit.
 frontend_sources = \
+	frontend/attributes.c \
 	frontend/external_data.c \
+	frontend/functions.c \
+	frontend/graph_check.c \
+	frontend/graph_walk.c \
 	frontend/import.c \
 	frontend/importer.c \
+	frontend/model.c \
 	frontend/op_table.c \
+	frontend/opsets.c \
 	frontend/source.c \
 	frontend/tensor.c \
 	frontend/wire_scan.c \
@@ -15,6 +21,7 @@ frontend_files = \
 	frontend/import.h \
 	frontend/importer.h \
 	frontend/model.h \
+	frontend/model_parts.h \
 	frontend/onnx.proto \
 	frontend/onnx_ops.def \
 	frontend/scope.h \

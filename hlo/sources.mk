@@ -5,11 +5,17 @@ hlo_sources = \
 	hlo/op_table.c \
 	hlo/shape_loops.c \
 	hlo/shape_movement.c \
-	hlo/shape_rules.c
+	hlo/shape_rules.c \
+	hlo/text_literal.c \
+	hlo/text_token.c
 hlo_files = \
 	hlo/OPS.md \
 	hlo/attrs.def \
+	hlo/buffers.h \
 	hlo/builder.h \
 	hlo/ir.h \
 	hlo/ops.def \
-	hlo/shape_rules.h
+	hlo/schedule.h \
+	hlo/shape_rules.h \
+	hlo/text.h \
+	hlo/text_internal.h

@@ -1,3 +1,4 @@
 # Written by m4/list-sources: do not edit.
 lower_sources =
-lower_files =
+lower_files = \
+	lower/lower.h

@@ -6,6 +6,9 @@ frontend_sources = \
 	frontend/graph_check.c \
 	frontend/graph_walk.c \
 	frontend/import.c \
+	frontend/import_conv.c \
+	frontend/import_nn.c \
+	frontend/import_pool.c \
 	frontend/importer.c \
 	frontend/model.c \
 	frontend/op_table.c \
@@ -19,6 +22,7 @@ frontend_files = \
 	frontend/external_data.h \
 	frontend/functions.h \
 	frontend/import.h \
+	frontend/import_nn.h \
 	frontend/importer.h \
 	frontend/model.h \
 	frontend/model_parts.h \

@@ -1,13 +1,16 @@
 # Written by m4/list-sources: do not edit.
 hlo_sources = \
+	hlo/buffers.c \
 	hlo/builder.c \
 	hlo/ir.c \
 	hlo/op_table.c \
+	hlo/print.c \
 	hlo/shape_loops.c \
 	hlo/shape_movement.c \
 	hlo/shape_rules.c \
 	hlo/text_literal.c \
-	hlo/text_token.c
+	hlo/text_token.c \
+	hlo/verify.c
 hlo_files = \
 	hlo/OPS.md \
 	hlo/attrs.def \
@@ -18,4 +21,5 @@ hlo_files = \
 	hlo/schedule.h \
 	hlo/shape_rules.h \
 	hlo/text.h \
-	hlo/text_internal.h
+	hlo/text_internal.h \
+	hlo/verify.h

@@ -21,6 +21,8 @@ On Debian and Ubuntu:  apt-get install$ox_missing_packages
 # names is seldom on the loader's path, so it is also recorded in what we link.
 AC_DEFUN([OX_PREFIX_FLAGS], [
   AS_CASE(["$2"], [''|yes|no|/usr], [], [
+    # Or the search would go on to the system's, and nobody would know.
+    AS_IF([test ! -d "$2/include"], [AC_MSG_ERROR([$2/include is not there: the prefix given for $1 is wrong])])
     $1_CPPFLAGS="-I$2/include"
     ox_libdir="$2/lib"
     AS_IF([test ! -d "$2/lib" && test -d "$2/lib64"], [ox_libdir="$2/lib64"])

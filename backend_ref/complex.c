@@ -1,0 +1,79 @@
+/* complex.c - complex numbers: computed in f64 pairs, rounded to the element type at the end. */
+#include <complex.h>
+
+#include "backend_ref/ref.h"
+
+typedef double complex number;
+
+#define KERNEL(name, expression)                                                     \
+  static void name(const void *xs, const void *ys, void *out, int64_t n, int bits) { \
+    const number *px = xs, *py = ys;                                                 \
+    number *r = out;                                                                 \
+    for (int64_t k = 0; k < n; k++) {                                                \
+      number x = px[k], y = py ? py[k] : 0;                                          \
+      (void)y;                                                                       \
+      r[k] = (expression);                                                           \
+    }                                                                                \
+  }
+
+KERNEL(add, x + y)
+KERNEL(sub, x - y)
+KERNEL(mul, x * y)
+KERNEL(divide, x / y)
+KERNEL(neg, -x)
+KERNEL(exponential, cexp(x))
+
+ref_kernel *ref_complex_kernel(hlo_op op) {
+  switch (op) {
+    case HLO_ADD:
+      return add;
+    case HLO_SUB:
+      return sub;
+    case HLO_MUL:
+      return mul;
+    case HLO_DIV:
+      return divide;
+    case HLO_NEG:
+      return neg;
+    case HLO_EXP:
+      return exponential;
+    default:
+      return NULL;
+  }
+}
+
+/* real, imag and abs: a real number of each complex one.  A real number is its own real part. */
+status ref_part(ref_call *c) {
+  dtype from = (dtype)c->in[0].shape.type, to = (dtype)c->out[0].shape.type;
+  int64_t n = shape_elements(&c->out[0].shape);
+  void *data = ref_result(c, 0);
+  ref_buffer x;
+  double r[REF_CHUNK];
+  for (int64_t k = 0; k < n; k += REF_CHUNK) {
+    int64_t m = n - k < REF_CHUNK ? n - k : REF_CHUNK;
+    const number *px = ref_load(from, REF_C128, c->in[0].data, k, m, &x);
+    for (int64_t j = 0; j < m; j++) {
+      r[j] = c->i->op == HLO_REAL ? creal(px[j]) : c->i->op == HLO_IMAG ? cimag(px[j]) : cabs(px[j]);
+    }
+    ref_store(to, REF_F64, r, data, k, m);
+  }
+  return NULL;
+}
+
+status ref_make_complex(ref_call *c) {
+  dtype from = (dtype)c->in[0].shape.type, to = (dtype)c->out[0].shape.type;
+  int64_t n = shape_elements(&c->out[0].shape);
+  void *data = ref_result(c, 0);
+  ref_buffer x, y;
+  number r[REF_CHUNK];
+  for (int64_t k = 0; k < n; k += REF_CHUNK) {
+    int64_t m = n - k < REF_CHUNK ? n - k : REF_CHUNK;
+    const double *re = ref_load(from, REF_F64, c->in[0].data, k, m, &x);
+    const double *im = ref_load(from, REF_F64, c->in[1].data, k, m, &y);
+    for (int64_t j = 0; j < m; j++) {
+      r[j] = CMPLX(re[j], im[j]);
+    }
+    ref_store(to, REF_C128, r, data, k, m);
+  }
+  return NULL;
+}

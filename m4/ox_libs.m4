@@ -12,7 +12,7 @@ AC_DEFUN([OX_PROTOBUF_C], [
   ])
   AS_IF([test $ox_have_protobuf_c = no], [OX_MISSING([protobuf-c], [libprotobuf-c-dev],
     [or give --with-protobuf-c=PREFIX])])
-  AC_PATH_PROGS([PROTOC_C], [protoc-c], [], [$PATH$PATH_SEPARATOR$with_protobuf_c/bin])
+  AC_PATH_PROGS([PROTOC_C], [protoc-c], [], [$with_protobuf_c/bin$PATH_SEPARATOR$PATH])
   AS_IF([test -z "$PROTOC_C"], [OX_MISSING([protoc-c, the compiler of protobuf-c], [protobuf-c-compiler],
     [or set PROTOC_C])])
   PROTOBUF_C_LIBS=-lprotobuf-c

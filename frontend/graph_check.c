@@ -81,29 +81,28 @@ static status define_input(scope *s, const char *name) {
   return NULL;
 }
 
-static status define_initializer(const check *c, scope *s, const char *name) {
+/* IR versions before 4 want every initializer to be an input too; files that forget it are in use, and mean a
+ * constant like any other. */
+static status define_initializer(scope *s, const char *name) {
   CHECK_THAT(*name, STATUS_INVALID_MODEL, "an initializer has no name");
   void **slot = str_map_put(&s->defs, name);
   uintptr_t def = (uintptr_t)*slot;
   CHECK_THAT(def == DEF_NONE || def == DEF_INPUT, STATUS_INVALID_MODEL, "initializer \"%.200s\" is there twice", name);
-  bool old = c->m->ir_version < 4 && !s->parent;
-  CHECK_THAT(!old || def == DEF_INPUT, STATUS_INVALID_MODEL,
-             "initializer \"%.200s\" is not an input, as IR versions before 4 demand", name);
   *slot = (void *)(uintptr_t)(def == DEF_INPUT ? DEF_BOTH : DEF_INITIALIZER);
   return NULL;
 }
 
-static status define_graph_values(const check *c, scope *s) {
+static status define_graph_values(scope *s) {
   const Onnx__GraphProto *g = s->graph;
   for (size_t i = 0; i < g->n_input; i++) {
     TRY(define_input(s, g->input[i]->name));
   }
   for (size_t i = 0; i < g->n_initializer; i++) {
-    TRY(define_initializer(c, s, g->initializer[i]->name));
+    TRY(define_initializer(s, g->initializer[i]->name));
   }
   for (size_t i = 0; i < g->n_sparse_initializer; i++) {
     const Onnx__TensorProto *values = g->sparse_initializer[i]->values;
-    TRY(define_initializer(c, s, values ? values->name : ""));
+    TRY(define_initializer(s, values ? values->name : ""));
   }
   return NULL;
 }
@@ -193,7 +192,7 @@ static void add_subgraphs(check *c, scope *s, uint32_t at) {
 
 static status define_scope(check *c, scope *s) {
   if (s->graph) {
-    TRY(define_graph_values(c, s));
+    TRY(define_graph_values(s));
   }
   for (uint32_t i = 0; i < s->n_nodes; i++) {
     TRY(at_node(c, s->nodes[i], check_node(c, s->nodes[i])));

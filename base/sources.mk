@@ -7,6 +7,7 @@ base_sources = \
 	base/file.c \
 	base/hash.c \
 	base/literal.c \
+	base/npy.c \
 	base/shape.c \
 	base/status.c
 base_files = \
@@ -17,5 +18,6 @@ base_files = \
 	base/file.h \
 	base/hash.h \
 	base/literal.h \
+	base/npy.h \
 	base/shape.h \
 	base/status.h

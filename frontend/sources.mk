@@ -6,9 +6,16 @@ frontend_sources = \
 	frontend/graph_check.c \
 	frontend/graph_walk.c \
 	frontend/import.c \
+	frontend/import_activation.c \
+	frontend/import_binary.c \
+	frontend/import_cast.c \
+	frontend/import_common.c \
 	frontend/import_conv.c \
+	frontend/import_matmul.c \
 	frontend/import_nn.c \
+	frontend/import_norm.c \
 	frontend/import_pool.c \
+	frontend/import_unary.c \
 	frontend/importer.c \
 	frontend/model.c \
 	frontend/op_table.c \
@@ -22,6 +29,7 @@ frontend_files = \
 	frontend/external_data.h \
 	frontend/functions.h \
 	frontend/import.h \
+	frontend/import_common.h \
 	frontend/import_nn.h \
 	frontend/importer.h \
 	frontend/model.h \

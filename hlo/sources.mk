@@ -4,7 +4,9 @@ hlo_sources = \
 	hlo/builder.c \
 	hlo/ir.c \
 	hlo/op_table.c \
+	hlo/parse.c \
 	hlo/print.c \
+	hlo/schedule.c \
 	hlo/shape_loops.c \
 	hlo/shape_movement.c \
 	hlo/shape_rules.c \

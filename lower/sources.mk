@@ -1,4 +1,5 @@
 # Written by m4/list-sources: do not edit.
-lower_sources =
+lower_sources = \
+	lower/lower.c
 lower_files = \
 	lower/lower.h

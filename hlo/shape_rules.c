@@ -9,6 +9,9 @@
 
 status hlo_check_arity(hlo_op op, uint32_t n_operands, uint32_t n_results) {
   const hlo_op_info *info = hlo_op_get_info(op);
+  CHECK_THAT(n_operands <= HLO_MAX_VALUES && n_results <= HLO_MAX_VALUES, STATUS_RESOURCE,
+             "%s has %u operands and %u results; more than %d are not supported", info->name, n_operands, n_results,
+             HLO_MAX_VALUES);
   CHECK_THAT(n_operands >= (uint32_t)info->min_operands, INVALID, "%s has %u operands; at least %d are needed", info->name,
              n_operands, info->min_operands);
   CHECK_THAT(info->max_operands == HLO_ANY || n_operands <= (uint32_t)info->max_operands, INVALID,
@@ -105,7 +108,8 @@ status shape_need_same_dims(dim_table *dims, const char *x_name, const shape *x,
 
 status shape_need_fits(dim_table *dims, const char *what, int dimension, dim x, dim limit) {
   char x_text[SHAPE_TEXT_MAX], y_text[SHAPE_TEXT_MAX];
-  CHECK_THAT(x != DIM_OVERFLOW, INVALID, "%s %d is negative or too large", what, dimension);
+  bool whole = x != DIM_OVERFLOW && dim_get_kind(dims, x) != DIM_NEG;
+  CHECK_THAT(whole, INVALID, "%s %d is negative or too large", what, dimension);
   dim laid_x = dim_layout(dims, x), laid_limit = dim_layout(dims, limit);
   CHECK_THAT(!dim_is_const(laid_x) || !dim_is_const(laid_limit) || laid_x <= laid_limit, INVALID,
              "%s %d: %s is greater than %s", what, dimension, dim_text(x_text, dims, x), dim_text(y_text, dims, limit));
@@ -261,7 +265,7 @@ status hlo_shape_conditional(const hlo_instr *i, dim_table *dims, shape *results
   uint32_t n = hlo_attr_of(i, HLO_ATTR_COMPUTATIONS)->n_comps;
   bool two_way = shape_of(i, 0)->type == DTYPE_PRED;
   TRY(shape_need_scalar(i, dims, 0, two_way ? DTYPE_PRED : DTYPE_S32));
-  CHECK_THAT(two_way ? n == 2 : n >= 1, INVALID, "%u branches for an index of type %s", n, dtype_name(hlo_type(i->operands[0])));
+  CHECK_THAT(two_way ? n == 2 : n >= 1 && n <= HLO_MAX_BRANCHES, INVALID, "%u branches for an index of type %s", n, dtype_name(hlo_type(i->operands[0])));
   for (uint32_t k = 0; k < n; k++) {
     const hlo_computation *c = NULL;
     TRY(get_callee(i, k, n, &c));

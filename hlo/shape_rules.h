@@ -16,7 +16,10 @@
 #include "hlo/ops.def"
 #undef HLO
 
-/* Refuses a number of operands or results outside the row's. */
+/* Limits on one instruction, so that checking its callees takes no more than time in the size of a hostile text. */
+enum { HLO_MAX_VALUES = 1 << 16, HLO_MAX_BRANCHES = 256 };
+
+/* Refuses a number of operands or results outside the row's, or beyond HLO_MAX_VALUES. */
 STATUS_MUST_USE status hlo_check_arity(hlo_op op, uint32_t n_operands, uint32_t n_results);
 
 /* --- what the rules share; for shape_*.c only --- */

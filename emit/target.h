@@ -1,0 +1,35 @@
+/* target.h - the machine that code is written for: LLVM's names for it, and what the emitters must know.
+ *
+ * Free of LLVM's headers, as are kernel.h and compile.h: whoever drives the emitter needs nothing else. */
+#ifndef EMIT_TARGET_H
+#define EMIT_TARGET_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+
+typedef struct emit_target {
+  const char *triple;   /* x86_64-pc-linux-gnu */
+  const char *cpu;      /* LLVM's name, never "native" */
+  const char *features; /* "+avx2,+fma,..." or "" */
+  int lanes;            /* f32 lanes of the widest vectors that kernels use: 1, 4, 8 or 16 */
+  int vector_bits;      /* for "prefer-vector-width"; 0: none */
+  bool fma;             /* a fused multiply-add is an instruction; otherwise a call of libm */
+  bool f16;             /* f16 <-> f32 are instructions; otherwise integer arithmetic */
+  bool rounding;        /* floor, ceil, trunc, roundeven are instructions */
+  bool gpu;             /* NVPTX */
+} emit_target;
+
+/* `triple` NULL is this machine's.  `cpu`: "native" (this machine's triple only), "generic", or a name of the
+ * table in target.c (x86-64, x86-64-v3, znver4, ...); an unknown one is INVALID_ARGUMENT and the message lists
+ * them.  `lanes` 0 takes the CPU's widest vectors, 1, 4, 8, 16 override that (wider than the CPU has is legal:
+ * LLVM splits).  Strings live on the arena. */
+STATUS_MUST_USE status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes, emit_target *out);
+
+/* nvptx64-nvidia-cuda; `cpu` as sm_80. */
+STATUS_MUST_USE status emit_target_nvptx(arena *a, const char *cpu, emit_target *out);
+
+/* Everything that must be equal for code of one machine to run on another: "x86_64-pc-linux-gnu znver4 +avx2,... 16". */
+const char *emit_target_text(arena *a, const emit_target *t);
+
+#endif

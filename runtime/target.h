@@ -24,7 +24,7 @@ typedef struct rt_executable rt_executable;
 /* What a thunk sees while it runs. */
 typedef struct rt_run {
   const rt_executable *executable;
-  uint8_t *bases[1];            /* the arena's address; other spaces through the tables below */
+  uint8_t *arena;
   const void *const *params;    /* addresses by index */
   void *const *results;
   const int64_t *sizes;         /* the table behind negative rt_size */

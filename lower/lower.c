@@ -1,0 +1,286 @@
+#include "lower/lower.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "hlo/buffers.h"
+#include "hlo/schedule.h"
+
+enum { CONSTANT_ALIGN = 64 };
+
+struct lower_context {
+  const lower_backend *backend;
+  arena *a;
+  hlo_module *module;
+  hlo_buffers *buffers;
+  rt_program *program;
+  uint32_t cap_constants, cap_code;
+  uint32_t *constant_number; /* by the buffers' number: the program's number + 1, 0 until it is used */
+  rt_sequence *sequence;     /* where thunks go */
+};
+
+void *lower_data(const lower_context *c) { return c->backend->data; }
+
+arena *lower_arena(const lower_context *c) { return c->a; }
+
+/* --- constants and code --- */
+
+uint32_t lower_constant(lower_context *c, const void *data, uint64_t bytes) {
+  rt_program *p = c->program;
+  if ((uintptr_t)data % CONSTANT_ALIGN) { /* a span of a model file may start anywhere */
+    void *aligned = arena_alloc_aligned(c->a, bytes, CONSTANT_ALIGN);
+    data = bytes ? memcpy(aligned, data, bytes) : aligned;
+  }
+  *ARENA_PUSH(c->a, p->constants, p->n_constants, c->cap_constants) = (rt_span){data, bytes};
+  return p->n_constants - 1;
+}
+
+uint32_t lower_code(lower_context *c, rt_span object) {
+  *ARENA_PUSH(c->a, c->program->code, c->program->n_code, c->cap_code) = object;
+  return c->program->n_code - 1;
+}
+
+static uint32_t used_constant(lower_context *c, uint32_t index) {
+  if (!c->constant_number[index]) {
+    const literal *l = hlo_constant_at(c->buffers, index);
+    c->constant_number[index] = lower_constant(c, l->data, (uint64_t)shape_bytes(&l->shape)) + 1;
+  }
+  return c->constant_number[index] - 1;
+}
+
+/* --- buffers --- */
+
+static rt_buffer dense_buffer(arena *a, rt_space space, uint32_t index, uint64_t offset, const shape *s) {
+  int64_t *strides = ARENA_NEW_N(a, int64_t, s->rank);
+  shape_strides(s, strides);
+  return (rt_buffer){.space = (uint8_t)space, .type = s->type, .rank = s->rank, .index = index,
+                     .offset = (rt_size)offset, .extents = arena_memdup(a, s->dims, s->rank * sizeof *s->dims),
+                     .strides = strides};
+}
+
+rt_buffer lower_constant_buffer(lower_context *c, uint32_t k, const shape *s) {
+  return dense_buffer(c->a, RT_CONSTANT, k, 0, s);
+}
+
+static rt_buffer slice_buffer(lower_context *c, hlo_slice slice, const shape *s) {
+  static const rt_space spaces[] = {RT_ARENA, RT_CONSTANT, RT_PARAM, RT_RESULT};
+  uint32_t index = slice.space == HLO_IN_CONSTANT ? used_constant(c, slice.index) : slice.index;
+  return dense_buffer(c->a, spaces[slice.space], index, slice.offset, s);
+}
+
+rt_buffer lower_buffer(const lower_context *c, hlo_value v) {
+  return slice_buffer((lower_context *)c, hlo_slice_of(c->buffers, v), hlo_shape(v));
+}
+
+static bool same_slice(hlo_slice a, hlo_slice b) {
+  return a.space == b.space && a.index == b.index && a.offset == b.offset;
+}
+
+/* --- thunks --- */
+
+rt_thunk *lower_bare_thunk(lower_context *c, const char *kind, const hlo_instr *i) {
+  rt_thunk *t = ARENA_PUSH(c->a, c->sequence->thunks, c->sequence->n, c->sequence->cap);
+  t->kind = kind;
+  t->label = *i->source ? arena_printf(c->a, "%s (%s)", i->source, hlo_info(i)->name) : hlo_info(i)->name;
+  return t;
+}
+
+void lower_add_buffer(lower_context *c, rt_thunk *t, rt_buffer b) {
+  t->buffers = arena_grow(c->a, t->buffers, t->n_buffers * sizeof b, (t->n_buffers + 1) * sizeof b);
+  t->buffers[t->n_buffers++] = b;
+}
+
+rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i) {
+  rt_thunk *t = lower_bare_thunk(c, kind, i);
+  t->buffers = ARENA_NEW_N(c->a, rt_buffer, i->n_operands + i->n_results + 1);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    t->buffers[t->n_buffers++] = lower_buffer(c, i->operands[k]);
+  }
+  t->n_inputs = t->n_buffers;
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    t->buffers[t->n_buffers++] = lower_buffer(c, hlo_result((hlo_instr *)i, k));
+  }
+  hlo_slice scratch = hlo_scratch_of(c->buffers, i);
+  if (scratch.bytes) {
+    shape bytes = shape_make(DTYPE_U8, 1, (dim[]){(dim)scratch.bytes});
+    t->buffers[t->n_buffers++] = slice_buffer(c, scratch, &bytes);
+  }
+  return t;
+}
+
+static void copy_slice(lower_context *c, const hlo_instr *i, hlo_value from, hlo_slice to) {
+  if (shape_bytes(hlo_shape(from)) == 0 || same_slice(hlo_slice_of(c->buffers, from), to)) {
+    return;
+  }
+  rt_thunk *t = lower_bare_thunk(c, "copy", i);
+  lower_add_buffer(c, t, lower_buffer(c, from));
+  t->n_inputs = 1;
+  lower_add_buffer(c, t, slice_buffer(c, to, hlo_shape(from)));
+}
+
+/* --- control flow --- */
+
+static status lower_sequence(lower_context *c, const hlo_computation *comp, rt_sequence *out);
+
+/* The roots of a body go to where the instruction has its results. */
+static status lower_body(lower_context *c, const hlo_instr *i, const hlo_computation *body, rt_sequence *out) {
+  TRY(lower_sequence(c, body, out));
+  rt_sequence *outer = c->sequence;
+  c->sequence = out;
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    copy_slice(c, i, body->roots[k], hlo_slice_of(c->buffers, hlo_result((hlo_instr *)i, k)));
+  }
+  c->sequence = outer;
+  return NULL;
+}
+
+static status lower_while(lower_context *c, const hlo_instr *i) {
+  const hlo_computation *condition = hlo_callee(i, 0);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    copy_slice(c, i, i->operands[k], hlo_slice_of(c->buffers, hlo_result((hlo_instr *)i, k)));
+  }
+  rt_sequence *bodies = ARENA_NEW_N(c->a, rt_sequence, 2);
+  TRY(lower_sequence(c, condition, &bodies[0]));
+  TRY(lower_body(c, i, hlo_callee(i, 1), &bodies[1]));
+  rt_thunk *t = lower_bare_thunk(c, "while", i);
+  lower_add_buffer(c, t, lower_buffer(c, condition->roots[0]));
+  t->n_inputs = 1;
+  t->n_bodies = 2;
+  t->bodies = bodies;
+  return NULL;
+}
+
+static status lower_conditional(lower_context *c, const hlo_instr *i) {
+  uint32_t n = hlo_n_callees(i);
+  rt_sequence *bodies = ARENA_NEW_N(c->a, rt_sequence, n);
+  for (uint32_t k = 0; k < n; k++) {
+    TRY(lower_body(c, i, hlo_callee(i, k), &bodies[k]));
+  }
+  rt_thunk *t = lower_bare_thunk(c, "conditional", i);
+  lower_add_buffer(c, t, lower_buffer(c, i->operands[0]));
+  t->n_inputs = 1;
+  t->n_bodies = n;
+  t->bodies = bodies;
+  return NULL;
+}
+
+static status lower_instr(lower_context *c, const hlo_instr *i) {
+  switch (i->op) {
+    case HLO_PARAMETER:
+    case HLO_CONSTANT:
+      return NULL;
+    case HLO_WHILE:
+      return lower_while(c, i);
+    case HLO_CONDITIONAL:
+      return lower_conditional(c, i);
+    default:
+      break;
+  }
+  if (c->backend->is_view && c->backend->is_view(i)) {
+    return NULL;
+  }
+  status s = c->backend->emit(c, i);
+  return s ? status_prefix(s, "%s", *i->source ? i->source : hlo_info(i)->name) : NULL;
+}
+
+static status lower_sequence(lower_context *c, const hlo_computation *comp, rt_sequence *out) {
+  rt_sequence *outer = c->sequence;
+  c->sequence = out;
+  for (const hlo_instr *i = comp->first; i; i = i->next) {
+    TRY(lower_instr(c, i));
+  }
+  c->sequence = outer;
+  return NULL;
+}
+
+/* --- preparation --- */
+
+/* A carried value that is simply another one (x, y = y, x) gets a copy of its own, so that the copies at the end of a
+ * body never read what they have overwritten. */
+static void copy_crossed_roots(const lower_backend *b, hlo_computation *body) {
+  for (uint32_t k = 0; k < body->n_roots; k++) {
+    const hlo_instr *source = body->roots[k].def;
+    while (b->is_view && source->op != HLO_PARAMETER && b->is_view(source)) {
+      source = source->operands[0].def;
+    }
+    if (source->op == HLO_PARAMETER && body->roots[k].def != body->params[k]) {
+      hlo_instr *copy = hlo_instr_create(body, NULL, HLO_COPY, 1, &body->roots[k], 1);
+      copy->shapes[0] = *hlo_shape(body->roots[k]);
+      body->roots[k] = hlo_result(copy, 0);
+    }
+  }
+}
+
+/* Buffers belong to one run of a body: a computation that several loops or branches call is copied for each. */
+static void prepare_control(const lower_backend *b, hlo_module *m, hlo_computation *c, str_map *seen) {
+  for (hlo_instr *i = c->first; i; i = i->next) {
+    if (i->op != HLO_WHILE && i->op != HLO_CONDITIONAL) {
+      continue;
+    }
+    hlo_attr *callees = hlo_attr_of(i, HLO_ATTR_COMPUTATIONS);
+    callees->comps = arena_memdup(m->arena, callees->comps, callees->n_comps * sizeof *callees->comps);
+    for (uint32_t k = 0; k < callees->n_comps; k++) {
+      void **mark = str_map_put(seen, callees->comps[k]->name);
+      if (*mark) {
+        callees->comps[k] = hlo_computation_clone(m, callees->comps[k]);
+        mark = str_map_put(seen, callees->comps[k]->name);
+      }
+      *mark = callees->comps[k];
+      prepare_control(b, m, callees->comps[k], seen);
+    }
+    if (i->op == HLO_WHILE) {
+      copy_crossed_roots(b, callees->comps[1]);
+    }
+  }
+}
+
+static rt_io *signature(arena *a, uint32_t n, const hlo_value *values, const char **names, const char *prefix) {
+  rt_io *io = ARENA_NEW_N(a, rt_io, n);
+  for (uint32_t k = 0; k < n; k++) {
+    io[k].name = names && names[k] ? arena_strdup(a, names[k]) : arena_printf(a, "%s%u", prefix, k);
+    io[k].shape = *hlo_shape(values[k]);
+  }
+  return io;
+}
+
+static rt_program *new_program(lower_context *c, const hlo_module *m) {
+  const hlo_computation *entry = m->entry;
+  rt_program *p = ARENA_NEW(c->a, rt_program);
+  hlo_value *params = ARENA_NEW_N(c->a, hlo_value, entry->n_params);
+  for (uint32_t k = 0; k < entry->n_params; k++) {
+    params[k] = hlo_result(entry->params[k], 0);
+  }
+  p->target = c->backend->target;
+  p->cpu = "";
+  p->n_params = entry->n_params;
+  p->params = signature(c->a, p->n_params, params, m->param_names, "input_");
+  p->n_results = entry->n_roots;
+  p->results = signature(c->a, p->n_results, entry->roots, m->result_names, "output_");
+  p->arena_bytes = hlo_arena_bytes(c->buffers);
+  return p;
+}
+
+status lower_program(hlo_module *m, const lower_backend *backend, arena *a, rt_program **out, rt_report *report) {
+  str_map seen;
+  str_map_init(&seen, m->arena);
+  prepare_control(backend, m, m->entry, &seen);
+  hlo_module_clean(m);
+  TRY(hlo_schedule(m));
+  hlo_buffer_rules *rules = ARENA_NEW(a, hlo_buffer_rules);
+  *rules = (hlo_buffer_rules){backend->may_share, backend->is_view, backend->scratch};
+  lower_context c = {.backend = backend, .a = a, .module = m};
+  TRY(hlo_assign_buffers(a, m, rules, &c.buffers));
+  c.constant_number = ARENA_NEW_N(a, uint32_t, hlo_n_constants(c.buffers));
+  c.program = new_program(&c, m);
+  TRY(lower_sequence(&c, m->entry, &c.program->body));
+  c.sequence = &c.program->body;
+  for (uint32_t k = 0; k < m->entry->n_roots; k++) {
+    hlo_value root = m->entry->roots[k];
+    copy_slice(&c, root.def, root, (hlo_slice){.space = HLO_IN_RESULT, .index = k, .bytes = (uint64_t)shape_bytes(hlo_shape(root))});
+  }
+  report->arena_bytes = hlo_arena_bytes(c.buffers);
+  report->arena_lower_bound = hlo_arena_lower_bound(c.buffers);
+  *out = c.program;
+  return NULL;
+}

@@ -49,6 +49,8 @@ static void put_float(text_out *o, dtype t, const void *element) {
   uint64_t bits = load_bits(t, element);
   if (isnan(value)) {
     strcpy(text, reads_as(t, "nan", bits) ? "nan" : "-nan");
+  } else if (value == (int64_t)fmax(-1e7, fmin(value, 1e7))) {
+    snprintf(text, sizeof text, "%.0f", value);
   } else {
     for (int digits = 1; digits <= 17; digits++) {
       snprintf(text, sizeof text, "%.*g", digits, value);

@@ -38,10 +38,6 @@ status onnx_need_float(const onnx_node *n, uint32_t k, const char *what) {
 
 /* --- values --- */
 
-hlo_value onnx_widen(hlo_builder *b, hlo_value x) {
-  return x.def ? hlo_convert(b, x, dtype_compute_type(hlo_type(x))) : x;
-}
-
 hlo_value onnx_times(hlo_builder *b, hlo_value x, double factor) {
   return factor == 1 ? x : hlo_binary(b, HLO_MUL, x, hlo_like(b, x, factor));
 }
@@ -64,23 +60,6 @@ hlo_value onnx_along(hlo_builder *b, hlo_value v, const shape *to, int64_t dimen
     s = hlo_shape(v);
   }
   return hlo_broadcast(b, v, *to, s->rank ? &dimension : NULL);
-}
-
-hlo_value onnx_reduce_keep(hlo_builder *b, hlo_value x, hlo_reducer r, uint32_t n, const int64_t *dimensions) {
-  shape s = *hlo_shape(x);
-  for (uint32_t k = 0; k < n; k++) {
-    s.dims[dimensions[k]] = 1;
-  }
-  return hlo_reshape(b, hlo_reduce(b, x, r, n, dimensions), s.rank, s.dims);
-}
-
-hlo_value onnx_mean_keep(hlo_builder *b, hlo_value x, uint32_t n, const int64_t *dimensions) {
-  double count = 1;
-  for (uint32_t k = 0; k < n; k++) {
-    count *= (double)hlo_shape(x)->dims[dimensions[k]];
-  }
-  hlo_value sum = onnx_reduce_keep(b, x, HLO_REDUCE_ADD, n, dimensions);
-  return hlo_binary(b, HLO_DIV, sum, hlo_like(b, sum, count));
 }
 
 /* x minus its largest element, so that no exponential overflows. */
@@ -142,18 +121,6 @@ hlo_value onnx_saturate(hlo_builder *b, hlo_value x, hlo_value zero_point, dtype
   hlo_value low = hlo_scalar(b, hlo_type(y), dtype_lowest_f64(to));
   hlo_value high = hlo_scalar(b, hlo_type(y), dtype_max_f64(to));
   return hlo_convert(b, hlo_clamp(b, low, y, high), to);
-}
-
-status onnx_attr_dtype(const onnx_node *n, const char *name, dtype def, dtype *out) {
-  int64_t number;
-  TRY(onnx_attr_int(n->proto, name, 0, &number));
-  *out = def;
-  if (number == 0) {
-    return NULL;
-  }
-  *out = number > 0 && number < 1000 ? dtype_from_onnx((int32_t)number) : DTYPE_INVALID;
-  CHECK_THAT(*out != DTYPE_INVALID, STATUS_INVALID_MODEL, "%s is %" PRId64 ", which is no data type", name, number);
-  return NULL;
 }
 
 /* --- windows --- */

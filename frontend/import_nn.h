@@ -3,7 +3,7 @@
 #ifndef FRONTEND_IMPORT_NN_H
 #define FRONTEND_IMPORT_NN_H
 
-#include "frontend/importer.h"
+#include "frontend/import_common.h"
 
 /* Larger kernels, strides, dilations and pads are refused, so that sums of their products stay within 64 bits. */
 enum { ONNX_WINDOW_MAX = 1 << 30 };
@@ -20,17 +20,12 @@ STATUS_MUST_USE status onnx_need_float(const onnx_node *n, uint32_t k, const cha
 
 /* --- values --- */
 
-/* f32 for the smaller floats, x itself otherwise: what sums and norms are computed in. */
-hlo_value onnx_widen(hlo_builder *b, hlo_value x);
 hlo_value onnx_times(hlo_builder *b, hlo_value x, double factor);
 hlo_value onnx_plus(hlo_builder *b, hlo_value x, double term);
 /* x op y with y stretched to x's dims, numpy's way. */
 hlo_value onnx_op_stretched(hlo_builder *b, hlo_op op, hlo_value x, hlo_value y);
 /* A rank-1 value along one dimension of `to`, or a scalar (or one element) everywhere; the type of v is kept. */
 hlo_value onnx_along(hlo_builder *b, hlo_value v, const shape *to, int64_t dimension);
-/* Dimensions stay, with extent 1.  `dimensions` ascend. */
-hlo_value onnx_reduce_keep(hlo_builder *b, hlo_value x, hlo_reducer r, uint32_t n, const int64_t *dimensions);
-hlo_value onnx_mean_keep(hlo_builder *b, hlo_value x, uint32_t n, const int64_t *dimensions);
 /* Over one dimension, computed in x's own type. */
 hlo_value onnx_softmax(hlo_builder *b, hlo_value x, int64_t axis);
 hlo_value onnx_log_softmax(hlo_builder *b, hlo_value x, int64_t axis);
@@ -44,8 +39,6 @@ hlo_value onnx_f32_array(const onnx_node *n, const float *values, int rank, cons
 /* Rounds to nearest even, adds the zero point, clamps to the range of `to` and converts.  x is a float; zero_point may be
  * no value, or has x's dims and any integer type. */
 hlo_value onnx_saturate(hlo_builder *b, hlo_value x, hlo_value zero_point, dtype to);
-/* The DataType number of an attribute as an element type; `def` where it is absent or 0. */
-STATUS_MUST_USE status onnx_attr_dtype(const onnx_node *n, const char *name, dtype def, dtype *out);
 
 /* --- windows: convolutions and pools --- */
 

@@ -47,7 +47,7 @@ static status read_epsilon(const onnx_node *n, float *epsilon) { return onnx_att
 
 /* The type that stage one is computed in. */
 static status read_stash(const onnx_node *n, dtype *stash) {
-  TRY(onnx_attr_dtype(n, "stash_type", DTYPE_F32, stash));
+  TRY(onnx_dtype_attr(n, "stash_type", DTYPE_F32, stash));
   CHECK_THAT(dtype_is_float(*stash) && dtype_bytes(*stash) > 1, STATUS_INVALID_MODEL,
              "stash_type is %s; it must be a floating-point type", dtype_name(*stash));
   return NULL;
@@ -203,11 +203,6 @@ status onnx_import_group_normalization(onnx_node *n) {
 
 /* --- layer, root mean square --- */
 
-static status read_axis(const onnx_node *n, int64_t *axis) {
-  TRY(onnx_attr_int(n->proto, "axis", -1, axis));
-  return onnx_axis(*axis, onnx_in_shape(n, 0)->rank, axis);
-}
-
 status onnx_import_layer_normalization(onnx_node *n) {
   hlo_builder *b = n->b;
   float epsilon;
@@ -215,7 +210,7 @@ status onnx_import_layer_normalization(onnx_node *n) {
   dtype stash;
   TRY(onnx_need_float(n, 0, "X"));
   TRY(onnx_need_rank(n, 0, "X", 1, SHAPE_MAX_RANK));
-  TRY(read_axis(n, &axis));
+  TRY(onnx_axis_attr(n, -1, onnx_in_shape(n, 0)->rank, &axis));
   TRY(read_epsilon(n, &epsilon));
   TRY(read_stash(n, &stash));
   dtype type = hlo_type(n->in[0]);
@@ -237,7 +232,7 @@ status onnx_import_rms_normalization(onnx_node *n) {
   dtype stash;
   TRY(onnx_need_float(n, 0, "X"));
   TRY(onnx_need_rank(n, 0, "X", 1, SHAPE_MAX_RANK));
-  TRY(read_axis(n, &axis));
+  TRY(onnx_axis_attr(n, -1, onnx_in_shape(n, 0)->rank, &axis));
   TRY(read_epsilon(n, &epsilon));
   TRY(read_stash(n, &stash));
   dim_list over = dims_from((int)axis, hlo_rank(n->in[0]), -1);
@@ -305,7 +300,7 @@ status onnx_import_lp_normalization(onnx_node *n) {
   int64_t axis, p;
   TRY(onnx_need_float(n, 0, "input"));
   TRY(onnx_need_rank(n, 0, "input", 1, SHAPE_MAX_RANK));
-  TRY(read_axis(n, &axis));
+  TRY(onnx_axis_attr(n, -1, onnx_in_shape(n, 0)->rank, &axis));
   TRY(onnx_attr_int_in(n->proto, "p", 2, 1, 2, &p));
   hlo_value x = onnx_widen(b, n->in[0]);
   hlo_value each = p == 1 ? hlo_unary(b, HLO_ABS, x) : hlo_binary(b, HLO_MUL, x, x);

@@ -1,0 +1,165 @@
+/* import_quantize.c - QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "frontend/import_nn.h"
+
+typedef struct quantization {
+  int64_t axis, block; /* block 0: none */
+} quantization;
+
+/* Scales: one element, one each along the axis, or (since version 21) one a block of the axis. */
+static status check_scale(const onnx_node *n, const char *what, quantization *q) {
+  const shape *x = onnx_in_shape(n, 0), *s = onnx_in_shape(n, 1);
+  if (s->rank == 0 || (s->rank == 1 && s->dims[0] == 1)) {
+    return NULL;
+  }
+  CHECK_THAT(n->since >= 13, STATUS_INVALID_MODEL, "%s is %s; it must be a scalar", what, SHAPE_STR(NULL, s));
+  TRY(onnx_axis_attr(n, 1, x->rank, &q->axis));
+  if (q->block == 0) {
+    CHECK_THAT(s->rank == 1 && s->dims[0] == x->dims[q->axis], STATUS_INVALID_MODEL,
+               "%s is %s but x is %s; one element a slice of axis %" PRId64 " is needed", what, SHAPE_STR(NULL, s),
+               SHAPE_STR(NULL, x), q->axis);
+    return NULL;
+  }
+  shape want = *x;
+  want.dims[q->axis] = (x->dims[q->axis] + q->block - 1) / q->block;
+  CHECK_THAT(shape_same_dims(s, &want), STATUS_INVALID_MODEL,
+             "%s is %s but x is %s; in blocks of %" PRId64 " along axis %" PRId64 ", extent %" PRId64 " is needed there", what,
+             SHAPE_STR(NULL, s), SHAPE_STR(NULL, x), q->block, q->axis, want.dims[q->axis]);
+  return NULL;
+}
+
+static status read_quantization(const onnx_node *n, const char *what, quantization *q) {
+  *q = (quantization){0};
+  const shape *scale = onnx_in_shape(n, 1);
+  CHECK_THAT(scale->kind == SHAPE_ARRAY && dtype_get_info((dtype)scale->type)->kind != DTYPE_CLASS_COMPLEX &&
+                 dtype_get_info((dtype)scale->type)->kind != DTYPE_CLASS_STRING,
+             STATUS_INVALID_MODEL, "%s is %s; numbers are needed", what, SHAPE_STR(NULL, scale));
+  if (n->since >= 21) {
+    TRY(onnx_attr_int_in(n->proto, "block_size", 0, 0, DIM_MAX, &q->block));
+  }
+  TRY(check_scale(n, what, q));
+  if (onnx_has_in(n, 2)) {
+    const shape *z = onnx_in_shape(n, 2), *s = onnx_in_shape(n, 1);
+    bool both_one = shape_elements(z) == 1 && shape_elements(s) == 1;
+    CHECK_THAT(both_one || shape_same_dims(z, s), STATUS_INVALID_MODEL, "the zero point is %s but the scale is %s",
+               SHAPE_STR(NULL, z), SHAPE_STR(NULL, s));
+  }
+  return NULL;
+}
+
+/* A scale or zero point with x's dims. */
+static hlo_value stretch(const onnx_node *n, const quantization *q, hlo_value v) {
+  hlo_builder *b = n->b;
+  const shape *x = onnx_in_shape(n, 0), *s = hlo_shape(v);
+  if (s->rank <= 1 && (q->block == 0 || x->rank != 1 || shape_elements(s) == 1)) {
+    return onnx_along(b, v, x, q->axis);
+  }
+  shape repeated = *x;
+  dim split[SHAPE_MAX_RANK + 1];
+  int64_t at[SHAPE_MAX_RANK];
+  for (int k = 0; k < x->rank; k++) { /* each element of the axis is repeated `block` times, the last perhaps less often */
+    at[k] = k <= q->axis ? k : k + 1;
+    split[at[k]] = s->dims[k];
+  }
+  split[q->axis + 1] = q->block;
+  if (x->rank == SHAPE_MAX_RANK) {
+    hlo_fail(b, status_error(STATUS_UNSUPPORTED, "blocks of an array of rank %d", x->rank));
+    return (hlo_value){0};
+  }
+  v = hlo_broadcast(b, v, shape_make(hlo_type(v), x->rank + 1, split), at);
+  repeated.dims[q->axis] = s->dims[q->axis] * q->block;
+  v = hlo_reshape(b, v, x->rank, repeated.dims);
+  return repeated.dims[q->axis] == x->dims[q->axis] ? v : hlo_slice_dim(b, v, q->axis, 0, x->dims[q->axis]);
+}
+
+/* The attribute, where 0 means that it is not there. */
+static status optional_dtype(const onnx_node *n, const char *name, dtype def, dtype *out) {
+  int64_t number;
+  *out = def;
+  TRY(onnx_attr_int(n->proto, name, 0, &number));
+  return number ? onnx_dtype_attr(n, name, def, out) : NULL;
+}
+
+/* y = (x - zero point) * scale, in f32. */
+status onnx_import_dequantize_linear(onnx_node *n) {
+  hlo_builder *b = n->b;
+  quantization q;
+  dtype to, from = hlo_type(n->in[0]);
+  TRY(read_quantization(n, "x_scale", &q));
+  TRY(optional_dtype(n, "output_dtype", hlo_type(n->in[1]), &to));
+  hlo_value x = n->in[0];
+  if (onnx_has_in(n, 2)) {
+    CHECK_THAT(hlo_type(n->in[2]) == from, STATUS_INVALID_MODEL, "x is %s but x_zero_point is %s", dtype_name(from),
+               dtype_name(hlo_type(n->in[2])));
+  }
+  if (onnx_has_in(n, 2) && dtype_is_int(from)) { /* exact, before anything is rounded */
+    hlo_value zero = stretch(n, &q, hlo_convert(b, n->in[2], DTYPE_S32));
+    x = hlo_binary(b, HLO_SUB, hlo_convert(b, x, DTYPE_S32), zero);
+  }
+  hlo_value scale = stretch(n, &q, hlo_convert(b, n->in[1], DTYPE_F32));
+  n->out[0] = hlo_convert(b, hlo_binary(b, HLO_MUL, hlo_convert(b, x, DTYPE_F32), scale), to);
+  return NULL;
+}
+
+/* The output's type: that of the zero point, or output_dtype, or u8. */
+static status quantized_type(const onnx_node *n, dtype *to) {
+  dtype stated;
+  TRY(optional_dtype(n, "output_dtype", DTYPE_INVALID, &stated));
+  *to = onnx_has_in(n, 2) ? hlo_type(n->in[2]) : stated != DTYPE_INVALID ? stated : DTYPE_U8;
+  CHECK_THAT(stated == DTYPE_INVALID || stated == *to, STATUS_INVALID_MODEL, "output_dtype is %s but y_zero_point is %s",
+             dtype_name(stated), dtype_name(*to));
+  bool narrow = dtype_get_info(*to)->bits <= (dtype_is_float(*to) ? 8 : 16);
+  CHECK_THAT((dtype_is_int(*to) || dtype_is_float(*to)) && narrow, STATUS_INVALID_MODEL, "cannot quantize to %s",
+             dtype_name(*to));
+  return NULL;
+}
+
+/* y = saturate(round(x / scale) + zero point); 8- and 4-bit floats are x / scale converted. */
+status onnx_import_quantize_linear(onnx_node *n) {
+  hlo_builder *b = n->b;
+  quantization q;
+  dtype to, precision;
+  bool saturate;
+  TRY(read_quantization(n, "y_scale", &q));
+  TRY(quantized_type(n, &to));
+  TRY(optional_dtype(n, "precision", hlo_type(n->in[1]), &precision));
+  TRY(onnx_attr_bool(n->proto, "saturate", true, &saturate));
+  if (!dtype_is_float(precision) || dtype_bytes(precision) < 2) {
+    precision = DTYPE_F32;
+  }
+  hlo_value x = hlo_convert(b, n->in[0], precision), scale = stretch(n, &q, hlo_convert(b, n->in[1], precision));
+  hlo_value y = onnx_widen(b, hlo_binary(b, HLO_DIV, x, scale));
+  if (dtype_is_float(to)) {
+    n->out[0] = hlo_convert_as(b, y, to, saturate, DTYPE_ROUND_NEAREST);
+    return NULL;
+  }
+  hlo_value zero = onnx_has_in(n, 2) ? stretch(n, &q, n->in[2]) : (hlo_value){0};
+  n->out[0] = onnx_saturate(b, y, zero, to);
+  return NULL;
+}
+
+/* To u8, with scale and zero point such that 0 and the range of x are covered. */
+status onnx_import_dynamic_quantize_linear(onnx_node *n) {
+  hlo_builder *b = n->b;
+  const shape *s = onnx_in_shape(n, 0);
+  hlo_value x = n->in[0], zero = hlo_scalar(b, hlo_type(x), 0);
+  int64_t all[SHAPE_MAX_RANK];
+  TRY(onnx_need_float(n, 0, "x"));
+  for (int k = 0; k < s->rank; k++) {
+    all[k] = k;
+  }
+  hlo_value high = hlo_binary(b, HLO_MAX, hlo_reduce(b, x, HLO_REDUCE_MAX, s->rank, all), zero);
+  hlo_value low = hlo_binary(b, HLO_MIN, hlo_reduce(b, x, HLO_REDUCE_MIN, s->rank, all), zero);
+  hlo_value range = hlo_binary(b, HLO_SUB, high, low);
+  hlo_value scale = hlo_binary(b, HLO_DIV, range, hlo_like(b, range, 255));
+  /* a range of nothing but 0 is represented by any scale */
+  hlo_value divisor = hlo_select(b, hlo_compare(b, HLO_EQ, scale, zero), hlo_like(b, scale, 1), scale);
+  hlo_value point = hlo_unary(b, HLO_NEG, hlo_binary(b, HLO_DIV, low, divisor));
+  point = onnx_saturate(b, point, (hlo_value){0}, DTYPE_U8);
+  n->out[0] = onnx_saturate(b, onnx_op_stretched(b, HLO_DIV, x, divisor), hlo_broadcast_to(b, point, s), DTYPE_U8);
+  n->out[1] = scale;
+  n->out[2] = point;
+  return NULL;
+}

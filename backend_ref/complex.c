@@ -21,7 +21,6 @@ KERNEL(sub, x - y)
 KERNEL(mul, x * y)
 KERNEL(divide, x / y)
 KERNEL(neg, -x)
-KERNEL(exponential, cexp(x))
 
 ref_kernel *ref_complex_kernel(hlo_op op) {
   switch (op) {
@@ -35,8 +34,6 @@ ref_kernel *ref_complex_kernel(hlo_op op) {
       return divide;
     case HLO_NEG:
       return neg;
-    case HLO_EXP:
-      return exponential;
     default:
       return NULL;
   }

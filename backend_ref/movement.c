@@ -187,7 +187,7 @@ status ref_slice(ref_call *c) {
     return NULL;
   }
   for (int d = 0; d < b.rank; d++) {
-    b.from[d] = strides[d] * hlo_ints(c->i, HLO_ATTR_STRIDES)[d];
+    b.from[d] = b.extents[d] > 1 ? strides[d] * hlo_ints(c->i, HLO_ATTR_STRIDES)[d] : 0; /* no overflow */
   }
   int64_t base = ref_offset(b.rank, strides, hlo_ints(c->i, HLO_ATTR_STARTS));
   ref_move(element_size(c), &b, r, element(c, 0, base));
@@ -232,7 +232,7 @@ status ref_pad(ref_call *c) {
     b.extents[d] = landing(x->dims[d], low, step, all.extents[d], &first);
     from += first * b.from[d];
     to += (low + first * step) * b.to[d];
-    b.to[d] *= step;
+    b.to[d] *= b.extents[d] > 1 ? step : 0; /* a single one may have any step: no overflow */
     if (b.extents[d] == 0) {
       return NULL;
     }

@@ -38,7 +38,7 @@ static bool see(const window *w, const shape *x, const int64_t *index, visible *
       return false;
     }
     v->count[d] = end - first;
-    v->steps[d] = step * w->operand[d];
+    v->steps[d] = v->count[d] > 1 ? step * w->operand[d] : 0; /* a single one may have any step: no overflow */
     v->base += (start + first * step) * w->operand[d];
   }
   return true;

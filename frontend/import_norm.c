@@ -245,7 +245,7 @@ status onnx_import_rms_normalization(onnx_node *n) {
   return NULL;
 }
 
-/* --- local response, mean-variance, Lp --- */
+/* --- local response --- */
 
 /* Y = X / (bias + alpha / size * sum of squares of the `size` channels around)^beta. */
 status onnx_import_lrn(onnx_node *n) {
@@ -273,41 +273,5 @@ status onnx_import_lrn(onnx_node *n) {
   hlo_value base = onnx_plus(b, onnx_times(b, sum, (double)alpha / (double)size), bias);
   hlo_value y = hlo_binary(b, HLO_DIV, x, hlo_binary(b, HLO_POW, base, hlo_like(b, base, beta)));
   n->out[0] = hlo_convert(b, y, hlo_type(n->in[0]));
-  return NULL;
-}
-
-/* (X - mean) / (sqrt(mean of squares - square of the mean) + 1e-9), as the standard's function body has it. */
-status onnx_import_mean_variance_normalization(onnx_node *n) {
-  hlo_builder *b = n->b;
-  static const int64_t standard[] = {0, 2, 3};
-  const int64_t *axes;
-  size_t count;
-  dim_list over;
-  TRY(onnx_need_float(n, 0, "X"));
-  TRY(onnx_attr_ints(n->proto, "axes", &axes, &count));
-  bool given = onnx_attr_has(n->proto, "axes");
-  TRY(onnx_axes(given ? axes : standard, given ? count : 3, onnx_in_shape(n, 0)->rank, over.dims));
-  over.n = given ? (uint32_t)count : 3;
-  moments m = moments_over(b, onnx_widen(b, n->in[0]), &over);
-  hlo_value deviation = onnx_plus(b, hlo_unary(b, HLO_SQRT, m.variance), 1e-9);
-  n->out[0] = hlo_convert(b, onnx_op_stretched(b, HLO_DIV, m.centered, deviation), hlo_type(n->in[0]));
-  return NULL;
-}
-
-/* X / norm over one axis, where a norm of 0 leaves 0. */
-status onnx_import_lp_normalization(onnx_node *n) {
-  hlo_builder *b = n->b;
-  int64_t axis, p;
-  TRY(onnx_need_float(n, 0, "input"));
-  TRY(onnx_need_rank(n, 0, "input", 1, SHAPE_MAX_RANK));
-  TRY(onnx_axis_attr(n, -1, onnx_in_shape(n, 0)->rank, &axis));
-  TRY(onnx_attr_int_in(n->proto, "p", 2, 1, 2, &p));
-  hlo_value x = onnx_widen(b, n->in[0]);
-  hlo_value each = p == 1 ? hlo_unary(b, HLO_ABS, x) : hlo_binary(b, HLO_MUL, x, x);
-  hlo_value norm = onnx_reduce_keep(b, each, HLO_REDUCE_ADD, 1, &axis);
-  norm = p == 1 ? norm : hlo_unary(b, HLO_SQRT, norm);
-  hlo_value zero = hlo_compare(b, HLO_EQ, norm, hlo_like(b, norm, 0));
-  norm = hlo_select(b, zero, hlo_like(b, norm, 1), norm);
-  n->out[0] = hlo_convert(b, onnx_op_stretched(b, HLO_DIV, x, norm), hlo_type(n->in[0]));
   return NULL;
 }

@@ -76,15 +76,17 @@ status budget_check(const mem_budget *b) {
   return NULL;
 }
 
-static void budget_take(mem_budget *b, size_t size) {
+/* False when the limit would be passed. */
+static bool budget_take(mem_budget *b, size_t size) {
   if (!b) {
-    return;
+    return true;
   }
   uint64_t used = atomic_fetch_add(&b->used, size) + size;
   if (b->limit && used > b->limit) {
     atomic_fetch_sub(&b->used, size);
-    guard_fail("the memory limit is used up");
+    return false;
   }
+  return true;
 }
 
 static void budget_give(mem_budget *b, size_t size) {
@@ -126,26 +128,32 @@ mem_budget *arena_budget(const arena *a) { return a->budget; }
 
 size_t arena_used(const arena *a) { return a->total; }
 
-/* A chunk that holds at least `size` bytes at any alignment up to `align`.  Chunks double with the
- * arena, so that a large one has few and a small one wastes little. */
-static chunk *add_chunk(arena *a, size_t size, size_t align) {
+static const char out_of_memory[] = "out of memory";
+
+/* A chunk that holds at least `size` bytes at any alignment up to `align`; NULL and *why when there is no memory.
+ * Chunks double with the arena, so that a large one has few and a small one wastes little.  A chunk for one
+ * large array goes behind the newest, which is not full yet. */
+static chunk *add_chunk(arena *a, size_t size, size_t align, const char **why) {
   size_t want = a->total < CHUNK_MIN ? CHUNK_MIN : a->total > CHUNK_MAX ? CHUNK_MAX : a->total;
+  *why = out_of_memory;
   if (size > SIZE_MAX / 2) {
-    guard_fail("out of memory");
+    return NULL;
   }
-  if (want < size + align) {
-    want = size + align;
+  bool large = want < size + align;
+  want = large ? size + align : want;
+  if (!budget_take(a->budget, want)) {
+    *why = "the memory limit is used up";
+    return NULL;
   }
-  budget_take(a->budget, want);
-  chunk *c = malloc(sizeof *c + want);
+  chunk *c = calloc(1, sizeof *c + want); /* fresh pages cost nothing until they are written */
   if (!c) {
     budget_give(a->budget, want);
-    guard_fail("out of memory");
+    return NULL;
   }
   c->size = want;
-  c->used = 0;
-  c->next = a->chunks;
-  a->chunks = c;
+  chunk **place = large && a->chunks ? &a->chunks->next : &a->chunks;
+  c->next = *place;
+  *place = c;
   a->total += want;
   return c;
 }
@@ -155,15 +163,28 @@ static size_t padding(const chunk *c, size_t align) {
   return (size_t)(-at & (align - 1));
 }
 
-void *arena_alloc_aligned(arena *a, size_t size, size_t align) {
-  assert(align && !(align & (align - 1)) && align <= 4096);
+/* Chunks come zeroed and nothing is handed out twice. */
+static void *try_alloc(arena *a, size_t size, size_t align, const char **why) {
   chunk *c = a->chunks;
   if (!c || padding(c, align) > c->size - c->used || size > c->size - c->used - padding(c, align)) {
-    c = add_chunk(a, size, align);
+    c = add_chunk(a, size, align, why);
+    if (!c) {
+      return NULL;
+    }
   }
   size_t start = c->used + padding(c, align);
   c->used = start + size;
-  return memset((char *)(c + 1) + start, 0, size);
+  return (char *)(c + 1) + start;
+}
+
+void *arena_alloc_aligned(arena *a, size_t size, size_t align) {
+  assert(align && !(align & (align - 1)) && align <= 4096);
+  const char *why;
+  void *memory = try_alloc(a, size, align, &why);
+  if (!memory) {
+    guard_fail(why);
+  }
+  return memory;
 }
 
 void *arena_alloc(arena *a, size_t size) { return arena_alloc_aligned(a, size, ALIGN); }
@@ -203,6 +224,7 @@ void *arena_memdup(arena *a, const void *data, size_t size) {
 }
 
 char *arena_strndup(arena *a, const char *text, size_t n) {
+  n = n ? strnlen(text, n) : 0;
   char *copy = arena_alloc(a, n + 1);
   if (n) {
     memcpy(copy, text, n);
@@ -227,9 +249,12 @@ char *arena_printf(arena *a, const char *format, ...) {
 }
 
 void arena_cleanup(arena *a, void (*fn)(void *), void *data) {
-  cleanup *c = ARENA_NEW(a, cleanup);
-  c->fn = fn;
-  c->data = data;
-  c->next = a->cleanups;
+  const char *why;
+  cleanup *c = try_alloc(a, sizeof *c, ALIGN, &why);
+  if (!c) {
+    fn(data);
+    guard_fail(why);
+  }
+  *c = (cleanup){a->cleanups, fn, data};
   a->cleanups = c;
 }

@@ -46,10 +46,10 @@ void *arena_calloc(arena *a, size_t count, size_t size) __attribute__((malloc, r
 void *arena_grow(arena *a, const void *old, size_t old_size, size_t new_size);
 void *arena_memdup(arena *a, const void *data, size_t size);
 char *arena_strdup(arena *a, const char *text);
-char *arena_strndup(arena *a, const char *text, size_t n);
+char *arena_strndup(arena *a, const char *text, size_t n); /* stops at a 0 */
 char *arena_printf(arena *a, const char *format, ...) STATUS_PRINTF(2, 3);
 
-/* Calls fn(data) when the arena is destroyed. */
+/* Calls fn(data) when the arena is destroyed; at once when there is no memory to remember it (then it jumps). */
 void arena_cleanup(arena *a, void (*fn)(void *), void *data);
 
 /* Appends to a growing array kept as (pointer, uint32 count, uint32 capacity); gives a pointer to the new, zeroed

@@ -252,6 +252,7 @@ int64_t dtype_load_i64(dtype t, const void *element) {
     return load_u32(element);
   case DTYPE_S64:
   case DTYPE_U64:
+  case DTYPE_STR:
     return load_s64(element);
   default:
     assert(!"an integer type");
@@ -272,6 +273,8 @@ void dtype_store_i64(dtype t, void *element, int64_t value) {
       uint64_t sign = (uint64_t)1 << (info->bits - 1), mask = 2 * sign - 1;
       bits = info->kind == DTYPE_CLASS_SIGNED ? ((bits & mask) ^ sign) - sign : bits & mask;
     }
+    break;
+  case DTYPE_CLASS_STRING:
     break;
   default:
     assert(!"an integer type");

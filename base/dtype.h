@@ -58,16 +58,17 @@ typedef enum dtype_round { DTYPE_ROUND_NEAREST, DTYPE_ROUND_UP, DTYPE_ROUND_DOWN
 double dtype_load_f64(dtype t, const void *element);
 /* Stores the nearest value.  To an integer: truncated towards zero and clamped to the type's range (NaN: 0).
  * To a float8/float4: `saturate` clamps to the largest finite value, otherwise overflow is the type's
- * infinity or NaN; types that have neither always clamp. `round` is for float8e8m0 only. */
+ * infinity or NaN; types that have neither always clamp.  A NaN loses its payload.  `round` is for f8e8m0fnu only:
+ * to a power of two, the sign ignored; 0 is the smallest value with `saturate`, else NaN.  To f4e2m1fn, NaN is 0. */
 void dtype_store_f64(dtype t, void *element, double value, bool saturate, dtype_round round);
 
-/* The integer and pred types; u64 travels as its bits. Storing wraps modulo 2^bits (pred: value != 0). */
+/* The integer and pred types, and a string's id; u64 travels as its bits.  Storing wraps modulo 2^bits (pred: value != 0). */
 int64_t dtype_load_i64(dtype t, const void *element);
 void dtype_store_i64(dtype t, void *element, int64_t value);
 
 /* Element conversion as HLO's `convert` defines it, n elements; src and dst do not overlap.
  * int -> int wraps; int -> float rounds to nearest even; float -> int truncates and clamps (NaN 0);
- * anything -> pred is != 0; complex -> real takes the real part. */
+ * anything -> pred is != 0; complex -> real takes the real part.  Strings convert to strings only. */
 void dtype_convert(dtype from, const void *src, dtype to, void *dst, size_t n, bool saturate, dtype_round round);
 
 /* The 16-bit floats, by integer arithmetic, round to nearest even. */

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 literal literal_make(shape s, const void *data) { return (literal){.shape = s, .data = data}; }
 
 literal literal_new(arena *a, shape s, void **data) {
@@ -18,12 +20,9 @@ literal literal_scalar_f64(arena *a, dtype type, double value) {
 }
 
 literal literal_scalar_i64(arena *a, dtype type, int64_t value) {
-  if (dtype_is_float(type) || dtype_is_complex(type)) {
-    return literal_scalar_f64(a, type, (double)value);
-  }
   void *data;
   literal l = literal_new(a, shape_scalar(type), &data);
-  dtype_store_i64(type, data, value);
+  dtype_convert(DTYPE_S64, &value, type, data, 1, true, DTYPE_ROUND_NEAREST);
   return l;
 }
 
@@ -51,20 +50,23 @@ bool literal_is_splat(const literal *l) {
 }
 
 bool literal_equal(const literal *a, const literal *b) {
-  return shape_equal(&a->shape, &b->shape) &&
-         (a->data == b->data || memcmp(a->data, b->data, (size_t)shape_bytes(&a->shape)) == 0);
+  if (!shape_equal(&a->shape, &b->shape)) {
+    return false;
+  }
+  size_t bytes = (size_t)shape_bytes(&a->shape);
+  return !bytes || a->data == b->data || memcmp(a->data, b->data, bytes) == 0;
 }
 
-/* FNV-1a over words; long arrays are sampled, equality is what decides. */
+/* Of a long array, blocks spread over it, the first and the last bytes among them: equality is what decides. */
 uint64_t literal_hash(const literal *l) {
-  const unsigned char *bytes = l->data;
-  size_t n = (size_t)shape_bytes(&l->shape), step = n > 4096 ? n / 4096 : 1;
-  uint64_t h = 1469598103934665603u ^ l->shape.type;
-  for (int i = 0; i < l->shape.rank; i++) {
-    h = (h ^ (uint64_t)l->shape.dims[i]) * 1099511628211u;
+  enum { BLOCK = 1024, BLOCKS = 64 };
+  size_t bytes = (size_t)shape_bytes(&l->shape);
+  uint64_t h = hash_bytes(l->shape.dims, l->shape.rank * sizeof *l->shape.dims, l->shape.type);
+  if (bytes <= BLOCK * BLOCKS) {
+    return bytes ? hash_bytes(l->data, bytes, h) : h;
   }
-  for (size_t i = 0; i < n; i += step) {
-    h = (h ^ bytes[i]) * 1099511628211u;
+  for (size_t i = 0; i < BLOCKS; i++) {
+    h = hash_bytes((const char *)l->data + (bytes - BLOCK) * i / (BLOCKS - 1), BLOCK, h);
   }
   return h;
 }

@@ -6,18 +6,39 @@
 
 struct status_record {
   status_code code;
+  bool is_static; /* not to be freed, by whichever library's copy of this file */
   const char *message;
 };
 
-/* Handed out when not even the message can be allocated; never freed. */
-static struct status_record out_of_memory = {STATUS_RESOURCE, "out of memory"};
+/* Handed out when not even the message can be allocated. */
+static struct status_record out_of_memory = {STATUS_RESOURCE, true, "out of memory"};
 
-/* Names inside messages come from untrusted files: keep the message on one line. */
-static void make_one_line(char *text) {
-  for (; *text; text++) {
-    if ((unsigned char)*text < 0x20 || *text == 0x7f) {
-      *text = '?';
+/* How many bytes the printable UTF-8 character at p has; 0 for what is no such character.  Overlong forms, surrogates
+ * and control characters are none. */
+static int character_length(const unsigned char *p) {
+  if (p[0] < 0x80) {
+    return p[0] >= 0x20 && p[0] != 0x7f;
+  }
+  int length = p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
+  for (int i = 1; i < length; i++) {
+    if ((p[i] & 0xc0) != 0x80) {
+      return 0;
     }
+  }
+  bool bad = (p[0] == 0xc2 && p[1] < 0xa0) || (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) ||
+             (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] >= 0x90);
+  return bad ? 0 : length;
+}
+
+/* Names inside messages come from untrusted files: keep the message one line of valid UTF-8. */
+static void make_one_line(char *text) {
+  while (*text) {
+    int length = character_length((const unsigned char *)text);
+    if (!length) {
+      *text = '?';
+      length = 1;
+    }
+    text += length;
   }
 }
 
@@ -32,6 +53,7 @@ static status new_record(status_code code, const char *prefix, const char *messa
   memcpy(text + n_prefix, message, n_message + 1);
   make_one_line(text);
   s->code = code;
+  s->is_static = false;
   s->message = text;
   return s;
 }
@@ -40,7 +62,7 @@ static status new_record(status_code code, const char *prefix, const char *messa
 enum { MESSAGE_MAX = 2000 };
 
 status status_error(status_code code, const char *format, ...) {
-  char text[MESSAGE_MAX];
+  char text[MESSAGE_MAX] = "";
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
@@ -75,7 +97,7 @@ const char *status_code_name(status_code code) {
 }
 
 void status_free(status s) {
-  if (s && s != &out_of_memory) {
+  if (s && !s->is_static) {
     free(s);
   }
 }

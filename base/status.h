@@ -27,8 +27,9 @@ typedef struct status_record *status;
 /* Lets the compiler check the arguments of a printf-like function. */
 #define STATUS_PRINTF(nth, first) __attribute__((format(printf, nth, first)))
 
-/* A new failure.  Control characters in the message are replaced by '?', so that it stays one line. */
-STATUS_MUST_USE status status_error(status_code code, const char *format, ...) STATUS_PRINTF(2, 3);
+/* A new failure.  Control characters and what is no UTF-8 become '?', so that the message stays one line. */
+STATUS_MUST_USE status status_error(status_code code, const char *format, ...) STATUS_PRINTF(2, 3)
+    __attribute__((returns_nonnull));
 
 /* Puts "prefix: " before the message of `s` (takes `s`, gives it back; NULL stays NULL). */
 STATUS_MUST_USE status status_prefix(status s, const char *format, ...) STATUS_PRINTF(2, 3);

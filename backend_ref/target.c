@@ -1,0 +1,163 @@
+/* target.c - the reference target.  Thunk kind "ref.op": buffers are the operands, then the results; the config is the
+ * text of an HLO module whose entry computes one instruction. */
+#include "backend_ref/target.h"
+
+#include <string.h>
+
+#include "backend_ref/eval.h"
+#include "backend_ref/ref.h"
+#include "hlo/text.h"
+#include "lower/lower.h"
+
+/* --- running a thunk --- */
+
+/* Shape of a buffer; extents from a file must be constants, and few enough to be an array. */
+static status buffer_shape(const rt_thunk *t, const rt_buffer *b, shape *out) {
+  *out = shape_make((dtype)b->type, b->rank, b->extents);
+  CHECK_THAT(shape_is_static(out), STATUS_INVALID_FILE, "%s: a buffer has no constant size", t->label);
+  return shape_check(out, t->label);
+}
+
+static status check_shape(const rt_thunk *t, const rt_buffer *b, const shape *want) {
+  shape s;
+  TRY(buffer_shape(t, b, &s));
+  CHECK_THAT(shape_equal(&s, want), STATUS_INVALID_FILE, "%s: a buffer is %s but the computation has %s", t->label,
+             SHAPE_STR(NULL, &s), SHAPE_STR(NULL, want));
+  return NULL;
+}
+
+static status load_op(rt_thunk *t, rt_loader *l) {
+  hlo_module *m;
+  TRY(status_prefix(hlo_parse(l->arena, t->config.data, t->config.size, NULL, &m), "%s", t->label));
+  const hlo_computation *c = m->entry;
+  CHECK_THAT(c->n_params == t->n_inputs && c->n_roots == t->n_buffers - t->n_inputs, STATUS_INVALID_FILE,
+             "%s: %u buffers for %u parameters and %u results", t->label, t->n_buffers, c->n_params, c->n_roots);
+  for (uint32_t k = 0; k < t->n_buffers; k++) {
+    uint32_t root = k - t->n_inputs;
+    TRY(check_shape(t, &t->buffers[k], k < t->n_inputs ? &c->params[k]->shapes[0] : hlo_shape(c->roots[root])));
+  }
+  t->state = m;
+  return NULL;
+}
+
+static void move_buffer(const rt_buffer *b, const int64_t *to, const int64_t *from, void *dst, const void *src) {
+  ref_box box = {.rank = b->rank};
+  memcpy(box.extents, b->extents, b->rank * sizeof *b->extents);
+  memcpy(box.to, to, b->rank * sizeof *to);
+  memcpy(box.from, from, b->rank * sizeof *from);
+  ref_move(dtype_bytes((dtype)b->type), &box, dst, src);
+}
+
+/* The buffer as an array; one with holes is copied. */
+static literal read_buffer(const rt_buffer *b, rt_run *r, arena *a) {
+  shape s = shape_make((dtype)b->type, b->rank, b->extents);
+  if (rt_buffer_is_dense(b)) {
+    return literal_make(s, rt_address(r, b));
+  }
+  int64_t strides[SHAPE_MAX_RANK];
+  void *data;
+  literal l = literal_new(a, s, &data);
+  shape_strides(&s, strides);
+  move_buffer(b, strides, b->strides, data, rt_address(r, b));
+  return l;
+}
+
+static void write_buffer(const rt_buffer *b, rt_run *r, const literal *l) {
+  int64_t strides[SHAPE_MAX_RANK];
+  shape_strides(&l->shape, strides);
+  move_buffer(b, b->strides, strides, rt_address(r, b), l->data);
+}
+
+typedef struct job {
+  const rt_thunk *thunk;
+  rt_run *run;
+  arena *memory;
+} job;
+
+static status evaluate(void *data) {
+  job *j = data;
+  const rt_thunk *t = j->thunk;
+  const hlo_computation *c = ((const hlo_module *)t->state)->entry;
+  /* What the run allocates counts against its budget, though it promises not to touch the limits. */
+  j->memory = arena_create((mem_budget *)j->run->budget);
+  literal *args = ARENA_NEW_N(j->memory, literal, c->n_params), *roots = ARENA_NEW_N(j->memory, literal, c->n_roots);
+  for (uint32_t k = 0; k < c->n_params; k++) {
+    args[k] = read_buffer(&t->buffers[k], j->run, j->memory);
+  }
+  TRY(ref_eval_computation(c, args, j->memory, roots));
+  for (uint32_t k = 0; k < c->n_roots; k++) {
+    write_buffer(&t->buffers[t->n_inputs + k], j->run, &roots[k]);
+  }
+  return NULL;
+}
+
+static status run_op(const rt_thunk *t, rt_run *r) {
+  job j = {.thunk = t, .run = r};
+  status s = guard_run(evaluate, &j);
+  arena_destroy(j.memory);
+  return s;
+}
+
+/* --- compiling --- */
+
+/* The instruction in a module of its own, with what it calls, as text. */
+static status text_of(const hlo_instr *i, arena *a, rt_span *out) {
+  hlo_module *m = hlo_module_create(a, "ref");
+  m->entry = hlo_computation_create(m, "op");
+  hlo_value *operands = ARENA_NEW_N(a, hlo_value, i->n_operands);
+  hlo_value *results = ARENA_NEW_N(a, hlo_value, i->n_results);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    operands[k] = hlo_result(hlo_parameter(m->entry, *hlo_shape(i->operands[k])), 0);
+  }
+  hlo_instr *copy = hlo_instr_clone(m->entry, NULL, i, operands);
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    results[k] = hlo_result(copy, k);
+  }
+  hlo_set_roots(m->entry, i->n_results, results);
+  hlo_module_clean(m);
+  const char *text;
+  size_t size;
+  TRY(hlo_print(a, m, NULL, &text, &size));
+  *out = (rt_span){text, size};
+  return NULL;
+}
+
+static status emit_op(lower_context *c, const hlo_instr *i) {
+  CHECK_THAT(ref_supports(i), STATUS_UNSUPPORTED, "the reference evaluator cannot do %s", hlo_info(i)->name);
+  rt_thunk *t = lower_thunk(c, "ref.op", i);
+  return text_of(i, lower_arena(c), &t->config);
+}
+
+static bool is_view(const hlo_instr *i) { return i->op == HLO_RESHAPE || i->op == HLO_BITCAST; }
+
+static uint32_t count(const hlo_module *m) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < m->n_computations; k++) {
+    for (const hlo_instr *i = m->computations[k]->first; i; i = i->next) {
+      n++;
+    }
+  }
+  return n;
+}
+
+static status compile(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
+                      rt_report *report) {
+  static const lower_backend backend = {.target = "ref", .emit = emit_op, .is_view = is_view};
+  hlo_module_clean(m);
+  if (options && options->dump) {
+    TRY(options->dump(options->dump_data, "ref", m));
+  }
+  rt_report unused = {0};
+  report = report ? report : &unused;
+  report->hlo_before = report->hlo_after = count(m);
+  return lower_program(m, &backend, a, out, report);
+}
+
+/* --- the backend --- */
+
+static const rt_thunk_kind kinds[] = {{.name = "ref.op", .load = load_op, .run = run_op}};
+
+const rt_target ref_target = {
+    .abi = RT_ABI, .name = "ref", .kinds = kinds, .n_kinds = sizeof kinds / sizeof *kinds};
+const rt_compiler ref_compiler = {.abi = RT_ABI, .name = "ref", .compile = compile};
+const rt_backend ref_backend = {.abi = RT_ABI, .target = &ref_target, .compiler = &ref_compiler};

@@ -110,8 +110,8 @@ static status write_as_it_is(const char *path, const void *bytes, size_t size) {
   return s;
 }
 
-/* The permissions that a new file gets; there is no way to ask for the mask without setting it, so it is taken from
- * what open() gives a file instead of from mkstemp's 0600. */
+/* The permissions that a new file gets; there is no way to ask for the mask without setting it, so it is
+ * taken from what open() gives a file instead of from mkstemp's 0600. */
 static int open_temporary(char *name, size_t room, const char *path) {
   for (int i = 0; i < 100; i++) {
     int n = snprintf(name, room, "%s.%ld-%d.tmp", path, (long)getpid(), i);

@@ -4,9 +4,9 @@
 
 #include "base/arena.h"
 
-/* Maps a regular file read-only until the arena ends; an empty one gives size 0 and a pointer that is not NULL.
- * Directories, pipes and devices are refused without waiting for them.  Errors (IO, INVALID_ARGUMENT) name the
- * path.  Whoever truncates the file while it is mapped ends the process with SIGBUS. */
+/* Maps a regular file read-only until the arena ends; an empty one gives size 0 and a pointer that is not
+ * NULL. Directories, pipes and devices are refused without waiting for them.  Errors (IO, INVALID_ARGUMENT)
+ * name the path.  Whoever truncates the file while it is mapped ends the process with SIGBUS. */
 STATUS_MUST_USE status file_map(arena *a, const char *path, const uint8_t **bytes, size_t *size);
 
 /* The same for an open descriptor, which stays open; `name` is for messages. */

@@ -48,7 +48,8 @@ struct str_map_slot {
 void str_map_init(str_map *m, arena *a) {
   *m = (str_map){.arena = a};
   /* Addresses differ from run to run, and nothing that is visible depends on them. */
-  m->seed = fold((uint64_t)(uintptr_t)m ^ K0, (uint64_t)(uintptr_t)a ^ K1) ^ (uint64_t)(uintptr_t)&str_map_init;
+  m->seed =
+      fold((uint64_t)(uintptr_t)m ^ K0, (uint64_t)(uintptr_t)a ^ K1) ^ (uint64_t)(uintptr_t)&str_map_init;
 }
 
 /* The slot of the key, or the free one where it belongs; cap must not be 0. */

@@ -75,7 +75,8 @@ static status read_dim(reader *r, dim *out) {
 static status read_dims(reader *r, header *h) {
   TRY(expect(r, "("));
   while (!accept(r, ")")) {
-    CHECK_THAT(h->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "it has more than %d dimensions", SHAPE_MAX_RANK);
+    CHECK_THAT(h->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "it has more than %d dimensions",
+               SHAPE_MAX_RANK);
     TRY(read_dim(r, &h->dims[h->rank++]));
     if (!accept(r, ",")) {
       TRY(expect(r, ")"));
@@ -91,8 +92,8 @@ static const struct {
   const char *code;
   dtype type;
 } codes[] = {
-    {"b1", DTYPE_PRED}, {"i1", DTYPE_S8},  {"i2", DTYPE_S16}, {"i4", DTYPE_S32}, {"i8", DTYPE_S64},
-    {"u1", DTYPE_U8},   {"u2", DTYPE_U16}, {"u4", DTYPE_U32}, {"u8", DTYPE_U64}, {"f2", DTYPE_F16},
+    {"b1", DTYPE_PRED}, {"i1", DTYPE_S8},  {"i2", DTYPE_S16}, {"i4", DTYPE_S32},   {"i8", DTYPE_S64},
+    {"u1", DTYPE_U8},   {"u2", DTYPE_U16}, {"u4", DTYPE_U32}, {"u8", DTYPE_U64},   {"f2", DTYPE_F16},
     {"f4", DTYPE_F32},  {"f8", DTYPE_F64}, {"c8", DTYPE_C64}, {"c16", DTYPE_C128},
 };
 
@@ -102,8 +103,8 @@ static status read_type(reader *r, header *h) {
   skip_spaces(r);
   CHECK_THAT(r->at == r->end || *r->at != '[', STATUS_UNSUPPORTED, "its elements are records");
   TRY(read_quoted(r, &text, &n));
-  CHECK_THAT(n >= 2 && strchr("<>=|", *text), STATUS_INVALID_FILE, "its element type is \"%.*s\"", (int)(n < 40 ? n : 40),
-             text);
+  CHECK_THAT(n >= 2 && strchr("<>=|", *text), STATUS_INVALID_FILE, "its element type is \"%.*s\"",
+             (int)(n < 40 ? n : 40), text);
   h->swap = *text == '>';
   for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
     if (strlen(codes[i].code) == n - 1 && !memcmp(codes[i].code, text + 1, n - 1)) {
@@ -111,7 +112,8 @@ static status read_type(reader *r, header *h) {
       return NULL;
     }
   }
-  return status_error(STATUS_UNSUPPORTED, "its element type \"%.*s\" has no equal here", (int)(n < 40 ? n : 40), text);
+  return status_error(STATUS_UNSUPPORTED, "its element type \"%.*s\" has no equal here",
+                      (int)(n < 40 ? n : 40), text);
 }
 
 static status read_bool(reader *r, bool *out) {
@@ -129,10 +131,12 @@ static status read_entry(reader *r, header *h) {
                : n == 13 && !memcmp(key, "fortran_order", n) ? &h->has_order
                : n == 5 && !memcmp(key, "shape", n)          ? &h->has_shape
                                                              : NULL;
-  CHECK_THAT(seen && !*seen, STATUS_INVALID_FILE, "its header has the key \"%.*s\"%s", (int)(n < 40 ? n : 40), key,
-             seen ? " twice" : "");
+  CHECK_THAT(seen && !*seen, STATUS_INVALID_FILE, "its header has the key \"%.*s\"%s", (int)(n < 40 ? n : 40),
+             key, seen ? " twice" : "");
   *seen = true;
-  return seen == &h->has_type ? read_type(r, h) : seen == &h->has_order ? read_bool(r, &h->fortran) : read_dims(r, h);
+  return seen == &h->has_type    ? read_type(r, h)
+         : seen == &h->has_order ? read_bool(r, &h->fortran)
+                                 : read_dims(r, h);
 }
 
 static status read_dictionary(reader *r, header *h) {
@@ -153,9 +157,11 @@ static status read_dictionary(reader *r, header *h) {
 
 /* Magic, version, length of the dictionary; *data is where the elements begin. */
 static status read_header(const uint8_t *bytes, size_t size, header *h, size_t *data) {
-  CHECK_THAT(size >= MAGIC_SIZE + 4 && !memcmp(bytes, MAGIC, MAGIC_SIZE), STATUS_INVALID_FILE, "it is not a .npy file");
+  CHECK_THAT(size >= MAGIC_SIZE + 4 && !memcmp(bytes, MAGIC, MAGIC_SIZE), STATUS_INVALID_FILE,
+             "it is not a .npy file");
   unsigned version = bytes[6];
-  CHECK_THAT(version >= 1 && version <= 3, STATUS_UNSUPPORTED, "it has version %u of the .npy format", version);
+  CHECK_THAT(version >= 1 && version <= 3, STATUS_UNSUPPORTED, "it has version %u of the .npy format",
+             version);
   size_t start = version == 1 ? 10 : 12;
   CHECK_THAT(size >= start, STATUS_INVALID_FILE, "it ends inside its header");
   size_t length = bytes[8] | (size_t)bytes[9] << 8;
@@ -237,8 +243,8 @@ static status parse(arena *a, const uint8_t *bytes, size_t size, literal *out) {
   shape s = shape_make(h.type, h.rank, h.dims);
   TRY(shape_check(&s, "its shape"));
   uint64_t total = (uint64_t)shape_bytes(&s);
-  CHECK_THAT(size - start == total, STATUS_INVALID_FILE, "it has %zu bytes of elements, but %s has %" PRIu64, size - start,
-             SHAPE_STR(NULL, &s), total);
+  CHECK_THAT(size - start == total, STATUS_INVALID_FILE, "it has %zu bytes of elements, but %s has %" PRIu64,
+             size - start, SHAPE_STR(NULL, &s), total);
   *out = literal_make(s, decode(a, &h, &s, bytes + start));
   return NULL;
 }
@@ -262,7 +268,10 @@ static const char *code_of(arena *a, dtype type) {
       return arena_printf(a, "%c%s", dtype_bytes(type) == 1 ? '|' : '<', codes[i].code);
     }
   }
-  return dtype_is_signed(type) ? "|i1" : dtype_is_unsigned(type) ? "|u1" : dtype_bytes(type) == 2 ? "<V2" : "|V1";
+  return dtype_is_signed(type)     ? "|i1"
+         : dtype_is_unsigned(type) ? "|u1"
+         : dtype_bytes(type) == 2  ? "<V2"
+                                   : "|V1";
 }
 
 static const char *dictionary(arena *a, const shape *s) {
@@ -270,8 +279,8 @@ static const char *dictionary(arena *a, const shape *s) {
   for (int d = 0; d < s->rank; d++) {
     dims = arena_printf(a, "%s%s%" PRId64, dims, d ? ", " : "", s->dims[d]);
   }
-  return arena_printf(a, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }", code_of(a, s->type), dims,
-                      s->rank == 1 ? "," : "");
+  return arena_printf(a, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }", code_of(a, s->type),
+                      dims, s->rank == 1 ? "," : "");
 }
 
 status npy_format(arena *a, const literal *l, uint8_t **bytes, size_t *size) {

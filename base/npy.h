@@ -13,8 +13,10 @@ STATUS_MUST_USE status npy_parse(arena *a, const char *what, const void *bytes, 
 /* The same from a file, mapped for the life of the arena. */
 STATUS_MUST_USE status npy_read(arena *a, const char *path, literal *out);
 
-/* A whole file as bytes on the arena.  NumPy has no name for bf16, float8 and float4: they are written as raw bytes
- * ("<V2", "|V1"), as the ml_dtypes package does; sub-byte integers as int8 or uint8.  Strings: UNSUPPORTED. */
+/* A whole file as bytes on the arena.  NumPy has no name for bf16, float8 and float4: they are written as raw
+ * bytes
+ * ("<V2", "|V1"), as the ml_dtypes package does; sub-byte integers as int8 or uint8.  Strings: UNSUPPORTED.
+ */
 STATUS_MUST_USE status npy_format(arena *a, const literal *l, uint8_t **bytes, size_t *size);
 
 #endif

@@ -17,26 +17,28 @@ const Onnx__AttributeProto *onnx_attr_find(const Onnx__NodeProto *node, const ch
   return NULL;
 }
 
-bool onnx_attr_has(const Onnx__NodeProto *node, const char *name) { return onnx_attr_find(node, name) != NULL; }
+bool onnx_attr_has(const Onnx__NodeProto *node, const char *name) {
+  return onnx_attr_find(node, name) != NULL;
+}
 
 /* IR versions 1 and 2 do not state the type. */
 attr_type onnx_attr_type(const Onnx__AttributeProto *t) {
-  return t->has_type && t->type          ? t->type
-         : t->has_f                      ? TYPE(FLOAT)
-         : t->has_i                      ? TYPE(INT)
-         : t->has_s                      ? TYPE(STRING)
-         : t->t                          ? TYPE(TENSOR)
-         : t->g                          ? TYPE(GRAPH)
-         : t->sparse_tensor              ? TYPE(SPARSE_TENSOR)
-         : t->tp                         ? TYPE(TYPE_PROTO)
-         : t->n_floats                   ? TYPE(FLOATS)
-         : t->n_ints                     ? TYPE(INTS)
-         : t->n_strings                  ? TYPE(STRINGS)
-         : t->n_tensors                  ? TYPE(TENSORS)
-         : t->n_graphs                   ? TYPE(GRAPHS)
-         : t->n_sparse_tensors           ? TYPE(SPARSE_TENSORS)
-         : t->n_type_protos              ? TYPE(TYPE_PROTOS)
-                                         : TYPE(UNDEFINED);
+  return t->has_type && t->type ? t->type
+         : t->has_f             ? TYPE(FLOAT)
+         : t->has_i             ? TYPE(INT)
+         : t->has_s             ? TYPE(STRING)
+         : t->t                 ? TYPE(TENSOR)
+         : t->g                 ? TYPE(GRAPH)
+         : t->sparse_tensor     ? TYPE(SPARSE_TENSOR)
+         : t->tp                ? TYPE(TYPE_PROTO)
+         : t->n_floats          ? TYPE(FLOATS)
+         : t->n_ints            ? TYPE(INTS)
+         : t->n_strings         ? TYPE(STRINGS)
+         : t->n_tensors         ? TYPE(TENSORS)
+         : t->n_graphs          ? TYPE(GRAPHS)
+         : t->n_sparse_tensors  ? TYPE(SPARSE_TENSORS)
+         : t->n_type_protos     ? TYPE(TYPE_PROTOS)
+                                : TYPE(UNDEFINED);
 }
 
 static const char *type_name(attr_type type) {
@@ -47,14 +49,15 @@ static const char *type_name(attr_type type) {
 }
 
 /* "fc1: Gemm: attribute transB" in front. */
-static STATUS_PRINTF(3, 4) status bad(const Onnx__NodeProto *node, const char *name, const char *format, ...) {
+static STATUS_PRINTF(3, 4) status
+    bad(const Onnx__NodeProto *node, const char *name, const char *format, ...) {
   char rule[300];
   va_list args;
   va_start(args, format);
   vsnprintf(rule, sizeof rule, format, args);
   va_end(args);
-  return status_error(STATUS_INVALID_MODEL, "%.200s%s%.100s: attribute %s %s", node->name, *node->name ? ": " : "",
-                      node->op_type, name, rule);
+  return status_error(STATUS_INVALID_MODEL, "%.200s%s%.100s: attribute %s %s", node->name,
+                      *node->name ? ": " : "", node->op_type, name, rule);
 }
 
 /* NULL in *out when absent.  A list without elements and without a type is of any list type. */
@@ -66,7 +69,8 @@ static status find_typed(const Onnx__NodeProto *node, const char *name, attr_typ
   }
   attr_type found = onnx_attr_type(*out);
   if (*(*out)->ref_attr_name) {
-    return bad(node, name, "refers to the attribute %.100s of a function that is not being called", (*out)->ref_attr_name);
+    return bad(node, name, "refers to the attribute %.100s of a function that is not being called",
+               (*out)->ref_attr_name);
   }
   if (found != type && found != TYPE(UNDEFINED)) {
     return bad(node, name, "is %s, not %s", type_name(found), type_name(type));
@@ -108,8 +112,8 @@ status onnx_attr_float(const Onnx__NodeProto *node, const char *name, float def,
   return NULL;
 }
 
-static status copy_string(arena *a, const Onnx__NodeProto *node, const char *name, const ProtobufCBinaryData *s,
-                          const char **out) {
+static status copy_string(arena *a, const Onnx__NodeProto *node, const char *name,
+                          const ProtobufCBinaryData *s, const char **out) {
   if (s->len && memchr(s->data, 0, s->len)) {
     return bad(node, name, "contains NUL");
   }
@@ -117,7 +121,8 @@ static status copy_string(arena *a, const Onnx__NodeProto *node, const char *nam
   return NULL;
 }
 
-status onnx_attr_string(arena *a, const Onnx__NodeProto *node, const char *name, const char *def, const char **out) {
+status onnx_attr_string(arena *a, const Onnx__NodeProto *node, const char *name, const char *def,
+                        const char **out) {
   const Onnx__AttributeProto *t;
   TRY(find_typed(node, name, TYPE(STRING), &t));
   *out = def;
@@ -165,7 +170,8 @@ status onnx_attr_tensor(const Onnx__NodeProto *node, const char *name, const Onn
   return t && !t->t ? bad(node, name, "has no tensor") : NULL;
 }
 
-status onnx_attr_sparse_tensor(const Onnx__NodeProto *node, const char *name, const Onnx__SparseTensorProto **out) {
+status onnx_attr_sparse_tensor(const Onnx__NodeProto *node, const char *name,
+                               const Onnx__SparseTensorProto **out) {
   const Onnx__AttributeProto *t;
   TRY(find_typed(node, name, TYPE(SPARSE_TENSOR), &t));
   *out = t ? t->sparse_tensor : NULL;

@@ -37,7 +37,7 @@ const onnx_function *onnx_model_callee(const onnx_model *m, const Onnx__NodeProt
 
 /* A function while the call graph is looked at. */
 typedef struct call_info {
-  onnx_function f; /* first: the table points here */
+  onnx_function f;   /* first: the table points here */
   uint32_t *callees; /* indices; one entry a call */
   uint32_t n_callees, callees_cap;
   uint64_t own_nodes;
@@ -81,7 +81,8 @@ static status collect(void *data, Onnx__NodeProto *node) {
   c->info->own_nodes++;
   if (callee) {
     call_info *info = c->info;
-    *ARENA_PUSH(c->scratch, info->callees, info->n_callees, info->callees_cap) = ((const call_info *)callee)->index;
+    *ARENA_PUSH(c->scratch, info->callees, info->n_callees, info->callees_cap) =
+        ((const call_info *)callee)->index;
   }
   return NULL;
 }
@@ -101,8 +102,8 @@ static status recursion(const call_info *first, const call_info *last) {
   if (a == b) {
     return status_error(STATUS_INVALID_MODEL, FUNCTION_FORMAT " calls itself", FUNCTION_ARGS(a));
   }
-  return status_error(STATUS_INVALID_MODEL, FUNCTION_FORMAT " calls itself by way of " FUNCTION_FORMAT, FUNCTION_ARGS(a),
-                      FUNCTION_ARGS(b));
+  return status_error(STATUS_INVALID_MODEL, FUNCTION_FORMAT " calls itself by way of " FUNCTION_FORMAT,
+                      FUNCTION_ARGS(a), FUNCTION_ARGS(b));
 }
 
 /* Depth first over the calls, with a stack of our own, from one function on. */
@@ -160,7 +161,8 @@ status onnx_functions_load(onnx_model *m, uint64_t max_nodes) {
 
 /* --- calls --- */
 
-static const Onnx__AttributeProto *find_attribute(Onnx__AttributeProto *const *list, size_t n, const char *name) {
+static const Onnx__AttributeProto *find_attribute(Onnx__AttributeProto *const *list, size_t n,
+                                                  const char *name) {
   for (size_t i = 0; i < n; i++) {
     if (!strcmp(list[i]->name, name)) {
       return list[i];
@@ -190,8 +192,8 @@ static status bind_reference(arena *a, const onnx_function *f, const Onnx__NodeP
   if (!value) {
     return NULL;
   }
-  CHECK_THAT(!*value->ref_attr_name, STATUS_INVALID_MODEL, "attribute %s refers to %s, which is a reference again",
-             reference->name, name);
+  CHECK_THAT(!*value->ref_attr_name, STATUS_INVALID_MODEL,
+             "attribute %s refers to %s, which is a reference again", reference->name, name);
   CHECK_THAT(!reference->type || !value->type || reference->type == value->type, STATUS_INVALID_MODEL,
              "attribute %s refers to %s, which has another type", reference->name, name);
   *out = arena_memdup(a, value, sizeof *value);
@@ -199,8 +201,8 @@ static status bind_reference(arena *a, const onnx_function *f, const Onnx__NodeP
   return NULL;
 }
 
-status onnx_node_bind(arena *a, const onnx_function *f, const Onnx__NodeProto *call, const Onnx__NodeProto *node,
-                      const Onnx__NodeProto **out) {
+status onnx_node_bind(arena *a, const onnx_function *f, const Onnx__NodeProto *call,
+                      const Onnx__NodeProto *node, const Onnx__NodeProto **out) {
   *out = node;
   if (!has_reference(node)) {
     return NULL;

@@ -1,8 +1,8 @@
 /* graph_check.c - names, domains and order of graphs and functions (model_parts.h).
  *
- * A body with all the subgraphs inside it becomes a list of scopes, outer ones first; each has a table of the names
- * it defines.  Then every use is looked up from the inside out.  All is linear in the size of the model, times the
- * depth of nesting, which the wire scan bounds. */
+ * A body with all the subgraphs inside it becomes a list of scopes, outer ones first; each has a table of the
+ * names it defines.  Then every use is looked up from the inside out.  All is linear in the size of the
+ * model, times the depth of nesting, which the wire scan bounds. */
 #include <string.h>
 
 #include "frontend/model_parts.h"
@@ -47,7 +47,8 @@ const char *onnx_node_label(arena *a, const Onnx__NodeProto *node) {
   }
   for (size_t i = 0; i < node->n_output; i++) {
     if (*node->output[i]) {
-      return arena_printf(a, "%.100s%s%.100s that makes \"%.200s\"", domain, dot, node->op_type, node->output[i]);
+      return arena_printf(a, "%.100s%s%.100s that makes \"%.200s\"", domain, dot, node->op_type,
+                          node->output[i]);
     }
   }
   return arena_printf(a, "%.100s%s%.100s", domain, dot, node->op_type);
@@ -56,7 +57,8 @@ const char *onnx_node_label(arena *a, const Onnx__NodeProto *node) {
 /* Puts the nodes that the scope lies inside of in front of the message. */
 static status in_scope(const check *c, const scope *s, status failed) {
   for (; failed && s->parent; s = s->parent) {
-    failed = status_prefix(failed, "%s: %.100s", onnx_node_label(c->scratch, s->parent->nodes[s->at]), s->attribute);
+    failed = status_prefix(failed, "%s: %.100s", onnx_node_label(c->scratch, s->parent->nodes[s->at]),
+                           s->attribute);
   }
   if (failed && c->function) {
     const Onnx__FunctionProto *f = c->function->proto;
@@ -87,7 +89,8 @@ static status define_initializer(scope *s, const char *name) {
   CHECK_THAT(*name, STATUS_INVALID_MODEL, "an initializer has no name");
   void **slot = str_map_put(&s->defs, name);
   uintptr_t def = (uintptr_t)*slot;
-  CHECK_THAT(def == DEF_NONE || def == DEF_INPUT, STATUS_INVALID_MODEL, "initializer \"%.200s\" is there twice", name);
+  CHECK_THAT(def == DEF_NONE || def == DEF_INPUT, STATUS_INVALID_MODEL,
+             "initializer \"%.200s\" is there twice", name);
   *slot = (void *)(uintptr_t)(def == DEF_INPUT ? DEF_BOTH : DEF_INITIALIZER);
   return NULL;
 }
@@ -145,10 +148,11 @@ static status check_attributes(const check *c, const Onnx__NodeProto *node) {
     }
     if (*reference) {
       CHECK_THAT(c->function, STATUS_INVALID_MODEL,
-                 "attribute \"%.200s\" refers to an attribute \"%.200s\", but is not in a function", attribute->name,
-                 reference);
+                 "attribute \"%.200s\" refers to an attribute \"%.200s\", but is not in a function",
+                 attribute->name, reference);
       CHECK_THAT(str_map_get(&c->declared, reference), STATUS_INVALID_MODEL,
-                 "attribute \"%.200s\" refers to \"%.200s\", which the function does not have", attribute->name, reference);
+                 "attribute \"%.200s\" refers to \"%.200s\", which the function does not have",
+                 attribute->name, reference);
     }
   }
   return NULL;
@@ -204,8 +208,8 @@ static status define_scope(check *c, scope *s) {
 
 /* --- uses --- */
 
-/* Where a use of the name by node `at` of scope s is defined: *where, and by which of its nodes (*from, or -1 for
- * inputs and initializers); *to is the node of *where that the use is, or is inside of. */
+/* Where a use of the name by node `at` of scope s is defined: *where, and by which of its nodes (*from, or -1
+ * for inputs and initializers); *to is the node of *where that the use is, or is inside of. */
 static bool resolve(scope *s, uint32_t at, const char *name, scope **where, int64_t *from, uint32_t *to) {
   for (; s; at = s->at, s = s->parent) {
     uintptr_t def = get_def(s, name);
@@ -233,7 +237,8 @@ static bool use(check *c, scope *s, uint32_t at, const char *name, bool note_edg
   if (!note_edges) {
     where->unsorted |= from >= to;
   } else if (where->unsorted) {
-    *ARENA_PUSH(c->scratch, where->edges, where->n_edges, where->edges_cap) = (edge){(uint32_t)from, to, name};
+    *ARENA_PUSH(c->scratch, where->edges, where->n_edges, where->edges_cap) =
+        (edge){(uint32_t)from, to, name};
   }
   return true;
 }
@@ -243,7 +248,8 @@ static status use_all(check *c, scope *s, bool note_edges) {
     const Onnx__NodeProto *node = s->nodes[i];
     for (size_t k = 0; k < node->n_input; k++) {
       if (*node->input[k] && !use(c, s, i, node->input[k], note_edges)) {
-        return at_node(c, node, status_error(STATUS_INVALID_MODEL, "input \"%.200s\" is not defined", node->input[k]));
+        return at_node(c, node,
+                       status_error(STATUS_INVALID_MODEL, "input \"%.200s\" is not defined", node->input[k]));
       }
     }
   }
@@ -251,8 +257,8 @@ static status use_all(check *c, scope *s, bool note_edges) {
   for (size_t i = 0; i < n; i++) {
     const char *name = s->graph ? s->graph->output[i]->name : c->function->proto->output[i];
     CHECK_THAT(*name, STATUS_INVALID_MODEL, "an output has no name");
-    CHECK_THAT(use(c, s, s->n_nodes, name, note_edges), STATUS_INVALID_MODEL, "the %s's output \"%.200s\" is not defined",
-               s->graph ? "graph" : "function", name);
+    CHECK_THAT(use(c, s, s->n_nodes, name, note_edges), STATUS_INVALID_MODEL,
+               "the %s's output \"%.200s\" is not defined", s->graph ? "graph" : "function", name);
   }
   return NULL;
 }
@@ -265,8 +271,8 @@ typedef struct sorter {
   scope *s;
   uint32_t *first;
   const edge **by_node;
-  uint8_t *state;      /* 0 new, 1 on the stack, 2 placed */
-  uint32_t *next;      /* the edge of the node to look at next */
+  uint8_t *state; /* 0 new, 1 on the stack, 2 placed */
+  uint32_t *next; /* the edge of the node to look at next */
   uint32_t *stack, depth;
   Onnx__NodeProto **order;
   uint32_t n_order;
@@ -296,8 +302,10 @@ static status cycle(const sorter *w, const edge *e) {
   const scope *s = w->s;
   arena *a = w->c->scratch;
   return at_node(w->c, s->nodes[e->to],
-                 status_error(STATUS_INVALID_MODEL, "input \"%.200s\" depends on this node's own output: a cycle of %u node%s, "
-                              "one of which is %s", e->value, w->depth - start, w->depth - start == 1 ? "" : "s",
+                 status_error(STATUS_INVALID_MODEL,
+                              "input \"%.200s\" depends on this node's own output: a cycle of %u node%s, "
+                              "one of which is %s",
+                              e->value, w->depth - start, w->depth - start == 1 ? "" : "s",
                               onnx_node_label(a, s->nodes[e->from])));
 }
 

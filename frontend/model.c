@@ -21,12 +21,16 @@ static const magic magics[] = {
     {0, 2, "\x1f\x8b", "is compressed with gzip: unpack it first"},
     {0, 4, "PK\x03\x04", "is a zip archive (or a PyTorch file), not an ONNX model"},
     {0, 4, "\x28\xb5\x2f\xfd", "is compressed with zstd: unpack it first"},
-    {0, 6, "\xfd" "7zXZ\0", "is compressed with xz: unpack it first"},
+    {0, 6,
+     "\xfd"
+     "7zXZ\0",
+     "is compressed with xz: unpack it first"},
     {0, 8, "\x89HDF\r\n\x1a\n", "is an HDF5 file, not an ONNX model"},
     {4, 4, "ORTM", "is ONNX Runtime's own format (.ort): give the .onnx it was made from"},
     {4, 4, "TFL3", "is a TensorFlow Lite model, not an ONNX model"},
     {0, 6, "\x93NUMPY", "is a NumPy array, not an ONNX model"},
-    {0, 40, "version https://git-lfs.github.com/spec/", "is a Git LFS pointer: the model itself was not fetched"},
+    {0, 40, "version https://git-lfs.github.com/spec/",
+     "is a Git LFS pointer: the model itself was not fetched"},
 };
 
 static bool is_text(const uint8_t *bytes, size_t size) {
@@ -46,17 +50,19 @@ static status check_kind(const onnx_source *src) {
     bool same = src->size >= m->offset + m->size && !memcmp(src->bytes + m->offset, m->bytes, m->size);
     CHECK_THAT(!same, STATUS_INVALID_FILE, "%s", m->what);
   }
-  CHECK_THAT(!is_text(src->bytes, src->size), STATUS_INVALID_FILE, "is text, not an ONNX model (binary protobuf)");
+  CHECK_THAT(!is_text(src->bytes, src->size), STATUS_INVALID_FILE,
+             "is text, not an ONNX model (binary protobuf)");
   return NULL;
 }
 
 /* --- loading --- */
 
 static status check_version(const Onnx__ModelProto *p) {
-  CHECK_THAT(p->has_ir_version && p->ir_version >= 1, STATUS_INVALID_MODEL, "ir_version is %s: not an ONNX model",
-             p->has_ir_version ? "not positive" : "missing");
+  CHECK_THAT(p->has_ir_version && p->ir_version >= 1, STATUS_INVALID_MODEL,
+             "ir_version is %s: not an ONNX model", p->has_ir_version ? "not positive" : "missing");
   CHECK_THAT(p->ir_version <= ONNX_IR_VERSION_MAX, STATUS_UNSUPPORTED,
-             "IR version %" PRId64 " is newer than %d, the newest that is known", p->ir_version, ONNX_IR_VERSION_MAX);
+             "IR version %" PRId64 " is newer than %d, the newest that is known", p->ir_version,
+             ONNX_IR_VERSION_MAX);
   return NULL;
 }
 
@@ -153,7 +159,9 @@ status onnx_model_from_memory(arena *a, const void *bytes, size_t size, const ch
 
 /* --- inputs --- */
 
-bool onnx_model_has_initializer(const onnx_model *m, const char *name) { return str_map_get(&m->initializers, name); }
+bool onnx_model_has_initializer(const onnx_model *m, const char *name) {
+  return str_map_get(&m->initializers, name);
+}
 
 bool onnx_model_input_is_required(const onnx_model *m, const Onnx__ValueInfoProto *input) {
   return !onnx_model_has_initializer(m, input->name);

@@ -2,13 +2,15 @@
  *
  * A loaded model keeps these promises, so that importers need not look again:
  * - every string is valid UTF-8 without NUL and never a NULL pointer; messages nest at most 100 deep;
- * - the domain "ai.onnx" is spelled "" in nodes, functions and opset imports; IR version and opsets are known ones;
+ * - the domain "ai.onnx" is spelled "" in nodes, functions and opset imports; IR version and opsets are known
+ * ones;
  * - every domain that a node uses is imported by its model or function;
- * - in every graph and function, names are defined once (a subgraph may shadow an outer name), every input that is
- *   not "" is defined, and node[] is in dependency order (it is sorted while loading if need be);
+ * - in every graph and function, names are defined once (a subgraph may shadow an outer name), every input
+ * that is not "" is defined, and node[] is in dependency order (it is sorted while loading if need be);
  * - no function calls itself, however indirectly, and inlining all calls gives at most `max_nodes` nodes.
  *
- * What is not checked here: operators, their attributes and their types (importers), tensor contents (tensor.h). */
+ * What is not checked here: operators, their attributes and their types (importers), tensor contents
+ * (tensor.h). */
 #ifndef FRONTEND_MODEL_H
 #define FRONTEND_MODEL_H
 
@@ -31,7 +33,7 @@ const char *onnx_domain(const char *domain);
 /* A model-local function. */
 typedef struct onnx_function {
   const Onnx__FunctionProto *proto;
-  onnx_opsets opsets;     /* its own imports, or the model's where it has none */
+  onnx_opsets opsets;      /* its own imports, or the model's where it has none */
   uint64_t expanded_nodes; /* nodes when it and all it calls is inlined */
 } onnx_function;
 
@@ -43,8 +45,9 @@ typedef struct onnx_model {
   Onnx__GraphProto *graph; /* proto->graph, not NULL */
   int64_t ir_version;
   onnx_opsets opsets;
-  str_map functions;    /* see onnx_model_function */
-  str_map initializers; /* name -> Onnx__TensorProto or Onnx__SparseTensorProto of the main graph: see below */
+  str_map functions; /* see onnx_model_function */
+  str_map
+      initializers; /* name -> Onnx__TensorProto or Onnx__SparseTensorProto of the main graph: see below */
   uint64_t expanded_nodes;
 } onnx_model;
 
@@ -52,11 +55,11 @@ typedef struct onnx_load_options {
   uint64_t max_nodes; /* after all functions are inlined; 0: 10 million */
 } onnx_load_options;
 
-/* Both load a model onto `a` (its budget bounds the memory; call inside guard_run) and leave nothing to close but
- * the arena.  options may be NULL.
- * Errors: IO (the file cannot be opened), INVALID_FILE (not an ONNX file, damaged), INVALID_MODEL, UNSUPPORTED (a
- * newer standard), RESOURCE. */
-STATUS_MUST_USE status onnx_model_open(arena *a, const char *path, const onnx_load_options *options, onnx_model **out);
+/* Both load a model onto `a` (its budget bounds the memory; call inside guard_run) and leave nothing to close
+ * but the arena.  options may be NULL. Errors: IO (the file cannot be opened), INVALID_FILE (not an ONNX
+ * file, damaged), INVALID_MODEL, UNSUPPORTED (a newer standard), RESOURCE. */
+STATUS_MUST_USE status onnx_model_open(arena *a, const char *path, const onnx_load_options *options,
+                                       onnx_model **out);
 /* bytes are borrowed for the life of the arena.  folder: where external data lies, or NULL to refuse it. */
 STATUS_MUST_USE status onnx_model_from_memory(arena *a, const void *bytes, size_t size, const char *folder,
                                               const onnx_load_options *options, onnx_model **out);

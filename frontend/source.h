@@ -15,8 +15,8 @@ typedef struct onnx_source {
   struct onnx_folder *folder;
 } onnx_source;
 
-/* Maps a regular file, read-only, until the arena ends.  Refuses what is not a regular file; an empty file gives
- * size 0. */
+/* Maps a regular file, read-only, until the arena ends.  Refuses what is not a regular file; an empty file
+ * gives size 0. */
 STATUS_MUST_USE status onnx_source_open(arena *a, const char *path, onnx_source *out);
 
 #endif

@@ -25,10 +25,10 @@ typedef enum field {
 } field;
 
 static const char *field_name(field f) {
-  static const char *const names[] = {[FIELD_FLOAT] = "float_data",   [FIELD_INT32] = "int32_data",
-                                      [FIELD_STRING] = "string_data", [FIELD_INT64] = "int64_data",
-                                      [FIELD_RAW] = "raw_data",       [FIELD_DOUBLE] = "double_data",
-                                      [FIELD_UINT64] = "uint64_data", [FIELD_EXTERNAL] = "external_data"};
+  static const char *const names[] = {
+      [FIELD_FLOAT] = "float_data",   [FIELD_INT32] = "int32_data",      [FIELD_STRING] = "string_data",
+      [FIELD_INT64] = "int64_data",   [FIELD_RAW] = "raw_data",          [FIELD_DOUBLE] = "double_data",
+      [FIELD_UINT64] = "uint64_data", [FIELD_EXTERNAL] = "external_data"};
   return f < sizeof names / sizeof *names && names[f] ? names[f] : "no data";
 }
 
@@ -57,9 +57,11 @@ static field field_of_type(dtype type) {
 
 static status make_shape(int32_t data_type, const int64_t *dims, size_t n_dims, shape *out) {
   dtype type = dtype_from_onnx(data_type);
-  CHECK_THAT(data_type != ONNX__TENSOR_PROTO__DATA_TYPE__UNDEFINED, STATUS_INVALID_MODEL, "has no element type");
+  CHECK_THAT(data_type != ONNX__TENSOR_PROTO__DATA_TYPE__UNDEFINED, STATUS_INVALID_MODEL,
+             "has no element type");
   CHECK_THAT(type != DTYPE_INVALID, STATUS_UNSUPPORTED, "has the unknown element type %" PRId32, data_type);
-  CHECK_THAT(n_dims <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "has %zu dimensions, more than %d", n_dims, SHAPE_MAX_RANK);
+  CHECK_THAT(n_dims <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "has %zu dimensions, more than %d", n_dims,
+             SHAPE_MAX_RANK);
   dim sizes[SHAPE_MAX_RANK];
   for (size_t i = 0; i < n_dims; i++) {
     CHECK_THAT(dims[i] >= 0, STATUS_INVALID_MODEL, "dimension %zu is %" PRId64, i, dims[i]);
@@ -115,13 +117,14 @@ typedef struct byte_span {
 
 /* Resolves what the wire scan cut out. */
 static status cut_span(const onnx_source *src, const Onnx__TensorProto *t, byte_span *out) {
-  CHECK_THAT(src && t->span_length <= src->size && t->span_offset <= src->size - t->span_length, STATUS_INTERNAL,
-             "its data was cut out, but lies outside the file");
+  CHECK_THAT(src && t->span_length <= src->size && t->span_offset <= src->size - t->span_length,
+             STATUS_INTERNAL, "its data was cut out, but lies outside the file");
   *out = (byte_span){src->bytes + t->span_offset, t->span_length};
   return NULL;
 }
 
-static status find_bytes(const onnx_source *src, const Onnx__TensorProto *t, field f, uint64_t size, byte_span *out) {
+static status find_bytes(const onnx_source *src, const Onnx__TensorProto *t, field f, uint64_t size,
+                         byte_span *out) {
   if (f == FIELD_EXTERNAL) {
     out->size = size;
     return onnx_external_data(src ? src->folder : NULL, t, size, &out->bytes);
@@ -193,8 +196,8 @@ static const void *decode_bytes(arena *a, dtype type, const uint8_t *bytes, int6
   return (uintptr_t)bytes % width ? arena_memdup(a, bytes, (size_t)n * width) : bytes;
 }
 
-/* What one int32_data element may be for a type: a byte of packed elements, an integer in range, or the bits of a
- * float, which some writers sign-extend. */
+/* What one int32_data element may be for a type: a byte of packed elements, an integer in range, or the bits
+ * of a float, which some writers sign-extend. */
 static bool fits(dtype type, int64_t value) {
   unsigned bits = dtype_get_info(type)->bits;
   if (is_packed(type)) {
@@ -210,14 +213,14 @@ static bool fits(dtype type, int64_t value) {
 
 static status decode_int32(arena *a, const Onnx__TensorProto *t, dtype type, int64_t n, const void **out) {
   uint64_t count = is_packed(type) ? packed_bytes(type, n) : (uint64_t)n;
-  CHECK_THAT(t->n_int32_data == count, STATUS_INVALID_MODEL, "int32_data has %zu elements instead of %" PRIu64,
-             t->n_int32_data, count);
+  CHECK_THAT(t->n_int32_data == count, STATUS_INVALID_MODEL,
+             "int32_data has %zu elements instead of %" PRIu64, t->n_int32_data, count);
   size_t width = is_packed(type) ? 1 : dtype_bytes(type);
   uint8_t *data = arena_calloc(a, (size_t)count, width);
   for (size_t i = 0; i < count; i++) {
     int32_t value = t->int32_data[i];
-    CHECK_THAT(fits(type, value), STATUS_INVALID_MODEL, "element %zu of int32_data is %" PRId32 ", no %s", i, value,
-               dtype_name(type));
+    CHECK_THAT(fits(type, value), STATUS_INVALID_MODEL, "element %zu of int32_data is %" PRId32 ", no %s", i,
+               value, dtype_name(type));
     value = type == DTYPE_PRED ? value != 0 : value;
     memcpy(data + i * width, &value, width);
   }
@@ -226,24 +229,24 @@ static status decode_int32(arena *a, const Onnx__TensorProto *t, dtype type, int
 }
 
 static status decode_uint64(arena *a, const Onnx__TensorProto *t, dtype type, int64_t n, const void **out) {
-  CHECK_THAT(t->n_uint64_data == (uint64_t)n, STATUS_INVALID_MODEL, "uint64_data has %zu elements instead of %" PRId64,
-             t->n_uint64_data, n);
+  CHECK_THAT(t->n_uint64_data == (uint64_t)n, STATUS_INVALID_MODEL,
+             "uint64_data has %zu elements instead of %" PRId64, t->n_uint64_data, n);
   if (type == DTYPE_U64) {
     *out = t->uint64_data;
     return NULL;
   }
   uint32_t *data = ARENA_NEW_N(a, uint32_t, (size_t)n);
   for (int64_t i = 0; i < n; i++) {
-    CHECK_THAT(t->uint64_data[i] <= UINT32_MAX, STATUS_INVALID_MODEL, "element %" PRId64 " of uint64_data is %" PRIu64
-               ", no u32", i, t->uint64_data[i]);
+    CHECK_THAT(t->uint64_data[i] <= UINT32_MAX, STATUS_INVALID_MODEL,
+               "element %" PRId64 " of uint64_data is %" PRIu64 ", no u32", i, t->uint64_data[i]);
     data[i] = (uint32_t)t->uint64_data[i];
   }
   *out = data;
   return NULL;
 }
 
-static status decode(arena *a, const onnx_source *src, const Onnx__TensorProto *t, field f, dtype type, int64_t n,
-                     const void **out) {
+static status decode(arena *a, const onnx_source *src, const Onnx__TensorProto *t, field f, dtype type,
+                     int64_t n, const void **out) {
   uint64_t size = packed_bytes(type, n);
   byte_span span;
   switch (f) {
@@ -258,8 +261,8 @@ static status decode(arena *a, const onnx_source *src, const Onnx__TensorProto *
       return NULL;
     default:
       TRY(find_bytes(src, t, f, size, &span));
-      CHECK_THAT(span.size == size, STATUS_INVALID_MODEL, "%s has %" PRIu64 " bytes instead of %" PRIu64, field_name(f),
-                 span.size, size);
+      CHECK_THAT(span.size == size, STATUS_INVALID_MODEL, "%s has %" PRIu64 " bytes instead of %" PRIu64,
+                 field_name(f), span.size, size);
       *out = decode_bytes(a, type, span.bytes, n);
       return NULL;
   }
@@ -296,15 +299,16 @@ static status sparse_position(const literal *indices, const shape *dense, int64_
   const int64_t *at = indices->data;
   if (indices->shape.rank == 1) {
     *out = at[i];
-    CHECK_THAT(*out >= 0 && *out < shape_elements(dense), STATUS_INVALID_MODEL, "index %" PRId64 " is %" PRId64
-               ", outside the dense shape", i, *out);
+    CHECK_THAT(*out >= 0 && *out < shape_elements(dense), STATUS_INVALID_MODEL,
+               "index %" PRId64 " is %" PRId64 ", outside the dense shape", i, *out);
     return NULL;
   }
   *out = 0;
   for (int d = 0; d < dense->rank; d++) {
     int64_t index = at[i * dense->rank + d];
-    CHECK_THAT(index >= 0 && index < dense->dims[d], STATUS_INVALID_MODEL, "index %" PRId64 " is %" PRId64
-               " in dimension %d, which has %" PRId64, i, index, d, dense->dims[d]);
+    CHECK_THAT(index >= 0 && index < dense->dims[d], STATUS_INVALID_MODEL,
+               "index %" PRId64 " is %" PRId64 " in dimension %d, which has %" PRId64, i, index, d,
+               dense->dims[d]);
     *out = *out * dense->dims[d] + index;
   }
   return NULL;
@@ -314,13 +318,15 @@ static status check_sparse(const literal *values, const literal *indices, const 
   const shape *v = &values->shape, *x = &indices->shape;
   CHECK_THAT(v->rank == 1, STATUS_INVALID_MODEL, "the values have rank %d, not 1", v->rank);
   CHECK_THAT(x->type == DTYPE_S64, STATUS_INVALID_MODEL, "the indices are %s, not s64", dtype_name(x->type));
-  bool fits_values = (x->rank == 1 || (x->rank == 2 && x->dims[1] == dense->rank)) && x->dims[0] == v->dims[0];
-  CHECK_THAT(fits_values, STATUS_INVALID_MODEL, "the indices are %s for %s values of a dense %s", SHAPE_STR(NULL, x),
-             SHAPE_STR(NULL, v), SHAPE_STR(NULL, dense));
+  bool fits_values =
+      (x->rank == 1 || (x->rank == 2 && x->dims[1] == dense->rank)) && x->dims[0] == v->dims[0];
+  CHECK_THAT(fits_values, STATUS_INVALID_MODEL, "the indices are %s for %s values of a dense %s",
+             SHAPE_STR(NULL, x), SHAPE_STR(NULL, v), SHAPE_STR(NULL, dense));
   return NULL;
 }
 
-static status sparse_literal(arena *a, const onnx_source *src, const Onnx__SparseTensorProto *t, literal *out) {
+static status sparse_literal(arena *a, const onnx_source *src, const Onnx__SparseTensorProto *t,
+                             literal *out) {
   shape dense;
   literal values, indices;
   TRY(make_shape(t->values->data_type, t->dims, t->n_dims, &dense));
@@ -333,14 +339,16 @@ static status sparse_literal(arena *a, const onnx_source *src, const Onnx__Spars
   int64_t position, previous = -1;
   for (int64_t i = 0; i < values.shape.dims[0]; i++) {
     TRY(sparse_position(&indices, &dense, i, &position));
-    CHECK_THAT(position > previous, STATUS_INVALID_MODEL, "index %" PRId64 " is not behind the one before it", i);
+    CHECK_THAT(position > previous, STATUS_INVALID_MODEL, "index %" PRId64 " is not behind the one before it",
+               i);
     memcpy((char *)data + (size_t)position * width, (const char *)values.data + (size_t)i * width, width);
     previous = position;
   }
   return NULL;
 }
 
-status onnx_sparse_tensor_literal(arena *a, const onnx_source *src, const Onnx__SparseTensorProto *t, literal *out) {
+status onnx_sparse_tensor_literal(arena *a, const onnx_source *src, const Onnx__SparseTensorProto *t,
+                                  literal *out) {
   CHECK_THAT(t->values, STATUS_INVALID_MODEL, "a sparse tensor has no values");
   if (!t->indices) {
     return named(t->values, status_error(STATUS_INVALID_MODEL, "sparse, but has no indices"));

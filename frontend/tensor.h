@@ -6,16 +6,17 @@
 #include "frontend/onnx.pb-c.h"
 #include "frontend/source.h"
 
-/* The elements of a tensor.  Large raw data stays a span of the mapped file where its alignment allows; all else
- * is made on `a`: the literal lives as long as both.  Sub-byte types are unpacked to a byte each, bools become
- * 0 or 1.  src says where spans and external data lie; NULL: the tensor has neither.
- * Errors name the tensor: INVALID_MODEL (dims and data disagree, wrong field, ...), UNSUPPORTED (strings, segments,
- * rank above SHAPE_MAX_RANK), and those of external_data.h. */
-STATUS_MUST_USE status onnx_tensor_literal(arena *a, const onnx_source *src, const Onnx__TensorProto *t, literal *out);
+/* The elements of a tensor.  Large raw data stays a span of the mapped file where its alignment allows; all
+ * else is made on `a`: the literal lives as long as both.  Sub-byte types are unpacked to a byte each, bools
+ * become 0 or 1.  src says where spans and external data lie; NULL: the tensor has neither. Errors name the
+ * tensor: INVALID_MODEL (dims and data disagree, wrong field, ...), UNSUPPORTED (strings, segments, rank
+ * above SHAPE_MAX_RANK), and those of external_data.h. */
+STATUS_MUST_USE status onnx_tensor_literal(arena *a, const onnx_source *src, const Onnx__TensorProto *t,
+                                           literal *out);
 
 /* The same array, dense.  Indices out of range or not ascending are refused. */
-STATUS_MUST_USE status onnx_sparse_tensor_literal(arena *a, const onnx_source *src, const Onnx__SparseTensorProto *t,
-                                                  literal *out);
+STATUS_MUST_USE status onnx_sparse_tensor_literal(arena *a, const onnx_source *src,
+                                                  const Onnx__SparseTensorProto *t, literal *out);
 
 /* Type and dims alone; no data is read. */
 STATUS_MUST_USE status onnx_tensor_shape(const Onnx__TensorProto *t, shape *out);
@@ -27,6 +28,7 @@ STATUS_MUST_USE status onnx_tensor_parse_pb(arena *a, const char *what, const vo
                                             const char **name, literal *out);
 
 /* The bytes of a TensorProto with raw_data, on the arena. */
-STATUS_MUST_USE status onnx_tensor_to_pb(arena *a, const char *name, const literal *l, uint8_t **bytes, size_t *size);
+STATUS_MUST_USE status onnx_tensor_to_pb(arena *a, const char *name, const literal *l, uint8_t **bytes,
+                                         size_t *size);
 
 #endif

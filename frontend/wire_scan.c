@@ -25,7 +25,7 @@ typedef struct frame {
 
 typedef struct scan {
   const uint8_t *start, *at;
-  uint8_t *out;    /* NULL in the first pass, which only measures */
+  uint8_t *out; /* NULL in the first pass, which only measures */
   size_t n_out;
   uint64_t memory; /* estimate of what the unpacked message takes */
   uint64_t most_fields;
@@ -70,8 +70,8 @@ static STATUS_PRINTF(3, 4) status fail(const scan *s, const uint8_t *at, const c
   vsnprintf(rule, sizeof rule, format, args);
   va_end(args);
   write_path(s, path, sizeof path);
-  return status_error(STATUS_INVALID_FILE, "byte %zu%s%s: %s", (size_t)(at - s->start), path[0] ? ", " : "", path,
-                      rule);
+  return status_error(STATUS_INVALID_FILE, "byte %zu%s%s: %s", (size_t)(at - s->start), path[0] ? ", " : "",
+                      path, rule);
 }
 
 /* --- the copy --- */
@@ -152,7 +152,8 @@ static status read_tag(scan *s, item *it) {
   it->id = tag >> 3;
   it->wire = (int)(tag & 7);
   if (it->id == 0 || it->id >= (uint64_t)1 << 29) {
-    return fail(s, it->start, "field number %" PRIu64 " of %s is not a legal one", it->id, f->type->short_name);
+    return fail(s, it->start, "field number %" PRIu64 " of %s is not a legal one", it->id,
+                f->type->short_name);
   }
   if (it->wire != WIRE_VARINT && it->wire != WIRE_64 && it->wire != WIRE_LENGTH && it->wire != WIRE_32) {
     return fail(s, it->start, "field %" PRIu64 " of %s has wire type %d, which ONNX does not use", it->id,
@@ -187,8 +188,8 @@ static status read_extent(scan *s, item *it) {
   }
   left = (uint64_t)(f->end - it->value);
   if (it->size > left) {
-    return fail(s, it->start, "%s is %" PRIu64 " bytes long, but only %" PRIu64 " are left in %s", name, it->size, left,
-                f->type->short_name);
+    return fail(s, it->start, "%s is %" PRIu64 " bytes long, but only %" PRIu64 " are left in %s", name,
+                it->size, left, f->type->short_name);
   }
   return NULL;
 }
@@ -200,7 +201,11 @@ static size_t valid_text(const uint8_t *p, size_t n) {
   size_t i = 0;
   while (i < n) {
     uint32_t c = p[i];
-    size_t more = c < 0x80 ? 0 : c >= 0xc2 && c < 0xe0 ? 1 : c >= 0xe0 && c < 0xf0 ? 2 : c >= 0xf0 && c < 0xf5 ? 3 : 9;
+    size_t more = c < 0x80                ? 0
+                  : c >= 0xc2 && c < 0xe0 ? 1
+                  : c >= 0xe0 && c < 0xf0 ? 2
+                  : c >= 0xf0 && c < 0xf5 ? 3
+                                          : 9;
     if (c == 0 || more > n - 1 - i) {
       return i;
     }
@@ -237,7 +242,8 @@ static status check_packed(const scan *s, const item *it, uint64_t *count) {
   if (wire != WIRE_VARINT) {
     unsigned width = wire == WIRE_64 ? 8 : 4;
     if (it->size % width) {
-      return fail(s, it->start, "a list of %" PRIu64 " bytes does not hold whole elements of %u", it->size, width);
+      return fail(s, it->start, "a list of %" PRIu64 " bytes does not hold whole elements of %u", it->size,
+                  width);
     }
     *count = it->size / width;
     return NULL;
@@ -371,7 +377,8 @@ static status scan_field(scan *s) {
 }
 
 /* Goes over all the bytes; writes the copy when `out` is not NULL. */
-static status run(scan *s, const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t size, uint8_t *out) {
+static status run(scan *s, const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t size,
+                  uint8_t *out) {
   s->start = s->at = bytes;
   s->out = out;
   s->n_out = 0;
@@ -399,13 +406,14 @@ static status check_memory(const scan *s, const mem_budget *b) {
     uint64_t used = b->used;
     uint64_t left = used < b->limit ? b->limit - used : 0;
     CHECK_THAT(need <= left, STATUS_RESOURCE,
-               "the memory limit is used up: unpacking needs about %" PRIu64 " bytes, %" PRIu64 " are left", need, left);
+               "the memory limit is used up: unpacking needs about %" PRIu64 " bytes, %" PRIu64 " are left",
+               need, left);
   }
   return NULL;
 }
 
-status onnx_wire_scan(arena *a, const ProtobufCMessageDescriptor *type, const void *bytes, size_t size, uint8_t **copy,
-                      size_t *copy_size) {
+status onnx_wire_scan(arena *a, const ProtobufCMessageDescriptor *type, const void *bytes, size_t size,
+                      uint8_t **copy, size_t *copy_size) {
   scan *s = ARENA_NEW(a, scan);
   TRY(run(s, type, bytes, size, NULL));
   TRY(check_memory(s, arena_budget(a)));

@@ -3,10 +3,10 @@
 
 #include "frontend/wire_scan.h"
 
-/* protobuf-c makes lists of a message's fields by doubling, larger than the message itself, and frees them.  So that
- * they do not stay for the life of the model, allocations from LARGE_MIN bytes on get an arena of their own, which
- * free() gives back.  free() knows them by their address: arena memory starts at multiples of 16, a large
- * allocation 8 bytes beyond one (enough for all that protobuf-c stores). */
+/* protobuf-c makes lists of a message's fields by doubling, larger than the message itself, and frees them.
+ * So that they do not stay for the life of the model, allocations from LARGE_MIN bytes on get an arena of
+ * their own, which free() gives back.  free() knows them by their address: arena memory starts at multiples
+ * of 16, a large allocation 8 bytes beyond one (enough for all that protobuf-c stores). */
 enum { LARGE_MIN = 8 * 1024, LARGE_OFFSET = 24 };
 
 typedef struct large {

@@ -1,0 +1,135 @@
+/* check_hash.c - the hash function and string map, and whole files in and out. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+
+static arena *a;
+
+static void setup(void) { a = arena_create(NULL); }
+
+static void teardown(void) { arena_destroy(a); }
+
+/* The values are stored in files: they must never change. */
+START_TEST(known_hashes) {
+  ck_assert(hash_text("") == hash_bytes(NULL, 0, 0));
+  ck_assert(hash_text("onnx") == hash_bytes("onnx", 4, 0));
+  ck_assert(hash_bytes("onnx", 4, 0) != hash_bytes("onnx", 4, 1));
+  ck_assert_uint_eq(hash_text("a name of more than sixteen bytes"), UINT64_C(16628106169483693495));
+  ck_assert_uint_eq(hash_text("short"), UINT64_C(6775833940779571361));
+}
+END_TEST
+
+/* One bit of the input changes about half the bits of the hash, whatever the length. */
+START_TEST(hashes_spread) {
+  uint8_t bytes[40];
+  int changed = 0, rounds = 0;
+  for (size_t n = 1; n <= sizeof bytes; n++) {
+    memset(bytes, 0, sizeof bytes);
+    uint64_t before = hash_bytes(bytes, n, 7);
+    for (size_t bit = 0; bit < 8 * n; bit++, rounds++) {
+      bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+      uint64_t difference = hash_bytes(bytes, n, 7) ^ before;
+      ck_assert(difference != 0);
+      changed += __builtin_popcountll(difference);
+      bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+  }
+  double mean = (double)changed / rounds;
+  ck_assert_msg(mean > 31 && mean < 33, "%f of 64 bits", mean);
+}
+END_TEST
+
+START_TEST(map) {
+  enum { N = 50000 };
+  str_map m;
+  str_map_init(&m, a);
+  ck_assert_ptr_null(str_map_get(&m, "x"));
+  char **keys = ARENA_NEW_N(a, char *, N);
+  for (int i = 0; i < N; i++) {
+    keys[i] = arena_printf(a, "value_%d", i);
+    void **slot = str_map_put(&m, keys[i]);
+    ck_assert_ptr_null(*slot);
+    *slot = keys[i];
+  }
+  ck_assert_uint_eq(m.n, N);
+  for (int i = 0; i < N; i++) {
+    ck_assert_ptr_eq(str_map_get(&m, keys[i]), keys[i]);
+    ck_assert_ptr_eq(*str_map_put(&m, keys[i]), keys[i]);
+  }
+  ck_assert_uint_eq(m.n, N);
+  ck_assert_ptr_null(str_map_get(&m, "value_"));
+  ck_assert_ptr_null(str_map_get(&m, ""));
+  ck_assert_ptr_eq(str_map_get_n(&m, "value_12345", 8), keys[12]);
+  *str_map_put_n(&m, "a\0b", 3) = a;
+  ck_assert_ptr_null(str_map_get(&m, "a"));
+  ck_assert_ptr_eq(str_map_get_n(&m, "a\0b", 3), a);
+}
+END_TEST
+
+/* --- files --- */
+
+START_TEST(files) {
+  char folder[] = "check_hash.XXXXXX", path[64];
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/file", folder);
+  const uint8_t *bytes;
+  size_t size;
+  for (int round = 0; round < 2; round++) { /* the second replaces the first */
+    ck_assert_ptr_null(file_write(path, "some text", round ? 4 : 9));
+    ck_assert_ptr_null(file_map(a, path, &bytes, &size));
+    ck_assert_uint_eq(size, round ? 4 : 9);
+    ck_assert_mem_eq(bytes, "some text", size);
+  }
+  ck_assert_ptr_null(file_write(path, NULL, 0));
+  ck_assert_ptr_null(file_map(a, path, &bytes, &size));
+  ck_assert_uint_eq(size, 0);
+  ck_assert_ptr_nonnull(bytes);
+  unlink(path);
+  ck_assert_int_eq(rmdir(folder), 0); /* and nothing else is left in it */
+}
+END_TEST
+
+static void expect(status s, status_code code, const char *part) {
+  ck_assert_msg(status_get_code(s) == code && strstr(status_message(s), part), "%s", status_message(s));
+  status_free(s);
+}
+
+START_TEST(files_that_cannot_be) {
+  char folder[] = "check_hash.XXXXXX", path[64];
+  const uint8_t *bytes;
+  size_t size;
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/no/file", folder);
+  expect(file_write(path, "x", 1), STATUS_IO, "cannot be created");
+  expect(file_write(folder, "x", 1), STATUS_INVALID_ARGUMENT, "is a folder");
+  expect(file_map(a, folder, &bytes, &size), STATUS_INVALID_ARGUMENT, "is a folder");
+  expect(file_map(a, path, &bytes, &size), STATUS_IO, "cannot be opened");
+  if (access("/dev/full", W_OK) == 0) {
+    expect(file_write("/dev/full", "x", 1), STATUS_IO, "cannot be written");
+  }
+  ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("hash");
+  TCase *tests = tcase_create("hash");
+  suite_add_tcase(suite, tests);
+  tcase_add_checked_fixture(tests, setup, teardown);
+  tcase_add_test(tests, known_hashes);
+  tcase_add_test(tests, hashes_spread);
+  tcase_add_test(tests, map);
+  tcase_add_test(tests, files);
+  tcase_add_test(tests, files_that_cannot_be);
+  SRunner *runner = srunner_create(suite);
+  srunner_run_all(runner, CK_NORMAL);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed ? 1 : 0;
+}

@@ -89,6 +89,10 @@ status onnx_node_tensor(const onnx_node *n, const Onnx__TensorProto *t, literal 
   return onnx_tensor_literal(n->arena, &n->scope->importer->model->source, t, out);
 }
 
+status onnx_node_sparse_tensor(const onnx_node *n, const Onnx__SparseTensorProto *t, literal *out) {
+  return onnx_sparse_tensor_literal(n->arena, &n->scope->importer->model->source, t, out);
+}
+
 /* --- axes --- */
 
 status onnx_axis(int64_t axis, int64_t rank, int64_t *out) {

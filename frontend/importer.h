@@ -51,6 +51,7 @@ STATUS_MUST_USE status onnx_ints_attr_or_input(const onnx_node *n, const char *n
 
 /* A literal of a TensorProto of this model (attribute `value` and the like). */
 STATUS_MUST_USE status onnx_node_tensor(const onnx_node *n, const Onnx__TensorProto *t, literal *out);
+STATUS_MUST_USE status onnx_node_sparse_tensor(const onnx_node *n, const Onnx__SparseTensorProto *t, literal *out);
 
 /* --- subgraphs (If, Loop, Scan) --- */
 

@@ -344,7 +344,7 @@ static status scan_scalar(scan *s, const item *it) {
 
 static status scan_field(scan *s) {
   frame *f = &s->frames[s->depth];
-  item it;
+  item it = {0};
   f->in_field = -1;
   TRY(read_tag(s, &it));
   if (!it.field) {

@@ -18,7 +18,7 @@ static inline char **names(arena *a, const char *text, size_t *n) {
   for (size_t i = 0; i < *n; i++) {
     size_t length = strcspn(text, ",");
     list[i] = arena_strndup(a, text, length);
-    text += length + 1;
+    text += length + (text[length] == ',');
   }
   return list;
 }

@@ -20,6 +20,7 @@ struct rt_executable {
   arena *arena;
   const rt_program *program;
   const rt_target *target;
+  const rt_team *team;
   rt_sequence body; /* a copy of the program's, with ops and state */
   pthread_mutex_t lock; /* guards spare */
   spare_arena *spare;
@@ -132,7 +133,9 @@ static status create(void *data) {
     CHECK_THAT(e->target->load_code, STATUS_INVALID_FILE, "target %s takes no code", e->target->name);
     TRY(e->target->load_code(e->arena, p->code[k], &l.code[k]));
   }
-  return load_sequence(&l, e->target, &p->body, 0, &e->body);
+  TRY(load_sequence(&l, e->target, &p->body, 0, &e->body));
+  e->team = l.team;
+  return NULL;
 }
 
 status rt_executable_create(const rt_program *p, const rt_target *target, mem_budget *budget, uint32_t threads,
@@ -297,7 +300,7 @@ status rt_execute(const rt_executable *e, const rt_run_options *options, const v
   if (!s) {
     copy_staged(&in, p->params, (void *const *)params, true);
     rt_run run = {.executable = e, .arena = (uint8_t *)memory, .params = (const void *const *)in.used,
-                  .results = out.used, .pool = options ? options->pool : NULL,
+                  .results = out.used, .pool = options ? options->pool : NULL, .team = e->team,
                   .budget = options ? options->budget : NULL, .profiler = options ? options->profiler : NULL};
     s = guard_run(run_body, &(execution){e, &run});
     if (!s) {

@@ -1,0 +1,297 @@
+/* compiler.c - the compiler half: from a model file to a program.  The whole way stands in compile_module and what it calls:
+ * open (frontend) -> import (frontend) -> the backend's compile (passes, lowering, code). */
+#include "plugin/compiler.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend_cpu/compile_target.h"
+#include "backend_ref/eval.h"
+#include "backend_ref/target.h"
+#include "frontend/import.h"
+#include "frontend/tensor.h"
+#include "hlo/pass.h"
+#include "hlo/text.h"
+#include "plugin/compiler_text.h"
+
+/* What stands behind plug_source.model. */
+typedef struct loaded {
+  const onnx_model *onnx; /* or: */
+  const hlo_module *hlo;
+} loaded;
+
+/* --- opening --- */
+
+/* Symbols become -1 and a name; those that the importer made up for nameless dimensions have none. */
+static plug_value describe(arena *a, const dim_table *dims, const char *name, const shape *s) {
+  plug_value v = {.name = arena_strdup(a, name), .shape = *s};
+  for (int k = 0; k < s->rank; k++) {
+    if (!dim_is_const(s->dims[k])) {
+      const char *symbol = dim_name(dims, s->dims[k]);
+      v.dim_names[k] = symbol && *symbol != '_' ? arena_strdup(a, symbol) : NULL;
+      v.shape.dims[k] = -1;
+    }
+  }
+  return v;
+}
+
+/* Outputs may come without a type or of a kind that only running tells. */
+static plug_value describe_output(arena *a, dim_table *dims, const Onnx__ValueInfoProto *v) {
+  shape s = {0};
+  status_free(v->type ? onnx_value_shape(dims, v, &s) : NULL);
+  return describe(a, dims, v->name, &s);
+}
+
+static status describe_model(arena *a, const onnx_model *m, plug_source *s) {
+  const Onnx__GraphProto *g = m->graph;
+  dim_table *dims = dim_table_create(a);
+  s->name = g->name && *g->name ? g->name : "model";
+  s->n_nodes = (uint32_t)m->expanded_nodes;
+  s->inputs = ARENA_NEW_N(a, plug_value, g->n_input);
+  for (size_t k = 0; k < g->n_input; k++) {
+    if (!onnx_model_has_initializer(m, g->input[k]->name)) {
+      shape declared;
+      TRY(onnx_value_shape(dims, g->input[k], &declared));
+      s->inputs[s->n_inputs++] = describe(a, dims, g->input[k]->name, &declared);
+    }
+  }
+  s->n_outputs = (uint32_t)g->n_output;
+  s->outputs = ARENA_NEW_N(a, plug_value, g->n_output);
+  for (size_t k = 0; k < g->n_output; k++) {
+    s->outputs[k] = describe_output(a, dims, g->output[k]);
+  }
+  s->n_properties = (uint32_t)m->proto->n_metadata_props;
+  s->properties = ARENA_NEW_N(a, plug_property, s->n_properties);
+  for (uint32_t k = 0; k < s->n_properties; k++) {
+    s->properties[k] = (plug_property){m->proto->metadata_props[k]->key, m->proto->metadata_props[k]->value};
+  }
+  return NULL;
+}
+
+typedef struct open_call {
+  arena *a;
+  const char *path;
+  const void *bytes;
+  size_t size;
+  uint32_t n_blobs;
+  const rt_span *blobs;
+  plug_source **out;
+} open_call;
+
+static status open_onnx(void *data) {
+  open_call *c = data;
+  onnx_model *m;
+  TRY(c->path ? onnx_model_open(c->a, c->path, NULL, &m)
+              : onnx_model_from_memory(c->a, c->bytes, c->size, NULL, NULL, &m));
+  loaded *l = ARENA_NEW(c->a, loaded);
+  l->onnx = m;
+  *c->out = ARENA_NEW(c->a, plug_source);
+  (*c->out)->model = l;
+  return describe_model(c->a, m, *c->out);
+}
+
+static status plug_open(arena *a, const char *path, const void *bytes, size_t size, plug_source **out) {
+  return guard_run(open_onnx, &(open_call){.a = a, .path = path, .bytes = bytes, .size = size, .out = out});
+}
+
+static status find_blob(void *data, uint64_t number, const shape *s, const void **bytes) {
+  const open_call *c = data;
+  CHECK_THAT(number < c->n_blobs && c->blobs[number].size == (uint64_t)shape_bytes(s), STATUS_INVALID_FILE,
+             "blob(%" PRIu64 ") is not there or has another size", number);
+  *bytes = c->blobs[number].data;
+  return NULL;
+}
+
+static const char *name_or_number(arena *a, const char *name, const char *prefix, uint32_t k) {
+  return name ? name : arena_printf(a, "%s%" PRIu32, prefix, k);
+}
+
+static status open_text(void *data) {
+  open_call *c = data;
+  arena *a = c->a;
+  hlo_module *m;
+  hlo_parse_options options = {.blob = c->blobs ? find_blob : NULL, .blob_data = c};
+  TRY(hlo_parse(a, c->bytes, c->size, &options, &m));
+  loaded *l = ARENA_NEW(a, loaded);
+  l->hlo = m;
+  plug_source *s = *c->out = ARENA_NEW(a, plug_source);
+  s->model = l;
+  s->name = m->name;
+  s->n_inputs = m->entry->n_params;
+  s->inputs = ARENA_NEW_N(a, plug_value, s->n_inputs);
+  for (uint32_t k = 0; k < s->n_inputs; k++) {
+    const char *name = name_or_number(a, m->param_names ? m->param_names[k] : NULL, "input_", k);
+    s->inputs[k] = describe(a, m->dims, name, &m->entry->params[k]->shapes[0]);
+  }
+  s->n_outputs = m->entry->n_roots;
+  s->outputs = ARENA_NEW_N(a, plug_value, s->n_outputs);
+  for (uint32_t k = 0; k < s->n_outputs; k++) {
+    const char *name = name_or_number(a, m->result_names ? m->result_names[k] : NULL, "output_", k);
+    s->outputs[k] = describe(a, m->dims, name, hlo_shape(m->entry->roots[k]));
+  }
+  return NULL;
+}
+
+static status plug_open_hlo(arena *a, const char *name, const char *text, size_t size, uint32_t n_blobs,
+                            const rt_span *blobs, plug_source **out) {
+  status s = guard_run(open_text, &(open_call){.a = a, .bytes = text, .size = size, .n_blobs = n_blobs,
+                                              .blobs = blobs, .out = out});
+  return s ? status_prefix(s, "%s", name) : NULL;
+}
+
+/* --- importing --- */
+
+status plug_import(const plug_source *s, const plug_request *r, arena *a, hlo_module **out) {
+  const loaded *l = s->model;
+  if (l->hlo) {
+    *out = hlo_module_clone(a, l->hlo);
+    return NULL;
+  }
+  onnx_import_options o = {.n_dims = r->n_dims, .open_dim = r->open_dim, .eval = ref_fold};
+  onnx_dim_binding *dims = ARENA_NEW_N(a, onnx_dim_binding, r->n_dims);
+  for (uint32_t k = 0; k < r->n_dims; k++) {
+    dims[k] = (onnx_dim_binding){r->dims[k].name, r->dims[k].value};
+  }
+  onnx_input_shape *inputs = ARENA_NEW_N(a, onnx_input_shape, s->n_inputs);
+  for (uint32_t k = 0; r->inputs && k < s->n_inputs; k++) {
+    if (r->inputs[k]) {
+      inputs[o.n_inputs++] = (onnx_input_shape){s->inputs[k].name, *r->inputs[k]};
+    }
+  }
+  o.dims = dims;
+  o.inputs = inputs;
+  return onnx_import(a, l->onnx, &o, out);
+}
+
+/* --- backends --- */
+
+/* A third party's: kept open for the life of the process. */
+static status open_backend(const char *path, const rt_backend **out) {
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  CHECK_THAT(library, STATUS_INVALID_ARGUMENT, "backend %s: %s", path, dlerror());
+  rt_backend_entry *entry;
+  *(void **)&entry = dlsym(library, "onnx_xla_backend");
+  CHECK_THAT(entry, STATUS_INVALID_ARGUMENT, "backend %s exports no onnx_xla_backend", path);
+  *out = entry(RT_ABI);
+  CHECK_THAT(*out && (*out)->abi == RT_ABI && (*out)->target, STATUS_INVALID_ARGUMENT,
+             "backend %s does not serve version %d of the interface", path, RT_ABI);
+  return NULL;
+}
+
+static status plug_backend(const char *name, const rt_backend **out) {
+  static const rt_backend cpu = {RT_ABI, &cpu_target, &cpu_compiler}, ref = {RT_ABI, &ref_target, &ref_compiler};
+  if (strcmp(name, "cpu") == 0 || strcmp(name, "ref") == 0) {
+    *out = *name == 'c' ? &cpu : &ref;
+    return NULL;
+  }
+  CHECK_THAT(strchr(name, '/'), STATUS_INVALID_ARGUMENT, "backend '%s' is unknown; there are cpu, ref, and paths of shared objects", name);
+  return open_backend(name, out);
+}
+
+/* --- compiling --- */
+
+typedef struct compile_call {
+  const plug_source *s;
+  const plug_request *request;
+  arena *a;
+  rt_program **out;
+  rt_report *report;
+} compile_call;
+
+static status compile_module(void *data) {
+  compile_call *c = data;
+  const rt_backend *backend;
+  hlo_module *m;
+  TRY(plug_backend(c->request->backend, &backend));
+  CHECK_THAT(backend->compiler, STATUS_UNSUPPORTED, "backend %s runs programs but compiles none", c->request->backend);
+  TRY(plug_import(c->s, c->request, c->a, &m));
+  return backend->compiler->compile((struct hlo_module *)m, &c->request->options, c->a, c->out, c->report);
+}
+
+static status plug_compile(const plug_source *s, const plug_request *request, arena *a, rt_program **out,
+                           rt_report *report) {
+  return guard_run(compile_module, &(compile_call){s, request, a, out, report});
+}
+
+/* --- operators --- */
+
+typedef struct ops_call {
+  const plug_source *s;
+  arena *a;
+  plug_op_use **out;
+  uint32_t *n;
+} ops_call;
+
+static status list_ops(void *data) {
+  ops_call *c = data;
+  const loaded *l = c->s->model;
+  *c->n = 0;
+  if (!l->onnx) {
+    return NULL;
+  }
+  onnx_op_usage *used;
+  TRY(onnx_list_ops(c->a, l->onnx, &used, c->n));
+  *c->out = ARENA_NEW_N(c->a, plug_op_use, *c->n);
+  for (uint32_t k = 0; k < *c->n; k++) {
+    const onnx_op_usage *u = &used[k];
+    (*c->out)[k] = (plug_op_use){.domain = *u->domain ? u->domain : "ai.onnx", .name = u->name, .opset = u->opset,
+                                 .since = u->row ? u->row->since : 0, .supported = onnx_op_is_supported(u->row),
+                                 .count = u->count};
+  }
+  return NULL;
+}
+
+static status plug_list_ops(const plug_source *s, arena *a, plug_op_use **out, uint32_t *n) {
+  return guard_run(list_ops, &(ops_call){s, a, out, n});
+}
+
+/* --- tensors --- */
+
+typedef struct pb_call {
+  arena *a;
+  const char *path, **name;
+  literal *l;
+  uint8_t **bytes;
+  size_t *size;
+} pb_call;
+
+static status read_pb(void *data) {
+  pb_call *c = data;
+  return onnx_tensor_read_pb(c->a, c->path, c->name, c->l);
+}
+
+static status plug_read_pb(arena *a, const char *path, const char **name, literal *out) {
+  return guard_run(read_pb, &(pb_call){.a = a, .path = path, .name = name, .l = out});
+}
+
+static status write_pb(void *data) {
+  pb_call *c = data;
+  return onnx_tensor_to_pb(c->a, *c->name, c->l, c->bytes, c->size);
+}
+
+static status plug_tensor_to_pb(arena *a, const char *name, const literal *l, uint8_t **bytes, size_t *size) {
+  return guard_run(write_pb, &(pb_call){.a = a, .name = &name, .l = (literal *)l, .bytes = bytes, .size = size});
+}
+
+const plug_compiler *onnx_xla_compiler_get(uint32_t abi) {
+  static plug_compiler compiler = {
+      .abi = PLUG_COMPILER_ABI,
+      .open = plug_open,
+      .open_hlo = plug_open_hlo,
+      .compile = plug_compile,
+      .print = plug_print,
+      .print_ptx = plug_print_ptx,
+      .list_ops = plug_list_ops,
+      .opt = plug_opt,
+      .pass_list = plug_pass_list,
+      .backend = plug_backend,
+      .read_pb = plug_read_pb,
+      .tensor_to_pb = plug_tensor_to_pb,
+  };
+  if (!compiler.versions) {
+    compiler.versions = plug_versions();
+  }
+  return abi == PLUG_COMPILER_ABI ? &compiler : NULL;
+}

@@ -1,0 +1,90 @@
+/* compiler.h - what the compiler half offers to the half that runs.  It is a library of its own
+ * (libonnx-xla-compiler.so), opened when a model must be read or compiled, so that a process which only runs .oxla
+ * files maps neither LLVM nor protobuf.
+ *
+ * The two libraries carry copies of base/ and runtime/: arenas, statuses and programs pass between them as data, and each
+ * function here runs inside a guard of its own. */
+#ifndef PLUGIN_COMPILER_H
+#define PLUGIN_COMPILER_H
+
+#include "base/literal.h"
+#include "runtime/image.h"
+#include "runtime/target.h"
+
+/* An input or output as the model declares it; a dimension without a fixed size is -1, with its name or NULL. */
+typedef struct plug_value {
+  const char *name;
+  shape shape;
+  const char *dim_names[SHAPE_MAX_RANK];
+} plug_value;
+
+typedef struct plug_property {
+  const char *key, *value;
+} plug_property;
+
+/* A model that can be compiled.  Everything lives on the arena it was opened on. */
+typedef struct plug_source {
+  const char *name;
+  uint32_t n_inputs, n_outputs, n_properties;
+  plug_value *inputs, *outputs; /* inputs: those that must be given */
+  plug_property *properties;    /* the model's metadata */
+  uint32_t n_nodes;             /* ONNX operators, functions inlined */
+  const void *model;            /* the compiler's own */
+} plug_source;
+
+typedef struct plug_dim {
+  const char *name;
+  int64_t value;
+} plug_dim;
+
+/* What to make of a source. */
+typedef struct plug_request {
+  const char *backend; /* "cpu", "ref", or the path of a backend's shared object */
+  rt_compile_options options;
+  const plug_dim *dims;
+  uint32_t n_dims;
+  const shape *const *inputs; /* by the source's inputs: whole shapes, entries NULL where unknown; NULL: all unknown */
+  int64_t open_dim;           /* what an open dimension is; 0: an error */
+} plug_request;
+
+typedef struct plug_op_use {
+  const char *domain, *name;
+  int64_t opset;
+  int since; /* version whose meaning is in force; 0: the operator is unknown */
+  bool supported;
+  uint64_t count;
+} plug_op_use;
+
+enum { PLUG_COMPILER_ABI = 1 };
+
+typedef struct plug_compiler {
+  uint32_t abi;
+  const char *versions; /* of LLVM and the libraries, for people */
+  /* A model file, or (path NULL) a model in memory, which is borrowed. */
+  status (*open)(arena *a, const char *path, const void *bytes, size_t size, plug_source **out);
+  /* HLO text as a source of its own; blobs as in rt_image. */
+  status (*open_hlo)(arena *a, const char *name, const char *text, size_t size, uint32_t n_blobs, const rt_span *blobs,
+                     plug_source **out);
+  /* Imports, optimises, lowers.  The program lives on `a` and borrows the source's constants. */
+  status (*compile)(const plug_source *s, const plug_request *request, arena *a, rt_program **out, rt_report *report);
+  /* The module as text: as imported (after NULL), or after the last run of the named pass of the target's pipeline. */
+  status (*print)(const plug_source *s, const plug_request *request, const char *after, arena *a, const char **text);
+  /* PTX text of the module's elementwise fusions. */
+  status (*print_ptx)(const plug_source *s, const plug_request *request, arena *a, const char **text);
+  /* Operators in use, sorted. */
+  status (*list_ops)(const plug_source *s, arena *a, plug_op_use **out, uint32_t *n);
+  /* Named passes, comma-separated, on HLO text. */
+  status (*opt)(arena *a, const char *name, const char *text, size_t size, const char *passes, const char **out);
+  /* "name: contract" lines of all passes. */
+  const char *(*pass_list)(arena *a);
+  status (*backend)(const char *name, const rt_backend **out);
+  /* ONNX tensor files. */
+  status (*read_pb)(arena *a, const char *path, const char **name, literal *out);
+  status (*tensor_to_pb)(arena *a, const char *name, const literal *l, uint8_t **bytes, size_t *size);
+} plug_compiler;
+
+/* The function that libonnx-xla-compiler.so exports as "onnx_xla_compiler_get". */
+typedef const plug_compiler *plug_compiler_entry(uint32_t abi);
+plug_compiler_entry onnx_xla_compiler_get;
+
+#endif

@@ -1,0 +1,125 @@
+#include "plugin/compiler_text.h"
+
+#include <llvm-c/Core.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend_ref/eval.h"
+#include "emit/compile.h"
+#include "hlo/pass.h"
+#include "hlo/text.h"
+
+/* --- HLO --- */
+
+typedef struct print_call {
+  const plug_source *s;
+  const plug_request *request;
+  const char *after;
+  arena *a;
+  const char **text;
+} print_call;
+
+/* Keeps the text of the module as the named pass last left it. */
+static status keep_text(void *data, const char *pass, const struct hlo_module *m) {
+  print_call *c = data;
+  if (strcmp(pass, c->after) != 0) {
+    return NULL;
+  }
+  return hlo_print(c->a, (const hlo_module *)m, NULL, c->text, NULL);
+}
+
+static status print_after(print_call *c) {
+  const plug_compiler *compiler = onnx_xla_compiler_get(PLUG_COMPILER_ABI);
+  plug_request request = *c->request;
+  request.options.dump = keep_text;
+  request.options.dump_data = c;
+  rt_program *program;
+  rt_report report = {0};
+  TRY(compiler->compile(c->s, &request, c->a, &program, &report));
+  CHECK_THAT(*c->text, STATUS_INVALID_ARGUMENT, "backend %s runs no pass '%s', or it changed nothing", request.backend,
+             c->after);
+  return NULL;
+}
+
+static status print_module(void *data) {
+  print_call *c = data;
+  *c->text = NULL;
+  if (c->after) {
+    return print_after(c);
+  }
+  hlo_module *m;
+  TRY(plug_import(c->s, c->request, c->a, &m));
+  return hlo_print(c->a, m, NULL, c->text, NULL);
+}
+
+status plug_print(const plug_source *s, const plug_request *request, const char *after, arena *a, const char **text) {
+  return guard_run(print_module, &(print_call){s, request, after, a, text});
+}
+
+/* --- passes by name --- */
+
+typedef struct opt_call {
+  arena *a;
+  const char *text;
+  size_t size;
+  const char *passes, **out;
+} opt_call;
+
+static status run_named(void *data) {
+  opt_call *c = data;
+  hlo_module *m;
+  const hlo_pass *steps;
+  uint32_t n;
+  pass_context context = {.arena = c->a, .eval = ref_fold, .verify = true, .check_changed = true};
+  TRY(hlo_pass_parse_list(c->a, c->passes, &steps, &n));
+  TRY(hlo_parse(c->a, c->text, c->size, NULL, &m));
+  TRY(hlo_run_passes(m, steps, n, &context));
+  return hlo_print(c->a, m, NULL, c->out, NULL);
+}
+
+status plug_opt(arena *a, const char *name, const char *text, size_t size, const char *passes, const char **out) {
+  status s = guard_run(run_named, &(opt_call){a, text, size, passes, out});
+  return s ? status_prefix(s, "%s", name) : NULL;
+}
+
+const char *plug_pass_list(arena *a) {
+  uint32_t n;
+  const hlo_pass_info *passes = hlo_pass_list(&n);
+  const char *text = "";
+  for (uint32_t k = 0; k < n; k++) {
+    text = arena_printf(a, "%s%-22s %s\n", text, passes[k].name, passes[k].contract);
+  }
+  return text;
+}
+
+/* --- PTX --- */
+
+static status print_kernels(void *data) {
+  print_call *c = data;
+  hlo_module *m;
+  uint32_t number = 0;
+  TRY(plug_import(c->s, c->request, c->a, &m));
+  const char *text = "";
+  for (const hlo_instr *i = m->entry->first; i; i = i->next) {
+    if (hlo_info(i)->kind == HLO_ELEMENTWISE || (i->op == HLO_FUSION && hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_LOOP)) {
+      const char *kernel;
+      TRY(emit_ptx(c->a, arena_printf(c->a, "kernel_%u", number++), i, &kernel));
+      text = arena_printf(c->a, "%s// %s\n%s\n", text, hlo_instr_text(c->a, i), kernel);
+    }
+  }
+  CHECK_THAT(number, STATUS_UNSUPPORTED, "the model has no elementwise operation outside of control flow");
+  *c->text = text;
+  return NULL;
+}
+
+status plug_print_ptx(const plug_source *s, const plug_request *request, arena *a, const char **text) {
+  return guard_run(print_kernels, &(print_call){s, request, NULL, a, text});
+}
+
+const char *plug_versions(void) {
+  static char text[64];
+  unsigned major, minor, patch;
+  LLVMGetVersion(&major, &minor, &patch);
+  snprintf(text, sizeof text, "LLVM %u.%u.%u", major, minor, patch);
+  return text;
+}

@@ -1,0 +1,19 @@
+/* compiler_text.h - the compiler half's printing functions; see plug_compiler for their contracts. */
+#ifndef PLUGIN_COMPILER_TEXT_H
+#define PLUGIN_COMPILER_TEXT_H
+
+#include "hlo/ir.h"
+#include "plugin/compiler.h"
+
+/* A fresh module of the source, specialised as the request says.  In compiler.c. */
+STATUS_MUST_USE status plug_import(const plug_source *s, const plug_request *r, arena *a, hlo_module **out);
+
+STATUS_MUST_USE status plug_print(const plug_source *s, const plug_request *request, const char *after, arena *a,
+                                  const char **text);
+STATUS_MUST_USE status plug_print_ptx(const plug_source *s, const plug_request *request, arena *a, const char **text);
+STATUS_MUST_USE status plug_opt(arena *a, const char *name, const char *text, size_t size, const char *passes,
+                                const char **out);
+const char *plug_pass_list(arena *a);
+const char *plug_versions(void);
+
+#endif

@@ -1,0 +1,293 @@
+#include "plugin/session.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/pool.h"
+
+enum { NANOSECONDS = 1000000000 };
+
+struct plug_session {
+  arena *arena; /* options, the source, or the image */
+  mem_budget budget;
+  plug_session_options options;
+  const rt_target *target;
+  plug_source *source;
+  const rt_image *image; /* NULL: a model */
+  double load_seconds;
+  rt_pool *pool;
+  pthread_mutex_t lock; /* guards compiled, and compiling */
+  plug_compiled *compiled;
+  arena *programs; /* what compiling makes; grows with every new shape */
+};
+
+double plug_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static uint64_t deadline_after(double seconds) {
+  return seconds > 0 ? (uint64_t)((plug_now() + seconds) * NANOSECONDS) : 0;
+}
+
+/* --- opening --- */
+
+static void copy_options(plug_session *s, const plug_session_options *o) {
+  arena *a = s->arena;
+  s->options = *o;
+  s->options.backend = o->backend ? arena_strdup(a, o->backend) : NULL;
+  s->options.compile.cpu = o->compile.cpu ? arena_strdup(a, o->compile.cpu) : NULL;
+  plug_dim *dims = arena_memdup(a, o->dims, o->n_dims * sizeof *dims);
+  for (uint32_t k = 0; k < o->n_dims; k++) {
+    dims[k].name = arena_strdup(a, dims[k].name);
+  }
+  s->options.dims = dims;
+}
+
+/* The signature of an image: all its programs are of one model, so the first tells names and types. */
+static void describe_image(plug_session *s) {
+  const rt_program *p = s->image->programs[0];
+  plug_source *source = ARENA_NEW(s->arena, plug_source);
+  source->name = s->image->model;
+  source->n_inputs = p->n_params;
+  source->inputs = ARENA_NEW_N(s->arena, plug_value, p->n_params);
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    source->inputs[k].name = p->params[k].name;
+    source->inputs[k].shape = p->params[k].shape;
+  }
+  source->n_outputs = p->n_results;
+  source->outputs = ARENA_NEW_N(s->arena, plug_value, p->n_results);
+  for (uint32_t k = 0; k < p->n_results; k++) {
+    source->outputs[k].name = p->results[k].name;
+    source->outputs[k].shape = p->results[k].shape;
+  }
+  s->source = source;
+}
+
+static status add_executable(plug_session *s, const rt_program *p, plug_compiled **out) {
+  plug_compiled *c = ARENA_NEW(s->programs, plug_compiled);
+  double start = plug_now();
+  TRY(rt_executable_create(p, s->target, &s->budget, plug_session_threads(s), &c->executable));
+  c->load_seconds = plug_now() - start;
+  c->program = p;
+  c->next = s->compiled;
+  s->compiled = c;
+  *out = c;
+  return NULL;
+}
+
+static status open_image(plug_session *s, const char *path) {
+  rt_image *image;
+  TRY(rt_image_open(s->arena, path, false, &image));
+  CHECK_THAT(image->n_programs > 0, STATUS_INVALID_FILE, "%s holds no program", path);
+  s->image = image;
+  const char *backend = s->options.backend ? s->options.backend : image->programs[0]->target;
+  TRY(plug_target_find(backend, &s->target));
+  describe_image(s);
+  for (uint32_t k = 0; k < image->n_programs; k++) {
+    plug_compiled *c;
+    TRY(add_executable(s, image->programs[k], &c));
+  }
+  return NULL;
+}
+
+static status open_model(plug_session *s, const char *path, const void *bytes, size_t size) {
+  const plug_compiler *compiler;
+  s->options.backend = s->options.backend ? s->options.backend : "cpu";
+  TRY(plug_target_find(s->options.backend, &s->target));
+  TRY(plug_compiler_open(&compiler));
+  return compiler->open(s->arena, path, bytes, size, &s->source);
+}
+
+typedef struct opening {
+  plug_session *s;
+  const char *path;
+  const void *bytes;
+  size_t size;
+  const plug_session_options *options;
+} opening;
+
+static status open_guarded(void *data) {
+  opening *o = data;
+  plug_session *s = o->s;
+  s->arena = arena_create(&s->budget);
+  s->programs = arena_create(&s->budget);
+  copy_options(s, o->options);
+  TRY(rt_pool_create(s->options.compile.threads, &s->pool));
+  return o->path && rt_image_is_one(o->path) ? open_image(s, o->path) : open_model(s, o->path, o->bytes, o->size);
+}
+
+status plug_session_open(const char *path, const void *bytes, size_t size, const plug_session_options *options,
+                         plug_session **out) {
+  *out = NULL;
+  plug_session *s = calloc(1, sizeof *s);
+  CHECK_THAT(s, STATUS_RESOURCE, "out of memory");
+  pthread_mutex_init(&s->lock, NULL);
+  s->budget.limit = options->max_memory;
+  s->budget.deadline = deadline_after(options->max_seconds);
+  double start = plug_now();
+  status failed = guard_run(open_guarded, &(opening){s, path, bytes, size, options});
+  s->load_seconds = plug_now() - start;
+  s->budget.deadline = 0;
+  if (failed) {
+    plug_session_close(s);
+    return path ? status_prefix(failed, "%s", path) : failed;
+  }
+  *out = s;
+  return NULL;
+}
+
+void plug_session_close(plug_session *s) {
+  if (!s) {
+    return;
+  }
+  for (plug_compiled *c = s->compiled; c; c = c->next) {
+    rt_executable_destroy(c->executable);
+  }
+  rt_pool_destroy(s->pool);
+  arena_destroy(s->programs);
+  arena_destroy(s->arena);
+  pthread_mutex_destroy(&s->lock);
+  free(s);
+}
+
+/* --- looking --- */
+
+const plug_source *plug_session_source(const plug_session *s) { return s->source; }
+double plug_session_load_seconds(const plug_session *s) { return s->load_seconds; }
+bool plug_session_is_image(const plug_session *s) { return s->image; }
+uint32_t plug_session_threads(const plug_session *s) { return rt_pool_threads(s->pool); }
+
+/* --- compiling --- */
+
+plug_request plug_session_request(const plug_session *s, const shape *const *inputs) {
+  return (plug_request){.backend = s->options.backend, .options = s->options.compile, .dims = s->options.dims,
+                        .n_dims = s->options.n_dims, .inputs = inputs, .open_dim = s->options.open_dim};
+}
+
+/* An input whose shape is not given is the declared one with the option's dims in it; -1 where it stays open. */
+static shape wanted_shape(const plug_session *s, const shape *const *inputs, uint32_t k) {
+  const plug_value *v = &s->source->inputs[k];
+  shape wanted = inputs && inputs[k] ? *inputs[k] : v->shape;
+  for (int d = 0; d < wanted.rank; d++) {
+    for (uint32_t n = 0; wanted.dims[d] < 0 && v->dim_names[d] && n < s->options.n_dims; n++) {
+      if (strcmp(v->dim_names[d], s->options.dims[n].name) == 0) {
+        wanted.dims[d] = s->options.dims[n].value;
+      }
+    }
+    if (wanted.dims[d] < 0) {
+      wanted.dims[d] = s->options.open_dim ? s->options.open_dim : -1;
+    }
+  }
+  return wanted;
+}
+
+static bool serves(const plug_session *s, const rt_program *p, const shape *const *inputs) {
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    shape wanted = wanted_shape(s, inputs, k);
+    if (!shape_equal(&wanted, &p->params[k].shape)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+typedef struct compilation {
+  plug_session *s;
+  const shape *const *inputs;
+  plug_compiled *out;
+} compilation;
+
+static status compile_guarded(void *data) {
+  compilation *c = data;
+  plug_session *s = c->s;
+  const plug_compiler *compiler;
+  plug_request request = plug_session_request(s, c->inputs);
+  rt_program *program;
+  rt_report report = {0};
+  double start = plug_now();
+  TRY(plug_compiler_open(&compiler));
+  TRY(compiler->compile(s->source, &request, s->programs, &program, &report));
+  double seconds = plug_now() - start;
+  TRY(add_executable(s, program, &c->out));
+  c->out->report = report;
+  c->out->compile_seconds = seconds;
+  return NULL;
+}
+
+static status no_such_program(const plug_session *s, const shape *const *inputs) {
+  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
+    shape wanted = wanted_shape(s, inputs, k);
+    if (!shape_equal(&wanted, &s->source->inputs[k].shape)) {
+      return status_error(STATUS_INVALID_ARGUMENT,
+                          "input '%s' is %s, for which this file holds no program (its first takes %s)",
+                          s->source->inputs[k].name, SHAPE_STR(NULL, &wanted), SHAPE_STR(NULL, &s->source->inputs[k].shape));
+    }
+  }
+  return status_error(STATUS_INVALID_ARGUMENT, "this file holds no program for these input shapes");
+}
+
+static status find_or_compile(plug_session *s, const shape *const *inputs, const plug_compiled **out) {
+  for (plug_compiled *c = s->compiled; c; c = c->next) {
+    if (serves(s, c->program, inputs)) {
+      *out = c;
+      return NULL;
+    }
+  }
+  if (s->image) {
+    return no_such_program(s, inputs);
+  }
+  compilation c = {.s = s, .inputs = inputs};
+  s->budget.deadline = deadline_after(s->options.max_seconds);
+  status failed = guard_run(compile_guarded, &c);
+  s->budget.deadline = 0;
+  *out = c.out;
+  return failed;
+}
+
+status plug_session_compile(plug_session *s, const shape *const *inputs, const plug_compiled **out) {
+  pthread_mutex_lock(&s->lock);
+  status failed = find_or_compile(s, inputs, out);
+  pthread_mutex_unlock(&s->lock);
+  return failed;
+}
+
+status plug_session_run(plug_session *s, const plug_compiled *c, const void *const *params, void *const *results) {
+  mem_budget budget = {.deadline = deadline_after(s->options.max_seconds)};
+  rt_run_options options = {.pool = s->pool, .budget = s->options.max_seconds > 0 ? &budget : NULL};
+  return rt_execute(c->executable, &options, params, results);
+}
+
+/* --- saving --- */
+
+typedef struct saving {
+  plug_session *s;
+  const char *path;
+} saving;
+
+static status save_guarded(void *data) {
+  saving *x = data;
+  plug_session *s = x->s;
+  rt_image image = {.model = s->source->name, .producer = PACKAGE_VERSION};
+  for (const plug_compiled *c = s->compiled; c; c = c->next) {
+    image.n_programs++;
+  }
+  CHECK_THAT(image.n_programs, STATUS_INVALID_ARGUMENT, "nothing has been compiled yet");
+  arena *a = s->programs;
+  image.programs = ARENA_NEW_N(a, rt_program *, image.n_programs);
+  uint32_t n = image.n_programs; /* the list has the newest first */
+  for (const plug_compiled *c = s->compiled; c; c = c->next) {
+    image.programs[--n] = (rt_program *)c->program;
+  }
+  return rt_image_write(&image, x->path);
+}
+
+status plug_session_save(plug_session *s, const char *path) {
+  pthread_mutex_lock(&s->lock);
+  status failed = guard_run(save_guarded, &(saving){s, path});
+  pthread_mutex_unlock(&s->lock);
+  return failed;
+}

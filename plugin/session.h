@@ -1,0 +1,64 @@
+/* session.h - a model and the programs it has been compiled to so far, keyed by input shapes.  What the C API, the
+ * command line and the plugins stand on.  Thread-safe. */
+#ifndef PLUGIN_SESSION_H
+#define PLUGIN_SESSION_H
+
+#include "plugin/compiler.h"
+#include "runtime/executable.h"
+
+typedef struct plug_session plug_session;
+
+typedef struct plug_session_options {
+  const char *backend; /* "cpu", "ref", or the path of a shared object; NULL: cpu (of a .oxla: what it was made for) */
+  rt_compile_options compile;
+  const plug_dim *dims;
+  uint32_t n_dims;
+  int64_t open_dim;    /* of dimensions that neither dims nor the run's inputs tell; 0: an error */
+  uint64_t max_memory; /* bytes for loading and compiling; 0: no limit */
+  double max_seconds;  /* for loading, each compilation and each run; 0: no limit */
+} plug_session_options;
+
+/* One program, ready to run, and what making it took. */
+typedef struct plug_compiled {
+  struct plug_compiled *next;
+  const rt_program *program;
+  rt_executable *executable;
+  rt_report report; /* zeros for a program from a .oxla */
+  double compile_seconds, load_seconds;
+} plug_compiled;
+
+/* From a file (model or .oxla), or (path NULL) a model in memory, which is borrowed.  Strings in options are copied. */
+STATUS_MUST_USE status plug_session_open(const char *path, const void *bytes, size_t size,
+                                         const plug_session_options *options, plug_session **out);
+/* NULL is fine. */
+void plug_session_close(plug_session *s);
+
+/* What the model declares. */
+const plug_source *plug_session_source(const plug_session *s);
+double plug_session_load_seconds(const plug_session *s);
+/* Whether it came from a .oxla file. */
+bool plug_session_is_image(const plug_session *s);
+/* Threads of a run. */
+uint32_t plug_session_threads(const plug_session *s);
+
+/* The program for these input shapes (by the source's inputs; entries, or all of them, NULL: as the options say),
+ * compiled now if it is not there yet.  It lives as long as the session. */
+STATUS_MUST_USE status plug_session_compile(plug_session *s, const shape *const *inputs, const plug_compiled **out);
+/* Buffers as rt_execute takes them. */
+STATUS_MUST_USE status plug_session_run(plug_session *s, const plug_compiled *c, const void *const *params,
+                                        void *const *results);
+/* A .oxla file with all programs so far. */
+STATUS_MUST_USE status plug_session_save(plug_session *s, const char *path);
+
+/* A request as this session would make it, for the compiler's printing functions. */
+plug_request plug_session_request(const plug_session *s, const shape *const *inputs);
+
+/* Opens the compiler half: once a process. */
+STATUS_MUST_USE status plug_compiler_open(const plug_compiler **out);
+/* "cpu" without the compiler half, others through it. */
+STATUS_MUST_USE status plug_target_find(const char *backend, const rt_target **out);
+
+/* Seconds of CLOCK_MONOTONIC. */
+double plug_now(void);
+
+#endif

@@ -1,0 +1,445 @@
+/* image.c - the .oxla file.
+ *
+ *   header    magic, version, number of sections, file size, hash of header and table
+ *   table     a row a section: kind, offset, size, hash
+ *   sections  META (model, producer), PROGRAMS, CODE (objects, 64-byte aligned), HLO, CONSTANTS (page-aligned, last)
+ *
+ * All numbers are little-endian 64-bit.  Programs name constants and code by (offset, size) in their sections. */
+#include "runtime/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+
+static const char magic[8] = {'O', 'X', 'L', 'A', '\r', '\n', 0x1a, '\n'};
+
+enum { VERSION = 1, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
+
+enum { META, PROGRAMS, CODE, HLO, CONSTANTS, N_SECTIONS };
+static const char *const section_names[N_SECTIONS] = {"meta", "programs", "code", "hlo", "constants"};
+
+enum {
+  HEADER_BYTES = 8 + 4 * 8,   /* magic; version, sections, file size, hash */
+  ROW_BYTES = 4 * 8,
+  TABLE_END = HEADER_BYTES + N_SECTIONS * ROW_BYTES
+};
+
+/* --- pools of spans: where constants and code go --- */
+
+typedef struct pool {
+  rt_span *items;
+  uint64_t *offsets;
+  uint32_t n, cap, cap_offsets;
+  uint64_t bytes;
+} pool;
+
+typedef struct writing {
+  arena *a;
+  pool constants, code;
+  str_map seen; /* hash of a span, as text -> its number + 1 */
+} writing;
+
+/* The offset of a span in its section; equal bytes are kept once. */
+static uint64_t place(writing *w, pool *p, rt_span s) {
+  uint64_t hash = hash_bytes(s.data, s.size, (uint64_t)(p == &w->code));
+  void **slot = str_map_put(&w->seen, arena_printf(w->a, "%016" PRIx64 "%" PRIx64, hash, s.size));
+  uint32_t k = (uint32_t)(uintptr_t)*slot;
+  if (k && k <= p->n && p->items[k - 1].size == s.size && memcmp(p->items[k - 1].data, s.data, s.size) == 0) {
+    return p->offsets[k - 1];
+  }
+  uint64_t offset = (p->bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
+  *ARENA_PUSH(w->a, p->items, p->n, p->cap) = s;
+  p->n--; /* both lists grow as one */
+  *ARENA_PUSH(w->a, p->offsets, p->n, p->cap_offsets) = offset;
+  p->bytes = offset + s.size;
+  *slot = (void *)(uintptr_t)p->n;
+  return offset;
+}
+
+/* --- programs as bytes --- */
+
+static void put_spans(writing *w, rt_writer *out, pool *p, uint32_t n, const rt_span *spans) {
+  rt_put_i64(out, n);
+  for (uint32_t k = 0; k < n; k++) {
+    rt_put_i64(out, (int64_t)place(w, p, spans[k]));
+    rt_put_i64(out, (int64_t)spans[k].size);
+  }
+}
+
+static void put_io(rt_writer *out, uint32_t n, const rt_io *io) {
+  rt_put_i64(out, n);
+  for (uint32_t k = 0; k < n; k++) {
+    rt_put_text(out, io[k].name);
+    rt_put_i64(out, io[k].shape.type);
+    rt_put_i64s(out, io[k].shape.rank, io[k].shape.dims);
+  }
+}
+
+static void put_buffer(rt_writer *out, const rt_buffer *b) {
+  rt_put_i64(out, b->space);
+  rt_put_i64(out, b->type);
+  rt_put_i64(out, b->index);
+  rt_put_i64(out, b->offset);
+  rt_put_i64s(out, b->rank, b->extents);
+  rt_put_i64s(out, b->rank, b->strides);
+}
+
+static void put_sequence(rt_writer *out, const rt_sequence *s) {
+  rt_put_i64(out, s->n);
+  for (uint32_t k = 0; k < s->n; k++) {
+    const rt_thunk *t = &s->thunks[k];
+    rt_put_text(out, t->kind);
+    rt_put_text(out, t->label);
+    rt_put_i64(out, t->n_inputs);
+    rt_put_i64(out, t->n_buffers);
+    for (uint32_t b = 0; b < t->n_buffers; b++) {
+      put_buffer(out, &t->buffers[b]);
+    }
+    rt_put_bytes(out, t->config.data, t->config.size);
+    rt_put_i64(out, t->n_bodies);
+    for (uint32_t b = 0; b < t->n_bodies; b++) {
+      put_sequence(out, &t->bodies[b]);
+    }
+  }
+}
+
+static void put_program(writing *w, rt_writer *out, const rt_program *p) {
+  rt_put_text(out, p->target);
+  rt_put_text(out, p->cpu);
+  put_io(out, p->n_params, p->params);
+  put_io(out, p->n_results, p->results);
+  put_spans(w, out, &w->constants, p->n_constants, p->constants);
+  put_spans(w, out, &w->code, p->n_code, p->code);
+  rt_put_i64(out, (int64_t)p->arena_bytes);
+  put_sequence(out, &p->body);
+}
+
+/* --- writing --- */
+
+static status write_bytes(FILE *f, const void *data, uint64_t n) {
+  CHECK_THAT(n == 0 || fwrite(data, 1, n, f) == n, STATUS_IO, "cannot write: %s", strerror(errno));
+  return NULL;
+}
+
+static status write_zeros(FILE *f, uint64_t n) {
+  static const char zeros[PAGE];
+  for (; n; n -= n < PAGE ? n : PAGE) {
+    TRY(write_bytes(f, zeros, n < PAGE ? n : PAGE));
+  }
+  return NULL;
+}
+
+static status write_pool(FILE *f, const pool *p) {
+  uint64_t at = 0;
+  for (uint32_t k = 0; k < p->n; k++) {
+    TRY(write_zeros(f, p->offsets[k] - at));
+    TRY(write_bytes(f, p->items[k].data, p->items[k].size));
+    at = p->offsets[k] + p->items[k].size;
+  }
+  return NULL;
+}
+
+/* As the reader hashes it: the bytes of the whole section in one. */
+static uint64_t pool_hash(const pool *p) {
+  uint64_t h = 0;
+  for (uint32_t k = 0; k < p->n; k++) {
+    h = hash_mix(h, hash_bytes(p->items[k].data, p->items[k].size, p->offsets[k]));
+  }
+  return h;
+}
+
+static status write_sections(writing *w, FILE *f, const rt_span *flat) {
+  uint64_t offsets[N_SECTIONS], sizes[N_SECTIONS], at = TABLE_END;
+  for (int k = 0; k < N_SECTIONS; k++) {
+    uint64_t align = k == CONSTANTS ? PAGE : ALIGN;
+    sizes[k] = k == CODE ? w->code.bytes : k == CONSTANTS ? w->constants.bytes : flat[k].size;
+    offsets[k] = at = (at + align - 1) & ~(align - 1);
+    at += sizes[k];
+  }
+  rt_writer table = {.arena = w->a}, header = {.arena = w->a};
+  for (int k = 0; k < N_SECTIONS; k++) {
+    rt_put_i64(&table, k);
+    rt_put_i64(&table, (int64_t)offsets[k]);
+    rt_put_i64(&table, (int64_t)sizes[k]);
+    const pool *p = k == CODE ? &w->code : &w->constants;
+    rt_put_i64(&table, (int64_t)(k == CODE || k == CONSTANTS ? pool_hash(p) : hash_bytes(flat[k].data, flat[k].size, 0)));
+  }
+  rt_put_i64(&header, VERSION);
+  rt_put_i64(&header, N_SECTIONS);
+  rt_put_i64(&header, (int64_t)at);
+  rt_put_i64(&header, (int64_t)hash_bytes(table.bytes, table.n, hash_bytes(header.bytes, header.n, 0)));
+  TRY(write_bytes(f, magic, sizeof magic));
+  TRY(write_bytes(f, header.bytes, header.n));
+  TRY(write_bytes(f, table.bytes, table.n));
+  uint64_t written = TABLE_END;
+  for (int k = 0; k < N_SECTIONS; k++) {
+    TRY(write_zeros(f, offsets[k] - written));
+    TRY(k == CODE ? write_pool(f, &w->code) : k == CONSTANTS ? write_pool(f, &w->constants)
+                                            : write_bytes(f, flat[k].data, flat[k].size));
+    written = offsets[k] + sizes[k];
+  }
+  return NULL;
+}
+
+static status write_image(writing *w, const rt_image *image, FILE *f) {
+  rt_writer meta = {.arena = w->a}, programs = {.arena = w->a};
+  rt_put_text(&meta, image->model);
+  rt_put_text(&meta, image->producer);
+  put_spans(w, &meta, &w->constants, image->n_blobs, image->blobs);
+  rt_put_i64(&programs, image->n_programs);
+  for (uint32_t k = 0; k < image->n_programs; k++) {
+    put_program(w, &programs, image->programs[k]);
+  }
+  rt_span flat[N_SECTIONS] = {[META] = rt_written(&meta), [PROGRAMS] = rt_written(&programs), [HLO] = image->hlo};
+  return write_sections(w, f, flat);
+}
+
+/* A regular file is replaced at once by a finished one; anything else (a pipe, /dev/full) is written to as it is. */
+status rt_image_write(const rt_image *image, const char *path) {
+  struct stat st;
+  bool direct = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+  arena *a = arena_create(NULL);
+  writing w = {.a = a};
+  str_map_init(&w.seen, a);
+  char *temporary = arena_printf(a, "%s.XXXXXX", path);
+  int fd = direct ? open(path, O_WRONLY | O_CLOEXEC) : mkstemp(temporary);
+  FILE *f = fd >= 0 ? fdopen(fd, "wb") : NULL;
+  status s = f ? NULL : status_error(STATUS_IO, "cannot open %s for writing: %s", path, strerror(errno));
+  if (!s) {
+    s = write_image(&w, image, f);
+    if (fclose(f) != 0 && !s) {
+      s = status_error(STATUS_IO, "cannot write %s: %s", path, strerror(errno));
+    }
+    if (!s && !direct && (chmod(temporary, 0644) != 0 || rename(temporary, path) != 0)) {
+      s = status_error(STATUS_IO, "cannot write %s: %s", path, strerror(errno));
+    }
+    if (s && !direct) {
+      unlink(temporary);
+    }
+  } else if (fd >= 0) {
+    close(fd);
+  }
+  arena_destroy(a);
+  return s;
+}
+
+/* --- reading --- */
+
+typedef struct reading {
+  arena *a;
+  const char *path;
+  rt_span sections[N_SECTIONS];
+} reading;
+
+static rt_span *get_spans(rt_reader *r, reading *x, int section, uint32_t *n) {
+  *n = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 16);
+  rt_span *spans = ARENA_NEW_N(x->a, rt_span, *n);
+  for (uint32_t k = 0; k < *n; k++) {
+    uint64_t offset = (uint64_t)rt_get_i64(r), size = (uint64_t)rt_get_i64(r);
+    if (offset % ALIGN || offset > x->sections[section].size || size > x->sections[section].size - offset) {
+      r->bad = true;
+      return spans;
+    }
+    spans[k] = (rt_span){(const uint8_t *)x->sections[section].data + offset, size};
+  }
+  return spans;
+}
+
+static void get_dims(rt_reader *r, arena *a, uint8_t *rank, const int64_t **dims) {
+  uint32_t n;
+  *dims = rt_get_i64s(r, a, &n);
+  if (n > SHAPE_MAX_RANK) {
+    r->bad = true;
+    n = 0;
+  }
+  *rank = (uint8_t)n;
+}
+
+static rt_io *get_io(rt_reader *r, reading *x, uint32_t *n) {
+  *n = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 24);
+  rt_io *io = ARENA_NEW_N(x->a, rt_io, *n);
+  for (uint32_t k = 0; k < *n; k++) {
+    const int64_t *dims;
+    uint8_t rank;
+    io[k].name = rt_get_text(r);
+    dtype type = (dtype)rt_get_in(r, 1, DTYPE_COUNT - 1);
+    get_dims(r, x->a, &rank, &dims);
+    io[k].shape = shape_make(type, rank, dims);
+    status s = shape_check(&io[k].shape, "shape");
+    r->bad |= s != NULL || !shape_is_static(&io[k].shape);
+    status_free(s);
+  }
+  return io;
+}
+
+static void get_buffer(rt_reader *r, reading *x, rt_buffer *b) {
+  uint8_t rank;
+  b->space = (uint8_t)rt_get_in(r, 0, RT_SPACE_COUNT - 1);
+  b->type = (uint8_t)rt_get_in(r, 1, DTYPE_COUNT - 1);
+  b->index = (uint32_t)rt_get_in(r, 0, UINT32_MAX);
+  b->offset = rt_get_in(r, 0, INT64_MAX);
+  get_dims(r, x->a, &b->rank, &b->extents);
+  get_dims(r, x->a, &rank, &b->strides);
+  r->bad |= rank != b->rank;
+}
+
+static void get_sequence(rt_reader *r, reading *x, int depth, rt_sequence *s);
+
+static void get_thunk(rt_reader *r, reading *x, int depth, rt_thunk *t) {
+  t->kind = rt_get_text(r);
+  t->label = rt_get_text(r);
+  t->n_inputs = (uint32_t)rt_get_in(r, 0, UINT32_MAX);
+  t->n_buffers = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 48);
+  t->buffers = ARENA_NEW_N(x->a, rt_buffer, t->n_buffers);
+  for (uint32_t k = 0; k < t->n_buffers; k++) {
+    get_buffer(r, x, &t->buffers[k]);
+  }
+  t->config = rt_get_bytes(r);
+  t->n_bodies = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 8);
+  t->bodies = ARENA_NEW_N(x->a, rt_sequence, t->n_bodies);
+  for (uint32_t k = 0; k < t->n_bodies; k++) {
+    get_sequence(r, x, depth + 1, &t->bodies[k]);
+  }
+}
+
+static void get_sequence(rt_reader *r, reading *x, int depth, rt_sequence *s) {
+  r->bad |= depth > DEPTH_MAX;
+  s->n = s->cap = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 40);
+  s->thunks = ARENA_NEW_N(x->a, rt_thunk, s->n);
+  for (uint32_t k = 0; k < s->n && !r->bad; k++) {
+    get_thunk(r, x, depth, &s->thunks[k]);
+  }
+}
+
+static rt_program *get_program(rt_reader *r, reading *x) {
+  rt_program *p = ARENA_NEW(x->a, rt_program);
+  p->target = rt_get_text(r);
+  p->cpu = rt_get_text(r);
+  p->params = get_io(r, x, &p->n_params);
+  p->results = get_io(r, x, &p->n_results);
+  p->constants = get_spans(r, x, CONSTANTS, &p->n_constants);
+  p->code = get_spans(r, x, CODE, &p->n_code);
+  p->arena_bytes = (uint64_t)rt_get_in(r, 0, (int64_t)1 << 46);
+  get_sequence(r, x, 0, &p->body);
+  return p;
+}
+
+static status get_programs(reading *x, rt_image *image) {
+  rt_reader r = rt_reader_make(x->sections[PROGRAMS]);
+  image->n_programs = (uint32_t)rt_get_in(&r, 0, (int64_t)(x->sections[PROGRAMS].size / 8));
+  image->programs = ARENA_NEW_N(x->a, rt_program *, image->n_programs);
+  for (uint32_t k = 0; k < image->n_programs && !r.bad; k++) {
+    image->programs[k] = get_program(&r, x);
+  }
+  return rt_reader_end(&r, "programs");
+}
+
+static status get_meta(reading *x, rt_image *image) {
+  rt_reader r = rt_reader_make(x->sections[META]);
+  image->model = rt_get_text(&r);
+  image->producer = rt_get_text(&r);
+  image->blobs = get_spans(&r, x, CONSTANTS, &image->n_blobs);
+  return rt_reader_end(&r, "meta");
+}
+
+/* Spans of a pool section are found through the programs; hashing them alike needs their borders, so the check
+ * walks what was read. */
+typedef struct border {
+  uint64_t offset, size;
+} border;
+
+static int by_offset(const void *a, const void *b) {
+  const border *x = a, *y = b; /* an empty span comes before what begins at the same place */
+  return x->offset != y->offset ? (x->offset > y->offset) - (x->offset < y->offset) : (x->size > y->size) - (x->size < y->size);
+}
+
+static status check_pool(reading *x, const rt_image *image, int section, uint64_t expected) {
+  border *list = NULL;
+  uint32_t n = 0, cap = 0;
+  const uint8_t *base = x->sections[section].data;
+  for (uint32_t k = 0; k <= image->n_programs; k++) {
+    const rt_program *p = k < image->n_programs ? image->programs[k] : NULL;
+    const rt_span *spans = !p ? image->blobs : section == CODE ? p->code : p->constants;
+    uint32_t count = !p ? (section == CODE ? 0 : image->n_blobs) : section == CODE ? p->n_code : p->n_constants;
+    for (uint32_t j = 0; j < count; j++) {
+      *ARENA_PUSH(x->a, list, n, cap) = (border){(uint64_t)((const uint8_t *)spans[j].data - base), spans[j].size};
+    }
+  }
+  if (n) {
+    qsort(list, n, sizeof *list, by_offset);
+  }
+  uint64_t h = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    if (k == 0 || list[k].offset != list[k - 1].offset || list[k].size != list[k - 1].size) {
+      h = hash_mix(h, hash_bytes(base + list[k].offset, list[k].size, list[k].offset));
+    }
+  }
+  CHECK_THAT(h == expected, STATUS_INVALID_FILE, "the %s section is damaged", section_names[section]);
+  return NULL;
+}
+
+static status get_sections(reading *x, const uint8_t *bytes, size_t file_size, uint64_t *hashes) {
+  rt_reader header = rt_reader_make((rt_span){bytes + sizeof magic, HEADER_BYTES - sizeof magic});
+  rt_reader table = rt_reader_make((rt_span){bytes + HEADER_BYTES, N_SECTIONS * ROW_BYTES});
+  CHECK_THAT(memcmp(bytes, magic, sizeof magic) == 0, STATUS_INVALID_FILE, "not a .oxla file");
+  int64_t version = rt_get_i64(&header), n = rt_get_i64(&header), size = rt_get_i64(&header);
+  uint64_t hash = (uint64_t)rt_get_i64(&header);
+  CHECK_THAT(version == VERSION, STATUS_INVALID_FILE,
+             "written in version %" PRId64 " of the format; this onnx-xla reads %d: compile the model again", version,
+             VERSION);
+  CHECK_THAT(n == N_SECTIONS && size == (int64_t)file_size, STATUS_INVALID_FILE, "truncated or damaged");
+  uint64_t seed = hash_bytes(bytes + sizeof magic, HEADER_BYTES - sizeof magic - 8, 0);
+  CHECK_THAT(hash == hash_bytes(bytes + HEADER_BYTES, N_SECTIONS * ROW_BYTES, seed), STATUS_INVALID_FILE,
+             "the header is damaged");
+  for (int k = 0; k < N_SECTIONS; k++) {
+    uint64_t kind = (uint64_t)rt_get_i64(&table), offset = (uint64_t)rt_get_i64(&table),
+             bytes_of = (uint64_t)rt_get_i64(&table);
+    hashes[k] = (uint64_t)rt_get_i64(&table);
+    CHECK_THAT(kind == (uint64_t)k && offset % ALIGN == 0 && offset <= file_size && bytes_of <= file_size - offset,
+               STATUS_INVALID_FILE, "the table of sections is damaged");
+    x->sections[k] = (rt_span){bytes + offset, bytes_of};
+  }
+  return NULL;
+}
+
+status rt_image_open(arena *a, const char *path, bool verify_constants, rt_image **out) {
+  reading x = {.a = a, .path = path};
+  uint64_t hashes[N_SECTIONS];
+  const uint8_t *bytes;
+  size_t size;
+  TRY(file_map(a, path, &bytes, &size));
+  CHECK_THAT(size >= TABLE_END, STATUS_INVALID_FILE, "not a whole .oxla file");
+  TRY(get_sections(&x, bytes, size, hashes));
+  for (int k = META; k < CONSTANTS; k++) {
+    CHECK_THAT(k == CODE || hash_bytes(x.sections[k].data, x.sections[k].size, 0) == hashes[k], STATUS_INVALID_FILE,
+               "the %s section is damaged", section_names[k]);
+  }
+  rt_image *image = ARENA_NEW(a, rt_image);
+  TRY(get_meta(&x, image));
+  TRY(get_programs(&x, image));
+  TRY(check_pool(&x, image, CODE, hashes[CODE]));
+  if (verify_constants) {
+    TRY(check_pool(&x, image, CONSTANTS, hashes[CONSTANTS]));
+  }
+  image->hlo = x.sections[HLO];
+  *out = image;
+  return NULL;
+}
+
+bool rt_image_is_one(const char *path) {
+  char start[sizeof magic];
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  bool is = fd >= 0 && read(fd, start, sizeof start) == sizeof start && memcmp(start, magic, sizeof magic) == 0;
+  if (fd >= 0) {
+    close(fd);
+  }
+  return is;
+}

@@ -228,7 +228,7 @@ static int monomial_compare(const dim_table *t, dim a, dim b) {
 }
 
 static dim monomial_multiply(dim_table *t, dim a, dim b) {
-  monomial x, y, product;
+  monomial x, y, product = {0};
   monomial_open(t, a, &x);
   monomial_open(t, b, &y);
   if (x.degree + y.degree > DEGREE_MAX) {

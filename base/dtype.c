@@ -41,20 +41,8 @@ dtype dtype_compute_type(dtype t) {
 
 /* --- floats of 4 to 16 bits --- */
 
-/* A float narrower than f32: sign, exponent, fraction.  All but the sign is a magnitude; magnitudes up to
- * `max` are finite and grow with the value.  f8e8m0 (no sign, no zero) is apart. */
-typedef struct small_float {
-  uint8_t width;    /* in bits; 0: not such a type */
-  uint8_t fraction; /* bits of it */
-  uint8_t bias;     /* of the exponent */
-  bool has_negative_zero;
-  uint16_t max; /* magnitude of the largest finite value */
-  uint16_t inf; /* what a positive overflow gives: the infinity, else the NaN, else max */
-  uint16_t nan; /* what a positive NaN gives; the sign of a NaN flips the sign bit where -0 exists */
-} small_float;
-
 /* f4e2m1fn has no NaN; ONNX's reference gives a zero of the opposite sign. */
-static const small_float small_floats[DTYPE_COUNT] = {
+static const dtype_format formats[DTYPE_COUNT] = {
     [DTYPE_F4E2M1FN] = {4, 1, 1, true, 0x7, 0x7, 0x8},
     [DTYPE_F8E4M3FN] = {8, 3, 7, true, 0x7e, 0x7f, 0x7f},
     [DTYPE_F8E4M3FNUZ] = {8, 3, 8, false, 0x7f, 0x80, 0x80},
@@ -63,6 +51,10 @@ static const small_float small_floats[DTYPE_COUNT] = {
     [DTYPE_F16] = {16, 10, 15, true, 0x7bff, 0x7c00, 0x7e00},
     [DTYPE_BF16] = {16, 7, 127, true, 0x7f7f, 0x7f80, 0x7fc0},
 };
+
+const dtype_format *dtype_get_format(dtype t) {
+  return (unsigned)t < DTYPE_COUNT && formats[t].width ? &formats[t] : NULL;
+}
 
 static uint64_t f64_bits(double value) {
   uint64_t bits;
@@ -78,10 +70,10 @@ static double power_of_two(int exponent) {
   return value;
 }
 
-static double small_decode(const small_float *f, unsigned bits) {
+static double small_decode(const dtype_format *f, unsigned bits) {
   unsigned sign = 1u << (f->width - 1), magnitude = bits & (sign - 1);
   bool negative = bits & sign;
-  if (!f->has_negative_zero && negative && !magnitude) {
+  if (!f->negative_zero && negative && !magnitude) {
     return (double)NAN;
   }
   double value;
@@ -97,7 +89,7 @@ static double small_decode(const small_float *f, unsigned bits) {
 }
 
 /* The magnitude of |value| rounded to nearest even; above f->max where it does not fit. */
-static uint64_t small_round(const small_float *f, uint64_t bits) {
+static uint64_t small_round(const dtype_format *f, uint64_t bits) {
   int exponent = (int)(bits >> 52 & 0x7ff) - 1023, least = 1 - f->bias;
   if (exponent < least - f->fraction - 1) {
     return 0; /* less than half of the smallest value, an f64 denormal among them */
@@ -111,12 +103,12 @@ static uint64_t small_round(const small_float *f, uint64_t bits) {
   return kept + ((uint64_t)(exponent > least ? exponent - least : 0) << f->fraction);
 }
 
-static uint16_t small_encode(const small_float *f, double value, bool saturate) {
+static uint16_t small_encode(const dtype_format *f, double value, bool saturate) {
   uint64_t bits = f64_bits(value);
   unsigned sign = bits >> 63 ? 1u << (f->width - 1) : 0;
   unsigned magnitude;
   if (isnan(value)) {
-    return (uint16_t)(f->has_negative_zero ? f->nan ^ sign : f->nan);
+    return (uint16_t)(f->negative_zero ? f->nan ^ sign : f->nan);
   }
   uint64_t rounded = isinf(value) ? UINT64_MAX : small_round(f, bits);
   if (rounded > f->max) {
@@ -125,7 +117,7 @@ static uint16_t small_encode(const small_float *f, double value, bool saturate) 
   } else {
     magnitude = (unsigned)rounded;
   }
-  if (!f->has_negative_zero && !(magnitude & 0x7f)) {
+  if (!f->negative_zero && !(magnitude & 0x7f)) {
     return (uint16_t)magnitude; /* zero and NaN have no sign */
   }
   return (uint16_t)(magnitude | sign);
@@ -293,7 +285,7 @@ double dtype_load_f64(dtype t, const void *element) {
     return load_f64(element);
   case DTYPE_F16:
   case DTYPE_BF16:
-    return small_decode(&small_floats[t], load_u16(element));
+    return small_decode(&formats[t], load_u16(element));
   case DTYPE_U64:
     return (double)(uint64_t)load_s64(element);
   case DTYPE_F8E8M0FNU:
@@ -304,7 +296,7 @@ double dtype_load_f64(dtype t, const void *element) {
     assert(!"a number");
     return 0;
   default:
-    return small_floats[t].width ? small_decode(&small_floats[t], *(const uint8_t *)element)
+    return formats[t].width ? small_decode(&formats[t], *(const uint8_t *)element)
                                  : (double)dtype_load_i64(t, element);
   }
 }
@@ -342,7 +334,7 @@ void dtype_store_f64(dtype t, void *element, double value, bool saturate, dtype_
     *(uint8_t *)element = e8m0_encode(value, saturate, round);
   } else {
     assert(info->kind == DTYPE_CLASS_FLOAT);
-    uint16_t bits = small_encode(&small_floats[t], value, saturate);
+    uint16_t bits = small_encode(&formats[t], value, saturate);
     memcpy(element, &bits, info->bytes);
   }
 }
@@ -358,8 +350,8 @@ double dtype_max_f64(dtype t) {
     return (double)(INT64_MAX >> (64 - info->bits));
   case DTYPE_CLASS_FLOAT:
   case DTYPE_CLASS_COMPLEX:
-    if (small_floats[t].width) {
-      return small_decode(&small_floats[t], small_floats[t].max);
+    if (formats[t].width) {
+      return small_decode(&formats[t], formats[t].max);
     }
     return t == DTYPE_F8E8M0FNU ? 0x1p127 : t == DTYPE_F32 || t == DTYPE_C64 ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
   default:

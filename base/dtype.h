@@ -49,6 +49,21 @@ static inline bool dtype_is_int(dtype t) { return dtype_is_signed(t) || dtype_is
 /* The type arithmetic is done in: f32 for the smaller floats, the type itself otherwise. */
 dtype dtype_compute_type(dtype t);
 
+/* The bits of a float narrower than f32: sign, exponent, fraction.  All but the sign is a magnitude; those up to `max`
+ * are finite and grow with the value, and exponent 0 means no leading one. */
+typedef struct dtype_format {
+  uint8_t width;      /* of all, in bits */
+  uint8_t fraction;   /* in bits */
+  uint8_t bias;       /* of the exponent */
+  bool negative_zero; /* there is one; otherwise its bits are the only NaN */
+  uint16_t max;       /* the largest finite value */
+  uint16_t inf;       /* what a positive overflow gives: the infinity, else the NaN, else max */
+  uint16_t nan;       /* what a positive NaN gives; a negative one flips the sign bit, where there is a -0 */
+} dtype_format;
+
+/* NULL for f32, f64, f8e8m0fnu (2^(bits-127), 255 is NaN) and what is no float. */
+const dtype_format *dtype_get_format(dtype t);
+
 /* How a number that does not fit is converted.  Rounding to a float type is to nearest even except where
  * stated; float to integer truncates. */
 typedef enum dtype_round { DTYPE_ROUND_NEAREST, DTYPE_ROUND_UP, DTYPE_ROUND_DOWN } dtype_round;

@@ -1,0 +1,303 @@
+/* api.c - onnx-xla.h over sessions. */
+#include "plugin/onnx-xla.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend_cpu/exec_target.h"
+#include "plugin/session.h"
+
+/* A status that is not NULL is an oxla_error under another name. */
+static oxla_error *to_error(status s) { return (oxla_error *)s; }
+static status to_status(const oxla_error *e) { return (status)e; }
+
+oxla_code oxla_error_code(const oxla_error *error) { return (oxla_code)status_get_code(to_status(error)); }
+const char *oxla_error_message(const oxla_error *error) { return status_message(to_status(error)); }
+void oxla_error_free(oxla_error *error) { status_free(to_status(error)); }
+
+const char *oxla_version(void) {
+  return "onnx-xla " PACKAGE_VERSION;
+}
+
+/* --- models --- */
+
+struct oxla_model {
+  plug_session *session;
+};
+
+/* Fields behind options->size are not there in the caller's version of the struct. */
+static oxla_options known_options(const oxla_options *o) {
+  oxla_options known = {0};
+  if (o) {
+    memcpy(&known, o, o->size < sizeof known ? o->size : sizeof known);
+  }
+  return known;
+}
+
+static status load(const char *path, const void *bytes, size_t size, const oxla_options *given, oxla_model **out) {
+  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the model");
+  *out = NULL;
+  CHECK_THAT(path || bytes, STATUS_INVALID_ARGUMENT, "neither a path nor bytes");
+  oxla_options o = known_options(given);
+  CHECK_THAT(o.threads >= 0 && o.lanes >= 0 && o.n_dims <= UINT32_MAX, STATUS_INVALID_ARGUMENT, "a negative option");
+  plug_session_options options = {
+      .backend = o.backend,
+      .compile = {.cpu = o.cpu, .lanes = (uint32_t)o.lanes, .threads = (uint32_t)o.threads},
+      .dims = (const plug_dim *)o.dims,
+      .n_dims = (uint32_t)o.n_dims,
+      .open_dim = !o.closed_dims,
+      .max_memory = o.max_memory,
+      .max_seconds = o.max_seconds,
+  };
+  oxla_model *m = calloc(1, sizeof *m);
+  CHECK_THAT(m, STATUS_RESOURCE, "out of memory");
+  status s = plug_session_open(path, bytes, size, &options, &m->session);
+  if (s) {
+    free(m);
+    return s;
+  }
+  *out = m;
+  return NULL;
+}
+
+_Static_assert(sizeof(oxla_dim) == sizeof(plug_dim), "one is used as the other");
+
+oxla_error *oxla_load(const char *path, const oxla_options *options, oxla_model **out) {
+  return to_error(load(path, NULL, 0, options, out));
+}
+
+oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options *options, oxla_model **out) {
+  return to_error(load(NULL, bytes, size, options, out));
+}
+
+void oxla_model_destroy(oxla_model *model) {
+  if (model) {
+    plug_session_close(model->session);
+    free(model);
+  }
+}
+
+size_t oxla_input_count(const oxla_model *model) { return plug_session_source(model->session)->n_inputs; }
+size_t oxla_output_count(const oxla_model *model) { return plug_session_source(model->session)->n_outputs; }
+
+const char *oxla_input_name(const oxla_model *model, size_t index) {
+  const plug_source *s = plug_session_source(model->session);
+  return index < s->n_inputs ? s->inputs[index].name : NULL;
+}
+
+const char *oxla_output_name(const oxla_model *model, size_t index) {
+  const plug_source *s = plug_session_source(model->session);
+  return index < s->n_outputs ? s->outputs[index].name : NULL;
+}
+
+static oxla_tensor describe(const shape *s) {
+  oxla_tensor t = {.type = (oxla_type)dtype_get_info((dtype)s->type)->onnx, .rank = s->rank};
+  for (int k = 0; k < s->rank; k++) {
+    t.dims[k] = s->dims[k] < 0 ? -1 : s->dims[k];
+  }
+  return t;
+}
+
+oxla_error *oxla_input_type(const oxla_model *model, size_t index, oxla_tensor *out) {
+  const plug_source *s = plug_session_source(model->session);
+  if (index >= s->n_inputs) {
+    return to_error(status_error(STATUS_INVALID_ARGUMENT, "there is no input %zu", index));
+  }
+  *out = describe(&s->inputs[index].shape);
+  return NULL;
+}
+
+const char *oxla_input_dim_name(const oxla_model *model, size_t index, int dim) {
+  const plug_source *s = plug_session_source(model->session);
+  return index < s->n_inputs && dim >= 0 && dim < s->inputs[index].shape.rank ? s->inputs[index].dim_names[dim] : NULL;
+}
+
+const char *oxla_metadata(const oxla_model *model, const char *key) {
+  const plug_source *s = plug_session_source(model->session);
+  for (uint32_t k = 0; k < s->n_properties; k++) {
+    if (strcmp(s->properties[k].key, key) == 0) {
+      return s->properties[k].value;
+    }
+  }
+  return NULL;
+}
+
+oxla_error *oxla_save(oxla_model *model, const char *path) { return to_error(plug_session_save(model->session, path)); }
+
+/* --- runs --- */
+
+enum { ALIGN = 64 }; /* what kernels like; other buffers are copied through */
+
+typedef struct output {
+  void *own; /* memory of the run's */
+  size_t own_bytes;
+  void *given; /* the caller's, or NULL */
+  size_t given_bytes;
+} output;
+
+struct oxla_run {
+  oxla_model *model;
+  shape *shapes;             /* of the inputs that are set */
+  const shape **set;         /* by input: its shape, or NULL */
+  const void **data;
+  output *outputs;
+  const plug_compiled *compiled; /* for the inputs as they are; NULL: to be found */
+};
+
+oxla_error *oxla_run_create(oxla_model *model, oxla_run **out) {
+  const plug_source *s = plug_session_source(model->session);
+  oxla_run *r = calloc(1, sizeof *r);
+  *out = r;
+  if (r) {
+    r->model = model;
+    r->shapes = calloc(s->n_inputs + 1, sizeof *r->shapes);
+    r->set = calloc(s->n_inputs + 1, sizeof *r->set);
+    r->data = calloc(s->n_inputs + 1, sizeof *r->data);
+    r->outputs = calloc(s->n_outputs + 1, sizeof *r->outputs);
+  }
+  if (!r || !r->shapes || !r->set || !r->data || !r->outputs) {
+    oxla_run_destroy(r);
+    *out = NULL;
+    return to_error(status_error(STATUS_RESOURCE, "out of memory"));
+  }
+  return NULL;
+}
+
+void oxla_run_destroy(oxla_run *run) {
+  if (!run) {
+    return;
+  }
+  for (size_t k = 0; run->outputs && k < oxla_output_count(run->model); k++) {
+    free(run->outputs[k].own);
+  }
+  free(run->shapes);
+  free(run->set);
+  free(run->data);
+  free(run->outputs);
+  free(run);
+}
+
+static status find_name(const plug_value *values, uint32_t n, const char *what, const char *name, uint32_t *out) {
+  for (uint32_t k = 0; k < n; k++) {
+    if (name && strcmp(values[k].name, name) == 0) {
+      *out = k;
+      return NULL;
+    }
+  }
+  return status_error(STATUS_INVALID_ARGUMENT, "the model has no %s '%s'", what, name ? name : "");
+}
+
+/* Type and rank must be the declared ones, and dims where they are fixed; what compiling checks beyond that are symbols
+ * that stand in several places. */
+static status check_input(const plug_value *v, const shape *s) {
+  CHECK_THAT(s->type == v->shape.type, STATUS_INVALID_ARGUMENT, "input '%s' is %s; the model wants %s", v->name,
+             dtype_name((dtype)s->type), dtype_name((dtype)v->shape.type));
+  CHECK_THAT(s->rank == v->shape.rank, STATUS_INVALID_ARGUMENT, "input '%s' has rank %d; the model wants %d", v->name,
+             s->rank, v->shape.rank);
+  return NULL;
+}
+
+static status set_input(oxla_run *run, const char *name, oxla_type type, int rank, const int64_t *dims,
+                        const void *data) {
+  const plug_source *s = plug_session_source(run->model->session);
+  uint32_t k;
+  TRY(find_name(s->inputs, s->n_inputs, "input", name, &k));
+  dtype element = dtype_from_onnx((int32_t)type);
+  CHECK_THAT(element != DTYPE_INVALID, STATUS_INVALID_ARGUMENT, "input '%s': %d is no element type", name, (int)type);
+  CHECK_THAT(rank >= 0 && rank <= SHAPE_MAX_RANK && (rank == 0 || dims), STATUS_INVALID_ARGUMENT,
+             "input '%s': rank %d is outside of [0, %d]", name, rank, SHAPE_MAX_RANK);
+  shape given = shape_make(element, rank, dims);
+  for (int d = 0; d < rank; d++) {
+    CHECK_THAT(dims[d] >= 0, STATUS_INVALID_ARGUMENT, "input '%s': dimension %d is negative", name, d);
+  }
+  TRY(shape_check(&given, name));
+  TRY(check_input(&s->inputs[k], &given));
+  CHECK_THAT(data || shape_elements(&given) == 0, STATUS_INVALID_ARGUMENT, "input '%s' has no data", name);
+  if (!run->set[k] || !shape_equal(&run->shapes[k], &given)) {
+    run->compiled = NULL;
+  }
+  run->shapes[k] = given;
+  run->set[k] = &run->shapes[k];
+  run->data[k] = data;
+  return NULL;
+}
+
+oxla_error *oxla_set_input(oxla_run *run, const char *name, oxla_type type, int rank, const int64_t *dims,
+                           const void *data) {
+  return to_error(set_input(run, name, type, rank, dims, data));
+}
+
+static status set_output(oxla_run *run, const char *name, void *data, size_t bytes) {
+  const plug_source *s = plug_session_source(run->model->session);
+  uint32_t k;
+  TRY(find_name(s->outputs, s->n_outputs, "output", name, &k));
+  run->outputs[k].given = data;
+  run->outputs[k].given_bytes = data ? bytes : 0;
+  return NULL;
+}
+
+oxla_error *oxla_set_output(oxla_run *run, const char *name, void *data, size_t bytes) {
+  return to_error(set_output(run, name, data, bytes));
+}
+
+static status compile(oxla_run *run) {
+  return run->compiled ? NULL : plug_session_compile(run->model->session, run->set, &run->compiled);
+}
+
+oxla_error *oxla_compile(oxla_run *run) { return to_error(compile(run)); }
+
+static status provide_output(output *o, const rt_io *io, void **out) {
+  size_t bytes = (size_t)shape_bytes(&io->shape);
+  if (o->given) {
+    CHECK_THAT(o->given_bytes == bytes, STATUS_INVALID_ARGUMENT, "output '%s' has %zu bytes; %zu are given", io->name,
+               bytes, o->given_bytes);
+    *out = o->given;
+    return NULL;
+  }
+  if (!o->own || o->own_bytes < bytes) {
+    free(o->own);
+    o->own = aligned_alloc(ALIGN, (bytes + ALIGN) & ~(size_t)(ALIGN - 1));
+    o->own_bytes = o->own ? bytes : 0;
+    CHECK_THAT(o->own, STATUS_RESOURCE, "no %zu bytes for output '%s'", bytes, io->name);
+  }
+  *out = o->own;
+  return NULL;
+}
+
+static status execute(oxla_run *run) {
+  TRY(compile(run));
+  const plug_source *s = plug_session_source(run->model->session);
+  const rt_program *p = run->compiled->program;
+  for (uint32_t k = 0; k < s->n_inputs; k++) {
+    CHECK_THAT(run->set[k], STATUS_INVALID_ARGUMENT, "input '%s' is not set", s->inputs[k].name);
+  }
+  void **results = calloc(p->n_results + 1, sizeof *results);
+  CHECK_THAT(results, STATUS_RESOURCE, "out of memory");
+  status failed = NULL;
+  for (uint32_t k = 0; !failed && k < p->n_results; k++) {
+    failed = provide_output(&run->outputs[k], &p->results[k], &results[k]);
+  }
+  if (!failed) {
+    failed = plug_session_run(run->model->session, run->compiled, run->data, results);
+  }
+  free(results);
+  return failed;
+}
+
+oxla_error *oxla_execute(oxla_run *run) { return to_error(execute(run)); }
+
+static status get_output(const oxla_run *run, const char *name, oxla_tensor *out) {
+  const plug_source *s = plug_session_source(run->model->session);
+  uint32_t k;
+  TRY(find_name(s->outputs, s->n_outputs, "output", name, &k));
+  CHECK_THAT(run->compiled, STATUS_INVALID_ARGUMENT, "output '%s': the run has not been compiled", name);
+  const shape *result = &run->compiled->program->results[k].shape;
+  *out = describe(result);
+  out->bytes = (size_t)shape_bytes(result);
+  out->data = run->outputs[k].given ? run->outputs[k].given : run->outputs[k].own;
+  return NULL;
+}
+
+oxla_error *oxla_get_output(const oxla_run *run, const char *name, oxla_tensor *out) {
+  return to_error(get_output(run, name, out));
+}

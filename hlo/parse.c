@@ -431,14 +431,12 @@ static status read_roots(parser *p, bool entry) {
 static status open_computation(parser *p) {
   const char *name = NULL;
   TRY(read_name(p, &name));
-  void **known = str_map_put(&p->computations, name);
-  CHECK_THAT(!*known, STATUS_INVALID_FILE, "computation %s is defined twice", name);
+  CHECK_THAT(!str_map_get(&p->computations, name), STATUS_INVALID_FILE, "computation %s is defined twice", name);
   hlo_computation *c = ARENA_NEW(p->module->arena, hlo_computation);
   c->module = p->module;
   c->name = name;
   *ARENA_PUSH(p->module->arena, p->module->computations, p->module->n_computations, p->module->cap_computations) = c;
   p->computation = c;
-  *known = c;
   return NULL;
 }
 
@@ -454,6 +452,7 @@ static status read_computation(parser *p, bool entry) {
     TRY(read_instr(p));
   }
   TRY(read_roots(p, entry));
+  *str_map_put(&p->computations, p->computation->name) = p->computation; /* only now: it cannot call itself */
   if (entry) {
     p->module->entry = p->computation;
   }

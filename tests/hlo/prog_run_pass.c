@@ -1,0 +1,85 @@
+/* prog_run_pass: reads HLO text, runs passes on it, prints it.
+ *   prog_run_pass [-p PASS,PASS,...] FILE
+ * A failure is printed as `error: CODE: MESSAGE` on standard output, where run-hlo compares it too; the exit status is 1. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend_ref/eval.h"
+#include "hlo/pass.h"
+#include "hlo/text.h"
+#include "hlo/verify.h"
+
+static char *read_file(const char *path, size_t *n) {
+  FILE *f = fopen(path, "rb");
+  if (!f || fseek(f, 0, SEEK_END) != 0) {
+    perror(path);
+    exit(2);
+  }
+  *n = (size_t)ftell(f);
+  rewind(f);
+  char *text = malloc(*n + 1);
+  if (!text || fread(text, 1, *n, f) != *n) {
+    perror(path);
+    exit(2);
+  }
+  fclose(f);
+  return text;
+}
+
+static status print_out(void *data, const char *text, size_t n) {
+  fwrite(text, 1, n, data);
+  return NULL;
+}
+
+/* So that tests of passes see both answers: the target takes composites whose name begins with "kernel", and epilogues
+ * that are elementwise. */
+static bool takes_composite(void *data, const hlo_instr *composite) {
+  return strncmp(hlo_attr_of(composite, HLO_ATTR_NAME)->s, "kernel", 6) == 0;
+}
+
+static bool takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
+  return hlo_info(consumer)->kind == HLO_ELEMENTWISE;
+}
+
+typedef struct job {
+  arena *arena;
+  const char *passes, *text;
+  size_t n;
+} job;
+
+static status run(void *data) {
+  static const hlo_target target = {.name = "test", .takes_composite = takes_composite, .takes_epilogue = takes_epilogue};
+  job *j = data;
+  hlo_module *m = NULL;
+  const hlo_pass *steps = NULL;
+  uint32_t n_steps = 0;
+  pass_context context = {.arena = j->arena, .eval = ref_fold, .target = &target, .verify = true, .check_changed = true};
+  TRY(hlo_parse(j->arena, j->text, j->n, NULL, &m));
+  TRY(hlo_pass_parse_list(j->arena, j->passes, &steps, &n_steps));
+  TRY(hlo_run_passes(m, steps, n_steps, &context));
+  for (uint32_t k = 0; k < context.n_notes; k++) {
+    printf("// %s: %s %lld\n", context.notes[k].pass, context.notes[k].what, (long long)context.notes[k].value);
+  }
+  return hlo_print_to(m, NULL, (hlo_sink){print_out, stdout});
+}
+
+int main(int argc, char **argv) {
+  const char *passes = argc == 4 && strcmp(argv[1], "-p") == 0 ? argv[2] : "";
+  if (argc != 2 && !*passes) {
+    fprintf(stderr, "usage: %s [-p PASS,PASS,...] FILE\n", argv[0]);
+    return 2;
+  }
+  size_t n = 0;
+  char *text = read_file(argv[argc - 1], &n);
+  arena *a = arena_create(NULL);
+  status s = guard_run(run, &(job){a, passes, text, n});
+  if (s) {
+    printf("error: %s: %s\n", status_code_name(status_get_code(s)), status_message(s));
+  }
+  bool failed = s != NULL;
+  status_free(s);
+  arena_destroy(a);
+  free(text);
+  return failed;
+}

@@ -315,10 +315,10 @@ static status bind_given(arena *a, bindings *b, const char *name, const shape *d
   return NULL;
 }
 
-static const shape *given_shape(const onnx_import_options *o, const char *name) {
+static const onnx_input_shape *given_input(const onnx_import_options *o, const char *name) {
   for (uint32_t k = 0; k < o->n_inputs; k++) {
     if (strcmp(o->inputs[k].name, name) == 0) {
-      return &o->inputs[k].shape;
+      return &o->inputs[k];
     }
   }
   return NULL;
@@ -351,10 +351,10 @@ static status import_parameters(onnx_scope *s, hlo_module *m, const onnx_import_
   for (size_t k = 0; k < g->n_input; k++) {
     if (!onnx_model_has_initializer(model, g->input[k]->name)) {
       TRY(onnx_value_shape(m->dims, g->input[k], &shapes[k]));
-      const shape *given = given_shape(options, g->input[k]->name);
+      const onnx_input_shape *given = given_input(options, g->input[k]->name);
       if (given) {
-        TRY(bind_given(m->arena, &b, g->input[k]->name, &shapes[k], given));
-        shapes[k] = *given;
+        TRY(bind_given(m->arena, &b, g->input[k]->name, &shapes[k], &given->shape));
+        shapes[k] = given->shape;
       }
     }
   }
@@ -363,8 +363,17 @@ static status import_parameters(onnx_scope *s, hlo_module *m, const onnx_import_
     if (!onnx_model_has_initializer(model, name)) {
       TRY(close_shape(&b, name, &shapes[k]));
       m->param_names[m->entry->n_params] = arena_strdup(m->arena, name);
-      onnx_scope_define(s, name, hlo_result(hlo_parameter(m->entry, shapes[k]), 0));
+      hlo_parameter(m->entry, shapes[k]);
     }
+  }
+  for (uint32_t k = 0; k < m->entry->n_params; k++) { /* parameters stand first: constants come after them */
+    const onnx_input_shape *given = given_input(options, m->param_names[k]);
+    bool known = given && given->value;
+    CHECK_THAT(!known || shape_equal(&given->value->shape, &given->shape), STATUS_INVALID_ARGUMENT,
+               "the value of input '%s' is %s instead of %s", m->param_names[k],
+               SHAPE_STR(NULL, &given->value->shape), SHAPE_STR(NULL, &given->shape));
+    onnx_scope_define(s, m->param_names[k],
+                      known ? hlo_constant(s->b, *given->value) : hlo_result(m->entry->params[k], 0));
   }
   return NULL;
 }
@@ -376,7 +385,7 @@ status onnx_import(arena *a, const onnx_model *model, const onnx_import_options 
   hlo_builder b = hlo_builder_make(m->entry);
   b.eval = options->eval;
   b.fold_bytes = FOLD_BYTES;
-  onnx_importer importer = {.arena = a, .model = model, .module = m};
+  onnx_importer importer = {.arena = a, .model = model, .module = m, .options = options};
   onnx_scope scope = {.importer = &importer, .b = &b, .opsets = &model->opsets};
   str_map_init(&scope.values, a);
   TRY(import_parameters(&scope, m, options));

@@ -18,6 +18,9 @@ typedef struct onnx_dim_binding {
 typedef struct onnx_input_shape {
   const char *name;
   shape shape;
+  /* What the input holds, where that decides sizes (the shape of a Reshape, the axes of a reduction): the import
+   * takes it for a constant.  The parameter stays.  NULL: any value. */
+  const literal *value;
 } onnx_input_shape;
 
 typedef struct onnx_import_options {
@@ -25,6 +28,8 @@ typedef struct onnx_import_options {
   uint32_t n_dims;
   const onnx_input_shape *inputs; /* whole shapes of inputs, where they are known; bind their symbols too */
   uint32_t n_inputs;
+  bool *wanted; /* n_inputs flags or NULL: when the import fails with UNSUPPORTED for a size that depends on data, those
+                 * of the inputs that it depends on are set; import again with their values */
   int64_t open_dim; /* what a dimension without any value is; 0: that is an error */
   hlo_eval_fn *eval; /* folds constants on the way; NULL: nothing folds, and many models cannot be imported */
 } onnx_import_options;

@@ -28,11 +28,58 @@ static const literal *splat_literal(const onnx_node *n, hlo_value v) {
   return l;
 }
 
+/* The body that the scope's computation is, or the main graph (or a function, which cannot see out). */
+static const onnx_scope *body_of(const onnx_scope *s) {
+  while (!s->captures && s->outer) {
+    s = s->outer;
+  }
+  return s;
+}
+
+static void want_named(const onnx_import_options *o, const char *name) {
+  for (uint32_t k = 0; k < o->n_inputs; k++) {
+    o->wanted[k] |= strcmp(o->inputs[k].name, name) == 0;
+  }
+}
+
+/* Marks the model's inputs that values are computed from, in options->wanted; through captures, body by body. */
+static void want_inputs(const onnx_scope *s, uint32_t n, const hlo_value *values) {
+  const onnx_importer *importer = s->importer;
+  hlo_computation *c = s->b->computation;
+  hlo_number(c);
+  bool *depends = ARENA_NEW_N(importer->arena, bool, c->n_ids);
+  for (uint32_t k = 0; k < n; k++) {
+    depends[values[k].def->id] = true;
+  }
+  for (const hlo_instr *i = c->last; i; i = i->prev) { /* users stand behind what they use */
+    for (uint32_t k = 0; depends[i->id] && k < i->n_operands; k++) {
+      depends[i->operands[k].def->id] = true;
+    }
+  }
+  const onnx_scope *body = body_of(s);
+  hlo_value *outer = ARENA_NEW_N(importer->arena, hlo_value, c->n_params);
+  uint32_t n_outer = 0;
+  for (uint32_t k = 0; k < c->n_params; k++) {
+    bool dependent = depends[c->params[k]->id];
+    if (dependent && c == importer->module->entry) {
+      want_named(importer->options, importer->module->param_names[k]);
+    } else if (dependent && body->captures && k >= body->n_inputs && k - body->n_inputs < body->captures->n) {
+      outer[n_outer++] = body->captures->outer[k - body->n_inputs];
+    }
+  }
+  if (n_outer) {
+    want_inputs(body->outer, n_outer, outer);
+  }
+}
+
 status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, const literal **out) {
   CHECK_THAT(onnx_has_in(n, k), STATUS_INVALID_MODEL, "input %s is missing", what);
   *out = hlo_literal(n->in[k]);
   if (!*out) {
     *out = splat_literal(n, n->in[k]);
+  }
+  if (!*out && n->scope->importer->options->wanted) {
+    want_inputs(n->scope, 1, &n->in[k]);
   }
   CHECK_THAT(*out, STATUS_UNSUPPORTED,
              "input %s ('%s') is not a constant: sizes that depend on data are not supported yet", what,

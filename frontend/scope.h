@@ -8,6 +8,7 @@ typedef struct onnx_importer {
   arena *arena; /* the module's */
   const onnx_model *model;
   hlo_module *module;
+  const onnx_import_options *options;
 } onnx_importer;
 
 /* One graph or function body being imported.  A body with a computation of its own (captures not NULL) turns

@@ -38,6 +38,10 @@ static status cast_to(onnx_node *n, dtype to) {
   TRY(round_mode(n, &round));
   dtype from = hlo_type(n->in[0]);
   CHECK_THAT(from != DTYPE_STR && to != DTYPE_STR, STATUS_UNSUPPORTED, "casts of strings are not supported yet");
+  if (dtype_is_int(to) && dtype_get_info(to)->bits < 8) { /* wraps what is out of range, as ONNX's own cases do */
+    n->out[0] = hlo_convert(n->b, hlo_convert(n->b, n->in[0], DTYPE_S32), to);
+    return NULL;
+  }
   bool small = dtype_is_float(to) && dtype_bytes(to) == 1;
   n->out[0] = hlo_convert_as(n->b, n->in[0], to, saturate || !small,
                              to == DTYPE_F8E8M0FNU ? round : DTYPE_ROUND_NEAREST);
@@ -61,6 +65,14 @@ status onnx_import_bit_cast(onnx_node *n) {
   dtype to;
   TRY(onnx_attr_required(n->proto, "to"));
   TRY(onnx_dtype_attr(n, "to", DTYPE_INVALID, &to));
-  n->out[0] = hlo_bitcast(n->b, n->in[0], to);
+  hlo_value x = n->in[0]; /* a bool is a byte here, and one bit in HLO */
+  if (hlo_type(x) == DTYPE_PRED && to != DTYPE_PRED) {
+    x = hlo_convert(n->b, x, DTYPE_U8);
+  }
+  if (to == DTYPE_PRED && hlo_type(x) != DTYPE_PRED) {
+    n->out[0] = hlo_convert(n->b, hlo_bitcast(n->b, x, DTYPE_U8), to);
+  } else {
+    n->out[0] = hlo_bitcast(n->b, x, to);
+  }
   return NULL;
 }

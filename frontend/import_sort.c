@@ -152,6 +152,8 @@ status onnx_import_unique(onnx_node *n) {
   hlo_value x = n->in[0];
   int64_t axis = 0;
   bool sorted;
+  const literal *rows;
+  TRY(onnx_const_literal(n, 0, "X", &rows));
   TRY(onnx_attr_bool(n->proto, "sorted", true, &sorted));
   if (onnx_attr_has(n->proto, "axis")) {
     TRY(onnx_axis_attr(n, 0, hlo_rank(x), &axis));
@@ -166,8 +168,9 @@ status onnx_import_unique(onnx_node *n) {
       front[next++] = k;
     }
   }
-  const literal *rows = hlo_literal(hlo_transpose(b, x, front));
-  CHECK_THAT(b->error || rows, STATUS_UNSUPPORTED, "X is not a constant: sizes that depend on data are not supported yet");
+  rows = hlo_literal(hlo_transpose(b, x, front));
+  CHECK_THAT(b->error || rows, STATUS_UNSUPPORTED, "X is %s; so large a constant is not supported",
+             SHAPE_STR(NULL, hlo_shape(x)));
   if (!rows) {
     return NULL;
   }

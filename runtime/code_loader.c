@@ -201,7 +201,6 @@ static status define_symbol(loading *l, uint32_t k) {
   uint8_t type = ELF64_ST_TYPE(s.st_info);
   if (s.st_shndx == SHN_UNDEF) {
     l->addresses[k] = *name ? (uint64_t)(uintptr_t)l->resolve(name) : 0;
-    CHECK_THAT(!*name || l->addresses[k], STATUS_UNSUPPORTED, "machine code calls '%s', which is not here", name);
   } else if (s.st_shndx == SHN_ABS) {
     l->addresses[k] = s.st_value;
   } else if (s.st_shndx >= l->header.e_shnum || s.st_value > l->sections[s.st_shndx].sh_size) {
@@ -342,6 +341,8 @@ static status relocate_one(const loading *l, uint32_t section, const Elf64_Rela 
     return DAMAGED("a relocation lies outside of its section");
   }
   Elf64_Sym s = symbol ? symbol_at(l, symbol) : (Elf64_Sym){0};
+  CHECK_THAT(!symbol || s.st_shndx != SHN_UNDEF || l->addresses[symbol], STATUS_UNSUPPORTED,
+             "machine code calls '%s', which is not here", l->names + s.st_name);
   uint64_t place = l->place[section] + r->r_offset;
   patch p = {.type = (uint32_t)ELF64_R_TYPE(r->r_info), .at = l->code->base + place, .room = size - r->r_offset,
              .S = l->addresses[symbol] + (uint64_t)r->r_addend, .P = base + place,

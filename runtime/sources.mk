@@ -1,9 +1,13 @@
 # Written by m4/list-sources: do not edit.
 runtime_sources = \
+	runtime/code_loader.c \
 	runtime/control.c \
 	runtime/executable.c \
+	runtime/image.c \
+	runtime/pool.c \
 	runtime/program.c
 runtime_files = \
+	runtime/code_loader.h \
 	runtime/executable.h \
 	runtime/image.h \
 	runtime/pool.h \

@@ -1,25 +1,74 @@
 # Written by m4/list-sources: do not edit.
 check_programs = \
+	tests/unit/check_base \
+	tests/unit/check_code_loader \
 	tests/unit/check_dim \
-	tests/unit/check_npy
-test_programs =
+	tests/unit/check_dtype \
+	tests/unit/check_hash \
+	tests/unit/check_hlo_text \
+	tests/unit/check_hlo_verify \
+	tests/unit/check_model \
+	tests/unit/check_npy \
+	tests/unit/check_pool \
+	tests/unit/check_ref \
+	tests/unit/check_ref_target \
+	tests/unit/check_tensor \
+	tests/unit/check_wire_scan
+test_programs = \
+	tests/hlo/prog_run_pass
 test_modules =
 test_helper_sources =
 script_tests = \
 	tests/test-includes \
 	tests/test-libs \
 	tests/test-sources
-hlo_tests =
+hlo_tests = \
+	tests/hlo/text/all-ops.hlo \
+	tests/hlo/text/names.hlo \
+	tests/hlo/text/refused-shape.hlo \
+	tests/hlo/text/refused-version.hlo
 tests_files = \
 	tests/allowed-skips \
 	tests/count-results \
 	tests/fetch-data \
+	tests/hlo/run-hlo \
+	tests/hlo/text/all-ops.expected \
+	tests/hlo/text/names.expected \
+	tests/hlo/text/refused-shape.expected \
+	tests/hlo/text/refused-version.expected \
 	tests/lsan.supp \
 	tests/test-includes \
 	tests/test-libs \
 	tests/test-sources \
-	tests/tsan.supp
+	tests/tsan.supp \
+	tests/unit/build_model.h
+tests_unit_check_base_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_base_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_code_loader_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_code_loader_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_dim_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_dim_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_dtype_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_dtype_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_hash_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_hash_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_hlo_text_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_hlo_text_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_hlo_verify_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_hlo_verify_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_model_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_model_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_npy_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_npy_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_pool_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_pool_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_ref_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_ref_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_ref_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_ref_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_tensor_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_tensor_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_wire_scan_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_wire_scan_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_hlo_prog_run_pass_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_hlo_prog_run_pass_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)

@@ -1,0 +1,177 @@
+/* check_pool: loops cover their range once, from many callers, across parking; an idle pool sleeps. */
+#include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/pool.h"
+
+enum { N = 10007 };
+
+typedef struct marks {
+  atomic_int count[N];
+  atomic_int calls;
+  int64_t least; /* the smallest range that is allowed, but for the last one of a share */
+} marks;
+
+static void mark(void *data, int64_t begin, int64_t end) {
+  marks *m = data;
+  atomic_fetch_add(&m->calls, 1);
+  for (int64_t k = begin; k < end; k++) {
+    atomic_fetch_add_explicit(&m->count[k], 1, memory_order_relaxed);
+  }
+}
+
+static void check_cover(rt_pool *p, int64_t n, int64_t grain) {
+  marks *m = calloc(1, sizeof *m);
+  rt_parallel_for(p, n, grain, mark, m);
+  for (int64_t k = 0; k < N; k++) {
+    ck_assert_int_eq(atomic_load(&m->count[k]), k < n);
+  }
+  if (n < 2 * grain && n > 0) {
+    ck_assert_int_eq(atomic_load(&m->calls), 1);
+  }
+  free(m);
+}
+
+START_TEST(covers_every_index_once) {
+  uint32_t threads[] = {0, 1, 2, 3, 20};
+  for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
+    rt_pool *p;
+    ck_assert_ptr_null(rt_pool_create(threads[t], &p));
+    int64_t ns[] = {0, 1, 2, 3, 7, 64, 1000, N}, grains[] = {0, 1, 3, 100, 5000, N};
+    for (size_t i = 0; i < sizeof ns / sizeof *ns; i++) {
+      for (size_t g = 0; g < sizeof grains / sizeof *grains; g++) {
+        check_cover(p, ns[i], grains[g]);
+      }
+    }
+    rt_pool_destroy(p);
+  }
+  check_cover(NULL, 100, 1);
+  rt_pool_destroy(NULL);
+}
+END_TEST
+
+typedef struct summing {
+  const double *in;
+  double *out;
+} summing;
+
+static void scale(void *data, int64_t begin, int64_t end) {
+  summing *s = data;
+  for (int64_t k = begin; k < end; k++) {
+    s->out[k] = s->in[k] * 2;
+  }
+}
+
+/* What one loop writes the next one reads, without any other synchronisation. */
+START_TEST(loops_follow_each_other) {
+  rt_pool *p;
+  ck_assert_ptr_null(rt_pool_create(3, &p));
+  double *a = calloc(N, sizeof *a), *b = calloc(N, sizeof *b);
+  for (int k = 0; k < N; k++) {
+    a[k] = k;
+  }
+  double factor = 1;
+  for (int round = 0; round < 500; round++) {
+    rt_parallel_for(p, N, 8, scale, &(summing){round % 2 ? b : a, round % 2 ? a : b});
+    factor *= 2;
+    if (round % 100 == 99) {
+      usleep(2000); /* long enough to park */
+    }
+    if (factor > 1e200) {
+      break;
+    }
+  }
+  double *last = factor == 0 ? b : a;
+  ck_assert_double_eq(last[3], 3 * factor);
+  free(a);
+  free(b);
+  rt_pool_destroy(p);
+}
+END_TEST
+
+static void *many_loops(void *data) {
+  for (int k = 0; k < 50; k++) {
+    check_cover(data, 777, 5);
+  }
+  return NULL;
+}
+
+START_TEST(many_callers_share_a_pool) {
+  rt_pool *p;
+  ck_assert_ptr_null(rt_pool_create(4, &p));
+  pthread_t t[4];
+  for (int k = 0; k < 4; k++) {
+    pthread_create(&t[k], NULL, many_loops, p);
+  }
+  for (int k = 0; k < 4; k++) {
+    pthread_join(t[k], NULL);
+  }
+  rt_pool_destroy(p);
+}
+END_TEST
+
+static double cpu_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+START_TEST(an_idle_pool_sleeps) {
+  rt_pool *p;
+  ck_assert_ptr_null(rt_pool_create(4, &p));
+  check_cover(p, N, 1);
+  usleep(20000);
+  double before = cpu_seconds();
+  usleep(200000);
+  ck_assert_double_lt(cpu_seconds() - before, 0.02);
+  rt_pool_destroy(p);
+}
+END_TEST
+
+static atomic_int team_calls;
+
+static void run_team(uint32_t parts, void (*part)(void *data, uint32_t k), void *data) {
+  atomic_fetch_add(&team_calls, 1);
+  for (uint32_t k = parts; k-- > 0;) {
+    part(data, k);
+  }
+}
+
+START_TEST(a_team_takes_the_place_of_the_workers) {
+  static const rt_team team = {"test", run_team};
+  rt_pool *p;
+  ck_assert_ptr_null(rt_pool_create(3, &p));
+  rt_run r = {.pool = p, .team = &team};
+  int64_t ns[] = {0, 1, 2, 5, 1000, N};
+  for (size_t i = 0; i < sizeof ns / sizeof *ns; i++) {
+    marks *m = calloc(1, sizeof *m);
+    rt_run_parallel(&r, ns[i], 2, mark, m);
+    for (int64_t k = 0; k < N; k++) {
+      ck_assert_int_eq(atomic_load(&m->count[k]), k < ns[i]);
+    }
+    free(m);
+  }
+  ck_assert_int_eq(atomic_load(&team_calls), 3);
+  rt_pool_destroy(p);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("pool");
+  TCase *t = tcase_create("pool");
+  tcase_add_test(t, covers_every_index_once);
+  tcase_add_test(t, loops_follow_each_other);
+  tcase_add_test(t, many_callers_share_a_pool);
+  tcase_add_test(t, an_idle_pool_sleeps);
+  tcase_add_test(t, a_team_takes_the_place_of_the_workers);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}

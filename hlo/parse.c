@@ -356,7 +356,10 @@ static status read_instr(parser *p) {
   TRY(read_source(p, &l.source));
   const char *end = p->in.at;
   p->in.at = l.start; /* what is wrong from here on is the whole line */
-  TRY(make_instr(p, &l));
+  status s = make_instr(p, &l);
+  if (s) {
+    return l.source[0] ? status_prefix(s, "%s", l.source) : s;
+  }
   p->in.at = end;
   return NULL;
 }

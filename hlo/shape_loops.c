@@ -109,9 +109,15 @@ status hlo_shape_reduce_window(const hlo_instr *i, dim_table *dims, shape *resul
 
 /* --- contractions --- */
 
-/* A and B, for messages of contractions. */
+/* Puts A and B before what is wrong with a contraction. */
 static status mismatch(dim_table *dims, const hlo_instr *i, status s) {
-  return status_prefix(s, "A is %s but B is %s", SHAPE_STR(dims, shape_of(i, 0)), SHAPE_STR(dims, shape_of(i, 1)));
+  if (!s) {
+    return NULL;
+  }
+  status both = status_error(status_get_code(s), "A is %s but B is %s; %s", SHAPE_STR(dims, shape_of(i, 0)),
+                             SHAPE_STR(dims, shape_of(i, 1)), status_message(s));
+  status_free(s);
+  return both;
 }
 
 static status check_dot_lists(const hlo_instr *i, dim_table *dims, uint32_t *x_set, uint32_t *y_set) {
@@ -129,8 +135,9 @@ static status check_dot_lists(const hlo_instr *i, dim_table *dims, uint32_t *x_s
 
 /* Dims that stand opposite each other in the two lists are equal. */
 static status check_opposite(const hlo_instr *i, dim_table *dims, const char *what, hlo_attr_id x_list, hlo_attr_id y_list) {
-  for (uint32_t k = 0; k < hlo_n_ints(i, x_list); k++) {
-    TRY(mismatch(dims, i, shape_need_equal(dims, what, (int)k, shape_of(i, 0)->dims[hlo_ints(i, x_list)[k]],
+  uint32_t n = hlo_n_ints(i, x_list);
+  for (uint32_t k = 0; k < n; k++) {
+    TRY(mismatch(dims, i, shape_need_equal(dims, what, n > 1 ? (int)k : -1, shape_of(i, 0)->dims[hlo_ints(i, x_list)[k]],
                                            shape_of(i, 1)->dims[hlo_ints(i, y_list)[k]])));
   }
   return NULL;
@@ -179,7 +186,7 @@ static status check_channels(const hlo_instr *i, dim_table *dims, dim channels) 
   const shape *kernel = shape_of(i, 1);
   int64_t groups = hlo_int(i, HLO_ATTR_GROUPS);
   CHECK_THAT(groups >= 1 && groups <= DIM_MAX, INVALID, "groups is %" PRId64, groups);
-  TRY(mismatch(dims, i, shape_need_equal(dims, "input channels of dimension", 1, channels,
+  TRY(mismatch(dims, i, shape_need_equal(dims, "input channels", -1, channels,
                                          dim_mul(dims, kernel->dims[1], groups))));
   CHECK_THAT(dim_is_const(kernel->dims[0]) || groups == 1, STATUS_UNSUPPORTED,
              "B is %s; with groups the number of output channels must be a constant", SHAPE_STR(dims, kernel));

@@ -89,8 +89,14 @@ status shape_need_equal(dim_table *dims, const char *what, int dimension, dim x,
     return NULL;
   }
   bool known = dim_is_const(x) && dim_is_const(y);
-  return status_error(known ? INVALID : STATUS_UNSUPPORTED, "%s %d: %s %s %s", what, dimension, dim_text(x_text, dims, x),
-                      known ? "!=" : "is not known to be", dim_text(y_text, dims, y));
+  status s = status_error(known ? INVALID : STATUS_UNSUPPORTED, "%s %s %s", dim_text(x_text, dims, x),
+                          known ? "!=" : "is not known to be", dim_text(y_text, dims, y));
+  if (dimension >= 0) {
+    return status_prefix(s, "%s %d", what, dimension);
+  }
+  status named = status_error(status_get_code(s), "%s %s", what, status_message(s));
+  status_free(s);
+  return named;
 }
 
 status shape_need_same_dims(dim_table *dims, const char *x_name, const shape *x, const char *y_name, const shape *y) {

@@ -42,7 +42,7 @@ STATUS_MUST_USE status shape_need_types(const hlo_instr *i, dim_table *dims, uin
 STATUS_MUST_USE status shape_need_scalar(const hlo_instr *i, dim_table *dims, uint32_t k, dtype type);
 /* Operands j and k have one element type. */
 STATUS_MUST_USE status shape_need_same_type(const hlo_instr *i, dim_table *dims, uint32_t j, uint32_t k);
-/* Extents x and y, called so in the message, are equal. */
+/* Extents x and y are equal; the message calls them `what`, with a number unless `dimension` is negative. */
 STATUS_MUST_USE status shape_need_equal(dim_table *dims, const char *what, int dimension, dim x, dim y);
 /* All dims of two shapes are equal. */
 STATUS_MUST_USE status shape_need_same_dims(dim_table *dims, const char *x_name, const shape *x, const char *y_name,

@@ -142,7 +142,7 @@ static const struct {
   const char *line, *words;
 } rules[] = {
     {"dot(%a, %b) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[8,10]",
-     "A is f32[8,64] but B is f32[32,10]: K 0: 64 != 32"},
+     "A is f32[8,64] but B is f32[32,10]; K 64 != 32"},
     {"dot(%a, %a) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[1], rhs_contract=[1]} : f32[8]", NULL},
     {"dot(%a, %a) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[0], rhs_contract=[0]} : f32[8]", "which is already in use"},
     {"dot(%a, %a) {lhs_batch=[2], rhs_batch=[0], lhs_contract=[], rhs_contract=[]} : f32[8]", "outside of rank 2"},
@@ -218,7 +218,7 @@ static const struct {
     {"convolution(%img, %ker) {strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[2,1], rhs_dilation=[1,1], groups=2, "
      "layout=channels-first} : f32[1,6,15,7]", NULL},
     {"convolution(%img, %ker) {strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
-     "layout=channels-first} : f32[1,6,7,7]", "B is f32[6,2,3,3]: input channels of dimension 1: 4 != 2"},
+     "layout=channels-first} : f32[1,6,7,7]", "B is f32[6,2,3,3]; input channels 4 != 2"},
     {"convolution(%img, %ker) {strides=[1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=2, "
      "layout=channels-first} : f32[1,6,7,7]", "strides has 1 entries instead of 2"},
     {"convolution(%img, %ker) {strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=0, "

@@ -1,7 +1,6 @@
 /* parse.c - text to modules; the format is described in text.h.  Nothing of the text is trusted: sizes are checked before
  * memory is taken, no function recurses over the text, and what was read goes through hlo_verify. */
 #include <inttypes.h>
-#include <locale.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -529,14 +528,12 @@ static status parse(void *data) {
   return s ? at_position(p, s) : hlo_verify(p->module);
 }
 
-/* Digits must not depend on the locale that the program around us has set. */
 status hlo_parse(arena *a, const char *text, size_t n, const hlo_parse_options *options, hlo_module **out) {
   int64_t budget = options && options->max_bytes ? options->max_bytes : (int64_t)1 << 30;
   parser p = {.options = options, .budget = budget};
-  locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = uselocale(c);
+  text_locale outer = text_locale_enter();
   status s = guard_run(parse, &(parse_job){&p, a, text, n});
-  uselocale(old);
-  freelocale(c);
+  text_locale_leave(outer);
   *out = s ? NULL : p.module;
   arena_destroy(p.local);
   arena_destroy(p.scratch);

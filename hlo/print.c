@@ -1,6 +1,5 @@
 /* print.c - modules as text; the format is described in text.h. */
 #include <inttypes.h>
-#include <locale.h>
 #include <string.h>
 
 #include "hlo/text_internal.h"
@@ -206,14 +205,12 @@ static status print_module(void *data) {
   return text_finish(&p->out);
 }
 
-/* Digits must not depend on the locale that the program around us has set. */
 status hlo_print_to(const hlo_module *m, const hlo_print_options *options, hlo_sink sink) {
   static const hlo_print_options plain;
   printer p = {.out.sink = sink, .options = options ? options : &plain, .dims = m->dims};
-  locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = uselocale(c);
+  text_locale outer = text_locale_enter();
   status s = guard_run(print_module, &(print_job){&p, m});
-  uselocale(old);
-  freelocale(c);
+  text_locale_leave(outer);
   arena_destroy(p.scratch);
   return s;
 }
@@ -251,10 +248,9 @@ const char *hlo_instr_text(arena *a, const hlo_instr *i) {
   static const hlo_print_options elided = {.literals = HLO_LITERAL_ELIDE, .small_elements = 8};
   growing g = {.arena = a};
   printer p = {.out.sink = {append, &g}, .options = &elided, .dims = i->parent->module->dims, .scratch = a};
-  locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = uselocale(c);
+  text_locale outer = text_locale_enter();
   put_instr(&p, (hlo_instr *)i);
   status_free(text_finish(&p.out)); /* append does not fail */
-  uselocale(old);
-  freelocale(c);
+  text_locale_leave(outer);
   return g.text;
 }

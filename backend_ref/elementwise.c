@@ -265,13 +265,13 @@ status ref_bitcast(ref_call *c) {
 
 status ref_select(ref_call *c) {
   const uint8_t *pred = c->in[0].data;
-  int64_t step = c->in[0].shape.rank ? 1 : 0, n = shape_elements(&c->out[0].shape);
+  int64_t n = shape_elements(&c->out[0].shape);
   size_t size = dtype_bytes((dtype)c->out[0].shape.type);
   char *r = ref_result(c, 0);
   const char *x = c->in[1].data, *y = c->in[2].data;
   for (int64_t k = 0; k < n; k++) {
     size_t at = (size_t)k * size;
-    memcpy(r + at, (pred[k * step] ? x : y) + at, size);
+    memcpy(r + at, (pred[k] ? x : y) + at, size);
   }
   return NULL;
 }

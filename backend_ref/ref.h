@@ -143,7 +143,7 @@ static inline ref_lines ref_lines_of(const shape *s, int64_t dimension) {
 /* elementwise.c, complex.c */
 ref_fn ref_unary, ref_binary, ref_is_finite, ref_convert, ref_compare, ref_select, ref_clamp_op, ref_bitcast;
 ref_fn ref_part, ref_make_complex;
-/* movement.c, indexed.c */
+/* movement.c */
 ref_fn ref_copy, ref_iota, ref_broadcast, ref_transpose, ref_reverse, ref_slice, ref_pad, ref_concatenate;
 ref_fn ref_dynamic_slice, ref_gather;
 /* update.c */

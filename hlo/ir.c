@@ -11,25 +11,18 @@ hlo_module *hlo_module_create(arena *a, const char *name) {
   m->arena = a;
   m->dims = dim_table_create(a);
   m->name = arena_strdup(a, name);
+  str_map_init(&m->names, a);
   return m;
-}
-
-static bool name_taken(const hlo_module *m, const char *name) {
-  for (uint32_t i = 0; i < m->n_computations; i++) {
-    if (strcmp(m->computations[i]->name, name) == 0) {
-      return true;
-    }
-  }
-  return false;
 }
 
 hlo_computation *hlo_computation_create(hlo_module *m, const char *name) {
   hlo_computation *c = ARENA_NEW(m->arena, hlo_computation);
   c->module = m;
-  c->name = name_taken(m, name) ? arena_printf(m->arena, "%s.%u", name, ++m->next_name) : arena_strdup(m->arena, name);
-  while (name_taken(m, c->name)) {
+  c->name = arena_strdup(m->arena, name);
+  while (*str_map_put(&m->names, c->name)) {
     c->name = arena_printf(m->arena, "%s.%u", name, ++m->next_name);
   }
+  *str_map_put(&m->names, c->name) = c;
   *ARENA_PUSH(m->arena, m->computations, m->n_computations, m->cap_computations) = c;
   return c;
 }
@@ -169,8 +162,12 @@ status hlo_infer(hlo_instr *i) {
 
 /* --- copies --- */
 
+/* The copy of a computation in another module; `copies` (name -> copy) keeps those that were made for this clone, so that
+ * what several instructions call is copied once. */
+static hlo_computation *clone_computation(hlo_module *to, const hlo_computation *c, str_map *copies);
+
 /* Attributes are immutable once set, so copies within a module share them; another module gets its own. */
-static hlo_attr copy_attr(hlo_module *to, const hlo_module *from, hlo_attr_kind kind, hlo_attr v) {
+static hlo_attr copy_attr(hlo_module *to, const hlo_module *from, hlo_attr_kind kind, hlo_attr v, str_map *copies) {
   arena *a = to->arena;
   switch (kind) {
     case HLO_KIND_STRING:
@@ -189,7 +186,7 @@ static hlo_attr copy_attr(hlo_module *to, const hlo_module *from, hlo_attr_kind 
     case HLO_KIND_COMPS: {
       hlo_computation **comps = ARENA_NEW_N(a, hlo_computation *, v.n_comps);
       for (uint32_t k = 0; k < v.n_comps; k++) {
-        comps[k] = to == from ? v.comps[k] : hlo_computation_clone(to, v.comps[k]);
+        comps[k] = to == from ? v.comps[k] : clone_computation(to, v.comps[k], copies);
       }
       v.comps = comps;
       break;
@@ -200,21 +197,30 @@ static hlo_attr copy_attr(hlo_module *to, const hlo_module *from, hlo_attr_kind 
   return v;
 }
 
-hlo_instr *hlo_instr_clone(hlo_computation *to, hlo_instr *before, const hlo_instr *i, const hlo_value *operands) {
+static hlo_instr *clone_instr(hlo_computation *to, hlo_instr *before, const hlo_instr *i, const hlo_value *operands,
+                              str_map *copies) {
   const hlo_op_info *info = hlo_info(i);
   hlo_module *from = i->parent->module;
   hlo_instr *copy = hlo_instr_create(to, before, i->op, i->n_operands, operands, i->n_results);
   memcpy(copy->shapes, i->shapes, i->n_results * sizeof *i->shapes);
   for (uint32_t k = 0; k < info->n_attrs; k++) {
-    copy->attrs[k] = copy_attr(to->module, from, hlo_attr_get_info(info->attrs[k])->kind, i->attrs[k]);
+    copy->attrs[k] = copy_attr(to->module, from, hlo_attr_get_info(info->attrs[k])->kind, i->attrs[k],
+                               copies);
   }
   copy->source = to->module == from ? i->source : arena_strdup(to->module->arena, i->source);
   return copy;
 }
 
+hlo_instr *hlo_instr_clone(hlo_computation *to, hlo_instr *before, const hlo_instr *i, const hlo_value *operands) {
+  str_map copies;
+  str_map_init(&copies, to->module->arena);
+  return clone_instr(to, before, i, operands, &copies);
+}
+
 /* Copies c's instructions but the parameters before `before`; map[id] holds the new results of old instruction id
  * (parameters are filled in by the caller). */
-static void clone_body(hlo_computation *to, hlo_instr *before, const hlo_computation *c, hlo_value **map) {
+static void clone_body(hlo_computation *to, hlo_instr *before, const hlo_computation *c, hlo_value **map,
+                       str_map *copies) {
   arena *a = to->module->arena;
   for (const hlo_instr *i = c->first; i; i = i->next) {
     if (i->op == HLO_PARAMETER) {
@@ -224,7 +230,7 @@ static void clone_body(hlo_computation *to, hlo_instr *before, const hlo_computa
     for (uint32_t k = 0; k < i->n_operands; k++) {
       operands[k] = map[i->operands[k].def->id][i->operands[k].index];
     }
-    hlo_instr *copy = hlo_instr_clone(to, before, i, operands);
+    hlo_instr *copy = clone_instr(to, before, i, operands, copies);
     map[i->id] = ARENA_NEW_N(a, hlo_value, i->n_results);
     for (uint32_t k = 0; k < i->n_results; k++) {
       map[i->id][k] = hlo_result(copy, k);
@@ -239,27 +245,40 @@ void hlo_inline(hlo_instr *before, const hlo_computation *callee, const hlo_valu
   for (uint32_t k = 0; k < callee->n_params; k++) {
     map[callee->params[k]->id] = arena_memdup(to->module->arena, &args[k], sizeof args[k]);
   }
-  clone_body(to, before, callee, map);
+  str_map copies;
+  str_map_init(&copies, to->module->arena);
+  clone_body(to, before, callee, map, &copies);
   for (uint32_t k = 0; k < callee->n_roots; k++) {
     roots[k] = map[callee->roots[k].def->id][callee->roots[k].index];
   }
 }
 
-hlo_computation *hlo_computation_clone(hlo_module *to, const hlo_computation *c) {
-  hlo_computation *copy = hlo_computation_create(to, c->name);
+static hlo_computation *clone_computation(hlo_module *to, const hlo_computation *c, str_map *copies) {
+  hlo_computation *copy = str_map_get(copies, c->name);
+  if (copy) {
+    return copy;
+  }
+  copy = hlo_computation_create(to, c->name);
+  *str_map_put(copies, c->name) = copy;
   hlo_number((hlo_computation *)c);
   hlo_value **map = ARENA_NEW_N(to->arena, hlo_value *, c->n_ids);
   for (uint32_t k = 0; k < c->n_params; k++) {
     map[c->params[k]->id] = ARENA_NEW(to->arena, hlo_value);
     map[c->params[k]->id][0] = hlo_result(hlo_parameter(copy, c->params[k]->shapes[0]), 0);
   }
-  clone_body(copy, NULL, c, map);
+  clone_body(copy, NULL, c, map, copies);
   copy->n_roots = c->n_roots;
   copy->roots = ARENA_NEW_N(to->arena, hlo_value, c->n_roots);
   for (uint32_t k = 0; k < c->n_roots; k++) {
     copy->roots[k] = map[c->roots[k].def->id][c->roots[k].index];
   }
   return copy;
+}
+
+hlo_computation *hlo_computation_clone(hlo_module *to, const hlo_computation *c) {
+  str_map copies;
+  str_map_init(&copies, to->arena);
+  return clone_computation(to, c, &copies);
 }
 
 static const char **copy_names(arena *a, const char **names, uint32_t n) {
@@ -420,6 +439,18 @@ static uint64_t attr_hash(uint64_t h, hlo_attr_kind kind, const hlo_attr *v) {
 static uint64_t shape_hash(uint64_t h, const shape *s) {
   h = mix(h, (uint64_t)s->type << 16 | (uint64_t)s->kind << 8 | s->rank);
   return mix_bytes(h, s->dims, s->rank * sizeof *s->dims);
+}
+
+uint64_t hlo_operation_hash(const hlo_instr *i) {
+  const hlo_op_info *info = hlo_info(i);
+  uint64_t h = mix(i->op, (uint64_t)i->n_operands << 32 | i->n_results);
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    h = shape_hash(h, &i->shapes[k]);
+  }
+  for (uint32_t k = 0; k < info->n_attrs; k++) {
+    h = attr_hash(h, hlo_attr_get_info(info->attrs[k])->kind, &i->attrs[k]);
+  }
+  return h;
 }
 
 uint64_t hlo_computation_hash(const hlo_computation *c) {

@@ -8,6 +8,7 @@
 #define HLO_IR_H
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/literal.h"
 #include "base/shape.h"
 
@@ -142,7 +143,8 @@ struct hlo_module {
   hlo_computation **computations; /* callees before callers after hlo_module_clean; the entry last */
   hlo_computation *entry;
   const char **param_names, **result_names; /* of the entry; as in the ONNX graph */
-  uint32_t next_name; /* for fresh computation names */
+  str_map names;      /* of all computations ever made */
+  uint32_t next_name; /* for fresh ones */
 };
 
 /* --- making --- */
@@ -208,6 +210,8 @@ void hlo_number(hlo_computation *c);
 static inline const hlo_op_info *hlo_info(const hlo_instr *i) { return hlo_op_get_info(i->op); }
 /* Structural equality of op, attributes, shapes (not operands, not source). */
 bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b);
+/* Equal where hlo_same_operation holds. */
+uint64_t hlo_operation_hash(const hlo_instr *i);
 /* Over everything that the text shows but names. */
 uint64_t hlo_module_hash(const hlo_module *m);
 uint64_t hlo_computation_hash(const hlo_computation *c);

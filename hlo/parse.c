@@ -429,16 +429,11 @@ static status read_roots(parser *p, bool entry) {
   return NULL;
 }
 
-/* hlo_computation_create would rename a second one of the same name, and look through all of them for that. */
 static status open_computation(parser *p) {
   const char *name = NULL;
   TRY(read_name(p, &name));
   CHECK_THAT(!str_map_get(&p->computations, name), STATUS_INVALID_FILE, "computation %s is defined twice", name);
-  hlo_computation *c = ARENA_NEW(p->module->arena, hlo_computation);
-  c->module = p->module;
-  c->name = name;
-  *ARENA_PUSH(p->module->arena, p->module->computations, p->module->n_computations, p->module->cap_computations) = c;
-  p->computation = c;
+  p->computation = hlo_computation_create(p->module, name);
   return NULL;
 }
 

@@ -241,7 +241,10 @@ oxla_error *oxla_set_output(oxla_run *run, const char *name, void *data, size_t 
 }
 
 static status compile(oxla_run *run) {
-  return run->compiled ? NULL : plug_session_compile(run->model->session, run->set, &run->compiled);
+  if (run->compiled && !plug_compiled_has_values(run->compiled)) {
+    return NULL;
+  }
+  return plug_session_compile(run->model->session, &(plug_inputs){run->set, run->data}, &run->compiled);
 }
 
 oxla_error *oxla_compile(oxla_run *run) { return to_error(compile(run)); }

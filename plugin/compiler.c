@@ -143,7 +143,34 @@ static status plug_open_hlo(arena *a, const char *name, const char *text, size_t
 
 /* --- importing --- */
 
-status plug_import(const plug_source *s, const plug_request *r, arena *a, hlo_module **out) {
+/* Sizes that depend on inputs' values: the import says which it wants, and gets them if they are known.  Each round
+ * gives at least one more, so there are at most as many as inputs. */
+static status import_with_values(const plug_source *s, const plug_request *r, arena *a, onnx_import_options *o,
+                                 onnx_input_shape *inputs, const uint32_t *number, hlo_module **out) {
+  const loaded *l = s->model;
+  bool *wanted = ARENA_NEW_N(a, bool, o->n_inputs);
+  for (;;) {
+    bool more = false;
+    o->wanted = wanted;
+    status failed = onnx_import(a, l->onnx, o, out);
+    for (uint32_t k = 0; failed && k < o->n_inputs; k++) {
+      const void *value = r->values ? r->values[number[k]] : NULL;
+      if (wanted[k] && value && !inputs[k].value) {
+        literal *known = ARENA_NEW(a, literal);
+        *known = literal_make(inputs[k].shape, arena_memdup(a, value, (size_t)shape_bytes(&inputs[k].shape)));
+        inputs[k].value = known;
+        more = true;
+      }
+    }
+    if (!failed || !more) {
+      return failed;
+    }
+    status_free(failed);
+  }
+}
+
+/* values[n_inputs] (may be NULL) gets what the module takes for granted of its inputs. */
+status plug_import(const plug_source *s, const plug_request *r, arena *a, hlo_module **out, const void **values) {
   const loaded *l = s->model;
   if (l->hlo) {
     *out = hlo_module_clone(a, l->hlo);
@@ -155,14 +182,20 @@ status plug_import(const plug_source *s, const plug_request *r, arena *a, hlo_mo
     dims[k] = (onnx_dim_binding){r->dims[k].name, r->dims[k].value};
   }
   onnx_input_shape *inputs = ARENA_NEW_N(a, onnx_input_shape, s->n_inputs);
+  uint32_t *number = ARENA_NEW_N(a, uint32_t, s->n_inputs);
   for (uint32_t k = 0; r->inputs && k < s->n_inputs; k++) {
     if (r->inputs[k]) {
-      inputs[o.n_inputs++] = (onnx_input_shape){s->inputs[k].name, *r->inputs[k]};
+      number[o.n_inputs] = k;
+      inputs[o.n_inputs++] = (onnx_input_shape){.name = s->inputs[k].name, .shape = *r->inputs[k]};
     }
   }
   o.dims = dims;
   o.inputs = inputs;
-  return onnx_import(a, l->onnx, &o, out);
+  TRY(import_with_values(s, r, a, &o, inputs, number, out));
+  for (uint32_t k = 0; values && k < o.n_inputs; k++) {
+    values[number[k]] = inputs[k].value ? inputs[k].value->data : NULL;
+  }
+  return NULL;
 }
 
 /* --- backends --- */
@@ -206,8 +239,13 @@ static status compile_module(void *data) {
   hlo_module *m;
   TRY(plug_backend(c->request->backend, &backend));
   CHECK_THAT(backend->compiler, STATUS_UNSUPPORTED, "backend %s runs programs but compiles none", c->request->backend);
-  TRY(plug_import(c->s, c->request, c->a, &m));
-  return backend->compiler->compile((struct hlo_module *)m, &c->request->options, c->a, c->out, c->report);
+  const void **values = ARENA_NEW_N(c->a, const void *, c->s->n_inputs);
+  TRY(plug_import(c->s, c->request, c->a, &m, values));
+  TRY(backend->compiler->compile((struct hlo_module *)m, &c->request->options, c->a, c->out, c->report));
+  for (uint32_t k = 0; k < c->s->n_inputs; k++) {
+    (*c->out)->params[k].value = values[k];
+  }
+  return NULL;
 }
 
 static status plug_compile(const plug_source *s, const plug_request *request, arena *a, rt_program **out,

@@ -44,7 +44,10 @@ typedef struct plug_request {
   const plug_dim *dims;
   uint32_t n_dims;
   const shape *const *inputs; /* by the source's inputs: whole shapes, entries NULL where unknown; NULL: all unknown */
-  int64_t open_dim;           /* what an open dimension is; 0: an error */
+  /* By the source's inputs: what they hold, where that is known; entries, or all, NULL.  Those that decide sizes are used,
+   * and the program is then for these values (rt_io.value). */
+  const void *const *values;
+  int64_t open_dim; /* what an open dimension is; 0: an error */
 } plug_request;
 
 typedef struct plug_op_use {

@@ -48,7 +48,7 @@ static status print_module(void *data) {
     return print_after(c);
   }
   hlo_module *m;
-  TRY(plug_import(c->s, c->request, c->a, &m));
+  TRY(plug_import(c->s, c->request, c->a, &m, NULL));
   return hlo_print(c->a, m, NULL, c->text, NULL);
 }
 
@@ -98,7 +98,7 @@ static status print_kernels(void *data) {
   print_call *c = data;
   hlo_module *m;
   uint32_t number = 0;
-  TRY(plug_import(c->s, c->request, c->a, &m));
+  TRY(plug_import(c->s, c->request, c->a, &m, NULL));
   const char *text = "";
   for (const hlo_instr *i = m->entry->first; i; i = i->next) {
     if (hlo_info(i)->kind == HLO_ELEMENTWISE || (i->op == HLO_FUSION && hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_LOOP)) {

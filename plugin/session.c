@@ -163,15 +163,16 @@ uint32_t plug_session_threads(const plug_session *s) { return rt_pool_threads(s-
 
 /* --- compiling --- */
 
-plug_request plug_session_request(const plug_session *s, const shape *const *inputs) {
+plug_request plug_session_request(const plug_session *s, const plug_inputs *inputs) {
   return (plug_request){.backend = s->options.backend, .options = s->options.compile, .dims = s->options.dims,
-                        .n_dims = s->options.n_dims, .inputs = inputs, .open_dim = s->options.open_dim};
+                        .n_dims = s->options.n_dims, .inputs = inputs->shapes, .values = inputs->values,
+                        .open_dim = s->options.open_dim};
 }
 
 /* An input whose shape is not given is the declared one with the option's dims in it; -1 where it stays open. */
-static shape wanted_shape(const plug_session *s, const shape *const *inputs, uint32_t k) {
+static shape wanted_shape(const plug_session *s, const plug_inputs *inputs, uint32_t k) {
   const plug_value *v = &s->source->inputs[k];
-  shape wanted = inputs && inputs[k] ? *inputs[k] : v->shape;
+  shape wanted = inputs->shapes && inputs->shapes[k] ? *inputs->shapes[k] : v->shape;
   for (int d = 0; d < wanted.rank; d++) {
     for (uint32_t n = 0; wanted.dims[d] < 0 && v->dim_names[d] && n < s->options.n_dims; n++) {
       if (strcmp(v->dim_names[d], s->options.dims[n].name) == 0) {
@@ -185,10 +186,13 @@ static shape wanted_shape(const plug_session *s, const shape *const *inputs, uin
   return wanted;
 }
 
-static bool serves(const plug_session *s, const rt_program *p, const shape *const *inputs) {
+static bool serves(const plug_session *s, const rt_program *p, const plug_inputs *inputs) {
   for (uint32_t k = 0; k < p->n_params; k++) {
+    const rt_io *io = &p->params[k];
     shape wanted = wanted_shape(s, inputs, k);
-    if (!shape_equal(&wanted, &p->params[k].shape)) {
+    const void *value = inputs->values ? inputs->values[k] : NULL;
+    if (!shape_equal(&wanted, &io->shape) ||
+        (io->value && (!value || memcmp(io->value, value, (size_t)shape_bytes(&io->shape)) != 0))) {
       return false;
     }
   }
@@ -197,7 +201,7 @@ static bool serves(const plug_session *s, const rt_program *p, const shape *cons
 
 typedef struct compilation {
   plug_session *s;
-  const shape *const *inputs;
+  const plug_inputs *inputs;
   plug_compiled *out;
 } compilation;
 
@@ -218,7 +222,7 @@ static status compile_guarded(void *data) {
   return NULL;
 }
 
-static status no_such_program(const plug_session *s, const shape *const *inputs) {
+static status no_such_program(const plug_session *s, const plug_inputs *inputs) {
   for (uint32_t k = 0; k < s->source->n_inputs; k++) {
     shape wanted = wanted_shape(s, inputs, k);
     if (!shape_equal(&wanted, &s->source->inputs[k].shape)) {
@@ -227,10 +231,10 @@ static status no_such_program(const plug_session *s, const shape *const *inputs)
                           s->source->inputs[k].name, SHAPE_STR(NULL, &wanted), SHAPE_STR(NULL, &s->source->inputs[k].shape));
     }
   }
-  return status_error(STATUS_INVALID_ARGUMENT, "this file holds no program for these input shapes");
+  return status_error(STATUS_INVALID_ARGUMENT, "this file holds no program for these inputs' shapes and contents");
 }
 
-static status find_or_compile(plug_session *s, const shape *const *inputs, const plug_compiled **out) {
+static status find_or_compile(plug_session *s, const plug_inputs *inputs, const plug_compiled **out) {
   for (plug_compiled *c = s->compiled; c; c = c->next) {
     if (serves(s, c->program, inputs)) {
       *out = c;
@@ -248,7 +252,16 @@ static status find_or_compile(plug_session *s, const shape *const *inputs, const
   return failed;
 }
 
-status plug_session_compile(plug_session *s, const shape *const *inputs, const plug_compiled **out) {
+bool plug_compiled_has_values(const plug_compiled *c) {
+  for (uint32_t k = 0; k < c->program->n_params; k++) {
+    if (c->program->params[k].value) {
+      return true;
+    }
+  }
+  return false;
+}
+
+status plug_session_compile(plug_session *s, const plug_inputs *inputs, const plug_compiled **out) {
   pthread_mutex_lock(&s->lock);
   status failed = find_or_compile(s, inputs, out);
   pthread_mutex_unlock(&s->lock);

@@ -41,9 +41,17 @@ bool plug_session_is_image(const plug_session *s);
 /* Threads of a run. */
 uint32_t plug_session_threads(const plug_session *s);
 
-/* The program for these input shapes (by the source's inputs; entries, or all of them, NULL: as the options say),
- * compiled now if it is not there yet.  It lives as long as the session. */
-STATUS_MUST_USE status plug_session_compile(plug_session *s, const shape *const *inputs, const plug_compiled **out);
+/* What a run gives; by the source's inputs, entries or whole lists NULL where nothing is known.  Shapes are needed for values. */
+typedef struct plug_inputs {
+  const shape *const *shapes;
+  const void *const *values;
+} plug_inputs;
+
+/* The program for these inputs (what they leave open is as the options say), compiled now if it is not there yet.  It lives
+ * as long as the session. */
+STATUS_MUST_USE status plug_session_compile(plug_session *s, const plug_inputs *inputs, const plug_compiled **out);
+/* Whether the program is for certain contents of inputs: then it must be asked for again when they change. */
+bool plug_compiled_has_values(const plug_compiled *c);
 /* Buffers as rt_execute takes them. */
 STATUS_MUST_USE status plug_session_run(plug_session *s, const plug_compiled *c, const void *const *params,
                                         void *const *results);
@@ -51,7 +59,7 @@ STATUS_MUST_USE status plug_session_run(plug_session *s, const plug_compiled *c,
 STATUS_MUST_USE status plug_session_save(plug_session *s, const char *path);
 
 /* A request as this session would make it, for the compiler's printing functions. */
-plug_request plug_session_request(const plug_session *s, const shape *const *inputs);
+plug_request plug_session_request(const plug_session *s, const plug_inputs *inputs);
 
 /* Opens the compiler half: once a process. */
 STATUS_MUST_USE status plug_compiler_open(const plug_compiler **out);

@@ -259,6 +259,17 @@ static status stage(staging *s, uint32_t n, const rt_io *io, void *const *given,
   return NULL;
 }
 
+/* A program may be for one content of an input. */
+static status check_values(const rt_program *p, const void *const *params) {
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    const rt_io *io = &p->params[k];
+    CHECK_THAT(!io->value || memcmp(io->value, params[k], (size_t)shape_bytes(&io->shape)) == 0,
+               STATUS_INVALID_ARGUMENT, "input '%s' decides sizes and holds other values than the program is for",
+               io->name);
+  }
+  return NULL;
+}
+
 static void copy_staged(const staging *s, const rt_io *io, void *const *given, bool in) {
   for (uint32_t k = 0; k < s->n; k++) {
     size_t bytes = (size_t)shape_bytes(&io[k].shape);
@@ -290,6 +301,9 @@ status rt_execute(const rt_executable *e, const rt_run_options *options, const v
   const rt_program *p = e->program;
   staging in = {0}, out = {0};
   status s = stage(&in, p->n_params, p->params, (void *const *)params, "input");
+  if (!s) {
+    s = check_values(p, params);
+  }
   if (!s) {
     s = stage(&out, p->n_results, p->results, results, "output");
   }

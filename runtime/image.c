@@ -80,6 +80,8 @@ static void put_io(rt_writer *out, uint32_t n, const rt_io *io) {
     rt_put_text(out, io[k].name);
     rt_put_i64(out, io[k].shape.type);
     rt_put_i64s(out, io[k].shape.rank, io[k].shape.dims);
+    rt_put_bytes(out, io[k].value, io[k].value ? (size_t)shape_bytes(&io[k].shape) : 0);
+    rt_put_i64(out, io[k].value != NULL);
   }
 }
 
@@ -276,6 +278,12 @@ static rt_io *get_io(rt_reader *r, reading *x, uint32_t *n) {
     status s = shape_check(&io[k].shape, "shape");
     r->bad |= s != NULL || !shape_is_static(&io[k].shape);
     status_free(s);
+    rt_span value = rt_get_bytes(r);
+    bool has_value = rt_get_in(r, 0, 1);
+    if (has_value && !r->bad) {
+      r->bad = value.size != (uint64_t)shape_bytes(&io[k].shape);
+      io[k].value = arena_memdup(x->a, value.data, r->bad ? 0 : value.size);
+    }
   }
   return io;
 }

@@ -61,6 +61,8 @@ struct rt_thunk {
 typedef struct rt_io {
   const char *name;
   shape shape; /* static */
+  /* Not NULL: the program is for an input that holds exactly this (shape_bytes of it), since it decided sizes. */
+  const void *value;
 } rt_io;
 
 typedef struct rt_program {

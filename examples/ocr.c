@@ -1,0 +1,173 @@
+/* ocr.c - reads the line of text in a picture with a PP-OCR recognition model, through onnx-xla.h alone.
+ *
+ *   ocr MODEL.onnx PICTURE.ppm      (binary .ppm or .pgm, 8 bits a sample)
+ *
+ * The model takes pictures of 48 rows and any width; it gives, for every few columns, a probability of each character of a
+ * list that stands in the model's metadata.  Reading means: take the likeliest one in each place, drop repetitions, then
+ * drop blanks (CTC decoding). */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "onnx-xla.h"
+
+enum { HEIGHT = 48, MIN_WIDTH = 16, MAX_PIXELS = 1 << 26 };
+
+static void die(const char *what, const char *why) {
+  fprintf(stderr, "ocr: %s: %s\n", what, why);
+  exit(1);
+}
+
+static void check(const char *what, oxla_error *error) {
+  if (error) {
+    die(what, oxla_error_message(error));
+  }
+}
+
+/* --- pictures --- */
+
+typedef struct picture {
+  int width, height, channels; /* 1: grey, 3: red, green, blue */
+  unsigned char *samples;
+} picture;
+
+/* A number of the header, after white space and comments. */
+static int read_number(FILE *f) {
+  int c = getc(f), n = 0;
+  while (isspace(c) || c == '#') {
+    while (c == '#' && (c = getc(f)) != '\n' && c != EOF) {
+      c = '#';
+    }
+    c = getc(f);
+  }
+  for (; isdigit(c) && n < MAX_PIXELS; c = getc(f)) {
+    n = n * 10 + (c - '0');
+  }
+  return n;
+}
+
+static picture read_picture(const char *path) {
+  FILE *f = fopen(path, "rb");
+  picture p = {0};
+  if (!f) {
+    die(path, "cannot be opened");
+  }
+  int p_letter = getc(f), kind = getc(f);
+  p.width = read_number(f);
+  p.height = read_number(f);
+  int depth = read_number(f);
+  p.channels = kind == '6' ? 3 : 1;
+  if (p_letter != 'P' || (kind != '5' && kind != '6') || depth != 255 || p.width < 1 || p.height < 1 ||
+      p.height > MAX_PIXELS / p.width) {
+    die(path, "not a binary .ppm or .pgm picture of 8 bits a sample");
+  }
+  size_t size = (size_t)p.width * (size_t)p.height * (size_t)p.channels;
+  p.samples = malloc(size);
+  if (!p.samples || fread(p.samples, 1, size, f) != size) {
+    die(path, "is shorter than its header says");
+  }
+  fclose(f);
+  return p;
+}
+
+static float sample(const picture *p, int x, int y, int channel) {
+  return p->samples[((size_t)y * (size_t)p->width + (size_t)x) * (size_t)p->channels + (size_t)(channel % p->channels)];
+}
+
+/* Bilinear, at a point in units of pixels. */
+static float sample_between(const picture *p, float x, float y, int channel) {
+  x = x < 0 ? 0 : x > (float)(p->width - 1) ? (float)(p->width - 1) : x;
+  y = y < 0 ? 0 : y > (float)(p->height - 1) ? (float)(p->height - 1) : y;
+  int x0 = (int)x, y0 = (int)y, x1 = x0 + (x0 < p->width - 1), y1 = y0 + (y0 < p->height - 1);
+  float fx = x - (float)x0, fy = y - (float)y0;
+  float top = sample(p, x0, y0, channel) * (1 - fx) + sample(p, x1, y0, channel) * fx;
+  float bottom = sample(p, x0, y1, channel) * (1 - fx) + sample(p, x1, y1, channel) * fx;
+  return top * (1 - fy) + bottom * fy;
+}
+
+/* What the model wants: blue, green and red planes of 48 rows, samples from -1 to 1. */
+static float *prepare(const picture *p, int *width) {
+  float scale = (float)p->height / HEIGHT;
+  *width = (int)((float)p->width / scale + 0.5f);
+  *width = *width < MIN_WIDTH ? MIN_WIDTH : *width;
+  float *out = malloc(3 * HEIGHT * (size_t)*width * sizeof *out), *at = out;
+  if (!out) {
+    die("picture", "out of memory");
+  }
+  for (int channel = 2; channel >= 0; channel--) {
+    for (int y = 0; y < HEIGHT; y++) {
+      for (int x = 0; x < *width; x++) {
+        float v = sample_between(p, ((float)x + 0.5f) * scale - 0.5f, ((float)y + 0.5f) * scale - 0.5f, channel);
+        *at++ = v / 127.5f - 1;
+      }
+    }
+  }
+  return out;
+}
+
+/* --- text --- */
+
+/* Character n of the list, a line each: 0 is the blank, the one behind the list is the space. */
+static void print_character(const char *list, int64_t n) {
+  for (; n > 1 && *list; n--) {
+    const char *end = strchr(list, '\n');
+    list = end ? end + 1 : "";
+  }
+  if (*list && *list != '\n') {
+    printf("%.*s", (int)strcspn(list, "\n"), list);
+  } else {
+    putchar(' ');
+  }
+}
+
+/* scores: [1, places, characters]. */
+static void print_text(const oxla_tensor *scores, const char *list) {
+  int64_t places = scores->dims[1], characters = scores->dims[2], last = 0;
+  for (int64_t place = 0; place < places; place++) {
+    const float *row = (const float *)scores->data + place * characters;
+    int64_t best = 0;
+    for (int64_t c = 1; c < characters; c++) {
+      best = row[c] > row[best] ? c : best;
+    }
+    if (best && best != last) {
+      print_character(list, best);
+    }
+    last = best;
+  }
+  putchar('\n');
+}
+
+int main(int argc, char **argv) {
+  if (argc != 3) {
+    fprintf(stderr, "usage: ocr MODEL.onnx PICTURE.ppm\n");
+    return 2;
+  }
+  picture p = read_picture(argv[2]);
+  int width;
+  float *pixels = prepare(&p, &width);
+
+  oxla_model *model;
+  check(argv[1], oxla_load(argv[1], NULL, &model));
+  const char *characters = oxla_metadata(model, "character");
+  if (!characters || oxla_input_count(model) != 1 || oxla_output_count(model) != 1) {
+    die(argv[1], "is no text recognition model with its characters in the metadata");
+  }
+
+  oxla_run *run;
+  oxla_tensor scores;
+  check(argv[1], oxla_run_create(model, &run));
+  check(argv[2], oxla_set_input(run, oxla_input_name(model, 0), OXLA_FLOAT, 4, (int64_t[]){1, 3, HEIGHT, width}, pixels));
+  check(argv[2], oxla_execute(run));
+  check(argv[1], oxla_get_output(run, oxla_output_name(model, 0), &scores));
+  if (scores.type != OXLA_FLOAT || scores.rank != 3) {
+    die(argv[1], "gives something other than scores of characters");
+  }
+  print_text(&scores, characters);
+
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+  free(pixels);
+  free(p.samples);
+  return 0;
+}

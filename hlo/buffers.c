@@ -105,7 +105,7 @@ static bool is_view(const hlo_buffers *b, const hlo_instr *i) { return b->rules-
 
 static uint64_t scratch_bytes(const hlo_buffers *b, const hlo_instr *i) {
   return b->rules->scratch && i->op != HLO_PARAMETER && i->op != HLO_CONSTANT && hlo_info(i)->kind != HLO_CONTROL
-             ? b->rules->scratch(i)
+             ? b->rules->scratch(b->rules->data, i)
              : 0;
 }
 

@@ -17,7 +17,8 @@ typedef struct hlo_slice {
 typedef struct hlo_buffer_rules {
   bool (*may_share)(const hlo_instr *i, uint32_t operand, uint32_t result); /* NULL: never */
   bool (*is_view)(const hlo_instr *i);                                     /* NULL: never */
-  uint64_t (*scratch)(const hlo_instr *i);                                 /* NULL: none */
+  uint64_t (*scratch)(void *data, const hlo_instr *i);                     /* NULL: none */
+  void *data;
 } hlo_buffer_rules;
 
 typedef struct hlo_buffers hlo_buffers;

@@ -268,7 +268,7 @@ status lower_program(hlo_module *m, const lower_backend *backend, arena *a, rt_p
   hlo_module_clean(m);
   TRY(hlo_schedule(m));
   hlo_buffer_rules *rules = ARENA_NEW(a, hlo_buffer_rules);
-  *rules = (hlo_buffer_rules){backend->may_share, backend->is_view, backend->scratch};
+  *rules = (hlo_buffer_rules){backend->may_share, backend->is_view, backend->scratch, backend->data};
   lower_context c = {.backend = backend, .a = a, .module = m};
   TRY(hlo_assign_buffers(a, m, rules, &c.buffers));
   c.constant_number = ARENA_NEW_N(a, uint32_t, hlo_n_constants(c.buffers));

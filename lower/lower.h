@@ -17,7 +17,7 @@ typedef struct lower_backend {
   /* Whether the result is the operand's buffer seen in another shape: reshape, bitcast; no thunk is made. */
   bool (*is_view)(const hlo_instr *i);
   /* Bytes of scratch memory that `i` wants while it runs; given as its last buffer.  NULL: none. */
-  uint64_t (*scratch)(const hlo_instr *i);
+  uint64_t (*scratch)(void *data, const hlo_instr *i);
   void *data;
 } lower_backend;
 

@@ -2,10 +2,18 @@
 hlo_sources = \
 	hlo/buffers.c \
 	hlo/builder.c \
+	hlo/composite_recurrence.c \
+	hlo/composites.c \
 	hlo/ir.c \
 	hlo/op_table.c \
 	hlo/parse.c \
+	hlo/pass.c \
+	hlo/pass_cse.c \
+	hlo/pass_dce.c \
+	hlo/pass_fold.c \
+	hlo/pass_inline_composites.c \
 	hlo/print.c \
+	hlo/rewrite.c \
 	hlo/schedule.c \
 	hlo/shape_loops.c \
 	hlo/shape_movement.c \
@@ -15,11 +23,17 @@ hlo_sources = \
 	hlo/verify.c
 hlo_files = \
 	hlo/OPS.md \
+	hlo/README \
 	hlo/attrs.def \
 	hlo/buffers.h \
 	hlo/builder.h \
+	hlo/composites.def \
+	hlo/composites.h \
 	hlo/ir.h \
 	hlo/ops.def \
+	hlo/pass.h \
+	hlo/passes.def \
+	hlo/rewrite.h \
 	hlo/schedule.h \
 	hlo/shape_rules.h \
 	hlo/text.h \

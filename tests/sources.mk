@@ -23,6 +23,13 @@ script_tests = \
 	tests/test-libs \
 	tests/test-sources
 hlo_tests = \
+	tests/hlo/cse/equal.hlo \
+	tests/hlo/dce/branches.hlo \
+	tests/hlo/dce/carried.hlo \
+	tests/hlo/dce/unused.hlo \
+	tests/hlo/fold/arithmetic.hlo \
+	tests/hlo/fold/multiple.hlo \
+	tests/hlo/inline_composites/nested.hlo \
 	tests/hlo/text/all-ops.hlo \
 	tests/hlo/text/names.hlo \
 	tests/hlo/text/refused-shape.hlo \
@@ -31,6 +38,13 @@ tests_files = \
 	tests/allowed-skips \
 	tests/count-results \
 	tests/fetch-data \
+	tests/hlo/cse/equal.expected \
+	tests/hlo/dce/branches.expected \
+	tests/hlo/dce/carried.expected \
+	tests/hlo/dce/unused.expected \
+	tests/hlo/fold/arithmetic.expected \
+	tests/hlo/fold/multiple.expected \
+	tests/hlo/inline_composites/nested.expected \
 	tests/hlo/run-hlo \
 	tests/hlo/text/all-ops.expected \
 	tests/hlo/text/names.expected \
@@ -41,7 +55,8 @@ tests_files = \
 	tests/test-libs \
 	tests/test-sources \
 	tests/tsan.supp \
-	tests/unit/build_model.h
+	tests/unit/build_model.h \
+	tests/unit/node_case.h
 tests_unit_check_base_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_base_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_code_loader_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -1,0 +1,240 @@
+/* pass_fold.c - computes what depends on constants only.
+ *
+ * Requires: nothing; does nothing without an evaluator (context.eval).  Keeps: results, as the reference evaluator has them.
+ * Breaks: nothing.  Constants that were used up are left for dce.
+ *
+ * Splats (arrays of equal elements) become broadcast(scalar constant), and elementwise operations on splats are computed on
+ * scalars: so a splat of any size costs nothing.  Vectors of indices stay constants: gather, dynamic-slice and others look
+ * at them.
+ * Budget: results of at most context.fold_bytes; larger ones, up to a bound, where they replace constants about as large
+ * (a transposed weight).  All in all no more than MAX_WORK bytes are read and written. */
+#include "hlo/rewrite.h"
+
+#include <string.h>
+
+typedef struct folding {
+  pass_context *context;
+  int64_t work; /* bytes left */
+  bool changed;
+} folding;
+
+static const int64_t MAX_WORK = (int64_t)1 << 31;
+
+/* --- values as literals --- */
+
+/* Small vectors of integers are indices and sizes. */
+static bool is_index_vector(const shape *s) {
+  return s->rank == 1 && s->dims[0] <= 16 && (s->type == DTYPE_S64 || s->type == DTYPE_S32);
+}
+
+static literal broadcast_literal(const literal *x, const hlo_instr *i, arena *a) {
+  const int64_t *dims = hlo_ints(i, HLO_ATTR_DIMENSIONS);
+  const shape *to = &i->shapes[0];
+  size_t size = dtype_bytes((dtype)to->type);
+  int64_t from[SHAPE_MAX_RANK], step[SHAPE_MAX_RANK] = {0}, index[SHAPE_MAX_RANK] = {0}, at = 0;
+  shape_strides(&x->shape, from);
+  for (int k = 0; k < x->shape.rank; k++) {
+    step[dims[k]] = x->shape.dims[k] == 1 ? 0 : from[k];
+  }
+  void *data;
+  literal l = literal_new(a, *to, &data);
+  int64_t n = shape_elements(to);
+  for (int64_t e = 0; e < n; e++) {
+    memcpy((char *)data + (size_t)e * size, (const char *)x->data + (size_t)at * size, size);
+    for (int k = to->rank; k-- > 0;) { /* the next index */
+      at += step[k];
+      if (++index[k] < to->dims[k]) {
+        break;
+      }
+      at -= step[k] * to->dims[k];
+      index[k] = 0;
+    }
+  }
+  return l;
+}
+
+static literal iota_literal(const hlo_instr *i, arena *a) {
+  const shape *s = &i->shapes[0];
+  int64_t d = hlo_int(i, HLO_ATTR_DIMENSION), inner = shape_product(s, (int)d + 1, s->rank), n = shape_elements(s);
+  size_t size = dtype_bytes((dtype)s->type);
+  void *data;
+  literal l = literal_new(a, *s, &data);
+  for (int64_t e = 0; e < n; e++) {
+    int64_t v = e / inner % s->dims[d];
+    dtype_convert(DTYPE_S64, &v, (dtype)s->type, (char *)data + (size_t)e * size, 1, true, DTYPE_ROUND_NEAREST);
+  }
+  return l;
+}
+
+/* Is v known, in at most max_bytes? */
+static bool is_known(hlo_value v, int64_t max_bytes) {
+  const shape *s = hlo_shape(v);
+  if (s->kind != SHAPE_ARRAY || !shape_is_static(s)) {
+    return false;
+  }
+  if (hlo_literal(v)) {
+    return true;
+  }
+  bool source = v.def->op == HLO_IOTA || (v.def->op == HLO_BROADCAST && hlo_literal(v.def->operands[0]));
+  return source && shape_bytes(s) <= max_bytes;
+}
+
+static literal known_literal(hlo_value v, arena *a) {
+  const literal *l = hlo_literal(v);
+  return l ? *l : v.def->op == HLO_IOTA ? iota_literal(v.def, a) : broadcast_literal(hlo_literal(v.def->operands[0]), v.def, a);
+}
+
+static hlo_value constant_before(hlo_instr *at, literal l) {
+  hlo_builder b = hlo_builder_make(at->parent);
+  b.before = at;
+  b.source = at->source;
+  return hlo_constant(&b, l);
+}
+
+/* --- folding --- */
+
+/* A copy of the elements that dies with the module, not with the pass. */
+static literal keep(const literal *l, arena *a) {
+  return literal_make(l->shape, arena_memdup(a, l->data, (size_t)shape_bytes(&l->shape)));
+}
+
+/* Computes i, whose operands are args, through a copy that stands before it for a moment. */
+static bool evaluate(folding *f, const hlo_instr *i, const hlo_value *args, const shape *shapes, literal *results) {
+  hlo_instr *copy = hlo_instr_clone(i->parent, (hlo_instr *)i, i, args);
+  memcpy(copy->shapes, shapes, i->n_results * sizeof *shapes);
+  status s = f->context->eval(copy, i->parent->module->arena, results);
+  hlo_remove(copy);
+  bool done = s == NULL;
+  status_free(s);
+  return done;
+}
+
+/* An elementwise operation on splats is a splat of what it gives for scalars. */
+static bool fold_splats(folding *f, hlo_instr *i) {
+  if (hlo_info(i)->kind != HLO_ELEMENTWISE || i->shapes[0].rank == 0) {
+    return false;
+  }
+  hlo_value args[3];
+  literal scalars[3], result;
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    if (!hlo_splat_of(i->operands[k], &scalars[k])) {
+      return false;
+    }
+  }
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    args[k] = constant_before(i, scalars[k]);
+  }
+  shape s = shape_scalar((dtype)i->shapes[0].type);
+  bool done = evaluate(f, i, args, &s, &result);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    hlo_remove(args[k].def);
+  }
+  if (done) {
+    hlo_builder b = hlo_pass_builder(f->context, i->parent, i);
+    b.eval = NULL; /* it would make the broadcast a constant again */
+    hlo_replace(hlo_result(i, 0), hlo_splat_literal(&b, i->shapes[0], result));
+    hlo_remove(i);
+    f->changed = true;
+  }
+  return done;
+}
+
+/* Bytes that folding reads and writes; -1 if it may not be folded. */
+static int64_t cost_of(const folding *f, const hlo_instr *i) {
+  int64_t in = 0, out = 0, largest = 0, max = f->context->fold_bytes;
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    if (i->shapes[k].kind != SHAPE_ARRAY || !shape_is_static(&i->shapes[k])) {
+      return -1;
+    }
+    out += shape_bytes(&i->shapes[k]);
+  }
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    if (!is_known(i->operands[k], max)) {
+      return -1;
+    }
+    int64_t bytes = shape_bytes(hlo_shape(i->operands[k]));
+    in += bytes;
+    largest = bytes > largest ? bytes : largest;
+  }
+  bool fits = out <= max || out <= 2 * largest;
+  return fits && in + out <= f->work ? in + out : -1;
+}
+
+static bool fold_constants(folding *f, hlo_instr *i) {
+  arena *a = i->parent->module->arena, *scratch = f->context->scratch;
+  if (i->op == HLO_CONSTANT || i->op == HLO_BROADCAST || i->op == HLO_IOTA) {
+    return false; /* compact as they are */
+  }
+  int64_t cost = cost_of(f, i);
+  if (cost < 0) {
+    return false;
+  }
+  f->work -= cost;
+  hlo_value *args = ARENA_NEW_N(scratch, hlo_value, i->n_operands + 1);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    args[k] = hlo_literal(i->operands[k]) ? i->operands[k]
+                                          : constant_before(i, known_literal(i->operands[k], a));
+  }
+  literal *results = ARENA_NEW_N(scratch, literal, i->n_results + 1);
+  bool done = evaluate(f, i, args, i->shapes, results);
+  for (uint32_t k = 0; k < i->n_results && done; k++) {
+    hlo_replace(hlo_result(i, k), constant_before(i, results[k]));
+  }
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    if (args[k].def != i->operands[k].def && args[k].def->n_uses == 0) {
+      hlo_remove(args[k].def);
+    }
+  }
+  if (done) {
+    hlo_remove(i);
+    f->changed = true;
+  }
+  return done;
+}
+
+/* A constant of equal elements becomes broadcast(scalar), unless it holds indices. */
+static bool compact_splat(folding *f, hlo_instr *i) {
+  const literal *l = hlo_literal(hlo_result(i, 0));
+  if (!l || l->shape.rank == 0 || is_index_vector(&l->shape) || !shape_is_static(&l->shape) || !literal_is_splat(l)) {
+    return false;
+  }
+  hlo_builder b = hlo_pass_builder(f->context, i->parent, i);
+  b.eval = NULL;
+  literal first = literal_make(shape_scalar((dtype)l->shape.type), l->data);
+  first = keep(&first, i->parent->module->arena); /* lets go of the array */
+  hlo_replace(hlo_result(i, 0), hlo_splat_literal(&b, l->shape, first));
+  hlo_remove(i);
+  f->changed = true;
+  return true;
+}
+
+static status fold_computation(folding *f, hlo_computation *c) {
+  for (hlo_instr *i = c->first; i;) {
+    hlo_instr *before = i->prev;
+    TRY(budget_check(arena_budget(f->context->scratch)));
+    bool skip = i->op == HLO_PARAMETER || (i->n_uses == 0 && i->op == HLO_CONSTANT) || i->op == HLO_FUSION ||
+                hlo_has_effect(i);
+    if (!skip && compact_splat(f, i)) {
+      i = before ? before->next : c->first; /* looks at the scalar and the broadcast: nothing to do there */
+    } else if (!skip && i->op != HLO_CONSTANT && (fold_splats(f, i) || fold_constants(f, i))) {
+      i = before ? before->next : c->first;
+    } else {
+      i = i->next;
+    }
+  }
+  return NULL;
+}
+
+status pass_fold(hlo_module *m, pass_context *c, bool *changed) {
+  if (!c->eval) {
+    return NULL;
+  }
+  folding f = {.context = c, .work = MAX_WORK};
+  uint32_t n;
+  hlo_computation **walked = hlo_walked(m, c->scratch, false, &n);
+  for (uint32_t k = 0; k < n; k++) {
+    TRY(fold_computation(&f, walked[k]));
+  }
+  *changed = f.changed;
+  return NULL;
+}

@@ -1,0 +1,202 @@
+/* rewrite.c - see rewrite.h. */
+#include "hlo/rewrite.h"
+
+#include <math.h>
+
+hlo_computation **hlo_walked(const hlo_module *m, arena *scratch, bool fusions, uint32_t *n) {
+  hlo_computation **list = ARENA_NEW_N(scratch, hlo_computation *, m->n_computations + 1);
+  for (uint32_t k = 0; k < m->n_computations; k++) {
+    m->computations[k]->n_ids = 0; /* not reached */
+  }
+  m->entry->n_ids = 1;
+  for (uint32_t k = m->n_computations; k-- > 0;) { /* callers first, as they stand behind their callees */
+    hlo_computation *c = m->computations[k];
+    for (hlo_instr *i = c->n_ids ? c->first : NULL; i; i = i->next) {
+      if (i->op == HLO_WHILE || i->op == HLO_CONDITIONAL || (fusions && i->op == HLO_FUSION)) {
+        for (uint32_t j = 0; j < hlo_n_callees(i); j++) {
+          hlo_callee(i, j)->n_ids = 1;
+        }
+      }
+    }
+  }
+  *n = 0;
+  for (uint32_t k = 0; k < m->n_computations; k++) {
+    if (m->computations[k]->n_ids) {
+      list[(*n)++] = m->computations[k];
+    }
+  }
+  return list;
+}
+
+uint32_t *hlo_count_roots(hlo_computation *c, arena *scratch) {
+  hlo_number(c);
+  uint32_t *counts = ARENA_NEW_N(scratch, uint32_t, c->n_ids + 1);
+  for (uint32_t k = 0; k < c->n_roots; k++) {
+    counts[c->roots[k].def->id]++;
+  }
+  return counts;
+}
+
+/* --- questions --- */
+
+/* Recursion no deeper than calls may nest. */
+bool hlo_has_effect(const hlo_instr *i) {
+  if (hlo_info(i)->flags & HLO_EFFECT) {
+    return true;
+  }
+  for (uint32_t k = 0; k < hlo_n_callees(i); k++) {
+    for (const hlo_instr *j = hlo_callee(i, k)->first; j; j = j->next) {
+      if (hlo_has_effect(j)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+hlo_instr *hlo_only_user(hlo_value v) {
+  if (v.def->n_results == 1) {
+    return v.def->n_uses == 1 && !hlo_is_root(v) ? v.def->uses[0].user : NULL;
+  }
+  hlo_instr *user = NULL;
+  for (uint32_t k = 0; k < v.def->n_uses; k++) {
+    hlo_use u = v.def->uses[k];
+    if (u.user->operands[u.operand].index == v.index) {
+      if (user) {
+        return NULL;
+      }
+      user = u.user;
+    }
+  }
+  return hlo_is_root(v) ? NULL : user;
+}
+
+bool hlo_used_once(hlo_value v) { return hlo_only_user(v) != NULL; }
+
+bool hlo_splat_of(hlo_value v, literal *scalar) {
+  enum { MAX_BYTES = 1 << 16 }; /* larger constants have become broadcasts where they are splats */
+  while (v.def && v.def->op == HLO_BROADCAST) {
+    v = v.def->operands[0];
+  }
+  const literal *l = hlo_literal(v);
+  if (!l || (l->shape.rank && (shape_bytes(&l->shape) > MAX_BYTES || !literal_is_splat(l)))) {
+    return false;
+  }
+  *scalar = literal_make(shape_scalar((dtype)l->shape.type), l->data);
+  return true;
+}
+
+bool hlo_is_splat(hlo_value v, double number) {
+  literal l;
+  dtype t = hlo_type(v);
+  if (dtype_is_complex(t) || t == DTYPE_STR || !hlo_splat_of(v, &l)) {
+    return false;
+  }
+  if (!dtype_is_float(t)) {
+    return (double)(int64_t)number == number && literal_i64(&l, 0) == (int64_t)number;
+  }
+  double x = literal_f64(&l, 0);
+  return x == number && signbit(x) == signbit(number);
+}
+
+hlo_value hlo_splat_literal(hlo_builder *b, shape s, literal scalar) {
+  hlo_value x = hlo_constant(b, scalar);
+  return s.rank && x.def ? hlo_broadcast(b, x, s, NULL) : x;
+}
+
+/* --- sweeps --- */
+
+bool hlo_becomes(hlo_instr *i, hlo_value v) {
+  if (!v.def || v.def == i) {
+    return false;
+  }
+  hlo_replace(hlo_result(i, 0), v);
+  return true;
+}
+
+/* Tries the rules of i's op; true if one applied. */
+static bool apply(hlo_builder *b, hlo_instr *i, hlo_rule *const *first, hlo_rule *const *last) {
+  b->before = i;
+  b->source = i->source;
+  for (hlo_rule *const *r = first; r < last; r++) {
+    if ((*r)(b, i)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Rules ordered by op: those of op are [begin[op], begin[op + 1]) of the list. */
+typedef struct rule_index {
+  uint32_t begin[HLO_OP_COUNT + 1];
+  hlo_rule **list;
+} rule_index;
+
+static void index_rules(rule_index *x, const hlo_rule_row *rules, arena *scratch) {
+  uint32_t n = 0;
+  for (const hlo_rule_row *r = rules; r->op != HLO_OP_COUNT; r++) {
+    n++;
+  }
+  x->list = ARENA_NEW_N(scratch, hlo_rule *, n + 1);
+  n = 0;
+  for (int op = 0; op < HLO_OP_COUNT; op++) {
+    x->begin[op] = n;
+    for (const hlo_rule_row *r = rules; r->op != HLO_OP_COUNT; r++) {
+      if (r->op == op) {
+        x->list[n++] = r->rule;
+      }
+    }
+  }
+  x->begin[HLO_OP_COUNT] = n;
+}
+
+static bool is_unused(const hlo_instr *i) {
+  if (i->n_uses) {
+    return false;
+  }
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    if (hlo_is_root(hlo_result((hlo_instr *)i, k))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+status hlo_sweep(hlo_computation *c, pass_context *context, const hlo_rule_row *rules, bool *changed) {
+  enum { PER_INSTRUCTION = 16, CHECK_EVERY = 1024 };
+  rule_index x;
+  index_rules(&x, rules, context->scratch);
+  hlo_number(c);
+  uint64_t left = (uint64_t)PER_INSTRUCTION * (c->n_ids + 64), looked = 0;
+  hlo_builder b = hlo_pass_builder(context, c, NULL);
+  for (hlo_instr *i = c->first; i && left;) {
+    hlo_instr *before = i->prev;
+    if (++looked % CHECK_EVERY == 0) {
+      TRY(budget_check(arena_budget(context->scratch)));
+    }
+    bool applied = i->op != HLO_PARAMETER && apply(&b, i, x.list + x.begin[i->op], x.list + x.begin[i->op + 1]);
+    if (b.error) {
+      return hlo_builder_take_error(&b);
+    }
+    if (!applied) {
+      i = i->next;
+      continue;
+    }
+    *changed = true;
+    left--;
+    if (is_unused(i) && !hlo_has_effect(i)) {
+      hlo_remove(i);
+    }
+    i = before ? before->next : c->first;
+  }
+  return NULL;
+}
+
+status hlo_sweep_module(hlo_module *m, pass_context *context, const hlo_rule_row *rules, bool *changed) {
+  uint32_t n;
+  hlo_computation **walked = hlo_walked(m, context->scratch, false, &n);
+  for (uint32_t k = 0; k < n; k++) {
+    TRY(hlo_sweep(walked[k], context, rules, changed));
+  }
+  return NULL;
+}

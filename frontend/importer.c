@@ -72,14 +72,20 @@ static void want_inputs(const onnx_scope *s, uint32_t n, const hlo_value *values
   }
 }
 
+void onnx_want_constant(const onnx_node *n, uint32_t k) {
+  if (onnx_has_in(n, k) && n->scope->importer->options->wanted) {
+    want_inputs(n->scope, 1, &n->in[k]);
+  }
+}
+
 status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, const literal **out) {
   CHECK_THAT(onnx_has_in(n, k), STATUS_INVALID_MODEL, "input %s is missing", what);
   *out = hlo_literal(n->in[k]);
   if (!*out) {
     *out = splat_literal(n, n->in[k]);
   }
-  if (!*out && n->scope->importer->options->wanted) {
-    want_inputs(n->scope, 1, &n->in[k]);
+  if (!*out) {
+    onnx_want_constant(n, k);
   }
   CHECK_THAT(*out, STATUS_UNSUPPORTED,
              "input %s ('%s') is not a constant: sizes that depend on data are not supported yet", what,

@@ -22,8 +22,8 @@ static status import_branches(onnx_node *n, onnx_captures *captures, hlo_computa
   for (uint32_t k = 0; k < n->n_out; k++) {
     const shape *a = hlo_shape(branches[0]->roots[k]), *b = hlo_shape(branches[1]->roots[k]);
     CHECK_THAT(shape_equal(a, b), STATUS_UNSUPPORTED,
-               "output %u is %s in then_branch but %s in else_branch, and cond is not a constant: outputs whose shape "
-               "depends on data are not supported yet",
+               "output %u is %s in then_branch but %s in else_branch: outputs whose shape depends on data are not "
+               "supported yet",
                k, SHAPE_STR(NULL, a), SHAPE_STR(NULL, b));
   }
   onnx_finish_body(captures, 0, branches[0]);
@@ -41,7 +41,13 @@ status onnx_import_if(onnx_node *n) {
   }
   onnx_captures captures = {0};
   hlo_computation *branches[2];
-  TRY(import_branches(n, &captures, branches));
+  status s = import_branches(n, &captures, branches);
+  if (s) { /* a branch that is not taken may not fit the shapes at hand: with a known condition it is never looked at */
+    onnx_want_constant(n, 0);
+    status unsupported = status_error(STATUS_UNSUPPORTED, "cond is not a constant, and %s", status_message(s));
+    status_free(s);
+    return unsupported;
+  }
   hlo_conditional(n->b, cond, 2, branches, captures.n, captures.outer, n->out);
   return NULL;
 }

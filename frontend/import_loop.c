@@ -399,6 +399,10 @@ status onnx_import_loop(onnx_node *n) {
     s = s ? s : build_while(&l, results);
     if (!s || status_get_code(s) != STATUS_UNSUPPORTED || !can_unroll(&l)) {
       give_results(n, results);
+      if (s && status_get_code(s) == STATUS_UNSUPPORTED) { /* the steps could be written out if their number were known */
+        onnx_want_constant(n, 0);
+        onnx_want_constant(n, 1);
+      }
       return s;
     }
     status_free(s);

@@ -1,4 +1,13 @@
 # Written by m4/list-sources: do not edit.
-cpu_exec_sources =
+cpu_exec_sources = \
+	backend_cpu/exec_contraction.c \
+	backend_cpu/exec_kernel.c \
+	backend_cpu/exec_onednn.c \
+	backend_cpu/exec_openmp.c \
+	backend_cpu/exec_sort.c \
+	backend_cpu/exec_target.c
 cpu_compile_sources =
-backend_cpu_files =
+backend_cpu_files = \
+	backend_cpu/exec_contraction.h \
+	backend_cpu/exec_kinds.h \
+	backend_cpu/exec_target.h

@@ -1,0 +1,98 @@
+/* exec_contraction.h - convolutions and matrix products as a library computes them: what both halves of the target say to
+ * each other about them, and what hides the library (exec_onednn.c). */
+#ifndef BACKEND_CPU_EXEC_CONTRACTION_H
+#define BACKEND_CPU_EXEC_CONTRACTION_H
+
+#include "runtime/target.h"
+
+enum { CPU_MAX_POSTS = 8, CPU_MAX_SPATIAL = 3, CPU_MAX_RANK = CPU_MAX_SPATIAL + 2 };
+
+/* What follows the contraction in the same call, on the value x so far. */
+typedef enum cpu_post_kind {
+  CPU_POST_SUM,      /* x + what the result's buffer held before */
+  CPU_POST_RELU,     /* x > 0 ? x : alpha*x */
+  CPU_POST_CLIP,     /* min(max(x, alpha), beta) */
+  CPU_POST_LINEAR,   /* alpha*x + beta */
+  CPU_POST_LOGISTIC,
+  CPU_POST_SWISH,    /* x * logistic(alpha*x) */
+  CPU_POST_TANH,
+  CPU_POST_ELU,      /* x > 0 ? x : alpha*(exp(x)-1) */
+  CPU_POST_GELU_ERF,
+  CPU_POST_GELU_TANH,
+  CPU_POST_HARDSWISH, /* x * min(max(x/6 + 1/2, 0), 1) */
+  CPU_POST_ABS,
+  CPU_POST_SQRT,
+  CPU_POST_EXP,
+  CPU_POST_LAST_UNARY = CPU_POST_EXP,
+  CPU_POST_ADD, /* from here on: x op array */
+  CPU_POST_SUB,
+  CPU_POST_MUL,
+  CPU_POST_DIV,
+  CPU_POST_MAX,
+  CPU_POST_MIN,
+  CPU_POST_COUNT
+} cpu_post_kind;
+
+typedef struct cpu_post {
+  cpu_post_kind kind;
+  uint32_t dims; /* of an array: bit d says that it has dimension d of the result, otherwise it is stretched */
+  double alpha, beta;
+} cpu_post;
+
+typedef enum cpu_contraction_op { CPU_CONVOLUTION, CPU_MATMUL } cpu_contraction_op;
+
+/* Members are int64_t only: they are written to a thunk's config as they stand. */
+typedef struct cpu_geometry {
+  int64_t op;
+  int64_t has_bias; /* one number an output channel or column */
+  int64_t packed;   /* the weights are a constant in the library's own format */
+  /* convolution; kernel [O, I/groups, spatial...] */
+  int64_t spatial, channels_last, batch, in_channels, out_channels, groups;
+  int64_t in[CPU_MAX_SPATIAL], out[CPU_MAX_SPATIAL], kernel[CPU_MAX_SPATIAL];
+  int64_t strides[CPU_MAX_SPATIAL], low[CPU_MAX_SPATIAL], high[CPU_MAX_SPATIAL], dilation[CPU_MAX_SPATIAL];
+  /* matrix product: `batch` (above) of [m, k] x [k, n] to dense [m, n]; strides in elements */
+  int64_t m, k, n, lhs_batch_stride, lhs_m, lhs_k, rhs_batch_stride, rhs_k, rhs_n;
+} cpu_geometry;
+
+/* All arrays are f32.  Buffers of its thunk: lhs, weights, bias if there is one, the posts' arrays in order; the result; scratch
+ * if there is any. */
+typedef struct cpu_contraction {
+  cpu_geometry g;
+  uint32_t n_posts;
+  cpu_post posts[CPU_MAX_POSTS];
+} cpu_contraction;
+
+void cpu_contraction_write(rt_writer *w, const cpu_contraction *c);
+STATUS_MUST_USE status cpu_contraction_read(rt_reader *r, arena *a, const char *what, cpu_contraction *c);
+/* Dimensions of the result as it lies in memory; gives the rank. */
+int cpu_contraction_dims(const cpu_contraction *c, int64_t *dims);
+/* Arrays that posts read. */
+uint32_t cpu_contraction_arrays(const cpu_contraction *c);
+
+/* --- the library --- */
+
+/* "oneDNN 2.6.3 avx512_core_bf16", NULL when built without any. */
+const char *cpu_library_name(void);
+
+typedef struct cpu_call cpu_call; /* ready to run, from many threads at once */
+
+typedef struct cpu_call_info {
+  const char *implementation; /* the library's word for it */
+  bool fast;                  /* false: the library's plain loops; better do it ourselves */
+  uint64_t scratch_bytes, weights_bytes;
+  rt_span format; /* of packed weights: equal bytes, equal format */
+} cpu_call_info;
+
+/* `threads` it will run with.  format: of the weights as they are packed; NULL while compiling: the library chooses.  Handles are
+ * cleanups of the arena.  UNSUPPORTED when the library cannot do it, or not with that format. */
+STATUS_MUST_USE status cpu_call_create(arena *a, const cpu_contraction *c, uint32_t threads, const rt_span *format,
+                                       cpu_call **out, cpu_call_info *info);
+/* Plain weights, as HLO has them (a matrix product's: strides rhs_k, rhs_n), into weights_bytes. */
+STATUS_MUST_USE status cpu_call_pack(const cpu_call *c, const void *plain, void *packed);
+/* buffers as the thunk has them, without scratch. */
+STATUS_MUST_USE status cpu_call_run(const cpu_call *c, void *const *buffers, void *scratch);
+
+/* Whether the library's work runs on OpenMP's threads, and the team that our loops then join. */
+extern const rt_team *const cpu_library_team;
+
+#endif

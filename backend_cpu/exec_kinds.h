@@ -1,0 +1,23 @@
+/* exec_kinds.h - the thunk kinds of the cpu target; the README says how to add one. */
+#ifndef BACKEND_CPU_EXEC_KINDS_H
+#define BACKEND_CPU_EXEC_KINDS_H
+
+#include "runtime/target.h"
+
+/* Compiled code.  config: code number, symbol, grid, grain.  Buffers as the kernel wants them. */
+status cpu_kernel_load(rt_thunk *t, rt_loader *l);
+status cpu_kernel_run(const rt_thunk *t, rt_run *r);
+
+/* n operands, n results, scratch.  config: dimension, descending, number of parts the lines are divided into. */
+status cpu_sort_load(rt_thunk *t, rt_loader *l);
+status cpu_sort_run(const rt_thunk *t, rt_run *r);
+
+/* Library calls, see exec_contraction.h.  config: the description, the library's name, the format of packed weights. */
+status cpu_convolution_load(rt_thunk *t, rt_loader *l);
+status cpu_dot_load(rt_thunk *t, rt_loader *l);
+status cpu_contraction_run(const rt_thunk *t, rt_run *r);
+
+/* Bytes of scratch memory that a sort of lines of n elements wants for each of its parts. */
+uint64_t cpu_sort_scratch(int64_t n);
+
+#endif

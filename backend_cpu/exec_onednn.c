@@ -1,0 +1,533 @@
+/* exec_onednn.c - the library calls of exec_contraction.h on oneDNN, and all that anybody has to know about it.
+ *
+ * Versions 2.x and 3.x differ in how things are described; the first part of this file gives both one face.  A call owns
+ * its primitive; memory objects are made for each run, because two runs may be under way. */
+#include "backend_cpu/exec_contraction.h"
+
+#ifdef HAVE_ONEDNN
+
+#include <oneapi/dnnl/dnnl.h>
+#include <oneapi/dnnl/dnnl_version.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DIMS = 6, MAX_ARGS = 6 + CPU_MAX_POSTS };
+
+static status failed(dnnl_status_t s, const char *what) {
+  status_code code = s == dnnl_out_of_memory ? STATUS_RESOURCE : s == dnnl_unimplemented ? STATUS_UNSUPPORTED : STATUS_INTERNAL;
+  return status_error(code, "oneDNN cannot make %s (status %d)", what, (int)s);
+}
+
+#define DNNL(call, what)            \
+  do {                              \
+    dnnl_status_t dnnl_s_ = (call); \
+    if (dnnl_s_ != dnnl_success) {  \
+      return failed(dnnl_s_, what); \
+    }                               \
+  } while (0)
+
+/* --- one face for two versions: memory descriptors --- */
+
+#if DNNL_VERSION_MAJOR >= 3
+typedef const_dnnl_memory_desc_t md_ref;
+
+static void destroy_md(void *md) { dnnl_memory_desc_destroy(md); }
+
+static status keep_md(arena *a, dnnl_memory_desc_t md, md_ref *out) {
+  arena_cleanup(a, destroy_md, md);
+  *out = md;
+  return NULL;
+}
+
+static status make_md(arena *a, int n, const dnnl_dims_t dims, const dnnl_dims_t strides, md_ref *out) {
+  dnnl_memory_desc_t md;
+  DNNL(strides ? dnnl_memory_desc_create_with_strides(&md, n, dims, dnnl_f32, strides)
+               : dnnl_memory_desc_create_with_tag(&md, n, dims, dnnl_f32, dnnl_format_tag_any),
+       "a memory descriptor");
+  return keep_md(a, md, out);
+}
+
+/* All that can be asked about a format, as numbers. */
+static rt_span md_format(arena *a, md_ref md) {
+  rt_writer w = {.arena = a};
+  int32_t n = 0, blocks = 0;
+  int64_t offset = 0;
+  dnnl_format_kind_t kind = dnnl_format_kind_undef;
+  dnnl_dims_t *dims, *padded, *strides, *inner, *which;
+  dnnl_memory_desc_query(md, dnnl_query_ndims_s32, &n);
+  dnnl_memory_desc_query(md, dnnl_query_inner_nblks_s32, &blocks);
+  dnnl_memory_desc_query(md, dnnl_query_submemory_offset_s64, &offset);
+  dnnl_memory_desc_query(md, dnnl_query_format_kind, &kind);
+  rt_put_i64(&w, offset);
+  rt_put_i64(&w, kind);
+  rt_put_i64(&w, (int64_t)dnnl_memory_desc_get_size(md));
+  if (dnnl_memory_desc_query(md, dnnl_query_dims, &dims) == dnnl_success &&
+      dnnl_memory_desc_query(md, dnnl_query_padded_dims, &padded) == dnnl_success &&
+      dnnl_memory_desc_query(md, dnnl_query_strides, &strides) == dnnl_success) {
+    rt_put_i64s(&w, (uint32_t)n, *dims);
+    rt_put_i64s(&w, (uint32_t)n, *padded);
+    rt_put_i64s(&w, (uint32_t)n, *strides);
+  }
+  if (blocks && dnnl_memory_desc_query(md, dnnl_query_inner_blks, &inner) == dnnl_success &&
+      dnnl_memory_desc_query(md, dnnl_query_inner_idxs, &which) == dnnl_success) {
+    rt_put_i64s(&w, (uint32_t)blocks, *inner);
+    rt_put_i64s(&w, (uint32_t)blocks, *which);
+  }
+  return rt_written(&w);
+}
+
+/* This version's formats cannot be made from what we keep of them. */
+static md_ref md_from_format(arena *a, rt_span format) {
+  (void)a;
+  (void)format;
+  return NULL;
+}
+
+static md_ref query_md(const_dnnl_primitive_desc_t pd, dnnl_query_t what) { return dnnl_primitive_desc_query_md(pd, what, 0); }
+
+#else
+typedef const dnnl_memory_desc_t *md_ref;
+
+static status make_md(arena *a, int n, const dnnl_dims_t dims, const dnnl_dims_t strides, md_ref *out) {
+  dnnl_memory_desc_t *md = ARENA_NEW(a, dnnl_memory_desc_t);
+  DNNL(strides ? dnnl_memory_desc_init_by_strides(md, n, dims, dnnl_f32, strides)
+               : dnnl_memory_desc_init_by_tag(md, n, dims, dnnl_f32, dnnl_format_tag_any),
+       "a memory descriptor");
+  *out = md;
+  return NULL;
+}
+
+/* A plain structure: its bytes are the format. */
+static rt_span md_format(arena *a, md_ref md) { return (rt_span){arena_memdup(a, md, sizeof *md), sizeof *md}; }
+
+static md_ref md_from_format(arena *a, rt_span format) {
+  return format.size == sizeof(dnnl_memory_desc_t) ? arena_memdup(a, format.data, format.size) : NULL;
+}
+
+static md_ref query_md(const_dnnl_primitive_desc_t pd, dnnl_query_t what) { return dnnl_primitive_desc_query_md(pd, what, 0); }
+#endif
+
+/* --- the engine: one a process, never given back --- */
+
+static dnnl_engine_t engine;
+static char library_name[64];
+
+static void start_engine(void) {
+  const dnnl_version_t *v = dnnl_version();
+  if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success) {
+    engine = NULL;
+  }
+  snprintf(library_name, sizeof library_name, "oneDNN %d.%d.%d (cpu isa %d)", v->major, v->minor, v->patch,
+           (int)dnnl_get_effective_cpu_isa());
+}
+
+static dnnl_engine_t get_engine(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, start_engine);
+  return engine;
+}
+
+const char *cpu_library_name(void) { return get_engine() ? library_name : NULL; }
+
+/* --- threads: the library asks OpenMP, whose answer belongs to the calling thread --- */
+
+#ifdef HAVE_OPENMP
+int omp_get_max_threads(void);
+void omp_set_num_threads(int n);
+
+/* Gives the number to restore. */
+static int use_threads(uint32_t threads) {
+  int before = omp_get_max_threads();
+  if (before != (int)threads) {
+    omp_set_num_threads((int)threads);
+  }
+  return before;
+}
+
+static void restore_threads(int before) {
+  if (omp_get_max_threads() != before) {
+    omp_set_num_threads(before);
+  }
+}
+#else
+static int use_threads(uint32_t threads) { return (int)threads; }
+static void restore_threads(int before) { (void)before; }
+#endif
+
+/* --- post operations --- */
+
+static dnnl_alg_kind_t unary_algorithm(cpu_post_kind k) {
+  static const dnnl_alg_kind_t table[] = {
+      [CPU_POST_RELU] = dnnl_eltwise_relu,           [CPU_POST_CLIP] = dnnl_eltwise_clip,
+      [CPU_POST_LINEAR] = dnnl_eltwise_linear,       [CPU_POST_LOGISTIC] = dnnl_eltwise_logistic,
+      [CPU_POST_SWISH] = dnnl_eltwise_swish,         [CPU_POST_TANH] = dnnl_eltwise_tanh,
+      [CPU_POST_ELU] = dnnl_eltwise_elu,             [CPU_POST_GELU_ERF] = dnnl_eltwise_gelu_erf,
+      [CPU_POST_GELU_TANH] = dnnl_eltwise_gelu_tanh, [CPU_POST_HARDSWISH] = dnnl_eltwise_hardswish,
+      [CPU_POST_ABS] = dnnl_eltwise_abs,             [CPU_POST_SQRT] = dnnl_eltwise_sqrt,
+      [CPU_POST_EXP] = dnnl_eltwise_exp};
+  return table[k];
+}
+
+static dnnl_alg_kind_t binary_algorithm(cpu_post_kind k) {
+  static const dnnl_alg_kind_t table[] = {dnnl_binary_add, dnnl_binary_sub, dnnl_binary_mul,
+                                          dnnl_binary_div, dnnl_binary_max, dnnl_binary_min};
+  return table[k - CPU_POST_ADD];
+}
+
+static dnnl_status_t append_unary(dnnl_post_ops_t ops, const cpu_post *p) {
+  float alpha = (float)p->alpha, beta = (float)p->beta;
+#if DNNL_VERSION_MAJOR >= 3
+  if (p->kind == CPU_POST_HARDSWISH) {
+    alpha = 1.f / 6;
+    beta = 0.5f;
+  }
+  return dnnl_post_ops_append_eltwise(ops, unary_algorithm(p->kind), alpha, beta);
+#else
+  return dnnl_post_ops_append_eltwise(ops, 1, unary_algorithm(p->kind), alpha, beta);
+#endif
+}
+
+static dnnl_status_t append_sum(dnnl_post_ops_t ops) {
+#if DNNL_VERSION_MAJOR >= 3
+  return dnnl_post_ops_append_sum(ops, 1, 0, dnnl_data_type_undef);
+#else
+  return dnnl_post_ops_append_sum(ops, 1);
+#endif
+}
+
+/* --- shapes: HLO's order of dimensions to the library's --- */
+
+/* Where dimension d in memory of an activation stands in the library's order N, C, spatial. */
+static int logical(const cpu_geometry *g, int d) {
+  if (g->op == CPU_MATMUL || !g->channels_last || d == 0) {
+    return d;
+  }
+  return d == g->spatial + 1 ? 1 : d + 1;
+}
+
+/* An array dense in memory order, of which only the dimensions in `mask` are there. */
+static status activation_md(arena *a, const cpu_geometry *g, int rank, const int64_t *memory, uint32_t mask, md_ref *out) {
+  dnnl_dims_t dims, strides;
+  int64_t stride = 1;
+  for (int d = rank - 1; d >= 0; d--) {
+    int to = logical(g, d);
+    dims[to] = mask >> d & 1 ? memory[d] : 1;
+    strides[to] = stride;
+    stride *= dims[to];
+  }
+  return make_md(a, rank, dims, strides, out);
+}
+
+enum { EVERY_DIM = (1 << CPU_MAX_RANK) - 1 };
+
+typedef struct descriptors {
+  md_ref lhs, weights, plain_weights, bias, result;
+} descriptors;
+
+static status convolution_mds(arena *a, const cpu_contraction *c, descriptors *d) {
+  const cpu_geometry *g = &c->g;
+  int n = 0, rank;
+  int64_t lhs[CPU_MAX_RANK], result[CPU_MAX_RANK];
+  lhs[n++] = g->batch;
+  if (!g->channels_last) {
+    lhs[n++] = g->in_channels;
+  }
+  for (int s = 0; s < g->spatial; s++) {
+    lhs[n++] = g->in[s];
+  }
+  if (g->channels_last) {
+    lhs[n++] = g->in_channels;
+  }
+  rank = cpu_contraction_dims(c, result);
+  TRY(activation_md(a, g, rank, lhs, EVERY_DIM, &d->lhs));
+  TRY(activation_md(a, g, rank, result, EVERY_DIM, &d->result));
+  dnnl_dims_t kernel, strides;
+  int k = 0;
+  if (g->groups > 1) {
+    kernel[k++] = g->groups;
+  }
+  kernel[k++] = g->out_channels / g->groups;
+  kernel[k++] = g->in_channels / g->groups;
+  for (int s = 0; s < g->spatial; s++) {
+    kernel[k++] = g->kernel[s];
+  }
+  int64_t stride = 1;
+  for (int s = k - 1; s >= 0; s--) {
+    strides[s] = stride;
+    stride *= kernel[s];
+  }
+  TRY(make_md(a, k, kernel, strides, &d->plain_weights));
+  if (g->packed) {
+    TRY(make_md(a, k, kernel, NULL, &d->weights));
+  }
+  if (g->has_bias) {
+    TRY(make_md(a, 1, (dnnl_dims_t){g->out_channels}, (dnnl_dims_t){1}, &d->bias));
+  }
+  return NULL;
+}
+
+static status matmul_mds(arena *a, const cpu_geometry *g, descriptors *d) {
+  int first = g->batch == 1, n = 3 - first; /* without the batch dimension when it is 1 */
+  dnnl_dims_t lhs = {g->batch, g->m, g->k}, lhs_strides = {g->lhs_batch_stride, g->lhs_m, g->lhs_k};
+  dnnl_dims_t rhs = {g->batch, g->k, g->n}, rhs_strides = {g->rhs_batch_stride, g->rhs_k, g->rhs_n};
+  dnnl_dims_t result = {g->batch, g->m, g->n}, strides = {g->m * g->n, g->n, 1};
+  TRY(make_md(a, n, lhs + first, lhs_strides + first, &d->lhs));
+  TRY(make_md(a, n, rhs + first, rhs_strides + first, &d->plain_weights));
+  if (g->packed) {
+    TRY(make_md(a, n, rhs + first, NULL, &d->weights));
+  }
+  TRY(make_md(a, n, result + first, strides + first, &d->result));
+  if (g->has_bias) {
+    dnnl_dims_t bias = {1, 1, g->n}, bias_strides = {g->n, g->n, 1};
+    TRY(make_md(a, n, bias + first, bias_strides + first, &d->bias));
+  }
+  return NULL;
+}
+
+static status array_md(arena *a, const cpu_contraction *c, uint32_t mask, md_ref *out) {
+  int64_t dims[CPU_MAX_RANK];
+  int rank = cpu_contraction_dims(c, dims);
+  bool no_batch = c->g.op == CPU_MATMUL && c->g.batch == 1;
+  return no_batch ? activation_md(a, &c->g, rank - 1, dims + 1, mask >> 1, out)
+                  : activation_md(a, &c->g, rank, dims, mask, out);
+}
+
+/* --- primitives --- */
+
+struct cpu_call {
+  uint32_t threads, n_args;
+  dnnl_primitive_t primitive;
+  dnnl_primitive_desc_t pd;
+  dnnl_primitive_attr_t attr;
+  md_ref plain_weights, weights;
+  bool has_scratch;
+  md_ref scratch;
+  struct { int arg; md_ref md; } args[MAX_ARGS]; /* in the order of the thunk's buffers */
+};
+
+static void destroy_call(void *data) {
+  cpu_call *c = data;
+  dnnl_primitive_destroy(c->primitive);
+  dnnl_primitive_desc_destroy(c->pd);
+  dnnl_primitive_attr_destroy(c->attr);
+}
+
+static void add_arg(cpu_call *call, int arg, md_ref md) {
+  call->args[call->n_args].arg = arg;
+  call->args[call->n_args++].md = md;
+}
+
+static status append_posts(arena *a, const cpu_contraction *c, cpu_call *call, dnnl_post_ops_t ops) {
+  for (uint32_t k = 0; k < c->n_posts; k++) {
+    const cpu_post *p = &c->posts[k];
+    if (p->kind == CPU_POST_SUM) {
+      DNNL(append_sum(ops), "a sum");
+    } else if (p->kind <= CPU_POST_LAST_UNARY) {
+      DNNL(append_unary(ops, p), "an activation");
+    } else {
+      md_ref md;
+      TRY(array_md(a, c, p->dims, &md));
+      DNNL(dnnl_post_ops_append_binary(ops, binary_algorithm(p->kind), md), "a binary operation");
+      add_arg(call, DNNL_ARG_ATTR_MULTIPLE_POST_OP((int)k) | DNNL_ARG_SRC_1, md);
+    }
+  }
+  return NULL;
+}
+
+static status make_attr(arena *a, const cpu_contraction *c, cpu_call *call) {
+  DNNL(dnnl_primitive_attr_create(&call->attr), "attributes");
+  DNNL(dnnl_primitive_attr_set_scratchpad_mode(call->attr, dnnl_scratchpad_mode_user), "attributes");
+  dnnl_post_ops_t ops;
+  DNNL(dnnl_post_ops_create(&ops), "attributes");
+  status s = append_posts(a, c, call, ops);
+  dnnl_status_t set = s ? dnnl_success : dnnl_primitive_attr_set_post_ops(call->attr, ops);
+  dnnl_post_ops_destroy(ops);
+  return s ? s : set ? failed(set, "attributes") : NULL;
+}
+
+static dnnl_status_t convolution_pd(const cpu_geometry *g, const descriptors *d, dnnl_primitive_attr_t attr,
+                                    dnnl_primitive_desc_t *pd) {
+  dnnl_dims_t strides, low, high, dilation;
+  for (int s = 0; s < g->spatial; s++) {
+    strides[s] = g->strides[s];
+    low[s] = g->low[s];
+    /* Only what makes the output's size come out exactly; a rest at the end is never read. */
+    high[s] = (g->out[s] - 1) * g->strides[s] + (g->kernel[s] - 1) * g->dilation[s] + 1 - g->in[s] - g->low[s];
+    dilation[s] = g->dilation[s] - 1;
+  }
+#if DNNL_VERSION_MAJOR >= 3
+  return dnnl_convolution_forward_primitive_desc_create(pd, get_engine(), dnnl_forward_inference,
+                                                        dnnl_convolution_direct, d->lhs, d->weights, d->bias, d->result,
+                                                        strides, dilation, low, high, attr);
+#else
+  dnnl_convolution_desc_t desc;
+  dnnl_status_t s = dnnl_dilated_convolution_forward_desc_init(&desc, dnnl_forward_inference, dnnl_convolution_direct,
+                                                               d->lhs, d->weights, d->bias, d->result, strides, dilation,
+                                                               low, high);
+  return s ? s : dnnl_primitive_desc_create(pd, &desc, attr, get_engine(), NULL);
+#endif
+}
+
+static dnnl_status_t matmul_pd(const descriptors *d, dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd) {
+#if DNNL_VERSION_MAJOR >= 3
+  return dnnl_matmul_primitive_desc_create(pd, get_engine(), d->lhs, d->weights, d->bias, d->result, attr);
+#else
+  dnnl_matmul_desc_t desc;
+  dnnl_status_t s = dnnl_matmul_desc_init(&desc, d->lhs, d->weights, d->bias, d->result);
+  return s ? s : dnnl_primitive_desc_create(pd, &desc, attr, get_engine(), NULL);
+#endif
+}
+
+static dnnl_status_t make_pd(const cpu_contraction *c, const descriptors *d, cpu_call *call) {
+  return c->g.op == CPU_MATMUL ? matmul_pd(d, call->attr, &call->pd)
+                               : convolution_pd(&c->g, d, call->attr, &call->pd);
+}
+
+static bool same_span(rt_span a, rt_span b) { return a.size == b.size && memcmp(a.data, b.data, a.size) == 0; }
+
+/* The library's choice; where it would choose another format of weights than those that we have, the one that we have. */
+static status choose(arena *a, const cpu_contraction *c, descriptors *d, const rt_span *format, cpu_call *call) {
+  DNNL(make_pd(c, d, call), "this operation");
+  if (!format || same_span(md_format(a, query_md(call->pd, dnnl_query_weights_md)), *format)) {
+    return NULL;
+  }
+  dnnl_primitive_desc_destroy(call->pd);
+  call->pd = NULL;
+  d->weights = md_from_format(a, *format);
+  CHECK_THAT(d->weights && make_pd(c, d, call) == dnnl_success &&
+                 same_span(md_format(a, query_md(call->pd, dnnl_query_weights_md)), *format),
+             STATUS_UNSUPPORTED, "its weights are packed in a form that %s does not use here: compile the model again",
+             library_name);
+  return NULL;
+}
+
+static status describe(arena *a, const cpu_contraction *c, cpu_call *call, cpu_call_info *info) {
+  const char *name = "";
+  dnnl_primitive_desc_query(call->pd, dnnl_query_impl_info_str, 0, &name);
+  info->implementation = arena_strdup(a, name);
+  info->fast = strncmp(name, "ref", 3) != 0 && strncmp(name, "simple", 6) != 0;
+  call->scratch = query_md(call->pd, dnnl_query_scratchpad_md);
+  info->scratch_bytes = call->scratch ? dnnl_memory_desc_get_size(call->scratch) : 0;
+  call->has_scratch = info->scratch_bytes > 0;
+  call->weights = query_md(call->pd, dnnl_query_weights_md);
+  info->weights_bytes = dnnl_memory_desc_get_size(call->weights);
+  info->format = c->g.packed ? md_format(a, call->weights) : (rt_span){"", 0};
+  return NULL;
+}
+
+static status create_call(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call *call, cpu_call_info *info) {
+  descriptors d = {0};
+  TRY(c->g.op == CPU_MATMUL ? matmul_mds(a, &c->g, &d) : convolution_mds(a, c, &d));
+  d.weights = c->g.packed ? d.weights : d.plain_weights;
+  call->plain_weights = d.plain_weights;
+  add_arg(call, DNNL_ARG_SRC, d.lhs);
+  add_arg(call, DNNL_ARG_WEIGHTS, NULL);
+  if (d.bias) {
+    add_arg(call, DNNL_ARG_BIAS, d.bias);
+  }
+  TRY(make_attr(a, c, call));
+  add_arg(call, DNNL_ARG_DST, d.result);
+  TRY(choose(a, c, &d, format, call));
+  DNNL(dnnl_primitive_create(&call->primitive, call->pd), "this operation");
+  TRY(describe(a, c, call, info));
+  call->args[1].md = call->weights;
+  return NULL;
+}
+
+status cpu_call_create(arena *a, const cpu_contraction *c, uint32_t threads, const rt_span *format, cpu_call **out,
+                       cpu_call_info *info) {
+  CHECK_THAT(get_engine(), STATUS_INTERNAL, "oneDNN finds no processor that it can use");
+  cpu_call *call = ARENA_NEW(a, cpu_call);
+  arena_cleanup(a, destroy_call, call);
+  call->threads = threads ? threads : 1;
+  int before = use_threads(call->threads);
+  status s = create_call(a, c, format, call, info);
+  restore_threads(before);
+  *out = call;
+  return s;
+}
+
+/* --- running --- */
+
+static dnnl_status_t execute(dnnl_primitive_t p, uint32_t n, dnnl_exec_arg_t *args) {
+  dnnl_stream_t stream;
+  dnnl_status_t s = dnnl_stream_create(&stream, get_engine(), dnnl_stream_default_flags);
+  if (s) {
+    return s;
+  }
+  s = dnnl_primitive_execute(p, stream, (int)n, args);
+  s = s ? s : dnnl_stream_wait(stream);
+  dnnl_stream_destroy(stream);
+  return s;
+}
+
+static void destroy_args(uint32_t n, dnnl_exec_arg_t *args) {
+  for (uint32_t k = 0; k < n; k++) {
+    dnnl_memory_destroy(args[k].memory);
+  }
+}
+
+status cpu_call_run(const cpu_call *c, void *const *buffers, void *scratch) {
+  dnnl_exec_arg_t args[MAX_ARGS];
+  uint32_t n = 0;
+  dnnl_status_t s = dnnl_success;
+  int before = use_threads(c->threads);
+  for (; n < c->n_args && !s; n += !s) {
+    args[n].arg = c->args[n].arg;
+    s = dnnl_memory_create(&args[n].memory, c->args[n].md, get_engine(), buffers[n]);
+  }
+  if (!s && c->has_scratch) {
+    args[n].arg = DNNL_ARG_SCRATCHPAD;
+    s = dnnl_memory_create(&args[n].memory, c->scratch, get_engine(), scratch);
+    n += !s;
+  }
+  s = s ? s : execute(c->primitive, n, args);
+  destroy_args(n, args);
+  restore_threads(before);
+  return s ? failed(s, "its result") : NULL;
+}
+
+static dnnl_status_t reorder(md_ref from, void *source, md_ref to, void *target) {
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_primitive_t p = NULL;
+  dnnl_exec_arg_t args[2] = {{DNNL_ARG_FROM, NULL}, {DNNL_ARG_TO, NULL}};
+  dnnl_status_t s = dnnl_reorder_primitive_desc_create(&pd, from, get_engine(), to, get_engine(), NULL);
+  s = s ? s : dnnl_primitive_create(&p, pd);
+  s = s ? s : dnnl_memory_create(&args[0].memory, from, get_engine(), source);
+  s = s ? s : dnnl_memory_create(&args[1].memory, to, get_engine(), target);
+  s = s ? s : execute(p, 2, args);
+  destroy_args(2, args);
+  dnnl_primitive_destroy(p);
+  dnnl_primitive_desc_destroy(pd);
+  return s;
+}
+
+status cpu_call_pack(const cpu_call *c, const void *plain, void *packed) {
+  DNNL(reorder(c->plain_weights, (void *)plain, c->weights, packed), "packed weights");
+  return NULL;
+}
+
+#else
+
+const char *cpu_library_name(void) { return NULL; }
+
+status cpu_call_create(arena *a, const cpu_contraction *c, uint32_t threads, const rt_span *format, cpu_call **out,
+                       cpu_call_info *info) {
+  (void)a, (void)c, (void)threads, (void)format, (void)info;
+  *out = NULL;
+  return status_error(STATUS_UNSUPPORTED, "built without oneDNN");
+}
+
+status cpu_call_pack(const cpu_call *c, const void *plain, void *packed) {
+  (void)c, (void)plain, (void)packed;
+  return status_error(STATUS_UNSUPPORTED, "built without oneDNN");
+}
+
+status cpu_call_run(const cpu_call *c, void *const *buffers, void *scratch) {
+  (void)c, (void)buffers, (void)scratch;
+  return status_error(STATUS_UNSUPPORTED, "built without oneDNN");
+}
+
+#endif

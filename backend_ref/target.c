@@ -130,6 +130,13 @@ static status emit_op(lower_context *c, const hlo_instr *i) {
 
 static bool is_view(const hlo_instr *i) { return i->op == HLO_RESHAPE || i->op == HLO_BITCAST; }
 
+/* A thunk computes in memory of its own before it writes, so one result may lie over any operand. */
+static bool may_share(const hlo_instr *i, uint32_t operand, uint32_t result) {
+  (void)operand;
+  (void)result;
+  return i->n_results == 1;
+}
+
 static uint32_t count(const hlo_module *m) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < m->n_computations; k++) {
@@ -142,7 +149,7 @@ static uint32_t count(const hlo_module *m) {
 
 static status compile(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
                       rt_report *report) {
-  static const lower_backend backend = {.target = "ref", .emit = emit_op, .is_view = is_view};
+  static const lower_backend backend = {.target = "ref", .emit = emit_op, .may_share = may_share, .is_view = is_view};
   hlo_module_clean(m);
   if (options && options->dump) {
     TRY(options->dump(options->dump_data, "ref", m));

@@ -407,14 +407,14 @@ status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules 
 
 /* --- looking --- */
 
-static hlo_slice slice_of_unit(const hlo_buffers *b, uint32_t u, uint64_t bytes) {
+static hlo_buffer slice_of_unit(const hlo_buffers *b, uint32_t u, uint64_t bytes) {
   const unit *r = &b->units[find(b, u)];
-  return (hlo_slice){.space = r->space, .index = r->index, .offset = r->offset, .bytes = bytes};
+  return (hlo_buffer){.space = r->space, .index = r->index, .offset = r->offset, .bytes = bytes};
 }
 
-hlo_slice hlo_slice_of(const hlo_buffers *b, hlo_value v) { return slice_of_unit(b, unit_of(b, v), value_bytes(v)); }
+hlo_buffer hlo_slice_of(const hlo_buffers *b, hlo_value v) { return slice_of_unit(b, unit_of(b, v), value_bytes(v)); }
 
-hlo_slice hlo_scratch_of(const hlo_buffers *b, const hlo_instr *i) {
+hlo_buffer hlo_scratch_of(const hlo_buffers *b, const hlo_instr *i) {
   uint32_t u = frame_of(b, i->parent)->first_unit[i->id] + i->n_results;
   return slice_of_unit(b, u, b->units[u].bytes);
 }

@@ -7,12 +7,12 @@
 
 typedef enum hlo_space { HLO_IN_ARENA, HLO_IN_CONSTANT, HLO_IN_PARAM, HLO_IN_RESULT } hlo_space;
 
-typedef struct hlo_slice {
+typedef struct hlo_buffer {
   hlo_space space;
   uint32_t index;  /* constant (in order of first use), parameter or result number */
   uint64_t offset; /* bytes, a multiple of 64 in the arena */
   uint64_t bytes;
-} hlo_slice;
+} hlo_buffer;
 
 typedef struct hlo_buffer_rules {
   bool (*may_share)(const hlo_instr *i, uint32_t operand, uint32_t result); /* NULL: never */
@@ -27,9 +27,9 @@ typedef struct hlo_buffers hlo_buffers;
  * through init, parameter, root and result where lifetimes allow (hlo_carry_needs_copy tells where they do not). */
 STATUS_MUST_USE status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules,
                                           hlo_buffers **out);
-hlo_slice hlo_slice_of(const hlo_buffers *b, hlo_value v);
+hlo_buffer hlo_slice_of(const hlo_buffers *b, hlo_value v);
 /* bytes 0: none. */
-hlo_slice hlo_scratch_of(const hlo_buffers *b, const hlo_instr *i);
+hlo_buffer hlo_scratch_of(const hlo_buffers *b, const hlo_instr *i);
 uint64_t hlo_arena_bytes(const hlo_buffers *b);
 /* The most bytes that are live at once: no assignment of this schedule can be smaller. */
 uint64_t hlo_arena_lower_bound(const hlo_buffers *b);

@@ -63,7 +63,7 @@ rt_buffer lower_constant_buffer(lower_context *c, uint32_t k, const shape *s) {
   return dense_buffer(c->a, RT_CONSTANT, k, 0, s);
 }
 
-static rt_buffer slice_buffer(lower_context *c, hlo_slice slice, const shape *s) {
+static rt_buffer slice_buffer(lower_context *c, hlo_buffer slice, const shape *s) {
   static const rt_space spaces[] = {RT_ARENA, RT_CONSTANT, RT_PARAM, RT_RESULT};
   uint32_t index = slice.space == HLO_IN_CONSTANT ? used_constant(c, slice.index) : slice.index;
   return dense_buffer(c->a, spaces[slice.space], index, slice.offset, s);
@@ -73,7 +73,7 @@ rt_buffer lower_buffer(const lower_context *c, hlo_value v) {
   return slice_buffer((lower_context *)c, hlo_slice_of(c->buffers, v), hlo_shape(v));
 }
 
-static bool same_slice(hlo_slice a, hlo_slice b) {
+static bool same_slice(hlo_buffer a, hlo_buffer b) {
   return a.space == b.space && a.index == b.index && a.offset == b.offset;
 }
 
@@ -101,7 +101,7 @@ rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_results; k++) {
     t->buffers[t->n_buffers++] = lower_buffer(c, hlo_result((hlo_instr *)i, k));
   }
-  hlo_slice scratch = hlo_scratch_of(c->buffers, i);
+  hlo_buffer scratch = hlo_scratch_of(c->buffers, i);
   if (scratch.bytes) {
     shape bytes = shape_make(DTYPE_U8, 1, (dim[]){(dim)scratch.bytes});
     t->buffers[t->n_buffers++] = slice_buffer(c, scratch, &bytes);
@@ -109,7 +109,7 @@ rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i) {
   return t;
 }
 
-static void copy_slice(lower_context *c, const hlo_instr *i, hlo_value from, hlo_slice to) {
+static void copy_slice(lower_context *c, const hlo_instr *i, hlo_value from, hlo_buffer to) {
   if (shape_bytes(hlo_shape(from)) == 0 || same_slice(hlo_slice_of(c->buffers, from), to)) {
     return;
   }
@@ -196,15 +196,24 @@ static status lower_sequence(lower_context *c, const hlo_computation *comp, rt_s
 
 /* --- preparation --- */
 
+/* The value whose buffer this one is: through views, and values that a loop carries without changing them. */
+static hlo_value underlying(const lower_backend *b, hlo_value v) {
+  for (;;) {
+    if (v.def->op == HLO_WHILE && hlo_callee(v.def, 1)->roots[v.index].def == hlo_callee(v.def, 1)->params[v.index]) {
+      v = v.def->operands[v.index];
+    } else if (v.def->op != HLO_PARAMETER && b->is_view && b->is_view(v.def)) {
+      v = v.def->operands[0];
+    } else {
+      return v;
+    }
+  }
+}
+
 /* A carried value that is simply another one (x, y = y, x) gets a copy of its own, so that the copies at the end of a
  * body never read what they have overwritten. */
 static void copy_crossed_roots(const lower_backend *b, hlo_computation *body) {
   for (uint32_t k = 0; k < body->n_roots; k++) {
-    const hlo_instr *source = body->roots[k].def;
-    while (b->is_view && source->op != HLO_PARAMETER && b->is_view(source)) {
-      source = source->operands[0].def;
-    }
-    if (source->op == HLO_PARAMETER && body->roots[k].def != body->params[k]) {
+    if (underlying(b, body->roots[k]).def->op == HLO_PARAMETER && body->roots[k].def != body->params[k]) {
       hlo_instr *copy = hlo_instr_create(body, NULL, HLO_COPY, 1, &body->roots[k], 1);
       copy->shapes[0] = *hlo_shape(body->roots[k]);
       body->roots[k] = hlo_result(copy, 0);
@@ -277,7 +286,7 @@ status lower_program(hlo_module *m, const lower_backend *backend, arena *a, rt_p
   c.sequence = &c.program->body;
   for (uint32_t k = 0; k < m->entry->n_roots; k++) {
     hlo_value root = m->entry->roots[k];
-    copy_slice(&c, root.def, root, (hlo_slice){.space = HLO_IN_RESULT, .index = k, .bytes = (uint64_t)shape_bytes(hlo_shape(root))});
+    copy_slice(&c, root.def, root, (hlo_buffer){.space = HLO_IN_RESULT, .index = k, .bytes = (uint64_t)shape_bytes(hlo_shape(root))});
   }
   report->arena_bytes = hlo_arena_bytes(c.buffers);
   report->arena_lower_bound = hlo_arena_lower_bound(c.buffers);

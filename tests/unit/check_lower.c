@@ -1,0 +1,252 @@
+/* check_lower.c - scheduling, buffer assignment, lowering and the .oxla file on random modules with control flow: what the
+ * program computes in shared buffers equals what the reference evaluator computes value by value. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend_ref/eval.h"
+#include "backend_ref/target.h"
+#include "hlo/buffers.h"
+#include "hlo/builder.h"
+#include "hlo/text.h"
+#include "hlo/verify.h"
+#include "runtime/executable.h"
+#include "runtime/image.h"
+
+enum { MODULES = 400, DEPTH = 2, N_MAX = 64 };
+
+/* --- random modules over s64[4], s64[2,2] and pred[] --- */
+
+typedef struct generator {
+  uint64_t state;
+  hlo_module *m;
+} generator;
+
+static uint32_t draw(generator *g, uint32_t n) { /* xorshift64* */
+  g->state ^= g->state >> 12;
+  g->state ^= g->state << 25;
+  g->state ^= g->state >> 27;
+  return (uint32_t)((g->state * 0x2545F4914F6CDD1Du) >> 33) % n;
+}
+
+typedef struct pool {
+  hlo_value items[N_MAX]; /* all s64[4] */
+  uint32_t n;
+} pool;
+
+static hlo_value pick(generator *g, const pool *p) { return p->items[draw(g, p->n)]; }
+
+static void keep(pool *p, hlo_value v) {
+  if (p->n < N_MAX) {
+    p->items[p->n++] = v;
+  }
+}
+
+static shape vector(void) { return shape_make(DTYPE_S64, 1, (dim[]){4}); }
+
+static void add_ops(generator *g, hlo_builder *b, pool *p, uint32_t count, int depth);
+
+/* Roots are drawn from all values, so parameters, repetitions and crossings come up. */
+static void set_random_roots(generator *g, hlo_computation *c, const pool *p, uint32_t n, const hlo_value *first) {
+  hlo_value roots[8];
+  uint32_t k = 0;
+  if (first) {
+    roots[k++] = *first;
+  }
+  for (uint32_t j = 0; j < n; j++) {
+    roots[k++] = pick(g, p);
+  }
+  hlo_set_roots(c, k, roots);
+}
+
+static hlo_computation *random_branch(generator *g, uint32_t n_args, uint32_t n_roots, int depth) {
+  hlo_computation *c = hlo_computation_create(g->m, "branch");
+  hlo_builder b = hlo_builder_make(c);
+  pool p = {.n = 0};
+  for (uint32_t k = 0; k < n_args; k++) {
+    keep(&p, hlo_result(hlo_parameter(c, vector()), 0));
+  }
+  add_ops(g, &b, &p, draw(g, 5), depth);
+  set_random_roots(g, c, &p, n_roots, NULL);
+  return c;
+}
+
+/* Parameters: a counter s64[], then vectors. */
+static hlo_computation *random_body(generator *g, uint32_t n, int depth) {
+  hlo_computation *c = hlo_computation_create(g->m, "body");
+  hlo_builder b = hlo_builder_make(c);
+  pool p = {.n = 0};
+  hlo_value counter = hlo_result(hlo_parameter(c, shape_scalar(DTYPE_S64)), 0);
+  for (uint32_t k = 0; k < n; k++) {
+    keep(&p, hlo_result(hlo_parameter(c, vector()), 0));
+  }
+  hlo_value next = hlo_binary(&b, HLO_ADD, counter, hlo_scalar_int(&b, DTYPE_S64, 1));
+  add_ops(g, &b, &p, draw(g, 6), depth);
+  set_random_roots(g, c, &p, n, &next);
+  return c;
+}
+
+static hlo_computation *condition(generator *g, uint32_t n, int64_t trips) {
+  hlo_computation *c = hlo_computation_create(g->m, "condition");
+  hlo_builder b = hlo_builder_make(c);
+  hlo_value counter = hlo_result(hlo_parameter(c, shape_scalar(DTYPE_S64)), 0);
+  for (uint32_t k = 0; k < n; k++) {
+    hlo_parameter(c, vector());
+  }
+  hlo_value p = hlo_compare(&b, HLO_LT, counter, hlo_scalar_int(&b, DTYPE_S64, trips));
+  hlo_set_roots(c, 1, &p);
+  return c;
+}
+
+static void add_while(generator *g, hlo_builder *b, pool *p, int depth) {
+  uint32_t n = 1 + draw(g, 4);
+  hlo_value init[8] = {hlo_scalar_int(b, DTYPE_S64, 0)}, out[8];
+  for (uint32_t k = 0; k < n; k++) {
+    init[k + 1] = pick(g, p);
+  }
+  hlo_while(b, condition(g, n, draw(g, 4)), random_body(g, n, depth - 1), n + 1, init, out);
+  for (uint32_t k = 1; k <= n; k++) {
+    keep(p, out[k]);
+  }
+}
+
+static void add_conditional(generator *g, hlo_builder *b, pool *p, int depth) {
+  uint32_t n = 1 + draw(g, 3), n_roots = 1 + draw(g, 3);
+  hlo_value args[4], out[4];
+  for (uint32_t k = 0; k < n; k++) {
+    args[k] = pick(g, p);
+  }
+  hlo_value first = hlo_reshape(b, hlo_slice_dim(b, pick(g, p), 0, 0, 1), 0, NULL);
+  hlo_value index = hlo_compare(b, HLO_LT, first, hlo_scalar_int(b, DTYPE_S64, 0));
+  hlo_computation *branches[2] = {random_branch(g, n, n_roots, depth - 1), NULL};
+  branches[1] = draw(g, 4) ? random_branch(g, n, n_roots, depth - 1) : branches[0];
+  hlo_conditional(b, index, 2, branches, n, args, out);
+  for (uint32_t k = 0; k < n_roots; k++) {
+    keep(p, out[k]);
+  }
+}
+
+static void add_op(generator *g, hlo_builder *b, pool *p, int depth) {
+  static const hlo_op binary[] = {HLO_ADD, HLO_SUB, HLO_MUL, HLO_XOR, HLO_MAX};
+  switch (draw(g, depth > 0 ? 7 : 5)) {
+    case 0:
+    case 1:
+      keep(p, hlo_binary(b, binary[draw(g, 5)], pick(g, p), pick(g, p)));
+      break;
+    case 2: /* a view, turned, and back */
+      keep(p, hlo_reshape(b, hlo_transpose(b, hlo_reshape(b, pick(g, p), 2, (dim[]){2, 2}), (int64_t[]){1, 0}), 1,
+                          (dim[]){4}));
+      break;
+    case 3:
+      keep(p, hlo_reverse(b, pick(g, p), 1, (int64_t[]){0}));
+      break;
+    case 4:
+      keep(p, hlo_splat(b, vector(), draw(g, 100)));
+      break;
+    case 5:
+      add_while(g, b, p, depth);
+      break;
+    default:
+      add_conditional(g, b, p, depth);
+  }
+}
+
+static void add_ops(generator *g, hlo_builder *b, pool *p, uint32_t count, int depth) {
+  for (uint32_t k = 0; k < count; k++) {
+    add_op(g, b, p, depth);
+  }
+}
+
+static hlo_module *random_module(arena *a, uint64_t seed) {
+  generator g = {.state = seed * 0x9E3779B97F4A7C15u + 1, .m = hlo_module_create(a, "random")};
+  hlo_computation *c = g.m->entry = hlo_computation_create(g.m, "main");
+  hlo_builder b = hlo_builder_make(c);
+  pool p = {.n = 0};
+  for (int k = 0; k < 3; k++) {
+    keep(&p, hlo_result(hlo_parameter(c, vector()), 0));
+  }
+  add_ops(&g, &b, &p, 3 + draw(&g, 10), DEPTH);
+  set_random_roots(&g, c, &p, 4, NULL);
+  ck_assert_msg(!b.error, "%s", status_message(b.error));
+  hlo_module_clean(g.m);
+  return g.m;
+}
+
+/* --- the comparison --- */
+
+static const int64_t inputs[3][4] = {{1, -2, 3, -4}, {50, 60, 70, 80}, {-9, 8, -7, 6}};
+
+static void expect_same(const rt_program *p, const literal *expected, const char *text) {
+  int64_t out[4][4];
+  rt_executable *e;
+  status s = rt_executable_create(p, &ref_target, NULL, 1, &e);
+  ck_assert_msg(!s, "%s\n%s", status_message(s), text);
+  for (int twice = 0; twice < 2; twice++) { /* the second run finds the first one's arena */
+    memset(out, 0x55, sizeof out);
+    s = rt_execute(e, NULL, (const void *[]){inputs[0], inputs[1], inputs[2]},
+                   (void *[]){out[0], out[1], out[2], out[3]});
+    ck_assert_msg(!s, "%s\n%s", status_message(s), text);
+    for (int k = 0; k < 4; k++) {
+      ck_assert_msg(memcmp(out[k], expected[k].data, sizeof out[k]) == 0, "result %d differs\n%s", k, text);
+    }
+  }
+  rt_executable_destroy(e);
+}
+
+static void save_and_load(arena *a, rt_program *p, const literal *expected, const char *text) {
+  char path[] = "check_lower.XXXXXX";
+  int fd = mkstemp(path);
+  ck_assert_int_ge(fd, 0);
+  close(fd);
+  rt_image image = {.model = "random", .producer = "test", .n_programs = 1, .programs = &p}, *read;
+  status s = rt_image_write(&image, path);
+  ck_assert_msg(!s, "%s", status_message(s));
+  s = rt_image_open(a, path, true, &read);
+  unlink(path);
+  ck_assert_msg(!s, "%s", status_message(s));
+  expect_same(read->programs[0], expected, text);
+}
+
+static status check_seed(void *data) {
+  uint64_t seed = *(const uint64_t *)data;
+  arena *a = arena_create(NULL);
+  hlo_module *m = random_module(a, seed);
+  const char *text;
+  literal args[3], expected[4];
+  rt_program *p;
+  rt_report report = {0};
+  TRY(hlo_print(a, m, NULL, &text, NULL));
+  TRY(hlo_verify(m));
+  for (int k = 0; k < 3; k++) {
+    args[k] = literal_make(vector(), inputs[k]);
+  }
+  TRY(ref_eval_computation(m->entry, args, a, expected));
+  TRY(ref_compiler.compile((struct hlo_module *)m, NULL, a, &p, &report));
+  ck_assert_uint_le(report.arena_lower_bound, report.arena_bytes);
+  expect_same(p, expected, text);
+  save_and_load(a, p, expected, text);
+  arena_destroy(a);
+  return NULL;
+}
+
+START_TEST(random_modules) {
+  for (uint64_t seed = 0; seed < MODULES; seed++) {
+    status s = guard_run(check_seed, &seed);
+    ck_assert_msg(!s, "seed %d: %s", (int)seed, status_message(s));
+  }
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("lower");
+  TCase *t = tcase_create("lower");
+  tcase_add_test(t, random_modules);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}

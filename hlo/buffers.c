@@ -220,7 +220,7 @@ static void share_operands(hlo_buffers *b, const hlo_instr *i) {
       uint32_t operand = find(b, unit_of(b, i->operands[k]));
       if (operand != result && in_arena(b, operand) && in_arena(b, result) && b->units[operand].last == time &&
           b->units[result].first == time && b->units[operand].bytes == b->units[result].bytes &&
-          b->rules->may_share(i, k, r)) {
+          b->rules->may_share(b->rules->data, i, k, r)) {
         join(b, result, operand);
         break;
       }
@@ -239,7 +239,7 @@ static bool param_is_done(const hlo_buffers *b, const hlo_instr *param, const hl
   for (uint32_t k = 0; k < param->n_uses; k++) {
     const hlo_instr *user = param->uses[k].user;
     bool in_place = user == d && f->time[d->id] == first && b->rules->may_share &&
-                    b->rules->may_share(d, param->uses[k].operand, result);
+                    b->rules->may_share(b->rules->data, d, param->uses[k].operand, result);
     if (is_view(b, user) || is_control(user) || (f->time[user->id] >= first && !in_place)) {
       return false; /* read later, or living on under another name */
     }

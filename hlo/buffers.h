@@ -15,7 +15,7 @@ typedef struct hlo_buffer {
 } hlo_buffer;
 
 typedef struct hlo_buffer_rules {
-  bool (*may_share)(const hlo_instr *i, uint32_t operand, uint32_t result); /* NULL: never */
+  bool (*may_share)(void *data, const hlo_instr *i, uint32_t operand, uint32_t result); /* NULL: never */
   bool (*is_view)(const hlo_instr *i);                                     /* NULL: never */
   uint64_t (*scratch)(void *data, const hlo_instr *i);                     /* NULL: none */
   void *data;

@@ -13,7 +13,7 @@ typedef struct lower_backend {
   /* Appends the thunks that compute `i`; every op but parameter, constant, while and conditional comes here. */
   status (*emit)(lower_context *c, const hlo_instr *i);
   /* Whether result `result` may be written over operand `operand` (their buffers are then the same one).  NULL: never. */
-  bool (*may_share)(const hlo_instr *i, uint32_t operand, uint32_t result);
+  bool (*may_share)(void *data, const hlo_instr *i, uint32_t operand, uint32_t result);
   /* Whether the result is the operand's buffer seen in another shape: reshape, bitcast; no thunk is made. */
   bool (*is_view)(const hlo_instr *i);
   /* Bytes of scratch memory that `i` wants while it runs; given as its last buffer.  NULL: none. */

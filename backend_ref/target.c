@@ -131,7 +131,8 @@ static status emit_op(lower_context *c, const hlo_instr *i) {
 static bool is_view(const hlo_instr *i) { return i->op == HLO_RESHAPE || i->op == HLO_BITCAST; }
 
 /* A thunk computes in memory of its own before it writes, so one result may lie over any operand. */
-static bool may_share(const hlo_instr *i, uint32_t operand, uint32_t result) {
+static bool may_share(void *data, const hlo_instr *i, uint32_t operand, uint32_t result) {
+  (void)data;
   (void)operand;
   (void)result;
   return i->n_results == 1;

@@ -127,8 +127,8 @@ arena *ref_scratch(ref_call *c) {
 
 status ref_unsupported(const hlo_instr *i) {
   const shape *s = i->n_operands ? hlo_shape(i->operands[0]) : i->n_results ? &i->shapes[0] : NULL;
-  return status_error(STATUS_UNSUPPORTED, "%s of %s is not in the reference evaluator", hlo_info(i)->name,
-                      s ? SHAPE_STR(NULL, s) : "nothing");
+  return status_error(STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE, "%s of %s is not in the reference evaluator",
+                      hlo_info(i)->name, s ? SHAPE_STR(NULL, s) : "nothing");
 }
 
 /* Handles are passed on by structure and control operations only. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct status_record {
-  status_code code;
+  unsigned code; /* a code, and what it is about */
   bool is_static; /* not to be freed, by whichever library's copy of this file */
   const char *message;
 };
@@ -42,7 +42,7 @@ static void make_one_line(char *text) {
   }
 }
 
-static status new_record(status_code code, const char *prefix, const char *message) {
+static status new_record(unsigned code, const char *prefix, const char *message) {
   size_t n_prefix = strlen(prefix), n_message = strlen(message);
   struct status_record *s = malloc(sizeof *s + n_prefix + n_message + 1);
   if (!s) {
@@ -61,7 +61,7 @@ static status new_record(status_code code, const char *prefix, const char *messa
 /* Longer messages are cut: a name in a hostile file may be megabytes long. */
 enum { MESSAGE_MAX = 2000 };
 
-status status_error(status_code code, const char *format, ...) {
+status status_error(unsigned code, const char *format, ...) {
   char text[MESSAGE_MAX] = "";
   va_list args;
   va_start(args, format);
@@ -86,7 +86,18 @@ status status_prefix(status s, const char *format, ...) {
   return prefixed;
 }
 
-status_code status_get_code(status s) { return s ? s->code : STATUS_OK; }
+status_code status_get_code(status s) { return s ? (status_code)(s->code & STATUS_CODE_MASK) : STATUS_OK; }
+
+status_code status_get_subject(status s) {
+  return s ? (status_code)(s->code & ~(unsigned)STATUS_CODE_MASK) : STATUS_OK;
+}
+
+status status_about(status s, status_code subject) {
+  if (s && !s->is_static && !status_get_subject(s)) {
+    s->code |= subject;
+  }
+  return s;
+}
 
 const char *status_message(status s) { return s ? s->message : ""; }
 

@@ -18,7 +18,17 @@ typedef enum status_code {
   STATUS_UNSUPPORTED = 4,      /* valid, but onnx-xla cannot do it (yet) */
   STATUS_RESOURCE = 5,         /* memory, time or a size limit is used up */
   STATUS_IO = 6,               /* the operating system refused */
-  STATUS_INTERNAL = 7          /* a library or a pass misbehaved */
+  STATUS_INTERNAL = 7,         /* a library or a pass misbehaved */
+
+  /* What the failure is about, for programs that must tell: added to a code, at most one.  Also part of the C API. */
+  STATUS_ABOUT_VERSION = 1 << 8,  /* of the standard or an operator set */
+  STATUS_ABOUT_OPERATOR = 2 << 8, /* as a whole */
+  STATUS_ABOUT_TYPE = 3 << 8,     /* an element type */
+  STATUS_ABOUT_SHAPE = 4 << 8,    /* a rank or dimension */
+  STATUS_ABOUT_VALUE = 5 << 8,    /* the contents of an input, on which a size depends */
+  STATUS_ABOUT_BACKEND = 6 << 8,  /* it, or the compiler half, is not there */
+  STATUS_ABOUT_NAME = 7 << 8,     /* of an input, output or constant */
+  STATUS_CODE_MASK = 0xff
 } status_code;
 
 typedef struct status_record *status;
@@ -28,13 +38,17 @@ typedef struct status_record *status;
 #define STATUS_PRINTF(nth, first) __attribute__((format(printf, nth, first)))
 
 /* A new failure.  Control characters and what is no UTF-8 become '?', so that the message stays one line. */
-STATUS_MUST_USE status status_error(status_code code, const char *format, ...) STATUS_PRINTF(2, 3)
+STATUS_MUST_USE status status_error(unsigned code, const char *format, ...) STATUS_PRINTF(2, 3)
     __attribute__((returns_nonnull));
 
 /* Puts "prefix: " before the message of `s` (takes `s`, gives it back; NULL stays NULL). */
 STATUS_MUST_USE status status_prefix(status s, const char *format, ...) STATUS_PRINTF(2, 3);
 
 status_code status_get_code(status s);
+/* STATUS_ABOUT_something, or 0. */
+status_code status_get_subject(status s);
+/* Gives `s` that subject if it has none (takes `s`, gives it back; NULL stays NULL). */
+STATUS_MUST_USE status status_about(status s, status_code subject);
 /* "" for NULL; valid until status_free. */
 const char *status_message(status s);
 /* "invalid-model" and so on. */

@@ -92,10 +92,10 @@ static status find_row(const onnx_scope *s, const Onnx__NodeProto *node, const o
   int64_t opset = onnx_opset_version(s->opsets, node->domain);
   const char *domain = *node->domain ? node->domain : "ai.onnx";
   *row = onnx_op_find(node->domain, node->op_type, opset);
-  CHECK_THAT(*row, STATUS_UNSUPPORTED, "%s.%s is no operator of opset %" PRId64 " that onnx-xla knows", domain,
-             node->op_type, opset);
-  CHECK_THAT(onnx_op_is_supported(*row), STATUS_UNSUPPORTED, "%s.%s (version %d) is not supported yet", domain,
-             node->op_type, (*row)->since);
+  CHECK_THAT(*row, STATUS_UNSUPPORTED | STATUS_ABOUT_OPERATOR,
+             "%s.%s is no operator of opset %" PRId64 " that onnx-xla knows", domain, node->op_type, opset);
+  CHECK_THAT(onnx_op_is_supported(*row), STATUS_UNSUPPORTED | STATUS_ABOUT_OPERATOR,
+             "%s.%s (version %d) is not supported yet", domain, node->op_type, (*row)->since);
   return NULL;
 }
 
@@ -243,16 +243,17 @@ status onnx_import_graph(onnx_scope *s, const Onnx__GraphProto *g, hlo_value *ro
 status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *out) {
   const Onnx__TypeProto *type = v->type;
   CHECK_THAT(type, STATUS_INVALID_MODEL, "'%s' has no type", v->name);
-  CHECK_THAT(type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE, STATUS_UNSUPPORTED,
+  CHECK_THAT(type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
              "'%s' is not a tensor; sequences, optionals, maps and sparse tensors are not supported yet", v->name);
   const Onnx__TypeProto__Tensor *t = type->tensor_type;
   dtype element = dtype_from_onnx(t->elem_type);
   CHECK_THAT(element != DTYPE_INVALID, STATUS_INVALID_MODEL, "'%s' has element type %d, which is none", v->name,
              (int)t->elem_type);
-  CHECK_THAT(element != DTYPE_STR, STATUS_UNSUPPORTED, "'%s' holds strings, which are not supported yet", v->name);
-  CHECK_THAT(t->shape, STATUS_UNSUPPORTED, "'%s' has no rank", v->name);
-  CHECK_THAT(t->shape->n_dim <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "'%s' has rank %zu, above %d", v->name,
-             t->shape->n_dim, SHAPE_MAX_RANK);
+  CHECK_THAT(element != DTYPE_STR, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
+             "'%s' holds strings, which are not supported yet", v->name);
+  CHECK_THAT(t->shape, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE, "'%s' has no rank", v->name);
+  CHECK_THAT(t->shape->n_dim <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE, "'%s' has rank %zu, above %d",
+             v->name, t->shape->n_dim, SHAPE_MAX_RANK);
   *out = shape_scalar(element);
   out->rank = (uint8_t)t->shape->n_dim;
   for (int k = 0; k < out->rank; k++) {
@@ -298,7 +299,8 @@ static bool find_binding(const bindings *b, dim symbol, int64_t *value) {
 /* Compares a given shape with the declared one, and learns symbols from it.  Exporters write 0 for "any" too, so a
  * declared 0 accepts everything. */
 static status bind_given(arena *a, bindings *b, const char *name, const shape *declared, const shape *given) {
-  CHECK_THAT(given->type == declared->type && given->rank == declared->rank, STATUS_INVALID_ARGUMENT,
+  CHECK_THAT(given->type == declared->type && given->rank == declared->rank,
+             STATUS_INVALID_ARGUMENT | (given->type == declared->type ? STATUS_ABOUT_SHAPE : STATUS_ABOUT_TYPE),
              "input '%s' is %s; the model wants %s", name, SHAPE_STR(NULL, given), SHAPE_STR(b->dims, declared));
   for (int k = 0; k < given->rank; k++) {
     dim want = declared->dims[k];
@@ -308,7 +310,7 @@ static status bind_given(arena *a, bindings *b, const char *name, const shape *d
     } else if (!find_binding(b, want, &bound)) {
       *ARENA_PUSH(a, b->items, b->n, b->cap) = (binding){want, value};
     }
-    CHECK_THAT(value == bound, STATUS_INVALID_ARGUMENT,
+    CHECK_THAT(value == bound, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
                "input '%s' is %s; dimension %d of %s must be %" PRId64, name, SHAPE_STR(NULL, given), k,
                SHAPE_STR(b->dims, declared), bound);
   }
@@ -330,8 +332,8 @@ static status close_shape(const bindings *b, const char *name, shape *s) {
     if (dim_is_const(d) || find_binding(b, d, &s->dims[k])) {
       continue;
     }
-    CHECK_THAT(b->options->open_dim > 0, STATUS_INVALID_ARGUMENT, "dimension %d (%s) of input '%s' has no value", k,
-               dim_name(b->dims, d), name);
+    CHECK_THAT(b->options->open_dim > 0, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+               "dimension %d (%s) of input '%s' has no value", k, dim_name(b->dims, d), name);
     s->dims[k] = b->options->open_dim;
   }
   return shape_check(s, name);

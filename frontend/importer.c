@@ -87,7 +87,7 @@ status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, cons
   if (!*out) {
     onnx_want_constant(n, k);
   }
-  CHECK_THAT(*out, STATUS_UNSUPPORTED,
+  CHECK_THAT(*out, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE,
              "input %s ('%s') is not a constant: sizes that depend on data are not supported yet", what,
              n->proto->input[k]);
   return NULL;

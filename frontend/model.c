@@ -60,7 +60,7 @@ static status check_kind(const onnx_source *src) {
 static status check_version(const Onnx__ModelProto *p) {
   CHECK_THAT(p->has_ir_version && p->ir_version >= 1, STATUS_INVALID_MODEL,
              "ir_version is %s: not an ONNX model", p->has_ir_version ? "not positive" : "missing");
-  CHECK_THAT(p->ir_version <= ONNX_IR_VERSION_MAX, STATUS_UNSUPPORTED,
+  CHECK_THAT(p->ir_version <= ONNX_IR_VERSION_MAX, STATUS_UNSUPPORTED | STATUS_ABOUT_VERSION,
              "IR version %" PRId64 " is newer than %d, the newest that is known", p->ir_version,
              ONNX_IR_VERSION_MAX);
   return NULL;

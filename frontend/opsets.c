@@ -14,7 +14,7 @@ static status check_version(const char *domain, int64_t version) {
   const char *shown = *domain ? domain : "ai.onnx";
   CHECK_THAT(version >= 1 && version <= INT32_MAX, STATUS_INVALID_MODEL,
              "opset_import: version %" PRId64 " of %s", version, shown);
-  CHECK_THAT(*domain || version <= ONNX_OPSET_MAX, STATUS_UNSUPPORTED,
+  CHECK_THAT(*domain || version <= ONNX_OPSET_MAX, STATUS_UNSUPPORTED | STATUS_ABOUT_VERSION,
              "opset_import: version %" PRId64 " of %s is newer than %d, the newest that is known", version,
              shown, ONNX_OPSET_MAX);
   return NULL;

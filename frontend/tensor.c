@@ -59,9 +59,10 @@ static status make_shape(int32_t data_type, const int64_t *dims, size_t n_dims, 
   dtype type = dtype_from_onnx(data_type);
   CHECK_THAT(data_type != ONNX__TENSOR_PROTO__DATA_TYPE__UNDEFINED, STATUS_INVALID_MODEL,
              "has no element type");
-  CHECK_THAT(type != DTYPE_INVALID, STATUS_UNSUPPORTED, "has the unknown element type %" PRId32, data_type);
-  CHECK_THAT(n_dims <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "has %zu dimensions, more than %d", n_dims,
-             SHAPE_MAX_RANK);
+  CHECK_THAT(type != DTYPE_INVALID, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
+             "has the unknown element type %" PRId32, data_type);
+  CHECK_THAT(n_dims <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
+             "has %zu dimensions, more than %d", n_dims, SHAPE_MAX_RANK);
   dim sizes[SHAPE_MAX_RANK];
   for (size_t i = 0; i < n_dims; i++) {
     CHECK_THAT(dims[i] >= 0, STATUS_INVALID_MODEL, "dimension %zu is %" PRId64, i, dims[i]);
@@ -273,7 +274,7 @@ static status tensor_literal(arena *a, const onnx_source *src, const Onnx__Tenso
   field f;
   TRY(tensor_shape(t, &s));
   dtype type = s.type;
-  CHECK_THAT(type != DTYPE_STR, STATUS_UNSUPPORTED, "its elements are strings");
+  CHECK_THAT(type != DTYPE_STR, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE, "its elements are strings");
   CHECK_THAT(!t->segment, STATUS_UNSUPPORTED, "is a segment of a larger tensor");
   TRY(find_field(t, &f));
   int64_t n = shape_elements(&s);

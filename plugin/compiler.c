@@ -238,7 +238,8 @@ static status compile_module(void *data) {
   const rt_backend *backend;
   hlo_module *m;
   TRY(plug_backend(c->request->backend, &backend));
-  CHECK_THAT(backend->compiler, STATUS_UNSUPPORTED, "backend %s runs programs but compiles none", c->request->backend);
+  CHECK_THAT(backend->compiler, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
+             "backend %s runs programs but compiles none", c->request->backend);
   const void **values = ARENA_NEW_N(c->a, const void *, c->s->n_inputs);
   TRY(plug_import(c->s, c->request, c->a, &m, values));
   TRY(backend->compiler->compile((struct hlo_module *)m, &c->request->options, c->a, c->out, c->report));

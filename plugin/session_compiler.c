@@ -55,7 +55,8 @@ static void open_once(void) {
 status plug_compiler_open(const plug_compiler **out) {
   pthread_once(&once, open_once);
   *out = compiler;
-  CHECK_THAT(compiler, STATUS_UNSUPPORTED, "the compiler half (libonnx-xla-compiler.so) cannot be opened: %s", problem);
+  CHECK_THAT(compiler, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
+             "the compiler half (libonnx-xla-compiler.so) cannot be opened: %s", problem);
   return NULL;
 }
 

@@ -52,7 +52,8 @@ static hlo_value hard_swish(hlo_builder *b, hlo_value x, const double *p) {
 
 static hlo_value shrink(hlo_builder *b, hlo_value x, const double *p) {
   hlo_value zero = hlo_like(b, x, 0);
-  hlo_value low = hlo_select(b, onnx_compare_scalar(b, HLO_LT, x, -p[0]), onnx_binary_scalar(b, HLO_ADD, x, p[1]), zero);
+  hlo_value low =
+      hlo_select(b, onnx_compare_scalar(b, HLO_LT, x, -p[0]), onnx_binary_scalar(b, HLO_ADD, x, p[1]), zero);
   return hlo_select(b, onnx_compare_scalar(b, HLO_GT, x, p[0]), onnx_binary_scalar(b, HLO_SUB, x, p[1]), low);
 }
 
@@ -81,7 +82,10 @@ typedef struct activation {
   const char *name;
   int since; /* the first version that has these defaults */
   activation_fn *fn;
-  struct { const char *name; float def; } attrs[2];
+  struct {
+    const char *name;
+    float def;
+  } attrs[2];
 } activation;
 
 /* Of several rows of one name the last one that is not newer than the node counts. */
@@ -132,7 +136,8 @@ status onnx_import_gelu(onnx_node *n) {
   const char *form;
   TRY(onnx_attr_string(n->arena, n->proto, "approximate", "none", &form));
   bool by_tanh = strcmp(form, "tanh") == 0;
-  CHECK_THAT(by_tanh || strcmp(form, "none") == 0, STATUS_INVALID_MODEL, "approximate is '%s', not none or tanh", form);
+  CHECK_THAT(by_tanh || strcmp(form, "none") == 0, STATUS_INVALID_MODEL,
+             "approximate is '%s', not none or tanh", form);
   hlo_builder *b = n->b;
   hlo_value x = onnx_widen(b, n->in[0]), inner;
   if (by_tanh) {

@@ -1,4 +1,5 @@
-/* import_binary.c - arithmetic, comparisons, logic and bits of two operands; Where; sums and the like of many. */
+/* import_binary.c - arithmetic, comparisons, logic and bits of two operands; Where; sums and the like of
+ * many. */
 #include <string.h>
 
 #include "frontend/import_common.h"
@@ -9,9 +10,9 @@ static const struct binary {
   const char *name;
   hlo_op op;
 } binary_ops[] = {
-    {"Add", HLO_ADD},       {"Sub", HLO_SUB},       {"Mul", HLO_MUL},        {"Div", HLO_DIV},
-    {"And", HLO_AND},       {"Or", HLO_OR},         {"Xor", HLO_XOR},        {"BitwiseAnd", HLO_AND},
-    {"BitwiseOr", HLO_OR},  {"BitwiseXor", HLO_XOR},
+    {"Add", HLO_ADD},      {"Sub", HLO_SUB},        {"Mul", HLO_MUL}, {"Div", HLO_DIV},
+    {"And", HLO_AND},      {"Or", HLO_OR},          {"Xor", HLO_XOR}, {"BitwiseAnd", HLO_AND},
+    {"BitwiseOr", HLO_OR}, {"BitwiseXor", HLO_XOR},
 };
 
 status onnx_import_binary(onnx_node *n) {
@@ -30,7 +31,8 @@ static const struct comparison {
   const char *name;
   hlo_comparison comparison;
 } comparisons[] = {
-    {"Equal", HLO_EQ}, {"Greater", HLO_GT}, {"GreaterOrEqual", HLO_GE}, {"Less", HLO_LT}, {"LessOrEqual", HLO_LE},
+    {"Equal", HLO_EQ}, {"Greater", HLO_GT},     {"GreaterOrEqual", HLO_GE},
+    {"Less", HLO_LT},  {"LessOrEqual", HLO_LE},
 };
 
 status onnx_import_compare(onnx_node *n) {
@@ -58,7 +60,8 @@ status onnx_import_mod(onnx_node *n) {
   hlo_broadcast_both(b, &x, &y);
   hlo_value r = hlo_binary(b, HLO_REM, x, y);
   if (!fmod && dtype_is_signed(hlo_type(x))) {
-    hlo_value signs = hlo_compare(b, HLO_NE, onnx_compare_scalar(b, HLO_LT, r, 0), onnx_compare_scalar(b, HLO_LT, y, 0));
+    hlo_value signs =
+        hlo_compare(b, HLO_NE, onnx_compare_scalar(b, HLO_LT, r, 0), onnx_compare_scalar(b, HLO_LT, y, 0));
     hlo_value move = hlo_binary(b, HLO_AND, signs, onnx_compare_scalar(b, HLO_NE, r, 0));
     r = hlo_select(b, move, hlo_binary(b, HLO_ADD, r, y), r);
   }
@@ -92,10 +95,10 @@ status onnx_import_bit_shift(onnx_node *n) {
   const char *direction;
   TRY(onnx_attr_string(n->arena, n->proto, "direction", "", &direction));
   bool left = strcmp(direction, "LEFT") == 0;
-  CHECK_THAT(left || strcmp(direction, "RIGHT") == 0, STATUS_INVALID_MODEL, "direction is '%s', not LEFT or RIGHT",
-             direction);
-  CHECK_THAT(dtype_is_unsigned(hlo_type(n->in[0])), STATUS_INVALID_MODEL, "X is %s; its type must be unsigned",
-             SHAPE_STR(NULL, hlo_shape(n->in[0])));
+  CHECK_THAT(left || strcmp(direction, "RIGHT") == 0, STATUS_INVALID_MODEL,
+             "direction is '%s', not LEFT or RIGHT", direction);
+  CHECK_THAT(dtype_is_unsigned(hlo_type(n->in[0])), STATUS_INVALID_MODEL,
+             "X is %s; its type must be unsigned", SHAPE_STR(NULL, hlo_shape(n->in[0])));
   n->out[0] = hlo_binary_broadcast(n->b, left ? HLO_SHL : HLO_SHR, n->in[0], n->in[1]);
   return NULL;
 }
@@ -117,8 +120,9 @@ static hlo_value combine_all(onnx_node *n, hlo_op op, dtype t) {
   hlo_value r = hlo_convert(n->b, n->in[0], t);
   for (uint32_t k = 1; k < n->n_in; k++) {
     if (n->since < 8 && !shape_same_dims(hlo_shape(n->in[k]), hlo_shape(n->in[0]))) {
-      hlo_fail(n->b, status_error(STATUS_INVALID_MODEL, "input %u is %s but input 0 is %s; version %d does not broadcast",
-                                  k, SHAPE_STR(NULL, hlo_shape(n->in[k])), SHAPE_STR(NULL, hlo_shape(n->in[0])),
+      hlo_fail(n->b, status_error(STATUS_INVALID_MODEL,
+                                  "input %u is %s but input 0 is %s; version %d does not broadcast", k,
+                                  SHAPE_STR(NULL, hlo_shape(n->in[k])), SHAPE_STR(NULL, hlo_shape(n->in[0])),
                                   n->since));
     }
     r = hlo_binary_broadcast(n->b, op, r, hlo_convert(n->b, n->in[k], t));

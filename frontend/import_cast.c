@@ -5,10 +5,13 @@
 
 /* Version 1 names the type. */
 static status named_type(const onnx_node *n, dtype *out) {
-  static const struct { const char *name; dtype type; } names[] = {
-      {"FLOAT", DTYPE_F32}, {"UINT8", DTYPE_U8},   {"INT8", DTYPE_S8},    {"UINT16", DTYPE_U16}, {"INT16", DTYPE_S16},
-      {"INT32", DTYPE_S32}, {"INT64", DTYPE_S64},  {"BOOL", DTYPE_PRED},  {"FLOAT16", DTYPE_F16},
-      {"DOUBLE", DTYPE_F64}, {"UINT32", DTYPE_U32}, {"UINT64", DTYPE_U64},
+  static const struct {
+    const char *name;
+    dtype type;
+  } names[] = {
+      {"FLOAT", DTYPE_F32},   {"UINT8", DTYPE_U8},   {"INT8", DTYPE_S8},    {"UINT16", DTYPE_U16},
+      {"INT16", DTYPE_S16},   {"INT32", DTYPE_S32},  {"INT64", DTYPE_S64},  {"BOOL", DTYPE_PRED},
+      {"FLOAT16", DTYPE_F16}, {"DOUBLE", DTYPE_F64}, {"UINT32", DTYPE_U32}, {"UINT64", DTYPE_U64},
   };
   const char *to;
   TRY(onnx_attr_string(n->arena, n->proto, "to", "", &to));
@@ -24,7 +27,9 @@ static status named_type(const onnx_node *n, dtype *out) {
 static status round_mode(const onnx_node *n, dtype_round *out) {
   const char *mode;
   TRY(onnx_attr_string(n->arena, n->proto, "round_mode", "up", &mode));
-  *out = strcmp(mode, "up") == 0 ? DTYPE_ROUND_UP : strcmp(mode, "down") == 0 ? DTYPE_ROUND_DOWN : DTYPE_ROUND_NEAREST;
+  *out = strcmp(mode, "up") == 0     ? DTYPE_ROUND_UP
+         : strcmp(mode, "down") == 0 ? DTYPE_ROUND_DOWN
+                                     : DTYPE_ROUND_NEAREST;
   CHECK_THAT(*out != DTYPE_ROUND_NEAREST || strcmp(mode, "nearest") == 0, STATUS_INVALID_MODEL,
              "round_mode is '%s', not up, down or nearest", mode);
   return NULL;
@@ -37,8 +42,10 @@ static status cast_to(onnx_node *n, dtype to) {
   TRY(onnx_attr_bool(n->proto, "saturate", true, &saturate));
   TRY(round_mode(n, &round));
   dtype from = hlo_type(n->in[0]);
-  CHECK_THAT(from != DTYPE_STR && to != DTYPE_STR, STATUS_UNSUPPORTED, "casts of strings are not supported yet");
-  if (dtype_is_int(to) && dtype_get_info(to)->bits < 8) { /* wraps what is out of range, as ONNX's own cases do */
+  CHECK_THAT(from != DTYPE_STR && to != DTYPE_STR, STATUS_UNSUPPORTED,
+             "casts of strings are not supported yet");
+  if (dtype_is_int(to) &&
+      dtype_get_info(to)->bits < 8) { /* wraps what is out of range, as ONNX's own cases do */
     n->out[0] = hlo_convert(n->b, hlo_convert(n->b, n->in[0], DTYPE_S32), to);
     return NULL;
   }

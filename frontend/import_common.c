@@ -138,19 +138,21 @@ status onnx_broadcast_inputs(onnx_node *n, hlo_value *x, hlo_value *y) {
     *y = hlo_broadcast_to(n->b, *y, hlo_shape(*x));
   }
   CHECK_THAT(n->b->error || shape_same_dims(hlo_shape(*x), hlo_shape(*y)), INVALID,
-             "A is %s but B is %s; version %d broadcasts only with broadcast=1", SHAPE_STR(NULL, hlo_shape(*x)),
-             SHAPE_STR(NULL, hlo_shape(*y)), n->since);
+             "A is %s but B is %s; version %d broadcasts only with broadcast=1",
+             SHAPE_STR(NULL, hlo_shape(*x)), SHAPE_STR(NULL, hlo_shape(*y)), n->since);
   return NULL;
 }
 
 /* --- indices --- */
 
-/* Large constants are not folded, but their values are known all the same: element k of a list of `count` sizes. */
-static status check_indices(const literal *l, const char *what, uint32_t count, const dim *sizes, bool *negative) {
+/* Large constants are not folded, but their values are known all the same: element k of a list of `count`
+ * sizes. */
+static status check_indices(const literal *l, const char *what, uint32_t count, const dim *sizes,
+                            bool *negative) {
   for (int64_t k = 0, n = shape_elements(&l->shape); k < n; k++) {
     int64_t v = literal_i64(l, k), size = sizes[k % count];
-    CHECK_THAT(v >= -size && v < size, INVALID, "%s holds %" PRId64 ", outside of [-%" PRId64 ", %" PRId64 ")", what, v,
-               size, size);
+    CHECK_THAT(v >= -size && v < size, INVALID,
+               "%s holds %" PRId64 ", outside of [-%" PRId64 ", %" PRId64 ")", what, v, size, size);
     *negative |= v < 0;
   }
   return NULL;
@@ -159,8 +161,8 @@ static status check_indices(const literal *l, const char *what, uint32_t count, 
 status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count, const dim *sizes,
                          hlo_value *out) {
   hlo_value x = n->in[k];
-  CHECK_THAT(hlo_type(x) == DTYPE_S32 || hlo_type(x) == DTYPE_S64, INVALID, "%s is %s; its type must be s32 or s64",
-             what, SHAPE_STR(NULL, hlo_shape(x)));
+  CHECK_THAT(hlo_type(x) == DTYPE_S32 || hlo_type(x) == DTYPE_S64, INVALID,
+             "%s is %s; its type must be s32 or s64", what, SHAPE_STR(NULL, hlo_shape(x)));
   bool negative = false;
   *out = x;
   if (count == 0) {

@@ -4,8 +4,8 @@
 
 #include "frontend/importer.h"
 
-/* x in the type that functions of several steps compute in: f32 for the smaller floats, a float for integers, so
- * that the result is rounded once.  Give it back with hlo_convert(b, y, hlo_type(x)). */
+/* x in the type that functions of several steps compute in: f32 for the smaller floats, a float for integers,
+ * so that the result is rounded once.  Give it back with hlo_convert(b, y, hlo_type(x)). */
 hlo_value onnx_widen(hlo_builder *b, hlo_value x);
 
 /* Input k as a scalar: it must have one element. */
@@ -28,16 +28,16 @@ hlo_reducer onnx_reducer_for(dtype t, hlo_reducer r);
 hlo_value onnx_binary_scalar(hlo_builder *b, hlo_op op, hlo_value x, double scalar);
 hlo_value onnx_compare_scalar(hlo_builder *b, hlo_comparison c, hlo_value x, double scalar);
 
-/* Arithmetic operators before version 7 broadcast only where the attribute `broadcast` says so, aligning y's dims
- * with x's from `axis` on; since then as numpy does. */
+/* Arithmetic operators before version 7 broadcast only where the attribute `broadcast` says so, aligning y's
+ * dims with x's from `axis` on; since then as numpy does. */
 STATUS_MUST_USE status onnx_broadcast_inputs(onnx_node *n, hlo_value *x, hlo_value *y);
 
-/* Indices that count from the end where they are negative, made to count from the front of `size`.  Constants are
- * checked: INVALID_MODEL when one is outside of [-size, size). */
+/* Indices that count from the end where they are negative, made to count from the front of `size`.  Constants
+ * are checked: INVALID_MODEL when one is outside of [-size, size). */
 STATUS_MUST_USE status onnx_indices(onnx_node *n, uint32_t k, const char *what, int64_t size, hlo_value *out);
 /* The same where the last dimension lists the index of every dimension in sizes. */
-STATUS_MUST_USE status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count, const dim *sizes,
-                                         hlo_value *out);
+STATUS_MUST_USE status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count,
+                                         const dim *sizes, hlo_value *out);
 /* Indices along one axis that the importer knows. */
 hlo_value onnx_take_known(hlo_builder *b, hlo_value x, int64_t axis, const int64_t *indices, int64_t count);
 

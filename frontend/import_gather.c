@@ -1,5 +1,5 @@
-/* import_gather.c - elements picked and placed by index.  Negative indices count from the end; constant ones are
- * checked here, others are clamped (gather) or skipped (scatter) where they lie outside. */
+/* import_gather.c - elements picked and placed by index.  Negative indices count from the end; constant ones
+ * are checked here, others are clamped (gather) or skipped (scatter) where they lie outside. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 #define INVALID STATUS_INVALID_MODEL
 
 /* 0, 1, ... n-1 for lists of dimensions. */
-static const int64_t counting[SHAPE_MAX_RANK + 1] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+static const int64_t counting[SHAPE_MAX_RANK + 1] = {0, 1,  2,  3,  4,  5,  6,  7, 8,
+                                                     9, 10, 11, 12, 13, 14, 15, 16};
 
 /* --- Gather --- */
 
@@ -20,7 +21,8 @@ status onnx_import_gather(onnx_node *n) {
   TRY(onnx_indices(n, 1, "indices", s->dims[axis], &indices));
   if (s->dims[axis] == 0 && s->type != DTYPE_STR && shape_elements(hlo_shape(n->in[1])) == 0) {
     shape empty = *s; /* nothing out of nothing: a gather would want a slice of one element */
-    CHECK_THAT(s->rank - 1 + hlo_rank(indices) <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "the result's rank is too large");
+    CHECK_THAT(s->rank - 1 + hlo_rank(indices) <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED,
+               "the result's rank is too large");
     empty.rank = 0;
     for (int k = 0; k < s->rank; k++) {
       for (int j = 0; k == axis && j < hlo_rank(indices); j++) {
@@ -56,15 +58,21 @@ static void make_element_dims(int rank, int64_t axis, element_dims *e) {
       e->batch[n++] = k;
     }
   }
-  e->d = (hlo_gather_dims){.n_collapsed = 1, .collapsed = &e->axis, .n_batch = n, .operand_batch = e->batch,
-                           .indices_batch = e->batch, .n_map = 1, .map = &e->axis, .index_vector_dim = rank};
+  e->d = (hlo_gather_dims){.n_collapsed = 1,
+                           .collapsed = &e->axis,
+                           .n_batch = n,
+                           .operand_batch = e->batch,
+                           .indices_batch = e->batch,
+                           .n_map = 1,
+                           .map = &e->axis,
+                           .index_vector_dim = rank};
 }
 
 /* The part of data that indices can reach: their dims but along `axis`. */
 static status reachable(onnx_node *n, int64_t axis, hlo_value *part) {
   const shape *s = hlo_shape(n->in[0]), *si = hlo_shape(n->in[1]);
-  CHECK_THAT(s->rank == si->rank, INVALID, "data is %s but indices is %s; the ranks differ", SHAPE_STR(NULL, s),
-             SHAPE_STR(NULL, si));
+  CHECK_THAT(s->rank == si->rank, INVALID, "data is %s but indices is %s; the ranks differ",
+             SHAPE_STR(NULL, s), SHAPE_STR(NULL, si));
   dim starts[SHAPE_MAX_RANK] = {0}, limits[SHAPE_MAX_RANK];
   for (int k = 0; k < s->rank; k++) {
     limits[k] = k == axis ? s->dims[k] : si->dims[k];
@@ -90,8 +98,12 @@ status onnx_import_gather_elements(onnx_node *n) {
 }
 
 static status reduction_attr(const onnx_node *n, hlo_reducer *out) {
-  static const struct { const char *name; int since; hlo_reducer reducer; } names[] = {
-      {"none", 1, HLO_REDUCE_REPLACE}, {"add", 16, HLO_REDUCE_ADD},  {"mul", 16, HLO_REDUCE_MUL},
+  static const struct {
+    const char *name;
+    int since;
+    hlo_reducer reducer;
+  } names[] = {
+      {"none", 1, HLO_REDUCE_REPLACE}, {"add", 16, HLO_REDUCE_ADD}, {"mul", 16, HLO_REDUCE_MUL},
       {"max", 18, HLO_REDUCE_MAX},     {"min", 18, HLO_REDUCE_MIN},
   };
   const char *reduction;
@@ -114,8 +126,8 @@ status onnx_import_scatter_elements(onnx_node *n) {
   element_dims e;
   TRY(onnx_axis_attr(n, 0, s->rank, &axis));
   TRY(reduction_attr(n, &reducer));
-  CHECK_THAT(shape_same_dims(si, su), INVALID, "indices is %s but updates is %s; the dims differ", SHAPE_STR(NULL, si),
-             SHAPE_STR(NULL, su));
+  CHECK_THAT(shape_same_dims(si, su), INVALID, "indices is %s but updates is %s; the dims differ",
+             SHAPE_STR(NULL, si), SHAPE_STR(NULL, su));
   TRY(reachable(n, axis, &part));
   TRY(onnx_indices(n, 1, "indices", s->dims[axis], &indices));
   make_element_dims(s->rank, axis, &e);
@@ -134,11 +146,12 @@ status onnx_import_scatter_elements(onnx_node *n) {
 static status tuple_length(onnx_node *n, int64_t batch, int64_t *k) {
   const shape *s = hlo_shape(n->in[0]), *si = hlo_shape(n->in[1]);
   CHECK_THAT(si->rank >= 1 && batch < si->rank && batch < s->rank + (batch == 0), INVALID,
-             "indices is %s and data is %s; both ranks must be above batch_dims %" PRId64, SHAPE_STR(NULL, si),
-             SHAPE_STR(NULL, s), batch);
+             "indices is %s and data is %s; both ranks must be above batch_dims %" PRId64,
+             SHAPE_STR(NULL, si), SHAPE_STR(NULL, s), batch);
   *k = si->dims[si->rank - 1];
-  CHECK_THAT(*k <= s->rank - batch, INVALID, "indices is %s; its last dim must be at most %" PRId64 ", since data is %s",
-             SHAPE_STR(NULL, si), s->rank - batch, SHAPE_STR(NULL, s));
+  CHECK_THAT(*k <= s->rank - batch, INVALID,
+             "indices is %s; its last dim must be at most %" PRId64 ", since data is %s", SHAPE_STR(NULL, si),
+             s->rank - batch, SHAPE_STR(NULL, s));
   return NULL;
 }
 
@@ -159,9 +172,16 @@ status onnx_import_gather_nd(onnx_node *n) {
   for (int j = 0; j < s->rank; j++) {
     sizes[j] = j < batch + k ? 1 : s->dims[j];
   }
-  hlo_gather_dims d = {.n_offset = n_offset, .offset = offset, .n_collapsed = (uint32_t)k, .collapsed = counting + batch,
-                       .n_batch = (uint32_t)batch, .operand_batch = counting, .indices_batch = counting,
-                       .n_map = (uint32_t)k, .map = counting + batch, .index_vector_dim = si->rank - 1};
+  hlo_gather_dims d = {.n_offset = n_offset,
+                       .offset = offset,
+                       .n_collapsed = (uint32_t)k,
+                       .collapsed = counting + batch,
+                       .n_batch = (uint32_t)batch,
+                       .operand_batch = counting,
+                       .indices_batch = counting,
+                       .n_map = (uint32_t)k,
+                       .map = counting + batch,
+                       .index_vector_dim = si->rank - 1};
   n->out[0] = hlo_gather(n->b, n->in[0], indices, &d, sizes);
   return NULL;
 }
@@ -175,16 +195,21 @@ status onnx_import_scatter_nd(onnx_node *n) {
   TRY(tuple_length(n, 0, &k));
   TRY(onnx_index_tuples(n, 1, "indices", (uint32_t)k, s->dims, &indices));
   uint32_t n_window = (uint32_t)(s->rank - k);
-  CHECK_THAT(su->rank == si->rank - 1 + (int)n_window, INVALID, "updates is %s; rank %d is wanted", SHAPE_STR(NULL, su),
-             si->rank - 1 + (int)n_window);
+  CHECK_THAT(su->rank == si->rank - 1 + (int)n_window, INVALID, "updates is %s; rank %d is wanted",
+             SHAPE_STR(NULL, su), si->rank - 1 + (int)n_window);
   for (uint32_t j = 0; j < n_window; j++) {
     window[j] = si->rank - 1 + j;
     CHECK_THAT(su->dims[window[j]] == s->dims[k + j], INVALID,
                "updates is %s but data is %s; the last %" PRIu32 " dims must be equal", SHAPE_STR(NULL, su),
                SHAPE_STR(NULL, s), n_window);
   }
-  hlo_gather_dims d = {.n_offset = n_window, .offset = window, .n_collapsed = (uint32_t)k, .collapsed = counting,
-                       .n_map = (uint32_t)k, .map = counting, .index_vector_dim = si->rank - 1};
+  hlo_gather_dims d = {.n_offset = n_window,
+                       .offset = window,
+                       .n_collapsed = (uint32_t)k,
+                       .collapsed = counting,
+                       .n_map = (uint32_t)k,
+                       .map = counting,
+                       .index_vector_dim = si->rank - 1};
   n->out[0] = hlo_scatter(n->b, n->in[0], indices, n->in[2], &d, reducer);
   return NULL;
 }
@@ -253,9 +278,16 @@ status onnx_import_reverse_sequence(onnx_node *n) {
   for (int k = 0; k < s->rank; k++) {
     sizes[k] = k < 2 ? 1 : s->dims[k];
   }
-  hlo_gather_dims d = {.n_offset = (uint32_t)s->rank - 2, .offset = counting + 2, .n_collapsed = 1, .collapsed = &time_axis,
-                       .n_batch = 1, .operand_batch = &batch_axis, .indices_batch = &batch_axis, .n_map = 1,
-                       .map = &time_axis, .index_vector_dim = 2};
+  hlo_gather_dims d = {.n_offset = (uint32_t)s->rank - 2,
+                       .offset = counting + 2,
+                       .n_collapsed = 1,
+                       .collapsed = &time_axis,
+                       .n_batch = 1,
+                       .operand_batch = &batch_axis,
+                       .indices_batch = &batch_axis,
+                       .n_map = 1,
+                       .map = &time_axis,
+                       .index_vector_dim = 2};
   n->out[0] = hlo_gather(b, n->in[0], index, &d, sizes);
   return NULL;
 }
@@ -263,12 +295,12 @@ status onnx_import_reverse_sequence(onnx_node *n) {
 static status check_update(const onnx_node *n, int64_t axis) {
   const shape *s = hlo_shape(n->in[0]), *su = hlo_shape(n->in[1]);
   shape rest = *su;
-  CHECK_THAT(su->rank == s->rank, INVALID, "update is %s but past_cache is %s; the ranks differ", SHAPE_STR(NULL, su),
-             SHAPE_STR(NULL, s));
+  CHECK_THAT(su->rank == s->rank, INVALID, "update is %s but past_cache is %s; the ranks differ",
+             SHAPE_STR(NULL, su), SHAPE_STR(NULL, s));
   rest.dims[axis] = s->dims[axis];
   CHECK_THAT(shape_same_dims(s, &rest) && su->dims[axis] <= s->dims[axis], INVALID,
-             "update is %s but past_cache is %s; only dimension %" PRId64 " may be smaller", SHAPE_STR(NULL, su),
-             SHAPE_STR(NULL, s), axis);
+             "update is %s but past_cache is %s; only dimension %" PRId64 " may be smaller",
+             SHAPE_STR(NULL, su), SHAPE_STR(NULL, s), axis);
   return NULL;
 }
 

@@ -109,8 +109,8 @@ status onnx_import_constant_of_shape(onnx_node *n) {
     CHECK_THAT(shape_elements(&value.shape) == 1, INVALID, "value is %s; one element is wanted",
                SHAPE_STR(NULL, &value.shape));
   }
-  CHECK_THAT(rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "input has %" PRId64 " entries; at most %d are supported", rank,
-             SHAPE_MAX_RANK);
+  CHECK_THAT(rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED,
+             "input has %" PRId64 " entries; at most %d are supported", rank, SHAPE_MAX_RANK);
   for (int64_t k = 0; k < rank; k++) {
     CHECK_THAT(dims[k] >= 0 && dims[k] <= DIM_MAX, INVALID, "input[%" PRId64 "] is %" PRId64, k, dims[k]);
   }
@@ -158,7 +158,8 @@ status onnx_import_range(onnx_node *n) {
   dtype type = hlo_type(n->in[0]), t = dtype_compute_type(type);
   int64_t count;
   for (uint32_t k = 1; k < 3; k++) {
-    CHECK_THAT(hlo_type(n->in[k]) == type, INVALID, "input %" PRIu32 " is %s but start is %s; the types differ", k,
+    CHECK_THAT(hlo_type(n->in[k]) == type, INVALID,
+               "input %" PRIu32 " is %s but start is %s; the types differ", k,
                SHAPE_STR(NULL, hlo_shape(n->in[k])), SHAPE_STR(NULL, hlo_shape(n->in[0])));
   }
   TRY(dtype_is_float(type) ? range_count_floats(n, &count) : range_count_ints(n, &count));
@@ -173,7 +174,8 @@ status onnx_import_range(onnx_node *n) {
 
 /* --- windows --- */
 
-/* a0 - a1 cos(2 pi k / N) + a2 cos(4 pi k / N), in f64, since the results may be exact zeros. */
+/* a0 - a1 cos(2 pi k / N) + a2 cos(4 pi k / N), in f64, since the results may be exact zeros.  A symmetric
+ * window of one point is 0/0, as in the standard's function. */
 static const struct window {
   const char *name;
   double a0, a1, a2;
@@ -205,7 +207,7 @@ status onnx_import_window(onnx_node *n) {
   TRY(shape_check(&s, "the result"));
   double period = periodic ? (double)size : (double)size - 1;
   hlo_value k = hlo_iota(b, s, 0);
-  hlo_value angle = onnx_binary_scalar(b, HLO_DIV, onnx_binary_scalar(b, HLO_MUL, k, 2 * M_PI), period > 0 ? period : 1);
+  hlo_value angle = onnx_binary_scalar(b, HLO_DIV, onnx_binary_scalar(b, HLO_MUL, k, 2 * M_PI), period);
   hlo_value first = onnx_binary_scalar(b, HLO_MUL, hlo_unary(b, HLO_COS, angle), -w->a1);
   hlo_value second = hlo_unary(b, HLO_COS, onnx_binary_scalar(b, HLO_MUL, angle, 2));
   hlo_value y = hlo_binary(b, HLO_ADD, first, onnx_binary_scalar(b, HLO_MUL, second, w->a2));
@@ -257,8 +259,10 @@ status onnx_import_one_hot(onnx_node *n) {
   int64_t axis, where[SHAPE_MAX_RANK];
   TRY(onnx_const_float(n, 1, "depth", &depth));
   CHECK_THAT(depth >= 1 && depth <= (double)DIM_MAX, INVALID, "depth is %g", depth);
-  CHECK_THAT(sv->rank == 1 && sv->dims[0] == 2, INVALID, "values is %s; [off, on] is wanted", SHAPE_STR(NULL, sv));
-  CHECK_THAT(si->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "indices is %s; the rank is too large", SHAPE_STR(NULL, si));
+  CHECK_THAT(sv->rank == 1 && sv->dims[0] == 2, INVALID, "values is %s; [off, on] is wanted",
+             SHAPE_STR(NULL, sv));
+  CHECK_THAT(si->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "indices is %s; the rank is too large",
+             SHAPE_STR(NULL, si));
   TRY(onnx_axis_attr(n, -1, si->rank + 1, &axis));
   shape s = shape_scalar(DTYPE_S64);
   for (int k = 0; k < si->rank + 1; k++) {

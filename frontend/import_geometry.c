@@ -9,15 +9,16 @@
 
 /* --- AffineGrid --- */
 
-/* [spatial..., rank + 1]: the position x, y(, z), 1 of each point, between -1 and 1.  Dimensions are named in the
- * opposite order of their coordinates. */
+/* [spatial..., rank + 1]: the position x, y(, z), 1 of each point, between -1 and 1.  Dimensions are named in
+ * the opposite order of their coordinates. */
 static hlo_value base_grid(hlo_builder *b, int rank, const dim *spatial, bool align_corners, dtype t) {
   shape s = shape_make(t, rank + 1, spatial);
   s.dims[rank] = 1;
   hlo_value columns[4];
   for (int k = 0; k < rank; k++) {
     int dimension = rank - 1 - k;
-    double count = (double)spatial[dimension], step = align_corners ? 2 / (count > 1 ? count - 1 : 1) : 2 / count;
+    double count = (double)spatial[dimension],
+           step = align_corners ? 2 / (count > 1 ? count - 1 : 1) : 2 / count;
     hlo_value p = onnx_binary_scalar(b, HLO_MUL, hlo_iota(b, s, dimension), step);
     columns[k] = onnx_binary_scalar(b, HLO_ADD, p, align_corners ? -1 : -1 + step / 2);
   }
@@ -44,8 +45,9 @@ status onnx_import_affine_grid(onnx_node *n) {
   hlo_value grid = base_grid(b, rank, size + 2, align_corners, hlo_type(theta));
   hlo_dot_dims d = {.n_contract = 1, .lhs_contract = (int64_t[]){2}, .rhs_contract = (int64_t[]){rank}};
   hlo_value y = hlo_dot(b, theta, grid, &d); /* [N, rank, spatial...] */
-  n->out[0] = hlo_convert(b, hlo_transpose(b, y, rank == 2 ? (int64_t[]){0, 2, 3, 1} : (int64_t[]){0, 2, 3, 4, 1}),
-                          (dtype)s->type);
+  n->out[0] =
+      hlo_convert(b, hlo_transpose(b, y, rank == 2 ? (int64_t[]){0, 2, 3, 1} : (int64_t[]){0, 2, 3, 4, 1}),
+                  (dtype)s->type);
   return NULL;
 }
 
@@ -63,11 +65,12 @@ static status spatial_list(const onnx_node *n, const char *name, int64_t want, i
   const int64_t *values;
   size_t count;
   TRY(onnx_attr_ints(n->proto, name, &values, &count));
-  CHECK_THAT(!onnx_attr_has(n->proto, name) || count == (size_t)want, INVALID, "%s has %zu entries; %" PRId64 " are wanted",
-             name, count, want);
+  CHECK_THAT(!onnx_attr_has(n->proto, name) || count == (size_t)want, INVALID,
+             "%s has %zu entries; %" PRId64 " are wanted", name, count, want);
   for (int64_t k = 0; k < want; k++) {
     out[k] = values ? values[k] : least;
-    CHECK_THAT(out[k] >= least && out[k] <= INT32_MAX, INVALID, "%s[%" PRId64 "] is %" PRId64, name, k, out[k]);
+    CHECK_THAT(out[k] >= least && out[k] <= INT32_MAX, INVALID, "%s[%" PRId64 "] is %" PRId64, name, k,
+               out[k]);
   }
   return NULL;
 }
@@ -75,9 +78,11 @@ static status spatial_list(const onnx_node *n, const char *name, int64_t want, i
 static status spatial_input(const onnx_node *n, uint32_t k, const char *name, int64_t *count, int64_t *out) {
   const int64_t *values;
   TRY(onnx_const_ints(n, k, name, &values, count));
-  CHECK_THAT(*count >= 1 && *count <= SHAPE_MAX_RANK - 2, INVALID, "%s has %" PRId64 " entries", name, *count);
+  CHECK_THAT(*count >= 1 && *count <= SHAPE_MAX_RANK - 2, INVALID, "%s has %" PRId64 " entries", name,
+             *count);
   for (int64_t j = 0; j < *count; j++) {
-    CHECK_THAT(values[j] >= 1 && values[j] <= INT32_MAX, INVALID, "%s[%" PRId64 "] is %" PRId64, name, j, values[j]);
+    CHECK_THAT(values[j] >= 1 && values[j] <= INT32_MAX, INVALID, "%s[%" PRId64 "] is %" PRId64, name, j,
+               values[j]);
     out[j] = values[j];
   }
   return NULL;
@@ -87,7 +92,8 @@ static status read_blocks(const onnx_node *n, blocks *g) {
   int64_t rank, pads[2 * SHAPE_MAX_RANK];
   TRY(spatial_input(n, 1, "image_shape", &g->rank, g->image));
   TRY(spatial_input(n, 2, "block_shape", &rank, g->block));
-  CHECK_THAT(rank == g->rank, INVALID, "block_shape has %" PRId64 " entries but image_shape %" PRId64, rank, g->rank);
+  CHECK_THAT(rank == g->rank, INVALID, "block_shape has %" PRId64 " entries but image_shape %" PRId64, rank,
+             g->rank);
   TRY(spatial_list(n, "strides", rank, 1, g->strides));
   TRY(spatial_list(n, "dilations", rank, 1, g->dilations));
   TRY(spatial_list(n, "pads", 2 * rank, 0, pads));
@@ -121,14 +127,16 @@ status onnx_import_col2im(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
   blocks g;
   TRY(read_blocks(n, &g));
-  shape block = shape_make(DTYPE_S64, (int)g.rank, g.block), all = shape_make(DTYPE_S64, (int)g.rank, g.count);
+  shape block = shape_make(DTYPE_S64, (int)g.rank, g.block),
+        all = shape_make(DTYPE_S64, (int)g.rank, g.count);
   shape image = shape_make((dtype)s->type, (int)g.rank, g.image);
   TRY(shape_check(&block, "block_shape"));
   TRY(shape_check(&all, "the blocks"));
   TRY(shape_check(&image, "image_shape"));
   int64_t elements = shape_elements(&block), count = shape_elements(&all), pixels = shape_elements(&image);
   CHECK_THAT(s->rank == 3 && s->dims[1] % elements == 0 && s->dims[2] == count, INVALID,
-             "input is %s; its dims must be N, a multiple of %" PRId64 " and %" PRId64, SHAPE_STR(NULL, s), elements, count);
+             "input is %s; its dims must be N, a multiple of %" PRId64 " and %" PRId64, SHAPE_STR(NULL, s),
+             elements, count);
   int64_t channels = s->dims[1] / elements, rows = s->dims[0] * channels;
   int64_t *where = ARENA_NEW_N(n->arena, int64_t, (size_t)(elements * count));
   for (int64_t k = 0; k < elements * count; k++) {
@@ -136,8 +144,13 @@ status onnx_import_col2im(onnx_node *n) {
   }
   hlo_value columns = hlo_reshape(b, n->in[0], 2, (dim[]){rows, elements * count});
   hlo_value empty = hlo_splat(b, shape_make((dtype)s->type, 2, (dim[]){rows, pixels}), 0);
-  hlo_gather_dims d = {.n_offset = 1, .offset = (int64_t[]){0}, .n_collapsed = 1, .collapsed = (int64_t[]){1}, .n_map = 1,
-                       .map = (int64_t[]){1}, .index_vector_dim = 1};
+  hlo_gather_dims d = {.n_offset = 1,
+                       .offset = (int64_t[]){0},
+                       .n_collapsed = 1,
+                       .collapsed = (int64_t[]){1},
+                       .n_map = 1,
+                       .map = (int64_t[]){1},
+                       .index_vector_dim = 1};
   hlo_value y = hlo_scatter(b, empty, hlo_s64s(b, where, elements * count), columns, &d, HLO_REDUCE_ADD);
   dim dims[SHAPE_MAX_RANK] = {s->dims[0], channels};
   memcpy(dims + 2, g.image, (size_t)g.rank * sizeof *dims);
@@ -150,25 +163,29 @@ status onnx_import_col2im(onnx_node *n) {
 /* Elimination is written out step by step. */
 enum { DET_MAX = 64 };
 
-/* [B, n, n] to the pivot [B] (the largest of the first column, negated when rows are swapped) and to what is left
- * below it, [B, n-1, n-1]. */
+/* [B, n, n] to the pivot [B] (the largest of the first column, negated when rows are swapped) and to what is
+ * left below it, [B, n-1, n-1]. */
 static hlo_value eliminate(hlo_builder *b, hlo_value *a) {
   shape s = *hlo_shape(*a), index = shape_with_type(s, DTYPE_S64);
   dim size = s.dims[1];
   hlo_value first = hlo_reshape(b, hlo_slice_dim(b, *a, 2, 0, 1), 2, s.dims);
   hlo_value p = hlo_arg_reduce(b, hlo_unary(b, HLO_ABS, first), 1, true, false); /* [B] */
   hlo_value at = hlo_compare(b, HLO_EQ, hlo_iota(b, index, 1), hlo_broadcast(b, p, index, (int64_t[]){0}));
-  hlo_value pivot_row = onnx_reduce_keep(b, hlo_select(b, at, *a, hlo_like(b, *a, 0)), HLO_REDUCE_ADD, 1, (int64_t[]){1});
+  hlo_value pivot_row =
+      onnx_reduce_keep(b, hlo_select(b, at, *a, hlo_like(b, *a, 0)), HLO_REDUCE_ADD, 1, (int64_t[]){1});
   hlo_value top = hlo_broadcast_to(b, hlo_slice_dim(b, *a, 1, 0, 1), &s);
-  hlo_value rest = hlo_slice_dim(b, hlo_select(b, at, top, *a), 1, 1, size); /* the first row in the pivot's place */
-  hlo_value pivot = hlo_slice_dim(b, pivot_row, 2, 0, 1);                    /* [B, 1, 1] */
+  hlo_value rest =
+      hlo_slice_dim(b, hlo_select(b, at, top, *a), 1, 1, size); /* the first row in the pivot's place */
+  hlo_value pivot = hlo_slice_dim(b, pivot_row, 2, 0, 1);       /* [B, 1, 1] */
   hlo_value factors = hlo_slice_dim(b, rest, 2, 0, 1);
   hlo_value divisor = hlo_broadcast_to(b, pivot, hlo_shape(factors));
   hlo_value zero = hlo_like(b, factors, 0);
-  factors = hlo_select(b, hlo_compare(b, HLO_EQ, divisor, zero), zero, hlo_binary(b, HLO_DIV, factors, divisor));
+  factors =
+      hlo_select(b, hlo_compare(b, HLO_EQ, divisor, zero), zero, hlo_binary(b, HLO_DIV, factors, divisor));
   rest = hlo_slice_dim(b, rest, 2, 1, size);
-  hlo_value product = hlo_binary(b, HLO_MUL, hlo_broadcast_to(b, factors, hlo_shape(rest)),
-                                 hlo_broadcast_to(b, hlo_slice_dim(b, pivot_row, 2, 1, size), hlo_shape(rest)));
+  hlo_value product =
+      hlo_binary(b, HLO_MUL, hlo_broadcast_to(b, factors, hlo_shape(rest)),
+                 hlo_broadcast_to(b, hlo_slice_dim(b, pivot_row, 2, 1, size), hlo_shape(rest)));
   *a = hlo_binary(b, HLO_SUB, rest, product);
   pivot = hlo_reshape(b, pivot, 1, s.dims);
   return hlo_select(b, onnx_compare_scalar(b, HLO_EQ, p, 0), pivot, hlo_unary(b, HLO_NEG, pivot));
@@ -181,8 +198,8 @@ status onnx_import_det(onnx_node *n) {
   CHECK_THAT(s->rank >= 2 && s->dims[s->rank - 1] == s->dims[s->rank - 2], INVALID,
              "X is %s; the last two dims must be equal", SHAPE_STR(NULL, s));
   int64_t size = s->dims[s->rank - 1], batch = shape_product(s, 0, s->rank - 2);
-  CHECK_THAT(size <= DET_MAX, STATUS_UNSUPPORTED, "X is %s; matrices above %d by %d are not supported", SHAPE_STR(NULL, s),
-             DET_MAX, DET_MAX);
+  CHECK_THAT(size <= DET_MAX, STATUS_UNSUPPORTED, "X is %s; matrices above %d by %d are not supported",
+             SHAPE_STR(NULL, s), DET_MAX, DET_MAX);
   hlo_value a = onnx_widen(b, hlo_reshape(b, n->in[0], 3, (dim[]){batch, size, size}));
   hlo_value det = hlo_splat(b, shape_make(hlo_type(a), 1, &batch), 1);
   for (int64_t k = 0; k < size; k++) {

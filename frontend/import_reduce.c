@@ -17,8 +17,12 @@ static hlo_value keep(hlo_builder *b, hlo_value x, hlo_reducer r, const axis_lis
   return onnx_reduce_keep(b, x, r, l->n, l->axes);
 }
 
-static hlo_value reduce_sum(hlo_builder *b, hlo_value x, const axis_list *l) { return keep(b, x, HLO_REDUCE_ADD, l); }
-static hlo_value reduce_prod(hlo_builder *b, hlo_value x, const axis_list *l) { return keep(b, x, HLO_REDUCE_MUL, l); }
+static hlo_value reduce_sum(hlo_builder *b, hlo_value x, const axis_list *l) {
+  return keep(b, x, HLO_REDUCE_ADD, l);
+}
+static hlo_value reduce_prod(hlo_builder *b, hlo_value x, const axis_list *l) {
+  return keep(b, x, HLO_REDUCE_MUL, l);
+}
 
 static hlo_value reduce_max(hlo_builder *b, hlo_value x, const axis_list *l) {
   return keep(b, x, onnx_reducer_for(hlo_type(x), HLO_REDUCE_MAX), l);
@@ -62,16 +66,11 @@ static const struct reduction {
   bool in_float; /* integers become floats on the way; the others stay exact */
   bool steps;    /* several roundings: the smaller floats are computed in f32 */
 } reductions[] = {
-    {"ReduceL1", reduce_l1, false, true},
-    {"ReduceL2", reduce_l2, true, true},
-    {"ReduceLogSum", reduce_log_sum, true, true},
-    {"ReduceLogSumExp", reduce_log_sum_exp, true, true},
-    {"ReduceMax", reduce_max, false, false},
-    {"ReduceMean", reduce_mean, false, true},
-    {"ReduceMin", reduce_min, false, false},
-    {"ReduceProd", reduce_prod, false, false},
-    {"ReduceSum", reduce_sum, false, false},
-    {"ReduceSumSquare", reduce_sum_square, false, true},
+    {"ReduceL1", reduce_l1, false, true},         {"ReduceL2", reduce_l2, true, true},
+    {"ReduceLogSum", reduce_log_sum, true, true}, {"ReduceLogSumExp", reduce_log_sum_exp, true, true},
+    {"ReduceMax", reduce_max, false, false},      {"ReduceMean", reduce_mean, false, true},
+    {"ReduceMin", reduce_min, false, false},      {"ReduceProd", reduce_prod, false, false},
+    {"ReduceSum", reduce_sum, false, false},      {"ReduceSumSquare", reduce_sum_square, false, true},
 };
 
 static const struct reduction *find_reduction(const char *name) {
@@ -142,7 +141,8 @@ status onnx_import_arg_reduce(onnx_node *n) {
   TRY(onnx_attr_bool(n->proto, "keepdims", true, &keepdims));
   TRY(onnx_attr_bool(n->proto, "select_last_index", false, &last));
   shape s = *hlo_shape(x);
-  CHECK_THAT(s.dims[l.axes[0]] > 0, STATUS_INVALID_MODEL, "data is %s; the axis has no elements", SHAPE_STR(NULL, &s));
+  CHECK_THAT(s.dims[l.axes[0]] > 0, STATUS_INVALID_MODEL, "data is %s; the axis has no elements",
+             SHAPE_STR(NULL, &s));
   s.dims[l.axes[0]] = 1;
   hlo_value y = hlo_arg_reduce(n->b, x, l.axes[0], strcmp(n->proto->op_type, "ArgMax") == 0, last);
   n->out[0] = keepdims ? hlo_reshape(n->b, y, s.rank, s.dims) : y;

@@ -7,8 +7,8 @@
 
 #define INVALID STATUS_INVALID_MODEL
 
-/* A transform of n points.  It reads `taken` elements of the signal (what is missing is 0) of `parts` numbers each
- * (1 real, 2 complex), and gives `given` elements of `given_parts`. */
+/* A transform of n points.  It reads `taken` elements of the signal (what is missing is 0) of `parts` numbers
+ * each (1 real, 2 complex), and gives `given` elements of `given_parts`. */
 typedef struct transform {
   int64_t n, taken, given, parts, given_parts;
   bool inverse, one_sided;
@@ -16,8 +16,12 @@ typedef struct transform {
 
 static transform make_transform(int64_t n, int64_t parts, bool inverse, bool one_sided) {
   int64_t half = n / 2 + 1;
-  return (transform){.n = n, .taken = inverse && one_sided ? half : n, .given = !inverse && one_sided ? half : n,
-                     .parts = parts, .given_parts = inverse && one_sided ? 1 : 2, .inverse = inverse,
+  return (transform){.n = n,
+                     .taken = inverse && one_sided ? half : n,
+                     .given = !inverse && one_sided ? half : n,
+                     .parts = parts,
+                     .given_parts = inverse && one_sided ? 1 : 2,
+                     .inverse = inverse,
                      .one_sided = one_sided};
 }
 
@@ -29,8 +33,9 @@ static hlo_value bin_weight(hlo_builder *b, const transform *t, hlo_value bin) {
   return hlo_select(b, hlo_binary(b, HLO_OR, first, middle), hlo_splat(b, s, 1), hlo_splat(b, s, 2));
 }
 
-/* [taken, parts, given, given_parts]: with an angle of -2 pi i k / n, sin and -sin between real and imaginary parts are
- * the cosine a quarter turn on or back, so one cosine makes all.  i k is reduced modulo n while it is exact. */
+/* [taken, parts, given, given_parts]: with an angle of -2 pi i k / n, sin and -sin between real and imaginary
+ * parts are the cosine a quarter turn on or back, so one cosine makes all.  i k is reduced modulo n while it
+ * is exact. */
 static hlo_value transform_matrix(hlo_builder *b, const transform *t, dtype type) {
   shape s = shape_make(DTYPE_S64, 4, (dim[]){t->taken, t->parts, t->given, t->given_parts});
   hlo_value i = hlo_iota(b, s, 0), part = hlo_iota(b, s, 1), k = hlo_iota(b, s, 2), given = hlo_iota(b, s, 3);
@@ -59,7 +64,8 @@ static hlo_value apply_transform(hlo_builder *b, const transform *t, hlo_value x
   dtype type = hlo_type(x);
   x = onnx_widen(b, resize_axis(b, x, axis, t->taken));
   int64_t last = hlo_rank(x) - 1, permutation[SHAPE_MAX_RANK];
-  hlo_dot_dims d = {.n_contract = 2, .lhs_contract = (int64_t[]){axis, last}, .rhs_contract = (int64_t[]){0, 1}};
+  hlo_dot_dims d = {
+      .n_contract = 2, .lhs_contract = (int64_t[]){axis, last}, .rhs_contract = (int64_t[]){0, 1}};
   hlo_value y = hlo_dot(b, x, transform_matrix(b, t, hlo_type(x)), &d);
   for (int64_t k = 0; k <= last; k++) { /* the dot put the axis behind the other ones */
     permutation[k] = k < axis || k == last ? k : k == axis ? last - 1 : k - 1;
@@ -69,7 +75,8 @@ static hlo_value apply_transform(hlo_builder *b, const transform *t, hlo_value x
 
 static status check_signal(const shape *s) {
   CHECK_THAT(s->rank >= 2 && (s->dims[s->rank - 1] == 1 || s->dims[s->rank - 1] == 2), INVALID,
-             "the signal is %s; rank 2 or more and a last dimension of 1 or 2 are wanted", SHAPE_STR(NULL, s));
+             "the signal is %s; rank 2 or more and a last dimension of 1 or 2 are wanted",
+             SHAPE_STR(NULL, s));
   return NULL;
 }
 
@@ -81,7 +88,8 @@ static status dft_axis(const onnx_node *n, int64_t rank, int64_t *axis) {
     TRY(onnx_const_int(n, 2, "axis", &given));
   }
   TRY(onnx_axis(given, rank, axis));
-  CHECK_THAT(*axis != rank - 1, INVALID, "axis %" PRId64 " is the last one, which holds the parts of complex numbers", given);
+  CHECK_THAT(*axis != rank - 1, INVALID,
+             "axis %" PRId64 " is the last one, which holds the parts of complex numbers", given);
   return NULL;
 }
 
@@ -179,13 +187,16 @@ status onnx_import_mel_weight_matrix(onnx_node *n) {
   TRY(onnx_const_float(n, 3, "lower_edge_hertz", &f.low));
   TRY(onnx_const_float(n, 4, "upper_edge_hertz", &f.high));
   TRY(onnx_dtype_attr(n, "output_datatype", DTYPE_F32, &type));
-  CHECK_THAT(f.bins >= 0 && f.bins <= INT32_MAX && f.length >= 0 && f.length <= INT32_MAX && f.rate > 0, INVALID,
-             "num_mel_bins is %" PRId64 ", dft_length %" PRId64 ", sample_rate %" PRId64, f.bins, f.length, f.rate);
-  CHECK_THAT(f.low >= 0 && f.low <= f.high && isfinite(f.high), INVALID, "the edges are %g and %g hertz", f.low, f.high);
+  CHECK_THAT(f.bins >= 0 && f.bins <= INT32_MAX && f.length >= 0 && f.length <= INT32_MAX && f.rate > 0,
+             INVALID, "num_mel_bins is %" PRId64 ", dft_length %" PRId64 ", sample_rate %" PRId64, f.bins,
+             f.length, f.rate);
+  CHECK_THAT(f.low >= 0 && f.low <= f.high && isfinite(f.high), INVALID, "the edges are %g and %g hertz",
+             f.low, f.high);
   shape s = shape_make(DTYPE_F64, 2, (dim[]){f.length / 2 + 1, f.bins});
   TRY(shape_check(&s, "the result"));
   CHECK_THAT(f.bins == 0 || mel_edge(&f, f.bins + 1) <= f.length / 2, INVALID,
-             "upper_edge_hertz is %g, beyond the %" PRId64 " bins of the spectrogram", f.high, f.length / 2 + 1);
+             "upper_edge_hertz is %g, beyond the %" PRId64 " bins of the spectrogram", f.high,
+             f.length / 2 + 1);
   literal l = literal_new(n->arena, s, &data);
   for (int64_t k = 0; k < f.bins; k++) {
     fill_triangle(&f, k, data);

@@ -16,10 +16,12 @@ typedef struct slice_dim {
   bool reversed;
 } slice_dim;
 
-/* numpy's x[start:end:step].  A step may be as far from 0 as an int64 gets: beyond the extent it makes no difference. */
+/* numpy's x[start:end:step].  A step may be as far from 0 as an int64 gets: beyond the extent it makes no
+ * difference. */
 static slice_dim resolve_slice(int64_t start, int64_t end, int64_t step, int64_t extent) {
   bool back = step < 0;
-  int64_t stride = clamp(step, -extent - 1, extent + 1), lowest = back ? -1 : 0, highest = back ? extent - 1 : extent;
+  int64_t stride = clamp(step, -extent - 1, extent + 1), lowest = back ? -1 : 0,
+          highest = back ? extent - 1 : extent;
   stride = back ? -stride : stride;
   start = clamp(start < 0 ? start + extent : start, lowest, highest);
   end = clamp(end < 0 ? end + extent : end, lowest, highest);
@@ -68,7 +70,8 @@ status onnx_import_slice(onnx_node *n) {
   slice_args a;
   int64_t sorted[SHAPE_MAX_RANK], reversed[SHAPE_MAX_RANK];
   TRY(slice_arguments(n, &a));
-  CHECK_THAT(a.axes || a.n <= s->rank, INVALID, "starts has %" PRId64 " entries but data is %s", a.n, SHAPE_STR(NULL, s));
+  CHECK_THAT(a.axes || a.n <= s->rank, INVALID, "starts has %" PRId64 " entries but data is %s", a.n,
+             SHAPE_STR(NULL, s));
   if (a.axes) {
     TRY(onnx_axes(a.axes, (size_t)a.n, s->rank, sorted));
   }
@@ -80,7 +83,10 @@ status onnx_import_slice(onnx_node *n) {
     strides[k] = 1;
   }
   for (int64_t k = 0; k < a.n; k++) {
-    int64_t axis = !a.axes ? k : a.axes[k] < 0 ? a.axes[k] + s->rank : a.axes[k], step = a.steps ? a.steps[k] : 1;
+    int64_t axis = !a.axes         ? k
+                   : a.axes[k] < 0 ? a.axes[k] + s->rank
+                                   : a.axes[k],
+            step = a.steps ? a.steps[k] : 1;
     CHECK_THAT(step != 0, INVALID, "steps[%" PRId64 "] is 0", k);
     slice_dim d = resolve_slice(a.starts[k], a.ends[k], step, s->dims[axis]);
     starts[axis] = d.start;
@@ -105,9 +111,10 @@ status onnx_import_slice(onnx_node *n) {
 static status equal_parts(const onnx_node *n, int64_t extent, int64_t *sizes) {
   int64_t parts;
   TRY(onnx_attr_int(n->proto, "num_outputs", n->n_out, &parts));
-  CHECK_THAT(parts == n->n_out, INVALID, "num_outputs is %" PRId64 " but the node has %" PRIu32 " outputs", parts, n->n_out);
-  CHECK_THAT(n->since >= 18 || extent % parts == 0, INVALID, "dimension %" PRId64 " does not divide into %" PRId64 " parts",
-             extent, parts);
+  CHECK_THAT(parts == n->n_out, INVALID, "num_outputs is %" PRId64 " but the node has %" PRIu32 " outputs",
+             parts, n->n_out);
+  CHECK_THAT(n->since >= 18 || extent % parts == 0, INVALID,
+             "dimension %" PRId64 " does not divide into %" PRId64 " parts", extent, parts);
   int64_t part = extent / parts + (extent % parts != 0);
   for (int64_t k = 0; k < parts; k++) {
     sizes[k] = clamp(extent - k * part, 0, part);
@@ -123,8 +130,8 @@ static status split_sizes(const onnx_node *n, int64_t extent, int64_t *sizes) {
     return equal_parts(n, extent, sizes);
   }
   CHECK_THAT(!onnx_attr_has(n->proto, "num_outputs"), INVALID, "split and num_outputs are both given");
-  CHECK_THAT(count == n->n_out, INVALID, "split has %" PRId64 " entries but the node has %" PRIu32 " outputs", count,
-             n->n_out);
+  CHECK_THAT(count == n->n_out, INVALID, "split has %" PRId64 " entries but the node has %" PRIu32 " outputs",
+             count, n->n_out);
   for (int64_t k = 0; k < count; k++) {
     CHECK_THAT(given[k] >= 0 && given[k] <= extent - sum, INVALID,
                "split[%" PRId64 "] is %" PRId64 "; %" PRId64 " of %" PRId64 " elements are left", k, given[k],
@@ -192,17 +199,20 @@ static status pad_widths(const onnx_node *n, const shape *s, int64_t *low, int64
     TRY(onnx_const_ints(n, 3, "axes", &axes, &n_axes));
     TRY(onnx_axes(axes, (size_t)n_axes, s->rank, sorted));
   }
-  CHECK_THAT(count == 2 * n_axes, INVALID, "%s has %" PRId64 " entries; %" PRId64 " are wanted", name, count, 2 * n_axes);
+  CHECK_THAT(count == 2 * n_axes, INVALID, "%s has %" PRId64 " entries; %" PRId64 " are wanted", name, count,
+             2 * n_axes);
   memset(low, 0, SHAPE_MAX_RANK * sizeof *low);
   memset(high, 0, SHAPE_MAX_RANK * sizeof *high);
   for (int64_t k = 0; k < n_axes; k++) {
     int64_t axis = !axes ? k : axes[k] < 0 ? axes[k] + s->rank : axes[k], extent = s->dims[axis];
     low[axis] = pads[k];
     high[axis] = pads[k + n_axes];
-    CHECK_THAT(low[axis] >= -DIM_MAX && low[axis] <= DIM_MAX && high[axis] >= -DIM_MAX && high[axis] <= DIM_MAX, INVALID,
-               "%s of axis %" PRId64 " are %" PRId64 " and %" PRId64, name, axis, low[axis], high[axis]);
+    CHECK_THAT(
+        low[axis] >= -DIM_MAX && low[axis] <= DIM_MAX && high[axis] >= -DIM_MAX && high[axis] <= DIM_MAX,
+        INVALID, "%s of axis %" PRId64 " are %" PRId64 " and %" PRId64, name, axis, low[axis], high[axis]);
     CHECK_THAT(extent + low[axis] + high[axis] >= 0, INVALID,
-               "%s of axis %" PRId64 " are %" PRId64 " and %" PRId64 ", which takes more than its %" PRId64 " elements",
+               "%s of axis %" PRId64 " are %" PRId64 " and %" PRId64 ", which takes more than its %" PRId64
+               " elements",
                name, axis, low[axis], high[axis], extent);
   }
   return NULL;
@@ -281,7 +291,8 @@ status onnx_import_center_crop_pad(onnx_node *n) {
   TRY(onnx_const_ints(n, 1, "shape", &want, &count));
   TRY(onnx_attr_ints(n->proto, "axes", &axes, &n_axes));
   n_axes = onnx_attr_has(n->proto, "axes") ? n_axes : s->rank;
-  CHECK_THAT(count == (int64_t)n_axes, INVALID, "shape has %" PRId64 " entries; %zu are wanted", count, n_axes);
+  CHECK_THAT(count == (int64_t)n_axes, INVALID, "shape has %" PRId64 " entries; %zu are wanted", count,
+             n_axes);
   CHECK_THAT(s->type != DTYPE_STR, STATUS_UNSUPPORTED, "padding of strings is not supported yet");
   if (axes) {
     TRY(onnx_axes(axes, n_axes, s->rank, sorted));

@@ -34,7 +34,8 @@ static hlo_value hardmax(hlo_builder *b, hlo_value x, int64_t axis) {
   return hlo_convert(b, hlo_compare(b, HLO_EQ, position, first), hlo_type(x));
 }
 
-/* Before version 13 the input is one matrix: the dims before `axis` are its rows, those from `axis` on its columns. */
+/* Before version 13 the input is one matrix: the dims before `axis` are its rows, those from `axis` on its
+ * columns. */
 status onnx_import_softmax(onnx_node *n) {
   hlo_builder *b = n->b;
   hlo_value x = n->in[0];
@@ -48,9 +49,15 @@ status onnx_import_softmax(onnx_node *n) {
   }
   x = onnx_widen(b, x);
   switch (*n->proto->op_type) {
-    case 'S': x = softmax(b, x, axis); break;
-    case 'L': x = log_softmax(b, x, axis); break;
-    default: x = hardmax(b, x, axis); break;
+    case 'S':
+      x = softmax(b, x, axis);
+      break;
+    case 'L':
+      x = log_softmax(b, x, axis);
+      break;
+    default:
+      x = hardmax(b, x, axis);
+      break;
   }
   n->out[0] = hlo_reshape(b, hlo_convert(b, x, hlo_type(n->in[0])), s.rank, s.dims);
   return NULL;

@@ -22,8 +22,9 @@ status onnx_import_top_k(onnx_node *n) {
     TRY(onnx_attr_required(n->proto, "k"));
     TRY(onnx_attr_int(n->proto, "k", 0, &k));
   }
-  CHECK_THAT(k >= 0 && k <= s->dims[axis], INVALID, "K is %" PRId64 " but X is %s; axis %" PRId64 " has %" PRId64
-             " elements", k, SHAPE_STR(NULL, s), axis, s->dims[axis]);
+  CHECK_THAT(k >= 0 && k <= s->dims[axis], INVALID,
+             "K is %" PRId64 " but X is %s; axis %" PRId64 " has %" PRId64 " elements", k, SHAPE_STR(NULL, s),
+             axis, s->dims[axis]);
   hlo_value both[] = {x, hlo_iota(n->b, shape_with_type(*s, DTYPE_S64), axis)};
   hlo_sort(n->b, 2, both, axis, largest, out);
   for (uint32_t j = 0; j < 2; j++) {
@@ -48,7 +49,8 @@ status onnx_import_non_zero(onnx_node *n) {
   const literal *l;
   TRY(onnx_const_literal(n, 0, "X", &l));
   const shape *s = &l->shape;
-  CHECK_THAT(!dtype_is_complex(s->type) && s->type != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s", SHAPE_STR(NULL, s));
+  CHECK_THAT(!dtype_is_complex(s->type) && s->type != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s",
+             SHAPE_STR(NULL, s));
   int64_t total = shape_elements(s), count = 0, strides[SHAPE_MAX_RANK];
   int64_t *found = ARENA_NEW_N(n->arena, int64_t, (size_t)total);
   for (int64_t k = 0; k < total; k++) {
@@ -120,7 +122,8 @@ typedef struct unique_groups {
 static unique_groups group_rows(arena *a, unique_rows *u, bool sorted) {
   size_t count = (size_t)u->count;
   int64_t *order = ARENA_NEW_N(a, int64_t, count), *group_first = ARENA_NEW_N(a, int64_t, count);
-  unique_groups g = {.first = ARENA_NEW_N(a, int64_t, count), .counts = ARENA_NEW_N(a, int64_t, count),
+  unique_groups g = {.first = ARENA_NEW_N(a, int64_t, count),
+                     .counts = ARENA_NEW_N(a, int64_t, count),
                      .inverse = ARENA_NEW_N(a, int64_t, count)};
   for (int64_t k = 0; k < u->count; k++) {
     order[k] = k;

@@ -42,7 +42,7 @@ static hlo_value softplus(hlo_builder *b, hlo_value x) {
 
 static hlo_value activate(hlo_builder *b, const layer *l, int k, hlo_value x) {
   const hlo_cell_activation *a = &l->act[k];
-  if (l->r->clip > 0) {
+  if (l->r->clip > 0 && k != 2) { /* what lstm's third sees is the cell's state, which is not clipped */
     x = hlo_clamp(b, hlo_scalar(b, hlo_type(x), -l->r->clip), x, hlo_scalar(b, hlo_type(x), l->r->clip));
   }
   switch (a->kind) {

@@ -12,6 +12,9 @@ static oxla_error *to_error(status s) { return (oxla_error *)s; }
 static status to_status(const oxla_error *e) { return (status)e; }
 
 oxla_code oxla_error_code(const oxla_error *error) { return (oxla_code)status_get_code(to_status(error)); }
+oxla_subject oxla_error_subject(const oxla_error *error) {
+  return (oxla_subject)(status_get_subject(to_status(error)) / STATUS_ABOUT_VERSION);
+}
 const char *oxla_error_message(const oxla_error *error) { return status_message(to_status(error)); }
 void oxla_error_free(oxla_error *error) { status_free(to_status(error)); }
 
@@ -34,12 +37,54 @@ static oxla_options known_options(const oxla_options *o) {
   return known;
 }
 
+/* A shape as a caller gives it. */
+static status take_shape(const char *name, oxla_type type, int rank, const int64_t *dims, shape *out) {
+  dtype element = dtype_from_onnx((int32_t)type);
+  CHECK_THAT(element != DTYPE_INVALID, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE, "'%s': %d is no element type", name,
+             (int)type);
+  CHECK_THAT(rank >= 0 && rank <= SHAPE_MAX_RANK && (rank == 0 || dims), STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+             "'%s': rank %d is outside of [0, %d]", name, rank, SHAPE_MAX_RANK);
+  for (int d = 0; d < rank; d++) {
+    CHECK_THAT(dims[d] >= 0, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE, "'%s': dimension %d is negative", name, d);
+  }
+  *out = shape_make(element, rank, dims);
+  return status_about(shape_check(out, name), STATUS_ABOUT_SHAPE);
+}
+
+static status take_constants(const oxla_options *o, plug_constant *out) {
+  for (size_t k = 0; k < o->n_constants; k++) {
+    const oxla_constant *c = &o->constants[k];
+    CHECK_THAT(c->name, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "constant %zu has no name", k);
+    out[k].name = c->name;
+    TRY(take_shape(c->name, c->type, c->rank, c->dims, &out[k].value.shape));
+    CHECK_THAT(c->data || shape_elements(&out[k].value.shape) == 0, STATUS_INVALID_ARGUMENT, "constant '%s' has no data",
+               c->name);
+    out[k].value.data = c->data;
+  }
+  return NULL;
+}
+
+static status open_session(const char *path, const void *bytes, size_t size, const oxla_options *o,
+                           plug_session_options *options, plug_session **out) {
+  plug_constant *constants = calloc(o->n_constants + 1, sizeof *constants);
+  CHECK_THAT(constants, STATUS_RESOURCE, "out of memory");
+  options->constants = constants;
+  options->n_constants = (uint32_t)o->n_constants;
+  status failed = take_constants(o, constants);
+  if (!failed) {
+    failed = plug_session_open(path, bytes, size, options, out);
+  }
+  free(constants);
+  return failed;
+}
+
 static status load(const char *path, const void *bytes, size_t size, const oxla_options *given, oxla_model **out) {
   CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the model");
   *out = NULL;
   CHECK_THAT(path || bytes, STATUS_INVALID_ARGUMENT, "neither a path nor bytes");
   oxla_options o = known_options(given);
-  CHECK_THAT(o.threads >= 0 && o.lanes >= 0 && o.n_dims <= UINT32_MAX, STATUS_INVALID_ARGUMENT, "a negative option");
+  CHECK_THAT(o.threads >= 0 && o.lanes >= 0 && o.n_dims <= UINT32_MAX && o.n_constants <= UINT32_MAX,
+             STATUS_INVALID_ARGUMENT, "a negative option");
   plug_session_options options = {
       .backend = o.backend,
       .compile = {.cpu = o.cpu, .lanes = (uint32_t)o.lanes, .threads = (uint32_t)o.threads},
@@ -51,7 +96,7 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
   };
   oxla_model *m = calloc(1, sizeof *m);
   CHECK_THAT(m, STATUS_RESOURCE, "out of memory");
-  status s = plug_session_open(path, bytes, size, &options, &m->session);
+  status s = open_session(path, bytes, size, &o, &options, &m->session);
   if (s) {
     free(m);
     return s;
@@ -107,9 +152,33 @@ oxla_error *oxla_input_type(const oxla_model *model, size_t index, oxla_tensor *
   return NULL;
 }
 
-const char *oxla_input_dim_name(const oxla_model *model, size_t index, int dim) {
+oxla_error *oxla_output_type(const oxla_model *model, size_t index, oxla_tensor *out) {
   const plug_source *s = plug_session_source(model->session);
-  return index < s->n_inputs && dim >= 0 && dim < s->inputs[index].shape.rank ? s->inputs[index].dim_names[dim] : NULL;
+  if (index >= s->n_outputs) {
+    return to_error(status_error(STATUS_INVALID_ARGUMENT, "there is no output %zu", index));
+  }
+  *out = describe(&s->outputs[index].shape);
+  return NULL;
+}
+
+const char *oxla_input_dim_name(const oxla_model *model, size_t index, int number) {
+  const plug_source *s = plug_session_source(model->session);
+  const plug_value *v = index < s->n_inputs ? &s->inputs[index] : NULL;
+  return v && number >= 0 && number < v->shape.rank ? v->dim_names[number] : NULL;
+}
+
+size_t oxla_initializer_count(const oxla_model *model) { return plug_session_source(model->session)->n_initializers; }
+
+oxla_error *oxla_check(oxla_model *model) {
+  return to_error(plug_session_check(model->session, &(plug_inputs){0}));
+}
+
+oxla_error *oxla_onnx_versions(int *ir_version, int *opset_version) {
+  const plug_compiler *compiler;
+  status failed = plug_compiler_open(&compiler);
+  *ir_version = failed ? 0 : compiler->ir_version;
+  *opset_version = failed ? 0 : compiler->opset_version;
+  return to_error(failed);
 }
 
 const char *oxla_metadata(const oxla_model *model, const char *key) {
@@ -184,16 +253,16 @@ static status find_name(const plug_value *values, uint32_t n, const char *what, 
       return NULL;
     }
   }
-  return status_error(STATUS_INVALID_ARGUMENT, "the model has no %s '%s'", what, name ? name : "");
+  return status_error(STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "the model has no %s '%s'", what, name ? name : "");
 }
 
 /* Type and rank must be the declared ones, and dims where they are fixed; what compiling checks beyond that are symbols
  * that stand in several places. */
 static status check_input(const plug_value *v, const shape *s) {
-  CHECK_THAT(s->type == v->shape.type, STATUS_INVALID_ARGUMENT, "input '%s' is %s; the model wants %s", v->name,
-             dtype_name((dtype)s->type), dtype_name((dtype)v->shape.type));
-  CHECK_THAT(s->rank == v->shape.rank, STATUS_INVALID_ARGUMENT, "input '%s' has rank %d; the model wants %d", v->name,
-             s->rank, v->shape.rank);
+  CHECK_THAT(s->type == v->shape.type, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
+             "input '%s' is %s; the model wants %s", v->name, dtype_name((dtype)s->type), dtype_name((dtype)v->shape.type));
+  CHECK_THAT(s->rank == v->shape.rank, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+             "input '%s' has rank %d; the model wants %d", v->name, s->rank, v->shape.rank);
   return NULL;
 }
 
@@ -202,17 +271,9 @@ static status set_input(oxla_run *run, const char *name, oxla_type type, int ran
   const plug_source *s = plug_session_source(run->model->session);
   uint32_t k;
   TRY(find_name(s->inputs, s->n_inputs, "input", name, &k));
-  dtype element = dtype_from_onnx((int32_t)type);
-  CHECK_THAT(element != DTYPE_INVALID, STATUS_INVALID_ARGUMENT, "input '%s': %d is no element type", name, (int)type);
-  CHECK_THAT(rank >= 0 && rank <= SHAPE_MAX_RANK && (rank == 0 || dims), STATUS_INVALID_ARGUMENT,
-             "input '%s': rank %d is outside of [0, %d]", name, rank, SHAPE_MAX_RANK);
-  shape given = shape_make(element, rank, dims);
-  for (int d = 0; d < rank; d++) {
-    CHECK_THAT(dims[d] >= 0, STATUS_INVALID_ARGUMENT, "input '%s': dimension %d is negative", name, d);
-  }
-  TRY(shape_check(&given, name));
+  shape given;
+  TRY(status_prefix(take_shape(name, type, rank, dims, &given), "input"));
   TRY(check_input(&s->inputs[k], &given));
-  CHECK_THAT(data || shape_elements(&given) == 0, STATUS_INVALID_ARGUMENT, "input '%s' has no data", name);
   if (!run->set[k] || !shape_equal(&run->shapes[k], &given)) {
     run->compiled = NULL;
   }
@@ -268,12 +329,13 @@ static status provide_output(output *o, const rt_io *io, void **out) {
 }
 
 static status execute(oxla_run *run) {
-  TRY(compile(run));
   const plug_source *s = plug_session_source(run->model->session);
-  const rt_program *p = run->compiled->program;
   for (uint32_t k = 0; k < s->n_inputs; k++) {
-    CHECK_THAT(run->set[k], STATUS_INVALID_ARGUMENT, "input '%s' is not set", s->inputs[k].name);
+    bool given = run->set[k] && (run->data[k] || shape_elements(run->set[k]) == 0);
+    CHECK_THAT(given, STATUS_INVALID_ARGUMENT, "input '%s' is not set", s->inputs[k].name);
   }
+  TRY(compile(run));
+  const rt_program *p = run->compiled->program;
   void **results = calloc(p->n_results + 1, sizeof *results);
   CHECK_THAT(results, STATUS_RESOURCE, "out of memory");
   status failed = NULL;

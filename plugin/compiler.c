@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backend_cpu/compile_target.h"
+#include "backend_cpu/exec_target.h"
 #include "backend_ref/eval.h"
 #include "backend_ref/target.h"
 #include "frontend/import.h"
@@ -57,6 +58,7 @@ static status describe_model(arena *a, const onnx_model *m, plug_source *s) {
       s->inputs[s->n_inputs++] = describe(a, dims, g->input[k]->name, &declared);
     }
   }
+  s->n_initializers = (uint32_t)(g->n_initializer + g->n_sparse_initializer);
   s->n_outputs = (uint32_t)g->n_output;
   s->outputs = ARENA_NEW_N(a, plug_value, g->n_output);
   for (size_t k = 0; k < g->n_output; k++) {
@@ -70,11 +72,57 @@ static status describe_model(arena *a, const onnx_model *m, plug_source *s) {
   return NULL;
 }
 
+/* A constant must fit the declared input. */
+static status check_constant(arena *a, const onnx_model *m, const plug_constant *c) {
+  const Onnx__GraphProto *g = m->graph;
+  const Onnx__ValueInfoProto *input = NULL;
+  for (size_t k = 0; !input && k < g->n_input; k++) {
+    input = strcmp(g->input[k]->name, c->name) == 0 ? g->input[k] : NULL;
+  }
+  CHECK_THAT(input && !onnx_model_has_initializer(m, c->name), STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
+             "constant '%s' is no open input of the model", c->name);
+  const shape *given = &c->value.shape;
+  shape want;
+  dim_table *dims = dim_table_create(a);
+  TRY(onnx_value_shape(dims, input, &want));
+  CHECK_THAT(given->type == want.type, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
+             "constant '%s' is %s; the model wants %s", c->name, SHAPE_STR(NULL, given), SHAPE_STR(dims, &want));
+  bool fits = given->rank == want.rank;
+  for (int k = 0; fits && k < want.rank; k++) {
+    fits = !dim_is_const(want.dims[k]) || want.dims[k] == given->dims[k];
+  }
+  CHECK_THAT(fits, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE, "constant '%s' is %s; the model wants %s", c->name,
+             SHAPE_STR(NULL, given), SHAPE_STR(dims, &want));
+  CHECK_THAT(dtype_get_info((dtype)given->type)->bits >= 8 || given->type == DTYPE_PRED,
+             STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE, "constant '%s' is %s", c->name, SHAPE_STR(NULL, given));
+  return NULL;
+}
+
+/* The importer then meets it as an initializer. */
+static void add_constant(arena *a, onnx_model *m, const plug_constant *c) {
+  Onnx__GraphProto *g = m->graph;
+  const shape *given = &c->value.shape;
+  Onnx__TensorProto *t = ARENA_NEW(a, Onnx__TensorProto);
+  onnx__tensor_proto__init(t);
+  t->name = arena_strdup(a, c->name);
+  t->has_data_type = 1;
+  t->data_type = dtype_get_info((dtype)given->type)->onnx;
+  t->n_dims = given->rank;
+  t->dims = arena_memdup(a, given->dims, given->rank * sizeof *t->dims);
+  t->has_raw_data = 1;
+  t->raw_data = (ProtobufCBinaryData){(size_t)shape_bytes(given), (uint8_t *)(uintptr_t)c->value.data};
+  g->initializer = arena_grow(a, g->initializer, g->n_initializer * sizeof t, (g->n_initializer + 1) * sizeof t);
+  g->initializer[g->n_initializer++] = t;
+  *str_map_put(&m->initializers, t->name) = t;
+}
+
 typedef struct open_call {
   arena *a;
   const char *path;
   const void *bytes;
   size_t size;
+  uint32_t n_constants;
+  const plug_constant *constants;
   uint32_t n_blobs;
   const rt_span *blobs;
   plug_source **out;
@@ -85,6 +133,10 @@ static status open_onnx(void *data) {
   onnx_model *m;
   TRY(c->path ? onnx_model_open(c->a, c->path, NULL, &m)
               : onnx_model_from_memory(c->a, c->bytes, c->size, NULL, NULL, &m));
+  for (uint32_t k = 0; k < c->n_constants; k++) {
+    TRY(check_constant(c->a, m, &c->constants[k]));
+    add_constant(c->a, m, &c->constants[k]);
+  }
   loaded *l = ARENA_NEW(c->a, loaded);
   l->onnx = m;
   *c->out = ARENA_NEW(c->a, plug_source);
@@ -92,8 +144,10 @@ static status open_onnx(void *data) {
   return describe_model(c->a, m, *c->out);
 }
 
-static status plug_open(arena *a, const char *path, const void *bytes, size_t size, plug_source **out) {
-  return guard_run(open_onnx, &(open_call){.a = a, .path = path, .bytes = bytes, .size = size, .out = out});
+static status plug_open(arena *a, const char *path, const void *bytes, size_t size, uint32_t n_constants,
+                        const plug_constant *constants, plug_source **out) {
+  return guard_run(open_onnx, &(open_call){.a = a, .path = path, .bytes = bytes, .size = size,
+                                           .n_constants = n_constants, .constants = constants, .out = out});
 }
 
 static status find_blob(void *data, uint64_t number, const shape *s, const void **bytes) {
@@ -150,7 +204,7 @@ static status import_with_values(const plug_source *s, const plug_request *r, ar
   const loaded *l = s->model;
   bool *wanted = ARENA_NEW_N(a, bool, o->n_inputs);
   for (;;) {
-    bool more = false;
+    bool more = false, unknown = false;
     o->wanted = wanted;
     status failed = onnx_import(a, l->onnx, o, out);
     for (uint32_t k = 0; failed && k < o->n_inputs; k++) {
@@ -161,9 +215,10 @@ static status import_with_values(const plug_source *s, const plug_request *r, ar
         inputs[k].value = known;
         more = true;
       }
+      unknown |= wanted[k] && !value;
     }
     if (!failed || !more) {
-      return failed;
+      return unknown ? status_about(failed, STATUS_ABOUT_VALUE) : failed;
     }
     status_free(failed);
   }
@@ -286,6 +341,65 @@ static status plug_list_ops(const plug_source *s, arena *a, plug_op_use **out, u
   return guard_run(list_ops, &(ops_call){s, a, out, n});
 }
 
+/* --- checking --- */
+
+typedef struct check_call {
+  const plug_source *s;
+  const plug_request *request;
+  arena *a;
+} check_call;
+
+static status check_operators(check_call *c) {
+  plug_op_use *ops;
+  uint32_t n;
+  const char *missing = NULL;
+  TRY(list_ops(&(ops_call){c->s, c->a, &ops, &n}));
+  for (uint32_t k = 0; k < n; k++) {
+    if (!ops[k].supported) {
+      missing = arena_printf(c->a, "%s%s%s.%s (opset %" PRId64 ")", missing ? missing : "", missing ? ", " : "",
+                             ops[k].domain, ops[k].name, ops[k].opset);
+    }
+  }
+  CHECK_THAT(!missing, STATUS_UNSUPPORTED | STATUS_ABOUT_OPERATOR, "operators that are not supported yet: %s", missing);
+  return NULL;
+}
+
+/* Declared dimensions that are open, or 0 (which exporters write for "any"), fit everything. */
+static status check_output(const plug_value *declared, const shape *given) {
+  const shape *want = &declared->shape;
+  if (want->type == DTYPE_INVALID) {
+    return NULL;
+  }
+  CHECK_THAT(want->type == given->type, STATUS_INVALID_MODEL | STATUS_ABOUT_TYPE,
+             "output '%s' is declared as %s but is %s", declared->name, SHAPE_STR(NULL, want), SHAPE_STR(NULL, given));
+  bool fits = want->rank == given->rank;
+  for (int k = 0; fits && k < want->rank; k++) {
+    fits = want->dims[k] <= 0 || want->dims[k] == given->dims[k];
+  }
+  CHECK_THAT(fits, STATUS_INVALID_MODEL | STATUS_ABOUT_SHAPE, "output '%s' is declared as %s but is %s", declared->name,
+             SHAPE_STR(NULL, want), SHAPE_STR(NULL, given));
+  return NULL;
+}
+
+static status check_module(void *data) {
+  check_call *c = data;
+  hlo_module *m;
+  c->a = arena_create(NULL);
+  TRY(check_operators(c));
+  TRY(plug_import(c->s, c->request, c->a, &m, NULL));
+  for (uint32_t k = 0; k < c->s->n_outputs; k++) {
+    TRY(check_output(&c->s->outputs[k], hlo_shape(m->entry->roots[k])));
+  }
+  return NULL;
+}
+
+static status plug_check(const plug_source *s, const plug_request *request) {
+  check_call c = {.s = s, .request = request};
+  status failed = guard_run(check_module, &c);
+  arena_destroy(c.a);
+  return failed;
+}
+
 /* --- tensors --- */
 
 typedef struct pb_call {
@@ -317,9 +431,12 @@ static status plug_tensor_to_pb(arena *a, const char *name, const literal *l, ui
 const plug_compiler *onnx_xla_compiler_get(uint32_t abi) {
   static plug_compiler compiler = {
       .abi = PLUG_COMPILER_ABI,
+      .ir_version = ONNX_IR_VERSION_MAX,
+      .opset_version = ONNX_OPSET_MAX,
       .open = plug_open,
       .open_hlo = plug_open_hlo,
       .compile = plug_compile,
+      .check = plug_check,
       .print = plug_print,
       .print_ptx = plug_print_ptx,
       .list_ops = plug_list_ops,

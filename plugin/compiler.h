@@ -29,6 +29,7 @@ typedef struct plug_source {
   plug_value *inputs, *outputs; /* inputs: those that must be given */
   plug_property *properties;    /* the model's metadata */
   uint32_t n_nodes;             /* ONNX operators, functions inlined */
+  uint32_t n_initializers;      /* of the main graph, given constants included */
   const void *model;            /* the compiler's own */
 } plug_source;
 
@@ -36,6 +37,12 @@ typedef struct plug_dim {
   const char *name;
   int64_t value;
 } plug_dim;
+
+/* An input that never changes: compiled in as if the model had it as an initializer. */
+typedef struct plug_constant {
+  const char *name;
+  literal value; /* the data is borrowed for the life of the source */
+} plug_constant;
 
 /* What to make of a source. */
 typedef struct plug_request {
@@ -63,13 +70,18 @@ enum { PLUG_COMPILER_ABI = 1 };
 typedef struct plug_compiler {
   uint32_t abi;
   const char *versions; /* of LLVM and the libraries, for people */
+  int ir_version, opset_version; /* the newest of ONNX and ai.onnx that are read */
   /* A model file, or (path NULL) a model in memory, which is borrowed. */
-  status (*open)(arena *a, const char *path, const void *bytes, size_t size, plug_source **out);
+  status (*open)(arena *a, const char *path, const void *bytes, size_t size, uint32_t n_constants,
+                 const plug_constant *constants, plug_source **out);
   /* HLO text as a source of its own; blobs as in rt_image. */
   status (*open_hlo)(arena *a, const char *name, const char *text, size_t size, uint32_t n_blobs, const rt_span *blobs,
                      plug_source **out);
   /* Imports, optimises, lowers.  The program lives on `a` and borrows the source's constants. */
   status (*compile)(const plug_source *s, const plug_request *request, arena *a, rt_program **out, rt_report *report);
+  /* Whether it could be compiled, without doing it: names every unsupported operator at once, then what the import
+   * finds, then outputs that are not what the model declares. */
+  status (*check)(const plug_source *s, const plug_request *request);
   /* The module as text: as imported (after NULL), or after the last run of the named pass of the target's pipeline. */
   status (*print)(const plug_source *s, const plug_request *request, const char *after, arena *a, const char **text);
   /* PTX text of the module's elementwise fusions. */

@@ -43,6 +43,19 @@ typedef enum oxla_code {
 } oxla_code;
 
 oxla_code oxla_error_code(const oxla_error *error); /* OXLA_OK for NULL */
+/* What the error is about, for programs that must tell. */
+typedef enum oxla_subject {
+  OXLA_ABOUT_NOTHING = 0,
+  OXLA_ABOUT_VERSION = 1,  /* of the ONNX standard or an operator set */
+  OXLA_ABOUT_OPERATOR = 2, /* as a whole */
+  OXLA_ABOUT_TYPE = 3,     /* an element type */
+  OXLA_ABOUT_SHAPE = 4,    /* a rank or dimension */
+  OXLA_ABOUT_VALUE = 5,    /* the contents of an input, on which a size depends */
+  OXLA_ABOUT_BACKEND = 6,  /* it, or the compiler half, is not there */
+  OXLA_ABOUT_NAME = 7      /* of an input, output or constant */
+} oxla_subject;
+
+oxla_subject oxla_error_subject(const oxla_error *error);
 /* One line that names the node, the value and the rule; valid until oxla_error_free. */
 const char *oxla_error_message(const oxla_error *error);
 void oxla_error_free(oxla_error *error);
@@ -74,6 +87,15 @@ typedef struct oxla_dim {
   int64_t value;
 } oxla_dim;
 
+/* An input that never changes (weights that are not in the file): compiled in, no input of the model any more. */
+typedef struct oxla_constant {
+  const char *name;
+  oxla_type type;
+  int rank;
+  const int64_t *dims;
+  const void *data; /* must stay until the model is destroyed; the rest is copied */
+} oxla_constant;
+
 /* Set size to sizeof(oxla_options) and the rest to 0 for the defaults; newer versions add fields at the end. */
 typedef struct oxla_options {
   size_t size;
@@ -86,6 +108,8 @@ typedef struct oxla_options {
   uint64_t max_memory;    /* bytes for loading and compiling; 0: no limit */
   double max_seconds;     /* for loading and compiling, and for each run; 0: no limit */
   int closed_dims;        /* not 0: a dimension without a value is an error where a run's inputs do not tell it */
+  const oxla_constant *constants;
+  size_t n_constants;
 } oxla_options;
 
 /* --- models --- */
@@ -106,6 +130,13 @@ const char *oxla_output_name(const oxla_model *model, size_t index);
 oxla_error *oxla_input_type(const oxla_model *model, size_t index, oxla_tensor *out);
 /* Name of a symbolic dimension of an input, or NULL. */
 const char *oxla_input_dim_name(const oxla_model *model, size_t index, int dim);
+/* The same of an output; its type is 0 where the model does not say.  oxla_get_output tells what it really is. */
+oxla_error *oxla_output_type(const oxla_model *model, size_t index, oxla_tensor *out);
+/* How many initializers the model's graph has, constants of the options included; 0 for a .oxla. */
+size_t oxla_initializer_count(const oxla_model *model);
+/* Whether the model can be compiled, as far as can be told without doing it: names all unsupported operators at once,
+ * then what else is wrong or unsupported, then outputs whose declared type or shape is not what they are. */
+oxla_error *oxla_check(oxla_model *model);
 /* A value of the model's metadata_props, or NULL. */
 const char *oxla_metadata(const oxla_model *model, const char *key);
 
@@ -113,7 +144,8 @@ const char *oxla_metadata(const oxla_model *model, const char *key);
 
 oxla_error *oxla_run_create(oxla_model *model, oxla_run **out);
 void oxla_run_destroy(oxla_run *run);
-/* The data is borrowed until the run's next oxla_execute has returned. */
+/* The data is borrowed until the run's next oxla_execute has returned.  NULL: none yet, which is enough for
+ * oxla_compile, unless a size depends on it (OXLA_ABOUT_VALUE). */
 oxla_error *oxla_set_input(oxla_run *run, const char *name, oxla_type type, int rank, const int64_t *dims,
                            const void *data);
 /* Writes an output into memory of the caller's, of exactly the output's size, from the next execution on.  NULL: back
@@ -128,6 +160,8 @@ oxla_error *oxla_get_output(const oxla_run *run, const char *name, oxla_tensor *
 /* Writes a .oxla file with every program that this model has been compiled to so far. */
 oxla_error *oxla_save(oxla_model *model, const char *path);
 
+/* The newest ONNX IR version and ai.onnx operator set that are read. */
+oxla_error *oxla_onnx_versions(int *ir_version, int *opset_version);
 /* "onnx-xla 0.1.0 (oneDNN 2.6.3, OpenBLAS 0.3.21)"; static. */
 const char *oxla_version(void);
 

@@ -83,6 +83,7 @@ static status open_image(plug_session *s, const char *path) {
   rt_image *image;
   TRY(rt_image_open(s->arena, path, false, &image));
   CHECK_THAT(image->n_programs > 0, STATUS_INVALID_FILE, "%s holds no program", path);
+  CHECK_THAT(s->options.n_constants == 0, STATUS_INVALID_ARGUMENT, "a compiled file takes no constants");
   s->image = image;
   const char *backend = s->options.backend ? s->options.backend : image->programs[0]->target;
   TRY(plug_target_find(backend, &s->target));
@@ -99,7 +100,8 @@ static status open_model(plug_session *s, const char *path, const void *bytes, s
   s->options.backend = s->options.backend ? s->options.backend : "cpu";
   TRY(plug_target_find(s->options.backend, &s->target));
   TRY(plug_compiler_open(&compiler));
-  return compiler->open(s->arena, path, bytes, size, &s->source);
+  const plug_session_options *o = &s->options;
+  return compiler->open(s->arena, path, bytes, size, o->n_constants, o->constants, &s->source);
 }
 
 typedef struct opening {
@@ -131,6 +133,8 @@ status plug_session_open(const char *path, const void *bytes, size_t size, const
   double start = plug_now();
   status failed = guard_run(open_guarded, &(opening){s, path, bytes, size, options});
   s->load_seconds = plug_now() - start;
+  s->options.constants = NULL; /* their list was the caller's */
+  s->options.n_constants = 0;
   s->budget.deadline = 0;
   if (failed) {
     plug_session_close(s);
@@ -249,6 +253,19 @@ static status find_or_compile(plug_session *s, const plug_inputs *inputs, const 
   status failed = guard_run(compile_guarded, &c);
   s->budget.deadline = 0;
   *out = c.out;
+  return failed;
+}
+
+status plug_session_check(plug_session *s, const plug_inputs *inputs) {
+  if (s->image) {
+    return NULL;
+  }
+  const plug_compiler *compiler;
+  plug_request request = plug_session_request(s, inputs);
+  TRY(plug_compiler_open(&compiler));
+  pthread_mutex_lock(&s->lock);
+  status failed = compiler->check(s->source, &request);
+  pthread_mutex_unlock(&s->lock);
   return failed;
 }
 

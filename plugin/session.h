@@ -16,6 +16,8 @@ typedef struct plug_session_options {
   int64_t open_dim;    /* of dimensions that neither dims nor the run's inputs tell; 0: an error */
   uint64_t max_memory; /* bytes for loading and compiling; 0: no limit */
   double max_seconds;  /* for loading, each compilation and each run; 0: no limit */
+  const plug_constant *constants; /* inputs that never change; their data is borrowed for the life of the session */
+  uint32_t n_constants;
 } plug_session_options;
 
 /* One program, ready to run, and what making it took. */
@@ -50,6 +52,8 @@ typedef struct plug_inputs {
 /* The program for these inputs (what they leave open is as the options say), compiled now if it is not there yet.  It lives
  * as long as the session. */
 STATUS_MUST_USE status plug_session_compile(plug_session *s, const plug_inputs *inputs, const plug_compiled **out);
+/* What plug_session_compile would find wrong or unsupported, as far as importing tells.  Of a .oxla: nothing. */
+STATUS_MUST_USE status plug_session_check(plug_session *s, const plug_inputs *inputs);
 /* Whether the program is for certain contents of inputs: then it must be asked for again when they change. */
 bool plug_compiled_has_values(const plug_compiled *c);
 /* Buffers as rt_execute takes them. */

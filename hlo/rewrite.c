@@ -184,7 +184,7 @@ status hlo_sweep(hlo_computation *c, pass_context *context, const hlo_rule_row *
     }
     *changed = true;
     left--;
-    if (is_unused(i) && !hlo_has_effect(i)) {
+    if (i->parent && is_unused(i) && !hlo_has_effect(i)) {
       hlo_remove(i);
     }
     i = before ? before->next : c->first;

@@ -31,7 +31,7 @@ static inline hlo_attr hlo_attr_list(uint32_t n, const int64_t *ints) { return (
 static inline hlo_attr hlo_attr_int(int64_t i) { return (hlo_attr){.i = i}; }
 
 /* A rewrite rule: looks at `i`, whose op is the row's, and either does nothing, or replaces uses of i (hlo_becomes) or
- * changes i in place and answers true.  What it makes stands before i (the builder's place) and is looked at next.  A
+ * changes or removes i itself, and answers true.  What it makes stands before i (the builder's place) and is looked at next.  A
  * failure of the builder is the sweep's. */
 typedef bool hlo_rule(hlo_builder *b, hlo_instr *i);
 typedef struct hlo_rule_row {

@@ -12,12 +12,18 @@ hlo_sources = \
 	hlo/pass_dce.c \
 	hlo/pass_fold.c \
 	hlo/pass_inline_composites.c \
+	hlo/pass_simplify.c \
 	hlo/print.c \
 	hlo/rewrite.c \
 	hlo/schedule.c \
 	hlo/shape_loops.c \
 	hlo/shape_movement.c \
 	hlo/shape_rules.c \
+	hlo/simplify_arith.c \
+	hlo/simplify_control.c \
+	hlo/simplify_index.c \
+	hlo/simplify_loops.c \
+	hlo/simplify_move.c \
 	hlo/text_literal.c \
 	hlo/text_token.c \
 	hlo/verify.c
@@ -36,6 +42,7 @@ hlo_files = \
 	hlo/rewrite.h \
 	hlo/schedule.h \
 	hlo/shape_rules.h \
+	hlo/simplify.h \
 	hlo/text.h \
 	hlo/text_internal.h \
 	hlo/verify.h

@@ -1,0 +1,20 @@
+/* simplify.h - the rule tables of pass_simplify.c; rewrite.h says what a rule is. */
+#ifndef HLO_SIMPLIFY_H
+#define HLO_SIMPLIFY_H
+
+#include "hlo/rewrite.h"
+
+/* Ended by a row with HLO_OP_COUNT. */
+extern const hlo_rule_row hlo_arithmetic_rules[]; /* simplify_arith.c */
+extern const hlo_rule_row hlo_movement_rules[];   /* simplify_move.c */
+extern const hlo_rule_row hlo_index_rules[];      /* simplify_index.c */
+extern const hlo_rule_row hlo_loop_rules[];       /* simplify_loops.c */
+extern const hlo_rule_row hlo_control_rules[];    /* simplify_control.c */
+
+/* Can no element of v be below 0, nor -0?  NaN it may be.  A cheap answer: false where it is not obvious. */
+bool hlo_is_nonnegative(hlo_value v);
+
+/* The dims that are not 1, in order, into kept[]; gives how many. */
+int hlo_real_dims(const shape *s, int64_t *kept);
+
+#endif

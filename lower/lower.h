@@ -35,6 +35,8 @@ rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i);
 rt_thunk *lower_bare_thunk(lower_context *c, const char *kind, const hlo_instr *i);
 void lower_add_buffer(lower_context *c, rt_thunk *t, rt_buffer b);
 rt_buffer lower_buffer(const lower_context *c, hlo_value v);
+/* The scratch memory of `i`; false: it wants none. */
+bool lower_scratch(const lower_context *c, const hlo_instr *i, rt_buffer *out);
 /* A constant of the backend's own (packed weights); gives its number. */
 uint32_t lower_constant(lower_context *c, const void *data, uint64_t bytes);
 /* A dense buffer over constant k. */

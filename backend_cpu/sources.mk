@@ -6,8 +6,16 @@ cpu_exec_sources = \
 	backend_cpu/exec_openmp.c \
 	backend_cpu/exec_sort.c \
 	backend_cpu/exec_target.c
-cpu_compile_sources =
+cpu_compile_sources = \
+	backend_cpu/compile_contraction.c \
+	backend_cpu/compile_kernels.c \
+	backend_cpu/compile_lower.c \
+	backend_cpu/compile_target.c
 backend_cpu_files = \
+	backend_cpu/compile_contraction.h \
+	backend_cpu/compile_kernels.h \
+	backend_cpu/compile_lower.h \
+	backend_cpu/compile_target.h \
 	backend_cpu/exec_contraction.h \
 	backend_cpu/exec_kinds.h \
 	backend_cpu/exec_target.h

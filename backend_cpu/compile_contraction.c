@@ -1,0 +1,442 @@
+#include "backend_cpu/compile_contraction.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "emit/kernel.h"
+
+/* Below so many multiplications a library call costs more than it saves. */
+static const double small_contraction = 16384;
+
+/* A body is read together with the fusion it belongs to, so that its parameters lead on to what the fusion is given. */
+typedef struct scope {
+  const hlo_instr *fusion; /* NULL: no body, values are those of the computation itself */
+} scope;
+
+static hlo_value outside(scope s, hlo_value v) {
+  return s.fusion && v.def->op == HLO_PARAMETER ? s.fusion->operands[hlo_int(v.def, HLO_ATTR_INDEX)] : v;
+}
+
+static bool is_reshape(hlo_value v) { return v.def->op == HLO_RESHAPE; }
+
+/* --- operands of an epilogue --- */
+
+/* A constant of one number, or such a number stretched. */
+static bool splat_of(scope s, hlo_value v, double *number) {
+  v = outside(s, v);
+  while (v.def->op == HLO_BROADCAST || is_reshape(v)) {
+    v = outside(s, v.def->operands[0]);
+  }
+  const literal *l = hlo_literal(v);
+  if (!l || !literal_is_splat(l)) {
+    return false;
+  }
+  *number = literal_f64(l, 0);
+  return true;
+}
+
+/* An array that stands for dimensions `*dims` of `result` and is stretched along the others.  In a body it comes from
+ * outside of the fusion. */
+static bool array_of(scope s, hlo_value v, const shape *result, uint32_t *dims, hlo_value *array) {
+  *dims = 0;
+  if (v.def->op == HLO_BROADCAST) {
+    const int64_t *to = hlo_ints(v.def, HLO_ATTR_DIMENSIONS);
+    v = v.def->operands[0];
+    for (int d = 0; d < hlo_rank(v); d++) {
+      *dims |= hlo_shape(v)->dims[d] == result->dims[to[d]] ? 1u << to[d] : 0;
+    }
+  } else {
+    *dims = (1u << result->rank) - 1;
+  }
+  while (is_reshape(v)) {
+    v = v.def->operands[0];
+  }
+  if (s.fusion && v.def->op != HLO_PARAMETER) {
+    return false;
+  }
+  *array = outside(s, v);
+  return hlo_type(v) == DTYPE_F32;
+}
+
+/* --- dots as matrix products --- */
+
+typedef struct extent {
+  int64_t n, stride; /* elements, their distance */
+  bool ok;
+} extent;
+
+/* Several dimensions that can be walked as one. */
+static extent collapse(const shape *s, uint32_t n, const int64_t *dims) {
+  int64_t strides[SHAPE_MAX_RANK];
+  shape_strides(s, strides);
+  extent e = {1, 1, true};
+  for (uint32_t k = n; k-- > 0;) {
+    int64_t size = s->dims[dims[k]];
+    if (size != 1) {
+      e.ok = e.ok && (e.n == 1 || strides[dims[k]] == e.n * e.stride);
+      e.stride = e.n == 1 ? strides[dims[k]] : e.stride;
+      e.n *= size;
+    }
+  }
+  return e;
+}
+
+static uint32_t free_dims(const shape *s, const hlo_attr *batch, const hlo_attr *contract, int64_t *out) {
+  uint32_t n = 0, taken = 0;
+  for (uint32_t k = 0; k < batch->n; k++) {
+    taken |= 1u << batch->ints[k];
+  }
+  for (uint32_t k = 0; k < contract->n; k++) {
+    taken |= 1u << contract->ints[k];
+  }
+  for (int d = 0; d < s->rank; d++) {
+    if (!(taken >> d & 1)) {
+      out[n++] = d;
+    }
+  }
+  return n;
+}
+
+/* Strides of a dimension of one element are chosen as a dense matrix has them. */
+static void tidy_strides(int64_t rows, int64_t columns, int64_t *row, int64_t *column) {
+  if (columns == 1) {
+    *column = rows == 1 || *row == 1 ? rows : 1;
+  }
+  if (rows == 1) {
+    *row = *column == 1 ? columns : 1;
+  }
+}
+
+static bool dot_geometry(const hlo_instr *i, cpu_geometry *g) {
+  const hlo_attr *lb = hlo_attr_of(i, HLO_ATTR_LHS_BATCH), *rb = hlo_attr_of(i, HLO_ATTR_RHS_BATCH);
+  const hlo_attr *lc = hlo_attr_of(i, HLO_ATTR_LHS_CONTRACT), *rc = hlo_attr_of(i, HLO_ATTR_RHS_CONTRACT);
+  const shape *x = hlo_shape(i->operands[0]), *y = hlo_shape(i->operands[1]);
+  int64_t lhs_free[SHAPE_MAX_RANK], rhs_free[SHAPE_MAX_RANK];
+  uint32_t n_lhs = free_dims(x, lb, lc, lhs_free), n_rhs = free_dims(y, rb, rc, rhs_free);
+  extent b = collapse(x, lb->n, lb->ints), m = collapse(x, n_lhs, lhs_free), k = collapse(x, lc->n, lc->ints);
+  extent b2 = collapse(y, rb->n, rb->ints), n = collapse(y, n_rhs, rhs_free), k2 = collapse(y, rc->n, rc->ints);
+  if (!b.ok || !m.ok || !k.ok || !b2.ok || !n.ok || !k2.ok || b.n == 0 || m.n == 0 || n.n == 0 || k.n == 0) {
+    return false;
+  }
+  *g = (cpu_geometry){.op = CPU_MATMUL, .batch = b.n, .m = m.n, .k = k.n, .n = n.n, .lhs_m = m.stride, .lhs_k = k.stride,
+                      .rhs_k = k2.stride, .rhs_n = n.stride, .lhs_batch_stride = b.stride, .rhs_batch_stride = b2.stride};
+  tidy_strides(m.n, k.n, &g->lhs_m, &g->lhs_k);
+  tidy_strides(k.n, n.n, &g->rhs_k, &g->rhs_n);
+  if (b.n == 1) {
+    g->lhs_batch_stride = m.n * k.n;
+    g->rhs_batch_stride = k.n * n.n;
+  }
+  return (g->lhs_m == 1 || g->lhs_k == 1) && (g->rhs_k == 1 || g->rhs_n == 1);
+}
+
+/* Dimensions of a dot's result as those of [batch, m, n]; false for a part of one of them. */
+static bool dot_dims(const hlo_instr *dot, uint32_t dims, uint32_t *out) {
+  const shape *r = &dot->shapes[0];
+  uint32_t batch = hlo_n_ints(dot, HLO_ATTR_LHS_BATCH);
+  uint32_t lhs = (uint32_t)hlo_rank(dot->operands[0]) - hlo_n_ints(dot, HLO_ATTR_LHS_CONTRACT); /* and batch */
+  uint32_t ends[] = {batch, lhs, r->rank};
+  *out = 0;
+  for (uint32_t group = 0, d = 0; group < 3; group++) {
+    bool all = true, any = false;
+    for (; d < ends[group]; d++) {
+      bool here = dims >> d & 1;
+      all = all && (here || r->dims[d] == 1);
+      any = any || (here && r->dims[d] != 1);
+    }
+    if (any && !all) {
+      return false;
+    }
+    *out |= any ? 1u << group : 0;
+  }
+  return true;
+}
+
+/* --- convolutions --- */
+
+static bool all_in(uint32_t n, const int64_t *v, int64_t low, int64_t high) {
+  for (uint32_t k = 0; k < n; k++) {
+    if (v[k] < low || v[k] > high) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool convolution_geometry(const hlo_instr *i, cpu_geometry *g) {
+  const shape *x = hlo_shape(i->operands[0]), *w = hlo_shape(i->operands[1]), *y = &i->shapes[0];
+  uint32_t n = hlo_n_ints(i, HLO_ATTR_STRIDES);
+  const int64_t *low = hlo_ints(i, HLO_ATTR_LOW), *high = hlo_ints(i, HLO_ATTR_HIGH);
+  bool last = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_LAST;
+  if (n < 1 || n > CPU_MAX_SPATIAL || shape_elements(x) == 0 || shape_elements(w) == 0 || shape_elements(y) == 0 ||
+      !all_in(n, hlo_ints(i, HLO_ATTR_LHS_DILATION), 1, 1) || !all_in(n, low, 0, INT32_MAX) ||
+      !all_in(n, high, 0, INT32_MAX)) {
+    return false;
+  }
+  *g = (cpu_geometry){.op = CPU_CONVOLUTION, .spatial = n, .channels_last = last, .batch = x->dims[0],
+                      .in_channels = x->dims[last ? n + 1 : 1], .out_channels = w->dims[0],
+                      .groups = hlo_int(i, HLO_ATTR_GROUPS)};
+  for (uint32_t d = 0; d < n; d++) {
+    g->in[d] = x->dims[d + (last ? 1 : 2)];
+    g->out[d] = y->dims[d + (last ? 1 : 2)];
+    g->kernel[d] = w->dims[d + 2];
+    g->strides[d] = hlo_ints(i, HLO_ATTR_STRIDES)[d];
+    g->low[d] = low[d];
+    g->high[d] = high[d];
+    g->dilation[d] = hlo_ints(i, HLO_ATTR_RHS_DILATION)[d];
+  }
+  return true;
+}
+
+static bool geometry_of(const hlo_instr *contraction, cpu_geometry *g) {
+  return contraction->shapes[0].type == DTYPE_F32 && cpu_library_name() &&
+         (contraction->op == HLO_DOT ? dot_geometry(contraction, g)
+                                     : contraction->op == HLO_CONVOLUTION && convolution_geometry(contraction, g));
+}
+
+static double multiplications(const cpu_geometry *g) {
+  if (g->op == CPU_MATMUL) {
+    return (double)g->batch * (double)g->m * (double)g->k * (double)g->n;
+  }
+  double n = (double)g->batch * (double)g->out_channels * (double)(g->in_channels / g->groups);
+  for (int d = 0; d < g->spatial; d++) {
+    n *= (double)g->out[d] * (double)g->kernel[d];
+  }
+  return n;
+}
+
+/* --- epilogues --- */
+
+/* What one consumer adds to a plan. */
+typedef struct step {
+  bool is_post, is_array;
+  cpu_post post;
+  hlo_value array;
+} step;
+
+static step unary_step(cpu_post_kind kind, double alpha, double beta) {
+  return (step){.is_post = true, .post = {.kind = kind, .alpha = alpha, .beta = beta}};
+}
+
+/* x op number, or number op x where `swapped`. */
+static step splat_step(hlo_op op, bool swapped, double number) {
+  switch (op) {
+    case HLO_ADD:
+      return unary_step(CPU_POST_LINEAR, 1, number);
+    case HLO_SUB:
+      return swapped ? unary_step(CPU_POST_LINEAR, -1, number) : unary_step(CPU_POST_LINEAR, 1, -number);
+    case HLO_MUL:
+      return unary_step(CPU_POST_LINEAR, number, 0);
+    case HLO_MAX:
+      return number == 0 ? unary_step(CPU_POST_RELU, 0, 0) : unary_step(CPU_POST_CLIP, number, INFINITY);
+    case HLO_MIN:
+      return unary_step(CPU_POST_CLIP, -INFINITY, number);
+    default:
+      return (step){0};
+  }
+}
+
+static step array_step(scope s, const hlo_instr *contraction, hlo_op op, bool swapped, hlo_value v) {
+  cpu_post_kind kind = CPU_POST_ADD;
+  switch (op) {
+    case HLO_ADD:
+      break;
+    case HLO_SUB:
+      kind = CPU_POST_SUB;
+      break;
+    case HLO_MUL:
+      kind = CPU_POST_MUL;
+      break;
+    case HLO_DIV:
+      kind = CPU_POST_DIV;
+      break;
+    case HLO_MAX:
+      kind = CPU_POST_MAX;
+      break;
+    case HLO_MIN:
+      kind = CPU_POST_MIN;
+      break;
+    default:
+      return (step){0};
+  }
+  step r = {.is_post = true, .is_array = true, .post = {.kind = kind}};
+  uint32_t dims;
+  if ((swapped && (op == HLO_SUB || op == HLO_DIV)) || !array_of(s, v, &contraction->shapes[0], &dims, &r.array)) {
+    return (step){0};
+  }
+  r.post.dims = dims;
+  if (contraction->op == HLO_DOT && !dot_dims(contraction, dims, &r.post.dims)) {
+    return (step){0};
+  }
+  return r;
+}
+
+static step clamp_step(scope s, const hlo_instr *consumer, uint32_t operand) {
+  double low, high;
+  if (operand != 1 || !splat_of(s, consumer->operands[0], &low) || !splat_of(s, consumer->operands[2], &high)) {
+    return (step){0};
+  }
+  return low == 0 && high == INFINITY ? unary_step(CPU_POST_RELU, 0, 0) : unary_step(CPU_POST_CLIP, low, high);
+}
+
+static step step_of(scope s, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
+  double number;
+  if (consumer->n_results != 1 || !shape_equal(&consumer->shapes[0], &contraction->shapes[0])) {
+    return (step){0};
+  }
+  switch (consumer->op) {
+    case HLO_LOGISTIC:
+      return unary_step(CPU_POST_LOGISTIC, 0, 0);
+    case HLO_TANH:
+      return unary_step(CPU_POST_TANH, 0, 0);
+    case HLO_ABS:
+      return unary_step(CPU_POST_ABS, 0, 0);
+    case HLO_SQRT:
+      return unary_step(CPU_POST_SQRT, 0, 0);
+    case HLO_CLAMP:
+      return clamp_step(s, consumer, operand);
+    default:
+      break;
+  }
+  if (consumer->n_operands != 2 || hlo_value_equal(consumer->operands[0], consumer->operands[1])) {
+    return (step){0};
+  }
+  hlo_value other = consumer->operands[1 - operand];
+  step r = splat_of(s, other, &number) ? splat_step(consumer->op, operand == 1, number) : (step){0};
+  return r.is_post ? r : array_step(s, contraction, consumer->op, operand == 1, other);
+}
+
+bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
+  (void)data;
+  cpu_geometry g;
+  return geometry_of(contraction, &g) && multiplications(&g) >= small_contraction &&
+         step_of((scope){NULL}, contraction, consumer, operand).is_post;
+}
+
+/* --- plans --- */
+
+static bool add_step(cpu_plan *p, const step *s) {
+  cpu_contraction *c = &p->c;
+  uint32_t everything = c->g.op == CPU_MATMUL ? 7 : (1u << (c->g.spatial + 2)) - 1;
+  uint32_t channels = c->g.op == CPU_MATMUL ? 4 : c->g.channels_last ? 1u << (c->g.spatial + 1) : 2;
+  if (s->post.kind == CPU_POST_ADD && s->post.dims == channels && c->n_posts == 0 && !c->g.has_bias) {
+    c->g.has_bias = 1;
+    p->bias = s->array;
+    return true;
+  }
+  if (c->n_posts == CPU_MAX_POSTS) {
+    return false;
+  }
+  cpu_post *post = &c->posts[c->n_posts++];
+  *post = s->post;
+  int64_t dims[CPU_MAX_RANK], elements = 1;
+  for (int d = cpu_contraction_dims(c, dims); d-- > 0;) {
+    elements *= dims[d];
+  }
+  bool whole = s->is_array && (post->dims & everything) == everything;
+  whole = whole || (s->is_array && shape_elements(hlo_shape(s->array)) == elements);
+  if (post->kind == CPU_POST_ADD && whole && !p->sum.def && !hlo_literal(s->array)) {
+    *post = (cpu_post){.kind = CPU_POST_SUM};
+    p->sum = s->array;
+  } else if (s->is_array) {
+    p->arrays[cpu_contraction_arrays(c) - 1] = s->array;
+  }
+  return true;
+}
+
+/* x * logistic(x), its two instructions being all that uses x. */
+static hlo_instr *match_swish(hlo_instr *x) {
+  if (x->n_uses != 2) {
+    return NULL;
+  }
+  for (uint32_t k = 0; k < 2; k++) {
+    hlo_instr *gate = x->uses[k].user, *product = x->uses[1 - k].user;
+    if (gate->op == HLO_LOGISTIC && product->op == HLO_MUL && gate->n_uses == 1 && gate->uses[0].user == product) {
+      return product;
+    }
+  }
+  return NULL;
+}
+
+static bool read_epilogue(cpu_plan *p, scope s, hlo_instr *contraction) {
+  hlo_instr *x = contraction;
+  const hlo_computation *body = contraction->parent;
+  while (x != body->roots[0].def) {
+    hlo_instr *swish = match_swish(x);
+    step next;
+    if (swish) {
+      next = unary_step(CPU_POST_SWISH, 1, 0);
+      x = swish;
+    } else if (x->n_uses == 1) {
+      next = step_of(s, contraction, x->uses[0].user, x->uses[0].operand);
+      x = x->uses[0].user;
+    } else {
+      return false;
+    }
+    if (!next.is_post || !add_step(p, &next)) {
+      return false;
+    }
+  }
+  return body->n_roots == 1;
+}
+
+/* Operand k of the contraction, from outside of the fusion; views do not matter to the library. */
+static bool read_operand(scope s, hlo_value v, hlo_value *out) {
+  while (s.fusion && is_reshape(v)) {
+    v = v.def->operands[0];
+  }
+  *out = outside(s, v);
+  return !s.fusion || v.def->op == HLO_PARAMETER;
+}
+
+static hlo_instr *find_contraction(const hlo_instr *i) {
+  if (i->op == HLO_DOT || i->op == HLO_CONVOLUTION) {
+    return (hlo_instr *)i;
+  }
+  if (i->op != HLO_FUSION || hlo_int(i, HLO_ATTR_FUSION) != HLO_FUSION_OUTPUT) {
+    return NULL;
+  }
+  hlo_instr *found = NULL;
+  for (hlo_instr *k = hlo_callee(i, 0)->first; k; k = k->next) {
+    if (k->op == HLO_DOT || k->op == HLO_CONVOLUTION) {
+      if (found) {
+        return NULL;
+      }
+      found = k;
+    }
+  }
+  return found;
+}
+
+static bool read_plan(const hlo_instr *i, cpu_plan *p) {
+  hlo_instr *contraction = find_contraction(i);
+  if (!contraction || !geometry_of(contraction, &p->c.g)) {
+    return false;
+  }
+  scope s = {i->op == HLO_FUSION ? i : NULL};
+  p->instr = i;
+  if (!read_operand(s, contraction->operands[0], &p->lhs) || !read_operand(s, contraction->operands[1], &p->weights) ||
+      (s.fusion && !read_epilogue(p, s, contraction))) {
+    return false;
+  }
+  p->c.g.packed = hlo_literal(p->weights) && (p->c.g.op == CPU_CONVOLUTION || p->c.g.batch == 1);
+  return true;
+}
+
+status cpu_plan_make(arena *a, const hlo_instr *i, uint32_t threads, cpu_plan **out) {
+  *out = NULL;
+  cpu_plan *p = ARENA_NEW(a, cpu_plan);
+  bool ours = emit_supports(i, NULL);
+  if (!read_plan(i, p) || (ours && multiplications(&p->c.g) < small_contraction)) {
+    return NULL;
+  }
+  status s = cpu_call_create(a, &p->c, threads, NULL, &p->call, &p->info);
+  if (s && status_get_code(s) != STATUS_UNSUPPORTED) {
+    return s;
+  }
+  if (s || (ours && !p->info.fast)) {
+    status_free(s);
+    return NULL;
+  }
+  *out = p;
+  return NULL;
+}

@@ -1,0 +1,27 @@
+/* compile_contraction.h - dots and convolutions, alone or with an epilogue: what the library takes of them, and how. */
+#ifndef BACKEND_CPU_COMPILE_CONTRACTION_H
+#define BACKEND_CPU_COMPILE_CONTRACTION_H
+
+#include "backend_cpu/exec_contraction.h"
+#include "hlo/pass.h"
+
+/* How one instruction is computed by the library. */
+typedef struct cpu_plan {
+  cpu_contraction c;
+  const hlo_instr *instr;
+  hlo_value lhs, weights, bias;       /* of the computation that `instr` stands in; bias.def NULL: none */
+  hlo_value arrays[CPU_MAX_POSTS];    /* of the posts that read one, in order */
+  hlo_value sum;                      /* added to the result, whose buffer holds it beforehand; def NULL: none */
+  cpu_call *call;
+  cpu_call_info info;
+} cpu_plan;
+
+/* Whether `consumer` may follow the contraction in one call, its operand number `operand` being the value so far
+ * (hlo_target.takes_epilogue). */
+bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand);
+
+/* A plan for a dot, a convolution or an output fusion; *out is NULL where our own kernels are to do it: the library cannot, or
+ * is not worth its while. */
+STATUS_MUST_USE status cpu_plan_make(arena *a, const hlo_instr *i, uint32_t threads, cpu_plan **out);
+
+#endif

@@ -1,0 +1,211 @@
+#include "backend_cpu/compile_kernels.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "emit/compile.h"
+#include "runtime/pool.h"
+
+enum {
+  BATCH = 8,              /* kernels a module: what a module costs is divided, what is left can still be spread */
+  RANGE_NANOSECONDS = 6000 /* of work that make another thread worth its while */
+};
+
+typedef struct kernel {
+  uint64_t hash;
+  const hlo_instr *instr; /* in a module of its own: threads may number and read it */
+  const int32_t *alias;
+  const char *symbol;
+  emit_kernel_info info;
+} kernel;
+
+struct cpu_kernels {
+  arena *arena;
+  const emit_target *target;
+  uint32_t n, cap, asked;
+  kernel *kernels;
+};
+
+cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target) {
+  cpu_kernels *k = ARENA_NEW(a, cpu_kernels);
+  k->arena = a;
+  k->target = target;
+  return k;
+}
+
+uint32_t cpu_kernels_unique(const cpu_kernels *k) { return k->n; }
+
+uint32_t cpu_kernels_asked(const cpu_kernels *k) { return k->asked; }
+
+/* --- collecting --- */
+
+static bool is_baked_in(hlo_value v) {
+  const literal *l = hlo_literal(v);
+  return l && (shape_bytes(&l->shape) <= EMIT_MAX_CONSTANT || literal_is_splat(l));
+}
+
+/* The instruction alone: its operands become parameters, or constants where the kernel will hold them. */
+static hlo_instr *isolate(arena *a, const hlo_instr *i) {
+  hlo_module *m = hlo_module_create(a, "kernel");
+  hlo_computation *c = hlo_computation_create(m, "kernel");
+  hlo_value *operands = ARENA_NEW_N(a, hlo_value, i->n_operands);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    if (!is_baked_in(i->operands[k])) {
+      operands[k] = hlo_result(hlo_parameter(c, *hlo_shape(i->operands[k])), 0);
+    }
+  }
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    if (!operands[k].def) {
+      operands[k] = hlo_result(hlo_instr_clone(c, NULL, i->operands[k].def, NULL), 0);
+    }
+  }
+  hlo_instr *copy = hlo_instr_clone(c, NULL, i, operands);
+  hlo_value *roots = ARENA_NEW_N(a, hlo_value, i->n_results);
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    roots[k] = hlo_result(copy, k);
+  }
+  hlo_set_roots(c, i->n_results, roots);
+  m->entry = c;
+  copy->source = "";
+  return copy;
+}
+
+uint32_t cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias) {
+  k->asked++;
+  hlo_instr *alone = isolate(k->arena, i);
+  uint64_t hash = hash_bytes(alias, i->n_results * sizeof *alias, hlo_module_hash(alone->parent->module));
+  for (uint32_t n = 0; n < k->n; n++) {
+    if (k->kernels[n].hash == hash && hlo_same_operation(k->kernels[n].instr, alone)) {
+      return n;
+    }
+  }
+  kernel *new = ARENA_PUSH(k->arena, k->kernels, k->n, k->cap);
+  *new = (kernel){.hash = hash, .instr = alone, .alias = arena_memdup(k->arena, alias, i->n_results * sizeof *alias),
+                  .symbol = arena_printf(k->arena, "k%u_%s", k->n - 1, hlo_info(i)->name)};
+  for (char *c = (char *)new->symbol; *c; c++) {
+    *c = *c == '-' ? '_' : *c;
+  }
+  return k->n - 1;
+}
+
+/* --- compiling --- */
+
+typedef struct batch {
+  cpu_kernels *all;
+  uint32_t first, n;
+  arena *arena;
+  rt_span object;
+  status failed;
+} batch;
+
+static status build_module(cpu_kernels *all, uint32_t first, uint32_t n, arena *a, emit_module **out) {
+  TRY(emit_module_create(a, all->target, "kernels", out));
+  for (uint32_t k = first; k < first + n; k++) {
+    kernel *x = &all->kernels[k];
+    emit_options options = {.alias = x->alias};
+    status s = emit_kernel(*out, x->symbol, x->instr, &options, &x->info);
+    if (s) {
+      return status_prefix(s, "no kernel for %s", hlo_info(x->instr)->name);
+    }
+  }
+  return NULL;
+}
+
+static status compile_batch(void *data) {
+  batch *b = data;
+  emit_module *m;
+  const void *bytes;
+  size_t size;
+  TRY(build_module(b->all, b->first, b->n, b->arena, &m));
+  TRY(emit_module_object(m, &bytes, &size));
+  b->object = (rt_span){bytes, size};
+  emit_module_destroy(m);
+  return NULL;
+}
+
+static void compile_range(void *data, int64_t begin, int64_t end) {
+  for (batch *b = (batch *)data + begin; b < (batch *)data + end; b++) {
+    b->failed = guard_run(compile_batch, b);
+  }
+}
+
+static void destroy_batches(uint32_t n, batch *batches) {
+  for (uint32_t k = 0; k < n; k++) {
+    arena_destroy(batches[k].arena);
+  }
+}
+
+static status compile_batches(uint32_t threads, uint32_t n, batch *batches) {
+  rt_pool *pool;
+  TRY(rt_pool_create(threads, &pool));
+  rt_parallel_for(pool, n, 1, compile_range, batches);
+  rt_pool_destroy(pool);
+  status first = NULL;
+  for (uint32_t k = 0; k < n; k++) {
+    if (batches[k].failed && !first) {
+      first = batches[k].failed;
+    } else {
+      status_free(batches[k].failed);
+    }
+  }
+  return first;
+}
+
+typedef struct all_batches {
+  cpu_kernels *k;
+  uint32_t threads, n;
+  batch *batches;
+  rt_span *objects;
+} all_batches;
+
+/* Allocates, and so may be left by a jump; what it must give back then is in `data`. */
+static status compile_all(void *data) {
+  all_batches *x = data;
+  for (uint32_t b = 0; b < x->n; b++) {
+    uint32_t first = (uint32_t)((uint64_t)x->k->n * b / x->n), end = (uint32_t)((uint64_t)x->k->n * (b + 1) / x->n);
+    x->batches[b] = (batch){.all = x->k, .first = first, .n = end - first, .arena = arena_create(arena_budget(x->k->arena))};
+  }
+  TRY(compile_batches(x->threads, x->n, x->batches));
+  for (uint32_t b = 0; b < x->n; b++) {
+    const rt_span *o = &x->batches[b].object;
+    x->objects[b] = (rt_span){arena_memdup(x->k->arena, o->data, o->size), o->size};
+  }
+  return NULL;
+}
+
+static uint32_t batch_count(const cpu_kernels *k) { return (k->n + BATCH - 1) / BATCH; }
+
+status cpu_kernels_compile(cpu_kernels *k, uint32_t threads, uint32_t *n, rt_span **objects) {
+  all_batches x = {.k = k, .threads = threads, .n = batch_count(k)};
+  x.batches = ARENA_NEW_N(k->arena, batch, x.n);
+  x.objects = ARENA_NEW_N(k->arena, rt_span, x.n);
+  status s = guard_run(compile_all, &x);
+  destroy_batches(x.n, x.batches);
+  *n = x.n;
+  *objects = x.objects;
+  return s;
+}
+
+status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text) {
+  emit_module *m;
+  size_t size;
+  TRY(build_module(k, 0, k->n, k->arena, &m));
+  TRY(assembly ? emit_module_assembly(m, text, &size) : emit_module_ir(m, text, &size));
+  emit_module_destroy(m);
+  return NULL;
+}
+
+rt_span cpu_kernels_config(const cpu_kernels *k, uint32_t number) {
+  const kernel *x = &k->kernels[number];
+  rt_writer w = {.arena = k->arena};
+  uint32_t batches = batch_count(k), b = 0;
+  while ((uint64_t)k->n * (b + 1) / batches <= number) {
+    b++;
+  }
+  double grain = x->info.item_cost > 0 ? RANGE_NANOSECONDS / x->info.item_cost : 1e9;
+  rt_put_i64(&w, b);
+  rt_put_text(&w, x->symbol);
+  rt_put_i64(&w, x->info.grid);
+  rt_put_i64(&w, grain < 1 ? 1 : grain > 1e15 ? (int64_t)1e15 : (int64_t)grain);
+  return rt_written(&w);
+}

@@ -1,0 +1,29 @@
+/* compile_kernels.h - the kernels of a program: collected while it is lowered, equal ones once, then compiled on all cores. */
+#ifndef BACKEND_CPU_COMPILE_KERNELS_H
+#define BACKEND_CPU_COMPILE_KERNELS_H
+
+#include "emit/kernel.h"
+#include "emit/target.h"
+#include "runtime/target.h"
+
+typedef struct cpu_kernels cpu_kernels;
+
+/* The target is borrowed. */
+cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target);
+
+/* The number of the kernel for `i`, whose results share the buffers that `alias` names (emit_options).  `i` is copied. */
+uint32_t cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias);
+
+/* How many there are, without repetitions, and how often they were asked for. */
+uint32_t cpu_kernels_unique(const cpu_kernels *k);
+uint32_t cpu_kernels_asked(const cpu_kernels *k);
+
+/* Compiles all into objects [*n] on the arena; a failure names the kernel's operation. */
+STATUS_MUST_USE status cpu_kernels_compile(cpu_kernels *k, uint32_t threads, uint32_t *n, rt_span **objects);
+/* Their LLVM IR or assembly, one text. */
+STATUS_MUST_USE status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text);
+
+/* The config of the thunk of kernel `number`, after compiling. */
+rt_span cpu_kernels_config(const cpu_kernels *k, uint32_t number);
+
+#endif

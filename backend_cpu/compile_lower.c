@@ -1,0 +1,294 @@
+#include "backend_cpu/compile_lower.h"
+
+#include <string.h>
+
+#include "backend_cpu/compile_contraction.h"
+#include "backend_cpu/exec_kinds.h"
+#include "lower/lower.h"
+
+/* What is known about a contraction, kept because it is asked for more than once. */
+typedef struct planned {
+  const hlo_instr *instr;
+  cpu_plan *plan; /* NULL: our own kernel */
+} planned;
+
+typedef struct lowering {
+  arena *arena;
+  cpu_kernels *kernels;
+  uint32_t threads;
+  uint32_t n_plans, cap_plans;
+  planned *plans;
+  status failed; /* of a callback that cannot fail: the first */
+} lowering;
+
+static bool may_have_plan(const hlo_instr *i) {
+  return i->op == HLO_DOT || i->op == HLO_CONVOLUTION ||
+         (i->op == HLO_FUSION && hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_OUTPUT);
+}
+
+static cpu_plan *plan_of(lowering *l, const hlo_instr *i) {
+  if (!may_have_plan(i)) {
+    return NULL;
+  }
+  for (uint32_t k = l->n_plans; k-- > 0;) {
+    if (l->plans[k].instr == i) {
+      return l->plans[k].plan;
+    }
+  }
+  planned *p = ARENA_PUSH(l->arena, l->plans, l->n_plans, l->cap_plans);
+  p->instr = i;
+  status s = cpu_plan_make(l->arena, i, l->threads, &p->plan);
+  if (s && !l->failed) {
+    l->failed = s;
+  } else {
+    status_free(s);
+  }
+  return p->plan;
+}
+
+/* --- the rules for buffers --- */
+
+/* A transpose that moves only dimensions of one element leaves memory as it is. */
+static bool is_trivial_transpose(const hlo_instr *i) {
+  const shape *s = hlo_shape(i->operands[0]);
+  int64_t last = -1;
+  for (int d = 0; d < s->rank; d++) {
+    int64_t from = hlo_ints(i, HLO_ATTR_PERMUTATION)[d];
+    if (s->dims[from] != 1) {
+      if (from < last) {
+        return false;
+      }
+      last = from;
+    }
+  }
+  return true;
+}
+
+static bool is_view(const hlo_instr *i) {
+  switch (i->op) {
+    case HLO_RESHAPE:
+    case HLO_BITCAST:
+      return true;
+    case HLO_BROADCAST: /* adds dimensions of one element */
+      return shape_elements(&i->shapes[0]) == shape_elements(hlo_shape(i->operands[0])) &&
+             hlo_shape(i->operands[0])->kind == SHAPE_ARRAY;
+    case HLO_TRANSPOSE:
+      return is_trivial_transpose(i);
+    default:
+      return false;
+  }
+}
+
+static hlo_value source_of(hlo_value v) {
+  while (is_view(v.def)) {
+    v = v.def->operands[0];
+  }
+  return v;
+}
+
+static bool shares_one(lowering *l, const hlo_instr *i, uint32_t operand, uint32_t result) {
+  const cpu_plan *p = plan_of(l, i);
+  if (p) {
+    return p->sum.def && hlo_value_equal(p->sum, i->operands[operand]);
+  }
+  switch (i->op) {
+    case HLO_SORT:
+    case HLO_COPY:
+      return false;
+    default:
+      return emit_can_alias(i, operand, result);
+  }
+}
+
+/* Every operand that lies in that memory must bear being overwritten. */
+static bool may_share(void *data, const hlo_instr *i, uint32_t operand, uint32_t result) {
+  hlo_value source = source_of(i->operands[operand]);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    if (hlo_value_equal(source_of(i->operands[k]), source) && !shares_one(data, i, k, result)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* --- sorting --- */
+
+static int64_t sorted_lines(const hlo_instr *i) {
+  const shape *s = &i->shapes[0];
+  int64_t n = s->dims[hlo_int(i, HLO_ATTR_DIMENSION)];
+  return n ? shape_elements(s) / n : 0;
+}
+
+static int64_t sort_parts(const lowering *l, const hlo_instr *i) {
+  int64_t lines = sorted_lines(i);
+  return lines < 1 ? 1 : lines < (int64_t)l->threads ? lines : (int64_t)l->threads;
+}
+
+static uint64_t scratch(void *data, const hlo_instr *i) {
+  lowering *l = data;
+  if (i->op == HLO_SORT) {
+    return cpu_sort_scratch(i->shapes[0].dims[hlo_int(i, HLO_ATTR_DIMENSION)]) * (uint64_t)sort_parts(l, i) + 64;
+  }
+  const cpu_plan *p = plan_of(l, i);
+  return p ? p->info.scratch_bytes : 0;
+}
+
+static status emit_sort(lowering *l, lower_context *c, const hlo_instr *i) {
+  dtype type = (dtype)i->shapes[0].type;
+  CHECK_THAT(!dtype_is_complex(type) && dtype_get_info(type)->kind != DTYPE_CLASS_STRING, STATUS_UNSUPPORTED,
+             "cannot sort by %s", dtype_name(type));
+  rt_thunk *t = lower_thunk(c, "cpu.sort", i);
+  rt_writer w = {.arena = l->arena};
+  rt_put_i64(&w, hlo_int(i, HLO_ATTR_DIMENSION));
+  rt_put_i64(&w, hlo_int(i, HLO_ATTR_DESCENDING));
+  rt_put_i64(&w, sort_parts(l, i));
+  t->config = rt_written(&w);
+  return NULL;
+}
+
+/* --- kernels --- */
+
+static bool same_buffer(const rt_buffer *a, const rt_buffer *b) {
+  return a->space == b->space && a->index == b->index && a->offset == b->offset;
+}
+
+/* Until the kernels are compiled, the config holds the kernel's number. */
+static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *i) {
+  const char *why = "";
+  CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
+  rt_thunk *t = lower_thunk(c, "cpu.kernel", i);
+  int32_t *alias = ARENA_NEW_N(l->arena, int32_t, i->n_results + 1);
+  for (uint32_t r = 0; r < i->n_results; r++) {
+    alias[r] = -1;
+    for (uint32_t k = 0; k < i->n_operands && alias[r] < 0; k++) {
+      alias[r] = same_buffer(&t->buffers[k], &t->buffers[i->n_operands + r]) ? (int32_t)k : -1;
+    }
+  }
+  rt_writer w = {.arena = l->arena};
+  rt_put_i64(&w, cpu_kernels_add(l->kernels, i, alias));
+  t->config = rt_written(&w);
+  return NULL;
+}
+
+static void attach_sequence(rt_sequence *s, const cpu_kernels *kernels) {
+  for (uint32_t k = 0; k < s->n; k++) {
+    rt_thunk *t = &s->thunks[k];
+    if (strcmp(t->kind, "cpu.kernel") == 0) {
+      rt_reader r = rt_reader_make(t->config);
+      t->config = cpu_kernels_config(kernels, (uint32_t)rt_get_i64(&r));
+    }
+    for (uint32_t b = 0; b < t->n_bodies; b++) {
+      attach_sequence(&t->bodies[b], kernels);
+    }
+  }
+}
+
+void cpu_attach_code(rt_program *p, const cpu_kernels *kernels, uint32_t n, rt_span *objects) {
+  p->code = objects;
+  p->n_code = n;
+  attach_sequence(&p->body, kernels);
+}
+
+/* --- contractions --- */
+
+static status add_weights(lowering *l, lower_context *c, rt_thunk *t, const cpu_plan *p) {
+  if (!p->c.g.packed) {
+    lower_add_buffer(c, t, lower_buffer(c, p->weights));
+    return NULL;
+  }
+  void *packed = arena_alloc_aligned(l->arena, p->info.weights_bytes, 64);
+  TRY(cpu_call_pack(p->call, hlo_literal(p->weights)->data, packed));
+  shape bytes = shape_make(DTYPE_U8, 1, (dim[]){(dim)p->info.weights_bytes});
+  uint32_t number = lower_constant(c, packed, p->info.weights_bytes);
+  lower_add_buffer(c, t, lower_constant_buffer(c, number, &bytes));
+  return NULL;
+}
+
+static void copy_to_result(lower_context *c, const hlo_instr *i, rt_buffer from, rt_buffer to) {
+  rt_thunk *copy = lower_bare_thunk(c, "copy", i);
+  lower_add_buffer(c, copy, from);
+  copy->n_inputs = 1;
+  lower_add_buffer(c, copy, to);
+}
+
+static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i, const cpu_plan *p) {
+  rt_buffer result = lower_buffer(c, hlo_result((hlo_instr *)i, 0));
+  if (p->sum.def) {
+    rt_buffer sum = lower_buffer(c, p->sum);
+    if (!same_buffer(&sum, &result)) {
+      copy_to_result(c, i, sum, result);
+    }
+  }
+  rt_thunk *whole = lower_thunk(c, p->c.g.op == CPU_MATMUL ? "cpu.dot" : "cpu.convolution", i);
+  rt_buffer scratch_buffer = whole->buffers[whole->n_buffers - 1];
+  bool has_scratch = whole->n_buffers > i->n_operands + i->n_results;
+  whole->buffers = NULL;
+  whole->n_buffers = whole->n_inputs = 0;
+  lower_add_buffer(c, whole, lower_buffer(c, p->lhs));
+  TRY(add_weights(l, c, whole, p));
+  if (p->bias.def) {
+    lower_add_buffer(c, whole, lower_buffer(c, p->bias));
+  }
+  for (uint32_t k = 0; k < cpu_contraction_arrays(&p->c); k++) {
+    lower_add_buffer(c, whole, lower_buffer(c, p->arrays[k]));
+  }
+  whole->n_inputs = whole->n_buffers;
+  lower_add_buffer(c, whole, result);
+  if (has_scratch) {
+    lower_add_buffer(c, whole, scratch_buffer);
+  }
+  rt_writer w = {.arena = l->arena};
+  cpu_contraction_write(&w, &p->c);
+  rt_put_text(&w, cpu_library_name());
+  rt_put_bytes(&w, p->info.format.data, p->info.format.size);
+  whole->config = rt_written(&w);
+  return NULL;
+}
+
+/* --- instructions --- */
+
+static status emit(lower_context *c, const hlo_instr *i) {
+  lowering *l = lower_data(c);
+  if (l->failed) {
+    status s = l->failed;
+    l->failed = NULL;
+    return s;
+  }
+  int64_t bytes = 0;
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    bytes += shape_bytes(&i->shapes[k]);
+  }
+  if (bytes == 0) {
+    return NULL;
+  }
+  const cpu_plan *p = plan_of(l, i);
+  if (p) {
+    return emit_contraction(l, c, i, p);
+  }
+  switch (i->op) {
+    case HLO_COPY:
+      copy_to_result(c, i, lower_buffer(c, i->operands[0]), lower_buffer(c, hlo_result((hlo_instr *)i, 0)));
+      return NULL;
+    case HLO_SORT:
+      return emit_sort(l, c, i);
+    case HLO_CUSTOM_CALL:
+    case HLO_COMPOSITE:
+      return status_error(STATUS_UNSUPPORTED, "the cpu target does not know %s '%s'", hlo_info(i)->name,
+                          hlo_attr_of(i, HLO_ATTR_NAME)->s);
+    default:
+      return emit_kernel_thunk(l, c, i);
+  }
+}
+
+status cpu_lower(hlo_module *m, cpu_kernels *kernels, uint32_t threads, arena *a, rt_program **out, rt_report *report) {
+  lowering *l = ARENA_NEW(a, lowering);
+  *l = (lowering){.arena = a, .kernels = kernels, .threads = threads};
+  lower_backend backend = {.target = "cpu", .emit = emit, .may_share = may_share, .is_view = is_view,
+                           .scratch = scratch, .data = l};
+  status s = lower_program(m, &backend, a, out, report);
+  if (!s) {
+    return l->failed;
+  }
+  status_free(l->failed);
+  return s;
+}

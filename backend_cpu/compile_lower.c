@@ -219,11 +219,8 @@ static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i
       copy_to_result(c, i, sum, result);
     }
   }
-  rt_thunk *whole = lower_thunk(c, p->c.g.op == CPU_MATMUL ? "cpu.dot" : "cpu.convolution", i);
-  rt_buffer scratch_buffer = whole->buffers[whole->n_buffers - 1];
-  bool has_scratch = whole->n_buffers > i->n_operands + i->n_results;
-  whole->buffers = NULL;
-  whole->n_buffers = whole->n_inputs = 0;
+  rt_thunk *whole = lower_bare_thunk(c, p->c.g.op == CPU_MATMUL ? "cpu.dot" : "cpu.convolution", i);
+  rt_buffer scratch_memory;
   lower_add_buffer(c, whole, lower_buffer(c, p->lhs));
   TRY(add_weights(l, c, whole, p));
   if (p->bias.def) {
@@ -234,8 +231,8 @@ static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i
   }
   whole->n_inputs = whole->n_buffers;
   lower_add_buffer(c, whole, result);
-  if (has_scratch) {
-    lower_add_buffer(c, whole, scratch_buffer);
+  if (lower_scratch(c, i, &scratch_memory)) {
+    lower_add_buffer(c, whole, scratch_memory);
   }
   rt_writer w = {.arena = l->arena};
   cpu_contraction_write(&w, &p->c);

@@ -91,6 +91,15 @@ void lower_add_buffer(lower_context *c, rt_thunk *t, rt_buffer b) {
   t->buffers[t->n_buffers++] = b;
 }
 
+bool lower_scratch(const lower_context *c, const hlo_instr *i, rt_buffer *out) {
+  hlo_buffer scratch = hlo_scratch_of(c->buffers, i);
+  if (scratch.bytes) {
+    shape bytes = shape_make(DTYPE_U8, 1, (dim[]){(dim)scratch.bytes});
+    *out = slice_buffer((lower_context *)c, scratch, &bytes);
+  }
+  return scratch.bytes > 0;
+}
+
 rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i) {
   rt_thunk *t = lower_bare_thunk(c, kind, i);
   t->buffers = ARENA_NEW_N(c->a, rt_buffer, i->n_operands + i->n_results + 1);
@@ -101,11 +110,7 @@ rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_results; k++) {
     t->buffers[t->n_buffers++] = lower_buffer(c, hlo_result((hlo_instr *)i, k));
   }
-  hlo_buffer scratch = hlo_scratch_of(c->buffers, i);
-  if (scratch.bytes) {
-    shape bytes = shape_make(DTYPE_U8, 1, (dim[]){(dim)scratch.bytes});
-    t->buffers[t->n_buffers++] = slice_buffer(c, scratch, &bytes);
-  }
+  t->n_buffers += lower_scratch(c, i, &t->buffers[t->n_buffers]);
   return t;
 }
 

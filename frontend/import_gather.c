@@ -13,6 +13,23 @@ static const int64_t counting[SHAPE_MAX_RANK + 1] = {0, 1,  2,  3,  4,  5,  6,  
 
 /* --- Gather --- */
 
+/* One known element of an axis, which becomes `ones` dims of 1: a slice, which every backend has at no cost.
+ */
+static hlo_value take_one(hlo_builder *b, hlo_value x, int64_t axis, int64_t index, int ones) {
+  const shape *s = hlo_shape(x);
+  dim dims[2 * SHAPE_MAX_RANK];
+  int rank = 0;
+  for (int k = 0; k < s->rank; k++) {
+    for (int j = 0; k == axis && j < ones; j++) {
+      dims[rank++] = 1;
+    }
+    if (k != axis) {
+      dims[rank++] = s->dims[k];
+    }
+  }
+  return hlo_reshape(b, hlo_slice_dim(b, x, axis, index, index + 1), rank, dims);
+}
+
 status onnx_import_gather(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
   int64_t axis;
@@ -35,7 +52,10 @@ status onnx_import_gather(onnx_node *n) {
     n->out[0] = hlo_splat(n->b, empty, 0);
     return NULL;
   }
-  n->out[0] = hlo_take(n->b, n->in[0], indices, axis);
+  const literal *known = hlo_literal(indices);
+  n->out[0] = known && shape_elements(&known->shape) == 1
+                  ? take_one(n->b, n->in[0], axis, literal_i64(known, 0), known->shape.rank)
+                  : hlo_take(n->b, n->in[0], indices, axis);
   return NULL;
 }
 

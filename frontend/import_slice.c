@@ -16,17 +16,16 @@ typedef struct slice_dim {
   bool reversed;
 } slice_dim;
 
-/* numpy's x[start:end:step].  A step may be as far from 0 as an int64 gets: beyond the extent it makes no
- * difference. */
+/* x[start:end:step]; unlike numpy's, a start before the first element is the first also where the step is
+ * negative.  A step may be as far from 0 as an int64 gets: beyond the extent it makes no difference. */
 static slice_dim resolve_slice(int64_t start, int64_t end, int64_t step, int64_t extent) {
   bool back = step < 0;
-  int64_t stride = clamp(step, -extent - 1, extent + 1), lowest = back ? -1 : 0,
-          highest = back ? extent - 1 : extent;
+  int64_t stride = clamp(step, -extent - 1, extent + 1), highest = back ? extent - 1 : extent;
   stride = back ? -stride : stride;
-  start = clamp(start < 0 ? start + extent : start, lowest, highest);
-  end = clamp(end < 0 ? end + extent : end, lowest, highest);
+  start = clamp(start < 0 ? start + extent : start, 0, highest);
+  end = clamp(end < 0 ? end + extent : end, back ? -1 : 0, highest);
   int64_t span = back ? start - end : end - start;
-  if (span <= 0) {
+  if (span <= 0 || extent == 0) {
     return (slice_dim){0, 0, 1, false};
   }
   int64_t last = (span - 1) / stride * stride; /* from the first element to the last */

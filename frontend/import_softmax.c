@@ -41,7 +41,7 @@ status onnx_import_softmax(onnx_node *n) {
   hlo_value x = n->in[0];
   shape s = *hlo_shape(x);
   int64_t axis;
-  TRY(onnx_axis_attr(n, n->since >= 13 ? -1 : 1, n->since >= 13 || s.rank > 1 ? s.rank : s.rank + 1, &axis));
+  TRY(onnx_axis_attr(n, n->since >= 13 ? -1 : 1, s.rank, &axis));
   if (n->since < 13) {
     dim rows_columns[] = {shape_product(&s, 0, (int)axis), shape_product(&s, (int)axis, s.rank)};
     x = hlo_reshape(b, x, 2, rows_columns);

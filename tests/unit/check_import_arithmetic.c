@@ -113,6 +113,7 @@ static const node_case results[] = {
     {"CumProd", 26, "exclusive=1", "f32[3]:2,3,4 s32[]:0", "f32[3]:1,2,6"},
     /* softmax: one matrix before version 13, one axis since */
     {"Softmax", 11, "axis=1", "f32[1,2,2]:1,2,3,4", "f32[1,2,2]:0.0320586,0.08714432,0.2368828,0.6439143"},
+    {"Softmax", 11, "axis=-1", "f32[2]:1,2", "f32[2]:0.2689414,0.7310586"},
     {"Softmax", 11, "axis=0", "f32[2,2]:1,2,3,4", "f32[2,2]:0.0320586,0.08714432,0.2368828,0.6439143"},
     {"Softmax", 1, "", "f32[2,2]:1,2,3,4", "f32[2,2]:0.2689414,0.7310586,0.2689414,0.7310586"},
     {"Softmax", 13, "", "f32[1,2,2]:1,2,3,4", "f32[1,2,2]:0.2689414,0.7310586,0.2689414,0.7310586"},
@@ -170,6 +171,7 @@ static const node_case refusals[] = {
     {"CumSum", 14, "", "f32[2]:1,2 s64[2]:0,0", "!a scalar is wanted"},
     {"Softmax", 13, "axis=1", "f32[1]:1", "!axis 1"},
     {"Softmax", 13, "", "f32[]:1", "!axis -1"},
+    {"Softmax", 11, "", "f32[1]:1", "!axis 1"},
     {"LpNormalization", 1, "p=3", "f32[1]:1", "!p"},
     {"MeanVarianceNormalization", 9, "", "f32[1]:1", "!axis"},
 };

@@ -1,4 +1,4 @@
-/* import_conv.c - Conv, ConvTranspose, ConvInteger, QLinearConv. */
+/* import_conv.c - Conv, ConvTranspose, ConvInteger, QLinearConv, CausalConvWithState. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -211,5 +211,38 @@ status onnx_import_qlinear_conv(onnx_node *n) {
   scale = hlo_binary(b, HLO_DIV, scale, onnx_along(b, n->in[6], s, 1));
   y = hlo_binary(b, HLO_MUL, hlo_convert(b, y, hlo_type(scale)), scale);
   n->out[0] = onnx_saturate(b, y, onnx_along(b, n->in[7], s, 1), hlo_type(n->in[7]));
+  return NULL;
+}
+
+/* --- causal, with the last elements kept for the next call --- */
+
+/* Inputs: input [B, C, L], weight [C, 1, k], bias [C], past_state [B, C, k - 1]. */
+status onnx_import_causal_conv_with_state(onnx_node *n) {
+  hlo_builder *b = n->b;
+  const shape *x = onnx_in_shape(n, 0), *w = onnx_in_shape(n, 1);
+  const char *activation;
+  TRY(onnx_need_float(n, 0, "input"));
+  TRY(onnx_need_rank(n, 0, "input", 3, 3));
+  TRY(onnx_need_rank(n, 1, "weight", 3, 3));
+  dim k = w->dims[2];
+  TRY(onnx_need_dims(n, 1, "weight", 3, (dim[]){x->dims[1], 1, k}));
+  CHECK_THAT(k >= 1, STATUS_INVALID_MODEL, "weight is %s; the kernel must not be empty", SHAPE_STR(NULL, w));
+  dim state_dims[] = {x->dims[0], x->dims[1], k - 1};
+  TRY(onnx_need_dims(n, 3, "past_state", 3, state_dims));
+  TRY(onnx_attr_string(n->arena, n->proto, "activation", "none", &activation));
+  bool silu = strcmp(activation, "silu") == 0 || strcmp(activation, "swish") == 0;
+  CHECK_THAT(silu || strcmp(activation, "none") == 0, STATUS_INVALID_MODEL,
+             "activation is \"%.40s\"; it must be none, silu or swish", activation);
+  hlo_value past = onnx_has_in(n, 3) ? n->in[3] : hlo_splat(b, shape_make((dtype)x->type, 3, state_dims), 0);
+  hlo_value all = hlo_concatenate(b, 2, (hlo_value[]){past, n->in[0]}, 2);
+  hlo_conv_dims d = {.groups = x->dims[1], .layout = HLO_CHANNELS_FIRST};
+  hlo_value y = hlo_convolution(b, all, n->in[1], &d);
+  TRY(add_bias(n, 2, &y));
+  if (silu) {
+    hlo_value wide = onnx_widen(b, y);
+    y = hlo_convert(b, hlo_binary(b, HLO_MUL, wide, hlo_unary(b, HLO_LOGISTIC, wide)), hlo_type(y));
+  }
+  n->out[0] = y;
+  n->out[1] = hlo_slice_dim(b, all, 2, x->dims[2], x->dims[2] + k - 1);
   return NULL;
 }

@@ -2,15 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "frontend/import_nn.h"
-
-enum { MAX_TAPS = 4, MAX_SPATIAL = 3 };
-
-/* Along one spatial dimension: where each sample reads (s64), and with what weight (0 outside). */
-typedef struct taps {
-  int n;
-  hlo_value index[MAX_TAPS], weight[MAX_TAPS];
-} taps;
+#include "frontend/import_sample.h"
 
 static hlo_value clamped_index(hlo_builder *b, hlo_value x, dim extent) {
   hlo_value low = hlo_scalar(b, hlo_type(x), 0), high = hlo_scalar(b, hlo_type(x), (double)extent - 1);
@@ -21,9 +13,8 @@ static hlo_value in_range(hlo_builder *b, hlo_value x, double low, double high) 
   return hlo_binary(b, HLO_AND, hlo_compare(b, HLO_GE, x, hlo_like(b, x, low)), hlo_compare(b, HLO_LE, x, hlo_like(b, x, high)));
 }
 
-/* Index values stacked along a new last dimension: [..., n]. */
-static hlo_value stacked(hlo_builder *b, uint32_t n, const hlo_value *index) {
-  hlo_value parts[1 + MAX_SPATIAL];
+hlo_value onnx_stacked(hlo_builder *b, uint32_t n, const hlo_value *index) {
+  hlo_value parts[1 + ONNX_MAX_SPATIAL];
   int rank = hlo_rank(index[0]);
   for (uint32_t k = 0; k < n; k++) {
     parts[k] = onnx_insert_dim(b, index[k], rank);
@@ -67,7 +58,7 @@ static status read_grid_sample(const onnx_node *n, grid_sample *g) {
   TRY(choose(n, "padding_mode", "zeros", paddings, 3, &choice));
   g->padding = (padding)choice;
   TRY(onnx_attr_bool(n->proto, "align_corners", false, &g->align));
-  TRY(onnx_need_rank(n, 0, "X", old ? 4 : 3, old ? 4 : 2 + MAX_SPATIAL));
+  TRY(onnx_need_rank(n, 0, "X", old ? 4 : 3, old ? 4 : 2 + ONNX_MAX_SPATIAL));
   TRY(onnx_need_rank(n, 1, "grid", x->rank, x->rank));
   TRY(onnx_need_float(n, 1, "grid"));
   g->spatial = x->rank - 2;
@@ -117,7 +108,7 @@ static hlo_value cubic_weight(hlo_builder *b, hlo_value t, bool near) {
 }
 
 /* The tap at the whole position `at`. */
-static void set_tap(hlo_builder *b, const grid_sample *g, taps *t, int k, hlo_value at, hlo_value weight, dim extent) {
+static void set_tap(hlo_builder *b, const grid_sample *g, onnx_taps *t, int k, hlo_value at, hlo_value weight, dim extent) {
   if (g->padding == ZEROS) {
     hlo_value inside = in_range(b, at, 0, (double)extent - 1);
     weight = hlo_select(b, inside, weight, hlo_like(b, weight, 0));
@@ -128,10 +119,8 @@ static void set_tap(hlo_builder *b, const grid_sample *g, taps *t, int k, hlo_va
   t->weight[k] = weight;
 }
 
-/* x: normalised coordinates. */
-static void grid_taps(hlo_builder *b, const grid_sample *g, hlo_value x, dim extent, taps *t) {
-  double scale = g->align ? ((double)extent - 1) / 2 : (double)extent / 2;
-  x = onnx_plus(b, onnx_times(b, onnx_plus(b, x, 1), scale), g->align ? 0 : -0.5);
+/* x: positions, where 0 is the first element. */
+static void position_taps(hlo_builder *b, const grid_sample *g, hlo_value x, dim extent, onnx_taps *t) {
   if (g->mode == NEAREST) {
     t->n = 1;
     x = padded_position(b, g, hlo_unary(b, HLO_ROUND, x), extent);
@@ -150,11 +139,22 @@ static void grid_taps(hlo_builder *b, const grid_sample *g, hlo_value x, dim ext
   }
 }
 
-/* x [N, C, spatial...] at index [N, out..., spatial]: [N, C, out...]. */
-static hlo_value read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spatial) {
+void onnx_linear_taps(hlo_builder *b, hlo_value position, dim extent, onnx_taps *t) {
+  grid_sample g = {.mode = LINEAR, .padding = ZEROS};
+  position_taps(b, &g, position, extent, t);
+}
+
+/* x: normalised coordinates. */
+static void grid_taps(hlo_builder *b, const grid_sample *g, hlo_value x, dim extent, onnx_taps *t) {
+  double scale = g->align ? ((double)extent - 1) / 2 : (double)extent / 2;
+  x = onnx_plus(b, onnx_times(b, onnx_plus(b, x, 1), scale), g->align ? 0 : -0.5);
+  position_taps(b, g, x, extent, t);
+}
+
+hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spatial) {
   static const int64_t zero = 0, one = 1;
-  int64_t dims[MAX_SPATIAL];
-  dim sizes[2 + MAX_SPATIAL] = {1, hlo_shape(x)->dims[1], 1, 1, 1};
+  int64_t dims[ONNX_MAX_SPATIAL];
+  dim sizes[2 + ONNX_MAX_SPATIAL] = {1, hlo_shape(x)->dims[1], 1, 1, 1};
   for (int k = 0; k < spatial; k++) {
     dims[k] = 2 + k;
   }
@@ -164,10 +164,9 @@ static hlo_value read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int s
   return hlo_gather(b, x, index, &d, sizes);
 }
 
-/* Samples' weights [N, out...] along the channels of y [N, C, out...]. */
-static hlo_value over_channels(hlo_builder *b, hlo_value weight, hlo_value y) {
-  int64_t at[1 + MAX_SPATIAL];
-  for (int k = 0; k <= MAX_SPATIAL; k++) {
+hlo_value onnx_over_channels(hlo_builder *b, hlo_value weight, hlo_value y) {
+  int64_t at[1 + ONNX_MAX_SPATIAL];
+  for (int k = 0; k <= ONNX_MAX_SPATIAL; k++) {
     at[k] = k == 0 ? 0 : k + 1;
   }
   return hlo_broadcast(b, hlo_convert(b, weight, hlo_type(y)), *hlo_shape(y), at);
@@ -176,7 +175,7 @@ static hlo_value over_channels(hlo_builder *b, hlo_value weight, hlo_value y) {
 status onnx_import_grid_sample(onnx_node *n) {
   hlo_builder *b = n->b;
   grid_sample g = {0};
-  taps t[MAX_SPATIAL];
+  onnx_taps t[ONNX_MAX_SPATIAL];
   TRY(read_grid_sample(n, &g));
   dtype type = hlo_type(n->in[0]);
   hlo_value x = onnx_widen(b, n->in[0]), grid = onnx_widen(b, n->in[1]), sum = {0};
@@ -186,15 +185,15 @@ status onnx_import_grid_sample(onnx_node *n) {
     combinations *= t[k].n;
   }
   for (int c = 0; c < combinations && !b->error; c++) {
-    hlo_value index[MAX_SPATIAL], weight = {0};
+    hlo_value index[ONNX_MAX_SPATIAL], weight = {0};
     for (int k = g.spatial - 1, rest = c; k >= 0; k--) {
       index[k] = t[k].index[rest % t[k].n];
       hlo_value w = t[k].weight[rest % t[k].n];
       weight = weight.def ? hlo_binary(b, HLO_MUL, w, weight) : w;
       rest /= t[k].n;
     }
-    hlo_value y = read_pixels(b, x, stacked(b, (uint32_t)g.spatial, index), g.spatial);
-    y = hlo_binary(b, HLO_MUL, y, over_channels(b, weight, y));
+    hlo_value y = onnx_read_pixels(b, x, onnx_stacked(b, (uint32_t)g.spatial, index), g.spatial);
+    y = hlo_binary(b, HLO_MUL, y, onnx_over_channels(b, weight, y));
     sum = sum.def ? hlo_binary(b, HLO_ADD, sum, y) : y;
   }
   n->out[0] = hlo_convert(b, sum, type);
@@ -230,7 +229,7 @@ static status read_roi_align(const onnx_node *n, roi_align *r) {
 }
 
 /* Positions of the samples along one side, [R, bins * samples]; first, last: columns of rois. */
-static void roi_taps(const onnx_node *n, const roi_align *r, int first, int64_t bins, dim extent, taps *t) {
+static void roi_taps(const onnx_node *n, const roi_align *r, int first, int64_t bins, dim extent, onnx_taps *t) {
   hlo_builder *b = n->b;
   double offset = r->half_pixel ? -0.5 : 0;
   hlo_value rois = onnx_widen(b, n->in[1]);
@@ -262,7 +261,7 @@ static hlo_value read_roi_pixels(hlo_builder *b, hlo_value image, hlo_value batc
   dim sizes[] = {1, hlo_shape(image)->dims[1], 1, 1};
   hlo_gather_dims d = {.n_offset = 1, .offset = &one, .n_collapsed = 3, .collapsed = map, .n_map = 3, .map = map,
                        .index_vector_dim = 3};
-  return hlo_gather(b, image, stacked(b, 3, index), &d, sizes);
+  return hlo_gather(b, image, onnx_stacked(b, 3, index), &d, sizes);
 }
 
 /* The four neighbours' weighted values are summed, or (max) the largest of them is taken; then so are a bin's samples. */
@@ -270,7 +269,7 @@ status onnx_import_roi_align(onnx_node *n) {
   static const int64_t sample_dims[] = {3, 5};
   hlo_builder *b = n->b;
   roi_align r = {0};
-  taps ty, tx;
+  onnx_taps ty, tx;
   TRY(read_roi_align(n, &r));
   const shape *image = onnx_in_shape(n, 0);
   hlo_value x = onnx_widen(b, n->in[0]), batch = hlo_convert(b, n->in[2], DTYPE_S64), all = {0};

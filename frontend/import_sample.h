@@ -1,0 +1,24 @@
+/* import_sample.h - reading arrays at positions that are data: what GridSample, RoiAlign and DeformConv share. */
+#ifndef FRONTEND_IMPORT_SAMPLE_H
+#define FRONTEND_IMPORT_SAMPLE_H
+
+#include "frontend/import_nn.h"
+
+enum { ONNX_MAX_TAPS = 4, ONNX_MAX_SPATIAL = 3 };
+
+/* Along one spatial dimension: where each sample reads (s64), and with what weight (0 outside). */
+typedef struct onnx_taps {
+  int n;
+  hlo_value index[ONNX_MAX_TAPS], weight[ONNX_MAX_TAPS];
+} onnx_taps;
+
+/* The two neighbours of each position (0: the first element); there is nothing but zeros outside of [0, extent). */
+void onnx_linear_taps(hlo_builder *b, hlo_value position, dim extent, onnx_taps *t);
+/* Index values stacked along a new last dimension: [..., n]. */
+hlo_value onnx_stacked(hlo_builder *b, uint32_t n, const hlo_value *index);
+/* x [N, C, spatial...] at index [N, out..., spatial]: [N, C, out...]. */
+hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spatial);
+/* Samples' weights [N, out...] along the channels of y [N, C, out...]. */
+hlo_value onnx_over_channels(hlo_builder *b, hlo_value weight, hlo_value y);
+
+#endif

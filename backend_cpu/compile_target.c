@@ -32,7 +32,7 @@ static status dump(void *data, const char *file, const hlo_module *m) {
 static status prepare(hlo_module *m, const rt_compile_options *options, arena *a) {
   static const hlo_target target = {.name = "cpu", .takes_epilogue = cpu_takes_epilogue, .channels_last = true};
   dumping d = {options};
-  pass_context c = {.arena = a, .target = &target, .verify = true};
+  pass_context c = {.arena = a, .eval = options->eval, .target = &target, .verify = true};
   if (options->dump) {
     c.dump = dump;
     c.dump_data = &d;

@@ -297,7 +297,9 @@ static status compile_module(void *data) {
              "backend %s runs programs but compiles none", c->request->backend);
   const void **values = ARENA_NEW_N(c->a, const void *, c->s->n_inputs);
   TRY(plug_import(c->s, c->request, c->a, &m, values));
-  TRY(backend->compiler->compile((struct hlo_module *)m, &c->request->options, c->a, c->out, c->report));
+  rt_compile_options options = c->request->options;
+  options.eval = ref_fold;
+  TRY(backend->compiler->compile((struct hlo_module *)m, &options, c->a, c->out, c->report));
   for (uint32_t k = 0; k < c->s->n_inputs; k++) {
     (*c->out)->params[k].value = values[k];
   }

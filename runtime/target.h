@@ -9,11 +9,13 @@
 #ifndef RUNTIME_TARGET_H
 #define RUNTIME_TARGET_H
 
+#include "base/literal.h"
 #include "runtime/program.h"
 
 enum { RT_ABI = 1 };
 
 struct hlo_module; /* opaque here */
+struct hlo_instr;
 typedef struct rt_pool rt_pool;
 typedef struct rt_team rt_team;     /* runtime/pool.h */
 typedef struct rt_device rt_device; /* a target's own: NULL for host targets */
@@ -93,6 +95,8 @@ typedef struct rt_compile_options {
   uint32_t lanes;       /* f32 lanes of a vector; 0: the cpu's widest */
   uint32_t threads;     /* for compiling and that runs will use; 0: all cores */
   bool keep_text;       /* also fill report->llvm and ->assembly */
+  /* Computes an instruction whose operands are constants, for the folding pass (an hlo_eval_fn).  NULL: nothing is folded. */
+  status (*eval)(const struct hlo_instr *i, arena *a, literal *results);
   /* Called with every HLO module between passes; may be NULL. */
   status (*dump)(void *data, const char *pass, const struct hlo_module *m);
   void *dump_data;

@@ -5,6 +5,14 @@
 
 hlo_builder hlo_builder_make(hlo_computation *c) { return (hlo_builder){.computation = c, .source = ""}; }
 
+hlo_builder hlo_builder_inner(const hlo_builder *b, const char *name) {
+  hlo_builder inner = hlo_builder_make(hlo_computation_create(b->computation->module, name));
+  inner.source = b->source;
+  inner.eval = b->eval;
+  inner.fold_bytes = b->fold_bytes;
+  return inner;
+}
+
 status hlo_builder_take_error(hlo_builder *b) {
   status s = b->error;
   b->error = NULL;

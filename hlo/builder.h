@@ -22,6 +22,8 @@ typedef struct hlo_builder {
 } hlo_builder;
 
 hlo_builder hlo_builder_make(hlo_computation *c);
+/* For a new computation of the same module, with the same source and folding. */
+hlo_builder hlo_builder_inner(const hlo_builder *b, const char *name);
 /* Takes the error out of the builder. */
 STATUS_MUST_USE status hlo_builder_take_error(hlo_builder *b);
 /* Records a failure of the caller's own (keeps the first one). */

@@ -128,14 +128,6 @@ static hlo_value lstm_cell(hlo_builder *b, const layer *l, const carried in, hlo
 
 /* --- the loop --- */
 
-static hlo_builder builder_for(const hlo_builder *b, const char *name) {
-  hlo_builder inner = hlo_builder_make(hlo_computation_create(b->computation->module, name));
-  inner.source = b->source;
-  inner.eval = b->eval;
-  inner.fold_bytes = b->fold_bytes;
-  return inner;
-}
-
 /* Parameters for what is carried, in order of the enum; those absent outside stay absent. */
 static void take_parameters(hlo_builder *b, const carried outside, carried inside) {
   for (int k = 0; k < N_CARRIED; k++) {
@@ -200,7 +192,7 @@ static void build_body(hlo_builder *b, const layer *l, const carried outside) {
 }
 
 static void run_loop(hlo_builder *b, const layer *l, carried state) {
-  hlo_builder condition = builder_for(b, "steps_left"), body = builder_for(b, "step");
+  hlo_builder condition = hlo_builder_inner(b, "steps_left"), body = hlo_builder_inner(b, "step");
   carried in;
   take_parameters(&condition, state, in);
   hlo_value left = hlo_compare(&condition, HLO_LT, in[STEP], hlo_scalar_int(&condition, DTYPE_S64, l->n.steps));
@@ -304,7 +296,7 @@ void hlo_build_recurrence(hlo_builder *b, const hlo_recurrence *r, hlo_value *ou
     return;
   }
   const hlo_composite_info *info = hlo_composite_get_info(r->cell);
-  hlo_builder body = builder_for(b, info->name);
+  hlo_builder body = hlo_builder_inner(b, info->name);
   hlo_value args[N_SLOTS];
   uint32_t n = 0;
   int64_t ints[3 + MAX_ACTIVATIONS] = {0, r->direction, r->variant};

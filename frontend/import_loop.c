@@ -181,14 +181,6 @@ static carry carry_parameters(const loop *l, const carry *outside, hlo_computati
   return in;
 }
 
-static hlo_builder inner_builder(const loop *l, const char *name) {
-  hlo_builder b = hlo_builder_make(hlo_computation_create(l->n->b->computation->module, name));
-  b.source = l->n->b->source;
-  b.eval = l->n->b->eval;
-  b.fold_bytes = l->n->b->fold_bytes;
-  return b;
-}
-
 static void build_condition(hlo_builder *b, const loop *l, const carry *outside) {
   carry in = carry_parameters(l, outside, b->computation);
   hlo_value limit = in.trip.def ? in.trip : hlo_scalar_int(b, DTYPE_S64, l->trip);
@@ -281,7 +273,7 @@ static status build_while(loop *l, hlo_value *results) {
     memcpy(results, c.states, (l->n_states + l->n_out) * sizeof *results);
     return NULL;
   }
-  hlo_builder condition = inner_builder(l, "loop_condition"), body = inner_builder(l, "loop_body");
+  hlo_builder condition = hlo_builder_inner(b, "loop_condition"), body = hlo_builder_inner(b, "loop_body");
   build_condition(&condition, l, &c);
   build_body(&body, l, &c);
   TRY(hlo_builder_take_error(&condition));

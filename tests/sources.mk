@@ -35,6 +35,12 @@ hlo_tests = \
 	tests/hlo/fold/arithmetic.hlo \
 	tests/hlo/fold/multiple.hlo \
 	tests/hlo/inline_composites/nested.hlo \
+	tests/hlo/simplify/arithmetic.hlo \
+	tests/hlo/simplify/control.hlo \
+	tests/hlo/simplify/convert.hlo \
+	tests/hlo/simplify/index.hlo \
+	tests/hlo/simplify/movement.hlo \
+	tests/hlo/simplify/reduce.hlo \
 	tests/hlo/text/all-ops.hlo \
 	tests/hlo/text/names.hlo \
 	tests/hlo/text/refused-shape.hlo \
@@ -42,6 +48,7 @@ hlo_tests = \
 tests_files = \
 	tests/allowed-skips \
 	tests/count-results \
+	tests/e2e/make_hostile.py \
 	tests/fetch-data \
 	tests/hlo/cse/equal.expected \
 	tests/hlo/dce/branches.expected \
@@ -51,6 +58,12 @@ tests_files = \
 	tests/hlo/fold/multiple.expected \
 	tests/hlo/inline_composites/nested.expected \
 	tests/hlo/run-hlo \
+	tests/hlo/simplify/arithmetic.expected \
+	tests/hlo/simplify/control.expected \
+	tests/hlo/simplify/convert.expected \
+	tests/hlo/simplify/index.expected \
+	tests/hlo/simplify/movement.expected \
+	tests/hlo/simplify/reduce.expected \
 	tests/hlo/text/all-ops.expected \
 	tests/hlo/text/names.expected \
 	tests/hlo/text/refused-shape.expected \

@@ -1,3 +1,31 @@
 # Written by m4/list-sources: do not edit.
-emit_sources =
-emit_files =
+emit_sources = \
+	emit/contract.c \
+	emit/element.c \
+	emit/elementwise.c \
+	emit/fold.c \
+	emit/index.c \
+	emit/ir.c \
+	emit/kernel.c \
+	emit/math.c \
+	emit/movement.c \
+	emit/number.c \
+	emit/plan.c \
+	emit/reduce.c \
+	emit/support.c \
+	emit/update.c \
+	emit/window.c
+emit_files = \
+	emit/compile.h \
+	emit/element.h \
+	emit/elementwise.h \
+	emit/fold.h \
+	emit/index.h \
+	emit/ir.h \
+	emit/kernel.h \
+	emit/math.h \
+	emit/module.h \
+	emit/number.h \
+	emit/plan.h \
+	emit/target.h \
+	emit/writer.h

@@ -1,0 +1,181 @@
+/* fold.c - see fold.h. */
+#include <assert.h>
+
+#include "emit/fold.h"
+#include "emit/plan.h"
+
+enum { MAX_COPIES = 4, SHORT = 4, UNROLL = 12 };
+
+/* Carried values: copies * n vectors, then for rows n scalars for what is left at the ends of rows. */
+static int carried(const emit_fold *f) { return f->n * (f->copies + f->rows); }
+
+static LLVMValueRef *scalars_of(const emit_fold *f, LLVMValueRef *acc) { return acc + f->n * f->copies; }
+
+/* One step at position `p` of the innermost dimension, into copy number `copy` (copies: the scalars). */
+static void step_at(const emit_fold *f, emit_index *outer, emit_pos p, int copy, LLVMValueRef *acc) {
+  emit_element *e = f->e;
+  int lanes = e->x.lanes;
+  emit_index *r = emit_index_new(&e->x, f->rank, f->dims);
+  for (int k = 0; k < f->rank - 1; k++) {
+    r->axes[k] = outer->axes[k];
+  }
+  if (f->rank) {
+    emit_axis_at(r, f->rank - 1, p);
+  }
+  e->x.lanes = f->rows ? (copy == f->copies ? 1 : f->lanes) : lanes;
+  f->step(f, r, acc + f->n * copy);
+  e->x.lanes = lanes;
+}
+
+/* Positions [from, to) of the innermost dimension, `copies` steps of `width` each time around. */
+static void inner_loop(const emit_fold *f, emit_index *outer, int64_t from, int64_t to, int width, int copies, int first_copy,
+                       LLVMValueRef *acc) {
+  emit_element *e = f->e;
+  int64_t stride = (int64_t)width * copies, trips = (to - from) / stride;
+  bool unrolled = trips <= (f->rank > 1 && copies == 1 ? SHORT : 1);
+  emit_loop l;
+  uint32_t mark = emit_table_mark(e->x.table);
+  if (!unrolled) {
+    emit_loop_begin(e->w, &l, emit_i64(e->w, from), emit_i64(e->w, to), stride, true, carried(f), acc);
+  }
+  LLVMValueRef *now = unrolled ? acc : l.carried, next[EMIT_MAX_CARRIED];
+  for (int k = 0; k < carried(f); k++) {
+    next[k] = now[k];
+  }
+  for (int64_t t = 0; t < (unrolled ? trips : 1); t++) {
+    for (int c = 0; c < copies; c++) {
+      emit_pos p = unrolled ? emit_pos_const(&e->x, from + t * stride) : emit_pos_at(l.iv, width);
+      p = emit_pos_add_const(&e->x, p, (int64_t)c * width);
+      p.step = width > 1;
+      step_at(f, outer, p, first_copy + c, next);
+    }
+  }
+  if (!unrolled) {
+    emit_table_release(e->x.table, mark);
+    emit_loop_end(e->w, &l, next);
+  }
+  for (int k = 0; k < carried(f); k++) {
+    acc[k] = unrolled ? next[k] : l.carried[k];
+  }
+}
+
+static void innermost(const emit_fold *f, emit_index *outer, LLVMValueRef *acc) {
+  int64_t n = f->rank ? f->dims[f->rank - 1] : 1;
+  int width = f->rows ? f->lanes : 1;
+  int64_t main = n / (width * f->copies) * (width * f->copies), whole = n / width * width;
+  if (main) {
+    inner_loop(f, outer, 0, main, width, f->copies, 0, acc);
+  }
+  if (whole > main) {
+    inner_loop(f, outer, main, whole, width, 1, 0, acc);
+  }
+  if (n > whole) {
+    inner_loop(f, outer, whole, n, 1, 1, f->copies, acc);
+  }
+}
+
+static void nest(const emit_fold *f, int level, emit_index *outer, LLVMValueRef *acc) {
+  if (level >= f->rank - 1) {
+    innermost(f, outer, acc);
+    return;
+  }
+  emit_element *e = f->e;
+  int64_t left = 1;
+  for (int k = level; k < f->rank; k++) {
+    left *= f->dims[k];
+  }
+  if (left <= UNROLL) {
+    for (int64_t k = 0; k < f->dims[level]; k++) {
+      emit_axis_at(outer, level, emit_pos_const(&e->x, k));
+      nest(f, level + 1, outer, acc);
+    }
+    return;
+  }
+  emit_loop l;
+  LLVMValueRef next[EMIT_MAX_CARRIED];
+  uint32_t mark = emit_table_mark(e->x.table);
+  emit_loop_begin(e->w, &l, emit_i64(e->w, 0), emit_i64(e->w, f->dims[level]), 1, true, carried(f), acc);
+  emit_axis_at(outer, level, emit_pos_at(l.iv, 1));
+  for (int k = 0; k < carried(f); k++) {
+    next[k] = l.carried[k];
+  }
+  nest(f, level + 1, outer, next);
+  emit_table_release(e->x.table, mark);
+  emit_loop_end(e->w, &l, next);
+  for (int k = 0; k < carried(f); k++) {
+    acc[k] = l.carried[k];
+  }
+}
+
+/* The upper half of the lanes onto the lower one until one is left. */
+static void across_lanes(const emit_fold *f, LLVMValueRef *acc) {
+  emit_element *e = f->e;
+  int lanes = e->x.lanes, mask[256];
+  for (int half = f->lanes / 2; half >= 1; half /= 2) {
+    LLVMValueRef low[EMIT_FOLD_PARTS], high[EMIT_FOLD_PARTS];
+    for (int k = 0; k < f->n; k++) {
+      for (int j = 0; j < half; j++) {
+        mask[j] = j;
+      }
+      low[k] = half == 1 ? emit_lane(e->w, acc[k], 0) : emit_shuffle(e->w, acc[k], NULL, mask, half);
+      for (int j = 0; j < half; j++) {
+        mask[j] = half + j;
+      }
+      high[k] = half == 1 ? emit_lane(e->w, acc[k], 1) : emit_shuffle(e->w, acc[k], NULL, mask, half);
+    }
+    e->x.lanes = half;
+    f->combine(f, low, high);
+    for (int k = 0; k < f->n; k++) {
+      acc[k] = low[k];
+    }
+  }
+  e->x.lanes = lanes;
+}
+
+/* How many sums at once hide the latency of one: as long as the body is small. */
+static int choose_copies(const emit_fold *f) {
+  int64_t n = f->rank ? f->dims[f->rank - 1] / (f->rows ? f->lanes : 1) : 1;
+  int copies = f->n <= 2 ? MAX_COPIES : 2;
+  while (copies > 1 && n < 2 * copies) {
+    copies /= 2;
+  }
+  return copies;
+}
+
+void emit_fold_run(emit_fold *f, LLVMValueRef *out) {
+  emit_element *e = f->e;
+  f->lanes = e->x.lanes;
+  if (f->rows) {
+    f->lanes = e->x.lanes == 1 && f->rank ? emit_choose_lanes(f->dims[f->rank - 1], e->wide) : 1;
+    f->rows = f->lanes > 1;
+    f->lanes = f->rows ? f->lanes : e->x.lanes;
+  }
+  f->copies = choose_copies(f);
+  LLVMValueRef acc[EMIT_MAX_CARRIED];
+  assert(carried(f) <= EMIT_MAX_CARRIED);
+  for (int k = 0; k < carried(f); k++) {
+    acc[k] = emit_splat(e->w, f->init[k % f->n], k < f->n * f->copies ? f->lanes : 1);
+  }
+  for (int k = 0; k < f->rank; k++) {
+    if (f->dims[k] == 0) {
+      for (int j = 0; j < f->n; j++) {
+        out[j] = emit_splat(e->w, f->init[j], e->x.lanes);
+      }
+      return;
+    }
+  }
+  nest(f, 0, emit_index_new(&e->x, f->rank, f->dims), acc);
+  int lanes = e->x.lanes;
+  e->x.lanes = f->lanes;
+  for (int c = 1; c < f->copies; c++) {
+    f->combine(f, acc, acc + f->n * c);
+  }
+  e->x.lanes = lanes;
+  if (f->rows) {
+    across_lanes(f, acc);
+    f->combine(f, acc, scalars_of(f, acc));
+  }
+  for (int k = 0; k < f->n; k++) {
+    out[k] = acc[k];
+  }
+}

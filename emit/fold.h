@@ -1,0 +1,44 @@
+/* fold.h - a loop inside of one element (or one vector of elements) that accumulates: reductions, windows,
+ * contractions.
+ *
+ * With lanes along a kept dimension, every lane has its own sum (columns).  For a single element whose loop runs along
+ * the innermost dimension of the operand (rows), the loop itself takes vectors, and lanes are added up at the end. */
+#ifndef EMIT_FOLD_H
+#define EMIT_FOLD_H
+
+#include "emit/element.h"
+
+enum { EMIT_FOLD_PARTS = 12 };
+
+typedef struct emit_fold emit_fold;
+struct emit_fold {
+  emit_element *e;
+  const void *data;
+  int n;                               /* values that are accumulated */
+  LLVMValueRef init[EMIT_FOLD_PARTS]; /* scalars; combining with them changes nothing */
+  /* Takes the element at r, a place in the loop's space, into acc, in e's lanes. */
+  void (*step)(const emit_fold *f, const emit_index *r, LLVMValueRef *acc);
+  void (*combine)(const emit_fold *f, LLVMValueRef *acc, const LLVMValueRef *other);
+  /* The loop's space; rows: vectors along its last dimension are wanted. */
+  int rank;
+  int64_t dims[SHAPE_MAX_RANK];
+  bool rows;
+  /* Chosen by emit_fold_run: how many copies of the accumulators, each of how many lanes. */
+  int copies, lanes;
+};
+
+/* Folds over the whole space into out[n], in e's lanes. */
+void emit_fold_run(emit_fold *f, LLVMValueRef *out);
+
+/* --- what the operations share --- */
+
+static inline emit_pair emit_widen_pair(const emit_element *e, dtype t, emit_pair v) {
+  return (emit_pair){emit_widen(e->w, t, v.v), v.im};
+}
+/* The best value so far and its position (reduce.c): acc {value, position}, -1 for none. */
+void emit_arg_init(emit_fold *f, dtype t);
+void emit_arg_take(const emit_fold *f, dtype t, bool largest, bool last, LLVMValueRef *acc, LLVMValueRef x, LLVMValueRef at);
+LLVMValueRef emit_arg_position(const emit_element *e, emit_pos p);
+emit_pair emit_arg_result(const emit_fold *f, LLVMValueRef position);
+
+#endif

@@ -1,0 +1,30 @@
+/* math.h - the transcendental functions, as instructions on f32 scalars or vectors.
+ *
+ * They are polynomials of ours with fused multiply-adds, the same on every target; where the target has no such
+ * instruction, products are rounded first and errors grow a little.  Infinities, NaN, zeros and denormals give
+ * what C's functions give.  Largest errors seen over dense samples of all of f32, in units of the last place (ULP):
+ *
+ *              fma  plain                     fma  plain                    fma  plain
+ *   exp        1.1  1.3         sin           1.0  1.1        sinh          1.6  1.7
+ *   expm1      1.1  1.6         cos           1.0  1.1        cosh          1.2  1.4
+ *   log        1.0  1.0         tan           2.0  2.4        tanh          1.4  1.6
+ *   log1p      1.1  1.1         asin          1.6  1.7        asinh         2.2  2.3
+ *   logistic   2.1  2.2         acos          1.6  1.6        acosh         2.5  2.6
+ *   erf        1.0  1.3         atan          1.4  1.6        atanh         2.2  2.3
+ *   pow        0.51 0.51        atan2         2.1  2.2
+ *
+ * f64 calls the C library one lane at a time; GPUs have none of that (emit_math_supported). */
+#ifndef EMIT_MATH_H
+#define EMIT_MATH_H
+
+#include "emit/ir.h"
+#include "hlo/ir.h"
+
+/* Is the operation written here, rather than by plain instructions? */
+bool emit_is_math(hlo_op op);
+bool emit_math_supported(const emit_target *t, hlo_op op, bool f64);
+
+/* x, and y for POW and ATAN2 (otherwise NULL): f32 or f64, scalars or vectors. */
+LLVMValueRef emit_math(const emit_ir *w, hlo_op op, LLVMValueRef x, LLVMValueRef y);
+
+#endif

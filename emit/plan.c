@@ -1,0 +1,259 @@
+/* plan.c - see plan.h. */
+#include "emit/plan.h"
+
+bool emit_is_cut(const emit_cuts *c, int64_t n) {
+  for (int k = 0; k < c->n; k++) {
+    if (c->at[k] == n) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static void add_cut(emit_cuts *c, int64_t n) {
+  if (n > 1 && c->n < EMIT_MAX_CUTS && !emit_is_cut(c, n)) {
+    c->at[c->n++] = n;
+  }
+}
+
+typedef struct walk {
+  const emit_element *e;
+  emit_cuts *cuts;
+  uint32_t n, cap;
+  const hlo_instr **seen;
+} walk;
+
+static bool is_leaf(const emit_element *e, hlo_value v) {
+  if (hlo_literal(v) || hlo_rank(v) == 0) {
+    return true;
+  }
+  for (uint32_t k = 0; k < e->n_inputs; k++) {
+    if (hlo_value_equal(e->inputs[k].value, v)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool keeps_order(const hlo_instr *i) {
+  return hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_COPY || i->op == HLO_RESHAPE;
+}
+
+static bool was_seen(walk *w, const hlo_instr *i) {
+  for (uint32_t k = 0; k < w->n; k++) {
+    if (w->seen[k] == i) {
+      return true;
+    }
+  }
+  *ARENA_PUSH(w->e->w->arena, w->seen, w->n, w->cap) = i;
+  return false;
+}
+
+/* Nothing but elementwise operations and reshapes down to the leaves? */
+static bool is_flat(walk *w, hlo_value v) {
+  if (is_leaf(w->e, v) || was_seen(w, v.def)) {
+    return true;
+  }
+  if (!keeps_order(v.def)) {
+    return false;
+  }
+  for (uint32_t k = 0; k < v.def->n_operands; k++) {
+    if (!is_flat(w, v.def->operands[k])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Where a result dim comes from: dims that stay neighbours in the operand need no cut.  -1: from nowhere;
+ * -2: changed on the way. */
+static void origins(const hlo_instr *i, int *from) {
+  const shape *s = &i->shapes[0], *x = i->n_operands ? hlo_shape(i->operands[0]) : NULL;
+  for (int k = 0; k < s->rank; k++) {
+    from[k] = -2;
+  }
+  switch (i->op) {
+    case HLO_BROADCAST:
+      for (int k = 0; k < s->rank; k++) {
+        from[k] = -1;
+      }
+      for (int k = 0; k < x->rank; k++) {
+        int64_t d = hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
+        from[d] = x->dims[k] == s->dims[d] ? k : -1;
+      }
+      break;
+    case HLO_TRANSPOSE:
+      for (int k = 0; k < s->rank; k++) {
+        from[k] = (int)hlo_ints(i, HLO_ATTR_PERMUTATION)[k];
+      }
+      break;
+    case HLO_SLICE:
+    case HLO_PAD:
+    case HLO_DYNAMIC_SLICE:
+    case HLO_CONCAT:
+      for (int k = 0; k < s->rank; k++) {
+        from[k] = x->dims[k] == s->dims[k] ? k : -2;
+      }
+      for (uint32_t k = 0; i->op == HLO_PAD && k < x->rank; k++) {
+        from[k] = hlo_ints(i, HLO_ATTR_LOW)[k] == 0 ? from[k] : -2;
+      }
+      if (i->op == HLO_CONCAT) {
+        from[hlo_int(i, HLO_ATTR_DIMENSION)] = -2;
+      }
+      break;
+    case HLO_DYNAMIC_UPDATE_SLICE:
+      for (int k = 0; k < s->rank; k++) {
+        from[k] = hlo_shape(i->operands[1])->dims[k] == s->dims[k] ? k : -2;
+      }
+      break;
+    case HLO_REVERSE:
+      for (int k = 0; k < s->rank; k++) {
+        from[k] = k;
+      }
+      for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
+        from[hlo_ints(i, HLO_ATTR_DIMENSIONS)[k]] = -2;
+      }
+      break;
+    case HLO_IOTA:
+      for (int k = 0; k < s->rank; k++) {
+        from[k] = k == hlo_int(i, HLO_ATTR_DIMENSION) ? -2 : -1;
+      }
+      break;
+    case HLO_REDUCE: {
+      uint32_t gone = 0;
+      for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
+        gone |= (uint32_t)1 << hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
+      }
+      for (int k = 0, d = 0; k < x->rank; k++) {
+        if (!(gone >> k & 1)) {
+          from[d++] = k;
+        }
+      }
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+static void visit(walk *w, hlo_value v) {
+  if (is_leaf(w->e, v) || was_seen(w, v.def)) {
+    return;
+  }
+  const hlo_instr *i = v.def;
+  if (keeps_order(i)) {
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+      visit(w, i->operands[k]);
+    }
+    return;
+  }
+  bool flat = true;
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    walk below = {.e = w->e};
+    flat = flat && is_flat(&below, i->operands[k]);
+  }
+  int from[SHAPE_MAX_RANK];
+  origins(i, from);
+  const shape *s = &i->shapes[v.index];
+  int64_t right = 1;
+  int inner = -3; /* origin of the dim to the right, dims of 1 left out */
+  for (int k = s->rank - 1; k >= 0; k--) {
+    if (s->dims[k] == 1) {
+      continue;
+    }
+    bool together = flat && ((from[k] == -1 && inner == -1) || (from[k] >= 0 && inner == from[k] + 1));
+    if (!together) {
+      add_cut(w->cuts, right);
+    }
+    inner = from[k];
+    right *= s->dims[k];
+  }
+}
+
+void emit_cuts_of(const emit_element *e, hlo_value v, emit_cuts *c) {
+  walk w = {.e = e, .cuts = c};
+  visit(&w, v);
+}
+
+int emit_loop_extents(const emit_cuts *c, int64_t total, int64_t extents[SHAPE_MAX_RANK]) {
+  int64_t bounds[SHAPE_MAX_RANK + 1] = {1}, last = 1;
+  int n = 1;
+  for (;;) { /* the next larger cut that fits */
+    int64_t next = INT64_MAX;
+    for (int k = 0; k < c->n; k++) {
+      int64_t s = c->at[k];
+      if (s > last && s < next && s % last == 0 && total % s == 0) {
+        next = s;
+      }
+    }
+    if (next >= total || n == SHAPE_MAX_RANK) {
+      break;
+    }
+    bounds[n++] = last = next;
+  }
+  bounds[n] = total;
+  for (int k = 0; k < n; k++) {
+    extents[n - 1 - k] = bounds[k + 1] / bounds[k];
+  }
+  return n;
+}
+
+int emit_choose_lanes(int64_t n, int lanes) {
+  int best = 1;
+  int64_t steps = n;
+  for (int w = lanes; w >= 4 || (w == lanes && w > 1); w /= 2) {
+    int64_t s = n / w + n % w;
+    if (s < steps) {
+      steps = s;
+      best = w;
+    }
+  }
+  return best;
+}
+
+/* The innermost dimension of more than one element; -1 if there is none. */
+static int innermost(const shape *s) {
+  int k = s->rank - 1;
+  while (k >= 0 && s->dims[k] == 1) {
+    k--;
+  }
+  return k;
+}
+
+bool emit_reduces_rows(const hlo_instr *i) {
+  const shape *x = i->n_operands ? hlo_shape(i->operands[0]) : NULL;
+  if (i->op == HLO_ARG_REDUCE) {
+    return hlo_int(i, HLO_ATTR_DIMENSION) == innermost(x);
+  }
+  if (i->op == HLO_REDUCE) {
+    for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
+      if (hlo_ints(i, HLO_ATTR_DIMENSIONS)[k] == innermost(x)) {
+        return true;
+      }
+    }
+    return false;
+  }
+  uint32_t n = i->op == HLO_DOT ? hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT) : 0;
+  return n && hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[n - 1] == innermost(x) &&
+         hlo_ints(i, HLO_ATTR_RHS_CONTRACT)[n - 1] == innermost(hlo_shape(i->operands[1]));
+}
+
+static bool wants_rows(walk *w, hlo_value v) {
+  if (is_leaf(w->e, v) || was_seen(w, v.def)) {
+    return false;
+  }
+  if (emit_reduces_rows(v.def)) {
+    return true;
+  }
+  for (uint32_t k = 0; keeps_order(v.def) && k < v.def->n_operands; k++) {
+    if (wants_rows(w, v.def->operands[k])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool emit_wants_rows(const emit_element *e, hlo_value v) {
+  walk w = {.e = e};
+  return wants_rows(&w, v);
+}

@@ -1,0 +1,223 @@
+/* reduce.c - reduce and arg-reduce. */
+#include "emit/elementwise.h"
+#include "emit/fold.h"
+#include "emit/plan.h"
+
+typedef struct reductions {
+  int n; /* that run in one loop */
+  const hlo_instr *of[EMIT_FOLD_PARTS / 2];
+  const emit_index *at;
+  int n_gone, gone[SHAPE_MAX_RANK]; /* reduced dims */
+  int64_t gone_dims[SHAPE_MAX_RANK];
+} reductions;
+
+static const shape *operand(const hlo_instr *i, uint32_t k) { return hlo_shape(i->operands[k]); }
+
+static int parts_of(const hlo_instr *i) { return dtype_is_complex((dtype)i->shapes[0].type) ? 2 : 1; }
+
+/* The operand's index: kept dims from `at`, reduced ones from r, a place in the space of merged dims. */
+static emit_index *reduced_index(emit_element *e, const reductions *g, const hlo_instr *i, const emit_index *r) {
+  emit_index *x = emit_operand_index(e, i, 0);
+  const emit_index *apart = emit_index_reshape(&e->x, r, g->n_gone, g->gone_dims);
+  for (int k = 0, kept = 0, gone = 0; k < x->rank; k++) {
+    if (gone < g->n_gone && g->gone[gone] == k) {
+      emit_axis_from(x, k, apart, gone++);
+    } else {
+      emit_axis_from(x, k, g->at, kept++);
+    }
+  }
+  return x;
+}
+
+static void reduce_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc) {
+  const reductions *g = f->data;
+  const emit_index *x = reduced_index(f->e, g, g->of[0], r);
+  for (int k = 0, j = 0; k < g->n; j += parts_of(g->of[k]), k++) {
+    dtype t = hlo_type(g->of[k]->operands[0]);
+    emit_pair v = emit_widen_pair(f->e, t, emit_value(f->e, g->of[k]->operands[0], x));
+    bool pair = parts_of(g->of[k]) == 2;
+    emit_pair s = {acc[j], pair ? acc[j + 1] : NULL};
+    s = emit_reduce_combine(f->e->w, (hlo_reducer)hlo_int(g->of[k], HLO_ATTR_REDUCER), t, s, v);
+    acc[j] = s.v;
+    if (pair) {
+      acc[j + 1] = s.im;
+    }
+  }
+}
+
+static void reduce_combine(const emit_fold *f, LLVMValueRef *acc, const LLVMValueRef *other) {
+  const reductions *g = f->data;
+  for (int k = 0, j = 0; k < g->n; j += parts_of(g->of[k]), k++) {
+    bool pair = parts_of(g->of[k]) == 2;
+    emit_pair x = {acc[j], pair ? acc[j + 1] : NULL}, y = {other[j], pair ? other[j + 1] : NULL};
+    x = emit_reduce_combine(f->e->w, (hlo_reducer)hlo_int(g->of[k], HLO_ATTR_REDUCER), hlo_type(g->of[k]->operands[0]), x, y);
+    acc[j] = x.v;
+    if (pair) {
+      acc[j + 1] = x.im;
+    }
+  }
+}
+
+static bool depends(const hlo_instr *i, const hlo_instr *on, int budget) {
+  if (i == on) {
+    return true;
+  }
+  for (uint32_t k = 0; k < i->n_operands && budget > 0; k++) {
+    if (depends(i->operands[k].def, on, budget - 1)) {
+      return true;
+    }
+  }
+  return budget <= 0;
+}
+
+/* Reductions of a fusion over elements of the same places share a loop. */
+static void find_siblings(const emit_element *e, reductions *g) {
+  const hlo_instr *i = g->of[0];
+  int parts = parts_of(i);
+  for (hlo_instr *j = e->body ? e->body->first : NULL; j && g->n < EMIT_FOLD_PARTS / 2; j = j->next) {
+    if (j == i || j->op != HLO_REDUCE || !shape_same_dims(operand(i, 0), operand(j, 0)) ||
+        hlo_n_ints(i, HLO_ATTR_DIMENSIONS) != hlo_n_ints(j, HLO_ATTR_DIMENSIONS) || !hlo_value_uses(hlo_result(j, 0)) ||
+        parts + parts_of(j) > EMIT_FOLD_PARTS) {
+      continue;
+    }
+    bool same = true;
+    for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
+      same = same && hlo_ints(i, HLO_ATTR_DIMENSIONS)[k] == hlo_ints(j, HLO_ATTR_DIMENSIONS)[k];
+    }
+    for (int k = 0; k < g->n; k++) {
+      same = same && !depends(j, g->of[k], 16) && !depends(g->of[k], j, 16);
+    }
+    if (same) {
+      g->of[g->n++] = j;
+      parts += parts_of(j);
+    }
+  }
+}
+
+/* Reduced dims that are neighbours become one where nothing below needs them apart. */
+static void merge_dims(emit_fold *f, const reductions *g) {
+  emit_cuts cuts = {0};
+  for (int k = 0; k < g->n; k++) {
+    emit_cuts_of(f->e, g->of[k]->operands[0], &cuts);
+  }
+  const shape *x = operand(g->of[0], 0);
+  for (int k = 0; k < g->n_gone; k++) {
+    bool join = k > 0 && g->gone[k] == g->gone[k - 1] + 1 && !emit_is_cut(&cuts, shape_product(x, g->gone[k], x->rank));
+    if (join) {
+      f->dims[f->rank - 1] *= g->gone_dims[k];
+    } else {
+      f->dims[f->rank++] = g->gone_dims[k];
+    }
+  }
+}
+
+emit_pair emit_reduce(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  reductions g = {.n = 1, .of = {i}, .at = at, .n_gone = (int)hlo_n_ints(i, HLO_ATTR_DIMENSIONS)};
+  for (int k = 0; k < g.n_gone; k++) {
+    g.gone[k] = (int)hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
+    g.gone_dims[k] = operand(i, 0)->dims[g.gone[k]];
+  }
+  find_siblings(e, &g);
+  emit_fold f = {.e = e, .data = &g, .step = reduce_step, .combine = reduce_combine, .rows = emit_reduces_rows(i)};
+  merge_dims(&f, &g);
+  for (int k = 0; k < g.n; k++) {
+    emit_pair id = emit_reduce_identity(e->w, (hlo_reducer)hlo_int(g.of[k], HLO_ATTR_REDUCER), hlo_type(g.of[k]->operands[0]));
+    f.init[f.n++] = id.v;
+    if (id.im) {
+      f.init[f.n++] = id.im;
+    }
+  }
+  LLVMValueRef out[EMIT_FOLD_PARTS];
+  emit_fold_run(&f, out);
+  emit_pair first = {0};
+  emit_pos linear = emit_index_linear(&e->x, at);
+  for (int k = 0, j = 0; k < g.n; j += parts_of(g.of[k]), k++) {
+    dtype t = (dtype)g.of[k]->shapes[0].type;
+    emit_pair v = {emit_narrow(e->w, t, out[j]), parts_of(g.of[k]) == 2 ? out[j + 1] : NULL};
+    first = k ? first : v;
+    uintptr_t key[5] = {16, (uintptr_t)g.of[k], (uintptr_t)e->x.lanes, (uintptr_t)linear.base, (uintptr_t)linear.step};
+    if (k) { /* the caller of emit_value keeps the first */
+      emit_table_put(e->x.table, key, v);
+    }
+  }
+  return first;
+}
+
+/* --- arg-reduce: values {best, its position}; position -1: none yet --- */
+
+typedef struct arg {
+  const hlo_instr *i;
+  const emit_index *at;
+  bool largest, last;
+} arg;
+
+static LLVMTypeRef position_type(const emit_element *e) { return e->x.narrow ? e->w->i32 : e->w->i64; }
+
+LLVMValueRef emit_arg_position(const emit_element *e, emit_pos p) {
+  LLVMValueRef v = e->x.lanes == 1 || p.step == 0 ? p.base : emit_pos_vector(&e->x, p);
+  v = LLVMBuildIntCast2(e->w->builder, v, emit_type_like(v, position_type(e)), true, "");
+  return emit_lanes(v) ? v : emit_splat(e->w, v, e->x.lanes);
+}
+
+void emit_arg_take(const emit_fold *f, dtype t, bool largest, bool last, LLVMValueRef *acc, LLVMValueRef x, LLVMValueRef at) {
+  const emit_ir *w = f->e->w;
+  LLVMBuilderRef b = w->builder;
+  LLVMValueRef better = largest ? emit_less(w, t, acc[0], x) : emit_less(w, t, x, acc[0]);
+  LLVMValueRef earlier = emit_icmp(w, LLVMIntSLT, at, acc[1]), wanted = last ? LLVMBuildNot(b, earlier, "") : earlier;
+  LLVMValueRef take;
+  if (dtype_is_float(t)) {
+    LLVMValueRef x_nan = emit_fcmp(w, LLVMRealUNO, x, x), best_nan = emit_fcmp(w, LLVMRealUNO, acc[0], acc[0]);
+    LLVMValueRef equal = emit_fcmp(w, LLVMRealOEQ, x, acc[0]);
+    take = LLVMBuildOr(b, better, LLVMBuildAnd(b, equal, wanted, ""), "");
+    take = emit_select(w, x_nan, LLVMBuildOr(b, LLVMBuildNot(b, best_nan, ""), earlier, ""), take);
+  } else {
+    take = LLVMBuildOr(b, better, LLVMBuildAnd(b, emit_icmp(w, LLVMIntEQ, x, acc[0]), wanted, ""), "");
+  }
+  take = LLVMBuildOr(b, take, emit_icmp(w, LLVMIntSLT, acc[1], emit_i(at, 0)), "");
+  take = LLVMBuildAnd(b, take, emit_icmp(w, LLVMIntSGE, at, emit_i(at, 0)), "");
+  acc[0] = emit_select(w, take, x, acc[0]);
+  acc[1] = emit_select(w, take, at, acc[1]);
+}
+
+static void arg_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc) {
+  const arg *g = f->data;
+  emit_element *e = f->e;
+  dtype t = hlo_type(g->i->operands[0]);
+  int d = (int)hlo_int(g->i, HLO_ATTR_DIMENSION);
+  emit_index *x = emit_operand_index(e, g->i, 0);
+  for (int k = 0; k < x->rank; k++) {
+    if (k == d) {
+      emit_axis_from(x, k, r, 0);
+    } else {
+      emit_axis_from(x, k, g->at, k - (k > d));
+    }
+  }
+  LLVMValueRef v = emit_widen(e->w, t, emit_value(e, g->i->operands[0], x).v);
+  emit_arg_take(f, t, g->largest, g->last, acc, v, emit_arg_position(e, emit_index_dim(&e->x, r, 0)));
+}
+
+static void arg_combine(const emit_fold *f, LLVMValueRef *acc, const LLVMValueRef *other) {
+  const arg *g = f->data;
+  emit_arg_take(f, hlo_type(g->i->operands[0]), g->largest, g->last, acc, other[0], other[1]);
+}
+
+void emit_arg_init(emit_fold *f, dtype t) {
+  f->n = 2;
+  f->init[0] = LLVMConstNull(emit_register_type(f->e->w, emit_compute_type(t)));
+  f->init[1] = emit_i_of(position_type(f->e), -1);
+}
+
+emit_pair emit_arg_result(const emit_fold *f, LLVMValueRef position) {
+  LLVMTypeRef s64 = emit_type_like(position, f->e->w->i64);
+  return (emit_pair){LLVMBuildIntCast2(f->e->w->builder, position, s64, true, ""), NULL};
+}
+
+emit_pair emit_arg_reduce(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  arg g = {i, at, hlo_int(i, HLO_ATTR_LARGEST), hlo_int(i, HLO_ATTR_LAST)};
+  emit_fold f = {.e = e, .data = &g, .step = arg_step, .combine = arg_combine, .rows = emit_reduces_rows(i), .rank = 1};
+  f.dims[0] = operand(i, 0)->dims[hlo_int(i, HLO_ATTR_DIMENSION)];
+  emit_arg_init(&f, hlo_type(i->operands[0]));
+  LLVMValueRef out[2];
+  emit_fold_run(&f, out);
+  return emit_arg_result(&f, out[1]);
+}

@@ -1,0 +1,36 @@
+/* writer.h - one kernel function while it is written: its buffers, its loops over the grid, its kinds of bodies. */
+#ifndef EMIT_WRITER_H
+#define EMIT_WRITER_H
+
+#include "emit/element.h"
+#include "emit/kernel.h"
+
+typedef struct emit_writer {
+  emit_element e;
+  const hlo_instr *i;
+  uint32_t n_results;
+  hlo_value *roots;       /* what each result holds */
+  LLVMValueRef *results;  /* pointers */
+  bool *shared;           /* the result lies in the buffer of an operand */
+  const int32_t *alias;   /* as in emit_options; never NULL */
+  LLVMValueRef begin, end;
+  emit_kernel_info *info;
+  double cost;            /* of the whole kernel, in nanoseconds */
+} emit_writer;
+
+/* Writes what happens at place `at` of the loops' space, in w->e.x.lanes lanes along its last dimension. */
+typedef void emit_body_fn(emit_writer *w, const void *data, const emit_index *at);
+
+/* Loops over extents[rank]: outermost dimensions in parallel (the kernel's grid, or all of it here when `serial`), the last
+ * one in vectors of `lanes` and single elements for the rest. */
+void emit_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool serial, emit_body_fn *body,
+               const void *data);
+
+/* The width for kernels that mostly hold elements of these bytes. */
+int emit_writer_lanes(const emit_writer *w);
+
+/* The kinds of kernels (update.c); write_loops in kernel.c is the one for everything else. */
+bool emit_is_update(const emit_writer *w);
+void emit_write_update(emit_writer *w);
+
+#endif

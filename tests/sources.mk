@@ -1,5 +1,6 @@
 # Written by m4/list-sources: do not edit.
 check_programs = \
+	tests/target/check_target \
 	tests/unit/check_base \
 	tests/unit/check_code_loader \
 	tests/unit/check_dim \
@@ -7,6 +8,7 @@ check_programs = \
 	tests/unit/check_hash \
 	tests/unit/check_hlo_text \
 	tests/unit/check_hlo_verify \
+	tests/unit/check_hostile_text \
 	tests/unit/check_import_arithmetic \
 	tests/unit/check_import_b \
 	tests/unit/check_import_movement \
@@ -76,6 +78,8 @@ tests_files = \
 	tests/unit/build_model.h \
 	tests/unit/import_b_numbers.def \
 	tests/unit/node_case.h
+tests_target_check_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_target_check_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_base_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_base_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_code_loader_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
@@ -90,6 +94,8 @@ tests_unit_check_hlo_text_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_hlo_text_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_hlo_verify_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_hlo_verify_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_hostile_text_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_hostile_text_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_import_arithmetic_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_import_arithmetic_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_import_b_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

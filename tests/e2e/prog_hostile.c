@@ -1,9 +1,10 @@
 /* prog_hostile.c - damages files in thousands of ways and hands each to onnx-xla: whatever the bytes, the library must refuse
  * with one line or give a program that runs; never crash, hang, or take memory beyond the budget.
  *
- *   prog_hostile [--backend B] [--seeds N] [--step N] FILE...       (FILE: a small .onnx or .oxla)
+ *   prog_hostile [--backend B] [--seeds N] [--step N] [--open N] [--runs N] [--print 1] FILE...
  *
- * Every FILE is cut at each STEP-th byte (100; 0: not at all) and has bits flipped from N seeds (1000).  Damaged copies are
+ * A FILE is a small .onnx or .oxla.  An open dimension of an input is N (1); after --runs N what is accepted is only
+ * compiled; --print shows all messages.  Every FILE is cut at each STEP-th byte (100; 0: not at all) and has bits flipped from N seeds (1000).  Damaged copies are
  * tried in child processes, a group in each; one that dies names its damage, and the next child goes on behind it.  The last
  * line is "N passed, N failed". */
 #include <errno.h>
@@ -54,6 +55,7 @@ static struct shared {
 } *shared;
 
 static const char *backend = "ref";
+static long open_dim = 1, max_runs = 1000000, print;
 static char scratch[] = "hostile.XXXXXX";
 
 static void die(const char *what) {
@@ -119,6 +121,9 @@ static bool fine(oxla_error *error, bool *good) {
     return true;
   }
   const char *message = oxla_error_message(error);
+  if (print) {
+    printf("damage %ld: %s\n", shared->current, message);
+  }
   if (!is_one_line(message)) {
     printf("damage %ld: not one line: \"%s\"\n", shared->current, message);
     *good = false;
@@ -141,14 +146,14 @@ static size_t type_size(oxla_type type) {
   }
 }
 
-/* Zeros for an input of the declared type, open dimensions 1; NULL if that is large or the type is none to run with. */
+/* Zeros for an input of the declared type; NULL if that is large or the type is none to run with. */
 static void *make_input(oxla_tensor *t) {
   if (t->type == OXLA_STRING) {
     return NULL;
   }
   size_t size = type_size(t->type);
   for (int k = 0; k < t->rank; k++) {
-    t->dims[k] = t->dims[k] < 0 ? 1 : t->dims[k];
+    t->dims[k] = t->dims[k] < 0 ? open_dim : t->dims[k];
     if (__builtin_mul_overflow(size, (size_t)t->dims[k], &size) || size > (size_t)INPUT_LIMIT * MEGABYTE) {
       return NULL;
     }
@@ -179,8 +184,12 @@ static void run_model(oxla_model *model, bool *good) {
     free(buffers);
     return;
   }
-  if (set_inputs(model, run, buffers, good) && fine(oxla_execute(run), good)) {
-    shared->tally.ran++;
+  if (set_inputs(model, run, buffers, good)) {
+    if (shared->tally.ran >= max_runs) {
+      (void)fine(oxla_compile(run), good);
+    } else {
+      shared->tally.ran += fine(oxla_execute(run), good);
+    }
   }
   oxla_run_destroy(run);
   for (size_t k = 0; k < n; k++) {
@@ -303,12 +312,19 @@ int main(int argc, char **argv) {
       seeds = atol(argv[k + 1]);
     } else if (strcmp(argv[k], "--step") == 0) {
       step = atol(argv[k + 1]);
+    } else if (strcmp(argv[k], "--open") == 0) {
+      open_dim = atol(argv[k + 1]);
+    } else if (strcmp(argv[k], "--runs") == 0) {
+      max_runs = atol(argv[k + 1]);
+    } else if (strcmp(argv[k], "--print") == 0) {
+      print = atol(argv[k + 1]);
     } else {
       break;
     }
   }
   if (k >= argc || argv[k][0] == '-') {
-    fprintf(stderr, "usage: %s [--backend B] [--seeds N] [--step N] FILE...\n", argv[0]);
+    fprintf(stderr, "usage: %s [--backend B] [--seeds N] [--step N] [--open N] [--runs N]"
+                    " [--print 1] FILE...\n", argv[0]);
     return 2;
   }
   shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

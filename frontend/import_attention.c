@@ -18,8 +18,8 @@ typedef struct attention {
 
 /* --- checks --- */
 
-static status read_heads(const onnx_node *n, const shape *s, const char *what, const char *attribute, attention *a,
-                         dim *heads, dim *steps, dim *head) {
+static status read_heads(const onnx_node *n, const shape *s, const char *what, const char *attribute,
+                         attention *a, dim *heads, dim *steps, dim *head) {
   if (!a->packed) {
     *heads = s->dims[1];
     *steps = s->dims[2];
@@ -29,7 +29,8 @@ static status read_heads(const onnx_node *n, const shape *s, const char *what, c
   TRY(onnx_attr_required(n->proto, attribute));
   TRY(onnx_attr_int(n->proto, attribute, 0, heads));
   CHECK_THAT(*heads >= 1 && s->dims[2] % *heads == 0, STATUS_INVALID_MODEL,
-             "%s is %s and %s is %" PRId64 "; it must divide the last dimension", what, SHAPE_STR(NULL, s), attribute, *heads);
+             "%s is %s and %s is %" PRId64 "; it must divide the last dimension", what, SHAPE_STR(NULL, s),
+             attribute, *heads);
   *steps = s->dims[1];
   *head = s->dims[2] / *heads;
   return NULL;
@@ -43,8 +44,9 @@ static status read_shapes(const onnx_node *n, attention *a) {
   for (uint32_t k = Q; k <= V; k++) {
     TRY(onnx_need_rank(n, k, names[k], q->rank, q->rank));
     TRY(onnx_need_float(n, k, names[k]));
-    CHECK_THAT(onnx_in_shape(n, k)->dims[0] == q->dims[0], STATUS_INVALID_MODEL, "Q is %s but %s is %s; the batches differ",
-               SHAPE_STR(NULL, q), names[k], SHAPE_STR(NULL, onnx_in_shape(n, k)));
+    CHECK_THAT(onnx_in_shape(n, k)->dims[0] == q->dims[0], STATUS_INVALID_MODEL,
+               "Q is %s but %s is %s; the batches differ", SHAPE_STR(NULL, q), names[k],
+               SHAPE_STR(NULL, onnx_in_shape(n, k)));
   }
   a->packed = q->rank == 3;
   a->batch = q->dims[0];
@@ -52,8 +54,8 @@ static status read_shapes(const onnx_node *n, attention *a) {
   TRY(read_heads(n, onnx_in_shape(n, K), "K", "kv_num_heads", a, &a->kv_heads, &a->kv_steps, &k_head));
   TRY(read_heads(n, onnx_in_shape(n, V), "V", "kv_num_heads", a, &v_heads, &v_steps, &a->v_head));
   CHECK_THAT(k_head == a->head && v_heads == a->kv_heads && v_steps == a->kv_steps, STATUS_INVALID_MODEL,
-             "Q is %s, K %s and V %s; heads, their sizes or the sequences of K and V disagree", SHAPE_STR(NULL, q),
-             SHAPE_STR(NULL, onnx_in_shape(n, K)), SHAPE_STR(NULL, onnx_in_shape(n, V)));
+             "Q is %s, K %s and V %s; heads, their sizes or the sequences of K and V disagree",
+             SHAPE_STR(NULL, q), SHAPE_STR(NULL, onnx_in_shape(n, K)), SHAPE_STR(NULL, onnx_in_shape(n, V)));
   CHECK_THAT(a->kv_heads >= 1 && a->q_heads % a->kv_heads == 0, STATUS_INVALID_MODEL,
              "%" PRId64 " heads of Q are no multiple of %" PRId64 " of K", a->q_heads, a->kv_heads);
   return NULL;
@@ -84,7 +86,8 @@ static status read_attention(const onnx_node *n, attention *a) {
   CHECK_THAT(dtype_is_float(a->softmax_type) && dtype_bytes(a->softmax_type) > 1, STATUS_INVALID_MODEL,
              "softmax_precision is %s; it must be a floating-point type", dtype_name(a->softmax_type));
   a->softmax_type = dtype_compute_type(a->softmax_type);
-  CHECK_THAT(a->scale >= 0, STATUS_UNSUPPORTED, "scale is %g; a negative one is not supported", (double)a->scale);
+  CHECK_THAT(a->scale >= 0, STATUS_UNSUPPORTED, "scale is %g; a negative one is not supported",
+             (double)a->scale);
   return NULL;
 }
 
@@ -104,14 +107,20 @@ static hlo_value with_past(const onnx_node *n, hlo_value x, uint32_t past) {
   return onnx_has_in(n, past) ? hlo_concatenate(n->b, 2, (hlo_value[]){n->in[past], x}, 2) : x;
 }
 
-/* A product for each head of K; the heads of Q that share one are its rows: x [B, Hq, S, .] * y [B, Hkv, ...]. */
-static hlo_value by_kv_head(hlo_builder *b, const attention *a, hlo_value x, hlo_value y, int64_t y_contract, dim result) {
+/* A product for each head of K; the heads of Q that share one are its rows: x [B, Hq, S, .] * y [B, Hkv,
+ * ...]. */
+static hlo_value by_kv_head(hlo_builder *b, const attention *a, hlo_value x, hlo_value y, int64_t y_contract,
+                            dim result) {
   static const int64_t batch[] = {0, 1};
   const shape *s = hlo_shape(x);
   int64_t x_contract = 3;
   dim group = a->q_heads / a->kv_heads;
   x = hlo_reshape(b, x, 4, (dim[]){a->batch, a->kv_heads, group * a->q_steps, s->dims[3]});
-  hlo_dot_dims d = {.n_batch = 2, .lhs_batch = batch, .rhs_batch = batch, .n_contract = 1, .lhs_contract = &x_contract,
+  hlo_dot_dims d = {.n_batch = 2,
+                    .lhs_batch = batch,
+                    .rhs_batch = batch,
+                    .n_contract = 1,
+                    .lhs_contract = &x_contract,
                     .rhs_contract = &y_contract};
   return hlo_reshape(b, hlo_dot(b, x, y, &d), 4, (dim[]){a->batch, a->q_heads, a->q_steps, result});
 }
@@ -129,8 +138,9 @@ static status apply_mask(const onnx_node *n, const attention *a, hlo_value *x) {
   bool is_bool = s->type == DTYPE_PRED;
   int64_t low[4] = {0}, high[4] = {0};
   high[s->rank - 1] = a->total - s->dims[s->rank - 1];
-  CHECK_THAT(high[s->rank - 1] >= 0, STATUS_INVALID_MODEL, "attn_mask is %s; its last dimension exceeds the %" PRId64 " keys",
-             SHAPE_STR(NULL, s), a->total);
+  CHECK_THAT(high[s->rank - 1] >= 0, STATUS_INVALID_MODEL,
+             "attn_mask is %s; its last dimension exceeds the %" PRId64 " keys", SHAPE_STR(NULL, s),
+             a->total);
   mask = is_bool ? mask : hlo_convert(b, mask, hlo_type(*x));
   if (high[s->rank - 1] > 0 && s->dims[s->rank - 1] != 1) {
     hlo_value nothing = hlo_scalar(b, hlo_type(mask), is_bool ? 0 : -INFINITY);
@@ -162,7 +172,8 @@ static hlo_value cap(hlo_builder *b, const attention *a, hlo_value x) {
   if (a->softcap == 0) {
     return x;
   }
-  return onnx_times(b, hlo_unary(b, HLO_TANH, hlo_binary(b, HLO_DIV, x, hlo_like(b, x, a->softcap))), a->softcap);
+  return onnx_times(b, hlo_unary(b, HLO_TANH, hlo_binary(b, HLO_DIV, x, hlo_like(b, x, a->softcap))),
+                    a->softcap);
 }
 
 /* Scores to probabilities; stages[k] is what qk_matmul_output_mode k gives out. */
@@ -224,14 +235,16 @@ static status read_rotary(const onnx_node *n, rotary *r) {
   if (r->packed) {
     TRY(onnx_attr_int(n->proto, "num_heads", 0, &r->heads));
     CHECK_THAT(r->heads >= 1 && r->head % r->heads == 0, STATUS_INVALID_MODEL,
-               "X is %s and num_heads is %" PRId64 "; it must divide the last dimension", SHAPE_STR(NULL, x), r->heads);
+               "X is %s and num_heads is %" PRId64 "; it must divide the last dimension", SHAPE_STR(NULL, x),
+               r->heads);
     r->head /= r->heads;
   }
   TRY(onnx_attr_bool(n->proto, "interleaved", false, &r->interleaved));
   TRY(onnx_attr_int(n->proto, "rotary_embedding_dim", 0, &r->rotated));
   r->rotated = r->rotated ? r->rotated : r->head;
   CHECK_THAT(r->rotated >= 0 && r->rotated <= r->head && r->rotated % 2 == 0, STATUS_INVALID_MODEL,
-             "rotary_embedding_dim is %" PRId64 "; it must be even and at most the head's %" PRId64, r->rotated, r->head);
+             "rotary_embedding_dim is %" PRId64 "; it must be even and at most the head's %" PRId64,
+             r->rotated, r->head);
   return NULL;
 }
 
@@ -244,8 +257,8 @@ static status read_cache(const onnx_node *n, const rotary *r, uint32_t k, const 
   *out = n->in[k];
   if (picked) {
     TRY(onnx_need_dims(n, 3, "position_ids", 2, dims));
-    CHECK_THAT(s->dims[1] == half, STATUS_INVALID_MODEL, "%s is %s; its last dimension must be %" PRId64, what,
-               SHAPE_STR(NULL, s), half);
+    CHECK_THAT(s->dims[1] == half, STATUS_INVALID_MODEL, "%s is %s; its last dimension must be %" PRId64,
+               what, SHAPE_STR(NULL, s), half);
     *out = hlo_take(n->b, *out, hlo_convert(n->b, n->in[3], DTYPE_S64), 0);
   } else {
     TRY(onnx_need_dims(n, k, what, 3, dims));
@@ -267,11 +280,14 @@ static hlo_value half_of(hlo_builder *b, const rotary *r, hlo_value x, int which
 
 static hlo_value rotated(hlo_builder *b, const rotary *r, hlo_value x, hlo_value cosine, hlo_value sine) {
   hlo_value x1 = half_of(b, r, x, 0), x2 = half_of(b, r, x, 1), parts[3];
-  parts[0] = hlo_binary(b, HLO_SUB, onnx_op_stretched(b, HLO_MUL, x1, cosine), onnx_op_stretched(b, HLO_MUL, x2, sine));
-  parts[1] = hlo_binary(b, HLO_ADD, onnx_op_stretched(b, HLO_MUL, x1, sine), onnx_op_stretched(b, HLO_MUL, x2, cosine));
+  parts[0] = hlo_binary(b, HLO_SUB, onnx_op_stretched(b, HLO_MUL, x1, cosine),
+                        onnx_op_stretched(b, HLO_MUL, x2, sine));
+  parts[1] = hlo_binary(b, HLO_ADD, onnx_op_stretched(b, HLO_MUL, x1, sine),
+                        onnx_op_stretched(b, HLO_MUL, x2, cosine));
   if (r->interleaved) {
     hlo_value pairs[] = {onnx_insert_dim(b, parts[0], 4), onnx_insert_dim(b, parts[1], 4)};
-    parts[0] = hlo_reshape(b, hlo_concatenate(b, 2, pairs, 4), 4, (dim[]){r->batch, r->steps, r->heads, r->rotated});
+    parts[0] =
+        hlo_reshape(b, hlo_concatenate(b, 2, pairs, 4), 4, (dim[]){r->batch, r->steps, r->heads, r->rotated});
   }
   uint32_t n = r->interleaved ? 1 : 2;
   if (r->rotated < r->head) {

@@ -9,8 +9,8 @@ typedef struct conv_attrs {
   int64_t groups;
 } conv_attrs;
 
-/* Checks x [N, C, spatial...] against w, whose input channels stand in dimension `channel_dim` (1 of a convolution's
- * kernel, counted within a group; 0 of a transposed one's, counted over all groups). */
+/* Checks x [N, C, spatial...] against w, whose input channels stand in dimension `channel_dim` (1 of a
+ * convolution's kernel, counted within a group; 0 of a transposed one's, counted over all groups). */
 static status read_conv(const onnx_node *n, uint32_t xk, uint32_t wk, bool transposed, conv_attrs *c) {
   const shape *x = onnx_in_shape(n, xk), *w = onnx_in_shape(n, wk);
   TRY(onnx_need_rank(n, xk, "X", 3, SHAPE_MAX_RANK));
@@ -20,10 +20,10 @@ static status read_conv(const onnx_node *n, uint32_t xk, uint32_t wk, bool trans
   TRY(onnx_attr_int_in(n->proto, "group", 1, 1, ONNX_WINDOW_MAX, &c->groups));
   int64_t channels = transposed ? w->dims[0] : w->dims[1] * c->groups;
   CHECK_THAT(x->dims[1] == channels, STATUS_INVALID_MODEL,
-             "X is %s but W is %s with group %" PRId64 "; channels %" PRId64 " != %" PRId64, SHAPE_STR(NULL, x),
-             SHAPE_STR(NULL, w), c->groups, x->dims[1], channels);
-  CHECK_THAT(w->dims[0] % c->groups == 0, STATUS_INVALID_MODEL, "W is %s; its first dimension is no multiple of group %" PRId64,
-             SHAPE_STR(NULL, w), c->groups);
+             "X is %s but W is %s with group %" PRId64 "; channels %" PRId64 " != %" PRId64,
+             SHAPE_STR(NULL, x), SHAPE_STR(NULL, w), c->groups, x->dims[1], channels);
+  CHECK_THAT(w->dims[0] % c->groups == 0, STATUS_INVALID_MODEL,
+             "W is %s; its first dimension is no multiple of group %" PRId64, SHAPE_STR(NULL, w), c->groups);
   return onnx_read_window(n, x->rank - 2, w->dims + 2, &c->window);
 }
 
@@ -81,8 +81,9 @@ static hlo_value transposed_kernel(hlo_builder *b, hlo_value w, int64_t groups) 
   return hlo_reverse(b, hlo_reshape(b, w, s.rank, merged), (uint32_t)spatial, reversed);
 }
 
-/* `total` elements are to be cut off, the odd one at the end for SAME_UPPER; less than none means zeros at the end.
- * (The equations of versions 1 and 11 say the opposite of their own auto_pad's text; 22 mended them.) */
+/* `total` elements are to be cut off, the odd one at the end for SAME_UPPER; less than none means zeros at
+ * the end. (The equations of versions 1 and 11 say the opposite of their own auto_pad's text; 22 mended
+ * them.) */
 static void split_total_padding(onnx_window *w, int k, int64_t total) {
   int64_t half = total > 0 ? total / 2 : 0, rest = total > 0 ? total - half : 0;
   w->low[k] = w->auto_pad == ONNX_PAD_SAME_UPPER ? half : rest;
@@ -101,12 +102,12 @@ static status read_output_shape(const onnx_node *n, onnx_window *w, const int64_
     wanted += 2;
     count -= 2;
   }
-  CHECK_THAT(count == 0 || count == (size_t)w->n, STATUS_INVALID_MODEL, "output_shape has %zu entries instead of %d", count,
-             w->n);
+  CHECK_THAT(count == 0 || count == (size_t)w->n, STATUS_INVALID_MODEL,
+             "output_shape has %zu entries instead of %d", count, w->n);
   for (int k = 0; k < w->n; k++) {
     int64_t extent = count ? wanted[k] : in[k] * w->strides[k];
-    CHECK_THAT(extent >= 1 && extent <= DIM_MAX, STATUS_INVALID_MODEL, "output_shape[%d] is %" PRId64 "; it must be positive",
-               k, extent);
+    CHECK_THAT(extent >= 1 && extent <= DIM_MAX, STATUS_INVALID_MODEL,
+               "output_shape[%d] is %" PRId64 "; it must be positive", k, extent);
     split_total_padding(w, k, full[k] - extent);
   }
   return NULL;
@@ -116,14 +117,15 @@ static status read_output_padding(const onnx_node *n, const onnx_window *w, int6
   const int64_t *values;
   size_t count;
   TRY(onnx_attr_ints(n->proto, "output_padding", &values, &count));
-  CHECK_THAT(count == 0 || count == (size_t)w->n, STATUS_INVALID_MODEL, "output_padding has %zu entries instead of %d",
-             count, w->n);
+  CHECK_THAT(count == 0 || count == (size_t)w->n, STATUS_INVALID_MODEL,
+             "output_padding has %zu entries instead of %d", count, w->n);
   for (int k = 0; k < w->n; k++) {
     out[k] = count ? values[k] : 0;
     int64_t limit = w->strides[k] > w->dilations[k] ? w->strides[k] : w->dilations[k];
     CHECK_THAT(out[k] >= 0 && out[k] < limit, STATUS_INVALID_MODEL,
-               "output_padding[%d] is %" PRId64 "; it must be within 0..%" PRId64 ", below stride or dilation", k, out[k],
-               limit - 1);
+               "output_padding[%d] is %" PRId64 "; it must be within 0..%" PRId64
+               ", below stride or dilation",
+               k, out[k], limit - 1);
   }
   return NULL;
 }
@@ -138,15 +140,22 @@ status onnx_import_conv_transpose(onnx_node *n) {
   TRY(read_output_padding(n, w, extra));
   for (int k = 0; k < w->n; k++) {
     CHECK_THAT(in[k] >= 1 && in[k] <= DIM_MAX / w->strides[k], STATUS_INVALID_MODEL,
-               "spatial dimension %d of X is %" PRId64 "; it must be positive and, times the stride, not overflow", k, in[k]);
+               "spatial dimension %d of X is %" PRId64
+               "; it must be positive and, times the stride, not overflow",
+               k, in[k]);
     full[k] = w->strides[k] * (in[k] - 1) + extra[k] + onnx_window_extent(w, k);
   }
   TRY(read_output_shape(n, w, full, in));
-  hlo_conv_dims d = {.lhs_dilation = w->strides, .rhs_dilation = w->dilations, .low = w->low, .high = w->high,
-                     .groups = c.groups, .layout = HLO_CHANNELS_FIRST};
+  hlo_conv_dims d = {.lhs_dilation = w->strides,
+                     .rhs_dilation = w->dilations,
+                     .low = w->low,
+                     .high = w->high,
+                     .groups = c.groups,
+                     .layout = HLO_CHANNELS_FIRST};
   for (int k = 0; k < w->n; k++) {
     CHECK_THAT(full[k] - w->low[k] - w->high[k] >= 0, STATUS_INVALID_MODEL,
-               "pads %" PRId64 " and %" PRId64 " cut off more than the %" PRId64 " elements of spatial dimension %d",
+               "pads %" PRId64 " and %" PRId64 " cut off more than the %" PRId64
+               " elements of spatial dimension %d",
                w->low[k], w->high[k], full[k], k);
     int64_t around = onnx_window_extent(w, k) - 1;
     w->low[k] = around - w->low[k];
@@ -176,7 +185,8 @@ static status need_parameter(const onnx_node *n, uint32_t k, const char *what, d
   const shape *s = onnx_in_shape(n, k);
   bool one = s->rank == 0 || (s->rank == 1 && s->dims[0] == 1);
   CHECK_THAT(one || (s->rank == 1 && channels && s->dims[0] == channels), STATUS_INVALID_MODEL,
-             "%s is %s; it must be a scalar%s", what, SHAPE_STR(NULL, s), channels ? " or have one element a channel" : "");
+             "%s is %s; it must be a scalar%s", what, SHAPE_STR(NULL, s),
+             channels ? " or have one element a channel" : "");
   return NULL;
 }
 
@@ -197,7 +207,8 @@ status onnx_import_qlinear_conv(onnx_node *n) {
   TRY(read_conv(n, 0, 3, false, &c));
   TRY(finish_window(n, 0, &c));
   dim channels = onnx_in_shape(n, 3)->dims[0];
-  static const char *const names[] = {"x_scale", "x_zero_point", "", "w_scale", "w_zero_point", "y_scale", "y_zero_point"};
+  static const char *const names[] = {"x_scale", "x_zero_point", "", "w_scale", "w_zero_point",
+                                      "y_scale", "y_zero_point"};
   for (uint32_t k = 1; k < 8; k++) {
     if (k != 3) {
       TRY(need_parameter(n, k, names[k - 1], k == 4 || k == 5 ? channels : 0));

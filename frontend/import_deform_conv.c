@@ -1,5 +1,5 @@
-/* import_deform_conv.c - DeformConv: every kernel element reads at a position of its own; the columns so read are
- * convolved with a kernel of as many rows. */
+/* import_deform_conv.c - DeformConv: every kernel element reads at a position of its own; the columns so read
+ * are convolved with a kernel of as many rows. */
 #include <inttypes.h>
 
 #include "frontend/import_sample.h"
@@ -13,7 +13,8 @@ typedef struct deform {
 static status read_deform(const onnx_node *n, deform *d) {
   const shape *x = onnx_in_shape(n, 0), *w = onnx_in_shape(n, 1), *offset = onnx_in_shape(n, 2);
   TRY(onnx_need_rank(n, 0, "X", 3, SHAPE_MAX_RANK));
-  CHECK_THAT(x->rank == 4, STATUS_UNSUPPORTED, "X is %s; only 2 spatial dimensions are supported", SHAPE_STR(NULL, x));
+  CHECK_THAT(x->rank == 4, STATUS_UNSUPPORTED, "X is %s; only 2 spatial dimensions are supported",
+             SHAPE_STR(NULL, x));
   TRY(onnx_need_rank(n, 1, "W", 4, 4));
   TRY(onnx_need_float(n, 0, "X"));
   TRY(onnx_attr_int_in(n->proto, "group", 1, 1, ONNX_WINDOW_MAX, &d->groups));
@@ -24,26 +25,32 @@ static status read_deform(const onnx_node *n, deform *d) {
   d->channels = x->dims[1];
   d->height = x->dims[2];
   d->width = x->dims[3];
-  CHECK_THAT(d->channels == w->dims[1] * d->groups && w->dims[0] % d->groups == 0 && d->channels % d->offset_groups == 0,
-             STATUS_INVALID_MODEL, "X is %s and W is %s; they do not fit group %" PRId64 " and offset_group %" PRId64,
+  CHECK_THAT(d->channels == w->dims[1] * d->groups && w->dims[0] % d->groups == 0 &&
+                 d->channels % d->offset_groups == 0,
+             STATUS_INVALID_MODEL,
+             "X is %s and W is %s; they do not fit group %" PRId64 " and offset_group %" PRId64,
              SHAPE_STR(NULL, x), SHAPE_STR(NULL, w), d->groups, d->offset_groups);
   d->cells = d->w.kernel[0] * d->w.kernel[1];
-  d->out_height = (d->height + d->w.low[0] + d->w.high[0] - onnx_window_extent(&d->w, 0)) / d->w.strides[0] + 1;
+  d->out_height =
+      (d->height + d->w.low[0] + d->w.high[0] - onnx_window_extent(&d->w, 0)) / d->w.strides[0] + 1;
   d->out_width = (d->width + d->w.low[1] + d->w.high[1] - onnx_window_extent(&d->w, 1)) / d->w.strides[1] + 1;
   dim want[] = {d->batch, d->offset_groups * d->cells * 2, d->out_height, d->out_width};
-  CHECK_THAT(offset->rank == 4, STATUS_INVALID_MODEL, "offset is %s; its rank must be 4", SHAPE_STR(NULL, offset));
+  CHECK_THAT(offset->rank == 4, STATUS_INVALID_MODEL, "offset is %s; its rank must be 4",
+             SHAPE_STR(NULL, offset));
   TRY(onnx_need_dims(n, 2, "offset", 4, want));
   TRY(onnx_need_dims(n, 3, "B", 1, &w->dims[0]));
   want[1] = d->offset_groups * d->cells;
   return onnx_need_dims(n, 4, "mask", 4, want);
 }
 
-/* Where each cell reads along spatial dimension k, [N * offset groups, cells, out...]: the window's place plus offset. */
+/* Where each cell reads along spatial dimension k, [N * offset groups, cells, out...]: the window's place
+ * plus offset. */
 static hlo_value positions(const onnx_node *n, const deform *d, hlo_value offset, int k) {
   hlo_builder *b = n->b;
   shape s = *hlo_shape(offset);
   hlo_value at = onnx_times(b, hlo_iota(b, s, 2 + k), (double)d->w.strides[k]);
-  hlo_value cell = hlo_iota(b, shape_with_type(s, DTYPE_S64), 1), columns = hlo_like(b, cell, (double)d->w.kernel[1]);
+  hlo_value cell = hlo_iota(b, shape_with_type(s, DTYPE_S64), 1),
+            columns = hlo_like(b, cell, (double)d->w.kernel[1]);
   cell = hlo_convert(b, hlo_binary(b, k == 0 ? HLO_DIV : HLO_REM, cell, columns), hlo_type(offset));
   at = hlo_binary(b, HLO_ADD, at, onnx_times(b, cell, (double)d->w.dilations[k]));
   return hlo_binary(b, HLO_ADD, onnx_plus(b, at, -(double)d->w.low[k]), offset);
@@ -70,7 +77,8 @@ static hlo_value read_columns(const onnx_node *n, const deform *d, hlo_value x) 
     sum = k == 0 ? y : hlo_binary(b, HLO_ADD, sum, y);
   }
   if (onnx_has_in(n, 4)) {
-    hlo_value mask = hlo_reshape(b, onnx_widen(b, n->in[4]), 4, (dim[]){rows, d->cells, d->out_height, d->out_width});
+    hlo_value mask =
+        hlo_reshape(b, onnx_widen(b, n->in[4]), 4, (dim[]){rows, d->cells, d->out_height, d->out_width});
     sum = hlo_binary(b, HLO_MUL, sum, onnx_over_channels(b, mask, sum));
   }
   return sum;

@@ -31,7 +31,8 @@ static status read_rule(const onnx_node *n, linear_attention *l) {
       l->gated = k & 1;
       l->delta = k & 2;
       CHECK_THAT(l->gated == onnx_has_in(n, DECAY) && l->delta == onnx_has_in(n, BETA), STATUS_INVALID_MODEL,
-                 "update_rule %s goes with%s decay and with%s beta", rule, l->gated ? "" : "out", l->delta ? "" : "out");
+                 "update_rule %s goes with%s decay and with%s beta", rule, l->gated ? "" : "out",
+                 l->delta ? "" : "out");
       return NULL;
     }
   }
@@ -45,8 +46,8 @@ static status read_sizes(const onnx_node *n, linear_attention *l) {
   TRY(onnx_attr_required(n->proto, "kv_num_heads"));
   TRY(onnx_attr_int_in(n->proto, "q_num_heads", 0, 1, 1 << 30, &l->q_heads));
   TRY(onnx_attr_int_in(n->proto, "kv_num_heads", 0, 1, 1 << 30, &l->kv_heads));
-  CHECK_THAT(l->q_heads % l->kv_heads == 0, STATUS_INVALID_MODEL, "q_num_heads %" PRId64 " is no multiple of kv_num_heads %" PRId64,
-             l->q_heads, l->kv_heads);
+  CHECK_THAT(l->q_heads % l->kv_heads == 0, STATUS_INVALID_MODEL,
+             "q_num_heads %" PRId64 " is no multiple of kv_num_heads %" PRId64, l->q_heads, l->kv_heads);
   for (uint32_t k = QUERY; k <= VALUE; k++) {
     TRY(onnx_need_rank(n, k, names[k], 3, 3));
     TRY(onnx_need_float(n, k, names[k]));
@@ -83,7 +84,8 @@ static hlo_value by_step(const onnx_node *n, const linear_attention *l, uint32_t
   }
   dim last = onnx_in_shape(n, k)->dims[2];
   heads = last < heads ? 1 : heads;
-  hlo_value x = hlo_reshape(n->b, onnx_widen(n->b, n->in[k]), 4, (dim[]){l->batch, l->steps, heads, last / heads});
+  hlo_value x =
+      hlo_reshape(n->b, onnx_widen(n->b, n->in[k]), 4, (dim[]){l->batch, l->steps, heads, last / heads});
   return hlo_transpose(n->b, x, steps_first);
 }
 
@@ -138,7 +140,11 @@ static hlo_value over_state(hlo_builder *b, hlo_value v, hlo_value state, int64_
 static hlo_value read_state(hlo_builder *b, hlo_value x, hlo_value state) {
   static const int64_t batch[] = {0, 1}, key = 2;
   int64_t last = hlo_rank(x) - 1;
-  hlo_dot_dims d = {.n_batch = 2, .lhs_batch = batch, .rhs_batch = batch, .n_contract = 1, .lhs_contract = &last,
+  hlo_dot_dims d = {.n_batch = 2,
+                    .lhs_batch = batch,
+                    .rhs_batch = batch,
+                    .n_contract = 1,
+                    .lhs_contract = &last,
                     .rhs_contract = &key};
   return hlo_dot(b, x, state, &d);
 }
@@ -155,10 +161,12 @@ static void build_step(hlo_builder *b, const linear_attention *l, const carry *o
     value = hlo_binary(b, HLO_SUB, value, read_state(b, key, state));
     value = onnx_op_stretched(b, HLO_MUL, value, now(b, in.in[BETA], starts));
   }
-  next.state = hlo_binary(b, HLO_ADD, state,
-                          hlo_binary(b, HLO_MUL, over_state(b, key, state, 2), over_state(b, value, state, 3)));
+  next.state =
+      hlo_binary(b, HLO_ADD, state,
+                 hlo_binary(b, HLO_MUL, over_state(b, key, state, 2), over_state(b, value, state, 3)));
   dim group = l->q_heads / l->kv_heads;
-  hlo_value query = hlo_reshape(b, now(b, in.in[QUERY], starts), 4, (dim[]){l->batch, l->kv_heads, group, l->key});
+  hlo_value query =
+      hlo_reshape(b, now(b, in.in[QUERY], starts), 4, (dim[]){l->batch, l->kv_heads, group, l->key});
   hlo_value y = onnx_times(b, read_state(b, query, next.state), l->scale);
   y = hlo_reshape(b, y, 4, (dim[]){1, l->batch, l->q_heads, l->value});
   next.out = hlo_dynamic_update_slice(b, in.out, y, starts);

@@ -1,15 +1,16 @@
 /* import_loop.c - Loop and Scan: a `while` that counts steps, or the steps one after the other.
  *
- * A `while` carries, in this order: step, trip count and condition where they are no constants, states, scan outputs,
- * scan inputs, captures.  Its body inlines the ONNX body between slicing the scan inputs and storing the scan outputs. */
+ * A `while` carries, in this order: step, trip count and condition where they are no constants, states, scan
+ * outputs, scan inputs, captures.  Its body inlines the ONNX body between slicing the scan inputs and storing
+ * the scan outputs. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "frontend/import_nn.h"
 #include "frontend/scope.h"
 
-/* A loop of constant length whose states change their shapes is written out, up to this many steps; Scan 8 up to this many
- * batches. */
+/* A loop of constant length whose states change their shapes is written out, up to this many steps; Scan 8 up
+ * to this many batches. */
 enum { MAX_UNROLLED = 256 };
 
 typedef struct scan_axis {
@@ -19,17 +20,17 @@ typedef struct scan_axis {
 
 typedef struct loop {
   onnx_node *n;
-  bool is_scan;           /* otherwise the body takes iteration and condition, and gives a condition */
-  hlo_computation *body;  /* NULL until imported */
+  bool is_scan;          /* otherwise the body takes iteration and condition, and gives a condition */
+  hlo_computation *body; /* NULL until imported */
   onnx_captures captures;
   uint32_t n_states, n_in, n_out; /* n_in, n_out: scan inputs and outputs */
   hlo_value *states;
-  hlo_value *scans;       /* the inputs, whole */
-  scan_axis *in, *out;    /* out[k].axis is set once the rank is known */
-  int64_t trip;           /* -1: `trip_value` says; INT64_MAX: no limit */
+  hlo_value *scans;    /* the inputs, whole */
+  scan_axis *in, *out; /* out[k].axis is set once the rank is known */
+  int64_t trip;        /* -1: `trip_value` says; INT64_MAX: no limit */
   hlo_value trip_value;
-  hlo_value cond;         /* no value: true */
-  bool ignores_cond;      /* Loop without condition: what the body says does not matter */
+  hlo_value cond;    /* no value: true */
+  bool ignores_cond; /* Loop without condition: what the body says does not matter */
 } loop;
 
 static uint32_t first_state(const loop *l) { return l->is_scan ? 0 : 2; }
@@ -53,7 +54,8 @@ static shape with_axis(const shape *s, int64_t axis, dim extent) {
 
 /* --- the body --- */
 
-/* Its parameters' shapes, and what is known of the condition inside: it is true, or the step would not run. */
+/* Its parameters' shapes, and what is known of the condition inside: it is true, or the step would not run.
+ */
 static status import_body(loop *l, const literal *iteration) {
   onnx_node *n = l->n;
   uint32_t count = first_state(l) + l->n_states + l->n_in, at = 0;
@@ -83,16 +85,20 @@ static status check_arity(loop *l) {
   const Onnx__GraphProto *g;
   TRY(onnx_attr_graph(l->n->proto, "body", &g));
   uint32_t inputs = first_state(l) + l->n_states + l->n_in, roots = first_root(l) + l->n_states;
-  CHECK_THAT(g->n_input == inputs, STATUS_INVALID_MODEL, "body has %zu inputs instead of %u", g->n_input, inputs);
-  CHECK_THAT(g->n_output >= roots, STATUS_INVALID_MODEL, "body has %zu outputs; at least %u are needed", g->n_output, roots);
+  CHECK_THAT(g->n_input == inputs, STATUS_INVALID_MODEL, "body has %zu inputs instead of %u", g->n_input,
+             inputs);
+  CHECK_THAT(g->n_output >= roots, STATUS_INVALID_MODEL, "body has %zu outputs; at least %u are needed",
+             g->n_output, roots);
   l->n_out = (uint32_t)g->n_output - roots;
-  CHECK_THAT(l->n->n_out <= l->n_states + l->n_out, STATUS_INVALID_MODEL, "the node has %u outputs but body gives %u",
-             l->n->n_out, l->n_states + l->n_out);
+  CHECK_THAT(l->n->n_out <= l->n_states + l->n_out, STATUS_INVALID_MODEL,
+             "the node has %u outputs but body gives %u", l->n->n_out, l->n_states + l->n_out);
   return NULL;
 }
 
 /* What the body gives as its next condition, where that is a constant. */
-static const literal *known_condition(const loop *l) { return l->is_scan ? NULL : hlo_literal(l->body->roots[0]); }
+static const literal *known_condition(const loop *l) {
+  return l->is_scan ? NULL : hlo_literal(l->body->roots[0]);
+}
 
 static bool stays_true(const loop *l) {
   const literal *c = known_condition(l);
@@ -108,10 +114,12 @@ static status check_states(const loop *l) {
   for (uint32_t k = 0; k < l->n_states; k++) {
     const shape *before = hlo_shape(l->states[k]), *after = hlo_shape(l->body->roots[first_root(l) + k]);
     CHECK_THAT(before->type == after->type && before->kind == after->kind, STATUS_INVALID_MODEL,
-               "state %u is %s before a step but %s after it", k, SHAPE_STR(NULL, before), SHAPE_STR(NULL, after));
+               "state %u is %s before a step but %s after it", k, SHAPE_STR(NULL, before),
+               SHAPE_STR(NULL, after));
     CHECK_THAT(shape_equal(before, after), STATUS_UNSUPPORTED,
-               "state %u is %s before a step but %s after it: loops whose values change their shapes are not supported yet", k,
-               SHAPE_STR(NULL, before), SHAPE_STR(NULL, after));
+               "state %u is %s before a step but %s after it: loops whose values change their shapes are not "
+               "supported yet",
+               k, SHAPE_STR(NULL, before), SHAPE_STR(NULL, after));
   }
   return NULL;
 }
@@ -120,11 +128,12 @@ static status check_states(const loop *l) {
 static status scan_output_shapes(loop *l, shape *shapes) {
   for (uint32_t k = 0; k < l->n_out; k++) {
     const shape *s = hlo_shape(l->body->roots[first_root(l) + l->n_states + k]);
-    CHECK_THAT(s->kind == SHAPE_ARRAY && s->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "scan output %u of %s", k,
-               SHAPE_STR(NULL, s));
+    CHECK_THAT(s->kind == SHAPE_ARRAY && s->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "scan output %u of %s",
+               k, SHAPE_STR(NULL, s));
     CHECK_THAT(l->trip >= 0 && l->trip <= DIM_MAX && stays_true(l) && !l->cond.def, STATUS_UNSUPPORTED,
                "there are scan outputs and %s: outputs whose shape depends on data are not supported yet",
-               l->trip < 0 || l->trip > DIM_MAX ? "the trip count is not a constant" : "the condition may end the loop");
+               l->trip < 0 || l->trip > DIM_MAX ? "the trip count is not a constant"
+                                                : "the condition may end the loop");
     TRY(onnx_axis(l->out[k].axis, s->rank + 1, &l->out[k].axis));
     shapes[k] = with_axis(s, l->out[k].axis, l->trip);
     TRY(shape_check(&shapes[k], "a scan output"));
@@ -210,7 +219,8 @@ static hlo_value read_element(hlo_builder *b, const loop *l, uint32_t k, hlo_val
   return hlo_reshape(b, hlo_dynamic_slice(b, whole, starts, s.dims), element.rank, element.dims);
 }
 
-static hlo_value store_element(hlo_builder *b, const loop *l, uint32_t k, hlo_value whole, hlo_value element, hlo_value step) {
+static hlo_value store_element(hlo_builder *b, const loop *l, uint32_t k, hlo_value whole, hlo_value element,
+                               hlo_value step) {
   shape s = with_axis(hlo_shape(element), l->out[k].axis, 1);
   hlo_value starts = starts_at(b, l, &l->out[k], s.rank, step);
   return hlo_dynamic_update_slice(b, whole, hlo_reshape(b, element, s.rank, s.dims), starts);
@@ -243,7 +253,8 @@ static void build_body(hlo_builder *b, const loop *l, const carry *outside) {
   next.states = ARENA_NEW_N(l->n->arena, hlo_value, carry_size(l));
   memcpy(next.states, roots + first, l->n_states * sizeof *roots);
   for (uint32_t k = 0; k < l->n_out; k++) {
-    next.states[l->n_states + k] = store_element(b, l, k, in.outs[k], roots[first + l->n_states + k], in.step);
+    next.states[l->n_states + k] =
+        store_element(b, l, k, in.outs[k], roots[first + l->n_states + k], in.step);
   }
   memcpy(next.states + l->n_states + l->n_out, in.scans, (l->n_in + l->captures.n) * sizeof *in.scans);
   hlo_value *all = ARENA_NEW_N(l->n->arena, hlo_value, carry_size(l));
@@ -268,7 +279,9 @@ static status build_while(loop *l, hlo_value *results) {
     c.outs[k] = hlo_splat(b, shapes[k], 0);
   }
   memcpy(c.scans, l->scans, l->n_in * sizeof *c.scans);
-  memcpy(c.captures, l->captures.outer, l->captures.n * sizeof *c.captures);
+  if (l->captures.n) {
+    memcpy(c.captures, l->captures.outer, l->captures.n * sizeof *c.captures);
+  }
   if (l->trip == 0 || b->error) {
     memcpy(results, c.states, (l->n_states + l->n_out) * sizeof *results);
     return NULL;
@@ -294,14 +307,16 @@ static status unroll(loop *l, hlo_value *results) {
   onnx_node *n = l->n;
   hlo_builder *b = n->b;
   uint32_t n_inputs = 2 + l->n_states, n_roots = 1 + l->n_states + l->n_out;
-  hlo_value *inputs = ARENA_NEW_N(n->arena, hlo_value, n_inputs), *roots = ARENA_NEW_N(n->arena, hlo_value, n_roots);
+  hlo_value *inputs = ARENA_NEW_N(n->arena, hlo_value, n_inputs),
+            *roots = ARENA_NEW_N(n->arena, hlo_value, n_roots);
   hlo_value *elements = ARENA_NEW_N(n->arena, hlo_value, l->n_out * (size_t)l->trip + 1);
   uint32_t steps = 0;
   memcpy(inputs + 2, l->states, l->n_states * sizeof *inputs);
   for (bool more = true; more && steps < l->trip;) {
     inputs[0] = hlo_scalar_int(b, DTYPE_S64, steps);
     inputs[1] = hlo_scalar_int(b, DTYPE_PRED, 1);
-    TRY(status_prefix(onnx_import_inline(n, "body", n_inputs, inputs, n_roots, roots), "body, step %u", steps));
+    TRY(status_prefix(onnx_import_inline(n, "body", n_inputs, inputs, n_roots, roots), "body, step %u",
+                      steps));
     TRY(hlo_builder_take_error(b));
     memcpy(inputs + 2, roots + 1, l->n_states * sizeof *inputs);
     for (uint32_t k = 0; k < l->n_out; k++) {
@@ -320,7 +335,9 @@ static status unroll(loop *l, hlo_value *results) {
   return NULL;
 }
 
-static void give_results(onnx_node *n, const hlo_value *results) { memcpy(n->out, results, n->n_out * sizeof *results); }
+static void give_results(onnx_node *n, const hlo_value *results) {
+  memcpy(n->out, results, n->n_out * sizeof *results);
+}
 
 /* --- Loop --- */
 
@@ -340,18 +357,19 @@ static status read_limits(loop *l) {
   l->ignores_cond = !onnx_has_in(n, 1);
   if (!l->ignores_cond) {
     const shape *s = onnx_in_shape(n, 1);
-    CHECK_THAT(s->type == DTYPE_PRED && shape_elements(s) == 1, STATUS_INVALID_MODEL, "cond is %s; one bool is needed",
-               SHAPE_STR(NULL, s));
+    CHECK_THAT(s->type == DTYPE_PRED && shape_elements(s) == 1, STATUS_INVALID_MODEL,
+               "cond is %s; one bool is needed", SHAPE_STR(NULL, s));
     const literal *known = hlo_literal(n->in[1]);
     l->cond = known ? l->cond : hlo_reshape(n->b, n->in[1], 0, NULL);
     l->trip = known && !literal_i64(known, 0) ? 0 : l->trip;
   }
-  CHECK_THAT(l->trip != INT64_MAX || !l->ignores_cond, STATUS_UNSUPPORTED, "neither M nor cond is given: the loop never ends");
+  CHECK_THAT(l->trip != INT64_MAX || !l->ignores_cond, STATUS_UNSUPPORTED,
+             "neither M nor cond is given: the loop never ends");
   return NULL;
 }
 
-/* Does the graph, or a graph in it, hold a loop or a call of a function?  Such a body is never written out: nested ones
- * would multiply. */
+/* Does the graph, or a graph in it, hold a loop or a call of a function?  Such a body is never written out:
+ * nested ones would multiply. */
 static bool holds_loop(const onnx_model *m, const Onnx__GraphProto *g) {
   for (size_t k = 0; k < g->n_node; k++) {
     const Onnx__NodeProto *node = g->node[k];
@@ -375,7 +393,8 @@ static bool can_unroll(const loop *l) {
 }
 
 status onnx_import_loop(onnx_node *n) {
-  CHECK_THAT(n->n_in >= 2, STATUS_INVALID_MODEL, "%u inputs; M and cond are needed, if only by name", n->n_in);
+  CHECK_THAT(n->n_in >= 2, STATUS_INVALID_MODEL, "%u inputs; M and cond are needed, if only by name",
+             n->n_in);
   loop l = {.n = n, .n_states = n->n_in - 2};
   l.states = ARENA_NEW_N(n->arena, hlo_value, l.n_states + 1);
   for (uint32_t k = 0; k < l.n_states; k++) {
@@ -391,7 +410,8 @@ status onnx_import_loop(onnx_node *n) {
     s = s ? s : build_while(&l, results);
     if (!s || status_get_code(s) != STATUS_UNSUPPORTED || !can_unroll(&l)) {
       give_results(n, results);
-      if (s && status_get_code(s) == STATUS_UNSUPPORTED) { /* the steps could be written out if their number were known */
+      if (s && status_get_code(s) ==
+                   STATUS_UNSUPPORTED) { /* the steps could be written out if their number were known */
         onnx_want_constant(n, 0);
         onnx_want_constant(n, 1);
       }
@@ -411,22 +431,24 @@ static status read_scan_list(const onnx_node *n, const char *name, uint32_t coun
   const int64_t *values;
   size_t given;
   TRY(onnx_attr_ints(n->proto, name, &values, &given));
-  CHECK_THAT(given == 0 || given == count, STATUS_INVALID_MODEL, "%s has %zu entries instead of %u", name, given, count);
+  CHECK_THAT(given == 0 || given == count, STATUS_INVALID_MODEL, "%s has %zu entries instead of %u", name,
+             given, count);
   for (uint32_t k = 0; k < count; k++) {
     out[k] = given ? values[k] : 0;
   }
   return NULL;
 }
 
-static status read_scan_axes(const onnx_node *n, const char *axes, const char *directions, uint32_t count, scan_axis *out) {
+static status read_scan_axes(const onnx_node *n, const char *axes, const char *directions, uint32_t count,
+                             scan_axis *out) {
   int64_t *values = ARENA_NEW_N(n->arena, int64_t, 2 * (size_t)count + 1);
   if (axes) {
     TRY(read_scan_list(n, axes, count, values));
   }
   TRY(read_scan_list(n, directions, count, values + count));
   for (uint32_t k = 0; k < count; k++) {
-    CHECK_THAT((values[count + k] | 1) == 1, STATUS_INVALID_MODEL, "%s[%u] is %" PRId64 "; it must be 0 or 1", directions, k,
-               values[count + k]);
+    CHECK_THAT((values[count + k] | 1) == 1, STATUS_INVALID_MODEL, "%s[%u] is %" PRId64 "; it must be 0 or 1",
+               directions, k, values[count + k]);
     out[k] = (scan_axis){values[k], values[count + k] != 0};
   }
   return NULL;
@@ -455,16 +477,18 @@ static status read_scan(onnx_node *n, uint32_t first, loop *l) {
 static status count_steps(loop *l) {
   for (uint32_t k = 0; k < l->n_in; k++) {
     const shape *s = hlo_shape(l->scans[k]);
-    TRY(status_prefix(onnx_axis(l->in[k].axis, s->rank, &l->in[k].axis), "scan input %u, %s", k, SHAPE_STR(NULL, s)));
+    TRY(status_prefix(onnx_axis(l->in[k].axis, s->rank, &l->in[k].axis), "scan input %u, %s", k,
+                      SHAPE_STR(NULL, s)));
     dim steps = s->dims[l->in[k].axis];
-    CHECK_THAT(k == 0 || steps == l->trip, STATUS_INVALID_MODEL, "scan input %u has %" PRId64 " steps but input 0 has %" PRId64,
-               k, steps, l->trip);
+    CHECK_THAT(k == 0 || steps == l->trip, STATUS_INVALID_MODEL,
+               "scan input %u has %" PRId64 " steps but input 0 has %" PRId64, k, steps, l->trip);
     l->trip = steps;
   }
   return NULL;
 }
 
-/* Version 8: every array has a batch in front, the scan axis is 1; the batches are scanned one after the other. */
+/* Version 8: every array has a batch in front, the scan axis is 1; the batches are scanned one after the
+ * other. */
 static status import_scan_8(onnx_node *n) {
   loop l;
   hlo_builder *b = n->b;
@@ -474,12 +498,12 @@ static status import_scan_8(onnx_node *n) {
   for (uint32_t k = 1; k < n->n_in; k++) {
     TRY(onnx_need_rank(n, k, "an input", k > l.n_states ? 2 : 1, SHAPE_MAX_RANK));
     CHECK_THAT(onnx_in_shape(n, k)->dims[0] == onnx_in_shape(n, 1)->dims[0], STATUS_INVALID_MODEL,
-               "input %u is %s but input 1 is %s; the batches differ", k, SHAPE_STR(NULL, onnx_in_shape(n, k)),
-               SHAPE_STR(NULL, onnx_in_shape(n, 1)));
+               "input %u is %s but input 1 is %s; the batches differ", k,
+               SHAPE_STR(NULL, onnx_in_shape(n, k)), SHAPE_STR(NULL, onnx_in_shape(n, 1)));
   }
   dim batch = onnx_in_shape(n, 1)->dims[0];
-  CHECK_THAT(batch >= 1 && batch <= MAX_UNROLLED, STATUS_UNSUPPORTED, "a batch of %" PRId64 "; 1..%d are supported", batch,
-             MAX_UNROLLED);
+  CHECK_THAT(batch >= 1 && batch <= MAX_UNROLLED, STATUS_UNSUPPORTED,
+             "a batch of %" PRId64 "; 1..%d are supported", batch, MAX_UNROLLED);
   uint32_t n_results = l.n_states + l.n_out;
   hlo_value *results = ARENA_NEW_N(n->arena, hlo_value, n_results + 1);
   hlo_value *parts = ARENA_NEW_N(n->arena, hlo_value, (size_t)batch * n_results + 1);

@@ -22,8 +22,8 @@ static status read_loss(const onnx_node *n, const char *target_name, loss *l) {
   shape want = *x;
   memmove(want.dims + 1, want.dims + 2, (size_t)(x->rank - 2) * sizeof *want.dims);
   TRY(onnx_need_dims(n, 1, target_name, x->rank - 1, want.dims));
-  CHECK_THAT(dtype_is_int(hlo_type(n->in[1])), STATUS_INVALID_MODEL, "%s is %s; integers are needed", target_name,
-             SHAPE_STR(NULL, onnx_in_shape(n, 1)));
+  CHECK_THAT(dtype_is_int(hlo_type(n->in[1])), STATUS_INVALID_MODEL, "%s is %s; integers are needed",
+             target_name, SHAPE_STR(NULL, onnx_in_shape(n, 1)));
   TRY(onnx_need_dims(n, 2, "weight", 1, &x->dims[1]));
   TRY(onnx_attr_string(n->arena, n->proto, "reduction", "mean", &text));
   for (int k = 0; k < 3; k++) {
@@ -36,7 +36,8 @@ static status read_loss(const onnx_node *n, const char *target_name, loss *l) {
   return status_error(STATUS_INVALID_MODEL, "reduction is \"%.40s\"; it must be none, sum or mean", text);
 }
 
-/* The element of `values`, all of x's dims, whose class is the target's: the others are replaced by 0 and summed. */
+/* The element of `values`, all of x's dims, whose class is the target's: the others are replaced by 0 and
+ * summed. */
 static hlo_value at_target(hlo_builder *b, hlo_value values, hlo_value is_target) {
   int64_t classes = 1;
   return hlo_reduce(b, hlo_select(b, is_target, values, hlo_like(b, values, 0)), HLO_REDUCE_ADD, 1, &classes);
@@ -73,7 +74,8 @@ static hlo_value negative_log_likelihood(const onnx_node *n, const loss *l, hlo_
     weight = hlo_like(b, y, 1);
   }
   if (l->ignores) {
-    hlo_value ignored = hlo_compare(b, HLO_EQ, target, hlo_broadcast_to(b, hlo_scalar_int(b, DTYPE_S64, l->ignored), hlo_shape(target)));
+    hlo_value ignored = hlo_compare(
+        b, HLO_EQ, target, hlo_broadcast_to(b, hlo_scalar_int(b, DTYPE_S64, l->ignored), hlo_shape(target)));
     weight = hlo_select(b, ignored, hlo_like(b, weight, 0), weight);
     y = hlo_select(b, ignored, hlo_like(b, y, 0), y);
   }
@@ -92,7 +94,8 @@ static hlo_value negative_log_likelihood(const onnx_node *n, const loss *l, hlo_
 status onnx_import_negative_log_likelihood_loss(onnx_node *n) {
   loss l = {0};
   TRY(read_loss(n, "target", &l));
-  n->out[0] = hlo_convert(n->b, negative_log_likelihood(n, &l, onnx_widen(n->b, n->in[0])), hlo_type(n->in[0]));
+  n->out[0] =
+      hlo_convert(n->b, negative_log_likelihood(n, &l, onnx_widen(n->b, n->in[0])), hlo_type(n->in[0]));
   return NULL;
 }
 
@@ -109,8 +112,8 @@ status onnx_import_softmax_cross_entropy_loss(onnx_node *n) {
 
 /* --- Dropout --- */
 
-/* Would something be dropped?  Only from version 12 on does a node ask for training by an input; before, inference is what
- * is meant here, as other runtimes do. */
+/* Would something be dropped?  Only from version 12 on does a node ask for training by an input; before,
+ * inference is what is meant here, as other runtimes do. */
 static status drops(const onnx_node *n, bool *out) {
   const literal *training, *ratio;
   *out = false;
@@ -133,7 +136,8 @@ static status drops(const onnx_node *n, bool *out) {
 status onnx_import_dropout(onnx_node *n) {
   bool random;
   TRY(drops(n, &random));
-  CHECK_THAT(!random, STATUS_UNSUPPORTED, "training_mode is true and ratio is not 0: dropping at random is not supported");
+  CHECK_THAT(!random, STATUS_UNSUPPORTED,
+             "training_mode is true and ratio is not 0: dropping at random is not supported");
   n->out[0] = n->in[0];
   if (onnx_wants_out(n, 1)) {
     const shape *s = onnx_in_shape(n, 0);

@@ -43,7 +43,9 @@ static hlo_value normalized(hlo_builder *b, hlo_value x, const dim_list *over, f
   return onnx_op_stretched(b, HLO_MUL, m.centered, inverse_deviation(b, m.variance, epsilon));
 }
 
-static status read_epsilon(const onnx_node *n, float *epsilon) { return onnx_attr_float(n->proto, "epsilon", 1e-5f, epsilon); }
+static status read_epsilon(const onnx_node *n, float *epsilon) {
+  return onnx_attr_float(n->proto, "epsilon", 1e-5f, epsilon);
+}
 
 /* The type that stage one is computed in. */
 static status read_stash(const onnx_node *n, dtype *stash) {
@@ -118,11 +120,13 @@ static hlo_value bn_running(const onnx_node *n, const batch_norm *p, uint32_t k,
   hlo_builder *b = n->b;
   hlo_value old = hlo_convert(b, n->in[k], (dtype)p->x.type);
   current = hlo_reshape(b, current, 1, hlo_shape(old)->dims);
-  hlo_value y = hlo_binary(b, HLO_ADD, onnx_times(b, old, p->momentum), onnx_times(b, current, 1.0 - (double)p->momentum));
+  hlo_value y = hlo_binary(b, HLO_ADD, onnx_times(b, old, p->momentum),
+                           onnx_times(b, current, 1.0 - (double)p->momentum));
   return hlo_convert(b, y, hlo_type(n->in[k]));
 }
 
-/* Y = X * a + (B - mean * a) with a = scale / sqrt(var + epsilon): a and the sum are constants where the parameters are. */
+/* Y = X * a + (B - mean * a) with a = scale / sqrt(var + epsilon): a and the sum are constants where the
+ * parameters are. */
 status onnx_import_batch_normalization(onnx_node *n) {
   hlo_builder *b = n->b;
   batch_norm p;

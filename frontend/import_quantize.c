@@ -18,15 +18,16 @@ static status check_scale(const onnx_node *n, const char *what, quantization *q)
   TRY(onnx_axis_attr(n, 1, x->rank, &q->axis));
   if (q->block == 0) {
     CHECK_THAT(s->rank == 1 && s->dims[0] == x->dims[q->axis], STATUS_INVALID_MODEL,
-               "%s is %s but x is %s; one element a slice of axis %" PRId64 " is needed", what, SHAPE_STR(NULL, s),
-               SHAPE_STR(NULL, x), q->axis);
+               "%s is %s but x is %s; one element a slice of axis %" PRId64 " is needed", what,
+               SHAPE_STR(NULL, s), SHAPE_STR(NULL, x), q->axis);
     return NULL;
   }
   shape want = *x;
   want.dims[q->axis] = (x->dims[q->axis] + q->block - 1) / q->block;
   CHECK_THAT(shape_same_dims(s, &want), STATUS_INVALID_MODEL,
-             "%s is %s but x is %s; in blocks of %" PRId64 " along axis %" PRId64 ", extent %" PRId64 " is needed there", what,
-             SHAPE_STR(NULL, s), SHAPE_STR(NULL, x), q->block, q->axis, want.dims[q->axis]);
+             "%s is %s but x is %s; in blocks of %" PRId64 " along axis %" PRId64 ", extent %" PRId64
+             " is needed there",
+             what, SHAPE_STR(NULL, s), SHAPE_STR(NULL, x), q->block, q->axis, want.dims[q->axis]);
   return NULL;
 }
 
@@ -43,8 +44,8 @@ static status read_quantization(const onnx_node *n, const char *what, quantizati
   if (onnx_has_in(n, 2)) {
     const shape *z = onnx_in_shape(n, 2), *s = onnx_in_shape(n, 1);
     bool both_one = shape_elements(z) == 1 && shape_elements(s) == 1;
-    CHECK_THAT(both_one || shape_same_dims(z, s), STATUS_INVALID_MODEL, "the zero point is %s but the scale is %s",
-               SHAPE_STR(NULL, z), SHAPE_STR(NULL, s));
+    CHECK_THAT(both_one || shape_same_dims(z, s), STATUS_INVALID_MODEL,
+               "the zero point is %s but the scale is %s", SHAPE_STR(NULL, z), SHAPE_STR(NULL, s));
   }
   return NULL;
 }
@@ -59,7 +60,8 @@ static hlo_value stretch(const onnx_node *n, const quantization *q, hlo_value v)
   shape repeated = *x;
   dim split[SHAPE_MAX_RANK + 1];
   int64_t at[SHAPE_MAX_RANK];
-  for (int k = 0; k < x->rank; k++) { /* each element of the axis is repeated `block` times, the last perhaps less often */
+  for (int k = 0; k < x->rank;
+       k++) { /* each element of the axis is repeated `block` times, the last perhaps less often */
     at[k] = k <= q->axis ? k : k + 1;
     split[at[k]] = s->dims[k];
   }
@@ -91,8 +93,8 @@ status onnx_import_dequantize_linear(onnx_node *n) {
   TRY(optional_dtype(n, "output_dtype", hlo_type(n->in[1]), &to));
   hlo_value x = n->in[0];
   if (onnx_has_in(n, 2)) {
-    CHECK_THAT(hlo_type(n->in[2]) == from, STATUS_INVALID_MODEL, "x is %s but x_zero_point is %s", dtype_name(from),
-               dtype_name(hlo_type(n->in[2])));
+    CHECK_THAT(hlo_type(n->in[2]) == from, STATUS_INVALID_MODEL, "x is %s but x_zero_point is %s",
+               dtype_name(from), dtype_name(hlo_type(n->in[2])));
   }
   if (onnx_has_in(n, 2) && dtype_is_int(from)) { /* exact, before anything is rounded */
     hlo_value zero = stretch(n, &q, hlo_convert(b, n->in[2], DTYPE_S32));
@@ -108,11 +110,11 @@ static status quantized_type(const onnx_node *n, dtype *to) {
   dtype stated;
   TRY(optional_dtype(n, "output_dtype", DTYPE_INVALID, &stated));
   *to = onnx_has_in(n, 2) ? hlo_type(n->in[2]) : stated != DTYPE_INVALID ? stated : DTYPE_U8;
-  CHECK_THAT(stated == DTYPE_INVALID || stated == *to, STATUS_INVALID_MODEL, "output_dtype is %s but y_zero_point is %s",
-             dtype_name(stated), dtype_name(*to));
+  CHECK_THAT(stated == DTYPE_INVALID || stated == *to, STATUS_INVALID_MODEL,
+             "output_dtype is %s but y_zero_point is %s", dtype_name(stated), dtype_name(*to));
   bool narrow = dtype_get_info(*to)->bits <= (dtype_is_float(*to) ? 8 : 16);
-  CHECK_THAT((dtype_is_int(*to) || dtype_is_float(*to)) && narrow, STATUS_INVALID_MODEL, "cannot quantize to %s",
-             dtype_name(*to));
+  CHECK_THAT((dtype_is_int(*to) || dtype_is_float(*to)) && narrow, STATUS_INVALID_MODEL,
+             "cannot quantize to %s", dtype_name(*to));
   return NULL;
 }
 
@@ -129,7 +131,8 @@ status onnx_import_quantize_linear(onnx_node *n) {
   if (!dtype_is_float(precision) || dtype_bytes(precision) < 2) {
     precision = DTYPE_F32;
   }
-  hlo_value x = hlo_convert(b, n->in[0], precision), scale = stretch(n, &q, hlo_convert(b, n->in[1], precision));
+  hlo_value x = hlo_convert(b, n->in[0], precision),
+            scale = stretch(n, &q, hlo_convert(b, n->in[1], precision));
   hlo_value y = onnx_widen(b, hlo_binary(b, HLO_DIV, x, scale));
   if (dtype_is_float(to)) {
     n->out[0] = hlo_convert_as(b, y, to, saturate, DTYPE_ROUND_NEAREST);
@@ -158,7 +161,8 @@ status onnx_import_dynamic_quantize_linear(onnx_node *n) {
   hlo_value divisor = hlo_select(b, hlo_compare(b, HLO_EQ, scale, zero), hlo_like(b, scale, 1), scale);
   hlo_value point = hlo_unary(b, HLO_NEG, hlo_binary(b, HLO_DIV, low, divisor));
   point = onnx_saturate(b, point, (hlo_value){0}, DTYPE_U8);
-  n->out[0] = onnx_saturate(b, onnx_op_stretched(b, HLO_DIV, x, divisor), hlo_broadcast_to(b, point, s), DTYPE_U8);
+  n->out[0] =
+      onnx_saturate(b, onnx_op_stretched(b, HLO_DIV, x, divisor), hlo_broadcast_to(b, point, s), DTYPE_U8);
   n->out[1] = scale;
   n->out[2] = point;
   return NULL;

@@ -14,7 +14,8 @@ typedef struct layer {
   dim steps, batch, inputs, hidden;
 } layer;
 
-/* Names are compared without case.  The numbers of parameters say what is taken from activation_alpha and _beta. */
+/* Names are compared without case.  The numbers of parameters say what is taken from activation_alpha and
+ * _beta. */
 static const struct {
   const char *name;
   hlo_activation kind;
@@ -42,7 +43,8 @@ typedef struct parameters { /* of the activations, in the order in which they ar
 static status find_activation(const char *name, parameters *p, hlo_cell_activation *out) {
   for (size_t k = 0; k < sizeof known_activations / sizeof *known_activations; k++) {
     if (strcasecmp(name, known_activations[k].name) == 0) {
-      *out = (hlo_cell_activation){known_activations[k].kind, known_activations[k].alpha, known_activations[k].beta};
+      *out = (hlo_cell_activation){known_activations[k].kind, known_activations[k].alpha,
+                                   known_activations[k].beta};
       if (known_activations[k].has_alpha && p->alpha_at < p->n_alpha) {
         out->alpha = p->alpha[p->alpha_at++];
       }
@@ -56,8 +58,9 @@ static status find_activation(const char *name, parameters *p, hlo_cell_activati
 }
 
 static status read_activations(const onnx_node *n, layer *l) {
-  static const char *const defaults[][3] = {
-      [HLO_COMPOSITE_LSTM] = {"Sigmoid", "Tanh", "Tanh"}, [HLO_COMPOSITE_GRU] = {"Sigmoid", "Tanh"}, [HLO_COMPOSITE_RNN] = {"Tanh"}};
+  static const char *const defaults[][3] = {[HLO_COMPOSITE_LSTM] = {"Sigmoid", "Tanh", "Tanh"},
+                                            [HLO_COMPOSITE_GRU] = {"Sigmoid", "Tanh"},
+                                            [HLO_COMPOSITE_RNN] = {"Tanh"}};
   const char *const *names;
   size_t count;
   parameters p = {0};
@@ -65,8 +68,8 @@ static status read_activations(const onnx_node *n, layer *l) {
   TRY(onnx_attr_floats(n->proto, "activation_alpha", &p.alpha, &p.n_alpha));
   TRY(onnx_attr_floats(n->proto, "activation_beta", &p.beta, &p.n_beta));
   int each = hlo_cell_activations(l->r.cell), want = each * l->n_directions;
-  CHECK_THAT(count == 0 || count == (size_t)want, STATUS_INVALID_MODEL, "activations has %zu entries instead of %d", count,
-             want);
+  CHECK_THAT(count == 0 || count == (size_t)want, STATUS_INVALID_MODEL,
+             "activations has %zu entries instead of %d", count, want);
   for (int k = 0; k < want; k++) {
     TRY(find_activation(count ? names[k] : defaults[l->r.cell][k % each], &p, &l->r.activations[k]));
   }
@@ -84,13 +87,15 @@ static status read_direction(const onnx_node *n, layer *l) {
       return NULL;
     }
   }
-  return status_error(STATUS_INVALID_MODEL, "direction is \"%.40s\"; it must be forward, reverse or bidirectional", text);
+  return status_error(STATUS_INVALID_MODEL,
+                      "direction is \"%.40s\"; it must be forward, reverse or bidirectional", text);
 }
 
 static status read_clip(const onnx_node *n, layer *l) {
   float clip;
   TRY(onnx_attr_float(n->proto, "clip", 0, &clip));
-  CHECK_THAT(isfinite(clip) && clip >= 0, STATUS_INVALID_MODEL, "clip is %g; it must be positive", (double)clip);
+  CHECK_THAT(isfinite(clip) && clip >= 0, STATUS_INVALID_MODEL, "clip is %g; it must be positive",
+             (double)clip);
   l->r.clip = clip;
   return NULL;
 }
@@ -108,8 +113,8 @@ static status read_sizes(const onnx_node *n, layer *l) {
   l->inputs = x->dims[2];
   l->hidden = r->dims[2];
   TRY(onnx_attr_int(n->proto, "hidden_size", l->hidden, &hidden));
-  CHECK_THAT(hidden == l->hidden && hidden >= 1, STATUS_INVALID_MODEL, "hidden_size is %" PRId64 " but R is %s", hidden,
-             SHAPE_STR(NULL, r));
+  CHECK_THAT(hidden == l->hidden && hidden >= 1, STATUS_INVALID_MODEL,
+             "hidden_size is %" PRId64 " but R is %s", hidden, SHAPE_STR(NULL, r));
   dim d = l->n_directions;
   TRY(onnx_need_dims(n, 1, "W", 3, (dim[]){d, gates * hidden, l->inputs}));
   TRY(onnx_need_dims(n, 2, "R", 3, (dim[]){d, gates * hidden, hidden}));
@@ -186,5 +191,7 @@ static status import_layer(onnx_node *n, hlo_composite_id cell, const char *vari
 
 status onnx_import_lstm(onnx_node *n) { return import_layer(n, HLO_COMPOSITE_LSTM, "input_forget"); }
 /* The first version knows no linear_before_reset. */
-status onnx_import_gru(onnx_node *n) { return import_layer(n, HLO_COMPOSITE_GRU, n->since >= 3 ? "linear_before_reset" : NULL); }
+status onnx_import_gru(onnx_node *n) {
+  return import_layer(n, HLO_COMPOSITE_GRU, n->since >= 3 ? "linear_before_reset" : NULL);
+}
 status onnx_import_rnn(onnx_node *n) { return import_layer(n, HLO_COMPOSITE_RNN, NULL); }

@@ -1,4 +1,5 @@
-/* import_sample.c - GridSample and RoiAlign: elements read at positions that are data, weighted and summed. */
+/* import_sample.c - GridSample and RoiAlign: elements read at positions that are data, weighted and summed.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,7 +11,8 @@ static hlo_value clamped_index(hlo_builder *b, hlo_value x, dim extent) {
 }
 
 static hlo_value in_range(hlo_builder *b, hlo_value x, double low, double high) {
-  return hlo_binary(b, HLO_AND, hlo_compare(b, HLO_GE, x, hlo_like(b, x, low)), hlo_compare(b, HLO_LE, x, hlo_like(b, x, high)));
+  return hlo_binary(b, HLO_AND, hlo_compare(b, HLO_GE, x, hlo_like(b, x, low)),
+                    hlo_compare(b, HLO_LE, x, hlo_like(b, x, high)));
 }
 
 hlo_value onnx_stacked(hlo_builder *b, uint32_t n, const hlo_value *index) {
@@ -35,7 +37,8 @@ typedef struct grid_sample {
 } grid_sample;
 
 /* The number of `text` in a list, or an error. */
-static status choose(const onnx_node *n, const char *name, const char *def, const char *const *texts, int count, int *out) {
+static status choose(const onnx_node *n, const char *name, const char *def, const char *const *texts,
+                     int count, int *out) {
   const char *text;
   TRY(onnx_attr_string(n->arena, n->proto, name, def, &text));
   for (int k = 0; k < count; k++) {
@@ -48,7 +51,9 @@ static status choose(const onnx_node *n, const char *name, const char *def, cons
 }
 
 static status read_grid_sample(const onnx_node *n, grid_sample *g) {
-  static const char *const old_modes[] = {"nearest", "bilinear", "bicubic"}, *const modes[] = {"nearest", "linear", "cubic"};
+  static const char *const old_modes[] = {"nearest", "bilinear", "bicubic"}, *const modes[] = {"nearest",
+                                                                                               "linear",
+                                                                                               "cubic"};
   static const char *const paddings[] = {"zeros", "border", "reflection"};
   const shape *x = onnx_in_shape(n, 0), *grid = onnx_in_shape(n, 1);
   int choice;
@@ -63,10 +68,11 @@ static status read_grid_sample(const onnx_node *n, grid_sample *g) {
   TRY(onnx_need_float(n, 1, "grid"));
   g->spatial = x->rank - 2;
   CHECK_THAT(grid->dims[0] == x->dims[0] && grid->dims[grid->rank - 1] == g->spatial, STATUS_INVALID_MODEL,
-             "X is %s but grid is %s; it must have the same batch and end in %d", SHAPE_STR(NULL, x), SHAPE_STR(NULL, grid),
-             g->spatial);
+             "X is %s but grid is %s; it must have the same batch and end in %d", SHAPE_STR(NULL, x),
+             SHAPE_STR(NULL, grid), g->spatial);
   for (int k = 0; k < g->spatial; k++) {
-    CHECK_THAT(x->dims[2 + k] > 0, STATUS_INVALID_MODEL, "X is %s; there is nothing to sample", SHAPE_STR(NULL, x));
+    CHECK_THAT(x->dims[2 + k] > 0, STATUS_INVALID_MODEL, "X is %s; there is nothing to sample",
+               SHAPE_STR(NULL, x));
   }
   return NULL;
 }
@@ -87,11 +93,14 @@ static hlo_value padded_position(hlo_builder *b, const grid_sample *g, hlo_value
   double low = g->align ? 0 : -0.5, high = (double)extent - (g->align ? 1 : 0.5);
   switch (g->padding) {
     case BORDER: {
-      hlo_value inside = hlo_clamp(b, hlo_scalar(b, hlo_type(x), 0), x, hlo_scalar(b, hlo_type(x), (double)extent - 1));
+      hlo_value inside =
+          hlo_clamp(b, hlo_scalar(b, hlo_type(x), 0), x, hlo_scalar(b, hlo_type(x), (double)extent - 1));
       return hlo_select(b, in_range(b, x, low, high), x, inside);
     }
-    case REFLECTION: return hlo_select(b, in_range(b, x, low, high), x, reflected(b, x, low, high));
-    default: return x;
+    case REFLECTION:
+      return hlo_select(b, in_range(b, x, low, high), x, reflected(b, x, low, high));
+    default:
+      return x;
   }
 }
 
@@ -108,7 +117,8 @@ static hlo_value cubic_weight(hlo_builder *b, hlo_value t, bool near) {
 }
 
 /* The tap at the whole position `at`. */
-static void set_tap(hlo_builder *b, const grid_sample *g, onnx_taps *t, int k, hlo_value at, hlo_value weight, dim extent) {
+static void set_tap(hlo_builder *b, const grid_sample *g, onnx_taps *t, int k, hlo_value at, hlo_value weight,
+                    dim extent) {
   if (g->padding == ZEROS) {
     hlo_value inside = in_range(b, at, 0, (double)extent - 1);
     weight = hlo_select(b, inside, weight, hlo_like(b, weight, 0));
@@ -133,8 +143,9 @@ static void position_taps(hlo_builder *b, const grid_sample *g, hlo_value x, dim
   int first = g->mode == LINEAR ? 0 : -1;
   for (int k = 0; k < t->n; k++) {
     hlo_value distance = onnx_plus(b, part, -(double)(first + k));
-    hlo_value weight = g->mode == CUBIC ? cubic_weight(b, distance, k == 1 || k == 2)
-                                        : hlo_binary(b, HLO_SUB, hlo_like(b, part, 1), hlo_unary(b, HLO_ABS, distance));
+    hlo_value weight = g->mode == CUBIC
+                           ? cubic_weight(b, distance, k == 1 || k == 2)
+                           : hlo_binary(b, HLO_SUB, hlo_like(b, part, 1), hlo_unary(b, HLO_ABS, distance));
     set_tap(b, g, t, k, onnx_plus(b, floor, first + k), weight, extent);
   }
 }
@@ -158,8 +169,15 @@ hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spa
   for (int k = 0; k < spatial; k++) {
     dims[k] = 2 + k;
   }
-  hlo_gather_dims d = {.n_offset = 1, .offset = &one, .n_collapsed = (uint32_t)spatial, .collapsed = dims, .n_batch = 1,
-                       .operand_batch = &zero, .indices_batch = &zero, .n_map = (uint32_t)spatial, .map = dims,
+  hlo_gather_dims d = {.n_offset = 1,
+                       .offset = &one,
+                       .n_collapsed = (uint32_t)spatial,
+                       .collapsed = dims,
+                       .n_batch = 1,
+                       .operand_batch = &zero,
+                       .indices_batch = &zero,
+                       .n_map = (uint32_t)spatial,
+                       .map = dims,
                        .index_vector_dim = hlo_rank(index) - 1};
   return hlo_gather(b, x, index, &d, sizes);
 }
@@ -214,7 +232,8 @@ static status read_roi_align(const onnx_node *n, roi_align *r) {
   int choice;
   TRY(choose(n, "mode", "avg", modes, 2, &choice));
   r->max = choice == 1;
-  TRY(choose(n, "coordinate_transformation_mode", n->since >= 16 ? "half_pixel" : "output_half_pixel", coords, 2, &choice));
+  TRY(choose(n, "coordinate_transformation_mode", n->since >= 16 ? "half_pixel" : "output_half_pixel", coords,
+             2, &choice));
   r->half_pixel = choice == 1;
   TRY(onnx_attr_int_in(n->proto, "output_height", 1, 1, 1 << 20, &r->height));
   TRY(onnx_attr_int_in(n->proto, "output_width", 1, 1, 1 << 20, &r->width));
@@ -224,12 +243,14 @@ static status read_roi_align(const onnx_node *n, roi_align *r) {
   TRY(onnx_need_float(n, 0, "X"));
   TRY(onnx_need_dims(n, 1, "rois", 2, (dim[]){rois->dims[0], 4}));
   TRY(onnx_need_dims(n, 2, "batch_indices", 1, &rois->dims[0]));
-  CHECK_THAT(r->samples > 0, STATUS_UNSUPPORTED, "sampling_ratio is 0: a number of samples that depends on data is not supported");
+  CHECK_THAT(r->samples > 0, STATUS_UNSUPPORTED,
+             "sampling_ratio is 0: a number of samples that depends on data is not supported");
   return NULL;
 }
 
 /* Positions of the samples along one side, [R, bins * samples]; first, last: columns of rois. */
-static void roi_taps(const onnx_node *n, const roi_align *r, int first, int64_t bins, dim extent, onnx_taps *t) {
+static void roi_taps(const onnx_node *n, const roi_align *r, int first, int64_t bins, dim extent,
+                     onnx_taps *t) {
   hlo_builder *b = n->b;
   double offset = r->half_pixel ? -0.5 : 0;
   hlo_value rois = onnx_widen(b, n->in[1]);
@@ -243,7 +264,8 @@ static void roi_taps(const onnx_node *n, const roi_align *r, int first, int64_t 
   x = hlo_binary(b, HLO_ADD, x, hlo_broadcast(b, start, s, (int64_t[]){0}));
   hlo_value inside = in_range(b, x, -1, (double)extent);
   x = hlo_clamp(b, hlo_scalar(b, hlo_type(x), 0), x, hlo_scalar(b, hlo_type(x), (double)extent - 1));
-  hlo_value floor = hlo_unary(b, HLO_FLOOR, x), part = hlo_binary(b, HLO_SUB, x, floor), zero = hlo_like(b, x, 0);
+  hlo_value floor = hlo_unary(b, HLO_FLOOR, x), part = hlo_binary(b, HLO_SUB, x, floor),
+            zero = hlo_like(b, x, 0);
   t->n = 2;
   t->index[0] = clamped_index(b, floor, extent);
   t->index[1] = clamped_index(b, onnx_plus(b, floor, 1), extent);
@@ -259,12 +281,18 @@ static hlo_value read_roi_pixels(hlo_builder *b, hlo_value image, hlo_value batc
   hlo_value index[] = {hlo_broadcast(b, batch, s, (int64_t[]){0}), hlo_broadcast(b, y, s, (int64_t[]){0, 1}),
                        hlo_broadcast(b, x, s, (int64_t[]){0, 2})};
   dim sizes[] = {1, hlo_shape(image)->dims[1], 1, 1};
-  hlo_gather_dims d = {.n_offset = 1, .offset = &one, .n_collapsed = 3, .collapsed = map, .n_map = 3, .map = map,
+  hlo_gather_dims d = {.n_offset = 1,
+                       .offset = &one,
+                       .n_collapsed = 3,
+                       .collapsed = map,
+                       .n_map = 3,
+                       .map = map,
                        .index_vector_dim = 3};
   return hlo_gather(b, image, onnx_stacked(b, 3, index), &d, sizes);
 }
 
-/* The four neighbours' weighted values are summed, or (max) the largest of them is taken; then so are a bin's samples. */
+/* The four neighbours' weighted values are summed, or (max) the largest of them is taken; then so are a bin's
+ * samples. */
 status onnx_import_roi_align(onnx_node *n) {
   static const int64_t sample_dims[] = {3, 5};
   hlo_builder *b = n->b;

@@ -1,4 +1,5 @@
-/* import_sample.h - reading arrays at positions that are data: what GridSample, RoiAlign and DeformConv share. */
+/* import_sample.h - reading arrays at positions that are data: what GridSample, RoiAlign and DeformConv
+ * share. */
 #ifndef FRONTEND_IMPORT_SAMPLE_H
 #define FRONTEND_IMPORT_SAMPLE_H
 
@@ -12,7 +13,8 @@ typedef struct onnx_taps {
   hlo_value index[ONNX_MAX_TAPS], weight[ONNX_MAX_TAPS];
 } onnx_taps;
 
-/* The two neighbours of each position (0: the first element); there is nothing but zeros outside of [0, extent). */
+/* The two neighbours of each position (0: the first element); there is nothing but zeros outside of [0,
+ * extent). */
 void onnx_linear_taps(hlo_builder *b, hlo_value position, dim extent, onnx_taps *t);
 /* Index values stacked along a new last dimension: [..., n]. */
 hlo_value onnx_stacked(hlo_builder *b, uint32_t n, const hlo_value *index);

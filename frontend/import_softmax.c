@@ -3,22 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "frontend/import_common.h"
+#include "frontend/import_nn.h"
 
 static hlo_value less_kept(hlo_builder *b, hlo_op op, hlo_value x, hlo_value kept) {
   return hlo_binary(b, op, x, hlo_broadcast_to(b, kept, hlo_shape(x)));
-}
-
-static hlo_value softmax(hlo_builder *b, hlo_value x, int64_t axis) {
-  hlo_value shifted = less_kept(b, HLO_SUB, x, onnx_reduce_keep(b, x, HLO_REDUCE_MAX, 1, &axis));
-  hlo_value e = hlo_unary(b, HLO_EXP, shifted);
-  return less_kept(b, HLO_DIV, e, onnx_reduce_keep(b, e, HLO_REDUCE_ADD, 1, &axis));
-}
-
-static hlo_value log_softmax(hlo_builder *b, hlo_value x, int64_t axis) {
-  hlo_value shifted = less_kept(b, HLO_SUB, x, onnx_reduce_keep(b, x, HLO_REDUCE_MAX, 1, &axis));
-  hlo_value sum = onnx_reduce_keep(b, hlo_unary(b, HLO_EXP, shifted), HLO_REDUCE_ADD, 1, &axis);
-  return less_kept(b, HLO_SUB, shifted, hlo_unary(b, HLO_LOG, sum));
 }
 
 /* 1 at the first of the largest elements, 0 elsewhere. */
@@ -50,10 +38,10 @@ status onnx_import_softmax(onnx_node *n) {
   x = onnx_widen(b, x);
   switch (*n->proto->op_type) {
     case 'S':
-      x = softmax(b, x, axis);
+      x = onnx_softmax(b, x, axis);
       break;
     case 'L':
-      x = log_softmax(b, x, axis);
+      x = onnx_log_softmax(b, x, axis);
       break;
     default:
       x = hardmax(b, x, axis);

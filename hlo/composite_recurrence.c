@@ -1,12 +1,15 @@
 /* composite_recurrence.c - lstm, gru and rnn as loops over the steps of a sequence.
  *
- * The product of all steps' inputs with w, and what of the bias can be added there, is one dot before the loop.  The loop
- * carries: step, the values that never change (computations are closed), the state, the outputs so far. */
+ * The product of all steps' inputs with w, and what of the bias can be added there, is one dot before the
+ * loop.  The loop carries: step, the values that never change (computations are closed), the state, the
+ * outputs so far. */
 #include <string.h>
 
 #include "hlo/composites.h"
 
-int hlo_cell_gates(hlo_composite_id cell) { return cell == HLO_COMPOSITE_LSTM ? 4 : cell == HLO_COMPOSITE_GRU ? 3 : 1; }
+int hlo_cell_gates(hlo_composite_id cell) {
+  return cell == HLO_COMPOSITE_LSTM ? 4 : cell == HLO_COMPOSITE_GRU ? 3 : 1;
+}
 
 int hlo_cell_activations(hlo_composite_id cell) {
   return cell == HLO_COMPOSITE_LSTM ? 3 : cell == HLO_COMPOSITE_GRU ? 2 : 1;
@@ -27,7 +30,9 @@ typedef struct layer { /* one direction */
   sizes n;
 } layer;
 
-static hlo_value number(hlo_builder *b, hlo_op op, hlo_value x, double y) { return hlo_binary(b, op, x, hlo_like(b, x, y)); }
+static hlo_value number(hlo_builder *b, hlo_op op, hlo_value x, double y) {
+  return hlo_binary(b, op, x, hlo_like(b, x, y));
+}
 static hlo_value add(hlo_builder *b, hlo_value x, hlo_value y) { return hlo_binary(b, HLO_ADD, x, y); }
 static hlo_value mul(hlo_builder *b, hlo_value x, hlo_value y) { return hlo_binary(b, HLO_MUL, x, y); }
 
@@ -46,21 +51,31 @@ static hlo_value activate(hlo_builder *b, const layer *l, int k, hlo_value x) {
     x = hlo_clamp(b, hlo_scalar(b, hlo_type(x), -l->r->clip), x, hlo_scalar(b, hlo_type(x), l->r->clip));
   }
   switch (a->kind) {
-    case HLO_ACT_SIGMOID: return hlo_unary(b, HLO_LOGISTIC, x);
-    case HLO_ACT_TANH: return hlo_unary(b, HLO_TANH, x);
-    case HLO_ACT_RELU: return number(b, HLO_MAX, x, 0);
-    case HLO_ACT_AFFINE: return number(b, HLO_ADD, number(b, HLO_MUL, x, a->alpha), a->beta);
-    case HLO_ACT_LEAKY_RELU: return negative_or(b, x, number(b, HLO_MUL, x, a->alpha));
+    case HLO_ACT_SIGMOID:
+      return hlo_unary(b, HLO_LOGISTIC, x);
+    case HLO_ACT_TANH:
+      return hlo_unary(b, HLO_TANH, x);
+    case HLO_ACT_RELU:
+      return number(b, HLO_MAX, x, 0);
+    case HLO_ACT_AFFINE:
+      return number(b, HLO_ADD, number(b, HLO_MUL, x, a->alpha), a->beta);
+    case HLO_ACT_LEAKY_RELU:
+      return negative_or(b, x, number(b, HLO_MUL, x, a->alpha));
     case HLO_ACT_THRESHOLDED_RELU:
       return hlo_select(b, hlo_compare(b, HLO_GE, x, hlo_like(b, x, a->alpha)), x, hlo_like(b, x, 0));
-    case HLO_ACT_SCALED_TANH: return number(b, HLO_MUL, hlo_unary(b, HLO_TANH, number(b, HLO_MUL, x, a->beta)), a->alpha);
+    case HLO_ACT_SCALED_TANH:
+      return number(b, HLO_MUL, hlo_unary(b, HLO_TANH, number(b, HLO_MUL, x, a->beta)), a->alpha);
     case HLO_ACT_HARD_SIGMOID:
       x = number(b, HLO_ADD, number(b, HLO_MUL, x, a->alpha), a->beta);
       return number(b, HLO_MIN, number(b, HLO_MAX, x, 0), 1);
-    case HLO_ACT_ELU: return negative_or(b, x, number(b, HLO_MUL, hlo_unary(b, HLO_EXPM1, x), a->alpha));
-    case HLO_ACT_SOFTSIGN: return hlo_binary(b, HLO_DIV, x, number(b, HLO_ADD, hlo_unary(b, HLO_ABS, x), 1));
-    case HLO_ACT_SOFTPLUS: return softplus(b, x);
-    case HLO_ACT_COUNT: break;
+    case HLO_ACT_ELU:
+      return negative_or(b, x, number(b, HLO_MUL, hlo_unary(b, HLO_EXPM1, x), a->alpha));
+    case HLO_ACT_SOFTSIGN:
+      return hlo_binary(b, HLO_DIV, x, number(b, HLO_ADD, hlo_unary(b, HLO_ABS, x), 1));
+    case HLO_ACT_SOFTPLUS:
+      return softplus(b, x);
+    case HLO_ACT_COUNT:
+      break;
   }
   return (hlo_value){0};
 }
@@ -73,7 +88,9 @@ static hlo_value times_transposed(hlo_builder *b, hlo_value x, hlo_value w) {
 }
 
 /* A vector as every row of `to`. */
-static hlo_value rows(hlo_builder *b, hlo_value v, hlo_value to) { return hlo_broadcast_to(b, v, hlo_shape(to)); }
+static hlo_value rows(hlo_builder *b, hlo_value v, hlo_value to) {
+  return hlo_broadcast_to(b, v, hlo_shape(to));
+}
 
 /* Gates [from, to) of dimension d. */
 static hlo_value gates(hlo_builder *b, const layer *l, hlo_value x, int d, int from, int to) {
@@ -81,7 +98,9 @@ static hlo_value gates(hlo_builder *b, const layer *l, hlo_value x, int d, int f
 }
 
 /* Gates [from, to) of the new pre-activations, without peepholes. */
-static hlo_value gate(hlo_builder *b, const layer *l, hlo_value x, int k) { return gates(b, l, x, 1, k, k + 1); }
+static hlo_value gate(hlo_builder *b, const layer *l, hlo_value x, int k) {
+  return gates(b, l, x, 1, k, k + 1);
+}
 
 /* --- cells: xt [B, G*H] and the state to the new state --- */
 
@@ -131,7 +150,8 @@ static hlo_value lstm_cell(hlo_builder *b, const layer *l, const carried in, hlo
 /* Parameters for what is carried, in order of the enum; those absent outside stay absent. */
 static void take_parameters(hlo_builder *b, const carried outside, carried inside) {
   for (int k = 0; k < N_CARRIED; k++) {
-    inside[k] = outside[k].def ? hlo_result(hlo_parameter(b->computation, *hlo_shape(outside[k])), 0) : (hlo_value){0};
+    inside[k] = outside[k].def ? hlo_result(hlo_parameter(b->computation, *hlo_shape(outside[k])), 0)
+                               : (hlo_value){0};
   }
 }
 
@@ -175,9 +195,15 @@ static void build_body(hlo_builder *b, const layer *l, const carried outside) {
   xt = hlo_reshape(b, xt, 2, (dim[]){n->batch, width});
   hlo_value h, c = {0};
   switch (l->r->cell) {
-    case HLO_COMPOSITE_LSTM: h = lstm_cell(b, l, in, xt, &c); break;
-    case HLO_COMPOSITE_GRU: h = gru_cell(b, l, in, xt); break;
-    default: h = rnn_cell(b, l, in, xt); break;
+    case HLO_COMPOSITE_LSTM:
+      h = lstm_cell(b, l, in, xt, &c);
+      break;
+    case HLO_COMPOSITE_GRU:
+      h = gru_cell(b, l, in, xt);
+      break;
+    default:
+      h = rnn_cell(b, l, in, xt);
+      break;
   }
   next[STEP] = number(b, HLO_ADD, in[STEP], 1);
   next[H] = within(b, in, step, h, in[H]);
@@ -195,7 +221,8 @@ static void run_loop(hlo_builder *b, const layer *l, carried state) {
   hlo_builder condition = hlo_builder_inner(b, "steps_left"), body = hlo_builder_inner(b, "step");
   carried in;
   take_parameters(&condition, state, in);
-  hlo_value left = hlo_compare(&condition, HLO_LT, in[STEP], hlo_scalar_int(&condition, DTYPE_S64, l->n.steps));
+  hlo_value left =
+      hlo_compare(&condition, HLO_LT, in[STEP], hlo_scalar_int(&condition, DTYPE_S64, l->n.steps));
   hlo_set_roots(condition.computation, 1, &left);
   build_body(&body, l, state);
   if (body.error || condition.error) {
@@ -225,13 +252,15 @@ static hlo_value direction_of(hlo_builder *b, hlo_value x, int d) {
 
 /* The inputs of all steps times w, with the biases that are added to them. */
 static hlo_value input_projection(hlo_builder *b, const layer *l, int d, hlo_value *r_bias) {
-  hlo_value xw = times_transposed(b, l->r->x, direction_of(b, l->r->w, d)), bias = direction_of(b, l->r->bias, d);
+  hlo_value xw = times_transposed(b, l->r->x, direction_of(b, l->r->w, d)),
+            bias = direction_of(b, l->r->bias, d);
   if (!bias.def) {
     return xw;
   }
   int n = hlo_cell_gates(l->r->cell);
   hlo_value wb = gates(b, l, bias, 0, 0, n), rb = gates(b, l, bias, 0, n, 2 * n);
-  if (l->r->cell == HLO_COMPOSITE_GRU && l->r->variant) { /* the hidden gate's is multiplied by the reset gate */
+  if (l->r->cell == HLO_COMPOSITE_GRU &&
+      l->r->variant) { /* the hidden gate's is multiplied by the reset gate */
     *r_bias = gates(b, l, rb, 0, 2, 3);
     hlo_value zero = hlo_like(b, *r_bias, 0);
     rb = hlo_concatenate(b, 2, (hlo_value[]){gates(b, l, rb, 0, 0, 2), zero}, 0);
@@ -248,8 +277,10 @@ static hlo_value with_direction(hlo_builder *b, hlo_value x, int at) {
 
 static void build_direction(hlo_builder *b, layer *l, int d, hlo_value *out) {
   const hlo_recurrence *r = l->r;
-  carried state = {[STEP] = hlo_scalar_int(b, DTYPE_S64, 0), [R] = direction_of(b, r->r, d),
-                   [H] = direction_of(b, r->initial_h, d), [C] = direction_of(b, r->initial_c, d),
+  carried state = {[STEP] = hlo_scalar_int(b, DTYPE_S64, 0),
+                   [R] = direction_of(b, r->r, d),
+                   [H] = direction_of(b, r->initial_h, d),
+                   [C] = direction_of(b, r->initial_c, d),
                    [PEEPHOLE] = direction_of(b, r->peephole, d)};
   state[XW] = input_projection(b, l, d, &state[R_BIAS]);
   if (r->lengths.def) {
@@ -274,7 +305,9 @@ static void build_decomposition(hlo_builder *b, const hlo_recurrence *r) {
   hlo_value parts[3][2], roots[3];
   for (int d = 0; d < n_directions; d++) {
     hlo_value out[3];
-    layer l = {.r = r, .act = r->activations + d * hlo_cell_activations(r->cell), .n = {x->dims[0], x->dims[1], h->dims[2]}};
+    layer l = {.r = r,
+               .act = r->activations + d * hlo_cell_activations(r->cell),
+               .n = {x->dims[0], x->dims[1], h->dims[2]}};
     l.reverse = d == 1 || r->direction == HLO_DIR_REVERSE;
     build_direction(b, &l, d, out);
     for (uint32_t k = 0; k < n_out; k++) {

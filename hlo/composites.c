@@ -3,7 +3,8 @@
 #include <string.h>
 
 static const hlo_composite_info infos[] = {
-#define COMPOSITE(id, name, version, operands, ints, floats, results) {name, version, operands, ints, floats, results},
+#define COMPOSITE(id, name, version, operands, ints, floats, results) \
+  {name, version, operands, ints, floats, results},
 #include "hlo/composites.def"
 #undef COMPOSITE
 };

@@ -49,16 +49,16 @@ typedef struct hlo_cell_activation {
 typedef struct hlo_recurrence {
   hlo_composite_id cell; /* LSTM, GRU or RNN */
   hlo_direction direction;
-  bool variant;          /* lstm: forget gate = 1 - input gate; gru: linear_before_reset */
-  double clip;           /* bound of what goes into activations, but not of lstm's cell state; 0: none */
+  bool variant; /* lstm: forget gate = 1 - input gate; gru: linear_before_reset */
+  double clip;  /* bound of what goes into activations, but not of lstm's cell state; 0: none */
   hlo_cell_activation activations[6]; /* 3 (lstm), 2 (gru) or 1 (rnn) a direction */
   hlo_value x, w, r, bias, lengths, initial_h, initial_c, peephole; /* no value where left out */
 } hlo_recurrence;
 
 int hlo_cell_gates(hlo_composite_id cell);
 int hlo_cell_activations(hlo_composite_id cell);
-/* out: y, y_h and, for lstm, y_c.  A step t at or beyond a sequence's length leaves its state and gives 0 in y; the reverse
- * direction starts at the end of each sequence. */
+/* out: y, y_h and, for lstm, y_c.  A step t at or beyond a sequence's length leaves its state and gives 0 in
+ * y; the reverse direction starts at the end of each sequence. */
 void hlo_build_recurrence(hlo_builder *b, const hlo_recurrence *r, hlo_value *out);
 
 #endif

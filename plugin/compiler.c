@@ -209,6 +209,7 @@ static status import_with_values(const plug_source *s, const plug_request *r, ar
     status failed = onnx_import(a, l->onnx, o, out);
     for (uint32_t k = 0; failed && k < o->n_inputs; k++) {
       const void *value = r->values ? r->values[number[k]] : NULL;
+      value = value || shape_elements(&inputs[k].shape) ? value : ""; /* what is empty is known by its shape */
       if (wanted[k] && value && !inputs[k].value) {
         literal *known = ARENA_NEW(a, literal);
         *known = literal_make(inputs[k].shape, arena_memdup(a, value, (size_t)shape_bytes(&inputs[k].shape)));

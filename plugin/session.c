@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/file.h"
 #include "runtime/pool.h"
 
 enum { NANOSECONDS = 1000000000 };
@@ -31,6 +32,21 @@ double plug_now(void) {
 
 static uint64_t deadline_after(double seconds) {
   return seconds > 0 ? (uint64_t)((plug_now() + seconds) * NANOSECONDS) : 0;
+}
+
+status plug_name_file(status s, const char *path) {
+  const char *message = status_message(s);
+  size_t n = strlen(path);
+  if (!s || strncmp(message, path, n) != 0 || (message[n] != ':' && message[n] != ' ')) {
+    return status_prefix(s, "%s", path);
+  }
+  if (message[n] == ':') {
+    return s;
+  }
+  status named = status_error((unsigned)status_get_code(s) | (unsigned)status_get_subject(s), "%s: %s", path,
+                              message + n + 1);
+  status_free(s);
+  return named;
 }
 
 /* --- opening --- */
@@ -138,7 +154,7 @@ status plug_session_open(const char *path, const void *bytes, size_t size, const
   s->budget.deadline = 0;
   if (failed) {
     plug_session_close(s);
-    return path ? status_prefix(failed, "%s", path) : failed;
+    return path ? plug_name_file(failed, path) : failed;
   }
   *out = s;
   return NULL;
@@ -173,18 +189,34 @@ plug_request plug_session_request(const plug_session *s, const plug_inputs *inpu
                         .open_dim = s->options.open_dim};
 }
 
-/* An input whose shape is not given is the declared one with the option's dims in it; -1 where it stays open. */
-static shape wanted_shape(const plug_session *s, const plug_inputs *inputs, uint32_t k) {
-  const plug_value *v = &s->source->inputs[k];
-  shape wanted = inputs->shapes && inputs->shapes[k] ? *inputs->shapes[k] : v->shape;
-  for (int d = 0; d < wanted.rank; d++) {
-    for (uint32_t n = 0; wanted.dims[d] < 0 && v->dim_names[d] && n < s->options.n_dims; n++) {
-      if (strcmp(v->dim_names[d], s->options.dims[n].name) == 0) {
-        wanted.dims[d] = s->options.dims[n].value;
+/* The size of a named dimension: as the options have it, or as another input that is given shows; -1 if nothing tells. */
+static int64_t size_of_name(const plug_session *s, const plug_inputs *inputs, const char *name) {
+  for (uint32_t n = 0; n < s->options.n_dims; n++) {
+    if (strcmp(name, s->options.dims[n].name) == 0) {
+      return s->options.dims[n].value;
+    }
+  }
+  for (uint32_t k = 0; inputs->shapes && k < s->source->n_inputs; k++) {
+    const plug_value *v = &s->source->inputs[k];
+    for (int d = 0; inputs->shapes[k] && d < v->shape.rank && d < inputs->shapes[k]->rank; d++) {
+      if (v->dim_names[d] && strcmp(v->dim_names[d], name) == 0) {
+        return inputs->shapes[k]->dims[d];
       }
     }
+  }
+  return -1;
+}
+
+shape plug_session_input_shape(const plug_session *s, const plug_inputs *inputs, uint32_t k) {
+  const plug_value *v = &s->source->inputs[k];
+  if (inputs->shapes && inputs->shapes[k]) {
+    return *inputs->shapes[k];
+  }
+  shape wanted = v->shape;
+  for (int d = 0; d < wanted.rank; d++) {
     if (wanted.dims[d] < 0) {
-      wanted.dims[d] = s->options.open_dim ? s->options.open_dim : -1;
+      int64_t size = v->dim_names[d] ? size_of_name(s, inputs, v->dim_names[d]) : -1;
+      wanted.dims[d] = size >= 0 ? size : s->options.open_dim ? s->options.open_dim : -1;
     }
   }
   return wanted;
@@ -193,10 +225,13 @@ static shape wanted_shape(const plug_session *s, const plug_inputs *inputs, uint
 static bool serves(const plug_session *s, const rt_program *p, const plug_inputs *inputs) {
   for (uint32_t k = 0; k < p->n_params; k++) {
     const rt_io *io = &p->params[k];
-    shape wanted = wanted_shape(s, inputs, k);
+    shape wanted = plug_session_input_shape(s, inputs, k);
     const void *value = inputs->values ? inputs->values[k] : NULL;
-    if (!shape_equal(&wanted, &io->shape) ||
-        (io->value && (!value || memcmp(io->value, value, (size_t)shape_bytes(&io->shape)) != 0))) {
+    if (!shape_equal(&wanted, &io->shape)) {
+      return false;
+    }
+    size_t bytes = (size_t)shape_bytes(&io->shape); /* what is empty is known by its shape */
+    if (io->value && bytes && (!value || memcmp(io->value, value, bytes) != 0)) {
       return false;
     }
   }
@@ -228,7 +263,7 @@ static status compile_guarded(void *data) {
 
 static status no_such_program(const plug_session *s, const plug_inputs *inputs) {
   for (uint32_t k = 0; k < s->source->n_inputs; k++) {
-    shape wanted = wanted_shape(s, inputs, k);
+    shape wanted = plug_session_input_shape(s, inputs, k);
     if (!shape_equal(&wanted, &s->source->inputs[k].shape)) {
       return status_error(STATUS_INVALID_ARGUMENT,
                           "input '%s' is %s, for which this file holds no program (its first takes %s)",
@@ -238,7 +273,25 @@ static status no_such_program(const plug_session *s, const plug_inputs *inputs) 
   return status_error(STATUS_INVALID_ARGUMENT, "this file holds no program for these inputs' shapes and contents");
 }
 
+/* What the model declares holds whatever it is compiled to; an image's dims are those of one program among several. */
+static status check_input(const plug_session *s, uint32_t k, const shape *given) {
+  const plug_value *v = &s->source->inputs[k];
+  bool fits = given->kind == v->shape.kind && given->type == v->shape.type && given->rank == v->shape.rank;
+  unsigned about = given->type == v->shape.type ? STATUS_ABOUT_SHAPE : STATUS_ABOUT_TYPE;
+  for (int d = 0; fits && !s->image && d < given->rank; d++) {
+    fits = v->shape.dims[d] < 0 || v->shape.dims[d] == given->dims[d];
+  }
+  CHECK_THAT(fits, STATUS_INVALID_ARGUMENT | about, "input '%s' is %s, but the model wants %s", v->name,
+             SHAPE_STR(NULL, given), SHAPE_STR(NULL, &v->shape));
+  return NULL;
+}
+
 static status find_or_compile(plug_session *s, const plug_inputs *inputs, const plug_compiled **out) {
+  for (uint32_t k = 0; inputs->shapes && k < s->source->n_inputs; k++) {
+    if (inputs->shapes[k]) {
+      TRY(check_input(s, k, inputs->shapes[k]));
+    }
+  }
   for (plug_compiled *c = s->compiled; c; c = c->next) {
     if (serves(s, c->program, inputs)) {
       *out = c;

@@ -49,6 +49,9 @@ typedef struct plug_inputs {
   const void *const *values;
 } plug_inputs;
 
+/* The shape of an input as a run would have it: given, or declared with what the options and the other inputs tell of its
+ * named dimensions; -1 where one stays open. */
+shape plug_session_input_shape(const plug_session *s, const plug_inputs *inputs, uint32_t k);
 /* The program for these inputs (what they leave open is as the options say), compiled now if it is not there yet.  It lives
  * as long as the session. */
 STATUS_MUST_USE status plug_session_compile(plug_session *s, const plug_inputs *inputs, const plug_compiled **out);
@@ -69,6 +72,10 @@ plug_request plug_session_request(const plug_session *s, const plug_inputs *inpu
 STATUS_MUST_USE status plug_compiler_open(const plug_compiler **out);
 /* "cpu" without the compiler half, others through it. */
 STATUS_MUST_USE status plug_target_find(const char *backend, const rt_target **out);
+
+/* Makes a message begin with "PATH: ", once, however much of that it has already (takes `s`, gives it back; NULL stays
+ * NULL). */
+STATUS_MUST_USE status plug_name_file(status s, const char *path);
 
 /* Seconds of CLOCK_MONOTONIC. */
 double plug_now(void);

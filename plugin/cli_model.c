@@ -1,0 +1,126 @@
+/* cli_model.c - opening what a command names, and giving it inputs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/cli.h"
+
+/* --- sessions --- */
+
+static status read_dims(const cli_args *args, arena *a, plug_session_options *out) {
+  plug_dim *dims = ARENA_NEW_N(a, plug_dim, args->dims.n);
+  for (uint32_t k = 0; k < args->dims.n; k++) {
+    const char *text = args->dims.items[k], *equals = strrchr(text, '=');
+    char *end;
+    dims[k].name = arena_strndup(a, text, (size_t)(equals - text));
+    dims[k].value = strtoll(equals + 1, &end, 10);
+    CHECK_THAT(end != equals + 1 && *end == '\0' && dims[k].value >= 0 && dims[k].value <= DIM_MAX,
+               STATUS_INVALID_ARGUMENT, "--dim %s: the size is no number from 0 to 2^56", text);
+  }
+  out->dims = dims;
+  out->n_dims = args->dims.n;
+  return NULL;
+}
+
+status cli_session_options(const cli_args *args, arena *a, plug_session_options *out) {
+  CHECK_THAT(args->threads <= 4096 && args->lanes <= 64, STATUS_INVALID_ARGUMENT,
+             "--threads is at most 4096 and --lanes 64");
+  *out = (plug_session_options){
+      .backend = args->backend,
+      .compile = {.cpu = args->cpu, .lanes = (uint32_t)args->lanes, .threads = (uint32_t)args->threads,
+                  .dump = cli_progress_pass},
+      .open_dim = 1,
+      .max_memory = (uint64_t)args->max_memory,
+      .max_seconds = args->max_seconds,
+  };
+  return read_dims(args, a, out);
+}
+
+static void close_session(void *data) { plug_session_close(*(plug_session **)data); }
+
+status cli_open(const cli_args *args, const plug_session_options *options, const char *path, arena *a,
+                plug_session **out) {
+  plug_session **kept = ARENA_NEW(a, plug_session *);
+  arena_cleanup(a, close_session, kept);
+  cli_progress_start(args->quiet, "loading", 0);
+  TRY(plug_session_open(path, NULL, 0, options, kept));
+  cli_progress_end();
+  *out = *kept;
+  return NULL;
+}
+
+/* --- inputs --- */
+
+/* The input that NAME=FILE is for; names may hold '='. */
+static status find_input(const plug_source *source, const char *text, uint32_t *out, const char **file) {
+  size_t longest = 0;
+  for (uint32_t k = 0; k < source->n_inputs; k++) {
+    const char *name = source->inputs[k].name;
+    size_t n = strlen(name);
+    if (n >= longest && strncmp(text, name, n) == 0 && text[n] == '=') {
+      longest = n;
+      *out = k;
+      *file = text + n + 1;
+    }
+  }
+  CHECK_THAT(longest, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "--input %s: the model has no such input", text);
+  return NULL;
+}
+
+status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out) {
+  const plug_source *source = plug_session_source(s);
+  literal *inputs = *out = ARENA_NEW_N(a, literal, source->n_inputs);
+  const shape **known = ARENA_NEW_N(a, const shape *, source->n_inputs);
+  for (uint32_t n = 0; n < args->inputs.n; n++) {
+    const char *file;
+    uint32_t k;
+    TRY(find_input(source, args->inputs.items[n], &k, &file));
+    CHECK_THAT(!known[k], STATUS_INVALID_ARGUMENT, "--input %s: this input is given twice", args->inputs.items[n]);
+    TRY(cli_read_tensor(a, file, &inputs[k]));
+    known[k] = &inputs[k].shape;
+  }
+  for (uint32_t k = 0; k < source->n_inputs; k++) {
+    CHECK_THAT(source->inputs[k].shape.kind == SHAPE_ARRAY, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
+               "input '%s' is no array: sequences, optional values and maps are not supported", source->inputs[k].name);
+    if (!known[k]) {
+      shape wanted = plug_session_input_shape(s, &(plug_inputs){.shapes = known}, k);
+      TRY(shape_check(&wanted, source->inputs[k].name));
+      inputs[k] = cli_random_tensor(a, &wanted, (uint64_t)args->seed + (uint64_t)k * 0x100000001u);
+    }
+  }
+  return NULL;
+}
+
+/* --- running --- */
+
+status cli_compile_for(plug_session *s, const literal *inputs, arena *a, const plug_compiled **out) {
+  uint32_t n = plug_session_source(s)->n_inputs;
+  const shape **shapes = ARENA_NEW_N(a, const shape *, n);
+  const void **values = ARENA_NEW_N(a, const void *, n);
+  for (uint32_t k = 0; k < n; k++) {
+    shapes[k] = &inputs[k].shape;
+    values[k] = inputs[k].data;
+  }
+  return plug_session_compile(s, &(plug_inputs){shapes, values}, out);
+}
+
+literal *cli_make_outputs(const rt_program *p, arena *a) {
+  literal *outputs = ARENA_NEW_N(a, literal, p->n_results);
+  for (uint32_t k = 0; k < p->n_results; k++) {
+    size_t bytes = (size_t)shape_bytes(&p->results[k].shape);
+    outputs[k] = literal_make(p->results[k].shape, arena_alloc_aligned(a, bytes, 64));
+  }
+  return outputs;
+}
+
+status cli_execute(plug_session *s, const plug_compiled *c, const literal *inputs, literal *outputs, arena *a) {
+  const rt_program *p = c->program;
+  const void **params = ARENA_NEW_N(a, const void *, p->n_params);
+  void **results = ARENA_NEW_N(a, void *, p->n_results);
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    params[k] = inputs[k].data;
+  }
+  for (uint32_t k = 0; k < p->n_results; k++) {
+    results[k] = (void *)(uintptr_t)outputs[k].data;
+  }
+  return plug_session_run(s, c, params, results);
+}

@@ -1,0 +1,2 @@
+#include "plugin/cli.h"
+status cli_opt(const cli_args *args, arena *a, int *code) {(void)args,(void)a,(void)code; return NULL;}

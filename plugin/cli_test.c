@@ -1,0 +1,224 @@
+/* cli_test.c - onnx-xla test: many cases, each in a process of its own. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "plugin/cli_case.h"
+#include "plugin/cli_workers.h"
+
+typedef enum verdict { NOT_RUN, PASSED, FAILED, EXPECTED, CRASHED } verdict;
+
+enum { FLAG_FAILED = 1, FLAG_HOST = 2 };
+
+typedef struct result {
+  verdict verdict;
+  const char *reason;
+  const cli_expected *expected;
+} result;
+
+typedef struct suite {
+  const cli_args *args;
+  arena *a;
+  const char *folder; /* for executables */
+  cli_cases cases;
+  cli_expect_list expected;
+  result *results;
+  uint32_t done, shown, host;
+  uint32_t count[CRASHED + 1];
+} suite;
+
+static const char *image_path(arena *a, const char *folder, uint32_t k) {
+  return arena_printf(a, "%s/%" PRIu32 ".oxla", folder, k);
+}
+
+/* --- in a worker --- */
+
+typedef struct one {
+  suite *s;
+  uint32_t number;
+  bool host_thunks;
+} one;
+
+static status run_one(void *data) {
+  one *o = data;
+  suite *s = o->s;
+  const cli_case *c = &s->cases.items[o->number];
+  arena *a = arena_create(NULL);
+  status failed = cli_run_case(c, s->args, image_path(s->a, s->folder, o->number), a, &o->host_thunks);
+  arena_destroy(a);
+  return failed;
+}
+
+/* The message without the path of the model or the executable before it. */
+static const char *reason_of(const suite *s, const cli_case *c, const char *message) {
+  size_t n = strlen(c->model), m = strlen(s->folder);
+  if (strncmp(message, c->model, n) == 0 && message[n] == ':') {
+    return message + n + 2;
+  }
+  if (strncmp(message, s->folder, m) == 0) {
+    const char *colon = strchr(message + m, ':');
+    return colon ? colon + 2 : message;
+  }
+  return message;
+}
+
+static uint32_t work(void *data, uint32_t k, char text[CLI_REPORT_MAX]) {
+  suite *s = data;
+  one o = {.s = s, .number = k};
+  status failed = guard_run(run_one, &o);
+  if (failed) {
+    snprintf(text, CLI_REPORT_MAX, "%s (%s)", reason_of(s, &s->cases.items[k], status_message(failed)),
+             status_code_name(status_get_code(failed)));
+    status_free(failed);
+  }
+  return (failed ? FLAG_FAILED : 0) | (o.host_thunks ? FLAG_HOST : 0);
+}
+
+/* --- in the parent --- */
+
+/* Cases' lines come in the cases' order. */
+static void show(suite *s) {
+  for (; s->shown < s->cases.n && s->results[s->shown].verdict != NOT_RUN; s->shown++) {
+    const result *r = &s->results[s->shown];
+    const char *name = s->cases.items[s->shown].name;
+    if (r->verdict == FAILED || r->verdict == CRASHED) {
+      printf("FAIL %s: %s\n", name, r->reason);
+    } else if (s->args->verbose) {
+      printf(r->reason ? "%s %s: %s\n" : "%s %s\n", r->verdict == PASSED ? "pass" : "skip", name, r->reason);
+    }
+  }
+}
+
+/* A crash is never expected. */
+static verdict judge(const result *r, const cli_outcome *o) {
+  if (!o->ended && !o->timed_out) {
+    return CRASHED;
+  }
+  bool failed = !o->ended || (o->flags & FLAG_FAILED);
+  return failed ? (r->expected ? EXPECTED : FAILED) : r->expected ? FAILED : PASSED;
+}
+
+static void done(void *data, uint32_t k, const cli_outcome *o) {
+  suite *s = data;
+  result *r = &s->results[k];
+  r->verdict = judge(r, o);
+  if (o->ended && !(o->flags & FLAG_FAILED)) {
+    r->reason = r->expected ? arena_printf(s->a, "passes, but is listed as a failure: %s", r->expected->reason) : NULL;
+  } else {
+    r->reason = arena_strdup(s->a, o->text);
+  }
+  s->count[r->verdict]++;
+  s->host += o->ended && (o->flags & FLAG_HOST);
+  unlink(image_path(s->a, s->folder, k));
+  cli_progress_step(++s->done, s->cases.items[k].name);
+  if (!isatty(STDERR_FILENO)) {
+    show(s);
+  }
+}
+
+static status make_folder(arena *a, const char **out) {
+  const char *base = getenv("TMPDIR");
+  char *path = (char *)(uintptr_t)arena_printf(a, "%s/onnx-xla-XXXXXX", base && *base ? base : "/tmp");
+  CHECK_THAT(mkdtemp(path), STATUS_IO, "%s: the folder cannot be made: %s", path, strerror(errno));
+  *out = path;
+  return NULL;
+}
+
+static status run_cases(suite *s) {
+  int number = 0;
+  const plug_compiler *compiler;
+  cli_workers w = {.n = s->cases.n, .at_once = (uint32_t)s->args->jobs, .timeout = s->args->timeout, .work = work,
+                   .done = done, .data = s};
+  status_free(plug_compiler_open(&compiler)); /* once for all workers; they say it if it is not there */
+  TRY(make_folder(s->a, &s->folder));
+  cli_progress_start(s->args->quiet, "testing", s->cases.n);
+  status failed = cli_run_workers(&w, s->a, &number);
+  cli_progress_end();
+  for (uint32_t k = 0; (failed || number) && k < s->cases.n; k++) {
+    unlink(image_path(s->a, s->folder, k));
+  }
+  rmdir(s->folder);
+  show(s);
+  if (number) {
+    fflush(stdout);
+    raise(number); /* dies as the sender meant it to */
+  }
+  return failed;
+}
+
+/* --- lists --- */
+
+static status read_lists(suite *s) {
+  TRY(cli_read_expected(s->a, s->args->expect_fail, &s->expected));
+  s->results = ARENA_NEW_N(s->a, result, s->cases.n);
+  for (uint32_t k = 0; k < s->cases.n; k++) {
+    cli_expected *e = cli_find_expected(&s->expected, &s->cases.items[k]);
+    s->results[k].expected = e;
+    if (e) {
+      e->met = true;
+    }
+  }
+  return NULL;
+}
+
+static uint32_t show_strangers(const suite *s) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; s->args->strict_list && k < s->expected.n; k++) {
+    if (!s->expected.items[k].met) {
+      printf("FAIL %s: listed in %s, but there is no such case\n", s->expected.items[k].name, s->args->expect_fail);
+      n++;
+    }
+  }
+  return n;
+}
+
+/* Crashes are left out: they are to be mended, not listed. */
+static status write_list(const suite *s) {
+  char *text;
+  size_t size;
+  FILE *f = open_memstream(&text, &size);
+  CHECK_THAT(f, STATUS_RESOURCE, "out of memory");
+  fprintf(f, "# Cases that onnx-xla test --backend %s is known to fail, and what is missing.\n",
+          s->args->backend ? s->args->backend : "cpu");
+  for (uint32_t k = 0; k < s->cases.n; k++) {
+    const result *r = &s->results[k];
+    if (r->verdict == EXPECTED || (r->verdict == FAILED && (!r->expected || strncmp(r->reason, "passes,", 7) != 0))) {
+      fprintf(f, "%s %s\n", s->cases.items[k].name, r->reason);
+    }
+  }
+  bool written = fclose(f) == 0;
+  status failed = written ? file_write(s->args->write_expect_fail, text, size)
+                          : status_error(STATUS_RESOURCE, "out of memory");
+  free(text);
+  return plug_name_file(failed, s->args->write_expect_fail);
+}
+
+/* --- the command --- */
+
+status cli_test(const cli_args *args, arena *a, int *code) {
+  suite s = {.args = args, .a = a};
+  double start = plug_now();
+  for (uint32_t k = 0; k < args->files.n; k++) {
+    TRY(cli_find_cases(a, args->files.items[k], &s.cases));
+  }
+  CHECK_THAT(s.cases.n, STATUS_INVALID_ARGUMENT, "%s: there is no test case in it", args->files.items[0]);
+  for (uint32_t k = 0; k < s.cases.n; k++) {
+    s.cases.items[k].rtol = args->rtol >= 0 ? args->rtol : s.cases.items[k].rtol;
+    s.cases.items[k].atol = args->atol >= 0 ? args->atol : s.cases.items[k].atol;
+  }
+  TRY(read_lists(&s));
+  TRY(run_cases(&s));
+  uint32_t failed = s.count[FAILED] + s.count[CRASHED] + show_strangers(&s);
+  if (args->write_expect_fail) {
+    TRY(write_list(&s));
+  }
+  printf("%" PRIu32 " cases in %.1f s; %" PRIu32 " with a host thunk, %" PRIu32 " expected failures, %" PRIu32 " crashes\n",
+         s.cases.n, plug_now() - start, s.host, s.count[EXPECTED], s.count[CRASHED]);
+  printf("%" PRIu32 " passed, %" PRIu32 " failed, %" PRIu32 " skipped\n", s.count[PASSED], failed, s.count[EXPECTED]);
+  *code = failed ? CLI_FAILED : CLI_OK;
+  return NULL;
+}

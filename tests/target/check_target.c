@@ -1,0 +1,486 @@
+/* check_target: the same HLO on the reference evaluator and on the cpu target, at vector widths 1, 4, 8 and 16 and for plain
+ * x86-64.  Operations that are the same bits everywhere (ops.def: EXACT) must be; others within the tolerance of their case. */
+#include <check.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend_cpu/compile_target.h"
+#include "backend_cpu/exec_target.h"
+#include "backend_ref/eval.h"
+#include "hlo/text.h"
+#include "runtime/executable.h"
+#include "runtime/pool.h"
+
+/* --- one comparison --- */
+
+typedef struct variant {
+  const char *name, *cpu;
+  uint32_t lanes, threads;
+} variant;
+
+static const variant variants[] = {{"native", "native", 0, 2}, {"16 lanes", "native", 16, 1}, {"8 lanes", "native", 8, 1},
+                                   {"4 lanes", "native", 4, 2}, {"1 lane", "native", 1, 1}, {"x86-64", "x86-64", 0, 1}};
+
+typedef struct trial {
+  const char *text;
+  double tolerance; /* relative to the largest magnitude of the result; 0: the same bits */
+  double low, high; /* of float inputs */
+  variant v;
+  char message[600]; /* what is wrong; "" nothing */
+} trial;
+
+static uint64_t random_state;
+
+static double random_unit(void) {
+  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+  return (double)(random_state >> 11) * 0x1p-53;
+}
+
+static literal random_literal(arena *a, const shape *s, const trial *t) {
+  void *data;
+  literal l = literal_new(a, *s, &data);
+  int64_t n = shape_elements(s);
+  size_t size = dtype_bytes((dtype)s->type);
+  dtype real = s->type == DTYPE_C64 ? DTYPE_F32 : s->type == DTYPE_C128 ? DTYPE_F64 : (dtype)s->type;
+  for (int64_t k = 0; k < n * (real == s->type ? 1 : 2); k++) {
+    void *at = (char *)data + (size_t)k * (real == s->type ? size : size / 2);
+    if (dtype_is_float(real)) {
+      dtype_store_f64(real, at, t->low + (t->high - t->low) * random_unit(), true, DTYPE_ROUND_NEAREST);
+    } else if (real == DTYPE_PRED) {
+      *(uint8_t *)at = random_unit() < 0.5;
+    } else {
+      double high = t->high > 20 ? t->high : 20;
+      dtype_store_i64(real, at, (int64_t)((dtype_is_signed(real) ? 2 * random_unit() - 1 : random_unit()) * high));
+    }
+  }
+  return l;
+}
+
+static double part_of(const literal *l, int64_t k, double *imaginary) {
+  *imaginary = 0;
+  if (l->shape.type == DTYPE_C64) {
+    const float *p = (const float *)l->data + 2 * k;
+    *imaginary = (double)p[1];
+    return (double)p[0];
+  }
+  if (l->shape.type == DTYPE_C128) {
+    const double *p = (const double *)l->data + 2 * k;
+    *imaginary = p[1];
+    return p[0];
+  }
+  return dtype_is_float((dtype)l->shape.type) ? literal_f64(l, k) : (double)literal_i64(l, k);
+}
+
+static bool near(double x, double y, double allowed) {
+  return (isnan(x) && isnan(y)) || x == y || fabs(x - y) <= allowed;
+}
+
+static void compare(trial *t, int result, const literal *want, const literal *got) {
+  int64_t n = shape_elements(&want->shape);
+  size_t size = dtype_bytes((dtype)want->shape.type);
+  double most = 0, im, im2;
+  for (int64_t k = 0; k < n; k++) {
+    double v = fabs(part_of(want, k, &im));
+    most = isfinite(v) && v > most ? v : most;
+  }
+  for (int64_t k = 0; k < n; k++) {
+    double x = part_of(want, k, &im), y = part_of(got, k, &im2);
+    bool same = memcmp((const char *)want->data + (size_t)k * size, (const char *)got->data + (size_t)k * size, size) == 0;
+    bool nan = isnan(x) && isnan(y);
+    if (!same && !nan && (t->tolerance == 0 || !near(x, y, t->tolerance * most) || !near(im, im2, t->tolerance * most))) {
+      snprintf(t->message, sizeof t->message, "%s: result %d, element %" PRId64 " is %.9g, not %.9g\n%.300s", t->v.name,
+               result, k, y, x, t->text);
+      return;
+    }
+  }
+}
+
+static status run_cpu(arena *a, hlo_module *m, const variant *v, const literal *in, literal *out) {
+  rt_program *p;
+  rt_executable *e;
+  rt_compile_options options = {.cpu = v->cpu, .lanes = v->lanes, .threads = v->threads};
+  TRY(cpu_compiler.compile((struct hlo_module *)m, &options, a, &p, NULL));
+  TRY(rt_executable_create(p, &cpu_target, NULL, v->threads, &e));
+  rt_pool *pool;
+  status s = rt_pool_create(v->threads, &pool);
+  const void **params = ARENA_NEW_N(a, const void *, p->n_params + 1);
+  void **results = ARENA_NEW_N(a, void *, p->n_results + 1);
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    params[k] = in[k].data;
+  }
+  for (uint32_t k = 0; k < p->n_results; k++) {
+    out[k] = literal_new(a, p->results[k].shape, &results[k]);
+    memset(results[k], 0x5a, (size_t)shape_bytes(&p->results[k].shape));
+  }
+  for (int round = 0; round < 2 && !s; round++) { /* memory of the first run is used again */
+    s = rt_execute(e, &(rt_run_options){.pool = pool}, params, results);
+  }
+  rt_pool_destroy(pool);
+  rt_executable_destroy(e);
+  return s;
+}
+
+static status try_it(void *data) {
+  trial *t = data;
+  arena *a = arena_create(NULL);
+  hlo_module *m;
+  status s = hlo_parse(a, t->text, strlen(t->text), NULL, &m);
+  if (s) {
+    arena_destroy(a);
+    return s;
+  }
+  uint32_t n_in = m->entry->n_params, n_out = m->entry->n_roots;
+  literal *in = ARENA_NEW_N(a, literal, n_in + 1), *want = ARENA_NEW_N(a, literal, n_out), *got = ARENA_NEW_N(a, literal, n_out);
+  for (uint32_t k = 0; k < n_in; k++) {
+    in[k] = random_literal(a, hlo_shape(hlo_result(m->entry->params[k], 0)), t);
+  }
+  s = ref_eval_computation(m->entry, in, a, want);
+  s = s ? s : run_cpu(a, m, &t->v, in, got);
+  for (uint32_t k = 0; k < n_out && !s && !*t->message; k++) {
+    compare(t, (int)k, &want[k], &got[k]);
+  }
+  arena_destroy(a);
+  return s;
+}
+
+static void check_text(const char *text, double tolerance, double low, double high) {
+  for (size_t k = 0; k < sizeof variants / sizeof *variants; k++) {
+    trial t = {.text = text, .tolerance = tolerance, .low = low, .high = high, .v = variants[k]};
+    random_state = 42;
+    status s = guard_run(try_it, &t);
+    ck_assert_msg(!s, "%s: %s\n%s", t.v.name, status_message(s), text);
+    ck_assert_msg(!*t.message, "%s", t.message);
+  }
+}
+
+/* body: lines of instructions; root: what is returned. */
+static void check_body(const char *params, const char *body, const char *root, double tolerance, double low, double high) {
+  char text[4000];
+  int n = snprintf(text, sizeof text, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%s) {\n%s\nreturn %s\n}\n}\n", params, body, root);
+  ck_assert_int_lt(n, (int)sizeof text);
+  check_text(text, tolerance, low, high);
+}
+
+/* --- elementwise --- */
+
+/* All that the types of a group have in common, several instructions in one module: results %10, %11... */
+static void check_each(const char *const *ops, const char *const *types, int arity, double tolerance, double low, double high) {
+  for (; *types; types++) {
+    char params[200] = "", body[4000], root[1000] = "";
+    int n = 0, r = 0;
+    for (int k = 0; k < arity; k++) {
+      snprintf(params + strlen(params), sizeof params - strlen(params), "%s%%%d: %s[3,37] \"p%d\"", k ? ", " : "", k, *types, k);
+    }
+    for (int k = 0; ops[k]; k++) {
+      n += snprintf(body + n, sizeof body - (size_t)n, "%%%d = %s(%s) : %s[3,37]\n", arity + k, ops[k],
+                    arity == 1 ? "%0" : arity == 2 ? "%0, %1" : "%0, %1, %2", *types);
+      r += snprintf(root + r, sizeof root - (size_t)r, "%s%%%d \"r%d\"", k ? ", " : "", arity + k, k);
+    }
+    check_body(params, body, root, tolerance, low, high);
+  }
+}
+
+static const char *const floats[] = {"f32", "f64", "f16", "bf16", NULL};
+static const char *const all_ints[] = {"s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", NULL};
+
+START_TEST(exact_unary_floats) {
+  static const char *const ops[] = {"abs", "negate", "sign", "ceil", "floor", "round-nearest-even", NULL};
+  static const char *const roots[] = {"sqrt", NULL};
+  check_each(ops, floats, 1, 0, -9, 9);
+  check_each(roots, floats, 1, 0, 0, 100);
+}
+END_TEST
+
+START_TEST(transcendental_functions) {
+  static const char *const wide[] = {"exponential", "exponential-minus-one", "sine", "cosine", "atan", "tanh", "erf",
+                                     "logistic", "sinh", "cosh", "asinh", NULL};
+  static const char *const positive[] = {"log", "log-plus-one", "rsqrt", NULL};
+  static const char *const unit[] = {"asin", "acos", "atanh", "tan", NULL};
+  static const char *const f32[] = {"f32", NULL}, *const f64[] = {"f64", NULL}, *const half[] = {"f16", NULL},
+                           *const bf16[] = {"bf16", NULL}, *const grow[] = {"acosh", NULL};
+  check_each(wide, f32, 1, 1e-6, -8, 8);
+  check_each(wide, f64, 1, 1e-6, -8, 8);
+  check_each(wide, half, 1, 2e-3, -8, 8);
+  check_each(wide, bf16, 1, 1e-2, -8, 8);
+  check_each(positive, f32, 1, 1e-6, 0.001, 50);
+  check_each(positive, f64, 1, 1e-6, 0.001, 50);
+  check_each(unit, f32, 1, 1e-6, -0.99, 0.99);
+  check_each(unit, f64, 1, 1e-6, -0.99, 0.99);
+  check_each(grow, f32, 1, 1e-6, 1, 50);
+}
+END_TEST
+
+START_TEST(binary_floats) {
+  static const char *const ops[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum", "remainder", NULL};
+  static const char *const loose[] = {"power", "atan2", NULL};
+  static const char *const f32[] = {"f32", NULL};
+  check_each(ops, floats, 2, 0, -9, 9);
+  check_each(loose, f32, 2, 2e-6, 0.1, 4);
+}
+END_TEST
+
+START_TEST(integers) {
+  static const char *const unary[] = {"negate", "not", NULL};
+  static const char *const binary[] = {"add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "and",
+                                       "or", "xor", "shift-left", "shift-right", "power", NULL};
+  check_each(unary, all_ints, 1, 0, 0, 20);
+  check_each(binary, all_ints, 2, 0, 0, 20);
+}
+END_TEST
+
+START_TEST(comparisons_and_selections) {
+  static const char *const types[] = {"f32", "f64", "f16", "bf16", "s8", "s32", "s64", "u8", "u32", "u64"};
+  static const char *const how[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
+  for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+    for (size_t h = 0; h < sizeof how / sizeof *how; h++) {
+      char params[300], body[600], lower[3] = {(char)(how[h][0] + 32), (char)(how[h][1] + 32)};
+      snprintf(params, sizeof params, "%%0: %s[5,33] \"x\", %%1: %s[5,33] \"y\"", types[t], types[t]);
+      snprintf(body, sizeof body,
+               "%%2 = compare(%%0, %%1) {comparison=%s} : pred[5,33]\n%%3 = select(%%2, %%0, %%1) : %s[5,33]\n"
+               "%%4 = clamp(%%1, %%0, %%1) : %s[5,33]\n", lower, types[t], types[t]);
+      check_body(params, body, "%2 \"a\", %3 \"b\", %4 \"c\"", 0, -5, 5);
+    }
+  }
+}
+END_TEST
+
+START_TEST(conversions) {
+  static const char *const types[] = {"f32", "f64", "f16", "bf16", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "pred"};
+  for (size_t f = 0; f < sizeof types / sizeof *types; f++) {
+    char params[100], body[2000], root[500] = "";
+    int n = 0, r = 0;
+    snprintf(params, sizeof params, "%%0: %s[2,41] \"x\"", types[f]);
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+      n += snprintf(body + n, sizeof body - (size_t)n, "%%%zu = convert(%%0) {saturate=true, rounding=nearest} : %s[2,41]\n", t + 1, types[t]);
+      r += snprintf(root + r, sizeof root - (size_t)r, "%s%%%zu \"r%zu\"", t ? ", " : "", t + 1, t);
+    }
+    check_body(params, body, root, 0, -100, 300);
+  }
+}
+END_TEST
+
+/* --- movement --- */
+
+START_TEST(movement) {
+  static const char *const types[] = {"f32", "s64", "u8", "f16"};
+  static const char *const lines[] = {
+      "%1 = transpose(%0) {permutation=[2,0,1]} : %T[7,4,6]", "%1 = reverse(%0) {dimensions=[0,2]} : %T[4,6,7]",
+      "%1 = slice(%0) {starts=[1,0,2], limits=[4,6,7], strides=[1,2,2]} : %T[3,3,3]", "%1 = reshape(%0) : %T[24,7]",
+      "%1 = broadcast(%0) {dimensions=[0,2,3]} : %T[4,3,6,7]", "%1 = concatenate(%0, %0) {dimension=1} : %T[4,12,7]",
+      "%1 = copy(%0) : %T[4,6,7]", "%1 = iota() {dimension=1} : %T[4,6,7]"};
+  for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+    for (size_t k = 0; k < sizeof lines / sizeof *lines; k++) {
+      char params[100], body[300], *to = body;
+      snprintf(params, sizeof params, "%%0: %s[4,6,7] \"x\"", types[t]);
+      for (const char *c = lines[k]; *c; c++) {
+        if (c[0] == '%' && c[1] == 'T') {
+          to = stpcpy(to, types[t]);
+          c++;
+        } else {
+          *to++ = *c;
+        }
+      }
+      *to = '\0';
+      check_body(params, body, "%1 \"y\"", 0, -9, 9);
+    }
+  }
+}
+END_TEST
+
+START_TEST(padding) {
+  check_body("%0: f32[4,6] \"x\", %1: f32[] \"v\"",
+             "%2 = pad(%0, %1) {low=[1,-1], high=[0,2], interior=[1,0]} : f32[8,7]\n"
+             "%3 = pad(%0, %1) {low=[0,3], high=[2,3], interior=[0,0]} : f32[6,12]", "%2 \"a\", %3 \"b\"", 0, -1, 1);
+}
+END_TEST
+
+START_TEST(dynamic_slices) {
+  check_body("%0: f32[9,17] \"x\", %1: s64[2] \"at\", %2: f32[3,5] \"u\"",
+             "%3 = dynamic-slice(%0, %1) {sizes=[3,5]} : f32[3,5]\n"
+             "%4 = dynamic-update-slice(%0, %2, %1) : f32[9,17]\n%5 = add(%0, %0) : f32[9,17]\n"
+             "%6 = dynamic-update-slice(%5, %2, %1) : f32[9,17]", "%3 \"a\", %4 \"b\", %6 \"c\"", 0, -1, 1);
+}
+END_TEST
+
+START_TEST(gather_and_scatter) {
+  check_body("%0: f32[9,17] \"x\", %1: s64[5] \"i\", %2: f32[5,17] \"u\"",
+             "%3 = gather(%0, %1) {offset_dims=[1], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
+             "index_vector_dim=1, sizes=[1,17]} : f32[5,17]\n"
+             "%4 = scatter(%0, %1, %2) {offset_dims=[1], collapsed_dims=[0], operand_batch=[], indices_batch=[], "
+             "index_map=[0], index_vector_dim=1, reducer=add} : f32[9,17]", "%3 \"a\", %4 \"b\"", 1e-6, -1, 1);
+}
+END_TEST
+
+/* --- loops of their own --- */
+
+START_TEST(reductions) {
+  static const char *const reducers[] = {"add", "multiply", "maximum", "minimum"};
+  static const char *const types[] = {"f32", "f64", "f16", "s32", "s64", "u8"};
+  for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+    for (size_t r = 0; r < sizeof reducers / sizeof *reducers; r++) {
+      char params[100], body[900];
+      const char *y = types[t], *f = reducers[r];
+      snprintf(params, sizeof params, "%%0: %s[5,6,35] \"x\"", y);
+      snprintf(body, sizeof body,
+               "%%1 = reduce(%%0) {dimensions=[2], reducer=%s} : %s[5,6]\n%%2 = reduce(%%0) {dimensions=[0], reducer=%s} : %s[6,35]\n"
+               "%%3 = reduce(%%0) {dimensions=[0,1,2], reducer=%s} : %s[]\n%%4 = reduce(%%0) {dimensions=[0,2], reducer=%s} : %s[6]\n"
+               "%%5 = cumulative(%%0) {dimension=2, reducer=%s, exclusive=false, backward=false} : %s[5,6,35]\n"
+               "%%6 = cumulative(%%0) {dimension=1, reducer=%s, exclusive=true, backward=true} : %s[5,6,35]\n",
+               f, y, f, y, f, y, f, y, f, y, f, y);
+      check_body(params, body, "%1 \"a\", %2 \"b\", %3 \"c\", %4 \"d\", %5 \"e\", %6 \"f\"",
+                 strcmp(y, "f16") == 0 ? 5e-3 : y[0] == 'f' ? 2e-6 : 0, 0.8, 1.2);
+    }
+  }
+}
+END_TEST
+
+START_TEST(arg_reductions) {
+  check_body("%0: f32[5,6,35] \"x\"",
+             "%1 = arg-reduce(%0) {dimension=2, largest=true, last=false} : s64[5,6]\n"
+             "%2 = arg-reduce(%0) {dimension=0, largest=false, last=true} : s64[6,35]", "%1 \"a\", %2 \"b\"", 0, -1, 1);
+  check_body("%0: s32[5,6,35] \"x\"",
+             "%1 = arg-reduce(%0) {dimension=2, largest=true, last=true} : s64[5,6]\n"
+             "%2 = arg-reduce(%0) {dimension=1, largest=false, last=false} : s64[5,35]", "%1 \"a\", %2 \"b\"", 0, -1, 1);
+}
+END_TEST
+
+START_TEST(windows) {
+  check_body("%0: f32[1,3,11,13] \"x\"",
+             "%1 = reduce-window(%0) {window=[1,1,3,3], strides=[1,1,2,2], low=[0,0,1,1], high=[0,0,1,1], "
+             "rhs_dilation=[1,1,1,1], reducer=maximum} : f32[1,3,6,7]\n"
+             "%2 = reduce-window(%0) {window=[1,1,2,3], strides=[1,1,1,1], low=[0,0,0,1], high=[0,0,1,1], "
+             "rhs_dilation=[1,1,2,1], reducer=add} : f32[1,3,10,13]\n"
+             "%3 = arg-reduce-window(%0) {window=[1,1,3,3], strides=[1,1,2,2], low=[0,0,0,0], high=[0,0,0,0], "
+             "rhs_dilation=[1,1,1,1]} : s64[1,3,5,6]", "%1 \"a\", %2 \"b\", %3 \"c\"", 1e-6, -1, 1);
+}
+END_TEST
+
+START_TEST(sorting) {
+  static const char *const types[] = {"f32", "f64", "f16", "bf16", "s8", "s32", "s64", "u8", "u64"};
+  for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+    char params[200], body[600];
+    snprintf(params, sizeof params, "%%0: %s[3,50,2] \"x\", %%1: s32[3,50,2] \"y\"", types[t]);
+    snprintf(body, sizeof body,
+             "%%2, %%3 = sort(%%0, %%1) {dimension=1, descending=false} : %s[3,50,2], s32[3,50,2]\n"
+             "%%4, %%5 = sort(%%0, %%1) {dimension=0, descending=true} : %s[3,50,2], s32[3,50,2]", types[t], types[t]);
+    check_body(params, body, "%2 \"a\", %3 \"b\", %4 \"c\", %5 \"d\"", 0, -5, 5);
+  }
+}
+END_TEST
+
+/* --- contractions --- */
+
+START_TEST(dots) {
+  static const char *const forms[][4] = {
+      {"f32[7,19]", "f32[19,23]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "f32[7,23]"},
+      {"f32[65,70]", "f32[130,70]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]}", "f32[65,130]"},
+      {"f32[70,65]", "f32[70,130]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[0], rhs_contract=[0]}", "f32[65,130]"},
+      {"f32[3,65,70]", "f32[3,70,33]", "{lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]}", "f32[3,65,33]"},
+      {"f32[65,3,70]", "f32[33,3,70]", "{lhs_batch=[1], rhs_batch=[1], lhs_contract=[2], rhs_contract=[2]}", "f32[3,65,33]"},
+      {"f32[1,300]", "f32[300,90]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "f32[1,90]"},
+      {"f32[300]", "f32[300,90]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[0], rhs_contract=[0]}", "f32[90]"},
+      {"f32[4,50,70]", "f32[70,33]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[2], rhs_contract=[0]}", "f32[4,50,33]"},
+      {"f64[7,19]", "f64[19,23]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "f64[7,23]"},
+      {"s32[7,19]", "s32[19,23]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "s32[7,23]"},
+      {"f16[33,19]", "f16[19,23]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "f16[33,23]"}};
+  for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
+    char params[200], body[400];
+    snprintf(params, sizeof params, "%%0: %s \"x\", %%1: %s \"y\"", forms[k][0], forms[k][1]);
+    snprintf(body, sizeof body, "%%2 = dot(%%0, %%1) %s : %s", forms[k][2], forms[k][3]);
+    check_body(params, body, "%2 \"z\"", forms[k][0][1] == '1' ? 2e-3 : forms[k][0][0] == 'f' ? 2e-6 : 0, -1, 1);
+  }
+}
+END_TEST
+
+START_TEST(convolutions) {
+  static const char *const forms[][4] = {
+      {"f32[1,3,20,21]", "f32[16,3,3,3]", "strides=[2,2], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-first", "f32[1,16,10,11]"},
+      {"f32[1,20,21,3]", "f32[16,3,3,3]", "strides=[2,2], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-last", "f32[1,10,11,16]"},
+      {"f32[2,20,21,24]", "f32[24,1,3,3]", "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=24, layout=channels-last", "f32[2,20,21,24]"},
+      {"f32[1,16,9,9]", "f32[40,8,1,1]", "strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=2, layout=channels-first", "f32[1,40,9,9]"},
+      {"f32[1,8,50]", "f32[24,8,5]", "strides=[1], low=[2], high=[2], lhs_dilation=[1], rhs_dilation=[2], groups=1, layout=channels-first", "f32[1,24,46]"},
+      {"f32[1,6,7,8,9]", "f32[10,6,2,3,2]", "strides=[1,2,1], low=[0,1,0], high=[1,0,1], lhs_dilation=[1,1,1], rhs_dilation=[1,1,1], groups=1, layout=channels-first", "f32[1,10,7,4,9]"},
+      {"f32[1,8,9,9]", "f32[12,8,4,4]", "strides=[1,1], low=[2,2], high=[2,2], lhs_dilation=[2,2], rhs_dilation=[1,1], groups=1, layout=channels-first", "f32[1,12,18,18]"},
+      {"f64[1,4,9,9]", "f64[6,4,3,3]", "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-first", "f64[1,6,9,9]"}};
+  for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
+    char params[200], body[600];
+    snprintf(params, sizeof params, "%%0: %s \"x\", %%1: %s \"w\"", forms[k][0], forms[k][1]);
+    snprintf(body, sizeof body, "%%2 = convolution(%%0, %%1) {%s} : %s", forms[k][2], forms[k][3]);
+    check_body(params, body, "%2 \"y\"", 2e-6, -1, 1);
+  }
+}
+END_TEST
+
+/* --- control --- */
+
+START_TEST(control) {
+  check_text("onnx-xla hlo 1\nmodule \"t\" {\n"
+             "computation more(%0: s64[], %1: f32[4,9]) {\n%2 = constant() {value=s64[] 5} : s64[]\n"
+             "%3 = compare(%0, %2) {comparison=lt} : pred[]\nreturn %3\n}\n"
+             "computation step(%0: s64[], %1: f32[4,9]) {\n%2 = constant() {value=s64[] 1} : s64[]\n"
+             "%3 = add(%0, %2) : s64[]\n%4 = add(%1, %1) : f32[4,9]\nreturn %3, %4\n}\n"
+             "computation yes(%0: f32[4,9]) {\n%1 = negate(%0) : f32[4,9]\nreturn %1\n}\n"
+             "computation no(%0: f32[4,9]) {\nreturn %0\n}\n"
+             "entry main(%0: s64[] \"n\", %1: f32[4,9] \"x\", %2: pred[] \"p\") {\n"
+             "%3, %4 = while(%0, %1) {computations=[more, step]} : s64[], f32[4,9]\n"
+             "%5 = conditional(%2, %4) {computations=[yes, no]} : f32[4,9]\nreturn %3 \"i\", %5 \"y\"\n}\n}\n",
+             0, -1, 1);
+}
+END_TEST
+
+/* --- clusters: the shapes of real networks in small --- */
+
+START_TEST(clusters) {
+  check_body("%0: f32[1,32,14,14] \"x\", %1: f32[48] \"b\"",
+             "%2 = iota() {dimension=0} : f32[48,32,3,3]\n%3 = cosine(%2) : f32[48,32,3,3]\n"
+             "%4 = convolution(%0, %3) {strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
+             "layout=channels-first} : f32[1,48,14,14]\n"
+             "%5 = broadcast(%1) {dimensions=[1]} : f32[1,48,14,14]\n%6 = add(%4, %5) : f32[1,48,14,14]\n"
+             "%7 = constant() {value=f32[] 0} : f32[]\n%8 = broadcast(%7) {dimensions=[]} : f32[1,48,14,14]\n"
+             "%9 = maximum(%6, %8) : f32[1,48,14,14]\n"
+             "%10 = iota() {dimension=1} : f32[48,48,1,1]\n%11 = sine(%10) : f32[48,48,1,1]\n"
+             "%12 = convolution(%9, %11) {strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
+             "layout=channels-first} : f32[1,48,14,14]\n"
+             "%13 = add(%12, %9) : f32[1,48,14,14]\n%14 = maximum(%13, %8) : f32[1,48,14,14]\n"
+             "%15 = reduce-window(%14) {window=[1,1,3,3], strides=[1,1,2,2], low=[0,0,1,1], high=[0,0,1,1], "
+             "rhs_dilation=[1,1,1,1], reducer=maximum} : f32[1,48,7,7]\n"
+             "%16 = logistic(%15) : f32[1,48,7,7]\n%17 = multiply(%15, %16) : f32[1,48,7,7]\n"
+             "%18 = reduce(%17) {dimensions=[2,3], reducer=add} : f32[1,48]\n"
+             "%19 = iota() {dimension=0} : f32[48,500]\n%20 = cosine(%19) : f32[48,500]\n"
+             "%21 = dot(%18, %20) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[1,500]\n"
+             "%22 = iota() {dimension=0} : f32[500]\n%23 = broadcast(%22) {dimensions=[1]} : f32[1,500]\n"
+             "%24 = add(%21, %23) : f32[1,500]", "%24 \"y\", %14 \"z\"", 1e-5, -1, 1);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("target");
+  TCase *t = tcase_create("target");
+  tcase_add_test(t, exact_unary_floats);
+  tcase_add_test(t, transcendental_functions);
+  tcase_add_test(t, binary_floats);
+  tcase_add_test(t, integers);
+  tcase_add_test(t, comparisons_and_selections);
+  tcase_add_test(t, conversions);
+  tcase_add_test(t, movement);
+  tcase_add_test(t, padding);
+  tcase_add_test(t, dynamic_slices);
+  tcase_add_test(t, gather_and_scatter);
+  tcase_add_test(t, reductions);
+  tcase_add_test(t, arg_reductions);
+  tcase_add_test(t, windows);
+  tcase_add_test(t, sorting);
+  tcase_add_test(t, dots);
+  tcase_add_test(t, convolutions);
+  tcase_add_test(t, control);
+  tcase_add_test(t, clusters);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}

@@ -12,7 +12,7 @@
 #include "hlo/text.h"
 #include "hlo/verify.h"
 
-enum { FILES_MAX = 512, GROUPS = 20, SEEDS = 250, SECONDS = 10, MEGABYTES = 512, ARGUMENT_MAX = 1 << 20 };
+enum { FILES_MAX = 512, GROUPS = 20, SEEDS = 1000, SECONDS = 10, MEGABYTES = 512, ARGUMENT_MAX = 1 << 20 };
 
 /* --- files to start from --- */
 
@@ -117,10 +117,24 @@ static void find_word(const text *t, size_t *at, size_t *n) {
   }
 }
 
+/* Numbers, values, and all else. */
+static int class_of(char c) { return c == '%' ? 1 : (c >= '0' && c <= '9') || c == '-' ? 2 : 3; }
+
+/* A word of the same class that comes after *at, if there is one soon. */
+static void find_alike(const text *t, char like, size_t *at, size_t *n) {
+  for (int k = 0; k < 20; k++) {
+    find_word(t, at, n);
+    if (*n && class_of(t->bytes[*at]) == class_of(like)) {
+      return;
+    }
+    *at += *n;
+  }
+}
+
 static void change(text *t) {
   size_t at = pick(t->size), n, from = pick(t->size), n_from;
   char *other;
-  switch (pick(8)) {
+  switch (pick(12)) {
     case 0: /* a bit */
       if (t->size) {
         t->bytes[at] = (char)(t->bytes[at] ^ (1 << pick(8)));
@@ -138,8 +152,12 @@ static void change(text *t) {
       free(other);
       break;
     case 3: /* a word of the file in place of another */
+    case 4:
+    case 5:
+    case 6:
+    case 7:
       find_word(t, &at, &n);
-      find_word(t, &from, &n_from);
+      find_alike(t, n ? t->bytes[at] : 'a', &from, &n_from);
       other = memcpy(malloc(n_from + 1), t->bytes + from, n_from);
       splice(t, at, n, other, n_from);
       free(other);
@@ -158,7 +176,7 @@ static text damaged(uint64_t seed) {
   t.bytes = malloc(t.size + 1);
   memcpy(t.bytes, from->bytes, t.size);
   t.bytes[t.size] = 0;
-  for (size_t k = pick(4); k < 4; k++) {
+  for (size_t k = 1 << pick(3); k > 0; k -= k > 1 ? 2 : 1) {
     change(&t);
     t.bytes[t.size] = 0;
   }
@@ -178,7 +196,7 @@ static status run_entry(arena *a, const hlo_module *m) {
   const hlo_computation *c = m->entry;
   literal *args = ARENA_NEW_N(a, literal, c->n_params + 1);
   for (uint32_t k = 0; k < c->n_params; k++) {
-    const shape *s = hlo_shape(c->params[k]);
+    const shape *s = &c->params[k]->shapes[0];
     if (s->kind != SHAPE_ARRAY || !shape_is_static(s) || shape_bytes(s) > ARGUMENT_MAX) {
       return NULL;
     }

@@ -6,19 +6,50 @@ plugin_api_sources = \
 plugin_compiler_sources = \
 	plugin/compiler.c \
 	plugin/compiler_text.c
-plugin_onnxifi_sources =
-plugin_cli_sources =
+plugin_onnxifi_sources = \
+	plugin/onnxifi_backend.c \
+	plugin/onnxifi_descriptor.c \
+	plugin/onnxifi_event.c \
+	plugin/onnxifi_graph.c \
+	plugin/onnxifi_handles.c \
+	plugin/onnxifi_io.c \
+	plugin/onnxifi_run.c
+plugin_cli_sources = \
+	plugin/cli.c \
+	plugin/cli_bench.c \
+	plugin/cli_case.c \
+	plugin/cli_case_find.c \
+	plugin/cli_check.c \
+	plugin/cli_compile.c \
+	plugin/cli_model.c \
+	plugin/cli_opt.c \
+	plugin/cli_options.c \
+	plugin/cli_progress.c \
+	plugin/cli_run.c \
+	plugin/cli_tensor.c \
+	plugin/cli_test.c \
+	plugin/cli_workers.c
 plugin_libraries = \
-	libonnx-xla.la
+	libonnx-xla.la \
+	libonnxifi-xla.la
 plugin_modules = \
 	libonnx-xla-compiler.la
-plugin_programs =
+plugin_programs = \
+	onnx-xla
 plugin_public_headers = \
-	plugin/onnx-xla.h
+	plugin/onnx-xla.h \
+	plugin/onnxifi.h
 plugin_files = \
+	plugin/README \
+	plugin/cli.h \
+	plugin/cli_case.h \
+	plugin/cli_options.h \
+	plugin/cli_workers.h \
 	plugin/compiler.h \
 	plugin/compiler.map \
 	plugin/compiler_text.h \
 	plugin/onnx-xla.map \
 	plugin/onnxifi-xla.map \
+	plugin/onnxifi_graph.h \
+	plugin/onnxifi_parts.h \
 	plugin/session.h

@@ -11,51 +11,55 @@
 static const int64_t counting[SHAPE_MAX_RANK + 1] = {0, 1,  2,  3,  4,  5,  6,  7, 8,
                                                      9, 10, 11, 12, 13, 14, 15, 16};
 
-/* --- Gather --- */
-
-/* One known element of an axis, which becomes `ones` dims of 1: a slice, which every backend has at no cost.
- */
-static hlo_value take_one(hlo_builder *b, hlo_value x, int64_t axis, int64_t index, int ones) {
-  const shape *s = hlo_shape(x);
-  dim dims[2 * SHAPE_MAX_RANK];
-  int rank = 0;
-  for (int k = 0; k < s->rank; k++) {
-    for (int j = 0; k == axis && j < ones; j++) {
-      dims[rank++] = 1;
-    }
-    if (k != axis) {
-      dims[rank++] = s->dims[k];
-    }
+/* Where the result has no elements: HLO's gather would want a slice of one element even of an empty axis. */
+static bool give_empty(onnx_node *n, int rank, const dim *dims) {
+  shape s = shape_make(hlo_type(n->in[0]), rank, dims);
+  void *data;
+  if (shape_elements(&s) != 0) {
+    return false;
   }
-  return hlo_reshape(b, hlo_slice_dim(b, x, axis, index, index + 1), rank, dims);
+  n->out[0] = hlo_constant(n->b, literal_new(n->arena, s, &data));
+  return true;
 }
 
+/* --- Gather --- */
+
+/* data's dims with those of indices in the place of `axis`. */
+static status taken_dims(const shape *s, const shape *si, int64_t axis, shape *out) {
+  CHECK_THAT(s->rank - 1 + si->rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED,
+             "data is %s and indices is %s; ranks above %d are not supported", SHAPE_STR(NULL, s),
+             SHAPE_STR(NULL, si), SHAPE_MAX_RANK);
+  *out = shape_scalar((dtype)s->type);
+  for (int k = 0; k < s->rank; k++) {
+    for (int j = 0; k == axis && j < si->rank; j++) {
+      out->dims[out->rank++] = si->dims[j];
+    }
+    if (k != axis) {
+      out->dims[out->rank++] = s->dims[k];
+    }
+  }
+  return shape_check(out, "the result");
+}
+
+/* One known index makes a slice, which every backend has at no cost. */
 status onnx_import_gather(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
   int64_t axis;
   hlo_value indices;
+  shape to;
   TRY(onnx_axis_attr(n, 0, s->rank, &axis));
   TRY(onnx_indices(n, 1, "indices", s->dims[axis], &indices));
-  if (s->dims[axis] == 0 && s->type != DTYPE_STR && shape_elements(hlo_shape(n->in[1])) == 0) {
-    shape empty = *s; /* nothing out of nothing: a gather would want a slice of one element */
-    CHECK_THAT(s->rank - 1 + hlo_rank(indices) <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED,
-               "the result's rank is too large");
-    empty.rank = 0;
-    for (int k = 0; k < s->rank; k++) {
-      for (int j = 0; k == axis && j < hlo_rank(indices); j++) {
-        empty.dims[empty.rank++] = hlo_shape(indices)->dims[j];
-      }
-      if (k != axis) {
-        empty.dims[empty.rank++] = s->dims[k];
-      }
-    }
-    n->out[0] = hlo_splat(n->b, empty, 0);
+  TRY(taken_dims(s, hlo_shape(n->in[1]), axis, &to));
+  if (give_empty(n, to.rank, to.dims)) {
     return NULL;
   }
   const literal *known = hlo_literal(indices);
-  n->out[0] = known && shape_elements(&known->shape) == 1
-                  ? take_one(n->b, n->in[0], axis, literal_i64(known, 0), known->shape.rank)
-                  : hlo_take(n->b, n->in[0], indices, axis);
+  if (known && shape_elements(&known->shape) == 1) {
+    int64_t index = literal_i64(known, 0);
+    n->out[0] = hlo_reshape(n->b, hlo_slice_dim(n->b, n->in[0], axis, index, index + 1), to.rank, to.dims);
+  } else {
+    n->out[0] = hlo_take(n->b, n->in[0], indices, axis);
+  }
   return NULL;
 }
 
@@ -113,7 +117,9 @@ status onnx_import_gather_elements(onnx_node *n) {
   TRY(reachable(n, axis, &part));
   TRY(onnx_indices(n, 1, "indices", s->dims[axis], &indices));
   make_element_dims(s->rank, axis, &e);
-  n->out[0] = hlo_gather(n->b, part, indices, &e.d, e.ones);
+  if (!give_empty(n, s->rank, hlo_shape(n->in[1])->dims)) {
+    n->out[0] = hlo_gather(n->b, part, indices, &e.d, e.ones);
+  }
   return NULL;
 }
 
@@ -202,7 +208,12 @@ status onnx_import_gather_nd(onnx_node *n) {
                        .n_map = (uint32_t)k,
                        .map = counting + batch,
                        .index_vector_dim = si->rank - 1};
-  n->out[0] = hlo_gather(n->b, n->in[0], indices, &d, sizes);
+  dim dims[SHAPE_MAX_RANK]; /* of the result */
+  memcpy(dims, si->dims, sizeof dims);
+  memcpy(dims + si->rank - 1, s->dims + batch + k, n_offset * sizeof *dims);
+  if (!give_empty(n, si->rank - 1 + (int)n_offset, dims)) {
+    n->out[0] = hlo_gather(n->b, n->in[0], indices, &d, sizes);
+  }
   return NULL;
 }
 
@@ -308,7 +319,9 @@ status onnx_import_reverse_sequence(onnx_node *n) {
                        .n_map = 1,
                        .map = &time_axis,
                        .index_vector_dim = 2};
-  n->out[0] = hlo_gather(b, n->in[0], index, &d, sizes);
+  if (!give_empty(n, s->rank, s->dims)) {
+    n->out[0] = hlo_gather(b, n->in[0], index, &d, sizes);
+  }
   return NULL;
 }
 

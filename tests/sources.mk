@@ -5,6 +5,7 @@ check_programs = \
 	tests/unit/check_code_loader \
 	tests/unit/check_dim \
 	tests/unit/check_dtype \
+	tests/unit/check_emit \
 	tests/unit/check_hash \
 	tests/unit/check_hlo_text \
 	tests/unit/check_hlo_verify \
@@ -26,6 +27,7 @@ test_programs = \
 test_modules =
 test_helper_sources =
 script_tests = \
+	tests/e2e/test-hostile \
 	tests/test-includes \
 	tests/test-libs \
 	tests/test-sources
@@ -51,6 +53,7 @@ tests_files = \
 	tests/allowed-skips \
 	tests/count-results \
 	tests/e2e/make_hostile.py \
+	tests/e2e/test-hostile \
 	tests/fetch-data \
 	tests/hlo/cse/equal.expected \
 	tests/hlo/dce/branches.expected \
@@ -88,6 +91,8 @@ tests_unit_check_dim_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_dim_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_dtype_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_dtype_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_emit_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_emit_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_hash_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_hash_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_hlo_text_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

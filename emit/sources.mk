@@ -1,5 +1,6 @@
 # Written by m4/list-sources: do not edit.
 emit_sources = \
+	emit/compile.c \
 	emit/contract.c \
 	emit/element.c \
 	emit/elementwise.c \
@@ -13,6 +14,7 @@ emit_sources = \
 	emit/plan.c \
 	emit/reduce.c \
 	emit/support.c \
+	emit/target.c \
 	emit/update.c \
 	emit/window.c
 emit_files = \

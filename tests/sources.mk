@@ -1,5 +1,6 @@
 # Written by m4/list-sources: do not edit.
 check_programs = \
+	tests/e2e/check_onnxifi \
 	tests/target/check_target \
 	tests/unit/check_base \
 	tests/unit/check_code_loader \
@@ -14,6 +15,7 @@ check_programs = \
 	tests/unit/check_import_b \
 	tests/unit/check_import_movement \
 	tests/unit/check_lower \
+	tests/unit/check_math \
 	tests/unit/check_model \
 	tests/unit/check_npy \
 	tests/unit/check_pool \
@@ -54,6 +56,7 @@ tests_files = \
 	tests/count-results \
 	tests/e2e/make_hostile.py \
 	tests/e2e/test-hostile \
+	tests/e2e/write_model.h \
 	tests/fetch-data \
 	tests/hlo/cse/equal.expected \
 	tests/hlo/dce/branches.expected \
@@ -81,6 +84,8 @@ tests_files = \
 	tests/unit/build_model.h \
 	tests/unit/import_b_numbers.def \
 	tests/unit/node_case.h
+tests_e2e_check_onnxifi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_e2e_check_onnxifi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_base_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
@@ -109,6 +114,8 @@ tests_unit_check_import_movement_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_import_movement_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_lower_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_lower_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_math_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_math_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_model_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_model_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_npy_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

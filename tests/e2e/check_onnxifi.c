@@ -1,0 +1,564 @@
+/* check_onnxifi.c - libonnxifi-xla.so as a client sees it: opened with dlopen, called through pointers. */
+#include <check.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "onnxifi.h"
+#include "write_model.h"
+
+/* --- the library --- */
+
+#define FUNCTIONS(X)                                                                                          \
+  X(onnxGetBackendIDs) X(onnxReleaseBackendID) X(onnxGetBackendInfo) X(onnxGetBackendCompatibility)           \
+  X(onnxInitBackend) X(onnxReleaseBackend) X(onnxInitEvent) X(onnxSignalEvent) X(onnxGetEventState)           \
+  X(onnxWaitEvent) X(onnxReleaseEvent) X(onnxInitGraph) X(onnxSetGraphIO) X(onnxRunGraph) X(onnxReleaseGraph)
+
+static struct {
+#define X(name) name##Function name;
+  FUNCTIONS(X)
+#undef X
+} lib;
+
+#define OK ONNXIFI_STATUS_SUCCESS
+#define IS(status, call) ck_assert_int_eq((call), ONNXIFI_STATUS_##status)
+
+static onnxBackendID ids[2];
+static onnxBackend backend;
+
+static void open_library(void) {
+  char path[4096];
+  const char *top = getenv("top_builddir");
+  snprintf(path, sizeof path, "%s/.libs/libonnxifi-xla.so", top ? top : ".");
+  void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  ck_assert_msg(so, "%s", dlerror());
+#define X(name)                              \
+  *(void **)&lib.name = dlsym(so, #name);    \
+  ck_assert_msg(lib.name, "%s", dlerror());
+  FUNCTIONS(X)
+#undef X
+  size_t n = 2;
+  ck_assert_int_eq(lib.onnxGetBackendIDs(ids, &n), OK);
+}
+
+/* Loops run once a backend. */
+static void open_backend(int number) {
+  open_library();
+  ck_assert_int_eq(lib.onnxInitBackend(ids[number], NULL, &backend), OK);
+}
+
+static const float W[] = {1, -2, 0.5f, 3}, B[] = {0, 1, -1, 0.25f};
+
+static onnxTensorDescriptorV1 describe(const char *name, uint32_t rank, const uint64_t *shape, const void *data) {
+  return (onnxTensorDescriptorV1){.tag = ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1, .name = name, .dataType = 1,
+                                  .dimensions = rank, .shape = shape, .buffer = (onnxPointer)(uintptr_t)data};
+}
+
+static onnxGraph affine_graph(void) {
+  message m = affine_model(W, B);
+  onnxGraph g;
+  ck_assert_int_eq(lib.onnxInitGraph(backend, NULL, m.n, m.bytes, 0, NULL, &g), OK);
+  memset(m.bytes, 0xff, m.n); /* it was copied */
+  return g;
+}
+
+static onnxEvent new_event(void) {
+  onnxEvent e;
+  ck_assert_int_eq(lib.onnxInitEvent(backend, &e), OK);
+  return e;
+}
+
+static onnxMemoryFenceV1 fence(onnxEvent e) {
+  return (onnxMemoryFenceV1){.tag = ONNXIFI_TAG_MEMORY_FENCE_V1, .type = ONNXIFI_SYNCHRONIZATION_EVENT, .event = e};
+}
+
+/* Runs from signal to signal; gives the output event back signalled. */
+static void run_once(onnxGraph g) {
+  onnxMemoryFenceV1 in = fence(new_event()), out = fence(NULL);
+  ck_assert_int_eq(lib.onnxRunGraph(g, &in, &out), OK);
+  ck_assert_int_eq(lib.onnxSignalEvent(in.event), OK);
+  ck_assert_int_eq(lib.onnxWaitEvent(out.event), OK);
+  ck_assert_int_eq(lib.onnxReleaseEvent(in.event), OK);
+  ck_assert_int_eq(lib.onnxReleaseEvent(out.event), OK);
+}
+
+/* --- IDs and info --- */
+
+START_TEST(backend_ids) {
+  open_library();
+  onnxBackendID more[8] = {0};
+  size_t n = 0;
+  IS(INVALID_POINTER, lib.onnxGetBackendIDs(more, NULL));
+  IS(FALLBACK, lib.onnxGetBackendIDs(NULL, &n));
+  ck_assert_uint_eq(n, 2);
+  n = 1;
+  IS(FALLBACK, lib.onnxGetBackendIDs(more, &n));
+  ck_assert_uint_eq(n, 2);
+  ck_assert_ptr_null(more[0]);
+  n = 8;
+  IS(SUCCESS, lib.onnxGetBackendIDs(more, &n));
+  ck_assert_uint_eq(n, 2);
+  ck_assert_ptr_eq(more[1], ids[1]);
+  IS(SUCCESS, lib.onnxReleaseBackendID(ids[0]));
+  IS(INVALID_ID, lib.onnxReleaseBackendID(NULL));
+  IS(INVALID_ID, lib.onnxReleaseBackendID(&n));
+}
+END_TEST
+
+START_TEST(backend_info) {
+  open_library();
+  char text[256];
+  uint64_t number;
+  size_t n = sizeof text;
+  for (int key = ONNXIFI_BACKEND_NAME; key <= ONNXIFI_BACKEND_OPSET_VERSION; key++) {
+    n = sizeof text;
+    if (key != ONNXIFI_BACKEND_DEVICE_TYPE) {
+      IS(SUCCESS, lib.onnxGetBackendInfo(ids[_i], key, text, &n));
+      ck_assert_uint_eq(n, strlen(text) + 1);
+    }
+  }
+  ck_assert_ptr_nonnull(strstr(text, "ai.onnx:"));
+  static const int numbers[] = {0, 6, 10, 11, 12, 13, 14, 20, 21, 22};
+  for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+    n = sizeof number;
+    IS(SUCCESS, lib.onnxGetBackendInfo(ids[_i], numbers[k], &number, &n));
+    ck_assert_uint_eq(n, sizeof number);
+  }
+  IS(SUCCESS, lib.onnxGetBackendInfo(ids[_i], ONNXIFI_BACKEND_ONNXIFI_VERSION, &number, &n));
+  ck_assert_uint_eq(number, (uint64_t)1 << 32);
+  n = 3;
+  IS(FALLBACK, lib.onnxGetBackendInfo(ids[_i], ONNXIFI_BACKEND_NAME, text, &n));
+  ck_assert_uint_gt(n, 3);
+  IS(FALLBACK, lib.onnxGetBackendInfo(ids[_i], ONNXIFI_BACKEND_MEMORY_SIZE, NULL, &n));
+  ck_assert_uint_eq(n, 8);
+  IS(INVALID_POINTER, lib.onnxGetBackendInfo(ids[_i], ONNXIFI_BACKEND_NAME, text, NULL));
+  IS(INVALID_ID, lib.onnxGetBackendInfo(&n, ONNXIFI_BACKEND_NAME, text, &n));
+  IS(UNSUPPORTED_ATTRIBUTE, lib.onnxGetBackendInfo(ids[_i], 9999, text, &n));
+  IS(UNSUPPORTED_ATTRIBUTE, lib.onnxGetBackendInfo(ids[_i], ONNXIFI_BACKEND_CUDA_INDEX, text, &n));
+}
+END_TEST
+
+static onnxStatus compatible(int number, const message *m) {
+  return lib.onnxGetBackendCompatibility(ids[number], m->n, m->bytes);
+}
+
+START_TEST(compatibility) {
+  open_library();
+  message m = affine_model(NULL, NULL);
+  IS(SUCCESS, compatible(_i, &m));
+  IS(INVALID_ID, lib.onnxGetBackendCompatibility(NULL, m.n, m.bytes));
+  IS(INVALID_POINTER, lib.onnxGetBackendCompatibility(ids[_i], m.n, NULL));
+  IS(INVALID_SIZE, lib.onnxGetBackendCompatibility(ids[_i], 0, m.bytes));
+  IS(INVALID_PROTOBUF, lib.onnxGetBackendCompatibility(ids[_i], m.n - 1, m.bytes));
+  m = unary_model("Relu", 1, DIMS(2), 1000);
+  IS(UNSUPPORTED_VERSION, compatible(_i, &m));
+  m = unary_model("NoSuchOperator", 1, DIMS(2), 13);
+  IS(UNSUPPORTED_OPERATOR, compatible(_i, &m));
+  m = unary_model("Relu", 1, 17, (const int64_t[17]){1, 1, 1}, 13);
+  IS(UNSUPPORTED_SHAPE, compatible(_i, &m));
+  m = unary_model("Identity", 8, DIMS(2), 13);
+  IS(UNSUPPORTED_DATATYPE, compatible(_i, &m));
+}
+END_TEST
+
+/* Declared outputs that are not what comes out; a size that an input decides. */
+START_TEST(compatibility_of_graphs) {
+  open_library();
+  message g = {.n = 0}, m;
+  add_value(&g, GRAPH_INPUT, "x", 1, DIMS(2, 3));
+  add_node(&g, "Transpose", "x", NULL, "y");
+  message wrong = g;
+  add_value(&wrong, GRAPH_OUTPUT, "y", 1, DIMS(2, 3));
+  m = finish_model(&wrong, 8, 13);
+  IS(MISMATCHING_SHAPE, compatible(_i, &m));
+  wrong = g;
+  add_value(&wrong, GRAPH_OUTPUT, "y", 11, DIMS(3, 2));
+  m = finish_model(&wrong, 8, 13);
+  IS(MISMATCHING_DATATYPE, compatible(_i, &m));
+  wrong = g;
+  add_value(&wrong, GRAPH_OUTPUT, "nobody", 1, DIMS(3, 2));
+  m = finish_model(&wrong, 8, 13);
+  IS(INVALID_MODEL, compatible(_i, &m));
+  message reshape = {.n = 0};
+  add_value(&reshape, GRAPH_INPUT, "x", 1, DIMS(2, 3));
+  add_value(&reshape, GRAPH_INPUT, "s", 7, DIMS(1));
+  add_node(&reshape, "Reshape", "x", "s", "y");
+  add_value(&reshape, GRAPH_OUTPUT, "y", 1, DIMS(-1));
+  m = finish_model(&reshape, 8, 13);
+  IS(SUCCESS, compatible(_i, &m));
+}
+END_TEST
+
+/* --- backends and events --- */
+
+START_TEST(backends) {
+  open_library();
+  onnxBackend b = &lib;
+  IS(INVALID_POINTER, lib.onnxInitBackend(ids[_i], NULL, NULL));
+  IS(INVALID_ID, lib.onnxInitBackend(&b, NULL, &b));
+  ck_assert_ptr_null(b);
+  IS(UNSUPPORTED_PROPERTY, lib.onnxInitBackend(ids[_i], (uint64_t[]){77, 1, 0}, &b));
+  IS(UNSUPPORTED_PROPERTY, lib.onnxInitBackend(ids[_i], (uint64_t[]){ONNXIFI_BACKEND_CUDA_STREAM, 1, 0}, &b));
+  IS(INVALID_PROPERTY, lib.onnxInitBackend(ids[_i], (uint64_t[]){ONNXIFI_BACKEND_PROPERTY_LOG_LEVEL, 9, 0}, &b));
+  ck_assert_ptr_null(b);
+  uint64_t good[] = {ONNXIFI_BACKEND_PROPERTY_OPTIMIZATION, ONNXIFI_OPTIMIZATION_LOW_LATENCY,
+                     ONNXIFI_BACKEND_PROPERTY_LOG_LEVEL, ONNXIFI_LOG_LEVEL_ERROR, 0};
+  IS(SUCCESS, lib.onnxInitBackend(ids[_i], good, &b));
+  IS(SUCCESS, lib.onnxReleaseBackend(b));
+  IS(INVALID_BACKEND, lib.onnxReleaseBackend(b));
+  IS(INVALID_BACKEND, lib.onnxReleaseBackend(NULL));
+  IS(INVALID_BACKEND, lib.onnxReleaseBackend(&b));
+}
+END_TEST
+
+START_TEST(events) {
+  open_backend(0);
+  onnxEvent e = &lib;
+  onnxEventState state = 1;
+  IS(INVALID_POINTER, lib.onnxInitEvent(backend, NULL));
+  IS(INVALID_BACKEND, lib.onnxInitEvent(ids[0], &e));
+  ck_assert_ptr_null(e);
+  e = new_event();
+  IS(INVALID_POINTER, lib.onnxGetEventState(e, NULL));
+  IS(SUCCESS, lib.onnxGetEventState(e, &state));
+  ck_assert_int_eq(state, ONNXIFI_EVENT_STATE_NONSIGNALLED);
+  IS(SUCCESS, lib.onnxSignalEvent(e));
+  IS(INVALID_STATE, lib.onnxSignalEvent(e));
+  IS(SUCCESS, lib.onnxGetEventState(e, &state));
+  ck_assert_int_eq(state, ONNXIFI_EVENT_STATE_SIGNALLED);
+  IS(SUCCESS, lib.onnxWaitEvent(e));
+  IS(INVALID_BACKEND, lib.onnxReleaseBackend(e));
+  IS(SUCCESS, lib.onnxReleaseEvent(e));
+  IS(INVALID_EVENT, lib.onnxReleaseEvent(e));
+  onnxEvent next = new_event(); /* a handle of its own, though the memory may be the old one's */
+  IS(INVALID_EVENT, lib.onnxSignalEvent(e));
+  IS(INVALID_EVENT, lib.onnxWaitEvent(e));
+  IS(INVALID_EVENT, lib.onnxGetEventState(e, &state));
+  ck_assert_int_eq(state, ONNXIFI_EVENT_STATE_INVALID);
+  IS(INVALID_EVENT, lib.onnxSignalEvent(NULL));
+  IS(INVALID_EVENT, lib.onnxSignalEvent(backend));
+  IS(SUCCESS, lib.onnxReleaseEvent(next));
+  IS(SUCCESS, lib.onnxReleaseBackend(backend));
+}
+END_TEST
+
+static void *signal_later(void *event) {
+  usleep(20000);
+  ck_assert_int_eq(lib.onnxSignalEvent(event), OK);
+  return NULL;
+}
+
+static void *release_later(void *event) {
+  usleep(20000);
+  ck_assert_int_eq(lib.onnxReleaseEvent(event), OK);
+  return NULL;
+}
+
+START_TEST(waiting) {
+  open_backend(0);
+  pthread_t t;
+  onnxEvent e = new_event(), lost = new_event();
+  pthread_create(&t, NULL, signal_later, e);
+  IS(SUCCESS, lib.onnxWaitEvent(e));
+  pthread_join(t, NULL);
+  pthread_create(&t, NULL, release_later, lost); /* nobody could signal it any more */
+  IS(INVALID_EVENT, lib.onnxWaitEvent(lost));
+  pthread_join(t, NULL);
+  IS(SUCCESS, lib.onnxReleaseEvent(e));
+  IS(SUCCESS, lib.onnxReleaseBackend(backend));
+}
+END_TEST
+
+/* --- graphs --- */
+
+static onnxStatus init(const message *m, uint32_t n, const onnxTensorDescriptorV1 *weights, onnxGraph *g) {
+  return lib.onnxInitGraph(backend, NULL, m->n, m->bytes, n, weights, g);
+}
+
+START_TEST(bad_graphs) {
+  open_backend(_i);
+  message m = affine_model(W, B);
+  onnxGraph g = &lib;
+  IS(INVALID_POINTER, init(&m, 0, NULL, NULL));
+  IS(INVALID_BACKEND, lib.onnxInitGraph(&m, NULL, m.n, m.bytes, 0, NULL, &g));
+  ck_assert_ptr_null(g);
+  IS(INVALID_POINTER, lib.onnxInitGraph(backend, NULL, m.n, NULL, 0, NULL, &g));
+  IS(INVALID_POINTER, init(&m, 1, NULL, &g));
+  IS(INVALID_SIZE, lib.onnxInitGraph(backend, NULL, 0, m.bytes, 0, NULL, &g));
+  IS(UNSUPPORTED_PROPERTY, lib.onnxInitGraph(backend, (uint64_t[]){5, 1, 0}, m.n, m.bytes, 0, NULL, &g));
+  IS(INVALID_PROTOBUF, lib.onnxInitGraph(backend, NULL, m.n - 1, m.bytes, 0, NULL, &g));
+  m = unary_model("NoSuchOperator", 1, DIMS(2), 13);
+  IS(UNSUPPORTED_OPERATOR, init(&m, 0, NULL, &g));
+  ck_assert_ptr_null(g);
+  IS(INVALID_GRAPH, lib.onnxReleaseGraph(NULL));
+  IS(INVALID_GRAPH, lib.onnxReleaseGraph(backend));
+  IS(SUCCESS, lib.onnxReleaseBackend(backend));
+}
+END_TEST
+
+START_TEST(weights) {
+  open_backend(_i);
+  message m = affine_model(NULL, NULL);
+  float w[4], b[4], x[] = {1, 2, 3, 4}, y[4], want[4];
+  memcpy(w, W, sizeof w);
+  memcpy(b, B, sizeof b);
+  onnxTensorDescriptorV1 good[] = {describe("w", 1, (uint64_t[]){4}, w), describe("b", 1, (uint64_t[]){4}, b)}, d[2];
+  onnxGraph g;
+#define WITH(status, field, value)         \
+  memcpy(d, good, sizeof d);               \
+  d[1].field = (value);                    \
+  IS(status, init(&m, 2, d, &g));          \
+  ck_assert_ptr_null(g);
+  WITH(UNSUPPORTED_TAG, tag, 1)
+  WITH(INVALID_NAME, name, "nobody")
+  WITH(INVALID_NAME, name, NULL)
+  WITH(INVALID_SHAPE, shape, (uint64_t[]){0})
+  WITH(INVALID_SHAPE, shape, NULL)
+  WITH(INVALID_DATATYPE, dataType, 99)
+  WITH(INVALID_MEMORY_TYPE, memoryType, 3)
+  WITH(UNSUPPORTED_MEMORY_TYPE, memoryType, ONNXIFI_MEMORY_TYPE_CUDA_BUFFER)
+  WITH(INVALID_MEMORY_LOCATION, buffer, 0)
+  WITH(MISMATCHING_SHAPE, shape, (uint64_t[]){3})
+  WITH(MISMATCHING_DATATYPE, dataType, ONNXIFI_DATATYPE_INT32)
+#undef WITH
+  IS(SUCCESS, init(&m, 2, good, &g));
+  memset(w, 0, sizeof w); /* they were copied */
+  memset(b, 0, sizeof b);
+  onnxTensorDescriptorV1 in = describe("x", 2, (uint64_t[]){1, 4}, x), out = describe("y", 2, (uint64_t[]){1, 4}, y);
+  IS(SUCCESS, lib.onnxSetGraphIO(g, 1, &in, 1, &out));
+  run_once(g);
+  affine(1, x, W, B, want);
+  ck_assert_mem_eq(y, want, sizeof y);
+  IS(SUCCESS, lib.onnxReleaseGraph(g));
+  m = affine_model(W, B); /* descriptors beside weights in the model are not looked at */
+  IS(SUCCESS, init(&m, 2, (onnxTensorDescriptorV1[]){{0}}, &g));
+  IS(SUCCESS, lib.onnxReleaseGraph(g));
+  IS(SUCCESS, lib.onnxReleaseBackend(backend));
+}
+END_TEST
+
+START_TEST(bad_io) {
+  open_backend(_i);
+  onnxGraph g = affine_graph();
+  float x[8] = {0}, y[8];
+  uint64_t shape[] = {2, 4};
+  onnxTensorDescriptorV1 in = describe("x", 2, shape, x), out = describe("y", 2, shape, y), d;
+  IS(INVALID_GRAPH, lib.onnxSetGraphIO(backend, 1, &in, 1, &out));
+  IS(INVALID_POINTER, lib.onnxSetGraphIO(g, 1, NULL, 1, &out));
+  IS(INVALID_POINTER, lib.onnxSetGraphIO(g, 1, &in, 1, NULL));
+  IS(UNIDENTIFIED_NAME, lib.onnxSetGraphIO(g, 0, NULL, 1, &out));
+  IS(UNIDENTIFIED_NAME, lib.onnxSetGraphIO(g, 1, &in, 0, &out));
+  IS(INVALID_NAME, lib.onnxSetGraphIO(g, 2, (onnxTensorDescriptorV1[]){in, in}, 1, &out));
+#define WITH(status, side, field, value)                                                        \
+  d = side;                                                                                     \
+  d.field = (value);                                                                            \
+  IS(status, lib.onnxSetGraphIO(g, 1, &side == &in ? &d : &in, 1, &side == &out ? &d : &out));
+  WITH(UNSUPPORTED_TAG, in, tag, 0)
+  WITH(UNSUPPORTED_TAG, out, tag, 0)
+  WITH(INVALID_NAME, in, name, "nobody")
+  WITH(INVALID_NAME, out, name, NULL)
+  WITH(INVALID_SHAPE, in, shape, NULL)
+  WITH(UNSUPPORTED_SHAPE, in, dimensions, 17)
+  WITH(UNSUPPORTED_SHAPE, in, shape, ((uint64_t[]){UINT64_MAX, 4}))
+  WITH(INVALID_DATATYPE, in, dataType, 0)
+  WITH(INVALID_MEMORY_TYPE, out, memoryType, 1000)
+  WITH(UNSUPPORTED_MEMORY_TYPE, in, memoryType, ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)
+  WITH(INVALID_MEMORY_LOCATION, out, buffer, 0)
+  WITH(MISMATCHING_DATATYPE, in, dataType, ONNXIFI_DATATYPE_INT8)
+  WITH(MISMATCHING_DATATYPE, out, dataType, ONNXIFI_DATATYPE_FLOAT64)
+  WITH(MISMATCHING_SHAPE, in, dimensions, 1)
+  WITH(MISMATCHING_SHAPE, in, shape, ((uint64_t[]){4, 2}))
+  WITH(MISMATCHING_SHAPE, out, shape, ((uint64_t[]){1, 4}))
+#undef WITH
+  IS(SUCCESS, lib.onnxSetGraphIO(g, 1, &in, 1, &out));
+  onnxMemoryFenceV1 before = fence(new_event()), after = fence(&lib);
+  IS(INVALID_NAME, lib.onnxSetGraphIO(g, 1, &out, 1, &out)); /* takes back what was set */
+  IS(UNIDENTIFIED_NAME, lib.onnxRunGraph(g, &before, &after));
+  ck_assert_ptr_null(after.event);
+  IS(SUCCESS, lib.onnxReleaseEvent(before.event));
+  IS(SUCCESS, lib.onnxReleaseGraph(g));
+  IS(SUCCESS, lib.onnxReleaseBackend(backend));
+}
+END_TEST
+
+/* --- runs --- */
+
+START_TEST(bad_runs) {
+  open_backend(_i);
+  onnxGraph g = affine_graph();
+  float x[4] = {0}, y[4];
+  uint64_t shape[] = {1, 4};
+  onnxTensorDescriptorV1 in = describe("x", 2, shape, x), out = describe("y", 2, shape, y);
+  onnxMemoryFenceV1 before = fence(new_event()), after = fence(NULL), bad = before;
+  IS(UNIDENTIFIED_NAME, lib.onnxRunGraph(g, &before, &after));
+  IS(SUCCESS, lib.onnxSetGraphIO(g, 1, &in, 1, &out));
+  IS(INVALID_GRAPH, lib.onnxRunGraph(NULL, &before, &after));
+  IS(INVALID_GRAPH, lib.onnxRunGraph(&x, &before, &after));
+  IS(INVALID_POINTER, lib.onnxRunGraph(g, NULL, &after));
+  IS(INVALID_POINTER, lib.onnxRunGraph(g, &before, NULL));
+  bad.tag = 1;
+  IS(UNSUPPORTED_TAG, lib.onnxRunGraph(g, &bad, &after));
+  bad = before;
+  bad.type = 77;
+  IS(INVALID_FENCE_TYPE, lib.onnxRunGraph(g, &bad, &after));
+  bad.type = ONNXIFI_SYNCHRONIZATION_IMPLICIT;
+  IS(UNSUPPORTED_FENCE_TYPE, lib.onnxRunGraph(g, &bad, &after));
+  bad = fence(NULL);
+  IS(INVALID_EVENT, lib.onnxRunGraph(g, &bad, &after));
+  bad = fence(g);
+  IS(INVALID_EVENT, lib.onnxRunGraph(g, &bad, &after));
+  ck_assert_ptr_null(after.event);
+  IS(SUCCESS, lib.onnxReleaseEvent(before.event));
+  IS(SUCCESS, lib.onnxReleaseGraph(g));
+  IS(INVALID_GRAPH, lib.onnxReleaseGraph(g));
+  IS(INVALID_GRAPH, lib.onnxRunGraph(g, &before, &after));
+  IS(SUCCESS, lib.onnxReleaseBackend(backend));
+}
+END_TEST
+
+/* The input is written after the run was asked for; shapes change between runs. */
+START_TEST(runs) {
+  open_backend(_i);
+  onnxGraph g = affine_graph();
+  for (int n = 1; n <= 3; n++) {
+    float x[12] = {0}, y[12], want[12];
+    uint64_t shape[] = {(uint64_t)n, 4};
+    onnxTensorDescriptorV1 in = describe("x", 2, shape, x), out = describe("y", 2, shape, y);
+    IS(SUCCESS, lib.onnxSetGraphIO(g, 1, &in, 1, &out));
+    onnxMemoryFenceV1 before = fence(new_event()), after = fence(NULL);
+    IS(SUCCESS, lib.onnxRunGraph(g, &before, &after));
+    onnxEventState state;
+    usleep(5000);
+    IS(SUCCESS, lib.onnxGetEventState(after.event, &state));
+    ck_assert_int_eq(state, ONNXIFI_EVENT_STATE_NONSIGNALLED);
+    for (int k = 0; k < 4 * n; k++) {
+      x[k] = (float)(k - 5) * 0.75f;
+    }
+    IS(SUCCESS, lib.onnxSignalEvent(before.event));
+    IS(SUCCESS, lib.onnxWaitEvent(after.event));
+    affine(n, x, W, B, want);
+    ck_assert_mem_eq(y, want, (size_t)n * 4 * sizeof *y);
+    IS(INVALID_STATE, lib.onnxSignalEvent(after.event));
+    IS(SUCCESS, lib.onnxReleaseEvent(before.event));
+    IS(SUCCESS, lib.onnxReleaseEvent(after.event));
+  }
+  IS(SUCCESS, lib.onnxReleaseGraph(g));
+  IS(SUCCESS, lib.onnxReleaseBackend(backend));
+}
+END_TEST
+
+/* The second graph waits for the first one's output; both are asked for before anything is signalled, the last one
+ * first in time. */
+START_TEST(chain) {
+  open_backend(_i);
+  onnxGraph first = affine_graph(), second = affine_graph();
+  float x[4] = {3, 1, 4, 1}, y[4], z[4], want[4];
+  uint64_t shape[] = {1, 4};
+  onnxTensorDescriptorV1 dx = describe("x", 2, shape, x), dy = describe("y", 2, shape, y), ey = describe("x", 2, shape, y),
+                         dz = describe("y", 2, shape, z);
+  IS(SUCCESS, lib.onnxSetGraphIO(first, 1, &dx, 1, &dy));
+  IS(SUCCESS, lib.onnxSetGraphIO(second, 1, &ey, 1, &dz));
+  onnxMemoryFenceV1 start = fence(new_event()), middle = fence(NULL), end = fence(NULL);
+  IS(SUCCESS, lib.onnxRunGraph(first, &start, &middle));
+  IS(SUCCESS, lib.onnxRunGraph(second, &middle, &end));
+  IS(SUCCESS, lib.onnxReleaseEvent(middle.event)); /* the run signals it all the same */
+  IS(SUCCESS, lib.onnxSignalEvent(start.event));
+  IS(SUCCESS, lib.onnxWaitEvent(end.event));
+  affine(1, x, W, B, want);
+  affine(1, (float[]){want[0], want[1], want[2], want[3]}, W, B, want);
+  ck_assert_mem_eq(z, want, sizeof z);
+  IS(SUCCESS, lib.onnxReleaseEvent(start.event));
+  IS(SUCCESS, lib.onnxReleaseEvent(end.event));
+  IS(SUCCESS, lib.onnxReleaseGraph(first));
+  IS(SUCCESS, lib.onnxReleaseGraph(second));
+  IS(SUCCESS, lib.onnxReleaseBackend(backend));
+}
+END_TEST
+
+/* Many runs in flight; some of their events come to nothing.  Releasing the graph waits for all of them. */
+START_TEST(many_in_flight) {
+  open_backend(_i);
+  enum { RUNS = 12 };
+  onnxGraph g = affine_graph();
+  static float x[RUNS][4], y[RUNS][4];
+  onnxMemoryFenceV1 before[RUNS], after[RUNS];
+  uint64_t shape[] = {1, 4};
+  for (int k = 0; k < RUNS; k++) {
+    onnxTensorDescriptorV1 in = describe("x", 2, shape, x[k]), out = describe("y", 2, shape, y[k]);
+    x[k][0] = (float)k;
+    IS(SUCCESS, lib.onnxSetGraphIO(g, 1, &in, 1, &out)); /* runs keep what they were started with */
+    before[k] = fence(new_event());
+    after[k] = fence(NULL);
+    IS(SUCCESS, lib.onnxRunGraph(g, &before[k], &after[k]));
+  }
+  for (int k = RUNS; k-- > 0;) { /* the last one first; of every third, the event is given up */
+    IS(SUCCESS, k % 3 ? lib.onnxSignalEvent(before[k].event) : lib.onnxReleaseEvent(before[k].event));
+  }
+  IS(SUCCESS, lib.onnxReleaseGraph(g));
+  for (int k = 0; k < RUNS; k++) {
+    float want[4];
+    onnxEventState state;
+    affine(1, x[k], W, B, want);
+    ck_assert(k % 3 == 0 || memcmp(y[k], want, sizeof want) == 0);
+    IS(SUCCESS, lib.onnxGetEventState(after[k].event, &state));
+    ck_assert_int_eq(state, ONNXIFI_EVENT_STATE_SIGNALLED);
+    IS(SUCCESS, lib.onnxReleaseEvent(after[k].event));
+  }
+  IS(SUCCESS, lib.onnxReleaseBackend(backend));
+}
+END_TEST
+
+/* --- threads --- */
+
+static void *client(void *data) {
+  (void)data;
+  onnxGraph own = affine_graph();
+  float x[4], y[4], want[4];
+  uint64_t shape[] = {1, 4};
+  onnxTensorDescriptorV1 in = describe("x", 2, shape, x), out = describe("y", 2, shape, y);
+  ck_assert_int_eq(lib.onnxSetGraphIO(own, 1, &in, 1, &out), OK);
+  for (int k = 0; k < 50; k++) {
+    for (int i = 0; i < 4; i++) {
+      x[i] = (float)(k * i);
+    }
+    run_once(own);
+    affine(1, x, W, B, want);
+    ck_assert_mem_eq(y, want, sizeof y);
+  }
+  ck_assert_int_eq(lib.onnxReleaseGraph(own), OK);
+  return NULL;
+}
+
+START_TEST(two_threads) {
+  open_backend(_i);
+  pthread_t threads[2];
+  for (int k = 0; k < 2; k++) {
+    pthread_create(&threads[k], NULL, client, NULL);
+  }
+  for (int k = 0; k < 2; k++) {
+    pthread_join(threads[k], NULL);
+  }
+  IS(SUCCESS, lib.onnxReleaseBackend(backend));
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("onnxifi");
+  TCase *t = tcase_create("all");
+  tcase_add_test(t, backend_ids);
+  tcase_add_test(t, events);
+  tcase_add_test(t, waiting);
+  const TTest *const both[] = {backend_info, compatibility, compatibility_of_graphs, backends, bad_graphs,
+                               weights, bad_io, bad_runs, runs, chain, many_in_flight, two_threads};
+  for (size_t k = 0; k < sizeof both / sizeof *both; k++) {
+    tcase_add_loop_test(t, both[k], 0, 2);
+  }
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_ENV);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed ? 1 : 0;
+}

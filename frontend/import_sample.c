@@ -89,19 +89,11 @@ static hlo_value reflected(hlo_builder *b, hlo_value x, double low, double high)
   return onnx_plus(b, hlo_binary(b, HLO_MIN, away, back), low);
 }
 
+/* The border needs nothing here: where a tap reads is clamped anyway, and its weight stays. */
 static hlo_value padded_position(hlo_builder *b, const grid_sample *g, hlo_value x, dim extent) {
   double low = g->align ? 0 : -0.5, high = (double)extent - (g->align ? 1 : 0.5);
-  switch (g->padding) {
-    case BORDER: {
-      hlo_value inside =
-          hlo_clamp(b, hlo_scalar(b, hlo_type(x), 0), x, hlo_scalar(b, hlo_type(x), (double)extent - 1));
-      return hlo_select(b, in_range(b, x, low, high), x, inside);
-    }
-    case REFLECTION:
-      return hlo_select(b, in_range(b, x, low, high), x, reflected(b, x, low, high));
-    default:
-      return x;
-  }
+  return g->padding == REFLECTION ? hlo_select(b, in_range(b, x, low, high), x, reflected(b, x, low, high))
+                                  : x;
 }
 
 /* Keys' cubic with a = -0.75, at distance t of the tap: |t| <= 1 for the two near ones. */
@@ -122,10 +114,8 @@ static void set_tap(hlo_builder *b, const grid_sample *g, onnx_taps *t, int k, h
   if (g->padding == ZEROS) {
     hlo_value inside = in_range(b, at, 0, (double)extent - 1);
     weight = hlo_select(b, inside, weight, hlo_like(b, weight, 0));
-  } else if (g->padding == REFLECTION) {
-    at = padded_position(b, g, at, extent);
   }
-  t->index[k] = clamped_index(b, at, extent);
+  t->index[k] = clamped_index(b, padded_position(b, g, at, extent), extent);
   t->weight[k] = weight;
 }
 

@@ -23,8 +23,8 @@ STATUS_MUST_USE status cli_open(const cli_args *args, const plug_session_options
                                 plug_session **out);
 
 /* One array for each of the model's inputs: those that --input names, and seeded random ones.  Shapes that nothing tells
- * are as the session's options say. */
-STATUS_MUST_USE status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out);
+ * are as the session's options say.  given (may be NULL): which are not random. */
+STATUS_MUST_USE status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out, bool **given);
 
 /* The program for these inputs. */
 STATUS_MUST_USE status cli_compile_for(plug_session *s, const literal *inputs, arena *a, const plug_compiled **out);

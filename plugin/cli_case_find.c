@@ -190,16 +190,16 @@ static bool is_folder(const char *path) {
 
 static status search(arena *a, const char *path, int depth, cli_cases *out) {
   names entries = {0};
-  bool model = false, json = false, data = false;
+  bool model = false, described = false, data = false;
   CHECK_THAT(depth < MAX_DEPTH, STATUS_INVALID_ARGUMENT, "%s: folders are nested too deeply", path);
   TRY(list_folder(a, path, &entries));
   for (uint32_t k = 0; k < entries.n; k++) {
     model |= strcmp(entries.items[k], "model.onnx") == 0;
-    json |= strcmp(entries.items[k], "data.json") == 0;
+    described |= strcmp(entries.items[k], "data.json") == 0;
     data |= strncmp(entries.items[k], "test_data_set_", 14) == 0;
   }
-  if ((model && data) || (json && !model)) {
-    return describe_case(a, path, model, json, ARENA_PUSH(a, out->items, out->n, out->cap));
+  if ((model && data) || (described && !model)) {
+    return describe_case(a, path, model, described, ARENA_PUSH(a, out->items, out->n, out->cap));
   }
   for (uint32_t k = 0; k < entries.n; k++) {
     const char *below = arena_printf(a, "%s/%s", path, entries.items[k]);

@@ -1,2 +1,146 @@
+/* cli_compile.c - onnx-xla compile */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
 #include "plugin/cli.h"
-status cli_compile(const cli_args *args, arena *a, int *code) {(void)args,(void)a,(void)code; return NULL;}
+
+/* --- the report --- */
+
+static const char *size_text(arena *a, uint64_t bytes) {
+  return bytes < 10000      ? arena_printf(a, "%" PRIu64 " B", bytes)
+         : bytes < 10000000 ? arena_printf(a, "%.1f kB", (double)bytes / 1e3)
+                            : arena_printf(a, "%.1f MB", (double)bytes / 1e6);
+}
+
+static void print_report(FILE *f, const plug_session *s, const plug_compiled *c, arena *a) {
+  const rt_report *r = &c->report;
+  fprintf(f, "operators         %" PRIu32 "\n", plug_session_source(s)->n_nodes);
+  fprintf(f, "HLO operations    %" PRIu32 " imported, %" PRIu32 " after the passes\n", r->hlo_before, r->hlo_after);
+  fprintf(f, "clusters          %" PRIu32 "\n", r->clusters);
+  fprintf(f, "convolutions      %" PRIu32 " clustered, %" PRIu32 " not\n", r->clustered_convolutions,
+          r->convolutions - r->clustered_convolutions);
+  fprintf(f, "dots              %" PRIu32 " clustered, %" PRIu32 " not\n", r->clustered_dots, r->dots - r->clustered_dots);
+  fprintf(f, "elementwise       %" PRIu32 " left alone\n", r->lone_elementwise);
+  fprintf(f, "bytes moved       %s before fusion, %s after\n", size_text(a, r->bytes_moved_before),
+          size_text(a, r->bytes_moved_after));
+  fprintf(f, "arena             %s (lower bound %s)\n", size_text(a, r->arena_bytes), size_text(a, r->arena_lower_bound));
+  fprintf(f, "constants         %s\n", size_text(a, r->constant_bytes));
+  fprintf(f, "code              %s, %" PRIu32 " kernels of %" PRIu32 " uses\n", size_text(a, r->code_bytes),
+          r->kernels_unique, r->kernels);
+  fprintf(f, "thunks            %" PRIu32 "\n", r->thunks);
+  double known = r->seconds_passes + r->seconds_lower + r->seconds_codegen, import = c->compile_seconds - known;
+  fprintf(f, "seconds           open %.3f, import %.3f, passes %.3f, lowering %.3f, code %.3f, ready to run %.3f\n",
+          plug_session_load_seconds(s), import > 0 ? import : 0, r->seconds_passes, r->seconds_lower, r->seconds_codegen,
+          c->load_seconds);
+}
+
+/* --- writing --- */
+
+static status write_text(const char *path, const char *text) {
+  if (!path || strcmp(path, "-") == 0) {
+    fputs(text, stdout);
+    return NULL;
+  }
+  return plug_name_file(file_write(path, text, strlen(text)), path);
+}
+
+/* Executables are written as files; standard output gets a copy. */
+static status copy_to_stdout(const char *path, arena *a) {
+  const uint8_t *bytes;
+  size_t size;
+  TRY(file_map(a, path, &bytes, &size));
+  CHECK_THAT(fwrite(bytes, 1, size, stdout) == size, STATUS_IO, "standard output cannot be written: %s",
+             strerror(errno));
+  return NULL;
+}
+
+static status save(plug_session *s, const char *path, arena *a) {
+  if (strcmp(path, "-") != 0) {
+    return plug_name_file(plug_session_save(s, path), path);
+  }
+  const char *base = getenv("TMPDIR");
+  char *name = (char *)(uintptr_t)arena_printf(a, "%s/onnx-xla-XXXXXX", base && *base ? base : "/tmp");
+  int fd = mkstemp(name);
+  CHECK_THAT(fd >= 0, STATUS_IO, "%s: the file cannot be made: %s", name, strerror(errno));
+  close(fd);
+  status failed = plug_session_save(s, name);
+  failed = failed ? failed : copy_to_stdout(name, a);
+  unlink(name);
+  return failed;
+}
+
+/* --- the command --- */
+
+/* Texts that need no program: HLO and PTX. */
+static status emit_source(const cli_args *args, plug_session *s, const plug_inputs *inputs, const char *emit, arena *a) {
+  const plug_compiler *compiler;
+  plug_request request = plug_session_request(s, inputs);
+  const char *text;
+  TRY(plug_compiler_open(&compiler));
+  const plug_source *source = plug_session_source(s);
+  TRY(strcmp(emit, "ptx") == 0 ? compiler->print_ptx(source, &request, a, &text)
+                               : compiler->print(source, &request, args->after, a, &text));
+  return write_text(args->output, text);
+}
+
+static status emit_program(const cli_args *args, plug_session *s, const plug_inputs *inputs, const char *emit, arena *a) {
+  const plug_compiled *c;
+  TRY(plug_session_compile(s, inputs, &c));
+  cli_progress_end();
+  if (strcmp(emit, "oxla") == 0) {
+    TRY(save(s, args->output, a));
+    if (!args->quiet) {
+      print_report(strcmp(args->output, "-") == 0 ? stderr : stdout, s, c, a);
+    }
+    return NULL;
+  }
+  const char *text = strcmp(emit, "llvm") == 0 ? c->report.llvm : c->report.assembly;
+  CHECK_THAT(text, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "backend %s makes no such text for this model",
+             args->backend ? args->backend : "cpu");
+  return write_text(args->output, text);
+}
+
+/* The given inputs; what the others are is left to the session. */
+static status given_inputs(const cli_args *args, const plug_session *s, arena *a, plug_inputs *out) {
+  uint32_t n = plug_session_source(s)->n_inputs;
+  bool *given;
+  literal *inputs;
+  TRY(cli_make_inputs(args, s, a, &inputs, &given));
+  const shape **shapes = ARENA_NEW_N(a, const shape *, n);
+  const void **values = ARENA_NEW_N(a, const void *, n);
+  for (uint32_t k = 0; k < n; k++) {
+    shapes[k] = &inputs[k].shape;
+    values[k] = given[k] ? inputs[k].data : NULL;
+  }
+  *out = (plug_inputs){shapes, values};
+  return NULL;
+}
+
+static int complain(const char *message) {
+  fprintf(stderr, "onnx-xla compile: %s (see onnx-xla compile --help)\n", message);
+  return CLI_USAGE;
+}
+
+status cli_compile(const cli_args *args, arena *a, int *code) {
+  const char *emit = args->emit ? args->emit : args->after ? "hlo" : "oxla", *path = args->files.items[0];
+  bool program = strcmp(emit, "oxla") == 0;
+  plug_session_options options;
+  plug_session *s;
+  plug_inputs inputs;
+  if ((program && !args->output) || (args->after && strcmp(emit, "hlo") != 0)) {
+    *code = complain(args->after ? "--after goes with --emit=hlo" : "-o FILE.oxla is missing");
+    return NULL;
+  }
+  TRY(cli_session_options(args, a, &options));
+  options.compile.keep_text = strcmp(emit, "llvm") == 0 || strcmp(emit, "asm") == 0;
+  TRY(cli_open(args, &options, path, a, &s));
+  CHECK_THAT(!plug_session_is_image(s), STATUS_INVALID_ARGUMENT, "%s: it is compiled already", path);
+  TRY(given_inputs(args, s, a, &inputs));
+  cli_progress_start(args->quiet, "compiling", 0);
+  bool text = strcmp(emit, "hlo") == 0 || strcmp(emit, "ptx") == 0;
+  return plug_name_file(text ? emit_source(args, s, &inputs, emit, a) : emit_program(args, s, &inputs, emit, a), path);
+}

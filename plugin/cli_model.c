@@ -51,7 +51,8 @@ status cli_open(const cli_args *args, const plug_session_options *options, const
 /* --- inputs --- */
 
 /* The input that NAME=FILE is for; names may hold '='. */
-static status find_input(const plug_source *source, const char *text, uint32_t *out, const char **file) {
+static status find_input(const plug_source *source, const char *option, const char *text, uint32_t *out,
+                         const char **file) {
   size_t longest = 0;
   for (uint32_t k = 0; k < source->n_inputs; k++) {
     const char *name = source->inputs[k].name;
@@ -62,30 +63,64 @@ static status find_input(const plug_source *source, const char *text, uint32_t *
       *file = text + n + 1;
     }
   }
-  CHECK_THAT(longest, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "--input %s: the model has no such input", text);
+  CHECK_THAT(longest, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "--%s %s: the model has no such input", option,
+             text);
   return NULL;
 }
 
-status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out) {
+/* AxBxC for an input of that type. */
+static status read_shape(const char *text, const shape *declared, shape *out) {
+  const char *at = text;
+  *out = shape_make((dtype)declared->type, 0, NULL);
+  do {
+    char *end;
+    int64_t size = strtoll(at, &end, 10);
+    CHECK_THAT(end != at && size >= 0 && size <= DIM_MAX && out->rank < SHAPE_MAX_RANK && strchr("x,", *end),
+               STATUS_INVALID_ARGUMENT, "--shape: '%s' is not written as 1x3x224x224", text);
+    out->dims[out->rank++] = size;
+    at = *end ? end + 1 : end;
+  } while (*at);
+  return NULL;
+}
+
+static status read_shapes(const cli_args *args, const plug_source *source, arena *a, const shape **known) {
+  for (uint32_t n = 0; n < args->shapes.n; n++) {
+    const char *text;
+    uint32_t k;
+    shape *s = ARENA_NEW(a, shape);
+    TRY(find_input(source, "shape", args->shapes.items[n], &k, &text));
+    TRY(read_shape(text, &source->inputs[k].shape, s));
+    known[k] = s;
+  }
+  return NULL;
+}
+
+status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out, bool **given) {
   const plug_source *source = plug_session_source(s);
   literal *inputs = *out = ARENA_NEW_N(a, literal, source->n_inputs);
   const shape **known = ARENA_NEW_N(a, const shape *, source->n_inputs);
+  bool *from_file = ARENA_NEW_N(a, bool, source->n_inputs);
+  TRY(read_shapes(args, source, a, known));
   for (uint32_t n = 0; n < args->inputs.n; n++) {
     const char *file;
     uint32_t k;
-    TRY(find_input(source, args->inputs.items[n], &k, &file));
-    CHECK_THAT(!known[k], STATUS_INVALID_ARGUMENT, "--input %s: this input is given twice", args->inputs.items[n]);
+    TRY(find_input(source, "input", args->inputs.items[n], &k, &file));
+    CHECK_THAT(!from_file[k], STATUS_INVALID_ARGUMENT, "--input %s: this input is given twice", args->inputs.items[n]);
     TRY(cli_read_tensor(a, file, &inputs[k]));
     known[k] = &inputs[k].shape;
+    from_file[k] = true;
   }
   for (uint32_t k = 0; k < source->n_inputs; k++) {
     CHECK_THAT(source->inputs[k].shape.kind == SHAPE_ARRAY, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
                "input '%s' is no array: sequences, optional values and maps are not supported", source->inputs[k].name);
-    if (!known[k]) {
+    if (!from_file[k]) {
       shape wanted = plug_session_input_shape(s, &(plug_inputs){.shapes = known}, k);
       TRY(shape_check(&wanted, source->inputs[k].name));
       inputs[k] = cli_random_tensor(a, &wanted, (uint64_t)args->seed + (uint64_t)k * 0x100000001u);
     }
+  }
+  if (given) {
+    *given = from_file;
   }
   return NULL;
 }

@@ -33,6 +33,7 @@ typedef struct cli_args {
   double max_seconds;
   cli_list dims;   /* NAME=N */
   cli_list inputs; /* NAME=FILE */
+  cli_list shapes; /* NAME=AxBxC */
   const char *output_dir, *format, *output, *emit, *after, *passes;
   const char *expect_fail, *write_expect_fail;
   double rtol, atol; /* -1: the case's */

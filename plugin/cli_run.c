@@ -18,7 +18,7 @@ status cli_run(const cli_args *args, arena *a, int *code) {
   const plug_compiled *c;
   TRY(cli_session_options(args, a, &options));
   TRY(cli_open(args, &options, args->files.items[0], a, &s));
-  TRY(cli_make_inputs(args, s, a, &inputs));
+  TRY(cli_make_inputs(args, s, a, &inputs, NULL));
   cli_progress_start(args->quiet, "compiling", 0);
   TRY(plug_name_file(cli_compile_for(s, inputs, a, &c), args->files.items[0]));
   cli_progress_end();
@@ -27,11 +27,11 @@ status cli_run(const cli_args *args, arena *a, int *code) {
   TRY(plug_name_file(cli_execute(s, c, inputs, outputs, a), args->files.items[0]));
   double seconds = plug_now() - start;
   for (uint32_t k = 0; args->verbose && k < c->program->n_params; k++) {
-    printf("in  ");
+    fputs("in  ", stdout);
     cli_print_tensor(stdout, c->program->params[k].name, &inputs[k]);
   }
   for (uint32_t k = 0; k < c->program->n_results; k++) {
-    printf(args->verbose ? "out " : "");
+    fputs(args->verbose ? "out " : "", stdout);
     cli_print_tensor(stdout, c->program->results[k].name, &outputs[k]);
   }
   if (!args->quiet) {

@@ -138,8 +138,8 @@ void cli_print_tensor(FILE *f, const char *name, const literal *l) {
   }
   fprintf(f, "  [");
   for (int64_t k = 0; k < n && k < SHOWN && type != DTYPE_STR; k++) {
-    fprintf(f, k ? " " : "");
+    fputs(k ? " " : "", f);
     print_element(f, l, k);
   }
-  fprintf(f, n > SHOWN ? " ...]\n" : "]\n");
+  fputs(n > SHOWN ? " ...]\n" : "]\n", f);
 }

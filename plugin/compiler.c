@@ -15,6 +15,7 @@
 #include "frontend/tensor.h"
 #include "hlo/pass.h"
 #include "hlo/text.h"
+#include "plugin/compiler_survey.h"
 #include "plugin/compiler_text.h"
 
 /* What stands behind plug_source.model. */
@@ -330,13 +331,7 @@ static status list_ops(void *data) {
   }
   onnx_op_usage *used;
   TRY(onnx_list_ops(c->a, l->onnx, &used, c->n));
-  *c->out = ARENA_NEW_N(c->a, plug_op_use, *c->n);
-  for (uint32_t k = 0; k < *c->n; k++) {
-    const onnx_op_usage *u = &used[k];
-    (*c->out)[k] = (plug_op_use){.domain = *u->domain ? u->domain : "ai.onnx", .name = u->name, .opset = u->opset,
-                                 .since = u->row ? u->row->since : 0, .supported = onnx_op_is_supported(u->row),
-                                 .count = u->count};
-  }
+  *c->out = plug_op_uses(c->a, used, *c->n);
   return NULL;
 }
 
@@ -443,6 +438,7 @@ const plug_compiler *onnx_xla_compiler_get(uint32_t abi) {
       .print = plug_print,
       .print_ptx = plug_print_ptx,
       .list_ops = plug_list_ops,
+      .survey = plug_survey_model,
       .opt = plug_opt,
       .pass_list = plug_pass_list,
       .backend = plug_backend,

@@ -65,6 +65,15 @@ typedef struct plug_op_use {
   uint64_t count;
 } plug_op_use;
 
+/* What stands between a model and running it. */
+typedef struct plug_survey {
+  plug_op_use *ops;
+  uint32_t n_ops, n_values, n_problems, n_notes;
+  const char **values;   /* "input x: f32[batch,3]", as declared */
+  const char **problems; /* what is not supported */
+  const char **notes;    /* what its user must give */
+} plug_survey;
+
 enum { PLUG_COMPILER_ABI = 1 };
 
 typedef struct plug_compiler {
@@ -88,6 +97,8 @@ typedef struct plug_compiler {
   status (*print_ptx)(const plug_source *s, const plug_request *request, arena *a, const char **text);
   /* Operators in use, sorted. */
   status (*list_ops)(const plug_source *s, arena *a, plug_op_use **out, uint32_t *n);
+  /* All of a model file's operators, and all that is not supported in it.  Fails only if it cannot be read. */
+  status (*survey)(arena *a, const char *path, const plug_request *request, plug_survey *out);
   /* Named passes, comma-separated, on HLO text. */
   status (*opt)(arena *a, const char *name, const char *text, size_t size, const char *passes, const char **out);
   /* "name: contract" lines of all passes. */

@@ -111,12 +111,22 @@ static status open_image(plug_session *s, const char *path) {
   return NULL;
 }
 
+/* HLO text is told from a model by its first words. */
 static status open_model(plug_session *s, const char *path, const void *bytes, size_t size) {
+  static const char hlo[] = "onnx-xla hlo ";
   const plug_compiler *compiler;
+  const uint8_t *text = bytes;
   s->options.backend = s->options.backend ? s->options.backend : "cpu";
   TRY(plug_target_find(s->options.backend, &s->target));
   TRY(plug_compiler_open(&compiler));
   const plug_session_options *o = &s->options;
+  if (path) {
+    TRY(file_map(s->arena, path, &text, &size));
+  }
+  if (size >= sizeof hlo - 1 && memcmp(text, hlo, sizeof hlo - 1) == 0) {
+    CHECK_THAT(o->n_constants == 0, STATUS_INVALID_ARGUMENT, "HLO text takes no constants");
+    return compiler->open_hlo(s->arena, path ? path : "text", (const char *)text, size, 0, NULL, &s->source);
+  }
   return compiler->open(s->arena, path, bytes, size, o->n_constants, o->constants, &s->source);
 }
 

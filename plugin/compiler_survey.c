@@ -1,0 +1,159 @@
+#include "plugin/compiler_survey.h"
+
+#include <string.h>
+
+#include "backend_ref/eval.h"
+#include "frontend/import.h"
+
+typedef struct survey {
+  arena *a;
+  const char *path;
+  const plug_request *request;
+  plug_survey *out;
+  const onnx_model *m;
+  dim_table *dims;
+  onnx_input_shape *inputs;
+  uint32_t n_inputs, cap_problems, cap_notes, cap_values;
+  bool open; /* some dimension was guessed */
+} survey;
+
+static void add_problem(survey *c, const char *text) {
+  *ARENA_PUSH(c->a, c->out->problems, c->out->n_problems, c->cap_problems) = text;
+}
+
+static void add_status(survey *c, status s) {
+  add_problem(c, arena_strdup(c->a, status_message(s)));
+  status_free(s);
+}
+
+plug_op_use *plug_op_uses(arena *a, const void *onnx_usage, uint32_t n) {
+  const onnx_op_usage *used = onnx_usage;
+  plug_op_use *out = ARENA_NEW_N(a, plug_op_use, n);
+  for (uint32_t k = 0; k < n; k++) {
+    const onnx_op_usage *u = &used[k];
+    out[k] = (plug_op_use){.domain = *u->domain ? u->domain : "ai.onnx", .name = u->name, .opset = u->opset,
+                           .since = u->row ? u->row->since : 0, .supported = onnx_op_is_supported(u->row),
+                           .count = u->count};
+  }
+  return out;
+}
+
+static status survey_ops(survey *c) {
+  onnx_op_usage *used;
+  TRY(onnx_list_ops(c->a, c->m, &used, &c->out->n_ops));
+  c->out->ops = plug_op_uses(c->a, used, c->out->n_ops);
+  for (uint32_t k = 0; k < c->out->n_ops; k++) {
+    const plug_op_use *u = &c->out->ops[k];
+    if (!u->supported) {
+      add_problem(c, arena_printf(c->a, u->since ? "%s.%s (version %d)" : "%s.%s: there is no such operator", u->domain,
+                                  u->name, u->since));
+    }
+  }
+  return NULL;
+}
+
+/* A dimension as the request has it. */
+static dim size_of(void *data, dim symbol) {
+  survey *c = data;
+  for (uint32_t k = 0; k < c->request->n_dims; k++) {
+    if (strcmp(dim_name(c->dims, symbol), c->request->dims[k].name) == 0) {
+      return c->request->dims[k].value;
+    }
+  }
+  c->open = true;
+  return c->request->open_dim;
+}
+
+/* Names that the importer made up begin with '_'. */
+static const char *shape_for_people(survey *c, const shape *s) {
+  const char *text = "";
+  for (int d = 0; d < s->rank; d++) {
+    const char *name = dim_name(c->dims, s->dims[d]);
+    text = arena_printf(c->a, "%s%s%s", text, d ? "," : "",
+                        name && *name == '_' ? "?" : dim_print(c->a, c->dims, s->dims[d]));
+  }
+  return arena_printf(c->a, "%s[%s]", dtype_name((dtype)s->type), text);
+}
+
+/* The declared shape, listed for people; false where it is no array. */
+static bool list_value(survey *c, const char *what, const Onnx__ValueInfoProto *v, shape *s, status *failed) {
+  *failed = v->type ? onnx_value_shape(c->dims, v, s) : NULL;
+  bool known = v->type && !*failed;
+  *ARENA_PUSH(c->a, c->out->values, c->out->n_values, c->cap_values) =
+      arena_printf(c->a, "%-7s %s: %s", what, v->name, known ? shape_for_people(c, s) : "?");
+  return known;
+}
+
+/* Every input with a shape, so that the import can say whose contents it wants. */
+static void survey_values(survey *c) {
+  const Onnx__GraphProto *g = c->m->graph;
+  shape s;
+  status failed;
+  c->inputs = ARENA_NEW_N(c->a, onnx_input_shape, g->n_input);
+  for (size_t k = 0; k < g->n_input; k++) {
+    if (onnx_model_has_initializer(c->m, g->input[k]->name)) {
+      continue;
+    }
+    if (!list_value(c, "input", g->input[k], &s, &failed)) {
+      add_status(c, failed);
+      continue;
+    }
+    for (int d = 0; d < s.rank; d++) {
+      s.dims[d] = dim_substitute(c->dims, s.dims[d], size_of, c);
+    }
+    c->inputs[c->n_inputs++] = (onnx_input_shape){.name = g->input[k]->name, .shape = s};
+  }
+  for (size_t k = 0; k < g->n_output; k++) {
+    (void)list_value(c, "output", g->output[k], &s, &failed);
+    status_free(failed);
+  }
+}
+
+static void add_note(survey *c, const char *text) {
+  *ARENA_PUSH(c->a, c->out->notes, c->out->n_notes, c->cap_notes) = text;
+}
+
+/* What importing finds: attributes, types, sizes.  It stops at the first; where sizes are guessed, what does not fit them
+ * says nothing about the model. */
+static void survey_nodes(survey *c) {
+  hlo_module *m;
+  bool wants = false;
+  onnx_import_options options = {.inputs = c->inputs, .n_inputs = c->n_inputs, .open_dim = c->request->open_dim,
+                                 .wanted = ARENA_NEW_N(c->a, bool, c->n_inputs), .eval = ref_fold};
+  status failed = onnx_import(c->a, c->m, &options, &m);
+  for (uint32_t k = 0; failed && k < c->n_inputs; k++) {
+    if (options.wanted[k]) {
+      wants = true;
+      add_note(c, arena_printf(c->a, "what input %s holds decides sizes: compile and run with --input", c->inputs[k].name));
+    }
+  }
+  if (failed && !wants && c->open && status_get_code(failed) != STATUS_UNSUPPORTED) {
+    add_note(c, arena_printf(c->a, "with open dimensions as %lld, which --dim changes: %s",
+                             (long long)c->request->open_dim, status_message(failed)));
+    wants = true;
+  }
+  if (failed && !wants) {
+    add_status(c, failed);
+  } else {
+    status_free(failed);
+  }
+}
+
+static status survey_guarded(void *data) {
+  survey *c = data;
+  onnx_model *m;
+  *c->out = (plug_survey){0};
+  TRY(onnx_model_open(c->a, c->path, NULL, &m));
+  c->m = m;
+  TRY(survey_ops(c));
+  c->dims = dim_table_create(c->a);
+  survey_values(c);
+  if (c->out->n_problems == 0) {
+    survey_nodes(c);
+  }
+  return NULL;
+}
+
+status plug_survey_model(arena *a, const char *path, const plug_request *request, plug_survey *out) {
+  return guard_run(survey_guarded, &(survey){.a = a, .path = path, .request = request, .out = out});
+}

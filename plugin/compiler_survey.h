@@ -1,0 +1,11 @@
+/* compiler_survey.h - see plug_compiler.survey. */
+#ifndef PLUGIN_COMPILER_SURVEY_H
+#define PLUGIN_COMPILER_SURVEY_H
+
+#include "plugin/compiler.h"
+
+STATUS_MUST_USE status plug_survey_model(arena *a, const char *path, const plug_request *request, plug_survey *out);
+/* What onnx_list_ops found, in the interface's words. */
+plug_op_use *plug_op_uses(arena *a, const void *onnx_usage, uint32_t n);
+
+#endif

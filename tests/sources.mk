@@ -26,7 +26,8 @@ check_programs = \
 test_programs = \
 	tests/e2e/prog_hostile \
 	tests/hlo/prog_run_pass
-test_modules =
+test_modules = \
+	tests/e2e/module_toy_backend.la
 test_helper_sources =
 script_tests = \
 	tests/e2e/test-hostile \
@@ -41,6 +42,11 @@ hlo_tests = \
 	tests/hlo/fold/arithmetic.hlo \
 	tests/hlo/fold/multiple.hlo \
 	tests/hlo/inline_composites/nested.hlo \
+	tests/hlo/loop_fusion/chain.hlo \
+	tests/hlo/loop_fusion/cycle.hlo \
+	tests/hlo/loop_fusion/siblings.hlo \
+	tests/hlo/reduce_fusion/softmax.hlo \
+	tests/hlo/reduce_fusion/variance.hlo \
 	tests/hlo/simplify/arithmetic.hlo \
 	tests/hlo/simplify/control.hlo \
 	tests/hlo/simplify/convert.hlo \
@@ -53,8 +59,13 @@ hlo_tests = \
 	tests/hlo/text/refused-version.hlo
 tests_files = \
 	tests/allowed-skips \
+	tests/bench/bench_ort.py \
+	tests/bench/models \
+	tests/bench/run-bench \
+	tests/bench/run_bench.py \
 	tests/count-results \
 	tests/e2e/make_hostile.py \
+	tests/e2e/randomize_light.py \
 	tests/e2e/test-hostile \
 	tests/e2e/write_model.h \
 	tests/fetch-data \
@@ -65,6 +76,11 @@ tests_files = \
 	tests/hlo/fold/arithmetic.expected \
 	tests/hlo/fold/multiple.expected \
 	tests/hlo/inline_composites/nested.expected \
+	tests/hlo/loop_fusion/chain.expected \
+	tests/hlo/loop_fusion/cycle.expected \
+	tests/hlo/loop_fusion/siblings.expected \
+	tests/hlo/reduce_fusion/softmax.expected \
+	tests/hlo/reduce_fusion/variance.expected \
 	tests/hlo/run-hlo \
 	tests/hlo/simplify/arithmetic.expected \
 	tests/hlo/simplify/control.expected \
@@ -134,3 +150,5 @@ tests_e2e_prog_hostile_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_prog_hostile_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_hlo_prog_run_pass_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_hlo_prog_run_pass_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_e2e_module_toy_backend_la_SOURCES = tests/e2e/module_toy_backend.c
+tests_e2e_module_toy_backend_la_LDFLAGS = $(FLAGS_OF_MODULES)

@@ -1,0 +1,99 @@
+"""randomize_light.py LIGHT.onnx OUT.onnx [--seed N] [--softmax]: gives one of ONNX's light_* models weights.
+
+Those models have the graphs of well-known networks, but every weight is a splat and every output a constant: they prove
+nothing about convolutions.  Here each weight becomes an initializer with seeded random contents, scaled so that activations
+neither die out nor explode.  A Softmax at the end is dropped unless --softmax is given: it would hide differences."""
+import argparse
+import zlib
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+# By operator and operand: what the contents are drawn from.
+ROLES = {
+    ("Conv", 1): "kernel", ("Conv", 2): "bias", ("Gemm", 1): "matrix", ("Gemm", 2): "bias",
+    ("BatchNormalization", 1): "scale", ("BatchNormalization", 2): "bias", ("BatchNormalization", 3): "bias",
+    ("BatchNormalization", 4): "scale", ("Mul", 1): "scale", ("Add", 1): "bias", ("Sum", 1): "bias",
+}
+
+
+def splats(graph):
+    """name -> dims of all that stands for a weight: ConstantOfShape of a constant, and float initializers."""
+    shapes = {t.name: numpy_helper.to_array(t) for t in graph.initializer if t.data_type == TensorProto.INT64}
+    found = {t.name: list(t.dims) for t in graph.initializer if t.data_type == TensorProto.FLOAT}
+    for node in graph.node:
+        if node.op_type == "ConstantOfShape" and node.input[0] in shapes:
+            found[node.output[0]] = [int(d) for d in shapes[node.input[0]]]
+    return found
+
+
+def users(graph):
+    """name -> (node, operand) that uses it first; Unsqueeze is looked through."""
+    first = {}
+    for node in reversed(graph.node):
+        for k, name in enumerate(node.input):
+            first[name] = first.get(node.output[0], (node, k)) if node.op_type == "Unsqueeze" else (node, k)
+    return first
+
+
+def contents(name, dims, use, ends_branch, seed):
+    node, operand = use
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    role = ROLES.get((node.op_type, operand), "bias")
+    if role == "kernel":
+        deviation = np.sqrt(2 / np.prod(dims[1:]))
+    elif role == "matrix":
+        transposed = any(a.name == "transB" and a.i for a in node.attribute)
+        deviation = np.sqrt(2 / dims[1 if transposed else 0])
+    elif role == "scale":
+        # Branches that are added up must not make the sum grow from block to block.
+        low, high = (0.3, 0.7) if ends_branch and operand == 1 else (0.5, 1.5)
+        return rng.uniform(low, high, dims).astype(np.float32)
+    else:
+        deviation = 0.1
+    return (rng.standard_normal(dims, np.float32) * np.float32(deviation)).astype(np.float32)
+
+
+def drop_softmax(graph):
+    for node in graph.node:
+        if node.op_type == "Softmax" and node.output[0] == graph.output[0].name:
+            graph.output[0].CopyFrom(helper.make_tensor_value_info(node.input[0], TensorProto.FLOAT, None))
+            graph.node.remove(node)
+            return
+
+
+def randomize(model, seed=1, softmax=False):
+    """The model with random weights; only what must be given is left among its inputs."""
+    graph = model.graph
+    if not softmax:
+        drop_softmax(graph)
+    weights, first = splats(graph), users(graph)
+    summed = {name for node in graph.node if node.op_type == "Sum" for name in node.input}
+    tensors = []
+    for name, dims in weights.items():
+        if name in first:
+            node = first[name][0]
+            values = contents(name, dims, first[name], node.output[0] in summed, seed)
+            tensors.append(numpy_helper.from_array(values, name))
+    nodes = [n for n in graph.node if n.op_type != "ConstantOfShape" or n.output[0] not in weights]
+    used = {name for n in nodes for name in n.input}
+    tensors += [t for t in graph.initializer if t.name in used and t.name not in weights]
+    known = {t.name for t in tensors}
+    inputs = [i for i in graph.input if i.name in used and i.name not in known]
+    made = helper.make_graph(nodes, graph.name, inputs, list(graph.output), tensors)
+    return helper.make_model(made, opset_imports=model.opset_import, ir_version=8)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("light")
+    parser.add_argument("out")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--softmax", action="store_true")
+    args = parser.parse_args()
+    onnx.save(randomize(onnx.load(args.light), args.seed, args.softmax), args.out)
+
+
+if __name__ == "__main__":
+    main()

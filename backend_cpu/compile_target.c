@@ -14,10 +14,8 @@
 /* --- the pipeline --- */
 
 static const hlo_pass pipeline[] = {
-    HLO_STEP(inline_composites),
-    HLO_STEP(fold),
-    HLO_STEP(cse),
-    HLO_STEP(dce),
+    HLO_STEP(inline_composites), HLO_STEP(fold), HLO_STEP(simplify), HLO_STEP(cse),      HLO_STEP(dce),
+    HLO_STEP(layout),            HLO_STEP(dce),  HLO_STEP(simplify), HLO_STEP(cse),      HLO_STEP(dce),
 };
 
 typedef struct dumping {
@@ -29,10 +27,13 @@ static status dump(void *data, const char *file, const hlo_module *m) {
   return o->dump(o->dump_data, file, m);
 }
 
+/* Of one folded result: the weights of a layer, which batch normalisation scales. */
+static const int64_t fold_bytes = (int64_t)1 << 28;
+
 static status prepare(hlo_module *m, const rt_compile_options *options, arena *a) {
   static const hlo_target target = {.name = "cpu", .takes_epilogue = cpu_takes_epilogue, .channels_last = true};
   dumping d = {options};
-  pass_context c = {.arena = a, .eval = options->eval, .target = &target, .verify = true};
+  pass_context c = {.arena = a, .eval = options->eval, .fold_bytes = fold_bytes, .target = &target, .verify = true};
   if (options->dump) {
     c.dump = dump;
     c.dump_data = &d;

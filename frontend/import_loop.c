@@ -52,6 +52,13 @@ static shape with_axis(const shape *s, int64_t axis, dim extent) {
   return r;
 }
 
+/* Lists may be empty, and then NULL. */
+static void copy_values(hlo_value *to, const hlo_value *from, uint32_t n) {
+  if (n) {
+    memcpy(to, from, n * sizeof *to);
+  }
+}
+
 /* --- the body --- */
 
 /* Its parameters' shapes, and what is known of the condition inside: it is true, or the step would not run.
@@ -251,12 +258,12 @@ static void build_body(hlo_builder *b, const loop *l, const carry *outside) {
   hlo_inline(next.step.def, l->body, args, roots);
   next.cond = in.cond.def ? hlo_reshape(b, roots[0], 0, NULL) : in.cond;
   next.states = ARENA_NEW_N(l->n->arena, hlo_value, carry_size(l));
-  memcpy(next.states, roots + first, l->n_states * sizeof *roots);
+  copy_values(next.states, roots + first, l->n_states);
   for (uint32_t k = 0; k < l->n_out; k++) {
     next.states[l->n_states + k] =
         store_element(b, l, k, in.outs[k], roots[first + l->n_states + k], in.step);
   }
-  memcpy(next.states + l->n_states + l->n_out, in.scans, (l->n_in + l->captures.n) * sizeof *in.scans);
+  copy_values(next.states + l->n_states + l->n_out, in.scans, l->n_in + l->captures.n);
   hlo_value *all = ARENA_NEW_N(l->n->arena, hlo_value, carry_size(l));
   uint32_t n = carry_pack(l, &next, all);
   hlo_set_roots(b->computation, n, all);
@@ -274,16 +281,14 @@ static status build_while(loop *l, hlo_value *results) {
   if (!stays_true(l) || l->cond.def) {
     c.cond = l->cond.def ? l->cond : hlo_scalar_int(b, DTYPE_PRED, 1);
   }
-  memcpy(c.states, l->states, l->n_states * sizeof *c.states);
+  copy_values(c.states, l->states, l->n_states);
   for (uint32_t k = 0; k < l->n_out; k++) {
     c.outs[k] = hlo_splat(b, shapes[k], 0);
   }
-  memcpy(c.scans, l->scans, l->n_in * sizeof *c.scans);
-  if (l->captures.n) {
-    memcpy(c.captures, l->captures.outer, l->captures.n * sizeof *c.captures);
-  }
+  copy_values(c.scans, l->scans, l->n_in);
+  copy_values(c.captures, l->captures.outer, l->captures.n);
   if (l->trip == 0 || b->error) {
-    memcpy(results, c.states, (l->n_states + l->n_out) * sizeof *results);
+    copy_values(results, c.states, l->n_states + l->n_out);
     return NULL;
   }
   hlo_builder condition = hlo_builder_inner(b, "loop_condition"), body = hlo_builder_inner(b, "loop_body");
@@ -295,8 +300,8 @@ static status build_while(loop *l, hlo_value *results) {
   hlo_value *out = ARENA_NEW_N(l->n->arena, hlo_value, carry_size(l));
   uint32_t n = carry_pack(l, &c, init);
   hlo_while(b, condition.computation, body.computation, n, init, out);
-  memcpy(results, out + (n - (l->n_states + l->n_out + l->n_in + l->captures.n)),
-         (l->n_states + l->n_out) * sizeof *results);
+  copy_values(results, out + (n - (l->n_states + l->n_out + l->n_in + l->captures.n)),
+              l->n_states + l->n_out);
   return NULL;
 }
 
@@ -311,14 +316,14 @@ static status unroll(loop *l, hlo_value *results) {
             *roots = ARENA_NEW_N(n->arena, hlo_value, n_roots);
   hlo_value *elements = ARENA_NEW_N(n->arena, hlo_value, l->n_out * (size_t)l->trip + 1);
   uint32_t steps = 0;
-  memcpy(inputs + 2, l->states, l->n_states * sizeof *inputs);
+  copy_values(inputs + 2, l->states, l->n_states);
   for (bool more = true; more && steps < l->trip;) {
     inputs[0] = hlo_scalar_int(b, DTYPE_S64, steps);
     inputs[1] = hlo_scalar_int(b, DTYPE_PRED, 1);
     TRY(status_prefix(onnx_import_inline(n, "body", n_inputs, inputs, n_roots, roots), "body, step %u",
                       steps));
     TRY(hlo_builder_take_error(b));
-    memcpy(inputs + 2, roots + 1, l->n_states * sizeof *inputs);
+    copy_values(inputs + 2, roots + 1, l->n_states);
     for (uint32_t k = 0; k < l->n_out; k++) {
       elements[k * (size_t)l->trip + steps] = onnx_insert_dim(b, roots[1 + l->n_states + k], 0);
     }
@@ -328,16 +333,14 @@ static status unroll(loop *l, hlo_value *results) {
                "values change their shapes from step to step and the condition depends on data");
     more = l->ignores_cond || (go && shape_elements(&go->shape) == 1 && literal_i64(go, 0) != 0);
   }
-  memcpy(results, inputs + 2, l->n_states * sizeof *results);
+  copy_values(results, inputs + 2, l->n_states);
   for (uint32_t k = 0; k < l->n_out; k++) {
     results[l->n_states + k] = hlo_concatenate(b, steps, elements + k * (size_t)l->trip, 0);
   }
   return NULL;
 }
 
-static void give_results(onnx_node *n, const hlo_value *results) {
-  memcpy(n->out, results, n->n_out * sizeof *results);
-}
+static void give_results(onnx_node *n, const hlo_value *results) { copy_values(n->out, results, n->n_out); }
 
 /* --- Loop --- */
 
@@ -534,8 +537,8 @@ status onnx_import_scan(onnx_node *n) {
   TRY(read_scan(n, 0, &l));
   TRY(read_scan_axes(n, "scan_input_axes", "scan_input_directions", l.n_in, l.in));
   TRY(read_scan_axes(n, "scan_output_axes", "scan_output_directions", l.n_out, l.out));
-  memcpy(l.states, n->in, l.n_states * sizeof *l.states);
-  memcpy(l.scans, n->in + l.n_states, l.n_in * sizeof *l.scans);
+  copy_values(l.states, n->in, l.n_states);
+  copy_values(l.scans, n->in + l.n_states, l.n_in);
   TRY(count_steps(&l));
   TRY(import_body(&l, NULL));
   hlo_value *results = ARENA_NEW_N(n->arena, hlo_value, l.n_states + l.n_out + 1);

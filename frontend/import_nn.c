@@ -82,6 +82,9 @@ hlo_value onnx_log_softmax(hlo_builder *b, hlo_value x, int64_t axis) {
 
 hlo_value onnx_pick(hlo_builder *b, hlo_value x, int64_t dimension, int64_t index) {
   shape s = *hlo_shape(x);
+  if (!x.def) {
+    return x;
+  }
   hlo_value row = hlo_slice_dim(b, x, dimension, index, index + 1);
   for (int64_t k = dimension; k + 1 < s.rank; k++) {
     s.dims[k] = s.dims[k + 1];
@@ -92,6 +95,9 @@ hlo_value onnx_pick(hlo_builder *b, hlo_value x, int64_t dimension, int64_t inde
 hlo_value onnx_insert_dim(hlo_builder *b, hlo_value x, int64_t dimension) {
   const shape *s = hlo_shape(x);
   dim dims[SHAPE_MAX_RANK + 1];
+  if (!x.def) {
+    return x;
+  }
   for (int k = 0; k <= s->rank; k++) {
     dims[k] = k < dimension ? s->dims[k] : k == dimension ? 1 : s->dims[k - 1];
   }

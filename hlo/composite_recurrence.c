@@ -270,6 +270,9 @@ static hlo_value input_projection(hlo_builder *b, const layer *l, int d, hlo_val
 
 static hlo_value with_direction(hlo_builder *b, hlo_value x, int at) {
   shape s = *hlo_shape(x);
+  if (!x.def) {
+    return x;
+  }
   memmove(s.dims + at + 1, s.dims + at, (size_t)(s.rank - at) * sizeof *s.dims);
   s.dims[at] = 1;
   return hlo_reshape(b, x, s.rank + 1, s.dims);

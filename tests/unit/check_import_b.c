@@ -98,7 +98,7 @@ static const char *add_input(one_node *c, Onnx__NodeProto *node, int j, const ch
     return text;
   }
   PB_ADD(a, c->model->graph->input, c->model->graph->n_input, typed_value(name, &s));
-  c->values[c->n] = fill(s, j);
+  c->values[c->n] = shape_elements(&s) < 1 << 20 ? fill(s, j) : literal_make(s, NULL);
   c->inputs[c->n++] = (onnx_input_shape){.name = name, .shape = s};
   return text;
 }
@@ -349,6 +349,33 @@ START_TEST(test_long_equation) {
 }
 END_TEST
 
+/* Sizes that are each legal, but not what is made of them: an error, and nothing follows from it. */
+START_TEST(test_too_large) {
+  static const char *const nodes[] = {
+      "LSTM f32[1048576,1048576,1] f32[1,4194304,1] f32[1,4194304,1048576]",
+      "GRU f32[1048576,1048576,1] f32[1,3145728,1] f32[1,3145728,1048576] - - - linear_before_reset=i1",
+      "Gemm f32[1073741824,1] f32[1,1073741824]",
+      "Einsum f32[1073741824] f32[1073741824] equation=si,j",
+      "Attention f32[1,1,1073741824,1] f32[1,1,1073741824,1] f32[1,1,1073741824,1]",
+      "ConvTranspose f32[1,1,1073741824] f32[1,1,1] strides=I1073741824",
+      "GridSample f32[1,1073741824,2,2] f32[1,1073741824,1,2]",
+  };
+  one_node c = parse(23, nodes[_i]);
+  Onnx__GraphProto *g = c.model->graph;
+  g->n_output = 1;
+  size_t size;
+  uint8_t *bytes = pack(a, c.model, &size);
+  onnx_model *m;
+  hlo_module *h;
+  status s = onnx_model_from_memory(a, bytes, size, NULL, NULL, &m);
+  ck_assert_msg(!s, "%s", status_message(s));
+  onnx_import_options o = {.inputs = c.inputs, .n_inputs = c.n, .eval = ref_fold};
+  s = onnx_import(a, m, &o, &h);
+  ck_assert_msg(s, "%s is accepted", nodes[_i]);
+  status_free(s);
+}
+END_TEST
+
 /* --- bodies --- */
 
 /* A graph whose only node gives its outputs. */
@@ -466,6 +493,7 @@ int main(void) {
   tcase_add_loop_test(t, test_numbers, 0, sizeof numbers / sizeof *numbers);
   tcase_add_loop_test(t, test_refused, 0, sizeof refused / sizeof *refused);
   tcase_add_test(t, test_long_equation);
+  tcase_add_loop_test(t, test_too_large, 0, 7);
   tcase_add_test(t, test_bodies_refused);
   tcase_add_test(t, test_growing_state);
   tcase_add_test(t, test_while);

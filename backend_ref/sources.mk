@@ -10,8 +10,11 @@ backend_ref_sources = \
 	backend_ref/reduce.c \
 	backend_ref/run.c \
 	backend_ref/scan_sort.c \
+	backend_ref/target.c \
 	backend_ref/update.c \
 	backend_ref/window.c
 backend_ref_files = \
+	backend_ref/README \
 	backend_ref/eval.h \
-	backend_ref/ref.h
+	backend_ref/ref.h \
+	backend_ref/target.h

@@ -11,6 +11,7 @@ base_sources = \
 	base/shape.c \
 	base/status.c
 base_files = \
+	base/README \
 	base/arena.h \
 	base/dim.h \
 	base/dtype.h \

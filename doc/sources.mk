@@ -1,3 +1,4 @@
 # Written by m4/list-sources: do not edit.
-man_pages =
+man_pages = \
+	doc/onnx-xla.1
 doc_files =

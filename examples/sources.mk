@@ -1,4 +1,7 @@
 # Written by m4/list-sources: do not edit.
-example_programs =
+example_programs = \
+	examples/ocr
 examples_files = \
 	examples/draw-text
+examples_ocr_CPPFLAGS = $(FLAGS_OF_CLIENTS)
+examples_ocr_LDADD = $(LIBS_OF_CLIENTS)

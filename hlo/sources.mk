@@ -4,6 +4,8 @@ hlo_sources = \
 	hlo/builder.c \
 	hlo/composite_recurrence.c \
 	hlo/composites.c \
+	hlo/fuse.c \
+	hlo/fuse_cluster.c \
 	hlo/ir.c \
 	hlo/op_table.c \
 	hlo/parse.c \
@@ -12,6 +14,9 @@ hlo_sources = \
 	hlo/pass_dce.c \
 	hlo/pass_fold.c \
 	hlo/pass_inline_composites.c \
+	hlo/pass_layout.c \
+	hlo/pass_loop_fusion.c \
+	hlo/pass_reduce_fusion.c \
 	hlo/pass_simplify.c \
 	hlo/print.c \
 	hlo/rewrite.c \
@@ -35,6 +40,7 @@ hlo_files = \
 	hlo/builder.h \
 	hlo/composites.def \
 	hlo/composites.h \
+	hlo/fuse.h \
 	hlo/ir.h \
 	hlo/ops.def \
 	hlo/pass.h \

@@ -2,4 +2,5 @@
 lower_sources = \
 	lower/lower.c
 lower_files = \
+	lower/README \
 	lower/lower.h

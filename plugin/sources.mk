@@ -5,6 +5,7 @@ plugin_api_sources = \
 	plugin/session_compiler.c
 plugin_compiler_sources = \
 	plugin/compiler.c \
+	plugin/compiler_survey.c \
 	plugin/compiler_text.c
 plugin_onnxifi_sources = \
 	plugin/onnxifi_backend.c \
@@ -47,6 +48,7 @@ plugin_files = \
 	plugin/cli_workers.h \
 	plugin/compiler.h \
 	plugin/compiler.map \
+	plugin/compiler_survey.h \
 	plugin/compiler_text.h \
 	plugin/onnx-xla.map \
 	plugin/onnxifi-xla.map \

@@ -7,6 +7,7 @@ runtime_sources = \
 	runtime/pool.c \
 	runtime/program.c
 runtime_files = \
+	runtime/README \
 	runtime/code_loader.h \
 	runtime/executable.h \
 	runtime/image.h \

@@ -1,5 +1,6 @@
 # Written by m4/list-sources: do not edit.
 check_programs = \
+	tests/e2e/check_backend \
 	tests/e2e/check_onnxifi \
 	tests/target/check_target \
 	tests/unit/check_base \
@@ -30,6 +31,7 @@ test_modules = \
 	tests/e2e/module_toy_backend.la
 test_helper_sources =
 script_tests = \
+	tests/e2e/test-cli \
 	tests/e2e/test-hostile \
 	tests/test-includes \
 	tests/test-libs \
@@ -66,6 +68,7 @@ tests_files = \
 	tests/count-results \
 	tests/e2e/make_hostile.py \
 	tests/e2e/randomize_light.py \
+	tests/e2e/test-cli \
 	tests/e2e/test-hostile \
 	tests/e2e/write_model.h \
 	tests/fetch-data \
@@ -100,6 +103,8 @@ tests_files = \
 	tests/unit/build_model.h \
 	tests/unit/import_b_numbers.def \
 	tests/unit/node_case.h
+tests_e2e_check_backend_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_e2e_check_backend_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_check_onnxifi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_onnxifi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
@@ -152,3 +157,4 @@ tests_hlo_prog_run_pass_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_hlo_prog_run_pass_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_module_toy_backend_la_SOURCES = tests/e2e/module_toy_backend.c
 tests_e2e_module_toy_backend_la_LDFLAGS = $(FLAGS_OF_MODULES)
+tests_e2e_module_toy_backend_la_LIBADD = $(LIBS_OF_MODULES)

@@ -1,4 +1,4 @@
-/* import_attention.c - Attention and RotaryEmbedding. */
+/* import_attention.c - Attention, FlexAttention and RotaryEmbedding. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -213,6 +213,41 @@ status onnx_import_attention(onnx_node *n) {
   if (onnx_wants_out(n, 3)) {
     n->out[3] = hlo_convert(b, stages[a.output_mode], type);
   }
+  return NULL;
+}
+
+/* --- with subgraphs that modify scores and probabilities --- */
+
+/* x through the graph attribute, where there is one: of the same shape and type. */
+static status modify(onnx_node *n, const char *attribute, hlo_value *x) {
+  if (n->b->error || !onnx_attr_has(n->proto, attribute)) {
+    return NULL;
+  }
+  shape before = *hlo_shape(*x);
+  TRY(status_prefix(onnx_import_inline(n, attribute, 1, x, 1, x), "%s", attribute));
+  const shape *after = hlo_shape(*x);
+  CHECK_THAT(n->b->error || shape_equal(&before, after), STATUS_INVALID_MODEL, "%s makes %s of %s", attribute,
+             SHAPE_STR(NULL, after), SHAPE_STR(NULL, &before));
+  return NULL;
+}
+
+status onnx_import_flex_attention(onnx_node *n) {
+  hlo_builder *b = n->b;
+  attention a = {0};
+  TRY(onnx_need_rank(n, Q, "Q", 4, 4));
+  TRY(read_shapes(n, &a));
+  TRY(onnx_attr_float(n->proto, "scale", 1 / sqrtf((float)a.head), &a.scale));
+  dtype type = hlo_type(n->in[Q]);
+  TRY(onnx_dtype_attr(n, "softmax_precision", dtype_compute_type(type), &a.softmax_type));
+  CHECK_THAT(dtype_is_float(a.softmax_type) && dtype_bytes(a.softmax_type) > 1, STATUS_INVALID_MODEL,
+             "softmax_precision is %s; it must be a floating-point type", dtype_name(a.softmax_type));
+  hlo_value q = hlo_convert(b, n->in[Q], a.softmax_type), k = hlo_convert(b, n->in[K], a.softmax_type);
+  hlo_value x = onnx_times(b, by_kv_head(b, &a, q, k, 3, a.kv_steps), a.scale);
+  TRY(modify(n, "score_mod", &x));
+  x = onnx_softmax(b, x, 3);
+  TRY(modify(n, "prob_mod", &x));
+  hlo_value y = by_kv_head(b, &a, x, hlo_convert(b, n->in[V], a.softmax_type), 2, a.v_head);
+  n->out[0] = hlo_convert(b, y, type);
   return NULL;
 }
 

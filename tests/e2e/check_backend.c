@@ -1,0 +1,139 @@
+/* check_backend.c - a third party's backend (module_toy_backend.c), loaded by path: compiles, runs, saves, loads. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "onnx-xla.h"
+#include "write_model.h"
+
+static const float W[] = {1, -2, 0.5f, 3}, B[] = {0, 1, -1, 0.25f};
+
+static char toy[4096];
+static const oxla_options *options;
+
+static void setup(void) {
+  static oxla_options o = {.size = sizeof o, .backend = toy};
+  const char *top = getenv("top_builddir");
+  snprintf(toy, sizeof toy, "%s/tests/e2e/.libs/module_toy_backend.so", top ? top : ".");
+  options = &o;
+}
+
+static void succeed(oxla_error *error) { ck_assert_msg(!error, "%s", oxla_error_message(error)); }
+
+/* The error must be of that code and name all that the rule needs. */
+static void refuse(oxla_error *error, oxla_code code, const char *part) {
+  ck_assert_int_eq(oxla_error_code(error), code);
+  ck_assert_msg(strstr(oxla_error_message(error), part), "'%s' does not say '%s'", oxla_error_message(error), part);
+  oxla_error_free(error);
+}
+
+static void run_affine(oxla_model *m, int n) {
+  float x[16], y[16], want[16];
+  oxla_run *run;
+  for (int k = 0; k < 4 * n; k++) {
+    x[k] = (float)(k - 6) * 1.25f;
+  }
+  affine(n, x, W, B, want);
+  succeed(oxla_run_create(m, &run));
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){n, 4}, x));
+  succeed(oxla_set_output(run, "y", y, (size_t)n * 4 * sizeof *y));
+  succeed(oxla_execute(run));
+  ck_assert_mem_eq(y, want, (size_t)n * 4 * sizeof *y);
+  oxla_run_destroy(run);
+}
+
+START_TEST(compiles_and_runs) {
+  message bytes = affine_model(W, B);
+  oxla_model *m;
+  succeed(oxla_load_memory(bytes.bytes, bytes.n, options, &m));
+  run_affine(m, 1);
+  run_affine(m, 4);
+  oxla_model_destroy(m);
+}
+END_TEST
+
+START_TEST(saves_and_loads) {
+  message bytes = affine_model(W, B);
+  oxla_model *m;
+  char path[] = "toy-XXXXXX";
+  int fd = mkstemp(path);
+  ck_assert(fd >= 0);
+  close(fd);
+  succeed(oxla_load_memory(bytes.bytes, bytes.n, options, &m));
+  run_affine(m, 3);
+  succeed(oxla_save(m, path));
+  oxla_model_destroy(m);
+  succeed(oxla_load(path, options, &m));
+  run_affine(m, 3);
+  oxla_model_destroy(m);
+  refuse(oxla_load(path, &(oxla_options){.size = sizeof(oxla_options), .backend = "ref"}, &m), OXLA_INVALID_ARGUMENT, "toy");
+  unlink(path);
+}
+END_TEST
+
+START_TEST(says_what_it_cannot) {
+  message bytes = unary_model("Cos", 1, DIMS(2), 13);
+  oxla_model *m;
+  oxla_run *run;
+  succeed(oxla_load_memory(bytes.bytes, bytes.n, options, &m));
+  succeed(oxla_run_create(m, &run));
+  oxla_error *error = oxla_compile(run);
+  ck_assert_int_eq(oxla_error_subject(error), OXLA_ABOUT_OPERATOR);
+  refuse(error, OXLA_UNSUPPORTED, "y: the toy backend cannot do cosine");
+  oxla_run_destroy(run);
+  oxla_model_destroy(m);
+  bytes = unary_model("Neg", 6, DIMS(2), 13);
+  succeed(oxla_load_memory(bytes.bytes, bytes.n, options, &m));
+  succeed(oxla_run_create(m, &run));
+  refuse(oxla_compile(run), OXLA_UNSUPPORTED, "s32[2]");
+  oxla_run_destroy(run);
+  oxla_model_destroy(m);
+}
+END_TEST
+
+START_TEST(is_no_backend) {
+  message bytes = affine_model(W, B);
+  oxla_model *m;
+  oxla_options o = {.size = sizeof o, .backend = "./nobody.so"};
+  refuse(oxla_load_memory(bytes.bytes, bytes.n, &o, &m), OXLA_INVALID_ARGUMENT, "nobody.so");
+  o.backend = "nobody";
+  refuse(oxla_load_memory(bytes.bytes, bytes.n, &o, &m), OXLA_INVALID_ARGUMENT, "'nobody' is unknown");
+  snprintf(toy, sizeof toy, "%s/.libs/libonnx-xla.so", getenv("top_builddir") ? getenv("top_builddir") : ".");
+  refuse(oxla_load_memory(bytes.bytes, bytes.n, options, &m), OXLA_INVALID_ARGUMENT, "exports no onnx_xla_backend");
+}
+END_TEST
+
+/* The command line takes it too. */
+START_TEST(command_line) {
+  const char *program = getenv("ONNX_XLA");
+  if (!program || access(program, X_OK) != 0) {
+    return;
+  }
+  message bytes = affine_model(W, B);
+  char path[] = "toy-XXXXXX", command[9000];
+  int fd = mkstemp(path);
+  ck_assert(fd >= 0 && write(fd, bytes.bytes, bytes.n) == (ssize_t)bytes.n);
+  close(fd);
+  snprintf(command, sizeof command, "'%s' run '%s' --backend '%s' --dim n=2", program, path, toy);
+  ck_assert_int_eq(system(command), 0);
+  unlink(path);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("backend");
+  TCase *t = tcase_create("all");
+  tcase_add_checked_fixture(t, setup, NULL);
+  tcase_add_test(t, compiles_and_runs);
+  tcase_add_test(t, saves_and_loads);
+  tcase_add_test(t, says_what_it_cannot);
+  tcase_add_test(t, is_no_backend);
+  tcase_add_test(t, command_line);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_ENV);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed ? 1 : 0;
+}

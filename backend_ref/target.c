@@ -26,7 +26,15 @@ static status check_shape(const rt_thunk *t, const rt_buffer *b, const shape *wa
   return NULL;
 }
 
-static status load_op(rt_thunk *t, rt_loader *l) {
+typedef struct load_call {
+  rt_thunk *thunk;
+  rt_loader *loader;
+} load_call;
+
+static status load_guarded(void *data) {
+  const load_call *call = data;
+  rt_thunk *t = call->thunk;
+  rt_loader *l = call->loader;
   hlo_module *m;
   TRY(status_prefix(hlo_parse(l->arena, t->config.data, t->config.size, NULL, &m), "%s", t->label));
   const hlo_computation *c = m->entry;
@@ -39,6 +47,9 @@ static status load_op(rt_thunk *t, rt_loader *l) {
   t->state = m;
   return NULL;
 }
+
+/* The caller may be another library's copy of runtime/, whose guard is none of ours. */
+static status load_op(rt_thunk *t, rt_loader *l) { return guard_run(load_guarded, &(load_call){t, l}); }
 
 static void move_buffer(const rt_buffer *b, const int64_t *to, const int64_t *from, void *dst, const void *src) {
   ref_box box = {.rank = b->rank};

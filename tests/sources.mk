@@ -1,5 +1,6 @@
 # Written by m4/list-sources: do not edit.
 check_programs = \
+	tests/e2e/check_api \
 	tests/e2e/check_backend \
 	tests/e2e/check_onnxifi \
 	tests/target/check_target \
@@ -103,6 +104,8 @@ tests_files = \
 	tests/unit/build_model.h \
 	tests/unit/import_b_numbers.def \
 	tests/unit/node_case.h
+tests_e2e_check_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_e2e_check_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_check_backend_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_backend_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_check_onnxifi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)

@@ -1,0 +1,338 @@
+/* check_api.c - onnx-xla.h as a C program uses it. */
+#include <check.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "onnx-xla.h"
+#include "write_model.h"
+
+static const float W[] = {1, -2, 0.5f, 3}, B[] = {0, 1, -1, 0.25f};
+static const char *const backends[] = {"cpu", "ref"};
+
+static void succeed(oxla_error *error) { ck_assert_msg(!error, "%s", oxla_error_message(error)); }
+
+/* The error must be of that code and about that, and say `part`. */
+static void refuse(oxla_error *error, oxla_code code, oxla_subject about, const char *part) {
+  ck_assert_int_eq(oxla_error_code(error), code);
+  ck_assert_msg(strstr(oxla_error_message(error), part), "'%s' does not say '%s'", oxla_error_message(error), part);
+  ck_assert_int_eq(oxla_error_subject(error), about);
+  oxla_error_free(error);
+}
+
+static oxla_model *load_bytes(const message *m, int backend) {
+  oxla_options o = {.size = sizeof o, .backend = backends[backend]};
+  oxla_model *model;
+  succeed(oxla_load_memory(m->bytes, m->n, &o, &model));
+  return model;
+}
+
+static oxla_run *new_run(oxla_model *m) {
+  oxla_run *run;
+  succeed(oxla_run_create(m, &run));
+  return run;
+}
+
+/* One run of the affine model with n rows, in outputs of the run's own. */
+static void run_affine(oxla_run *run, int n, float first) {
+  float x[32], want[32];
+  oxla_tensor y;
+  for (int k = 0; k < 4 * n; k++) {
+    x[k] = first + (float)(k - 6) * 1.25f;
+  }
+  affine(n, x, W, B, want);
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){n, 4}, x));
+  succeed(oxla_execute(run));
+  succeed(oxla_get_output(run, "y", &y));
+  ck_assert_int_eq(y.type, OXLA_FLOAT);
+  ck_assert_int_eq(y.rank, 2);
+  ck_assert_int_eq(y.dims[0], n);
+  ck_assert_int_eq(y.dims[1], 4);
+  ck_assert_uint_eq(y.bytes, (size_t)n * 4 * sizeof *x);
+  ck_assert_mem_eq(y.data, want, y.bytes);
+}
+
+START_TEST(describes) {
+  message m = affine_model(W, B);
+  put_bytes(&m, 14, "\x0a\x03key\x12\x05value", 12); /* metadata_props */
+  oxla_model *model = load_bytes(&m, _i);
+  oxla_tensor t;
+  int ir, opset;
+  ck_assert_uint_eq(oxla_input_count(model), 1);
+  ck_assert_uint_eq(oxla_output_count(model), 1);
+  ck_assert_uint_eq(oxla_initializer_count(model), 2);
+  ck_assert_str_eq(oxla_input_name(model, 0), "x");
+  ck_assert_str_eq(oxla_output_name(model, 0), "y");
+  ck_assert_ptr_null(oxla_input_name(model, 1));
+  ck_assert_ptr_null(oxla_output_name(model, 1));
+  succeed(oxla_input_type(model, 0, &t));
+  ck_assert_int_eq(t.rank, 2);
+  ck_assert_int_eq(t.dims[0], -1);
+  ck_assert_int_eq(t.dims[1], 4);
+  succeed(oxla_output_type(model, 0, &t));
+  ck_assert_int_eq(t.type, OXLA_FLOAT);
+  ck_assert_int_eq(t.dims[0], -1);
+  refuse(oxla_input_type(model, 1, &t), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "no input 1");
+  refuse(oxla_output_type(model, 7, &t), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "no output 7");
+  ck_assert_str_eq(oxla_input_dim_name(model, 0, 0), "n");
+  ck_assert_ptr_null(oxla_input_dim_name(model, 0, 1));
+  ck_assert_ptr_null(oxla_input_dim_name(model, 0, -1));
+  ck_assert_ptr_null(oxla_input_dim_name(model, 9, 0));
+  ck_assert_str_eq(oxla_metadata(model, "key"), "value");
+  ck_assert_ptr_null(oxla_metadata(model, "value"));
+  succeed(oxla_check(model));
+  succeed(oxla_onnx_versions(&ir, &opset));
+  ck_assert_int_ge(ir, 10);
+  ck_assert_int_ge(opset, 21);
+  ck_assert_ptr_nonnull(strstr(oxla_version(), "onnx-xla"));
+  oxla_model_destroy(model);
+}
+END_TEST
+
+START_TEST(runs_in_several_shapes) {
+  message m = affine_model(W, B);
+  oxla_model *model = load_bytes(&m, _i);
+  oxla_run *run = new_run(model);
+  for (int n = 1; n <= 8; n += 3) {
+    run_affine(run, n, 0);
+    run_affine(run, n, 5);
+  }
+  run_affine(run, 1, 1);
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
+START_TEST(callers_outputs) {
+  message m = affine_model(W, B);
+  oxla_model *model = load_bytes(&m, _i);
+  oxla_run *run = new_run(model);
+  float x[4] = {1, 2, 3, 4}, want[4], y[5] = {0, 0, 0, 0, 77};
+  oxla_tensor t;
+  affine(1, x, W, B, want);
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){1, 4}, x));
+  succeed(oxla_set_output(run, "y", y, 4 * sizeof *y));
+  succeed(oxla_execute(run));
+  ck_assert_mem_eq(y, want, sizeof want);
+  ck_assert_float_eq(y[4], 77);
+  succeed(oxla_get_output(run, "y", &t));
+  ck_assert_ptr_eq(t.data, y);
+  /* At an address that is only just aligned; what was there comes through untouched around it. */
+  char bytes[64] = {0};
+  float *odd = (float *)(void *)(bytes + 4);
+  succeed(oxla_set_output(run, "y", odd, sizeof want));
+  succeed(oxla_execute(run));
+  ck_assert_mem_eq(odd, want, sizeof want);
+  ck_assert_int_eq(bytes[3] | bytes[20], 0);
+  succeed(oxla_set_output(run, "y", y, sizeof y));
+  refuse(oxla_execute(run), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "output 'y' has 16 bytes; 20 are given");
+  succeed(oxla_set_output(run, "y", NULL, 0));
+  succeed(oxla_execute(run));
+  succeed(oxla_get_output(run, "y", &t));
+  ck_assert_ptr_ne(t.data, y);
+  ck_assert_mem_eq(t.data, want, sizeof want);
+  refuse(oxla_set_output(run, "z", y, 4), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NAME, "no output 'z'");
+  refuse(oxla_get_output(run, NULL, &t), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NAME, "no output");
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
+START_TEST(wrong_inputs) {
+  message m = affine_model(W, B);
+  oxla_model *model = load_bytes(&m, _i);
+  oxla_run *run = new_run(model);
+  float x[8] = {0};
+  const int64_t good[] = {2, 4};
+  oxla_tensor t;
+  oxla_code wrong = OXLA_INVALID_ARGUMENT;
+  refuse(oxla_get_output(run, "y", &t), wrong, OXLA_ABOUT_NOTHING, "has not been compiled");
+  refuse(oxla_execute(run), wrong, OXLA_ABOUT_NOTHING, "input 'x' is not set");
+  refuse(oxla_set_input(run, "w", OXLA_FLOAT, 1, (int64_t[]){4}, x), wrong, OXLA_ABOUT_NAME, "no input 'w'");
+  refuse(oxla_set_input(run, NULL, OXLA_FLOAT, 2, good, x), wrong, OXLA_ABOUT_NAME, "no input");
+  refuse(oxla_set_input(run, "x", OXLA_DOUBLE, 2, good, x), wrong, OXLA_ABOUT_TYPE, "f64");
+  refuse(oxla_set_input(run, "x", (oxla_type)99, 2, good, x), wrong, OXLA_ABOUT_TYPE, "99");
+  refuse(oxla_set_input(run, "x", OXLA_FLOAT, 3, (int64_t[]){2, 4, 1}, x), wrong, OXLA_ABOUT_SHAPE, "rank 3");
+  refuse(oxla_set_input(run, "x", OXLA_FLOAT, 99, good, x), wrong, OXLA_ABOUT_SHAPE, "rank 99");
+  refuse(oxla_set_input(run, "x", OXLA_FLOAT, 2, NULL, x), wrong, OXLA_ABOUT_SHAPE, "rank");
+  refuse(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){-1, 4}, x), wrong, OXLA_ABOUT_SHAPE, "negative");
+  oxla_error *error = oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){4, 2}, x);
+  refuse(error ? error : oxla_execute(run), wrong, OXLA_ABOUT_SHAPE, "f32[4,2]");
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, good, NULL));
+  succeed(oxla_compile(run));
+  refuse(oxla_execute(run), wrong, OXLA_ABOUT_NOTHING, "input 'x' is not set");
+  succeed(oxla_get_output(run, "y", &t));
+  ck_assert_int_eq(t.dims[0], 2);
+  run_affine(run, 2, 0); /* it still works */
+  oxla_run_destroy(run);
+  oxla_run_destroy(NULL);
+  oxla_model_destroy(model);
+  oxla_model_destroy(NULL);
+}
+END_TEST
+
+START_TEST(wrong_models) {
+  oxla_model *model = (oxla_model *)&model;
+  message m = affine_model(W, B);
+  refuse(oxla_load("nobody.onnx", NULL, &model), OXLA_IO, OXLA_ABOUT_NOTHING, "nobody.onnx");
+  ck_assert_ptr_null(model);
+  refuse(oxla_load(NULL, NULL, &model), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "neither");
+  refuse(oxla_load_memory(m.bytes, m.n, NULL, NULL), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "");
+  refuse(oxla_load_memory(m.bytes, m.n - 3, NULL, &model), OXLA_INVALID_FILE, OXLA_ABOUT_NOTHING, "");
+  refuse(oxla_load_memory(m.bytes, m.n, &(oxla_options){.size = sizeof(oxla_options), .threads = -1}, &model),
+         OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "negative");
+  m = unary_model("Relu", 1, DIMS(2), 1000);
+  refuse(oxla_load_memory(m.bytes, m.n, NULL, &model), OXLA_UNSUPPORTED, OXLA_ABOUT_VERSION, "1000");
+  m = unary_model("NoSuchOperator", 1, DIMS(2), 13);
+  succeed(oxla_load_memory(m.bytes, m.n, NULL, &model));
+  refuse(oxla_check(model), OXLA_UNSUPPORTED, OXLA_ABOUT_OPERATOR, "NoSuchOperator");
+  oxla_run *run = new_run(model);
+  refuse(oxla_compile(run), OXLA_UNSUPPORTED, OXLA_ABOUT_OPERATOR, "NoSuchOperator");
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
+/* Options of an older program end before the newer fields. */
+START_TEST(short_options) {
+  message m = affine_model(NULL, NULL);
+  oxla_options o = {.size = offsetof(oxla_options, constants), .backend = backends[_i], .n_constants = 1000};
+  oxla_model *model;
+  succeed(oxla_load_memory(m.bytes, m.n, &o, &model));
+  ck_assert_uint_eq(oxla_input_count(model), 3);
+  oxla_model_destroy(model);
+}
+END_TEST
+
+START_TEST(constants) {
+  message m = affine_model(NULL, NULL);
+  oxla_constant c[] = {{"w", OXLA_FLOAT, 1, (int64_t[]){4}, W}, {"b", OXLA_FLOAT, 1, (int64_t[]){4}, B}};
+  oxla_options o = {.size = sizeof o, .backend = backends[_i], .constants = c, .n_constants = 2};
+  oxla_model *model;
+  succeed(oxla_load_memory(m.bytes, m.n, &o, &model));
+  ck_assert_uint_eq(oxla_input_count(model), 1);
+  oxla_run *run = new_run(model);
+  run_affine(run, 3, 0);
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+  c[1].name = "nobody";
+  refuse(oxla_load_memory(m.bytes, m.n, &o, &model), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NAME, "nobody");
+  c[1].name = "w"; /* twice */
+  refuse(oxla_load_memory(m.bytes, m.n, &o, &model), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NAME, "'w'");
+  c[1].name = "b";
+  c[1].data = NULL;
+  refuse(oxla_load_memory(m.bytes, m.n, &o, &model), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "no data");
+  c[1].data = B;
+  c[1].type = OXLA_INT32;
+  refuse(oxla_load_memory(m.bytes, m.n, &o, &model), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_TYPE, "s32");
+  c[1].type = OXLA_FLOAT;
+  c[1].dims = (int64_t[]){5};
+  refuse(oxla_load_memory(m.bytes, m.n, &o, &model), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_SHAPE, "f32[5]");
+}
+END_TEST
+
+/* The shape comes from an input: known when the run starts, and another with every run. */
+START_TEST(values_decide_sizes) {
+  message g = {.n = 0};
+  add_value(&g, GRAPH_INPUT, "x", 1, DIMS(2, 6));
+  add_value(&g, GRAPH_INPUT, "s", 7, DIMS(2));
+  add_node(&g, "Reshape", "x", "s", "y");
+  add_value(&g, GRAPH_OUTPUT, "y", 1, DIMS(-1, -2));
+  message m = finish_model(&g, 8, 13);
+  oxla_model *model = load_bytes(&m, _i);
+  oxla_run *run = new_run(model);
+  float x[12] = {1, 2, 3};
+  int64_t s[2];
+  oxla_tensor y;
+  refuse(oxla_check(model), OXLA_UNSUPPORTED, OXLA_ABOUT_VALUE, "");
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){2, 6}, x));
+  succeed(oxla_set_input(run, "s", OXLA_INT64, 1, (int64_t[]){2}, NULL));
+  refuse(oxla_compile(run), OXLA_UNSUPPORTED, OXLA_ABOUT_VALUE, "");
+  succeed(oxla_set_input(run, "s", OXLA_INT64, 1, (int64_t[]){2}, s));
+  for (int n = 1; n <= 4; n++) {
+    s[0] = n;
+    s[1] = 12 / n;
+    succeed(oxla_execute(run));
+    succeed(oxla_get_output(run, "y", &y));
+    ck_assert_int_eq(y.dims[0], n);
+    ck_assert_mem_eq(y.data, x, sizeof x);
+  }
+  s[0] = 5;
+  s[1] = 5;
+  refuse(oxla_execute(run), OXLA_INVALID_MODEL, OXLA_ABOUT_NOTHING, "25 elements");
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
+START_TEST(saves_and_loads) {
+  message m = affine_model(W, B);
+  oxla_model *model = load_bytes(&m, _i), *loaded;
+  oxla_run *run = new_run(model);
+  char path[] = "api-XXXXXX";
+  int fd = mkstemp(path);
+  ck_assert(fd >= 0);
+  close(fd);
+  refuse(oxla_save(model, path), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "nothing has been compiled");
+  run_affine(run, 2, 0);
+  run_affine(run, 5, 0);
+  succeed(oxla_save(model, path));
+  refuse(oxla_save(model, "no/such/folder/file"), OXLA_IO, OXLA_ABOUT_NOTHING, "no/such/folder");
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+  memset(m.bytes, 0xff, m.n); /* the file needs nothing of the model */
+  succeed(oxla_load(path, NULL, &loaded));
+  succeed(oxla_check(loaded));
+  ck_assert_str_eq(oxla_input_name(loaded, 0), "x");
+  run = new_run(loaded);
+  run_affine(run, 5, 0);
+  run_affine(run, 2, 0);
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){3, 4}, W));
+  refuse(oxla_execute(run), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "f32[3,4]");
+  run_affine(run, 2, 0);
+  oxla_run_destroy(run);
+  oxla_model_destroy(loaded);
+  unlink(path);
+}
+END_TEST
+
+static void *client(void *model) {
+  oxla_run *run = new_run(model);
+  for (int k = 0; k < 60; k++) {
+    run_affine(run, 1 + k % 3, (float)k);
+  }
+  oxla_run_destroy(run);
+  return NULL;
+}
+
+START_TEST(two_threads) {
+  message m = affine_model(W, B);
+  oxla_model *model = load_bytes(&m, _i);
+  pthread_t threads[2];
+  for (int k = 0; k < 2; k++) {
+    pthread_create(&threads[k], NULL, client, model);
+  }
+  for (int k = 0; k < 2; k++) {
+    pthread_join(threads[k], NULL);
+  }
+  oxla_model_destroy(model);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("api");
+  TCase *t = tcase_create("all");
+  tcase_add_test(t, wrong_models);
+  const TTest *const both[] = {describes, runs_in_several_shapes, callers_outputs, wrong_inputs, short_options,
+                               constants, values_decide_sizes, saves_and_loads, two_threads};
+  for (size_t k = 0; k < sizeof both / sizeof *both; k++) {
+    tcase_add_loop_test(t, both[k], 0, 2);
+  }
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_ENV);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed ? 1 : 0;
+}

@@ -221,6 +221,7 @@ static void choose_blocks(nest *n, int64_t outer, bool serial) {
   if (!serial && pieces > 1) {
     int64_t b = n->inner / pieces;
     b = b < least ? least : b;
+    b = b < 1 ? 1 : b; /* elements that take long each, fewer than pieces */
     b = (b + n->lanes * 4 - 1) / (n->lanes * 4) * (n->lanes * 4);
     n->block = b < n->inner ? b : n->inner;
   }

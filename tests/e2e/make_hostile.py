@@ -383,7 +383,7 @@ def hlo_text():
     text("no_return", entry("%y = negate(%x) : f32[4]"), "return")
     text("overflow", entry("%y = negate(%x) : f32[4611686018427387904,4]", "return %y",
                            params="%x: f32[4611686018427387904,4]"), "4611686018427387904|large|overflow")
-    text("splat", entry("%y = constant() {value=f32[1099511627776] 1} : f32[1099511627776]", "return %y"),
+    text("splat", entry("%y = constant() {value=f32[1099511627776] splat 1} : f32[1099511627776]", "return %y"),
          "large|bytes|memory|limit")
     text("dims", entry("return %x", params="%x: f32[" + "(" * 100000 + "n" + ")" * 100000 + "]"), "deep|nest|[0-9]+:")
     text("attribute", entry("%y = transpose(%x) {permutation=[0,0]} : f32[4]", "return %y"), "transpose|permutation")

@@ -107,6 +107,9 @@ typedef struct call {
   int *code;
 } call;
 
+/* Of what the command itself takes: inputs, outputs, texts.  --max-memory bounds it too. */
+static mem_budget own_budget;
+
 static status run_guarded(void *data) {
   call *c = data;
   cli_args args;
@@ -118,11 +121,12 @@ static status run_guarded(void *data) {
     cli_print_help(stdout, c->command);
     return NULL;
   }
+  own_budget.limit = (uint64_t)args.max_memory;
   return c->command->run(&args, c->a, c->code);
 }
 
 static status create_arena(void *data) {
-  *(arena **)data = arena_create(NULL);
+  *(arena **)data = arena_create(&own_budget);
   return NULL;
 }
 

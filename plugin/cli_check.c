@@ -54,7 +54,7 @@ status cli_check(const cli_args *args, arena *a, int *code) {
     printf("not supported: %s\n", found.problems[k]);
   }
   if (found.n_problems == 0) {
-    printf("everything is supported\n");
+    printf("nothing that is not supported was found\n");
   }
   *code = found.n_problems ? CLI_FAILED : CLI_OK;
   return NULL;

@@ -82,14 +82,15 @@ static status emit_source(const cli_args *args, plug_session *s, const plug_inpu
   const char *text;
   TRY(plug_compiler_open(&compiler));
   const plug_source *source = plug_session_source(s);
-  TRY(strcmp(emit, "ptx") == 0 ? compiler->print_ptx(source, &request, a, &text)
-                               : compiler->print(source, &request, args->after, a, &text));
+  status failed = strcmp(emit, "ptx") == 0 ? compiler->print_ptx(source, &request, a, &text)
+                                           : compiler->print(source, &request, args->after, a, &text);
+  TRY(plug_name_file(failed, args->files.items[0]));
   return write_text(args->output, text);
 }
 
 static status emit_program(const cli_args *args, plug_session *s, const plug_inputs *inputs, const char *emit, arena *a) {
   const plug_compiled *c;
-  TRY(plug_session_compile(s, inputs, &c));
+  TRY(plug_name_file(plug_session_compile(s, inputs, &c), args->files.items[0]));
   cli_progress_end();
   if (strcmp(emit, "oxla") == 0) {
     TRY(save(s, args->output, a));
@@ -142,5 +143,5 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
   TRY(given_inputs(args, s, a, &inputs));
   cli_progress_start(args->quiet, "compiling", 0);
   bool text = strcmp(emit, "hlo") == 0 || strcmp(emit, "ptx") == 0;
-  return plug_name_file(text ? emit_source(args, s, &inputs, emit, a) : emit_program(args, s, &inputs, emit, a), path);
+  return text ? emit_source(args, s, &inputs, emit, a) : emit_program(args, s, &inputs, emit, a);
 }

@@ -128,7 +128,7 @@ static void survey_nodes(survey *c) {
     }
   }
   if (failed && !wants && c->open && status_get_code(failed) != STATUS_UNSUPPORTED) {
-    add_note(c, arena_printf(c->a, "with open dimensions as %lld, which --dim changes: %s",
+    add_note(c, arena_printf(c->a, "with open dimensions as %lld (--dim and --shape change that): %s",
                              (long long)c->request->open_dim, status_message(failed)));
     wants = true;
   }

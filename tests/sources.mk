@@ -34,6 +34,7 @@ test_helper_sources =
 script_tests = \
 	tests/e2e/test-cli \
 	tests/e2e/test-hostile \
+	tests/e2e/test-real-models \
 	tests/test-includes \
 	tests/test-libs \
 	tests/test-sources
@@ -45,6 +46,9 @@ hlo_tests = \
 	tests/hlo/fold/arithmetic.hlo \
 	tests/hlo/fold/multiple.hlo \
 	tests/hlo/inline_composites/nested.hlo \
+	tests/hlo/layout/nothing.hlo \
+	tests/hlo/layout/residual.hlo \
+	tests/hlo/layout/shuffle.hlo \
 	tests/hlo/loop_fusion/chain.hlo \
 	tests/hlo/loop_fusion/cycle.hlo \
 	tests/hlo/loop_fusion/siblings.hlo \
@@ -67,10 +71,13 @@ tests_files = \
 	tests/bench/run-bench \
 	tests/bench/run_bench.py \
 	tests/count-results \
+	tests/e2e/compare_ort.py \
 	tests/e2e/make_hostile.py \
 	tests/e2e/randomize_light.py \
+	tests/e2e/real_models.py \
 	tests/e2e/test-cli \
 	tests/e2e/test-hostile \
+	tests/e2e/test-real-models \
 	tests/e2e/write_model.h \
 	tests/fetch-data \
 	tests/hlo/cse/equal.expected \
@@ -80,6 +87,9 @@ tests_files = \
 	tests/hlo/fold/arithmetic.expected \
 	tests/hlo/fold/multiple.expected \
 	tests/hlo/inline_composites/nested.expected \
+	tests/hlo/layout/nothing.expected \
+	tests/hlo/layout/residual.expected \
+	tests/hlo/layout/shuffle.expected \
 	tests/hlo/loop_fusion/chain.expected \
 	tests/hlo/loop_fusion/cycle.expected \
 	tests/hlo/loop_fusion/siblings.expected \

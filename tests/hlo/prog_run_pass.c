@@ -32,14 +32,19 @@ static status print_out(void *data, const char *text, size_t n) {
   return NULL;
 }
 
-/* So that tests of passes see both answers: the target takes composites whose name begins with "kernel", and epilogues
- * that are elementwise. */
+/* So that tests of passes see both answers: the target takes composites whose name begins with "kernel", epilogues
+ * that are elementwise, and fuses elementwise operations, movement and reductions. */
 static bool takes_composite(void *data, const hlo_instr *composite) {
   return strncmp(hlo_attr_of(composite, HLO_ATTR_NAME)->s, "kernel", 6) == 0;
 }
 
 static bool takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
   return hlo_info(consumer)->kind == HLO_ELEMENTWISE;
+}
+
+static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
+  hlo_kind k = hlo_info(i)->kind;
+  return k == HLO_ELEMENTWISE || k == HLO_MOVEMENT || (kind == HLO_FUSION_INPUT && i->op == HLO_REDUCE);
 }
 
 typedef struct job {
@@ -49,7 +54,8 @@ typedef struct job {
 } job;
 
 static status run(void *data) {
-  static const hlo_target target = {.name = "test", .takes_composite = takes_composite, .takes_epilogue = takes_epilogue};
+  static const hlo_target target = {.name = "test", .takes_composite = takes_composite, .takes_epilogue = takes_epilogue,
+                                    .takes_fused = takes_fused, .channels_last = true};
   job *j = data;
   hlo_module *m = NULL;
   const hlo_pass *steps = NULL;

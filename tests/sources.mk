@@ -32,6 +32,11 @@ test_modules = \
 	tests/e2e/module_toy_backend.la
 test_helper_sources =
 script_tests = \
+	tests/build/test-distcheck \
+	tests/build/test-onednn3 \
+	tests/build/test-sanitizers \
+	tests/build/test-thread-sanitizer \
+	tests/build/test-without-libraries \
 	tests/e2e/test-cli \
 	tests/e2e/test-hostile \
 	tests/e2e/test-real-models \
@@ -70,6 +75,12 @@ tests_files = \
 	tests/bench/models \
 	tests/bench/run-bench \
 	tests/bench/run_bench.py \
+	tests/build/scratch.sh \
+	tests/build/test-distcheck \
+	tests/build/test-onednn3 \
+	tests/build/test-sanitizers \
+	tests/build/test-thread-sanitizer \
+	tests/build/test-without-libraries \
 	tests/count-results \
 	tests/e2e/compare_ort.py \
 	tests/e2e/make_hostile.py \

@@ -81,7 +81,7 @@ static V exp_scaled(W w, V x, int extra) {
 static V exp_f32(W w, V x) { return exp_scaled(w, x, 0); }
 
 static V expm1_f32(W w, V x) {
-  V n, p, c = at_least(w, at_most(w, x, 90), -20);
+  V n, p, c = at_least(w, at_most(w, x, 89), -20); /* n is 128 at most */
   V r = reduce_exp(w, c, &n, &p);
   V e = emit_fma(w, mul(w, r, r), p, r);
   V i = whole(w, n);
@@ -103,7 +103,7 @@ static V tanh_f32(W w, V x) {
   V small = emit_fma(w, mul(w, x, z), p, x);
   V e = exp_f32(w, at_most(w, add(w, a, a), 30));
   V large = sub(w, emit_f(x, 1), quo(w, emit_f(x, 2), add_c(w, e, 1)));
-  return pick(w, lt(w, a, 0.55), small, with_sign(w, large, x));
+  return with_sign(w, pick(w, lt(w, a, 0.55), small, large), x);
 }
 
 static V sinh_f32(W w, V x) {
@@ -111,7 +111,7 @@ static V sinh_f32(W w, V x) {
   V p = POLY(w, z, 1.666666716e-01, 8.333310485e-03, 1.984289556e-04, 2.782213187e-06);
   V e = exp_scaled(w, a, -1);
   V large = sub(w, e, quo(w, emit_f(x, 0.25), e));
-  return pick(w, lt(w, a, 1), emit_fma(w, mul(w, x, z), p, x), with_sign(w, large, x));
+  return with_sign(w, pick(w, lt(w, a, 1), emit_fma(w, mul(w, x, z), p, x), large), x);
 }
 
 static V cosh_f32(W w, V x) {
@@ -127,7 +127,7 @@ static V erf_f32(W w, V x) {
   V q = POLY(w, at_most(w, a, 4), 1.506182743e-04, -1.129381895e+00, -6.336629391e-01, -1.078589857e-01,
              2.477540821e-02, -3.994716331e-03, 3.790981427e-04, -1.136576338e-05, -7.324817375e-07);
   V large = sub(w, emit_f(x, 1), exp_f32(w, q));
-  return pick(w, lt(w, a, 0.95), small, with_sign(w, large, x));
+  return with_sign(w, pick(w, lt(w, a, 0.95), small, large), x);
 }
 
 /* --- logarithms --- */
@@ -196,7 +196,8 @@ static V acosh_f32(W w, V x) {
   V t = add_c(w, x, -1);
   V s = add(w, t, root(w, emit_fma(w, t, t, add(w, t, t))));
   V large = add_c(w, log_f32(w, x), 0.693147180559945309);
-  return pick(w, lt(w, x, 0x1p14), log1p_f32(w, s), large); /* below 1 the root is NaN */
+  V y = pick(w, lt(w, x, 0x1p14), log1p_f32(w, s), large);
+  return pick(w, ge(w, x, 1), y, emit_f(x, (double)NAN));
 }
 
 static V atanh_f32(W w, V x) {
@@ -311,8 +312,8 @@ static V reduce_pi(W w, V x, V *n) {
   V k = emit_round_even(w, mul_c(w, near, 0.636619772367581343));
   V r = fma_c(w, k, -0x1.92p+0, near);
   r = fma_c(w, k, -0x1.fb4p-12, r);
-  r = fma_c(w, k, -0x1.444p-24, r);
-  r = fma_c(w, k, -0x1.68c234p-39, r);
+  r = fma_c(w, k, w->target->fma ? -0x1.4442d2p-24 : -0x1.444p-24, r); /* a fused product is always exact */
+  r = fma_c(w, k, w->target->fma ? 0x1.ee59dap-50 : -0x1.68c234p-39, r);
   *n = to_int(w, k);
   reduce_lanes(w, x, large, &r, n);
   return pick(w, lt(w, a, infinity), r, emit_f(x, nan));
@@ -324,7 +325,9 @@ static V sin_poly(W w, V r, V z) {
 }
 static V cos_poly(W w, V z) {
   V p = POLY(w, z, 4.166666791e-02, -1.388897770e-03, 2.482097443e-05, -2.876806775e-07);
-  return emit_fma(w, mul(w, z, z), p, fma_c(w, z, -0.5, emit_f(z, 1)));
+  V half = mul_c(w, z, 0.5), head = sub(w, emit_f(z, 1), half);
+  V lost = sub(w, sub(w, emit_f(z, 1), head), half); /* what rounding the head took away */
+  return add(w, head, emit_fma(w, mul(w, z, z), p, lost));
 }
 
 static V bit(W w, V n, int k) {

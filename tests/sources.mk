@@ -37,8 +37,11 @@ script_tests = \
 	tests/build/test-sanitizers \
 	tests/build/test-thread-sanitizer \
 	tests/build/test-without-libraries \
+	tests/conformance/test-conformance \
 	tests/e2e/test-cli \
 	tests/e2e/test-hostile \
+	tests/e2e/test-light-models \
+	tests/e2e/test-ocr \
 	tests/e2e/test-real-models \
 	tests/test-includes \
 	tests/test-libs \
@@ -81,13 +84,19 @@ tests_files = \
 	tests/build/test-sanitizers \
 	tests/build/test-thread-sanitizer \
 	tests/build/test-without-libraries \
+	tests/conformance/expected-failures-cpu \
+	tests/conformance/expected-failures-ref \
+	tests/conformance/test-conformance \
 	tests/count-results \
 	tests/e2e/compare_ort.py \
+	tests/e2e/light_models.py \
 	tests/e2e/make_hostile.py \
 	tests/e2e/randomize_light.py \
 	tests/e2e/real_models.py \
 	tests/e2e/test-cli \
 	tests/e2e/test-hostile \
+	tests/e2e/test-light-models \
+	tests/e2e/test-ocr \
 	tests/e2e/test-real-models \
 	tests/e2e/write_model.h \
 	tests/fetch-data \

@@ -1,0 +1,103 @@
+"""real_models.py DATA: trained models from PyPI's wheels give ONNX Runtime's numbers, on the reference backend and the CPU's.
+
+Tolerances are by the largest output (see compare_ort.difference).  Sums of some thousand products of f32 in another order
+differ by a few times 2^-24 a layer; the deep networks for pictures make of it up to 5e-5 where a sigmoid or softmax is at
+its steepest, the small ones 1e-6.  What is allowed is some six times what is seen."""
+import glob
+import os
+import sys
+
+import numpy as np
+
+from compare_ort import Report, run_ort
+
+BACKENDS = ("ref", "cpu")
+
+
+def page(rng, batch, height, width):
+    """Something like a picture of text: dark strokes on white, samples from -1 to 1."""
+    picture = np.ones((batch, 3, height, width), np.float32)
+    for image in picture:
+        for _ in range(width // 6):
+            x, y = rng.integers(0, width - 4), rng.integers(height // 4, height // 2)
+            tall, wide = rng.integers(4, max(5, height // 3)), rng.integers(1, 8)
+            image[:, y : y + tall, x : x + wide] = rng.uniform(-1, -0.7)
+    return picture + rng.normal(0, 0.02, picture.shape).astype(np.float32)
+
+
+def ocr(report, data, rng):
+    folder = os.path.join(data, "rapidocr_onnxruntime", "models")
+    for pattern, tolerance, shapes in (
+        ("*_det_infer.onnx", 3e-4, [(1, 64, 96), (1, 160, 128), (2, 96, 96)]),
+        ("*_cls_infer.onnx", 3e-5, [(1, 48, 192), (3, 48, 96)]),
+        ("*_rec_infer.onnx", 3e-4, [(1, 48, 160), (1, 48, 333), (2, 48, 96)]),
+    ):
+        (path,) = glob.glob(os.path.join(folder, pattern))
+        for batch, height, width in shapes:
+            inputs = {"x": page(rng, batch, height, width)}
+            want = run_ort(path, inputs)
+            for backend in BACKENDS:
+                report.check(f"{os.path.basename(path)} {inputs['x'].shape}", path, inputs, backend, want, tolerance)
+
+
+def sound(rng, rate, batch, n):
+    """Voiced sound of several loudnesses, with some noise."""
+    time = np.arange(n) / rate
+    one = sum(np.sin(2 * np.pi * f * time) / k for k, f in enumerate((140, 280, 420, 700), 1)) * 0.2
+    return (np.stack([one * (1 + k) for k in range(batch)]) + rng.normal(0, 0.01, (batch, n))).astype(np.float32)
+
+
+def voice_step(report, data, rng, name, rate, batch, tolerance, extra=None):
+    """Two chunks of sound one after the other, the state of the first run going into the second."""
+    path = os.path.join(data, "silero_vad", "data", name)
+    length = 576 if rate == 16000 else 288
+    heard = sound(rng, rate, batch, 2 * length)
+    state = np.zeros((2, batch, 128), np.float32)
+    for chunk in range(2):
+        inputs = {"input": heard[:, chunk * length : (chunk + 1) * length].copy(), "state": state, **(extra or {})}
+        want = run_ort(path, inputs)
+        for backend in BACKENDS:
+            report.check(f"{name} {rate} Hz, batch {batch}, chunk {chunk}", path, inputs, backend, want, tolerance)
+        state = want[1]
+
+
+def voice(report, data, rng):
+    """In most of these models the sampling rate chooses a branch."""
+    rates = {rate: {"sr": np.array(rate, np.int64)} for rate in (16000, 8000)}
+    for rate, batch in ((16000, 1), (8000, 1), (16000, 3)):
+        voice_step(report, data, rng, "silero_vad.onnx", rate, batch, 2e-5, rates[rate])
+    for rate in rates:
+        voice_step(report, data, rng, "silero_vad_op18_ifless.onnx", rate, 2, 2e-5, rates[rate])
+    voice_step(report, data, rng, "silero_vad_16k_op15.onnx", 16000, 2, 2e-5, rates[16000])
+    voice_step(report, data, rng, "silero_vad_openvino_16k.onnx", 16000, 1, 2e-5)
+    voice_step(report, data, rng, "silero_vad_half.onnx", 16000, 1, 2e-5)
+    path = os.path.join(data, "silero_vad", "data", "silero_vad_16k_sequence.onnx")
+    for steps in (1, 4):
+        state = {name: np.zeros((1, 1, 128), np.float32) for name in ("h", "c")}
+        inputs = {"input": sound(rng, 16000, 1, 576 * steps).reshape(steps, 576), **state}
+        want = run_ort(path, inputs)
+        for backend in BACKENDS:
+            report.check(f"silero_vad_16k_sequence.onnx, {steps} steps", path, inputs, backend, want, 2e-5)
+
+
+def files(report, data, rng):
+    path = os.path.join(data, "magika", "models", "standard_v3_3", "model.onnx")
+    text = b"#include <stdio.h>\nint main(void) {\n  puts(\"hello\");\n  return 0;\n}\n" * 20
+    for batch in (1, 3):
+        inputs = np.full((batch, 2048), 256, np.int32)  # 256: padding
+        inputs[0, :1024] = np.frombuffer(text, np.uint8)[:1024]
+        inputs[1:] = rng.integers(0, 257, (batch - 1, 2048))
+        want = run_ort(path, {"bytes": inputs})
+        for backend in BACKENDS:
+            report.check(f"magika {inputs.shape}", path, {"bytes": inputs}, backend, want, 1e-5)
+
+
+def main():
+    report, rng = Report(), np.random.default_rng(1)
+    for part in (ocr, voice, files):
+        part(report, sys.argv[1], rng)
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()

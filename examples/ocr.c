@@ -108,22 +108,20 @@ static float *prepare(const picture *p, int *width) {
 
 /* --- text --- */
 
-/* Character n of the list, a line each: 0 is the blank, the one behind the list is the space. */
-static void print_character(const char *list, int64_t n) {
+/* Character n of the list, a line each, and its length: 0 is the blank, the one behind the list is the space. */
+static const char *find_character(const char *list, int64_t n, int *length) {
   for (; n > 1 && *list; n--) {
     const char *end = strchr(list, '\n');
     list = end ? end + 1 : "";
   }
-  if (*list && *list != '\n') {
-    printf("%.*s", (int)strcspn(list, "\n"), list);
-  } else {
-    putchar(' ');
-  }
+  *length = (int)strcspn(list, "\n");
+  return *length ? list : NULL;
 }
 
-/* scores: [1, places, characters]. */
+/* scores: [1, places, characters].  Spaces at the ends are the picture's margin. */
 static void print_text(const oxla_tensor *scores, const char *list) {
   int64_t places = scores->dims[1], characters = scores->dims[2], last = 0;
+  int printed = 0, space = 0;
   for (int64_t place = 0; place < places; place++) {
     const float *row = (const float *)scores->data + place * characters;
     int64_t best = 0;
@@ -131,7 +129,13 @@ static void print_text(const oxla_tensor *scores, const char *list) {
       best = row[c] > row[best] ? c : best;
     }
     if (best && best != last) {
-      print_character(list, best);
+      int length;
+      const char *character = find_character(list, best, &length);
+      if (character) {
+        printf("%s%.*s", space && printed ? " " : "", length, character);
+        printed = 1;
+      }
+      space = !character;
     }
     last = best;
   }

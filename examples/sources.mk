@@ -2,6 +2,7 @@
 example_programs = \
 	examples/ocr
 examples_files = \
+	examples/README \
 	examples/draw-text
 examples_ocr_CPPFLAGS = $(FLAGS_OF_CLIENTS)
 examples_ocr_LDADD = $(LIBS_OF_CLIENTS)

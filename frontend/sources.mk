@@ -45,6 +45,7 @@ frontend_sources = \
 	frontend/wire_scan.c \
 	frontend/wire_unpack.c
 frontend_files = \
+	frontend/README \
 	frontend/attributes.h \
 	frontend/external_data.h \
 	frontend/functions.h \

@@ -73,6 +73,7 @@ hlo_tests = \
 	tests/hlo/text/refused-shape.hlo \
 	tests/hlo/text/refused-version.hlo
 tests_files = \
+	tests/README \
 	tests/allowed-skips \
 	tests/bench/bench_ort.py \
 	tests/bench/models \

@@ -1,0 +1,197 @@
+/* fuse.c - makes a fusion of given instructions. */
+#include "hlo/fuse.h"
+
+#include <string.h>
+
+bool hlo_is_free(const hlo_instr *i) {
+  if (i->op == HLO_CONSTANT) {
+    return i->shapes[0].rank == 0 && i->shapes[0].type != DTYPE_STR;
+  }
+  return i->op == HLO_BROADCAST || i->op == HLO_IOTA;
+}
+
+bool hlo_is_cheap(const hlo_instr *i) {
+  switch (i->op) {
+    case HLO_ABS: case HLO_NEG: case HLO_NOT: case HLO_SIGN: case HLO_CEIL: case HLO_FLOOR: case HLO_ROUND:
+    case HLO_IS_FINITE: case HLO_REAL: case HLO_IMAG: case HLO_CONVERT: case HLO_BITCAST: case HLO_ADD: case HLO_SUB:
+    case HLO_MUL: case HLO_MAX: case HLO_MIN: case HLO_AND: case HLO_OR: case HLO_XOR: case HLO_SHL: case HLO_SHR:
+    case HLO_COMPLEX: case HLO_COMPARE: case HLO_SELECT: case HLO_CLAMP:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/* The first user; NULL if there is none, or one of them is free itself. */
+static hlo_instr *first_user(const hlo_instr *i) {
+  hlo_instr *first = NULL;
+  for (uint32_t k = 0; k < i->n_uses; k++) {
+    hlo_instr *u = i->uses[k].user;
+    if (hlo_is_free(u)) {
+      return NULL;
+    }
+    first = !first || u->id < first->id ? u : first;
+  }
+  return first;
+}
+
+/* Is there nothing but broadcasts between i and its user? */
+static bool stands_before(const hlo_instr *i, const hlo_instr *user) {
+  do {
+    i = i->next;
+  } while (i != user && i->op == HLO_BROADCAST);
+  return i == user;
+}
+
+bool hlo_sink_free(hlo_computation *c) {
+  bool moved = false;
+  hlo_number(c);
+  for (hlo_instr *i = c->last, *prev; i; i = prev) {
+    prev = i->prev;
+    hlo_instr *user = i->op == HLO_BROADCAST ? first_user(i) : NULL;
+    if (user && !stands_before(i, user)) {
+      hlo_move_before(i, user);
+      moved = true;
+    }
+  }
+  return moved;
+}
+
+hlo_fuser hlo_fuser_make(hlo_computation *c, arena *scratch) {
+  hlo_fuser f = {.c = c, .scratch = scratch, .roots = hlo_count_roots(c, scratch), .n_ids = c->n_ids};
+  size_t most = 2 * (size_t)c->n_ids + 1; /* each fusion takes the place of an instruction at least */
+  f.stamp = ARENA_NEW_N(scratch, uint32_t, most);
+  f.clone = ARENA_NEW_N(scratch, hlo_value, most);
+  return f;
+}
+
+/* A fusion in the making. */
+typedef struct making {
+  hlo_fuser *f;
+  hlo_computation *body;
+  uint32_t n, cap;
+  hlo_value *outer; /* operands; parameter k of the body stands for outer[k] */
+} making;
+
+static hlo_value as_parameter(making *m, hlo_value v) {
+  for (uint32_t k = 0; k < m->n; k++) {
+    if (hlo_value_equal(m->outer[k], v)) {
+      return hlo_result(m->body->params[k], 0);
+    }
+  }
+  *ARENA_PUSH(m->f->scratch, m->outer, m->n, m->cap) = v;
+  return hlo_result(hlo_parameter(m->body, *hlo_shape(v)), 0);
+}
+
+/* The value inside of the fusion: a member's copy, a copy of something free (not many in a row), or a parameter. */
+static hlo_value inside(making *m, hlo_value v, int depth) {
+  enum { MOST = 8 };
+  hlo_fuser *f = m->f;
+  uint32_t id = v.def->id;
+  if (v.def->n_results == 1 && f->stamp[id] == f->n_fusions) {
+    return f->clone[id];
+  }
+  if (!hlo_is_free(v.def) || depth == MOST) {
+    return as_parameter(m, v);
+  }
+  hlo_value x = v.def->n_operands ? inside(m, v.def->operands[0], depth + 1) : v;
+  f->stamp[id] = f->n_fusions;
+  f->clone[id] = hlo_result(hlo_instr_clone(m->body, NULL, v.def, &x), 0);
+  return f->clone[id];
+}
+
+static void copy_member(making *m, hlo_instr *i) {
+  hlo_value *operands = ARENA_NEW_N(m->f->scratch, hlo_value, i->n_operands + 1);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    operands[k] = inside(m, i->operands[k], 0);
+  }
+  hlo_instr *copy = hlo_instr_clone(m->body, NULL, i, operands);
+  m->f->stamp[i->id] = m->f->n_fusions;
+  m->f->clone[i->id] = hlo_result(copy, 0);
+}
+
+/* Is member i wanted by anybody but members?  Copies of free instructions are no members. */
+static bool is_output(const hlo_fuser *f, const hlo_instr *i) {
+  for (uint32_t k = 0; k < i->n_uses; k++) {
+    const hlo_instr *user = i->uses[k].user;
+    if (f->stamp[user->id] != f->n_fusions || hlo_is_free(user)) {
+      return true;
+    }
+  }
+  return f->roots[i->id] > 0;
+}
+
+/* Everything that fed the members and is not used any more. */
+static void remove_free(hlo_fuser *f, hlo_value v) {
+  while (hlo_is_free(v.def) && v.def->n_uses == 0 && !f->roots[v.def->id]) {
+    hlo_value next = v.def->n_operands ? v.def->operands[0] : v;
+    hlo_remove(v.def);
+    if (next.def == v.def) {
+      return;
+    }
+    v = next;
+  }
+}
+
+static void remove_members(hlo_fuser *f, uint32_t n, hlo_instr *const *members) {
+  for (uint32_t k = n; k-- > 0;) {
+    hlo_instr *i = members[k];
+    uint32_t n_operands = i->n_operands;
+    hlo_remove(i);
+    for (uint32_t j = 0; j < n_operands; j++) {
+      if (i->operands[j].def->parent) {
+        remove_free(f, i->operands[j]);
+      }
+    }
+  }
+}
+
+/* "a + b" of the nodes that the members come from, if they are few and short. */
+static const char *joined_source(arena *a, uint32_t n, hlo_instr *const *members) {
+  enum { MOST = 4 };
+  const char *text = "", *last = "";
+  uint32_t n_joined = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    const char *s = members[k]->source;
+    if (s[0] && strcmp(s, last) != 0) {
+      if (n_joined == MOST) {
+        return arena_printf(a, "%s + ...", text);
+      }
+      text = n_joined++ ? arena_printf(a, "%s + %s", text, s) : s;
+      last = s;
+    }
+  }
+  return text;
+}
+
+hlo_instr *hlo_fuse(hlo_fuser *f, hlo_fusion_kind kind, uint32_t n, hlo_instr *const *members) {
+  static const char *const names[] = {"fused_loop", "fused_input", "fused_output"};
+  hlo_module *module = f->c->module;
+  f->n_fusions++;
+  making m = {.f = f, .body = hlo_computation_create(module, names[kind])};
+  hlo_value *roots = ARENA_NEW_N(f->scratch, hlo_value, n), *outputs = ARENA_NEW_N(f->scratch, hlo_value, n);
+  uint32_t n_roots = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    copy_member(&m, members[k]);
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    if (is_output(f, members[k])) {
+      outputs[n_roots] = hlo_result(members[k], 0);
+      roots[n_roots++] = f->clone[members[k]->id];
+    }
+  }
+  hlo_set_roots(m.body, n_roots, roots);
+  hlo_instr *i = hlo_instr_create(f->c, members[n - 1], HLO_FUSION, m.n, m.outer, n_roots);
+  i->id = f->n_ids++;
+  hlo_attr_of(i, HLO_ATTR_FUSION)->i = kind;
+  hlo_attr *callee = hlo_attr_of(i, HLO_ATTR_COMPUTATIONS);
+  callee->n_comps = 1;
+  callee->comps = arena_memdup(module->arena, &m.body, sizeof m.body);
+  i->source = joined_source(module->arena, n, members);
+  for (uint32_t k = 0; k < n_roots; k++) {
+    i->shapes[k] = *hlo_shape(roots[k]);
+    hlo_replace(outputs[k], hlo_result(i, k));
+  }
+  remove_members(f, n, members);
+  return i;
+}

@@ -84,6 +84,7 @@ status cli_compare(arena *a, const literal *got, const literal *want, double rto
 
 typedef struct data_set {
   literal *inputs;
+  const char *outputs_prefix;
   uint32_t n_outputs;
   literal *outputs;
 } data_set;
@@ -125,10 +126,10 @@ static status read_inputs(arena *a, const char *folder, const plug_source *sourc
 }
 
 /* Files prefix0.pb, prefix1.pb, ... */
-static status read_outputs(arena *a, const char *prefix, const plug_source *source, data_set *set) {
+static status read_outputs(arena *a, const plug_source *source, data_set *set) {
   set->outputs = ARENA_NEW_N(a, literal, source->n_outputs);
   for (;; set->n_outputs++) {
-    const char *path = arena_printf(a, "%s%" PRIu32 ".pb", prefix, set->n_outputs);
+    const char *path = arena_printf(a, "%s%" PRIu32 ".pb", set->outputs_prefix, set->n_outputs);
     if (!exists(path)) {
       break;
     }
@@ -138,7 +139,8 @@ static status read_outputs(arena *a, const char *prefix, const plug_source *sour
                SHAPE_STR(NULL, &source->outputs[set->n_outputs].shape));
     TRY(status_prefix(cli_read_tensor(a, path, &set->outputs[set->n_outputs]), "output %" PRIu32, set->n_outputs));
   }
-  CHECK_THAT(set->n_outputs > 0, STATUS_INVALID_FILE, "no outputs are expected: there is no %s0.pb", prefix);
+  CHECK_THAT(set->n_outputs > 0, STATUS_INVALID_FILE, "no outputs are expected: there is no %s0.pb",
+             set->outputs_prefix);
   return NULL;
 }
 
@@ -147,6 +149,7 @@ typedef struct data_sets {
   data_set *items;
 } data_sets;
 
+/* Inputs alone: what is wrong with the model shall be said before what cannot be read of its outputs. */
 static status read_sets(const cli_case *c, const plug_source *source, arena *a, data_sets *out) {
   for (;; out->n++) {
     const char *folder = arena_printf(a, "%s/test_data_set_%" PRIu32, c->path, out->n);
@@ -159,8 +162,8 @@ static status read_sets(const cli_case *c, const plug_source *source, arena *a, 
     }
     data_set *set = &out->items[out->n];
     set->inputs = ARENA_NEW_N(a, literal, source->n_inputs);
+    set->outputs_prefix = c->light_output ? c->light_output : arena_printf(a, "%s/output_", folder);
     TRY(c->light_output ? make_light_inputs(a, source, set->inputs) : read_inputs(a, folder, source, set->inputs));
-    TRY(read_outputs(a, c->light_output ? c->light_output : arena_printf(a, "%s/output_", folder), source, set));
   }
 }
 
@@ -188,6 +191,7 @@ static status save(const cli_case *c, const plug_session_options *options, const
   for (uint32_t k = 0; !failed && k < sets->n; k++) {
     const plug_compiled *program;
     failed = cli_compile_for(s, sets->items[k].inputs, a, &program);
+    failed = failed ? failed : read_outputs(a, plug_session_source(s), &sets->items[k]);
   }
   if (!failed) {
     failed = plug_session_save(s, image);

@@ -83,15 +83,16 @@ static hlo_value as_parameter(making *m, hlo_value v) {
   return hlo_result(hlo_parameter(m->body, *hlo_shape(v)), 0);
 }
 
-/* The value inside of the fusion: a member's copy, a copy of something free (not many in a row), or a parameter. */
+enum { MOST_FREE = 8 };
+
+/* The value inside of the fusion: a member's copy, a copy of something free (not MOST_FREE in a row), or a parameter. */
 static hlo_value inside(making *m, hlo_value v, int depth) {
-  enum { MOST = 8 };
   hlo_fuser *f = m->f;
   uint32_t id = v.def->id;
   if (v.def->n_results == 1 && f->stamp[id] == f->n_fusions) {
     return f->clone[id];
   }
-  if (!hlo_is_free(v.def) || depth == MOST) {
+  if (!hlo_is_free(v.def) || depth == MOST_FREE) {
     return as_parameter(m, v);
   }
   hlo_value x = v.def->n_operands ? inside(m, v.def->operands[0], depth + 1) : v;
@@ -100,10 +101,12 @@ static hlo_value inside(making *m, hlo_value v, int depth) {
   return f->clone[id];
 }
 
+/* What a contraction reads stays an operand: libraries want arrays. */
 static void copy_member(making *m, hlo_instr *i) {
+  bool contraction = hlo_info(i)->kind == HLO_CONTRACTION;
   hlo_value *operands = ARENA_NEW_N(m->f->scratch, hlo_value, i->n_operands + 1);
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    operands[k] = inside(m, i->operands[k], 0);
+    operands[k] = inside(m, i->operands[k], contraction ? MOST_FREE : 0);
   }
   hlo_instr *copy = hlo_instr_clone(m->body, NULL, i, operands);
   m->f->stamp[i->id] = m->f->n_fusions;

@@ -5,7 +5,7 @@
  *
  * Splats (arrays of equal elements) become broadcast(scalar constant), and elementwise operations on splats are computed on
  * scalars: so a splat of any size costs nothing.  Vectors of indices stay constants: gather, dynamic-slice and others look
- * at them.
+ * at them; so do weights of contractions.
  * Budget: results of at most context.fold_bytes; larger ones, up to a bound, where they replace constants about as large
  * (a transposed weight).  All in all no more than MAX_WORK bytes are read and written. */
 #include "hlo/rewrite.h"
@@ -192,10 +192,20 @@ static bool fold_constants(folding *f, hlo_instr *i) {
   return done;
 }
 
-/* A constant of equal elements becomes broadcast(scalar), unless it holds indices. */
+/* Weights of contractions are arrays to libraries, which pack them once. */
+static bool feeds_contraction(const hlo_instr *i) {
+  for (uint32_t k = 0; k < i->n_uses; k++) {
+    if (hlo_info(i->uses[k].user)->kind == HLO_CONTRACTION) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* A constant of equal elements becomes broadcast(scalar), unless it holds indices or weights. */
 static bool compact_splat(folding *f, hlo_instr *i) {
   const literal *l = hlo_literal(hlo_result(i, 0));
-  if (!l || l->shape.rank == 0 || is_index_vector(&l->shape) || !shape_is_static(&l->shape) || !literal_is_splat(l)) {
+  if (!l || l->shape.rank == 0 || is_index_vector(&l->shape) || feeds_contraction(i) || !shape_is_static(&l->shape) || !literal_is_splat(l)) {
     return false;
   }
   hlo_builder b = hlo_pass_builder(f->context, i->parent, i);

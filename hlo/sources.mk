@@ -12,6 +12,7 @@ hlo_sources = \
 	hlo/pass.c \
 	hlo/pass_cse.c \
 	hlo/pass_dce.c \
+	hlo/pass_epilogue.c \
 	hlo/pass_fold.c \
 	hlo/pass_inline_composites.c \
 	hlo/pass_layout.c \

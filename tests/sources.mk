@@ -13,6 +13,7 @@ check_programs = \
 	tests/unit/check_hlo_text \
 	tests/unit/check_hlo_verify \
 	tests/unit/check_hostile_text \
+	tests/unit/check_image \
 	tests/unit/check_import_arithmetic \
 	tests/unit/check_import_b \
 	tests/unit/check_import_movement \
@@ -51,6 +52,8 @@ hlo_tests = \
 	tests/hlo/dce/branches.hlo \
 	tests/hlo/dce/carried.hlo \
 	tests/hlo/dce/unused.hlo \
+	tests/hlo/epilogue/residual.hlo \
+	tests/hlo/epilogue/swish.hlo \
 	tests/hlo/fold/arithmetic.hlo \
 	tests/hlo/fold/multiple.hlo \
 	tests/hlo/inline_composites/nested.hlo \
@@ -105,6 +108,8 @@ tests_files = \
 	tests/hlo/dce/branches.expected \
 	tests/hlo/dce/carried.expected \
 	tests/hlo/dce/unused.expected \
+	tests/hlo/epilogue/residual.expected \
+	tests/hlo/epilogue/swish.expected \
 	tests/hlo/fold/arithmetic.expected \
 	tests/hlo/fold/multiple.expected \
 	tests/hlo/inline_composites/nested.expected \
@@ -161,6 +166,8 @@ tests_unit_check_hlo_verify_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_hlo_verify_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_hostile_text_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_hostile_text_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_image_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_image_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_import_arithmetic_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_import_arithmetic_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_import_b_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

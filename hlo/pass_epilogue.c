@@ -1,0 +1,98 @@
+/* pass_epilogue.c - bias, normalisation, activation and residual run inside of the convolution or dot before them.
+ *
+ * Requires: nothing; best after simplify, batch_norm and motion, before the other fusion passes.  Keeps: results (a target may
+ * round once at the end instead of after each step).  Breaks: the assumption that a contraction stands at top level.
+ * A fusion has kind output, one contraction, and one result: the last of a chain in which each step is the only user of the
+ * one before (or x * logistic(x)) and target->takes_epilogue accepts it.  What the contraction itself reads are operands of
+ * the fusion, always.  Of two contractions that are added, the later one takes the sum. */
+#include "hlo/fuse.h"
+
+static bool takes(const pass_context *c, const hlo_instr *contraction, const hlo_instr *consumer, hlo_value v) {
+  for (uint32_t k = 0; k < consumer->n_operands; k++) {
+    if (hlo_value_equal(consumer->operands[k], v)) {
+      return c->target->takes_epilogue(c->target->data, contraction, consumer, k);
+    }
+  }
+  return false;
+}
+
+/* The product of x * logistic(x), these two being all that uses x. */
+static hlo_instr *find_swish(const hlo_value x, hlo_instr **gate) {
+  if (x.def->n_uses != 2 || hlo_is_root(x)) {
+    return NULL;
+  }
+  for (uint32_t k = 0; k < 2; k++) {
+    hlo_instr *g = x.def->uses[k].user, *product = x.def->uses[1 - k].user;
+    if (g->op == HLO_LOGISTIC && product->op == HLO_MUL && hlo_only_user(hlo_result(g, 0)) == product) {
+      *gate = g;
+      return product;
+    }
+  }
+  return NULL;
+}
+
+/* The chain that begins with the contraction, into members[FUSE_MAX_MEMBERS]; gives its length.  taken[id]: in a chain. */
+static uint32_t follow(const pass_context *c, hlo_instr *contraction, const bool *taken, hlo_instr **members) {
+  uint32_t n = 0;
+  members[n++] = contraction;
+  while (n + 2 <= FUSE_MAX_MEMBERS) {
+    hlo_value v = hlo_result(members[n - 1], 0);
+    hlo_instr *gate = NULL, *next = find_swish(v, &gate);
+    next = next ? next : hlo_only_user(v);
+    if (!next || next->n_results != 1 || taken[next->id] || !takes(c, contraction, next, v) ||
+        (gate && !takes(c, contraction, gate, v))) {
+      break;
+    }
+    if (gate) {
+      members[n++] = gate;
+    }
+    members[n++] = next;
+  }
+  return n;
+}
+
+static bool is_plain(const hlo_instr *i) {
+  bool plain = shape_is_static(&i->shapes[0]);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    plain = plain && shape_is_static(hlo_shape(i->operands[k]));
+  }
+  return plain;
+}
+
+static status fuse_epilogues(hlo_computation *c, pass_context *context, bool *changed) {
+  arena *scratch = context->scratch;
+  hlo_fuser f = hlo_fuser_make(c, scratch);
+  bool *taken = ARENA_NEW_N(scratch, bool, f.n_ids + 1);
+  hlo_instr *members[FUSE_MAX_MEMBERS], **contractions = ARENA_NEW_N(scratch, hlo_instr *, f.n_ids + 1);
+  uint32_t n_contractions = 0;
+  HLO_FOR_EACH(i, c) {
+    if (hlo_info(i)->kind == HLO_CONTRACTION && is_plain(i)) {
+      contractions[n_contractions++] = i;
+    }
+  }
+  while (n_contractions) { /* the last first */
+    TRY(budget_check(arena_budget(scratch)));
+    uint32_t n = follow(context, contractions[--n_contractions], taken, members);
+    if (n == 1) {
+      continue;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+      taken[members[k]->id] = true;
+    }
+    hlo_instr *fusion = hlo_fuse(&f, HLO_FUSION_OUTPUT, n, members);
+    taken[fusion->id] = true;
+    *changed = true;
+    hlo_pass_note(context, "clusters", 1);
+    hlo_pass_note(context, "instructions in them", n);
+  }
+  return NULL;
+}
+
+status pass_epilogue(hlo_module *m, pass_context *c, bool *changed) {
+  uint32_t n;
+  hlo_computation **walked = hlo_walked(m, c->scratch, false, &n);
+  for (uint32_t k = 0; k < n && c->target->takes_epilogue; k++) {
+    TRY(fuse_epilogues(walked[k], c, changed));
+  }
+  return NULL;
+}

@@ -7,6 +7,7 @@
 #include "runtime/pool.h"
 
 enum {
+  SMALL_CONSTANT = 64,
   BATCH = 8,              /* kernels a module: what a module costs is divided, what is left can still be spread */
   RANGE_NANOSECONDS = 6000 /* of work that make another thread worth its while */
 };
@@ -39,9 +40,10 @@ uint32_t cpu_kernels_asked(const cpu_kernels *k) { return k->asked; }
 
 /* --- collecting --- */
 
+/* Single numbers and short lists (places, sizes) make better code; weights make kernels differ that could be one. */
 static bool is_baked_in(hlo_value v) {
   const literal *l = hlo_literal(v);
-  return l && (shape_bytes(&l->shape) <= EMIT_MAX_CONSTANT || literal_is_splat(l));
+  return l && (shape_bytes(&l->shape) <= SMALL_CONSTANT || literal_is_splat(l));
 }
 
 /* The instruction alone: its operands become parameters, or constants where the kernel will hold them. */
@@ -66,7 +68,11 @@ static hlo_instr *isolate(arena *a, const hlo_instr *i) {
   }
   hlo_set_roots(c, i->n_results, roots);
   m->entry = c;
-  copy->source = "";
+  for (uint32_t k = 0; k < m->n_computations; k++) { /* names of nodes make no difference */
+    for (hlo_instr *j = m->computations[k]->first; j; j = j->next) {
+      j->source = "";
+    }
+  }
   return copy;
 }
 

@@ -8,15 +8,42 @@
 #include "backend_cpu/compile_contraction.h"
 #include "backend_cpu/compile_kernels.h"
 #include "backend_cpu/compile_lower.h"
+#include "emit/kernel.h"
 #include "emit/target.h"
 #include "hlo/pass.h"
 
 /* --- the pipeline --- */
 
+static const hlo_pass cleaning[] = {HLO_STEP(fold), HLO_STEP(simplify), HLO_STEP(cse), HLO_STEP(dce)};
+
 static const hlo_pass pipeline[] = {
-    HLO_STEP(inline_composites), HLO_STEP(fold), HLO_STEP(simplify), HLO_STEP(cse),      HLO_STEP(dce),
-    HLO_STEP(layout),            HLO_STEP(dce),  HLO_STEP(simplify), HLO_STEP(cse),      HLO_STEP(dce),
+    HLO_STEP(inline_composites),
+    HLO_GROUP("clean", cleaning),
+    HLO_STEP(layout),
+    HLO_GROUP("clean-layout", cleaning),
+    HLO_STEP(reduce_fusion),
+    HLO_STEP(loop_fusion),
+    HLO_STEP(dce),
 };
+
+/* What emit/ can write may be part of a kernel. */
+static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
+  (void)data;
+  switch (hlo_info(i)->kind) {
+    case HLO_ELEMENTWISE:
+      break;
+    case HLO_MOVEMENT:
+      if (kind == HLO_FUSION_OUTPUT) {
+        return false;
+      }
+      break;
+    default:
+      if (i->op != HLO_REDUCE || kind != HLO_FUSION_INPUT) {
+        return false;
+      }
+  }
+  return emit_supports(i, NULL);
+}
 
 typedef struct dumping {
   const rt_compile_options *options;
@@ -31,7 +58,8 @@ static status dump(void *data, const char *file, const hlo_module *m) {
 static const int64_t fold_bytes = (int64_t)1 << 28;
 
 static status prepare(hlo_module *m, const rt_compile_options *options, arena *a) {
-  static const hlo_target target = {.name = "cpu", .takes_epilogue = cpu_takes_epilogue, .channels_last = true};
+  static const hlo_target target = {.name = "cpu", .takes_epilogue = cpu_takes_epilogue, .takes_fused = takes_fused,
+                                    .channels_last = true};
   dumping d = {options};
   pass_context c = {.arena = a, .eval = options->eval, .fold_bytes = fold_bytes, .target = &target, .verify = true};
   if (options->dump) {
@@ -107,7 +135,7 @@ static void count(const hlo_module *m, uint32_t *instructions, uint64_t *bytes, 
   for (uint32_t k = 0; k < m->n_computations; k++) {
     bool fused = is_fused(m, m->computations[k]);
     for (const hlo_instr *i = m->computations[k]->first; i; i = i->next) {
-      ++*instructions;
+      *instructions += !fused;
       if (!fused && is_work(i)) {
         *bytes += bytes_of(i);
         if (r) {

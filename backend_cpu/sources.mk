@@ -12,6 +12,7 @@ cpu_compile_sources = \
 	backend_cpu/compile_lower.c \
 	backend_cpu/compile_target.c
 backend_cpu_files = \
+	backend_cpu/README \
 	backend_cpu/compile_contraction.h \
 	backend_cpu/compile_kernels.h \
 	backend_cpu/compile_lower.h \

@@ -11,6 +11,7 @@ typedef struct contraction {
   const emit_index *at;
   int n;                           /* contracted dims, before neighbours were merged */
   int64_t dims[SHAPE_MAX_RANK];
+  bool inside;                     /* convolution: the whole window is known to lie in the operand */
 } contraction;
 
 static void multiply_add(const emit_fold *f, dtype t, emit_pair x, emit_pair y, LLVMValueRef *acc) {
@@ -33,14 +34,22 @@ static void add_up(const emit_fold *f, LLVMValueRef *acc, const LLVMValueRef *ot
   }
 }
 
-static emit_pair fold_products(emit_fold *f, dtype t) {
+/* clear: NULL, or what is known to hold where `inside` does. */
+static emit_pair fold_products(emit_fold *f, dtype t, LLVMValueRef inside, const contraction *clear) {
   emit_pair zero = emit_reduce_identity(f->e->w, HLO_REDUCE_ADD, t);
   LLVMValueRef out[2];
   f->combine = add_up;
   f->n = zero.im ? 2 : 1;
   f->init[0] = zero.v;
   f->init[1] = zero.im;
-  emit_fold_run(f, out);
+  if (inside) {
+    emit_fold fast = *f;
+    fast.data = clear;
+    f->compact = true;
+    emit_fold_either(inside, &fast, f, out);
+  } else {
+    emit_fold_run(f, out);
+  }
   return (emit_pair){emit_narrow(f->e->w, t, out[0]), zero.im ? out[1] : NULL};
 }
 
@@ -111,10 +120,39 @@ emit_pair emit_dot(emit_element *e, const hlo_instr *i, const emit_index *at) {
   }
   emit_fold f = {.e = e, .data = &g, .step = dot_step, .rows = emit_reduces_rows(i)};
   merge_contracted(&f, &g);
-  return fold_products(&f, hlo_type(i->operands[0]));
+  return fold_products(&f, hlo_type(i->operands[0]), NULL, NULL);
 }
 
 /* --- convolution: r is [input channel of the group, kernel extents...] --- */
+
+/* Can spatial dim k leave the operand? */
+static bool is_padded(const contraction *g, int spatial, int k) {
+  const hlo_instr *i = g->i;
+  int64_t low = hlo_ints(i, HLO_ATTR_LOW)[k], last = (g->at->dims[spatial + k] - 1) * hlo_ints(i, HLO_ATTR_STRIDES)[k];
+  int64_t span = (operand(i, 1)->dims[2 + k] - 1) * hlo_ints(i, HLO_ATTR_RHS_DILATION)[k];
+  return low > 0 || last + span - low >= operand(i, 0)->dims[spatial + k];
+}
+
+/* i1: the windows of all lanes are clear of the padding; NULL: there is none, or it cannot be told. */
+static LLVMValueRef clear_of_padding(emit_element *e, const contraction *g) {
+  const hlo_instr *i = g->i;
+  LLVMValueRef inside = NULL;
+  int spatial = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST ? 2 : 1;
+  for (int k = 0; k < g->at->rank - 2; k++) {
+    if (e->slow || hlo_ints(i, HLO_ATTR_LHS_DILATION)[k] > 1) {
+      return NULL;
+    }
+    if (is_padded(g, spatial, k)) {
+      int64_t span = (operand(i, 1)->dims[2 + k] - 1) * hlo_ints(i, HLO_ATTR_RHS_DILATION)[k];
+      emit_pos p = emit_pos_scale(&e->x, emit_index_dim(&e->x, g->at, spatial + k), hlo_ints(i, HLO_ATTR_STRIDES)[k]);
+      p = emit_pos_add_const(&e->x, p, -hlo_ints(i, HLO_ATTR_LOW)[k]);
+      if (!emit_fold_inside(e, p, span, operand(i, 0)->dims[spatial + k], &inside)) {
+        return NULL;
+      }
+    }
+  }
+  return inside;
+}
 
 static void conv_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc) {
   const contraction *g = f->data;
@@ -144,8 +182,7 @@ static void conv_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc
     p = emit_pos_add_const(&e->x, p, -low);
     if (gap > 1) {
       p = emit_without_gaps(e, p, x->dims[spatial + k], gap, &mask);
-    } else if (low > 0 || (g->at->dims[spatial + k] - 1) * stride + (kernel->dims[2 + k] - 1) * hole - low >=
-                              x->dims[spatial + k]) {
+    } else if (!g->inside && is_padded(g, spatial, k)) {
       checked |= (uint32_t)1 << (spatial + k);
     }
     emit_axis_at(x, spatial + k, p);
@@ -171,5 +208,7 @@ emit_pair emit_convolution(emit_element *e, const hlo_instr *i, const emit_index
   if (empty) {
     f.dims[0] = 0;
   }
-  return fold_products(&f, hlo_type(i->operands[0]));
+  contraction clear = g;
+  clear.inside = true;
+  return fold_products(&f, hlo_type(i->operands[0]), empty ? NULL : clear_of_padding(e, &g), &clear);
 }

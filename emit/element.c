@@ -61,16 +61,37 @@ typedef struct access {
   LLVMTypeRef type; /* of an element */
   unsigned align;
   bool shared, constant;
+  const emit_pos *along; /* masked: place along the innermost dimension, which has n elements; NULL: all are there */
+  int64_t n;
 } access;
 
-static LLVMValueRef address(const access *a, LLVMValueRef at) {
-  return LLVMBuildInBoundsGEP2(a->e->w->builder, a->type, a->base, &at, 1, "");
+/* A masked vector may begin before its array. */
+static LLVMValueRef address(const access *a, LLVMValueRef at, bool inside) {
+  LLVMBuilderRef b = a->e->w->builder;
+  return inside ? LLVMBuildInBoundsGEP2(b, a->type, a->base, &at, 1, "") : LLVMBuildGEP2(b, a->type, a->base, &at, 1, "");
 }
 
 static LLVMValueRef load_of(const access *a, LLVMTypeRef type, LLVMValueRef at) {
-  LLVMValueRef v = LLVMBuildLoad2(a->e->w->builder, type, address(a, at), "");
+  LLVMValueRef v = LLVMBuildLoad2(a->e->w->builder, type, address(a, at, true), "");
   LLVMSetAlignment(v, a->align);
   annotate(a->e, v, a->shared, false, a->constant);
+  return v;
+}
+
+/* A vector of elements side by side from `at` on, `skip` behind lane 0; of a masked access, those that exist. */
+static LLVMValueRef load_vector(const access *a, LLVMValueRef at, int64_t skip) {
+  const emit_ir *w = a->e->w;
+  LLVMTypeRef type = LLVMVectorType(a->type, (unsigned)a->e->x.lanes);
+  if (!a->along) {
+    return load_of(a, type, at);
+  }
+  emit_pos place = emit_pos_add_const(&a->e->x, (emit_pos){a->along->base, 1, 1}, skip);
+  LLVMValueRef lanes = emit_pos_vector(&a->e->x, place), mask = emit_icmp(w, LLVMIntULT, lanes, emit_i(lanes, a->n));
+  LLVMTypeRef types[] = {type, w->ptr};
+  LLVMValueRef f = LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID("llvm.masked.load", 16), types, 2);
+  LLVMValueRef args[] = {address(a, at, false), LLVMConstInt(w->i32, a->align, false), mask, LLVMConstNull(type)};
+  LLVMValueRef v = LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, 4, "");
+  annotate(a->e, v, a->shared, false, false);
   return v;
 }
 
@@ -81,11 +102,10 @@ static LLVMValueRef plus(const access *a, LLVMValueRef at, int64_t n) {
 /* Every step-th element: `step` vectors side by side, the last one moved back so that it ends with the last element. */
 static LLVMValueRef load_strided(const access *a, LLVMValueRef at, int step) {
   int lanes = a->e->x.lanes, mask[256];
-  LLVMTypeRef type = LLVMVectorType(a->type, (unsigned)lanes);
   LLVMValueRef r = NULL;
   for (int j = 0; j < step; j++) {
     int start = j < step - 1 ? j * lanes : (lanes - 1) * (step - 1);
-    LLVMValueRef part = load_of(a, type, plus(a, at, start));
+    LLVMValueRef part = load_vector(a, plus(a, at, start), start);
     for (int k = 0; k < lanes; k++) {
       int owner = k * step / lanes < step ? k * step / lanes : step - 1;
       mask[k] = owner == j ? (r ? lanes : 0) + k * step - start : k;
@@ -115,23 +135,22 @@ static LLVMValueRef load_part(const access *a, emit_pos at) {
   if (at.step == 0) {
     return emit_splat(a->e->w, load_of(a, a->type, at.base), lanes);
   }
-  LLVMTypeRef type = LLVMVectorType(a->type, (unsigned)lanes);
   if (at.step == 1) {
-    return load_of(a, type, at.base);
+    return load_vector(a, at.base, 0);
   }
   if (at.step == -1) {
     int mask[256];
     for (int k = 0; k < lanes; k++) {
       mask[k] = lanes - 1 - k;
     }
-    return emit_shuffle(a->e->w, load_of(a, type, plus(a, at.base, 1 - lanes)), NULL, mask, lanes);
+    return emit_shuffle(a->e->w, load_vector(a, plus(a, at.base, 1 - lanes), 0), NULL, mask, lanes);
   }
   return at.step >= 2 && at.step <= 4 ? load_strided(a, at.base, (int)at.step) : load_lanes(a, at);
 }
 
 static access access_of(emit_element *e, LLVMValueRef base, dtype t, bool shared, bool constant) {
   unsigned bytes = (unsigned)dtype_bytes(t);
-  return (access){e, base, emit_memory_type(e->w, t), dtype_is_complex(t) ? bytes / 2 : bytes, shared, constant};
+  return (access){e, base, emit_memory_type(e->w, t), dtype_is_complex(t) ? bytes / 2 : bytes, shared, constant, NULL, 0};
 }
 
 emit_pair emit_load(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, bool shared, bool constant) {
@@ -140,6 +159,19 @@ emit_pair emit_load(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, bo
     emit_pos re = emit_pos_scale(&e->x, at, 2);
     return (emit_pair){load_part(&a, re), load_part(&a, emit_pos_add_const(&e->x, re, 1))};
   }
+  return (emit_pair){emit_from_memory(e->w, t, load_part(&a, at)), NULL};
+}
+
+bool emit_masks_loads(const emit_element *e, dtype t) {
+  int bits = e->w->target->vector_bits;
+  size_t bytes = dtype_bytes(t);
+  return !dtype_is_complex(t) && (bits >= 512 || (bits >= 256 && (bytes == 4 || bytes == 8)));
+}
+
+emit_pair emit_load_masked(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, emit_pos along, int64_t n, bool shared) {
+  access a = access_of(e, base, t, shared, false);
+  a.along = &along;
+  a.n = n;
   return (emit_pair){emit_from_memory(e->w, t, load_part(&a, at)), NULL};
 }
 
@@ -152,7 +184,7 @@ static void store_part(const access *a, emit_pos at, LLVMValueRef v) {
       index = at.step == EMIT_SCATTERED ? LLVMBuildSExt(w->builder, emit_lane(w, at.base, k), w->i64, "")
                                         : plus(a, at.base, k * at.step);
     }
-    LLVMValueRef store = LLVMBuildStore(w->builder, n > 1 ? emit_lane(w, v, k) : v, address(a, index));
+    LLVMValueRef store = LLVMBuildStore(w->builder, n > 1 ? emit_lane(w, v, k) : v, address(a, index, true));
     LLVMSetAlignment(store, a->align);
     annotate(a->e, store, a->shared, true, false);
   }
@@ -167,6 +199,15 @@ void emit_store(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, emit_p
     return;
   }
   store_part(&a, at, emit_to_memory(e->w, t, v.v));
+}
+
+static const emit_input *find_input(const emit_element *e, hlo_value v) {
+  for (uint32_t k = 0; k < e->n_inputs; k++) {
+    if (hlo_value_equal(e->inputs[k].value, v)) {
+      return &e->inputs[k];
+    }
+  }
+  return NULL;
 }
 
 /* --- constants --- */
@@ -207,15 +248,6 @@ static emit_pair constant(emit_element *e, const literal *l, emit_pos at) {
 }
 
 /* --- the walk --- */
-
-static const emit_input *find_input(const emit_element *e, hlo_value v) {
-  for (uint32_t k = 0; k < e->n_inputs; k++) {
-    if (hlo_value_equal(e->inputs[k].value, v)) {
-      return &e->inputs[k];
-    }
-  }
-  return NULL;
-}
 
 static emit_pair elementwise(emit_element *e, const hlo_instr *i, const emit_index *at) {
   emit_pair args[3];
@@ -359,6 +391,34 @@ static emit_pair guarded_branch(const guard *g, LLVMValueRef all_in_range) {
   return join(e, v[0], from[0], v[1], from[1]);
 }
 
+/* An input whose lanes lie side by side along the one dimension that they may leave: loads leave out what is not there.
+ * Gives no value where that does not apply. */
+static emit_pair guarded_masked(const guard *g) {
+  emit_element *e = g->e;
+  const emit_input *in = find_input(e, g->v);
+  int d = -1, n = 0;
+  emit_index *safe = emit_index_new(&e->x, g->i->rank, g->i->dims);
+  for (int k = 0; k < safe->rank; k++) {
+    safe->axes[k] = g->i->axes[k];
+    if (g->checked >> k & 1 && g->i->axes[k].pos.step == 0) {
+      safe->axes[k].pos = emit_pos_clamp(&e->x, g->i->axes[k].pos, safe->dims[k]);
+    } else if (g->checked >> k & 1) {
+      d = k;
+      n++;
+    }
+  }
+  emit_pair none = {NULL, NULL};
+  if (!in || n != 1 || g->mask || !emit_masks_loads(e, hlo_type(g->v)) || hlo_literal(g->v)) {
+    return none;
+  }
+  emit_pos along = safe->axes[d].pos, at = emit_index_linear(&e->x, safe);
+  if (along.step < 1 || along.step > 4 || at.step != along.step) {
+    return none;
+  }
+  emit_pair r = emit_load_masked(e, in->base, hlo_type(g->v), at, along, safe->dims[d], in->shared);
+  return emit_select_pair(e, below(e, emit_pos_vector(&e->x, along), safe->dims[d]), r, g->otherwise);
+}
+
 emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t checked, LLVMValueRef mask, emit_pair otherwise) {
   guard g = {e, v, i, checked, mask, otherwise};
   LLVMValueRef uniform = NULL, fast = NULL;
@@ -385,6 +445,9 @@ emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t che
       fast = both(e, fast, both(e, below(e, p.base, i->dims[k]), below(e, emit_pos_last(&e->x, p), i->dims[k])));
     }
   }
-  emit_pair r = varying && affine ? guarded_branch(&g, fast) : guarded_lanes(&g, true);
+  emit_pair r = varying ? guarded_masked(&g) : (emit_pair){NULL, NULL};
+  if (!r.v) {
+    r = varying && affine ? guarded_branch(&g, fast) : guarded_lanes(&g, true);
+  }
   return uniform ? emit_select_pair(e, uniform, r, otherwise) : r;
 }

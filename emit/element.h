@@ -40,6 +40,10 @@ emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, int64_t l
 
 /* Memory.  `base` points at elements of type t; lanes are e->x.lanes. */
 emit_pair emit_load(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, bool shared, bool constant);
+/* As emit_load for lanes `step` apart (1 to 4), of which only those whose place `along` the innermost dimension lies in
+ * [0, n) are read; the others give anything.  For types that emit_masks_loads. */
+emit_pair emit_load_masked(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, emit_pos along, int64_t n, bool shared);
+bool emit_masks_loads(const emit_element *e, dtype t);
 void emit_store(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, emit_pair v, bool shared);
 
 emit_pair emit_splat_pair(const emit_element *e, emit_pair v); /* scalars to all lanes */

@@ -32,7 +32,7 @@ static void inner_loop(const emit_fold *f, emit_index *outer, int64_t from, int6
                        LLVMValueRef *acc) {
   emit_element *e = f->e;
   int64_t stride = (int64_t)width * copies, trips = (to - from) / stride;
-  bool unrolled = trips <= (f->rank > 1 && copies == 1 ? SHORT : 1);
+  bool unrolled = trips <= (f->rank > 1 && copies == 1 && !f->compact ? SHORT : 1);
   emit_loop l;
   uint32_t mark = emit_table_mark(e->x.table);
   if (!unrolled) {
@@ -84,7 +84,7 @@ static void nest(const emit_fold *f, int level, emit_index *outer, LLVMValueRef 
   for (int k = level; k < f->rank; k++) {
     left *= f->dims[k];
   }
-  if (left <= UNROLL) {
+  if (left <= UNROLL && !f->compact) {
     for (int64_t k = 0; k < f->dims[level]; k++) {
       emit_axis_at(outer, level, emit_pos_const(&e->x, k));
       nest(f, level + 1, outer, acc);
@@ -135,7 +135,7 @@ static void across_lanes(const emit_fold *f, LLVMValueRef *acc) {
 /* How many sums at once hide the latency of one: as long as the body is small. */
 static int choose_copies(const emit_fold *f) {
   int64_t n = f->rank ? f->dims[f->rank - 1] / (f->rows ? f->lanes : 1) : 1;
-  int copies = f->n <= 2 ? MAX_COPIES : 2;
+  int copies = f->compact ? 1 : f->n <= 2 ? MAX_COPIES : 2;
   while (copies > 1 && n < 2 * copies) {
     copies /= 2;
   }
@@ -177,5 +177,46 @@ void emit_fold_run(emit_fold *f, LLVMValueRef *out) {
   }
   for (int k = 0; k < f->n; k++) {
     out[k] = acc[k];
+  }
+}
+
+bool emit_fold_inside(const emit_element *e, emit_pos p, int64_t span, int64_t n, LLVMValueRef *inside) {
+  if (p.step < 0 && e->x.lanes > 1) { /* scattered, or backwards */
+    return false;
+  }
+  if (n - span <= 0) {
+    return false;
+  }
+  LLVMBuilderRef b = e->w->builder;
+  LLVMValueRef limit = emit_i64(e->w, n - span), one = emit_icmp(e->w, LLVMIntULT, p.base, limit);
+  if (p.step != 0 && e->x.lanes > 1) {
+    LLVMValueRef last = emit_icmp(e->w, LLVMIntULT, emit_pos_last(&e->x, p), limit);
+    one = LLVMBuildAnd(b, one, last, "");
+  }
+  *inside = *inside ? LLVMBuildAnd(b, *inside, one, "") : one;
+  return true;
+}
+
+void emit_fold_either(LLVMValueRef inside, emit_fold *fast, emit_fold *slow, LLVMValueRef *out) {
+  emit_element *e = fast->e;
+  const emit_ir *w = e->w;
+  emit_fold *folds[2] = {fast, slow};
+  LLVMValueRef values[2][EMIT_FOLD_PARTS];
+  LLVMBasicBlockRef at[2] = {emit_block(w, "inside"), emit_block(w, "edge")}, done = emit_block(w, "folded"), from[2];
+  LLVMBuildCondBr(w->builder, inside, at[0], at[1]);
+  for (int k = 0; k < 2; k++) {
+    uint32_t mark = emit_table_mark(e->x.table);
+    LLVMPositionBuilderAtEnd(w->builder, at[k]);
+    e->slow += k;
+    emit_fold_run(folds[k], values[k]);
+    e->slow -= k;
+    emit_table_release(e->x.table, mark);
+    from[k] = emit_here(w);
+    LLVMBuildBr(w->builder, done);
+  }
+  LLVMPositionBuilderAtEnd(w->builder, done);
+  for (int k = 0; k < fast->n; k++) {
+    out[k] = LLVMBuildPhi(w->builder, LLVMTypeOf(values[0][k]), "");
+    LLVMAddIncoming(out[k], (LLVMValueRef[]){values[0][k], values[1][k]}, from, 2);
   }
 }

@@ -23,12 +23,18 @@ struct emit_fold {
   int rank;
   int64_t dims[SHAPE_MAX_RANK];
   bool rows;
+  bool compact; /* do not unroll: code that seldom runs */
   /* Chosen by emit_fold_run: how many copies of the accumulators, each of how many lanes. */
   int copies, lanes;
 };
 
 /* Folds over the whole space into out[n], in e's lanes. */
 void emit_fold_run(emit_fold *f, LLVMValueRef *out);
+
+/* Runs `fast` where `inside` holds, else `slow`: two ways to the same values. */
+void emit_fold_either(LLVMValueRef inside, emit_fold *fast, emit_fold *slow, LLVMValueRef *out);
+/* *inside (NULL: nothing yet) and: [p, p + span] lies in [0, n) for all lanes.  False: that cannot be told. */
+bool emit_fold_inside(const emit_element *e, emit_pos p, int64_t span, int64_t n, LLVMValueRef *inside);
 
 /* --- what the operations share --- */
 

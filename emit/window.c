@@ -9,6 +9,7 @@ typedef struct windows {
   const emit_index *at;
   int n_loops, loop_of[SHAPE_MAX_RANK]; /* operand dim -> dim of the loop's space, or -1 */
   emit_pair outside;                    /* what padding holds, in registers */
+  bool inside;                          /* the whole window is known to lie in the operand */
 } windows;
 
 /* Place in the operand of place r in the window; *checked: dims that may be outside of it. */
@@ -28,11 +29,44 @@ static emit_index *window_index(emit_element *e, const windows *g, const emit_in
       p = emit_pos_add(&e->x, p, emit_pos_scale(&e->x, emit_index_dim(&e->x, r, g->loop_of[k]), hole));
     }
     emit_axis_at(x, k, emit_pos_add_const(&e->x, p, -low));
-    if (low > 0 || (g->at->dims[k] - 1) * stride + (size - 1) * hole - low >= x->dims[k]) {
+    if (!g->inside && (low > 0 || (g->at->dims[k] - 1) * stride + (size - 1) * hole - low >= x->dims[k])) {
       *checked |= (uint32_t)1 << k;
     }
   }
   return x;
+}
+
+/* Is there padding?  Then *inside tells whether the windows of all lanes are clear of it; NULL: that cannot be told. */
+static bool has_padding(emit_element *e, const windows *g, LLVMValueRef *inside) {
+  const hlo_instr *i = g->i;
+  bool padded = false, known = e->slow == 0;
+  *inside = NULL;
+  for (int k = 0; k < g->at->rank; k++) {
+    int64_t stride = hlo_ints(i, HLO_ATTR_STRIDES)[k], low = hlo_ints(i, HLO_ATTR_LOW)[k], n = operand(i, 0)->dims[k];
+    int64_t span = (hlo_ints(i, HLO_ATTR_WINDOW)[k] - 1) * hlo_ints(i, HLO_ATTR_RHS_DILATION)[k];
+    if (low > 0 || (g->at->dims[k] - 1) * stride + span - low >= n) {
+      emit_pos p = emit_pos_add_const(&e->x, emit_pos_scale(&e->x, emit_index_dim(&e->x, g->at, k), stride), -low);
+      padded = true;
+      known = known && emit_fold_inside(e, p, span, n, inside);
+    }
+  }
+  *inside = known ? *inside : NULL;
+  return padded;
+}
+
+/* Windows inside of the operand, nearly all of them, go without looking at every place. */
+static void run_windows(emit_fold *f, windows *g, LLVMValueRef *out) {
+  LLVMValueRef inside;
+  if (!has_padding(f->e, g, &inside) || !inside) {
+    emit_fold_run(f, out);
+    return;
+  }
+  windows clear = *g;
+  emit_fold fast = *f;
+  clear.inside = true;
+  fast.data = &clear;
+  f->compact = true;
+  emit_fold_either(inside, &fast, f, out);
 }
 
 static void window_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc) {
@@ -86,7 +120,7 @@ emit_pair emit_reduce_window(emit_element *e, const hlo_instr *i, const emit_ind
   f.init[0] = id.v;
   f.init[1] = id.im;
   LLVMValueRef out[2];
-  emit_fold_run(&f, out);
+  run_windows(&f, &g, out);
   return (emit_pair){emit_narrow(e->w, t, out[0]), id.im ? out[1] : NULL};
 }
 
@@ -121,6 +155,6 @@ emit_pair emit_arg_reduce_window(emit_element *e, const hlo_instr *i, const emit
   window_space(&f, &g);
   emit_arg_init(&f, t);
   LLVMValueRef out[2];
-  emit_fold_run(&f, out);
+  run_windows(&f, &g, out);
   return emit_arg_result(&f, out[1]);
 }

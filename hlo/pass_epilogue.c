@@ -62,7 +62,7 @@ static bool is_plain(const hlo_instr *i) {
 static status fuse_epilogues(hlo_computation *c, pass_context *context, bool *changed) {
   arena *scratch = context->scratch;
   hlo_fuser f = hlo_fuser_make(c, scratch);
-  bool *taken = ARENA_NEW_N(scratch, bool, f.n_ids + 1);
+  bool *taken = ARENA_NEW_N(scratch, bool, 2 * (size_t)f.n_ids + 1); /* fusions have new ids */
   hlo_instr *members[FUSE_MAX_MEMBERS], **contractions = ARENA_NEW_N(scratch, hlo_instr *, f.n_ids + 1);
   uint32_t n_contractions = 0;
   HLO_FOR_EACH(i, c) {

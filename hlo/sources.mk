@@ -10,6 +10,7 @@ hlo_sources = \
 	hlo/op_table.c \
 	hlo/parse.c \
 	hlo/pass.c \
+	hlo/pass_batch_norm.c \
 	hlo/pass_cse.c \
 	hlo/pass_dce.c \
 	hlo/pass_epilogue.c \

@@ -48,6 +48,7 @@ script_tests = \
 	tests/test-libs \
 	tests/test-sources
 hlo_tests = \
+	tests/hlo/batch_norm/chain.hlo \
 	tests/hlo/cse/equal.hlo \
 	tests/hlo/dce/branches.hlo \
 	tests/hlo/dce/carried.hlo \
@@ -104,6 +105,7 @@ tests_files = \
 	tests/e2e/test-real-models \
 	tests/e2e/write_model.h \
 	tests/fetch-data \
+	tests/hlo/batch_norm/chain.expected \
 	tests/hlo/cse/equal.expected \
 	tests/hlo/dce/branches.expected \
 	tests/hlo/dce/carried.expected \

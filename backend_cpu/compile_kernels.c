@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "emit/compile.h"
+#include "hlo/text.h"
 #include "runtime/pool.h"
 
 enum {
@@ -13,7 +14,8 @@ enum {
 };
 
 typedef struct kernel {
-  uint64_t hash;
+  uint64_t hash; /* of the text and the aliases */
+  const char *text;
   const hlo_instr *instr; /* in a module of its own: threads may number and read it */
   const int32_t *alias;
   const char *symbol;
@@ -68,7 +70,8 @@ static hlo_instr *isolate(arena *a, const hlo_instr *i) {
   }
   hlo_set_roots(c, i->n_results, roots);
   m->entry = c;
-  for (uint32_t k = 0; k < m->n_computations; k++) { /* names of nodes make no difference */
+  for (uint32_t k = 0; k < m->n_computations; k++) { /* names make no difference */
+    m->computations[k]->name = arena_printf(a, "c%u", k);
     for (hlo_instr *j = m->computations[k]->first; j; j = j->next) {
       j->source = "";
     }
@@ -76,22 +79,29 @@ static hlo_instr *isolate(arena *a, const hlo_instr *i) {
   return copy;
 }
 
-uint32_t cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias) {
+status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, uint32_t *number) {
+  const hlo_print_options options = {.no_sources = true};
+  const char *text;
+  size_t size;
   k->asked++;
   hlo_instr *alone = isolate(k->arena, i);
-  uint64_t hash = hash_bytes(alias, i->n_results * sizeof *alias, hlo_module_hash(alone->parent->module));
-  for (uint32_t n = 0; n < k->n; n++) {
-    if (k->kernels[n].hash == hash && hlo_same_operation(k->kernels[n].instr, alone)) {
-      return n;
+  TRY(hlo_print(k->arena, alone->parent->module, &options, &text, &size));
+  uint64_t hash = hash_bytes(alias, i->n_results * sizeof *alias, hash_bytes(text, size, 0));
+  for (*number = 0; *number < k->n; ++*number) {
+    const kernel *old = &k->kernels[*number];
+    if (old->hash == hash && strcmp(old->text, text) == 0 &&
+        memcmp(old->alias, alias, i->n_results * sizeof *alias) == 0) {
+      return NULL;
     }
   }
   kernel *new = ARENA_PUSH(k->arena, k->kernels, k->n, k->cap);
-  *new = (kernel){.hash = hash, .instr = alone, .alias = arena_memdup(k->arena, alias, i->n_results * sizeof *alias),
-                  .symbol = arena_printf(k->arena, "k%u_%s", k->n - 1, hlo_info(i)->name)};
+  *new = (kernel){.hash = hash, .text = text, .instr = alone,
+                  .alias = arena_memdup(k->arena, alias, i->n_results * sizeof *alias),
+                  .symbol = arena_printf(k->arena, "k%u_%s", *number, hlo_info(i)->name)};
   for (char *c = (char *)new->symbol; *c; c++) {
     *c = *c == '-' ? '_' : *c;
   }
-  return k->n - 1;
+  return NULL;
 }
 
 /* --- compiling --- */

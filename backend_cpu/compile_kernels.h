@@ -12,7 +12,7 @@ typedef struct cpu_kernels cpu_kernels;
 cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target);
 
 /* The number of the kernel for `i`, whose results share the buffers that `alias` names (emit_options).  `i` is copied. */
-uint32_t cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias);
+STATUS_MUST_USE status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, uint32_t *number);
 
 /* How many there are, without repetitions, and how often they were asked for. */
 uint32_t cpu_kernels_unique(const cpu_kernels *k);

@@ -164,8 +164,10 @@ static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *
       alias[r] = same_buffer(&t->buffers[k], &t->buffers[i->n_operands + r]) ? (int32_t)k : -1;
     }
   }
+  uint32_t number;
+  TRY(cpu_kernels_add(l->kernels, i, alias, &number));
   rt_writer w = {.arena = l->arena};
-  rt_put_i64(&w, cpu_kernels_add(l->kernels, i, alias));
+  rt_put_i64(&w, number);
   t->config = rt_written(&w);
   return NULL;
 }

@@ -21,6 +21,7 @@ static const hlo_pass pipeline[] = {
     HLO_GROUP("clean", cleaning),
     HLO_STEP(layout),
     HLO_GROUP("clean-layout", cleaning),
+    HLO_STEP(epilogue),
     HLO_STEP(reduce_fusion),
     HLO_STEP(loop_fusion),
     HLO_STEP(dce),

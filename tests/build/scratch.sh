@@ -9,7 +9,8 @@ if [ -z "${ONNX_XLA_FULL-}" ]; then
   echo "takes minutes: make check-full runs it"
   exit 77
 fi
-: "${top_srcdir:?}" "${top_builddir:?}"
+: "${top_srcdir:?}" "${top_builddir:?}" "${CK_DEFAULT_TIMEOUT:=120}"
+export CK_DEFAULT_TIMEOUT
 # What belongs to the make that runs this test.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES ONNX_XLA ONNX_XLA_SANITIZERS ONNX_XLA_FULL
 

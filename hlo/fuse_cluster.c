@@ -263,38 +263,52 @@ static int by_number(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
+static uint32_t list_members(const clustering *k, const cluster *c, hlo_instr **members) {
+  uint32_t ids[FUSE_MAX_MEMBERS], n = 0;
+  for (uint32_t id = c->first; id != NONE; id = k->next[id]) {
+    ids[n++] = id;
+  }
+  qsort(ids, n, sizeof *ids, by_number);
+  for (uint32_t m = 0; m < n; m++) {
+    members[m] = k->instrs[ids[m]];
+  }
+  return n;
+}
+
+/* Others rely on a cluster's position, also if no fusion is made of it: then its members move there. */
+static void place(clustering *k, hlo_fuser *f, const cluster *c, uint32_t *n_fused) {
+  hlo_instr *members[FUSE_MAX_MEMBERS];
+  uint32_t n = list_members(k, c, members);
+  if (is_worth_it(k, c)) {
+    hlo_fuse(f, k->kind, n, members);
+    *n_fused += n;
+    return;
+  }
+  for (uint32_t m = 0; m + 1 < n; m++) {
+    hlo_move_before(members[m], members[n - 1]);
+  }
+}
+
 static void make_fusions(clustering *k, hlo_fuser *f, bool *changed) {
-  arena *scratch = k->context->scratch;
-  uint32_t *at = ARENA_NEW_N(scratch, uint32_t, f->n_ids + 1), n_made = 0, n_fused = 0; /* cluster + 1 whose last it is */
-  uint32_t n_ids = f->n_ids;
+  uint32_t n_ids = f->n_ids, n_worth = 0, n_fused = 0;
+  uint32_t *at = ARENA_NEW_N(k->context->scratch, uint32_t, n_ids + 1); /* the cluster that ends here, + 1 */
   for (uint32_t c = 0; c < k->n_clusters; c++) {
+    n_worth += is_worth_it(k, &k->clusters[c]);
     if (k->clusters[c].n) {
       at[k->clusters[c].last] = c + 1;
     }
   }
+  if (n_worth == 0) {
+    return;
+  }
   for (uint32_t id = 0; id < n_ids; id++) {
-    const cluster *c = at[id] ? &k->clusters[at[id] - 1] : NULL;
-    if (!c || !is_worth_it(k, c)) {
-      continue;
+    if (at[id]) {
+      place(k, f, &k->clusters[at[id] - 1], &n_fused);
     }
-    uint32_t ids[FUSE_MAX_MEMBERS], n = 0;
-    hlo_instr *members[FUSE_MAX_MEMBERS];
-    for (uint32_t m = c->first; m != NONE; m = k->next[m]) {
-      ids[n++] = m;
-    }
-    qsort(ids, n, sizeof *ids, by_number);
-    for (uint32_t m = 0; m < n; m++) {
-      members[m] = k->instrs[ids[m]];
-    }
-    hlo_fuse(f, k->kind, n, members);
-    n_made++;
-    n_fused += n;
   }
-  if (n_made) {
-    hlo_pass_note(k->context, "fusions", n_made);
-    hlo_pass_note(k->context, "instructions in them", n_fused);
-    *changed = true;
-  }
+  hlo_pass_note(k->context, "fusions", n_worth);
+  hlo_pass_note(k->context, "instructions in them", n_fused);
+  *changed = true;
 }
 
 status hlo_fuse_clusters(hlo_computation *c, pass_context *context, hlo_fusion_kind kind, bool *changed) {

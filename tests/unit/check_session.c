@@ -1,0 +1,350 @@
+/* check_session.c - sessions: programs by shape and by content, files, dims, budgets, many threads. */
+#include <check.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend_cpu/exec_target.h"
+#include "base/file.h"
+#include "build_model.h"
+#include "plugin/session.h"
+
+/* --- the compiler half as it was built, wherever it will be installed (session_compiler.c has the real search) --- */
+
+status plug_compiler_open(const plug_compiler **out) {
+  const char *top = getenv("top_builddir"), *given = getenv("ONNX_XLA_COMPILER");
+  char name[4096];
+  snprintf(name, sizeof name, "%s/.libs/libonnx-xla-compiler.so", top ? top : ".");
+  void *library = dlopen(given ? given : name, RTLD_NOW | RTLD_LOCAL);
+  plug_compiler_entry *entry = NULL;
+  if (library) {
+    *(void **)&entry = dlsym(library, "onnx_xla_compiler_get");
+  }
+  *out = entry ? entry(PLUG_COMPILER_ABI) : NULL;
+  CHECK_THAT(*out, STATUS_IO, "no compiler half: %s", dlerror());
+  return NULL;
+}
+
+status plug_target_find(const char *name, const rt_target **out) {
+  const plug_compiler *c;
+  const rt_backend *b;
+  TRY(plug_compiler_open(&c));
+  TRY(c->backend(name, &b));
+  *out = strcmp(name, "cpu") == 0 ? &cpu_target : b->target;
+  return NULL;
+}
+
+/* --- helpers --- */
+
+static const char *const backends[] = {"ref", "cpu"};
+static char path[] = "/tmp/check-session-XXXXXX";
+
+static void setup(void) {
+  strcpy(path + sizeof path - 7, "XXXXXX");
+  int fd = mkstemp(path);
+  ck_assert(fd >= 0);
+  close(fd);
+}
+
+static void teardown(void) { unlink(path); }
+
+#define ASSERT_OK(expression)                                           \
+  do {                                                                  \
+    status ok_ = (expression);                                          \
+    ck_assert_msg(!ok_, "%s: %s", #expression, status_message(ok_));    \
+  } while (0)
+
+/* Fails with that code, and the message has the words in it. */
+#define ASSERT_FAILS(expression, code, words)                                                                       \
+  do {                                                                                                              \
+    status bad_ = (expression);                                                                                     \
+    ck_assert_msg(bad_, "%s succeeds", #expression);                                                                \
+    ck_assert_msg(status_get_code(bad_) == (code) && strstr(status_message(bad_), words), "%s: %s", #expression,    \
+                  status_message(bad_));                                                                            \
+    status_free(bad_);                                                                                              \
+  } while (0)
+
+static plug_session *open_with(const char *file, plug_session_options options) {
+  plug_session *s;
+  ASSERT_OK(plug_session_open(file, NULL, 0, &options, &s));
+  return s;
+}
+
+static plug_session *open_file(const char *file, const char *backend) {
+  return open_with(file, (plug_session_options){.backend = backend, .open_dim = 1, .compile.threads = 1});
+}
+
+/* The program for one f32 input of that shape. */
+static const plug_compiled *compile(plug_session *s, int64_t rows, int64_t columns) {
+  shape given = shape_make(DTYPE_F32, 2, (dim[]){rows, columns});
+  const plug_compiled *c;
+  ASSERT_OK(plug_session_compile(s, &(plug_inputs){.shapes = (const shape *[]){&given}}, &c));
+  return c;
+}
+
+static void run_relu(plug_session *s, const plug_compiled *c, int64_t n) {
+  float x[64], y[64];
+  for (int64_t k = 0; k < n; k++) {
+    x[k] = k % 2 ? (float)-k : (float)k;
+  }
+  ASSERT_OK(plug_session_run(s, c, (const void *[]){x}, (void *[]){y}));
+  for (int64_t k = 0; k < n; k++) {
+    ck_assert(y[k] == (k % 2 ? 0 : x[k]));
+  }
+}
+
+/* --- models --- */
+
+static void set_type(arena *a, Onnx__ValueInfoProto *v, int type, const char *dims) {
+  Onnx__TypeProto *t = PB_NEW(a, Onnx__TypeProto, ONNX__TYPE_PROTO__INIT);
+  Onnx__TypeProto__Tensor *tensor = PB_NEW(a, Onnx__TypeProto__Tensor, ONNX__TYPE_PROTO__TENSOR__INIT);
+  tensor->has_elem_type = 1;
+  tensor->elem_type = type;
+  tensor->shape = PB_NEW(a, Onnx__TensorShapeProto, ONNX__TENSOR_SHAPE_PROTO__INIT);
+  size_t n;
+  char **list = names(a, dims, &n);
+  for (size_t k = 0; k < n; k++) {
+    Onnx__TensorShapeProto__Dimension *d =
+        PB_NEW(a, Onnx__TensorShapeProto__Dimension, ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT);
+    bool fixed = *list[k] >= '0' && *list[k] <= '9';
+    d->value_case = fixed ? ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE
+                          : ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+    if (fixed) {
+      d->dim_value = atoi(list[k]);
+    } else {
+      d->dim_param = list[k];
+    }
+    PB_ADD(a, tensor->shape->dim, tensor->shape->n_dim, d);
+  }
+  t->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+  t->tensor_type = tensor;
+  v->type = t;
+}
+
+static void write_model(arena *a, const Onnx__ModelProto *m) {
+  size_t size;
+  uint8_t *bytes = pack(a, m, &size);
+  ASSERT_OK(file_write(path, bytes, size));
+  arena_destroy(a);
+}
+
+/* y = Relu(x), f32[n,m]. */
+static void write_relu(void) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  graph_node(a, m->graph, "Relu", "x", "y");
+  set_type(a, m->graph->input[0], 1, "n,m");
+  set_type(a, m->graph->output[0], 1, "n,m");
+  write_model(a, m);
+}
+
+/* y = Reshape(x, shape): f32[6], int64[2]. */
+static void write_reshape(void) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x,shape", "y");
+  graph_node(a, m->graph, "Reshape", "x,shape", "y");
+  set_type(a, m->graph->input[0], 1, "6");
+  set_type(a, m->graph->input[1], 7, "2");
+  set_type(a, m->graph->output[0], 1, "p,q");
+  write_model(a, m);
+}
+
+/* --- tests --- */
+
+START_TEST(by_shape) {
+  write_relu();
+  plug_session *s = open_file(path, backends[_i]);
+  const plug_source *source = plug_session_source(s);
+  ck_assert(source->n_inputs == 1 && source->n_outputs == 1 && strcmp(source->inputs[0].name, "x") == 0);
+  ck_assert(source->inputs[0].shape.dims[0] == -1 && strcmp(source->inputs[0].dim_names[1], "m") == 0);
+  const plug_compiled *a = compile(s, 2, 3), *b = compile(s, 4, 5);
+  ck_assert(a != b && compile(s, 2, 3) == a && compile(s, 4, 5) == b);
+  ck_assert(!plug_compiled_has_values(a));
+  run_relu(s, a, 6);
+  run_relu(s, b, 20);
+  run_relu(s, compile(s, 0, 3), 0);
+  plug_session_close(s);
+}
+END_TEST
+
+START_TEST(saved) {
+  write_relu();
+  plug_session *s = open_file(path, backends[_i]);
+  ASSERT_FAILS(plug_session_save(s, path), STATUS_INVALID_ARGUMENT, "nothing");
+  (void)compile(s, 2, 3);
+  (void)compile(s, 4, 5);
+  ASSERT_OK(plug_session_save(s, path)); /* over the model, which is mapped */
+  plug_session_close(s);
+  s = open_file(path, NULL);
+  ck_assert(plug_session_is_image(s));
+  run_relu(s, compile(s, 4, 5), 20);
+  run_relu(s, compile(s, 2, 3), 6);
+  shape other = shape_make(DTYPE_F32, 2, (dim[]){7, 7});
+  const plug_compiled *c;
+  ASSERT_FAILS(plug_session_compile(s, &(plug_inputs){.shapes = (const shape *[]){&other}}, &c), STATUS_INVALID_ARGUMENT,
+               "f32[7,7]");
+  plug_session_close(s);
+}
+END_TEST
+
+static void run_reshape(plug_session *s, int64_t p, int64_t q, const plug_compiled **out) {
+  float x[6] = {0, 1, 2, 3, 4, 5}, y[6] = {0};
+  int64_t want[] = {p, q};
+  const void *values[] = {x, want};
+  const shape shapes[] = {shape_make(DTYPE_F32, 1, (dim[]){6}), shape_make(DTYPE_S64, 1, (dim[]){2})};
+  plug_inputs inputs = {(const shape *[]){&shapes[0], &shapes[1]}, values};
+  ASSERT_OK(plug_session_compile(s, &inputs, out));
+  ck_assert(plug_compiled_has_values(*out));
+  const shape *got = &(*out)->program->results[0].shape;
+  ck_assert(got->rank == 2 && got->dims[0] == p && got->dims[1] == q);
+  ASSERT_OK(plug_session_run(s, *out, values, (void *[]){y}));
+  ck_assert(memcmp(x, y, sizeof x) == 0);
+}
+
+/* What an input holds decides sizes: programs are kept by that too, also in files. */
+START_TEST(by_value) {
+  const plug_compiled *a, *b, *c;
+  write_reshape();
+  plug_session *s = open_file(path, backends[_i]);
+  ASSERT_FAILS(plug_session_compile(s, &(plug_inputs){0}, &c), STATUS_UNSUPPORTED, "shape");
+  run_reshape(s, 2, 3, &a);
+  run_reshape(s, 3, 2, &b);
+  run_reshape(s, 2, 3, &c);
+  ck_assert(a != b && a == c);
+  ASSERT_OK(plug_session_save(s, path));
+  plug_session_close(s);
+  s = open_file(path, NULL);
+  run_reshape(s, 3, 2, &a);
+  run_reshape(s, 2, 3, &b);
+  ck_assert(a != b);
+  plug_session_close(s);
+}
+END_TEST
+
+START_TEST(dims) {
+  const plug_compiled *c;
+  write_relu();
+  plug_dim n = {"n", 5};
+  plug_session *s = open_with(path, (plug_session_options){.backend = "ref", .dims = &n, .n_dims = 1});
+  ASSERT_FAILS(plug_session_compile(s, &(plug_inputs){0}, &c), STATUS_INVALID_ARGUMENT, "m");
+  plug_session_close(s);
+  s = open_with(path, (plug_session_options){.backend = "ref", .dims = &n, .n_dims = 1, .open_dim = 3});
+  shape wanted = plug_session_input_shape(s, &(plug_inputs){0}, 0);
+  ck_assert(wanted.dims[0] == 5 && wanted.dims[1] == 3);
+  ASSERT_OK(plug_session_compile(s, &(plug_inputs){0}, &c));
+  ck_assert(shape_equal(&c->program->params[0].shape, &wanted));
+  plug_session_close(s);
+}
+END_TEST
+
+START_TEST(wrong_inputs) {
+  const plug_compiled *c;
+  write_relu();
+  plug_session *s = open_file(path, "ref");
+  shape wrong = shape_make(DTYPE_S32, 2, (dim[]){2, 3});
+  ASSERT_FAILS(plug_session_compile(s, &(plug_inputs){.shapes = (const shape *[]){&wrong}}, &c), STATUS_INVALID_ARGUMENT,
+               "input 'x' is s32[2,3]");
+  wrong = shape_make(DTYPE_F32, 1, (dim[]){2});
+  ASSERT_FAILS(plug_session_compile(s, &(plug_inputs){.shapes = (const shape *[]){&wrong}}, &c), STATUS_INVALID_ARGUMENT,
+               "input 'x' is f32[2]");
+  plug_session_close(s);
+}
+END_TEST
+
+START_TEST(hlo_text) {
+  static const char text[] = "onnx-xla hlo 1\nmodule \"m\" {\n  entry main(%0: f32[2,3] \"x\") {\n"
+                             "    %1 = constant() {value=f32[] 0} : f32[]\n"
+                             "    %2 = broadcast(%1) {dimensions=[]} : f32[2,3]\n"
+                             "    %3 = maximum(%0, %2) : f32[2,3]\n    return %3 \"y\"\n  }\n}\n";
+  ASSERT_OK(file_write(path, text, strlen(text)));
+  plug_session *s = open_file(path, backends[_i]);
+  run_relu(s, compile(s, 2, 3), 6);
+  plug_session_close(s);
+}
+END_TEST
+
+START_TEST(budgets) {
+  plug_session *s;
+  write_relu();
+  plug_session_options small = {.backend = "ref", .open_dim = 1, .max_memory = 1000};
+  ASSERT_FAILS(plug_session_open(path, NULL, 0, &small, &s), STATUS_RESOURCE, path);
+  ck_assert(!s);
+  plug_session_options none = {.backend = "nothing"};
+  ASSERT_FAILS(plug_session_open(path, NULL, 0, &none, &s), STATUS_INVALID_ARGUMENT, "nothing");
+  ASSERT_FAILS(plug_session_open("/nowhere/at all", NULL, 0, &none, &s), STATUS_INVALID_ARGUMENT, "nothing");
+  plug_session_options ref = {.backend = "ref"};
+  ASSERT_FAILS(plug_session_open("/nowhere/at all", NULL, 0, &ref, &s), STATUS_IO, "/nowhere/at all: ");
+}
+END_TEST
+
+/* Many threads that want programs of the same few shapes: one each is made, and all runs are right. */
+enum { THREADS = 8, ROUNDS = 50, SHAPES = 5 };
+
+typedef struct worker {
+  plug_session *s;
+  const plug_compiled *seen[SHAPES];
+} worker;
+
+static void *work(void *data) {
+  worker *w = data;
+  for (int k = 0; k < ROUNDS; k++) {
+    int rows = 1 + k % SHAPES;
+    const plug_compiled *c = compile(w->s, rows, 4);
+    w->seen[rows - 1] = c;
+    run_relu(w->s, c, rows * 4);
+  }
+  return NULL;
+}
+
+START_TEST(threads) {
+  write_relu();
+  pthread_t ids[THREADS];
+  worker workers[THREADS] = {{.s = open_file(path, backends[_i])}};
+  for (int k = 0; k < THREADS; k++) {
+    workers[k].s = workers[0].s;
+    ck_assert(pthread_create(&ids[k], NULL, work, &workers[k]) == 0);
+  }
+  for (int k = 0; k < THREADS; k++) {
+    pthread_join(ids[k], NULL);
+    ck_assert(memcmp(workers[k].seen, workers[0].seen, sizeof workers[0].seen) == 0);
+  }
+  plug_session_close(workers[0].s);
+}
+END_TEST
+
+START_TEST(names_of_files) {
+  status s = plug_name_file(status_error(STATUS_IO, "a.onnx cannot be opened"), "a.onnx");
+  ck_assert_str_eq(status_message(s), "a.onnx: cannot be opened");
+  s = plug_name_file(s, "a.onnx");
+  ck_assert_str_eq(status_message(s), "a.onnx: cannot be opened");
+  ck_assert_int_eq(status_get_code(s), STATUS_IO);
+  s = plug_name_file(s, "a");
+  ck_assert_str_eq(status_message(s), "a: a.onnx: cannot be opened");
+  status_free(s);
+  ck_assert(!plug_name_file(NULL, "a"));
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("session");
+  TCase *c = tcase_create("session");
+  tcase_add_checked_fixture(c, setup, teardown);
+  tcase_add_loop_test(c, by_shape, 0, 2);
+  tcase_add_loop_test(c, saved, 0, 2);
+  tcase_add_loop_test(c, by_value, 0, 2);
+  tcase_add_test(c, dims);
+  tcase_add_test(c, wrong_inputs);
+  tcase_add_loop_test(c, hlo_text, 0, 2);
+  tcase_add_test(c, budgets);
+  tcase_add_loop_test(c, threads, 0, 2);
+  tcase_add_test(c, names_of_files);
+  suite_add_tcase(suite, c);
+  SRunner *runner = srunner_create(suite);
+  srunner_run_all(runner, CK_NORMAL);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

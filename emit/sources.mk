@@ -18,6 +18,7 @@ emit_sources = \
 	emit/update.c \
 	emit/window.c
 emit_files = \
+	emit/README \
 	emit/compile.h \
 	emit/element.h \
 	emit/elementwise.h \

@@ -693,6 +693,147 @@ START_TEST(contractions) {
 }
 END_TEST
 
+/* --- GPU: as text only --- */
+
+static status ptx_of_all(void *data) {
+  cases *c = data;
+  for (uint32_t k = 0; k < c->n; k++) {
+    const char *text = NULL;
+    status s = emit_ptx(memory, TEXT("kernel_%u", k), parse_case(&c->items[k]), &text);
+    TRY(status_prefix(s, "%s", c->items[k].text));
+    ck_assert_msg(strstr(text, TEXT(".visible .entry kernel_%u(", k)) != NULL, "%s", text);
+    ck_assert_msg(strstr(text, ".target sm_80") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, ".extern .func") == NULL, "a call in\n%s\nof\n%s", text, c->items[k].text);
+    const char *folder = getenv("ONNX_XLA_PTX_DIR"); /* for ptxas */
+    FILE *f = folder ? fopen(TEXT("%s/k%u.ptx", folder, k), "w") : NULL;
+    if (f) {
+      fputs(text, f);
+      fclose(f);
+    }
+  }
+  return NULL;
+}
+
+START_TEST(ptx) {
+  cases c = {0};
+  for (size_t k = 0; k < sizeof movement_texts / sizeof *movement_texts; k++) {
+    add(&c, 0, movement_texts[k]);
+  }
+  for (size_t k = 0; k < sizeof fused_reductions / sizeof *fused_reductions; k++) {
+    add(&c, 0, fused_reductions[k]);
+  }
+  static const char *const one[] = {"exponential", "log", "sine", "tanh", "erf", "round-nearest-even", "floor", "sqrt", "logistic"};
+  static const char *const two[] = {"add", "divide", "maximum", "power", "atan2"};
+  static const char *const types[] = {"f32", "f16", "bf16", "f8e4m3fn"};
+  for (int j = 0; j < 4; j++) {
+    for (size_t k = 0; k < sizeof one / sizeof *one; k++) {
+      unary_case(&c, 0, one[k], types[j], types[j], "");
+    }
+    for (size_t k = 0; k < sizeof two / sizeof *two; k++) {
+      binary_case(&c, 0, two[k], types[j], types[j], "");
+    }
+  }
+  binary_case(&c, 0, "divide", "s32", "s32", "");
+  binary_case(&c, 0, "maximum", "f64", "f64", "");
+  binary_case(&c, 0, "power", "s64", "s64", "");
+  status s = guard_run(ptx_of_all, &c);
+  ck_assert_msg(!s, "%s", status_message(s));
+}
+END_TEST
+
+/* --- other processors: whether LLVM can select it all --- */
+
+static const char *const triples[][2] = {{"aarch64-unknown-linux-gnu", "generic"}, {"riscv64-unknown-linux-gnu", "generic-rv64"},
+                                         {"x86_64-pc-linux-gnu", "x86-64-v2"}, {"x86_64-pc-linux-gnu", "x86-64-v3"},
+                                         {"x86_64-pc-linux-gnu", "x86-64-v4"}};
+
+static status objects_of_all(void *data) {
+  cases *c = data;
+  for (size_t j = 0; j < sizeof triples / sizeof *triples; j++) {
+    emit_target t;
+    emit_module *m = NULL;
+    const void *object;
+    size_t size;
+    TRY(emit_target_init(memory, triples[j][0], triples[j][1], 0, &t));
+    TRY(emit_module_create(memory, &t, "test", &m));
+    for (uint32_t k = 0; k < c->n; k++) {
+      TRY(emit_kernel(m, TEXT("kernel_%u", k), parse_case(&c->items[k]), NULL, &c->items[k].info));
+    }
+    TRY(status_prefix(emit_module_object(m, &object, &size), "%s", triples[j][0]));
+    ck_assert(size > 64 && memcmp(object, "\177ELF", 4) == 0);
+    const char *folder = getenv("ONNX_XLA_PTX_DIR");
+    FILE *f = folder ? fopen(TEXT("%s/%zu.o", folder, j), "w") : NULL;
+    if (f) {
+      fwrite(object, 1, size, f);
+      fclose(f);
+    }
+  }
+  return NULL;
+}
+
+START_TEST(other_machines) {
+  cases c = {0};
+  static const char *const one[] = {"exponential", "log", "sine", "tanh", "erf", "round-nearest-even", "floor", "ceil", "sqrt", "sign"};
+  static const char *const two[] = {"add", "divide", "maximum", "power", "atan2", "remainder"};
+  for (size_t k = 0; k < sizeof movement_texts / sizeof *movement_texts; k++) {
+    add(&c, 0, movement_texts[k]);
+  }
+  for (int j = 0; j < N_FLOATS; j++) {
+    for (size_t k = 0; k < sizeof one / sizeof *one; k++) {
+      unary_case(&c, 0, one[k], floats[j], floats[j], "");
+    }
+    for (size_t k = 0; k < sizeof two / sizeof *two; k++) {
+      binary_case(&c, 0, two[k], floats[j], floats[j], "");
+    }
+    for (int k = 0; k < N_INTS; k++) {
+      unary_case(&c, 0, "convert", floats[j], ints[k], " {saturate=true, rounding=nearest}");
+      unary_case(&c, 0, "convert", ints[k], floats[j], " {saturate=true, rounding=nearest}");
+    }
+    reduce_cases(&c, floats[j], "add", 0);
+  }
+  for (int j = 0; j < N_INTS; j++) {
+    binary_case(&c, 0, "divide", ints[j], ints[j], "");
+    binary_case(&c, 0, "power", ints[j], ints[j], "");
+  }
+  status s = guard_run(objects_of_all, &c);
+  ck_assert_msg(!s, "%s", status_message(s));
+}
+END_TEST
+
+START_TEST(refusals) {
+  cases c = {0};
+  const char *why = NULL, *text;
+  emit_target t;
+  hlo_instr *sorted = parse_case(add(&c, 0, "f32[4](%x: f32[4]) {\n%y = sort(%x) {dimension=0, descending=false} : f32[4]\nreturn %y\n}"));
+  ck_assert(!emit_supports(sorted, &why));
+  ck_assert_ptr_nonnull(why);
+  hlo_instr *f64 = parse_case(add(&c, 0, "f64[4](%x: f64[4]) {\n%y = sine(%x) : f64[4]\nreturn %y\n}"));
+  ck_assert(emit_supports(f64, NULL));
+  status s = emit_ptx(memory, "f", f64, &text);
+  ck_assert_int_eq(status_get_code(s), STATUS_UNSUPPORTED);
+  status_free(s);
+  s = emit_target_init(memory, NULL, "pentium-pro", 0, &t);
+  ck_assert_int_eq(status_get_code(s), STATUS_INVALID_ARGUMENT);
+  status_free(s);
+  s = emit_target_init(memory, NULL, "native", 5, &t);
+  ck_assert_int_eq(status_get_code(s), STATUS_INVALID_ARGUMENT);
+  status_free(s);
+}
+END_TEST
+
+/* Elementwise chains may run in place; what moves elements may not. */
+START_TEST(in_place) {
+  cases c = {0};
+  hlo_instr *i = parse_case(add(&c, 0, "f32[4,4](%x: f32[4,4], %y: f32[4,4]) {\n%a = negate(%x) : f32[4,4]\n%t = transpose(%y) "
+                                       "{permutation=[1, 0]} : f32[4,4]\n%z = add(%a, %t) : f32[4,4]\nreturn %z\n}"));
+  ck_assert(emit_can_alias(i, 0, 0));
+  ck_assert(!emit_can_alias(i, 1, 0));
+  i = parse_case(add(&c, 0, "f32[4](%x: f32[4]) {\n%m = reduce(%x) {dimensions=[0], reducer=add} : f32[]\n%b = broadcast(%m) "
+                            "{dimensions=[]} : f32[4]\n%z = subtract(%x, %b) : f32[4]\nreturn %z\n}"));
+  ck_assert(!emit_can_alias(i, 0, 0));
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("emit");
   TCase *t = tcase_create("kernels");
@@ -709,6 +850,10 @@ int main(void) {
   tcase_add_test(t, windows);
   tcase_add_test(t, scans);
   tcase_add_loop_test(t, contractions, 0, 8);
+  tcase_add_test(t, ptx);
+  tcase_add_test(t, other_machines);
+  tcase_add_test(t, refusals);
+  tcase_add_test(t, in_place);
   tcase_set_timeout(t, 300);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);

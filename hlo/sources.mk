@@ -18,6 +18,7 @@ hlo_sources = \
 	hlo/pass_inline_composites.c \
 	hlo/pass_layout.c \
 	hlo/pass_loop_fusion.c \
+	hlo/pass_motion.c \
 	hlo/pass_reduce_fusion.c \
 	hlo/pass_simplify.c \
 	hlo/print.c \

@@ -66,6 +66,8 @@ hlo_tests = \
 	tests/hlo/loop_fusion/chain.hlo \
 	tests/hlo/loop_fusion/cycle.hlo \
 	tests/hlo/loop_fusion/siblings.hlo \
+	tests/hlo/motion/dot.hlo \
+	tests/hlo/motion/sink.hlo \
 	tests/hlo/reduce_fusion/softmax.hlo \
 	tests/hlo/reduce_fusion/variance.hlo \
 	tests/hlo/simplify/arithmetic.hlo \
@@ -123,6 +125,8 @@ tests_files = \
 	tests/hlo/loop_fusion/chain.expected \
 	tests/hlo/loop_fusion/cycle.expected \
 	tests/hlo/loop_fusion/siblings.expected \
+	tests/hlo/motion/dot.expected \
+	tests/hlo/motion/sink.expected \
 	tests/hlo/reduce_fusion/softmax.expected \
 	tests/hlo/reduce_fusion/variance.expected \
 	tests/hlo/run-hlo \

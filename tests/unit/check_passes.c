@@ -289,7 +289,7 @@ static void stop_if(status s, const trial *t, const hlo_module *m) {
   if (s) {
     const char *text = "";
     status_free(hlo_print(memory, m, NULL, &text, NULL));
-    ck_abort_msg("seed %llu, %s: %s\n%s", (unsigned long long)t->seed, t->passes, status_message(s), text);
+    ck_abort_msg("seed %llu, %s: %s\n%.3000s", (unsigned long long)t->seed, t->passes, status_message(s), text);
   }
 }
 
@@ -325,6 +325,7 @@ static const trial trials[] = {
     {"cse", 0, 0},
     {"fold", 0, 0},
     {"simplify", 1e-5, 0},
+    {"motion,dce", 1e-5, 0},
     {"batch_norm,dce", 1e-5, 0},
     {"layout,dce", 1e-5, 0},
     {"epilogue", 0, 0},
@@ -333,7 +334,7 @@ static const trial trials[] = {
     {"epilogue,reduce_fusion,loop_fusion,dce", 0, 0},
     {CLEAN, 1e-5, 0},
     {CLEAN "," CLEAN ",reduce_fusion,loop_fusion,dce,cse", 1e-5, 0},
-    {CLEAN ",batch_norm,dce," CLEAN ",epilogue,reduce_fusion,loop_fusion,dce", 1e-5, 0},
+    {CLEAN ",motion," CLEAN ",batch_norm,dce," CLEAN ",epilogue,reduce_fusion,loop_fusion,dce", 1e-5, 0},
 };
 
 START_TEST(random_modules) {

@@ -14,11 +14,13 @@
 
 /* --- the pipeline --- */
 
-static const hlo_pass cleaning[] = {HLO_STEP(fold), HLO_STEP(simplify), HLO_STEP(cse), HLO_STEP(dce)};
+static const hlo_pass cleaning[] = {HLO_STEP(fold), HLO_STEP(simplify), HLO_STEP(motion), HLO_STEP(cse), HLO_STEP(dce)};
 
 static const hlo_pass pipeline[] = {
     HLO_STEP(inline_composites),
     HLO_GROUP("clean", cleaning),
+    HLO_STEP(batch_norm),
+    HLO_STEP(dce),
     HLO_STEP(layout),
     HLO_GROUP("clean-layout", cleaning),
     HLO_STEP(epilogue),

@@ -12,10 +12,32 @@ bool hlo_is_free(const hlo_instr *i) {
 
 bool hlo_is_cheap(const hlo_instr *i) {
   switch (i->op) {
-    case HLO_ABS: case HLO_NEG: case HLO_NOT: case HLO_SIGN: case HLO_CEIL: case HLO_FLOOR: case HLO_ROUND:
-    case HLO_IS_FINITE: case HLO_REAL: case HLO_IMAG: case HLO_CONVERT: case HLO_BITCAST: case HLO_ADD: case HLO_SUB:
-    case HLO_MUL: case HLO_MAX: case HLO_MIN: case HLO_AND: case HLO_OR: case HLO_XOR: case HLO_SHL: case HLO_SHR:
-    case HLO_COMPLEX: case HLO_COMPARE: case HLO_SELECT: case HLO_CLAMP:
+    case HLO_ABS:
+    case HLO_NEG:
+    case HLO_NOT:
+    case HLO_SIGN:
+    case HLO_CEIL:
+    case HLO_FLOOR:
+    case HLO_ROUND:
+    case HLO_IS_FINITE:
+    case HLO_REAL:
+    case HLO_IMAG:
+    case HLO_CONVERT:
+    case HLO_BITCAST:
+    case HLO_ADD:
+    case HLO_SUB:
+    case HLO_MUL:
+    case HLO_MAX:
+    case HLO_MIN:
+    case HLO_AND:
+    case HLO_OR:
+    case HLO_XOR:
+    case HLO_SHL:
+    case HLO_SHR:
+    case HLO_COMPLEX:
+    case HLO_COMPARE:
+    case HLO_SELECT:
+    case HLO_CLAMP:
       return true;
     default:
       return false;
@@ -85,7 +107,8 @@ static hlo_value as_parameter(making *m, hlo_value v) {
 
 enum { MOST_FREE = 8 };
 
-/* The value inside of the fusion: a member's copy, a copy of something free (not MOST_FREE in a row), or a parameter. */
+/* The value inside of the fusion: a member's copy, a copy of something free (not MOST_FREE in a row), or a
+ * parameter. */
 static hlo_value inside(making *m, hlo_value v, int depth) {
   hlo_fuser *f = m->f;
   uint32_t id = v.def->id;

@@ -1,4 +1,5 @@
-/* fuse.h - how clusters of instructions become fusions; shared by the passes epilogue, reduce_fusion and loop_fusion. */
+/* fuse.h - how clusters of instructions become fusions; shared by the passes epilogue, reduce_fusion and
+ * loop_fusion. */
 #ifndef HLO_FUSE_H
 #define HLO_FUSE_H
 
@@ -7,7 +8,8 @@
 /* More members or operands make kernels that compile slowly and run out of registers. */
 enum { FUSE_MAX_MEMBERS = 64, FUSE_MAX_OPERANDS = 40 };
 
-/* Makes fusions in one computation.  Ids stay as hlo_fuser_make numbered them; a new fusion gets the next one. */
+/* Makes fusions in one computation.  Ids stay as hlo_fuser_make numbered them; a new fusion gets the next
+ * one. */
 typedef struct hlo_fuser {
   hlo_computation *c;
   arena *scratch;
@@ -19,21 +21,23 @@ typedef struct hlo_fuser {
 
 hlo_fuser hlo_fuser_make(hlo_computation *c, arena *scratch);
 
-/* Costs nothing to compute where it is used: constants of one element, broadcasts, iota.  Fusions get a copy of their own. */
+/* Costs nothing to compute where it is used: constants of one element, broadcasts, iota.  Fusions get a copy
+ * of their own. */
 bool hlo_is_free(const hlo_instr *i);
 /* Elementwise, in a few cycles: worth doing twice rather than to store and load again. */
 bool hlo_is_cheap(const hlo_instr *i);
-/* Moves each broadcast down to its first user, so that positions say when something is really wanted.  True if
- * any moved. */
+/* Moves each broadcast down to its first user, so that positions say when something is really wanted.  True
+ * if any moved. */
 bool hlo_sink_free(hlo_computation *c);
 
-/* Puts members (single results, in list order) into a fusion, which takes the place of the last one; free operands are
- * copied into it.  Every user of a member that is no member must stand behind the last one.  Results are the members' that
- * are used outside, in order. */
+/* Puts members (single results, in list order) into a fusion, which takes the place of the last one; free
+ * operands are copied into it.  Every user of a member that is no member must stand behind the last one.
+ * Results are the members' that are used outside, in order. */
 hlo_instr *hlo_fuse(hlo_fuser *f, hlo_fusion_kind kind, uint32_t n, hlo_instr *const *members);
 
-/* Clusters a computation and makes its fusions.  INPUT: those with a reduction, of what the target takes for that kind; LOOP:
- * those without.  How it decides stands in fuse_cluster.c. */
-STATUS_MUST_USE status hlo_fuse_clusters(hlo_computation *c, pass_context *context, hlo_fusion_kind kind, bool *changed);
+/* Clusters a computation and makes its fusions.  INPUT: those with a reduction, of what the target takes for
+ * that kind; LOOP: those without.  How it decides stands in fuse_cluster.c. */
+STATUS_MUST_USE status hlo_fuse_clusters(hlo_computation *c, pass_context *context, hlo_fusion_kind kind,
+                                         bool *changed);
 
 #endif

@@ -1,17 +1,19 @@
 /* fuse_cluster.c - which instructions run as one kernel.
  *
- * Walks a computation backwards and lets each instruction join the cluster of its users, so that what it computes is not
- * stored and loaded again.  A cluster runs where its last member stands; its position is that one's.
+ * Walks a computation backwards and lets each instruction join the cluster of its users, so that what it
+ * computes is not stored and loaded again.  A cluster runs where its last member stands; its position is that
+ * one's.
  *
- * No cycles: an instruction joins the cluster of its earliest user only, so that whoever else uses it comes later; and a
- * cluster moves down into a sibling only if nobody outside wants its results before that.  So at any time all operands of a
- * cluster come from earlier positions.
+ * No cycles: an instruction joins the cluster of its earliest user only, so that whoever else uses it comes
+ * later; and a cluster moves down into a sibling only if nobody outside wants its results before that.  So at
+ * any time all operands of a cluster come from earlier positions.
  *
- * Nothing is computed twice: of an instruction with several users in the cluster, all must want the same element at the
- * same time.  Each member has a space: 0 is the index of the results; operands of elementwise operations and reshapes share
- * the space of their user, those of other movement and of reductions have a space of their own.  (A cheap instruction may be
- * wanted in two spaces; nothing joins above it.)  Broadcasts are boundaries: what they read is computed before, once;
- * they themselves are free, copied into each cluster that reads them. */
+ * Nothing is computed twice: of an instruction with several users in the cluster, all must want the same
+ * element at the same time.  Each member has a space: 0 is the index of the results; operands of elementwise
+ * operations and reshapes share the space of their user, those of other movement and of reductions have a
+ * space of their own.  (A cheap instruction may be wanted in two spaces; nothing joins above it.)  Broadcasts
+ * are boundaries: what they read is computed before, once; they themselves are free, copied into each cluster
+ * that reads them. */
 #include <stdlib.h>
 
 #include "hlo/fuse.h"
@@ -69,7 +71,8 @@ static uint32_t demand(const clustering *k, const hlo_instr *u) {
   return keeps_order(u) ? k->space[u->id] : u->id + 1;
 }
 
-/* Would u read more of operand j than there is of it, or only now and then?  Then it is better computed before. */
+/* Would u read more of operand j than there is of it, or only now and then?  Then it is better computed
+ * before. */
 static bool wants_computed(const hlo_instr *u, uint32_t j) {
   const hlo_instr *x = u->operands[j].def;
   if (keeps_order(u)) {
@@ -78,7 +81,9 @@ static bool wants_computed(const hlo_instr *u, uint32_t j) {
   switch (u->op) {
     case HLO_GATHER:
       return j ? !hlo_is_cheap(x) : elements_of(u) > elements_of(x);
-    case HLO_PAD: case HLO_DYNAMIC_SLICE: case HLO_DYNAMIC_UPDATE_SLICE:
+    case HLO_PAD:
+    case HLO_DYNAMIC_SLICE:
+    case HLO_DYNAMIC_UPDATE_SLICE:
       return j > 0;
     default:
       return false;
@@ -92,7 +97,8 @@ static uint32_t position(const clustering *k, const hlo_instr *i) {
   return c == NONE ? i->id : k->clusters[c].last;
 }
 
-/* The cluster of the earliest user; NONE if that user is in none.  *all: all users are in it, and no root is. */
+/* The cluster of the earliest user; NONE if that user is in none.  *all: all users are in it, and no root is.
+ */
 static uint32_t earliest_cluster(const clustering *k, const hlo_instr *i, bool *all) {
   uint32_t best = NONE, at = NONE;
   for (uint32_t j = 0; j < i->n_uses; j++) {
@@ -133,10 +139,12 @@ static bool find_space(const clustering *k, const hlo_instr *i, uint32_t c, uint
 
 static bool can_join(const clustering *k, const hlo_instr *i, uint32_t c, bool all, uint32_t *space) {
   const cluster *to = &k->clusters[c];
-  if (to->n == FUSE_MAX_MEMBERS || to->n_operands + i->n_operands > FUSE_MAX_OPERANDS || !find_space(k, i, c, space)) {
+  if (to->n == FUSE_MAX_MEMBERS || to->n_operands + i->n_operands > FUSE_MAX_OPERANDS ||
+      !find_space(k, i, c, space)) {
     return false;
   }
-  if (!all && (*space != 0 || elements_of(i) != to->elements || i->op == HLO_RESHAPE || to->n_outputs == MAX_OUTPUTS)) {
+  if (!all && (*space != 0 || elements_of(i) != to->elements || i->op == HLO_RESHAPE ||
+               to->n_outputs == MAX_OUTPUTS)) {
     return false;
   }
   return i->op != HLO_REDUCE || (*space == 0 && elements_of(i) == to->elements);
@@ -175,7 +183,8 @@ static bool can_move_down(const clustering *k, uint32_t a, uint32_t b) {
     for (uint32_t j = 0; j < i->n_uses; j++) {
       const hlo_instr *u = i->uses[j].user;
       uint32_t c = k->of[u->id];
-      if (c == b ? k->space[id] != 0 || !keeps_order(u) || k->space[u->id] != 0 || wants_computed(u, i->uses[j].operand)
+      if (c == b ? k->space[id] != 0 || !keeps_order(u) || k->space[u->id] != 0 ||
+                       wants_computed(u, i->uses[j].operand)
                  : c != a && position(k, u) <= k->clusters[b].last) {
         return false;
       }
@@ -195,9 +204,9 @@ static int64_t reduced_elements(const clustering *k, const cluster *c) {
 
 static void merge(clustering *k, uint32_t a, uint32_t b) {
   cluster *x = &k->clusters[a], *y = &k->clusters[b];
-  if (x->elements != y->elements || x->n + y->n > FUSE_MAX_MEMBERS || x->n_operands + y->n_operands > FUSE_MAX_OPERANDS ||
-      x->n_outputs + y->n_outputs > MAX_OUTPUTS || reduced_elements(k, x) != reduced_elements(k, y) ||
-      !can_move_down(k, a, b)) {
+  if (x->elements != y->elements || x->n + y->n > FUSE_MAX_MEMBERS ||
+      x->n_operands + y->n_operands > FUSE_MAX_OPERANDS || x->n_outputs + y->n_outputs > MAX_OUTPUTS ||
+      reduced_elements(k, x) != reduced_elements(k, y) || !can_move_down(k, a, b)) {
     return;
   }
   uint32_t id = x->first, last = id;

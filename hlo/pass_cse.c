@@ -1,8 +1,9 @@
 /* pass_cse.c - of equal instructions, keeps the first.
  *
  * Requires: nothing.  Keeps: results, bit for bit.  Breaks: nothing; dead instructions are removed at once.
- * Equal are two with the same operation, attributes, result shapes and operands (in any order where the operation is
- * commutative), no effects, in one computation.  Called computations are equal if they are the same computation. */
+ * Equal are two with the same operation, attributes, result shapes and operands (in any order where the
+ * operation is commutative), no effects, in one computation.  Called computations are equal if they are the
+ * same computation. */
 #include "hlo/rewrite.h"
 
 #include "base/hash.h"
@@ -39,7 +40,7 @@ typedef struct table {
   struct {
     uint64_t key;
     hlo_instr *instr; /* NULL: free */
-  } *slots;
+  } * slots;
   uint64_t mask;
 } table;
 

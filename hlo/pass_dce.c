@@ -1,10 +1,12 @@
 /* pass_dce.c - removes what nobody uses.
  *
- * Requires: nothing.  Keeps: everything that a root depends on, and operations with effects (also those that while and
- * conditional call).  Breaks: nothing; signatures of while's and conditional's computations may become shorter.
+ * Requires: nothing.  Keeps: everything that a root depends on, and operations with effects (also those that
+ * while and conditional call).  Breaks: nothing; signatures of while's and conditional's computations may
+ * become shorter.
  *
- * Beside instructions: values that a while carries though neither its results, its condition nor a carried value that is
- * needed depends on them; results of a conditional that nobody uses, and its arguments that no branch uses. */
+ * Beside instructions: values that a while carries though neither its results, its condition nor a carried
+ * value that is needed depends on them; results of a conditional that nobody uses, and its arguments that no
+ * branch uses. */
 #include "hlo/rewrite.h"
 
 /* Linear: a walk backwards sees every user before what it uses. */
@@ -41,7 +43,8 @@ static uint32_t find_unused(const hlo_instr *i, bool *used) {
 
 /* --- while --- */
 
-/* Instructions of a body that are needed, found backwards from effects and the roots of carried values in use. */
+/* Instructions of a body that are needed, found backwards from effects and the roots of carried values in
+ * use. */
 typedef struct liveness {
   hlo_computation *body;
   bool *used;   /* carried values */
@@ -83,7 +86,8 @@ static void close_carried(liveness *l) {
 }
 
 /* A copy of `c` without the parameters and, if `roots`, the roots that are not in `keep`. */
-static hlo_computation *narrowed(const hlo_computation *c, const bool *keep, const bool *keep_roots, arena *scratch) {
+static hlo_computation *narrowed(const hlo_computation *c, const bool *keep, const bool *keep_roots,
+                                 arena *scratch) {
   hlo_computation *copy = hlo_computation_clone(c->module, c);
   uint32_t n = 0;
   for (uint32_t k = 0; keep_roots && k < copy->n_roots; k++) {
@@ -156,7 +160,8 @@ static status narrow_conditional(hlo_instr *i, pass_context *c, bool *changed) {
   arena *scratch = c->scratch;
   uint32_t n = i->n_results, n_args = i->n_operands - 1, n_kept = 0, n_branches = hlo_n_callees(i);
   bool *used = ARENA_NEW_N(scratch, bool, n + 1), *needed = ARENA_NEW_N(scratch, bool, n_args + 1);
-  hlo_value *args = ARENA_NEW_N(scratch, hlo_value, n_args + 1), *results = ARENA_NEW_N(scratch, hlo_value, n + 1);
+  hlo_value *args = ARENA_NEW_N(scratch, hlo_value, n_args + 1),
+            *results = ARENA_NEW_N(scratch, hlo_value, n + 1);
   uint32_t n_unused = find_unused(i, used);
   for (uint32_t k = 0; k < n_args; k++) {
     needed[k] = any_branch_uses(i, k);

@@ -1,13 +1,16 @@
-/* pass_epilogue.c - bias, normalisation, activation and residual run inside of the convolution or dot before them.
+/* pass_epilogue.c - bias, normalisation, activation and residual run inside of the convolution or dot before
+ * them.
  *
- * Requires: nothing; best after simplify, batch_norm and motion, before the other fusion passes.  Keeps: results (a target may
- * round once at the end instead of after each step).  Breaks: the assumption that a contraction stands at top level.
- * A fusion has kind output, one contraction, and one result: the last of a chain in which each step is the only user of the
- * one before (or x * logistic(x)) and target->takes_epilogue accepts it.  What the contraction itself reads are operands of
- * the fusion, always.  Of two contractions that are added, the later one takes the sum. */
+ * Requires: nothing; best after simplify, batch_norm and motion, before the other fusion passes.  Keeps:
+ * results (a target may round once at the end instead of after each step).  Breaks: the assumption that a
+ * contraction stands at top level. A fusion has kind output, one contraction, and one result: the last of a
+ * chain in which each step is the only user of the one before (or x * logistic(x)) and target->takes_epilogue
+ * accepts it.  What the contraction itself reads are operands of the fusion, always.  Of two contractions
+ * that are added, the later one takes the sum. */
 #include "hlo/fuse.h"
 
-static bool takes(const pass_context *c, const hlo_instr *contraction, const hlo_instr *consumer, hlo_value v) {
+static bool takes(const pass_context *c, const hlo_instr *contraction, const hlo_instr *consumer,
+                  hlo_value v) {
   for (uint32_t k = 0; k < consumer->n_operands; k++) {
     if (hlo_value_equal(consumer->operands[k], v)) {
       return c->target->takes_epilogue(c->target->data, contraction, consumer, k);
@@ -31,8 +34,10 @@ static hlo_instr *find_swish(const hlo_value x, hlo_instr **gate) {
   return NULL;
 }
 
-/* The chain that begins with the contraction, into members[FUSE_MAX_MEMBERS]; gives its length.  taken[id]: in a chain. */
-static uint32_t follow(const pass_context *c, hlo_instr *contraction, const bool *taken, hlo_instr **members) {
+/* The chain that begins with the contraction, into members[FUSE_MAX_MEMBERS]; gives its length.  taken[id]:
+ * in a chain. */
+static uint32_t follow(const pass_context *c, hlo_instr *contraction, const bool *taken,
+                       hlo_instr **members) {
   uint32_t n = 0;
   members[n++] = contraction;
   while (n + 2 <= FUSE_MAX_MEMBERS) {

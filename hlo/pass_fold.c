@@ -1,13 +1,13 @@
 /* pass_fold.c - computes what depends on constants only.
  *
- * Requires: nothing; does nothing without an evaluator (context.eval).  Keeps: results, as the reference evaluator has them.
- * Breaks: nothing.  Constants that were used up are left for dce.
+ * Requires: nothing; does nothing without an evaluator (context.eval).  Keeps: results, as the reference
+ * evaluator has them. Breaks: nothing.  Constants that were used up are left for dce.
  *
- * Splats (arrays of equal elements) become broadcast(scalar constant), and elementwise operations on splats are computed on
- * scalars: so a splat of any size costs nothing.  Vectors of indices stay constants: gather, dynamic-slice and others look
- * at them; so do weights of contractions.
- * Budget: results of at most context.fold_bytes; larger ones, up to a bound, where they replace constants about as large
- * (a transposed weight).  All in all no more than MAX_WORK bytes are read and written. */
+ * Splats (arrays of equal elements) become broadcast(scalar constant), and elementwise operations on splats
+ * are computed on scalars: so a splat of any size costs nothing.  Vectors of indices stay constants: gather,
+ * dynamic-slice and others look at them; so do weights of contractions. Budget: results of at most
+ * context.fold_bytes; larger ones, up to a bound, where they replace constants about as large (a transposed
+ * weight).  All in all no more than MAX_WORK bytes are read and written. */
 #include "hlo/rewrite.h"
 
 #include <string.h>
@@ -55,13 +55,15 @@ static literal broadcast_literal(const literal *x, const hlo_instr *i, arena *a)
 
 static literal iota_literal(const hlo_instr *i, arena *a) {
   const shape *s = &i->shapes[0];
-  int64_t d = hlo_int(i, HLO_ATTR_DIMENSION), inner = shape_product(s, (int)d + 1, s->rank), n = shape_elements(s);
+  int64_t d = hlo_int(i, HLO_ATTR_DIMENSION), inner = shape_product(s, (int)d + 1, s->rank),
+          n = shape_elements(s);
   size_t size = dtype_bytes((dtype)s->type);
   void *data;
   literal l = literal_new(a, *s, &data);
   for (int64_t e = 0; e < n; e++) {
     int64_t v = e / inner % s->dims[d];
-    dtype_convert(DTYPE_S64, &v, (dtype)s->type, (char *)data + (size_t)e * size, 1, true, DTYPE_ROUND_NEAREST);
+    dtype_convert(DTYPE_S64, &v, (dtype)s->type, (char *)data + (size_t)e * size, 1, true,
+                  DTYPE_ROUND_NEAREST);
   }
   return l;
 }
@@ -81,7 +83,9 @@ static bool is_known(hlo_value v, int64_t max_bytes) {
 
 static literal known_literal(hlo_value v, arena *a) {
   const literal *l = hlo_literal(v);
-  return l ? *l : v.def->op == HLO_IOTA ? iota_literal(v.def, a) : broadcast_literal(hlo_literal(v.def->operands[0]), v.def, a);
+  return l                       ? *l
+         : v.def->op == HLO_IOTA ? iota_literal(v.def, a)
+                                 : broadcast_literal(hlo_literal(v.def->operands[0]), v.def, a);
 }
 
 static hlo_value constant_before(hlo_instr *at, literal l) {
@@ -99,7 +103,8 @@ static literal keep(const literal *l, arena *a) {
 }
 
 /* Computes i, whose operands are args, through a copy that stands before it for a moment. */
-static bool evaluate(folding *f, const hlo_instr *i, const hlo_value *args, const shape *shapes, literal *results) {
+static bool evaluate(folding *f, const hlo_instr *i, const hlo_value *args, const shape *shapes,
+                     literal *results) {
   hlo_instr *copy = hlo_instr_clone(i->parent, (hlo_instr *)i, i, args);
   memcpy(copy->shapes, shapes, i->n_results * sizeof *shapes);
   status s = f->context->eval(copy, i->parent->module->arena, results);
@@ -172,8 +177,8 @@ static bool fold_constants(folding *f, hlo_instr *i) {
   f->work -= cost;
   hlo_value *args = ARENA_NEW_N(scratch, hlo_value, i->n_operands + 1);
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    args[k] = hlo_literal(i->operands[k]) ? i->operands[k]
-                                          : constant_before(i, known_literal(i->operands[k], a));
+    args[k] =
+        hlo_literal(i->operands[k]) ? i->operands[k] : constant_before(i, known_literal(i->operands[k], a));
   }
   literal *results = ARENA_NEW_N(scratch, literal, i->n_results + 1);
   bool done = evaluate(f, i, args, i->shapes, results);
@@ -205,7 +210,8 @@ static bool feeds_contraction(const hlo_instr *i) {
 /* A constant of equal elements becomes broadcast(scalar), unless it holds indices or weights. */
 static bool compact_splat(folding *f, hlo_instr *i) {
   const literal *l = hlo_literal(hlo_result(i, 0));
-  if (!l || l->shape.rank == 0 || is_index_vector(&l->shape) || feeds_contraction(i) || !shape_is_static(&l->shape) || !literal_is_splat(l)) {
+  if (!l || l->shape.rank == 0 || is_index_vector(&l->shape) || feeds_contraction(i) ||
+      !shape_is_static(&l->shape) || !literal_is_splat(l)) {
     return false;
   }
   hlo_builder b = hlo_pass_builder(f->context, i->parent, i);

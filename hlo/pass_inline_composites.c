@@ -1,7 +1,9 @@
-/* pass_inline_composites.c - puts the decomposition in place of each composite that the target has no kernel for.
+/* pass_inline_composites.c - puts the decomposition in place of each composite that the target has no kernel
+ * for.
  *
- * Requires: nothing.  Keeps: results; composites that target->takes_composite wants, with their decompositions as they are.
- * Breaks: nothing; decompositions that nobody calls any more go with hlo_module_clean. */
+ * Requires: nothing.  Keeps: results; composites that target->takes_composite wants, with their
+ * decompositions as they are. Breaks: nothing; decompositions that nobody calls any more go with
+ * hlo_module_clean. */
 #include "hlo/rewrite.h"
 
 static bool target_takes(const pass_context *c, const hlo_instr *i) {
@@ -28,8 +30,9 @@ static void inline_one(hlo_instr *i, arena *scratch) {
   hlo_remove(i);
 }
 
-/* Walks all computations that exist when it starts and those that inlining brings along: bodies of loops in a decomposition
- * are shared with it, so they are only changed once the decomposition itself is not called any more. */
+/* Walks all computations that exist when it starts and those that inlining brings along: bodies of loops in a
+ * decomposition are shared with it, so they are only changed once the decomposition itself is not called any
+ * more. */
 status pass_inline_composites(hlo_module *m, pass_context *c, bool *changed) {
   bool again = true;
   while (again) { /* as often as composites nest inside loops of other composites, at most */

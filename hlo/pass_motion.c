@@ -1,10 +1,10 @@
-/* pass_motion.c - transposes, reshapes and padding go where they cost nothing: into the dimension numbers of dots and
- * reductions and the padding of windows, or past elementwise operations until they meet and cancel.
+/* pass_motion.c - transposes, reshapes and padding go where they cost nothing: into the dimension numbers of
+ * dots and reductions and the padding of windows, or past elementwise operations until they meet and cancel.
  *
- * Requires: nothing; simplify before and after finds what cancels.  Keeps: results (sums of a reduction may run in another
- * order).  Breaks: nothing.
- * Hoists towards results: f(transpose(x)) becomes transpose(f(x)) where nobody else looks at the transpose; the same of two
- * operands that are moved alike, and of reshapes.  Convolutions' transposes are pass layout's. */
+ * Requires: nothing; simplify before and after finds what cancels.  Keeps: results (sums of a reduction may
+ * run in another order).  Breaks: nothing. Hoists towards results: f(transpose(x)) becomes transpose(f(x))
+ * where nobody else looks at the transpose; the same of two operands that are moved alike, and of reshapes.
+ * Convolutions' transposes are pass layout's. */
 #include <string.h>
 
 #include "hlo/rewrite.h"
@@ -13,7 +13,8 @@ static hlo_instr *operand(const hlo_instr *i, uint32_t k) { return i->operands[k
 
 /* --- into contractions --- */
 
-static void permuted(const hlo_instr *i, hlo_attr_id list, const int64_t *permutation, hlo_attr *out, arena *a) {
+static void permuted(const hlo_instr *i, hlo_attr_id list, const int64_t *permutation, hlo_attr *out,
+                     arena *a) {
   uint32_t n = hlo_n_ints(i, list);
   int64_t *dims = ARENA_NEW_N(a, int64_t, n + 1);
   for (uint32_t k = 0; k < n; k++) {
@@ -23,7 +24,8 @@ static void permuted(const hlo_instr *i, hlo_attr_id list, const int64_t *permut
 }
 
 /* Do the dims that are in neither list keep their order? */
-static bool free_dims_in_order(const hlo_instr *i, hlo_attr_id batch, hlo_attr_id contract, const int64_t *permutation, int rank) {
+static bool free_dims_in_order(const hlo_instr *i, hlo_attr_id batch, hlo_attr_id contract,
+                               const int64_t *permutation, int rank) {
   bool listed[SHAPE_MAX_RANK] = {false};
   for (uint32_t k = 0; k < hlo_n_ints(i, batch); k++) {
     listed[hlo_ints(i, batch)[k]] = true;
@@ -45,7 +47,8 @@ static bool free_dims_in_order(const hlo_instr *i, hlo_attr_id batch, hlo_attr_i
 
 /* dot(transpose(x), y): the dot finds its dims wherever they are. */
 static bool transpose_into_dot(hlo_builder *b, hlo_instr *i) {
-  static const hlo_attr_id lists[2][2] = {{HLO_ATTR_LHS_BATCH, HLO_ATTR_LHS_CONTRACT}, {HLO_ATTR_RHS_BATCH, HLO_ATTR_RHS_CONTRACT}};
+  static const hlo_attr_id lists[2][2] = {{HLO_ATTR_LHS_BATCH, HLO_ATTR_LHS_CONTRACT},
+                                          {HLO_ATTR_RHS_BATCH, HLO_ATTR_RHS_CONTRACT}};
   for (uint32_t k = 0; k < 2; k++) {
     hlo_instr *x = operand(i, k);
     if (x->op != HLO_TRANSPOSE) {
@@ -88,14 +91,19 @@ static bool pad_into_convolution(hlo_builder *b, hlo_instr *i) {
       int s = d - (last ? 1 : 2);
       low[s] = l + hlo_ints(i, HLO_ATTR_LOW)[s];
       high[s] = h + hlo_ints(i, HLO_ATTR_HIGH)[s];
-      if (hlo_ints(i, HLO_ATTR_LHS_DILATION)[s] != 1 || hlo_ints(i, HLO_ATTR_LOW)[s] < 0 || hlo_ints(i, HLO_ATTR_HIGH)[s] < 0) {
+      if (hlo_ints(i, HLO_ATTR_LHS_DILATION)[s] != 1 || hlo_ints(i, HLO_ATTR_LOW)[s] < 0 ||
+          hlo_ints(i, HLO_ATTR_HIGH)[s] < 0) {
         return false;
       }
     }
   }
-  hlo_conv_dims d = {.strides = hlo_ints(i, HLO_ATTR_STRIDES), .low = low, .high = high,
-                     .lhs_dilation = hlo_ints(i, HLO_ATTR_LHS_DILATION), .rhs_dilation = hlo_ints(i, HLO_ATTR_RHS_DILATION),
-                     .groups = hlo_int(i, HLO_ATTR_GROUPS), .layout = (hlo_layout)hlo_int(i, HLO_ATTR_LAYOUT)};
+  hlo_conv_dims d = {.strides = hlo_ints(i, HLO_ATTR_STRIDES),
+                     .low = low,
+                     .high = high,
+                     .lhs_dilation = hlo_ints(i, HLO_ATTR_LHS_DILATION),
+                     .rhs_dilation = hlo_ints(i, HLO_ATTR_RHS_DILATION),
+                     .groups = hlo_int(i, HLO_ATTR_GROUPS),
+                     .layout = (hlo_layout)hlo_int(i, HLO_ATTR_LAYOUT)};
   return hlo_becomes(i, hlo_convolution(b, x->operands[0], i->operands[1], &d));
 }
 
@@ -103,11 +111,16 @@ static bool pad_into_convolution(hlo_builder *b, hlo_instr *i) {
 static bool is_identity_of(hlo_reducer r, hlo_value v) {
   dtype t = hlo_type(v);
   switch (r) {
-    case HLO_REDUCE_ADD: return hlo_is_splat(v, 0);
-    case HLO_REDUCE_MUL: return hlo_is_splat(v, 1);
-    case HLO_REDUCE_MAX: return dtype_is_float(t) && hlo_is_splat(v, -__builtin_inf());
-    case HLO_REDUCE_MIN: return dtype_is_float(t) && hlo_is_splat(v, __builtin_inf());
-    default: return false;
+    case HLO_REDUCE_ADD:
+      return hlo_is_splat(v, 0);
+    case HLO_REDUCE_MUL:
+      return hlo_is_splat(v, 1);
+    case HLO_REDUCE_MAX:
+      return dtype_is_float(t) && hlo_is_splat(v, -__builtin_inf());
+    case HLO_REDUCE_MIN:
+      return dtype_is_float(t) && hlo_is_splat(v, __builtin_inf());
+    default:
+      return false;
   }
 }
 
@@ -126,7 +139,10 @@ static bool pad_into_window(hlo_builder *b, hlo_instr *i) {
       return false;
     }
   }
-  hlo_window w = {.window = hlo_ints(i, HLO_ATTR_WINDOW), .strides = hlo_ints(i, HLO_ATTR_STRIDES), .low = low, .high = high,
+  hlo_window w = {.window = hlo_ints(i, HLO_ATTR_WINDOW),
+                  .strides = hlo_ints(i, HLO_ATTR_STRIDES),
+                  .low = low,
+                  .high = high,
                   .dilation = hlo_ints(i, HLO_ATTR_RHS_DILATION)};
   return hlo_becomes(i, hlo_reduce_window(b, x->operands[0], r, &w));
 }
@@ -172,8 +188,9 @@ static bool is_moved(hlo_value v) { return v.def->op == HLO_TRANSPOSE || v.def->
 static bool moved_alike(hlo_value v, const hlo_instr *by) {
   const shape *from = hlo_shape(by->operands[0]);
   return v.def->op == by->op && hlo_used_once(v) && shape_same_dims(hlo_shape(v.def->operands[0]), from) &&
-         (by->op == HLO_RESHAPE || memcmp(hlo_ints(v.def, HLO_ATTR_PERMUTATION), hlo_ints(by, HLO_ATTR_PERMUTATION),
-                                          from->rank * sizeof(int64_t)) == 0);
+         (by->op == HLO_RESHAPE ||
+          memcmp(hlo_ints(v.def, HLO_ATTR_PERMUTATION), hlo_ints(by, HLO_ATTR_PERMUTATION),
+                 from->rank * sizeof(int64_t)) == 0);
 }
 
 /* The operand as it was before the movement: what is moved alike, or a splat. */
@@ -192,8 +209,8 @@ static hlo_value move_again(hlo_builder *b, hlo_value v, const hlo_instr *by) {
                                : hlo_transpose(b, v, hlo_ints(by, HLO_ATTR_PERMUTATION));
 }
 
-/* Of operands moved once: one movement after instead of one or more before.  Reshapes are free where they are, and go down
- * only to meet another: where the only user reshapes or transposes again. */
+/* Of operands moved once: one movement after instead of one or more before.  Reshapes are free where they
+ * are, and go down only to meet another: where the only user reshapes or transposes again. */
 static bool sink(hlo_builder *b, hlo_instr *i) {
   const hlo_instr *by = NULL;
   hlo_value operands[3];
@@ -220,8 +237,10 @@ static bool sink(hlo_builder *b, hlo_instr *i) {
 }
 
 static const hlo_rule_row special_rules[] = {
-    {HLO_DOT, transpose_into_dot},          {HLO_CONVOLUTION, pad_into_convolution},
-    {HLO_REDUCE_WINDOW, pad_into_window},   {HLO_REDUCE, transpose_into_reduce},
+    {HLO_DOT, transpose_into_dot},
+    {HLO_CONVOLUTION, pad_into_convolution},
+    {HLO_REDUCE_WINDOW, pad_into_window},
+    {HLO_REDUCE, transpose_into_reduce},
 };
 
 status pass_motion(hlo_module *m, pass_context *c, bool *changed) {

@@ -1,11 +1,13 @@
-/* rewrite.h - what passes share: which computations to walk, questions about values, and sweeps of rewrite rules. */
+/* rewrite.h - what passes share: which computations to walk, questions about values, and sweeps of rewrite
+ * rules. */
 #ifndef HLO_REWRITE_H
 #define HLO_REWRITE_H
 
 #include "hlo/pass.h"
 
-/* The computations that run as they stand, callees first: the entry and what while and conditional call from there; with
- * `fusions` also the bodies of fusions.  Never decompositions of composites: they are not to be changed. */
+/* The computations that run as they stand, callees first: the entry and what while and conditional call from
+ * there; with `fusions` also the bodies of fusions.  Never decompositions of composites: they are not to be
+ * changed. */
 hlo_computation **hlo_walked(const hlo_module *m, arena *scratch, bool fusions, uint32_t *n);
 
 /* Numbers the computation; result[id] counts how often an instruction's results are roots. */
@@ -27,12 +29,14 @@ bool hlo_is_splat(hlo_value v, double number);
 hlo_value hlo_splat_literal(hlo_builder *b, shape s, literal scalar);
 
 /* One list attribute more: hlo_build's attrs. */
-static inline hlo_attr hlo_attr_list(uint32_t n, const int64_t *ints) { return (hlo_attr){.n = n, .ints = ints}; }
+static inline hlo_attr hlo_attr_list(uint32_t n, const int64_t *ints) {
+  return (hlo_attr){.n = n, .ints = ints};
+}
 static inline hlo_attr hlo_attr_int(int64_t i) { return (hlo_attr){.i = i}; }
 
-/* A rewrite rule: looks at `i`, whose op is the row's, and either does nothing, or replaces uses of i (hlo_becomes) or
- * changes or removes i itself, and answers true.  What it makes stands before i (the builder's place) and is looked at next.  A
- * failure of the builder is the sweep's. */
+/* A rewrite rule: looks at `i`, whose op is the row's, and either does nothing, or replaces uses of i
+ * (hlo_becomes) or changes or removes i itself, and answers true.  What it makes stands before i (the
+ * builder's place) and is looked at next.  A failure of the builder is the sweep's. */
 typedef bool hlo_rule(hlo_builder *b, hlo_instr *i);
 typedef struct hlo_rule_row {
   int op; /* an hlo_op; HLO_OP_COUNT ends a table */
@@ -42,10 +46,13 @@ typedef struct hlo_rule_row {
 /* Replaces the first result of i; false if v is no value or i itself. */
 bool hlo_becomes(hlo_instr *i, hlo_value v);
 
-/* Walks a computation once from first to last and tries the rules of each instruction, again where one applied.  Every
- * rule must make progress; a sweep gives up (not an error) after 16 rewrites an instruction, all in all. */
-STATUS_MUST_USE status hlo_sweep(hlo_computation *c, pass_context *context, const hlo_rule_row *rules, bool *changed);
+/* Walks a computation once from first to last and tries the rules of each instruction, again where one
+ * applied.  Every rule must make progress; a sweep gives up (not an error) after 16 rewrites an instruction,
+ * all in all. */
+STATUS_MUST_USE status hlo_sweep(hlo_computation *c, pass_context *context, const hlo_rule_row *rules,
+                                 bool *changed);
 /* hlo_sweep over all that hlo_walked gives. */
-STATUS_MUST_USE status hlo_sweep_module(hlo_module *m, pass_context *context, const hlo_rule_row *rules, bool *changed);
+STATUS_MUST_USE status hlo_sweep_module(hlo_module *m, pass_context *context, const hlo_rule_row *rules,
+                                        bool *changed);
 
 #endif

@@ -91,10 +91,12 @@ static bool multiply_zero(hlo_builder *b, hlo_instr *i) {
 static bool gather_constants(hlo_builder *b, hlo_instr *i) {
   hlo_value inner = x_of(i);
   bool sums = i->op == HLO_ADD || i->op == HLO_MUL;
-  if (inner.def->op != i->op || !is_known(y_of(i)) || !is_known(y_of(inner.def)) || (sums && !is_int(inner))) {
+  if (inner.def->op != i->op || !is_known(y_of(i)) || !is_known(y_of(inner.def)) ||
+      (sums && !is_int(inner))) {
     return false;
   }
-  return hlo_becomes(i, hlo_binary(b, i->op, x_of(inner.def), hlo_binary(b, i->op, y_of(inner.def), y_of(i))));
+  return hlo_becomes(i,
+                     hlo_binary(b, i->op, x_of(inner.def), hlo_binary(b, i->op, y_of(inner.def), y_of(i))));
 }
 
 static bool divide_one(hlo_builder *b, hlo_instr *i) {
@@ -140,13 +142,22 @@ static bool nonnegative(hlo_value v, int depth) {
 
 static bool nonnegative_operands(const hlo_instr *i, int depth) {
   switch (i->op) {
-    case HLO_ABS: case HLO_EXP: case HLO_LOGISTIC:
+    case HLO_ABS:
+    case HLO_EXP:
+    case HLO_LOGISTIC:
       return true;
     case HLO_MUL:
-      return hlo_value_equal(x_of(i), y_of(i)) || (nonnegative(x_of(i), depth) && nonnegative(y_of(i), depth));
-    case HLO_ADD: case HLO_DIV:
+      return hlo_value_equal(x_of(i), y_of(i)) ||
+             (nonnegative(x_of(i), depth) && nonnegative(y_of(i), depth));
+    case HLO_ADD:
+    case HLO_DIV:
       return nonnegative(x_of(i), depth) && nonnegative(y_of(i), depth);
-    case HLO_REDUCE: case HLO_SQRT: case HLO_BROADCAST: case HLO_RESHAPE: case HLO_TRANSPOSE: case HLO_SLICE:
+    case HLO_REDUCE:
+    case HLO_SQRT:
+    case HLO_BROADCAST:
+    case HLO_RESHAPE:
+    case HLO_TRANSPOSE:
+    case HLO_SLICE:
       return nonnegative(x_of(i), depth);
     default:
       return false;
@@ -219,11 +230,13 @@ static bool xor_self(hlo_builder *b, hlo_instr *i) {
 }
 
 static bool and_constant(hlo_builder *b, hlo_instr *i) {
-  return (is_all_ones(y_of(i)) && hlo_becomes(i, x_of(i))) || (hlo_is_splat(y_of(i), 0) && hlo_becomes(i, y_of(i)));
+  return (is_all_ones(y_of(i)) && hlo_becomes(i, x_of(i))) ||
+         (hlo_is_splat(y_of(i), 0) && hlo_becomes(i, y_of(i)));
 }
 
 static bool or_constant(hlo_builder *b, hlo_instr *i) {
-  return (hlo_is_splat(y_of(i), 0) && hlo_becomes(i, x_of(i))) || (is_all_ones(y_of(i)) && hlo_becomes(i, y_of(i)));
+  return (hlo_is_splat(y_of(i), 0) && hlo_becomes(i, x_of(i))) ||
+         (is_all_ones(y_of(i)) && hlo_becomes(i, y_of(i)));
 }
 
 static bool neutral_zero(hlo_builder *b, hlo_instr *i) {
@@ -266,7 +279,8 @@ static bool select_not(hlo_builder *b, hlo_instr *i) {
 }
 
 static bool select_pred(hlo_builder *b, hlo_instr *i) {
-  return is_pred(y_of(i)) && hlo_is_splat(y_of(i), 1) && hlo_is_splat(i->operands[2], 0) && hlo_becomes(i, x_of(i));
+  return is_pred(y_of(i)) && hlo_is_splat(y_of(i), 1) && hlo_is_splat(i->operands[2], 0) &&
+         hlo_becomes(i, x_of(i));
 }
 
 static bool part_of_complex(hlo_builder *b, hlo_instr *i) {
@@ -280,13 +294,16 @@ static bool part_of_complex(hlo_builder *b, hlo_instr *i) {
 static bool make_clamp(hlo_builder *b, hlo_instr *i) {
   literal low, high;
   hlo_instr *x = x_of(i).def;
-  if (x->op != HLO_MAX || !hlo_used_once(x_of(i)) || !hlo_splat_of(y_of(i), &high) || !hlo_splat_of(y_of(x), &low)) {
+  if (x->op != HLO_MAX || !hlo_used_once(x_of(i)) || !hlo_splat_of(y_of(i), &high) ||
+      !hlo_splat_of(y_of(x), &low)) {
     return false;
   }
   return hlo_becomes(i, hlo_clamp(b, hlo_constant(b, low), x_of(x), hlo_constant(b, high)));
 }
 
-static bool is_infinity(hlo_value v, int sign) { return is_float(v) && hlo_is_splat(v, sign * (double)INFINITY); }
+static bool is_infinity(hlo_value v, int sign) {
+  return is_float(v) && hlo_is_splat(v, sign * (double)INFINITY);
+}
 
 /* clamp's limits may be scalars, the others' operands may not. */
 static hlo_value as_operand(hlo_builder *b, hlo_value limit, const shape *s) {
@@ -296,7 +313,8 @@ static hlo_value as_operand(hlo_builder *b, hlo_value limit, const shape *s) {
 static bool clamp_infinite(hlo_builder *b, hlo_instr *i) {
   hlo_value x = y_of(i), low = x_of(i), high = i->operands[2];
   if (is_infinity(low, -1)) {
-    return hlo_becomes(i, is_infinity(high, 1) ? x : hlo_binary(b, HLO_MIN, x, as_operand(b, high, hlo_shape(x))));
+    return hlo_becomes(
+        i, is_infinity(high, 1) ? x : hlo_binary(b, HLO_MIN, x, as_operand(b, high, hlo_shape(x))));
   }
   return is_infinity(high, 1) && hlo_becomes(i, hlo_binary(b, HLO_MAX, x, as_operand(b, low, hlo_shape(x))));
 }
@@ -327,7 +345,8 @@ static int mantissa(dtype t) {
 
 /* Is every value of `from` one of `to`? */
 static bool is_exact(dtype from, dtype to) {
-  int bits = dtype_get_info(from)->bits - dtype_is_signed(from), to_bits = dtype_get_info(to)->bits - dtype_is_signed(to);
+  int bits = dtype_get_info(from)->bits - dtype_is_signed(from),
+      to_bits = dtype_get_info(to)->bits - dtype_is_signed(to);
   if (from == DTYPE_PRED) {
     return dtype_is_int(to) || mantissa(to);
   }
@@ -339,8 +358,8 @@ static bool is_exact(dtype from, dtype to) {
   return halves || (from == DTYPE_F32 && to == DTYPE_F64);
 }
 
-/* x: A -> B -> C with A -> B exact is A -> C where that conversion goes by the value: to itself, to floats, to pred, and
- * between integers. */
+/* x: A -> B -> C with A -> B exact is A -> C where that conversion goes by the value: to itself, to floats,
+ * to pred, and between integers. */
 static bool convert_chain(hlo_builder *b, hlo_instr *i) {
   hlo_instr *inner = x_of(i).def;
   if (inner->op != HLO_CONVERT) {
@@ -349,11 +368,13 @@ static bool convert_chain(hlo_builder *b, hlo_instr *i) {
   dtype from = hlo_type(x_of(inner)), middle = hlo_type(x_of(i)), to = (dtype)i->shapes[0].type;
   bool both_int = dtype_is_int(from) && dtype_is_int(middle) && dtype_is_int(to);
   bool both_float = dtype_is_float(from) && (dtype_is_int(to) || dtype_is_float(to));
-  if (!is_exact(from, middle) || !(to == from || to == DTYPE_PRED || mantissa(to) || both_int || both_float)) {
+  if (!is_exact(from, middle) ||
+      !(to == from || to == DTYPE_PRED || mantissa(to) || both_int || both_float)) {
     return false;
   }
   bool saturate = hlo_int(i, HLO_ATTR_SATURATE) != 0;
-  return hlo_becomes(i, hlo_convert_as(b, x_of(inner), to, saturate, (dtype_round)hlo_int(i, HLO_ATTR_ROUNDING)));
+  return hlo_becomes(
+      i, hlo_convert_as(b, x_of(inner), to, saturate, (dtype_round)hlo_int(i, HLO_ATTR_ROUNDING)));
 }
 
 static bool identity_type(hlo_builder *b, hlo_instr *i) {
@@ -366,33 +387,27 @@ static bool bitcast_chain(hlo_builder *b, hlo_instr *i) {
     return false;
   }
   hlo_value origin = x_of(x.def);
-  return hlo_becomes(i, hlo_type(origin) == i->shapes[0].type ? origin
-                                                              : hlo_bitcast(b, origin, (dtype)i->shapes[0].type));
+  return hlo_becomes(
+      i, hlo_type(origin) == i->shapes[0].type ? origin : hlo_bitcast(b, origin, (dtype)i->shapes[0].type));
 }
 
 const hlo_rule_row hlo_arithmetic_rules[] = {
-    {HLO_ADD, constant_second}, {HLO_MUL, constant_second}, {HLO_MAX, constant_second},
-    {HLO_MIN, constant_second}, {HLO_AND, constant_second}, {HLO_OR, constant_second},
-    {HLO_XOR, constant_second},
-    {HLO_ADD, add_zero},        {HLO_ADD, add_negated},     {HLO_ADD, gather_constants},
-    {HLO_SUB, subtract_zero},   {HLO_SUB, subtract_self},   {HLO_SUB, zero_minus},
-    {HLO_SUB, subtract_negated},
-    {HLO_MUL, multiply_one},    {HLO_MUL, multiply_zero},   {HLO_MUL, gather_constants},
-    {HLO_DIV, divide_one},      {HLO_DIV, divide_power_of_two},
-    {HLO_REM, remainder_one},   {HLO_POW, power_of_constant},
-    {HLO_NEG, undo_twice},      {HLO_NOT, undo_twice},      {HLO_NOT, not_compare},
-    {HLO_ABS, abs_of_sign},
-    {HLO_MAX, same_operands},   {HLO_MIN, same_operands},   {HLO_AND, same_operands},
-    {HLO_OR, same_operands},    {HLO_XOR, xor_self},
-    {HLO_AND, and_constant},    {HLO_OR, or_constant},      {HLO_XOR, neutral_zero},
-    {HLO_SHL, neutral_zero},    {HLO_SHR, neutral_zero},
-    {HLO_AND, gather_constants}, {HLO_OR, gather_constants}, {HLO_XOR, gather_constants},
-    {HLO_MAX, gather_constants}, {HLO_MIN, gather_constants},
-    {HLO_COMPARE, compare_self}, {HLO_COMPARE, compare_pred},
-    {HLO_SELECT, select_known}, {HLO_SELECT, select_not},   {HLO_SELECT, select_pred},
-    {HLO_REAL, part_of_complex}, {HLO_IMAG, part_of_complex},
-    {HLO_MIN, make_clamp},      {HLO_MIN, limit_infinite},  {HLO_MAX, limit_infinite},
-    {HLO_CLAMP, clamp_infinite}, {HLO_CLAMP, clamp_scalars},
-    {HLO_CONVERT, identity_type}, {HLO_CONVERT, convert_chain},
-    {HLO_BITCAST, identity_type}, {HLO_BITCAST, bitcast_chain},
-    {HLO_OP_COUNT, NULL}};
+    {HLO_ADD, constant_second},     {HLO_MUL, constant_second},   {HLO_MAX, constant_second},
+    {HLO_MIN, constant_second},     {HLO_AND, constant_second},   {HLO_OR, constant_second},
+    {HLO_XOR, constant_second},     {HLO_ADD, add_zero},          {HLO_ADD, add_negated},
+    {HLO_ADD, gather_constants},    {HLO_SUB, subtract_zero},     {HLO_SUB, subtract_self},
+    {HLO_SUB, zero_minus},          {HLO_SUB, subtract_negated},  {HLO_MUL, multiply_one},
+    {HLO_MUL, multiply_zero},       {HLO_MUL, gather_constants},  {HLO_DIV, divide_one},
+    {HLO_DIV, divide_power_of_two}, {HLO_REM, remainder_one},     {HLO_POW, power_of_constant},
+    {HLO_NEG, undo_twice},          {HLO_NOT, undo_twice},        {HLO_NOT, not_compare},
+    {HLO_ABS, abs_of_sign},         {HLO_MAX, same_operands},     {HLO_MIN, same_operands},
+    {HLO_AND, same_operands},       {HLO_OR, same_operands},      {HLO_XOR, xor_self},
+    {HLO_AND, and_constant},        {HLO_OR, or_constant},        {HLO_XOR, neutral_zero},
+    {HLO_SHL, neutral_zero},        {HLO_SHR, neutral_zero},      {HLO_AND, gather_constants},
+    {HLO_OR, gather_constants},     {HLO_XOR, gather_constants},  {HLO_MAX, gather_constants},
+    {HLO_MIN, gather_constants},    {HLO_COMPARE, compare_self},  {HLO_COMPARE, compare_pred},
+    {HLO_SELECT, select_known},     {HLO_SELECT, select_not},     {HLO_SELECT, select_pred},
+    {HLO_REAL, part_of_complex},    {HLO_IMAG, part_of_complex},  {HLO_MIN, make_clamp},
+    {HLO_MIN, limit_infinite},      {HLO_MAX, limit_infinite},    {HLO_CLAMP, clamp_infinite},
+    {HLO_CLAMP, clamp_scalars},     {HLO_CONVERT, identity_type}, {HLO_CONVERT, convert_chain},
+    {HLO_BITCAST, identity_type},   {HLO_BITCAST, bitcast_chain}, {HLO_OP_COUNT, NULL}};

@@ -9,7 +9,9 @@ static bool is_constant(hlo_value v) {
 
 static hlo_value clone_constant(hlo_builder *b, hlo_value v) {
   literal l;
-  return hlo_literal(v) ? hlo_constant(b, *hlo_literal(v)) : hlo_splat_of(v, &l) ? hlo_splat_literal(b, *hlo_shape(v), l) : v;
+  return hlo_literal(v)        ? hlo_constant(b, *hlo_literal(v))
+         : hlo_splat_of(v, &l) ? hlo_splat_literal(b, *hlo_shape(v), l)
+                               : v;
 }
 
 /* Parameter k of c, which has users, becomes a constant in it. */
@@ -50,7 +52,8 @@ static bool is_invariant_constant(const hlo_instr *i, uint32_t k) {
          (body->params[k]->n_uses || condition->params[k]->n_uses);
 }
 
-/* The computations may be called from elsewhere: copies change.  The values, not used inside any more, go with dce. */
+/* The computations may be called from elsewhere: copies change.  The values, not used inside any more, go
+ * with dce. */
 static bool sink_constants(hlo_builder *b, hlo_instr *i) {
   hlo_computation **copies = NULL;
   for (uint32_t k = 0; k < i->n_operands && !b->error; k++) {
@@ -146,7 +149,6 @@ static bool sink_arguments(hlo_builder *b, hlo_instr *i) {
   return copies != NULL;
 }
 
-const hlo_rule_row hlo_control_rules[] = {
-    {HLO_WHILE, never_runs},          {HLO_WHILE, forward_invariants}, {HLO_WHILE, sink_constants},
-    {HLO_CONDITIONAL, inline_branch}, {HLO_CONDITIONAL, sink_arguments},
-    {HLO_OP_COUNT, NULL}};
+const hlo_rule_row hlo_control_rules[] = {{HLO_WHILE, never_runs},           {HLO_WHILE, forward_invariants},
+                                          {HLO_WHILE, sink_constants},       {HLO_CONDITIONAL, inline_branch},
+                                          {HLO_CONDITIONAL, sink_arguments}, {HLO_OP_COUNT, NULL}};

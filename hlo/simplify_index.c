@@ -91,14 +91,16 @@ static bool is_take(const hlo_instr *i, int64_t *dimension) {
       hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM) < s->rank - 1 + (s->rank == 0)) {
     return false;
   }
-  int64_t d = hlo_ints(i, HLO_ATTR_INDEX_MAP)[0], batch = s->rank - (hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM) < s->rank);
+  int64_t d = hlo_ints(i, HLO_ATTR_INDEX_MAP)[0],
+          batch = s->rank - (hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM) < s->rank);
   *dimension = d;
   if (hlo_ints(i, HLO_ATTR_COLLAPSED_DIMS)[0] != d) {
     return false;
   }
   for (int k = 0, at = 0; k < x->rank; k++) {
     if (k != d) {
-      if (hlo_ints(i, HLO_ATTR_SIZES)[k] != x->dims[k] || hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[at] != (k < d ? k : k - 1 + batch)) {
+      if (hlo_ints(i, HLO_ATTR_SIZES)[k] != x->dims[k] ||
+          hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[at] != (k < d ? k : k - 1 + batch)) {
         return false;
       }
       at++;
@@ -139,12 +141,14 @@ static bool gather_range(hlo_builder *b, hlo_instr *i) {
 }
 
 static bool iota_one(hlo_builder *b, hlo_instr *i) {
-  return i->shapes[0].dims[hlo_int(i, HLO_ATTR_DIMENSION)] == 1 && hlo_becomes(i, hlo_splat(b, i->shapes[0], 0));
+  return i->shapes[0].dims[hlo_int(i, HLO_ATTR_DIMENSION)] == 1 &&
+         hlo_becomes(i, hlo_splat(b, i->shapes[0], 0));
 }
 
-const hlo_rule_row hlo_index_rules[] = {
-    {HLO_DYNAMIC_SLICE, takes_everything}, {HLO_DYNAMIC_SLICE, slice_at_constant},
-    {HLO_DYNAMIC_UPDATE_SLICE, update_everything},
-    {HLO_GATHER, gather_one},              {HLO_GATHER, gather_range},
-    {HLO_IOTA, iota_one},
-    {HLO_OP_COUNT, NULL}};
+const hlo_rule_row hlo_index_rules[] = {{HLO_DYNAMIC_SLICE, takes_everything},
+                                        {HLO_DYNAMIC_SLICE, slice_at_constant},
+                                        {HLO_DYNAMIC_UPDATE_SLICE, update_everything},
+                                        {HLO_GATHER, gather_one},
+                                        {HLO_GATHER, gather_range},
+                                        {HLO_IOTA, iota_one},
+                                        {HLO_OP_COUNT, NULL}};

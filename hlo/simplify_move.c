@@ -31,7 +31,9 @@ static bool same_real_dims(const shape *x, const shape *y) {
   return true;
 }
 
-static hlo_value reshape_to(hlo_builder *b, hlo_value x, const shape *s) { return hlo_reshape(b, x, s->rank, s->dims); }
+static hlo_value reshape_to(hlo_builder *b, hlo_value x, const shape *s) {
+  return hlo_reshape(b, x, s->rank, s->dims);
+}
 
 /* --- any movement --- */
 
@@ -60,8 +62,8 @@ static bool reshape_twice(hlo_builder *b, hlo_instr *i) {
   return x->op == HLO_RESHAPE && hlo_becomes(i, reshape_to(b, x->operands[0], &i->shapes[0]));
 }
 
-/* Dims of 1 put into or taken out of a broadcast: the broadcast can do that.  Its operand has no dims of 1 (see
- * broadcast_ones). */
+/* Dims of 1 put into or taken out of a broadcast: the broadcast can do that.  Its operand has no dims of 1
+ * (see broadcast_ones). */
 static bool reshape_broadcast(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = operand(i, 0);
   if (x->op != HLO_BROADCAST || !same_real_dims(from_shape(i), &i->shapes[0])) {
@@ -110,7 +112,8 @@ static bool broadcast_twice(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_broadcast(b, x->operands[0], i->shapes[0], dims));
 }
 
-/* Dims of 1 of the operand say nothing that `dimensions` does not say: they go, and reshapes that made them vanish. */
+/* Dims of 1 of the operand say nothing that `dimensions` does not say: they go, and reshapes that made them
+ * vanish. */
 static bool broadcast_ones(hlo_builder *b, hlo_instr *i) {
   const shape *x = from_shape(i);
   int64_t kept[SHAPE_MAX_RANK], dims[SHAPE_MAX_RANK];
@@ -327,7 +330,8 @@ static bool pad_crops(hlo_builder *b, hlo_instr *i) {
   }
   for (int k = 0; k < x->rank; k++) {
     int64_t low = hlo_ints(i, HLO_ATTR_LOW)[k], high = hlo_ints(i, HLO_ATTR_HIGH)[k];
-    if (low > 0 || high > 0 || hlo_ints(i, HLO_ATTR_INTERIOR)[k] || x->dims[k] + low + high < 0 || -low > x->dims[k]) {
+    if (low > 0 || high > 0 || hlo_ints(i, HLO_ATTR_INTERIOR)[k] || x->dims[k] + low + high < 0 ||
+        -low > x->dims[k]) {
       return false;
     }
     starts[k] = -low;
@@ -356,7 +360,8 @@ static bool pad_twice(hlo_builder *b, hlo_instr *i) {
     low[k] = l[0] + l[1];
     high[k] = h[0] + h[1];
   }
-  return hlo_becomes(i, hlo_pad(b, x->operands[0], i->operands[1], low, high, hlo_ints(x, HLO_ATTR_INTERIOR)));
+  return hlo_becomes(i,
+                     hlo_pad(b, x->operands[0], i->operands[1], low, high, hlo_ints(x, HLO_ATTR_INTERIOR)));
 }
 
 static bool pad_splat(hlo_builder *b, hlo_instr *i) {
@@ -367,7 +372,9 @@ static bool pad_splat(hlo_builder *b, hlo_instr *i) {
 
 /* --- concatenate --- */
 
-static bool concat_one(hlo_builder *b, hlo_instr *i) { return i->n_operands == 1 && hlo_becomes(i, i->operands[0]); }
+static bool concat_one(hlo_builder *b, hlo_instr *i) {
+  return i->n_operands == 1 && hlo_becomes(i, i->operands[0]);
+}
 
 /* Operands without elements go, operands that are concatenations of the same kind are taken apart. */
 static bool concat_flatten(hlo_builder *b, hlo_instr *i) {
@@ -438,20 +445,36 @@ static bool concat_splats(hlo_builder *b, hlo_instr *i) {
   return hlo_splat_of(i->operands[0], &l) && hlo_becomes(i, hlo_splat_literal(b, i->shapes[0], l));
 }
 
-const hlo_rule_row hlo_movement_rules[] = {
-    {HLO_COPY, copy_nothing},
-    {HLO_RESHAPE, reshape_same},     {HLO_RESHAPE, reshape_twice},     {HLO_RESHAPE, move_splat},
-    {HLO_RESHAPE, reshape_broadcast},
-    {HLO_BROADCAST, broadcast_same}, {HLO_BROADCAST, broadcast_reshapes}, {HLO_BROADCAST, broadcast_twice},
-    {HLO_BROADCAST, broadcast_ones},
-    {HLO_TRANSPOSE, transpose_ones}, {HLO_TRANSPOSE, transpose_twice}, {HLO_TRANSPOSE, move_splat},
-    {HLO_TRANSPOSE, transpose_broadcast},
-    {HLO_REVERSE, move_splat},       {HLO_REVERSE, reverse_ones},      {HLO_REVERSE, reverse_twice},
-    {HLO_SLICE, slice_all},          {HLO_SLICE, move_splat},          {HLO_SLICE, slice_twice},
-    {HLO_SLICE, slice_of_concat},    {HLO_SLICE, slice_of_pad},        {HLO_SLICE, slice_of_broadcast},
-    {HLO_PAD, pad_nothing},          {HLO_PAD, pad_crops},             {HLO_PAD, pad_twice},
-    {HLO_PAD, pad_splat},
-    {HLO_CONCAT, concat_one},        {HLO_CONCAT, concat_flatten},     {HLO_CONCAT, concat_slices},
-    {HLO_CONCAT, concat_splats},
-    {HLO_DYNAMIC_SLICE, move_splat}, {HLO_GATHER, move_splat},
-    {HLO_OP_COUNT, NULL}};
+const hlo_rule_row hlo_movement_rules[] = {{HLO_COPY, copy_nothing},
+                                           {HLO_RESHAPE, reshape_same},
+                                           {HLO_RESHAPE, reshape_twice},
+                                           {HLO_RESHAPE, move_splat},
+                                           {HLO_RESHAPE, reshape_broadcast},
+                                           {HLO_BROADCAST, broadcast_same},
+                                           {HLO_BROADCAST, broadcast_reshapes},
+                                           {HLO_BROADCAST, broadcast_twice},
+                                           {HLO_BROADCAST, broadcast_ones},
+                                           {HLO_TRANSPOSE, transpose_ones},
+                                           {HLO_TRANSPOSE, transpose_twice},
+                                           {HLO_TRANSPOSE, move_splat},
+                                           {HLO_TRANSPOSE, transpose_broadcast},
+                                           {HLO_REVERSE, move_splat},
+                                           {HLO_REVERSE, reverse_ones},
+                                           {HLO_REVERSE, reverse_twice},
+                                           {HLO_SLICE, slice_all},
+                                           {HLO_SLICE, move_splat},
+                                           {HLO_SLICE, slice_twice},
+                                           {HLO_SLICE, slice_of_concat},
+                                           {HLO_SLICE, slice_of_pad},
+                                           {HLO_SLICE, slice_of_broadcast},
+                                           {HLO_PAD, pad_nothing},
+                                           {HLO_PAD, pad_crops},
+                                           {HLO_PAD, pad_twice},
+                                           {HLO_PAD, pad_splat},
+                                           {HLO_CONCAT, concat_one},
+                                           {HLO_CONCAT, concat_flatten},
+                                           {HLO_CONCAT, concat_slices},
+                                           {HLO_CONCAT, concat_splats},
+                                           {HLO_DYNAMIC_SLICE, move_splat},
+                                           {HLO_GATHER, move_splat},
+                                           {HLO_OP_COUNT, NULL}};

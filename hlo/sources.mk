@@ -6,6 +6,7 @@ hlo_sources = \
 	hlo/composites.c \
 	hlo/fuse.c \
 	hlo/fuse_cluster.c \
+	hlo/hlo_report.c \
 	hlo/ir.c \
 	hlo/op_table.c \
 	hlo/parse.c \
@@ -44,6 +45,7 @@ hlo_files = \
 	hlo/composites.def \
 	hlo/composites.h \
 	hlo/fuse.h \
+	hlo/hlo_report.h \
 	hlo/ir.h \
 	hlo/ops.def \
 	hlo/pass.h \

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend_ref/eval.h"
+#include "hlo/hlo_report.h"
 #include "hlo/pass.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
@@ -42,7 +43,9 @@ static void put(maker *m, hlo_value v) {
 }
 
 /* Prefers late ones, so that chains form. */
-static hlo_value pick(maker *m) { return m->values[below(2) ? m->n - 1 - below(m->n < 6 ? m->n : 6) : below(m->n)]; }
+static hlo_value pick(maker *m) {
+  return m->values[below(2) ? m->n - 1 - below(m->n < 6 ? m->n : 6) : below(m->n)];
+}
 
 static bool is_f32(hlo_value v) { return hlo_type(v) == DTYPE_F32; }
 
@@ -63,8 +66,8 @@ static hlo_value partner(maker *m, hlo_value x) {
   void *data;
   literal l = literal_new(memory, shape_make(hlo_type(x), 1, &s->dims[d]), &data);
   for (int64_t k = 0; k < s->dims[d]; k++) {
-    dtype_store_f64(hlo_type(x), (char *)data + k * (int64_t)dtype_bytes(hlo_type(x)), (double)below(7) - 3, true,
-                    DTYPE_ROUND_NEAREST);
+    dtype_store_f64(hlo_type(x), (char *)data + k * (int64_t)dtype_bytes(hlo_type(x)), (double)below(7) - 3,
+                    true, DTYPE_ROUND_NEAREST);
   }
   return hlo_broadcast(&m->b, hlo_constant(&m->b, l), *s, &d);
 }
@@ -216,15 +219,18 @@ static void make_reverse(maker *m) {
 }
 
 static hlo_module *random_module(uint64_t seed) {
-  static void (*const makers[])(maker *) = {make_unary,  make_binary, make_binary, make_binary, make_select, make_transpose, make_reshape,
-                                            make_slice, make_pad,    make_concat, make_reduce, make_dot,    make_take, make_reverse};
+  static void (*const makers[])(maker *) = {
+      make_unary, make_binary, make_binary, make_binary, make_select, make_transpose, make_reshape,
+      make_slice, make_pad,    make_concat, make_reduce, make_dot,    make_take,      make_reverse};
   state = seed * 2654435761u + 12345;
   hlo_module *m = hlo_module_create(memory, "random");
   m->entry = hlo_computation_create(m, "main");
   maker k = {.b = hlo_builder_make(m->entry)};
   dim dims[] = {2 + below(3), 1 + below(4), 4};
   for (int p = 0; p < N_PARAMS; p++) {
-    put(&k, hlo_result(hlo_parameter(m->entry, shape_make(p == 3 ? DTYPE_S32 : DTYPE_F32, p == 2 ? 2 : 3, p == 2 ? dims + 1 : dims)), 0));
+    put(&k, hlo_result(hlo_parameter(m->entry, shape_make(p == 3 ? DTYPE_S32 : DTYPE_F32, p == 2 ? 2 : 3,
+                                                          p == 2 ? dims + 1 : dims)),
+                       0));
   }
   for (int n = 0; n < N_OPS; n++) {
     makers[below(sizeof makers / sizeof *makers)](&k);
@@ -243,8 +249,8 @@ static literal random_argument(const shape *s) {
   void *data;
   literal l = literal_new(memory, *s, &data);
   for (int64_t k = 0; k < shape_elements(s); k++) {
-    dtype_store_f64((dtype)s->type, (char *)data + k * (int64_t)dtype_bytes((dtype)s->type), (double)below(9) - 4, true,
-                    DTYPE_ROUND_NEAREST);
+    dtype_store_f64((dtype)s->type, (char *)data + k * (int64_t)dtype_bytes((dtype)s->type),
+                    (double)below(9) - 4, true, DTYPE_ROUND_NEAREST);
   }
   return l;
 }
@@ -270,7 +276,8 @@ static bool same_literal(const literal *x, const literal *y, double tolerance) {
   return true;
 }
 
-static bool takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
+static bool takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer,
+                           uint32_t operand) {
   return hlo_info(consumer)->kind == HLO_ELEMENTWISE;
 }
 
@@ -289,13 +296,14 @@ static void stop_if(status s, const trial *t, const hlo_module *m) {
   if (s) {
     const char *text = "";
     status_free(hlo_print(memory, m, NULL, &text, NULL));
-    ck_abort_msg("seed %llu, %s: %s\n%.3000s", (unsigned long long)t->seed, t->passes, status_message(s), text);
+    ck_abort_msg("seed %llu, %s: %s\n%.3000s", (unsigned long long)t->seed, t->passes, status_message(s),
+                 text);
   }
 }
 
 static status try_passes(void *data) {
-  static const hlo_target target = {.name = "test", .takes_epilogue = takes_epilogue, .takes_fused = takes_fused,
-                                    .channels_last = true};
+  static const hlo_target target = {
+      .name = "test", .takes_epilogue = takes_epilogue, .takes_fused = takes_fused, .channels_last = true};
   const trial *t = data;
   hlo_module *m = random_module(t->seed), *original = hlo_module_clone(memory, m);
   literal args[N_PARAMS], before[MAX_ROOTS], after[MAX_ROOTS];
@@ -306,7 +314,8 @@ static status try_passes(void *data) {
   stop_if(ref_eval_computation(m->entry, args, memory, before), t, m);
   const hlo_pass *steps = NULL;
   uint32_t n = 0;
-  pass_context c = {.arena = memory, .eval = ref_fold, .target = &target, .verify = true, .check_changed = true};
+  pass_context c = {
+      .arena = memory, .eval = ref_fold, .target = &target, .verify = true, .check_changed = true};
   stop_if(hlo_pass_parse_list(memory, t->passes, &steps, &n), t, m);
   stop_if(hlo_run_passes(m, steps, n, &c), t, original);
   stop_if(ref_eval_computation(m->entry, args, memory, after), t, m);
@@ -348,11 +357,40 @@ START_TEST(random_modules) {
 }
 END_TEST
 
+/* What the report counts, by hand: a dot with its bias, two elementwise operations in a fusion, one alone. */
+START_TEST(report) {
+  static const char text[] =
+      "onnx-xla hlo 1\n module \"m\" {\n"
+      "computation loop(%0: f32[4,4]) { %1 = tanh(%0) : f32[4,4]\n %2 = negate(%1) : f32[4,4]\n return %2 }\n"
+      "computation out(%0: f32[4,4], %1: f32[4,4], %2: f32[4,4]) {\n"
+      "%3 = dot(%0, %1) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[4,4]\n"
+      "%4 = add(%3, %2) : f32[4,4]\n return %4 }\n"
+      "entry main(%0: f32[4,4]) {\n"
+      "%1 = fusion(%0) {kind=loop, computations=[loop]} : f32[4,4]\n"
+      "%2 = fusion(%0, %1, %0) {kind=output, computations=[out]} : f32[4,4]\n"
+      "%3 = abs(%2) : f32[4,4]\n return %3 }\n}\n";
+  memory = arena_create(NULL);
+  hlo_module *m = NULL;
+  status s = hlo_parse(memory, text, strlen(text), NULL, &m);
+  ck_assert_msg(!s, "%s", status_message(s));
+  hlo_report r = hlo_report_of(m);
+  ck_assert_uint_eq(r.operations, 3);
+  ck_assert_uint_eq(r.clusters, 2);
+  ck_assert_uint_eq(r.fused, 4);
+  ck_assert_uint_eq(r.clustered_dots, 1);
+  ck_assert_uint_eq(r.dots, 0);
+  ck_assert_uint_eq(r.lone_elementwise, 1);
+  ck_assert_int_eq(r.bytes_moved, (2 + 4 + 2) * 64);
+  arena_destroy(memory);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("passes");
   TCase *c = tcase_create("random");
   tcase_set_timeout(c, 120);
   tcase_add_loop_test(c, random_modules, 0, sizeof trials / sizeof *trials);
+  tcase_add_test(c, report);
   suite_add_tcase(s, c);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_ENV);

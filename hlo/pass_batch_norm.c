@@ -3,7 +3,7 @@
  *
  * Requires: fold and simplify, so that normalisation is a chain of add, subtract, multiply, divide and negate
  * with broadcast constants.  Keeps: results but for rounding (the chain is computed in f64 and rounded once
- * into weights and bias).  Breaks: nothing; the old weights are left to dce. Only for constant weights, in
+ * into weights and bias) and the sign of zeros.  Breaks: nothing; the old weights are left to dce. Only for constant weights, in
  * chains that nobody else looks at.  A dot's weights are its second operand, with one free dimension. */
 #include <math.h>
 #include <string.h>

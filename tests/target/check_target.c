@@ -456,6 +456,51 @@ START_TEST(clusters) {
 }
 END_TEST
 
+/* What pass layout carries transposes through: each branch ends in a plain result. */
+START_TEST(layouts) {
+  static const char conv[] = "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-first";
+  char body[3000];
+  snprintf(body, sizeof body,
+           "%%3 = convolution(%%0, %%1) {%s} : f32[2,6,7,8]\n"
+           "%%4 = transpose(%%3) {permutation=[0,2,3,1]} : f32[2,7,8,6]\n"
+           "%%5 = transpose(%%3) {permutation=[0,1,3,2]} : f32[2,6,8,7]\n"
+           "%%6 = reduce(%%3) {dimensions=[2], reducer=add} : f32[2,6,8]\n"
+           "%%7 = reduce(%%3) {dimensions=[1], reducer=maximum} : f32[2,7,8]\n"
+           "%%8 = arg-reduce(%%3) {dimension=1, largest=true, last=false} : s64[2,7,8]\n"
+           "%%9 = slice(%%3) {starts=[0,1,2,0], limits=[2,5,7,8], strides=[1,2,1,3]} : f32[2,2,5,3]\n"
+           "%%10 = reverse(%%3) {dimensions=[1,3]} : f32[2,6,7,8]\n"
+           "%%11 = concatenate(%%3, %%2) {dimension=2} : f32[2,6,14,8]\n"
+           "%%12 = reshape(%%3) : f32[2,2,3,7,8]\n%%13 = transpose(%%12) {permutation=[0,2,1,3,4]} : f32[2,3,2,7,8]\n"
+           "%%14 = reshape(%%13) : f32[2,6,56]\n"
+           "%%15 = iota() {dimension=2} : f32[2,6,7,8]\n%%16 = add(%%3, %%15) : f32[2,6,7,8]\n"
+           "%%17 = iota() {dimension=0} : f32[6,8]\n%%18 = broadcast(%%17) {dimensions=[1,3]} : f32[2,6,7,8]\n"
+           "%%19 = multiply(%%16, %%18) : f32[2,6,7,8]\n%%20 = reshape(%%3) : f32[2,336]\n"
+           "%%21 = convert(%%3) {saturate=true, rounding=nearest} : s32[2,6,7,8]\n"
+           "%%22 = clamp(%%2, %%3, %%2) : f32[2,6,7,8]\n"
+           "%%23 = constant() {value=f32[] 2} : f32[]\n"
+           "%%24 = pad(%%3, %%23) {low=[0,1,0,2], high=[0,0,3,-1], interior=[0,0,1,0]} : f32[2,7,16,9]", conv);
+  check_body("%0: f32[2,5,7,8] \"x\", %1: f32[6,5,3,3] \"w\", %2: f32[2,6,7,8] \"y\"", body,
+             "%4 \"a\", %5 \"b\", %6 \"c\", %7 \"d\", %8 \"e\", %9 \"f\", %10 \"g\", %11 \"h\", %14 \"i\", %19 \"j\", "
+             "%20 \"k\", %22 \"l\", %24 \"m\"", 2e-6, -1, 1);
+}
+END_TEST
+
+/* Operands that live on after an operation that could be done in place, and operands that are read twice. */
+START_TEST(sharing) {
+  check_body("%0: f32[1,9,9,64] \"x\", %1: f32[64,64,1,1] \"w\"",
+             "%2 = tanh(%0) : f32[1,9,9,64]\n"
+             "%3 = convolution(%2, %1) {strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
+             "layout=channels-last} : f32[1,9,9,64]\n"
+             "%4 = add(%3, %2) : f32[1,9,9,64]\n"
+             "%5 = convolution(%4, %1) {strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
+             "layout=channels-last} : f32[1,9,9,64]\n"
+             "%6 = tanh(%4) : f32[1,9,9,64]\n%7 = add(%5, %6) : f32[1,9,9,64]\n"
+             "%8 = reverse(%7) {dimensions=[1]} : f32[1,9,9,64]\n%9 = add(%7, %8) : f32[1,9,9,64]\n"
+             "%10 = logistic(%9) : f32[1,9,9,64]\n%11 = multiply(%9, %10) : f32[1,9,9,64]",
+             "%11 \"y\"", 2e-5, -0.2, 0.2);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("target");
   TCase *t = tcase_create("target");
@@ -477,6 +522,8 @@ int main(void) {
   tcase_add_test(t, convolutions);
   tcase_add_test(t, control);
   tcase_add_test(t, clusters);
+  tcase_add_test(t, layouts);
+  tcase_add_test(t, sharing);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

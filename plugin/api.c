@@ -18,9 +18,7 @@ oxla_subject oxla_error_subject(const oxla_error *error) {
 const char *oxla_error_message(const oxla_error *error) { return status_message(to_status(error)); }
 void oxla_error_free(oxla_error *error) { status_free(to_status(error)); }
 
-const char *oxla_version(void) {
-  return "onnx-xla " PACKAGE_VERSION;
-}
+const char *oxla_version(void) { return plug_version(); }
 
 /* --- models --- */
 

@@ -68,7 +68,8 @@ static int print_version(void) {
   const plug_compiler *compiler;
   printf("onnx-xla %s\n", PACKAGE_VERSION);
   status s = plug_compiler_open(&compiler);
-  printf("libraries  %s\n", s ? status_message(s) : compiler->versions);
+  printf("libraries  %s%s%s\n", s ? status_message(s) : compiler->versions, *plug_libraries() ? ", " : "",
+         plug_libraries());
   status_free(s);
   print_processor();
   return CLI_OK;

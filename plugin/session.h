@@ -77,6 +77,11 @@ STATUS_MUST_USE status plug_target_find(const char *backend, const rt_target **o
  * NULL). */
 STATUS_MUST_USE status plug_name_file(status s, const char *path);
 
+/* "oneDNN 2.6.3, OpenBLAS 0.3.21", or "". */
+const char *plug_libraries(void);
+/* "onnx-xla 0.1.0 (oneDNN 2.6.3)" */
+const char *plug_version(void);
+
 /* Seconds of CLOCK_MONOTONIC. */
 double plug_now(void);
 

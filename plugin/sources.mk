@@ -2,7 +2,8 @@
 plugin_api_sources = \
 	plugin/api.c \
 	plugin/session.c \
-	plugin/session_compiler.c
+	plugin/session_compiler.c \
+	plugin/session_libraries.c
 plugin_compiler_sources = \
 	plugin/compiler.c \
 	plugin/compiler_survey.c \

@@ -19,10 +19,13 @@ typedef struct print_call {
   const char **text;
 } print_call;
 
-/* Keeps the text of the module as the named pass last left it. */
-static status keep_text(void *data, const char *pass, const struct hlo_module *m) {
+/* Keeps the text of the module as the named pass last left it.  `dump` is a name as the pass runner makes them: 007-fold.hlo,
+ * or that of a pass alone. */
+static status keep_text(void *data, const char *dump, const struct hlo_module *m) {
   print_call *c = data;
-  if (strcmp(pass, c->after) != 0) {
+  const char *name = strchr(dump, '-') ? strchr(dump, '-') + 1 : dump;
+  size_t n = strcspn(name, ".");
+  if (strlen(c->after) != n || memcmp(name, c->after, n) != 0) {
     return NULL;
   }
   return hlo_print(c->a, (const hlo_module *)m, NULL, c->text, NULL);

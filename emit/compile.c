@@ -10,9 +10,10 @@
 
 #include "emit/module.h"
 
-const char *const emit_externals[] = {"exp",   "expm1", "log",   "log1p", "sin",  "cos",   "tan",    "asin",   "acos",
-                                      "atan",  "sinh",  "cosh",  "tanh",  "asinh", "acosh", "atanh", "erf",    "pow",
-                                      "atan2", "fmod",  "fmodf", "memcpy", "memset", "memmove", NULL};
+const char *const emit_externals[] = {"exp",    "expm1",  "log",     "log1p", "sin",   "cos",  "tan",
+                                      "asin",   "acos",   "atan",    "sinh",  "cosh",  "tanh", "asinh",
+                                      "acosh",  "atanh",  "erf",     "pow",   "atan2", "fmod", "fmodf",
+                                      "memcpy", "memset", "memmove", NULL};
 
 struct emit_module {
   emit_ir ir;
@@ -74,8 +75,8 @@ status emit_module_create(arena *a, const emit_target *t, const char *name, emit
   LLVMContextSetDiagnosticHandler(m->ir.context, complain, m);
   LLVMModuleRef module = LLVMModuleCreateWithNameInContext(name, m->ir.context);
   emit_ir_init(&m->ir, a, &m->target, m->ir.context, module);
-  m->machine = LLVMCreateTargetMachine(target, t->triple, t->cpu, t->features, LLVMCodeGenLevelDefault, LLVMRelocPIC,
-                                       LLVMCodeModelSmall);
+  m->machine = LLVMCreateTargetMachine(target, t->triple, t->cpu, t->features, LLVMCodeGenLevelDefault,
+                                       LLVMRelocPIC, LLVMCodeModelSmall);
   CHECK_THAT(m->machine, STATUS_INTERNAL, "LLVM has no code generator for %s", t->triple);
   LLVMSetTarget(module, t->triple);
   LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(m->machine);
@@ -85,9 +86,9 @@ status emit_module_create(arena *a, const emit_target *t, const char *name, emit
   return NULL;
 }
 
-/* Kernels are written as they should run: what is left is to share what several lanes or results need, and to move what
- * does not change out of loops.  More passes (instcombine, simplifycfg, O2) cost a tenth to a half more time and made no
- * kernel faster. */
+/* Kernels are written as they should run: what is left is to share what several lanes or results need, and to
+ * move what does not change out of loops.  More passes (instcombine, simplifycfg, O2) cost a tenth to a half
+ * more time and made no kernel faster. */
 static const char passes[] = "function(early-cse,loop-mssa(licm))";
 
 static status finish(emit_module *m) {

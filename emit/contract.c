@@ -1,5 +1,5 @@
-/* contract.c - dot and convolution, of any type and shape: what runs where no library does.  Vectors along the result's
- * innermost dimension, or along the contracted one where that is innermost in both operands. */
+/* contract.c - dot and convolution, of any type and shape: what runs where no library does.  Vectors along
+ * the result's innermost dimension, or along the contracted one where that is innermost in both operands. */
 #include "emit/elementwise.h"
 #include "emit/fold.h"
 #include "emit/plan.h"
@@ -9,9 +9,9 @@ static const shape *operand(const hlo_instr *i, uint32_t k) { return hlo_shape(i
 typedef struct contraction {
   const hlo_instr *i;
   const emit_index *at;
-  int n;                           /* contracted dims, before neighbours were merged */
+  int n; /* contracted dims, before neighbours were merged */
   int64_t dims[SHAPE_MAX_RANK];
-  bool inside;                     /* convolution: the whole window is known to lie in the operand */
+  bool inside; /* convolution: the whole window is known to lie in the operand */
 } contraction;
 
 static void multiply_add(const emit_fold *f, dtype t, emit_pair x, emit_pair y, LLVMValueRef *acc) {
@@ -64,9 +64,10 @@ static int find(const hlo_instr *i, hlo_attr_id list, int d) {
   return -1;
 }
 
-/* The index of one side: batch dims and free dims from the result, contracted ones from r.  `free_dim`: the result's
- * first dim of this side's free ones. */
-static emit_index *side_index(emit_element *e, const contraction *g, uint32_t side, const emit_index *r, int free_dim) {
+/* The index of one side: batch dims and free dims from the result, contracted ones from r.  `free_dim`: the
+ * result's first dim of this side's free ones. */
+static emit_index *side_index(emit_element *e, const contraction *g, uint32_t side, const emit_index *r,
+                              int free_dim) {
   hlo_attr_id batch = side ? HLO_ATTR_RHS_BATCH : HLO_ATTR_LHS_BATCH;
   hlo_attr_id contract = side ? HLO_ATTR_RHS_CONTRACT : HLO_ATTR_LHS_CONTRACT;
   emit_index *x = emit_operand_index(e, g->i, side);
@@ -128,7 +129,8 @@ emit_pair emit_dot(emit_element *e, const hlo_instr *i, const emit_index *at) {
 /* Can spatial dim k leave the operand? */
 static bool is_padded(const contraction *g, int spatial, int k) {
   const hlo_instr *i = g->i;
-  int64_t low = hlo_ints(i, HLO_ATTR_LOW)[k], last = (g->at->dims[spatial + k] - 1) * hlo_ints(i, HLO_ATTR_STRIDES)[k];
+  int64_t low = hlo_ints(i, HLO_ATTR_LOW)[k],
+          last = (g->at->dims[spatial + k] - 1) * hlo_ints(i, HLO_ATTR_STRIDES)[k];
   int64_t span = (operand(i, 1)->dims[2 + k] - 1) * hlo_ints(i, HLO_ATTR_RHS_DILATION)[k];
   return low > 0 || last + span - low >= operand(i, 0)->dims[spatial + k];
 }
@@ -144,7 +146,8 @@ static LLVMValueRef clear_of_padding(emit_element *e, const contraction *g) {
     }
     if (is_padded(g, spatial, k)) {
       int64_t span = (operand(i, 1)->dims[2 + k] - 1) * hlo_ints(i, HLO_ATTR_RHS_DILATION)[k];
-      emit_pos p = emit_pos_scale(&e->x, emit_index_dim(&e->x, g->at, spatial + k), hlo_ints(i, HLO_ATTR_STRIDES)[k]);
+      emit_pos p =
+          emit_pos_scale(&e->x, emit_index_dim(&e->x, g->at, spatial + k), hlo_ints(i, HLO_ATTR_STRIDES)[k]);
       p = emit_pos_add_const(&e->x, p, -hlo_ints(i, HLO_ATTR_LOW)[k]);
       if (!emit_fold_inside(e, p, span, operand(i, 0)->dims[spatial + k], &inside)) {
         return NULL;
@@ -171,7 +174,9 @@ static void conv_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc
   emit_axis_from(x, channel, r, 0);
   if (groups > 1) {
     emit_pos group = emit_pos_div(&e->x, emit_index_dim(&e->x, g->at, channel), outputs / groups);
-    emit_axis_at(x, channel, emit_pos_add(&e->x, emit_pos_scale(&e->x, group, kernel->dims[1]), emit_index_dim(&e->x, r, 0)));
+    emit_axis_at(
+        x, channel,
+        emit_pos_add(&e->x, emit_pos_scale(&e->x, group, kernel->dims[1]), emit_index_dim(&e->x, r, 0)));
   }
   for (int k = 0; k < x->rank - 2; k++) {
     emit_axis_from(kernel, 2 + k, r, 1 + k);

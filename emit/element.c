@@ -61,14 +61,16 @@ typedef struct access {
   LLVMTypeRef type; /* of an element */
   unsigned align;
   bool shared, constant;
-  const emit_pos *along; /* masked: place along the innermost dimension, which has n elements; NULL: all are there */
+  const emit_pos
+      *along; /* masked: place along the innermost dimension, which has n elements; NULL: all are there */
   int64_t n;
 } access;
 
 /* A masked vector may begin before its array. */
 static LLVMValueRef address(const access *a, LLVMValueRef at, bool inside) {
   LLVMBuilderRef b = a->e->w->builder;
-  return inside ? LLVMBuildInBoundsGEP2(b, a->type, a->base, &at, 1, "") : LLVMBuildGEP2(b, a->type, a->base, &at, 1, "");
+  return inside ? LLVMBuildInBoundsGEP2(b, a->type, a->base, &at, 1, "")
+                : LLVMBuildGEP2(b, a->type, a->base, &at, 1, "");
 }
 
 static LLVMValueRef load_of(const access *a, LLVMTypeRef type, LLVMValueRef at) {
@@ -78,7 +80,8 @@ static LLVMValueRef load_of(const access *a, LLVMTypeRef type, LLVMValueRef at) 
   return v;
 }
 
-/* A vector of elements side by side from `at` on, `skip` behind lane 0; of a masked access, those that exist. */
+/* A vector of elements side by side from `at` on, `skip` behind lane 0; of a masked access, those that exist.
+ */
 static LLVMValueRef load_vector(const access *a, LLVMValueRef at, int64_t skip) {
   const emit_ir *w = a->e->w;
   LLVMTypeRef type = LLVMVectorType(a->type, (unsigned)a->e->x.lanes);
@@ -86,10 +89,13 @@ static LLVMValueRef load_vector(const access *a, LLVMValueRef at, int64_t skip) 
     return load_of(a, type, at);
   }
   emit_pos place = emit_pos_add_const(&a->e->x, (emit_pos){a->along->base, 1, 1}, skip);
-  LLVMValueRef lanes = emit_pos_vector(&a->e->x, place), mask = emit_icmp(w, LLVMIntULT, lanes, emit_i(lanes, a->n));
+  LLVMValueRef lanes = emit_pos_vector(&a->e->x, place),
+               mask = emit_icmp(w, LLVMIntULT, lanes, emit_i(lanes, a->n));
   LLVMTypeRef types[] = {type, w->ptr};
-  LLVMValueRef f = LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID("llvm.masked.load", 16), types, 2);
-  LLVMValueRef args[] = {address(a, at, false), LLVMConstInt(w->i32, a->align, false), mask, LLVMConstNull(type)};
+  LLVMValueRef f =
+      LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID("llvm.masked.load", 16), types, 2);
+  LLVMValueRef args[] = {address(a, at, false), LLVMConstInt(w->i32, a->align, false), mask,
+                         LLVMConstNull(type)};
   LLVMValueRef v = LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, 4, "");
   annotate(a->e, v, a->shared, false, false);
   return v;
@@ -99,7 +105,8 @@ static LLVMValueRef plus(const access *a, LLVMValueRef at, int64_t n) {
   return n ? LLVMBuildNSWAdd(a->e->w->builder, at, emit_i64(a->e->w, n), "") : at;
 }
 
-/* Every step-th element: `step` vectors side by side, the last one moved back so that it ends with the last element. */
+/* Every step-th element: `step` vectors side by side, the last one moved back so that it ends with the last
+ * element. */
 static LLVMValueRef load_strided(const access *a, LLVMValueRef at, int step) {
   int lanes = a->e->x.lanes, mask[256];
   LLVMValueRef r = NULL;
@@ -150,7 +157,8 @@ static LLVMValueRef load_part(const access *a, emit_pos at) {
 
 static access access_of(emit_element *e, LLVMValueRef base, dtype t, bool shared, bool constant) {
   unsigned bytes = (unsigned)dtype_bytes(t);
-  return (access){e, base, emit_memory_type(e->w, t), dtype_is_complex(t) ? bytes / 2 : bytes, shared, constant, NULL, 0};
+  return (access){
+      e, base, emit_memory_type(e->w, t), dtype_is_complex(t) ? bytes / 2 : bytes, shared, constant, NULL, 0};
 }
 
 emit_pair emit_load(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, bool shared, bool constant) {
@@ -168,7 +176,8 @@ bool emit_masks_loads(const emit_element *e, dtype t) {
   return !dtype_is_complex(t) && (bits >= 512 || (bits >= 256 && (bytes == 4 || bytes == 8)));
 }
 
-emit_pair emit_load_masked(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, emit_pos along, int64_t n, bool shared) {
+emit_pair emit_load_masked(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, emit_pos along,
+                           int64_t n, bool shared) {
   access a = access_of(e, base, t, shared, false);
   a.along = &along;
   a.n = n;
@@ -285,7 +294,8 @@ static const emit_index *uniform_index(emit_element *e, const emit_index *i) {
 
 emit_pair emit_value(emit_element *e, hlo_value v, const emit_index *i) {
   emit_pos at = emit_index_linear(&e->x, i);
-  uintptr_t key[5] = {16 + v.index, (uintptr_t)v.def, (uintptr_t)e->x.lanes, (uintptr_t)at.base, (uintptr_t)at.step};
+  uintptr_t key[5] = {16 + v.index, (uintptr_t)v.def, (uintptr_t)e->x.lanes, (uintptr_t)at.base,
+                      (uintptr_t)at.step};
   const emit_pair *found = emit_table_find(e->x.table, key);
   if (found) {
     return *found;
@@ -312,7 +322,8 @@ emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, int64_t l
   e->x.lanes = uniform ? 1 : lanes;
   LLVMValueRef n = emit_value(e, v, at).v;
   n = LLVMBuildIntCast2(e->w->builder, n, emit_type_like(n, e->w->i64), dtype_is_signed(hlo_type(v)), "");
-  n = emit_intrinsic2(e->w, "llvm.smax", emit_intrinsic2(e->w, "llvm.smin", n, emit_i(n, limit)), emit_i(n, 0));
+  n = emit_intrinsic2(e->w, "llvm.smax", emit_intrinsic2(e->w, "llvm.smin", n, emit_i(n, limit)),
+                      emit_i(n, 0));
   e->x.lanes = lanes;
   return uniform ? emit_pos_at(n, 1) : emit_pos_scattered(&e->x, n);
 }
@@ -358,7 +369,8 @@ static emit_pair guarded_lanes(const guard *g, bool clamp_lanes) {
   return mask ? emit_select_pair(e, mask, v, g->otherwise) : v;
 }
 
-static emit_pair join(const emit_element *e, emit_pair x, LLVMBasicBlockRef from_x, emit_pair y, LLVMBasicBlockRef from_y) {
+static emit_pair join(const emit_element *e, emit_pair x, LLVMBasicBlockRef from_x, emit_pair y,
+                      LLVMBasicBlockRef from_y) {
   LLVMBasicBlockRef from[2] = {from_x, from_y};
   emit_pair r = {LLVMBuildPhi(e->w->builder, LLVMTypeOf(x.v), ""), NULL};
   LLVMAddIncoming(r.v, (LLVMValueRef[]){x.v, y.v}, from, 2);
@@ -373,7 +385,8 @@ static emit_pair join(const emit_element *e, emit_pair x, LLVMBasicBlockRef from
 static emit_pair guarded_branch(const guard *g, LLVMValueRef all_in_range) {
   emit_element *e = g->e;
   const emit_ir *w = e->w;
-  LLVMBasicBlockRef fast = emit_block(w, "inside"), slow = emit_block(w, "edge"), done = emit_block(w, "guarded");
+  LLVMBasicBlockRef fast = emit_block(w, "inside"), slow = emit_block(w, "edge"),
+                    done = emit_block(w, "guarded");
   LLVMBuildCondBr(w->builder, all_in_range, fast, slow);
   emit_pair v[2];
   LLVMBasicBlockRef from[2], at[2] = {fast, slow};
@@ -391,8 +404,8 @@ static emit_pair guarded_branch(const guard *g, LLVMValueRef all_in_range) {
   return join(e, v[0], from[0], v[1], from[1]);
 }
 
-/* An input whose lanes lie side by side along the one dimension that they may leave: loads leave out what is not there.
- * Gives no value where that does not apply. */
+/* An input whose lanes lie side by side along the one dimension that they may leave: loads leave out what is
+ * not there. Gives no value where that does not apply. */
 static emit_pair guarded_masked(const guard *g) {
   emit_element *e = g->e;
   const emit_input *in = find_input(e, g->v);
@@ -419,7 +432,8 @@ static emit_pair guarded_masked(const guard *g) {
   return emit_select_pair(e, below(e, emit_pos_vector(&e->x, along), safe->dims[d]), r, g->otherwise);
 }
 
-emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t checked, LLVMValueRef mask, emit_pair otherwise) {
+emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t checked, LLVMValueRef mask,
+                       emit_pair otherwise) {
   guard g = {e, v, i, checked, mask, otherwise};
   LLVMValueRef uniform = NULL, fast = NULL;
   bool varying = false, affine = !mask && e->slow == 0;
@@ -442,7 +456,8 @@ emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t che
     varying = true;
     affine = affine && p.step != EMIT_SCATTERED;
     if (affine) {
-      fast = both(e, fast, both(e, below(e, p.base, i->dims[k]), below(e, emit_pos_last(&e->x, p), i->dims[k])));
+      fast =
+          both(e, fast, both(e, below(e, p.base, i->dims[k]), below(e, emit_pos_last(&e->x, p), i->dims[k])));
     }
   }
   emit_pair r = varying ? guarded_masked(&g) : (emit_pair){NULL, NULL};

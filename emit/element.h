@@ -1,9 +1,10 @@
-/* element.h - the element emitter: the value of an HLO value at an index, written as instructions where the builder
- * stands, on a scalar or on a vector of lanes alike.
+/* element.h - the element emitter: the value of an HLO value at an index, written as instructions where the
+ * builder stands, on a scalar or on a vector of lanes alike.
  *
- * It walks from the value through its producers down to the inputs, which are loaded; movement changes the index on
- * the way, elementwise operations map.  What was written once (same value, same position) is used again.  Reductions,
- * windows and contractions write loops (fold.c).  No load is ever outside of its array. */
+ * It walks from the value through its producers down to the inputs, which are loaded; movement changes the
+ * index on the way, elementwise operations map.  What was written once (same value, same position) is used
+ * again.  Reductions, windows and contractions write loops (fold.c).  No load is ever outside of its array.
+ */
 #ifndef EMIT_ELEMENT_H
 #define EMIT_ELEMENT_H
 
@@ -22,27 +23,30 @@ typedef struct emit_element {
   emit_indexer x; /* x.lanes: 1 or the vector width; writers change it for a while */
   uint32_t n_inputs;
   const emit_input *inputs;
-  const hlo_computation *body; /* of a fusion: its reductions over the same elements share a loop; else NULL */
-  int wide;               /* lanes that a loop inside of a scalar may use */
-  int slow;               /* > 0: inside of a path for lanes that are scattered; do not branch for speed again */
+  const hlo_computation
+      *body; /* of a fusion: its reductions over the same elements share a loop; else NULL */
+  int wide;  /* lanes that a loop inside of a scalar may use */
+  int slow;  /* > 0: inside of a path for lanes that are scattered; do not branch for speed again */
   LLVMValueRef scope_inputs, scope_results, invariant; /* metadata */
 } emit_element;
 
 /* The value of v at index i (of v's shape) in e->x.lanes lanes. */
 emit_pair emit_value(emit_element *e, hlo_value v, const emit_index *i);
 
-/* v where every dimension in the bit set `checked` of i, and `mask` (NULL: nothing; i1 or a vector), is in range;
- * `otherwise` elsewhere.  The axes of checked dimensions are positions, which may be anything. */
-emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t checked, LLVMValueRef mask, emit_pair otherwise);
+/* v where every dimension in the bit set `checked` of i, and `mask` (NULL: nothing; i1 or a vector), is in
+ * range; `otherwise` elsewhere.  The axes of checked dimensions are positions, which may be anything. */
+emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t checked, LLVMValueRef mask,
+                       emit_pair otherwise);
 
 /* The integer element of v at i as a position clamped to [0, limit]. */
 emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, int64_t limit);
 
 /* Memory.  `base` points at elements of type t; lanes are e->x.lanes. */
 emit_pair emit_load(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, bool shared, bool constant);
-/* As emit_load for lanes `step` apart (1 to 4), of which only those whose place `along` the innermost dimension lies in
- * [0, n) are read; the others give anything.  For types that emit_masks_loads. */
-emit_pair emit_load_masked(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, emit_pos along, int64_t n, bool shared);
+/* As emit_load for lanes `step` apart (1 to 4), of which only those whose place `along` the innermost
+ * dimension lies in [0, n) are read; the others give anything.  For types that emit_masks_loads. */
+emit_pair emit_load_masked(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, emit_pos along,
+                           int64_t n, bool shared);
 bool emit_masks_loads(const emit_element *e, dtype t);
 void emit_store(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, emit_pair v, bool shared);
 
@@ -52,10 +56,12 @@ emit_pair emit_select_pair(const emit_element *e, LLVMValueRef c, emit_pair x, e
 /* What an operation's emitter is: the value of result 0 at i. */
 typedef emit_pair emit_op_fn(emit_element *e, const hlo_instr *i, const emit_index *at);
 /* movement.c */
-emit_op_fn emit_copy, emit_iota, emit_broadcast, emit_reshape, emit_transpose, emit_reverse, emit_slice, emit_pad;
+emit_op_fn emit_copy, emit_iota, emit_broadcast, emit_reshape, emit_transpose, emit_reverse, emit_slice,
+    emit_pad;
 emit_op_fn emit_concatenate, emit_dynamic_slice, emit_gather, emit_dynamic_update_slice;
 /* fold.c */
-emit_op_fn emit_reduce, emit_arg_reduce, emit_reduce_window, emit_arg_reduce_window, emit_dot, emit_convolution;
+emit_op_fn emit_reduce, emit_arg_reduce, emit_reduce_window, emit_arg_reduce_window, emit_dot,
+    emit_convolution;
 
 /* The emitter of an operation; NULL: it is elementwise, or has none (emit_supports). */
 emit_op_fn *emit_op_emitter(hlo_op op);
@@ -65,11 +71,11 @@ emit_pos emit_without_gaps(emit_element *e, emit_pos p, int64_t n, int64_t gap, 
 /* An index of operand k of i, to be filled in. */
 emit_index *emit_operand_index(emit_element *e, const hlo_instr *i, uint32_t k);
 
-/* How gather and scatter address (StableHLO's dimension numbers): the window's place in the operand for the element
- * `at` of the result or of the updates. */
+/* How gather and scatter address (StableHLO's dimension numbers): the window's place in the operand for the
+ * element `at` of the result or of the updates. */
 typedef struct emit_window_dims {
-  int n_batch, batch[SHAPE_MAX_RANK];        /* dims of the outer array that pick an index vector */
-  int offset_of[SHAPE_MAX_RANK];             /* operand dim -> dim of the outer array, or -1 */
+  int n_batch, batch[SHAPE_MAX_RANK]; /* dims of the outer array that pick an index vector */
+  int offset_of[SHAPE_MAX_RANK];      /* operand dim -> dim of the outer array, or -1 */
 } emit_window_dims;
 emit_window_dims emit_window_dims_of(const hlo_instr *i, const shape *outer);
 /* Position of the start along each operand dim.  sizes: window extents; clamp as gather does, or not. */

@@ -106,9 +106,11 @@ static V int_power(W w, dtype t, V x, V y) {
   LLVMBasicBlockRef before = emit_here(w), body = emit_block(w, "power"), done = emit_block(w, "powered");
   LLVMBuildBr(b, body);
   LLVMPositionBuilderAtEnd(b, body);
-  V r = LLVMBuildPhi(b, LLVMTypeOf(x), ""), base = LLVMBuildPhi(b, LLVMTypeOf(x), ""), e = LLVMBuildPhi(b, LLVMTypeOf(x), "");
+  V r = LLVMBuildPhi(b, LLVMTypeOf(x), ""), base = LLVMBuildPhi(b, LLVMTypeOf(x), ""),
+    e = LLVMBuildPhi(b, LLVMTypeOf(x), "");
   V odd = emit_icmp(w, LLVMIntNE, LLVMBuildAnd(b, e, emit_i(e, 1), ""), emit_i(e, 0));
-  V next_r = emit_select(w, odd, LLVMBuildMul(b, r, base, ""), r), next_base = LLVMBuildMul(b, base, base, "");
+  V next_r = emit_select(w, odd, LLVMBuildMul(b, r, base, ""), r),
+    next_base = LLVMBuildMul(b, base, base, "");
   V next_e = LLVMBuildLShr(b, e, emit_i(e, 1), "");
   LLVMBasicBlockRef from[2] = {before, body};
   LLVMAddIncoming(r, (V[]){result, next_r}, from, 2);
@@ -161,9 +163,11 @@ static V int_binary(W w, hlo_op op, dtype t, V x, V y) {
     case HLO_XOR:
       return LLVMBuildXor(b, x, y, "");
     case HLO_MAX:
-      return t == DTYPE_PRED ? LLVMBuildOr(b, x, y, "") : emit_intrinsic2(w, is_signed ? "llvm.smax" : "llvm.umax", x, y);
+      return t == DTYPE_PRED ? LLVMBuildOr(b, x, y, "")
+                             : emit_intrinsic2(w, is_signed ? "llvm.smax" : "llvm.umax", x, y);
     case HLO_MIN:
-      return t == DTYPE_PRED ? LLVMBuildAnd(b, x, y, "") : emit_intrinsic2(w, is_signed ? "llvm.smin" : "llvm.umin", x, y);
+      return t == DTYPE_PRED ? LLVMBuildAnd(b, x, y, "")
+                             : emit_intrinsic2(w, is_signed ? "llvm.smin" : "llvm.umin", x, y);
     default:
       assert(op == HLO_SHL || op == HLO_SHR);
       return int_shift(w, op, t, x, y);
@@ -175,7 +179,9 @@ static V int_binary(W w, hlo_op op, dtype t, V x, V y) {
 static V part_in_f64(W w, V x) {
   return emit_bits(x) == 64 ? x : LLVMBuildFPExt(w->builder, x, emit_type_like(x, w->f64), "");
 }
-static emit_pair complex_in_f64(W w, emit_pair x) { return (emit_pair){part_in_f64(w, x.v), part_in_f64(w, x.im)}; }
+static emit_pair complex_in_f64(W w, emit_pair x) {
+  return (emit_pair){part_in_f64(w, x.v), part_in_f64(w, x.im)};
+}
 static V part_back(W w, V x, V like) {
   return emit_bits(like) == 64 ? x : LLVMBuildFPTrunc(w->builder, x, LLVMTypeOf(like), "");
 }
@@ -236,12 +242,15 @@ static V binary(W w, hlo_op op, dtype t, V x, V y) {
 }
 
 static V compare(W w, hlo_comparison c, dtype t, emit_pair x, emit_pair y) {
-  static const LLVMRealPredicate real[] = {[HLO_EQ] = LLVMRealOEQ, [HLO_NE] = LLVMRealUNE, [HLO_LT] = LLVMRealOLT,
-                                           [HLO_LE] = LLVMRealOLE, [HLO_GT] = LLVMRealOGT, [HLO_GE] = LLVMRealOGE};
-  static const LLVMIntPredicate with_sign[] = {[HLO_EQ] = LLVMIntEQ,  [HLO_NE] = LLVMIntNE,  [HLO_LT] = LLVMIntSLT,
-                                               [HLO_LE] = LLVMIntSLE, [HLO_GT] = LLVMIntSGT, [HLO_GE] = LLVMIntSGE};
-  static const LLVMIntPredicate without[] = {[HLO_EQ] = LLVMIntEQ,  [HLO_NE] = LLVMIntNE,  [HLO_LT] = LLVMIntULT,
-                                             [HLO_LE] = LLVMIntULE, [HLO_GT] = LLVMIntUGT, [HLO_GE] = LLVMIntUGE};
+  static const LLVMRealPredicate real[] = {
+      [HLO_EQ] = LLVMRealOEQ, [HLO_NE] = LLVMRealUNE, [HLO_LT] = LLVMRealOLT,
+      [HLO_LE] = LLVMRealOLE, [HLO_GT] = LLVMRealOGT, [HLO_GE] = LLVMRealOGE};
+  static const LLVMIntPredicate with_sign[] = {
+      [HLO_EQ] = LLVMIntEQ,  [HLO_NE] = LLVMIntNE,  [HLO_LT] = LLVMIntSLT,
+      [HLO_LE] = LLVMIntSLE, [HLO_GT] = LLVMIntSGT, [HLO_GE] = LLVMIntSGE};
+  static const LLVMIntPredicate without[] = {
+      [HLO_EQ] = LLVMIntEQ,  [HLO_NE] = LLVMIntNE,  [HLO_LT] = LLVMIntULT,
+      [HLO_LE] = LLVMIntULE, [HLO_GT] = LLVMIntUGT, [HLO_GE] = LLVMIntUGE};
   if (dtype_is_complex(t)) {
     V re = emit_fcmp(w, real[c], x.v, y.v), im = emit_fcmp(w, real[c], x.im, y.im);
     return c == HLO_EQ ? LLVMBuildAnd(w->builder, re, im, "") : LLVMBuildOr(w->builder, re, im, "");
@@ -272,14 +281,17 @@ emit_pair emit_elementwise(W w, const hlo_instr *i, const emit_pair *args) {
   bool is_complex = dtype_is_complex(t);
   switch (i->op) {
     case HLO_CONVERT:
-      return emit_convert(w, t, to, args[0], hlo_int(i, HLO_ATTR_SATURATE), (int)hlo_int(i, HLO_ATTR_ROUNDING));
+      return emit_convert(w, t, to, args[0], hlo_int(i, HLO_ATTR_SATURATE),
+                          (int)hlo_int(i, HLO_ATTR_ROUNDING));
     case HLO_BITCAST:
       return bitcast(w, t, to, args[0]);
     case HLO_COMPARE:
-      return (emit_pair){compare(w, (hlo_comparison)hlo_int(i, HLO_ATTR_COMPARISON), t, args[0], args[1]), NULL};
+      return (emit_pair){compare(w, (hlo_comparison)hlo_int(i, HLO_ATTR_COMPARISON), t, args[0], args[1]),
+                         NULL};
     case HLO_SELECT: {
       emit_pair x = args[1], y = args[2];
-      return (emit_pair){emit_select(w, args[0].v, x.v, y.v), x.im ? emit_select(w, args[0].v, x.im, y.im) : NULL};
+      return (emit_pair){emit_select(w, args[0].v, x.v, y.v),
+                         x.im ? emit_select(w, args[0].v, x.im, y.im) : NULL};
     }
     case HLO_CLAMP: {
       V low = binary(w, HLO_MAX, to, args[1].v, args[0].v);
@@ -333,17 +345,21 @@ bool emit_elementwise_supported(hlo_op op, dtype t, dtype to) {
 /* --- reductions --- */
 
 static hlo_op reducer_op(hlo_reducer r) {
-  static const hlo_op ops[] = {[HLO_REDUCE_ADD] = HLO_ADD, [HLO_REDUCE_MUL] = HLO_MUL, [HLO_REDUCE_MAX] = HLO_MAX,
-                               [HLO_REDUCE_MIN] = HLO_MIN, [HLO_REDUCE_AND] = HLO_AND, [HLO_REDUCE_OR] = HLO_OR,
-                               [HLO_REDUCE_XOR] = HLO_XOR};
+  static const hlo_op ops[] = {
+      [HLO_REDUCE_ADD] = HLO_ADD, [HLO_REDUCE_MUL] = HLO_MUL, [HLO_REDUCE_MAX] = HLO_MAX,
+      [HLO_REDUCE_MIN] = HLO_MIN, [HLO_REDUCE_AND] = HLO_AND, [HLO_REDUCE_OR] = HLO_OR,
+      [HLO_REDUCE_XOR] = HLO_XOR};
   return ops[r];
 }
 
 /* Lowest or highest value: infinities where the type has them. */
 static V extreme(W w, dtype t, bool lowest) {
   if (dtype_is_float(t)) {
-    bool infinite = t == DTYPE_F32 || t == DTYPE_F64 || t == DTYPE_F16 || t == DTYPE_BF16 || t == DTYPE_F8E5M2;
-    double value = infinite ? (lowest ? -(double)INFINITY : (double)INFINITY) : lowest ? dtype_lowest_f64(t) : dtype_max_f64(t);
+    bool infinite =
+        t == DTYPE_F32 || t == DTYPE_F64 || t == DTYPE_F16 || t == DTYPE_BF16 || t == DTYPE_F8E5M2;
+    double value = infinite ? (lowest ? -(double)INFINITY : (double)INFINITY)
+                   : lowest ? dtype_lowest_f64(t)
+                            : dtype_max_f64(t);
     return LLVMConstReal(t == DTYPE_F64 ? w->f64 : w->f32, value);
   }
   if (t == DTYPE_PRED) {

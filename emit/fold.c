@@ -28,8 +28,8 @@ static void step_at(const emit_fold *f, emit_index *outer, emit_pos p, int copy,
 }
 
 /* Positions [from, to) of the innermost dimension, `copies` steps of `width` each time around. */
-static void inner_loop(const emit_fold *f, emit_index *outer, int64_t from, int64_t to, int width, int copies, int first_copy,
-                       LLVMValueRef *acc) {
+static void inner_loop(const emit_fold *f, emit_index *outer, int64_t from, int64_t to, int width, int copies,
+                       int first_copy, LLVMValueRef *acc) {
   emit_element *e = f->e;
   int64_t stride = (int64_t)width * copies, trips = (to - from) / stride;
   bool unrolled = trips <= (f->rank > 1 && copies == 1 && !f->compact ? SHORT : 1);
@@ -202,7 +202,8 @@ void emit_fold_either(LLVMValueRef inside, emit_fold *fast, emit_fold *slow, LLV
   const emit_ir *w = e->w;
   emit_fold *folds[2] = {fast, slow};
   LLVMValueRef values[2][EMIT_FOLD_PARTS];
-  LLVMBasicBlockRef at[2] = {emit_block(w, "inside"), emit_block(w, "edge")}, done = emit_block(w, "folded"), from[2];
+  LLVMBasicBlockRef at[2] = {emit_block(w, "inside"), emit_block(w, "edge")}, done = emit_block(w, "folded"),
+                    from[2];
   LLVMBuildCondBr(w->builder, inside, at[0], at[1]);
   for (int k = 0; k < 2; k++) {
     uint32_t mark = emit_table_mark(e->x.table);

@@ -1,8 +1,9 @@
 /* fold.h - a loop inside of one element (or one vector of elements) that accumulates: reductions, windows,
  * contractions.
  *
- * With lanes along a kept dimension, every lane has its own sum (columns).  For a single element whose loop runs along
- * the innermost dimension of the operand (rows), the loop itself takes vectors, and lanes are added up at the end. */
+ * With lanes along a kept dimension, every lane has its own sum (columns).  For a single element whose loop
+ * runs along the innermost dimension of the operand (rows), the loop itself takes vectors, and lanes are
+ * added up at the end. */
 #ifndef EMIT_FOLD_H
 #define EMIT_FOLD_H
 
@@ -14,7 +15,7 @@ typedef struct emit_fold emit_fold;
 struct emit_fold {
   emit_element *e;
   const void *data;
-  int n;                               /* values that are accumulated */
+  int n;                              /* values that are accumulated */
   LLVMValueRef init[EMIT_FOLD_PARTS]; /* scalars; combining with them changes nothing */
   /* Takes the element at r, a place in the loop's space, into acc, in e's lanes. */
   void (*step)(const emit_fold *f, const emit_index *r, LLVMValueRef *acc);
@@ -33,7 +34,8 @@ void emit_fold_run(emit_fold *f, LLVMValueRef *out);
 
 /* Runs `fast` where `inside` holds, else `slow`: two ways to the same values. */
 void emit_fold_either(LLVMValueRef inside, emit_fold *fast, emit_fold *slow, LLVMValueRef *out);
-/* *inside (NULL: nothing yet) and: [p, p + span] lies in [0, n) for all lanes.  False: that cannot be told. */
+/* *inside (NULL: nothing yet) and: [p, p + span] lies in [0, n) for all lanes.  False: that cannot be told.
+ */
 bool emit_fold_inside(const emit_element *e, emit_pos p, int64_t span, int64_t n, LLVMValueRef *inside);
 
 /* --- what the operations share --- */
@@ -43,7 +45,8 @@ static inline emit_pair emit_widen_pair(const emit_element *e, dtype t, emit_pai
 }
 /* The best value so far and its position (reduce.c): acc {value, position}, -1 for none. */
 void emit_arg_init(emit_fold *f, dtype t);
-void emit_arg_take(const emit_fold *f, dtype t, bool largest, bool last, LLVMValueRef *acc, LLVMValueRef x, LLVMValueRef at);
+void emit_arg_take(const emit_fold *f, dtype t, bool largest, bool last, LLVMValueRef *acc, LLVMValueRef x,
+                   LLVMValueRef at);
 LLVMValueRef emit_arg_position(const emit_element *e, emit_pos p);
 emit_pair emit_arg_result(const emit_fold *f, LLVMValueRef position);
 

@@ -176,7 +176,8 @@ emit_pos emit_pos_scale(const emit_indexer *x, emit_pos a, int64_t c) {
   if (__builtin_mul_overflow(a.multiple, c, &multiple)) {
     multiple = a.multiple;
   }
-  return (emit_pos){once(x, LLVMMul, a.base, emit_i64(x->w, c)), a.step * c, multiple < 0 ? -multiple : multiple};
+  return (emit_pos){once(x, LLVMMul, a.base, emit_i64(x->w, c)), a.step * c,
+                    multiple < 0 ? -multiple : multiple};
 }
 
 /* Do all lanes, which start at a multiple of `multiple`, stay in one bucket of c? */
@@ -189,7 +190,8 @@ emit_pos emit_pos_div(const emit_indexer *x, emit_pos a, int64_t c) {
     return a;
   }
   if (a.step == 0 || (a.step != EMIT_SCATTERED && one_bucket(x, a, c))) {
-    return emit_pos_at(once(x, LLVMUDiv, a.base, emit_i64(x->w, c)), a.multiple % c == 0 ? a.multiple / c : 1);
+    return emit_pos_at(once(x, LLVMUDiv, a.base, emit_i64(x->w, c)),
+                       a.multiple % c == 0 ? a.multiple / c : 1);
   }
   if (a.step != EMIT_SCATTERED && a.step % c == 0 && a.multiple % c == 0) {
     return (emit_pos){once(x, LLVMUDiv, a.base, emit_i64(x->w, c)), a.step / c, a.multiple / c};
@@ -218,7 +220,8 @@ emit_pos emit_pos_clamp(const emit_indexer *x, emit_pos a, int64_t n) {
   const emit_pair *found = emit_table_find(x->table, key);
   LLVMValueRef r = found ? found->v : NULL;
   if (!found) {
-    r = emit_intrinsic2(x->w, "llvm.smax", emit_intrinsic2(x->w, "llvm.smin", v, emit_i(v, n - 1)), emit_i(v, 0));
+    r = emit_intrinsic2(x->w, "llvm.smax", emit_intrinsic2(x->w, "llvm.smin", v, emit_i(v, n - 1)),
+                        emit_i(v, 0));
     emit_table_put(x->table, key, (emit_pair){r, NULL});
   }
   return a.step == 0 || x->lanes == 1 ? emit_pos_at(r, 1) : scattered(r);
@@ -233,7 +236,8 @@ emit_index *emit_index_new(const emit_indexer *x, int rank, const int64_t *dims)
   return i;
 }
 
-const emit_index *emit_index_reshape(const emit_indexer *x, const emit_index *i, int rank, const int64_t *dims) {
+const emit_index *emit_index_reshape(const emit_indexer *x, const emit_index *i, int rank,
+                                     const int64_t *dims) {
   if (i->rank == rank && memcmp(i->dims, dims, (size_t)rank * sizeof *dims) == 0) {
     return i;
   }
@@ -251,7 +255,8 @@ static int64_t product(const int64_t *dims, int first, int last) {
   return n;
 }
 
-/* Looks for boundaries between dimensions of the other shape that enclose the wanted ones as tightly as possible. */
+/* Looks for boundaries between dimensions of the other shape that enclose the wanted ones as tightly as
+ * possible. */
 static emit_pos reshaped_range(const emit_indexer *x, const emit_index *i, int first, int last) {
   const emit_index *p = i->reshaped;
   int64_t low = product(i->dims, last, i->rank), high = product(i->dims, first, i->rank);

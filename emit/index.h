@@ -1,9 +1,9 @@
 /* index.h - which element of an array, in all lanes at once.
  *
- * A position along one dimension is affine in the lane where possible: lane k stands at base + k * step.  So loads
- * know whether they are one scalar, a contiguous vector, or a strided or scattered one.  An index of an array is
- * lazy: its dimensions refer to dimensions of other indices (transpose, broadcast) or to the linear position in another
- * shape (reshape), and adjacent dimensions that travel together are never taken apart. */
+ * A position along one dimension is affine in the lane where possible: lane k stands at base + k * step.  So
+ * loads know whether they are one scalar, a contiguous vector, or a strided or scattered one.  An index of an
+ * array is lazy: its dimensions refer to dimensions of other indices (transpose, broadcast) or to the linear
+ * position in another shape (reshape), and adjacent dimensions that travel together are never taken apart. */
 #ifndef EMIT_INDEX_H
 #define EMIT_INDEX_H
 
@@ -28,13 +28,13 @@ typedef struct emit_axis {
 
 struct emit_index {
   int rank;
-  const int64_t *dims; /* extents of the array */
+  const int64_t *dims;        /* extents of the array */
   const emit_index *reshaped; /* same linear position in an array of another shape; NULL: axes */
   emit_axis axes[];
 };
 
-/* Arithmetic that was already written is found again instead of written twice; scopes forget what was written in
- * a block that does not dominate what follows. */
+/* Arithmetic that was already written is found again instead of written twice; scopes forget what was written
+ * in a block that does not dominate what follows. */
 typedef struct emit_table emit_table;
 typedef struct emit_pair {
   LLVMValueRef v, im; /* im: the imaginary part of complex numbers */
@@ -74,7 +74,8 @@ LLVMValueRef emit_pos_last(const emit_indexer *x, emit_pos a);
 /* --- indices --- */
 /* Axes are to be filled in; dims are borrowed. */
 emit_index *emit_index_new(const emit_indexer *x, int rank, const int64_t *dims);
-const emit_index *emit_index_reshape(const emit_indexer *x, const emit_index *i, int rank, const int64_t *dims);
+const emit_index *emit_index_reshape(const emit_indexer *x, const emit_index *i, int rank,
+                                     const int64_t *dims);
 static inline void emit_axis_from(emit_index *i, int k, const emit_index *from, int d) {
   i->axes[k] = (emit_axis){.from = from, .dim = d};
 }

@@ -88,7 +88,8 @@ LLVMValueRef emit_splat(const emit_ir *w, LLVMValueRef scalar, int lanes) {
   }
   LLVMValueRef poison = LLVMGetPoison(type);
   LLVMValueRef one = LLVMBuildInsertElement(w->builder, poison, scalar, LLVMConstInt(w->i32, 0, false), "");
-  return LLVMBuildShuffleVector(w->builder, one, poison, LLVMConstNull(LLVMVectorType(w->i32, (unsigned)lanes)), "");
+  return LLVMBuildShuffleVector(w->builder, one, poison,
+                                LLVMConstNull(LLVMVectorType(w->i32, (unsigned)lanes)), "");
 }
 
 LLVMValueRef emit_lane(const emit_ir *w, LLVMValueRef vector, int lane) {
@@ -108,8 +109,8 @@ LLVMValueRef emit_shuffle(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, cons
   for (int k = 0; k < n; k++) {
     mask[k] = LLVMConstInt(w->i32, (unsigned)lanes[k], false);
   }
-  return LLVMBuildShuffleVector(w->builder, x, y ? y : LLVMGetPoison(LLVMTypeOf(x)), LLVMConstVector(mask, (unsigned)n),
-                                "");
+  return LLVMBuildShuffleVector(w->builder, x, y ? y : LLVMGetPoison(LLVMTypeOf(x)),
+                                LLVMConstVector(mask, (unsigned)n), "");
 }
 
 bool emit_is_f(LLVMValueRef v, double value) {
@@ -238,8 +239,8 @@ static LLVMValueRef phi_of(const emit_ir *w, LLVMTypeRef t, LLVMValueRef first, 
 }
 
 /* Tested at the bottom, so that what does not change in a loop can be moved before it. */
-void emit_loop_begin(const emit_ir *w, emit_loop *l, LLVMValueRef from, LLVMValueRef to, int64_t step, bool runs, int n,
-                     const LLVMValueRef *init) {
+void emit_loop_begin(const emit_ir *w, emit_loop *l, LLVMValueRef from, LLVMValueRef to, int64_t step,
+                     bool runs, int n, const LLVMValueRef *init) {
   assert(n <= EMIT_MAX_CARRIED);
   l->to = to;
   l->step = step;

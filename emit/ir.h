@@ -75,9 +75,9 @@ LLVMBasicBlockRef emit_here(const emit_ir *w);
 
 enum { EMIT_MAX_CARRIED = 64 };
 
-/* A counted loop with carried values.  Between begin and end the builder stands in its body; `iv` is the counter
- * and carried[] the values at the start of the iteration.  emit_loop_end takes the next values and leaves the
- * final ones in carried[], with the builder behind the loop. */
+/* A counted loop with carried values.  Between begin and end the builder stands in its body; `iv` is the
+ * counter and carried[] the values at the start of the iteration.  emit_loop_end takes the next values and
+ * leaves the final ones in carried[], with the builder behind the loop. */
 typedef struct emit_loop {
   LLVMValueRef iv, to, guard_values[EMIT_MAX_CARRIED], carried[EMIT_MAX_CARRIED];
   LLVMBasicBlockRef body, exit, guard;
@@ -85,8 +85,8 @@ typedef struct emit_loop {
   int n;
 } emit_loop;
 /* for (iv = from; iv < to; iv += step), i64; `runs` says that it runs at least once. */
-void emit_loop_begin(const emit_ir *w, emit_loop *l, LLVMValueRef from, LLVMValueRef to, int64_t step, bool runs, int n,
-                     const LLVMValueRef *init);
+void emit_loop_begin(const emit_ir *w, emit_loop *l, LLVMValueRef from, LLVMValueRef to, int64_t step,
+                     bool runs, int n, const LLVMValueRef *init);
 void emit_loop_end(const emit_ir *w, emit_loop *l, const LLVMValueRef *next);
 
 #endif

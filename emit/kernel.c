@@ -17,7 +17,8 @@ static void add_trait(const emit_ir *w, unsigned at, const char *name) {
 }
 
 static void add_text(const emit_ir *w, const char *name, const char *value) {
-  LLVMAttributeRef a = LLVMCreateStringAttribute(w->context, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
+  LLVMAttributeRef a =
+      LLVMCreateStringAttribute(w->context, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
   LLVMAddAttributeAtIndex(w->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
 }
 
@@ -33,8 +34,7 @@ static void make_scopes(emit_element *e, const char *name) {
   static const char *const names[] = {"inputs", "results"};
   LLVMValueRef *scopes[] = {&e->scope_inputs, &e->scope_results};
   for (int k = 0; k < 2; k++) {
-    LLVMMetadataRef parts[] = {LLVMMDStringInContext2(w->context, names[k], strlen(names[k])), d,
-                               domain[0]};
+    LLVMMetadataRef parts[] = {LLVMMDStringInContext2(w->context, names[k], strlen(names[k])), d, domain[0]};
     LLVMMetadataRef scope = LLVMMDNodeInContext2(w->context, parts, 3);
     *scopes[k] = node(w, &scope, 1);
   }
@@ -112,7 +112,8 @@ static void bind_buffers(emit_writer *w, emit_input *inputs) {
   }
   for (uint32_t k = 0; k < w->n_results; k++) {
     uint32_t number = w->e.n_inputs + k;
-    w->results[k] = gpu ? LLVMGetParam(ir->function, number) : load_buffer(&w->e, table, number, &w->i->shapes[k]);
+    w->results[k] =
+        gpu ? LLVMGetParam(ir->function, number) : load_buffer(&w->e, table, number, &w->i->shapes[k]);
     w->shared[k] = w->alias[k] >= 0;
   }
   if (!gpu) {
@@ -125,7 +126,8 @@ static void bind_buffers(emit_writer *w, emit_input *inputs) {
 static void mark_gpu_entry(const emit_ir *ir) {
   enum { PTX_KERNEL = 71 };
   LLVMSetFunctionCallConv(ir->function, PTX_KERNEL);
-  LLVMMetadataRef parts[] = {LLVMValueAsMetadata(ir->function), LLVMMDStringInContext2(ir->context, "kernel", 6),
+  LLVMMetadataRef parts[] = {LLVMValueAsMetadata(ir->function),
+                             LLVMMDStringInContext2(ir->context, "kernel", 6),
                              LLVMValueAsMetadata(LLVMConstInt(ir->i32, 1, false))};
   LLVMAddNamedMetadataOperand(ir->module, "nvvm.annotations", node(ir, parts, 3));
 }
@@ -240,7 +242,8 @@ static void row(nest *n, LLVMValueRef item, int64_t outer) {
   *flat_dims = outer;
   emit_index *flat = emit_index_new(&e->x, 1, flat_dims);
   emit_axis_at(flat, 0, emit_pos_at(number, 1));
-  n->rows = emit_index_reshape(&e->x, flat, n->rank > 1 ? n->rank - 1 : 1, n->rank > 1 ? n->extents : flat_dims);
+  n->rows =
+      emit_index_reshape(&e->x, flat, n->rank > 1 ? n->rank - 1 : 1, n->rank > 1 ? n->extents : flat_dims);
   for (int k = 0; k < n->rank - 1; k++) { /* before the inner loop, which finds them again */
     (void)emit_index_dim(&e->x, n->rows, k);
   }
@@ -253,7 +256,13 @@ void emit_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool
                const void *data) {
   emit_element *e = &w->e;
   const emit_ir *ir = e->w;
-  nest n = {.w = w, .rank = rank, .lanes = lanes, .extents = extents, .inner = rank ? extents[rank - 1] : 1, .body = body, .data = data};
+  nest n = {.w = w,
+            .rank = rank,
+            .lanes = lanes,
+            .extents = extents,
+            .inner = rank ? extents[rank - 1] : 1,
+            .body = body,
+            .data = data};
   int64_t outer = 1;
   for (int k = 0; k < rank - 1; k++) {
     outer *= extents[k];
@@ -269,7 +278,8 @@ void emit_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool
   int64_t grid = outer * n.blocks;
   e->x.lanes = 1;
   emit_loop l;
-  emit_loop_begin(ir, &l, serial ? emit_i64(ir, 0) : w->begin, serial ? emit_i64(ir, grid) : w->end, 1, serial, 0, NULL);
+  emit_loop_begin(ir, &l, serial ? emit_i64(ir, 0) : w->begin, serial ? emit_i64(ir, grid) : w->end, 1,
+                  serial, 0, NULL);
   uint32_t mark = emit_table_mark(e->x.table);
   row(&n, l.iv, outer);
   emit_table_release(e->x.table, mark);
@@ -289,9 +299,12 @@ static void gpu_nest(emit_writer *w, int64_t total, emit_body_fn *body, const vo
   emit_element *e = &w->e;
   const emit_ir *ir = e->w;
   LLVMBuilderRef b = ir->builder;
-  LLVMValueRef block = gpu_register(ir, "llvm.nvvm.read.ptx.sreg.ctaid.x"), size = gpu_register(ir, "llvm.nvvm.read.ptx.sreg.ntid.x");
-  LLVMValueRef thread = gpu_register(ir, "llvm.nvvm.read.ptx.sreg.tid.x"), blocks = gpu_register(ir, "llvm.nvvm.read.ptx.sreg.nctaid.x");
-  LLVMValueRef first = LLVMBuildAdd(b, LLVMBuildMul(b, block, size, ""), thread, ""), stride = LLVMBuildMul(b, size, blocks, "");
+  LLVMValueRef block = gpu_register(ir, "llvm.nvvm.read.ptx.sreg.ctaid.x"),
+               size = gpu_register(ir, "llvm.nvvm.read.ptx.sreg.ntid.x");
+  LLVMValueRef thread = gpu_register(ir, "llvm.nvvm.read.ptx.sreg.tid.x"),
+               blocks = gpu_register(ir, "llvm.nvvm.read.ptx.sreg.nctaid.x");
+  LLVMValueRef first = LLVMBuildAdd(b, LLVMBuildMul(b, block, size, ""), thread, ""),
+               stride = LLVMBuildMul(b, size, blocks, "");
   LLVMBasicBlockRef before = emit_here(ir), loop = emit_block(ir, "loop"), done = emit_block(ir, "done");
   LLVMBuildCondBr(b, emit_icmp(ir, LLVMIntSLT, first, emit_i64(ir, total)), loop, done);
   LLVMPositionBuilderAtEnd(b, loop);
@@ -354,7 +367,9 @@ static double cost_of(const hlo_instr *i) {
     case HLO_MOVEMENT:
       return n * 0.2;
     case HLO_CONTRACTION: {
-      double k = i->op == HLO_CONVOLUTION ? (double)shape_product(hlo_shape(i->operands[1]), 1, hlo_rank(i->operands[1])) : 1;
+      double k = i->op == HLO_CONVOLUTION
+                     ? (double)shape_product(hlo_shape(i->operands[1]), 1, hlo_rank(i->operands[1]))
+                     : 1;
       for (uint32_t j = 0; i->op == HLO_DOT && j < hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT); j++) {
         k *= (double)hlo_shape(i->operands[0])->dims[hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[j]];
       }
@@ -417,13 +432,16 @@ static void set_values(emit_writer *w, emit_input *inputs) {
 }
 
 static status check_target(const emit_target *t, const hlo_instr *i) {
-  for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : i; j; j = i == j ? NULL : j->next) {
+  for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : i; j;
+       j = i == j ? NULL : j->next) {
     bool f64 = j->n_operands && hlo_type(j->operands[0]) == DTYPE_F64;
     bool remainder = t->gpu && j->op == HLO_REM && dtype_is_float(hlo_type(j->operands[0]));
-    CHECK_THAT(emit_math_supported(t, j->op, f64) && !remainder, STATUS_UNSUPPORTED, "%s of %s needs a library on %s", hlo_info(j)->name,
-               dtype_name(hlo_type(j->operands[0])), t->triple);
+    CHECK_THAT(emit_math_supported(t, j->op, f64) && !remainder, STATUS_UNSUPPORTED,
+               "%s of %s needs a library on %s", hlo_info(j)->name, dtype_name(hlo_type(j->operands[0])),
+               t->triple);
     bool serial = j->op == HLO_SCATTER || j->op == HLO_CUMULATIVE;
-    CHECK_THAT(!(t->gpu && serial), STATUS_UNSUPPORTED, "%s is not written for %s", hlo_info(j)->name, t->triple);
+    CHECK_THAT(!(t->gpu && serial), STATUS_UNSUPPORTED, "%s is not written for %s", hlo_info(j)->name,
+               t->triple);
   }
   return NULL;
 }

@@ -1,14 +1,15 @@
 /* kernel.h - which instructions become a kernel, and how a kernel is called.
  *
- * A kernel is made from one instruction: a fusion (its body is inlined) or any other that emit_supports.  On a CPU
+ * A kernel is made from one instruction: a fusion (its body is inlined) or any other that emit_supports.
+ * On a CPU
  *
  *     void kernel(const void *const *buffers, const int64_t *sizes, int64_t begin, int64_t end);
  *
  * buffers  one pointer an operand, in order, then one a result: dense row-major arrays, aligned to 64 bytes.
  *          Entries of operands that are small constants are not read.
- * sizes    the run's table of sizes; not read as long as all shapes are static (only those are supported now).
- * begin, end  a part of [0, info.grid): parts may run at the same time on several threads, in any order; all of
- *          them together write every element of every result.
+ * sizes    the run's table of sizes; not read: only static shapes are supported now.
+ * begin,   a part of [0, info.grid): parts may run at the same time on several threads, in any order; all of
+ * end      them together write every element of every result.
  *
  * Kernels allocate nothing, keep no state and call nothing but the functions in emit_externals. */
 #ifndef EMIT_KERNEL_H
@@ -28,17 +29,18 @@ typedef struct emit_options {
 } emit_options;
 
 typedef struct emit_kernel_info {
-  int64_t grid;         /* extent of the parallel dimension; 0: nothing to do */
-  double item_cost;     /* of one step of the grid, about in nanoseconds: to choose how many threads pay */
-  uint32_t n_buffers;   /* operands, then results */
+  int64_t grid;       /* extent of the parallel dimension; 0: nothing to do */
+  double item_cost;   /* of one step of the grid, about in nanoseconds: to choose how many threads pay */
+  uint32_t n_buffers; /* operands, then results */
 } emit_kernel_info;
 
 /* Can it be a kernel?  Otherwise *why (may be NULL) says in a few words why not; static text. */
 bool emit_supports(const hlo_instr *i, const char **why);
 
-/* May result `result` of `i` be written over the buffer of operand `operand`?  True where every element of the
- * operand is read, if at all, for the same element of the result (elementwise chains), and for the operand that
- * dynamic-update-slice and scatter update (which then copy nothing).  Shape and type sizes are equal then. */
+/* May result `result` of `i` be written over the buffer of operand `operand`?  True where every element of
+ * the operand is read, if at all, for the same element of the result (elementwise chains), and for the
+ * operand that dynamic-update-slice and scatter update (which then copy nothing).  Shape and type sizes are
+ * equal then. */
 bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result);
 
 #endif

@@ -1,8 +1,9 @@
 /* math.h - the transcendental functions, as instructions on f32 scalars or vectors.
  *
- * They are polynomials of ours with fused multiply-adds, the same on every target; where the target has no such
- * instruction, products are rounded first and errors grow a little.  Infinities, NaN, zeros and denormals give
- * what C's functions give.  Largest errors seen over dense samples of all of f32, in units of the last place (ULP):
+ * They are polynomials of ours with fused multiply-adds, the same on every target; where the target has no
+ * such instruction, products are rounded first and errors grow a little.  Infinities, NaN, zeros and
+ * denormals give what C's functions give.  Largest errors seen over dense samples of all of f32, in units of
+ * the last place (ULP):
  *
  *              fma  plain           fma  plain             fma  plain
  *   exp        1.1  1.1      sin       1.5  1.9      sinh      1.7  1.7

@@ -8,7 +8,9 @@ emit_index *emit_operand_index(emit_element *e, const hlo_instr *i, uint32_t k) 
   return emit_index_new(&e->x, operand(i, k)->rank, operand(i, k)->dims);
 }
 
-emit_pair emit_copy(emit_element *e, const hlo_instr *i, const emit_index *at) { return emit_value(e, i->operands[0], at); }
+emit_pair emit_copy(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  return emit_value(e, i->operands[0], at);
+}
 
 emit_pair emit_reshape(emit_element *e, const hlo_instr *i, const emit_index *at) {
   const shape *x = operand(i, 0);
@@ -20,7 +22,8 @@ emit_pair emit_iota(emit_element *e, const hlo_instr *i, const emit_index *at) {
   bool scalar = e->x.lanes == 1 || p.step == 0;
   LLVMValueRef n = scalar ? p.base : emit_pos_vector(&e->x, p);
   dtype from = emit_bits(n) == 32 ? DTYPE_S32 : DTYPE_S64;
-  emit_pair r = emit_convert(e->w, from, (dtype)i->shapes[0].type, (emit_pair){n, NULL}, false, DTYPE_ROUND_NEAREST);
+  emit_pair r =
+      emit_convert(e->w, from, (dtype)i->shapes[0].type, (emit_pair){n, NULL}, false, DTYPE_ROUND_NEAREST);
   return scalar ? emit_splat_pair(e, r) : r;
 }
 
@@ -75,7 +78,8 @@ emit_pair emit_slice(emit_element *e, const hlo_instr *i, const emit_index *at) 
 emit_pos emit_without_gaps(emit_element *e, emit_pos p, int64_t n, int64_t gap, LLVMValueRef *mask) {
   emit_pos safe = emit_pos_clamp(&e->x, p, (n - 1) * gap + 1);
   emit_pos rest = emit_pos_mod(&e->x, safe, gap);
-  LLVMValueRef r = emit_pos_vector(&e->x, rest), q = emit_pos_vector(&e->x, p), s = emit_pos_vector(&e->x, safe);
+  LLVMValueRef r = emit_pos_vector(&e->x, rest), q = emit_pos_vector(&e->x, p),
+               s = emit_pos_vector(&e->x, safe);
   if (p.step == 0) {
     r = rest.base;
     q = p.base;
@@ -306,15 +310,16 @@ emit_window_dims emit_window_dims_of(const hlo_instr *i, const shape *outer) {
     }
   }
   for (int d = 0; d < operand(i, 0)->rank; d++) {
-    bool inserted = listed(i, HLO_ATTR_COLLAPSED_DIMS, d, &where) || listed(i, HLO_ATTR_OPERAND_BATCH, d, &where);
+    bool inserted =
+        listed(i, HLO_ATTR_COLLAPSED_DIMS, d, &where) || listed(i, HLO_ATTR_OPERAND_BATCH, d, &where);
     w.offset_of[d] = inserted ? -1 : (int)hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[n++];
   }
   return w;
 }
 
 /* The index of component `component` of the index vector that `at` picks. */
-static emit_index *vector_index(emit_element *e, const hlo_instr *i, const emit_window_dims *d, const emit_index *at,
-                                int component) {
+static emit_index *vector_index(emit_element *e, const hlo_instr *i, const emit_window_dims *d,
+                                const emit_index *at, int component) {
   emit_index *x = emit_operand_index(e, i, 1);
   int vector_dim = (int)hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM), b = 0;
   for (int k = 0; k < x->rank; k++) {
@@ -360,7 +365,8 @@ emit_pair emit_gather(emit_element *e, const hlo_instr *i, const emit_index *at)
     if (whole) { /* nothing to choose: the start is 0 */
       emit_axis_from(x, k, at, outer);
     } else {
-      emit_axis_at(x, k, outer < 0 ? starts[k] : emit_pos_add(&e->x, starts[k], emit_index_dim(&e->x, at, outer)));
+      emit_axis_at(x, k,
+                   outer < 0 ? starts[k] : emit_pos_add(&e->x, starts[k], emit_index_dim(&e->x, at, outer)));
     }
   }
   return emit_value(e, i->operands[0], x);

@@ -21,7 +21,9 @@ LLVMTypeRef emit_register_type(const emit_ir *w, dtype t) {
   }
 }
 
-LLVMTypeRef emit_memory_type(const emit_ir *w, dtype t) { return t == DTYPE_PRED ? w->i8 : emit_register_type(w, t); }
+LLVMTypeRef emit_memory_type(const emit_ir *w, dtype t) {
+  return t == DTYPE_PRED ? w->i8 : emit_register_type(w, t);
+}
 
 LLVMValueRef emit_from_memory(const emit_ir *w, dtype t, LLVMValueRef v) {
   return t == DTYPE_PRED ? emit_icmp(w, LLVMIntNE, v, emit_i(v, 0)) : v;
@@ -34,8 +36,9 @@ LLVMValueRef emit_to_memory(const emit_ir *w, dtype t, LLVMValueRef v) {
 
 typedef struct small_float {
   int width, fraction, bias;
-  bool negative_zero;    /* otherwise the pattern of -0 is NaN */
-  unsigned max, inf, nan; /* largest finite magnitude; what overflow gives; NaN (the sign flips the sign bit) */
+  bool negative_zero; /* otherwise the pattern of -0 is NaN */
+  unsigned max, inf,
+      nan; /* largest finite magnitude; what overflow gives; NaN (the sign flips the sign bit) */
 } small_float;
 
 static const small_float small_floats[DTYPE_COUNT] = {
@@ -64,21 +67,22 @@ static LLVMValueRef shl(const emit_ir *w, LLVMValueRef x, int n) {
 static LLVMValueRef shr(const emit_ir *w, LLVMValueRef x, int n) {
   return LLVMBuildLShr(w->builder, x, emit_i(x, n), "");
 }
-static LLVMValueRef and(const emit_ir *w, LLVMValueRef x, int64_t mask) {
+static LLVMValueRef and (const emit_ir *w, LLVMValueRef x, int64_t mask) {
   return LLVMBuildAnd(w->builder, x, emit_i(x, mask), "");
 }
 static LLVMValueRef zext32(const emit_ir *w, LLVMValueRef x) {
   return LLVMBuildZExt(w->builder, x, emit_type_like(x, w->i32), "");
 }
 
-/* A denormal of the small type is an integer times its smallest value: no f32 denormal takes part, so that it does not
- * matter whether the processor flushes those. */
+/* A denormal of the small type is an integer times its smallest value: no f32 denormal takes part, so that it
+ * does not matter whether the processor flushes those. */
 static LLVMValueRef widen_small(const emit_ir *w, const small_float *f, LLVMValueRef raw) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef bits = zext32(w, raw), magnitude = and(w, bits, (1 << (f->width - 1)) - 1);
   LLVMValueRef sign = shl(w, and(w, bits, 1 << (f->width - 1)), 32 - f->width);
   LLVMTypeRef f32 = emit_type_like(raw, w->f32);
-  LLVMValueRef normal = LLVMBuildAdd(b, shl(w, magnitude, 23 - f->fraction), emit_i(bits, (int64_t)(127 - f->bias) << 23), "");
+  LLVMValueRef normal =
+      LLVMBuildAdd(b, shl(w, magnitude, 23 - f->fraction), emit_i(bits, (int64_t)(127 - f->bias) << 23), "");
   LLVMValueRef tiny = LLVMBuildFMul(b, LLVMBuildUIToFP(b, magnitude, f32, ""),
                                     emit_f_of(f32, power_of_two(1 - f->bias - f->fraction)), "");
   LLVMValueRef is_tiny = emit_icmp(w, LLVMIntULT, magnitude, emit_i(bits, 1 << f->fraction));
@@ -88,7 +92,8 @@ static LLVMValueRef widen_small(const emit_ir *w, const small_float *f, LLVMValu
       LLVMValueRef nan = LLVMBuildOr(b, shl(w, magnitude, 23 - f->fraction), emit_i(bits, 0x7fc00000), "");
       LLVMValueRef special = nan;
       if (f->inf != f->nan) {
-        special = emit_select(w, emit_icmp(w, LLVMIntEQ, magnitude, emit_i(bits, f->inf)), emit_i(bits, 0x7f800000), nan);
+        special = emit_select(w, emit_icmp(w, LLVMIntEQ, magnitude, emit_i(bits, f->inf)),
+                              emit_i(bits, 0x7f800000), nan);
       }
       r = emit_select(w, emit_icmp(w, LLVMIntUGT, magnitude, emit_i(bits, f->max)), special, r);
     }
@@ -100,14 +105,16 @@ static LLVMValueRef widen_small(const emit_ir *w, const small_float *f, LLVMValu
   return emit_float_of(w, r);
 }
 
-/* Normal results by integer rounding; denormal ones by adding a number whose last bit is the smallest value. */
+/* Normal results by integer rounding; denormal ones by adding a number whose last bit is the smallest value.
+ */
 static LLVMValueRef narrow_small(const emit_ir *w, const small_float *f, LLVMValueRef v, bool saturate) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef bits = emit_bits_of(w, v), magnitude = and(w, bits, 0x7fffffff);
   int drop = 23 - f->fraction;
   LLVMValueRef rebiased = LLVMBuildSub(b, magnitude, emit_i(bits, (int64_t)(127 - f->bias) << 23), "");
   LLVMValueRef odd = and(w, shr(w, rebiased, drop), 1);
-  LLVMValueRef normal = LLVMBuildAdd(b, LLVMBuildAdd(b, rebiased, emit_i(bits, (1 << (drop - 1)) - 1), ""), odd, "");
+  LLVMValueRef normal =
+      LLVMBuildAdd(b, LLVMBuildAdd(b, rebiased, emit_i(bits, (1 << (drop - 1)) - 1), ""), odd, "");
   normal = shr(w, normal, drop);
   LLVMValueRef magic = emit_f(v, power_of_two(23 + 1 - f->bias - f->fraction));
   LLVMValueRef sum = LLVMBuildFAdd(b, emit_float_of(w, magnitude), magic, "");
@@ -116,7 +123,8 @@ static LLVMValueRef narrow_small(const emit_ir *w, const small_float *f, LLVMVal
   LLVMValueRef r = emit_select(w, is_tiny, tiny, normal);
   unsigned over = saturate && f->width <= 8 ? f->max : f->inf;
   LLVMValueRef large = emit_icmp(w, LLVMIntUGT, r, emit_i(bits, f->max));
-  LLVMValueRef huge = emit_icmp(w, LLVMIntUGE, magnitude, emit_i(bits, 0x7f800000)); /* infinity wraps around */
+  LLVMValueRef huge =
+      emit_icmp(w, LLVMIntUGE, magnitude, emit_i(bits, 0x7f800000)); /* infinity wraps around */
   r = emit_select(w, LLVMBuildOr(b, large, huge, ""), emit_i(bits, over), r);
   LLVMValueRef nan = emit_icmp(w, LLVMIntUGT, magnitude, emit_i(bits, 0x7f800000));
   LLVMValueRef sign = and(w, shr(w, bits, 32 - f->width), 1 << (f->width - 1));
@@ -148,11 +156,12 @@ static LLVMValueRef widen_e8m0(const emit_ir *w, LLVMValueRef raw) {
   return emit_float_of(w, r);
 }
 
-/* See e8m0_encode of base/dtype.c.  An f32 has the exponents of e8m0, so that only denormals are special: 2^-127 and
- * above (bit 22) are in range, with the bits below as their fraction; `v` is an f32. */
+/* See e8m0_encode of base/dtype.c.  An f32 has the exponents of e8m0, so that only denormals are special:
+ * 2^-127 and above (bit 22) are in range, with the bits below as their fraction; `v` is an f32. */
 static LLVMValueRef narrow_e8m0(const emit_ir *w, LLVMValueRef v, bool saturate, int round) {
   LLVMBuilderRef b = w->builder;
-  LLVMValueRef bits = and(w, emit_bits_of(w, v), 0x7fffffff), field = shr(w, bits, 23), fraction = and(w, bits, 0x7fffff);
+  LLVMValueRef bits = and(w, emit_bits_of(w, v), 0x7fffffff), field = shr(w, bits, 23),
+               fraction = and(w, bits, 0x7fffff);
   LLVMValueRef tiny = emit_icmp(w, LLVMIntEQ, field, emit_i(bits, 0));
   /* A denormal: its leading bit is bit 22 (field 0), or lower (field -1 or less). */
   LLVMValueRef low = emit_icmp(w, LLVMIntULT, bits, emit_i(bits, 0x400000));
@@ -261,25 +270,28 @@ static LLVMValueRef float_to_int(const emit_ir *w, dtype to, LLVMValueRef v) {
   bool is_signed = dtype_is_signed(to);
   unsigned bits = dtype_get_info(to)->bits;
   const char *name = is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
-  LLVMTypeRef narrow = emit_type_like(v, LLVMIntTypeInContext(w->context, bits)), types[] = {narrow, LLVMTypeOf(v)};
-  LLVMValueRef f = LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID(name, strlen(name)), types, 2);
+  LLVMTypeRef narrow = emit_type_like(v, LLVMIntTypeInContext(w->context, bits)),
+              types[] = {narrow, LLVMTypeOf(v)};
+  LLVMValueRef f =
+      LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID(name, strlen(name)), types, 2);
   LLVMValueRef r = LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, &v, 1, "");
   return LLVMBuildIntCast2(w->builder, r, emit_type_like(v, emit_register_type(w, to)), is_signed, "");
 }
 
-static LLVMValueRef int_to_float(const emit_ir *w, dtype from, dtype to, LLVMValueRef v, bool saturate, int round) {
+static LLVMValueRef int_to_float(const emit_ir *w, dtype from, dtype to, LLVMValueRef v, bool saturate,
+                                 int round) {
   LLVMBuilderRef b = w->builder;
   if (emit_is_small_float(to)) {
-    LLVMValueRef wide = dtype_get_info(from)->bits > 16
-                            ? f64_to_odd_f32(w, int_to_odd_f64(w, from, v))
-                            : int_to_float(w, from, DTYPE_F32, v, false, 0);
+    LLVMValueRef wide = dtype_get_info(from)->bits > 16 ? f64_to_odd_f32(w, int_to_odd_f64(w, from, v))
+                                                        : int_to_float(w, from, DTYPE_F32, v, false, 0);
     return narrow_as(w, to, wide, saturate, round);
   }
   LLVMTypeRef t = emit_type_like(v, emit_register_type(w, to));
   return dtype_is_signed(from) ? LLVMBuildSIToFP(b, v, t, "") : LLVMBuildUIToFP(b, v, t, "");
 }
 
-static LLVMValueRef float_to_float(const emit_ir *w, dtype from, dtype to, LLVMValueRef v, bool saturate, int round) {
+static LLVMValueRef float_to_float(const emit_ir *w, dtype from, dtype to, LLVMValueRef v, bool saturate,
+                                   int round) {
   LLVMBuilderRef b = w->builder;
   if (from == to) {
     return v;
@@ -297,7 +309,8 @@ static LLVMValueRef float_to_float(const emit_ir *w, dtype from, dtype to, LLVMV
   return to == DTYPE_F32 ? v : narrow_as(w, to, v, saturate, round);
 }
 
-static LLVMValueRef convert_real(const emit_ir *w, dtype from, dtype to, LLVMValueRef v, bool saturate, int round) {
+static LLVMValueRef convert_real(const emit_ir *w, dtype from, dtype to, LLVMValueRef v, bool saturate,
+                                 int round) {
   bool from_float = dtype_is_float(from), to_float = dtype_is_float(to);
   if (to == DTYPE_PRED) {
     if (from == DTYPE_PRED) {
@@ -307,7 +320,8 @@ static LLVMValueRef convert_real(const emit_ir *w, dtype from, dtype to, LLVMVal
     return from_float ? emit_fcmp(w, LLVMRealUNE, x, emit_f(x, 0)) : emit_icmp(w, LLVMIntNE, x, emit_i(x, 0));
   }
   if (from_float) {
-    return to_float ? float_to_float(w, from, to, v, saturate, round) : float_to_int(w, to, emit_widen(w, from, v));
+    return to_float ? float_to_float(w, from, to, v, saturate, round)
+                    : float_to_int(w, to, emit_widen(w, from, v));
   }
   if (to_float) {
     return int_to_float(w, from, to, v, saturate, round);

@@ -1,8 +1,9 @@
 /* number.h - HLO's element types as LLVM values, and conversions between them.
  *
- * In registers: pred is i1; integers have their width in memory (2- and 4-bit ones are kept as i8, extended); f32 and
- * f64 are themselves; the smaller floats are their bits (i16, i8), so that moving them changes nothing, and are
- * widened to f32 where they are computed with; complex numbers are pairs of f32 or f64; strings are i64. */
+ * In registers: pred is i1; integers have their width in memory (2- and 4-bit ones are kept as i8, extended);
+ * f32 and f64 are themselves; the smaller floats are their bits (i16, i8), so that moving them changes
+ * nothing, and are widened to f32 where they are computed with; complex numbers are pairs of f32 or f64;
+ * strings are i64. */
 #ifndef EMIT_NUMBER_H
 #define EMIT_NUMBER_H
 
@@ -13,7 +14,9 @@
 /* Of one part for complex types. */
 LLVMTypeRef emit_register_type(const emit_ir *w, dtype t);
 LLVMTypeRef emit_memory_type(const emit_ir *w, dtype t);
-static inline bool emit_is_small_float(dtype t) { return dtype_is_float(t) && t != DTYPE_F32 && t != DTYPE_F64; }
+static inline bool emit_is_small_float(dtype t) {
+  return dtype_is_float(t) && t != DTYPE_F32 && t != DTYPE_F64;
+}
 /* The type that sums and comparisons of t are kept in: small floats as f32. */
 static inline dtype emit_compute_type(dtype t) { return emit_is_small_float(t) ? DTYPE_F32 : t; }
 

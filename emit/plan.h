@@ -1,8 +1,8 @@
 /* plan.h - which dimensions loops must keep apart.
  *
- * The elements of a value have a linear order.  Elementwise operations and reshapes keep it, so that one loop could run
- * over all of it; other movement needs the position along some dimensions.  A cut is a boundary between dimensions, as the
- * number of elements to its right (the product of the inner dimensions). */
+ * The elements of a value have a linear order.  Elementwise operations and reshapes keep it, so that one loop
+ * could run over all of it; other movement needs the position along some dimensions.  A cut is a boundary
+ * between dimensions, as the number of elements to its right (the product of the inner dimensions). */
 #ifndef EMIT_PLAN_H
 #define EMIT_PLAN_H
 
@@ -18,15 +18,15 @@ typedef struct emit_cuts {
 void emit_cuts_of(const emit_element *e, hlo_value v, emit_cuts *c);
 bool emit_is_cut(const emit_cuts *c, int64_t elements_right_of_it);
 
-/* Extents of a loop nest over `total` elements, outermost first, that respects the cuts as far as they divide one another;
- * gives their number. */
+/* Extents of a loop nest over `total` elements, outermost first, that respects the cuts as far as they divide
+ * one another; gives their number. */
 int emit_loop_extents(const emit_cuts *c, int64_t total, int64_t extents[SHAPE_MAX_RANK]);
 
 /* The vector width, at most `lanes`, that runs over n elements in the fewest steps; at least 4, or 1. */
 int emit_choose_lanes(int64_t n, int lanes);
 
-/* Does evaluating v one element at a time want a loop along the innermost dimension of an operand, which can use vectors
- * itself (a reduction of rows)? */
+/* Does evaluating v one element at a time want a loop along the innermost dimension of an operand, which can
+ * use vectors itself (a reduction of rows)? */
 bool emit_wants_rows(const emit_element *e, hlo_value v);
 bool emit_reduces_rows(const hlo_instr *i);
 

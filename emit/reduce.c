@@ -16,7 +16,8 @@ static const shape *operand(const hlo_instr *i, uint32_t k) { return hlo_shape(i
 static int parts_of(const hlo_instr *i) { return dtype_is_complex((dtype)i->shapes[0].type) ? 2 : 1; }
 
 /* The operand's index: kept dims from `at`, reduced ones from r, a place in the space of merged dims. */
-static emit_index *reduced_index(emit_element *e, const reductions *g, const hlo_instr *i, const emit_index *r) {
+static emit_index *reduced_index(emit_element *e, const reductions *g, const hlo_instr *i,
+                                 const emit_index *r) {
   emit_index *x = emit_operand_index(e, i, 0);
   const emit_index *apart = emit_index_reshape(&e->x, r, g->n_gone, g->gone_dims);
   for (int k = 0, kept = 0, gone = 0; k < x->rank; k++) {
@@ -50,7 +51,8 @@ static void reduce_combine(const emit_fold *f, LLVMValueRef *acc, const LLVMValu
   for (int k = 0, j = 0; k < g->n; j += parts_of(g->of[k]), k++) {
     bool pair = parts_of(g->of[k]) == 2;
     emit_pair x = {acc[j], pair ? acc[j + 1] : NULL}, y = {other[j], pair ? other[j + 1] : NULL};
-    x = emit_reduce_combine(f->e->w, (hlo_reducer)hlo_int(g->of[k], HLO_ATTR_REDUCER), hlo_type(g->of[k]->operands[0]), x, y);
+    x = emit_reduce_combine(f->e->w, (hlo_reducer)hlo_int(g->of[k], HLO_ATTR_REDUCER),
+                            hlo_type(g->of[k]->operands[0]), x, y);
     acc[j] = x.v;
     if (pair) {
       acc[j + 1] = x.im;
@@ -76,8 +78,8 @@ static void find_siblings(const emit_element *e, reductions *g) {
   int parts = parts_of(i);
   for (hlo_instr *j = e->body ? e->body->first : NULL; j && g->n < EMIT_FOLD_PARTS / 2; j = j->next) {
     if (j == i || j->op != HLO_REDUCE || !shape_same_dims(operand(i, 0), operand(j, 0)) ||
-        hlo_n_ints(i, HLO_ATTR_DIMENSIONS) != hlo_n_ints(j, HLO_ATTR_DIMENSIONS) || !hlo_value_uses(hlo_result(j, 0)) ||
-        parts + parts_of(j) > EMIT_FOLD_PARTS) {
+        hlo_n_ints(i, HLO_ATTR_DIMENSIONS) != hlo_n_ints(j, HLO_ATTR_DIMENSIONS) ||
+        !hlo_value_uses(hlo_result(j, 0)) || parts + parts_of(j) > EMIT_FOLD_PARTS) {
       continue;
     }
     bool same = true;
@@ -102,7 +104,8 @@ static void merge_dims(emit_fold *f, const reductions *g) {
   }
   const shape *x = operand(g->of[0], 0);
   for (int k = 0; k < g->n_gone; k++) {
-    bool join = k > 0 && g->gone[k] == g->gone[k - 1] + 1 && !emit_is_cut(&cuts, shape_product(x, g->gone[k], x->rank));
+    bool join = k > 0 && g->gone[k] == g->gone[k - 1] + 1 &&
+                !emit_is_cut(&cuts, shape_product(x, g->gone[k], x->rank));
     if (join) {
       f->dims[f->rank - 1] *= g->gone_dims[k];
     } else {
@@ -118,10 +121,12 @@ emit_pair emit_reduce(emit_element *e, const hlo_instr *i, const emit_index *at)
     g.gone_dims[k] = operand(i, 0)->dims[g.gone[k]];
   }
   find_siblings(e, &g);
-  emit_fold f = {.e = e, .data = &g, .step = reduce_step, .combine = reduce_combine, .rows = emit_reduces_rows(i)};
+  emit_fold f = {
+      .e = e, .data = &g, .step = reduce_step, .combine = reduce_combine, .rows = emit_reduces_rows(i)};
   merge_dims(&f, &g);
   for (int k = 0; k < g.n; k++) {
-    emit_pair id = emit_reduce_identity(e->w, (hlo_reducer)hlo_int(g.of[k], HLO_ATTR_REDUCER), hlo_type(g.of[k]->operands[0]));
+    emit_pair id = emit_reduce_identity(e->w, (hlo_reducer)hlo_int(g.of[k], HLO_ATTR_REDUCER),
+                                        hlo_type(g.of[k]->operands[0]));
     f.init[f.n++] = id.v;
     if (id.im) {
       f.init[f.n++] = id.im;
@@ -135,7 +140,8 @@ emit_pair emit_reduce(emit_element *e, const hlo_instr *i, const emit_index *at)
     dtype t = (dtype)g.of[k]->shapes[0].type;
     emit_pair v = {emit_narrow(e->w, t, out[j]), parts_of(g.of[k]) == 2 ? out[j + 1] : NULL};
     first = k ? first : v;
-    uintptr_t key[5] = {16, (uintptr_t)g.of[k], (uintptr_t)e->x.lanes, (uintptr_t)linear.base, (uintptr_t)linear.step};
+    uintptr_t key[5] = {16, (uintptr_t)g.of[k], (uintptr_t)e->x.lanes, (uintptr_t)linear.base,
+                        (uintptr_t)linear.step};
     if (k) { /* the caller of emit_value keeps the first */
       emit_table_put(e->x.table, key, v);
     }
@@ -159,14 +165,17 @@ LLVMValueRef emit_arg_position(const emit_element *e, emit_pos p) {
   return emit_lanes(v) ? v : emit_splat(e->w, v, e->x.lanes);
 }
 
-void emit_arg_take(const emit_fold *f, dtype t, bool largest, bool last, LLVMValueRef *acc, LLVMValueRef x, LLVMValueRef at) {
+void emit_arg_take(const emit_fold *f, dtype t, bool largest, bool last, LLVMValueRef *acc, LLVMValueRef x,
+                   LLVMValueRef at) {
   const emit_ir *w = f->e->w;
   LLVMBuilderRef b = w->builder;
   LLVMValueRef better = largest ? emit_less(w, t, acc[0], x) : emit_less(w, t, x, acc[0]);
-  LLVMValueRef earlier = emit_icmp(w, LLVMIntSLT, at, acc[1]), wanted = last ? LLVMBuildNot(b, earlier, "") : earlier;
+  LLVMValueRef earlier = emit_icmp(w, LLVMIntSLT, at, acc[1]),
+               wanted = last ? LLVMBuildNot(b, earlier, "") : earlier;
   LLVMValueRef take;
   if (dtype_is_float(t)) {
-    LLVMValueRef x_nan = emit_fcmp(w, LLVMRealUNO, x, x), best_nan = emit_fcmp(w, LLVMRealUNO, acc[0], acc[0]);
+    LLVMValueRef x_nan = emit_fcmp(w, LLVMRealUNO, x, x),
+                 best_nan = emit_fcmp(w, LLVMRealUNO, acc[0], acc[0]);
     LLVMValueRef equal = emit_fcmp(w, LLVMRealOEQ, x, acc[0]);
     take = LLVMBuildOr(b, better, LLVMBuildAnd(b, equal, wanted, ""), "");
     take = emit_select(w, x_nan, LLVMBuildOr(b, LLVMBuildNot(b, best_nan, ""), earlier, ""), take);
@@ -214,7 +223,8 @@ emit_pair emit_arg_result(const emit_fold *f, LLVMValueRef position) {
 
 emit_pair emit_arg_reduce(emit_element *e, const hlo_instr *i, const emit_index *at) {
   arg g = {i, at, hlo_int(i, HLO_ATTR_LARGEST), hlo_int(i, HLO_ATTR_LAST)};
-  emit_fold f = {.e = e, .data = &g, .step = arg_step, .combine = arg_combine, .rows = emit_reduces_rows(i), .rank = 1};
+  emit_fold f = {
+      .e = e, .data = &g, .step = arg_step, .combine = arg_combine, .rows = emit_reduces_rows(i), .rank = 1};
   f.dims[0] = operand(i, 0)->dims[hlo_int(i, HLO_ATTR_DIMENSION)];
   emit_arg_init(&f, hlo_type(i->operands[0]));
   LLVMValueRef out[2];

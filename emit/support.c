@@ -85,7 +85,8 @@ static bool supports_fusion(const hlo_instr *i, const char **why) {
       }
     } else if (j->op == HLO_FUSION || !supports_one(j, why)) {
       return j->op == HLO_FUSION ? refuse(why, "a fusion inside of a fusion") : false;
-    } else if ((j->op == HLO_SCATTER || j->op == HLO_CUMULATIVE) && (c->n_roots != 1 || c->roots[0].def != j)) {
+    } else if ((j->op == HLO_SCATTER || j->op == HLO_CUMULATIVE) &&
+               (c->n_roots != 1 || c->roots[0].def != j)) {
       return refuse(why, "scatter and cumulative must be the only root of their fusion");
     }
   }

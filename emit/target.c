@@ -90,9 +90,10 @@ static status this_machine(arena *a, emit_target *t) {
   t->cpu = take(a, LLVMGetHostCPUName());
   t->features = take(a, LLVMGetHostCPUFeatures());
   if (is_arch(t->triple, "x86_64")) {
-    t->vector_bits = has(t->features, "avx512vl") && has(t->features, "avx512dq") && has(t->features, "avx512bw") ? 512
-                     : has(t->features, "avx")                                                                      ? 256
-                                                                                                                    : 128;
+    t->vector_bits =
+        has(t->features, "avx512vl") && has(t->features, "avx512dq") && has(t->features, "avx512bw") ? 512
+        : has(t->features, "avx")                                                                    ? 256
+                                                                                                     : 128;
     t->fma = has(t->features, "fma");
     t->f16 = has(t->features, "f16c");
     t->rounding = has(t->features, "sse4.1");
@@ -110,7 +111,8 @@ static status named_cpu(arena *a, const char *cpu, emit_target *t) {
       continue;
     }
     known = arena_printf(a, "%s, %s", known, cpus[k].name);
-    bool first = k == 0 || strcmp(cpus[k - 1].arch, cpus[k].arch) != 0; /* the least of its kind is "generic" */
+    bool first =
+        k == 0 || strcmp(cpus[k - 1].arch, cpus[k].arch) != 0; /* the least of its kind is "generic" */
     if (strcmp(cpu, cpus[k].name) == 0 || (first && strcmp(cpu, "generic") == 0)) {
       t->cpu = cpus[k].name;
       t->features = is_arch(t->triple, "riscv64") ? "+m,+a,+f,+d,+c" : "";
@@ -121,7 +123,8 @@ static status named_cpu(arena *a, const char *cpu, emit_target *t) {
       return NULL;
     }
   }
-  return status_error(STATUS_INVALID_ARGUMENT, "unknown CPU '%s' for %s; known are %s", cpu, t->triple, known);
+  return status_error(STATUS_INVALID_ARGUMENT, "unknown CPU '%s' for %s; known are %s", cpu, t->triple,
+                      known);
 }
 
 status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes, emit_target *out) {
@@ -134,8 +137,8 @@ status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes
     return status_error(STATUS_INVALID_ARGUMENT, "%s: %s", out->triple, take(a, message));
   }
   bool here = strcmp(out->triple, host) == 0;
-  CHECK_THAT(here || strcmp(cpu, "native") != 0, STATUS_INVALID_ARGUMENT, "native is a CPU of %s, not of %s", host,
-             out->triple);
+  CHECK_THAT(here || strcmp(cpu, "native") != 0, STATUS_INVALID_ARGUMENT, "native is a CPU of %s, not of %s",
+             host, out->triple);
   TRY(strcmp(cpu, "native") == 0 ? this_machine(a, out) : named_cpu(a, cpu, out));
   CHECK_THAT(lanes == 0 || lanes == 1 || lanes == 4 || lanes == 8 || lanes == 16, STATUS_INVALID_ARGUMENT,
              "%d lanes; 1, 4, 8 and 16 are possible", lanes);
@@ -145,10 +148,16 @@ status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes
 
 status emit_target_nvptx(arena *a, const char *cpu, emit_target *out) {
   emit_start_llvm();
-  *out = (emit_target){.triple = "nvptx64-nvidia-cuda", .cpu = arena_strdup(a, cpu), .features = "+ptx70", .lanes = 1,
-                       .fma = true, .f16 = true, .rounding = true, .gpu = true};
-  CHECK_THAT(strncmp(cpu, "sm_", 3) == 0 && atoi(cpu + 3) >= 70 && atoi(cpu + 3) <= 90, STATUS_INVALID_ARGUMENT,
-             "unknown GPU '%s'; sm_70 to sm_90 are known", cpu);
+  *out = (emit_target){.triple = "nvptx64-nvidia-cuda",
+                       .cpu = arena_strdup(a, cpu),
+                       .features = "+ptx70",
+                       .lanes = 1,
+                       .fma = true,
+                       .f16 = true,
+                       .rounding = true,
+                       .gpu = true};
+  CHECK_THAT(strncmp(cpu, "sm_", 3) == 0 && atoi(cpu + 3) >= 70 && atoi(cpu + 3) <= 90,
+             STATUS_INVALID_ARGUMENT, "unknown GPU '%s'; sm_70 to sm_90 are known", cpu);
   if (atoi(cpu + 3) > 80) {
     out->features = "+ptx78";
   }

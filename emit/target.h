@@ -21,15 +21,17 @@ typedef struct emit_target {
 } emit_target;
 
 /* `triple` NULL is this machine's.  `cpu`: "native" (this machine's triple only), "generic", or a name of the
- * table in target.c (x86-64, x86-64-v3, znver4, ...); an unknown one is INVALID_ARGUMENT and the message lists
- * them.  `lanes` 0 takes the CPU's widest vectors, 1, 4, 8, 16 override that (wider than the CPU has is legal:
- * LLVM splits).  Strings live on the arena. */
-STATUS_MUST_USE status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes, emit_target *out);
+ * table in target.c (x86-64, x86-64-v3, znver4, ...); an unknown one is INVALID_ARGUMENT and the message
+ * lists them.  `lanes` 0 takes the CPU's widest vectors, 1, 4, 8, 16 override that (wider than the CPU has is
+ * legal: LLVM splits).  Strings live on the arena. */
+STATUS_MUST_USE status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes,
+                                        emit_target *out);
 
 /* nvptx64-nvidia-cuda; `cpu` as sm_80. */
 STATUS_MUST_USE status emit_target_nvptx(arena *a, const char *cpu, emit_target *out);
 
-/* Everything that must be equal for code of one machine to run on another: "x86_64-pc-linux-gnu znver4 +avx2,... 16". */
+/* Everything that must be equal for code of one machine to run on another: "x86_64-pc-linux-gnu znver4
+ * +avx2,... 16". */
 const char *emit_target_text(arena *a, const emit_target *t);
 
 #endif

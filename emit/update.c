@@ -25,7 +25,8 @@ bool emit_is_update(const emit_writer *w) {
   if (!i || is_input(w, i)) {
     return false;
   }
-  return i->op == HLO_SCATTER || i->op == HLO_CUMULATIVE || (i->op == HLO_DYNAMIC_UPDATE_SLICE && in_place(w));
+  return i->op == HLO_SCATTER || i->op == HLO_CUMULATIVE ||
+         (i->op == HLO_DYNAMIC_UPDATE_SLICE && in_place(w));
 }
 
 /* --- dynamic-update-slice: the update only --- */
@@ -88,7 +89,7 @@ typedef struct scatter {
   const hlo_instr *i;
   emit_window_dims d;
   emit_pos starts[SHAPE_MAX_RANK];
-  emit_index *at; /* in the updates */
+  emit_index *at;                       /* in the updates */
   int n_window, window[SHAPE_MAX_RANK]; /* dims of the updates that run over a window */
 } scatter;
 
@@ -175,7 +176,8 @@ static void write_scatter(emit_writer *w) {
   w->info->grid = 1;
   if (shape_elements(u)) {
     scatter s = {.w = w, .i = i, .d = emit_window_dims_of(i, u), .at = emit_operand_index(e, i, 2)};
-    int64_t *batch_dims = ARENA_NEW_N(ir->arena, int64_t, SHAPE_MAX_RANK), *flat_dims = ARENA_NEW_N(ir->arena, int64_t, 1);
+    int64_t *batch_dims = ARENA_NEW_N(ir->arena, int64_t, SHAPE_MAX_RANK),
+            *flat_dims = ARENA_NEW_N(ir->arena, int64_t, 1);
     *flat_dims = 1;
     for (int k = 0; k < s.d.n_batch; k++) {
       batch_dims[k] = u->dims[s.d.batch[k]];
@@ -227,12 +229,14 @@ static void line_body(emit_writer *w, const void *data, const emit_index *at) {
   bool exclusive = hlo_int(i, HLO_ATTR_EXCLUSIVE), backward = hlo_int(i, HLO_ATTR_BACKWARD);
   emit_pair start = emit_splat_pair(e, emit_reduce_identity(ir, r, t));
   emit_loop l;
-  emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_i64(ir, g->dims[1]), 1, true, start.im ? 2 : 1, (LLVMValueRef[]){start.v, start.im});
+  emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_i64(ir, g->dims[1]), 1, true, start.im ? 2 : 1,
+                  (LLVMValueRef[]){start.v, start.im});
   uint32_t mark = emit_table_mark(e->x.table);
   emit_index *line = emit_index_new(&e->x, 3, g->dims);
   emit_pos p = emit_pos_at(l.iv, 1);
   emit_axis_from(line, 0, at, 0);
-  emit_axis_at(line, 1, backward ? emit_pos_add_const(&e->x, emit_pos_scale(&e->x, p, -1), g->dims[1] - 1) : p);
+  emit_axis_at(line, 1,
+               backward ? emit_pos_add_const(&e->x, emit_pos_scale(&e->x, p, -1), g->dims[1] - 1) : p);
   emit_axis_from(line, 2, at, 1);
   const shape *s = hlo_shape(i->operands[0]);
   emit_pair v = emit_value(e, i->operands[0], emit_index_reshape(&e->x, line, s->rank, s->dims));

@@ -36,16 +36,19 @@ static emit_index *window_index(emit_element *e, const windows *g, const emit_in
   return x;
 }
 
-/* Is there padding?  Then *inside tells whether the windows of all lanes are clear of it; NULL: that cannot be told. */
+/* Is there padding?  Then *inside tells whether the windows of all lanes are clear of it; NULL: that cannot
+ * be told. */
 static bool has_padding(emit_element *e, const windows *g, LLVMValueRef *inside) {
   const hlo_instr *i = g->i;
   bool padded = false, known = e->slow == 0;
   *inside = NULL;
   for (int k = 0; k < g->at->rank; k++) {
-    int64_t stride = hlo_ints(i, HLO_ATTR_STRIDES)[k], low = hlo_ints(i, HLO_ATTR_LOW)[k], n = operand(i, 0)->dims[k];
+    int64_t stride = hlo_ints(i, HLO_ATTR_STRIDES)[k], low = hlo_ints(i, HLO_ATTR_LOW)[k],
+            n = operand(i, 0)->dims[k];
     int64_t span = (hlo_ints(i, HLO_ATTR_WINDOW)[k] - 1) * hlo_ints(i, HLO_ATTR_RHS_DILATION)[k];
     if (low > 0 || (g->at->dims[k] - 1) * stride + span - low >= n) {
-      emit_pos p = emit_pos_add_const(&e->x, emit_pos_scale(&e->x, emit_index_dim(&e->x, g->at, k), stride), -low);
+      emit_pos p =
+          emit_pos_add_const(&e->x, emit_pos_scale(&e->x, emit_index_dim(&e->x, g->at, k), stride), -low);
       padded = true;
       known = known && emit_fold_inside(e, p, span, n, inside);
     }
@@ -88,7 +91,8 @@ static void window_step(const emit_fold *f, const emit_index *r, LLVMValueRef *a
 static void window_combine(const emit_fold *f, LLVMValueRef *acc, const LLVMValueRef *other) {
   const windows *g = f->data;
   emit_pair x = {acc[0], f->n == 2 ? acc[1] : NULL}, y = {other[0], f->n == 2 ? other[1] : NULL};
-  x = emit_reduce_combine(f->e->w, (hlo_reducer)hlo_int(g->i, HLO_ATTR_REDUCER), hlo_type(g->i->operands[0]), x, y);
+  x = emit_reduce_combine(f->e->w, (hlo_reducer)hlo_int(g->i, HLO_ATTR_REDUCER), hlo_type(g->i->operands[0]),
+                          x, y);
   acc[0] = x.v;
   if (f->n == 2) {
     acc[1] = x.im;

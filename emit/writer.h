@@ -1,4 +1,5 @@
-/* writer.h - one kernel function while it is written: its buffers, its loops over the grid, its kinds of bodies. */
+/* writer.h - one kernel function while it is written: its buffers, its loops over the grid, its kinds of
+ * bodies. */
 #ifndef EMIT_WRITER_H
 #define EMIT_WRITER_H
 
@@ -9,20 +10,20 @@ typedef struct emit_writer {
   emit_element e;
   const hlo_instr *i;
   uint32_t n_results;
-  hlo_value *roots;       /* what each result holds */
-  LLVMValueRef *results;  /* pointers */
-  bool *shared;           /* the result lies in the buffer of an operand */
-  const int32_t *alias;   /* as in emit_options; never NULL */
+  hlo_value *roots;      /* what each result holds */
+  LLVMValueRef *results; /* pointers */
+  bool *shared;          /* the result lies in the buffer of an operand */
+  const int32_t *alias;  /* as in emit_options; never NULL */
   LLVMValueRef begin, end;
   emit_kernel_info *info;
-  double cost;            /* of the whole kernel, in nanoseconds */
+  double cost; /* of the whole kernel, in nanoseconds */
 } emit_writer;
 
 /* Writes what happens at place `at` of the loops' space, in w->e.x.lanes lanes along its last dimension. */
 typedef void emit_body_fn(emit_writer *w, const void *data, const emit_index *at);
 
-/* Loops over extents[rank]: outermost dimensions in parallel (the kernel's grid, or all of it here when `serial`), the last
- * one in vectors of `lanes` and single elements for the rest. */
+/* Loops over extents[rank]: outermost dimensions in parallel (the kernel's grid, or all of it here when
+ * `serial`), the last one in vectors of `lanes` and single elements for the rest. */
 void emit_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool serial, emit_body_fn *body,
                const void *data);
 

@@ -6,21 +6,27 @@
 #include <string.h>
 
 static const cli_command commands[] = {
-    {CLI_RUN, "run", "MODEL", "Runs a model (.onnx), a compiled one (.oxla) or HLO text (.hlo), and sums up its outputs.",
+    {CLI_RUN, "run", "MODEL",
+     "Runs a model (.onnx), a compiled one (.oxla) or HLO text (.hlo), and sums up its outputs.",
      "Inputs that are not given are random; a dimension that nothing tells is 1.\n", 1, 1, cli_run},
     {CLI_COMPILE, "compile", "MODEL", "Compiles a model to a .oxla file, and reports what was made of it.",
-     "The file holds the program for the shapes that --dim and --input give; --input is for inputs that decide sizes.\n",
+     "The file holds the program for the shapes that --dim and --input give; --input is for inputs that "
+     "decide sizes.\n",
      1, 1, cli_compile},
-    {CLI_CHECK, "check", "MODEL", "Lists the model's operators and everything in it that is not supported.", NULL, 1, 1,
-     cli_check},
-    {CLI_TEST, "test", "DIR...", "Runs ONNX test cases: folders with model.onnx and test_data_set_*, or data.json.",
-     "Folders are searched for cases.  Each case runs in a process of its own, through a saved and loaded executable.\n"
-     "The last line is 'N passed, N failed, N skipped'; expected failures count as skipped, unexpected passes and all\n"
+    {CLI_CHECK, "check", "MODEL", "Lists the model's operators and everything in it that is not supported.",
+     NULL, 1, 1, cli_check},
+    {CLI_TEST, "test", "DIR...",
+     "Runs ONNX test cases: folders with model.onnx and test_data_set_*, or data.json.",
+     "Folders are searched for cases.  Each case runs in a process of its own, through a saved and loaded "
+     "executable.\n"
+     "The last line is 'N passed, N failed, N skipped'; expected failures count as skipped, unexpected "
+     "passes and all\n"
      "crashes as failed.\n",
      1, UINT32_MAX, cli_test},
-    {CLI_BENCH, "bench", "MODEL", "Measures how long loading, compiling and running take.", NULL, 1, 1, cli_bench},
-    {CLI_OPT, "opt", "FILE.hlo", "Runs passes on HLO text (- is standard input) and prints the result.", NULL, 1, 1,
-     cli_opt},
+    {CLI_BENCH, "bench", "MODEL", "Measures how long loading, compiling and running take.", NULL, 1, 1,
+     cli_bench},
+    {CLI_OPT, "opt", "FILE.hlo", "Runs passes on HLO text (- is standard input) and prints the result.", NULL,
+     1, 1, cli_opt},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
@@ -31,12 +37,15 @@ void cli_report(status s) {
 /* --- onnx-xla --help, --version --- */
 
 static void print_usage(FILE *f) {
-  fprintf(f, "usage: onnx-xla COMMAND [OPTION]... [FILE]...\n\nonnx-xla compiles ONNX models and runs them.\n\n");
+  fprintf(
+      f, "usage: onnx-xla COMMAND [OPTION]... [FILE]...\n\nonnx-xla compiles ONNX models and runs them.\n\n");
   for (uint32_t k = 0; k < N_COMMANDS; k++) {
     fprintf(f, "  %-9s %s\n", commands[k].name, commands[k].summary);
   }
-  fprintf(f, "\n  onnx-xla COMMAND --help   the command's options\n  onnx-xla --version        versions, and the processor\n"
-             "\nExit status: 0, 1 (failed), 2 (usage).\n");
+  fprintf(f,
+          "\n  onnx-xla COMMAND --help   the command's options\n  onnx-xla --version        versions, and "
+          "the processor\n"
+          "\nExit status: 0, 1 (failed), 2 (usage).\n");
 }
 
 /* The kernel's name of the processor; "unknown" where it has none. */
@@ -54,12 +63,12 @@ static void print_processor(void) {
   line[strcspn(line, "\n")] = '\0';
   printf("processor  %s", found ? colon + 2 : "unknown");
 #if defined(__x86_64__)
-  static const char *const levels[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
-  int level = __builtin_cpu_supports("x86-64-v4")   ? 3
-              : __builtin_cpu_supports("x86-64-v3") ? 2
-              : __builtin_cpu_supports("x86-64-v2") ? 1
-                                                    : 0;
-  printf(" (%s)", levels[level]);
+  /* Not asked for by the levels' names, which not every compiler knows. */
+  bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+  bool v3 =
+      v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  bool v4 = v3 && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+  printf(" (%s)", v4 ? "x86-64-v4" : v3 ? "x86-64-v3" : v2 ? "x86-64-v2" : "x86-64");
 #endif
   printf("\n");
 }

@@ -19,29 +19,31 @@ status cli_bench(const cli_args *args, arena *a, int *code);
 STATUS_MUST_USE status cli_session_options(const cli_args *args, arena *a, plug_session_options *out);
 
 /* A session that ends with the arena. */
-STATUS_MUST_USE status cli_open(const cli_args *args, const plug_session_options *options, const char *path, arena *a,
-                                plug_session **out);
+STATUS_MUST_USE status cli_open(const cli_args *args, const plug_session_options *options, const char *path,
+                                arena *a, plug_session **out);
 
-/* One array for each of the model's inputs: those that --input names, and seeded random ones.  Shapes that nothing tells
- * are as the session's options say.  given (may be NULL): which are not random. */
-STATUS_MUST_USE status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out, bool **given);
+/* One array for each of the model's inputs: those that --input names, and seeded random ones.  Shapes that
+ * nothing tells are as the session's options say.  given (may be NULL): which are not random. */
+STATUS_MUST_USE status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out,
+                                       bool **given);
 
 /* The program for these inputs. */
-STATUS_MUST_USE status cli_compile_for(plug_session *s, const literal *inputs, arena *a, const plug_compiled **out);
+STATUS_MUST_USE status cli_compile_for(plug_session *s, const literal *inputs, arena *a,
+                                       const plug_compiled **out);
 
 /* Room for a program's outputs. */
 literal *cli_make_outputs(const rt_program *p, arena *a);
 
-STATUS_MUST_USE status cli_execute(plug_session *s, const plug_compiled *c, const literal *inputs, literal *outputs,
-                                   arena *a);
+STATUS_MUST_USE status cli_execute(plug_session *s, const plug_compiled *c, const literal *inputs,
+                                   literal *outputs, arena *a);
 
 /* --- arrays: cli_tensor.c --- */
 
 /* A .npy or ONNX .pb file, told by its content. */
 STATUS_MUST_USE status cli_read_tensor(arena *a, const char *path, literal *out);
 /* DIR/output_K.pb or .npy. */
-STATUS_MUST_USE status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name, uint32_t k,
-                                        const literal *l);
+STATUS_MUST_USE status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name,
+                                        uint32_t k, const literal *l);
 /* Floats in [0, 1), integers that are small enough for most tables, the same for the same seed. */
 literal cli_random_tensor(arena *a, const shape *s, uint64_t seed);
 /* "y: f32[2,3] min 0 max 5 mean 2.5 [0 1 2 3 4 5]" */
@@ -49,8 +51,8 @@ void cli_print_tensor(FILE *f, const char *name, const literal *l);
 
 /* --- progress: cli_progress.c --- */
 
-/* A line on standard error, if that is a terminal and the work takes more than half a second.  total 0: not known.
- * One at a time; not from several threads. */
+/* A line on standard error, if that is a terminal and the work takes more than half a second.  total 0: not
+ * known. One at a time; not from several threads. */
 void cli_progress_start(bool quiet, const char *what, uint64_t total);
 void cli_progress_step(uint64_t done, const char *note);
 void cli_progress_end(void);

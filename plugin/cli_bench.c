@@ -24,7 +24,8 @@ static double quantile(const timings *t, double q) {
   return t->seconds[k] + (at - k) * (t->seconds[next] - t->seconds[k]);
 }
 
-/* The kernel's own count where there is one: getrusage has the peak of whoever started this process, if that was larger. */
+/* The kernel's own count where there is one: getrusage has the peak of whoever started this process, if that
+ * was larger. */
 static double peak_megabytes(void) {
   char line[256];
   unsigned long kilobytes = 0;
@@ -80,20 +81,21 @@ static status measure(bench *b) {
 static void print_text(const bench *b, double load) {
   const timings *t = &b->t;
   printf("min %.4f ms, median %.4f ms, 95 %% below %.4f ms (%" PRIu32 " runs, %" PRIu32 " threads, %s)\n",
-         1e3 * t->seconds[0], 1e3 * quantile(t, 0.5), 1e3 * quantile(t, 0.95), t->n, plug_session_threads(b->s),
-         b->c->program->target);
-  printf("load %.3f s, compile %.3f s, first run %.4f ms, at most %.1f MB of memory\n", load, b->c->compile_seconds,
-         1e3 * b->first, peak_megabytes());
+         1e3 * t->seconds[0], 1e3 * quantile(t, 0.5), 1e3 * quantile(t, 0.95), t->n,
+         plug_session_threads(b->s), b->c->program->target);
+  printf("load %.3f s, compile %.3f s, first run %.4f ms, at most %.1f MB of memory\n", load,
+         b->c->compile_seconds, 1e3 * b->first, peak_megabytes());
 }
 
 static void print_json(const bench *b, double load) {
   const timings *t = &b->t;
-  printf("{\"min_ms\": %.6f, \"median_ms\": %.6f, \"p95_ms\": %.6f, \"runs\": %" PRIu32 ", ", 1e3 * t->seconds[0],
-         1e3 * quantile(t, 0.5), 1e3 * quantile(t, 0.95), t->n);
-  printf("\"compile_s\": %.6f, \"load_s\": %.6f, \"first_ms\": %.6f, \"peak_rss_mb\": %.1f, \"threads\": %" PRIu32
-         ", \"backend\": \"%s\"}\n",
-         b->c->compile_seconds, load, 1e3 * b->first, peak_megabytes(), plug_session_threads(b->s),
-         b->c->program->target);
+  printf("{\"min_ms\": %.6f, \"median_ms\": %.6f, \"p95_ms\": %.6f, \"runs\": %" PRIu32 ", ",
+         1e3 * t->seconds[0], 1e3 * quantile(t, 0.5), 1e3 * quantile(t, 0.95), t->n);
+  printf(
+      "\"compile_s\": %.6f, \"load_s\": %.6f, \"first_ms\": %.6f, \"peak_rss_mb\": %.1f, \"threads\": "
+      "%" PRIu32 ", \"backend\": \"%s\"}\n",
+      b->c->compile_seconds, load, 1e3 * b->first, peak_megabytes(), plug_session_threads(b->s),
+      b->c->program->target);
 }
 
 status cli_bench(const cli_args *args, arena *a, int *code) {

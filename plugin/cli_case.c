@@ -38,7 +38,8 @@ static difference find_differences(const literal *got, const literal *want, doub
   int64_t n = shape_elements(&got->shape);
   for (int64_t k = 0; k < n; k++) {
     double g[2], w[2];
-    if (memcmp((const uint8_t *)got->data + (size_t)k * width, (const uint8_t *)want->data + (size_t)k * width, width) == 0) {
+    if (memcmp((const uint8_t *)got->data + (size_t)k * width,
+               (const uint8_t *)want->data + (size_t)k * width, width) == 0) {
       continue;
     }
     bool close = true;
@@ -75,9 +76,10 @@ status cli_compare(arena *a, const literal *got, const literal *want, double rto
   double g[2], w[2];
   (void)parts_of(got, d.first, g);
   (void)parts_of(want, d.first, w);
-  return status_error(STATUS_INVALID_MODEL,
-                      "%" PRId64 " of %" PRId64 " elements differ, by up to %.3g; first [%s]: %.9g, expected %.9g", d.n,
-                      shape_elements(&got->shape), d.largest, index_text(a, &got->shape, d.first), g[0], w[0]);
+  return status_error(
+      STATUS_INVALID_MODEL,
+      "%" PRId64 " of %" PRId64 " elements differ, by up to %.3g; first [%s]: %.9g, expected %.9g", d.n,
+      shape_elements(&got->shape), d.largest, index_text(a, &got->shape, d.first), g[0], w[0]);
 }
 
 /* --- data sets --- */
@@ -101,7 +103,8 @@ static status make_light_inputs(arena *a, const plug_source *source, literal *in
     for (int d = 0; d < s.rank; d++) {
       s.dims[d] = s.dims[d] < 0 ? 1 : s.dims[d];
     }
-    CHECK_THAT(s.type == DTYPE_F32, STATUS_UNSUPPORTED, "input '%s' of a light model is not f32", source->inputs[k].name);
+    CHECK_THAT(s.type == DTYPE_F32, STATUS_UNSUPPORTED, "input '%s' of a light model is not f32",
+               source->inputs[k].name);
     TRY(shape_check(&s, source->inputs[k].name));
     void *data;
     inputs[k] = literal_new(a, s, &data);
@@ -116,10 +119,11 @@ static status make_light_inputs(arena *a, const plug_source *source, literal *in
 static status read_inputs(arena *a, const char *folder, const plug_source *source, literal *inputs) {
   for (uint32_t k = 0; k < source->n_inputs; k++) {
     const char *path = arena_printf(a, "%s/input_%" PRIu32 ".pb", folder, k);
-    CHECK_THAT(source->inputs[k].shape.kind == SHAPE_ARRAY, STATUS_UNSUPPORTED, "input '%s' is %s, which is no array",
-               source->inputs[k].name, SHAPE_STR(NULL, &source->inputs[k].shape));
-    CHECK_THAT(exists(path), STATUS_INVALID_FILE, "the model has %" PRIu32 " inputs, but there is no input_%" PRIu32 ".pb",
-               source->n_inputs, k);
+    CHECK_THAT(source->inputs[k].shape.kind == SHAPE_ARRAY, STATUS_UNSUPPORTED,
+               "input '%s' is %s, which is no array", source->inputs[k].name,
+               SHAPE_STR(NULL, &source->inputs[k].shape));
+    CHECK_THAT(exists(path), STATUS_INVALID_FILE,
+               "the model has %" PRIu32 " inputs, but there is no input_%" PRIu32 ".pb", source->n_inputs, k);
     TRY(status_prefix(cli_read_tensor(a, path, &inputs[k]), "input %" PRIu32, k));
   }
   return NULL;
@@ -133,11 +137,13 @@ static status read_outputs(arena *a, const plug_source *source, data_set *set) {
     if (!exists(path)) {
       break;
     }
-    CHECK_THAT(set->n_outputs < source->n_outputs, STATUS_INVALID_FILE, "more outputs are expected than the model has");
+    CHECK_THAT(set->n_outputs < source->n_outputs, STATUS_INVALID_FILE,
+               "more outputs are expected than the model has");
     CHECK_THAT(source->outputs[set->n_outputs].shape.kind == SHAPE_ARRAY, STATUS_UNSUPPORTED,
                "output '%s' is %s, which is no array", source->outputs[set->n_outputs].name,
                SHAPE_STR(NULL, &source->outputs[set->n_outputs].shape));
-    TRY(status_prefix(cli_read_tensor(a, path, &set->outputs[set->n_outputs]), "output %" PRIu32, set->n_outputs));
+    TRY(status_prefix(cli_read_tensor(a, path, &set->outputs[set->n_outputs]), "output %" PRIu32,
+                      set->n_outputs));
   }
   CHECK_THAT(set->n_outputs > 0, STATUS_INVALID_FILE, "no outputs are expected: there is no %s0.pb",
              set->outputs_prefix);
@@ -163,7 +169,8 @@ static status read_sets(const cli_case *c, const plug_source *source, arena *a, 
     data_set *set = &out->items[out->n];
     set->inputs = ARENA_NEW_N(a, literal, source->n_inputs);
     set->outputs_prefix = c->light_output ? c->light_output : arena_printf(a, "%s/output_", folder);
-    TRY(c->light_output ? make_light_inputs(a, source, set->inputs) : read_inputs(a, folder, source, set->inputs));
+    TRY(c->light_output ? make_light_inputs(a, source, set->inputs)
+                        : read_inputs(a, folder, source, set->inputs));
   }
 }
 
@@ -184,7 +191,8 @@ static bool uses_host(const rt_sequence *s) {
 }
 
 /* A session that the case closes itself: one is gone before the other is opened. */
-static status save(const cli_case *c, const plug_session_options *options, const char *image, arena *a, data_sets *sets) {
+static status save(const cli_case *c, const plug_session_options *options, const char *image, arena *a,
+                   data_sets *sets) {
   plug_session *s;
   TRY(plug_session_open(c->model, NULL, 0, options, &s));
   status failed = read_sets(c, plug_session_source(s), a, sets);
@@ -207,8 +215,8 @@ static status run_set(const cli_case *c, plug_session *s, const data_set *set, a
   literal *outputs = cli_make_outputs(program->program, a);
   TRY(cli_execute(s, program, set->inputs, outputs, a));
   for (uint32_t k = 0; k < set->n_outputs; k++) {
-    TRY(status_prefix(cli_compare(a, &outputs[k], &set->outputs[k], c->rtol, c->atol), "output %" PRIu32 " '%s'", k,
-                      program->program->results[k].name));
+    TRY(status_prefix(cli_compare(a, &outputs[k], &set->outputs[k], c->rtol, c->atol),
+                      "output %" PRIu32 " '%s'", k, program->program->results[k].name));
   }
   return NULL;
 }

@@ -6,10 +6,11 @@
 #include "plugin/cli.h"
 
 typedef struct cli_case {
-  const char *path;  /* its folder */
-  const char *name;  /* kind/case: the folder's last two parts, the same on every machine */
+  const char *path; /* its folder */
+  const char *name; /* kind/case: the folder's last two parts, the same on every machine */
   const char *model;
-  const char *light_output; /* of a light model: its outputs' path up to the number; NULL: data sets beside the model */
+  const char *light_output; /* of a light model: its outputs' path up to the number; NULL: data sets beside
+                               the model */
   double rtol, atol;
 } cli_case;
 
@@ -21,13 +22,15 @@ typedef struct cli_cases {
 /* All cases at or below a folder, sorted by path.  Symbolic links are not followed below it. */
 STATUS_MUST_USE status cli_find_cases(arena *a, const char *dir, cli_cases *out);
 
-/* Runs the case's data sets through an executable saved to `image` and loaded from it; the failure says what differs.
- * *host_thunks: whether some step runs outside of compiled code. */
+/* Runs the case's data sets through an executable saved to `image` and loaded from it; the failure says what
+ * differs. *host_thunks: whether some step runs outside of compiled code. */
 STATUS_MUST_USE status cli_run_case(const cli_case *c, const cli_args *args, const char *image, arena *a,
                                     bool *host_thunks);
 
-/* Whether `got` is `want` as ONNX's runner has it: type, shape, |got - want| <= atol + rtol * |want|, NaN equal to NaN. */
-STATUS_MUST_USE status cli_compare(arena *a, const literal *got, const literal *want, double rtol, double atol);
+/* Whether `got` is `want` as ONNX's runner has it: type, shape, |got - want| <= atol + rtol * |want|, NaN
+ * equal to NaN. */
+STATUS_MUST_USE status cli_compare(arena *a, const literal *got, const literal *want, double rtol,
+                                   double atol);
 
 typedef struct cli_expected {
   const char *name, *reason;

@@ -108,8 +108,8 @@ static status read_json(arena *a, const char *path, cli_case *c, const char **ur
 
 /* --- one folder --- */
 
-/* A light model is named by its path in ONNX's source tree: looked for below the case's ancestors, there or in a folder
- * "light". */
+/* A light model is named by its path in ONNX's source tree: looked for below the case's ancestors, there or
+ * in a folder "light". */
 static const char *find_light(arena *a, const char *path, const char *url) {
   const char *slash = strrchr(url, '/'), *base = slash ? slash + 1 : url, *up = path;
   for (int k = 0; k < 8; k++) {
@@ -145,7 +145,10 @@ static const char *case_name(arena *a, const char *path) {
 
 static status describe_case(arena *a, const char *path, bool has_model, bool has_json, cli_case *c) {
   const char *url = NULL;
-  *c = (cli_case){.path = path, .name = case_name(a, path), .rtol = RTOL, .atol = ATOL,
+  *c = (cli_case){.path = path,
+                  .name = case_name(a, path),
+                  .rtol = RTOL,
+                  .atol = ATOL,
                   .model = arena_printf(a, "%s/model.onnx", path)};
   if (has_json) {
     TRY(read_json(a, arena_printf(a, "%s/data.json", path), c, &url));
@@ -166,7 +169,9 @@ typedef struct names {
   const char **items;
 } names;
 
-static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 static status list_folder(arena *a, const char *path, names *out) {
   DIR *d = opendir(path);

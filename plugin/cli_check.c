@@ -25,7 +25,9 @@ static void print_ops(const plug_survey *c) {
       snprintf(version, sizeof version, "%d", u->since);
     }
     printf("%-40s %7" PRId64 " %7s %7" PRIu64 "%s\n", name, u->opset, version, u->count,
-           u->supported ? "" : u->since ? "  not supported" : "  unknown");
+           u->supported ? ""
+           : u->since   ? "  not supported"
+                        : "  unknown");
   }
 }
 
@@ -35,8 +37,10 @@ status cli_check(const cli_args *args, arena *a, int *code) {
   plug_survey found;
   TRY(cli_session_options(args, a, &options));
   TRY(plug_compiler_open(&compiler));
-  plug_request request = {.backend = args->backend ? args->backend : "cpu", .dims = options.dims,
-                          .n_dims = options.n_dims, .open_dim = options.open_dim};
+  plug_request request = {.backend = args->backend ? args->backend : "cpu",
+                          .dims = options.dims,
+                          .n_dims = options.n_dims,
+                          .open_dim = options.open_dim};
   arena *model = bounded_arena(args, a);
   cli_progress_start(args->quiet, "checking", 0);
   TRY(plug_name_file(compiler->survey(model, args->files.items[0], &request, &found), args->files.items[0]));

@@ -19,23 +19,29 @@ static const char *size_text(arena *a, uint64_t bytes) {
 static void print_report(FILE *f, const plug_session *s, const plug_compiled *c, arena *a) {
   const rt_report *r = &c->report;
   fprintf(f, "operators         %" PRIu32 "\n", plug_session_source(s)->n_nodes);
-  fprintf(f, "HLO operations    %" PRIu32 " imported, %" PRIu32 " after the passes\n", r->hlo_before, r->hlo_after);
+  fprintf(f, "HLO operations    %" PRIu32 " imported, %" PRIu32 " after the passes\n", r->hlo_before,
+          r->hlo_after);
   fprintf(f, "clusters          %" PRIu32 "\n", r->clusters);
   fprintf(f, "convolutions      %" PRIu32 " clustered, %" PRIu32 " not\n", r->clustered_convolutions,
           r->convolutions - r->clustered_convolutions);
-  fprintf(f, "dots              %" PRIu32 " clustered, %" PRIu32 " not\n", r->clustered_dots, r->dots - r->clustered_dots);
+  fprintf(f, "dots              %" PRIu32 " clustered, %" PRIu32 " not\n", r->clustered_dots,
+          r->dots - r->clustered_dots);
   fprintf(f, "elementwise       %" PRIu32 " left alone\n", r->lone_elementwise);
   fprintf(f, "bytes moved       %s before fusion, %s after\n", size_text(a, r->bytes_moved_before),
           size_text(a, r->bytes_moved_after));
-  fprintf(f, "arena             %s (lower bound %s)\n", size_text(a, r->arena_bytes), size_text(a, r->arena_lower_bound));
+  fprintf(f, "arena             %s (lower bound %s)\n", size_text(a, r->arena_bytes),
+          size_text(a, r->arena_lower_bound));
   fprintf(f, "constants         %s\n", size_text(a, r->constant_bytes));
   fprintf(f, "code              %s, %" PRIu32 " kernels of %" PRIu32 " uses\n", size_text(a, r->code_bytes),
           r->kernels_unique, r->kernels);
   fprintf(f, "thunks            %" PRIu32 "\n", r->thunks);
-  double known = r->seconds_passes + r->seconds_lower + r->seconds_codegen, import = c->compile_seconds - known;
-  fprintf(f, "seconds           open %.3f, import %.3f, passes %.3f, lowering %.3f, code %.3f, ready to run %.3f\n",
-          plug_session_load_seconds(s), import > 0 ? import : 0, r->seconds_passes, r->seconds_lower, r->seconds_codegen,
-          c->load_seconds);
+  double known = r->seconds_passes + r->seconds_lower + r->seconds_codegen,
+         import = c->compile_seconds - known;
+  fprintf(
+      f,
+      "seconds           open %.3f, import %.3f, passes %.3f, lowering %.3f, code %.3f, ready to run %.3f\n",
+      plug_session_load_seconds(s), import > 0 ? import : 0, r->seconds_passes, r->seconds_lower,
+      r->seconds_codegen, c->load_seconds);
 }
 
 /* --- writing --- */
@@ -76,7 +82,8 @@ static status save(plug_session *s, const char *path, arena *a) {
 /* --- the command --- */
 
 /* Texts that need no program: HLO and PTX. */
-static status emit_source(const cli_args *args, plug_session *s, const plug_inputs *inputs, const char *emit, arena *a) {
+static status emit_source(const cli_args *args, plug_session *s, const plug_inputs *inputs, const char *emit,
+                          arena *a) {
   const plug_compiler *compiler;
   plug_request request = plug_session_request(s, inputs);
   const char *text;
@@ -88,7 +95,8 @@ static status emit_source(const cli_args *args, plug_session *s, const plug_inpu
   return write_text(args->output, text);
 }
 
-static status emit_program(const cli_args *args, plug_session *s, const plug_inputs *inputs, const char *emit, arena *a) {
+static status emit_program(const cli_args *args, plug_session *s, const plug_inputs *inputs, const char *emit,
+                           arena *a) {
   const plug_compiled *c;
   TRY(plug_name_file(plug_session_compile(s, inputs, &c), args->files.items[0]));
   cli_progress_end();

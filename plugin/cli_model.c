@@ -26,7 +26,9 @@ status cli_session_options(const cli_args *args, arena *a, plug_session_options 
              "--threads is at most 4096 and --lanes 64");
   *out = (plug_session_options){
       .backend = args->backend,
-      .compile = {.cpu = args->cpu, .lanes = (uint32_t)args->lanes, .threads = (uint32_t)args->threads,
+      .compile = {.cpu = args->cpu,
+                  .lanes = (uint32_t)args->lanes,
+                  .threads = (uint32_t)args->threads,
                   .dump = cli_progress_pass},
       .open_dim = 1,
       .max_memory = (uint64_t)args->max_memory,
@@ -63,8 +65,8 @@ static status find_input(const plug_source *source, const char *option, const ch
       *file = text + n + 1;
     }
   }
-  CHECK_THAT(longest, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "--%s %s: the model has no such input", option,
-             text);
+  CHECK_THAT(longest, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "--%s %s: the model has no such input",
+             option, text);
   return NULL;
 }
 
@@ -105,14 +107,16 @@ status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, li
     const char *file;
     uint32_t k;
     TRY(find_input(source, "input", args->inputs.items[n], &k, &file));
-    CHECK_THAT(!from_file[k], STATUS_INVALID_ARGUMENT, "--input %s: this input is given twice", args->inputs.items[n]);
+    CHECK_THAT(!from_file[k], STATUS_INVALID_ARGUMENT, "--input %s: this input is given twice",
+               args->inputs.items[n]);
     TRY(cli_read_tensor(a, file, &inputs[k]));
     known[k] = &inputs[k].shape;
     from_file[k] = true;
   }
   for (uint32_t k = 0; k < source->n_inputs; k++) {
     CHECK_THAT(source->inputs[k].shape.kind == SHAPE_ARRAY, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
-               "input '%s' is no array: sequences, optional values and maps are not supported", source->inputs[k].name);
+               "input '%s' is no array: sequences, optional values and maps are not supported",
+               source->inputs[k].name);
     if (!from_file[k]) {
       shape wanted = plug_session_input_shape(s, &(plug_inputs){.shapes = known}, k);
       TRY(shape_check(&wanted, source->inputs[k].name));
@@ -147,7 +151,8 @@ literal *cli_make_outputs(const rt_program *p, arena *a) {
   return outputs;
 }
 
-status cli_execute(plug_session *s, const plug_compiled *c, const literal *inputs, literal *outputs, arena *a) {
+status cli_execute(plug_session *s, const plug_compiled *c, const literal *inputs, literal *outputs,
+                   arena *a) {
   const rt_program *p = c->program;
   const void **params = ARENA_NEW_N(a, const void *, p->n_params);
   void **results = ARENA_NEW_N(a, void *, p->n_results);

@@ -36,7 +36,8 @@ static const option options[] = {
      "an input from a .npy or ONNX .pb file (others: seeded random ones)"},
     {"output-dir", 'O', "DIR", TEXT, AT(output_dir), CLI_RUN, "writes every output to DIR/output_K.pb"},
     {"format", 0, "pb|npy", CHOICE, AT(format), CLI_RUN, "of the files in the output folder (pb)"},
-    {"output", 'o', "FILE", TEXT, AT(output), CLI_COMPILE | CLI_OPT, "where the result goes; - is standard output"},
+    {"output", 'o', "FILE", TEXT, AT(output), CLI_COMPILE | CLI_OPT,
+     "where the result goes; - is standard output"},
     {"emit", 0, "oxla|hlo|llvm|asm|ptx", CHOICE, AT(emit), CLI_COMPILE,
      "what to write: the executable (default), or a text"},
     {"after", 0, "PASS", TEXT, AT(after), CLI_COMPILE, "with --emit=hlo: the module as that pass leaves it"},
@@ -55,9 +56,12 @@ static const option options[] = {
     {"seconds", 0, "T", NUMBER, AT(seconds), CLI_BENCH, "measured at least (1)"},
     {"warm-up", 0, "N", COUNT, AT(warm_up), CLI_BENCH, "runs before measuring, beside the first (3)"},
     {"json", 0, NULL, FLAG, AT(json), CLI_BENCH, "prints the numbers as one JSON object"},
-    {"backend", 'b', "cpu|ref|FILE.so", TEXT, AT(backend), MODEL_COMMANDS | CLI_CHECK, "what runs the model (cpu)"},
-    {"cpu", 0, "NAME", TEXT, AT(cpu), MODEL_COMMANDS, "processor to compile for: native (default), x86-64, x86-64-v3, ..."},
-    {"lanes", 0, "N", COUNT, AT(lanes), MODEL_COMMANDS, "f32 lanes of a vector: 1, 4, 8, 16 (the processor's widest)"},
+    {"backend", 'b', "cpu|ref|FILE.so", TEXT, AT(backend), MODEL_COMMANDS | CLI_CHECK,
+     "what runs the model (cpu)"},
+    {"cpu", 0, "NAME", TEXT, AT(cpu), MODEL_COMMANDS,
+     "processor to compile for: native (default), x86-64, x86-64-v3, ..."},
+    {"lanes", 0, "N", COUNT, AT(lanes), MODEL_COMMANDS,
+     "f32 lanes of a vector: 1, 4, 8, 16 (the processor's widest)"},
     {"threads", 't', "N", COUNT, AT(threads), MODEL_COMMANDS, "that a run uses (all cores; test: 1)"},
     {"dim", 'd', "NAME=N", PAIRS, AT(dims), MODEL_COMMANDS | CLI_CHECK, "size of a symbolic dimension (1)"},
     {"shape", 0, "NAME=AxBxC", PAIRS, AT(shapes), CLI_RUN | CLI_COMPILE | CLI_BENCH,
@@ -73,7 +77,8 @@ static const option options[] = {
 };
 enum { N_OPTIONS = sizeof options / sizeof *options };
 
-static const cli_args defaults = {.rtol = -1, .atol = -1, .timeout = 60, .runs = 10, .seconds = 1, .warm_up = 3};
+static const cli_args defaults = {
+    .rtol = -1, .atol = -1, .timeout = 60, .runs = 10, .seconds = 1, .warm_up = 3};
 
 /* --- messages --- */
 
@@ -221,7 +226,8 @@ static int set(const cli_command *c, const option *o, const char *value, arena *
 
 /* --- parsing --- */
 
-/* The option that argv[k] begins with: --name, --name=value, -n, -nvalue; *value NULL where it would be the next word. */
+/* The option that argv[k] begins with: --name, --name=value, -n, -nvalue; *value NULL where it would be the
+ * next word. */
 static const option *find(const cli_command *c, const char *text, size_t *length, const char **value) {
   bool is_long = text[1] == '-';
   *length = is_long ? strcspn(text, "=") : 2;

@@ -1,4 +1,5 @@
-/* cli_options.h - the options of all commands: one table, from which parsing, --help and the test of the man page come. */
+/* cli_options.h - the options of all commands: one table, from which parsing, --help and the test of the man
+ * page come. */
 #ifndef PLUGIN_CLI_OPTIONS_H
 #define PLUGIN_CLI_OPTIONS_H
 
@@ -24,8 +25,8 @@ typedef struct cli_list {
   const char **items;
 } cli_list;
 
-/* What the command line said.  Texts are NULL and numbers 0 where nothing else is the default; -1 marks what must be
- * told from 0. */
+/* What the command line said.  Texts are NULL and numbers 0 where nothing else is the default; -1 marks what
+ * must be told from 0. */
 typedef struct cli_args {
   bool help, quiet, verbose, json, list, strict_list;
   const char *backend, *cpu;
@@ -46,15 +47,16 @@ typedef struct cli_args {
 typedef struct cli_command {
   unsigned bit;
   const char *name;
-  const char *operands;  /* in the usage line */
-  const char *summary;   /* one line */
-  const char *more;      /* below the options; NULL: nothing */
+  const char *operands; /* in the usage line */
+  const char *summary;  /* one line */
+  const char *more;     /* below the options; NULL: nothing */
   uint32_t min_files, max_files;
   /* Runs inside a guard; the arena ends with the command.  *code is the exit status unless it fails. */
   status (*run)(const cli_args *args, arena *a, int *code);
 } cli_command;
 
-/* The defaults, then what the command line says.  Returns CLI_OK, or CLI_USAGE after a message on standard error. */
+/* The defaults, then what the command line says.  Returns CLI_OK, or CLI_USAGE after a message on standard
+ * error. */
 int cli_parse(const cli_command *c, int argc, char **argv, arena *a, cli_args *out);
 
 /* The help page of a command. */

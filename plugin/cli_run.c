@@ -5,7 +5,8 @@
 
 static status write_outputs(const cli_args *args, const rt_program *p, const literal *outputs, arena *a) {
   for (uint32_t k = 0; args->output_dir && k < p->n_results; k++) {
-    TRY(cli_write_tensor(a, args->output_dir, args->format ? args->format : "pb", p->results[k].name, k, &outputs[k]));
+    TRY(cli_write_tensor(a, args->output_dir, args->format ? args->format : "pb", p->results[k].name, k,
+                         &outputs[k]));
   }
   return NULL;
 }

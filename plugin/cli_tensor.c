@@ -32,7 +32,8 @@ static status make_folder(const char *dir) {
   return NULL;
 }
 
-status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name, uint32_t k, const literal *l) {
+status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name, uint32_t k,
+                        const literal *l) {
   uint8_t *bytes;
   size_t size;
   TRY(make_folder(dir));
@@ -57,11 +58,9 @@ static uint64_t next_random(uint64_t *state) {
   return z ^ (z >> 31);
 }
 
-/* How many different values an integer gets: bytes are pixels and quantised numbers, wide integers mostly indices into
- * tables of unknown length. */
-static int64_t integer_range(const dtype_info *t) {
-  return t->bits <= 8 ? (int64_t)1 << t->bits : 2;
-}
+/* How many different values an integer gets: bytes are pixels and quantised numbers, wide integers mostly
+ * indices into tables of unknown length. */
+static int64_t integer_range(const dtype_info *t) { return t->bits <= 8 ? (int64_t)1 << t->bits : 2; }
 
 static void fill(dtype type, uint8_t *at, int64_t n, uint64_t seed) {
   const dtype_info *info = dtype_get_info(type);

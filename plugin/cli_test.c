@@ -74,7 +74,8 @@ static uint32_t work(void *data, uint32_t k, char text[CLI_REPORT_MAX]) {
   one o = {.s = s, .number = k};
   status failed = guard_run(run_one, &o);
   if (failed) {
-    snprintf(text, CLI_REPORT_MAX, "%s (%s)", status_message(failed), status_code_name(status_get_code(failed)));
+    snprintf(text, CLI_REPORT_MAX, "%s (%s)", status_message(failed),
+             status_code_name(status_get_code(failed)));
     remove_paths(s, &o, text);
     status_free(failed);
   }
@@ -110,7 +111,9 @@ static void done(void *data, uint32_t k, const cli_outcome *o) {
   result *r = &s->results[k];
   r->verdict = judge(r, o);
   if (o->ended && !(o->flags & FLAG_FAILED)) {
-    r->reason = r->expected ? arena_printf(s->a, "passes, but is listed as a failure: %s", r->expected->reason) : NULL;
+    r->reason = r->expected
+                    ? arena_printf(s->a, "passes, but is listed as a failure: %s", r->expected->reason)
+                    : NULL;
   } else {
     r->reason = arena_strdup(s->a, o->text);
   }
@@ -134,8 +137,12 @@ static status make_folder(arena *a, const char **out) {
 static status run_cases(suite *s) {
   int number = 0;
   const plug_compiler *compiler;
-  cli_workers w = {.n = s->cases.n, .at_once = (uint32_t)s->args->jobs, .timeout = s->args->timeout, .work = work,
-                   .done = done, .data = s};
+  cli_workers w = {.n = s->cases.n,
+                   .at_once = (uint32_t)s->args->jobs,
+                   .timeout = s->args->timeout,
+                   .work = work,
+                   .done = done,
+                   .data = s};
   status_free(plug_compiler_open(&compiler)); /* once for all workers; they say it if it is not there */
   TRY(make_folder(s->a, &s->folder));
   cli_progress_start(s->args->quiet, "testing", s->cases.n);
@@ -172,15 +179,16 @@ static uint32_t show_strangers(const suite *s) {
   uint32_t n = 0;
   for (uint32_t k = 0; s->args->strict_list && k < s->expected.n; k++) {
     if (!s->expected.items[k].met) {
-      printf("FAIL %s: listed in %s, but there is no such case\n", s->expected.items[k].name, s->args->expect_fail);
+      printf("FAIL %s: listed in %s, but there is no such case\n", s->expected.items[k].name,
+             s->args->expect_fail);
       n++;
     }
   }
   return n;
 }
 
-/* Crashes are left out: they are to be mended, not listed.  Where numbers differ, somebody had to find out why: the old
- * list's words stay. */
+/* Crashes are left out: they are to be mended, not listed.  Where numbers differ, somebody had to find out
+ * why: the old list's words stay. */
 static status write_list(const suite *s) {
   char *text;
   size_t size;
@@ -190,7 +198,8 @@ static status write_list(const suite *s) {
           s->args->backend ? s->args->backend : "cpu");
   for (uint32_t k = 0; k < s->cases.n; k++) {
     const result *r = &s->results[k];
-    if (r->verdict == EXPECTED || (r->verdict == FAILED && (!r->expected || strncmp(r->reason, "passes,", 7) != 0))) {
+    if (r->verdict == EXPECTED ||
+        (r->verdict == FAILED && (!r->expected || strncmp(r->reason, "passes,", 7) != 0))) {
       bool noise = r->expected && strstr(r->reason, "elements differ");
       fprintf(f, "%s %s\n", s->cases.items[k].name, noise ? r->expected->reason : r->reason);
     }
@@ -221,9 +230,11 @@ status cli_test(const cli_args *args, arena *a, int *code) {
   if (args->write_expect_fail) {
     TRY(write_list(&s));
   }
-  printf("%" PRIu32 " cases in %.1f s; %" PRIu32 " with a host thunk, %" PRIu32 " expected failures, %" PRIu32 " crashes\n",
+  printf("%" PRIu32 " cases in %.1f s; %" PRIu32 " with a host thunk, %" PRIu32 " expected failures, %" PRIu32
+         " crashes\n",
          s.cases.n, plug_now() - start, s.host, s.count[EXPECTED], s.count[CRASHED]);
-  printf("%" PRIu32 " passed, %" PRIu32 " failed, %" PRIu32 " skipped\n", s.count[PASSED], failed, s.count[EXPECTED]);
+  printf("%" PRIu32 " passed, %" PRIu32 " failed, %" PRIu32 " skipped\n", s.count[PASSED], failed,
+         s.count[EXPECTED]);
   *code = failed ? CLI_FAILED : CLI_OK;
   return NULL;
 }

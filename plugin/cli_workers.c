@@ -93,7 +93,9 @@ static void finish(const cli_workers *w, job *j) {
   int how = wait_for(j->pid);
   bool whole = j->n > sizeof j->report.flags && j->report.text[j->n - sizeof j->report.flags - 1] == '\0';
   cli_outcome outcome = {.ended = whole && WIFEXITED(how) && WEXITSTATUS(how) == 0 && !j->timed_out,
-                         .timed_out = j->timed_out, .flags = j->report.flags, .text = text};
+                         .timed_out = j->timed_out,
+                         .flags = j->report.flags,
+                         .text = text};
   if (outcome.ended) {
     outcome.text = j->report.text;
   } else if (j->timed_out) {

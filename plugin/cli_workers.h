@@ -1,5 +1,5 @@
-/* cli_workers.h - runs numbered pieces of work in processes of their own, several at a time, so that a crash or a hang ends
- * its own piece only. */
+/* cli_workers.h - runs numbered pieces of work in processes of their own, several at a time, so that a crash
+ * or a hang ends its own piece only. */
 #ifndef PLUGIN_CLI_WORKERS_H
 #define PLUGIN_CLI_WORKERS_H
 
@@ -26,8 +26,8 @@ typedef struct cli_workers {
   void *data;
 } cli_workers;
 
-/* Returns when all pieces are done.  The process must have no threads.  After an interrupt (SIGINT, SIGTERM) what runs is
- * killed and *signal is its number, otherwise 0. */
+/* Returns when all pieces are done.  The process must have no threads.  After an interrupt (SIGINT, SIGTERM)
+ * what runs is killed and *signal is its number, otherwise 0. */
 STATUS_MUST_USE status cli_run_workers(const cli_workers *w, arena *a, int *signal);
 
 #endif

@@ -31,8 +31,11 @@ plug_op_use *plug_op_uses(arena *a, const void *onnx_usage, uint32_t n) {
   plug_op_use *out = ARENA_NEW_N(a, plug_op_use, n);
   for (uint32_t k = 0; k < n; k++) {
     const onnx_op_usage *u = &used[k];
-    out[k] = (plug_op_use){.domain = *u->domain ? u->domain : "ai.onnx", .name = u->name, .opset = u->opset,
-                           .since = u->row ? u->row->since : 0, .supported = onnx_op_is_supported(u->row),
+    out[k] = (plug_op_use){.domain = *u->domain ? u->domain : "ai.onnx",
+                           .name = u->name,
+                           .opset = u->opset,
+                           .since = u->row ? u->row->since : 0,
+                           .supported = onnx_op_is_supported(u->row),
                            .count = u->count};
   }
   return out;
@@ -45,8 +48,8 @@ static status survey_ops(survey *c) {
   for (uint32_t k = 0; k < c->out->n_ops; k++) {
     const plug_op_use *u = &c->out->ops[k];
     if (!u->supported) {
-      add_problem(c, arena_printf(c->a, u->since ? "%s.%s (version %d)" : "%s.%s: there is no such operator", u->domain,
-                                  u->name, u->since));
+      add_problem(c, arena_printf(c->a, u->since ? "%s.%s (version %d)" : "%s.%s: there is no such operator",
+                                  u->domain, u->name, u->since));
     }
   }
   return NULL;
@@ -113,18 +116,22 @@ static void add_note(survey *c, const char *text) {
   *ARENA_PUSH(c->a, c->out->notes, c->out->n_notes, c->cap_notes) = text;
 }
 
-/* What importing finds: attributes, types, sizes.  It stops at the first; where sizes are guessed, what does not fit them
- * says nothing about the model. */
+/* What importing finds: attributes, types, sizes.  It stops at the first; where sizes are guessed, what does
+ * not fit them says nothing about the model. */
 static void survey_nodes(survey *c) {
   hlo_module *m;
   bool wants = false;
-  onnx_import_options options = {.inputs = c->inputs, .n_inputs = c->n_inputs, .open_dim = c->request->open_dim,
-                                 .wanted = ARENA_NEW_N(c->a, bool, c->n_inputs), .eval = ref_fold};
+  onnx_import_options options = {.inputs = c->inputs,
+                                 .n_inputs = c->n_inputs,
+                                 .open_dim = c->request->open_dim,
+                                 .wanted = ARENA_NEW_N(c->a, bool, c->n_inputs),
+                                 .eval = ref_fold};
   status failed = onnx_import(c->a, c->m, &options, &m);
   for (uint32_t k = 0; failed && k < c->n_inputs; k++) {
     if (options.wanted[k]) {
       wants = true;
-      add_note(c, arena_printf(c->a, "what input %s holds decides sizes: compile and run with --input", c->inputs[k].name));
+      add_note(c, arena_printf(c->a, "what input %s holds decides sizes: compile and run with --input",
+                               c->inputs[k].name));
     }
   }
   if (failed && !wants && c->open && status_get_code(failed) != STATUS_UNSUPPORTED) {

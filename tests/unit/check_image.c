@@ -1,4 +1,5 @@
-/* check_image.c - .oxla files: what is written is read back; damage of any kind is a clear error and never a crash. */
+/* check_image.c - .oxla files: what is written is read back; damage of any kind is a clear error and never a
+ * crash. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +16,16 @@
 #include "runtime/executable.h"
 #include "runtime/image.h"
 
-/* Of the format: magic, four numbers (the last is the hash of all before and of the table), then a row of four numbers a
- * section (the last is its hash). */
-enum { MAGIC = 8, HEADER = MAGIC + 32, ROW = 32, N_SECTIONS = 5, PROGRAMS = 1, TABLE_END = HEADER + N_SECTIONS * ROW };
+/* Of the format: magic, four numbers (the last is the hash of all before and of the table), then a row of
+ * four numbers a section (the last is its hash). */
+enum {
+  MAGIC = 8,
+  HEADER = MAGIC + 32,
+  ROW = 32,
+  N_SECTIONS = 5,
+  PROGRAMS = 1,
+  TABLE_END = HEADER + N_SECTIONS * ROW
+};
 
 #ifdef __SANITIZE_ADDRESS__
 /* A damaged size is more than there is: that is for us to say. */
@@ -99,7 +107,8 @@ static status open_and_run(arena *a, trial *t) {
   TRY(rt_executable_create(image->programs[0], t->b->target, NULL, 1, &e));
   const rt_program *p = image->programs[0];
   status s = NULL;
-  if (t->run && p->n_params == 2 && p->n_results == 1 && shape_bytes(&p->results[0].shape) <= (int64_t)sizeof t->d) {
+  if (t->run && p->n_params == 2 && p->n_results == 1 &&
+      shape_bytes(&p->results[0].shape) <= (int64_t)sizeof t->d) {
     t->ran = true;
     s = rt_execute(e, NULL, (const void *[]){input, &count}, (void *[]){t->d});
   }
@@ -132,8 +141,9 @@ static void put(const uint8_t *bytes, size_t size) {
 static void expect_error(trial t, const char *what, size_t at) {
   status s = guard_run(try_guarded, &t);
   ck_assert_msg(s, "%s: %s %zu is accepted", t.b->target->name, what, at);
-  ck_assert_msg(status_get_code(s) == STATUS_INVALID_FILE && !strchr(status_message(s), '\n'), "%s: %s %zu: %s (%s)",
-                t.b->target->name, what, at, status_message(s), status_code_name(status_get_code(s)));
+  ck_assert_msg(status_get_code(s) == STATUS_INVALID_FILE && !strchr(status_message(s), '\n'),
+                "%s: %s %zu: %s (%s)", t.b->target->name, what, at, status_message(s),
+                status_code_name(status_get_code(s)));
   status_free(s);
 }
 
@@ -206,8 +216,8 @@ static void mend(uint8_t *bytes) {
   memcpy(bytes + HEADER - 8, &hash, sizeof hash);
 }
 
-/* Damage that the hashes do not show: buffers, thunks and texts are checked themselves.  Only the reference target's
- * programs are run then: what a changed number does to machine code nobody can check. */
+/* Damage that the hashes do not show: buffers, thunks and texts are checked themselves.  Only the reference
+ * target's programs are run then: what a changed number does to machine code nobody can check. */
 START_TEST(mended) {
   size_t size;
   uint8_t *good = make(_i, &size), *bytes = arena_memdup(memory, good, size);
@@ -228,8 +238,11 @@ START_TEST(mended) {
 END_TEST
 
 START_TEST(strangers) {
-  static const char *const files[] = {"", "O", "not a file of ours, but one that is longer than a header has to be: "
-                                          "many words follow, and none of them means anything to the reader of it"};
+  static const char words[] =
+      "not a file of ours, but one that is longer than a header has to be: many words follow, "
+      "and none of them means anything to the reader of it; there are two hundred at least. "
+      "So it goes on for a while, and ends here.";
+  static const char *const files[] = {"", "O", words};
   for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
     put((const uint8_t *)files[k], strlen(files[k]));
     expect_error((trial){.b = &backends[0]}, "stranger", k);

@@ -12,7 +12,8 @@
 #include "build_model.h"
 #include "plugin/session.h"
 
-/* --- the compiler half as it was built, wherever it will be installed (session_compiler.c has the real search) --- */
+/* --- the compiler half as it was built, wherever it will be installed (session_compiler.c has the real
+ * search) --- */
 
 status plug_compiler_open(const plug_compiler **out) {
   const char *top = getenv("top_builddir"), *given = getenv("ONNX_XLA_COMPILER");
@@ -51,20 +52,20 @@ static void setup(void) {
 
 static void teardown(void) { unlink(path); }
 
-#define ASSERT_OK(expression)                                           \
-  do {                                                                  \
-    status ok_ = (expression);                                          \
-    ck_assert_msg(!ok_, "%s: %s", #expression, status_message(ok_));    \
+#define ASSERT_OK(expression)                                        \
+  do {                                                               \
+    status ok_ = (expression);                                       \
+    ck_assert_msg(!ok_, "%s: %s", #expression, status_message(ok_)); \
   } while (0)
 
 /* Fails with that code, and the message has the words in it. */
-#define ASSERT_FAILS(expression, code, words)                                                                       \
-  do {                                                                                                              \
-    status bad_ = (expression);                                                                                     \
-    ck_assert_msg(bad_, "%s succeeds", #expression);                                                                \
-    ck_assert_msg(status_get_code(bad_) == (code) && strstr(status_message(bad_), words), "%s: %s", #expression,    \
-                  status_message(bad_));                                                                            \
-    status_free(bad_);                                                                                              \
+#define ASSERT_FAILS(expression, code, words)                                                       \
+  do {                                                                                              \
+    status bad_ = (expression);                                                                     \
+    ck_assert_msg(bad_, "%s succeeds", #expression);                                                \
+    ck_assert_msg(status_get_code(bad_) == (code) && strstr(status_message(bad_), words), "%s: %s", \
+                  #expression, status_message(bad_));                                               \
+    status_free(bad_);                                                                              \
   } while (0)
 
 static plug_session *open_with(const char *file, plug_session_options options) {
@@ -184,8 +185,8 @@ START_TEST(saved) {
   run_relu(s, compile(s, 2, 3), 6);
   shape other = shape_make(DTYPE_F32, 2, (dim[]){7, 7});
   const plug_compiled *c;
-  ASSERT_FAILS(plug_session_compile(s, &(plug_inputs){.shapes = (const shape *[]){&other}}, &c), STATUS_INVALID_ARGUMENT,
-               "f32[7,7]");
+  ASSERT_FAILS(plug_session_compile(s, &(plug_inputs){.shapes = (const shape *[]){&other}}, &c),
+               STATUS_INVALID_ARGUMENT, "f32[7,7]");
   plug_session_close(s);
 }
 END_TEST
@@ -245,20 +246,21 @@ START_TEST(wrong_inputs) {
   write_relu();
   plug_session *s = open_file(path, "ref");
   shape wrong = shape_make(DTYPE_S32, 2, (dim[]){2, 3});
-  ASSERT_FAILS(plug_session_compile(s, &(plug_inputs){.shapes = (const shape *[]){&wrong}}, &c), STATUS_INVALID_ARGUMENT,
-               "input 'x' is s32[2,3]");
+  ASSERT_FAILS(plug_session_compile(s, &(plug_inputs){.shapes = (const shape *[]){&wrong}}, &c),
+               STATUS_INVALID_ARGUMENT, "input 'x' is s32[2,3]");
   wrong = shape_make(DTYPE_F32, 1, (dim[]){2});
-  ASSERT_FAILS(plug_session_compile(s, &(plug_inputs){.shapes = (const shape *[]){&wrong}}, &c), STATUS_INVALID_ARGUMENT,
-               "input 'x' is f32[2]");
+  ASSERT_FAILS(plug_session_compile(s, &(plug_inputs){.shapes = (const shape *[]){&wrong}}, &c),
+               STATUS_INVALID_ARGUMENT, "input 'x' is f32[2]");
   plug_session_close(s);
 }
 END_TEST
 
 START_TEST(hlo_text) {
-  static const char text[] = "onnx-xla hlo 1\nmodule \"m\" {\n  entry main(%0: f32[2,3] \"x\") {\n"
-                             "    %1 = constant() {value=f32[] 0} : f32[]\n"
-                             "    %2 = broadcast(%1) {dimensions=[]} : f32[2,3]\n"
-                             "    %3 = maximum(%0, %2) : f32[2,3]\n    return %3 \"y\"\n  }\n}\n";
+  static const char text[] =
+      "onnx-xla hlo 1\nmodule \"m\" {\n  entry main(%0: f32[2,3] \"x\") {\n"
+      "    %1 = constant() {value=f32[] 0} : f32[]\n"
+      "    %2 = broadcast(%1) {dimensions=[]} : f32[2,3]\n"
+      "    %3 = maximum(%0, %2) : f32[2,3]\n    return %3 \"y\"\n  }\n}\n";
   ASSERT_OK(file_write(path, text, strlen(text)));
   plug_session *s = open_file(path, backends[_i]);
   run_relu(s, compile(s, 2, 3), 6);

@@ -124,8 +124,6 @@ typedef struct open_call {
   size_t size;
   uint32_t n_constants;
   const plug_constant *constants;
-  uint32_t n_blobs;
-  const rt_span *blobs;
   plug_source **out;
 } open_call;
 
@@ -151,14 +149,6 @@ static status plug_open(arena *a, const char *path, const void *bytes, size_t si
                                            .n_constants = n_constants, .constants = constants, .out = out});
 }
 
-static status find_blob(void *data, uint64_t number, const shape *s, const void **bytes) {
-  const open_call *c = data;
-  CHECK_THAT(number < c->n_blobs && c->blobs[number].size == (uint64_t)shape_bytes(s), STATUS_INVALID_FILE,
-             "blob(%" PRIu64 ") is not there or has another size", number);
-  *bytes = c->blobs[number].data;
-  return NULL;
-}
-
 static const char *name_or_number(arena *a, const char *name, const char *prefix, uint32_t k) {
   return name ? name : arena_printf(a, "%s%" PRIu32, prefix, k);
 }
@@ -167,8 +157,7 @@ static status open_text(void *data) {
   open_call *c = data;
   arena *a = c->a;
   hlo_module *m;
-  hlo_parse_options options = {.blob = c->blobs ? find_blob : NULL, .blob_data = c};
-  TRY(hlo_parse(a, c->bytes, c->size, &options, &m));
+  TRY(hlo_parse(a, c->bytes, c->size, NULL, &m));
   loaded *l = ARENA_NEW(a, loaded);
   l->hlo = m;
   plug_source *s = *c->out = ARENA_NEW(a, plug_source);
@@ -189,10 +178,8 @@ static status open_text(void *data) {
   return NULL;
 }
 
-static status plug_open_hlo(arena *a, const char *name, const char *text, size_t size, uint32_t n_blobs,
-                            const rt_span *blobs, plug_source **out) {
-  status s = guard_run(open_text, &(open_call){.a = a, .bytes = text, .size = size, .n_blobs = n_blobs,
-                                              .blobs = blobs, .out = out});
+static status plug_open_hlo(arena *a, const char *name, const char *text, size_t size, plug_source **out) {
+  status s = guard_run(open_text, &(open_call){.a = a, .bytes = text, .size = size, .out = out});
   return s ? status_prefix(s, "%s", name) : NULL;
 }
 

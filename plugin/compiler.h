@@ -83,9 +83,8 @@ typedef struct plug_compiler {
   /* A model file, or (path NULL) a model in memory, which is borrowed. */
   status (*open)(arena *a, const char *path, const void *bytes, size_t size, uint32_t n_constants,
                  const plug_constant *constants, plug_source **out);
-  /* HLO text as a source of its own; blobs as in rt_image. */
-  status (*open_hlo)(arena *a, const char *name, const char *text, size_t size, uint32_t n_blobs, const rt_span *blobs,
-                     plug_source **out);
+  /* HLO text as a source of its own. */
+  status (*open_hlo)(arena *a, const char *name, const char *text, size_t size, plug_source **out);
   /* Imports, optimises, lowers.  The program lives on `a` and borrows the source's constants. */
   status (*compile)(const plug_source *s, const plug_request *request, arena *a, rt_program **out, rt_report *report);
   /* Whether it could be compiled, without doing it: names every unsupported operator at once, then what the import

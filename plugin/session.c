@@ -125,7 +125,7 @@ static status open_model(plug_session *s, const char *path, const void *bytes, s
   }
   if (size >= sizeof hlo - 1 && memcmp(text, hlo, sizeof hlo - 1) == 0) {
     CHECK_THAT(o->n_constants == 0, STATUS_INVALID_ARGUMENT, "HLO text takes no constants");
-    return compiler->open_hlo(s->arena, path ? path : "text", (const char *)text, size, 0, NULL, &s->source);
+    return compiler->open_hlo(s->arena, path ? path : "text", (const char *)text, size, &s->source);
   }
   return compiler->open(s->arena, path, bytes, size, o->n_constants, o->constants, &s->source);
 }

@@ -2,7 +2,7 @@
  *
  *   header    magic, version, number of sections, file size, hash of header and table
  *   table     a row a section: kind, offset, size, hash
- *   sections  META (model, producer), PROGRAMS, CODE (objects, 64-byte aligned), HLO, CONSTANTS (page-aligned, last)
+ *   sections  META (model, producer), PROGRAMS, CODE (objects, 64-byte aligned), CONSTANTS (page-aligned, last)
  *
  * All numbers are little-endian 64-bit.  Programs name constants and code by (offset, size) in their sections. */
 #include "runtime/image.h"
@@ -23,8 +23,8 @@ static const char magic[8] = {'O', 'X', 'L', 'A', '\r', '\n', 0x1a, '\n'};
 
 enum { VERSION = 1, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
 
-enum { META, PROGRAMS, CODE, HLO, CONSTANTS, N_SECTIONS };
-static const char *const section_names[N_SECTIONS] = {"meta", "programs", "code", "hlo", "constants"};
+enum { META, PROGRAMS, CODE, CONSTANTS, N_SECTIONS };
+static const char *const section_names[N_SECTIONS] = {"meta", "programs", "code", "constants"};
 
 enum {
   HEADER_BYTES = 8 + 4 * 8,   /* magic; version, sections, file size, hash */
@@ -195,12 +195,11 @@ static status write_image(writing *w, const rt_image *image, FILE *f) {
   rt_writer meta = {.arena = w->a}, programs = {.arena = w->a};
   rt_put_text(&meta, image->model);
   rt_put_text(&meta, image->producer);
-  put_spans(w, &meta, &w->constants, image->n_blobs, image->blobs);
   rt_put_i64(&programs, image->n_programs);
   for (uint32_t k = 0; k < image->n_programs; k++) {
     put_program(w, &programs, image->programs[k]);
   }
-  rt_span flat[N_SECTIONS] = {[META] = rt_written(&meta), [PROGRAMS] = rt_written(&programs), [HLO] = image->hlo};
+  rt_span flat[N_SECTIONS] = {[META] = rt_written(&meta), [PROGRAMS] = rt_written(&programs)};
   return write_sections(w, f, flat);
 }
 
@@ -354,7 +353,6 @@ static status get_meta(reading *x, rt_image *image) {
   rt_reader r = rt_reader_make(x->sections[META]);
   image->model = rt_get_text(&r);
   image->producer = rt_get_text(&r);
-  image->blobs = get_spans(&r, x, CONSTANTS, &image->n_blobs);
   return rt_reader_end(&r, "meta");
 }
 
@@ -373,10 +371,10 @@ static status check_pool(reading *x, const rt_image *image, int section, uint64_
   border *list = NULL;
   uint32_t n = 0, cap = 0;
   const uint8_t *base = x->sections[section].data;
-  for (uint32_t k = 0; k <= image->n_programs; k++) {
-    const rt_program *p = k < image->n_programs ? image->programs[k] : NULL;
-    const rt_span *spans = !p ? image->blobs : section == CODE ? p->code : p->constants;
-    uint32_t count = !p ? (section == CODE ? 0 : image->n_blobs) : section == CODE ? p->n_code : p->n_constants;
+  for (uint32_t k = 0; k < image->n_programs; k++) {
+    const rt_program *p = image->programs[k];
+    const rt_span *spans = section == CODE ? p->code : p->constants;
+    uint32_t count = section == CODE ? p->n_code : p->n_constants;
     for (uint32_t j = 0; j < count; j++) {
       *ARENA_PUSH(x->a, list, n, cap) = (border){(uint64_t)((const uint8_t *)spans[j].data - base), spans[j].size};
     }
@@ -437,7 +435,6 @@ status rt_image_open(arena *a, const char *path, bool verify_constants, rt_image
   if (verify_constants) {
     TRY(check_pool(&x, image, CONSTANTS, hashes[CONSTANTS]));
   }
-  image->hlo = x.sections[HLO];
   *out = image;
   return NULL;
 }

@@ -12,10 +12,6 @@ typedef struct rt_image {
   const char *producer; /* library versions that made it, for messages */
   uint32_t n_programs;
   rt_program **programs;
-  rt_span hlo; /* the module as text, before the target's pipeline, its large constants as blob(k): spans of blobs;
-                  empty when it was left out */
-  uint32_t n_blobs;
-  rt_span *blobs;
 } rt_image;
 
 /* Writes a new file beside `path` and renames it, so that no partial file remains.  Equal constants are stored once. */

@@ -16,16 +16,9 @@
 #include "runtime/executable.h"
 #include "runtime/image.h"
 
-/* Of the format: magic, four numbers (the last is the hash of all before and of the table), then a row of
- * four numbers a section (the last is its hash). */
-enum {
-  MAGIC = 8,
-  HEADER = MAGIC + 32,
-  ROW = 32,
-  N_SECTIONS = 5,
-  PROGRAMS = 1,
-  TABLE_END = HEADER + N_SECTIONS * ROW
-};
+/* Of the format: magic, four numbers (the second is how many sections there are, the last the hash of all
+ * before and of the table), then a row of four numbers a section (the last is its hash). */
+enum { MAGIC = 8, SECTIONS = MAGIC + 8, HEADER = MAGIC + 32, ROW = 32, PROGRAMS = 1 };
 
 #ifdef __SANITIZE_ADDRESS__
 /* A damaged size is more than there is: that is for us to say. */
@@ -212,7 +205,8 @@ static void mend(uint8_t *bytes) {
   uint8_t *row = bytes + HEADER + PROGRAMS * ROW;
   uint64_t hash = hash_bytes(bytes + get_number(row + 8), get_number(row + 16), 0);
   memcpy(row + 24, &hash, sizeof hash);
-  hash = hash_bytes(bytes + HEADER, N_SECTIONS * ROW, hash_bytes(bytes + MAGIC, HEADER - MAGIC - 8, 0));
+  hash = hash_bytes(bytes + HEADER, get_number(bytes + SECTIONS) * ROW,
+                    hash_bytes(bytes + MAGIC, HEADER - MAGIC - 8, 0));
   memcpy(bytes + HEADER - 8, &hash, sizeof hash);
 }
 
@@ -224,7 +218,7 @@ START_TEST(mended) {
   const uint8_t *row = good + HEADER + PROGRAMS * ROW;
   uint64_t random = 2463534242u, start = get_number(row + 8), length = get_number(row + 16);
   mend(bytes);
-  ck_assert_msg(memcmp(good, bytes, TABLE_END) == 0, "the format is not what this test knows");
+  ck_assert_msg(memcmp(good, bytes, size) == 0, "the format is not what this test knows");
   for (int k = 0; k < 1000; k++) {
     uint64_t at = start + next_random(&random) % length;
     bytes[at] = k % 2 ? (uint8_t)next_random(&random) : bytes[at] ^ (uint8_t)(1 << next_random(&random) % 8);

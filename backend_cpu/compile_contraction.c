@@ -305,11 +305,56 @@ static step step_of(scope s, const hlo_instr *contraction, const hlo_instr *cons
   return r.is_post ? r : array_step(s, contraction, consumer->op, operand == 1, other);
 }
 
+/* Appends a post.  False where there is no room, or where the library would go wrong: oneDNN 2.6 computes two of one
+ * unary kind with the parameters of one of them. */
+static bool add_post(cpu_contraction *c, const cpu_post *post) {
+  cpu_post *last = c->n_posts ? &c->posts[c->n_posts - 1] : NULL;
+  if (last && last->kind == CPU_POST_LINEAR && post->kind == CPU_POST_LINEAR) {
+    last->alpha *= post->alpha;
+    last->beta = last->beta * post->alpha + post->beta;
+    return true;
+  }
+  for (uint32_t k = 0; k < c->n_posts; k++) {
+    if (post->kind != CPU_POST_SUM && post->kind <= CPU_POST_LAST_UNARY && c->posts[k].kind == post->kind &&
+        (c->posts[k].alpha != post->alpha || c->posts[k].beta != post->beta)) {
+      return false;
+    }
+  }
+  if (c->n_posts == CPU_MAX_POSTS) {
+    return false;
+  }
+  c->posts[c->n_posts++] = *post;
+  return true;
+}
+
+static hlo_instr *match_swish(hlo_instr *x);
+
+/* The chain from the contraction to `consumer`, which takes it as `operand`, as posts. */
+static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, const hlo_instr *consumer,
+                       uint32_t operand) {
+  cpu_contraction c = {.g = *g};
+  const scope here = {NULL};
+  for (hlo_instr *x = (hlo_instr *)contraction, *end = consumer->operands[operand].def; x != end;) {
+    hlo_instr *swish = match_swish(x);
+    if (!swish && x->n_uses != 1) {
+      return false;
+    }
+    step next = swish ? unary_step(CPU_POST_SWISH, 1, 0)
+                      : step_of(here, contraction, x->uses[0].user, x->uses[0].operand);
+    if (!next.is_post || !add_post(&c, &next.post)) {
+      return false;
+    }
+    x = swish ? swish : x->uses[0].user;
+  }
+  step last = step_of(here, contraction, consumer, operand);
+  return last.is_post && add_post(&c, &last.post);
+}
+
 bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
   (void)data;
   cpu_geometry g;
   return geometry_of(contraction, &g) && multiplications(&g) >= small_contraction &&
-         step_of((scope){NULL}, contraction, consumer, operand).is_post;
+         chain_fits(&g, contraction, consumer, operand);
 }
 
 /* --- plans --- */
@@ -323,11 +368,10 @@ static bool add_step(cpu_plan *p, const step *s) {
     p->bias = s->array;
     return true;
   }
-  if (c->n_posts == CPU_MAX_POSTS) {
+  if (!add_post(c, &s->post)) {
     return false;
   }
-  cpu_post *post = &c->posts[c->n_posts++];
-  *post = s->post;
+  cpu_post *post = &c->posts[c->n_posts - 1];
   int64_t dims[CPU_MAX_RANK], elements = 1;
   for (int d = cpu_contraction_dims(c, dims); d-- > 0;) {
     elements *= dims[d];

@@ -27,32 +27,22 @@
 MATH1(abs, fabs(x))
 MATH1(neg, -x)
 MATH1(sign, x > 0 ? 1 : x < 0 ? -1 : x)
-MATH1(ceil, ceil(x))
-MATH1(floor, floor(x))
-MATH1(round, nearbyint(x))
 KERNEL1(sqrt_f32, float, float, sqrtf(x))
 KERNEL1(sqrt_f64, double, double, sqrt(x))
 /* Two roundings, as targets do it: the bits must agree. */
 KERNEL1(rsqrt_f32, float, float, 1 / sqrtf(x))
 KERNEL1(rsqrt_f64, double, double, 1 / sqrt(x))
-MATH1(exp, exp(x))
-MATH1(expm1, expm1(x))
-MATH1(log, log(x))
-MATH1(log1p, log1p(x))
-MATH1(sin, sin(x))
-MATH1(cos, cos(x))
-MATH1(tan, tan(x))
-MATH1(asin, asin(x))
-MATH1(acos, acos(x))
-MATH1(atan, atan(x))
-MATH1(sinh, sinh(x))
-MATH1(cosh, cosh(x))
-MATH1(tanh, tanh(x))
-MATH1(asinh, asinh(x))
-MATH1(acosh, acosh(x))
-MATH1(atanh, atanh(x))
-MATH1(erf, erf(x))
-MATH1(logistic, 1 / (1 + exp(-(double)x)))
+
+/* Functions of floats: the operation and what it computes.  An entry here is all that such an operation needs. */
+#define FLOAT_FUNCTIONS(F)                                                            \
+  F(CEIL, ceil(x)) F(FLOOR, floor(x)) F(ROUND, nearbyint(x)) F(EXP, exp(x))           \
+  F(EXPM1, expm1(x)) F(LOG, log(x)) F(LOG1P, log1p(x)) F(SIN, sin(x)) F(COS, cos(x))  \
+  F(TAN, tan(x)) F(ASIN, asin(x)) F(ACOS, acos(x)) F(ATAN, atan(x)) F(SINH, sinh(x))  \
+  F(COSH, cosh(x)) F(TANH, tanh(x)) F(ASINH, asinh(x)) F(ACOSH, acosh(x))             \
+  F(ATANH, atanh(x)) F(ERF, erf(x)) F(LOGISTIC, 1 / (1 + exp(-(double)x)))
+#define F(op, expression) MATH1(op, expression)
+FLOAT_FUNCTIONS(F)
+#undef F
 
 INT1(abs, x < 0 ? 0 - (uint64_t)x : (uint64_t)x, x)
 INT1(neg, 0 - (uint64_t)x, 0 - x)
@@ -69,15 +59,11 @@ KERNEL1(finite_f64, double, uint8_t, isfinite(x) != 0)
 typedef ref_kernel *by_class[REF_CLASSES];
 
 static const by_class unary_kernels[HLO_OP_COUNT] = {
-    [HLO_ABS] = ALL(abs),        [HLO_NEG] = ALL(neg),       [HLO_NOT] = INTS(not),
-    [HLO_SIGN] = ALL(sign),      [HLO_CEIL] = FLOATS(ceil),  [HLO_FLOOR] = FLOATS(floor),
-    [HLO_ROUND] = FLOATS(round), [HLO_SQRT] = FLOATS(sqrt),  [HLO_RSQRT] = FLOATS(rsqrt),
-    [HLO_EXP] = FLOATS(exp),     [HLO_EXPM1] = FLOATS(expm1), [HLO_LOG] = FLOATS(log),
-    [HLO_LOG1P] = FLOATS(log1p), [HLO_SIN] = FLOATS(sin),    [HLO_COS] = FLOATS(cos),
-    [HLO_TAN] = FLOATS(tan),     [HLO_ASIN] = FLOATS(asin),  [HLO_ACOS] = FLOATS(acos),
-    [HLO_ATAN] = FLOATS(atan),   [HLO_SINH] = FLOATS(sinh),  [HLO_COSH] = FLOATS(cosh),
-    [HLO_TANH] = FLOATS(tanh),   [HLO_ASINH] = FLOATS(asinh), [HLO_ACOSH] = FLOATS(acosh),
-    [HLO_ATANH] = FLOATS(atanh), [HLO_ERF] = FLOATS(erf),    [HLO_LOGISTIC] = FLOATS(logistic),
+#define F(op, expression) [HLO_##op] = FLOATS(op),
+    FLOAT_FUNCTIONS(F)
+#undef F
+    [HLO_ABS] = ALL(abs), [HLO_NEG] = ALL(neg), [HLO_NOT] = INTS(not),
+    [HLO_SIGN] = ALL(sign), [HLO_SQRT] = FLOATS(sqrt), [HLO_RSQRT] = FLOATS(rsqrt),
 };
 
 /* --- kernels of two operands --- */
@@ -218,6 +204,18 @@ static status map(ref_call *c, ref_kernel *kernel, ref_class in, bool to_pred) {
     }
   }
   return NULL;
+}
+
+static bool has_kernel(const by_class kernels) {
+  bool any = false;
+  for (int c = 0; c < REF_CLASSES; c++) {
+    any = any || kernels[c];
+  }
+  return any;
+}
+
+ref_fn *ref_elementwise(hlo_op op) {
+  return has_kernel(unary_kernels[op]) ? ref_unary : has_kernel(binary_kernels[op]) ? ref_binary : NULL;
 }
 
 status ref_unary(ref_call *c) {

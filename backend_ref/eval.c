@@ -11,6 +11,7 @@ typedef struct row {
   int types;
 } row;
 
+/* Elementwise kernels for real numbers alone have no row: see row_of. */
 static const row table[HLO_OP_COUNT] = {
     [HLO_CONSTANT] = {ref_constant, ANYTHING},
     [HLO_FUSION] = {ref_called, ANYTHING},
@@ -20,31 +21,6 @@ static const row table[HLO_OP_COUNT] = {
 
     [HLO_ABS] = {ref_unary, NUMBERS | COMPLEX},
     [HLO_NEG] = {ref_unary, NUMBERS | COMPLEX},
-    [HLO_NOT] = {ref_unary, NUMBERS},
-    [HLO_SIGN] = {ref_unary, NUMBERS},
-    [HLO_CEIL] = {ref_unary, NUMBERS},
-    [HLO_FLOOR] = {ref_unary, NUMBERS},
-    [HLO_ROUND] = {ref_unary, NUMBERS},
-    [HLO_SQRT] = {ref_unary, NUMBERS},
-    [HLO_RSQRT] = {ref_unary, NUMBERS},
-    [HLO_EXP] = {ref_unary, NUMBERS},
-    [HLO_EXPM1] = {ref_unary, NUMBERS},
-    [HLO_LOG] = {ref_unary, NUMBERS},
-    [HLO_LOG1P] = {ref_unary, NUMBERS},
-    [HLO_SIN] = {ref_unary, NUMBERS},
-    [HLO_COS] = {ref_unary, NUMBERS},
-    [HLO_TAN] = {ref_unary, NUMBERS},
-    [HLO_ASIN] = {ref_unary, NUMBERS},
-    [HLO_ACOS] = {ref_unary, NUMBERS},
-    [HLO_ATAN] = {ref_unary, NUMBERS},
-    [HLO_SINH] = {ref_unary, NUMBERS},
-    [HLO_COSH] = {ref_unary, NUMBERS},
-    [HLO_TANH] = {ref_unary, NUMBERS},
-    [HLO_ASINH] = {ref_unary, NUMBERS},
-    [HLO_ACOSH] = {ref_unary, NUMBERS},
-    [HLO_ATANH] = {ref_unary, NUMBERS},
-    [HLO_ERF] = {ref_unary, NUMBERS},
-    [HLO_LOGISTIC] = {ref_unary, NUMBERS},
     [HLO_IS_FINITE] = {ref_is_finite, NUMBERS},
     [HLO_REAL] = {ref_part, NUMBERS | COMPLEX},
     [HLO_IMAG] = {ref_part, NUMBERS | COMPLEX},
@@ -55,16 +31,6 @@ static const row table[HLO_OP_COUNT] = {
     [HLO_SUB] = {ref_binary, NUMBERS | COMPLEX},
     [HLO_MUL] = {ref_binary, NUMBERS | COMPLEX},
     [HLO_DIV] = {ref_binary, NUMBERS | COMPLEX},
-    [HLO_REM] = {ref_binary, NUMBERS},
-    [HLO_POW] = {ref_binary, NUMBERS},
-    [HLO_ATAN2] = {ref_binary, NUMBERS},
-    [HLO_MAX] = {ref_binary, NUMBERS},
-    [HLO_MIN] = {ref_binary, NUMBERS},
-    [HLO_AND] = {ref_binary, NUMBERS},
-    [HLO_OR] = {ref_binary, NUMBERS},
-    [HLO_XOR] = {ref_binary, NUMBERS},
-    [HLO_SHL] = {ref_binary, NUMBERS},
-    [HLO_SHR] = {ref_binary, NUMBERS},
     [HLO_COMPLEX] = {ref_make_complex, NUMBERS | COMPLEX},
     [HLO_COMPARE] = {ref_compare, ANYTHING},
     [HLO_SELECT] = {ref_select, ANYTHING},
@@ -93,6 +59,8 @@ static const row table[HLO_OP_COUNT] = {
     [HLO_DOT] = {ref_dot, NUMBERS | COMPLEX},
     [HLO_CONVOLUTION] = {ref_convolution, NUMBERS | COMPLEX},
 };
+
+static row row_of(hlo_op op) { return table[op].fn ? table[op] : (row){ref_elementwise(op), NUMBERS}; }
 
 /* --- what a call offers to the operations --- */
 
@@ -144,14 +112,14 @@ static bool takes_shape(const row *r, const hlo_instr *i, const shape *s) {
 }
 
 static bool takes_shapes(const hlo_instr *i) {
-  const row *r = &table[i->op];
+  const row r = row_of(i->op);
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    if (!takes_shape(r, i, hlo_shape(i->operands[k]))) {
+    if (!takes_shape(&r, i, hlo_shape(i->operands[k]))) {
       return false;
     }
   }
   for (uint32_t k = 0; k < i->n_results; k++) {
-    if (!takes_shape(r, i, &i->shapes[k])) {
+    if (!takes_shape(&r, i, &i->shapes[k])) {
       return false;
     }
   }
@@ -159,14 +127,14 @@ static bool takes_shapes(const hlo_instr *i) {
 }
 
 status ref_run_op(ref_call *c) {
-  const row *r = &table[c->i->op];
-  if (!r->fn || !takes_shapes(c->i)) {
+  const row r = row_of(c->i->op);
+  if (!r.fn || !takes_shapes(c->i)) {
     return ref_unsupported(c->i);
   }
   for (uint32_t k = 0; k < c->i->n_results; k++) {
     c->out[k] = literal_make(c->i->shapes[k], NULL);
   }
-  status s = r->fn(c);
+  status s = r.fn(c);
   if (c->scratch) {
     destroy_scratch(c->scratch);
   }
@@ -179,7 +147,7 @@ bool ref_supports(const hlo_instr *i) {
   if (i->op == HLO_PARAMETER) {
     return true;
   }
-  if (!table[i->op].fn || !takes_shapes(i)) {
+  if (!row_of(i->op).fn || !takes_shapes(i)) {
     return false;
   }
   for (uint32_t k = 0; k < hlo_n_callees(i); k++) {

@@ -141,6 +141,8 @@ static inline ref_lines ref_lines_of(const shape *s, int64_t dimension) {
 /* --- the operations: what the rows of the table in eval.c name --- */
 
 /* elementwise.c, complex.c */
+/* ref_unary or ref_binary if there is a kernel for the operation, else NULL. */
+ref_fn *ref_elementwise(hlo_op op);
 ref_fn ref_unary, ref_binary, ref_is_finite, ref_convert, ref_compare, ref_select, ref_clamp_op, ref_bitcast;
 ref_fn ref_part, ref_make_complex;
 /* movement.c */

@@ -7,6 +7,7 @@
 
 #include "frontend/attributes.h"
 #include "frontend/functions.h"
+#include "frontend/import.h"
 #include "tests/unit/build_model.h"
 
 static arena *a;
@@ -231,6 +232,17 @@ START_TEST(inputs_and_initializers) {
 END_TEST
 
 /* --- order --- */
+
+/* onnx_op_find searches by halves: it would not find a row out of order. */
+START_TEST(operators_in_order) {
+  uint32_t n;
+  const onnx_op_row *rows = onnx_op_rows(&n);
+  for (uint32_t k = 0; k < n; k++) {
+    ck_assert_msg(onnx_op_find(rows[k].domain, rows[k].name, rows[k].since) == &rows[k],
+                  "onnx_ops.def: %s %d is not where its name belongs", rows[k].name, (int)rows[k].since);
+  }
+}
+END_TEST
 
 START_TEST(order) {
   Onnx__ModelProto *p = new_model(a, "x", "d");
@@ -537,6 +549,7 @@ int main(void) {
   tcase_add_test(tests, versions);
   tcase_add_test(tests, names_and_rules);
   tcase_add_test(tests, inputs_and_initializers);
+  tcase_add_test(tests, operators_in_order);
   tcase_add_test(tests, order);
   tcase_add_test(tests, subgraphs);
   tcase_add_test(tests, shadowing);

@@ -13,8 +13,10 @@ typedef struct scope {
   const hlo_instr *fusion; /* NULL: no body, values are those of the computation itself */
 } scope;
 
+/* A parameter of the body is what the fusion is given; one of the computation around it stays. */
 static hlo_value outside(scope s, hlo_value v) {
-  return s.fusion && v.def->op == HLO_PARAMETER ? s.fusion->operands[hlo_int(v.def, HLO_ATTR_INDEX)] : v;
+  bool inside = s.fusion && v.def->op == HLO_PARAMETER && v.def->parent == hlo_callee(s.fusion, 0);
+  return inside ? s.fusion->operands[hlo_int(v.def, HLO_ATTR_INDEX)] : v;
 }
 
 static bool is_reshape(hlo_value v) { return v.def->op == HLO_RESHAPE; }

@@ -4,6 +4,7 @@
  * least maximum of the relative error, in 40 digits, rounded to f32 one by one from the lowest power up. */
 #include "emit/math.h"
 
+#include <assert.h>
 #include <math.h>
 
 typedef const emit_ir *W;
@@ -504,6 +505,7 @@ bool emit_math_supported(const emit_target *t, hlo_op op, bool f64) {
 
 V emit_math(W w, hlo_op op, V x, V y) {
   const row *r = &rows[op];
+  assert(r->libm); /* what has no case in elementwise.c has a row */
   if (emit_bits(x) == 32) {
     return r->one ? r->one(w, x) : r->two(w, x, y);
   }

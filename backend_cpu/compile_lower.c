@@ -279,11 +279,12 @@ static status emit(lower_context *c, const hlo_instr *i) {
   }
 }
 
-status cpu_lower(hlo_module *m, cpu_kernels *kernels, uint32_t threads, arena *a, rt_program **out, rt_report *report) {
+status cpu_lower(hlo_module *m, cpu_kernels *kernels, uint32_t threads, bool keep_text, arena *a, rt_program **out,
+                 rt_report *report) {
   lowering *l = ARENA_NEW(a, lowering);
   *l = (lowering){.arena = a, .kernels = kernels, .threads = threads};
   lower_backend backend = {.target = "cpu", .emit = emit, .may_share = may_share, .is_view = is_view,
-                           .scratch = scratch, .data = l};
+                           .scratch = scratch, .keep_text = keep_text, .data = l};
   status s = lower_program(m, &backend, a, out, report);
   if (!s) {
     return l->failed;

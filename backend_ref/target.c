@@ -161,7 +161,8 @@ static uint32_t count(const hlo_module *m) {
 
 static status compile(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
                       rt_report *report) {
-  static const lower_backend backend = {.target = "ref", .emit = emit_op, .may_share = may_share, .is_view = is_view};
+  lower_backend backend = {.target = "ref", .emit = emit_op, .may_share = may_share, .is_view = is_view,
+                           .keep_text = options && options->keep_text};
   hlo_module_clean(m);
   if (options && options->dump) {
     TRY(options->dump(options->dump_data, "ref", m));

@@ -424,20 +424,45 @@ uint64_t hlo_arena_lower_bound(const hlo_buffers *b) { return b->lower_bound; }
 uint32_t hlo_n_constants(const hlo_buffers *b) { return b->n_constants; }
 const literal *hlo_constant_at(const hlo_buffers *b, uint32_t index) { return b->constants[index]; }
 
+typedef struct lines {
+  const char **items;
+  uint32_t n, cap;
+  size_t size; /* of all, without an end */
+} lines;
+
+static void add_line(arena *a, lines *l, const char *line) {
+  *ARENA_PUSH(a, l->items, l->n, l->cap) = line;
+  l->size += strlen(line);
+}
+
+static const char *join_lines(arena *a, const lines *l) {
+  char *text = arena_alloc(a, l->size + 1), *at = text;
+  for (uint32_t k = 0; k < l->n; k++) {
+    size_t n = strlen(l->items[k]);
+    memcpy(at, l->items[k], n);
+    at += n;
+  }
+  return text;
+}
+
 const char *hlo_buffers_report(arena *a, const hlo_module *m, const hlo_buffers *b) {
   static const char *const spaces[] = {"arena", "constant", "param", "result"};
-  const char *text = "";
-  for (uint32_t c = 0; c < b->n_frames; c++) {
-    const frame *f = &b->frames[c];
-    text = arena_printf(a, "%s%s:\n", text, f->c->name);
+  lines l = {0};
+  for (uint32_t c = 0; c < m->n_computations; c++) {
+    const frame *f = frame_of(b, m->computations[c]);
+    if (!f) { /* a fusion's body has no buffers */
+      continue;
+    }
+    add_line(a, &l, arena_printf(a, "%s\n", f->c->name));
     for (const hlo_instr *i = f->c->first; i; i = i->next) {
       for (uint32_t k = 0; k < i->n_results; k++) {
         const unit *u = &b->units[find(b, f->first_unit[i->id] + k)];
-        text = arena_printf(a, "%s  %%%u.%u %s: %s %u+%" PRIu64 ", %" PRIu64 " bytes, live %u-%u\n", text, i->id, k,
-                            hlo_info(i)->name, spaces[u->space], u->index, u->offset, u->bytes, u->first, u->last);
+        add_line(a, &l, arena_printf(a, "  %%%u.%u %s: %s %u + %" PRIu64 ", %" PRIu64 " bytes, live %u to %u\n", i->id, k,
+                                     hlo_info(i)->name, spaces[u->space], u->index, u->offset, u->bytes, u->first,
+                                     u->last));
       }
     }
   }
-  return arena_printf(a, "%s%s: arena %" PRIu64 " bytes, lower bound %" PRIu64 " bytes\n", text, m->name,
-                      b->arena_bytes, b->lower_bound);
+  add_line(a, &l, arena_printf(a, "arena %" PRIu64 " bytes, lower bound %" PRIu64 " bytes\n", b->arena_bytes, b->lower_bound));
+  return join_lines(a, &l);
 }

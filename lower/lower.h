@@ -18,6 +18,7 @@ typedef struct lower_backend {
   bool (*is_view)(const hlo_instr *i);
   /* Bytes of scratch memory that `i` wants while it runs; given as its last buffer.  NULL: none. */
   uint64_t (*scratch)(void *data, const hlo_instr *i);
+  bool keep_text; /* fill report->buffers */
   void *data;
 } lower_backend;
 

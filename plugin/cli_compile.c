@@ -107,7 +107,8 @@ static status emit_program(const cli_args *args, plug_session *s, const plug_inp
     }
     return NULL;
   }
-  const char *text = strcmp(emit, "llvm") == 0 ? c->report.llvm : c->report.assembly;
+  const rt_report *r = &c->report;
+  const char *text = strcmp(emit, "llvm") == 0 ? r->llvm : strcmp(emit, "asm") == 0 ? r->assembly : r->buffers;
   CHECK_THAT(text, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "backend %s makes no such text for this model",
              args->backend ? args->backend : "cpu");
   return write_text(args->output, text);
@@ -145,7 +146,7 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
     return NULL;
   }
   TRY(cli_session_options(args, a, &options));
-  options.compile.keep_text = strcmp(emit, "llvm") == 0 || strcmp(emit, "asm") == 0;
+  options.compile.keep_text = !program && strcmp(emit, "hlo") != 0;
   TRY(cli_open(args, &options, path, a, &s));
   CHECK_THAT(!plug_session_is_image(s), STATUS_INVALID_ARGUMENT, "%s: it is compiled already", path);
   TRY(given_inputs(args, s, a, &inputs));

@@ -38,7 +38,7 @@ static const option options[] = {
     {"format", 0, "pb|npy", CHOICE, AT(format), CLI_RUN, "of the files in the output folder (pb)"},
     {"output", 'o', "FILE", TEXT, AT(output), CLI_COMPILE | CLI_OPT,
      "where the result goes; - is standard output"},
-    {"emit", 0, "oxla|hlo|llvm|asm|ptx", CHOICE, AT(emit), CLI_COMPILE,
+    {"emit", 0, "oxla|hlo|buffers|llvm|asm|ptx", CHOICE, AT(emit), CLI_COMPILE,
      "what to write: the executable (default), or a text"},
     {"after", 0, "PASS", TEXT, AT(after), CLI_COMPILE, "with --emit=hlo: the module as that pass leaves it"},
     {"passes", 'p', "NAME,...", TEXT, AT(passes), CLI_OPT, "the passes to run, in this order"},

@@ -94,7 +94,7 @@ typedef struct rt_compile_options {
   const char *cpu;      /* "native", "x86-64-v3", ...; NULL: native */
   uint32_t lanes;       /* f32 lanes of a vector; 0: the cpu's widest */
   uint32_t threads;     /* for compiling and that runs will use; 0: all cores */
-  bool keep_text;       /* also fill report->llvm and ->assembly */
+  bool keep_text;       /* also fill the texts of the report */
   /* Computes an instruction whose operands are constants, for the folding pass (an hlo_eval_fn).  NULL: nothing is folded. */
   status (*eval)(const struct hlo_instr *i, arena *a, literal *results);
   /* Called with every HLO module between passes; may be NULL. */
@@ -111,7 +111,8 @@ typedef struct rt_report {
   uint64_t bytes_moved_before, bytes_moved_after;
   uint64_t arena_bytes, arena_lower_bound, constant_bytes, code_bytes;
   double seconds_passes, seconds_lower, seconds_codegen;
-  const char *llvm, *assembly; /* on the arena, with keep_text */
+  /* On the arena, with keep_text: LLVM IR, assembly, and where each value lies and how long it lives. */
+  const char *llvm, *assembly, *buffers;
 } rt_report;
 
 typedef struct rt_compiler {

@@ -7,6 +7,8 @@
 
 /* Below so many multiplications a library call costs more than it saves. */
 static const double small_contraction = 16384;
+/* What a thread can be woken for: about 8 us. */
+static const double part_multiplications = 1e6;
 
 /* A body is read together with the fusion it belongs to, so that its parameters lead on to what the fusion is given. */
 typedef struct scope {
@@ -468,6 +470,40 @@ static bool read_plan(const hlo_instr *i, cpu_plan *p) {
   return true;
 }
 
+/* A convolution that looks at one place only is a row of places: they can be divided evenly. */
+static void flatten(cpu_contraction *c) {
+  cpu_geometry *g = &c->g;
+  bool plain = g->op == CPU_CONVOLUTION && g->channels_last && g->spatial > 1;
+  for (int d = 0; plain && d < g->spatial; d++) {
+    plain = g->kernel[d] == 1 && g->strides[d] == 1 && g->low[d] == 0 && g->high[d] == 0;
+  }
+  for (uint32_t k = 0; plain && k < c->n_posts; k++) { /* arrays that stretch along one of them */
+    uint32_t places = ((1u << g->spatial) - 1) << 1, dims = c->posts[k].dims & places;
+    plain = c->posts[k].kind <= CPU_POST_LAST_UNARY || dims == 0 || dims == places;
+  }
+  for (int d = 0; plain && d < g->spatial - 1; d++) {
+    g->in[g->spatial - 1] *= g->in[d];
+    g->out[g->spatial - 1] *= g->out[d];
+    g->in[d] = g->out[d] = 1;
+  }
+}
+
+/* Enough for threads to help each other, each worth its while. */
+static int64_t choose_parts(const cpu_contraction *c, uint32_t threads) {
+  int64_t dims[CPU_MAX_RANK];
+  cpu_contraction_dims(c, dims);
+  int axis = cpu_contraction_axis(c);
+  int64_t most = threads > 2 ? 2 * (int64_t)threads : 4;
+  double worth = multiplications(&c->g) / part_multiplications;
+  int64_t parts = worth < (double)most ? (int64_t)worth : most;
+  parts = axis < 0 || parts < 1 ? 1 : parts < dims[axis] ? parts : dims[axis];
+  parts = parts < CPU_MAX_PARTS ? parts : CPU_MAX_PARTS;
+  while (c->g.op == CPU_MATMUL && axis == 2 && dims[2] % parts) { /* parts of the weights of one format */
+    parts--;
+  }
+  return parts;
+}
+
 status cpu_plan_make(arena *a, const hlo_instr *i, uint32_t threads, cpu_plan **out) {
   *out = NULL;
   cpu_plan *p = ARENA_NEW(a, cpu_plan);
@@ -475,7 +511,14 @@ status cpu_plan_make(arena *a, const hlo_instr *i, uint32_t threads, cpu_plan **
   if (!read_plan(i, p) || (ours && multiplications(&p->c.g) < small_contraction)) {
     return NULL;
   }
-  status s = cpu_call_create(a, &p->c, threads, NULL, &p->call, &p->info);
+  flatten(&p->c);
+  p->c.g.parts = choose_parts(&p->c, threads);
+  status s = cpu_call_create(a, &p->c, NULL, &p->call, &p->info);
+  if (s && status_get_code(s) == STATUS_UNSUPPORTED && p->c.g.parts > 1) {
+    status_free(s);
+    p->c.g.parts = 1;
+    s = cpu_call_create(a, &p->c, NULL, &p->call, &p->info);
+  }
   if (s && status_get_code(s) != STATUS_UNSUPPORTED) {
     return s;
   }

@@ -25,7 +25,8 @@ static bool in_range(int64_t v, int64_t low, int64_t high) { return v >= low && 
 
 static bool geometry_is_sane(const cpu_geometry *g) {
   const int64_t most = (int64_t)1 << 31;
-  bool ok = in_range(g->op, CPU_CONVOLUTION, CPU_MATMUL) && in_range(g->batch, 1, most);
+  bool ok = in_range(g->op, CPU_CONVOLUTION, CPU_MATMUL) && in_range(g->batch, 1, most) &&
+            in_range(g->parts, 1, CPU_MAX_PARTS);
   if (g->op == CPU_MATMUL) {
     return ok && in_range(g->m, 1, most) && in_range(g->k, 1, most) && in_range(g->n, 1, most) && g->lhs_batch_stride >= 0 &&
            g->lhs_m >= 0 && g->lhs_k >= 0 && g->rhs_batch_stride >= 0 && g->rhs_k >= 0 && g->rhs_n >= 0;
@@ -77,6 +78,25 @@ int cpu_contraction_dims(const cpu_contraction *c, int64_t *dims) {
     dims[rank++] = g->out_channels;
   }
   return rank;
+}
+
+int cpu_contraction_axis(const cpu_contraction *c) {
+  const cpu_geometry *g = &c->g;
+  if (g->batch > 1) {
+    return 0;
+  }
+  if (g->op == CPU_MATMUL) {
+    return g->m > 1 ? 1 : 2;
+  }
+  for (int d = 0; d < g->spatial && g->channels_last; d++) {
+    if (g->out[d] > 1) {
+      return d + 1;
+    }
+    if (g->in[d] > 1) {
+      break; /* parts of the operand would not be contiguous */
+    }
+  }
+  return -1;
 }
 
 uint32_t cpu_contraction_arrays(const cpu_contraction *c) {
@@ -160,12 +180,11 @@ static status load_contraction(rt_thunk *t, rt_loader *l, cpu_contraction_op op)
              "its weights are packed for %s, but this is %s: compile the model again", library, cpu_library_name());
   contraction_state *s = ARENA_NEW(l->arena, contraction_state);
   cpu_call_info info;
-  TRY(cpu_call_create(l->arena, &c, l->threads, c.g.packed ? &format : NULL, &s->call, &info));
+  TRY(cpu_call_create(l->arena, &c, c.g.packed ? &format : NULL, &s->call, &info));
   CHECK_THAT(buffers_fit(t, &c, &info), STATUS_INVALID_FILE, "%s: its buffers do not fit", t->label);
   s->scratch_bytes = info.scratch_bytes;
   s->has_scratch = t->n_buffers > needed && (uint64_t)rt_buffer_bytes(&t->buffers[needed]) >= info.scratch_bytes;
   t->state = s;
-  l->team = cpu_library_team;
   return NULL;
 }
 
@@ -180,12 +199,12 @@ status cpu_contraction_run(const rt_thunk *t, rt_run *r) {
     buffers[k] = rt_address(r, &t->buffers[k]);
   }
   if (s->has_scratch || s->scratch_bytes == 0) {
-    return cpu_call_run(s->call, buffers, s->has_scratch ? buffers[t->n_buffers - 1] : NULL);
+    return cpu_call_run(s->call, r, buffers, s->has_scratch ? buffers[t->n_buffers - 1] : NULL);
   }
-  /* More threads than it was compiled for want more scratch memory than was planned. */
+  /* This library wants more scratch memory than the one that was there when compiling. */
   void *scratch = aligned_alloc(64, (s->scratch_bytes + 63) & ~(uint64_t)63);
   CHECK_THAT(scratch, STATUS_RESOURCE, "no %llu bytes of scratch memory", (unsigned long long)s->scratch_bytes);
-  status failed = cpu_call_run(s->call, buffers, scratch);
+  status failed = cpu_call_run(s->call, r, buffers, scratch);
   free(scratch);
   return failed;
 }

@@ -5,7 +5,7 @@
 
 #include "runtime/target.h"
 
-enum { CPU_MAX_POSTS = 8, CPU_MAX_SPATIAL = 3, CPU_MAX_RANK = CPU_MAX_SPATIAL + 2 };
+enum { CPU_MAX_POSTS = 8, CPU_MAX_PARTS = 1024, CPU_MAX_SPATIAL = 3, CPU_MAX_RANK = CPU_MAX_SPATIAL + 2 };
 
 /* What follows the contraction in the same call, on the value x so far. */
 typedef enum cpu_post_kind {
@@ -46,6 +46,7 @@ typedef struct cpu_geometry {
   int64_t op;
   int64_t has_bias; /* one number an output channel or column */
   int64_t packed;   /* the weights are a constant in the library's own format */
+  int64_t parts;    /* library calls that the result is divided into, one thread each: see cpu_contraction_axis */
   /* convolution; kernel [O, I/groups, spatial...] */
   int64_t spatial, channels_last, batch, in_channels, out_channels, groups;
   int64_t in[CPU_MAX_SPATIAL], out[CPU_MAX_SPATIAL], kernel[CPU_MAX_SPATIAL];
@@ -66,6 +67,8 @@ void cpu_contraction_write(rt_writer *w, const cpu_contraction *c);
 STATUS_MUST_USE status cpu_contraction_read(rt_reader *r, arena *a, const char *what, cpu_contraction *c);
 /* Dimensions of the result as it lies in memory; gives the rank. */
 int cpu_contraction_dims(const cpu_contraction *c, int64_t *dims);
+/* The dimension of the result that may be divided: all before it are 1, so that parts are contiguous.  -1: none. */
+int cpu_contraction_axis(const cpu_contraction *c);
 /* Arrays that posts read. */
 uint32_t cpu_contraction_arrays(const cpu_contraction *c);
 
@@ -83,16 +86,13 @@ typedef struct cpu_call_info {
   rt_span format; /* of packed weights: equal bytes, equal format */
 } cpu_call_info;
 
-/* `threads` it will run with.  format: of the weights as they are packed; NULL while compiling: the library chooses.  Handles are
- * cleanups of the arena.  UNSUPPORTED when the library cannot do it, or not with that format. */
-STATUS_MUST_USE status cpu_call_create(arena *a, const cpu_contraction *c, uint32_t threads, const rt_span *format,
-                                       cpu_call **out, cpu_call_info *info);
+/* format: of the weights as they are packed; NULL while compiling: the library chooses.  Handles are cleanups of the arena.
+ * UNSUPPORTED when the library cannot do it, or not with that format. */
+STATUS_MUST_USE status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call **out,
+                                       cpu_call_info *info);
 /* Plain weights, as HLO has them (a matrix product's: strides rhs_k, rhs_n), into weights_bytes. */
 STATUS_MUST_USE status cpu_call_pack(const cpu_call *c, const void *plain, void *packed);
 /* buffers as the thunk has them, without scratch. */
-STATUS_MUST_USE status cpu_call_run(const cpu_call *c, void *const *buffers, void *scratch);
-
-/* Whether the library's work runs on OpenMP's threads, and the team that our loops then join. */
-extern const rt_team *const cpu_library_team;
+STATUS_MUST_USE status cpu_call_run(const cpu_call *c, const rt_run *r, void *const *buffers, void *scratch);
 
 #endif

@@ -1,8 +1,9 @@
 /* exec_onednn.c - the library calls of exec_contraction.h on oneDNN, and all that anybody has to know about it.
  *
  * Versions 2.x and 3.x differ in how things are described; the first part of this file gives both one face.  A call owns
- * its primitive; memory objects are made for each run, because two runs may be under way. */
+ * its primitives; memory objects are made for each run, because two runs may be under way. */
 #include "backend_cpu/exec_contraction.h"
+#include "runtime/pool.h"
 
 #ifdef HAVE_ONEDNN
 
@@ -138,10 +139,10 @@ int omp_get_max_threads(void);
 void omp_set_num_threads(int n);
 
 /* Gives the number to restore. */
-static int use_threads(uint32_t threads) {
+static int use_one_thread(void) {
   int before = omp_get_max_threads();
-  if (before != (int)threads) {
-    omp_set_num_threads((int)threads);
+  if (before != 1) {
+    omp_set_num_threads(1);
   }
   return before;
 }
@@ -152,7 +153,7 @@ static void restore_threads(int before) {
   }
 }
 #else
-static int use_threads(uint32_t threads) { return (int)threads; }
+static int use_one_thread(void) { return 1; }
 static void restore_threads(int before) { (void)before; }
 #endif
 
@@ -294,32 +295,35 @@ static status array_md(arena *a, const cpu_contraction *c, uint32_t mask, md_ref
                   : activation_md(a, &c->g, rank, dims, mask, out);
 }
 
-/* --- primitives --- */
+/* --- pieces: one primitive, for parts of equal geometry --- */
 
-struct cpu_call {
-  uint32_t threads, n_args;
+typedef struct piece {
+  cpu_geometry geometry;
   dnnl_primitive_t primitive;
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
-  md_ref plain_weights, weights;
-  bool has_scratch;
-  md_ref scratch;
-  struct { int arg; md_ref md; } args[MAX_ARGS]; /* in the order of the thunk's buffers */
-};
+  md_ref plain_weights, weights, scratch;
+  uint64_t scratch_bytes; /* a multiple of 64 */
+  uint32_t n_args;
+  struct {
+    int arg;
+    md_ref md;
+  } args[MAX_ARGS]; /* in the order of the thunk's buffers */
+} piece;
 
-static void destroy_call(void *data) {
-  cpu_call *c = data;
-  dnnl_primitive_destroy(c->primitive);
-  dnnl_primitive_desc_destroy(c->pd);
-  dnnl_primitive_attr_destroy(c->attr);
+static void destroy_piece(void *data) {
+  piece *p = data;
+  dnnl_primitive_destroy(p->primitive);
+  dnnl_primitive_desc_destroy(p->pd);
+  dnnl_primitive_attr_destroy(p->attr);
 }
 
-static void add_arg(cpu_call *call, int arg, md_ref md) {
-  call->args[call->n_args].arg = arg;
-  call->args[call->n_args++].md = md;
+static void add_arg(piece *p, int arg, md_ref md) {
+  p->args[p->n_args].arg = arg;
+  p->args[p->n_args++].md = md;
 }
 
-static status append_posts(arena *a, const cpu_contraction *c, cpu_call *call, dnnl_post_ops_t ops) {
+static status append_posts(arena *a, const cpu_contraction *c, piece *x, dnnl_post_ops_t ops) {
   for (uint32_t k = 0; k < c->n_posts; k++) {
     const cpu_post *p = &c->posts[k];
     if (p->kind == CPU_POST_SUM) {
@@ -330,19 +334,19 @@ static status append_posts(arena *a, const cpu_contraction *c, cpu_call *call, d
       md_ref md;
       TRY(array_md(a, c, p->dims, &md));
       DNNL(dnnl_post_ops_append_binary(ops, binary_algorithm(p->kind), md), "a binary operation");
-      add_arg(call, DNNL_ARG_ATTR_MULTIPLE_POST_OP((int)k) | DNNL_ARG_SRC_1, md);
+      add_arg(x, DNNL_ARG_ATTR_MULTIPLE_POST_OP((int)k) | DNNL_ARG_SRC_1, md);
     }
   }
   return NULL;
 }
 
-static status make_attr(arena *a, const cpu_contraction *c, cpu_call *call) {
-  DNNL(dnnl_primitive_attr_create(&call->attr), "attributes");
-  DNNL(dnnl_primitive_attr_set_scratchpad_mode(call->attr, dnnl_scratchpad_mode_user), "attributes");
+static status make_attr(arena *a, const cpu_contraction *c, piece *x) {
+  DNNL(dnnl_primitive_attr_create(&x->attr), "attributes");
+  DNNL(dnnl_primitive_attr_set_scratchpad_mode(x->attr, dnnl_scratchpad_mode_user), "attributes");
   dnnl_post_ops_t ops;
   DNNL(dnnl_post_ops_create(&ops), "attributes");
-  status s = append_posts(a, c, call, ops);
-  dnnl_status_t set = s ? dnnl_success : dnnl_primitive_attr_set_post_ops(call->attr, ops);
+  status s = append_posts(a, c, x, ops);
+  dnnl_status_t set = s ? dnnl_success : dnnl_primitive_attr_set_post_ops(x->attr, ops);
   dnnl_post_ops_destroy(ops);
   return s ? s : set ? failed(set, "attributes") : NULL;
 }
@@ -353,8 +357,9 @@ static dnnl_status_t convolution_pd(const cpu_geometry *g, const descriptors *d,
   for (int s = 0; s < g->spatial; s++) {
     strides[s] = g->strides[s];
     low[s] = g->low[s];
-    /* Only what makes the output's size come out exactly; a rest at the end is never read. */
+    /* Only what is read; never negative, which sends the library down a slow path. */
     high[s] = (g->out[s] - 1) * g->strides[s] + (g->kernel[s] - 1) * g->dilation[s] + 1 - g->in[s] - g->low[s];
+    high[s] = high[s] < 0 ? 0 : high[s];
     dilation[s] = g->dilation[s] - 1;
   }
 #if DNNL_VERSION_MAJOR >= 3
@@ -380,71 +385,206 @@ static dnnl_status_t matmul_pd(const descriptors *d, dnnl_primitive_attr_t attr,
 #endif
 }
 
-static dnnl_status_t make_pd(const cpu_contraction *c, const descriptors *d, cpu_call *call) {
-  return c->g.op == CPU_MATMUL ? matmul_pd(d, call->attr, &call->pd)
-                               : convolution_pd(&c->g, d, call->attr, &call->pd);
+static dnnl_status_t make_pd(const cpu_contraction *c, const descriptors *d, piece *x) {
+  dnnl_primitive_desc_destroy(x->pd);
+  x->pd = NULL;
+  return c->g.op == CPU_MATMUL ? matmul_pd(d, x->attr, &x->pd) : convolution_pd(&c->g, d, x->attr, &x->pd);
 }
 
 static bool same_span(rt_span a, rt_span b) { return a.size == b.size && memcmp(a.data, b.data, a.size) == 0; }
 
-/* The library's choice; where it would choose another format of weights than those that we have, the one that we have. */
-static status choose(arena *a, const cpu_contraction *c, descriptors *d, const rt_span *format, cpu_call *call) {
-  DNNL(make_pd(c, d, call), "this operation");
-  if (!format || same_span(md_format(a, query_md(call->pd, dnnl_query_weights_md)), *format)) {
+static bool has_format(arena *a, const piece *x, rt_span format) {
+  return same_span(md_format(a, query_md(x->pd, dnnl_query_weights_md)), format);
+}
+
+/* The library's choice; where it would choose another format of weights than the one that is wanted, that one. */
+static status choose(arena *a, const cpu_contraction *c, descriptors *d, const rt_span *format, md_ref known, piece *x) {
+  DNNL(make_pd(c, d, x), "this operation");
+  if (!format || has_format(a, x, *format)) {
     return NULL;
   }
-  dnnl_primitive_desc_destroy(call->pd);
-  call->pd = NULL;
-  d->weights = md_from_format(a, *format);
-  CHECK_THAT(d->weights && make_pd(c, d, call) == dnnl_success &&
-                 same_span(md_format(a, query_md(call->pd, dnnl_query_weights_md)), *format),
-             STATUS_UNSUPPORTED, "its weights are packed in a form that %s does not use here: compile the model again",
-             library_name);
+  d->weights = known ? known : md_from_format(a, *format);
+  CHECK_THAT(d->weights && make_pd(c, d, x) == dnnl_success && has_format(a, x, *format), STATUS_UNSUPPORTED,
+             "its weights are packed in a form that %s does not use here: compile the model again", library_name);
   return NULL;
 }
 
-static status describe(arena *a, const cpu_contraction *c, cpu_call *call, cpu_call_info *info) {
-  const char *name = "";
-  dnnl_primitive_desc_query(call->pd, dnnl_query_impl_info_str, 0, &name);
-  info->implementation = arena_strdup(a, name);
-  info->fast = strncmp(name, "ref", 3) != 0 && strncmp(name, "simple", 6) != 0;
-  call->scratch = query_md(call->pd, dnnl_query_scratchpad_md);
-  info->scratch_bytes = call->scratch ? dnnl_memory_desc_get_size(call->scratch) : 0;
-  call->has_scratch = info->scratch_bytes > 0;
-  call->weights = query_md(call->pd, dnnl_query_weights_md);
-  info->weights_bytes = dnnl_memory_desc_get_size(call->weights);
-  info->format = c->g.packed ? md_format(a, call->weights) : (rt_span){"", 0};
-  return NULL;
-}
-
-static status create_call(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call *call, cpu_call_info *info) {
+/* format: of packed weights, NULL for the library's choice; known: the same as a descriptor, if there is one. */
+static status make_piece(arena *a, const cpu_contraction *c, const rt_span *format, md_ref known, piece *x) {
   descriptors d = {0};
+  x->geometry = c->g;
   TRY(c->g.op == CPU_MATMUL ? matmul_mds(a, &c->g, &d) : convolution_mds(a, c, &d));
   d.weights = c->g.packed ? d.weights : d.plain_weights;
-  call->plain_weights = d.plain_weights;
-  add_arg(call, DNNL_ARG_SRC, d.lhs);
-  add_arg(call, DNNL_ARG_WEIGHTS, NULL);
+  x->plain_weights = d.plain_weights;
+  add_arg(x, DNNL_ARG_SRC, d.lhs);
+  add_arg(x, DNNL_ARG_WEIGHTS, NULL);
   if (d.bias) {
-    add_arg(call, DNNL_ARG_BIAS, d.bias);
+    add_arg(x, DNNL_ARG_BIAS, d.bias);
   }
-  TRY(make_attr(a, c, call));
-  add_arg(call, DNNL_ARG_DST, d.result);
-  TRY(choose(a, c, &d, format, call));
-  DNNL(dnnl_primitive_create(&call->primitive, call->pd), "this operation");
-  TRY(describe(a, c, call, info));
-  call->args[1].md = call->weights;
+  TRY(make_attr(a, c, x));
+  add_arg(x, DNNL_ARG_DST, d.result);
+  TRY(choose(a, c, &d, format, known, x));
+  DNNL(dnnl_primitive_create(&x->primitive, x->pd), "this operation");
+  x->weights = x->args[1].md = query_md(x->pd, dnnl_query_weights_md);
+  x->scratch = query_md(x->pd, dnnl_query_scratchpad_md);
+  x->scratch_bytes = x->scratch ? (dnnl_memory_desc_get_size(x->scratch) + 63) & ~(uint64_t)63 : 0;
   return NULL;
 }
 
-status cpu_call_create(arena *a, const cpu_contraction *c, uint32_t threads, const rt_span *format, cpu_call **out,
-                       cpu_call_info *info) {
+/* --- calls: parts of the result, each computed by one thread ---
+ *
+ * The library's own threads would have to be OpenMP's, which wait for each other busily: where other programs want the
+ * cores too, that takes many times as long.  Rows of the result cost the same one by one as together. */
+
+typedef struct part {
+  const piece *piece;
+  int64_t offsets[MAX_ARGS]; /* bytes, of each argument */
+} part;
+
+struct cpu_call {
+  uint32_t n_parts, n_pieces;
+  part *parts;
+  piece *pieces;
+  uint64_t scratch_bytes, weights_bytes; /* of one part */
+  bool divides_weights;
+};
+
+/* The geometry of results [begin, end) of the axis; the operand's part begins at *first.  False where nothing is read. */
+static bool divide(cpu_geometry *g, int axis, int64_t begin, int64_t end, int64_t *first) {
+  *first = begin;
+  if (axis == 0) {
+    g->batch = end - begin;
+  } else if (g->op == CPU_MATMUL) {
+    *(axis == 1 ? &g->m : &g->n) = end - begin;
+  } else {
+    int s = axis - 1;
+    int64_t from = begin * g->strides[s] - g->low[s];
+    int64_t to = (end - 1) * g->strides[s] - g->low[s] + (g->kernel[s] - 1) * g->dilation[s] + 1;
+    g->low[s] = from < 0 ? -from : 0;
+    g->high[s] = to > g->in[s] ? to - g->in[s] : 0;
+    *first = from < 0 ? 0 : from;
+    g->in[s] = (to > g->in[s] ? g->in[s] : to) - *first;
+    g->out[s] = end - begin;
+    return g->in[s] > 0;
+  }
+  return true;
+}
+
+/* Elements of the operand from one place of the axis to the next. */
+static int64_t lhs_step(const cpu_geometry *g, int axis) {
+  if (g->op == CPU_MATMUL) {
+    return axis == 0 ? g->lhs_batch_stride : axis == 1 ? g->lhs_m : 0;
+  }
+  int64_t n = g->in_channels;
+  for (int s = axis; s < g->spatial; s++) {
+    n *= g->in[s];
+  }
+  return n;
+}
+
+static int64_t array_step(const cpu_contraction *c, int axis, uint32_t mask) {
+  int64_t dims[CPU_MAX_RANK], n = mask >> axis & 1;
+  int rank = cpu_contraction_dims(c, dims);
+  for (int d = axis + 1; d < rank; d++) {
+    n *= mask >> d & 1 ? dims[d] : 1;
+  }
+  return n;
+}
+
+static void set_offsets(const cpu_contraction *c, const cpu_call *call, uint32_t k, int axis, int64_t begin, int64_t first,
+                        int64_t *offsets) {
+  bool columns = c->g.op == CPU_MATMUL && axis == 2;
+  int64_t size = sizeof(float);
+  uint32_t n = 0;
+  offsets[n++] = first * lhs_step(&c->g, axis) * size;
+  offsets[n++] = call->divides_weights              ? (int64_t)(k * call->weights_bytes)
+                 : columns                          ? begin * c->g.rhs_n * size
+                 : c->g.op == CPU_MATMUL && !axis ? begin * c->g.rhs_batch_stride * size
+                                                    : 0;
+  if (c->g.has_bias) {
+    offsets[n++] = columns ? begin * size : 0;
+  }
+  for (uint32_t p = 0; p < c->n_posts; p++) {
+    if (c->posts[p].kind > CPU_POST_LAST_UNARY) {
+      offsets[n++] = begin * array_step(c, axis, c->posts[p].dims) * size;
+    }
+  }
+  offsets[n] = begin * array_step(c, axis, EVERY_DIM) * size;
+}
+
+static status find_piece(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call *call, const piece **out) {
+  for (uint32_t k = 0; k < call->n_pieces; k++) {
+    if (memcmp(&call->pieces[k].geometry, &c->g, sizeof c->g) == 0) {
+      *out = &call->pieces[k];
+      return NULL;
+    }
+  }
+  piece *x = &call->pieces[call->n_pieces++];
+  *out = x;
+  if (x == call->pieces || !c->g.packed) {
+    return make_piece(a, c, format, NULL, x);
+  }
+  rt_span same = md_format(a, call->pieces[0].weights); /* all parts read the same weights */
+  return make_piece(a, c, &same, call->pieces[0].weights, x);
+}
+
+static status make_parts(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call *call) {
+  int64_t dims[CPU_MAX_RANK];
+  int axis = cpu_contraction_axis(c);
+  cpu_contraction_dims(c, dims);
+  CHECK_THAT(call->n_parts == 1 || (axis >= 0 && dims[axis] >= (int64_t)call->n_parts), STATUS_INVALID_FILE,
+             "a contraction in too many parts");
+  call->divides_weights = c->g.packed && c->g.op == CPU_MATMUL && axis == 2 && call->n_parts > 1;
+  for (uint32_t k = 0; k < call->n_parts; k++) {
+    cpu_contraction some = *c;
+    int64_t first = 0, n = axis < 0 ? 1 : dims[axis], begin = n * k / call->n_parts, end = n * (k + 1) / call->n_parts;
+    CHECK_THAT(call->n_parts == 1 || divide(&some.g, axis, begin, end, &first), STATUS_UNSUPPORTED,
+               "a part of the result reads padding only");
+    TRY(find_piece(a, &some, format, call, &call->parts[k].piece));
+    const piece *x = call->parts[k].piece;
+    CHECK_THAT(!call->divides_weights || x == call->pieces, STATUS_INVALID_FILE, "parts of the weights differ");
+    call->weights_bytes = dnnl_memory_desc_get_size(x->weights);
+    call->scratch_bytes = x->scratch_bytes > call->scratch_bytes ? x->scratch_bytes : call->scratch_bytes;
+    if (call->n_parts > 1) {
+      set_offsets(c, call, k, axis, begin, first, call->parts[k].offsets);
+    }
+  }
+  return NULL;
+}
+
+static void describe(arena *a, const cpu_contraction *c, const cpu_call *call, cpu_call_info *info) {
+  info->fast = true;
+  for (uint32_t k = 0; k < call->n_pieces; k++) {
+    const char *name = "";
+    dnnl_primitive_desc_query(call->pieces[k].pd, dnnl_query_impl_info_str, 0, &name);
+    info->implementation = arena_strdup(a, name);
+    info->fast = info->fast && strncmp(name, "ref", 3) != 0 && strncmp(name, "simple", 6) != 0;
+  }
+  info->scratch_bytes = call->scratch_bytes * call->n_parts;
+  info->weights_bytes = call->weights_bytes * (call->divides_weights ? call->n_parts : 1);
+  info->format = c->g.packed ? md_format(a, call->pieces[0].weights) : (rt_span){"", 0};
+}
+
+static void destroy_pieces(void *data) {
+  cpu_call *call = data;
+  for (uint32_t k = 0; k < call->n_pieces; k++) {
+    destroy_piece(&call->pieces[k]);
+  }
+}
+
+status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call **out, cpu_call_info *info) {
   CHECK_THAT(get_engine(), STATUS_INTERNAL, "oneDNN finds no processor that it can use");
   cpu_call *call = ARENA_NEW(a, cpu_call);
-  arena_cleanup(a, destroy_call, call);
-  call->threads = threads ? threads : 1;
-  int before = use_threads(call->threads);
-  status s = create_call(a, c, format, call, info);
+  call->n_parts = (uint32_t)c->g.parts;
+  call->parts = ARENA_NEW_N(a, part, call->n_parts);
+  call->pieces = ARENA_NEW_N(a, piece, call->n_parts);
+  arena_cleanup(a, destroy_pieces, call);
+  int before = use_one_thread();
+  status s = make_parts(a, c, format, call);
   restore_threads(before);
+  if (!s) {
+    describe(a, c, call, info);
+  }
   *out = call;
   return s;
 }
@@ -469,24 +609,49 @@ static void destroy_args(uint32_t n, dnnl_exec_arg_t *args) {
   }
 }
 
-status cpu_call_run(const cpu_call *c, void *const *buffers, void *scratch) {
-  dnnl_exec_arg_t args[MAX_ARGS];
+typedef struct call_run {
+  const cpu_call *call;
+  void *const *buffers;
+  uint8_t *scratch;
+  _Atomic int failed; /* a dnnl_status_t */
+} call_run;
+
+static dnnl_status_t run_part(const call_run *r, uint32_t number) {
+  const part *p = &r->call->parts[number];
+  const piece *x = p->piece;
+  dnnl_exec_arg_t args[MAX_ARGS + 1];
   uint32_t n = 0;
   dnnl_status_t s = dnnl_success;
-  int before = use_threads(c->threads);
-  for (; n < c->n_args && !s; n += !s) {
-    args[n].arg = c->args[n].arg;
-    s = dnnl_memory_create(&args[n].memory, c->args[n].md, get_engine(), buffers[n]);
+  for (; n < x->n_args && !s; n += !s) {
+    args[n].arg = x->args[n].arg;
+    s = dnnl_memory_create(&args[n].memory, x->args[n].md, get_engine(), (uint8_t *)r->buffers[n] + p->offsets[n]);
   }
-  if (!s && c->has_scratch) {
+  if (!s && x->scratch_bytes) {
     args[n].arg = DNNL_ARG_SCRATCHPAD;
-    s = dnnl_memory_create(&args[n].memory, c->scratch, get_engine(), scratch);
+    s = dnnl_memory_create(&args[n].memory, x->scratch, get_engine(), r->scratch + number * r->call->scratch_bytes);
     n += !s;
   }
-  s = s ? s : execute(c->primitive, n, args);
+  s = s ? s : execute(x->primitive, n, args);
   destroy_args(n, args);
+  return s;
+}
+
+static void run_parts(void *data, int64_t begin, int64_t end) {
+  call_run *r = data;
+  int before = use_one_thread();
+  for (int64_t k = begin; k < end; k++) {
+    dnnl_status_t s = run_part(r, (uint32_t)k);
+    if (s) {
+      r->failed = (int)s;
+    }
+  }
   restore_threads(before);
-  return s ? failed(s, "its result") : NULL;
+}
+
+status cpu_call_run(const cpu_call *c, const rt_run *run, void *const *buffers, void *scratch) {
+  call_run r = {.call = c, .buffers = buffers, .scratch = scratch};
+  rt_run_parallel(run, c->n_parts, 1, run_parts, &r);
+  return r.failed ? failed((dnnl_status_t)r.failed, "its result") : NULL;
 }
 
 static dnnl_status_t reorder(md_ref from, void *source, md_ref to, void *target) {
@@ -505,17 +670,24 @@ static dnnl_status_t reorder(md_ref from, void *source, md_ref to, void *target)
 }
 
 status cpu_call_pack(const cpu_call *c, const void *plain, void *packed) {
-  DNNL(reorder(c->plain_weights, (void *)plain, c->weights, packed), "packed weights");
-  return NULL;
+  int before = use_one_thread();
+  dnnl_status_t s = dnnl_success;
+  for (uint32_t k = 0; !s && k < (c->divides_weights ? c->n_parts : 1); k++) {
+    const piece *x = c->parts[k].piece;
+    int64_t columns = k * x->geometry.n * x->geometry.rhs_n * (int64_t)sizeof(float);
+    s = reorder(x->plain_weights, (uint8_t *)plain + columns, x->weights, (uint8_t *)packed + k * c->weights_bytes);
+  }
+  restore_threads(before);
+  return s ? failed(s, "packed weights") : NULL;
 }
 
 #else
 
 const char *cpu_library_name(void) { return NULL; }
 
-status cpu_call_create(arena *a, const cpu_contraction *c, uint32_t threads, const rt_span *format, cpu_call **out,
+status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call **out,
                        cpu_call_info *info) {
-  (void)a, (void)c, (void)threads, (void)format, (void)info;
+  (void)a, (void)c, (void)format, (void)info;
   *out = NULL;
   return status_error(STATUS_UNSUPPORTED, "built without oneDNN");
 }
@@ -525,8 +697,8 @@ status cpu_call_pack(const cpu_call *c, const void *plain, void *packed) {
   return status_error(STATUS_UNSUPPORTED, "built without oneDNN");
 }
 
-status cpu_call_run(const cpu_call *c, void *const *buffers, void *scratch) {
-  (void)c, (void)buffers, (void)scratch;
+status cpu_call_run(const cpu_call *c, const rt_run *r, void *const *buffers, void *scratch) {
+  (void)c, (void)r, (void)buffers, (void)scratch;
   return status_error(STATUS_UNSUPPORTED, "built without oneDNN");
 }
 

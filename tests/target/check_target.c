@@ -456,6 +456,49 @@ START_TEST(clusters) {
 }
 END_TEST
 
+/* Large enough to be divided among threads, in each of the ways: rows, batches, columns; with all that may follow. */
+START_TEST(parts) {
+  static const char *const forms[][4] = {
+      {"f32[1,29,31,32]", "f32[48,32,3,3]", "strides=[2,2], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-last", "f32[1,15,16,48]"},
+      {"f32[1,29,31,64]", "f32[48,64,1,1]", "strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-last", "f32[1,29,31,48]"},
+      {"f32[3,15,16,32]", "f32[48,32,3,3]", "strides=[1,1], low=[0,2], high=[3,0], lhs_dilation=[1,1], rhs_dilation=[2,1], groups=1, layout=channels-last", "f32[3,14,16,48]"},
+      {"f32[1,40,41,96]", "f32[96,1,5,5]", "strides=[1,1], low=[2,2], high=[2,2], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=96, layout=channels-last", "f32[1,40,41,96]"}};
+  for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
+    char params[300], body[1500];
+    const char *y = forms[k][3], *c = strrchr(y, ',') + 1;
+    snprintf(params, sizeof params, "%%0: %s \"x\", %%1: %s \"w\", %%2: f32[%s \"b\", %%3: %s \"r\", %%4: f32[%s \"s\", %%5: %s \"t\"",
+             forms[k][0], forms[k][1], c, y, c, y);
+    snprintf(body, sizeof body,
+             "%%6 = convolution(%%0, %%1) {%s} : %s\n%%7 = broadcast(%%2) {dimensions=[3]} : %s\n%%8 = add(%%6, %%7) : %s\n"
+             "%%9 = add(%%8, %%3) : %s\n%%10 = broadcast(%%4) {dimensions=[3]} : %s\n%%11 = multiply(%%9, %%10) : %s\n"
+             "%%12 = maximum(%%11, %%5) : %s\n%%13 = logistic(%%12) : %s\n%%14 = multiply(%%12, %%13) : %s",
+             forms[k][2], y, y, y, y, y, y, y, y, y);
+    check_body(params, body, "%14 \"y\"", 5e-6, -1, 1);
+  }
+  static const char *const products[][4] = {
+      {"f32[130,200]", "f32[200,300]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "f32[130,300]"},
+      {"f32[5,70,90]", "f32[5,90,110]", "{lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]}", "f32[5,70,110]"},
+      {"f32[1,1500]", "f32[1500,2000]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "f32[1,2000]"},
+      {"f32[1,1500]", "f32[2000,1500]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]}", "f32[1,2000]"}};
+  for (size_t k = 0; k < sizeof products / sizeof *products; k++) {
+    char params[300], body[900];
+    const char *y = products[k][3], *n = strrchr(y, ',') + 1;
+    snprintf(params, sizeof params, "%%0: %s \"x\", %%1: %s \"w\", %%2: f32[%s \"b\", %%3: %s \"r\"", products[k][0],
+             products[k][1], n, y);
+    snprintf(body, sizeof body,
+             "%%4 = dot(%%0, %%1) %s : %s\n%%5 = broadcast(%%2) {dimensions=[%d]} : %s\n%%6 = add(%%4, %%5) : %s\n"
+             "%%7 = multiply(%%6, %%3) : %s\n%%8 = tanh(%%7) : %s",
+             products[k][2], y, k == 1 ? 2 : 1, y, y, y, y);
+    check_body(params, body, "%8 \"y\"", 5e-6, -0.3, 0.3);
+  }
+  check_body("%0: f32[1,1500] \"x\"",
+             "%1 = iota() {dimension=0} : f32[1500,2000]\n%2 = iota() {dimension=1} : f32[1500,2000]\n"
+             "%3 = add(%1, %2) : f32[1500,2000]\n%4 = cosine(%3) : f32[1500,2000]\n"
+             "%5 = dot(%0, %4) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[1,2000]", "%5 \"y\"", 5e-5,
+             -1, 1);
+}
+END_TEST
+
 /* What pass layout carries transposes through: each branch ends in a plain result. */
 START_TEST(layouts) {
   static const char conv[] = "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-first";
@@ -522,6 +565,7 @@ int main(void) {
   tcase_add_test(t, convolutions);
   tcase_add_test(t, control);
   tcase_add_test(t, clusters);
+  tcase_add_test(t, parts);
   tcase_add_test(t, layouts);
   tcase_add_test(t, sharing);
   suite_add_tcase(s, t);

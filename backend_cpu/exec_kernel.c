@@ -53,6 +53,6 @@ status cpu_kernel_run(const rt_thunk *t, rt_run *r) {
     }
     return NULL;
   }
-  rt_run_parallel(r, s->grid, s->grain, run_range, &(kernel_run){s->fn, buffers, r->sizes});
+  rt_parallel_for(r->pool, s->grid, s->grain, run_range, &(kernel_run){s->fn, buffers, r->sizes});
   return NULL;
 }

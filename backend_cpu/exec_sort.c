@@ -146,7 +146,7 @@ status cpu_sort_run(const rt_thunk *t, rt_run *r) {
   }
   sort_run run = {s, t->buffers, addresses, addresses + s->n_operands, addresses[t->n_buffers - 1]};
   if (s->n > 0 && s->lines > 0) {
-    rt_run_parallel(r, s->parts, 1, sort_parts, &run);
+    rt_parallel_for(r->pool, s->parts, 1, sort_parts, &run);
   }
   return NULL;
 }

@@ -212,7 +212,7 @@ static inline const hlo_op_info *hlo_info(const hlo_instr *i) { return hlo_op_ge
 bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b);
 /* Equal where hlo_same_operation holds. */
 uint64_t hlo_operation_hash(const hlo_instr *i);
-/* Over everything that the text shows but names. */
+/* Over everything that the text shows; of names only those of computations. */
 uint64_t hlo_module_hash(const hlo_module *m);
 uint64_t hlo_computation_hash(const hlo_computation *c);
 /* Drops computations that nobody calls, orders callees before callers. */

@@ -20,7 +20,6 @@ struct rt_executable {
   arena *arena;
   const rt_program *program;
   const rt_target *target;
-  const rt_team *team;
   rt_sequence body; /* a copy of the program's, with ops and state */
   pthread_mutex_t lock; /* guards spare */
   spare_arena *spare;
@@ -134,7 +133,6 @@ static status create(void *data) {
     TRY(e->target->load_code(e->arena, p->code[k], &l.code[k]));
   }
   TRY(load_sequence(&l, e->target, &p->body, 0, &e->body));
-  e->team = l.team;
   return NULL;
 }
 
@@ -315,7 +313,7 @@ status rt_execute(const rt_executable *e, const rt_run_options *options, const v
   if (!s) {
     copy_staged(&in, p->params, (void *const *)params, true);
     rt_run run = {.executable = e, .arena = (uint8_t *)memory, .params = (const void *const *)in.used,
-                  .results = out.used, .pool = options ? options->pool : NULL, .team = e->team,
+                  .results = out.used, .pool = options ? options->pool : NULL,
                   .budget = options ? options->budget : NULL, .profiler = options ? options->profiler : NULL};
     s = guard_run(run_body, &(execution){e, &run});
     if (!s) {

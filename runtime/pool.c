@@ -245,35 +245,3 @@ void rt_parallel_for(rt_pool *p, int64_t n, int64_t grain, void (*fn)(void *data
   }
   pthread_mutex_unlock(&p->turn);
 }
-
-typedef struct team_loop {
-  void (*fn)(void *data, int64_t begin, int64_t end);
-  void *data;
-  int64_t n;
-  uint32_t parts;
-} team_loop;
-
-static void run_part(void *data, uint32_t k) {
-  const team_loop *l = data;
-  int64_t size = l->n / l->parts, more = l->n % l->parts; /* the first `more` parts are one larger */
-  int64_t begin = k * size + (k < more ? k : more);
-  l->fn(l->data, begin, begin + size + (k < more));
-}
-
-void rt_run_parallel(const rt_run *r, int64_t n, int64_t grain, void (*fn)(void *data, int64_t begin, int64_t end),
-                     void *data) {
-  uint32_t threads = rt_pool_threads(r->pool);
-  if (!r->team || threads == 1) {
-    rt_parallel_for(r->pool, n, grain, fn, data);
-    return;
-  }
-  int64_t parts = n / (grain > 0 ? grain : 1);
-  if (parts < 2) {
-    if (n > 0) {
-      fn(data, 0, n);
-    }
-    return;
-  }
-  team_loop l = {fn, data, n, parts < threads ? (uint32_t)parts : threads};
-  r->team->run(l.parts, run_part, &l);
-}

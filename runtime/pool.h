@@ -4,14 +4,6 @@
 
 #include "runtime/target.h"
 
-/* Other people's threads, for executables that call a library which brings a team of its own: two pools that work at
- * once fight for the cores.  A target names the team while its thunks load (rt_loader.team). */
-struct rt_team {
-  const char *name;
-  /* Calls part(data, k) for every k in [0, parts), at the same time where it can, and returns when all are done. */
-  void (*run)(uint32_t parts, void (*part)(void *data, uint32_t k), void *data);
-};
-
 /* threads counts the caller; 0: the cores this process may use; 1 makes no thread at all.  Workers start with the first loop
  * that wants them. */
 STATUS_MUST_USE status rt_pool_create(uint32_t threads, rt_pool **out);
@@ -24,10 +16,6 @@ uint32_t rt_pool_threads(const rt_pool *p);
  * the least size of a range: work below 2*grain stays on the caller.  So does that of a caller who finds the pool at work
  * for another: throughput is the same, and nobody waits.  Not to be nested. */
 void rt_parallel_for(rt_pool *p, int64_t n, int64_t grain, void (*fn)(void *data, int64_t begin, int64_t end),
-                     void *data);
-
-/* The same on the threads that belong to a run: the team of its executable, or its pool. */
-void rt_run_parallel(const rt_run *r, int64_t n, int64_t grain, void (*fn)(void *data, int64_t begin, int64_t end),
                      void *data);
 
 #endif

@@ -17,7 +17,6 @@ enum { RT_ABI = 1 };
 struct hlo_module; /* opaque here */
 struct hlo_instr;
 typedef struct rt_pool rt_pool;
-typedef struct rt_team rt_team;     /* runtime/pool.h */
 typedef struct rt_device rt_device; /* a target's own: NULL for host targets */
 typedef struct rt_stream rt_stream; /* a target's own: NULL means work is done when the call returns */
 typedef struct rt_event rt_event;
@@ -35,7 +34,6 @@ typedef struct rt_run {
   rt_device *device;
   rt_stream *stream;
   rt_pool *pool;                /* NULL: one thread */
-  const rt_team *team;          /* the threads that do the pool's work; NULL: its own.  Use rt_run_parallel */
   const mem_budget *budget;     /* cancel flag and deadline; check in loops.  NULL: none */
   struct rt_profiler *profiler; /* NULL: off */
   /* Compiles or finds a program for a computation whose sizes are known only now; sessions provide it.  NULL: none. */
@@ -51,8 +49,6 @@ typedef struct rt_loader {
   rt_code **code; /* one an object of the program */
   rt_device *device;
   uint32_t threads; /* that a run may use */
-  const rt_team *team; /* set by load of a kind that calls a library with threads of its own: all loops of the
-                          executable run on them then */
 } rt_loader;
 
 typedef struct rt_thunk_kind {

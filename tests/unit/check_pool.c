@@ -132,34 +132,6 @@ START_TEST(an_idle_pool_sleeps) {
 }
 END_TEST
 
-static atomic_int team_calls;
-
-static void run_team(uint32_t parts, void (*part)(void *data, uint32_t k), void *data) {
-  atomic_fetch_add(&team_calls, 1);
-  for (uint32_t k = parts; k-- > 0;) {
-    part(data, k);
-  }
-}
-
-START_TEST(a_team_takes_the_place_of_the_workers) {
-  static const rt_team team = {"test", run_team};
-  rt_pool *p;
-  ck_assert_ptr_null(rt_pool_create(3, &p));
-  rt_run r = {.pool = p, .team = &team};
-  int64_t ns[] = {0, 1, 2, 5, 1000, N};
-  for (size_t i = 0; i < sizeof ns / sizeof *ns; i++) {
-    marks *m = calloc(1, sizeof *m);
-    rt_run_parallel(&r, ns[i], 2, mark, m);
-    for (int64_t k = 0; k < N; k++) {
-      ck_assert_int_eq(atomic_load(&m->count[k]), k < ns[i]);
-    }
-    free(m);
-  }
-  ck_assert_int_eq(atomic_load(&team_calls), 3);
-  rt_pool_destroy(p);
-}
-END_TEST
-
 int main(void) {
   Suite *s = suite_create("pool");
   TCase *t = tcase_create("pool");
@@ -167,7 +139,6 @@ int main(void) {
   tcase_add_test(t, loops_follow_each_other);
   tcase_add_test(t, many_callers_share_a_pool);
   tcase_add_test(t, an_idle_pool_sleeps);
-  tcase_add_test(t, a_team_takes_the_place_of_the_workers);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

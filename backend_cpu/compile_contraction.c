@@ -357,7 +357,7 @@ static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, cons
 bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
   (void)data;
   cpu_geometry g;
-  return geometry_of(contraction, &g) && multiplications(&g) >= small_contraction &&
+  return !cpu_library_is_blas() && geometry_of(contraction, &g) && multiplications(&g) >= small_contraction &&
          chain_fits(&g, contraction, consumer, operand);
 }
 
@@ -466,7 +466,7 @@ static bool read_plan(const hlo_instr *i, cpu_plan *p) {
       (s.fusion && !read_epilogue(p, s, contraction))) {
     return false;
   }
-  p->c.g.packed = hlo_literal(p->weights) && (p->c.g.op == CPU_CONVOLUTION || p->c.g.batch == 1);
+  p->c.g.packed = hlo_literal(p->weights) && !cpu_library_is_blas() && (p->c.g.op == CPU_CONVOLUTION || p->c.g.batch == 1);
   return true;
 }
 

@@ -1,5 +1,5 @@
 /* exec_contraction.h - convolutions and matrix products as a library computes them: what both halves of the target say to
- * each other about them, and what hides the library (exec_onednn.c). */
+ * each other about them, and what hides the library (exec_onednn.c, exec_openblas.c). */
 #ifndef BACKEND_CPU_EXEC_CONTRACTION_H
 #define BACKEND_CPU_EXEC_CONTRACTION_H
 
@@ -76,6 +76,8 @@ uint32_t cpu_contraction_arrays(const cpu_contraction *c);
 
 /* "oneDNN 2.6.3 avx512_core_bf16", NULL when built without any. */
 const char *cpu_library_name(void);
+/* It only multiplies plain matrices: no convolutions, bias, posts or packed weights. */
+bool cpu_library_is_blas(void);
 
 typedef struct cpu_call cpu_call; /* ready to run, from many threads at once */
 

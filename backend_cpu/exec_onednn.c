@@ -132,6 +132,8 @@ static dnnl_engine_t get_engine(void) {
 
 const char *cpu_library_name(void) { return get_engine() ? library_name : NULL; }
 
+bool cpu_library_is_blas(void) { return false; }
+
 /* --- threads: the library asks OpenMP, whose answer belongs to the calling thread --- */
 
 #ifdef HAVE_OPENMP
@@ -681,25 +683,27 @@ status cpu_call_pack(const cpu_call *c, const void *plain, void *packed) {
   return s ? failed(s, "packed weights") : NULL;
 }
 
-#else
+#elif !defined HAVE_OPENBLAS
 
 const char *cpu_library_name(void) { return NULL; }
+
+bool cpu_library_is_blas(void) { return false; }
 
 status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call **out,
                        cpu_call_info *info) {
   (void)a, (void)c, (void)format, (void)info;
   *out = NULL;
-  return status_error(STATUS_UNSUPPORTED, "built without oneDNN");
+  return status_error(STATUS_UNSUPPORTED, "built without oneDNN and OpenBLAS");
 }
 
 status cpu_call_pack(const cpu_call *c, const void *plain, void *packed) {
   (void)c, (void)plain, (void)packed;
-  return status_error(STATUS_UNSUPPORTED, "built without oneDNN");
+  return status_error(STATUS_UNSUPPORTED, "built without oneDNN and OpenBLAS");
 }
 
 status cpu_call_run(const cpu_call *c, const rt_run *r, void *const *buffers, void *scratch) {
   (void)c, (void)r, (void)buffers, (void)scratch;
-  return status_error(STATUS_UNSUPPORTED, "built without oneDNN");
+  return status_error(STATUS_UNSUPPORTED, "built without oneDNN and OpenBLAS");
 }
 
 #endif

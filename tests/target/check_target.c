@@ -544,6 +544,50 @@ START_TEST(sharing) {
 }
 END_TEST
 
+/* Several steps of one kind with other numbers, side by side and apart: a library may take one's numbers for all.  The
+ * tolerance is that of 144 products, some of them cancelling, summed in another order. */
+START_TEST(repeated_steps) {
+  static const char convolution[] =
+      "%2 = convolution(%0, %1) {strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
+      "layout=channels-last} : f32[1,9,9,16]\n"
+      "%3 = constant() {value=f32[] 1.375} : f32[]\n%4 = broadcast(%3) {dimensions=[]} : f32[1,9,9,16]\n"
+      "%5 = constant() {value=f32[] 0.625} : f32[]\n%6 = broadcast(%5) {dimensions=[]} : f32[1,9,9,16]\n"
+      "%7 = multiply(%2, %4) : f32[1,9,9,16]\n%8 = add(%7, %6) : f32[1,9,9,16]\n";
+  static const char *const ends[][2] = {
+      {"", "%8 \"y\""},
+      {"%9 = tanh(%8) : f32[1,9,9,16]\n%10 = multiply(%9, %6) : f32[1,9,9,16]\n%11 = subtract(%10, %4) : f32[1,9,9,16]",
+       "%11 \"y\""},
+      {"%9 = clamp(%5, %8, %3) : f32[1,9,9,16]\n%10 = multiply(%9, %9) : f32[1,9,9,16]\n"
+       "%11 = add(%9, %4) : f32[1,9,9,16]\n%12 = minimum(%11, %6) : f32[1,9,9,16]",
+       "%12 \"y\", %10 \"z\""},
+      {"%9 = maximum(%8, %6) : f32[1,9,9,16]\n%10 = logistic(%9) : f32[1,9,9,16]\n%11 = maximum(%10, %6) : f32[1,9,9,16]\n"
+       "%12 = minimum(%11, %4) : f32[1,9,9,16]\n%13 = divide(%12, %4) : f32[1,9,9,16]",
+       "%13 \"y\""}};
+  for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
+    char body[2000];
+    snprintf(body, sizeof body, "%s%s", convolution, ends[k][0]);
+    check_body("%0: f32[1,9,9,16] \"x\", %1: f32[16,16,3,3] \"w\"", body, ends[k][1], 1e-5, -1, 1);
+  }
+}
+END_TEST
+
+/* An epilogue in a branch, with the branch's own parameters. */
+START_TEST(clusters_in_branches) {
+  check_text("onnx-xla hlo 1\nmodule \"t\" {\n"
+             "computation one(%0: f32[1,9,9,16], %1: f32[16,16,3,3], %2: f32[]) {\n"
+             "%3 = convolution(%0, %1) {strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], "
+             "groups=1, layout=channels-last} : f32[1,9,9,16]\n"
+             "%4 = broadcast(%2) {dimensions=[]} : f32[1,9,9,16]\n%5 = add(%3, %4) : f32[1,9,9,16]\nreturn %5\n}\n"
+             "computation other(%0: f32[1,9,9,16], %1: f32[16,16,3,3], %2: f32[]) {\nreturn %0\n}\n"
+             "entry main(%0: pred[] \"p\", %1: f32[1,9,9,16] \"x\", %2: f32[16,16,3,3] \"w\", %3: f32[] \"b\") {\n"
+             "%4 = conditional(%0, %1, %2, %3) {computations=[one, other]} : f32[1,9,9,16]\n"
+             "%5 = not(%0) : pred[]\n"
+             "%6 = conditional(%5, %1, %2, %3) {computations=[one, other]} : f32[1,9,9,16]\n"
+             "return %4 \"y\", %6 \"z\"\n}\n}\n",
+             2e-6, -1, 1);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("target");
   TCase *t = tcase_create("target");
@@ -568,6 +612,8 @@ int main(void) {
   tcase_add_test(t, parts);
   tcase_add_test(t, layouts);
   tcase_add_test(t, sharing);
+  tcase_add_test(t, repeated_steps);
+  tcase_add_test(t, clusters_in_branches);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

@@ -470,6 +470,31 @@ static bool read_plan(const hlo_instr *i, cpu_plan *p) {
   return true;
 }
 
+static void swap(int64_t *list) {
+  int64_t first = list[0];
+  list[0] = list[1];
+  list[1] = first;
+}
+
+/* A column of places, as 1-D convolutions often come, is laid down as a row, which lies in memory alike: the library blocks
+ * its registers along the last spatial dimension. */
+static void lay_down(cpu_contraction *c) {
+  cpu_geometry *g = &c->g;
+  if (g->op != CPU_CONVOLUTION || g->spatial != 2 || g->in[1] != 1 || g->out[1] != 1 || g->kernel[1] != 1 ||
+      g->low[1] != 0 || g->high[1] != 0) {
+    return;
+  }
+  int64_t *const lists[] = {g->in, g->out, g->kernel, g->strides, g->low, g->high, g->dilation};
+  for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+    swap(lists[k]);
+  }
+  uint32_t first = g->channels_last ? 1 : 2; /* the dimension of the result that is spatial dimension 0 */
+  for (uint32_t k = 0; k < c->n_posts; k++) {
+    uint32_t dims = c->posts[k].dims, both = 3u << first;
+    c->posts[k].dims = (dims & ~both) | (dims >> 1 & 1u << first) | (dims << 1 & 2u << first);
+  }
+}
+
 /* A convolution that looks at one place only is a row of places: they can be divided evenly. */
 static void flatten(cpu_contraction *c) {
   cpu_geometry *g = &c->g;
@@ -511,6 +536,7 @@ status cpu_plan_make(arena *a, const hlo_instr *i, uint32_t threads, cpu_plan **
   if (!read_plan(i, p) || (ours && multiplications(&p->c.g) < small_contraction)) {
     return NULL;
   }
+  lay_down(&p->c);
   flatten(&p->c);
   p->c.g.parts = choose_parts(&p->c, threads);
   status s = cpu_call_create(a, &p->c, NULL, &p->call, &p->info);

@@ -462,6 +462,8 @@ START_TEST(parts) {
       {"f32[1,29,31,32]", "f32[48,32,3,3]", "strides=[2,2], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-last", "f32[1,15,16,48]"},
       {"f32[1,29,31,64]", "f32[48,64,1,1]", "strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-last", "f32[1,29,31,48]"},
       {"f32[3,15,16,32]", "f32[48,32,3,3]", "strides=[1,1], low=[0,2], high=[3,0], lhs_dilation=[1,1], rhs_dilation=[2,1], groups=1, layout=channels-last", "f32[3,14,16,48]"},
+      {"f32[1,300,1,64]", "f32[48,64,5,1]", "strides=[1,1], low=[1,0], high=[2,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-last", "f32[1,299,1,48]"},
+      {"f32[2,300,1,64]", "f32[48,64,5,1]", "strides=[2,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[3,1], groups=1, layout=channels-last", "f32[2,144,1,48]"},
       {"f32[1,40,41,96]", "f32[96,1,5,5]", "strides=[1,1], low=[2,2], high=[2,2], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=96, layout=channels-last", "f32[1,40,41,96]"}};
   for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
     char params[300], body[1500];

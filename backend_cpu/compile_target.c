@@ -10,6 +10,7 @@
 #include "backend_cpu/compile_lower.h"
 #include "emit/kernel.h"
 #include "emit/target.h"
+#include "hlo/hlo_report.h"
 #include "hlo/pass.h"
 
 /* --- the pipeline --- */
@@ -74,79 +75,19 @@ static status prepare(hlo_module *m, const rt_compile_options *options, arena *a
 
 /* --- the report --- */
 
-static bool is_work(const hlo_instr *i) {
-  switch (i->op) {
-    case HLO_PARAMETER:
-    case HLO_CONSTANT:
-    case HLO_RESHAPE:
-    case HLO_WHILE:
-    case HLO_CONDITIONAL:
-      return false;
-    default:
-      return true;
-  }
-}
-
-static uint64_t bytes_of(const hlo_instr *i) {
-  uint64_t n = 0;
-  for (uint32_t k = 0; k < i->n_operands; k++) {
-    n += (uint64_t)shape_bytes(hlo_shape(i->operands[k]));
-  }
-  for (uint32_t k = 0; k < i->n_results; k++) {
-    n += (uint64_t)shape_bytes(&i->shapes[k]);
-  }
-  return n;
-}
-
-/* Whether the computation is the body of a fusion: then it is no step of its own. */
-static bool is_fused(const hlo_module *m, const hlo_computation *c) {
-  for (uint32_t k = 0; k < m->n_computations; k++) {
-    for (const hlo_instr *i = m->computations[k]->first; i; i = i->next) {
-      if (i->op == HLO_FUSION && hlo_callee(i, 0) == c) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
-static void count_contraction(const hlo_instr *i, bool clustered, rt_report *r) {
-  if (i->op == HLO_DOT) {
-    r->dots++;
-    r->clustered_dots += clustered;
-  } else if (i->op == HLO_CONVOLUTION) {
-    r->convolutions++;
-    r->clustered_convolutions += clustered;
-  }
-}
-
-static void count_step(const hlo_instr *i, rt_report *r) {
-  count_contraction(i, false, r);
-  r->lone_elementwise += hlo_info(i)->kind == HLO_ELEMENTWISE;
-  if (i->op != HLO_FUSION) {
-    return;
-  }
-  r->clusters++;
-  for (const hlo_instr *k = hlo_callee(i, 0)->first; k; k = k->next) {
-    count_contraction(k, true, r);
-  }
-}
-
-static void count(const hlo_module *m, uint32_t *instructions, uint64_t *bytes, rt_report *r) {
-  *instructions = 0;
-  *bytes = 0;
-  for (uint32_t k = 0; k < m->n_computations; k++) {
-    bool fused = is_fused(m, m->computations[k]);
-    for (const hlo_instr *i = m->computations[k]->first; i; i = i->next) {
-      *instructions += !fused;
-      if (!fused && is_work(i)) {
-        *bytes += bytes_of(i);
-        if (r) {
-          count_step(i, r);
-        }
-      }
-    }
-  }
+/* The module as the passes left it; `before` is what was known when it came. */
+static void report_module(const hlo_module *m, const hlo_report *before, rt_report *r) {
+  hlo_report after = hlo_report_of(m);
+  r->hlo_before = before->instructions;
+  r->hlo_after = after.instructions;
+  r->bytes_moved_before = (uint64_t)before->bytes_moved;
+  r->bytes_moved_after = (uint64_t)after.bytes_moved;
+  r->clusters = after.clusters;
+  r->convolutions = after.convolutions + after.clustered_convolutions;
+  r->clustered_convolutions = after.clustered_convolutions;
+  r->dots = after.dots + after.clustered_dots;
+  r->clustered_dots = after.clustered_dots;
+  r->lone_elementwise = after.lone_elementwise;
 }
 
 static uint32_t count_thunks(const rt_sequence *s) {
@@ -200,9 +141,9 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   emit_target *target = ARENA_NEW(a, emit_target);
   double start = seconds(), now;
   TRY(emit_target_init(a, NULL, options->cpu ? options->cpu : "native", (int)options->lanes, target));
-  count(m, &r->hlo_before, &r->bytes_moved_before, NULL);
+  hlo_report before = hlo_report_of(m);
   TRY(prepare(m, options, a));
-  count(m, &r->hlo_after, &r->bytes_moved_after, r);
+  report_module(m, &before, r);
   r->seconds_passes = (now = seconds()) - start;
   start = now;
   cpu_kernels *kernels = cpu_kernels_create(a, target);

@@ -1,8 +1,6 @@
 /* hlo_report.c - see hlo_report.h. */
 #include "hlo/hlo_report.h"
 
-#include <inttypes.h>
-
 #include "hlo/rewrite.h"
 
 static int64_t bytes_of(const shape *s) {
@@ -50,29 +48,11 @@ hlo_report hlo_report_of(const hlo_module *m) {
   hlo_computation **walked = hlo_walked(m, m->arena, false, &n);
   for (uint32_t k = 0; k < n; k++) {
     for (const hlo_instr *i = walked[k]->first; i; i = i->next) {
+      r.instructions++;
       if (is_work(i)) {
         count(i, &r);
       }
     }
   }
   return r;
-}
-
-const char *hlo_report_text(arena *a, const hlo_report *before, const hlo_report *after) {
-  const hlo_report *r = after;
-  const char *text =
-      arena_printf(a,
-                   "operations            %u\n"
-                   "clusters              %u (loop %u, input %u, output %u) of %u instructions\n"
-                   "convolutions          %u clustered, %u not\n"
-                   "dots                  %u clustered, %u not\n"
-                   "alone                 %u elementwise, %u data movement\n",
-                   r->operations, r->clusters, r->loop_fusions, r->input_fusions, r->output_fusions, r->fused,
-                   r->clustered_convolutions, r->convolutions, r->clustered_dots, r->dots,
-                   r->lone_elementwise, r->lone_movement);
-  if (before) {
-    return arena_printf(a, "%sbytes moved           %" PRId64 " (before %" PRId64 ")\n", text, r->bytes_moved,
-                        before->bytes_moved);
-  }
-  return arena_printf(a, "%sbytes moved           %" PRId64 "\n", text, r->bytes_moved);
 }

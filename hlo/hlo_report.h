@@ -8,7 +8,8 @@
  * Parameters, constants and reshapes, which are views, do not count as operations.  Clustered means: the
  * bias, normalisation, activation and residual that follow a contraction run inside of its own thunk. */
 typedef struct hlo_report {
-  uint32_t operations; /* top-level instructions that compute */
+  uint32_t instructions; /* all at top level */
+  uint32_t operations; /* those of them that compute */
   uint32_t fused;      /* instructions inside of fusions */
   uint32_t clusters;   /* fusions, by kind: */
   uint32_t loop_fusions, input_fusions, output_fusions;
@@ -21,8 +22,5 @@ typedef struct hlo_report {
 
 /* The module must have passed the verifier.  Uses the module's arena for a moment's lists. */
 hlo_report hlo_report_of(const hlo_module *m);
-
-/* A few lines of text on the arena: `after`, and the bytes of `before` if it is not NULL. */
-const char *hlo_report_text(arena *a, const hlo_report *before, const hlo_report *after);
 
 #endif

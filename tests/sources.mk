@@ -41,6 +41,7 @@ script_tests = \
 	tests/build/test-thread-sanitizer \
 	tests/build/test-without-libraries \
 	tests/conformance/test-conformance \
+	tests/conformance/test-conformance-old \
 	tests/e2e/test-cli \
 	tests/e2e/test-hostile \
 	tests/e2e/test-light-models \
@@ -95,7 +96,9 @@ tests_files = \
 	tests/build/test-without-libraries \
 	tests/conformance/expected-failures-cpu \
 	tests/conformance/expected-failures-ref \
+	tests/conformance/run-cases \
 	tests/conformance/test-conformance \
+	tests/conformance/test-conformance-old \
 	tests/count-results \
 	tests/e2e/compare_ort.py \
 	tests/e2e/light_models.py \

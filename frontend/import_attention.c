@@ -12,6 +12,7 @@ typedef struct attention {
   dim batch, q_heads, kv_heads, q_steps, kv_steps, past, total, head, v_head;
   float scale, softcap;
   bool causal;
+  int64_t left, right; /* how far a query sees to either side; -1: without end */
   int64_t output_mode; /* of qk_matmul_output */
   dtype type, softmax_type;
 } attention;
@@ -86,9 +87,8 @@ static status read_attention(const onnx_node *n, attention *a) {
   CHECK_THAT(dtype_is_float(a->softmax_type) && dtype_bytes(a->softmax_type) > 1, STATUS_INVALID_MODEL,
              "softmax_precision is %s; it must be a floating-point type", dtype_name(a->softmax_type));
   a->softmax_type = dtype_compute_type(a->softmax_type);
-  CHECK_THAT(a->scale >= 0, STATUS_UNSUPPORTED, "scale is %g; a negative one is not supported",
-             (double)a->scale);
-  return NULL;
+  TRY(onnx_attr_int_in(n->proto, "left_window_size", -1, -1, DIM_MAX, &a->left));
+  return onnx_attr_int_in(n->proto, "right_window_size", -1, -1, DIM_MAX, &a->right);
 }
 
 /* --- building --- */
@@ -150,20 +150,37 @@ static status apply_mask(const onnx_node *n, const attention *a, hlo_value *x) {
   return NULL;
 }
 
-/* What follows from positions: causality, and sequences that are shorter than the cache. */
+/* The place of each query among the keys, like `full` but for its last dimension of 1: those of the cache come first,
+ * and where nonpad_kv_seqlen counts the cache's keys, the queries are the last of them. */
+static hlo_value query_places(const onnx_node *n, const attention *a, const shape *full) {
+  hlo_builder *b = n->b;
+  shape s = shape_with_type(*full, DTYPE_S64);
+  s.dims[3] = 1;
+  hlo_value query = hlo_iota(b, s, 2);
+  if (!onnx_has_in(n, NONPAD)) {
+    return onnx_plus(b, query, (double)a->past);
+  }
+  hlo_value length = hlo_broadcast(b, hlo_convert(b, n->in[NONPAD], DTYPE_S64), s, (int64_t[]){0});
+  return hlo_binary(b, HLO_ADD, query, onnx_plus(b, length, -(double)a->q_steps));
+}
+
+/* What follows from positions: causality, windows, and sequences that are shorter than the cache. */
 static hlo_value apply_positions(const onnx_node *n, const attention *a, hlo_value x) {
   hlo_builder *b = n->b;
-  shape s = shape_make(DTYPE_S64, 2, (dim[]){a->q_steps, a->total});
-  hlo_value key = hlo_iota(b, s, 1);
-  if (a->causal) {
-    hlo_value query = hlo_iota(b, s, 0);
-    query = a->past ? hlo_binary(b, HLO_ADD, query, hlo_like(b, query, (double)a->past)) : query;
-    x = minus_infinity_unless(b, hlo_compare(b, HLO_LE, key, query), x);
+  shape full = shape_with_type(*hlo_shape(x), DTYPE_S64);
+  hlo_value key = hlo_iota(b, full, 3), query = query_places(n, a, &full);
+  int64_t right = a->causal ? 0 : a->right;
+  if (right >= 0) {
+    hlo_value last = hlo_broadcast_to(b, onnx_plus(b, query, (double)right), &full);
+    x = hlo_select(b, hlo_compare(b, HLO_LE, key, last), x, hlo_like(b, x, -INFINITY));
+  }
+  if (a->left >= 0) {
+    hlo_value first = hlo_broadcast_to(b, onnx_plus(b, query, -(double)a->left), &full);
+    x = hlo_select(b, hlo_compare(b, HLO_GE, key, first), x, hlo_like(b, x, -INFINITY));
   }
   if (onnx_has_in(n, NONPAD)) {
-    shape full = shape_with_type(*hlo_shape(x), DTYPE_S64);
     hlo_value length = hlo_broadcast(b, hlo_convert(b, n->in[NONPAD], DTYPE_S64), full, (int64_t[]){0});
-    x = minus_infinity_unless(b, hlo_compare(b, HLO_LT, hlo_iota(b, full, 3), length), x);
+    x = hlo_select(b, hlo_compare(b, HLO_LT, key, length), x, hlo_like(b, x, -INFINITY));
   }
   return x;
 }
@@ -176,6 +193,26 @@ static hlo_value cap(hlo_builder *b, const attention *a, hlo_value x) {
                     a->softcap);
 }
 
+/* Can a query be left without any key? */
+static bool may_be_blind(const onnx_node *n, const attention *a) {
+  return onnx_has_in(n, MASK) || onnx_has_in(n, NONPAD) || a->left >= 0;
+}
+
+/* Scores to probabilities: all 0 where a query sees no key. */
+static hlo_value probabilities(const onnx_node *n, const attention *a, hlo_value x) {
+  hlo_builder *b = n->b;
+  int64_t axis = 3;
+  if (!may_be_blind(n, a)) {
+    return onnx_softmax(b, x, axis);
+  }
+  hlo_value most = onnx_reduce_keep(b, x, HLO_REDUCE_MAX, 1, &axis);
+  hlo_value blind = onnx_compare_scalar(b, HLO_EQ, most, -INFINITY);
+  most = hlo_select(b, blind, hlo_like(b, most, 0), most);
+  hlo_value e = hlo_unary(b, HLO_EXP, onnx_op_stretched(b, HLO_SUB, x, most));
+  hlo_value sum = onnx_reduce_keep(b, e, HLO_REDUCE_ADD, 1, &axis);
+  return onnx_op_stretched(b, HLO_DIV, e, hlo_select(b, blind, hlo_like(b, sum, 1), sum));
+}
+
 /* Scores to probabilities; stages[k] is what qk_matmul_output_mode k gives out. */
 static status weigh(const onnx_node *n, const attention *a, hlo_value x, hlo_value *stages) {
   stages[0] = x;
@@ -184,7 +221,7 @@ static status weigh(const onnx_node *n, const attention *a, hlo_value x, hlo_val
     TRY(apply_mask(n, a, &x));
   }
   x = stages[2] = apply_positions(n, a, x);
-  stages[3] = onnx_softmax(n->b, hlo_convert(n->b, x, a->softmax_type), 3);
+  stages[3] = probabilities(n, a, hlo_convert(n->b, x, a->softmax_type));
   return NULL;
 }
 
@@ -197,8 +234,8 @@ status onnx_import_attention(onnx_node *n) {
   hlo_value key = with_past(n, split_heads(b, &a, n->in[K], a.kv_heads), PAST_KEY);
   hlo_value value = with_past(n, split_heads(b, &a, n->in[V], a.kv_heads), PAST_VALUE);
   /* both sides take the root of the scale, so that the product does not overflow */
-  double root = sqrt(a.scale);
-  hlo_value q = onnx_times(b, onnx_widen(b, split_heads(b, &a, n->in[Q], a.q_heads)), root);
+  double root = sqrt(fabs((double)a.scale));
+  hlo_value q = onnx_times(b, onnx_widen(b, split_heads(b, &a, n->in[Q], a.q_heads)), a.scale < 0 ? -root : root);
   hlo_value k = onnx_times(b, onnx_widen(b, key), root);
   TRY(weigh(n, &a, by_kv_head(b, &a, q, k, 3, a.total), stages));
   hlo_value p = hlo_convert(b, stages[3], a.type);

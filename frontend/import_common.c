@@ -10,7 +10,7 @@ hlo_value onnx_widen(hlo_builder *b, hlo_value x) {
   if (dtype_is_int(t)) {
     return hlo_convert(b, x, dtype_bytes(t) < 4 ? DTYPE_F32 : DTYPE_F64);
   }
-  return hlo_convert(b, x, dtype_compute_type(t));
+  return hlo_convert(b, x, t == DTYPE_PRED ? DTYPE_F32 : dtype_compute_type(t));
 }
 
 /* --- scalars --- */
@@ -89,10 +89,12 @@ hlo_value onnx_mean_keep(hlo_builder *b, hlo_value x, uint32_t n, const int64_t 
 }
 
 hlo_reducer onnx_reducer_for(dtype t, hlo_reducer r) {
-  if (t == DTYPE_PRED && r == HLO_REDUCE_MAX) {
-    return HLO_REDUCE_OR;
+  if (t != DTYPE_PRED) {
+    return r;
   }
-  return t == DTYPE_PRED && r == HLO_REDUCE_MIN ? HLO_REDUCE_AND : r;
+  return r == HLO_REDUCE_MAX || r == HLO_REDUCE_ADD   ? HLO_REDUCE_OR
+         : r == HLO_REDUCE_MIN || r == HLO_REDUCE_MUL ? HLO_REDUCE_AND
+                                                      : r;
 }
 
 /* --- broadcasting --- */

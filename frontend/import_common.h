@@ -4,7 +4,7 @@
 
 #include "frontend/importer.h"
 
-/* x in the type that functions of several steps compute in: f32 for the smaller floats, a float for integers,
+/* x in the type that functions of several steps compute in: f32 for the smaller floats, a float for integers and bool,
  * so that the result is rounded once.  Give it back with hlo_convert(b, y, hlo_type(x)). */
 hlo_value onnx_widen(hlo_builder *b, hlo_value x);
 
@@ -21,7 +21,7 @@ STATUS_MUST_USE status onnx_dtype_attr(const onnx_node *n, const char *name, dty
 
 /* hlo_reduce that keeps the axes with extent 1. */
 hlo_value onnx_reduce_keep(hlo_builder *b, hlo_value x, hlo_reducer r, uint32_t n, const int64_t *axes);
-/* The reducer that means the same for this type: the largest of pred is "or". */
+/* The reducer that means the same for this type: the largest and the sum of pred are "or". */
 hlo_reducer onnx_reducer_for(dtype t, hlo_reducer r);
 
 /* What hlo_binary_broadcast does with a scalar of x's type. */

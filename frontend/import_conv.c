@@ -15,8 +15,6 @@ static status read_conv(const onnx_node *n, uint32_t xk, uint32_t wk, bool trans
   const shape *x = onnx_in_shape(n, xk), *w = onnx_in_shape(n, wk);
   TRY(onnx_need_rank(n, xk, "X", 3, SHAPE_MAX_RANK));
   TRY(onnx_need_rank(n, wk, "W", x->rank, x->rank));
-  CHECK_THAT(x->rank <= 5, STATUS_UNSUPPORTED, "X is %s; at most 3 spatial dimensions are supported",
-             SHAPE_STR(NULL, x));
   TRY(onnx_attr_int_in(n->proto, "group", 1, 1, ONNX_WINDOW_MAX, &c->groups));
   int64_t channels = transposed ? w->dims[0] : w->dims[1] * c->groups;
   CHECK_THAT(x->dims[1] == channels, STATUS_INVALID_MODEL,
@@ -68,17 +66,15 @@ status onnx_import_conv(onnx_node *n) {
 /* [C, M/g, spatial...] to the kernel of the equivalent convolution: [M, C/g, reversed spatial...]. */
 static hlo_value transposed_kernel(hlo_builder *b, hlo_value w, int64_t groups) {
   shape s = *hlo_shape(w);
-  int spatial = s.rank - 2;
-  dim split[SHAPE_MAX_RANK] = {groups, s.dims[0] / groups, s.dims[1]};
+  dim split[] = {groups, s.dims[0] / groups, s.dims[1], shape_product(&s, 2, s.rank)};
+  int64_t reversed[SHAPE_MAX_RANK];
   dim merged[SHAPE_MAX_RANK] = {groups * s.dims[1], s.dims[0] / groups};
-  int64_t order[SHAPE_MAX_RANK] = {0, 2, 1}, reversed[SHAPE_MAX_RANK];
-  for (int k = 0; k < spatial; k++) {
-    split[3 + k] = merged[2 + k] = s.dims[2 + k];
-    order[3 + k] = 3 + k;
-    reversed[k] = 2 + k;
+  for (int k = 2; k < s.rank; k++) {
+    merged[k] = s.dims[k];
+    reversed[k - 2] = k;
   }
-  w = hlo_transpose(b, hlo_reshape(b, w, s.rank + 1, split), order);
-  return hlo_reverse(b, hlo_reshape(b, w, s.rank, merged), (uint32_t)spatial, reversed);
+  w = hlo_transpose(b, hlo_reshape(b, w, 4, split), (int64_t[]){0, 2, 1, 3});
+  return hlo_reverse(b, hlo_reshape(b, w, s.rank, merged), (uint32_t)s.rank - 2, reversed);
 }
 
 /* `total` elements are to be cut off, the odd one at the end for SAME_UPPER; less than none means zeros at

@@ -23,14 +23,6 @@ static status check_c(const onnx_node *n, const shape *y) {
   return NULL;
 }
 
-/* alpha and beta are floats even where the matrices are integers. */
-static status check_factor(const onnx_node *n, const char *name, float value) {
-  CHECK_THAT(dtype_is_float(hlo_type(n->in[0])) || value == truncf(value), STATUS_UNSUPPORTED,
-             "%s is %g and the matrices are %s; a whole number is needed", name, (double)value,
-             dtype_name(hlo_type(n->in[0])));
-  return NULL;
-}
-
 status onnx_import_gemm(onnx_node *n) {
   hlo_builder *b = n->b;
   float alpha, beta;
@@ -41,8 +33,6 @@ status onnx_import_gemm(onnx_node *n) {
   TRY(onnx_attr_float(n->proto, "beta", 1, &beta));
   TRY(onnx_attr_bool(n->proto, "transA", false, &trans_a));
   TRY(onnx_attr_bool(n->proto, "transB", false, &trans_b));
-  TRY(check_factor(n, "alpha", alpha));
-  TRY(check_factor(n, "beta", beta));
   const shape *sa = onnx_in_shape(n, 0), *sb = onnx_in_shape(n, 1);
   int64_t ka = trans_a ? 0 : 1, kb = trans_b ? 1 : 0;
   CHECK_THAT(sa->dims[ka] == sb->dims[kb], STATUS_INVALID_MODEL,
@@ -50,12 +40,18 @@ status onnx_import_gemm(onnx_node *n) {
              trans_a ? " transposed" : "", SHAPE_STR(NULL, sb), trans_b ? " transposed" : "", sa->dims[ka],
              sb->dims[kb]);
   hlo_dot_dims d = {.n_contract = 1, .lhs_contract = &ka, .rhs_contract = &kb};
-  hlo_value y = onnx_times(b, hlo_dot(b, n->in[0], n->in[1], &d), alpha);
+  hlo_value y = hlo_dot(b, n->in[0], n->in[1], &d), c = n->in[2];
+  dtype type = hlo_type(n->in[0]);
+  if (!dtype_is_float(type) && (alpha != truncf(alpha) || beta != truncf(beta))) {
+    y = hlo_convert(b, y, DTYPE_F64); /* a fraction of integers is cut off once, at the end */
+    c = onnx_has_in(n, 2) ? hlo_convert(b, c, DTYPE_F64) : c;
+  }
+  y = onnx_times(b, y, alpha);
   if (onnx_has_in(n, 2) && !b->error) {
     TRY(check_c(n, hlo_shape(y)));
-    y = onnx_op_stretched(b, HLO_ADD, y, onnx_times(b, n->in[2], beta));
+    y = onnx_op_stretched(b, HLO_ADD, y, onnx_times(b, c, beta));
   }
-  n->out[0] = y;
+  n->out[0] = hlo_convert(b, y, type);
   return NULL;
 }
 

@@ -60,16 +60,16 @@ static hlo_value stretch(const onnx_node *n, const quantization *q, hlo_value v)
   shape repeated = *x;
   dim split[SHAPE_MAX_RANK + 1];
   int64_t at[SHAPE_MAX_RANK];
+  if (x->rank == SHAPE_MAX_RANK) { /* no room for one dimension more */
+    hlo_value element = hlo_iota(b, shape_make(DTYPE_S64, 1, &x->dims[q->axis]), 0);
+    return hlo_take(b, v, onnx_binary_scalar(b, HLO_DIV, element, (double)q->block), q->axis);
+  }
   for (int k = 0; k < x->rank;
        k++) { /* each element of the axis is repeated `block` times, the last perhaps less often */
     at[k] = k <= q->axis ? k : k + 1;
     split[at[k]] = s->dims[k];
   }
   split[q->axis + 1] = q->block;
-  if (x->rank == SHAPE_MAX_RANK) {
-    hlo_fail(b, status_error(STATUS_UNSUPPORTED, "blocks of an array of rank %d", x->rank));
-    return (hlo_value){0};
-  }
   v = hlo_broadcast(b, v, shape_make(hlo_type(v), x->rank + 1, split), at);
   repeated.dims[q->axis] = s->dims[q->axis] * q->block;
   v = hlo_reshape(b, v, x->rank, repeated.dims);
@@ -84,7 +84,7 @@ static status optional_dtype(const onnx_node *n, const char *name, dtype def, dt
   return number ? onnx_dtype_attr(n, name, def, out) : NULL;
 }
 
-/* y = (x - zero point) * scale, in f32. */
+/* y = (x - zero point) * scale, in f32; integers are subtracted exactly, before anything is rounded. */
 status onnx_import_dequantize_linear(onnx_node *n) {
   hlo_builder *b = n->b;
   quantization q;
@@ -96,9 +96,10 @@ status onnx_import_dequantize_linear(onnx_node *n) {
     CHECK_THAT(hlo_type(n->in[2]) == from, STATUS_INVALID_MODEL, "x is %s but x_zero_point is %s",
                dtype_name(from), dtype_name(hlo_type(n->in[2])));
   }
-  if (onnx_has_in(n, 2) && dtype_is_int(from)) { /* exact, before anything is rounded */
-    hlo_value zero = stretch(n, &q, hlo_convert(b, n->in[2], DTYPE_S32));
-    x = hlo_binary(b, HLO_SUB, hlo_convert(b, x, DTYPE_S32), zero);
+  if (onnx_has_in(n, 2)) {
+    dtype exact = dtype_is_int(from) ? DTYPE_S32 : DTYPE_F32;
+    hlo_value zero = stretch(n, &q, hlo_convert(b, n->in[2], exact));
+    x = hlo_binary(b, HLO_SUB, hlo_convert(b, x, exact), zero);
   }
   hlo_value scale = stretch(n, &q, hlo_convert(b, n->in[1], DTYPE_F32));
   n->out[0] = hlo_convert(b, hlo_binary(b, HLO_MUL, hlo_convert(b, x, DTYPE_F32), scale), to);
@@ -118,7 +119,7 @@ static status quantized_type(const onnx_node *n, dtype *to) {
   return NULL;
 }
 
-/* y = saturate(round(x / scale) + zero point); 8- and 4-bit floats are x / scale converted. */
+/* y = saturate(round(x / scale) + zero point); 8- and 4-bit floats are rounded by their conversion alone. */
 status onnx_import_quantize_linear(onnx_node *n) {
   hlo_builder *b = n->b;
   quantization q;
@@ -134,11 +135,12 @@ status onnx_import_quantize_linear(onnx_node *n) {
   hlo_value x = hlo_convert(b, n->in[0], precision),
             scale = stretch(n, &q, hlo_convert(b, n->in[1], precision));
   hlo_value y = onnx_widen(b, hlo_binary(b, HLO_DIV, x, scale));
+  hlo_value zero = onnx_has_in(n, 2) ? stretch(n, &q, n->in[2]) : (hlo_value){0};
   if (dtype_is_float(to)) {
+    y = zero.def ? hlo_binary(b, HLO_ADD, y, hlo_convert(b, zero, hlo_type(y))) : y;
     n->out[0] = hlo_convert_as(b, y, to, saturate, DTYPE_ROUND_NEAREST);
     return NULL;
   }
-  hlo_value zero = onnx_has_in(n, 2) ? stretch(n, &q, n->in[2]) : (hlo_value){0};
   n->out[0] = onnx_saturate(b, y, zero, to);
   return NULL;
 }

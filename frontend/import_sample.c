@@ -155,9 +155,10 @@ static void grid_taps(hlo_builder *b, const grid_sample *g, hlo_value x, dim ext
 hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spatial) {
   static const int64_t zero = 0, one = 1;
   int64_t dims[ONNX_MAX_SPATIAL];
-  dim sizes[2 + ONNX_MAX_SPATIAL] = {1, hlo_shape(x)->dims[1], 1, 1, 1};
+  dim sizes[2 + ONNX_MAX_SPATIAL] = {1, hlo_shape(x)->dims[1]};
   for (int k = 0; k < spatial; k++) {
     dims[k] = 2 + k;
+    sizes[2 + k] = 1;
   }
   hlo_gather_dims d = {.n_offset = 1,
                        .offset = &one,
@@ -173,9 +174,9 @@ hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spa
 }
 
 hlo_value onnx_over_channels(hlo_builder *b, hlo_value weight, hlo_value y) {
-  int64_t at[1 + ONNX_MAX_SPATIAL];
-  for (int k = 0; k <= ONNX_MAX_SPATIAL; k++) {
-    at[k] = k == 0 ? 0 : k + 1;
+  int64_t at[2 + ONNX_MAX_SPATIAL] = {0};
+  for (int k = 1; k < 2 + ONNX_MAX_SPATIAL; k++) {
+    at[k] = k + 1;
   }
   return hlo_broadcast(b, hlo_convert(b, weight, hlo_type(y)), *hlo_shape(y), at);
 }

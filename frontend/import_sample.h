@@ -5,7 +5,8 @@
 
 #include "frontend/import_nn.h"
 
-enum { ONNX_MAX_TAPS = 4, ONNX_MAX_SPATIAL = 3 };
+/* More spatial dimensions than anybody samples; each doubles the number of neighbours. */
+enum { ONNX_MAX_TAPS = 4, ONNX_MAX_SPATIAL = 8 };
 
 /* Along one spatial dimension: where each sample reads (s64), and with what weight (0 outside). */
 typedef struct onnx_taps {
@@ -18,7 +19,8 @@ typedef struct onnx_taps {
 void onnx_linear_taps(hlo_builder *b, hlo_value position, dim extent, onnx_taps *t);
 /* Index values stacked along a new last dimension: [..., n]. */
 hlo_value onnx_stacked(hlo_builder *b, uint32_t n, const hlo_value *index);
-/* x [N, C, spatial...] at index [N, out..., spatial]: [N, C, out...]. */
+/* x [N, C, spatial...] at index [N, out..., spatial]: [N, C, out...], where out has at most one dimension more than
+ * spatial. */
 hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spatial);
 /* Samples' weights [N, out...] along the channels of y [N, C, out...]. */
 hlo_value onnx_over_channels(hlo_builder *b, hlo_value weight, hlo_value y);

@@ -33,13 +33,26 @@ status onnx_import_top_k(onnx_node *n) {
   return NULL;
 }
 
+/* Element k as real and imaginary part, where it is a float or complex. */
+static bool number_parts(const literal *l, int64_t k, double *parts) {
+  dtype type = (dtype)l->shape.type, part = type == DTYPE_C64 ? DTYPE_F32 : type == DTYPE_C128 ? DTYPE_F64 : type;
+  const char *at = (const char *)l->data + (size_t)k * dtype_bytes(type);
+  if (!dtype_is_float(part)) {
+    return false;
+  }
+  parts[0] = dtype_load_f64(part, at);
+  parts[1] = part == type ? 0 : dtype_load_f64(part, at + dtype_bytes(part));
+  return true;
+}
+
 /* --- NonZero --- */
 
 static bool is_zero(const literal *l, int64_t k) {
   size_t size = dtype_bytes(l->shape.type);
   const char *e = (const char *)l->data + (size_t)k * size;
-  if (dtype_is_float(l->shape.type)) {
-    return literal_f64(l, k) == 0;
+  double parts[2];
+  if (number_parts(l, k, parts)) {
+    return parts[0] == 0 && parts[1] == 0;
   }
   return e[0] == 0 && memcmp(e, e + 1, size - 1) == 0;
 }
@@ -49,8 +62,7 @@ status onnx_import_non_zero(onnx_node *n) {
   const literal *l;
   TRY(onnx_const_literal(n, 0, "X", &l));
   const shape *s = &l->shape;
-  CHECK_THAT(!dtype_is_complex(s->type) && s->type != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s",
-             SHAPE_STR(NULL, s));
+  CHECK_THAT(s->type != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s", SHAPE_STR(NULL, s));
   int64_t total = shape_elements(s), count = 0, strides[SHAPE_MAX_RANK];
   int64_t *found = ARENA_NEW_N(n->arena, int64_t, (size_t)total);
   for (int64_t k = 0; k < total; k++) {
@@ -78,10 +90,17 @@ typedef struct unique_rows {
   int64_t count, length;
 } unique_rows;
 
+/* NaN comes last. */
+static int compare_numbers(double x, double y) {
+  return x != x || y != y ? (x != x) - (y != y) : (x > y) - (x < y);
+}
+
+/* Complex numbers by their real parts first, as numpy orders them. */
 static int compare_elements(const literal *l, int64_t i, int64_t j) {
-  if (dtype_is_float(l->shape.type)) {
-    double x = literal_f64(l, i), y = literal_f64(l, j);
-    return x != x || y != y ? (x != x) - (y != y) : (x > y) - (x < y);
+  double p[2], q[2];
+  if (number_parts(l, i, p) && number_parts(l, j, q)) {
+    int c = compare_numbers(p[0], q[0]);
+    return c ? c : compare_numbers(p[1], q[1]);
   }
   int64_t x = literal_i64(l, i), y = literal_i64(l, j);
   if (dtype_is_unsigned(l->shape.type)) {
@@ -163,7 +182,7 @@ status onnx_import_unique(onnx_node *n) {
   } else {
     x = hlo_reshape(b, x, 1, (dim[]){shape_elements(hlo_shape(x))});
   }
-  CHECK_THAT(!dtype_is_complex(hlo_type(x)) && hlo_type(x) != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s",
+  CHECK_THAT(hlo_type(x) != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s",
              SHAPE_STR(NULL, hlo_shape(x)));
   int64_t front[SHAPE_MAX_RANK] = {axis};
   for (int k = 0, next = 1; k < hlo_rank(x); k++) {

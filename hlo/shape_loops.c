@@ -172,8 +172,8 @@ static status check_conv_lists(const hlo_instr *i, dim_table *dims) {
   TRY(shape_need_types(i, dims, 0, TYPES_NUMBER));
   TRY(shape_need_types(i, dims, 1, TYPES_NUMBER));
   TRY(shape_need_same_type(i, dims, 0, 1));
-  CHECK_THAT(x->rank >= 2 && x->rank <= 5 && kernel->rank == x->rank, INVALID,
-             "A is %s but B is %s; equal ranks from 2 to 5 are needed", SHAPE_STR(dims, x), SHAPE_STR(dims, kernel));
+  CHECK_THAT(x->rank >= 2 && kernel->rank == x->rank, INVALID,
+             "A is %s but B is %s; equal ranks from 2 on are needed", SHAPE_STR(dims, x), SHAPE_STR(dims, kernel));
   uint32_t n = (uint32_t)x->rank - 2;
   TRY(shape_need_range(i, HLO_ATTR_STRIDES, n, 1, DIM_MAX));
   TRY(shape_need_range(i, HLO_ATTR_LHS_DILATION, n, 1, DIM_MAX));

@@ -35,6 +35,7 @@ test_modules = \
 	tests/e2e/module_toy_backend.la
 test_helper_sources =
 script_tests = \
+	tests/attributes/test-attributes \
 	tests/build/test-distcheck \
 	tests/build/test-onednn3 \
 	tests/build/test-sanitizers \
@@ -84,6 +85,11 @@ hlo_tests = \
 tests_files = \
 	tests/README \
 	tests/allowed-skips \
+	tests/attributes/attention.py \
+	tests/attributes/cases.py \
+	tests/attributes/make_cases.py \
+	tests/attributes/test-attributes \
+	tests/attributes/windows.py \
 	tests/bench/bench_ort.py \
 	tests/bench/models \
 	tests/bench/run-bench \
@@ -95,6 +101,8 @@ tests_files = \
 	tests/build/test-thread-sanitizer \
 	tests/build/test-without-libraries \
 	tests/conformance/expected-failures-cpu \
+	tests/conformance/expected-failures-old-cpu \
+	tests/conformance/expected-failures-old-ref \
 	tests/conformance/expected-failures-ref \
 	tests/conformance/run-cases \
 	tests/conformance/test-conformance \

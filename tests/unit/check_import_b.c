@@ -250,7 +250,6 @@ static const refused_case refused[] = {
     {11, "Conv f32[1,4,5,5] f32[4,4,3,3] f32[3]", "B is f32[3] instead of f32[4]"},
     {11, "Conv f32[1,4,5,5] f32[4,4,3,3] auto_pad=sSOME", "auto_pad is \"SOME\""},
     {11, "Conv f32[1,4,5,5] f32[4,4,3,3] auto_pad=i1", "auto_pad"},
-    {11, "Conv f32[1,4,2,2,2,2] f32[4,4,1,1,1,1]", "at most 3 spatial dimensions"},
     {11, "Conv f32[4,5] f32[4,4]", "rank must be at least 3"},
     {11, "ConvTranspose f32[1,4,5,5] f32[3,4,3,3]", "channels 4 != 3"},
     {11, "ConvTranspose f32[1,4,5,5] f32[4,4,3,3] output_padding=I1,0", "output_padding[0] is 1"},

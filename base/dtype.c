@@ -41,9 +41,11 @@ dtype dtype_compute_type(dtype t) {
 
 /* --- floats of 4 to 16 bits --- */
 
-/* f4e2m1fn has no NaN; ONNX's reference gives a zero of the opposite sign. */
+/* Those of 4 and 6 bits have no NaN; ONNX's reference gives a zero of the opposite sign. */
 static const dtype_format formats[DTYPE_COUNT] = {
     [DTYPE_F4E2M1FN] = {4, 1, 1, true, 0x7, 0x7, 0x8},
+    [DTYPE_F6E2M3FN] = {6, 3, 1, true, 0x1f, 0x1f, 0x20},
+    [DTYPE_F6E3M2FN] = {6, 2, 3, true, 0x1f, 0x1f, 0x20},
     [DTYPE_F8E4M3FN] = {8, 3, 7, true, 0x7e, 0x7f, 0x7f},
     [DTYPE_F8E4M3FNUZ] = {8, 3, 8, false, 0x7f, 0x80, 0x80},
     [DTYPE_F8E5M2] = {8, 2, 15, true, 0x7b, 0x7c, 0x7e},

@@ -72,9 +72,10 @@ typedef enum dtype_round { DTYPE_ROUND_NEAREST, DTYPE_ROUND_UP, DTYPE_ROUND_DOWN
  * the real part.  Strings: never. */
 double dtype_load_f64(dtype t, const void *element);
 /* Stores the nearest value.  To an integer: truncated towards zero and clamped to the type's range (NaN: 0).
- * To a float8/float4: `saturate` clamps to the largest finite value, otherwise overflow is the type's
+ * To a float of 4, 6 or 8 bits: `saturate` clamps to the largest finite value, otherwise overflow is the type's
  * infinity or NaN; types that have neither always clamp.  A NaN loses its payload.  `round` is for f8e8m0fnu only:
- * to a power of two, the sign ignored; 0 is the smallest value with `saturate`, else NaN.  To f4e2m1fn, NaN is 0. */
+ * to a power of two, the sign ignored; 0 is the smallest value with `saturate`, else NaN.  To a float4 or float6, NaN
+ * is 0. */
 void dtype_store_f64(dtype t, void *element, double value, bool saturate, dtype_round round);
 
 /* The integer and pred types, and a string's id; u64 travels as its bits.  Storing wraps modulo 2^bits (pred: value != 0). */

@@ -34,22 +34,6 @@ LLVMValueRef emit_to_memory(const emit_ir *w, dtype t, LLVMValueRef v) {
 
 /* --- small floats: what base/dtype.c does, as instructions --- */
 
-typedef struct small_float {
-  int width, fraction, bias;
-  bool negative_zero; /* otherwise the pattern of -0 is NaN */
-  unsigned max, inf,
-      nan; /* largest finite magnitude; what overflow gives; NaN (the sign flips the sign bit) */
-} small_float;
-
-static const small_float small_floats[DTYPE_COUNT] = {
-    [DTYPE_F4E2M1FN] = {4, 1, 1, true, 7, 7, 8},
-    [DTYPE_F8E4M3FN] = {8, 3, 7, true, 0x7e, 0x7f, 0x7f},
-    [DTYPE_F8E4M3FNUZ] = {8, 3, 8, false, 0x7f, 0x80, 0x80},
-    [DTYPE_F8E5M2] = {8, 2, 15, true, 0x7b, 0x7c, 0x7e},
-    [DTYPE_F8E5M2FNUZ] = {8, 2, 16, false, 0x7f, 0x80, 0x80},
-    [DTYPE_F16] = {16, 10, 15, true, 0x7bff, 0x7c00, 0x7e00},
-};
-
 static double power_of_two(int e) {
   double r = 1;
   for (; e > 0; e--) {
@@ -76,7 +60,7 @@ static LLVMValueRef zext32(const emit_ir *w, LLVMValueRef x) {
 
 /* A denormal of the small type is an integer times its smallest value: no f32 denormal takes part, so that it
  * does not matter whether the processor flushes those. */
-static LLVMValueRef widen_small(const emit_ir *w, const small_float *f, LLVMValueRef raw) {
+static LLVMValueRef widen_small(const emit_ir *w, const dtype_format *f, LLVMValueRef raw) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef bits = zext32(w, raw), magnitude = and(w, bits, (1 << (f->width - 1)) - 1);
   LLVMValueRef sign = shl(w, and(w, bits, 1 << (f->width - 1)), 32 - f->width);
@@ -107,7 +91,7 @@ static LLVMValueRef widen_small(const emit_ir *w, const small_float *f, LLVMValu
 
 /* Normal results by integer rounding; denormal ones by adding a number whose last bit is the smallest value.
  */
-static LLVMValueRef narrow_small(const emit_ir *w, const small_float *f, LLVMValueRef v, bool saturate) {
+static LLVMValueRef narrow_small(const emit_ir *w, const dtype_format *f, LLVMValueRef v, bool saturate) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef bits = emit_bits_of(w, v), magnitude = and(w, bits, 0x7fffffff);
   int drop = 23 - f->fraction;
@@ -201,7 +185,7 @@ LLVMValueRef emit_widen(const emit_ir *w, dtype t, LLVMValueRef v) {
   if (t == DTYPE_F16 && w->target->f16) {
     return LLVMBuildFPExt(w->builder, emit_float_of(w, v), emit_type_like(v, w->f32), "");
   }
-  return widen_small(w, &small_floats[t], v);
+  return widen_small(w, dtype_get_format(t), v);
 }
 
 static LLVMValueRef narrow_as(const emit_ir *w, dtype t, LLVMValueRef v, bool saturate, int round) {
@@ -214,7 +198,7 @@ static LLVMValueRef narrow_as(const emit_ir *w, dtype t, LLVMValueRef v, bool sa
   if (t == DTYPE_F16 && w->target->f16) {
     return emit_bits_of(w, LLVMBuildFPTrunc(w->builder, v, emit_type_like(v, w->f16), ""));
   }
-  return narrow_small(w, &small_floats[t], v, saturate);
+  return narrow_small(w, dtype_get_format(t), v, saturate);
 }
 
 LLVMValueRef emit_narrow(const emit_ir *w, dtype t, LLVMValueRef v) {

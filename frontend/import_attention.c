@@ -146,7 +146,9 @@ static status apply_mask(const onnx_node *n, const attention *a, hlo_value *x) {
     hlo_value nothing = hlo_scalar(b, hlo_type(mask), is_bool ? 0 : -INFINITY);
     mask = hlo_pad(b, mask, nothing, low, high, NULL);
   }
-  *x = is_bool ? minus_infinity_unless(b, mask, *x) : onnx_op_stretched(b, HLO_ADD, *x, mask);
+  /* a key of -inf takes no part, whatever its score is: inf - inf would be NaN */
+  hlo_value keep = is_bool ? mask : onnx_compare_scalar(b, HLO_NE, mask, -INFINITY);
+  *x = minus_infinity_unless(b, keep, is_bool ? *x : onnx_op_stretched(b, HLO_ADD, *x, mask));
   return NULL;
 }
 

@@ -49,23 +49,32 @@ status onnx_import_compare(onnx_node *n) {
 
 /* --- with rules of their own --- */
 
-/* HLO's remainder has the dividend's sign; ONNX's without fmod the divisor's. */
+/* HLO's remainder has the dividend's sign, this one the divisor's, a float's 0 too. */
+static hlo_value floor_mod(hlo_builder *b, hlo_value x, hlo_value y) {
+  hlo_value r = hlo_binary(b, HLO_REM, x, y);
+  if (dtype_is_unsigned(hlo_type(x))) {
+    return r;
+  }
+  hlo_value below = onnx_compare_scalar(b, HLO_LT, y, 0);
+  hlo_value signs = hlo_compare(b, HLO_NE, onnx_compare_scalar(b, HLO_LT, r, 0), below);
+  hlo_value move = hlo_binary(b, HLO_AND, signs, onnx_compare_scalar(b, HLO_NE, r, 0));
+  r = hlo_select(b, move, hlo_binary(b, HLO_ADD, r, y), r);
+  if (dtype_is_float(hlo_type(x))) {
+    hlo_value zero = hlo_select(b, below, hlo_like(b, r, -0.0), hlo_like(b, r, 0));
+    r = hlo_select(b, onnx_compare_scalar(b, HLO_EQ, r, 0), zero, r);
+  }
+  return r;
+}
+
 status onnx_import_mod(onnx_node *n) {
   bool fmod;
   TRY(onnx_attr_bool(n->proto, "fmod", false, &fmod));
   hlo_builder *b = n->b;
   hlo_value x = n->in[0], y = n->in[1];
-  CHECK_THAT(fmod || !dtype_is_float(hlo_type(x)), STATUS_INVALID_MODEL, "A is %s; fmod must be 1 for floats",
-             SHAPE_STR(NULL, hlo_shape(x)));
+  CHECK_THAT(fmod || n->since >= 28 || !dtype_is_float(hlo_type(x)), STATUS_INVALID_MODEL,
+             "A is %s; fmod must be 1 for floats before version 28", SHAPE_STR(NULL, hlo_shape(x)));
   hlo_broadcast_both(b, &x, &y);
-  hlo_value r = hlo_binary(b, HLO_REM, x, y);
-  if (!fmod && dtype_is_signed(hlo_type(x))) {
-    hlo_value signs =
-        hlo_compare(b, HLO_NE, onnx_compare_scalar(b, HLO_LT, r, 0), onnx_compare_scalar(b, HLO_LT, y, 0));
-    hlo_value move = hlo_binary(b, HLO_AND, signs, onnx_compare_scalar(b, HLO_NE, r, 0));
-    r = hlo_select(b, move, hlo_binary(b, HLO_ADD, r, y), r);
-  }
-  n->out[0] = r;
+  n->out[0] = fmod ? hlo_binary(b, HLO_REM, x, y) : floor_mod(b, x, y);
   return NULL;
 }
 
@@ -97,8 +106,8 @@ status onnx_import_bit_shift(onnx_node *n) {
   bool left = strcmp(direction, "LEFT") == 0;
   CHECK_THAT(left || strcmp(direction, "RIGHT") == 0, STATUS_INVALID_MODEL,
              "direction is '%s', not LEFT or RIGHT", direction);
-  CHECK_THAT(dtype_is_unsigned(hlo_type(n->in[0])), STATUS_INVALID_MODEL,
-             "X is %s; its type must be unsigned", SHAPE_STR(NULL, hlo_shape(n->in[0])));
+  CHECK_THAT(n->since >= 28 || dtype_is_unsigned(hlo_type(n->in[0])), STATUS_INVALID_MODEL,
+             "X is %s; its type must be unsigned before version 28", SHAPE_STR(NULL, hlo_shape(n->in[0])));
   n->out[0] = hlo_binary_broadcast(n->b, left ? HLO_SHL : HLO_SHR, n->in[0], n->in[1]);
   return NULL;
 }

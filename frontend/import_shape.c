@@ -173,13 +173,19 @@ static hlo_value regroup(hlo_builder *b, hlo_value x, const dim *from, const int
 }
 
 /* The block's position is the outer part of the channel (DCR) or the inner one (CRD). */
+static status block_is_inner(const onnx_node *n, bool *inner) {
+  const char *mode;
+  TRY(onnx_attr_string(n->arena, n->proto, "mode", "DCR", &mode));
+  *inner = strcmp(mode, "CRD") == 0;
+  CHECK_THAT(*inner || strcmp(mode, "DCR") == 0, INVALID, "mode is '%s', not DCR or CRD", mode);
+  return NULL;
+}
+
 status onnx_import_depth_to_space(onnx_node *n) {
   int64_t k;
-  const char *mode;
+  bool inner;
   TRY(block_of(n, &k));
-  TRY(onnx_attr_string(n->arena, n->proto, "mode", "DCR", &mode));
-  bool inner = strcmp(mode, "CRD") == 0;
-  CHECK_THAT(inner || strcmp(mode, "DCR") == 0, INVALID, "mode is '%s', not DCR or CRD", mode);
+  TRY(block_is_inner(n, &inner));
   const dim *d = hlo_shape(n->in[0])->dims;
   CHECK_THAT(d[1] % (k * k) == 0, INVALID,
              "input is %s; its channels do not divide by blocksize %" PRId64 " squared",
@@ -192,15 +198,20 @@ status onnx_import_depth_to_space(onnx_node *n) {
 }
 
 status onnx_import_space_to_depth(onnx_node *n) {
+  static const int64_t by_block[] = {0, 3, 5, 1, 2, 4}, by_channel[] = {0, 1, 3, 5, 2, 4};
   int64_t k;
+  bool inner = false;
   TRY(block_of(n, &k));
+  if (n->since >= 28) {
+    TRY(block_is_inner(n, &inner));
+  }
   const dim *d = hlo_shape(n->in[0])->dims;
   CHECK_THAT(d[2] % k == 0 && d[3] % k == 0, INVALID,
              "input is %s; its last dims do not divide by blocksize %" PRId64,
              SHAPE_STR(NULL, hlo_shape(n->in[0])), k);
   dim from[] = {d[0], d[1], d[2] / k, k, d[3] / k, k};
   dim to[] = {d[0], dim_mul(dims_of(n), d[1], k * k), d[2] / k, d[3] / k};
-  n->out[0] = regroup(n->b, n->in[0], from, (int64_t[]){0, 3, 5, 1, 2, 4}, to);
+  n->out[0] = regroup(n->b, n->in[0], from, inner ? by_channel : by_block, to);
   return NULL;
 }
 

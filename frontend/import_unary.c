@@ -31,6 +31,12 @@ status onnx_import_identity(onnx_node *n) {
   return NULL;
 }
 
+/* Of what can come here: a tensor is an optional that has an element, an absent input one that has none. */
+status onnx_import_optional_has_element(onnx_node *n) {
+  n->out[0] = hlo_scalar(n->b, DTYPE_PRED, onnx_has_in(n, 0));
+  return NULL;
+}
+
 status onnx_import_reciprocal(onnx_node *n) {
   n->out[0] = hlo_binary(n->b, HLO_DIV, hlo_like(n->b, n->in[0], 1), n->in[0]);
   return NULL;

@@ -143,31 +143,43 @@ static status find_bytes(const onnx_source *src, const Onnx__TensorProto *t, fie
   return NULL;
 }
 
+static bool is_packed(dtype type) {
+  const dtype_info *info = dtype_get_info(type);
+  return info->bits < 8 && info->kind != DTYPE_CLASS_BOOL;
+}
+
 /* Bytes that n elements take in a file: sub-byte types are packed. */
 static uint64_t packed_bytes(dtype type, int64_t n) {
   const dtype_info *info = dtype_get_info(type);
-  unsigned per_byte = info->bits < 8 && info->kind != DTYPE_CLASS_BOOL ? 8u / info->bits : 1;
-  return per_byte > 1 ? ((uint64_t)n + per_byte - 1) / per_byte : (uint64_t)n * info->bytes;
+  uint64_t count = (uint64_t)n;
+  return is_packed(type) ? count / 8 * info->bits + (count % 8 * info->bits + 7) / 8 : count * info->bytes;
 }
-
-static bool is_packed(dtype type) { return packed_bytes(type, 2) < 2; }
 
 /* --- decoding --- */
 
-/* One byte a packed element: the first in the lowest bits; signed ones are sign-extended. */
+/* One byte a packed element: the first in the lowest bits; signed ones are sign-extended.  Those of 6 bits may lie
+ * across two bytes. */
 static void unpack(dtype type, const uint8_t *from, size_t n, uint8_t *to) {
-  unsigned bits = dtype_get_info(type)->bits, per_byte = 8 / bits, mask = (1u << bits) - 1;
+  unsigned bits = dtype_get_info(type)->bits, mask = (1u << bits) - 1;
   unsigned sign = dtype_is_signed(type) ? 1u << (bits - 1) : 0;
   for (size_t i = 0; i < n; i++) {
-    unsigned value = from[i / per_byte] >> (i % per_byte * bits) & mask;
-    to[i] = (uint8_t)((value ^ sign) - sign);
+    size_t byte = i / 8 * bits + i % 8 * bits / 8;
+    unsigned shift = (unsigned)(i % 8) * bits % 8, value = (unsigned)from[byte] >> shift;
+    value |= shift + bits > 8 ? (unsigned)from[byte + 1] << (8 - shift) : 0;
+    to[i] = (uint8_t)(((value & mask) ^ sign) - sign);
   }
 }
 
+/* `to` is zero before. */
 static void pack(dtype type, const uint8_t *from, size_t n, uint8_t *to) {
-  unsigned bits = dtype_get_info(type)->bits, per_byte = 8 / bits, mask = (1u << bits) - 1;
+  unsigned bits = dtype_get_info(type)->bits, mask = (1u << bits) - 1;
   for (size_t i = 0; i < n; i++) {
-    to[i / per_byte] |= (uint8_t)((from[i] & mask) << (i % per_byte * bits));
+    size_t byte = i / 8 * bits + i % 8 * bits / 8;
+    unsigned shift = (unsigned)(i % 8) * bits % 8, value = (from[i] & mask) << shift;
+    to[byte] |= (uint8_t)value;
+    if (value > 255) {
+      to[byte + 1] |= (uint8_t)(value >> 8);
+    }
   }
 }
 
@@ -197,26 +209,30 @@ static const void *decode_bytes(arena *a, dtype type, const uint8_t *bytes, int6
   return (uintptr_t)bytes % width ? arena_memdup(a, bytes, (size_t)n * width) : bytes;
 }
 
+/* int32_data has packed elements byte by byte; those of 6 bits, which no byte ends with, one by one. */
+static bool is_packed_in_int32(dtype type) { return is_packed(type) && 8 % dtype_get_info(type)->bits == 0; }
+
 /* What one int32_data element may be for a type: a byte of packed elements, an integer in range, or the bits
  * of a float, which some writers sign-extend. */
 static bool fits(dtype type, int64_t value) {
   unsigned bits = dtype_get_info(type)->bits;
-  if (is_packed(type)) {
+  if (is_packed_in_int32(type)) {
     bits = 8;
   } else if (type == DTYPE_PRED) {
     return true;
   } else if (dtype_is_signed(type)) {
     return value >= -((int64_t)1 << (bits - 1)) && value < (int64_t)1 << (bits - 1);
   }
-  bool sign_extended = dtype_is_float(type) || is_packed(type);
+  bool sign_extended = bits >= 8 && (dtype_is_float(type) || is_packed(type));
   return value < (int64_t)1 << bits && value >= (sign_extended ? -((int64_t)1 << (bits - 1)) : 0);
 }
 
 static status decode_int32(arena *a, const Onnx__TensorProto *t, dtype type, int64_t n, const void **out) {
-  uint64_t count = is_packed(type) ? packed_bytes(type, n) : (uint64_t)n;
+  bool packed = is_packed_in_int32(type);
+  uint64_t count = packed ? packed_bytes(type, n) : (uint64_t)n;
   CHECK_THAT(t->n_int32_data == count, STATUS_INVALID_MODEL,
              "int32_data has %zu elements instead of %" PRIu64, t->n_int32_data, count);
-  size_t width = is_packed(type) ? 1 : dtype_bytes(type);
+  size_t width = packed ? 1 : dtype_bytes(type);
   uint8_t *data = arena_calloc(a, (size_t)count, width);
   for (size_t i = 0; i < count; i++) {
     int32_t value = t->int32_data[i];
@@ -225,7 +241,7 @@ static status decode_int32(arena *a, const Onnx__TensorProto *t, dtype type, int
     value = type == DTYPE_PRED ? value != 0 : value;
     memcpy(data + i * width, &value, width);
   }
-  *out = is_packed(type) ? decode_bytes(a, type, data, n) : data;
+  *out = packed ? decode_bytes(a, type, data, n) : data;
   return NULL;
 }
 

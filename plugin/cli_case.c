@@ -32,8 +32,11 @@ static bool is_close(double got, double want, double rtol, double atol) {
          (isfinite(got) && isfinite(want) && fabs(got - want) <= atol + rtol * fabs(want));
 }
 
+static const double BF16_RTOL = 1.0 / 64;
+
 static difference find_differences(const literal *got, const literal *want, double rtol, double atol) {
   difference d = {0};
+  rtol = got->shape.type == DTYPE_BF16 ? fmax(rtol, BF16_RTOL) : rtol;
   size_t width = dtype_bytes((dtype)got->shape.type);
   int64_t n = shape_elements(&got->shape);
   for (int64_t k = 0; k < n; k++) {

@@ -28,7 +28,7 @@ STATUS_MUST_USE status cli_run_case(const cli_case *c, const cli_args *args, con
                                     bool *host_thunks);
 
 /* Whether `got` is `want` as ONNX's runner has it: type, shape, |got - want| <= atol + rtol * |want|, NaN
- * equal to NaN. */
+ * equal to NaN.  Of bfloat16 values, rtol is at least two of their steps. */
 STATUS_MUST_USE status cli_compare(arena *a, const literal *got, const literal *want, double rtol,
                                    double atol);
 

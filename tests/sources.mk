@@ -42,6 +42,7 @@ script_tests = \
 	tests/build/test-thread-sanitizer \
 	tests/build/test-without-libraries \
 	tests/conformance/test-conformance \
+	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
 	tests/e2e/test-cli \
 	tests/e2e/test-hostile \
@@ -101,11 +102,15 @@ tests_files = \
 	tests/build/test-thread-sanitizer \
 	tests/build/test-without-libraries \
 	tests/conformance/expected-failures-cpu \
+	tests/conformance/expected-failures-newer-cpu \
+	tests/conformance/expected-failures-newer-ref \
 	tests/conformance/expected-failures-old-cpu \
 	tests/conformance/expected-failures-old-ref \
 	tests/conformance/expected-failures-ref \
+	tests/conformance/make-cases \
 	tests/conformance/run-cases \
 	tests/conformance/test-conformance \
+	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
 	tests/count-results \
 	tests/e2e/compare_ort.py \

@@ -16,6 +16,8 @@ static const struct format {
   unsigned max, inf, nan;
 } formats[] = {
     {DTYPE_F4E2M1FN, 4, 1, 1, 7, 0, 0},
+    {DTYPE_F6E2M3FN, 6, 3, 1, 0x1f, 0, 0},
+    {DTYPE_F6E3M2FN, 6, 2, 3, 0x1f, 0, 0},
     {DTYPE_F8E4M3FN, 8, 3, 7, 0x7e, 0, 0x7f},
     {DTYPE_F8E4M3FNUZ, 8, 3, 8, 0x7f, 0, 0x80},
     {DTYPE_F8E5M2, 8, 2, 15, 0x7b, 0x7c, 0x7e},
@@ -127,10 +129,12 @@ START_TEST(encode_overflow) {
 END_TEST
 
 /* ONNX's reference: a NaN becomes a zero of the other sign. */
-START_TEST(float4_nan) {
+START_TEST(tiny_nan) {
   ck_assert_uint_eq(store(DTYPE_F4E2M1FN, (double)NAN, true), 8);
   ck_assert_uint_eq(store(DTYPE_F4E2M1FN, -(double)NAN, true), 0);
   ck_assert_uint_eq(store(DTYPE_F4E2M1FN, 100, false), 7);
+  ck_assert_uint_eq(store(DTYPE_F6E2M3FN, (double)NAN, true), 32);
+  ck_assert_uint_eq(store(DTYPE_F6E3M2FN, -(double)NAN, true), 0);
 }
 END_TEST
 
@@ -149,6 +153,8 @@ static const struct {
   uint64_t encoded, decoded;
 } hashes[] = {
     {DTYPE_F4E2M1FN, 0x45a3d42da668e655u, 0xf763b321dcc84703u},
+    {DTYPE_F6E2M3FN, 0x685540789066c26eu, 0x97f31effec72e503u},
+    {DTYPE_F6E3M2FN, 0x5a6422b710c20e9bu, 0x54ecf6665bf09363u},
     {DTYPE_F8E4M3FN, 0xe443a7528b0ce55du, 0xb75c0afc7cb84b03u},
     {DTYPE_F8E4M3FNUZ, 0x6de50490d8480b65u, 0xcde521cac4ba96fau},
     {DTYPE_F8E5M2, 0x7ebe00ca984f84acu, 0xdba16bcbb162d7e3u},
@@ -417,7 +423,7 @@ int main(void) {
   tcase_add_loop_test(all, encode_all, 0, FORMATS);
   tcase_add_loop_test(all, encode_overflow, 0, FORMATS);
   tcase_add_loop_test(all, as_numpy, 0, sizeof hashes / sizeof *hashes);
-  tcase_add_test(all, float4_nan);
+  tcase_add_test(all, tiny_nan);
   tcase_add_test(all, fast_16_bit);
   tcase_add_test(all, float8_e8m0);
   tcase_add_loop_test(all, float_to_int, 0, INTS);

@@ -108,7 +108,7 @@ static void random_element(const kernel_case *k, dtype t, unsigned char *at) {
     }
     dtype_store_f64(t, at, v, true, DTYPE_ROUND_NEAREST);
     if (k->tolerance == 0 && dtype_bytes(t) == 1) {
-      *at = (unsigned char)(r >> 20) & (t == DTYPE_F4E2M1FN ? 15 : 255);
+      *at = (unsigned char)(r >> 20) & ((1u << dtype_get_info(t)->bits) - 1);
     }
     return;
   }
@@ -321,7 +321,7 @@ static void check_all(cases *c) {
 /* --- elementwise --- */
 
 static const char *const floats[] = {"f32",        "f64",    "f16",        "bf16",    "f8e4m3fn",
-                                     "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f4e2m1fn"};
+                                     "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f4e2m1fn", "f6e2m3fn", "f6e3m2fn"};
 static const char *const ints[] = {"s2", "s4", "s8", "s16", "s32", "s64",
                                    "u2", "u4", "u8", "u16", "u32", "u64"};
 enum { N_FLOATS = sizeof floats / sizeof *floats, N_INTS = sizeof ints / sizeof *ints };

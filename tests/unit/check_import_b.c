@@ -311,6 +311,8 @@ static const refused_case refused[] = {
     {13, "Resize f32[1,1,2,2] - f32[4]{1,1,2,2} mode=sfancy", "mode is \"fancy\""},
     {13, "Resize f32[1,1,2,2] - f32[4]{1,1,1e30,2}", "scales[2]"},
     {13, "Resize f32[1,1,2,2] - - s64[4]{1,1,99999999999,99999999999}", "2^56"},
+    {28, "SwiGLU f32[2,3] f32[3]", "they must be alike"},
+    {28, "Attention f32[1,1,3,4] f32[1,1,3,4] f32[1,1,3,4] left_window_size=i-2", "left_window_size is -2"},
     {23, "Attention f32[1,2,3,4] f32[1,2,3,5] f32[1,2,3,4]", "disagree"},
     {23, "Attention f32[1,3,3,4] f32[1,2,3,4] f32[1,2,3,4]", "no multiple of 2"},
     {23, "Attention f32[1,3,8] f32[1,3,8] f32[1,3,8] kv_num_heads=i2", "q_num_heads"},

@@ -33,6 +33,8 @@ static const node_case results[] = {
     {"DepthToSpace", 1, "blocksize=2", "f32[1,4,1,2]:1,2,3,4,5,6,7,8", "f32[1,1,2,4]:1,3,2,4,5,7,6,8"},
     {"DepthToSpace", 11, "blocksize=2 mode=CRD", "f32[1,8,1,1]:1,2,3,4,5,6,7,8",
      "f32[1,2,2,2]:1,2,3,4,5,6,7,8"},
+    {"SpaceToDepth", 28, "blocksize=2 mode=CRD", "f32[1,2,2,2]:1,2,3,4,5,6,7,8", "f32[1,8,1,1]:1,2,3,4,5,6,7,8"},
+    {"SpaceToDepth", 28, "blocksize=2 mode=DCR", "f32[1,2,2,2]:1,2,3,4,5,6,7,8", "f32[1,8,1,1]:1,5,2,6,3,7,4,8"},
     {"SpaceToDepth", 1, "blocksize=2", "f32[1,1,2,4]:1,2,3,4,5,6,7,8", "f32[1,4,1,2]:1,3,2,4,5,7,6,8"},
     /* parts */
     {"Slice", 1, "starts=[1] ends=[-1]", "f32[4]:1,2,3,4", "f32[2]:2,3"},
@@ -184,6 +186,7 @@ static const node_case refusals[] = {
     {"DepthToSpace", 11, "blocksize=2 mode=CDR", "f32[1,4,1,1]:1,2,3,4", "!not DCR or CRD"},
     {"DepthToSpace", 1, "blocksize=2147483647", "f32[1,0,1,1]:", "#"},
     {"SpaceToDepth", 1, "blocksize=2", "f32[1,1,3,2]:1,2,3,4,5,6", "!do not divide"},
+    {"SpaceToDepth", 28, "blocksize=2 mode=x", "f32[1,1,2,2]:1,2,3,4", "!mode is 'x'"},
     {"SpaceToDepth", 1, "blocksize=2", "f32[4]:1,2,3,4", "!rank 4"},
     {"Slice", 1, "starts=[0]", "f32[1]:1", "!ends"},
     {"Slice", 1, "starts=[0] ends=[1,2]", "f32[1]:1", "!ends has 2 entries"},

@@ -138,6 +138,22 @@ START_TEST(packed_types) {
 }
 END_TEST
 
+/* The standard packs four in three bytes, and none in int32_data; the bytes are from its own writer. */
+START_TEST(packed_six) {
+  static const char bytes[] = "\x0c\x1c\x7c\x14", want[] = {12, 48, 1, 31, 20};
+  literal l = decode_good(raw_vector(27, 5, bytes, 4));
+  ck_assert_mem_eq(l.data, want, 5);
+  ck_assert(literal_f64(&l, 1) == -2 && literal_f64(&l, 3) == 7.5);
+  l = decode_good(raw_vector(28, 5, bytes, 4));
+  ck_assert(literal_f64(&l, 0) == 1 && literal_f64(&l, 3) == 28);
+  l = decode_good(int32_vector(27, 5, 5, (int32_t[]){12, 48, 1, 31, 20}));
+  ck_assert_mem_eq(l.data, want, 5);
+  expect_bad(int32_vector(27, 1, 1, (int32_t[]){64}), "is 64, no f6e2m3fn");
+  expect_bad(int32_vector(28, 1, 1, (int32_t[]){-1}), "is -1, no f6e3m2fn");
+  expect_bad(raw_vector(27, 5, bytes, 3), "raw_data has 3 bytes");
+}
+END_TEST
+
 /* --- typed fields --- */
 
 START_TEST(int32_fields) {
@@ -437,6 +453,7 @@ int main(void) {
   tcase_add_test(tests, raw_data);
   tcase_add_test(tests, spans);
   tcase_add_test(tests, packed_types);
+  tcase_add_test(tests, packed_six);
   tcase_add_test(tests, int32_fields);
   tcase_add_test(tests, other_fields);
   tcase_add_test(tests, types_and_dims);

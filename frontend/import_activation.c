@@ -165,11 +165,11 @@ status onnx_import_gelu(onnx_node *n) {
   return NULL;
 }
 
-/* Before version 7 a slope of more than one element has one for each channel. */
+/* Before version 7 a slope has one element, or one for each channel, or X's shape. */
 static hlo_value prelu_slope(onnx_node *n) {
   const shape *x = hlo_shape(n->in[0]), *slope = hlo_shape(n->in[1]);
   int64_t count = shape_elements(slope);
-  if (n->since >= 7 || (count == 1 && slope->rank <= 1)) {
+  if (n->since >= 7 || (count == 1 && slope->rank <= 1) || shape_same_dims(slope, x)) {
     return n->in[1];
   }
   dim dims[SHAPE_MAX_RANK];

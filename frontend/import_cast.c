@@ -3,7 +3,7 @@
 
 #include "frontend/import_common.h"
 
-/* Version 1 names the type. */
+/* Version 1 names the type, and so did models while version 6 was new. */
 static status named_type(const onnx_node *n, dtype *out) {
   static const struct {
     const char *name;
@@ -58,7 +58,8 @@ static status cast_to(onnx_node *n, dtype to) {
 status onnx_import_cast(onnx_node *n) {
   dtype to;
   TRY(onnx_attr_required(n->proto, "to"));
-  if (n->since == 1) {
+  bool named = onnx_attr_type(onnx_attr_find(n->proto, "to")) == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING;
+  if (n->since == 1 || (n->since == 6 && named)) {
     TRY(named_type(n, &to));
   } else {
     TRY(onnx_dtype_attr(n, "to", DTYPE_INVALID, &to));

@@ -29,6 +29,7 @@ typedef struct loop {
   scan_axis *in, *out; /* out[k].axis is set once the rank is known */
   int64_t trip;        /* -1: `trip_value` says; INT64_MAX: no limit */
   hlo_value trip_value;
+  hlo_value length; /* Scan 8: how many of the `trip` steps are made; no value: all */
   hlo_value cond;    /* no value: true */
   bool ignores_cond; /* Loop without condition: what the body says does not matter */
 } loop;
@@ -206,10 +207,11 @@ static void build_condition(hlo_builder *b, const loop *l, const carry *outside)
 }
 
 /* s64[rank] that is 0 but at `axis`. */
-static hlo_value starts_at(hlo_builder *b, const loop *l, const scan_axis *axis, int rank, hlo_value step) {
-  hlo_value parts[SHAPE_MAX_RANK];
+static hlo_value starts_at(hlo_builder *b, const loop *l, const scan_axis *axis, int rank, const carry *at) {
+  hlo_value parts[SHAPE_MAX_RANK], step = at->step;
   if (axis->backward) {
-    step = hlo_binary(b, HLO_SUB, hlo_scalar_int(b, DTYPE_S64, l->trip - 1), step);
+    hlo_value steps = at->trip.def ? at->trip : hlo_scalar_int(b, DTYPE_S64, l->trip);
+    step = hlo_binary(b, HLO_SUB, onnx_plus(b, steps, -1), step);
   }
   hlo_value zero = hlo_s64s(b, (int64_t[]){0}, 1);
   for (int k = 0; k < rank; k++) {
@@ -218,18 +220,18 @@ static hlo_value starts_at(hlo_builder *b, const loop *l, const scan_axis *axis,
   return hlo_concatenate(b, (uint32_t)rank, parts, 0);
 }
 
-static hlo_value read_element(hlo_builder *b, const loop *l, uint32_t k, hlo_value whole, hlo_value step) {
+static hlo_value read_element(hlo_builder *b, const loop *l, uint32_t k, hlo_value whole, const carry *at) {
   shape s = *hlo_shape(whole);
   shape element = without_axis(&s, l->in[k].axis);
-  hlo_value starts = starts_at(b, l, &l->in[k], s.rank, step);
+  hlo_value starts = starts_at(b, l, &l->in[k], s.rank, at);
   s.dims[l->in[k].axis] = 1;
   return hlo_reshape(b, hlo_dynamic_slice(b, whole, starts, s.dims), element.rank, element.dims);
 }
 
 static hlo_value store_element(hlo_builder *b, const loop *l, uint32_t k, hlo_value whole, hlo_value element,
-                               hlo_value step) {
+                               const carry *at) {
   shape s = with_axis(hlo_shape(element), l->out[k].axis, 1);
-  hlo_value starts = starts_at(b, l, &l->out[k], s.rank, step);
+  hlo_value starts = starts_at(b, l, &l->out[k], s.rank, at);
   return hlo_dynamic_update_slice(b, whole, hlo_reshape(b, element, s.rank, s.dims), starts);
 }
 
@@ -246,7 +248,7 @@ static void build_body(hlo_builder *b, const loop *l, const carry *outside) {
     args[n_args++] = in.states[k];
   }
   for (uint32_t k = 0; k < l->n_in; k++) {
-    args[n_args++] = read_element(b, l, k, in.scans[k], in.step);
+    args[n_args++] = read_element(b, l, k, in.scans[k], &in);
   }
   for (uint32_t k = 0; k < l->captures.n; k++) {
     args[n_args++] = in.captures[k];
@@ -261,7 +263,7 @@ static void build_body(hlo_builder *b, const loop *l, const carry *outside) {
   copy_values(next.states, roots + first, l->n_states);
   for (uint32_t k = 0; k < l->n_out; k++) {
     next.states[l->n_states + k] =
-        store_element(b, l, k, in.outs[k], roots[first + l->n_states + k], in.step);
+        store_element(b, l, k, in.outs[k], roots[first + l->n_states + k], &in);
   }
   copy_values(next.states + l->n_states + l->n_out, in.scans, l->n_in + l->captures.n);
   hlo_value *all = ARENA_NEW_N(l->n->arena, hlo_value, carry_size(l));
@@ -277,7 +279,7 @@ static status build_while(loop *l, hlo_value *results) {
   TRY(scan_output_shapes(l, shapes));
   carry c = carry_new(l);
   c.step = hlo_scalar_int(b, DTYPE_S64, 0);
-  c.trip = l->trip < 0 ? l->trip_value : c.trip;
+  c.trip = l->length.def ? l->length : l->trip < 0 ? l->trip_value : c.trip;
   if (!stays_true(l) || l->cond.def) {
     c.cond = l->cond.def ? l->cond : hlo_scalar_int(b, DTYPE_PRED, 1);
   }
@@ -490,13 +492,19 @@ static status count_steps(loop *l) {
   return NULL;
 }
 
+/* How many steps batch i makes; the standard leaves open what scan outputs hold behind them: 0, from the start. */
+static hlo_value length_of(const loop *l, dim i) {
+  hlo_builder *b = l->n->b;
+  hlo_value n = hlo_convert(b, onnx_pick(b, l->n->in[0], 0, i), DTYPE_S64);
+  return hlo_clamp(b, hlo_scalar_int(b, DTYPE_S64, 0), n, hlo_scalar_int(b, DTYPE_S64, l->trip));
+}
+
 /* Version 8: every array has a batch in front, the scan axis is 1; the batches are scanned one after the
  * other. */
 static status import_scan_8(onnx_node *n) {
   loop l;
   hlo_builder *b = n->b;
   TRY(read_scan(n, 1, &l));
-  CHECK_THAT(!onnx_has_in(n, 0), STATUS_UNSUPPORTED, "sequence_lens is not supported");
   TRY(read_scan_axes(n, NULL, "directions", l.n_in, l.in));
   for (uint32_t k = 1; k < n->n_in; k++) {
     TRY(onnx_need_rank(n, k, "an input", k > l.n_states ? 2 : 1, SHAPE_MAX_RANK));
@@ -505,6 +513,7 @@ static status import_scan_8(onnx_node *n) {
                SHAPE_STR(NULL, onnx_in_shape(n, k)), SHAPE_STR(NULL, onnx_in_shape(n, 1)));
   }
   dim batch = onnx_in_shape(n, 1)->dims[0];
+  TRY(onnx_need_dims(n, 0, "sequence_lens", 1, &batch));
   CHECK_THAT(batch >= 1 && batch <= MAX_UNROLLED, STATUS_UNSUPPORTED,
              "a batch of %" PRId64 "; 1..%d are supported", batch, MAX_UNROLLED);
   uint32_t n_results = l.n_states + l.n_out;
@@ -517,6 +526,9 @@ static status import_scan_8(onnx_node *n) {
     if (i == 0) {
       TRY(count_steps(&l));
       TRY(import_body(&l, NULL));
+    }
+    if (onnx_has_in(n, 0)) {
+      l.length = length_of(&l, i);
     }
     TRY(build_while(&l, results));
     for (uint32_t k = 0; k < n_results; k++) {

@@ -72,7 +72,27 @@ typedef struct batch_norm {
   shape x;       /* in the type of computation */
   int n_feature; /* rank of the parameters */
   int64_t at[SHAPE_MAX_RANK];
+  dim_list over; /* the dims that statistics are taken of: all others */
 } batch_norm;
+
+/* An attribute since version 14; before, outputs that only training has ask for it, and so does the first versions' is_test,
+ * which is 0 unless it is given. */
+static status read_training(const onnx_node *n, bool *out) {
+  bool test = true;
+  *out = false;
+  if (n->since >= 14) {
+    TRY(onnx_attr_bool(n->proto, "training_mode", false, out));
+  } else if (n->since < 7) {
+    TRY(onnx_attr_bool(n->proto, "is_test", false, &test));
+  }
+  for (uint32_t k = 1; k < n->n_out; k++) {
+    CHECK_THAT(n->since < 14 || *out || !onnx_wants_out(n, k), STATUS_INVALID_MODEL,
+               "output %" PRIu32 " exists in training mode only", k);
+    test &= !onnx_wants_out(n, k);
+  }
+  *out = n->since >= 14 ? *out : !test;
+  return NULL;
+}
 
 static status read_batch_norm(const onnx_node *n, batch_norm *p) {
   static const char *const names[] = {"X", "scale", "B", "mean", "var"};
@@ -82,15 +102,9 @@ static status read_batch_norm(const onnx_node *n, batch_norm *p) {
   TRY(onnx_need_rank(n, 0, "X", 1, SHAPE_MAX_RANK));
   TRY(read_epsilon(n, &p->epsilon));
   TRY(onnx_attr_float(n->proto, "momentum", 0.9f, &p->momentum));
-  p->training = false;
-  if (n->since >= 14) {
-    TRY(onnx_attr_bool(n->proto, "training_mode", false, &p->training));
-  }
+  TRY(read_training(n, &p->training));
   if (n->since < 9) {
     TRY(onnx_attr_bool(n->proto, "spatial", true, &spatial));
-  }
-  for (uint32_t k = 1; k < n->n_out && !p->training; k++) {
-    CHECK_THAT(!onnx_wants_out(n, k), STATUS_UNSUPPORTED, "output %u exists in training mode only", k);
   }
   p->x = shape_with_type(*x, dtype_compute_type((dtype)x->type));
   p->n_feature = x->rank == 1 ? 0 : spatial ? 1 : x->rank - 1;
@@ -99,6 +113,7 @@ static status read_batch_norm(const onnx_node *n, batch_norm *p) {
     p->at[k] = 1 + k;
     want[k] = x->dims[1 + k];
   }
+  p->over = spatial ? dims_from(0, x->rank, 1) : dims_from(0, 1, -1);
   for (uint32_t k = 1; k < 5; k++) {
     TRY(onnx_need_dims(n, k, names[k], x->rank == 1 ? 1 : p->n_feature, want));
   }
@@ -119,10 +134,21 @@ static hlo_value bn_stretch(const onnx_node *n, const batch_norm *p, hlo_value v
 static hlo_value bn_running(const onnx_node *n, const batch_norm *p, uint32_t k, hlo_value current) {
   hlo_builder *b = n->b;
   hlo_value old = hlo_convert(b, n->in[k], (dtype)p->x.type);
-  current = hlo_reshape(b, current, 1, hlo_shape(old)->dims);
+  current = hlo_reshape(b, current, hlo_rank(old), hlo_shape(old)->dims);
   hlo_value y = hlo_binary(b, HLO_ADD, onnx_times(b, old, p->momentum),
                            onnx_times(b, current, 1.0 - (double)p->momentum));
   return hlo_convert(b, y, hlo_type(n->in[k]));
+}
+
+/* The running statistics, and before version 14 the batch's own. */
+static void bn_train_outputs(onnx_node *n, const batch_norm *p, hlo_value mean, hlo_value variance) {
+  for (uint32_t k = 1; k < 5; k++) {
+    hlo_value current = k % 2 == 1 ? mean : variance, like = n->in[k % 2 == 1 ? 3 : 4];
+    if (k < n->n_out && onnx_wants_out(n, k)) {
+      n->out[k] = k < 3 ? bn_running(n, p, k + 2, current)
+                        : hlo_convert(n->b, hlo_reshape(n->b, current, hlo_rank(like), hlo_shape(like)->dims), hlo_type(like));
+    }
+  }
 }
 
 /* Y = X * a + (B - mean * a) with a = scale / sqrt(var + epsilon): a and the sum are constants where the
@@ -133,13 +159,10 @@ status onnx_import_batch_normalization(onnx_node *n) {
   TRY(read_batch_norm(n, &p));
   hlo_value x = onnx_widen(b, n->in[0]), mean, variance;
   if (p.training) {
-    dim_list over = dims_from(0, p.x.rank, 1);
-    moments m = moments_over(b, x, &over);
-    dim channels = p.x.rank > 1 ? p.x.dims[1] : 1;
-    mean = hlo_reshape(b, m.mean, p.n_feature, &channels);
-    variance = hlo_reshape(b, m.variance, p.n_feature, &channels);
-    n->out[1] = onnx_wants_out(n, 1) ? bn_running(n, &p, 3, mean) : n->out[1];
-    n->out[2] = onnx_wants_out(n, 2) ? bn_running(n, &p, 4, variance) : n->out[2];
+    moments m = moments_over(b, x, &p.over);
+    mean = hlo_reshape(b, m.mean, p.n_feature, p.x.dims + 1);
+    variance = hlo_reshape(b, m.variance, p.n_feature, p.x.dims + 1);
+    bn_train_outputs(n, &p, mean, variance);
   } else {
     mean = bn_parameter(n, &p, 3);
     variance = bn_parameter(n, &p, 4);

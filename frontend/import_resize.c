@@ -16,7 +16,7 @@ typedef enum coordinates {
   TF_HALF_PIXEL_FOR_NN,
   TF_CROP_AND_RESIZE
 } coordinates;
-typedef enum nearest { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL } nearest;
+typedef enum nearest { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, BY_SCALE } nearest;
 typedef enum policy { STRETCH, NOT_LARGER, NOT_SMALLER } policy;
 
 /* An antialiasing filter wider than this is refused. */
@@ -72,7 +72,7 @@ static status read_modes(const onnx_node *n, resize *r) {
     TRY(read_enum(n, "mode", old_modes, 3, &r->mode));
     r->mode = r->mode == NEAREST ? NEAREST : LINEAR;
     r->coordinates = ASYMMETRIC;
-    r->nearest = FLOOR;
+    r->nearest = BY_SCALE;
     return NULL;
   }
   TRY(read_enum(n, "mode", modes, 3, &r->mode));
@@ -132,6 +132,10 @@ static status read_roi(const onnx_node *n, uint32_t k, resize *r) {
   return NULL;
 }
 
+/* In single precision, as the standard's own cases and other runtimes count: a scale like 0.6, which no float is, must not
+ * put a position just below the element that is meant. */
+static double single(double x) { return (float)x; }
+
 static status use_scales(resize *r, const double *scales, int64_t count) {
   TRY(check_count("scales", count, r->n_axes));
   for (int i = 0; i < r->n_axes; i++) {
@@ -139,7 +143,7 @@ static status use_scales(resize *r, const double *scales, int64_t count) {
     CHECK_THAT(isfinite(scales[i]) && scales[i] > 0, STATUS_INVALID_MODEL,
                "scales[%d] is %g; it must be positive", i, scales[i]);
     double crop = r->coordinates == TF_CROP_AND_RESIZE ? p->end - p->start : 1;
-    double out = floor((double)p->in * crop * scales[i]);
+    double out = floor(single((double)p->in * crop * scales[i]));
     CHECK_THAT(out >= 0 && out <= (double)DIM_MAX, STATUS_INVALID_MODEL,
                "scales[%d] is %g, which makes %" PRId64 " into %g", i, scales[i], p->in, out);
     p->scale = scales[i];
@@ -158,7 +162,7 @@ static status use_sizes(resize *r, const int64_t *sizes, int64_t count) {
     CHECK_THAT(p->in > 0 || sizes[i] == 0, STATUS_INVALID_MODEL,
                "nothing can be resized to %" PRId64 " elements", sizes[i]);
     p->out = sizes[i];
-    p->scale = p->in ? (double)sizes[i] / (double)p->in : 1;
+    p->scale = p->in ? single((double)sizes[i] / (double)p->in) : 1;
     bool first = i == 0;
     common = first || (r->policy == NOT_LARGER ? p->scale < common : p->scale > common) ? p->scale : common;
   }
@@ -168,6 +172,28 @@ static status use_sizes(resize *r, const int64_t *sizes, int64_t count) {
     p->out = (dim)(common * (double)p->in + 0.5);
   }
   return NULL;
+}
+
+/* Upsample before version 9: `scales`, and in the first version two for the height and width of images. */
+static status use_attributes(const onnx_node *n, resize *r) {
+  const float *list;
+  float height, width;
+  size_t count;
+  if (n->since == 1) {
+    TRY(onnx_need_rank(n, 0, "X", 4, 4));
+    TRY(onnx_attr_required(n->proto, "height_scale"));
+    TRY(onnx_attr_required(n->proto, "width_scale"));
+    TRY(onnx_attr_float(n->proto, "height_scale", 1, &height));
+    TRY(onnx_attr_float(n->proto, "width_scale", 1, &width));
+    return use_scales(r, (double[]){1, 1, height, width}, 4);
+  }
+  TRY(onnx_attr_required(n->proto, "scales"));
+  TRY(onnx_attr_floats(n->proto, "scales", &list, &count));
+  double *wide = ARENA_NEW_N(n->arena, double, count);
+  for (size_t k = 0; k < count; k++) {
+    wide[k] = list[k];
+  }
+  return use_scales(r, wide, (int64_t)count);
 }
 
 /* Fills r->plan: what is not resized keeps its extent. */
@@ -180,15 +206,7 @@ static status read_sizes(const onnx_node *n, resize *r) {
   const int64_t *sizes = NULL;
   int64_t n_scales = 0, n_sizes = 0;
   if (strcmp(n->proto->op_type, "Upsample") == 0 && n->since < 9) {
-    const float *list;
-    size_t count;
-    TRY(onnx_attr_required(n->proto, "scales"));
-    TRY(onnx_attr_floats(n->proto, "scales", &list, &count));
-    double *wide = ARENA_NEW_N(n->arena, double, count);
-    for (size_t k = 0; k < count; k++) {
-      wide[k] = list[k];
-    }
-    return use_scales(r, wide, (int64_t)count);
+    return use_attributes(n, r);
   }
   if (n->since < 11) {
     TRY(onnx_const_floats(n, 1, "scales", &scales, &n_scales));
@@ -210,20 +228,20 @@ static status read_sizes(const onnx_node *n, resize *r) {
 
 /* Where output element i lies in the input. */
 static double source(const resize *r, const axis_plan *p, int64_t i) {
-  double in = (double)p->in, out = p->scale * in, x = (double)i; /* `out` may be a fraction */
+  double in = (double)p->in, out = single(p->scale * in), x = (double)i; /* `out` may be a fraction */
   switch ((coordinates)r->coordinates) {
     case HALF_PIXEL:
-      return (x + 0.5) / p->scale - 0.5;
+      return single(single((x + 0.5) / p->scale) - 0.5);
     case HALF_PIXEL_SYMMETRIC:
       return in / 2 * (1 - (double)p->out / out) + (x + 0.5) / p->scale - 0.5;
     case PYTORCH_HALF_PIXEL:
-      return p->out > 1 ? (x + 0.5) / p->scale - 0.5 : 0;
+      return p->out > 1 ? single(single((x + 0.5) / p->scale) - 0.5) : 0;
     case ALIGN_CORNERS:
-      return out == 1 ? 0 : x * (in - 1) / (out - 1);
+      return out == 1 ? 0 : single(x * (in - 1) / (out - 1));
     case ASYMMETRIC:
-      return x / p->scale;
+      return single(x / p->scale);
     case TF_HALF_PIXEL_FOR_NN:
-      return (x + 0.5) / p->scale;
+      return single((x + 0.5) / p->scale);
     case TF_CROP_AND_RESIZE:
       return p->out > 1 ? p->start * (in - 1) + x * (p->end - p->start) * (in - 1) / (double)(p->out - 1)
                         : 0.5 * (p->start + p->end) * (in - 1);
@@ -231,7 +249,7 @@ static double source(const resize *r, const axis_plan *p, int64_t i) {
   return 0;
 }
 
-static double nearest_index(const resize *r, double x) {
+static double nearest_index(const resize *r, const axis_plan *p, double x) {
   double low = floor(x), part = x - low;
   switch ((nearest)r->nearest) {
     case PREFER_FLOOR:
@@ -242,6 +260,8 @@ static double nearest_index(const resize *r, double x) {
       return low;
     case CEIL:
       return ceil(x);
+    case BY_SCALE: /* version 10 has no attribute for it; its own cases are so */
+      return p->scale < 1 ? ceil(x) : low;
   }
   return low;
 }
@@ -272,7 +292,7 @@ static void fill_taps(const resize *r, const axis_plan *p, tap_table *t, int64_t
   t->outside[i] = r->coordinates == TF_CROP_AND_RESIZE && (x < 0 || x > (double)(p->in - 1));
   t->any_outside |= t->outside[i];
   if (r->mode == NEAREST) {
-    index[0] = clamp_index(nearest_index(r, x), p->in);
+    index[0] = clamp_index(nearest_index(r, p, x), p->in);
     weight[0] = 1;
     return;
   }

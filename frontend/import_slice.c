@@ -121,10 +121,26 @@ static status equal_parts(const onnx_node *n, int64_t extent, int64_t *sizes) {
   return NULL;
 }
 
+/* Version 1 has the sizes, where they are an input, in the data's type. */
+static status given_sizes(const onnx_node *n, const int64_t **given, int64_t *count) {
+  if (n->since > 1 || !onnx_has_in(n, 1)) {
+    return onnx_ints_attr_or_input(n, "split", 1, given, count);
+  }
+  const double *numbers;
+  TRY(onnx_const_floats(n, 1, "split", &numbers, count));
+  int64_t *list = ARENA_NEW_N(n->arena, int64_t, (size_t)*count);
+  for (int64_t k = 0; k < *count; k++) {
+    CHECK_THAT(numbers[k] >= 0 && numbers[k] <= DIM_MAX, INVALID, "split[%" PRId64 "] is %g", k, numbers[k]);
+    list[k] = (int64_t)numbers[k];
+  }
+  *given = list;
+  return NULL;
+}
+
 static status split_sizes(const onnx_node *n, int64_t extent, int64_t *sizes) {
   const int64_t *given;
   int64_t count, sum = 0;
-  TRY(onnx_ints_attr_or_input(n, "split", 1, &given, &count));
+  TRY(given_sizes(n, &given, &count));
   if (!given) {
     return equal_parts(n, extent, sizes);
   }

@@ -171,14 +171,27 @@ static status run_step(hlo_module *m, const hlo_pass *step, pass_context *c, boo
 
 enum { MAX_ROUNDS = 8, MAX_NESTING = 8 };
 
+static status is_skipped(const pass_context *c, const hlo_pass *step, bool *out) {
+  *out = false;
+  for (const char *at = c->skip ? c->skip : ""; *at && !*out;) {
+    size_t length = strcspn(at, ",");
+    *out = same_name(step->name, at, length);
+    at += length + (at[length] == ',');
+  }
+  CHECK_THAT(!*out || !step->needed, STATUS_INVALID_ARGUMENT, "backend %s needs pass %s: it cannot be skipped",
+             c->target->name, step->name);
+  return NULL;
+}
+
 static status run_steps(hlo_module *m, const hlo_pass *steps, uint32_t n, pass_context *c, int nesting, bool *changed) {
   CHECK_THAT(nesting <= MAX_NESTING, STATUS_INTERNAL, "groups of passes nest more than %d deep", MAX_NESTING);
   for (uint32_t k = 0; k < n; k++) {
-    bool again = !steps[k].run;
-    if (steps[k].run) {
+    bool again = !steps[k].run, skipped;
+    TRY(is_skipped(c, &steps[k], &skipped));
+    if (steps[k].run && !skipped) {
       TRY(run_step(m, &steps[k], c, changed));
     }
-    for (uint32_t round = 0; again && round < (steps[k].max_rounds ? steps[k].max_rounds : MAX_ROUNDS); round++) {
+    for (uint32_t round = 0; again && !skipped && round < (steps[k].max_rounds ? steps[k].max_rounds : MAX_ROUNDS); round++) {
       again = false;
       TRY(run_steps(m, steps[k].group, steps[k].n_group, c, nesting + 1, &again));
       *changed = *changed || again;

@@ -20,10 +20,13 @@ typedef struct hlo_pass {
   const struct hlo_pass *group; /* steps of the group */
   uint32_t n_group;
   uint32_t max_rounds; /* of the group; 0: 8.  Not an error to reach it */
+  bool needed;         /* what follows relies on it: it cannot be skipped */
 } hlo_pass;
 
 /* #define-d in place of an initialiser: HLO_STEP(fold) in a pipeline array. */
 #define HLO_STEP(pass) {.name = #pass, .run = pass_##pass}
+/* One without which the target cannot lower the module. */
+#define HLO_NEEDED_STEP(pass) {.name = #pass, .run = pass_##pass, .needed = true}
 #define HLO_GROUP(text, steps) {.name = (text), .group = (steps), .n_group = sizeof(steps) / sizeof *(steps)}
 
 /* The registry, made from passes.def. */
@@ -77,6 +80,7 @@ struct pass_context {
   hlo_eval_fn *eval;        /* constant folder: the reference evaluator; NULL: nothing is folded */
   int64_t fold_bytes;       /* results that are larger are not folded; 0: 2^20 */
   const hlo_target *target; /* NULL: one that can do nothing special */
+  const char *skip;         /* "fold,cse": passes to leave out; NULL: none */
   bool verify;              /* before the first and after each pass that changed something */
   bool check_changed;       /* compare what a pass says with the module's hash (verify, too, for every pass) */
   /* Called with the module before the first pass and after each that changed it.  file: "007-fold.hlo". */
@@ -98,7 +102,7 @@ void hlo_pass_note(pass_context *c, const char *what, int64_t value);
 /* Shorthand: a builder before `at` (NULL: at the end) that folds as the context says. */
 hlo_builder hlo_pass_builder(const pass_context *c, hlo_computation *computation, hlo_instr *at);
 
-/* Runs the steps in order.  A failure names the pass; then the module is not to be used any more.  A module that a pass broke is
+/* Runs the steps in order, but for those in c->skip (a group goes with all its steps).  A failure names the pass; then the module is not to be used any more.  A module that a pass broke is
  * STATUS_INTERNAL.  Running out of memory in a pass is STATUS_RESOURCE, the scratch memory is freed. */
 STATUS_MUST_USE status hlo_run_passes(hlo_module *m, const hlo_pass *steps, uint32_t n, pass_context *c);
 

@@ -85,7 +85,8 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
              STATUS_INVALID_ARGUMENT, "a negative option");
   plug_session_options options = {
       .backend = o.backend,
-      .compile = {.cpu = o.cpu, .lanes = (uint32_t)o.lanes, .threads = (uint32_t)o.threads},
+      .compile = {.cpu = o.cpu, .lanes = (uint32_t)o.lanes, .threads = (uint32_t)o.threads,
+                  .skip_passes = o.skip_passes},
       .dims = (const plug_dim *)o.dims,
       .n_dims = (uint32_t)o.n_dims,
       .open_dim = !o.closed_dims,

@@ -29,6 +29,7 @@ status cli_session_options(const cli_args *args, arena *a, plug_session_options 
       .compile = {.cpu = args->cpu,
                   .lanes = (uint32_t)args->lanes,
                   .threads = (uint32_t)args->threads,
+                  .skip_passes = args->skip_passes,
                   .dump = cli_progress_pass},
       .open_dim = 1,
       .max_memory = (uint64_t)args->max_memory,

@@ -63,6 +63,8 @@ static const option options[] = {
     {"lanes", 0, "N", COUNT, AT(lanes), MODEL_COMMANDS,
      "f32 lanes of a vector: 1, 4, 8, 16 (the processor's widest)"},
     {"threads", 't', "N", COUNT, AT(threads), MODEL_COMMANDS, "that a run uses (all cores; test: 1)"},
+    {"skip-pass", 0, "NAME,...", TEXT, AT(skip_passes), MODEL_COMMANDS,
+     "passes that the compiler leaves out (onnx-xla opt --list names them)"},
     {"dim", 'd', "NAME=N", PAIRS, AT(dims), MODEL_COMMANDS | CLI_CHECK, "size of a symbolic dimension (1)"},
     {"shape", 0, "NAME=AxBxC", PAIRS, AT(shapes), CLI_RUN | CLI_COMPILE | CLI_BENCH,
      "shape of an input that is not given, where it has nameless open dimensions"},

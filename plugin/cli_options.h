@@ -29,7 +29,7 @@ typedef struct cli_list {
  * must be told from 0. */
 typedef struct cli_args {
   bool help, quiet, verbose, json, list, strict_list;
-  const char *backend, *cpu;
+  const char *backend, *cpu, *skip_passes;
   int64_t threads, lanes, max_memory;
   double max_seconds;
   cli_list dims;   /* NAME=N */

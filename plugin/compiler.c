@@ -277,11 +277,19 @@ typedef struct compile_call {
   rt_report *report;
 } compile_call;
 
+/* Here, so that a name that is no pass's is noticed whatever the backend. */
+static status check_skipped(arena *a, const char *names) {
+  const hlo_pass *steps;
+  uint32_t n;
+  return names ? hlo_pass_parse_list(a, names, &steps, &n) : NULL;
+}
+
 static status compile_module(void *data) {
   compile_call *c = data;
   const rt_backend *backend;
   hlo_module *m;
   TRY(plug_backend(c->request->backend, &backend));
+  TRY(check_skipped(c->a, c->request->options.skip_passes));
   CHECK_THAT(backend->compiler, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
              "backend %s runs programs but compiles none", c->request->backend);
   const void **values = ARENA_NEW_N(c->a, const void *, c->s->n_inputs);

@@ -71,7 +71,8 @@ typedef enum oxla_type {
 
 enum { OXLA_MAX_RANK = 16 };
 
-/* An array: row-major, elements one after the other (4- and 2-bit types take a byte each). */
+/* An array: row-major, elements one after the other (4- and 2-bit types take a byte each, that of signed
+ * ones extends the sign). */
 typedef struct oxla_tensor {
   oxla_type type;
   int rank;
@@ -110,6 +111,7 @@ typedef struct oxla_options {
   int closed_dims;        /* not 0: a dimension without a value is an error where a run's inputs do not tell it */
   const oxla_constant *constants;
   size_t n_constants;
+  const char *skip_passes; /* "fold,cse": passes that the compiler leaves out, to find the one that does harm */
 } oxla_options;
 
 /* --- models --- */

@@ -56,6 +56,7 @@ static void copy_options(plug_session *s, const plug_session_options *o) {
   s->options = *o;
   s->options.backend = o->backend ? arena_strdup(a, o->backend) : NULL;
   s->options.compile.cpu = o->compile.cpu ? arena_strdup(a, o->compile.cpu) : NULL;
+  s->options.compile.skip_passes = o->compile.skip_passes ? arena_strdup(a, o->compile.skip_passes) : NULL;
   plug_dim *dims = arena_memdup(a, o->dims, o->n_dims * sizeof *dims);
   for (uint32_t k = 0; k < o->n_dims; k++) {
     dims[k].name = arena_strdup(a, dims[k].name);

@@ -90,6 +90,7 @@ typedef struct rt_compile_options {
   const char *cpu;      /* "native", "x86-64-v3", ...; NULL: native */
   uint32_t lanes;       /* f32 lanes of a vector; 0: the cpu's widest */
   uint32_t threads;     /* for compiling and that runs will use; 0: all cores */
+  const char *skip_passes; /* "fold,cse": to find the pass that does harm; NULL: none.  Those that are needed are refused */
   bool keep_text;       /* also fill the texts of the report */
   /* Computes an instruction whose operands are constants, for the folding pass (an hlo_eval_fn).  NULL: nothing is folded. */
   status (*eval)(const struct hlo_instr *i, arena *a, literal *results);

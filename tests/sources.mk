@@ -49,6 +49,7 @@ script_tests = \
 	tests/e2e/test-light-models \
 	tests/e2e/test-ocr \
 	tests/e2e/test-real-models \
+	tests/fuzz/test-fuzz \
 	tests/test-includes \
 	tests/test-libs \
 	tests/test-sources
@@ -125,6 +126,27 @@ tests_files = \
 	tests/e2e/test-real-models \
 	tests/e2e/write_model.h \
 	tests/fetch-data \
+	tests/fuzz/README \
+	tests/fuzz/build.py \
+	tests/fuzz/check.py \
+	tests/fuzz/fuzz.py \
+	tests/fuzz/ops_control.py \
+	tests/fuzz/ops_elementwise.py \
+	tests/fuzz/ops_movement.py \
+	tests/fuzz/ops_nn.py \
+	tests/fuzz/ops_quantize.py \
+	tests/fuzz/ops_reduce.py \
+	tests/fuzz/ops_signal.py \
+	tests/fuzz/peers.py \
+	tests/fuzz/registry.py \
+	tests/fuzz/report.py \
+	tests/fuzz/rows.py \
+	tests/fuzz/shrink.py \
+	tests/fuzz/sweep.py \
+	tests/fuzz/test-fuzz \
+	tests/fuzz/values.py \
+	tests/fuzz/workers.py \
+	tests/fuzz/xla.py \
 	tests/hlo/batch_norm/chain.expected \
 	tests/hlo/cse/equal.expected \
 	tests/hlo/dce/branches.expected \

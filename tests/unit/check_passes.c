@@ -385,12 +385,46 @@ START_TEST(report) {
 }
 END_TEST
 
+static status run_skipping(const char *skip, uint32_t *ran) {
+  static const char text[] = "onnx-xla hlo 1\n module \"m\" {\nentry main(%0: f32[4]) { return %0 }\n}\n";
+  static const hlo_pass inner[] = {HLO_STEP(fold), HLO_STEP(cse)};
+  static const hlo_pass steps[] = {HLO_NEEDED_STEP(dce), HLO_GROUP("clean", inner), HLO_STEP(loop_fusion)};
+  hlo_module *m = NULL;
+  pass_context c = {.arena = memory, .skip = skip};
+  TRY(hlo_parse(memory, text, strlen(text), NULL, &m));
+  TRY(hlo_run_passes(m, steps, sizeof steps / sizeof *steps, &c));
+  *ran = c.n_records;
+  return NULL;
+}
+
+/* How many passes run without those; a group goes with all that is in it, what is needed stays. */
+START_TEST(skipping) {
+  static const struct {
+    const char *skip;
+    uint32_t ran;
+  } rows[] = {{NULL, 4}, {"", 4}, {"cse", 3}, {"loop-fusion,cse", 2}, {"loop_fusion", 3}, {"clean", 2}, {"loop", 4}};
+  memory = arena_create(NULL);
+  for (uint32_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    uint32_t ran = 0;
+    status s = run_skipping(rows[k].skip, &ran);
+    ck_assert_msg(!s, "%s", status_message(s));
+    ck_assert_uint_eq(ran, rows[k].ran);
+  }
+  uint32_t ran;
+  status s = run_skipping("cse,dce", &ran);
+  ck_assert(s && strstr(status_message(s), "needs pass dce"));
+  status_free(s);
+  arena_destroy(memory);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("passes");
   TCase *c = tcase_create("random");
   tcase_set_timeout(c, 120);
   tcase_add_loop_test(c, random_modules, 0, sizeof trials / sizeof *trials);
   tcase_add_test(c, report);
+  tcase_add_test(c, skipping);
   suite_add_tcase(s, c);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_ENV);

@@ -1,0 +1,163 @@
+"""fuzz.py: random valid graphs through onnx-xla and elsewhere; see README.
+
+  fuzz.py [--seed N] [--count N | --minutes M] [--jobs N] [--matrix short|full] [--only Op,Op] [--state FILE] [--found DIR]
+  fuzz.py --sweep [--only Op,Op]
+
+Exits with 1 if anything failed."""
+import argparse
+import json
+import os
+import random
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import check  # noqa: E402
+import peers  # noqa: E402
+import registry  # noqa: E402
+import report  # noqa: E402
+import rows  # noqa: E402
+import shrink  # noqa: E402
+import sweep  # noqa: E402
+from build import Builder, finish  # noqa: E402
+from workers import Pool, in_child  # noqa: E402
+
+DENSE = [("float",)] * 6 + [("float", "int64"), ("float", "bool"), ("double",), ("float16",), ("bfloat16",), ("int32",), ("int64",),
+                            ("uint8", "int8"), ("float", "float16"), ("int16", "uint16")]
+
+
+def build_graph(seed, table, entries, ort, trace=None):
+    """The graph of a seed, and its builder.  Half of the graphs draw what was drawn least; the others keep to few types,
+    so that more of them fits together.  Half keep to what ONNX Runtime can do."""
+    r = random.Random(seed * 2 + 1)
+    opset = r.choice([table.newest, r.randint(rows.OLDEST, table.newest)])
+    dense = r.choice(DENSE) if r.random() < 0.5 else None
+    b = Builder(seed, table, entries, opset, dense, peer=ort if r.random() < 0.6 else None)
+    b.trace = trace
+    b.grow(r.randint(10, 60))
+    return finish(b), b
+
+
+def run_seed(seed, table, entries, options, ort, say):
+    """What became of one seed, as plain data."""
+    start = time.time()
+    graph, b = build_graph(seed, table, entries, ort)
+    result = {"seed": seed, "drawn": b.drawn, "refusals": [[list(k), v] for k, v in b.refusals.items()],
+              "statistics": b.statistics, "failures": [], "mishaps": b.mishaps, "ort": False, "nodes": len(b.nodes), "built": time.time() - start}
+    for name, message, model, inputs in b.faults:
+        result["failures"].append(report_fault(options, seed, name, message, model))
+    if graph is None:
+        return result
+    say("run", graph)
+    failures, result["ort"] = check.run_all(graph, options.matrix, random.Random(seed), ort is not None)
+    seen = set()
+    for f in failures:
+        if (f.kind, f.output) not in seen and len(seen) < 3:
+            seen.add((f.kind, f.output))
+            result["failures"].append(report_failure(options, seed, graph, f, lambda g, f=f: check.run_named(g, f)))
+    result["ran"] = time.time() - start
+    return result
+
+
+def report_fault(options, seed, name, message, model):
+    """An operator of its own that the library calls invalid, or that fails inside."""
+    return {"what": f"node {name}", "message": message, "nodes": 1, "folder": write_model(options, f"{seed}-{name}", model)}
+
+
+def write_model(options, name, model):
+    import onnx
+    folder = os.path.join(options.found, name)
+    os.makedirs(folder, exist_ok=True)
+    onnx.save(model, os.path.join(folder, "model.onnx"))
+    return folder
+
+
+def report_failure(options, seed, graph, failure, fails):
+    small = graph if options.no_shrink else shrink.shrink(graph, failure, fails)
+    final = fails(small) or failure
+    folder = os.path.join(options.found, f"{seed}-{failure.configuration}".replace(" ", "-"))
+    shrink.save(small, folder, f"seed {seed}\n{final}")
+    ops = [n.op_type for n in small.model.graph.node]
+    return {"what": f"{failure.configuration}: {failure.kind}", "message": str(final), "nodes": len(ops), "ops": ops[:8],
+            "folder": folder}
+
+
+def report_crash(options, seed, stage, graph, status):
+    """A worker died: the graph it ran is made small, each try in a process of its own."""
+    if graph is None:
+        folder = None
+        if stage is not None:
+            folder = write_model(options, f"{seed}-crash", stage)
+        return {"what": "crash of a node", "message": status, "nodes": 1, "folder": folder}
+
+    def fails(g):
+        died, failures = in_child(lambda: check.run_all(g, options.matrix, random.Random(seed), False)[0] and True)
+        return check.Failure("crash", {}, "crash", status) if died else None
+    return report_failure(options, seed, graph, check.Failure("crash", {}, "crash", status), fails)
+
+
+def parse():
+    p = argparse.ArgumentParser()
+    p.add_argument("--seed", type=int, help="the first (0, or where the state file left off)")
+    p.add_argument("--count", type=int, help="graphs (100, unless --minutes is given)")
+    p.add_argument("--minutes", type=float)
+    p.add_argument("--jobs", type=int, default=os.cpu_count())
+    p.add_argument("--matrix", choices=["short", "full"], default="short")
+    p.add_argument("--only", default="", help="operators, with commas")
+    p.add_argument("--state", help="a file with the next seed and the counts, read and written")
+    p.add_argument("--found", default="found", help="where failing graphs go")
+    p.add_argument("--sweep", action="store_true", help="one-node models of every row instead")
+    p.add_argument("--no-ort", action="store_true")
+    p.add_argument("--no-shrink", action="store_true")
+    p.add_argument("--batch", type=int, default=25, help="graphs a process; the counts are those of before the batch")
+    p.add_argument("--table", action="store_true", help="prints how often each row was drawn")
+    p.add_argument("--rare", action="store_true", help="NonZero, Unique and others with sizes that depend on data")
+    return p.parse_args()
+
+
+def load_state(path, table):
+    if not path or not os.path.exists(path):
+        return 0
+    with open(path) as f:
+        state = json.load(f)
+    for row, n in state["counts"]:
+        table.counts[tuple(row)] = n
+    for row, message in state.get("refused", []):
+        table.refused[tuple(row)] = message
+    return state["next"]
+
+
+def save_state(path, table, seed):
+    if path:
+        with open(path + ".new", "w") as f:
+            json.dump({"next": seed, "counts": [[list(k), v] for k, v in table.counts.items()],
+                       "refused": [[list(k), v] for k, v in table.refused.items()]}, f)
+        os.replace(path + ".new", path)
+
+
+def main():
+    options = parse()
+    options.found = os.path.abspath(options.found)
+    entries = registry.load()
+    if options.only:
+        wanted = options.only.split(",")
+        entries = {name: e for name, e in entries.items() if name in wanted or name in registry.HELPERS}
+        for name, e in entries.items():
+            e.liked = 1.0 if name in wanted else 0.1
+    died, newest = in_child(lambda: __import__("xla").newest_opset())
+    table = rows.Table(newest)
+    first = load_state(options.state, table)
+    first = options.seed if options.seed is not None else first
+    ort = None if options.no_ort or not peers.has_ort() else peers.OrtSupport()
+    if options.sweep:
+        sys.exit(sweep.run(table, entries, options, ort))
+    total = report.Totals(table, entries)
+    pool = Pool(options, table, entries, ort, run_seed, report_crash)
+    next_seed = pool.run(first, total)
+    save_state(options.state, table, next_seed)
+    total.print(options.table)
+    sys.exit(1 if total.failures else 0)
+
+
+if __name__ == "__main__":
+    main()

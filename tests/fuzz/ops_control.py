@@ -1,0 +1,132 @@
+"""ops_control.py: If, Loop and Scan.  Bodies are graphs of their own, grown by the same builder; they capture what they like."""
+import numpy as np
+from onnx import helper
+
+import rows
+from build import Builder, Skip, to_tensor, value_info
+from registry import operators
+from values import Value, draw_array
+
+COMMON = ("float", "double", "int32", "int64", "float16", "uint8", "int8", "bool")
+
+
+def inner(b):
+    return Builder(None, b.table, b.registry, b.opset, outer=b)
+
+
+def body_value(body, array):
+    """An input of a body, with what it holds in the first round."""
+    value = Value(body.name("b"), array, varying=True)
+    body.values.append(value)
+    return value
+
+
+def graph_of(body, name, inputs, outputs):
+    infos = [value_info(v.name, v.array) for v in outputs]
+    return helper.make_graph(body.nodes, body.name(name), [value_info(v.name, v.array) for v in inputs], infos, body.initializers)
+
+
+def identity(body, value):
+    """Outputs of bodies must be made in them, and each only once."""
+    return body.add("Identity", [value], {})[0]
+
+
+def made_inside(body, value):
+    return any(value.name in n.output for n in body.nodes)
+
+
+def kind_of(values):
+    """What the whole operator is: rounding if something in it rounds."""
+    return "exact" if all(v.exact for v in values) else "sum"
+
+
+@operators("If", kind="sum", ulps=64, liked=0.5, control=True)
+def if_(b, o):
+    condition = b.tensor("bool", shape=b.r.choice([(), (1,)]), exact=True)
+    first = inner(b)
+    first.grow(b.r.randint(1, 4))
+    results = [v for v in first.values if made_inside(first, v) and v.type in o.schema.types.get("V", COMMON)]
+    if not results:
+        raise Skip("an empty branch")
+    results = b.r.sample(results, b.r.randint(1, min(2, len(results))))
+    second = inner(b)
+    second.grow(b.r.randint(0, 3))
+    others = []
+    for v in results:
+        w = second.tensor(v.type, shape=v.shape, least=0)
+        others.append(identity(second, w))
+    branches = {"then_branch": graph_of(first, "then", [], results), "else_branch": graph_of(second, "else", [], others)}
+    kind = kind_of(results + others)
+    return [condition], branches, len(results), kind
+
+
+def carried_update(body, v):
+    """The next value of something carried: of the same type and shape, and not far from it."""
+    for _ in range(3):
+        w = body.tensor(v.type, shape=v.shape)
+        try:
+            if v.type == "bool":
+                return body.add("Xor", [v, w], {})[0]
+            if rows.is_float(v.type):
+                return body.add(body.r.choice(["Mean", "Min", "Max"]) if body.opset >= 8 else "Max", [v, w], {})[0]
+            return body.add(body.r.choice(["Add", "Sub"]), [v, w], {})[0]
+        except Skip:
+            continue
+    raise Skip("nothing to carry on")
+
+
+@operators("Loop", kind="sum", ulps=256, liked=0.5, control=True)
+def loop(b, o):
+    r = b.r
+    trips = r.randint(0, 4)
+    limit = b.fresh(np.array(trips, np.int64), constant=r.random() < 0.8)
+    go_on = b.fresh(np.array(True), constant=r.random() < 0.8) if r.random() < 0.5 else None
+    states = [b.tensor(r.choice(COMMON), rank=(0, 3)) for _ in range(r.randint(1, 2))]
+    body = inner(b)
+    turn, alive = body_value(body, np.array(0, np.int64)), body_value(body, np.array(True))
+    carried = [body_value(body, v.array) for v in states]
+    for c, v in zip(carried, states):
+        c.exact, c.error = v.exact, v.error
+    body.grow(r.randint(1, 4))
+    updates = [carried_update(body, c) for c in carried]
+    scanned = [v for v in body.values if made_inside(body, v) and v not in updates and v.type in COMMON][:1]
+    scanned = [identity(body, v) for v in scanned] if r.random() < 0.7 and trips else []
+    if r.random() < 0.3:
+        last = body.constant(np.array(r.randint(0, 4), np.int64), as_node=False)
+        more = body.add("Not", [body.add("Equal", [turn, last], {})[0]], {})[0]
+    else:
+        more = identity(body, alive)
+    graph = graph_of(body, "body", [turn, alive] + carried, [more] + updates + scanned)
+    # What a body is given changes from round to round: nothing is declared of it but types and ranks.
+    return [limit, go_on] + states, {"body": graph}, len(updates) + len(scanned), kind_of(updates + scanned)
+
+
+@operators("Scan", kind="sum", ulps=256, liked=0.5, control=True)
+def scan(b, o):
+    r = b.r
+    if o.since < 9:
+        raise Skip("the first Scan has a batch")
+    n = r.randint(1, 4)
+    states = [b.tensor(r.choice(COMMON), rank=(0, 2)) for _ in range(r.randint(0, 2))]
+    rows_of = [b.tensor(r.choice(COMMON), shape=(n,) + b.shape((0, 2))) for _ in range(r.randint(1, 2))]
+    body = inner(b)
+    backwards = [r.randint(0, 1) for _ in rows_of]
+    carried = [body_value(body, v.array) for v in states] + \
+        [body_value(body, v.array[-1 if back else 0]) for v, back in zip(rows_of, backwards)]
+    for c, v in zip(carried, states + rows_of):
+        c.exact, c.error = v.exact, v.error
+    body.grow(r.randint(1, 4))
+    updates = [carried_update(body, c) for c in carried[:len(states)]]
+    scanned = [v for v in body.values if made_inside(body, v) and v not in updates and v.type in COMMON][:2]
+    scanned = [identity(body, v) for v in scanned]
+    if not updates + scanned:
+        raise Skip("nothing comes out")
+    graph = graph_of(body, "body", carried, updates + scanned)
+    attributes = {"body": graph, "num_scan_inputs": len(rows_of)}
+    if r.random() < 0.5:
+        attributes["scan_input_directions"] = backwards
+    elif any(backwards):
+        attributes["scan_input_directions"] = backwards
+    if scanned and r.random() < 0.3:
+        attributes["scan_output_directions"] = [r.randint(0, 1) for _ in scanned]
+    return states + rows_of, attributes, len(updates) + len(scanned), kind_of(updates + scanned)

@@ -1,0 +1,47 @@
+"""ops_signal.py: windows and Fourier transforms."""
+import numpy as np
+
+import rows
+from registry import operators
+
+
+@operators("HannWindow HammingWindow BlackmanWindow", kind="round", ulps=16)
+def window(b, o):
+    t = o.type("T2", rows.FLOATS)
+    size = b.fresh(np.array(b.r.randint(2, 20)).astype(rows.NP[o.type("T1")]), constant=True)
+    return [size], {"periodic": b.r.choice([None, 0, 1]), "output_datatype": rows.CODE_OF_NP[rows.NP[t]]}
+
+
+@operators("MelWeightMatrix", kind="round", ulps=256)
+def mel_weight_matrix(b, o):
+    t = o.type("T3", ("float", "double"))
+
+    def number(n, variable, among=None):
+        return b.fresh(np.array(n).astype(rows.NP[o.type(variable, among)]), constant=True)
+    return [number(b.r.choice([4, 8]), "T1"), number(16, "T1"), number(8192, "T1", ("int32", "int64")),
+            number(0.0, "T2", ("float", "double")), number(4096.0, "T2")], {"output_datatype": rows.CODE_OF_NP[rows.NP[t]]}
+
+
+@operators("DFT", kind="sum", ulps=16)
+def dft(b, o):
+    r, t = b.r, o.type("T1")
+    parts = r.choice([1, 2])
+    x = b.tensor(t, shape=(r.randint(1, 2), r.choice([1, 2, 3, 4, 5, 8, 16]), r.randint(1, 3), parts))
+    inverse, onesided = r.choice([(0, 0), (0, 1), (1, 0)])
+    if parts == 2:
+        onesided = 0
+    attributes = {"inverse": inverse or None, "onesided": onesided or None}
+    if o.has("axis"):
+        return [x], {**attributes, "axis": 1}
+    return [x, None, b.ints(r.choice([1, 1, -3]), "int64", constant=True) if r.random() < 0.7 or x.shape[-2] < 2 else None], attributes
+
+
+@operators("STFT", kind="sum", ulps=16)
+def stft(b, o):
+    r, t = b.r, o.type("T1")
+    x = b.tensor(t, shape=(r.randint(1, 2), r.choice([16, 24]), 1))
+    step = b.fresh(np.array(r.choice([2, 4, 8])).astype(rows.NP[o.type("T2")]), constant=True)
+    n = r.choice([4, 8])
+    frame = b.fresh(np.array(n).astype(rows.NP[o.type("T2")]), constant=True)
+    taper = b.tensor(t, shape=(n,), lo=0.1, hi=1) if r.random() < 0.6 else None
+    return [x, step, taper, frame], {"onesided": r.choice([None, 0, 1])}

@@ -1,0 +1,108 @@
+"""peers.py: other implementations: ONNX Runtime, and ONNX's own evaluator for a second opinion."""
+import os
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+import rows
+from rows import CODE_OF_NP, NP
+
+# Types that ONNX Runtime's Python takes no arrays of pass its borders in a type that holds all their numbers.
+PLAIN = {"bfloat16": "float", "int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8",
+         **{t: "float" for t in rows.TINY_FLOATS}}
+CODE_OF_NAME = {name: CODE_OF_NP[dtype] for name, dtype in NP.items()}
+PLAIN_CODE = {CODE_OF_NAME[t]: CODE_OF_NAME[u] for t, u in PLAIN.items()}
+
+
+def plain_borders(model):
+    m = onnx.ModelProto()
+    m.CopyFrom(model)
+    first, last = [], []
+    for v in m.graph.input:
+        t = v.type.tensor_type
+        if t.elem_type in PLAIN_CODE:
+            first.append(helper.make_node("Cast", [v.name + "_plain"], [v.name], to=t.elem_type))
+            v.name, t.elem_type = v.name + "_plain", PLAIN_CODE[t.elem_type]
+    for v in m.graph.output:
+        t = v.type.tensor_type
+        if t.elem_type in PLAIN_CODE:
+            last.append(helper.make_node("Cast", [v.name], [v.name + "_plain"], to=PLAIN_CODE[t.elem_type]))
+            v.name, t.elem_type = v.name + "_plain", PLAIN_CODE[t.elem_type]
+    nodes = first + list(m.graph.node) + last
+    del m.graph.node[:]
+    m.graph.node.extend(nodes)
+    return m
+
+
+# Where ONNX Runtime does other things than the standard says: (operator, test of element type of input and output, why).
+def _narrow(before, after):
+    return before in rows.FLOATS and after in ("int4", "uint4", "int2", "uint2")
+
+
+def _wide(before, after):
+    return before in ("double", "int32", "int64", "uint32", "uint64")
+
+
+DISAGREES = [("Shrink", _wide, "computes in float"),
+             ("Cast CastLike", _narrow, "rounds where the standard cuts")]
+
+
+def disagrees(name, before, after):
+    return any(name in names.split() and test(before, after) for names, test, _ in DISAGREES)
+
+
+def has_ort():
+    try:
+        import onnxruntime  # noqa: F401
+        return True
+    except ImportError:
+        return False
+
+
+def ort_session(model, optimise=True):
+    import onnxruntime
+    onnxruntime.set_default_logger_severity(4)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    level = onnxruntime.GraphOptimizationLevel
+    options.graph_optimization_level = level.ORT_ENABLE_ALL if optimise else level.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(plain_borders(model).SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def run_ort(model, inputs, optimise=True):
+    """Outputs by name.  Raises what ONNX Runtime raises."""
+    session = ort_session(model, optimise)
+    feeds = {}
+    for name, a in inputs.items():
+        t = rows.NAME_OF_NP[a.dtype]
+        feeds[name + "_plain" if t in PLAIN else name] = a.astype(NP[PLAIN[t]]) if t in PLAIN else a
+    wanted = {i.name for i in session.get_inputs()}
+    out = session.run(None, {k: v for k, v in feeds.items() if k in wanted})
+    types = [o.type.tensor_type.elem_type for o in model.graph.output]
+    return {o.name: np.asarray(a).astype(rows.NP_OF_CODE[t]) for o, a, t in zip(model.graph.output, out, types)}
+
+
+def run_reference(model, inputs):
+    """ONNX's evaluator in Python."""
+    from onnx.reference import ReferenceEvaluator
+    out = ReferenceEvaluator(model).run(None, inputs)
+    types = [o.type.tensor_type.elem_type for o in model.graph.output]
+    return {o.name: np.asarray(a).astype(rows.NP_OF_CODE[t]) for o, a, t in zip(model.graph.output, out, types)}
+
+
+class OrtSupport:
+    """Whether ONNX Runtime makes a session of a node like this; asked once each."""
+
+    def __init__(self):
+        self.known = {}
+
+    def __call__(self, key, make_model):
+        if key not in self.known:
+            try:
+                ort_session(make_model(), optimise=False)
+                self.known[key] = True
+            except Exception:
+                self.known[key] = False
+        return self.known[key]

@@ -1,0 +1,68 @@
+"""registry.py: the operators that can be drawn, each with a function that draws its operands and attributes.
+
+  @operators("Acos Asin", ulps=8)
+  def arc(b, o):                                    b: build.Builder, o: build.Operation
+      return [b.tensor(o.type("T"), lo=-0.9, hi=0.9)], {}      operands, attributes[, outputs[, kind]]
+
+kind says what the operator does to floats, and so when two right implementations give the same bits:
+  exact   moves, selects or negates them: as exact as its operands
+  round   rounds each result once or a few times: off by `ulps` of the largest number
+  sum     sums up, in any order: off by that and by as many roundings as there are terms
+  step    is not continuous: takes exact operands only, and its results are exact
+  shape   looks at sizes only
+Of integers and booleans every operator is exact."""
+
+
+class Entry:
+    def __init__(self, name, generate, kind, ulps, liked, control):
+        self.name, self.generate, self.kind, self.ulps, self.liked, self.control = name, generate, kind, ulps, liked, control
+
+
+REGISTRY = {}
+# What builders use on their own: kept whatever --only says.
+HELPERS = "Identity Reshape Slice Expand Cast Shape Gather Concat Not Equal Xor Mean Min Max Add Sub MaxPool".split()
+
+
+def operators(names, kind="round", ulps=8, liked=1.0, control=False):
+    """liked: how often it is drawn in graphs that do not look at the counts."""
+    def take(generate):
+        for name in names.split():
+            assert name not in REGISTRY, name
+            REGISTRY[name] = Entry(name, generate, kind, ulps, liked, control)
+        return generate
+    return take
+
+
+def load():
+    import ops_control  # noqa: F401
+    import ops_elementwise  # noqa: F401
+    import ops_movement  # noqa: F401
+    import ops_nn  # noqa: F401
+    import ops_quantize  # noqa: F401
+    import ops_reduce  # noqa: F401
+    import ops_signal  # noqa: F401
+    return REGISTRY
+
+
+def axes_input(b, o, axes, inputs, attributes):
+    """Axes where this version has them: an attribute, or an operand behind the others."""
+    if axes is None:
+        return inputs, attributes
+    if o.has("axes"):
+        attributes["axes"] = list(axes)
+        return inputs, attributes
+    return inputs + [b.ints(axes)], attributes
+
+
+def some_axis(b, rank, since_negative=True):
+    """An axis of that rank; counted from behind, half of the time."""
+    k = b.r.randrange(rank)
+    return k - rank if since_negative and b.r.random() < 0.5 else k
+
+
+def some_axes(b, rank, negative=True):
+    n = b.r.randint(1, rank)
+    axes = sorted(b.r.sample(range(rank), n))
+    if negative and b.r.random() < 0.3:
+        axes = [k - rank for k in axes]
+    return axes

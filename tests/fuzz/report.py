@@ -1,0 +1,63 @@
+"""report.py: sums up what workers tell."""
+import collections
+import time
+
+import rows
+
+
+class Totals:
+    def __init__(self, table, entries):
+        self.table, self.entries = table, entries
+        self.start = time.time()
+        self.graphs = self.nodes = self.ort = self.failures = 0
+        self.statistics = collections.Counter()
+        self.kinds = collections.Counter()
+        self.mishaps = collections.Counter()
+
+    def add(self, result):
+        self.graphs += 1
+        self.nodes += result["nodes"]
+        self.ort += result["ort"]
+        self.statistics.update(result["statistics"])
+        self.table.counts.update(tuple(row) for row in result["drawn"])
+        for row, message in result["refusals"]:
+            self.table.refused.setdefault(tuple(row), message)
+        for text in result["mishaps"]:
+            self.mishaps[text] += 1
+        for f in result["failures"]:
+            self.add_failure(result["seed"], f)
+
+    def add_failure(self, seed, f):
+        self.failures += 1
+        self.kinds[f["what"]] += 1
+        ops = ",".join(f.get("ops", []))
+        print(f"FAIL seed {seed}: {f['message'][:300]}\n     {f['nodes']} nodes {ops}: {f['folder']}", flush=True)
+
+    def print(self, with_table):
+        values = max(1, self.statistics["values"])
+        seconds = time.time() - self.start
+        print(f"{self.graphs} graphs of {self.nodes / max(1, self.graphs):.0f} nodes in {seconds:.0f} s; "
+              f"ONNX Runtime ran {self.ort}")
+        print(f"{100 * (1 - self.statistics['degenerate'] / values):.1f} % of {values} values are finite and not constant")
+        self.print_rows(with_table)
+        for text, n in self.mishaps.most_common():
+            print(f"{n:5} generator {text}")
+        for what, n in self.kinds.most_common():
+            print(f"{n:5} {what}")
+        print(f"{self.graphs - self.failures} passed, {self.failures} failed")
+
+    def print_rows(self, with_table):
+        all_rows = [r for r in self.table.rows() if r[0] not in rows.REASON]
+        drawn = [r for r in all_rows if self.table.counts[r]]
+        often = sum(self.table.counts[r] >= 50 for r in all_rows)
+        print(f"{len(drawn)} of {len(all_rows)} rows (operator, version, type) were drawn, {often} at least 50 times")
+        missing = sorted({r[0] for r in all_rows if r[0] not in self.entries})
+        if missing:
+            print("operators without a generator: " + " ".join(missing))
+        if with_table:
+            for row in sorted(all_rows):
+                note = "" if self.table.counts[row] else \
+                    "  " + ("no generator" if row[0] not in self.entries else self.table.refused.get(row, ""))[:120]
+                print(f"{self.table.counts[row]:7} {row[0]}-{row[1]} {row[2]} {row[3]}{note}")
+            for reason, names in rows.LEFT_OUT.items():
+                print(f"left out ({reason}): {names}")

@@ -1,0 +1,104 @@
+"""shrink.py: makes a failing graph small, and writes it as a case of ONNX's backend tests.
+
+Every value of a graph is known (build.py), so any node can go: what it made becomes an input that holds it."""
+import os
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+import peers
+from build import Graph, make_model, value_info
+
+
+def inner_names(node):
+    """Names that bodies of the node use, their own among them."""
+    names = set()
+    for a in node.attribute:
+        if a.type == onnx.AttributeProto.GRAPH:
+            names.update(o.name for o in a.g.output)
+            for n in a.g.node:
+                names.update(n.input)
+                names.update(inner_names(n))
+    return names
+
+
+def part(graph, nodes, outputs=None):
+    """The graph of these nodes alone; all that they make and nobody uses comes out, or `outputs`."""
+    used = {i for n in nodes for i in n.input if i} | {i for n in nodes for i in inner_names(n)}
+    made = [o for n in nodes for o in n.output if o]
+    outputs = [o for o in outputs or [] if o in made] or [o for o in made if o not in used]
+    constants = [i for i in graph.model.graph.initializer if i.name in used]
+    held = {i.name for i in constants} | set(made)
+    declared = {v.name: v for v in graph.model.graph.input}
+    inputs = [v for name, v in graph.values.items() if name in used - held]
+    infos = [declared.get(v.name) or value_info(v.name, v.array) for v in inputs]
+    results = [value_info(o, graph.values[o].array) for o in outputs]
+    model = make_model(nodes, infos, results, constants, graph.opset)
+    return Graph(model, {v.name: v.array for v in inputs}, graph.values, graph.opset)
+
+
+def needed(graph, outputs):
+    """The nodes that these outputs depend on."""
+    wanted, kept = set(outputs), []
+    for n in reversed(graph.model.graph.node):
+        if wanted & set(n.output):
+            kept.append(n)
+            wanted.update(n.input)
+            wanted.update(inner_names(n))
+    return kept[::-1]
+
+
+def shrink(graph, failure, fails, budget=200):
+    """The smallest graph found for which fails(graph) gives a Failure like this one."""
+    tries = [0]
+
+    def still(candidate):
+        tries[0] += 1
+        return tries[0] <= budget and candidate.outputs and failure.like(fails(candidate))
+    best = graph
+    if failure.output:
+        candidate = part(graph, needed(graph, [failure.output]), [failure.output])
+        best = candidate if still(candidate) else best
+    size = max(1, len(best.model.graph.node) // 2)
+    while size >= 1:
+        changed = False
+        at = 0
+        while at < len(best.model.graph.node):
+            nodes = list(best.model.graph.node)
+            rest = nodes[:at] + nodes[at + size:]
+            made = {o for n in rest for o in n.output}
+            candidate = part(graph, rest, [o for o in best.outputs if o in made]) if rest else None
+            if candidate and still(candidate):
+                best, changed = candidate, True
+            else:
+                at += size
+        size = size // 2 if not changed or size > 1 else size
+    return best
+
+
+def expected(graph):
+    """Outputs from elsewhere, and where from."""
+    for name, run in (("ONNX Runtime", lambda: peers.run_ort(graph.model, graph.inputs, optimise=False)),
+                      ("onnx.reference", lambda: peers.run_reference(graph.model, graph.inputs))):
+        try:
+            return run(), name
+        except Exception:
+            continue
+    return {o: graph.values[o].array for o in graph.outputs}, "the reference evaluator"
+
+
+def save(graph, folder, text):
+    """In the layout of ONNX's backend tests, with a note."""
+    data = os.path.join(folder, "test_data_set_0")
+    os.makedirs(data, exist_ok=True)
+    onnx.save(graph.model, os.path.join(folder, "model.onnx"))
+    outputs, source = expected(graph)
+    for k, v in enumerate(graph.model.graph.input):
+        with open(os.path.join(data, f"input_{k}.pb"), "wb") as f:
+            f.write(numpy_helper.from_array(np.asarray(graph.inputs[v.name]), v.name).SerializeToString())
+    for k, name in enumerate(graph.outputs):
+        with open(os.path.join(data, f"output_{k}.pb"), "wb") as f:
+            f.write(numpy_helper.from_array(np.asarray(outputs[name]), name).SerializeToString())
+    with open(os.path.join(folder, "note"), "w") as f:
+        f.write(f"{text}\nexpected values: {source}\n\n{onnx.printer.to_text(graph.model)}\n")

@@ -1,0 +1,91 @@
+"""sweep.py: one-node models of every row (operator, version, type): ref, cpu, and ONNX Runtime or ONNX's own evaluator."""
+import collections
+import random
+
+import check
+import peers
+from build import Builder, Operation, Skip, finish
+from workers import in_child
+
+TRIES = 12
+
+
+class OneType(Builder):
+    """Chooses a given type for one type variable, and others at random."""
+
+    def choose_type(self, schema, variable, allowed):
+        name, since, wanted, type = self.row
+        if (schema.name, schema.since, variable) == (name, since, wanted):
+            if type not in allowed:
+                raise Skip("not among those that are drawn")
+            return type
+        return self.r.choice(allowed)
+
+
+def one(row, table, entries, seed, with_peer):
+    """(what, detail) of a row: ok, no draw, refused, fault, wrong."""
+    name, since, variable, type = row
+    message = "no draw fits"
+    refused = None
+    for k in range(TRIES):
+        r = random.Random(f"{seed} {k} {row}")
+        b = OneType(r.getrandbits(32), table, entries, table.opset_for(since, name, r))
+        b.row = row
+        schema = table.at[b.opset][name]
+        operation = Operation(b, schema, entries[name])
+        try:
+            b.add(name, *entries[name].generate(b, operation))
+        except Skip as e:
+            message = str(e)
+            for refusal, text in b.refusals.items():
+                if refusal[:2] == row[:2]:
+                    refused = text
+            if b.faults:
+                return "fault", b.faults[0][1]
+            continue
+        if row not in b.drawn and variable != "-":
+            message = "the type was not used"
+            continue
+        graph = finish(b)
+        failures, ran = check.run_all(graph, "short", r, with_peer)
+        if failures:
+            return "wrong", str(failures[0])
+        if not ran and with_peer:
+            wrong = second_opinion(graph)
+            if wrong:
+                return "differs", wrong
+        return "ok", "compared" if ran else "alone"
+    return ("refused", refused) if refused else ("no draw", message)
+
+
+def second_opinion(graph):
+    try:
+        wrong = check.compare(graph, peers.run_reference(graph.model, graph.inputs))
+    except Exception:
+        return None
+    return f"onnx.reference: {wrong[0]}: {wrong[1]}" if wrong else None
+
+
+def run(table, entries, options, ort):
+    wanted = set(options.only.split(",")) if options.only else None
+    found = collections.Counter()
+    todo = [r for r in sorted(table.rows()) if r[0] in entries and (wanted is None or r[0] in wanted)]
+    at = 0
+    while at < len(todo):
+        chunk = todo[at:at + 100]
+
+        def work(chunk=chunk):
+            return [(row, *one(row, table, entries, options.seed or 0, ort is not None)) for row in chunk]
+        died, results = in_child(work)
+        if died or results is None:  # one of them: each alone
+            results = []
+            for row in chunk:
+                died, result = in_child(lambda row=row: one(row, table, entries, options.seed or 0, ort is not None))
+                results.append((row, *(("crash", "") if died or result is None else result)))
+        for row, what, detail in results:
+            found[what if what != "ok" else f"ok, {detail}"] += 1
+            if what != "ok":
+                print(f"{what:8} {row[0]}-{row[1]} {row[2]} {row[3]}: {(detail or '')[:250]}", flush=True)
+        at += len(chunk)
+    print("; ".join(f"{what}: {n}" for what, n in found.most_common()))
+    return 1 if found["wrong"] or found["fault"] or found["crash"] or found["differs"] else 0

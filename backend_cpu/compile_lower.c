@@ -270,6 +270,12 @@ static status emit(lower_context *c, const hlo_instr *i) {
       return NULL;
     case HLO_SORT:
       return emit_sort(l, c, i);
+    case HLO_RNG:
+      if (hlo_int(i, HLO_ATTR_ALGORITHM) == HLO_MT19937) {
+        (void)lower_thunk(c, "mt19937", i);
+        return NULL;
+      }
+      return emit_kernel_thunk(l, c, i);
     case HLO_CUSTOM_CALL:
     case HLO_COMPOSITE:
       return status_error(STATUS_UNSUPPORTED, "the cpu target does not know %s '%s'", hlo_info(i)->name,

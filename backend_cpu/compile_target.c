@@ -37,6 +37,7 @@ static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
     case HLO_ELEMENTWISE:
       break;
     case HLO_MOVEMENT:
+    case HLO_RANDOM:
       if (kind == HLO_FUSION_OUTPUT) {
         return false;
       }

@@ -48,6 +48,9 @@ static const row table[HLO_OP_COUNT] = {
     [HLO_DYNAMIC_SLICE] = {ref_dynamic_slice, ANYTHING},
     [HLO_GATHER] = {ref_gather, ANYTHING},
 
+    [HLO_RUN_SEED] = {ref_run_seed, NUMBERS},
+    [HLO_RNG] = {ref_rng, NUMBERS},
+
     [HLO_DYNAMIC_UPDATE_SLICE] = {ref_dynamic_update_slice, ANYTHING},
     [HLO_SCATTER] = {ref_scatter, ANYTHING},
     [HLO_REDUCE] = {ref_reduce, NUMBERS | COMPLEX},
@@ -197,7 +200,7 @@ static double contraction_work(const hlo_instr *i) {
 status ref_fold(const hlo_instr *i, arena *a, literal *results) {
   enum { SMALL = 256, MAX_WORK = 1 << 26 };
   bool refuse = !ref_supports(i) || i->op == HLO_PARAMETER || hlo_n_callees(i) > 0; /* a loop might never end */
-  if (!refuse && (i->op == HLO_BROADCAST || i->op == HLO_IOTA)) {
+  if (!refuse && (i->op == HLO_BROADCAST || i->op == HLO_IOTA || i->op == HLO_RNG)) {
     refuse = shape_bytes(&i->shapes[0]) > SMALL;
   } else if (!refuse && hlo_info(i)->kind == HLO_CONTRACTION) {
     refuse = contraction_work(i) > MAX_WORK;

@@ -26,8 +26,8 @@ STATUS_MUST_USE status ref_eval_computation(const hlo_computation *c, const lite
                                             literal *roots);
 
 /* For hlo_builder.eval and the folding pass: an instruction whose operands are constants.  Gives up
- * (STATUS_UNSUPPORTED) where folding does not pay: large broadcasts and iotas, which are constants in a compact
- * form already, contractions that take long, and what calls computations: they may loop. */
+ * (STATUS_UNSUPPORTED) where folding does not pay: large broadcasts, iotas and random bits, which are constants in a
+ * compact form already, contractions that take long, and what calls computations: they may loop. */
 hlo_eval_fn ref_fold;
 
 #endif

@@ -7,6 +7,7 @@ backend_ref_sources = \
 	backend_ref/eval.c \
 	backend_ref/movement.c \
 	backend_ref/number.c \
+	backend_ref/random.c \
 	backend_ref/reduce.c \
 	backend_ref/run.c \
 	backend_ref/scan_sort.c \

@@ -8,6 +8,7 @@ base_sources = \
 	base/hash.c \
 	base/literal.c \
 	base/npy.c \
+	base/random.c \
 	base/shape.c \
 	base/status.c
 base_files = \
@@ -20,5 +21,6 @@ base_files = \
 	base/hash.h \
 	base/literal.h \
 	base/npy.h \
+	base/random.h \
 	base/shape.h \
 	base/status.h

@@ -18,6 +18,7 @@ static emit_op_fn *const emitters[HLO_OP_COUNT] = {
     [HLO_DYNAMIC_SLICE] = emit_dynamic_slice,
     [HLO_GATHER] = emit_gather,
     [HLO_DYNAMIC_UPDATE_SLICE] = emit_dynamic_update_slice,
+    [HLO_RNG] = emit_rng,
     [HLO_REDUCE] = emit_reduce,
     [HLO_ARG_REDUCE] = emit_arg_reduce,
     [HLO_REDUCE_WINDOW] = emit_reduce_window,

@@ -59,6 +59,8 @@ typedef emit_pair emit_op_fn(emit_element *e, const hlo_instr *i, const emit_ind
 emit_op_fn emit_copy, emit_iota, emit_broadcast, emit_reshape, emit_transpose, emit_reverse, emit_slice,
     emit_pad;
 emit_op_fn emit_concatenate, emit_dynamic_slice, emit_gather, emit_dynamic_update_slice;
+/* random.c */
+emit_op_fn emit_rng;
 /* fold.c */
 emit_op_fn emit_reduce, emit_arg_reduce, emit_reduce_window, emit_arg_reduce_window, emit_dot,
     emit_convolution;

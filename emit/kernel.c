@@ -366,6 +366,8 @@ static double cost_of(const hlo_instr *i) {
       return n * (emit_is_math(i->op) ? 1 : 0.15);
     case HLO_MOVEMENT:
       return n * 0.2;
+    case HLO_RANDOM:
+      return n;
     case HLO_CONTRACTION: {
       double k = i->op == HLO_CONVOLUTION
                      ? (double)shape_product(hlo_shape(i->operands[1]), 1, hlo_rank(i->operands[1]))

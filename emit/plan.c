@@ -119,6 +119,11 @@ static void origins(const hlo_instr *i, int *from) {
         from[k] = k == hlo_int(i, HLO_ATTR_DIMENSION) ? -2 : -1;
       }
       break;
+    case HLO_RNG:
+      for (int k = 0; k < s->rank; k++) {
+        from[k] = k;
+      }
+      break;
     case HLO_REDUCE: {
       uint32_t gone = 0;
       for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {

@@ -12,6 +12,7 @@ emit_sources = \
 	emit/movement.c \
 	emit/number.c \
 	emit/plan.c \
+	emit/random.c \
 	emit/reduce.c \
 	emit/support.c \
 	emit/target.c \

@@ -33,6 +33,8 @@ static bool supports_types(const hlo_instr *i) {
       return i->op != HLO_SCATTER || emit_reduce_supported((hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER), t);
     case HLO_CONTRACTION:
       return !is_string(i->operands[0]);
+    case HLO_RANDOM:
+      return hlo_int(i, HLO_ATTR_ALGORITHM) == HLO_PHILOX;
     default:
       return true;
   }

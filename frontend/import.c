@@ -20,11 +20,23 @@ enum { FOLD_BYTES = 64 * 1024 };
 
 /* --- scopes --- */
 
-onnx_scope onnx_scope_make(onnx_scope *outer, hlo_builder *b, onnx_captures *captures) {
-  onnx_scope s = {.outer = outer, .importer = outer->importer, .b = b, .captures = captures,
-                  .function = outer->function, .call = outer->call, .opsets = outer->opsets,
-                  .depth = outer->depth + 1};
-  str_map_init(&s.values, outer->importer->arena);
+/* Outputs have different names; a node without any is told by its own. */
+uint64_t onnx_node_hash(const Onnx__NodeProto *node) {
+  for (size_t k = 0; k < node->n_output; k++) {
+    if (*node->output[k]) {
+      return hash_text(node->output[k]);
+    }
+  }
+  return hash_text(node->name);
+}
+
+onnx_scope onnx_scope_make(onnx_scope *around, const Onnx__NodeProto *node, const char *name, hlo_builder *b,
+                           onnx_captures *captures) {
+  onnx_scope s = {.outer = around, .around = around, .importer = around->importer, .b = b, .captures = captures,
+                  .function = around->function, .call = around->call, .opsets = around->opsets,
+                  .depth = around->depth + 1};
+  s.place = hash_mix(hash_mix(around->place, onnx_node_hash(node)), hash_text(name));
+  str_map_init(&s.values, around->importer->arena);
   return s;
 }
 
@@ -52,8 +64,11 @@ static bool copy_constant(onnx_scope *s, hlo_value outer, hlo_value *out) {
   return false;
 }
 
-static hlo_value capture(onnx_scope *s, hlo_value outer) {
+hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer) {
   hlo_value inner;
+  if (!s->captures) {
+    return outer;
+  }
   if (copy_constant(s, outer, &inner)) {
     return inner;
   }
@@ -79,7 +94,7 @@ bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out) {
     return false;
   }
   if (s->captures && out->def) {
-    *out = capture(s, *out);
+    *out = onnx_scope_capture(s, *out);
     onnx_scope_define(s, name, *out);
   }
   return true;
@@ -159,7 +174,7 @@ static status import_nodes(onnx_scope *s, size_t n, Onnx__NodeProto *const *node
 
 /* A function sees its inputs only; its body is imported in place. */
 static status import_call(onnx_scope *s, const Onnx__NodeProto *node, const onnx_function *f) {
-  onnx_scope body = onnx_scope_make(s, s->b, NULL);
+  onnx_scope body = onnx_scope_make(s, node, "", s->b, NULL);
   body.outer = NULL;
   body.function = f;
   body.call = node;

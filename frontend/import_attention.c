@@ -263,7 +263,7 @@ static status modify(onnx_node *n, const char *attribute, hlo_value *x) {
     return NULL;
   }
   shape before = *hlo_shape(*x);
-  TRY(status_prefix(onnx_import_inline(n, attribute, 1, x, 1, x), "%s", attribute));
+  TRY(status_prefix(onnx_import_inline(n, attribute, 1, x, (hlo_value){0}, 1, x), "%s", attribute));
   const shape *after = hlo_shape(*x);
   CHECK_THAT(n->b->error || shape_equal(&before, after), STATUS_INVALID_MODEL, "%s makes %s of %s", attribute,
              SHAPE_STR(NULL, after), SHAPE_STR(NULL, &before));

@@ -16,7 +16,7 @@ static status read_condition(onnx_node *n, hlo_value *out) {
 static status import_branches(onnx_node *n, onnx_captures *captures, hlo_computation **branches) {
   static const char *const names[] = {"then_branch", "else_branch"};
   for (int k = 0; k < 2; k++) {
-    TRY(status_prefix(onnx_import_body(n, names[k], 0, NULL, NULL, captures, &branches[k]), "%s", names[k]));
+    TRY(status_prefix(onnx_import_body(n, names[k], 0, NULL, NULL, -1, captures, &branches[k]), "%s", names[k]));
     CHECK_THAT(branches[k]->n_roots == n->n_out, STATUS_INVALID_MODEL,
                "%s has %u outputs but the node has %u", names[k], branches[k]->n_roots, n->n_out);
   }
@@ -39,7 +39,7 @@ status onnx_import_if(onnx_node *n) {
   const literal *known = n->b->error ? NULL : hlo_literal(cond);
   if (known) {
     const char *taken = literal_i64(known, 0) ? "then_branch" : "else_branch";
-    return status_prefix(onnx_import_inline(n, taken, 0, NULL, n->n_out, n->out), "%s", taken);
+    return status_prefix(onnx_import_inline(n, taken, 0, NULL, (hlo_value){0}, n->n_out, n->out), "%s", taken);
   }
   onnx_captures captures = {0};
   hlo_computation *branches[2];

@@ -23,7 +23,7 @@ typedef struct loop {
   bool is_scan;          /* otherwise the body takes iteration and condition, and gives a condition */
   hlo_computation *body; /* NULL until imported */
   onnx_captures captures;
-  uint32_t n_states, n_in, n_out; /* n_in, n_out: scan inputs and outputs */
+  uint32_t n_states, n_in, n_out; /* n_in, n_out: scan inputs (of Scan the last is ours: its steps) and outputs */
   hlo_value *states;
   hlo_value *scans;    /* the inputs, whole */
   scan_axis *in, *out; /* out[k].axis is set once the rank is known */
@@ -83,7 +83,8 @@ static status import_body(loop *l, const literal *iteration) {
     shapes[at++] = without_axis(hlo_shape(l->scans[k]), l->in[k].axis);
   }
   l->captures = (onnx_captures){0};
-  TRY(status_prefix(onnx_import_body(n, "body", count, shapes, known, &l->captures, &l->body), "body"));
+  int64_t step = l->is_scan ? (int64_t)count - 1 : 0;
+  TRY(status_prefix(onnx_import_body(n, "body", count, shapes, known, step, &l->captures, &l->body), "body"));
   onnx_finish_body(&l->captures, count, l->body);
   return NULL;
 }
@@ -322,7 +323,7 @@ static status unroll(loop *l, hlo_value *results) {
   for (bool more = true; more && steps < l->trip;) {
     inputs[0] = hlo_scalar_int(b, DTYPE_S64, steps);
     inputs[1] = hlo_scalar_int(b, DTYPE_PRED, 1);
-    TRY(status_prefix(onnx_import_inline(n, "body", n_inputs, inputs, n_roots, roots), "body, step %u",
+    TRY(status_prefix(onnx_import_inline(n, "body", n_inputs, inputs, inputs[0], n_roots, roots), "body, step %u",
                       steps));
     TRY(hlo_builder_take_error(b));
     copy_values(inputs + 2, roots + 1, l->n_states);
@@ -471,8 +472,8 @@ static status read_scan(onnx_node *n, uint32_t first, loop *l) {
     CHECK_THAT(onnx_has_in(n, k), STATUS_INVALID_MODEL, "input %u is missing", k);
   }
   l->states = ARENA_NEW_N(n->arena, hlo_value, l->n_states + 1);
-  l->scans = ARENA_NEW_N(n->arena, hlo_value, l->n_in);
-  l->in = ARENA_NEW_N(n->arena, scan_axis, l->n_in);
+  l->scans = ARENA_NEW_N(n->arena, hlo_value, l->n_in + 1);
+  l->in = ARENA_NEW_N(n->arena, scan_axis, l->n_in + 1);
   TRY(check_arity(l));
   l->out = ARENA_NEW_N(n->arena, scan_axis, l->n_out + 1);
   return NULL;
@@ -499,6 +500,15 @@ static hlo_value length_of(const loop *l, dim i) {
   return hlo_clamp(b, hlo_scalar_int(b, DTYPE_S64, 0), n, hlo_scalar_int(b, DTYPE_S64, l->trip));
 }
 
+/* One more scan input: the number of each step, from `first` on.  Random operators want it; unused, it dies. */
+static void set_step_input(loop *l, uint32_t k, int64_t first) {
+  hlo_builder *b = l->n->b;
+  hlo_value numbers = hlo_iota(b, shape_make(DTYPE_S64, 1, &l->trip), 0);
+  l->scans[k] = onnx_binary_scalar(b, HLO_ADD, numbers, (double)first);
+  l->in[k] = (scan_axis){0};
+  l->n_in = k + 1;
+}
+
 /* Version 8: every array has a batch in front, the scan axis is 1; the batches are scanned one after the
  * other. */
 static status import_scan_8(onnx_node *n) {
@@ -516,15 +526,18 @@ static status import_scan_8(onnx_node *n) {
   TRY(onnx_need_dims(n, 0, "sequence_lens", 1, &batch));
   CHECK_THAT(batch >= 1 && batch <= MAX_UNROLLED, STATUS_UNSUPPORTED,
              "a batch of %" PRId64 "; 1..%d are supported", batch, MAX_UNROLLED);
-  uint32_t n_results = l.n_states + l.n_out;
+  uint32_t n_results = l.n_states + l.n_out, n_scans = l.n_in;
   hlo_value *results = ARENA_NEW_N(n->arena, hlo_value, n_results + 1);
   hlo_value *parts = ARENA_NEW_N(n->arena, hlo_value, (size_t)batch * n_results + 1);
   for (dim i = 0; i < batch; i++) {
-    for (uint32_t k = 0; k < l.n_states + l.n_in; k++) {
+    for (uint32_t k = 0; k < l.n_states + n_scans; k++) {
       *(k < l.n_states ? &l.states[k] : &l.scans[k - l.n_states]) = onnx_pick(b, n->in[1 + k], 0, i);
     }
     if (i == 0) {
       TRY(count_steps(&l));
+    }
+    set_step_input(&l, n_scans, i * l.trip);
+    if (i == 0) {
       TRY(import_body(&l, NULL));
     }
     if (onnx_has_in(n, 0)) {
@@ -552,6 +565,7 @@ status onnx_import_scan(onnx_node *n) {
   copy_values(l.states, n->in, l.n_states);
   copy_values(l.scans, n->in + l.n_states, l.n_in);
   TRY(count_steps(&l));
+  set_step_input(&l, l.n_in, 0);
   TRY(import_body(&l, NULL));
   hlo_value *results = ARENA_NEW_N(n->arena, hlo_value, l.n_states + l.n_out + 1);
   TRY(build_while(&l, results));

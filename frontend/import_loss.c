@@ -1,4 +1,4 @@
-/* import_loss.c - NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss, Dropout. */
+/* import_loss.c - NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -106,42 +106,6 @@ status onnx_import_softmax_cross_entropy_loss(onnx_node *n) {
   n->out[0] = hlo_convert(n->b, negative_log_likelihood(n, &l, log_prob), hlo_type(n->in[0]));
   if (onnx_wants_out(n, 1)) {
     n->out[1] = hlo_convert(n->b, log_prob, hlo_type(n->in[0]));
-  }
-  return NULL;
-}
-
-/* --- Dropout --- */
-
-/* Would something be dropped?  Only from version 12 on does a node ask for training by an input; before,
- * inference is what is meant here, as other runtimes do. */
-static status drops(const onnx_node *n, bool *out) {
-  const literal *training, *ratio;
-  *out = false;
-  if (n->since < 12 || !onnx_has_in(n, 2)) {
-    return NULL;
-  }
-  TRY(onnx_const_literal(n, 2, "training_mode", &training));
-  if (shape_elements(&training->shape) != 1 || !literal_i64(training, 0)) {
-    return NULL;
-  }
-  *out = true;
-  if (onnx_has_in(n, 1)) {
-    TRY(onnx_const_literal(n, 1, "ratio", &ratio));
-    *out = shape_elements(&ratio->shape) != 1 || literal_f64(ratio, 0) != 0;
-  }
-  return NULL;
-}
-
-/* The mask is of the data's type before version 10, bool since. */
-status onnx_import_dropout(onnx_node *n) {
-  bool random;
-  TRY(drops(n, &random));
-  CHECK_THAT(!random, STATUS_UNSUPPORTED,
-             "training_mode is true and ratio is not 0: dropping at random is not supported");
-  n->out[0] = n->in[0];
-  if (onnx_wants_out(n, 1)) {
-    const shape *s = onnx_in_shape(n, 0);
-    n->out[1] = hlo_splat(n->b, shape_with_type(*s, n->since >= 10 ? DTYPE_PRED : (dtype)s->type), 1);
   }
   return NULL;
 }

@@ -191,20 +191,22 @@ static status check_inputs(const Onnx__GraphProto *g, const char *attribute, uin
 }
 
 status onnx_import_body(onnx_node *n, const char *attribute, uint32_t n_inputs, const shape *shapes,
-                        const literal *const *known, onnx_captures *captures, hlo_computation **out) {
+                        const literal *const *known, int64_t step, onnx_captures *captures, hlo_computation **out) {
   const Onnx__GraphProto *g;
   TRY(onnx_attr_graph(n->proto, attribute, &g));
-  TRY(check_inputs(g, attribute, n_inputs));
+  uint32_t n_own = step == (int64_t)g->n_input ? n_inputs - 1 : n_inputs;
+  TRY(check_inputs(g, attribute, n_own));
   hlo_computation *c = hlo_computation_create(n->scope->importer->module, attribute);
   hlo_builder b = hlo_builder_make(c);
   b.eval = n->b->eval;
   b.fold_bytes = n->b->fold_bytes;
-  onnx_scope scope = onnx_scope_make(n->scope, &b, captures);
+  onnx_scope scope = onnx_scope_make(n->scope, n->proto, attribute, &b, captures);
   scope.n_inputs = n_inputs;
   for (uint32_t k = 0; k < n_inputs; k++) {
     hlo_parameter(c, shapes[k]);
   }
-  for (uint32_t k = 0; k < n_inputs; k++) {
+  scope.step = step >= 0 ? hlo_result(c->params[step], 0) : scope.step;
+  for (uint32_t k = 0; k < n_own; k++) {
     hlo_value v = known && known[k] ? hlo_constant(&b, *known[k]) : hlo_result(c->params[k], 0);
     onnx_scope_define(&scope, g->input[k]->name, v);
   }
@@ -216,13 +218,14 @@ status onnx_import_body(onnx_node *n, const char *attribute, uint32_t n_inputs, 
 }
 
 status onnx_import_inline(onnx_node *n, const char *attribute, uint32_t n_inputs, const hlo_value *inputs,
-                          uint32_t n_outputs, hlo_value *out) {
+                          hlo_value step, uint32_t n_outputs, hlo_value *out) {
   const Onnx__GraphProto *g;
   TRY(onnx_attr_graph(n->proto, attribute, &g));
   TRY(check_inputs(g, attribute, n_inputs));
   CHECK_THAT(g->n_output == n_outputs, STATUS_INVALID_MODEL, "subgraph %s has %zu outputs; %" PRIu32 " are wanted",
              attribute, g->n_output, n_outputs);
-  onnx_scope scope = onnx_scope_make(n->scope, n->b, NULL);
+  onnx_scope scope = onnx_scope_make(n->scope, n->proto, attribute, n->b, NULL);
+  scope.step = step;
   for (uint32_t k = 0; k < n_inputs; k++) {
     onnx_scope_define(&scope, g->input[k]->name, inputs[k]);
   }

@@ -67,15 +67,17 @@ typedef struct onnx_captures {
 
 /* The graph attribute as a computation of its own, with n_inputs parameters of the given shapes and the graph's outputs
  * as roots.  Constants from outside are copied in, other outer values captured.  known[k] not NULL: input k is
- * that constant inside (its parameter stays, unused). */
+ * that constant inside (its parameter stays, unused).  step: the parameter that is the number of the step of a loop, s64[],
+ * which may stand behind the graph's own inputs; -1: none. */
 STATUS_MUST_USE status onnx_import_body(onnx_node *n, const char *attribute, uint32_t n_inputs, const shape *shapes,
-                                        const literal *const *known, onnx_captures *captures,
+                                        const literal *const *known, int64_t step, onnx_captures *captures,
                                         hlo_computation **out);
 /* Gives a body parameters for the captures that only its siblings met. */
 void onnx_finish_body(const onnx_captures *captures, uint32_t n_inputs, hlo_computation *body);
-/* The graph attribute right here: its inputs are `inputs`, its outputs go to out (n_outputs must be its count). */
+/* The graph attribute right here: its inputs are `inputs`, its outputs go to out (n_outputs must be its count).  step: as a
+ * value; no value: it is no loop's body. */
 STATUS_MUST_USE status onnx_import_inline(onnx_node *n, const char *attribute, uint32_t n_inputs,
-                                          const hlo_value *inputs, uint32_t n_outputs, hlo_value *out);
+                                          const hlo_value *inputs, hlo_value step, uint32_t n_outputs, hlo_value *out);
 
 /* Every importer of the table. */
 #define ONNX(domain, name, since, min_in, max_in, min_out, max_out, importer) onnx_import_fn onnx_import_##importer;

@@ -15,6 +15,10 @@ typedef struct onnx_importer {
  * outer values into parameters; one that is imported in place sees them as they are. */
 struct onnx_scope {
   onnx_scope *outer; /* NULL: the main graph, or a function, which sees nothing around it */
+  onnx_scope *around; /* where the node stands whose body this is, of functions too; NULL: the main graph */
+  uint64_t place;     /* of the nodes around it, a number that tells bodies apart */
+  hlo_value step;     /* in the body of a loop: s64[], the number of the step; else no value */
+  hlo_value run_seed, path; /* import_random.c's, once they are asked for */
   onnx_importer *importer;
   hlo_builder *b;
   str_map values; /* name -> hlo_value * */
@@ -26,7 +30,13 @@ struct onnx_scope {
   int depth;
 };
 
-onnx_scope onnx_scope_make(onnx_scope *outer, hlo_builder *b, onnx_captures *captures);
+/* For the body that attribute `name` (of a function: "") of a node is. */
+onnx_scope onnx_scope_make(onnx_scope *around, const Onnx__NodeProto *node, const char *name, hlo_builder *b,
+                           onnx_captures *captures);
+/* A number for a node among those of its graph. */
+uint64_t onnx_node_hash(const Onnx__NodeProto *node);
+/* A value of the scope around s, as s sees it. */
+hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer);
 void onnx_scope_define(onnx_scope *s, const char *name, hlo_value v);
 bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out);
 /* The graph's initializers and nodes; roots[] get its outputs.  Inputs must be defined already. */

@@ -14,6 +14,7 @@ frontend_sources = \
 	frontend/import_control.c \
 	frontend/import_conv.c \
 	frontend/import_deform_conv.c \
+	frontend/import_dropout.c \
 	frontend/import_einsum.c \
 	frontend/import_gather.c \
 	frontend/import_generate.c \
@@ -26,6 +27,7 @@ frontend_sources = \
 	frontend/import_norm.c \
 	frontend/import_pool.c \
 	frontend/import_quantize.c \
+	frontend/import_random.c \
 	frontend/import_reduce.c \
 	frontend/import_resize.c \
 	frontend/import_rnn.c \
@@ -40,6 +42,7 @@ frontend_sources = \
 	frontend/model.c \
 	frontend/op_table.c \
 	frontend/opsets.c \
+	frontend/random_stream.c \
 	frontend/source.c \
 	frontend/tensor.c \
 	frontend/wire_scan.c \
@@ -58,6 +61,7 @@ frontend_files = \
 	frontend/model_parts.h \
 	frontend/onnx.proto \
 	frontend/onnx_ops.def \
+	frontend/random_stream.h \
 	frontend/scope.h \
 	frontend/source.h \
 	frontend/tensor.h \

@@ -36,7 +36,7 @@ static const hlo_value no_value;
 /* Replaces an instruction of constants by its value; true if it did. */
 static bool fold(hlo_builder *b, hlo_instr *i) {
   if (!b->eval || i->op == HLO_CONSTANT || i->n_results != 1 || i->op == HLO_PARAMETER ||
-      (hlo_info(i)->flags & HLO_EFFECT) || !shape_is_static(&i->shapes[0]) ||
+      (hlo_info(i)->flags & (HLO_EFFECT | HLO_RUN)) || !shape_is_static(&i->shapes[0]) ||
       i->shapes[0].kind != SHAPE_ARRAY || shape_bytes(&i->shapes[0]) > b->fold_bytes) {
     return false;
   }
@@ -260,6 +260,13 @@ hlo_value hlo_binary_broadcast(hlo_builder *b, hlo_op op, hlo_value x, hlo_value
 hlo_value hlo_iota(hlo_builder *b, shape s, int64_t dimension) {
   hlo_attr attr = int_attr(dimension);
   return make_declared(b, HLO_IOTA, 0, NULL, s, &attr);
+}
+
+hlo_value hlo_run_seed(hlo_builder *b) { return make(b, HLO_RUN_SEED, 0, NULL, NULL); }
+
+hlo_value hlo_rng(hlo_builder *b, hlo_value state, hlo_algorithm algorithm, shape s) {
+  hlo_attr attr = int_attr(algorithm);
+  return make_declared(b, HLO_RNG, 1, &state, s, &attr);
 }
 
 hlo_value hlo_reshape(hlo_builder *b, hlo_value x, int rank, const dim *dims) {

@@ -87,6 +87,11 @@ hlo_value hlo_scatter(hlo_builder *b, hlo_value x, hlo_value indices, hlo_value 
 /* Rows of dimension `dimension` picked by s64 indices of any rank (ONNX Gather, indices already in range). */
 hlo_value hlo_take(hlo_builder *b, hlo_value x, hlo_value indices, int64_t dimension);
 
+/* The seed of the run: u64[]. */
+hlo_value hlo_run_seed(hlo_builder *b);
+/* Random bits of shape s, u32 or u64: a function of state (u64[3], of mt19937 u64[1]) and the place. */
+hlo_value hlo_rng(hlo_builder *b, hlo_value state, hlo_algorithm algorithm, shape s);
+
 hlo_value hlo_reduce(hlo_builder *b, hlo_value x, hlo_reducer r, uint32_t n, const int64_t *dimensions);
 hlo_value hlo_arg_reduce(hlo_builder *b, hlo_value x, int64_t dimension, bool largest, bool last);
 

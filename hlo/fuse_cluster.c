@@ -81,6 +81,8 @@ static bool wants_computed(const hlo_instr *u, uint32_t j) {
   switch (u->op) {
     case HLO_GATHER:
       return j ? !hlo_is_cheap(x) : elements_of(u) > elements_of(x);
+    case HLO_RNG: /* all elements want the same state */
+      return true;
     case HLO_PAD:
     case HLO_DYNAMIC_SLICE:
     case HLO_DYNAMIC_UPDATE_SLICE:

@@ -42,6 +42,7 @@ typedef enum hlo_attr_kind {
   HLO_KIND_COMPARISON,
   HLO_KIND_ROUNDING,
   HLO_KIND_LAYOUT,
+  HLO_KIND_ALGORITHM,
   HLO_KIND_FUSION
 } hlo_attr_kind;
 
@@ -53,15 +54,17 @@ typedef enum hlo_reducer { /* REPLACE: scatter only */
 typedef enum hlo_comparison { HLO_EQ, HLO_NE, HLO_LT, HLO_LE, HLO_GT, HLO_GE } hlo_comparison;
 /* convolution's operand and result: [N, C, spatial...] or [N, spatial..., C]; the kernel is [O, I/groups, spatial...] */
 typedef enum hlo_layout { HLO_CHANNELS_FIRST, HLO_CHANNELS_LAST } hlo_layout;
+/* of random bits; OPS.md */
+typedef enum hlo_algorithm { HLO_PHILOX, HLO_MT19937 } hlo_algorithm;
 /* LOOP: elementwise and movement; INPUT: feeds a reduction at its root(s); OUTPUT: a contraction and its epilogue */
 typedef enum hlo_fusion_kind { HLO_FUSION_LOOP, HLO_FUSION_INPUT, HLO_FUSION_OUTPUT } hlo_fusion_kind;
 
 typedef enum hlo_kind {
-  HLO_STRUCTURE, HLO_ELEMENTWISE, HLO_MOVEMENT, HLO_UPDATE, HLO_REDUCTION, HLO_WINDOW, HLO_SCAN, HLO_SORTING,
+  HLO_STRUCTURE, HLO_ELEMENTWISE, HLO_MOVEMENT, HLO_RANDOM, HLO_UPDATE, HLO_REDUCTION, HLO_WINDOW, HLO_SCAN, HLO_SORTING,
   HLO_CONTRACTION, HLO_CONTROL, HLO_SPECIAL
 } hlo_kind;
 
-enum hlo_flag { HLO_COMM = 1, HLO_DECL = 2, HLO_EXACT = 4, HLO_EFFECT = 8 };
+enum hlo_flag { HLO_COMM = 1, HLO_DECL = 2, HLO_EXACT = 4, HLO_EFFECT = 8, HLO_RUN = 16 };
 
 typedef struct hlo_instr hlo_instr;
 typedef struct hlo_computation hlo_computation;

@@ -5,7 +5,7 @@
 #include "hlo/shape_rules.h"
 
 /* The words that ops.def uses for numbers and flags. */
-enum { ANY = HLO_ANY, COMM = HLO_COMM, DECL = HLO_DECL, EXACT = HLO_EXACT, EFFECT = HLO_EFFECT };
+enum { ANY = HLO_ANY, COMM = HLO_COMM, DECL = HLO_DECL, EXACT = HLO_EXACT, EFFECT = HLO_EFFECT, RUN = HLO_RUN };
 
 /* Each list ends with HLO_ATTR_COUNT, because C has no empty arrays. */
 #define A(id) HLO_ATTR_##id,
@@ -47,6 +47,7 @@ static const char *const reducers[] = {"add", "multiply", "maximum", "minimum", 
 static const char *const comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"};
 static const char *const roundings[] = {"nearest", "up", "down"};
 static const char *const layouts[] = {"channels-first", "channels-last"};
+static const char *const algorithms[] = {"philox", "mt19937"};
 static const char *const fusions[] = {"loop", "input", "output"};
 
 #define TEXTS(list) {(list), sizeof(list) / sizeof *(list)}
@@ -56,7 +57,7 @@ static const struct {
 } enums[] = {
     [HLO_KIND_REDUCER] = TEXTS(reducers), [HLO_KIND_COMPARISON] = TEXTS(comparisons),
     [HLO_KIND_ROUNDING] = TEXTS(roundings), [HLO_KIND_LAYOUT] = TEXTS(layouts),
-    [HLO_KIND_FUSION] = TEXTS(fusions),
+    [HLO_KIND_ALGORITHM] = TEXTS(algorithms), [HLO_KIND_FUSION] = TEXTS(fusions),
 };
 
 const char *hlo_enum_name(hlo_attr_kind kind, int64_t v) {

@@ -229,7 +229,7 @@ static status fold_computation(folding *f, hlo_computation *c) {
     hlo_instr *before = i->prev;
     TRY(budget_check(arena_budget(f->context->scratch)));
     bool skip = i->op == HLO_PARAMETER || (i->n_uses == 0 && i->op == HLO_CONSTANT) || i->op == HLO_FUSION ||
-                hlo_has_effect(i);
+                hlo_has_effect(i) || (hlo_info(i)->flags & HLO_RUN);
     if (!skip && compact_splat(f, i)) {
       i = before ? before->next : c->first; /* looks at the scalar and the broadcast: nothing to do there */
     } else if (!skip && i->op != HLO_CONSTANT && (fold_splats(f, i) || fold_constants(f, i))) {

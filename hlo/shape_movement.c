@@ -1,4 +1,4 @@
-/* shape_movement.c - shape rules of data movement and updates. */
+/* shape_movement.c - shape rules of data movement, random numbers and updates. */
 #include <inttypes.h>
 
 #include "hlo/shape_rules.h"
@@ -16,6 +16,25 @@ status hlo_shape_iota(const hlo_instr *i, dim_table *dims, shape *results) {
              "the result is %s; an array of numbers is needed", SHAPE_STR(dims, &results[0]));
   TRY(shape_need_dimension(i, HLO_ATTR_DIMENSION, results[0].rank));
   return shape_finish(i, &results[0]);
+}
+
+status hlo_shape_run_seed(const hlo_instr *i, dim_table *dims, shape *results) {
+  (void)i;
+  (void)dims;
+  results[0] = shape_scalar(DTYPE_U64);
+  return NULL;
+}
+
+status hlo_shape_rng(const hlo_instr *i, dim_table *dims, shape *results) {
+  int64_t algorithm = hlo_int(i, HLO_ATTR_ALGORITHM);
+  const shape *state = shape_of(i, 0), *bits = &results[0];
+  CHECK_THAT(hlo_enum_name(HLO_KIND_ALGORITHM, algorithm), INVALID, "the algorithm is unknown");
+  shape want = shape_make(DTYPE_U64, 1, (dim[]){algorithm == HLO_PHILOX ? 3 : 1});
+  CHECK_THAT(shape_equal(state, &want), INVALID, "the state is %s; %s takes %s", SHAPE_STR(dims, state),
+             hlo_enum_name(HLO_KIND_ALGORITHM, algorithm), SHAPE_STR(dims, &want));
+  CHECK_THAT(bits->kind == SHAPE_ARRAY && (bits->type == DTYPE_U32 || bits->type == DTYPE_U64), INVALID,
+             "the result is %s; an array of u32 or u64 is needed", SHAPE_STR(dims, bits));
+  return shape_finish(i, bits);
 }
 
 status hlo_shape_broadcast(const hlo_instr *i, dim_table *dims, shape *results) {

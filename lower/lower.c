@@ -179,6 +179,9 @@ static status lower_instr(lower_context *c, const hlo_instr *i) {
       return lower_while(c, i);
     case HLO_CONDITIONAL:
       return lower_conditional(c, i);
+    case HLO_RUN_SEED:
+      (void)lower_thunk(c, "run-seed", i);
+      return NULL;
     default:
       break;
   }

@@ -209,6 +209,8 @@ struct oxla_run {
   const shape **set;         /* by input: its shape, or NULL */
   const void **data;
   output *outputs;
+  bool has_seed;
+  uint64_t seed;
   const plug_compiled *compiled; /* for the inputs as they are; NULL: to be found */
 };
 
@@ -300,6 +302,11 @@ oxla_error *oxla_set_output(oxla_run *run, const char *name, void *data, size_t 
   return to_error(set_output(run, name, data, bytes));
 }
 
+void oxla_set_seed(oxla_run *run, uint64_t seed) {
+  run->has_seed = true;
+  run->seed = seed;
+}
+
 static status compile(oxla_run *run) {
   if (run->compiled && !plug_compiled_has_values(run->compiled)) {
     return NULL;
@@ -342,7 +349,8 @@ static status execute(oxla_run *run) {
     failed = provide_output(&run->outputs[k], &p->results[k], &results[k]);
   }
   if (!failed) {
-    failed = plug_session_run(run->model->session, run->compiled, run->data, results);
+    failed = plug_session_run(run->model->session, run->compiled, run->has_seed ? &run->seed : NULL, run->data,
+                              results);
   }
   free(results);
   return failed;

@@ -34,7 +34,8 @@ STATUS_MUST_USE status cli_compile_for(plug_session *s, const literal *inputs, a
 /* Room for a program's outputs. */
 literal *cli_make_outputs(const rt_program *p, arena *a);
 
-STATUS_MUST_USE status cli_execute(plug_session *s, const plug_compiled *c, const literal *inputs,
+/* seed: of random operators; -1: a fresh one. */
+STATUS_MUST_USE status cli_execute(plug_session *s, const plug_compiled *c, int64_t seed, const literal *inputs,
                                    literal *outputs, arena *a);
 
 /* --- arrays: cli_tensor.c --- */

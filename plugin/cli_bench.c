@@ -55,7 +55,7 @@ typedef struct bench {
 
 static status run_once(bench *b, double *seconds) {
   double start = plug_now();
-  TRY(cli_execute(b->s, b->c, b->inputs, b->outputs, b->a));
+  TRY(cli_execute(b->s, b->c, b->args->seed, b->inputs, b->outputs, b->a));
   *seconds = plug_now() - start;
   return NULL;
 }

@@ -216,7 +216,7 @@ static status run_set(const cli_case *c, plug_session *s, const data_set *set, a
   TRY(cli_compile_for(s, set->inputs, a, &program));
   *host_thunks |= uses_host(&program->program->body);
   literal *outputs = cli_make_outputs(program->program, a);
-  TRY(cli_execute(s, program, set->inputs, outputs, a));
+  TRY(cli_execute(s, program, 0, set->inputs, outputs, a));
   for (uint32_t k = 0; k < set->n_outputs; k++) {
     TRY(status_prefix(cli_compare(a, &outputs[k], &set->outputs[k], c->rtol, c->atol),
                       "output %" PRIu32 " '%s'", k, program->program->results[k].name));

@@ -121,7 +121,8 @@ status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, li
     if (!from_file[k]) {
       shape wanted = plug_session_input_shape(s, &(plug_inputs){.shapes = known}, k);
       TRY(shape_check(&wanted, source->inputs[k].name));
-      inputs[k] = cli_random_tensor(a, &wanted, (uint64_t)args->seed + (uint64_t)k * 0x100000001u);
+      uint64_t seed = args->seed < 0 ? 0 : (uint64_t)args->seed;
+      inputs[k] = cli_random_tensor(a, &wanted, seed + (uint64_t)k * 0x100000001u);
     }
   }
   if (given) {
@@ -152,7 +153,7 @@ literal *cli_make_outputs(const rt_program *p, arena *a) {
   return outputs;
 }
 
-status cli_execute(plug_session *s, const plug_compiled *c, const literal *inputs, literal *outputs,
+status cli_execute(plug_session *s, const plug_compiled *c, int64_t seed, const literal *inputs, literal *outputs,
                    arena *a) {
   const rt_program *p = c->program;
   const void **params = ARENA_NEW_N(a, const void *, p->n_params);
@@ -163,5 +164,5 @@ status cli_execute(plug_session *s, const plug_compiled *c, const literal *input
   for (uint32_t k = 0; k < p->n_results; k++) {
     results[k] = (void *)(uintptr_t)outputs[k].data;
   }
-  return plug_session_run(s, c, params, results);
+  return plug_session_run(s, c, seed < 0 ? NULL : &(uint64_t){(uint64_t)seed}, params, results);
 }

@@ -68,7 +68,7 @@ static const option options[] = {
     {"dim", 'd', "NAME=N", PAIRS, AT(dims), MODEL_COMMANDS | CLI_CHECK, "size of a symbolic dimension (1)"},
     {"shape", 0, "NAME=AxBxC", PAIRS, AT(shapes), CLI_RUN | CLI_COMPILE | CLI_BENCH,
      "shape of an input that is not given, where it has nameless open dimensions"},
-    {"seed", 0, "N", COUNT, AT(seed), CLI_RUN | CLI_BENCH, "of random inputs (0)"},
+    {"seed", 0, "N", COUNT, AT(seed), CLI_RUN | CLI_BENCH, "of random inputs (0) and random operators (each run its own)"},
     {"max-memory", 0, "BYTES", BYTES, AT(max_memory), MODEL_COMMANDS | CLI_CHECK,
      "for loading and compiling; K, M and G are understood (no limit)"},
     {"max-time", 0, "SECONDS", NUMBER, AT(max_seconds), MODEL_COMMANDS | CLI_CHECK,
@@ -80,7 +80,7 @@ static const option options[] = {
 enum { N_OPTIONS = sizeof options / sizeof *options };
 
 static const cli_args defaults = {
-    .rtol = -1, .atol = -1, .timeout = 60, .runs = 10, .seconds = 1, .warm_up = 3};
+    .rtol = -1, .atol = -1, .timeout = 60, .runs = 10, .seconds = 1, .warm_up = 3, .seed = -1};
 
 /* --- messages --- */
 

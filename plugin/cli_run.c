@@ -25,7 +25,7 @@ status cli_run(const cli_args *args, arena *a, int *code) {
   cli_progress_end();
   literal *outputs = cli_make_outputs(c->program, a);
   double start = plug_now();
-  TRY(plug_name_file(cli_execute(s, c, inputs, outputs, a), args->files.items[0]));
+  TRY(plug_name_file(cli_execute(s, c, args->seed, inputs, outputs, a), args->files.items[0]));
   double seconds = plug_now() - start;
   for (uint32_t k = 0; args->verbose && k < c->program->n_params; k++) {
     fputs("in  ", stdout);

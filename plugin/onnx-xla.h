@@ -153,6 +153,9 @@ oxla_error *oxla_set_input(oxla_run *run, const char *name, oxla_type type, int 
 /* Writes an output into memory of the caller's, of exactly the output's size, from the next execution on.  NULL: back
  * to memory of the run's own. */
 oxla_error *oxla_set_output(oxla_run *run, const char *name, void *data, size_t bytes);
+/* The seed of the run's random numbers, from the next execution on: the same seed gives the same numbers.  Without it every
+ * execution draws anew.  Operators with an attribute `seed` have their own: they give the same numbers every time. */
+void oxla_set_seed(oxla_run *run, uint64_t seed);
 /* Makes the program for the inputs' shapes if it is not there yet (oxla_execute does it too). */
 oxla_error *oxla_compile(oxla_run *run);
 oxla_error *oxla_execute(oxla_run *run);

@@ -1,11 +1,15 @@
 #include "plugin/session.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "base/file.h"
+#include "base/hash.h"
+#include "base/random.h"
 #include "runtime/pool.h"
 
 enum { NANOSECONDS = 1000000000 };
@@ -22,6 +26,8 @@ struct plug_session {
   pthread_mutex_t lock; /* guards compiled, and compiling */
   plug_compiled *compiled;
   arena *programs; /* what compiling makes; grows with every new shape */
+  uint64_t entropy;
+  atomic_uint_fast64_t n_fresh_seeds;
 };
 
 double plug_now(void) {
@@ -158,6 +164,9 @@ status plug_session_open(const char *path, const void *bytes, size_t size, const
   s->budget.limit = options->max_memory;
   s->budget.deadline = deadline_after(options->max_seconds);
   double start = plug_now();
+  if (getrandom(&s->entropy, sizeof s->entropy, GRND_NONBLOCK) != sizeof s->entropy) {
+    s->entropy = hash_mix((uint64_t)(start * NANOSECONDS), (uintptr_t)s); /* too early after the system's start */
+  }
   status failed = guard_run(open_guarded, &(opening){s, path, bytes, size, options});
   s->load_seconds = plug_now() - start;
   s->options.constants = NULL; /* their list was the caller's */
@@ -349,9 +358,18 @@ status plug_session_compile(plug_session *s, const plug_inputs *inputs, const pl
   return failed;
 }
 
-status plug_session_run(plug_session *s, const plug_compiled *c, const void *const *params, void *const *results) {
+/* What the system gave when the session was opened, and the number of the run. */
+static uint64_t fresh_seed(plug_session *s) {
+  uint32_t block[PHILOX_WORDS];
+  philox_block(s->entropy, atomic_fetch_add(&s->n_fresh_seeds, 1), 0, block);
+  return (uint64_t)block[1] << 32 | block[0];
+}
+
+status plug_session_run(plug_session *s, const plug_compiled *c, const uint64_t *seed, const void *const *params,
+                        void *const *results) {
   mem_budget budget = {.deadline = deadline_after(s->options.max_seconds)};
-  rt_run_options options = {.pool = s->pool, .budget = s->options.max_seconds > 0 ? &budget : NULL};
+  rt_run_options options = {.pool = s->pool, .budget = s->options.max_seconds > 0 ? &budget : NULL,
+                            .seed = seed ? *seed : fresh_seed(s)};
   return rt_execute(c->executable, &options, params, results);
 }
 

@@ -59,9 +59,9 @@ STATUS_MUST_USE status plug_session_compile(plug_session *s, const plug_inputs *
 STATUS_MUST_USE status plug_session_check(plug_session *s, const plug_inputs *inputs);
 /* Whether the program is for certain contents of inputs: then it must be asked for again when they change. */
 bool plug_compiled_has_values(const plug_compiled *c);
-/* Buffers as rt_execute takes them. */
-STATUS_MUST_USE status plug_session_run(plug_session *s, const plug_compiled *c, const void *const *params,
-                                        void *const *results);
+/* Buffers as rt_execute takes them.  seed: of random numbers; NULL: a fresh one. */
+STATUS_MUST_USE status plug_session_run(plug_session *s, const plug_compiled *c, const uint64_t *seed,
+                                        const void *const *params, void *const *results);
 /* A .oxla file with all programs so far. */
 STATUS_MUST_USE status plug_session_save(plug_session *s, const char *path);
 

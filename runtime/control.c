@@ -1,8 +1,9 @@
-/* control.c - the thunk kinds that every target has: copy, while, conditional.  For targets in host memory; a device's
+/* control.c - the thunk kinds that every target has: copy, while, conditional; random.c has the rest of them.  For targets in host memory; a device's
  * target names its own. */
 #include <string.h>
 
 #include "runtime/executable.h"
+#include "runtime/random.h"
 
 /* --- copy: one input, one output of the same type and extents, any strides --- */
 
@@ -98,5 +99,7 @@ const rt_thunk_kind rt_common_kinds[] = {
     {"copy", load_copy, run_copy},
     {"while", load_while, run_while},
     {"conditional", load_conditional, run_conditional},
+    {"run-seed", rt_load_run_seed, rt_run_run_seed},
+    {"mt19937", rt_load_mt19937, rt_run_mt19937},
 };
 const uint32_t rt_n_common_kinds = sizeof rt_common_kinds / sizeof *rt_common_kinds;

@@ -314,7 +314,7 @@ status rt_execute(const rt_executable *e, const rt_run_options *options, const v
     copy_staged(&in, p->params, (void *const *)params, true);
     rt_run run = {.executable = e, .arena = (uint8_t *)memory, .params = (const void *const *)in.used,
                   .results = out.used, .pool = options ? options->pool : NULL,
-                  .budget = options ? options->budget : NULL, .profiler = options ? options->profiler : NULL};
+                  .budget = options ? options->budget : NULL, .profiler = options ? options->profiler : NULL, .seed = options ? options->seed : 0};
     s = guard_run(run_body, &(execution){e, &run});
     if (!s) {
       copy_staged(&out, p->results, results, false);

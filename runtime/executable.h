@@ -16,6 +16,7 @@ typedef struct rt_run_options {
   rt_pool *pool;            /* NULL: one thread */
   const mem_budget *budget; /* cancel and deadline of this run */
   struct rt_profiler *profiler;
+  uint64_t seed; /* of random numbers: equal seeds, equal numbers */
 } rt_run_options;
 
 /* Runs with the caller's buffers, one a parameter and one a result, of the sizes that the program states, in host
@@ -26,7 +27,8 @@ STATUS_MUST_USE status rt_execute(const rt_executable *e, const rt_run_options *
 /* Runs the thunks of a sequence; for control-flow kinds. */
 STATUS_MUST_USE status rt_run_sequence(const rt_sequence *s, rt_run *r);
 
-/* The kinds every target has: "copy" (buffers of any strides, one input, one output), "while", "conditional". */
+/* The kinds every target has: "copy" (buffers of any strides, one input, one output), "while", "conditional",
+ * "run-seed" (one output, u64[]: the seed of the run), "mt19937" (input: its seed, u64[1]; output: u32 or u64, dense). */
 extern const rt_thunk_kind rt_common_kinds[];
 extern const uint32_t rt_n_common_kinds;
 

@@ -5,7 +5,8 @@ runtime_sources = \
 	runtime/executable.c \
 	runtime/image.c \
 	runtime/pool.c \
-	runtime/program.c
+	runtime/program.c \
+	runtime/random.c
 runtime_files = \
 	runtime/README \
 	runtime/code_loader.h \
@@ -13,4 +14,5 @@ runtime_files = \
 	runtime/image.h \
 	runtime/pool.h \
 	runtime/program.h \
+	runtime/random.h \
 	runtime/target.h

@@ -40,6 +40,7 @@ typedef struct rt_run {
   status (*specialise)(void *session, const char *computation, uint32_t n, const shape *shapes,
                        const rt_executable **out);
   void *session;
+  uint64_t seed; /* of the run's random numbers */
 } rt_run;
 
 /* While thunks are loaded. */

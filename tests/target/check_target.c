@@ -262,6 +262,28 @@ START_TEST(conversions) {
 }
 END_TEST
 
+/* --- random numbers --- */
+
+START_TEST(random_bits) {
+  check_body("%0: u64[3] \"s\"",
+             "%1 = rng-bit-generator(%0) {algorithm=philox} : u32[37,64]\n%2 = rng-bit-generator(%0) {algorithm=philox} : "
+             "u64[2,1001]\n%3 = convert(%2) {saturate=true, rounding=nearest} : f32[2,1001]\n"
+             "%4 = rng-bit-generator(%0) {algorithm=philox} : u32[100003]", "%1 \"a\", %3 \"b\", %4 \"c\"", 0, 0, 1e9);
+  check_body("%0: u64[1] \"s\"",
+             "%1 = rng-bit-generator(%0) {algorithm=mt19937} : u32[3,700]\n%2 = rng-bit-generator(%0) {algorithm=mt19937} : "
+             "u64[1001]\n%3 = not(%2) : u64[1001]\n%4 = rng-bit-generator(%0) {algorithm=mt19937} : u64[0]",
+             "%1 \"a\", %3 \"b\", %4 \"c\"", 0, 0, 1e9);
+}
+END_TEST
+
+/* ref evaluates outside of any run, and the runs here have no seed either: 0. */
+START_TEST(run_seeds) {
+  check_body("%0: s64[] \"x\"",
+             "%1 = run-seed() : u64[]\n%2 = reshape(%1) : u64[1]\n%3 = concatenate(%2, %2, %2) {dimension=0} : u64[3]\n"
+             "%4 = rng-bit-generator(%3) {algorithm=philox} : u32[40]", "%1 \"a\", %4 \"b\"", 0, 0, 1);
+}
+END_TEST
+
 /* --- movement --- */
 
 START_TEST(movement) {
@@ -599,6 +621,8 @@ int main(void) {
   tcase_add_test(t, integers);
   tcase_add_test(t, comparisons_and_selections);
   tcase_add_test(t, conversions);
+  tcase_add_test(t, random_bits);
+  tcase_add_test(t, run_seeds);
   tcase_add_test(t, movement);
   tcase_add_test(t, padding);
   tcase_add_test(t, dynamic_slices);

@@ -525,6 +525,18 @@ static const char *const movement_texts[] = {
     "bf16[3,20](%x: bf16[20,3]) {\n%i = iota() {dimension=1} : bf16[3,20]\n%t = transpose(%x) "
     "{permutation=[1, 0]} : bf16[3,20]\n%y = "
     "multiply(%i, %t) : bf16[3,20]\nreturn %y\n}",
+    "u32[33](%s: u64[3]) {\n%y = rng-bit-generator(%s) {algorithm=philox} : u32[33]\nreturn %y\n}",
+    "u64[3,31](%s: u64[3]) {\n%y = rng-bit-generator(%s) {algorithm=philox} : u64[3,31]\nreturn %y\n}",
+    "u32[8,32](%s: u64[3]) {\n%y = rng-bit-generator(%s) {algorithm=philox} : u32[8,32]\n%z = not(%y) : "
+    "u32[8,32]\nreturn %z\n}",
+    "u64[64](%s: u64[3]) {\n%y = rng-bit-generator(%s) {algorithm=philox} : u64[64]\nreturn %y\n}",
+    "u32[5,40](%s: u64[3]) {\n%y = rng-bit-generator(%s) {algorithm=philox} : u32[40,5]\n%t = transpose(%y) "
+    "{permutation=[1, 0]} : u32[5,40]\nreturn %t\n}",
+    "u64[37](%s: u64[3]) {\n%y = rng-bit-generator(%s) {algorithm=philox} : u64[80]\n%t = slice(%y) {starts=[3], "
+    "limits=[77], strides=[2]} : u64[37]\nreturn %t\n}",
+    "u32[48](%s: u64[3]) {\n%y = rng-bit-generator(%s) {algorithm=philox} : u32[48]\n%t = reverse(%y) {dimensions=[0]} "
+    ": u32[48]\nreturn %t\n}",
+    "u32[](%s: u64[3]) {\n%y = rng-bit-generator(%s) {algorithm=philox} : u32[]\nreturn %y\n}",
     "c64[7,5](%x: c64[5,7]) {\n%y = transpose(%x) {permutation=[1, 0]} : c64[7,5]\nreturn %y\n}",
     "str[40](%x: str[17], %y: str[23]) {\n%c = concatenate(%x, %y) {dimension=0} : str[40]\nreturn %c\n}",
     "pred[3,37](%x: pred[37], %y: f32[3]) {\n%a = broadcast(%x) {dimensions=[1]} : pred[3,37]\nreturn %a\n}",

@@ -212,6 +212,8 @@ static const struct {
      NULL},
     {"reduce-window(%k) {window=[72057594037927936], strides=[1], low=[0], high=[0], rhs_dilation=[72057594037927936], "
      "reducer=add} : f32[0]", "too large"},
+    {"rng-bit-generator(%k) {algorithm=philox} : u32[4]", "philox takes u64[3]"},
+    {"rng-bit-generator(%k) {algorithm=mt19937} : u32[4]", "mt19937 takes u64[1]"},
     {"cumulative(%k) {dimension=0, reducer=xor, exclusive=false, backward=false} : f32[4]", "the reducer must be add"},
     {"convolution(%img, %ker) {strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=2, "
      "layout=channels-first} : f32[1,6,7,7]", NULL},

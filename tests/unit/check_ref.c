@@ -277,6 +277,29 @@ END_TEST
 
 /* --- movement --- */
 
+/* Philox: the known answers that come with Random123 (kat_vectors); the Mersenne twister: numpy's RandomState(5489) and
+ * RandomState(4294967295). */
+START_TEST(random_bits) {
+  static const row rows[] = {
+      {"rng-bit-generator", "u64[3] {0, 0, 0}", "algorithm=philox",
+       "u32[4] {1713891541, 3781805453, 3159862348, 2600524760}"},
+      {"rng-bit-generator", "u64[3] {18446744073709551615, 18446744073709551615, 18446744073709551615}",
+       "algorithm=philox", "u32[4] {1083123565, 1103641358, 2718681030, 1834242557}"},
+      {"rng-bit-generator", "u64[3] {2999170649027065890, 9629550131187509896, 247824715720788526}", "algorithm=philox",
+       "u32[2,2] {3513581065, 2499661035, 1342301216, 605187745}"},
+      /* the low half of the counter wraps to 0 (Random123's function, written in Python) */
+      {"rng-bit-generator", "u64[3] {18446744073709551615, 18446744073709551615, 18446744073709551615}",
+       "algorithm=philox", "u32[7] {1083123565, 1103641358, 2718681030, 1834242557, 1027334919, 1902740438, 1879657453}"},
+      {"rng-bit-generator", "u64[3] {0, 0, 0}", "algorithm=philox", "u64[1] {16242730742183356629}"},
+      {"rng-bit-generator", "u64[1] {5489}", "algorithm=mt19937",
+       "u32[5] {3499211612, 581869302, 3890346734, 3586334585, 545404204}"},
+      {"rng-bit-generator", "u64[1] {5489}", "algorithm=mt19937", "u64[2] {2499109626135559004, 15403189758979078894}"},
+      {"rng-bit-generator", "u64[1] {1}", "algorithm=mt19937", "u32[0] {}"},
+      {0}};
+  check_rows(rows);
+}
+END_TEST
+
 START_TEST(movement) {
   static const row rows[] = {
       {"copy", "str[2] {7, 8}", "", "str[2] {7, 8}"},
@@ -688,6 +711,7 @@ int main(void) {
   tcase_add_test(c, binary);
   tcase_add_test(c, comparisons);
   tcase_add_test(c, conversions);
+  tcase_add_test(c, random_bits);
   tcase_add_test(c, movement);
   tcase_add_test(c, gather_scatter);
   tcase_add_test(c, reductions);

@@ -91,7 +91,7 @@ static void run_relu(plug_session *s, const plug_compiled *c, int64_t n) {
   for (int64_t k = 0; k < n; k++) {
     x[k] = k % 2 ? (float)-k : (float)k;
   }
-  ASSERT_OK(plug_session_run(s, c, (const void *[]){x}, (void *[]){y}));
+  ASSERT_OK(plug_session_run(s, c, NULL, (const void *[]){x}, (void *[]){y}));
   for (int64_t k = 0; k < n; k++) {
     ck_assert(y[k] == (k % 2 ? 0 : x[k]));
   }
@@ -201,7 +201,7 @@ static void run_reshape(plug_session *s, int64_t p, int64_t q, const plug_compil
   ck_assert(plug_compiled_has_values(*out));
   const shape *got = &(*out)->program->results[0].shape;
   ck_assert(got->rank == 2 && got->dims[0] == p && got->dims[1] == q);
-  ASSERT_OK(plug_session_run(s, *out, values, (void *[]){y}));
+  ASSERT_OK(plug_session_run(s, *out, NULL, values, (void *[]){y}));
   ck_assert(memcmp(x, y, sizeof x) == 0);
 }
 

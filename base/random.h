@@ -1,0 +1,33 @@
+/* random.h - two generators of random 32-bit words, the same on every machine and in every version.
+ *
+ * philox    Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; 2011): a keyed
+ *           function of a 128-bit counter, so that every word can be computed by itself
+ * mt19937   Matsumoto and Nishimura's Mersenne twister of 1998 with the seeding of 2002, which numpy's RandomState
+ *           has: one word after the other
+ */
+#ifndef BASE_RANDOM_H
+#define BASE_RANDOM_H
+
+#include <stdint.h>
+
+/* What the function is made of; emit/ writes it as code. */
+enum { PHILOX_ROUNDS = 10, PHILOX_WORDS = 4 };
+static const uint32_t philox_multipliers[2] = {0xD2511F53, 0xCD9E8D57};
+static const uint32_t philox_weyl[2] = {0x9E3779B9, 0xBB67AE85}; /* added to the key's words after each round */
+
+/* The block of a counter of two halves. */
+void philox_block(uint64_t key, uint64_t low, uint64_t high, uint32_t out[PHILOX_WORDS]);
+/* Words [first, first + n) of the stream that begins with the block of counter (low, high); low wraps, high stays. */
+void philox_words(uint64_t key, uint64_t low, uint64_t high, uint64_t first, uint64_t n, uint32_t *out);
+
+enum { MT19937_STATE = 624 };
+typedef struct mt19937 {
+  uint32_t words[MT19937_STATE];
+  int at;
+} mt19937;
+
+void mt19937_seed(mt19937 *g, uint32_t seed);
+/* The next n words. */
+void mt19937_words(mt19937 *g, uint64_t n, uint32_t *out);
+
+#endif

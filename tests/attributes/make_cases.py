@@ -6,6 +6,7 @@ reference, as each module says.
 import sys
 
 import attention
+import recurrent
 import windows
 from cases import Writer
 
@@ -16,3 +17,7 @@ windows.write_convolutions(w)
 windows.write_pools(w)
 windows.write_sampling(w)
 windows.write_determinants(w)
+recurrent.write_recurrent(w)
+recurrent.write_linear_attention(w)
+recurrent.write_causal_convolutions(w)
+recurrent.write_rotary_embeddings(w)

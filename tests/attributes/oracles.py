@@ -1,0 +1,33 @@
+"""Expected values from others: ONNX Runtime, and the reference evaluator that ONNX brings along."""
+import numpy as np
+import onnxruntime
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+onnxruntime.set_default_logger_severity(4)
+
+
+def one_node(op, inputs, kinds, attributes, opset, domain=""):
+    """A model of one node; kinds: its outputs' element types, None for one that is left out."""
+    given = ["" if x is None else "x%d" % k for k, x in enumerate(inputs)]
+    wanted = ["" if t is None else "y%d" % k for k, t in enumerate(kinds)]
+    node = helper.make_node(op, given, wanted, domain=domain, **attributes)
+    info = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+            for n, x in zip(given, inputs) if n]
+    out = [helper.make_tensor_value_info(n, t, None) for n, t in zip(wanted, kinds) if n]
+    model = helper.make_model(helper.make_graph([node], "oracle", info, out),
+                              opset_imports=[helper.make_opsetid(domain, opset)])
+    model.ir_version = 10
+    return model
+
+
+def run(engine, op, inputs, kinds, attributes, opset):
+    model = one_node(op, inputs, kinds, attributes, opset)
+    feeds = {"x%d" % k: x for k, x in enumerate(inputs) if x is not None}
+    if engine == "reference":
+        y = ReferenceEvaluator(model).run(None, feeds)
+    else:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        y = session.run(None, feeds)
+    rest = iter(y)
+    return [None if t is None else np.asarray(next(rest)) for t in kinds]

@@ -1,77 +1,11 @@
-/* import_signal.c - Fourier transforms, as products with a matrix of cosines; mel filters. */
+/* import_signal.c - DFT, STFT; mel filters. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-#include "frontend/import_common.h"
+#include "frontend/import_fourier.h"
 
 #define INVALID STATUS_INVALID_MODEL
-
-/* A transform of n points.  It reads `taken` elements of the signal (what is missing is 0) of `parts` numbers
- * each (1 real, 2 complex), and gives `given` elements of `given_parts`. */
-typedef struct transform {
-  int64_t n, taken, given, parts, given_parts;
-  bool inverse, one_sided;
-} transform;
-
-static transform make_transform(int64_t n, int64_t parts, bool inverse, bool one_sided) {
-  int64_t half = n / 2 + 1;
-  return (transform){.n = n,
-                     .taken = inverse && one_sided ? half : n,
-                     .given = !inverse && one_sided ? half : n,
-                     .parts = parts,
-                     .given_parts = inverse && one_sided ? 1 : 2,
-                     .inverse = inverse,
-                     .one_sided = one_sided};
-}
-
-/* The bins that a one-sided inverse does not see are the conjugates of those it sees: these count twice. */
-static hlo_value bin_weight(hlo_builder *b, const transform *t, hlo_value bin) {
-  hlo_value first = onnx_compare_scalar(b, HLO_EQ, bin, 0);
-  hlo_value middle = onnx_compare_scalar(b, HLO_EQ, onnx_binary_scalar(b, HLO_MUL, bin, 2), (double)t->n);
-  shape s = shape_with_type(*hlo_shape(bin), DTYPE_F64);
-  return hlo_select(b, hlo_binary(b, HLO_OR, first, middle), hlo_splat(b, s, 1), hlo_splat(b, s, 2));
-}
-
-/* [taken, parts, given, given_parts]: with an angle of -2 pi i k / n, sin and -sin between real and imaginary
- * parts are the cosine a quarter turn on or back, so one cosine makes all.  i k is reduced modulo n while it
- * is exact. */
-static hlo_value transform_matrix(hlo_builder *b, const transform *t, dtype type) {
-  shape s = shape_make(DTYPE_S64, 4, (dim[]){t->taken, t->parts, t->given, t->given_parts});
-  hlo_value i = hlo_iota(b, s, 0), part = hlo_iota(b, s, 1), k = hlo_iota(b, s, 2), given = hlo_iota(b, s, 3);
-  hlo_value turns = onnx_binary_scalar(b, HLO_REM, hlo_binary(b, HLO_MUL, i, k), (double)t->n);
-  turns = onnx_binary_scalar(b, HLO_DIV, hlo_convert(b, turns, DTYPE_F64), (double)t->n);
-  hlo_value quarter = t->inverse ? hlo_binary(b, HLO_SUB, part, given) : hlo_binary(b, HLO_SUB, given, part);
-  quarter = onnx_binary_scalar(b, HLO_MUL, hlo_convert(b, quarter, DTYPE_F64), 0.25);
-  turns = hlo_binary(b, HLO_ADD, turns, quarter);
-  hlo_value m = hlo_unary(b, HLO_COS, onnx_binary_scalar(b, HLO_MUL, turns, 2 * M_PI));
-  if (t->inverse && t->one_sided) {
-    m = hlo_binary(b, HLO_MUL, m, bin_weight(b, t, i));
-  }
-  m = t->inverse ? onnx_binary_scalar(b, HLO_DIV, m, (double)t->n) : m;
-  return hlo_convert(b, m, type);
-}
-
-/* x with `count` elements along the axis: the first ones, or all and zeros. */
-static hlo_value resize_axis(hlo_builder *b, hlo_value x, int64_t axis, int64_t count) {
-  int64_t low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0};
-  high[axis] = count - hlo_shape(x)->dims[axis];
-  return high[axis] ? hlo_pad(b, x, hlo_scalar(b, hlo_type(x), 0), low, high, NULL) : x;
-}
-
-/* The last dimension of x holds the parts. */
-static hlo_value apply_transform(hlo_builder *b, const transform *t, hlo_value x, int64_t axis) {
-  dtype type = hlo_type(x);
-  x = onnx_widen(b, resize_axis(b, x, axis, t->taken));
-  int64_t last = hlo_rank(x) - 1, permutation[SHAPE_MAX_RANK];
-  hlo_dot_dims d = {
-      .n_contract = 2, .lhs_contract = (int64_t[]){axis, last}, .rhs_contract = (int64_t[]){0, 1}};
-  hlo_value y = hlo_dot(b, x, transform_matrix(b, t, hlo_type(x)), &d);
-  for (int64_t k = 0; k <= last; k++) { /* the dot put the axis behind the other ones */
-    permutation[k] = k < axis || k == last ? k : k == axis ? last - 1 : k - 1;
-  }
-  return hlo_convert(b, hlo_transpose(b, y, permutation), type);
-}
 
 static status check_signal(const shape *s) {
   CHECK_THAT(s->rank >= 2 && (s->dims[s->rank - 1] == 1 || s->dims[s->rank - 1] == 2), INVALID,
@@ -106,8 +40,8 @@ status onnx_import_dft(onnx_node *n) {
     TRY(onnx_const_int(n, 1, "dft_length", &length));
   }
   CHECK_THAT(length >= 1 && length <= INT32_MAX, INVALID, "dft_length is %" PRId64, length);
-  transform t = make_transform(length, s->dims[s->rank - 1], inverse, one_sided);
-  n->out[0] = apply_transform(n->b, &t, n->in[0], axis);
+  onnx_fourier f = {.n = length, .inverse = inverse, .one_sided = one_sided};
+  n->out[0] = onnx_fourier_transform(n, &f, n->in[0], axis);
   return NULL;
 }
 
@@ -142,8 +76,7 @@ status onnx_import_stft(onnx_node *n) {
                SHAPE_STR(NULL, w), length);
     frames = hlo_binary(b, HLO_MUL, frames, hlo_broadcast(b, n->in[2], *hlo_shape(frames), (int64_t[]){2}));
   }
-  transform t = make_transform(length, s->dims[2], false, one_sided);
-  n->out[0] = apply_transform(b, &t, frames, 2);
+  n->out[0] = onnx_fourier_transform(n, &(onnx_fourier){.n = length, .one_sided = one_sided}, frames, 2);
   return NULL;
 }
 

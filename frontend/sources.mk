@@ -16,6 +16,7 @@ frontend_sources = \
 	frontend/import_deform_conv.c \
 	frontend/import_dropout.c \
 	frontend/import_einsum.c \
+	frontend/import_fourier.c \
 	frontend/import_gather.c \
 	frontend/import_generate.c \
 	frontend/import_geometry.c \
@@ -54,6 +55,7 @@ frontend_files = \
 	frontend/functions.h \
 	frontend/import.h \
 	frontend/import_common.h \
+	frontend/import_fourier.h \
 	frontend/import_nn.h \
 	frontend/import_sample.h \
 	frontend/importer.h \

@@ -90,6 +90,8 @@ tests_files = \
 	tests/attributes/attention.py \
 	tests/attributes/cases.py \
 	tests/attributes/make_cases.py \
+	tests/attributes/oracles.py \
+	tests/attributes/recurrent.py \
 	tests/attributes/test-attributes \
 	tests/attributes/windows.py \
 	tests/bench/bench_ort.py \

@@ -7,6 +7,7 @@ import sys
 
 import attention
 import recurrent
+import spectra
 import windows
 from cases import Writer
 
@@ -21,3 +22,7 @@ recurrent.write_recurrent(w)
 recurrent.write_linear_attention(w)
 recurrent.write_causal_convolutions(w)
 recurrent.write_rotary_embeddings(w)
+spectra.write_dft(w)
+spectra.write_stft(w)
+spectra.write_windows(w)
+spectra.write_mel(w)

@@ -11,7 +11,7 @@ enum { MAGIC_SIZE = 6, HEADER_MAX = 65536, HEADER_ALIGN = 64 };
 static const char MAGIC[MAGIC_SIZE + 1] = "\x93NUMPY";
 
 typedef struct header {
-  dtype type;
+  dtype type, raw; /* raw: of elements without a name */
   bool swap, fortran;
   int rank;
   dim dims[SHAPE_MAX_RANK];
@@ -86,7 +86,7 @@ static status read_dims(reader *r, header *h) {
   return NULL;
 }
 
-/* --- element types: byte order, kind and size, as in "<f4" --- */
+/* --- element types: byte order, kind and size, as in "<f4"; or a name of ml_dtypes --- */
 
 static const struct {
   const char *code;
@@ -97,23 +97,63 @@ static const struct {
     {"f4", DTYPE_F32},  {"f8", DTYPE_F64}, {"c8", DTYPE_C64}, {"c16", DTYPE_C128},
 };
 
+static const struct {
+  const char *name;
+  dtype type;
+} names[] = {
+    {"bfloat16", DTYPE_BF16},
+    {"float8_e4m3fn", DTYPE_F8E4M3FN},
+    {"float8_e4m3fnuz", DTYPE_F8E4M3FNUZ},
+    {"float8_e5m2", DTYPE_F8E5M2},
+    {"float8_e5m2fnuz", DTYPE_F8E5M2FNUZ},
+    {"float8_e8m0fnu", DTYPE_F8E8M0FNU},
+    {"float4_e2m1fn", DTYPE_F4E2M1FN},
+    {"int4", DTYPE_S4},
+    {"uint4", DTYPE_U4},
+    {"int2", DTYPE_S2},
+    {"uint2", DTYPE_U2},
+    {"<f1", DTYPE_F8E5M2}, /* what np.save calls it */
+};
+
+static bool is_text(const char *text, size_t n, const char *want) {
+  return strlen(want) == n && memcmp(text, want, n) == 0;
+}
+
+/* "<V2" and the like are as many bytes; where the reader expects a type of that size, they are one. */
+static bool is_raw(const char *text, size_t n, dtype raw) {
+  return n == 3 && strchr("<|", text[0]) && text[1] == 'V' && raw != DTYPE_INVALID &&
+         (size_t)(text[2] - '0') == dtype_bytes(raw) && dtype_bytes(raw) <= 2;
+}
+
+static status find_type(const char *text, size_t n, header *h) {
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (is_text(text, n, names[i].name)) {
+      h->type = names[i].type;
+      return NULL;
+    }
+  }
+  CHECK_THAT(n >= 2 && strchr("<>=|", *text), STATUS_INVALID_FILE, "its element type is \"%.*s\"",
+             (int)(n < 40 ? n : 40), text);
+  h->swap = *text == '>';
+  for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+    if (is_text(text + 1, n - 1, codes[i].code)) {
+      h->type = codes[i].type;
+      return NULL;
+    }
+  }
+  h->type = h->raw;
+  CHECK_THAT(is_raw(text, n, h->raw), STATUS_UNSUPPORTED, "its element type \"%.*s\" has no equal here",
+             (int)(n < 40 ? n : 40), text);
+  return NULL;
+}
+
 static status read_type(reader *r, header *h) {
   const char *text;
   size_t n;
   skip_spaces(r);
   CHECK_THAT(r->at == r->end || *r->at != '[', STATUS_UNSUPPORTED, "its elements are records");
   TRY(read_quoted(r, &text, &n));
-  CHECK_THAT(n >= 2 && strchr("<>=|", *text), STATUS_INVALID_FILE, "its element type is \"%.*s\"",
-             (int)(n < 40 ? n : 40), text);
-  h->swap = *text == '>';
-  for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
-    if (strlen(codes[i].code) == n - 1 && !memcmp(codes[i].code, text + 1, n - 1)) {
-      h->type = codes[i].type;
-      return NULL;
-    }
-  }
-  return status_error(STATUS_UNSUPPORTED, "its element type \"%.*s\" has no equal here",
-                      (int)(n < 40 ? n : 40), text);
+  return find_type(text, n, h);
 }
 
 static status read_bool(reader *r, bool *out) {
@@ -215,10 +255,24 @@ static void from_fortran(const shape *s, const uint8_t *from, uint8_t *to) {
   }
 }
 
+/* Bytes hold more than the element: bools become 0 or 1, the other types keep their low bits, as dtypes.def has them. */
+static void normalise(uint8_t *data, int64_t n, dtype type) {
+  const dtype_info *info = dtype_get_info(type);
+  for (int64_t i = 0; i < n; i++) {
+    if (type == DTYPE_PRED) {
+      data[i] = data[i] != 0;
+    } else if (dtype_is_int(type)) {
+      dtype_store_i64(type, &data[i], data[i]);
+    } else {
+      data[i] &= (uint8_t)((1u << info->bits) - 1);
+    }
+  }
+}
+
 static const void *decode(arena *a, const header *h, const shape *s, const uint8_t *from) {
   size_t width = dtype_bytes(h->type), total = (size_t)shape_bytes(s);
-  bool reorder = h->fortran && s->rank > 1;
-  if (!h->swap && !reorder && h->type != DTYPE_PRED && (uintptr_t)from % width == 0) {
+  bool reorder = h->fortran && s->rank > 1, narrow = dtype_get_info(h->type)->bits < 8;
+  if (!h->swap && !reorder && !narrow && (uintptr_t)from % width == 0) {
     return from;
   }
   uint8_t *data = arena_alloc(a, total);
@@ -230,14 +284,14 @@ static const void *decode(arena *a, const header *h, const shape *s, const uint8
   if (h->swap) {
     swap_bytes(data, shape_elements(s), h->type);
   }
-  for (size_t i = 0; h->type == DTYPE_PRED && i < total; i++) {
-    data[i] = data[i] != 0;
+  if (narrow) {
+    normalise(data, shape_elements(s), h->type);
   }
   return data;
 }
 
-static status parse(arena *a, const uint8_t *bytes, size_t size, literal *out) {
-  header h = {0};
+static status parse(arena *a, const uint8_t *bytes, size_t size, dtype raw, literal *out) {
+  header h = {.raw = raw};
   size_t start;
   TRY(read_header(bytes, size, &h, &start));
   shape s = shape_make(h.type, h.rank, h.dims);
@@ -249,15 +303,15 @@ static status parse(arena *a, const uint8_t *bytes, size_t size, literal *out) {
   return NULL;
 }
 
-status npy_parse(arena *a, const char *what, const void *bytes, size_t size, literal *out) {
-  return status_prefix(parse(a, bytes, size, out), "%s", what);
+status npy_parse(arena *a, const char *what, const void *bytes, size_t size, dtype raw, literal *out) {
+  return status_prefix(parse(a, bytes, size, raw, out), "%s", what);
 }
 
-status npy_read(arena *a, const char *path, literal *out) {
+status npy_read(arena *a, const char *path, dtype raw, literal *out) {
   const uint8_t *bytes;
   size_t size;
   TRY(file_map(a, path, &bytes, &size));
-  return npy_parse(a, path, bytes, size, out);
+  return npy_parse(a, path, bytes, size, raw, out);
 }
 
 /* --- writing --- */
@@ -268,10 +322,11 @@ static const char *code_of(arena *a, dtype type) {
       return arena_printf(a, "%c%s", dtype_bytes(type) == 1 ? '|' : '<', codes[i].code);
     }
   }
-  return dtype_is_signed(type)     ? "|i1"
-         : dtype_is_unsigned(type) ? "|u1"
-         : dtype_bytes(type) == 2  ? "<V2"
-                                   : "|V1";
+  size_t i = 0;
+  while (names[i].type != type) {
+    i++;
+  }
+  return names[i].name;
 }
 
 static const char *dictionary(arena *a, const shape *s) {
@@ -286,6 +341,7 @@ static const char *dictionary(arena *a, const shape *s) {
 status npy_format(arena *a, const literal *l, uint8_t **bytes, size_t *size) {
   CHECK_THAT(l->shape.type != DTYPE_STR, STATUS_UNSUPPORTED, "arrays of strings cannot be written as .npy");
   const char *text = dictionary(a, &l->shape);
+  unsigned bits = dtype_get_info((dtype)l->shape.type)->bits;
   size_t n = strlen(text), total = (size_t)shape_bytes(&l->shape);
   /* Spaces and a newline bring the elements to a multiple of 64. */
   size_t start = (MAGIC_SIZE + 4 + n + 1 + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN;
@@ -300,6 +356,9 @@ status npy_format(arena *a, const literal *l, uint8_t **bytes, size_t *size) {
   file[start - 1] = '\n';
   if (total) {
     memcpy(file + start, l->data, total);
+  }
+  for (size_t i = 0; dtype_is_int((dtype)l->shape.type) && bits < 8 && i < total; i++) {
+    file[start + i] &= (uint8_t)((1u << bits) - 1); /* ml_dtypes extends no signs */
   }
   *bytes = file;
   *size = start + total;

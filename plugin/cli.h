@@ -40,8 +40,8 @@ STATUS_MUST_USE status cli_execute(plug_session *s, const plug_compiled *c, int6
 
 /* --- arrays: cli_tensor.c --- */
 
-/* A .npy or ONNX .pb file, told by its content. */
-STATUS_MUST_USE status cli_read_tensor(arena *a, const char *path, literal *out);
+/* A .npy or ONNX .pb file, told by its content.  raw: as npy_parse has it. */
+STATUS_MUST_USE status cli_read_tensor(arena *a, const char *path, dtype raw, literal *out);
 /* DIR/output_K.pb or .npy. */
 STATUS_MUST_USE status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name,
                                         uint32_t k, const literal *l);

@@ -127,7 +127,7 @@ static status read_inputs(arena *a, const char *folder, const plug_source *sourc
                SHAPE_STR(NULL, &source->inputs[k].shape));
     CHECK_THAT(exists(path), STATUS_INVALID_FILE,
                "the model has %" PRIu32 " inputs, but there is no input_%" PRIu32 ".pb", source->n_inputs, k);
-    TRY(status_prefix(cli_read_tensor(a, path, &inputs[k]), "input %" PRIu32, k));
+    TRY(status_prefix(cli_read_tensor(a, path, DTYPE_INVALID, &inputs[k]), "input %" PRIu32, k));
   }
   return NULL;
 }
@@ -145,7 +145,7 @@ static status read_outputs(arena *a, const plug_source *source, data_set *set) {
     CHECK_THAT(source->outputs[set->n_outputs].shape.kind == SHAPE_ARRAY, STATUS_UNSUPPORTED,
                "output '%s' is %s, which is no array", source->outputs[set->n_outputs].name,
                SHAPE_STR(NULL, &source->outputs[set->n_outputs].shape));
-    TRY(status_prefix(cli_read_tensor(a, path, &set->outputs[set->n_outputs]), "output %" PRIu32,
+    TRY(status_prefix(cli_read_tensor(a, path, DTYPE_INVALID, &set->outputs[set->n_outputs]), "output %" PRIu32,
                       set->n_outputs));
   }
   CHECK_THAT(set->n_outputs > 0, STATUS_INVALID_FILE, "no outputs are expected: there is no %s0.pb",

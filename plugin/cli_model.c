@@ -110,7 +110,7 @@ status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, li
     TRY(find_input(source, "input", args->inputs.items[n], &k, &file));
     CHECK_THAT(!from_file[k], STATUS_INVALID_ARGUMENT, "--input %s: this input is given twice",
                args->inputs.items[n]);
-    TRY(cli_read_tensor(a, file, &inputs[k]));
+    TRY(cli_read_tensor(a, file, (dtype)source->inputs[k].shape.type, &inputs[k]));
     known[k] = &inputs[k].shape;
     from_file[k] = true;
   }

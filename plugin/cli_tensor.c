@@ -12,14 +12,14 @@
 
 /* --- files --- */
 
-status cli_read_tensor(arena *a, const char *path, literal *out) {
+status cli_read_tensor(arena *a, const char *path, dtype raw, literal *out) {
   static const char npy[] = "\x93NUMPY";
   const uint8_t *bytes;
   const char *name;
   size_t size;
   TRY(plug_name_file(file_map(a, path, &bytes, &size), path));
   if (size >= sizeof npy - 1 && memcmp(bytes, npy, sizeof npy - 1) == 0) {
-    return npy_parse(a, path, bytes, size, out);
+    return npy_parse(a, path, bytes, size, raw, out);
   }
   const plug_compiler *compiler;
   TRY(plug_compiler_open(&compiler));

@@ -49,6 +49,7 @@ script_tests = \
 	tests/e2e/test-light-models \
 	tests/e2e/test-ocr \
 	tests/e2e/test-real-models \
+	tests/e2e/test-tensor-files \
 	tests/fuzz/test-fuzz \
 	tests/test-includes \
 	tests/test-libs \
@@ -92,6 +93,7 @@ tests_files = \
 	tests/attributes/make_cases.py \
 	tests/attributes/oracles.py \
 	tests/attributes/recurrent.py \
+	tests/attributes/spectra.py \
 	tests/attributes/test-attributes \
 	tests/attributes/windows.py \
 	tests/bench/bench_ort.py \
@@ -121,11 +123,13 @@ tests_files = \
 	tests/e2e/make_hostile.py \
 	tests/e2e/randomize_light.py \
 	tests/e2e/real_models.py \
+	tests/e2e/tensor_files.py \
 	tests/e2e/test-cli \
 	tests/e2e/test-hostile \
 	tests/e2e/test-light-models \
 	tests/e2e/test-ocr \
 	tests/e2e/test-real-models \
+	tests/e2e/test-tensor-files \
 	tests/e2e/write_model.h \
 	tests/fetch-data \
 	tests/fuzz/README \

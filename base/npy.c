@@ -107,6 +107,8 @@ static const struct {
     {"float8_e5m2", DTYPE_F8E5M2},
     {"float8_e5m2fnuz", DTYPE_F8E5M2FNUZ},
     {"float8_e8m0fnu", DTYPE_F8E8M0FNU},
+    {"float6_e2m3fn", DTYPE_F6E2M3FN},
+    {"float6_e3m2fn", DTYPE_F6E3M2FN},
     {"float4_e2m1fn", DTYPE_F4E2M1FN},
     {"int4", DTYPE_S4},
     {"uint4", DTYPE_U4},

@@ -41,7 +41,7 @@ def bits(x):
 
 for t in types:
     dtype = helper.tensor_dtype_to_np_dtype(t)
-    narrow = {"bool": 1, "int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4}
+    narrow = {"bool": 1, "int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4, "float6_e2m3fn": 6, "float6_e3m2fn": 6}
     x = rng.integers(0, 1 << narrow.get(dtype.name, 8), (3, 5 * dtype.itemsize), np.uint8).view(dtype)
     info = [helper.make_tensor_value_info(n, t, x.shape) for n in "xy"]
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", info[:1], info[1:])

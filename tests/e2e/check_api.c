@@ -233,6 +233,45 @@ START_TEST(constants) {
 END_TEST
 
 /* The shape comes from an input: known when the run starts, and another with every run. */
+static void draw(oxla_run *run, float *out) {
+  oxla_tensor y;
+  succeed(oxla_execute(run));
+  succeed(oxla_get_output(run, "y", &y));
+  ck_assert_uint_eq(y.bytes, 100 * sizeof *out);
+  memcpy(out, y.data, y.bytes);
+}
+
+START_TEST(seeds) {
+  enum { BYTES = 100 * sizeof(float) };
+  message m = unary_model("RandomUniformLike", 1, DIMS(100), 22);
+  oxla_model *model = load_bytes(&m, _i);
+  oxla_run *run = new_run(model), *other = new_run(model);
+  float x[100] = {0}, y[5][100];
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, DIMS(100), x));
+  succeed(oxla_set_input(other, "x", OXLA_FLOAT, DIMS(100), x));
+  draw(run, y[0]); /* without a seed, each draws its own */
+  draw(run, y[1]);
+  draw(other, y[2]);
+  oxla_set_seed(run, 7);
+  draw(run, y[3]);
+  oxla_set_seed(run, 8);
+  draw(run, y[4]);
+  for (int k = 0; k < 5; k++) {
+    for (int j = 0; j < k; j++) {
+      ck_assert_mem_ne(y[j], y[k], BYTES);
+    }
+  }
+  oxla_set_seed(other, 7);
+  draw(other, y[0]);
+  draw(other, y[1]);
+  ck_assert_mem_eq(y[0], y[3], BYTES);
+  ck_assert_mem_eq(y[1], y[3], BYTES);
+  oxla_run_destroy(run);
+  oxla_run_destroy(other);
+  oxla_model_destroy(model);
+}
+END_TEST
+
 START_TEST(values_decide_sizes) {
   message g = {.n = 0};
   add_value(&g, GRAPH_INPUT, "x", 1, DIMS(2, 6));
@@ -325,7 +364,7 @@ int main(void) {
   TCase *t = tcase_create("all");
   tcase_add_test(t, wrong_models);
   const TTest *const both[] = {describes, runs_in_several_shapes, callers_outputs, wrong_inputs, short_options,
-                               constants, values_decide_sizes, saves_and_loads, two_threads};
+                               constants, seeds, values_decide_sizes, saves_and_loads, two_threads};
   for (size_t k = 0; k < sizeof both / sizeof *both; k++) {
     tcase_add_loop_test(t, both[k], 0, 2);
   }

@@ -264,6 +264,6 @@ def dropout(b, o):
     t = o.type("T")
     x = b.tensor(t)
     if o.has("ratio"):
-        return [x], {"ratio": b.r.choice([None, 0.3])}
+        return [x], {"ratio": b.r.choice([None, 0.3]), "is_test": 1 if o.has("is_test") else None}
     ratio = b.fresh(np.array(0.3).astype(rows.NP[o.type("T1", rows.FLOATS)]), constant=True) if b.r.random() < 0.5 else None
     return [x, ratio], {"seed": b.r.choice([None, 1])}, b.r.choice([1, 2])

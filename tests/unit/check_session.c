@@ -191,6 +191,53 @@ START_TEST(saved) {
 }
 END_TEST
 
+/* y = RandomUniform(), f32[100]. */
+static void write_random(void) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "", "y");
+  Onnx__AttributeProto *t = add_attribute(a, graph_node(a, m->graph, "RandomUniform", "", "y"), "shape");
+  t->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
+  t->has_type = 1;
+  t->n_ints = 1;
+  t->ints = ARENA_NEW(a, int64_t);
+  *t->ints = 100;
+  set_type(a, m->graph->output[0], 1, "100");
+  write_model(a, m);
+}
+
+static void run_random(plug_session *s, const uint64_t *seed, float *y) {
+  const plug_compiled *c;
+  ASSERT_OK(plug_session_compile(s, &(plug_inputs){0}, &c));
+  ASSERT_OK(plug_session_run(s, c, seed, NULL, (void *[]){y}));
+}
+
+/* The same numbers for the same seed, also from a saved file; others for every run without one. */
+START_TEST(seeds) {
+  enum { BYTES = 100 * sizeof(float) };
+  float y[4][100], again[100];
+  const uint64_t five = 5;
+  write_random();
+  plug_session *s = open_file(path, backends[_i]);
+  for (int k = 0; k < 3; k++) {
+    run_random(s, k ? NULL : &five, y[k]);
+  }
+  run_random(s, &five, again);
+  ck_assert_mem_eq(again, y[0], BYTES);
+  ASSERT_OK(plug_session_save(s, path));
+  plug_session_close(s);
+  s = open_file(path, NULL);
+  run_random(s, &five, again);
+  ck_assert_mem_eq(again, y[0], BYTES);
+  run_random(s, NULL, y[3]);
+  for (int k = 0; k < 4; k++) {
+    for (int j = 0; j < k; j++) {
+      ck_assert_mem_ne(y[j], y[k], BYTES);
+    }
+  }
+  plug_session_close(s);
+}
+END_TEST
+
 static void run_reshape(plug_session *s, int64_t p, int64_t q, const plug_compiled **out) {
   float x[6] = {0, 1, 2, 3, 4, 5}, y[6] = {0};
   int64_t want[] = {p, q};
@@ -336,6 +383,7 @@ int main(void) {
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_add_loop_test(c, by_shape, 0, 2);
   tcase_add_loop_test(c, saved, 0, 2);
+  tcase_add_loop_test(c, seeds, 0, 2);
   tcase_add_loop_test(c, by_value, 0, 2);
   tcase_add_test(c, dims);
   tcase_add_test(c, wrong_inputs);

@@ -1,16 +1,15 @@
-/* import_sample.c - GridSample and RoiAlign: elements read at positions that are data, weighted and summed.
- */
+/* import_sample.c - GridSample: elements read at positions that are data, weighted and summed; what others that do so share. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "frontend/import_sample.h"
 
-static hlo_value clamped_index(hlo_builder *b, hlo_value x, dim extent) {
+hlo_value onnx_clamped_index(hlo_builder *b, hlo_value x, dim extent) {
   hlo_value low = hlo_scalar(b, hlo_type(x), 0), high = hlo_scalar(b, hlo_type(x), (double)extent - 1);
   return hlo_convert(b, hlo_clamp(b, low, x, high), DTYPE_S64);
 }
 
-static hlo_value in_range(hlo_builder *b, hlo_value x, double low, double high) {
+hlo_value onnx_in_range(hlo_builder *b, hlo_value x, double low, double high) {
   return hlo_binary(b, HLO_AND, hlo_compare(b, HLO_GE, x, hlo_like(b, x, low)),
                     hlo_compare(b, HLO_LE, x, hlo_like(b, x, high)));
 }
@@ -36,9 +35,7 @@ typedef struct grid_sample {
   int spatial;
 } grid_sample;
 
-/* The number of `text` in a list, or an error. */
-static status choose(const onnx_node *n, const char *name, const char *def, const char *const *texts,
-                     int count, int *out) {
+status onnx_choose(const onnx_node *n, const char *name, const char *def, const char *const *texts, int count, int *out) {
   const char *text;
   TRY(onnx_attr_string(n->arena, n->proto, name, def, &text));
   for (int k = 0; k < count; k++) {
@@ -58,9 +55,9 @@ static status read_grid_sample(const onnx_node *n, grid_sample *g) {
   const shape *x = onnx_in_shape(n, 0), *grid = onnx_in_shape(n, 1);
   int choice;
   bool old = n->since < 20;
-  TRY(choose(n, "mode", old ? "bilinear" : "linear", old ? old_modes : modes, 3, &choice));
+  TRY(onnx_choose(n, "mode", old ? "bilinear" : "linear", old ? old_modes : modes, 3, &choice));
   g->mode = (sampling)choice;
-  TRY(choose(n, "padding_mode", "zeros", paddings, 3, &choice));
+  TRY(onnx_choose(n, "padding_mode", "zeros", paddings, 3, &choice));
   g->padding = (padding)choice;
   TRY(onnx_attr_bool(n->proto, "align_corners", false, &g->align));
   TRY(onnx_need_rank(n, 0, "X", old ? 4 : 3, old ? 4 : 2 + ONNX_MAX_SPATIAL));
@@ -92,7 +89,7 @@ static hlo_value reflected(hlo_builder *b, hlo_value x, double low, double high)
 /* The border needs nothing here: where a tap reads is clamped anyway, and its weight stays. */
 static hlo_value padded_position(hlo_builder *b, const grid_sample *g, hlo_value x, dim extent) {
   double low = g->align ? 0 : -0.5, high = (double)extent - (g->align ? 1 : 0.5);
-  return g->padding == REFLECTION ? hlo_select(b, in_range(b, x, low, high), x, reflected(b, x, low, high))
+  return g->padding == REFLECTION ? hlo_select(b, onnx_in_range(b, x, low, high), x, reflected(b, x, low, high))
                                   : x;
 }
 
@@ -112,10 +109,10 @@ static hlo_value cubic_weight(hlo_builder *b, hlo_value t, bool near) {
 static void set_tap(hlo_builder *b, const grid_sample *g, onnx_taps *t, int k, hlo_value at, hlo_value weight,
                     dim extent) {
   if (g->padding == ZEROS) {
-    hlo_value inside = in_range(b, at, 0, (double)extent - 1);
+    hlo_value inside = onnx_in_range(b, at, 0, (double)extent - 1);
     weight = hlo_select(b, inside, weight, hlo_like(b, weight, 0));
   }
-  t->index[k] = clamped_index(b, padded_position(b, g, at, extent), extent);
+  t->index[k] = onnx_clamped_index(b, padded_position(b, g, at, extent), extent);
   t->weight[k] = weight;
 }
 
@@ -206,105 +203,5 @@ status onnx_import_grid_sample(onnx_node *n) {
     sum = sum.def ? hlo_binary(b, HLO_ADD, sum, y) : y;
   }
   n->out[0] = hlo_convert(b, sum, type);
-  return NULL;
-}
-
-/* --- RoiAlign --- */
-
-typedef struct roi_align {
-  bool max, half_pixel;
-  int64_t height, width, samples; /* samples along each side of an output bin */
-  float scale;
-} roi_align;
-
-static status read_roi_align(const onnx_node *n, roi_align *r) {
-  static const char *const modes[] = {"avg", "max"}, *const coords[] = {"output_half_pixel", "half_pixel"};
-  const shape *rois = onnx_in_shape(n, 1);
-  int choice;
-  TRY(choose(n, "mode", "avg", modes, 2, &choice));
-  r->max = choice == 1;
-  TRY(choose(n, "coordinate_transformation_mode", n->since >= 16 ? "half_pixel" : "output_half_pixel", coords,
-             2, &choice));
-  r->half_pixel = choice == 1;
-  TRY(onnx_attr_int_in(n->proto, "output_height", 1, 1, 1 << 20, &r->height));
-  TRY(onnx_attr_int_in(n->proto, "output_width", 1, 1, 1 << 20, &r->width));
-  TRY(onnx_attr_int_in(n->proto, "sampling_ratio", 0, 0, 1 << 10, &r->samples));
-  TRY(onnx_attr_float(n->proto, "spatial_scale", 1, &r->scale));
-  TRY(onnx_need_rank(n, 0, "X", 4, 4));
-  TRY(onnx_need_float(n, 0, "X"));
-  TRY(onnx_need_dims(n, 1, "rois", 2, (dim[]){rois->dims[0], 4}));
-  TRY(onnx_need_dims(n, 2, "batch_indices", 1, &rois->dims[0]));
-  CHECK_THAT(r->samples > 0, STATUS_UNSUPPORTED,
-             "sampling_ratio is 0: a number of samples that depends on data is not supported");
-  return NULL;
-}
-
-/* Positions of the samples along one side, [R, bins * samples]; first, last: columns of rois. */
-static void roi_taps(const onnx_node *n, const roi_align *r, int first, int64_t bins, dim extent,
-                     onnx_taps *t) {
-  hlo_builder *b = n->b;
-  double offset = r->half_pixel ? -0.5 : 0;
-  hlo_value rois = onnx_widen(b, n->in[1]);
-  hlo_value start = onnx_plus(b, onnx_times(b, onnx_pick(b, rois, 1, first), r->scale), offset);
-  hlo_value end = onnx_plus(b, onnx_times(b, onnx_pick(b, rois, 1, first + 2), r->scale), offset);
-  hlo_value size = hlo_binary(b, HLO_SUB, end, start);
-  size = r->half_pixel ? size : hlo_binary(b, HLO_MAX, size, hlo_like(b, size, 1));
-  shape s = shape_make(hlo_type(rois), 2, (dim[]){hlo_shape(rois)->dims[0], bins * r->samples});
-  hlo_value step = onnx_times(b, onnx_plus(b, hlo_iota(b, s, 1), 0.5), 1.0 / (double)(bins * r->samples));
-  hlo_value x = hlo_binary(b, HLO_MUL, step, hlo_broadcast(b, size, s, (int64_t[]){0}));
-  x = hlo_binary(b, HLO_ADD, x, hlo_broadcast(b, start, s, (int64_t[]){0}));
-  hlo_value inside = in_range(b, x, -1, (double)extent);
-  x = hlo_clamp(b, hlo_scalar(b, hlo_type(x), 0), x, hlo_scalar(b, hlo_type(x), (double)extent - 1));
-  hlo_value floor = hlo_unary(b, HLO_FLOOR, x), part = hlo_binary(b, HLO_SUB, x, floor),
-            zero = hlo_like(b, x, 0);
-  t->n = 2;
-  t->index[0] = clamped_index(b, floor, extent);
-  t->index[1] = clamped_index(b, onnx_plus(b, floor, 1), extent);
-  t->weight[0] = hlo_select(b, inside, hlo_binary(b, HLO_SUB, hlo_like(b, part, 1), part), zero);
-  t->weight[1] = hlo_select(b, inside, part, zero);
-}
-
-/* X [N, C, H, W] at rows y [R, Y] and columns x [R, X] of the images `batch` [R]: [R, C, Y, X]. */
-static hlo_value read_roi_pixels(hlo_builder *b, hlo_value image, hlo_value batch, hlo_value y, hlo_value x) {
-  static const int64_t map[] = {0, 2, 3}, one = 1;
-  const shape *sy = hlo_shape(y), *sx = hlo_shape(x);
-  shape s = shape_make(DTYPE_S64, 3, (dim[]){sy->dims[0], sy->dims[1], sx->dims[1]});
-  hlo_value index[] = {hlo_broadcast(b, batch, s, (int64_t[]){0}), hlo_broadcast(b, y, s, (int64_t[]){0, 1}),
-                       hlo_broadcast(b, x, s, (int64_t[]){0, 2})};
-  dim sizes[] = {1, hlo_shape(image)->dims[1], 1, 1};
-  hlo_gather_dims d = {.n_offset = 1,
-                       .offset = &one,
-                       .n_collapsed = 3,
-                       .collapsed = map,
-                       .n_map = 3,
-                       .map = map,
-                       .index_vector_dim = 3};
-  return hlo_gather(b, image, onnx_stacked(b, 3, index), &d, sizes);
-}
-
-/* The four neighbours' weighted values are summed, or (max) the largest of them is taken; then so are a bin's
- * samples. */
-status onnx_import_roi_align(onnx_node *n) {
-  static const int64_t sample_dims[] = {3, 5};
-  hlo_builder *b = n->b;
-  roi_align r = {0};
-  onnx_taps ty, tx;
-  TRY(read_roi_align(n, &r));
-  const shape *image = onnx_in_shape(n, 0);
-  hlo_value x = onnx_widen(b, n->in[0]), batch = hlo_convert(b, n->in[2], DTYPE_S64), all = {0};
-  roi_taps(n, &r, 1, r.height, image->dims[2], &ty);
-  roi_taps(n, &r, 0, r.width, image->dims[3], &tx);
-  for (int k = 0; k < 4; k++) {
-    hlo_value y = read_roi_pixels(b, x, batch, ty.index[k / 2], tx.index[k % 2]);
-    hlo_value wy = hlo_broadcast(b, ty.weight[k / 2], *hlo_shape(y), (int64_t[]){0, 2});
-    hlo_value wx = hlo_broadcast(b, tx.weight[k % 2], *hlo_shape(y), (int64_t[]){0, 3});
-    y = hlo_binary(b, HLO_MUL, y, hlo_binary(b, HLO_MUL, wy, wx));
-    all = k == 0 ? y : hlo_binary(b, r.max ? HLO_MAX : HLO_ADD, all, y);
-  }
-  dim rois = onnx_in_shape(n, 1)->dims[0];
-  all = hlo_reshape(b, all, 6, (dim[]){rois, image->dims[1], r.height, r.samples, r.width, r.samples});
-  all = hlo_reduce(b, all, r.max ? HLO_REDUCE_MAX : HLO_REDUCE_ADD, 2, sample_dims);
-  all = r.max ? all : onnx_times(b, all, 1.0 / (double)(r.samples * r.samples));
-  n->out[0] = hlo_convert(b, all, hlo_type(n->in[0]));
   return NULL;
 }

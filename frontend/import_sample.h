@@ -14,6 +14,13 @@ typedef struct onnx_taps {
   hlo_value index[ONNX_MAX_TAPS], weight[ONNX_MAX_TAPS];
 } onnx_taps;
 
+/* The number of the attribute's text in a list, or an error. */
+STATUS_MUST_USE status onnx_choose(const onnx_node *n, const char *name, const char *def, const char *const *texts, int count,
+                                   int *out);
+/* x within [0, extent), as s64. */
+hlo_value onnx_clamped_index(hlo_builder *b, hlo_value x, dim extent);
+/* low <= x <= high. */
+hlo_value onnx_in_range(hlo_builder *b, hlo_value x, double low, double high);
 /* The two neighbours of each position (0: the first element); there is nothing but zeros outside of [0,
  * extent). */
 void onnx_linear_taps(hlo_builder *b, hlo_value position, dim extent, onnx_taps *t);

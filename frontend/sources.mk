@@ -32,6 +32,7 @@ frontend_sources = \
 	frontend/import_reduce.c \
 	frontend/import_resize.c \
 	frontend/import_rnn.c \
+	frontend/import_roi_align.c \
 	frontend/import_sample.c \
 	frontend/import_shape.c \
 	frontend/import_signal.c \

@@ -54,7 +54,8 @@ script_tests = \
 	tests/fuzz/test-fuzz \
 	tests/test-includes \
 	tests/test-libs \
-	tests/test-sources
+	tests/test-sources \
+	tests/versions/test-versions
 hlo_tests = \
 	tests/hlo/batch_norm/chain.hlo \
 	tests/hlo/cse/equal.hlo \
@@ -192,7 +193,17 @@ tests_files = \
 	tests/tsan.supp \
 	tests/unit/build_model.h \
 	tests/unit/import_b_numbers.def \
-	tests/unit/node_case.h
+	tests/unit/node_case.h \
+	tests/versions/case.py \
+	tests/versions/cases_control.py \
+	tests/versions/cases_elementwise.py \
+	tests/versions/cases_movement.py \
+	tests/versions/cases_nn.py \
+	tests/versions/cases_reduce.py \
+	tests/versions/exceptions \
+	tests/versions/table.py \
+	tests/versions/test-versions \
+	tests/versions/write_cases.py
 tests_e2e_check_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_check_backend_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)

@@ -1,0 +1,66 @@
+"""write_cases.py FOLDER: writes the cases of old (and new) operator versions below FOLDER, as `onnx-xla test` wants them.
+
+Fails where a row of frontend/onnx_ops.def that is not the newest of its operator has none, unless the file `exceptions` has the
+reason, and where a description holds for no version or cannot be written."""
+import importlib
+import glob
+import os
+import sys
+
+import case
+import table
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def read_exceptions():
+    """{row: reason} of the lines `domain.Operator-version reason`."""
+    with open(os.path.join(HERE, "exceptions"), encoding="utf-8") as f:
+        lines = [line.split(None, 1) for line in f if line.strip() and not line.startswith("#")]
+    return {row: reason for row, reason in lines}
+
+
+def old_rows():
+    for (domain, op), versions in table.ROWS.items():
+        if domain in ("", "ai.onnx.preview"):
+            for v in sorted(versions)[:-1]:
+                yield f"{op}-{v}"
+
+
+def check_coverage(covered):
+    exceptions = read_exceptions()
+    rows = list(old_rows())
+    bad = [f"{row}: has no case" for row in rows if row not in covered and row not in exceptions]
+    bad += [f"{row}: has a case and an exception" for row in exceptions if row in covered]
+    bad += [f"{row}: has an exception, but is no old row" for row in exceptions if row not in rows]
+    print(f"{len(rows)} old rows, {sum(row in covered for row in rows)} with cases")
+    return bad
+
+
+def write_all(folder):
+    bad, covered, n = [], set(), 0
+    for c in case.CASES:
+        if not c.versions():
+            bad.append(f"{c.op} {c.name}: holds for no version")
+        for v in c.versions():
+            try:
+                case.write(c, v, folder)
+                covered.add(f"{c.op}-{v}")
+                n += 1
+            except Exception as e:  # whatever the checker, ONNX Runtime or numpy say is a failure of this case
+                bad.append(f"{c.op}-{v} {c.name}: {type(e).__name__}: {str(e).strip()[:300]}")
+    print(f"{n} cases written")
+    return bad + check_coverage(covered)
+
+
+def main():
+    for path in sorted(glob.glob(os.path.join(HERE, "cases_*.py"))):
+        importlib.import_module(os.path.basename(path)[:-3])
+    bad = write_all(sys.argv[1])
+    for line in bad:
+        print(f"FAIL {line}")
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 #include "emit/number.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 /* --- types --- */
@@ -288,7 +289,11 @@ static LLVMValueRef float_to_float(const emit_ir *w, dtype from, dtype to, LLVMV
   } else if (to == DTYPE_F32) {
     return LLVMBuildFPTrunc(b, v, emit_type_like(v, w->f32), "");
   } else {
+    LLVMValueRef huge = emit_fcmp(w, LLVMRealOGE, emit_intrinsic1(w, "llvm.fabs", v), emit_f(v, 0x1p128));
     v = f64_to_odd_f32(w, v);
+    if (to == DTYPE_F8E8M0FNU) { /* the largest f32 is within its range, what lies beyond is not */
+      v = emit_select(w, huge, emit_f(v, (double)INFINITY), v);
+    }
   }
   return to == DTYPE_F32 ? v : narrow_as(w, to, v, saturate, round);
 }

@@ -1,4 +1,4 @@
-"""Test cases as ONNX keeps them: DIR/NAME/model.onnx and test_data_set_0, of one node each."""
+"""Test cases as ONNX keeps them: DIR/NAME/model.onnx and test_data_set_0."""
 import os
 
 import numpy as np
@@ -15,23 +15,27 @@ class Writer:
         self.folder = folder
         self.names = {}
 
-    def add(self, op, inputs, expected, attributes=None, *, opset=OPSET, domain="", name="", outputs=None):
-        """inputs, expected: arrays; None for an input or output that is left out.
+    def add(self, op, inputs, expected, attributes=None, *, opset=OPSET, domain="", name=""):
+        """inputs, expected: arrays; None for an input or output that is left out."""
+        given = ["" if x is None else "x%d" % k for k, x in enumerate(inputs)]
+        wanted = ["" if y is None else "y%d" % k for k, y in enumerate(expected)]
+        node = helper.make_node(op, given, wanted, domain=domain, **(attributes or {}))
+        self._write(op, name, [node], inputs, expected, [helper.make_opsetid("", opset)] +
+                    ([helper.make_opsetid(domain, 1)] if domain else []))
 
-        A graph attribute is a GraphProto; outputs: names to use, where a subgraph needs them.
-        """
+    def add_many(self, op, inputs, variants, *, opset=OPSET, name=""):
+        """One model of several nodes on the same inputs: variants are (attributes, expected array)."""
+        given = ["" if x is None else "x%d" % k for k, x in enumerate(inputs)]
+        nodes = [helper.make_node(op, given, ["y%d" % k], **a) for k, (a, _) in enumerate(variants)]
+        self._write(op, name, nodes, inputs, [y for _, y in variants], [helper.make_opsetid("", opset)])
+
+    def _write(self, op, name, nodes, inputs, expected, opsets):
         stem = "%s_%s" % (op, name) if name else op
         self.names[stem] = self.names.get(stem, 0) + 1
         path = os.path.join(self.folder, "%s_%d" % (stem, self.names[stem]))
-        given = [("" if x is None else "x%d" % k, x) for k, x in enumerate(inputs)]
-        wanted = [("" if y is None else "y%d" % k, y) for k, y in enumerate(expected)]
-        node = helper.make_node(op, [n for n, _ in given], [n for n, _ in wanted], domain=domain, **(attributes or {}))
-        given = [(n, np.asarray(x)) for n, x in given if n]
-        wanted = [(n, np.asarray(y)) for n, y in wanted if n]
-        graph = helper.make_graph([node], "case", [_info(n, x) for n, x in given], [_info(n, y) for n, y in wanted])
-        opsets = [helper.make_opsetid("", opset)]
-        if domain:
-            opsets.append(helper.make_opsetid(domain, 1))
+        given = [("x%d" % k, np.asarray(x)) for k, x in enumerate(inputs) if x is not None]
+        wanted = [("y%d" % k, np.asarray(y)) for k, y in enumerate(expected) if y is not None]
+        graph = helper.make_graph(nodes, "case", [_info(*v) for v in given], [_info(*v) for v in wanted])
         model = helper.make_model(graph, opset_imports=opsets)
         model.ir_version = 12
         data = os.path.join(path, "test_data_set_0")
@@ -41,7 +45,6 @@ class Writer:
             for k, (n, x) in enumerate(arrays):
                 with open(os.path.join(data, "%s_%d.pb" % (kind, k)), "wb") as f:
                     f.write(numpy_helper.from_array(np.ascontiguousarray(x).reshape(x.shape), n).SerializeToString())
-        return model
 
 
 def _info(name, x):

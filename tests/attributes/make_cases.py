@@ -6,6 +6,7 @@ reference, as each module says.
 import sys
 
 import attention
+import elements
 import recurrent
 import spectra
 import windows
@@ -26,3 +27,6 @@ spectra.write_dft(w)
 spectra.write_stft(w)
 spectra.write_windows(w)
 spectra.write_mel(w)
+elements.write_casts(w)
+elements.write_quantisation(w)
+elements.write_movement(w)

@@ -92,6 +92,7 @@ tests_files = \
 	tests/allowed-skips \
 	tests/attributes/attention.py \
 	tests/attributes/cases.py \
+	tests/attributes/elements.py \
 	tests/attributes/make_cases.py \
 	tests/attributes/oracles.py \
 	tests/attributes/recurrent.py \

@@ -7,8 +7,10 @@
 
 /* Below so many multiplications a library call costs more than it saves. */
 static const double small_contraction = 16384;
+enum { MOST_TAPS = 1 << 14 }; /* of a convolution's kernel: with more, the library takes minutes to choose a way */
 /* What a thread can be woken for: about 8 us. */
 static const double part_multiplications = 1e6;
+static const double longest_part = 1e10; /* some tenths of a second, between which a run's budget is looked at */
 
 /* A body is read together with the fusion it belongs to, so that its parameters lead on to what the fusion is given. */
 typedef struct scope {
@@ -179,6 +181,9 @@ static bool convolution_geometry(const hlo_instr *i, cpu_geometry *g) {
   *g = (cpu_geometry){.op = CPU_CONVOLUTION, .spatial = n, .channels_last = last, .batch = x->dims[0],
                       .in_channels = x->dims[last ? n + 1 : 1], .out_channels = w->dims[0],
                       .groups = hlo_int(i, HLO_ATTR_GROUPS)};
+  if (shape_product(w, 2, w->rank) > MOST_TAPS) {
+    return false;
+  }
   for (uint32_t d = 0; d < n; d++) {
     g->in[d] = x->dims[d + (last ? 1 : 2)];
     g->out[d] = y->dims[d + (last ? 1 : 2)];
@@ -513,14 +518,15 @@ static void flatten(cpu_contraction *c) {
   }
 }
 
-/* Enough for threads to help each other, each worth its while. */
+/* Enough for threads to help each other, each worth its while; none so long that a run's time limit is missed by much. */
 static int64_t choose_parts(const cpu_contraction *c, uint32_t threads) {
   int64_t dims[CPU_MAX_RANK];
   cpu_contraction_dims(c, dims);
   int axis = cpu_contraction_axis(c);
   int64_t most = threads > 2 ? 2 * (int64_t)threads : 4;
-  double worth = multiplications(&c->g) / part_multiplications;
+  double worth = multiplications(&c->g) / part_multiplications, needed = multiplications(&c->g) / longest_part;
   int64_t parts = worth < (double)most ? (int64_t)worth : most;
+  parts = needed > (double)parts ? (int64_t)fmin(needed, CPU_MAX_PARTS) : parts;
   parts = axis < 0 || parts < 1 ? 1 : parts < dims[axis] ? parts : dims[axis];
   parts = parts < CPU_MAX_PARTS ? parts : CPU_MAX_PARTS;
   while (c->g.op == CPU_MATMUL && axis == 2 && dims[2] % parts) { /* parts of the weights of one format */

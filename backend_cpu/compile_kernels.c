@@ -119,6 +119,7 @@ static status build_module(cpu_kernels *all, uint32_t first, uint32_t n, arena *
   for (uint32_t k = first; k < first + n; k++) {
     kernel *x = &all->kernels[k];
     emit_options options = {.alias = x->alias};
+    TRY(budget_check(arena_budget(a)));
     status s = emit_kernel(*out, x->symbol, x->instr, &options, &x->info);
     if (s) {
       return status_prefix(s, "no kernel for %s", hlo_info(x->instr)->name);
@@ -133,6 +134,7 @@ static status compile_batch(void *data) {
   const void *bytes;
   size_t size;
   TRY(build_module(b->all, b->first, b->n, b->arena, &m));
+  TRY(budget_check(arena_budget(b->arena)));
   TRY(emit_module_object(m, &bytes, &size));
   b->object = (rt_span){bytes, size};
   emit_module_destroy(m);

@@ -202,9 +202,9 @@ status cpu_contraction_run(const rt_thunk *t, rt_run *r) {
     return cpu_call_run(s->call, r, buffers, s->has_scratch ? buffers[t->n_buffers - 1] : NULL);
   }
   /* This library wants more scratch memory than the one that was there when compiling. */
-  void *scratch = aligned_alloc(64, (s->scratch_bytes + 63) & ~(uint64_t)63);
+  void *scratch = budget_alloc(r->budget, s->scratch_bytes, 64);
   CHECK_THAT(scratch, STATUS_RESOURCE, "no %llu bytes of scratch memory", (unsigned long long)s->scratch_bytes);
   status failed = cpu_call_run(s->call, r, buffers, scratch);
-  free(scratch);
+  budget_free(r->budget, scratch, s->scratch_bytes, 64);
   return failed;
 }

@@ -43,7 +43,8 @@ static void run_range(void *data, int64_t begin, int64_t end) {
 
 status cpu_kernel_run(const rt_thunk *t, rt_run *r) {
   const kernel_state *s = t->state;
-  const void *buffers[t->n_buffers + 1];
+  const void *buffers[t->n_buffers + 1]; /* and what its long loops hand to onnx_xla_expired */
+  buffers[t->n_buffers] = r->budget;
   for (uint32_t k = 0; k < t->n_buffers; k++) {
     buffers[k] = rt_address(r, &t->buffers[k]);
   }
@@ -53,6 +54,5 @@ status cpu_kernel_run(const rt_thunk *t, rt_run *r) {
     }
     return NULL;
   }
-  rt_parallel_for(r->pool, s->grid, s->grain, run_range, &(kernel_run){s->fn, buffers, r->sizes});
-  return NULL;
+  return rt_parallel_run(r, s->grid, s->grain, run_range, &(kernel_run){s->fn, buffers, r->sizes});
 }

@@ -652,7 +652,7 @@ static void run_parts(void *data, int64_t begin, int64_t end) {
 
 status cpu_call_run(const cpu_call *c, const rt_run *run, void *const *buffers, void *scratch) {
   call_run r = {.call = c, .buffers = buffers, .scratch = scratch};
-  rt_parallel_for(run->pool, c->n_parts, 1, run_parts, &r);
+  TRY(rt_parallel_run(run, c->n_parts, 1, run_parts, &r));
   return r.failed ? failed((dnnl_status_t)r.failed, "its result") : NULL;
 }
 

@@ -113,8 +113,7 @@ static void run_parts(void *data, int64_t begin, int64_t end) {
 status cpu_call_run(const cpu_call *c, const rt_run *run, void *const *buffers, void *scratch) {
   (void)scratch;
   call_run r = {.call = c, .lhs = buffers[0], .rhs = buffers[1], .result = buffers[2]};
-  rt_parallel_for(run->pool, c->g.parts, 1, run_parts, &r);
-  return NULL;
+  return rt_parallel_run(run, c->g.parts, 1, run_parts, &r);
 }
 
 #endif

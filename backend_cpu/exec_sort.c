@@ -7,7 +7,10 @@
 #include "backend_cpu/exec_kinds.h"
 #include "runtime/pool.h"
 
-enum { RUN = 16 }; /* lengths up to this are sorted by insertion */
+enum {
+  RUN = 16,      /* lengths up to this are sorted by insertion */
+  LOOK = 1 << 20 /* elements to be merged between two looks at the run's budget */
+};
 
 typedef struct item {
   uint64_t key;
@@ -85,13 +88,20 @@ static void merge(const item *a, int64_t na, const item *b, int64_t nb, item *ou
   memcpy(out, na ? a : b, (size_t)(na + nb) * sizeof *out);
 }
 
-/* Gives whichever of the two holds the result. */
-static item *merge_sort(item *x, item *other, int64_t n) {
+/* Gives whichever of the two holds the result; in some order if the budget is used up. */
+static item *merge_sort(const mem_budget *budget, item *x, item *other, int64_t n) {
   for (int64_t k = 0; k < n; k += RUN) {
     insertion_sort(x + k, n - k < RUN ? n - k : RUN);
   }
+  int64_t since = 0; /* elements merged since the budget was looked at */
   for (int64_t width = RUN; width < n; width *= 2) {
-    for (int64_t k = 0; k < n; k += 2 * width) {
+    for (int64_t k = 0; k < n; k += 2 * width, since += 2 * width) {
+      if (since >= LOOK) {
+        since = 0;
+        if (budget_expired(budget)) {
+          return x;
+        }
+      }
       int64_t left = n - k < width ? n - k : width, right = n - k - left < width ? n - k - left : width;
       merge(x + k, left, x + k + left, right, other + k);
     }
@@ -107,6 +117,7 @@ typedef struct sort_run {
   const rt_buffer *in;
   uint8_t **from, **to;
   uint8_t *scratch;
+  const mem_budget *budget;
 } sort_run;
 
 static void sort_line(const sort_run *r, int64_t line, item *items) {
@@ -117,7 +128,7 @@ static void sort_line(const sort_run *r, int64_t line, item *items) {
     uint64_t key = key_of(r->in[0].type, r->from[0] + (size_t)(first + k * s->inner) * size);
     items[k] = (item){s->descending ? ~key : key, k};
   }
-  const item *sorted = merge_sort(items, items + s->n, s->n);
+  const item *sorted = merge_sort(r->budget, items, items + s->n, s->n);
   for (uint32_t o = 0; o < s->n_operands; o++) {
     size = dtype_bytes(r->in[o].type);
     for (int64_t k = 0; k < s->n; k++) {
@@ -133,6 +144,9 @@ static void sort_parts(void *data, int64_t begin, int64_t end) {
   for (int64_t part = begin; part < end; part++) {
     item *items = (item *)(r->scratch + (uint64_t)part * cpu_sort_scratch(s->n));
     for (int64_t line = part * s->lines / s->parts; line < (part + 1) * s->lines / s->parts; line++) {
+      if (budget_expired(r->budget)) {
+        return;
+      }
       sort_line(r, line, items);
     }
   }
@@ -144,9 +158,9 @@ status cpu_sort_run(const rt_thunk *t, rt_run *r) {
   for (uint32_t k = 0; k < t->n_buffers; k++) {
     addresses[k] = rt_address(r, &t->buffers[k]);
   }
-  sort_run run = {s, t->buffers, addresses, addresses + s->n_operands, addresses[t->n_buffers - 1]};
+  sort_run run = {s, t->buffers, addresses, addresses + s->n_operands, addresses[t->n_buffers - 1], r->budget};
   if (s->n > 0 && s->lines > 0) {
-    rt_parallel_for(r->pool, s->parts, 1, sort_parts, &run);
+    return rt_parallel_run(r, s->parts, 1, sort_parts, &run);
   }
   return NULL;
 }

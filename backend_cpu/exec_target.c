@@ -9,6 +9,9 @@
 
 /* --- what kernels may call: emit_externals (emit/compile.h) --- */
 
+/* 1 once the budget (NULL: none) is used up: the kernel then returns, and what it wrote is not looked at. */
+static int expired(const void *budget) { return budget_expired(budget); }
+
 static void *resolve(const char *name) {
 #define F(function) {#function, (void *)function}
   static const struct {
@@ -19,7 +22,7 @@ static void *resolve(const char *name) {
       F(cos),    F(tan),     F(asin),   F(acos),  F(atan),  F(atan2), F(sinh),  F(cosh),  F(tanh),  F(asinh), F(acosh),
       F(atanh),  F(erf),     F(pow),    F(fmod),  F(fmodf), F(fma),   F(fmaf),  F(sqrt),  F(cbrt),  F(floor), F(ceil),
       F(trunc),  F(rint),    F(floorf), F(ceilf), F(truncf), F(rintf), F(nearbyint), F(nearbyintf), F(round), F(roundf),
-      F(roundeven), F(roundevenf)};
+      F(roundeven), F(roundevenf), {"onnx_xla_expired", (void *)expired}};
 #undef F
   for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
     if (strcmp(table[k].name, name) == 0) {

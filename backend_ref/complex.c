@@ -53,6 +53,7 @@ status ref_part(ref_call *c) {
       r[j] = c->i->op == HLO_REAL ? creal(px[j]) : c->i->op == HLO_IMAG ? cimag(px[j]) : cabs(px[j]);
     }
     ref_store(to, REF_F64, r, data, k, m);
+    TRY(ref_work(c, m));
   }
   return NULL;
 }
@@ -71,6 +72,7 @@ status ref_make_complex(ref_call *c) {
       r[j] = CMPLX(re[j], im[j]);
     }
     ref_store(to, REF_C128, r, data, k, m);
+    TRY(ref_work(c, m));
   }
   return NULL;
 }

@@ -122,9 +122,9 @@ status ref_dot(ref_call *c) {
       fill_panel(panel, py, depth, columns, first, m, size);
       for (int64_t row = 0; row < rows; row++) {
         tile(px + (size_t)(row * depth) * size, panel, depth, sums);
+        TRY(ref_work(c, depth * PANEL));
         memcpy(r + (size_t)(row * columns + first) * size, sums, (size_t)m * size);
       }
-      TRY(ref_check_budget(c));
     }
     px += (size_t)(rows * depth) * size;
     py += (size_t)(depth * columns) * size;
@@ -194,16 +194,18 @@ static int64_t seen_by(const convolution *v, const int64_t *point, const int64_t
 }
 
 /* offsets[taps][PANEL] for m result points from `point` on, which moves behind them; columns from m on see nothing. */
-static void find_offsets(const convolution *v, int64_t m, int64_t *point, int64_t *offsets) {
+static status find_offsets(ref_call *c, const convolution *v, int64_t m, int64_t *point, int64_t *offsets) {
   memset(offsets, 0xff, (size_t)(v->taps * PANEL) * sizeof *offsets);
   for (int64_t j = 0; j < m; j++) {
     int64_t tap[SHAPE_MAX_RANK] = {0};
     for (int64_t t = 0; t < v->taps; t++) {
       offsets[t * PANEL + j] = seen_by(v, point, tap);
       ref_next(v->spatial, v->taps_dims, tap);
+      TRY(ref_work(c, 1));
     }
     ref_next(v->spatial, v->out_dims, point);
   }
+  return NULL;
 }
 
 #define GATHER_PANEL(T)                                                     \
@@ -240,7 +242,7 @@ static void put_sums(const convolution *v, char *image, int64_t o, int64_t first
 }
 
 /* One image: x and image are its channels and points in class numbers. */
-static status convolve_image(const ref_call *c, const convolution *v, ref_class class, const char *x,
+static status convolve_image(ref_call *c, const convolution *v, ref_class class, const char *x,
                              const char *kernel, int64_t *offsets, char *panel, char *image) {
   int64_t depth = v->group_channels * v->taps, rows = v->out_channels / v->groups, point[SHAPE_MAX_RANK] = {0};
   size_t size = ref_class_bytes(class);
@@ -248,16 +250,16 @@ static status convolve_image(const ref_call *c, const convolution *v, ref_class 
   double complex sums[PANEL];
   for (int64_t first = 0; first < v->out_points; first += PANEL) {
     int64_t m = v->out_points - first < PANEL ? v->out_points - first : PANEL;
-    find_offsets(v, m, point, offsets);
+    TRY(find_offsets(c, v, m, point, offsets));
     for (int64_t g = 0; g < v->groups; g++) {
       int64_t base = g * v->group_channels * v->channel_stride;
       gather_panel(v, class, x + base * (int64_t)size, offsets, panel);
       for (int64_t o = g * rows; o < (g + 1) * rows; o++) {
         tile(kernel + (size_t)(o * depth) * size, panel, depth, sums);
         put_sums(v, image, o, first, m, (const char *)sums, size);
+        TRY(ref_work(c, depth * PANEL));
       }
     }
-    TRY(ref_check_budget(c));
   }
   return NULL;
 }

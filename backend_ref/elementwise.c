@@ -202,6 +202,7 @@ static status map(ref_call *c, ref_kernel *kernel, ref_class in, bool to_pred) {
     if (!direct) {
       ref_store(to, in, out, data, k, m);
     }
+    TRY(ref_work(c, m));
   }
   return NULL;
 }
@@ -301,6 +302,7 @@ status ref_clamp_op(ref_call *c) {
     max(ref_load(t, class, c->in[1].data, k, m, &x), load_bound(&c->in[0], class, k, m, &bound), &r, m, 0);
     min(&r, load_bound(&c->in[2], class, k, m, &bound), &r, m, 0);
     ref_store(t, class, &r, data, k, m);
+    TRY(ref_work(c, m));
   }
   return NULL;
 }

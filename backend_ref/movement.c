@@ -338,6 +338,7 @@ status ref_gather(ref_call *c) {
     }
     ref_move(size, &b, r + ref_offset(out->rank, to, index) * (int64_t)size,
              element(c, 0, ref_offset(x->rank, strides, start)));
+    TRY(ref_work(c, 8)); /* as slow as so many of others */
   } while (ref_next(out->rank, batch, index));
   return NULL;
 }

@@ -144,6 +144,7 @@ status ref_reduce(ref_call *c) {
       for (int64_t k = 0; k < n; k += REF_CHUNK) {
         int64_t m = n - k < REF_CHUNK ? n - k : REF_CHUNK;
         kernel(row + k * stride * size, ref_load(t, class, c->in[0].data, at + k, m, &buffer), stride, 1, m);
+        TRY(ref_work(c, m));
       }
       at += n;
     } while (ref_next(outer, r.extents, index));
@@ -187,6 +188,7 @@ status ref_arg_reduce(ref_call *c) {
         }
       }
       r[o * l.inner + i] = best;
+      TRY(ref_work(c, l.n));
     }
   }
   ref_finish(c, 0, REF_S64, r);

@@ -21,6 +21,7 @@ typedef struct ref_call {
   ref_pool *pool;    /* NULL for an instruction that calls nothing and is evaluated alone, as are the next two */
   ref_slot **in_slots;
   ref_slot **out_slots;
+  int64_t work; /* since the budget was looked at: ref_work */
 } ref_call;
 
 typedef status ref_fn(ref_call *c);
@@ -32,6 +33,15 @@ void ref_alias(ref_call *c);
 /* Temporary memory: freed after the operation. */
 arena *ref_scratch(ref_call *c);
 static inline status ref_check_budget(const ref_call *c) { return budget_check(arena_budget(c->a)); }
+/* In every loop that may be long: n elements more have been looked at.  Now and then it looks at the budget. */
+static inline status ref_work(ref_call *c, int64_t n) {
+  c->work += n;
+  if (c->work < 1 << 20) {
+    return NULL;
+  }
+  c->work = 0;
+  return ref_check_budget(c);
+}
 status ref_unsupported(const hlo_instr *i);
 /* The table's function for the instruction, run. */
 status ref_run_op(ref_call *c);

@@ -31,6 +31,7 @@ status ref_cumulative(ref_call *c) {
       if (!exclusive) {
         ref_store(t, class, acc, r, first, l.inner);
       }
+      TRY(ref_work(c, l.inner));
     }
   }
   return NULL;
@@ -60,7 +61,7 @@ static void merge(const keys *k, const int64_t *from, int64_t middle, int64_t n,
 }
 
 /* Puts the order of the line's n keys into one of the two arrays of n, and gives that one. */
-static int64_t *sort_line(const keys *k, int64_t n, int64_t *order, int64_t *other) {
+static status sort_line(ref_call *c, const keys *k, int64_t n, int64_t *order, int64_t *other, const int64_t **sorted) {
   for (int64_t i = 0; i < n; i++) {
     order[i] = i;
   }
@@ -68,12 +69,14 @@ static int64_t *sort_line(const keys *k, int64_t n, int64_t *order, int64_t *oth
     for (int64_t i = 0; i < n; i += 2 * width) {
       int64_t end = n - i < 2 * width ? n - i : 2 * width;
       merge(k, order + i, width < end ? width : end, end, other + i);
+      TRY(ref_work(c, end));
     }
     int64_t *swap = order;
     order = other;
     other = swap;
   }
-  return order;
+  *sorted = order;
+  return NULL;
 }
 
 static void permute(ref_call *c, uint32_t operand, const ref_lines *l, int64_t first, const int64_t *order) {
@@ -104,11 +107,12 @@ status ref_sort(ref_call *c) {
   for (int64_t line = 0; line < l.outer * l.inner && l.n; line++) {
     int64_t first = line / l.inner * l.n * l.inner + line % l.inner;
     k.values = values + first * size;
-    const int64_t *sorted = sort_line(&k, l.n, order, other);
+    const int64_t *sorted;
+    TRY(sort_line(c, &k, l.n, order, other, &sorted));
     for (uint32_t j = 0; j < c->i->n_operands; j++) {
       permute(c, j, &l, first, sorted);
+      TRY(ref_work(c, l.n));
     }
-    TRY(ref_check_budget(c));
   }
   return NULL;
 }

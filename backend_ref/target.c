@@ -89,8 +89,7 @@ static status evaluate(void *data) {
   job *j = data;
   const rt_thunk *t = j->thunk;
   const hlo_computation *c = ((const hlo_module *)t->state)->entry;
-  /* What the run allocates counts against its budget, though it promises not to touch the limits. */
-  j->memory = arena_create((mem_budget *)j->run->budget);
+  j->memory = arena_create(j->run->budget);
   literal *args = ARENA_NEW_N(j->memory, literal, c->n_params), *roots = ARENA_NEW_N(j->memory, literal, c->n_roots);
   for (uint32_t k = 0; k < c->n_params; k++) {
     args[k] = read_buffer(&t->buffers[k], j->run, j->memory);

@@ -64,13 +64,13 @@ status ref_reduce_window(ref_call *c) {
     if (see(&w, x, index, &v)) {
       int64_t at[SHAPE_MAX_RANK] = {0};
       do {
+        int64_t m = w.rank ? v.count[inner] : 1;
         kernel(acc + k * size, values + (v.base + ref_offset(inner, v.steps, at)) * size, 0,
-               w.rank ? v.steps[inner] : 1, w.rank ? v.count[inner] : 1);
+               w.rank ? v.steps[inner] : 1, m);
+        TRY(ref_work(c, m));
       } while (ref_next(inner, v.count, at));
     }
-    if (k % 1024 == 0) {
-      TRY(ref_check_budget(c));
-    }
+    TRY(ref_work(c, 1));
   }
   ref_finish(c, 0, class, acc);
   return NULL;
@@ -96,10 +96,13 @@ status ref_arg_reduce_window(ref_call *c) {
   window w = window_of(c);
   for (int64_t k = 0; k < n; k++, ref_next(out->rank, out->dims, index)) {
     visible v;
-    r[k] = see(&w, x, index, &v) ? largest(&w, &v, class, values) : -1;
-    if (k % 1024 == 0) {
-      TRY(ref_check_budget(c));
+    bool seen = see(&w, x, index, &v);
+    r[k] = seen ? largest(&w, &v, class, values) : -1;
+    int64_t m = 1;
+    for (int d = 0; seen && d < w.rank; d++) {
+      m *= v.count[d];
     }
+    TRY(ref_work(c, m));
   }
   ref_finish(c, 0, REF_S64, r);
   return NULL;

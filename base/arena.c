@@ -62,36 +62,75 @@ void guard_fail(const char *what) {
 
 /* --- budgets --- */
 
+static bool is_set(const _Atomic int *flag) { return flag && atomic_load_explicit((_Atomic int *)flag, memory_order_relaxed); }
+
+static bool is_cancelled(const mem_budget *b) {
+  for (; b; b = b->outer) {
+    if (is_set(&b->cancel) || is_set(b->stopped)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool is_late(const mem_budget *b) {
+  if (!b || !b->deadline) {
+    return false;
+  }
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec > b->deadline;
+}
+
+bool budget_expired(const mem_budget *b) { return is_cancelled(b) || is_late(b); }
+
 status budget_check(const mem_budget *b) {
-  if (!b) {
-    return NULL;
-  }
-  CHECK_THAT(!atomic_load_explicit(&((mem_budget *)b)->cancel, memory_order_relaxed), STATUS_RESOURCE, "cancelled");
-  if (b->deadline) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-    CHECK_THAT(now <= b->deadline, STATUS_RESOURCE, "the time limit has passed");
-  }
+  CHECK_THAT(!is_cancelled(b), STATUS_RESOURCE, "cancelled");
+  CHECK_THAT(!is_late(b), STATUS_RESOURCE, "the time limit has passed");
   return NULL;
 }
 
-/* False when the limit would be passed. */
-static bool budget_take(mem_budget *b, size_t size) {
-  if (!b) {
-    return true;
-  }
-  uint64_t used = atomic_fetch_add(&b->used, size) + size;
-  if (b->limit && used > b->limit) {
+static void budget_give(mem_budget *b, size_t size) {
+  for (; b; b = b->outer) {
     atomic_fetch_sub(&b->used, size);
-    return false;
+  }
+}
+
+/* False when a limit would be passed. */
+static bool budget_take(mem_budget *all, size_t size) {
+  for (mem_budget *b = all; b; b = b->outer) {
+    uint64_t used = atomic_fetch_add(&b->used, size) + size;
+    if (b->limit && used > b->limit) {
+      mem_budget *end = b->outer;
+      for (b = all; b != end; b = b->outer) {
+        atomic_fetch_sub(&b->used, size);
+      }
+      return false;
+    }
   }
   return true;
 }
 
-static void budget_give(mem_budget *b, size_t size) {
-  if (b) {
-    atomic_fetch_sub(&b->used, size);
+static size_t rounded(size_t bytes, size_t align) {
+  return bytes > SIZE_MAX / 2 ? 0 : (bytes + (bytes == 0) + align - 1) & ~(align - 1);
+}
+
+void *budget_alloc(mem_budget *b, size_t bytes, size_t align) {
+  size_t size = rounded(bytes, align);
+  if (!size || !budget_take(b, size)) {
+    return NULL;
+  }
+  void *memory = aligned_alloc(align, size);
+  if (!memory) {
+    budget_give(b, size);
+  }
+  return memory;
+}
+
+void budget_free(mem_budget *b, void *memory, size_t bytes, size_t align) {
+  if (memory) {
+    free(memory);
+    budget_give(b, rounded(bytes, align));
   }
 }
 

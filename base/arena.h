@@ -7,6 +7,7 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,10 +22,19 @@ typedef struct mem_budget {
   uint64_t limit;
   uint64_t deadline;
   _Atomic int cancel;
+  struct mem_budget *outer;   /* memory counts there too and its limit holds; its deadline does not.  NULL: none */
+  const _Atomic int *stopped; /* a flag of somebody else's that counts like cancel.  NULL: none */
 } mem_budget;
 
 /* STATUS_RESOURCE once the deadline has passed or cancel is set; call it in long loops.  NULL budget: OK. */
 STATUS_MUST_USE status budget_check(const mem_budget *b);
+/* Whether budget_check would fail, for code that cannot return a status. */
+bool budget_expired(const mem_budget *b);
+/* Memory beside arenas that the budget (NULL: none) counts; bytes are rounded up to `align`, a power of two.  NULL when it
+ * or the system has no more. */
+void *budget_alloc(mem_budget *b, size_t bytes, size_t align);
+/* bytes and align as they were; NULL is fine. */
+void budget_free(mem_budget *b, void *memory, size_t bytes, size_t align);
 
 /* budget may be NULL.  Jumps like arena_alloc when memory is out. */
 arena *arena_create(mem_budget *budget);

@@ -13,7 +13,7 @@
 const char *const emit_externals[] = {"exp",    "expm1",  "log",     "log1p", "sin",   "cos",  "tan",
                                       "asin",   "acos",   "atan",    "sinh",  "cosh",  "tanh", "asinh",
                                       "acosh",  "atanh",  "erf",     "pow",   "atan2", "fmod", "fmodf",
-                                      "memcpy", "memset", "memmove", NULL};
+                                      "memcpy", "memset", "memmove", "onnx_xla_expired", NULL};
 
 struct emit_module {
   emit_ir ir;

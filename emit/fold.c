@@ -37,6 +37,7 @@ static void inner_loop(const emit_fold *f, emit_index *outer, int64_t from, int6
   uint32_t mark = emit_table_mark(e->x.table);
   if (!unrolled) {
     emit_loop_begin(e->w, &l, emit_i64(e->w, from), emit_i64(e->w, to), stride, true, carried(f), acc);
+    emit_poll(e->w, l.iv, stride, to - from, 1);
   }
   LLVMValueRef *now = unrolled ? acc : l.carried, next[EMIT_MAX_CARRIED];
   for (int k = 0; k < carried(f); k++) {
@@ -95,6 +96,7 @@ static void nest(const emit_fold *f, int level, emit_index *outer, LLVMValueRef 
   LLVMValueRef next[EMIT_MAX_CARRIED];
   uint32_t mark = emit_table_mark(e->x.table);
   emit_loop_begin(e->w, &l, emit_i64(e->w, 0), emit_i64(e->w, f->dims[level]), 1, true, carried(f), acc);
+  emit_poll(e->w, l.iv, 1, f->dims[level], left / f->dims[level]);
   emit_axis_at(outer, level, emit_pos_at(l.iv, 1));
   for (int k = 0; k < carried(f); k++) {
     next[k] = l.carried[k];

@@ -279,3 +279,32 @@ void emit_loop_end(const emit_ir *w, emit_loop *l, const LLVMValueRef *next) {
     l->carried[k] = phi;
   }
 }
+
+static LLVMValueRef call_expired(const emit_ir *w) {
+  static const char name[] = "onnx_xla_expired";
+  LLVMTypeRef type = LLVMFunctionType(w->i32, (LLVMTypeRef[]){w->ptr}, 1, false);
+  LLVMValueRef f = LLVMGetNamedFunction(w->module, name);
+  f = f ? f : LLVMAddFunction(w->module, name, type);
+  LLVMValueRef watch = w->watch;
+  return LLVMBuildCall2(w->builder, type, f, &watch, 1, "");
+}
+
+void emit_poll(const emit_ir *w, LLVMValueRef iv, int64_t step, int64_t n, int64_t inner) {
+  const double soon = 4.0 * EMIT_POLL; /* loops inside of this one that are longer ask themselves */
+  if (!w->watch || (double)n * (double)inner <= soon || (double)inner > soon) {
+    return;
+  }
+  int64_t every = step;
+  while (every * inner < EMIT_POLL) {
+    every *= 2;
+  }
+  LLVMBasicBlockRef ask = emit_block(w, "ask"), leave = emit_block(w, "leave"), on = emit_block(w, "on");
+  LLVMValueRef since = LLVMBuildURem(w->builder, iv, emit_i64(w, every), "");
+  LLVMBuildCondBr(w->builder, emit_icmp(w, LLVMIntULT, since, emit_i64(w, step)), ask, on);
+  LLVMPositionBuilderAtEnd(w->builder, ask);
+  LLVMValueRef answer = call_expired(w);
+  LLVMBuildCondBr(w->builder, emit_icmp(w, LLVMIntNE, answer, LLVMConstNull(w->i32)), leave, on);
+  LLVMPositionBuilderAtEnd(w->builder, leave);
+  LLVMBuildRetVoid(w->builder);
+  LLVMPositionBuilderAtEnd(w->builder, on);
+}

@@ -16,6 +16,7 @@ typedef struct emit_ir {
   LLVMModuleRef module;
   LLVMBuilderRef builder;
   LLVMValueRef function; /* being written */
+  LLVMValueRef watch;    /* what onnx_xla_expired is asked about; NULL: nothing is */
   LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr;
 } emit_ir;
 
@@ -88,5 +89,11 @@ typedef struct emit_loop {
 void emit_loop_begin(const emit_ir *w, emit_loop *l, LLVMValueRef from, LLVMValueRef to, int64_t step,
                      bool runs, int n, const LLVMValueRef *init);
 void emit_loop_end(const emit_ir *w, emit_loop *l, const LLVMValueRef *next);
+
+/* Work between two looks at the budget: elements of the innermost loops. */
+enum { EMIT_POLL = 1 << 18 };
+/* In the body of `for (iv = 0; iv < n; iv += step)`, where each iv means `inner` elements: returns from the function now and
+ * then if the run has no time left.  Nothing for loops that are soon over. */
+void emit_poll(const emit_ir *w, LLVMValueRef iv, int64_t step, int64_t n, int64_t inner);
 
 #endif

@@ -1,5 +1,6 @@
 /* kernel.c - kernel functions: their frame, the loops over results, the kind of kernel for an instruction. */
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -116,7 +117,10 @@ static void bind_buffers(emit_writer *w, emit_input *inputs) {
         gpu ? LLVMGetParam(ir->function, number) : load_buffer(&w->e, table, number, &w->i->shapes[k]);
     w->shared[k] = w->alias[k] >= 0;
   }
+  ir->watch = NULL;
   if (!gpu) {
+    LLVMValueRef at = emit_i64(ir, w->info->n_buffers);
+    ir->watch = LLVMBuildLoad2(ir->builder, ir->ptr, LLVMBuildInBoundsGEP2(ir->builder, ir->ptr, table, &at, 1, ""), "");
     w->begin = LLVMGetParam(ir->function, 2);
     w->end = LLVMGetParam(ir->function, 3);
   }
@@ -215,10 +219,12 @@ static void inner_part(const nest *n, LLVMValueRef block) {
   }
 }
 
-/* Pieces of some microseconds, at most 256 of them. */
+/* Pieces of some microseconds, at most 256 of them unless each would take long. */
 static void choose_blocks(nest *n, int64_t outer, bool serial) {
-  double each = n->w->cost / (double)(outer * n->inner);
+  const double longest = 5e7;
+  double each = n->w->cost / (double)(outer * n->inner), wanted = each * (double)n->inner / longest;
   int64_t least = (int64_t)(4000 / (each > 0.01 ? each : 0.01)), pieces = 256 / outer;
+  pieces = wanted > (double)pieces ? (int64_t)fmin(wanted, (double)n->inner) : pieces;
   n->block = n->inner;
   if (!serial && pieces > 1) {
     int64_t b = n->inner / pieces;

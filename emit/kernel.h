@@ -6,7 +6,8 @@
  *     void kernel(const void *const *buffers, const int64_t *sizes, int64_t begin, int64_t end);
  *
  * buffers  one pointer an operand, in order, then one a result: dense row-major arrays, aligned to 64 bytes.
- *          Entries of operands that are small constants are not read.
+ *          Entries of operands that are small constants are not read.  Behind them stands what long loops hand to
+ *          onnx_xla_expired(void *), which tells whether the kernel shall return at once, its results unfinished.
  * sizes    the run's table of sizes; not read: only static shapes are supported now.
  * begin,   a part of [0, info.grid): parts may run at the same time on several threads, in any order; all of
  * end      them together write every element of every result.

@@ -186,6 +186,7 @@ static void write_scatter(emit_writer *w) {
     emit_loop l;
     e->x.lanes = 1;
     emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_i64(ir, *flat_dims), 1, true, 0, NULL);
+    emit_poll(ir, l.iv, 1, *flat_dims, shape_elements(u) / *flat_dims);
     uint32_t mark = emit_table_mark(e->x.table);
     emit_index *flat = emit_index_new(&e->x, 1, flat_dims);
     emit_axis_at(flat, 0, emit_pos_at(l.iv, 1));
@@ -231,6 +232,7 @@ static void line_body(emit_writer *w, const void *data, const emit_index *at) {
   emit_loop l;
   emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_i64(ir, g->dims[1]), 1, true, start.im ? 2 : 1,
                   (LLVMValueRef[]){start.v, start.im});
+  emit_poll(ir, l.iv, 1, g->dims[1], 1);
   uint32_t mark = emit_table_mark(e->x.table);
   emit_index *line = emit_index_new(&e->x, 3, g->dims);
   emit_pos p = emit_pos_at(l.iv, 1);

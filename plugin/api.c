@@ -212,7 +212,11 @@ struct oxla_run {
   bool has_seed;
   uint64_t seed;
   const plug_compiled *compiled; /* for the inputs as they are; NULL: to be found */
+  _Atomic int cancelled;
 };
+
+/* Counts the memory of outputs. */
+static mem_budget *budget_of(const oxla_run *r) { return plug_session_budget(r->model->session); }
 
 oxla_error *oxla_run_create(oxla_model *model, oxla_run **out) {
   const plug_source *s = plug_session_source(model->session);
@@ -238,7 +242,7 @@ void oxla_run_destroy(oxla_run *run) {
     return;
   }
   for (size_t k = 0; run->outputs && k < oxla_output_count(run->model); k++) {
-    free(run->outputs[k].own);
+    budget_free(budget_of(run), run->outputs[k].own, run->outputs[k].own_bytes, ALIGN);
   }
   free(run->shapes);
   free(run->set);
@@ -311,12 +315,12 @@ static status compile(oxla_run *run) {
   if (run->compiled && !plug_compiled_has_values(run->compiled)) {
     return NULL;
   }
-  return plug_session_compile(run->model->session, &(plug_inputs){run->set, run->data}, &run->compiled);
+  return plug_session_compile(run->model->session, &(plug_inputs){run->set, run->data, &run->cancelled}, &run->compiled);
 }
 
 oxla_error *oxla_compile(oxla_run *run) { return to_error(compile(run)); }
 
-static status provide_output(output *o, const rt_io *io, void **out) {
+static status provide_output(output *o, mem_budget *budget, const rt_io *io, void **out) {
   size_t bytes = (size_t)shape_bytes(&io->shape);
   if (o->given) {
     CHECK_THAT(o->given_bytes == bytes, STATUS_INVALID_ARGUMENT, "output '%s' has %zu bytes; %zu are given", io->name,
@@ -325,8 +329,8 @@ static status provide_output(output *o, const rt_io *io, void **out) {
     return NULL;
   }
   if (!o->own || o->own_bytes < bytes) {
-    free(o->own);
-    o->own = aligned_alloc(ALIGN, (bytes + ALIGN) & ~(size_t)(ALIGN - 1));
+    budget_free(budget, o->own, o->own_bytes, ALIGN);
+    o->own = budget_alloc(budget, bytes, ALIGN);
     o->own_bytes = o->own ? bytes : 0;
     CHECK_THAT(o->own, STATUS_RESOURCE, "no %zu bytes for output '%s'", bytes, io->name);
   }
@@ -346,15 +350,17 @@ static status execute(oxla_run *run) {
   CHECK_THAT(results, STATUS_RESOURCE, "out of memory");
   status failed = NULL;
   for (uint32_t k = 0; !failed && k < p->n_results; k++) {
-    failed = provide_output(&run->outputs[k], &p->results[k], &results[k]);
+    failed = provide_output(&run->outputs[k], budget_of(run), &p->results[k], &results[k]);
   }
   if (!failed) {
-    failed = plug_session_run(run->model->session, run->compiled, run->has_seed ? &run->seed : NULL, run->data,
-                              results);
+    plug_run_options options = {.seed = run->has_seed ? &run->seed : NULL, .stopped = &run->cancelled};
+    failed = plug_session_run(run->model->session, run->compiled, &options, run->data, results);
   }
   free(results);
   return failed;
 }
+
+void oxla_cancel(oxla_run *run, int on) { run->cancelled = on != 0; }
 
 oxla_error *oxla_execute(oxla_run *run) { return to_error(execute(run)); }
 

@@ -10,6 +10,7 @@ static arena *bounded_arena(const cli_args *args, arena *a) {
   mem_budget *budget = ARENA_NEW(a, mem_budget);
   arena **kept = ARENA_NEW(a, arena *);
   budget->limit = (uint64_t)args->max_memory;
+  budget->outer = arena_budget(a);
   budget->deadline = args->max_seconds > 0 ? (uint64_t)(1e9 * (plug_now() + args->max_seconds)) : 0;
   arena_cleanup(a, destroy_arena, kept);
   return *kept = arena_create(budget);

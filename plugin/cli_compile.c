@@ -126,7 +126,7 @@ static status given_inputs(const cli_args *args, const plug_session *s, arena *a
     shapes[k] = &inputs[k].shape;
     values[k] = given[k] ? inputs[k].data : NULL;
   }
-  *out = (plug_inputs){shapes, values};
+  *out = (plug_inputs){.shapes = shapes, .values = values};
   return NULL;
 }
 

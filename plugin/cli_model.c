@@ -33,6 +33,7 @@ status cli_session_options(const cli_args *args, arena *a, plug_session_options 
                   .dump = cli_progress_pass},
       .open_dim = 1,
       .max_memory = (uint64_t)args->max_memory,
+      .outer = arena_budget(a),
       .max_seconds = args->max_seconds,
   };
   return read_dims(args, a, out);
@@ -141,7 +142,7 @@ status cli_compile_for(plug_session *s, const literal *inputs, arena *a, const p
     shapes[k] = &inputs[k].shape;
     values[k] = inputs[k].data;
   }
-  return plug_session_compile(s, &(plug_inputs){shapes, values}, out);
+  return plug_session_compile(s, &(plug_inputs){.shapes = shapes, .values = values}, out);
 }
 
 literal *cli_make_outputs(const rt_program *p, arena *a) {
@@ -164,5 +165,6 @@ status cli_execute(plug_session *s, const plug_compiled *c, int64_t seed, const 
   for (uint32_t k = 0; k < p->n_results; k++) {
     results[k] = (void *)(uintptr_t)outputs[k].data;
   }
-  return plug_session_run(s, c, seed < 0 ? NULL : &(uint64_t){(uint64_t)seed}, params, results);
+  plug_run_options options = {.seed = seed < 0 ? NULL : &(uint64_t){(uint64_t)seed}};
+  return plug_session_run(s, c, &options, params, results);
 }

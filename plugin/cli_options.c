@@ -70,7 +70,7 @@ static const option options[] = {
      "shape of an input that is not given, where it has nameless open dimensions"},
     {"seed", 0, "N", COUNT, AT(seed), CLI_RUN | CLI_BENCH, "of random inputs (0) and random operators (each run its own)"},
     {"max-memory", 0, "BYTES", BYTES, AT(max_memory), MODEL_COMMANDS | CLI_CHECK,
-     "for loading and compiling; K, M and G are understood (no limit)"},
+     "for loading, compiling and running; K, M and G are understood (no limit)"},
     {"max-time", 0, "SECONDS", NUMBER, AT(max_seconds), MODEL_COMMANDS | CLI_CHECK,
      "for loading, for compiling and for each run (no limit)"},
     {"quiet", 'q', NULL, FLAG, AT(quiet), CLI_ALL, "prints errors and results only"},

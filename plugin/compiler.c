@@ -339,6 +339,7 @@ static status plug_list_ops(const plug_source *s, arena *a, plug_op_use **out, u
 typedef struct check_call {
   const plug_source *s;
   const plug_request *request;
+  mem_budget *budget;
   arena *a;
 } check_call;
 
@@ -377,7 +378,7 @@ static status check_output(const plug_value *declared, const shape *given) {
 static status check_module(void *data) {
   check_call *c = data;
   hlo_module *m;
-  c->a = arena_create(NULL);
+  c->a = arena_create(c->budget);
   TRY(check_operators(c));
   TRY(plug_import(c->s, c->request, c->a, &m, NULL));
   for (uint32_t k = 0; k < c->s->n_outputs; k++) {
@@ -386,8 +387,8 @@ static status check_module(void *data) {
   return NULL;
 }
 
-static status plug_check(const plug_source *s, const plug_request *request) {
-  check_call c = {.s = s, .request = request};
+static status plug_check(const plug_source *s, const plug_request *request, mem_budget *budget) {
+  check_call c = {.s = s, .request = request, .budget = budget};
   status failed = guard_run(check_module, &c);
   arena_destroy(c.a);
   return failed;

@@ -89,7 +89,7 @@ typedef struct plug_compiler {
   status (*compile)(const plug_source *s, const plug_request *request, arena *a, rt_program **out, rt_report *report);
   /* Whether it could be compiled, without doing it: names every unsupported operator at once, then what the import
    * finds, then outputs that are not what the model declares. */
-  status (*check)(const plug_source *s, const plug_request *request);
+  status (*check)(const plug_source *s, const plug_request *request, mem_budget *budget);
   /* The module as text: as imported (after NULL), or after the last run of the named pass of the target's pipeline. */
   status (*print)(const plug_source *s, const plug_request *request, const char *after, arena *a, const char **text);
   /* PTX text of the module's elementwise fusions. */

@@ -106,7 +106,7 @@ typedef struct oxla_options {
   int lanes;              /* f32 lanes of a vector; 0: the cpu's widest */
   const oxla_dim *dims;   /* values of symbolic dimensions */
   size_t n_dims;
-  uint64_t max_memory;    /* bytes for loading and compiling; 0: no limit */
+  uint64_t max_memory;    /* bytes for loading, compiling and runs, their outputs included; 0: no limit */
   double max_seconds;     /* for loading and compiling, and for each run; 0: no limit */
   int closed_dims;        /* not 0: a dimension without a value is an error where a run's inputs do not tell it */
   const oxla_constant *constants;
@@ -159,6 +159,9 @@ void oxla_set_seed(oxla_run *run, uint64_t seed);
 /* Makes the program for the inputs' shapes if it is not there yet (oxla_execute does it too). */
 oxla_error *oxla_compile(oxla_run *run);
 oxla_error *oxla_execute(oxla_run *run);
+/* From any thread: as long as it is on, what the run compiles or executes ends soon with OXLA_RESOURCE, "cancelled", also if
+ * it begins later.  Outputs are then as good as never written. */
+void oxla_cancel(oxla_run *run, int on);
 /* After oxla_compile: type and dims; after oxla_execute: the data too, borrowed until the next one. */
 oxla_error *oxla_get_output(const oxla_run *run, const char *name, oxla_tensor *out);
 

@@ -162,6 +162,7 @@ status plug_session_open(const char *path, const void *bytes, size_t size, const
   CHECK_THAT(s, STATUS_RESOURCE, "out of memory");
   pthread_mutex_init(&s->lock, NULL);
   s->budget.limit = options->max_memory;
+  s->budget.outer = options->outer;
   s->budget.deadline = deadline_after(options->max_seconds);
   double start = plug_now();
   if (getrandom(&s->entropy, sizeof s->entropy, GRND_NONBLOCK) != sizeof s->entropy) {
@@ -323,7 +324,9 @@ static status find_or_compile(plug_session *s, const plug_inputs *inputs, const 
   }
   compilation c = {.s = s, .inputs = inputs};
   s->budget.deadline = deadline_after(s->options.max_seconds);
+  s->budget.stopped = inputs->stopped;
   status failed = guard_run(compile_guarded, &c);
+  s->budget.stopped = NULL;
   s->budget.deadline = 0;
   *out = c.out;
   return failed;
@@ -337,7 +340,9 @@ status plug_session_check(plug_session *s, const plug_inputs *inputs) {
   plug_request request = plug_session_request(s, inputs);
   TRY(plug_compiler_open(&compiler));
   pthread_mutex_lock(&s->lock);
-  status failed = compiler->check(s->source, &request);
+  s->budget.deadline = deadline_after(s->options.max_seconds);
+  status failed = compiler->check(s->source, &request, &s->budget);
+  s->budget.deadline = 0;
   pthread_mutex_unlock(&s->lock);
   return failed;
 }
@@ -365,11 +370,13 @@ static uint64_t fresh_seed(plug_session *s) {
   return (uint64_t)block[1] << 32 | block[0];
 }
 
-status plug_session_run(plug_session *s, const plug_compiled *c, const uint64_t *seed, const void *const *params,
+mem_budget *plug_session_budget(plug_session *s) { return &s->budget; }
+
+status plug_session_run(plug_session *s, const plug_compiled *c, const plug_run_options *o, const void *const *params,
                         void *const *results) {
-  mem_budget budget = {.deadline = deadline_after(s->options.max_seconds)};
-  rt_run_options options = {.pool = s->pool, .budget = s->options.max_seconds > 0 ? &budget : NULL,
-                            .seed = seed ? *seed : fresh_seed(s)};
+  mem_budget budget = {.deadline = deadline_after(s->options.max_seconds), .outer = &s->budget,
+                       .stopped = o ? o->stopped : NULL};
+  rt_run_options options = {.pool = s->pool, .budget = &budget, .seed = o && o->seed ? *o->seed : fresh_seed(s)};
   return rt_execute(c->executable, &options, params, results);
 }
 

@@ -14,7 +14,8 @@ typedef struct plug_session_options {
   const plug_dim *dims;
   uint32_t n_dims;
   int64_t open_dim;    /* of dimensions that neither dims nor the run's inputs tell; 0: an error */
-  uint64_t max_memory; /* bytes for loading and compiling; 0: no limit */
+  uint64_t max_memory; /* bytes for all that the session does, runs included; 0: no limit */
+  mem_budget *outer;   /* its memory counts there too; NULL: none */
   double max_seconds;  /* for loading, each compilation and each run; 0: no limit */
   const plug_constant *constants; /* inputs that never change; their data is borrowed for the life of the session */
   uint32_t n_constants;
@@ -47,6 +48,7 @@ uint32_t plug_session_threads(const plug_session *s);
 typedef struct plug_inputs {
   const shape *const *shapes;
   const void *const *values;
+  const _Atomic int *stopped; /* once it is not 0, compiling ends soon with STATUS_RESOURCE; NULL: never */
 } plug_inputs;
 
 /* The shape of an input as a run would have it: given, or declared with what the options and the other inputs tell of its
@@ -59,9 +61,16 @@ STATUS_MUST_USE status plug_session_compile(plug_session *s, const plug_inputs *
 STATUS_MUST_USE status plug_session_check(plug_session *s, const plug_inputs *inputs);
 /* Whether the program is for certain contents of inputs: then it must be asked for again when they change. */
 bool plug_compiled_has_values(const plug_compiled *c);
-/* Buffers as rt_execute takes them.  seed: of random numbers; NULL: a fresh one. */
-STATUS_MUST_USE status plug_session_run(plug_session *s, const plug_compiled *c, const uint64_t *seed,
+typedef struct plug_run_options {
+  const uint64_t *seed;       /* of random numbers; NULL: a fresh one */
+  const _Atomic int *stopped; /* as in plug_inputs */
+} plug_run_options;
+
+/* Buffers as rt_execute takes them; o may be NULL. */
+STATUS_MUST_USE status plug_session_run(plug_session *s, const plug_compiled *c, const plug_run_options *o,
                                         const void *const *params, void *const *results);
+/* What counts the session's memory, for what runs keep outside of it. */
+mem_budget *plug_session_budget(plug_session *s);
 /* A .oxla file with all programs so far. */
 STATUS_MUST_USE status plug_session_save(plug_session *s, const char *path);
 

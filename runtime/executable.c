@@ -157,13 +157,18 @@ status rt_executable_create(const rt_program *p, const rt_target *target, mem_bu
   return NULL;
 }
 
+/* A spare one is a link in a list. */
+static size_t arena_size(const rt_program *p) {
+  return (size_t)p->arena_bytes > sizeof(spare_arena) ? (size_t)p->arena_bytes : sizeof(spare_arena);
+}
+
 void rt_executable_destroy(rt_executable *e) {
   if (!e) {
     return;
   }
   while (e->spare) {
     spare_arena *next = e->spare->next;
-    free(e->spare);
+    budget_free(arena_budget(e->arena), e->spare, arena_size(e->program), BUFFER_ALIGN);
     e->spare = next;
   }
   arena_destroy(e->arena);
@@ -202,16 +207,12 @@ status rt_run_sequence(const rt_sequence *s, rt_run *r) {
   for (uint32_t k = 0; k < s->n; k++) {
     const rt_thunk *t = &s->thunks[k];
     status failed = t->ops->run(t, r);
+    failed = failed ? failed : budget_check(r->budget);
     if (failed) {
       return status_prefix(failed, "%s", t->label);
     }
   }
   return NULL;
-}
-
-static size_t arena_size(const rt_program *p) {
-  size_t size = (size_t)p->arena_bytes + BUFFER_ALIGN;
-  return (size + BUFFER_ALIGN - 1) & ~(size_t)(BUFFER_ALIGN - 1);
 }
 
 static spare_arena *take_arena(rt_executable *e) {
@@ -221,7 +222,7 @@ static spare_arena *take_arena(rt_executable *e) {
     e->spare = s->next;
   }
   pthread_mutex_unlock(&e->lock);
-  return s ? s : aligned_alloc(BUFFER_ALIGN, arena_size(e->program));
+  return s ? s : budget_alloc(arena_budget(e->arena), arena_size(e->program), BUFFER_ALIGN);
 }
 
 static void give_arena(rt_executable *e, spare_arena *s) {
@@ -234,23 +235,27 @@ static void give_arena(rt_executable *e, spare_arena *s) {
 /* Callers' buffers that are not aligned as kernels want are copied through memory that is. */
 typedef struct staging {
   uint32_t n;
+  const rt_io *io;
   void **owned, **used; /* owned[k] NULL: used[k] is the caller's */
 } staging;
 
+static size_t bytes_of(const rt_io *io) { return (size_t)shape_bytes(&io->shape); }
+
 static bool is_aligned(const void *p) { return ((uintptr_t)p & (BUFFER_ALIGN - 1)) == 0; }
 
-static status stage(staging *s, uint32_t n, const rt_io *io, void *const *given, const char *what) {
+static status stage(staging *s, mem_budget *budget, uint32_t n, const rt_io *io, void *const *given, const char *what) {
   s->n = n;
+  s->io = io;
   s->owned = calloc(2 * (size_t)n + 1, sizeof *s->owned);
   CHECK_THAT(s->owned, STATUS_RESOURCE, "out of memory");
   s->used = s->owned + n;
   for (uint32_t k = 0; k < n; k++) {
-    size_t bytes = (size_t)shape_bytes(&io[k].shape);
+    size_t bytes = bytes_of(&io[k]);
     CHECK_THAT(given[k] || bytes == 0, STATUS_INVALID_ARGUMENT, "%s '%s' has no buffer", what, io[k].name);
     s->used[k] = given[k];
     if (!is_aligned(given[k]) || !given[k]) {
-      s->owned[k] = aligned_alloc(BUFFER_ALIGN, (bytes + BUFFER_ALIGN) & ~(size_t)(BUFFER_ALIGN - 1));
-      CHECK_THAT(s->owned[k], STATUS_RESOURCE, "out of memory");
+      s->owned[k] = budget_alloc(budget, bytes, BUFFER_ALIGN);
+      CHECK_THAT(s->owned[k], STATUS_RESOURCE, "no %zu bytes of memory for %s '%s'", bytes, what, io[k].name);
       s->used[k] = s->owned[k];
     }
   }
@@ -261,7 +266,7 @@ static status stage(staging *s, uint32_t n, const rt_io *io, void *const *given,
 static status check_values(const rt_program *p, const void *const *params) {
   for (uint32_t k = 0; k < p->n_params; k++) {
     const rt_io *io = &p->params[k];
-    size_t bytes = (size_t)shape_bytes(&io->shape); /* nothing needs no address */
+    size_t bytes = bytes_of(io); /* nothing needs no address */
     CHECK_THAT(!io->value || bytes == 0 || memcmp(io->value, params[k], bytes) == 0,
                STATUS_INVALID_ARGUMENT, "input '%s' decides sizes and holds other values than the program is for",
                io->name);
@@ -269,18 +274,18 @@ static status check_values(const rt_program *p, const void *const *params) {
   return NULL;
 }
 
-static void copy_staged(const staging *s, const rt_io *io, void *const *given, bool in) {
+static void copy_staged(const staging *s, void *const *given, bool in) {
   for (uint32_t k = 0; k < s->n; k++) {
-    size_t bytes = (size_t)shape_bytes(&io[k].shape);
+    size_t bytes = bytes_of(&s->io[k]);
     if (s->owned[k] && bytes) {
       memcpy(in ? s->owned[k] : given[k], in ? given[k] : s->owned[k], bytes);
     }
   }
 }
 
-static void unstage(staging *s) {
+static void unstage(staging *s, mem_budget *budget) {
   for (uint32_t k = 0; k < s->n && s->owned; k++) {
-    free(s->owned[k]);
+    budget_free(budget, s->owned[k], bytes_of(&s->io[k]), BUFFER_ALIGN);
   }
   free(s->owned);
 }
@@ -298,32 +303,33 @@ static status run_body(void *data) {
 status rt_execute(const rt_executable *e, const rt_run_options *options, const void *const *params,
                   void *const *results) {
   const rt_program *p = e->program;
+  mem_budget *budget = options ? options->budget : NULL;
   staging in = {0}, out = {0};
-  status s = stage(&in, p->n_params, p->params, (void *const *)params, "input");
+  status s = stage(&in, budget, p->n_params, p->params, (void *const *)params, "input");
   if (!s) {
     s = check_values(p, params);
   }
   if (!s) {
-    s = stage(&out, p->n_results, p->results, results, "output");
+    s = stage(&out, budget, p->n_results, p->results, results, "output");
   }
   spare_arena *memory = s ? NULL : take_arena((rt_executable *)e);
   if (!s && !memory) {
     s = status_error(STATUS_RESOURCE, "no %zu bytes of memory for a run", arena_size(p));
   }
   if (!s) {
-    copy_staged(&in, p->params, (void *const *)params, true);
+    copy_staged(&in, (void *const *)params, true);
     rt_run run = {.executable = e, .arena = (uint8_t *)memory, .params = (const void *const *)in.used,
                   .results = out.used, .pool = options ? options->pool : NULL,
-                  .budget = options ? options->budget : NULL, .profiler = options ? options->profiler : NULL, .seed = options ? options->seed : 0};
+                  .budget = budget, .profiler = options ? options->profiler : NULL, .seed = options ? options->seed : 0};
     s = guard_run(run_body, &(execution){e, &run});
     if (!s) {
-      copy_staged(&out, p->results, results, false);
+      copy_staged(&out, results, false);
     }
   }
   if (memory) {
     give_arena((rt_executable *)e, memory);
   }
-  unstage(&in);
-  unstage(&out);
+  unstage(&in, budget);
+  unstage(&out, budget);
   return s;
 }

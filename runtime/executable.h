@@ -5,7 +5,8 @@
 
 #include "runtime/target.h"
 
-/* The program must live as long.  Everything in it is checked: it may come from a damaged file. */
+/* The program must live as long.  Everything in it is checked: it may come from a damaged file.  The budget counts what is
+ * kept between runs too. */
 STATUS_MUST_USE status rt_executable_create(const rt_program *p, const rt_target *target, mem_budget *budget,
                                             uint32_t threads, rt_executable **out);
 void rt_executable_destroy(rt_executable *e);
@@ -14,7 +15,7 @@ const rt_target *rt_executable_target(const rt_executable *e);
 
 typedef struct rt_run_options {
   rt_pool *pool;            /* NULL: one thread */
-  const mem_budget *budget; /* cancel and deadline of this run */
+  mem_budget *budget;       /* of this run: cancel, deadline; its memory counts there */
   struct rt_profiler *profiler;
   uint64_t seed; /* of random numbers: equal seeds, equal numbers */
 } rt_run_options;

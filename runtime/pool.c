@@ -54,9 +54,20 @@ struct rt_pool {
   pthread_cond_t wake;
   uint32_t threads, n_workers;
   bool started;
+  unsigned forks; /* `forks` when it was made */
   worker *workers;
   loop loop;
 };
+
+/* --- fork: a child has none of the threads, and locks as they were held --- */
+
+static atomic_uint forks; /* of this process since its first ancestor made a pool */
+
+static void count_fork(void) { atomic_fetch_add(&forks, 1); }
+
+static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, count_fork); }
+
+static bool is_of_parent(const rt_pool *p) { return p->forks != atomic_load_explicit(&forks, memory_order_relaxed); }
 
 static void pause_cpu(void) {
 #if defined(__x86_64__)
@@ -184,6 +195,8 @@ static uint32_t cores(void) {
 }
 
 status rt_pool_create(uint32_t threads, rt_pool **out) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, watch_forks);
   *out = NULL;
   threads = threads ? threads : cores();
   threads = threads < MAX_THREADS ? threads : MAX_THREADS;
@@ -194,7 +207,7 @@ status rt_pool_create(uint32_t threads, rt_pool **out) {
     free(workers);
     return status_error(STATUS_RESOURCE, "out of memory for %u threads", threads);
   }
-  *p = (rt_pool){.threads = threads, .workers = workers};
+  *p = (rt_pool){.threads = threads, .workers = workers, .forks = atomic_load(&forks)};
   pthread_mutex_init(&p->turn, NULL);
   pthread_mutex_init(&p->lock, NULL);
   pthread_cond_init(&p->wake, NULL);
@@ -206,14 +219,16 @@ void rt_pool_destroy(rt_pool *p) {
   if (!p) {
     return;
   }
-  atomic_store(&p->stop, 1);
-  announce(p);
-  for (uint32_t k = 0; k < p->n_workers; k++) {
-    pthread_join(p->workers[k].thread, NULL);
+  if (!is_of_parent(p)) {
+    atomic_store(&p->stop, 1);
+    announce(p);
+    for (uint32_t k = 0; k < p->n_workers; k++) {
+      pthread_join(p->workers[k].thread, NULL);
+    }
+    pthread_cond_destroy(&p->wake);
+    pthread_mutex_destroy(&p->lock);
+    pthread_mutex_destroy(&p->turn);
   }
-  pthread_cond_destroy(&p->wake);
-  pthread_mutex_destroy(&p->lock);
-  pthread_mutex_destroy(&p->turn);
   free(p->workers);
   free(p);
 }
@@ -226,7 +241,7 @@ void rt_parallel_for(rt_pool *p, int64_t n, int64_t grain, void (*fn)(void *data
   if (n <= 0) {
     return;
   }
-  if (rt_pool_threads(p) == 1 || n / 2 < grain || pthread_mutex_trylock(&p->turn) != 0) {
+  if (rt_pool_threads(p) == 1 || n / 2 < grain || is_of_parent(p) || pthread_mutex_trylock(&p->turn) != 0) {
     fn(data, 0, n);
     return;
   }
@@ -244,4 +259,39 @@ void rt_parallel_for(rt_pool *p, int64_t n, int64_t grain, void (*fn)(void *data
     pause_cpu();
   }
   pthread_mutex_unlock(&p->turn);
+}
+
+/* --- within a budget --- */
+
+typedef struct bounded {
+  const mem_budget *budget;
+  int64_t grain;
+  void (*fn)(void *data, int64_t begin, int64_t end);
+  void *data;
+} bounded;
+
+/* What an item takes is guessed at best: ranges begin small and grow until they take long enough. */
+static void run_bounded(void *data, int64_t begin, int64_t end) {
+  enum { GRAINS = 16, SHORT = 2000000, LONG = 20000000 /* nanoseconds */ };
+  const bounded *b = data;
+  int64_t n = b->grain > 1 && b->grain < INT64_MAX / GRAINS ? b->grain * GRAINS : b->grain, start = now();
+  while (begin < end && !budget_expired(b->budget)) {
+    n = n < end - begin ? n : end - begin;
+    b->fn(b->data, begin, begin + n);
+    begin += n;
+    int64_t time = now(), took = time - start;
+    start = time;
+    n = took < SHORT && n <= INT64_MAX / 2 ? 2 * n : took > LONG && n > 1 ? n / 2 : n;
+  }
+}
+
+status rt_parallel_run(const rt_run *r, int64_t n, int64_t grain,
+                       void (*fn)(void *data, int64_t begin, int64_t end), void *data) {
+  bounded b = {r->budget, grain > 0 ? grain : 1, fn, data};
+  if (!r->budget) {
+    rt_parallel_for(r->pool, n, grain, fn, data);
+    return NULL;
+  }
+  rt_parallel_for(r->pool, n, grain, run_bounded, &b);
+  return budget_check(r->budget);
 }

@@ -18,4 +18,9 @@ uint32_t rt_pool_threads(const rt_pool *p);
 void rt_parallel_for(rt_pool *p, int64_t n, int64_t grain, void (*fn)(void *data, int64_t begin, int64_t end),
                      void *data);
 
+/* The same within a run's budget: ranges take some milliseconds each, and none begins when the budget is used up, which is
+ * then the result. */
+STATUS_MUST_USE status rt_parallel_run(const rt_run *r, int64_t n, int64_t grain,
+                                       void (*fn)(void *data, int64_t begin, int64_t end), void *data);
+
 #endif

@@ -34,7 +34,7 @@ typedef struct rt_run {
   rt_device *device;
   rt_stream *stream;
   rt_pool *pool;                /* NULL: one thread */
-  const mem_budget *budget;     /* cancel flag and deadline; check in loops.  NULL: none */
+  mem_budget *budget;           /* cancel flag and deadline; check in loops.  Memory counts there.  NULL: none */
   struct rt_profiler *profiler; /* NULL: off */
   /* Compiles or finds a program for a computation whose sizes are known only now; sessions provide it.  NULL: none. */
   status (*specialise)(void *session, const char *computation, uint32_t n, const shape *shapes,

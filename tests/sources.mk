@@ -45,6 +45,7 @@ script_tests = \
 	tests/conformance/test-conformance \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
+	tests/e2e/test-bombs \
 	tests/e2e/test-cli \
 	tests/e2e/test-hostile \
 	tests/e2e/test-light-models \
@@ -123,10 +124,13 @@ tests_files = \
 	tests/count-results \
 	tests/e2e/compare_ort.py \
 	tests/e2e/light_models.py \
+	tests/e2e/make_bombs.py \
 	tests/e2e/make_hostile.py \
 	tests/e2e/randomize_light.py \
 	tests/e2e/real_models.py \
+	tests/e2e/run_bombs.py \
 	tests/e2e/tensor_files.py \
+	tests/e2e/test-bombs \
 	tests/e2e/test-cli \
 	tests/e2e/test-hostile \
 	tests/e2e/test-light-models \

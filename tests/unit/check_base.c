@@ -194,7 +194,37 @@ START_TEST(budgets) {
   expect_status(budget_check(&budget), STATUS_RESOURCE, "the time limit has passed");
   budget.deadline = 0;
   budget.cancel = 1;
+  ck_assert(budget_expired(&budget));
   expect_status(budget_check(&budget), STATUS_RESOURCE, "cancelled");
+}
+END_TEST
+
+/* What an inner budget takes counts outside too; cancelling goes inwards, a deadline does not. */
+START_TEST(nested_budgets) {
+  _Atomic int flag = 0;
+  mem_budget outer = {.limit = 1000, .deadline = 1}, inner = {.limit = 600, .outer = &outer, .stopped = &flag};
+  void *a = budget_alloc(&inner, 500, 64), *b = budget_alloc(&outer, 300, 64);
+  ck_assert(a && b && (uintptr_t)a % 64 == 0);
+  ck_assert_uint_eq(inner.used, 512);
+  ck_assert_uint_eq(outer.used, 512 + 320);
+  ck_assert_ptr_null(budget_alloc(&inner, 200, 64)); /* the inner limit */
+  ck_assert_ptr_null(budget_alloc(&outer, 200, 64));
+  budget_free(&inner, a, 500, 64);
+  ck_assert_uint_eq(inner.used, 0);
+  ck_assert_uint_eq(outer.used, 320);
+  ck_assert_ptr_null(budget_alloc(&inner, SIZE_MAX, 64));
+  a = budget_alloc(&inner, 0, 64); /* an address all the same */
+  ck_assert_ptr_nonnull(a);
+  budget_free(&inner, a, 0, 64);
+  budget_free(&outer, b, 300, 64);
+  budget_free(&outer, NULL, 300, 64);
+  ck_assert_uint_eq(outer.used, 0);
+  ck_assert(!budget_expired(&inner) && budget_expired(&outer));
+  flag = 1;
+  expect_status(budget_check(&inner), STATUS_RESOURCE, "cancelled");
+  flag = 0;
+  outer.cancel = 1;
+  expect_status(budget_check(&inner), STATUS_RESOURCE, "cancelled");
 }
 END_TEST
 
@@ -329,6 +359,7 @@ int main(void) {
   tcase_add_test(all, arena_cleanups);
   tcase_add_test(all, guards);
   tcase_add_test(all, budgets);
+  tcase_add_test(all, nested_budgets);
   tcase_add_test(all, shape_texts);
   tcase_add_test(all, shape_refused);
   tcase_add_test(all, shape_sizes);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -132,6 +133,81 @@ START_TEST(an_idle_pool_sleeps) {
 }
 END_TEST
 
+/* --- within a budget --- */
+
+static status run_within(rt_pool *p, mem_budget *budget, void (*fn)(void *, int64_t, int64_t), void *data) {
+  return rt_parallel_run(&(rt_run){.pool = p, .budget = budget}, N, 3, fn, data);
+}
+
+START_TEST(a_budget_ends_a_loop) {
+  for (uint32_t threads = 1; threads <= 3; threads++) {
+    rt_pool *p;
+    mem_budget budget = {.deadline = 0};
+    marks *m = calloc(1, sizeof *m);
+    ck_assert_ptr_null(rt_pool_create(threads, &p));
+    ck_assert_ptr_null(run_within(p, &budget, mark, m));
+    for (int64_t k = 0; k < N; k++) {
+      ck_assert_int_eq(atomic_load(&m->count[k]), 1);
+    }
+    atomic_store(&m->calls, 0);
+    budget.cancel = 1;
+    status s = run_within(p, &budget, mark, m);
+    ck_assert_ptr_nonnull(s);
+    ck_assert_int_eq(atomic_load(&m->calls), 0);
+    status_free(s);
+    ck_assert_ptr_null(run_within(p, NULL, mark, m));
+    rt_pool_destroy(p);
+    free(m);
+  }
+}
+END_TEST
+
+static void dawdle(void *data, int64_t begin, int64_t end) {
+  (void)data;
+  usleep((useconds_t)(end - begin) * 1000);
+}
+
+/* Ten seconds of work end soon after the deadline, though nobody said how long an item takes. */
+START_TEST(a_deadline_ends_a_loop) {
+  struct timespec t;
+  rt_pool *p;
+  ck_assert_ptr_null(rt_pool_create(1, &p));
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  double start = (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+  mem_budget budget = {.deadline = (uint64_t)((start + 0.05) * 1e9)};
+  status s = run_within(p, &budget, dawdle, NULL);
+  ck_assert_ptr_nonnull(s);
+  status_free(s);
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  ck_assert_double_lt((double)t.tv_sec + (double)t.tv_nsec * 1e-9 - start, 2);
+  rt_pool_destroy(p);
+}
+END_TEST
+
+/* The child has none of the threads: its loops run on the caller, and the pool goes without waiting for anybody. */
+START_TEST(a_forked_child_works_alone) {
+  rt_pool *p;
+  ck_assert_ptr_null(rt_pool_create(3, &p));
+  check_cover(p, N, 1);
+  pid_t child = fork();
+  ck_assert_int_ge(child, 0);
+  if (child == 0) {
+    alarm(20);
+    check_cover(p, N, 1);
+    rt_pool_destroy(p);
+    ck_assert_ptr_null(rt_pool_create(2, &p)); /* one of its own */
+    check_cover(p, N, 1);
+    rt_pool_destroy(p);
+    _exit(7);
+  }
+  int how;
+  ck_assert_int_eq(waitpid(child, &how, 0), child);
+  ck_assert(WIFEXITED(how) && WEXITSTATUS(how) == 7);
+  check_cover(p, N, 1);
+  rt_pool_destroy(p);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("pool");
   TCase *t = tcase_create("pool");
@@ -139,6 +215,9 @@ int main(void) {
   tcase_add_test(t, loops_follow_each_other);
   tcase_add_test(t, many_callers_share_a_pool);
   tcase_add_test(t, an_idle_pool_sleeps);
+  tcase_add_test(t, a_budget_ends_a_loop);
+  tcase_add_test(t, a_deadline_ends_a_loop);
+  tcase_add_test(t, a_forked_child_works_alone);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

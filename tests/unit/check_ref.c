@@ -620,7 +620,7 @@ static status endless(void *data) {
 
 /* A loop that never ends stops at the deadline, here long past. */
 START_TEST(deadline) {
-  mem_budget budget = {.deadline = 1};
+  static mem_budget budget = {.deadline = 1}; /* the arena lives longer than this test */
   status s = guard_run(endless, &budget);
   ck_assert_int_eq(status_get_code(s), STATUS_RESOURCE);
   status_free(s);

@@ -243,7 +243,7 @@ static void run_reshape(plug_session *s, int64_t p, int64_t q, const plug_compil
   int64_t want[] = {p, q};
   const void *values[] = {x, want};
   const shape shapes[] = {shape_make(DTYPE_F32, 1, (dim[]){6}), shape_make(DTYPE_S64, 1, (dim[]){2})};
-  plug_inputs inputs = {(const shape *[]){&shapes[0], &shapes[1]}, values};
+  plug_inputs inputs = {.shapes = (const shape *[]){&shapes[0], &shapes[1]}, .values = values};
   ASSERT_OK(plug_session_compile(s, &inputs, out));
   ck_assert(plug_compiled_has_values(*out));
   const shape *got = &(*out)->program->results[0].shape;

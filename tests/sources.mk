@@ -60,13 +60,16 @@ script_tests = \
 hlo_tests = \
 	tests/hlo/batch_norm/chain.hlo \
 	tests/hlo/cse/equal.hlo \
+	tests/hlo/cse/random.hlo \
 	tests/hlo/dce/branches.hlo \
 	tests/hlo/dce/carried.hlo \
+	tests/hlo/dce/random.hlo \
 	tests/hlo/dce/unused.hlo \
 	tests/hlo/epilogue/residual.hlo \
 	tests/hlo/epilogue/swish.hlo \
 	tests/hlo/fold/arithmetic.hlo \
 	tests/hlo/fold/multiple.hlo \
+	tests/hlo/fold/random.hlo \
 	tests/hlo/inline_composites/nested.hlo \
 	tests/hlo/layout/nothing.hlo \
 	tests/hlo/layout/residual.hlo \

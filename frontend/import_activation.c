@@ -78,6 +78,20 @@ static hlo_value swish(hlo_builder *b, hlo_value x, const double *p) {
   return hlo_binary(b, HLO_MUL, x, hlo_unary(b, HLO_LOGISTIC, scaled));
 }
 
+/* The next ones are of the first version only. */
+static hlo_value affine(hlo_builder *b, hlo_value x, const double *p) {
+  x = onnx_binary_scalar(b, HLO_MUL, x, p[0]);
+  return p[1] == 0 ? x : onnx_binary_scalar(b, HLO_ADD, x, p[1]);
+}
+
+static hlo_value parametric_softplus(hlo_builder *b, hlo_value x, const double *p) {
+  return onnx_binary_scalar(b, HLO_MUL, softplus(b, onnx_binary_scalar(b, HLO_MUL, x, p[1]), p), p[0]);
+}
+
+static hlo_value scaled_tanh(hlo_builder *b, hlo_value x, const double *p) {
+  return onnx_binary_scalar(b, HLO_MUL, hlo_unary(b, HLO_TANH, onnx_binary_scalar(b, HLO_MUL, x, p[1])), p[0]);
+}
+
 typedef struct activation {
   const char *name;
   int since; /* the first version that has these defaults */
@@ -90,13 +104,17 @@ typedef struct activation {
 
 /* Of several rows of one name the last one that is not newer than the node counts. */
 static const activation activations[] = {
+    {"Affine", 1, affine, {{"alpha", 1}, {"beta", 0}}},
     {"Celu", 1, celu, {{"alpha", 1}}},
     {"Elu", 1, elu, {{"alpha", 1}}},
     {"HardSigmoid", 1, hard_sigmoid, {{"alpha", 0.2f}, {"beta", 0.5f}}},
     {"HardSwish", 1, hard_swish, {{NULL, 0}}},
     {"LeakyRelu", 1, leaky_relu, {{"alpha", 0.01f}}},
     {"Mish", 1, mish, {{NULL, 0}}},
+    {"ParametricSoftplus", 1, parametric_softplus, {{"alpha", 1}, {"beta", 1}}},
     {"Relu", 1, relu, {{NULL, 0}}},
+    {"Scale", 1, affine, {{"scale", 1}}},
+    {"ScaledTanh", 1, scaled_tanh, {{"alpha", 1}, {"beta", 1}}},
     {"Selu", 1, selu, {{"alpha", 1.6732f}, {"gamma", 1.0507f}}},
     {"Selu", 6, selu, {{"alpha", 1.67326319217681884765625f}, {"gamma", 1.05070102214813232421875f}}},
     {"Shrink", 1, shrink, {{"lambd", 0.5f}, {"bias", 0}}},

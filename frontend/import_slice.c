@@ -42,10 +42,10 @@ static status same_count(const char *what, int64_t count, int64_t n) {
   return NULL;
 }
 
-/* Attributes in version 1, inputs since. */
+/* Attributes in version 1, inputs since; DynamicSlice, which came between, has no steps. */
 static status slice_arguments(const onnx_node *n, slice_args *a) {
   int64_t count;
-  bool attrs = n->since == 1;
+  bool attrs = n->n_in == 1;
   for (int k = 0; attrs && k < 2; k++) {
     TRY(onnx_attr_required(n->proto, k ? "ends" : "starts"));
   }

@@ -68,22 +68,40 @@ status onnx_import_lp_normalization(onnx_node *n) {
 }
 
 /* (x - mean) / (standard deviation + 1e-9). */
-status onnx_import_mean_variance_normalization(onnx_node *n) {
+/* The first version says by across_channels whether channels have moments of their own. */
+static status moment_axes(const onnx_node *n, int rank, uint32_t *count, int64_t *axes) {
   static const int64_t default_axes[] = {0, 2, 3};
+  const int64_t *given;
+  size_t n_given;
+  bool across = false;
+  TRY(onnx_attr_ints(n->proto, "axes", &given, &n_given));
+  if (!given && n->since == 1) {
+    TRY(onnx_attr_bool(n->proto, "across_channels", false, &across));
+    *count = 0;
+    for (int k = 0; k < rank; k++) {
+      if (across || k != 1) {
+        axes[(*count)++] = k;
+      }
+    }
+    return NULL;
+  }
+  *count = given ? (uint32_t)n_given : 3;
+  return onnx_axes(given ? given : default_axes, *count, rank, axes);
+}
+
+status onnx_import_mean_variance_normalization(onnx_node *n) {
   hlo_builder *b = n->b;
   hlo_value x = onnx_widen(b, n->in[0]);
-  const int64_t *given;
-  size_t count;
+  uint32_t count;
   int64_t axes[SHAPE_MAX_RANK];
-  TRY(onnx_attr_ints(n->proto, "axes", &given, &count));
-  if (!given) {
-    given = default_axes;
-    count = 3;
+  bool divide = true;
+  TRY(moment_axes(n, hlo_rank(x), &count, axes));
+  if (n->since == 1) {
+    TRY(onnx_attr_bool(n->proto, "normalize_variance", true, &divide));
   }
-  TRY(onnx_axes(given, count, hlo_rank(x), axes));
-  hlo_value centred = less_kept(b, HLO_SUB, x, onnx_mean_keep(b, x, (uint32_t)count, axes));
-  hlo_value variance = onnx_mean_keep(b, hlo_binary(b, HLO_MUL, centred, centred), (uint32_t)count, axes);
+  hlo_value centred = less_kept(b, HLO_SUB, x, onnx_mean_keep(b, x, count, axes));
+  hlo_value variance = onnx_mean_keep(b, hlo_binary(b, HLO_MUL, centred, centred), count, axes);
   hlo_value deviation = onnx_binary_scalar(b, HLO_ADD, hlo_unary(b, HLO_SQRT, variance), 1e-9);
-  n->out[0] = hlo_convert(b, less_kept(b, HLO_DIV, centred, deviation), hlo_type(n->in[0]));
+  n->out[0] = hlo_convert(b, divide ? less_kept(b, HLO_DIV, centred, deviation) : centred, hlo_type(n->in[0]));
   return NULL;
 }

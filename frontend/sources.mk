@@ -16,6 +16,7 @@ frontend_sources = \
 	frontend/import_deform_conv.c \
 	frontend/import_dropout.c \
 	frontend/import_einsum.c \
+	frontend/import_experimental.c \
 	frontend/import_fourier.c \
 	frontend/import_gather.c \
 	frontend/import_generate.c \

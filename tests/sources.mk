@@ -205,6 +205,7 @@ tests_files = \
 	tests/versions/case.py \
 	tests/versions/cases_control.py \
 	tests/versions/cases_elementwise.py \
+	tests/versions/cases_experimental.py \
 	tests/versions/cases_movement.py \
 	tests/versions/cases_nn.py \
 	tests/versions/cases_reduce.py \

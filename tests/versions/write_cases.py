@@ -1,11 +1,13 @@
 """write_cases.py FOLDER: writes the cases of old (and new) operator versions below FOLDER, as `onnx-xla test` wants them.
 
-Fails where a row of frontend/onnx_ops.def that is not the newest of its operator has none, unless the file `exceptions` has the
+Fails where a row of frontend/onnx_ops.def that is not the newest of its operator, or that ONNX took back, has none, unless the file `exceptions` has the
 reason, and where a description holds for no version or cannot be written."""
 import importlib
 import glob
 import os
 import sys
+
+import onnx
 
 import case
 import table
@@ -21,9 +23,11 @@ def read_exceptions():
 
 
 def old_rows():
+    """What is not the newest of its operator, and what ONNX took back altogether."""
     for (domain, op), versions in table.ROWS.items():
         if domain in ("", "ai.onnx.preview"):
-            for v in sorted(versions)[:-1]:
+            known = onnx.defs.has(op, domain) or max(versions) > onnx.defs.onnx_opset_version()
+            for v in sorted(versions)[: -1 if known else None]:
                 yield f"{op}-{v}"
 
 

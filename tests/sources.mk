@@ -165,13 +165,16 @@ tests_files = \
 	tests/fuzz/xla.py \
 	tests/hlo/batch_norm/chain.expected \
 	tests/hlo/cse/equal.expected \
+	tests/hlo/cse/random.expected \
 	tests/hlo/dce/branches.expected \
 	tests/hlo/dce/carried.expected \
+	tests/hlo/dce/random.expected \
 	tests/hlo/dce/unused.expected \
 	tests/hlo/epilogue/residual.expected \
 	tests/hlo/epilogue/swish.expected \
 	tests/hlo/fold/arithmetic.expected \
 	tests/hlo/fold/multiple.expected \
+	tests/hlo/fold/random.expected \
 	tests/hlo/inline_composites/nested.expected \
 	tests/hlo/layout/nothing.expected \
 	tests/hlo/layout/residual.expected \

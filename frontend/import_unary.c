@@ -9,7 +9,7 @@ static const struct unary {
 } unary_ops[] = {
     {"Abs", HLO_ABS},     {"Acos", HLO_ACOS},   {"Acosh", HLO_ACOSH},      {"Asin", HLO_ASIN},
     {"Asinh", HLO_ASINH}, {"Atan", HLO_ATAN},   {"Atanh", HLO_ATANH},      {"BitwiseNot", HLO_NOT},
-    {"Ceil", HLO_CEIL},   {"Cos", HLO_COS},     {"Cosh", HLO_COSH},        {"Erf", HLO_ERF},
+    {"Ceil", HLO_CEIL},   {"Cos", HLO_COS},     {"Cosh", HLO_COSH},
     {"Exp", HLO_EXP},     {"Floor", HLO_FLOOR}, {"Log", HLO_LOG},          {"Neg", HLO_NEG},
     {"Not", HLO_NOT},     {"Round", HLO_ROUND}, {"Sigmoid", HLO_LOGISTIC}, {"Sign", HLO_SIGN},
     {"Sin", HLO_SIN},     {"Sinh", HLO_SINH},   {"Sqrt", HLO_SQRT},        {"Tan", HLO_TAN},
@@ -24,6 +24,14 @@ status onnx_import_unary(onnx_node *n) {
     }
   }
   return status_error(STATUS_INTERNAL, "%s has no row in unary_ops", n->proto->op_type);
+}
+
+/* Of integers it is computed in f32 and cut, as the standard's own evaluator does. */
+status onnx_import_erf(onnx_node *n) {
+  dtype type = (dtype)hlo_shape(n->in[0])->type;
+  hlo_value x = dtype_is_float(type) ? n->in[0] : hlo_convert(n->b, n->in[0], DTYPE_F32);
+  n->out[0] = hlo_convert(n->b, hlo_unary(n->b, HLO_ERF, x), type);
+  return NULL;
 }
 
 status onnx_import_identity(onnx_node *n) {

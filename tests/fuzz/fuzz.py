@@ -30,9 +30,11 @@ def build_graph(seed, table, entries, ort, trace=None):
     """The graph of a seed, and its builder.  Half of the graphs draw what was drawn least; the others keep to few types,
     so that more of them fits together.  Half keep to what ONNX Runtime can do."""
     r = random.Random(seed * 2 + 1)
-    opset = r.choice([table.newest, r.randint(rows.OLDEST, table.newest)])
+    peer = ort if r.random() < 0.6 else None
+    newest = min(table.newest, ort.newest_opset) if peer else table.newest
+    opset = r.choice([newest, r.randint(rows.OLDEST, newest)])
     dense = r.choice(DENSE) if r.random() < 0.5 else None
-    b = Builder(seed, table, entries, opset, dense, peer=ort if r.random() < 0.6 else None)
+    b = Builder(seed, table, entries, opset, dense, peer=peer)
     b.trace = trace
     b.grow(r.randint(10, 60))
     return finish(b), b
@@ -149,6 +151,8 @@ def main():
     first = load_state(options.state, table)
     first = options.seed if options.seed is not None else first
     ort = None if options.no_ort or not peers.has_ort() else peers.OrtSupport()
+    if ort:
+        ort.newest_opset = in_child(lambda: ort.newest(table.newest))[1]
     if options.sweep:
         sys.exit(sweep.run(table, entries, options, ort))
     total = report.Totals(table, entries)

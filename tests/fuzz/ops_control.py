@@ -45,10 +45,11 @@ def if_(b, o):
     condition = b.tensor("bool", shape=b.r.choice([(), (1,)]), exact=True)
     first = inner(b)
     first.grow(b.r.randint(1, 4))
-    results = [v for v in first.values if made_inside(first, v) and v.type in o.schema.types.get("V", COMMON)]
-    if not results:
-        raise Skip("an empty branch")
-    results = b.r.sample(results, b.r.randint(1, min(2, len(results))))
+    t = o.type("V")
+    results = [v for v in first.values if made_inside(first, v) and v.type == t][-1:]
+    results = results or [identity(first, first.tensor(t))]
+    more = [v for v in first.values if made_inside(first, v) and v not in results and v.type in o.schema.types["V"]]
+    results += b.r.sample(more, b.r.randint(0, min(1, len(more))))
     second = inner(b)
     second.grow(b.r.randint(0, 3))
     others = []
@@ -65,6 +66,8 @@ def carried_update(body, v):
     for _ in range(3):
         w = body.tensor(v.type, shape=v.shape)
         try:
+            if v.type not in COMMON:
+                return identity(body, w)
             if v.type == "bool":
                 return body.add("Xor", [v, w], {})[0]
             if rows.is_float(v.type):
@@ -81,7 +84,7 @@ def loop(b, o):
     trips = r.randint(0, 4)
     limit = b.fresh(np.array(trips, np.int64), constant=r.random() < 0.8)
     go_on = b.fresh(np.array(True), constant=r.random() < 0.8) if r.random() < 0.5 else None
-    states = [b.tensor(r.choice(COMMON), rank=(0, 3)) for _ in range(r.randint(1, 2))]
+    states = [b.tensor(t, rank=(0, 3)) for t in [o.type("V"), r.choice(COMMON)][:r.randint(1, 2)]]
     body = inner(b)
     turn, alive = body_value(body, np.array(0, np.int64)), body_value(body, np.array(True))
     carried = [body_value(body, v.array) for v in states]
@@ -108,7 +111,7 @@ def scan(b, o):
         raise Skip("the first Scan has a batch")
     n = r.randint(1, 4)
     states = [b.tensor(r.choice(COMMON), rank=(0, 2)) for _ in range(r.randint(0, 2))]
-    rows_of = [b.tensor(r.choice(COMMON), shape=(n,) + b.shape((0, 2))) for _ in range(r.randint(1, 2))]
+    rows_of = [b.tensor(t, shape=(n,) + b.shape((0, 2))) for t in [o.type("V"), r.choice(COMMON)][:r.randint(1, 2)]]
     body = inner(b)
     backwards = [r.randint(0, 1) for _ in rows_of]
     carried = [body_value(body, v.array) for v in states] + \

@@ -46,7 +46,8 @@ def relu(b, o):
     return [b.tensor(o.type("T"), least=0)], {}
 
 
-@operators("Elu Celu LeakyRelu HardSigmoid Selu Gelu HardSwish Mish Softmaxplus Swish".replace(" Softmaxplus", ""), ulps=8)
+# Factors are attributes or given in float, of doubles too.
+@operators("Elu Celu LeakyRelu HardSigmoid Selu Gelu HardSwish Mish Swish", ulps=8, inner="float")
 def activation(b, o):
     r = b.r
     attributes = {}
@@ -56,6 +57,13 @@ def activation(b, o):
     if o.has("approximate") and r.random() < 0.5:
         attributes["approximate"] = r.choice(["none", "tanh"])
     return [b.tensor(o.type("T"), lo=-8, hi=8, least=0)], attributes
+
+
+@operators("SwiGLU", ulps=8, inner="float")
+def swiglu(b, o):
+    t = o.type("T")
+    x = b.tensor(t, lo=-8, hi=8, least=0)
+    return [x, b.tensor(t, shape=x.shape, least=0)], {"alpha": b.r.choice([None, 0.7])}
 
 
 @operators("ThresholdedRelu Shrink", kind="step")
@@ -245,7 +253,7 @@ def cast(b, o):
         raise Skip("complex")
     lo, hi = (None, None) if rows.is_float(to) or to == "bool" else type_range(to)
     if rows.is_float(to):
-        lo, hi = ({"float4e2m1": (-6, 6), "float8e8m0": (0.1, 100)}).get(to, (-200, 200))
+        lo, hi = ({"float4e2m1": (-6, 6), "float8e8m0": (0.1, 100), "float6e2m3": (-7, 7), "float6e3m2": (-28, 28)}).get(to, (-200, 200))
     if rows.is_float(source) and lo is not None:
         lo, hi = max(lo, -200), min(hi, 200)
     exact = not rows.is_float(to) or to in rows.TINY_FLOATS

@@ -303,7 +303,7 @@ def recurrence(b, o):
 
 # --- attention ---
 
-@operators("Attention", kind="sum", ulps=32)
+@operators("Attention", kind="sum", ulps=32, inner="float")  # scale and softcap are of that type
 def attention(b, o):
     r, t = b.r, o.type("T1")
     v_type = o.type("T2", (t,))
@@ -317,8 +317,7 @@ def attention(b, o):
     q, k, v = operand(t, heads, q_len, width), operand(t, kv_heads, kv_len, width), operand(v_type, kv_heads, kv_len, v_width)
     mask = None
     if r.random() < 0.4:
-        m = r.choice([t, "bool"])
-        m = m if m in o.schema.types["U"] else t
+        m = o.type("U", (t, "bool"))  # others are in the list, but a mask is added to the scores
         shape = r.choice([(q_len, kv_len), (batch, 1, q_len, kv_len), (1, heads, q_len, kv_len)])
         mask = b.fresh(np.array([True] + [False] * 0 + [r.random() < 0.7 for _ in range(int(np.prod(shape)) - 1)]).reshape(shape)
                        | (np.arange(kv_len) == 0)) if m == "bool" else b.tensor(t, shape=shape, lo=-3, hi=3)
@@ -352,3 +351,42 @@ def rotary_embedding(b, o):
     n = steps + 2
     places = b.tensor("int64", shape=(batch, steps), lo=0, hi=n - 1, exact=True)
     return [x, b.tensor(t, shape=(n, half)), b.tensor(t, shape=(n, half)), places], attributes
+
+
+@operators("LinearAttention", kind="sum", ulps=64)
+def linear_attention(b, o):
+    r, t = b.r, o.type("T")
+    batch, steps, kv_heads = r.randint(1, 2), r.randint(1, 3), r.randint(1, 2)
+    heads, dk, dv = kv_heads * r.choice([1, 1, 2]), r.choice([2, 4]), r.choice([1, 2, 4])
+    rule = r.choice([None, "linear", "gated", "delta", "gated_delta"])
+
+    def operand(width, lo, hi):
+        return b.tensor(t, shape=(batch, steps, width), lo=lo, hi=hi)
+    past = b.tensor(o.type("S"), shape=(batch, kv_heads, dk, dv), lo=-2, hi=2) if r.random() < 0.5 else None
+    decay = operand(kv_heads * r.choice([1, dk]), -1, 0) if rule in (None, "gated", "gated_delta") else None
+    beta = operand(kv_heads, 0, 1) if rule in (None, "delta", "gated_delta") else None
+    return [operand(heads * dk, -1, 1), operand(kv_heads * dk, -1, 1), operand(kv_heads * dv, -2, 2), past, decay, beta], \
+        {"q_num_heads": heads, "kv_num_heads": kv_heads, "update_rule": rule, "scale": r.choice([None, 0.5])}, 2
+
+
+@operators("CausalConvWithState", kind="sum", ulps=8)
+def causal_conv(b, o):
+    r, t = b.r, o.type("T")
+    x = b.tensor(t, rank=3)
+    k = r.randint(1, 4)
+    weight = b.tensor(t, shape=(x.shape[1], 1, k), lo=-2, hi=2)
+    bias = b.tensor(t, shape=(x.shape[1],)) if r.random() < 0.5 else None
+    past = b.tensor(t, shape=(x.shape[0], x.shape[1], k - 1), least=0) if r.random() < 0.5 and k > 1 else None
+    return [x, weight, bias, past], {"activation": r.choice([None, "none", "silu", "swish"])}, 2
+
+
+@operators("NonMaxSuppression", kind="step")
+def non_max_suppression(b, o):
+    """Of constants; boxes on a grid of powers of two, so that no quotient is near a threshold by rounding alone."""
+    r = b.r
+    n, classes = r.randint(1, 6), r.randint(1, 2)
+    boxes = np.array([[y, x, y + r.choice([2, 4, 8]), x + r.choice([2, 4, 8])]
+                      for y, x in [(r.randint(0, 8), r.randint(0, 8)) for _ in range(n)]], np.float32).reshape(1, n, 4)
+    scores = draw_array(r, "float", (1, classes, n), 0, 1)
+    limits = [np.array([r.randint(1, 4)], np.int64), np.array([0.43], np.float32), np.array([0.2], np.float32)]
+    return [b.fresh(a, constant=True) for a in [boxes, scores] + limits], {"center_point_box": r.choice([None, 0, 1])}

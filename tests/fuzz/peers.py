@@ -11,6 +11,7 @@ from rows import CODE_OF_NP, NP
 # Types that ONNX Runtime's Python takes no arrays of pass its borders in a type that holds all their numbers.
 PLAIN = {"bfloat16": "float", "int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8",
          **{t: "float" for t in rows.TINY_FLOATS}}
+PLAIN = {t: u for t, u in PLAIN.items() if t in NP}  # an older onnx lacks some
 CODE_OF_NAME = {name: CODE_OF_NP[dtype] for name, dtype in NP.items()}
 PLAIN_CODE = {CODE_OF_NAME[t]: CODE_OF_NAME[u] for t, u in PLAIN.items()}
 
@@ -37,14 +38,14 @@ def plain_borders(model):
 
 # Where ONNX Runtime does other things than the standard says: (operator, test of element type of input and output, why).
 def _narrow(before, after):
-    return before in rows.FLOATS and after in ("int4", "uint4", "int2", "uint2")
+    return before and rows.is_float(before) and after in ("int4", "uint4", "int2", "uint2")
 
 
 def _wide(before, after):
     return before in ("double", "int32", "int64", "uint32", "uint64")
 
 
-DISAGREES = [("Shrink", _wide, "computes in float"),
+DISAGREES = [("Shrink DFT STFT", _wide, "computes in float"),
              ("Cast CastLike", _narrow, "rounds where the standard cuts")]
 
 
@@ -93,15 +94,30 @@ def run_reference(model, inputs):
 
 
 class OrtSupport:
-    """Whether ONNX Runtime makes a session of a node like this; asked once each."""
+    """Whether ONNX Runtime runs a node like this; asked once each."""
 
     def __init__(self):
         self.known = {}
+        self.newest_opset = 0
 
-    def __call__(self, key, make_model):
+    def newest(self, highest):
+        """The newest operator set that it reads."""
+        node = helper.make_node("Relu", ["x"], ["y"])
+        infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1]) for n in "xy"]
+        for opset in range(highest, 0, -1):
+            model = helper.make_model(helper.make_graph([node], "g", infos[:1], infos[1:]),
+                                      opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+            try:
+                ort_session(model)
+                return opset
+            except Exception:
+                continue
+        return 0
+
+    def __call__(self, key, make_model, inputs):
         if key not in self.known:
             try:
-                ort_session(make_model(), optimise=False)
+                run_ort(make_model(), inputs, optimise=False)
                 self.known[key] = True
             except Exception:
                 self.known[key] = False

@@ -14,8 +14,9 @@ Of integers and booleans every operator is exact."""
 
 
 class Entry:
-    def __init__(self, name, generate, kind, ulps, liked, control):
+    def __init__(self, name, generate, kind, ulps, liked, control, inner):
         self.name, self.generate, self.kind, self.ulps, self.liked, self.control = name, generate, kind, ulps, liked, control
+        self.inner = inner
 
 
 REGISTRY = {}
@@ -23,12 +24,13 @@ REGISTRY = {}
 HELPERS = "Identity Reshape Slice Expand Cast Shape Gather Concat Not Equal Xor Mean Min Max Add Sub MaxPool".split()
 
 
-def operators(names, kind="round", ulps=8, liked=1.0, control=False):
-    """liked: how often it is drawn in graphs that do not look at the counts."""
+def operators(names, kind="round", ulps=8, liked=1.0, control=False, inner=None):
+    """liked: how often it is drawn in graphs that do not look at the counts.  inner: the type in which some steps are
+    computed, or a factor given, whatever the type of the operands."""
     def take(generate):
         for name in names.split():
             assert name not in REGISTRY, name
-            REGISTRY[name] = Entry(name, generate, kind, ulps, liked, control)
+            REGISTRY[name] = Entry(name, generate, kind, ulps, liked, control, inner)
         return generate
     return take
 

@@ -15,7 +15,8 @@ NP = {NAME_OF_CODE[code]: dtype for code, dtype in NP_OF_CODE.items()}  # "float
 NAME_OF_NP = {dtype: name for name, dtype in NP.items()}
 
 FLOATS = ("float", "double", "float16", "bfloat16")
-TINY_FLOATS = ("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float4e2m1", "float8e8m0")
+TINY_FLOATS = ("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float4e2m1", "float8e8m0", "float6e2m3",
+               "float6e3m2")
 INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 TINY_INTS = ("int4", "uint4", "int2", "uint2")
 COMPLEX = ("complex64", "complex128")
@@ -34,7 +35,7 @@ def bits(name):
     """Of the mantissa, the hidden one included; 64 for types without one."""
     return {"float": 24, "double": 53, "float16": 11, "bfloat16": 8, "complex64": 24, "complex128": 53,
             "float8e4m3fn": 4, "float8e4m3fnuz": 4, "float8e5m2": 3, "float8e5m2fnuz": 3, "float4e2m1": 2,
-            "float8e8m0": 1}.get(name, 64)
+            "float8e8m0": 1, "float6e2m3": 4, "float6e3m2": 3}.get(name, 64)
 
 
 def eps(name):

@@ -264,7 +264,7 @@ class Builder:
         """Sizes, axes, places: constants mostly, sometimes an input, sometimes computed from a Shape."""
         array = np.asarray(numbers, dtype=NP[type])
         found = [v for v in self.visible() if v.type == type and v.shape == array.shape and np.array_equal(v.array, array)
-                 and not v.varying]
+                 and v.static]
         if found and self.r.random() < 0.5:
             return self.pick(found) if constant is None else next((v for v in found if v.constant), None) or self.constant(array)
         chance = self.r.random()
@@ -370,7 +370,8 @@ class Builder:
         self.nodes.append(node)
         for v in operands:
             v.uses += 1
-        made = [Value(n, a, exact=e is None, error=e or 0.0, varying=varying) for n, a, e in zip(node.output, outputs, errors)]
+        static = kind == "shape" or all(v.static for v in operands)
+        made = [Value(n, a, exact=e is None, error=e or 0.0, varying=varying, static=static) for n, a, e in zip(node.output, outputs, errors)]
         self.values.extend(made)
         self.root.statistics["values"] += len(made)
         self.root.statistics["degenerate"] += degenerate

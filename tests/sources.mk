@@ -3,6 +3,7 @@ check_programs = \
 	tests/e2e/check_api \
 	tests/e2e/check_backend \
 	tests/e2e/check_onnxifi \
+	tests/target/check_exact \
 	tests/target/check_random \
 	tests/target/check_target \
 	tests/unit/check_base \
@@ -34,7 +35,8 @@ test_programs = \
 	tests/hlo/prog_run_pass
 test_modules = \
 	tests/e2e/module_toy_backend.la
-test_helper_sources =
+test_helper_sources = \
+	tests/target/two_targets.c
 script_tests = \
 	tests/attributes/test-attributes \
 	tests/build/test-distcheck \
@@ -198,6 +200,7 @@ tests_files = \
 	tests/hlo/text/refused-shape.expected \
 	tests/hlo/text/refused-version.expected \
 	tests/lsan.supp \
+	tests/target/two_targets.h \
 	tests/test-includes \
 	tests/test-libs \
 	tests/test-sources \
@@ -222,6 +225,8 @@ tests_e2e_check_backend_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_backend_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_check_onnxifi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_onnxifi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_target_check_exact_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_target_check_exact_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_random_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_random_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -7,22 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend_cpu/compile_target.h"
-#include "backend_cpu/exec_target.h"
 #include "backend_ref/eval.h"
 #include "hlo/text.h"
-#include "runtime/executable.h"
-#include "runtime/pool.h"
+#include "tests/target/two_targets.h"
 
 /* --- one comparison --- */
-
-typedef struct variant {
-  const char *name, *cpu;
-  uint32_t lanes, threads;
-} variant;
-
-static const variant variants[] = {{"native", "native", 0, 2}, {"16 lanes", "native", 16, 1}, {"8 lanes", "native", 8, 1},
-                                   {"4 lanes", "native", 4, 2}, {"1 lane", "native", 1, 1}, {"x86-64", "x86-64", 0, 1}};
 
 typedef struct trial {
   const char *text;
@@ -98,31 +87,6 @@ static void compare(trial *t, int result, const literal *want, const literal *go
   }
 }
 
-static status run_cpu(arena *a, hlo_module *m, const variant *v, const literal *in, literal *out) {
-  rt_program *p;
-  rt_executable *e;
-  rt_compile_options options = {.cpu = v->cpu, .lanes = v->lanes, .threads = v->threads};
-  TRY(cpu_compiler.compile((struct hlo_module *)m, &options, a, &p, NULL));
-  TRY(rt_executable_create(p, &cpu_target, NULL, v->threads, &e));
-  rt_pool *pool;
-  status s = rt_pool_create(v->threads, &pool);
-  const void **params = ARENA_NEW_N(a, const void *, p->n_params + 1);
-  void **results = ARENA_NEW_N(a, void *, p->n_results + 1);
-  for (uint32_t k = 0; k < p->n_params; k++) {
-    params[k] = in[k].data;
-  }
-  for (uint32_t k = 0; k < p->n_results; k++) {
-    out[k] = literal_new(a, p->results[k].shape, &results[k]);
-    memset(results[k], 0x5a, (size_t)shape_bytes(&p->results[k].shape));
-  }
-  for (int round = 0; round < 2 && !s; round++) { /* memory of the first run is used again */
-    s = rt_execute(e, &(rt_run_options){.pool = pool}, params, results);
-  }
-  rt_pool_destroy(pool);
-  rt_executable_destroy(e);
-  return s;
-}
-
 static status try_it(void *data) {
   trial *t = data;
   arena *a = arena_create(NULL);
@@ -138,7 +102,7 @@ static status try_it(void *data) {
     in[k] = random_literal(a, hlo_shape(hlo_result(m->entry->params[k], 0)), t);
   }
   s = ref_eval_computation(m->entry, in, a, want);
-  s = s ? s : run_cpu(a, m, &t->v, in, got);
+  s = s ? s : run_on_cpu(a, m, &t->v, in, got);
   for (uint32_t k = 0; k < n_out && !s && !*t->message; k++) {
     compare(t, (int)k, &want[k], &got[k]);
   }
@@ -147,7 +111,7 @@ static status try_it(void *data) {
 }
 
 static void check_text(const char *text, double tolerance, double low, double high) {
-  for (size_t k = 0; k < sizeof variants / sizeof *variants; k++) {
+  for (size_t k = 0; k < N_VARIANTS; k++) {
     trial t = {.text = text, .tolerance = tolerance, .low = low, .high = high, .v = variants[k]};
     random_state = 42;
     status s = guard_run(try_it, &t);

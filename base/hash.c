@@ -101,3 +101,14 @@ void **str_map_put_n(str_map *m, const char *key, size_t length) {
 }
 
 void **str_map_put(str_map *m, const char *key) { return str_map_put_n(m, key, strlen(key)); }
+
+bool str_map_next(const str_map *m, uint32_t *at, const char **key, void **value) {
+  for (; *at < m->cap; (*at)++) {
+    if (m->slots[*at].key) {
+      *key = m->slots[*at].key;
+      *value = m->slots[(*at)++].value;
+      return true;
+    }
+  }
+  return false;
+}

@@ -34,4 +34,7 @@ void *str_map_get_n(const str_map *m, const char *key, size_t length);
 void **str_map_put(str_map *m, const char *key);
 void **str_map_put_n(str_map *m, const char *key, size_t length);
 
+/* Goes through all entries in no order: *at starts at 0; false after the last.  No insertions on the way. */
+bool str_map_next(const str_map *m, uint32_t *at, const char **key, void **value);
+
 #endif

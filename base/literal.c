@@ -70,3 +70,19 @@ uint64_t literal_hash(const literal *l) {
   }
   return h;
 }
+
+void literal_compact(shape *s, void *data, const int64_t *sizes) {
+  size_t inner = dtype_bytes((dtype)s->type); /* bytes of one step along dimension d, already compact */
+  for (int d = s->rank - 1; d >= 0; d--) {
+    int64_t outer = 1, bound = s->dims[d];
+    for (int k = 0; k < d; k++) {
+      outer *= s->dims[k];
+    }
+    size_t from = (size_t)bound * inner, to = (size_t)sizes[d] * inner;
+    for (int64_t k = 1; k < outer && to < from; k++) {
+      memmove((char *)data + (size_t)k * to, (char *)data + (size_t)k * from, to);
+    }
+    s->dims[d] = sizes[d];
+    inner = to;
+  }
+}

@@ -28,4 +28,7 @@ bool literal_is_splat(const literal *l);
 bool literal_equal(const literal *a, const literal *b);
 uint64_t literal_hash(const literal *l);
 
+/* Moves the first sizes[d] elements along each dimension d together, in place, and makes *s their shape. */
+void literal_compact(shape *s, void *data, const int64_t *sizes);
+
 #endif

@@ -1,5 +1,5 @@
-/* import.c - walks an ONNX graph and calls one importer per node.  The model's whole way into HLO is onnx_import,
- * import_graph and import_node; what importers call back stands in importer.c. */
+/* import.c - walks an ONNX graph and calls one importer per node: onnx_import_graph and onnx_import_node; what importers call
+ * back stands in importer.c, where the walk begins in piece.c. */
 #include "frontend/import.h"
 
 #include <assert.h>
@@ -9,14 +9,11 @@
 #include <string.h>
 
 #include "frontend/functions.h"
-#include "frontend/scope.h"
+#include "frontend/sizes.h"
 #include "frontend/tensor.h"
 
 /* Function calls and subgraphs nest at most so deep: the walk recurses on the C stack. */
 enum { SCOPE_DEPTH_MAX = 200 };
-
-/* What the reference evaluator folds while importing: shape arithmetic and small tables, not weights. */
-enum { FOLD_BYTES = 64 * 1024 };
 
 /* --- scopes --- */
 
@@ -72,6 +69,7 @@ hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer) {
   if (copy_constant(s, outer, &inner)) {
     return inner;
   }
+  onnx_want_sizes(s->importer, outer); /* a body sees arrays of constant dimensions only */
   onnx_captures *caps = s->captures;
   uint32_t k = 0;
   while (k < caps->n && !hlo_value_equal(caps->outer[k], outer)) {
@@ -88,6 +86,9 @@ bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out) {
   hlo_value *found = str_map_get(&s->values, name);
   if (found) {
     *out = *found;
+    return true;
+  }
+  if (s->frame && onnx_frame_value(s, name, out)) {
     return true;
   }
   if (!s->outer || !onnx_scope_lookup(s->outer, name, out)) {
@@ -153,6 +154,7 @@ static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
   TRY(find_inputs(s, node, in));
   onnx_node n = {.proto = node, .since = row->since, .b = s->b, .arena = a, .scope = s,
                  .n_in = (uint32_t)node->n_input, .n_out = (uint32_t)node->n_output, .in = in, .out = out};
+  TRY(onnx_sizes_before(&n));
   s->b->source = *node->name ? node->name : node->n_output ? node->output[0] : node->op_type;
   status failed = row->importer(&n);
   status in_builder = hlo_builder_take_error(s->b);
@@ -161,6 +163,7 @@ static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
     return failed;
   }
   TRY(in_builder);
+  TRY(onnx_sizes_after(&n));
   for (size_t k = 0; k < node->n_output; k++) {
     if (*node->output[k]) {
       CHECK_THAT(out[k].def, STATUS_UNSUPPORTED, "output %zu ('%s') is not supported", k, node->output[k]);
@@ -203,11 +206,11 @@ static status import_call(onnx_scope *s, const Onnx__NodeProto *node, const onnx
   return NULL;
 }
 
-static status import_node(onnx_scope *s, const Onnx__NodeProto *node) {
+status onnx_import_node(onnx_scope *s, const Onnx__NodeProto *node) {
   if (s->function) {
     TRY(onnx_node_bind(s->importer->arena, s->function, s->call, node, &node));
   }
-  const onnx_function *f = onnx_model_callee(s->importer->model, node);
+  const onnx_function *f = onnx_model_callee(s->importer->frame->model, node);
   return f ? import_call(s, node, f) : import_operator(s, node);
 }
 
@@ -216,7 +219,7 @@ static status import_nodes(onnx_scope *s, size_t n, Onnx__NodeProto *const *node
              SCOPE_DEPTH_MAX);
   for (size_t k = 0; k < n; k++) {
     TRY(budget_check(arena_budget(s->importer->arena)));
-    status failed = import_node(s, nodes[k]);
+    status failed = onnx_import_node(s, nodes[k]);
     if (failed) {
       return status_prefix(failed, "%s", onnx_node_label(s->importer->arena, nodes[k]));
     }
@@ -226,9 +229,9 @@ static status import_nodes(onnx_scope *s, size_t n, Onnx__NodeProto *const *node
 
 /* --- graphs --- */
 
-static status import_initializers(onnx_scope *s, const Onnx__GraphProto *g) {
+status onnx_import_initializers(onnx_scope *s, const Onnx__GraphProto *g) {
   arena *a = s->importer->arena;
-  const onnx_source *source = &s->importer->model->source;
+  const onnx_source *source = &s->importer->frame->model->source;
   for (size_t k = 0; k < g->n_initializer; k++) {
     literal l;
     TRY(onnx_tensor_literal(a, source, g->initializer[k], &l));
@@ -243,7 +246,7 @@ static status import_initializers(onnx_scope *s, const Onnx__GraphProto *g) {
 }
 
 status onnx_import_graph(onnx_scope *s, const Onnx__GraphProto *g, hlo_value *roots) {
-  TRY(import_initializers(s, g));
+  TRY(onnx_import_initializers(s, g));
   TRY(import_nodes(s, g->n_node, g->node));
   for (size_t k = 0; k < g->n_output; k++) {
     const char *name = g->output[k]->name;
@@ -253,167 +256,3 @@ status onnx_import_graph(onnx_scope *s, const Onnx__GraphProto *g, hlo_value *ro
   return NULL;
 }
 
-/* --- shapes of inputs --- */
-
-status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *out) {
-  const Onnx__TypeProto *type = v->type;
-  CHECK_THAT(type, STATUS_INVALID_MODEL, "'%s' has no type", v->name);
-  CHECK_THAT(type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
-             "'%s' is not a tensor; sequences, optionals, maps and sparse tensors are not supported yet", v->name);
-  const Onnx__TypeProto__Tensor *t = type->tensor_type;
-  dtype element = dtype_from_onnx(t->elem_type);
-  CHECK_THAT(element != DTYPE_INVALID, STATUS_INVALID_MODEL, "'%s' has element type %d, which is none", v->name,
-             (int)t->elem_type);
-  CHECK_THAT(element != DTYPE_STR, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
-             "'%s' holds strings, which are not supported yet", v->name);
-  CHECK_THAT(t->shape, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE, "'%s' has no rank", v->name);
-  CHECK_THAT(t->shape->n_dim <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE, "'%s' has rank %zu, above %d",
-             v->name, t->shape->n_dim, SHAPE_MAX_RANK);
-  *out = shape_scalar(element);
-  out->rank = (uint8_t)t->shape->n_dim;
-  for (int k = 0; k < out->rank; k++) {
-    const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[k];
-    if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value >= 0) {
-      out->dims[k] = d->dim_value;
-    } else if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && *d->dim_param &&
-               strcmp(d->dim_param, "?") != 0) {
-      out->dims[k] = dim_symbol(dims, d->dim_param);
-    } else { /* nothing, or a negative number, which exporters write for "any" */
-      char name[32];
-      snprintf(name, sizeof name, "_%.16s_%d", v->name, k);
-      out->dims[k] = dim_symbol(dims, name);
-    }
-  }
-  return shape_check(out, v->name);
-}
-
-/* Values for the model's symbols while the entry's parameters are made: the caller's, then those that given input
- * shapes tell. */
-typedef struct binding {
-  dim symbol;
-  int64_t value;
-} binding;
-
-typedef struct bindings {
-  const onnx_import_options *options;
-  dim_table *dims;
-  binding *items;
-  uint32_t n, cap;
-} bindings;
-
-static bool find_binding(const bindings *b, dim symbol, int64_t *value) {
-  for (uint32_t k = 0; k < b->n; k++) {
-    if (b->items[k].symbol == symbol) {
-      *value = b->items[k].value;
-      return true;
-    }
-  }
-  return false;
-}
-
-/* Compares a given shape with the declared one, and learns symbols from it.  Exporters write 0 for "any" too, so a
- * declared 0 accepts everything. */
-static status bind_given(arena *a, bindings *b, const char *name, const shape *declared, const shape *given) {
-  CHECK_THAT(given->type == declared->type && given->rank == declared->rank,
-             STATUS_INVALID_ARGUMENT | (given->type == declared->type ? STATUS_ABOUT_SHAPE : STATUS_ABOUT_TYPE),
-             "input '%s' is %s; the model wants %s", name, SHAPE_STR(NULL, given), SHAPE_STR(b->dims, declared));
-  for (int k = 0; k < given->rank; k++) {
-    dim want = declared->dims[k];
-    int64_t value = given->dims[k], bound = value;
-    if (dim_is_const(want)) {
-      bound = want == 0 ? value : want;
-    } else if (!find_binding(b, want, &bound)) {
-      *ARENA_PUSH(a, b->items, b->n, b->cap) = (binding){want, value};
-    }
-    CHECK_THAT(value == bound, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
-               "input '%s' is %s; dimension %d of %s must be %" PRId64, name, SHAPE_STR(NULL, given), k,
-               SHAPE_STR(b->dims, declared), bound);
-  }
-  return NULL;
-}
-
-static const onnx_input_shape *given_input(const onnx_import_options *o, const char *name) {
-  for (uint32_t k = 0; k < o->n_inputs; k++) {
-    if (strcmp(o->inputs[k].name, name) == 0) {
-      return &o->inputs[k];
-    }
-  }
-  return NULL;
-}
-
-static status close_shape(const bindings *b, const char *name, shape *s) {
-  for (int k = 0; k < s->rank; k++) {
-    dim d = s->dims[k];
-    if (dim_is_const(d) || find_binding(b, d, &s->dims[k])) {
-      continue;
-    }
-    CHECK_THAT(b->options->open_dim > 0, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
-               "dimension %d (%s) of input '%s' has no value", k, dim_name(b->dims, d), name);
-    s->dims[k] = b->options->open_dim;
-  }
-  return shape_check(s, name);
-}
-
-/* Parameters of the entry: the graph's inputs but those that initializers fill. */
-static status import_parameters(onnx_scope *s, hlo_module *m, const onnx_import_options *options) {
-  const onnx_model *model = s->importer->model;
-  const Onnx__GraphProto *g = model->graph;
-  bindings b = {.options = options, .dims = m->dims};
-  for (uint32_t k = 0; k < options->n_dims; k++) {
-    dim symbol = dim_symbol(m->dims, options->dims[k].name);
-    *ARENA_PUSH(m->arena, b.items, b.n, b.cap) = (binding){symbol, options->dims[k].value};
-  }
-  shape *shapes = ARENA_NEW_N(m->arena, shape, g->n_input);
-  m->param_names = ARENA_NEW_N(m->arena, const char *, g->n_input);
-  for (size_t k = 0; k < g->n_input; k++) {
-    if (!onnx_model_has_initializer(model, g->input[k]->name)) {
-      TRY(onnx_value_shape(m->dims, g->input[k], &shapes[k]));
-      const onnx_input_shape *given = given_input(options, g->input[k]->name);
-      if (given) {
-        TRY(bind_given(m->arena, &b, g->input[k]->name, &shapes[k], &given->shape));
-        shapes[k] = given->shape;
-      }
-    }
-  }
-  for (size_t k = 0; k < g->n_input; k++) {
-    const char *name = g->input[k]->name;
-    if (!onnx_model_has_initializer(model, name)) {
-      TRY(close_shape(&b, name, &shapes[k]));
-      m->param_names[m->entry->n_params] = arena_strdup(m->arena, name);
-      hlo_parameter(m->entry, shapes[k]);
-    }
-  }
-  for (uint32_t k = 0; k < m->entry->n_params; k++) { /* parameters stand first: constants come after them */
-    const onnx_input_shape *given = given_input(options, m->param_names[k]);
-    bool known = given && given->value;
-    CHECK_THAT(!known || shape_equal(&given->value->shape, &given->shape), STATUS_INVALID_ARGUMENT,
-               "the value of input '%s' is %s instead of %s", m->param_names[k],
-               SHAPE_STR(NULL, &given->value->shape), SHAPE_STR(NULL, &given->shape));
-    onnx_scope_define(s, m->param_names[k],
-                      known ? hlo_constant(s->b, *given->value) : hlo_result(m->entry->params[k], 0));
-  }
-  return NULL;
-}
-
-status onnx_import(arena *a, const onnx_model *model, const onnx_import_options *options, hlo_module **out) {
-  const Onnx__GraphProto *g = model->graph;
-  hlo_module *m = hlo_module_create(a, g->name && *g->name ? g->name : "model");
-  m->entry = hlo_computation_create(m, "main");
-  hlo_builder b = hlo_builder_make(m->entry);
-  b.eval = options->eval;
-  b.fold_bytes = FOLD_BYTES;
-  onnx_importer importer = {.arena = a, .model = model, .module = m, .options = options};
-  onnx_scope scope = {.importer = &importer, .b = &b, .opsets = &model->opsets};
-  str_map_init(&scope.values, a);
-  TRY(import_parameters(&scope, m, options));
-  hlo_value *roots = ARENA_NEW_N(a, hlo_value, g->n_output);
-  TRY(onnx_import_graph(&scope, g, roots));
-  hlo_set_roots(m->entry, (uint32_t)g->n_output, roots);
-  m->result_names = ARENA_NEW_N(a, const char *, g->n_output);
-  for (size_t k = 0; k < g->n_output; k++) {
-    m->result_names[k] = arena_strdup(a, g->output[k]->name);
-  }
-  hlo_module_clean(m);
-  *out = m;
-  return NULL;
-}

@@ -1,5 +1,6 @@
 /* import_control.c - If. */
 #include "frontend/import_nn.h"
+#include "frontend/scope.h"
 
 /* The condition as pred[]. */
 static status read_condition(onnx_node *n, hlo_value *out) {
@@ -24,8 +25,8 @@ static status import_branches(onnx_node *n, onnx_captures *captures, hlo_computa
     const shape *a = hlo_shape(branches[0]->roots[k]), *b = hlo_shape(branches[1]->roots[k]);
     CHECK_THAT(
         shape_equal(a, b), STATUS_UNSUPPORTED,
-        "output %u is %s in then_branch but %s in else_branch: outputs whose shape depends on data are not "
-        "supported yet",
+        "output %u is %s in then_branch but %s in else_branch: its shape depends on "
+        "data",
         k, SHAPE_STR(NULL, a), SHAPE_STR(NULL, b));
   }
   onnx_finish_body(captures, 0, branches[0]);
@@ -43,9 +44,11 @@ status onnx_import_if(onnx_node *n) {
   }
   onnx_captures captures = {0};
   hlo_computation *branches[2];
+  onnx_wants wants = n->scope->importer->wants;
   status s = import_branches(n, &captures, branches);
   if (s) { /* a branch that is not taken may not fit the shapes at hand: with a known condition it is never
               looked at */
+    n->scope->importer->wants = wants;
     onnx_want_constant(n, 0);
     status unsupported =
         status_error(STATUS_UNSUPPORTED, "cond is not a constant, and %s", status_message(s));

@@ -126,8 +126,7 @@ static status check_states(const loop *l) {
                "state %u is %s before a step but %s after it", k, SHAPE_STR(NULL, before),
                SHAPE_STR(NULL, after));
     CHECK_THAT(shape_equal(before, after), STATUS_UNSUPPORTED,
-               "state %u is %s before a step but %s after it: loops whose values change their shapes are not "
-               "supported yet",
+               "state %u is %s before a step but %s after it: its shape depends on data",
                k, SHAPE_STR(NULL, before), SHAPE_STR(NULL, after));
   }
   return NULL;
@@ -140,7 +139,7 @@ static status scan_output_shapes(loop *l, shape *shapes) {
     CHECK_THAT(s->kind == SHAPE_ARRAY && s->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "scan output %u of %s",
                k, SHAPE_STR(NULL, s));
     CHECK_THAT(l->trip >= 0 && l->trip <= DIM_MAX && stays_true(l) && !l->cond.def, STATUS_UNSUPPORTED,
-               "there are scan outputs and %s: outputs whose shape depends on data are not supported yet",
+               "there are scan outputs and %s: their shape depends on data",
                l->trip < 0 || l->trip > DIM_MAX ? "the trip count is not a constant"
                                                 : "the condition may end the loop");
     TRY(onnx_axis(l->out[k].axis, s->rank + 1, &l->out[k].axis));
@@ -395,7 +394,15 @@ static bool holds_loop(const onnx_model *m, const Onnx__GraphProto *g) {
 static bool can_unroll(const loop *l) {
   const Onnx__AttributeProto *body = onnx_attr_find(l->n->proto, "body");
   return l->trip >= 1 && l->trip <= MAX_UNROLLED && !l->cond.def && body && body->g &&
-         !holds_loop(l->n->scope->importer->model, body->g);
+         !holds_loop(l->n->scope->importer->frame->model, body->g);
+}
+
+/* The steps could be written out if their number were known; otherwise they run one by one. */
+static void run_apart(const onnx_node *n) {
+  bool trip = onnx_want_inputs(n, 0), cond = onnx_want_inputs(n, 1);
+  if (!trip && !cond) {
+    onnx_want_apart(n);
+  }
 }
 
 status onnx_import_loop(onnx_node *n) {
@@ -411,23 +418,20 @@ status onnx_import_loop(onnx_node *n) {
   TRY(check_arity(&l));
   l.out = ARENA_NEW_N(n->arena, scan_axis, l.n_out + 1);
   hlo_value *results = ARENA_NEW_N(n->arena, hlo_value, l.n_states + l.n_out + 1);
+  status s = NULL;
   if (l.trip != 1 || !can_unroll(&l)) {
-    status s = import_body(&l, NULL);
+    s = import_body(&l, NULL);
     s = s ? s : build_while(&l, results);
-    if (!s || status_get_code(s) != STATUS_UNSUPPORTED || !can_unroll(&l)) {
-      give_results(n, results);
-      if (s && status_get_code(s) ==
-                   STATUS_UNSUPPORTED) { /* the steps could be written out if their number were known */
-        onnx_want_constant(n, 0);
-        onnx_want_constant(n, 1);
-      }
-      return s;
-    }
-    status_free(s);
   }
-  TRY(unroll(&l, results));
+  if (can_unroll(&l) && (l.trip == 1 || (s && status_get_code(s) == STATUS_UNSUPPORTED))) {
+    status_free(s);
+    s = unroll(&l, results);
+  }
+  if (s && status_get_code(s) == STATUS_UNSUPPORTED) {
+    run_apart(n);
+  }
   give_results(n, results);
-  return NULL;
+  return s;
 }
 
 /* --- Scan --- */
@@ -554,10 +558,7 @@ static status import_scan_8(onnx_node *n) {
   return NULL;
 }
 
-status onnx_import_scan(onnx_node *n) {
-  if (n->since == 8) {
-    return import_scan_8(n);
-  }
+static status import_scan_9(onnx_node *n) {
   loop l;
   TRY(read_scan(n, 0, &l));
   TRY(read_scan_axes(n, "scan_input_axes", "scan_input_directions", l.n_in, l.in));
@@ -571,4 +572,12 @@ status onnx_import_scan(onnx_node *n) {
   TRY(build_while(&l, results));
   give_results(n, results);
   return NULL;
+}
+
+status onnx_import_scan(onnx_node *n) {
+  status s = n->since == 8 ? import_scan_8(n) : import_scan_9(n);
+  if (s && n->since > 8 && status_get_code(s) == STATUS_UNSUPPORTED) {
+    onnx_want_apart(n);
+  }
+  return s;
 }

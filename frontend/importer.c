@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "frontend/scope.h"
+#include "frontend/sizes.h"
 #include "frontend/tensor.h"
 
 bool onnx_wants_out(const onnx_node *n, uint32_t k) { return k < n->n_out && *n->proto->output[k]; }
@@ -36,18 +36,17 @@ static const onnx_scope *body_of(const onnx_scope *s) {
   return s;
 }
 
-static void want_named(const onnx_import_options *o, const char *name) {
-  for (uint32_t k = 0; k < o->n_inputs; k++) {
-    o->wanted[k] |= strcmp(o->inputs[k].name, name) == 0;
-  }
-}
+/* What a value is computed from: arrays of the frame, through captures, body by body. */
+typedef struct sources {
+  onnx_array_uses arrays;
+  bool more; /* and from what a body computes or is given, which nobody knows before it runs */
+} sources;
 
-/* Marks the model's inputs that values are computed from, in options->wanted; through captures, body by body. */
-static void want_inputs(const onnx_scope *s, uint32_t n, const hlo_value *values) {
-  const onnx_importer *importer = s->importer;
+static void find_sources(const onnx_scope *s, uint32_t n, const hlo_value *values, sources *out) {
+  const onnx_importer *im = s->importer;
   hlo_computation *c = s->b->computation;
   hlo_number(c);
-  bool *depends = ARENA_NEW_N(importer->arena, bool, c->n_ids);
+  bool *depends = ARENA_NEW_N(im->arena, bool, c->n_ids);
   for (uint32_t k = 0; k < n; k++) {
     depends[values[k].def->id] = true;
   }
@@ -57,24 +56,65 @@ static void want_inputs(const onnx_scope *s, uint32_t n, const hlo_value *values
     }
   }
   const onnx_scope *body = body_of(s);
-  hlo_value *outer = ARENA_NEW_N(importer->arena, hlo_value, c->n_params);
+  hlo_value *outer = ARENA_NEW_N(im->arena, hlo_value, c->n_params);
   uint32_t n_outer = 0;
   for (uint32_t k = 0; k < c->n_params; k++) {
     bool dependent = depends[c->params[k]->id];
-    if (dependent && c == importer->module->entry) {
-      want_named(importer->options, importer->module->param_names[k]);
+    if (dependent && c == im->module->entry) {
+      *ARENA_PUSH(im->arena, out->arrays.items, out->arrays.n, out->arrays.cap) = im->params.items[k];
     } else if (dependent && body->captures && k >= body->n_inputs && k - body->n_inputs < body->captures->n) {
       outer[n_outer++] = body->captures->outer[k - body->n_inputs];
+    } else {
+      out->more |= dependent;
     }
   }
   if (n_outer) {
-    want_inputs(body->outer, n_outer, outer);
+    find_sources(body->outer, n_outer, outer, out);
   }
 }
 
+/* A value that is computed from a few numbers of the caller's (a shape, a count) is computed while importing.  What is
+ * computed from more is computed by a piece: its content changes less often than theirs. */
+enum { FEW = 16 };
+
+static bool computed_from_few(const onnx_node *n, hlo_value v, const sources *s) {
+  int64_t elements = 0;
+  for (uint32_t k = 0; k < s->arrays.n; k++) {
+    elements += shape_elements(&s->arrays.items[k].array->value.shape);
+  }
+  bool itself = v.def->op == HLO_PARAMETER;
+  (void)n;
+  return s->arrays.n && !s->more && (itself || elements <= FEW);
+}
+
+bool onnx_want_inputs(const onnx_node *n, uint32_t k) {
+  sources s = {0};
+  onnx_importer *im = n->scope->importer;
+  if (!onnx_has_in(n, k) || hlo_literal(n->in[k])) {
+    return false;
+  }
+  find_sources(n->scope, 1, &n->in[k], &s);
+  if (!computed_from_few(n, n->in[k], &s)) {
+    return false;
+  }
+  for (uint32_t i = 0; i < s.arrays.n; i++) {
+    *ARENA_PUSH(im->arena, im->wants.asked.items, im->wants.asked.n, im->wants.asked.cap) = s.arrays.items[i];
+  }
+  return true;
+}
+
+void onnx_want_apart(const onnx_node *n) { n->scope->importer->wants.apart = true; }
+
 void onnx_want_constant(const onnx_node *n, uint32_t k) {
-  if (onnx_has_in(n, k) && n->scope->importer->options->wanted) {
-    want_inputs(n->scope, 1, &n->in[k]);
+  onnx_importer *im = n->scope->importer;
+  if (!onnx_has_in(n, k) || hlo_literal(n->in[k]) || onnx_want_inputs(n, k)) {
+    return;
+  }
+  if (n->scope->frame) {
+    im->wants.waits = true;
+    *ARENA_PUSH(im->arena, im->wants.contents.items, im->wants.contents.n, im->wants.contents.cap) = n->proto->input[k];
+  } else {
+    im->wants.apart = true;
   }
 }
 
@@ -88,7 +128,7 @@ status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, cons
     onnx_want_constant(n, k);
   }
   CHECK_THAT(*out, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE,
-             "input %s ('%s') is not a constant: sizes that depend on data are not supported yet", what,
+             "input %s ('%s') is not a constant, and its content decides sizes", what,
              n->proto->input[k]);
   return NULL;
 }
@@ -139,11 +179,11 @@ status onnx_ints_attr_or_input(const onnx_node *n, const char *name, uint32_t k,
 }
 
 status onnx_node_tensor(const onnx_node *n, const Onnx__TensorProto *t, literal *out) {
-  return onnx_tensor_literal(n->arena, &n->scope->importer->model->source, t, out);
+  return onnx_tensor_literal(n->arena, &n->scope->importer->frame->model->source, t, out);
 }
 
 status onnx_node_sparse_tensor(const onnx_node *n, const Onnx__SparseTensorProto *t, literal *out) {
-  return onnx_sparse_tensor_literal(n->arena, &n->scope->importer->model->source, t, out);
+  return onnx_sparse_tensor_literal(n->arena, &n->scope->importer->frame->model->source, t, out);
 }
 
 /* --- axes --- */
@@ -212,6 +252,10 @@ status onnx_import_body(onnx_node *n, const char *attribute, uint32_t n_inputs, 
   }
   hlo_value *roots = ARENA_NEW_N(n->arena, hlo_value, g->n_output);
   TRY(onnx_import_graph(&scope, g, roots));
+  for (size_t k = 0; k < g->n_output; k++) {
+    CHECK_THAT(!onnx_want_sizes(n->scope->importer, roots[k]), STATUS_UNSUPPORTED,
+               "the size of output '%s' depends on data", g->output[k]->name);
+  }
   hlo_set_roots(c, (uint32_t)g->n_output, roots);
   *out = c;
   return NULL;

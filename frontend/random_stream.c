@@ -37,6 +37,9 @@ static hlo_value run_seed(onnx_scope *s) {
 
 /* The steps of all loops around, in one number; no value outside of loops. */
 static hlo_value path(onnx_scope *s) {
+  if (!s->path.def && s->frame) {
+    (void)onnx_frame_value(s, ONNX_FRAME_STEP, &s->path);
+  }
   if (!s->path.def && s->around) {
     hlo_value outer = path(s->around);
     outer = outer.def ? onnx_scope_capture(s, outer) : outer;

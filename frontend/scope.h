@@ -1,21 +1,46 @@
-/* scope.h - where names are looked up while a graph is imported; private to import.c and importer.c. */
+/* scope.h - where names are looked up while a piece of a graph is imported; private to import.c, importer.c, piece.c
+ * and sizes.c. */
 #ifndef FRONTEND_SCOPE_H
 #define FRONTEND_SCOPE_H
 
+#include "frontend/frame.h"
 #include "frontend/importer.h"
+
+/* Why a node of the frame cannot be imported now; all empty: it is wrong, or not supported. */
+typedef struct onnx_wants {
+  bool waits;            /* it reads what a waiting node gives, or what must leave this piece first */
+  bool apart;            /* its body needs contents of its own values */
+  onnx_array_uses asked; /* arrays whose content it needs */
+  onnx_names contents;   /* values of this piece whose content it needs */
+} onnx_wants;
+
+/* A dimension whose size is known only at run time: the shape has its bound, elements beyond `size` hold anything. */
+typedef struct onnx_open_dim {
+  hlo_value value;
+  int axis;
+  hlo_value size; /* s64[] */
+  uint32_t node;  /* number of the frame's node that made it */
+} onnx_open_dim;
 
 typedef struct onnx_importer {
   arena *arena; /* the module's */
-  const onnx_model *model;
   hlo_module *module;
-  const onnx_import_options *options;
+  const onnx_frame *frame;
+  onnx_piece *piece;
+  onnx_array_uses params, constants; /* params: the entry's, in order */
+  str_map waiting; /* names that nodes give which wait */
+  onnx_wants wants;
+  uint32_t node; /* of the frame: being imported */
+  onnx_open_dim *open;
+  uint32_t n_open, cap_open;
 } onnx_importer;
 
 /* One graph or function body being imported.  A body with a computation of its own (captures not NULL) turns
  * outer values into parameters; one that is imported in place sees them as they are. */
 struct onnx_scope {
-  onnx_scope *outer; /* NULL: the main graph, or a function, which sees nothing around it */
-  onnx_scope *around; /* where the node stands whose body this is, of functions too; NULL: the main graph */
+  onnx_scope *outer; /* NULL: the frame, or a function, which sees nothing around it */
+  const onnx_frame *frame; /* not NULL: names are also what the frame has */
+  onnx_scope *around; /* where the node stands whose body this is, of functions too; NULL: the frame */
   uint64_t place;     /* of the nodes around it, a number that tells bodies apart */
   hlo_value step;     /* in the body of a loop: s64[], the number of the step; else no value */
   hlo_value run_seed, path; /* import_random.c's, once they are asked for */
@@ -39,8 +64,13 @@ uint64_t onnx_node_hash(const Onnx__NodeProto *node);
 hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer);
 void onnx_scope_define(onnx_scope *s, const char *name, hlo_value v);
 bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out);
+/* What the frame of the scope, or one around it, has under that name; defines it in the scope. */
+bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out);
+
+STATUS_MUST_USE status onnx_import_node(onnx_scope *s, const Onnx__NodeProto *node);
 /* The graph's initializers and nodes; roots[] get its outputs.  Inputs must be defined already. */
 STATUS_MUST_USE status onnx_import_graph(onnx_scope *s, const Onnx__GraphProto *g, hlo_value *roots);
+STATUS_MUST_USE status onnx_import_initializers(onnx_scope *s, const Onnx__GraphProto *g);
 /* Makes parameters until the computation has one for each of the first n captures. */
 void onnx_add_capture_params(const onnx_captures *captures, uint32_t n, uint32_t n_inputs, hlo_computation *c);
 

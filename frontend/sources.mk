@@ -2,6 +2,7 @@
 frontend_sources = \
 	frontend/attributes.c \
 	frontend/external_data.c \
+	frontend/frame.c \
 	frontend/functions.c \
 	frontend/graph_check.c \
 	frontend/graph_walk.c \
@@ -16,6 +17,7 @@ frontend_sources = \
 	frontend/import_deform_conv.c \
 	frontend/import_dropout.c \
 	frontend/import_einsum.c \
+	frontend/import_entry.c \
 	frontend/import_experimental.c \
 	frontend/import_fourier.c \
 	frontend/import_gather.c \
@@ -45,7 +47,9 @@ frontend_sources = \
 	frontend/model.c \
 	frontend/op_table.c \
 	frontend/opsets.c \
+	frontend/piece.c \
 	frontend/random_stream.c \
+	frontend/sizes.c \
 	frontend/source.c \
 	frontend/tensor.c \
 	frontend/wire_scan.c \
@@ -54,6 +58,7 @@ frontend_files = \
 	frontend/README \
 	frontend/attributes.h \
 	frontend/external_data.h \
+	frontend/frame.h \
 	frontend/functions.h \
 	frontend/import.h \
 	frontend/import_common.h \
@@ -67,6 +72,7 @@ frontend_files = \
 	frontend/onnx_ops.def \
 	frontend/random_stream.h \
 	frontend/scope.h \
+	frontend/sizes.h \
 	frontend/source.h \
 	frontend/tensor.h \
 	frontend/wire_scan.h

@@ -295,6 +295,7 @@ hlo_module *hlo_module_clone(arena *a, const hlo_module *m) {
   copy->entry = hlo_computation_clone(copy, m->entry);
   copy->param_names = copy_names(a, m->param_names, m->entry->n_params);
   copy->result_names = copy_names(a, m->result_names, m->entry->n_roots);
+  copy->size_of = m->size_of ? arena_memdup(a, m->size_of, m->entry->n_roots * sizeof *m->size_of) : NULL;
   hlo_module_clean(copy);
   return copy;
 }

@@ -138,6 +138,13 @@ struct hlo_computation {
   uint32_t n_ids; /* after hlo_number: ids are below it */
 };
 
+/* A root that tells the size of another one: only so many elements of `result` along `axis` mean something; its shape has
+ * their bound.  axis -1: an ordinary root.  Such roots stand behind all ordinary ones. */
+typedef struct hlo_size_of {
+  uint32_t result;
+  int axis;
+} hlo_size_of;
+
 struct hlo_module {
   arena *arena;
   dim_table *dims;
@@ -146,6 +153,7 @@ struct hlo_module {
   hlo_computation **computations; /* callees before callers after hlo_module_clean; the entry last */
   hlo_computation *entry;
   const char **param_names, **result_names; /* of the entry; as in the ONNX graph */
+  hlo_size_of *size_of; /* by root of the entry; NULL: every result has the size that its shape says */
   str_map names;      /* of all computations ever made */
   uint32_t next_name; /* for fresh ones */
 };

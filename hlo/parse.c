@@ -26,6 +26,11 @@ typedef struct value_list {
   uint32_t n, cap;
 } value_list;
 
+typedef struct size_list {
+  hlo_size_of *items;
+  uint32_t n, cap;
+} size_list;
+
 typedef struct shape_list {
   shape *items;
   uint32_t n, cap;
@@ -409,9 +414,33 @@ static status read_params(parser *p, bool entry) {
   return NULL;
 }
 
+/* " size of RESULT:AXIS" behind a root of the entry. */
+static status read_size_of(parser *p, const value_list *roots, size_list *sizes) {
+  hlo_size_of *s = ARENA_PUSH(p->module->arena, sizes->items, sizes->n, sizes->cap);
+  int64_t result, axis;
+  s->axis = -1;
+  if (!text_accept_word(&p->in, "size")) {
+    CHECK_THAT(sizes->n == 1 || sizes->items[sizes->n - 2].axis < 0, STATUS_INVALID_FILE,
+               "sizes of results must stand behind all results");
+    return NULL;
+  }
+  CHECK_THAT(text_accept_word(&p->in, "of"), STATUS_INVALID_FILE, "\"size of RESULT:AXIS\" is wanted");
+  TRY(text_read_int(&p->in, &result));
+  TRY(text_expect(&p->in, ":"));
+  TRY(text_read_int(&p->in, &axis));
+  CHECK_THAT(result >= 0 && result < (int64_t)sizes->n - 1 && sizes->items[result].axis < 0 && axis >= 0 &&
+                 axis < hlo_rank(roots->items[result]),
+             STATUS_INVALID_FILE, "size of %lld:%lld: there is no such dimension", (long long)result, (long long)axis);
+  const shape *size = hlo_shape(roots->items[sizes->n - 1]);
+  CHECK_THAT(size->type == DTYPE_S64 && size->rank == 0, STATUS_INVALID_FILE, "a size is s64[]");
+  *s = (hlo_size_of){(uint32_t)result, (int)axis};
+  return NULL;
+}
+
 static status read_roots(parser *p, bool entry) {
   name_list names = {0};
   value_list roots = {0};
+  size_list sizes = {0};
   while (!text_accept(&p->in, "}")) {
     hlo_value v;
     if (roots.n) {
@@ -421,10 +450,14 @@ static status read_roots(parser *p, bool entry) {
     CHECK_THAT(roots.n < HLO_MAX_VALUES, STATUS_RESOURCE, "there are more than %d roots", HLO_MAX_VALUES);
     *ARENA_PUSH(p->local, roots.items, roots.n, roots.cap) = v;
     TRY(read_optional_name(p, entry, &names));
+    if (entry) {
+      TRY(read_size_of(p, &roots, &sizes));
+    }
   }
   hlo_set_roots(p->computation, roots.n, roots.items);
   if (entry) {
     p->module->result_names = names_or_null(&names);
+    p->module->size_of = sizes.n && sizes.items[sizes.n - 1].axis >= 0 ? sizes.items : NULL;
   }
   return NULL;
 }

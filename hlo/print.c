@@ -161,6 +161,9 @@ static void put_roots(printer *p, const hlo_computation *c, bool entry) {
     text_puts(&p->out, k ? ", " : " ");
     put_value(p, c->roots[k]);
     put_optional_name(p, entry ? c->module->result_names : NULL, k);
+    if (entry && c->module->size_of && c->module->size_of[k].axis >= 0) {
+      text_printf(&p->out, " size of %u:%d", c->module->size_of[k].result, c->module->size_of[k].axis);
+    }
   }
   text_puts(&p->out, "\n  }\n");
 }

@@ -274,6 +274,11 @@ static rt_program *new_program(lower_context *c, const hlo_module *m) {
   p->params = signature(c->a, p->n_params, params, m->param_names, "input_");
   p->n_results = entry->n_roots;
   p->results = signature(c->a, p->n_results, entry->roots, m->result_names, "output_");
+  for (uint32_t k = 0; m->size_of && k < p->n_results; k++) {
+    p->results[k].is_size = m->size_of[k].axis >= 0;
+    p->results[k].sized = m->size_of[k].result;
+    p->results[k].axis = (uint8_t)(p->results[k].is_size ? m->size_of[k].axis : 0);
+  }
   p->arena_bytes = hlo_arena_bytes(c->buffers);
   return p;
 }

@@ -194,21 +194,13 @@ oxla_error *oxla_save(oxla_model *model, const char *path) { return to_error(plu
 
 /* --- runs --- */
 
-enum { ALIGN = 64 }; /* what kernels like; other buffers are copied through */
-
-typedef struct output {
-  void *own; /* memory of the run's */
-  size_t own_bytes;
-  void *given; /* the caller's, or NULL */
-  size_t given_bytes;
-} output;
-
 struct oxla_run {
   oxla_model *model;
   shape *shapes;             /* of the inputs that are set */
   const shape **set;         /* by input: its shape, or NULL */
   const void **data;
-  output *outputs;
+  plug_output *outputs;
+  bool executed; /* outputs are of the inputs as they are */
   bool has_seed;
   uint64_t seed;
   const plug_compiled *compiled; /* for the inputs as they are; NULL: to be found */
@@ -216,8 +208,6 @@ struct oxla_run {
 };
 
 /* Counts the memory of outputs. */
-static mem_budget *budget_of(const oxla_run *r) { return plug_session_budget(r->model->session); }
-
 oxla_error *oxla_run_create(oxla_model *model, oxla_run **out) {
   const plug_source *s = plug_session_source(model->session);
   oxla_run *r = calloc(1, sizeof *r);
@@ -242,7 +232,7 @@ void oxla_run_destroy(oxla_run *run) {
     return;
   }
   for (size_t k = 0; run->outputs && k < oxla_output_count(run->model); k++) {
-    budget_free(budget_of(run), run->outputs[k].own, run->outputs[k].own_bytes, ALIGN);
+    plug_output_finish(run->model->session, &run->outputs[k]);
   }
   free(run->shapes);
   free(run->set);
@@ -281,6 +271,7 @@ static status set_input(oxla_run *run, const char *name, oxla_type type, int ran
   TRY(check_input(&s->inputs[k], &given));
   if (!run->set[k] || !shape_equal(&run->shapes[k], &given)) {
     run->compiled = NULL;
+    run->executed = false;
   }
   run->shapes[k] = given;
   run->set[k] = &run->shapes[k];
@@ -320,44 +311,18 @@ static status compile(oxla_run *run) {
 
 oxla_error *oxla_compile(oxla_run *run) { return to_error(compile(run)); }
 
-static status provide_output(output *o, mem_budget *budget, const rt_io *io, void **out) {
-  size_t bytes = (size_t)shape_bytes(&io->shape);
-  if (o->given) {
-    CHECK_THAT(o->given_bytes == bytes, STATUS_INVALID_ARGUMENT, "output '%s' has %zu bytes; %zu are given", io->name,
-               bytes, o->given_bytes);
-    *out = o->given;
-    return NULL;
-  }
-  if (!o->own || o->own_bytes < bytes) {
-    budget_free(budget, o->own, o->own_bytes, ALIGN);
-    o->own = budget_alloc(budget, bytes, ALIGN);
-    o->own_bytes = o->own ? bytes : 0;
-    CHECK_THAT(o->own, STATUS_RESOURCE, "no %zu bytes for output '%s'", bytes, io->name);
-  }
-  *out = o->own;
-  return NULL;
-}
-
 static status execute(oxla_run *run) {
   const plug_source *s = plug_session_source(run->model->session);
   for (uint32_t k = 0; k < s->n_inputs; k++) {
     bool given = run->set[k] && (run->data[k] || shape_elements(run->set[k]) == 0);
     CHECK_THAT(given, STATUS_INVALID_ARGUMENT, "input '%s' is not set", s->inputs[k].name);
   }
+  run->executed = false;
   TRY(compile(run));
-  const rt_program *p = run->compiled->program;
-  void **results = calloc(p->n_results + 1, sizeof *results);
-  CHECK_THAT(results, STATUS_RESOURCE, "out of memory");
-  status failed = NULL;
-  for (uint32_t k = 0; !failed && k < p->n_results; k++) {
-    failed = provide_output(&run->outputs[k], budget_of(run), &p->results[k], &results[k]);
-  }
-  if (!failed) {
-    plug_run_options options = {.seed = run->has_seed ? &run->seed : NULL, .stopped = &run->cancelled};
-    failed = plug_session_run(run->model->session, run->compiled, &options, run->data, results);
-  }
-  free(results);
-  return failed;
+  TRY(plug_session_run(run->model->session, run->compiled, run->has_seed ? &run->seed : NULL,
+                       &(plug_inputs){run->set, run->data, &run->cancelled}, run->outputs));
+  run->executed = true;
+  return NULL;
 }
 
 void oxla_cancel(oxla_run *run, int on) { run->cancelled = on != 0; }
@@ -369,10 +334,10 @@ static status get_output(const oxla_run *run, const char *name, oxla_tensor *out
   uint32_t k;
   TRY(find_name(s->outputs, s->n_outputs, "output", name, &k));
   CHECK_THAT(run->compiled, STATUS_INVALID_ARGUMENT, "output '%s': the run has not been compiled", name);
-  const shape *result = &run->compiled->program->results[k].shape;
-  *out = describe(result);
-  out->bytes = (size_t)shape_bytes(result);
-  out->data = run->outputs[k].given ? run->outputs[k].given : run->outputs[k].own;
+  shape result = run->executed ? run->outputs[k].shape : plug_compiled_output(run->model->session, run->compiled, k);
+  *out = describe(&result);
+  out->bytes = shape_is_static(&result) ? (size_t)shape_bytes(&result) : 0;
+  out->data = run->executed ? run->outputs[k].data : NULL;
   return NULL;
 }
 

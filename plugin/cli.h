@@ -31,12 +31,12 @@ STATUS_MUST_USE status cli_make_inputs(const cli_args *args, const plug_session 
 STATUS_MUST_USE status cli_compile_for(plug_session *s, const literal *inputs, arena *a,
                                        const plug_compiled **out);
 
-/* Room for a program's outputs. */
-literal *cli_make_outputs(const rt_program *p, arena *a);
+/* One for each output of the model; what they hold is freed with the arena, before which the session must not be closed. */
+plug_output *cli_make_outputs(plug_session *s, arena *a);
 
 /* seed: of random operators; -1: a fresh one. */
 STATUS_MUST_USE status cli_execute(plug_session *s, const plug_compiled *c, int64_t seed, const literal *inputs,
-                                   literal *outputs, arena *a);
+                                   plug_output *outputs, arena *a);
 
 /* --- arrays: cli_tensor.c --- */
 

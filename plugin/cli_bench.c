@@ -47,7 +47,7 @@ typedef struct bench {
   plug_session *s;
   const plug_compiled *c;
   const literal *inputs;
-  literal *outputs;
+  plug_output *outputs;
   arena *a;
   double first;
   timings t;
@@ -82,7 +82,7 @@ static void print_text(const bench *b, double load) {
   const timings *t = &b->t;
   printf("min %.4f ms, median %.4f ms, 95 %% below %.4f ms (%" PRIu32 " runs, %" PRIu32 " threads, %s)\n",
          1e3 * t->seconds[0], 1e3 * quantile(t, 0.5), 1e3 * quantile(t, 0.95), t->n,
-         plug_session_threads(b->s), b->c->program->target);
+         plug_session_threads(b->s), plug_session_backend(b->s));
   printf("load %.3f s, compile %.3f s, first run %.4f ms, at most %.1f MB of memory\n", load,
          b->c->compile_seconds, 1e3 * b->first, peak_megabytes());
 }
@@ -95,7 +95,7 @@ static void print_json(const bench *b, double load) {
       "\"compile_s\": %.6f, \"load_s\": %.6f, \"first_ms\": %.6f, \"peak_rss_mb\": %.1f, \"threads\": "
       "%" PRIu32 ", \"backend\": \"%s\"}\n",
       b->c->compile_seconds, load, 1e3 * b->first, peak_megabytes(), plug_session_threads(b->s),
-      b->c->program->target);
+      plug_session_backend(b->s));
 }
 
 status cli_bench(const cli_args *args, arena *a, int *code) {
@@ -110,7 +110,7 @@ status cli_bench(const cli_args *args, arena *a, int *code) {
   b.inputs = inputs;
   cli_progress_start(args->quiet, "compiling", 0);
   TRY(plug_name_file(cli_compile_for(b.s, inputs, a, &b.c), path));
-  b.outputs = cli_make_outputs(b.c->program, a);
+  b.outputs = cli_make_outputs(b.s, a);
   cli_progress_start(args->quiet, "measuring", 0);
   TRY(plug_name_file(measure(&b), path));
   cli_progress_end();

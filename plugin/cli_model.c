@@ -134,7 +134,7 @@ status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, li
 
 /* --- running --- */
 
-status cli_compile_for(plug_session *s, const literal *inputs, arena *a, const plug_compiled **out) {
+static plug_inputs all_inputs(const plug_session *s, const literal *inputs, arena *a) {
   uint32_t n = plug_session_source(s)->n_inputs;
   const shape **shapes = ARENA_NEW_N(a, const shape *, n);
   const void **values = ARENA_NEW_N(a, const void *, n);
@@ -142,29 +142,36 @@ status cli_compile_for(plug_session *s, const literal *inputs, arena *a, const p
     shapes[k] = &inputs[k].shape;
     values[k] = inputs[k].data;
   }
-  return plug_session_compile(s, &(plug_inputs){.shapes = shapes, .values = values}, out);
+  return (plug_inputs){.shapes = shapes, .values = values};
 }
 
-literal *cli_make_outputs(const rt_program *p, arena *a) {
-  literal *outputs = ARENA_NEW_N(a, literal, p->n_results);
-  for (uint32_t k = 0; k < p->n_results; k++) {
-    size_t bytes = (size_t)shape_bytes(&p->results[k].shape);
-    outputs[k] = literal_make(p->results[k].shape, arena_alloc_aligned(a, bytes, 64));
+status cli_compile_for(plug_session *s, const literal *inputs, arena *a, const plug_compiled **out) {
+  plug_inputs all = all_inputs(s, inputs, a);
+  return plug_session_compile(s, &all, out);
+}
+
+typedef struct output_list {
+  plug_session *s;
+  uint32_t n;
+  plug_output *items;
+} output_list;
+
+static void finish_outputs(void *data) {
+  output_list *o = data;
+  for (uint32_t k = 0; k < o->n; k++) {
+    plug_output_finish(o->s, &o->items[k]);
   }
-  return outputs;
 }
 
-status cli_execute(plug_session *s, const plug_compiled *c, int64_t seed, const literal *inputs, literal *outputs,
+plug_output *cli_make_outputs(plug_session *s, arena *a) {
+  output_list *o = ARENA_NEW(a, output_list);
+  *o = (output_list){s, plug_session_source(s)->n_outputs, ARENA_NEW_N(a, plug_output, plug_session_source(s)->n_outputs)};
+  arena_cleanup(a, finish_outputs, o);
+  return o->items;
+}
+
+status cli_execute(plug_session *s, const plug_compiled *c, int64_t seed, const literal *inputs, plug_output *outputs,
                    arena *a) {
-  const rt_program *p = c->program;
-  const void **params = ARENA_NEW_N(a, const void *, p->n_params);
-  void **results = ARENA_NEW_N(a, void *, p->n_results);
-  for (uint32_t k = 0; k < p->n_params; k++) {
-    params[k] = inputs[k].data;
-  }
-  for (uint32_t k = 0; k < p->n_results; k++) {
-    results[k] = (void *)(uintptr_t)outputs[k].data;
-  }
-  plug_run_options options = {.seed = seed < 0 ? NULL : &(uint64_t){(uint64_t)seed}};
-  return plug_session_run(s, c, &options, params, results);
+  plug_inputs all = all_inputs(s, inputs, a);
+  return plug_session_run(s, c, seed < 0 ? NULL : &(uint64_t){(uint64_t)seed}, &all, outputs);
 }

@@ -3,10 +3,10 @@
 
 #include "plugin/cli.h"
 
-static status write_outputs(const cli_args *args, const rt_program *p, const literal *outputs, arena *a) {
-  for (uint32_t k = 0; args->output_dir && k < p->n_results; k++) {
-    TRY(cli_write_tensor(a, args->output_dir, args->format ? args->format : "pb", p->results[k].name, k,
-                         &outputs[k]));
+static status write_outputs(const cli_args *args, const plug_source *s, const plug_output *outputs, arena *a) {
+  for (uint32_t k = 0; args->output_dir && k < s->n_outputs; k++) {
+    literal l = literal_make(outputs[k].shape, outputs[k].data);
+    TRY(cli_write_tensor(a, args->output_dir, args->format ? args->format : "pb", s->outputs[k].name, k, &l));
   }
   return NULL;
 }
@@ -23,21 +23,23 @@ status cli_run(const cli_args *args, arena *a, int *code) {
   cli_progress_start(args->quiet, "compiling", 0);
   TRY(plug_name_file(cli_compile_for(s, inputs, a, &c), args->files.items[0]));
   cli_progress_end();
-  literal *outputs = cli_make_outputs(c->program, a);
+  const plug_source *source = plug_session_source(s);
+  plug_output *outputs = cli_make_outputs(s, a);
   double start = plug_now();
   TRY(plug_name_file(cli_execute(s, c, args->seed, inputs, outputs, a), args->files.items[0]));
   double seconds = plug_now() - start;
-  for (uint32_t k = 0; args->verbose && k < c->program->n_params; k++) {
+  for (uint32_t k = 0; args->verbose && k < source->n_inputs; k++) {
     fputs("in  ", stdout);
-    cli_print_tensor(stdout, c->program->params[k].name, &inputs[k]);
+    cli_print_tensor(stdout, source->inputs[k].name, &inputs[k]);
   }
-  for (uint32_t k = 0; k < c->program->n_results; k++) {
+  for (uint32_t k = 0; k < source->n_outputs; k++) {
     fputs(args->verbose ? "out " : "", stdout);
-    cli_print_tensor(stdout, c->program->results[k].name, &outputs[k]);
+    literal l = literal_make(outputs[k].shape, outputs[k].data);
+    cli_print_tensor(stdout, source->outputs[k].name, &l);
   }
   if (!args->quiet) {
     printf("load %.3f s, compile %.3f s, run %.6f s\n", plug_session_load_seconds(s) + c->load_seconds,
            c->compile_seconds, seconds);
   }
-  return write_outputs(args, c->program, outputs, a);
+  return write_outputs(args, source, outputs, a);
 }

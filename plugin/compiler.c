@@ -2,25 +2,25 @@
  * open (frontend) -> import (frontend) -> the backend's compile (passes, lowering, code). */
 #include "plugin/compiler.h"
 
-#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "backend_cpu/compile_target.h"
-#include "backend_cpu/exec_target.h"
 #include "backend_ref/eval.h"
-#include "backend_ref/target.h"
 #include "frontend/import.h"
+#include "frontend/model_parts.h"
 #include "frontend/tensor.h"
 #include "hlo/pass.h"
 #include "hlo/text.h"
+#include "plugin/compiler_backend.h"
+#include "plugin/compiler_pieces.h"
 #include "plugin/compiler_survey.h"
 #include "plugin/compiler_text.h"
 
 /* What stands behind plug_source.model. */
 typedef struct loaded {
   const onnx_model *onnx; /* or: */
+  bool has_constants;     /* beside what its file holds */
   const hlo_module *hlo;
 } loaded;
 
@@ -138,6 +138,7 @@ static status open_onnx(void *data) {
   }
   loaded *l = ARENA_NEW(c->a, loaded);
   l->onnx = m;
+  l->has_constants = c->n_constants > 0;
   *c->out = ARENA_NEW(c->a, plug_source);
   (*c->out)->model = l;
   return describe_model(c->a, m, *c->out);
@@ -188,13 +189,13 @@ static status plug_open_hlo(arena *a, const char *name, const char *text, size_t
 /* Sizes that depend on inputs' values: the import says which it wants, and gets them if they are known.  Each round
  * gives at least one more, so there are at most as many as inputs. */
 static status import_with_values(const plug_source *s, const plug_request *r, arena *a, onnx_import_options *o,
-                                 onnx_input_shape *inputs, const uint32_t *number, hlo_module **out) {
+                                 onnx_input_shape *inputs, const uint32_t *number, hlo_module **out, bool *complete) {
   const loaded *l = s->model;
   bool *wanted = ARENA_NEW_N(a, bool, o->n_inputs);
   for (;;) {
     bool more = false, unknown = false;
     o->wanted = wanted;
-    status failed = onnx_import(a, l->onnx, o, out);
+    status failed = onnx_import(a, l->onnx, o, out, complete);
     for (uint32_t k = 0; failed && k < o->n_inputs; k++) {
       const void *value = r->values ? r->values[number[k]] : NULL;
       value = value || shape_elements(&inputs[k].shape) ? value : ""; /* what is empty is known by its shape */
@@ -214,8 +215,10 @@ static status import_with_values(const plug_source *s, const plug_request *r, ar
 }
 
 /* values[n_inputs] (may be NULL) gets what the module takes for granted of its inputs. */
-status plug_import(const plug_source *s, const plug_request *r, arena *a, hlo_module **out, const void **values) {
+status plug_import(const plug_source *s, const plug_request *r, arena *a, hlo_module **out, const void **values,
+                   bool *complete) {
   const loaded *l = s->model;
+  *complete = true;
   if (l->hlo) {
     *out = hlo_module_clone(a, l->hlo);
     return NULL;
@@ -235,36 +238,11 @@ status plug_import(const plug_source *s, const plug_request *r, arena *a, hlo_mo
   }
   o.dims = dims;
   o.inputs = inputs;
-  TRY(import_with_values(s, r, a, &o, inputs, number, out));
+  TRY(import_with_values(s, r, a, &o, inputs, number, out, complete));
   for (uint32_t k = 0; values && k < o.n_inputs; k++) {
     values[number[k]] = inputs[k].value ? inputs[k].value->data : NULL;
   }
   return NULL;
-}
-
-/* --- backends --- */
-
-/* A third party's: kept open for the life of the process. */
-static status open_backend(const char *path, const rt_backend **out) {
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  CHECK_THAT(library, STATUS_INVALID_ARGUMENT, "backend %s: %s", path, dlerror());
-  rt_backend_entry *entry;
-  *(void **)&entry = dlsym(library, "onnx_xla_backend");
-  CHECK_THAT(entry, STATUS_INVALID_ARGUMENT, "backend %s exports no onnx_xla_backend", path);
-  *out = entry(RT_ABI);
-  CHECK_THAT(*out && (*out)->abi == RT_ABI && (*out)->target, STATUS_INVALID_ARGUMENT,
-             "backend %s does not serve version %d of the interface", path, RT_ABI);
-  return NULL;
-}
-
-static status plug_backend(const char *name, const rt_backend **out) {
-  static const rt_backend cpu = {RT_ABI, &cpu_target, &cpu_compiler}, ref = {RT_ABI, &ref_target, &ref_compiler};
-  if (strcmp(name, "cpu") == 0 || strcmp(name, "ref") == 0) {
-    *out = *name == 'c' ? &cpu : &ref;
-    return NULL;
-  }
-  CHECK_THAT(strchr(name, '/'), STATUS_INVALID_ARGUMENT, "backend '%s' is unknown; there are cpu, ref, and paths of shared objects", name);
-  return open_backend(name, out);
 }
 
 /* --- compiling --- */
@@ -288,12 +266,17 @@ static status compile_module(void *data) {
   compile_call *c = data;
   const rt_backend *backend;
   hlo_module *m;
+  bool complete;
   TRY(plug_backend(c->request->backend, &backend));
   TRY(check_skipped(c->a, c->request->options.skip_passes));
   CHECK_THAT(backend->compiler, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
              "backend %s runs programs but compiles none", c->request->backend);
   const void **values = ARENA_NEW_N(c->a, const void *, c->s->n_inputs);
-  TRY(plug_import(c->s, c->request, c->a, &m, values));
+  TRY(plug_import(c->s, c->request, c->a, &m, values, &complete));
+  *c->out = NULL;
+  if (!complete) {
+    return NULL;
+  }
   rt_compile_options options = c->request->options;
   options.eval = ref_fold;
   TRY(backend->compiler->compile((struct hlo_module *)m, &options, c->a, c->out, c->report));
@@ -301,6 +284,36 @@ static status compile_module(void *data) {
     (*c->out)->params[k].value = values[k];
   }
   return NULL;
+}
+
+static status plug_pieces_of(const plug_source *s, const plug_request *request, mem_budget *budget, plug_pieces **out) {
+  const loaded *l = s->model;
+  return plug_pieces_create(s, l->onnx, request, budget, out);
+}
+
+static status refuse_external(void *data, Onnx__NodeProto *node) {
+  (void)data;
+  for (size_t k = 0; k < node->n_attribute; k++) {
+    const Onnx__TensorProto *t = node->attribute[k]->t;
+    CHECK_THAT(!t || t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL, STATUS_UNSUPPORTED,
+               "the model has data in other files");
+  }
+  return NULL;
+}
+
+/* Constants of the options, and data in files beside the model, are not in its bytes. */
+static status plug_bytes(const plug_source *s, rt_span *out) {
+  const onnx_model *m = ((const loaded *)s->model)->onnx;
+  CHECK_THAT(m && !((const loaded *)s->model)->has_constants, STATUS_UNSUPPORTED, "the source is no model file alone");
+  for (size_t k = 0; k < m->graph->n_initializer; k++) {
+    CHECK_THAT(m->graph->initializer[k]->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL, STATUS_UNSUPPORTED,
+               "the model has data in other files");
+  }
+  *out = (rt_span){m->source.bytes, m->source.size};
+  arena *scratch = arena_create(NULL);
+  status failed = onnx_walk_nodes(scratch, m->graph->node, m->graph->n_node, refuse_external, NULL);
+  arena_destroy(scratch);
+  return failed;
 }
 
 static status plug_compile(const plug_source *s, const plug_request *request, arena *a, rt_program **out,
@@ -378,10 +391,11 @@ static status check_output(const plug_value *declared, const shape *given) {
 static status check_module(void *data) {
   check_call *c = data;
   hlo_module *m;
+  bool complete;
   c->a = arena_create(c->budget);
   TRY(check_operators(c));
-  TRY(plug_import(c->s, c->request, c->a, &m, NULL));
-  for (uint32_t k = 0; k < c->s->n_outputs; k++) {
+  TRY(plug_import(c->s, c->request, c->a, &m, NULL, &complete));
+  for (uint32_t k = 0; complete && k < c->s->n_outputs; k++) {
     TRY(check_output(&c->s->outputs[k], hlo_shape(m->entry->roots[k])));
   }
   return NULL;
@@ -430,6 +444,10 @@ const plug_compiler *onnx_xla_compiler_get(uint32_t abi) {
       .open = plug_open,
       .open_hlo = plug_open_hlo,
       .compile = plug_compile,
+      .pieces_create = plug_pieces_of,
+      .pieces_destroy = plug_pieces_destroy,
+      .pieces_run = plug_pieces_run,
+      .bytes = plug_bytes,
       .check = plug_check,
       .print = plug_print,
       .print_ptx = plug_print_ptx,

@@ -57,6 +57,25 @@ typedef struct plug_request {
   int64_t open_dim; /* what an open dimension is; 0: an error */
 } plug_request;
 
+/* A model that runs piece by piece, with the pieces it has been compiled to so far.  Thread-safe. */
+typedef struct plug_pieces plug_pieces;
+
+/* One run of it. */
+typedef struct plug_piece_run {
+  const shape *const *shapes; /* by the source's inputs */
+  const void *const *values;
+  rt_pool *pool;
+  mem_budget *budget; /* of this run; may be NULL */
+  uint64_t seed;            /* of random operators */
+} plug_piece_run;
+
+/* An array in memory of its own: budget_free(budget, data, bytes, 64) with the budget of the pieces. */
+typedef struct plug_array {
+  shape shape;
+  void *data;
+  size_t bytes; /* at least shape_bytes */
+} plug_array;
+
 typedef struct plug_op_use {
   const char *domain, *name;
   int64_t opset;
@@ -74,7 +93,7 @@ typedef struct plug_survey {
   const char **notes;    /* what its user must give */
 } plug_survey;
 
-enum { PLUG_COMPILER_ABI = 1 };
+enum { PLUG_COMPILER_ABI = 2 };
 
 typedef struct plug_compiler {
   uint32_t abi;
@@ -85,8 +104,16 @@ typedef struct plug_compiler {
                  const plug_constant *constants, plug_source **out);
   /* HLO text as a source of its own. */
   status (*open_hlo)(arena *a, const char *name, const char *text, size_t size, plug_source **out);
-  /* Imports, optimises, lowers.  The program lives on `a` and borrows the source's constants. */
+  /* Imports, optimises, lowers.  The program lives on `a` and borrows the source's constants.  *out NULL: sizes depend on what
+   * the model computes; it runs piece by piece. */
   status (*compile)(const plug_source *s, const plug_request *request, arena *a, rt_program **out, rt_report *report);
+  /* The request's inputs and values are not looked at, strings and lists in it are borrowed.  NULL is fine for destroy. */
+  status (*pieces_create)(const plug_source *s, const plug_request *request, mem_budget *budget, plug_pieces **out);
+  void (*pieces_destroy)(plug_pieces *p);
+  /* outputs[n_outputs] of the source. */
+  status (*pieces_run)(plug_pieces *p, const plug_piece_run *run, plug_array *outputs);
+  /* The source as the bytes of one model file, borrowed from it.  UNSUPPORTED where it is more than that. */
+  status (*bytes)(const plug_source *s, rt_span *out);
   /* Whether it could be compiled, without doing it: names every unsupported operator at once, then what the import
    * finds, then outputs that are not what the model declares. */
   status (*check)(const plug_source *s, const plug_request *request, mem_budget *budget);

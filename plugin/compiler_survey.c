@@ -120,13 +120,13 @@ static void add_note(survey *c, const char *text) {
  * not fit them says nothing about the model. */
 static void survey_nodes(survey *c) {
   hlo_module *m;
-  bool wants = false;
+  bool wants = false, complete;
   onnx_import_options options = {.inputs = c->inputs,
                                  .n_inputs = c->n_inputs,
                                  .open_dim = c->request->open_dim,
                                  .wanted = ARENA_NEW_N(c->a, bool, c->n_inputs),
                                  .eval = ref_fold};
-  status failed = onnx_import(c->a, c->m, &options, &m);
+  status failed = onnx_import(c->a, c->m, &options, &m, &complete);
   for (uint32_t k = 0; failed && k < c->n_inputs; k++) {
     if (options.wanted[k]) {
       wants = true;

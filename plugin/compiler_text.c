@@ -51,7 +51,8 @@ static status print_module(void *data) {
     return print_after(c);
   }
   hlo_module *m;
-  TRY(plug_import(c->s, c->request, c->a, &m, NULL));
+  bool complete;
+  TRY(plug_import(c->s, c->request, c->a, &m, NULL, &complete));
   return hlo_print(c->a, m, NULL, c->text, NULL);
 }
 
@@ -100,8 +101,9 @@ const char *plug_pass_list(arena *a) {
 static status print_kernels(void *data) {
   print_call *c = data;
   hlo_module *m;
+  bool complete;
   uint32_t number = 0;
-  TRY(plug_import(c->s, c->request, c->a, &m, NULL));
+  TRY(plug_import(c->s, c->request, c->a, &m, NULL, &complete));
   const char *text = "";
   for (const hlo_instr *i = m->entry->first; i; i = i->next) {
     if (hlo_info(i)->kind == HLO_ELEMENTWISE || (i->op == HLO_FUSION && hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_LOOP)) {

@@ -6,9 +6,9 @@
 #include "plugin/compiler.h"
 
 /* A fresh module of the source, specialised as the request says; values[n_inputs] (may be NULL) gets what it takes for
- * granted of its inputs' contents.  In compiler.c. */
+ * granted of its inputs' contents.  *complete false: it is the first piece only.  In compiler.c. */
 STATUS_MUST_USE status plug_import(const plug_source *s, const plug_request *r, arena *a, hlo_module **out,
-                                   const void **values);
+                                   const void **values, bool *complete);
 
 STATUS_MUST_USE status plug_print(const plug_source *s, const plug_request *request, const char *after, arena *a,
                                   const char **text);

@@ -150,8 +150,8 @@ void oxla_run_destroy(oxla_run *run);
  * oxla_compile, unless a size depends on it (OXLA_ABOUT_VALUE). */
 oxla_error *oxla_set_input(oxla_run *run, const char *name, oxla_type type, int rank, const int64_t *dims,
                            const void *data);
-/* Writes an output into memory of the caller's, of exactly the output's size, from the next execution on.  NULL: back
- * to memory of the run's own. */
+/* Writes an output into memory of the caller's, of exactly the output's size, from the next execution on (which fails if it has
+ * another size then).  NULL: back to memory of the run's own. */
 oxla_error *oxla_set_output(oxla_run *run, const char *name, void *data, size_t bytes);
 /* The seed of the run's random numbers, from the next execution on: the same seed gives the same numbers.  Without it every
  * execution draws anew.  Operators with an attribute `seed` have their own: they give the same numbers every time. */
@@ -162,7 +162,8 @@ oxla_error *oxla_execute(oxla_run *run);
 /* From any thread: as long as it is on, what the run compiles or executes ends soon with OXLA_RESOURCE, "cancelled", also if
  * it begins later.  Outputs are then as good as never written. */
 void oxla_cancel(oxla_run *run, int on);
-/* After oxla_compile: type and dims; after oxla_execute: the data too, borrowed until the next one. */
+/* After oxla_compile: type and dims, -1 where a size depends on what the model computes; after oxla_execute: what it is, and the
+ * data, borrowed until the next one. */
 oxla_error *oxla_get_output(const oxla_run *run, const char *name, oxla_tensor *out);
 
 /* Writes a .oxla file with every program that this model has been compiled to so far. */

@@ -1,4 +1,4 @@
-#include "plugin/session.h"
+#include "plugin/session_parts.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,29 +14,13 @@
 
 enum { NANOSECONDS = 1000000000 };
 
-struct plug_session {
-  arena *arena; /* options, the source, or the image */
-  mem_budget budget;
-  plug_session_options options;
-  const rt_target *target;
-  plug_source *source;
-  const rt_image *image; /* NULL: a model */
-  double load_seconds;
-  rt_pool *pool;
-  pthread_mutex_t lock; /* guards compiled, and compiling */
-  plug_compiled *compiled;
-  arena *programs; /* what compiling makes; grows with every new shape */
-  uint64_t entropy;
-  atomic_uint_fast64_t n_fresh_seeds;
-};
-
 double plug_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static uint64_t deadline_after(double seconds) {
+uint64_t plug_deadline_after(double seconds) {
   return seconds > 0 ? (uint64_t)((plug_now() + seconds) * NANOSECONDS) : 0;
 }
 
@@ -81,11 +65,14 @@ static void describe_image(plug_session *s) {
     source->inputs[k].name = p->params[k].name;
     source->inputs[k].shape = p->params[k].shape;
   }
-  source->n_outputs = p->n_results;
-  source->outputs = ARENA_NEW_N(s->arena, plug_value, p->n_results);
-  for (uint32_t k = 0; k < p->n_results; k++) {
+  source->n_outputs = rt_program_outputs(p);
+  source->outputs = ARENA_NEW_N(s->arena, plug_value, source->n_outputs);
+  for (uint32_t k = 0; k < source->n_outputs; k++) {
     source->outputs[k].name = p->results[k].name;
     source->outputs[k].shape = p->results[k].shape;
+  }
+  for (uint32_t k = source->n_outputs; k < p->n_results; k++) {
+    source->outputs[p->results[k].sized].shape.dims[p->results[k].axis] = -1;
   }
   s->source = source;
 }
@@ -99,22 +86,6 @@ static status add_executable(plug_session *s, const rt_program *p, plug_compiled
   c->next = s->compiled;
   s->compiled = c;
   *out = c;
-  return NULL;
-}
-
-static status open_image(plug_session *s, const char *path) {
-  rt_image *image;
-  TRY(rt_image_open(s->arena, path, false, &image));
-  CHECK_THAT(image->n_programs > 0, STATUS_INVALID_FILE, "%s holds no program", path);
-  CHECK_THAT(s->options.n_constants == 0, STATUS_INVALID_ARGUMENT, "a compiled file takes no constants");
-  s->image = image;
-  const char *backend = s->options.backend ? s->options.backend : image->programs[0]->target;
-  TRY(plug_target_find(backend, &s->target));
-  describe_image(s);
-  for (uint32_t k = 0; k < image->n_programs; k++) {
-    plug_compiled *c;
-    TRY(add_executable(s, image->programs[k], &c));
-  }
   return NULL;
 }
 
@@ -135,6 +106,26 @@ static status open_model(plug_session *s, const char *path, const void *bytes, s
     return compiler->open_hlo(s->arena, path ? path : "text", (const char *)text, size, &s->source);
   }
   return compiler->open(s->arena, path, bytes, size, o->n_constants, o->constants, &s->source);
+}
+
+static status open_image(plug_session *s, const char *path) {
+  rt_image *image;
+  TRY(rt_image_open(s->arena, path, false, &image));
+  CHECK_THAT(image->n_programs > 0 || image->source.size, STATUS_INVALID_FILE, "%s holds no program", path);
+  CHECK_THAT(s->options.n_constants == 0, STATUS_INVALID_ARGUMENT, "a compiled file takes no constants");
+  s->options.backend = s->options.backend ? s->options.backend : image->target;
+  TRY(plug_target_find(s->options.backend, &s->target));
+  if (image->source.size) {
+    TRY(open_model(s, NULL, image->source.data, image->source.size));
+  } else {
+    s->image = image;
+    describe_image(s);
+  }
+  for (uint32_t k = 0; k < image->n_programs; k++) {
+    plug_compiled *c;
+    TRY(add_executable(s, image->programs[k], &c));
+  }
+  return NULL;
 }
 
 typedef struct opening {
@@ -163,7 +154,7 @@ status plug_session_open(const char *path, const void *bytes, size_t size, const
   pthread_mutex_init(&s->lock, NULL);
   s->budget.limit = options->max_memory;
   s->budget.outer = options->outer;
-  s->budget.deadline = deadline_after(options->max_seconds);
+  s->budget.deadline = plug_deadline_after(options->max_seconds);
   double start = plug_now();
   if (getrandom(&s->entropy, sizeof s->entropy, GRND_NONBLOCK) != sizeof s->entropy) {
     s->entropy = hash_mix((uint64_t)(start * NANOSECONDS), (uintptr_t)s); /* too early after the system's start */
@@ -188,6 +179,11 @@ void plug_session_close(plug_session *s) {
   for (plug_compiled *c = s->compiled; c; c = c->next) {
     rt_executable_destroy(c->executable);
   }
+  if (s->pieces) {
+    const plug_compiler *compiler;
+    status_free(plug_compiler_open(&compiler)); /* it is open, or there were no pieces */
+    compiler->pieces_destroy(s->pieces);
+  }
   rt_pool_destroy(s->pool);
   arena_destroy(s->programs);
   arena_destroy(s->arena);
@@ -200,6 +196,7 @@ void plug_session_close(plug_session *s) {
 const plug_source *plug_session_source(const plug_session *s) { return s->source; }
 double plug_session_load_seconds(const plug_session *s) { return s->load_seconds; }
 bool plug_session_is_image(const plug_session *s) { return s->image; }
+const char *plug_session_backend(const plug_session *s) { return s->target->name; }
 uint32_t plug_session_threads(const plug_session *s) { return rt_pool_threads(s->pool); }
 
 /* --- compiling --- */
@@ -243,9 +240,15 @@ shape plug_session_input_shape(const plug_session *s, const plug_inputs *inputs,
   return wanted;
 }
 
-static bool serves(const plug_session *s, const rt_program *p, const plug_inputs *inputs) {
-  for (uint32_t k = 0; k < p->n_params; k++) {
-    const rt_io *io = &p->params[k];
+static bool serves(const plug_session *s, const plug_compiled *c, const plug_inputs *inputs) {
+  for (uint32_t k = 0; !c->program && k < s->source->n_inputs; k++) {
+    shape wanted = plug_session_input_shape(s, inputs, k);
+    if (!shape_equal(&wanted, &c->shapes[k])) {
+      return false;
+    }
+  }
+  for (uint32_t k = 0; c->program && k < c->program->n_params; k++) {
+    const rt_io *io = &c->program->params[k];
     shape wanted = plug_session_input_shape(s, inputs, k);
     const void *value = inputs->values ? inputs->values[k] : NULL;
     if (!shape_equal(&wanted, &io->shape)) {
@@ -265,6 +268,23 @@ typedef struct compilation {
   plug_compiled *out;
 } compilation;
 
+/* For shapes of which compiling cannot make one program. */
+static status add_pieces(plug_session *s, const plug_compiler *compiler, const plug_inputs *inputs, plug_compiled **out) {
+  plug_request request = plug_session_request(s, &(plug_inputs){0});
+  if (!s->pieces) {
+    TRY(compiler->pieces_create(s->source, &request, &s->budget, &s->pieces));
+  }
+  shape *shapes = ARENA_NEW_N(s->programs, shape, s->source->n_inputs);
+  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
+    shapes[k] = plug_session_input_shape(s, inputs, k);
+  }
+  plug_compiled *c = *out = ARENA_NEW(s->programs, plug_compiled);
+  c->shapes = shapes;
+  c->next = s->compiled;
+  s->compiled = c;
+  return NULL;
+}
+
 static status compile_guarded(void *data) {
   compilation *c = data;
   plug_session *s = c->s;
@@ -276,7 +296,11 @@ static status compile_guarded(void *data) {
   TRY(plug_compiler_open(&compiler));
   TRY(compiler->compile(s->source, &request, s->programs, &program, &report));
   double seconds = plug_now() - start;
-  TRY(add_executable(s, program, &c->out));
+  if (program) {
+    TRY(add_executable(s, program, &c->out));
+  } else {
+    TRY(add_pieces(s, compiler, c->inputs, &c->out));
+  }
   c->out->report = report;
   c->out->compile_seconds = seconds;
   return NULL;
@@ -314,7 +338,7 @@ static status find_or_compile(plug_session *s, const plug_inputs *inputs, const 
     }
   }
   for (plug_compiled *c = s->compiled; c; c = c->next) {
-    if (serves(s, c->program, inputs)) {
+    if (serves(s, c, inputs)) {
       *out = c;
       return NULL;
     }
@@ -323,7 +347,7 @@ static status find_or_compile(plug_session *s, const plug_inputs *inputs, const 
     return no_such_program(s, inputs);
   }
   compilation c = {.s = s, .inputs = inputs};
-  s->budget.deadline = deadline_after(s->options.max_seconds);
+  s->budget.deadline = plug_deadline_after(s->options.max_seconds);
   s->budget.stopped = inputs->stopped;
   status failed = guard_run(compile_guarded, &c);
   s->budget.stopped = NULL;
@@ -340,7 +364,7 @@ status plug_session_check(plug_session *s, const plug_inputs *inputs) {
   plug_request request = plug_session_request(s, inputs);
   TRY(plug_compiler_open(&compiler));
   pthread_mutex_lock(&s->lock);
-  s->budget.deadline = deadline_after(s->options.max_seconds);
+  s->budget.deadline = plug_deadline_after(s->options.max_seconds);
   status failed = compiler->check(s->source, &request, &s->budget);
   s->budget.deadline = 0;
   pthread_mutex_unlock(&s->lock);
@@ -348,7 +372,7 @@ status plug_session_check(plug_session *s, const plug_inputs *inputs) {
 }
 
 bool plug_compiled_has_values(const plug_compiled *c) {
-  for (uint32_t k = 0; k < c->program->n_params; k++) {
+  for (uint32_t k = 0; c->program && k < c->program->n_params; k++) {
     if (c->program->params[k].value) {
       return true;
     }
@@ -363,23 +387,6 @@ status plug_session_compile(plug_session *s, const plug_inputs *inputs, const pl
   return failed;
 }
 
-/* What the system gave when the session was opened, and the number of the run. */
-static uint64_t fresh_seed(plug_session *s) {
-  uint32_t block[PHILOX_WORDS];
-  philox_block(s->entropy, atomic_fetch_add(&s->n_fresh_seeds, 1), 0, block);
-  return (uint64_t)block[1] << 32 | block[0];
-}
-
-mem_budget *plug_session_budget(plug_session *s) { return &s->budget; }
-
-status plug_session_run(plug_session *s, const plug_compiled *c, const plug_run_options *o, const void *const *params,
-                        void *const *results) {
-  mem_budget budget = {.deadline = deadline_after(s->options.max_seconds), .outer = &s->budget,
-                       .stopped = o ? o->stopped : NULL};
-  rt_run_options options = {.pool = s->pool, .budget = &budget, .seed = o && o->seed ? *o->seed : fresh_seed(s)};
-  return rt_execute(c->executable, &options, params, results);
-}
-
 /* --- saving --- */
 
 typedef struct saving {
@@ -387,19 +394,31 @@ typedef struct saving {
   const char *path;
 } saving;
 
+/* Pieces are compiled while they run: the file carries the model for them. */
+static status take_source(const plug_session *s, rt_span *out) {
+  const plug_compiler *compiler;
+  TRY(plug_compiler_open(&compiler));
+  return status_prefix(compiler->bytes(s->source, out), "sizes depend on what the model computes, so that it must be in the file");
+}
+
 static status save_guarded(void *data) {
   saving *x = data;
   plug_session *s = x->s;
-  rt_image image = {.model = s->source->name, .producer = PACKAGE_VERSION};
+  rt_image image = {.model = s->source->name, .producer = PACKAGE_VERSION, .target = s->target->name};
   for (const plug_compiled *c = s->compiled; c; c = c->next) {
-    image.n_programs++;
+    image.n_programs += c->program != NULL;
+    if (!c->program && !image.source.size) {
+      TRY(take_source(s, &image.source));
+    }
   }
-  CHECK_THAT(image.n_programs, STATUS_INVALID_ARGUMENT, "nothing has been compiled yet");
+  CHECK_THAT(s->compiled, STATUS_INVALID_ARGUMENT, "nothing has been compiled yet");
   arena *a = s->programs;
   image.programs = ARENA_NEW_N(a, rt_program *, image.n_programs);
   uint32_t n = image.n_programs; /* the list has the newest first */
   for (const plug_compiled *c = s->compiled; c; c = c->next) {
-    image.programs[--n] = (rt_program *)c->program;
+    if (c->program) {
+      image.programs[--n] = (rt_program *)c->program;
+    }
   }
   return rt_image_write(&image, x->path);
 }

@@ -24,8 +24,9 @@ typedef struct plug_session_options {
 /* One program, ready to run, and what making it took. */
 typedef struct plug_compiled {
   struct plug_compiled *next;
-  const rt_program *program;
+  const rt_program *program; /* NULL: sizes depend on what the model computes, it runs piece by piece */
   rt_executable *executable;
+  const shape *shapes; /* without a program: of the inputs that it is for */
   rt_report report; /* zeros for a program from a .oxla */
   double compile_seconds, load_seconds;
 } plug_compiled;
@@ -41,6 +42,8 @@ const plug_source *plug_session_source(const plug_session *s);
 double plug_session_load_seconds(const plug_session *s);
 /* Whether it came from a .oxla file. */
 bool plug_session_is_image(const plug_session *s);
+/* "cpu", "ref", .. */
+const char *plug_session_backend(const plug_session *s);
 /* Threads of a run. */
 uint32_t plug_session_threads(const plug_session *s);
 
@@ -48,7 +51,7 @@ uint32_t plug_session_threads(const plug_session *s);
 typedef struct plug_inputs {
   const shape *const *shapes;
   const void *const *values;
-  const _Atomic int *stopped; /* once it is not 0, compiling ends soon with STATUS_RESOURCE; NULL: never */
+  const _Atomic int *stopped; /* once it is not 0, compiling and running end soon with STATUS_RESOURCE; NULL: never */
 } plug_inputs;
 
 /* The shape of an input as a run would have it: given, or declared with what the options and the other inputs tell of its
@@ -61,16 +64,25 @@ STATUS_MUST_USE status plug_session_compile(plug_session *s, const plug_inputs *
 STATUS_MUST_USE status plug_session_check(plug_session *s, const plug_inputs *inputs);
 /* Whether the program is for certain contents of inputs: then it must be asked for again when they change. */
 bool plug_compiled_has_values(const plug_compiled *c);
-typedef struct plug_run_options {
-  const uint64_t *seed;       /* of random numbers; NULL: a fresh one */
-  const _Atomic int *stopped; /* as in plug_inputs */
-} plug_run_options;
 
-/* Buffers as rt_execute takes them; o may be NULL. */
-STATUS_MUST_USE status plug_session_run(plug_session *s, const plug_compiled *c, const plug_run_options *o,
-                                        const void *const *params, void *const *results);
-/* What counts the session's memory, for what runs keep outside of it. */
-mem_budget *plug_session_budget(plug_session *s);
+/* Where an output goes, and what it was in the last run.  Zeros: to memory of its own. */
+typedef struct plug_output {
+  shape shape;
+  void *data;         /* given, or own */
+  void *given;        /* the caller's memory, of exactly the output's size, or NULL */
+  size_t given_bytes;
+  void *own;          /* grows when it must, stays from run to run */
+  size_t own_bytes;
+} plug_output;
+/* Frees what is its own. */
+void plug_output_finish(plug_session *s, plug_output *o);
+
+/* Values of all inputs, shapes too unless there is a program; outputs[n_outputs] of the source.  seed: of random operators, NULL: another one for each
+ * run. */
+STATUS_MUST_USE status plug_session_run(plug_session *s, const plug_compiled *c, const uint64_t *seed,
+                                        const plug_inputs *inputs, plug_output *outputs);
+/* The shape of output k as far as compiling tells; -1 where only running does.  Of no type, if not even that is known. */
+shape plug_compiled_output(const plug_session *s, const plug_compiled *c, uint32_t k);
 /* A .oxla file with all programs so far. */
 STATUS_MUST_USE status plug_session_save(plug_session *s, const char *path);
 

@@ -3,9 +3,13 @@ plugin_api_sources = \
 	plugin/api.c \
 	plugin/session.c \
 	plugin/session_compiler.c \
-	plugin/session_libraries.c
+	plugin/session_libraries.c \
+	plugin/session_run.c
 plugin_compiler_sources = \
 	plugin/compiler.c \
+	plugin/compiler_apart.c \
+	plugin/compiler_backend.c \
+	plugin/compiler_pieces.c \
 	plugin/compiler_survey.c \
 	plugin/compiler_text.c
 plugin_onnxifi_sources = \
@@ -49,10 +53,14 @@ plugin_files = \
 	plugin/cli_workers.h \
 	plugin/compiler.h \
 	plugin/compiler.map \
+	plugin/compiler_apart.h \
+	plugin/compiler_backend.h \
+	plugin/compiler_pieces.h \
 	plugin/compiler_survey.h \
 	plugin/compiler_text.h \
 	plugin/onnx-xla.map \
 	plugin/onnxifi-xla.map \
 	plugin/onnxifi_graph.h \
 	plugin/onnxifi_parts.h \
-	plugin/session.h
+	plugin/session.h \
+	plugin/session_parts.h

@@ -2,7 +2,8 @@
  *
  *   header    magic, version, number of sections, file size, hash of header and table
  *   table     a row a section: kind, offset, size, hash
- *   sections  META (model, producer), PROGRAMS, CODE (objects, 64-byte aligned), CONSTANTS (page-aligned, last)
+ *   sections  META (model, producer, target), PROGRAMS, SOURCE (a model, or nothing), CODE (objects, 64-byte aligned),
+ *             CONSTANTS (page-aligned, last)
  *
  * All numbers are little-endian 64-bit.  Programs name constants and code by (offset, size) in their sections. */
 #include "runtime/image.h"
@@ -21,10 +22,10 @@
 
 static const char magic[8] = {'O', 'X', 'L', 'A', '\r', '\n', 0x1a, '\n'};
 
-enum { VERSION = 2, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
+enum { VERSION = 3, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
 
-enum { META, PROGRAMS, CODE, CONSTANTS, N_SECTIONS };
-static const char *const section_names[N_SECTIONS] = {"meta", "programs", "code", "constants"};
+enum { META, PROGRAMS, SOURCE, CODE, CONSTANTS, N_SECTIONS };
+static const char *const section_names[N_SECTIONS] = {"meta", "programs", "source", "code", "constants"};
 
 enum {
   HEADER_BYTES = 8 + 4 * 8,   /* magic; version, sections, file size, hash */
@@ -82,6 +83,8 @@ static void put_io(rt_writer *out, uint32_t n, const rt_io *io) {
     rt_put_i64s(out, io[k].shape.rank, io[k].shape.dims);
     rt_put_bytes(out, io[k].value, io[k].value ? (size_t)shape_bytes(&io[k].shape) : 0);
     rt_put_i64(out, io[k].value != NULL);
+    rt_put_i64(out, io[k].is_size ? (int64_t)io[k].sized : -1);
+    rt_put_i64(out, io[k].axis);
   }
 }
 
@@ -195,11 +198,12 @@ static status write_image(writing *w, const rt_image *image, FILE *f) {
   rt_writer meta = {.arena = w->a}, programs = {.arena = w->a};
   rt_put_text(&meta, image->model);
   rt_put_text(&meta, image->producer);
+  rt_put_text(&meta, image->target);
   rt_put_i64(&programs, image->n_programs);
   for (uint32_t k = 0; k < image->n_programs; k++) {
     put_program(w, &programs, image->programs[k]);
   }
-  rt_span flat[N_SECTIONS] = {[META] = rt_written(&meta), [PROGRAMS] = rt_written(&programs)};
+  rt_span flat[N_SECTIONS] = {[META] = rt_written(&meta), [PROGRAMS] = rt_written(&programs), [SOURCE] = image->source};
   return write_sections(w, f, flat);
 }
 
@@ -283,6 +287,13 @@ static rt_io *get_io(rt_reader *r, reading *x, uint32_t *n) {
       r->bad = value.size != (uint64_t)shape_bytes(&io[k].shape);
       io[k].value = arena_memdup(x->a, value.data, r->bad ? 0 : value.size);
     }
+    int64_t sized = rt_get_in(r, -1, (int64_t)k - 1);
+    io[k].axis = (uint8_t)rt_get_in(r, 0, SHAPE_MAX_RANK - 1);
+    io[k].is_size = sized >= 0;
+    io[k].sized = sized >= 0 ? (uint32_t)sized : 0;
+    r->bad |= io[k].is_size && (io[k].shape.type != DTYPE_S64 || io[k].shape.rank != 0 || io[sized].is_size ||
+                                io[k].axis >= io[sized].shape.rank);
+    r->bad |= !io[k].is_size && k > 0 && io[k - 1].is_size;
   }
   return io;
 }
@@ -353,6 +364,7 @@ static status get_meta(reading *x, rt_image *image) {
   rt_reader r = rt_reader_make(x->sections[META]);
   image->model = rt_get_text(&r);
   image->producer = rt_get_text(&r);
+  image->target = rt_get_text(&r);
   return rt_reader_end(&r, "meta");
 }
 
@@ -429,6 +441,7 @@ status rt_image_open(arena *a, const char *path, bool verify_constants, rt_image
                "the %s section is damaged", section_names[k]);
   }
   rt_image *image = ARENA_NEW(a, rt_image);
+  image->source = x.sections[SOURCE];
   TRY(get_meta(&x, image));
   TRY(get_programs(&x, image));
   TRY(check_pool(&x, image, CODE, hashes[CODE]));

@@ -10,8 +10,10 @@
 typedef struct rt_image {
   const char *model;    /* the module's name */
   const char *producer; /* library versions that made it, for messages */
+  const char *target;   /* what the programs, or the source's, run on */
   uint32_t n_programs;
   rt_program **programs;
+  rt_span source; /* the model itself, for runs that must compile pieces of it; empty: the programs are all */
 } rt_image;
 
 /* Writes a new file beside `path` and renames it, so that no partial file remains.  Equal constants are stored once. */

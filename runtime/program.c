@@ -153,3 +153,11 @@ bool rt_buffer_is_dense(const rt_buffer *b) {
   }
   return true;
 }
+
+uint32_t rt_program_outputs(const rt_program *p) {
+  uint32_t n = 0;
+  while (n < p->n_results && !p->results[n].is_size) {
+    n++;
+  }
+  return n;
+}

@@ -63,6 +63,11 @@ typedef struct rt_io {
   shape shape; /* static */
   /* Not NULL: the program is for an input that holds exactly this (shape_bytes of it), since it decided sizes. */
   const void *value;
+  /* A result that tells how many elements of result `sized` along `axis` mean something: s64[], at most the dimension of its
+   * shape.  Such results stand behind all others and are the session's own business. */
+  bool is_size;
+  uint32_t sized;
+  uint8_t axis;
 } rt_io;
 
 typedef struct rt_program {
@@ -75,6 +80,9 @@ typedef struct rt_program {
   uint64_t arena_bytes;
   rt_sequence body;
 } rt_program;
+
+/* Results that are no sizes of others. */
+uint32_t rt_program_outputs(const rt_program *p);
 
 /* --- config bytes: little-endian, bounded when read --- */
 

@@ -47,6 +47,7 @@ script_tests = \
 	tests/conformance/test-conformance \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
+	tests/dynamic/test-dynamic \
 	tests/e2e/test-bombs \
 	tests/e2e/test-cli \
 	tests/e2e/test-hostile \
@@ -127,6 +128,8 @@ tests_files = \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
 	tests/count-results \
+	tests/dynamic/make_cases.py \
+	tests/dynamic/test-dynamic \
 	tests/e2e/compare_ort.py \
 	tests/e2e/light_models.py \
 	tests/e2e/make_bombs.py \

@@ -55,7 +55,8 @@ static status compile(int target, const Onnx__ModelProto *proto, rt_program **ou
   size_t size;
   uint8_t *bytes = pack(a, proto, &size);
   TRY(onnx_model_from_memory(a, bytes, size, NULL, NULL, &m));
-  TRY(onnx_import(a, m, &(onnx_import_options){.eval = ref_fold}, &h));
+  bool complete;
+  TRY(onnx_import(a, m, &(onnx_import_options){.eval = ref_fold}, &h, &complete));
   rt_compile_options options = {.threads = 1, .eval = ref_fold};
   const rt_compiler *compiler = target == CPU ? &cpu_compiler : &ref_compiler;
   return compiler->compile((struct hlo_module *)h, &options, a, out, NULL);

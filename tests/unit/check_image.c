@@ -81,7 +81,7 @@ static status write_image(void *data) {
   rt_compile_options options = {.threads = 1, .eval = ref_fold};
   TRY(hlo_parse(memory, text, strlen(text), NULL, &m));
   TRY(b->compiler->compile((struct hlo_module *)m, &options, memory, &p, &report));
-  rt_image image = {.model = "test", .producer = "check_image", .n_programs = 1, .programs = &p};
+  rt_image image = {.model = "test", .producer = "check_image", .target = "ref", .n_programs = 1, .programs = &p};
   return rt_image_write(&image, path);
 }
 

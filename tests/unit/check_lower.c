@@ -200,7 +200,7 @@ static void save_and_load(arena *a, rt_program *p, const literal *expected, cons
   int fd = mkstemp(path);
   ck_assert_int_ge(fd, 0);
   close(fd);
-  rt_image image = {.model = "random", .producer = "test", .n_programs = 1, .programs = &p}, *read;
+  rt_image image = {.model = "random", .producer = "test", .target = p->target, .n_programs = 1, .programs = &p}, *read;
   status s = rt_image_write(&image, path);
   ck_assert_msg(!s, "%s", status_message(s));
   s = rt_image_open(a, path, true, &read);

@@ -91,7 +91,8 @@ static void run_relu(plug_session *s, const plug_compiled *c, int64_t n) {
   for (int64_t k = 0; k < n; k++) {
     x[k] = k % 2 ? (float)-k : (float)k;
   }
-  ASSERT_OK(plug_session_run(s, c, NULL, (const void *[]){x}, (void *[]){y}));
+  plug_output out = {.given = y, .given_bytes = (size_t)n * sizeof *y};
+  ASSERT_OK(plug_session_run(s, c, NULL, &(plug_inputs){.values = (const void *[]){x}}, &out));
   for (int64_t k = 0; k < n; k++) {
     ck_assert(y[k] == (k % 2 ? 0 : x[k]));
   }
@@ -208,7 +209,8 @@ static void write_random(void) {
 static void run_random(plug_session *s, const uint64_t *seed, float *y) {
   const plug_compiled *c;
   ASSERT_OK(plug_session_compile(s, &(plug_inputs){0}, &c));
-  ASSERT_OK(plug_session_run(s, c, seed, NULL, (void *[]){y}));
+  plug_output out = {.given = y, .given_bytes = 100 * sizeof *y};
+  ASSERT_OK(plug_session_run(s, c, seed, &(plug_inputs){0}, &out));
 }
 
 /* The same numbers for the same seed, also from a saved file; others for every run without one. */
@@ -248,7 +250,8 @@ static void run_reshape(plug_session *s, int64_t p, int64_t q, const plug_compil
   ck_assert(plug_compiled_has_values(*out));
   const shape *got = &(*out)->program->results[0].shape;
   ck_assert(got->rank == 2 && got->dims[0] == p && got->dims[1] == q);
-  ASSERT_OK(plug_session_run(s, *out, NULL, values, (void *[]){y}));
+  plug_output output = {.given = y, .given_bytes = sizeof y};
+  ASSERT_OK(plug_session_run(s, *out, NULL, &inputs, &output));
   ck_assert(memcmp(x, y, sizeof x) == 0);
 }
 

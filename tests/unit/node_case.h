@@ -204,8 +204,10 @@ static inline status case_call(void *data) {
   bool wanted[NODE_CASE_MAX] = {false};
   onnx_import_options options = {
       .inputs = r->inputs, .n_inputs = r->n_inputs, .wanted = wanted, .eval = ref_fold};
+  bool complete;
   for (bool again = true; again;) {
-    status failed = onnx_import(a, m, &options, &h);
+    status failed = onnx_import(a, m, &options, &h, &complete);
+    failed = failed || complete ? failed : status_error(STATUS_UNSUPPORTED, "sizes depend on what is computed");
     again = false;
     for (uint32_t k = 0; failed && k < r->n_inputs; k++) {
       if (wanted[k] && !r->inputs[k].value) {

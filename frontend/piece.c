@@ -1,0 +1,229 @@
+/* piece.c - the nodes of a frame that can be imported now, as a module. */
+#include <string.h>
+
+#include "frontend/import.h"
+#include "frontend/scope.h"
+#include "frontend/sizes.h"
+
+/* What the reference evaluator folds while importing: shape arithmetic and small tables, not weights. */
+enum { FOLD_BYTES = 64 * 1024 };
+
+/* --- what a frame knows of a name --- */
+
+static hlo_value add_parameter(onnx_importer *im, const char *name, onnx_array *array) {
+  *ARENA_PUSH(im->arena, im->params.items, im->params.n, im->params.cap) = (onnx_array_use){name, array};
+  return hlo_result(hlo_parameter(im->module->entry, array->value.shape), 0);
+}
+
+static hlo_value add_constant(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *array) {
+  *ARENA_PUSH(im->arena, im->constants.items, im->constants.n, im->constants.cap) = (onnx_array_use){name, array};
+  return hlo_constant(b, array->value);
+}
+
+static bool value_in(onnx_scope *s, const char *name, hlo_value *out) {
+  onnx_importer *im = s->importer;
+  onnx_array *array;
+  literal *initializer;
+  hlo_fail(s->b, onnx_frame_find(s->frame, im->arena, name, &array, &initializer));
+  if (s->b->error) {
+    *out = (hlo_value){0};
+    return true;
+  }
+  if (array) {
+    *out = array->known ? add_constant(im, s->b, name, array) : add_parameter(im, name, array);
+  } else if (initializer) {
+    *out = hlo_constant(s->b, *initializer);
+  }
+  return array || initializer;
+}
+
+bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out) {
+  if (str_map_get(&s->importer->waiting, name)) {
+    s->importer->wants.waits = true;
+    return false;
+  }
+  bool found = value_in(s, name, out);
+  if (found) {
+    onnx_scope_define(s, name, *out);
+  }
+  return found;
+}
+
+/* --- the nodes --- */
+
+static bool wants_something(const onnx_wants *w) { return w->waits || w->apart || w->asked.n || w->contents.n; }
+
+static void let_wait(onnx_importer *im, size_t k) {
+  const onnx_wants *w = &im->wants;
+  const Onnx__NodeProto *node = im->frame->nodes[k];
+  im->piece->states[k] = w->apart && !w->waits && !w->asked.n ? ONNX_NODE_APART : ONNX_NODE_WAITS;
+  for (uint32_t i = 0; i < w->asked.n; i++) {
+    w->asked.items[i].array->asked = true;
+  }
+  for (size_t o = 0; o < node->n_output; o++) {
+    *str_map_put(&im->waiting, node->output[o]) = im;
+  }
+}
+
+static status import_waiting(onnx_scope *s, str_map *contents) {
+  onnx_importer *im = s->importer;
+  const onnx_frame *f = im->frame;
+  for (size_t k = 0; k < f->n_nodes; k++) {
+    if (f->states[k] == ONNX_NODE_DONE) {
+      continue;
+    }
+    TRY(budget_check(arena_budget(im->arena)));
+    im->wants = (onnx_wants){0};
+    im->node = (uint32_t)k;
+    status failed = onnx_import_node(s, f->nodes[k]);
+    im->piece->states[k] = ONNX_NODE_DONE;
+    if (failed && !wants_something(&im->wants)) {
+      return status_prefix(failed, "%s", onnx_node_label(im->arena, f->nodes[k]));
+    }
+    if (failed) {
+      const char *label = onnx_node_label(im->arena, f->nodes[k]);
+      im->piece->reason = im->piece->reason ? im->piece->reason : arena_printf(im->arena, "%s: %s", label, status_message(failed));
+      status_free(failed);
+      let_wait(im, k);
+      for (uint32_t i = 0; i < im->wants.contents.n; i++) {
+        *str_map_put(contents, im->wants.contents.items[i]) = im;
+      }
+    }
+  }
+  return NULL;
+}
+
+/* --- what leaves the piece --- */
+
+typedef struct root_list {
+  uint32_t n, cap, cap_names;
+  hlo_value *values;
+} root_list;
+
+static void add_root(onnx_importer *im, root_list *roots, const char *name, hlo_value v) {
+  uint32_t n = roots->n;
+  *ARENA_PUSH(im->arena, roots->values, roots->n, roots->cap) = v;
+  *ARENA_PUSH(im->arena, im->module->result_names, n, roots->cap_names) = arena_strdup(im->arena, name);
+}
+
+/* What nodes that wait read of what nodes of this piece give. */
+static void add_needed(onnx_scope *s, root_list *roots) {
+  onnx_importer *im = s->importer;
+  const onnx_frame *f = im->frame;
+  onnx_names reads = {0};
+  str_map needed;
+  str_map_init(&needed, im->arena);
+  for (size_t k = 0; k < f->n_nodes; k++) {
+    if (im->piece->states[k] != ONNX_NODE_DONE) {
+      onnx_node_reads(im->arena, f->nodes[k], &reads);
+    }
+  }
+  for (uint32_t k = 0; k < reads.n; k++) {
+    *str_map_put(&needed, reads.items[k]) = im;
+  }
+  for (size_t k = 0; k < f->n_nodes; k++) {
+    bool fresh = im->piece->states[k] == ONNX_NODE_DONE && f->states[k] != ONNX_NODE_DONE;
+    for (size_t o = 0; fresh && o < f->nodes[k]->n_output; o++) {
+      const char *name = f->nodes[k]->output[o];
+      hlo_value *v = *name ? str_map_get(&s->values, name) : NULL;
+      if (v && v->def && str_map_get(&needed, name)) {
+        add_root(im, roots, name, *v);
+      }
+    }
+  }
+}
+
+/* The frame's outputs, as far as they are there.  `all`: also those that the frame has as arrays. */
+static status add_outputs(onnx_scope *s, bool all, root_list *roots) {
+  onnx_importer *im = s->importer;
+  for (size_t k = 0; k < im->frame->n_outputs; k++) {
+    const char *name = onnx_frame_output(im->frame, k);
+    hlo_value v = {0};
+    if (str_map_get(&im->waiting, name) || (!all && str_map_get(&im->frame->arrays, name))) {
+      continue;
+    }
+    CHECK_THAT(onnx_scope_lookup(s, name, &v) && v.def, STATUS_INVALID_MODEL, "graph output '%s' is not defined", name);
+    add_root(im, roots, name, v);
+  }
+  return NULL;
+}
+
+static status set_roots(onnx_scope *s, bool signature, const str_map *contents) {
+  onnx_importer *im = s->importer;
+  onnx_piece *p = im->piece;
+  root_list roots = {0};
+  im->module->result_names = ARENA_NEW_N(im->arena, const char *, 1);
+  TRY(add_outputs(s, signature && p->complete, &roots));
+  add_needed(s, &roots);
+  p->known = ARENA_NEW_N(im->arena, bool, roots.n);
+  for (uint32_t k = 0; k < roots.n; k++) {
+    p->known[k] = hlo_literal(roots.values[k]) || str_map_get(contents, im->module->result_names[k]);
+  }
+  onnx_set_roots(im, roots.n, roots.values);
+  return NULL;
+}
+
+/* --- the piece --- */
+
+/* All inputs of the graph, in order: what an executable's callers see. */
+static void add_signature(onnx_scope *s) {
+  onnx_importer *im = s->importer;
+  const Onnx__GraphProto *g = im->frame->graph;
+  for (size_t k = 0; k < g->n_input; k++) {
+    const char *name = g->input[k]->name;
+    onnx_array *array = str_map_get(&im->frame->arrays, name);
+    if (array) {
+      hlo_value v = add_parameter(im, name, array);
+      onnx_scope_define(s, name, array->known ? add_constant(im, s->b, name, array) : v);
+    }
+  }
+}
+
+static void finish(onnx_importer *im) {
+  onnx_piece *p = im->piece;
+  p->module = im->module;
+  p->params = ARENA_NEW_N(im->arena, onnx_array *, im->params.n);
+  im->module->param_names = ARENA_NEW_N(im->arena, const char *, im->params.n);
+  for (uint32_t k = 0; k < im->params.n; k++) {
+    p->params[k] = im->params.items[k].array;
+    im->module->param_names[k] = arena_strdup(im->arena, im->params.items[k].name);
+  }
+  p->constants = im->constants;
+  hlo_module_clean(im->module);
+}
+
+static status import_frame(onnx_scope *s, bool signature) {
+  onnx_importer *im = s->importer;
+  str_map contents; /* values that nodes which wait want to know */
+  str_map_init(&contents, im->arena);
+  if (signature) {
+    add_signature(s);
+    TRY(onnx_import_initializers(s, im->frame->graph));
+  }
+  TRY(hlo_builder_take_error(s->b));
+  TRY(import_waiting(s, &contents));
+  im->piece->complete = true;
+  for (size_t k = 0; k < im->frame->n_nodes; k++) {
+    im->piece->complete &= im->piece->states[k] == ONNX_NODE_DONE;
+  }
+  TRY(set_roots(s, signature, &contents));
+  TRY(hlo_builder_take_error(s->b));
+  finish(im);
+  return NULL;
+}
+
+status onnx_import_piece(arena *a, const onnx_frame *f, bool signature, hlo_eval_fn *eval, onnx_piece *out) {
+  const char *name = f->graph ? f->graph->name : f->function->proto->name;
+  hlo_module *m = hlo_module_create(a, name && *name ? name : "model");
+  m->entry = hlo_computation_create(m, "main");
+  hlo_builder b = hlo_builder_make(m->entry);
+  b.eval = eval;
+  b.fold_bytes = FOLD_BYTES;
+  *out = (onnx_piece){.states = arena_memdup(a, f->states, f->n_nodes)};
+  onnx_importer importer = {.arena = a, .module = m, .frame = f, .piece = out};
+  onnx_scope scope = {.importer = &importer, .b = &b, .frame = f, .function = f->function, .call = f->call,
+                      .opsets = onnx_frame_opsets(f), .place = f->place};
+  str_map_init(&scope.values, a);
+  str_map_init(&importer.waiting, a);
+  return import_frame(&scope, signature);
+}

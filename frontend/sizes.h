@@ -1,0 +1,29 @@
+/* sizes.h - open dimensions: those whose size only running tells, though a bound is known (the rows of a NonZero, the boxes of
+ * a NonMaxSuppression).
+ *
+ * In HLO all dimensions are constants.  An open one has its bound there, elements beyond the size hold anything, and the size
+ * is a value like others.  Operators that have a rule here (sizes.c) pass open dimensions on; all others need arrays of
+ * constant dimensions: the node waits until the array has left the piece, cut to its size.  What leaves a piece takes its sizes
+ * along as hidden results (hlo_module.size_of). */
+#ifndef FRONTEND_SIZES_H
+#define FRONTEND_SIZES_H
+
+#include "frontend/scope.h"
+
+/* v, of the bound's extent, has `size` (s64[]) elements along the axis. */
+void onnx_open_dim_set(onnx_importer *im, hlo_value v, int axis, hlo_value size);
+/* The size along the axis; no value where the dimension is constant. */
+hlo_value onnx_open_dim_get(const onnx_importer *im, hlo_value v, int axis);
+bool onnx_has_open_dims(const onnx_importer *im, hlo_value v);
+
+/* Notes that v must have constant dimensions, if it has open ones; then true. */
+bool onnx_want_sizes(onnx_importer *im, hlo_value v);
+
+/* Before and after a node's importer: refuses open inputs of operators without a rule; marks outputs by the rule. */
+STATUS_MUST_USE status onnx_sizes_before(onnx_node *n);
+STATUS_MUST_USE status onnx_sizes_after(onnx_node *n);
+
+/* The entry's roots with the sizes of open ones behind them. */
+void onnx_set_roots(onnx_importer *im, uint32_t n, const hlo_value *values);
+
+#endif

@@ -1,0 +1,404 @@
+/* compiler_apart.c - If, Loop, Scan and calls of functions, run body by body. */
+#include "plugin/compiler_apart.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "frontend/attributes.h"
+#include "frontend/functions.h"
+#include "frontend/import.h"
+#include "plugin/compiler_pieces.h"
+
+/* The node, while it runs. */
+typedef struct apart {
+  pieces_run *run;
+  pieces_site *site;
+  onnx_frame *outer;
+  size_t number;
+  const Onnx__NodeProto *node; /* bound */
+} apart;
+
+static status input(const apart *n, size_t k, pieces_array **out) {
+  CHECK_THAT(k < n->node->n_input && *n->node->input[k], STATUS_INVALID_MODEL, "input %zu is missing", k);
+  return pieces_find(n->run, n->outer, n->node->input[k], out);
+}
+
+static bool has_input(const apart *n, size_t k) { return k < n->node->n_input && *n->node->input[k]; }
+
+/* One number of an array of one element. */
+static status scalar(const pieces_array *a, const char *what, int64_t *out) {
+  const shape *s = pieces_array_shape(a);
+  CHECK_THAT(shape_elements(s) == 1 && (s->type == DTYPE_PRED || dtype_is_int((dtype)s->type)), STATUS_INVALID_MODEL,
+             "%s is %s; one element is needed", what, SHAPE_STR(NULL, s));
+  *out = literal_i64(&a->base.value, 0);
+  return NULL;
+}
+
+/* --- bodies --- */
+
+typedef struct body {
+  const apart *n;
+  pieces_site *site;
+  int which;
+  const Onnx__GraphProto *graph;
+} body;
+
+static status find_body(const apart *n, const char *attribute, int which, body *out) {
+  *out = (body){.n = n, .which = which};
+  TRY(onnx_attr_graph(n->node, attribute, &out->graph));
+  return pieces_site_below(n->run, n->site, n->number, which, &out->site);
+}
+
+/* Steps within steps have numbers of their own. */
+static status define_step(const body *b, onnx_frame *f, int64_t step) {
+  onnx_array *outer;
+  literal *none;
+  pieces_array *a;
+  if (step < 0) {
+    return NULL;
+  }
+  TRY(onnx_frame_find(b->n->outer, f->arena, ONNX_FRAME_STEP, &outer, &none));
+  uint64_t around = outer ? (uint64_t)literal_i64(&outer->value, 0) : 0;
+  literal number = literal_scalar_i64(f->arena, DTYPE_U64, (int64_t)hash_mix(around, (uint64_t)step + 1));
+  TRY(pieces_array_copy(b->n->run, &number, &a));
+  *str_map_put(&f->arrays, ONNX_FRAME_STEP) = a;
+  return NULL;
+}
+
+/* Runs it once; step -1: it is no loop's.  The references to inputs are taken over, outputs[n_output of the graph] are the caller's. */
+static status run_body(const body *b, size_t n_inputs, pieces_array *const *inputs, int64_t step, pieces_array **outputs) {
+  const onnx_frame *outer = b->n->outer;
+  CHECK_THAT(b->graph->n_input == n_inputs, STATUS_INVALID_MODEL, "the body has %zu inputs instead of %zu", b->graph->n_input,
+             n_inputs);
+  onnx_frame *f = pieces_frame(b->n->run, outer, b->graph, outer->function, outer->call);
+  f->place = hash_mix(outer->place, hash_mix(b->n->number, (uint64_t)b->which));
+  for (size_t k = 0; k < n_inputs; k++) {
+    pieces_define(f, b->graph->input[k]->name, inputs[k]);
+  }
+  TRY(define_step(b, f, step));
+  TRY(pieces_run_frame(b->n->run, b->site, f, outputs));
+  pieces_frame_end(b->n->run, f);
+  return NULL;
+}
+
+/* Hands the node's outputs over: those that it does not name are dropped. */
+static status define_outputs(const apart *n, size_t count, pieces_array *const *values) {
+  CHECK_THAT(n->node->n_output <= count, STATUS_INVALID_MODEL, "the node has %zu outputs but %zu are given", n->node->n_output,
+             count);
+  for (size_t k = 0; k < count; k++) {
+    pieces_define(n->outer, k < n->node->n_output ? n->node->output[k] : "", values[k]);
+  }
+  return NULL;
+}
+
+/* --- If --- */
+
+static status run_if(const apart *n) {
+  pieces_array *cond;
+  int64_t taken;
+  body b;
+  TRY(input(n, 0, &cond));
+  TRY(scalar(cond, "cond", &taken));
+  pieces_array_release(cond);
+  TRY(find_body(n, taken ? "then_branch" : "else_branch", taken ? 0 : 1, &b));
+  pieces_array **outputs = ARENA_NEW_N(n->outer->arena, pieces_array *, b.graph->n_output + 1);
+  TRY(run_body(&b, 0, NULL, -1, outputs));
+  return define_outputs(n, b.graph->n_output, outputs);
+}
+
+/* --- calls --- */
+
+/* A function sees nothing around it but which step of a loop it is in. */
+static status inherit_step(const onnx_frame *outer, onnx_frame *f) {
+  onnx_array *step;
+  literal *none;
+  TRY(onnx_frame_find(outer, f->arena, ONNX_FRAME_STEP, &step, &none));
+  if (step) {
+    *str_map_put(&f->arrays, ONNX_FRAME_STEP) = pieces_array_retain((pieces_array *)step);
+  }
+  return NULL;
+}
+
+static status run_call(const apart *n, const onnx_function *callee) {
+  const Onnx__FunctionProto *proto = callee->proto;
+  pieces_site *site;
+  TRY(pieces_site_below(n->run, n->site, n->number, 0, &site));
+  onnx_frame *f = pieces_frame(n->run, NULL, NULL, callee, n->node);
+  f->place = hash_mix(n->outer->place, n->number);
+  TRY(inherit_step(n->outer, f));
+  for (size_t k = 0; k < proto->n_input && k < n->node->n_input; k++) {
+    pieces_array *a;
+    if (has_input(n, k)) {
+      TRY(input(n, k, &a));
+      pieces_define(f, proto->input[k], a);
+    }
+  }
+  pieces_array **outputs = ARENA_NEW_N(n->outer->arena, pieces_array *, proto->n_output + 1);
+  TRY(pieces_run_frame(n->run, site, f, outputs));
+  pieces_frame_end(n->run, f);
+  return define_outputs(n, proto->n_output, outputs);
+}
+
+/* --- Loop and Scan --- */
+
+/* What a scan output has got so far. */
+typedef struct elements {
+  uint32_t n, cap;
+  pieces_array **items;
+  int64_t axis;
+  bool backward;
+} elements;
+
+typedef struct loop {
+  const apart *n;
+  body body;
+  size_t first_input, first_output; /* of the states, in the body */
+  size_t n_states, n_scans;         /* scans: outputs */
+  pieces_array **inputs, **outputs; /* of a step */
+  elements *scans;
+} loop;
+
+/* Elements of a dimension are moved in runs: `outer` of them, `inner` bytes each. */
+static void extents(const shape *s, int64_t axis, int64_t *outer, size_t *inner) {
+  *outer = 1;
+  *inner = dtype_bytes((dtype)s->type);
+  for (int d = 0; d < s->rank; d++) {
+    if (d < axis) {
+      *outer *= s->dims[d];
+    } else {
+      *inner *= (size_t)s->dims[d];
+    }
+  }
+}
+
+static status normal_axis(int64_t axis, int rank, int64_t *out) {
+  CHECK_THAT(axis >= -rank && axis < rank, STATUS_INVALID_MODEL, "axis %" PRId64 " is outside of [-%d, %d)", axis, rank, rank);
+  *out = axis < 0 ? axis + rank : axis;
+  return NULL;
+}
+
+/* The shape of one element where there was no step: as declared, open dimensions 0. */
+static status declared_shape(const loop *l, size_t k, shape *out) {
+  const Onnx__ValueInfoProto *v = l->body.graph->output[l->first_output + l->n_states + k];
+  dim_table *dims = dim_table_create(l->n->outer->arena);
+  CHECK_THAT(v->type, STATUS_INVALID_MODEL, "no step was made, and the body's output '%s' has no type", v->name);
+  TRY(onnx_value_shape(dims, v, out));
+  for (int d = 0; d < out->rank; d++) {
+    out->dims[d] = dim_is_const(out->dims[d]) ? out->dims[d] : 0;
+  }
+  return NULL;
+}
+
+/* All elements as one array with a new dimension. */
+static status stack(const loop *l, size_t k, pieces_array **out) {
+  elements *e = &l->scans[k];
+  shape one, all;
+  int64_t axis, outer;
+  size_t inner;
+  if (e->n) {
+    one = *pieces_array_shape(e->items[0]);
+  } else {
+    TRY(declared_shape(l, k, &one));
+  }
+  CHECK_THAT(one.rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "scan output %zu of rank %d", k, one.rank);
+  TRY(normal_axis(e->axis, one.rank + 1, &axis));
+  all = one;
+  memmove(all.dims + axis + 1, all.dims + axis, (size_t)(one.rank - axis) * sizeof *all.dims);
+  all.dims[axis] = e->n;
+  all.rank++;
+  TRY(shape_check(&all, "a scan output"));
+  TRY(pieces_array_new(l->n->run, &all, out));
+  extents(&one, axis, &outer, &inner);
+  for (uint32_t i = 0; i < e->n; i++) {
+    const shape *s = pieces_array_shape(e->items[i]);
+    CHECK_THAT(shape_equal(s, &one), STATUS_INVALID_MODEL, "scan output %zu is %s in step %" PRIu32 " but %s in step 0", k,
+               SHAPE_STR(NULL, s), i, SHAPE_STR(NULL, &one));
+    size_t at = e->backward ? e->n - 1 - i : i;
+    for (int64_t o = 0; o < outer; o++) {
+      memcpy((char *)pieces_array_data(*out) + ((size_t)o * e->n + at) * inner,
+             (char *)pieces_array_data(e->items[i]) + (size_t)o * inner, inner);
+    }
+    pieces_array_release(e->items[i]);
+  }
+  return NULL;
+}
+
+/* Element `index` along the axis, without that dimension. */
+static status pick(pieces_run *run, const pieces_array *a, int64_t axis, int64_t index, pieces_array **out) {
+  shape s = *pieces_array_shape(a);
+  int64_t outer, count = s.dims[axis];
+  size_t inner;
+  memmove(s.dims + axis, s.dims + axis + 1, (size_t)(s.rank - axis - 1) * sizeof *s.dims);
+  s.dims[--s.rank] = 0;
+  TRY(pieces_array_new(run, &s, out));
+  extents(&s, axis, &outer, &inner);
+  for (int64_t o = 0; o < outer; o++) {
+    memcpy((char *)pieces_array_data(*out) + (size_t)o * inner,
+           (char *)pieces_array_data(a) + (size_t)(o * count + index) * inner, inner);
+  }
+  return NULL;
+}
+
+static status integer(const loop *l, dtype type, int64_t value, pieces_array **out) {
+  literal v = literal_scalar_i64(l->n->outer->arena, type, value);
+  return pieces_array_copy(l->n->run, &v, out);
+}
+
+/* Fields that depend on the body's signature; node inputs from `first` on are states. */
+static status open_loop(loop *l, const apart *n, bool is_scan, size_t n_states, size_t first) {
+  *l = (loop){.n = n, .first_input = is_scan ? 0 : 2, .first_output = is_scan ? 0 : 1, .n_states = n_states};
+  TRY(find_body(n, "body", 0, &l->body));
+  const Onnx__GraphProto *g = l->body.graph;
+  arena *a = n->outer->arena;
+  CHECK_THAT(g->n_output >= l->first_output + n_states, STATUS_INVALID_MODEL, "body has %zu outputs; at least %zu are needed",
+             g->n_output, l->first_output + n_states);
+  CHECK_THAT(g->n_input >= l->first_input + n_states, STATUS_INVALID_MODEL, "body has %zu inputs; at least %zu are needed",
+             g->n_input, l->first_input + n_states);
+  l->n_scans = g->n_output - l->first_output - n_states;
+  l->inputs = ARENA_NEW_N(a, pieces_array *, g->n_input + 1);
+  l->outputs = ARENA_NEW_N(a, pieces_array *, g->n_output + 1);
+  l->scans = ARENA_NEW_N(a, elements, l->n_scans + 1);
+  for (size_t k = 0; k < n_states; k++) {
+    TRY(input(n, first + k, &l->inputs[l->first_input + k]));
+  }
+  return NULL;
+}
+
+/* Runs the body; its states are the next step's inputs, what it scans is kept. */
+static status step(loop *l, size_t n_inputs, int64_t number) {
+  arena *a = l->n->outer->arena;
+  TRY(budget_check(l->n->run->options->budget));
+  TRY(run_body(&l->body, n_inputs, l->inputs, number, l->outputs));
+  for (size_t k = 0; k < l->n_states; k++) {
+    l->inputs[l->first_input + k] = l->outputs[l->first_output + k];
+  }
+  for (size_t k = 0; k < l->n_scans; k++) {
+    elements *e = &l->scans[k];
+    *ARENA_PUSH(a, e->items, e->n, e->cap) = l->outputs[l->first_output + l->n_states + k];
+  }
+  return NULL;
+}
+
+static status finish_loop(loop *l) {
+  pieces_array **results = ARENA_NEW_N(l->n->outer->arena, pieces_array *, l->n_states + l->n_scans + 1);
+  for (size_t k = 0; k < l->n_states; k++) {
+    results[k] = l->inputs[l->first_input + k];
+  }
+  for (size_t k = 0; k < l->n_scans; k++) {
+    TRY(stack(l, k, &results[l->n_states + k]));
+  }
+  return define_outputs(l->n, l->n_states + l->n_scans, results);
+}
+
+static status run_loop(const apart *n) {
+  loop l;
+  pieces_array *limit;
+  int64_t trips = INT64_MAX, go = 1;
+  TRY(open_loop(&l, n, false, n->node->n_input - 2, 2));
+  if (has_input(n, 0)) {
+    TRY(input(n, 0, &limit));
+    TRY(scalar(limit, "M", &trips));
+    pieces_array_release(limit);
+  }
+  if (has_input(n, 1)) {
+    TRY(input(n, 1, &limit));
+    TRY(scalar(limit, "cond", &go));
+    pieces_array_release(limit);
+  }
+  for (int64_t i = 0; i < trips && go; i++) {
+    TRY(integer(&l, DTYPE_S64, i, &l.inputs[0]));
+    TRY(integer(&l, DTYPE_PRED, 1, &l.inputs[1]));
+    TRY(status_prefix(step(&l, n->node->n_input, i), "body, step %" PRId64, i));
+    if (has_input(n, 1)) {
+      TRY(scalar(l.outputs[0], "the body's condition", &go));
+    }
+    pieces_array_release(l.outputs[0]);
+  }
+  return finish_loop(&l);
+}
+
+/* Attribute `name`: entry k, or 0. */
+static status list_entry(const apart *n, const char *name, size_t k, size_t count, int64_t *out) {
+  const int64_t *values;
+  size_t given;
+  TRY(onnx_attr_ints(n->node, name, &values, &given));
+  CHECK_THAT(given == 0 || given == count, STATUS_INVALID_MODEL, "%s has %zu entries instead of %zu", name, given, count);
+  *out = given ? values[k] : 0;
+  return NULL;
+}
+
+typedef struct scan_input {
+  pieces_array *array;
+  int64_t axis, backward;
+} scan_input;
+
+static status open_scan(const apart *n, loop *l, size_t *n_in, scan_input **in, int64_t *trips) {
+  int64_t m, backward;
+  TRY(onnx_attr_int(n->node, "num_scan_inputs", 0, &m));
+  CHECK_THAT(m >= 1 && m <= (int64_t)n->node->n_input, STATUS_INVALID_MODEL, "num_scan_inputs is %" PRId64, m);
+  *n_in = (size_t)m;
+  TRY(open_loop(l, n, true, n->node->n_input - *n_in, 0));
+  *in = ARENA_NEW_N(n->outer->arena, scan_input, *n_in);
+  for (size_t k = 0; k < *n_in; k++) {
+    scan_input *x = &(*in)[k];
+    TRY(input(n, l->n_states + k, &x->array));
+    TRY(list_entry(n, "scan_input_axes", k, *n_in, &x->axis));
+    TRY(list_entry(n, "scan_input_directions", k, *n_in, &x->backward));
+    TRY(normal_axis(x->axis, pieces_array_shape(x->array)->rank, &x->axis));
+    int64_t steps = pieces_array_shape(x->array)->dims[x->axis];
+    CHECK_THAT(k == 0 || steps == *trips, STATUS_INVALID_MODEL, "scan input %zu has %" PRId64 " steps but input 0 has %" PRId64,
+               k, steps, *trips);
+    *trips = steps;
+  }
+  for (size_t k = 0; k < l->n_scans; k++) {
+    TRY(list_entry(n, "scan_output_axes", k, l->n_scans, &l->scans[k].axis));
+    TRY(list_entry(n, "scan_output_directions", k, l->n_scans, &backward));
+    l->scans[k].backward = backward != 0;
+  }
+  return NULL;
+}
+
+static status run_scan(const apart *n) {
+  loop l;
+  size_t n_in;
+  scan_input *in;
+  int64_t trips = 0;
+  TRY(open_scan(n, &l, &n_in, &in, &trips));
+  for (int64_t i = 0; i < trips; i++) {
+    for (size_t k = 0; k < n_in; k++) {
+      int64_t index = in[k].backward ? trips - 1 - i : i;
+      TRY(pick(n->run, in[k].array, in[k].axis, index, &l.inputs[l.n_states + k]));
+    }
+    TRY(status_prefix(step(&l, l.n_states + n_in, i), "body, step %" PRId64, i));
+  }
+  for (size_t k = 0; k < n_in; k++) {
+    pieces_array_release(in[k].array);
+  }
+  return finish_loop(&l);
+}
+
+/* --- all of them --- */
+
+static status run_node(const apart *n) {
+  const onnx_function *callee = onnx_model_callee(n->outer->model, n->node);
+  if (callee) {
+    return run_call(n, callee);
+  }
+  static const struct {
+    const char *op;
+    status (*run)(const apart *n);
+  } kinds[] = {{"If", run_if}, {"Loop", run_loop}, {"Scan", run_scan}};
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    if (!*n->node->domain && strcmp(n->node->op_type, kinds[k].op) == 0) {
+      return kinds[k].run(n);
+    }
+  }
+  return status_error(STATUS_UNSUPPORTED, "its sizes depend on what it computes itself");
+}
+
+status pieces_run_apart(pieces_run *run, pieces_site *site, onnx_frame *f, size_t k) {
+  apart n = {.run = run, .site = site, .outer = f, .number = k};
+  TRY(onnx_frame_node(f, f->arena, k, &n.node));
+  return status_prefix(run_node(&n), "%s", onnx_node_label(f->arena, n.node));
+}

@@ -1,0 +1,596 @@
+#include "plugin/compiler_pieces.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend_ref/eval.h"
+#include "frontend/frame.h"
+#include "frontend/import.h"
+#include "plugin/compiler_apart.h"
+#include "plugin/compiler_backend.h"
+#include "runtime/executable.h"
+
+/* More pieces of one place than these, and the one that was not used for longest goes. */
+enum { PIECES_PER_SITE = 64 };
+
+/* What a piece was made for. */
+typedef struct used_array {
+  const char *name;
+  literal value; /* data NULL: any content of that shape */
+} used_array;
+
+typedef struct piece {
+  struct piece *next;
+  arena *arena;
+  uint8_t *before; /* states of the frame's nodes that it was made for */
+  onnx_piece info;
+  uint32_t n_uses;
+  used_array *uses;
+  literal *literals; /* by result: its value if that is a constant, data NULL otherwise */
+  rt_program *program; /* NULL: there is nothing to compute */
+  rt_executable *executable;
+  uint32_t n_results, runs; /* visible results; runs of it right now */
+  uint64_t last_used;
+} piece;
+
+struct plug_pieces {
+  const plug_source *source;
+  const onnx_model *model;
+  plug_request request;
+  const rt_backend *backend;
+  mem_budget *budget;
+  pthread_mutex_t lock; /* guards sites, pieces, and importing and compiling */
+  arena *arena;         /* of the sites */
+  pieces_site main;
+  uint64_t clock;
+};
+
+/* --- arrays --- */
+
+enum { ALIGN = 64 };
+
+status pieces_array_new(pieces_run *run, const shape *s, pieces_array **out) {
+  size_t bytes = (size_t)shape_bytes(s);
+  bytes = bytes ? bytes : 1; /* an empty array has an address, too */
+  pieces_array *a = calloc(1, sizeof *a);
+  void *data = a ? budget_alloc(run->pieces->budget, bytes, ALIGN) : NULL;
+  if (!data) {
+    free(a);
+    return status_error(STATUS_RESOURCE, "out of memory: no %zu bytes for an array", bytes);
+  }
+  *a = (pieces_array){.base = {.value = {*s, data}}, .references = 1, .bytes = bytes, .run = run, .next = run->arrays};
+  if (a->next) {
+    a->next->previous = a;
+  }
+  *out = run->arrays = a;
+  return NULL;
+}
+
+status pieces_array_copy(pieces_run *run, const literal *l, pieces_array **out) {
+  TRY(pieces_array_new(run, &l->shape, out));
+  if (shape_elements(&l->shape)) {
+    memcpy(pieces_array_data(*out), l->data, (size_t)shape_bytes(&l->shape));
+  }
+  return NULL;
+}
+
+pieces_array *pieces_array_retain(pieces_array *a) {
+  a->references++;
+  return a;
+}
+
+/* The memory stays and is the caller's. */
+static plug_array let_go(pieces_array *a) {
+  plug_array data = {a->base.value.shape, pieces_array_data(a), a->bytes};
+  *(a->previous ? &a->previous->next : &a->run->arrays) = a->next;
+  if (a->next) {
+    a->next->previous = a->previous;
+  }
+  free(a);
+  return data;
+}
+
+static void free_array(plug_pieces *p, plug_array a) { budget_free(p->budget, a.data, a.bytes, ALIGN); }
+
+void pieces_array_release(pieces_array *a) {
+  if (a && --a->references == 0) {
+    free_array(a->run->pieces, let_go(a));
+  }
+}
+
+/* --- sites --- */
+
+/* Running out of memory inside leaves the lock open again. */
+static status locked(plug_pieces *p, status (*fn)(void *), void *data) {
+  pthread_mutex_lock(&p->lock);
+  status s = guard_run(fn, data);
+  pthread_mutex_unlock(&p->lock);
+  return s;
+}
+
+typedef struct site_search {
+  plug_pieces *pieces;
+  pieces_site *parent, *found;
+  size_t node;
+  int which;
+} site_search;
+
+static status find_site(void *data) {
+  site_search *x = data;
+  pieces_site *s = x->parent->children;
+  while (s && (s->node != x->node || s->which != x->which)) {
+    s = s->next;
+  }
+  if (!s) {
+    s = ARENA_NEW(x->pieces->arena, pieces_site);
+    *s = (pieces_site){.next = x->parent->children, .node = x->node, .which = x->which};
+    x->parent->children = s;
+  }
+  x->found = s;
+  return NULL;
+}
+
+status pieces_site_below(pieces_run *run, pieces_site *parent, size_t node, int which, pieces_site **out) {
+  site_search x = {.pieces = run->pieces, .parent = parent, .node = node, .which = which};
+  TRY(locked(run->pieces, find_site, &x));
+  *out = x.found;
+  return NULL;
+}
+
+/* --- finding and making pieces --- */
+
+static bool fits(const piece *p, const onnx_frame *f, arena *scratch) {
+  if (memcmp(p->before, f->states, f->n_nodes) != 0) {
+    return false;
+  }
+  for (uint32_t k = 0; k < p->n_uses; k++) {
+    onnx_array *array;
+    literal *initializer;
+    status failed = onnx_frame_find(f, scratch, p->uses[k].name, &array, &initializer);
+    status_free(failed);
+    const literal *want = &p->uses[k].value;
+    if (failed || !array || !shape_equal(&array->value.shape, &want->shape) ||
+        (want->data && !literal_equal(&array->value, want))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static piece *find(plug_pieces *p, const pieces_site *site, const onnx_frame *f, arena *scratch) {
+  for (piece *x = site->pieces; x; x = x->next) {
+    if (fits(x, f, scratch)) {
+      x->last_used = ++p->clock;
+      return x;
+    }
+  }
+  return NULL;
+}
+
+static void destroy_piece(piece *x) {
+  if (x) {
+    rt_executable_destroy(x->executable);
+    arena_destroy(x->arena);
+    free(x);
+  }
+}
+
+static void drop_oldest(pieces_site *site) {
+  piece **oldest = NULL;
+  uint32_t n = 0;
+  for (piece **at = &site->pieces; *at; at = &(*at)->next, n++) {
+    if ((*at)->runs == 0 && (!oldest || (*at)->last_used < (*oldest)->last_used)) {
+      oldest = at;
+    }
+  }
+  if (n > PIECES_PER_SITE && oldest) {
+    piece *x = *oldest;
+    *oldest = x->next;
+    destroy_piece(x);
+  }
+}
+
+typedef struct making {
+  plug_pieces *pieces;
+  const onnx_frame *frame;
+  piece *out;
+} making;
+
+/* Once more with what the import asks for: each round knows at least one array more. */
+static status import_piece(making *m) {
+  piece *x = m->out;
+  for (bool again = true; again;) {
+    TRY(onnx_import_piece(x->arena, m->frame, false, ref_fold, &x->info));
+    again = false;
+    for (uint32_t k = 0; k < x->info.module->entry->n_params; k++) {
+      onnx_array *a = x->info.params[k];
+      again |= a->asked;
+      a->known |= a->asked;
+      a->asked = false;
+    }
+  }
+  return NULL;
+}
+
+static void note_uses(piece *x) {
+  arena *a = x->arena;
+  const hlo_module *m = x->info.module;
+  x->n_uses = m->entry->n_params + x->info.constants.n;
+  x->uses = ARENA_NEW_N(a, used_array, x->n_uses);
+  for (uint32_t k = 0; k < m->entry->n_params; k++) {
+    x->uses[k] = (used_array){m->param_names[k], literal_make(x->info.params[k]->value.shape, NULL)};
+  }
+  for (uint32_t k = 0; k < x->info.constants.n; k++) {
+    const onnx_array_use *u = &x->info.constants.items[k];
+    const literal *l = &u->array->value;
+    void *copy = arena_memdup(a, l->data, (size_t)shape_bytes(&l->shape));
+    x->uses[m->entry->n_params + k] = (used_array){arena_strdup(a, u->name), literal_make(l->shape, copy)};
+  }
+}
+
+/* Results that are constants need no program; a module of nothing else needs none at all. */
+static bool note_literals(piece *x) {
+  const hlo_computation *entry = x->info.module->entry;
+  const hlo_size_of *size_of = x->info.module->size_of;
+  bool all = true;
+  while (x->n_results < entry->n_roots && !(size_of && size_of[x->n_results].axis >= 0)) {
+    x->n_results++;
+  }
+  x->literals = ARENA_NEW_N(x->arena, literal, x->n_results + 1);
+  for (uint32_t k = 0; k < x->n_results; k++) {
+    const literal *l = hlo_literal(entry->roots[k]);
+    if (l) {
+      x->literals[k] = *l;
+      x->literals[k].data = l->data ? l->data : "";
+    }
+    all &= l != NULL;
+  }
+  return all;
+}
+
+static status make_guarded(void *data) {
+  making *m = data;
+  plug_pieces *p = m->pieces;
+  piece *x = m->out;
+  x->arena = arena_create(p->budget);
+  x->before = arena_memdup(x->arena, m->frame->states, m->frame->n_nodes);
+  TRY(import_piece(m));
+  note_uses(x);
+  if (note_literals(x)) {
+    return NULL;
+  }
+  rt_report report = {0};
+  rt_compile_options options = p->request.options;
+  options.eval = ref_fold;
+  options.keep_text = false;
+  TRY(p->backend->compiler->compile((struct hlo_module *)x->info.module, &options, x->arena, &x->program, &report));
+  return rt_executable_create(x->program, p->backend->target, p->budget, options.threads, &x->executable);
+}
+
+typedef struct search {
+  pieces_run *run;
+  pieces_site *site;
+  const onnx_frame *frame;
+  piece *out;
+} search;
+
+static status find_or_make(void *data) {
+  search *r = data;
+  plug_pieces *p = r->run->pieces;
+  piece *x = find(p, r->site, r->frame, r->run->scratch);
+  if (!x) {
+    x = calloc(1, sizeof *x);
+    CHECK_THAT(x, STATUS_RESOURCE, "out of memory");
+    status failed = guard_run(make_guarded, &(making){p, r->frame, x});
+    if (failed) {
+      destroy_piece(x);
+      return failed;
+    }
+    x->last_used = ++p->clock;
+    x->next = r->site->pieces;
+    r->site->pieces = x;
+    drop_oldest(r->site);
+  }
+  x->runs++;
+  r->out = x;
+  return NULL;
+}
+
+/* Held until release_piece. */
+static status get_piece(pieces_run *run, pieces_site *site, const onnx_frame *f, piece **out) {
+  search r = {.run = run, .site = site, .frame = f};
+  TRY(locked(run->pieces, find_or_make, &r));
+  *out = r.out;
+  return NULL;
+}
+
+static void release_piece(plug_pieces *p, piece *x) {
+  pthread_mutex_lock(&p->lock);
+  x->runs--;
+  pthread_mutex_unlock(&p->lock);
+}
+
+/* --- running one --- */
+
+static void define(onnx_frame *f, const char *name, pieces_array *a) {
+  void **slot = str_map_put(&f->arrays, name);
+  pieces_array_release(*slot);
+  *slot = a;
+}
+
+void pieces_define(onnx_frame *f, const char *name, pieces_array *a) {
+  if (*name) {
+    define(f, arena_strdup(f->arena, name), a);
+  } else {
+    pieces_array_release(a);
+  }
+}
+
+/* Cuts results to the sizes that came with them. */
+static void cut(const rt_program *p, pieces_array **results, uint32_t n_results) {
+  for (uint32_t k = 0; k < n_results; k++) {
+    shape *s = &results[k]->base.value.shape;
+    int64_t sizes[SHAPE_MAX_RANK];
+    bool open = false;
+    memcpy(sizes, s->dims, sizeof sizes);
+    for (uint32_t i = n_results; i < p->n_results; i++) {
+      if (p->results[i].sized == k) {
+        int64_t size = *(const int64_t *)pieces_array_data(results[i]), bound = sizes[p->results[i].axis];
+        sizes[p->results[i].axis] = size < 0 ? 0 : size > bound ? bound : size;
+        open = true;
+      }
+    }
+    if (open) {
+      literal_compact(s, pieces_array_data(results[k]), sizes);
+    }
+  }
+}
+
+static status execute(pieces_run *run, const onnx_frame *f, const piece *x, pieces_array **results) {
+  const rt_program *p = x->program;
+  const void **params = arena_calloc(f->arena, p->n_params + 1, sizeof *params);
+  void **addresses = arena_calloc(f->arena, p->n_results + 1, sizeof *addresses);
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    onnx_array *array;
+    literal *initializer;
+    TRY(onnx_frame_find(f, f->arena, p->params[k].name, &array, &initializer));
+    params[k] = array->value.data;
+  }
+  for (uint32_t k = 0; k < p->n_results; k++) {
+    TRY(pieces_array_new(run, &p->results[k].shape, &results[k]));
+    addresses[k] = pieces_array_data(results[k]);
+  }
+  rt_run_options options = {.pool = run->options->pool, .budget = run->options->budget, .seed = run->options->seed};
+  TRY(rt_execute(x->executable, &options, params, addresses));
+  cut(p, results, x->n_results);
+  return NULL;
+}
+
+static status run_piece(pieces_run *run, onnx_frame *f, const piece *x) {
+  uint32_t n = x->program ? x->program->n_results : x->n_results;
+  pieces_array **results = ARENA_NEW_N(f->arena, pieces_array *, n + 1);
+  status failed = x->program ? execute(run, f, x, results) : NULL;
+  for (uint32_t k = 0; !failed && !x->program && k < n; k++) {
+    failed = pieces_array_copy(run, &x->literals[k], &results[k]);
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    if (failed || k >= x->n_results) {
+      pieces_array_release(results[k]);
+    } else {
+      results[k]->base.known = x->info.known[k];
+      pieces_define(f, x->info.module->result_names[k], results[k]);
+    }
+  }
+  if (!failed) {
+    memcpy(f->states, x->info.states, f->n_nodes);
+  }
+  return failed;
+}
+
+/* --- frames --- */
+
+struct frame_list {
+  struct frame_list *next;
+  onnx_frame *frame;
+};
+typedef struct frame_list frame_list;
+
+/* Lets go of what nothing reads any more. */
+static void release_unread(onnx_frame *f) {
+  onnx_names reads = {0}, all = {0};
+  str_map needed;
+  arena *scratch = arena_create(NULL);
+  str_map_init(&needed, scratch);
+  for (size_t k = 0; k < f->n_outputs; k++) {
+    *str_map_put(&needed, onnx_frame_output(f, k)) = f;
+  }
+  for (size_t k = 0; k < f->n_nodes; k++) {
+    if (f->states[k] != ONNX_NODE_DONE) {
+      onnx_node_reads(scratch, f->nodes[k], &reads);
+    }
+    for (size_t o = 0; o < f->nodes[k]->n_output; o++) {
+      *ARENA_PUSH(scratch, all.items, all.n, all.cap) = f->nodes[k]->output[o];
+    }
+  }
+  for (uint32_t k = 0; k < reads.n; k++) {
+    *str_map_put(&needed, reads.items[k]) = f;
+  }
+  for (uint32_t k = 0; k < all.n; k++) {
+    if (str_map_get(&f->arrays, all.items[k]) && !str_map_get(&needed, all.items[k])) {
+      define(f, all.items[k], NULL);
+    }
+  }
+  arena_destroy(scratch);
+}
+
+/* One piece, then the nodes that stand apart.  *done: nothing waits any more. */
+static status step(pieces_run *run, pieces_site *site, onnx_frame *f, bool *done) {
+  piece *x;
+  uint8_t *before = arena_memdup(f->arena, f->states, f->n_nodes);
+  uint32_t arrays = f->arrays.n;
+  TRY(budget_check(run->options->budget));
+  TRY(get_piece(run, site, f, &x));
+  const char *reason = x->info.reason ? arena_strdup(f->arena, x->info.reason) : "nothing can be done";
+  status failed = run_piece(run, f, x);
+  release_piece(run->pieces, x);
+  TRY(failed);
+  *done = true;
+  for (size_t k = 0; k < f->n_nodes; k++) {
+    if (f->states[k] == ONNX_NODE_APART) {
+      TRY(pieces_run_apart(run, site, f, k));
+      f->states[k] = ONNX_NODE_DONE;
+    }
+    *done &= f->states[k] == ONNX_NODE_DONE;
+  }
+  CHECK_THAT(*done || f->arrays.n > arrays || memcmp(before, f->states, f->n_nodes) != 0, STATUS_UNSUPPORTED, "%s", reason);
+  release_unread(f);
+  return NULL;
+}
+
+status pieces_run_frame(pieces_run *run, pieces_site *site, onnx_frame *f, pieces_array **outputs) {
+  for (bool done = false; !done;) {
+    TRY(step(run, site, f, &done));
+  }
+  for (size_t k = 0; k < f->n_outputs; k++) {
+    TRY(pieces_find(run, f, onnx_frame_output(f, k), &outputs[k]));
+  }
+  return NULL;
+}
+
+status pieces_find(pieces_run *run, const onnx_frame *f, const char *name, pieces_array **out) {
+  onnx_array *array;
+  literal *initializer;
+  TRY(onnx_frame_find(f, f->arena, name, &array, &initializer));
+  CHECK_THAT(array || initializer, STATUS_INVALID_MODEL, "'%s' is not defined", name);
+  if (!array) {
+    TRY(pieces_array_copy(run, initializer, out));
+    (*out)->base.known = true;
+    return NULL;
+  }
+  *out = pieces_array_retain((pieces_array *)array);
+  return NULL;
+}
+
+onnx_frame *pieces_frame(pieces_run *run, const onnx_frame *outer, const Onnx__GraphProto *graph,
+                         const onnx_function *function, const Onnx__NodeProto *call) {
+  arena *a = arena_create(NULL);
+  frame_list *l = ARENA_NEW(a, frame_list);
+  l->frame = onnx_frame_create(a, run->pieces->model, outer, graph, function, call);
+  l->next = run->frames;
+  run->frames = l;
+  return l->frame;
+}
+
+void pieces_frame_end(pieces_run *run, onnx_frame *f) {
+  uint32_t at = 0;
+  const char *name;
+  void *array;
+  while (str_map_next(&f->arrays, &at, &name, &array)) {
+    pieces_array_release(array);
+  }
+  frame_list **l = (frame_list **)&run->frames;
+  while ((*l)->frame != f) {
+    l = &(*l)->next;
+  }
+  *l = (*l)->next;
+  arena_destroy(f->arena);
+}
+
+/* --- the whole --- */
+
+typedef struct whole {
+  pieces_run *run;
+  plug_array *outputs;
+} whole;
+
+/* The main frame, with copies of the inputs: a piece may be compiled for what they hold. */
+static status main_frame(pieces_run *run, onnx_frame **out) {
+  plug_pieces *p = run->pieces;
+  onnx_frame *f = *out = pieces_frame(run, NULL, p->model->graph, NULL, NULL);
+  for (uint32_t k = 0; k < p->source->n_inputs; k++) {
+    pieces_array *a;
+    CHECK_THAT(run->options->shapes[k], STATUS_INVALID_ARGUMENT, "input '%s' has no shape", p->source->inputs[k].name);
+    literal l = literal_make(*run->options->shapes[k], run->options->values[k]);
+    TRY(pieces_array_copy(run, &l, &a));
+    pieces_define(f, p->source->inputs[k].name, a);
+  }
+  return NULL;
+}
+
+static status run_guarded(void *data) {
+  whole *w = data;
+  pieces_run *run = w->run;
+  plug_pieces *p = run->pieces;
+  onnx_frame *f;
+  TRY(main_frame(run, &f));
+  pieces_array **outputs = ARENA_NEW_N(run->scratch, pieces_array *, p->source->n_outputs + 1);
+  TRY(pieces_run_frame(run, &p->main, f, outputs));
+  pieces_frame_end(run, f);
+  for (uint32_t k = 0; k < p->source->n_outputs; k++) {
+    if (outputs[k]->references > 1) { /* an output twice, or an input as it is */
+      pieces_array *copy;
+      TRY(pieces_array_copy(run, &outputs[k]->base.value, &copy));
+      outputs[k]->references--;
+      outputs[k] = copy;
+    }
+    w->outputs[k] = let_go(outputs[k]);
+  }
+  return NULL;
+}
+
+status plug_pieces_run(plug_pieces *p, const plug_piece_run *options, plug_array *outputs) {
+  pieces_run run = {.pieces = p, .options = options, .scratch = arena_create(NULL)};
+  memset(outputs, 0, p->source->n_outputs * sizeof *outputs);
+  status failed = guard_run(run_guarded, &(whole){&run, outputs});
+  while (run.frames) {
+    frame_list *l = run.frames;
+    run.frames = l->next;
+    arena_destroy(l->frame->arena);
+  }
+  while (run.arrays) {
+    free_array(p, let_go(run.arrays));
+  }
+  for (uint32_t k = 0; failed && k < p->source->n_outputs; k++) {
+    free_array(p, outputs[k]);
+    outputs[k] = (plug_array){0};
+  }
+  arena_destroy(run.scratch);
+  return failed;
+}
+
+static void destroy_site(pieces_site *s) { /* sites nest no deeper than graphs and calls do */
+  for (piece *x = s->pieces, *next; x; x = next) {
+    next = x->next;
+    destroy_piece(x);
+  }
+  for (pieces_site *c = s->children; c; c = c->next) {
+    destroy_site(c);
+  }
+}
+
+void plug_pieces_destroy(plug_pieces *p) {
+  if (p) {
+    destroy_site(&p->main);
+    arena_destroy(p->arena);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+  }
+}
+
+status plug_pieces_create(const plug_source *s, const onnx_model *m, const plug_request *request, mem_budget *budget,
+                          plug_pieces **out) {
+  const rt_backend *backend;
+  TRY(plug_backend(request->backend, &backend));
+  plug_pieces *p = calloc(1, sizeof *p);
+  CHECK_THAT(p, STATUS_RESOURCE, "out of memory");
+  p->source = s;
+  p->model = m;
+  p->request = *request;
+  p->backend = backend;
+  p->budget = budget;
+  p->arena = arena_create(budget);
+  pthread_mutex_init(&p->lock, NULL);
+  *out = p;
+  return NULL;
+}

@@ -1,0 +1,31 @@
+/* session_parts.h - what the files of a session share; users want session.h. */
+#ifndef PLUGIN_SESSION_PARTS_H
+#define PLUGIN_SESSION_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "plugin/session.h"
+#include "runtime/pool.h"
+
+struct plug_session {
+  arena *arena; /* options, the source, or the image */
+  mem_budget budget;
+  plug_session_options options;
+  const rt_target *target;
+  plug_source *source;
+  const rt_image *image; /* NULL: a model */
+  double load_seconds;
+  rt_pool *pool;
+  pthread_mutex_t lock; /* guards compiled, and compiling */
+  plug_compiled *compiled;
+  plug_pieces *pieces; /* NULL: not needed so far */
+  arena *programs; /* what compiling makes; grows with every new shape */
+  uint64_t entropy;
+  atomic_uint_fast64_t n_fresh_seeds;
+};
+
+/* In nanoseconds of CLOCK_MONOTONIC; 0: no limit. */
+uint64_t plug_deadline_after(double seconds);
+
+#endif

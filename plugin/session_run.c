@@ -1,0 +1,163 @@
+/* session_run.c - running what a session has compiled. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "plugin/session_parts.h"
+
+enum { ALIGN = 64 }; /* what kernels like; other buffers are copied through */
+
+/* --- outputs --- */
+
+void plug_output_finish(plug_session *s, plug_output *o) {
+  budget_free(&s->budget, o->own, o->own_bytes, ALIGN);
+  o->own = NULL;
+  o->own_bytes = 0;
+}
+
+static status reserve(plug_session *s, plug_output *o, size_t bytes, const char *name) {
+  if (!o->own || o->own_bytes < bytes) {
+    plug_output_finish(s, o);
+    size_t size = bytes ? bytes : 1; /* of an empty array, too, the caller gets an address */
+    o->own = budget_alloc(&s->budget, size, ALIGN);
+    CHECK_THAT(o->own, STATUS_RESOURCE, "out of memory: no %zu bytes for output '%s'", bytes, name);
+    o->own_bytes = size;
+  }
+  return NULL;
+}
+
+static status check_given(const plug_output *o, const char *name) {
+  size_t bytes = (size_t)shape_bytes(&o->shape);
+  CHECK_THAT(!o->given || o->given_bytes == bytes, STATUS_INVALID_ARGUMENT, "output '%s' has %zu bytes; %zu are given", name,
+             bytes, o->given_bytes);
+  return NULL;
+}
+
+/* What was made in memory of its own goes where the caller wants it. */
+static status deliver(plug_output *o, const char *name) {
+  TRY(check_given(o, name));
+  o->data = o->own;
+  if (o->given && o->given_bytes) {
+    memcpy(o->given, o->own, o->given_bytes);
+  }
+  o->data = o->given ? o->given : o->own;
+  return NULL;
+}
+
+/* --- programs --- */
+
+static bool is_open(const rt_program *p, uint32_t k) {
+  for (uint32_t i = k + 1; i < p->n_results; i++) {
+    if (p->results[i].is_size && p->results[i].sized == k) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Addresses for all results; of outputs whose size is known, where the caller wants them. */
+static status place_results(plug_session *s, const rt_program *p, plug_output *outputs, int64_t *sizes, void **results) {
+  for (uint32_t k = 0; k < p->n_results; k++) {
+    const rt_io *io = &p->results[k];
+    if (io->is_size) {
+      results[k] = &sizes[k];
+      continue;
+    }
+    plug_output *o = &outputs[k];
+    o->shape = io->shape;
+    if (o->given && !is_open(p, k)) {
+      TRY(check_given(o, io->name));
+      results[k] = o->given;
+    } else {
+      TRY(reserve(s, o, (size_t)shape_bytes(&io->shape), io->name));
+      results[k] = o->own;
+    }
+    o->data = results[k];
+  }
+  return NULL;
+}
+
+/* Cuts outputs to the sizes that came with them. */
+static status cut_outputs(const rt_program *p, plug_output *outputs, const int64_t *sizes) {
+  for (uint32_t k = 0; k < p->n_results && !p->results[k].is_size; k++) {
+    if (is_open(p, k)) {
+      int64_t extents[SHAPE_MAX_RANK];
+      memcpy(extents, outputs[k].shape.dims, sizeof extents);
+      for (uint32_t i = k + 1; i < p->n_results; i++) {
+        if (p->results[i].is_size && p->results[i].sized == k) {
+          int64_t *extent = &extents[p->results[i].axis];
+          *extent = sizes[i] < 0 ? 0 : sizes[i] < *extent ? sizes[i] : *extent;
+        }
+      }
+      literal_compact(&outputs[k].shape, outputs[k].own, extents);
+      TRY(deliver(&outputs[k], p->results[k].name));
+    }
+  }
+  return NULL;
+}
+
+static status run_program(plug_session *s, const plug_compiled *c, const rt_run_options *options, const void *const *params,
+                          plug_output *outputs) {
+  const rt_program *p = c->program;
+  void **results = calloc(p->n_results + 1, sizeof *results);
+  int64_t *sizes = calloc(p->n_results + 1, sizeof *sizes);
+  status failed = results && sizes ? NULL : status_error(STATUS_RESOURCE, "out of memory");
+  failed = failed ? failed : place_results(s, p, outputs, sizes, results);
+  failed = failed ? failed : rt_execute(c->executable, options, params, results);
+  failed = failed ? failed : cut_outputs(p, outputs, sizes);
+  free(results);
+  free(sizes);
+  return failed;
+}
+
+/* --- piece by piece --- */
+
+static status run_pieces(plug_session *s, const rt_run_options *options, const plug_inputs *inputs, plug_output *outputs) {
+  const plug_compiler *compiler;
+  uint32_t n = s->source->n_outputs;
+  TRY(plug_compiler_open(&compiler));
+  plug_array *arrays = calloc(n + 1, sizeof *arrays);
+  CHECK_THAT(arrays, STATUS_RESOURCE, "out of memory");
+  plug_piece_run run = {inputs->shapes, inputs->values, options->pool, options->budget, options->seed};
+  status failed = compiler->pieces_run(s->pieces, &run, arrays);
+  for (uint32_t k = 0; k < n; k++) {
+    plug_output *o = &outputs[k];
+    plug_output_finish(s, o);
+    o->shape = arrays[k].shape;
+    o->own = arrays[k].data;
+    o->own_bytes = arrays[k].bytes;
+    failed = failed ? failed : deliver(o, s->source->outputs[k].name);
+  }
+  free(arrays);
+  return failed;
+}
+
+/* --- both --- */
+
+/* What the system gave when the session was opened, and the number of the run. */
+static uint64_t fresh_seed(plug_session *s) {
+  uint32_t block[PHILOX_WORDS];
+  philox_block(s->entropy, atomic_fetch_add(&s->n_fresh_seeds, 1), 0, block);
+  return (uint64_t)block[1] << 32 | block[0];
+}
+
+status plug_session_run(plug_session *s, const plug_compiled *c, const uint64_t *seed, const plug_inputs *inputs,
+                        plug_output *outputs) {
+  mem_budget budget = {.deadline = plug_deadline_after(s->options.max_seconds), .outer = &s->budget,
+                       .stopped = inputs->stopped};
+  rt_run_options options = {.pool = s->pool, .budget = &budget, .seed = seed ? *seed : fresh_seed(s)};
+  return c->program ? run_program(s, c, &options, inputs->values, outputs) : run_pieces(s, &options, inputs, outputs);
+}
+
+shape plug_compiled_output(const plug_session *s, const plug_compiled *c, uint32_t k) {
+  if (!c->program) {
+    return s->source->outputs[k].shape;
+  }
+  shape out = c->program->results[k].shape;
+  for (uint32_t i = k + 1; i < c->program->n_results; i++) {
+    if (c->program->results[i].is_size && c->program->results[i].sized == k) {
+      out.dims[c->program->results[i].axis] = -1;
+    }
+  }
+  return out;
+}

@@ -156,6 +156,7 @@ tests_files = \
 	tests/fuzz/ops_movement.py \
 	tests/fuzz/ops_nn.py \
 	tests/fuzz/ops_quantize.py \
+	tests/fuzz/ops_random.py \
 	tests/fuzz/ops_reduce.py \
 	tests/fuzz/ops_signal.py \
 	tests/fuzz/peers.py \

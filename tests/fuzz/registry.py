@@ -41,6 +41,7 @@ def load():
     import ops_movement  # noqa: F401
     import ops_nn  # noqa: F401
     import ops_quantize  # noqa: F401
+    import ops_random  # noqa: F401
     import ops_reduce  # noqa: F401
     import ops_signal  # noqa: F401
     return REGISTRY

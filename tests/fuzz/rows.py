@@ -44,7 +44,6 @@ def eps(name):
 
 # Operators that the tester leaves out, with the reason that the table prints.
 LEFT_OUT = {
-    "random": "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Bernoulli Multinomial",
     "sequences, optionals": "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength "
                             "SequenceMap SplitToSequence ConcatFromSequence Optional OptionalGetElement "
                             "OptionalHasElement",

@@ -48,6 +48,9 @@ _library = None
 tracer = None  # called with each model before it runs: after a crash the last one is known
 
 
+SEED = 1  # of random operators, in all runs
+
+
 def library():
     """Opened on first use, in the process that uses it: the library may have threads, which a fork would lose."""
     global _library
@@ -60,7 +63,7 @@ def library():
                 ("oxla_model_destroy", None, [P]), ("oxla_input_count", ctypes.c_size_t, [P]),
                 ("oxla_input_name", S, [P, ctypes.c_size_t]), ("oxla_output_count", ctypes.c_size_t, [P]),
                 ("oxla_output_name", S, [P, ctypes.c_size_t]), ("oxla_run_create", P, [P, P]),
-                ("oxla_run_destroy", None, [P]),
+                ("oxla_run_destroy", None, [P]), ("oxla_set_seed", None, [P, ctypes.c_uint64]),
                 ("oxla_set_input", P, [P, S, ctypes.c_int, ctypes.c_int, P, P]), ("oxla_compile", P, [P]),
                 ("oxla_execute", P, [P]), ("oxla_get_output", P, [P, S, P]), ("oxla_save", P, [P, S]),
                 ("oxla_onnx_versions", P, [P, P])]:
@@ -98,6 +101,7 @@ def run_xla(model, inputs, backend="cpu", threads=1, skip_passes=None, lanes=0, 
         _check(lib.oxla_load_memory(model, len(model), ctypes.byref(options), ctypes.byref(handle)))
     try:
         _check(lib.oxla_run_create(handle, ctypes.byref(run)))
+        lib.oxla_set_seed(run, SEED)
         kept = []
         for k in range(lib.oxla_input_count(handle)):
             name = lib.oxla_input_name(handle, k)

@@ -186,10 +186,22 @@ static status need_parameter(const onnx_node *n, uint32_t k, const char *what, d
   return NULL;
 }
 
+/* A zero point has the type of what it is subtracted from. */
+static status need_type(const onnx_node *n, uint32_t k, const char *what, uint32_t of, const char *whose) {
+  if (!onnx_has_in(n, k)) {
+    return NULL;
+  }
+  dtype t = hlo_type(n->in[k]), want = hlo_type(n->in[of]);
+  CHECK_THAT(t == want, STATUS_INVALID_MODEL, "%s is %s but %s is %s", what, dtype_name(t), whose, dtype_name(want));
+  return NULL;
+}
+
 status onnx_import_conv_integer(onnx_node *n) {
   conv_attrs c;
   TRY(read_conv(n, 0, 1, false, &c));
   TRY(finish_window(n, 0, &c));
+  TRY(need_type(n, 2, "x_zero_point", 0, "x"));
+  TRY(need_type(n, 3, "w_zero_point", 1, "w"));
   TRY(need_parameter(n, 2, "x_zero_point", 0));
   TRY(need_parameter(n, 3, "w_zero_point", onnx_in_shape(n, 1)->dims[0]));
   n->out[0] = convolve(n->b, centered(n, 0, 2), centered(n, 1, 3), &c);

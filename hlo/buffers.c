@@ -337,13 +337,58 @@ static int by_offset(const void *x, const void *y) {
 
 static uint64_t padded(uint64_t bytes) { return (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1); }
 
-static void place(hlo_buffers *b, unit *u, unit **placed, uint32_t n_placed, unit **clash) {
-  uint32_t n = 0;
-  for (uint32_t k = 0; k < n_placed; k++) {
-    if (placed[k]->first <= u->last && u->first <= placed[k]->last) {
-      clash[n++] = placed[k];
+/* Units that have a place, by when they live: most live briefly, and a model of many nodes has many of them.  Those that
+ * live in more than SPAN slots of time are in a list of their own. */
+typedef struct placed_units {
+  unit **items;
+  uint32_t n, cap;
+} placed_units;
+
+enum { SLOTS = 4096, SPAN = 8 };
+
+typedef struct placing {
+  hlo_buffers *b;
+  int64_t slot; /* points of time in one */
+  placed_units by_time[SLOTS], lasting;
+  unit **clash;
+  uint32_t n_clash;
+} placing;
+
+static void add_clashes(placing *p, const placed_units *units, const unit *u, int64_t slot) {
+  for (uint32_t k = 0; k < units->n; k++) {
+    unit *other = units->items[k];
+    /* One that is in several slots counts in the first that both are in. */
+    int64_t begin = other->first > u->first ? other->first : u->first;
+    if (other->first <= u->last && u->first <= other->last && (slot < 0 || begin / p->slot == slot)) {
+      p->clash[p->n_clash++] = other;
     }
   }
+}
+
+static void find_clashes(placing *p, const unit *u) {
+  p->n_clash = 0;
+  add_clashes(p, &p->lasting, u, -1);
+  for (int64_t s = u->first / p->slot; s <= u->last / p->slot; s++) {
+    add_clashes(p, &p->by_time[s], u, s);
+  }
+}
+
+static void remember(placing *p, unit *u) {
+  int64_t first = u->first / p->slot, last = u->last / p->slot;
+  if (last - first > SPAN) {
+    *ARENA_PUSH(p->b->a, p->lasting.items, p->lasting.n, p->lasting.cap) = u;
+    return;
+  }
+  for (int64_t s = first; s <= last; s++) {
+    *ARENA_PUSH(p->b->a, p->by_time[s].items, p->by_time[s].n, p->by_time[s].cap) = u;
+  }
+}
+
+static void place(placing *p, unit *u) {
+  hlo_buffers *b = p->b;
+  find_clashes(p, u);
+  unit **clash = p->clash;
+  uint32_t n = p->n_clash;
   if (n) {
     qsort(clash, n, sizeof *clash, by_offset);
   }
@@ -356,6 +401,7 @@ static void place(hlo_buffers *b, unit *u, unit **placed, uint32_t n_placed, uni
   if (at + padded(u->bytes) > b->arena_bytes) {
     b->arena_bytes = at + padded(u->bytes);
   }
+  remember(p, u);
 }
 
 static void find_lower_bound(hlo_buffers *b, unit *const *units, uint32_t n) {
@@ -371,8 +417,10 @@ static void find_lower_bound(hlo_buffers *b, unit *const *units, uint32_t n) {
   }
 }
 
-static void place_all(hlo_buffers *b) {
-  unit **units = ARENA_NEW_N(b->a, unit *, b->n_units), **clash = ARENA_NEW_N(b->a, unit *, b->n_units);
+static status place_all(hlo_buffers *b) {
+  unit **units = ARENA_NEW_N(b->a, unit *, b->n_units);
+  placing *p = ARENA_NEW(b->a, placing);
+  *p = (placing){.b = b, .slot = ((int64_t)b->now + 3) / SLOTS + 1, .clash = ARENA_NEW_N(b->a, unit *, b->n_units)};
   uint32_t n = 0;
   for (uint32_t k = 0; k < b->n_units; k++) {
     unit *u = &b->units[k];
@@ -384,9 +432,11 @@ static void place_all(hlo_buffers *b) {
     qsort(units, n, sizeof *units, by_size);
   }
   for (uint32_t k = 0; k < n; k++) {
-    place(b, units[k], units, k, clash);
+    place(p, units[k]);
+    TRY(budget_check(arena_budget(b->a)));
   }
   find_lower_bound(b, units, n);
+  return NULL;
 }
 
 /* Control-flow bodies run for one instruction only: see lower_program, which copies those with several callers. */
@@ -400,7 +450,7 @@ status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules 
   set_lifetimes(b, m->entry, b->now + 1);
   share(b, m->entry);
   place_results(b, m->entry);
-  place_all(b);
+  TRY(place_all(b));
   *out = b;
   return NULL;
 }

@@ -2,6 +2,7 @@
 check_programs = \
 	tests/e2e/check_api \
 	tests/e2e/check_backend \
+	tests/e2e/check_hostile_api \
 	tests/e2e/check_onnxifi \
 	tests/target/check_exact \
 	tests/target/check_random \
@@ -131,6 +132,7 @@ tests_files = \
 	tests/dynamic/make_cases.py \
 	tests/dynamic/test-dynamic \
 	tests/e2e/compare_ort.py \
+	tests/e2e/hostile_more.py \
 	tests/e2e/light_models.py \
 	tests/e2e/make_bombs.py \
 	tests/e2e/make_hostile.py \
@@ -227,6 +229,8 @@ tests_e2e_check_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_check_backend_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_backend_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_e2e_check_hostile_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_e2e_check_hostile_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_check_onnxifi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_onnxifi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_exact_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

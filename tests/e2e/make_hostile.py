@@ -2,7 +2,7 @@
 
     NAME <tab> arguments of onnx-xla <tab> extended regular expression that the message must match
 
-Arguments are relative to DIR.  Every case must end with exit status 1 and one line.  Models are valid protobuf unless the
+Arguments are relative to DIR.  Every case must end with exit status 1 and one line; where the pattern is "*", 0 is as good.  Models are valid protobuf unless the
 name says otherwise, so that what refuses them is the rule they break.  DIR/net.onnx and DIR/net_open.onnx are good: a
 small network with all that networks have, for those who damage files."""
 import os
@@ -11,6 +11,8 @@ import sys
 import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
+
+import hostile_more
 
 F, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 BIG = 1 << 40
@@ -399,6 +401,7 @@ def main():
     os.chdir(sys.argv[1])
     for group in (good_models, files, graphs, shapes, external, functions, bombs, run_time, hlo_text):
         group()
+    hostile_more.add(sys.modules[__name__])
     with open("cases", "w") as f:
         for row in cases:
             f.write("\t".join(row) + "\n")

@@ -1,0 +1,413 @@
+/* check_hostile_api.c - what callers of onnx-xla.h do at run time: cancelling, limits, odd buffers, empty arrays, threads with
+ * small stacks, forks, signals, runs side by side.  On both targets. */
+#define _GNU_SOURCE
+#include <check.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "onnx-xla.h"
+#include "write_model.h"
+
+static const char *const backends[] = {"cpu", "ref"};
+static const float W[] = {1, -2, 0.5f, 3}, B[] = {0, 1, -1, 0.25f};
+
+static void succeed(oxla_error *error) { ck_assert_msg(!error, "%s", oxla_error_message(error)); }
+
+static void refuse(oxla_error *error, oxla_code code, const char *part) {
+  ck_assert_int_eq(oxla_error_code(error), code);
+  ck_assert_msg(strstr(oxla_error_message(error), part), "'%s' does not say '%s'", oxla_error_message(error), part);
+  oxla_error_free(error);
+}
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static oxla_model *load_with(const message *m, oxla_options o) {
+  oxla_model *model;
+  o.size = sizeof o;
+  succeed(oxla_load_memory(m->bytes, m->n, &o, &model));
+  return model;
+}
+
+static oxla_model *load(const message *m, int backend) {
+  return load_with(m, (oxla_options){.backend = backends[backend], .threads = 2});
+}
+
+static oxla_run *new_run(oxla_model *m) {
+  oxla_run *run;
+  succeed(oxla_run_create(m, &run));
+  return run;
+}
+
+/* --- models --- */
+
+/* y = x and nothing else, for ever: Loop without a count whose condition stays true. */
+static message endless_model(void) {
+  message body = {.n = 0}, loop = {.n = 0}, attribute = {.n = 0}, g = {.n = 0};
+  add_node(&body, "Identity", "go", NULL, "on");
+  add_node(&body, "Mul", "s", "s", "t");
+  put_text(&body, GRAPH_NAME, "body");
+  add_value(&body, GRAPH_INPUT, "i", 7, SCALAR);
+  add_value(&body, GRAPH_INPUT, "go", 9, SCALAR);
+  add_value(&body, GRAPH_INPUT, "s", 1, DIMS(4));
+  add_value(&body, GRAPH_OUTPUT, "on", 9, SCALAR);
+  add_value(&body, GRAPH_OUTPUT, "t", 1, DIMS(4));
+  put_text(&attribute, 1, "body");
+  put_message(&attribute, 6, &body);
+  put_int(&attribute, 20, 5);
+  put_text(&loop, 1, "");
+  put_text(&loop, 1, "go");
+  put_text(&loop, 1, "x");
+  put_text(&loop, 2, "y");
+  put_text(&loop, 4, "Loop");
+  put_message(&loop, 5, &attribute);
+  put_message(&g, GRAPH_NODE, &loop);
+  add_value(&g, GRAPH_INPUT, "go", 9, SCALAR);
+  add_value(&g, GRAPH_INPUT, "x", 1, DIMS(4));
+  add_value(&g, GRAPH_OUTPUT, "y", 1, DIMS(4));
+  return finish_model(&g, 8, 13);
+}
+
+static oxla_run *endless_run(oxla_model *model, uint8_t *go, float *x) {
+  oxla_run *run = new_run(model);
+  succeed(oxla_set_input(run, "go", OXLA_BOOL, 0, NULL, go));
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){4}, x));
+  return run;
+}
+
+/* y = x + z of symbols n, m and n, m. */
+static message sum_model(void) {
+  message g = {.n = 0};
+  add_node(&g, "Add", "x", "z", "y");
+  add_value(&g, GRAPH_INPUT, "x", 1, DIMS(-1, -2));
+  add_value(&g, GRAPH_INPUT, "z", 1, DIMS(-1, -2));
+  add_value(&g, GRAPH_OUTPUT, "y", 1, DIMS(-1, -2));
+  return finish_model(&g, 8, 13);
+}
+
+static void check_affine(oxla_run *run, int n, float first) {
+  float *x = malloc((size_t)n * 4 * sizeof *x), *want = malloc((size_t)n * 4 * sizeof *want);
+  oxla_tensor y;
+  for (int k = 0; k < 4 * n; k++) {
+    x[k] = first + (float)(k % 1000 - 6) * 1.25f;
+  }
+  affine(n, x, W, B, want);
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){n, 4}, x));
+  succeed(oxla_execute(run));
+  succeed(oxla_get_output(run, "y", &y));
+  ck_assert_uint_eq(y.bytes, (size_t)n * 4 * sizeof *x);
+  ck_assert_mem_eq(y.data, want, y.bytes);
+  free(x);
+  free(want);
+}
+
+/* --- cancelling and limits --- */
+
+static void *cancel_soon(void *run) {
+  usleep(200000);
+  oxla_cancel(run, 1);
+  return NULL;
+}
+
+START_TEST(cancels_a_run) {
+  message m = endless_model();
+  oxla_model *model = load(&m, _i);
+  uint8_t go = 1;
+  float x[4] = {0, 1, 1, 0};
+  oxla_run *run = endless_run(model, &go, x);
+  oxla_tensor y;
+  pthread_t thread;
+  double start = seconds();
+  pthread_create(&thread, NULL, cancel_soon, run);
+  refuse(oxla_execute(run), OXLA_RESOURCE, "cancelled");
+  pthread_join(thread, NULL);
+  ck_assert_double_lt(seconds() - start, 20);
+  refuse(oxla_execute(run), OXLA_RESOURCE, "cancelled"); /* until it is taken back */
+  oxla_cancel(run, 0);
+  go = 0; /* no trip at all */
+  succeed(oxla_execute(run));
+  succeed(oxla_get_output(run, "y", &y));
+  ck_assert_mem_eq(y.data, x, sizeof x);
+  oxla_run_destroy(run);
+  run = endless_run(model, &go, x);
+  oxla_cancel(run, 1); /* compiled already, so only running notices */
+  succeed(oxla_compile(run));
+  refuse(oxla_execute(run), OXLA_RESOURCE, "cancelled");
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
+START_TEST(cancels_compiling) {
+  message m = sum_model();
+  oxla_model *model = load(&m, _i);
+  oxla_run *run = new_run(model);
+  oxla_cancel(run, 1);
+  refuse(oxla_compile(run), OXLA_RESOURCE, "cancelled");
+  oxla_cancel(run, 0);
+  succeed(oxla_compile(run));
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
+START_TEST(time_ends_a_run) {
+  message m = endless_model();
+  oxla_model *model = load_with(&m, (oxla_options){.backend = backends[_i], .threads = 1, .max_seconds = 2});
+  uint8_t go = 1;
+  float x[4] = {0};
+  oxla_run *run = endless_run(model, &go, x);
+  double start = seconds();
+  refuse(oxla_execute(run), OXLA_RESOURCE, "time limit");
+  ck_assert_double_lt(seconds() - start, 30);
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
+/* What a run needs counts: its outputs, copies of buffers that are not aligned, the values in between. */
+START_TEST(memory_ends_a_run) {
+  enum { N = 1 << 22 };
+  message g = {.n = 0};
+  add_node(&g, "Relu", "x", NULL, "y");
+  add_value(&g, GRAPH_INPUT, "x", 1, DIMS(-1));
+  add_value(&g, GRAPH_OUTPUT, "y", 1, DIMS(-1));
+  message m = finish_model(&g, 8, 13);
+  oxla_model *model = load_with(&m, (oxla_options){.backend = backends[_i], .max_memory = 40 << 20});
+  oxla_run *run = new_run(model);
+  float *x = calloc(4 * N + 1, sizeof *x);
+  oxla_tensor y;
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){4 * N}, x));
+  refuse(oxla_execute(run), OXLA_RESOURCE, "no 67108864 bytes for output 'y'");
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){2 * N}, x + 1));
+  refuse(oxla_execute(run), OXLA_RESOURCE, "bytes of memory for input 'x'");
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){1000}, x));
+  succeed(oxla_execute(run)); /* nothing is lost */
+  for (int k = 0; k < 50; k++) { /* and nothing grows */
+    succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){1000 + k % 3}, x));
+    succeed(oxla_execute(run));
+  }
+  succeed(oxla_get_output(run, "y", &y));
+  ck_assert_int_eq(y.dims[0], 1001);
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+  free(x);
+}
+END_TEST
+
+/* --- buffers and shapes --- */
+
+START_TEST(odd_buffers) {
+  message m = sum_model();
+  oxla_model *model = load(&m, _i);
+  oxla_run *run = new_run(model);
+  const int64_t dims[] = {3, 5};
+  char *memory = malloc(512);
+  oxla_tensor y;
+  for (int shift = 0; shift < 9; shift++) { /* also addresses that no float has */
+    float x[15], z[15];
+    for (int k = 0; k < 15; k++) {
+      x[k] = (float)(k + shift);
+      z[k] = (float)(100 * k);
+    }
+    memset(memory, 0x55, 512);
+    memcpy(memory + shift, x, sizeof x);
+    memcpy(memory + 128 + shift, z, sizeof z);
+    succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, dims, memory + shift));
+    succeed(oxla_set_input(run, "z", OXLA_FLOAT, 2, dims, memory + 128 + shift));
+    succeed(oxla_set_output(run, "y", memory + 256 + shift, sizeof x));
+    succeed(oxla_execute(run));
+    for (int k = 0; k < 15; k++) {
+      float got;
+      memcpy(&got, memory + 256 + shift + 4 * k, sizeof got);
+      ck_assert_float_eq(got, x[k] + z[k]);
+    }
+    ck_assert_int_eq(memory[255 + shift], 0x55);
+    ck_assert_int_eq(memory[256 + shift + 60], 0x55);
+  }
+  succeed(oxla_set_output(run, "y", NULL, 0));
+  succeed(oxla_set_input(run, "z", OXLA_FLOAT, 2, dims, NULL));
+  refuse(oxla_execute(run), OXLA_INVALID_ARGUMENT, "input 'z' is not set");
+  succeed(oxla_set_input(run, "z", OXLA_FLOAT, 2, (int64_t[]){3, 6}, memory));
+  refuse(oxla_execute(run), OXLA_INVALID_ARGUMENT, "m"); /* the symbol m is 5 and 6 */
+  succeed(oxla_set_input(run, "z", OXLA_FLOAT, 2, (int64_t[]){(int64_t)1 << 31, (int64_t)1 << 20}, memory));
+  oxla_error *error = oxla_execute(run);
+  ck_assert_ptr_nonnull(error);
+  oxla_error_free(error);
+  refuse(oxla_set_input(run, "z", OXLA_FLOAT, 2, (int64_t[]){(int64_t)1 << 62, 4}, memory), OXLA_RESOURCE, "z");
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){0, 5}, NULL)); /* nothing needs no address */
+  succeed(oxla_set_input(run, "z", OXLA_FLOAT, 2, (int64_t[]){0, 5}, NULL));
+  succeed(oxla_execute(run));
+  succeed(oxla_get_output(run, "y", &y));
+  ck_assert_int_eq(y.dims[0], 0);
+  ck_assert_uint_eq(y.bytes, 0);
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+  free(memory);
+}
+END_TEST
+
+/* --- threads, processes, signals --- */
+
+static void *many_runs(void *model) {
+  oxla_run *run = new_run(model);
+  for (int k = 0; k < 40; k++) {
+    check_affine(run, 30000, (float)k); /* large enough for the pool */
+  }
+  oxla_run_destroy(run);
+  return NULL;
+}
+
+START_TEST(runs_side_by_side) {
+  enum { THREADS = 4 };
+  message m = affine_model(W, B);
+  oxla_model *model = load(&m, _i);
+  pthread_t threads[THREADS];
+  for (int k = 0; k < THREADS; k++) {
+    pthread_create(&threads[k], NULL, many_runs, model);
+  }
+  for (int k = 0; k < THREADS; k++) {
+    pthread_join(threads[k], NULL);
+  }
+  oxla_model_destroy(model);
+}
+END_TEST
+
+START_TEST(forks) {
+  message m = affine_model(W, B);
+  oxla_model *model = load(&m, _i);
+  oxla_run *run = new_run(model);
+  check_affine(run, 30000, 1);
+  pid_t child = fork();
+  ck_assert_int_ge(child, 0);
+  if (child == 0) {
+    alarm(60);
+    check_affine(run, 30000, 2); /* compiled before */
+    check_affine(run, 7, 3);     /* compiled by the child */
+    oxla_run_destroy(run);
+    oxla_model_destroy(model);
+    _exit(7);
+  }
+  int how;
+  ck_assert_int_eq(waitpid(child, &how, 0), child);
+  ck_assert_msg(WIFEXITED(how) && WEXITSTATUS(how) == 7, "the child ended with %#x", (unsigned)how);
+  check_affine(run, 30000, 4);
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
+static volatile sig_atomic_t ticks;
+
+static void tick(int number) {
+  (void)number;
+  ticks++;
+}
+
+/* A timer that interrupts every system call. */
+START_TEST(signals) {
+  struct sigaction action = {.sa_handler = tick}, before;
+  struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
+  sigaction(SIGALRM, &action, &before);
+  setitimer(ITIMER_REAL, &often, NULL);
+  message m = affine_model(W, B);
+  oxla_model *model = load(&m, _i);
+  oxla_run *run = new_run(model);
+  for (int k = 0; k < 20; k++) {
+    check_affine(run, 30000 + k % 2, (float)k);
+  }
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+  setitimer(ITIMER_REAL, &never, NULL);
+  sigaction(SIGALRM, &before, NULL);
+  ck_assert_int_gt(ticks, 3);
+}
+END_TEST
+
+typedef struct small_stack {
+  oxla_model *model;
+  int backend;
+} small_stack;
+
+/* All of it: loading, compiling, running. */
+static void *work_on_small_stack(void *data) {
+  message *m = malloc(sizeof *m); /* too large for this stack */
+  *m = affine_model(W, B);
+  oxla_model *model = load(m, ((small_stack *)data)->backend);
+  oxla_run *run = new_run(model);
+  succeed(oxla_check(model));
+  check_affine(run, 30000, 1);
+  check_affine(run, 3, 1);
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+  free(m);
+  return data;
+}
+
+START_TEST(stack_of_64_kilobytes) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  void *result = NULL;
+  small_stack s = {.backend = _i};
+  pthread_attr_init(&attributes);
+  ck_assert_int_eq(pthread_attr_setstacksize(&attributes, 64 << 10), 0);
+  ck_assert_int_eq(pthread_create(&thread, &attributes, work_on_small_stack, &s), 0);
+  pthread_join(thread, &result);
+  ck_assert_ptr_eq(result, &s);
+  pthread_attr_destroy(&attributes);
+}
+END_TEST
+
+/* --- external data of a model in memory --- */
+
+START_TEST(no_files_from_memory) {
+  message g = {.n = 0}, t = {.n = 0}, location = {.n = 0};
+  put_text(&location, 1, "location");
+  put_text(&location, 2, "w.bin");
+  put_int(&t, 1, 4);
+  put_int(&t, 2, 1);
+  put_text(&t, 8, "w");
+  put_message(&t, 13, &location);
+  put_int(&t, 14, 1);
+  put_message(&g, GRAPH_INITIALIZER, &t);
+  add_node(&g, "Add", "x", "w", "y");
+  add_value(&g, GRAPH_INPUT, "x", 1, DIMS(4));
+  add_value(&g, GRAPH_OUTPUT, "y", 1, DIMS(4));
+  message m = finish_model(&g, 8, 13);
+  oxla_options o = {.size = sizeof o, .backend = backends[_i]};
+  oxla_model *model = NULL;
+  oxla_error *error = oxla_load_memory(m.bytes, m.n, &o, &model);
+  oxla_run *run = error ? NULL : new_run(model);
+  error = error ? error : oxla_compile(run);
+  ck_assert_ptr_nonnull(error);
+  ck_assert_msg(strstr(oxla_error_message(error), "w"), "%s", oxla_error_message(error));
+  oxla_error_free(error);
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("hostile-api");
+  TCase *t = tcase_create("all");
+  const TTest *const both[] = {cancels_a_run, cancels_compiling, time_ends_a_run, memory_ends_a_run, odd_buffers,
+                               runs_side_by_side, forks, signals, stack_of_64_kilobytes, no_files_from_memory};
+  for (size_t k = 0; k < sizeof both / sizeof *both; k++) {
+    tcase_add_loop_test(t, both[k], 0, 2);
+  }
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}

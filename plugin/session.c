@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/file.h"
+#include "plugin/session_stack.h"
 #include "base/hash.h"
 #include "base/random.h"
 #include "runtime/pool.h"
@@ -159,7 +160,7 @@ status plug_session_open(const char *path, const void *bytes, size_t size, const
   if (getrandom(&s->entropy, sizeof s->entropy, GRND_NONBLOCK) != sizeof s->entropy) {
     s->entropy = hash_mix((uint64_t)(start * NANOSECONDS), (uintptr_t)s); /* too early after the system's start */
   }
-  status failed = guard_run(open_guarded, &(opening){s, path, bytes, size, options});
+  status failed = plug_run_with_stack(PLUG_COMPILE_STACK, open_guarded, &(opening){s, path, bytes, size, options});
   s->load_seconds = plug_now() - start;
   s->options.constants = NULL; /* their list was the caller's */
   s->options.n_constants = 0;
@@ -349,11 +350,22 @@ static status find_or_compile(plug_session *s, const plug_inputs *inputs, const 
   compilation c = {.s = s, .inputs = inputs};
   s->budget.deadline = plug_deadline_after(s->options.max_seconds);
   s->budget.stopped = inputs->stopped;
-  status failed = guard_run(compile_guarded, &c);
+  status failed = plug_run_with_stack(PLUG_COMPILE_STACK, compile_guarded, &c);
   s->budget.stopped = NULL;
   s->budget.deadline = 0;
   *out = c.out;
   return failed;
+}
+
+typedef struct checking {
+  plug_session *s;
+  const plug_compiler *compiler;
+  const plug_request *request;
+} checking;
+
+static status check_guarded(void *data) {
+  const checking *c = data;
+  return c->compiler->check(c->s->source, c->request, &c->s->budget);
 }
 
 status plug_session_check(plug_session *s, const plug_inputs *inputs) {
@@ -365,7 +377,7 @@ status plug_session_check(plug_session *s, const plug_inputs *inputs) {
   TRY(plug_compiler_open(&compiler));
   pthread_mutex_lock(&s->lock);
   s->budget.deadline = plug_deadline_after(s->options.max_seconds);
-  status failed = compiler->check(s->source, &request, &s->budget);
+  status failed = plug_run_with_stack(PLUG_COMPILE_STACK, check_guarded, &(checking){s, compiler, &request});
   s->budget.deadline = 0;
   pthread_mutex_unlock(&s->lock);
   return failed;

@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "plugin/session_parts.h"
+#include "plugin/session_stack.h"
 
 enum { ALIGN = 64 }; /* what kernels like; other buffers are copied through */
 
@@ -141,12 +142,27 @@ static uint64_t fresh_seed(plug_session *s) {
   return (uint64_t)block[1] << 32 | block[0];
 }
 
+typedef struct running {
+  plug_session *s;
+  const plug_compiled *c;
+  const rt_run_options *options;
+  const plug_inputs *inputs;
+  plug_output *outputs;
+} running;
+
+static status run_guarded(void *data) {
+  const running *r = data;
+  return r->c->program ? run_program(r->s, r->c, r->options, r->inputs->values, r->outputs)
+                       : run_pieces(r->s, r->options, r->inputs, r->outputs);
+}
+
 status plug_session_run(plug_session *s, const plug_compiled *c, const uint64_t *seed, const plug_inputs *inputs,
                         plug_output *outputs) {
   mem_budget budget = {.deadline = plug_deadline_after(s->options.max_seconds), .outer = &s->budget,
                        .stopped = inputs->stopped};
   rt_run_options options = {.pool = s->pool, .budget = &budget, .seed = seed ? *seed : fresh_seed(s)};
-  return c->program ? run_program(s, c, &options, inputs->values, outputs) : run_pieces(s, &options, inputs, outputs);
+  running r = {s, c, &options, inputs, outputs};
+  return plug_run_with_stack(c->program ? PLUG_RUN_STACK : PLUG_COMPILE_STACK, run_guarded, &r);
 }
 
 shape plug_compiled_output(const plug_session *s, const plug_compiled *c, uint32_t k) {

@@ -4,7 +4,8 @@ plugin_api_sources = \
 	plugin/session.c \
 	plugin/session_compiler.c \
 	plugin/session_libraries.c \
-	plugin/session_run.c
+	plugin/session_run.c \
+	plugin/session_stack.c
 plugin_compiler_sources = \
 	plugin/compiler.c \
 	plugin/compiler_apart.c \
@@ -63,4 +64,5 @@ plugin_files = \
 	plugin/onnxifi_graph.h \
 	plugin/onnxifi_parts.h \
 	plugin/session.h \
-	plugin/session_parts.h
+	plugin/session_parts.h \
+	plugin/session_stack.h

@@ -11,6 +11,7 @@ cast, or a new input or constant.  Beside the numbers each value carries what im
 
 Operations that are not continuous (Round, comparisons, Cast to an integer, ArgMax ...) are only given exact values, and an
 operation that makes too much of its operands' errors is not taken."""
+import collections
 import math
 import random
 
@@ -23,6 +24,8 @@ import xla
 from rows import CODE_OF_NP, NP, is_inexact
 from values import LARGE, Value, as_wide, draw_array, is_degenerate, size_of
 
+# What exporters compute sizes with: what comes of known values by these is known when the graph is imported.
+SHAPE_ARITHMETIC = ("Gather", "Concat", "Slice", "Reshape", "Squeeze", "Unsqueeze", "Identity", "Cast", "Constant", "Add", "Sub", "Mul")
 EXACT, ROUND, SUM, STEP = "exact", "round", "sum", "step"  # what an operator does to floats: see operators.py
 
 
@@ -99,11 +102,13 @@ class Operation:
 class Builder:
     """One graph, or the body of one that captures values of `outer`."""
 
-    def __init__(self, seed, table, registry, opset, dense=None, outer=None, peer=None):
+    def __init__(self, seed, table, registry, opset, dense=None, outer=None, peer=None, menu=None, large=False):
         self.r = outer.r if outer else random.Random(seed)
         self.table, self.registry, self.opset, self.outer = table, registry, opset, outer
         self.root = outer.root if outer else self
         self.dense = dense  # types that this graph prefers; None: those drawn least
+        self.menu = outer.menu if outer else menu  # operators that this graph prefers; None: all alike
+        self.large = large  # has values of many elements
         self.peer = peer    # tells whether a one-node model runs elsewhere; None: not asked
         self.values, self.nodes, self.initializers = [], [], []
         self.inputs = []
@@ -111,7 +116,8 @@ class Builder:
             self.count = 0
             self.drawn = []      # rows, one a use
             self.refusals = {}   # row -> message
-            self.statistics = {"values": 0, "degenerate": 0, "skips": 0}
+            self.statistics = {"values": 0, "degenerate": 0}
+            self.skips = collections.Counter()
             self.mishaps = []    # generators that failed
             self.faults = []     # one-node models that our library calls wrong
 
@@ -153,8 +159,10 @@ class Builder:
 
     def dim(self, least=1):
         r = self.r
-        if least == 0 and r.random() < 0.03:
+        if least == 0 and r.random() < 0.04:
             return 0
+        if self.root.large and r.random() < 0.3:
+            return r.choice((31, 32, 64, 100, 130))
         d = r.choice((1, 2, 3, 4, 5, 6, 7, 8)) if r.random() < 0.93 else r.choice((9, 12, 16, 17, 33))
         return max(least, d)
 
@@ -162,7 +170,7 @@ class Builder:
         n = rank if isinstance(rank, int) else self.r.choice([k for k in range(rank[0], rank[1] + 1)] + [max(2, rank[0])] * 2)
         while True:
             s = tuple(self.dim(least) for _ in range(n))
-            if size_of(s) <= LARGE // 4:
+            if size_of(s) <= (8 * LARGE if self.root.large else LARGE // 4):
                 return s
 
     # --- values on demand ---
@@ -316,7 +324,7 @@ class Builder:
 
     def weight(self, schema):
         entry = self.registry[schema.name]
-        if self.outer is not None and entry.control:
+        if self.outer is not None and entry.control or self.menu and schema.name not in self.menu:
             return 0.02
         if self.root.dense:
             return entry.liked if any(t in self.root.dense for types in schema.types.values() for t in types) else 0.02
@@ -331,14 +339,15 @@ class Builder:
         try:
             drawn = entry.generate(self, operation)
             return self.add(schema.name, *drawn)
-        except Skip:
-            self.root.statistics["skips"] += 1
+        except Skip as e:
+            self.root.skips[str(e)[:40]] += 1
         except (ValueError, IndexError, OverflowError) as e:  # of a generator that did not think of this case
             self.root.mishaps.append(f"{schema.name}-{schema.since}: {e!r} in line {e.__traceback__.tb_next.tb_lineno}")
         return None
 
-    def add(self, name, inputs, attributes, n_outputs=1, kind=None, ulps=None):
-        """A node, computed.  Inputs may be None.  Raises Skip where it is not wanted."""
+    def add(self, name, inputs, attributes, n_outputs=1, kind=None, ulps=None, inner=None):
+        """A node, computed.  Inputs may be None.  inner: errors that bodies make, by output.  Raises Skip where it is not
+        wanted."""
         schema = self.table.at[self.opset].get(name)
         if schema is None:
             raise Skip(f"{name} is not in opset {self.opset}")
@@ -355,7 +364,7 @@ class Builder:
         self.check_exact(kind, operands)
         outputs = self.compute(node, schema, inputs, operands)
         rows_used = schema.rows_of([v.type if v else None for v in inputs], [rows.NAME_OF_NP[a.dtype] for a in outputs])
-        if any(a.size > 4 * LARGE for a in outputs):
+        if any(a.size > (16 if self.root.large else 4) * LARGE for a in outputs):
             raise Skip("large")
         degenerate = sum(is_degenerate(a) for a in outputs)
         if degenerate == len(outputs) and outputs[0].size > 1 and self.r.random() < 0.9:
@@ -364,13 +373,14 @@ class Builder:
             raise Skip("large numbers")
         self.check_integers(kind, operands, outputs)
         errors = self.errors_of(schema, entry, node, kind, ulps, inputs, operands, outputs)
+        errors = [e if e is None else e + (inner[k] if inner else 0) for k, e in enumerate(errors)]
         if self.root.peer and not self.runs_elsewhere(node, inputs, operands, outputs, rows_used):
             raise Skip("a second implementation refuses it")
         varying = any(v.varying for v in operands)
         self.nodes.append(node)
         for v in operands:
             v.uses += 1
-        static = kind == "shape" or all(v.static for v in operands)
+        static = kind == "shape" or name in SHAPE_ARITHMETIC and all(v.static for v in operands)
         made = [Value(n, a, exact=e is None, error=e or 0.0, varying=varying, static=static) for n, a, e in zip(node.output, outputs, errors)]
         self.values.extend(made)
         self.root.statistics["values"] += len(made)

@@ -26,16 +26,32 @@ DENSE = [("float",)] * 6 + [("float", "int64"), ("float", "bool"), ("double",), 
                             ("uint8", "int8"), ("float", "float16"), ("int16", "uint16")]
 
 
-def build_graph(seed, table, entries, ort, trace=None):
-    """The graph of a seed, and its builder.  Half of the graphs draw what was drawn least; the others keep to few types,
-    so that more of them fits together.  Half keep to what ONNX Runtime can do."""
+# What networks are made of: passes have most to do where few operators meet again and again.
+NETWORK = ("Conv BatchNormalization Relu Add Mul Clip MaxPool AveragePool GlobalAveragePool Concat Sigmoid HardSwish LeakyRelu MatMul Gemm "
+           "LayerNormalization RMSNormalization InstanceNormalization Softmax Transpose Reshape Slice Split Pad ReduceMean ReduceSum "
+           "ReduceMax Sub Div Sqrt Pow Erf Gelu Tanh Gather Where Expand Squeeze Unsqueeze Flatten Resize ConvTranspose "
+           "DepthToSpace Attention LSTM Cast").split()
+
+
+def choose_menu(r, entries):
+    """None (all operators alike), or some: those of networks, or any."""
+    chance = r.random()
+    if chance < 0.3:
+        return None
+    pool = NETWORK if chance < 0.7 else sorted(entries)
+    return set(r.sample(pool, r.randint(6, 16))) & set(entries) or None
+
+
+def build_graph(seed, table, entries, ort):
+    """The graph of a seed, and its builder.  Half of the graphs draw what was drawn least; the others keep to few types, most
+    to few operators too, so that more of them fits together.  Half keep to what ONNX Runtime can do."""
     r = random.Random(seed * 2 + 1)
     peer = ort if r.random() < 0.6 else None
     newest = min(table.newest, ort.newest_opset) if peer else table.newest
     opset = r.choice([newest, r.randint(rows.OLDEST, newest)])
     dense = r.choice(DENSE) if r.random() < 0.5 else None
-    b = Builder(seed, table, entries, opset, dense, peer=peer)
-    b.trace = trace
+    b = Builder(seed, table, entries, opset, dense, peer=peer, menu=choose_menu(r, entries) if dense else None,
+                large=r.random() < 0.06)
     b.grow(r.randint(10, 60))
     return finish(b), b
 
@@ -45,7 +61,8 @@ def run_seed(seed, table, entries, options, ort, say):
     start = time.time()
     graph, b = build_graph(seed, table, entries, ort)
     result = {"seed": seed, "drawn": b.drawn, "refusals": [[list(k), v] for k, v in b.refusals.items()],
-              "statistics": b.statistics, "failures": [], "mishaps": b.mishaps, "ort": False, "nodes": len(b.nodes), "built": time.time() - start}
+              "statistics": b.statistics, "failures": [], "mishaps": b.mishaps,
+              "skips": b.skips, "ort": False, "nodes": len(b.nodes), "built": time.time() - start}
     for name, message, model, inputs in b.faults:
         result["failures"].append(report_fault(options, seed, name, message, model))
     if graph is None:

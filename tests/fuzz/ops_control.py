@@ -58,7 +58,12 @@ def if_(b, o):
         others.append(identity(second, w))
     branches = {"then_branch": graph_of(first, "then", [], results), "else_branch": graph_of(second, "else", [], others)}
     kind = kind_of(results + others)
-    return [condition], branches, len(results), kind
+    return [condition], branches, len(results), kind, None, [max(v.error, w.error) for v, w in zip(results, others)]
+
+
+def errors_of(values, trips):
+    """What rounding in a body may come to: more with every round."""
+    return [2 * (trips + 1) * v.error for v in values]
 
 
 def carried_update(body, v):
@@ -94,14 +99,14 @@ def loop(b, o):
     updates = [carried_update(body, c) for c in carried]
     scanned = [v for v in body.values if made_inside(body, v) and v not in updates and v.type in COMMON][:1]
     scanned = [identity(body, v) for v in scanned] if r.random() < 0.7 and trips else []
-    if r.random() < 0.3:
+    if go_on and r.random() < 0.5:  # without a condition that goes in, the one that comes out is not looked at
         last = body.constant(np.array(r.randint(0, 4), np.int64), as_node=False)
         more = body.add("Not", [body.add("Equal", [turn, last], {})[0]], {})[0]
     else:
         more = identity(body, alive)
     graph = graph_of(body, "body", [turn, alive] + carried, [more] + updates + scanned)
-    # What a body is given changes from round to round: nothing is declared of it but types and ranks.
-    return [limit, go_on] + states, {"body": graph}, len(updates) + len(scanned), kind_of(updates + scanned)
+    return [limit, go_on] + states, {"body": graph}, len(updates) + len(scanned), kind_of(updates + scanned), \
+        None, errors_of(updates + scanned, trips)
 
 
 @operators("Scan", kind="sum", ulps=256, liked=0.5, control=True)
@@ -132,4 +137,5 @@ def scan(b, o):
         attributes["scan_input_directions"] = backwards
     if scanned and r.random() < 0.3:
         attributes["scan_output_directions"] = [r.randint(0, 1) for _ in scanned]
-    return states + rows_of, attributes, len(updates) + len(scanned), kind_of(updates + scanned)
+    return states + rows_of, attributes, len(updates) + len(scanned), kind_of(updates + scanned), None, \
+        errors_of(updates + scanned, n)

@@ -197,14 +197,18 @@ def bit_shift(b, o):
 
 @operators("BitCast", kind="step")
 def bit_cast(b, o):
-    """To integers only: bits of other types make numbers of any size."""
-    t = o.type("T1")
-    width = {1: ("int8", "uint8"), 2: ("int16", "uint16"), 4: ("int32", "uint32"), 8: ("int64", "uint64")}
-    targets = [u for u in width.get(rows.NP[t].itemsize, ()) if u in o.schema.types.get("T2", ()) and u != t]
-    if t in rows.TINY_INTS + rows.TINY_FLOATS and t not in ("float8e4m3fn", "float8e5m2", "float8e4m3fnuz",
-                                                            "float8e5m2fnuz", "float8e8m0") or not targets or t == "bool":
-        raise Skip("no integer of its size")
-    return [b.tensor(t, exact=True, least=0)], {"to": rows.CODE_OF_NP[rows.NP[b.r.choice(targets)]]}
+    """Of or to integers: bits of other types make numbers of any size."""
+    u = o.type("T2")
+
+    def width(type):
+        return {"int4": 4, "uint4": 4, "float4e2m1": 4, "int2": 2, "uint2": 2, "bool": 1}.get(type, 8 * rows.NP[type].itemsize)
+    t = o.type("T1", [t for t in o.schema.types["T1"] if width(t) == width(u) and t != u])
+    if rows.is_float(u):  # the bits of moderate numbers
+        if t not in rows.INTS or u not in rows.FLOATS:
+            raise Skip("bits of small floats")
+        x = b.fresh(draw_array(b.r, u, b.shape((0, 4))).view(rows.NP[t]))
+        return [x], {"to": rows.CODE_OF_NP[rows.NP[u]]}
+    return [b.tensor(t, exact=True, least=0)], {"to": rows.CODE_OF_NP[rows.NP[u]]}
 
 
 @operators("Max Min", kind="exact")
@@ -273,5 +277,6 @@ def dropout(b, o):
     x = b.tensor(t)
     if o.has("ratio"):
         return [x], {"ratio": b.r.choice([None, 0.3]), "is_test": 1 if o.has("is_test") else None}
-    ratio = b.fresh(np.array(0.3).astype(rows.NP[o.type("T1", rows.FLOATS)]), constant=True) if b.r.random() < 0.5 else None
+    u = o.type("T1", rows.FLOATS + rows.TINY_FLOATS)
+    ratio = b.fresh(np.array(0.25).astype(rows.NP[u]), constant=True) if b.r.random() < 0.7 else None
     return [x, ratio], {"seed": b.r.choice([None, 1])}, b.r.choice([1, 2])

@@ -9,7 +9,7 @@ from values import draw_array
 
 def scale(b, t, shape=()):
     """Powers of two: then quotients and products are exact, and rounding to integers is the same everywhere."""
-    exponents = np.array([b.r.choice([-3, -2, -1, 0]) for _ in range(int(np.prod(shape)))]).reshape(shape)
+    exponents = np.array([b.r.choice([-3, -2, -1, 0] if rows.is_float(t) else [0, 1, 2]) for _ in range(int(np.prod(shape)))]).reshape(shape)
     return b.fresh(np.exp2(exponents).astype(rows.NP[t]), constant=b.r.random() < 0.8)
 
 

@@ -33,7 +33,11 @@ def dft(b, o):
     attributes = {"inverse": inverse or None, "onesided": onesided or None}
     if o.has("axis"):
         return [x], {**attributes, "axis": 1}
-    return [x, None, b.ints(r.choice([1, 1, -3]), "int64", constant=True) if r.random() < 0.7 or x.shape[-2] < 2 else None], attributes
+    length = None
+    if r.random() < 0.3 and not onesided:
+        length = b.fresh(np.array(r.randint(1, 9)).astype(rows.NP[o.type("T2")]), constant=True)
+    axis = b.ints(r.choice([1, 1, -3]), "int64", constant=True) if r.random() < 0.7 or x.shape[-2] < 2 else None
+    return [x, length, axis], attributes
 
 
 @operators("STFT", kind="sum", ulps=16)

@@ -13,6 +13,7 @@ class Totals:
         self.statistics = collections.Counter()
         self.kinds = collections.Counter()
         self.mishaps = collections.Counter()
+        self.skips = collections.Counter()
 
     def add(self, result):
         self.graphs += 1
@@ -22,6 +23,7 @@ class Totals:
         self.table.counts.update(tuple(row) for row in result["drawn"])
         for row, message in result["refusals"]:
             self.table.refused.setdefault(tuple(row), message)
+        self.skips.update(result["skips"])
         for text in result["mishaps"]:
             self.mishaps[text] += 1
         for f in result["failures"]:
@@ -39,6 +41,8 @@ class Totals:
         print(f"{self.graphs} graphs of {self.nodes / max(1, self.graphs):.0f} nodes in {seconds:.0f} s; "
               f"ONNX Runtime ran {self.ort}")
         print(f"{100 * (1 - self.statistics['degenerate'] / values):.1f} % of {values} values are finite and not constant")
+        if with_table:
+            print("draws that led nowhere: " + "; ".join(f"{n} {text}" for text, n in self.skips.most_common(20)))
         self.print_rows(with_table)
         for text, n in self.mishaps.most_common():
             print(f"{n:5} generator {text}")

@@ -114,6 +114,7 @@ class Builder:
         self.inputs = []
         if not outer:
             self.count = 0
+            self.special = False  # has infinities, NaN and the like: see sweep.py
             self.drawn = []      # rows, one a use
             self.refusals = {}   # row -> message
             self.statistics = {"values": 0, "degenerate": 0}
@@ -367,6 +368,8 @@ class Builder:
         if any(a.size > (16 if self.root.large else 4) * LARGE for a in outputs):
             raise Skip("large")
         degenerate = sum(is_degenerate(a) for a in outputs)
+        if self.root.special:
+            return self.add_special(node, kind, ulps, operands, outputs, rows_used)
         if degenerate == len(outputs) and outputs[0].size > 1 and self.r.random() < 0.9:
             raise Skip("degenerate")
         if any(a.size and a.dtype.kind not in "iub" and np.max(np.abs(as_wide(a))) > 1e4 for a in outputs):
@@ -385,6 +388,23 @@ class Builder:
         self.values.extend(made)
         self.root.statistics["values"] += len(made)
         self.root.statistics["degenerate"] += degenerate
+        self.root.drawn.extend(rows_used)
+        return made
+
+    def add_special(self, node, kind, ulps, operands, outputs, rows_used):
+        """Of any numbers: each result may be off by a part of itself."""
+        self.nodes.append(node)
+        types = [rows.NAME_OF_NP[a.dtype] for a in outputs]
+        made = [Value(n, a, exact=kind in (EXACT, STEP, "shape") or not is_inexact(t)) for n, a, t in
+                zip(node.output, outputs, types)]
+        precision = max([rows.eps(t) for t in types + [v.type for v in operands] if is_inexact(t)], default=0)
+        for v in made:
+            v.relative = 0.0 if v.exact else (64 if kind == SUM else ulps) * precision
+            finite = np.abs(as_wide(v.array))[np.isfinite(as_wide(v.array))] if kind == SUM and v.size else np.zeros(1)
+            v.error = 64 * precision * float(np.max(finite, initial=0)) if not v.exact else 0.0
+        for v in operands:
+            v.uses += 1
+        self.values.extend(made)
         self.root.drawn.extend(rows_used)
         return made
 

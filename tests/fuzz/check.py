@@ -54,7 +54,7 @@ def difference(want, got):
             bad = ~((x == y) | ((x != x) & (y != y)))
         else:
             far = np.abs(x - y)
-            bad = ~((far <= 3 * want.error) | (x == y) | ((x != x) & (y != y)))
+            bad = ~((far <= 3 * want.error + 3 * want.relative * np.abs(x)) | (x == y) | ((x != x) & (y != y)))
     if not bad.any():
         return None
     k = int(np.argmax(bad))

@@ -126,6 +126,7 @@ def parse():
     p.add_argument("--state", help="a file with the next seed and the counts, read and written")
     p.add_argument("--found", default="found", help="where failing graphs go")
     p.add_argument("--sweep", action="store_true", help="one-node models of every row instead")
+    p.add_argument("--specials", action="store_true", help="the same with infinities, NaN and the largest numbers")
     p.add_argument("--no-ort", action="store_true")
     p.add_argument("--no-shrink", action="store_true")
     p.add_argument("--batch", type=int, default=25, help="graphs a process; the counts are those of before the batch")
@@ -170,7 +171,7 @@ def main():
     ort = None if options.no_ort or not peers.has_ort() else peers.OrtSupport()
     if ort:
         ort.newest_opset = in_child(lambda: ort.newest(table.newest))[1]
-    if options.sweep:
+    if options.sweep or options.specials:
         sys.exit(sweep.run(table, entries, options, ort))
     total = report.Totals(table, entries)
     pool = Pool(options, table, entries, ort, run_seed, report_crash)

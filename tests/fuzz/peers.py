@@ -23,7 +23,9 @@ def plain_borders(model):
     for v in m.graph.input:
         t = v.type.tensor_type
         if t.elem_type in PLAIN_CODE:
-            first.append(helper.make_node("Cast", [v.name + "_plain"], [v.name], to=t.elem_type))
+            exactly = {"saturate": 0} if rows.NAME_OF_CODE[t.elem_type].startswith("float8e") and \
+                rows.NAME_OF_CODE[t.elem_type] != "float8e8m0" else {}  # infinity is to stay
+            first.append(helper.make_node("Cast", [v.name + "_plain"], [v.name], to=t.elem_type, **exactly))
             v.name, t.elem_type = v.name + "_plain", PLAIN_CODE[t.elem_type]
     for v in m.graph.output:
         t = v.type.tensor_type

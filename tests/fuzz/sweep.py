@@ -2,9 +2,14 @@
 import collections
 import random
 
+import ml_dtypes
+import numpy as np
+
 import check
 import peers
+import rows
 from build import Builder, Operation, Skip, finish
+from values import type_range
 from workers import in_child
 
 TRIES = 25
@@ -22,15 +27,50 @@ class OneType(Builder):
         return self.r.choice(allowed)
 
 
-def one(row, table, entries, seed, with_peer):
+SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 0.0, "max", "-max", "tiny")
+
+
+class Special(OneType):
+    """Values are sprinkled with what is not moderate."""
+
+    def fresh(self, array, constant=None):
+        type = rows.NAME_OF_NP[array.dtype]
+        if array.size and (type in rows.FLOATS or type in rows.INTS) and array.ndim:
+            array = self.sprinkle(np.array(array), type)
+        return super().fresh(array, constant)
+
+    def sprinkle(self, array, type):
+        kind = self.entry.kind
+        r = self.r
+        if type in rows.INTS:
+            if kind in ("exact", "step") and self.row[0] in ELEMENTWISE:
+                for k in range(array.size):
+                    if r.random() < 0.2:
+                        array.flat[k] = r.choice(type_range(type))
+            return array
+        info = ml_dtypes.finfo(array.dtype)
+        numbers = {"max": info.max, "-max": info.min, "tiny": info.smallest_subnormal}
+        choice = SPECIAL[:3] if kind == "sum" else SPECIAL
+        for k in range(array.size):
+            if r.random() < (0.03 if kind == "sum" else 0.3):
+                s = r.choice(choice)
+                array.flat[k] = numbers.get(s, s)
+        return array
+
+
+ELEMENTWISE = ("Abs Neg Sign Add Sub Mul Max Min Clip Where Relu Equal Greater GreaterOrEqual Less LessOrEqual BitwiseAnd "
+               "BitwiseOr BitwiseXor BitwiseNot Cast").split()
+
+
+def one(row, table, entries, seed, with_peer, special=False):
     """(what, detail) of a row: ok, no draw, refused, fault, wrong."""
     name, since, variable, type = row
     message = "no draw fits"
     refused = None
     for k in range(TRIES):
         r = random.Random(f"{seed} {k} {row}")
-        b = OneType(r.getrandbits(32), table, entries, table.opset_for(since, name, r))
-        b.row = row
+        b = (Special if special else OneType)(r.getrandbits(32), table, entries, table.opset_for(since, name, r))
+        b.row, b.entry, b.special = row, entries[name], special
         schema = table.at[b.opset][name]
         operation = Operation(b, schema, entries[name])
         try:
@@ -52,7 +92,7 @@ def one(row, table, entries, seed, with_peer):
         failures, ran = check.run_all(graph, "short", r, with_peer)
         if failures:
             return "wrong", str(failures[0])
-        if not ran and with_peer:
+        if not ran and with_peer and not special:
             wrong = second_opinion(graph)
             if wrong:
                 return "differs", wrong
@@ -88,18 +128,18 @@ def second_opinion(graph):
 def run(table, entries, options, ort):
     wanted = set(options.only.split(",")) if options.only else None
     found = collections.Counter()
-    todo = [r for r in sorted(table.rows()) if r[0] in entries and (wanted is None or r[0] in wanted)]
+    todo = [r for r in sorted(table.rows()) if r[0] in entries and not (options.specials and entries[r[0]].control) and (wanted is None or r[0] in wanted)]
     at = 0
     while at < len(todo):
         chunk = todo[at:at + 100]
 
         def work(chunk=chunk):
-            return [(row, *one(row, table, entries, options.seed or 0, ort is not None)) for row in chunk]
+            return [(row, *one(row, table, entries, options.seed or 0, ort is not None and not options.specials, options.specials)) for row in chunk]
         died, results = in_child(work)
         if died or results is None:  # one of them: each alone
             results = []
             for row in chunk:
-                died, result = in_child(lambda row=row: one(row, table, entries, options.seed or 0, ort is not None))
+                died, result = in_child(lambda row=row: one(row, table, entries, options.seed or 0, ort is not None and not options.specials, options.specials))
                 results.append((row, *(("crash", "") if died or result is None else result)))
         for row, what, detail in results:
             found[what if what != "ok" else f"ok, {detail}"] += 1

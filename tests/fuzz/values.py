@@ -67,12 +67,13 @@ class Value:
     """A tensor of the graph.  exact: every implementation must give the same bits; else they may be `error` apart."""
 
     __slots__ = ("name", "array", "exact", "error", "constant", "uses", "low", "high", "varying", "finite",
-                 "static")
+                 "static", "relative")
 
     def __init__(self, name, array, exact=True, error=0.0, constant=False, varying=False, static=True):
         self.name, self.array, self.exact, self.error, self.constant, self.uses = name, array, exact, error, constant, 0
         self.varying = varying  # in a body, from round to round: what the array holds is the first round's
         self.static = static and not varying  # known when the graph is imported: of constants, inputs and shapes
+        self.relative = 0.0  # error of each element beside that, as a part of it
         self.finite = True
         self.low = self.high = 0.0
         if array.size and array.dtype.kind != "c":

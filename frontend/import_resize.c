@@ -20,7 +20,8 @@ typedef enum nearest { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, BY_SCALE } neares
 typedef enum policy { STRETCH, NOT_LARGER, NOT_SMALLER } policy;
 
 /* An antialiasing filter wider than this is refused. */
-enum { MAX_TAPS = 1024 };
+/* So many taps are written out; more of them are one reduction. */
+enum { FEW_TAPS = 16 };
 
 typedef struct axis_plan {
   dim in, out;
@@ -40,7 +41,7 @@ typedef struct resize {
 typedef struct tap_table {
   int64_t taps;
   int64_t *index; /* [out][taps] */
-  float *weight;
+  double *weight;
   bool *outside; /* [out]: takes the extrapolation value */
   bool any_outside;
 } tap_table;
@@ -286,9 +287,9 @@ static int64_t clamp_index(double x, int64_t n) {
 /* The taps of output element i.  An antialiasing filter is stretched by the factor of shrinking and
  * normalised. */
 static void fill_taps(const resize *r, const axis_plan *p, tap_table *t, int64_t i) {
-  double x = source(r, p, i), sum = 0, w[MAX_TAPS];
+  double x = source(r, p, i), sum = 0;
   int64_t *index = t->index + i * t->taps;
-  float *weight = t->weight + i * t->taps;
+  double *weight = t->weight + i * t->taps;
   t->outside[i] = r->coordinates == TF_CROP_AND_RESIZE && (x < 0 || x > (double)(p->in - 1));
   t->any_outside |= t->outside[i];
   if (r->mode == NEAREST) {
@@ -299,28 +300,25 @@ static void fill_taps(const resize *r, const axis_plan *p, tap_table *t, int64_t
   double shrink = r->antialias && p->scale < 1 ? p->scale : 1, first = floor(x) - (double)(t->taps / 2 - 1);
   for (int64_t k = 0; k < t->taps; k++) {
     double at = first + (double)k;
-    w[k] = filter(r, (at - x) * shrink);
-    if (r->exclude_outside && (at < 0 || at >= (double)p->in)) {
-      w[k] = 0;
-    }
-    sum += w[k];
+    bool counts = !r->exclude_outside || (at >= 0 && at < (double)p->in);
+    weight[k] = counts ? filter(r, (at - x) * shrink) : 0;
+    sum += weight[k];
     index[k] = clamp_index(at, p->in);
   }
   bool normalise = (r->exclude_outside || shrink < 1) && sum != 0;
-  for (int64_t k = 0; k < t->taps; k++) {
-    weight[k] = (float)(normalise ? w[k] / sum : w[k]);
+  for (int64_t k = 0; normalise && k < t->taps; k++) {
+    weight[k] /= sum;
   }
 }
 
 static status make_taps(const onnx_node *n, const resize *r, const axis_plan *p, tap_table *t) {
   double radius = r->mode == LINEAR ? 1 : 2;
   double shrink = r->antialias && p->scale < 1 ? p->scale : 1;
-  CHECK_THAT(radius / shrink <= MAX_TAPS / 2 - 1, STATUS_UNSUPPORTED,
-             "antialias with scale %g: the filter is too wide", p->scale);
-  t->taps = r->mode == NEAREST ? 1 : 2 * (int64_t)ceil(radius / shrink);
-  CHECK_THAT(p->out <= (int64_t)1 << 32, STATUS_UNSUPPORTED, "an extent of %" PRId64, p->out);
+  double taps = r->mode == NEAREST ? 1 : 2 * ceil(radius / shrink);
+  CHECK_THAT(taps * (double)p->out <= 0x1p32, STATUS_RESOURCE, "%" PRId64 " elements of %g others each", p->out, taps);
+  t->taps = (int64_t)taps;
   t->index = ARENA_NEW_N(n->arena, int64_t, (size_t)(p->out * t->taps));
-  t->weight = ARENA_NEW_N(n->arena, float, (size_t)(p->out * t->taps));
+  t->weight = ARENA_NEW_N(n->arena, double, (size_t)(p->out * t->taps));
   t->outside = ARENA_NEW_N(n->arena, bool, (size_t)p->out);
   t->any_outside = false;
   for (int64_t i = 0; i < p->out; i++) {
@@ -346,14 +344,34 @@ static hlo_value take_tap(const onnx_node *n, hlo_value x, int64_t axis, const t
   return hlo_take(n->b, x, onnx_s64_array(n, index, 1, &out), axis);
 }
 
-static hlo_value tap_weight(const onnx_node *n, const shape *y, int64_t axis, const tap_table *t, int64_t k,
+/* Weights in x's type: constants are rounded once. */
+static hlo_value weights_like(const onnx_node *n, hlo_value x, const double *weight, int rank, const dim *dims) {
+  void *data;
+  literal l = literal_new(n->arena, shape_make(DTYPE_F64, rank, dims), &data);
+  memcpy(data, weight, (size_t)shape_bytes(&l.shape));
+  return hlo_convert(n->b, hlo_constant(n->b, l), hlo_type(x));
+}
+
+static hlo_value tap_weight(const onnx_node *n, hlo_value y, int64_t axis, const tap_table *t, int64_t k,
                             dim out) {
-  float *weight = ARENA_NEW_N(n->arena, float, (size_t)out);
+  double *weight = ARENA_NEW_N(n->arena, double, (size_t)out);
   for (int64_t i = 0; i < out; i++) {
     weight[i] = t->weight[i * t->taps + k];
   }
-  hlo_value w = hlo_convert(n->b, onnx_f32_array(n, weight, 1, &out), (dtype)y->type);
-  return hlo_broadcast(n->b, w, *y, &axis);
+  return hlo_broadcast(n->b, weights_like(n, y, weight, 1, &out), *hlo_shape(y), &axis);
+}
+
+/* Many taps: those of each output position side by side, weighted, and summed over a dimension of their own. */
+static hlo_value sum_many(const onnx_node *n, hlo_value x, int64_t axis, const tap_table *t, dim out) {
+  hlo_builder *b = n->b;
+  shape s = *hlo_shape(x);
+  dim all = out * t->taps, before = shape_product(&s, 0, (int)axis), behind = shape_product(&s, (int)axis + 1, s.rank);
+  hlo_value y = hlo_reshape(b, x, 3, (dim[]){before, s.dims[axis], behind});
+  y = hlo_reshape(b, hlo_take(b, y, onnx_s64_array(n, t->index, 1, &all), 1), 4, (dim[]){before, out, t->taps, behind});
+  hlo_value w = weights_like(n, y, t->weight, 2, (dim[]){out, t->taps});
+  y = hlo_binary(b, HLO_MUL, y, hlo_broadcast(b, w, *hlo_shape(y), (int64_t[]){1, 2}));
+  s.dims[axis] = out;
+  return hlo_reshape(b, hlo_reduce(b, y, HLO_REDUCE_ADD, 1, (int64_t[]){2}), s.rank, s.dims);
 }
 
 /* The extrapolation value where the position lies outside along this axis. */
@@ -379,13 +397,14 @@ static status resize_axis(const onnx_node *n, const resize *r, int64_t axis, hlo
              p->out);
   TRY(make_taps(n, r, p, &t));
   hlo_value sum = {0};
-  for (int64_t k = 0; k < t.taps && !b->error; k++) {
+  for (int64_t k = 0; t.taps <= FEW_TAPS && k < t.taps && !b->error; k++) {
     hlo_value y = take_tap(n, *x, axis, &t, k, p->out);
     if (r->mode != NEAREST) {
-      y = hlo_binary(b, HLO_MUL, y, tap_weight(n, hlo_shape(y), axis, &t, k, p->out));
+      y = hlo_binary(b, HLO_MUL, y, tap_weight(n, y, axis, &t, k, p->out));
     }
     sum = k == 0 ? y : hlo_binary(b, HLO_ADD, sum, y);
   }
+  sum = t.taps > FEW_TAPS && !b->error ? sum_many(n, *x, axis, &t, p->out) : sum;
   *x = t.any_outside ? extrapolate(n, r, sum, axis, &t, p->out) : sum;
   return NULL;
 }

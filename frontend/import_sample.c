@@ -157,6 +157,12 @@ hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spa
     dims[k] = 2 + k;
     sizes[2 + k] = 1;
   }
+  if (x.def && index.def && shape_elements(hlo_shape(x)) == 0) { /* nothing to read, or nothing but what lies outside */
+    shape s = *hlo_shape(index);
+    memmove(s.dims + 2, s.dims + 1, (size_t)(s.rank - 2) * sizeof *s.dims);
+    s.dims[1] = sizes[1];
+    return hlo_splat(b, shape_make(hlo_type(x), s.rank, s.dims), 0);
+  }
   hlo_gather_dims d = {.n_offset = 1,
                        .offset = &one,
                        .n_collapsed = (uint32_t)spatial,

@@ -7,6 +7,7 @@ import sys
 
 import attention
 import elements
+import images
 import recurrent
 import spectra
 import windows
@@ -30,3 +31,4 @@ spectra.write_mel(w)
 elements.write_casts(w)
 elements.write_quantisation(w)
 elements.write_movement(w)
+images.write_resize(w)

@@ -1,0 +1,18 @@
+"""Resize by ONNX's reference: filters of all widths, all types."""
+import numpy as np
+from onnx import TensorProto
+
+import oracles
+
+rng = np.random.default_rng(7)
+
+
+def write_resize(w):
+    for mode in ("linear", "cubic"):
+        for dims, sizes in (((1, 1, 9, 100), (1, 1, 4, 5)), ((2, 200, 3), (2, 3, 3)), ((700,), (1,)), ((40, 2), (1, 5))):
+            for exclude in (0, 1):
+                x = rng.standard_normal(dims)
+                attributes = {"mode": mode, "antialias": 1, "exclude_outside": exclude}
+                given = [x, None, None, np.array(sizes)]
+                y = oracles.run("reference", "Resize", given, [TensorProto.DOUBLE], attributes, 19)
+                w.add("Resize", given, y, attributes, opset=19, name="antialias")

@@ -98,9 +98,11 @@ hlo_tests = \
 tests_files = \
 	tests/README \
 	tests/allowed-skips \
+	tests/attributes/algebra.py \
 	tests/attributes/attention.py \
 	tests/attributes/cases.py \
 	tests/attributes/elements.py \
+	tests/attributes/images.py \
 	tests/attributes/make_cases.py \
 	tests/attributes/oracles.py \
 	tests/attributes/recurrent.py \

@@ -5,6 +5,7 @@ reference, as each module says.
 """
 import sys
 
+import algebra
 import attention
 import elements
 import images
@@ -32,3 +33,9 @@ elements.write_casts(w)
 elements.write_quantisation(w)
 elements.write_movement(w)
 images.write_resize(w)
+algebra.write_einsum(w)
+algebra.write_gemm(w)
+algebra.write_quantised_products(w)
+algebra.write_norms(w)
+algebra.write_losses(w)
+algebra.write_rest(w)

@@ -22,6 +22,7 @@ def one_node(op, inputs, kinds, attributes, opset, domain=""):
 
 
 def run(engine, op, inputs, kinds, attributes, opset):
+    inputs = [None if x is None else np.asarray(x) for x in inputs]
     model = one_node(op, inputs, kinds, attributes, opset)
     feeds = {"x%d" % k: x for k, x in enumerate(inputs) if x is not None}
     if engine == "reference":

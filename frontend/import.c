@@ -154,7 +154,8 @@ static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
   TRY(find_inputs(s, node, in));
   onnx_node n = {.proto = node, .since = row->since, .b = s->b, .arena = a, .scope = s,
                  .n_in = (uint32_t)node->n_input, .n_out = (uint32_t)node->n_output, .in = in, .out = out};
-  TRY(onnx_sizes_before(&n));
+  onnx_sizes *sizes;
+  TRY(onnx_sizes_before(&n, &sizes));
   s->b->source = *node->name ? node->name : node->n_output ? node->output[0] : node->op_type;
   status failed = row->importer(&n);
   status in_builder = hlo_builder_take_error(s->b);
@@ -163,7 +164,7 @@ static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
     return failed;
   }
   TRY(in_builder);
-  TRY(onnx_sizes_after(&n));
+  onnx_sizes_after(&n, sizes);
   for (size_t k = 0; k < node->n_output; k++) {
     if (*node->output[k]) {
       CHECK_THAT(out[k].def, STATUS_UNSUPPORTED, "output %zu ('%s') is not supported", k, node->output[k]);

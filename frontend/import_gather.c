@@ -245,33 +245,6 @@ status onnx_import_scatter_nd(onnx_node *n) {
   return NULL;
 }
 
-/* --- a known choice of rows --- */
-
-/* The positions that condition keeps must be known, since they decide the result's size. */
-status onnx_import_compress(onnx_node *n) {
-  hlo_value x = n->in[0];
-  const literal *condition;
-  int64_t axis = 0, count = 0;
-  if (onnx_attr_has(n->proto, "axis")) {
-    TRY(onnx_axis_attr(n, 0, hlo_rank(x), &axis));
-  } else {
-    x = hlo_reshape(n->b, x, 1, (dim[]){shape_elements(hlo_shape(x))});
-  }
-  TRY(onnx_const_literal(n, 1, "condition", &condition));
-  CHECK_THAT(condition->shape.type == DTYPE_PRED && condition->shape.rank == 1, INVALID,
-             "condition is %s; a list of pred is wanted", SHAPE_STR(NULL, &condition->shape));
-  int64_t extent = hlo_shape(x)->dims[axis], length = shape_elements(&condition->shape);
-  int64_t *kept = ARENA_NEW_N(n->arena, int64_t, (size_t)length);
-  for (int64_t k = 0; k < length; k++) {
-    if (literal_i64(condition, k)) {
-      CHECK_THAT(k < extent, INVALID, "condition keeps element %" PRId64 " of %" PRId64, k, extent);
-      kept[count++] = k;
-    }
-  }
-  n->out[0] = onnx_take_known(n->b, x, axis, kept, count);
-  return NULL;
-}
-
 /* --- along sequences --- */
 
 /* s64 positions 0, 1, ... along one dimension of an array of these dims. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "frontend/import_nn.h"
-#include "frontend/scope.h"
+#include "frontend/sizes.h"
 
 /* A loop of constant length whose states change their shapes is written out, up to this many steps; Scan 8 up
  * to this many batches. */
@@ -31,6 +31,7 @@ typedef struct loop {
   hlo_value trip_value;
   hlo_value length; /* Scan 8: how many of the `trip` steps are made; no value: all */
   hlo_value cond;    /* no value: true */
+  bool may_end;      /* by its condition, before the trip count is reached */
   bool ignores_cond; /* Loop without condition: what the body says does not matter */
 } loop;
 
@@ -132,19 +133,23 @@ static status check_states(const loop *l) {
   return NULL;
 }
 
-/* Scan outputs have room for every step from the start: their number must be known. */
+/* Room for the scan outputs of all steps that a loop may make, which its condition may end before. */
+enum { MAX_SCAN_BOUND = 16 * 1024 * 1024 };
+
+/* Scan outputs have room for every step from the start: their number, or a bound of it, must be known. */
 static status scan_output_shapes(loop *l, shape *shapes) {
+  l->may_end = !stays_true(l) || l->cond.def;
   for (uint32_t k = 0; k < l->n_out; k++) {
     const shape *s = hlo_shape(l->body->roots[first_root(l) + l->n_states + k]);
     CHECK_THAT(s->kind == SHAPE_ARRAY && s->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "scan output %u of %s",
                k, SHAPE_STR(NULL, s));
-    CHECK_THAT(l->trip >= 0 && l->trip <= DIM_MAX && stays_true(l) && !l->cond.def, STATUS_UNSUPPORTED,
-               "there are scan outputs and %s: their shape depends on data",
-               l->trip < 0 || l->trip > DIM_MAX ? "the trip count is not a constant"
-                                                : "the condition may end the loop");
+    CHECK_THAT(l->trip >= 0 && l->trip <= DIM_MAX, STATUS_UNSUPPORTED,
+               "there are scan outputs and the trip count is not a constant: their shape depends on data");
     TRY(onnx_axis(l->out[k].axis, s->rank + 1, &l->out[k].axis));
     shapes[k] = with_axis(s, l->out[k].axis, l->trip);
     TRY(shape_check(&shapes[k], "a scan output"));
+    CHECK_THAT(!l->may_end || shape_bytes(&shapes[k]) <= MAX_SCAN_BOUND, STATUS_UNSUPPORTED,
+               "scan output %u would be %s if the condition did not end the loop", k, SHAPE_STR(NULL, &shapes[k]));
   }
   return NULL;
 }
@@ -280,7 +285,7 @@ static status build_while(loop *l, hlo_value *results) {
   carry c = carry_new(l);
   c.step = hlo_scalar_int(b, DTYPE_S64, 0);
   c.trip = l->length.def ? l->length : l->trip < 0 ? l->trip_value : c.trip;
-  if (!stays_true(l) || l->cond.def) {
+  if (l->may_end) {
     c.cond = l->cond.def ? l->cond : hlo_scalar_int(b, DTYPE_PRED, 1);
   }
   copy_values(c.states, l->states, l->n_states);
@@ -304,6 +309,9 @@ static status build_while(loop *l, hlo_value *results) {
   hlo_while(b, condition.computation, body.computation, n, init, out);
   copy_values(results, out + (n - (l->n_states + l->n_out + l->n_in + l->captures.n)),
               l->n_states + l->n_out);
+  for (uint32_t k = 0; l->may_end && k < l->n_out; k++) {
+    onnx_open_dim_set(l->n->scope->importer, results[l->n_states + k], (int)l->out[k].axis, out[0]);
+  }
   return NULL;
 }
 

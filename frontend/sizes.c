@@ -34,20 +34,307 @@ bool onnx_want_sizes(onnx_importer *im, hlo_value v) {
   return d;
 }
 
-/* --- operators --- */
+/* --- rules: which dimensions of the outputs are open when those of the inputs are --- */
 
-status onnx_sizes_before(onnx_node *n) {
-  onnx_importer *im = n->scope->importer;
-  for (uint32_t k = 0; im->n_open && k < n->n_in; k++) {
-    CHECK_THAT(!n->in[k].def || !onnx_want_sizes(im, n->in[k]), STATUS_UNSUPPORTED,
-               "the size of input %u depends on data", k);
-  }
-  return NULL;
+static hlo_value size_of(const onnx_node *n, uint32_t k, int axis) {
+  return onnx_open_dim_get(n->scope->importer, n->in[k], axis);
 }
 
-status onnx_sizes_after(onnx_node *n) {
+static bool is_open(const onnx_node *n, uint32_t k) {
+  return onnx_has_in(n, k) && onnx_has_open_dims(n->scope->importer, n->in[k]);
+}
+
+/* No input from k on is open. */
+static bool closed_from(const onnx_node *n, uint32_t k) {
+  while (k < n->n_in && !is_open(n, k)) {
+    k++;
+  }
+  return k >= n->n_in;
+}
+
+/* Element by element of the first input; the others are scalars or attributes. */
+static bool unary(const onnx_node *n, onnx_sizes *out) {
+  for (int d = 0; d < hlo_rank(n->in[0]); d++) {
+    out->size[d] = size_of(n, 0, d);
+  }
+  return closed_from(n, 1);
+}
+
+/* Element by element with broadcasting: dimensions that meet are open alike, or one of them is 1. */
+static bool broadcast(const onnx_node *n, onnx_sizes *out) {
+  int rank = 0;
+  for (uint32_t k = 0; k < n->n_in; k++) {
+    rank = onnx_has_in(n, k) && hlo_rank(n->in[k]) > rank ? hlo_rank(n->in[k]) : rank;
+  }
+  for (int d = 0; d < rank; d++) {
+    for (uint32_t k = 0; k < n->n_in; k++) {
+      int at = d - (rank - hlo_rank(n->in[k]));
+      hlo_value size = onnx_has_in(n, k) && at >= 0 ? size_of(n, k, at) : (hlo_value){0};
+      if (size.def && out->size[d].def && !hlo_value_equal(size, out->size[d])) {
+        return false;
+      }
+      out->size[d] = size.def ? size : out->size[d];
+    }
+    for (uint32_t k = 0; out->size[d].def && k < n->n_in; k++) {
+      int at = d - (rank - hlo_rank(n->in[k]));
+      if (onnx_has_in(n, k) && at >= 0 && !size_of(n, k, at).def && hlo_shape(n->in[k])->dims[at] != 1) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+static bool transpose(const onnx_node *n, onnx_sizes *out) {
+  const int64_t *perm;
+  size_t count;
+  int rank = hlo_rank(n->in[0]);
+  status failed = onnx_attr_ints(n->proto, "perm", &perm, &count);
+  bool fine = !failed && (count == 0 || count == (size_t)rank);
+  status_free(failed);
+  for (int d = 0; fine && d < rank; d++) {
+    int64_t from = count ? perm[d] : rank - 1 - d;
+    fine = from >= 0 && from < rank;
+    out->size[d] = fine ? size_of(n, 0, (int)from) : (hlo_value){0};
+  }
+  return fine;
+}
+
+static bool axis_of(const onnx_node *n, int64_t def, int rank, int64_t *out) {
+  int64_t axis = def;
+  status failed = onnx_attr_int(n->proto, "axis", def, &axis);
+  failed = failed ? failed : onnx_axis(axis, rank, out);
+  bool fine = !failed;
+  status_free(failed);
+  return fine;
+}
+
+/* What is gathered along stays whole; the rest of data, and indices, may be open. */
+static bool gather(const onnx_node *n, onnx_sizes *out) {
+  int64_t axis;
+  int rank = hlo_rank(n->in[0]), more = hlo_rank(n->in[1]), at = 0;
+  if (!axis_of(n, 0, rank, &axis) || size_of(n, 0, (int)axis).def || rank + more - 1 > SHAPE_MAX_RANK) {
+    return false;
+  }
+  for (int d = 0; d < rank; d++) {
+    for (int k = 0; d == axis && k < more; k++) {
+      out->size[at++] = size_of(n, 1, k);
+    }
+    if (d != axis) {
+      out->size[at++] = size_of(n, 0, d);
+    }
+  }
+  return true;
+}
+
+/* The list of tuples may be open, data not. */
+static bool gather_nd(const onnx_node *n, onnx_sizes *out) {
+  int last = hlo_rank(n->in[1]) - 1;
+  for (int d = 0; d < last; d++) {
+    out->size[d] = size_of(n, 1, d);
+  }
+  return !onnx_attr_has(n->proto, "batch_dims") && last >= 0 && !size_of(n, 1, last).def && !is_open(n, 0);
+}
+
+/* The axes that Squeeze takes away or Unsqueeze brings in: an attribute or a constant. */
+static bool list_axes(const onnx_node *n, int rank, bool *is_axis) {
+  const int64_t *values;
+  int64_t count, sorted[SHAPE_MAX_RANK];
+  if (onnx_has_in(n, 1) && !hlo_literal(n->in[1])) {
+    return false;
+  }
+  status failed = onnx_ints_attr_or_input(n, "axes", 1, &values, &count);
+  failed = failed ? failed : onnx_axes(values, (size_t)count, rank, sorted);
+  for (int64_t k = 0; !failed && k < count; k++) {
+    is_axis[sorted[k]] = true;
+  }
+  bool fine = !failed && count > 0;
+  status_free(failed);
+  return fine;
+}
+
+static bool squeeze(const onnx_node *n, onnx_sizes *out) {
+  bool gone[SHAPE_MAX_RANK] = {false};
+  int rank = hlo_rank(n->in[0]), at = 0;
+  if (!list_axes(n, rank, gone)) {
+    return false;
+  }
+  for (int d = 0; d < rank; d++) {
+    hlo_value size = size_of(n, 0, d);
+    if (gone[d] && size.def) {
+      return false;
+    }
+    if (!gone[d]) {
+      out->size[at++] = size;
+    }
+  }
+  return true;
+}
+
+static bool unsqueeze(const onnx_node *n, onnx_sizes *out) {
+  bool made[SHAPE_MAX_RANK] = {false};
+  const literal *l = onnx_has_in(n, 1) ? hlo_literal(n->in[1]) : NULL;
+  const int64_t *values;
+  size_t count = l ? (size_t)shape_elements(&l->shape) : 0;
+  if (!l) {
+    status_free(onnx_attr_ints(n->proto, "axes", &values, &count));
+  }
+  int rank = hlo_rank(n->in[0]) + (int)count, at = 0;
+  if (count > SHAPE_MAX_RANK || rank > SHAPE_MAX_RANK || !list_axes(n, rank, made)) {
+    return false;
+  }
+  for (int d = 0; d < rank; d++) {
+    if (!made[d]) {
+      out->size[d] = size_of(n, 0, at++);
+    }
+  }
+  return true;
+}
+
+/* Along an axis that is not open, arrays that are open alike. */
+static bool concat(const onnx_node *n, onnx_sizes *out) {
+  int64_t axis;
+  int rank = hlo_rank(n->in[0]);
+  if (!axis_of(n, 0, rank, &axis)) {
+    return false;
+  }
+  for (int d = 0; d < rank; d++) {
+    out->size[d] = size_of(n, 0, d);
+    for (uint32_t k = 0; k < n->n_in; k++) {
+      if (hlo_rank(n->in[k]) != rank || !hlo_value_equal(size_of(n, k, d), out->size[d]) || (d == axis && out->size[d].def)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+/* Along axes that are not open. */
+static bool slice(const onnx_node *n, onnx_sizes *out) {
+  bool cut[SHAPE_MAX_RANK] = {false};
+  const int64_t *axes = NULL;
+  int64_t sorted[SHAPE_MAX_RANK], count = 0;
+  int rank = hlo_rank(n->in[0]);
+  status failed = NULL;
+  if (n->since < 10 || !closed_from(n, 1) || (onnx_has_in(n, 3) && !hlo_literal(n->in[3]))) {
+    return false;
+  }
+  if (onnx_has_in(n, 3)) {
+    failed = onnx_const_ints(n, 3, "axes", &axes, &count);
+    failed = failed ? failed : onnx_axes(axes, (size_t)count, rank, sorted);
+  } else {
+    count = shape_elements(hlo_shape(n->in[1]));
+  }
+  bool fine = !failed && count <= rank;
+  status_free(failed);
+  for (int64_t k = 0; fine && k < count; k++) {
+    cut[axes ? sorted[k] : k] = true;
+  }
+  for (int d = 0; fine && d < rank; d++) {
+    out->size[d] = size_of(n, 0, d);
+    fine = !cut[d] || !out->size[d].def;
+  }
+  return fine;
+}
+
+/* Rows stay rows where the new shape keeps what stands before the open dimension, and leaves its own size open. */
+static bool reshape(const onnx_node *n, onnx_sizes *out) {
+  const literal *want = n->n_in > 1 && n->in[1].def ? hlo_literal(n->in[1]) : NULL;
+  const shape *s = hlo_shape(n->in[0]);
+  int64_t before = 1, product = 1;
+  int open = 0;
+  if (!want || want->shape.rank != 1 || onnx_attr_has(n->proto, "allowzero")) {
+    return false;
+  }
+  for (; open < s->rank && !size_of(n, 0, open).def; open++) {
+    before *= s->dims[open];
+  }
+  for (int d = open + 1; d < s->rank; d++) {
+    if (size_of(n, 0, d).def) {
+      return false;
+    }
+  }
+  for (int k = 0; k < (int)want->shape.dims[0] && k < SHAPE_MAX_RANK; k++) {
+    int64_t value = literal_i64(want, k);
+    if (product == before && (value == -1 || (value == 0 && k == open))) {
+      int64_t behind = 1, rest = 1;
+      for (int d = open + 1; d < s->rank; d++) {
+        behind *= s->dims[d];
+      }
+      for (int d = k + 1; d < (int)want->shape.dims[0]; d++) {
+        rest *= literal_i64(want, d);
+      }
+      out->size[k] = size_of(n, 0, open);
+      return rest == behind;
+    }
+    product *= value == 0 && k < s->rank ? s->dims[k] : value;
+  }
+  return false;
+}
+
+/* Shape and Size read the sizes themselves. */
+static bool by_importer(const onnx_node *n, onnx_sizes *out) {
   (void)n;
-  return NULL;
+  (void)out;
+  return true;
+}
+
+/* Operators that pass open dimensions on.  What computes more from a row than this costs does better with the rows that
+ * there are: it waits, and gets arrays cut to their size. */
+static const struct {
+  bool (*rule)(const onnx_node *n, onnx_sizes *out);
+  const char *operators;
+} rules[] = {
+    {unary, " Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Cast CastLike Ceil Celu Clip Cos Cosh Elu Erf Exp Floor Gelu "
+            "HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Log Mish Neg Not Reciprocal Relu Round Selu Shrink Sigmoid "
+            "Sign Sin Sinh Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu "},
+    {broadcast, " Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min "
+                "Mod Mul Or Pow Sub Sum Where Xor "},
+    {transpose, " Transpose "},
+    {gather, " Gather "},
+    {gather_nd, " GatherND "},
+    {squeeze, " Squeeze "},
+    {unsqueeze, " Unsqueeze "},
+    {concat, " Concat "},
+    {slice, " Slice "},
+    {reshape, " Reshape "},
+    {by_importer, " Shape Size "},
+};
+
+static bool find_rule(const onnx_node *n, onnx_sizes *out) {
+  for (size_t k = 0; !*n->proto->domain && k < sizeof rules / sizeof *rules; k++) {
+    const char *at = strstr(rules[k].operators, n->proto->op_type);
+    if (at && at[-1] == ' ' && at[strlen(n->proto->op_type)] == ' ' && *n->proto->op_type) {
+      return (n->since >= 7 || rules[k].rule != broadcast) && rules[k].rule(n, out);
+    }
+  }
+  return false;
+}
+
+/* --- around an importer --- */
+
+status onnx_sizes_before(onnx_node *n, onnx_sizes **out) {
+  onnx_importer *im = n->scope->importer;
+  *out = NULL;
+  if (!im->n_open || closed_from(n, 0)) {
+    return NULL;
+  }
+  *out = ARENA_NEW(n->arena, onnx_sizes);
+  if (find_rule(n, *out)) {
+    return NULL;
+  }
+  for (uint32_t k = 0; k < n->n_in; k++) {
+    if (onnx_has_in(n, k)) {
+      (void)onnx_want_sizes(im, n->in[k]);
+    }
+  }
+  return status_error(STATUS_UNSUPPORTED, "the size of an input depends on data");
+}
+
+void onnx_sizes_after(onnx_node *n, const onnx_sizes *s) {
+  for (int d = 0; s && d < hlo_rank(n->out[0]); d++) {
+    onnx_open_dim_set(n->scope->importer, n->out[0], d, s->size[d]);
+  }
 }
 
 /* --- results --- */

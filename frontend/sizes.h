@@ -19,9 +19,13 @@ bool onnx_has_open_dims(const onnx_importer *im, hlo_value v);
 /* Notes that v must have constant dimensions, if it has open ones; then true. */
 bool onnx_want_sizes(onnx_importer *im, hlo_value v);
 
-/* Before and after a node's importer: refuses open inputs of operators without a rule; marks outputs by the rule. */
-STATUS_MUST_USE status onnx_sizes_before(onnx_node *n);
-STATUS_MUST_USE status onnx_sizes_after(onnx_node *n);
+/* Which dimensions of a node's first output are open; found before its importer runs, set after it. */
+typedef struct onnx_sizes {
+  hlo_value size[SHAPE_MAX_RANK]; /* no value: the dimension is constant */
+} onnx_sizes;
+/* *out NULL: no input is open.  Fails, with the sizes wanted, where some is and the operator has no rule for it. */
+STATUS_MUST_USE status onnx_sizes_before(onnx_node *n, onnx_sizes **out);
+void onnx_sizes_after(onnx_node *n, const onnx_sizes *s); /* NULL is fine */
 
 /* The entry's roots with the sizes of open ones behind them. */
 void onnx_set_roots(onnx_importer *im, uint32_t n, const hlo_value *values);

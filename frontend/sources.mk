@@ -38,6 +38,7 @@ frontend_sources = \
 	frontend/import_rnn.c \
 	frontend/import_roi_align.c \
 	frontend/import_sample.c \
+	frontend/import_select.c \
 	frontend/import_shape.c \
 	frontend/import_signal.c \
 	frontend/import_slice.c \

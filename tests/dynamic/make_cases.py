@@ -81,6 +81,29 @@ case("compress", [N("ReduceSum", ["x", "one"], ["s"], keepdims=0), const("zero",
                   N("Compress", ["x", "c"], ["rows"], axis=0), N("Compress", ["x", "c"], ["flat"]), N("Exp", ["rows"], ["e"])],
      matrix, [("rows", F, [None, 5]), ("flat", F, [None]), ("e", F, [None, 5])], xs, inits=[("one", np.array([1], np.int64))])
 
+rows = [N("Relu", ["x"], ["r"]), N("NonZero", ["r"], ["nz"]), ints("zero", 0), ints("one", 1), ints("two", 2),
+        N("Gather", ["nz", "i0"], ["ri"], axis=0), N("Gather", ["x", "ri"], ["rows"], axis=0)]
+i0 = [("i0", np.array(0, np.int64))]
+case("gather_rows", rows + [N("Mul", ["rows", "rows"], ["sq"]), N("Greater", ["rows", "sq"], ["gt"]), N("Where", ["gt", "rows", "sq"], ["w"]), N("Unsqueeze", ["w", "one"], ["u"]),
+      N("Concat", ["u", "u"], ["c"], axis=1), N("Slice", ["c", "one", "two", "two"], ["sl"]), N("Transpose", ["sl"], ["t"], perm=[2, 0, 1]),
+      N("Cast", ["t"], ["y"], to=T.INT32)],
+     matrix, [("rows", F, [None, 5]), ("y", T.INT32, [5, None, 2])], xs, inits=i0)
+case("reshape_rows", rows + [N("Reshape", ["rows", "sh"], ["a"]), N("Squeeze", ["a", "one"], ["b"]), N("Reshape", ["rows", "flat"], ["c"]),
+                             N("Size", ["rows"], ["size"]), N("Shape", ["b"], ["shape"])],
+     matrix, [("b", F, [None, 5]), ("c", F, [None]), ("size", I, []), ("shape", I, [2])], xs,
+     inits=i0 + [("sh", np.array([-1, 1, 5], np.int64)), ("flat", np.array([-1], np.int64))])
+case("rows_that_leave", rows + [N("MatMul", ["rows", "w"], ["m"]), N("Relu", ["m"], ["mr"]), N("ReduceMean", ["mr"], ["mean"], axes=[1], keepdims=0),
+                                N("Softmax", ["m"], ["sm"], axis=1)],
+     matrix + [("w", F, [5, 3])], [("mean", F, [None]), ("sm", F, [None, 3])], [[a[0], x(5, 3)] for a in xs], inits=i0)
+case("two_sizes", [N("Relu", ["x"], ["r"]), N("NonZero", ["r"], ["p"]), N("Neg", ["x"], ["n"]), N("Relu", ["n"], ["nr"]), N("NonZero", ["nr"], ["q"]),
+                   N("Concat", ["p", "q"], ["all"], axis=1), N("Shape", ["all"], ["s"])],
+     matrix, [("all", I, [2, None]), ("s", I, [2])], xs)
+case("unique_axis", [N("Round", ["x"], ["r0"]), N("Clip", ["r0", "lo", "hi"], ["r"]), N("Unique", ["r"], ["u", "ui", "uv", "uc"], axis=1),
+                     N("Unique", ["r"], ["v", "vi", "vv", "vc"], sorted=0)],
+     [("x", F, [2, 9])], [("u", F, [2, None]), ("ui", I, [None]), ("uv", I, [9]), ("uc", I, [None]), ("v", F, [None]), ("vi", I, [None]),
+                          ("vv", I, [18]), ("vc", I, [None])], [[x(2, 9)], [x(2, 9)], [np.zeros((2, 9), np.float32)]],
+     inits=[("lo", np.float32(-1)), ("hi", np.float32(1))])
+
 # --- sizes that are computed ---
 
 magnitude = [N("ReduceMax", ["x"], ["mx"], keepdims=0), N("Abs", ["mx"], ["ma"]), N("Ceil", ["ma"], ["mc"]),
@@ -137,6 +160,17 @@ steps = h.make_graph([N("NonZero", ["e"], ["q"]), N("Shape", ["q"], ["w"]), N("C
                      "steps", [info("st", F, []), info("e", F, [5])], [info("st2", F, []), info("o", F, [])])
 case("scan", [const("z", np.float32(0)), N("Relu", ["x"], ["r"]), N("Scan", ["z", "r"], ["fin", "seq"], body=steps, num_scan_inputs=1)],
      matrix, [("fin", F, []), ("seq", F, [4])], xs)
+nest = h.make_graph([N("NonZero", ["acc"], ["q"]), N("Shape", ["q"], ["w"]), N("Slice", ["w", "c1", "c2"], ["k"]),
+                     N("ReduceSum", ["acc"], ["sum"], keepdims=0), N("Greater", ["sum", "lim"], ["big"]),
+                     N("If", ["big"], ["acc2"], then_branch=h.make_graph([N("Concat", ["acc", "x0"], ["t"], axis=0)], "t", [], [info("t", F, [None])]),
+                       else_branch=h.make_graph([N("Concat", ["acc", "acc"], ["e"], axis=0)], "e", [], [info("e", F, [None])])),
+                     N("Identity", ["c"], ["c2o"]), N("Identity", ["k"], ["ko"])], "nest",
+                    [info("i", I, []), info("c", B, []), info("acc", F, [None])],
+                    [info("c2o", B, []), info("acc2", F, [None]), info("ko", I, [1])],
+                    initializer=[nh.from_array(np.array([1], np.int64), "c1"), nh.from_array(np.array([2], np.int64), "c2"),
+                                 nh.from_array(np.float32(1), "lim")])
+case("loop_if_concat", [const("m", np.array(4, np.int64)), N("Relu", ["x0"], ["start"]), N("Loop", ["m", "", "start"], ["acc", "ks"], body=nest)],
+     [("x0", F, [3])], [("acc", F, [None]), ("ks", I, [4, 1])], [[x(3)], [x(3)], [np.array([2, -1, 3], np.float32)]])
 inner = h.make_function("local", "zeros_of", ["a"], ["b"],
                         [N("Relu", ["a"], ["r"]), N("NonZero", ["r"], ["q"]), N("Shape", ["q"], ["w"]),
                          N("ConstantOfShape", ["w"], ["b"])], [h.make_opsetid("", 17)])

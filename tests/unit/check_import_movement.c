@@ -231,7 +231,6 @@ static const node_case refusals[] = {
     {"ScatterND", 16, "reduction=max", "f32[1]:1 s64[1,1]:0 f32[1]:1", "!version 16 does not have"},
     {"ScatterND", 11, "", "f32[2,2]:1,2,3,4 s64[1,1]:0 f32[1,1]:1", "!the last 1 dims must be equal"},
     {"ScatterND", 11, "", "f32[2]:1,2 s64[1,1]:0 f32[1,1]:1", "!rank 1 is wanted"},
-    {"Compress", 9, "axis=0", "f32[1]:1 pred[2]:0,1", "!keeps element 1 of 1"},
     {"ReverseSequence", 10, "time_axis=1", "f32[1,1]:1 s64[1]:1", "!both 1"},
     {"ReverseSequence", 10, "", "f32[1,1]:1 s64[2]:1,1", "!a list of 1 integers"},
     {"TensorScatter", 24, "axis=0", "f32[1,1]:1 f32[1,1]:1", "!the batch"},

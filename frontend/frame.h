@@ -25,6 +25,18 @@ typedef enum onnx_node_state {
   ONNX_NODE_APART  /* a call, If, Loop or Scan whose body needs contents of its own values: run it by itself */
 } onnx_node_state;
 
+/* What is wrong with a node, on one line that begins with its label. */
+typedef struct onnx_finding {
+  status_code code, subject;
+  const char *text;
+} onnx_finding;
+
+typedef struct onnx_findings {
+  uint32_t n, cap;
+  onnx_finding *items;
+  const char *waits; /* of the first node that needs contents of computed values, which ones; or NULL */
+} onnx_findings;
+
 /* The main graph, a subgraph or a function's body.  Of an outer frame only what is there can be seen. */
 typedef struct onnx_frame {
   const onnx_model *model;
@@ -38,6 +50,8 @@ typedef struct onnx_frame {
   str_map arrays;   /* name -> onnx_array * */
   arena *arena;     /* of the frame's tables, not of the arrays */
   uint64_t place;   /* a number that tells bodies apart; 0: the main graph */
+  onnx_findings *findings; /* not NULL: a node that cannot be imported is listed here, and the import goes on without it and
+                            * what depends on it, as if they waited */
 } onnx_frame;
 
 /* The array of a frame that is a step of loops, u64[]: a number that tells its steps apart, for random operators. */

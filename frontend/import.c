@@ -82,8 +82,15 @@ hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer) {
   return hlo_result(s->b->computation->params[s->n_inputs + k], 0);
 }
 
+/* In a function's body: what a node would give that could not be imported.  Nodes that read it fail as if they waited. */
+static hlo_instr nothing;
+
 bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out) {
   hlo_value *found = str_map_get(&s->values, name);
+  if (found && found->def == &nothing) {
+    s->importer->wants.waits = true;
+    return false;
+  }
   if (found) {
     *out = *found;
     return true;
@@ -215,12 +222,64 @@ status onnx_import_node(onnx_scope *s, const Onnx__NodeProto *node) {
   return f ? import_call(s, node, f) : import_operator(s, node);
 }
 
+bool onnx_wants_contents(const onnx_wants *w) { return w->apart || w->asked.n || w->contents.n; }
+
+/* With the labels of the calls around it, outermost first. */
+const char *onnx_describe_failure(const onnx_scope *s, const Onnx__NodeProto *node, status failed) {
+  arena *a = s->importer->arena;
+  const char *text = arena_printf(a, "%s: %s", onnx_node_label(a, node), status_message(failed));
+  for (; s->around; s = s->around) {
+    text = arena_printf(a, "%s: %s", onnx_node_label(a, s->call), text);
+  }
+  return text;
+}
+
+bool onnx_list_finding(onnx_scope *s, const Onnx__NodeProto *node, status failed) {
+  arena *a = s->importer->arena;
+  onnx_findings *f = s->importer->frame->findings;
+  status_code code = status_get_code(failed);
+  if (!f || (code != STATUS_INVALID_MODEL && code != STATUS_UNSUPPORTED)) {
+    return false;
+  }
+  *ARENA_PUSH(a, f->items, f->n, f->cap) = (onnx_finding){code, status_get_subject(failed), onnx_describe_failure(s, node, failed)};
+  return true;
+}
+
+/* A body that is imported once, since all around it are calls of functions, can do without one of its nodes.  (Those of
+ * loops are imported in more than one way, and the first that works counts.) */
+static bool go_on_without(onnx_scope *s, const Onnx__NodeProto *node, const onnx_wants *before, status failed) {
+  onnx_importer *im = s->importer;
+  onnx_wants *w = &im->wants;
+  for (const onnx_scope *up = s; up->around; up = up->around) {
+    if (up->outer) {
+      return false;
+    }
+  }
+  bool contents = w->apart != before->apart || w->asked.n > before->asked.n || w->contents.n > before->contents.n;
+  if (!im->frame->findings || (!contents && !w->waits && !onnx_list_finding(s, node, failed))) {
+    return false;
+  }
+  if (contents && !im->piece->reason) {
+    im->piece->reason = onnx_describe_failure(s, node, failed);
+  }
+  w->waits = before->waits;
+  for (size_t k = 0; k < node->n_output; k++) {
+    onnx_scope_define(s, node->output[k], (hlo_value){.def = &nothing});
+  }
+  return true;
+}
+
 static status import_nodes(onnx_scope *s, size_t n, Onnx__NodeProto *const *nodes) {
   CHECK_THAT(s->depth <= SCOPE_DEPTH_MAX, STATUS_RESOURCE, "functions and subgraphs nest deeper than %d",
              SCOPE_DEPTH_MAX);
   for (size_t k = 0; k < n; k++) {
     TRY(budget_check(arena_budget(s->importer->arena)));
+    onnx_wants before = s->importer->wants;
     status failed = onnx_import_node(s, nodes[k]);
+    if (failed && go_on_without(s, nodes[k], &before, failed)) {
+      status_free(failed);
+      continue;
+    }
     if (failed) {
       return status_prefix(failed, "%s", onnx_node_label(s->importer->arena, nodes[k]));
     }

@@ -118,6 +118,11 @@ static status given_shape(arena *a, bindings *b, const Onnx__ValueInfoProto *inp
   return NULL;
 }
 
+/* Does the frame have it?  Initializers it finds where they are read. */
+static bool has_array(const onnx_model *m, const onnx_import_options *o, const char *name) {
+  return !onnx_model_has_initializer(m, name) && (!o->findings || given_input(o, name));
+}
+
 static status add_array(onnx_frame *f, const char *name, const shape *s, const onnx_input_shape *given) {
   onnx_array *array = ARENA_NEW(f->arena, onnx_array);
   array->value.shape = *s;
@@ -134,6 +139,7 @@ static status add_array(onnx_frame *f, const char *name, const shape *s, const o
 status onnx_frame_main(arena *a, const onnx_model *model, const onnx_import_options *options, onnx_frame **out) {
   const Onnx__GraphProto *g = model->graph;
   onnx_frame *f = *out = onnx_frame_create(a, model, NULL, g, NULL, NULL);
+  f->findings = options->findings;
   bindings b = {.options = options, .dims = dim_table_create(a)};
   for (uint32_t k = 0; k < options->n_dims; k++) {
     dim symbol = dim_symbol(b.dims, options->dims[k].name);
@@ -141,13 +147,13 @@ status onnx_frame_main(arena *a, const onnx_model *model, const onnx_import_opti
   }
   shape *shapes = ARENA_NEW_N(a, shape, g->n_input);
   for (size_t k = 0; k < g->n_input; k++) {
-    if (!onnx_model_has_initializer(model, g->input[k]->name)) {
+    if (has_array(model, options, g->input[k]->name)) {
       TRY(given_shape(a, &b, g->input[k], &shapes[k]));
     }
   }
   for (size_t k = 0; k < g->n_input; k++) {
     const char *name = g->input[k]->name;
-    if (!onnx_model_has_initializer(model, name)) {
+    if (has_array(model, options, name)) {
       TRY(close_shape(&b, name, &shapes[k]));
       TRY(add_array(f, name, &shapes[k], given_input(options, name)));
     }
@@ -172,6 +178,9 @@ status onnx_import(arena *a, const onnx_model *model, const onnx_import_options 
     options->wanted[k] = array && array->asked;
   }
   CHECK_THAT(!asked, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "%s", piece.reason);
+  if (options->findings) {
+    options->findings->waits = piece.reason;
+  }
   *complete = piece.complete;
   *out = piece.module;
   return NULL;

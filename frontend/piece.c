@@ -51,8 +51,6 @@ bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out) {
 
 /* --- the nodes --- */
 
-static bool wants_something(const onnx_wants *w) { return w->waits || w->apart || w->asked.n || w->contents.n; }
-
 static void let_wait(onnx_importer *im, size_t k) {
   const onnx_wants *w = &im->wants;
   const Onnx__NodeProto *node = im->frame->nodes[k];
@@ -63,6 +61,27 @@ static void let_wait(onnx_importer *im, size_t k) {
   for (size_t o = 0; o < node->n_output; o++) {
     *str_map_put(&im->waiting, node->output[o]) = im;
   }
+}
+
+/* A node that fails waits, or the import fails, or (*failed is taken) it is listed and counts as waiting. */
+static status refuse_or_wait(onnx_scope *s, size_t k, status failed) {
+  onnx_importer *im = s->importer;
+  const Onnx__NodeProto *node = im->frame->nodes[k];
+  bool contents = onnx_wants_contents(&im->wants);
+  status in_builder = hlo_builder_take_error(s->b); /* what stopped a node before its importer came to look */
+  if (in_builder) {
+    status_free(failed);
+    failed = in_builder;
+  }
+  if (!contents && !im->wants.waits && !onnx_list_finding(s, node, failed)) {
+    return status_prefix(failed, "%s", onnx_node_label(im->arena, node));
+  }
+  if (contents && !im->piece->reason) {
+    im->piece->reason = onnx_describe_failure(s, node, failed);
+  }
+  status_free(failed);
+  let_wait(im, k);
+  return NULL;
 }
 
 static status import_waiting(onnx_scope *s, str_map *contents) {
@@ -77,14 +96,8 @@ static status import_waiting(onnx_scope *s, str_map *contents) {
     im->node = (uint32_t)k;
     status failed = onnx_import_node(s, f->nodes[k]);
     im->piece->states[k] = ONNX_NODE_DONE;
-    if (failed && !wants_something(&im->wants)) {
-      return status_prefix(failed, "%s", onnx_node_label(im->arena, f->nodes[k]));
-    }
     if (failed) {
-      const char *label = onnx_node_label(im->arena, f->nodes[k]);
-      im->piece->reason = im->piece->reason ? im->piece->reason : arena_printf(im->arena, "%s: %s", label, status_message(failed));
-      status_free(failed);
-      let_wait(im, k);
+      TRY(refuse_or_wait(s, k, failed));
       for (uint32_t i = 0; i < im->wants.contents.n; i++) {
         *str_map_put(contents, im->wants.contents.items[i]) = im;
       }
@@ -172,6 +185,9 @@ static void add_signature(onnx_scope *s) {
   for (size_t k = 0; k < g->n_input; k++) {
     const char *name = g->input[k]->name;
     onnx_array *array = str_map_get(&im->frame->arrays, name);
+    if (!array && im->frame->findings && !onnx_model_has_initializer(im->frame->model, name)) {
+      *str_map_put(&im->waiting, name) = im; /* the caller leaves it out */
+    }
     if (array) {
       hlo_value v = add_parameter(im, name, array);
       onnx_scope_define(s, name, array->known ? add_constant(im, s->b, name, array) : v);
@@ -198,7 +214,9 @@ static status import_frame(onnx_scope *s, bool signature) {
   str_map_init(&contents, im->arena);
   if (signature) {
     add_signature(s);
-    TRY(onnx_import_initializers(s, im->frame->graph));
+    if (!im->frame->findings) { /* otherwise each where it is read, so that its node is told what is wrong with it */
+      TRY(onnx_import_initializers(s, im->frame->graph));
+    }
   }
   TRY(hlo_builder_take_error(s->b));
   TRY(import_waiting(s, &contents));

@@ -63,6 +63,11 @@ uint64_t onnx_node_hash(const Onnx__NodeProto *node);
 /* A value of the scope around s, as s sees it. */
 hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer);
 void onnx_scope_define(onnx_scope *s, const char *name, hlo_value v);
+/* "label: message", on the arena. */
+const char *onnx_describe_failure(const onnx_scope *s, const Onnx__NodeProto *node, status failed);
+/* Lists the failure of a node, where the frame has a list and the failure is the model's.  It stays the caller's. */
+bool onnx_list_finding(onnx_scope *s, const Onnx__NodeProto *node, status failed);
+bool onnx_wants_contents(const onnx_wants *w);
 bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out);
 /* What the frame of the scope, or one around it, has under that name; defines it in the scope. */
 bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out);

@@ -116,15 +116,26 @@ static void add_note(survey *c, const char *text) {
   *ARENA_PUSH(c->a, c->out->notes, c->out->n_notes, c->cap_notes) = text;
 }
 
-/* What importing finds: attributes, types, sizes.  It stops at the first; where sizes are guessed, what does
- * not fit them says nothing about the model. */
+/* Where sizes are guessed, what does not fit them says nothing about the model. */
+static void add_finding(survey *c, status_code code, const char *text) {
+  if (c->open && code != STATUS_UNSUPPORTED) {
+    add_note(c, arena_printf(c->a, "with open dimensions as %lld (--dim and --shape change that): %s",
+                             (long long)c->request->open_dim, text));
+  } else {
+    add_problem(c, text);
+  }
+}
+
+/* What importing finds, node by node: attributes, types, sizes.  Operators that are not supported stand there already. */
 static void survey_nodes(survey *c) {
   hlo_module *m;
+  onnx_findings findings = {0};
   bool wants = false, complete;
   onnx_import_options options = {.inputs = c->inputs,
                                  .n_inputs = c->n_inputs,
                                  .open_dim = c->request->open_dim,
                                  .wanted = ARENA_NEW_N(c->a, bool, c->n_inputs),
+                                 .findings = &findings,
                                  .eval = ref_fold};
   status failed = onnx_import(c->a, c->m, &options, &m, &complete);
   for (uint32_t k = 0; failed && k < c->n_inputs; k++) {
@@ -134,16 +145,18 @@ static void survey_nodes(survey *c) {
                                c->inputs[k].name));
     }
   }
-  if (failed && !wants && c->open && status_get_code(failed) != STATUS_UNSUPPORTED) {
-    add_note(c, arena_printf(c->a, "with open dimensions as %lld (--dim and --shape change that): %s",
-                             (long long)c->request->open_dim, status_message(failed)));
-    wants = true;
+  for (uint32_t k = 0; k < findings.n; k++) {
+    if (findings.items[k].subject != STATUS_ABOUT_OPERATOR) {
+      add_finding(c, findings.items[k].code, findings.items[k].text);
+    }
+  }
+  if (!failed && findings.waits) {
+    add_note(c, arena_printf(c->a, "what depends on this was not looked at: %s", findings.waits));
   }
   if (failed && !wants) {
-    add_status(c, failed);
-  } else {
-    status_free(failed);
+    add_finding(c, status_get_code(failed), arena_strdup(c->a, status_message(failed)));
   }
+  status_free(failed);
 }
 
 static status survey_guarded(void *data) {
@@ -155,9 +168,7 @@ static status survey_guarded(void *data) {
   TRY(survey_ops(c));
   c->dims = dim_table_create(c->a);
   survey_values(c);
-  if (c->out->n_problems == 0) {
-    survey_nodes(c);
-  }
+  survey_nodes(c);
   return NULL;
 }
 

@@ -1,4 +1,5 @@
 # Written by m4/list-sources: do not edit.
 man_pages = \
 	doc/onnx-xla.1
-doc_files =
+doc_files = \
+	doc/operators.md

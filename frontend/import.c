@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "frontend/functions.h"
+#include "frontend/op_types.h"
 #include "frontend/sizes.h"
 #include "frontend/tensor.h"
 
@@ -161,6 +162,7 @@ static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
   TRY(find_inputs(s, node, in));
   onnx_node n = {.proto = node, .since = row->since, .b = s->b, .arena = a, .scope = s,
                  .n_in = (uint32_t)node->n_input, .n_out = (uint32_t)node->n_output, .in = in, .out = out};
+  TRY(onnx_check_types(&n, row));
   onnx_sizes *sizes;
   TRY(onnx_sizes_before(&n, &sizes));
   s->b->source = *node->name ? node->name : node->n_output ? node->output[0] : node->op_type;

@@ -44,7 +44,6 @@ static status read_shapes(const onnx_node *n, attention *a) {
   TRY(onnx_need_rank(n, Q, "Q", 3, 4));
   for (uint32_t k = Q; k <= V; k++) {
     TRY(onnx_need_rank(n, k, names[k], q->rank, q->rank));
-    TRY(onnx_need_float(n, k, names[k]));
     CHECK_THAT(onnx_in_shape(n, k)->dims[0] == q->dims[0], STATUS_INVALID_MODEL,
                "Q is %s but %s is %s; the batches differ", SHAPE_STR(NULL, q), names[k],
                SHAPE_STR(NULL, onnx_in_shape(n, k)));
@@ -299,7 +298,6 @@ typedef struct rotary {
 
 static status read_rotary(const onnx_node *n, rotary *r) {
   const shape *x = onnx_in_shape(n, 0);
-  TRY(onnx_need_float(n, 0, "X"));
   TRY(onnx_need_rank(n, 0, "X", 3, 4));
   r->packed = x->rank == 3;
   r->batch = x->dims[0];

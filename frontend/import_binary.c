@@ -106,8 +106,6 @@ status onnx_import_bit_shift(onnx_node *n) {
   bool left = strcmp(direction, "LEFT") == 0;
   CHECK_THAT(left || strcmp(direction, "RIGHT") == 0, STATUS_INVALID_MODEL,
              "direction is '%s', not LEFT or RIGHT", direction);
-  CHECK_THAT(n->since >= 28 || dtype_is_unsigned(hlo_type(n->in[0])), STATUS_INVALID_MODEL,
-             "X is %s; its type must be unsigned before version 28", SHAPE_STR(NULL, hlo_shape(n->in[0])));
   n->out[0] = hlo_binary_broadcast(n->b, left ? HLO_SHL : HLO_SHR, n->in[0], n->in[1]);
   return NULL;
 }
@@ -139,19 +137,11 @@ static hlo_value combine_all(onnx_node *n, hlo_op op, dtype t) {
   return r;
 }
 
-static status check_one_type(const onnx_node *n) {
-  for (uint32_t k = 0; k < n->n_in; k++) {
-    CHECK_THAT(n->in[k].def, STATUS_INVALID_MODEL, "input %u is missing", k);
-    CHECK_THAT(hlo_type(n->in[k]) == hlo_type(n->in[0]), STATUS_INVALID_MODEL,
-               "input %u is %s but input 0 is %s; the types differ", k, SHAPE_STR(NULL, hlo_shape(n->in[k])),
-               SHAPE_STR(NULL, hlo_shape(n->in[0])));
-  }
-  return NULL;
-}
-
 status onnx_import_variadic(onnx_node *n) {
   const char *name = n->proto->op_type;
-  TRY(check_one_type(n));
+  for (uint32_t k = 0; k < n->n_in; k++) {
+    CHECK_THAT(n->in[k].def, STATUS_INVALID_MODEL, "input %u is missing", k);
+  }
   bool extreme = strcmp(name, "Max") == 0 || strcmp(name, "Min") == 0;
   dtype type = hlo_type(n->in[0]), t = extreme ? type : dtype_compute_type(type);
   hlo_op op = !extreme ? HLO_ADD : strcmp(name, "Max") == 0 ? HLO_MAX : HLO_MIN;

@@ -163,8 +163,6 @@ static status check_indices(const literal *l, const char *what, uint32_t count, 
 status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count, const dim *sizes,
                          hlo_value *out) {
   hlo_value x = n->in[k];
-  CHECK_THAT(hlo_type(x) == DTYPE_S32 || hlo_type(x) == DTYPE_S64, INVALID,
-             "%s is %s; its type must be s32 or s64", what, SHAPE_STR(NULL, hlo_shape(x)));
   bool negative = false;
   *out = x;
   if (count == 0) {

@@ -5,8 +5,6 @@
 /* The condition as pred[]. */
 static status read_condition(onnx_node *n, hlo_value *out) {
   const shape *s = onnx_in_shape(n, 0);
-  CHECK_THAT(s->kind == SHAPE_ARRAY && s->type == DTYPE_PRED, STATUS_INVALID_MODEL,
-             "cond is %s; a bool is needed", SHAPE_STR(NULL, s));
   CHECK_THAT(shape_elements(s) == 1, STATUS_INVALID_MODEL, "cond is %s; it must have one element",
              SHAPE_STR(NULL, s));
   *out = hlo_reshape(n->b, n->in[0], 0, NULL);

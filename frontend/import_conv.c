@@ -240,7 +240,6 @@ status onnx_import_causal_conv_with_state(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *x = onnx_in_shape(n, 0), *w = onnx_in_shape(n, 1);
   const char *activation;
-  TRY(onnx_need_float(n, 0, "input"));
   TRY(onnx_need_rank(n, 0, "input", 3, 3));
   TRY(onnx_need_rank(n, 1, "weight", 3, 3));
   dim k = w->dims[2];

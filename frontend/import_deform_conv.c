@@ -30,7 +30,6 @@ static status read_deform(const onnx_node *n, deform *d) {
   const shape *x = onnx_in_shape(n, 0), *w = onnx_in_shape(n, 1);
   TRY(onnx_need_rank(n, 0, "X", 3, 2 + ONNX_MAX_SPATIAL));
   TRY(onnx_need_rank(n, 1, "W", x->rank, x->rank));
-  TRY(onnx_need_float(n, 0, "X"));
   TRY(onnx_attr_int_in(n->proto, "group", 1, 1, ONNX_WINDOW_MAX, &d->groups));
   TRY(onnx_attr_int_in(n->proto, "offset_group", 1, 1, ONNX_WINDOW_MAX, &d->offset_groups));
   TRY(onnx_read_window(n, x->rank - 2, w->dims + 2, &d->w));

@@ -75,7 +75,6 @@ static status draw(onnx_node *n, hlo_value *out) {
 static status drop(onnx_node *n, const dropout *d, hlo_value *mask) {
   hlo_builder *b = n->b;
   hlo_value u, ratio = d->ratio;
-  TRY(onnx_need_float(n, 0, "data"));
   TRY(draw(n, &u));
   if (d->training.def) { /* a ratio of 0 keeps everything and scales by 1 */
     ratio = hlo_select(b, d->training, ratio, hlo_like(b, ratio, 0));

@@ -39,7 +39,8 @@ status onnx_import_image_scaler(onnx_node *n) {
   float scale;
   const float *bias;
   size_t count;
-  TRY(onnx_need_float(n, 0, "input"));
+  CHECK_THAT(dtype_is_float(hlo_type(n->in[0])), STATUS_INVALID_MODEL, "input is %s; floats are needed",
+             SHAPE_STR(NULL, onnx_in_shape(n, 0)));
   TRY(onnx_need_rank(n, 0, "input", 4, 4));
   TRY(onnx_attr_float(n->proto, "scale", 1, &scale));
   TRY(onnx_attr_floats(n->proto, "bias", &bias, &count));

@@ -259,8 +259,8 @@ static hlo_value spread_batch(hlo_builder *b, hlo_value x, int rank, const dim *
 
 static status check_batch_list(const onnx_node *n, uint32_t k, const char *what, dim batch) {
   const shape *s = hlo_shape(n->in[k]);
-  CHECK_THAT(s->rank == 1 && s->dims[0] == batch && dtype_is_int(s->type), INVALID,
-             "%s is %s; a list of %" PRId64 " integers is wanted", what, SHAPE_STR(NULL, s), batch);
+  CHECK_THAT(s->rank == 1 && s->dims[0] == batch, INVALID, "%s is %s; a list of %" PRId64 " is wanted", what,
+             SHAPE_STR(NULL, s), batch);
   return NULL;
 }
 

@@ -157,11 +157,6 @@ status onnx_import_range(onnx_node *n) {
   hlo_builder *b = n->b;
   dtype type = hlo_type(n->in[0]), t = dtype_compute_type(type);
   int64_t count;
-  for (uint32_t k = 1; k < 3; k++) {
-    CHECK_THAT(hlo_type(n->in[k]) == type, INVALID,
-               "input %" PRIu32 " is %s but start is %s; the types differ", k,
-               SHAPE_STR(NULL, hlo_shape(n->in[k])), SHAPE_STR(NULL, hlo_shape(n->in[0])));
-  }
   TRY(dtype_is_float(type) ? range_count_floats(n, &count) : range_count_ints(n, &count));
   shape s = shape_make(t, 1, &count);
   TRY(shape_check(&s, "the result"));

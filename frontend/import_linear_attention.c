@@ -50,7 +50,6 @@ static status read_sizes(const onnx_node *n, linear_attention *l) {
              "q_num_heads %" PRId64 " is no multiple of kv_num_heads %" PRId64, l->q_heads, l->kv_heads);
   for (uint32_t k = QUERY; k <= VALUE; k++) {
     TRY(onnx_need_rank(n, k, names[k], 3, 3));
-    TRY(onnx_need_float(n, k, names[k]));
   }
   l->batch = q->dims[0];
   l->steps = q->dims[1];

@@ -360,8 +360,8 @@ static status read_limits(loop *l) {
   l->trip = INT64_MAX;
   if (onnx_has_in(n, 0)) {
     const shape *s = onnx_in_shape(n, 0);
-    CHECK_THAT(dtype_is_int((dtype)s->type) && shape_elements(s) == 1, STATUS_INVALID_MODEL,
-               "M is %s; one integer is needed", SHAPE_STR(NULL, s));
+    CHECK_THAT(shape_elements(s) == 1, STATUS_INVALID_MODEL, "M is %s; it must have one element",
+               SHAPE_STR(NULL, s));
     const literal *known = hlo_literal(n->in[0]);
     l->trip = known ? literal_i64(known, 0) : -1;
     l->trip = known && l->trip < 0 ? 0 : l->trip;
@@ -370,8 +370,8 @@ static status read_limits(loop *l) {
   l->ignores_cond = !onnx_has_in(n, 1);
   if (!l->ignores_cond) {
     const shape *s = onnx_in_shape(n, 1);
-    CHECK_THAT(s->type == DTYPE_PRED && shape_elements(s) == 1, STATUS_INVALID_MODEL,
-               "cond is %s; one bool is needed", SHAPE_STR(NULL, s));
+    CHECK_THAT(shape_elements(s) == 1, STATUS_INVALID_MODEL, "cond is %s; it must have one element",
+               SHAPE_STR(NULL, s));
     const literal *known = hlo_literal(n->in[1]);
     l->cond = known ? l->cond : hlo_reshape(n->b, n->in[1], 0, NULL);
     l->trip = known && !literal_i64(known, 0) ? 0 : l->trip;

@@ -17,13 +17,10 @@ static status read_loss(const onnx_node *n, const char *target_name, loss *l) {
   static const char *const names[] = {"none", "sum", "mean"};
   const shape *x = onnx_in_shape(n, 0);
   const char *text;
-  TRY(onnx_need_float(n, 0, "the input"));
   TRY(onnx_need_rank(n, 0, "the input", 2, SHAPE_MAX_RANK));
   shape want = *x;
   memmove(want.dims + 1, want.dims + 2, (size_t)(x->rank - 2) * sizeof *want.dims);
   TRY(onnx_need_dims(n, 1, target_name, x->rank - 1, want.dims));
-  CHECK_THAT(dtype_is_int(hlo_type(n->in[1])), STATUS_INVALID_MODEL, "%s is %s; integers are needed",
-             target_name, SHAPE_STR(NULL, onnx_in_shape(n, 1)));
   TRY(onnx_need_dims(n, 2, "weight", 1, &x->dims[1]));
   TRY(onnx_attr_string(n->arena, n->proto, "reduction", "mean", &text));
   for (int k = 0; k < 3; k++) {

@@ -13,9 +13,7 @@ static status read_roi_pool(const onnx_node *n, roi_pool *p) {
   const int64_t *pooled;
   size_t count;
   TRY(onnx_need_rank(n, 0, "X", 4, 4));
-  TRY(onnx_need_float(n, 0, "X"));
   TRY(onnx_need_rank(n, 1, "rois", 2, 2));
-  TRY(onnx_need_float(n, 1, "rois"));
   p->rois = onnx_in_shape(n, 1)->dims[0];
   TRY(onnx_need_dims(n, 1, "rois", 2, (dim[]){p->rois, 5}));
   TRY(onnx_attr_required(n->proto, "pooled_shape"));

@@ -31,13 +31,6 @@ status onnx_need_dims(const onnx_node *n, uint32_t k, const char *what, int rank
   return NULL;
 }
 
-status onnx_need_float(const onnx_node *n, uint32_t k, const char *what) {
-  const shape *s = onnx_in_shape(n, k);
-  CHECK_THAT(s->kind == SHAPE_ARRAY && dtype_is_float((dtype)s->type) && dtype_bytes((dtype)s->type) > 1,
-             STATUS_INVALID_MODEL, "%s is %s; a floating-point array is needed", what, SHAPE_STR(NULL, s));
-  return NULL;
-}
-
 /* --- values --- */
 
 hlo_value onnx_times(hlo_builder *b, hlo_value x, double factor) {

@@ -18,8 +18,6 @@ STATUS_MUST_USE status onnx_need_rank(const onnx_node *n, uint32_t k, const char
 /* Input k, where it is there, is an array of exactly these dims. */
 STATUS_MUST_USE status onnx_need_dims(const onnx_node *n, uint32_t k, const char *what, int rank,
                                       const dim *dims);
-/* A float type that can be computed in (not 8 or 4 bits). */
-STATUS_MUST_USE status onnx_need_float(const onnx_node *n, uint32_t k, const char *what);
 
 /* --- values --- */
 

@@ -98,7 +98,6 @@ static status read_batch_norm(const onnx_node *n, batch_norm *p) {
   static const char *const names[] = {"X", "scale", "B", "mean", "var"};
   bool spatial = true;
   const shape *x = onnx_in_shape(n, 0);
-  TRY(onnx_need_float(n, 0, "X"));
   TRY(onnx_need_rank(n, 0, "X", 1, SHAPE_MAX_RANK));
   TRY(read_epsilon(n, &p->epsilon));
   TRY(onnx_attr_float(n->proto, "momentum", 0.9f, &p->momentum));
@@ -182,7 +181,6 @@ status onnx_import_instance_normalization(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *x = onnx_in_shape(n, 0);
   float epsilon;
-  TRY(onnx_need_float(n, 0, "input"));
   TRY(onnx_need_rank(n, 0, "input", 3, SHAPE_MAX_RANK));
   TRY(onnx_need_dims(n, 1, "scale", 1, &x->dims[1]));
   TRY(onnx_need_dims(n, 2, "B", 1, &x->dims[1]));
@@ -200,7 +198,6 @@ status onnx_import_group_normalization(onnx_node *n) {
   float epsilon;
   int64_t groups;
   dtype stash = dtype_compute_type(hlo_type(n->in[0]));
-  TRY(onnx_need_float(n, 0, "X"));
   TRY(onnx_need_rank(n, 0, "X", 2, SHAPE_MAX_RANK));
   TRY(read_epsilon(n, &epsilon));
   TRY(onnx_attr_required(n->proto, "num_groups"));
@@ -235,7 +232,6 @@ status onnx_import_layer_normalization(onnx_node *n) {
   float epsilon;
   int64_t axis;
   dtype stash;
-  TRY(onnx_need_float(n, 0, "X"));
   TRY(onnx_need_rank(n, 0, "X", 1, SHAPE_MAX_RANK));
   TRY(onnx_axis_attr(n, -1, onnx_in_shape(n, 0)->rank, &axis));
   TRY(read_epsilon(n, &epsilon));
@@ -257,7 +253,6 @@ status onnx_import_rms_normalization(onnx_node *n) {
   float epsilon;
   int64_t axis;
   dtype stash;
-  TRY(onnx_need_float(n, 0, "X"));
   TRY(onnx_need_rank(n, 0, "X", 1, SHAPE_MAX_RANK));
   TRY(onnx_axis_attr(n, -1, onnx_in_shape(n, 0)->rank, &axis));
   TRY(read_epsilon(n, &epsilon));
@@ -280,7 +275,6 @@ status onnx_import_lrn(onnx_node *n) {
   float alpha, beta, bias;
   int64_t size;
   int rank = onnx_in_shape(n, 0)->rank;
-  TRY(onnx_need_float(n, 0, "X"));
   TRY(onnx_need_rank(n, 0, "X", 2, SHAPE_MAX_RANK));
   TRY(onnx_attr_float(n->proto, "alpha", 1e-4f, &alpha));
   TRY(onnx_attr_float(n->proto, "beta", 0.75f, &beta));

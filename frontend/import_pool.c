@@ -78,7 +78,6 @@ status onnx_import_average_pool(onnx_node *n) {
   hlo_builder *b = n->b;
   pool p;
   bool include_pad = false;
-  TRY(onnx_need_float(n, 0, "X"));
   TRY(read_pool(n, &p));
   TRY(onnx_attr_bool(n->proto, "count_include_pad", false, &include_pad));
   hlo_window w = window_of(&p);
@@ -217,7 +216,6 @@ status onnx_import_lp_pool(onnx_node *n) {
   hlo_builder *b = n->b;
   pool q;
   double p;
-  TRY(onnx_need_float(n, 0, "X"));
   TRY(read_pool(n, &q));
   TRY(read_p(n, &p));
   hlo_window w = window_of(&q);
@@ -240,7 +238,6 @@ static status spatial_dims(const onnx_node *n, uint32_t *count, int64_t *dims) {
 status onnx_import_global_average_pool(onnx_node *n) {
   uint32_t count;
   int64_t dims[SHAPE_MAX_RANK];
-  TRY(onnx_need_float(n, 0, "X"));
   TRY(spatial_dims(n, &count, dims));
   hlo_value mean = onnx_mean_keep(n->b, onnx_widen(n->b, n->in[0]), count, dims);
   n->out[0] = hlo_convert(n->b, mean, hlo_type(n->in[0]));
@@ -260,7 +257,6 @@ status onnx_import_global_lp_pool(onnx_node *n) {
   uint32_t count;
   int64_t dims[SHAPE_MAX_RANK];
   double p;
-  TRY(onnx_need_float(n, 0, "X"));
   TRY(spatial_dims(n, &count, dims));
   TRY(read_p(n, &p));
   hlo_value sum = onnx_reduce_keep(b, raised(b, onnx_widen(b, n->in[0]), p), HLO_REDUCE_ADD, count, dims);

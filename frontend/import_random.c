@@ -90,7 +90,6 @@ status onnx_import_bernoulli(onnx_node *n) {
   hlo_builder *b = n->b;
   onnx_stream s;
   dtype type;
-  TRY(onnx_need_float(n, 0, "input"));
   TRY(onnx_dtype_attr(n, "dtype", hlo_type(n->in[0]), &type));
   TRY(onnx_stream_attr(n, &s));
   hlo_value p = onnx_widen(b, n->in[0]);
@@ -116,7 +115,6 @@ status onnx_import_multinomial(onnx_node *n) {
   onnx_stream s;
   dtype type;
   int64_t samples;
-  TRY(onnx_need_float(n, 0, "input"));
   TRY(onnx_need_rank(n, 0, "input", 2, 2));
   TRY(onnx_dtype_attr(n, "dtype", DTYPE_S32, &type));
   CHECK_THAT(type == DTYPE_S32 || type == DTYPE_S64, INVALID, "dtype is %s; it must be int32 or int64", dtype_name(type));

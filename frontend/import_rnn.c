@@ -104,7 +104,6 @@ static status read_clip(const onnx_node *n, layer *l) {
 static status read_sizes(const onnx_node *n, layer *l) {
   const shape *x = onnx_in_shape(n, 0), *r = onnx_in_shape(n, 2);
   int64_t hidden, gates = hlo_cell_gates(l->r.cell);
-  TRY(onnx_need_float(n, 0, "X"));
   TRY(onnx_need_rank(n, 0, "X", 3, 3));
   TRY(onnx_need_rank(n, 1, "W", 3, 3));
   TRY(onnx_need_rank(n, 2, "R", 3, 3));

@@ -30,7 +30,6 @@ static status read_roi_align(const onnx_node *n, roi_align *r) {
   TRY(onnx_attr_int_in(n->proto, "sampling_ratio", 0, 0, MAX_SAMPLES, &r->samples));
   TRY(onnx_attr_float(n->proto, "spatial_scale", 1, &r->scale));
   TRY(onnx_need_rank(n, 0, "X", 4, 4));
-  TRY(onnx_need_float(n, 0, "X"));
   TRY(onnx_need_rank(n, 1, "rois", 2, 2));
   TRY(onnx_need_dims(n, 1, "rois", 2, (dim[]){rois->dims[0], 4}));
   TRY(onnx_need_dims(n, 2, "batch_indices", 1, &rois->dims[0]));

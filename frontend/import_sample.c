@@ -62,7 +62,6 @@ static status read_grid_sample(const onnx_node *n, grid_sample *g) {
   TRY(onnx_attr_bool(n->proto, "align_corners", false, &g->align));
   TRY(onnx_need_rank(n, 0, "X", old ? 4 : 3, old ? 4 : 2 + ONNX_MAX_SPATIAL));
   TRY(onnx_need_rank(n, 1, "grid", x->rank, x->rank));
-  TRY(onnx_need_float(n, 1, "grid"));
   g->spatial = x->rank - 2;
   CHECK_THAT(grid->dims[0] == x->dims[0] && grid->dims[grid->rank - 1] == g->spatial, STATUS_INVALID_MODEL,
              "X is %s but grid is %s; it must have the same batch and end in %d", SHAPE_STR(NULL, x),

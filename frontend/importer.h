@@ -6,9 +6,9 @@
  *     return NULL;
  *   }
  *
- * The driver has checked the arity; it looks at n->b->error afterwards and puts the node's label before every
- * message.  Every dimension of every value is a constant; values computed from constants alone are constants
- * already (onnx_const_*).  Messages name inputs as the standard does. */
+ * The driver has checked the arity and the element types (onnx_types.def); it looks at n->b->error afterwards and puts
+ * the node's label before every message.  Every dimension of every value is a constant; values computed from constants
+ * alone are constants already (onnx_const_*).  Messages name inputs as the standard does. */
 #ifndef FRONTEND_IMPORTER_H
 #define FRONTEND_IMPORTER_H
 

@@ -5,8 +5,9 @@
 #include "frontend/functions.h"
 #include "frontend/importer.h"
 
-static const char AI_ONNX[] = "", AI_ONNX_ML[] = "ai.onnx.ml", PREVIEW[] = "ai.onnx.preview",
-                  TRAINING[] = "ai.onnx.preview.training";
+#define DOMAIN(id, name) static const char id[] = name;
+#include "frontend/onnx_domains.def"
+#undef DOMAIN
 #define MANY UINT32_MAX
 
 static const onnx_op_row rows[] = {

@@ -47,7 +47,9 @@ frontend_sources = \
 	frontend/import_unary.c \
 	frontend/importer.c \
 	frontend/model.c \
+	frontend/op_page.c \
 	frontend/op_table.c \
+	frontend/op_types.c \
 	frontend/opsets.c \
 	frontend/piece.c \
 	frontend/random_stream.c \
@@ -68,10 +70,14 @@ frontend_files = \
 	frontend/import_nn.h \
 	frontend/import_sample.h \
 	frontend/importer.h \
+	frontend/make-types \
 	frontend/model.h \
 	frontend/model_parts.h \
 	frontend/onnx.proto \
+	frontend/onnx_domains.def \
 	frontend/onnx_ops.def \
+	frontend/onnx_types.def \
+	frontend/op_types.h \
 	frontend/random_stream.h \
 	frontend/scope.h \
 	frontend/sizes.h \

@@ -38,6 +38,10 @@ status cli_check(const cli_args *args, arena *a, int *code) {
   plug_survey found;
   TRY(cli_session_options(args, a, &options));
   TRY(plug_compiler_open(&compiler));
+  if (args->list) {
+    fputs(compiler->op_page(a), stdout);
+    return NULL;
+  }
   plug_request request = {.backend = args->backend ? args->backend : "cpu",
                           .dims = options.dims,
                           .n_dims = options.n_dims,

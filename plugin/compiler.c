@@ -9,6 +9,7 @@
 #include "backend_ref/eval.h"
 #include "frontend/import.h"
 #include "frontend/model_parts.h"
+#include "frontend/op_types.h"
 #include "frontend/tensor.h"
 #include "hlo/pass.h"
 #include "hlo/text.h"
@@ -455,6 +456,7 @@ const plug_compiler *onnx_xla_compiler_get(uint32_t abi) {
       .survey = plug_survey_model,
       .opt = plug_opt,
       .pass_list = plug_pass_list,
+      .op_page = onnx_op_page,
       .backend = plug_backend,
       .read_pb = plug_read_pb,
       .tensor_to_pb = plug_tensor_to_pb,

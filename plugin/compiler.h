@@ -129,6 +129,8 @@ typedef struct plug_compiler {
   status (*opt)(arena *a, const char *name, const char *text, size_t size, const char *passes, const char **out);
   /* "name: contract" lines of all passes. */
   const char *(*pass_list)(arena *a);
+  /* All operators that the standard has, and which are supported: a page in Markdown. */
+  const char *(*op_page)(arena *a);
   status (*backend)(const char *name, const rt_backend **out);
   /* ONNX tensor files. */
   status (*read_pb)(arena *a, const char *path, const char **name, literal *out);

@@ -60,6 +60,7 @@ script_tests = \
 	tests/fuzz/test-fuzz \
 	tests/test-includes \
 	tests/test-libs \
+	tests/test-operators \
 	tests/test-sources \
 	tests/versions/test-versions
 hlo_tests = \
@@ -212,6 +213,7 @@ tests_files = \
 	tests/target/two_targets.h \
 	tests/test-includes \
 	tests/test-libs \
+	tests/test-operators \
 	tests/test-sources \
 	tests/tsan.supp \
 	tests/unit/build_model.h \

@@ -1,7 +1,7 @@
 """Every element type: casts, quantisation and movement, by numpy and ml_dtypes."""
 import ml_dtypes
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto, defs, helper
 
 rng = np.random.default_rng(6)
 F8 = ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ")
@@ -167,6 +167,15 @@ def spread(v, dims, attributes):
     return np.broadcast_to(v.reshape([-1 if k == axis else 1 for k in range(len(dims))]) if v.ndim else v, dims)
 
 
+def add(w, name, op, *case, opset):
+    """The case, where the operator gives elements of this type."""
+    schema = defs.get_schema(op, opset)
+    variable = schema.outputs[0].type_str
+    if any("tensor(%s)" % name.lower() in c.allowed_type_strs for c in schema.type_constraints
+           if c.type_param_str == variable):
+        w.add(op, *case, opset=opset)
+
+
 def write_movement(w):
     """Types that numpy's functions know, through their bytes."""
     for name in CASTS + ("COMPLEX64", "COMPLEX128"):
@@ -175,14 +184,14 @@ def write_movement(w):
         x = (np.abs(x) if name == "FLOAT8E8M0" else x).astype(dtype)
         x = x * dtype.type(1 - 1j) if dtype.kind == "c" else x
         one = x[:1, :1, :1].reshape(())
-        w.add("Transpose", [x], [x.transpose(2, 0, 1)], {"perm": [2, 0, 1]}, opset=25)
-        w.add("Reshape", [x, np.array([4, -1])], [x.reshape(4, 6)], opset=25)
-        w.add("Concat", [x, x[:1]], [np.concatenate([x, x[:1]])], {"axis": 0}, opset=13)
-        w.add("Gather", [x, np.array([2, -3])], [x[:, [2, 0]]], {"axis": 1}, opset=13)
-        w.add("Where", [x[0] == x[1], x[0], x[1]], [np.where(x[0] == x[1], x[0], x[1])], opset=16)
-        w.add("Expand", [x[:, :1], np.array([2, 3, 4])], [np.broadcast_to(x[:, :1], (2, 3, 4))], opset=13)
-        w.add("Slice", [x, np.array([3]), np.array([0]), np.array([2]), np.array([-2])], [x[:, :, 3:0:-2]], opset=13)
-        w.add("Tile", [x, np.array([1, 2, 1])], [np.tile(x, (1, 2, 1))], opset=13)
+        add(w, name, "Transpose", [x], [x.transpose(2, 0, 1)], {"perm": [2, 0, 1]}, opset=25)
+        add(w, name, "Reshape", [x, np.array([4, -1])], [x.reshape(4, 6)], opset=25)
+        add(w, name, "Concat", [x, x[:1]], [np.concatenate([x, x[:1]])], {"axis": 0}, opset=13)
+        add(w, name, "Gather", [x, np.array([2, -3])], [x[:, [2, 0]]], {"axis": 1}, opset=13)
+        add(w, name, "Where", [x[0] == x[1], x[0], x[1]], [np.where(x[0] == x[1], x[0], x[1])], opset=16)
+        add(w, name, "Expand", [x[:, :1], np.array([2, 3, 4])], [np.broadcast_to(x[:, :1], (2, 3, 4))], opset=13)
+        add(w, name, "Slice", [x, np.array([3]), np.array([0]), np.array([2]), np.array([-2])], [x[:, :, 3:0:-2]], opset=13)
+        add(w, name, "Tile", [x, np.array([1, 2, 1])], [np.tile(x, (1, 2, 1))], opset=13)
         padded = np.full((2, 3, 6), one)
         padded[:, :, 1:5] = x
-        w.add("Pad", [x, np.array([0, 0, 1, 0, 0, 1]), one], [padded], opset=25)
+        add(w, name, "Pad", [x, np.array([0, 0, 1, 0, 0, 1]), one], [padded], opset=25)

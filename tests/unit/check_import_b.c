@@ -261,7 +261,7 @@ static const refused_case refused[] = {
     {11, "MaxPool f32[1,4,5,5] kernel_shape=I0,1", "kernel_shape[0] is 0"},
     {11, "MaxPool f32[1,4,5,5] kernel_shape=I3", "kernel_shape has 1 entries instead of 2"},
     {11, "AveragePool f32[1,4,5,5] kernel_shape=I9,9", "the kernel covers 9"},
-    {11, "AveragePool s32[1,4,5,5] kernel_shape=I2,2", "floating-point"},
+    {11, "AveragePool s32[1,4,5,5] kernel_shape=I2,2", "version 11 takes f16, f32, f64"},
     {11, "LpPool f32[1,4,5,5] kernel_shape=I2,2 p=i0", "p is 0"},
     {11, "MaxUnpool f32[1,1,2,2] s64[1,1,2,1] kernel_shape=I2,2", "I is s64[1,1,2,1]"},
     {11, "Gemm f32[8,64] f32[32,10]", "A is f32[8,64] but B is f32[32,10]; K 64 != 32"},
@@ -293,7 +293,7 @@ static const refused_case refused[] = {
     {13, "QuantizeLinear f32[4,6] f32[3]", "axis 1"},
     {10, "QuantizeLinear f32[4,6] f32[6]", "must be a scalar"},
     {21, "QuantizeLinear f32[4,6] f32[] output_dtype=i1", "cannot quantize to f32"},
-    {21, "DequantizeLinear u8[4] f32[] s8[]", "x is u8 but x_zero_point is s8"},
+    {21, "DequantizeLinear u8[4] f32[] s8[]", "x_zero_point is s8[] but x is u8[4]"},
     {14, "LSTM f32[2,1,3] f32[1,8,3] f32[1,8,2] hidden_size=i3", "hidden_size is 3 but R is f32[1,8,2]"},
     {14, "LSTM f32[2,1,3] f32[1,8,4] f32[1,8,2]", "W is f32[1,8,4] instead of f32[1,8,3]"},
     {14, "LSTM f32[2,1,3] f32[1,8,3] f32[1,8,2] activations=SSigmoid,Tanh",
@@ -417,7 +417,7 @@ START_TEST(test_bodies_refused) {
   c = parse(13, "If pred[2]");
   expect_body(&c, "then_branch", body("", "Identity", "in0", "r"), STATUS_INVALID_MODEL, "one element");
   c = parse(13, "If f32[]");
-  expect_body(&c, "then_branch", body("", "Identity", "in0", "r"), STATUS_INVALID_MODEL, "a bool is needed");
+  expect_body(&c, "then_branch", body("", "Identity", "in0", "r"), STATUS_INVALID_MODEL, "cond is f32[]; version 13 takes pred");
   c = parse(13, "Scan f32[2] f32[3,2] num_scan_inputs=i3");
   expect_body(&c, "body", body("s,x", "Identity", "s", "r"), STATUS_INVALID_MODEL, "num_scan_inputs is 3");
   c = parse(13, "Scan f32[2] f32[3,2] num_scan_inputs=i1 scan_input_axes=I2");

@@ -8,6 +8,7 @@
 #include "frontend/attributes.h"
 #include "frontend/functions.h"
 #include "frontend/import.h"
+#include "frontend/op_types.h"
 #include "tests/unit/build_model.h"
 
 static arena *a;
@@ -240,6 +241,30 @@ START_TEST(operators_in_order) {
   for (uint32_t k = 0; k < n; k++) {
     ck_assert_msg(onnx_op_find(rows[k].domain, rows[k].name, rows[k].since) == &rows[k],
                   "onnx_ops.def: %s %d is not where its name belongs", rows[k].name, (int)rows[k].since);
+  }
+}
+END_TEST
+
+/* What onnx_ops.def says of arities is what onnx_types.def lists. */
+static uint32_t count_listed(const char *list) {
+  uint32_t n = *list != '\0';
+  for (const char *at = list; *at; at++) {
+    n += *at == ' ';
+  }
+  bool many = n && (list[strlen(list) - 1] == '.' || list[strlen(list) - 1] == '*');
+  return many ? UINT32_MAX : n;
+}
+
+START_TEST(operators_with_types) {
+  uint32_t n;
+  const onnx_op_types *rows = onnx_op_types_rows(&n);
+  for (uint32_t k = 0; k < n; k++) {
+    const onnx_op_types *t = &rows[k];
+    const onnx_op_row *op = onnx_op_find(t->domain, t->name, t->since);
+    ck_assert_msg(op && op->since == t->since, "onnx_ops.def lacks %s %d", t->name, t->since);
+    ck_assert_msg(onnx_op_types_of(op) == t, "onnx_types.def: %s %d is out of order", t->name, t->since);
+    ck_assert_msg(count_listed(t->inputs) == op->max_inputs && count_listed(t->outputs) == op->max_outputs,
+                  "%s %d: %s -> %s", t->name, t->since, t->inputs, t->outputs);
   }
 }
 END_TEST
@@ -550,6 +575,7 @@ int main(void) {
   tcase_add_test(tests, names_and_rules);
   tcase_add_test(tests, inputs_and_initializers);
   tcase_add_test(tests, operators_in_order);
+  tcase_add_test(tests, operators_with_types);
   tcase_add_test(tests, order);
   tcase_add_test(tests, subgraphs);
   tcase_add_test(tests, shadowing);

@@ -66,7 +66,7 @@ void shape_strides(const shape *s, int64_t *strides) {
   }
 }
 
-static const char *const kind_names[] = {"", "seq", "opt", "map"};
+static const char *const kind_names[] = {"", "seq", "opt", "map", "any-rank"};
 
 const char *shape_text(char *buffer, const dim_table *table, const shape *s) {
   size_t n = 0;

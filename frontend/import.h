@@ -46,7 +46,7 @@ STATUS_MUST_USE status onnx_import(arena *a, const onnx_model *m, const onnx_imp
 STATUS_MUST_USE status onnx_frame_main(arena *a, const onnx_model *m, const onnx_import_options *options, onnx_frame **out);
 
 /* The declared type of a graph input or output; dims without a value become symbols of `dims`: a fresh name
- * where the model has none. */
+ * where the model has none.  SHAPE_UNRANKED where it says nothing about its rank. */
 STATUS_MUST_USE status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *out);
 
 /* One operator version of the table. */

@@ -19,7 +19,11 @@ status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *o
              (int)t->elem_type);
   CHECK_THAT(element != DTYPE_STR, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
              "'%s' holds strings, which are not supported yet", v->name);
-  CHECK_THAT(t->shape, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE, "'%s' has no rank", v->name);
+  if (!t->shape) {
+    *out = shape_scalar(element);
+    out->kind = SHAPE_UNRANKED;
+    return NULL;
+  }
   CHECK_THAT(t->shape->n_dim <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE, "'%s' has rank %zu, above %d",
              v->name, t->shape->n_dim, SHAPE_MAX_RANK);
   *out = shape_scalar(element);
@@ -67,10 +71,11 @@ static bool find_binding(const bindings *b, dim symbol, int64_t *value) {
 /* Compares a given shape with the declared one, and learns symbols from it.  Exporters write 0 for "any" too, so a
  * declared 0 accepts everything. */
 static status bind_given(arena *a, bindings *b, const char *name, const shape *declared, const shape *given) {
-  CHECK_THAT(given->type == declared->type && given->rank == declared->rank,
+  bool any_rank = declared->kind == SHAPE_UNRANKED;
+  CHECK_THAT(given->type == declared->type && (any_rank || given->rank == declared->rank),
              STATUS_INVALID_ARGUMENT | (given->type == declared->type ? STATUS_ABOUT_SHAPE : STATUS_ABOUT_TYPE),
              "input '%s' is %s; the model wants %s", name, SHAPE_STR(NULL, given), SHAPE_STR(b->dims, declared));
-  for (int k = 0; k < given->rank; k++) {
+  for (int k = 0; !any_rank && k < given->rank; k++) {
     dim want = declared->dims[k];
     int64_t value = given->dims[k], bound = value;
     if (dim_is_const(want)) {
@@ -95,6 +100,8 @@ static const onnx_input_shape *given_input(const onnx_import_options *o, const c
 }
 
 static status close_shape(const bindings *b, const char *name, shape *s) {
+  CHECK_THAT(s->kind != SHAPE_UNRANKED, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+             "the model says no rank for input '%s': its shape must be given", name);
   for (int k = 0; k < s->rank; k++) {
     dim d = s->dims[k];
     if (dim_is_const(d) || find_binding(b, d, &s->dims[k])) {

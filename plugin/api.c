@@ -135,7 +135,7 @@ const char *oxla_output_name(const oxla_model *model, size_t index) {
 }
 
 static oxla_tensor describe(const shape *s) {
-  oxla_tensor t = {.type = (oxla_type)dtype_get_info((dtype)s->type)->onnx, .rank = s->rank};
+  oxla_tensor t = {.type = (oxla_type)dtype_get_info((dtype)s->type)->onnx, .rank = s->kind == SHAPE_UNRANKED ? -1 : s->rank};
   for (int k = 0; k < s->rank; k++) {
     t.dims[k] = s->dims[k] < 0 ? -1 : s->dims[k];
   }
@@ -256,7 +256,7 @@ static status find_name(const plug_value *values, uint32_t n, const char *what, 
 static status check_input(const plug_value *v, const shape *s) {
   CHECK_THAT(s->type == v->shape.type, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
              "input '%s' is %s; the model wants %s", v->name, dtype_name((dtype)s->type), dtype_name((dtype)v->shape.type));
-  CHECK_THAT(s->rank == v->shape.rank, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+  CHECK_THAT(v->shape.kind == SHAPE_UNRANKED || s->rank == v->shape.rank, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
              "input '%s' has rank %d; the model wants %d", v->name, s->rank, v->shape.rank);
   return NULL;
 }

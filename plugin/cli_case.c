@@ -122,7 +122,8 @@ static status make_light_inputs(arena *a, const plug_source *source, literal *in
 static status read_inputs(arena *a, const char *folder, const plug_source *source, literal *inputs) {
   for (uint32_t k = 0; k < source->n_inputs; k++) {
     const char *path = arena_printf(a, "%s/input_%" PRIu32 ".pb", folder, k);
-    CHECK_THAT(source->inputs[k].shape.kind == SHAPE_ARRAY, STATUS_UNSUPPORTED,
+    shape_kind kind = (shape_kind)source->inputs[k].shape.kind;
+    CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED,
                "input '%s' is %s, which is no array", source->inputs[k].name,
                SHAPE_STR(NULL, &source->inputs[k].shape));
     CHECK_THAT(exists(path), STATUS_INVALID_FILE,

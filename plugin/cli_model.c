@@ -116,7 +116,10 @@ status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, li
     from_file[k] = true;
   }
   for (uint32_t k = 0; k < source->n_inputs; k++) {
-    CHECK_THAT(source->inputs[k].shape.kind == SHAPE_ARRAY, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
+    shape_kind kind = (shape_kind)source->inputs[k].shape.kind;
+    CHECK_THAT(kind != SHAPE_UNRANKED || known[k], STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+               "the model says no rank for input '%s': --input or --shape must", source->inputs[k].name);
+    CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
                "input '%s' is no array: sequences, optional values and maps are not supported",
                source->inputs[k].name);
     if (!from_file[k]) {

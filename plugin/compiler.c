@@ -44,6 +44,7 @@ static plug_value describe(arena *a, const dim_table *dims, const char *name, co
 static plug_value describe_output(arena *a, dim_table *dims, const Onnx__ValueInfoProto *v) {
   shape s = {0};
   status_free(v->type ? onnx_value_shape(dims, v, &s) : NULL);
+  s = s.kind == SHAPE_UNRANKED ? (shape){0} : s;
   return describe(a, dims, v->name, &s);
 }
 
@@ -89,7 +90,7 @@ static status check_constant(arena *a, const onnx_model *m, const plug_constant 
   TRY(onnx_value_shape(dims, input, &want));
   CHECK_THAT(given->type == want.type, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
              "constant '%s' is %s; the model wants %s", c->name, SHAPE_STR(NULL, given), SHAPE_STR(dims, &want));
-  bool fits = given->rank == want.rank;
+  bool fits = want.kind == SHAPE_UNRANKED || given->rank == want.rank;
   for (int k = 0; fits && k < want.rank; k++) {
     fits = !dim_is_const(want.dims[k]) || want.dims[k] == given->dims[k];
   }

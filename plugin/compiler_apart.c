@@ -184,6 +184,8 @@ static status declared_shape(const loop *l, size_t k, shape *out) {
   dim_table *dims = dim_table_create(l->n->outer->arena);
   CHECK_THAT(v->type, STATUS_INVALID_MODEL, "no step was made, and the body's output '%s' has no type", v->name);
   TRY(onnx_value_shape(dims, v, out));
+  CHECK_THAT(out->kind == SHAPE_ARRAY, STATUS_INVALID_MODEL, "no step was made, and the body's output '%s' has no rank",
+             v->name);
   for (int d = 0; d < out->rank; d++) {
     out->dims[d] = dim_is_const(out->dims[d]) ? out->dims[d] : 0;
   }

@@ -75,7 +75,7 @@ static const char *shape_for_people(survey *c, const shape *s) {
     text = arena_printf(c->a, "%s%s%s", text, d ? "," : "",
                         name && *name == '_' ? "?" : dim_print(c->a, c->dims, s->dims[d]));
   }
-  return arena_printf(c->a, "%s[%s]", dtype_name((dtype)s->type), text);
+  return arena_printf(c->a, "%s[%s]", dtype_name((dtype)s->type), s->kind == SHAPE_UNRANKED ? "..." : text);
 }
 
 /* The declared shape, listed for people; false where it is no array. */
@@ -99,6 +99,10 @@ static void survey_values(survey *c) {
     }
     if (!list_value(c, "input", g->input[k], &s, &failed)) {
       add_status(c, failed);
+      continue;
+    }
+    if (s.kind == SHAPE_UNRANKED) {
+      c->open = true;
       continue;
     }
     for (int d = 0; d < s.rank; d++) {

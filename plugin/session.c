@@ -322,9 +322,11 @@ static status no_such_program(const plug_session *s, const plug_inputs *inputs) 
 /* What the model declares holds whatever it is compiled to; an image's dims are those of one program among several. */
 static status check_input(const plug_session *s, uint32_t k, const shape *given) {
   const plug_value *v = &s->source->inputs[k];
-  bool fits = given->kind == v->shape.kind && given->type == v->shape.type && given->rank == v->shape.rank;
+  bool any_rank = v->shape.kind == SHAPE_UNRANKED && given->kind == SHAPE_ARRAY;
+  bool fits = given->type == v->shape.type &&
+              (any_rank || (given->kind == v->shape.kind && given->rank == v->shape.rank));
   unsigned about = given->type == v->shape.type ? STATUS_ABOUT_SHAPE : STATUS_ABOUT_TYPE;
-  for (int d = 0; fits && !s->image && d < given->rank; d++) {
+  for (int d = 0; fits && !any_rank && !s->image && d < given->rank; d++) {
     fits = v->shape.dims[d] < 0 || v->shape.dims[d] == given->dims[d];
   }
   CHECK_THAT(fits, STATUS_INVALID_ARGUMENT | about, "input '%s' is %s, but the model wants %s", v->name,

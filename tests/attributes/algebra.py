@@ -135,6 +135,8 @@ def write_rest(w):
     given = [floats(1, 16, 8), np.array([4, 4, 4]), np.array([2, 2, 2])]
     attributes = {"strides": [2, 2, 2]}
     w.add("Col2Im", given, oracles.run("reference", "Col2Im", given, [FLOAT], attributes, 18), attributes, opset=18)
+    x = floats(2, 3)
+    w.add("Add", [x, x[0]], [x + x[0]], name="without_ranks", ranked=False)
     z = np.array([[1 + 1j, 0], [1 - 1j, 1 + 1j], [0, 2j]], np.complex64)
     w.add("NonZero", [z], [np.array(np.nonzero(z))], opset=13)
     y = np.unique(z, return_index=True, return_inverse=True, return_counts=True)

@@ -15,13 +15,13 @@ class Writer:
         self.folder = folder
         self.names = {}
 
-    def add(self, op, inputs, expected, attributes=None, *, opset=OPSET, domain="", name=""):
-        """inputs, expected: arrays; None for an input or output that is left out."""
+    def add(self, op, inputs, expected, attributes=None, *, opset=OPSET, domain="", name="", ranked=True):
+        """inputs, expected: arrays; None for an input or output that is left out.  ranked: whether the model says shapes."""
         given = ["" if x is None else "x%d" % k for k, x in enumerate(inputs)]
         wanted = ["" if y is None else "y%d" % k for k, y in enumerate(expected)]
         node = helper.make_node(op, given, wanted, domain=domain, **(attributes or {}))
         self._write(op, name, [node], inputs, expected, [helper.make_opsetid("", opset)] +
-                    ([helper.make_opsetid(domain, 1)] if domain else []))
+                    ([helper.make_opsetid(domain, 1)] if domain else []), ranked)
 
     def add_many(self, op, inputs, variants, *, opset=OPSET, name=""):
         """One model of several nodes on the same inputs: variants are (attributes, expected array)."""
@@ -29,13 +29,13 @@ class Writer:
         nodes = [helper.make_node(op, given, ["y%d" % k], **a) for k, (a, _) in enumerate(variants)]
         self._write(op, name, nodes, inputs, [y for _, y in variants], [helper.make_opsetid("", opset)])
 
-    def _write(self, op, name, nodes, inputs, expected, opsets):
+    def _write(self, op, name, nodes, inputs, expected, opsets, ranked=True):
         stem = "%s_%s" % (op, name) if name else op
         self.names[stem] = self.names.get(stem, 0) + 1
         path = os.path.join(self.folder, "%s_%d" % (stem, self.names[stem]))
         given = [("x%d" % k, np.asarray(x)) for k, x in enumerate(inputs) if x is not None]
         wanted = [("y%d" % k, np.asarray(y)) for k, y in enumerate(expected) if y is not None]
-        graph = helper.make_graph(nodes, "case", [_info(*v) for v in given], [_info(*v) for v in wanted])
+        graph = helper.make_graph(nodes, "case", [_info(*v, ranked) for v in given], [_info(*v, ranked) for v in wanted])
         model = helper.make_model(graph, opset_imports=opsets)
         model.ir_version = 12
         data = os.path.join(path, "test_data_set_0")
@@ -47,5 +47,5 @@ class Writer:
                     f.write(numpy_helper.from_array(np.ascontiguousarray(x).reshape(x.shape), n).SerializeToString())
 
 
-def _info(name, x):
-    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+def _info(name, x, ranked):
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape if ranked else None)

@@ -274,6 +274,17 @@ for mode in ("avg", "max"):
     for since, until, expect in ((16, 21, None), (22, 10000, ort_at(16))):
         case("RoiAlign", IMAGE, BOXES, OF, since=since, until=until, expect=expect, name=f"{mode}-output",
              coordinate_transformation_mode="output_half_pixel", **size)
+POOLED = np.float32([[0, 0.5, 1, 4.25, 4.5], [1, 1, 0, 2.5, 5], [1, -1, -2, 3, 9], [0, 2, 2, 2.25, 2.5], [0, 9, 9, 12, 12]])
+for since, until, expect in ((1, 21, None), (22, 10000, ort_at(1))):
+    shared = {"since": since, "until": until, "expect": expect, "pooled_shape": [2, 3]}
+    case("MaxRoiPool", IMAGE, POOLED, **shared)
+    case("MaxRoiPool", IMAGE, POOLED, name="scaled", spatial_scale=0.75, **shared)
+CORNERS = np.sort(f32(2, 6, 2, 2, low=0, high=1), 2).reshape(2, 6, 4)
+SCORES_OF = np.random.default_rng(3).permutation(36).reshape(2, 3, 6).astype(np.float32) / 36
+LIMITS = i64(6), np.float32([0.25]), np.float32([0.2])
+case("NonMaxSuppression", CORNERS, SCORES_OF, *LIMITS)
+case("NonMaxSuppression", CORNERS, SCORES_OF, *LIMITS, name="centers", center_point_box=1)
+case("NonMaxSuppression", CORNERS, SCORES_OF, i64(2), name="count")
 GRID = f32(2, 4, 5, 2, low=-1.25, high=1.25)
 for padding in ("zeros", "border", "reflection"):
     for until, modes in ((19, ("bilinear", "nearest", "bicubic")), (10000, ("linear", "nearest", "cubic"))):

@@ -20,6 +20,16 @@ def read():
 ROWS = read()
 
 
+def has(row):
+    op, _, version = row.rpartition("-")
+    return int(version) in ROWS["", op]
+
+
+def is_hole(op):
+    """Whether a version of it is not imported yet."""
+    return "unsupported" in ROWS["", op].values()
+
+
 def versions(domain, op):
     """The versions that are imported."""
     return sorted(v for v, importer in ROWS[domain, op].items() if importer != "unsupported")

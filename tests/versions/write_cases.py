@@ -23,12 +23,13 @@ def read_exceptions():
 
 
 def old_rows():
-    """What is not the newest of its operator, and what ONNX took back altogether."""
+    """What is not the newest of its operator, and what ONNX took back altogether; what is not imported yet, later."""
     for (domain, op), versions in table.ROWS.items():
         if domain in ("", "ai.onnx.preview"):
             known = onnx.defs.has(op, domain) or max(versions) > onnx.defs.onnx_opset_version()
             for v in sorted(versions)[: -1 if known else None]:
-                yield f"{op}-{v}"
+                if versions[v] != "unsupported":
+                    yield f"{op}-{v}"
 
 
 def check_coverage(covered):
@@ -36,7 +37,7 @@ def check_coverage(covered):
     rows = list(old_rows())
     bad = [f"{row}: has no case" for row in rows if row not in covered and row not in exceptions]
     bad += [f"{row}: has a case and an exception" for row in exceptions if row in covered]
-    bad += [f"{row}: has an exception, but is no old row" for row in exceptions if row not in rows]
+    bad += [f"{row}: has an exception, but is no row" for row in exceptions if not table.has(row)]
     print(f"{len(rows)} old rows, {sum(row in covered for row in rows)} with cases")
     return bad
 
@@ -44,7 +45,7 @@ def check_coverage(covered):
 def write_all(folder):
     bad, covered, n = [], set(), 0
     for c in case.CASES:
-        if not c.versions():
+        if not c.versions() and not table.is_hole(c.op):
             bad.append(f"{c.op} {c.name}: holds for no version")
         for v in c.versions():
             try:

@@ -1,6 +1,10 @@
 /* complex.c - complex numbers: computed in f64 pairs, rounded to the element type at the end. */
 #include <complex.h>
 
+#ifndef CMPLX /* clang, with glibc's header */
+#define CMPLX(re, im) __builtin_complex((double)(re), (double)(im))
+#endif
+
 #include "backend_ref/ref.h"
 
 typedef double complex number;

@@ -219,3 +219,16 @@ status hlo_verify(const hlo_module *m) {
   arena_destroy(v.arena);
   return s;
 }
+
+status hlo_check_static(const hlo_module *m) {
+  for (uint32_t k = 0; k < m->n_computations; k++) {
+    for (const hlo_instr *i = m->computations[k]->first; i; i = i->next) {
+      for (uint32_t r = 0; r < i->n_results; r++) {
+        CHECK_THAT(shape_is_static(&i->shapes[r]), STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
+                   "%s: %s is %s; only constant sizes can be compiled", m->computations[k]->name, hlo_info(i)->name,
+                   SHAPE_STR(m->dims, &i->shapes[r]));
+      }
+    }
+  }
+  return NULL;
+}

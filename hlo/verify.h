@@ -18,6 +18,9 @@ enum { HLO_MAX_CALL_DEPTH = 100, HLO_MAX_EXPANDED = 100 * 1000 * 1000 };
  * is STATUS_INVALID_MODEL, STATUS_UNSUPPORTED where an equality of expressions cannot be shown. */
 STATUS_MUST_USE status hlo_verify(const hlo_module *m);
 
+/* Text may have symbols for sizes; what is compiled has constants only. */
+STATUS_MUST_USE status hlo_check_static(const hlo_module *m);
+
 /* What hlo_verify checks of one attribute, its value and kind. */
 STATUS_MUST_USE status hlo_verify_attr(const hlo_module *m, hlo_attr_id id, const hlo_attr *v);
 

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "hlo/buffers.h"
 #include "hlo/schedule.h"
+#include "hlo/verify.h"
 
 enum { CONSTANT_ALIGN = 64 };
 
@@ -285,6 +286,7 @@ static rt_program *new_program(lower_context *c, const hlo_module *m) {
 
 status lower_program(hlo_module *m, const lower_backend *backend, arena *a, rt_program **out, rt_report *report) {
   str_map seen;
+  TRY(hlo_check_static(m));
   str_map_init(&seen, m->arena);
   prepare_control(backend, m, m->entry, &seen);
   hlo_module_clean(m);

@@ -13,6 +13,7 @@
 #include "frontend/tensor.h"
 #include "hlo/pass.h"
 #include "hlo/text.h"
+#include "hlo/verify.h"
 #include "plugin/compiler_backend.h"
 #include "plugin/compiler_pieces.h"
 #include "plugin/compiler_survey.h"
@@ -279,6 +280,7 @@ static status compile_module(void *data) {
   if (!complete) {
     return NULL;
   }
+  TRY(hlo_check_static(m));
   rt_compile_options options = c->request->options;
   options.eval = ref_fold;
   TRY(backend->compiler->compile((struct hlo_module *)m, &options, c->a, c->out, c->report));

@@ -34,13 +34,18 @@ check_programs = \
 	tests/unit/check_wire_scan
 test_programs = \
 	tests/e2e/prog_hostile \
+	tests/fuzz/bytes/prog_fuzz_bytes \
 	tests/hlo/prog_run_pass
 test_modules = \
+	tests/e2e/module_failing_malloc.la \
 	tests/e2e/module_toy_backend.la
 test_helper_sources = \
+	tests/fuzz/bytes/mutate.c \
+	tests/fuzz/bytes/targets.c \
 	tests/target/two_targets.c
 script_tests = \
 	tests/attributes/test-attributes \
+	tests/build/test-byte-fuzzers \
 	tests/build/test-distcheck \
 	tests/build/test-onednn3 \
 	tests/build/test-sanitizers \
@@ -54,9 +59,11 @@ script_tests = \
 	tests/e2e/test-cli \
 	tests/e2e/test-hostile \
 	tests/e2e/test-light-models \
+	tests/e2e/test-malloc \
 	tests/e2e/test-ocr \
 	tests/e2e/test-real-models \
 	tests/e2e/test-tensor-files \
+	tests/fuzz/bytes/test-byte-fuzz \
 	tests/fuzz/test-fuzz \
 	tests/test-includes \
 	tests/test-libs \
@@ -116,6 +123,7 @@ tests_files = \
 	tests/bench/run-bench \
 	tests/bench/run_bench.py \
 	tests/build/scratch.sh \
+	tests/build/test-byte-fuzzers \
 	tests/build/test-distcheck \
 	tests/build/test-onednn3 \
 	tests/build/test-sanitizers \
@@ -148,6 +156,7 @@ tests_files = \
 	tests/e2e/test-cli \
 	tests/e2e/test-hostile \
 	tests/e2e/test-light-models \
+	tests/e2e/test-malloc \
 	tests/e2e/test-ocr \
 	tests/e2e/test-real-models \
 	tests/e2e/test-tensor-files \
@@ -155,6 +164,84 @@ tests_files = \
 	tests/fetch-data \
 	tests/fuzz/README \
 	tests/fuzz/build.py \
+	tests/fuzz/bytes/README \
+	tests/fuzz/bytes/corpus/hlo/seed-batch_norm-chain.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-cse-equal.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-cse-random.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-dce-branches.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-dce-carried.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-dce-random.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-epilogue-residual.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-epilogue-swish.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-fold-arithmetic.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-fold-multiple.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-fold-random.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-inline_composites-nested.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-layout-nothing.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-layout-residual.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-layout-shuffle.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-loop_fusion-chain.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-loop_fusion-cycle.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-loop_fusion-siblings.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-motion-dot.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-motion-sink.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-reduce_fusion-softmax.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-reduce_fusion-variance.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-simplify-arithmetic.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-simplify-control.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-simplify-convert.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-text-names.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-text-refused-shape.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-text-refused-version.hlo \
+	tests/fuzz/bytes/corpus/image/seed-add.oxla \
+	tests/fuzz/bytes/corpus/image/seed-gemm_all_attributes.oxla \
+	tests/fuzz/bytes/corpus/image/seed-if.oxla \
+	tests/fuzz/bytes/corpus/model/seed-add.onnx \
+	tests/fuzz/bytes/corpus/model/seed-attention_3d.onnx \
+	tests/fuzz/bytes/corpus/model/seed-cast_FLOAT_to_INT4.onnx \
+	tests/fuzz/bytes/corpus/model/seed-constant.onnx \
+	tests/fuzz/bytes/corpus/model/seed-conv_with_strides_padding.onnx \
+	tests/fuzz/bytes/corpus/model/seed-einsum_batch_matmul.onnx \
+	tests/fuzz/bytes/corpus/model/seed-expand_dim_changed.onnx \
+	tests/fuzz/bytes/corpus/model/seed-gemm_all_attributes.onnx \
+	tests/fuzz/bytes/corpus/model/seed-gridsample.onnx \
+	tests/fuzz/bytes/corpus/model/seed-if.onnx \
+	tests/fuzz/bytes/corpus/model/seed-loop11.onnx \
+	tests/fuzz/bytes/corpus/model/seed-lstm_with_peepholes.onnx \
+	tests/fuzz/bytes/corpus/model/seed-maxpool_2d_ceil.onnx \
+	tests/fuzz/bytes/corpus/model/seed-onehot_with_axis.onnx \
+	tests/fuzz/bytes/corpus/model/seed-quantizelinear_axis.onnx \
+	tests/fuzz/bytes/corpus/model/seed-range_float_type_positive_delta_expanded.onnx \
+	tests/fuzz/bytes/corpus/model/seed-reshape_negative_dim.onnx \
+	tests/fuzz/bytes/corpus/model/seed-resize_upsample_scales_nearest.onnx \
+	tests/fuzz/bytes/corpus/model/seed-scan9_sum.onnx \
+	tests/fuzz/bytes/corpus/model/seed-scatternd.onnx \
+	tests/fuzz/bytes/corpus/model/seed-sequence_map_identity_1_sequence.onnx \
+	tests/fuzz/bytes/corpus/model/seed-slice.onnx \
+	tests/fuzz/bytes/corpus/model/seed-split_variable_parts_1d_opset18.onnx \
+	tests/fuzz/bytes/corpus/model/seed-stft.onnx \
+	tests/fuzz/bytes/corpus/model/seed-top_k.onnx \
+	tests/fuzz/bytes/corpus/npy/seed-bool.npy \
+	tests/fuzz/bytes/corpus/npy/seed-c8.npy \
+	tests/fuzz/bytes/corpus/npy/seed-empty.npy \
+	tests/fuzz/bytes/corpus/npy/seed-f2.npy \
+	tests/fuzz/bytes/corpus/npy/seed-f4.npy \
+	tests/fuzz/bytes/corpus/npy/seed-f8.npy \
+	tests/fuzz/bytes/corpus/npy/seed-fortran.npy \
+	tests/fuzz/bytes/corpus/npy/seed-i1.npy \
+	tests/fuzz/bytes/corpus/npy/seed-scalar.npy \
+	tests/fuzz/bytes/corpus/npy/seed-u8.npy \
+	tests/fuzz/bytes/corpus/tensor/seed-add-input_0.pb \
+	tests/fuzz/bytes/corpus/tensor/seed-add-input_1.pb \
+	tests/fuzz/bytes/corpus/tensor/seed-add-output_0.pb \
+	tests/fuzz/bytes/corpus/tensor/seed-top_k-input_0.pb \
+	tests/fuzz/bytes/corpus/tensor/seed-top_k-input_1.pb \
+	tests/fuzz/bytes/corpus/tensor/seed-top_k-output_0.pb \
+	tests/fuzz/bytes/corpus/tensor/seed-top_k-output_1.pb \
+	tests/fuzz/bytes/make-corpus \
+	tests/fuzz/bytes/mutate.h \
+	tests/fuzz/bytes/targets.h \
+	tests/fuzz/bytes/test-byte-fuzz \
 	tests/fuzz/check.py \
 	tests/fuzz/fuzz.py \
 	tests/fuzz/ops_control.py \
@@ -296,8 +383,13 @@ tests_unit_check_wire_scan_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_wire_scan_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_prog_hostile_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_prog_hostile_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_fuzz_bytes_prog_fuzz_bytes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_fuzz_bytes_prog_fuzz_bytes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_hlo_prog_run_pass_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_hlo_prog_run_pass_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_e2e_module_failing_malloc_la_SOURCES = tests/e2e/module_failing_malloc.c
+tests_e2e_module_failing_malloc_la_LDFLAGS = $(FLAGS_OF_MODULES)
+tests_e2e_module_failing_malloc_la_LIBADD = $(LIBS_OF_MODULES)
 tests_e2e_module_toy_backend_la_SOURCES = tests/e2e/module_toy_backend.c
 tests_e2e_module_toy_backend_la_LDFLAGS = $(FLAGS_OF_MODULES)
 tests_e2e_module_toy_backend_la_LIBADD = $(LIBS_OF_MODULES)

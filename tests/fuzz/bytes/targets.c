@@ -1,0 +1,257 @@
+#include "tests/fuzz/bytes/targets.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backend_ref/eval.h"
+#include "backend_ref/target.h"
+#include "base/npy.h"
+#include "frontend/import.h"
+#include "frontend/model.h"
+#include "frontend/tensor.h"
+#include "hlo/pass.h"
+#include "hlo/text.h"
+#include "runtime/executable.h"
+#include "runtime/image.h"
+#include "tests/fuzz/bytes/mutate.h"
+
+enum {
+  MEGABYTES = 48,        /* budget of one input */
+  MILLISECONDS = 500,
+  RUN_BYTES = 1 << 20    /* inputs and outputs of what is run */
+};
+
+/* --- how all of them go --- */
+
+typedef struct job {
+  arena *a;
+  mem_budget *budget;
+  const uint8_t *bytes;
+  size_t size;
+} job;
+
+static void fail(const char *what, const char *message) {
+  fprintf(stderr, "\nFINDING: %s: %s\n", what, message);
+  abort();
+}
+
+/* A status is fine unless it says that we are wrong, or cannot be shown as one line. */
+static void judge(status s) {
+  const char *message = status_message(s);
+  if (!s) {
+    return;
+  }
+  if (status_get_code(s) == STATUS_INTERNAL) {
+    fail("an internal error", message);
+  }
+  for (const unsigned char *c = (const unsigned char *)message; *c; c++) {
+    if (*c < 0x20 || *c == 0x7f) {
+      fail("not one line", message);
+    }
+  }
+  if (!*message) {
+    fail("no message", "");
+  }
+  status_free(s);
+}
+
+static uint64_t deadline(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + MILLISECONDS * (uint64_t)1000000;
+}
+
+/* On a copy of exactly the size, so that reading behind it shows. */
+static void within_budget(const uint8_t *bytes, size_t size, status (*fn)(void *)) {
+  mem_budget budget = {.limit = (uint64_t)MEGABYTES << 20, .deadline = deadline()};
+  uint8_t *copy = malloc(size ? size : 1);
+  if (!copy) {
+    abort();
+  }
+  if (size) {
+    memcpy(copy, bytes, size);
+  }
+  job j = {.a = arena_create(&budget), .budget = &budget, .bytes = copy, .size = size};
+  judge(guard_run(fn, &j));
+  arena_destroy(j.a);
+  if (budget.used) {
+    fail("memory of the budget is not given back", "");
+  }
+  free(copy);
+}
+
+/* --- running --- */
+
+/* Memory for inputs or outputs; NULL if that is too much.  Inputs are small integers in any type: valid more often than not. */
+static void **make_buffers(arena *a, uint32_t n, const rt_io *io) {
+  void **out = ARENA_NEW_N(a, void *, n + 1);
+  int64_t all = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    int64_t bytes = shape_bytes(&io[k].shape);
+    all += bytes;
+    if (all > RUN_BYTES) {
+      return NULL;
+    }
+    out[k] = arena_alloc_aligned(a, (size_t)bytes + 64, 64);
+    if (io[k].value && bytes) {
+      memcpy(out[k], io[k].value, (size_t)bytes);
+    }
+  }
+  return out;
+}
+
+static status run_program(job *j, const rt_program *p) {
+  rt_executable *e;
+  void **params = make_buffers(j->a, p->n_params, p->params), **results = make_buffers(j->a, p->n_results, p->results);
+  TRY(rt_executable_create(p, &ref_target, j->budget, 1, &e));
+  status s = NULL;
+  if (params && results) {
+    s = rt_execute(e, &(rt_run_options){.budget = j->budget, .seed = 1}, (const void *const *)params, results);
+  }
+  rt_executable_destroy(e);
+  return s;
+}
+
+static status compile_and_run(job *j, hlo_module *m) {
+  rt_program *p;
+  const rt_compile_options options = {.threads = 1, .eval = ref_fold};
+  TRY(ref_compiler.compile((struct hlo_module *)m, &options, j->a, &p, NULL));
+  return run_program(j, p);
+}
+
+/* --- models --- */
+
+static status model(void *data) {
+  job *j = data;
+  onnx_model *m;
+  hlo_module *module;
+  onnx_op_usage *used;
+  uint32_t n;
+  bool complete;
+  onnx_import_options options = {.open_dim = 2, .eval = ref_fold};
+  TRY(onnx_model_from_memory(j->a, j->bytes, j->size, NULL, NULL, &m));
+  TRY(onnx_list_ops(j->a, m, &used, &n));
+  TRY(onnx_import(j->a, m, &options, &module, &complete));
+  return compile_and_run(j, module);
+}
+
+/* --- HLO text --- */
+
+static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
+  (void)data;
+  hlo_kind k = hlo_info(i)->kind;
+  return k == HLO_ELEMENTWISE || k == HLO_MOVEMENT || (kind == HLO_FUSION_INPUT && i->op == HLO_REDUCE);
+}
+
+static bool takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
+  (void)data, (void)contraction, (void)operand;
+  return hlo_info(consumer)->kind == HLO_ELEMENTWISE;
+}
+
+static status hlo(void *data) {
+  static const hlo_target target = {.name = "test", .takes_epilogue = takes_epilogue, .takes_fused = takes_fused,
+                                    .channels_last = true};
+  job *j = data;
+  const hlo_parse_options small = {.max_bytes = (int64_t)8 << 20};
+  hlo_module *m, *again;
+  const char *text, *second;
+  size_t size, second_size;
+  TRY(hlo_parse(j->a, (const char *)j->bytes, j->size, &small, &m));
+  TRY(hlo_print(j->a, m, NULL, &text, &size));
+  status s = hlo_parse(j->a, text, size, NULL, &again);
+  if (s && status_get_code(s) != STATUS_RESOURCE) {
+    fail("what was printed is not read", status_message(s));
+  }
+  TRY(s);
+  TRY(hlo_print(j->a, again, NULL, &second, &second_size));
+  if (size != second_size || memcmp(text, second, size) != 0) {
+    fail("what was printed and read is printed otherwise", text);
+  }
+  const hlo_pass *steps;
+  uint32_t n;
+  pass_context context = {.arena = j->a, .eval = ref_fold, .target = &target, .verify = true, .check_changed = true};
+  TRY(hlo_pass_parse_list(j->a, "inline_composites,fold,simplify,motion,cse,dce,batch_norm,layout,epilogue,reduce_fusion,"
+                                "loop_fusion,dce", &steps, &n));
+  TRY(hlo_run_passes(again, steps, n, &context));
+  return compile_and_run(j, again);
+}
+
+/* --- .oxla --- */
+
+static status image(void *data) {
+  job *j = data;
+  static char path[64];
+  static int fd = -1;
+  rt_image *opened;
+  if (fd < 0) {
+    fd = memfd_create("image", 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  }
+  if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, j->bytes, j->size, 0) != (ssize_t)j->size) {
+    abort();
+  }
+  TRY(rt_image_open(j->a, path, true, &opened));
+  for (uint32_t k = 0; k < opened->n_programs; k++) {
+    if (strcmp(opened->programs[k]->target, ref_target.name) == 0) {
+      TRY(run_program(j, opened->programs[k]));
+    }
+  }
+  return NULL;
+}
+
+/* --- arrays --- */
+
+static void same(const literal *x, const literal *y, const char *what) {
+  if (!shape_equal(&x->shape, &y->shape) ||
+      (shape_bytes(&x->shape) && memcmp(x->data, y->data, (size_t)shape_bytes(&x->shape)) != 0)) {
+    fail(what, "is not what was written");
+  }
+}
+
+static status npy(void *data) {
+  job *j = data;
+  literal l, again;
+  uint8_t *bytes;
+  size_t size;
+  TRY(npy_parse(j->a, "array", j->bytes, j->size, DTYPE_INVALID, &l));
+  TRY(npy_format(j->a, &l, &bytes, &size));
+  TRY(status_prefix(npy_parse(j->a, "array", bytes, size, (dtype)l.shape.type, &again), "written"));
+  same(&l, &again, "an array");
+  return NULL;
+}
+
+static status tensor(void *data) {
+  job *j = data;
+  literal l;
+  const char *name;
+  return onnx_tensor_parse_pb(j->a, "tensor", j->bytes, j->size, &name, &l);
+}
+
+/* --- the table --- */
+
+#define TARGET(fn) \
+  static void run_##fn(const uint8_t *bytes, size_t size) { within_budget(bytes, size, fn); }
+TARGET(model)
+TARGET(hlo)
+TARGET(image)
+TARGET(npy)
+TARGET(tensor)
+
+static const bytes_target targets[] = {{"model", run_model, mutate_protobuf}, {"hlo", run_hlo, mutate_text},
+                                       {"image", run_image, mutate_image},    {"npy", run_npy, NULL},
+                                       {"tensor", run_tensor, mutate_protobuf}};
+
+const bytes_target *bytes_target_at(unsigned k) { return k < sizeof targets / sizeof *targets ? &targets[k] : NULL; }
+
+const bytes_target *bytes_target_find(const char *name) {
+  for (size_t k = 0; k < sizeof targets / sizeof *targets; k++) {
+    if (strcmp(targets[k].name, name) == 0) {
+      return &targets[k];
+    }
+  }
+  return NULL;
+}

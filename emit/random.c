@@ -14,16 +14,13 @@ static LLVMValueRef state_word(emit_element *e, const hlo_instr *i, int index) {
   return v;
 }
 
+/* Words are kept in 64 bits, whose upper half is 0: so processors multiply them without moving them about. */
 static LLVMValueRef low_half(const emit_ir *w, LLVMValueRef v) {
-  return LLVMBuildTrunc(w->builder, v, emit_type_like(v, w->i32), "");
+  return LLVMBuildAnd(w->builder, v, emit_i(v, 0xffffffff), "");
 }
 
 static LLVMValueRef high_half(const emit_ir *w, LLVMValueRef v) {
-  return low_half(w, LLVMBuildLShr(w->builder, v, emit_i(v, 32), ""));
-}
-
-static LLVMValueRef wide(const emit_ir *w, LLVMValueRef v) {
-  return LLVMBuildZExt(w->builder, v, emit_type_like(v, w->i64), "");
+  return LLVMBuildLShr(w->builder, v, emit_i(v, 32), "");
 }
 
 static LLVMValueRef in_lanes(const emit_ir *w, LLVMValueRef scalar, int lanes) {
@@ -37,13 +34,12 @@ static void rounds(const emit_ir *w, LLVMValueRef key, int lanes, LLVMValueRef x
   for (int round = 0; round < PHILOX_ROUNDS; round++) {
     LLVMValueRef product[2];
     for (int j = 0; j < 2; j++) {
-      LLVMValueRef factor = wide(w, x[2 * j]);
-      product[j] = LLVMBuildMul(b, factor, emit_i(factor, philox_multipliers[j]), "");
+      product[j] = LLVMBuildMul(b, x[2 * j], emit_i(x[2 * j], philox_multipliers[j]), "");
     }
     for (int j = 0; j < 2; j++) {
       LLVMValueRef mixed = LLVMBuildXor(b, high_half(w, product[1 - j]), x[2 * j + 1], "");
       x[2 * j] = LLVMBuildXor(b, mixed, in_lanes(w, k[j], lanes), "");
-      k[j] = LLVMBuildAdd(b, k[j], emit_i(k[j], (int32_t)philox_weyl[j]), "");
+      k[j] = low_half(w, LLVMBuildAdd(b, k[j], emit_i(k[j], philox_weyl[j]), ""));
     }
     x[1] = low_half(w, product[1]);
     x[3] = low_half(w, product[0]);
@@ -74,46 +70,57 @@ static LLVMValueRef interleave(const emit_ir *w, const LLVMValueRef *parts, int 
   return emit_shuffle(w, x, y, mask, n * m);
 }
 
+static LLVMValueRef has_bit(const emit_ir *w, LLVMValueRef number, int64_t bit) {
+  return emit_icmp(w, LLVMIntNE, LLVMBuildAnd(w->builder, number, emit_i(number, bit), ""), emit_i(number, 0));
+}
+
 /* Part `number` modulo n, lane by lane. */
 static LLVMValueRef choose(const emit_ir *w, const LLVMValueRef *parts, int n, LLVMValueRef number) {
-  LLVMValueRef odd = emit_icmp(w, LLVMIntNE, LLVMBuildAnd(w->builder, number, emit_i(number, 1), ""), emit_i(number, 0));
-  LLVMValueRef r = emit_select(w, odd, parts[1], parts[0]);
+  LLVMValueRef odd = has_bit(w, number, 1), r = emit_select(w, odd, parts[1], parts[0]);
   if (n == 2) {
     return r;
   }
-  LLVMValueRef late = emit_icmp(w, LLVMIntNE, LLVMBuildAnd(w->builder, number, emit_i(number, 2), ""), emit_i(number, 0));
-  return emit_select(w, late, emit_select(w, odd, parts[3], parts[2]), r);
+  return emit_select(w, has_bit(w, number, 2), emit_select(w, odd, parts[3], parts[2]), r);
 }
 
 /* The words of the blocks as elements: 4 of u32, or 2 of u64 with the first word low. */
 static void to_elements(const emit_ir *w, LLVMValueRef x[PHILOX_WORDS], int per_block) {
-  for (int k = 0; k < 2 && per_block == 2; k++) {
-    LLVMValueRef high = wide(w, x[2 * k + 1]);
-    high = LLVMBuildShl(w->builder, high, emit_i(high, 32), "");
-    x[k] = LLVMBuildOr(w->builder, high, wide(w, x[2 * k]), "");
+  for (int k = 0; k < per_block; k++) {
+    if (per_block == PHILOX_WORDS) {
+      x[k] = LLVMBuildTrunc(w->builder, x[k], emit_type_like(x[k], w->i32), "");
+    } else {
+      LLVMValueRef high = LLVMBuildShl(w->builder, x[2 * k + 1], emit_i(x[2 * k + 1], 32), "");
+      x[k] = LLVMBuildOr(w->builder, high, x[2 * k], "");
+    }
   }
+}
+
+/* The blocks of n_blocks lanes from element `number` on, which is a scalar if they stand side by side. */
+static LLVMValueRef block_numbers(const emit_ir *w, LLVMValueRef number, int per_block, int n_blocks, bool shared) {
+  LLVMValueRef block = LLVMBuildLShr(w->builder, number, emit_i(number, per_block == 2 ? 1 : 2), "");
+  if (shared && n_blocks > 1) {
+    LLVMValueRef offsets[256];
+    for (int k = 0; k < n_blocks; k++) {
+      offsets[k] = emit_i64(w, k);
+    }
+    LLVMValueRef steps = LLVMConstVector(offsets, (unsigned)n_blocks);
+    block = LLVMBuildAdd(w->builder, emit_splat(w, block, n_blocks), steps, "");
+  }
+  return block;
 }
 
 /* Lanes that stand side by side from the start of a block on share blocks; others compute one each. */
 emit_pair emit_rng(emit_element *e, const hlo_instr *i, const emit_index *at) {
   const emit_ir *w = e->w;
-  LLVMBuilderRef b = w->builder;
   int per_block = i->shapes[0].type == DTYPE_U64 ? 2 : PHILOX_WORDS, lanes = e->x.lanes;
   emit_pos p = emit_index_linear(&e->x, at);
   bool shared = lanes % per_block == 0 && p.step == 1 && p.multiple % per_block == 0;
   int n_blocks = shared ? lanes / per_block : lanes;
   LLVMValueRef key = state_word(e, i, 0), low = state_word(e, i, 1), high = state_word(e, i, 2);
   LLVMValueRef number = lanes > 1 && !shared ? emit_pos_vector(&e->x, p) : p.base;
-  number = LLVMBuildIntCast2(b, number, emit_type_like(number, w->i64), false, "");
-  LLVMValueRef block = LLVMBuildLShr(b, number, emit_i(number, per_block == 2 ? 1 : 2), "");
-  if (shared && n_blocks > 1) {
-    LLVMValueRef offsets[256];
-    for (int k = 0; k < n_blocks; k++) {
-      offsets[k] = emit_i64(w, k);
-    }
-    block = LLVMBuildAdd(b, emit_splat(w, block, n_blocks), LLVMConstVector(offsets, (unsigned)n_blocks), "");
-  }
-  block = LLVMBuildAdd(b, block, in_lanes(w, low, n_blocks), "");
+  number = LLVMBuildIntCast2(w->builder, number, emit_type_like(number, w->i64), false, "");
+  LLVMValueRef block = block_numbers(w, number, per_block, n_blocks, shared);
+  block = LLVMBuildAdd(w->builder, block, in_lanes(w, low, n_blocks), "");
   high = in_lanes(w, high, n_blocks);
   LLVMValueRef x[PHILOX_WORDS] = {low_half(w, block), high_half(w, block), low_half(w, high), high_half(w, high)};
   rounds(w, key, n_blocks, x);

@@ -54,8 +54,8 @@ static hlo_value numpy_bits(hlo_builder *b, hlo_value words) {
   return hlo_binary(b, HLO_OR, first, onnx_binary_scalar(b, HLO_SHL, second, 5));
 }
 
-/* Numbers in [0, 1), one an element of the data.  An attribute `seed` gives those of numpy's RandomState(seed).uniform, as
- * the standard's cases have them. */
+/* Numbers in [0, 1), one an element of the data.  An attribute `seed` gives those of numpy's
+ * RandomState(seed).uniform, as the standard's cases have them. */
 static status draw(onnx_node *n, hlo_value *out) {
   hlo_builder *b = n->b;
   const shape *x = onnx_in_shape(n, 0);

@@ -99,8 +99,8 @@ status onnx_import_bernoulli(onnx_node *n) {
 
 /* --- Multinomial --- */
 
-/* Of rows of logarithms [batch, classes]: the sums of the probabilities (which need not add up to 1) up to and with each
- * class. */
+/* Of rows of logarithms [batch, classes]: the sums of the probabilities, which need not add up to 1, up to and with
+ * each class. */
 static hlo_value running_sums(hlo_builder *b, hlo_value x) {
   hlo_value largest = onnx_reduce_keep(b, x, HLO_REDUCE_MAX, 1, (int64_t[]){1});
   hlo_value p = hlo_unary(b, HLO_EXP, onnx_op_stretched(b, HLO_SUB, x, largest));
@@ -117,7 +117,8 @@ status onnx_import_multinomial(onnx_node *n) {
   int64_t samples;
   TRY(onnx_need_rank(n, 0, "input", 2, 2));
   TRY(onnx_dtype_attr(n, "dtype", DTYPE_S32, &type));
-  CHECK_THAT(type == DTYPE_S32 || type == DTYPE_S64, INVALID, "dtype is %s; it must be int32 or int64", dtype_name(type));
+  CHECK_THAT(type == DTYPE_S32 || type == DTYPE_S64, INVALID, "dtype is %s; it must be int32 or int64",
+             dtype_name(type));
   TRY(onnx_attr_int_in(n->proto, "sample_size", 1, 0, DIM_MAX, &samples));
   TRY(onnx_stream_attr(n, &s));
   dim batch = x->dims[0], classes = x->dims[1];

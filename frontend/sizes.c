@@ -343,8 +343,8 @@ void onnx_set_roots(onnx_importer *im, uint32_t n, const hlo_value *values) {
   hlo_value *roots = ARENA_NEW_N(im->arena, hlo_value, n + im->n_open);
   hlo_size_of *size_of = ARENA_NEW_N(im->arena, hlo_size_of, n + im->n_open);
   uint32_t n_roots = n;
-  memcpy(roots, values, n * sizeof *roots);
   for (uint32_t k = 0; k < n; k++) {
+    roots[k] = values[k];
     size_of[k].axis = -1;
     for (int axis = 0; axis < hlo_rank(values[k]); axis++) {
       hlo_value size = onnx_open_dim_get(im, values[k], axis);

@@ -22,6 +22,7 @@ typedef struct used_array {
 
 typedef struct piece {
   struct piece *next;
+  mem_budget budget; /* while it is made, with the run's deadline */
   arena *arena;
   uint8_t *before; /* states of the frame's nodes that it was made for */
   onnx_piece info;
@@ -95,7 +96,8 @@ static void free_array(plug_pieces *p, plug_array a) { budget_free(p->budget, a.
 
 void pieces_array_release(pieces_array *a) {
   if (a && --a->references == 0) {
-    free_array(a->run->pieces, let_go(a));
+    plug_pieces *p = a->run->pieces;
+    free_array(p, let_go(a));
   }
 }
 
@@ -193,6 +195,7 @@ static void drop_oldest(pieces_site *site) {
 
 typedef struct making {
   plug_pieces *pieces;
+  const mem_budget *run; /* may be NULL */
   const onnx_frame *frame;
   piece *out;
 } making;
@@ -253,7 +256,10 @@ static status make_guarded(void *data) {
   making *m = data;
   plug_pieces *p = m->pieces;
   piece *x = m->out;
-  x->arena = arena_create(p->budget);
+  x->budget.outer = p->budget;
+  x->budget.deadline = m->run ? m->run->deadline : 0;
+  x->budget.stopped = m->run ? m->run->stopped : NULL;
+  x->arena = arena_create(&x->budget);
   x->before = arena_memdup(x->arena, m->frame->states, m->frame->n_nodes);
   TRY(import_piece(m));
   note_uses(x);
@@ -265,7 +271,7 @@ static status make_guarded(void *data) {
   options.eval = ref_fold;
   options.keep_text = false;
   TRY(p->backend->compiler->compile((struct hlo_module *)x->info.module, &options, x->arena, &x->program, &report));
-  return rt_executable_create(x->program, p->backend->target, p->budget, options.threads, &x->executable);
+  return rt_executable_create(x->program, p->backend->target, &x->budget, options.threads, &x->executable);
 }
 
 typedef struct search {
@@ -282,11 +288,13 @@ static status find_or_make(void *data) {
   if (!x) {
     x = calloc(1, sizeof *x);
     CHECK_THAT(x, STATUS_RESOURCE, "out of memory");
-    status failed = guard_run(make_guarded, &(making){p, r->frame, x});
+    status failed = guard_run(make_guarded, &(making){p, r->run->options->budget, r->frame, x});
     if (failed) {
       destroy_piece(x);
       return failed;
     }
+    x->budget.deadline = 0;
+    x->budget.stopped = NULL;
     x->last_used = ++p->clock;
     x->next = r->site->pieces;
     r->site->pieces = x;

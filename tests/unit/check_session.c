@@ -367,6 +367,58 @@ START_TEST(threads) {
 }
 END_TEST
 
+/* y = ConstantOfShape(Shape(NonZero(x))), x f32[n]: a size that depends on what is computed. */
+static void write_pieces(void) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  graph_node(a, m->graph, "NonZero", "x", "nz");
+  graph_node(a, m->graph, "Shape", "nz", "s");
+  graph_node(a, m->graph, "ConstantOfShape", "s", "y");
+  set_type(a, m->graph->input[0], 1, "n");
+  set_type(a, m->graph->output[0], 1, "p,q");
+  write_model(a, m);
+}
+
+/* More sizes than a session keeps pieces for. */
+static void *work_in_pieces(void *data) {
+  plug_session *s = data;
+  plug_output out = {0};
+  for (int k = 0; k < 3 * ROUNDS; k++) {
+    float x[100] = {0};
+    int count = (k * 7) % 100;
+    for (int i = 0; i < count; i++) {
+      x[(i * 13) % 100] = 1;
+    }
+    shape given = shape_make(DTYPE_F32, 1, (dim[]){100});
+    plug_inputs inputs = {.shapes = (const shape *[]){&given}, .values = (const void *[]){x}};
+    const plug_compiled *c;
+    ASSERT_OK(plug_session_compile(s, &inputs, &c));
+    ck_assert(!c->program && plug_compiled_output(s, c, 0).dims[1] == -1);
+    ASSERT_OK(plug_session_run(s, c, NULL, &inputs, &out));
+    ck_assert(out.shape.rank == 2 && out.shape.dims[0] == 1 && out.shape.dims[1] == count);
+  }
+  plug_output_finish(s, &out);
+  return NULL;
+}
+
+START_TEST(pieces) {
+  write_pieces();
+  pthread_t ids[THREADS];
+  plug_session *s = open_file(path, "ref");
+  for (int k = 0; k < THREADS; k++) {
+    ck_assert(pthread_create(&ids[k], NULL, work_in_pieces, s) == 0);
+  }
+  for (int k = 0; k < THREADS; k++) {
+    pthread_join(ids[k], NULL);
+  }
+  ASSERT_OK(plug_session_save(s, path)); /* with the model in it */
+  plug_session_close(s);
+  s = open_file(path, NULL);
+  (void)work_in_pieces(s);
+  plug_session_close(s);
+}
+END_TEST
+
 START_TEST(names_of_files) {
   status s = plug_name_file(status_error(STATUS_IO, "a.onnx cannot be opened"), "a.onnx");
   ck_assert_str_eq(status_message(s), "a.onnx: cannot be opened");
@@ -393,6 +445,7 @@ int main(void) {
   tcase_add_loop_test(c, hlo_text, 0, 2);
   tcase_add_test(c, budgets);
   tcase_add_loop_test(c, threads, 0, 2);
+  tcase_add_test(c, pieces);
   tcase_add_test(c, names_of_files);
   suite_add_tcase(suite, c);
   SRunner *runner = srunner_create(suite);

@@ -194,15 +194,25 @@ static bool uses_host(const rt_sequence *s) {
   return false;
 }
 
+static void add_times(const plug_compiled *c, cli_case_report *report) {
+  report->compile += c->compile_seconds;
+  report->passes += c->report.seconds_passes;
+  report->codegen += c->report.seconds_codegen;
+  report->kernels += c->report.kernels_unique;
+}
+
 /* A session that the case closes itself: one is gone before the other is opened. */
 static status save(const cli_case *c, const plug_session_options *options, const char *image, arena *a,
-                   data_sets *sets) {
+                   data_sets *sets, cli_case_report *report) {
   plug_session *s;
   TRY(plug_session_open(c->model, NULL, 0, options, &s));
   status failed = read_sets(c, plug_session_source(s), a, sets);
   for (uint32_t k = 0; !failed && k < sets->n; k++) {
     const plug_compiled *program;
     failed = cli_compile_for(s, sets->items[k].inputs, a, &program);
+    if (!failed) {
+      add_times(program, report);
+    }
     failed = failed ? failed : read_outputs(a, plug_session_source(s), &sets->items[k]);
   }
   if (!failed) {
@@ -212,13 +222,16 @@ static status save(const cli_case *c, const plug_session_options *options, const
   return failed;
 }
 
-static status compare_set(const cli_case *c, plug_session *s, const data_set *set, arena *a, bool *host_thunks) {
+static status compare_set(const cli_case *c, plug_session *s, const data_set *set, arena *a,
+                          cli_case_report *report) {
   const plug_compiled *program;
   TRY(cli_compile_for(s, set->inputs, a, &program));
-  *host_thunks |= program->program && uses_host(&program->program->body);
+  report->host_thunks |= program->program && uses_host(&program->program->body);
   const plug_source *source = plug_session_source(s);
   plug_output *outputs = cli_make_outputs(s, a);
+  double start = plug_now();
   TRY(cli_execute(s, program, 0, set->inputs, outputs, a));
+  report->run += plug_now() - start;
   for (uint32_t k = 0; k < set->n_outputs; k++) {
     literal got = literal_make(outputs[k].shape, outputs[k].data);
     TRY(status_prefix(cli_compare(a, &got, &set->outputs[k], c->rtol, c->atol), "output %" PRIu32 " '%s'", k,
@@ -228,24 +241,25 @@ static status compare_set(const cli_case *c, plug_session *s, const data_set *se
 }
 
 /* On an arena of its own: outputs end before their session. */
-static status run_set(const cli_case *c, plug_session *s, const data_set *set, bool *host_thunks) {
+static status run_set(const cli_case *c, plug_session *s, const data_set *set, cli_case_report *report) {
   arena *a = arena_create(NULL);
-  status failed = compare_set(c, s, set, a, host_thunks);
+  status failed = compare_set(c, s, set, a, report);
   arena_destroy(a);
   return failed;
 }
 
-status cli_run_case(const cli_case *c, const cli_args *args, const char *image, arena *a, bool *host_thunks) {
+status cli_run_case(const cli_case *c, const cli_args *args, const char *image, arena *a,
+                    cli_case_report *report) {
   plug_session_options options;
   plug_session *s;
   data_sets sets = {0};
   TRY(cli_session_options(args, a, &options));
   options.compile.threads = options.compile.threads ? options.compile.threads : 1;
-  TRY(save(c, &options, image, a, &sets));
+  TRY(save(c, &options, image, a, &sets, report));
   TRY(plug_session_open(image, NULL, 0, &options, &s));
   status failed = NULL;
   for (uint32_t k = 0; !failed && k < sets.n; k++) {
-    failed = run_set(c, s, &sets.items[k], host_thunks);
+    failed = run_set(c, s, &sets.items[k], report);
   }
   plug_session_close(s);
   return failed;

@@ -22,10 +22,17 @@ typedef struct cli_cases {
 /* All cases at or below a folder, sorted by path.  Symbolic links are not followed below it. */
 STATUS_MUST_USE status cli_find_cases(arena *a, const char *dir, cli_cases *out);
 
+/* What a case took. */
+typedef struct cli_case_report {
+  bool host_thunks; /* some step runs outside of compiled code */
+  double compile, passes, codegen, run; /* seconds; passes and codegen are parts of compile */
+  uint32_t kernels;
+} cli_case_report;
+
 /* Runs the case's data sets through an executable saved to `image` and loaded from it; the failure says what
- * differs. *host_thunks: whether some step runs outside of compiled code. */
+ * differs. */
 STATUS_MUST_USE status cli_run_case(const cli_case *c, const cli_args *args, const char *image, arena *a,
-                                    bool *host_thunks);
+                                    cli_case_report *report);
 
 /* Whether `got` is `want` as ONNX's runner has it: type, shape, |got - want| <= atol + rtol * |want|, NaN
  * equal to NaN.  Of bfloat16 values, rtol is at least two of their steps. */

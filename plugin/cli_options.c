@@ -53,6 +53,7 @@ static const option options[] = {
      "writes such a list of what fails now, with the reasons"},
     {"timeout", 0, "SECONDS", NUMBER, AT(timeout), CLI_TEST, "that a case may take (60)"},
     {"jobs", 'j', "N", COUNT, AT(jobs), CLI_TEST, "cases at a time (all cores)"},
+    {"slowest", 0, "N", COUNT, AT(slowest), CLI_TEST, "shows what took longest to compile, and times in all"},
     {"runs", 'n', "N", COUNT, AT(runs), CLI_BENCH, "measured runs at least (10)"},
     {"seconds", 0, "T", NUMBER, AT(seconds), CLI_BENCH, "measured at least (1)"},
     {"warm-up", 0, "N", COUNT, AT(warm_up), CLI_BENCH, "runs before measuring, beside the first (3)"},

@@ -39,7 +39,7 @@ typedef struct cli_args {
   const char *expect_fail, *write_expect_fail;
   double rtol, atol; /* -1: the case's */
   double timeout;    /* seconds a case may take */
-  int64_t jobs, runs, warm_up;
+  int64_t jobs, runs, warm_up, slowest;
   int64_t seed; /* -1: 0 for inputs, a fresh one for every run */
   double seconds;
   cli_list files; /* what is no option */

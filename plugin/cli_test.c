@@ -14,10 +14,15 @@ typedef enum verdict { NOT_RUN, PASSED, FAILED, EXPECTED, CRASHED } verdict;
 
 enum { FLAG_FAILED = 1, FLAG_HOST = 2 };
 
+/* The first line of a worker's text. */
+#define TIMES_OUT "%.6f %.6f %.6f %.6f %" PRIu32
+#define TIMES_IN "%lf %lf %lf %lf %" SCNu32
+
 typedef struct result {
   verdict verdict;
   const char *reason;
   const cli_expected *expected;
+  cli_case_report report;
 } result;
 
 typedef struct suite {
@@ -40,7 +45,7 @@ static const char *image_path(arena *a, const char *folder, uint32_t k) {
 typedef struct one {
   suite *s;
   uint32_t number;
-  bool host_thunks;
+  cli_case_report report;
 } one;
 
 static status run_one(void *data) {
@@ -48,7 +53,7 @@ static status run_one(void *data) {
   suite *s = o->s;
   const cli_case *c = &s->cases.items[o->number];
   arena *a = arena_create(NULL);
-  status failed = cli_run_case(c, s->args, image_path(s->a, s->folder, o->number), a, &o->host_thunks);
+  status failed = cli_run_case(c, s->args, image_path(s->a, s->folder, o->number), a, &o->report);
   arena_destroy(a);
   return failed;
 }
@@ -73,13 +78,15 @@ static uint32_t work(void *data, uint32_t k, char text[CLI_REPORT_MAX]) {
   suite *s = data;
   one o = {.s = s, .number = k};
   status failed = guard_run(run_one, &o);
+  const cli_case_report *r = &o.report;
+  int n = snprintf(text, CLI_REPORT_MAX, TIMES_OUT "\n", r->compile, r->passes, r->codegen, r->run, r->kernels);
   if (failed) {
-    snprintf(text, CLI_REPORT_MAX, "%s (%s)", status_message(failed),
+    snprintf(text + n, CLI_REPORT_MAX - (size_t)n, "%s (%s)", status_message(failed),
              status_code_name(status_get_code(failed)));
     remove_paths(s, &o, text);
     status_free(failed);
   }
-  return (failed ? FLAG_FAILED : 0) | (o.host_thunks ? FLAG_HOST : 0);
+  return (failed ? FLAG_FAILED : 0) | (r->host_thunks ? FLAG_HOST : 0);
 }
 
 /* --- in the parent --- */
@@ -110,12 +117,18 @@ static void done(void *data, uint32_t k, const cli_outcome *o) {
   suite *s = data;
   result *r = &s->results[k];
   r->verdict = judge(r, o);
+  const char *text = o->text;
+  if (o->ended) {
+    cli_case_report *t = &r->report;
+    (void)sscanf(text, TIMES_IN, &t->compile, &t->passes, &t->codegen, &t->run, &t->kernels);
+    text = strchr(text, '\n') ? strchr(text, '\n') + 1 : text;
+  }
   if (o->ended && !(o->flags & FLAG_FAILED)) {
     r->reason = r->expected
                     ? arena_printf(s->a, "passes, but is listed as a failure: %s", r->expected->reason)
                     : NULL;
   } else {
-    r->reason = arena_strdup(s->a, o->text);
+    r->reason = arena_strdup(s->a, text);
   }
   s->count[r->verdict]++;
   s->host += o->ended && (o->flags & FLAG_HOST);
@@ -211,6 +224,31 @@ static status write_list(const suite *s) {
   return plug_name_file(failed, s->args->write_expect_fail);
 }
 
+/* --- times --- */
+
+static int by_compile_time(const void *a, const void *b, void *data) {
+  const suite *s = data;
+  double x = s->results[*(const uint32_t *)a].report.compile, y = s->results[*(const uint32_t *)b].report.compile;
+  return (x < y) - (x > y);
+}
+
+static void show_slowest(suite *s) {
+  uint32_t *order = ARENA_NEW_N(s->a, uint32_t, s->cases.n);
+  double compile = 0, run = 0;
+  for (uint32_t k = 0; k < s->cases.n; k++) {
+    order[k] = k;
+    compile += s->results[k].report.compile;
+    run += s->results[k].report.run;
+  }
+  qsort_r(order, s->cases.n, sizeof *order, by_compile_time, s);
+  printf("compiling took %.1f s in all, running %.1f s; slowest to compile:\n", compile, run);
+  for (uint32_t k = 0; k < s->cases.n && k < s->args->slowest; k++) {
+    const cli_case_report *t = &s->results[order[k]].report;
+    printf("  %.3f s (passes %.3f, code of %" PRIu32 " kernels %.3f), run %.3f s: %s\n", t->compile, t->passes, t->kernels,
+           t->codegen, t->run, s->cases.items[order[k]].name);
+  }
+}
+
 /* --- the command --- */
 
 status cli_test(const cli_args *args, arena *a, int *code) {
@@ -229,6 +267,9 @@ status cli_test(const cli_args *args, arena *a, int *code) {
   uint32_t failed = s.count[FAILED] + s.count[CRASHED] + show_strangers(&s);
   if (args->write_expect_fail) {
     TRY(write_list(&s));
+  }
+  if (args->slowest) {
+    show_slowest(&s);
   }
   printf("%" PRIu32 " cases in %.1f s; %" PRIu32 " with a host thunk, %" PRIu32 " expected failures, %" PRIu32
          " crashes\n",

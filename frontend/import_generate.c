@@ -200,10 +200,6 @@ status onnx_import_window(onnx_node *n) {
   CHECK_THAT(size >= 0 && size <= DIM_MAX, INVALID, "size is %" PRId64, size);
   shape s = shape_make(DTYPE_F64, 1, &size);
   TRY(shape_check(&s, "the result"));
-  if (size == 1 && !periodic) { /* the formula divides 0 by 0; numpy, SciPy and PyTorch give 1 */
-    n->out[0] = hlo_splat(b, shape_with_type(s, type), 1);
-    return NULL;
-  }
   double period = periodic ? (double)size : (double)size - 1;
   hlo_value k = hlo_iota(b, s, 0);
   hlo_value angle = onnx_binary_scalar(b, HLO_DIV, onnx_binary_scalar(b, HLO_MUL, k, 2 * M_PI), period);

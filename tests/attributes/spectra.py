@@ -67,7 +67,7 @@ def write_windows(w):
             for periodic in (0, 1):
                 turn = 2 * np.pi * np.arange(size) / (size if periodic else max(size - 1, 1))
                 y = a - b * np.cos(turn) + c * np.cos(2 * turn)
-                y = np.ones(1) if size == 1 and not periodic else y  # as np.hanning and its like
+                y = np.full(1, np.nan) if size == 1 and not periodic else y  # 0/0 in the function that defines the operator
                 for t in NUMBERS if size == 9 else NUMBERS[:1]:
                     dtype = helper.tensor_dtype_to_np_dtype(t)
                     if dtype.kind not in "iu" or np.all(np.abs(y - np.round(y)) > 1e-6):  # a whole number may be met from below

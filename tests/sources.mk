@@ -45,6 +45,7 @@ test_helper_sources = \
 	tests/target/two_targets.c
 script_tests = \
 	tests/attributes/test-attributes \
+	tests/attributes/test-types \
 	tests/build/test-byte-fuzzers \
 	tests/build/test-distcheck \
 	tests/build/test-onednn3 \
@@ -113,10 +114,12 @@ tests_files = \
 	tests/attributes/elements.py \
 	tests/attributes/images.py \
 	tests/attributes/make_cases.py \
+	tests/attributes/make_types.py \
 	tests/attributes/oracles.py \
 	tests/attributes/recurrent.py \
 	tests/attributes/spectra.py \
 	tests/attributes/test-attributes \
+	tests/attributes/test-types \
 	tests/attributes/windows.py \
 	tests/bench/bench_ort.py \
 	tests/bench/models \

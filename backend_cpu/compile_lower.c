@@ -93,6 +93,7 @@ static bool shares_one(lowering *l, const hlo_instr *i, uint32_t operand, uint32
   }
   switch (i->op) {
     case HLO_SORT:
+    case HLO_NMS:
     case HLO_COPY:
       return false;
     default:
@@ -111,7 +112,7 @@ static bool may_share(void *data, const hlo_instr *i, uint32_t operand, uint32_t
   return true;
 }
 
-/* --- sorting --- */
+/* --- sorting, suppression of boxes --- */
 
 static int64_t sorted_lines(const hlo_instr *i) {
   const shape *s = &i->shapes[0];
@@ -124,8 +125,25 @@ static int64_t sort_parts(const lowering *l, const hlo_instr *i) {
   return lines < 1 ? 1 : lines < (int64_t)l->threads ? lines : (int64_t)l->threads;
 }
 
+/* Problems too small to be divided are one part. */
+static int64_t nms_parts(const lowering *l, const hlo_instr *i) {
+  enum { SMALL = 1 << 13 };
+  const shape *scores = hlo_shape(i->operands[1]);
+  int64_t lines = scores->dims[0] * scores->dims[1];
+  return lines < 1 || shape_elements(scores) < SMALL ? 1 : lines < (int64_t)l->threads ? lines : (int64_t)l->threads;
+}
+
+static uint64_t nms_scratch_bytes(const lowering *l, const hlo_instr *i) {
+  const shape *scores = hlo_shape(i->operands[1]);
+  int64_t limit = hlo_int(i, HLO_ATTR_LIMIT), boxes = scores->dims[2];
+  return cpu_nms_scratch(scores->dims[0] * scores->dims[1], boxes, limit < boxes ? limit : boxes, nms_parts(l, i));
+}
+
 static uint64_t scratch(void *data, const hlo_instr *i) {
   lowering *l = data;
+  if (i->op == HLO_NMS) {
+    return nms_scratch_bytes(l, i);
+  }
   if (i->op == HLO_SORT) {
     return cpu_sort_scratch(i->shapes[0].dims[hlo_int(i, HLO_ATTR_DIMENSION)]) * (uint64_t)sort_parts(l, i) + 64;
   }
@@ -142,6 +160,14 @@ static status emit_sort(lowering *l, lower_context *c, const hlo_instr *i) {
   rt_put_i64(&w, hlo_int(i, HLO_ATTR_DIMENSION));
   rt_put_i64(&w, hlo_int(i, HLO_ATTR_DESCENDING));
   rt_put_i64(&w, sort_parts(l, i));
+  t->config = rt_written(&w);
+  return NULL;
+}
+
+static status emit_nms(lowering *l, lower_context *c, const hlo_instr *i) {
+  rt_thunk *t = lower_thunk(c, "cpu.nms", i);
+  rt_writer w = {.arena = l->arena};
+  rt_put_i64(&w, nms_parts(l, i));
   t->config = rt_written(&w);
   return NULL;
 }
@@ -270,6 +296,8 @@ static status emit(lower_context *c, const hlo_instr *i) {
       return NULL;
     case HLO_SORT:
       return emit_sort(l, c, i);
+    case HLO_NMS:
+      return emit_nms(l, c, i);
     case HLO_RNG:
       if (hlo_int(i, HLO_ATTR_ALGORITHM) == HLO_MT19937) {
         (void)lower_thunk(c, "mt19937", i);

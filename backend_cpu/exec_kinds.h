@@ -12,6 +12,10 @@ status cpu_kernel_run(const rt_thunk *t, rt_run *r);
 status cpu_sort_load(rt_thunk *t, rt_loader *l);
 status cpu_sort_run(const rt_thunk *t, rt_run *r);
 
+/* non-max-suppression: its operands, its results, scratch.  config: number of parts the lines are divided into. */
+status cpu_nms_load(rt_thunk *t, rt_loader *l);
+status cpu_nms_run(const rt_thunk *t, rt_run *r);
+
 /* Library calls, see exec_contraction.h.  config: the description, the library's name, the format of packed weights. */
 status cpu_convolution_load(rt_thunk *t, rt_loader *l);
 status cpu_dot_load(rt_thunk *t, rt_loader *l);
@@ -19,5 +23,7 @@ status cpu_contraction_run(const rt_thunk *t, rt_run *r);
 
 /* Bytes of scratch memory that a sort of lines of n elements wants for each of its parts. */
 uint64_t cpu_sort_scratch(int64_t n);
+/* The same of a non-max-suppression, of all its parts. */
+uint64_t cpu_nms_scratch(int64_t lines, int64_t boxes, int64_t limit, int64_t parts);
 
 #endif

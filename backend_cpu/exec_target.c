@@ -102,6 +102,7 @@ static status check_cpu(const char *cpu) {
 static const rt_thunk_kind kinds[] = {
     {"cpu.kernel", cpu_kernel_load, cpu_kernel_run},
     {"cpu.sort", cpu_sort_load, cpu_sort_run},
+    {"cpu.nms", cpu_nms_load, cpu_nms_run},
     {"cpu.convolution", cpu_convolution_load, cpu_contraction_run},
     {"cpu.dot", cpu_dot_load, cpu_contraction_run},
 };

@@ -2,6 +2,7 @@
 cpu_exec_sources = \
 	backend_cpu/exec_contraction.c \
 	backend_cpu/exec_kernel.c \
+	backend_cpu/exec_nms.c \
 	backend_cpu/exec_onednn.c \
 	backend_cpu/exec_openblas.c \
 	backend_cpu/exec_sort.c \

@@ -59,6 +59,7 @@ static const row table[HLO_OP_COUNT] = {
     [HLO_ARG_REDUCE_WINDOW] = {ref_arg_reduce_window, NUMBERS},
     [HLO_CUMULATIVE] = {ref_cumulative, NUMBERS | COMPLEX},
     [HLO_SORT] = {ref_sort, ANYTHING}, /* the keys, though, are numbers */
+    [HLO_NMS] = {ref_nms, NUMBERS},
     [HLO_DOT] = {ref_dot, NUMBERS | COMPLEX},
     [HLO_CONVOLUTION] = {ref_convolution, NUMBERS | COMPLEX},
 };

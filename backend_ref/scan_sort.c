@@ -1,7 +1,8 @@
-/* scan_sort.c - running sums and sorting: both work along lines of one dimension. */
+/* scan_sort.c - running sums, sorting, suppression of boxes: they work along lines of one dimension. */
 #include <string.h>
 
 #include "backend_ref/ref.h"
+#include "base/nms.h"
 
 /* --- cumulative --- */
 
@@ -115,4 +116,25 @@ status ref_sort(ref_call *c) {
     }
   }
   return NULL;
+}
+
+/* --- non-max-suppression --- */
+
+status ref_nms(ref_call *c) {
+  const shape *scores = &c->in[1].shape;
+  const int64_t *most = c->in[2].data;
+  const float *overlap = c->in[3].data;
+  int64_t boxes = scores->dims[2], lines = scores->dims[0] * scores->dims[1], limit = hlo_int(c->i, HLO_ATTR_LIMIT);
+  nms p = {.batches = scores->dims[0], .classes = scores->dims[1], .boxes = boxes, .limit = limit < boxes ? limit : boxes,
+           .most = *most, .corners = c->in[0].data, .scores = c->in[1].data, .overlap = *overlap,
+           .floor = c->i->n_operands > 4 ? c->in[4].data : NULL};
+  int64_t *rows = ref_result(c, 0), *total = ref_result(c, 1);
+  int64_t *counts = ARENA_NEW_N(ref_scratch(c), int64_t, (size_t)lines + 1);
+  void *scratch = arena_alloc_aligned(ref_scratch(c), nms_scratch(p.boxes, p.limit), 64);
+  for (int64_t line = 0; line < lines; line++) {
+    counts[line] = nms_line(&p, line, scratch, rows, arena_budget(c->a));
+    TRY(ref_work(c, p.boxes + 1));
+  }
+  *total = nms_join(&p, counts, rows);
+  return ref_check_budget(c);
 }

@@ -7,6 +7,7 @@ base_sources = \
 	base/file.c \
 	base/hash.c \
 	base/literal.c \
+	base/nms.c \
 	base/npy.c \
 	base/random.c \
 	base/shape.c \
@@ -20,6 +21,7 @@ base_files = \
 	base/file.h \
 	base/hash.h \
 	base/literal.h \
+	base/nms.h \
 	base/npy.h \
 	base/random.h \
 	base/shape.h \

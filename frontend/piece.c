@@ -119,7 +119,7 @@ static void add_root(onnx_importer *im, root_list *roots, const char *name, hlo_
   *ARENA_PUSH(im->arena, im->module->result_names, n, roots->cap_names) = arena_strdup(im->arena, name);
 }
 
-/* What nodes that wait read of what nodes of this piece give. */
+/* What nodes that wait read of what nodes of this piece give, but for the frame's outputs, which leave it anyway. */
 static void add_needed(onnx_scope *s, root_list *roots) {
   onnx_importer *im = s->importer;
   const onnx_frame *f = im->frame;
@@ -133,6 +133,9 @@ static void add_needed(onnx_scope *s, root_list *roots) {
   }
   for (uint32_t k = 0; k < reads.n; k++) {
     *str_map_put(&needed, reads.items[k]) = im;
+  }
+  for (size_t k = 0; k < f->n_outputs; k++) {
+    *str_map_put(&needed, onnx_frame_output(f, k)) = NULL;
   }
   for (size_t k = 0; k < f->n_nodes; k++) {
     bool fresh = im->piece->states[k] == ONNX_NODE_DONE && f->states[k] != ONNX_NODE_DONE;

@@ -340,9 +340,12 @@ void onnx_sizes_after(onnx_node *n, const onnx_sizes *s) {
 /* --- results --- */
 
 void onnx_set_roots(onnx_importer *im, uint32_t n, const hlo_value *values) {
-  hlo_value *roots = ARENA_NEW_N(im->arena, hlo_value, n + im->n_open);
-  hlo_size_of *size_of = ARENA_NEW_N(im->arena, hlo_size_of, n + im->n_open);
-  uint32_t n_roots = n;
+  uint32_t n_roots = n, most = n; /* a value may be several results */
+  for (uint32_t k = 0; k < n; k++) {
+    most += onnx_has_open_dims(im, values[k]) ? (uint32_t)hlo_rank(values[k]) : 0;
+  }
+  hlo_value *roots = ARENA_NEW_N(im->arena, hlo_value, most);
+  hlo_size_of *size_of = ARENA_NEW_N(im->arena, hlo_size_of, most);
   for (uint32_t k = 0; k < n; k++) {
     roots[k] = values[k];
     size_of[k].axis = -1;

@@ -28,6 +28,7 @@ frontend_sources = \
 	frontend/import_loss.c \
 	frontend/import_matmul.c \
 	frontend/import_max_roi_pool.c \
+	frontend/import_nms.c \
 	frontend/import_nn.c \
 	frontend/import_norm.c \
 	frontend/import_pool.c \

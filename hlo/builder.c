@@ -426,6 +426,11 @@ void hlo_sort(hlo_builder *b, uint32_t n, const hlo_value *xs, int64_t dimension
   take_results(hlo_build(b, HLO_SORT, n, xs, n, NULL, attrs), n, out);
 }
 
+void hlo_nms(hlo_builder *b, uint32_t n, const hlo_value *xs, int64_t limit, hlo_value out[2]) {
+  hlo_attr attrs[] = {int_attr(limit)};
+  take_results(hlo_build(b, HLO_NMS, n, xs, 2, NULL, attrs), 2, out);
+}
+
 /* --- contractions --- */
 
 hlo_value hlo_dot(hlo_builder *b, hlo_value x, hlo_value y, const hlo_dot_dims *d) {

@@ -104,6 +104,9 @@ hlo_value hlo_cumulative(hlo_builder *b, hlo_value x, hlo_reducer r, int64_t dim
 /* Sorts all operands by the first, stable; out[n]. */
 void hlo_sort(hlo_builder *b, uint32_t n, const hlo_value *xs, int64_t dimension, bool descending, hlo_value *out);
 
+/* xs: corners, scores, most, overlap, perhaps floor (OPS.md); out: rows and their number. */
+void hlo_nms(hlo_builder *b, uint32_t n, const hlo_value *xs, int64_t limit, hlo_value out[2]);
+
 typedef struct hlo_dot_dims {
   uint32_t n_batch, n_contract;
   const int64_t *lhs_batch, *rhs_batch, *lhs_contract, *rhs_contract;

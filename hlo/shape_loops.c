@@ -58,6 +58,27 @@ status hlo_shape_sort(const hlo_instr *i, dim_table *dims, shape *results) {
   return NULL;
 }
 
+status hlo_shape_nms(const hlo_instr *i, dim_table *dims, shape *results) {
+  static const dtype types[] = {DTYPE_F32, DTYPE_F32, DTYPE_S64, DTYPE_F32, DTYPE_F32};
+  const shape *corners = shape_of(i, 0), *scores = shape_of(i, 1);
+  for (uint32_t k = 2; k < i->n_operands; k++) {
+    TRY(shape_need_scalar(i, dims, k, types[k]));
+  }
+  CHECK_THAT(corners->kind == SHAPE_ARRAY && scores->kind == SHAPE_ARRAY && corners->type == DTYPE_F32 &&
+                 scores->type == DTYPE_F32 && corners->rank == 3 && scores->rank == 3, INVALID,
+             "corners are %s and scores %s; both must be f32 of rank 3", SHAPE_STR(dims, corners), SHAPE_STR(dims, scores));
+  TRY(shape_need_equal(dims, "corners of a box", -1, corners->dims[2], 4));
+  TRY(shape_need_equal(dims, "batches", -1, corners->dims[0], scores->dims[0]));
+  TRY(shape_need_equal(dims, "boxes", -1, corners->dims[1], scores->dims[2]));
+  TRY(shape_need_fits(dims, "boxes", -1, corners->dims[1], UINT32_MAX));
+  int64_t limit = hlo_int(i, HLO_ATTR_LIMIT);
+  CHECK_THAT(limit >= 0 && limit <= UINT32_MAX, INVALID, "limit is %" PRId64, limit);
+  dim room = dim_min(dims, corners->dims[1], limit);
+  results[0] = shape_make(DTYPE_S64, 2, (dim[]){dim_mul(dims, dim_mul(dims, scores->dims[0], scores->dims[1]), room), 3});
+  results[1] = shape_scalar(DTYPE_S64);
+  return shape_finish(i, &results[0]);
+}
+
 /* --- windows --- */
 
 /* How many places a window of `size` with holes takes along d; size and dilation are at least 1. */

@@ -145,6 +145,7 @@ tests_files = \
 	tests/conformance/test-conformance-old \
 	tests/count-results \
 	tests/dynamic/make_cases.py \
+	tests/dynamic/nms_cases.py \
 	tests/dynamic/test-dynamic \
 	tests/e2e/compare_ort.py \
 	tests/e2e/hostile_more.py \

@@ -11,6 +11,8 @@ from onnx import TensorProto as T
 from onnx import helper as h
 from onnx import numpy_helper as nh
 
+import nms_cases
+
 F, I, B = T.FLOAT, T.INT64, T.BOOL
 N = h.make_node
 out = sys.argv[1]
@@ -176,3 +178,7 @@ inner = h.make_function("local", "zeros_of", ["a"], ["b"],
                          N("ConstantOfShape", ["w"], ["b"])], [h.make_opsetid("", 17)])
 case("function", [N("Neg", ["x"], ["n"]), N("zeros_of", ["n"], ["y"], domain="local")], matrix, [("y", F, [2, None])], xs,
      functions=[inner])
+
+# --- NonMaxSuppression ---
+
+nms_cases.make(case)

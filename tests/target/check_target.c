@@ -357,6 +357,22 @@ START_TEST(sorting) {
 }
 END_TEST
 
+/* Many equal scores; boxes that are inside out overlap nothing. */
+START_TEST(suppression) {
+  check_body("%0: f32[2,300,2] \"low\", %1: f32[2,300,2] \"size\", %2: f32[2,40,300] \"scores\", %3: s64[] \"most\"",
+             "%4 = add(%0, %1) : f32[2,300,2]\n%5 = concatenate(%0, %4) {dimension=2} : f32[2,300,4]\n"
+             "%6 = round-nearest-even(%2) : f32[2,40,300]\n%7 = constant() {value=f32[] 0.3} : f32[]\n"
+             "%8, %9 = non-max-suppression(%5, %6, %3, %7, %7) {limit=9} : s64[720,3], s64[]\n"
+             "%10 = abs(%3) : s64[]\n"
+             "%11, %12 = non-max-suppression(%5, %2, %10, %7) {limit=400} : s64[24000,3], s64[]\n"
+             "%13 = constant() {value=s64[] 1000} : s64[]\n"
+             "%14, %15 = non-max-suppression(%5, %2, %13, %7) {limit=400} : s64[24000,3], s64[]\n"
+             "%16 = slice(%2) {starts=[0,0,0], limits=[2,0,300], strides=[1,1,1]} : f32[2,0,300]\n"
+             "%17, %18 = non-max-suppression(%5, %16, %13, %7) {limit=400} : s64[0,3], s64[]",
+             "%8 \"a\", %9 \"b\", %11 \"c\", %12 \"d\", %14 \"e\", %15 \"f\", %17 \"g\", %18 \"h\"", 0, -4, 9);
+}
+END_TEST
+
 /* --- contractions --- */
 
 START_TEST(dots) {
@@ -595,6 +611,7 @@ int main(void) {
   tcase_add_test(t, arg_reductions);
   tcase_add_test(t, windows);
   tcase_add_test(t, sorting);
+  tcase_add_test(t, suppression);
   tcase_add_test(t, dots);
   tcase_add_test(t, convolutions);
   tcase_add_test(t, control);

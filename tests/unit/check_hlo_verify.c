@@ -136,7 +136,8 @@ END_TEST
 /* A line on operands of the entry below; words NULL: it is right. */
 static const char params[] =
     "%a: f32[8,64], %b: f32[32,10], %n: f32[n,4], %m: f32[m,4], %k: f32[4], %p: pred[4], %c: c64[4], %s: str[4], %i: s32[4], "
-    "%z: f32[], %q: seq<f32[]>, %img: f32[1,4,9,9], %ker: f32[6,2,3,3], %st: s64[2], %d: f32[<=100:n,8]";
+    "%z: f32[], %q: seq<f32[]>, %img: f32[1,4,9,9], %ker: f32[6,2,3,3], %st: s64[2], %d: f32[<=100:n,8], "
+    "%bx: f32[1,5,4], %sc: f32[1,2,5], %mo: s64[]";
 
 static const struct {
   const char *line, *words;
@@ -226,6 +227,23 @@ static const struct {
     {"convolution(%img, %ker) {strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=0, "
      "layout=channels-first} : f32[1,6,7,7]", "groups is 0"},
     {"sort(%z) {dimension=0, descending=true} : f32[]", "outside of rank 0"},
+    {"abs(%z) : f32[]\n%rows, %size = non-max-suppression(%bx, %sc, %mo, %z) {limit=3} : s64[6,3], s64[]", NULL},
+    {"abs(%z) : f32[]\n%rows, %size = non-max-suppression(%bx, %sc, %mo, %z, %z) {limit=8} : s64[10,3], s64[]", NULL},
+    {"abs(%z) : f32[]\n%rows, %size = non-max-suppression(%bx, %sc, %mo, %z) {limit=3} : s64[10,3], s64[]",
+     "is declared s64[10,3] but is s64[6,3]"},
+    {"abs(%z) : f32[]\n%rows, %size = non-max-suppression(%bx, %sc, %mo, %z) {limit=-1} : s64[6,3], s64[]",
+     "limit is -1"},
+    {"abs(%z) : f32[]\n%rows, %size = non-max-suppression(%bx, %sc, %z, %z) {limit=3} : s64[6,3], s64[]",
+     "operand 2 is f32[] instead of s64[]"},
+    {"abs(%z) : f32[]\n%rows, %size = non-max-suppression(%bx, %sc, %mo, %mo) {limit=3} : s64[6,3], s64[]",
+     "operand 3 is s64[] instead of f32[]"},
+    {"abs(%z) : f32[]\n%rows, %size = non-max-suppression(%bx, %bx, %mo, %z) {limit=3} : s64[6,3], s64[]",
+     "boxes 5 != 4"},
+    {"abs(%z) : f32[]\n%rows, %size = non-max-suppression(%sc, %sc, %mo, %z) {limit=3} : s64[6,3], s64[]",
+     "corners of a box 5 != 4"},
+    {"abs(%z) : f32[]\n%rows, %size = non-max-suppression(%a, %sc, %mo, %z) {limit=3} : s64[6,3], s64[]",
+     "corners are f32[8,64]"},
+    {"abs(%z) : f32[]\n%rows, %size = non-max-suppression(%bx, %sc, %mo) {limit=3} : s64[6,3], s64[]", "at least 4"},
     {"custom-call(%q) {name=\"f\", ints=[], floats=[]} : opt<f32[]>", NULL},
 };
 

@@ -6,14 +6,7 @@
 
 #define INVALID STATUS_INVALID_MODEL
 
-static status check_inputs(const onnx_node *n) {
-  static const char *const names[] = {"boxes", "scores", "max_output_boxes_per_class", "iou_threshold",
-                                      "score_threshold"};
-  for (uint32_t k = 0; k < 5; k++) {
-    dtype type = k == 2 ? DTYPE_S64 : DTYPE_F32;
-    CHECK_THAT(!onnx_has_in(n, k) || hlo_type(n->in[k]) == type, INVALID, "%s is %s; %s is wanted", names[k],
-               SHAPE_STR(NULL, hlo_shape(n->in[k])), dtype_name(type));
-  }
+static status check_shapes(const onnx_node *n) {
   const shape *boxes = hlo_shape(n->in[0]), *scores = hlo_shape(n->in[1]);
   CHECK_THAT(boxes->rank == 3 && boxes->dims[2] == 4, INVALID, "boxes is %s; [batches, boxes, 4] is wanted",
              SHAPE_STR(NULL, boxes));
@@ -66,7 +59,7 @@ static void most_of(onnx_node *n, hlo_value *most, int64_t *limit) {
 status onnx_import_non_max_suppression(onnx_node *n) {
   int64_t centers, limit;
   hlo_value operands[5], out[2];
-  TRY(check_inputs(n));
+  TRY(check_shapes(n));
   TRY(onnx_attr_int(n->proto, "center_point_box", 0, &centers));
   CHECK_THAT(centers == 0 || centers == 1, INVALID, "center_point_box is %" PRId64 "; it must be 0 or 1", centers);
   operands[0] = corners_of(n, centers);

@@ -261,7 +261,6 @@ static const refused_case refused[] = {
     {11, "NonMaxSuppression f32[1,4,5] f32[1,1,4]", "boxes is f32[1,4,5]"},
     {11, "NonMaxSuppression f32[1,4,4] f32[1,1,5]", "scores is f32[1,1,5] but boxes is f32[1,4,4]"},
     {11, "NonMaxSuppression f32[1,4,4] f32[2,1,4]", "scores is f32[2,1,4] but boxes is f32[1,4,4]"},
-    {11, "NonMaxSuppression f32[1,4,4] f64[1,1,4]", "scores is f64[1,1,4]; f32 is wanted"},
     {11, "NonMaxSuppression f32[1,4,4] f32[1,1,4] s64[2]", "max_output_boxes_per_class is s64[2]; a scalar"},
     {11, "NonMaxSuppression f32[1,4,4] f32[1,1,4] center_point_box=i2", "center_point_box is 2"},
     {11, "MaxPool f32[1,4,5,5] kernel_shape=I0,1", "kernel_shape[0] is 0"},

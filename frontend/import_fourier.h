@@ -4,8 +4,11 @@
 
 #include "frontend/import_common.h"
 
+/* Tables grow with the points: these are a gigabyte. */
+enum { ONNX_FOURIER_MAX = 1 << 26 };
+
 typedef struct onnx_fourier {
-  int64_t n; /* points: at most INT32_MAX */
+  int64_t n; /* points: at most ONNX_FOURIER_MAX */
   bool inverse;
   bool one_sided; /* n / 2 + 1 bins: given by a forward transform, taken by an inverse one, which gives real numbers */
 } onnx_fourier;

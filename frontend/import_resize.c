@@ -315,7 +315,7 @@ static status make_taps(const onnx_node *n, const resize *r, const axis_plan *p,
   double radius = r->mode == LINEAR ? 1 : 2;
   double shrink = r->antialias && p->scale < 1 ? p->scale : 1;
   double taps = r->mode == NEAREST ? 1 : 2 * ceil(radius / shrink);
-  CHECK_THAT(taps * (double)p->out <= 0x1p32, STATUS_RESOURCE, "%" PRId64 " elements of %g others each", p->out, taps);
+  CHECK_THAT(taps * (double)p->out <= 0x1p28, STATUS_RESOURCE, "%" PRId64 " elements of %g others each", p->out, taps);
   t->taps = (int64_t)taps;
   t->index = ARENA_NEW_N(n->arena, int64_t, (size_t)(p->out * t->taps));
   t->weight = ARENA_NEW_N(n->arena, double, (size_t)(p->out * t->taps));

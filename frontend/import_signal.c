@@ -39,7 +39,8 @@ status onnx_import_dft(onnx_node *n) {
   if (onnx_has_in(n, 1)) {
     TRY(onnx_const_int(n, 1, "dft_length", &length));
   }
-  CHECK_THAT(length >= 1 && length <= INT32_MAX, INVALID, "dft_length is %" PRId64, length);
+  CHECK_THAT(length >= 1, INVALID, "dft_length is %" PRId64, length);
+  CHECK_THAT(length <= ONNX_FOURIER_MAX, STATUS_RESOURCE, "dft_length is %" PRId64 ", above %d", length, ONNX_FOURIER_MAX);
   onnx_fourier f = {.n = length, .inverse = inverse, .one_sided = one_sided};
   n->out[0] = onnx_fourier_transform(n, &f, n->in[0], axis);
   return NULL;
@@ -67,7 +68,7 @@ status onnx_import_stft(onnx_node *n) {
     length = onnx_has_in(n, 2) && hlo_rank(n->in[2]) == 1 ? hlo_shape(n->in[2])->dims[0] : s->dims[1];
   }
   CHECK_THAT(step >= 1, INVALID, "frame_step is %" PRId64, step);
-  CHECK_THAT(length >= 1 && length <= s->dims[1] && length <= INT32_MAX, INVALID,
+  CHECK_THAT(length >= 1 && length <= s->dims[1] && length <= ONNX_FOURIER_MAX, INVALID,
              "frame_length is %" PRId64 " but signal is %s", length, SHAPE_STR(NULL, s));
   hlo_value frames = signal_frames(b, n->in[0], 1 + (s->dims[1] - length) / step, length, step);
   if (onnx_has_in(n, 2)) {

@@ -198,6 +198,7 @@ static status read_extent(scan *s, item *it) {
 
 /* Offset of the first byte that does not belong in a string (NUL, or not UTF-8), or n. */
 static size_t valid_text(const uint8_t *p, size_t n) {
+  enum { NO_CHARACTER = 4 };
   size_t i = 0;
   while (i < n) {
     uint32_t c = p[i];
@@ -205,8 +206,8 @@ static size_t valid_text(const uint8_t *p, size_t n) {
                   : c >= 0xc2 && c < 0xe0 ? 1
                   : c >= 0xe0 && c < 0xf0 ? 2
                   : c >= 0xf0 && c < 0xf5 ? 3
-                                          : 9;
-    if (c == 0 || more > n - 1 - i) {
+                                          : NO_CHARACTER;
+    if (c == 0 || more == NO_CHARACTER || more > n - 1 - i) {
       return i;
     }
     c &= more ? 0x3fu >> more : 0x7f;

@@ -58,6 +58,7 @@ script_tests = \
 	tests/dynamic/test-dynamic \
 	tests/e2e/test-bombs \
 	tests/e2e/test-cli \
+	tests/e2e/test-edges \
 	tests/e2e/test-hostile \
 	tests/e2e/test-light-models \
 	tests/e2e/test-malloc \
@@ -147,7 +148,9 @@ tests_files = \
 	tests/dynamic/make_cases.py \
 	tests/dynamic/nms_cases.py \
 	tests/dynamic/test-dynamic \
+	tests/e2e/README \
 	tests/e2e/compare_ort.py \
+	tests/e2e/edge_values.py \
 	tests/e2e/hostile_more.py \
 	tests/e2e/light_models.py \
 	tests/e2e/make_bombs.py \
@@ -158,6 +161,7 @@ tests_files = \
 	tests/e2e/tensor_files.py \
 	tests/e2e/test-bombs \
 	tests/e2e/test-cli \
+	tests/e2e/test-edges \
 	tests/e2e/test-hostile \
 	tests/e2e/test-light-models \
 	tests/e2e/test-malloc \
@@ -200,6 +204,7 @@ tests_files = \
 	tests/fuzz/bytes/corpus/image/seed-add.oxla \
 	tests/fuzz/bytes/corpus/image/seed-gemm_all_attributes.oxla \
 	tests/fuzz/bytes/corpus/image/seed-if.oxla \
+	tests/fuzz/bytes/corpus/model/no-outputs.onnx \
 	tests/fuzz/bytes/corpus/model/seed-add.onnx \
 	tests/fuzz/bytes/corpus/model/seed-attention_3d.onnx \
 	tests/fuzz/bytes/corpus/model/seed-cast_FLOAT_to_INT4.onnx \
@@ -235,6 +240,7 @@ tests_files = \
 	tests/fuzz/bytes/corpus/npy/seed-i1.npy \
 	tests/fuzz/bytes/corpus/npy/seed-scalar.npy \
 	tests/fuzz/bytes/corpus/npy/seed-u8.npy \
+	tests/fuzz/bytes/corpus/tensor/continuation-bytes.pb \
 	tests/fuzz/bytes/corpus/tensor/seed-add-input_0.pb \
 	tests/fuzz/bytes/corpus/tensor/seed-add-input_1.pb \
 	tests/fuzz/bytes/corpus/tensor/seed-add-output_0.pb \

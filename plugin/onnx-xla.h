@@ -13,7 +13,8 @@
  *   oxla_model_destroy(model);
  *
  * Functions that can fail return NULL or an error that the caller frees.  A model may be used from many threads at
- * once, a run from one at a time.  Nothing here prints, exits or reads the environment. */
+ * once, a run from one at a time (but for oxla_cancel); a forked child goes on with its parent's, on one thread.  Nothing here
+ * prints, exits or reads the environment. */
 #ifndef ONNX_XLA_H
 #define ONNX_XLA_H
 

@@ -60,6 +60,8 @@ def wire(h):
              "Frobnicate|UTF-8")
         case("name_in_" + name, h.make([node("Relu", [text], ["y"], name="n")], [h.info("x", [2])], [h.info("y", None)]), "n: Relu|UTF-8")
     text = h.make([node("Relu", ["bad-name"], ["y"])], [h.info("bad-name", [2])], [h.info("y", None)]).SerializeToString()
+    long = h.make([node("Relu", ["continuation"], ["y"])], [h.info("continuation", [2])], [h.info("y", None)])
+    case("name_continuation", long.SerializeToString().replace(b"continuation", b"\x80" * 12), "UTF-8")
     case("name_not_utf8", text.replace(b"bad-name", b"bad\xff\xfe\x80me"), "*")
 
 

@@ -17,7 +17,7 @@ SECONDS, MEMORY = 0.5, "512M"
 SLACK = 8.0          # seconds
 OWN_MEMORY = 300     # megabytes
 AT_A_TIME = min(2, os.cpu_count() or 1)
-SAYS = re.compile(r"limit|too large|memory|extent|bytes|deep|\((unsupported|invalid-model)\)$")
+SAYS = re.compile(r"\((resource|unsupported|invalid-model)\)$")
 sanitized = bool(os.environ.get("ONNX_XLA_SANITIZERS"))
 
 

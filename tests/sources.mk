@@ -307,6 +307,7 @@ tests_files = \
 	tests/hlo/text/refused-shape.expected \
 	tests/hlo/text/refused-version.expected \
 	tests/lsan.supp \
+	tests/made-cases \
 	tests/target/two_targets.h \
 	tests/test-includes \
 	tests/test-libs \

@@ -67,8 +67,9 @@ static bool is_trivial_transpose(const hlo_instr *i) {
 static bool is_view(const hlo_instr *i) {
   switch (i->op) {
     case HLO_RESHAPE:
-    case HLO_BITCAST:
       return true;
+    case HLO_BITCAST:
+      return hlo_is_bitcast_view(i);
     case HLO_BROADCAST: /* adds dimensions of one element */
       return shape_elements(&i->shapes[0]) == shape_elements(hlo_shape(i->operands[0])) &&
              hlo_shape(i->operands[0])->kind == SHAPE_ARRAY;

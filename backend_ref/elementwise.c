@@ -258,7 +258,19 @@ status ref_convert(ref_call *c) {
 }
 
 status ref_bitcast(ref_call *c) {
-  ref_alias(c);
+  dtype from = (dtype)c->in[0].shape.type, to = (dtype)c->out[0].shape.type;
+  if (dtype_same_memory(from, to)) {
+    ref_alias(c);
+    return NULL;
+  }
+  const uint8_t *x = c->in[0].data;
+  uint8_t *r = ref_result(c, 0), mask = (uint8_t)((1u << dtype_get_info(to)->bits) - 1);
+  for (int64_t k = 0, n = shape_elements(&c->out[0].shape); k < n; k++) {
+    r[k] = x[k] & mask;
+    if (dtype_is_signed(to)) {
+      dtype_store_i64(to, &r[k], r[k]);
+    }
+  }
   return NULL;
 }
 

@@ -138,7 +138,7 @@ static status emit_op(lower_context *c, const hlo_instr *i) {
   return text_of(i, lower_arena(c), &t->config);
 }
 
-static bool is_view(const hlo_instr *i) { return i->op == HLO_RESHAPE || i->op == HLO_BITCAST; }
+static bool is_view(const hlo_instr *i) { return i->op == HLO_RESHAPE || hlo_is_bitcast_view(i); }
 
 /* A thunk computes in memory of its own before it writes, so one result may lie over any operand. */
 static bool may_share(void *data, const hlo_instr *i, uint32_t operand, uint32_t result) {

@@ -46,6 +46,11 @@ static inline bool dtype_is_signed(dtype t) { return dtype_get_info(t)->kind == 
 static inline bool dtype_is_unsigned(dtype t) { return dtype_get_info(t)->kind == DTYPE_CLASS_UNSIGNED; }
 /* Signed or unsigned, not pred. */
 static inline bool dtype_is_int(dtype t) { return dtype_is_signed(t) || dtype_is_unsigned(t); }
+/* Whether the same bits as the other type (of as many) are the same bytes in memory: not where one of them extends the sign
+ * of less than 8 bits and the other does not. */
+static inline bool dtype_same_memory(dtype a, dtype b) {
+  return dtype_get_info(a)->bits >= 8 || dtype_is_signed(a) == dtype_is_signed(b);
+}
 /* The type arithmetic is done in: f32 for the smaller floats, the type itself otherwise. */
 dtype dtype_compute_type(dtype t);
 

@@ -218,6 +218,10 @@ uint32_t hlo_value_uses(hlo_value v);
 bool hlo_is_root(hlo_value v);
 /* Dense ids in list order. */
 void hlo_number(hlo_computation *c);
+/* A bitcast-convert whose bytes stay as they are. */
+static inline bool hlo_is_bitcast_view(const hlo_instr *i) {
+  return i->op == HLO_BITCAST && dtype_same_memory(hlo_type(i->operands[0]), (dtype)i->shapes[0].type);
+}
 static inline const hlo_op_info *hlo_info(const hlo_instr *i) { return hlo_op_get_info(i->op); }
 /* Structural equality of op, attributes, shapes (not operands, not source). */
 bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b);

@@ -227,6 +227,9 @@ def resize(b, o):
     if r.random() < 0.8:
         attributes["coordinate_transformation_mode"] = r.choice(
             ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"] + (["half_pixel_symmetric"] if o.since >= 19 else []))
+    whole = all(d * s == int(d * s) for d, s in zip(x.shape, scales))
+    if attributes.get("coordinate_transformation_mode") == "align_corners" and not whole:
+        raise Skip("whether the size is cut before it counts is not agreed upon")
     if mode == "nearest":
         attributes["nearest_mode"] = r.choice([None, "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
     if mode == "cubic":

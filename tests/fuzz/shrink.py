@@ -34,7 +34,9 @@ def part(graph, nodes, outputs=None):
     inputs = [v for name, v in graph.values.items() if name in used - held]
     infos = [declared.get(v.name) or value_info(v.name, v.array) for v in inputs]
     results = [value_info(o, graph.values[o].array) for o in outputs]
-    model = make_model(nodes, infos, results, constants, graph.opset)
+    called = {n.op_type for n in nodes if n.domain}
+    model = make_model(nodes, infos, results, constants, graph.opset,
+                       functions=[f for f in graph.model.functions if f.name in called])
     return Graph(model, {v.name: v.array for v in inputs}, graph.values, graph.opset)
 
 

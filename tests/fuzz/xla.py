@@ -87,8 +87,8 @@ def newest_opset():
     return opset.value
 
 
-def run_xla(model, inputs, backend="cpu", threads=1, skip_passes=None, lanes=0, path=None, save=None):
-    """Outputs by name.  model: bytes, or None with the path of a file.  save: where the compiled program goes, too."""
+def run_xla(model, inputs, backend="cpu", threads=1, skip_passes=None, lanes=0, path=None, save=None, runs=1):
+    """Outputs by name, of the last of so many runs.  model: bytes, or None with the path of a file.  save: where the compiled program goes, too."""
     lib = library()
     if tracer:
         tracer(model)
@@ -113,7 +113,8 @@ def run_xla(model, inputs, backend="cpu", threads=1, skip_passes=None, lanes=0, 
             dims = (ctypes.c_int64 * max(1, value.ndim))(*value.shape)
             kept.append((value, dims))
             _check(lib.oxla_set_input(run, name, code, value.ndim, dims, value.ctypes.data))
-        _check(lib.oxla_execute(run))
+        for _ in range(runs):
+            _check(lib.oxla_execute(run))
         outputs = {}
         for k in range(lib.oxla_output_count(handle)):
             name, t = lib.oxla_output_name(handle, k), Tensor()

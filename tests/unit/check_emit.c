@@ -444,6 +444,10 @@ START_TEST(elementwise_others) {
   unary_case(&c, 0, "bitcast-convert", "s64", "f64", "");
   unary_case(&c, 0, "bitcast-convert", "bf16", "s16", "");
   unary_case(&c, 0, "bitcast-convert", "u8", "s8", "");
+  unary_case(&c, 0, "bitcast-convert", "u4", "s4", "");
+  unary_case(&c, 0, "bitcast-convert", "s4", "u4", "");
+  unary_case(&c, 0, "bitcast-convert", "s4", "f4e2m1fn", "");
+  unary_case(&c, 0, "bitcast-convert", "f4e2m1fn", "s4", "");
   check_all(&c);
 }
 END_TEST

@@ -269,6 +269,9 @@ START_TEST(conversions) {
       {"convert", "f32[1] {3}", "saturate=true, rounding=down", "f8e8m0fnu[1] {2}"},
       {"convert", "c64[1] {(2.5, 7)}", "saturate=true, rounding=nearest", "f32[1] {2.5}"},
       {"convert", "s32[1] {3}", "saturate=true, rounding=nearest", "c64[1] {(3, 0)}"},
+      {"bitcast-convert", "u4[3] {0, 7, 9}", "", "s4[3] {0, 7, -7}"},
+      {"bitcast-convert", "s2[3] {1, -1, -2}", "", "u2[3] {1, 3, 2}"},
+      {"bitcast-convert", "s4[2] {-1, 6}", "", "f4e2m1fn[2] {-6, 4}"},
       {"bitcast-convert", "f32[2] {1, -0}", "", "u32[2] {1065353216, 2147483648}"}, /* 0x3f800000, 0x80000000 */
       {0}};
   check_rows(rows);

@@ -15,9 +15,11 @@ static hlo_value add_parameter(onnx_importer *im, const char *name, onnx_array *
   return hlo_result(hlo_parameter(im->module->entry, array->value.shape), 0);
 }
 
+/* A copy: the piece is run again when the array is long gone. */
 static hlo_value add_constant(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *array) {
   *ARENA_PUSH(im->arena, im->constants.items, im->constants.n, im->constants.cap) = (onnx_array_use){name, array};
-  return hlo_constant(b, array->value);
+  const literal *l = &array->value;
+  return hlo_constant(b, literal_make(l->shape, arena_memdup(im->arena, l->data, (size_t)shape_bytes(&l->shape))));
 }
 
 static bool value_in(onnx_scope *s, const char *name, hlo_value *out) {

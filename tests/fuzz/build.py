@@ -118,6 +118,7 @@ class Builder:
         self.inputs = []
         if not outer:
             self.count = 0
+            self.open_sizes = False  # NonZero and others of computed values too
             self.special = False  # has infinities, NaN and the like: see sweep.py
             self.drawn = []      # rows, one a use
             self.refusals = {}   # row -> message
@@ -584,6 +585,8 @@ def make_function(b, r, outputs):
     inside = b.nodes[at:at + r.randint(2, 6)]
     if any(a.type == onnx.AttributeProto.GRAPH for n in inside for a in n.attribute):
         return ()
+    if any(n.op_type.startswith(("Random", "Bernoulli", "Multinomial")) for n in inside):
+        return ()  # what they draw depends on where they stand
     made = [o for n in inside for o in n.output if o]
     taken = list(dict.fromkeys(i for n in inside for i in n.input if i and i not in made))
     wanted = {o.name for o in outputs} | {v.name for n in b.nodes if n not in inside for v in b.captures(n)} | {

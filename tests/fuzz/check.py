@@ -126,12 +126,13 @@ def run_named(graph, failure):
     return run_one(graph, failure.configuration, failure.arguments)
 
 
-def run_all(graph, matrix, r, with_peer):
-    """All failures, and whether the peer ran."""
+def run_all(graph, matrix, r, with_peer, say=lambda stage: None):
+    """All failures, and whether the peer ran.  say: told before the peer runs, which may crash, too."""
     found = [run_one(graph, name, arguments) for name, arguments in configurations(matrix, r)]
     found.append(run_saved(graph))
     ran = False
     if with_peer:
+        say("peer")
         failure, ran = run_peer(graph)
         found.append(failure)
     return [f for f in found if f], ran

@@ -42,7 +42,7 @@ def choose_menu(r, entries):
     return set(r.sample(pool, r.randint(6, 16))) & set(entries) or None
 
 
-def build_graph(seed, table, entries, ort):
+def build_graph(seed, table, entries, ort, open_sizes=False):
     """The graph of a seed, and its builder.  Half of the graphs draw what was drawn least; the others keep to few types, most
     to few operators too, so that more of them fits together.  Half keep to what ONNX Runtime can do."""
     r = random.Random(seed * 2 + 1)
@@ -52,6 +52,7 @@ def build_graph(seed, table, entries, ort):
     dense = r.choice(DENSE) if r.random() < 0.5 else None
     b = Builder(seed, table, entries, opset, dense, peer=peer, menu=choose_menu(r, entries) if dense else None,
                 large=r.random() < 0.06)
+    b.open_sizes = open_sizes
     b.grow(r.randint(10, 60))
     return finish(b), b
 
@@ -59,7 +60,7 @@ def build_graph(seed, table, entries, ort):
 def run_seed(seed, table, entries, options, ort, say):
     """What became of one seed, as plain data."""
     start = time.time()
-    graph, b = build_graph(seed, table, entries, ort)
+    graph, b = build_graph(seed, table, entries, ort, options.open_sizes)
     result = {"seed": seed, "drawn": b.drawn, "refusals": [[list(k), v] for k, v in b.refusals.items()],
               "statistics": b.statistics, "failures": [], "mishaps": b.mishaps,
               "skips": b.skips, "ort": False, "nodes": len(b.nodes), "built": time.time() - start}
@@ -67,8 +68,10 @@ def run_seed(seed, table, entries, options, ort, say):
         result["failures"].append(report_fault(options, seed, name, message, model))
     if graph is None:
         return result
-    say("run", graph)
-    failures, result["ort"] = check.run_all(graph, options.matrix, random.Random(seed), ort is not None)
+    say("graph", graph)
+    failures, result["ort"] = check.run_all(graph, options.matrix, random.Random(seed), ort is not None,
+                                            lambda stage: say(stage, None))
+    say("done", None)
     seen = set()
     for f in failures:
         if (f.kind, f.output) not in seen and len(seen) < 3:
@@ -131,7 +134,7 @@ def parse():
     p.add_argument("--no-shrink", action="store_true")
     p.add_argument("--batch", type=int, default=25, help="graphs a process; the counts are those of before the batch")
     p.add_argument("--table", action="store_true", help="prints how often each row was drawn")
-    p.add_argument("--rare", action="store_true", help="NonZero, Unique and others with sizes that depend on data")
+    p.add_argument("--open-sizes", action="store_true", help="NonZero, Unique and Compress of computed values too")
     return p.parse_args()
 
 

@@ -387,11 +387,17 @@ def top_k(b, o):
     return [x, b.ints([k])], attributes, 2
 
 
-# Sizes that depend on what tensors hold: of inputs and constants for now.
+def sized(b, t, shape, lo=None, hi=None):
+    """What a size depends on: anything, or, where the builder keeps to sizes that the import can know, a constant."""
+    if b.root.open_sizes:
+        return b.tensor(t, shape=shape, exact=True)
+    return b.fresh(draw_array(b.r, t, shape, lo, hi), constant=True)
+
+
 @operators("NonZero Unique Compress", kind="step")
 def data_sizes(b, o):
     t = o.type("T")
-    x = b.fresh(draw_array(b.r, t, b.shape((1, 3)), 0 if t.startswith("u") else -2, 2), constant=True)
+    x = sized(b, t, b.shape((1, 3)), 0 if t.startswith("u") else -2, 2)
     if o.name == "Unique":
         axis = b.r.choice([None] + list(range(-x.rank, x.rank)))
         return [x], {"axis": axis, "sorted": b.r.choice([None, 0, 1])}, b.r.choice([1, 2, 3, 4])
@@ -401,5 +407,5 @@ def data_sizes(b, o):
     n = x.size if axis is None else x.shape[axis]
     if n == 0:
         raise Skip("nothing to choose from")
-    chosen = b.fresh(draw_array(b.r, "bool", (b.r.randint(1, n),)), constant=True)
+    chosen = sized(b, "bool", (b.r.randint(1, n),))
     return [x, chosen], {"axis": axis}

@@ -56,7 +56,8 @@ def send(fd, thing):
 class Worker:
     def __init__(self, seeds, work):
         self.seeds, self.buffer = list(seeds), b""
-        self.current = self.graph = self.node = None
+        self.current = self.graph = None
+        self.peer = False
         self.heard = time.time()
         reader, writer = os.pipe()
         self.pid = os.fork()
@@ -100,7 +101,7 @@ class Pool:
             xla.tracer = None
 
             def say(stage, graph):
-                send_up(("graph", graph))
+                send_up((stage, graph))
             result = self.run_seed(seed, self.table, self.entries, self.options, self.ort, say)
             send_up(("result", result))
         if self.ort:
@@ -165,9 +166,11 @@ class Pool:
 
     def heard(self, w, kind, thing, total):
         if kind == "begin":
-            w.current, w.graph = thing, None
+            w.current, w.graph, w.peer = thing, None, False
         elif kind == "graph":
             w.graph = thing
+        elif kind in ("peer", "done"):
+            w.peer = kind == "peer"
         elif kind == "ort":
             self.ort.known.update(thing)
         else:
@@ -180,13 +183,17 @@ class Pool:
         _, status = os.waitpid(w.pid, 0)
         if status == 0 or w.current is None or getattr(w, "stopped", False):
             return
-        if os.WIFSIGNALED(status):
+        if os.WIFSIGNALED(status) and w.peer:
+            print(f"seed {w.current}: ONNX Runtime crashed", flush=True)
+            failure = None
+        elif os.WIFSIGNALED(status):
             text = "hangs" if os.WTERMSIG(status) == signal.SIGKILL else f"signal {os.WTERMSIG(status)}"
             node = self.last_node(w.current) if w.graph is None else None
             failure = self.report_crash(self.options, w.current, node, w.graph, text)
         else:
             failure = {"what": "the tester failed", "message": f"seed {w.current}: see above", "nodes": 0, "folder": None}
-        total.add_failure(w.current, failure)
+        if failure:
+            total.add_failure(w.current, failure)
         w.seeds.remove(w.current)
         if w.seeds:
             waiting.append(w.seeds)

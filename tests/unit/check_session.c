@@ -419,6 +419,45 @@ START_TEST(pieces) {
 }
 END_TEST
 
+/* x decides the size of w and is a result too; the size of k makes the model run in pieces.  The piece that took x for a
+ * constant is there still when the first run's x is gone. */
+START_TEST(piece_constants) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x,z", "w,y,k");
+  graph_node(a, m->graph, "ConstantOfShape", "x", "w");
+  graph_node(a, m->graph, "Identity", "x", "y");
+  graph_node(a, m->graph, "NonZero", "z", "nz");
+  graph_node(a, m->graph, "Shape", "nz", "s");
+  graph_node(a, m->graph, "ConstantOfShape", "s", "k");
+  set_type(a, m->graph->input[0], 7, "1");
+  set_type(a, m->graph->input[1], 1, "m");
+  set_type(a, m->graph->output[0], 1, "n");
+  set_type(a, m->graph->output[1], 7, "1");
+  set_type(a, m->graph->output[2], 1, "q,p");
+  write_model(a, m);
+  plug_session *s = open_file(path, "ref");
+  shape sizes = shape_make(DTYPE_S64, 1, (dim[]){1}), given = shape_make(DTYPE_F32, 1, (dim[]){100});
+  plug_output out[3];
+  memset(out, 0, sizeof out);
+  for (int k = 0; k < ROUNDS; k++) {
+    int64_t x[1] = {3};
+    float z[100] = {0, 1, (float)k};
+    plug_inputs inputs = {.shapes = (const shape *[]){&sizes, &given}, .values = (const void *[]){x, z}};
+    const plug_compiled *c;
+    ASSERT_OK(plug_session_compile(s, &inputs, &c));
+    ck_assert(!c->program);
+    ASSERT_OK(plug_session_run(s, c, NULL, &inputs, out));
+    ck_assert_int_eq(out[0].shape.dims[0], 3);
+    ck_assert_int_eq(*(const int64_t *)out[1].data, 3);
+    ck_assert_int_eq(out[2].shape.dims[1], k ? 2 : 1);
+  }
+  for (int k = 0; k < 3; k++) {
+    plug_output_finish(s, &out[k]);
+  }
+  plug_session_close(s);
+}
+END_TEST
+
 START_TEST(names_of_files) {
   status s = plug_name_file(status_error(STATUS_IO, "a.onnx cannot be opened"), "a.onnx");
   ck_assert_str_eq(status_message(s), "a.onnx: cannot be opened");
@@ -446,6 +485,7 @@ int main(void) {
   tcase_add_test(c, budgets);
   tcase_add_loop_test(c, threads, 0, 2);
   tcase_add_test(c, pieces);
+  tcase_add_test(c, piece_constants);
   tcase_add_test(c, names_of_files);
   suite_add_tcase(suite, c);
   SRunner *runner = srunner_create(suite);

@@ -491,7 +491,7 @@ class Builder:
                 types.append(entry.inner or "float")  # what they compute in, of doubles too
             precision = max(rows.eps(t) for t in types)
             # Of 16 bits and less: most implementations compute in f32 and round once.
-            error = moved + (ulps if precision < 1e-4 else 1 + ulps / 16) * precision * scale
+            error = moved + (ulps if precision < 1e-4 else 1 + ulps / 16) * precision * max(scale, entry.unit)
             limit = 0.05 if precision < 1e-4 else 0.2
             if a.size and not (error <= limit * max(1e-3, float(np.max(np.abs(as_wide(a)), initial=0)))):
                 raise Skip("errors grow too large")

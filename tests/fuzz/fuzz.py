@@ -60,7 +60,7 @@ def build_graph(seed, table, entries, ort, open_sizes=False):
 def run_seed(seed, table, entries, options, ort, say):
     """What became of one seed, as plain data."""
     start = time.time()
-    graph, b = build_graph(seed, table, entries, ort, options.open_sizes)
+    graph, b = build_graph(seed, table, entries, ort, not options.closed_sizes)
     result = {"seed": seed, "drawn": b.drawn, "refusals": [[list(k), v] for k, v in b.refusals.items()],
               "statistics": b.statistics, "failures": [], "mishaps": b.mishaps,
               "skips": b.skips, "ort": False, "nodes": len(b.nodes), "built": time.time() - start}
@@ -134,7 +134,7 @@ def parse():
     p.add_argument("--no-shrink", action="store_true")
     p.add_argument("--batch", type=int, default=25, help="graphs a process; the counts are those of before the batch")
     p.add_argument("--table", action="store_true", help="prints how often each row was drawn")
-    p.add_argument("--open-sizes", action="store_true", help="NonZero, Unique and Compress of computed values too")
+    p.add_argument("--closed-sizes", action="store_true", help="NonZero, Unique and Compress of constants only")
     return p.parse_args()
 
 

@@ -5,7 +5,7 @@ import rows
 from registry import operators
 
 
-@operators("HannWindow HammingWindow BlackmanWindow", kind="round", ulps=16, inner="float")
+@operators("HannWindow HammingWindow BlackmanWindow", kind="round", ulps=16, inner="float", unit=1.0)
 def window(b, o):
     t = o.type("T2", rows.FLOATS)
     size = b.fresh(np.array(b.r.randint(2, 20)).astype(rows.NP[o.type("T1")]), constant=True)

@@ -14,9 +14,9 @@ Of integers and booleans every operator is exact."""
 
 
 class Entry:
-    def __init__(self, name, generate, kind, ulps, liked, control, inner):
+    def __init__(self, name, generate, kind, ulps, liked, control, inner, unit):
         self.name, self.generate, self.kind, self.ulps, self.liked, self.control = name, generate, kind, ulps, liked, control
-        self.inner = inner
+        self.inner, self.unit = inner, unit
 
 
 REGISTRY = {}
@@ -24,13 +24,14 @@ REGISTRY = {}
 HELPERS = "Identity Reshape Slice Expand Cast Shape Gather Concat Not Equal Xor Mean Min Max Add Sub MaxPool".split()
 
 
-def operators(names, kind="round", ulps=8, liked=1.0, control=False, inner=None):
+def operators(names, kind="round", ulps=8, liked=1.0, control=False, inner=None, unit=0.0):
     """liked: how often it is drawn in graphs that do not look at the counts.  inner: the type in which some steps are
-    computed, or a factor given, whatever the type of the operands."""
+    computed, or a factor given, whatever the type of the operands.  unit: as large as the terms of a result are, which may cancel.
+    """
     def take(generate):
         for name in names.split():
             assert name not in REGISTRY, name
-            REGISTRY[name] = Entry(name, generate, kind, ulps, liked, control, inner)
+            REGISTRY[name] = Entry(name, generate, kind, ulps, liked, control, inner, unit)
         return generate
     return take
 

@@ -29,12 +29,13 @@ AC_DEFUN([OX_COMPILER_FLAGS], [
 AC_DEFUN([OX_SANITIZE], [
   AC_ARG_ENABLE([sanitize],
     [AS_HELP_STRING([--enable-sanitize=LIST], [address,undefined (the default for "yes") or thread])],
-    [ox_sanitize=$enableval], [ox_sanitize=no])
+    [ox_sanitize=$enableval], [ox_sanitize=])
   AS_CASE([$ox_sanitize],
+    [no], [ox_sanitize=],
     [yes], [ox_sanitize=address,undefined],
     [*address*thread*|*thread*address*],
       [AC_MSG_ERROR([--enable-sanitize: address and thread cannot be combined])])
-  AS_IF([test "$ox_sanitize" = no], [
+  AS_IF([test -z "$ox_sanitize"], [
     AC_MSG_CHECKING([whether the linker takes -z defs])
     ox_save_LDFLAGS=$LDFLAGS
     LDFLAGS="$LDFLAGS -Wl,-z,defs"

@@ -67,6 +67,7 @@ script_tests = \
 	tests/e2e/test-tensor-files \
 	tests/fuzz/bytes/test-byte-fuzz \
 	tests/fuzz/test-fuzz \
+	tests/fuzz/test-planted \
 	tests/test-includes \
 	tests/test-libs \
 	tests/test-operators \
@@ -266,12 +267,14 @@ tests_files = \
 	tests/fuzz/ops_reduce.py \
 	tests/fuzz/ops_signal.py \
 	tests/fuzz/peers.py \
+	tests/fuzz/planted.py \
 	tests/fuzz/registry.py \
 	tests/fuzz/report.py \
 	tests/fuzz/rows.py \
 	tests/fuzz/shrink.py \
 	tests/fuzz/sweep.py \
 	tests/fuzz/test-fuzz \
+	tests/fuzz/test-planted \
 	tests/fuzz/values.py \
 	tests/fuzz/workers.py \
 	tests/fuzz/xla.py \

@@ -26,6 +26,9 @@ from values import LARGE, Value, as_wide, draw_array, is_degenerate, size_of
 
 # What exporters compute sizes with: what comes of known values by these is known when the graph is imported.
 SHAPE_ARITHMETIC = ("Gather", "Concat", "Slice", "Reshape", "Squeeze", "Unsqueeze", "Identity", "Cast", "Constant", "Add", "Sub", "Mul")
+# Operators that take each other's operands and attributes.
+ALIKE = [names.split() for names in ("ReduceSum ReduceMax ReduceMin ReduceMean", "Add Sub Mul", "Max Min", "And Or Xor",
+                                     "Less Greater Equal", "BitwiseAnd BitwiseOr BitwiseXor")]
 EXACT, ROUND, SUM, STEP = "exact", "round", "sum", "step"  # what an operator does to floats: see operators.py
 
 
@@ -344,12 +347,29 @@ class Builder:
         operation = Operation(self, schema, entry)
         try:
             drawn = entry.generate(self, operation)
-            return self.add(schema.name, *drawn)
+            made = self.add(schema.name, *drawn)
+            if self.r.random() < 0.1:
+                self.add_twin(schema.name, *drawn)
+            return made
         except Skip as e:
             self.root.skips[str(e)[:40]] += 1
         except (ValueError, IndexError, OverflowError) as e:  # of a generator that did not think of this case
             self.root.mishaps.append(f"{schema.name}-{schema.since}: {e!r} in line {e.__traceback__.tb_next.tb_lineno}")
         return None
+
+    def add_twin(self, name, inputs, attributes, n_outputs=1, *more):
+        """The same once more but for the operator, the order of its operands, or that of dimensions: whoever takes what only
+        looks alike for equal is found out."""
+        group = next((g for g in ALIKE if name in g), (name,))
+        if not more:
+            name = self.r.choice(group)
+        if attributes.get("perm"):
+            attributes = {**attributes, "perm": self.r.sample(attributes["perm"], len(attributes["perm"]))}
+        if len(group) > 1 and not name.startswith("Reduce") and len(inputs) == 2 and self.r.random() < 0.5:
+            inputs = inputs[::-1]
+        schema = self.table.at[self.opset].get(name)
+        if schema and all(a in schema.attributes for a in attributes):
+            self.add(name, inputs, attributes, n_outputs, *more)
 
     def add(self, name, inputs, attributes, n_outputs=1, kind=None, ulps=None, inner=None):
         """A node, computed.  Inputs may be None.  inner: errors that bodies make, by output.  Raises Skip where it is not

@@ -33,23 +33,38 @@ NETWORK = ("Conv BatchNormalization Relu Add Mul Clip MaxPool AveragePool Global
            "DepthToSpace Attention LSTM Cast").split()
 
 
+# What rules and kernels of one kind see: a few of these feed each other all the time.
+FAMILIES = [names.split() for names in (
+    "Transpose Reshape Slice Pad Concat Squeeze Unsqueeze Expand Split Gather Tile Flatten Identity Add",
+    "Add Sub Mul Div Neg Abs Max Min Clip Where Cast Sqrt Pow Less Greater Equal Not And Or Xor BitShift BitwiseAnd Sign Floor",
+    "ReduceSum ReduceMax ReduceMin ReduceMean ReduceProd ReduceL2 Softmax CumSum ArgMax Exp Sub Mul Transpose Expand Reshape",
+    "Conv MaxPool AveragePool BatchNormalization Relu Add Mul Sub Clip Pad Concat Resize ConvTranspose Transpose GlobalAveragePool",
+    "MatMul Gemm Add Mul Sub Relu Transpose Reshape Softmax Clip Sigmoid Split Einsum",
+    "If Loop Scan Add Sub Mul Max Slice Gather Concat Identity",
+    "LSTM GRU RNN Transpose Slice Squeeze Concat Tanh",
+    "QuantizeLinear DequantizeLinear QLinearConv QLinearMatMul MatMulInteger ConvInteger Cast Add Relu MaxPool Reshape Resize")]
+
+
 def choose_menu(r, entries):
-    """None (all operators alike), or some: those of networks, or any."""
+    """None (all operators alike), or some: those of networks, of one family, or any."""
     chance = r.random()
-    if chance < 0.3:
+    if chance < 0.1:
         return None
-    pool = NETWORK if chance < 0.7 else sorted(entries)
+    if chance < 0.7:
+        pool = r.choice(FAMILIES)
+        return set(r.sample(pool, r.randint(3, min(len(pool), 9)))) & set(entries) or None
+    pool = NETWORK if chance < 0.85 else sorted(entries)
     return set(r.sample(pool, r.randint(6, 16))) & set(entries) or None
 
 
 def build_graph(seed, table, entries, ort, open_sizes=False):
-    """The graph of a seed, and its builder.  Half of the graphs draw what was drawn least; the others keep to few types, most
+    """The graph of a seed, and its builder.  A third of the graphs draw what was drawn least; the others keep to few types, most
     to few operators too, so that more of them fits together.  Half keep to what ONNX Runtime can do."""
     r = random.Random(seed * 2 + 1)
     peer = ort if r.random() < 0.6 else None
     newest = min(table.newest, ort.newest_opset) if peer else table.newest
     opset = r.choice([newest, r.randint(rows.OLDEST, newest)])
-    dense = r.choice(DENSE) if r.random() < 0.5 else None
+    dense = r.choice(DENSE) if r.random() < 0.65 else None
     b = Builder(seed, table, entries, opset, dense, peer=peer, menu=choose_menu(r, entries) if dense else None,
                 large=r.random() < 0.06)
     b.open_sizes = open_sizes

@@ -90,13 +90,19 @@ def loop(b, o):
     limit = b.fresh(np.array(trips, np.int64), constant=r.random() < 0.8)
     go_on = b.fresh(np.array(True), constant=r.random() < 0.8) if r.random() < 0.5 else None
     states = [b.tensor(t, rank=(0, 3)) for t in [o.type("V"), r.choice(COMMON)][:r.randint(1, 2)]]
+    if r.random() < 0.3:
+        states = [states[0], b.tensor(states[0].type, shape=states[0].shape, least=0)]
     body = inner(b)
     turn, alive = body_value(body, np.array(0, np.int64)), body_value(body, np.array(True))
     carried = [body_value(body, v.array) for v in states]
     for c, v in zip(carried, states):
         c.exact, c.error = v.exact, v.error
     body.grow(r.randint(1, 4))
-    updates = [carried_update(body, c) for c in carried]
+    if len(states) == 2 and states[0].type == states[1].type and states[0].shape == states[1].shape and r.random() < 0.5:
+        updates = [identity(body, c) for c in reversed(carried)]  # they change places
+        updates[0].error = updates[1].error = max(c.error for c in carried)
+    else:
+        updates = [carried_update(body, c) for c in carried]
     scanned = [v for v in body.values if made_inside(body, v) and v not in updates and v.type in COMMON][:1]
     scanned = [identity(body, v) for v in scanned] if r.random() < 0.7 and trips else []
     if go_on and r.random() < 0.5:  # without a condition that goes in, the one that comes out is not looked at

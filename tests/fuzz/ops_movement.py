@@ -176,6 +176,8 @@ def pad(b, o):
         most = x.shape[k] - 1 if mode in ("reflect", "wrap") else 3
         return r.randint(-1 if mode == "constant" and x.shape[k] > 2 else 0, max(0, min(3, most)))
     pads = [width(k) for k in places] + [width(k) for k in places]
+    if mode != "constant" and r.random() < 0.15:  # nothing but cuts
+        pads = [-r.randint(0, (x.shape[k] - 1) // 2) for _ in range(2) for k in places]
     if o.has("pads"):
         return [x], {"pads": pads, "mode": mode, "value": r.choice([None, 1.5]) if mode == "constant" else None}
     value = None

@@ -33,7 +33,7 @@ def draw_array(r, name, shape, lo=None, hi=None):
     least, most = _RANGE[name]
     lo = max(least, -100 if lo is None else int(np.ceil(lo)))
     hi = min(most, 100 if hi is None else int(np.floor(hi)))
-    if name not in TINY_INTS and lo == max(least, -100) and hi == min(most, 100) and r.random() < 0.1:
+    if name not in TINY_INTS and lo == max(least, -100) and hi == min(most, 100) and r.random() < (0.5 if name == "uint8" else 0.15):
         lo, hi = least, most
     return g.integers(lo, max(lo, hi), shape, dtype=np.uint64 if name == "uint64" else np.int64,
                       endpoint=True).astype(NP[name])

@@ -254,10 +254,13 @@ tests_files = \
 	tests/fuzz/bytes/targets.h \
 	tests/fuzz/bytes/test-byte-fuzz \
 	tests/fuzz/check.py \
+	tests/fuzz/errors.py \
+	tests/fuzz/finish.py \
 	tests/fuzz/found/bitcast-of-2-bits/model.onnx \
 	tests/fuzz/found/bitcast-of-2-bits/test_data_set_0/input_0.pb \
 	tests/fuzz/found/bitcast-of-2-bits/test_data_set_0/output_0.pb \
 	tests/fuzz/fuzz.py \
+	tests/fuzz/models.py \
 	tests/fuzz/ops_control.py \
 	tests/fuzz/ops_elementwise.py \
 	tests/fuzz/ops_movement.py \

@@ -1,8 +1,9 @@
 """check.py: runs a graph everywhere and compares.
 
-What must come out was computed node by node when the graph was built.  Exact values (build.py) must be bit-equal, NaN being
-NaN and -0 being 0.  Of the others each implementation may be off by the value's error, so two may be apart by twice that;
-the tolerance is three times, as errors are measured in few directions."""
+What must come out was computed node by node when the graph was built.  Exact values (build.py) must be
+bit-equal, NaN being NaN and -0 being 0.  Of the others each implementation may be off by the value's error, so
+two may be apart by twice that; the tolerance is three times, as errors are measured in few directions."""
+
 import os
 import tempfile
 
@@ -13,7 +14,18 @@ import xla
 from values import as_wide
 
 # The passes of the cpu's pipeline that can be left out.
-PASSES = ("batch_norm", "cse", "dce", "epilogue", "fold", "layout", "loop_fusion", "motion", "reduce_fusion", "simplify")
+PASSES = (
+    "batch_norm",
+    "cse",
+    "dce",
+    "epilogue",
+    "fold",
+    "layout",
+    "loop_fusion",
+    "motion",
+    "reduce_fusion",
+    "simplify",
+)
 
 
 def configurations(matrix, r):
@@ -24,7 +36,16 @@ def configurations(matrix, r):
         found += [(f"cpu-without-{p}", {"skip_passes": p}) for p in PASSES]
         found += [("cpu-without-all", {"skip_passes": ",".join(PASSES)})]
     else:
-        found += [r.choice([("cpu-threads", {"threads": 2}), ("cpu-twice", {"runs": 2}), ("cpu-lanes1", {"lanes": 1}), ("cpu-lanes4", {"lanes": 4})])]
+        found += [
+            r.choice(
+                [
+                    ("cpu-threads", {"threads": 2}),
+                    ("cpu-twice", {"runs": 2}),
+                    ("cpu-lanes1", {"lanes": 1}),
+                    ("cpu-lanes4", {"lanes": 4}),
+                ]
+            )
+        ]
         left_out = ",".join(sorted(r.sample(PASSES, r.choice([1, 1, 2, 4]))))
         found += [(f"cpu-without-{left_out}", {"skip_passes": left_out})]
     return found
@@ -32,8 +53,13 @@ def configurations(matrix, r):
 
 class Failure:
     def __init__(self, configuration, arguments, kind, message, output=None):
-        self.configuration, self.arguments, self.kind, self.message, self.output = \
-            configuration, arguments, kind, message, output
+        self.configuration, self.arguments, self.kind, self.message, self.output = (
+            configuration,
+            arguments,
+            kind,
+            message,
+            output,
+        )
 
     def like(self, other):
         return other is not None and self.configuration == other.configuration and self.kind == other.kind
@@ -43,7 +69,7 @@ class Failure:
 
 
 def difference(want, got):
-    """How an array differs from what a build.Value says, or None."""
+    """How an array differs from what a values.Value says, or None."""
     a = want.array
     if got.dtype != a.dtype or got.shape != a.shape:
         return f"{got.dtype}{list(got.shape)} instead of {a.dtype}{list(a.shape)}"
@@ -100,9 +126,12 @@ def type_of(graph, names):
 
 
 def run_peer(graph):
-    """(Failure or None, whether it ran).  ONNX Runtime's optimiser has faults of its own: what it says counts only if it
-    says the same without."""
-    if any(peers.disagrees(n.op_type, type_of(graph, n.input), type_of(graph, n.output)) for n in graph.model.graph.node):
+    """(Failure or None, whether it ran).  ONNX Runtime's optimiser has faults of its own: what it says counts
+    only if it says the same without."""
+    if any(
+        peers.disagrees(n.op_type, type_of(graph, n.input), type_of(graph, n.output))
+        for n in graph.model.graph.node
+    ):
         return None, False
     try:
         outputs = peers.run_ort(graph.model, graph.inputs)
@@ -114,7 +143,9 @@ def run_peer(graph):
             wrong = compare(graph, peers.run_ort(graph.model, graph.inputs, optimise=False))
         except Exception:
             return None, False
-    return (Failure("onnxruntime", {}, "wrong", f"{wrong[0]}: it has {wrong[1]}", wrong[0]) if wrong else None), True
+    return (
+        Failure("onnxruntime", {}, "wrong", f"{wrong[0]}: it has {wrong[1]}", wrong[0]) if wrong else None
+    ), True
 
 
 def run_named(graph, failure):

@@ -1,9 +1,10 @@
 """fuzz.py: random valid graphs through onnx-xla and elsewhere; see README.
 
-  fuzz.py [--seed N] [--count N | --minutes M] [--jobs N] [--matrix short|full] [--only Op,Op] [--state FILE] [--found DIR]
-  fuzz.py --sweep [--only Op,Op]
+  fuzz.py [--seed N] [--count N | --minutes M] [--jobs N] [--matrix short|full] [--only Op,Op] [--state FILE]
+  [--found DIR] fuzz.py --sweep [--only Op,Op]
 
 Exits with 1 if anything failed."""
+
 import argparse
 import json
 import os
@@ -19,30 +20,49 @@ import report  # noqa: E402
 import rows  # noqa: E402
 import shrink  # noqa: E402
 import sweep  # noqa: E402
-from build import Builder, finish  # noqa: E402
+from build import Builder  # noqa: E402
+from finish import finish  # noqa: E402
 from workers import Pool, in_child  # noqa: E402
 
-DENSE = [("float",)] * 6 + [("float", "int64"), ("float", "bool"), ("double",), ("float16",), ("bfloat16",), ("int32",), ("int64",),
-                            ("uint8", "int8"), ("float", "float16"), ("int16", "uint16")]
-
+DENSE = [("float",)] * 6 + [
+    ("float", "int64"),
+    ("float", "bool"),
+    ("double",),
+    ("float16",),
+    ("bfloat16",),
+    ("int32",),
+    ("int64",),
+    ("uint8", "int8"),
+    ("float", "float16"),
+    ("int16", "uint16"),
+]
 
 # What networks are made of: passes have most to do where few operators meet again and again.
-NETWORK = ("Conv BatchNormalization Relu Add Mul Clip MaxPool AveragePool GlobalAveragePool Concat Sigmoid HardSwish LeakyRelu MatMul Gemm "
-           "LayerNormalization RMSNormalization InstanceNormalization Softmax Transpose Reshape Slice Split Pad ReduceMean ReduceSum "
-           "ReduceMax Sub Div Sqrt Pow Erf Gelu Tanh Gather Where Expand Squeeze Unsqueeze Flatten Resize ConvTranspose "
-           "DepthToSpace Attention LSTM Cast").split()
+NETWORK = """
+    Conv BatchNormalization Relu Add Mul Clip MaxPool AveragePool GlobalAveragePool Concat Sigmoid
+    HardSwish LeakyRelu MatMul Gemm LayerNormalization RMSNormalization InstanceNormalization
+    Softmax Transpose Reshape Slice Split Pad ReduceMean ReduceSum ReduceMax Sub Div Sqrt Pow Erf
+    Gelu Tanh Gather Where Expand Squeeze Unsqueeze Flatten Resize ConvTranspose DepthToSpace
+    Attention LSTM Cast
+""".split()
 
 
 # What rules and kernels of one kind see: a few of these feed each other all the time.
-FAMILIES = [names.split() for names in (
-    "Transpose Reshape Slice Pad Concat Squeeze Unsqueeze Expand Split Gather Tile Flatten Identity Add",
-    "Add Sub Mul Div Neg Abs Max Min Clip Where Cast Sqrt Pow Less Greater Equal Not And Or Xor BitShift BitwiseAnd Sign Floor",
-    "ReduceSum ReduceMax ReduceMin ReduceMean ReduceProd ReduceL2 Softmax CumSum ArgMax Exp Sub Mul Transpose Expand Reshape",
-    "Conv MaxPool AveragePool BatchNormalization Relu Add Mul Sub Clip Pad Concat Resize ConvTranspose Transpose GlobalAveragePool",
-    "MatMul Gemm Add Mul Sub Relu Transpose Reshape Softmax Clip Sigmoid Split Einsum",
-    "If Loop Scan Add Sub Mul Max Slice Gather Concat Identity",
-    "LSTM GRU RNN Transpose Slice Squeeze Concat Tanh",
-    "QuantizeLinear DequantizeLinear QLinearConv QLinearMatMul MatMulInteger ConvInteger Cast Add Relu MaxPool Reshape Resize")]
+FAMILIES = [names.split() for names in """
+    Transpose Reshape Slice Pad Concat Squeeze Unsqueeze Expand Split Gather Tile Flatten Identity
+    Add;
+    Add Sub Mul Div Neg Abs Max Min Clip Where Cast Sqrt Pow Less Greater Equal Not And Or Xor
+    BitShift BitwiseAnd Sign Floor;
+    ReduceSum ReduceMax ReduceMin ReduceMean ReduceProd ReduceL2 Softmax CumSum ArgMax Exp Sub Mul
+    Transpose Expand Reshape;
+    Conv MaxPool AveragePool BatchNormalization Relu Add Mul Sub Clip Pad Concat Resize
+    ConvTranspose Transpose GlobalAveragePool;
+    MatMul Gemm Add Mul Sub Relu Transpose Reshape Softmax Clip Sigmoid Split Einsum;
+    If Loop Scan Add Sub Mul Max Slice Gather Concat Identity;
+    LSTM GRU RNN Transpose Slice Squeeze Concat Tanh;
+    QuantizeLinear DequantizeLinear QLinearConv QLinearMatMul MatMulInteger ConvInteger Cast Add
+    Relu MaxPool Reshape Resize
+""".split(";")]
 
 
 def choose_menu(r, entries):
@@ -58,15 +78,24 @@ def choose_menu(r, entries):
 
 
 def build_graph(seed, table, entries, ort, open_sizes=False):
-    """The graph of a seed, and its builder.  A third of the graphs draw what was drawn least; the others keep to few types, most
-    to few operators too, so that more of them fits together.  Half keep to what ONNX Runtime can do."""
+    """The graph of a seed, and its builder.  A third of the graphs draw what was drawn least; the others keep
+    to few types, most to few operators too, so that more of them fits together.  Half keep to what ONNX Runtime
+    can do."""
     r = random.Random(seed * 2 + 1)
     peer = ort if r.random() < 0.6 else None
     newest = min(table.newest, ort.newest_opset) if peer else table.newest
     opset = r.choice([newest, r.randint(rows.OLDEST, newest)])
     dense = r.choice(DENSE) if r.random() < 0.65 else None
-    b = Builder(seed, table, entries, opset, dense, peer=peer, menu=choose_menu(r, entries) if dense else None,
-                large=r.random() < 0.06)
+    b = Builder(
+        seed,
+        table,
+        entries,
+        opset,
+        dense,
+        peer=peer,
+        menu=choose_menu(r, entries) if dense else None,
+        large=r.random() < 0.06,
+    )
     b.open_sizes = open_sizes
     b.grow(r.randint(10, 60))
     return finish(b), b
@@ -76,33 +105,51 @@ def run_seed(seed, table, entries, options, ort, say):
     """What became of one seed, as plain data."""
     start = time.time()
     graph, b = build_graph(seed, table, entries, ort, not options.closed_sizes)
-    result = {"seed": seed, "drawn": b.drawn, "refusals": [[list(k), v] for k, v in b.refusals.items()],
-              "statistics": b.statistics, "failures": [], "mishaps": b.mishaps,
-              "skips": b.skips, "ort": False, "nodes": len(b.nodes), "built": time.time() - start}
+    result = {
+        "seed": seed,
+        "drawn": b.drawn,
+        "refusals": [[list(k), v] for k, v in b.refusals.items()],
+        "statistics": b.statistics,
+        "failures": [],
+        "mishaps": b.mishaps,
+        "skips": b.skips,
+        "ort": False,
+        "nodes": len(b.nodes),
+        "built": time.time() - start,
+    }
     for name, message, model, inputs in b.faults:
         result["failures"].append(report_fault(options, seed, name, message, model))
     if graph is None:
         return result
     say("graph", graph)
-    failures, result["ort"] = check.run_all(graph, options.matrix, random.Random(seed), ort is not None,
-                                            lambda stage: say(stage, None))
+    failures, result["ort"] = check.run_all(
+        graph, options.matrix, random.Random(seed), ort is not None, lambda stage: say(stage, None)
+    )
     say("done", None)
     seen = set()
     for f in failures:
         if (f.kind, f.output) not in seen and len(seen) < 3:
             seen.add((f.kind, f.output))
-            result["failures"].append(report_failure(options, seed, graph, f, lambda g, f=f: check.run_named(g, f)))
+            result["failures"].append(
+                report_failure(options, seed, graph, f, lambda g, f=f: check.run_named(g, f))
+            )
     result["ran"] = time.time() - start
     return result
 
 
 def report_fault(options, seed, name, message, model):
     """An operator of its own that the library calls invalid, or that fails inside."""
-    return {"what": f"node {name}", "message": message, "nodes": 1, "folder": write_model(options, f"{seed}-{name}", model)}
+    return {
+        "what": f"node {name}",
+        "message": message,
+        "nodes": 1,
+        "folder": write_model(options, f"{seed}-{name}", model),
+    }
 
 
 def write_model(options, name, model):
     import onnx
+
     folder = os.path.join(options.found, name)
     os.makedirs(folder, exist_ok=True)
     onnx.save(model, os.path.join(folder, "model.onnx"))
@@ -115,8 +162,13 @@ def report_failure(options, seed, graph, failure, fails):
     folder = os.path.join(options.found, f"{seed}-{failure.configuration}".replace(" ", "-"))
     shrink.save(small, folder, f"seed {seed}\n{final}")
     ops = [n.op_type for n in small.model.graph.node]
-    return {"what": f"{failure.configuration}: {failure.kind}", "message": str(final), "nodes": len(ops), "ops": ops[:8],
-            "folder": folder}
+    return {
+        "what": f"{failure.configuration}: {failure.kind}",
+        "message": str(final),
+        "nodes": len(ops),
+        "ops": ops[:8],
+        "folder": folder,
+    }
 
 
 def report_crash(options, seed, stage, graph, status):
@@ -128,8 +180,11 @@ def report_crash(options, seed, stage, graph, status):
         return {"what": "crash of a node", "message": status, "nodes": 1, "folder": folder}
 
     def fails(g):
-        died, failures = in_child(lambda: check.run_all(g, options.matrix, random.Random(seed), False)[0] and True)
+        died, failures = in_child(
+            lambda: check.run_all(g, options.matrix, random.Random(seed), False)[0] and True
+        )
         return check.Failure("crash", {}, "crash", status) if died else None
+
     return report_failure(options, seed, graph, check.Failure("crash", {}, "crash", status), fails)
 
 
@@ -144,10 +199,14 @@ def parse():
     p.add_argument("--state", help="a file with the next seed and the counts, read and written")
     p.add_argument("--found", default="found", help="where failing graphs go")
     p.add_argument("--sweep", action="store_true", help="one-node models of every row instead")
-    p.add_argument("--specials", action="store_true", help="the same with infinities, NaN and the largest numbers")
+    p.add_argument(
+        "--specials", action="store_true", help="the same with infinities, NaN and the largest numbers"
+    )
     p.add_argument("--no-ort", action="store_true")
     p.add_argument("--no-shrink", action="store_true")
-    p.add_argument("--batch", type=int, default=25, help="graphs a process; the counts are those of before the batch")
+    p.add_argument(
+        "--batch", type=int, default=25, help="graphs a process; the counts are those of before the batch"
+    )
     p.add_argument("--table", action="store_true", help="prints how often each row was drawn")
     p.add_argument("--closed-sizes", action="store_true", help="NonZero, Unique and Compress of constants only")
     return p.parse_args()
@@ -168,8 +227,14 @@ def load_state(path, table):
 def save_state(path, table, seed):
     if path:
         with open(path + ".new", "w") as f:
-            json.dump({"next": seed, "counts": [[list(k), v] for k, v in table.counts.items()],
-                       "refused": [[list(k), v] for k, v in table.refused.items()]}, f)
+            json.dump(
+                {
+                    "next": seed,
+                    "counts": [[list(k), v] for k, v in table.counts.items()],
+                    "refused": [[list(k), v] for k, v in table.refused.items()],
+                },
+                f,
+            )
         os.replace(path + ".new", path)
 
 

@@ -1,11 +1,14 @@
-"""ops_control.py: If, Loop and Scan.  Bodies are graphs of their own, grown by the same builder; they capture what they like."""
+"""ops_control.py: If, Loop and Scan.  Bodies are graphs of their own, grown by the same builder; they capture
+what they like."""
+
 import numpy as np
 from onnx import helper
 
 import rows
-from build import Builder, Skip, to_tensor, value_info
-from registry import operators
-from values import Value, draw_array
+from build import Builder
+from models import value_info
+from registry import Skip, operators
+from values import Value
 
 COMMON = ("float", "double", "int32", "int64", "float16", "uint8", "int8", "bool")
 
@@ -23,7 +26,9 @@ def body_value(body, array):
 
 def graph_of(body, name, inputs, outputs):
     infos = [value_info(v.name, v.array) for v in outputs]
-    return helper.make_graph(body.nodes, body.name(name), [value_info(v.name, v.array) for v in inputs], infos, body.initializers)
+    return helper.make_graph(
+        body.nodes, body.name(name), [value_info(v.name, v.array) for v in inputs], infos, body.initializers
+    )
 
 
 def identity(body, value):
@@ -48,7 +53,9 @@ def if_(b, o):
     t = o.type("V")
     results = [v for v in first.values if made_inside(first, v) and v.type == t][-1:]
     results = results or [identity(first, first.tensor(t))]
-    more = [v for v in first.values if made_inside(first, v) and v not in results and v.type in o.schema.types["V"]]
+    more = [
+        v for v in first.values if made_inside(first, v) and v not in results and v.type in o.schema.types["V"]
+    ]
     results += b.r.sample(more, b.r.randint(0, min(1, len(more))))
     second = inner(b)
     second.grow(b.r.randint(0, 3))
@@ -56,9 +63,19 @@ def if_(b, o):
     for v in results:
         w = second.tensor(v.type, shape=v.shape, least=0)
         others.append(identity(second, w))
-    branches = {"then_branch": graph_of(first, "then", [], results), "else_branch": graph_of(second, "else", [], others)}
+    branches = {
+        "then_branch": graph_of(first, "then", [], results),
+        "else_branch": graph_of(second, "else", [], others),
+    }
     kind = kind_of(results + others)
-    return [condition], branches, len(results), kind, None, [max(v.error, w.error) for v, w in zip(results, others)]
+    return (
+        [condition],
+        branches,
+        len(results),
+        kind,
+        None,
+        [max(v.error, w.error) for v, w in zip(results, others)],
+    )
 
 
 def errors_of(values, trips):
@@ -76,7 +93,9 @@ def carried_update(body, v):
             if v.type == "bool":
                 return body.add("Xor", [v, w], {})[0]
             if rows.is_float(v.type):
-                return body.add(body.r.choice(["Mean", "Min", "Max"]) if body.opset >= 8 else "Max", [v, w], {})[0]
+                return body.add(
+                    body.r.choice(["Mean", "Min", "Max"]) if body.opset >= 8 else "Max", [v, w], {}
+                )[0]
             return body.add(body.r.choice(["Add", "Sub"]), [v, w], {})[0]
         except Skip:
             continue
@@ -89,7 +108,7 @@ def loop(b, o):
     trips = r.randint(0, 4)
     limit = b.fresh(np.array(trips, np.int64), constant=r.random() < 0.8)
     go_on = b.fresh(np.array(True), constant=r.random() < 0.8) if r.random() < 0.5 else None
-    states = [b.tensor(t, rank=(0, 3)) for t in [o.type("V"), r.choice(COMMON)][:r.randint(1, 2)]]
+    states = [b.tensor(t, rank=(0, 3)) for t in [o.type("V"), r.choice(COMMON)][: r.randint(1, 2)]]
     if r.random() < 0.3:
         states = [states[0], b.tensor(states[0].type, shape=states[0].shape, least=0)]
     body = inner(b)
@@ -98,7 +117,8 @@ def loop(b, o):
     for c, v in zip(carried, states):
         c.exact, c.error = v.exact, v.error
     body.grow(r.randint(1, 4))
-    if len(states) == 2 and states[0].type == states[1].type and states[0].shape == states[1].shape and r.random() < 0.5:
+    alike = len(states) == 2 and states[0].type == states[1].type and states[0].shape == states[1].shape
+    if alike and r.random() < 0.5:
         updates = [identity(body, c) for c in reversed(carried)]  # they change places
         updates[0].error = updates[1].error = max(c.error for c in carried)
     else:
@@ -111,8 +131,14 @@ def loop(b, o):
     else:
         more = identity(body, alive)
     graph = graph_of(body, "body", [turn, alive] + carried, [more] + updates + scanned)
-    return [limit, go_on] + states, {"body": graph}, len(updates) + len(scanned), kind_of(updates + scanned), \
-        None, errors_of(updates + scanned, trips)
+    return (
+        [limit, go_on] + states,
+        {"body": graph},
+        len(updates) + len(scanned),
+        kind_of(updates + scanned),
+        None,
+        errors_of(updates + scanned, trips),
+    )
 
 
 @operators("Scan", kind="sum", ulps=256, liked=0.5, control=True)
@@ -122,15 +148,18 @@ def scan(b, o):
         raise Skip("the first Scan has a batch")
     n = r.randint(1, 4)
     states = [b.tensor(r.choice(COMMON), rank=(0, 2)) for _ in range(r.randint(0, 2))]
-    rows_of = [b.tensor(t, shape=(n,) + b.shape((0, 2))) for t in [o.type("V"), r.choice(COMMON)][:r.randint(1, 2)]]
+    rows_of = [
+        b.tensor(t, shape=(n,) + b.shape((0, 2))) for t in [o.type("V"), r.choice(COMMON)][: r.randint(1, 2)]
+    ]
     body = inner(b)
     backwards = [r.randint(0, 1) for _ in rows_of]
-    carried = [body_value(body, v.array) for v in states] + \
-        [body_value(body, v.array[-1 if back else 0]) for v, back in zip(rows_of, backwards)]
+    carried = [body_value(body, v.array) for v in states] + [
+        body_value(body, v.array[-1 if back else 0]) for v, back in zip(rows_of, backwards)
+    ]
     for c, v in zip(carried, states + rows_of):
         c.exact, c.error = v.exact, v.error
     body.grow(r.randint(1, 4))
-    updates = [carried_update(body, c) for c in carried[:len(states)]]
+    updates = [carried_update(body, c) for c in carried[: len(states)]]
     scanned = [v for v in body.values if made_inside(body, v) and v not in updates and v.type in COMMON][:2]
     scanned = [identity(body, v) for v in scanned]
     if not updates + scanned:
@@ -143,5 +172,11 @@ def scan(b, o):
         attributes["scan_input_directions"] = backwards
     if scanned and r.random() < 0.3:
         attributes["scan_output_directions"] = [r.randint(0, 1) for _ in scanned]
-    return states + rows_of, attributes, len(updates) + len(scanned), kind_of(updates + scanned), None, \
-        errors_of(updates + scanned, n)
+    return (
+        states + rows_of,
+        attributes,
+        len(updates) + len(scanned),
+        kind_of(updates + scanned),
+        None,
+        errors_of(updates + scanned, n),
+    )

@@ -1,16 +1,34 @@
 """ops_elementwise.py: operators that take each element on its own, with broadcasting."""
+
 import numpy as np
 
 import rows
-from build import Skip
-from registry import operators
+from registry import Skip, operators
 from values import draw_array, type_range
 
 # operator: lowest and highest operand, so that results stay finite and moderate
-RANGES = {"Acos": (-.95, .95), "Asin": (-.95, .95), "Atanh": (-.9, .9), "Acosh": (1.1, 30), "Asinh": (-30, 30), "Atan": (-30, 30),
-          "Cos": (-10, 10), "Sin": (-10, 10), "Tan": (-1.3, 1.3), "Cosh": (-4, 4), "Sinh": (-4, 4), "Tanh": (-8, 8), "Erf": (-4, 4),
-          "Exp": (-5, 4), "Log": (.05, 50), "Sqrt": (.05, 100), "Reciprocal": (.2, 8), "Sigmoid": (-8, 8), "Softplus": (-8, 8),
-          "Softsign": (-8, 8)}
+RANGES = {
+    "Acos": (-0.95, 0.95),
+    "Asin": (-0.95, 0.95),
+    "Atanh": (-0.9, 0.9),
+    "Acosh": (1.1, 30),
+    "Asinh": (-30, 30),
+    "Atan": (-30, 30),
+    "Cos": (-10, 10),
+    "Sin": (-10, 10),
+    "Tan": (-1.3, 1.3),
+    "Cosh": (-4, 4),
+    "Sinh": (-4, 4),
+    "Tanh": (-8, 8),
+    "Erf": (-4, 4),
+    "Exp": (-5, 4),
+    "Log": (0.05, 50),
+    "Sqrt": (0.05, 100),
+    "Reciprocal": (0.2, 8),
+    "Sigmoid": (-8, 8),
+    "Softplus": (-8, 8),
+    "Softsign": (-8, 8),
+}
 
 
 @operators(" ".join(RANGES), ulps=8)
@@ -53,7 +71,9 @@ def activation(b, o):
     attributes = {}
     for name, lo, hi in (("alpha", 0.1, 1.5), ("beta", 0.1, 0.9), ("gamma", 0.5, 1.5)):
         if o.has(name) and r.random() < 0.6:
-            attributes[name] = round(r.uniform(lo, hi), 3) + (1.0 if o.name == "Selu" and name == "gamma" else 0)
+            attributes[name] = round(r.uniform(lo, hi), 3) + (
+                1.0 if o.name == "Selu" and name == "gamma" else 0
+            )
     if o.has("approximate") and r.random() < 0.5:
         attributes["approximate"] = r.choice(["none", "tanh"])
     return [b.tensor(o.type("T"), lo=-8, hi=8, least=0)], attributes
@@ -68,8 +88,11 @@ def swiglu(b, o):
 
 @operators("ThresholdedRelu Shrink", kind="step")
 def thresholds(b, o):
-    attributes = {"alpha": b.r.choice([None, 0.7])} if o.name == "ThresholdedRelu" else \
-        {"lambd": b.r.choice([None, 1.3]), "bias": b.r.choice([None, 0.5])}
+    attributes = (
+        {"alpha": b.r.choice([None, 0.7])}
+        if o.name == "ThresholdedRelu"
+        else {"lambd": b.r.choice([None, 1.3]), "bias": b.r.choice([None, 0.5])}
+    )
     t = o.type("T")
     if o.name == "Shrink" and not rows.is_float(t):
         return [b.tensor(t, lo=0 if t[0] == "u" else -100, hi=100, least=0)], {"lambd": 2.0, "bias": 1.0}
@@ -84,15 +107,20 @@ def not_numbers(b, o):
         mask = np.random.Generator(np.random.PCG64(b.r.getrandbits(64))).random(s)
         wide = np.where(mask < 0.2, np.inf, np.where(mask < 0.4, -np.inf, np.where(mask < 0.6, np.nan, wide)))
         return np.asarray(wide, np.float32).astype(rows.NP[t])
+
     t = o.type("T1")
     s = b.shape((0, 4))
     x = b.fresh(special(s), constant=False)
-    attributes = {"detect_negative": b.r.choice([None, 0, 1]), "detect_positive": b.r.choice([None, 0, 1])} \
-        if o.name == "IsInf" else {}
+    attributes = (
+        {"detect_negative": b.r.choice([None, 0, 1]), "detect_positive": b.r.choice([None, 0, 1])}
+        if o.name == "IsInf"
+        else {}
+    )
     return [x], attributes
 
 
 # --- two operands and more ---
+
 
 def partner_shape(b, s):
     """A shape that broadcasts with s."""
@@ -102,7 +130,7 @@ def partner_shape(b, s):
         return s
     other = [d if r.random() < 0.6 else 1 for d in s]
     if kind < 0.8:
-        return tuple(other[r.randrange(len(s) + 1):])
+        return tuple(other[r.randrange(len(s) + 1) :])
     if len(s) < 4 and kind < 0.9 and np.prod(s, dtype=int) < 200:
         return (r.choice((1, 2, 3)),) + tuple(other)
     return tuple(other)
@@ -120,8 +148,18 @@ def either_way(b, x, y):
 
 @operators("Add Sub Mul", ulps=2, liked=4)
 def arithmetic(b, o):
-    return either_way(b, *pair(b, o.type("T"), lo=-1e3 if rows.is_float(o.type("T")) else None,
-                               hi=1e3 if rows.is_float(o.type("T")) else None)), {}
+    return (
+        either_way(
+            b,
+            *pair(
+                b,
+                o.type("T"),
+                lo=-1e3 if rows.is_float(o.type("T")) else None,
+                hi=1e3 if rows.is_float(o.type("T")) else None,
+            )
+        ),
+        {},
+    )
 
 
 @operators("Div", ulps=2, liked=2)
@@ -164,6 +202,7 @@ def power(b, o):
 
 def rows_wide(v):
     from values import as_wide
+
     return as_wide(v.array)
 
 
@@ -172,7 +211,7 @@ def prelu(b, o):
     t = o.type("T")
     x = b.tensor(t, rank=(1, 4), least=0)
     s = tuple(d if b.r.random() < 0.6 else 1 for d in x.shape)
-    return [x, b.tensor(t, shape=s[b.r.randrange(len(s)):], lo=0, hi=2, least=0)], {}
+    return [x, b.tensor(t, shape=s[b.r.randrange(len(s)) :], lo=0, hi=2, least=0)], {}
 
 
 @operators("Greater GreaterOrEqual Less LessOrEqual Equal", kind="step")
@@ -201,7 +240,10 @@ def bit_cast(b, o):
     u = o.type("T2")
 
     def width(type):
-        return {"int4": 4, "uint4": 4, "float4e2m1": 4, "int2": 2, "uint2": 2, "bool": 1}.get(type, 8 * rows.NP[type].itemsize)
+        return {"int4": 4, "uint4": 4, "float4e2m1": 4, "int2": 2, "uint2": 2, "bool": 1}.get(
+            type, 8 * rows.NP[type].itemsize
+        )
+
     t = o.type("T1", [t for t in o.schema.types["T1"] if width(t) == width(u) and t != u])
     if rows.is_float(u):  # the bits of moderate numbers
         if t not in rows.INTS or u not in rows.FLOATS:
@@ -246,6 +288,7 @@ def clip(b, o):
 
     def bound(k):
         return None if k is None else b.fresh(np.array(k).astype(rows.NP[t]), constant=b.r.random() < 0.8)
+
     return [x, bound(lo), bound(hi)], {}
 
 
@@ -257,7 +300,9 @@ def cast(b, o):
         raise Skip("complex")
     lo, hi = (None, None) if rows.is_float(to) or to == "bool" else type_range(to)
     if rows.is_float(to):
-        lo, hi = ({"float4e2m1": (-6, 6), "float8e8m0": (0.1, 100), "float6e2m3": (-7, 7), "float6e3m2": (-28, 28)}).get(to, (-200, 200))
+        lo, hi = (
+            {"float4e2m1": (-6, 6), "float8e8m0": (0.1, 100), "float6e2m3": (-7, 7), "float6e3m2": (-28, 28)}
+        ).get(to, (-200, 200))
     if rows.is_float(source) and lo is not None:
         lo, hi = max(lo, -200), min(hi, 200)
     exact = not rows.is_float(to) or to in rows.TINY_FLOATS

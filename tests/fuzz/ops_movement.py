@@ -1,9 +1,9 @@
 """ops_movement.py: operators that move elements, or look at shapes."""
+
 import numpy as np
 
 import rows
-from build import Skip
-from registry import axes_input, operators, some_axes, some_axis
+from registry import Skip, axes_input, operators, some_axes, some_axis
 from values import LARGE, draw_array, size_of
 
 
@@ -121,7 +121,7 @@ def slice_(b, o):
         d = x.shape[k]
         step = b.r.choice([1, 1, 1, 2, 3, -1, -2]) if not o.has("starts") else 1
         low, high = sorted((b.r.randint(0, d), b.r.randint(0, d)))
-        high += b.r.choice([0, 0, 3, 2 ** 31])
+        high += b.r.choice([0, 0, 3, 2**31])
         if step > 0:
             start, end = low, high
             if b.r.random() < 0.3 and d:
@@ -135,7 +135,7 @@ def slice_(b, o):
         return [x], {"starts": starts, "ends": ends, "axes": axes}
     kind = o.type("Tind")
     if kind == "int32":
-        ends = [min(e, 2 ** 31 - 1) for e in ends]
+        ends = [min(e, 2**31 - 1) for e in ends]
     inputs = [x, b.ints(starts, kind), b.ints(ends, kind)]
     if axes != list(range(len(axes))) or b.r.random() < 0.5 or any(s != 1 for s in steps):
         inputs.append(b.ints([k - x.rank if b.r.random() < 0.3 else k for k in axes], kind))
@@ -175,6 +175,7 @@ def pad(b, o):
     def width(k):
         most = x.shape[k] - 1 if mode in ("reflect", "wrap") else 3
         return r.randint(-1 if mode == "constant" and x.shape[k] > 2 else 0, max(0, min(3, most)))
+
     pads = [width(k) for k in places] + [width(k) for k in places]
     if mode != "constant" and r.random() < 0.15:  # nothing but cuts
         pads = [-r.randint(0, (x.shape[k] - 1) // 2) for _ in range(2) for k in places]
@@ -188,15 +189,23 @@ def pad(b, o):
 
 def indices(b, type, shape, size, negative=True):
     """Places in [-size, size)."""
-    return b.tensor(type, shape=shape, lo=-size if negative and b.r.random() < 0.4 else 0, hi=size - 1, exact=True, least=0)
+    return b.tensor(
+        type, shape=shape, lo=-size if negative and b.r.random() < 0.4 else 0, hi=size - 1, exact=True, least=0
+    )
 
 
 @operators("Gather", kind="exact", liked=2)
 def gather(b, o):
     x = anything(b, o, rank=(1, 3), least=1)
     axis = b.r.randrange(x.rank)
-    i = b.tensor(o.type("Tind"), rank=(0, 2), lo=-x.shape[axis] if o.since >= 11 and b.r.random() < 0.4 else 0,
-                 hi=x.shape[axis] - 1, exact=True, least=0)
+    i = b.tensor(
+        o.type("Tind"),
+        rank=(0, 2),
+        lo=-x.shape[axis] if o.since >= 11 and b.r.random() < 0.4 else 0,
+        hi=x.shape[axis] - 1,
+        exact=True,
+        least=0,
+    )
     return [x, i], {"axis": axis - x.rank if b.r.random() < 0.3 else axis}
 
 
@@ -205,12 +214,14 @@ def gather_elements(b, o):
     x = anything(b, o, rank=(1, 4), least=1)
     axis = b.r.randrange(x.rank)
     shape = tuple(b.dim() if k == axis else b.r.randint(1, d) for k, d in enumerate(x.shape))
-    return [x, indices(b, o.type("Tind"), shape, x.shape[axis])], {"axis": axis - x.rank if b.r.random() < 0.3 else axis}
+    return [x, indices(b, o.type("Tind"), shape, x.shape[axis])], {
+        "axis": axis - x.rank if b.r.random() < 0.3 else axis
+    }
 
 
 def nd_indices(b, shape, batch, depth, outer, unique):
     """int64 index tuples, in range; unique ones, where an order would matter."""
-    bounds = shape[batch:batch + depth]
+    bounds = shape[batch : batch + depth]
     n = size_of(outer)
     total = size_of(bounds)
     if unique:
@@ -240,36 +251,50 @@ def gather_nd(b, o):
 
 @operators("ScatterND", kind="exact")
 def scatter_nd(b, o):
-    reduction = b.r.choice([None, "none", "add", "mul", "max", "min"][:2 if o.since < 16 else 4 if o.since < 18 else 6])
+    reduction = b.r.choice(
+        [None, "none", "add", "mul", "max", "min"][: 2 if o.since < 16 else 4 if o.since < 18 else 6]
+    )
     t = o.type("T", rows.INTS + rows.FLOATS if reduction in ("add", "mul", "max", "min") else None)
     x = b.tensor(t, rank=(1, 4), least=1)
     depth = b.r.randint(1, x.rank)
     outer = b.shape((0, 2))
     places = nd_indices(b, x.shape, 0, depth, outer, reduction in (None, "none"))
     updates = b.tensor(t, shape=tuple(outer) + x.shape[depth:], least=0)
-    return ([x, b.fresh(places), updates], {"reduction": reduction}, 1,
-            "exact" if reduction not in ("add", "mul") else "sum" if reduction == "add" else "round")
+    return (
+        [x, b.fresh(places), updates],
+        {"reduction": reduction},
+        1,
+        "exact" if reduction not in ("add", "mul") else "sum" if reduction == "add" else "round",
+    )
 
 
 @operators("ScatterElements Scatter", kind="exact")
 def scatter_elements(b, o):
     reduction = None
     if o.has("reduction"):
-        reduction = b.r.choice([None, "none", "add", "mul", "max", "min"][:4 if o.since < 18 else 6])
+        reduction = b.r.choice([None, "none", "add", "mul", "max", "min"][: 4 if o.since < 18 else 6])
     t = o.type("T", rows.INTS + rows.FLOATS if reduction in ("add", "mul", "max", "min") else None)
     x = b.tensor(t, rank=(1, 3), least=1)
     axis = b.r.randrange(x.rank)
     shape = tuple(b.r.randint(1, d) for d in x.shape)
     unique = reduction in (None, "none")
     g = np.random.Generator(np.random.PCG64(b.r.getrandbits(64)))
-    keys = g.random(shape[:axis] + (x.shape[axis],) + shape[axis + 1:])
-    places = np.take(np.argsort(keys, axis), range(shape[axis]), axis) if unique else g.integers(0, x.shape[axis], shape)
+    keys = g.random(shape[:axis] + (x.shape[axis],) + shape[axis + 1 :])
+    places = (
+        np.take(np.argsort(keys, axis), range(shape[axis]), axis)
+        if unique
+        else g.integers(0, x.shape[axis], shape)
+    )
     if b.r.random() < 0.3 and o.name != "Scatter":
         places = places - x.shape[axis]
     i = b.fresh(places.astype(rows.NP[o.type("Tind")]))
     updates = b.tensor(t, shape=shape)
-    return ([x, i, updates], {"reduction": reduction, "axis": axis - x.rank if b.r.random() < 0.3 else axis}, 1,
-            "exact" if reduction not in ("add", "mul") else "sum" if reduction == "add" else "round")
+    return (
+        [x, i, updates],
+        {"reduction": reduction, "axis": axis - x.rank if b.r.random() < 0.3 else axis},
+        1,
+        "exact" if reduction not in ("add", "mul") else "sum" if reduction == "add" else "round",
+    )
 
 
 @operators("TensorScatter", kind="exact")
@@ -278,7 +303,7 @@ def tensor_scatter(b, o):
     x = b.tensor(t, rank=(3, 4), least=2)
     axis = b.r.randrange(1, x.rank)
     n = b.r.randint(1, x.shape[axis])
-    updates = b.tensor(t, shape=x.shape[:axis] + (n,) + x.shape[axis + 1:])
+    updates = b.tensor(t, shape=x.shape[:axis] + (n,) + x.shape[axis + 1 :])
     mode = b.r.choice([None, "linear", "circular"])
     most = x.shape[axis] - (n if mode != "circular" else 1)
     at = b.tensor("int64", shape=(x.shape[0],), lo=0, hi=most, exact=True) if b.r.random() < 0.8 else None
@@ -294,8 +319,10 @@ def blocks(b, o):
     else:
         s[2] *= n
         s[3] *= n
-    return [b.tensor(o.type("T"), shape=tuple(s))], \
-        {"blocksize": n, "mode": b.r.choice([None, "DCR", "CRD"]) if o.has("mode") else None}
+    return [b.tensor(o.type("T"), shape=tuple(s))], {
+        "blocksize": n,
+        "mode": b.r.choice([None, "DCR", "CRD"]) if o.has("mode") else None,
+    }
 
 
 @operators("ReverseSequence", kind="exact")
@@ -309,7 +336,11 @@ def reverse_sequence(b, o):
 @operators("Trilu", kind="exact")
 def trilu(b, o):
     x = anything(b, o, rank=(2, 4))
-    k = b.fresh(np.array(b.r.randint(-4, 4), np.int64), constant=b.r.random() < 0.8) if b.r.random() < 0.6 else None
+    k = (
+        b.fresh(np.array(b.r.randint(-4, 4), np.int64), constant=b.r.random() < 0.8)
+        if b.r.random() < 0.6
+        else None
+    )
     return [x, k], {"upper": b.r.choice([None, 0, 1])}
 
 
@@ -323,35 +354,57 @@ def center_crop_pad(b, o):
 
 @operators("OneHot", kind="exact")
 def one_hot(b, o):
-    i, d, t = o.type("T1", rows.INTS + ("float", "double")), o.type("T2", rows.INTS + ("float", "double")), o.type("T3")
+    i, d, t = (
+        o.type("T1", rows.INTS + ("float", "double")),
+        o.type("T2", rows.INTS + ("float", "double")),
+        o.type("T3"),
+    )
     depth = b.r.randint(1, 6)
-    x = b.tensor(i, rank=(0, 3), lo=0 if i.startswith("u") else -depth, hi=depth - 1, exact=True, least=0,
-                 new=lambda s: np.random.Generator(np.random.PCG64(b.r.getrandbits(64))).integers(
-                     0, depth, s).astype(rows.NP[i]))
+    x = b.tensor(
+        i,
+        rank=(0, 3),
+        lo=0 if i.startswith("u") else -depth,
+        hi=depth - 1,
+        exact=True,
+        least=0,
+        new=lambda s: np.random.Generator(np.random.PCG64(b.r.getrandbits(64)))
+        .integers(0, depth, s)
+        .astype(rows.NP[i]),
+    )
     if rows.is_float(i) and not np.array_equal(x.array, np.round(x.array)):
         raise Skip("no whole numbers")
-    n = b.fresh(np.array(depth if b.r.random() < 0.5 else [depth]).astype(rows.NP[d]), constant=b.r.random() < 0.8)
-    return [x, n, b.tensor(t, shape=(2,), exact=True)], {"axis": b.r.choice([None, b.r.randint(-x.rank - 1, x.rank)])}
+    n = b.fresh(
+        np.array(depth if b.r.random() < 0.5 else [depth]).astype(rows.NP[d]), constant=b.r.random() < 0.8
+    )
+    return [x, n, b.tensor(t, shape=(2,), exact=True)], {
+        "axis": b.r.choice([None, b.r.randint(-x.rank - 1, x.rank)])
+    }
 
 
 @operators("EyeLike", kind="shape")
 def eye_like(b, o):
     t = o.type("T2")
-    return [anything(b, o, rank=2, variable="T1")], \
-        {"dtype": rows.CODE_OF_NP[rows.NP[t]] if b.r.random() < 0.8 else None, "k": b.r.choice([None, 0, 1, -1, 3])}
+    return [anything(b, o, rank=2, variable="T1")], {
+        "dtype": rows.CODE_OF_NP[rows.NP[t]] if b.r.random() < 0.8 else None,
+        "k": b.r.choice([None, 0, 1, -1, 3]),
+    }
 
 
 @operators("Shape Size", kind="shape")
 def shape(b, o):
     x = anything(b, o)
     if o.has("start") and b.r.random() < 0.6:
-        return [x], {"start": b.r.randint(-x.rank - 1, x.rank + 1), "end": b.r.choice([None, b.r.randint(-x.rank, x.rank + 1)])}
+        return [x], {
+            "start": b.r.randint(-x.rank - 1, x.rank + 1),
+            "end": b.r.choice([None, b.r.randint(-x.rank, x.rank + 1)]),
+        }
     return [x], {}
 
 
 @operators("ConstantOfShape", kind="step")
 def constant_of_shape(b, o):
     from onnx import numpy_helper
+
     t = o.type("T2")
     value = numpy_helper.from_array(draw_array(b.r, t, (1,))) if b.r.random() < 0.8 or t != "float" else None
     return [b.ints(b.shape((0, 3)))], {"value": value}
@@ -360,8 +413,11 @@ def constant_of_shape(b, o):
 @operators("Constant", kind="step")
 def constant(b, o):
     from onnx import numpy_helper
+
     if o.has("value_ints") and b.r.random() < 0.3:
-        name, value = b.r.choice([("value_float", 1.5), ("value_floats", [1.5, -2.0]), ("value_int", 3), ("value_ints", [1, 2, 3])])
+        name, value = b.r.choice(
+            [("value_float", 1.5), ("value_floats", [1.5, -2.0]), ("value_int", 3), ("value_ints", [1, 2, 3])]
+        )
         return [], {name: value}
     return [], {"value": numpy_helper.from_array(draw_array(b.r, o.type("T"), b.shape((0, 3))))}
 
@@ -390,7 +446,8 @@ def top_k(b, o):
 
 
 def sized(b, t, shape, lo=None, hi=None):
-    """What a size depends on: anything, or, where the builder keeps to sizes that the import can know, a constant."""
+    """What a size depends on: anything, or, where the builder keeps to sizes that the import can know, a
+    constant."""
     if b.root.open_sizes:
         return b.tensor(t, shape=shape, exact=True)
     return b.fresh(draw_array(b.r, t, shape, lo, hi), constant=True)

@@ -1,13 +1,13 @@
 """ops_nn.py: contractions, convolutions, pools, recurrences, attention, sampling."""
+
 import numpy as np
 
 import rows
-from build import Skip
-from registry import operators
+from registry import Skip, operators
 from values import draw_array
 
-
 # --- products ---
+
 
 @operators("MatMul", kind="sum", ulps=4, liked=4)
 def matmul(b, o):
@@ -22,7 +22,7 @@ def matmul(b, o):
     elif choice < 0.6 or not batch:
         shape = (k, b.dim(0))
     else:
-        shape = tuple(d if b.r.random() < 0.7 else 1 for d in batch)[b.r.randrange(len(batch)):] + (k, b.dim())
+        shape = tuple(d if b.r.random() < 0.7 else 1 for d in batch)[b.r.randrange(len(batch)) :] + (k, b.dim())
     y = b.tensor(t, shape=shape, lo=lo, hi=hi, least=0)
     return [x, y], {}
 
@@ -40,15 +40,34 @@ def gemm(b, o):
     if o.since < 11 or b.r.random() < 0.7:
         c = b.tensor(t, shape=b.r.choice([(m, n), (n,), (1, n), (m, 1), (1, 1), ()]), lo=lo, hi=hi)
     whole = not rows.is_float(t)
-    return [x, y, c], {"transA": ta, "transB": tb, "alpha": b.r.choice([None, 2.0 if whole else 0.5]),
-                       "beta": b.r.choice([None, 3.0 if whole else 1.5])}
+    return [x, y, c], {
+        "transA": ta,
+        "transB": tb,
+        "alpha": b.r.choice([None, 2.0 if whole else 0.5]),
+        "beta": b.r.choice([None, 3.0 if whole else 1.5]),
+    }
 
 
 @operators("Einsum", kind="sum", ulps=4)
 def einsum(b, o):
     t = o.type("T", rows.FLOATS + rows.INTS)
-    equation = b.r.choice(["ij,jk->ik", "bij,bjk->bik", "ij->ji", "ij->i", "ii->i", "i,j->ij", "bhid,bhjd->bhij", "ijk,k->ij",
-                           "ij,ij->", "...ij,...jk->...ik", "abc,cd,be->ade", "ij,jk", "a b c -> c a"])
+    equation = b.r.choice(
+        [
+            "ij,jk->ik",
+            "bij,bjk->bik",
+            "ij->ji",
+            "ij->i",
+            "ii->i",
+            "i,j->ij",
+            "bhid,bhjd->bhij",
+            "ijk,k->ij",
+            "ij,ij->",
+            "...ij,...jk->...ik",
+            "abc,cd,be->ade",
+            "ij,jk",
+            "a b c -> c a",
+        ]
+    )
     left = equation.replace(" ", "").split("->")[0]
     sizes = {c: b.r.randint(1, 5) for c in left if c.isalpha()}
     batch = b.shape((0, 2))
@@ -60,6 +79,7 @@ def einsum(b, o):
 
 
 # --- convolutions ---
+
 
 def spatial(b, rank, shape, kernel, attributes, transposed=False):
     """strides, dilations and pads such that a window fits."""
@@ -80,7 +100,11 @@ def spatial(b, rank, shape, kernel, attributes, transposed=False):
         attributes["pads"] = pads
     pads = attributes.get("pads", [0] * 2 * rank)
     padded = [d + pads[k] + pads[k + rank] for k, d in enumerate(shape)]
-    if not transposed and not attributes.get("auto_pad", "").startswith("SAME") and any(s > d for s, d in zip(spans, padded)):
+    if (
+        not transposed
+        and not attributes.get("auto_pad", "").startswith("SAME")
+        and any(s > d for s, d in zip(spans, padded))
+    ):
         raise Skip("the window does not fit")
     return attributes
 
@@ -89,7 +113,13 @@ def image(b, t, rank=None, lo=None, hi=None, channels=None, **more):
     rank = rank or b.r.choice([1, 2, 2, 2, 3])
     if channels is None:
         return b.tensor(t, rank=rank + 2, lo=lo, hi=hi, **more)
-    return b.tensor(t, shape=(b.r.randint(1, 2), channels) + tuple(b.r.randint(2, 7) for _ in range(rank)), lo=lo, hi=hi, **more)
+    return b.tensor(
+        t,
+        shape=(b.r.randint(1, 2), channels) + tuple(b.r.randint(2, 7) for _ in range(rank)),
+        lo=lo,
+        hi=hi,
+        **more
+    )
 
 
 @operators("Conv", kind="sum", ulps=4, liked=5)
@@ -101,8 +131,14 @@ def conv(b, o):
     m = group * b.r.randint(1, 3)
     kernel = [b.r.choice([1, 2, 3, 3]) for _ in range(rank)]
     attributes = spatial(b, rank, x.shape[2:], kernel, {"group": group, "dilations": None})
-    w = b.tensor(t, shape=(m, c // group) + tuple(kernel), lo=-3, hi=3, constant=True if b.r.random() < 0.7 else None)
-    bias = b.tensor(t, shape=(m,), lo=-3, hi=3, constant=True if b.r.random() < 0.7 else None) if b.r.random() < 0.6 else None
+    w = b.tensor(
+        t, shape=(m, c // group) + tuple(kernel), lo=-3, hi=3, constant=True if b.r.random() < 0.7 else None
+    )
+    bias = (
+        b.tensor(t, shape=(m,), lo=-3, hi=3, constant=True if b.r.random() < 0.7 else None)
+        if b.r.random() < 0.6
+        else None
+    )
     if b.r.random() < 0.5:
         attributes["kernel_shape"] = kernel
     return [x, w, bias], attributes
@@ -139,10 +175,14 @@ def deform_conv(b, o):
     w = b.tensor(t, shape=(m, c) + kernel)
     bias = b.tensor(t, shape=(m,)) if b.r.random() < 0.5 else None
     mask = b.tensor(t, shape=(n, kernel[0] * kernel[1]) + out, lo=0, hi=1) if b.r.random() < 0.5 else None
-    return [x, w, offset, bias, mask], {"kernel_shape": list(kernel) if b.r.random() < 0.5 else None, "pads": [0, 0, 0, 0]}
+    return [x, w, offset, bias, mask], {
+        "kernel_shape": list(kernel) if b.r.random() < 0.5 else None,
+        "pads": [0, 0, 0, 0],
+    }
 
 
 # --- pools ---
+
 
 @operators("MaxPool", kind="exact", liked=2)
 @operators("AveragePool LpPool", kind="sum", ulps=8, liked=1.5)
@@ -173,8 +213,9 @@ def pool(b, o):
 @operators("GlobalMaxPool", kind="exact")
 @operators("GlobalAveragePool GlobalLpPool", kind="sum", ulps=8)
 def global_pool(b, o):
-    return [image(b, o.type("T"), lo=0.1 if "Lp" in o.name else None)], \
+    return [image(b, o.type("T"), lo=0.1 if "Lp" in o.name else None)], (
         {"p": b.r.choice([None, 1, 2, 3])} if o.name == "GlobalLpPool" else {}
+    )
 
 
 @operators("MaxUnpool", kind="step")
@@ -198,19 +239,24 @@ def col2im(b, o):
     kernel = [b.r.randint(1, 3), b.r.randint(1, 3)]
     size = [kernel[0] + b.r.randint(0, 3), kernel[1] + b.r.randint(0, 3)]
     blocks = (size[0] - kernel[0] + 1) * (size[1] - kernel[1] + 1)
-    x = b.tensor(o.type("T", rows.FLOATS + rows.INTS),
-                 shape=(b.r.randint(1, 2), b.r.randint(1, 3) * kernel[0] * kernel[1], blocks))
+    x = b.tensor(
+        o.type("T", rows.FLOATS + rows.INTS),
+        shape=(b.r.randint(1, 2), b.r.randint(1, 3) * kernel[0] * kernel[1], blocks),
+    )
     return [x, b.ints(size), b.ints(kernel)], {}
 
 
 # --- sampling ---
+
 
 @operators("Resize Upsample", kind="round", ulps=32)
 def resize(b, o):
     r = b.r
     t = o.type("T1" if "T1" in o.schema.types else "T", rows.FLOATS + ("int8", "uint8", "int32"))
     rank = r.choice([1, 2, 2])
-    mode = r.choice(["nearest", "linear"] + (["cubic"] if o.since >= 11 and rank == 2 and o.name == "Resize" else []))
+    mode = r.choice(
+        ["nearest", "linear"] + (["cubic"] if o.since >= 11 and rank == 2 and o.name == "Resize" else [])
+    )
     if not rows.is_float(t):
         mode = "nearest"
     x = image(b, t, rank=rank)
@@ -228,12 +274,16 @@ def resize(b, o):
         return [x, values], attributes, 1, kind
     if r.random() < 0.8:
         attributes["coordinate_transformation_mode"] = r.choice(
-            ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"] + (["half_pixel_symmetric"] if o.since >= 19 else []))
+            ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"]
+            + (["half_pixel_symmetric"] if o.since >= 19 else [])
+        )
     whole = all(d * s == int(d * s) for d, s in zip(x.shape, scales))
     if attributes.get("coordinate_transformation_mode") == "align_corners" and not whole:
         raise Skip("whether the size is cut before it counts is not agreed upon")
     if mode == "nearest":
-        attributes["nearest_mode"] = r.choice([None, "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+        attributes["nearest_mode"] = r.choice(
+            [None, "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
+        )
     if mode == "cubic":
         attributes.update(cubic_coeff_a=r.choice([None, -0.5]), exclude_outside=r.choice([None, 1]))
     if mode != "nearest" and o.since >= 18 and r.random() < 0.3:
@@ -252,12 +302,27 @@ def grid_sample(b, o):
     t = o.type("T1")
     mode = mode if t in rows.FLOATS else "nearest"
     x = b.tensor(t, shape=(b.r.randint(1, 2), b.r.randint(1, 3), b.r.randint(2, 5), b.r.randint(2, 5)))
-    grid = b.tensor(o.type("T2", rows.FLOATS), shape=(x.shape[0], b.r.randint(1, 4), b.r.randint(1, 4), 2), lo=-1.2, hi=1.2,
-                    exact=mode == "nearest", new=lambda s: np.round(draw_array(b.r, "float", s, -1.2, 1.2) * 1024 + 0.37)
-                    .astype(np.float32).__truediv__(1024).astype(rows.NP[o.chosen["T2"]]))
+    u = o.type("T2", rows.FLOATS)
+
+    def places(shape):
+        """Not near the middle between two pixels, where nearest would be anybody's guess."""
+        return (np.round(draw_array(b.r, "float", shape, -1.2, 1.2) * 1024 + 0.37) / 1024).astype(rows.NP[u])
+
+    grid = b.tensor(
+        u,
+        shape=(x.shape[0], b.r.randint(1, 4), b.r.randint(1, 4), 2),
+        lo=-1.2,
+        hi=1.2,
+        exact=mode == "nearest",
+        new=places,
+    )
     padding = b.r.choice([None, "zeros", "border", "reflection"])
-    return [x, grid], {"mode": mode, "padding_mode": padding, "align_corners": b.r.choice([None, 0, 1])}, 1, \
-        "exact" if mode == "nearest" else "round"
+    return (
+        [x, grid],
+        {"mode": mode, "padding_mode": padding, "align_corners": b.r.choice([None, 0, 1])},
+        1,
+        "exact" if mode == "nearest" else "round",
+    )
 
 
 @operators("AffineGrid", kind="sum", ulps=16)
@@ -278,11 +343,17 @@ def roi_align(b, o):
     rois = b.fresh(np.concatenate([start, start + g.uniform(1.1, 3.2, (n, 2))], 1).astype(rows.NP[t]))
     which = b.fresh(np.array([b.r.randint(0, 1) for _ in range(n)], np.int64))
     mode = b.r.choice([None, "avg", "max"])
-    return [x, rois, which], {"mode": mode, "output_height": b.r.choice([None, 2]), "output_width": 3,
-                              "sampling_ratio": b.r.choice([None, 1, 2]), "spatial_scale": b.r.choice([None, 0.5])}
+    return [x, rois, which], {
+        "mode": mode,
+        "output_height": b.r.choice([None, 2]),
+        "output_width": 3,
+        "sampling_ratio": b.r.choice([None, 1, 2]),
+        "spatial_scale": b.r.choice([None, 0.5]),
+    }
 
 
 # --- recurrences ---
+
 
 @operators("RNN GRU LSTM", kind="sum", ulps=32)
 def recurrence(b, o):
@@ -299,8 +370,11 @@ def recurrence(b, o):
 
     def state():
         return weights(*((batch, d, hidden) if layout else (d, batch, hidden))) if r.random() < 0.4 else None
+
     bias = weights(d, 2 * gates * hidden) if r.random() < 0.6 else None
-    lengths = b.fresh(np.array([r.randint(1, steps) for _ in range(batch)], np.int32)) if r.random() < 0.4 else None
+    lengths = (
+        b.fresh(np.array([r.randint(1, steps) for _ in range(batch)], np.int32)) if r.random() < 0.4 else None
+    )
     inputs = [x, weights(d, gates * hidden, width), weights(d, gates * hidden, hidden), bias, lengths, state()]
     attributes = {"hidden_size": hidden, "direction": direction, "layout": layout or None}
     if o.name == "GRU":
@@ -312,6 +386,7 @@ def recurrence(b, o):
 
 # --- attention ---
 
+
 @operators("Attention", kind="sum", ulps=32, inner="float")  # scale and softcap are of that type
 def attention(b, o):
     r, t = b.r, o.type("T1")
@@ -322,15 +397,29 @@ def attention(b, o):
     flat = r.random() < 0.4
 
     def operand(type, n_heads, length, w):
-        return b.tensor(type, shape=(batch, length, n_heads * w) if flat else (batch, n_heads, length, w), lo=-3, hi=3)
-    q, k, v = operand(t, heads, q_len, width), operand(t, kv_heads, kv_len, width), operand(v_type, kv_heads, kv_len, v_width)
+        return b.tensor(
+            type, shape=(batch, length, n_heads * w) if flat else (batch, n_heads, length, w), lo=-3, hi=3
+        )
+
+    q, k, v = (
+        operand(t, heads, q_len, width),
+        operand(t, kv_heads, kv_len, width),
+        operand(v_type, kv_heads, kv_len, v_width),
+    )
     mask = None
     if r.random() < 0.4:
         m = o.type("U", (t, "bool"))  # others are in the list, but a mask is added to the scores
         shape = r.choice([(q_len, kv_len), (batch, 1, q_len, kv_len), (1, heads, q_len, kv_len)])
-        mask = b.fresh(np.array([True] + [False] * 0 + [r.random() < 0.7 for _ in range(int(np.prod(shape)) - 1)]).reshape(shape)
-                       | (np.arange(kv_len) == 0)) if m == "bool" else b.tensor(t, shape=shape, lo=-3, hi=3)
-    attributes = {"is_causal": r.choice([None, 0, 1]), "scale": r.choice([None, 0.3]), "softcap": r.choice([None, 2.0])}
+        if m == "bool":  # no row is without any key
+            chosen = np.array([r.random() < 0.7 for _ in range(int(np.prod(shape)))]).reshape(shape)
+            mask = b.fresh(chosen | (np.arange(kv_len) == 0))
+        else:
+            mask = b.tensor(t, shape=shape, lo=-3, hi=3)
+    attributes = {
+        "is_causal": r.choice([None, 0, 1]),
+        "scale": r.choice([None, 0.3]),
+        "softcap": r.choice([None, 2.0]),
+    }
     if flat:
         attributes.update(q_num_heads=heads, kv_num_heads=kv_heads)
     past = []
@@ -338,8 +427,10 @@ def attention(b, o):
         n = r.randint(1, 3)
         if mask is not None:
             raise Skip("the mask is for no past")
-        past = [b.tensor(t, shape=(batch, kv_heads, n, width), lo=-3, hi=3),
-                b.tensor(v_type, shape=(batch, kv_heads, n, v_width), lo=-3, hi=3)]
+        past = [
+            b.tensor(t, shape=(batch, kv_heads, n, width), lo=-3, hi=3),
+            b.tensor(v_type, shape=(batch, kv_heads, n, v_width), lo=-3, hi=3),
+        ]
     return [q, k, v, mask] + past, attributes, 3 if past else 1
 
 
@@ -351,8 +442,11 @@ def rotary_embedding(b, o):
     x = b.tensor(t, shape=(batch, steps, heads * width) if flat else (batch, heads, steps, width))
     part = r.choice([None, width]) if width == 2 else r.choice([None, 2])
     half = (part or width) // 2
-    attributes = {"interleaved": r.choice([None, 0, 1]), "rotary_embedding_dim": part if part != width else None,
-                  "num_heads": heads if flat else None}
+    attributes = {
+        "interleaved": r.choice([None, 0, 1]),
+        "rotary_embedding_dim": part if part != width else None,
+        "num_heads": heads if flat else None,
+    }
     if attributes["rotary_embedding_dim"] and not attributes["num_heads"]:
         attributes["num_heads"] = heads
     if r.random() < 0.5:
@@ -371,11 +465,22 @@ def linear_attention(b, o):
 
     def operand(width, lo, hi):
         return b.tensor(t, shape=(batch, steps, width), lo=lo, hi=hi)
+
     past = b.tensor(o.type("S"), shape=(batch, kv_heads, dk, dv), lo=-2, hi=2) if r.random() < 0.5 else None
     decay = operand(kv_heads * r.choice([1, dk]), -1, 0) if rule in (None, "gated", "gated_delta") else None
     beta = operand(kv_heads, 0, 1) if rule in (None, "delta", "gated_delta") else None
-    return [operand(heads * dk, -1, 1), operand(kv_heads * dk, -1, 1), operand(kv_heads * dv, -2, 2), past, decay, beta], \
-        {"q_num_heads": heads, "kv_num_heads": kv_heads, "update_rule": rule, "scale": r.choice([None, 0.5])}, 2
+    return (
+        [
+            operand(heads * dk, -1, 1),
+            operand(kv_heads * dk, -1, 1),
+            operand(kv_heads * dv, -2, 2),
+            past,
+            decay,
+            beta,
+        ],
+        {"q_num_heads": heads, "kv_num_heads": kv_heads, "update_rule": rule, "scale": r.choice([None, 0.5])},
+        2,
+    )
 
 
 @operators("CausalConvWithState", kind="sum", ulps=8)
@@ -391,11 +496,19 @@ def causal_conv(b, o):
 
 @operators("NonMaxSuppression", kind="step")
 def non_max_suppression(b, o):
-    """Of constants; boxes on a grid of powers of two, so that no quotient is near a threshold by rounding alone."""
+    """Of constants; boxes on a grid of powers of two, so that no quotient is near a threshold by rounding
+    alone."""
     r = b.r
     n, classes = r.randint(1, 6), r.randint(1, 2)
-    boxes = np.array([[y, x, y + r.choice([2, 4, 8]), x + r.choice([2, 4, 8])]
-                      for y, x in [(r.randint(0, 8), r.randint(0, 8)) for _ in range(n)]], np.float32).reshape(1, n, 4)
+    boxes = np.array(
+        [
+            [y, x, y + r.choice([2, 4, 8]), x + r.choice([2, 4, 8])]
+            for y, x in [(r.randint(0, 8), r.randint(0, 8)) for _ in range(n)]
+        ],
+        np.float32,
+    ).reshape(1, n, 4)
     scores = draw_array(r, "float", (1, classes, n), 0, 1)
     limits = [np.array([r.randint(1, 4)], np.int64), np.array([0.43], np.float32), np.array([0.2], np.float32)]
-    return [b.fresh(a, constant=True) for a in [boxes, scores] + limits], {"center_point_box": r.choice([None, 0, 1])}
+    return [b.fresh(a, constant=True) for a in [boxes, scores] + limits], {
+        "center_point_box": r.choice([None, 0, 1])
+    }

@@ -1,15 +1,17 @@
 """ops_quantize.py: operators over quantised numbers."""
+
 import numpy as np
 
 import rows
-from build import Skip
-from registry import operators
+from registry import Skip, operators
 from values import draw_array
 
 
 def scale(b, t, shape=()):
     """Powers of two: then quotients and products are exact, and rounding to integers is the same everywhere."""
-    exponents = np.array([b.r.choice([-3, -2, -1, 0] if rows.is_float(t) else [0, 1, 2]) for _ in range(int(np.prod(shape)))]).reshape(shape)
+    exponents = np.array(
+        [b.r.choice([-3, -2, -1, 0] if rows.is_float(t) else [0, 1, 2]) for _ in range(int(np.prod(shape)))]
+    ).reshape(shape)
     return b.fresh(np.exp2(exponents).astype(rows.NP[t]), constant=b.r.random() < 0.8)
 
 
@@ -30,7 +32,7 @@ def places(b, o, x):
     if o.has("block_size") and b.r.random() < 0.4:
         block = b.r.choice([k for k in range(1, x.shape[axis] + 1) if x.shape[axis] % k == 0])
         attributes["block_size"] = block
-        return x.shape[:axis] + (x.shape[axis] // block,) + x.shape[axis + 1:], attributes
+        return x.shape[:axis] + (x.shape[axis] // block,) + x.shape[axis + 1 :], attributes
     return (x.shape[axis],), attributes
 
 
@@ -87,6 +89,7 @@ def matmul_integer(b, o):
 @operators("ConvInteger", kind="exact")
 def conv_integer(b, o):
     from ops_nn import image, spatial
+
     t, u = o.type("T1"), o.type("T2")
     x = image(b, t, rank=2)
     kernel = [b.r.choice([1, 2, 3]) for _ in range(2)]
@@ -110,6 +113,7 @@ def qlinear_matmul(b, o):
 @operators("QLinearConv", kind="step")
 def qlinear_conv(b, o):
     from ops_nn import image, spatial
+
     t, u, v = o.type("T1"), o.type("T2"), o.type("T3")
     x = image(b, t, rank=2)
     kernel = [b.r.choice([1, 2, 3]) for _ in range(2)]
@@ -120,4 +124,14 @@ def qlinear_conv(b, o):
     bias = b.tensor("int32", shape=(m,), lo=-300, hi=300) if b.r.random() < 0.5 else None
     out = b.constant(np.array(b.r.choice([4.0, 8.0, 32.0]), np.float32), as_node=False)
     zero_w = b.constant(np.zeros(shape).astype(rows.NP[u]), as_node=False)
-    return [x, scale(b, "float"), zero(b, t), w, scale(b, "float", shape), zero_w, out, zero(b, v), bias], attributes
+    return [
+        x,
+        scale(b, "float"),
+        zero(b, t),
+        w,
+        scale(b, "float", shape),
+        zero_w,
+        out,
+        zero(b, v),
+        bias,
+    ], attributes

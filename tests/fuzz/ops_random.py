@@ -1,10 +1,10 @@
-"""ops_random.py: random operators.  The tester's runs have one seed, and what a node draws depends on it and on the node's
-names, so a node draws the same alone and in its graph; not so in a body."""
+"""ops_random.py: random operators.  The tester's runs have one seed, and what a node draws depends on it and on
+the node's names, so a node draws the same alone and in its graph; not so in a body."""
+
 import numpy as np
 
 import rows
-from build import Skip
-from registry import operators
+from registry import Skip, operators
 from values import draw_array
 
 
@@ -17,8 +17,13 @@ def attributes_of(b, type, **more):
 @operators("RandomUniform", kind="shape")
 def uniform(b, o):
     low = b.r.choice([None, -3.0, 0.25])
-    return [], attributes_of(b, o.type("T"), shape=list(b.shape((1, 4))), low=low,
-                             high=None if low is None else low + b.r.choice([0.125, 5.0]))
+    return [], attributes_of(
+        b,
+        o.type("T"),
+        shape=list(b.shape((1, 4))),
+        low=low,
+        high=None if low is None else low + b.r.choice([0.125, 5.0]),
+    )
 
 
 @operators("RandomUniformLike", kind="shape")
@@ -28,8 +33,13 @@ def uniform_like(b, o):
 
 @operators("RandomNormal", ulps=16)
 def normal(b, o):
-    return [], attributes_of(b, o.type("T"), shape=list(b.shape((1, 4))), mean=b.r.choice([None, -1.0]),
-                             scale=b.r.choice([None, 0.5]))
+    return [], attributes_of(
+        b,
+        o.type("T"),
+        shape=list(b.shape((1, 4))),
+        mean=b.r.choice([None, -1.0]),
+        scale=b.r.choice([None, 0.5]),
+    )
 
 
 @operators("RandomNormalLike", ulps=16)
@@ -45,7 +55,8 @@ def bernoulli(b, o):
 
 @operators("Multinomial", kind="step")
 def multinomial(b, o):
-    """The classes' logarithms are fresh: exact, whatever exp makes of them only matters where a draw is next to a sum."""
+    """The classes' logarithms are fresh: exact, whatever exp makes of them only matters where a draw is next to
+    a sum."""
     t = o.type("T1")
     x = b.fresh(draw_array(b.r, t, (b.r.randint(1, 3), b.r.randint(1, 6)), -3, 3).astype(rows.NP[t]))
     if not np.all(np.isfinite(x.array.astype(np.float64))):

@@ -1,24 +1,30 @@
 """ops_reduce.py: operators along axes: reductions, cumulative ones, normalisations."""
+
 import numpy as np
 
 import rows
-from build import Skip
-from registry import axes_input, operators, some_axes, some_axis
+from registry import Skip, axes_input, operators, some_axes, some_axis
 
 INT_RANGE = {"ReduceProd": (0, 4), "ReduceSumSquare": (0, 12)}
 
 
 @operators("ReduceMax ReduceMin", kind="exact")
-@operators("ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum ReduceSumSquare", kind="sum", liked=1.5)
+@operators(
+    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum ReduceSumSquare",
+    kind="sum",
+    liked=1.5,
+)
 def reduce(b, o):
-    lo, hi = {"ReduceLogSum": (0.2, 5), "ReduceProd": (0.5, 1.8), "ReduceLogSumExp": (-4, 5)}.get(o.name, (None, None))
+    lo, hi = {"ReduceLogSum": (0.2, 5), "ReduceProd": (0.5, 1.8), "ReduceLogSumExp": (-4, 5)}.get(
+        o.name, (None, None)
+    )
     t = o.type("T")
     if not rows.is_float(t) and o.name in INT_RANGE:
         lo, hi = INT_RANGE[o.name]
     elif not rows.is_float(t) and o.name.startswith("ReduceL"):
         lo, hi = 1, 40  # of integers the results are cut: that the sum is not near a whole number is luck
     elif t in ("int64", "uint64", "int32", "uint32"):
-        lo, hi = -10 ** 6 if t[0] == "i" else 0, 10 ** 6  # what overflows is nobody's rule
+        lo, hi = -(10**6) if t[0] == "i" else 0, 10**6  # what overflows is nobody's rule
     rank = (1, 4) if o.since < 18 else (0, 4)
     x = b.tensor(t, rank=rank, lo=lo, hi=hi, least=1)
     axes = some_axes(b, x.rank, o.since >= 11) if x.rank and b.r.random() < 0.8 else None
@@ -35,17 +41,23 @@ def reduce(b, o):
 def arg_reduce(b, o):
     x = b.tensor(o.type("T"), rank=(1, 4), exact=True, least=1)
     axis = b.r.randrange(x.rank)
-    return [x], {"axis": axis - x.rank if o.since >= 11 and b.r.random() < 0.3 else axis,
-                 "keepdims": b.r.choice([None, 0, 1]),
-                 "select_last_index": b.r.choice([None, 0, 1]) if o.has("select_last_index") else None}
+    return [x], {
+        "axis": axis - x.rank if o.since >= 11 and b.r.random() < 0.3 else axis,
+        "keepdims": b.r.choice([None, 0, 1]),
+        "select_last_index": b.r.choice([None, 0, 1]) if o.has("select_last_index") else None,
+    }
 
 
 @operators("CumSum CumProd", kind="sum")
 def cumulative(b, o):
     t = o.type("T")
     product = o.name == "CumProd"
-    x = b.tensor(t, rank=(1, 3), lo=(0.5 if rows.is_float(t) else 0) if product else None,
-                 hi=(1.8 if rows.is_float(t) else 3) if product else None)
+    x = b.tensor(
+        t,
+        rank=(1, 3),
+        lo=(0.5 if rows.is_float(t) else 0) if product else None,
+        hi=(1.8 if rows.is_float(t) else 3) if product else None,
+    )
     axis = b.fresh(np.array(some_axis(b, x.rank)).astype(rows.NP[o.type("T2")]), constant=True)
     return [x, axis], {"exclusive": b.r.choice([None, 0, 1]), "reverse": b.r.choice([None, 0, 1])}
 
@@ -74,7 +86,9 @@ def lp_normalization(b, o):
 
 @operators("MeanVarianceNormalization", kind="sum", ulps=64)
 def mean_variance(b, o):
-    x = b.tensor(o.type("T"), shape=(b.r.randint(2, 4), b.r.randint(1, 4), b.r.randint(2, 4), b.r.randint(2, 4)))
+    x = b.tensor(
+        o.type("T"), shape=(b.r.randint(2, 4), b.r.randint(1, 4), b.r.randint(2, 4), b.r.randint(2, 4))
+    )
     return [x], {"axes": b.r.choice([None, [0, 2, 3], [0, 1, 2, 3]])}
 
 
@@ -85,8 +99,10 @@ def batch_normalization(b, o):
     w = o.type("T2") if "T2" in o.schema.types else o.type("U") if "U" in o.schema.types else u
     x = b.tensor(t, rank=(2, 4))
     c = (x.shape[1],)
-    weights = [b.tensor(k, shape=c, lo=lo, hi=hi, constant=True if b.r.random() < 0.8 else None)
-               for k, lo, hi in ((u, 0.3, 2), (u, -2, 2), (w, -1, 1), (w, 0.3, 3))]
+    weights = [
+        b.tensor(k, shape=c, lo=lo, hi=hi, constant=True if b.r.random() < 0.8 else None)
+        for k, lo, hi in ((u, 0.3, 2), (u, -2, 2), (w, -1, 1), (w, 0.3, 3))
+    ]
     return [x] + weights, {"epsilon": b.r.choice([None, 1e-3])}
 
 
@@ -97,7 +113,9 @@ def instance_normalization(b, o):
     if np.prod(x.shape[2:]) < 3:
         raise Skip("too few to have a variance")
     c = (x.shape[1],)
-    return [x, b.tensor(t, shape=c, lo=0.3, hi=2), b.tensor(t, shape=c, lo=-2, hi=2)], {"epsilon": b.r.choice([None, 1e-2])}
+    return [x, b.tensor(t, shape=c, lo=0.3, hi=2), b.tensor(t, shape=c, lo=-2, hi=2)], {
+        "epsilon": b.r.choice([None, 1e-2])
+    }
 
 
 @operators("GroupNormalization", kind="sum", ulps=64)
@@ -107,8 +125,10 @@ def group_normalization(b, o):
     c = groups * b.r.randint(1, 3)
     x = b.tensor(t, shape=(b.r.randint(1, 3), c, b.r.randint(3, 5), b.r.randint(1, 4)))
     n = (groups if o.since < 21 else c,)
-    return [x, b.tensor(t, shape=n, lo=0.3, hi=2), b.tensor(t, shape=n, lo=-2, hi=2)], \
-        {"num_groups": groups, "epsilon": b.r.choice([None, 1e-2])}
+    return [x, b.tensor(t, shape=n, lo=0.3, hi=2), b.tensor(t, shape=n, lo=-2, hi=2)], {
+        "num_groups": groups,
+        "epsilon": b.r.choice([None, 1e-2]),
+    }
 
 
 @operators("LayerNormalization RMSNormalization", kind="sum", ulps=64, liked=2)
@@ -123,15 +143,22 @@ def layer_normalization(b, o):
     inputs = [x, b.tensor(v, shape=rest, lo=0.3, hi=2)]
     if o.name == "LayerNormalization" and b.r.random() < 0.7:
         inputs.append(b.tensor(v, shape=rest, lo=-2, hi=2))
-    return inputs, {"axis": b.r.choice([axis, axis - x.rank]), "epsilon": b.r.choice([None, 1e-2])}, \
-        b.r.choice([1, 1, 3]) if o.name == "LayerNormalization" else 1
+    return (
+        inputs,
+        {"axis": b.r.choice([axis, axis - x.rank]), "epsilon": b.r.choice([None, 1e-2])},
+        b.r.choice([1, 1, 3]) if o.name == "LayerNormalization" else 1,
+    )
 
 
 @operators("LRN", kind="sum")
 def lrn(b, o):
     x = b.tensor(o.type("T"), rank=(3, 4))
-    return [x], {"size": b.r.choice([1, 3, 5]), "alpha": b.r.choice([None, 0.1]), "beta": b.r.choice([None, 0.5]),
-                 "bias": b.r.choice([None, 2.0])}
+    return [x], {
+        "size": b.r.choice([1, 3, 5]),
+        "alpha": b.r.choice([None, 0.1]),
+        "beta": b.r.choice([None, 0.5]),
+        "bias": b.r.choice([None, 2.0]),
+    }
 
 
 @operators("Det", kind="sum", ulps=64)
@@ -151,5 +178,8 @@ def loss(b, o):
     ignored = b.r.choice([None, None, 0])
     if ignored is not None and np.all(labels.array == ignored):
         raise Skip("no label is left")
-    return [x, labels, weight], {"reduction": b.r.choice([None, "none", "mean", "sum"]), "ignore_index": ignored}, \
-        b.r.choice([1, 2]) if o.name.startswith("Softmax") else 1
+    return (
+        [x, labels, weight],
+        {"reduction": b.r.choice([None, "none", "mean", "sum"]), "ignore_index": ignored},
+        b.r.choice([1, 2]) if o.name.startswith("Softmax") else 1,
+    )

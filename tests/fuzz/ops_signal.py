@@ -1,4 +1,5 @@
 """ops_signal.py: windows and Fourier transforms."""
+
 import numpy as np
 
 import rows
@@ -18,8 +19,14 @@ def mel_weight_matrix(b, o):
 
     def number(n, variable, among=None):
         return b.fresh(np.array(n).astype(rows.NP[o.type(variable, among)]), constant=True)
-    return [number(b.r.choice([4, 8]), "T1"), number(16, "T1"), number(8192, "T1", ("int32", "int64")),
-            number(0.0, "T2", ("float", "double")), number(4096.0, "T2")], {"output_datatype": rows.CODE_OF_NP[rows.NP[t]]}
+
+    return [
+        number(b.r.choice([4, 8]), "T1"),
+        number(16, "T1"),
+        number(8192, "T1", ("int32", "int64")),
+        number(0.0, "T2", ("float", "double")),
+        number(4096.0, "T2"),
+    ], {"output_datatype": rows.CODE_OF_NP[rows.NP[t]]}
 
 
 @operators("DFT", kind="sum", ulps=16)

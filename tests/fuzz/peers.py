@@ -1,5 +1,4 @@
 """peers.py: other implementations: ONNX Runtime, and ONNX's own evaluator for a second opinion."""
-import os
 
 import numpy as np
 import onnx
@@ -9,8 +8,14 @@ import rows
 from rows import CODE_OF_NP, NP
 
 # Types that ONNX Runtime's Python takes no arrays of pass its borders in a type that holds all their numbers.
-PLAIN = {"bfloat16": "float", "int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8",
-         **{t: "float" for t in rows.TINY_FLOATS}}
+PLAIN = {
+    "bfloat16": "float",
+    "int4": "int8",
+    "uint4": "uint8",
+    "int2": "int8",
+    "uint2": "uint8",
+    **{t: "float" for t in rows.TINY_FLOATS},
+}
 PLAIN = {t: u for t, u in PLAIN.items() if t in NP}  # an older onnx lacks some
 CODE_OF_NAME = {name: CODE_OF_NP[dtype] for name, dtype in NP.items()}
 PLAIN_CODE = {CODE_OF_NAME[t]: CODE_OF_NAME[u] for t, u in PLAIN.items()}
@@ -23,8 +28,12 @@ def plain_borders(model):
     for v in m.graph.input:
         t = v.type.tensor_type
         if t.elem_type in PLAIN_CODE:
-            exactly = {"saturate": 0} if rows.NAME_OF_CODE[t.elem_type].startswith("float8e") and \
-                rows.NAME_OF_CODE[t.elem_type] != "float8e8m0" else {}  # infinity is to stay
+            exactly = (
+                {"saturate": 0}
+                if rows.NAME_OF_CODE[t.elem_type].startswith("float8e")
+                and rows.NAME_OF_CODE[t.elem_type] != "float8e8m0"
+                else {}
+            )  # infinity is to stay
             first.append(helper.make_node("Cast", [v.name + "_plain"], [v.name], to=t.elem_type, **exactly))
             v.name, t.elem_type = v.name + "_plain", PLAIN_CODE[t.elem_type]
     for v in m.graph.output:
@@ -38,7 +47,8 @@ def plain_borders(model):
     return m
 
 
-# Where ONNX Runtime does other things than the standard says: (operator, test of element type of input and output, why).
+# Where ONNX Runtime does other things than the standard says: (operator, test of element type of input and
+# output, why).
 def _narrow(before, after):
     return before and rows.is_float(before) and after in ("int4", "uint4", "int2", "uint2")
 
@@ -51,10 +61,15 @@ def _all(before, after):
     return True
 
 
-DISAGREES = [("RandomNormal RandomNormalLike RandomUniform RandomUniformLike Bernoulli Multinomial", _all,
-              "draws numbers of its own"),
-             ("Shrink DFT STFT", _wide, "computes in float"),
-             ("Cast CastLike", _narrow, "rounds where the standard cuts")]
+DISAGREES = [
+    (
+        "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Bernoulli Multinomial",
+        _all,
+        "draws numbers of its own",
+    ),
+    ("Shrink DFT STFT", _wide, "computes in float"),
+    ("Cast CastLike", _narrow, "rounds where the standard cuts"),
+]
 
 
 def disagrees(name, before, after):
@@ -64,6 +79,7 @@ def disagrees(name, before, after):
 def has_ort():
     try:
         import onnxruntime  # noqa: F401
+
         return True
     except ImportError:
         return False
@@ -71,13 +87,16 @@ def has_ort():
 
 def ort_session(model, optimise=True):
     import onnxruntime
+
     onnxruntime.set_default_logger_severity(4)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     level = onnxruntime.GraphOptimizationLevel
     options.graph_optimization_level = level.ORT_ENABLE_ALL if optimise else level.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(plain_borders(model).SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(
+        plain_borders(model).SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
 
 
 def run_ort(model, inputs, optimise=True):
@@ -96,6 +115,7 @@ def run_ort(model, inputs, optimise=True):
 def run_reference(model, inputs):
     """ONNX's evaluator in Python."""
     from onnx.reference import ReferenceEvaluator
+
     out = ReferenceEvaluator(model).run(None, inputs)
     types = [o.type.tensor_type.elem_type for o in model.graph.output]
     return {o.name: np.asarray(a).astype(rows.NP_OF_CODE[t]) for o, a, t in zip(model.graph.output, out, types)}
@@ -113,8 +133,11 @@ class OrtSupport:
         node = helper.make_node("Relu", ["x"], ["y"])
         infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1]) for n in "xy"]
         for opset in range(highest, 0, -1):
-            model = helper.make_model(helper.make_graph([node], "g", infos[:1], infos[1:]),
-                                      opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+            model = helper.make_model(
+                helper.make_graph([node], "g", infos[:1], infos[1:]),
+                opset_imports=[helper.make_opsetid("", opset)],
+                ir_version=10,
+            )
             try:
                 ort_session(model)
                 return opset

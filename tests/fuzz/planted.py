@@ -2,11 +2,14 @@
 
   planted.py SOURCES BUILD [--only NAME,NAME] [--seconds N] [--graphs N]
 
-SOURCES is a copy that may be written to, BUILD is configured for it.  Each fault of the table is put in, built, looked for,
-and taken out again.  A finding counts if the same graph passes without the fault.  Exits with 1 if one is not found.
+SOURCES is a copy that may be written to, BUILD is configured for it.  Each fault of the table is put in, built,
+looked for, and taken out again.  A finding counts if the same graph passes without the fault.  Exits with 1 if
+one is not found.
 
-What is not found says what the tester never draws: it is the tester that is to be mended then.  Where a text of the table
-no longer stands in its file, because the file was changed, the fault is to be planted in what took its place."""
+What is not found says what the tester never draws: it is the tester that is to be mended then.  Where a text of
+the table no longer stands in its file, because the file was changed, the fault is to be planted in what took
+its place."""
+
 import argparse
 import collections
 import os
@@ -25,29 +28,62 @@ FIRST_SEED = 1
 
 # (name, what it breaks, and what is changed: file, text that stands there exactly once, what takes its place)
 Fault = collections.namedtuple("Fault", "name breaks edits")
-FAULTS = [Fault(name, breaks, edits) for name, breaks, *edits in [
-    ("transposes-composed", "two transposes become one in the wrong order",
-     ("hlo/simplify_move.c", "p[k] = hlo_ints(x, HLO_ATTR_PERMUTATION)[hlo_ints(i, HLO_ATTR_PERMUTATION)[k]];",
-      "p[k] = hlo_ints(i, HLO_ATTR_PERMUTATION)[hlo_ints(x, HLO_ATTR_PERMUTATION)[k]];")),
-    ("slice-of-strided-slice", "a slice of a strided slice starts too early",
-     ("hlo/simplify_move.c", "(n ? out.starts[k] * in.strides[k] : 0)",
-      "(n ? out.starts[k] : 0)")),
-    ("layout-permutation", "strides and padding of pools go to the wrong dimensions",
-     ("hlo/pass_layout.c", "out[p->p[i]] = list[i];",
-      "out[i] = list[p->p[i]];")),
-    ("recurrence-direction", "the second direction of a bidirectional recurrence runs forwards",
-     ("hlo/composite_recurrence.c", "l.reverse = d == 1 || r->direction == HLO_DIR_REVERSE;",
-      "l.reverse = r->direction == HLO_DIR_REVERSE;")),
-    ("liveness-short", "an operand that is read later is overwritten in place",
-     ("hlo/buffers.c", "b->units[operand].last == time &&",
-      "b->units[operand].last >= time &&")),
-    ("tail-short", "the last element behind the vectors is left out",
-     ("emit/kernel.c", "steps(n, emit_i64(ir, whole), emit_i64(ir, n->inner), 1, true);",
-      "steps(n, emit_i64(ir, whole), emit_i64(ir, n->inner - 1), 1, true);")),
-    ("window-padding", "windows see zeros in the padding, also those that look for the largest",
-     ("emit/window.c", "  g.outside = id;\n",
-      "  g.outside = (emit_pair){LLVMConstNull(emit_register_type(e->w, t)), id.im};\n")),
-]]
+FAULTS = [
+    Fault(name, breaks, edits)
+    for name, breaks, *edits in [
+        (
+            "transposes-composed",
+            "two transposes become one in the wrong order",
+            (
+                "hlo/simplify_move.c",
+                "p[k] = hlo_ints(x, HLO_ATTR_PERMUTATION)[hlo_ints(i, HLO_ATTR_PERMUTATION)[k]];",
+                "p[k] = hlo_ints(i, HLO_ATTR_PERMUTATION)[hlo_ints(x, HLO_ATTR_PERMUTATION)[k]];",
+            ),
+        ),
+        (
+            "slice-of-strided-slice",
+            "a slice of a strided slice starts too early",
+            ("hlo/simplify_move.c", "(n ? out.starts[k] * in.strides[k] : 0)", "(n ? out.starts[k] : 0)"),
+        ),
+        (
+            "layout-permutation",
+            "strides and padding of pools go to the wrong dimensions",
+            ("hlo/pass_layout.c", "out[p->p[i]] = list[i];", "out[i] = list[p->p[i]];"),
+        ),
+        (
+            "recurrence-direction",
+            "the second direction of a bidirectional recurrence runs forwards",
+            (
+                "hlo/composite_recurrence.c",
+                "l.reverse = d == 1 || r->direction == HLO_DIR_REVERSE;",
+                "l.reverse = r->direction == HLO_DIR_REVERSE;",
+            ),
+        ),
+        (
+            "liveness-short",
+            "an operand that is read later is overwritten in place",
+            ("hlo/buffers.c", "b->units[operand].last == time &&", "b->units[operand].last >= time &&"),
+        ),
+        (
+            "tail-short",
+            "the last element behind the vectors is left out",
+            (
+                "emit/kernel.c",
+                "steps(n, emit_i64(ir, whole), emit_i64(ir, n->inner), 1, true);",
+                "steps(n, emit_i64(ir, whole), emit_i64(ir, n->inner - 1), 1, true);",
+            ),
+        ),
+        (
+            "window-padding",
+            "windows see zeros in the padding, also those that look for the largest",
+            (
+                "emit/window.c",
+                "  g.outside = id;\n",
+                "  g.outside = (emit_pair){LLVMConstNull(emit_register_type(e->w, t)), id.im};\n",
+            ),
+        ),
+    ]
+]
 
 
 def read(path):
@@ -74,7 +110,13 @@ def check_table(sources):
 
 
 def make(build):
-    done = subprocess.run(["make", "-s", "-j2", *LIBRARIES], cwd=build, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(
+        ["make", "-s", "-j2", *LIBRARIES],
+        cwd=build,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     if done.returncode:
         raise SystemExit(f"make fails:\n{done.stdout[-3000:]}")
 
@@ -82,9 +124,14 @@ def make(build):
 def fuzz(build, found, arguments):
     """fuzz.py on that build, as a process of its own group."""
     environment = {**os.environ, "top_builddir": build, "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.Popen([sys.executable, os.path.join(HERE, "fuzz.py"), "--no-shrink", "--found", found, *arguments],
-                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment,
-                            start_new_session=True)
+    return subprocess.Popen(
+        [sys.executable, os.path.join(HERE, "fuzz.py"), "--no-shrink", "--found", found, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
 
 
 def end(process):
@@ -96,8 +143,8 @@ def end(process):
 
 
 def passes_without(clean, seed, found):
-    """Whether the graph of that seed passes on the build without the fault.  With no counts from before, a seed always
-    gives the same graph."""
+    """Whether the graph of that seed passes on the build without the fault.  With no counts from before, a seed
+    always gives the same graph."""
     process = fuzz(clean, found, ["--seed", str(seed), "--count", "1", "--jobs", "1"])
     text = process.communicate()[0]
     return process.returncode == 0 and "FAIL" not in text
@@ -108,8 +155,20 @@ def look(build, clean, options):
     jobs = os.cpu_count() or 1
     batch = -(-options.graphs // jobs)  # one for each process: all begin without counts
     with tempfile.TemporaryDirectory() as found:
-        process = fuzz(build, found, ["--seed", str(FIRST_SEED), "--count", str(options.graphs), "--batch", str(batch), "--jobs",
-                                      str(jobs)])
+        process = fuzz(
+            build,
+            found,
+            [
+                "--seed",
+                str(FIRST_SEED),
+                "--count",
+                str(options.graphs),
+                "--batch",
+                str(batch),
+                "--jobs",
+                str(jobs),
+            ],
+        )
         alarm = threading.Timer(options.seconds, end, [process])
         alarm.start()
         try:

@@ -12,27 +12,37 @@ kind says what the operator does to floats, and so when two right implementation
   shape   looks at sizes only
 Of integers and booleans every operator is exact."""
 
+EXACT, ROUND, SUM, STEP = "exact", "round", "sum", "step"
+
+
+class Skip(Exception):
+    """This draw leads nowhere: draw again."""
+
 
 class Entry:
     def __init__(self, name, generate, kind, ulps, liked, control, inner, unit):
-        self.name, self.generate, self.kind, self.ulps, self.liked, self.control = name, generate, kind, ulps, liked, control
-        self.inner, self.unit = inner, unit
+        self.name, self.generate, self.kind, self.ulps = name, generate, kind, ulps
+        self.liked, self.control, self.inner, self.unit = liked, control, inner, unit
 
 
 REGISTRY = {}
 # What builders use on their own: kept whatever --only says.
-HELPERS = "Identity Reshape Slice Expand Cast Shape Gather Concat Not Equal Xor Mean Min Max Add Sub MaxPool".split()
+HELPERS = (
+    "Identity Reshape Slice Expand Cast Shape Gather Concat Not Equal Xor Mean Min Max Add Sub MaxPool".split()
+)
 
 
 def operators(names, kind="round", ulps=8, liked=1.0, control=False, inner=None, unit=0.0):
-    """liked: how often it is drawn in graphs that do not look at the counts.  inner: the type in which some steps are
-    computed, or a factor given, whatever the type of the operands.  unit: as large as the terms of a result are, which may cancel.
-    """
+    """liked: how often it is drawn in graphs that do not look at the counts.  inner: the type in which some
+    steps are computed, or a factor given, whatever the type of the operands.  unit: as large as the terms of a
+    result are, which may cancel."""
+
     def take(generate):
         for name in names.split():
             assert name not in REGISTRY, name
             REGISTRY[name] = Entry(name, generate, kind, ulps, liked, control, inner, unit)
         return generate
+
     return take
 
 
@@ -45,6 +55,7 @@ def load():
     import ops_random  # noqa: F401
     import ops_reduce  # noqa: F401
     import ops_signal  # noqa: F401
+
     return REGISTRY
 
 

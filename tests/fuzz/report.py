@@ -1,4 +1,5 @@
 """report.py: sums up what workers tell."""
+
 import collections
 import time
 
@@ -33,16 +34,23 @@ class Totals:
         self.failures += 1
         self.kinds[f["what"]] += 1
         ops = ",".join(f.get("ops", []))
-        print(f"FAIL seed {seed}: {f['message'][:300]}\n     {f['nodes']} nodes {ops}: {f['folder']}", flush=True)
+        print(
+            f"FAIL seed {seed}: {f['message'][:300]}\n     {f['nodes']} nodes {ops}: {f['folder']}", flush=True
+        )
 
     def print(self, with_table):
         values = max(1, self.statistics["values"])
         seconds = time.time() - self.start
-        print(f"{self.graphs} graphs of {self.nodes / max(1, self.graphs):.0f} nodes in {seconds:.0f} s; "
-              f"ONNX Runtime ran {self.ort}")
-        print(f"{100 * (1 - self.statistics['degenerate'] / values):.1f} % of {values} values are finite and not constant")
+        print(
+            f"{self.graphs} graphs of {self.nodes / max(1, self.graphs):.0f} nodes in {seconds:.0f} s; "
+            f"ONNX Runtime ran {self.ort}"
+        )
+        good = 100 * (1 - self.statistics["degenerate"] / values)
+        print(f"{good:.1f} % of {values} values are finite and not constant")
         if with_table:
-            print("draws that led nowhere: " + "; ".join(f"{n} {text}" for text, n in self.skips.most_common(20)))
+            print(
+                "draws that led nowhere: " + "; ".join(f"{n} {text}" for text, n in self.skips.most_common(20))
+            )
         self.print_rows(with_table)
         for text, n in self.mishaps.most_common():
             print(f"{n:5} generator {text}")
@@ -54,14 +62,20 @@ class Totals:
         all_rows = [r for r in self.table.rows() if r[0] not in rows.REASON]
         drawn = [r for r in all_rows if self.table.counts[r]]
         often = sum(self.table.counts[r] >= 50 for r in all_rows)
-        print(f"{len(drawn)} of {len(all_rows)} rows (operator, version, type) were drawn, {often} at least 50 times")
+        print(
+            f"{len(drawn)} of {len(all_rows)} rows (operator, version, type) were drawn, {often} at least 50 times"
+        )
         missing = sorted({r[0] for r in all_rows if r[0] not in self.entries})
         if missing and len(missing) < 50:  # with --only there are few
             print("operators without a generator: " + " ".join(missing))
         if with_table:
             for row in sorted(all_rows):
-                note = "" if self.table.counts[row] else \
-                    "  " + ("no generator" if row[0] not in self.entries else self.table.refused.get(row, ""))[:120]
+                note = (
+                    ""
+                    if self.table.counts[row]
+                    else "  "
+                    + ("no generator" if row[0] not in self.entries else self.table.refused.get(row, ""))[:120]
+                )
                 print(f"{self.table.counts[row]:7} {row[0]}-{row[1]} {row[2]} {row[3]}{note}")
             for reason, names in rows.LEFT_OUT.items():
                 print(f"left out ({reason}): {names}")

@@ -1,13 +1,16 @@
-"""rows.py: element types, and the rows that are to be drawn: (operator, version, type constraint, type) as ONNX's schemas have
-them, with how often each was drawn."""
+"""rows.py: element types, and the rows that are to be drawn: (operator, version, type constraint, type) as
+ONNX's schemas have them, with how often each was drawn."""
+
 import collections
 
 import numpy as np
-import onnx
 from onnx import TensorProto, defs, helper
 
-NP_OF_CODE = {code: np.dtype(helper.tensor_dtype_to_np_dtype(code)) for name, code in TensorProto.DataType.items()
-              if name not in ("UNDEFINED", "STRING")}
+NP_OF_CODE = {
+    code: np.dtype(helper.tensor_dtype_to_np_dtype(code))
+    for name, code in TensorProto.DataType.items()
+    if name not in ("UNDEFINED", "STRING")
+}
 CODE_OF_NP = {dtype: code for code, dtype in NP_OF_CODE.items()}
 _SCHEMA_NAMES = {"FLOAT": "float", "DOUBLE": "double", "FLOAT16": "float16"}
 NAME_OF_CODE = {code: _SCHEMA_NAMES.get(name, name.lower()) for name, code in TensorProto.DataType.items()}
@@ -15,8 +18,16 @@ NP = {NAME_OF_CODE[code]: dtype for code, dtype in NP_OF_CODE.items()}  # "float
 NAME_OF_NP = {dtype: name for name, dtype in NP.items()}
 
 FLOATS = ("float", "double", "float16", "bfloat16")
-TINY_FLOATS = ("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float4e2m1", "float8e8m0", "float6e2m3",
-               "float6e3m2")
+TINY_FLOATS = (
+    "float8e4m3fn",
+    "float8e4m3fnuz",
+    "float8e5m2",
+    "float8e5m2fnuz",
+    "float4e2m1",
+    "float8e8m0",
+    "float6e2m3",
+    "float6e3m2",
+)
 INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 TINY_INTS = ("int4", "uint4", "int2", "uint2")
 COMPLEX = ("complex64", "complex128")
@@ -33,9 +44,22 @@ def is_inexact(name):
 
 def bits(name):
     """Of the mantissa, the hidden one included; 64 for types without one."""
-    return {"float": 24, "double": 53, "float16": 11, "bfloat16": 8, "complex64": 24, "complex128": 53,
-            "float8e4m3fn": 4, "float8e4m3fnuz": 4, "float8e5m2": 3, "float8e5m2fnuz": 3, "float4e2m1": 2,
-            "float8e8m0": 1, "float6e2m3": 4, "float6e3m2": 3}.get(name, 64)
+    return {
+        "float": 24,
+        "double": 53,
+        "float16": 11,
+        "bfloat16": 8,
+        "complex64": 24,
+        "complex128": 53,
+        "float8e4m3fn": 4,
+        "float8e4m3fnuz": 4,
+        "float8e5m2": 3,
+        "float8e5m2fnuz": 3,
+        "float4e2m1": 2,
+        "float8e8m0": 1,
+        "float6e2m3": 4,
+        "float6e3m2": 3,
+    }.get(name, 64)
 
 
 def eps(name):
@@ -45,8 +69,8 @@ def eps(name):
 # Operators that the tester leaves out, with the reason that the table prints.
 LEFT_OUT = {
     "sequences, optionals": "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength "
-                            "SequenceMap SplitToSequence ConcatFromSequence Optional OptionalGetElement "
-                            "OptionalHasElement",
+    "SequenceMap SplitToSequence ConcatFromSequence Optional OptionalGetElement "
+    "OptionalHasElement",
     "strings": "StringConcat StringNormalizer StringSplit RegexFullMatch TfIdfVectorizer",
     "images in files": "ImageDecoder",
 }
@@ -55,7 +79,7 @@ REASON = {name: reason for reason, names in LEFT_OUT.items() for name in names.s
 
 def _tensor_types(constraint):
     """Element types of a constraint's tensors that the tester can draw; strings and sequences are left out."""
-    names = [t[len("tensor("):-1] for t in constraint.allowed_type_strs if t.startswith("tensor(")]
+    names = [t[len("tensor(") : -1] for t in constraint.allowed_type_strs if t.startswith("tensor(")]
     return [n for n in names if n in NP]
 
 

@@ -1,6 +1,7 @@
 """shrink.py: makes a failing graph small, and writes it as a case of ONNX's backend tests.
 
 Every value of a graph is known (build.py), so any node can go: what it made becomes an input that holds it."""
+
 import os
 
 import numpy as np
@@ -8,7 +9,8 @@ import onnx
 from onnx import numpy_helper
 
 import peers
-from build import Graph, make_model, value_info
+from finish import Graph
+from models import make_model, value_info
 
 
 def inner_names(node):
@@ -35,8 +37,14 @@ def part(graph, nodes, outputs=None):
     infos = [declared.get(v.name) or value_info(v.name, v.array) for v in inputs]
     results = [value_info(o, graph.values[o].array) for o in outputs]
     called = {n.op_type for n in nodes if n.domain}
-    model = make_model(nodes, infos, results, constants, graph.opset,
-                       functions=[f for f in graph.model.functions if f.name in called])
+    model = make_model(
+        nodes,
+        infos,
+        results,
+        constants,
+        graph.opset,
+        functions=[f for f in graph.model.functions if f.name in called],
+    )
     return Graph(model, {v.name: v.array for v in inputs}, graph.values, graph.opset)
 
 
@@ -58,6 +66,7 @@ def shrink(graph, failure, fails, budget=200):
     def still(candidate):
         tries[0] += 1
         return tries[0] <= budget and candidate.outputs and failure.like(fails(candidate))
+
     best = graph
     if failure.output:
         candidate = part(graph, needed(graph, [failure.output]), [failure.output])
@@ -68,7 +77,7 @@ def shrink(graph, failure, fails, budget=200):
         at = 0
         while at < len(best.model.graph.node):
             nodes = list(best.model.graph.node)
-            rest = nodes[:at] + nodes[at + size:]
+            rest = nodes[:at] + nodes[at + size :]
             made = {o for n in rest for o in n.output}
             candidate = part(graph, rest, [o for o in best.outputs if o in made]) if rest else None
             if candidate and still(candidate):
@@ -81,8 +90,10 @@ def shrink(graph, failure, fails, budget=200):
 
 def expected(graph):
     """Outputs from elsewhere, and where from."""
-    for name, run in (("ONNX Runtime", lambda: peers.run_ort(graph.model, graph.inputs, optimise=False)),
-                      ("onnx.reference", lambda: peers.run_reference(graph.model, graph.inputs))):
+    for name, run in (
+        ("ONNX Runtime", lambda: peers.run_ort(graph.model, graph.inputs, optimise=False)),
+        ("onnx.reference", lambda: peers.run_reference(graph.model, graph.inputs)),
+    ):
         try:
             return run(), name
         except Exception:

@@ -1,4 +1,6 @@
-"""sweep.py: one-node models of every row (operator, version, type): ref, cpu, and ONNX Runtime or ONNX's own evaluator."""
+"""sweep.py: one-node models of every row (operator, version, type): ref, cpu, and ONNX Runtime or ONNX's own
+evaluator."""
+
 import collections
 import random
 
@@ -8,7 +10,9 @@ import numpy as np
 import check
 import peers
 import rows
-from build import Builder, Operation, Skip, finish
+from build import Builder, Operation
+from finish import finish
+from registry import Skip
 from values import type_range
 from workers import in_child
 
@@ -58,8 +62,9 @@ class Special(OneType):
         return array
 
 
-ELEMENTWISE = ("Abs Neg Sign Add Sub Mul Max Min Clip Where Relu Equal Greater GreaterOrEqual Less LessOrEqual BitwiseAnd "
-               "BitwiseOr BitwiseXor BitwiseNot Cast").split()
+ELEMENTWISE = """
+    Abs Neg Sign Add Sub Mul Max Min Clip Where Relu Equal Greater GreaterOrEqual Less LessOrEqual
+    BitwiseAnd BitwiseOr BitwiseXor BitwiseNot Cast""".split()
 
 
 def one(row, table, entries, seed, with_peer, special=False):
@@ -69,7 +74,9 @@ def one(row, table, entries, seed, with_peer, special=False):
     refused = None
     for k in range(TRIES):
         r = random.Random(f"{seed} {k} {row}")
-        b = (Special if special else OneType)(r.getrandbits(32), table, entries, table.opset_for(since, name, r))
+        b = (Special if special else OneType)(
+            r.getrandbits(32), table, entries, table.opset_for(since, name, r)
+        )
         b.row, b.entry, b.special = row, entries[name], special
         schema = table.at[b.opset][name]
         operation = Operation(b, schema, entries[name])
@@ -100,9 +107,21 @@ def one(row, table, entries, seed, with_peer, special=False):
     return ("refused", refused) if refused else ("no draw", message)
 
 
-# What onnx.reference computes otherwise than the standard says (sequence lengths, ranks that are not 4, sums in another type).
-UNRELIABLE = ("GRU", "LSTM", "RNN", "GlobalMaxPool", "Gemm", "Loop", "OneHot", "QLinearConv",
-              "QLinearMatMul", "Unique", "Scan")
+# What onnx.reference computes otherwise than the standard says (sequence lengths, ranks that are not 4, sums in
+# another type).
+UNRELIABLE = (
+    "GRU",
+    "LSTM",
+    "RNN",
+    "GlobalMaxPool",
+    "Gemm",
+    "Loop",
+    "OneHot",
+    "QLinearConv",
+    "QLinearMatMul",
+    "Unique",
+    "Scan",
+)
 
 
 def operators(nodes):
@@ -128,18 +147,47 @@ def second_opinion(graph):
 def run(table, entries, options, ort):
     wanted = set(options.only.split(",")) if options.only else None
     found = collections.Counter()
-    todo = [r for r in sorted(table.rows()) if r[0] in entries and not (options.specials and entries[r[0]].control) and (wanted is None or r[0] in wanted)]
+    todo = [
+        r
+        for r in sorted(table.rows())
+        if r[0] in entries
+        and not (options.specials and entries[r[0]].control)
+        and (wanted is None or r[0] in wanted)
+    ]
     at = 0
     while at < len(todo):
-        chunk = todo[at:at + 100]
+        chunk = todo[at : at + 100]
 
         def work(chunk=chunk):
-            return [(row, *one(row, table, entries, options.seed or 0, ort is not None and not options.specials, options.specials)) for row in chunk]
+            return [
+                (
+                    row,
+                    *one(
+                        row,
+                        table,
+                        entries,
+                        options.seed or 0,
+                        ort is not None and not options.specials,
+                        options.specials,
+                    ),
+                )
+                for row in chunk
+            ]
+
         died, results = in_child(work)
         if died or results is None:  # one of them: each alone
             results = []
             for row in chunk:
-                died, result = in_child(lambda row=row: one(row, table, entries, options.seed or 0, ort is not None and not options.specials, options.specials))
+                died, result = in_child(
+                    lambda row=row: one(
+                        row,
+                        table,
+                        entries,
+                        options.seed or 0,
+                        ort is not None and not options.specials,
+                        options.specials,
+                    )
+                )
                 results.append((row, *(("crash", "") if died or result is None else result)))
         for row, what, detail in results:
             found[what if what != "ok" else f"ok, {detail}"] += 1

@@ -1,13 +1,25 @@
 """values.py: arrays drawn at random, and the values of a graph."""
+
 import numpy as np
 
 from rows import NAME_OF_NP, NP, is_float, COMPLEX, TINY_FLOATS, TINY_INTS
 
 LARGE = 4096  # elements of a value at most
 
-_RANGE = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-2 ** 15, 2 ** 15 - 1), "uint16": (0, 2 ** 16 - 1),
-          "int32": (-2 ** 31, 2 ** 31 - 1), "uint32": (0, 2 ** 32 - 1), "int64": (-2 ** 63, 2 ** 63 - 1),
-          "uint64": (0, 2 ** 64 - 1), "int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3)}
+_RANGE = {
+    "int8": (-128, 127),
+    "uint8": (0, 255),
+    "int16": (-(2**15), 2**15 - 1),
+    "uint16": (0, 2**16 - 1),
+    "int32": (-(2**31), 2**31 - 1),
+    "uint32": (0, 2**32 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+    "uint64": (0, 2**64 - 1),
+    "int4": (-8, 7),
+    "uint4": (0, 15),
+    "int2": (-2, 1),
+    "uint2": (0, 3),
+}
 
 
 def type_range(name):
@@ -33,22 +45,34 @@ def draw_array(r, name, shape, lo=None, hi=None):
     least, most = _RANGE[name]
     lo = max(least, -100 if lo is None else int(np.ceil(lo)))
     hi = min(most, 100 if hi is None else int(np.floor(hi)))
-    if name not in TINY_INTS and lo == max(least, -100) and hi == min(most, 100) and r.random() < (0.5 if name == "uint8" else 0.15):
+    if (
+        name not in TINY_INTS
+        and lo == max(least, -100)
+        and hi == min(most, 100)
+        and r.random() < (0.5 if name == "uint8" else 0.15)
+    ):
         lo, hi = least, most
-    return g.integers(lo, max(lo, hi), shape, dtype=np.uint64 if name == "uint64" else np.int64,
-                      endpoint=True).astype(NP[name])
+    return g.integers(
+        lo, max(lo, hi), shape, dtype=np.uint64 if name == "uint64" else np.int64, endpoint=True
+    ).astype(NP[name])
 
 
 def _draw_float(r, g, name, shape, lo, hi):
     lo = -4 if lo is None else lo
     hi = 4 if hi is None else hi
     if name == "float8e8m0":
-        exponents = g.integers(int(np.ceil(np.log2(max(lo, 0.25)))), int(np.floor(np.log2(max(hi, 0.5)))), shape, endpoint=True)
+        exponents = g.integers(
+            int(np.ceil(np.log2(max(lo, 0.25)))), int(np.floor(np.log2(max(hi, 0.5)))), shape, endpoint=True
+        )
         return np.exp2(exponents.astype(np.float64)).astype(NP[name])
     x = g.uniform(lo, hi, shape)
     if r.random() < 0.2 and hi - lo > 3:  # whole and half numbers: ties
         x = np.clip(np.round(x * 2) / 2, lo, hi)
-    y = x.astype(np.float32).astype(NP[name]) if name in TINY_FLOATS or name == "bfloat16" else x.astype(NP[name])
+    y = (
+        x.astype(np.float32).astype(NP[name])
+        if name in TINY_FLOATS or name == "bfloat16"
+        else x.astype(NP[name])
+    )
     wide = y.astype(np.float64)  # rounding may have left the range
     middle = np.asarray((lo + hi) / 2, np.float32).astype(NP[name])
     return np.where((wide < lo) | (wide > hi), middle, y).astype(NP[name])
@@ -64,22 +88,46 @@ def as_wide(array):
 
 
 class Value:
-    """A tensor of the graph.  exact: every implementation must give the same bits; else they may be `error` apart."""
+    """A tensor of the graph.  exact: every implementation must give the same bits; else they may be `error`
+    apart."""
 
-    __slots__ = ("name", "array", "exact", "error", "constant", "uses", "low", "high", "varying", "finite",
-                 "static", "relative")
+    __slots__ = (
+        "name",
+        "array",
+        "exact",
+        "error",
+        "constant",
+        "uses",
+        "low",
+        "high",
+        "varying",
+        "finite",
+        "static",
+        "relative",
+    )
 
     def __init__(self, name, array, exact=True, error=0.0, constant=False, varying=False, static=True):
-        self.name, self.array, self.exact, self.error, self.constant, self.uses = name, array, exact, error, constant, 0
+        self.name, self.array, self.exact, self.error, self.constant, self.uses = (
+            name,
+            array,
+            exact,
+            error,
+            constant,
+            0,
+        )
         self.varying = varying  # in a body, from round to round: what the array holds is the first round's
-        self.static = static and not varying  # known when the graph is imported: of constants, inputs and shapes
+        self.static = (
+            static and not varying
+        )  # known when the graph is imported: of constants, inputs and shapes
         self.relative = 0.0  # error of each element beside that, as a part of it
         self.finite = True
         self.low = self.high = 0.0
         if array.size and array.dtype.kind != "c":
             wide = as_wide(array)
             self.finite = bool(np.all(np.isfinite(wide)))
-            self.low, self.high = (float(np.nanmin(wide)), float(np.nanmax(wide))) if self.finite else (-np.inf, np.inf)
+            self.low, self.high = (
+                (float(np.nanmin(wide)), float(np.nanmax(wide))) if self.finite else (-np.inf, np.inf)
+            )
 
     @property
     def type(self):
@@ -103,7 +151,7 @@ class Value:
         if self.varying:
             return False
         margin = 4 * self.error
-        return ((lo is None or self.low - margin >= lo) and (hi is None or self.high + margin <= hi))
+        return (lo is None or self.low - margin >= lo) and (hi is None or self.high + margin <= hi)
 
 
 def is_degenerate(array):

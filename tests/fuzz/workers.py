@@ -1,4 +1,5 @@
 """workers.py: batches of graphs in processes of their own, so that a crash is caught, and known by its seed."""
+
 import os
 import pickle
 import select
@@ -50,7 +51,7 @@ def send(fd, thing):
     data = pickle.dumps(thing)
     data = struct.pack("<Q", len(data)) + data
     while data:
-        data = data[os.write(fd, data):]
+        data = data[os.write(fd, data) :]
 
 
 class Worker:
@@ -84,8 +85,8 @@ class Worker:
             n = struct.unpack("<Q", self.buffer[:8])[0]
             if len(self.buffer) < 8 + n:
                 break
-            found.append(pickle.loads(self.buffer[8:8 + n]))
-            self.buffer = self.buffer[8 + n:]
+            found.append(pickle.loads(self.buffer[8 : 8 + n]))
+            self.buffer = self.buffer[8 + n :]
         return found
 
 
@@ -96,12 +97,14 @@ class Pool:
 
     def work(self, seeds, send_up):
         import xla
+
         for seed in seeds:
             send_up(("begin", seed))
             xla.tracer = None
 
             def say(stage, graph):
                 send_up((stage, graph))
+
             result = self.run_seed(seed, self.table, self.entries, self.options, self.ort, say)
             send_up(("result", result))
         if self.ort:
@@ -110,13 +113,16 @@ class Pool:
     def last_node(self, seed):
         """A seed that died while its graph was built, again: the node that it died of."""
         import xla
+
         reader, writer = os.pipe()
         pid = os.fork()
         if pid == 0:
             os.close(reader)
             xla.tracer = lambda model: send(writer, model)
             try:
-                self.run_seed(seed, self.table, self.entries, self.options, self.ort, lambda stage, graph: os._exit(0))
+                self.run_seed(
+                    seed, self.table, self.entries, self.options, self.ort, lambda stage, graph: os._exit(0)
+                )
             finally:
                 os._exit(0)
         os.close(writer)
@@ -127,8 +133,9 @@ class Pool:
         os.waitpid(pid, 0)
         last = None
         while len(data) >= 8 and len(data) >= 8 + (n := struct.unpack("<Q", data[:8])[0]):
-            last, data = data[8:8 + n], data[8 + n:]
+            last, data = data[8 : 8 + n], data[8 + n :]
         import onnx
+
         return onnx.load_from_string(pickle.loads(last)) if last else None
 
     def run(self, seed, total):
@@ -138,7 +145,9 @@ class Pool:
         count = options.count if options.count is not None else (None if end else 100)
         left = count
         while True:
-            while len(running) < options.jobs and (waiting or ((left is None or left > 0) and (end is None or time.time() < end))):
+            while len(running) < options.jobs and (
+                waiting or ((left is None or left > 0) and (end is None or time.time() < end))
+            ):
                 if waiting:
                     seeds = waiting.pop()
                 else:
@@ -191,7 +200,12 @@ class Pool:
             node = self.last_node(w.current) if w.graph is None else None
             failure = self.report_crash(self.options, w.current, node, w.graph, text)
         else:
-            failure = {"what": "the tester failed", "message": f"seed {w.current}: see above", "nodes": 0, "folder": None}
+            failure = {
+                "what": "the tester failed",
+                "message": f"seed {w.current}: see above",
+                "nodes": 0,
+                "folder": None,
+            }
         if failure:
             total.add_failure(w.current, failure)
         w.seeds.remove(w.current)

@@ -1,29 +1,45 @@
 """xla.py: onnx-xla through its C API (plugin/onnx-xla.h), so that thousands of models run in one process."""
+
 import ctypes
 import os
 
 import numpy as np
-from onnx import helper
-
 from rows import NP_OF_CODE, CODE_OF_NP
 
 MAX_RANK = 16
-CODES = {0: "OK", 1: "INVALID_ARGUMENT", 2: "INVALID_FILE", 3: "INVALID_MODEL", 4: "UNSUPPORTED", 5: "RESOURCE", 6: "IO",
-         7: "INTERNAL"}
+CODES = dict(
+    enumerate("OK INVALID_ARGUMENT INVALID_FILE INVALID_MODEL UNSUPPORTED RESOURCE IO INTERNAL".split())
+)
 
 
 class Tensor(ctypes.Structure):
-    _fields_ = [("type", ctypes.c_int), ("rank", ctypes.c_int), ("dims", ctypes.c_int64 * MAX_RANK),
-                ("data", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
+    _fields_ = [
+        ("type", ctypes.c_int),
+        ("rank", ctypes.c_int),
+        ("dims", ctypes.c_int64 * MAX_RANK),
+        ("data", ctypes.c_void_p),
+        ("bytes", ctypes.c_size_t),
+    ]
 
 
 class Options(ctypes.Structure):
     """oxla_options; new fields are at its end, so an older library reads what it knows."""
-    _fields_ = [("size", ctypes.c_size_t), ("backend", ctypes.c_char_p), ("cpu", ctypes.c_char_p),
-                ("threads", ctypes.c_int), ("lanes", ctypes.c_int), ("dims", ctypes.c_void_p),
-                ("n_dims", ctypes.c_size_t), ("max_memory", ctypes.c_uint64), ("max_seconds", ctypes.c_double),
-                ("closed_dims", ctypes.c_int), ("constants", ctypes.c_void_p), ("n_constants", ctypes.c_size_t),
-                ("skip_passes", ctypes.c_char_p)]
+
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("backend", ctypes.c_char_p),
+        ("cpu", ctypes.c_char_p),
+        ("threads", ctypes.c_int),
+        ("lanes", ctypes.c_int),
+        ("dims", ctypes.c_void_p),
+        ("n_dims", ctypes.c_size_t),
+        ("max_memory", ctypes.c_uint64),
+        ("max_seconds", ctypes.c_double),
+        ("closed_dims", ctypes.c_int),
+        ("constants", ctypes.c_void_p),
+        ("n_constants", ctypes.c_size_t),
+        ("skip_passes", ctypes.c_char_p),
+    ]
 
 
 class XlaError(Exception):
@@ -52,21 +68,33 @@ SEED = 1  # of random operators, in all runs
 
 
 def library():
-    """Opened on first use, in the process that uses it: the library may have threads, which a fork would lose."""
+    """Opened on first use, in the process that uses it: the library may have threads, which a fork would
+    lose."""
     global _library
     if _library is None:
         lib = ctypes.CDLL(find_library())
         P, S = ctypes.c_void_p, ctypes.c_char_p
         for name, result, arguments in [
-                ("oxla_error_code", ctypes.c_int, [P]), ("oxla_error_message", S, [P]), ("oxla_error_free", None, [P]),
-                ("oxla_load", P, [S, P, P]), ("oxla_load_memory", P, [P, ctypes.c_size_t, P, P]),
-                ("oxla_model_destroy", None, [P]), ("oxla_input_count", ctypes.c_size_t, [P]),
-                ("oxla_input_name", S, [P, ctypes.c_size_t]), ("oxla_output_count", ctypes.c_size_t, [P]),
-                ("oxla_output_name", S, [P, ctypes.c_size_t]), ("oxla_run_create", P, [P, P]),
-                ("oxla_run_destroy", None, [P]), ("oxla_set_seed", None, [P, ctypes.c_uint64]),
-                ("oxla_set_input", P, [P, S, ctypes.c_int, ctypes.c_int, P, P]), ("oxla_compile", P, [P]),
-                ("oxla_execute", P, [P]), ("oxla_get_output", P, [P, S, P]), ("oxla_save", P, [P, S]),
-                ("oxla_onnx_versions", P, [P, P])]:
+            ("oxla_error_code", ctypes.c_int, [P]),
+            ("oxla_error_message", S, [P]),
+            ("oxla_error_free", None, [P]),
+            ("oxla_load", P, [S, P, P]),
+            ("oxla_load_memory", P, [P, ctypes.c_size_t, P, P]),
+            ("oxla_model_destroy", None, [P]),
+            ("oxla_input_count", ctypes.c_size_t, [P]),
+            ("oxla_input_name", S, [P, ctypes.c_size_t]),
+            ("oxla_output_count", ctypes.c_size_t, [P]),
+            ("oxla_output_name", S, [P, ctypes.c_size_t]),
+            ("oxla_run_create", P, [P, P]),
+            ("oxla_run_destroy", None, [P]),
+            ("oxla_set_seed", None, [P, ctypes.c_uint64]),
+            ("oxla_set_input", P, [P, S, ctypes.c_int, ctypes.c_int, P, P]),
+            ("oxla_compile", P, [P]),
+            ("oxla_execute", P, [P]),
+            ("oxla_get_output", P, [P, S, P]),
+            ("oxla_save", P, [P, S]),
+            ("oxla_onnx_versions", P, [P, P]),
+        ]:
             function = getattr(lib, name)
             function.restype, function.argtypes = result, arguments
         _library = lib
@@ -76,7 +104,9 @@ def library():
 def _check(error):
     if error:
         lib = library()
-        code, message = CODES[lib.oxla_error_code(error)], lib.oxla_error_message(error).decode(errors="replace")
+        code, message = CODES[lib.oxla_error_code(error)], lib.oxla_error_message(error).decode(
+            errors="replace"
+        )
         lib.oxla_error_free(error)
         raise XlaError(code, message)
 
@@ -88,12 +118,19 @@ def newest_opset():
 
 
 def run_xla(model, inputs, backend="cpu", threads=1, skip_passes=None, lanes=0, path=None, save=None, runs=1):
-    """Outputs by name, of the last of so many runs.  model: bytes, or None with the path of a file.  save: where the compiled program goes, too."""
+    """Outputs by name, of the last of so many runs.  model: bytes, or None with the path of a file.  save:
+    where the compiled program goes, too."""
     lib = library()
     if tracer:
         tracer(model)
-    options = Options(size=ctypes.sizeof(Options), backend=backend.encode() if backend else None, threads=threads,
-                      lanes=lanes, skip_passes=skip_passes.encode() if skip_passes else None, max_seconds=60)
+    options = Options(
+        size=ctypes.sizeof(Options),
+        backend=backend.encode() if backend else None,
+        threads=threads,
+        lanes=lanes,
+        skip_passes=skip_passes.encode() if skip_passes else None,
+        max_seconds=60,
+    )
     handle, run = ctypes.c_void_p(), ctypes.c_void_p()
     if path:
         _check(lib.oxla_load(path.encode(), ctypes.byref(options), ctypes.byref(handle)))
@@ -120,7 +157,9 @@ def run_xla(model, inputs, backend="cpu", threads=1, skip_passes=None, lanes=0, 
             name, t = lib.oxla_output_name(handle, k), Tensor()
             _check(lib.oxla_get_output(run, name, ctypes.byref(t)))
             raw = ctypes.string_at(t.data, t.bytes) if t.bytes else b""
-            outputs[name.decode()] = np.frombuffer(raw, dtype=NP_OF_CODE[t.type]).reshape(tuple(t.dims[:t.rank]))
+            outputs[name.decode()] = np.frombuffer(raw, dtype=NP_OF_CODE[t.type]).reshape(
+                tuple(t.dims[: t.rank])
+            )
         if save:
             _check(lib.oxla_save(handle, save.encode()))
         return outputs

@@ -1,0 +1,119 @@
+"""errors.py: which values are exact, and how far implementations may be apart in the others (build.py says the
+idea)."""
+
+import math
+
+import numpy as np
+
+import rows
+import xla
+from registry import EXACT, ROUND, STEP, SUM, Skip
+from rows import is_inexact
+from values import as_wide
+
+
+def check_exact(b, kind, operands):
+    if kind == STEP and any(not v.exact for v in operands):
+        raise Skip("a step of inexact values")
+
+
+def check_integers(b, kind, operands, outputs):
+    """Integers made of rounded numbers could differ by one anywhere; Shape and Size do not look at
+    numbers."""
+    inexact = any(not v.exact for v in operands)
+    if (
+        inexact
+        and kind != "shape"
+        and any(a.dtype.kind in "iub" or a.dtype.name.startswith(("int", "uint")) for a in outputs)
+    ):
+        raise Skip("an integer of inexact values")
+
+
+def errors_of(b, schema, entry, node, kind, ulps, inputs, operands, outputs):
+    """For each output None (exact) or the error it may have."""
+    rounding = kind in (ROUND, SUM)
+    if kind in (EXACT, STEP, "shape"):
+        worst = max((v.error for v in operands if not v.exact), default=None)
+        return [worst if is_inexact(rows.NAME_OF_NP[a.dtype]) else None for a in outputs]
+    if all(v.exact for v in operands) and not rounding:
+        return [None] * len(outputs)
+    floats = [is_inexact(rows.NAME_OF_NP[a.dtype]) for a in outputs]
+    if not any(floats):
+        return [None] * len(outputs)
+    moves = carried(b, node, operands, outputs)
+    sizes = scales(b, node, kind, operands, outputs)
+    errors = []
+    for a, isf, moved, scale in zip(outputs, floats, moves, sizes):
+        if not isf:
+            errors.append(None)
+            continue
+        types = [rows.NAME_OF_NP[a.dtype]] + [
+            v.type for v in operands if is_inexact(v.type) and v.type not in rows.TINY_FLOATS
+        ]
+        if entry.inner or "stash_type" in schema.attributes:
+            types.append(entry.inner or "float")  # what they compute in, of doubles too
+        precision = max(rows.eps(t) for t in types)
+        # Of 16 bits and less: most implementations compute in f32 and round once.
+        error = moved + (ulps if precision < 1e-4 else 1 + ulps / 16) * precision * max(scale, entry.unit)
+        limit = 0.05 if precision < 1e-4 else 0.2
+        if a.size and not (error <= limit * max(1e-3, float(np.max(np.abs(as_wide(a)), initial=0)))):
+            raise Skip("errors grow too large")
+        errors.append(error)
+    return errors
+
+
+def recompute(b, node, operands, arrays):
+    model = b.one_node(node, operands)
+    try:
+        out = xla.run_xla(
+            model.SerializeToString(), {v.name: x for v, x in zip(operands, arrays)}, backend="ref"
+        )
+    except xla.XlaError:
+        raise Skip("not for moved operands") from None
+    return [out[n] for n in node.output]
+
+
+def carried(b, node, operands, outputs):
+    """How far outputs move when operands move by their errors."""
+    if all(v.exact for v in operands):
+        return [0.0] * len(outputs)
+    g = np.random.Generator(np.random.PCG64(b.r.getrandbits(64)))
+    worst = [0.0] * len(outputs)
+    for _ in range(2):
+        arrays = [
+            (
+                v.array
+                if v.exact
+                else (as_wide(v.array) + v.error * g.choice([-1.0, 1.0], v.shape)).astype(v.array.dtype)
+            )
+            for v in operands
+        ]
+        moved = recompute(b, node, operands, arrays)
+        for k, (a, now) in enumerate(zip(outputs, moved)):
+            if a.shape != now.shape:
+                raise Skip("a size of inexact values")
+            if a.size and is_inexact(rows.NAME_OF_NP[a.dtype]):
+                far = np.abs(as_wide(a) - as_wide(now))
+                worst[k] = max(worst[k], 2 * float(np.max(far[np.isfinite(far)], initial=0)))
+    return worst
+
+
+def scales(b, node, kind, operands, outputs):
+    """What roundings are relative to: the largest number; for sums that of the terms' absolute values, and
+    there are as many roundings as terms (their square root, as they do not all go one way)."""
+    largest = [float(np.max(np.abs(as_wide(a)), initial=0)) if a.size else 0.0 for a in outputs]
+    if kind != SUM:
+        return largest
+    arrays = [
+        np.abs(as_wide(v.array)).astype(v.array.dtype) if is_inexact(v.type) else v.array for v in operands
+    ]
+    try:
+        sums = recompute(b, node, operands, arrays)
+        absolute = [
+            float(np.max(np.abs(as_wide(a)), initial=0)) if np.all(np.isfinite(as_wide(a))) else 0.0
+            for a in sums
+        ]
+    except Skip:
+        absolute = largest
+    terms = max([v.size for v in operands] + [1])
+    return [max(x, y) * (1 + math.sqrt(min(terms, 1000)) / 4) for x, y in zip(largest, absolute)]

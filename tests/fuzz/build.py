@@ -375,7 +375,7 @@ class Builder:
         try:
             drawn = entry.generate(self, operation)
             made = self.add(schema.name, *drawn)
-            if self.r.random() < 0.1:
+            if self.r.random() < 0.15:
                 self.add_twin(schema.name, *drawn)
             return made
         except Skip as e:
@@ -390,7 +390,7 @@ class Builder:
         """The same once more but for the operator, the order of its operands, or that of dimensions: whoever
         takes what only looks alike for equal is found out."""
         group = next((g for g in ALIKE if name in g), (name,))
-        if not more:
+        if not more and self.r.random() < 0.5:
             name = self.r.choice(group)
         if attributes.get("perm"):
             attributes = {**attributes, "perm": self.r.sample(attributes["perm"], len(attributes["perm"]))}

@@ -29,10 +29,11 @@ DENSE = [("float",)] * 6 + [
     ("float", "bool"),
     ("double",),
     ("float16",),
-    ("bfloat16",),
+    ("bfloat16", "float"),
     ("int32",),
     ("int64",),
     ("uint8", "int8"),
+    ("uint8", "bool"),
     ("float", "float16"),
     ("int16", "uint16"),
 ]
@@ -51,8 +52,8 @@ NETWORK = """
 FAMILIES = [names.split() for names in """
     Transpose Reshape Slice Pad Concat Squeeze Unsqueeze Expand Split Gather Tile Flatten Identity
     Add;
-    Add Sub Mul Div Neg Abs Max Min Clip Where Cast Sqrt Pow Less Greater Equal Not And Or Xor
-    BitShift BitwiseAnd Sign Floor;
+    Add Sub Mul Div Neg Abs Max Min Clip Sqrt Pow Where;
+    Cast Less Greater Equal Not And Or Xor Where BitShift BitwiseAnd BitwiseOr Sign Floor Max Add;
     ReduceSum ReduceMax ReduceMin ReduceMean ReduceProd ReduceL2 Softmax CumSum ArgMax Exp Sub Mul
     Transpose Expand Reshape;
     Conv MaxPool AveragePool BatchNormalization Relu Add Mul Sub Clip Pad Concat Resize
@@ -86,16 +87,10 @@ def build_graph(seed, table, entries, ort, open_sizes=False):
     newest = min(table.newest, ort.newest_opset) if peer else table.newest
     opset = r.choice([newest, r.randint(rows.OLDEST, newest)])
     dense = r.choice(DENSE) if r.random() < 0.65 else None
-    b = Builder(
-        seed,
-        table,
-        entries,
-        opset,
-        dense,
-        peer=peer,
-        menu=choose_menu(r, entries) if dense else None,
-        large=r.random() < 0.06,
-    )
+    menu = choose_menu(r, entries) if dense else None
+    heavy = bool(menu and menu & {"Conv", "MatMul", "Gemm"})  # small ones run without a library
+    large = r.random() < (0.25 if heavy else 0.06)
+    b = Builder(seed, table, entries, opset, dense, peer=peer, menu=menu, large=large)
     b.open_sizes = open_sizes
     b.grow(r.randint(10, 60))
     return finish(b), b

@@ -110,7 +110,7 @@ def loop(b, o):
     go_on = b.fresh(np.array(True), constant=r.random() < 0.8) if r.random() < 0.5 else None
     states = [b.tensor(t, rank=(0, 3)) for t in [o.type("V"), r.choice(COMMON)][: r.randint(1, 2)]]
     if r.random() < 0.3:
-        states = [states[0], b.tensor(states[0].type, shape=states[0].shape, least=0)]
+        states = [states[0], b.tensor(states[0].type, shape=states[0].shape, least=0, fresh=True)]
     body = inner(b)
     turn, alive = body_value(body, np.array(0, np.int64)), body_value(body, np.array(True))
     carried = [body_value(body, v.array) for v in states]

@@ -82,6 +82,130 @@ FAULTS = [
                 "  g.outside = (emit_pair){LLVMConstNull(emit_register_type(e->w, t)), id.im};\n",
             ),
         ),
+        (
+            "cse-attribute",
+            "equal instructions may have other lists of numbers",
+            (
+                "hlo/ir.c",
+                "return a->n == b->n && (!a->n || memcmp(a->ints, b->ints, a->n * sizeof *a->ints) == 0);",
+                "return a->n == b->n;",
+            ),
+            (
+                "hlo/ir.c",
+                "return mix_bytes(h, v->ints, v->n * sizeof *v->ints);",
+                "return mix(h, v->n);",
+            ),
+        ),
+        (
+            "fusion-stores-early",
+            "a result is stored before the next one has read what lies there",
+            (
+                "emit/kernel.c",
+                "values[k] = emit_value(e, w->roots[k], emit_index_reshape(&e->x, at, s->rank, s->dims));\n",
+                "values[k] = emit_value(e, w->roots[k], emit_index_reshape(&e->x, at, s->rank, s->dims));\n"
+                "    emit_store(e, w->results[k], hlo_type(w->roots[k]), emit_index_linear(&e->x, at), "
+                "values[k], w->shared[k]);\n",
+            ),
+        ),
+        (
+            "carried-liveness",
+            "a loop's next value is written while the body still reads the old one",
+            (
+                "hlo/buffers.c",
+                "if (is_view(b, user) || is_control(user) || (f->time[user->id] >= first && !in_place)) {",
+                "if (is_view(b, user) || is_control(user)) {",
+            ),
+        ),
+        (
+            "unsigned-compare",
+            "unsigned integers are compared as signed ones",
+            (
+                "emit/elementwise.c",
+                "emit_icmp(w, dtype_is_signed(t) ? with_sign[c] : without[c], x.v, y.v)",
+                "emit_icmp(w, dtype_is_int(t) ? with_sign[c] : without[c], x.v, y.v)",
+            ),
+        ),
+        (
+            "unsigned-shift",
+            "shifts to the right keep the highest bit of unsigned integers",
+            (
+                "emit/elementwise.c",
+                'return emit_select(w, in_range, LLVMBuildLShr(b, x, by, ""), emit_i(x, 0));',
+                'return emit_select(w, in_range, LLVMBuildAShr(b, x, by, ""), emit_i(x, 0));',
+            ),
+        ),
+        (
+            "scan-direction",
+            "exclusive sums from the end run from the start",
+            (
+                "emit/update.c",
+                "backward = hlo_int(i, HLO_ATTR_BACKWARD);",
+                "backward = hlo_int(i, HLO_ATTR_BACKWARD) && !exclusive;",
+            ),
+        ),
+        (
+            "index-clamp",
+            "indices are held below the last place",
+            (
+                "emit/element.c",
+                'dtype_is_signed(hlo_type(v)), "");\n  n = emit_intrinsic2(e->w, "llvm.smax"',
+                'dtype_is_signed(hlo_type(v)), "");\n  limit -= limit > 1;\n  n = emit_intrinsic2(e->w, "llvm.smax"',
+            ),
+        ),
+        (
+            "group-offset",
+            "groups of a convolution begin one channel apart",
+            (
+                "emit/contract.c",
+                "emit_pos_scale(&e->x, group, kernel->dims[1])",
+                "emit_pos_scale(&e->x, group, kernel->dims[1] > 1 ? 1 : kernel->dims[1])",
+            ),
+        ),
+        (
+            "image-offset",
+            "saved buffers lose a bit of their offsets",
+            (
+                "runtime/image.c",
+                "  rt_put_i64(out, b->offset);\n",
+                "  rt_put_i64(out, b->offset & ~(int64_t)64);\n",
+            ),
+        ),
+        (
+            "branches-exchanged",
+            "a condition that holds takes the other branch",
+            (
+                "runtime/control.c",
+                "    branch = !branch;\n",
+                "    branch = branch != 0;\n",
+            ),
+        ),
+        (
+            "concat-joint",
+            "in vectors across a joint of a concatenation the first element comes from the wrong side",
+            (
+                "emit/movement.c",
+                "emit_icmp(c->e->w, LLVMIntSGE, own, emit_i(own, 0))",
+                "emit_icmp(c->e->w, LLVMIntSGT, own, emit_i(own, 0))",
+            ),
+        ),
+        (
+            "pads-in-pairs",
+            "windows are padded at the end as at the beginning",
+            (
+                "frontend/import_nn.c",
+                "explicit_pads ? pads[spatial + k] : 0;",
+                "explicit_pads ? pads[k] : 0;",
+            ),
+        ),
+        (
+            "remainder-unsigned",
+            "remainders of negative integers are those of unsigned ones",
+            (
+                "emit/elementwise.c",
+                'LLVMBuildSRem(b, x, safe, "")',
+                'LLVMBuildURem(b, x, safe, "")',
+            ),
+        ),
     ]
 ]
 

@@ -3,6 +3,7 @@
 Every value of a graph is known (build.py), so any node can go: what it made becomes an input that holds it."""
 
 import os
+import time
 
 import numpy as np
 import onnx
@@ -59,15 +60,19 @@ def needed(graph, outputs):
     return kept[::-1]
 
 
-def shrink(graph, failure, fails, budget=200):
-    """The smallest graph found for which fails(graph) gives a Failure like this one."""
+def shrink(graph, failure, fails, budget=200, seconds=120):
+    """The smallest graph found in that time for which fails(graph) gives a Failure like this one."""
     tries = [0]
+    end = time.monotonic() + seconds
 
     def still(candidate):
         tries[0] += 1
-        return tries[0] <= budget and candidate.outputs and failure.like(fails(candidate))
+        in_time = tries[0] <= budget and time.monotonic() < end
+        return in_time and candidate.outputs and failure.like(fails(candidate))
 
     best = graph
+    if not still(graph):  # it does not come back
+        return graph
     if failure.output:
         candidate = part(graph, needed(graph, [failure.output]), [failure.output])
         best = candidate if still(candidate) else best

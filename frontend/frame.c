@@ -64,6 +64,17 @@ status onnx_frame_find(const onnx_frame *f, arena *a, const char *name, onnx_arr
   return NULL;
 }
 
+bool onnx_frame_leaves_out(const onnx_frame *f, const char *name) {
+  for (; f && !str_map_get(&f->arrays, name); f = f->outer) {
+    for (size_t k = 0; !f->graph && k < f->function->proto->n_input; k++) {
+      if (strcmp(f->function->proto->input[k], name) == 0) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 /* --- what a node reads --- */
 
 /* Names that are defined in subgraphs around the place that is looked at, innermost first. */

@@ -50,6 +50,7 @@ typedef struct onnx_frame {
   str_map arrays;   /* name -> onnx_array * */
   arena *arena;     /* of the frame's tables, not of the arrays */
   uint64_t place;   /* a number that tells bodies apart; 0: the main graph */
+  int depth;        /* frames around it, of functions too */
   onnx_findings *findings; /* not NULL: a node that cannot be imported is listed here, and the import goes on without it and
                             * what depends on it, as if they waited */
 } onnx_frame;
@@ -69,6 +70,8 @@ STATUS_MUST_USE status onnx_frame_node(const onnx_frame *f, arena *a, size_t k, 
  * Both NULL: there is none. */
 STATUS_MUST_USE status onnx_frame_find(const onnx_frame *f, arena *a, const char *name, onnx_array **array,
                                        literal **initializer);
+/* An input of the function that the call leaves out: a name without a value. */
+bool onnx_frame_leaves_out(const onnx_frame *f, const char *name);
 
 /* What a node reads: its inputs, and the names that its subgraphs take from around them.  On the arena. */
 typedef struct onnx_names {

@@ -13,9 +13,6 @@
 #include "frontend/sizes.h"
 #include "frontend/tensor.h"
 
-/* Function calls and subgraphs nest at most so deep: the walk recurses on the C stack. */
-enum { SCOPE_DEPTH_MAX = 200 };
-
 /* --- scopes --- */
 
 /* Outputs have different names; a node without any is told by its own. */
@@ -36,6 +33,12 @@ onnx_scope onnx_scope_make(onnx_scope *around, const Onnx__NodeProto *node, cons
   s.place = hash_mix(hash_mix(around->place, onnx_node_hash(node)), hash_text(name));
   str_map_init(&s.values, around->importer->arena);
   return s;
+}
+
+status onnx_scope_check_depth(const onnx_scope *s) {
+  enum { DEPTH_MAX = 200 };
+  CHECK_THAT(s->depth <= DEPTH_MAX, STATUS_RESOURCE, "functions and subgraphs nest deeper than %d", DEPTH_MAX);
+  return NULL;
 }
 
 void onnx_scope_define(onnx_scope *s, const char *name, hlo_value v) {
@@ -272,8 +275,7 @@ static bool go_on_without(onnx_scope *s, const Onnx__NodeProto *node, const onnx
 }
 
 static status import_nodes(onnx_scope *s, size_t n, Onnx__NodeProto *const *nodes) {
-  CHECK_THAT(s->depth <= SCOPE_DEPTH_MAX, STATUS_RESOURCE, "functions and subgraphs nest deeper than %d",
-             SCOPE_DEPTH_MAX);
+  TRY(onnx_scope_check_depth(s));
   for (size_t k = 0; k < n; k++) {
     TRY(budget_check(arena_budget(s->importer->arena)));
     onnx_wants before = s->importer->wants;

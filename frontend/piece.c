@@ -35,8 +35,10 @@ static bool value_in(onnx_scope *s, const char *name, hlo_value *out) {
     *out = array->known ? add_constant(im, s->b, name, array) : add_parameter(im, name, array);
   } else if (initializer) {
     *out = hlo_constant(s->b, *initializer);
+  } else {
+    *out = (hlo_value){0};
   }
-  return array || initializer;
+  return array || initializer || onnx_frame_leaves_out(s->frame, name);
 }
 
 bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out) {
@@ -53,10 +55,23 @@ bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out) {
 
 /* --- the nodes --- */
 
+/* The import of a body stops where it fails: what stands behind may read more. */
+static bool reads_waiting(onnx_importer *im, const Onnx__NodeProto *node) {
+  onnx_names reads = {0};
+  onnx_node_reads(im->arena, node, &reads);
+  for (uint32_t k = 0; k < reads.n; k++) {
+    if (str_map_get(&im->waiting, reads.items[k])) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static void let_wait(onnx_importer *im, size_t k) {
   const onnx_wants *w = &im->wants;
   const Onnx__NodeProto *node = im->frame->nodes[k];
-  im->piece->states[k] = w->apart && !w->waits && !w->asked.n ? ONNX_NODE_APART : ONNX_NODE_WAITS;
+  bool apart = w->apart && !w->waits && !w->asked.n && !reads_waiting(im, node);
+  im->piece->states[k] = apart ? ONNX_NODE_APART : ONNX_NODE_WAITS;
   for (uint32_t i = 0; i < w->asked.n; i++) {
     w->asked.items[i].array->asked = true;
   }
@@ -245,8 +260,10 @@ status onnx_import_piece(arena *a, const onnx_frame *f, bool signature, hlo_eval
   *out = (onnx_piece){.states = arena_memdup(a, f->states, f->n_nodes)};
   onnx_importer importer = {.arena = a, .module = m, .frame = f, .piece = out};
   onnx_scope scope = {.importer = &importer, .b = &b, .frame = f, .function = f->function, .call = f->call,
-                      .opsets = onnx_frame_opsets(f), .place = f->place};
+                      .opsets = onnx_frame_opsets(f), .place = f->place,
+                      .depth = f->depth};
   str_map_init(&scope.values, a);
   str_map_init(&importer.waiting, a);
+  TRY(onnx_scope_check_depth(&scope));
   return import_frame(&scope, signature);
 }

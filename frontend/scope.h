@@ -58,6 +58,8 @@ struct onnx_scope {
 /* For the body that attribute `name` (of a function: "") of a node is. */
 onnx_scope onnx_scope_make(onnx_scope *around, const Onnx__NodeProto *node, const char *name, hlo_builder *b,
                            onnx_captures *captures);
+/* Function calls and subgraphs nest only so deep: walking and running them recurses on the C stack. */
+STATUS_MUST_USE status onnx_scope_check_depth(const onnx_scope *s);
 /* A number for a node among those of its graph. */
 uint64_t onnx_node_hash(const Onnx__NodeProto *node);
 /* A value of the scope around s, as s sees it. */

@@ -237,37 +237,39 @@ static bool slice(const onnx_node *n, onnx_sizes *out) {
   return fine;
 }
 
+/* What a model asks for may be any numbers; false: too many elements. */
+static bool multiply(int64_t *product, int64_t by) { return !__builtin_mul_overflow(*product, by, product); }
+
 /* Rows stay rows where the new shape keeps what stands before the open dimension, and leaves its own size open. */
 static bool reshape(const onnx_node *n, onnx_sizes *out) {
   const literal *want = n->n_in > 1 && n->in[1].def ? hlo_literal(n->in[1]) : NULL;
   const shape *s = hlo_shape(n->in[0]);
-  int64_t before = 1, product = 1;
+  int64_t before = 1, behind = 1, product = 1;
   int open = 0;
-  if (!want || want->shape.rank != 1 || onnx_attr_has(n->proto, "allowzero")) {
+  if (!want || want->shape.rank != 1 || want->shape.dims[0] > SHAPE_MAX_RANK || onnx_attr_has(n->proto, "allowzero")) {
     return false;
   }
   for (; open < s->rank && !size_of(n, 0, open).def; open++) {
     before *= s->dims[open];
   }
   for (int d = open + 1; d < s->rank; d++) {
+    behind *= s->dims[d];
     if (size_of(n, 0, d).def) {
       return false;
     }
   }
-  for (int k = 0; k < (int)want->shape.dims[0] && k < SHAPE_MAX_RANK; k++) {
+  bool fine = true;
+  for (int k = 0; fine && k < (int)want->shape.dims[0]; k++) {
     int64_t value = literal_i64(want, k);
     if (product == before && (value == -1 || (value == 0 && k == open))) {
-      int64_t behind = 1, rest = 1;
-      for (int d = open + 1; d < s->rank; d++) {
-        behind *= s->dims[d];
-      }
-      for (int d = k + 1; d < (int)want->shape.dims[0]; d++) {
-        rest *= literal_i64(want, d);
+      int64_t rest = 1;
+      for (int d = k + 1; fine && d < (int)want->shape.dims[0]; d++) {
+        fine = multiply(&rest, literal_i64(want, d));
       }
       out->size[k] = size_of(n, 0, open);
-      return rest == behind;
+      return fine && rest == behind;
     }
-    product *= value == 0 && k < s->rank ? s->dims[k] : value;
+    fine = multiply(&product, value == 0 && k < s->rank ? s->dims[k] : value);
   }
   return false;
 }

@@ -24,7 +24,9 @@ static status input(const apart *n, size_t k, pieces_array **out) {
   return pieces_find(n->run, n->outer, n->node->input[k], out);
 }
 
-static bool has_input(const apart *n, size_t k) { return k < n->node->n_input && *n->node->input[k]; }
+static bool has_input(const apart *n, size_t k) {
+  return k < n->node->n_input && *n->node->input[k] && !onnx_frame_leaves_out(n->outer, n->node->input[k]);
+}
 
 /* One number of an array of one element. */
 static status scalar(const pieces_array *a, const char *what, int64_t *out) {
@@ -73,6 +75,7 @@ static status run_body(const body *b, size_t n_inputs, pieces_array *const *inpu
              n_inputs);
   onnx_frame *f = pieces_frame(b->n->run, outer, b->graph, outer->function, outer->call);
   f->place = hash_mix(outer->place, hash_mix(b->n->number, (uint64_t)b->which));
+  f->depth = outer->depth + 1;
   for (size_t k = 0; k < n_inputs; k++) {
     pieces_define(f, b->graph->input[k]->name, inputs[k]);
   }
@@ -126,6 +129,7 @@ static status run_call(const apart *n, const onnx_function *callee) {
   TRY(pieces_site_below(n->run, n->site, n->number, 0, &site));
   onnx_frame *f = pieces_frame(n->run, NULL, NULL, callee, n->node);
   f->place = hash_mix(n->outer->place, n->number);
+  f->depth = n->outer->depth + 1;
   TRY(inherit_step(n->outer, f));
   for (size_t k = 0; k < proto->n_input && k < n->node->n_input; k++) {
     pieces_array *a;
@@ -242,11 +246,6 @@ static status pick(pieces_run *run, const pieces_array *a, int64_t axis, int64_t
   return NULL;
 }
 
-static status integer(const loop *l, dtype type, int64_t value, pieces_array **out) {
-  literal v = literal_scalar_i64(l->n->outer->arena, type, value);
-  return pieces_array_copy(l->n->run, &v, out);
-}
-
 /* Fields that depend on the body's signature; node inputs from `first` on are states. */
 static status open_loop(loop *l, const apart *n, bool is_scan, size_t n_states, size_t first) {
   *l = (loop){.n = n, .first_input = is_scan ? 0 : 2, .first_output = is_scan ? 0 : 1, .n_states = n_states};
@@ -309,8 +308,9 @@ static status run_loop(const apart *n) {
     pieces_array_release(limit);
   }
   for (int64_t i = 0; i < trips && go; i++) {
-    TRY(integer(&l, DTYPE_S64, i, &l.inputs[0]));
-    TRY(integer(&l, DTYPE_PRED, 1, &l.inputs[1]));
+    literal number = literal_make(shape_scalar(DTYPE_S64), &i), yes = literal_make(shape_scalar(DTYPE_PRED), &(uint8_t){1});
+    TRY(pieces_array_copy(n->run, &number, &l.inputs[0]));
+    TRY(pieces_array_copy(n->run, &yes, &l.inputs[1]));
     TRY(status_prefix(step(&l, n->node->n_input, i), "body, step %" PRId64, i));
     if (has_input(n, 1)) {
       TRY(scalar(l.outputs[0], "the body's condition", &go));

@@ -54,10 +54,11 @@ enum { ALIGN = 64 };
 status pieces_array_new(pieces_run *run, const shape *s, pieces_array **out) {
   size_t bytes = (size_t)shape_bytes(s);
   bytes = bytes ? bytes : 1; /* an empty array has an address, too */
-  pieces_array *a = calloc(1, sizeof *a);
-  void *data = a ? budget_alloc(run->pieces->budget, bytes, ALIGN) : NULL;
+  mem_budget *budget = run->pieces->budget;
+  pieces_array *a = budget_alloc(budget, sizeof *a, ALIGN);
+  void *data = a ? budget_alloc(budget, bytes, ALIGN) : NULL;
   if (!data) {
-    free(a);
+    budget_free(budget, a, sizeof *a, ALIGN);
     return status_error(STATUS_RESOURCE, "out of memory: no %zu bytes for an array", bytes);
   }
   *a = (pieces_array){.base = {.value = {*s, data}}, .references = 1, .bytes = bytes, .run = run, .next = run->arrays};
@@ -88,7 +89,7 @@ static plug_array let_go(pieces_array *a) {
   if (a->next) {
     a->next->previous = a->previous;
   }
-  free(a);
+  budget_free(a->run->pieces->budget, a, sizeof *a, ALIGN);
   return data;
 }
 
@@ -298,9 +299,9 @@ static status find_or_make(void *data) {
     x->last_used = ++p->clock;
     x->next = r->site->pieces;
     r->site->pieces = x;
-    drop_oldest(r->site);
   }
-  x->runs++;
+  x->runs++; /* from here on nobody drops it */
+  drop_oldest(r->site);
   r->out = x;
   return NULL;
 }
@@ -400,6 +401,7 @@ static status run_piece(pieces_run *run, onnx_frame *f, const piece *x) {
 
 struct frame_list {
   struct frame_list *next;
+  arena *arena;
   onnx_frame *frame;
 };
 typedef struct frame_list frame_list;
@@ -482,12 +484,20 @@ status pieces_find(pieces_run *run, const onnx_frame *f, const char *name, piece
 
 onnx_frame *pieces_frame(pieces_run *run, const onnx_frame *outer, const Onnx__GraphProto *graph,
                          const onnx_function *function, const Onnx__NodeProto *call) {
-  arena *a = arena_create(NULL);
-  frame_list *l = ARENA_NEW(a, frame_list);
-  l->frame = onnx_frame_create(a, run->pieces->model, outer, graph, function, call);
+  frame_list *l = calloc(1, sizeof *l);
+  if (!l) {
+    guard_fail("out of memory");
+  }
   l->next = run->frames;
-  run->frames = l;
+  run->frames = l; /* from here on the end of the run frees it */
+  l->arena = arena_create(run->pieces->budget);
+  l->frame = onnx_frame_create(l->arena, run->pieces->model, outer, graph, function, call);
   return l->frame;
+}
+
+static void free_frame(frame_list *l) {
+  arena_destroy(l->arena);
+  free(l);
 }
 
 void pieces_frame_end(pieces_run *run, onnx_frame *f) {
@@ -497,12 +507,13 @@ void pieces_frame_end(pieces_run *run, onnx_frame *f) {
   while (str_map_next(&f->arrays, &at, &name, &array)) {
     pieces_array_release(array);
   }
-  frame_list **l = (frame_list **)&run->frames;
-  while ((*l)->frame != f) {
-    l = &(*l)->next;
+  frame_list **at_frame = &run->frames, *ended;
+  while ((*at_frame)->frame != f) {
+    at_frame = &(*at_frame)->next;
   }
-  *l = (*l)->next;
-  arena_destroy(f->arena);
+  ended = *at_frame;
+  *at_frame = ended->next;
+  free_frame(ended);
 }
 
 /* --- the whole --- */
@@ -554,7 +565,7 @@ status plug_pieces_run(plug_pieces *p, const plug_piece_run *options, plug_array
   while (run.frames) {
     frame_list *l = run.frames;
     run.frames = l->next;
-    arena_destroy(l->frame->arena);
+    free_frame(l);
   }
   while (run.arrays) {
     free_array(p, let_go(run.arrays));

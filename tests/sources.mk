@@ -148,6 +148,7 @@ tests_files = \
 	tests/count-results \
 	tests/dynamic/make_cases.py \
 	tests/dynamic/nms_cases.py \
+	tests/dynamic/open_cases.py \
 	tests/dynamic/test-dynamic \
 	tests/e2e/README \
 	tests/e2e/compare_ort.py \

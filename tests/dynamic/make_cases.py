@@ -12,6 +12,7 @@ from onnx import helper as h
 from onnx import numpy_helper as nh
 
 import nms_cases
+import open_cases
 
 F, I, B = T.FLOAT, T.INT64, T.BOOL
 N = h.make_node
@@ -179,6 +180,7 @@ inner = h.make_function("local", "zeros_of", ["a"], ["b"],
 case("function", [N("Neg", ["x"], ["n"]), N("zeros_of", ["n"], ["y"], domain="local")], matrix, [("y", F, [2, None])], xs,
      functions=[inner])
 
-# --- NonMaxSuppression ---
+# --- more of them ---
 
 nms_cases.make(case)
+open_cases.make(case)

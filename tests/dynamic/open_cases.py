@@ -1,0 +1,115 @@
+"""open_cases.py: open dimensions in every operator with a rule, and nodes that stand apart and read one another's results;
+make_cases.py calls make()."""
+import numpy as np
+from onnx import TensorProto as T
+from onnx import helper as h
+from onnx import numpy_helper as nh
+
+F, I, B = T.FLOAT, T.INT64, T.BOOL
+N = h.make_node
+rng = np.random.default_rng(2)
+
+
+def x(*dims):
+    return rng.standard_normal(dims).astype(np.float32)
+
+
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+def body(name, nodes, inputs, outputs, inits=()):
+    return h.make_graph(nodes, name, [h.make_tensor_value_info(*i) for i in inputs],
+                        [h.make_tensor_value_info(*o) for o in outputs], initializer=[nh.from_array(np.asarray(v), k) for k, v in inits])
+
+
+# no rows, and all of them, are among the sets
+xs = [[x(4, 5)], [x(4, 5)], [-np.abs(x(4, 5))], [np.abs(x(4, 5))]]
+matrix = [("x", F, [4, 5])]
+i0 = [("i0", np.array(0, np.int64))]
+nonzero = [N("Relu", ["x"], ["r"]), N("NonZero", ["r"], ["nz"])]
+rows = nonzero + [N("Gather", ["nz", "i0"], ["ri"], axis=0), N("Gather", ["x", "ri"], ["rows"], axis=0)]
+negative = [N("Neg", ["x"], ["n"]), N("Relu", ["n"], ["nr"]), N("NonZero", ["nr"], ["q"])]
+
+
+def make_rules(case):
+    case("axes_from_the_end",
+         rows + [N("Unsqueeze", ["rows", "last"], ["u"]), N("Transpose", ["u"], ["t"]), N("Squeeze", ["u", "last"], ["sq"]),
+                 N("Concat", ["rows", "rows"], ["cc"], axis=-1), N("Slice", ["rows", "last", "far", "last", "step"], ["sl"]),
+                 N("Slice", ["cc", "e8", "e1", "last", "step"], ["sl2"]), N("Gather", ["rows", "g"], ["ga"], axis=-1)],
+         matrix, [("t", F, [1, 5, None]), ("sq", F, [None, 5]), ("sl", F, [None, 3]), ("sl2", F, [None, 4]), ("ga", F, [None, 2, 2])],
+         xs, inits=i0 + [("last", ints(-1)), ("far", ints(-100)), ("step", ints(-2)), ("e8", ints(8)), ("e1", ints(1)),
+                         ("g", np.array([[-1, 0], [-5, 4]], np.int64))])
+    case("slices_of_what_is_open",
+         rows + [N("Slice", ["rows", "last", "far", "z", "step"], ["sl"]), N("Slice", ["rows", "one", "big"], ["tail"]),
+                 N("Concat", ["rows", "tail"], ["c"], axis=0), N("Concat", ["rows", "x"], ["c2"], axis=0)],
+         matrix, [("sl", F, [None, 5]), ("c", F, [None, 5]), ("c2", F, [None, 5])], xs,
+         inits=i0 + [("last", ints(-1)), ("far", ints(-2**63)), ("step", ints(-2)), ("z", ints(0)), ("one", ints(1)), ("big", ints(2**63 - 1))])
+    shapes = [[-1, 5], [0, -1], [0, 5], [-1], [0, 1, 5], [5, -1], [-1, 1, 1, 5], [0, 0], [0, 0, 1]]
+    case("reshapes", rows + [N("Reshape", ["rows", f"s{k}"], [f"o{k}"]) for k in range(len(shapes))], matrix,
+         [(f"o{k}", F, [None] * len(s)) for k, s in enumerate(shapes)], [xs[0], xs[1], xs[3]],
+         inits=i0 + [(f"s{k}", ints(*s)) for k, s in enumerate(shapes)])
+    case("scalars_and_rows",
+         rows + [N("Greater", ["rows", "zero"], ["gt"]), N("Where", ["gt", "zero", "one"], ["a"]), N("Where", ["gt", "rows", "one"], ["b"]),
+                 N("Where", ["yes", "rows", "one"], ["c"]), N("Max", ["rows", "zero", "b"], ["d"]), N("Mul", ["rows", "cube"], ["e"]),
+                 N("Add", ["rows", "row"], ["f"])],
+         matrix, [(k, F, [None, 5]) for k in "abcd"] + [("e", F, [1, None, 5]), ("f", F, [None, 5])], xs,
+         inits=i0 + [("zero", np.float32(0)), ("one", np.float32(1)), ("yes", np.array([[True]])), ("cube", np.ones((1, 1, 1), np.float32)),
+                     ("row", np.arange(5, dtype=np.float32))])
+    case("two_sizes_at_once",
+         nonzero + negative + [N("Gather", ["nz", "i0"], ["a"], axis=0), N("Gather", ["q", "i0"], ["b"], axis=0),
+                               N("Unsqueeze", ["a", "one"], ["au"]), N("Mul", ["au", "b"], ["m"]), N("Transpose", ["m"], ["t"]),
+                               N("Shape", ["t"], ["s"]), N("Size", ["t"], ["z"]), N("Reshape", ["m", "flat"], ["f"])],
+         matrix, [("t", I, [None, None]), ("s", I, [2]), ("z", I, []), ("f", I, [None])], xs,
+         inits=i0 + [("one", ints(1)), ("flat", ints(-1))])
+    case("bound_of_one", [N("NonZero", ["v"], ["nz"]), N("Squeeze", ["nz", "z"], ["q"]), N("Mul", ["q", "three"], ["b"]),
+                          N("Concat", ["q", "q"], ["c"], axis=0), N("Gather", ["v", "q"], ["g"], axis=0)],
+         [("v", F, [1])], [("b", I, [None]), ("c", I, [None]), ("g", F, [None])], [[np.array([k], np.float32)] for k in (2, 0)],
+         inits=[("z", ints(0)), ("three", ints(3))])
+    case("padding_is_never_divided_by", # behind the size stand zeros
+         [N("Cast", ["x"], ["i"], to=I), N("Mul", ["i", "i"], ["ii"]), N("Add", ["ii", "one"], ["p"]), N("Unique", ["p"], ["u"]),
+          N("Compress", ["p", "keep"], ["c"], axis=0), N("Div", ["seven", "u"], ["d"]), N("Mod", ["seven", "c"], ["m"])],
+         [("x", F, [6]), ("keep", B, [6])], [("d", I, [None]), ("m", I, [None])],
+         [[3 * x(6), np.array(k, bool)] for k in ([1, 0, 1, 0, 0, 0], [0] * 6, [1] * 6)],
+         inits=[("one", np.array(1, np.int64)), ("seven", np.array(7, np.int64))])
+
+
+def make_apart(case):
+    loop = [("i", I, []), ("c", B, [])]
+    part = [N("NonZero", ["s"], ["p"]), N("Gather", ["p", "z"], ["p0"], axis=0), N("Gather", ["s", "p0"], ["e0"], axis=0),
+            N("Softmax", ["e0"], ["sm"], axis=0), N("ReduceSum", ["sm"], ["e"], keepdims=0), N("ReduceSum", ["late"], ["ls"], keepdims=0),
+            N("Add", ["s", "ls"], ["s2"]), N("Identity", ["c"], ["c2"])]
+    case("loop_reads_what_waits", # its body needs sizes of its own before it reads that
+         rows + [N("MatMul", ["rows", "w"], ["mm"]), N("Softmax", ["mm"], ["late"], axis=1), N("ReduceMax", ["x"], ["v"], axes=[1], keepdims=0),
+                 N("Loop", ["m", "", "v"], ["vo", "es"],
+                   body=body("part", part, loop + [("s", F, [4])], [("c2", B, []), ("s2", F, [4]), ("e", F, [])],
+                             [("z", np.array(0, np.int64))]))],
+         matrix + [("w", F, [5, 3])], [("vo", F, [4]), ("es", F, [None])], [[a[0], x(5, 3)] for a in xs],
+         inits=i0 + [("m", np.array(3, np.int64))])
+    grow = [N("Identity", ["c"], ["c2"]), N("Concat", ["s", "s"], ["s2"], axis=0), N("ReduceSum", ["s"], ["e"], keepdims=0)]
+    grown = [("c2", B, []), ("s2", F, [None]), ("e", F, [])]
+    loops = [N("Loop", ["m", "", a], [b, "e" + b], body=body("grow" + b, grow, loop + [("s", F, [None])], grown)) for a, b in (("v", "a"), ("ea", "b"))]
+    case("loop_after_loop", loops + [N("Shape", ["b"], ["sb"])], [("m", I, []), ("v", F, [3])],
+         [("a", F, [None]), ("eb", F, [None]), ("sb", I, [1])], [[np.array(k, np.int64), x(3)] for k in (0, 1, 3)])
+    more = body("more", [N("Identity", ["c"], ["c2"]), N("Concat", ["s", "one"], ["s2"], axis=0), N("ReduceSum", ["s2"], ["e"], keepdims=0)],
+                loop + [("s", F, [None])], grown, [("one", np.ones(1, np.float32))])
+    case("more_sizes_than_are_kept", [N("Loop", ["m", "", "v"], ["vo", "es"], body=more)], [("m", I, []), ("v", F, [1])],
+         [("vo", F, [None]), ("es", F, [None])], [[np.array(k, np.int64), x(1)] for k in (100, 70)])
+    inner_if = N("If", ["t"], ["k"], then_branch=body("kept", [N("Clip", ["sm", "low"], ["k0"]), N("NonZero", ["k0"], ["kz"]),
+                                                               N("Cast", ["kz"], ["k1"], to=F)], [], [("k1", F, [1, None])]),
+                 else_branch=body("none", [N("Unsqueeze", ["sm", "axis"], ["k2"])], [], [("k2", F, [1, None])],
+                                      [("axis", ints(0))]))
+    clip = h.make_function("local", "clip", ["a", "low"], ["y"], [N("NonZero", ["a"], ["cq"]), N("Clip", ["a", "low"], ["y"])], [h.make_opsetid("", 17)])
+    part = h.make_function("local", "part", ["a", "low"], ["y", "n", "k"],
+                           [N("Relu", ["a"], ["r"]), N("NonZero", ["r"], ["q"]), N("Transpose", ["q"], ["qt"]), N("GatherND", ["a", "qt"], ["g"]),
+                            N("Softmax", ["g"], ["sm"], axis=0), N("clip", ["sm", "low"], ["y"], domain="local"), N("Shape", ["y"], ["n"]),
+                            N("Size", ["y"], ["sz"]), N("Constant", [], ["two"], value_int=2), N("Greater", ["sz", "two"], ["t"]), inner_if],
+                           [h.make_opsetid("", 17), h.make_opsetid("local", 1)])
+    for name, inputs in (("given", ["x", "lo"]), ("left_out", ["x", ""]), ("not_there", ["x"])):
+        case("function_input_" + name, [N("part", inputs, ["y", "n", "k"], domain="local"), N("Neg", ["y"], ["ny"])],
+             matrix, [("n", I, [1]), ("k", F, [1, None]), ("ny", F, [None])], xs, inits=[("lo", np.float32(0.1))], functions=[part, clip])
+
+
+def make(case):
+    make_rules(case)
+    make_apart(case)

@@ -252,7 +252,7 @@ bool onnx_list_finding(onnx_scope *s, const Onnx__NodeProto *node, status failed
 
 /* A body that is imported once, since all around it are calls of functions, can do without one of its nodes.  (Those of
  * loops are imported in more than one way, and the first that works counts.) */
-static bool go_on_without(onnx_scope *s, const Onnx__NodeProto *node, const onnx_wants *before, status failed) {
+static bool go_on_without(onnx_scope *s, const Onnx__NodeProto *node, status failed) {
   onnx_importer *im = s->importer;
   onnx_wants *w = &im->wants;
   for (const onnx_scope *up = s; up->around; up = up->around) {
@@ -260,18 +260,30 @@ static bool go_on_without(onnx_scope *s, const Onnx__NodeProto *node, const onnx
       return false;
     }
   }
-  bool contents = w->apart != before->apart || w->asked.n > before->asked.n || w->contents.n > before->contents.n;
+  bool contents = onnx_wants_contents(w);
   if (!im->frame->findings || (!contents && !w->waits && !onnx_list_finding(s, node, failed))) {
     return false;
   }
   if (contents && !im->piece->reason) {
     im->piece->reason = onnx_describe_failure(s, node, failed);
   }
-  w->waits = before->waits;
+  w->waits = false;
   for (size_t k = 0; k < node->n_output; k++) {
     onnx_scope_define(s, node->output[k], (hlo_value){.def = &nothing});
   }
   return true;
+}
+
+static void add_wants(onnx_importer *im, const onnx_wants *more) {
+  onnx_wants *w = &im->wants;
+  w->waits |= more->waits;
+  w->apart |= more->apart;
+  for (uint32_t k = 0; k < more->asked.n; k++) {
+    *ARENA_PUSH(im->arena, w->asked.items, w->asked.n, w->asked.cap) = more->asked.items[k];
+  }
+  for (uint32_t k = 0; k < more->contents.n; k++) {
+    *ARENA_PUSH(im->arena, w->contents.items, w->contents.n, w->contents.cap) = more->contents.items[k];
+  }
 }
 
 static status import_nodes(onnx_scope *s, size_t n, Onnx__NodeProto *const *nodes) {
@@ -279,11 +291,13 @@ static status import_nodes(onnx_scope *s, size_t n, Onnx__NodeProto *const *node
   for (size_t k = 0; k < n; k++) {
     TRY(budget_check(arena_budget(s->importer->arena)));
     onnx_wants before = s->importer->wants;
+    s->importer->wants = (onnx_wants){0};
     status failed = onnx_import_node(s, nodes[k]);
-    if (failed && go_on_without(s, nodes[k], &before, failed)) {
+    if (failed && go_on_without(s, nodes[k], failed)) {
       status_free(failed);
-      continue;
+      failed = NULL;
     }
+    add_wants(s->importer, &before);
     if (failed) {
       return status_prefix(failed, "%s", onnx_node_label(s->importer->arena, nodes[k]));
     }

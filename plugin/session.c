@@ -141,7 +141,7 @@ static status open_guarded(void *data) {
   opening *o = data;
   plug_session *s = o->s;
   s->arena = arena_create(&s->budget);
-  s->programs = arena_create(&s->budget);
+  s->programs = arena_create(&s->compiling);
   copy_options(s, o->options);
   TRY(rt_pool_create(s->options.compile.threads, &s->pool));
   return o->path && rt_image_is_one(o->path) ? open_image(s, o->path) : open_model(s, o->path, o->bytes, o->size);
@@ -155,7 +155,8 @@ status plug_session_open(const char *path, const void *bytes, size_t size, const
   pthread_mutex_init(&s->lock, NULL);
   s->budget.limit = options->max_memory;
   s->budget.outer = options->outer;
-  s->budget.deadline = plug_deadline_after(options->max_seconds);
+  s->compiling.outer = &s->budget;
+  s->budget.deadline = s->compiling.deadline = plug_deadline_after(options->max_seconds);
   double start = plug_now();
   if (getrandom(&s->entropy, sizeof s->entropy, GRND_NONBLOCK) != sizeof s->entropy) {
     s->entropy = hash_mix((uint64_t)(start * NANOSECONDS), (uintptr_t)s); /* too early after the system's start */
@@ -164,7 +165,7 @@ status plug_session_open(const char *path, const void *bytes, size_t size, const
   s->load_seconds = plug_now() - start;
   s->options.constants = NULL; /* their list was the caller's */
   s->options.n_constants = 0;
-  s->budget.deadline = 0;
+  s->budget.deadline = s->compiling.deadline = 0;
   if (failed) {
     plug_session_close(s);
     return path ? plug_name_file(failed, path) : failed;
@@ -350,11 +351,11 @@ static status find_or_compile(plug_session *s, const plug_inputs *inputs, const 
     return no_such_program(s, inputs);
   }
   compilation c = {.s = s, .inputs = inputs};
-  s->budget.deadline = plug_deadline_after(s->options.max_seconds);
-  s->budget.stopped = inputs->stopped;
+  s->compiling.deadline = plug_deadline_after(s->options.max_seconds);
+  s->compiling.stopped = inputs->stopped;
   status failed = plug_run_with_stack(PLUG_COMPILE_STACK, compile_guarded, &c);
-  s->budget.stopped = NULL;
-  s->budget.deadline = 0;
+  s->compiling.stopped = NULL;
+  s->compiling.deadline = 0;
   *out = c.out;
   return failed;
 }
@@ -367,7 +368,7 @@ typedef struct checking {
 
 static status check_guarded(void *data) {
   const checking *c = data;
-  return c->compiler->check(c->s->source, c->request, &c->s->budget);
+  return c->compiler->check(c->s->source, c->request, &c->s->compiling);
 }
 
 status plug_session_check(plug_session *s, const plug_inputs *inputs) {
@@ -378,9 +379,9 @@ status plug_session_check(plug_session *s, const plug_inputs *inputs) {
   plug_request request = plug_session_request(s, inputs);
   TRY(plug_compiler_open(&compiler));
   pthread_mutex_lock(&s->lock);
-  s->budget.deadline = plug_deadline_after(s->options.max_seconds);
+  s->compiling.deadline = plug_deadline_after(s->options.max_seconds);
   status failed = plug_run_with_stack(PLUG_COMPILE_STACK, check_guarded, &(checking){s, compiler, &request});
-  s->budget.deadline = 0;
+  s->compiling.deadline = 0;
   pthread_mutex_unlock(&s->lock);
   return failed;
 }

@@ -10,7 +10,8 @@
 
 struct plug_session {
   arena *arena; /* options, the source, or the image */
-  mem_budget budget;
+  mem_budget budget;    /* of all: runs read it without the lock, so that nothing but the memory changes */
+  mem_budget compiling; /* inside it, with the deadline of what is compiled now */
   plug_session_options options;
   const rt_target *target;
   plug_source *source;

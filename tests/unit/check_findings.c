@@ -74,10 +74,8 @@ START_TEST(test_all_of_a_graph) {
 }
 END_TEST
 
-START_TEST(test_all_of_a_function) {
-  static const char *const parts[] = {"my.F that makes \"y\": MatMul that makes \"bad\": ",
-                                      "my.F that makes \"y\": Gemm that makes \"b\": "};
-  Onnx__ModelProto *p = new_model(a, "x", "behind");
+/* An empty function my.F of a to b, called for y. */
+static Onnx__FunctionProto *add_function(Onnx__ModelProto *p) {
   add_opset(a, p, "my", 1);
   Onnx__FunctionProto *f = PB_NEW(a, Onnx__FunctionProto, ONNX__FUNCTION_PROTO__INIT);
   f->domain = "my";
@@ -85,14 +83,36 @@ START_TEST(test_all_of_a_function) {
   f->input = names(a, "a", &f->n_input);
   f->output = names(a, "b", &f->n_output);
   PB_ADD(a, f->opset_import, f->n_opset_import, p->opset_import[0]);
+  PB_ADD(a, p->functions, p->n_functions, f);
+  graph_node(a, p->graph, "F", "x", "y")->domain = "my";
+  return f;
+}
+
+START_TEST(test_all_of_a_function) {
+  static const char *const parts[] = {"my.F that makes \"y\": MatMul that makes \"bad\": ",
+                                      "my.F that makes \"y\": Gemm that makes \"b\": "};
+  Onnx__ModelProto *p = new_model(a, "x", "behind");
+  Onnx__FunctionProto *f = add_function(p);
   add_node(a, &f->node, &f->n_node, "MatMul", "a,a", "bad");
   add_node(a, &f->node, &f->n_node, "Relu", "bad", "behind");
   add_node(a, &f->node, &f->n_node, "Gemm", "a,a", "b");
-  PB_ADD(a, p->functions, p->n_functions, f);
-  graph_node(a, p->graph, "F", "x", "y")->domain = "my";
   graph_node(a, p->graph, "Relu", "y", "behind");
   onnx_findings found = findings_of(p, 0);
   expect(&found, 2, parts);
+}
+END_TEST
+
+/* Not only the first of a body's nodes that need sizes waits. */
+START_TEST(test_sizes_in_a_function) {
+  Onnx__ModelProto *p = new_model(a, "x", "y");
+  Onnx__FunctionProto *f = add_function(p);
+  add_node(a, &f->node, &f->n_node, "NonZero", "a", "nz");
+  add_node(a, &f->node, &f->n_node, "ReduceSum", "nz", "s");
+  add_node(a, &f->node, &f->n_node, "ReduceSum", "nz", "t");
+  add_node(a, &f->node, &f->n_node, "Add", "s,t", "b");
+  onnx_findings found = findings_of(p, 0);
+  expect(&found, 0, NULL);
+  ck_assert_ptr_nonnull(strstr(found.waits, "ReduceSum that makes \"s\": "));
 }
 END_TEST
 
@@ -116,6 +136,7 @@ int main(void) {
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, test_all_of_a_graph);
   tcase_add_test(t, test_all_of_a_function);
+  tcase_add_test(t, test_sizes_in_a_function);
   tcase_add_test(t, test_wanted_contents);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);

@@ -176,15 +176,15 @@ status onnx_import(arena *a, const onnx_model *model, const onnx_import_options 
   onnx_piece piece;
   TRY(onnx_frame_main(a, model, options, &f));
   TRY(onnx_import_piece(a, f, true, options->eval, &piece));
-  bool asked = false;
-  for (uint32_t k = 0; k < piece.module->entry->n_params; k++) {
-    asked |= piece.params[k]->asked;
+  const char *asked = NULL;
+  for (uint32_t k = piece.module->entry->n_params; k-- > 0;) {
+    asked = piece.params[k]->asked ? piece.module->param_names[k] : asked;
   }
   for (uint32_t k = 0; k < options->n_inputs && options->wanted; k++) {
     const onnx_array *array = str_map_get(&f->arrays, options->inputs[k].name);
     options->wanted[k] = array && array->asked;
   }
-  CHECK_THAT(!asked, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "%s", piece.reason);
+  CHECK_THAT(!asked, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "%s; what input '%s' holds decides that", piece.reason, asked);
   if (options->findings) {
     options->findings->waits = piece.reason;
   }

@@ -24,10 +24,12 @@ def const(name, values, dtype=np.int64):
     return numpy_helper.from_array(np.array(values, dtype), name)
 
 
-def bomb(name, nodes, tensors=(), inputs=None, outputs=("y",), expect="refused", arguments="", opset=21):
+def bomb(name, nodes, tensors=(), inputs=None, outputs=("y",), expect="refused", arguments="", opset=21,
+         functions=()):
     inputs = [info("x", [1])] if inputs is None else inputs
     graph = helper.make_graph(nodes, "bomb", inputs, [info(o, None) for o in outputs], list(tensors))
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid(d, v) for d, v in (("", opset), ("local", 1))],
+                              functions=list(functions), ir_version=10)
     with open(name + ".onnx", "wb") as f:
         f.write(model.SerializeToString())
     bombs.append((name, expect, arguments))
@@ -229,6 +231,23 @@ def loops():
              expect="any")
 
 
+def apart():
+    """What runs body by body, since sizes depend on what it computes."""
+    t = [const("true", True, np.bool_), const("trips", BIG), const("one", [1], np.float32)]
+    for name, by in (("apart_doubles", "s"), ("apart_grows", "one")):
+        bomb(name, [looping("trips", [node("Concat", ["s", by], ["t"], axis=0)], [None])], t)
+    step = [node("Identity", ["go"], ["on"]), node("NonZero", ["s"], ["p"]), node("Cast", ["p"], ["q"], to=F),
+            node("Softmax", ["q"], ["r"]), node("ReduceSum", ["r"], ["u"], keepdims=0)]
+    body = helper.make_graph(step, "body", [info("i", [], I64), info("go", [], BOOL), info("s", [1])],
+                             [info("on", [], BOOL), info("s", [1]), info("u", [])])
+    bomb("apart_outputs", [node("Loop", ["trips", "", "x"], ["z", "y"], name="n", body=body)], t, arguments="--max-memory 32M")
+    calls = [helper.make_function("local", f"f{k}", ["a"], ["b"], [
+        node("NonZero", ["a"], ["p"]), node("Cast", ["p"], ["q"], to=F), node("Softmax", ["q"], ["r"]),
+        node(f"f{k + 1}", ["a"], ["b"], domain="local") if k < 999 else node("Neg", ["a"], ["b"])],
+        [helper.make_opsetid("", 21), helper.make_opsetid("local", 1)]) for k in range(1000)]
+    bomb("apart_calls", [node("f0", ["x"], ["y"], domain="local")], functions=calls)
+
+
 # --- compiling ---------------------------------------------------------------------------------------------------
 
 
@@ -264,7 +283,7 @@ def compiling():
 
 def main():
     os.chdir(sys.argv[1])
-    for group in (sizes, work, folding, loops, compiling):
+    for group in (sizes, work, folding, loops, apart, compiling):
         group()
     with open("bombs", "w") as f:
         for row in bombs:

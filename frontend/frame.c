@@ -12,7 +12,7 @@ onnx_frame *onnx_frame_create(arena *a, const onnx_model *m, const onnx_frame *o
   *f = (onnx_frame){.model = m, .outer = outer, .graph = graph, .function = function, .call = call, .arena = a};
   f->n_nodes = graph ? graph->n_node : function->proto->n_node;
   f->nodes = graph ? graph->node : function->proto->node;
-  f->n_outputs = graph ? graph->n_output : function->proto->n_output;
+  f->n_outputs = graph ? graph->n_output : call->n_output; /* a call may want less than the function gives */
   f->states = ARENA_NEW_N(a, uint8_t, f->n_nodes);
   str_map_init(&f->arrays, a);
   return f;

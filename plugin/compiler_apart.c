@@ -138,10 +138,10 @@ static status run_call(const apart *n, const onnx_function *callee) {
       pieces_define(f, proto->input[k], a);
     }
   }
-  pieces_array **outputs = ARENA_NEW_N(n->outer->arena, pieces_array *, proto->n_output + 1);
+  pieces_array **outputs = ARENA_NEW_N(n->outer->arena, pieces_array *, n->node->n_output + 1);
   TRY(pieces_run_frame(n->run, site, f, outputs));
   pieces_frame_end(n->run, f);
-  return define_outputs(n, proto->n_output, outputs);
+  return define_outputs(n, n->node->n_output, outputs);
 }
 
 /* --- Loop and Scan --- */

@@ -376,7 +376,7 @@ static status read_limits(loop *l) {
     l->cond = known ? l->cond : hlo_reshape(n->b, n->in[1], 0, NULL);
     l->trip = known && !literal_i64(known, 0) ? 0 : l->trip;
   }
-  CHECK_THAT(l->trip != INT64_MAX || !l->ignores_cond, STATUS_UNSUPPORTED,
+  CHECK_THAT(onnx_has_in(n, 0) || !l->ignores_cond, STATUS_UNSUPPORTED,
              "neither M nor cond is given: the loop never ends");
   return NULL;
 }

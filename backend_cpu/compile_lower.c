@@ -87,6 +87,12 @@ static hlo_value source_of(hlo_value v) {
   return v;
 }
 
+/* A kernel has a loop for each operand of a concatenation, all in one function, on which LLVM takes quadratic time. */
+static bool joins_many(const hlo_instr *i) {
+  enum { MANY = 64 };
+  return i->op == HLO_CONCAT && i->n_operands > MANY;
+}
+
 static bool shares_one(lowering *l, const hlo_instr *i, uint32_t operand, uint32_t result) {
   const cpu_plan *p = plan_of(l, i);
   if (p) {
@@ -98,7 +104,7 @@ static bool shares_one(lowering *l, const hlo_instr *i, uint32_t operand, uint32
     case HLO_COPY:
       return false;
     default:
-      return emit_can_alias(i, operand, result);
+      return !joins_many(i) && emit_can_alias(i, operand, result);
   }
 }
 
@@ -273,6 +279,22 @@ static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i
 
 /* --- instructions --- */
 
+/* Each operand is copied to its place. */
+static void emit_joined(lowering *l, lower_context *c, const hlo_instr *i) {
+  rt_buffer result = lower_buffer(c, hlo_result((hlo_instr *)i, 0));
+  int64_t dimension = hlo_int(i, HLO_ATTR_DIMENSION);
+  size_t step = (size_t)result.strides[dimension] * dtype_bytes((dtype)result.type);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    const shape *s = hlo_shape(i->operands[k]);
+    rt_buffer place = result;
+    place.extents = arena_memdup(l->arena, s->dims, s->rank * sizeof *s->dims);
+    if (shape_elements(s)) {
+      copy_to_result(c, i, lower_buffer(c, i->operands[k]), place);
+    }
+    result.offset += (int64_t)((size_t)s->dims[dimension] * step);
+  }
+}
+
 static status emit(lower_context *c, const hlo_instr *i) {
   lowering *l = lower_data(c);
   if (l->failed) {
@@ -295,6 +317,12 @@ static status emit(lower_context *c, const hlo_instr *i) {
     case HLO_COPY:
       copy_to_result(c, i, lower_buffer(c, i->operands[0]), lower_buffer(c, hlo_result((hlo_instr *)i, 0)));
       return NULL;
+    case HLO_CONCAT:
+      if (joins_many(i)) {
+        emit_joined(l, c, i);
+        return NULL;
+      }
+      return emit_kernel_thunk(l, c, i);
     case HLO_SORT:
       return emit_sort(l, c, i);
     case HLO_NMS:

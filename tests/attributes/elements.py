@@ -195,3 +195,10 @@ def write_movement(w):
         padded = np.full((2, 3, 6), one)
         padded[:, :, 1:5] = x
         add(w, name, "Pad", [x, np.array([0, 0, 1, 0, 0, 1]), one], [padded], opset=25)
+
+
+def write_many_operands(w):
+    """More operands than one kernel takes, some of them empty."""
+    for axis in (0, 1):
+        parts = [np.full((k % 3, 3) if axis == 0 else (3, k % 3), k, np.float32) for k in range(200)]
+        w.add("Concat", parts, [np.concatenate(parts, axis)], {"axis": axis}, opset=13, name=f"many_{axis}")

@@ -73,7 +73,9 @@ hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer) {
   if (copy_constant(s, outer, &inner)) {
     return inner;
   }
-  onnx_want_sizes(s->importer, outer); /* a body sees arrays of constant dimensions only */
+  if (onnx_want_sizes(s->importer, outer)) { /* a body sees arrays of constant dimensions only */
+    hlo_fail(s->b, status_error(STATUS_UNSUPPORTED, "the size of a value that a body reads depends on data"));
+  }
   onnx_captures *caps = s->captures;
   uint32_t k = 0;
   while (k < caps->n && !hlo_value_equal(caps->outer[k], outer)) {

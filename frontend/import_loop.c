@@ -333,6 +333,9 @@ static status unroll(loop *l, hlo_value *results) {
     TRY(status_prefix(onnx_import_inline(n, "body", n_inputs, inputs, inputs[0], n_roots, roots), "body, step %u",
                       steps));
     TRY(hlo_builder_take_error(b));
+    for (uint32_t k = 0; k < n_roots; k++) {
+      CHECK_THAT(!onnx_want_sizes(n->scope->importer, roots[k]), STATUS_UNSUPPORTED, "the size of output %u of body depends on data", k);
+    }
     copy_values(inputs + 2, roots + 1, l->n_states);
     for (uint32_t k = 0; k < l->n_out; k++) {
       elements[k * (size_t)l->trip + steps] = onnx_insert_dim(b, roots[1 + l->n_states + k], 0);

@@ -454,8 +454,8 @@ static status check_target(const emit_target *t, const hlo_instr *i) {
   return NULL;
 }
 
-status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
-                   emit_kernel_info *info) {
+status emit_writer_begin(emit_writer *w, emit_module *m, const char *name, const hlo_instr *i,
+                         const emit_options *options, uint32_t n_more, emit_kernel_info *info) {
   const char *why = NULL;
   CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "%s: %s", hlo_info(i)->name, why);
   emit_ir *ir = emit_module_ir_of(m);
@@ -464,19 +464,39 @@ status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const e
   int32_t *none = ARENA_NEW_N(a, int32_t, i->n_results);
   memset(none, 0xff, i->n_results * sizeof *none);
   emit_input *inputs = ARENA_NEW_N(a, emit_input, i->n_operands);
-  *info = (emit_kernel_info){.n_buffers = i->n_operands + i->n_results};
-  emit_writer w = {.i = i, .n_results = i->n_results, .info = info, .cost = total_cost(i)};
-  w.alias = options && options->alias ? options->alias : none;
-  w.e = (emit_element){.w = ir, .n_inputs = i->n_operands, .inputs = inputs};
-  w.e.body = i->op == HLO_FUSION ? hlo_callee(i, 0) : NULL;
-  w.e.x = (emit_indexer){ir, emit_table_create(a), 1, fits_narrow(i)};
-  w.roots = ARENA_NEW_N(a, hlo_value, w.n_results);
-  w.results = ARENA_NEW_N(a, LLVMValueRef, w.n_results);
-  w.shared = ARENA_NEW_N(a, bool, w.n_results);
-  set_values(&w, inputs);
-  w.e.wide = ir->target->gpu ? 1 : emit_writer_lanes(&w);
-  begin_function(&w, name);
-  bind_buffers(&w, inputs);
+  *info = (emit_kernel_info){.n_buffers = i->n_operands + i->n_results + n_more};
+  *w = (emit_writer){.i = i, .n_results = i->n_results, .info = info, .cost = total_cost(i)};
+  w->alias = options && options->alias ? options->alias : none;
+  w->e = (emit_element){.w = ir, .n_inputs = i->n_operands, .inputs = inputs};
+  w->e.body = i->op == HLO_FUSION ? hlo_callee(i, 0) : NULL;
+  w->e.x = (emit_indexer){ir, emit_table_create(a), 1, fits_narrow(i)};
+  w->roots = ARENA_NEW_N(a, hlo_value, w->n_results);
+  w->results = ARENA_NEW_N(a, LLVMValueRef, w->n_results);
+  w->shared = ARENA_NEW_N(a, bool, w->n_results);
+  set_values(w, inputs);
+  w->e.wide = ir->target->gpu ? 1 : emit_writer_lanes(w);
+  begin_function(w, name);
+  bind_buffers(w, inputs);
+  return NULL;
+}
+
+void emit_writer_end(emit_writer *w) {
+  LLVMBuildRetVoid(w->e.w->builder);
+  if (w->e.w->target->gpu) {
+    mark_gpu_entry(w->e.w);
+  }
+  w->info->item_cost = w->info->grid ? w->cost / (double)w->info->grid : 0;
+}
+
+LLVMValueRef emit_writer_buffer(const emit_writer *w, uint32_t k) {
+  static const shape any = {.type = DTYPE_U8, .rank = 1};
+  return load_buffer(&w->e, LLVMGetParam(w->e.w->function, 0), k, &any);
+}
+
+status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
+                   emit_kernel_info *info) {
+  emit_writer w;
+  TRY(emit_writer_begin(&w, m, name, i, options, 0, info));
   if (shape_elements(&i->shapes[0])) {
     if (emit_is_update(&w)) {
       emit_write_update(&w);
@@ -484,10 +504,6 @@ status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const e
       write_loops(&w);
     }
   }
-  LLVMBuildRetVoid(ir->builder);
-  if (ir->target->gpu) {
-    mark_gpu_entry(ir);
-  }
-  info->item_cost = info->grid ? w.cost / (double)info->grid : 0;
+  emit_writer_end(&w);
   return NULL;
 }

@@ -3,8 +3,8 @@
 #ifndef EMIT_WRITER_H
 #define EMIT_WRITER_H
 
+#include "emit/compile.h"
 #include "emit/element.h"
-#include "emit/kernel.h"
 
 typedef struct emit_writer {
   emit_element e;
@@ -18,6 +18,15 @@ typedef struct emit_writer {
   emit_kernel_info *info;
   double cost; /* of the whole kernel, in nanoseconds */
 } emit_writer;
+
+/* Begins the function `name` for the instruction, its buffers bound: operands, results, then n_more of the writer's own
+ * (scratch memory).  UNSUPPORTED with the reason where emit_supports is false. */
+STATUS_MUST_USE status emit_writer_begin(emit_writer *w, emit_module *m, const char *name, const hlo_instr *i,
+                                         const emit_options *options, uint32_t n_more, emit_kernel_info *info);
+/* Ends it; info->grid and w->cost are known by now. */
+void emit_writer_end(emit_writer *w);
+/* The address of buffer k: aligned to 64 bytes, of unknown size. */
+LLVMValueRef emit_writer_buffer(const emit_writer *w, uint32_t k);
 
 /* Writes what happens at place `at` of the loops' space, in w->e.x.lanes lanes along its last dimension. */
 typedef void emit_body_fn(emit_writer *w, const void *data, const emit_index *at);

@@ -5,13 +5,7 @@
 
 #include "emit/kernel.h"
 
-/* Below so many multiplications a library call costs more than it saves. */
-static const double small_contraction = 16384;
 enum { MOST_TAPS = 1 << 14 }; /* of a convolution's kernel: with more, the library takes minutes to choose a way */
-/* What a thread can be woken for: about 8 us. */
-static const double part_multiplications = 1e6;
-static const double longest_part = 1e10; /* some tenths of a second, between which a run's budget is looked at */
-
 /* A body is read together with the fusion it belongs to, so that its parameters lead on to what the fusion is given. */
 typedef struct scope {
   const hlo_instr *fusion; /* NULL: no body, values are those of the computation itself */
@@ -202,7 +196,7 @@ static bool geometry_of(const hlo_instr *contraction, cpu_geometry *g) {
                                      : contraction->op == HLO_CONVOLUTION && convolution_geometry(contraction, g));
 }
 
-static double multiplications(const cpu_geometry *g) {
+double cpu_geometry_multiplications(const cpu_geometry *g) {
   if (g->op == CPU_MATMUL) {
     return (double)g->batch * (double)g->m * (double)g->k * (double)g->n;
   }
@@ -362,7 +356,7 @@ static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, cons
 bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
   (void)data;
   cpu_geometry g;
-  return !cpu_library_is_blas() && geometry_of(contraction, &g) && multiplications(&g) >= small_contraction &&
+  return !cpu_library_is_blas() && geometry_of(contraction, &g) && cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION &&
          chain_fits(&g, contraction, consumer, operand);
 }
 
@@ -441,7 +435,7 @@ static bool read_operand(scope s, hlo_value v, hlo_value *out) {
   return !s.fusion || v.def->op == HLO_PARAMETER;
 }
 
-static hlo_instr *find_contraction(const hlo_instr *i) {
+hlo_instr *cpu_find_contraction(const hlo_instr *i) {
   if (i->op == HLO_DOT || i->op == HLO_CONVOLUTION) {
     return (hlo_instr *)i;
   }
@@ -460,8 +454,8 @@ static hlo_instr *find_contraction(const hlo_instr *i) {
   return found;
 }
 
-static bool read_plan(const hlo_instr *i, cpu_plan *p) {
-  hlo_instr *contraction = find_contraction(i);
+bool cpu_plan_read(const hlo_instr *i, cpu_plan *p) {
+  hlo_instr *contraction = cpu_find_contraction(i);
   if (!contraction || !geometry_of(contraction, &p->c.g)) {
     return false;
   }
@@ -475,89 +469,13 @@ static bool read_plan(const hlo_instr *i, cpu_plan *p) {
   return true;
 }
 
-static void swap(int64_t *list) {
-  int64_t first = list[0];
-  list[0] = list[1];
-  list[1] = first;
-}
-
-/* A column of places, as 1-D convolutions often come, is laid down as a row, which lies in memory alike: the library blocks
- * its registers along the last spatial dimension. */
-static void lay_down(cpu_contraction *c) {
-  cpu_geometry *g = &c->g;
-  if (g->op != CPU_CONVOLUTION || g->spatial != 2 || g->in[1] != 1 || g->out[1] != 1 || g->kernel[1] != 1 ||
-      g->low[1] != 0 || g->high[1] != 0) {
-    return;
+double cpu_multiplications(const hlo_instr *i) {
+  double n = (double)shape_elements(&i->shapes[0]);
+  if (i->op == HLO_CONVOLUTION) {
+    return n * (double)shape_product(hlo_shape(i->operands[1]), 1, hlo_rank(i->operands[1]));
   }
-  int64_t *const lists[] = {g->in, g->out, g->kernel, g->strides, g->low, g->high, g->dilation};
-  for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
-    swap(lists[k]);
+  for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT); k++) {
+    n *= (double)hlo_shape(i->operands[0])->dims[hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[k]];
   }
-  uint32_t first = g->channels_last ? 1 : 2; /* the dimension of the result that is spatial dimension 0 */
-  for (uint32_t k = 0; k < c->n_posts; k++) {
-    uint32_t dims = c->posts[k].dims, both = 3u << first;
-    c->posts[k].dims = (dims & ~both) | (dims >> 1 & 1u << first) | (dims << 1 & 2u << first);
-  }
-}
-
-/* A convolution that looks at one place only is a row of places: they can be divided evenly. */
-static void flatten(cpu_contraction *c) {
-  cpu_geometry *g = &c->g;
-  bool plain = g->op == CPU_CONVOLUTION && g->channels_last && g->spatial > 1;
-  for (int d = 0; plain && d < g->spatial; d++) {
-    plain = g->kernel[d] == 1 && g->strides[d] == 1 && g->low[d] == 0 && g->high[d] == 0;
-  }
-  for (uint32_t k = 0; plain && k < c->n_posts; k++) { /* arrays that stretch along one of them */
-    uint32_t places = ((1u << g->spatial) - 1) << 1, dims = c->posts[k].dims & places;
-    plain = c->posts[k].kind <= CPU_POST_LAST_UNARY || dims == 0 || dims == places;
-  }
-  for (int d = 0; plain && d < g->spatial - 1; d++) {
-    g->in[g->spatial - 1] *= g->in[d];
-    g->out[g->spatial - 1] *= g->out[d];
-    g->in[d] = g->out[d] = 1;
-  }
-}
-
-/* Enough for threads to help each other, each worth its while; none so long that a run's time limit is missed by much. */
-static int64_t choose_parts(const cpu_contraction *c, uint32_t threads) {
-  int64_t dims[CPU_MAX_RANK];
-  cpu_contraction_dims(c, dims);
-  int axis = cpu_contraction_axis(c);
-  int64_t most = threads > 2 ? 2 * (int64_t)threads : 4;
-  double worth = multiplications(&c->g) / part_multiplications, needed = multiplications(&c->g) / longest_part;
-  int64_t parts = worth < (double)most ? (int64_t)worth : most;
-  parts = needed > (double)parts ? (int64_t)fmin(needed, CPU_MAX_PARTS) : parts;
-  parts = axis < 0 || parts < 1 ? 1 : parts < dims[axis] ? parts : dims[axis];
-  parts = parts < CPU_MAX_PARTS ? parts : CPU_MAX_PARTS;
-  while (c->g.op == CPU_MATMUL && axis == 2 && dims[2] % parts) { /* parts of the weights of one format */
-    parts--;
-  }
-  return parts;
-}
-
-status cpu_plan_make(arena *a, const hlo_instr *i, uint32_t threads, cpu_plan **out) {
-  *out = NULL;
-  cpu_plan *p = ARENA_NEW(a, cpu_plan);
-  bool ours = emit_supports(i, NULL);
-  if (!read_plan(i, p) || (ours && multiplications(&p->c.g) < small_contraction)) {
-    return NULL;
-  }
-  lay_down(&p->c);
-  flatten(&p->c);
-  p->c.g.parts = choose_parts(&p->c, threads);
-  status s = cpu_call_create(a, &p->c, NULL, &p->call, &p->info);
-  if (s && status_get_code(s) == STATUS_UNSUPPORTED && p->c.g.parts > 1) {
-    status_free(s);
-    p->c.g.parts = 1;
-    s = cpu_call_create(a, &p->c, NULL, &p->call, &p->info);
-  }
-  if (s && status_get_code(s) != STATUS_UNSUPPORTED) {
-    return s;
-  }
-  if (s || (ours && !p->info.fast)) {
-    status_free(s);
-    return NULL;
-  }
-  *out = p;
-  return NULL;
+  return n;
 }

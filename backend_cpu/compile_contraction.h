@@ -20,8 +20,17 @@ typedef struct cpu_plan {
  * (hlo_target.takes_epilogue). */
 bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand);
 
-/* A plan for a dot, a convolution or an output fusion; *out is NULL where our own kernels are to do it: the library cannot, or
- * is not worth its while. */
-STATUS_MUST_USE status cpu_plan_make(arena *a, const hlo_instr *i, uint32_t threads, cpu_plan **out);
+/* Below so many multiplications a library call costs more than it saves. */
+enum { CPU_SMALL_CONTRACTION = 16384 };
+
+/* The dot or convolution that `i` is, or that an output fusion holds; NULL: neither. */
+hlo_instr *cpu_find_contraction(const hlo_instr *i);
+/* Of a dot or convolution of any type. */
+double cpu_multiplications(const hlo_instr *contraction);
+double cpu_geometry_multiplications(const cpu_geometry *g);
+
+/* The geometry, operands and epilogue of a dot, a convolution or an output fusion in a library's words, without parts and
+ * call; false where they have none for it. */
+bool cpu_plan_read(const hlo_instr *i, cpu_plan *p);
 
 #endif

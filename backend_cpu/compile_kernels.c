@@ -18,6 +18,7 @@ typedef struct kernel {
   const char *text;
   const hlo_instr *instr; /* in a module of its own: threads may number and read it */
   const int32_t *alias;
+  cpu_writer writer; /* write NULL: emit_kernel */
   const char *symbol;
   emit_kernel_info info;
 } kernel;
@@ -48,13 +49,12 @@ static bool is_baked_in(hlo_value v) {
   return l && (shape_bytes(&l->shape) <= SMALL_CONSTANT || literal_is_splat(l));
 }
 
-/* The instruction alone: its operands become parameters, or constants where the kernel will hold them. */
-static hlo_instr *isolate(arena *a, const hlo_instr *i) {
+hlo_instr *cpu_isolate(arena *a, const hlo_instr *i, int32_t packed) {
   hlo_module *m = hlo_module_create(a, "kernel");
   hlo_computation *c = hlo_computation_create(m, "kernel");
   hlo_value *operands = ARENA_NEW_N(a, hlo_value, i->n_operands);
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    if (!is_baked_in(i->operands[k])) {
+    if ((int32_t)k == packed || !is_baked_in(i->operands[k])) {
       operands[k] = hlo_result(hlo_parameter(c, *hlo_shape(i->operands[k])), 0);
     }
   }
@@ -79,25 +79,33 @@ static hlo_instr *isolate(arena *a, const hlo_instr *i) {
   return copy;
 }
 
-status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, uint32_t *number) {
+static bool same_writer(const cpu_writer *a, const cpu_writer *b) {
+  return a->write == b->write && a->phase == b->phase && a->packed == b->packed && a->config_bytes == b->config_bytes &&
+         (a->config_bytes == 0 || memcmp(a->config, b->config, a->config_bytes) == 0);
+}
+
+status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, const cpu_writer *writer,
+                       uint32_t *number) {
   const hlo_print_options options = {.no_sources = true};
   const char *text;
   size_t size;
   k->asked++;
-  hlo_instr *alone = isolate(k->arena, i);
+  cpu_writer how = writer ? *writer : (cpu_writer){.packed = -1};
+  hlo_instr *alone = cpu_isolate(k->arena, i, how.packed);
   TRY(hlo_print(k->arena, alone->parent->module, &options, &text, &size));
   uint64_t hash = hash_bytes(alias, i->n_results * sizeof *alias, hash_bytes(text, size, 0));
   for (*number = 0; *number < k->n; ++*number) {
     const kernel *old = &k->kernels[*number];
-    if (old->hash == hash && strcmp(old->text, text) == 0 &&
+    if (old->hash == hash && strcmp(old->text, text) == 0 && same_writer(&old->writer, &how) &&
         memcmp(old->alias, alias, i->n_results * sizeof *alias) == 0) {
       return NULL;
     }
   }
+  how.config = arena_memdup(k->arena, how.config, how.config_bytes);
   kernel *new = ARENA_PUSH(k->arena, k->kernels, k->n, k->cap);
   *new = (kernel){.hash = hash, .text = text, .instr = alone,
                   .alias = arena_memdup(k->arena, alias, i->n_results * sizeof *alias),
-                  .symbol = arena_printf(k->arena, "k%u_%s", *number, hlo_info(i)->name)};
+                  .writer = how, .symbol = arena_printf(k->arena, "k%u_%s", *number, hlo_info(i)->name)};
   for (char *c = (char *)new->symbol; *c; c++) {
     *c = *c == '-' ? '_' : *c;
   }
@@ -120,7 +128,9 @@ static status build_module(cpu_kernels *all, uint32_t first, uint32_t n, arena *
     kernel *x = &all->kernels[k];
     emit_options options = {.alias = x->alias};
     TRY(budget_check(arena_budget(a)));
-    status s = emit_kernel(*out, x->symbol, x->instr, &options, &x->info);
+    const cpu_writer *w = &x->writer;
+    status s = w->write ? w->write(*out, x->symbol, x->instr, &options, w->config, w->phase, &x->info)
+                        : emit_kernel(*out, x->symbol, x->instr, &options, &x->info);
     if (s) {
       return status_prefix(s, "no kernel for %s", hlo_info(x->instr)->name);
     }

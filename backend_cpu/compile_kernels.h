@@ -2,7 +2,7 @@
 #ifndef BACKEND_CPU_COMPILE_KERNELS_H
 #define BACKEND_CPU_COMPILE_KERNELS_H
 
-#include "emit/kernel.h"
+#include "emit/compile.h"
 #include "emit/target.h"
 #include "runtime/target.h"
 
@@ -11,8 +11,24 @@ typedef struct cpu_kernels cpu_kernels;
 /* The target is borrowed. */
 cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target);
 
-/* The number of the kernel for `i`, whose results share the buffers that `alias` names (emit_options).  `i` is copied. */
-STATUS_MUST_USE status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, uint32_t *number);
+/* How a kernel is written that is not emit_kernel's. */
+typedef struct cpu_writer {
+  emit_write_fn *write;
+  const void *config; /* plain bytes, copied: equal bytes, equal kernel */
+  size_t config_bytes;
+  uint32_t phase;
+  int32_t packed; /* the operand whose buffer holds packed weights, which is never part of the code; -1: none */
+} cpu_writer;
+
+/* The number of the kernel for `i`, whose results share the buffers that `alias` names (emit_options).  `i` is copied.
+ * writer NULL: emit_kernel. */
+STATUS_MUST_USE status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, const cpu_writer *writer,
+                                       uint32_t *number);
+
+/* A copy of `i` alone in a module: operands become parameters, or constants where a kernel holds them (short ones, single
+ * numbers) and they are not operand number `packed`; names and sources are left out, so that equal texts mean equal
+ * kernels. */
+hlo_instr *cpu_isolate(arena *a, const hlo_instr *i, int32_t packed);
 
 /* How many there are, without repetitions, and how often they were asked for. */
 uint32_t cpu_kernels_unique(const cpu_kernels *k);

@@ -2,48 +2,50 @@
 
 #include <string.h>
 
-#include "backend_cpu/compile_contraction.h"
+#include "backend_cpu/compile_candidate.h"
 #include "backend_cpu/exec_kinds.h"
 #include "lower/lower.h"
 
 /* What is known about a contraction, kept because it is asked for more than once. */
 typedef struct planned {
   const hlo_instr *instr;
-  cpu_plan *plan; /* NULL: our own kernel */
+  cpu_way *way; /* NULL: none is found, which emit says */
 } planned;
 
 typedef struct lowering {
   arena *arena;
   cpu_kernels *kernels;
+  const emit_target *target;
   uint32_t threads;
   uint32_t n_plans, cap_plans;
   planned *plans;
   status failed; /* of a callback that cannot fail: the first */
 } lowering;
 
-static bool may_have_plan(const hlo_instr *i) {
-  return i->op == HLO_DOT || i->op == HLO_CONVOLUTION ||
-         (i->op == HLO_FUSION && hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_OUTPUT);
-}
-
-static cpu_plan *plan_of(lowering *l, const hlo_instr *i) {
-  if (!may_have_plan(i)) {
+static cpu_way *way_of(lowering *l, const hlo_instr *i) {
+  cpu_problem problem;
+  if (!cpu_problem_of(i, l->threads, l->target, &problem)) {
     return NULL;
   }
   for (uint32_t k = l->n_plans; k-- > 0;) {
     if (l->plans[k].instr == i) {
-      return l->plans[k].plan;
+      return l->plans[k].way;
     }
   }
   planned *p = ARENA_PUSH(l->arena, l->plans, l->n_plans, l->cap_plans);
   p->instr = i;
-  status s = cpu_plan_make(l->arena, i, l->threads, &p->plan);
+  status s = cpu_best_guess(l->arena, &problem, &p->way);
   if (s && !l->failed) {
     l->failed = s;
   } else {
     status_free(s);
   }
-  return p->plan;
+  return p->way;
+}
+
+static cpu_plan *plan_of(lowering *l, const hlo_instr *i) {
+  const cpu_way *way = way_of(l, i);
+  return way ? way->plan : NULL;
 }
 
 /* --- the rules for buffers --- */
@@ -154,8 +156,8 @@ static uint64_t scratch(void *data, const hlo_instr *i) {
   if (i->op == HLO_SORT) {
     return cpu_sort_scratch(i->shapes[0].dims[hlo_int(i, HLO_ATTR_DIMENSION)]) * (uint64_t)sort_parts(l, i) + 64;
   }
-  const cpu_plan *p = plan_of(l, i);
-  return p ? p->info.scratch_bytes : 0;
+  const cpu_way *way = way_of(l, i);
+  return way ? way->scratch_bytes : 0;
 }
 
 static status emit_sort(lowering *l, lower_context *c, const hlo_instr *i) {
@@ -185,11 +187,8 @@ static bool same_buffer(const rt_buffer *a, const rt_buffer *b) {
   return a->space == b->space && a->index == b->index && a->offset == b->offset;
 }
 
-/* Until the kernels are compiled, the config holds the kernel's number. */
-static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *i) {
-  const char *why = "";
-  CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
-  rt_thunk *t = lower_thunk(c, "cpu.kernel", i);
+/* Operands whose buffers the results have. */
+static const int32_t *aliases(lowering *l, const hlo_instr *i, const rt_thunk *t) {
   int32_t *alias = ARENA_NEW_N(l->arena, int32_t, i->n_results + 1);
   for (uint32_t r = 0; r < i->n_results; r++) {
     alias[r] = -1;
@@ -197,12 +196,23 @@ static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *
       alias[r] = same_buffer(&t->buffers[k], &t->buffers[i->n_operands + r]) ? (int32_t)k : -1;
     }
   }
+  return alias;
+}
+
+/* Until the kernels are compiled, the config holds the kernel's number. */
+static status add_kernel(lowering *l, rt_thunk *t, const hlo_instr *i, const cpu_writer *writer) {
   uint32_t number;
-  TRY(cpu_kernels_add(l->kernels, i, alias, &number));
+  TRY(cpu_kernels_add(l->kernels, i, aliases(l, i, t), writer, &number));
   rt_writer w = {.arena = l->arena};
   rt_put_i64(&w, number);
   t->config = rt_written(&w);
   return NULL;
+}
+
+static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *i) {
+  const char *why = "";
+  CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
+  return add_kernel(l, lower_thunk(c, "cpu.kernel", i), i, NULL);
 }
 
 static void attach_sequence(rt_sequence *s, const cpu_kernels *kernels) {
@@ -277,6 +287,34 @@ static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i
   return NULL;
 }
 
+/* A constant of the program with the weights as the kernel wants them. */
+static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, uint32_t operand, const cpu_own *own,
+                           rt_buffer *out) {
+  void *packed = arena_alloc_aligned(l->arena, own->packed_bytes, 64);
+  TRY(own->pack(own->config, hlo_literal(i->operands[operand]), packed));
+  shape bytes = shape_make(DTYPE_U8, 1, (dim[]){(dim)own->packed_bytes});
+  *out = lower_constant_buffer(c, lower_constant(c, packed, own->packed_bytes), &bytes);
+  return NULL;
+}
+
+static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const cpu_own *own) {
+  cpu_problem problem;
+  (void)cpu_problem_of(i, l->threads, l->target, &problem);
+  int32_t packed = own->packed_bytes ? problem.weights : -1;
+  rt_buffer weights;
+  if (packed >= 0) {
+    TRY(pack_weights(l, c, i, (uint32_t)packed, own, &weights));
+  }
+  for (uint32_t phase = 0; phase < own->n_phases; phase++) {
+    rt_thunk *t = lower_thunk(c, "cpu.kernel", i);
+    if (packed >= 0) {
+      t->buffers[packed] = weights;
+    }
+    TRY(add_kernel(l, t, i, &(cpu_writer){own->write, own->config, own->config_bytes, phase, packed}));
+  }
+  return NULL;
+}
+
 /* --- instructions --- */
 
 /* Each operand is copied to its place. */
@@ -309,9 +347,9 @@ static status emit(lower_context *c, const hlo_instr *i) {
   if (bytes == 0) {
     return NULL;
   }
-  const cpu_plan *p = plan_of(l, i);
-  if (p) {
-    return emit_contraction(l, c, i, p);
+  const cpu_way *way = way_of(l, i);
+  if (way) {
+    return way->plan ? emit_contraction(l, c, i, way->plan) : emit_own(l, c, i, way->own);
   }
   switch (i->op) {
     case HLO_COPY:
@@ -342,10 +380,10 @@ static status emit(lower_context *c, const hlo_instr *i) {
   }
 }
 
-status cpu_lower(hlo_module *m, cpu_kernels *kernels, uint32_t threads, bool keep_text, arena *a, rt_program **out,
-                 rt_report *report) {
+status cpu_lower(hlo_module *m, cpu_kernels *kernels, const emit_target *target, uint32_t threads, bool keep_text, arena *a,
+                 rt_program **out, rt_report *report) {
   lowering *l = ARENA_NEW(a, lowering);
-  *l = (lowering){.arena = a, .kernels = kernels, .threads = threads};
+  *l = (lowering){.arena = a, .kernels = kernels, .target = target, .threads = threads};
   lower_backend backend = {.target = "cpu", .emit = emit, .may_share = may_share, .is_view = is_view,
                            .scratch = scratch, .keep_text = keep_text, .data = l};
   status s = lower_program(m, &backend, a, out, report);

@@ -6,8 +6,8 @@
 #include "hlo/ir.h"
 
 /* Without its code: the kernels are collected in `kernels`, and cpu_attach_code comes last. */
-STATUS_MUST_USE status cpu_lower(hlo_module *m, cpu_kernels *kernels, uint32_t threads, bool keep_text, arena *a,
-                                 rt_program **out, rt_report *report);
+STATUS_MUST_USE status cpu_lower(hlo_module *m, cpu_kernels *kernels, const emit_target *target, uint32_t threads,
+                                 bool keep_text, arena *a, rt_program **out, rt_report *report);
 /* Gives the program its objects and tells its thunks where their kernels are. */
 void cpu_attach_code(rt_program *p, const cpu_kernels *kernels, uint32_t n, rt_span *objects);
 

@@ -149,7 +149,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   r->seconds_passes = (now = seconds()) - start;
   start = now;
   cpu_kernels *kernels = cpu_kernels_create(a, target);
-  TRY(cpu_lower(m, kernels, threads_of(options), options->keep_text, a, out, r));
+  TRY(cpu_lower(m, kernels, target, threads_of(options), options->keep_text, a, out, r));
   r->seconds_lower = (now = seconds()) - start;
   start = now;
   uint32_t n_objects = 0;

@@ -8,12 +8,15 @@ cpu_exec_sources = \
 	backend_cpu/exec_sort.c \
 	backend_cpu/exec_target.c
 cpu_compile_sources = \
+	backend_cpu/compile_candidate.c \
 	backend_cpu/compile_contraction.c \
 	backend_cpu/compile_kernels.c \
+	backend_cpu/compile_library.c \
 	backend_cpu/compile_lower.c \
 	backend_cpu/compile_target.c
 backend_cpu_files = \
 	backend_cpu/README \
+	backend_cpu/compile_candidate.h \
 	backend_cpu/compile_contraction.h \
 	backend_cpu/compile_kernels.h \
 	backend_cpu/compile_lower.h \

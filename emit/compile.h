@@ -24,6 +24,11 @@ void emit_module_destroy(emit_module *m);
 STATUS_MUST_USE status emit_kernel(emit_module *m, const char *name, const hlo_instr *i,
                                    const emit_options *options, emit_kernel_info *info);
 
+/* Another way to write a kernel with the same signature: from plain bytes that say how, and as one of several phases.  Buffers
+ * are those of emit_kernel, and scratch memory after the results if the writer's caller gives any. */
+typedef status emit_write_fn(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
+                             const void *config, uint32_t phase, emit_kernel_info *info);
+
 /* A relocatable ELF object (position independent, small code model).  *bytes lives on the module's arena. */
 STATUS_MUST_USE status emit_module_object(emit_module *m, const void **bytes, size_t *size);
 /* Assembly (PTX on a GPU target), with a terminating 0 that is not counted. */

@@ -1,0 +1,128 @@
+#include "backend_cpu/compile_candidate.h"
+
+#include <string.h>
+
+const cpu_candidate *const cpu_candidates[] = {&cpu_library_candidate, &cpu_kernel_candidate};
+const uint32_t cpu_n_candidates = sizeof cpu_candidates / sizeof *cpu_candidates;
+
+/* --- problems --- */
+
+/* The operand of `i` that the contraction reads as operand number k, behind views, and that is read nowhere else; -1: there
+ * is none, or the fusion changes it. */
+static int32_t operand_of(const hlo_instr *i, const hlo_instr *contraction, uint32_t k) {
+  hlo_value v = contraction->operands[k];
+  if (i == contraction) {
+    return hlo_value_equal(v, i->operands[1 - k]) ? -1 : (int32_t)k;
+  }
+  while (v.def->op == HLO_RESHAPE && v.def->n_uses == 1) {
+    v = v.def->operands[0];
+  }
+  return v.def->op == HLO_PARAMETER && v.def->n_uses == 1 ? (int32_t)hlo_int(v.def, HLO_ATTR_INDEX) : -1;
+}
+
+bool cpu_problem_of(const hlo_instr *i, uint32_t threads, const emit_target *target, cpu_problem *out) {
+  const hlo_instr *c = cpu_find_contraction(i);
+  if (!c) {
+    return false;
+  }
+  *out = (cpu_problem){.instr = i, .contraction = c, .lhs = operand_of(i, c, 0), .weights = operand_of(i, c, 1),
+                       .multiplications = cpu_multiplications(c), .threads = threads ? threads : 1, .target = target};
+  out->constant_weights = out->weights >= 0 && hlo_literal(i->operands[out->weights]);
+  return true;
+}
+
+double cpu_shared(double nanoseconds, uint32_t threads) {
+  double worth = nanoseconds / 6000, most = worth < threads ? worth : threads;
+  return most > 1 ? nanoseconds / most : nanoseconds;
+}
+
+/* --- offers --- */
+
+static int by_guess(const void *a, const void *b) {
+  double x = ((const cpu_offer *)a)->variant.guess, y = ((const cpu_offer *)b)->variant.guess;
+  return x < y ? -1 : x > y;
+}
+
+/* Insertion: few, and those of equal guess keep their order. */
+static void sort_offers(uint32_t n, cpu_offer *offers) {
+  for (uint32_t k = 1; k < n; k++) {
+    cpu_offer moved = offers[k];
+    uint32_t to = k;
+    for (; to > 0 && by_guess(&offers[to - 1], &moved) > 0; to--) {
+      offers[to] = offers[to - 1];
+    }
+    offers[to] = moved;
+  }
+}
+
+uint32_t cpu_offers(arena *a, const cpu_problem *p, cpu_offer **out) {
+  cpu_variant variants[CPU_MAX_VARIANTS];
+  cpu_offer *offers = NULL;
+  uint32_t n = 0, cap = 0;
+  for (uint32_t c = 0; c < cpu_n_candidates; c++) {
+    memset(variants, 0, sizeof variants);
+    uint32_t found = cpu_candidates[c]->offer(a, p, CPU_MAX_VARIANTS, variants);
+    for (uint32_t k = 0; k < found; k++) {
+      *ARENA_PUSH(a, offers, n, cap) = (cpu_offer){cpu_candidates[c], variants[k]};
+    }
+  }
+  sort_offers(n, offers);
+  *out = offers;
+  return n;
+}
+
+const char *cpu_offer_name(arena *a, const cpu_offer *o) {
+  return *o->variant.name ? arena_printf(a, "%s:%s", o->candidate->name, o->variant.name) : o->candidate->name;
+}
+
+status cpu_offer_build(arena *a, const cpu_problem *p, const cpu_offer *o, cpu_way **out) {
+  cpu_way *way = ARENA_NEW(a, cpu_way);
+  way->candidate = o->candidate;
+  way->variant = o->variant;
+  *out = way;
+  return o->candidate->build(a, p, &o->variant, way);
+}
+
+status cpu_best_guess(arena *a, const cpu_problem *p, cpu_way **out) {
+  cpu_offer *offers;
+  uint32_t n = cpu_offers(a, p, &offers);
+  *out = NULL;
+  for (uint32_t k = 0; k < n; k++) {
+    status s = cpu_offer_build(a, p, &offers[k], out);
+    if (!s) {
+      return NULL;
+    }
+    *out = NULL;
+    if (status_get_code(s) != STATUS_UNSUPPORTED) {
+      return s;
+    }
+    status_free(s);
+  }
+  return NULL;
+}
+
+/* --- emit's plain loops, of any type and shape --- */
+
+/* About 20 GFLOP/s a thread. */
+static const double kernel_nanoseconds = 0.1;
+
+static uint32_t offer_kernel(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
+  (void)a, (void)room;
+  out->guess = cpu_shared(p->multiplications * kernel_nanoseconds, p->threads);
+  return emit_supports(p->instr, NULL);
+}
+
+static status write_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
+                           const void *config, uint32_t phase, emit_kernel_info *info) {
+  (void)config, (void)phase;
+  return emit_kernel(m, name, i, options, info);
+}
+
+static status build_kernel(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_way *out) {
+  (void)p, (void)v;
+  out->own = ARENA_NEW(a, cpu_own);
+  *out->own = (cpu_own){.n_phases = 1, .write = write_kernel};
+  return NULL;
+}
+
+const cpu_candidate cpu_kernel_candidate = {"kernel", offer_kernel, build_kernel};

@@ -1,0 +1,133 @@
+/* compile_library.c - the candidate "library": one call of oneDNN or OpenBLAS with all that follows, divided into parts. */
+#include "backend_cpu/compile_candidate.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* What a thread can be woken for: about 8 us. */
+static const double part_multiplications = 1e6;
+static const double longest_part = 1e10; /* some tenths of a second, between which a run's budget is looked at */
+static const double call_nanoseconds = 600, multiplication_nanoseconds = 0.01; /* about 200 GFLOP/s a thread */
+
+static void swap(int64_t *list) {
+  int64_t first = list[0];
+  list[0] = list[1];
+  list[1] = first;
+}
+
+/* A column of places, as 1-D convolutions often come, is laid down as a row, which lies in memory alike: the library blocks
+ * its registers along the last spatial dimension. */
+static void lay_down(cpu_contraction *c) {
+  cpu_geometry *g = &c->g;
+  if (g->op != CPU_CONVOLUTION || g->spatial != 2 || g->in[1] != 1 || g->out[1] != 1 || g->kernel[1] != 1 ||
+      g->low[1] != 0 || g->high[1] != 0) {
+    return;
+  }
+  int64_t *const lists[] = {g->in, g->out, g->kernel, g->strides, g->low, g->high, g->dilation};
+  for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+    swap(lists[k]);
+  }
+  uint32_t first = g->channels_last ? 1 : 2; /* the dimension of the result that is spatial dimension 0 */
+  for (uint32_t k = 0; k < c->n_posts; k++) {
+    uint32_t dims = c->posts[k].dims, both = 3u << first;
+    c->posts[k].dims = (dims & ~both) | (dims >> 1 & 1u << first) | (dims << 1 & 2u << first);
+  }
+}
+
+/* A convolution that looks at one place only is a row of places: they can be divided evenly. */
+static void flatten(cpu_contraction *c) {
+  cpu_geometry *g = &c->g;
+  bool plain = g->op == CPU_CONVOLUTION && g->channels_last && g->spatial > 1;
+  for (int d = 0; plain && d < g->spatial; d++) {
+    plain = g->kernel[d] == 1 && g->strides[d] == 1 && g->low[d] == 0 && g->high[d] == 0;
+  }
+  for (uint32_t k = 0; plain && k < c->n_posts; k++) { /* arrays that stretch along one of them */
+    uint32_t places = ((1u << g->spatial) - 1) << 1, dims = c->posts[k].dims & places;
+    plain = c->posts[k].kind <= CPU_POST_LAST_UNARY || dims == 0 || dims == places;
+  }
+  for (int d = 0; plain && d < g->spatial - 1; d++) {
+    g->in[g->spatial - 1] *= g->in[d];
+    g->out[g->spatial - 1] *= g->out[d];
+    g->in[d] = g->out[d] = 1;
+  }
+}
+
+/* The number of parts nearest to that wanted that there can be; none takes so long that a run's time limit is missed by
+ * much. */
+static int64_t whole_parts(const cpu_contraction *c, int64_t wanted) {
+  int64_t dims[CPU_MAX_RANK];
+  cpu_contraction_dims(c, dims);
+  int axis = cpu_contraction_axis(c);
+  double needed = cpu_geometry_multiplications(&c->g) / longest_part;
+  int64_t parts = needed > (double)wanted ? (int64_t)fmin(needed, CPU_MAX_PARTS) : wanted;
+  parts = axis < 0 || parts < 1 ? 1 : parts < dims[axis] ? parts : dims[axis];
+  parts = parts < CPU_MAX_PARTS ? parts : CPU_MAX_PARTS;
+  while (c->g.op == CPU_MATMUL && axis == 2 && dims[2] % parts) { /* parts of the weights of one format */
+    parts--;
+  }
+  return parts;
+}
+
+/* Enough for threads to help each other, each worth its while. */
+static int64_t choose_parts(const cpu_contraction *c, uint32_t threads) {
+  int64_t most = threads > 2 ? 2 * (int64_t)threads : 4;
+  double worth = cpu_geometry_multiplications(&c->g) / part_multiplications;
+  return whole_parts(c, worth < (double)most ? (int64_t)worth : most);
+}
+
+/* --- the candidate --- */
+
+enum { PARTS }; /* v[] of a variant */
+
+static bool read(const cpu_problem *p, cpu_plan *plan) {
+  if (!cpu_plan_read(p->instr, plan)) {
+    return false;
+  }
+  lay_down(&plan->c);
+  flatten(&plan->c);
+  return true;
+}
+
+static void add_variant(int64_t parts, double guess, uint32_t *n, cpu_variant *out) {
+  for (uint32_t k = 0; k < *n; k++) {
+    if (out[k].v[PARTS] == parts) {
+      return;
+    }
+  }
+  cpu_variant *v = &out[(*n)++];
+  v->v[PARTS] = parts;
+  v->guess = guess;
+  snprintf(v->name, sizeof v->name, "p%lld", (long long)parts);
+}
+
+/* The parts that choose_parts finds right, and others that may be better. */
+static uint32_t offer_library(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
+  cpu_plan *plan = ARENA_NEW(a, cpu_plan);
+  if (!read(p, plan) || (p->multiplications < CPU_SMALL_CONTRACTION && emit_supports(p->instr, NULL))) {
+    return 0;
+  }
+  uint32_t n = 0;
+  double guess = call_nanoseconds + cpu_shared(p->multiplications * multiplication_nanoseconds, p->threads);
+  int64_t best = choose_parts(&plan->c, p->threads);
+  add_variant(best, guess, &n, out);
+  for (int64_t parts = 1; parts <= 4 * (int64_t)p->threads && n + 1 < room; parts *= 2) {
+    int64_t possible = whole_parts(&plan->c, parts);
+    bool idle = possible < (int64_t)p->threads && possible < best;
+    add_variant(possible, guess * (idle ? 1.5 : 1.1), &n, out);
+  }
+  add_variant(1, guess * p->threads, &n, out); /* at least this can be built */
+  return n;
+}
+
+static status build_library(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_way *out) {
+  cpu_plan *plan = ARENA_NEW(a, cpu_plan);
+  CHECK_THAT(read(p, plan), STATUS_UNSUPPORTED, "no library takes it");
+  plan->c.g.parts = v->v[PARTS];
+  TRY(cpu_call_create(a, &plan->c, NULL, &plan->call, &plan->info));
+  CHECK_THAT(plan->info.fast || !emit_supports(p->instr, NULL), STATUS_UNSUPPORTED, "the library has plain loops only");
+  out->plan = plan;
+  out->scratch_bytes = plan->info.scratch_bytes;
+  return NULL;
+}
+
+const cpu_candidate cpu_library_candidate = {"library", offer_library, build_library};

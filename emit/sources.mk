@@ -5,6 +5,7 @@ emit_sources = \
 	emit/element.c \
 	emit/elementwise.c \
 	emit/fold.c \
+	emit/gemm.c \
 	emit/index.c \
 	emit/ir.c \
 	emit/kernel.c \
@@ -24,6 +25,7 @@ emit_files = \
 	emit/element.h \
 	emit/elementwise.h \
 	emit/fold.h \
+	emit/gemm.h \
 	emit/index.h \
 	emit/ir.h \
 	emit/kernel.h \

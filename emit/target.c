@@ -142,6 +142,8 @@ status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes
   TRY(strcmp(cpu, "native") == 0 ? this_machine(a, out) : named_cpu(a, cpu, out));
   CHECK_THAT(lanes == 0 || lanes == 1 || lanes == 4 || lanes == 8 || lanes == 16, STATUS_INVALID_ARGUMENT,
              "%d lanes; 1, 4, 8 and 16 are possible", lanes);
+  /* The 16 more of AVX-512; other architectures that we know have 32. */
+  out->registers = is_arch(out->triple, "x86_64") && out->vector_bits < 512 ? 16 : 32;
   out->lanes = lanes ? lanes : out->vector_bits >= 128 ? out->vector_bits / 32 : 1;
   return NULL;
 }
@@ -152,6 +154,7 @@ status emit_target_nvptx(arena *a, const char *cpu, emit_target *out) {
                        .cpu = arena_strdup(a, cpu),
                        .features = "+ptx70",
                        .lanes = 1,
+                       .registers = 32,
                        .fma = true,
                        .f16 = true,
                        .rounding = true,

@@ -1,0 +1,164 @@
+/* gemm.c - see gemm.h. */
+#include "emit/gemm.h"
+
+#include <assert.h>
+
+#include "emit/number.h"
+
+bool emit_gemm_takes(dtype type) {
+  return type == DTYPE_F32 || type == DTYPE_F64 || type == DTYPE_F16 || type == DTYPE_BF16;
+}
+
+int emit_gemm_lanes(const emit_target *t, dtype type) {
+  bool wide = dtype_bytes(emit_compute_type(type)) == 8;
+  return wide && t->lanes > 1 ? t->lanes / 2 : t->lanes;
+}
+
+/* --- the size of a block --- */
+
+/* Vectors of sums that the registers hold; those wider than the machine's take several. */
+static int registers_of(const emit_target *t, dtype type, int lanes) {
+  int bits = lanes * 8 * (int)dtype_bytes(emit_compute_type(type));
+  int each = t->vector_bits && bits > t->vector_bits ? bits / t->vector_bits : 1;
+  return t->registers / each;
+}
+
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+emit_gemm_parts emit_gemm_cut(int64_t n, int most) {
+  int64_t parts = divide_up(n, most);
+  int large = (int)divide_up(n, parts);
+  int64_t n_small = parts * large - n;
+  return (emit_gemm_parts){parts - n_small, n_small, large};
+}
+
+/* Cycles for one k of m rows and `columns` vectors, about: two multiplications or loads a cycle, of each what takes longer and a
+ * part of the other, but no less than a multiplication takes until its sum can be used again. */
+static double cost(int rows, int vectors, int64_t m, int64_t columns) {
+  const double latency = 4;
+  double row_blocks = (double)divide_up(m, rows), column_blocks = (double)divide_up(columns, vectors);
+  double sums = (double)m / row_blocks * (double)columns / column_blocks / 2;
+  double loads = ((double)m / row_blocks + (double)columns / column_blocks) / 2;
+  double work = (sums > loads ? sums + loads / 8 : loads + sums / 8);
+  return row_blocks * column_blocks * (work > latency ? work : latency);
+}
+
+emit_gemm_tile emit_gemm_fit(const emit_target *t, dtype type, int64_t m, int64_t n) {
+  int lanes = emit_gemm_lanes(t, type), registers = registers_of(t, type, lanes);
+  int64_t columns = divide_up(n, lanes);
+  emit_gemm_tile best = {1, 1, lanes};
+  double least = cost(1, 1, m, columns);
+  for (int vectors = 1; vectors <= EMIT_GEMM_VECTORS && vectors <= columns; vectors++) {
+    for (int rows = 1; rows <= EMIT_GEMM_ROWS && rows <= m; rows++) {
+      double c = cost(rows, vectors, m, columns);
+      if (rows * vectors + vectors + 1 <= registers && c < least) {
+        best = (emit_gemm_tile){rows, vectors, lanes};
+        least = c;
+      }
+    }
+  }
+  return best;
+}
+
+/* --- the block --- */
+
+static LLVMTypeRef sum_type(const emit_ir *w, const emit_gemm *g) {
+  return emit_vector_type(emit_register_type(w, emit_compute_type(g->type)), g->tile.lanes);
+}
+
+void emit_gemm_zero(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums) {
+  for (int k = 0; k < g->tile.rows * g->tile.vectors; k++) {
+    sums[k] = LLVMConstNull(sum_type(w, g));
+  }
+}
+
+static LLVMValueRef load_at(const emit_ir *w, const emit_gemm *g, LLVMValueRef base, int64_t at, int lanes) {
+  LLVMTypeRef element = emit_memory_type(w, g->type);
+  LLVMValueRef offset = emit_i64(w, at), p = LLVMBuildInBoundsGEP2(w->builder, element, base, &offset, 1, "");
+  LLVMValueRef v = LLVMBuildLoad2(w->builder, emit_vector_type(element, lanes), p, "");
+  LLVMSetAlignment(v, (unsigned)dtype_bytes(g->type));
+  return emit_widen(w, g->type, emit_from_memory(w, g->type, v));
+}
+
+/* One k: `a` and `b` stand at its elements, `ahead` more steps. */
+static void step(const emit_ir *w, const emit_gemm *g, LLVMValueRef a, LLVMValueRef b, int64_t ahead, LLVMValueRef *sums) {
+  const emit_gemm_tile *t = &g->tile;
+  LLVMValueRef columns[EMIT_GEMM_SUMS];
+  for (int v = 0; v < t->vectors; v++) {
+    columns[v] = load_at(w, g, b, v * g->b_vector + ahead * g->b_k, t->lanes);
+  }
+  for (int r = 0; r < t->rows; r++) {
+    int64_t row = g->a_at ? g->a_at[r] : r * g->a_row;
+    LLVMValueRef x = emit_splat(w, load_at(w, g, a, row + ahead * g->a_k, 1), t->lanes);
+    for (int v = 0; v < t->vectors; v++) {
+      LLVMValueRef *sum = &sums[r * t->vectors + v];
+      *sum = emit_fma(w, x, columns[v], *sum);
+    }
+  }
+}
+
+static LLVMValueRef advance(const emit_ir *w, const emit_gemm *g, LLVMValueRef p, int64_t elements) {
+  LLVMValueRef n = emit_i64(w, elements);
+  return LLVMBuildInBoundsGEP2(w->builder, emit_memory_type(w, g->type), p, &n, 1, "");
+}
+
+/* Steps of k in [from, to), `unroll` at a time; from and to differ by a multiple.  p: where A and B stand. */
+static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMValueRef to, int unroll, bool runs,
+                LLVMValueRef p[2], LLVMValueRef *sums) {
+  int n = g->tile.rows * g->tile.vectors;
+  LLVMValueRef carried[EMIT_GEMM_SUMS + 2];
+  for (int k = 0; k < n; k++) {
+    carried[k] = sums[k];
+  }
+  carried[n] = p[0];
+  carried[n + 1] = p[1];
+  emit_loop l;
+  emit_loop_begin(w, &l, from, to, unroll, runs, n + 2, carried);
+  for (int k = 0; k < n; k++) {
+    carried[k] = l.carried[k];
+  }
+  for (int j = 0; j < unroll; j++) {
+    step(w, g, l.carried[n], l.carried[n + 1], j, carried);
+  }
+  carried[n] = advance(w, g, l.carried[n], unroll * g->a_k);
+  carried[n + 1] = advance(w, g, l.carried[n + 1], unroll * g->b_k);
+  emit_loop_end(w, &l, carried);
+  for (int k = 0; k < n; k++) {
+    sums[k] = l.carried[k];
+  }
+  p[0] = l.carried[n];
+  p[1] = l.carried[n + 1];
+}
+
+/* About 64 multiplications in the loop's body. */
+static int choose_unroll(const emit_gemm *g) {
+  int n = g->tile.rows * g->tile.vectors, unroll = 1;
+  while (unroll < 8 && unroll * 2 * n <= 64) {
+    unroll *= 2;
+  }
+  return unroll;
+}
+
+void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums) {
+  assert(g->tile.rows * g->tile.vectors <= EMIT_GEMM_SUMS && (!g->a_at || g->tile.rows <= EMIT_GEMM_ROWS));
+  LLVMValueRef p[] = {g->a, g->b}, zero = emit_i64(w, 0);
+  int unroll = g->unroll ? g->unroll : choose_unroll(g);
+  if (!LLVMIsAConstantInt(g->k)) {
+    LLVMValueRef rest = LLVMBuildURem(w->builder, g->k, emit_i64(w, unroll), "");
+    LLVMValueRef whole = LLVMBuildNSWSub(w->builder, g->k, rest, "");
+    run(w, g, zero, whole, unroll, false, p, sums);
+    if (unroll > 1) {
+      run(w, g, whole, g->k, 1, false, p, sums);
+    }
+    return;
+  }
+  int64_t k = LLVMConstIntGetSExtValue(g->k), whole = k / unroll * unroll;
+  if (whole > unroll) {
+    run(w, g, zero, emit_i64(w, whole), unroll, true, p, sums);
+  } else {
+    whole = 0;
+  }
+  for (int64_t j = 0; j < k - whole; j++) { /* the rest, fewer than two rounds */
+    step(w, g, p[0], p[1], j, sums);
+  }
+}

@@ -1,0 +1,59 @@
+/* gemm.h - a matrix product of a block that stays in registers, to be written inside of a caller's own loops.
+ *
+ *     C[rows][vectors * lanes] += A[rows][k] * B[k][vectors * lanes]
+ *
+ * C is rows * vectors values (LLVM vectors of `lanes`, row by row) that the caller gives and gets: it starts them at zero, at a
+ * bias or where an earlier part of k ended, and does with the sums what it likes; only its own stores touch memory.  For each
+ * k a vector of B is loaded once a column vector and an element of A once a row, spread to all lanes.  Loops over k that follow one
+ * another (taps of a kernel, blocks of a long k) hand the sums on as carried values (emit_loop).
+ *
+ * Sums are in order of k, one rounding a step where the target has a fused multiply-add: a column's bits depend neither on
+ * the block's size nor on the number of vectors, so callers may cut a product into blocks as they like. */
+#ifndef EMIT_GEMM_H
+#define EMIT_GEMM_H
+
+#include "base/dtype.h"
+#include "emit/ir.h"
+
+enum { EMIT_GEMM_ROWS = 28, EMIT_GEMM_VECTORS = 8, EMIT_GEMM_SUMS = 48 }; /* of one block at most; sums: rows * vectors */
+
+/* How many rows and vectors of columns: what a block's sums, one row of B and an element of A fill of the registers. */
+typedef struct emit_gemm_tile {
+  int rows, vectors, lanes;
+} emit_gemm_tile;
+
+/* The largest block for an m x n product of elements of `type`, which is then to be cut with emit_gemm_cut: the one that loads
+ * least for its multiplications, with sums enough to hide their latency.  m, n >= 1. */
+emit_gemm_tile emit_gemm_fit(const emit_target *t, dtype type, int64_t m, int64_t n);
+
+/* n in as few parts of at most `most` as there can be: `n_large` of `large` first, then `n_small` of large - 1. */
+typedef struct emit_gemm_parts {
+  int64_t n_large, n_small;
+  int large;
+} emit_gemm_parts;
+emit_gemm_parts emit_gemm_cut(int64_t n, int most);
+
+/* Lanes that products of `type` are summed in: the target's width in the type of the sums. */
+int emit_gemm_lanes(const emit_target *t, dtype type);
+/* Is there a block for it?  f32, f64; f16 and bf16, whose sums are f32. */
+bool emit_gemm_takes(dtype type);
+
+/* Where a block's operands lie.  Strides are in elements and may be anything. */
+typedef struct emit_gemm {
+  emit_gemm_tile tile;
+  dtype type;          /* of A and B in memory; sums have emit_compute_type's */
+  LLVMValueRef a, b;   /* pointers to A(0, 0) and B(0, 0) */
+  const int64_t *a_at; /* row r of A begins a_at[r] elements behind a; NULL: r * a_row */
+  int64_t a_row, a_k;
+  int64_t b_k;      /* from one k to the next; vectors are read whole, side by side */
+  int64_t b_vector; /* from one vector of columns to the next */
+  LLVMValueRef k;   /* i64, at least 0; a constant gives shorter code */
+  int unroll;       /* steps of k in a loop's body; 0: as many as pay */
+} emit_gemm;
+
+/* The sums at zero. */
+void emit_gemm_zero(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums);
+/* Writes the loop over k; sums[rows * vectors] go in and out. */
+void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums);
+
+#endif

@@ -86,7 +86,9 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
   plug_session_options options = {
       .backend = o.backend,
       .compile = {.cpu = o.cpu, .lanes = (uint32_t)o.lanes, .threads = (uint32_t)o.threads,
-                  .skip_passes = o.skip_passes},
+                  .skip_passes = o.skip_passes, .exact = o.exact != 0},
+      .tune = o.tune,
+      .cache = o.cache,
       .dims = (const plug_dim *)o.dims,
       .n_dims = (uint32_t)o.n_dims,
       .open_dim = !o.closed_dims,

@@ -254,6 +254,7 @@ status cli_run_case(const cli_case *c, const cli_args *args, const char *image, 
   plug_session *s;
   data_sets sets = {0};
   TRY(cli_session_options(args, a, &options));
+  options.tune = options.tune ? options.tune : "off"; /* results that do not depend on time */
   options.compile.threads = options.compile.threads ? options.compile.threads : 1;
   TRY(save(c, &options, image, a, &sets, report));
   TRY(plug_session_open(image, NULL, 0, &options, &s));

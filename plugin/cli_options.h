@@ -28,8 +28,8 @@ typedef struct cli_list {
 /* What the command line said.  Texts are NULL and numbers 0 where nothing else is the default; -1 marks what
  * must be told from 0. */
 typedef struct cli_args {
-  bool help, quiet, verbose, json, list, strict_list;
-  const char *backend, *cpu, *skip_passes;
+  bool help, quiet, verbose, json, list, strict_list, exact;
+  const char *backend, *cpu, *skip_passes, *tune, *cache;
   int64_t threads, lanes, max_memory;
   double max_seconds;
   cli_list dims;   /* NAME=N */

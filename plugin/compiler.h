@@ -93,7 +93,7 @@ typedef struct plug_survey {
   const char **notes;    /* what its user must give */
 } plug_survey;
 
-enum { PLUG_COMPILER_ABI = 2 };
+enum { PLUG_COMPILER_ABI = 3 };
 
 typedef struct plug_compiler {
   uint32_t abi;

@@ -35,6 +35,8 @@ typedef struct piece {
   uint64_t last_used;
 } piece;
 
+static const double MOST_TUNING = 1; /* seconds, after which further pieces are not timed */
+
 struct plug_pieces {
   const plug_source *source;
   const onnx_model *model;
@@ -45,6 +47,7 @@ struct plug_pieces {
   arena *arena;         /* of the sites */
   pieces_site main;
   uint64_t clock;
+  double seconds_tuning; /* of all pieces together */
 };
 
 /* --- arrays --- */
@@ -271,7 +274,11 @@ static status make_guarded(void *data) {
   rt_compile_options options = p->request.options;
   options.eval = ref_fold;
   options.keep_text = false;
+  if (options.tune == RT_TUNE_FAST && p->seconds_tuning > MOST_TUNING) {
+    options.tune = RT_TUNE_KNOWN;
+  }
   TRY(p->backend->compiler->compile((struct hlo_module *)x->info.module, &options, x->arena, &x->program, &report));
+  p->seconds_tuning += report.seconds_tuning;
   return rt_executable_create(x->program, p->backend->target, &x->budget, options.threads, &x->executable);
 }
 

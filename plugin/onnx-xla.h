@@ -113,6 +113,9 @@ typedef struct oxla_options {
   const oxla_constant *constants;
   size_t n_constants;
   const char *skip_passes; /* "fold,cse": passes that the compiler leaves out, to find the one that does harm */
+  const char *tune;  /* how contractions are chosen: "off" (by rules), "fast" (default: timed for a few seconds at most, once), "full" */
+  const char *cache; /* folder of what is kept between processes; NULL: ONNX_XLA_CACHE, or onnx-xla in the user's; "": nothing is */
+  int exact;         /* not 0: no algorithm that rounds differently from a plain sum of products (Winograd) */
 } oxla_options;
 
 /* --- models --- */

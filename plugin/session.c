@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/file.h"
+#include "plugin/session_cache.h"
 #include "plugin/session_stack.h"
 #include "base/hash.h"
 #include "base/random.h"
@@ -46,6 +47,8 @@ static void copy_options(plug_session *s, const plug_session_options *o) {
   arena *a = s->arena;
   s->options = *o;
   s->options.backend = o->backend ? arena_strdup(a, o->backend) : NULL;
+  s->options.tune = o->tune ? arena_strdup(a, o->tune) : NULL;
+  s->options.cache = o->cache ? arena_strdup(a, o->cache) : NULL;
   s->options.compile.cpu = o->compile.cpu ? arena_strdup(a, o->compile.cpu) : NULL;
   s->options.compile.skip_passes = o->compile.skip_passes ? arena_strdup(a, o->compile.skip_passes) : NULL;
   plug_dim *dims = arena_memdup(a, o->dims, o->n_dims * sizeof *dims);
@@ -99,6 +102,7 @@ static status open_model(plug_session *s, const char *path, const void *bytes, s
   TRY(plug_target_find(s->options.backend, &s->target));
   TRY(plug_compiler_open(&compiler));
   const plug_session_options *o = &s->options;
+  TRY(plug_set_tuning(s->arena, o->tune, o->cache, &s->options.compile, &s->warning));
   if (path) {
     TRY(file_map(s->arena, path, &text, &size));
   }
@@ -197,6 +201,7 @@ void plug_session_close(plug_session *s) {
 
 const plug_source *plug_session_source(const plug_session *s) { return s->source; }
 double plug_session_load_seconds(const plug_session *s) { return s->load_seconds; }
+const char *plug_session_warning(const plug_session *s) { return s->warning; }
 bool plug_session_is_image(const plug_session *s) { return s->image; }
 const char *plug_session_backend(const plug_session *s) { return s->target->name; }
 uint32_t plug_session_threads(const plug_session *s) { return rt_pool_threads(s->pool); }
@@ -295,6 +300,9 @@ static status compile_guarded(void *data) {
   rt_program *program;
   rt_report report = {0};
   double start = plug_now();
+  if (s->compiled && request.options.tune == RT_TUNE_FAST) {
+    request.options.tune = RT_TUNE_KNOWN; /* a session has been tuned once: new shapes must not take seconds */
+  }
   TRY(plug_compiler_open(&compiler));
   TRY(compiler->compile(s->source, &request, s->programs, &program, &report));
   double seconds = plug_now() - start;

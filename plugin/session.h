@@ -10,7 +10,9 @@ typedef struct plug_session plug_session;
 
 typedef struct plug_session_options {
   const char *backend; /* "cpu", "ref", or the path of a shared object; NULL: cpu (of a .oxla: what it was made for) */
-  rt_compile_options compile;
+  rt_compile_options compile; /* tune and tune_log come from the two below */
+  const char *tune;    /* "off", "fast", "full"; NULL: $ONNX_XLA_TUNE, or fast */
+  const char *cache;   /* folder; NULL: as plug_cache_folder finds it; "": none */
   const plug_dim *dims;
   uint32_t n_dims;
   int64_t open_dim;    /* of dimensions that neither dims nor the run's inputs tell; 0: an error */
@@ -40,6 +42,8 @@ void plug_session_close(plug_session *s);
 /* What the model declares. */
 const plug_source *plug_session_source(const plug_session *s);
 double plug_session_load_seconds(const plug_session *s);
+/* Why nothing is cached although it should be; NULL: it is, or need not be. */
+const char *plug_session_warning(const plug_session *s);
 /* Whether it came from a .oxla file. */
 bool plug_session_is_image(const plug_session *s);
 /* "cpu", "ref", .. */

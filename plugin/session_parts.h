@@ -16,6 +16,7 @@ struct plug_session {
   const rt_target *target;
   plug_source *source;
   const rt_image *image; /* NULL: a model */
+  const char *warning;
   double load_seconds;
   rt_pool *pool;
   pthread_mutex_t lock; /* guards compiled, and compiling */

@@ -2,6 +2,7 @@
 plugin_api_sources = \
 	plugin/api.c \
 	plugin/session.c \
+	plugin/session_cache.c \
 	plugin/session_compiler.c \
 	plugin/session_libraries.c \
 	plugin/session_run.c \
@@ -64,5 +65,6 @@ plugin_files = \
 	plugin/onnxifi_graph.h \
 	plugin/onnxifi_parts.h \
 	plugin/session.h \
+	plugin/session_cache.h \
 	plugin/session_parts.h \
 	plugin/session_stack.h

@@ -87,6 +87,14 @@ typedef struct rt_target {
   status (*event_synchronize)(rt_event *e);
 } rt_target;
 
+/* How a compiler chooses among ways to compute the same. */
+typedef enum rt_tune {
+  RT_TUNE_OFF,   /* by rules */
+  RT_TUNE_KNOWN, /* by what the log knows, rules for the rest; nothing is timed */
+  RT_TUNE_FAST,  /* what is not in the log is timed, the dearest first, for a few seconds at most */
+  RT_TUNE_FULL   /* however long it takes */
+} rt_tune;
+
 typedef struct rt_compile_options {
   const char *cpu;      /* "native", "x86-64-v3", ...; NULL: native */
   uint32_t lanes;       /* f32 lanes of a vector; 0: the cpu's widest */
@@ -98,7 +106,18 @@ typedef struct rt_compile_options {
   /* Called with every HLO module between passes; may be NULL. */
   status (*dump)(void *data, const char *pass, const struct hlo_module *m);
   void *dump_data;
+  rt_tune tune;
+  const char *tune_log; /* file in which measurements are kept; NULL: nowhere */
+  bool exact;           /* no way of computing that rounds differently from a plain sum of products */
 } rt_compile_options;
+
+/* How one contraction is computed, and what is known of the ways that there were. */
+typedef struct rt_tuned {
+  const char *what;   /* label of its thunk */
+  const char *winner; /* "library:p4" */
+  const char *times;  /* "library:p4 123.4 us, kernel 400.1 us", or "" where nothing was timed */
+  const char *how;    /* "timed", "log", "guess" */
+} rt_tuned;
 
 /* What compiling did; numbers that a target does not know stay 0. */
 typedef struct rt_report {
@@ -111,6 +130,11 @@ typedef struct rt_report {
   double seconds_passes, seconds_lower, seconds_codegen;
   /* On the arena, with keep_text: LLVM IR, assembly, and where each value lies and how long it lives. */
   const char *llvm, *assembly, *buffers;
+  /* Contractions that were tuned, on the arena. */
+  uint32_t n_tuned, n_timed; /* of them: timed now */
+  rt_tuned *tuned;
+  double seconds_tuning;
+  const char *warning; /* on the arena: of a log that cannot be used; NULL: none */
 } rt_report;
 
 typedef struct rt_compiler {

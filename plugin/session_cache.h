@@ -1,0 +1,17 @@
+/* session_cache.h - the folder in which measurements and compiled programs are kept from one process to the next, and what a
+ * session does about tuning when nobody says. */
+#ifndef PLUGIN_SESSION_CACHE_H
+#define PLUGIN_SESSION_CACHE_H
+
+#include "runtime/target.h"
+
+/* `wanted`, or (NULL) $ONNX_XLA_CACHE, $XDG_CACHE_HOME/onnx-xla, $HOME/.cache/onnx-xla; an empty name: none.  Made with mode 0700 if
+ * it is not there.  *out NULL: there is no cache, and *why (on the arena) says so where that is a surprise: the folder is
+ * another user's, others may write to it, or it cannot be made.  *why NULL: no surprise. */
+void plug_cache_folder(arena *a, const char *wanted, const char **out, const char **why);
+
+/* Reads "off", "fast", "full" (NULL: $ONNX_XLA_TUNE, or fast) and finds the log in the cache folder. */
+STATUS_MUST_USE status plug_set_tuning(arena *a, const char *tune, const char *cache, rt_compile_options *o,
+                                       const char **why);
+
+#endif

@@ -124,8 +124,13 @@ tests_files = \
 	tests/attributes/test-attributes \
 	tests/attributes/test-types \
 	tests/attributes/windows.py \
+	tests/bench/bench_models.py \
 	tests/bench/bench_ort.py \
+	tests/bench/make-model \
+	tests/bench/make_model.py \
 	tests/bench/models \
+	tests/bench/nets_sequence.py \
+	tests/bench/nets_vision.py \
 	tests/bench/run-bench \
 	tests/bench/run_bench.py \
 	tests/build/scratch.sh \

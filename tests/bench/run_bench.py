@@ -7,89 +7,15 @@ import argparse
 import json
 import math
 import os
-import re
 import statistics
-import subprocess
 import sys
 import tempfile
-import zlib
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-DATA, ONNX_XLA = os.environ["ONNX_XLA_DATA"], os.path.abspath(os.environ["ONNX_XLA"])
-sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
-from randomize_light import randomize  # noqa: E402
+from bench_models import HERE, Failed, call, read_models
 
-
-class Failed(Exception):
-    pass
-
-
-class Model:
-    """A row of the table, with its files in a folder."""
-
-    def __init__(self, line, folder):
-        self.name, self.source, tolerance, *self.inputs = line.split()
-        self.tolerance = float(tolerance)
-        self.folder = folder
-        self.path = self.compared = None
-        self.arguments = []
-
-    def prepare(self):
-        os.makedirs(self.folder)
-        for k, text in enumerate(self.inputs):
-            name, array = make_input(text)
-            path = os.path.join(self.folder, f"input_{k}.npy")
-            np.save(path, array)
-            self.arguments += ["--input", f"{name}={path}"]
-        if self.source.startswith("light:"):
-            light = os.path.join(DATA, "onnx/backend/test/data/light", f"light_{self.source[6:]}.onnx")
-            self.path = self.compared = os.path.join(self.folder, self.name + ".onnx")
-            onnx.save(randomize(onnx.load(need(light))), self.path)
-        else:
-            self.path = need(os.path.join(DATA, self.source))
-            self.compared = os.path.join(self.folder, self.name + "-before-softmax.onnx")
-            onnx.save(before_softmax(onnx.load(self.path)), self.compared)
-
-
-def need(path):
-    if not os.path.exists(path):
-        raise Failed(f"{path} is not there: tests/fetch-data gets it")
-    return path
-
-
-def make_input(text):
-    """NAME=KIND[DIMS] as a name and an array, the same at every call."""
-    name, kind, dims = re.fullmatch(r"(.*)=([^=\[]*)\[(.*)\]", text).groups()
-    dims = [int(d) for d in dims.split(",") if d]
-    rng = np.random.default_rng(zlib.crc32(text.encode()))
-    kind, *span = kind.split(":")
-    if kind == "normal":
-        return name, rng.standard_normal(dims, np.float32)
-    if len(span) == 1:
-        return name, np.full(dims, int(span[0]), kind)
-    return name, rng.integers(int(span[0]), int(span[1]), dims).astype(kind)
-
-
-def before_softmax(model):
-    """Outputs that a Softmax makes become what goes into it."""
-    made_by = {name: node for node in model.graph.node for name in node.output}
-    for output in model.graph.output:
-        node = made_by.get(output.name)
-        if node is not None and node.op_type == "Softmax":
-            output.CopyFrom(helper.make_tensor_value_info(node.input[0], TensorProto.FLOAT, None))
-    return model
-
-
-def call(command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise Failed(lines[-1])
-    return done.stdout
+ONNX_XLA = os.path.abspath(os.environ["ONNX_XLA"])
 
 
 def ours(*arguments):
@@ -100,10 +26,10 @@ def theirs(*arguments):
     return call([sys.executable, os.path.join(HERE, "bench_ort.py"), *arguments])
 
 
-def compare(model, threads):
+def compare(model, threads, folder):
     """The largest difference as a part of the largest output."""
-    folders = [os.path.join(model.folder, side) for side in ("ours", "theirs")]
-    common = [model.compared, *model.arguments, "--threads", str(threads), "--output-dir"]
+    folders = [os.path.join(folder, side) for side in ("ours", "theirs")]
+    common = [model.compared, *model.arguments(), "--threads", str(threads), "--output-dir"]
     ours("run", "--quiet", "--format", "npy", *common, folders[0])
     theirs(*common, folders[1])
     worst = 0
@@ -124,7 +50,7 @@ def compare(model, threads):
 
 def measure(model, args):
     """One round: both sides, the other one first every other time."""
-    common = [model.path, *model.arguments, "--threads", str(args.threads), "--warm-up", str(args.warm_up),
+    common = [model.path, *model.arguments(), "--threads", str(args.threads), "--warm-up", str(args.warm_up),
               "--runs", str(args.runs), "--seconds", str(args.seconds)]
     sides = {"ours": lambda: ours("bench", "--json", *common), "theirs": lambda: theirs(*common)}
     rounds = {side: [] for side in sides}
@@ -146,7 +72,7 @@ def summary(reports):
     return out
 
 
-COLUMNS = "{:12} {:>9} {:>9} {:>9} {:>9} {:>6} {:>6} {:>9} {:>9} {:>7} {:>7} {:>6} {:>6} {:>8}"
+COLUMNS = "{:18} {:>9} {:>9} {:>9} {:>9} {:>6} {:>6} {:>9} {:>9} {:>7} {:>7} {:>6} {:>6} {:>8}"
 
 
 def print_head():
@@ -170,7 +96,8 @@ def print_row(row):
 def bench(model, args):
     try:
         model.prepare()
-        difference = compare(model, args.threads)
+        with tempfile.TemporaryDirectory(prefix="onnx-xla-bench-") as folder:
+            difference = compare(model, args.threads, folder)
         row = {"model": model.name, "difference": difference, **measure(model, args)}
         for key in ("min", "median"):
             row["ratio_" + key] = row["theirs"][key + "_ms"] / row["ours"][key + "_ms"]
@@ -193,24 +120,22 @@ def main():
     parser.add_argument("--warm-up", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="an object a model, in place of the table")
     args = parser.parse_args()
-    with open(os.path.join(HERE, "models")) as f:
-        lines = {line.split()[0]: line for line in f if line.strip() and not line.startswith("#")}
-    wanted = args.models.split(",") if args.models else list(lines)
+    models = read_models()
+    wanted = args.models.split(",") if args.models else list(models)
     for name in wanted:
-        if name not in lines:
-            parser.error(f"there is no model {name}; there are {', '.join(lines)}")
+        if name not in models:
+            parser.error(f"there is no model {name}; there are {', '.join(models)}")
     rows = []
     if not args.json:
         print(f"{args.threads} threads, {args.rounds} rounds in turns; ratio = ONNX Runtime's time / ours")
         print_head()
     for name in wanted:
-        with tempfile.TemporaryDirectory(prefix="onnx-xla-bench-") as folder:
-            row = bench(Model(lines[name], os.path.join(folder, "model")), args)
+        row = bench(models[name], args)
         rows.append(row)
         if args.json:
             print(json.dumps(row), flush=True)
         elif "failed" in row:
-            print(f"{name:12} FAILED: {row['failed']}", flush=True)
+            print(f"{name:18} FAILED: {row['failed']}", flush=True)
         else:
             print_row(row)
     good = [r for r in rows if "failed" not in r]

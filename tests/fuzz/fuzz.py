@@ -1,6 +1,6 @@
 """fuzz.py: random valid graphs through onnx-xla and elsewhere; see README.
 
-  fuzz.py [--seed N] [--count N | --minutes M] [--jobs N] [--matrix short|full] [--only Op,Op] [--state FILE]
+  fuzz.py [--seed N] [--count N | --minutes M] [--jobs N] [--matrix plain|short|full] [--only Op,Op] [--state FILE]
   [--found DIR] fuzz.py --sweep [--only Op,Op]
 
 Exits with 1 if anything failed."""
@@ -189,7 +189,7 @@ def parse():
     p.add_argument("--count", type=int, help="graphs (100, unless --minutes is given)")
     p.add_argument("--minutes", type=float)
     p.add_argument("--jobs", type=int, default=os.cpu_count())
-    p.add_argument("--matrix", choices=["short", "full"], default="short")
+    p.add_argument("--matrix", choices=["plain", "short", "full"], default="short")
     p.add_argument("--only", default="", help="operators, with commas")
     p.add_argument("--state", help="a file with the next seed and the counts, read and written")
     p.add_argument("--found", default="found", help="where failing graphs go")

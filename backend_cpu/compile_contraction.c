@@ -238,6 +238,18 @@ static step splat_step(hlo_op op, bool swapped, double number) {
   }
 }
 
+/* oneDNN 2.6 computes a convolution's binary post wrongly, and says nothing, unless its array has one number, one a channel,
+ * or one for each of the result.  (A matrix product's may be stretched along any dimensions.) */
+static bool library_stretches(const hlo_instr *convolution, uint32_t dims) {
+  const shape *r = &convolution->shapes[0];
+  uint32_t channels = hlo_int(convolution, HLO_ATTR_LAYOUT) == HLO_CHANNELS_LAST ? 1u << (r->rank - 1) : 2, all = 0;
+  for (int d = 0; d < r->rank; d++) {
+    all |= r->dims[d] != 1 ? 1u << d : 0;
+  }
+  dims &= all;
+  return dims == 0 || dims == (channels & all) || dims == all;
+}
+
 static step array_step(scope s, const hlo_instr *contraction, hlo_op op, bool swapped, hlo_value v) {
   cpu_post_kind kind = CPU_POST_ADD;
   switch (op) {
@@ -267,10 +279,8 @@ static step array_step(scope s, const hlo_instr *contraction, hlo_op op, bool sw
     return (step){0};
   }
   r.post.dims = dims;
-  if (contraction->op == HLO_DOT && !dot_dims(contraction, dims, &r.post.dims)) {
-    return (step){0};
-  }
-  return r;
+  bool fits = contraction->op == HLO_DOT ? dot_dims(contraction, dims, &r.post.dims) : library_stretches(contraction, dims);
+  return fits ? r : (step){0};
 }
 
 static step clamp_step(scope s, const hlo_instr *consumer, uint32_t operand) {

@@ -575,6 +575,30 @@ START_TEST(repeated_steps) {
 }
 END_TEST
 
+/* Arrays behind a convolution that are stretched along any of its dimensions, of one image and of several. */
+START_TEST(stretched_steps) {
+  static const int dims[] = {9, 9, 9, 16};
+  for (int set = 0; set < 32; set++) {
+    int batch = set < 16 ? 1 : 3, mask = set % 16;
+    char array[40] = "", to[20] = "", params[200], body[900];
+    for (int d = 0; d < 4; d++) {
+      if (mask >> d & 1) {
+        sprintf(array + strlen(array), "%s%d", *array ? "," : "", d ? dims[d] : batch);
+        sprintf(to + strlen(to), "%s%d", *to ? "," : "", d);
+      }
+    }
+    snprintf(params, sizeof params, "%%0: f32[%d,9,9,16] \"x\", %%1: f32[%s] \"a\"", batch, array);
+    snprintf(body, sizeof body,
+             "%%2 = iota() {dimension=1} : f32[16,16,3,3]\n%%3 = cosine(%%2) : f32[16,16,3,3]\n"
+             "%%4 = convolution(%%0, %%3) {strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
+             "layout=channels-last} : f32[%d,9,9,16]\n"
+             "%%5 = broadcast(%%1) {dimensions=[%s]} : f32[%d,9,9,16]\n%%6 = multiply(%%4, %%5) : f32[%d,9,9,16]",
+             batch, to, batch, batch);
+    check_body(params, body, "%6 \"y\"", 1e-5, -1, 1);
+  }
+}
+END_TEST
+
 /* An epilogue in a branch, with the branch's own parameters. */
 START_TEST(clusters_in_branches) {
   check_text("onnx-xla hlo 1\nmodule \"t\" {\n"
@@ -620,6 +644,7 @@ int main(void) {
   tcase_add_test(t, layouts);
   tcase_add_test(t, sharing);
   tcase_add_test(t, repeated_steps);
+  tcase_add_test(t, stretched_steps);
   tcase_add_test(t, clusters_in_branches);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);

@@ -4,16 +4,19 @@
 
 #include "backend_cpu/compile_target.h"
 #include "backend_cpu/exec_target.h"
+#include "backend_ref/eval.h"
 #include "runtime/executable.h"
 #include "runtime/pool.h"
 
-const variant variants[N_VARIANTS] = {{"native", "native", 0, 2}, {"16 lanes", "native", 16, 1}, {"8 lanes", "native", 8, 1},
-                                      {"4 lanes", "native", 4, 2}, {"1 lane", "native", 1, 1}, {"x86-64", "x86-64", 0, 1}};
+const variant variants[N_VARIANTS] = {
+    {"native", "native", 0, 2, true}, {"16 lanes", "native", 16, 1, false}, {"8 lanes", "native", 8, 1, false},
+    {"4 lanes", "native", 4, 2, false}, {"1 lane", "native", 1, 1, false}, {"x86-64", "x86-64", 0, 1, true}};
 
 status run_on_cpu(arena *a, hlo_module *m, const variant *v, const literal *in, literal *out) {
   rt_program *p;
   rt_executable *e;
-  rt_compile_options options = {.cpu = v->cpu, .lanes = v->lanes, .threads = v->threads};
+  rt_compile_options options = {.cpu = v->cpu, .lanes = v->lanes, .threads = v->threads,
+                                .eval = v->folds ? ref_fold : NULL};
   TRY(cpu_compiler.compile((struct hlo_module *)m, &options, a, &p, NULL));
   TRY(rt_executable_create(p, &cpu_target, NULL, v->threads, &e));
   rt_pool *pool;

@@ -8,6 +8,7 @@
 typedef struct variant {
   const char *name, *cpu;
   uint32_t lanes, threads;
+  bool folds; /* what depends on constants only, so that weights made of iotas are packed */
 } variant;
 
 enum { N_VARIANTS = 6 };

@@ -193,13 +193,15 @@ static bool moved_alike(hlo_value v, const hlo_instr *by) {
                  from->rank * sizeof(int64_t)) == 0);
 }
 
-/* The operand as it was before the movement: what is moved alike, or a splat. */
+/* The operand as it was before the movement: what is moved alike, or a splat.  A scalar beside arrays (the bounds of a clamp)
+ * stays one. */
 static hlo_value unmoved(hlo_builder *b, hlo_value v, const hlo_instr *by) {
   literal l;
   if (moved_alike(v, by)) {
     return v.def->operands[0];
   }
-  return hlo_rank(v) && hlo_splat_of(v, &l)
+  bool beside = hlo_rank(v) == 0 && by->shapes[0].rank > 0;
+  return !beside && hlo_splat_of(v, &l)
              ? hlo_splat_literal(b, shape_with_type(*hlo_shape(by->operands[0]), hlo_type(v)), l)
              : v;
 }

@@ -132,9 +132,9 @@ def run_peer(graph):
     """(Failure or None, whether it ran).  ONNX Runtime's optimiser has faults of its own: what it says counts
     only if it says the same without."""
     if any(
-        peers.disagrees(n.op_type, type_of(graph, n.input), type_of(graph, n.output))
+        peers.disagrees(n, type_of(graph, n.input), type_of(graph, n.output))
         for n in graph.model.graph.node
-    ):
+    ) or any(peers.may_disagree(n) for f in graph.model.functions for n in f.node):
         return None, False
     try:
         outputs = peers.run_ort(graph.model, graph.inputs)

@@ -47,17 +47,30 @@ def plain_borders(model):
     return m
 
 
-# Where ONNX Runtime does other things than the standard says: (operator, test of element type of input and
-# output, why).
-def _narrow(before, after):
+# Where ONNX Runtime does other things than the standard says: (operator, test of the node and the element types of its first
+# input and output, why).
+def _narrow(node, before, after):
     return before and rows.is_float(before) and after in ("int4", "uint4", "int2", "uint2")
 
 
-def _wide(before, after):
+def _wide(node, before, after):
     return before in ("double", "int32", "int64", "uint32", "uint64")
 
 
-def _all(before, after):
+def _double(node, before, after):
+    return before == "double"
+
+
+def _only_max(node, before, after):
+    return before == "int64" and len(node.input) > 2 and node.input[1] == ""
+
+
+def _causal_past(node, before, after):
+    causal = any(a.name == "is_causal" and a.i for a in node.attribute)
+    return causal and len(node.input) > 4 and node.input[4] != ""
+
+
+def _all(node, before, after):
     return True
 
 
@@ -68,12 +81,21 @@ DISAGREES = [
         "draws numbers of its own",
     ),
     ("Shrink DFT STFT", _wide, "computes in float"),
+    ("Einsum", _wide, "sums in float"),
+    ("Sigmoid", _double, "is good to 1e-14 only"),
+    ("Clip", _only_max, "leaves numbers of more than 32 bits as they are"),
     ("Cast CastLike", _narrow, "rounds where the standard cuts"),
+    ("Attention", _causal_past, "counts queries from the past's beginning, where they come after it"),
 ]
 
 
-def disagrees(name, before, after):
-    return any(name in names.split() and test(before, after) for names, test, _ in DISAGREES)
+def disagrees(node, before, after):
+    return any(node.op_type in names.split() and test(node, before, after) for names, test, _ in DISAGREES)
+
+
+def may_disagree(node):
+    """For nodes in functions, whose types nobody knows."""
+    return any(node.op_type in names.split() for names, _, _ in DISAGREES)
 
 
 def has_ort():

@@ -26,7 +26,29 @@
     }                                                                                                  \
   }
 
-ROW(add_f64, double, a + b)
+/* What roundings lose is added up beside (Neumaier): this is what other sums are measured by. */
+static void sum_f64(double *acc, const double *x, int64_t x_stride, int64_t n) {
+  double sum = 0, lost = 0;
+  for (int64_t k = 0; k < n; k++) {
+    double b = x[k * x_stride], next = sum + b;
+    lost += fabs(sum) >= fabs(b) ? (sum - next) + b : (b - next) + sum;
+    sum = next;
+  }
+  *acc += isfinite(sum) ? sum + lost : sum;
+}
+
+static void add_f64(void *accs, const void *xs, int64_t acc_stride, int64_t x_stride, int64_t n) {
+  double *acc = accs;
+  const double *x = xs;
+  if (acc_stride == 0) {
+    sum_f64(acc, x, x_stride, n);
+    return;
+  }
+  for (int64_t k = 0; k < n; k++) {
+    acc[k * acc_stride] += x[k * x_stride];
+  }
+}
+
 ROW(mul_f64, double, a * b)
 ROW(max_f64, double, a != a ? a : b != b ? b : a == b ? (signbit(a) ? b : a) : a > b ? a : b)
 ROW(min_f64, double, a != a ? a : b != b ? b : a == b ? (signbit(a) ? a : b) : a < b ? a : b)

@@ -61,6 +61,10 @@ def _double(node, before, after):
     return before == "double"
 
 
+def _wide_fmod(node, before, after):
+    return before in ("int64", "uint64") and any(a.name == "fmod" and a.i for a in node.attribute)
+
+
 def _only_max(node, before, after):
     return before == "int64" and len(node.input) > 2 and node.input[1] == ""
 
@@ -83,6 +87,7 @@ DISAGREES = [
     ("Shrink DFT STFT", _wide, "computes in float"),
     ("Einsum", _wide, "sums in float"),
     ("Sigmoid", _double, "is good to 1e-14 only"),
+    ("Mod", _wide_fmod, "divides doubles"),
     ("Clip", _only_max, "leaves numbers of more than 32 bits as they are"),
     ("Cast CastLike", _narrow, "rounds where the standard cuts"),
     ("Attention", _causal_past, "counts queries from the past's beginning, where they come after it"),

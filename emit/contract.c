@@ -14,10 +14,16 @@ typedef struct contraction {
   bool inside; /* convolution: the whole window is known to lie in the operand */
 } contraction;
 
-static void multiply_add(const emit_fold *f, dtype t, emit_pair x, emit_pair y, LLVMValueRef *acc) {
+/* An element of operand k as it is multiplied: in the type of the sum, small floats in f32. */
+static emit_pair factor(const emit_element *e, const hlo_instr *i, uint32_t k, emit_pair v) {
+  dtype from = hlo_type(i->operands[k]), to = (dtype)i->shapes[0].type;
+  return from == to ? emit_widen_pair(e, from, v) : emit_convert(e->w, from, to, v, false, DTYPE_ROUND_NEAREST);
+}
+
+static void multiply_add(const emit_fold *f, const hlo_instr *i, emit_pair x, emit_pair y, LLVMValueRef *acc) {
   const emit_element *e = f->e;
   emit_pair s = {acc[0], f->n == 2 ? acc[1] : NULL};
-  s = emit_multiply_add(e->w, emit_compute_type(t), emit_widen_pair(e, t, x), emit_widen_pair(e, t, y), s);
+  s = emit_multiply_add(e->w, emit_compute_type((dtype)i->shapes[0].type), factor(e, i, 0, x), factor(e, i, 1, y), s);
   acc[0] = s.v;
   if (f->n == 2) {
     acc[1] = s.im;
@@ -27,7 +33,7 @@ static void multiply_add(const emit_fold *f, dtype t, emit_pair x, emit_pair y, 
 static void add_up(const emit_fold *f, LLVMValueRef *acc, const LLVMValueRef *other) {
   const contraction *g = f->data;
   emit_pair x = {acc[0], f->n == 2 ? acc[1] : NULL}, y = {other[0], f->n == 2 ? other[1] : NULL};
-  x = emit_reduce_combine(f->e->w, HLO_REDUCE_ADD, hlo_type(g->i->operands[0]), x, y);
+  x = emit_reduce_combine(f->e->w, HLO_REDUCE_ADD, (dtype)g->i->shapes[0].type, x, y);
   acc[0] = x.v;
   if (f->n == 2) {
     acc[1] = x.im;
@@ -92,7 +98,7 @@ static void dot_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc)
   int n_free = operand(g->i, 0)->rank - n_batch - g->n;
   emit_pair x = emit_value(e, g->i->operands[0], side_index(e, g, 0, apart, n_batch));
   emit_pair y = emit_value(e, g->i->operands[1], side_index(e, g, 1, apart, n_batch + n_free));
-  multiply_add(f, hlo_type(g->i->operands[0]), x, y, acc);
+  multiply_add(f, g->i, x, y, acc);
 }
 
 /* Contracted dims that are neighbours on both sides are one, where nothing below needs them apart. */
@@ -121,7 +127,7 @@ emit_pair emit_dot(emit_element *e, const hlo_instr *i, const emit_index *at) {
   }
   emit_fold f = {.e = e, .data = &g, .step = dot_step, .rows = emit_reduces_rows(i)};
   merge_contracted(&f, &g);
-  return fold_products(&f, hlo_type(i->operands[0]), NULL, NULL);
+  return fold_products(&f, (dtype)i->shapes[0].type, NULL, NULL);
 }
 
 /* --- convolution: r is [input channel of the group, kernel extents...] --- */
@@ -196,7 +202,7 @@ static void conv_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc
   emit_pair zero = {LLVMConstNull(type), dtype_is_complex(t) ? LLVMConstNull(type) : NULL};
   emit_pair v = checked || mask ? emit_guarded(e, i->operands[0], x, checked, mask, emit_splat_pair(e, zero))
                                 : emit_value(e, i->operands[0], x);
-  multiply_add(f, t, v, emit_value(e, i->operands[1], kernel), acc);
+  multiply_add(f, i, v, emit_value(e, i->operands[1], kernel), acc);
 }
 
 emit_pair emit_convolution(emit_element *e, const hlo_instr *i, const emit_index *at) {
@@ -215,5 +221,5 @@ emit_pair emit_convolution(emit_element *e, const hlo_instr *i, const emit_index
   }
   contraction clear = g;
   clear.inside = true;
-  return fold_products(&f, hlo_type(i->operands[0]), empty ? NULL : clear_of_padding(e, &g), &clear);
+  return fold_products(&f, (dtype)i->shapes[0].type, empty ? NULL : clear_of_padding(e, &g), &clear);
 }

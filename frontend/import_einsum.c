@@ -275,7 +275,7 @@ static term contract(hlo_builder *b, const equation *e, uint32_t next, const ter
       }
     }
   }
-  r.value = hlo_dot(b, x->value, y->value, &d);
+  r.value = hlo_convert(b, hlo_dot(b, x->value, y->value, &d), hlo_type(x->value)); /* bytes are added up in s32 */
   return r;
 }
 

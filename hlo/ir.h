@@ -218,6 +218,16 @@ uint32_t hlo_value_uses(hlo_value v);
 bool hlo_is_root(hlo_value v);
 /* Dense ids in list order. */
 void hlo_number(hlo_computation *c);
+/* A dot or convolution of bytes, signed or not, each operand as it likes: the sum is s32. */
+static inline bool hlo_sums_bytes(const hlo_instr *i) {
+  for (uint32_t k = 0; k < 2; k++) {
+    dtype t = hlo_type(i->operands[k]);
+    if (t != DTYPE_S8 && t != DTYPE_U8) {
+      return false;
+    }
+  }
+  return true;
+}
 /* A bitcast-convert whose bytes stay as they are. */
 static inline bool hlo_is_bitcast_view(const hlo_instr *i) {
   return i->op == HLO_BITCAST && dtype_same_memory(hlo_type(i->operands[0]), (dtype)i->shapes[0].type);

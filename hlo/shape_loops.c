@@ -141,11 +141,18 @@ static status mismatch(dim_table *dims, const hlo_instr *i, status s) {
   return both;
 }
 
-static status check_dot_lists(const hlo_instr *i, dim_table *dims, uint32_t *x_set, uint32_t *y_set) {
-  const shape *x = shape_of(i, 0), *y = shape_of(i, 1);
+/* Types of the factors: bytes, signed or not, are added up in s32; all else stays in its type. */
+static status check_factors(const hlo_instr *i, dim_table *dims) {
   TRY(shape_need_types(i, dims, 0, TYPES_NUMBER));
   TRY(shape_need_types(i, dims, 1, TYPES_NUMBER));
-  TRY(shape_need_same_type(i, dims, 0, 1));
+  return hlo_sums_bytes(i) ? NULL : shape_need_same_type(i, dims, 0, 1);
+}
+
+static dtype sum_type(const hlo_instr *i) { return hlo_sums_bytes(i) ? DTYPE_S32 : (dtype)shape_of(i, 0)->type; }
+
+static status check_dot_lists(const hlo_instr *i, dim_table *dims, uint32_t *x_set, uint32_t *y_set) {
+  const shape *x = shape_of(i, 0), *y = shape_of(i, 1);
+  TRY(check_factors(i, dims));
   TRY(shape_need_dims(i, HLO_ATTR_LHS_BATCH, x->rank, false, x_set));
   TRY(shape_need_dims(i, HLO_ATTR_LHS_CONTRACT, x->rank, false, x_set));
   TRY(shape_need_dims(i, HLO_ATTR_RHS_BATCH, y->rank, false, y_set));
@@ -174,7 +181,7 @@ status hlo_shape_dot(const hlo_instr *i, dim_table *dims, shape *results) {
   int rank = (int)n_batch + x_free.rank + y_free.rank;
   CHECK_THAT(rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "the result has rank %d; more than %d are not supported", rank,
              SHAPE_MAX_RANK);
-  shape s = shape_scalar((dtype)x->type);
+  shape s = shape_scalar(sum_type(i));
   for (uint32_t k = 0; k < n_batch; k++) {
     s.dims[s.rank++] = x->dims[hlo_ints(i, HLO_ATTR_LHS_BATCH)[k]];
   }
@@ -190,9 +197,7 @@ status hlo_shape_dot(const hlo_instr *i, dim_table *dims, shape *results) {
 
 static status check_conv_lists(const hlo_instr *i, dim_table *dims) {
   const shape *x = shape_of(i, 0), *kernel = shape_of(i, 1);
-  TRY(shape_need_types(i, dims, 0, TYPES_NUMBER));
-  TRY(shape_need_types(i, dims, 1, TYPES_NUMBER));
-  TRY(shape_need_same_type(i, dims, 0, 1));
+  TRY(check_factors(i, dims));
   CHECK_THAT(x->rank >= 2 && kernel->rank == x->rank, INVALID,
              "A is %s but B is %s; equal ranks from 2 on are needed", SHAPE_STR(dims, x), SHAPE_STR(dims, kernel));
   uint32_t n = (uint32_t)x->rank - 2;
@@ -236,7 +241,7 @@ status hlo_shape_convolution(const hlo_instr *i, dim_table *dims, shape *results
   bool first = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST;
   int channel = first ? 1 : x->rank - 1, spatial = first ? 2 : 1;
   TRY(check_channels(i, dims, x->dims[channel]));
-  results[0] = *x;
+  results[0] = shape_with_type(*x, sum_type(i));
   results[0].dims[channel] = kernel->dims[0];
   for (int k = 0; k < x->rank - 2; k++) {
     TRY(conv_extent(i, dims, k, x->dims[spatial + k], &results[0].dims[spatial + k]));

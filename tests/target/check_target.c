@@ -387,7 +387,10 @@ START_TEST(dots) {
       {"f32[4,50,70]", "f32[70,33]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[2], rhs_contract=[0]}", "f32[4,50,33]"},
       {"f64[7,19]", "f64[19,23]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "f64[7,23]"},
       {"s32[7,19]", "s32[19,23]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "s32[7,23]"},
-      {"f16[33,19]", "f16[19,23]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "f16[33,23]"}};
+      {"f16[33,19]", "f16[19,23]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "f16[33,23]"},
+      {"u8[33,70]", "s8[70,23]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "s32[33,23]"},
+      {"s8[33,70]", "s8[70,64]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "s32[33,64]"},
+      {"s8[33,70]", "u8[70,64]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "s32[33,64]"}};
   for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
     char params[200], body[400];
     snprintf(params, sizeof params, "%%0: %s \"x\", %%1: %s \"y\"", forms[k][0], forms[k][1]);
@@ -406,7 +409,9 @@ START_TEST(convolutions) {
       {"f32[1,8,50]", "f32[24,8,5]", "strides=[1], low=[2], high=[2], lhs_dilation=[1], rhs_dilation=[2], groups=1, layout=channels-first", "f32[1,24,46]"},
       {"f32[1,6,7,8,9]", "f32[10,6,2,3,2]", "strides=[1,2,1], low=[0,1,0], high=[1,0,1], lhs_dilation=[1,1,1], rhs_dilation=[1,1,1], groups=1, layout=channels-first", "f32[1,10,7,4,9]"},
       {"f32[1,8,9,9]", "f32[12,8,4,4]", "strides=[1,1], low=[2,2], high=[2,2], lhs_dilation=[2,2], rhs_dilation=[1,1], groups=1, layout=channels-first", "f32[1,12,18,18]"},
-      {"f64[1,4,9,9]", "f64[6,4,3,3]", "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-first", "f64[1,6,9,9]"}};
+      {"f64[1,4,9,9]", "f64[6,4,3,3]", "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-first", "f64[1,6,9,9]"},
+      {"u8[1,9,9,24]", "s8[40,24,3,3]", "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-last", "s32[1,9,9,40]"},
+      {"s8[1,9,9,24]", "s8[24,1,3,3]", "strides=[2,2], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=24, layout=channels-last", "s32[1,5,5,24]"}};
   for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
     char params[200], body[600];
     snprintf(params, sizeof params, "%%0: %s \"x\", %%1: %s \"w\"", forms[k][0], forms[k][1]);

@@ -795,7 +795,10 @@ START_TEST(scans) {
 END_TEST
 
 START_TEST(contractions) {
-  static const char *const types[] = {"f32", "f64", "f16", "bf16", "s8", "s32", "u64", "c64"};
+  static const char *const types[][3] = {{"f32", "f32", "f32"}, {"f64", "f64", "f64"}, {"f16", "f16", "f16"},
+                                         {"bf16", "bf16", "bf16"}, {"s16", "s16", "s16"}, {"s32", "s32", "s32"},
+                                         {"u64", "u64", "u64"}, {"c64", "c64", "c64"}, {"s8", "s8", "s32"},
+                                         {"u8", "s8", "s32"}, {"s8", "u8", "s32"}, {"u8", "u8", "s32"}};
   static const struct {
     const char *x, *y, *attrs, *result;
   } dots[] = {
@@ -829,18 +832,18 @@ START_TEST(contractions) {
        "strides=[], low=[], high=[], lhs_dilation=[], rhs_dilation=[], groups=1, layout=channels-first",
        "3,7"},
   };
-  const char *t = types[_i];
+  const char *x = types[_i][0], *y = types[_i][1], *t = types[_i][2];
   cases c = {0};
   double tolerance = _i == 7 ? 1e-4 : _i >= 4 ? 0 : loose(t) * 64;
   for (size_t k = 0; k < sizeof dots / sizeof *dots; k++) {
     add(&c, tolerance,
         TEXT("%s[%s](%%x: %s[%s], %%y: %s[%s]) {\n%%z = dot(%%x, %%y) {%s} : %s[%s]\nreturn %%z\n}", t,
-             dots[k].result, t, dots[k].x, t, dots[k].y, dots[k].attrs, t, dots[k].result));
+             dots[k].result, x, dots[k].x, y, dots[k].y, dots[k].attrs, t, dots[k].result));
   }
   for (size_t k = 0; k < sizeof convolutions / sizeof *convolutions; k++) {
     add(&c, tolerance,
         TEXT("%s[%s](%%x: %s[%s], %%y: %s[%s]) {\n%%z = convolution(%%x, %%y) {%s} : %s[%s]\nreturn %%z\n}",
-             t, convolutions[k].result, t, convolutions[k].x, t, convolutions[k].kernel,
+             t, convolutions[k].result, x, convolutions[k].x, y, convolutions[k].kernel,
              convolutions[k].attrs, t, convolutions[k].result));
   }
   check_all(&c);
@@ -1012,7 +1015,7 @@ int main(void) {
   tcase_add_test(t, arg_reductions);
   tcase_add_test(t, windows);
   tcase_add_test(t, scans);
-  tcase_add_loop_test(t, contractions, 0, 8);
+  tcase_add_loop_test(t, contractions, 0, 12);
   tcase_add_test(t, ptx);
   tcase_add_test(t, other_machines);
   tcase_add_test(t, refusals);

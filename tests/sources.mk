@@ -151,6 +151,7 @@ tests_files = \
 	tests/conformance/test-conformance \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
+	tests/count-cases \
 	tests/count-results \
 	tests/dynamic/make_cases.py \
 	tests/dynamic/nms_cases.py \

@@ -77,13 +77,12 @@ static void find_sources(const onnx_scope *s, uint32_t n, const hlo_value *value
  * computed from more is computed by a piece: its content changes less often than theirs. */
 enum { FEW = 16 };
 
-static bool computed_from_few(const onnx_node *n, hlo_value v, const sources *s) {
+static bool computed_from_few(hlo_value v, const sources *s) {
   int64_t elements = 0;
   for (uint32_t k = 0; k < s->arrays.n; k++) {
     elements += shape_elements(&s->arrays.items[k].array->value.shape);
   }
   bool itself = v.def->op == HLO_PARAMETER;
-  (void)n;
   return s->arrays.n && !s->more && (itself || elements <= FEW);
 }
 
@@ -94,7 +93,7 @@ bool onnx_want_inputs(const onnx_node *n, uint32_t k) {
     return false;
   }
   find_sources(n->scope, 1, &n->in[k], &s);
-  if (!computed_from_few(n, n->in[k], &s)) {
+  if (!computed_from_few(n->in[k], &s)) {
     return false;
   }
   for (uint32_t i = 0; i < s.arrays.n; i++) {

@@ -8,6 +8,7 @@
 #include "frontend/attributes.h"
 #include "frontend/functions.h"
 #include "frontend/import.h"
+#include "frontend/importer.h"
 #include "plugin/compiler_pieces.h"
 
 /* The node, while it runs. */
@@ -176,12 +177,6 @@ static void extents(const shape *s, int64_t axis, int64_t *outer, size_t *inner)
   }
 }
 
-static status normal_axis(int64_t axis, int rank, int64_t *out) {
-  CHECK_THAT(axis >= -rank && axis < rank, STATUS_INVALID_MODEL, "axis %" PRId64 " is outside of [-%d, %d)", axis, rank, rank);
-  *out = axis < 0 ? axis + rank : axis;
-  return NULL;
-}
-
 /* The shape of one element where there was no step: as declared, open dimensions 0. */
 static status declared_shape(const loop *l, size_t k, shape *out) {
   const Onnx__ValueInfoProto *v = l->body.graph->output[l->first_output + l->n_states + k];
@@ -208,7 +203,7 @@ static status stack(const loop *l, size_t k, pieces_array **out) {
     TRY(declared_shape(l, k, &one));
   }
   CHECK_THAT(one.rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "scan output %zu of rank %d", k, one.rank);
-  TRY(normal_axis(e->axis, one.rank + 1, &axis));
+  TRY(onnx_axis(e->axis, one.rank + 1, &axis));
   all = one;
   memmove(all.dims + axis + 1, all.dims + axis, (size_t)(one.rank - axis) * sizeof *all.dims);
   all.dims[axis] = e->n;
@@ -347,7 +342,7 @@ static status open_scan(const apart *n, loop *l, size_t *n_in, scan_input **in, 
     TRY(input(n, l->n_states + k, &x->array));
     TRY(list_entry(n, "scan_input_axes", k, *n_in, &x->axis));
     TRY(list_entry(n, "scan_input_directions", k, *n_in, &x->backward));
-    TRY(normal_axis(x->axis, pieces_array_shape(x->array)->rank, &x->axis));
+    TRY(onnx_axis(x->axis, pieces_array_shape(x->array)->rank, &x->axis));
     int64_t steps = pieces_array_shape(x->array)->dims[x->axis];
     CHECK_THAT(k == 0 || steps == *trips, STATUS_INVALID_MODEL, "scan input %zu has %" PRId64 " steps but input 0 has %" PRId64,
                k, steps, *trips);

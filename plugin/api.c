@@ -89,6 +89,8 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
                   .skip_passes = o.skip_passes, .exact = o.exact != 0},
       .tune = o.tune,
       .cache = o.cache,
+      .keep_programs = o.cache && *o.cache,
+      .cache_bytes = o.cache_bytes,
       .dims = (const plug_dim *)o.dims,
       .n_dims = (uint32_t)o.n_dims,
       .open_dim = !o.closed_dims,
@@ -229,6 +231,11 @@ oxla_error *oxla_run_create(oxla_model *model, oxla_run **out) {
   return NULL;
 }
 
+static void forget_program(oxla_run *run) {
+  plug_session_release(run->model->session, run->compiled);
+  run->compiled = NULL;
+}
+
 void oxla_run_destroy(oxla_run *run) {
   if (!run) {
     return;
@@ -236,6 +243,7 @@ void oxla_run_destroy(oxla_run *run) {
   for (size_t k = 0; run->outputs && k < oxla_output_count(run->model); k++) {
     plug_output_finish(run->model->session, &run->outputs[k]);
   }
+  forget_program(run);
   free(run->shapes);
   free(run->set);
   free(run->data);
@@ -272,7 +280,7 @@ static status set_input(oxla_run *run, const char *name, oxla_type type, int ran
   TRY(status_prefix(take_shape(name, type, rank, dims, &given), "input"));
   TRY(check_input(&s->inputs[k], &given));
   if (!run->set[k] || !shape_equal(&run->shapes[k], &given)) {
-    run->compiled = NULL;
+    forget_program(run);
     run->executed = false;
   }
   run->shapes[k] = given;
@@ -308,6 +316,7 @@ static status compile(oxla_run *run) {
   if (run->compiled && !plug_compiled_has_values(run->compiled)) {
     return NULL;
   }
+  forget_program(run);
   return plug_session_compile(run->model->session, &(plug_inputs){run->set, run->data, &run->cancelled}, &run->compiled);
 }
 

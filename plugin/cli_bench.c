@@ -105,6 +105,7 @@ status cli_bench(const cli_args *args, arena *a, int *code) {
   plug_session_options options;
   literal *inputs;
   TRY(cli_session_options(args, a, &options));
+  options.keep_programs = args->warm;
   TRY(cli_open(args, &options, path, a, &b.s));
   TRY(cli_make_inputs(args, b.s, a, &inputs, NULL));
   b.inputs = inputs;

@@ -15,7 +15,8 @@ enum {
   CLI_CHECK = 1 << 3,
   CLI_OPT = 1 << 4,
   CLI_BENCH = 1 << 5,
-  CLI_ALL = (1 << 6) - 1
+  CLI_CACHE = 1 << 7,
+  CLI_ALL = (1 << 8) - 1
 };
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 }; /* exit status */
@@ -28,9 +29,9 @@ typedef struct cli_list {
 /* What the command line said.  Texts are NULL and numbers 0 where nothing else is the default; -1 marks what
  * must be told from 0. */
 typedef struct cli_args {
-  bool help, quiet, verbose, json, list, strict_list, exact;
+  bool help, quiet, verbose, json, list, strict_list, exact, no_cache, warm, clear;
   const char *backend, *cpu, *skip_passes, *tune, *cache;
-  int64_t threads, lanes, max_memory;
+  int64_t threads, lanes, max_memory, cache_size;
   double max_seconds;
   cli_list dims;   /* NAME=N */
   cli_list inputs; /* NAME=FILE */

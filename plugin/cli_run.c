@@ -18,6 +18,7 @@ status cli_run(const cli_args *args, arena *a, int *code) {
   literal *inputs;
   const plug_compiled *c;
   TRY(cli_session_options(args, a, &options));
+  options.keep_programs = true;
   TRY(cli_open(args, &options, args->files.items[0], a, &s));
   TRY(cli_make_inputs(args, s, a, &inputs, NULL));
   cli_progress_start(args->quiet, "compiling", 0);

@@ -49,6 +49,68 @@ static plug_value describe_output(arena *a, dim_table *dims, const Onnx__ValueIn
   return describe(a, dims, v->name, &s);
 }
 
+/* --- files beside the model --- */
+
+typedef struct files {
+  arena *a;
+  str_map seen;
+  plug_source *s;
+  uint32_t cap;
+} files;
+
+static void add_file(files *f, const Onnx__TensorProto *t) {
+  for (size_t k = 0; t && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL && k < t->n_external_data; k++) {
+    if (strcmp(t->external_data[k]->key, "location") == 0) {
+      void **seen = str_map_put(&f->seen, t->external_data[k]->value);
+      if (!*seen) {
+        *ARENA_PUSH(f->a, f->s->files, f->s->n_files, f->cap) = t->external_data[k]->value;
+      }
+      *seen = f;
+    }
+  }
+}
+
+static void add_files_of_graph(files *f, const Onnx__GraphProto *g) {
+  for (size_t k = 0; k < g->n_initializer; k++) {
+    add_file(f, g->initializer[k]);
+  }
+  for (size_t k = 0; k < g->n_sparse_initializer; k++) {
+    add_file(f, g->sparse_initializer[k]->values);
+    add_file(f, g->sparse_initializer[k]->indices);
+  }
+}
+
+static status add_files_of_node(void *data, Onnx__NodeProto *node) {
+  files *f = data;
+  for (size_t k = 0; k < node->n_attribute; k++) {
+    const Onnx__AttributeProto *x = node->attribute[k];
+    const Onnx__GraphProto *g;
+    add_file(f, x->t);
+    for (size_t t = 0; t < x->n_tensors; t++) {
+      add_file(f, x->tensors[t]);
+    }
+    if (x->sparse_tensor) {
+      add_file(f, x->sparse_tensor->values);
+      add_file(f, x->sparse_tensor->indices);
+    }
+    for (size_t n = 0; (g = onnx_attribute_graph(x, n)); n++) {
+      add_files_of_graph(f, g);
+    }
+  }
+  return NULL;
+}
+
+static status describe_files(arena *a, const onnx_model *m, plug_source *s) {
+  files f = {.a = a, .s = s};
+  str_map_init(&f.seen, a);
+  add_files_of_graph(&f, m->graph);
+  TRY(onnx_walk_nodes(a, m->graph->node, m->graph->n_node, add_files_of_node, &f));
+  for (size_t k = 0; k < m->proto->n_functions; k++) {
+    TRY(onnx_walk_nodes(a, m->proto->functions[k]->node, m->proto->functions[k]->n_node, add_files_of_node, &f));
+  }
+  return NULL;
+}
+
 static status describe_model(arena *a, const onnx_model *m, plug_source *s) {
   const Onnx__GraphProto *g = m->graph;
   dim_table *dims = dim_table_create(a);
@@ -73,7 +135,7 @@ static status describe_model(arena *a, const onnx_model *m, plug_source *s) {
   for (uint32_t k = 0; k < s->n_properties; k++) {
     s->properties[k] = (plug_property){m->proto->metadata_props[k]->key, m->proto->metadata_props[k]->value};
   }
-  return NULL;
+  return describe_files(a, m, s);
 }
 
 /* A constant must fit the declared input. */

@@ -30,6 +30,8 @@ typedef struct plug_source {
   plug_property *properties;    /* the model's metadata */
   uint32_t n_nodes;             /* ONNX operators, functions inlined */
   uint32_t n_initializers;      /* of the main graph, given constants included */
+  uint32_t n_files;             /* beside the model's, in which tensors of it lie: paths from its folder */
+  const char **files;
   const void *model;            /* the compiler's own */
 } plug_source;
 

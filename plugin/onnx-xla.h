@@ -116,6 +116,8 @@ typedef struct oxla_options {
   const char *tune;  /* how contractions are chosen: "off" (by rules), "fast" (default: timed for a few seconds at most, once), "full" */
   const char *cache; /* folder of what is kept between processes; NULL: ONNX_XLA_CACHE, or onnx-xla in the user's; "": nothing is */
   int exact;         /* not 0: no algorithm that rounds differently from a plain sum of products (Winograd) */
+  uint64_t cache_bytes; /* of programs in the folder that `cache` names, so that the second start of a model maps a file; 0: 8 GiB.
+                         * With `cache` NULL programs are not kept */
 } oxla_options;
 
 /* --- models --- */
@@ -160,7 +162,8 @@ oxla_error *oxla_set_output(oxla_run *run, const char *name, void *data, size_t 
 /* The seed of the run's random numbers, from the next execution on: the same seed gives the same numbers.  Without it every
  * execution draws anew.  Operators with an attribute `seed` have their own: they give the same numbers every time. */
 void oxla_set_seed(oxla_run *run, uint64_t seed);
-/* Makes the program for the inputs' shapes if it is not there yet (oxla_execute does it too). */
+/* Makes the program for the inputs' shapes if it is not there yet (oxla_execute does it too).  A model keeps the programs of its
+ * runs and up to 64 others, those that were used last. */
 oxla_error *oxla_compile(oxla_run *run);
 oxla_error *oxla_execute(oxla_run *run);
 /* From any thread: as long as it is on, what the run compiles or executes ends soon with OXLA_RESOURCE, "cancelled", also if
@@ -170,7 +173,7 @@ void oxla_cancel(oxla_run *run, int on);
  * data, borrowed until the next one. */
 oxla_error *oxla_get_output(const oxla_run *run, const char *name, oxla_tensor *out);
 
-/* Writes a .oxla file with every program that this model has been compiled to so far. */
+/* Writes a .oxla file with every program of this model that is kept. */
 oxla_error *oxla_save(oxla_model *model, const char *path);
 
 /* The newest ONNX IR version and ai.onnx operator set that are read. */

@@ -1,4 +1,4 @@
-#include "plugin/session_parts.h"
+#include "plugin/session_cached.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -56,6 +56,11 @@ static void copy_options(plug_session *s, const plug_session_options *o) {
     dims[k].name = arena_strdup(a, dims[k].name);
   }
   s->options.dims = dims;
+  plug_constant *constants = arena_memdup(a, o->constants, o->n_constants * sizeof *constants);
+  for (uint32_t k = 0; k < o->n_constants; k++) {
+    constants[k].name = arena_strdup(a, constants[k].name);
+  }
+  s->options.constants = constants;
 }
 
 /* The signature of an image: all its programs are of one model, so the first tells names and types. */
@@ -81,16 +86,66 @@ static void describe_image(plug_session *s) {
   s->source = source;
 }
 
-static status add_executable(plug_session *s, const rt_program *p, plug_compiled **out) {
-  plug_compiled *c = ARENA_NEW(s->programs, plug_compiled);
+/* --- the list of programs --- */
+
+static void destroy_compiled(plug_compiled *c) {
+  rt_executable_destroy(c->executable);
+  arena_destroy(c->arena);
+  free(c);
+}
+
+static void remove_compiled(plug_session *s, plug_compiled *c) {
+  plug_compiled **at = &s->compiled;
+  while (*at != c) {
+    at = &(*at)->next;
+  }
+  *at = c->next;
+  s->n_compiled--;
+  destroy_compiled(c);
+}
+
+/* Programs of a .oxla cannot be made again. */
+static void bound_programs(plug_session *s) {
+  while (!s->image && s->n_compiled > PLUG_MAX_PROGRAMS) {
+    plug_compiled *oldest = NULL;
+    for (plug_compiled *c = s->compiled; c; c = c->next) {
+      oldest = !c->users && (!oldest || c->last_used < oldest->last_used) ? c : oldest;
+    }
+    if (!oldest) {
+      return;
+    }
+    remove_compiled(s, oldest);
+  }
+}
+
+/* Takes the arena, also when it fails. */
+static status add_compiled(plug_session *s, const rt_program *p, arena *a, plug_compiled **out) {
+  plug_compiled *c = calloc(1, sizeof *c);
   double start = plug_now();
-  TRY(rt_executable_create(p, s->target, &s->budget, plug_session_threads(s), &c->executable));
+  status failed = c ? NULL : status_error(STATUS_RESOURCE, "out of memory");
+  if (!failed && p) {
+    failed = rt_executable_create(p, s->target, &s->budget, plug_session_threads(s), &c->executable);
+  }
+  if (failed) {
+    free(c);
+    arena_destroy(a);
+    return failed;
+  }
   c->load_seconds = plug_now() - start;
+  c->arena = a;
   c->program = p;
   c->next = s->compiled;
   s->compiled = c;
+  s->n_compiled++;
   *out = c;
   return NULL;
+}
+
+/* --- models and images --- */
+
+static status set_tuning(plug_session *s) {
+  const plug_session_options *o = &s->options;
+  return plug_set_tuning(s->arena, o->tune, o->cache, &s->options.compile, &s->warning);
 }
 
 /* HLO text is told from a model by its first words. */
@@ -102,7 +157,6 @@ static status open_model(plug_session *s, const char *path, const void *bytes, s
   TRY(plug_target_find(s->options.backend, &s->target));
   TRY(plug_compiler_open(&compiler));
   const plug_session_options *o = &s->options;
-  TRY(plug_set_tuning(s->arena, o->tune, o->cache, &s->options.compile, &s->warning));
   if (path) {
     TRY(file_map(s->arena, path, &text, &size));
   }
@@ -121,6 +175,7 @@ static status open_image(plug_session *s, const char *path) {
   s->options.backend = s->options.backend ? s->options.backend : image->target;
   TRY(plug_target_find(s->options.backend, &s->target));
   if (image->source.size) {
+    TRY(set_tuning(s));
     TRY(open_model(s, NULL, image->source.data, image->source.size));
   } else {
     s->image = image;
@@ -128,7 +183,7 @@ static status open_image(plug_session *s, const char *path) {
   }
   for (uint32_t k = 0; k < image->n_programs; k++) {
     plug_compiled *c;
-    TRY(add_executable(s, image->programs[k], &c));
+    TRY(add_compiled(s, image->programs[k], NULL, &c));
   }
   return NULL;
 }
@@ -145,10 +200,22 @@ static status open_guarded(void *data) {
   opening *o = data;
   plug_session *s = o->s;
   s->arena = arena_create(&s->budget);
-  s->programs = arena_create(&s->compiling);
   copy_options(s, o->options);
   TRY(rt_pool_create(s->options.compile.threads, &s->pool));
-  return o->path && rt_image_is_one(o->path) ? open_image(s, o->path) : open_model(s, o->path, o->bytes, o->size);
+  if (o->path && rt_image_is_one(o->path)) {
+    return open_image(s, o->path);
+  }
+  s->path = o->path ? arena_strdup(s->arena, o->path) : NULL;
+  s->bytes = (rt_span){o->bytes, o->size};
+  TRY(set_tuning(s));
+  plug_cached_open(s, o->path, o->bytes, o->size);
+  if (s->source) {
+    s->options.backend = "cpu";
+    return plug_target_find("cpu", &s->target);
+  }
+  TRY(open_model(s, o->path, o->bytes, o->size));
+  plug_cached_opened(s, o->path);
+  return NULL;
 }
 
 status plug_session_open(const char *path, const void *bytes, size_t size, const plug_session_options *options,
@@ -167,8 +234,6 @@ status plug_session_open(const char *path, const void *bytes, size_t size, const
   }
   status failed = plug_run_with_stack(PLUG_COMPILE_STACK, open_guarded, &(opening){s, path, bytes, size, options});
   s->load_seconds = plug_now() - start;
-  s->options.constants = NULL; /* their list was the caller's */
-  s->options.n_constants = 0;
   s->budget.deadline = s->compiling.deadline = 0;
   if (failed) {
     plug_session_close(s);
@@ -182,16 +247,16 @@ void plug_session_close(plug_session *s) {
   if (!s) {
     return;
   }
-  for (plug_compiled *c = s->compiled; c; c = c->next) {
-    rt_executable_destroy(c->executable);
+  while (s->compiled) {
+    remove_compiled(s, s->compiled);
   }
   if (s->pieces) {
     const plug_compiler *compiler;
     status_free(plug_compiler_open(&compiler)); /* it is open, or there were no pieces */
     compiler->pieces_destroy(s->pieces);
   }
+  plug_cached_close(s);
   rt_pool_destroy(s->pool);
-  arena_destroy(s->programs);
   arena_destroy(s->arena);
   pthread_mutex_destroy(&s->lock);
   free(s);
@@ -247,15 +312,9 @@ shape plug_session_input_shape(const plug_session *s, const plug_inputs *inputs,
   return wanted;
 }
 
-static bool serves(const plug_session *s, const plug_compiled *c, const plug_inputs *inputs) {
-  for (uint32_t k = 0; !c->program && k < s->source->n_inputs; k++) {
-    shape wanted = plug_session_input_shape(s, inputs, k);
-    if (!shape_equal(&wanted, &c->shapes[k])) {
-      return false;
-    }
-  }
-  for (uint32_t k = 0; c->program && k < c->program->n_params; k++) {
-    const rt_io *io = &c->program->params[k];
+bool plug_program_serves(const plug_session *s, const rt_program *p, const plug_inputs *inputs) {
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    const rt_io *io = &p->params[k];
     shape wanted = plug_session_input_shape(s, inputs, k);
     const void *value = inputs->values ? inputs->values[k] : NULL;
     if (!shape_equal(&wanted, &io->shape)) {
@@ -269,50 +328,115 @@ static bool serves(const plug_session *s, const plug_compiled *c, const plug_inp
   return true;
 }
 
+static bool serves(const plug_session *s, const plug_compiled *c, const plug_inputs *inputs) {
+  if (c->program) {
+    return plug_program_serves(s, c->program, inputs);
+  }
+  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
+    shape wanted = plug_session_input_shape(s, inputs, k);
+    if (!shape_equal(&wanted, &c->shapes[k])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* The model itself, where the cache's description has been enough so far. */
+static status need_model(plug_session *s) {
+  plug_source *described = s->source;
+  if (described->model) {
+    return NULL;
+  }
+  status failed = open_model(s, s->path, s->bytes.data, s->bytes.size);
+  plug_source *opened = s->source;
+  s->source = described; /* callers hold it */
+  TRY(failed);
+  plug_cached_opened(s, s->path);
+  CHECK_THAT(!s->path || s->cached, STATUS_INVALID_FILE, "%s: the file has changed since it was opened", s->path);
+  described->model = opened->model;
+  return NULL;
+}
+
 typedef struct compilation {
   plug_session *s;
   const plug_inputs *inputs;
+  arena *arena; /* of what is made, until it has an owner */
   plug_compiled *out;
 } compilation;
 
-/* For shapes of which compiling cannot make one program. */
-static status add_pieces(plug_session *s, const plug_compiler *compiler, const plug_inputs *inputs, plug_compiled **out) {
+/* For shapes of which compiling cannot make one program.  Takes the arena. */
+static status add_pieces(plug_session *s, const plug_compiler *compiler, const plug_inputs *inputs, arena *a,
+                         plug_compiled **out) {
   plug_request request = plug_session_request(s, &(plug_inputs){0});
-  if (!s->pieces) {
-    TRY(compiler->pieces_create(s->source, &request, &s->budget, &s->pieces));
+  status failed = s->pieces ? NULL : compiler->pieces_create(s->source, &request, &s->budget, &s->pieces);
+  if (failed) {
+    arena_destroy(a);
+    return failed;
   }
-  shape *shapes = ARENA_NEW_N(s->programs, shape, s->source->n_inputs);
+  shape *shapes = ARENA_NEW_N(a, shape, s->source->n_inputs);
   for (uint32_t k = 0; k < s->source->n_inputs; k++) {
     shapes[k] = plug_session_input_shape(s, inputs, k);
   }
-  plug_compiled *c = *out = ARENA_NEW(s->programs, plug_compiled);
-  c->shapes = shapes;
-  c->next = s->compiled;
-  s->compiled = c;
+  TRY(add_compiled(s, NULL, a, out));
+  (*out)->shapes = shapes;
   return NULL;
+}
+
+/* A session has been tuned once: new shapes must not take seconds. */
+static rt_tune tune_of_next(const plug_session *s) {
+  rt_tune wanted = s->options.compile.tune;
+  return s->compiled && wanted == RT_TUNE_FAST ? RT_TUNE_KNOWN : wanted;
+}
+
+static status find_in_cache(compilation *c) {
+  plug_session *s = c->s;
+  double start = plug_now();
+  arena *a = c->arena = arena_create(&s->compiling);
+  const rt_program *p = plug_cached_find(s, c->inputs, tune_of_next(s), a);
+  if (!p) {
+    return NULL;
+  }
+  c->arena = NULL;
+  status failed = add_compiled(s, p, a, &c->out);
+  if (failed && status_get_code(failed) != STATUS_RESOURCE) { /* it can be made again */
+    plug_cached_forget(s);
+    status_free(failed);
+    return NULL;
+  }
+  if (!failed) {
+    c->out->from_cache = true;
+    c->out->load_seconds = plug_now() - start;
+  }
+  return failed;
 }
 
 static status compile_guarded(void *data) {
   compilation *c = data;
   plug_session *s = c->s;
   const plug_compiler *compiler;
-  plug_request request = plug_session_request(s, c->inputs);
   rt_program *program;
   rt_report report = {0};
+  if (s->cached) {
+    TRY(find_in_cache(c));
+    if (c->out) {
+      return NULL;
+    }
+  }
   double start = plug_now();
-  if (s->compiled && request.options.tune == RT_TUNE_FAST) {
-    request.options.tune = RT_TUNE_KNOWN; /* a session has been tuned once: new shapes must not take seconds */
-  }
   TRY(plug_compiler_open(&compiler));
-  TRY(compiler->compile(s->source, &request, s->programs, &program, &report));
+  TRY(need_model(s));
+  plug_request request = plug_session_request(s, c->inputs);
+  request.options.tune = tune_of_next(s);
+  arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
+  TRY(compiler->compile(s->source, &request, a, &program, &report));
   double seconds = plug_now() - start;
-  if (program) {
-    TRY(add_executable(s, program, &c->out));
-  } else {
-    TRY(add_pieces(s, compiler, c->inputs, &c->out));
-  }
+  c->arena = NULL; /* it goes to what is added */
+  TRY(program ? add_compiled(s, program, a, &c->out) : add_pieces(s, compiler, c->inputs, a, &c->out));
   c->out->report = report;
   c->out->compile_seconds = seconds;
+  if (program) {
+    plug_cached_store(s, c->inputs, request.options.tune, program);
+  }
   return NULL;
 }
 
@@ -364,7 +488,8 @@ static status find_or_compile(plug_session *s, const plug_inputs *inputs, const 
   status failed = plug_run_with_stack(PLUG_COMPILE_STACK, compile_guarded, &c);
   s->compiling.stopped = NULL;
   s->compiling.deadline = 0;
-  *out = c.out;
+  arena_destroy(c.arena);
+  *out = failed ? NULL : c.out;
   return failed;
 }
 
@@ -376,6 +501,7 @@ typedef struct checking {
 
 static status check_guarded(void *data) {
   const checking *c = data;
+  TRY(need_model(c->s));
   return c->compiler->check(c->s->source, c->request, &c->s->compiling);
 }
 
@@ -406,8 +532,22 @@ bool plug_compiled_has_values(const plug_compiled *c) {
 status plug_session_compile(plug_session *s, const plug_inputs *inputs, const plug_compiled **out) {
   pthread_mutex_lock(&s->lock);
   status failed = find_or_compile(s, inputs, out);
+  if (!failed) {
+    plug_compiled *c = (plug_compiled *)(uintptr_t)*out;
+    c->users++;
+    c->last_used = ++s->clock;
+    bound_programs(s);
+  }
   pthread_mutex_unlock(&s->lock);
   return failed;
+}
+
+void plug_session_release(plug_session *s, const plug_compiled *c) {
+  if (c) {
+    pthread_mutex_lock(&s->lock);
+    ((plug_compiled *)(uintptr_t)c)->users--;
+    pthread_mutex_unlock(&s->lock);
+  }
 }
 
 /* --- saving --- */
@@ -415,18 +555,21 @@ status plug_session_compile(plug_session *s, const plug_inputs *inputs, const pl
 typedef struct saving {
   plug_session *s;
   const char *path;
+  arena *scratch;
 } saving;
 
 /* Pieces are compiled while they run: the file carries the model for them. */
-static status take_source(const plug_session *s, rt_span *out) {
+static status take_source(plug_session *s, rt_span *out) {
   const plug_compiler *compiler;
   TRY(plug_compiler_open(&compiler));
+  TRY(need_model(s));
   return status_prefix(compiler->bytes(s->source, out), "sizes depend on what the model computes, so that it must be in the file");
 }
 
 static status save_guarded(void *data) {
   saving *x = data;
   plug_session *s = x->s;
+  x->scratch = arena_create(&s->budget);
   rt_image image = {.model = s->source->name, .producer = PACKAGE_VERSION, .target = s->target->name};
   for (const plug_compiled *c = s->compiled; c; c = c->next) {
     image.n_programs += c->program != NULL;
@@ -435,8 +578,7 @@ static status save_guarded(void *data) {
     }
   }
   CHECK_THAT(s->compiled, STATUS_INVALID_ARGUMENT, "nothing has been compiled yet");
-  arena *a = s->programs;
-  image.programs = ARENA_NEW_N(a, rt_program *, image.n_programs);
+  image.programs = ARENA_NEW_N(x->scratch, rt_program *, image.n_programs);
   uint32_t n = image.n_programs; /* the list has the newest first */
   for (const plug_compiled *c = s->compiled; c; c = c->next) {
     if (c->program) {
@@ -448,7 +590,9 @@ static status save_guarded(void *data) {
 
 status plug_session_save(plug_session *s, const char *path) {
   pthread_mutex_lock(&s->lock);
-  status failed = guard_run(save_guarded, &(saving){s, path});
+  saving x = {.s = s, .path = path};
+  status failed = guard_run(save_guarded, &x);
+  arena_destroy(x.scratch);
   pthread_mutex_unlock(&s->lock);
   return failed;
 }

@@ -3,6 +3,8 @@
 #ifndef PLUGIN_SESSION_H
 #define PLUGIN_SESSION_H
 
+#include <limits.h>
+
 #include "plugin/compiler.h"
 #include "runtime/executable.h"
 
@@ -21,15 +23,24 @@ typedef struct plug_session_options {
   double max_seconds;  /* for loading, each compilation and each run; 0: no limit */
   const plug_constant *constants; /* inputs that never change; their data is borrowed for the life of the session */
   uint32_t n_constants;
+  bool keep_programs;   /* programs are kept in the cache folder and found there (session_store.h) */
+  uint64_t cache_bytes; /* at most so much of programs is kept there; 0: PLUG_STORE_GIGABYTES */
 } plug_session_options;
+
+/* Programs that a session keeps beside those in use: for more shapes than these, the one that was not used for longest goes. */
+enum { PLUG_MAX_PROGRAMS = 64 };
 
 /* One program, ready to run, and what making it took. */
 typedef struct plug_compiled {
   struct plug_compiled *next;
+  arena *arena;       /* of the program */
+  uint32_t users;     /* who may run it */
+  uint64_t last_used; /* by the session's clock */
   const rt_program *program; /* NULL: sizes depend on what the model computes, it runs piece by piece */
   rt_executable *executable;
   const shape *shapes; /* without a program: of the inputs that it is for */
-  rt_report report; /* zeros for a program from a .oxla */
+  rt_report report; /* zeros for a program from a .oxla or the cache */
+  bool from_cache;
   double compile_seconds, load_seconds;
 } plug_compiled;
 
@@ -61,9 +72,11 @@ typedef struct plug_inputs {
 /* The shape of an input as a run would have it: given, or declared with what the options and the other inputs tell of its
  * named dimensions; -1 where one stays open. */
 shape plug_session_input_shape(const plug_session *s, const plug_inputs *inputs, uint32_t k);
-/* The program for these inputs (what they leave open is as the options say), compiled now if it is not there yet.  It lives
- * as long as the session. */
+/* The program for these inputs (what they leave open is as the options say), compiled now if it is not there yet.  It stays
+ * until plug_session_release, or the session's end. */
 STATUS_MUST_USE status plug_session_compile(plug_session *s, const plug_inputs *inputs, const plug_compiled **out);
+/* It may go when others are wanted more.  NULL is fine. */
+void plug_session_release(plug_session *s, const plug_compiled *c);
 /* What plug_session_compile would find wrong or unsupported, as far as importing tells.  Of a .oxla: nothing. */
 STATUS_MUST_USE status plug_session_check(plug_session *s, const plug_inputs *inputs);
 /* Whether the program is for certain contents of inputs: then it must be asked for again when they change. */
@@ -87,7 +100,7 @@ STATUS_MUST_USE status plug_session_run(plug_session *s, const plug_compiled *c,
                                         const plug_inputs *inputs, plug_output *outputs);
 /* The shape of output k as far as compiling tells; -1 where only running does.  Of no type, if not even that is known. */
 shape plug_compiled_output(const plug_session *s, const plug_compiled *c, uint32_t k);
-/* A .oxla file with all programs so far. */
+/* A .oxla file with all programs that are kept. */
 STATUS_MUST_USE status plug_session_save(plug_session *s, const char *path);
 
 /* A request as this session would make it, for the compiler's printing functions. */
@@ -95,6 +108,8 @@ plug_request plug_session_request(const plug_session *s, const plug_inputs *inpu
 
 /* Opens the compiler half: once a process. */
 STATUS_MUST_USE status plug_compiler_open(const plug_compiler **out);
+/* The file that it would open, without opening it; false: there is none. */
+bool plug_compiler_path(char path[PATH_MAX]);
 /* "cpu" without the compiler half, others through it. */
 STATUS_MUST_USE status plug_target_find(const char *backend, const rt_target **out);
 

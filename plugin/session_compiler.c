@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backend_cpu/exec_target.h"
 #include "plugin/session.h"
@@ -12,24 +13,37 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const plug_compiler *compiler;
 static char problem[1024];
 
-/* Beside this library (the build tree), in the package's folder below it, or where it was configured to be. */
-static void *open_beside(void) {
+/* Where it may lie: beside this library (the build tree), in the package's folder below it, or where it was configured to be.
+ * False: there is no k-th place. */
+static bool place(size_t k, char path[PATH_MAX]) {
   static const char name[] = "libonnx-xla-compiler.so";
-  static const char *const patterns[] = {"%s/%s", "%s/.libs/%s", "%s/onnx-xla/%s", "%s/../lib/onnx-xla/%s"};
+  static const char *const patterns[] = {"%.*s/%s", "%.*s/.libs/%s", "%.*s/onnx-xla/%s", "%.*s/../lib/onnx-xla/%s"};
+  enum { N_PATTERNS = sizeof patterns / sizeof *patterns };
   Dl_info self;
-  char folder[PATH_MAX], path[PATH_MAX + 64];
-  void *library = NULL;
-  if (dladdr((void *)(uintptr_t)plug_now, &self) && self.dli_fname && strlen(self.dli_fname) < sizeof folder) {
-    strcpy(folder, self.dli_fname);
-    char *slash = strrchr(folder, '/');
-    strcpy(slash ? slash : folder, slash ? "" : ".");
-    for (size_t k = 0; !library && k < sizeof patterns / sizeof *patterns; k++) {
-      snprintf(path, sizeof path, patterns[k], folder, name);
-      library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  const char *file = dladdr((void *)(uintptr_t)plug_now, &self) && self.dli_fname ? self.dli_fname : "";
+  const char *slash = strrchr(file, '/');
+  int n = k == N_PATTERNS ? snprintf(path, PATH_MAX, "%s/%s", ONNX_XLA_PKGLIBDIR, name)
+          : k < N_PATTERNS ? snprintf(path, PATH_MAX, patterns[k], slash ? (int)(slash - file) : 1, slash ? file : ".", name)
+                           : -1;
+  if (n >= PATH_MAX) {
+    *path = '\0';
+  }
+  return n >= 0;
+}
+
+bool plug_compiler_path(char path[PATH_MAX]) {
+  for (size_t k = 0; place(k, path); k++) {
+    if (access(path, R_OK) == 0) {
+      return true;
     }
   }
-  if (!library) {
-    snprintf(path, sizeof path, "%s/%s", ONNX_XLA_PKGLIBDIR, name);
+  return false;
+}
+
+static void *open_beside(void) {
+  char path[PATH_MAX];
+  void *library = NULL;
+  for (size_t k = 0; !library && place(k, path); k++) {
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   }
   return library;

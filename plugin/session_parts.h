@@ -6,7 +6,10 @@
 #include <stdatomic.h>
 
 #include "plugin/session.h"
+#include "plugin/session_store.h"
 #include "runtime/pool.h"
+
+typedef struct plug_cached plug_cached;
 
 struct plug_session {
   arena *arena; /* options, the source, or the image */
@@ -14,19 +17,25 @@ struct plug_session {
   mem_budget compiling; /* inside it, with the deadline of what is compiled now */
   plug_session_options options;
   const rt_target *target;
-  plug_source *source;
+  plug_source *source; /* its model is NULL as long as the cache's description is all that was needed */
+  const char *path;    /* what it was opened from: a file, or */
+  rt_span bytes;       /* memory */
+  plug_cached *cached; /* NULL: no cache */
   const rt_image *image; /* NULL: a model */
   const char *warning;
   double load_seconds;
   rt_pool *pool;
   pthread_mutex_t lock; /* guards compiled, and compiling */
   plug_compiled *compiled;
+  uint32_t n_compiled;
+  uint64_t clock;
   plug_pieces *pieces; /* NULL: not needed so far */
-  arena *programs; /* what compiling makes; grows with every new shape */
   uint64_t entropy;
   atomic_uint_fast64_t n_fresh_seeds;
 };
 
+/* Whether the program is for these inputs. */
+bool plug_program_serves(const plug_session *s, const rt_program *p, const plug_inputs *inputs);
 /* In nanoseconds of CLOCK_MONOTONIC; 0: no limit. */
 uint64_t plug_deadline_after(double seconds);
 

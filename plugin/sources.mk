@@ -3,10 +3,13 @@ plugin_api_sources = \
 	plugin/api.c \
 	plugin/session.c \
 	plugin/session_cache.c \
+	plugin/session_cached.c \
 	plugin/session_compiler.c \
+	plugin/session_content.c \
 	plugin/session_libraries.c \
 	plugin/session_run.c \
-	plugin/session_stack.c
+	plugin/session_stack.c \
+	plugin/session_store.c
 plugin_compiler_sources = \
 	plugin/compiler.c \
 	plugin/compiler_apart.c \
@@ -25,6 +28,7 @@ plugin_onnxifi_sources = \
 plugin_cli_sources = \
 	plugin/cli.c \
 	plugin/cli_bench.c \
+	plugin/cli_cache.c \
 	plugin/cli_case.c \
 	plugin/cli_case_find.c \
 	plugin/cli_check.c \
@@ -66,5 +70,8 @@ plugin_files = \
 	plugin/onnxifi_parts.h \
 	plugin/session.h \
 	plugin/session_cache.h \
+	plugin/session_cached.h \
+	plugin/session_content.h \
 	plugin/session_parts.h \
-	plugin/session_stack.h
+	plugin/session_stack.h \
+	plugin/session_store.h

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,30 +208,51 @@ static status write_image(writing *w, const rt_image *image, FILE *f) {
   return write_sections(w, f, flat);
 }
 
+/* Takes the descriptor. */
+static status write_to(const rt_image *image, arena *a, int fd) {
+  writing w = {.a = a};
+  str_map_init(&w.seen, a);
+  FILE *f = fdopen(fd, "wb");
+  if (!f) {
+    close(fd);
+  }
+  CHECK_THAT(f, STATUS_IO, "cannot be written: %s", strerror(errno));
+  status s = write_image(&w, image, f);
+  if (fclose(f) != 0 && !s) {
+    s = status_error(STATUS_IO, "cannot be written: %s", strerror(errno));
+  }
+  return s;
+}
+
 /* A regular file is replaced at once by a finished one; anything else (a pipe, /dev/full) is written to as it is. */
 status rt_image_write(const rt_image *image, const char *path) {
   struct stat st;
   bool direct = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
   arena *a = arena_create(NULL);
-  writing w = {.a = a};
-  str_map_init(&w.seen, a);
   char *temporary = arena_printf(a, "%s.XXXXXX", path);
   int fd = direct ? open(path, O_WRONLY | O_CLOEXEC) : mkstemp(temporary);
-  FILE *f = fd >= 0 ? fdopen(fd, "wb") : NULL;
-  status s = f ? NULL : status_error(STATUS_IO, "cannot open %s for writing: %s", path, strerror(errno));
-  if (!s) {
-    s = write_image(&w, image, f);
-    if (fclose(f) != 0 && !s) {
-      s = status_error(STATUS_IO, "cannot write %s: %s", path, strerror(errno));
-    }
-    if (!s && !direct && (chmod(temporary, 0644) != 0 || rename(temporary, path) != 0)) {
-      s = status_error(STATUS_IO, "cannot write %s: %s", path, strerror(errno));
-    }
-    if (s && !direct) {
-      unlink(temporary);
-    }
-  } else if (fd >= 0) {
-    close(fd);
+  status s = fd >= 0 ? write_to(image, a, fd) : status_error(STATUS_IO, "cannot be opened for writing: %s", strerror(errno));
+  if (!s && !direct && (chmod(temporary, 0644) != 0 || rename(temporary, path) != 0)) {
+    s = status_error(STATUS_IO, "cannot be written: %s", strerror(errno));
+  }
+  if (s && fd >= 0 && !direct) {
+    unlink(temporary);
+  }
+  arena_destroy(a);
+  return s ? status_prefix(s, "%s", path) : NULL;
+}
+
+status rt_image_write_at(const rt_image *image, int folder, const char *path) {
+  static atomic_uint number; /* of this process's files */
+  arena *a = arena_create(NULL);
+  char *temporary = arena_printf(a, "%s.%ld.%u", path, (long)getpid(), atomic_fetch_add(&number, 1));
+  int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  status s = fd >= 0 ? write_to(image, a, fd) : status_error(STATUS_IO, "cannot be made: %s", strerror(errno));
+  if (!s && renameat(folder, temporary, folder, path) != 0) {
+    s = status_error(STATUS_IO, "cannot be renamed: %s", strerror(errno));
+  }
+  if (s && fd >= 0) {
+    unlinkat(folder, temporary, 0);
   }
   arena_destroy(a);
   return s;
@@ -428,12 +450,9 @@ static status get_sections(reading *x, const uint8_t *bytes, size_t file_size, u
   return NULL;
 }
 
-status rt_image_open(arena *a, const char *path, bool verify_constants, rt_image **out) {
+static status open_bytes(arena *a, const char *path, const uint8_t *bytes, size_t size, bool verify_constants, rt_image **out) {
   reading x = {.a = a, .path = path};
   uint64_t hashes[N_SECTIONS];
-  const uint8_t *bytes;
-  size_t size;
-  TRY(file_map(a, path, &bytes, &size));
   CHECK_THAT(size >= TABLE_END, STATUS_INVALID_FILE, "not a whole .oxla file");
   TRY(get_sections(&x, bytes, size, hashes));
   for (int k = META; k < CONSTANTS; k++) {
@@ -450,6 +469,20 @@ status rt_image_open(arena *a, const char *path, bool verify_constants, rt_image
   }
   *out = image;
   return NULL;
+}
+
+status rt_image_open(arena *a, const char *path, bool verify_constants, rt_image **out) {
+  const uint8_t *bytes;
+  size_t size;
+  TRY(file_map(a, path, &bytes, &size));
+  return open_bytes(a, path, bytes, size, verify_constants, out);
+}
+
+status rt_image_open_fd(arena *a, int fd, const char *name, bool verify_constants, rt_image **out) {
+  const uint8_t *bytes;
+  size_t size;
+  TRY(file_map_fd(a, fd, name, &bytes, &size));
+  return open_bytes(a, name, bytes, size, verify_constants, out);
 }
 
 bool rt_image_is_one(const char *path) {

@@ -18,8 +18,12 @@ typedef struct rt_image {
 
 /* Writes a new file beside `path` and renames it, so that no partial file remains.  Equal constants are stored once. */
 STATUS_MUST_USE status rt_image_write(const rt_image *image, const char *path);
+/* The same for a path from an open folder on: a regular file, readable by its owner only. */
+STATUS_MUST_USE status rt_image_write_at(const rt_image *image, int folder, const char *path);
 /* Maps the file for the life of the arena.  verify_constants reads all of it to check their checksum too. */
 STATUS_MUST_USE status rt_image_open(arena *a, const char *path, bool verify_constants, rt_image **out);
+/* The same for an open descriptor, which stays open; `name` is for messages. */
+STATUS_MUST_USE status rt_image_open_fd(arena *a, int fd, const char *name, bool verify_constants, rt_image **out);
 /* Whether the file starts like a .oxla. */
 bool rt_image_is_one(const char *path);
 

@@ -58,6 +58,7 @@ script_tests = \
 	tests/conformance/test-conformance-old \
 	tests/dynamic/test-dynamic \
 	tests/e2e/test-bombs \
+	tests/e2e/test-cache \
 	tests/e2e/test-cli \
 	tests/e2e/test-edges \
 	tests/e2e/test-hostile \
@@ -169,6 +170,7 @@ tests_files = \
 	tests/e2e/run_bombs.py \
 	tests/e2e/tensor_files.py \
 	tests/e2e/test-bombs \
+	tests/e2e/test-cache \
 	tests/e2e/test-cli \
 	tests/e2e/test-edges \
 	tests/e2e/test-hostile \

@@ -1,0 +1,66 @@
+/* cli_cache.c - onnx-xla cache */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "plugin/cli.h"
+#include "plugin/session_cache.h"
+#include "plugin/session_cached.h"
+
+static void close_store(void *data) { plug_store_close(data); }
+
+/* Of the entries, those of one model, which is named. */
+static void print_model(plug_store *store, const plug_store_entry *entries, uint32_t n, uint32_t first, arena *a) {
+  const plug_store_entry *e = &entries[first];
+  uint64_t bytes = 0;
+  uint32_t programs = 0;
+  char date[32] = "";
+  struct tm day;
+  time_t used = (time_t)(e->used / 1000000000);
+  for (uint32_t k = first; k < n; k++) {
+    bool same = strcmp(entries[k].model, e->model) == 0;
+    programs += same;
+    bytes += same ? entries[k].bytes : 0;
+  }
+  if (localtime_r(&used, &day)) {
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M", &day);
+  }
+  printf("%9.1f MB  %3" PRIu32 " program%s  %s  %s\n", (double)bytes / 1e6, programs, programs == 1 ? " " : "s", date,
+         plug_cached_name(plug_store_get_source(store, a, e->model)));
+}
+
+static void print_all(plug_store *store, arena *a) {
+  plug_store_entry *entries;
+  uint32_t n;
+  uint64_t total = 0;
+  plug_store_list(store, a, &entries, &n);
+  for (uint32_t k = 0; k < n; k++) {
+    bool seen = false;
+    for (uint32_t j = 0; j < k && !seen; j++) {
+      seen = strcmp(entries[j].model, entries[k].model) == 0;
+    }
+    if (!seen) {
+      print_model(store, entries, n, k, a);
+    }
+    total += entries[k].bytes;
+  }
+  printf("%9.1f MB in %" PRIu32 " program%s\n", (double)total / 1e6, n, n == 1 ? "" : "s");
+}
+
+status cli_cache(const cli_args *args, arena *a, int *code) {
+  (void)code;
+  const char *folder, *why;
+  plug_store *store = ARENA_NEW(a, plug_store);
+  plug_cache_folder(a, args->cache, &folder, &why);
+  CHECK_THAT(folder, STATUS_IO, "%s", why ? why : "there is no cache folder");
+  TRY(plug_store_open(arena_printf(a, "%s/programs", folder), 0, store));
+  arena_cleanup(a, close_store, store);
+  if (args->clear) {
+    plug_store_trim(store, 0);
+  }
+  if (!args->quiet) {
+    printf("%s\n", folder);
+    print_all(store, a);
+  }
+  return NULL;
+}

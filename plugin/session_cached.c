@@ -1,0 +1,417 @@
+#include "plugin/session_cached.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "backend_cpu/exec_contraction.h"
+#include "plugin/session_cache.h"
+
+struct plug_cached {
+  plug_store store;
+  plug_key model;   /* the model's own bytes and constants: names its folder in the cache */
+  plug_key content; /* with the files beside it */
+  plug_key build;   /* who compiles, and where */
+  plug_key maker;   /* and how: all of it but shapes */
+  bool described;   /* the description is there */
+  struct stat seen; /* the model's file when it was read; zeros: there is none */
+  plug_key last;    /* the program that was found last */
+};
+
+static const char source_magic[] = "onnx-xla source 1";
+
+/* --- who compiles --- */
+
+static void put_file(rt_writer *w, const char *path) {
+  struct stat st;
+  if (path && stat(path, &st) == 0) {
+    rt_put_i64(w, (int64_t)st.st_dev);
+    rt_put_i64(w, (int64_t)st.st_ino);
+    rt_put_i64(w, st.st_size);
+    rt_put_i64(w, st.st_mtim.tv_sec);
+    rt_put_i64(w, st.st_mtim.tv_nsec);
+    rt_put_i64(w, st.st_ctim.tv_sec);
+    rt_put_i64(w, st.st_ctim.tv_nsec);
+  }
+}
+
+static void put_processor(rt_writer *w) {
+#if defined(__x86_64__)
+  static const unsigned leaves[][2] = {{0, 0}, {1, 0}, {7, 0}, {7, 1}, {0x80000001u, 0}};
+  for (size_t k = 0; k < sizeof leaves / sizeof *leaves; k++) {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    (void)__get_cpuid_count(leaves[k][0], leaves[k][1], &a, &b, &c, &d);
+    rt_put_i64(w, a);
+    rt_put_i64(w, leaves[k][0] == 1 ? 0 : b); /* it has the core's number */
+    rt_put_i64(w, c);
+    rt_put_i64(w, d);
+  }
+#endif
+  rt_put_i64(w, (int64_t)getauxval(AT_HWCAP));
+  rt_put_i64(w, (int64_t)getauxval(AT_HWCAP2));
+  static const int caches[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
+  for (size_t k = 0; k < sizeof caches / sizeof *caches; k++) {
+    rt_put_i64(w, sysconf(caches[k]));
+  }
+}
+
+/* A build that replaces another has the same version but another file. */
+static void put_builds(rt_writer *w) {
+  Dl_info self;
+  char path[PATH_MAX];
+  rt_put_text(w, plug_version());
+  rt_put_text(w, cpu_library_name());
+  put_file(w, dladdr((void *)(uintptr_t)plug_now, &self) ? self.dli_fname : NULL);
+  put_file(w, plug_compiler_path(path) ? path : NULL);
+}
+
+static void put_options(rt_writer *w, const plug_session *s) {
+  /* A new option that compiling looks at must come in here. */
+  _Static_assert(sizeof(rt_compile_options) == 80, "rt_compile_options has changed: put its new fields here (tune is put elsewhere)");
+  const rt_compile_options *o = &s->options.compile;
+  rt_put_text(w, o->cpu);
+  rt_put_i64(w, o->lanes);
+  rt_put_i64(w, rt_pool_threads(s->pool));
+  rt_put_text(w, o->skip_passes);
+  rt_put_i64(w, o->exact);
+  rt_put_i64(w, s->options.open_dim);
+  rt_put_i64(w, s->options.n_dims);
+  for (uint32_t k = 0; k < s->options.n_dims; k++) {
+    rt_put_text(w, s->options.dims[k].name);
+    rt_put_i64(w, s->options.dims[k].value);
+  }
+}
+
+static plug_key key_of_written(const plug_session *s, const rt_writer *w) {
+  return plug_key_of(&s->cached->store.contents, NULL, w->bytes, w->n);
+}
+
+static void find_maker(plug_session *s) {
+  plug_cached *c = s->cached;
+  rt_writer build = {.arena = s->arena}, options = build;
+  put_builds(&build);
+  put_processor(&build);
+  put_options(&options, s);
+  c->build = key_of_written(s, &build);
+  c->maker = plug_key_join(&c->store.contents, c->build, key_of_written(s, &options));
+}
+
+/* --- shapes and descriptions as bytes --- */
+
+static void put_shape(rt_writer *w, const shape *s) {
+  rt_put_i64(w, s->kind);
+  rt_put_i64(w, s->type);
+  rt_put_i64s(w, s->rank, s->dims);
+}
+
+static void put_values(rt_writer *w, uint32_t n, const plug_value *v) {
+  rt_put_i64(w, n);
+  for (uint32_t k = 0; k < n; k++) {
+    rt_put_text(w, v[k].name);
+    put_shape(w, &v[k].shape);
+    for (int d = 0; d < v[k].shape.rank; d++) {
+      rt_put_i64(w, v[k].dim_names[d] != NULL);
+      rt_put_text(w, v[k].dim_names[d]);
+    }
+  }
+}
+
+static rt_span source_bytes(const plug_session *s, arena *a) {
+  const plug_source *x = s->source;
+  rt_writer w = {.arena = a};
+  rt_put_text(&w, source_magic);
+  rt_put_bytes(&w, &s->cached->build, sizeof s->cached->build);
+  rt_put_text(&w, x->name);
+  rt_put_i64(&w, x->n_nodes);
+  rt_put_i64(&w, x->n_initializers);
+  put_values(&w, x->n_inputs, x->inputs);
+  put_values(&w, x->n_outputs, x->outputs);
+  rt_put_i64(&w, x->n_properties);
+  for (uint32_t k = 0; k < x->n_properties; k++) {
+    rt_put_text(&w, x->properties[k].key);
+    rt_put_text(&w, x->properties[k].value);
+  }
+  rt_put_i64(&w, x->n_files);
+  for (uint32_t k = 0; k < x->n_files; k++) {
+    rt_put_text(&w, x->files[k]);
+  }
+  plug_key check = key_of_written(s, &w);
+  rt_put_bytes(&w, &check, sizeof check);
+  return rt_written(&w);
+}
+
+enum { CHECK_BYTES = 8 + sizeof(plug_key) }; /* as rt_put_bytes has it, without padding */
+
+static uint32_t get_count(rt_reader *r) { return (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 8); }
+
+static plug_value *get_values(rt_reader *r, arena *a, uint32_t *n) {
+  *n = get_count(r);
+  plug_value *v = ARENA_NEW_N(a, plug_value, *n);
+  for (uint32_t k = 0; k < *n && !r->bad; k++) {
+    v[k].name = rt_get_text(r);
+    v[k].shape.kind = (uint8_t)rt_get_in(r, 0, UINT8_MAX);
+    v[k].shape.type = (uint8_t)rt_get_in(r, 0, DTYPE_COUNT - 1);
+    uint32_t rank;
+    const int64_t *dims = rt_get_i64s(r, a, &rank);
+    r->bad |= rank > SHAPE_MAX_RANK;
+    v[k].shape.rank = (uint8_t)(r->bad ? 0 : rank);
+    for (int d = 0; d < v[k].shape.rank; d++) {
+      v[k].shape.dims[d] = dims[d];
+      bool named = rt_get_i64(r) != 0;
+      const char *name = rt_get_text(r);
+      v[k].dim_names[d] = named ? name : NULL;
+    }
+  }
+  return v;
+}
+
+/* NULL: another build's, or damaged. */
+static plug_source *read_source(const plug_session *s, rt_span bytes) {
+  arena *a = s->arena;
+  if (bytes.size < CHECK_BYTES) {
+    return NULL;
+  }
+  plug_key check = plug_key_of(&s->cached->store.contents, NULL, bytes.data, bytes.size - CHECK_BYTES);
+  rt_reader r = rt_reader_make(bytes);
+  plug_source *x = ARENA_NEW(a, plug_source);
+  bool ours = strcmp(rt_get_text(&r), source_magic) == 0;
+  rt_span build = rt_get_bytes(&r);
+  ours = ours && build.size == sizeof check && memcmp(build.data, &s->cached->build, sizeof check) == 0;
+  x->name = rt_get_text(&r);
+  x->n_nodes = (uint32_t)rt_get_i64(&r);
+  x->n_initializers = (uint32_t)rt_get_i64(&r);
+  x->inputs = get_values(&r, a, &x->n_inputs);
+  x->outputs = get_values(&r, a, &x->n_outputs);
+  x->n_properties = get_count(&r);
+  x->properties = ARENA_NEW_N(a, plug_property, x->n_properties);
+  for (uint32_t k = 0; k < x->n_properties; k++) {
+    x->properties[k].key = rt_get_text(&r);
+    x->properties[k].value = rt_get_text(&r);
+  }
+  x->n_files = get_count(&r);
+  x->files = ARENA_NEW_N(a, const char *, x->n_files);
+  for (uint32_t k = 0; k < x->n_files; k++) {
+    x->files[k] = rt_get_text(&r);
+  }
+  rt_span found = rt_get_bytes(&r);
+  ours = ours && found.size == sizeof check && memcmp(found.data, &check, sizeof check) == 0;
+  status failed = rt_reader_end(&r, "source");
+  ours = ours && !failed;
+  status_free(failed);
+  return ours ? x : NULL;
+}
+
+const char *plug_cached_name(rt_span source) {
+  rt_reader r = rt_reader_make(source);
+  bool ours = strcmp(rt_get_text(&r), source_magic) == 0;
+  (void)rt_get_bytes(&r);
+  const char *name = rt_get_text(&r);
+  return ours && !r.bad ? name : "unknown";
+}
+
+/* --- what the model is --- */
+
+static void drop(plug_session *s) {
+  if (s->cached) {
+    plug_store_close(&s->cached->store);
+    s->cached = NULL;
+  }
+}
+
+static plug_key constants_key(const plug_session *s) {
+  const plug_contents *c = &s->cached->store.contents;
+  plug_key key = {{s->options.n_constants, 0}};
+  for (uint32_t k = 0; k < s->options.n_constants; k++) {
+    const plug_constant *x = &s->options.constants[k];
+    rt_writer w = {.arena = s->arena};
+    rt_put_text(&w, x->name);
+    put_shape(&w, &x->value.shape);
+    key = plug_key_join(c, key, key_of_written(s, &w));
+    key = plug_key_join(c, key, plug_key_of(c, s->pool, x->value.data, (size_t)shape_bytes(&x->value.shape)));
+  }
+  return key;
+}
+
+static status key_of_path(const plug_session *s, const char *path, struct stat *st, plug_key *out) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  CHECK_THAT(fd >= 0, STATUS_IO, "%s cannot be opened", path);
+  status failed = plug_key_of_file(&s->cached->store.contents, s->pool, fd, st, out);
+  close(fd);
+  return failed;
+}
+
+/* The files that tensors lie in, found from the model's path. */
+static status join_files(plug_session *s, const char *path) {
+  plug_cached *c = s->cached;
+  const char *slash = path ? strrchr(path, '/') : NULL;
+  c->content = c->model;
+  for (uint32_t k = 0; k < s->source->n_files; k++) {
+    struct stat st;
+    plug_key key;
+    const char *file = arena_printf(s->arena, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path ? path : "",
+                                    s->source->files[k]);
+    TRY(key_of_path(s, file, &st, &key));
+    c->content = plug_key_join(&c->store.contents, c->content, key);
+  }
+  return NULL;
+}
+
+static bool can_be_cached(const plug_session *s) {
+  const plug_session_options *o = &s->options;
+  return o->keep_programs && !o->compile.keep_text && (!o->backend || strcmp(o->backend, "cpu") == 0);
+}
+
+static status identify(plug_session *s, const char *path, const void *bytes, size_t size) {
+  plug_cached *c = s->cached;
+  if (path) {
+    TRY(key_of_path(s, path, &c->seen, &c->model));
+  } else {
+    c->model = plug_key_of(&c->store.contents, s->pool, bytes, size);
+  }
+  c->model = plug_key_join(&c->store.contents, c->model, constants_key(s));
+  char model[PLUG_KEY_TEXT];
+  plug_key_text(c->model, model);
+  s->source = read_source(s, plug_store_get_source(&c->store, s->arena, model));
+  c->described = s->source;
+  return s->source ? join_files(s, path) : NULL;
+}
+
+void plug_cached_open(plug_session *s, const char *path, const void *bytes, size_t size) {
+  const char *folder = NULL, *why = NULL;
+  if (can_be_cached(s)) {
+    plug_cache_folder(s->arena, s->options.cache, &folder, &why);
+    s->warning = s->warning ? s->warning : why;
+  }
+  if (!folder) {
+    return;
+  }
+  plug_cached *c = ARENA_NEW(s->arena, plug_cached);
+  status unusable = plug_store_open(arena_printf(s->arena, "%s/programs", folder), s->options.cache_bytes, &c->store);
+  if (unusable) {
+    s->warning = arena_strdup(s->arena, status_message(unusable));
+    status_free(unusable);
+    return;
+  }
+  s->cached = c;
+  find_maker(s);
+  status failed = identify(s, path, bytes, size);
+  if (failed) {
+    status_free(failed);
+    drop(s);
+    s->source = NULL;
+  }
+}
+
+void plug_cached_opened(plug_session *s, const char *path) {
+  struct stat now;
+  if (s->cached && path && (stat(path, &now) != 0 || !plug_same_file(&now, &s->cached->seen))) {
+    drop(s);
+  }
+  status failed = s->cached ? join_files(s, path) : NULL;
+  if (failed) {
+    status_free(failed);
+    drop(s);
+  }
+}
+
+void plug_cached_close(plug_session *s) { drop(s); }
+
+/* --- programs --- */
+
+static plug_key program_key(const plug_session *s, const plug_inputs *inputs, rt_tune tune, arena *a) {
+  const plug_contents *c = &s->cached->store.contents;
+  rt_writer w = {.arena = a};
+  rt_put_i64(&w, tune);
+  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
+    shape wanted = plug_session_input_shape(s, inputs, k);
+    put_shape(&w, &wanted);
+  }
+  return plug_key_join(c, plug_key_join(c, s->cached->content, s->cached->maker), key_of_written(s, &w));
+}
+
+/* The first program for these shapes that is for certain contents stands under their key; others under this one. */
+static bool key_with_values(const plug_session *s, const rt_program *first, const void *const *values, plug_key *key) {
+  bool any = false;
+  for (uint32_t k = 0; k < first->n_params; k++) {
+    if (first->params[k].value) {
+      if (!values || !values[k]) {
+        return false;
+      }
+      size_t size = (size_t)shape_bytes(&first->params[k].shape);
+      *key = plug_key_join(&s->cached->store.contents, *key,
+                           plug_key_of(&s->cached->store.contents, NULL, values[k], size));
+      any = true;
+    }
+  }
+  return any;
+}
+
+static const rt_program *get(plug_session *s, arena *a, plug_key key) {
+  char made[PLUG_KEY_TEXT];
+  plug_key_text(key, made);
+  const rt_image *image = plug_store_get(&s->cached->store, a, s->cached->model, key, made);
+  s->cached->last = key;
+  return image ? image->programs[0] : NULL;
+}
+
+static const rt_program *find_tuned(plug_session *s, const plug_inputs *inputs, rt_tune tune, arena *a) {
+  plug_key key = program_key(s, inputs, tune, a);
+  const rt_program *p = get(s, a, key);
+  if (p && !plug_program_serves(s, p, inputs)) {
+    p = key_with_values(s, p, inputs->values, &key) ? get(s, a, key) : NULL;
+  }
+  return p && plug_program_serves(s, p, inputs) ? p : NULL;
+}
+
+void plug_cached_forget(plug_session *s) { plug_store_remove(&s->cached->store, s->cached->model, s->cached->last); }
+
+static void describe(plug_session *s, arena *a) {
+  plug_cached *c = s->cached;
+  if (!c->described) {
+    plug_store_put_source(&c->store, c->model, source_bytes(s, a));
+    c->described = true;
+  }
+}
+
+/* A shape that another process began with has been timed. */
+const rt_program *plug_cached_find(plug_session *s, const plug_inputs *inputs, rt_tune tune, arena *a) {
+  if (!s->cached) {
+    return NULL;
+  }
+  const rt_program *p = tune == RT_TUNE_KNOWN ? find_tuned(s, inputs, RT_TUNE_FAST, a) : NULL;
+  p = p ? p : find_tuned(s, inputs, tune, a);
+  if (p) {
+    describe(s, a);
+  }
+  return p;
+}
+
+void plug_cached_store(plug_session *s, const plug_inputs *inputs, rt_tune tune, const rt_program *p) {
+  if (!s->cached) {
+    return;
+  }
+  arena *a = arena_create(&s->budget);
+  plug_key key = program_key(s, inputs, tune, a);
+  const void **values = ARENA_NEW_N(a, const void *, p->n_params);
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    values[k] = p->params[k].value;
+  }
+  const rt_program *first = get(s, a, key);
+  if (first) {
+    (void)key_with_values(s, first, values, &key);
+  }
+  char made[PLUG_KEY_TEXT];
+  plug_key_text(key, made);
+  rt_image image = {.model = s->source->name, .producer = made, .target = p->target, .n_programs = 1,
+                    .programs = &(rt_program *){(rt_program *)(uintptr_t)p}};
+  s->cached->described = false; /* it may have been cleared */
+  describe(s, a);
+  plug_store_put(&s->cached->store, s->cached->model, key, &image);
+  arena_destroy(a);
+}

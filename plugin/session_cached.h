@@ -1,0 +1,28 @@
+/* session_cached.h - what a session has from a cache folder: its model's description and programs.
+ *
+ * A program's key holds everything that it depends on: the contents of the model and of the files beside it, constants, shapes
+ * (and contents of inputs that decide sizes), all options that compiling looks at, the processor, and the builds of both halves
+ * and of the library of kernels.  Where sizes depend on what the model computes there is no one program, and nothing is kept. */
+#ifndef PLUGIN_SESSION_CACHED_H
+#define PLUGIN_SESSION_CACHED_H
+
+#include "plugin/session_parts.h"
+
+/* Finds out what the model is.  If its description is in the cache, s->source becomes that, with no model behind it.  Where the
+ * folder cannot be used there is no cache, and s->warning says so; a model that cannot be read has none either. */
+void plug_cached_open(plug_session *s, const char *path, const void *bytes, size_t size);
+/* Once the model has been opened: it must still be what plug_cached_open has seen, or there is no cache any more. */
+void plug_cached_opened(plug_session *s, const char *path);
+void plug_cached_close(plug_session *s);
+
+/* What the model is called in its description. */
+const char *plug_cached_name(rt_span source);
+
+/* The program for these inputs, tuned as much or more, on `a`; NULL: it must be compiled. */
+const rt_program *plug_cached_find(plug_session *s, const plug_inputs *inputs, rt_tune tune, arena *a);
+/* What was found last turned out to be no good. */
+void plug_cached_forget(plug_session *s);
+/* Best effort. */
+void plug_cached_store(plug_session *s, const plug_inputs *inputs, rt_tune tune, const rt_program *p);
+
+#endif

@@ -1,0 +1,359 @@
+#include "plugin/session_store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+enum { ABANDONED_SECONDS = 3600, OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW, MAX_SOURCE = 1 << 28 };
+
+static const char program_suffix[] = ".oxla";
+
+/* --- the folder --- */
+
+/* With the folders above it, like mkdir -p. */
+static void make_folders(const char *path) {
+  char *copy = strdup(path);
+  for (char *at = copy; at && (at = strchr(at + 1, '/'));) {
+    *at = '\0';
+    (void)mkdir(copy, 0700);
+    *at = '/';
+  }
+  free(copy);
+  (void)mkdir(path, 0700);
+}
+
+/* The first process makes it; one that comes meanwhile reads what that one made. */
+static status get_secret(int folder, uint8_t *secret) {
+  for (int k = 0; k < 3; k++) {
+    int fd = openat(folder, "secret", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t n = fd >= 0 ? read(fd, secret, PLUG_SECRET_BYTES) : 0;
+    if (fd >= 0) {
+      close(fd);
+    }
+    if (n == PLUG_SECRET_BYTES) {
+      return NULL;
+    }
+    char name[64];
+    snprintf(name, sizeof name, "secret.%ld", (long)getpid());
+    if (fd >= 0) {
+      (void)unlinkat(folder, "secret", 0); /* it is damaged */
+    }
+    CHECK_THAT(getrandom(secret, PLUG_SECRET_BYTES, 0) == PLUG_SECRET_BYTES, STATUS_IO, "no random numbers");
+    fd = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    bool written = fd >= 0 && write(fd, secret, PLUG_SECRET_BYTES) == PLUG_SECRET_BYTES;
+    if (fd >= 0) {
+      close(fd);
+    }
+    if (written) {
+      (void)linkat(folder, name, folder, "secret", 0); /* fails where another was faster */
+    }
+    (void)unlinkat(folder, name, 0);
+  }
+  return status_error(STATUS_IO, "cannot be written");
+}
+
+static int open_below(int folder, const char *name) {
+  (void)mkdirat(folder, name, 0700);
+  return openat(folder, name, OPEN_FOLDER);
+}
+
+static status open_folders(const char *path, plug_store *c) {
+  struct stat st;
+  uint8_t secret[PLUG_SECRET_BYTES];
+  make_folders(path);
+  c->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  CHECK_THAT(c->folder >= 0 && fstat(c->folder, &st) == 0, STATUS_IO, "cannot be opened: %s", strerror(errno));
+  CHECK_THAT(st.st_uid == geteuid(), STATUS_INVALID_ARGUMENT, "belongs to another user, whose code would run here");
+  CHECK_THAT((st.st_mode & 077) == 0, STATUS_INVALID_ARGUMENT,
+             "has mode %03o; with 700 nobody else could put code there that runs here", st.st_mode & 0777);
+  c->models = open_below(c->folder, "models");
+  int stamps = open_below(c->folder, "stamps");
+  c->contents.folder = stamps;
+  CHECK_THAT(c->models >= 0 && stamps >= 0, STATUS_IO, "cannot be written: %s", strerror(errno));
+  TRY(get_secret(c->folder, secret));
+  plug_contents_init(&c->contents, stamps, secret);
+  return NULL;
+}
+
+status plug_store_open(const char *path, uint64_t max_bytes, plug_store *out) {
+  *out = (plug_store){.folder = -1, .models = -1, .contents = {.folder = -1}};
+  out->max_bytes = max_bytes ? max_bytes : (uint64_t)PLUG_STORE_GIGABYTES << 30;
+  status s = open_folders(path, out);
+  if (s) {
+    plug_store_close(out);
+  }
+  return s ? status_prefix(s, "the cache %s", path) : NULL;
+}
+
+void plug_store_close(plug_store *c) {
+  int all[] = {c->folder, c->models, c->contents.folder};
+  for (int k = 0; k < 3; k++) {
+    if (all[k] >= 0) {
+      close(all[k]);
+    }
+  }
+  c->folder = c->models = c->contents.folder = -1;
+}
+
+/* --- names --- */
+
+typedef struct name {
+  char text[2 * PLUG_KEY_TEXT + 16];
+} name;
+
+static name program_name(plug_key model, plug_key program) {
+  name n;
+  char a[PLUG_KEY_TEXT], b[PLUG_KEY_TEXT];
+  plug_key_text(model, a);
+  plug_key_text(program, b);
+  snprintf(n.text, sizeof n.text, "%s/%s%s", a, b, program_suffix);
+  return n;
+}
+
+static name source_name(const char *model) {
+  name n;
+  snprintf(n.text, sizeof n.text, "%s/source", model);
+  return n;
+}
+
+/* --- programs --- */
+
+typedef struct getting {
+  arena *a;
+  int fd;
+  bool verify;
+  rt_image *image;
+} getting;
+
+static status read_image(void *data) {
+  getting *g = data;
+  return rt_image_open_fd(g->a, g->fd, "cached program", g->verify, &g->image);
+}
+
+void plug_store_remove(plug_store *c, plug_key model, plug_key program) {
+  name n = program_name(model, program);
+  (void)unlinkat(c->models, n.text, 0);
+}
+
+rt_image *plug_store_get(plug_store *c, arena *a, plug_key model, plug_key program, const char *made) {
+  name n = program_name(model, program);
+  int fd = openat(c->models, n.text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) {
+    return NULL;
+  }
+  bool whole = plug_is_whole(&c->contents, fd);
+  getting g = {.a = a, .fd = fd, .verify = !whole};
+  status failed = guard_run(read_image, &g);
+  bool good = !failed && g.image->n_programs == 1 && strcmp(g.image->producer, made) == 0;
+  if (good) {
+    if (!whole) {
+      plug_mark_whole(&c->contents, fd);
+    }
+    (void)futimens(fd, (struct timespec[]){{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}});
+  } else if (status_get_code(failed) != STATUS_RESOURCE) {
+    plug_store_remove(c, model, program);
+  }
+  status_free(failed);
+  close(fd);
+  return good ? g.image : NULL;
+}
+
+void plug_store_put(plug_store *c, plug_key model, plug_key program, const rt_image *image) {
+  char folder[PLUG_KEY_TEXT];
+  plug_key_text(model, folder);
+  (void)mkdirat(c->models, folder, 0700);
+  name n = program_name(model, program);
+  status failed = rt_image_write_at(image, c->models, n.text);
+  if (!failed) {
+    int fd = openat(c->models, n.text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0) {
+      plug_mark_whole(&c->contents, fd);
+      close(fd);
+    }
+  }
+  status_free(failed);
+  plug_store_trim(c, c->max_bytes);
+}
+
+/* --- sources --- */
+
+rt_span plug_store_get_source(plug_store *c, arena *a, const char *model) {
+  name n = source_name(model);
+  struct stat st;
+  rt_span bytes = {NULL, 0};
+  int fd = openat(c->models, n.text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size < MAX_SOURCE) {
+    uint8_t *memory = arena_alloc(a, (size_t)st.st_size + 1);
+    if (read(fd, memory, (size_t)st.st_size) == st.st_size) {
+      bytes = (rt_span){memory, (uint64_t)st.st_size};
+    }
+  }
+  if (fd >= 0) {
+    close(fd);
+  }
+  return bytes;
+}
+
+void plug_store_put_source(plug_store *c, plug_key model, rt_span bytes) {
+  char folder[PLUG_KEY_TEXT];
+  plug_key_text(model, folder);
+  name n = source_name(folder), temporary = n;
+  (void)mkdirat(c->models, folder, 0700);
+  snprintf(temporary.text, sizeof temporary.text, "%s/source.%ld", folder, (long)getpid());
+  int fd = openat(c->models, temporary.text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) {
+    return;
+  }
+  bool written = write(fd, bytes.data, bytes.size) == (ssize_t)bytes.size;
+  if (close(fd) != 0 || !written || renameat(c->models, temporary.text, c->models, n.text) != 0) {
+    (void)unlinkat(c->models, temporary.text, 0);
+  }
+}
+
+/* --- all of them --- */
+
+typedef struct listing {
+  arena *a;
+  plug_store_entry *entries;
+  uint32_t n, cap;
+} listing;
+
+static bool is_key(const char *text, size_t n) {
+  return n == PLUG_KEY_TEXT - 1 && strspn(text, "0123456789abcdef") >= n;
+}
+
+/* Calls see(data, model's folder, its name, file) for all files of all models. */
+static void walk(const plug_store *c, void (*see)(void *data, int folder, const char *model, const char *file), void *data) {
+  int copy = openat(c->models, ".", OPEN_FOLDER);
+  DIR *models = copy >= 0 ? fdopendir(copy) : NULL;
+  if (!models) {
+    if (copy >= 0) {
+      close(copy);
+    }
+    return;
+  }
+  for (struct dirent *m; (m = readdir(models));) {
+    int fd = is_key(m->d_name, strlen(m->d_name)) ? openat(c->models, m->d_name, OPEN_FOLDER) : -1;
+    DIR *files = fd >= 0 ? fdopendir(fd) : NULL;
+    for (struct dirent *f; files && (f = readdir(files));) {
+      if (f->d_name[0] != '.') {
+        see(data, dirfd(files), m->d_name, f->d_name);
+      }
+    }
+    if (files) {
+      closedir(files);
+    } else if (fd >= 0) {
+      close(fd);
+    }
+  }
+  closedir(models);
+}
+
+static int64_t nanoseconds(const struct timespec *t) { return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec; }
+
+static void see_program(void *data, int folder, const char *model, const char *file) {
+  listing *l = data;
+  struct stat st;
+  size_t n = strcspn(file, ".");
+  if (!is_key(file, n) || strcmp(file + n, program_suffix) != 0 || fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+    return;
+  }
+  plug_store_entry *e = ARENA_PUSH(l->a, l->entries, l->n, l->cap);
+  memcpy(e->model, model, PLUG_KEY_TEXT);
+  memcpy(e->program, file, n);
+  e->bytes = (uint64_t)st.st_size;
+  int64_t read = nanoseconds(&st.st_atim), written = nanoseconds(&st.st_mtim);
+  e->used = read > written ? read : written;
+}
+
+static int by_use(const void *a, const void *b) {
+  const plug_store_entry *x = a, *y = b;
+  return x->used != y->used ? (x->used < y->used) - (x->used > y->used) : strcmp(x->program, y->program);
+}
+
+void plug_store_list(const plug_store *c, arena *a, plug_store_entry **out, uint32_t *n) {
+  listing l = {.a = a};
+  walk(c, see_program, &l);
+  if (l.n) {
+    qsort(l.entries, l.n, sizeof *l.entries, by_use);
+  }
+  *out = l.entries;
+  *n = l.n;
+}
+
+/* Files under temporary names whose writer must be dead. */
+static void see_abandoned(void *data, int folder, const char *model, const char *file) {
+  (void)model;
+  struct stat st;
+  const time_t *now = data;
+  size_t n = strcspn(file, ".");
+  bool known = strcmp(file, "source") == 0 || (is_key(file, n) && strcmp(file + n, program_suffix) == 0);
+  if (!known && fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) == 0 && *now - st.st_mtim.tv_sec > ABANDONED_SECONDS) {
+    (void)unlinkat(folder, file, 0);
+  }
+}
+
+/* A model without programs goes with its source; fails where there are others. */
+static void drop_program(const plug_store *c, const plug_store_entry *e, bool last) {
+  name n;
+  snprintf(n.text, sizeof n.text, "%s/%s%s", e->model, e->program, program_suffix);
+  (void)unlinkat(c->models, n.text, 0);
+  if (last) {
+    snprintf(n.text, sizeof n.text, "%s/source", e->model);
+    (void)unlinkat(c->models, n.text, 0);
+    (void)unlinkat(c->models, e->model, AT_REMOVEDIR);
+  }
+}
+
+static bool is_last(const plug_store_entry *entries, uint32_t k) {
+  for (uint32_t j = 0; j < k; j++) {
+    if (strcmp(entries[j].model, entries[k].model) == 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+typedef struct trimming {
+  const plug_store *c;
+  uint64_t bytes;
+  arena *a;
+} trimming;
+
+static status trim(void *data) {
+  trimming *t = data;
+  time_t now = time(NULL);
+  plug_store_entry *entries;
+  uint32_t n;
+  uint64_t total = 0;
+  t->a = arena_create(NULL);
+  plug_store_list(t->c, t->a, &entries, &n);
+  for (uint32_t k = 0; k < n; k++) {
+    total += entries[k].bytes;
+  }
+  for (uint32_t k = n; k-- > 0 && total > t->bytes;) {
+    total -= entries[k].bytes;
+    drop_program(t->c, &entries[k], is_last(entries, k));
+  }
+  walk(t->c, see_abandoned, &now);
+  return NULL;
+}
+
+/* One process at a time; whoever comes meanwhile leaves it to that one. */
+void plug_store_trim(const plug_store *c, uint64_t bytes) {
+  if (flock(c->models, LOCK_EX | LOCK_NB) == 0) {
+    trimming t = {.c = c, .bytes = bytes};
+    status_free(guard_run(trim, &t));
+    arena_destroy(t.a);
+    (void)flock(c->models, LOCK_UN);
+  }
+}

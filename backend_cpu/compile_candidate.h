@@ -12,7 +12,7 @@
 #include "backend_cpu/compile_contraction.h"
 #include "backend_cpu/compile_kernels.h"
 
-enum { CPU_MAX_VARIANTS = 24, CPU_MAX_PHASES = 4 };
+enum { CPU_MAX_VARIANTS = 24, CPU_MAX_OFFERS = 64, CPU_MAX_PHASES = 4 };
 
 /* What is to be computed. */
 typedef struct cpu_problem {
@@ -91,5 +91,11 @@ STATUS_MUST_USE status cpu_offer_build(arena *a, const cpu_problem *p, const cpu
 
 /* The first offer that can be built, which is the best guess.  *out NULL: there is none. */
 STATUS_MUST_USE status cpu_best_guess(arena *a, const cpu_problem *p, cpu_way **out);
+
+/* Who says which way an instruction is computed.  choose may leave *out NULL: nobody can compute it. */
+typedef struct cpu_chooser {
+  status (*choose)(void *data, arena *a, const cpu_problem *p, cpu_way **out);
+  void *data;
+} cpu_chooser;
 
 #endif

@@ -49,12 +49,13 @@ static bool is_baked_in(hlo_value v) {
   return l && (shape_bytes(&l->shape) <= SMALL_CONSTANT || literal_is_splat(l));
 }
 
-hlo_instr *cpu_isolate(arena *a, const hlo_instr *i, int32_t packed) {
+hlo_instr *cpu_isolate(arena *a, const hlo_instr *i, cpu_isolation how, int32_t packed) {
   hlo_module *m = hlo_module_create(a, "kernel");
   hlo_computation *c = hlo_computation_create(m, "kernel");
   hlo_value *operands = ARENA_NEW_N(a, hlo_value, i->n_operands);
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    if ((int32_t)k == packed || !is_baked_in(i->operands[k])) {
+    bool stays = how == CPU_ISOLATE_PROGRAM ? hlo_literal(i->operands[k]) != NULL : is_baked_in(i->operands[k]);
+    if ((int32_t)k == packed || !stays) {
       operands[k] = hlo_result(hlo_parameter(c, *hlo_shape(i->operands[k])), 0);
     }
   }
@@ -91,7 +92,7 @@ status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias,
   size_t size;
   k->asked++;
   cpu_writer how = writer ? *writer : (cpu_writer){.packed = -1};
-  hlo_instr *alone = cpu_isolate(k->arena, i, how.packed);
+  hlo_instr *alone = cpu_isolate(k->arena, i, CPU_ISOLATE_KERNEL, how.packed);
   TRY(hlo_print(k->arena, alone->parent->module, &options, &text, &size));
   uint64_t hash = hash_bytes(alias, i->n_results * sizeof *alias, hash_bytes(text, size, 0));
   for (*number = 0; *number < k->n; ++*number) {

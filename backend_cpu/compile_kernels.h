@@ -25,10 +25,14 @@ typedef struct cpu_writer {
 STATUS_MUST_USE status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, const cpu_writer *writer,
                                        uint32_t *number);
 
-/* A copy of `i` alone in a module: operands become parameters, or constants where a kernel holds them (short ones, single
- * numbers) and they are not operand number `packed`; names and sources are left out, so that equal texts mean equal
- * kernels. */
-hlo_instr *cpu_isolate(arena *a, const hlo_instr *i, int32_t packed);
+typedef enum cpu_isolation {
+  CPU_ISOLATE_KERNEL, /* operands become parameters, but for constants that a kernel holds: short ones, single numbers */
+  CPU_ISOLATE_PROGRAM /* all constants stay */
+} cpu_isolation;
+
+/* A copy of `i` alone in a module of its own.  Operand number `packed` (-1: none) becomes a parameter in any case.  Names and
+ * sources are left out, so that equal texts mean equal kernels. */
+hlo_instr *cpu_isolate(arena *a, const hlo_instr *i, cpu_isolation how, int32_t packed);
 
 /* How many there are, without repetitions, and how often they were asked for. */
 uint32_t cpu_kernels_unique(const cpu_kernels *k);

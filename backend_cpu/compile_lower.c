@@ -15,16 +15,22 @@ typedef struct planned {
 typedef struct lowering {
   arena *arena;
   cpu_kernels *kernels;
-  const emit_target *target;
+  const cpu_lower_options *options;
   uint32_t threads;
   uint32_t n_plans, cap_plans;
   planned *plans;
   status failed; /* of a callback that cannot fail: the first */
 } lowering;
 
+static bool problem_of(const lowering *l, const hlo_instr *i, cpu_problem *out) {
+  bool is_one = cpu_problem_of(i, l->threads, l->options->target, out);
+  out->exact = l->options->exact;
+  return is_one;
+}
+
 static cpu_way *way_of(lowering *l, const hlo_instr *i) {
   cpu_problem problem;
-  if (!cpu_problem_of(i, l->threads, l->target, &problem)) {
+  if (!problem_of(l, i, &problem)) {
     return NULL;
   }
   for (uint32_t k = l->n_plans; k-- > 0;) {
@@ -34,7 +40,9 @@ static cpu_way *way_of(lowering *l, const hlo_instr *i) {
   }
   planned *p = ARENA_PUSH(l->arena, l->plans, l->n_plans, l->cap_plans);
   p->instr = i;
-  status s = cpu_best_guess(l->arena, &problem, &p->way);
+  const cpu_chooser *chooser = l->options->chooser;
+  status s = chooser ? chooser->choose(chooser->data, l->arena, &problem, &p->way)
+                     : cpu_best_guess(l->arena, &problem, &p->way);
   if (s && !l->failed) {
     l->failed = s;
   } else {
@@ -299,7 +307,7 @@ static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, ui
 
 static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const cpu_own *own) {
   cpu_problem problem;
-  (void)cpu_problem_of(i, l->threads, l->target, &problem);
+  (void)problem_of(l, i, &problem);
   int32_t packed = own->packed_bytes ? problem.weights : -1;
   rt_buffer weights;
   if (packed >= 0) {
@@ -380,12 +388,12 @@ static status emit(lower_context *c, const hlo_instr *i) {
   }
 }
 
-status cpu_lower(hlo_module *m, cpu_kernels *kernels, const emit_target *target, uint32_t threads, bool keep_text, arena *a,
-                 rt_program **out, rt_report *report) {
+status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *options, arena *a, rt_program **out,
+                 rt_report *report) {
   lowering *l = ARENA_NEW(a, lowering);
-  *l = (lowering){.arena = a, .kernels = kernels, .target = target, .threads = threads};
+  *l = (lowering){.arena = a, .kernels = kernels, .options = options, .threads = options->threads};
   lower_backend backend = {.target = "cpu", .emit = emit, .may_share = may_share, .is_view = is_view,
-                           .scratch = scratch, .keep_text = keep_text, .data = l};
+                           .scratch = scratch, .keep_text = options->keep_text, .data = l};
   status s = lower_program(m, &backend, a, out, report);
   if (!s) {
     return l->failed;

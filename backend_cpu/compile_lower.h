@@ -2,12 +2,18 @@
 #ifndef BACKEND_CPU_COMPILE_LOWER_H
 #define BACKEND_CPU_COMPILE_LOWER_H
 
-#include "backend_cpu/compile_kernels.h"
-#include "hlo/ir.h"
+#include "backend_cpu/compile_candidate.h"
+
+typedef struct cpu_lower_options {
+  const emit_target *target;
+  uint32_t threads;
+  bool keep_text, exact;
+  const cpu_chooser *chooser; /* NULL: the best guess */
+} cpu_lower_options;
 
 /* Without its code: the kernels are collected in `kernels`, and cpu_attach_code comes last. */
-STATUS_MUST_USE status cpu_lower(hlo_module *m, cpu_kernels *kernels, const emit_target *target, uint32_t threads,
-                                 bool keep_text, arena *a, rt_program **out, rt_report *report);
+STATUS_MUST_USE status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *options, arena *a,
+                                 rt_program **out, rt_report *report);
 /* Gives the program its objects and tells its thunks where their kernels are. */
 void cpu_attach_code(rt_program *p, const cpu_kernels *kernels, uint32_t n, rt_span *objects);
 

@@ -8,6 +8,7 @@
 #include "backend_cpu/compile_contraction.h"
 #include "backend_cpu/compile_kernels.h"
 #include "backend_cpu/compile_lower.h"
+#include "backend_cpu/compile_tune.h"
 #include "emit/kernel.h"
 #include "emit/target.h"
 #include "hlo/hlo_report.h"
@@ -148,8 +149,15 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   report_module(m, &before, r);
   r->seconds_passes = (now = seconds()) - start;
   start = now;
+  cpu_tuner *tuner;
+  TRY(cpu_tune(a, m, options, target, threads_of(options), &tuner, r));
+  r->seconds_tuning = (now = seconds()) - start;
+  start = now;
   cpu_kernels *kernels = cpu_kernels_create(a, target);
-  TRY(cpu_lower(m, kernels, target, threads_of(options), options->keep_text, a, out, r));
+  cpu_chooser chooser = {cpu_tuned_way, tuner};
+  cpu_lower_options lower = {target, threads_of(options), options->keep_text, options->exact, &chooser};
+  TRY(cpu_lower(m, kernels, &lower, a, out, r));
+  cpu_tune_report(tuner, r);
   r->seconds_lower = (now = seconds()) - start;
   start = now;
   uint32_t n_objects = 0;

@@ -13,14 +13,20 @@ cpu_compile_sources = \
 	backend_cpu/compile_kernels.c \
 	backend_cpu/compile_library.c \
 	backend_cpu/compile_lower.c \
-	backend_cpu/compile_target.c
+	backend_cpu/compile_measure.c \
+	backend_cpu/compile_target.c \
+	backend_cpu/compile_tune.c \
+	backend_cpu/compile_tune_log.c
 backend_cpu_files = \
 	backend_cpu/README \
 	backend_cpu/compile_candidate.h \
 	backend_cpu/compile_contraction.h \
 	backend_cpu/compile_kernels.h \
 	backend_cpu/compile_lower.h \
+	backend_cpu/compile_measure.h \
 	backend_cpu/compile_target.h \
+	backend_cpu/compile_tune.h \
+	backend_cpu/compile_tune_log.h \
 	backend_cpu/exec_contraction.h \
 	backend_cpu/exec_kinds.h \
 	backend_cpu/exec_target.h

@@ -28,6 +28,8 @@ STATUS_MUST_USE status cli_open(const cli_args *args, const plug_session_options
 STATUS_MUST_USE status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out,
                                        bool **given);
 
+/* Prints on standard error why nothing is cached, or that the log of measurements is damaged, if so. */
+void cli_warn(const plug_session *s, const plug_compiled *c);
 /* The program for these inputs. */
 STATUS_MUST_USE status cli_compile_for(plug_session *s, const literal *inputs, arena *a,
                                        const plug_compiled **out);

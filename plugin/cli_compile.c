@@ -16,7 +16,25 @@ static const char *size_text(arena *a, uint64_t bytes) {
                             : arena_printf(a, "%.1f MB", (double)bytes / 1e6);
 }
 
-static void print_report(FILE *f, const plug_session *s, const plug_compiled *c, arena *a) {
+/* Each contraction with the way that was chosen and the times of all that were tried. */
+static void print_tuning(FILE *f, const rt_report *r, bool verbose) {
+  uint32_t from_log = 0, timed = 0;
+  for (uint32_t k = 0; k < r->n_tuned; k++) {
+    from_log += strcmp(r->tuned[k].how, "log") == 0;
+    timed += strcmp(r->tuned[k].how, "timed") == 0;
+  }
+  if (r->n_tuned) {
+    fprintf(f, "tuning            %" PRIu32 " contractions: %" PRIu32 " timed now (%" PRIu32 " different), %" PRIu32
+            " as the log says, %" PRIu32 " by rules\n", r->n_tuned, timed, r->n_timed, from_log,
+            r->n_tuned - timed - from_log);
+  }
+  for (uint32_t k = 0; k < r->n_tuned && verbose; k++) {
+    const rt_tuned *t = &r->tuned[k];
+    fprintf(f, "  %s\n    %s (%s)%s%s\n", t->what, t->winner, t->how, *t->times ? ": us " : "", t->times);
+  }
+}
+
+static void print_report(FILE *f, const plug_session *s, const plug_compiled *c, bool verbose, arena *a) {
   const rt_report *r = &c->report;
   fprintf(f, "operators         %" PRIu32 "\n", plug_session_source(s)->n_nodes);
   fprintf(f, "HLO operations    %" PRIu32 " imported, %" PRIu32 " after the passes\n", r->hlo_before,
@@ -35,12 +53,13 @@ static void print_report(FILE *f, const plug_session *s, const plug_compiled *c,
   fprintf(f, "code              %s, %" PRIu32 " kernels of %" PRIu32 " uses\n", size_text(a, r->code_bytes),
           r->kernels_unique, r->kernels);
   fprintf(f, "thunks            %" PRIu32 "\n", r->thunks);
-  double known = r->seconds_passes + r->seconds_lower + r->seconds_codegen,
+  print_tuning(f, r, verbose);
+  double known = r->seconds_passes + r->seconds_tuning + r->seconds_lower + r->seconds_codegen,
          import = c->compile_seconds - known;
   fprintf(
       f,
-      "seconds           open %.3f, import %.3f, passes %.3f, lowering %.3f, code %.3f, ready to run %.3f\n",
-      plug_session_load_seconds(s), import > 0 ? import : 0, r->seconds_passes, r->seconds_lower,
+      "seconds           open %.3f, import %.3f, passes %.3f, tuning %.3f, lowering %.3f, code %.3f, ready to run %.3f\n",
+      plug_session_load_seconds(s), import > 0 ? import : 0, r->seconds_passes, r->seconds_tuning, r->seconds_lower,
       r->seconds_codegen, c->load_seconds);
 }
 
@@ -100,10 +119,11 @@ static status emit_program(const cli_args *args, plug_session *s, const plug_inp
   const plug_compiled *c;
   TRY(plug_name_file(plug_session_compile(s, inputs, &c), args->files.items[0]));
   cli_progress_end();
+  cli_warn(s, c);
   if (strcmp(emit, "oxla") == 0) {
     TRY(save(s, args->output, a));
     if (!args->quiet) {
-      print_report(strcmp(args->output, "-") == 0 ? stderr : stdout, s, c, a);
+      print_report(strcmp(args->output, "-") == 0 ? stderr : stdout, s, c, args->verbose, a);
     }
     return NULL;
   }

@@ -152,9 +152,20 @@ static plug_inputs all_inputs(const plug_session *s, const literal *inputs, aren
   return (plug_inputs){.shapes = shapes, .values = values};
 }
 
+void cli_warn(const plug_session *s, const plug_compiled *c) {
+  const char *const warnings[] = {plug_session_warning(s), c->report.warning};
+  for (int k = 0; k < 2; k++) {
+    if (warnings[k]) {
+      fprintf(stderr, "onnx-xla: warning: %s\n", warnings[k]);
+    }
+  }
+}
+
 status cli_compile_for(plug_session *s, const literal *inputs, arena *a, const plug_compiled **out) {
   plug_inputs all = all_inputs(s, inputs, a);
-  return plug_session_compile(s, &all, out);
+  TRY(plug_session_compile(s, &all, out));
+  cli_warn(s, *out);
+  return NULL;
 }
 
 typedef struct output_list {

@@ -4,6 +4,7 @@ check_programs = \
 	tests/e2e/check_backend \
 	tests/e2e/check_hostile_api \
 	tests/e2e/check_onnxifi \
+	tests/target/check_candidates \
 	tests/target/check_exact \
 	tests/target/check_random \
 	tests/target/check_target \
@@ -32,6 +33,7 @@ check_programs = \
 	tests/unit/check_ref_target \
 	tests/unit/check_session \
 	tests/unit/check_tensor \
+	tests/unit/check_tune_log \
 	tests/unit/check_wire_scan
 test_programs = \
 	tests/e2e/prog_hostile \
@@ -67,6 +69,7 @@ script_tests = \
 	tests/e2e/test-ocr \
 	tests/e2e/test-real-models \
 	tests/e2e/test-tensor-files \
+	tests/e2e/test-tune \
 	tests/fuzz/bytes/test-byte-fuzz \
 	tests/fuzz/test-fuzz \
 	tests/fuzz/test-planted \
@@ -179,6 +182,7 @@ tests_files = \
 	tests/e2e/test-ocr \
 	tests/e2e/test-real-models \
 	tests/e2e/test-tensor-files \
+	tests/e2e/test-tune \
 	tests/e2e/write_model.h \
 	tests/fetch-data \
 	tests/fuzz/README \
@@ -364,6 +368,8 @@ tests_e2e_check_hostile_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_hostile_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_check_onnxifi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_onnxifi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_target_check_candidates_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_target_check_candidates_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_exact_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_exact_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_random_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
@@ -420,6 +426,8 @@ tests_unit_check_session_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_session_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_tensor_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_tensor_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_tune_log_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_tune_log_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_wire_scan_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_wire_scan_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_prog_hostile_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)

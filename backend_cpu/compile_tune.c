@@ -1,0 +1,342 @@
+#include "backend_cpu/compile_tune.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "backend_cpu/compile_measure.h"
+#include "backend_cpu/compile_tune_log.h"
+#include "base/hash.h"
+#include "hlo/rewrite.h"
+#include "hlo/text.h"
+#include "runtime/pool.h"
+
+static const double fast_seconds = 2.5; /* that RT_TUNE_FAST may take for a module */
+/* Ways whose guess is so far from the best are not timed; nor, fast, is what is a small part of all. */
+static const double far_guess = 5, farther_guess = 50, small_share = 0.002;
+
+/* What is equal is decided once. */
+typedef struct decision {
+  uint64_t key;
+  cpu_problem problem; /* of the first of them */
+  uint32_t count, n_offers;
+  cpu_offer *offers;
+  const char *what;
+  uint32_t winner; /* of the offers */
+  const char *times, *how;
+  const char *built; /* the name of the way that was built in the end */
+} decision;
+
+typedef struct use {
+  const hlo_instr *instr;
+  uint32_t decision;
+} use;
+
+struct cpu_tuner {
+  arena *arena;
+  const rt_compile_options *options;
+  const emit_target *target;
+  uint32_t threads;
+  uint64_t constants; /* bytes of the module's */
+  uint64_t machine;   /* hash of all that times depend on and that is the same for the whole module */
+  uint32_t n, cap, n_uses, cap_uses;
+  decision *decisions;
+  use *uses;
+  cpu_tune_log *log;
+  double start;
+};
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* --- this machine --- */
+
+static uint64_t cache_bytes(int name, uint64_t otherwise) {
+  long size = sysconf(name);
+  return size > 0 ? (uint64_t)size : otherwise;
+}
+
+/* "AMD EPYC 9R14", or "" where the processor does not tell. */
+static const char *processor_name(arena *a) {
+  unsigned words[13] = {0};
+#if defined(__x86_64__)
+  for (unsigned k = 0; k < 3; k++) {
+    unsigned *w = words + 4 * k;
+    (void)__get_cpuid(0x80000002u + k, &w[0], &w[1], &w[2], &w[3]);
+  }
+#endif
+  return arena_strdup(a, (const char *)words);
+}
+
+/* Where weights come from when the module runs, as bytes that measuring must go through to find them there. */
+static uint64_t weights_span(const cpu_tuner *t) {
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  uint64_t near = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20), far = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20);
+#else
+  uint64_t near = cache_bytes(-1, 1 << 20), far = cache_bytes(-1, 8 << 20);
+#endif
+  return t->constants <= near ? 0 : t->constants <= far / 2 ? 2 * near : 2 * far;
+}
+
+static uint64_t hash_words(const char *text, uint64_t seed) { return hash_bytes(text, strlen(text), seed); }
+
+static uint64_t machine_hash(const cpu_tuner *t) {
+  arena *a = t->arena;
+  const char *library = cpu_library_name();
+  uint64_t h = hash_words(PACKAGE_VERSION, 1);
+  h = hash_words(processor_name(a), h);
+  h = hash_words(emit_target_text(a, t->target), h);
+  h = hash_words(library ? library : "", h);
+  h = hash_mix(h, t->threads);
+  h = hash_mix(h, t->options->exact);
+  return hash_mix(h, weights_span(t));
+}
+
+/* --- problems of a module --- */
+
+static uint64_t constant_bytes(const hlo_module *m) {
+  uint64_t n = 0;
+  for (uint32_t k = 0; k < m->n_computations; k++) {
+    for (const hlo_instr *i = m->computations[k]->first; i; i = i->next) {
+      n += i->op == HLO_CONSTANT ? (uint64_t)shape_bytes(&i->shapes[0]) : 0;
+    }
+  }
+  return n;
+}
+
+/* "convolution f32[1,56,56,64] f32[64,64,3,3] add maximum, constant weights" */
+static const char *describe(arena *a, const cpu_problem *p) {
+  const hlo_instr *c = p->contraction;
+  const char *text = arena_printf(a, "%s %s %s", hlo_info(c)->name, SHAPE_STR(NULL, hlo_shape(c->operands[0])),
+                                  SHAPE_STR(NULL, hlo_shape(c->operands[1])));
+  for (const hlo_instr *i = p->instr == c ? NULL : c->next; i; i = i->next) {
+    text = arena_printf(a, "%s %s", text, hlo_info(i)->name);
+  }
+  return arena_printf(a, "%s%s; %u threads", text, p->constant_weights ? ", constant weights" : "", p->threads);
+}
+
+static status key_of(const cpu_tuner *t, const decision *d, uint64_t *out) {
+  const hlo_print_options options = {.no_sources = true};
+  const cpu_problem *p = &d->problem;
+  const hlo_instr *alone = cpu_isolate(t->arena, p->instr, CPU_ISOLATE_KERNEL, p->weights);
+  const char *text;
+  TRY(hlo_print(t->arena, alone->parent->module, &options, &text, NULL));
+  uint64_t h = hash_words(text, t->machine);
+  for (uint32_t k = 0; k < p->instr->n_operands; k++) {
+    h = hash_mix(h, hlo_literal(p->instr->operands[k]) != NULL);
+  }
+  for (uint32_t k = 0; k < d->n_offers; k++) { /* new candidates, or others, are to be timed */
+    h = hash_mix(h, hash_text(cpu_offer_name(t->arena, &d->offers[k])));
+  }
+  *out = h;
+  return NULL;
+}
+
+static bool make_problem(const cpu_tuner *t, const hlo_instr *i, cpu_problem *p) {
+  bool is_one = cpu_problem_of(i, t->threads, t->target, p);
+  p->exact = t->options->exact;
+  return is_one;
+}
+
+static status add_use(cpu_tuner *t, const hlo_instr *i) {
+  decision d = {.count = 1, .times = "", .how = "guess"};
+  if (!make_problem(t, i, &d.problem)) {
+    return NULL;
+  }
+  d.n_offers = cpu_offers(t->arena, &d.problem, &d.offers);
+  if (d.n_offers == 0) {
+    return NULL;
+  }
+  TRY(key_of(t, &d, &d.key));
+  uint32_t k = 0;
+  while (k < t->n && t->decisions[k].key != d.key) {
+    k++;
+  }
+  if (k < t->n) {
+    t->decisions[k].count++;
+  } else {
+    d.what = describe(t->arena, &d.problem);
+    *ARENA_PUSH(t->arena, t->decisions, t->n, t->cap) = d;
+  }
+  *ARENA_PUSH(t->arena, t->uses, t->n_uses, t->cap_uses) = (use){i, k};
+  return NULL;
+}
+
+static status find_uses(cpu_tuner *t, const hlo_module *m) {
+  uint32_t n;
+  hlo_computation **walked = hlo_walked(m, t->arena, false, &n);
+  for (uint32_t k = 0; k < n; k++) {
+    for (const hlo_instr *i = walked[k]->first; i; i = i->next) {
+      TRY(budget_check(arena_budget(t->arena)));
+      TRY(add_use(t, i));
+    }
+  }
+  return NULL;
+}
+
+/* --- deciding --- */
+
+/* False: the log has nothing for it, or not what was asked for. */
+static bool decide_by_log(cpu_tuner *t, decision *d) {
+  const cpu_log_entry *e = cpu_tune_log_find(t->log, d->key);
+  if (!e || (t->options->tune == RT_TUNE_FULL && e->how != CPU_LOG_FULL)) {
+    return false;
+  }
+  for (uint32_t k = 0; k < d->n_offers; k++) {
+    if (strcmp(cpu_offer_name(t->arena, &d->offers[k]), e->winner) == 0) {
+      d->winner = k;
+      d->times = e->times;
+      d->how = "log";
+      return true;
+    }
+  }
+  return false;
+}
+
+static void note(cpu_tuner *t, const decision *d, cpu_log_how how) {
+  cpu_tune_log_add(t->log, &(cpu_log_entry){d->key, how, cpu_offer_name(t->arena, &d->offers[d->winner]), d->times, d->what});
+}
+
+/* Those that are worth timing stand first, since offers are sorted by their guesses. */
+static uint32_t worth_timing(const cpu_tuner *t, const decision *d) {
+  double factor = t->options->tune == RT_TUNE_FULL ? farther_guess : far_guess;
+  uint32_t n = 0;
+  while (n < d->n_offers && n < CPU_MAX_OFFERS && d->offers[n].variant.guess <= factor * d->offers[0].variant.guess) {
+    n++;
+  }
+  return n;
+}
+
+/* The fastest; who stands behind another must be faster by more than what differs from one time to the next.  -1: none ran. */
+static int64_t fastest(uint32_t n, const double *times) {
+  static const double clearly = 0.96;
+  int64_t best = -1;
+  for (uint32_t k = 0; k < n; k++) {
+    if (times[k] >= 0 && (best < 0 || times[k] < clearly * times[best])) {
+      best = k;
+    }
+  }
+  return best;
+}
+
+static status measure(cpu_tuner *t, rt_pool *pool, decision *d) {
+  bool full = t->options->tune == RT_TUNE_FULL;
+  cpu_measuring m = {pool, arena_budget(t->arena), weights_span(t), full};
+  double times[CPU_MAX_OFFERS];
+  uint32_t n = worth_timing(t, d);
+  TRY(cpu_measure(&m, &d->problem, n, d->offers, times));
+  const char *text = "";
+  int64_t best = fastest(n, times);
+  for (uint32_t k = 0; k < n; k++) {
+    if (times[k] >= 0) {
+      text = arena_printf(t->arena, "%s%s%s=%.2f", text, *text ? "," : "", cpu_offer_name(t->arena, &d->offers[k]),
+                          times[k] * 1e-3);
+    }
+  }
+  if (best >= 0) {
+    d->winner = (uint32_t)best;
+    d->times = text;
+    d->how = "timed";
+    note(t, d, full ? CPU_LOG_FULL : CPU_LOG_FAST);
+  }
+  return NULL;
+}
+
+static double weight_of(const decision *d) { return d->offers[0].variant.guess * d->count; }
+
+static int by_weight(const void *a, const void *b) {
+  double x = weight_of(*(decision *const *)a), y = weight_of(*(decision *const *)b);
+  return x > y ? -1 : x < y;
+}
+
+/* The dearest first, as long as there is time. */
+static status measure_all(cpu_tuner *t, uint32_t n, decision **open, rt_report *report) {
+  rt_pool *pool;
+  double all = 0;
+  status s = NULL;
+  for (uint32_t k = 0; k < t->n; k++) {
+    all += weight_of(&t->decisions[k]);
+  }
+  qsort(open, n, sizeof *open, by_weight);
+  TRY(rt_pool_create(t->threads, &pool));
+  for (uint32_t k = 0; k < n && !s; k++) {
+    bool full = t->options->tune == RT_TUNE_FULL, late = seconds() - t->start > fast_seconds;
+    if (worth_timing(t, open[k]) > 1 && (full || (!late && weight_of(open[k]) > small_share * all))) {
+      s = measure(t, pool, open[k]);
+      report->n_timed++;
+    } else {
+      note(t, open[k], CPU_LOG_GUESS);
+    }
+  }
+  rt_pool_destroy(pool);
+  return s;
+}
+
+void cpu_tune_report(const cpu_tuner *t, rt_report *r) {
+  r->n_tuned = t->n_uses;
+  r->tuned = ARENA_NEW_N(t->arena, rt_tuned, t->n_uses);
+  for (uint32_t k = 0; k < t->n_uses; k++) {
+    const decision *d = &t->decisions[t->uses[k].decision];
+    const char *source = d->problem.contraction->source;
+    source = *t->uses[k].instr->source ? t->uses[k].instr->source : source;
+    r->tuned[k] = (rt_tuned){arena_printf(t->arena, "%s%s%s", source, *source ? ": " : "", d->what),
+                             d->built ? d->built : "none", d->times, d->how};
+  }
+}
+
+status cpu_tune(arena *a, const hlo_module *m, const rt_compile_options *options, const emit_target *target,
+                uint32_t threads, cpu_tuner **out, rt_report *report) {
+  cpu_tuner *t = *out = ARENA_NEW(a, cpu_tuner);
+  *t = (cpu_tuner){.arena = a, .options = options, .target = target, .threads = threads, .start = seconds()};
+  if (options->tune == RT_TUNE_OFF) {
+    return NULL;
+  }
+  t->constants = constant_bytes(m);
+  t->machine = machine_hash(t);
+  TRY(find_uses(t, m));
+  if (t->n == 0) {
+    return NULL;
+  }
+  t->log = cpu_tune_log_open(a, options->tune_log, &report->warning);
+  decision **open = ARENA_NEW_N(a, decision *, t->n);
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < t->n; k++) {
+    if (!decide_by_log(t, &t->decisions[k])) {
+      open[n++] = &t->decisions[k];
+    }
+  }
+  return n && options->tune >= RT_TUNE_FAST ? measure_all(t, n, open, report) : NULL;
+}
+
+static decision *find_decision(const cpu_tuner *t, const hlo_instr *i) {
+  for (uint32_t k = 0; k < t->n_uses; k++) {
+    if (t->uses[k].instr == i) {
+      return &t->decisions[t->uses[k].decision];
+    }
+  }
+  return NULL;
+}
+
+status cpu_tuned_way(void *tuner, arena *a, const cpu_problem *p, cpu_way **out) {
+  decision *d = find_decision(tuner, p->instr);
+  status s = d ? cpu_offer_build(a, p, &d->offers[d->winner], out) : NULL;
+  if (s && status_get_code(s) != STATUS_UNSUPPORTED) {
+    return s;
+  }
+  if (s || !d) {
+    status_free(s);
+    TRY(cpu_best_guess(a, p, out));
+  }
+  if (d && *out) {
+    d->built = cpu_offer_name(a, &(cpu_offer){(*out)->candidate, (*out)->variant});
+  }
+  return NULL;
+}

@@ -1,0 +1,259 @@
+/* check_candidates.c - every way that the cpu target has to compute a contraction gives what the reference evaluator gives, the
+ * same bits in each run and for one thread and several. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend_cpu/compile_lower.h"
+#include "backend_cpu/exec_target.h"
+#include "backend_ref/eval.h"
+#include "base/hash.h"
+#include "hlo/text.h"
+#include "runtime/executable.h"
+#include "runtime/pool.h"
+
+/* Inputs are random numbers from -1 to 1, weights constants of such numbers: a sum of k products, each rounded once, differs by
+ * about sqrt(k) times 2^-24 of its size from the reference, which adds in another order.  k is at most 2304 here; Winograd's
+ * transforms cost some bits more (2^-17 of the largest result is what they may). */
+static const double tolerance = 0x1p-17;
+
+enum { ROW = 1200 };
+
+typedef struct row {
+  const char *name, *x, *w, *y; /* shapes; w is a constant */
+  const char *op;
+  const char *epilogue; /* makes %r of %y, with %b: f32[channels] and %s like %y; NULL: none */
+} row;
+
+#define DOT "dot(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract="
+#define CONV(rank, strides, pads, dilation, groups)                                                      \
+  "convolution(%x, %w) {strides=" strides ", low=" pads ", high=" pads ", lhs_dilation=" rank ", rhs_dilation=" dilation \
+  ", groups=" groups ", layout=channels-last}"
+
+/* $y is the result's shape, $d its last dimension's number. */
+static const char bias_relu[] = "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
+                                "%z = constant() {value=f32[] 0} : f32[]\n%zs = broadcast(%z) {dimensions=[]} : $y\n"
+                                "%r = maximum(%a, %zs) : $y\n";
+static const char bias_sum_relu[] =
+    "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n%t = add(%a, %s) : $y\n"
+    "%z = constant() {value=f32[] 0} : f32[]\n%zs = broadcast(%z) {dimensions=[]} : $y\n%r = maximum(%t, %zs) : $y\n";
+static const char swish[] = "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
+                            "%g = logistic(%a) : $y\n%r = multiply(%a, %g) : $y\n";
+
+static const row rows[] = {
+    {"dot", "f32[37,64]", "f32[64,48]", "f32[37,48]", DOT "[0]}", NULL},
+    {"dot, transposed weights", "f32[64,96]", "f32[80,96]", "f32[64,80]", DOT "[1]}", bias_relu},
+    {"dot, residual", "f32[50,200]", "f32[200,67]", "f32[50,67]", DOT "[0]}", bias_sum_relu},
+    {"dot of one row", "f32[1,512]", "f32[512,100]", "f32[1,100]", DOT "[0]}", bias_relu},
+    {"dot of one column", "f32[300,512]", "f32[512,1]", "f32[300,1]", DOT "[0]}", NULL},
+    {"1x1", "f32[1,9,11,48]", "f32[72,48,1,1]", "f32[1,9,11,72]", CONV("[1,1]", "[1,1]", "[0,0]", "[1,1]", "1"), bias_sum_relu},
+    {"1x1, batch", "f32[3,7,7,64]", "f32[32,64,1,1]", "f32[3,7,7,32]", CONV("[1,1]", "[1,1]", "[0,0]", "[1,1]", "1"), bias_relu},
+    {"1x1, stride 2", "f32[1,9,11,48]", "f32[72,48,1,1]", "f32[1,5,6,72]", CONV("[1,1]", "[2,2]", "[0,0]", "[1,1]", "1"), swish},
+    {"3x3", "f32[1,14,14,32]", "f32[48,32,3,3]", "f32[1,14,14,48]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "1"), bias_relu},
+    {"3x3, odd", "f32[2,13,9,17]", "f32[19,17,3,3]", "f32[2,13,9,19]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "1"), bias_sum_relu},
+    {"3x3, deep", "f32[1,7,7,256]", "f32[64,256,3,3]", "f32[1,7,7,64]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "1"), bias_relu},
+    {"3x3, no padding", "f32[1,12,12,16]", "f32[16,16,3,3]", "f32[1,10,10,16]", CONV("[1,1]", "[1,1]", "[0,0]", "[1,1]", "1"), swish},
+    {"3x3, stride 2", "f32[1,15,15,24]", "f32[40,24,3,3]", "f32[1,8,8,40]", CONV("[1,1]", "[2,2]", "[1,1]", "[1,1]", "1"), bias_relu},
+    {"3x3, dilated", "f32[1,14,14,16]", "f32[16,16,3,3]", "f32[1,14,14,16]", CONV("[1,1]", "[1,1]", "[2,2]", "[2,2]", "1"), bias_relu},
+    {"7x7 on 3 channels", "f32[1,29,31,3]", "f32[16,3,7,7]", "f32[1,15,16,16]", CONV("[1,1]", "[2,2]", "[3,3]", "[1,1]", "1"), bias_relu},
+    {"groups", "f32[1,10,10,32]", "f32[32,8,3,3]", "f32[1,10,10,32]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "4"), bias_relu},
+    {"depthwise", "f32[1,20,20,48]", "f32[48,1,3,3]", "f32[1,20,20,48]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "48"), bias_relu},
+    {"depthwise, stride 2", "f32[1,20,20,33]", "f32[33,1,5,5]", "f32[1,10,10,33]", CONV("[1,1]", "[2,2]", "[2,2]", "[1,1]", "33"), swish},
+    {"1-D", "f32[1,200,16]", "f32[24,16,5]", "f32[1,200,24]", CONV("[1]", "[1]", "[2]", "[1]", "1"), bias_relu},
+    {"3-D", "f32[1,6,7,8,8]", "f32[16,8,3,3,3]", "f32[1,6,7,8,16]", CONV("[1,1,1]", "[1,1,1]", "[1,1,1]", "[1,1,1]", "1"), bias_relu},
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+static literal random_literal(arena *a, shape s, uint64_t seed) {
+  void *data;
+  literal l = literal_new(a, s, &data);
+  for (int64_t k = 0; k < shape_elements(&s); k++) {
+    ((float *)data)[k] = (float)((double)(hash_mix(seed, (uint64_t)k) >> 11) * 0x1p-52 - 1);
+  }
+  return l;
+}
+
+/* hlo_parse_options.blob: the weights. */
+static status random_blob(void *data, uint64_t number, const shape *s, const void **bytes) {
+  *bytes = random_literal(data, *s, number + 100).data;
+  return NULL;
+}
+
+/* Text with $y and $d filled in. */
+static void fill_in(const char *text, const row *r, char *out) {
+  int last = -1;
+  for (const char *c = r->y; *c; c++) {
+    last += *c == ',' || *c == '[';
+  }
+  for (; *text; text++) {
+    if (*text == '$') {
+      out += text[1] == 'y' ? sprintf(out, "%s", r->y) : sprintf(out, "%d", last);
+      text++;
+    } else {
+      *out++ = *text;
+    }
+  }
+  *out = '\0';
+}
+
+static hlo_module *parse(arena *a, const row *r) {
+  char text[4000], epilogue[ROW] = "";
+  const char *channels = strrchr(r->y, ',') + 1;
+  fill_in(r->epilogue ? r->epilogue : "", r, epilogue);
+  snprintf(text, sizeof text,
+           "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%%x: %s \"x\", %%b: f32[%.*s] \"b\", %%s: %s \"s\") {\n"
+           "%%w = constant() {value=%s blob(1)} : %s\n%%y = %s : %s\n%sreturn %s \"r\"\n}\n}\n",
+           r->x, (int)strcspn(channels, "]"), channels, r->y, r->w, r->w, r->op, r->y, epilogue, r->epilogue ? "%r" : "%y");
+  hlo_parse_options options = {.blob = random_blob, .blob_data = a};
+  hlo_module *m = NULL;
+  status s = hlo_parse(a, text, strlen(text), &options, &m);
+  ck_assert_msg(!s, "%s: %s\n%s", r->name, status_message(s), text);
+  return m;
+}
+
+/* The epilogue as the pipeline fuses it. */
+static void fuse(arena *a, hlo_module *m) {
+  static const hlo_target target = {.name = "cpu", .takes_epilogue = cpu_takes_epilogue, .channels_last = true};
+  static const hlo_pass steps[] = {HLO_STEP(epilogue), HLO_STEP(dce)};
+  pass_context c = {.arena = a, .target = &target, .verify = true};
+  status s = hlo_run_passes(m, steps, 2, &c);
+  ck_assert_msg(!s, "%s", status_message(s));
+}
+
+/* --- one way --- */
+
+typedef struct attempt {
+  const row *row;
+  uint32_t offer, n_offers;
+  bool exact;
+  emit_target target;
+  char name[80];
+  rt_program *program;
+} attempt;
+
+static status choose(void *data, arena *a, const cpu_problem *p, cpu_way **out) {
+  attempt *t = data;
+  cpu_offer *offers;
+  t->n_offers = cpu_offers(a, p, &offers);
+  CHECK_THAT(t->offer < t->n_offers, STATUS_UNSUPPORTED, "no such offer");
+  snprintf(t->name, sizeof t->name, "%s", cpu_offer_name(a, &offers[t->offer]));
+  return cpu_offer_build(a, p, &offers[t->offer], out);
+}
+
+static status compile(attempt *t, arena *a, hlo_module *m) {
+  cpu_kernels *kernels = cpu_kernels_create(a, &t->target);
+  cpu_chooser chooser = {choose, t};
+  cpu_lower_options options = {.target = &t->target, .threads = 3, .exact = t->exact, .chooser = &chooser};
+  rt_report report = {0};
+  uint32_t n;
+  rt_span *objects;
+  TRY(cpu_lower(m, kernels, &options, a, &t->program, &report));
+  TRY(cpu_kernels_compile(kernels, 1, &n, &objects));
+  cpu_attach_code(t->program, kernels, n, objects);
+  t->program->cpu = n ? emit_target_text(a, &t->target) : "";
+  return NULL;
+}
+
+static literal run(const attempt *t, arena *a, const literal *in, uint32_t threads) {
+  rt_executable *e;
+  rt_pool *pool;
+  void *result;
+  literal out = literal_new(a, t->program->results[0].shape, &result);
+  const void *params[] = {in[0].data, in[1].data, in[2].data};
+  memset(result, 0x5a, (size_t)shape_bytes(&out.shape));
+  status s = rt_executable_create(t->program, &cpu_target, NULL, threads, &e);
+  ck_assert_msg(!s, "%s, %s: %s", t->row->name, t->name, status_message(s));
+  ck_assert_ptr_null(rt_pool_create(threads, &pool));
+  for (int k = 0; k < 2 && !s; k++) {
+    s = rt_execute(e, &(rt_run_options){.pool = pool}, params, &result);
+  }
+  ck_assert_msg(!s, "%s, %s: %s", t->row->name, t->name, status_message(s));
+  rt_pool_destroy(pool);
+  rt_executable_destroy(e);
+  return out;
+}
+
+static void compare(const attempt *t, const literal *want, const literal *got) {
+  double most = 0;
+  for (int64_t k = 0; k < shape_elements(&want->shape); k++) {
+    most = fmax(most, fabs(literal_f64(want, k)));
+  }
+  for (int64_t k = 0; k < shape_elements(&want->shape); k++) {
+    double x = literal_f64(want, k), y = literal_f64(got, k);
+    ck_assert_msg(fabs(x - y) <= tolerance * most, "%s, %s: element %lld is %.9g, not %.9g", t->row->name, t->name,
+                  (long long)k, y, x);
+  }
+}
+
+/* True: there may be more offers.  The text begins anew each time, since passes and lowering change modules. */
+static status try_offer(void *data) {
+  attempt *t = data;
+  arena *a = arena_create(NULL);
+  hlo_module *m = parse(a, t->row);
+  literal in[3], want;
+  for (uint32_t k = 0; k < 3; k++) {
+    in[k] = random_literal(a, *hlo_shape(hlo_result(m->entry->params[k], 0)), k);
+  }
+  ck_assert_ptr_null(ref_eval_computation(m->entry, in, a, &want));
+  fuse(a, m);
+  ck_assert_ptr_null(emit_target_init(a, NULL, "native", 0, &t->target));
+  status s = compile(t, a, m);
+  if (!s) {
+    literal one = run(t, a, in, 1), three = run(t, a, in, 3);
+    compare(t, &want, &one);
+    ck_assert_msg(literal_equal(&one, &three), "%s, %s: other bits with three threads", t->row->name, t->name);
+  }
+  bool impossible = s && (status_get_code(s) & STATUS_CODE_MASK) == STATUS_UNSUPPORTED;
+  ck_assert_msg(!s || impossible, "%s, %s: %s", t->row->name, t->name, status_message(s));
+  status_free(s);
+  arena_destroy(a);
+  return NULL;
+}
+
+START_TEST(every_way) {
+  attempt t = {.row = &rows[_i], .n_offers = 1};
+  for (; t.offer < t.n_offers; t.offer++) {
+    ck_assert_ptr_null(guard_run(try_offer, &t));
+  }
+  ck_assert_uint_ge(t.n_offers, 1);
+}
+END_TEST
+
+/* Variants have names of their own, and one is best. */
+START_TEST(names_differ) {
+  arena *a = arena_create(NULL);
+  hlo_module *m = parse(a, &rows[_i]);
+  emit_target target;
+  cpu_problem p;
+  cpu_offer *offers;
+  fuse(a, m);
+  ck_assert_ptr_null(emit_target_init(a, NULL, "native", 0, &target));
+  hlo_instr *i = m->entry->first;
+  while (i && !cpu_problem_of(i, 2, &target, &p)) {
+    i = i->next;
+  }
+  ck_assert_ptr_nonnull(i);
+  uint32_t n = cpu_offers(a, &p, &offers);
+  for (uint32_t k = 0; k < n; k++) {
+    ck_assert(isfinite(offers[k].variant.guess) && offers[k].variant.guess > 0);
+    for (uint32_t j = 0; j < k; j++) {
+      ck_assert_str_ne(cpu_offer_name(a, &offers[k]), cpu_offer_name(a, &offers[j]));
+    }
+  }
+  arena_destroy(a);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("candidates");
+  TCase *c = tcase_create("candidates");
+  tcase_add_loop_test(c, every_way, 0, N_ROWS);
+  tcase_add_loop_test(c, names_differ, 0, N_ROWS);
+  suite_add_tcase(suite, c);
+  SRunner *runner = srunner_create(suite);
+  srunner_run_all(runner, CK_ENV);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed != 0;
+}

@@ -79,14 +79,15 @@ def carried(b, node, operands, outputs):
         return [0.0] * len(outputs)
     g = np.random.Generator(np.random.PCG64(b.r.getrandbits(64)))
     worst = [0.0] * len(outputs)
-    for _ in range(2):
+    signs = [g.choice([-1.0, 1.0], v.shape) for v in operands]
+    for other in (1.0, -1.0):  # of every other operand: two of one element do not cancel both times
         arrays = [
             (
                 v.array
                 if v.exact
-                else (as_wide(v.array) + v.error * g.choice([-1.0, 1.0], v.shape)).astype(v.array.dtype)
+                else (as_wide(v.array) + v.error * (other if k % 2 else 1.0) * signs[k]).astype(v.array.dtype)
             )
-            for v in operands
+            for k, v in enumerate(operands)
         ]
         moved = recompute(b, node, operands, arrays)
         for k, (a, now) in enumerate(zip(outputs, moved)):

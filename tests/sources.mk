@@ -128,8 +128,15 @@ tests_files = \
 	tests/attributes/test-attributes \
 	tests/attributes/test-types \
 	tests/attributes/windows.py \
+	tests/bench/README \
 	tests/bench/bench_models.py \
-	tests/bench/bench_ort.py \
+	tests/bench/client.c \
+	tests/bench/client.h \
+	tests/bench/client_jax.py \
+	tests/bench/clients.py \
+	tests/bench/engine_openvino.c \
+	tests/bench/engine_ort.c \
+	tests/bench/engine_ours.c \
 	tests/bench/make-model \
 	tests/bench/make_model.py \
 	tests/bench/models \
@@ -137,6 +144,7 @@ tests_files = \
 	tests/bench/nets_vision.py \
 	tests/bench/run-bench \
 	tests/bench/run_bench.py \
+	tests/bench/statistic.py \
 	tests/build/scratch.sh \
 	tests/build/test-byte-fuzzers \
 	tests/build/test-distcheck \

@@ -1,11 +1,11 @@
-"""run_bench.py: measures onnx-xla beside ONNX Runtime on the models of tests/bench/models.
+"""run_bench.py: measures onnx-xla beside ONNX Runtime, OpenVINO and XLA on the models of tests/bench/models.
 
-Each model is first run once by both and the outputs compared, before a Softmax; a row whose numbers do not agree fails.  Then
-both are measured in processes of their own, in turns, so that whatever else the machine does meets both; the least and the
-median of the rounds are read.  A ratio above 1 says that onnx-xla is the faster one."""
+Each engine has a process of its own and the same number of threads.  The outputs are compared first, before a Softmax: a row
+whose numbers do not agree fails.  Then all are measured in turns, so that whatever else the machine does meets them all.
+A ratio above 1 says that onnx-xla is the faster one; it is that of the medians of each round, against the faster of ONNX Runtime
+and OpenVINO, with the 95 % interval of the rounds' mean."""
 import argparse
 import json
-import math
 import os
 import statistics
 import sys
@@ -13,139 +13,220 @@ import tempfile
 
 import numpy as np
 
-from bench_models import HERE, Failed, call, read_models
-
-ONNX_XLA = os.path.abspath(os.environ["ONNX_XLA"])
-
-
-def ours(*arguments):
-    return call([ONNX_XLA, *arguments])
+from bench_models import CLASSES, Failed, read_models
+from clients import ENGINES, TITLES, Client
+from statistic import geometric_mean, paired
 
 
-def theirs(*arguments):
-    return call([sys.executable, os.path.join(HERE, "bench_ort.py"), *arguments])
-
-
-def compare(model, threads, folder):
-    """The largest difference as a part of the largest output."""
-    folders = [os.path.join(folder, side) for side in ("ours", "theirs")]
-    common = [model.compared, *model.arguments(), "--threads", str(threads), "--output-dir"]
-    ours("run", "--quiet", "--format", "npy", *common, folders[0])
-    theirs(*common, folders[1])
-    worst = 0
-    names = sorted(os.listdir(folders[1]))
-    if sorted(os.listdir(folders[0])) != names:
-        raise Failed("another number of outputs")
-    for name in names:
-        a, b = (np.load(os.path.join(folder, name)).astype(np.float64) for folder in folders)
-        if a.shape != b.shape:
-            raise Failed(f"{name} is {list(a.shape)}; ONNX Runtime's is {list(b.shape)}")
-        if np.isnan(a).any() or (b.size > 1 and not np.ptp(b) > 0):
-            raise Failed(f"{name} proves nothing: NaN, or all elements are the same")
-        worst = max(worst, float(np.abs(a - b).max() / np.abs(b).max()))
-    if worst > model.tolerance:
-        raise Failed(f"numbers differ by {worst:.2g} of the largest; {model.tolerance:.2g} is allowed")
+def differs(a, b):
+    """The largest difference as a part of the largest element, over all outputs."""
+    worst = 0.0
+    if len(a) != len(b):
+        raise Failed(f"{len(a)} outputs; ONNX Runtime has {len(b)}")
+    for k, (x, y) in enumerate(zip(a, b)):
+        if x.shape != y.shape:
+            raise Failed(f"output {k} is {list(x.shape)}; ONNX Runtime's is {list(y.shape)}")
+        x, y = x.astype(np.float64), y.astype(np.float64)
+        if not np.isfinite(x).all() or (y.size > 1 and not np.ptp(y) > 0):
+            raise Failed(f"output {k} proves nothing: not finite, or all elements are the same")
+        worst = max(worst, float(np.abs(x - y).max() / np.abs(y).max()))
     return worst
 
 
-def measure(model, args):
-    """One round: both sides, the other one first every other time."""
-    common = [model.path, *model.arguments(), "--threads", str(args.threads), "--warm-up", str(args.warm_up),
-              "--runs", str(args.runs), "--seconds", str(args.seconds)]
-    sides = {"ours": lambda: ours("bench", "--json", *common), "theirs": lambda: theirs(*common)}
-    rounds = {side: [] for side in sides}
-    for k in range(args.rounds):
-        for side in sorted(sides, reverse=k % 2 == 1):
-            text = sides[side]()
+def outputs(engine, model, client, threads, environment):
+    if model.compared == model.path:
+        return client.outputs()
+    other = Client(engine, model.compared, threads, model.inputs, environment)
+    try:
+        return other.outputs()
+    finally:
+        other.close()
+
+
+class Row:
+    """One model at one number of threads: clients of all engines that can run it, and what was measured."""
+
+    def __init__(self, model, threads, engines, environment):
+        self.model, self.threads, self.environment = model, threads, environment
+        self.clients, self.values, self.result = {}, {}, {}
+        model.prepare()
+        for engine in engines:
             try:
-                rounds[side].append(json.loads(text))
-            except ValueError:
-                raise Failed(f"{side}: no JSON came out: {text[:80]!r}") from None
-    return {side: summary(reports) for side, reports in rounds.items()}
+                self.start(engine)
+            except Failed as e:
+                if engine == "ours":
+                    raise
+                self.result[engine] = {"cannot": str(e)}
+        for engine in self.clients:
+            self.check(engine)
+
+    def start(self, engine):
+        environment = self.environment if engine == "ours" else None
+
+        def start():
+            return Client(engine, self.model.path, self.threads, self.model.inputs, environment)
+
+        client = start()
+        self.result[engine] = {"first_ms": 1e3 * client.first_s}
+        if engine == "ours":  # what the first start left in the cache makes the second one
+            self.result[engine]["cold_mb"] = client.megabytes()[1]
+            client.close()
+            client = start()
+            self.result[engine]["warm_ms"] = 1e3 * client.first_s
+        self.result[engine]["peak_mb"] = client.megabytes()[1]
+        self.clients[engine] = client
+        self.values[engine] = outputs(engine, self.model, client, self.threads, environment)
+
+    def check(self, engine):
+        """Ours must agree with ONNX Runtime; a peer that does not is told."""
+        if "ort" not in self.values:
+            return
+        worst = differs(self.values[engine], self.values["ort"])
+        self.result[engine]["differs"] = worst
+        if worst > self.model.tolerance and engine == "ours":
+            raise Failed(f"numbers differ by {worst:.2g} of the largest; {self.model.tolerance:.2g} is allowed")
+
+    def measure(self, rounds, seconds, runs):
+        engines = list(self.clients)
+        times = {engine: [] for engine in engines}
+        for k in range(rounds):
+            for engine in engines[k % len(engines):] + engines[:k % len(engines)]:
+                times[engine].append(self.clients[engine].measure(seconds, runs, 1))
+        for engine, measured in times.items():
+            r = self.result[engine]
+            r["min_ms"] = 1e3 * min(least for least, _ in measured)
+            r["median_ms"] = 1e3 * statistics.median(median for _, median in measured)
+            r["rounds_ms"] = [1e3 * median for _, median in measured]
+            if engine != "ours":
+                r.update(paired([m for _, m in measured], [m for _, m in times["ours"]]))
+
+    def close(self):
+        for client in self.clients.values():
+            client.close()
 
 
-def summary(reports):
-    """Least and median of the rounds."""
-    out = {"min_ms": min(r["min_ms"] for r in reports)}
-    for key in ("median_ms", "first_ms", "compile_s", "peak_rss_mb"):
-        out[key] = statistics.median(r[key] for r in reports)
+def bench(model, threads, args):
+    """The row as an object; `failed` says why it is none."""
+    out = {"model": model.name, "class": model.kind, "threads": threads}
+    row = None
+    with tempfile.TemporaryDirectory(prefix="onnx-xla-cache-") as cache:
+        try:
+            row = Row(model, threads, args.engines, {"ONNX_XLA_CACHE": cache})
+            row.measure(args.rounds, args.seconds, args.runs)
+            out.update(row.result)
+        except Failed as e:
+            out["failed"] = str(e)
+        finally:
+            if row:
+                row.close()
+    rivals = [e for e in ("ort", "openvino") if "ratio" in out.get(e, {})]
+    if rivals and "failed" not in out:
+        out["rival"] = min(rivals, key=lambda e: out[e]["median_ms"])
     return out
 
 
-COLUMNS = "{:18} {:>9} {:>9} {:>9} {:>9} {:>6} {:>6} {:>9} {:>9} {:>7} {:>7} {:>6} {:>6} {:>8}"
+# --- the table ---
+
+def ms(x):
+    return f"{x:.4f}" if x < 1 else f"{x:.2f}" if x < 100 else f"{x:.0f}"
 
 
-def print_head():
-    print(COLUMNS.format("", "ours", "", "ORT", "", "ratio", "", "first ms", "", "compile", "s", "MB", "", "differs"))
-    print(COLUMNS.format("model", "min ms", "median", "min ms", "median", "min", "median", "ours", "ORT", "ours", "ORT",
-                         "ours", "ORT", "by"))
+def cell(row, engine, key, form=ms):
+    return form(row[engine][key]) if key in row.get(engine, {}) else "-"
 
 
-def print_row(row):
-    a, b = row["ours"], row["theirs"]
-
-    def ms(x):
-        return f"{x:.3f}" if x < 10 else f"{x:.2f}"
-
-    print(COLUMNS.format(row["model"], ms(a["min_ms"]), ms(a["median_ms"]), ms(b["min_ms"]), ms(b["median_ms"]),
-                         f"{row['ratio_min']:.2f}", f"{row['ratio_median']:.2f}", ms(a["first_ms"]), ms(b["first_ms"]),
-                         f"{a['compile_s']:.2f}", f"{b['compile_s']:.2f}", f"{a['peak_rss_mb']:.0f}",
-                         f"{b['peak_rss_mb']:.0f}", f"{row['difference']:.1e}"), flush=True)
+COLUMNS = "{:18} {:>8} {:>8} {:>8} {:>8} {:>8}  {:>5} {:>11}  {:>5} {:>5} {:>5}  {:>7} {:>7} {:>7} {:>7}  {:>5} {:>5} {:>5}  {:>7}"
 
 
-def bench(model, args):
-    try:
-        model.prepare()
-        with tempfile.TemporaryDirectory(prefix="onnx-xla-bench-") as folder:
-            difference = compare(model, args.threads, folder)
-        row = {"model": model.name, "difference": difference, **measure(model, args)}
-        for key in ("min", "median"):
-            row["ratio_" + key] = row["theirs"][key + "_ms"] / row["ours"][key + "_ms"]
-        return row
-    except Failed as e:
-        return {"model": model.name, "failed": str(e)}
+def head(threads):
+    return "\n".join([
+        f"{threads} thread{'s' * (threads > 1)}, milliseconds of the medians; ratio > 1: ours is faster than the faster of ORT and "
+        "OpenVINO",
+        COLUMNS.format("", "ours", "", "ORT", "OpenVINO", "XLA", "ratio", "95 %", "over", "", "", "first", "result", "", "",
+                       "peak", "MB", "", "differs"),
+        COLUMNS.format("model", "min", "median", "median", "median", "median", "", "interval", "ORT", "OV", "XLA", "cold", "warm",
+                       "ORT", "OV", "ours", "ORT", "OV", "by")])
 
 
-def geometric_mean(rows, key):
-    return math.exp(statistics.fmean(math.log(r[key]) for r in rows))
+def line(row):
+    if "failed" in row:
+        return f"{row['model']:18} FAILED: {row['failed']}"
+
+    def two(x):
+        return f"{x:.2f}"
+
+    def whole(x):
+        return f"{x:.0f}"
+
+    rival = row.get(row.get("rival"), {})
+    cells = [cell(row, "ours", "min_ms"), *[cell(row, e, "median_ms") for e in ENGINES]]
+    cells += [two(rival["ratio"]), f"{rival['low']:.2f}-{rival['high']:.2f}"] if rival else ["-", "-"]
+    cells += [cell(row, e, "ratio", two) for e in ("ort", "openvino", "jax")]
+    cells += [cell(row, "ours", "first_ms", whole), cell(row, "ours", "warm_ms", whole)]
+    cells += [cell(row, e, "first_ms", whole) for e in ("ort", "openvino")]
+    cells += [cell(row, e, "peak_mb", whole) for e in ("ours", "ort", "openvino")]
+    cells.append(cell(row, "ours", "differs", lambda x: f"{x:.1e}"))
+    return COLUMNS.format(row["model"], *cells)
+
+
+def remarks(row, tolerance):
+    """What a peer cannot, or does with other numbers."""
+    for engine in ENGINES:
+        r = row.get(engine, {})
+        if "cannot" in r and "is not installed" not in r["cannot"]:
+            yield f"{'':18} {TITLES[engine]} cannot: {r['cannot'][:110]}"
+        elif r.get("differs", 0) > tolerance:
+            yield f"{'':18} {TITLES[engine]} differs from ORT by {r['differs']:.2g}"
+
+
+def means(rows):
+    """class -> geometric mean against the faster rival, and against XLA."""
+    good = [r for r in rows if "rival" in r]
+    out = {c: geometric_mean([r[r["rival"]]["ratio"] for r in good if r["class"] == c])
+           for c in CLASSES if any(r["class"] == c for r in good)}
+    xla = [r["jax"]["ratio"] for r in rows if "ratio" in r.get("jax", {})]
+    if xla:
+        out["XLA"] = geometric_mean(xla)
+    return out
+
+
+def parse_arguments(models):
+    parser = argparse.ArgumentParser(prog="run-bench", description=__doc__.splitlines()[0])
+    parser.add_argument("--models", help="names or classes of the table, comma-separated (all)")
+    parser.add_argument("--engines", default=",".join(ENGINES), help="of " + ", ".join(ENGINES))
+    parser.add_argument("--threads", default="2,1", help="numbers of threads, comma-separated (2,1)")
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--runs", type=int, default=3, help="measured runs at least, in each round")
+    parser.add_argument("--seconds", type=float, default=0.3, help="measured at least, in each round")
+    parser.add_argument("--json", help="file that gets an object a row, a line each")
+    args = parser.parse_args()
+    args.engines = args.engines.split(",")
+    args.threads = [int(t) for t in args.threads.split(",")]
+    wanted = args.models.split(",") if args.models else list(models)
+    for name in wanted:
+        if name not in models and name not in CLASSES:
+            parser.error(f"there is no model {name}; there are {', '.join(models)}")
+    args.models = [m for m in models.values() if m.name in wanted or m.kind in wanted]
+    return args
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="run-bench", description=__doc__.splitlines()[0])
-    parser.add_argument("--models", help="names of the table, comma-separated (all)")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--runs", type=int, default=10, help="measured runs at least, in each round")
-    parser.add_argument("--seconds", type=float, default=1, help="measured at least, in each round")
-    parser.add_argument("--warm-up", type=int, default=3)
-    parser.add_argument("--json", action="store_true", help="an object a model, in place of the table")
-    args = parser.parse_args()
-    models = read_models()
-    wanted = args.models.split(",") if args.models else list(models)
-    for name in wanted:
-        if name not in models:
-            parser.error(f"there is no model {name}; there are {', '.join(models)}")
-    rows = []
-    if not args.json:
-        print(f"{args.threads} threads, {args.rounds} rounds in turns; ratio = ONNX Runtime's time / ours")
-        print_head()
-    for name in wanted:
-        row = bench(models[name], args)
-        rows.append(row)
-        if args.json:
-            print(json.dumps(row), flush=True)
-        elif "failed" in row:
-            print(f"{name:18} FAILED: {row['failed']}", flush=True)
-        else:
-            print_row(row)
-    good = [r for r in rows if "failed" not in r]
-    if good:
-        means = {key: geometric_mean(good, "ratio_" + key) for key in ("min", "median")}
-        if args.json:
-            print(json.dumps({"geometric_mean": means, "failed": len(rows) - len(good)}))
-        else:
-            print(f"geometric mean of {len(good)} ratios: min {means['min']:.2f}, median {means['median']:.2f}")
-    sys.exit(len(good) < len(rows))
+    args = parse_arguments(read_models())
+    failed = 0
+    for threads in args.threads:
+        print(head(threads), flush=True)
+        rows = []
+        for model in args.models:
+            row = bench(model, threads, args)
+            rows.append(row)
+            print("\n".join([line(row), *remarks(row, model.tolerance)]), flush=True)
+            if args.json:
+                with open(args.json, "a") as f:
+                    f.write(json.dumps(row) + "\n")
+        failed += sum("failed" in r for r in rows)
+        print("geometric means: " + ", ".join(f"{name} {mean:.3f}" for name, mean in means(rows).items()), flush=True)
+    sys.exit(failed > 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

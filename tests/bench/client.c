@@ -1,0 +1,220 @@
+/* client ENGINE LIBRARY MODEL THREADS NAME:TYPE:DIMS:FILE...: an engine with a model in a process of its own, which run_bench.py
+ * talks to.  It loads the model, runs it once, and says `ready`; then it answers lines of standard input:
+ *
+ *   measure SECONDS RUNS WARM-UP   runs for so long and so often at least: "MIN MEDIAN RUNS", in seconds
+ *   outputs FOLDER                 runs and writes FOLDER/K.bin: "COUNT", and a line "TYPE DIMS" each
+ *   input NAME:TYPE:DIMS:FILE      replaces an input; the next run may meet another shape
+ *   cpu                            seconds of all cores that the process has used
+ *   memory                         megabytes: now, and at the most
+ *
+ * TYPE is ONNX's number, DIMS are 1x3x224x224 (empty for a scalar), FILE holds the elements alone.  The engines' libraries are
+ * opened, not linked, so that each process has one of them. */
+#define _GNU_SOURCE
+#include "client.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const engine *const engines[] = {&engine_ours, &engine_ort, &engine_openvino};
+static const engine *current;
+static tensor inputs[MAX_TENSORS];
+static int n_inputs;
+
+void die(const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  vfprintf(stderr, format, args);
+  va_end(args);
+  fputc('\n', stderr);
+  exit(1);
+}
+
+void *open_library(const char *path) {
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    die("%s", dlerror());
+  }
+  return library;
+}
+
+void *need_symbol(void *library, const char *name) {
+  void *symbol = dlsym(library, name);
+  if (!symbol) {
+    die("the library has no %s", name);
+  }
+  return symbol;
+}
+
+/* --- inputs and outputs --- */
+
+static void read_file(tensor *t, const char *path) {
+  FILE *f = fopen(path, "rb");
+  if (!f || fseek(f, 0, SEEK_END)) {
+    die("%s cannot be read", path);
+  }
+  t->bytes = (size_t)ftell(f);
+  rewind(f);
+  t->data = aligned_alloc(64, (t->bytes + 127) / 64 * 64);
+  if (!t->data || fread(t->data, 1, t->bytes, f) != t->bytes) {
+    die("%s cannot be read", path);
+  }
+  fclose(f);
+}
+
+/* NAME:TYPE:DIMS:FILE, of which only NAME may hold colons. */
+static tensor read_tensor(char *text) {
+  tensor t = {0};
+  char *parts[3];
+  for (int i = 2; i >= 0; i--) {
+    char *colon = strrchr(text, ':');
+    if (!colon) {
+      die("%s is no NAME:TYPE:DIMS:FILE", text);
+    }
+    *colon = 0;
+    parts[i] = colon + 1;
+  }
+  t.name = strdup(text);
+  t.type = atoi(parts[0]);
+  for (char *d = parts[1]; *d && t.rank < MAX_DIMS; d += *d == 'x') {
+    t.dims[t.rank++] = strtoll(d, &d, 10);
+  }
+  read_file(&t, parts[2]);
+  return t;
+}
+
+static void replace_input(char *text) {
+  tensor t = read_tensor(text);
+  for (int i = 0; i < n_inputs; i++) {
+    if (strcmp(inputs[i].name, t.name) == 0) {
+      free(inputs[i].data);
+      free(inputs[i].name);
+      inputs[i] = t;
+    }
+  }
+}
+
+static void write_outputs(const char *folder) {
+  tensor out[MAX_TENSORS];
+  current->run();
+  int n = current->outputs(out);
+  printf("%d\n", n);
+  for (int k = 0; k < n; k++) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%d.bin", folder, k);
+    FILE *f = fopen(path, "wb");
+    if (!f || fwrite(out[k].data, 1, out[k].bytes, f) != out[k].bytes || fclose(f)) {
+      die("%s cannot be written", path);
+    }
+    printf("%d ", out[k].type);
+    for (int d = 0; d < out[k].rank; d++) {
+      printf(d ? "x%lld" : "%lld", (long long)out[k].dims[d]);
+    }
+    printf("\n");
+  }
+}
+
+/* --- measuring --- */
+
+static double seconds(clockid_t clock) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static void measure(double least_seconds, long least_runs, long warm_up) {
+  enum { MOST = 1 << 20 };
+  static double times[MOST];
+  for (long i = 0; i < warm_up; i++) {
+    current->run();
+  }
+  long n = 0;
+  double start = seconds(CLOCK_MONOTONIC), before = start;
+  while (n < MOST && (n < least_runs || before - start < least_seconds)) {
+    current->run();
+    double now = seconds(CLOCK_MONOTONIC);
+    times[n++] = now - before;
+    before = now;
+  }
+  qsort(times, (size_t)n, sizeof times[0], by_value);
+  printf("%.9f %.9f %ld\n", times[0], (times[(n - 1) / 2] + times[n / 2]) / 2, n);
+}
+
+/* Not getrusage: its peak is that of the process that started this one, if that was larger. */
+static double status_megabytes(const char *key) {
+  char line[256];
+  long kilobytes = 0;
+  FILE *f = fopen("/proc/self/status", "r");
+  while (f && fgets(line, sizeof line, f)) {
+    if (strncmp(line, key, strlen(key)) == 0) {
+      kilobytes = atol(line + strlen(key));
+    }
+  }
+  if (f) {
+    fclose(f);
+  }
+  return (double)kilobytes / 1024;
+}
+
+static void answer(char *line) {
+  char *rest = strchr(line, ' ');
+  if (rest) {
+    *rest++ = 0;
+  }
+  double least_seconds = 0;
+  long least_runs = 1, warm_up = 0;
+  if (strcmp(line, "measure") == 0 && rest && sscanf(rest, "%lf %ld %ld", &least_seconds, &least_runs, &warm_up) >= 2) {
+    measure(least_seconds, least_runs, warm_up);
+  } else if (strcmp(line, "outputs") == 0 && rest) {
+    write_outputs(rest);
+  } else if (strcmp(line, "input") == 0 && rest) {
+    replace_input(rest);
+    current->set_inputs(n_inputs, inputs);
+    printf("set\n");
+  } else if (strcmp(line, "cpu") == 0) {
+    printf("%.6f\n", seconds(CLOCK_PROCESS_CPUTIME_ID));
+  } else if (strcmp(line, "memory") == 0) {
+    printf("%.2f %.2f\n", status_megabytes("VmRSS:"), status_megabytes("VmHWM:"));
+  } else {
+    die("what is %s?", line);
+  }
+  fflush(stdout);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 5 || argc - 5 > MAX_TENSORS) {
+    die("usage: client ENGINE LIBRARY MODEL THREADS NAME:TYPE:DIMS:FILE...");
+  }
+  for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
+    if (strcmp(engines[i]->name, argv[1]) == 0) {
+      current = engines[i];
+    }
+  }
+  if (!current) {
+    die("there is no engine %s", argv[1]);
+  }
+  for (int i = 5; i < argc; i++) {
+    inputs[n_inputs++] = read_tensor(argv[i]);
+  }
+  current->load(argv[2], argv[3], atoi(argv[4]), n_inputs, inputs);
+  current->run();
+  printf("ready\n");
+  fflush(stdout);
+  static char line[1 << 16];
+  while (fgets(line, sizeof line, stdin)) {
+    line[strcspn(line, "\n")] = 0;
+    answer(line);
+  }
+  /* What engines do when they are taken down is not measured, and some crash. */
+  fflush(stdout);
+  _exit(0);
+}

@@ -1,0 +1,124 @@
+"""Clients: an engine with a model in a process of its own each (client.c, client_jax.py)."""
+import glob
+import importlib.util
+import os
+import select
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+from onnx import helper
+
+from bench_models import HERE, MADE, Failed, call
+
+ENGINES = ("ours", "ort", "openvino", "jax")
+TITLES = {"ours": "ours", "ort": "ORT", "openvino": "OpenVINO", "jax": "XLA"}
+PATIENCE = 300  # seconds for an answer: XLA compiles some models for minutes
+NEWEST_SOURCES = ("client*.c", "client.h", "engine_*.c")
+
+
+def build_client():
+    """The path of client.c's program, compiled where it is older than its sources."""
+    program = os.path.join(MADE, "client")
+    sources = [f for pattern in NEWEST_SOURCES for f in sorted(glob.glob(os.path.join(HERE, pattern)))]
+    if not os.path.exists(program) or os.path.getmtime(program) < max(map(os.path.getmtime, sources)):
+        os.makedirs(MADE, exist_ok=True)
+        compiler = shlex.split(os.environ.get("CC", "cc"))
+        call([*compiler, "-std=gnu11", "-O2", "-I" + os.path.join(HERE, "../../plugin"), "-o", program + ".new",
+              *[f for f in sources if f.endswith(".c")], "-ldl"])
+        os.rename(program + ".new", program)
+    return program
+
+
+def library(engine):
+    """The engine's library, or None where it is not installed."""
+    if engine == "ours":
+        return os.path.join(os.environ["top_builddir"], ".libs", "libonnx-xla.so")
+    package, pattern = {"ort": ("onnxruntime", "capi/libonnxruntime.so.*"), "openvino": ("openvino", "libs/libopenvino_c.so*"),
+                        "jax": ("jaxonnxruntime", "__init__.py")}[engine]
+    spec = importlib.util.find_spec(package)
+    found = sorted(glob.glob(os.path.join(os.path.dirname(spec.origin), pattern))) if spec else []
+    return found[0] if found else None
+
+
+class Client:
+    """Loads the model and runs it once; first_s is the time from the start of the process to the end of that run."""
+
+    def __init__(self, engine, path, threads, feeds, environment=None):
+        """feeds: (name, path of a .npy); raw copies live as long as the client."""
+        self.engine = engine
+        where = library(engine)
+        if where is None:
+            raise Failed("is not installed: tests/fetch-data --bench gets it")
+        self.folder = tempfile.TemporaryDirectory(prefix="onnx-xla-bench-")
+        program = [sys.executable, os.path.join(HERE, "client_jax.py")] if engine == "jax" else [build_client()]
+        command = [*program, engine, where, path, str(threads), *[self.raw(name, np.load(f)) for name, f in feeds]]
+        self.errors = tempfile.TemporaryFile("w+")
+        start = time.perf_counter()
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
+                                        bufsize=1, env={**os.environ, **(environment or {})})
+        self.answer()
+        self.first_s = time.perf_counter() - start
+
+    def raw(self, name, value):
+        """An input as the client takes it."""
+        path = os.path.join(self.folder.name, f"{len(os.listdir(self.folder.name))}.raw")
+        np.ascontiguousarray(value).tofile(path)
+        return f"{name}:{helper.np_dtype_to_tensor_dtype(value.dtype)}:{'x'.join(map(str, value.shape))}:{path}"
+
+    def answer(self):
+        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+        line = self.process.stdout.readline() if ready else ""
+        if line:
+            return line.strip()
+        self.process.kill()
+        self.process.wait()
+        self.errors.seek(0)
+        lines = [x.strip() for x in self.errors if x.strip()] if ready else [f"no answer within {PATIENCE} s"]
+        told = [x for x in lines if not x.startswith(("---", "For simplicity, JAX"))]
+        raise Failed(told[-1] if told else f"ended with status {self.process.returncode}")
+
+    def ask(self, line):
+        try:
+            self.process.stdin.write(line + "\n")
+        except BrokenPipeError:
+            pass  # the answer tells why
+        return self.answer()
+
+    def measure(self, seconds, runs, warm_up):
+        """Least and median seconds of a run."""
+        least, median, _ = map(float, self.ask(f"measure {seconds} {runs} {warm_up}").split())
+        return least, median
+
+    def set_input(self, name, value):
+        """The raw copy goes once it is read."""
+        text = self.raw(name, value)
+        self.ask("input " + text)
+        os.remove(text.rsplit(":", 1)[1])
+
+    def outputs(self):
+        out = tempfile.mkdtemp(dir=self.folder.name)
+        values = []
+        for k in range(int(self.ask("outputs " + out))):
+            kind, _, dims = self.process.stdout.readline().strip().partition(" ")
+            dtype = helper.tensor_dtype_to_np_dtype(int(kind))
+            values.append(np.fromfile(os.path.join(out, f"{k}.bin"), dtype).reshape([int(d) for d in dims.split("x") if d]))
+        return values
+
+    def cpu_seconds(self):
+        return float(self.ask("cpu"))
+
+    def megabytes(self):
+        """Of memory: now, and at the most."""
+        now, most = map(float, self.ask("memory").split())
+        return now, most
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+        self.errors.close()
+        self.folder.cleanup()

@@ -1,0 +1,54 @@
+/* engine_ours.c - onnx-xla through its public header. */
+#include "client.h"
+#include "onnx-xla.h"
+
+#include <string.h>
+
+#define FUNCTIONS(F) \
+  F(oxla_load) F(oxla_run_create) F(oxla_set_input) F(oxla_execute) F(oxla_output_count) F(oxla_output_name) \
+  F(oxla_get_output) F(oxla_error_message)
+#define DECLARE(name) static __typeof__(name) *p_##name;
+FUNCTIONS(DECLARE)
+
+static oxla_model *model;
+static oxla_run *run;
+
+static void check(oxla_error *error) {
+  if (error) {
+    die("%s", p_oxla_error_message(error));
+  }
+}
+
+static void set_inputs(int n, tensor *inputs) {
+  for (int i = 0; i < n; i++) {
+    const tensor *t = &inputs[i];
+    check(p_oxla_set_input(run, t->name, (oxla_type)t->type, t->rank, t->dims, t->data));
+  }
+}
+
+static void load(const char *library, const char *path, int threads, int n, tensor *inputs) {
+  void *lib = open_library(library);
+#define FIND(name) p_##name = (__typeof__(p_##name))need_symbol(lib, #name);
+  FUNCTIONS(FIND)
+  oxla_options options = {.size = sizeof options, .threads = threads};
+  check(p_oxla_load(path, &options, &model));
+  check(p_oxla_run_create(model, &run));
+  set_inputs(n, inputs);
+}
+
+static void execute(void) {
+  check(p_oxla_execute(run));
+}
+
+static int outputs(tensor *out) {
+  size_t n = p_oxla_output_count(model);
+  for (size_t k = 0; k < n && k < MAX_TENSORS; k++) {
+    oxla_tensor t;
+    check(p_oxla_get_output(run, p_oxla_output_name(model, k), &t));
+    out[k] = (tensor){.type = (int)t.type, .rank = t.rank, .data = t.data, .bytes = t.bytes};
+    memcpy(out[k].dims, t.dims, sizeof out[k].dims);
+  }
+  return (int)n;
+}
+
+const engine engine_ours = {"ours", load, set_inputs, execute, outputs};

@@ -16,7 +16,8 @@ cpu_compile_sources = \
 	backend_cpu/compile_measure.c \
 	backend_cpu/compile_target.c \
 	backend_cpu/compile_tune.c \
-	backend_cpu/compile_tune_log.c
+	backend_cpu/compile_tune_log.c \
+	backend_cpu/compile_winograd.c
 backend_cpu_files = \
 	backend_cpu/README \
 	backend_cpu/compile_candidate.h \

@@ -293,11 +293,23 @@ static const emit_index *uniform_index(emit_element *e, const emit_index *i) {
   return u;
 }
 
+typedef struct value_key {
+  uintptr_t key[5];
+} value_key;
+
+static value_key key_of(const emit_element *e, hlo_value v, emit_pos at) {
+  return (value_key){{16 + v.index, (uintptr_t)v.def, (uintptr_t)e->x.lanes, (uintptr_t)at.base, (uintptr_t)at.step}};
+}
+
+void emit_element_set(emit_element *e, hlo_value v, const emit_index *i, emit_pair value) {
+  value_key k = key_of(e, v, emit_index_linear(&e->x, i));
+  emit_table_put(e->x.table, k.key, value);
+}
+
 emit_pair emit_value(emit_element *e, hlo_value v, const emit_index *i) {
   emit_pos at = emit_index_linear(&e->x, i);
-  uintptr_t key[5] = {16 + v.index, (uintptr_t)v.def, (uintptr_t)e->x.lanes, (uintptr_t)at.base,
-                      (uintptr_t)at.step};
-  const emit_pair *found = emit_table_find(e->x.table, key);
+  value_key k = key_of(e, v, at);
+  const emit_pair *found = emit_table_find(e->x.table, k.key);
   if (found) {
     return *found;
   }
@@ -312,7 +324,7 @@ emit_pair emit_value(emit_element *e, hlo_value v, const emit_index *i) {
   } else {
     r = compute(e, v, i, at);
   }
-  emit_table_put(e->x.table, key, r);
+  emit_table_put(e->x.table, k.key, r);
   return r;
 }
 

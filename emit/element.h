@@ -33,6 +33,9 @@ typedef struct emit_element {
 /* The value of v at index i (of v's shape) in e->x.lanes lanes. */
 emit_pair emit_value(emit_element *e, hlo_value v, const emit_index *i);
 
+/* Says what v is at i, in e->x.lanes lanes: emit_value gives that from now on, until the table is released. */
+void emit_element_set(emit_element *e, hlo_value v, const emit_index *i, emit_pair value);
+
 /* v where every dimension in the bit set `checked` of i, and `mask` (NULL: nothing; i1 or a vector), is in
  * range; `otherwise` elsewhere.  The axes of checked dimensions are positions, which may be anything. */
 emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t checked, LLVMValueRef mask,

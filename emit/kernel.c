@@ -333,8 +333,7 @@ static void gpu_nest(emit_writer *w, int64_t total, emit_body_fn *body, const vo
 /* --- results by loops over their elements --- */
 
 /* All values before any store: a result may lie over an operand. */
-static void store_roots(emit_writer *w, const void *data, const emit_index *at) {
-  (void)data;
+void emit_store_roots(emit_writer *w, const emit_index *at) {
   emit_element *e = &w->e;
   emit_pair *values = ARENA_NEW_N(e->w->arena, emit_pair, w->n_results);
   for (uint32_t k = 0; k < w->n_results; k++) {
@@ -345,6 +344,11 @@ static void store_roots(emit_writer *w, const void *data, const emit_index *at) 
   for (uint32_t k = 0; k < w->n_results; k++) {
     emit_store(e, w->results[k], hlo_type(w->roots[k]), linear, values[k], w->shared[k]);
   }
+}
+
+static void store_roots(emit_writer *w, const void *data, const emit_index *at) {
+  (void)data;
+  emit_store_roots(w, at);
 }
 
 static void write_loops(emit_writer *w) {

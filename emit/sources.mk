@@ -18,7 +18,9 @@ emit_sources = \
 	emit/support.c \
 	emit/target.c \
 	emit/update.c \
-	emit/window.c
+	emit/window.c \
+	emit/winograd.c \
+	emit/winograd_plan.c
 emit_files = \
 	emit/README \
 	emit/compile.h \
@@ -34,4 +36,5 @@ emit_files = \
 	emit/number.h \
 	emit/plan.h \
 	emit/target.h \
+	emit/winograd.h \
 	emit/writer.h

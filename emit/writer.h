@@ -36,6 +36,10 @@ typedef void emit_body_fn(emit_writer *w, const void *data, const emit_index *at
 void emit_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool serial, emit_body_fn *body,
                const void *data);
 
+/* Writes the values of all roots at `at` to the results.  What the roots are made from may have been put into the table before
+ * (emit_element_set). */
+void emit_store_roots(emit_writer *w, const emit_index *at);
+
 /* The width for kernels that mostly hold elements of these bytes. */
 int emit_writer_lanes(const emit_writer *w);
 

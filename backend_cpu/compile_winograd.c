@@ -1,0 +1,82 @@
+/* compile_winograd.c - the candidate "winograd": emit/winograd.h for convolutions with constant weights. */
+#include <string.h>
+#include <unistd.h>
+
+#include "backend_cpu/compile_candidate.h"
+#include "emit/winograd.h"
+
+/* Of the largest output: what a layer may differ by from sums in f64 (README). */
+static const double largest_error = 0x1p-17;
+/* A multiplication of the products takes one thread what the library's do, and a sixth for what is around them; the packed
+ * weights come from memory. */
+static const double multiplication_nanoseconds = 0.0117, byte_nanoseconds = 0.02, call_nanoseconds = 1000;
+
+static int64_t cache_bytes(void) {
+  long n = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return n > 0 ? n : (int64_t)1 << 19;
+}
+
+static bool plan_of(const cpu_problem *p, int64_t tile, int64_t phased, emit_winograd *w) {
+  emit_winograd_options options = {tile, phased != 0, p->threads, cache_bytes()};
+  if (p->exact || p->multiplications < CPU_SMALL_CONTRACTION || !p->constant_weights || p->lhs < 0 || !emit_supports(p->instr, NULL) ||
+      !emit_winograd_plan(p->contraction, p->target, &options, w)) {
+    return false;
+  }
+  w->weights = p->weights;
+  return true;
+}
+
+/* Phases pay where the weights are more than a core's cache holds, and something else than one thread's one block is left. */
+static bool is_worth_offering(const cpu_problem *p, const emit_winograd *w) {
+  bool same = p->threads == 1 && emit_winograd_all_tiles(w) <= w->rows;
+  return !w->phased || (emit_winograd_packed_bytes(w) > (uint64_t)cache_bytes() && !same);
+}
+
+static double guess_of(const cpu_problem *p, const emit_winograd *w) {
+  double bytes = (double)emit_winograd_packed_bytes(w), work = emit_winograd_multiplications(w) * multiplication_nanoseconds;
+  return call_nanoseconds * emit_winograd_kernels(w) + cpu_shared(work, p->threads) + bytes * byte_nanoseconds;
+}
+
+static uint32_t offer(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
+  static const struct {
+    const char *name;
+    int64_t tile, phased;
+  } ways[] = {{"4", 4, 0}, {"4.phased", 4, 1}, {"2", 2, 0}, {"2.phased", 2, 1}};
+  uint32_t n = 0;
+  emit_winograd w;
+  for (size_t k = 0; k < sizeof ways / sizeof *ways && n < room; k++) {
+    if (plan_of(p, ways[k].tile, ways[k].phased, &w) && is_worth_offering(p, &w)) {
+      cpu_variant *v = &out[n++];
+      *v = (cpu_variant){.v = {ways[k].tile, ways[k].phased}};
+      v->guess = guess_of(p, &w);
+      strcpy(v->name, ways[k].name);
+    }
+  }
+  (void)a;
+  return n;
+}
+
+static status write_phase(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
+                          const void *config, uint32_t phase, emit_kernel_info *info) {
+  return emit_winograd_kernel(m, name, i, options, config, phase, info);
+}
+
+static status pack(const void *config, const literal *weights, void *packed) {
+  emit_winograd_pack(config, weights->data, packed);
+  return NULL;
+}
+
+static status build(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_way *out) {
+  emit_winograd *w = ARENA_NEW(a, emit_winograd);
+  CHECK_THAT(plan_of(p, v->v[0], v->v[1], w), STATUS_UNSUPPORTED, "not for winograd");
+  double error = emit_winograd_error(a, w, hlo_literal(p->instr->operands[p->weights])->data);
+  CHECK_THAT(error <= largest_error, STATUS_UNSUPPORTED, "its error with these weights is %g of the largest output", error);
+  out->own = ARENA_NEW(a, cpu_own);
+  *out->own = (cpu_own){.n_phases = emit_winograd_kernels(w), .write = write_phase, .config = w, .config_bytes = sizeof *w,
+                        .packed_bytes = emit_winograd_packed_bytes(w), .pack = pack,
+                        .scratch_bytes = emit_winograd_scratch_bytes(w)};
+  out->scratch_bytes = out->own->scratch_bytes;
+  return NULL;
+}
+
+const cpu_candidate cpu_winograd_candidate = {"winograd", offer, build};

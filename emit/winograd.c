@@ -1,0 +1,527 @@
+/* winograd.c - the kernels of winograd.h: transform, multiply, finish. */
+#include "emit/winograd.h"
+
+#include <math.h>
+
+#include "emit/gemm.h"
+#include "emit/writer.h"
+
+enum { MOST = EMIT_WINOGRAD_MOST };
+
+typedef struct winograd {
+  emit_writer *w;
+  const emit_winograd *p;
+  const emit_ir *ir;
+  hlo_value convolution;  /* what the epilogue starts from */
+  LLVMValueRef x, u;      /* the input, packed weights */
+  LLVMValueRef zeros, tile; /* a vector of zeros; room for a tile of results */
+  int lanes[2];           /* of vectors along the channels and along the outputs */
+} winograd;
+
+/* A square of vectors, [row][column]. */
+typedef struct square {
+  LLVMValueRef v[MOST][MOST];
+} square;
+
+/* --- arithmetic on positions: i64 --- */
+
+static LLVMValueRef number(const winograd *g, int64_t n) { return emit_i64(g->ir, n); }
+
+static LLVMValueRef add(const winograd *g, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildNSWAdd(g->ir->builder, x, y, "");
+}
+
+static LLVMValueRef scaled(const winograd *g, LLVMValueRef x, int64_t n) {
+  return n == 1 ? x : LLVMBuildNSWMul(g->ir->builder, x, number(g, n), "");
+}
+
+static LLVMValueRef plus(const winograd *g, LLVMValueRef x, int64_t n) { return n ? add(g, x, number(g, n)) : x; }
+
+static LLVMValueRef quotient(const winograd *g, LLVMValueRef x, int64_t n) {
+  return n == 1 ? x : LLVMBuildUDiv(g->ir->builder, x, number(g, n), "");
+}
+
+static LLVMValueRef remainder_of(const winograd *g, LLVMValueRef x, int64_t n) {
+  return n == 1 ? number(g, 0) : LLVMBuildURem(g->ir->builder, x, number(g, n), "");
+}
+
+static LLVMValueRef lesser(const winograd *g, LLVMValueRef x, LLVMValueRef y) {
+  return emit_intrinsic2(g->ir, "llvm.smin", x, y);
+}
+
+/* --- memory: f32 --- */
+
+/* x may lie before its array while only part of what is read there is used: not in bounds. */
+static LLVMValueRef address(const winograd *g, LLVMValueRef base, LLVMValueRef at) {
+  return LLVMBuildGEP2(g->ir->builder, g->ir->f32, base, &at, 1, "");
+}
+
+static LLVMValueRef load(const winograd *g, LLVMValueRef from, int lanes) {
+  LLVMValueRef v = LLVMBuildLoad2(g->ir->builder, emit_vector_type(g->ir->f32, lanes), from, "");
+  LLVMSetAlignment(v, sizeof(float));
+  return v;
+}
+
+static void store(const winograd *g, LLVMValueRef v, LLVMValueRef to) {
+  LLVMSetAlignment(LLVMBuildStore(g->ir->builder, v, to), sizeof(float));
+}
+
+/* --- transforms along one dimension --- */
+
+static LLVMValueRef times_plus(const winograd *g, double c, LLVMValueRef x, LLVMValueRef y) {
+  LLVMBuilderRef b = g->ir->builder;
+  return c == 1    ? LLVMBuildFAdd(b, y, x, "")
+         : c == -1 ? LLVMBuildFSub(b, y, x, "")
+                   : emit_fma(g->ir, emit_f(x, c), x, y);
+}
+
+/* The polynomial with x[0], x[2], x[4], ... for its powers; the highest one has coefficient 1. */
+static LLVMValueRef apply(const winograd *g, int degree, const double *coefficients, LLVMValueRef *const *x) {
+  LLVMValueRef sum = *x[2 * degree];
+  for (int j = degree - 1; j >= 0; j--) {
+    sum = times_plus(g, coefficients[j], *x[2 * j], sum);
+  }
+  return sum;
+}
+
+/* B' x in place: the polynomial without a point stands for that point, once for it and once for its negative. */
+static void forward(const winograd *g, int64_t size, LLVMValueRef *const *x) {
+  double points[EMIT_WINOGRAD_PAIRS], c[EMIT_WINOGRAD_PAIRS + 1];
+  LLVMValueRef out[MOST];
+  if (size == 1) {
+    return;
+  }
+  int pairs = emit_winograd_points(size, points), degree = emit_winograd_polynomial(size, -1, c);
+  out[0] = apply(g, degree, c, x);
+  out[size - 1] = apply(g, degree, c, x + 1);
+  for (int k = 0; k < pairs; k++) {
+    degree = emit_winograd_polynomial(size, k, c);
+    LLVMValueRef odd = apply(g, degree, c, x + 1), even = apply(g, degree, c, x + 2);
+    out[1 + 2 * k] = times_plus(g, points[k], odd, even);
+    out[2 + 2 * k] = times_plus(g, -points[k], odd, even);
+  }
+  for (int64_t k = 0; k < size; k++) {
+    *x[k] = out[k];
+  }
+}
+
+/* A' x in place, into the first m: the values of a polynomial's coefficients at the points. */
+static void backward(const winograd *g, int64_t size, int64_t m, LLVMValueRef *const *x) {
+  LLVMBuilderRef b = g->ir->builder;
+  double points[EMIT_WINOGRAD_PAIRS];
+  LLVMValueRef sum[EMIT_WINOGRAD_PAIRS], difference[EMIT_WINOGRAD_PAIRS], out[MOST];
+  if (size == 1) {
+    return;
+  }
+  int pairs = emit_winograd_points(size, points);
+  for (int k = 0; k < pairs; k++) {
+    sum[k] = LLVMBuildFAdd(b, *x[1 + 2 * k], *x[2 + 2 * k], "");
+    difference[k] = LLVMBuildFSub(b, *x[1 + 2 * k], *x[2 + 2 * k], "");
+  }
+  for (int64_t i = 0; i < m; i++) {
+    out[i] = i == 0 ? *x[0] : i == m - 1 ? *x[size - 1] : NULL;
+    for (int k = 0; k < pairs; k++) {
+      LLVMValueRef v = i % 2 ? difference[k] : sum[k];
+      double power = pow(points[k], (double)i);
+      out[i] = out[i] ? times_plus(g, power, v, out[i]) : LLVMBuildFMul(b, v, emit_f(v, power), "");
+    }
+  }
+  for (int64_t i = 0; i < m; i++) {
+    *x[i] = out[i];
+  }
+}
+
+/* Both dimensions; what is left is rows x columns. */
+static void forward_square(const winograd *g, square *s) {
+  const int64_t rows = emit_winograd_size(g->p, 0), columns = emit_winograd_size(g->p, 1);
+  LLVMValueRef *line[MOST];
+  for (int64_t j = 0; j < columns; j++) {
+    for (int64_t i = 0; i < rows; i++) {
+      line[i] = &s->v[i][j];
+    }
+    forward(g, rows, line);
+  }
+  for (int64_t i = 0; i < rows; i++) {
+    for (int64_t j = 0; j < columns; j++) {
+      line[j] = &s->v[i][j];
+    }
+    forward(g, columns, line);
+  }
+}
+
+static void backward_square(const winograd *g, square *s) {
+  const int64_t rows = emit_winograd_size(g->p, 0), columns = emit_winograd_size(g->p, 1);
+  LLVMValueRef *line[MOST];
+  for (int64_t j = 0; j < columns; j++) {
+    for (int64_t i = 0; i < rows; i++) {
+      line[i] = &s->v[i][j];
+    }
+    backward(g, rows, g->p->m[0], line);
+  }
+  for (int64_t i = 0; i < g->p->m[0]; i++) {
+    for (int64_t j = 0; j < columns; j++) {
+      line[j] = &s->v[i][j];
+    }
+    backward(g, columns, g->p->m[1], line);
+  }
+}
+
+/* --- places --- */
+
+typedef struct place {
+  LLVMValueRef image, at[2]; /* the first place of a tile in the result */
+} place;
+
+static place place_of(const winograd *g, LLVMValueRef tile) {
+  const emit_winograd *p = g->p;
+  LLVMValueRef line = quotient(g, tile, p->tiles[1]);
+  return (place){.image = quotient(g, line, p->tiles[0]),
+                 .at = {scaled(g, remainder_of(g, line, p->tiles[0]), p->m[0]),
+                        scaled(g, remainder_of(g, tile, p->tiles[1]), p->m[1])}};
+}
+
+/* --- transform --- */
+
+typedef struct patch {
+  place from;                        /* in the input; may lie outside */
+  LLVMValueRef start;                /* its element */
+  LLVMValueRef inside[2][MOST];      /* i1 each, or NULL: surely */
+} patch;
+
+/* i1: from <= at and at + n <= end; NULL where that always holds. */
+static LLVMValueRef is_inside(const winograd *g, const patch *s, int d, int64_t from, int64_t n) {
+  const emit_winograd *p = g->p;
+  int64_t least = from - p->low[d], most = (p->tiles[d] - 1) * p->m[d] - p->low[d] + from + n;
+  if (least >= 0 && most <= p->in[d]) {
+    return NULL;
+  }
+  LLVMValueRef at = plus(g, s->from.at[d], from);
+  return p->in[d] < n ? LLVMConstInt(g->ir->i1, 0, false) : emit_icmp(g->ir, LLVMIntULE, at, number(g, p->in[d] - n));
+}
+
+static LLVMValueRef both(const winograd *g, LLVMValueRef x, LLVMValueRef y) {
+  return !x ? y : !y ? x : LLVMBuildAnd(g->ir->builder, x, y, "");
+}
+
+static void transform_vector(const winograd *g, const patch *s, bool guarded, LLVMValueRef c, LLVMValueRef to) {
+  const emit_winograd *p = g->p;
+  square v;
+  LLVMValueRef start = add(g, s->start, c);
+  for (int64_t i = 0; i < emit_winograd_size(p, 0); i++) {
+    for (int64_t j = 0; j < emit_winograd_size(p, 1); j++) {
+      LLVMValueRef from = address(g, g->x, plus(g, start, (i * p->in[1] + j) * p->channels));
+      LLVMValueRef there = guarded ? both(g, s->inside[0][i], s->inside[1][j]) : NULL;
+      v.v[i][j] = load(g, there ? emit_select(g->ir, there, from, g->zeros) : from, g->lanes[0]);
+    }
+  }
+  forward_square(g, &v);
+  for (int64_t i = 0, n = 0; i < emit_winograd_size(p, 0); i++) {
+    for (int64_t j = 0; j < emit_winograd_size(p, 1); j++) {
+      store(g, v.v[i][j], address(g, to, plus(g, c, n++ * p->v_plane)));
+    }
+  }
+}
+
+/* Vectors of `lanes` over [0, n): the last one is moved back to end with the last element. */
+static LLVMValueRef begin_vectors(const winograd *g, emit_loop *l, LLVMValueRef from, LLVMValueRef to, int64_t n, int lanes,
+                                  bool runs) {
+  emit_loop_begin(g->ir, l, from, to, lanes, runs, 0, NULL);
+  return n % lanes ? lesser(g, l->iv, number(g, n - lanes)) : l->iv;
+}
+
+static void transform_tile(const winograd *g, const patch *s, bool guarded, LLVMValueRef to) {
+  emit_loop l;
+  LLVMValueRef c = begin_vectors(g, &l, number(g, 0), number(g, g->p->channels), g->p->channels, g->lanes[0], true);
+  transform_vector(g, s, guarded, c, to);
+  emit_loop_end(g->ir, &l, NULL);
+}
+
+static void transform_either(const winograd *g, const patch *s, LLVMValueRef inside, LLVMValueRef to) {
+  const emit_ir *ir = g->ir;
+  LLVMBasicBlockRef fast = emit_block(ir, "inside"), slow = emit_block(ir, "edge"), done = emit_block(ir, "transformed");
+  LLVMBuildCondBr(ir->builder, inside, fast, slow);
+  LLVMPositionBuilderAtEnd(ir->builder, fast);
+  transform_tile(g, s, false, to);
+  LLVMBuildBr(ir->builder, done);
+  LLVMPositionBuilderAtEnd(ir->builder, slow);
+  transform_tile(g, s, true, to);
+  LLVMBuildBr(ir->builder, done);
+  LLVMPositionBuilderAtEnd(ir->builder, done);
+}
+
+/* Tiles first + [0, n) into rows [0, n) of V. */
+static void transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v) {
+  const emit_winograd *p = g->p;
+  emit_loop l;
+  emit_loop_begin(g->ir, &l, number(g, 0), n, 1, false, 0, NULL);
+  patch s = {.from = place_of(g, add(g, first, l.iv))};
+  LLVMValueRef all = NULL;
+  for (int d = 0; d < 2; d++) {
+    s.from.at[d] = plus(g, s.from.at[d], -p->low[d]);
+    for (int64_t k = 0; k < emit_winograd_size(p, d); k++) {
+      s.inside[d][k] = is_inside(g, &s, d, k, 1);
+    }
+    all = both(g, all, is_inside(g, &s, d, 0, emit_winograd_size(p, d)));
+  }
+  LLVMValueRef line = add(g, scaled(g, s.from.image, p->in[0]), s.from.at[0]);
+  s.start = scaled(g, add(g, scaled(g, line, p->in[1]), s.from.at[1]), p->channels);
+  LLVMValueRef to = address(g, v, scaled(g, l.iv, p->v_row));
+  if (all) {
+    transform_either(g, &s, all, to);
+  } else {
+    transform_tile(g, &s, false, to);
+  }
+  emit_loop_end(g->ir, &l, NULL);
+}
+
+/* --- multiply --- */
+
+/* `rows` rows of V by one panel, over all channels. */
+static void multiply_block(const winograd *g, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
+  const emit_winograd *p = g->p;
+  emit_gemm block = {.tile = {(int)p->rows, (int)p->vectors, (int)p->lanes}, .type = DTYPE_F32, .a = v, .b = u,
+                     .a_row = p->v_row, .a_k = 1, .b_k = emit_winograd_panel(p), .b_vector = p->lanes,
+                     .k = number(g, p->channels)};
+  LLVMValueRef sums[EMIT_GEMM_SUMS];
+  emit_gemm_zero(g->ir, &block, sums);
+  emit_gemm_block(g->ir, &block, sums);
+  for (int64_t i = 0; i < p->rows; i++) {
+    for (int64_t j = 0; j < p->vectors; j++) {
+      store(g, sums[i * p->vectors + j], address(g, m, number(g, i * p->m_row + j * p->lanes)));
+    }
+  }
+}
+
+/* All rows below n (and what fills the last block) by one panel. */
+static void multiply_panel(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
+  emit_loop l;
+  emit_loop_begin(g->ir, &l, number(g, 0), n, g->p->rows, false, 0, NULL);
+  multiply_block(g, address(g, v, scaled(g, l.iv, g->p->v_row)), u, address(g, m, scaled(g, l.iv, g->p->m_row)));
+  emit_loop_end(g->ir, &l, NULL);
+}
+
+static int64_t panel_size(const emit_winograd *p) { return p->channels * emit_winograd_panel(p); }
+
+/* The products of n tiles with the panels [from, to), which become the first ones of M. */
+static void multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to, LLVMValueRef v, LLVMValueRef m) {
+  const emit_winograd *p = g->p;
+  emit_loop products, panels;
+  emit_loop_begin(g->ir, &products, number(g, 0), number(g, emit_winograd_products(p)), 1, true, 0, NULL);
+  LLVMValueRef v_plane = address(g, v, scaled(g, products.iv, p->v_plane));
+  LLVMValueRef m_plane = address(g, m, scaled(g, products.iv, p->m_plane));
+  LLVMValueRef u_plane = address(g, g->u, scaled(g, products.iv, emit_winograd_panels(p) * panel_size(p)));
+  emit_loop_begin(g->ir, &panels, from, to, 1, false, 0, NULL);
+  LLVMValueRef column = scaled(g, LLVMBuildNSWSub(g->ir->builder, panels.iv, from, ""), emit_winograd_panel(p));
+  multiply_panel(g, n, v_plane, address(g, u_plane, scaled(g, panels.iv, panel_size(p))), address(g, m_plane, column));
+  emit_loop_end(g->ir, &panels, NULL);
+  emit_loop_end(g->ir, &products, NULL);
+}
+
+/* --- finish --- */
+
+static LLVMValueRef tile_address(const winograd *g, LLVMValueRef i, LLVMValueRef j) {
+  return address(g, g->tile, scaled(g, add(g, scaled(g, i, g->p->m[1]), j), g->lanes[1]));
+}
+
+/* The epilogue of one vector of the tile, at row i and column j. */
+static void finish_vector(const winograd *g, const place *at, LLVMValueRef i, LLVMValueRef j, LLVMValueRef k) {
+  emit_element *e = &g->w->e;
+  const shape *s = hlo_shape(g->convolution);
+  uint32_t mark = emit_table_mark(e->x.table);
+  int before = e->x.lanes;
+  e->x.lanes = g->lanes[1];
+  emit_index *index = emit_index_new(&e->x, s->rank, s->dims);
+  emit_axis_at(index, 0, emit_pos_at(at->image, 1));
+  if (g->p->spatial == 2) {
+    emit_axis_at(index, 1, emit_pos_at(add(g, at->at[0], i), 1));
+  }
+  emit_axis_at(index, s->rank - 2, emit_pos_at(add(g, at->at[1], j), 1));
+  emit_axis_at(index, s->rank - 1, (emit_pos){k, g->lanes[1] > 1, 1});
+  LLVMValueRef value = load(g, tile_address(g, i, j), g->lanes[1]);
+  emit_element_set(e, g->convolution, index, (emit_pair){value, NULL});
+  emit_store_roots(g->w, index);
+  e->x.lanes = before;
+  emit_table_release(e->x.table, mark);
+}
+
+/* The part of a tile that lies in the result. */
+static void finish_tile(const winograd *g, const place *at, LLVMValueRef k) {
+  const emit_winograd *p = g->p;
+  emit_loop l[2];
+  for (int d = 0; d < 2; d++) {
+    LLVMValueRef left = LLVMBuildNSWSub(g->ir->builder, number(g, p->out[d]), at->at[d], "");
+    LLVMValueRef n = p->out[d] % p->m[d] ? lesser(g, left, number(g, p->m[d])) : number(g, p->m[d]);
+    emit_loop_begin(g->ir, &l[d], number(g, 0), n, 1, true, 0, NULL);
+  }
+  finish_vector(g, at, l[0].iv, l[1].iv, k);
+  emit_loop_end(g->ir, &l[1], NULL);
+  emit_loop_end(g->ir, &l[0], NULL);
+}
+
+/* Tiles first + [0, n), rows [0, n) of M, whose columns are the outputs [from, to). */
+static void finish(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to, LLVMValueRef m) {
+  const emit_winograd *p = g->p;
+  emit_loop tiles, vectors;
+  emit_loop_begin(g->ir, &tiles, number(g, 0), n, 1, false, 0, NULL);
+  place at = place_of(g, add(g, first, tiles.iv));
+  LLVMValueRef row = address(g, m, scaled(g, tiles.iv, p->m_row));
+  LLVMValueRef k = begin_vectors(g, &vectors, from, to, p->outputs, g->lanes[1], true);
+  LLVMValueRef column = LLVMBuildNSWSub(g->ir->builder, k, from, "");
+  square s;
+  for (int64_t i = 0, plane = 0; i < emit_winograd_size(p, 0); i++) {
+    for (int64_t j = 0; j < emit_winograd_size(p, 1); j++) {
+      s.v[i][j] = load(g, address(g, row, plus(g, column, plane++ * p->m_plane)), g->lanes[1]);
+    }
+  }
+  backward_square(g, &s);
+  for (int64_t i = 0; i < p->m[0]; i++) {
+    for (int64_t j = 0; j < p->m[1]; j++) {
+      store(g, s.v[i][j], tile_address(g, number(g, i), number(g, j)));
+    }
+  }
+  finish_tile(g, &at, k);
+  emit_loop_end(g->ir, &vectors, NULL);
+  emit_loop_end(g->ir, &tiles, NULL);
+}
+
+/* --- kernels --- */
+
+static int64_t v_elements(const emit_winograd *p) { return emit_winograd_products(p) * p->v_plane; }
+
+static int64_t m_elements(const emit_winograd *p) { return emit_winograd_products(p) * p->m_plane; }
+
+/* Slabs of outputs: multiplied, then finished while they are in the cache. */
+static void write_slabs(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v, LLVMValueRef m) {
+  const emit_winograd *p = g->p;
+  int64_t panels = emit_winograd_panels(p), step = p->slab / emit_winograd_panel(p);
+  emit_loop l;
+  emit_loop_begin(g->ir, &l, number(g, 0), number(g, panels), step, true, 0, NULL);
+  LLVMValueRef to = lesser(g, plus(g, l.iv, step), number(g, panels));
+  multiply(g, n, l.iv, to, v, m);
+  LLVMValueRef end = lesser(g, scaled(g, to, emit_winograd_panel(p)), number(g, p->outputs));
+  finish(g, first, n, scaled(g, l.iv, emit_winograd_panel(p)), end, m);
+  emit_loop_end(g->ir, &l, NULL);
+}
+
+/* The grid is parts of the tiles, each in blocks. */
+static void write_fused(const winograd *g, LLVMValueRef scratch) {
+  const emit_winograd *p = g->p;
+  int64_t tiles = emit_winograd_all_tiles(p);
+  emit_loop parts, blocks;
+  emit_loop_begin(g->ir, &parts, g->w->begin, g->w->end, 1, false, 0, NULL);
+  LLVMValueRef begin = quotient(g, scaled(g, parts.iv, tiles), p->parts);
+  LLVMValueRef end = quotient(g, scaled(g, plus(g, parts.iv, 1), tiles), p->parts);
+  LLVMValueRef v = address(g, scratch, scaled(g, parts.iv, v_elements(p) + m_elements(p)));
+  emit_loop_begin(g->ir, &blocks, begin, end, p->block, false, 0, NULL);
+  LLVMValueRef n = lesser(g, LLVMBuildNSWSub(g->ir->builder, end, blocks.iv, ""), number(g, p->block));
+  transform(g, blocks.iv, n, v);
+  write_slabs(g, blocks.iv, n, v, address(g, v, number(g, v_elements(p))));
+  emit_loop_end(g->ir, &blocks, NULL);
+  emit_loop_end(g->ir, &parts, NULL);
+  g->w->info->grid = p->parts;
+}
+
+/* The grid is panels of weights, product by product. */
+static void write_products(const winograd *g, LLVMValueRef v, LLVMValueRef m) {
+  const emit_winograd *p = g->p;
+  emit_loop l;
+  emit_loop_begin(g->ir, &l, g->w->begin, g->w->end, 1, false, 0, NULL);
+  LLVMValueRef product = quotient(g, l.iv, emit_winograd_panels(p)), panel = remainder_of(g, l.iv, emit_winograd_panels(p));
+  LLVMValueRef row = add(g, scaled(g, product, p->m_plane), scaled(g, panel, emit_winograd_panel(p)));
+  multiply_panel(g, number(g, emit_winograd_all_tiles(p)), address(g, v, scaled(g, product, p->v_plane)),
+                 address(g, g->u, scaled(g, l.iv, panel_size(p))), address(g, m, row));
+  emit_loop_end(g->ir, &l, NULL);
+  g->w->info->grid = emit_winograd_products(p) * emit_winograd_panels(p);
+}
+
+static void write_phase(const winograd *g, uint32_t phase, LLVMValueRef scratch) {
+  const emit_winograd *p = g->p;
+  LLVMValueRef m = address(g, scratch, number(g, v_elements(p)));
+  if (phase == 1) {
+    write_products(g, scratch, m);
+    return;
+  }
+  LLVMValueRef n = LLVMBuildNSWSub(g->ir->builder, g->w->end, g->w->begin, "");
+  int64_t row = phase ? p->m_row : p->v_row;
+  LLVMValueRef rows = address(g, phase ? m : scratch, scaled(g, g->w->begin, row));
+  if (phase == 0) {
+    transform(g, g->w->begin, n, rows);
+  } else {
+    finish(g, g->w->begin, n, number(g, 0), number(g, p->outputs), rows);
+  }
+  g->w->info->grid = emit_winograd_all_tiles(p);
+}
+
+/* About in nanoseconds: numbers that are transformed, and multiplications. */
+static double cost_of(const emit_winograd *p, uint32_t phase) {
+  double tiles = (double)(emit_winograd_all_tiles(p) * emit_winograd_products(p)), c = (double)p->channels, k = (double)p->outputs;
+  double costs[] = {0.1 * tiles * c, 0.02 * tiles * c * k, 0.1 * tiles * k};
+  return p->phased ? costs[phase] : costs[0] + costs[1] + costs[2];
+}
+
+static hlo_value find_convolution(const hlo_instr *i) {
+  if (i->op == HLO_CONVOLUTION) {
+    return hlo_result((hlo_instr *)i, 0);
+  }
+  hlo_instr *k = hlo_callee(i, 0)->first;
+  while (k->op != HLO_CONVOLUTION) {
+    k = k->next;
+  }
+  return hlo_result(k, 0);
+}
+
+/* Which operand of i the convolution reads as v. */
+static uint32_t operand_of(const hlo_instr *i, hlo_value v) {
+  if (i->op == HLO_CONVOLUTION) {
+    return 0;
+  }
+  while (v.def->op == HLO_RESHAPE) {
+    v = v.def->operands[0];
+  }
+  return (uint32_t)hlo_int(v.def, HLO_ATTR_INDEX);
+}
+
+/* The widest vectors for n elements, the last of which may overlap the one before; not where `exact`. */
+static int lanes_for(int64_t n, int64_t lanes, bool exact) {
+  while (lanes > n || (exact && n % lanes)) {
+    lanes /= 2;
+  }
+  return (int)lanes;
+}
+
+static LLVMValueRef make_zeros(const winograd *g) {
+  LLVMTypeRef type = emit_vector_type(g->ir->f32, g->lanes[0]);
+  LLVMValueRef zeros = LLVMAddGlobal(g->ir->module, type, "zeros");
+  LLVMSetInitializer(zeros, LLVMConstNull(type));
+  LLVMSetGlobalConstant(zeros, true);
+  LLVMSetLinkage(zeros, LLVMInternalLinkage);
+  return zeros;
+}
+
+status emit_winograd_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
+                            const emit_winograd *p, uint32_t phase, emit_kernel_info *info) {
+  emit_writer w;
+  TRY(emit_writer_begin(&w, m, name, i, options, 1, info));
+  winograd g = {.w = &w, .p = p, .ir = w.e.w, .convolution = find_convolution(i)};
+  bool shared = false;
+  for (uint32_t k = 0; k < w.n_results; k++) {
+    shared = shared || w.shared[k]; /* nothing may be computed again where an operand was overwritten */
+  }
+  g.lanes[0] = lanes_for(p->channels, p->lanes, false);
+  g.lanes[1] = lanes_for(p->outputs, p->lanes, shared);
+  g.x = w.e.inputs[operand_of(i, g.convolution.def->operands[0])].base;
+  g.u = emit_writer_buffer(&w, (uint32_t)p->weights);
+  g.zeros = make_zeros(&g);
+  LLVMTypeRef room = LLVMArrayType2(g.ir->f32, (uint64_t)(p->m[0] * p->m[1] * g.lanes[1]));
+  g.tile = LLVMBuildAlloca(g.ir->builder, room, "");
+  LLVMSetAlignment(g.tile, 64);
+  LLVMValueRef scratch = emit_writer_buffer(&w, i->n_operands + i->n_results);
+  if (p->phased) {
+    write_phase(&g, phase, scratch);
+  } else {
+    write_fused(&g, scratch);
+  }
+  w.cost = cost_of(p, phase);
+  emit_writer_end(&w);
+  return NULL;
+}

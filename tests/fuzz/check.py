@@ -35,7 +35,8 @@ def configurations(matrix, r):
     if matrix == "plain":
         return found
     if matrix == "full":
-        found += [("cpu-threads", {"threads": 2}), ("cpu-lanes1", {"lanes": 1}), ("cpu-lanes4", {"lanes": 4})]
+        found += [("cpu-threads", {"threads": 2}), ("cpu-tuned", {"tune": "fast"})]
+        found += [("cpu-lanes1", {"lanes": 1}), ("cpu-lanes4", {"lanes": 4})]
         found += [(f"cpu-without-{p}", {"skip_passes": p}) for p in PASSES]
         found += [("cpu-without-all", {"skip_passes": ",".join(PASSES)})]
     else:
@@ -43,6 +44,7 @@ def configurations(matrix, r):
             r.choice(
                 [
                     ("cpu-threads", {"threads": 2}),
+                    ("cpu-tuned", {"tune": "fast"}),
                     ("cpu-twice", {"runs": 2}),
                     ("cpu-lanes1", {"lanes": 1}),
                     ("cpu-lanes4", {"lanes": 4}),

@@ -39,6 +39,8 @@ class Options(ctypes.Structure):
         ("constants", ctypes.c_void_p),
         ("n_constants", ctypes.c_size_t),
         ("skip_passes", ctypes.c_char_p),
+        ("tune", ctypes.c_char_p),
+        ("cache", ctypes.c_char_p),
     ]
 
 
@@ -117,7 +119,9 @@ def newest_opset():
     return opset.value
 
 
-def run_xla(model, inputs, backend="cpu", threads=1, skip_passes=None, lanes=0, path=None, save=None, runs=1):
+def run_xla(
+    model, inputs, backend="cpu", threads=1, skip_passes=None, lanes=0, path=None, save=None, runs=1, tune="off"
+):
     """Outputs by name, of the last of so many runs.  model: bytes, or None with the path of a file.  save:
     where the compiled program goes, too."""
     lib = library()
@@ -130,6 +134,8 @@ def run_xla(model, inputs, backend="cpu", threads=1, skip_passes=None, lanes=0, 
         lanes=lanes,
         skip_passes=skip_passes.encode() if skip_passes else None,
         max_seconds=60,
+        tune=tune.encode(),
+        cache=b"",
     )
     handle, run = ctypes.c_void_p(), ctypes.c_void_p()
     if path:

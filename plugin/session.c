@@ -247,6 +247,7 @@ void plug_session_close(plug_session *s) {
   if (!s) {
     return;
   }
+  plug_cached_close(s); /* first: it may still write programs */
   while (s->compiled) {
     remove_compiled(s, s->compiled);
   }
@@ -255,7 +256,6 @@ void plug_session_close(plug_session *s) {
     status_free(plug_compiler_open(&compiler)); /* it is open, or there were no pieces */
     compiler->pieces_destroy(s->pieces);
   }
-  plug_cached_close(s);
   rt_pool_destroy(s->pool);
   arena_destroy(s->arena);
   pthread_mutex_destroy(&s->lock);
@@ -435,7 +435,7 @@ static status compile_guarded(void *data) {
   c->out->report = report;
   c->out->compile_seconds = seconds;
   if (program) {
-    plug_cached_store(s, c->inputs, request.options.tune, program);
+    plug_cached_store(s, c->inputs, request.options.tune, c->out);
   }
   return NULL;
 }
@@ -543,10 +543,9 @@ status plug_session_compile(plug_session *s, const plug_inputs *inputs, const pl
 }
 
 void plug_session_release(plug_session *s, const plug_compiled *c) {
+  (void)s;
   if (c) {
-    pthread_mutex_lock(&s->lock);
     ((plug_compiled *)(uintptr_t)c)->users--;
-    pthread_mutex_unlock(&s->lock);
   }
 }
 

@@ -34,7 +34,7 @@ enum { PLUG_MAX_PROGRAMS = 64 };
 typedef struct plug_compiled {
   struct plug_compiled *next;
   arena *arena;       /* of the program */
-  uint32_t users;     /* who may run it */
+  _Atomic uint32_t users; /* who may run it */
   uint64_t last_used; /* by the session's clock */
   const rt_program *program; /* NULL: sizes depend on what the model computes, it runs piece by piece */
   rt_executable *executable;

@@ -3,8 +3,12 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -22,9 +26,15 @@ struct plug_cached {
   bool described;   /* the description is there */
   struct stat seen; /* the model's file when it was read; zeros: there is none */
   plug_key last;    /* the program that was found last */
+  pthread_mutex_t lock; /* guards what follows */
+  struct storing *queue;
+  bool writing, has_thread; /* a thread takes from the queue; one is there */
+  pthread_t thread;
+  pid_t process; /* whose thread it is */
 };
 
 static const char source_magic[] = "onnx-xla source 1";
+enum { LOW_PRIORITY = 10 };
 
 /* --- who compiles --- */
 
@@ -217,13 +227,6 @@ const char *plug_cached_name(rt_span source) {
 
 /* --- what the model is --- */
 
-static void drop(plug_session *s) {
-  if (s->cached) {
-    plug_store_close(&s->cached->store);
-    s->cached = NULL;
-  }
-}
-
 static plug_key constants_key(const plug_session *s) {
   const plug_contents *c = &s->cached->store.contents;
   plug_key key = {{s->options.n_constants, 0}};
@@ -298,12 +301,14 @@ void plug_cached_open(plug_session *s, const char *path, const void *bytes, size
     status_free(unusable);
     return;
   }
+  pthread_mutex_init(&c->lock, NULL);
+  c->process = getpid();
   s->cached = c;
   find_maker(s);
   status failed = identify(s, path, bytes, size);
   if (failed) {
     status_free(failed);
-    drop(s);
+    plug_cached_close(s);
     s->source = NULL;
   }
 }
@@ -311,16 +316,14 @@ void plug_cached_open(plug_session *s, const char *path, const void *bytes, size
 void plug_cached_opened(plug_session *s, const char *path) {
   struct stat now;
   if (s->cached && path && (stat(path, &now) != 0 || !plug_same_file(&now, &s->cached->seen))) {
-    drop(s);
+    plug_cached_close(s);
   }
   status failed = s->cached ? join_files(s, path) : NULL;
   if (failed) {
     status_free(failed);
-    drop(s);
+    plug_cached_close(s);
   }
 }
-
-void plug_cached_close(plug_session *s) { drop(s); }
 
 /* --- programs --- */
 
@@ -352,11 +355,10 @@ static bool key_with_values(const plug_session *s, const rt_program *first, cons
   return any;
 }
 
-static const rt_program *get(plug_session *s, arena *a, plug_key key) {
+static const rt_program *get(const plug_session *s, arena *a, plug_key key) {
   char made[PLUG_KEY_TEXT];
   plug_key_text(key, made);
   const rt_image *image = plug_store_get(&s->cached->store, a, s->cached->model, key, made);
-  s->cached->last = key;
   return image ? image->programs[0] : NULL;
 }
 
@@ -366,6 +368,7 @@ static const rt_program *find_tuned(plug_session *s, const plug_inputs *inputs, 
   if (p && !plug_program_serves(s, p, inputs)) {
     p = key_with_values(s, p, inputs->values, &key) ? get(s, a, key) : NULL;
   }
+  s->cached->last = key;
   return p && plug_program_serves(s, p, inputs) ? p : NULL;
 }
 
@@ -392,26 +395,114 @@ const rt_program *plug_cached_find(plug_session *s, const plug_inputs *inputs, r
   return p;
 }
 
-void plug_cached_store(plug_session *s, const plug_inputs *inputs, rt_tune tune, const rt_program *p) {
-  if (!s->cached) {
-    return;
-  }
-  arena *a = arena_create(&s->budget);
-  plug_key key = program_key(s, inputs, tune, a);
-  const void **values = ARENA_NEW_N(a, const void *, p->n_params);
+/* --- keeping programs: writing hundreds of megabytes takes longer than running --- */
+
+typedef struct storing {
+  struct storing *next;
+  plug_session *s;
+  plug_compiled *compiled;
+  plug_key key;
+  arena *scratch;
+} storing;
+
+static status write_program(void *data) {
+  storing *x = data;
+  plug_cached *c = x->s->cached;
+  const rt_program *p = x->compiled->program;
+  char made[PLUG_KEY_TEXT];
+  x->scratch = arena_create(NULL);
+  const void **values = ARENA_NEW_N(x->scratch, const void *, p->n_params);
   for (uint32_t k = 0; k < p->n_params; k++) {
     values[k] = p->params[k].value;
   }
-  const rt_program *first = get(s, a, key);
+  const rt_program *first = get(x->s, x->scratch, x->key);
   if (first) {
-    (void)key_with_values(s, first, values, &key);
+    (void)key_with_values(x->s, first, values, &x->key);
   }
-  char made[PLUG_KEY_TEXT];
-  plug_key_text(key, made);
-  rt_image image = {.model = s->source->name, .producer = made, .target = p->target, .n_programs = 1,
+  plug_key_text(x->key, made);
+  rt_image image = {.model = x->s->source->name, .producer = made, .target = p->target, .n_programs = 1,
                     .programs = &(rt_program *){(rt_program *)(uintptr_t)p}};
-  s->cached->described = false; /* it may have been cleared */
+  plug_store_put(&c->store, c->model, x->key, &image);
+  return NULL;
+}
+
+static void write_one(storing *x) {
+  status_free(guard_run(write_program, x));
+  arena_destroy(x->scratch);
+  plug_session_release(x->s, x->compiled);
+  free(x);
+}
+
+/* Runs go first. */
+static void *write_all(void *data) {
+  plug_cached *c = data;
+  (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOW_PRIORITY);
+  pthread_mutex_lock(&c->lock);
+  while (c->queue) {
+    storing *x = c->queue;
+    c->queue = x->next;
+    pthread_mutex_unlock(&c->lock);
+    write_one(x);
+    pthread_mutex_lock(&c->lock);
+  }
+  c->writing = false;
+  pthread_mutex_unlock(&c->lock);
+  return NULL;
+}
+
+/* A thread that has said that it ends is gone at once. */
+static void enqueue(plug_cached *c, storing *x) {
+  storing **last = &c->queue;
+  pthread_mutex_lock(&c->lock);
+  while (*last) {
+    last = &(*last)->next;
+  }
+  *last = x;
+  if (!c->writing) {
+    if (c->has_thread) {
+      pthread_join(c->thread, NULL);
+    }
+    c->has_thread = c->writing = pthread_create(&c->thread, NULL, write_all, c) == 0;
+  }
+  bool left = !c->writing;
+  pthread_mutex_unlock(&c->lock);
+  if (left) {
+    c->queue = NULL;
+    write_one(x);
+  }
+}
+
+/* A forked child has no such thread. */
+static void await_writing(plug_cached *c) {
+  if (c->has_thread && c->process == getpid()) {
+    pthread_join(c->thread, NULL);
+    c->has_thread = false;
+  }
+}
+
+void plug_cached_store(plug_session *s, const plug_inputs *inputs, rt_tune tune, plug_compiled *compiled) {
+  plug_cached *c = s->cached;
+  if (!c || c->process != getpid()) {
+    return;
+  }
+  storing *x = calloc(1, sizeof *x);
+  if (!x) {
+    return;
+  }
+  arena *a = arena_create(NULL);
+  *x = (storing){.s = s, .compiled = compiled, .key = program_key(s, inputs, tune, a)};
+  c->described = false; /* it may have been cleared */
   describe(s, a);
-  plug_store_put(&s->cached->store, s->cached->model, key, &image);
   arena_destroy(a);
+  compiled->users++;
+  enqueue(c, x);
+}
+
+void plug_cached_close(plug_session *s) {
+  if (s->cached) {
+    await_writing(s->cached);
+    plug_store_close(&s->cached->store);
+    pthread_mutex_destroy(&s->cached->lock);
+    s->cached = NULL;
+  }
 }

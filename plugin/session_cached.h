@@ -22,7 +22,7 @@ const char *plug_cached_name(rt_span source);
 const rt_program *plug_cached_find(plug_session *s, const plug_inputs *inputs, rt_tune tune, arena *a);
 /* What was found last turned out to be no good. */
 void plug_cached_forget(plug_session *s);
-/* Best effort. */
-void plug_cached_store(plug_session *s, const plug_inputs *inputs, rt_tune tune, const rt_program *p);
+/* Best effort, and by a thread of its own, whose end plug_cached_close awaits. */
+void plug_cached_store(plug_session *s, const plug_inputs *inputs, rt_tune tune, plug_compiled *c);
 
 #endif

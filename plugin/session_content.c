@@ -34,10 +34,17 @@ static uint64_t load(const uint8_t *p) {
   return word;
 }
 
-static void mix(const plug_contents *c, const uint8_t *p, uint64_t *h) {
-  for (int k = 0; k < LANES; k++) {
-    h[k] = fold(load(p + 16 * k) ^ c->secret[k], load(p + 16 * k + 8) ^ h[k]);
+/* Four chains, so that multiplications overlap. */
+static void mix(const plug_contents *c, const uint8_t *p, size_t n, uint64_t *h) {
+  uint64_t h0 = h[0], h1 = h[1], h2 = h[2], h3 = h[3];
+  const uint64_t s0 = c->secret[0], s1 = c->secret[1], s2 = c->secret[2], s3 = c->secret[3];
+  for (; n--; p += 16 * LANES) {
+    h0 = fold(load(p) ^ s0, load(p + 8) ^ h0);
+    h1 = fold(load(p + 16) ^ s1, load(p + 24) ^ h1);
+    h2 = fold(load(p + 32) ^ s2, load(p + 40) ^ h2);
+    h3 = fold(load(p + 48) ^ s3, load(p + 56) ^ h3);
   }
+  memcpy(h, (uint64_t[]){h0, h1, h2, h3}, LANES * sizeof *h);
 }
 
 plug_key plug_key_join(const plug_contents *c, plug_key a, plug_key b) {
@@ -52,12 +59,10 @@ static plug_key hash_chunk(const plug_contents *c, const uint8_t *p, size_t size
   for (int k = 0; k < LANES; k++) {
     h[k] = c->secret[LANES + k] ^ size;
   }
-  size_t left = size;
-  for (; left >= sizeof last; left -= sizeof last, p += sizeof last) {
-    mix(c, p, h);
-  }
-  memcpy(last, p, left);
-  mix(c, last, h);
+  size_t whole = size / sizeof last;
+  mix(c, p, whole, h);
+  memcpy(last, p + whole * sizeof last, size % sizeof last);
+  mix(c, last, 1, h);
   return plug_key_join(c, (plug_key){{h[0], h[1]}}, (plug_key){{h[2], h[3]}});
 }
 

@@ -23,7 +23,7 @@
 
 static const char magic[8] = {'O', 'X', 'L', 'A', '\r', '\n', 0x1a, '\n'};
 
-enum { VERSION = 3, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
+enum { VERSION = 4, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
 
 enum { META, PROGRAMS, SOURCE, CODE, CONSTANTS, N_SECTIONS };
 static const char *const section_names[N_SECTIONS] = {"meta", "programs", "source", "code", "constants"};
@@ -37,34 +37,37 @@ enum {
 /* --- pools of spans: where constants and code go --- */
 
 typedef struct pool {
-  rt_span *items;
-  uint64_t *offsets;
-  uint32_t n, cap, cap_offsets;
-  uint64_t bytes;
+  struct item {
+    rt_span bytes;
+    uint64_t offset, hash;
+  } *items;
+  uint32_t n, cap;
+  uint64_t size;
 } pool;
 
 typedef struct writing {
   arena *a;
   pool constants, code;
-  str_map seen; /* hash of a span, as text -> its number + 1 */
+  str_map seen; /* hash of a span, as text -> a copy of its item */
 } writing;
 
 /* The offset of a span in its section; equal bytes are kept once. */
 static uint64_t place(writing *w, pool *p, rt_span s) {
-  uint64_t hash = hash_bytes(s.data, s.size, (uint64_t)(p == &w->code));
-  void **slot = str_map_put(&w->seen, arena_printf(w->a, "%016" PRIx64 "%" PRIx64, hash, s.size));
-  uint32_t k = (uint32_t)(uintptr_t)*slot;
-  if (k && k <= p->n && p->items[k - 1].size == s.size && memcmp(p->items[k - 1].data, s.data, s.size) == 0) {
-    return p->offsets[k - 1];
+  uint64_t hash = hash_bytes(s.data, s.size, 0);
+  void **slot = str_map_put(&w->seen, arena_printf(w->a, "%c%016" PRIx64 "%" PRIx64, p == &w->code ? 'c' : 'w', hash, s.size));
+  const struct item *old = *slot;
+  if (old && memcmp(old->bytes.data, s.data, s.size) == 0) {
+    return old->offset;
   }
-  uint64_t offset = (p->bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
-  *ARENA_PUSH(w->a, p->items, p->n, p->cap) = s;
-  p->n--; /* both lists grow as one */
-  *ARENA_PUSH(w->a, p->offsets, p->n, p->cap_offsets) = offset;
-  p->bytes = offset + s.size;
-  *slot = (void *)(uintptr_t)p->n;
+  uint64_t offset = (p->size + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
+  *ARENA_PUSH(w->a, p->items, p->n, p->cap) = (struct item){s, offset, hash};
+  p->size = offset + s.size;
+  *slot = arena_memdup(w->a, &p->items[p->n - 1], sizeof *p->items);
   return offset;
 }
+
+/* Over the spans of a section, in their order. */
+static uint64_t mix_span(uint64_t h, uint64_t offset, uint64_t hash) { return hash_mix(hash_mix(h, offset), hash); }
 
 /* --- programs as bytes --- */
 
@@ -146,18 +149,18 @@ static status write_zeros(FILE *f, uint64_t n) {
 static status write_pool(FILE *f, const pool *p) {
   uint64_t at = 0;
   for (uint32_t k = 0; k < p->n; k++) {
-    TRY(write_zeros(f, p->offsets[k] - at));
-    TRY(write_bytes(f, p->items[k].data, p->items[k].size));
-    at = p->offsets[k] + p->items[k].size;
+    const struct item *x = &p->items[k];
+    TRY(write_zeros(f, x->offset - at));
+    TRY(write_bytes(f, x->bytes.data, x->bytes.size));
+    at = x->offset + x->bytes.size;
   }
   return NULL;
 }
 
-/* As the reader hashes it: the bytes of the whole section in one. */
 static uint64_t pool_hash(const pool *p) {
   uint64_t h = 0;
   for (uint32_t k = 0; k < p->n; k++) {
-    h = hash_mix(h, hash_bytes(p->items[k].data, p->items[k].size, p->offsets[k]));
+    h = mix_span(h, p->items[k].offset, p->items[k].hash);
   }
   return h;
 }
@@ -166,7 +169,7 @@ static status write_sections(writing *w, FILE *f, const rt_span *flat) {
   uint64_t offsets[N_SECTIONS], sizes[N_SECTIONS], at = TABLE_END;
   for (int k = 0; k < N_SECTIONS; k++) {
     uint64_t align = k == CONSTANTS ? PAGE : ALIGN;
-    sizes[k] = k == CODE ? w->code.bytes : k == CONSTANTS ? w->constants.bytes : flat[k].size;
+    sizes[k] = k == CODE ? w->code.size : k == CONSTANTS ? w->constants.size : flat[k].size;
     offsets[k] = at = (at + align - 1) & ~(align - 1);
     at += sizes[k];
   }
@@ -419,7 +422,7 @@ static status check_pool(reading *x, const rt_image *image, int section, uint64_
   uint64_t h = 0;
   for (uint32_t k = 0; k < n; k++) {
     if (k == 0 || list[k].offset != list[k - 1].offset || list[k].size != list[k - 1].size) {
-      h = hash_mix(h, hash_bytes(base + list[k].offset, list[k].size, list[k].offset));
+      h = mix_span(h, list[k].offset, hash_bytes(base + list[k].offset, list[k].size, 0));
     }
   }
   CHECK_THAT(h == expected, STATUS_INVALID_FILE, "the %s section is damaged", section_names[section]);

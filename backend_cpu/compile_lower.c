@@ -274,6 +274,9 @@ static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i
   }
   rt_thunk *whole = lower_bare_thunk(c, p->c.g.op == CPU_MATMUL ? "cpu.dot" : "cpu.convolution", i);
   rt_buffer scratch_memory;
+  lower_note(c, whole, "%s %s%s, %d part(s)", cpu_library_is_blas() ? "OpenBLAS" : "oneDNN",
+             p->info.implementation ? p->info.implementation : "",
+             p->c.g.packed ? ", weights packed" : "", (int)p->c.g.parts);
   lower_add_buffer(c, whole, lower_buffer(c, p->lhs));
   TRY(add_weights(l, c, whole, p));
   if (p->bias.def) {

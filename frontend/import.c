@@ -170,7 +170,8 @@ static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
   TRY(onnx_check_types(&n, row));
   onnx_sizes *sizes;
   TRY(onnx_sizes_before(&n, &sizes));
-  s->b->source = *node->name ? node->name : node->n_output ? node->output[0] : node->op_type;
+  const char *name = *node->name ? node->name : node->n_output ? node->output[0] : "";
+  s->b->source = arena_printf(a, "%.200s: %.100s", name, node->op_type);
   status failed = row->importer(&n);
   status in_builder = hlo_builder_take_error(s->b);
   if (failed) {

@@ -172,19 +172,23 @@ static void remove_members(hlo_fuser *f, uint32_t n, hlo_instr *const *members) 
   }
 }
 
-/* "a + b" of the nodes that the members come from, if they are few and short. */
+/* "a + b" of the nodes that the members come from, each once, if they are few. */
 static const char *joined_source(arena *a, uint32_t n, hlo_instr *const *members) {
-  enum { MOST = 4 };
-  const char *text = "", *last = "";
+  enum { MOST = 12 };
+  const char *text = "", *joined[MOST];
   uint32_t n_joined = 0;
   for (uint32_t k = 0; k < n; k++) {
     const char *s = members[k]->source;
-    if (s[0] && strcmp(s, last) != 0) {
-      if (n_joined == MOST) {
-        return arena_printf(a, "%s + ...", text);
-      }
-      text = n_joined++ ? arena_printf(a, "%s + %s", text, s) : s;
-      last = s;
+    bool is_new = s[0];
+    for (uint32_t j = 0; j < n_joined && is_new; j++) {
+      is_new = strcmp(s, joined[j]) != 0;
+    }
+    if (is_new && n_joined == MOST) {
+      return arena_printf(a, "%s + ...", text);
+    }
+    if (is_new) {
+      text = n_joined ? arena_printf(a, "%s + %s", text, s) : s;
+      joined[n_joined++] = s;
     }
   }
   return text;

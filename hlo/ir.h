@@ -120,7 +120,7 @@ struct hlo_instr {
   hlo_value *operands;
   shape *shapes;   /* of the results */
   hlo_attr *attrs; /* in the order of the op's row */
-  const char *source; /* the ONNX node(s) it comes from, for messages and profiles; "" if none */
+  const char *source; /* the ONNX node(s) it comes from, "a: Conv + b: Relu", for messages and profiles; "" if none */
   hlo_computation *parent;
   hlo_instr *prev, *next;
   hlo_use *uses; /* of all its results, in no order; roots are not among them */

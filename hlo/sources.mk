@@ -4,6 +4,7 @@ hlo_sources = \
 	hlo/builder.c \
 	hlo/composite_recurrence.c \
 	hlo/composites.c \
+	hlo/cost.c \
 	hlo/fuse.c \
 	hlo/fuse_cluster.c \
 	hlo/hlo_report.c \
@@ -44,6 +45,7 @@ hlo_files = \
 	hlo/builder.h \
 	hlo/composites.def \
 	hlo/composites.h \
+	hlo/cost.h \
 	hlo/fuse.h \
 	hlo/hlo_report.h \
 	hlo/ir.h \

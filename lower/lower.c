@@ -1,10 +1,13 @@
 #include "lower/lower.h"
 
 #include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "hlo/buffers.h"
+#include "hlo/cost.h"
 #include "hlo/schedule.h"
 #include "hlo/verify.h"
 
@@ -80,11 +83,46 @@ static bool same_slice(hlo_buffer a, hlo_buffer b) {
 
 /* --- thunks --- */
 
+/* "dot add maximum": what a fusion computes, each operation once; "" of others. */
+static const char *operations_of(arena *a, const hlo_instr *i) {
+  enum { MOST = 12 };
+  bool seen[HLO_OP_COUNT] = {[HLO_PARAMETER] = true, [HLO_CONSTANT] = true, [HLO_BROADCAST] = true, [HLO_RESHAPE] = true};
+  const char *text = "";
+  int n = 0;
+  for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j && n <= MOST; j = j->next) {
+    if (!seen[j->op]) {
+      seen[j->op] = true;
+      text = arena_printf(a, "%s%s%s", text, *text ? " " : "", n++ == MOST ? "..." : hlo_info(j)->name);
+    }
+  }
+  return text;
+}
+
+static const char *name_of(arena *a, const hlo_instr *i) {
+  return i->op == HLO_FUSION ? arena_printf(a, "%s fusion", hlo_enum_name(HLO_KIND_FUSION, hlo_int(i, HLO_ATTR_FUSION)))
+                             : hlo_info(i)->name;
+}
+
 rt_thunk *lower_bare_thunk(lower_context *c, const char *kind, const hlo_instr *i) {
   rt_thunk *t = ARENA_PUSH(c->a, c->sequence->thunks, c->sequence->n, c->sequence->cap);
   t->kind = kind;
-  t->label = *i->source ? arena_printf(c->a, "%s (%s)", i->source, hlo_info(i)->name) : hlo_info(i)->name;
+  t->label = *i->source ? arena_printf(c->a, "%s (%s)", i->source, name_of(c->a, i)) : name_of(c->a, i);
+  t->note = operations_of(c->a, i);
+  if (strcmp(kind, "copy") != 0) { /* the buffers of a copy tell what it moves, which may be a part */
+    hlo_cost cost = hlo_cost_of(i);
+    t->operations = cost.operations;
+    t->bytes = cost.bytes;
+  }
   return t;
+}
+
+void lower_note(lower_context *c, rt_thunk *t, const char *format, ...) {
+  char text[256];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  t->note = *t->note ? arena_printf(c->a, "%s; %s", t->note, text) : arena_strdup(c->a, text);
 }
 
 void lower_add_buffer(lower_context *c, rt_thunk *t, rt_buffer b) {

@@ -35,6 +35,8 @@ rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i);
 /* One without buffers; add them with lower_add_buffer. */
 rt_thunk *lower_bare_thunk(lower_context *c, const char *kind, const hlo_instr *i);
 void lower_add_buffer(lower_context *c, rt_thunk *t, rt_buffer b);
+/* What a profile says of the thunk: which way it is computed, and why.  A few words; may be called more than once. */
+void lower_note(lower_context *c, rt_thunk *t, const char *format, ...) STATUS_PRINTF(3, 4);
 rt_buffer lower_buffer(const lower_context *c, hlo_value v);
 /* The scratch memory of `i`; false: it wants none. */
 bool lower_scratch(const lower_context *c, const hlo_instr *i, rt_buffer *out);

@@ -1,11 +1,9 @@
 /* api.c - onnx-xla.h over sessions. */
-#include "plugin/onnx-xla.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend_cpu/exec_target.h"
-#include "plugin/session.h"
+#include "plugin/api_parts.h"
 
 /* A status that is not NULL is an oxla_error under another name. */
 static oxla_error *to_error(status s) { return (oxla_error *)s; }
@@ -21,10 +19,6 @@ void oxla_error_free(oxla_error *error) { status_free(to_status(error)); }
 const char *oxla_version(void) { return plug_version(); }
 
 /* --- models --- */
-
-struct oxla_model {
-  plug_session *session;
-};
 
 /* Fields behind options->size are not there in the caller's version of the struct. */
 static oxla_options known_options(const oxla_options *o) {
@@ -198,19 +192,6 @@ oxla_error *oxla_save(oxla_model *model, const char *path) { return to_error(plu
 
 /* --- runs --- */
 
-struct oxla_run {
-  oxla_model *model;
-  shape *shapes;             /* of the inputs that are set */
-  const shape **set;         /* by input: its shape, or NULL */
-  const void **data;
-  plug_output *outputs;
-  bool executed; /* outputs are of the inputs as they are */
-  bool has_seed;
-  uint64_t seed;
-  const plug_compiled *compiled; /* for the inputs as they are; NULL: to be found */
-  _Atomic int cancelled;
-};
-
 /* Counts the memory of outputs. */
 oxla_error *oxla_run_create(oxla_model *model, oxla_run **out) {
   const plug_source *s = plug_session_source(model->session);
@@ -312,26 +293,34 @@ void oxla_set_seed(oxla_run *run, uint64_t seed) {
   run->seed = seed;
 }
 
+static plug_inputs inputs_of(oxla_run *run) { return (plug_inputs){run->set, run->data, &run->cancelled}; }
+
 static status compile(oxla_run *run) {
   if (run->compiled && !plug_compiled_has_values(run->compiled)) {
     return NULL;
   }
   forget_program(run);
-  return plug_session_compile(run->model->session, &(plug_inputs){run->set, run->data, &run->cancelled}, &run->compiled);
+  plug_inputs inputs = inputs_of(run);
+  return plug_session_compile(run->model->session, &inputs, &run->compiled);
 }
 
 oxla_error *oxla_compile(oxla_run *run) { return to_error(compile(run)); }
 
-static status execute(oxla_run *run) {
+status api_prepare(oxla_run *run, plug_inputs *inputs) {
   const plug_source *s = plug_session_source(run->model->session);
   for (uint32_t k = 0; k < s->n_inputs; k++) {
     bool given = run->set[k] && (run->data[k] || shape_elements(run->set[k]) == 0);
     CHECK_THAT(given, STATUS_INVALID_ARGUMENT, "input '%s' is not set", s->inputs[k].name);
   }
   run->executed = false;
-  TRY(compile(run));
-  TRY(plug_session_run(run->model->session, run->compiled, run->has_seed ? &run->seed : NULL,
-                       &(plug_inputs){run->set, run->data, &run->cancelled}, run->outputs));
+  *inputs = inputs_of(run);
+  return compile(run);
+}
+
+static status execute(oxla_run *run) {
+  plug_inputs inputs;
+  TRY(api_prepare(run, &inputs));
+  TRY(plug_session_run(run->model->session, run->compiled, run->has_seed ? &run->seed : NULL, &inputs, run->outputs));
   run->executed = true;
   return NULL;
 }

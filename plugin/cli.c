@@ -25,6 +25,10 @@ static const cli_command commands[] = {
      1, UINT32_MAX, cli_test},
     {CLI_BENCH, "bench", "MODEL", "Measures how long loading, compiling and running take.", NULL, 1, 1,
      cli_bench},
+    {CLI_PROFILE, "profile", "MODEL", "Shows where the time of a run goes: by thunk, kind, ONNX operator and node.",
+     "Shares are of the median run; peak and mem are of what this machine reaches in loops of multiply-adds and of reads,\n"
+     "measured now.  Caches read faster than memory.\n",
+     1, 1, cli_profile},
     {CLI_CACHE, "cache", "", "Lists what is kept of compiled models, and clears it.",
      "A model's second start maps a program that an earlier one compiled.\n", 0, 0, cli_cache},
     {CLI_OPT, "opt", "FILE.hlo", "Runs passes on HLO text (- is standard input) and prints the result.", NULL,

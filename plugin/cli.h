@@ -13,6 +13,7 @@ status cli_check(const cli_args *args, arena *a, int *code);
 status cli_opt(const cli_args *args, arena *a, int *code);
 status cli_bench(const cli_args *args, arena *a, int *code);
 status cli_cache(const cli_args *args, arena *a, int *code);
+status cli_profile(const cli_args *args, arena *a, int *code);
 
 /* --- models: cli_model.c --- */
 
@@ -27,6 +28,9 @@ STATUS_MUST_USE status cli_open(const cli_args *args, const plug_session_options
  * nothing tells are as the session's options say.  given (may be NULL): which are not random. */
 STATUS_MUST_USE status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out,
                                        bool **given);
+
+/* The arrays as a session takes them. */
+plug_inputs cli_inputs(const plug_session *s, const literal *inputs, arena *a);
 
 /* Prints on standard error why nothing is cached, or that the log of measurements is damaged, if so. */
 void cli_warn(const plug_session *s, const plug_compiled *c);

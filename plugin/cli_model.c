@@ -141,7 +141,7 @@ status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, li
 
 /* --- running --- */
 
-static plug_inputs all_inputs(const plug_session *s, const literal *inputs, arena *a) {
+plug_inputs cli_inputs(const plug_session *s, const literal *inputs, arena *a) {
   uint32_t n = plug_session_source(s)->n_inputs;
   const shape **shapes = ARENA_NEW_N(a, const shape *, n);
   const void **values = ARENA_NEW_N(a, const void *, n);
@@ -162,7 +162,7 @@ void cli_warn(const plug_session *s, const plug_compiled *c) {
 }
 
 status cli_compile_for(plug_session *s, const literal *inputs, arena *a, const plug_compiled **out) {
-  plug_inputs all = all_inputs(s, inputs, a);
+  plug_inputs all = cli_inputs(s, inputs, a);
   TRY(plug_session_compile(s, &all, out));
   cli_warn(s, *out);
   return NULL;
@@ -190,6 +190,6 @@ plug_output *cli_make_outputs(plug_session *s, arena *a) {
 
 status cli_execute(plug_session *s, const plug_compiled *c, int64_t seed, const literal *inputs, plug_output *outputs,
                    arena *a) {
-  plug_inputs all = all_inputs(s, inputs, a);
+  plug_inputs all = cli_inputs(s, inputs, a);
   return plug_session_run(s, c, seed < 0 ? NULL : &(uint64_t){(uint64_t)seed}, &all, outputs);
 }

@@ -29,10 +29,10 @@ typedef struct option {
 } option;
 
 #define AT(field) offsetof(cli_args, field)
-enum { MODEL_COMMANDS = CLI_RUN | CLI_COMPILE | CLI_TEST | CLI_BENCH };
+enum { MODEL_COMMANDS = CLI_RUN | CLI_COMPILE | CLI_TEST | CLI_BENCH | CLI_PROFILE };
 
 static const option options[] = {
-    {"input", 'i', "NAME=FILE", PAIRS, AT(inputs), CLI_RUN | CLI_BENCH | CLI_COMPILE,
+    {"input", 'i', "NAME=FILE", PAIRS, AT(inputs), CLI_RUN | CLI_BENCH | CLI_PROFILE | CLI_COMPILE,
      "an input from a .npy or ONNX .pb file (others: seeded random ones)"},
     {"output-dir", 'O', "DIR", TEXT, AT(output_dir), CLI_RUN, "writes every output to DIR/output_K.pb"},
     {"format", 0, "pb|npy", CHOICE, AT(format), CLI_RUN, "of the files in the output folder (pb)"},
@@ -54,10 +54,12 @@ static const option options[] = {
     {"timeout", 0, "SECONDS", NUMBER, AT(timeout), CLI_TEST, "that a case may take (60)"},
     {"jobs", 'j', "N", COUNT, AT(jobs), CLI_TEST, "cases at a time (all cores)"},
     {"slowest", 0, "N", COUNT, AT(slowest), CLI_TEST, "shows what took longest to compile, and times in all"},
-    {"runs", 'n', "N", COUNT, AT(runs), CLI_BENCH, "measured runs at least (10)"},
-    {"seconds", 0, "T", NUMBER, AT(seconds), CLI_BENCH, "measured at least (1)"},
-    {"warm-up", 0, "N", COUNT, AT(warm_up), CLI_BENCH, "runs before measuring, beside the first (3)"},
-    {"json", 0, NULL, FLAG, AT(json), CLI_BENCH, "prints the numbers as one JSON object"},
+    {"runs", 'n', "N", COUNT, AT(runs), CLI_BENCH | CLI_PROFILE, "measured runs at least (10)"},
+    {"seconds", 0, "T", NUMBER, AT(seconds), CLI_BENCH | CLI_PROFILE, "measured at least (1)"},
+    {"warm-up", 0, "N", COUNT, AT(warm_up), CLI_BENCH | CLI_PROFILE, "runs before measuring, beside the first (3)"},
+    {"top", 0, "N", COUNT, AT(top), CLI_PROFILE, "rows of each table (20; 0: all)"},
+    {"trace", 0, "FILE.json", TEXT, AT(trace), CLI_PROFILE, "writes the fastest run for Chrome's tracing page"},
+    {"json", 0, NULL, FLAG, AT(json), CLI_BENCH | CLI_PROFILE, "prints the numbers as one JSON object"},
     {"backend", 'b', "cpu|ref|FILE.so", TEXT, AT(backend), MODEL_COMMANDS | CLI_CHECK,
      "what runs the model (cpu)"},
     {"cpu", 0, "NAME", TEXT, AT(cpu), MODEL_COMMANDS,
@@ -77,9 +79,9 @@ static const option options[] = {
     {"clear", 0, NULL, FLAG, AT(clear), CLI_CACHE, "removes all of it"},
     {"exact", 0, NULL, FLAG, AT(exact), MODEL_COMMANDS, "nothing that rounds differently from a plain sum of products"},
     {"dim", 'd', "NAME=N", PAIRS, AT(dims), MODEL_COMMANDS | CLI_CHECK, "size of a symbolic dimension (1)"},
-    {"shape", 0, "NAME=AxBxC", PAIRS, AT(shapes), CLI_RUN | CLI_COMPILE | CLI_BENCH,
+    {"shape", 0, "NAME=AxBxC", PAIRS, AT(shapes), CLI_RUN | CLI_COMPILE | CLI_BENCH | CLI_PROFILE,
      "shape of an input that is not given, where it has nameless open dimensions"},
-    {"seed", 0, "N", COUNT, AT(seed), CLI_RUN | CLI_BENCH, "of random inputs (0) and random operators (each run its own)"},
+    {"seed", 0, "N", COUNT, AT(seed), CLI_RUN | CLI_BENCH | CLI_PROFILE, "of random inputs (0) and random operators (each run its own)"},
     {"max-memory", 0, "BYTES", BYTES, AT(max_memory), MODEL_COMMANDS | CLI_CHECK,
      "for loading, compiling and running; K, M and G are understood (no limit)"},
     {"max-time", 0, "SECONDS", NUMBER, AT(max_seconds), MODEL_COMMANDS | CLI_CHECK,
@@ -91,7 +93,7 @@ static const option options[] = {
 enum { N_OPTIONS = sizeof options / sizeof *options };
 
 static const cli_args defaults = {
-    .rtol = -1, .atol = -1, .timeout = 60, .runs = 10, .seconds = 1, .warm_up = 3, .seed = -1};
+    .rtol = -1, .atol = -1, .timeout = 60, .runs = 10, .seconds = 1, .warm_up = 3, .top = 20, .seed = -1};
 
 /* --- messages --- */
 

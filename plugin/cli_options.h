@@ -15,6 +15,7 @@ enum {
   CLI_CHECK = 1 << 3,
   CLI_OPT = 1 << 4,
   CLI_BENCH = 1 << 5,
+  CLI_PROFILE = 1 << 6,
   CLI_CACHE = 1 << 7,
   CLI_ALL = (1 << 8) - 1
 };
@@ -36,11 +37,11 @@ typedef struct cli_args {
   cli_list dims;   /* NAME=N */
   cli_list inputs; /* NAME=FILE */
   cli_list shapes; /* NAME=AxBxC */
-  const char *output_dir, *format, *output, *emit, *after, *passes;
+  const char *output_dir, *format, *output, *emit, *after, *passes, *trace;
   const char *expect_fail, *write_expect_fail;
   double rtol, atol; /* -1: the case's */
   double timeout;    /* seconds a case may take */
-  int64_t jobs, runs, warm_up, slowest;
+  int64_t jobs, runs, warm_up, slowest, top;
   int64_t seed; /* -1: 0 for inputs, a fresh one for every run */
   double seconds;
   cli_list files; /* what is no option */

@@ -69,6 +69,7 @@ typedef struct plug_piece_run {
   rt_pool *pool;
   mem_budget *budget; /* of this run; may be NULL */
   uint64_t seed;            /* of random operators */
+  struct rt_profiler *profiler; /* NULL: off */
 } plug_piece_run;
 
 /* An array in memory of its own: budget_free(budget, data, bytes, 64) with the budget of the pieces. */

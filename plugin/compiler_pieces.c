@@ -377,7 +377,8 @@ static status execute(pieces_run *run, const onnx_frame *f, const piece *x, piec
     TRY(pieces_array_new(run, &p->results[k].shape, &results[k]));
     addresses[k] = pieces_array_data(results[k]);
   }
-  rt_run_options options = {.pool = run->options->pool, .budget = run->options->budget, .seed = run->options->seed};
+  rt_run_options options = {.pool = run->options->pool, .budget = run->options->budget, .seed = run->options->seed,
+                            .profiler = run->options->profiler};
   TRY(rt_execute(x->executable, &options, params, addresses));
   cut(p, results, x->n_results);
   return NULL;

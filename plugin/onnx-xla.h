@@ -173,6 +173,18 @@ void oxla_cancel(oxla_run *run, int on);
  * data, borrowed until the next one. */
 oxla_error *oxla_get_output(const oxla_run *run, const char *name, oxla_tensor *out);
 
+/* --- profiles --- */
+
+typedef enum oxla_profile_format {
+  OXLA_PROFILE_JSON = 0, /* one object: times by thunk, kind, ONNX operator and node, beside what the machine reaches at most */
+  OXLA_PROFILE_TRACE = 1 /* the fastest run, for Chrome's tracing page or Perfetto */
+} oxla_profile_format;
+
+/* Executes the run `warm_up` times, then `runs` times (at least once) with a clock around each step, measures the machine for some
+ * tenths of a second, and gives the report, which oxla_text_free frees.  Other executions cost nothing for it. */
+oxla_error *oxla_profile(oxla_run *run, int warm_up, int runs, oxla_profile_format format, char **text);
+void oxla_text_free(char *text); /* NULL is fine */
+
 /* Writes a .oxla file with every program of this model that is kept. */
 oxla_error *oxla_save(oxla_model *model, const char *path);
 

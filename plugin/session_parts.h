@@ -39,4 +39,9 @@ bool plug_program_serves(const plug_session *s, const rt_program *p, const plug_
 /* In nanoseconds of CLOCK_MONOTONIC; 0: no limit. */
 uint64_t plug_deadline_after(double seconds);
 
+/* plug_session_run with a profiler that looks on; NULL: none. */
+STATUS_MUST_USE status plug_session_run_watched(plug_session *s, const plug_compiled *c, const uint64_t *seed,
+                                                const plug_inputs *inputs, plug_output *outputs,
+                                                struct rt_profiler *profiler);
+
 #endif

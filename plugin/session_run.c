@@ -119,7 +119,7 @@ static status run_pieces(plug_session *s, const rt_run_options *options, const p
   TRY(plug_compiler_open(&compiler));
   plug_array *arrays = calloc(n + 1, sizeof *arrays);
   CHECK_THAT(arrays, STATUS_RESOURCE, "out of memory");
-  plug_piece_run run = {inputs->shapes, inputs->values, options->pool, options->budget, options->seed};
+  plug_piece_run run = {inputs->shapes, inputs->values, options->pool, options->budget, options->seed, options->profiler};
   status failed = compiler->pieces_run(s->pieces, &run, arrays);
   for (uint32_t k = 0; k < n; k++) {
     plug_output *o = &outputs[k];
@@ -158,9 +158,15 @@ static status run_guarded(void *data) {
 
 status plug_session_run(plug_session *s, const plug_compiled *c, const uint64_t *seed, const plug_inputs *inputs,
                         plug_output *outputs) {
+  return plug_session_run_watched(s, c, seed, inputs, outputs, NULL);
+}
+
+status plug_session_run_watched(plug_session *s, const plug_compiled *c, const uint64_t *seed, const plug_inputs *inputs,
+                                plug_output *outputs, struct rt_profiler *profiler) {
   mem_budget budget = {.deadline = plug_deadline_after(s->options.max_seconds), .outer = &s->budget,
                        .stopped = inputs->stopped};
-  rt_run_options options = {.pool = s->pool, .budget = &budget, .seed = seed ? *seed : fresh_seed(s)};
+  rt_run_options options = {.pool = s->pool, .budget = &budget, .seed = seed ? *seed : fresh_seed(s),
+                            .profiler = profiler};
   running r = {s, c, &options, inputs, outputs};
   return plug_run_with_stack(c->program ? PLUG_RUN_STACK : PLUG_COMPILE_STACK, run_guarded, &r);
 }

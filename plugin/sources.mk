@@ -1,12 +1,15 @@
 # Written by m4/list-sources: do not edit.
 plugin_api_sources = \
 	plugin/api.c \
+	plugin/api_profile.c \
 	plugin/session.c \
 	plugin/session_cache.c \
 	plugin/session_cached.c \
 	plugin/session_compiler.c \
 	plugin/session_content.c \
 	plugin/session_libraries.c \
+	plugin/session_profile.c \
+	plugin/session_profile_text.c \
 	plugin/session_run.c \
 	plugin/session_stack.c \
 	plugin/session_store.c
@@ -36,6 +39,7 @@ plugin_cli_sources = \
 	plugin/cli_model.c \
 	plugin/cli_opt.c \
 	plugin/cli_options.c \
+	plugin/cli_profile.c \
 	plugin/cli_progress.c \
 	plugin/cli_run.c \
 	plugin/cli_tensor.c \
@@ -53,6 +57,7 @@ plugin_public_headers = \
 	plugin/onnxifi.h
 plugin_files = \
 	plugin/README \
+	plugin/api_parts.h \
 	plugin/cli.h \
 	plugin/cli_case.h \
 	plugin/cli_options.h \
@@ -73,5 +78,6 @@ plugin_files = \
 	plugin/session_cached.h \
 	plugin/session_content.h \
 	plugin/session_parts.h \
+	plugin/session_profile.h \
 	plugin/session_stack.h \
 	plugin/session_store.h

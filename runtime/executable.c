@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/profile.h"
+
 enum {
   BUFFER_ALIGN = 64,   /* what kernels may count on for the start of every space */
   BODY_DEPTH_MAX = 100 /* control flow in control flow: the walks recurse on the C stack */
@@ -203,14 +205,28 @@ void *rt_address(const rt_run *r, const rt_buffer *b) {
   return base + b->offset;
 }
 
-status rt_run_sequence(const rt_sequence *s, rt_run *r) {
+static inline status run_thunk(const rt_thunk *t, rt_run *r) {
+  status failed = t->ops->run(t, r);
+  failed = failed ? failed : budget_check(r->budget);
+  return failed ? status_prefix(failed, "%s", t->label) : NULL;
+}
+
+static status run_profiled(const rt_sequence *s, rt_run *r) {
   for (uint32_t k = 0; k < s->n; k++) {
-    const rt_thunk *t = &s->thunks[k];
-    status failed = t->ops->run(t, r);
-    failed = failed ? failed : budget_check(r->budget);
-    if (failed) {
-      return status_prefix(failed, "%s", t->label);
-    }
+    rt_profile_mark mark = rt_profile_enter(r->profiler, &s->thunks[k]);
+    status failed = run_thunk(&s->thunks[k], r);
+    rt_profile_leave(r->profiler, &mark);
+    TRY(failed);
+  }
+  return NULL;
+}
+
+status rt_run_sequence(const rt_sequence *s, rt_run *r) {
+  if (r->profiler) {
+    return run_profiled(s, r);
+  }
+  for (uint32_t k = 0; k < s->n; k++) {
+    TRY(run_thunk(&s->thunks[k], r));
   }
   return NULL;
 }

@@ -107,6 +107,9 @@ static void put_sequence(rt_writer *out, const rt_sequence *s) {
     const rt_thunk *t = &s->thunks[k];
     rt_put_text(out, t->kind);
     rt_put_text(out, t->label);
+    rt_put_text(out, t->note);
+    rt_put_i64(out, t->operations);
+    rt_put_i64(out, t->bytes);
     rt_put_i64(out, t->n_inputs);
     rt_put_i64(out, t->n_buffers);
     for (uint32_t b = 0; b < t->n_buffers; b++) {
@@ -339,6 +342,9 @@ static void get_sequence(rt_reader *r, reading *x, int depth, rt_sequence *s);
 static void get_thunk(rt_reader *r, reading *x, int depth, rt_thunk *t) {
   t->kind = rt_get_text(r);
   t->label = rt_get_text(r);
+  t->note = rt_get_text(r);
+  t->operations = rt_get_in(r, 0, INT64_MAX);
+  t->bytes = rt_get_in(r, 0, INT64_MAX);
   t->n_inputs = (uint32_t)rt_get_in(r, 0, UINT32_MAX);
   t->n_buffers = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 48);
   t->buffers = ARENA_NEW_N(x->a, rt_buffer, t->n_buffers);

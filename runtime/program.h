@@ -47,12 +47,15 @@ typedef struct rt_sequence {
 /* One step of a program: a kernel, a library call, control flow. */
 struct rt_thunk {
   const char *kind;  /* name of its rt_thunk_kind */
-  const char *label; /* HLO operation and ONNX nodes, for messages and profiles */
+  const char *label; /* ONNX nodes and HLO operation, "a: Conv + b: Relu (output fusion)", for messages and profiles */
   uint32_t n_inputs, n_buffers;
   rt_buffer *buffers; /* inputs, then outputs and scratch, as the kind says */
   uint32_t n_bodies;
   rt_sequence *bodies; /* of control flow */
   rt_span config;      /* what else the kind needs: written by the compiler with rt_writer, read by load */
+  /* For profiles: what one run computes and moves (0: not known), and what the thunk is made of and why. */
+  int64_t operations, bytes;
+  const char *note;
   /* Filled by rt_executable_create: */
   const struct rt_thunk_kind *ops;
   void *state;

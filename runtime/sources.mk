@@ -5,14 +5,18 @@ runtime_sources = \
 	runtime/executable.c \
 	runtime/image.c \
 	runtime/pool.c \
+	runtime/profile.c \
 	runtime/program.c \
-	runtime/random.c
+	runtime/random.c \
+	runtime/roofline.c
 runtime_files = \
 	runtime/README \
 	runtime/code_loader.h \
 	runtime/executable.h \
 	runtime/image.h \
 	runtime/pool.h \
+	runtime/profile.h \
 	runtime/program.h \
 	runtime/random.h \
+	runtime/roofline.h \
 	runtime/target.h

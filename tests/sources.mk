@@ -29,6 +29,7 @@ check_programs = \
 	tests/unit/check_npy \
 	tests/unit/check_passes \
 	tests/unit/check_pool \
+	tests/unit/check_profile \
 	tests/unit/check_ref \
 	tests/unit/check_ref_target \
 	tests/unit/check_session \
@@ -355,6 +356,7 @@ tests_files = \
 	tests/test-sources \
 	tests/tsan.supp \
 	tests/unit/build_model.h \
+	tests/unit/compiler_half.h \
 	tests/unit/import_b_numbers.def \
 	tests/unit/node_case.h \
 	tests/versions/case.py \
@@ -426,6 +428,8 @@ tests_unit_check_passes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_passes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_pool_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_pool_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_profile_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_profile_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_ref_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_ref_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_ref_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

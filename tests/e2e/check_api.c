@@ -359,12 +359,41 @@ START_TEST(two_threads) {
 }
 END_TEST
 
+/* A profile runs the model, and says so. */
+START_TEST(profiles) {
+  message m = affine_model(W, B);
+  oxla_model *model = load_bytes(&m, _i);
+  oxla_run *run = new_run(model);
+  float x[4] = {1, 2, 3, 4}, want[4];
+  char *text;
+  oxla_tensor y;
+  refuse(oxla_profile(run, 0, 1, OXLA_PROFILE_JSON, &text), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "'x' is not set");
+  ck_assert_ptr_null(text);
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){1, 4}, x));
+  refuse(oxla_profile(run, -1, 1, OXLA_PROFILE_JSON, &text), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "negative");
+  refuse(oxla_profile(run, 0, 1, (oxla_profile_format)7, &text), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "7 is no format");
+  succeed(oxla_profile(run, 1, 3, OXLA_PROFILE_JSON, &text));
+  ck_assert_msg(strstr(text, "\"runs\": 3") && strstr(text, "\"operators\": ["), "%s", text);
+  oxla_text_free(text);
+  affine(1, x, W, B, want);
+  succeed(oxla_get_output(run, "y", &y));
+  ck_assert_mem_eq(y.data, want, sizeof want);
+  succeed(oxla_profile(run, 0, 0, OXLA_PROFILE_TRACE, &text));
+  ck_assert_msg(strstr(text, "\"traceEvents\": ["), "%s", text);
+  oxla_text_free(text);
+  oxla_text_free(NULL);
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("api");
   TCase *t = tcase_create("all");
   tcase_add_test(t, wrong_models);
   const TTest *const both[] = {describes, runs_in_several_shapes, callers_outputs, wrong_inputs, short_options,
-                               constants, seeds, values_decide_sizes, saves_and_loads, two_threads};
+                               constants, seeds, values_decide_sizes, saves_and_loads, two_threads,
+                               profiles};
   for (size_t k = 0; k < sizeof both / sizeof *both; k++) {
     tcase_add_loop_test(t, both[k], 0, 2);
   }

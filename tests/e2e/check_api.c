@@ -390,6 +390,7 @@ END_TEST
 int main(void) {
   Suite *s = suite_create("api");
   TCase *t = tcase_create("all");
+  tcase_set_timeout(t, 60); /* measuring the machine waits for other tests */
   tcase_add_test(t, wrong_models);
   const TTest *const both[] = {describes, runs_in_several_shapes, callers_outputs, wrong_inputs, short_options,
                                constants, seeds, values_decide_sizes, saves_and_loads, two_threads,

@@ -1,18 +1,28 @@
 /* compiler_half.h - the compiler half as it was built, wherever it will be installed (session_compiler.c has the real search).
  * Included once by a test that opens sessions. */
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backend_cpu/exec_target.h"
 #include "plugin/session.h"
 
-status plug_compiler_open(const plug_compiler **out) {
+bool plug_compiler_path(char path[PATH_MAX]) {
   const char *top = getenv("top_builddir"), *given = getenv("ONNX_XLA_COMPILER");
-  char name[4096];
-  snprintf(name, sizeof name, "%s/.libs/libonnx-xla-compiler.so", top ? top : ".");
-  void *library = dlopen(given ? given : name, RTLD_NOW | RTLD_LOCAL);
+  snprintf(path, PATH_MAX, "%s/.libs/libonnx-xla-compiler.so", top ? top : ".");
+  if (given) {
+    snprintf(path, PATH_MAX, "%s", given);
+  }
+  return access(path, R_OK) == 0;
+}
+
+status plug_compiler_open(const plug_compiler **out) {
+  char path[PATH_MAX];
+  (void)plug_compiler_path(path);
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   plug_compiler_entry *entry = NULL;
   if (library) {
     *(void **)&entry = dlsym(library, "onnx_xla_compiler_get");

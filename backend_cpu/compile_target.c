@@ -24,6 +24,7 @@ static const hlo_pass pipeline[] = {
     HLO_STEP(batch_norm),
     HLO_STEP(dce),
     HLO_STEP(layout),
+    HLO_STEP(deconvolution),
     HLO_GROUP("clean-layout", cleaning),
     HLO_STEP(epilogue),
     HLO_STEP(reduce_fusion),

@@ -15,6 +15,7 @@ hlo_sources = \
 	hlo/pass_batch_norm.c \
 	hlo/pass_cse.c \
 	hlo/pass_dce.c \
+	hlo/pass_deconvolution.c \
 	hlo/pass_epilogue.c \
 	hlo/pass_fold.c \
 	hlo/pass_inline_composites.c \

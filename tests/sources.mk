@@ -87,6 +87,7 @@ hlo_tests = \
 	tests/hlo/dce/carried.hlo \
 	tests/hlo/dce/random.hlo \
 	tests/hlo/dce/unused.hlo \
+	tests/hlo/deconvolution/phases.hlo \
 	tests/hlo/epilogue/residual.hlo \
 	tests/hlo/epilogue/swish.hlo \
 	tests/hlo/fold/arithmetic.hlo \

@@ -421,6 +421,35 @@ START_TEST(convolutions) {
 }
 END_TEST
 
+/* Operands with zeros between their elements: kernels shorter, as long and longer than the distance, pads of either sign, results
+ * that end in the middle of a step, several dimensions and distances, weights that are no constants. */
+START_TEST(spread_convolutions) {
+  static const char *const forms[][4] = {
+      {"f32[1,9,11,8]", "f32[6,8,2,2]", "low=[1,1], high=[1,1], lhs_dilation=[2,2], rhs_dilation=[1,1]", "f32[1,18,22,6]"},
+      {"f32[2,7,9,5]", "f32[7,5,3,3]", "low=[1,1], high=[2,2], lhs_dilation=[2,2], rhs_dilation=[1,1]", "f32[2,14,18,7]"},
+      {"f32[1,7,9,5]", "f32[7,5,4,4]", "low=[2,2], high=[2,2], lhs_dilation=[2,2], rhs_dilation=[1,1]", "f32[1,14,18,7]"},
+      {"f32[1,6,5,4]", "f32[3,4,5,3]", "low=[3,1], high=[4,0], lhs_dilation=[3,2], rhs_dilation=[1,1]", "f32[1,19,8,3]"},
+      {"f32[1,6,5,4]", "f32[3,4,2,1]", "low=[1,0], high=[3,2], lhs_dilation=[3,3], rhs_dilation=[1,1]", "f32[1,19,15,3]"},
+      {"f32[1,8,8,4]", "f32[3,4,3,3]", "low=[-1,-2], high=[-2,1], lhs_dilation=[2,2], rhs_dilation=[1,1]", "f32[1,10,12,3]"},
+      {"f32[1,8,6,4]", "f32[3,4,3,2]", "low=[1,0], high=[1,1], lhs_dilation=[1,2], rhs_dilation=[1,1]", "f32[1,8,11,3]"},
+      {"f32[1,8,6,4]", "f32[3,4,3,2]", "low=[1,0], high=[1,1], lhs_dilation=[2,2], rhs_dilation=[2,1]", "f32[1,13,11,3]"},
+      {"f32[1,30,4]", "f32[3,4,16]", "low=[11], high=[11], lhs_dilation=[8], rhs_dilation=[1]", "f32[1,240,3]"},
+      {"f32[1,3,4,5,4]", "f32[3,4,2,2,2]", "low=[1,1,1], high=[1,1,1], lhs_dilation=[2,2,2], rhs_dilation=[1,1,1]", "f32[1,6,8,10,3]"}};
+  for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
+    char params[200], body[600];
+    static const char *const ones[] = {"[1]", "[1,1]", "[1,1,1]"};
+    int commas = 0;
+    for (const char *c = forms[k][0]; *c; c++) {
+      commas += *c == ',';
+    }
+    snprintf(params, sizeof params, "%%0: %s \"x\", %%1: %s \"w\"", forms[k][0], forms[k][1]);
+    snprintf(body, sizeof body, "%%2 = convolution(%%0, %%1) {strides=%s, %s, groups=1, layout=channels-last} : %s",
+             ones[commas - 2], forms[k][2], forms[k][3]);
+    check_body(params, body, "%2 \"y\"", 2e-6, -1, 1);
+  }
+}
+END_TEST
+
 /* --- control --- */
 
 START_TEST(control) {
@@ -643,6 +672,7 @@ int main(void) {
   tcase_add_test(t, suppression);
   tcase_add_test(t, dots);
   tcase_add_test(t, convolutions);
+  tcase_add_test(t, spread_convolutions);
   tcase_add_test(t, control);
   tcase_add_test(t, clusters);
   tcase_add_test(t, parts);

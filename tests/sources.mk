@@ -321,6 +321,7 @@ tests_files = \
 	tests/hlo/dce/carried.expected \
 	tests/hlo/dce/random.expected \
 	tests/hlo/dce/unused.expected \
+	tests/hlo/deconvolution/phases.expected \
 	tests/hlo/epilogue/residual.expected \
 	tests/hlo/epilogue/swish.expected \
 	tests/hlo/fold/arithmetic.expected \

@@ -31,7 +31,8 @@ RANGES = {
 }
 
 
-@operators(" ".join(RANGES), ulps=8)
+@operators(" ".join(set(RANGES) - {"Sigmoid"}), ulps=8)
+@operators("Sigmoid", ulps=8, unit=0.1)  # where it is small, ONNX Runtime's is as far off as in the middle
 def smooth(b, o):
     lo, hi = RANGES[o.name]
     return [b.tensor(o.type("T"), lo=lo, hi=hi, least=0)], {}

@@ -57,10 +57,6 @@ def _wide(node, before, after):
     return before in ("double", "int32", "int64", "uint32", "uint64")
 
 
-def _double(node, before, after):
-    return before == "double"
-
-
 def _wide_fmod(node, before, after):
     return before in ("int64", "uint64") and any(a.name == "fmod" and a.i for a in node.attribute)
 
@@ -86,7 +82,6 @@ DISAGREES = [
     ),
     ("Shrink DFT STFT", _wide, "computes in float"),
     ("Einsum", _wide, "sums in float"),
-    ("Sigmoid", _double, "is good to 1e-14 only"),
     ("Mod", _wide_fmod, "divides doubles"),
     ("Clip", _only_max, "leaves numbers of more than 32 bits as they are"),
     ("Cast CastLike", _narrow, "rounds where the standard cuts"),

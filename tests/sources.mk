@@ -139,6 +139,8 @@ tests_files = \
 	tests/bench/engine_openvino.c \
 	tests/bench/engine_ort.c \
 	tests/bench/engine_ours.c \
+	tests/bench/floor.c \
+	tests/bench/floor.py \
 	tests/bench/make-model \
 	tests/bench/make_model.py \
 	tests/bench/models \

@@ -17,20 +17,23 @@ from bench_models import HERE, MADE, Failed, call
 ENGINES = ("ours", "ort", "openvino", "jax")
 TITLES = {"ours": "ours", "ort": "ORT", "openvino": "OpenVINO", "jax": "XLA"}
 PATIENCE = 300  # seconds for an answer: XLA compiles some models for minutes
-NEWEST_SOURCES = ("client*.c", "client.h", "engine_*.c")
 
 
-def build_client():
-    """The path of client.c's program, compiled where it is older than its sources."""
-    program = os.path.join(MADE, "client")
-    sources = [f for pattern in NEWEST_SOURCES for f in sorted(glob.glob(os.path.join(HERE, pattern)))]
+def build(name, patterns, options):
+    """The path of a program, compiled here where it is older than its sources."""
+    program = os.path.join(MADE, name)
+    sources = [f for pattern in patterns for f in sorted(glob.glob(os.path.join(HERE, pattern)))]
     if not os.path.exists(program) or os.path.getmtime(program) < max(map(os.path.getmtime, sources)):
         os.makedirs(MADE, exist_ok=True)
         compiler = shlex.split(os.environ.get("CC", "cc"))
-        call([*compiler, "-std=gnu11", "-O2", "-I" + os.path.join(HERE, "../../plugin"), "-o", program + ".new",
-              *[f for f in sources if f.endswith(".c")], "-ldl"])
+        call([*compiler, "-std=gnu11", "-o", program + ".new", *[f for f in sources if f.endswith(".c")], *options])
         os.rename(program + ".new", program)
     return program
+
+
+def build_client():
+    return build("client", ["client.c", "client.h", "engine_*.c"],
+                 ["-O2", "-I" + os.path.join(HERE, "../../plugin"), "-ldl"])
 
 
 def library(engine):

@@ -13,6 +13,7 @@ import tempfile
 
 import numpy as np
 
+import floor
 from bench_models import CLASSES, Failed, read_models
 from clients import ENGINES, TITLES, Client
 from statistic import geometric_mean, paired
@@ -105,7 +106,7 @@ class Row:
             client.close()
 
 
-def bench(model, threads, args):
+def bench(model, threads, args, peaks):
     """The row as an object; `failed` says why it is none."""
     out = {"model": model.name, "class": model.kind, "threads": threads}
     row = None
@@ -114,6 +115,7 @@ def bench(model, threads, args):
             row = Row(model, threads, args.engines, {"ONNX_XLA_CACHE": cache})
             row.measure(args.rounds, args.seconds, args.runs)
             out.update(row.result)
+            out["floor_ms"] = floor.floor_ms(model, peaks)
         except Failed as e:
             out["failed"] = str(e)
         finally:
@@ -135,7 +137,7 @@ def cell(row, engine, key, form=ms):
     return form(row[engine][key]) if key in row.get(engine, {}) else "-"
 
 
-COLUMNS = "{:18} {:>8} {:>8} {:>8} {:>8} {:>8}  {:>5} {:>11}  {:>5} {:>5} {:>5}  {:>7} {:>7} {:>7} {:>7}  {:>5} {:>5} {:>5}  {:>7}"
+COLUMNS = "{:18} {:>8} {:>8} {:>8} {:>8} {:>8}  {:>5} {:>11}  {:>5} {:>5} {:>5}  {:>7} {:>7} {:>7} {:>7}  {:>5} {:>5} {:>5}  {:>5} {:>7}"
 
 
 def head(threads):
@@ -143,9 +145,9 @@ def head(threads):
         f"{threads} thread{'s' * (threads > 1)}, milliseconds of the medians; ratio > 1: ours is faster than the faster of ORT and "
         "OpenVINO",
         COLUMNS.format("", "ours", "", "ORT", "OpenVINO", "XLA", "ratio", "95 %", "over", "", "", "first", "result", "", "",
-                       "peak", "MB", "", "differs"),
+                       "peak", "MB", "", "of", "differs"),
         COLUMNS.format("model", "min", "median", "median", "median", "median", "", "interval", "ORT", "OV", "XLA", "cold", "warm",
-                       "ORT", "OV", "ours", "ORT", "OV", "by")])
+                       "ORT", "OV", "ours", "ORT", "OV", "floor", "by")])
 
 
 def line(row):
@@ -165,6 +167,7 @@ def line(row):
     cells += [cell(row, "ours", "first_ms", whole), cell(row, "ours", "warm_ms", whole)]
     cells += [cell(row, e, "first_ms", whole) for e in ("ort", "openvino")]
     cells += [cell(row, e, "peak_mb", whole) for e in ("ours", "ort", "openvino")]
+    cells.append(f"{100 * row['floor_ms'] / row['ours']['median_ms']:.0f} %" if row.get("floor_ms") else "-")
     cells.append(cell(row, "ours", "differs", lambda x: f"{x:.1e}"))
     return COLUMNS.format(row["model"], *cells)
 
@@ -214,10 +217,12 @@ def main():
     args = parse_arguments(read_models())
     failed = 0
     for threads in args.threads:
+        peaks = floor.machine(threads)
+        print(floor.describe(threads, peaks))
         print(head(threads), flush=True)
         rows = []
         for model in args.models:
-            row = bench(model, threads, args)
+            row = bench(model, threads, args, peaks)
             rows.append(row)
             print("\n".join([line(row), *remarks(row, model.tolerance)]), flush=True)
             if args.json:

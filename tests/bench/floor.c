@@ -1,0 +1,114 @@
+/* floor THREADS: prints what this machine can do at most, "GFLOPS GBYTES CACHE": fp32 operations a second in loops of multiply-adds
+ * that touch nothing but registers, the best of 8 to 28 accumulators; bytes a second read from memory; and the bytes of the last
+ * level's cache (0: unknown).  run-bench compiles it with -march=native; the compiler makes multiply-adds of a * b + c. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__AVX512F__)
+enum { VECTOR = 64 };
+#elif defined(__AVX__)
+enum { VECTOR = 32 };
+#else
+enum { VECTOR = 16 };
+#endif
+enum { MAX_THREADS = 256, LANES = VECTOR / 4, STEPS = 1 << 21, REPEATS = 5 };
+typedef float vector __attribute__((vector_size(VECTOR)));
+static const size_t bytes_read = (size_t)512 << 20; /* more than any cache holds */
+
+static volatile float sink;
+static char *memory;
+static int n_threads;
+
+/* STEPS multiply-adds on each of N accumulators, which GCC keeps in registers where there are so many. */
+#define LOOP(N) \
+  static void loop_##N(void) { \
+    vector acc[N], a, b; \
+    for (int l = 0; l < LANES; l++) { \
+      a[l] = 0.999f + 1e-9f * (float)l, b[l] = 1e-3f; \
+    } \
+    for (int i = 0; i < N; i++) { \
+      acc[i] = b * (float)i; \
+    } \
+    __asm__ volatile("" : "+m"(a), "+m"(b)); \
+    for (int s = 0; s < STEPS; s++) { \
+      _Pragma("GCC unroll 32") for (int i = 0; i < N; i++) { acc[i] = acc[i] * a + b; } \
+    } \
+    float sum = 0; \
+    for (int i = 0; i < N; i++) { \
+      sum += acc[i][0]; \
+    } \
+    sink = sum; \
+  }
+LOOP(8) LOOP(10) LOOP(12) LOOP(14) LOOP(16) LOOP(20) LOOP(24) LOOP(28)
+static const struct { int n; void (*run)(void); } loops[] = {
+  {8, loop_8}, {10, loop_10}, {12, loop_12}, {14, loop_14}, {16, loop_16}, {20, loop_20}, {24, loop_24}, {28, loop_28}};
+
+static void *add_up(void *arg) {
+  for (int r = 0; r < REPEATS; r++) {
+    ((void (*)(void))arg)();
+  }
+  return NULL;
+}
+
+static void *read_part(void *arg) {
+  size_t part = bytes_read / (size_t)n_threads / VECTOR;
+  const vector *v = (const vector *)memory + part * (size_t)(intptr_t)arg;
+  vector sum[4] = {0};
+  for (size_t i = 0; i + 4 <= part; i += 4) {
+    for (size_t k = 0; k < 4; k++) {
+      sum[k] += v[i + k];
+    }
+  }
+  sink = sum[0][0] + sum[1][0] + sum[2][0] + sum[3][0];
+  return NULL;
+}
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds that all threads together take; each gets its number where `arg` is NULL. */
+static double on_all(void *(*work)(void *), void *arg) {
+  pthread_t threads[MAX_THREADS];
+  double start = seconds();
+  for (int i = 0; i < n_threads; i++) {
+    if (pthread_create(&threads[i], NULL, work, arg ? arg : (void *)(intptr_t)i)) {
+      exit(1);
+    }
+  }
+  for (int i = 0; i < n_threads; i++) {
+    pthread_join(threads[i], NULL);
+  }
+  return seconds() - start;
+}
+
+int main(int argc, char **argv) {
+  n_threads = argc > 1 ? atoi(argv[1]) : 1;
+  memory = n_threads >= 1 && n_threads <= MAX_THREADS ? aligned_alloc(4096, bytes_read) : NULL;
+  if (!memory) {
+    return 1;
+  }
+  for (size_t i = 0; i < bytes_read; i += 4096) {
+    memory[i] = 1; /* a page of its own each, not the one of zeroes */
+  }
+  double flops = 0, bytes = 0;
+  for (size_t k = 0; k < sizeof loops / sizeof loops[0]; k++) {
+    double s = on_all(add_up, (void *)loops[k].run);
+    double rate = 2.0 * LANES * loops[k].n * STEPS * REPEATS * n_threads / s;
+    flops = rate > flops ? rate : flops;
+  }
+  for (int r = 0; r < REPEATS; r++) {
+    double rate = (double)bytes_read / on_all(read_part, NULL);
+    bytes = rate > bytes ? rate : bytes;
+  }
+  long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  printf("%.2f %.2f %ld\n", 1e-9 * flops, 1e-9 * bytes, cache > 0 ? cache : 0);
+  return 0;
+}

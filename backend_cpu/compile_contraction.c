@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "emit/kernel.h"
+#include "hlo/fuse.h"
 
 enum { MOST_TAPS = 1 << 14 }; /* of a convolution's kernel: with more, the library takes minutes to choose a way */
 /* A body is read together with the fusion it belongs to, so that its parameters lead on to what the fusion is given. */
@@ -37,7 +38,7 @@ static bool splat_of(scope s, hlo_value v, double *number) {
 
 /* An array that stands for dimensions `*dims` of `result` and is stretched along the others.  In a body it comes from
  * outside of the fusion. */
-static bool array_of(scope s, hlo_value v, const shape *result, uint32_t *dims, hlo_value *array) {
+static bool array_of(scope s, hlo_value v, const shape *result, dtype type, uint32_t *dims, hlo_value *array) {
   *dims = 0;
   if (v.def->op == HLO_BROADCAST) {
     const int64_t *to = hlo_ints(v.def, HLO_ATTR_DIMENSIONS);
@@ -51,11 +52,11 @@ static bool array_of(scope s, hlo_value v, const shape *result, uint32_t *dims, 
   while (is_reshape(v)) {
     v = v.def->operands[0];
   }
-  if (s.fusion && v.def->op != HLO_PARAMETER) {
+  if (s.fusion ? v.def->op != HLO_PARAMETER : hlo_is_free(v.def)) { /* fusions get copies of what is free */
     return false;
   }
   *array = outside(s, v);
-  return hlo_type(v) == DTYPE_F32;
+  return hlo_type(v) == type;
 }
 
 /* --- dots as matrix products --- */
@@ -190,10 +191,21 @@ static bool convolution_geometry(const hlo_instr *i, cpu_geometry *g) {
   return true;
 }
 
+/* Products that the library has: of f32, or of bytes where the weights are signed. */
+static bool has_library_types(const hlo_instr *i) {
+  bool bytes = i->shapes[0].type == DTYPE_S32 && hlo_sums_bytes(i) && hlo_type(i->operands[1]) == DTYPE_S8;
+  return cpu_library_name() && (bytes ? cpu_library_has_bytes() : i->shapes[0].type == DTYPE_F32);
+}
+
 static bool geometry_of(const hlo_instr *contraction, cpu_geometry *g) {
-  return contraction->shapes[0].type == DTYPE_F32 && cpu_library_name() &&
-         (contraction->op == HLO_DOT ? dot_geometry(contraction, g)
-                                     : contraction->op == HLO_CONVOLUTION && convolution_geometry(contraction, g));
+  if ((contraction->op != HLO_DOT && contraction->op != HLO_CONVOLUTION) || !has_library_types(contraction) ||
+      !(contraction->op == HLO_DOT ? dot_geometry(contraction, g) : convolution_geometry(contraction, g))) {
+    return false;
+  }
+  g->lhs_type = hlo_type(contraction->operands[0]);
+  g->weights_type = hlo_type(contraction->operands[1]);
+  g->result_type = (int64_t)contraction->shapes[0].type;
+  return true;
 }
 
 double cpu_geometry_multiplications(const cpu_geometry *g) {
@@ -211,7 +223,9 @@ double cpu_geometry_multiplications(const cpu_geometry *g) {
 
 /* What one consumer adds to a plan. */
 typedef struct step {
-  bool is_post, is_array;
+  bool is_post, is_array; /* is_post: it can be one */
+  bool is_convert, is_bias;
+  dtype to; /* of a conversion */
   cpu_post post;
   hlo_value array;
 } step;
@@ -275,7 +289,8 @@ static step array_step(scope s, const hlo_instr *contraction, hlo_op op, bool sw
   }
   step r = {.is_post = true, .is_array = true, .post = {.kind = kind}};
   uint32_t dims;
-  if ((swapped && (op == HLO_SUB || op == HLO_DIV)) || !array_of(s, v, &contraction->shapes[0], &dims, &r.array)) {
+  if ((swapped && (op == HLO_SUB || op == HLO_DIV)) ||
+      !array_of(s, v, &contraction->shapes[0], hlo_type(v), &dims, &r.array)) {
     return (step){0};
   }
   r.post.dims = dims;
@@ -283,20 +298,54 @@ static step array_step(scope s, const hlo_instr *contraction, hlo_op op, bool sw
   return fits ? r : (step){0};
 }
 
+/* Does the conversion that follows cut off where the clamp does, or before? */
+static bool converts_anyway(const hlo_instr *clamp, double low, double high) {
+  const hlo_instr *next = clamp->n_uses == 1 ? clamp->uses[0].user : NULL;
+  if (!next || next->op != HLO_CONVERT || hlo_is_root(hlo_result((hlo_instr *)clamp, 0))) {
+    return false;
+  }
+  dtype to = (dtype)next->shapes[0].type;
+  return (to == DTYPE_U8 || to == DTYPE_S8) && low <= dtype_lowest_f64(to) && high >= dtype_max_f64(to);
+}
+
 static step clamp_step(scope s, const hlo_instr *consumer, uint32_t operand) {
   double low, high;
   if (operand != 1 || !splat_of(s, consumer->operands[0], &low) || !splat_of(s, consumer->operands[2], &high)) {
     return (step){0};
   }
+  if (converts_anyway(consumer, low, high)) {
+    return unary_step(CPU_POST_LINEAR, 1, 0);
+  }
   return low == 0 && high == INFINITY ? unary_step(CPU_POST_RELU, 0, 0) : unary_step(CPU_POST_CLIP, low, high);
+}
+
+/* Sums of bytes: one s32 a channel may be added before they become f32, a type of 8 bits ends it. */
+static step integer_step(scope s, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
+  dtype to = (dtype)consumer->shapes[0].type;
+  bool sum = hlo_type(consumer->operands[operand]) == DTYPE_S32;
+  if (consumer->op == HLO_CONVERT) {
+    bool fits = sum ? to == DTYPE_F32 : to == DTYPE_U8 || to == DTYPE_S8;
+    return (step){.is_post = fits, .is_convert = fits, .to = to};
+  }
+  step r = {0};
+  if (sum && consumer->op == HLO_ADD && !hlo_value_equal(consumer->operands[0], consumer->operands[1])) {
+    r = array_step(s, contraction, HLO_ADD, operand == 1, consumer->operands[1 - operand]);
+    r.is_bias = true;
+  }
+  return r;
 }
 
 static step step_of(scope s, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
   double number;
-  if (consumer->n_results != 1 || !shape_equal(&consumer->shapes[0], &contraction->shapes[0])) {
+  if (consumer->n_results != 1 || !shape_same_dims(&consumer->shapes[0], &contraction->shapes[0])) {
     return (step){0};
   }
+  if (consumer->op == HLO_CONVERT || consumer->shapes[0].type != DTYPE_F32) {
+    return hlo_sums_bytes(contraction) ? integer_step(s, contraction, consumer, operand) : (step){0};
+  }
   switch (consumer->op) {
+    case HLO_ROUND:
+      return hlo_sums_bytes(contraction) ? unary_step(CPU_POST_ROUND, 0, 0) : (step){0};
     case HLO_LOGISTIC:
       return unary_step(CPU_POST_LOGISTIC, 0, 0);
     case HLO_TANH:
@@ -322,6 +371,9 @@ static step step_of(scope s, const hlo_instr *contraction, const hlo_instr *cons
  * unary kind with the parameters of one of them. */
 static bool add_post(cpu_contraction *c, const cpu_post *post) {
   cpu_post *last = c->n_posts ? &c->posts[c->n_posts - 1] : NULL;
+  if (cpu_sums_bytes(&c->g) && post->kind == CPU_POST_LINEAR && post->alpha == 1 && post->beta == 0) {
+    return true;
+  }
   if (last && last->kind == CPU_POST_LINEAR && post->kind == CPU_POST_LINEAR) {
     last->alpha *= post->alpha;
     last->beta = last->beta * post->alpha + post->beta;
@@ -340,6 +392,50 @@ static bool add_post(cpu_contraction *c, const cpu_post *post) {
   return true;
 }
 
+/* Are values whole numbers after these posts? */
+static bool are_whole(const cpu_contraction *c) {
+  for (uint32_t k = c->n_posts; k-- > 0;) {
+    const cpu_post *p = &c->posts[k];
+    if (p->kind == CPU_POST_ROUND) {
+      return true;
+    }
+    if (p->kind != CPU_POST_LINEAR || p->alpha != 1 || p->beta != rint(p->beta)) {
+      return false;
+    }
+  }
+  return false;
+}
+
+/* The library rounds as CPU_POST_ROUND does, and cuts off, when it stores bytes. */
+static bool add_conversion(cpu_contraction *c, dtype to) {
+  c->g.result_type = to;
+  if (to == DTYPE_F32) {
+    return true;
+  }
+  if (!are_whole(c)) {
+    return false;
+  }
+  c->n_posts -= c->posts[c->n_posts - 1].kind == CPU_POST_ROUND;
+  return true;
+}
+
+static uint32_t channels_mask(const cpu_geometry *g) {
+  return g->op == CPU_MATMUL ? 4 : g->channels_last ? 1u << (g->spatial + 1) : 2;
+}
+
+/* What of a step is not its array. */
+static bool count_step(cpu_contraction *c, const step *s) {
+  if (s->is_convert) {
+    return add_conversion(c, s->to);
+  }
+  if (s->is_bias) {
+    bool fits = s->post.dims == channels_mask(&c->g) && c->n_posts == 0 && !c->g.has_bias;
+    c->g.has_bias = 1;
+    return fits;
+  }
+  return add_post(c, &s->post);
+}
+
 static hlo_instr *match_swish(hlo_instr *x);
 
 /* The chain from the contraction to `consumer`, which takes it as `operand`, as posts. */
@@ -354,13 +450,13 @@ static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, cons
     }
     step next = swish ? unary_step(CPU_POST_SWISH, 1, 0)
                       : step_of(here, contraction, x->uses[0].user, x->uses[0].operand);
-    if (!next.is_post || !add_post(&c, &next.post)) {
+    if (!next.is_post || !count_step(&c, &next)) {
       return false;
     }
     x = swish ? swish : x->uses[0].user;
   }
   step last = step_of(here, contraction, consumer, operand);
-  return last.is_post && add_post(&c, &last.post);
+  return last.is_post && count_step(&c, &last);
 }
 
 bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
@@ -375,14 +471,22 @@ bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_inst
 static bool add_step(cpu_plan *p, const step *s) {
   cpu_contraction *c = &p->c;
   uint32_t everything = c->g.op == CPU_MATMUL ? 7 : (1u << (c->g.spatial + 2)) - 1;
-  uint32_t channels = c->g.op == CPU_MATMUL ? 4 : c->g.channels_last ? 1u << (c->g.spatial + 1) : 2;
-  if (s->post.kind == CPU_POST_ADD && s->post.dims == channels && c->n_posts == 0 && !c->g.has_bias) {
+  bool bytes = cpu_sums_bytes(&c->g); /* their bias is s32 */
+  if (s->is_convert || s->is_bias) {
+    p->bias = s->is_bias ? s->array : p->bias;
+    return count_step(c, s);
+  }
+  if (s->post.kind == CPU_POST_ADD && s->post.dims == channels_mask(&c->g) && c->n_posts == 0 && !c->g.has_bias && !bytes) {
     c->g.has_bias = 1;
     p->bias = s->array;
     return true;
   }
+  uint32_t before = c->n_posts;
   if (!add_post(c, &s->post)) {
     return false;
+  }
+  if (c->n_posts == before && !s->is_array) {
+    return true;
   }
   cpu_post *post = &c->posts[c->n_posts - 1];
   int64_t dims[CPU_MAX_RANK], elements = 1;
@@ -391,7 +495,7 @@ static bool add_step(cpu_plan *p, const step *s) {
   }
   bool whole = s->is_array && (post->dims & everything) == everything;
   whole = whole || (s->is_array && shape_elements(hlo_shape(s->array)) == elements);
-  if (post->kind == CPU_POST_ADD && whole && !p->sum.def && !hlo_literal(s->array)) {
+  if (post->kind == CPU_POST_ADD && whole && !p->sum.def && !hlo_literal(s->array) && !bytes) {
     *post = (cpu_post){.kind = CPU_POST_SUM};
     p->sum = s->array;
   } else if (s->is_array) {
@@ -464,6 +568,39 @@ hlo_instr *cpu_find_contraction(const hlo_instr *i) {
   return found;
 }
 
+/* The largest that a sum of products of bytes can be: for one output, of all. */
+static double largest_sum(const cpu_geometry *g, const literal *weights) {
+  double most = 0, byte = g->lhs_type == DTYPE_U8 ? 255 : 128;
+  bool product = g->op == CPU_MATMUL;
+  int64_t outputs = product ? g->n : g->out_channels, terms = product ? g->k : shape_elements(&weights->shape) / outputs;
+  int64_t along = product ? g->rhs_k : 1, next = product ? g->rhs_n : terms;
+  const int8_t *w = weights->data;
+  for (int64_t o = 0; o < outputs; o++) {
+    double sum = 0;
+    for (int64_t k = 0; k < terms; k++) {
+      sum += fabs((double)w[o * next + k * along]);
+    }
+    most = fmax(most, sum * byte);
+  }
+  return most;
+}
+
+static double largest_bias(const cpu_plan *p) {
+  const literal *l = p->bias.def ? hlo_literal(p->bias) : NULL;
+  double most = p->bias.def && !l ? INFINITY : 0;
+  for (int64_t k = 0; l && k < shape_elements(&l->shape); k++) {
+    most = fmax(most, fabs(literal_f64(l, k)));
+  }
+  return most;
+}
+
+/* The library computes all that follows a sum in f32, and conversions, too: a result in s32 must fit there. */
+static bool has_exact_sums(const cpu_plan *p) {
+  const double whole = 1 << 24;
+  return p->c.g.result_type != DTYPE_S32 ||
+         (p->c.n_posts == 0 && largest_sum(&p->c.g, hlo_literal(p->weights)) + largest_bias(p) < whole);
+}
+
 bool cpu_plan_read(const hlo_instr *i, cpu_plan *p) {
   hlo_instr *contraction = cpu_find_contraction(i);
   if (!contraction || !geometry_of(contraction, &p->c.g)) {
@@ -476,7 +613,22 @@ bool cpu_plan_read(const hlo_instr *i, cpu_plan *p) {
     return false;
   }
   p->c.g.packed = hlo_literal(p->weights) && !cpu_library_is_blas() && (p->c.g.op == CPU_CONVOLUTION || p->c.g.batch == 1);
-  return true;
+  return !cpu_sums_bytes(&p->c.g) || (p->c.g.packed && has_exact_sums(p));
+}
+
+bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
+  const rt_compile_options *options = data;
+  cpu_geometry g;
+  bool integers = contraction->shapes[0].type == DTYPE_S32;
+  (void)lhs;
+  if (!cpu_library_has_bytes() || (options->exact && !integers) ||
+      !(contraction->op == HLO_DOT ? dot_geometry(contraction, &g) : convolution_geometry(contraction, &g))) {
+    return false;
+  }
+  /* Of few channels a group, the library's f32 is the faster one (brdgmm_dw: 81 us for 96 channels of 56x56, of bytes 156). */
+  enum { FEW = 8 };
+  bool thin = g.op == CPU_CONVOLUTION && g.groups > 1 && g.in_channels / g.groups < FEW && !integers;
+  return cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && !thin && (g.op == CPU_CONVOLUTION || g.batch == 1);
 }
 
 double cpu_multiplications(const hlo_instr *i) {

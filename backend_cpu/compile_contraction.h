@@ -20,6 +20,9 @@ typedef struct cpu_plan {
  * (hlo_target.takes_epilogue). */
 bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand);
 
+/* hlo_target.takes_bytes; data: rt_compile_options. */
+bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs);
+
 /* Below so many multiplications a library call costs more than it saves. */
 enum { CPU_SMALL_CONTRACTION = 16384 };
 

@@ -19,6 +19,7 @@
 static const hlo_pass cleaning[] = {HLO_STEP(fold), HLO_STEP(simplify), HLO_STEP(motion), HLO_STEP(cse), HLO_STEP(dce)};
 
 static const hlo_pass pipeline[] = {
+    HLO_STEP(integers),
     HLO_NEEDED_STEP(inline_composites),
     HLO_GROUP("clean", cleaning),
     HLO_STEP(batch_norm),
@@ -65,8 +66,8 @@ static status dump(void *data, const char *file, const hlo_module *m) {
 static const int64_t fold_bytes = (int64_t)1 << 28;
 
 static status prepare(hlo_module *m, const rt_compile_options *options, arena *a) {
-  static const hlo_target target = {.name = "cpu", .takes_epilogue = cpu_takes_epilogue, .takes_fused = takes_fused,
-                                    .channels_last = true};
+  const hlo_target target = {.name = "cpu", .data = (void *)options, .takes_epilogue = cpu_takes_epilogue,
+                             .takes_fused = takes_fused, .takes_bytes = cpu_takes_bytes, .channels_last = true};
   dumping d = {options};
   pass_context c = {.arena = a, .eval = options->eval, .fold_bytes = fold_bytes, .target = &target,
                     .skip = options->skip_passes, .verify = true};

@@ -23,10 +23,19 @@ void cpu_contraction_write(rt_writer *w, const cpu_contraction *c) {
 
 static bool in_range(int64_t v, int64_t low, int64_t high) { return v >= low && v <= high; }
 
+static bool types_are_sane(const cpu_geometry *g) {
+  if (g->weights_type == DTYPE_F32) {
+    return g->lhs_type == DTYPE_F32 && g->result_type == DTYPE_F32;
+  }
+  int64_t x = g->lhs_type, y = g->result_type;
+  return g->weights_type == DTYPE_S8 && g->packed && (x == DTYPE_U8 || x == DTYPE_S8) &&
+         (y == DTYPE_F32 || y == DTYPE_S32 || y == DTYPE_U8 || y == DTYPE_S8);
+}
+
 static bool geometry_is_sane(const cpu_geometry *g) {
   const int64_t most = (int64_t)1 << 31;
   bool ok = in_range(g->op, CPU_CONVOLUTION, CPU_MATMUL) && in_range(g->batch, 1, most) &&
-            in_range(g->parts, 1, CPU_MAX_PARTS);
+            in_range(g->parts, 1, CPU_MAX_PARTS) && types_are_sane(g);
   if (g->op == CPU_MATMUL) {
     return ok && in_range(g->m, 1, most) && in_range(g->k, 1, most) && in_range(g->n, 1, most) && g->lhs_batch_stride >= 0 &&
            g->lhs_m >= 0 && g->lhs_k >= 0 && g->rhs_batch_stride >= 0 && g->rhs_k >= 0 && g->rhs_n >= 0;
@@ -149,19 +158,19 @@ static bool buffers_fit(const rt_thunk *t, const cpu_contraction *c, const cpu_c
   }
   int64_t channels = g->op == CPU_MATMUL ? g->n : g->out_channels;
   const rt_buffer *b = t->buffers;
-  bool ok = holds(b++, 4 * lhs_elements(g));
-  ok = ok && holds(b++, g->packed ? (int64_t)info->weights_bytes : 4 * weights_elements(g));
-  ok = ok && (!g->has_bias || holds(b++, 4 * channels));
+  bool ok = holds(b++, (int64_t)dtype_bytes((dtype)g->lhs_type) * lhs_elements(g));
+  ok = ok && holds(b++, g->packed ? (int64_t)info->weights_bytes : (int64_t)sizeof(float) * weights_elements(g));
+  ok = ok && (!g->has_bias || holds(b++, CPU_BIAS_BYTES * channels));
   for (uint32_t k = 0; ok && k < c->n_posts; k++) {
     if (c->posts[k].kind > CPU_POST_LAST_UNARY) {
       int64_t n = 1;
       for (int d = 0; d < rank; d++) {
         n *= c->posts[k].dims >> d & 1 ? dims[d] : 1;
       }
-      ok = holds(b++, 4 * n);
+      ok = holds(b++, (int64_t)sizeof(float) * n);
     }
   }
-  return ok && holds(b, 4 * elements);
+  return ok && holds(b, (int64_t)dtype_bytes((dtype)g->result_type) * elements);
 }
 
 static status load_contraction(rt_thunk *t, rt_loader *l, cpu_contraction_op op) {

@@ -23,7 +23,8 @@ typedef enum cpu_post_kind {
   CPU_POST_ABS,
   CPU_POST_SQRT,
   CPU_POST_EXP,
-  CPU_POST_LAST_UNARY = CPU_POST_EXP,
+  CPU_POST_ROUND, /* to the nearest whole number, of two the even one */
+  CPU_POST_LAST_UNARY = CPU_POST_ROUND,
   CPU_POST_ADD, /* from here on: x op array */
   CPU_POST_SUB,
   CPU_POST_MUL,
@@ -47,6 +48,9 @@ typedef struct cpu_geometry {
   int64_t has_bias; /* one number an output channel or column */
   int64_t packed;   /* the weights are a constant in the library's own format */
   int64_t parts;    /* library calls that the result is divided into, one thread each: see cpu_contraction_axis */
+  /* dtypes: all f32, or lhs u8 or s8, weights s8 and packed: then bias is s32, posts are computed in f32, and a result that is not
+   * f32 is rounded to the nearest and cut off at its type's ends. */
+  int64_t lhs_type, weights_type, result_type;
   /* convolution; kernel [O, I/groups, spatial...] */
   int64_t spatial, channels_last, batch, in_channels, out_channels, groups;
   int64_t in[CPU_MAX_SPATIAL], out[CPU_MAX_SPATIAL], kernel[CPU_MAX_SPATIAL];
@@ -55,7 +59,7 @@ typedef struct cpu_geometry {
   int64_t m, k, n, lhs_batch_stride, lhs_m, lhs_k, rhs_batch_stride, rhs_k, rhs_n;
 } cpu_geometry;
 
-/* All arrays are f32.  Buffers of its thunk: lhs, weights, bias if there is one, the posts' arrays in order; the result; scratch
+/* Arrays of posts are f32.  Buffers of its thunk: lhs, weights, bias if there is one, the posts' arrays in order; the result; scratch
  * if there is any. */
 typedef struct cpu_contraction {
   cpu_geometry g;
@@ -71,6 +75,9 @@ int cpu_contraction_dims(const cpu_contraction *c, int64_t *dims);
 int cpu_contraction_axis(const cpu_contraction *c);
 /* Arrays that posts read. */
 uint32_t cpu_contraction_arrays(const cpu_contraction *c);
+static inline bool cpu_sums_bytes(const cpu_geometry *g) { return g->weights_type == DTYPE_S8; }
+/* Bytes of an element of the bias. */
+enum { CPU_BIAS_BYTES = 4 };
 
 /* --- the library --- */
 
@@ -78,6 +85,8 @@ uint32_t cpu_contraction_arrays(const cpu_contraction *c);
 const char *cpu_library_name(void);
 /* It only multiplies plain matrices: no convolutions, bias, posts or packed weights. */
 bool cpu_library_is_blas(void);
+/* It has products of bytes, whose sums nothing saturates before the end. */
+bool cpu_library_has_bytes(void);
 
 typedef struct cpu_call cpu_call; /* ready to run, from many threads at once */
 

@@ -29,6 +29,13 @@ static status failed(dnnl_status_t s, const char *what) {
     }                               \
   } while (0)
 
+/* A dtype in the library's words. */
+static dnnl_data_type_t data_type(int64_t t) {
+  return t == DTYPE_U8 ? dnnl_u8 : t == DTYPE_S8 ? dnnl_s8 : t == DTYPE_S32 ? dnnl_s32 : dnnl_f32;
+}
+
+static int64_t bias_type(const cpu_geometry *g) { return cpu_sums_bytes(g) ? DTYPE_S32 : DTYPE_F32; }
+
 /* --- one face for two versions: memory descriptors --- */
 
 #if DNNL_VERSION_MAJOR >= 3
@@ -42,10 +49,10 @@ static status keep_md(arena *a, dnnl_memory_desc_t md, md_ref *out) {
   return NULL;
 }
 
-static status make_md(arena *a, int n, const dnnl_dims_t dims, const dnnl_dims_t strides, md_ref *out) {
+static status make_md(arena *a, int64_t type, int n, const dnnl_dims_t dims, const dnnl_dims_t strides, md_ref *out) {
   dnnl_memory_desc_t md;
-  DNNL(strides ? dnnl_memory_desc_create_with_strides(&md, n, dims, dnnl_f32, strides)
-               : dnnl_memory_desc_create_with_tag(&md, n, dims, dnnl_f32, dnnl_format_tag_any),
+  DNNL(strides ? dnnl_memory_desc_create_with_strides(&md, n, dims, data_type(type), strides)
+               : dnnl_memory_desc_create_with_tag(&md, n, dims, data_type(type), dnnl_format_tag_any),
        "a memory descriptor");
   return keep_md(a, md, out);
 }
@@ -91,10 +98,10 @@ static md_ref query_md(const_dnnl_primitive_desc_t pd, dnnl_query_t what) { retu
 #else
 typedef const dnnl_memory_desc_t *md_ref;
 
-static status make_md(arena *a, int n, const dnnl_dims_t dims, const dnnl_dims_t strides, md_ref *out) {
+static status make_md(arena *a, int64_t type, int n, const dnnl_dims_t dims, const dnnl_dims_t strides, md_ref *out) {
   dnnl_memory_desc_t *md = ARENA_NEW(a, dnnl_memory_desc_t);
-  DNNL(strides ? dnnl_memory_desc_init_by_strides(md, n, dims, dnnl_f32, strides)
-               : dnnl_memory_desc_init_by_tag(md, n, dims, dnnl_f32, dnnl_format_tag_any),
+  DNNL(strides ? dnnl_memory_desc_init_by_strides(md, n, dims, data_type(type), strides)
+               : dnnl_memory_desc_init_by_tag(md, n, dims, data_type(type), dnnl_format_tag_any),
        "a memory descriptor");
   *out = md;
   return NULL;
@@ -134,6 +141,13 @@ const char *cpu_library_name(void) { return get_engine() ? library_name : NULL; 
 
 bool cpu_library_is_blas(void) { return false; }
 
+/* Without the instructions for it, the library adds pairs of products up in 16 bits, which saturate. */
+bool cpu_library_has_bytes(void) {
+  unsigned isa = get_engine() ? (unsigned)dnnl_get_effective_cpu_isa() : 0;
+  return (isa & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni ||
+         (isa & dnnl_cpu_isa_avx2_vnni) == dnnl_cpu_isa_avx2_vnni;
+}
+
 /* --- threads: the library asks OpenMP, whose answer belongs to the calling thread --- */
 
 #ifdef HAVE_OPENMP
@@ -169,7 +183,7 @@ static dnnl_alg_kind_t unary_algorithm(cpu_post_kind k) {
       [CPU_POST_ELU] = dnnl_eltwise_elu,             [CPU_POST_GELU_ERF] = dnnl_eltwise_gelu_erf,
       [CPU_POST_GELU_TANH] = dnnl_eltwise_gelu_tanh, [CPU_POST_HARDSWISH] = dnnl_eltwise_hardswish,
       [CPU_POST_ABS] = dnnl_eltwise_abs,             [CPU_POST_SQRT] = dnnl_eltwise_sqrt,
-      [CPU_POST_EXP] = dnnl_eltwise_exp};
+      [CPU_POST_EXP] = dnnl_eltwise_exp,             [CPU_POST_ROUND] = dnnl_eltwise_round};
   return table[k];
 }
 
@@ -211,7 +225,8 @@ static int logical(const cpu_geometry *g, int d) {
 }
 
 /* An array dense in memory order, of which only the dimensions in `mask` are there. */
-static status activation_md(arena *a, const cpu_geometry *g, int rank, const int64_t *memory, uint32_t mask, md_ref *out) {
+static status activation_md(arena *a, const cpu_geometry *g, int64_t type, int rank, const int64_t *memory, uint32_t mask,
+                            md_ref *out) {
   dnnl_dims_t dims, strides;
   int64_t stride = 1;
   for (int d = rank - 1; d >= 0; d--) {
@@ -220,7 +235,7 @@ static status activation_md(arena *a, const cpu_geometry *g, int rank, const int
     strides[to] = stride;
     stride *= dims[to];
   }
-  return make_md(a, rank, dims, strides, out);
+  return make_md(a, type, rank, dims, strides, out);
 }
 
 enum { EVERY_DIM = (1 << CPU_MAX_RANK) - 1 };
@@ -244,8 +259,8 @@ static status convolution_mds(arena *a, const cpu_contraction *c, descriptors *d
     lhs[n++] = g->in_channels;
   }
   rank = cpu_contraction_dims(c, result);
-  TRY(activation_md(a, g, rank, lhs, EVERY_DIM, &d->lhs));
-  TRY(activation_md(a, g, rank, result, EVERY_DIM, &d->result));
+  TRY(activation_md(a, g, g->lhs_type, rank, lhs, EVERY_DIM, &d->lhs));
+  TRY(activation_md(a, g, g->result_type, rank, result, EVERY_DIM, &d->result));
   dnnl_dims_t kernel, strides;
   int k = 0;
   if (g->groups > 1) {
@@ -261,12 +276,12 @@ static status convolution_mds(arena *a, const cpu_contraction *c, descriptors *d
     strides[s] = stride;
     stride *= kernel[s];
   }
-  TRY(make_md(a, k, kernel, strides, &d->plain_weights));
+  TRY(make_md(a, g->weights_type, k, kernel, strides, &d->plain_weights));
   if (g->packed) {
-    TRY(make_md(a, k, kernel, NULL, &d->weights));
+    TRY(make_md(a, g->weights_type, k, kernel, NULL, &d->weights));
   }
   if (g->has_bias) {
-    TRY(make_md(a, 1, (dnnl_dims_t){g->out_channels}, (dnnl_dims_t){1}, &d->bias));
+    TRY(make_md(a, bias_type(g), 1, (dnnl_dims_t){g->out_channels}, (dnnl_dims_t){1}, &d->bias));
   }
   return NULL;
 }
@@ -276,15 +291,15 @@ static status matmul_mds(arena *a, const cpu_geometry *g, descriptors *d) {
   dnnl_dims_t lhs = {g->batch, g->m, g->k}, lhs_strides = {g->lhs_batch_stride, g->lhs_m, g->lhs_k};
   dnnl_dims_t rhs = {g->batch, g->k, g->n}, rhs_strides = {g->rhs_batch_stride, g->rhs_k, g->rhs_n};
   dnnl_dims_t result = {g->batch, g->m, g->n}, strides = {g->m * g->n, g->n, 1};
-  TRY(make_md(a, n, lhs + first, lhs_strides + first, &d->lhs));
-  TRY(make_md(a, n, rhs + first, rhs_strides + first, &d->plain_weights));
+  TRY(make_md(a, g->lhs_type, n, lhs + first, lhs_strides + first, &d->lhs));
+  TRY(make_md(a, g->weights_type, n, rhs + first, rhs_strides + first, &d->plain_weights));
   if (g->packed) {
-    TRY(make_md(a, n, rhs + first, NULL, &d->weights));
+    TRY(make_md(a, g->weights_type, n, rhs + first, NULL, &d->weights));
   }
-  TRY(make_md(a, n, result + first, strides + first, &d->result));
+  TRY(make_md(a, g->result_type, n, result + first, strides + first, &d->result));
   if (g->has_bias) {
     dnnl_dims_t bias = {1, 1, g->n}, bias_strides = {g->n, g->n, 1};
-    TRY(make_md(a, n, bias + first, bias_strides + first, &d->bias));
+    TRY(make_md(a, bias_type(g), n, bias + first, bias_strides + first, &d->bias));
   }
   return NULL;
 }
@@ -293,8 +308,8 @@ static status array_md(arena *a, const cpu_contraction *c, uint32_t mask, md_ref
   int64_t dims[CPU_MAX_RANK];
   int rank = cpu_contraction_dims(c, dims);
   bool no_batch = c->g.op == CPU_MATMUL && c->g.batch == 1;
-  return no_batch ? activation_md(a, &c->g, rank - 1, dims + 1, mask >> 1, out)
-                  : activation_md(a, &c->g, rank, dims, mask, out);
+  return no_batch ? activation_md(a, &c->g, DTYPE_F32, rank - 1, dims + 1, mask >> 1, out)
+                  : activation_md(a, &c->g, DTYPE_F32, rank, dims, mask, out);
 }
 
 /* --- pieces: one primitive, for parts of equal geometry --- */
@@ -496,22 +511,22 @@ static int64_t array_step(const cpu_contraction *c, int axis, uint32_t mask) {
 static void set_offsets(const cpu_contraction *c, const cpu_call *call, uint32_t k, int axis, int64_t begin, int64_t first,
                         int64_t *offsets) {
   bool columns = c->g.op == CPU_MATMUL && axis == 2;
-  int64_t size = sizeof(float);
+  int64_t weight = (int64_t)dtype_bytes((dtype)c->g.weights_type), size = sizeof(float);
   uint32_t n = 0;
-  offsets[n++] = first * lhs_step(&c->g, axis) * size;
+  offsets[n++] = first * lhs_step(&c->g, axis) * (int64_t)dtype_bytes((dtype)c->g.lhs_type);
   offsets[n++] = call->divides_weights              ? (int64_t)(k * call->weights_bytes)
-                 : columns                          ? begin * c->g.rhs_n * size
-                 : c->g.op == CPU_MATMUL && !axis ? begin * c->g.rhs_batch_stride * size
+                 : columns                          ? begin * c->g.rhs_n * weight
+                 : c->g.op == CPU_MATMUL && !axis ? begin * c->g.rhs_batch_stride * weight
                                                     : 0;
   if (c->g.has_bias) {
-    offsets[n++] = columns ? begin * size : 0;
+    offsets[n++] = columns ? begin * CPU_BIAS_BYTES : 0;
   }
   for (uint32_t p = 0; p < c->n_posts; p++) {
     if (c->posts[p].kind > CPU_POST_LAST_UNARY) {
       offsets[n++] = begin * array_step(c, axis, c->posts[p].dims) * size;
     }
   }
-  offsets[n] = begin * array_step(c, axis, EVERY_DIM) * size;
+  offsets[n] = begin * array_step(c, axis, EVERY_DIM) * (int64_t)dtype_bytes((dtype)c->g.result_type);
 }
 
 static status find_piece(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call *call, const piece **out) {
@@ -676,7 +691,7 @@ status cpu_call_pack(const cpu_call *c, const void *plain, void *packed) {
   dnnl_status_t s = dnnl_success;
   for (uint32_t k = 0; !s && k < (c->divides_weights ? c->n_parts : 1); k++) {
     const piece *x = c->parts[k].piece;
-    int64_t columns = k * x->geometry.n * x->geometry.rhs_n * (int64_t)sizeof(float);
+    int64_t columns = k * x->geometry.n * x->geometry.rhs_n * (int64_t)dtype_bytes((dtype)x->geometry.weights_type);
     s = reorder(x->plain_weights, (uint8_t *)plain + columns, x->weights, (uint8_t *)packed + k * c->weights_bytes);
   }
   restore_threads(before);
@@ -688,6 +703,8 @@ status cpu_call_pack(const cpu_call *c, const void *plain, void *packed) {
 const char *cpu_library_name(void) { return NULL; }
 
 bool cpu_library_is_blas(void) { return false; }
+
+bool cpu_library_has_bytes(void) { return false; }
 
 status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call **out,
                        cpu_call_info *info) {

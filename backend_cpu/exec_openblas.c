@@ -27,6 +27,8 @@ const char *cpu_library_name(void) {
 
 bool cpu_library_is_blas(void) { return true; }
 
+bool cpu_library_has_bytes(void) { return false; }
+
 /* --- matrices as BLAS has them --- */
 
 /* How the matrix lies in memory: row by row, or column by column and then it is transposed. */

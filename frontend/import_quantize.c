@@ -46,10 +46,27 @@ static status read_quantization(const onnx_node *n, const char *what, quantizati
   return NULL;
 }
 
+/* The same for the elements of a constant list, as a constant, so that a bias becomes one. */
+static hlo_value repeated_constant(hlo_builder *b, const literal *v, dim n) {
+  size_t size = dtype_bytes((dtype)v->shape.type);
+  void *data;
+  literal l = literal_new(hlo_arena(b), shape_make((dtype)v->shape.type, 1, &n), &data);
+  for (dim k = 0; k < n; k++) {
+    memcpy((char *)data + (size_t)k * size, v->data, size);
+  }
+  return hlo_constant(b, l);
+}
+
 /* A scale or zero point with x's dims. */
 static hlo_value stretch(const onnx_node *n, const quantization *q, hlo_value v) {
   hlo_builder *b = n->b;
   const shape *x = onnx_in_shape(n, 0), *s = hlo_shape(v);
+  if (v.def && hlo_literal(n->in[0]) && x->rank == 1 && hlo_literal(v) && shape_elements(s) == 1) {
+    return repeated_constant(b, hlo_literal(v), x->dims[0]);
+  }
+  if (v.def && x->rank == 1 && shape_same_dims(s, x)) {
+    return v;
+  }
   if (s->rank <= 1 && (q->block == 0 || x->rank != 1 || shape_elements(s) == 1)) {
     return onnx_along(b, v, x, q->axis);
   }
@@ -80,6 +97,16 @@ static status optional_dtype(const onnx_node *n, const char *name, dtype def, dt
   return number ? onnx_dtype_attr(n, name, def, out) : NULL;
 }
 
+/* Weights stay integers in the graph, for a target that multiplies integers; another folds them. */
+static hlo_value convert_kept(hlo_builder *b, hlo_value x, dtype to) {
+  hlo_eval_fn *eval = b->eval;
+  bool weights = hlo_rank(x) >= 2 && dtype_is_int(hlo_type(x)) && dtype_get_info(hlo_type(x))->bits <= 8;
+  b->eval = weights ? NULL : eval;
+  x = hlo_convert(b, x, to);
+  b->eval = eval;
+  return x;
+}
+
 /* y = (x - zero point) * scale, in f32; integers are subtracted exactly, before anything is rounded. */
 status onnx_import_dequantize_linear(onnx_node *n) {
   hlo_builder *b = n->b;
@@ -87,11 +114,10 @@ status onnx_import_dequantize_linear(onnx_node *n) {
   dtype to, from = hlo_type(n->in[0]);
   TRY(read_quantization(n, "x_scale", &q));
   TRY(optional_dtype(n, "output_dtype", hlo_type(n->in[1]), &to));
-  hlo_value x = n->in[0];
+  dtype exact = dtype_is_int(from) && onnx_has_in(n, 2) ? DTYPE_S32 : DTYPE_F32;
+  hlo_value x = convert_kept(b, n->in[0], exact);
   if (onnx_has_in(n, 2)) {
-    dtype exact = dtype_is_int(from) ? DTYPE_S32 : DTYPE_F32;
-    hlo_value zero = stretch(n, &q, hlo_convert(b, n->in[2], exact));
-    x = hlo_binary(b, HLO_SUB, hlo_convert(b, x, exact), zero);
+    x = hlo_binary(b, HLO_SUB, x, stretch(n, &q, hlo_convert(b, n->in[2], exact)));
   }
   hlo_value scale = stretch(n, &q, hlo_convert(b, n->in[1], DTYPE_F32));
   n->out[0] = hlo_convert(b, hlo_binary(b, HLO_MUL, hlo_convert(b, x, DTYPE_F32), scale), to);

@@ -53,6 +53,8 @@ typedef struct hlo_target {
   /* `consumer` can run inside the thunk of `contraction` (a dot or convolution), its operand number `operand` being
    * the value so far. */
   bool (*takes_epilogue)(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand);
+  /* This dot or convolution, in f32 or s32, is better one of bytes (u8 or s8, `lhs`, by constant s8) with sums in s32. */
+  bool (*takes_bytes)(void *data, const hlo_instr *contraction, dtype lhs);
   /* Channels that a blocked layout of this convolution puts innermost; 1: leave it as it is. */
   int64_t (*channel_block)(void *data, const hlo_instr *convolution);
   /* The operation may be part of a fusion of that kind. */

@@ -19,12 +19,14 @@ hlo_sources = \
 	hlo/pass_epilogue.c \
 	hlo/pass_fold.c \
 	hlo/pass_inline_composites.c \
+	hlo/pass_integers.c \
 	hlo/pass_layout.c \
 	hlo/pass_loop_fusion.c \
 	hlo/pass_motion.c \
 	hlo/pass_reduce_fusion.c \
 	hlo/pass_simplify.c \
 	hlo/print.c \
+	hlo/quantized.c \
 	hlo/rewrite.c \
 	hlo/schedule.c \
 	hlo/shape_loops.c \
@@ -53,6 +55,7 @@ hlo_files = \
 	hlo/ops.def \
 	hlo/pass.h \
 	hlo/passes.def \
+	hlo/quantized.h \
 	hlo/rewrite.h \
 	hlo/schedule.h \
 	hlo/shape_rules.h \

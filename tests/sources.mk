@@ -94,6 +94,11 @@ hlo_tests = \
 	tests/hlo/fold/multiple.hlo \
 	tests/hlo/fold/random.hlo \
 	tests/hlo/inline_composites/nested.hlo \
+	tests/hlo/integers/bias.hlo \
+	tests/hlo/integers/convolution.hlo \
+	tests/hlo/integers/dynamic.hlo \
+	tests/hlo/integers/pool.hlo \
+	tests/hlo/integers/refused.hlo \
 	tests/hlo/layout/nothing.hlo \
 	tests/hlo/layout/residual.hlo \
 	tests/hlo/layout/shuffle.hlo \
@@ -330,6 +335,11 @@ tests_files = \
 	tests/hlo/fold/multiple.expected \
 	tests/hlo/fold/random.expected \
 	tests/hlo/inline_composites/nested.expected \
+	tests/hlo/integers/bias.expected \
+	tests/hlo/integers/convolution.expected \
+	tests/hlo/integers/dynamic.expected \
+	tests/hlo/integers/pool.expected \
+	tests/hlo/integers/refused.expected \
 	tests/hlo/layout/nothing.expected \
 	tests/hlo/layout/residual.expected \
 	tests/hlo/layout/shuffle.expected \

@@ -33,7 +33,7 @@ static status print_out(void *data, const char *text, size_t n) {
 }
 
 /* So that tests of passes see both answers: the target takes composites whose name begins with "kernel", epilogues
- * that are elementwise, and fuses elementwise operations, movement and reductions. */
+ * that are elementwise, fuses elementwise operations, movement and reductions, and multiplies bytes. */
 static bool takes_composite(void *data, const hlo_instr *composite) {
   return strncmp(hlo_attr_of(composite, HLO_ATTR_NAME)->s, "kernel", 6) == 0;
 }
@@ -47,6 +47,8 @@ static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
   return k == HLO_ELEMENTWISE || k == HLO_MOVEMENT || (kind == HLO_FUSION_INPUT && i->op == HLO_REDUCE);
 }
 
+static bool takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) { return true; }
+
 typedef struct job {
   arena *arena;
   const char *passes, *text;
@@ -55,7 +57,7 @@ typedef struct job {
 
 static status run(void *data) {
   static const hlo_target target = {.name = "test", .takes_composite = takes_composite, .takes_epilogue = takes_epilogue,
-                                    .takes_fused = takes_fused, .channels_last = true};
+                                    .takes_fused = takes_fused, .takes_bytes = takes_bytes, .channels_last = true};
   job *j = data;
   hlo_module *m = NULL;
   const hlo_pass *steps = NULL;

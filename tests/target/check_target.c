@@ -633,6 +633,41 @@ START_TEST(stretched_steps) {
 }
 END_TEST
 
+/* Sums of bytes, with what brings them to bytes again: the library's rounding is exact.  %%w and %%f are constants, folded. */
+START_TEST(bytes) {
+  static const char *const kinds[][3] = {/* of x, of y, the last steps */
+      {"u8", "u8", "%20 = round-nearest-even(%19) : f32[1,9,9,40]\n%21 = add(%20, %13) : f32[1,9,9,40]\n"
+                   "%22 = clamp(%4, %21, %5) : f32[1,9,9,40]\n%23 = convert(%22) {saturate=true, rounding=nearest} : u8[1,9,9,40]"},
+      {"s8", "u8", "%20 = maximum(%19, %13) : f32[1,9,9,40]\n%21 = round-nearest-even(%20) : f32[1,9,9,40]\n"
+                   "%22 = clamp(%4, %21, %5) : f32[1,9,9,40]\n%23 = convert(%22) {saturate=true, rounding=nearest} : u8[1,9,9,40]"},
+      {"s8", "f32", "%23 = add(%19, %13) : f32[1,9,9,40]"}};
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    char params[100], body[4000];
+    snprintf(params, sizeof params, "%%0: %s[1,9,9,24] \"x\"", kinds[k][0]);
+    snprintf(body, sizeof body,
+             "%%4 = constant() {value=f32[] 0} : f32[]\n%%5 = constant() {value=f32[] 255} : f32[]\n"
+             "%%6 = iota() {dimension=0} : s32[8640]\n%%7 = multiply(%%6, %%6) : s32[8640]\n"
+             "%%8 = convert(%%7) {saturate=false, rounding=nearest} : s8[8640]\n%%9 = reshape(%%8) : s8[40,24,3,3]\n"
+             "%%10 = iota() {dimension=0} : s32[40]\n%%11 = convert(%%10) {saturate=false, rounding=nearest} : f32[40]\n"
+             "%%12 = constant() {value=f32[] 3} : f32[]\n%%13 = broadcast(%%12) {dimensions=[]} : f32[1,9,9,40]\n"
+             "%%14 = convolution(%%0, %%9) {strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
+             "layout=channels-last} : s32[1,9,9,40]\n%%15 = broadcast(%%10) {dimensions=[3]} : s32[1,9,9,40]\n"
+             "%%16 = add(%%14, %%15) : s32[1,9,9,40]\n"
+             "%%17 = convert(%%16) {saturate=true, rounding=nearest} : f32[1,9,9,40]\n"
+             "%%2 = constant() {value=f32[] 0x1p-14} : f32[]\n%%3 = broadcast(%%2) {dimensions=[]} : f32[40]\n"
+             "%%24 = multiply(%%11, %%3) : f32[40]\n%%18 = broadcast(%%24) {dimensions=[3]} : f32[1,9,9,40]\n"
+             "%%19 = multiply(%%17, %%18) : f32[1,9,9,40]\n%s",
+             kinds[k][2]);
+    check_body(params, body, "%23 \"y\"", 0, -1, 1);
+  }
+  check_body("%0: u8[33,70] \"x\"",
+             "%1 = iota() {dimension=0} : s32[4480]\n%2 = multiply(%1, %1) : s32[4480]\n"
+             "%3 = convert(%2) {saturate=false, rounding=nearest} : s8[4480]\n%4 = reshape(%3) : s8[70,64]\n"
+             "%5 = dot(%0, %4) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : s32[33,64]",
+             "%5 \"y\"", 0, -1, 1);
+}
+END_TEST
+
 /* An epilogue in a branch, with the branch's own parameters. */
 START_TEST(clusters_in_branches) {
   check_text("onnx-xla hlo 1\nmodule \"t\" {\n"
@@ -673,6 +708,7 @@ int main(void) {
   tcase_add_test(t, dots);
   tcase_add_test(t, convolutions);
   tcase_add_test(t, spread_convolutions);
+  tcase_add_test(t, bytes);
   tcase_add_test(t, control);
   tcase_add_test(t, clusters);
   tcase_add_test(t, parts);

@@ -1,0 +1,167 @@
+/* quantized.c - see quantized.h. */
+#include "hlo/quantized.h"
+
+/* --- stretched arrays --- */
+
+/* The one dimension along which a constant varies, -1 for none, -2 for more than one. */
+static int varies_along(const literal *l) {
+  enum { MAX_BYTES = 1 << 16 };
+  int64_t strides[SHAPE_MAX_RANK];
+  if (shape_bytes(&l->shape) > MAX_BYTES) {
+    return -2;
+  }
+  if (literal_is_splat(l)) {
+    return -1;
+  }
+  shape_strides(&l->shape, strides);
+  int axis = -1;
+  for (int64_t k = 0, n = shape_elements(&l->shape); k < n; k++) {
+    double x = literal_f64(l, k);
+    for (int d = 0; d < l->shape.rank; d++) {
+      bool moved = k / strides[d] % l->shape.dims[d] > 0;
+      if (d != axis && moved && literal_f64(l, k - strides[d]) != x) {
+        if (axis >= 0) {
+          return -2;
+        }
+        axis = d;
+      }
+    }
+  }
+  return axis;
+}
+
+static bool along_constant(hlo_value v, const literal *l, hlo_along *out) {
+  int64_t strides[SHAPE_MAX_RANK];
+  int axis = varies_along(l);
+  if (axis == -2) {
+    return false;
+  }
+  shape_strides(&l->shape, strides);
+  *out = (hlo_along){v, axis, axis < 0 ? 1 : l->shape.dims[axis], axis < 0 ? 1 : strides[axis]};
+  return true;
+}
+
+bool hlo_along_of(hlo_value v, hlo_along *out) {
+  const literal *l = hlo_literal(v);
+  if (dtype_is_complex(hlo_type(v)) || !shape_is_static(hlo_shape(v)) || shape_elements(hlo_shape(v)) == 0) {
+    return false;
+  }
+  if (l) {
+    return along_constant(v, l, out);
+  }
+  if (hlo_rank(v) == 0) {
+    *out = (hlo_along){v, -1, 1, 1};
+    return true;
+  }
+  if (v.def->op != HLO_BROADCAST) {
+    return false;
+  }
+  hlo_value x = v.def->operands[0];
+  const int64_t *to = hlo_ints(v.def, HLO_ATTR_DIMENSIONS);
+  *out = (hlo_along){x, -1, 1, 1};
+  for (int d = 0; d < hlo_rank(x); d++) {
+    if (hlo_shape(x)->dims[d] != 1) {
+      if (out->axis >= 0) {
+        return false;
+      }
+      out->axis = (int)to[d];
+      out->n = hlo_shape(x)->dims[d];
+    }
+  }
+  return true;
+}
+
+bool hlo_along_is_const(const hlo_along *a) { return hlo_literal(a->v) != NULL; }
+
+double hlo_along_at(const hlo_along *a, int64_t k) {
+  return literal_f64(hlo_literal(a->v), a->n == 1 ? 0 : k * a->step);
+}
+
+bool hlo_along_equal(const hlo_along *a, const hlo_along *b) {
+  if (!hlo_along_is_const(a) || !hlo_along_is_const(b) || a->n != b->n || (a->n > 1 && a->axis != b->axis)) {
+    return false;
+  }
+  for (int64_t k = 0; k < a->n; k++) {
+    if (hlo_along_at(a, k) != hlo_along_at(b, k)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* --- quantised arrays --- */
+
+static bool is_byte(hlo_value v) {
+  const dtype_info *t = dtype_get_info(hlo_type(v));
+  return hlo_type(v) == DTYPE_S8 || hlo_type(v) == DTYPE_U8 || (hlo_literal(v) && dtype_is_int(hlo_type(v)) && t->bits <= 8);
+}
+
+static bool converted_byte(hlo_value v, hlo_value *q) {
+  *q = v.def->op == HLO_CONVERT ? v.def->operands[0] : v;
+  return v.def->op == HLO_CONVERT && is_byte(*q);
+}
+
+bool hlo_centered_of(hlo_value v, hlo_quantized *out) {
+  *out = (hlo_quantized){0};
+  if (hlo_type(v) != DTYPE_S32) {
+    return false;
+  }
+  if (v.def->op == HLO_SUB && hlo_along_of(v.def->operands[1], &out->zero)) {
+    bool zeros = hlo_along_is_const(&out->zero) && out->zero.n == 1 && hlo_along_at(&out->zero, 0) == 0;
+    out->has_zero = !zeros;
+    v = v.def->operands[0];
+  }
+  return converted_byte(v, &out->q);
+}
+
+static bool scaled_by(hlo_value x, hlo_value scale, hlo_quantized *out) {
+  bool byte = converted_byte(x, &out->q);
+  if (!byte && !(x.def->op == HLO_CONVERT && hlo_centered_of(x.def->operands[0], out))) {
+    return false;
+  }
+  out->has_zero = !byte && out->has_zero;
+  return hlo_along_of(scale, &out->scale);
+}
+
+bool hlo_dequantized_of(hlo_value v, hlo_quantized *out) {
+  *out = (hlo_quantized){0};
+  if (v.def->op != HLO_MUL || hlo_type(v) != DTYPE_F32) {
+    return false;
+  }
+  return scaled_by(v.def->operands[0], v.def->operands[1], out) || scaled_by(v.def->operands[1], v.def->operands[0], out);
+}
+
+/* A number that stands everywhere, perhaps as an integer that f32 holds. */
+static bool const_splat(hlo_value v, double *number) {
+  hlo_along a;
+  if (v.def->op == HLO_CONVERT && dtype_is_int(hlo_type(v.def->operands[0])) &&
+      dtype_bytes(hlo_type(v.def->operands[0])) <= 2) {
+    v = v.def->operands[0];
+  }
+  if (!hlo_along_of(v, &a) || a.n != 1 || !hlo_along_is_const(&a)) {
+    return false;
+  }
+  *number = hlo_along_at(&a, 0);
+  return true;
+}
+
+bool hlo_requantized_of(hlo_value v, hlo_requantized *out) {
+  *out = (hlo_requantized){0};
+  const hlo_instr *clamp = v.def->op == HLO_CONVERT ? v.def->operands[0].def : NULL;
+  if ((hlo_type(v) != DTYPE_S8 && hlo_type(v) != DTYPE_U8) || !clamp || clamp->op != HLO_CLAMP ||
+      clamp->shapes[0].type != DTYPE_F32 || !const_splat(clamp->operands[0], &out->low) ||
+      !const_splat(clamp->operands[2], &out->high)) {
+    return false;
+  }
+  hlo_instr *x = clamp->operands[1].def;
+  if (x->op == HLO_ADD) {
+    uint32_t k = x->operands[0].def->op == HLO_ROUND ? 0 : 1;
+    if (!const_splat(x->operands[1 - k], &out->zero)) {
+      return false;
+    }
+    x = x->operands[k].def;
+  }
+  out->round = x;
+  out->v = x->op == HLO_ROUND ? x->operands[0] : v;
+  return x->op == HLO_ROUND;
+}

@@ -1,0 +1,44 @@
+/* quantized.h - arrays of integers that stand for numbers by a scale and a zero point, recognised in a graph as
+ * importers spell them out. */
+#ifndef HLO_QUANTIZED_H
+#define HLO_QUANTIZED_H
+
+#include "hlo/rewrite.h"
+
+/* An array stretched from one number, or from a list of numbers along one of its dimensions. */
+typedef struct hlo_along {
+  hlo_value v;  /* holds the numbers: element k is v's element k * step */
+  int axis;     /* of the stretched array; -1: one number */
+  int64_t n;    /* numbers */
+  int64_t step;
+} hlo_along;
+
+/* False: v is another array.  Looks at constants of up to 2^16 bytes. */
+bool hlo_along_of(hlo_value v, hlo_along *out);
+/* Are they constants?  Then number k, of one or of n. */
+bool hlo_along_is_const(const hlo_along *a);
+double hlo_along_at(const hlo_along *a, int64_t k);
+/* Equal constants along the same axis. */
+bool hlo_along_equal(const hlo_along *a, const hlo_along *b);
+
+/* f32 numbers (q - zero) * scale, or s32 numbers q - zero. */
+typedef struct hlo_quantized {
+  hlo_value q; /* u8 or s8; a constant may be of any type of up to 8 bits */
+  bool has_zero;
+  hlo_along zero, scale; /* scale: of f32 numbers */
+} hlo_quantized;
+
+/* multiply(convert(subtract(convert(q), zero)), scale), subtractions of nothing left out or not. */
+bool hlo_dequantized_of(hlo_value v, hlo_quantized *out);
+/* subtract(convert(q), zero) in s32. */
+bool hlo_centered_of(hlo_value v, hlo_quantized *out);
+
+/* convert(clamp(low, add(round(v), zero), high)) to u8 or s8, seen from its end. */
+typedef struct hlo_requantized {
+  hlo_instr *round;
+  hlo_value v; /* what is rounded */
+  double zero, low, high;
+} hlo_requantized;
+bool hlo_requantized_of(hlo_value v, hlo_requantized *out);
+
+#endif

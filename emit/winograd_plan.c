@@ -142,12 +142,29 @@ static bool choose_tiles(emit_winograd *p, int64_t tile) {
   return true;
 }
 
+/* Can hold sums, a row of the weights and an element of V? */
+static bool fits(const emit_target *t, int64_t lanes, int64_t rows, int64_t vectors) {
+  int64_t each = t->vector_bits && lanes * 32 > t->vector_bits ? lanes * 32 / t->vector_bits : 1;
+  return each * (rows * vectors + vectors + 1) <= t->registers && rows <= EMIT_GEMM_ROWS && rows * vectors <= EMIT_GEMM_SUMS;
+}
+
 /* The registers' block for products of `rows` rows, so that equal blocks cover rows and outputs with little left over. */
 static void choose_registers(emit_winograd *p, const emit_target *t, int64_t rows) {
-  emit_gemm_tile tile = emit_gemm_fit(t, DTYPE_F32, rows, p->outputs);
-  p->lanes = tile.lanes;
-  p->rows = emit_gemm_cut(rows, tile.rows).large;
-  p->vectors = emit_gemm_cut(divided_up(p->outputs, tile.lanes), tile.vectors).large;
+  const double latency = 8, of_load = 0.15; /* in multiply-adds; most of a load hides behind them */
+  double best = INFINITY;
+  p->lanes = t->lanes;
+  p->rows = p->vectors = 1;
+  for (int64_t v = 1; v <= EMIT_GEMM_VECTORS; v++) {
+    for (int64_t r = 1; r <= rows && fits(t, p->lanes, r, v); r++) {
+      double each = fmax((double)(r * v), latency) + of_load * (double)(r + v);
+      double cost = each * (double)(divided_up(rows, r) * divided_up(p->outputs, v * p->lanes));
+      if (cost < best) {
+        best = cost;
+        p->rows = r;
+        p->vectors = v;
+      }
+    }
+  }
 }
 
 /* Tiles that are worked on at once: their V and a slab of M fill most of the cache, but enough to be worth reading the weights. */

@@ -138,6 +138,7 @@ tests_files = \
 	tests/attributes/windows.py \
 	tests/bench/README \
 	tests/bench/bench_models.py \
+	tests/bench/chart.py \
 	tests/bench/client.c \
 	tests/bench/client.h \
 	tests/bench/client_jax.py \
@@ -152,6 +153,7 @@ tests_files = \
 	tests/bench/models \
 	tests/bench/nets_sequence.py \
 	tests/bench/nets_vision.py \
+	tests/bench/page.py \
 	tests/bench/run-bench \
 	tests/bench/run_bench.py \
 	tests/bench/statistic.py \

@@ -14,6 +14,7 @@ import tempfile
 import numpy as np
 
 import floor
+import page
 from bench_models import CLASSES, Failed, read_models
 from clients import ENGINES, TITLES, Client
 from statistic import geometric_mean, paired
@@ -202,6 +203,7 @@ def parse_arguments(models):
     parser.add_argument("--runs", type=int, default=3, help="measured runs at least, in each round")
     parser.add_argument("--seconds", type=float, default=0.3, help="measured at least, in each round")
     parser.add_argument("--json", help="file that gets an object a row, a line each")
+    parser.add_argument("--page", help="folder that gets benchmarks.md with its charts")
     args = parser.parse_args()
     args.engines = args.engines.split(",")
     args.threads = [int(t) for t in args.threads.split(",")]
@@ -215,7 +217,7 @@ def parse_arguments(models):
 
 def main():
     args = parse_arguments(read_models())
-    failed = 0
+    failed, parts = 0, []
     for threads in args.threads:
         peaks = floor.machine(threads)
         print(floor.describe(threads, peaks))
@@ -230,6 +232,9 @@ def main():
                     f.write(json.dumps(row) + "\n")
         failed += sum("failed" in r for r in rows)
         print("geometric means: " + ", ".join(f"{name} {mean:.3f}" for name, mean in means(rows).items()), flush=True)
+        parts.append((threads, rows, peaks, means(rows)))
+    if args.page:
+        page.write(args.page, parts)
     sys.exit(failed > 0)
 
 

@@ -154,6 +154,7 @@ tests_files = \
 	tests/bench/nets_sequence.py \
 	tests/bench/nets_vision.py \
 	tests/bench/page.py \
+	tests/bench/rows.py \
 	tests/bench/run-bench \
 	tests/bench/run_bench.py \
 	tests/bench/statistic.py \

@@ -89,9 +89,14 @@ speed, 3x3 convolutions with Winograd's fewer multiplications; all else is free 
 """
 
 
-def write(folder, parts):
-    """parts: (threads, rows, peaks, means by class)."""
+def other_section(others):
+    out = [[what, f"{value:.3g} {unit}", f"{limit:.3g} {unit}", "yes" if kept else "no"] for what, value, limit, unit, kept in others]
+    return "\n".join(["## Starts, shapes, spellings", "", table(["what", "measured", "at most", "kept"], out)])
+
+
+def write(folder, parts, others):
+    """parts: (threads, rows, peaks, means by class); others: what rows.measure gave."""
     text = HEAD.format(date=datetime.date.today().isoformat(), processor=processor(), versions=versions())
-    sections = [section(*part, folder) for part in parts]
+    sections = [section(*part, folder) for part in parts] + ([other_section(others)] if others else [])
     with open(os.path.join(folder, "benchmarks.md"), "w") as f:
         f.write("\n".join([text, *sections]))

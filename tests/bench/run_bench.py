@@ -15,6 +15,7 @@ import numpy as np
 
 import floor
 import page
+import rows as other_rows
 from bench_models import CLASSES, Failed, read_models
 from clients import ENGINES, TITLES, Client
 from statistic import geometric_mean, paired
@@ -203,13 +204,18 @@ def parse_arguments(models):
     parser.add_argument("--runs", type=int, default=3, help="measured runs at least, in each round")
     parser.add_argument("--seconds", type=float, default=0.3, help="measured at least, in each round")
     parser.add_argument("--json", help="file that gets an object a row, a line each")
+    parser.add_argument("--rows", help=f"of {', '.join(other_rows.ROWS)}: rows that are no race; all, unless --models is given")
     parser.add_argument("--page", help="folder that gets benchmarks.md with its charts")
     args = parser.parse_args()
     args.engines = args.engines.split(",")
     args.threads = [int(t) for t in args.threads.split(",")]
-    wanted = args.models.split(",") if args.models else list(models)
+    rows = list(other_rows.ROWS) if args.rows == "all" or not (args.rows or args.models) else (args.rows or "").split(",")
+    args.rows = [r for r in rows if r]
+    if not set(args.rows) <= set(other_rows.ROWS):
+        parser.error(f"rows are of {', '.join(other_rows.ROWS)}")
+    wanted = args.models.split(",") if args.models is not None else list(models)
     for name in wanted:
-        if name not in models and name not in CLASSES:
+        if name and name not in models and name not in CLASSES:
             parser.error(f"there is no model {name}; there are {', '.join(models)}")
     args.models = [m for m in models.values() if m.name in wanted or m.kind in wanted]
     return args
@@ -218,7 +224,7 @@ def parse_arguments(models):
 def main():
     args = parse_arguments(read_models())
     failed, parts = 0, []
-    for threads in args.threads:
+    for threads in args.threads if args.models else []:
         peaks = floor.machine(threads)
         print(floor.describe(threads, peaks))
         print(head(threads), flush=True)
@@ -233,8 +239,10 @@ def main():
         failed += sum("failed" in r for r in rows)
         print("geometric means: " + ", ".join(f"{name} {mean:.3f}" for name, mean in means(rows).items()), flush=True)
         parts.append((threads, rows, peaks, means(rows)))
+    others = other_rows.measure(args.rows)
+    failed += sum(not kept for *_, kept in others)
     if args.page:
-        page.write(args.page, parts)
+        page.write(args.page, parts, others)
     sys.exit(failed > 0)
 
 

@@ -1,0 +1,217 @@
+"""Rows of make bench that are no race with others: what a start, a new shape, a spelling and an idle process cost.  Each is a
+function that gives (what was measured, limit, unit) triples; beyond its limit a row fails."""
+import math
+import os
+import tempfile
+import time
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from bench_models import HERE, MADE, Failed, call, read_models
+from clients import Client
+
+THREADS = 2
+
+
+class Files:
+    """Inputs in files, as clients want them, and models made here, gone at the end."""
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="onnx-xla-rows-")
+        return self
+
+    def __exit__(self, *_):
+        self.folder.cleanup()
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def feed(self, name, value):
+        np.save(self.path(name + ".npy"), value)
+        return name, self.path(name + ".npy")
+
+    def environment(self, **more):
+        return {"ONNX_XLA_CACHE": self.path("cache"), **more}
+
+
+def best_ms(client, seconds=0.5):
+    return 1e3 * client.measure(seconds, 3, 1)[0]
+
+
+# --- starts ---
+
+def starts():
+    """From the start of the process to the end of the first result: compiled untuned, tuned, and from the cache."""
+    for name in ("resnet50", "bert-base", "mobilenet-v2"):
+        model = read_models()[name]
+        model.prepare()
+        with Files() as files:
+            for what, limit_ms, environment in (("cold, untuned", 700, {"ONNX_XLA_CACHE": "", "ONNX_XLA_TUNE": "off"}),
+                                                ("cold, tuned", 5000, files.environment()),
+                                                ("warm", 30, files.environment())):
+                client = Client("ours", model.path, THREADS, model.inputs, environment)
+                steady = best_ms(client)
+                client.close()
+                yield f"{name}, {what}", 1e3 * client.first_s, limit_ms + 1.5 * steady, "ms"
+
+
+# --- new shapes ---
+
+def bert_feeds(length):
+    rng = np.random.default_rng(length)
+    return {"input_ids": rng.integers(0, 30522, (1, length)), "attention_mask": np.ones((1, length), np.int64),
+            "token_type_ids": np.zeros((1, length), np.int64)}
+
+
+def new_shapes():
+    """The first result at a length that BERT has not met, after others."""
+    path = os.path.join(MADE, "bert-base-any.onnx")
+    if not os.path.exists(path):
+        call([os.path.join(HERE, "make-model"), "bert-base-any", path])
+    with Files() as files:
+        feeds = [files.feed(name, value) for name, value in bert_feeds(128).items()]
+        client = Client("ours", path, THREADS, feeds, files.environment())
+        for length in (100, 64, 37):
+            for name, value in bert_feeds(length).items():
+                client.set_input(name, value)
+            first = 1e3 * client.measure(0, 1, 0)[0]
+            yield f"BERT-base, first result at length {length}", first, 100 + 1.5 * best_ms(client), "ms"
+        client.close()
+
+
+def many_shapes(shapes=1000, runs=10000):
+    """Memory after all shapes were met twice, and after all runs."""
+    rng = np.random.default_rng(1)
+    with Files() as files:
+        weights = [numpy_helper.from_array(rng.standard_normal((64, 64), np.float32) / 8, f"w{k}") for k in range(2)]
+        nodes = [helper.make_node("MatMul", ["x", "w0"], ["a"]), helper.make_node("Relu", ["a"], ["b"]),
+                 helper.make_node("MatMul", ["b", "w1"], ["c"]), helper.make_node("Softmax", ["c"], ["y"])]
+        save(files.path("m.onnx"), nodes, {"x": ["n", 64]}, weights, 13)
+        client = Client("ours", files.path("m.onnx"), THREADS, [files.feed("x", np.ones((1, 64), np.float32))], files.environment())
+        settled = 0
+        for k in range(runs):
+            client.set_input("x", np.ones((k % shapes + 1, 64), np.float32))
+            client.measure(0, 1, 0)
+            if k + 1 == 2 * shapes:
+                settled = client.megabytes()[0]
+        yield f"memory after {runs} runs over {shapes} shapes; after {2 * shapes}: {settled:.1f}", client.megabytes()[0], \
+            1.02 * settled + 1, "MB"
+        client.close()
+
+
+# --- idle ---
+
+def idle():
+    """CPU that a process uses after a run, and while it waits for one."""
+    model = read_models()["mobilenet-v2"]
+    model.prepare()
+    client = Client("ours", model.path, THREADS, model.inputs)
+    client.measure(0.5, 3, 0)
+    before, start = client.cpu_seconds(), time.perf_counter()
+    time.sleep(5)
+    after = client.cpu_seconds()
+    yield "processor used in 5 s after a run", 100 * (after - before) / (time.perf_counter() - start), 0.1, "%"
+    client.close()
+
+
+# --- spelled out and fused ---
+
+def save(path, nodes, inputs, weights, opset):
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in inputs.items()]
+    out = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "row", values, [out], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10), path)
+
+
+def scalar(name, value):
+    return numpy_helper.from_array(np.array(value, np.float32), name)
+
+
+def node(kind, inputs, output, **attributes):
+    return helper.make_node(kind, inputs.split(), [output], **attributes)
+
+
+def layer_norm():
+    rng = np.random.default_rng(2)
+    scale, bias = (numpy_helper.from_array(rng.random(768, np.float32), name) for name in ("g", "b"))
+    spelled = [node("ReduceMean", "x", "m", axes=[-1]), node("Sub", "x m", "d"), node("Pow", "d two", "s"),
+               node("ReduceMean", "s", "v", axes=[-1]), node("Add", "v eps", "w"), node("Sqrt", "w", "r"),
+               node("Div", "d r", "n"), node("Mul", "n g", "t"), node("Add", "t b", "y")]
+    fused = [node("LayerNormalization", "x g b", "y", axis=-1, epsilon=1e-5)]
+    return {"x": [1, 128, 768]}, spelled, [scale, bias, scalar("two", 2), scalar("eps", 1e-5)], fused, [scale, bias], 17
+
+
+def gelu():
+    spelled = [node("Div", "x root", "a"), node("Erf", "a", "e"), node("Add", "e one", "p"), node("Mul", "x p", "q"),
+               node("Mul", "q half", "y")]
+    constants = [scalar("root", 2 ** 0.5), scalar("one", 1), scalar("half", 0.5)]
+    return {"x": [1, 128, 3072]}, spelled, constants, [node("Gelu", "x", "y")], [], 20
+
+
+def softmax():
+    axes = numpy_helper.from_array(np.array([-1], np.int64), "axes")
+    spelled = [node("ReduceMax", "x", "m", axes=[-1]), node("Sub", "x m", "d"), node("Exp", "d", "e"),
+               node("ReduceSum", "e axes", "s"), node("Div", "e s", "y")]
+    return {"x": [1, 12, 128, 128]}, spelled, [axes], [node("Softmax", "x", "y", axis=-1)], [], 13
+
+
+def attention():
+    spelled = [node("Transpose", "k", "t", perm=[0, 1, 3, 2]), node("MatMul", "q t", "s"), node("Div", "s eight", "z"),
+               node("Softmax", "z", "p", axis=-1), node("MatMul", "p v", "y")]
+    dims = [1, 12, 128, 64]
+    return {"q": dims, "k": dims, "v": dims}, spelled, [scalar("eight", 8)], [node("Attention", "q k v", "y")], [], 23
+
+
+def spellings():
+    """Small operators against the one operator that means the same: a ratio of least times, taken in turns."""
+    for make in (softmax, layer_norm, gelu, attention):
+        inputs, spelled, constants, fused, weights, opset = make()
+        rng = np.random.default_rng(3)
+        with Files() as files:
+            save(files.path("spelled.onnx"), spelled, inputs, constants, 13)
+            save(files.path("fused.onnx"), fused, inputs, weights, opset)
+            feeds = [files.feed(name, rng.standard_normal(dims, np.float32)) for name, dims in inputs.items()]
+            clients = [Client("ours", files.path(f), THREADS, feeds, files.environment()) for f in ("spelled.onnx", "fused.onnx")]
+            a, b = (client.outputs()[0] for client in clients)
+            if not np.allclose(a, b, rtol=1e-4, atol=1e-5):
+                yield f"{make.__name__}: spelled out and fused differ", float(np.abs(a - b).max()), 1e-5, ""
+            times = [[client.measure(0.1, 5, 1)[0] for client in clients] for _ in range(9)]
+            for client in clients:
+                client.close()
+            yield f"{make.__name__}, spelled out / fused", min(t[0] for t in times) / min(t[1] for t in times), 1.05, ""
+
+
+# --- the same bits ---
+
+def bits():
+    """How many output elements differ between 1 thread and 2, and between two processes."""
+    for name in ("mobilenet-v2", "resnet50", "convnext-t", "lstm", "dlrm"):
+        model = read_models()[name]
+        model.prepare()
+        with Files() as files:
+            got = []
+            for threads in (1, THREADS, THREADS):
+                client = Client("ours", model.path, threads, model.inputs, files.environment())
+                got.append([np.asarray(v).tobytes() for v in client.outputs()])
+                client.close()
+        yield f"{name}, outputs that differ by threads or run", sum(g != got[0] for g in got), 0, ""
+
+
+ROWS = {"starts": starts, "new-shapes": new_shapes, "many-shapes": many_shapes, "idle": idle, "spellings": spellings, "bits": bits}
+
+
+def measure(names):
+    """Prints the rows; gives (what, value, limit, unit, kept) of each."""
+    done = []
+    for name in names:
+        try:
+            for what, value, limit, unit in ROWS[name]():
+                kept = value <= limit
+                done.append((what, value, limit, unit, kept))
+                print(f"{name:12} {what:60} {value:9.3g} {unit:3} at most {limit:.3g} {unit}{'' if kept else '  FAILED'}", flush=True)
+        except Failed as e:
+            done.append((f"{name}: {e}", math.nan, math.nan, "", False))
+            print(f"{name:12} FAILED: {e}", flush=True)
+    return done

@@ -14,14 +14,10 @@ typedef struct winograd {
   const emit_ir *ir;
   hlo_value convolution;  /* what the epilogue starts from */
   LLVMValueRef x, u;      /* the input, packed weights */
-  LLVMValueRef zeros, tile; /* a vector of zeros; room for a tile of results */
+  LLVMValueRef zeros;     /* a vector of them */
+  LLVMValueRef square, line; /* on the stack: vectors of a half transformed patch, of a row of results */
   int lanes[2];           /* of vectors along the channels and along the outputs */
 } winograd;
-
-/* A square of vectors, [row][column]. */
-typedef struct square {
-  LLVMValueRef v[MOST][MOST];
-} square;
 
 /* --- arithmetic on positions: i64 --- */
 
@@ -76,16 +72,16 @@ static LLVMValueRef times_plus(const winograd *g, double c, LLVMValueRef x, LLVM
 }
 
 /* The polynomial with x[0], x[2], x[4], ... for its powers; the highest one has coefficient 1. */
-static LLVMValueRef apply(const winograd *g, int degree, const double *coefficients, LLVMValueRef *const *x) {
-  LLVMValueRef sum = *x[2 * degree];
+static LLVMValueRef apply(const winograd *g, int degree, const double *coefficients, const LLVMValueRef *x) {
+  LLVMValueRef sum = x[2 * degree];
   for (int j = degree - 1; j >= 0; j--) {
-    sum = times_plus(g, coefficients[j], *x[2 * j], sum);
+    sum = times_plus(g, coefficients[j], x[2 * j], sum);
   }
   return sum;
 }
 
 /* B' x in place: the polynomial without a point stands for that point, once for it and once for its negative. */
-static void forward(const winograd *g, int64_t size, LLVMValueRef *const *x) {
+static void forward(const winograd *g, int64_t size, LLVMValueRef *x) {
   double points[EMIT_WINOGRAD_PAIRS], c[EMIT_WINOGRAD_PAIRS + 1];
   LLVMValueRef out[MOST];
   if (size == 1) {
@@ -101,12 +97,12 @@ static void forward(const winograd *g, int64_t size, LLVMValueRef *const *x) {
     out[2 + 2 * k] = times_plus(g, -points[k], odd, even);
   }
   for (int64_t k = 0; k < size; k++) {
-    *x[k] = out[k];
+    x[k] = out[k];
   }
 }
 
 /* A' x in place, into the first m: the values of a polynomial's coefficients at the points. */
-static void backward(const winograd *g, int64_t size, int64_t m, LLVMValueRef *const *x) {
+static void backward(const winograd *g, int64_t size, int64_t m, LLVMValueRef *x) {
   LLVMBuilderRef b = g->ir->builder;
   double points[EMIT_WINOGRAD_PAIRS];
   LLVMValueRef sum[EMIT_WINOGRAD_PAIRS], difference[EMIT_WINOGRAD_PAIRS], out[MOST];
@@ -115,11 +111,11 @@ static void backward(const winograd *g, int64_t size, int64_t m, LLVMValueRef *c
   }
   int pairs = emit_winograd_points(size, points);
   for (int k = 0; k < pairs; k++) {
-    sum[k] = LLVMBuildFAdd(b, *x[1 + 2 * k], *x[2 + 2 * k], "");
-    difference[k] = LLVMBuildFSub(b, *x[1 + 2 * k], *x[2 + 2 * k], "");
+    sum[k] = LLVMBuildFAdd(b, x[1 + 2 * k], x[2 + 2 * k], "");
+    difference[k] = LLVMBuildFSub(b, x[1 + 2 * k], x[2 + 2 * k], "");
   }
   for (int64_t i = 0; i < m; i++) {
-    out[i] = i == 0 ? *x[0] : i == m - 1 ? *x[size - 1] : NULL;
+    out[i] = i == 0 ? x[0] : i == m - 1 ? x[size - 1] : NULL;
     for (int k = 0; k < pairs; k++) {
       LLVMValueRef v = i % 2 ? difference[k] : sum[k];
       double power = pow(points[k], (double)i);
@@ -127,42 +123,20 @@ static void backward(const winograd *g, int64_t size, int64_t m, LLVMValueRef *c
     }
   }
   for (int64_t i = 0; i < m; i++) {
-    *x[i] = out[i];
+    x[i] = out[i];
   }
 }
 
-/* Both dimensions; what is left is rows x columns. */
-static void forward_square(const winograd *g, square *s) {
-  const int64_t rows = emit_winograd_size(g->p, 0), columns = emit_winograd_size(g->p, 1);
-  LLVMValueRef *line[MOST];
-  for (int64_t j = 0; j < columns; j++) {
-    for (int64_t i = 0; i < rows; i++) {
-      line[i] = &s->v[i][j];
-    }
-    forward(g, rows, line);
-  }
-  for (int64_t i = 0; i < rows; i++) {
-    for (int64_t j = 0; j < columns; j++) {
-      line[j] = &s->v[i][j];
-    }
-    forward(g, columns, line);
+/* n vectors whose places are `step` elements apart. */
+static void load_line(const winograd *g, LLVMValueRef from, int64_t n, int64_t step, int lanes, LLVMValueRef *line) {
+  for (int64_t k = 0; k < n; k++) {
+    line[k] = load(g, address(g, from, number(g, k * step)), lanes);
   }
 }
 
-static void backward_square(const winograd *g, square *s) {
-  const int64_t rows = emit_winograd_size(g->p, 0), columns = emit_winograd_size(g->p, 1);
-  LLVMValueRef *line[MOST];
-  for (int64_t j = 0; j < columns; j++) {
-    for (int64_t i = 0; i < rows; i++) {
-      line[i] = &s->v[i][j];
-    }
-    backward(g, rows, g->p->m[0], line);
-  }
-  for (int64_t i = 0; i < g->p->m[0]; i++) {
-    for (int64_t j = 0; j < columns; j++) {
-      line[j] = &s->v[i][j];
-    }
-    backward(g, columns, g->p->m[1], line);
+static void store_line(const winograd *g, const LLVMValueRef *line, int64_t n, LLVMValueRef to, int64_t step) {
+  for (int64_t k = 0; k < n; k++) {
+    store(g, line[k], address(g, to, number(g, k * step)));
   }
 }
 
@@ -183,43 +157,48 @@ static place place_of(const winograd *g, LLVMValueRef tile) {
 /* --- transform --- */
 
 typedef struct patch {
-  place from;                        /* in the input; may lie outside */
-  LLVMValueRef start;                /* its element */
-  LLVMValueRef inside[2][MOST];      /* i1 each, or NULL: surely */
+  place from;              /* in the input; may lie outside */
+  LLVMValueRef start;      /* its element */
+  LLVMValueRef rows[MOST]; /* i1: the row lies inside */
 } patch;
 
-/* i1: from <= at and at + n <= end; NULL where that always holds. */
-static LLVMValueRef is_inside(const winograd *g, const patch *s, int d, int64_t from, int64_t n) {
+/* Can dimension d of a patch leave the input? */
+static bool is_padded(const winograd *g, int d) {
   const emit_winograd *p = g->p;
-  int64_t least = from - p->low[d], most = (p->tiles[d] - 1) * p->m[d] - p->low[d] + from + n;
-  if (least >= 0 && most <= p->in[d]) {
-    return NULL;
-  }
-  LLVMValueRef at = plus(g, s->from.at[d], from);
-  return p->in[d] < n ? LLVMConstInt(g->ir->i1, 0, false) : emit_icmp(g->ir, LLVMIntULE, at, number(g, p->in[d] - n));
+  return p->low[d] > 0 || (p->tiles[d] - 1) * p->m[d] - p->low[d] + emit_winograd_size(p, d) > p->in[d];
+}
+
+/* i1: place number `at` of the patch lies in the input; NULL where it always does. */
+static LLVMValueRef is_inside(const winograd *g, const patch *s, int d, LLVMValueRef at) {
+  return is_padded(g, d) ? emit_icmp(g->ir, LLVMIntULT, add(g, s->from.at[d], at), number(g, g->p->in[d])) : NULL;
 }
 
 static LLVMValueRef both(const winograd *g, LLVMValueRef x, LLVMValueRef y) {
   return !x ? y : !y ? x : LLVMBuildAnd(g->ir->builder, x, y, "");
 }
 
-static void transform_vector(const winograd *g, const patch *s, bool guarded, LLVMValueRef c, LLVMValueRef to) {
+/* Columns first, from the input into the square on the stack, then its rows into V. */
+static void transform_vector(const winograd *g, const patch *s, LLVMValueRef c, LLVMValueRef to) {
   const emit_winograd *p = g->p;
-  square v;
-  LLVMValueRef start = add(g, s->start, c);
-  for (int64_t i = 0; i < emit_winograd_size(p, 0); i++) {
-    for (int64_t j = 0; j < emit_winograd_size(p, 1); j++) {
-      LLVMValueRef from = address(g, g->x, plus(g, start, (i * p->in[1] + j) * p->channels));
-      LLVMValueRef there = guarded ? both(g, s->inside[0][i], s->inside[1][j]) : NULL;
-      v.v[i][j] = load(g, there ? emit_select(g->ir, there, from, g->zeros) : from, g->lanes[0]);
-    }
+  const int64_t rows = emit_winograd_size(p, 0), columns = emit_winograd_size(p, 1);
+  LLVMValueRef line[MOST], start = add(g, s->start, c);
+  emit_loop l;
+  emit_loop_begin(g->ir, &l, number(g, 0), number(g, columns), 1, true, 0, NULL);
+  LLVMValueRef column = address(g, g->x, add(g, start, scaled(g, l.iv, p->channels)));
+  LLVMValueRef in_columns = is_inside(g, s, 1, l.iv);
+  for (int64_t i = 0; i < rows; i++) {
+    LLVMValueRef from = address(g, column, number(g, i * p->in[1] * p->channels));
+    LLVMValueRef there = both(g, s->rows[i], in_columns);
+    line[i] = load(g, there ? emit_select(g->ir, there, from, g->zeros) : from, g->lanes[0]);
   }
-  forward_square(g, &v);
-  for (int64_t i = 0, n = 0; i < emit_winograd_size(p, 0); i++) {
-    for (int64_t j = 0; j < emit_winograd_size(p, 1); j++) {
-      store(g, v.v[i][j], address(g, to, plus(g, c, n++ * p->v_plane)));
-    }
-  }
+  forward(g, rows, line);
+  store_line(g, line, rows, address(g, g->square, scaled(g, l.iv, g->lanes[0])), columns * g->lanes[0]);
+  emit_loop_end(g->ir, &l, NULL);
+  emit_loop_begin(g->ir, &l, number(g, 0), number(g, rows), 1, true, 0, NULL);
+  load_line(g, address(g, g->square, scaled(g, l.iv, columns * g->lanes[0])), columns, g->lanes[0], g->lanes[0], line);
+  forward(g, columns, line);
+  store_line(g, line, columns, address(g, to, add(g, c, scaled(g, l.iv, columns * p->v_plane))), p->v_plane);
+  emit_loop_end(g->ir, &l, NULL);
 }
 
 /* Vectors of `lanes` over [0, n): the last one is moved back to end with the last element. */
@@ -229,24 +208,11 @@ static LLVMValueRef begin_vectors(const winograd *g, emit_loop *l, LLVMValueRef 
   return n % lanes ? lesser(g, l->iv, number(g, n - lanes)) : l->iv;
 }
 
-static void transform_tile(const winograd *g, const patch *s, bool guarded, LLVMValueRef to) {
+static void transform_tile(const winograd *g, const patch *s, LLVMValueRef to) {
   emit_loop l;
   LLVMValueRef c = begin_vectors(g, &l, number(g, 0), number(g, g->p->channels), g->p->channels, g->lanes[0], true);
-  transform_vector(g, s, guarded, c, to);
+  transform_vector(g, s, c, to);
   emit_loop_end(g->ir, &l, NULL);
-}
-
-static void transform_either(const winograd *g, const patch *s, LLVMValueRef inside, LLVMValueRef to) {
-  const emit_ir *ir = g->ir;
-  LLVMBasicBlockRef fast = emit_block(ir, "inside"), slow = emit_block(ir, "edge"), done = emit_block(ir, "transformed");
-  LLVMBuildCondBr(ir->builder, inside, fast, slow);
-  LLVMPositionBuilderAtEnd(ir->builder, fast);
-  transform_tile(g, s, false, to);
-  LLVMBuildBr(ir->builder, done);
-  LLVMPositionBuilderAtEnd(ir->builder, slow);
-  transform_tile(g, s, true, to);
-  LLVMBuildBr(ir->builder, done);
-  LLVMPositionBuilderAtEnd(ir->builder, done);
 }
 
 /* Tiles first + [0, n) into rows [0, n) of V. */
@@ -255,22 +221,16 @@ static void transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLV
   emit_loop l;
   emit_loop_begin(g->ir, &l, number(g, 0), n, 1, false, 0, NULL);
   patch s = {.from = place_of(g, add(g, first, l.iv))};
-  LLVMValueRef all = NULL;
   for (int d = 0; d < 2; d++) {
     s.from.at[d] = plus(g, s.from.at[d], -p->low[d]);
-    for (int64_t k = 0; k < emit_winograd_size(p, d); k++) {
-      s.inside[d][k] = is_inside(g, &s, d, k, 1);
-    }
-    all = both(g, all, is_inside(g, &s, d, 0, emit_winograd_size(p, d)));
+  }
+  for (int64_t k = 0; k < emit_winograd_size(p, 0); k++) {
+    s.rows[k] = is_inside(g, &s, 0, number(g, k));
   }
   LLVMValueRef line = add(g, scaled(g, s.from.image, p->in[0]), s.from.at[0]);
   s.start = scaled(g, add(g, scaled(g, line, p->in[1]), s.from.at[1]), p->channels);
   LLVMValueRef to = address(g, v, scaled(g, l.iv, p->v_row));
-  if (all) {
-    transform_either(g, &s, all, to);
-  } else {
-    transform_tile(g, &s, false, to);
-  }
+  transform_tile(g, &s, to);
   emit_loop_end(g->ir, &l, NULL);
 }
 
@@ -319,11 +279,7 @@ static void multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLVMV
 
 /* --- finish --- */
 
-static LLVMValueRef tile_address(const winograd *g, LLVMValueRef i, LLVMValueRef j) {
-  return address(g, g->tile, scaled(g, add(g, scaled(g, i, g->p->m[1]), j), g->lanes[1]));
-}
-
-/* The epilogue of one vector of the tile, at row i and column j. */
+/* The epilogue of the vector at row i and column j of the tile. */
 static void finish_vector(const winograd *g, const place *at, LLVMValueRef i, LLVMValueRef j, LLVMValueRef k) {
   emit_element *e = &g->w->e;
   const shape *s = hlo_shape(g->convolution);
@@ -337,25 +293,39 @@ static void finish_vector(const winograd *g, const place *at, LLVMValueRef i, LL
   }
   emit_axis_at(index, s->rank - 2, emit_pos_at(add(g, at->at[1], j), 1));
   emit_axis_at(index, s->rank - 1, (emit_pos){k, g->lanes[1] > 1, 1});
-  LLVMValueRef value = load(g, tile_address(g, i, j), g->lanes[1]);
+  LLVMValueRef value = load(g, address(g, g->line, scaled(g, j, g->lanes[1])), g->lanes[1]);
   emit_element_set(e, g->convolution, index, (emit_pair){value, NULL});
   emit_store_roots(g->w, index);
   e->x.lanes = before;
   emit_table_release(e->x.table, mark);
 }
 
-/* The part of a tile that lies in the result. */
-static void finish_tile(const winograd *g, const place *at, LLVMValueRef k) {
+/* How much of a tile lies in the result. */
+static LLVMValueRef extent_of(const winograd *g, const place *at, int d) {
   const emit_winograd *p = g->p;
-  emit_loop l[2];
-  for (int d = 0; d < 2; d++) {
-    LLVMValueRef left = LLVMBuildNSWSub(g->ir->builder, number(g, p->out[d]), at->at[d], "");
-    LLVMValueRef n = p->out[d] % p->m[d] ? lesser(g, left, number(g, p->m[d])) : number(g, p->m[d]);
-    emit_loop_begin(g->ir, &l[d], number(g, 0), n, 1, true, 0, NULL);
-  }
-  finish_vector(g, at, l[0].iv, l[1].iv, k);
-  emit_loop_end(g->ir, &l[1], NULL);
-  emit_loop_end(g->ir, &l[0], NULL);
+  LLVMValueRef left = LLVMBuildNSWSub(g->ir->builder, number(g, p->out[d]), at->at[d], "");
+  return p->out[d] % p->m[d] ? lesser(g, left, number(g, p->m[d])) : number(g, p->m[d]);
+}
+
+/* A vector of outputs of one tile: columns of M first, into the square on the stack, then row by row into the result. */
+static void finish_tile(const winograd *g, const place *at, LLVMValueRef m, LLVMValueRef k) {
+  const emit_winograd *p = g->p;
+  const int64_t rows = emit_winograd_size(p, 0), columns = emit_winograd_size(p, 1);
+  LLVMValueRef line[MOST];
+  emit_loop l, c;
+  emit_loop_begin(g->ir, &l, number(g, 0), number(g, columns), 1, true, 0, NULL);
+  load_line(g, address(g, m, scaled(g, l.iv, p->m_plane)), rows, columns * p->m_plane, g->lanes[1], line);
+  backward(g, rows, p->m[0], line);
+  store_line(g, line, p->m[0], address(g, g->square, scaled(g, l.iv, g->lanes[1])), columns * g->lanes[1]);
+  emit_loop_end(g->ir, &l, NULL);
+  emit_loop_begin(g->ir, &l, number(g, 0), extent_of(g, at, 0), 1, true, 0, NULL);
+  load_line(g, address(g, g->square, scaled(g, l.iv, columns * g->lanes[1])), columns, g->lanes[1], g->lanes[1], line);
+  backward(g, columns, p->m[1], line);
+  store_line(g, line, p->m[1], g->line, g->lanes[1]);
+  emit_loop_begin(g->ir, &c, number(g, 0), extent_of(g, at, 1), 1, true, 0, NULL);
+  finish_vector(g, at, l.iv, c.iv, k);
+  emit_loop_end(g->ir, &c, NULL);
+  emit_loop_end(g->ir, &l, NULL);
 }
 
 /* Tiles first + [0, n), rows [0, n) of M, whose columns are the outputs [from, to). */
@@ -367,19 +337,7 @@ static void finish(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMVa
   LLVMValueRef row = address(g, m, scaled(g, tiles.iv, p->m_row));
   LLVMValueRef k = begin_vectors(g, &vectors, from, to, p->outputs, g->lanes[1], true);
   LLVMValueRef column = LLVMBuildNSWSub(g->ir->builder, k, from, "");
-  square s;
-  for (int64_t i = 0, plane = 0; i < emit_winograd_size(p, 0); i++) {
-    for (int64_t j = 0; j < emit_winograd_size(p, 1); j++) {
-      s.v[i][j] = load(g, address(g, row, plus(g, column, plane++ * p->m_plane)), g->lanes[1]);
-    }
-  }
-  backward_square(g, &s);
-  for (int64_t i = 0; i < p->m[0]; i++) {
-    for (int64_t j = 0; j < p->m[1]; j++) {
-      store(g, s.v[i][j], tile_address(g, number(g, i), number(g, j)));
-    }
-  }
-  finish_tile(g, &at, k);
+  finish_tile(g, &at, address(g, row, column), k);
   emit_loop_end(g->ir, &vectors, NULL);
   emit_loop_end(g->ir, &tiles, NULL);
 }
@@ -498,6 +456,14 @@ static LLVMValueRef make_zeros(const winograd *g) {
   return zeros;
 }
 
+/* For n vectors, on the stack. */
+static LLVMValueRef make_room(const winograd *g, int64_t n) {
+  LLVMTypeRef type = LLVMArrayType2(g->ir->f32, (uint64_t)(n * g->p->lanes));
+  LLVMValueRef room = LLVMBuildAlloca(g->ir->builder, type, "");
+  LLVMSetAlignment(room, 64);
+  return room;
+}
+
 status emit_winograd_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                             const emit_winograd *p, uint32_t phase, emit_kernel_info *info) {
   emit_writer w;
@@ -512,9 +478,8 @@ status emit_winograd_kernel(emit_module *m, const char *name, const hlo_instr *i
   g.x = w.e.inputs[operand_of(i, g.convolution.def->operands[0])].base;
   g.u = emit_writer_buffer(&w, (uint32_t)p->weights);
   g.zeros = make_zeros(&g);
-  LLVMTypeRef room = LLVMArrayType2(g.ir->f32, (uint64_t)(p->m[0] * p->m[1] * g.lanes[1]));
-  g.tile = LLVMBuildAlloca(g.ir->builder, room, "");
-  LLVMSetAlignment(g.tile, 64);
+  g.square = make_room(&g, emit_winograd_products(p));
+  g.line = make_room(&g, p->m[1]);
   LLVMValueRef scratch = emit_writer_buffer(&w, i->n_operands + i->n_results);
   if (p->phased) {
     write_phase(&g, phase, scratch);

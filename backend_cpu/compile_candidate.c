@@ -103,8 +103,8 @@ status cpu_best_guess(arena *a, const cpu_problem *p, cpu_way **out) {
 
 /* --- emit's plain loops, of any type and shape --- */
 
-/* About 20 GFLOP/s a thread. */
-static const double kernel_nanoseconds = 0.1;
+/* About 15 GFLOP/s a thread. */
+static const double kernel_nanoseconds = 0.15;
 
 static uint32_t offer_kernel(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
   (void)a, (void)room;

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <stdio.h>
 
-/* What a thread can be woken for: about 8 us. */
-static const double part_multiplications = 1e6;
-static const double longest_part = 1e10; /* some tenths of a second, between which a run's budget is looked at */
-static const double call_nanoseconds = 600, multiplication_nanoseconds = 0.01; /* about 200 GFLOP/s a thread */
+static const double part_nanoseconds = 4000; /* what another thread is worth asking for */
+static const double longest_part = 1e10; /* multiplications, some tenths of a second, between which a run's budget is looked at */
+/* About 200 GFLOP/s a thread, a third of that where channels do not meet each other, and 20 GB/s. */
+static const double call_nanoseconds = 600, multiplication_nanoseconds = 0.01, lonely_factor = 3, byte_nanoseconds = 0.05;
 
 static void swap(int64_t *list) {
   int64_t first = list[0];
@@ -68,11 +68,28 @@ static int64_t whole_parts(const cpu_contraction *c, int64_t wanted) {
   return parts;
 }
 
-/* Enough for threads to help each other, each worth its while. */
-static int64_t choose_parts(const cpu_contraction *c, uint32_t threads) {
-  int64_t most = threads > 2 ? 2 * (int64_t)threads : 4;
-  double worth = cpu_geometry_multiplications(&c->g) / part_multiplications;
-  return whole_parts(c, worth < (double)most ? (int64_t)worth : most);
+/* Bytes that are read and written. */
+static double bytes_of(const hlo_instr *i) {
+  double n = (double)shape_bytes(&i->shapes[0]);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    n += (double)shape_bytes(hlo_shape(i->operands[k]));
+  }
+  return n;
+}
+
+/* On one thread. */
+static double work_of(const cpu_problem *p, const cpu_contraction *c) {
+  bool lonely = c->g.op == CPU_CONVOLUTION && c->g.in_channels / c->g.groups < 4 && c->g.groups > 1;
+  return p->multiplications * multiplication_nanoseconds * (lonely ? lonely_factor : 1) +
+         bytes_of(p->instr) * byte_nanoseconds;
+}
+
+/* Enough for threads to help each other, each worth its while, and as many for each. */
+static int64_t choose_parts(const cpu_problem *p, const cpu_contraction *c) {
+  int64_t threads = p->threads, most = threads > 2 ? 2 * threads : threads == 2 ? 4 : 1;
+  double worth = work_of(p, c) / part_nanoseconds;
+  int64_t wanted = worth < (double)most ? (int64_t)worth : most;
+  return whole_parts(c, wanted > threads ? wanted - wanted % threads : wanted);
 }
 
 /* --- the candidate --- */
@@ -107,8 +124,8 @@ static uint32_t offer_library(arena *a, const cpu_problem *p, uint32_t room, cpu
     return 0;
   }
   uint32_t n = 0;
-  double guess = call_nanoseconds + cpu_shared(p->multiplications * multiplication_nanoseconds, p->threads);
-  int64_t best = choose_parts(&plan->c, p->threads);
+  double guess = call_nanoseconds + cpu_shared(work_of(p, &plan->c), p->threads);
+  int64_t best = choose_parts(p, &plan->c);
   add_variant(best, guess, &n, out);
   for (int64_t parts = 1; parts <= 4 * (int64_t)p->threads && n + 1 < room; parts *= 2) {
     int64_t possible = whole_parts(&plan->c, parts);

@@ -1,7 +1,7 @@
 /* exec_onednn.c - the library calls of exec_contraction.h on oneDNN, and all that anybody has to know about it.
  *
  * Versions 2.x and 3.x differ in how things are described; the first part of this file gives both one face.  A call owns
- * its primitives; memory objects are made for each run, because two runs may be under way. */
+ * its primitives; memory objects belong to one run at a time and are kept for the next. */
 #include "backend_cpu/exec_contraction.h"
 #include "runtime/pool.h"
 
@@ -10,6 +10,7 @@
 #include <oneapi/dnnl/dnnl.h>
 #include <oneapi/dnnl/dnnl_version.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -453,9 +454,18 @@ static status make_piece(arena *a, const cpu_contraction *c, const rt_span *form
  * The library's own threads would have to be OpenMP's, which wait for each other busily: where other programs want the
  * cores too, that takes many times as long.  Rows of the result cost the same one by one as together. */
 
+/* What a run of a part needs of the library beside memory: making it takes longer than a small part. */
+typedef struct ready {
+  dnnl_stream_t stream;
+  uint32_t n;
+  dnnl_exec_arg_t args[MAX_ARGS + 1];
+  void *at[MAX_ARGS + 1]; /* where the arguments' memory lies */
+} ready;
+
 typedef struct part {
   const piece *piece;
   int64_t offsets[MAX_ARGS]; /* bytes, of each argument */
+  ready *_Atomic spare;      /* of the last run; a run takes it, one that finds none makes another */
 } part;
 
 struct cpu_call {
@@ -582,8 +592,26 @@ static void describe(arena *a, const cpu_contraction *c, const cpu_call *call, c
   info->format = c->g.packed ? md_format(a, call->pieces[0].weights) : (rt_span){"", 0};
 }
 
+static void destroy_args(uint32_t n, dnnl_exec_arg_t *args) {
+  for (uint32_t k = 0; k < n; k++) {
+    dnnl_memory_destroy(args[k].memory);
+  }
+}
+
+/* NULL is fine. */
+static void destroy_ready(ready *r) {
+  if (r) {
+    destroy_args(r->n, r->args);
+    dnnl_stream_destroy(r->stream);
+    free(r);
+  }
+}
+
 static void destroy_pieces(void *data) {
   cpu_call *call = data;
+  for (uint32_t k = 0; k < call->n_parts; k++) {
+    destroy_ready(atomic_load(&call->parts[k].spare));
+  }
   for (uint32_t k = 0; k < call->n_pieces; k++) {
     destroy_piece(&call->pieces[k]);
   }
@@ -620,12 +648,6 @@ static dnnl_status_t execute(dnnl_primitive_t p, uint32_t n, dnnl_exec_arg_t *ar
   return s;
 }
 
-static void destroy_args(uint32_t n, dnnl_exec_arg_t *args) {
-  for (uint32_t k = 0; k < n; k++) {
-    dnnl_memory_destroy(args[k].memory);
-  }
-}
-
 typedef struct call_run {
   const cpu_call *call;
   void *const *buffers;
@@ -633,23 +655,42 @@ typedef struct call_run {
   _Atomic int failed; /* a dnnl_status_t */
 } call_run;
 
+/* NULL, or a failure and *out to be destroyed. */
+static dnnl_status_t make_ready(const piece *x, ready **out) {
+  ready *r = *out = calloc(1, sizeof *r);
+  dnnl_status_t s = r ? dnnl_stream_create(&r->stream, get_engine(), dnnl_stream_default_flags) : dnnl_out_of_memory;
+  uint32_t n = x->n_args + (x->scratch_bytes > 0);
+  for (uint32_t k = 0; !s && k < n; k++) {
+    r->args[k].arg = k < x->n_args ? x->args[k].arg : DNNL_ARG_SCRATCHPAD;
+    md_ref md = k < x->n_args ? x->args[k].md : x->scratch;
+    s = dnnl_memory_create(&r->args[k].memory, md, get_engine(), DNNL_MEMORY_NONE);
+    r->n += !s;
+  }
+  return s;
+}
+
+static dnnl_status_t point_at(ready *r, uint32_t k, void *memory) {
+  if (r->at[k] == memory) {
+    return dnnl_success;
+  }
+  r->at[k] = memory;
+  return dnnl_memory_set_data_handle(r->args[k].memory, memory);
+}
+
 static dnnl_status_t run_part(const call_run *r, uint32_t number) {
-  const part *p = &r->call->parts[number];
-  const piece *x = p->piece;
-  dnnl_exec_arg_t args[MAX_ARGS + 1];
-  uint32_t n = 0;
+  part *p = &r->call->parts[number];
+  ready *x = atomic_exchange(&p->spare, NULL);
   dnnl_status_t s = dnnl_success;
-  for (; n < x->n_args && !s; n += !s) {
-    args[n].arg = x->args[n].arg;
-    s = dnnl_memory_create(&args[n].memory, x->args[n].md, get_engine(), (uint8_t *)r->buffers[n] + p->offsets[n]);
+  if (!x) {
+    s = make_ready(p->piece, &x);
   }
-  if (!s && x->scratch_bytes) {
-    args[n].arg = DNNL_ARG_SCRATCHPAD;
-    s = dnnl_memory_create(&args[n].memory, x->scratch, get_engine(), r->scratch + number * r->call->scratch_bytes);
-    n += !s;
+  for (uint32_t k = 0; !s && k < x->n; k++) {
+    bool is_scratch = k == p->piece->n_args;
+    s = point_at(x, k, is_scratch ? r->scratch + number * r->call->scratch_bytes : (uint8_t *)r->buffers[k] + p->offsets[k]);
   }
-  s = s ? s : execute(x->primitive, n, args);
-  destroy_args(n, args);
+  s = s ? s : dnnl_primitive_execute(p->piece->primitive, x->stream, (int)x->n, x->args);
+  s = s ? s : dnnl_stream_wait(x->stream);
+  destroy_ready(s ? x : atomic_exchange(&p->spare, x));
   return s;
 }
 

@@ -27,6 +27,9 @@ static const hlo_pass pipeline[] = {
     HLO_STEP(layout),
     HLO_STEP(deconvolution),
     HLO_GROUP("clean-layout", cleaning),
+    HLO_STEP(matrices),
+    HLO_STEP(fold),
+    HLO_STEP(dce),
     HLO_STEP(epilogue),
     HLO_STEP(reduce_fusion),
     HLO_STEP(loop_fusion),
@@ -67,7 +70,8 @@ static const int64_t fold_bytes = (int64_t)1 << 28;
 
 static status prepare(hlo_module *m, const rt_compile_options *options, arena *a) {
   const hlo_target target = {.name = "cpu", .data = (void *)options, .takes_epilogue = cpu_takes_epilogue,
-                             .takes_fused = takes_fused, .takes_bytes = cpu_takes_bytes, .channels_last = true};
+                             .takes_fused = takes_fused, .takes_bytes = cpu_takes_bytes, .channels_last = true,
+                             .matrices = true};
   dumping d = {options};
   pass_context c = {.arena = a, .eval = options->eval, .fold_bytes = fold_bytes, .target = &target,
                     .skip = options->skip_passes, .verify = true};

@@ -60,6 +60,7 @@ typedef struct hlo_target {
   /* The operation may be part of a fusion of that kind. */
   bool (*takes_fused)(void *data, hlo_fusion_kind kind, const hlo_instr *i);
   bool channels_last; /* convolutions run faster so */
+  bool matrices;      /* dots run faster where each operand can be walked as a matrix */
 } hlo_target;
 
 /* What one pass did in this run, all its calls together. */

@@ -22,6 +22,7 @@ hlo_sources = \
 	hlo/pass_integers.c \
 	hlo/pass_layout.c \
 	hlo/pass_loop_fusion.c \
+	hlo/pass_matrices.c \
 	hlo/pass_motion.c \
 	hlo/pass_reduce_fusion.c \
 	hlo/pass_simplify.c \

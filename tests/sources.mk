@@ -106,6 +106,7 @@ hlo_tests = \
 	tests/hlo/loop_fusion/chain.hlo \
 	tests/hlo/loop_fusion/cycle.hlo \
 	tests/hlo/loop_fusion/siblings.hlo \
+	tests/hlo/matrices/dots.hlo \
 	tests/hlo/motion/dot.hlo \
 	tests/hlo/motion/sink.hlo \
 	tests/hlo/reduce_fusion/softmax.hlo \
@@ -350,6 +351,7 @@ tests_files = \
 	tests/hlo/loop_fusion/chain.expected \
 	tests/hlo/loop_fusion/cycle.expected \
 	tests/hlo/loop_fusion/siblings.expected \
+	tests/hlo/matrices/dots.expected \
 	tests/hlo/motion/dot.expected \
 	tests/hlo/motion/sink.expected \
 	tests/hlo/reduce_fusion/softmax.expected \

@@ -57,7 +57,8 @@ typedef struct job {
 
 static status run(void *data) {
   static const hlo_target target = {.name = "test", .takes_composite = takes_composite, .takes_epilogue = takes_epilogue,
-                                    .takes_fused = takes_fused, .takes_bytes = takes_bytes, .channels_last = true};
+                                    .takes_fused = takes_fused, .takes_bytes = takes_bytes, .channels_last = true,
+                                    .matrices = true};
   job *j = data;
   hlo_module *m = NULL;
   const hlo_pass *steps = NULL;

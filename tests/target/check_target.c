@@ -669,6 +669,23 @@ START_TEST(bytes) {
 END_TEST
 
 /* An epilogue in a branch, with the branch's own parameters. */
+/* --- dots whose operands are no matrices as they come --- */
+
+START_TEST(heads) {
+  check_body("%0: f32[4,20,3,3,32] \"qkv\", %1: f32[96,64] \"w\"",
+             "%2 = slice(%0) {starts=[0,0,0,0,0], limits=[4,20,1,3,32], strides=[1,1,1,1,1]} : f32[4,20,1,3,32]\n"
+             "%3 = slice(%0) {starts=[0,0,1,0,0], limits=[4,20,2,3,32], strides=[1,1,1,1,1]} : f32[4,20,1,3,32]\n"
+             "%4 = slice(%0) {starts=[0,0,2,0,0], limits=[4,20,3,3,32], strides=[1,1,1,1,1]} : f32[4,20,1,3,32]\n"
+             "%5 = reshape(%2) : f32[4,20,3,32]\n%6 = reshape(%3) : f32[4,20,3,32]\n%7 = reshape(%4) : f32[4,20,3,32]\n"
+             "%8 = dot(%5, %6) {lhs_batch=[0,2], rhs_batch=[0,2], lhs_contract=[3], rhs_contract=[3]} : f32[4,3,20,20]\n"
+             "%9 = logistic(%8) : f32[4,3,20,20]\n"
+             "%10 = dot(%9, %7) {lhs_batch=[0,1], rhs_batch=[0,2], lhs_contract=[3], rhs_contract=[1]} : f32[4,3,20,32]\n"
+             "%11 = transpose(%10) {permutation=[0,2,1,3]} : f32[4,20,3,32]\n%12 = reshape(%11) : f32[4,20,96]\n"
+             "%13 = dot(%12, %1) {lhs_batch=[], rhs_batch=[], lhs_contract=[2], rhs_contract=[0]} : f32[4,20,64]",
+             "%13 \"y\"", 1e-5, -1, 1);
+}
+END_TEST
+
 START_TEST(clusters_in_branches) {
   check_text("onnx-xla hlo 1\nmodule \"t\" {\n"
              "computation one(%0: f32[1,9,9,16], %1: f32[16,16,3,3], %2: f32[]) {\n"
@@ -711,6 +728,7 @@ int main(void) {
   tcase_add_test(t, bytes);
   tcase_add_test(t, control);
   tcase_add_test(t, clusters);
+  tcase_add_test(t, heads);
   tcase_add_test(t, parts);
   tcase_add_test(t, layouts);
   tcase_add_test(t, sharing);

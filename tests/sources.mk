@@ -144,6 +144,7 @@ tests_files = \
 	tests/bench/client.h \
 	tests/bench/client_jax.py \
 	tests/bench/clients.py \
+	tests/bench/convolutions.py \
 	tests/bench/engine_openvino.c \
 	tests/bench/engine_ort.c \
 	tests/bench/engine_ours.c \

@@ -4,6 +4,7 @@ import os
 import platform
 
 import chart
+import convolutions
 from clients import ENGINES, TITLES
 
 
@@ -98,5 +99,6 @@ def write(folder, parts, others):
     """parts: (threads, rows, peaks, means by class); others: what rows.measure gave."""
     text = HEAD.format(date=datetime.date.today().isoformat(), processor=processor(), versions=versions())
     sections = [section(*part, folder) for part in parts] + ([other_section(others)] if others else [])
+    sections.append(convolutions.write(folder, parts[0][0] if parts else os.cpu_count()))
     with open(os.path.join(folder, "benchmarks.md"), "w") as f:
         f.write("\n".join([text, *sections]))

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-const cpu_candidate *const cpu_candidates[] = {&cpu_library_candidate, &cpu_kernel_candidate, &cpu_winograd_candidate};
+const cpu_candidate *const cpu_candidates[] = {&cpu_library_candidate, &cpu_gemm_candidate, &cpu_kernel_candidate,
+                                               &cpu_winograd_candidate};
 const uint32_t cpu_n_candidates = sizeof cpu_candidates / sizeof *cpu_candidates;
 
 /* --- problems --- */

@@ -40,6 +40,8 @@ static double cost(int rows, int vectors, int64_t m, int64_t columns) {
   double sums = (double)m / row_blocks * (double)columns / column_blocks / 2;
   double loads = ((double)m / row_blocks + (double)columns / column_blocks) / 2;
   double work = (sums > loads ? sums + loads / 8 : loads + sums / 8);
+  const double uneven = 0.03; /* two sizes of blocks are more code, and seldom both the best */
+  work *= 1 + uneven * ((m % rows != 0) + (columns % vectors != 0));
   return row_blocks * column_blocks * (work > latency ? work : latency);
 }
 

@@ -44,4 +44,7 @@ bool emit_supports(const hlo_instr *i, const char **why);
  * equal then. */
 bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result);
 
+/* Do the roots of the computation read the result of v, if at all, only for the same element of theirs? */
+bool emit_reads_in_place(const hlo_computation *c, const hlo_instr *v);
+
 #endif

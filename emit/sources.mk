@@ -13,6 +13,9 @@ emit_sources = \
 	emit/movement.c \
 	emit/number.c \
 	emit/plan.c \
+	emit/product.c \
+	emit/product_kernel.c \
+	emit/product_pack.c \
 	emit/random.c \
 	emit/reduce.c \
 	emit/support.c \
@@ -35,6 +38,7 @@ emit_files = \
 	emit/module.h \
 	emit/number.h \
 	emit/plan.h \
+	emit/product.h \
 	emit/target.h \
 	emit/winograd.h \
 	emit/writer.h

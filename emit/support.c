@@ -145,26 +145,43 @@ static reading reading_by(const readings *r, const hlo_instr *i) {
   return worst;
 }
 
-static bool fusion_reads_in_place(const hlo_computation *c, const hlo_instr *v) {
-  readings r = {0};
+/* How each instruction reads v.  False: too many. */
+static bool read_all(readings *r, const hlo_computation *c, const hlo_instr *v) {
   for (const hlo_instr *i = c->first; i; i = i->next) {
-    if (r.n == MAX_INSTRUCTIONS) {
+    if (r->n == MAX_INSTRUCTIONS) {
       return false;
     }
-    r.how[r.n] = i == v ? SAME_PLACE : reading_by(&r, i);
-    r.of[r.n++] = i;
+    r->how[r->n] = i == v ? SAME_PLACE : reading_by(r, i);
+    r->of[r->n++] = i;
+  }
+  return true;
+}
+
+static bool roots_in_place(const readings *r, const hlo_computation *c) {
+  for (uint32_t k = 0; k < c->n_roots; k++) {
+    if (reading_of(r, c->roots[k].def) == ELSEWHERE) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool fusion_reads_in_place(const hlo_computation *c, const hlo_instr *v) {
+  readings r = {0};
+  if (!read_all(&r, c, v)) {
+    return false;
   }
   const hlo_instr *root = c->roots[0].def;
   if (c->n_roots == 1 && (root->op == HLO_SCATTER || root->op == HLO_DYNAMIC_UPDATE_SLICE)) {
     return root->operands[0].def == v && reading_of(&r, root->operands[1].def) == NOT_AT_ALL &&
            reading_of(&r, root->operands[2].def) == NOT_AT_ALL;
   }
-  for (uint32_t k = 0; k < c->n_roots; k++) {
-    if (reading_of(&r, c->roots[k].def) == ELSEWHERE) {
-      return false;
-    }
-  }
-  return true;
+  return roots_in_place(&r, c);
+}
+
+bool emit_reads_in_place(const hlo_computation *c, const hlo_instr *v) {
+  readings r = {0};
+  return read_all(&r, c, v) && roots_in_place(&r, c);
 }
 
 bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result) {

@@ -1,0 +1,64 @@
+/* compile_gemm.c - the candidate "gemm": products in register blocks by kernels of our own (emit/product.h). */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "backend_cpu/compile_candidate.h"
+#include "emit/product.h"
+
+enum { ROWS, VECTORS }; /* v[] of a variant; 0: as emit_product_choose likes */
+
+static int64_t cache_bytes(void) {
+  long n = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return n > 0 ? n : 256 << 10;
+}
+
+static bool make(const cpu_problem *p, const cpu_variant *v, emit_product *out) {
+  emit_product_wish wish = {.rows = (int)v->v[ROWS], .vectors = (int)v->v[VECTORS], .threads = p->threads,
+                            .cache_bytes = cache_bytes(), .constant_weights = p->constant_weights};
+  hlo_instr *alone = (hlo_instr *)p->instr;
+  if (!emit_product_of(alone, out)) {
+    return false;
+  }
+  emit_product_choose(out, p->target, &wish);
+  return true;
+}
+
+/* Of one thread: a register block of full size is bound by multiplications, two vectors a cycle at some 3 GHz; a small one by
+ * loads. */
+static double guess(const cpu_problem *p, const emit_product *g) {
+  double loads = (double)(g->tile_rows + g->tile_vectors) / (double)(g->tile_rows * g->tile_vectors);
+  double work = p->multiplications / (double)g->lanes * (0.15 + 0.015 * loads) + (double)emit_product_scratch(g) * 0.1;
+  return 300 * emit_product_phases(g) + cpu_shared(work, p->threads);
+}
+
+static uint32_t offer(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
+  emit_product g;
+  (void)a, (void)room;
+  if (!make(p, out, &g)) {
+    return 0;
+  }
+  out->guess = guess(p, &g);
+  snprintf(out->name, sizeof out->name, "%dx%d", (int)g.tile_rows, (int)(g.tile_vectors * g.lanes));
+  return 1;
+}
+
+static status pack(const void *config, const literal *weights, void *packed) {
+  emit_product_pack(config, weights->data, packed);
+  return NULL;
+}
+
+static status build(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_way *out) {
+  emit_product *g = ARENA_NEW(a, emit_product);
+  CHECK_THAT(make(p, v, g), STATUS_UNSUPPORTED, "no product of matrices");
+  out->own = ARENA_NEW(a, cpu_own);
+  *out->own = (cpu_own){.n_phases = emit_product_phases(g), .write = emit_product_write, .config = g, .config_bytes = sizeof *g,
+                        .scratch_bytes = emit_product_scratch(g)};
+  if (g->packing == EMIT_B_PACKED) {
+    out->own->packed_bytes = (uint64_t)emit_product_packed(g) * dtype_bytes((dtype)g->type);
+    out->own->pack = pack;
+  }
+  out->scratch_bytes = out->own->scratch_bytes;
+  return NULL;
+}
+
+const cpu_candidate cpu_gemm_candidate = {"gemm", offer, build};

@@ -1,0 +1,285 @@
+/* product.c - see product.h: the geometry of contractions, and how their products are cut. */
+#include "emit/product.h"
+
+#include <string.h>
+
+#include "emit/gemm.h"
+#include "emit/number.h"
+#include "emit/writer.h"
+
+/* --- levels --- */
+
+/* Appends a level inside of the others, or makes the last one longer.  False: too many. */
+static bool add_level(int64_t *n, emit_level *levels, emit_level l, bool merge_b) {
+  emit_level *last = *n ? &levels[*n - 1] : NULL;
+  if (l.n == 1) {
+    return true;
+  }
+  if (last && last->a == l.n * l.a && (!merge_b || last->b == l.n * l.b)) {
+    *last = (emit_level){last->n * l.n, l.a, l.b};
+    return true;
+  }
+  if (*n == EMIT_PRODUCT_LEVELS) {
+    return false;
+  }
+  levels[(*n)++] = l;
+  return true;
+}
+
+static int64_t count(int64_t n, const emit_level *levels) {
+  int64_t product = 1;
+  for (int64_t k = 0; k < n; k++) {
+    product *= levels[k].n;
+  }
+  return product;
+}
+
+int64_t emit_product_sums(const emit_product *p) { return count(p->n_sums, p->sums); }
+
+int64_t emit_product_sum_offset(const emit_product *p, int64_t s) {
+  int64_t offset = 0;
+  for (int64_t k = p->n_sums; k-- > 0;) {
+    offset += s % p->sums[k].n * p->sums[k].b;
+    s /= p->sums[k].n;
+  }
+  return offset;
+}
+
+double emit_product_size(const emit_product *p) {
+  return (double)count(p->n_batch, p->batch) * (double)p->group.n * (double)count(p->n_rows, p->rows) * (double)p->columns *
+         (double)emit_product_sums(p);
+}
+
+/* --- dots --- */
+
+static bool is_among(int d, uint32_t n, const int64_t *dims) {
+  for (uint32_t k = 0; k < n; k++) {
+    if (dims[k] == d) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Columns must be evenly apart. */
+static bool dot_columns(const hlo_instr *dot, const int64_t *strides, emit_product *p) {
+  const shape *y = hlo_shape(dot->operands[1]);
+  emit_level columns[EMIT_PRODUCT_LEVELS];
+  int64_t n = 0;
+  for (int d = 0; d < y->rank; d++) {
+    if (!is_among(d, hlo_n_ints(dot, HLO_ATTR_RHS_BATCH), hlo_ints(dot, HLO_ATTR_RHS_BATCH)) &&
+        !is_among(d, hlo_n_ints(dot, HLO_ATTR_RHS_CONTRACT), hlo_ints(dot, HLO_ATTR_RHS_CONTRACT)) &&
+        !add_level(&n, columns, (emit_level){y->dims[d], strides[d], 0}, false)) {
+      return false;
+    }
+  }
+  p->columns = n ? columns[0].n : 1;
+  p->b_column = n ? columns[0].a : 1;
+  return n <= 1;
+}
+
+static bool dot_geometry(const hlo_instr *dot, emit_product *p) {
+  const shape *x = hlo_shape(dot->operands[0]), *y = hlo_shape(dot->operands[1]);
+  const int64_t *xb = hlo_ints(dot, HLO_ATTR_LHS_BATCH), *yb = hlo_ints(dot, HLO_ATTR_RHS_BATCH);
+  const int64_t *xk = hlo_ints(dot, HLO_ATTR_LHS_CONTRACT), *yk = hlo_ints(dot, HLO_ATTR_RHS_CONTRACT);
+  uint32_t n_batch = hlo_n_ints(dot, HLO_ATTR_LHS_BATCH), n_sums = hlo_n_ints(dot, HLO_ATTR_LHS_CONTRACT);
+  int64_t xs[SHAPE_MAX_RANK], ys[SHAPE_MAX_RANK];
+  shape_strides(x, xs);
+  shape_strides(y, ys);
+  p->group.n = 1;
+  bool fits = dot_columns(dot, ys, p);
+  for (uint32_t k = 0; k < n_batch; k++) {
+    fits = fits && add_level(&p->n_batch, p->batch, (emit_level){x->dims[xb[k]], xs[xb[k]], ys[yb[k]]}, true);
+  }
+  for (uint32_t k = 0; k < n_sums; k++) {
+    fits = fits && add_level(&p->n_sums, p->sums, (emit_level){x->dims[xk[k]], xs[xk[k]], ys[yk[k]]}, true);
+  }
+  for (int d = 0; d < x->rank; d++) {
+    if (!is_among(d, n_batch, xb) && !is_among(d, n_sums, xk)) {
+      fits = fits && add_level(&p->n_rows, p->rows, (emit_level){x->dims[d], xs[d], 0}, false);
+    }
+  }
+  return fits;
+}
+
+/* --- convolutions --- */
+
+static bool convolution_fits(const hlo_instr *i) {
+  uint32_t n = hlo_n_ints(i, HLO_ATTR_STRIDES);
+  bool fits = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_LAST && n <= EMIT_PRODUCT_SPATIAL;
+  for (uint32_t k = 0; k < n && fits; k++) {
+    fits = hlo_ints(i, HLO_ATTR_LHS_DILATION)[k] == 1 && hlo_ints(i, HLO_ATTR_LOW)[k] >= 0;
+  }
+  return fits;
+}
+
+/* How far the windows reach in each dimension, and whether a copy with zeros around is needed. */
+static bool pad_input(const hlo_instr *i, emit_product *p) {
+  const shape *x = hlo_shape(i->operands[0]), *y = &i->shapes[0], *w = hlo_shape(i->operands[1]);
+  bool pads = false;
+  p->spatial = hlo_n_ints(i, HLO_ATTR_STRIDES);
+  p->images = x->dims[0];
+  p->channels = x->dims[x->rank - 1];
+  p->padded_elements = p->images * p->channels;
+  for (int d = 0; d < p->spatial; d++) {
+    int64_t low = hlo_ints(i, HLO_ATTR_LOW)[d], n = x->dims[1 + d];
+    int64_t reach = (y->dims[1 + d] - 1) * hlo_ints(i, HLO_ATTR_STRIDES)[d] +
+                    (w->dims[2 + d] - 1) * hlo_ints(i, HLO_ATTR_RHS_DILATION)[d] + 1;
+    p->in[d] = n;
+    p->low[d] = low;
+    p->padded[d] = low > 0 || reach > n ? reach : n;
+    pads = pads || low > 0 || reach > n;
+    p->padded_elements *= p->padded[d];
+  }
+  p->padded_elements = pads ? p->padded_elements : 0;
+  return p->padded_elements <= INT32_MAX;
+}
+
+static bool convolution_geometry(const hlo_instr *i, emit_product *p) {
+  const shape *w = hlo_shape(i->operands[1]), *y = &i->shapes[0];
+  if (!convolution_fits(i) || !pad_input(i, p)) {
+    return false;
+  }
+  int64_t groups = hlo_int(i, HLO_ATTR_GROUPS), inner = w->dims[1], taps = shape_product(w, 2, w->rank);
+  int64_t step[EMIT_PRODUCT_SPATIAL + 1], image = p->channels, tap[EMIT_PRODUCT_SPATIAL];
+  for (int64_t d = p->spatial, t = 1; d-- > 0;) {
+    step[d] = image;
+    image *= p->padded[d];
+    tap[d] = t;
+    t *= w->dims[2 + d];
+  }
+  p->columns = w->dims[0] / groups;
+  p->b_column = inner * taps;
+  p->group = (emit_level){groups, inner, p->columns * p->b_column};
+  bool fits = add_level(&p->n_rows, p->rows, (emit_level){p->images, image, 0}, false);
+  for (int d = 0; d < p->spatial; d++) {
+    emit_level row = {y->dims[1 + d], step[d] * hlo_ints(i, HLO_ATTR_STRIDES)[d], 0};
+    emit_level sum = {w->dims[2 + d], step[d] * hlo_ints(i, HLO_ATTR_RHS_DILATION)[d], tap[d]};
+    fits = fits && add_level(&p->n_rows, p->rows, row, false) && add_level(&p->n_sums, p->sums, sum, true);
+  }
+  return fits && add_level(&p->n_sums, p->sums, (emit_level){inner, 1, taps}, true);
+}
+
+/* --- instructions --- */
+
+static const hlo_instr *find_contraction(const hlo_instr *i) {
+  if (i->op != HLO_FUSION) {
+    return i;
+  }
+  const hlo_instr *found = NULL;
+  for (const hlo_instr *k = hlo_callee(i, 0)->first; k; k = k->next) {
+    if (hlo_info(k)->kind == HLO_CONTRACTION) {
+      if (found) {
+        return NULL;
+      }
+      found = k;
+    }
+  }
+  return found;
+}
+
+/* An operand as it lies in memory. */
+static bool is_plain(hlo_value v) {
+  while (v.def->op == HLO_RESHAPE) {
+    v = v.def->operands[0];
+  }
+  return v.def->op == HLO_PARAMETER;
+}
+
+bool emit_product_of(const hlo_instr *i, emit_product *p) {
+  const hlo_instr *c = find_contraction(i);
+  if (!c || !emit_supports(i, NULL)) {
+    return false;
+  }
+  dtype t = (dtype)c->shapes[0].type;
+  bool empty = shape_elements(&i->shapes[0]) == 0 || shape_elements(hlo_shape(c->operands[0])) == 0 ||
+               shape_elements(hlo_shape(c->operands[1])) == 0;
+  if (empty || !emit_gemm_takes(t) || hlo_type(c->operands[0]) != t || hlo_type(c->operands[1]) != t) {
+    return false;
+  }
+  if (i != c && (!is_plain(c->operands[0]) || !is_plain(c->operands[1]) || !emit_reads_in_place(hlo_callee(i, 0), c))) {
+    return false;
+  }
+  memset(p, 0, sizeof *p);
+  p->type = t;
+  return c->op == HLO_DOT ? dot_geometry(c, p) : c->op == HLO_CONVOLUTION && convolution_geometry(c, p);
+}
+
+/* --- how it is cut --- */
+
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+int64_t emit_product_packed(const emit_product *p) {
+  return count(p->n_batch, p->batch) * p->group.n * divide_up(p->columns, p->lanes) * p->lanes * emit_product_sums(p);
+}
+
+static bool pads(const emit_product *p) { return p->padded_elements > 0; }
+
+uint32_t emit_product_phases(const emit_product *p) { return 1 + pads(p) + (p->packing == EMIT_B_SCRATCH); }
+
+uint64_t emit_product_scratch(const emit_product *p) {
+  uint64_t bytes = (uint64_t)dtype_bytes((dtype)p->type), packed = p->packing == EMIT_B_SCRATCH ? (uint64_t)emit_product_packed(p) : 0;
+  return ((uint64_t)p->padded_elements * bytes + 63) / 64 * 64 + packed * bytes;
+}
+
+emit_row_cut emit_product_rows(const emit_product *p) {
+  static const emit_level one = {1, 0, 0};
+  const emit_level *last = p->n_rows ? &p->rows[p->n_rows - 1] : &one, *cut = last;
+  emit_row_cut r = {.unit_rows = 1, .row_step = last->a};
+  if (p->n_rows > 1 && last->n * 2 <= p->tile_rows) {
+    r.unit_rows = last->n;
+    cut = last - 1;
+  }
+  emit_gemm_parts parts = emit_gemm_cut(cut->n, (int)(p->tile_rows / r.unit_rows));
+  r.unit_step = cut->a;
+  r.n_large = parts.n_large;
+  r.n_small = parts.n_small;
+  r.large = parts.large;
+  r.n_outside = p->n_rows ? cut - p->rows : 0;
+  r.outer = count(r.n_outside, p->rows);
+  r.inner = cut->n * r.unit_rows;
+  r.blocks = r.outer * (r.n_large + r.n_small);
+  return r;
+}
+
+/* Column vectors that lie in B as the kernel loads them. */
+static bool lies_in_vectors(const emit_product *p) { return p->b_column == 1 && p->columns % p->lanes == 0; }
+
+/* Steps of the grid: as many rows as leave a step's part of A in the cache, then columns so that there is enough for the
+ * threads.  Where B is the larger one, rows go first: its panels are read once. */
+static void cut_grid(emit_product *p, const emit_product_wish *wish) {
+  int64_t bytes = (int64_t)dtype_bytes((dtype)p->type), sums = emit_product_sums(p), rows = count(p->n_rows, p->rows);
+  emit_row_cut r = emit_product_rows(p);
+  emit_gemm_parts c = emit_gemm_cut(divide_up(p->columns, p->lanes), (int)p->tile_vectors);
+  int64_t panels = c.n_large + c.n_small;
+  int64_t each = larger(p->tile_rows * sums * bytes, 1), outside = count(p->n_batch, p->batch) * p->group.n;
+  p->row_blocks = larger(smaller(r.blocks, wish->cache_bytes / 2 / each), 1);
+  p->row_blocks = divide_up(r.blocks, divide_up(r.blocks, p->row_blocks)); /* evenly */
+  p->column_blocks = panels;
+  int64_t wanted = wish->threads > 1 ? 4 * (int64_t)wish->threads : 1;
+  const double least = 20000; /* multiplications of a step, each about a hundredth of a nanosecond: no less */
+  double work = (double)p->tile_rows * (double)p->tile_vectors * (double)p->lanes * (double)sums;
+  bool weights_larger = p->columns > rows;
+  for (;;) {
+    int64_t steps = outside * divide_up(r.blocks, p->row_blocks) * divide_up(panels, p->column_blocks);
+    int64_t *cut = weights_larger ? &p->column_blocks : &p->row_blocks;
+    cut = *cut > 1 ? cut : weights_larger ? &p->row_blocks : &p->column_blocks;
+    if (steps >= wanted || *cut <= 1 || (double)p->row_blocks * (double)p->column_blocks * work < 2 * least) {
+      break;
+    }
+    *cut = divide_up(*cut, 2);
+  }
+  p->rows_first = weights_larger;
+}
+
+void emit_product_choose(emit_product *p, const emit_target *t, const emit_product_wish *wish) {
+  int64_t rows = count(p->n_rows, p->rows);
+  emit_gemm_tile tile = emit_gemm_fit(t, (dtype)p->type, rows, p->columns);
+  p->lanes = tile.lanes;
+  p->tile_rows = smaller(wish->rows ? wish->rows : tile.rows, rows);
+  p->tile_vectors = smaller(wish->vectors ? wish->vectors : tile.vectors, divide_up(p->columns, p->lanes));
+  p->packing = wish->constant_weights ? EMIT_B_PACKED : lies_in_vectors(p) ? EMIT_B_PLAIN : EMIT_B_SCRATCH;
+  cut_grid(p, wish);
+}

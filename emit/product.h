@@ -1,0 +1,92 @@
+/* product.h - dots and channels-last convolutions as products of matrices, cut into blocks that stay in registers (gemm.h).
+ *
+ *     C[batch][group][row][column] = sum over s of A[batch, group, row, s] * B[batch, group, s, column]
+ *
+ * Rows of a convolution are the places of its result, its columns the channels, and what is summed runs over the kernel's places
+ * and the input's channels.  A's places in memory are sums of steps, one a level; so no copy of A is made but one with the
+ * padding around it, where a convolution has padding.  B is read as panels of column vectors: a constant is packed so when
+ * compiling (emit_product_pack), anything else by the kernel where it does not lie so by itself.
+ *
+ * What follows the contraction in its fusion is computed in registers, or on a small tile right after the sums.  An element's
+ * sum is in the order of s, whatever blocks and threads: the same bits. */
+#ifndef EMIT_PRODUCT_H
+#define EMIT_PRODUCT_H
+
+#include "emit/compile.h"
+
+enum { EMIT_PRODUCT_LEVELS = 6, EMIT_PRODUCT_SPATIAL = 3 };
+
+/* A loop of n steps: how far apart they are in A and in B, in elements. */
+typedef struct emit_level {
+  int64_t n, a, b;
+} emit_level;
+
+/* Plain numbers: equal bytes, equal kernel. */
+typedef struct emit_product {
+  int64_t type; /* dtype of A, B and C */
+  /* Outermost first; levels that follow each other evenly are one.  rows have no b. */
+  int64_t n_batch, n_rows, n_sums;
+  emit_level batch[EMIT_PRODUCT_LEVELS], rows[EMIT_PRODUCT_LEVELS], sums[EMIT_PRODUCT_LEVELS];
+  emit_level group; /* of a convolution; its columns stand side by side in C */
+  int64_t columns, b_column; /* of a group; from one column to the next in B */
+  /* The copy of A with zeros around; 0 elements: A as it is. */
+  int64_t padded_elements, spatial, channels, images;
+  int64_t in[EMIT_PRODUCT_SPATIAL], low[EMIT_PRODUCT_SPATIAL], padded[EMIT_PRODUCT_SPATIAL];
+  /* Chosen (emit_product_choose). */
+  int64_t lanes;                         /* columns of a vector */
+  int64_t tile_rows, tile_vectors;       /* the largest block; the others are at most one smaller */
+  int64_t packing;                       /* emit_packing */
+  int64_t row_blocks, column_blocks;     /* of a step of the grid */
+  int64_t rows_first;                    /* steps of the grid go along rows first */
+} emit_product;
+
+typedef enum emit_packing {
+  EMIT_B_PLAIN,  /* rows of B as they are: whole vectors side by side */
+  EMIT_B_PACKED, /* panels in the place of the operand, made when compiling */
+  EMIT_B_SCRATCH /* the kernel packs them */
+} emit_packing;
+
+/* The geometry of the dot or convolution that `i` is or, in a fusion, holds, and whose own result nothing but elementwise
+ * operations lead to the fusion's results.  False: it has none that this file can do. */
+bool emit_product_of(const hlo_instr *i, emit_product *p);
+
+/* What runs it: the size of a block (0: the best by emit_gemm_fit), and for how many threads, with how large a second-level
+ * cache, the grid is cut. */
+typedef struct emit_product_wish {
+  int rows, vectors;
+  uint32_t threads;
+  int64_t cache_bytes;
+  bool constant_weights;
+} emit_product_wish;
+void emit_product_choose(emit_product *p, const emit_target *t, const emit_product_wish *wish);
+
+/* All multiplications. */
+double emit_product_size(const emit_product *p);
+
+/* Packed B: [batch][group][panel][s][lanes], a panel being a vector of columns; columns that are not there are 0.  Elements. */
+int64_t emit_product_packed(const emit_product *p);
+/* From B as the instruction has it; `packed` has room for emit_product_packed elements. */
+void emit_product_pack(const emit_product *p, const void *weights, void *packed);
+/* How many products a sum has, and where in B number s of them finds its element of column 0. */
+int64_t emit_product_sums(const emit_product *p);
+int64_t emit_product_sum_offset(const emit_product *p, int64_t s);
+
+/* Rows as blocks: `outer` times the levels outside, within each `parts` of so many units, a unit being one row or one run of the
+ * innermost level, where that is short. */
+typedef struct emit_row_cut {
+  int64_t n_outside, outer; /* levels, their steps */
+  int64_t unit_rows, unit_step, row_step;
+  int64_t n_large, n_small, large; /* parts, in units: emit_gemm_parts */
+  int64_t inner;                   /* rows of all parts */
+  int64_t blocks;
+} emit_row_cut;
+emit_row_cut emit_product_rows(const emit_product *p);
+
+/* Phases run one after the other; scratch memory lies behind the results. */
+uint32_t emit_product_phases(const emit_product *p);
+uint64_t emit_product_scratch(const emit_product *p);
+/* An emit_write_fn; config is an emit_product. */
+STATUS_MUST_USE status emit_product_write(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
+                                          const void *config, uint32_t phase, emit_kernel_info *info);
+
+#endif

@@ -1,0 +1,51 @@
+/* product_pack.c - B as panels of column vectors, made when compiling. */
+#include <string.h>
+
+#include "emit/product.h"
+
+/* The panel's rows in the order of s, the innermost level as a run; `columns` of it exist. */
+static void pack_panel(const emit_product *p, size_t bytes, const char *from, int64_t columns, char *to) {
+  int64_t sums = emit_product_sums(p);
+  emit_level inner = p->n_sums ? p->sums[p->n_sums - 1] : (emit_level){1, 0, 0};
+  size_t line = (size_t)p->lanes * bytes, there = (size_t)columns * bytes;
+  for (int64_t s = 0; s < sums; s += inner.n) {
+    const char *run = from + (size_t)emit_product_sum_offset(p, s) * bytes;
+    for (int64_t k = 0; k < inner.n; k++, to += line) {
+      const char *row = run + (size_t)(k * inner.b) * bytes;
+      if (p->b_column == 1) {
+        memcpy(to, row, there);
+      } else if (bytes == 4) {
+        for (int64_t c = 0; c < columns; c++) {
+          memcpy(to + c * 4, row + c * p->b_column * 4, 4);
+        }
+      } else {
+        for (int64_t c = 0; c < columns; c++) {
+          memcpy(to + (size_t)c * bytes, row + (size_t)(c * p->b_column) * bytes, bytes);
+        }
+      }
+      memset(to + there, 0, line - there);
+    }
+  }
+}
+
+void emit_product_pack(const emit_product *p, const void *weights, void *packed) {
+  size_t bytes = dtype_bytes((dtype)p->type), panel = (size_t)(emit_product_sums(p) * p->lanes) * bytes;
+  char *to = packed;
+  int64_t batches = 1;
+  for (int64_t k = 0; k < p->n_batch; k++) {
+    batches *= p->batch[k].n;
+  }
+  for (int64_t b = 0; b < batches; b++) {
+    int64_t start = 0;
+    for (int64_t k = p->n_batch, rest = b; k-- > 0; rest /= p->batch[k].n) {
+      start += rest % p->batch[k].n * p->batch[k].b;
+    }
+    for (int64_t group = 0; group < p->group.n; group++) {
+      for (int64_t c = 0; c < p->columns; c += p->lanes, to += panel) {
+        int64_t columns = p->columns - c < p->lanes ? p->columns - c : p->lanes;
+        int64_t offset = start + group * p->group.b + c * p->b_column;
+        pack_panel(p, bytes, (const char *)weights + (size_t)offset * bytes, columns, to);
+      }
+    }
+  }
+}

@@ -82,12 +82,26 @@ static LLVMValueRef load_at(const emit_ir *w, const emit_gemm *g, LLVMValueRef b
   return emit_widen(w, g->type, emit_from_memory(w, g->type, v));
 }
 
+/* Asks for what lies `at` elements behind g->ahead behind base. */
+static void prefetch(const emit_ir *w, const emit_gemm *g, LLVMValueRef base, int64_t at) {
+  static const char name[] = "llvm.prefetch";
+  LLVMTypeRef types[] = {w->ptr}, element = emit_memory_type(w, g->type);
+  LLVMValueRef far = LLVMBuildGEP2(w->builder, element, base, (LLVMValueRef[]){g->ahead}, 1, "");
+  LLVMValueRef p = LLVMBuildGEP2(w->builder, element, far, (LLVMValueRef[]){emit_i64(w, at)}, 1, "");
+  LLVMValueRef f = LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID(name, sizeof name - 1), types, 1);
+  LLVMValueRef args[] = {p, LLVMConstInt(w->i32, 0, false), LLVMConstInt(w->i32, 2, false), LLVMConstInt(w->i32, 1, false)};
+  LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, 4, "");
+}
+
 /* One k: `a` and `b` stand at its elements, `ahead` more steps. */
 static void step(const emit_ir *w, const emit_gemm *g, LLVMValueRef a, LLVMValueRef b, int64_t ahead, LLVMValueRef *sums) {
   const emit_gemm_tile *t = &g->tile;
   LLVMValueRef columns[EMIT_GEMM_SUMS];
   for (int v = 0; v < t->vectors; v++) {
     columns[v] = load_at(w, g, b, v * g->b_vector + ahead * g->b_k, t->lanes);
+  }
+  for (int v = 0; g->ahead && v < g->n_ahead; v++) {
+    prefetch(w, g, b, v * g->b_vector + ahead * g->b_k);
   }
   for (int r = 0; r < t->rows; r++) {
     int64_t row = g->a_at ? g->a_at[r] : r * g->a_row;

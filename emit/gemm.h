@@ -47,6 +47,8 @@ typedef struct emit_gemm {
   int64_t a_row, a_k;
   int64_t b_k;      /* from one k to the next; vectors are read whole, side by side */
   int64_t b_vector; /* from one vector of columns to the next */
+  LLVMValueRef ahead; /* i64: n_ahead vectors so many elements behind B's are brought into the cache with each k; NULL: none */
+  int n_ahead;
   LLVMValueRef k;   /* i64, at least 0; a constant gives shorter code */
   int unroll;       /* steps of k in a loop's body; 0: as many as pay */
 } emit_gemm;

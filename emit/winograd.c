@@ -236,12 +236,26 @@ static void transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLV
 
 /* --- multiply --- */
 
+static int64_t panel_size(const emit_winograd *p) { return p->channels * emit_winograd_panel(p); }
+
+/* The next panel comes from far away: each block of rows brings a part of it nearer, so that reading it takes all the time that
+ * computing does.  first: of the block's rows. */
+static void fetch_ahead(const winograd *g, LLVMValueRef first, emit_gemm *block) {
+  const emit_winograd *p = g->p;
+  int64_t blocks = (p->block + p->rows - 1) / p->rows, each = (p->vectors + blocks - 1) / blocks;
+  int64_t shared = (blocks + p->vectors - 1) / p->vectors; /* blocks that ask for the same, if there are more than vectors */
+  LLVMValueRef part = quotient(g, first, p->rows * shared);
+  block->ahead = add(g, number(g, panel_size(p)), scaled(g, part, each * p->lanes));
+  block->n_ahead = (int)each;
+}
+
 /* `rows` rows of V by one panel, over all channels. */
-static void multiply_block(const winograd *g, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
+static void multiply_block(const winograd *g, LLVMValueRef first, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
   const emit_winograd *p = g->p;
   emit_gemm block = {.tile = {(int)p->rows, (int)p->vectors, (int)p->lanes}, .type = DTYPE_F32, .a = v, .b = u,
                      .a_row = p->v_row, .a_k = 1, .b_k = emit_winograd_panel(p), .b_vector = p->lanes,
                      .k = number(g, p->channels)};
+  fetch_ahead(g, first, &block);
   LLVMValueRef sums[EMIT_GEMM_SUMS];
   emit_gemm_zero(g->ir, &block, sums);
   emit_gemm_block(g->ir, &block, sums);
@@ -256,11 +270,9 @@ static void multiply_block(const winograd *g, LLVMValueRef v, LLVMValueRef u, LL
 static void multiply_panel(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
   emit_loop l;
   emit_loop_begin(g->ir, &l, number(g, 0), n, g->p->rows, false, 0, NULL);
-  multiply_block(g, address(g, v, scaled(g, l.iv, g->p->v_row)), u, address(g, m, scaled(g, l.iv, g->p->m_row)));
+  multiply_block(g, l.iv, address(g, v, scaled(g, l.iv, g->p->v_row)), u, address(g, m, scaled(g, l.iv, g->p->m_row)));
   emit_loop_end(g->ir, &l, NULL);
 }
-
-static int64_t panel_size(const emit_winograd *p) { return p->channels * emit_winograd_panel(p); }
 
 /* The products of n tiles with the panels [from, to), which become the first ones of M. */
 static void multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to, LLVMValueRef v, LLVMValueRef m) {

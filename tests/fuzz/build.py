@@ -85,6 +85,7 @@ class Builder:
         self.inputs = []
         if not outer:
             self.count = 0
+            self.focus = None  # an operator that the graph is about
             self.open_sizes = False  # NonZero and others of computed values too
             self.special = False  # has infinities, NaN and the like: see sweep.py
             self.drawn = []  # rows, one a use
@@ -356,6 +357,8 @@ class Builder:
 
     def weight(self, schema):
         entry = self.registry[schema.name]
+        if schema.name == self.root.focus and not (self.outer and entry.control):
+            return 3.0
         if self.outer is not None and entry.control or self.menu and schema.name not in self.menu:
             return 0.02
         if self.root.dense:

@@ -78,11 +78,27 @@ def choose_menu(r, entries):
     return set(r.sample(pool, r.randint(6, 16))) & set(entries) or None
 
 
-def build_graph(seed, table, entries, ort, open_sizes=False):
+ENOUGH = 50  # draws of a row
+
+
+def choose_focus(r, table, entries):
+    """A row that was not drawn often enough, as often as it lacks draws; None: there is none."""
+    rows_left = [x for x in table.rows() if x[0] in entries and table.counts[x] < ENOUGH and x not in table.refused]
+    lacks = [ENOUGH - table.counts[x] if table.counts[x] else 1 for x in rows_left]
+    return r.choices(rows_left, lacks)[0] if rows_left else None
+
+
+def build_graph(seed, table, entries, ort, open_sizes=False, focused=False):
     """The graph of a seed, and its builder.  A third of the graphs draw what was drawn least; the others keep
     to few types, most to few operators too, so that more of them fits together.  Half keep to what ONNX Runtime
-    can do."""
+    can do.  A focused graph is about one operator of which some row was not drawn often."""
     r = random.Random(seed * 2 + 1)
+    focus = choose_focus(r, table, entries) if focused else None
+    if focus:
+        b = Builder(seed, table, entries, table.opset_for(focus[1], focus[0], r), menu={focus[0]})
+        b.open_sizes, b.focus = open_sizes, focus[0]
+        b.grow(r.randint(10, 60))
+        return finish(b), b
     peer = ort if r.random() < 0.6 else None
     newest = min(table.newest, ort.newest_opset) if peer else table.newest
     opset = r.choice([newest, r.randint(rows.OLDEST, newest)])
@@ -99,7 +115,7 @@ def build_graph(seed, table, entries, ort, open_sizes=False):
 def run_seed(seed, table, entries, options, ort, say):
     """What became of one seed, as plain data."""
     start = time.time()
-    graph, b = build_graph(seed, table, entries, ort, not options.closed_sizes)
+    graph, b = build_graph(seed, table, entries, ort, not options.closed_sizes, options.rows)
     result = {
         "seed": seed,
         "drawn": b.drawn,
@@ -203,6 +219,7 @@ def parse():
         "--batch", type=int, default=25, help="graphs a process; the counts are those of before the batch"
     )
     p.add_argument("--table", action="store_true", help="prints how often each row was drawn")
+    p.add_argument("--rows", action="store_true", help=f"graphs about rows that were drawn less than {ENOUGH} times")
     p.add_argument("--closed-sizes", action="store_true", help="NonZero, Unique and Compress of constants only")
     return p.parse_args()
 

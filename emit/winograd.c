@@ -15,9 +15,15 @@ typedef struct winograd {
   hlo_value convolution;  /* what the epilogue starts from */
   LLVMValueRef x, u;      /* the input, packed weights */
   LLVMValueRef zeros;     /* a vector of them */
-  LLVMValueRef square, line; /* on the stack: vectors of a half transformed patch, of a row of results */
+  LLVMValueRef room, line; /* on the stack: vectors of a half transformed square, of rows of results */
   int lanes[2];           /* of vectors along the channels and along the outputs */
+  bool unrolled; /* lines are transformed one after the other in registers: larger code, worth it for few channels */
 } winograd;
+
+/* Vectors between the transforms of columns and of rows, [row][column]: in registers, or in the room on the stack. */
+typedef struct square {
+  LLVMValueRef v[MOST][MOST];
+} square;
 
 /* --- arithmetic on positions: i64 --- */
 
@@ -140,6 +146,43 @@ static void store_line(const winograd *g, const LLVMValueRef *line, int64_t n, L
   }
 }
 
+/* Column `at` of the square gets n numbers. */
+static void put_column(const winograd *g, square *s, LLVMValueRef at, const LLVMValueRef *line, int64_t n) {
+  const int64_t lanes = g->p->lanes, columns = emit_winograd_size(g->p, 1);
+  if (!g->unrolled) {
+    store_line(g, line, n, address(g, g->room, scaled(g, at, lanes)), columns * lanes);
+    return;
+  }
+  for (int64_t k = 0; k < n; k++) {
+    s->v[k][LLVMConstIntGetSExtValue(at)] = line[k];
+  }
+}
+
+static void get_row(const winograd *g, const square *s, LLVMValueRef at, int lanes, LLVMValueRef *line) {
+  const int64_t step = g->p->lanes, columns = emit_winograd_size(g->p, 1);
+  if (!g->unrolled) {
+    load_line(g, address(g, g->room, scaled(g, at, columns * step)), columns, step, lanes, line);
+    return;
+  }
+  for (int64_t k = 0; k < columns; k++) {
+    line[k] = s->v[LLVMConstIntGetSExtValue(at)][k];
+  }
+}
+
+typedef void line_fn(const winograd *g, const void *data, LLVMValueRef at, square *s);
+
+static void each_line(const winograd *g, int64_t n, line_fn *write, const void *data, square *s) {
+  emit_loop l;
+  for (int64_t k = 0; g->unrolled && k < n; k++) {
+    write(g, data, number(g, k), s);
+  }
+  if (!g->unrolled) {
+    emit_loop_begin(g->ir, &l, number(g, 0), number(g, n), 1, true, 0, NULL);
+    write(g, data, l.iv, s);
+    emit_loop_end(g->ir, &l, NULL);
+  }
+}
+
 /* --- places --- */
 
 typedef struct place {
@@ -177,28 +220,34 @@ static LLVMValueRef both(const winograd *g, LLVMValueRef x, LLVMValueRef y) {
   return !x ? y : !y ? x : LLVMBuildAnd(g->ir->builder, x, y, "");
 }
 
-/* Columns first, from the input into the square on the stack, then its rows into V. */
-static void transform_vector(const winograd *g, const patch *s, LLVMValueRef c, LLVMValueRef to) {
+typedef struct transforming {
+  const patch *from;
+  LLVMValueRef channel, to; /* where the vector lies along the channels, the tile's row of V */
+} transforming;
+
+static void transform_column(const winograd *g, const void *data, LLVMValueRef at, square *s) {
+  const transforming *t = data;
   const emit_winograd *p = g->p;
-  const int64_t rows = emit_winograd_size(p, 0), columns = emit_winograd_size(p, 1);
-  LLVMValueRef line[MOST], start = add(g, s->start, c);
-  emit_loop l;
-  emit_loop_begin(g->ir, &l, number(g, 0), number(g, columns), 1, true, 0, NULL);
-  LLVMValueRef column = address(g, g->x, add(g, start, scaled(g, l.iv, p->channels)));
-  LLVMValueRef in_columns = is_inside(g, s, 1, l.iv);
+  const int64_t rows = emit_winograd_size(p, 0);
+  LLVMValueRef line[MOST];
+  LLVMValueRef column = address(g, g->x, add(g, add(g, t->from->start, t->channel), scaled(g, at, p->channels)));
+  LLVMValueRef inside = is_inside(g, t->from, 1, at);
   for (int64_t i = 0; i < rows; i++) {
     LLVMValueRef from = address(g, column, number(g, i * p->in[1] * p->channels));
-    LLVMValueRef there = both(g, s->rows[i], in_columns);
+    LLVMValueRef there = both(g, t->from->rows[i], inside);
     line[i] = load(g, there ? emit_select(g->ir, there, from, g->zeros) : from, g->lanes[0]);
   }
   forward(g, rows, line);
-  store_line(g, line, rows, address(g, g->square, scaled(g, l.iv, g->lanes[0])), columns * g->lanes[0]);
-  emit_loop_end(g->ir, &l, NULL);
-  emit_loop_begin(g->ir, &l, number(g, 0), number(g, rows), 1, true, 0, NULL);
-  load_line(g, address(g, g->square, scaled(g, l.iv, columns * g->lanes[0])), columns, g->lanes[0], g->lanes[0], line);
+  put_column(g, s, at, line, rows);
+}
+
+static void transform_row(const winograd *g, const void *data, LLVMValueRef at, square *s) {
+  const transforming *t = data;
+  const int64_t columns = emit_winograd_size(g->p, 1), plane = g->p->v_plane;
+  LLVMValueRef line[MOST];
+  get_row(g, s, at, g->lanes[0], line);
   forward(g, columns, line);
-  store_line(g, line, columns, address(g, to, add(g, c, scaled(g, l.iv, columns * p->v_plane))), p->v_plane);
-  emit_loop_end(g->ir, &l, NULL);
+  store_line(g, line, columns, address(g, t->to, add(g, t->channel, scaled(g, at, columns * plane))), plane);
 }
 
 /* Vectors of `lanes` over [0, n): the last one is moved back to end with the last element. */
@@ -211,7 +260,10 @@ static LLVMValueRef begin_vectors(const winograd *g, emit_loop *l, LLVMValueRef 
 static void transform_tile(const winograd *g, const patch *s, LLVMValueRef to) {
   emit_loop l;
   LLVMValueRef c = begin_vectors(g, &l, number(g, 0), number(g, g->p->channels), g->p->channels, g->lanes[0], true);
-  transform_vector(g, s, c, to);
+  transforming t = {s, c, to};
+  square numbers;
+  each_line(g, emit_winograd_size(g->p, 1), transform_column, &t, &numbers);
+  each_line(g, emit_winograd_size(g->p, 0), transform_row, &t, &numbers);
   emit_loop_end(g->ir, &l, NULL);
 }
 
@@ -291,8 +343,9 @@ static void multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLVMV
 
 /* --- finish --- */
 
-/* The epilogue of the vector at row i and column j of the tile. */
-static void finish_vector(const winograd *g, const place *at, LLVMValueRef i, LLVMValueRef j, LLVMValueRef k) {
+/* The epilogue of the vector at row i and column j of the tile, column j of the line. */
+static void finish_vector(const winograd *g, const place *at, LLVMValueRef i, LLVMValueRef j, LLVMValueRef k,
+                          LLVMValueRef line) {
   emit_element *e = &g->w->e;
   const shape *s = hlo_shape(g->convolution);
   uint32_t mark = emit_table_mark(e->x.table);
@@ -305,7 +358,7 @@ static void finish_vector(const winograd *g, const place *at, LLVMValueRef i, LL
   }
   emit_axis_at(index, s->rank - 2, emit_pos_at(add(g, at->at[1], j), 1));
   emit_axis_at(index, s->rank - 1, (emit_pos){k, g->lanes[1] > 1, 1});
-  LLVMValueRef value = load(g, address(g, g->line, scaled(g, j, g->lanes[1])), g->lanes[1]);
+  LLVMValueRef value = load(g, address(g, line, scaled(g, j, g->p->lanes)), g->lanes[1]);
   emit_element_set(e, g->convolution, index, (emit_pair){value, NULL});
   emit_store_roots(g->w, index);
   e->x.lanes = before;
@@ -319,23 +372,41 @@ static LLVMValueRef extent_of(const winograd *g, const place *at, int d) {
   return p->out[d] % p->m[d] ? lesser(g, left, number(g, p->m[d])) : number(g, p->m[d]);
 }
 
-/* A vector of outputs of one tile: columns of M first, into the square on the stack, then row by row into the result. */
-static void finish_tile(const winograd *g, const place *at, LLVMValueRef m, LLVMValueRef k) {
+/* data: the tile's vector in M. */
+static void finish_column(const winograd *g, const void *data, LLVMValueRef at, square *s) {
   const emit_winograd *p = g->p;
   const int64_t rows = emit_winograd_size(p, 0), columns = emit_winograd_size(p, 1);
-  LLVMValueRef line[MOST];
-  emit_loop l, c;
-  emit_loop_begin(g->ir, &l, number(g, 0), number(g, columns), 1, true, 0, NULL);
-  load_line(g, address(g, m, scaled(g, l.iv, p->m_plane)), rows, columns * p->m_plane, g->lanes[1], line);
+  LLVMValueRef line[MOST], m = *(const LLVMValueRef *)data;
+  load_line(g, address(g, m, scaled(g, at, p->m_plane)), rows, columns * p->m_plane, g->lanes[1], line);
   backward(g, rows, p->m[0], line);
-  store_line(g, line, p->m[0], address(g, g->square, scaled(g, l.iv, g->lanes[1])), columns * g->lanes[1]);
-  emit_loop_end(g->ir, &l, NULL);
+  put_column(g, s, at, line, p->m[0]);
+}
+
+static void finish_row(const winograd *g, LLVMValueRef at, square *s, LLVMValueRef to) {
+  const emit_winograd *p = g->p;
+  LLVMValueRef line[MOST];
+  get_row(g, s, at, g->lanes[1], line);
+  backward(g, emit_winograd_size(p, 1), p->m[1], line);
+  store_line(g, line, p->m[1], to, p->lanes);
+}
+
+/* A vector of outputs of one tile, [m, m + lanes) of M: those of its places that lie in the result. */
+static void finish_tile(const winograd *g, const place *at, LLVMValueRef m, LLVMValueRef k) {
+  const emit_winograd *p = g->p;
+  const int64_t row = p->m[1] * p->lanes;
+  square s;
+  emit_loop l, c;
+  each_line(g, emit_winograd_size(p, 1), finish_column, &m, &s);
+  for (int64_t i = 0; g->unrolled && i < p->m[0]; i++) {
+    finish_row(g, number(g, i), &s, address(g, g->line, number(g, i * row)));
+  }
   emit_loop_begin(g->ir, &l, number(g, 0), extent_of(g, at, 0), 1, true, 0, NULL);
-  load_line(g, address(g, g->square, scaled(g, l.iv, columns * g->lanes[1])), columns, g->lanes[1], g->lanes[1], line);
-  backward(g, columns, p->m[1], line);
-  store_line(g, line, p->m[1], g->line, g->lanes[1]);
+  LLVMValueRef line = g->unrolled ? address(g, g->line, scaled(g, l.iv, row)) : g->line;
+  if (!g->unrolled) {
+    finish_row(g, l.iv, &s, line);
+  }
   emit_loop_begin(g->ir, &c, number(g, 0), extent_of(g, at, 1), 1, true, 0, NULL);
-  finish_vector(g, at, l.iv, c.iv, k);
+  finish_vector(g, at, l.iv, c.iv, k, line);
   emit_loop_end(g->ir, &c, NULL);
   emit_loop_end(g->ir, &l, NULL);
 }
@@ -468,6 +539,12 @@ static LLVMValueRef make_zeros(const winograd *g) {
   return zeros;
 }
 
+/* Transforms in registers save a quarter of their time, and take LLVM twice as long where the square is a large one. */
+static bool is_worth_unrolling(const emit_winograd *p) {
+  double sums = (double)p->channels * (double)p->outputs / (double)(p->channels + p->outputs); /* a transformed number */
+  return emit_winograd_products(p) <= 16 || sums < 40;
+}
+
 /* For n vectors, on the stack. */
 static LLVMValueRef make_room(const winograd *g, int64_t n) {
   LLVMTypeRef type = LLVMArrayType2(g->ir->f32, (uint64_t)(n * g->p->lanes));
@@ -490,8 +567,9 @@ status emit_winograd_kernel(emit_module *m, const char *name, const hlo_instr *i
   g.x = w.e.inputs[operand_of(i, g.convolution.def->operands[0])].base;
   g.u = emit_writer_buffer(&w, (uint32_t)p->weights);
   g.zeros = make_zeros(&g);
-  g.square = make_room(&g, emit_winograd_products(p));
-  g.line = make_room(&g, p->m[1]);
+  g.unrolled = is_worth_unrolling(p);
+  g.room = make_room(&g, emit_winograd_products(p));
+  g.line = make_room(&g, p->m[0] * p->m[1]);
   LLVMValueRef scratch = emit_writer_buffer(&w, i->n_operands + i->n_results);
   if (p->phased) {
     write_phase(&g, phase, scratch);

@@ -30,6 +30,7 @@ typedef struct cpu_variant {
   char name[24]; /* letters, digits and dots, unlike that of any other variant: "p4", "8x48"; "" if there is only one */
   int64_t v[6];  /* as the candidate likes */
   double guess;  /* nanoseconds that it will take: what is timed first, and what is taken where nothing is timed */
+  bool idle;     /* leaves threads without work: such wins only where it is clearly faster */
 } cpu_variant;
 
 /* A kernel of our own, as phases that run one after the other, each divided over its own grid.  All have the same buffers:

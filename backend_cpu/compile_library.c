@@ -105,7 +105,7 @@ static bool read(const cpu_problem *p, cpu_plan *plan) {
   return true;
 }
 
-static void add_variant(int64_t parts, double guess, uint32_t *n, cpu_variant *out) {
+static void add_variant(int64_t parts, double guess, bool idle, uint32_t *n, cpu_variant *out) {
   for (uint32_t k = 0; k < *n; k++) {
     if (out[k].v[PARTS] == parts) {
       return;
@@ -114,6 +114,7 @@ static void add_variant(int64_t parts, double guess, uint32_t *n, cpu_variant *o
   cpu_variant *v = &out[(*n)++];
   v->v[PARTS] = parts;
   v->guess = guess;
+  v->idle = idle;
   snprintf(v->name, sizeof v->name, "p%lld", (long long)parts);
 }
 
@@ -126,13 +127,13 @@ static uint32_t offer_library(arena *a, const cpu_problem *p, uint32_t room, cpu
   uint32_t n = 0;
   double guess = call_nanoseconds + cpu_shared(work_of(p, &plan->c), p->threads);
   int64_t best = choose_parts(p, &plan->c);
-  add_variant(best, guess, &n, out);
+  add_variant(best, guess, false, &n, out);
   for (int64_t parts = 1; parts <= 4 * (int64_t)p->threads && n + 1 < room; parts *= 2) {
     int64_t possible = whole_parts(&plan->c, parts);
     bool idle = possible < (int64_t)p->threads && possible < best;
-    add_variant(possible, guess * (idle ? 1.5 : 1.1), &n, out);
+    add_variant(possible, guess * (idle ? 1.5 : 1.1), idle, &n, out);
   }
-  add_variant(1, guess * p->threads, &n, out); /* at least this can be built */
+  add_variant(1, guess * p->threads, best > 1, &n, out); /* at least this can be built */
   return n;
 }
 

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "runtime/executable.h"
 
-enum { ALIGN = 64, SMALL_WEIGHTS = 64 << 10, MAX_COPIES = 16, PATTERN = 4093 };
+enum { ALIGN = 64, SMALL_WEIGHTS = 64 << 10, MAX_COPIES = 64, LEAST_COPIES = 3, PATTERN = 4093 };
 /* Rounds go on until a way has run for so long, or lost. */
 static const double fast_nanoseconds = 8e6, thorough_nanoseconds = 60e6;
 static const double round_nanoseconds = 1e6;
@@ -21,16 +21,31 @@ static double now(void) {
 
 /* --- programs of one contraction --- */
 
-/* Weights of a program in several places, one after the other of which its runs read. */
-typedef struct moving {
-  uint32_t constant, n;
+/* Equal bytes in several places, one after the other of which runs read. */
+typedef struct copies {
+  uint64_t size;
+  uint32_t n;
   const void *places[MAX_COPIES];
+} copies;
+
+/* Those of one race, whose ways often pack weights alike. */
+typedef struct copies_list {
+  arena *arena;
+  uint32_t n, cap;
+  copies **items;
+} copies_list;
+
+/* Weights of a program that are read so. */
+typedef struct moving {
+  uint32_t constant;
+  const copies *copies;
 } moving;
 
 typedef struct trial {
   const cpu_measuring *m;
   const cpu_problem *p;
   const cpu_offer *offer;
+  copies_list *copies;
   arena *arena;
   rt_program *program;
   rt_executable *executable;
@@ -57,19 +72,29 @@ static void drop_copies(rt_sequence *s) {
   s->n = n;
 }
 
+static const copies *copies_of(copies_list *l, const rt_span *bytes, uint64_t span) {
+  for (uint32_t k = 0; k < l->n; k++) {
+    if (l->items[k]->size == bytes->size && memcmp(l->items[k]->places[0], bytes->data, bytes->size) == 0) {
+      return l->items[k];
+    }
+  }
+  copies *x = ARENA_NEW(l->arena, copies);
+  uint64_t n = span / bytes->size + 1;
+  n = n < LEAST_COPIES ? LEAST_COPIES : n < MAX_COPIES ? n : MAX_COPIES;
+  x->size = bytes->size;
+  for (; x->n < n; x->n++) {
+    x->places[x->n] = memcpy(arena_alloc_aligned(l->arena, bytes->size, ALIGN), bytes->data, bytes->size);
+  }
+  return *ARENA_PUSH(l->arena, l->items, l->n, l->cap) = x;
+}
+
+/* What is larger than all caches is read from memory anyway. */
 static void spread_weights(trial *t) {
   rt_program *p = t->program;
-  for (uint32_t k = 0; k < p->n_constants && t->n_moving < 2; k++) {
-    uint64_t size = p->constants[k].size, copies = size ? t->m->weights_span / size + 1 : 1;
-    if (size < SMALL_WEIGHTS || copies < 2 || t->m->weights_span == 0) {
-      continue;
-    }
-    moving *x = &t->moving[t->n_moving++];
-    *x = (moving){.constant = k, .n = copies < MAX_COPIES ? (uint32_t)copies : MAX_COPIES};
-    x->places[0] = p->constants[k].data;
-    for (uint32_t c = 1; c < x->n; c++) {
-      void *copy = arena_alloc_aligned(t->arena, size, ALIGN);
-      x->places[c] = memcpy(copy, p->constants[k].data, size);
+  uint64_t span = t->m->weights_span;
+  for (uint32_t k = 0; k < p->n_constants && t->n_moving < 2 && span; k++) {
+    if (p->constants[k].size >= SMALL_WEIGHTS && p->constants[k].size <= span) {
+      t->moving[t->n_moving++] = (moving){k, copies_of(t->copies, &p->constants[k], span)};
     }
   }
 }
@@ -135,8 +160,8 @@ static status run_trial(trial *t, uint32_t runs) {
   const rt_run_options options = {.pool = t->m->pool, .budget = t->m->budget};
   for (uint32_t k = 0; k < runs; k++) {
     for (uint32_t c = 0; c < t->n_moving; c++) {
-      moving *x = &t->moving[c];
-      t->program->constants[x->constant].data = x->places[t->turn % x->n];
+      const moving *x = &t->moving[c];
+      t->program->constants[x->constant].data = x->copies->places[t->turn % x->copies->n];
     }
     t->turn++;
     double start = now();
@@ -174,6 +199,7 @@ static status begin_trial(trial *t, bool *in) {
 
 typedef struct race {
   const cpu_measuring *m;
+  copies_list copies;
   uint32_t n;
   trial *trials;
   bool *in;
@@ -222,10 +248,10 @@ status cpu_measure(const cpu_measuring *m, const cpu_problem *p, uint32_t n, con
                    double *nanoseconds) {
   trial trials[CPU_MAX_OFFERS] = {0};
   bool in[CPU_MAX_OFFERS] = {0};
-  race r = {m, n < CPU_MAX_OFFERS ? n : CPU_MAX_OFFERS, trials, in};
+  race r = {m, {.arena = arena_create(m->budget)}, n < CPU_MAX_OFFERS ? n : CPU_MAX_OFFERS, trials, in};
   status s = NULL;
   for (uint32_t k = 0; k < r.n && !s; k++) {
-    trials[k] = (trial){.m = m, .p = p, .offer = &offers[k]};
+    trials[k] = (trial){.m = m, .p = p, .offer = &offers[k], .copies = &r.copies};
     s = begin_trial(&trials[k], &in[k]);
     drop_losers(&r, m->thorough ? 4 : 2);
   }
@@ -236,5 +262,6 @@ status cpu_measure(const cpu_measuring *m, const cpu_problem *p, uint32_t n, con
       end_trial(&trials[k]);
     }
   }
+  arena_destroy(r.copies.arena);
   return s;
 }

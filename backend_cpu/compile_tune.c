@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,7 +19,9 @@
 
 static const double fast_seconds = 2.5; /* that RT_TUNE_FAST may take for a module */
 /* Ways whose guess is so far from the best are not timed; nor, fast, is what is a small part of all. */
-static const double far_guess = 5, farther_guess = 50, small_share = 0.002;
+static const double most_interruptions = 50; /* a second; an idle machine has a handful */
+enum { fast_variants = 3 };
+static const double far_guess = 4, farther_guess = 50, small_share = 0.002;
 
 /* What is equal is decided once. */
 typedef struct decision {
@@ -76,6 +79,14 @@ static const char *processor_name(arena *a) {
   return arena_strdup(a, (const char *)words);
 }
 
+/* A virtual machine tells the last cache of a whole computer, of which it has a part: no more than is common for so many cores. */
+static uint64_t last_cache_bytes(uint64_t told) {
+  static const uint64_t a_core = 8 << 20;
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  uint64_t most = (cores > 0 ? (uint64_t)cores : 1) * a_core;
+  return told < most ? told : most;
+}
+
 /* Where weights come from when the module runs, as bytes that measuring must go through to find them there. */
 static uint64_t weights_span(const cpu_tuner *t) {
 #ifdef _SC_LEVEL2_CACHE_SIZE
@@ -83,7 +94,8 @@ static uint64_t weights_span(const cpu_tuner *t) {
 #else
   uint64_t near = cache_bytes(-1, 1 << 20), far = cache_bytes(-1, 8 << 20);
 #endif
-  return t->constants <= near ? 0 : t->constants <= far / 2 ? 2 * near : 2 * far;
+  far = last_cache_bytes(far);
+  return t->constants <= near ? 0 : t->constants <= far / 2 ? 2 * near : 4 * far;
 }
 
 static uint64_t hash_words(const char *text, uint64_t seed) { return hash_bytes(text, strlen(text), seed); }
@@ -205,21 +217,35 @@ static void note(cpu_tuner *t, const decision *d, cpu_log_how how) {
   cpu_tune_log_add(t->log, &(cpu_log_entry){d->key, how, cpu_offer_name(t->arena, &d->offers[d->winner]), d->times, d->what});
 }
 
-/* Those that are worth timing stand first, since offers are sorted by their guesses. */
-static uint32_t worth_timing(const cpu_tuner *t, const decision *d) {
-  double factor = t->options->tune == RT_TUNE_FULL ? farther_guess : far_guess;
+/* How many of the candidate's variants stand before offer k, which are those with better guesses. */
+static uint32_t better_variants(const decision *d, uint32_t k) {
   uint32_t n = 0;
-  while (n < d->n_offers && n < CPU_MAX_OFFERS && d->offers[n].variant.guess <= factor * d->offers[0].variant.guess) {
-    n++;
+  for (uint32_t j = 0; j < k; j++) {
+    n += d->offers[j].candidate == d->offers[k].candidate;
   }
   return n;
 }
 
-/* The fastest; who stands behind another must be faster by more than what differs from one time to the next.  -1: none ran. */
-static int64_t fastest(uint32_t n, const double *times) {
-  static const double clearly = 0.96;
+/* The offers that are worth timing, by number: not those with bad guesses, nor, fast, more than some of one candidate. */
+static uint32_t worth_timing(const cpu_tuner *t, const decision *d, uint32_t *out) {
+  bool full = t->options->tune == RT_TUNE_FULL;
+  double most = (full ? farther_guess : far_guess) * d->offers[0].variant.guess;
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < d->n_offers && n < CPU_MAX_OFFERS; k++) {
+    const cpu_variant *v = &d->offers[k].variant;
+    if (v->guess <= most && (full || better_variants(d, k) < fast_variants)) {
+      out[n++] = k;
+    }
+  }
+  return n;
+}
+
+/* The fastest; who stands behind another must be faster by more than what differs from one time to the next, by much where
+ * others disturbed us: a log is made once.  -1: none ran. */
+static int64_t fastest(uint32_t n, const cpu_offer *offers, const double *times, bool disturbed) {
   int64_t best = -1;
   for (uint32_t k = 0; k < n; k++) {
+    double clearly = disturbed ? 0.7 : offers[k].variant.idle ? 0.85 : 0.96;
     if (times[k] >= 0 && (best < 0 || times[k] < clearly * times[best])) {
       best = k;
     }
@@ -227,22 +253,35 @@ static int64_t fastest(uint32_t n, const double *times) {
   return best;
 }
 
+/* How often other processes have taken a core from this one. */
+static int64_t interruptions(void) {
+  struct rusage u;
+  return getrusage(RUSAGE_SELF, &u) == 0 ? u.ru_nivcsw : 0;
+}
+
 static status measure(cpu_tuner *t, rt_pool *pool, decision *d) {
   bool full = t->options->tune == RT_TUNE_FULL;
   cpu_measuring m = {pool, arena_budget(t->arena), weights_span(t), full};
   double times[CPU_MAX_OFFERS];
-  uint32_t n = worth_timing(t, d);
-  TRY(cpu_measure(&m, &d->problem, n, d->offers, times));
-  const char *text = "";
-  int64_t best = fastest(n, times);
+  uint32_t numbers[CPU_MAX_OFFERS], n = worth_timing(t, d, numbers);
+  cpu_offer offers[CPU_MAX_OFFERS];
+  for (uint32_t k = 0; k < n; k++) {
+    offers[k] = d->offers[numbers[k]];
+  }
+  int64_t before = interruptions();
+  double start = seconds();
+  TRY(cpu_measure(&m, &d->problem, n, offers, times));
+  bool disturbed = (double)(interruptions() - before) > 2 + most_interruptions * (seconds() - start);
+  const char *text = disturbed ? "disturbed" : "";
+  int64_t best = fastest(n, offers, times, disturbed);
   for (uint32_t k = 0; k < n; k++) {
     if (times[k] >= 0) {
-      text = arena_printf(t->arena, "%s%s%s=%.2f", text, *text ? "," : "", cpu_offer_name(t->arena, &d->offers[k]),
+      text = arena_printf(t->arena, "%s%s%s=%.2f", text, *text ? "," : "", cpu_offer_name(t->arena, &offers[k]),
                           times[k] * 1e-3);
     }
   }
   if (best >= 0) {
-    d->winner = (uint32_t)best;
+    d->winner = numbers[best];
     d->times = text;
     d->how = "timed";
     note(t, d, full ? CPU_LOG_FULL : CPU_LOG_FAST);
@@ -269,7 +308,8 @@ static status measure_all(cpu_tuner *t, uint32_t n, decision **open, rt_report *
   TRY(rt_pool_create(t->threads, &pool));
   for (uint32_t k = 0; k < n && !s; k++) {
     bool full = t->options->tune == RT_TUNE_FULL, late = seconds() - t->start > fast_seconds;
-    if (worth_timing(t, open[k]) > 1 && (full || (!late && weight_of(open[k]) > small_share * all))) {
+    uint32_t numbers[CPU_MAX_OFFERS];
+    if (worth_timing(t, open[k], numbers) > 1 && (full || (!late && weight_of(open[k]) > small_share * all))) {
       s = measure(t, pool, open[k]);
       report->n_timed++;
     } else {

@@ -334,6 +334,22 @@ static void reverse(layout *l, const hlo_instr *i) {
   hold(l, i, hlo_reverse(&l->b, h->t, n, sorted), &p);
 }
 
+/* Rows of one dimension by a list of indices: the rank stays. */
+static void take(layout *l, const hlo_instr *i) {
+  const held *h = held_of(l, i->operands[0]);
+  int rank = hlo_rank(i->operands[0]);
+  int64_t dimension;
+  if (!h || is_identity(&h->p, rank) || i->shapes[0].rank != rank || hlo_rank(i->operands[1]) == 0 ||
+      !hlo_is_take(i, &dimension)) {
+    return;
+  }
+  order p = h->p;
+  hlo_value t = h->t, indices = plain(l, i->operands[1]);
+  const shape *s = hlo_shape(indices);
+  indices = s->rank == 1 ? indices : hlo_reshape(&l->b, indices, 1, (dim[]){shape_elements(s)});
+  hold(l, i, hlo_take(&l->b, t, indices, p.p[dimension]), &p);
+}
+
 /* --- reshapes: groups of dimensions that become groups of dimensions --- */
 
 typedef struct group {
@@ -450,6 +466,9 @@ static void visit(layout *l, const hlo_instr *i) {
       return;
     case HLO_RESHAPE:
       reshape(l, i);
+      return;
+    case HLO_GATHER:
+      take(l, i);
       return;
     default:
       break;

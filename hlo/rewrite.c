@@ -201,3 +201,28 @@ status hlo_sweep_module(hlo_module *m, pass_context *context, const hlo_rule_row
   }
   return NULL;
 }
+
+bool hlo_is_take(const hlo_instr *i, int64_t *dimension) {
+  const shape *x = hlo_shape(i->operands[0]), *s = hlo_shape(i->operands[1]);
+  if (hlo_n_ints(i, HLO_ATTR_OPERAND_BATCH) || hlo_n_ints(i, HLO_ATTR_INDEX_MAP) != 1 ||
+      hlo_n_ints(i, HLO_ATTR_COLLAPSED_DIMS) != 1 ||
+      hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM) < s->rank - 1 + (s->rank == 0)) {
+    return false;
+  }
+  int64_t d = hlo_ints(i, HLO_ATTR_INDEX_MAP)[0],
+          batch = s->rank - (hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM) < s->rank);
+  *dimension = d;
+  if (hlo_ints(i, HLO_ATTR_COLLAPSED_DIMS)[0] != d) {
+    return false;
+  }
+  for (int k = 0, at = 0; k < x->rank; k++) {
+    if (k != d) {
+      if (hlo_ints(i, HLO_ATTR_SIZES)[k] != x->dims[k] ||
+          hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[at] != (k < d ? k : k - 1 + batch)) {
+        return false;
+      }
+      at++;
+    }
+  }
+  return true;
+}

@@ -21,6 +21,9 @@ bool hlo_used_once(hlo_value v);
 /* Its only user; NULL if there are none or more, or it is a root. */
 hlo_instr *hlo_only_user(hlo_value v);
 
+/* Does the gather pick rows of one dimension, as hlo_take makes it, with the indices' dims in its place? */
+bool hlo_is_take(const hlo_instr *i, int64_t *dimension);
+
 /* Is v an array of equal, known elements?  *scalar is the element as a literal of rank 0. */
 bool hlo_splat_of(hlo_value v, literal *scalar);
 /* The same, and that element is exactly `number` (-0 is not 0).  Real element types only. */

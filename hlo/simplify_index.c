@@ -83,39 +83,13 @@ static bool gather_one(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_reshape(b, part, i->shapes[0].rank, i->shapes[0].dims));
 }
 
-/* Rows of one dimension, as hlo_take makes it, the indices' dims in its place? */
-static bool is_take(const hlo_instr *i, int64_t *dimension) {
-  const shape *x = from_shape(i), *s = hlo_shape(i->operands[1]);
-  if (hlo_n_ints(i, HLO_ATTR_OPERAND_BATCH) || hlo_n_ints(i, HLO_ATTR_INDEX_MAP) != 1 ||
-      hlo_n_ints(i, HLO_ATTR_COLLAPSED_DIMS) != 1 ||
-      hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM) < s->rank - 1 + (s->rank == 0)) {
-    return false;
-  }
-  int64_t d = hlo_ints(i, HLO_ATTR_INDEX_MAP)[0],
-          batch = s->rank - (hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM) < s->rank);
-  *dimension = d;
-  if (hlo_ints(i, HLO_ATTR_COLLAPSED_DIMS)[0] != d) {
-    return false;
-  }
-  for (int k = 0, at = 0; k < x->rank; k++) {
-    if (k != d) {
-      if (hlo_ints(i, HLO_ATTR_SIZES)[k] != x->dims[k] ||
-          hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[at] != (k < d ? k : k - 1 + batch)) {
-        return false;
-      }
-      at++;
-    }
-  }
-  return true;
-}
-
 /* Evenly spaced rows, upwards. */
 static bool gather_range(hlo_builder *b, hlo_instr *i) {
   enum { MOST = 4096 };
   const literal *l = hlo_literal(i->operands[1]);
   const shape *x = from_shape(i);
   int64_t d;
-  if (!l || !shape_is_static(x) || !shape_is_static(&l->shape) || !is_take(i, &d)) {
+  if (!l || !shape_is_static(x) || !shape_is_static(&l->shape) || !hlo_is_take(i, &d)) {
     return false;
   }
   int64_t n = shape_elements(&l->shape);

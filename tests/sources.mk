@@ -104,6 +104,7 @@ hlo_tests = \
 	tests/hlo/layout/nothing.hlo \
 	tests/hlo/layout/residual.hlo \
 	tests/hlo/layout/shuffle.hlo \
+	tests/hlo/layout/take.hlo \
 	tests/hlo/loop_fusion/chain.hlo \
 	tests/hlo/loop_fusion/cycle.hlo \
 	tests/hlo/loop_fusion/siblings.hlo \

@@ -351,6 +351,7 @@ tests_files = \
 	tests/hlo/layout/nothing.expected \
 	tests/hlo/layout/residual.expected \
 	tests/hlo/layout/shuffle.expected \
+	tests/hlo/layout/take.expected \
 	tests/hlo/loop_fusion/chain.expected \
 	tests/hlo/loop_fusion/cycle.expected \
 	tests/hlo/loop_fusion/siblings.expected \

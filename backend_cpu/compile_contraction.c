@@ -436,34 +436,58 @@ static bool count_step(cpu_contraction *c, const step *s) {
   return add_post(c, &s->post);
 }
 
-static hlo_instr *match_swish(hlo_instr *x);
+static bool scope_splat(const void *data, hlo_value v, double *number) { return splat_of(*(const scope *)data, v, number); }
 
-/* The chain from the contraction to `consumer`, which takes it as `operand`, as posts. */
-static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, const hlo_instr *consumer,
-                       uint32_t operand) {
+static step activation_step(const hlo_activation *a) {
+  static const cpu_post_kind kinds[] = {[HLO_SWISH] = CPU_POST_SWISH, [HLO_GELU_ERF] = CPU_POST_GELU_ERF,
+                                        [HLO_GELU_TANH] = CPU_POST_GELU_TANH};
+  return unary_step(kinds[a->kind], a->kind == HLO_SWISH ? a->alpha : 0, 0);
+}
+
+/* What comes after x, whose only users it has: an activation that is spelled out, or one operation; *x is then its end. */
+static bool next_step(scope s, const hlo_instr *contraction, hlo_instr **x, step *out) {
+  hlo_activation a;
+  if (hlo_find_activation(*x, scope_splat, &s, &a)) {
+    *out = activation_step(&a);
+    *x = a.members[a.n - 1];
+  } else if ((*x)->n_uses == 1) {
+    *out = step_of(s, contraction, (*x)->uses[0].user, (*x)->uses[0].operand);
+    *x = (*x)->uses[0].user;
+  } else {
+    return false;
+  }
+  return out->is_post;
+}
+
+/* The chain from the contraction to `end`, and what comes then, as posts. */
+static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, const hlo_instr *end, const step *last) {
   cpu_contraction c = {.g = *g};
   const scope here = {NULL};
-  for (hlo_instr *x = (hlo_instr *)contraction, *end = consumer->operands[operand].def; x != end;) {
-    hlo_instr *swish = match_swish(x);
-    if (!swish && x->n_uses != 1) {
+  for (hlo_instr *x = (hlo_instr *)contraction; x != end;) {
+    step next;
+    if (!next_step(here, contraction, &x, &next) || !count_step(&c, &next)) {
       return false;
     }
-    step next = swish ? unary_step(CPU_POST_SWISH, 1, 0)
-                      : step_of(here, contraction, x->uses[0].user, x->uses[0].operand);
-    if (!next.is_post || !count_step(&c, &next)) {
-      return false;
-    }
-    x = swish ? swish : x->uses[0].user;
   }
-  step last = step_of(here, contraction, consumer, operand);
-  return last.is_post && count_step(&c, &last);
+  return last->is_post && count_step(&c, last);
+}
+
+static bool takes_step(const hlo_instr *contraction, const hlo_instr *end, const step *last) {
+  cpu_geometry g;
+  return !cpu_library_is_blas() && geometry_of(contraction, &g) && cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION &&
+         chain_fits(&g, contraction, end, last);
 }
 
 bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
   (void)data;
-  cpu_geometry g;
-  return !cpu_library_is_blas() && geometry_of(contraction, &g) && cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION &&
-         chain_fits(&g, contraction, consumer, operand);
+  step last = step_of((scope){NULL}, contraction, consumer, operand);
+  return last.is_post && takes_step(contraction, consumer->operands[operand].def, &last);
+}
+
+bool cpu_takes_activation(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a) {
+  (void)data;
+  step last = activation_step(a);
+  return takes_step(contraction, x, &last);
 }
 
 /* --- plans --- */
@@ -504,36 +528,12 @@ static bool add_step(cpu_plan *p, const step *s) {
   return true;
 }
 
-/* x * logistic(x), its two instructions being all that uses x. */
-static hlo_instr *match_swish(hlo_instr *x) {
-  if (x->n_uses != 2) {
-    return NULL;
-  }
-  for (uint32_t k = 0; k < 2; k++) {
-    hlo_instr *gate = x->uses[k].user, *product = x->uses[1 - k].user;
-    if (gate->op == HLO_LOGISTIC && product->op == HLO_MUL && gate->n_uses == 1 && gate->uses[0].user == product) {
-      return product;
-    }
-  }
-  return NULL;
-}
-
 static bool read_epilogue(cpu_plan *p, scope s, hlo_instr *contraction) {
   hlo_instr *x = contraction;
   const hlo_computation *body = contraction->parent;
   while (x != body->roots[0].def) {
-    hlo_instr *swish = match_swish(x);
     step next;
-    if (swish) {
-      next = unary_step(CPU_POST_SWISH, 1, 0);
-      x = swish;
-    } else if (x->n_uses == 1) {
-      next = step_of(s, contraction, x->uses[0].user, x->uses[0].operand);
-      x = x->uses[0].user;
-    } else {
-      return false;
-    }
-    if (!next.is_post || !add_step(p, &next)) {
+    if (!next_step(s, contraction, &x, &next) || !add_step(p, &next)) {
       return false;
     }
   }

@@ -19,6 +19,8 @@ typedef struct cpu_plan {
 /* Whether `consumer` may follow the contraction in one call, its operand number `operand` being the value so far
  * (hlo_target.takes_epilogue). */
 bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand);
+/* hlo_target.takes_activation. */
+bool cpu_takes_activation(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a);
 
 /* hlo_target.takes_bytes; data: rt_compile_options. */
 bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs);

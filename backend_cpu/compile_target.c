@@ -70,6 +70,7 @@ static const int64_t fold_bytes = (int64_t)1 << 28;
 
 static status prepare(hlo_module *m, const rt_compile_options *options, arena *a) {
   const hlo_target target = {.name = "cpu", .data = (void *)options, .takes_epilogue = cpu_takes_epilogue,
+                             .takes_activation = cpu_takes_activation,
                              .takes_fused = takes_fused, .takes_bytes = cpu_takes_bytes, .channels_last = true,
                              .matrices = true};
   dumping d = {options};

@@ -7,6 +7,7 @@
 #ifndef HLO_PASS_H
 #define HLO_PASS_H
 
+#include "hlo/activation.h"
 #include "hlo/builder.h"
 #include "hlo/ir.h"
 
@@ -55,6 +56,8 @@ typedef struct hlo_target {
   bool (*takes_epilogue)(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand);
   /* This dot or convolution, in f32 or s32, is better one of bytes (u8 or s8, `lhs`, by constant s8) with sums in s32. */
   bool (*takes_bytes)(void *data, const hlo_instr *contraction, dtype lhs);
+  /* An activation that is spelled out can, `x` being the value so far. */
+  bool (*takes_activation)(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a);
   /* Channels that a blocked layout of this convolution puts innermost; 1: leave it as it is. */
   int64_t (*channel_block)(void *data, const hlo_instr *convolution);
   /* The operation may be part of a fusion of that kind. */

@@ -4,9 +4,11 @@
  * Requires: nothing; best after simplify, batch_norm and motion, before the other fusion passes.  Keeps:
  * results (a target may round once at the end instead of after each step).  Breaks: the assumption that a
  * contraction stands at top level. A fusion has kind output, one contraction, and one result: the last of a
- * chain in which each step is the only user of the one before (or x * logistic(x)) and target->takes_epilogue
- * accepts it.  What the contraction itself reads are operands of the fusion, always.  Of two contractions
+ * chain in which each step is the only user of the one before, or an activation spelled out (hlo/activation.h)
+ * is all that uses it, and target->takes_epilogue or takes_activation accepts it.  What the contraction itself reads are operands of the fusion, always.  Of two contractions
  * that are added, the later one takes the sum. */
+#include <string.h>
+
 #include "hlo/fuse.h"
 
 static bool takes(const pass_context *c, const hlo_instr *contraction, const hlo_instr *consumer,
@@ -19,19 +21,27 @@ static bool takes(const pass_context *c, const hlo_instr *contraction, const hlo
   return false;
 }
 
-/* The product of x * logistic(x), these two being all that uses x. */
-static hlo_instr *find_swish(const hlo_value x, hlo_instr **gate) {
-  if (x.def->n_uses != 2 || hlo_is_root(x)) {
-    return NULL;
-  }
-  for (uint32_t k = 0; k < 2; k++) {
-    hlo_instr *g = x.def->uses[k].user, *product = x.def->uses[1 - k].user;
-    if (g->op == HLO_LOGISTIC && product->op == HLO_MUL && hlo_only_user(hlo_result(g, 0)) == product) {
-      *gate = g;
-      return product;
+static bool any_taken(const bool *taken, uint32_t n, hlo_instr *const *members) {
+  for (uint32_t k = 0; k < n; k++) {
+    if (taken[members[k]->id]) {
+      return true;
     }
   }
-  return NULL;
+  return false;
+}
+
+/* Appends the activation that `x` ends in; false if there is none, or not for this target. */
+static bool follow_activation(const pass_context *c, hlo_instr *contraction, hlo_instr *x, const bool *taken,
+                              hlo_instr **members, uint32_t *n) {
+  const hlo_target *t = c->target;
+  hlo_activation a;
+  if (!t->takes_activation || !hlo_find_activation(x, NULL, NULL, &a) || *n + a.n > FUSE_MAX_MEMBERS ||
+      any_taken(taken, a.n, a.members) || !t->takes_activation(t->data, contraction, x, &a)) {
+    return false;
+  }
+  memcpy(members + *n, a.members, a.n * sizeof *members);
+  *n += a.n;
+  return true;
 }
 
 /* The chain that begins with the contraction, into members[FUSE_MAX_MEMBERS]; gives its length.  taken[id]:
@@ -40,16 +50,14 @@ static uint32_t follow(const pass_context *c, hlo_instr *contraction, const bool
                        hlo_instr **members) {
   uint32_t n = 0;
   members[n++] = contraction;
-  while (n + 2 <= FUSE_MAX_MEMBERS) {
+  while (n < FUSE_MAX_MEMBERS) {
     hlo_value v = hlo_result(members[n - 1], 0);
-    hlo_instr *gate = NULL, *next = find_swish(v, &gate);
-    next = next ? next : hlo_only_user(v);
-    if (!next || next->n_results != 1 || taken[next->id] || !takes(c, contraction, next, v) ||
-        (gate && !takes(c, contraction, gate, v))) {
-      break;
+    if (follow_activation(c, contraction, v.def, taken, members, &n)) {
+      continue;
     }
-    if (gate) {
-      members[n++] = gate;
+    hlo_instr *next = hlo_only_user(v);
+    if (!next || next->n_results != 1 || taken[next->id] || !takes(c, contraction, next, v)) {
+      break;
     }
     members[n++] = next;
   }

@@ -1,5 +1,6 @@
 # Written by m4/list-sources: do not edit.
 hlo_sources = \
+	hlo/activation.c \
 	hlo/buffers.c \
 	hlo/builder.c \
 	hlo/composite_recurrence.c \
@@ -44,6 +45,7 @@ hlo_sources = \
 hlo_files = \
 	hlo/OPS.md \
 	hlo/README \
+	hlo/activation.h \
 	hlo/attrs.def \
 	hlo/buffers.h \
 	hlo/builder.h \

@@ -91,6 +91,7 @@ hlo_tests = \
 	tests/hlo/dce/unused.hlo \
 	tests/hlo/deconvolution/phases.hlo \
 	tests/hlo/epilogue/residual.hlo \
+	tests/hlo/epilogue/spelled-out.hlo \
 	tests/hlo/epilogue/swish.hlo \
 	tests/hlo/fold/arithmetic.hlo \
 	tests/hlo/fold/multiple.hlo \

@@ -42,6 +42,10 @@ static bool takes_epilogue(void *data, const hlo_instr *contraction, const hlo_i
   return hlo_info(consumer)->kind == HLO_ELEMENTWISE;
 }
 
+static bool takes_activation(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a) {
+  return true;
+}
+
 static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
   hlo_kind k = hlo_info(i)->kind;
   return k == HLO_ELEMENTWISE || k == HLO_MOVEMENT || (kind == HLO_FUSION_INPUT && i->op == HLO_REDUCE);
@@ -57,6 +61,7 @@ typedef struct job {
 
 static status run(void *data) {
   static const hlo_target target = {.name = "test", .takes_composite = takes_composite, .takes_epilogue = takes_epilogue,
+                                    .takes_activation = takes_activation,
                                     .takes_fused = takes_fused, .takes_bytes = takes_bytes, .channels_last = true,
                                     .matrices = true};
   job *j = data;

@@ -686,6 +686,38 @@ START_TEST(heads) {
 }
 END_TEST
 
+/* --- activations that are spelled out behind products --- */
+
+/* From %4 to %y; %h is 0.5, %o 1, %r sqrt 2, %s sqrt(2/pi), %c 0.044715, %a 1.702. */
+static const char *const activations[] = {
+    "%5 = divide(%4, %r) : f32[24,200]\n%6 = erf(%5) : f32[24,200]\n%7 = add(%6, %o) : f32[24,200]\n"
+     "%8 = multiply(%4, %7) : f32[24,200]\n%y = multiply(%8, %h) : f32[24,200]\n",
+    "%5 = multiply(%4, %h) : f32[24,200]\n%6 = multiply(%4, %4) : f32[24,200]\n%7 = multiply(%6, %4) : f32[24,200]\n"
+     "%8 = multiply(%7, %c) : f32[24,200]\n%9 = add(%4, %8) : f32[24,200]\n%10 = multiply(%9, %s) : f32[24,200]\n"
+     "%11 = tanh(%10) : f32[24,200]\n%12 = add(%11, %o) : f32[24,200]\n%y = multiply(%5, %12) : f32[24,200]\n",
+    "%5 = multiply(%4, %a) : f32[24,200]\n%6 = logistic(%5) : f32[24,200]\n%y = multiply(%4, %6) : f32[24,200]\n",
+};
+
+/* Products of 64 numbers from [-1, 1] stand around 0 with a deviation of 2.7, so that all parts of the functions are met.  1e-5
+ * of the largest result, some 10, is far above what products and the library's erf and tanh (1e-6) differ by. */
+START_TEST(spelled_out) {
+  static const char *const numbers[][2] = {{"h", "0.5"}, {"o", "1"}, {"r", "1.4142135"}, {"s", "0.7978846"},
+                                           {"c", "0.044715"}, {"a", "1.702"}};
+  char body[4000];
+  int n = 0;
+  for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+    n += snprintf(body + n, sizeof body - (size_t)n,
+                  "%%n%s = constant() {value=f32[] %s} : f32[]\n%%%s = broadcast(%%n%s) {dimensions=[]} : f32[24,200]\n",
+                  numbers[k][0], numbers[k][1], numbers[k][0], numbers[k][0]);
+  }
+  snprintf(body + n, sizeof body - (size_t)n,
+           "%%2 = dot(%%0, %%1) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[24,200]\n"
+           "%%3 = broadcast(%%b) {dimensions=[1]} : f32[24,200]\n%%4 = add(%%2, %%3) : f32[24,200]\n%s",
+           activations[_i]);
+  check_body("%0: f32[24,64] \"x\", %1: f32[64,200] \"w\", %b: f32[200] \"b\"", body, "%y \"y\"", 1e-5, -1, 1);
+}
+END_TEST
+
 START_TEST(clusters_in_branches) {
   check_text("onnx-xla hlo 1\nmodule \"t\" {\n"
              "computation one(%0: f32[1,9,9,16], %1: f32[16,16,3,3], %2: f32[]) {\n"
@@ -729,6 +761,7 @@ int main(void) {
   tcase_add_test(t, control);
   tcase_add_test(t, clusters);
   tcase_add_test(t, heads);
+  tcase_add_loop_test(t, spelled_out, 0, sizeof activations / sizeof *activations);
   tcase_add_test(t, parts);
   tcase_add_test(t, layouts);
   tcase_add_test(t, sharing);

@@ -3,7 +3,8 @@
  *
  * Requires: nothing; simplify before and after finds what cancels.  Keeps: results (sums of a reduction may
  * run in another order).  Breaks: nothing. Hoists towards results: f(transpose(x)) becomes transpose(f(x))
- * where nobody else looks at the transpose; the same of two operands that are moved alike, and of reshapes.
+ * where nobody else looks at the transpose; the same of two operands that are moved alike, and of reshapes.  Reshapes between
+ * a contraction and what can run inside of it go behind that.
  * Convolutions' transposes are pass layout's. */
 #include <string.h>
 
@@ -238,6 +239,73 @@ static bool sink(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, move_again(b, hlo_result(copy, 0), by));
 }
 
+/* --- reshapes past what follows a contraction --- */
+
+enum { FAR = 8 };
+
+/* Elementwise steps from the nearest contraction; FAR if there are more, or none. */
+static int distance(hlo_value v, int most) {
+  const hlo_instr *i = v.def;
+  int least = FAR;
+  if (hlo_info(i)->kind == HLO_CONTRACTION) {
+    return 0;
+  }
+  if (i->op == HLO_RESHAPE) {
+    return distance(i->operands[0], most);
+  }
+  for (uint32_t k = 0; k < i->n_operands && most > 1 && hlo_info(i)->kind == HLO_ELEMENTWISE; k++) {
+    int d = 1 + distance(i->operands[k], most - 1);
+    least = d < least ? d : least;
+  }
+  return least;
+}
+
+/* Can operand k be given in the dims of before the reshape?  Beside splats and what is reshaped alike, a summand, the nearer one
+ * of two deciding: a residual. */
+static bool can_follow(const hlo_instr *i, uint32_t k, const hlo_instr *by) {
+  literal l;
+  hlo_value v = i->operands[k];
+  const shape *from = hlo_shape(by->operands[0]);
+  if (hlo_splat_of(v, &l) || (v.def->op == HLO_RESHAPE && shape_same_dims(hlo_shape(v.def->operands[0]), from))) {
+    return true;
+  }
+  return i->op == HLO_ADD && v.def->op != HLO_BROADCAST && distance(v, FAR) > distance(by->operands[0], FAR);
+}
+
+static hlo_value followed(hlo_builder *b, hlo_value v, const hlo_instr *by) {
+  literal l;
+  const shape *from = hlo_shape(by->operands[0]);
+  if (v.def->op == HLO_RESHAPE && shape_same_dims(hlo_shape(v.def->operands[0]), from)) {
+    return v.def->operands[0];
+  }
+  return hlo_splat_of(v, &l) ? hlo_splat_literal(b, shape_with_type(*from, hlo_type(v)), l)
+                             : hlo_reshape(b, v, from->rank, from->dims);
+}
+
+/* f(reshape(contraction + bias)) becomes reshape(f(contraction + bias)), which can run inside of the contraction. */
+static bool follow_contraction(hlo_builder *b, hlo_instr *i) {
+  const hlo_instr *by = NULL;
+  hlo_value operands[3];
+  for (uint32_t k = 0; k < i->n_operands && !by; k++) {
+    const hlo_instr *v = operand(i, k);
+    bool fits = v->op == HLO_RESHAPE && shape_is_static(&v->shapes[0]) && shape_same_dims(&v->shapes[0], &i->shapes[0]) &&
+                distance(v->operands[0], FAR) < FAR;
+    for (uint32_t j = 0; j < i->n_operands && fits; j++) {
+      fits = j == k || can_follow(i, j, v);
+    }
+    by = fits ? v : NULL;
+  }
+  if (!by || i->n_results != 1 || i->n_operands > 3) {
+    return false;
+  }
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    operands[k] = followed(b, i->operands[k], by);
+  }
+  hlo_instr *copy = hlo_instr_clone(i->parent, i, i, operands);
+  copy->shapes[0] = shape_with_type(*hlo_shape(by->operands[0]), (dtype)i->shapes[0].type);
+  return hlo_becomes(i, hlo_reshape(b, hlo_result(copy, 0), i->shapes[0].rank, i->shapes[0].dims));
+}
+
 static const hlo_rule_row special_rules[] = {
     {HLO_DOT, transpose_into_dot},
     {HLO_CONVOLUTION, pad_into_convolution},
@@ -247,12 +315,13 @@ static const hlo_rule_row special_rules[] = {
 
 status pass_motion(hlo_module *m, pass_context *c, bool *changed) {
   enum { N_SPECIAL = sizeof special_rules / sizeof *special_rules };
-  hlo_rule_row rules[N_SPECIAL + HLO_OP_COUNT + 1];
+  hlo_rule_row rules[N_SPECIAL + 2 * HLO_OP_COUNT + 1];
   uint32_t n = N_SPECIAL;
   memcpy(rules, special_rules, sizeof special_rules);
   for (int op = 0; op < HLO_OP_COUNT; op++) {
     if (hlo_op_get_info((hlo_op)op)->kind == HLO_ELEMENTWISE) {
       rules[n++] = (hlo_rule_row){op, sink};
+      rules[n++] = (hlo_rule_row){op, follow_contraction};
     }
   }
   rules[n] = (hlo_rule_row){HLO_OP_COUNT, NULL};

@@ -111,6 +111,7 @@ hlo_tests = \
 	tests/hlo/loop_fusion/siblings.hlo \
 	tests/hlo/matrices/dots.hlo \
 	tests/hlo/motion/dot.hlo \
+	tests/hlo/motion/follow-contraction.hlo \
 	tests/hlo/motion/sink.hlo \
 	tests/hlo/reduce_fusion/softmax.hlo \
 	tests/hlo/reduce_fusion/variance.hlo \
@@ -339,6 +340,7 @@ tests_files = \
 	tests/hlo/dce/unused.expected \
 	tests/hlo/deconvolution/phases.expected \
 	tests/hlo/epilogue/residual.expected \
+	tests/hlo/epilogue/spelled-out.expected \
 	tests/hlo/epilogue/swish.expected \
 	tests/hlo/fold/arithmetic.expected \
 	tests/hlo/fold/multiple.expected \

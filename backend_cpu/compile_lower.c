@@ -244,13 +244,35 @@ void cpu_attach_code(rt_program *p, const cpu_kernels *kernels, uint32_t n, rt_s
 
 /* --- contractions --- */
 
+/* Weights as they can be packed: a copy for a while where a model file has them at an odd address. */
+static status take_plain(const lowering *l, const literal *given, literal *out) {
+  size_t bytes = (size_t)shape_bytes(&given->shape);
+  *out = *given;
+  if (!literal_is_aligned(given)) {
+    void *copy = budget_alloc(arena_budget(l->arena), bytes, 64);
+    CHECK_THAT(copy, STATUS_RESOURCE, "no %zu bytes of memory for weights", bytes);
+    out->data = memcpy(copy, given->data, bytes);
+  }
+  return NULL;
+}
+
+static void give_plain(const lowering *l, const literal *given, const literal *taken) {
+  if (taken->data != given->data) {
+    budget_free(arena_budget(l->arena), (void *)(uintptr_t)taken->data, (size_t)shape_bytes(&given->shape), 64);
+  }
+}
+
 static status add_weights(lowering *l, lower_context *c, rt_thunk *t, const cpu_plan *p) {
   if (!p->c.g.packed) {
     lower_add_buffer(c, t, lower_buffer(c, p->weights));
     return NULL;
   }
   void *packed = arena_alloc_aligned(l->arena, p->info.weights_bytes, 64);
-  TRY(cpu_call_pack(p->call, hlo_literal(p->weights)->data, packed));
+  literal plain;
+  TRY(take_plain(l, hlo_literal(p->weights), &plain));
+  status failed = cpu_call_pack(p->call, plain.data, packed);
+  give_plain(l, hlo_literal(p->weights), &plain);
+  TRY(failed);
   shape bytes = shape_make(DTYPE_U8, 1, (dim[]){(dim)p->info.weights_bytes});
   uint32_t number = lower_constant(c, packed, p->info.weights_bytes);
   lower_add_buffer(c, t, lower_constant_buffer(c, number, &bytes));
@@ -302,7 +324,11 @@ static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i
 static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, uint32_t operand, const cpu_own *own,
                            rt_buffer *out) {
   void *packed = arena_alloc_aligned(l->arena, own->packed_bytes, 64);
-  TRY(own->pack(own->config, hlo_literal(i->operands[operand]), packed));
+  literal plain;
+  TRY(take_plain(l, hlo_literal(i->operands[operand]), &plain));
+  status failed = own->pack(own->config, &plain, packed);
+  give_plain(l, hlo_literal(i->operands[operand]), &plain);
+  TRY(failed);
   shape bytes = shape_make(DTYPE_U8, 1, (dim[]){(dim)own->packed_bytes});
   *out = lower_constant_buffer(c, lower_constant(c, packed, own->packed_bytes), &bytes);
   return NULL;

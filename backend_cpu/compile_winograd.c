@@ -69,7 +69,7 @@ static status pack(const void *config, const literal *weights, void *packed) {
 static status build(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_way *out) {
   emit_winograd *w = ARENA_NEW(a, emit_winograd);
   CHECK_THAT(plan_of(p, v->v[0], v->v[1], w), STATUS_UNSUPPORTED, "not for winograd");
-  double error = emit_winograd_error(a, w, hlo_literal(p->instr->operands[p->weights])->data);
+  double error = emit_winograd_error(a, w, literal_aligned(hlo_literal(p->instr->operands[p->weights]), a));
   CHECK_THAT(error <= largest_error, STATUS_UNSUPPORTED, "its error with these weights is %g of the largest output", error);
   out->own = ARENA_NEW(a, cpu_own);
   *out->own = (cpu_own){.n_phases = emit_winograd_kernels(w), .write = write_phase, .config = w, .config_bytes = sizeof *w,

@@ -4,7 +4,8 @@
 #include "backend_ref/ref.h"
 
 status ref_constant(ref_call *c) {
-  c->out[0] = *hlo_literal(hlo_result((hlo_instr *)c->i, 0));
+  const literal *l = hlo_literal(hlo_result((hlo_instr *)c->i, 0));
+  c->out[0] = literal_make(l->shape, literal_aligned(l, c->a));
   return NULL;
 }
 

@@ -213,7 +213,7 @@ status ref_fold(const hlo_instr *i, arena *a, literal *results) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     const literal *l = hlo_literal(i->operands[k]);
     CHECK_THAT(l, STATUS_UNSUPPORTED, "%s: operand %u is not a constant", hlo_info(i)->name, k);
-    operands[k] = *l;
+    operands[k] = literal_make(l->shape, literal_aligned(l, a));
   }
   return ref_eval(i, operands, a, results);
 }

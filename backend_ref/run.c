@@ -198,7 +198,7 @@ static status run_steps(frame *f) {
       f->in[k] = f->values[operands[k]];
       f->in_slots[k] = f->slots[operands[k]];
     }
-    if (i->op == HLO_CONSTANT) {
+    if (i->op == HLO_CONSTANT && literal_is_aligned(hlo_literal(hlo_result((hlo_instr *)i, 0)))) {
       f->values[r->results[s]] = *hlo_literal(hlo_result((hlo_instr *)i, 0));
     } else if (i->op != HLO_PARAMETER) {
       status failed = run_step(f, i, r->results[s]);

@@ -35,6 +35,16 @@ literal literal_s64s(arena *a, const int64_t *values, int64_t n) {
   return l;
 }
 
+bool literal_is_aligned(const literal *l) {
+  size_t size = l->shape.kind == SHAPE_ARRAY ? dtype_bytes((dtype)l->shape.type) : 1;
+  return (uintptr_t)l->data % size == 0;
+}
+
+const void *literal_aligned(const literal *l, arena *a) {
+  size_t bytes = (size_t)shape_bytes(&l->shape);
+  return literal_is_aligned(l) ? l->data : memcpy(arena_alloc_aligned(a, bytes, 64), l->data, bytes);
+}
+
 static const void *element(const literal *l, int64_t index) {
   return (const char *)l->data + (size_t)index * dtype_bytes(l->shape.type);
 }

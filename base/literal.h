@@ -7,8 +7,9 @@
 
 typedef struct literal {
   shape shape;
-  /* shape_bytes(&shape) bytes, aligned to the element; borrowed: on the arena of whoever made the literal, or
-   * a span of a mapped file that lives as long.  Not NULL unless the array is empty. */
+  /* shape_bytes(&shape) bytes; borrowed: on the arena of whoever made the literal, or a span of a mapped file that lives as
+   * long.  Aligned to the element, but for large weights in a model file, which may begin anywhere: literal_aligned is for who
+   * reads them as what they are.  Not NULL unless the array is empty. */
   const void *data;
 } literal;
 
@@ -19,6 +20,10 @@ literal literal_scalar_f64(arena *a, dtype type, double value); /* value convert
 literal literal_scalar_i64(arena *a, dtype type, int64_t value);
 /* A rank-1 s64 array. */
 literal literal_s64s(arena *a, const int64_t *values, int64_t n);
+
+bool literal_is_aligned(const literal *l);
+/* The elements where they can be read as such: as they are, or a copy on the arena. */
+const void *literal_aligned(const literal *l, arena *a);
 
 double literal_f64(const literal *l, int64_t index);
 int64_t literal_i64(const literal *l, int64_t index);

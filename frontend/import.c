@@ -315,7 +315,7 @@ status onnx_import_initializers(onnx_scope *s, const Onnx__GraphProto *g) {
   const onnx_source *source = &s->importer->frame->model->source;
   for (size_t k = 0; k < g->n_initializer; k++) {
     literal l;
-    TRY(onnx_tensor_literal(a, source, g->initializer[k], &l));
+    TRY(onnx_tensor_weights(a, source, g->initializer[k], &l));
     onnx_scope_define(s, g->initializer[k]->name, hlo_constant(s->b, l));
   }
   for (size_t k = 0; k < g->n_sparse_initializer; k++) {

@@ -192,7 +192,8 @@ static bool is_normal_bool(const uint8_t *bytes, uint64_t n) {
 }
 
 /* Elements from the bytes that raw_data or a file holds: borrowed where they can stay as they are. */
-static const void *decode_bytes(arena *a, dtype type, const uint8_t *bytes, int64_t n) {
+static const void *decode_bytes(arena *a, dtype type, const uint8_t *bytes, int64_t n, bool anywhere) {
+  enum { LARGE = 1 << 14 /* elements */ };
   if (is_packed(type)) {
     uint8_t *data = arena_alloc(a, (size_t)n);
     unpack(type, bytes, (size_t)n, data);
@@ -206,7 +207,8 @@ static const void *decode_bytes(arena *a, dtype type, const uint8_t *bytes, int6
     return data;
   }
   size_t width = dtype_bytes(type);
-  return (uintptr_t)bytes % width ? arena_memdup(a, bytes, (size_t)n * width) : bytes;
+  bool stays = (uintptr_t)bytes % width == 0 || (anywhere && type == DTYPE_F32 && n >= LARGE);
+  return !stays ? arena_memdup(a, bytes, (size_t)n * width) : bytes;
 }
 
 /* int32_data has packed elements byte by byte; those of 6 bits, which no byte ends with, one by one. */
@@ -241,7 +243,7 @@ static status decode_int32(arena *a, const Onnx__TensorProto *t, dtype type, int
     value = type == DTYPE_PRED ? value != 0 : value;
     memcpy(data + i * width, &value, width);
   }
-  *out = packed ? decode_bytes(a, type, data, n) : data;
+  *out = packed ? decode_bytes(a, type, data, n, false) : data;
   return NULL;
 }
 
@@ -263,7 +265,7 @@ static status decode_uint64(arena *a, const Onnx__TensorProto *t, dtype type, in
 }
 
 static status decode(arena *a, const onnx_source *src, const Onnx__TensorProto *t, field f, dtype type,
-                     int64_t n, const void **out) {
+                     int64_t n, bool anywhere, const void **out) {
   uint64_t size = packed_bytes(type, n);
   byte_span span;
   switch (f) {
@@ -280,12 +282,12 @@ static status decode(arena *a, const onnx_source *src, const Onnx__TensorProto *
       TRY(find_bytes(src, t, f, size, &span));
       CHECK_THAT(span.size == size, STATUS_INVALID_MODEL, "%s has %" PRIu64 " bytes instead of %" PRIu64,
                  field_name(f), span.size, size);
-      *out = decode_bytes(a, type, span.bytes, n);
+      *out = decode_bytes(a, type, span.bytes, n, anywhere);
       return NULL;
   }
 }
 
-static status tensor_literal(arena *a, const onnx_source *src, const Onnx__TensorProto *t, literal *out) {
+static status tensor_literal(arena *a, const onnx_source *src, const Onnx__TensorProto *t, bool anywhere, literal *out) {
   shape s;
   field f;
   TRY(tensor_shape(t, &s));
@@ -302,11 +304,15 @@ static status tensor_literal(arena *a, const onnx_source *src, const Onnx__Tenso
   CHECK_THAT(f == FIELD_RAW || f == FIELD_EXTERNAL || f == field_of_type(type), STATUS_INVALID_MODEL,
              "its elements are %s, but they are in %s instead of %s", dtype_name(type), field_name(f),
              field_name(field_of_type(type)));
-  return decode(a, src, t, f, type, n, &out->data);
+  return decode(a, src, t, f, type, n, anywhere, &out->data);
 }
 
 status onnx_tensor_literal(arena *a, const onnx_source *src, const Onnx__TensorProto *t, literal *out) {
-  return named(t, tensor_literal(a, src, t, out));
+  return named(t, tensor_literal(a, src, t, false, out));
+}
+
+status onnx_tensor_weights(arena *a, const onnx_source *src, const Onnx__TensorProto *t, literal *out) {
+  return named(t, tensor_literal(a, src, t, true, out));
 }
 
 /* --- sparse tensors --- */
@@ -347,8 +353,8 @@ static status sparse_literal(arena *a, const onnx_source *src, const Onnx__Spars
   shape dense;
   literal values, indices;
   TRY(make_shape(t->values->data_type, t->dims, t->n_dims, &dense));
-  TRY(tensor_literal(a, src, t->values, &values));
-  TRY(status_prefix(tensor_literal(a, src, t->indices, &indices), "indices"));
+  TRY(tensor_literal(a, src, t->values, false, &values));
+  TRY(status_prefix(tensor_literal(a, src, t->indices, false, &indices), "indices"));
   TRY(check_sparse(&values, &indices, &dense));
   void *data;
   *out = literal_new(a, dense, &data);
@@ -380,7 +386,7 @@ static status parse_pb(arena *a, const onnx_source *src, const char **name, lite
   TRY(onnx_wire_parse(a, &onnx__tensor_proto__descriptor, src->bytes, src->size, &message));
   const Onnx__TensorProto *t = (const Onnx__TensorProto *)message;
   *name = t->name;
-  return tensor_literal(a, src, t, out);
+  return tensor_literal(a, src, t, false, out);
 }
 
 status onnx_tensor_parse_pb(arena *a, const char *what, const void *bytes, size_t size, const char **name,

@@ -13,6 +13,9 @@
  * above SHAPE_MAX_RANK), and those of external_data.h. */
 STATUS_MUST_USE status onnx_tensor_literal(arena *a, const onnx_source *src, const Onnx__TensorProto *t,
                                            literal *out);
+/* The same, but large f32 arrays stay where they are even if that is no place for floats (see literal.h): weights are packed from
+ * there, and a copy of all of them would be half of what a model takes. */
+STATUS_MUST_USE status onnx_tensor_weights(arena *a, const onnx_source *src, const Onnx__TensorProto *t, literal *out);
 
 /* The same array, dense.  Indices out of range or not ascending are refused. */
 STATUS_MUST_USE status onnx_sparse_tensor_literal(arena *a, const onnx_source *src,

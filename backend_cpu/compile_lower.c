@@ -5,6 +5,7 @@
 #include "backend_cpu/compile_candidate.h"
 #include "backend_cpu/exec_kinds.h"
 #include "lower/lower.h"
+#include "runtime/shared.h"
 
 /* What is known about a contraction, kept because it is asked for more than once. */
 typedef struct planned {
@@ -262,17 +263,55 @@ static void give_plain(const lowering *l, const literal *given, const literal *t
   }
 }
 
+/* Memory for packed weights.  With sharing, programs for other shapes have the same: *fresh false means that they are there.
+ * `how` says in bytes how they are packed. */
+static status packed_memory(const lowering *l, const literal *plain, rt_span how, uint64_t bytes, void **out, bool *fresh) {
+  const rt_sharing *sharing = l->options->sharing;
+  *fresh = true;
+  if (!sharing) {
+    *out = arena_alloc_aligned(l->arena, bytes, 64);
+    return NULL;
+  }
+  rt_writer name = {.arena = l->arena};
+  rt_put_text(&name, "packed");
+  rt_shared_put_name(&name, sharing, plain->data, (uint64_t)shape_bytes(&plain->shape));
+  rt_put_bytes(&name, how.data, how.size);
+  *out = rt_shared_get(sharing->shared, rt_written(&name), bytes, fresh);
+  CHECK_THAT(*out, STATUS_RESOURCE, "no %llu bytes of memory for weights", (unsigned long long)bytes);
+  return NULL;
+}
+
+/* All that the library's packing depends on. */
+static rt_span library_packing(const lowering *l, const cpu_plan *p) {
+  cpu_geometry g = p->c.g;
+  rt_writer w = {.arena = l->arena};
+  g.parts = cpu_contraction_axis(&p->c) == 2 && g.op == CPU_MATMUL ? g.parts : 1; /* columns are packed part by part */
+  g.m = g.m == 1;
+  g.batch = g.has_bias = g.result_type = g.lhs_batch_stride = g.lhs_m = g.lhs_k = 0;
+  memset(g.in, 0, sizeof g.in);
+  memset(g.out, 0, sizeof g.out);
+  rt_put_text(&w, cpu_library_name());
+  rt_put_bytes(&w, p->info.format.data, p->info.format.size);
+  rt_put_bytes(&w, &g, sizeof g);
+  return rt_written(&w);
+}
+
 static status add_weights(lowering *l, lower_context *c, rt_thunk *t, const cpu_plan *p) {
   if (!p->c.g.packed) {
     lower_add_buffer(c, t, lower_buffer(c, p->weights));
     return NULL;
   }
-  void *packed = arena_alloc_aligned(l->arena, p->info.weights_bytes, 64);
-  literal plain;
-  TRY(take_plain(l, hlo_literal(p->weights), &plain));
-  status failed = cpu_call_pack(p->call, plain.data, packed);
-  give_plain(l, hlo_literal(p->weights), &plain);
-  TRY(failed);
+  const literal *given = hlo_literal(p->weights);
+  void *packed;
+  bool fresh;
+  TRY(packed_memory(l, given, library_packing(l, p), p->info.weights_bytes, &packed, &fresh));
+  if (fresh) {
+    literal plain;
+    TRY(take_plain(l, given, &plain));
+    status failed = cpu_call_pack(p->call, plain.data, packed);
+    give_plain(l, given, &plain);
+    TRY(failed);
+  }
   shape bytes = shape_make(DTYPE_U8, 1, (dim[]){(dim)p->info.weights_bytes});
   uint32_t number = lower_constant(c, packed, p->info.weights_bytes);
   lower_add_buffer(c, t, lower_constant_buffer(c, number, &bytes));
@@ -323,12 +362,21 @@ static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i
 /* A constant of the program with the weights as the kernel wants them. */
 static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, uint32_t operand, const cpu_own *own,
                            rt_buffer *out) {
-  void *packed = arena_alloc_aligned(l->arena, own->packed_bytes, 64);
-  literal plain;
-  TRY(take_plain(l, hlo_literal(i->operands[operand]), &plain));
-  status failed = own->pack(own->config, &plain, packed);
-  give_plain(l, hlo_literal(i->operands[operand]), &plain);
-  TRY(failed);
+  const literal *given = hlo_literal(i->operands[operand]);
+  rt_writer how = {.arena = l->arena};
+  void *packed;
+  bool fresh;
+  rt_put_i64(&how, (int64_t)(uintptr_t)own->pack);
+  rt_put_bytes(&how, &given->shape, sizeof given->shape);
+  rt_put_bytes(&how, own->config, own->config_bytes);
+  TRY(packed_memory(l, given, rt_written(&how), own->packed_bytes, &packed, &fresh));
+  if (fresh) {
+    literal plain;
+    TRY(take_plain(l, given, &plain));
+    status failed = own->pack(own->config, &plain, packed);
+    give_plain(l, given, &plain);
+    TRY(failed);
+  }
   shape bytes = shape_make(DTYPE_U8, 1, (dim[]){(dim)own->packed_bytes});
   *out = lower_constant_buffer(c, lower_constant(c, packed, own->packed_bytes), &bytes);
   return NULL;
@@ -422,7 +470,7 @@ status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *o
   lowering *l = ARENA_NEW(a, lowering);
   *l = (lowering){.arena = a, .kernels = kernels, .options = options, .threads = options->threads};
   lower_backend backend = {.target = "cpu", .emit = emit, .may_share = may_share, .is_view = is_view,
-                           .scratch = scratch, .keep_text = options->keep_text, .data = l};
+                           .scratch = scratch, .keep_text = options->keep_text, .sharing = options->sharing, .data = l};
   status s = lower_program(m, &backend, a, out, report);
   if (!s) {
     return l->failed;

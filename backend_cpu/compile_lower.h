@@ -9,6 +9,7 @@ typedef struct cpu_lower_options {
   uint32_t threads;
   bool keep_text, exact;
   const cpu_chooser *chooser; /* NULL: the best guess */
+  const struct rt_sharing *sharing; /* where packed weights go; NULL: they are the program's own */
 } cpu_lower_options;
 
 /* Without its code: the kernels are collected in `kernels`, and cpu_attach_code comes last. */

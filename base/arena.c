@@ -165,6 +165,14 @@ void arena_destroy(arena *a) {
 
 mem_budget *arena_budget(const arena *a) { return a->budget; }
 
+bool arena_holds(const arena *a, const void *data) {
+  const chunk *c = a->chunks;
+  while (c && ((const char *)data < (const char *)(c + 1) || (const char *)data >= (const char *)(c + 1) + c->size)) {
+    c = c->next;
+  }
+  return c != NULL;
+}
+
 size_t arena_used(const arena *a) { return a->total; }
 
 static const char out_of_memory[] = "out of memory";

@@ -41,6 +41,8 @@ arena *arena_create(mem_budget *budget);
 /* Runs the cleanups, newest first, then frees all.  NULL is fine. */
 void arena_destroy(arena *a);
 mem_budget *arena_budget(const arena *a);
+/* Whether the address lies in its memory. */
+bool arena_holds(const arena *a, const void *data);
 /* Bytes taken from the system so far. */
 size_t arena_used(const arena *a);
 

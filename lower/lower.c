@@ -10,8 +10,9 @@
 #include "hlo/cost.h"
 #include "hlo/schedule.h"
 #include "hlo/verify.h"
+#include "runtime/shared.h"
 
-enum { CONSTANT_ALIGN = 64 };
+enum { CONSTANT_ALIGN = 64, LARGE = 4096 };
 
 struct lower_context {
   const lower_backend *backend;
@@ -30,11 +31,29 @@ arena *lower_arena(const lower_context *c) { return c->a; }
 
 /* --- constants and code --- */
 
+/* The copy that all programs of the session have. */
+static const void *shared_copy(lower_context *c, const void *data, uint64_t bytes) {
+  const rt_sharing *sharing = c->backend->sharing;
+  rt_writer name = {.arena = c->a};
+  bool fresh;
+  rt_put_text(&name, "plain");
+  rt_shared_put_name(&name, sharing, data, bytes);
+  void *copy = rt_shared_get(sharing->shared, rt_written(&name), bytes, &fresh);
+  if (!copy) {
+    guard_fail("out of memory");
+  }
+  return fresh ? memcpy(copy, data, bytes) : copy;
+}
+
 uint32_t lower_constant(lower_context *c, const void *data, uint64_t bytes) {
+  const rt_sharing *sharing = c->backend->sharing;
   rt_program *p = c->program;
-  if ((uintptr_t)data % CONSTANT_ALIGN) { /* a span of a model file may start anywhere */
-    void *aligned = arena_alloc_aligned(c->a, bytes, CONSTANT_ALIGN);
-    data = bytes ? memcpy(aligned, data, bytes) : aligned;
+  bool aligned = (uintptr_t)data % CONSTANT_ALIGN == 0, lasts = sharing && sharing->lasts(sharing->owner, data);
+  if (sharing && bytes >= LARGE && !(aligned && lasts) && !rt_shared_has(sharing->shared, data)) {
+    data = shared_copy(c, data, bytes);
+  } else if (!aligned) { /* a span of a model file may start anywhere */
+    void *copy = arena_alloc_aligned(c->a, bytes, CONSTANT_ALIGN);
+    data = bytes ? memcpy(copy, data, bytes) : copy;
   }
   *ARENA_PUSH(c->a, p->constants, p->n_constants, c->cap_constants) = (rt_span){data, bytes};
   return p->n_constants - 1;

@@ -19,6 +19,7 @@ typedef struct lower_backend {
   /* Bytes of scratch memory that `i` wants while it runs; given as its last buffer.  NULL: none. */
   uint64_t (*scratch)(void *data, const hlo_instr *i);
   bool keep_text; /* fill report->buffers */
+  const struct rt_sharing *sharing; /* where large constants go (runtime/shared.h); NULL: they are the program's own */
   void *data;
 } lower_backend;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backend_ref/eval.h"
+#include "frontend/external_data.h"
 #include "frontend/import.h"
 #include "frontend/model_parts.h"
 #include "frontend/op_types.h"
@@ -18,6 +19,7 @@
 #include "plugin/compiler_pieces.h"
 #include "plugin/compiler_survey.h"
 #include "plugin/compiler_text.h"
+#include "runtime/shared.h"
 
 /* What stands behind plug_source.model. */
 typedef struct loaded {
@@ -318,6 +320,7 @@ typedef struct compile_call {
   arena *a;
   rt_program **out;
   rt_report *report;
+  arena *scratch;
 } compile_call;
 
 /* Here, so that a name that is no pass's is noticed whatever the backend. */
@@ -325,6 +328,44 @@ static status check_skipped(arena *a, const char *names) {
   const hlo_pass *steps;
   uint32_t n;
   return names ? hlo_pass_parse_list(a, names, &steps, &n) : NULL;
+}
+
+/* The model stays for the life of its session; what an import makes does not. */
+static bool model_lasts(const void *owner, const void *data) {
+  const onnx_model *m = ((const loaded *)owner)->onnx;
+  return m && (((const uint8_t *)data >= m->source.bytes && (const uint8_t *)data < m->source.bytes + m->source.size) ||
+               (m->source.folder && onnx_folder_holds(m->source.folder, data)));
+}
+
+/* What the report has beside numbers. */
+static void keep_report(arena *a, rt_report *r) {
+  r->tuned = arena_memdup(a, r->tuned, r->n_tuned * sizeof *r->tuned);
+  for (uint32_t k = 0; k < r->n_tuned; k++) {
+    rt_tuned *t = &r->tuned[k];
+    *t = (rt_tuned){arena_strdup(a, t->what), arena_strdup(a, t->winner), arena_strdup(a, t->times), arena_strdup(a, t->how)};
+  }
+  r->warning = r->warning ? arena_strdup(a, r->warning) : NULL;
+}
+
+static status compile_module(void *data);
+
+/* All that making a program takes goes when it is there. */
+static status compile_and_keep(void *data) {
+  compile_call *c = data;
+  rt_sharing sharing = *c->request->options.sharing;
+  plug_request request = *c->request;
+  sharing.lasts = model_lasts;
+  sharing.owner = c->s->model;
+  request.options.sharing = &sharing;
+  compile_call inner = *c;
+  inner.request = &request;
+  inner.a = c->scratch = arena_create(arena_budget(c->a));
+  TRY(compile_module(&inner));
+  if (*c->out) {
+    *c->out = rt_program_keep(c->a, *c->out, &sharing);
+    keep_report(c->a, c->report);
+  }
+  return NULL;
 }
 
 static status compile_module(void *data) {
@@ -384,7 +425,11 @@ static status plug_bytes(const plug_source *s, rt_span *out) {
 
 static status plug_compile(const plug_source *s, const plug_request *request, arena *a, rt_program **out,
                            rt_report *report) {
-  return guard_run(compile_module, &(compile_call){s, request, a, out, report});
+  compile_call c = {.s = s, .request = request, .a = a, .out = out, .report = report};
+  bool keeps = request->options.sharing && !request->options.keep_text;
+  status failed = guard_run(keeps ? compile_and_keep : compile_module, &c);
+  arena_destroy(c.scratch);
+  return failed;
 }
 
 /* --- operators --- */

@@ -107,7 +107,8 @@ typedef struct plug_compiler {
                  const plug_constant *constants, plug_source **out);
   /* HLO text as a source of its own. */
   status (*open_hlo)(arena *a, const char *name, const char *text, size_t size, plug_source **out);
-  /* Imports, optimises, lowers.  The program lives on `a` and borrows the source's constants.  *out NULL: sizes depend on what
+  /* Imports, optimises, lowers.  The program lives on `a` and borrows the source's constants, and (options.sharing, of which
+   * only `shared` is given here) shared arrays.  *out NULL: sizes depend on what
    * the model computes; it runs piece by piece. */
   status (*compile)(const plug_source *s, const plug_request *request, arena *a, rt_program **out, rt_report *report);
   /* The request's inputs and values are not looked at, strings and lists in it are borrowed.  NULL is fine for destroy. */

@@ -88,8 +88,12 @@ static void describe_image(plug_session *s) {
 
 /* --- the list of programs --- */
 
-static void destroy_compiled(plug_compiled *c) {
+static void destroy_compiled(plug_session *s, plug_compiled *c) {
   rt_executable_destroy(c->executable);
+  if (c->program) {
+    rt_shared_give_back(s->shared, c->program);
+    rt_shared_sweep(s->shared);
+  }
   arena_destroy(c->arena);
   free(c);
 }
@@ -101,7 +105,7 @@ static void remove_compiled(plug_session *s, plug_compiled *c) {
   }
   *at = c->next;
   s->n_compiled--;
-  destroy_compiled(c);
+  destroy_compiled(s, c);
 }
 
 /* Programs of a .oxla cannot be made again. */
@@ -134,6 +138,9 @@ static status add_compiled(plug_session *s, const rt_program *p, arena *a, plug_
   c->load_seconds = plug_now() - start;
   c->arena = a;
   c->program = p;
+  if (p) {
+    rt_shared_hold(s->shared, p);
+  }
   c->next = s->compiled;
   s->compiled = c;
   s->n_compiled++;
@@ -202,6 +209,7 @@ static status open_guarded(void *data) {
   s->arena = arena_create(&s->budget);
   copy_options(s, o->options);
   TRY(rt_pool_create(s->options.compile.threads, &s->pool));
+  TRY(rt_shared_create(&s->budget, &s->shared));
   if (o->path && rt_image_is_one(o->path)) {
     return open_image(s, o->path);
   }
@@ -256,6 +264,7 @@ void plug_session_close(plug_session *s) {
     status_free(plug_compiler_open(&compiler)); /* it is open, or there were no pieces */
     compiler->pieces_destroy(s->pieces);
   }
+  rt_shared_destroy(s->shared);
   rt_pool_destroy(s->pool);
   arena_destroy(s->arena);
   pthread_mutex_destroy(&s->lock);
@@ -427,6 +436,8 @@ static status compile_guarded(void *data) {
   TRY(need_model(s));
   plug_request request = plug_session_request(s, c->inputs);
   request.options.tune = tune_of_next(s);
+  rt_sharing sharing = {.shared = s->shared};
+  request.options.sharing = &sharing;
   arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
   TRY(compiler->compile(s->source, &request, a, &program, &report));
   double seconds = plug_now() - start;
@@ -489,6 +500,7 @@ static status find_or_compile(plug_session *s, const plug_inputs *inputs, const 
   s->compiling.stopped = NULL;
   s->compiling.deadline = 0;
   arena_destroy(c.arena);
+  rt_shared_sweep(s->shared); /* of one that failed, or was tried */
   *out = failed ? NULL : c.out;
   return failed;
 }

@@ -8,6 +8,7 @@
 #include "plugin/session.h"
 #include "plugin/session_store.h"
 #include "runtime/pool.h"
+#include "runtime/shared.h"
 
 typedef struct plug_cached plug_cached;
 
@@ -29,6 +30,7 @@ struct plug_session {
   plug_compiled *compiled;
   uint32_t n_compiled;
   uint64_t clock;
+  rt_shared *shared; /* constants of the programs */
   plug_pieces *pieces; /* NULL: not needed so far */
   uint64_t entropy;
   atomic_uint_fast64_t n_fresh_seeds;

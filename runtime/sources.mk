@@ -8,7 +8,8 @@ runtime_sources = \
 	runtime/profile.c \
 	runtime/program.c \
 	runtime/random.c \
-	runtime/roofline.c
+	runtime/roofline.c \
+	runtime/shared.c
 runtime_files = \
 	runtime/README \
 	runtime/code_loader.h \
@@ -19,4 +20,5 @@ runtime_files = \
 	runtime/program.h \
 	runtime/random.h \
 	runtime/roofline.h \
+	runtime/shared.h \
 	runtime/target.h

@@ -109,6 +109,7 @@ typedef struct rt_compile_options {
   rt_tune tune;
   const char *tune_log; /* file in which measurements are kept; NULL: nowhere */
   bool exact;           /* no way of computing that rounds differently from a plain sum of products */
+  const struct rt_sharing *sharing; /* what the session's programs share (shared.h); NULL: the program has all of its own */
 } rt_compile_options;
 
 /* How one contraction is computed, and what is known of the ways that there were. */

@@ -1,0 +1,169 @@
+#include "runtime/shared.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+enum { ALIGN = 64 };
+
+typedef struct array {
+  struct array *next;
+  void *data;
+  uint64_t bytes, hash;
+  uint32_t holders;
+  size_t name_size;
+  uint8_t name[];
+} array;
+
+struct rt_shared {
+  mem_budget *budget;
+  array *arrays;
+};
+
+status rt_shared_create(mem_budget *budget, rt_shared **out) {
+  *out = calloc(1, sizeof **out);
+  CHECK_THAT(*out, STATUS_RESOURCE, "out of memory");
+  (*out)->budget = budget;
+  return NULL;
+}
+
+static void destroy_array(rt_shared *s, array *x) {
+  budget_free(s->budget, x->data, x->bytes, ALIGN);
+  free(x);
+}
+
+void rt_shared_destroy(rt_shared *s) {
+  while (s && s->arrays) {
+    array *next = s->arrays->next;
+    destroy_array(s, s->arrays);
+    s->arrays = next;
+  }
+  free(s);
+}
+
+void rt_shared_put_name(rt_writer *w, const rt_sharing *s, const void *data, uint64_t bytes) {
+  bool lasts = s->lasts(s->owner, data);
+  rt_put_i64(w, lasts);
+  rt_put_i64(w, (int64_t)bytes);
+  rt_put_i64(w, lasts ? (int64_t)(uintptr_t)data : (int64_t)hash_bytes(data, bytes, 1));
+  rt_put_i64(w, lasts ? 0 : (int64_t)hash_bytes(data, bytes, 2));
+}
+
+static array *new_array(rt_shared *s, rt_span name, uint64_t hash, uint64_t bytes) {
+  array *x = malloc(sizeof *x + name.size);
+  void *data = x ? budget_alloc(s->budget, bytes, ALIGN) : NULL;
+  if (!data) {
+    free(x);
+    return NULL;
+  }
+  *x = (array){.next = s->arrays, .data = data, .bytes = bytes, .hash = hash, .name_size = name.size};
+  memcpy(x->name, name.data, name.size);
+  s->arrays = x;
+  return x;
+}
+
+void *rt_shared_get(rt_shared *s, rt_span name, uint64_t bytes, bool *fresh) {
+  uint64_t hash = hash_bytes(name.data, name.size, bytes);
+  array *x = s->arrays;
+  while (x && !(x->hash == hash && x->bytes == bytes && x->name_size == name.size && memcmp(x->name, name.data, name.size) == 0)) {
+    x = x->next;
+  }
+  *fresh = !x;
+  x = x ? x : new_array(s, name, hash, bytes);
+  return x ? x->data : NULL;
+}
+
+static array *find(const rt_shared *s, const void *data) {
+  array *x = s->arrays;
+  while (x && x->data != data) {
+    x = x->next;
+  }
+  return x;
+}
+
+bool rt_shared_has(const rt_shared *s, const void *data) { return find(s, data) != NULL; }
+
+static void count(rt_shared *s, const rt_program *p, uint32_t by) {
+  for (uint32_t k = 0; k < p->n_constants; k++) {
+    array *x = find(s, p->constants[k].data);
+    if (x) {
+      x->holders += by;
+    }
+  }
+}
+
+void rt_shared_hold(rt_shared *s, const rt_program *p) { count(s, p, 1); }
+
+void rt_shared_give_back(rt_shared *s, const rt_program *p) { count(s, p, UINT32_MAX); }
+
+void rt_shared_sweep(rt_shared *s) {
+  for (array **at = &s->arrays; *at;) {
+    array *x = *at;
+    if (x->holders) {
+      at = &x->next;
+    } else {
+      *at = x->next;
+      destroy_array(s, x);
+    }
+  }
+}
+
+/* --- keeping a program --- */
+
+static rt_span keep_bytes(arena *a, rt_span s) {
+  void *copy = arena_alloc_aligned(a, s.size, ALIGN);
+  return (rt_span){s.size ? memcpy(copy, s.data, s.size) : copy, s.size};
+}
+
+static rt_io *keep_io(arena *a, uint32_t n, const rt_io *from) {
+  rt_io *io = arena_memdup(a, from, n * sizeof *io);
+  for (uint32_t k = 0; k < n; k++) {
+    io[k].name = arena_strdup(a, io[k].name);
+    io[k].value = io[k].value ? keep_bytes(a, (rt_span){io[k].value, (uint64_t)shape_bytes(&io[k].shape)}).data : NULL;
+  }
+  return io;
+}
+
+static rt_sequence keep_sequence(arena *a, const rt_sequence *from) {
+  rt_sequence s = {from->n, from->n, arena_memdup(a, from->thunks, from->n * sizeof *from->thunks)};
+  for (uint32_t k = 0; k < s.n; k++) {
+    rt_thunk *t = &s.thunks[k];
+    t->kind = arena_strdup(a, t->kind);
+    t->label = arena_strdup(a, t->label);
+    t->config = keep_bytes(a, t->config);
+    t->buffers = arena_memdup(a, t->buffers, t->n_buffers * sizeof *t->buffers);
+    for (uint32_t b = 0; b < t->n_buffers; b++) {
+      rt_buffer *x = &t->buffers[b];
+      x->extents = arena_memdup(a, x->extents, x->rank * sizeof *x->extents);
+      x->strides = arena_memdup(a, x->strides, x->rank * sizeof *x->strides);
+    }
+    rt_sequence *bodies = ARENA_NEW_N(a, rt_sequence, t->n_bodies);
+    for (uint32_t b = 0; b < t->n_bodies; b++) {
+      bodies[b] = keep_sequence(a, &t->bodies[b]);
+    }
+    t->bodies = bodies;
+  }
+  return s;
+}
+
+rt_program *rt_program_keep(arena *a, const rt_program *p, const rt_sharing *s) {
+  rt_program *kept = arena_memdup(a, p, sizeof *p);
+  kept->target = arena_strdup(a, p->target);
+  kept->cpu = arena_strdup(a, p->cpu);
+  kept->params = keep_io(a, p->n_params, p->params);
+  kept->results = keep_io(a, p->n_results, p->results);
+  kept->constants = arena_memdup(a, p->constants, p->n_constants * sizeof *p->constants);
+  for (uint32_t k = 0; k < p->n_constants; k++) {
+    const void *data = p->constants[k].data;
+    if (!find(s->shared, data) && !s->lasts(s->owner, data)) {
+      kept->constants[k] = keep_bytes(a, p->constants[k]);
+    }
+  }
+  kept->code = arena_memdup(a, p->code, p->n_code * sizeof *p->code);
+  for (uint32_t k = 0; k < p->n_code; k++) {
+    kept->code[k] = keep_bytes(a, p->code[k]);
+  }
+  kept->body = keep_sequence(a, &p->body);
+  return kept;
+}

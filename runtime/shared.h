@@ -1,0 +1,41 @@
+/* shared.h - arrays that the programs of one session share: constants, above all packed weights, which are large and the same for
+ * all shapes.
+ *
+ * An array is known by a name of bytes that say what is in it.  Those that no program holds go at the next sweep.  Programs are
+ * compiled one at a time. */
+#ifndef RUNTIME_SHARED_H
+#define RUNTIME_SHARED_H
+
+#include "runtime/program.h"
+
+typedef struct rt_shared rt_shared;
+
+/* For those who compile. */
+typedef struct rt_sharing {
+  rt_shared *shared;
+  /* Whether what lies there stays there unchanged for as long as the shared arrays: its address then says what it is. */
+  bool (*lasts)(const void *owner, const void *data);
+  const void *owner;
+} rt_sharing;
+
+STATUS_MUST_USE status rt_shared_create(mem_budget *budget, rt_shared **out);
+/* NULL is fine. */
+void rt_shared_destroy(rt_shared *s);
+
+/* A name for plain bytes: their place if they last, else a hash of them. */
+void rt_shared_put_name(rt_writer *w, const rt_sharing *s, const void *data, uint64_t bytes);
+/* The array of that name, aligned to 64; *fresh: it is new, and to be filled by the caller.  NULL: out of memory. */
+void *rt_shared_get(rt_shared *s, rt_span name, uint64_t bytes, bool *fresh);
+
+/* Whether the array is one of them. */
+bool rt_shared_has(const rt_shared *s, const void *data);
+
+/* The program's constants among the shared arrays stay until it gives them back. */
+void rt_shared_hold(rt_shared *s, const rt_program *p);
+void rt_shared_give_back(rt_shared *s, const rt_program *p);
+void rt_shared_sweep(rt_shared *s);
+
+/* A copy of the program on the arena that borrows nothing but shared arrays and what lasts. */
+rt_program *rt_program_keep(arena *a, const rt_program *p, const rt_sharing *s);
+
+#endif

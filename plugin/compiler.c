@@ -425,9 +425,12 @@ static status plug_bytes(const plug_source *s, rt_span *out) {
 
 static status plug_compile(const plug_source *s, const plug_request *request, arena *a, rt_program **out,
                            rt_report *report) {
-  compile_call c = {.s = s, .request = request, .a = a, .out = out, .report = report};
-  bool keeps = request->options.sharing && !request->options.keep_text;
-  status failed = guard_run(keeps ? compile_and_keep : compile_module, &c);
+  plug_request own = *request;
+  compile_call c = {.s = s, .request = &own, .a = a, .out = out, .report = report};
+  if (own.options.keep_text) { /* the texts are where everything else is */
+    own.options.sharing = NULL;
+  }
+  status failed = guard_run(own.options.sharing ? compile_and_keep : compile_module, &c);
   arena_destroy(c.scratch);
   return failed;
 }

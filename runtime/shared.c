@@ -125,12 +125,16 @@ static rt_io *keep_io(arena *a, uint32_t n, const rt_io *from) {
   return io;
 }
 
+/* Every pointer of a thunk must be followed here. */
+_Static_assert(sizeof(rt_thunk) == 104, "rt_thunk has changed: does it have a new pointer?");
+
 static rt_sequence keep_sequence(arena *a, const rt_sequence *from) {
   rt_sequence s = {from->n, from->n, arena_memdup(a, from->thunks, from->n * sizeof *from->thunks)};
   for (uint32_t k = 0; k < s.n; k++) {
     rt_thunk *t = &s.thunks[k];
     t->kind = arena_strdup(a, t->kind);
     t->label = arena_strdup(a, t->label);
+    t->note = t->note ? arena_strdup(a, t->note) : NULL;
     t->config = keep_bytes(a, t->config);
     t->buffers = arena_memdup(a, t->buffers, t->n_buffers * sizeof *t->buffers);
     for (uint32_t b = 0; b < t->n_buffers; b++) {

@@ -104,6 +104,58 @@ START_TEST(runs_in_several_shapes) {
 }
 END_TEST
 
+/* More shapes than programs are kept, one of them in use all the time. */
+START_TEST(in_many_shapes) {
+  message m = affine_model(W, B);
+  oxla_model *model = load_bytes(&m, 0);
+  oxla_run *used = new_run(model);
+  run_affine(used, 8, 0);
+  for (int k = 0; k < 300; k++) {
+    int n = 9 + k % 100;
+    oxla_run *run = new_run(model);
+    oxla_tensor y;
+    float x[4 * 109], want[4 * 109];
+    for (int i = 0; i < 4 * n; i++) {
+      x[i] = (float)(i % 31) - 15;
+    }
+    affine(n, x, W, B, want);
+    succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){n, 4}, x));
+    succeed(oxla_execute(run));
+    succeed(oxla_get_output(run, "y", &y));
+    ck_assert_mem_eq(y.data, want, y.bytes);
+    oxla_run_destroy(run);
+    run_affine(used, 8, (float)k);
+  }
+  oxla_run_destroy(used);
+  oxla_model_destroy(model);
+}
+END_TEST
+
+/* From a model in memory, with and without constants: another session finds what one has compiled. */
+START_TEST(keeps_programs) {
+  char folder[] = "/tmp/check-api-XXXXXX", command[128];
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+  message m = affine_model(W, B);
+  oxla_options o = {.size = sizeof o, .cache = folder};
+  for (int k = 0; k < 3; k++) {
+    oxla_model *model;
+    succeed(oxla_load_memory(m.bytes, m.n, &o, &model));
+    ck_assert_str_eq(oxla_input_dim_name(model, 0, 0), "n");
+    ck_assert_uint_eq(oxla_initializer_count(model), 2);
+    oxla_run *run = new_run(model);
+    run_affine(run, 1 + k, 1);
+    run_affine(run, 1, 2);
+    succeed(oxla_check(model));
+    oxla_run_destroy(run);
+    oxla_model_destroy(model);
+  }
+  snprintf(command, sizeof command, "test $(ls %s/programs/models/*/*.oxla | wc -l) = 3", folder);
+  ck_assert_int_eq(system(command), 0);
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 START_TEST(callers_outputs) {
   message m = affine_model(W, B);
   oxla_model *model = load_bytes(&m, _i);
@@ -392,6 +444,8 @@ int main(void) {
   TCase *t = tcase_create("all");
   tcase_set_timeout(t, 60); /* measuring the machine waits for other tests */
   tcase_add_test(t, wrong_models);
+  tcase_add_test(t, in_many_shapes);
+  tcase_add_test(t, keeps_programs);
   const TTest *const both[] = {describes, runs_in_several_shapes, callers_outputs, wrong_inputs, short_options,
                                constants, seeds, values_decide_sizes, saves_and_loads, two_threads,
                                profiles};

@@ -1,0 +1,147 @@
+/* check_shared.c - arrays that the programs of a session share, and programs that are kept without what compiling took. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/shared.h"
+
+static rt_shared *shared;
+static mem_budget budget;
+static arena *memory;
+
+static void setup(void) {
+  budget = (mem_budget){0};
+  ck_assert_ptr_null(rt_shared_create(&budget, &shared));
+  memory = arena_create(NULL);
+}
+
+static void teardown(void) {
+  rt_shared_destroy(shared);
+  arena_destroy(memory);
+  ck_assert_uint_eq(budget.used, 0);
+}
+
+static rt_span name(const char *text) { return (rt_span){text, strlen(text)}; }
+
+START_TEST(one_array_a_name) {
+  bool fresh;
+  char *a = rt_shared_get(shared, name("a"), 100, &fresh);
+  ck_assert(fresh && (uintptr_t)a % 64 == 0);
+  memset(a, 7, 100);
+  ck_assert_ptr_eq(rt_shared_get(shared, name("a"), 100, &fresh), a);
+  ck_assert(!fresh && a[99] == 7);
+  ck_assert_ptr_ne(rt_shared_get(shared, name("b"), 100, &fresh), a);
+  ck_assert(fresh);
+  ck_assert_ptr_ne(rt_shared_get(shared, name("a"), 101, &fresh), a);
+  ck_assert(fresh && rt_shared_has(shared, a) && !rt_shared_has(shared, a + 1));
+}
+END_TEST
+
+START_TEST(what_nobody_holds_goes) {
+  bool fresh;
+  void *a = rt_shared_get(shared, name("a"), 100, &fresh), *b = rt_shared_get(shared, name("b"), 5000, &fresh);
+  rt_program one = {.n_constants = 2, .constants = (rt_span[]){{a, 100}, {"elsewhere", 9}}}, two = one;
+  rt_shared_hold(shared, &one);
+  rt_shared_hold(shared, &two);
+  rt_shared_sweep(shared);
+  ck_assert(rt_shared_has(shared, a) && !rt_shared_has(shared, b));
+  rt_shared_give_back(shared, &one);
+  rt_shared_sweep(shared);
+  ck_assert(rt_shared_has(shared, a));
+  rt_shared_give_back(shared, &two);
+  rt_shared_sweep(shared);
+  ck_assert(!rt_shared_has(shared, a));
+}
+END_TEST
+
+START_TEST(budgets_count_them) {
+  bool fresh;
+  budget.limit = 1000;
+  ck_assert_ptr_nonnull(rt_shared_get(shared, name("a"), 600, &fresh));
+  ck_assert_ptr_null(rt_shared_get(shared, name("b"), 600, &fresh));
+  rt_shared_sweep(shared);
+  ck_assert_ptr_nonnull(rt_shared_get(shared, name("b"), 600, &fresh));
+}
+END_TEST
+
+static const char file[] = "what lies in the model's file";
+
+static bool lasts(const void *owner, const void *data) {
+  return (const char *)data >= (const char *)owner && (const char *)data < (const char *)owner + sizeof file;
+}
+
+START_TEST(names) {
+  rt_sharing s = {shared, lasts, file};
+  char twin[] = "what", other[] = "that";
+  const struct {
+    const void *x, *y;
+    bool same;
+  } rows[] = {{file, file, true},      {file, file + 1, false}, {file, twin, false},
+              {twin, twin, true},      {twin, "what", true},    {twin, other, false}};
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    rt_writer a = {.arena = memory}, b = {.arena = memory};
+    rt_shared_put_name(&a, &s, rows[k].x, 4);
+    rt_shared_put_name(&b, &s, rows[k].y, 4);
+    ck_assert_msg((a.n == b.n && memcmp(a.bytes, b.bytes, a.n) == 0) == rows[k].same, "row %zu", k);
+  }
+}
+END_TEST
+
+/* All that was on the arena of the compilation is overwritten before the copy is looked at. */
+START_TEST(kept_programs_stand_alone) {
+  bool fresh;
+  rt_sharing s = {shared, lasts, file};
+  void *weights = rt_shared_get(shared, name("w"), 64, &fresh);
+  char *label = strdup("label"), *note = strdup("note"), *config = strdup("config"), *own = strdup("own"), *code = strdup("code");
+  int64_t *extents = calloc(1, sizeof *extents), *value = calloc(1, sizeof *value);
+  *extents = 5;
+  *value = 42;
+  rt_buffer buffer = {.space = RT_CONSTANT, .type = DTYPE_U8, .rank = 1, .extents = extents, .strides = extents};
+  rt_thunk inner = {.kind = "copy", .label = label, .note = note, .config = {config, 7}, .n_buffers = 1, .buffers = &buffer};
+  rt_sequence body = {1, 1, &inner};
+  rt_thunk outer = {.kind = "while", .label = label, .note = note, .n_bodies = 1, .bodies = &body};
+  rt_io in = {.name = label, .shape = shape_scalar(DTYPE_S64), .value = value};
+  rt_program p = {.target = "cpu", .cpu = note, .n_params = 1, .params = &in, .n_constants = 3, .n_code = 1,
+                  .constants = (rt_span[]){{weights, 64}, {file, 4}, {own, 4}}, .code = (rt_span[]){{code, 5}},
+                  .arena_bytes = 100, .body = {1, 1, &outer}};
+  rt_program *kept = rt_program_keep(memory, &p, &s);
+  char *all[] = {label, note, config, own, code};
+  for (size_t k = 0; k < 5; k++) {
+    memset(all[k], '?', strlen(all[k]));
+    free(all[k]);
+  }
+  *extents = *value = -1;
+  free(extents);
+  free(value);
+  const rt_thunk *t = &kept->body.thunks[0].bodies[0].thunks[0];
+  ck_assert_str_eq(kept->cpu, "note");
+  ck_assert_str_eq(kept->params[0].name, "label");
+  ck_assert_int_eq(*(const int64_t *)kept->params[0].value, 42);
+  ck_assert_ptr_eq(kept->constants[0].data, weights);
+  ck_assert_ptr_eq(kept->constants[1].data, file);
+  ck_assert_mem_eq(kept->constants[2].data, "own", 4);
+  ck_assert_mem_eq(kept->code[0].data, "code", 5);
+  ck_assert_str_eq(t->label, "label");
+  ck_assert_str_eq(t->note, "note");
+  ck_assert_mem_eq(t->config.data, "config", 7);
+  ck_assert_int_eq(t->buffers[0].extents[0], 5);
+  ck_assert_int_eq(t->buffers[0].strides[0], 5);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("shared");
+  TCase *t = tcase_create("shared");
+  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_test(t, one_array_a_name);
+  tcase_add_test(t, what_nobody_holds_goes);
+  tcase_add_test(t, budgets_count_them);
+  tcase_add_test(t, names);
+  tcase_add_test(t, kept_programs_stand_alone);
+  suite_add_tcase(suite, t);
+  SRunner *runner = srunner_create(suite);
+  srunner_run_all(runner, CK_ENV);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

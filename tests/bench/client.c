@@ -214,6 +214,9 @@ int main(int argc, char **argv) {
     line[strcspn(line, "\n")] = 0;
     answer(line);
   }
+  if (current->close) {
+    current->close();
+  }
   /* What engines do when they are taken down is not measured, and some crash. */
   fflush(stdout);
   _exit(0);

@@ -26,6 +26,8 @@ typedef struct engine {
   void (*run)(void);
   /* The results of the last run, in the model's order: how many. */
   int (*outputs)(tensor *out);
+  /* Before the process ends, if not NULL: ours may still write its cache. */
+  void (*close)(void);
 } engine;
 
 extern const engine engine_ours, engine_ort, engine_openvino;

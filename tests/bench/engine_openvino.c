@@ -86,4 +86,4 @@ static int outputs(tensor *out) {
   return (int)n;
 }
 
-const engine engine_openvino = {"openvino", load, set_inputs, run, outputs};
+const engine engine_openvino = {"openvino", load, set_inputs, run, outputs, NULL};

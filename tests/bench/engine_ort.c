@@ -104,4 +104,4 @@ static int outputs(tensor *out) {
   return (int)n_outputs;
 }
 
-const engine engine_ort = {"ort", load, set_inputs, run, outputs};
+const engine engine_ort = {"ort", load, set_inputs, run, outputs, NULL};

@@ -1,12 +1,13 @@
-/* engine_ours.c - onnx-xla through its public header. */
+/* engine_ours.c - onnx-xla through its public header.  ONNX_XLA_CACHE is where it keeps its programs, as the command line's do. */
 #include "client.h"
 #include "onnx-xla.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define FUNCTIONS(F) \
   F(oxla_load) F(oxla_run_create) F(oxla_set_input) F(oxla_execute) F(oxla_output_count) F(oxla_output_name) \
-  F(oxla_get_output) F(oxla_error_message)
+  F(oxla_get_output) F(oxla_error_message) F(oxla_run_destroy) F(oxla_model_destroy)
 #define DECLARE(name) static __typeof__(name) *p_##name;
 FUNCTIONS(DECLARE)
 
@@ -30,7 +31,7 @@ static void load(const char *library, const char *path, int threads, int n, tens
   void *lib = open_library(library);
 #define FIND(name) p_##name = (__typeof__(p_##name))need_symbol(lib, #name);
   FUNCTIONS(FIND)
-  oxla_options options = {.size = sizeof options, .threads = threads};
+  oxla_options options = {.size = sizeof options, .threads = threads, .cache = getenv("ONNX_XLA_CACHE")};
   check(p_oxla_load(path, &options, &model));
   check(p_oxla_run_create(model, &run));
   set_inputs(n, inputs);
@@ -51,4 +52,9 @@ static int outputs(tensor *out) {
   return (int)n;
 }
 
-const engine engine_ours = {"ours", load, set_inputs, execute, outputs};
+static void close_model(void) {
+  p_oxla_run_destroy(run);
+  p_oxla_model_destroy(model);
+}
+
+const engine engine_ours = {"ours", load, set_inputs, execute, outputs, close_model};

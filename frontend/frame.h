@@ -28,6 +28,7 @@ typedef enum onnx_node_state {
 /* What is wrong with a node, on one line that begins with its label. */
 typedef struct onnx_finding {
   status_code code, subject;
+  uint32_t node; /* its number in the frame; of one in a body, that of the node around it */
   const char *text;
 } onnx_finding;
 

@@ -249,7 +249,8 @@ bool onnx_list_finding(onnx_scope *s, const Onnx__NodeProto *node, status failed
   if (!f || (code != STATUS_INVALID_MODEL && code != STATUS_UNSUPPORTED)) {
     return false;
   }
-  *ARENA_PUSH(a, f->items, f->n, f->cap) = (onnx_finding){code, status_get_subject(failed), onnx_describe_failure(s, node, failed)};
+  *ARENA_PUSH(a, f->items, f->n, f->cap) = (onnx_finding){
+      code, status_get_subject(failed), s->importer->node, onnx_describe_failure(s, node, failed)};
   return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include "backend_cpu/exec_target.h"
 #include "plugin/api_parts.h"
+#include "plugin/session_stack.h"
 
 /* A status that is not NULL is an oxla_error under another name. */
 static oxla_error *to_error(status s) { return (oxla_error *)s; }
@@ -168,6 +169,34 @@ size_t oxla_initializer_count(const oxla_model *model) { return plug_session_sou
 
 oxla_error *oxla_check(oxla_model *model) {
   return to_error(plug_session_check(model->session, &(plug_inputs){0}));
+}
+
+typedef struct surveying {
+  rt_span bytes;
+  const char *backend;
+  oxla_finding_fn *found;
+  void *data;
+} surveying;
+
+static status survey(void *data) {
+  const surveying *s = data;
+  const plug_compiler *compiler;
+  plug_survey out;
+  TRY(plug_compiler_open(&compiler));
+  arena *a = arena_create(NULL);
+  plug_request request = {.backend = s->backend ? s->backend : "cpu", .open_dim = 1};
+  status failed = compiler->survey(a, NULL, s->bytes, &request, &out);
+  for (uint32_t k = 0; !failed && k < out.n_findings; k++) {
+    s->found(s->data, out.findings[k].node, (oxla_code)out.findings[k].code, out.findings[k].text);
+  }
+  arena_destroy(a);
+  return failed;
+}
+
+oxla_error *oxla_survey(const void *bytes, size_t size, const oxla_options *options, oxla_finding_fn *found, void *data) {
+  oxla_options o = known_options(options);
+  surveying s = {{bytes, size}, o.backend, found, data};
+  return to_error(plug_run_with_stack(PLUG_COMPILE_STACK, survey, &s));
 }
 
 oxla_error *oxla_onnx_versions(int *ir_version, int *opset_version) {

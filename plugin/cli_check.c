@@ -48,7 +48,7 @@ status cli_check(const cli_args *args, arena *a, int *code) {
                           .open_dim = options.open_dim};
   arena *model = bounded_arena(args, a);
   cli_progress_start(args->quiet, "checking", 0);
-  TRY(plug_name_file(compiler->survey(model, args->files.items[0], &request, &found), args->files.items[0]));
+  TRY(plug_name_file(compiler->survey(model, args->files.items[0], (rt_span){0}, &request, &found), args->files.items[0]));
   cli_progress_end();
   if (!args->quiet) {
     print_ops(&found);

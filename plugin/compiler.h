@@ -87,6 +87,13 @@ typedef struct plug_op_use {
   uint64_t count;
 } plug_op_use;
 
+/* What is wrong with a node of the main graph, or in its body. */
+typedef struct plug_finding {
+  status_code code;
+  uint32_t node; /* its number */
+  const char *text;
+} plug_finding;
+
 /* What stands between a model and running it. */
 typedef struct plug_survey {
   plug_op_use *ops;
@@ -94,6 +101,8 @@ typedef struct plug_survey {
   const char **values;   /* "input x: f32[batch,3]", as declared */
   const char **problems; /* what is not supported */
   const char **notes;    /* what its user must give */
+  plug_finding *findings; /* problems and guesses, by node; what depends on a node with one is not looked at */
+  uint32_t n_findings;
 } plug_survey;
 
 enum { PLUG_COMPILER_ABI = 3 };
@@ -127,8 +136,9 @@ typedef struct plug_compiler {
   status (*print_ptx)(const plug_source *s, const plug_request *request, arena *a, const char **text);
   /* Operators in use, sorted. */
   status (*list_ops)(const plug_source *s, arena *a, plug_op_use **out, uint32_t *n);
-  /* All of a model file's operators, and all that is not supported in it.  Fails only if it cannot be read. */
-  status (*survey)(arena *a, const char *path, const plug_request *request, plug_survey *out);
+  /* All operators of a model file, or (path NULL) of a model in memory, and all that is not supported in it.  Fails only if
+   * it cannot be read. */
+  status (*survey)(arena *a, const char *path, rt_span bytes, const plug_request *request, plug_survey *out);
   /* Named passes, comma-separated, on HLO text. */
   status (*opt)(arena *a, const char *name, const char *text, size_t size, const char *passes, const char **out);
   /* "name: contract" lines of all passes. */

@@ -8,6 +8,7 @@
 typedef struct survey {
   arena *a;
   const char *path;
+  rt_span bytes; /* where there is no path */
   const plug_request *request;
   plug_survey *out;
   const onnx_model *m;
@@ -149,7 +150,10 @@ static void survey_nodes(survey *c) {
                                c->inputs[k].name));
     }
   }
+  c->out->n_findings = findings.n;
+  c->out->findings = ARENA_NEW_N(c->a, plug_finding, findings.n);
   for (uint32_t k = 0; k < findings.n; k++) {
+    c->out->findings[k] = (plug_finding){findings.items[k].code, findings.items[k].node, findings.items[k].text};
     if (findings.items[k].subject != STATUS_ABOUT_OPERATOR) {
       add_finding(c, findings.items[k].code, findings.items[k].text);
     }
@@ -167,7 +171,8 @@ static status survey_guarded(void *data) {
   survey *c = data;
   onnx_model *m;
   *c->out = (plug_survey){0};
-  TRY(onnx_model_open(c->a, c->path, NULL, &m));
+  TRY(c->path ? onnx_model_open(c->a, c->path, NULL, &m)
+              : onnx_model_from_memory(c->a, c->bytes.data, c->bytes.size, NULL, NULL, &m));
   c->m = m;
   TRY(survey_ops(c));
   c->dims = dim_table_create(c->a);
@@ -176,6 +181,6 @@ static status survey_guarded(void *data) {
   return NULL;
 }
 
-status plug_survey_model(arena *a, const char *path, const plug_request *request, plug_survey *out) {
-  return guard_run(survey_guarded, &(survey){.a = a, .path = path, .request = request, .out = out});
+status plug_survey_model(arena *a, const char *path, rt_span bytes, const plug_request *request, plug_survey *out) {
+  return guard_run(survey_guarded, &(survey){.a = a, .path = path, .bytes = bytes, .request = request, .out = out});
 }

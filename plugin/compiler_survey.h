@@ -4,7 +4,7 @@
 
 #include "plugin/compiler.h"
 
-STATUS_MUST_USE status plug_survey_model(arena *a, const char *path, const plug_request *request,
+STATUS_MUST_USE status plug_survey_model(arena *a, const char *path, rt_span bytes, const plug_request *request,
                                          plug_survey *out);
 /* What onnx_list_ops found, in the interface's words. */
 plug_op_use *plug_op_uses(arena *a, const void *onnx_usage, uint32_t n);

@@ -145,6 +145,12 @@ size_t oxla_initializer_count(const oxla_model *model);
 /* Whether the model can be compiled, as far as can be told without doing it: names all unsupported operators at once,
  * then what else is wrong or unsupported, then outputs whose declared type or shape is not what they are. */
 oxla_error *oxla_check(oxla_model *model);
+/* Looks at every node of an ONNX model in memory, as far as importing goes, and calls `found` for each that is wrong or not
+ * supported: its number in the graph, OXLA_INVALID_MODEL or OXLA_UNSUPPORTED, and why.  What depends on such a node is not
+ * looked at.  Open dimensions are taken for 1, so that what is found "invalid" may be right at another size.  Of the options
+ * only the backend counts. */
+typedef void oxla_finding_fn(void *data, size_t node, oxla_code code, const char *message);
+oxla_error *oxla_survey(const void *bytes, size_t size, const oxla_options *options, oxla_finding_fn *found, void *data);
 /* A value of the model's metadata_props, or NULL. */
 const char *oxla_metadata(const oxla_model *model, const char *key);
 

@@ -28,6 +28,13 @@ plugin_onnxifi_sources = \
 	plugin/onnxifi_handles.c \
 	plugin/onnxifi_io.c \
 	plugin/onnxifi_run.c
+plugin_ort_sources = \
+	plugin/ort_claim.c \
+	plugin/ort_context.c \
+	plugin/ort_factory.c \
+	plugin/ort_fused.c \
+	plugin/ort_model.c \
+	plugin/ort_wire.c
 plugin_cli_sources = \
 	plugin/cli.c \
 	plugin/cli_bench.c \
@@ -49,7 +56,8 @@ plugin_libraries = \
 	libonnx-xla.la \
 	libonnxifi-xla.la
 plugin_modules = \
-	libonnx-xla-compiler.la
+	libonnx-xla-compiler.la \
+	libonnxruntime_ep_xla.la
 plugin_programs = \
 	onnx-xla
 plugin_public_headers = \
@@ -73,6 +81,10 @@ plugin_files = \
 	plugin/onnxifi-xla.map \
 	plugin/onnxifi_graph.h \
 	plugin/onnxifi_parts.h \
+	plugin/ort.map \
+	plugin/ort_abi.h \
+	plugin/ort_parts.h \
+	plugin/ort_wire.h \
 	plugin/session.h \
 	plugin/session_cache.h \
 	plugin/session_cached.h \

@@ -56,6 +56,7 @@ script_tests = \
 	tests/build/test-byte-fuzzers \
 	tests/build/test-distcheck \
 	tests/build/test-onednn3 \
+	tests/build/test-ort-abi \
 	tests/build/test-sanitizers \
 	tests/build/test-thread-sanitizer \
 	tests/build/test-without-libraries \
@@ -71,6 +72,8 @@ script_tests = \
 	tests/e2e/test-light-models \
 	tests/e2e/test-malloc \
 	tests/e2e/test-ocr \
+	tests/e2e/test-ort-cases \
+	tests/e2e/test-ort-ep \
 	tests/e2e/test-real-models \
 	tests/e2e/test-tensor-files \
 	tests/e2e/test-tune \
@@ -169,6 +172,7 @@ tests_files = \
 	tests/build/test-byte-fuzzers \
 	tests/build/test-distcheck \
 	tests/build/test-onednn3 \
+	tests/build/test-ort-abi \
 	tests/build/test-sanitizers \
 	tests/build/test-thread-sanitizer \
 	tests/build/test-without-libraries \
@@ -196,6 +200,7 @@ tests_files = \
 	tests/e2e/light_models.py \
 	tests/e2e/make_bombs.py \
 	tests/e2e/make_hostile.py \
+	tests/e2e/ort_ep.py \
 	tests/e2e/randomize_light.py \
 	tests/e2e/real_models.py \
 	tests/e2e/run_bombs.py \
@@ -208,6 +213,8 @@ tests_files = \
 	tests/e2e/test-light-models \
 	tests/e2e/test-malloc \
 	tests/e2e/test-ocr \
+	tests/e2e/test-ort-cases \
+	tests/e2e/test-ort-ep \
 	tests/e2e/test-real-models \
 	tests/e2e/test-tensor-files \
 	tests/e2e/test-tune \

@@ -1,0 +1,438 @@
+/* ort_fused.c - a group of nodes as one: compiled by a model of ours, run in ONNX Runtime's memory. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plugin/ort_parts.h"
+
+/* Runs that nobody uses now: as many as ever ran at once. */
+typedef struct idle_run {
+  struct idle_run *next;
+  oxla_run *run;
+} idle_run;
+
+typedef struct fused {
+  OrtNodeComputeInfo info; /* first */
+  const ort_provider *p;
+  size_t n_inputs, n_outputs;
+  char **inputs, **outputs; /* names, as ONNX Runtime numbers them */
+  void *bytes;              /* of the model, or: */
+  int file;                 /* a compiled model; -1: none */
+  void **copies;            /* of large constants */
+  size_t n_copies;
+  oxla_model *model, *reference; /* reference: what results are compared with; NULL: nothing */
+  pthread_mutex_t lock; /* guards idle */
+  idle_run *idle;
+} fused;
+
+static void free_names(char **names, size_t n) {
+  for (size_t k = 0; names && k < n; k++) {
+    free(names[k]);
+  }
+  free(names);
+}
+
+void ort_fused_destroy(OrtNodeComputeInfo *info) {
+  fused *f = (fused *)info;
+  if (!f) {
+    return;
+  }
+  for (idle_run *r = f->idle, *next; r; r = next) {
+    next = r->next;
+    oxla_run_destroy(r->run);
+    free(r);
+  }
+  oxla_model_destroy(f->model);
+  oxla_model_destroy(f->reference);
+  for (size_t k = 0; k < f->n_copies; k++) {
+    free(f->copies[k]);
+  }
+  free(f->copies);
+  free(f->bytes);
+  if (f->file >= 0) {
+    close(f->file);
+  }
+  free_names(f->inputs, f->n_inputs);
+  free_names(f->outputs, f->n_outputs);
+  pthread_mutex_destroy(&f->lock);
+  free(f);
+}
+
+/* --- runs --- */
+
+static OrtStatus *take_run(fused *f, idle_run **out) {
+  pthread_mutex_lock(&f->lock);
+  *out = f->idle;
+  f->idle = *out ? (*out)->next : NULL;
+  pthread_mutex_unlock(&f->lock);
+  if (*out) {
+    return NULL;
+  }
+  idle_run *r = calloc(1, sizeof *r);
+  if (!r) {
+    return ort_no_memory(f->p);
+  }
+  oxla_error *error = oxla_run_create(f->model, &r->run);
+  if (error) {
+    free(r);
+    return ort_from_error(f->p, "a run", error);
+  }
+  *out = r;
+  return NULL;
+}
+
+static void give_back(fused *f, idle_run *r) {
+  pthread_mutex_lock(&f->lock);
+  r->next = f->idle;
+  f->idle = r;
+  pthread_mutex_unlock(&f->lock);
+}
+
+typedef struct borrowed { /* an array of ONNX Runtime's */
+  ONNXTensorElementDataType type;
+  size_t rank;
+  int64_t dims[OXLA_MAX_RANK];
+  void *data;
+} borrowed;
+
+static OrtStatus *borrow(const fused *f, const OrtValue *value, borrowed *out) {
+  const OrtApi *api = f->p->api;
+  OrtTensorTypeAndShapeInfo *info;
+  ORT_TRY(api->GetTensorTypeAndShape(value, &info));
+  OrtStatus *failed = api->GetTensorElementType(info, &out->type);
+  failed = failed ? failed : api->GetDimensionsCount(info, &out->rank);
+  if (!failed && out->rank > OXLA_MAX_RANK) {
+    failed = ort_fail(f->p, "onnx-xla: an input of rank %zu; %d is the most", out->rank, OXLA_MAX_RANK);
+  }
+  failed = failed ? failed : api->GetDimensions(info, out->dims, out->rank);
+  api->ReleaseTensorTypeAndShapeInfo(info);
+  return failed ? failed : api->GetTensorMutableData((OrtValue *)(uintptr_t)value, &out->data);
+}
+
+static OrtStatus *set_inputs(const fused *f, OrtKernelContext *context, oxla_run *run) {
+  for (size_t k = 0; k < f->n_inputs; k++) {
+    const OrtValue *value = NULL;
+    borrowed x;
+    if (!f->inputs[k]) {
+      continue; /* a constant that the model holds */
+    }
+    ORT_TRY(f->p->api->KernelContext_GetInput(context, k, &value));
+    if (!value) {
+      return ort_fail(f->p, "onnx-xla: input '%s' is not given", f->inputs[k]);
+    }
+    ORT_TRY(borrow(f, value, &x));
+    /* An empty array may have no memory, which would mean that there is no input. */
+    static char nothing;
+    ORT_TRY(ort_from_error(f->p, "input", oxla_set_input(run, f->inputs[k], (oxla_type)x.type, (int)x.rank, x.dims,
+                                                         x.data ? x.data : &nothing)));
+  }
+  return NULL;
+}
+
+static bool is_open(const oxla_tensor *t) {
+  for (int d = 0; d < t->rank; d++) {
+    if (t->dims[d] < 0) {
+      return true;
+    }
+  }
+  return t->rank < 0;
+}
+
+static OrtStatus *make_output(const fused *f, OrtKernelContext *context, size_t k, const oxla_tensor *t, void **data) {
+  OrtValue *value;
+  ORT_TRY(f->p->api->KernelContext_GetOutput(context, k, t->dims, (size_t)t->rank, &value));
+  return f->p->api->GetTensorMutableData(value, data);
+}
+
+/* Outputs whose size is known are written where ONNX Runtime wants them. */
+static OrtStatus *place_outputs(const fused *f, OrtKernelContext *context, oxla_run *run) {
+  for (size_t k = 0; k < f->n_outputs; k++) {
+    oxla_tensor t;
+    void *data = NULL;
+    ORT_TRY(ort_from_error(f->p, "output", oxla_get_output(run, f->outputs[k], &t)));
+    if (!is_open(&t)) {
+      ORT_TRY(make_output(f, context, k, &t, &data));
+    }
+    ORT_TRY(ort_from_error(f->p, "output", oxla_set_output(run, f->outputs[k], data, data ? t.bytes : 0)));
+  }
+  return NULL;
+}
+
+static OrtStatus *copy_open_outputs(const fused *f, OrtKernelContext *context, oxla_run *run, const bool *open) {
+  for (size_t k = 0; k < f->n_outputs; k++) {
+    oxla_tensor t;
+    void *data;
+    if (open[k]) {
+      ORT_TRY(ort_from_error(f->p, "output", oxla_get_output(run, f->outputs[k], &t)));
+      ORT_TRY(make_output(f, context, k, &t, &data));
+      if (t.bytes) {
+        memcpy(data, t.data, t.bytes);
+      }
+    }
+  }
+  return NULL;
+}
+
+static OrtStatus *note_open(const fused *f, oxla_run *run, bool *open) {
+  for (size_t k = 0; k < f->n_outputs; k++) {
+    oxla_tensor t;
+    ORT_TRY(ort_from_error(f->p, "output", oxla_get_output(run, f->outputs[k], &t)));
+    open[k] = is_open(&t);
+  }
+  return NULL;
+}
+
+static OrtStatus *compute_with(const fused *f, OrtKernelContext *context, oxla_run *run, bool *open) {
+  ORT_TRY(set_inputs(f, context, run));
+  ORT_TRY(ort_from_error(f->p, "compiling", oxla_compile(run)));
+  ORT_TRY(note_open(f, run, open));
+  ORT_TRY(place_outputs(f, context, run));
+  ORT_TRY(ort_from_error(f->p, "running", oxla_execute(run)));
+  return copy_open_outputs(f, context, run, open);
+}
+
+/* --- verification --- */
+
+/* The reference computes in doubles what ours sums in floats. */
+static const double verify_tolerance = 1e-3;
+
+static OrtStatus *compare(const fused *f, const char *name, const oxla_tensor *got, const oxla_tensor *want) {
+  if (got->bytes != want->bytes || got->type != want->type) {
+    return ort_fail(f->p, "onnx-xla: verify: '%s' has %zu bytes; the reference has %zu", name, got->bytes, want->bytes);
+  }
+  if (got->type != OXLA_FLOAT) {
+    return got->bytes == 0 || memcmp(got->data, want->data, got->bytes) == 0 || got->type == OXLA_DOUBLE ||
+                   got->type == OXLA_FLOAT16 || got->type == OXLA_BFLOAT16
+               ? NULL
+               : ort_fail(f->p, "onnx-xla: verify: '%s' is not what the reference has", name);
+  }
+  const float *x = got->data, *y = want->data;
+  double most = 0, worst = 0;
+  for (size_t k = 0; k < got->bytes / sizeof *x; k++) {
+    double far = (double)x[k] - y[k], size = y[k] < 0 ? -(double)y[k] : y[k];
+    far = far < 0 ? -far : far;
+    most = size > most ? size : most;
+    worst = far > worst ? far : worst;
+  }
+  return worst <= verify_tolerance * most ? NULL
+                                          : ort_fail(f->p, "onnx-xla: verify: '%s' is off by %g where the largest is %g", name,
+                                                     worst, most);
+}
+
+static OrtStatus *verify_outputs(const fused *f, OrtKernelContext *context, oxla_run *run, oxla_run *reference) {
+  ORT_TRY(set_inputs(f, context, reference));
+  ORT_TRY(ort_from_error(f->p, "verify", oxla_execute(reference)));
+  for (size_t k = 0; k < f->n_outputs; k++) {
+    oxla_tensor got, want;
+    ORT_TRY(ort_from_error(f->p, "verify", oxla_get_output(run, f->outputs[k], &got)));
+    ORT_TRY(ort_from_error(f->p, "verify", oxla_get_output(reference, f->outputs[k], &want)));
+    ORT_TRY(compare(f, f->outputs[k], &got, &want));
+  }
+  return NULL;
+}
+
+static OrtStatus *verify(const fused *f, OrtKernelContext *context, oxla_run *run) {
+  oxla_run *reference;
+  if (!f->reference) {
+    return NULL;
+  }
+  ORT_TRY(ort_from_error(f->p, "verify", oxla_run_create(f->reference, &reference)));
+  OrtStatus *failed = verify_outputs(f, context, run, reference);
+  oxla_run_destroy(reference);
+  return failed;
+}
+
+/* --- what ONNX Runtime calls --- */
+
+static OrtStatus *create_state(OrtNodeComputeInfo *self, OrtNodeComputeContext *context, void **state) {
+  (void)context;
+  *state = self;
+  return NULL;
+}
+
+static void release_state(OrtNodeComputeInfo *self, void *state) { (void)self, (void)state; }
+
+static OrtStatus *compute(OrtNodeComputeInfo *self, void *state, OrtKernelContext *context) {
+  (void)self;
+  fused *f = state;
+  idle_run *r;
+  bool few[16], *open = f->n_outputs <= sizeof few ? few : malloc(f->n_outputs);
+  if (!open) {
+    return ort_no_memory(f->p);
+  }
+  OrtStatus *failed = take_run(f, &r);
+  if (!failed) {
+    failed = compute_with(f, context, r->run, open);
+    failed = failed ? failed : verify(f, context, r->run);
+    give_back(f, r);
+  }
+  if (open != few) {
+    free(open);
+  }
+  return failed;
+}
+
+/* --- compiling --- */
+
+static OrtStatus *copy_names(const ort_provider *p, size_t n, const OrtValueInfo *const *values, char ***out) {
+  *out = calloc(n + 1, sizeof **out);
+  for (size_t k = 0; *out && k < n; k++) {
+    const char *name;
+    ORT_TRY(ort_value_name(p, values[k], &name));
+    (*out)[k] = strdup(name);
+    if (!(*out)[k]) {
+      return ort_no_memory(p);
+    }
+  }
+  return *out ? NULL : ort_no_memory(p);
+}
+
+/* ONNX Runtime gives its constants back once all is compiled. */
+static OrtStatus *keep_weights(fused *f, ort_weights *w) {
+  f->copies = calloc(w->n + 1, sizeof *f->copies);
+  for (size_t k = 0; f->copies && k < w->n; k++) {
+    oxla_constant *c = &w->items[k];
+    const oxla_type t = c->type;
+    size_t bytes = t == OXLA_DOUBLE || t == OXLA_INT64 || t == OXLA_UINT64 || t == OXLA_COMPLEX64 ? 8
+                   : t == OXLA_COMPLEX128                                                        ? 16
+                   : t == OXLA_FLOAT || t == OXLA_INT32 || t == OXLA_UINT32                      ? 4
+                   : t == OXLA_FLOAT16 || t == OXLA_BFLOAT16 || t == OXLA_INT16 || t == OXLA_UINT16 ? 2
+                                                                                                 : 1;
+    for (int d = 0; d < c->rank; d++) {
+      bytes *= (size_t)c->dims[d];
+    }
+    f->copies[k] = malloc(bytes ? bytes : 1);
+    if (!f->copies[k]) {
+      return ort_no_memory(f->p);
+    }
+    f->n_copies = k + 1;
+    memcpy(f->copies[k], c->data, bytes);
+    c->data = f->copies[k];
+  }
+  return f->copies ? NULL : ort_no_memory(f->p);
+}
+
+static oxla_options options_of(const fused *f, const ort_weights *w) {
+  const ort_options *o = &f->p->options;
+  return (oxla_options){.size = sizeof(oxla_options), .backend = *o->backend ? o->backend : NULL, .threads = o->threads,
+                        .tune = *o->tune ? o->tune : NULL, .cache = *o->cache_dir ? o->cache_dir : NULL,
+                        .constants = w->items, .n_constants = w->n};
+}
+
+static OrtStatus *load(fused *f, size_t size, const ort_weights *w) {
+  oxla_options options = options_of(f, w);
+  ORT_TRY(ort_from_error(f->p, "loading", oxla_load_memory(f->bytes, size, &options, &f->model)));
+  if (f->p->options.verify) {
+    options.backend = "ref";
+    options.cache = "";
+    return ort_from_error(f->p, "loading", oxla_load_memory(f->bytes, size, &options, &f->reference));
+  }
+  return NULL;
+}
+
+static OrtStatus *load_compiled(fused *f) {
+  char path[32];
+  oxla_options options = options_of(f, &(ort_weights){0});
+  snprintf(path, sizeof path, "/proc/self/fd/%d", f->file);
+  return ort_from_error(f->p, "loading", oxla_load(path, &options, &f->model));
+}
+
+/* Compiled now where every size is known; otherwise with the first run. */
+static OrtStatus *compile_ahead(fused *f, bool *done) {
+  oxla_run *run;
+  *done = false;
+  for (size_t k = 0; k < oxla_input_count(f->model); k++) {
+    oxla_tensor t;
+    ORT_TRY(ort_from_error(f->p, "loading", oxla_input_type(f->model, k, &t)));
+    if (is_open(&t)) {
+      return NULL;
+    }
+  }
+  ORT_TRY(ort_from_error(f->p, "a run", oxla_run_create(f->model, &run)));
+  oxla_error *error = oxla_compile(run);
+  oxla_run_destroy(run);
+  if (oxla_error_subject(error) == OXLA_ABOUT_VALUE) { /* what an input holds decides a size */
+    oxla_error_free(error);
+    return NULL;
+  }
+  ORT_TRY(ort_from_error(f->p, "compiling", error));
+  *done = true;
+  return NULL;
+}
+
+static OrtStatus *build(fused *f, const ort_graph *g, const ort_node *node, size_t *size) {
+  ort_wire model = {0};
+  ort_weights weights = {0};
+  ort_model_parts parts = {.n_inputs = node->n_in, .inputs = node->in, .n_outputs = node->n_out, .outputs = node->out,
+                           .weights = f->p->options.context_enable ? NULL : &weights};
+  OrtStatus *failed = ort_model_write(f->p, g, &parts, &model);
+  f->bytes = model.bytes;
+  *size = model.n;
+  failed = failed ? failed : keep_weights(f, &weights);
+  failed = failed ? failed : load(f, model.n, &weights);
+  ort_weights_free(&weights);
+  return failed;
+}
+
+/* The compiled program where there is one, else the model: what a later session begins with. */
+static OrtStatus *write_context(fused *f, const ort_graph *g, const OrtNode *node, size_t size, bool compiled, OrtNode **out) {
+  char path[] = "/tmp/onnx-xla-XXXXXX";
+  if (!compiled) {
+    return ort_context_write(f->p, g, node, f->bytes, size, out);
+  }
+  int file = mkstemp(path);
+  if (file < 0) {
+    return ort_fail(f->p, "onnx-xla: no temporary file");
+  }
+  close(file); /* saving puts another one in its place */
+  void *bytes = NULL;
+  OrtStatus *failed = ort_from_error(f->p, "saving", oxla_save(f->model, path));
+  failed = failed ? failed : ort_file_read(f->p, path, &bytes, &size);
+  failed = failed ? failed : ort_context_write(f->p, g, node, bytes, size, out);
+  free(bytes);
+  unlink(path);
+  return failed;
+}
+
+static OrtStatus *compile(fused *f, const OrtGraph *graph, const OrtNode *fused_node, ort_graph *g, ort_node *node,
+                          OrtNode **context_node) {
+  bool compiled;
+  size_t size;
+  ORT_TRY(ort_graph_read(f->p, graph, g));
+  ORT_TRY(ort_node_read(f->p, fused_node, node));
+  f->n_inputs = node->n_in;
+  f->n_outputs = node->n_out;
+  ORT_TRY(copy_names(f->p, node->n_in, node->in, &f->inputs));
+  ORT_TRY(copy_names(f->p, node->n_out, node->out, &f->outputs));
+  if (g->n_nodes == 1 && ort_is_context(f->p, &g->nodes[0])) {
+    ORT_TRY(ort_context_open(f->p, g, &g->nodes[0], &f->file));
+    return load_compiled(f);
+  }
+  ORT_TRY(build(f, g, node, &size));
+  ORT_TRY(compile_ahead(f, &compiled));
+  return f->p->options.context_enable && context_node ? write_context(f, g, fused_node, size, compiled, context_node) : NULL;
+}
+
+OrtStatus *ort_compile(ort_provider *p, const OrtGraph *graph, const OrtNode *fused_node, OrtNodeComputeInfo **out,
+                       OrtNode **context_node) {
+  ort_graph g = {0};
+  ort_node node = {0};
+  fused *f = calloc(1, sizeof *f);
+  if (!f) {
+    return ort_no_memory(p);
+  }
+  *f = (fused){.info = {.ort_version_supported = ORT_API_VERSION, .CreateState = create_state, .Compute = compute,
+                        .ReleaseState = release_state}, .p = p, .file = -1};
+  pthread_mutex_init(&f->lock, NULL);
+  OrtStatus *failed = compile(f, graph, fused_node, &g, &node, context_node);
+  ort_graph_free(&g);
+  ort_node_free(&node);
+  if (failed) {
+    ort_fused_destroy(&f->info);
+    return failed;
+  }
+  *out = &f->info;
+  return NULL;
+}

@@ -1,0 +1,106 @@
+/* ort_parts.h - what the files of the execution provider for ONNX Runtime share.  See README. */
+#ifndef PLUGIN_ORT_PARTS_H
+#define PLUGIN_ORT_PARTS_H
+
+#include "plugin/onnx-xla.h"
+#include "plugin/ort_abi.h"
+#include "plugin/ort_wire.h"
+
+#define ORT_EP_NAME "OnnxXlaExecutionProvider"
+
+/* Returns what fails. */
+#define ORT_TRY(expression)                  \
+  do {                                       \
+    OrtStatus *ort_status_ = (expression);   \
+    if (ort_status_) {                       \
+      return ort_status_;                    \
+    }                                        \
+  } while (0)
+
+/* What a session's user may set: provider options, and ONNX Runtime's own for compiled models. */
+typedef struct ort_options {
+  char backend[256];   /* "cpu", "ref", a path */
+  char cache_dir[1024]; /* of compiled programs; "": only tuning is kept, where onnx-xla keeps it */
+  char tune[8];        /* "off", "fast", "full"; "": as onnx-xla has it */
+  int threads;         /* 0: all cores */
+  bool claim_all;      /* also what is not worth its while */
+  bool verify;         /* every result is compared with the reference backend's */
+  bool context_enable, context_embed;
+  char context_path[1024];
+} ort_options;
+
+/* One for each session. */
+typedef struct ort_provider {
+  OrtEp ep; /* first: what ONNX Runtime knows */
+  const OrtApi *api;
+  const OrtLogger *logger;
+  ort_options options;
+  const char *name;
+} ort_provider;
+
+OrtStatus *ort_fail(const ort_provider *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+OrtStatus *ort_no_memory(const ort_provider *p);
+/* Frees the error; NULL gives NULL. */
+OrtStatus *ort_from_error(const ort_provider *p, const char *what, oxla_error *error);
+void ort_log(const ort_provider *p, OrtLoggingLevel level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* --- graphs --- */
+
+/* A node as ONNX Runtime shows it. */
+typedef struct ort_node {
+  const OrtNode *node;
+  const char *name, *op, *domain;
+  size_t n_in, n_out, n_implicit;
+  const OrtValueInfo **in, **out, **implicit; /* in: NULL where an optional one is left out */
+} ort_node;
+
+typedef struct ort_graph {
+  const OrtGraph *graph;
+  size_t n_nodes, n_inputs, n_outputs, n_initializers;
+  ort_node *nodes; /* in topological order */
+  const OrtValueInfo **inputs, **outputs, **initializers;
+} ort_graph;
+
+/* To be freed also when it fails. */
+OrtStatus *ort_node_read(const ort_provider *p, const OrtNode *node, ort_node *out);
+void ort_node_free(ort_node *n);
+OrtStatus *ort_graph_read(const ort_provider *p, const OrtGraph *graph, ort_graph *out);
+void ort_graph_free(ort_graph *g);
+OrtStatus *ort_value_name(const ort_provider *p, const OrtValueInfo *value, const char **out); /* NULL: "" */
+/* Element type, TensorProto's number; 0: not known, or no array. */
+OrtStatus *ort_value_type(const ort_provider *p, const OrtValueInfo *value, int *type);
+
+/* A constant that stands beside the model. */
+typedef struct ort_weights {
+  size_t n, capacity;
+  oxla_constant *items; /* names and data are ONNX Runtime's, dims ours */
+} ort_weights;
+void ort_weights_free(ort_weights *w);
+
+/* Writes the ModelProto of the nodes with chosen[k] (NULL: all) of a graph.  Its inputs and outputs are those given;
+ * a constant of more than a few kilobytes is an input too, and one of `weights` (NULL: only its shape is wanted). */
+typedef struct ort_model_parts {
+  const bool *chosen;
+  size_t n_inputs, n_outputs;
+  const OrtValueInfo *const *inputs, *const *outputs;
+  ort_weights *weights;
+} ort_model_parts;
+OrtStatus *ort_model_write(const ort_provider *p, const ort_graph *g, const ort_model_parts *parts, ort_wire *out);
+
+/* --- what the provider does --- */
+
+OrtStatus *ort_claim(ort_provider *p, const OrtGraph *graph, OrtEpGraphSupportInfo *support); /* ort_claim.c */
+OrtStatus *ort_compile(ort_provider *p, const OrtGraph *graph, const OrtNode *node, OrtNodeComputeInfo **out,
+                       OrtNode **context_node); /* ort_fused.c */
+void ort_fused_destroy(OrtNodeComputeInfo *info);
+
+/* A whole file, to be freed. */
+OrtStatus *ort_file_read(const ort_provider *p, const char *path, void **bytes, size_t *size);
+/* Compiled models (ort_context.c): is it a node of ours that holds one; a file that is it (also when it fails, unless -1);
+ * a node that holds `bytes`. */
+bool ort_is_context(const ort_provider *p, const ort_node *node);
+OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort_node *node, int *file);
+OrtStatus *ort_context_write(const ort_provider *p, const ort_graph *g, const OrtNode *fused, const void *bytes, size_t size,
+                             OrtNode **out);
+
+#endif

@@ -1,5 +1,6 @@
 /* compile_gemm.c - the candidate "gemm": products in register blocks by kernels of our own (emit/product.h). */
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "backend_cpu/compile_candidate.h"
@@ -31,15 +32,32 @@ static double guess(const cpu_problem *p, const emit_product *g) {
   return 300 * emit_product_phases(g) + cpu_shared(work, p->threads);
 }
 
-static uint32_t offer(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
+static void add_variant(const cpu_problem *p, const cpu_variant *wish, uint32_t *n, cpu_variant *out) {
   emit_product g;
-  (void)a, (void)room;
-  if (!make(p, out, &g)) {
-    return 0;
+  cpu_variant v = *wish;
+  if (!make(p, &v, &g)) {
+    return;
   }
-  out->guess = guess(p, &g);
-  snprintf(out->name, sizeof out->name, "%dx%d", (int)g.tile_rows, (int)(g.tile_vectors * g.lanes));
-  return 1;
+  snprintf(v.name, sizeof v.name, "%dx%d", (int)g.tile_rows, (int)(g.tile_vectors * g.lanes));
+  v.guess = guess(p, &g);
+  for (uint32_t k = 0; k < *n; k++) {
+    if (strcmp(out[k].name, v.name) == 0) {
+      return;
+    }
+  }
+  v.guess += *n ? 0.05 * v.guess : 0; /* than the block that seems best */
+  out[(*n)++] = v;
+}
+
+/* The block that seems best, and for products of some size those that read B less often, or A. */
+static uint32_t offer(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
+  uint32_t n = 0;
+  (void)a, (void)room;
+  add_variant(p, &(cpu_variant){.v = {0, 0}}, &n, out);
+  for (int vectors = 2; n && vectors <= 4 && p->multiplications > CPU_SMALL_CONTRACTION; vectors++) {
+    add_variant(p, &(cpu_variant){.v = {[ROWS] = (p->target->registers - 1 - vectors) / vectors, [VECTORS] = vectors}}, &n, out);
+  }
+  return n;
 }
 
 static status pack(const void *config, const literal *weights, void *packed) {

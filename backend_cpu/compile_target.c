@@ -31,6 +31,7 @@ static const hlo_pass pipeline[] = {
     HLO_STEP(fold),
     HLO_STEP(dce),
     HLO_STEP(epilogue),
+    HLO_STEP(row_fusion),
     HLO_STEP(reduce_fusion),
     HLO_STEP(loop_fusion),
     HLO_STEP(dce),

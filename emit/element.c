@@ -278,6 +278,10 @@ static emit_pair compute(emit_element *e, hlo_value v, const emit_index *i, emit
   if (in) {
     return emit_load(e, in->base, hlo_type(v), at, in->shared, false);
   }
+  emit_pair known;
+  if (e->rows && emit_row_value(e->rows, v, i, &known)) {
+    return known;
+  }
   emit_op_fn *f = emitters[v.def->op];
   return f ? f(e, v.def, i) : elementwise(e, v.def, i);
 }

@@ -396,8 +396,18 @@ emit_pair emit_reduce_identity(W w, hlo_reducer r, dtype t) {
   return (emit_pair){v, dtype_is_complex(t) ? zero : NULL};
 }
 
+/* The larger (smaller) of the best so far and y.  What compares false, a NaN too, leaves the best as it is; a NaN in y is
+ * taken on its own.  Of zeros of both signs it is the first. */
+static V better_of(W w, bool largest, V best, V y) {
+  V better = emit_fcmp(w, largest ? LLVMRealOGT : LLVMRealOLT, y, best);
+  return emit_select(w, emit_fcmp(w, LLVMRealUNO, y, y), y, emit_select(w, better, y, best));
+}
+
 emit_pair emit_reduce_combine(W w, hlo_reducer r, dtype t, emit_pair x, emit_pair y) {
   hlo_op op = reducer_op(r);
+  if (w->target->ordered_max && dtype_is_float(t) && (op == HLO_MAX || op == HLO_MIN)) {
+    return (emit_pair){better_of(w, op == HLO_MAX, x.v, y.v), NULL};
+  }
   if (dtype_is_complex(t)) {
     return complex_binary(w, op, x, y);
   }

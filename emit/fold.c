@@ -60,6 +60,18 @@ static void inner_loop(const emit_fold *f, emit_index *outer, int64_t from, int6
   }
 }
 
+/* The row's last vector, of which `seen` lanes have been taken. */
+static void last_vector(const emit_fold *f, emit_index *outer, int64_t n, int seen, LLVMValueRef *acc) {
+  const emit_ir *w = f->e->w;
+  LLVMValueRef lanes[256];
+  for (int k = 0; k < f->lanes; k++) {
+    lanes[k] = LLVMConstInt(w->i1, k >= seen, false);
+  }
+  emit_fold once = *f;
+  once.mask = LLVMConstVector(lanes, (unsigned)f->lanes);
+  step_at(&once, outer, (emit_pos){emit_i64(w, n - f->lanes), 1, 1}, 0, acc);
+}
+
 static void innermost(const emit_fold *f, emit_index *outer, LLVMValueRef *acc) {
   int64_t n = f->rank ? f->dims[f->rank - 1] : 1;
   int width = f->rows ? f->lanes : 1;
@@ -70,7 +82,9 @@ static void innermost(const emit_fold *f, emit_index *outer, LLVMValueRef *acc) 
   if (whole > main) {
     inner_loop(f, outer, main, whole, width, 1, 0, acc);
   }
-  if (n > whole) {
+  if (n > whole && f->masks && width > 1 && whole) {
+    last_vector(f, outer, n, width - (int)(n - whole), acc);
+  } else if (n > whole) {
     inner_loop(f, outer, whole, n, 1, 1, f->copies, acc);
   }
 }
@@ -144,11 +158,23 @@ static int choose_copies(const emit_fold *f) {
   return copies;
 }
 
+/* Lanes for a row of n elements, of which the last vector may be taken twice. */
+static int row_lanes(const emit_fold *f, int64_t n) {
+  if (!f->masks) {
+    return emit_choose_lanes(n, f->e->wide);
+  }
+  int lanes = f->e->wide;
+  while (lanes > 1 && lanes > n) {
+    lanes /= 2;
+  }
+  return lanes >= 4 || lanes == f->e->wide ? lanes : 1;
+}
+
 void emit_fold_run(emit_fold *f, LLVMValueRef *out) {
   emit_element *e = f->e;
   f->lanes = e->x.lanes;
   if (f->rows) {
-    f->lanes = e->x.lanes == 1 && f->rank ? emit_choose_lanes(f->dims[f->rank - 1], e->wide) : 1;
+    f->lanes = e->x.lanes == 1 && f->rank ? row_lanes(f, f->dims[f->rank - 1]) : 1;
     f->rows = f->lanes > 1;
     f->lanes = f->rows ? f->lanes : e->x.lanes;
   }
@@ -167,6 +193,9 @@ void emit_fold_run(emit_fold *f, LLVMValueRef *out) {
     }
   }
   nest(f, 0, emit_index_new(&e->x, f->rank, f->dims), acc);
+  if (f->n == 0) {
+    return;
+  }
   int lanes = e->x.lanes;
   e->x.lanes = f->lanes;
   for (int c = 1; c < f->copies; c++) {

@@ -15,7 +15,7 @@ typedef struct emit_fold emit_fold;
 struct emit_fold {
   emit_element *e;
   const void *data;
-  int n;                              /* values that are accumulated */
+  int n;                              /* values that are accumulated; 0: step does something else */
   LLVMValueRef init[EMIT_FOLD_PARTS]; /* scalars; combining with them changes nothing */
   /* Takes the element at r, a place in the loop's space, into acc, in e's lanes. */
   void (*step)(const emit_fold *f, const emit_index *r, LLVMValueRef *acc);
@@ -25,6 +25,10 @@ struct emit_fold {
   int64_t dims[SHAPE_MAX_RANK];
   bool rows;
   bool compact; /* do not unroll: code that seldom runs */
+  /* rows: `step` leaves out the lanes that `mask` (NULL: all count) does not name, so that what is left of a row after the
+   * last whole vector is the last vector of the row once more. */
+  bool masks;
+  LLVMValueRef mask;
   /* Chosen by emit_fold_run: how many copies of the accumulators, each of how many lanes. */
   int copies, lanes;
 };

@@ -140,6 +140,48 @@ LLVMValueRef emit_fma(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValu
   return LLVMBuildFAdd(w->builder, LLVMBuildFMul(w->builder, x, y, ""), z, "");
 }
 
+/* Lanes [from, from + n) of x; lanes that x has not are anything. */
+static LLVMValueRef lanes_of(const emit_ir *w, LLVMValueRef x, int from, int n) {
+  int mask[256], have = (int)emit_lanes(x);
+  for (int k = 0; k < n; k++) {
+    mask[k] = from + k < have ? from + k : from;
+  }
+  return emit_shuffle(w, x, NULL, mask, n);
+}
+
+static LLVMValueRef scale_vector(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) {
+  static const char *const names[] = {"llvm.x86.avx512.mask.scalef.ps.128", "llvm.x86.avx512.mask.scalef.ps.256",
+                                      "llvm.x86.avx512.mask.scalef.ps.512"};
+  enum { CURRENT_ROUNDING = 4 };
+  int lanes = (int)emit_lanes(x), at = lanes == 4 ? 0 : lanes == 8 ? 1 : 2;
+  unsigned id = LLVMLookupIntrinsicID(names[at], strlen(names[at]));
+  assert(id);
+  LLVMValueRef f = LLVMGetIntrinsicDeclaration(w->module, id, NULL, 0);
+  LLVMValueRef all = LLVMConstAllOnes(lanes == 16 ? w->i16 : w->i8);
+  LLVMValueRef args[] = {x, n, LLVMConstNull(LLVMTypeOf(x)), all, LLVMConstInt(w->i32, CURRENT_ROUNDING, false)};
+  return LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, lanes == 16 ? 5 : 4, "");
+}
+
+LLVMValueRef emit_scale(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) {
+  int lanes = (int)emit_lanes(x);
+  assert(w->target->scalef && emit_bits(x) == 32);
+  if (lanes == 0) {
+    return emit_lane(w, emit_scale(w, emit_splat(w, x, 4), emit_splat(w, n, 4)), 0);
+  }
+  if (lanes == 4 || lanes == 8 || lanes == 16) {
+    return scale_vector(w, x, n);
+  }
+  int part = lanes > 16 ? 16 : 4;
+  LLVMValueRef r = LLVMGetPoison(LLVMTypeOf(x));
+  for (int from = 0; from < lanes; from += part) {
+    LLVMValueRef y = scale_vector(w, lanes_of(w, x, from, part), lanes_of(w, n, from, part));
+    for (int k = 0; k < part && from + k < lanes; k++) {
+      r = emit_set_lane(w, r, emit_lane(w, y, k), from + k);
+    }
+  }
+  return r;
+}
+
 LLVMValueRef emit_select(const emit_ir *w, LLVMValueRef c, LLVMValueRef x, LLVMValueRef y) {
   return x == y ? x : LLVMBuildSelect(w->builder, c, x, y, "");
 }

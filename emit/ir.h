@@ -50,6 +50,8 @@ LLVMValueRef emit_intrinsic2(const emit_ir *w, const char *name, LLVMValueRef x,
 
 /* x * y + z: fused where the target does that in one instruction, else rounded twice. */
 LLVMValueRef emit_fma(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z);
+/* x 2^n for a whole n of x's type, rounded once; what is out of range becomes 0 or infinite.  Only where target->scalef. */
+LLVMValueRef emit_scale(const emit_ir *w, LLVMValueRef x, LLVMValueRef n);
 LLVMValueRef emit_select(const emit_ir *w, LLVMValueRef c, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef emit_fcmp(const emit_ir *w, LLVMRealPredicate p, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef emit_icmp(const emit_ir *w, LLVMIntPredicate p, LLVMValueRef x, LLVMValueRef y);

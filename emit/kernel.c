@@ -126,6 +126,17 @@ static void bind_buffers(emit_writer *w, emit_input *inputs) {
   }
 }
 
+LLVMValueRef emit_row_memory(const emit_ir *w, dtype t, int64_t elements) {
+  LLVMBasicBlockRef here = emit_here(w);
+  LLVMPositionBuilderBefore(w->builder, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(w->function)));
+  LLVMTypeRef type = LLVMArrayType2(emit_memory_type(w, t), (uint64_t)(dtype_is_complex(t) ? 2 * elements : elements));
+  LLVMValueRef memory = LLVMBuildAlloca(w->builder, type, "row");
+  LLVMSetAlignment(memory, 64);
+  LLVMPositionBuilderAtEnd(w->builder, here);
+  add_text(w, "probe-stack", "inline-asm");
+  return memory;
+}
+
 /* Marks the function as one that the host launches. */
 static void mark_gpu_entry(const emit_ir *ir) {
   enum { PTX_KERNEL = 71 };
@@ -504,6 +515,8 @@ status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const e
   if (shape_elements(&i->shapes[0])) {
     if (emit_is_update(&w)) {
       emit_write_update(&w);
+    } else if (emit_is_rows(&w)) {
+      emit_write_rows(&w);
     } else {
       write_loops(&w);
     }

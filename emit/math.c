@@ -67,12 +67,15 @@ static V reduce_exp(W w, V x, V *n, V *p) {
   return r;
 }
 
-/* e^x 2^extra; the power of two is applied in two steps, for results near both ends. */
+/* e^x 2^extra; without an instruction for it, the power of two is applied in two steps, for results near both ends. */
 static V exp_scaled(W w, V x, int extra) {
   V n, p;
   x = at_least(w, at_most(w, x, 90), -106);
   V r = reduce_exp(w, x, &n, &p);
   V e = add_c(w, emit_fma(w, mul(w, r, r), p, r), 1);
+  if (w->target->scalef) {
+    return emit_scale(w, e, extra ? add_c(w, n, extra) : n);
+  }
   V i = LLVMBuildAdd(w->builder, whole(w, n), emit_i(whole(w, n), extra), "");
   V half = LLVMBuildAShr(w->builder, i, emit_i(i, 1), "");
   return mul(w, mul(w, e, two_to(w, half)), two_to(w, LLVMBuildSub(w->builder, i, half, "")));

@@ -2,43 +2,54 @@
 #include "emit/elementwise.h"
 #include "emit/fold.h"
 #include "emit/plan.h"
+#include "emit/reduce.h"
 
-typedef struct reductions {
-  int n; /* that run in one loop */
-  const hlo_instr *of[EMIT_FOLD_PARTS / 2];
+/* What emit_reduce adds to the reductions: where the kept dims stand. */
+typedef struct reduced {
   const emit_index *at;
   int n_gone, gone[SHAPE_MAX_RANK]; /* reduced dims */
   int64_t gone_dims[SHAPE_MAX_RANK];
-} reductions;
+} reduced;
 
 static const shape *operand(const hlo_instr *i, uint32_t k) { return hlo_shape(i->operands[k]); }
 
-static int parts_of(const hlo_instr *i) { return dtype_is_complex((dtype)i->shapes[0].type) ? 2 : 1; }
+int emit_reduction_parts(const hlo_instr *i) { return dtype_is_complex((dtype)i->shapes[0].type) ? 2 : 1; }
 
 /* The operand's index: kept dims from `at`, reduced ones from r, a place in the space of merged dims. */
-static emit_index *reduced_index(emit_element *e, const reductions *g, const hlo_instr *i,
-                                 const emit_index *r) {
-  emit_index *x = emit_operand_index(e, i, 0);
-  const emit_index *apart = emit_index_reshape(&e->x, r, g->n_gone, g->gone_dims);
+static const emit_index *reduced_index(emit_element *e, const emit_reductions *g, const emit_index *r) {
+  const reduced *d = g->data;
+  emit_index *x = emit_operand_index(e, g->of[0], 0);
+  const emit_index *apart = emit_index_reshape(&e->x, r, d->n_gone, d->gone_dims);
   for (int k = 0, kept = 0, gone = 0; k < x->rank; k++) {
-    if (gone < g->n_gone && g->gone[gone] == k) {
+    if (gone < d->n_gone && d->gone[gone] == k) {
       emit_axis_from(x, k, apart, gone++);
     } else {
-      emit_axis_from(x, k, g->at, kept++);
+      emit_axis_from(x, k, d->at, kept++);
     }
   }
   return x;
 }
 
-static void reduce_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc) {
-  const reductions *g = f->data;
-  const emit_index *x = reduced_index(f->e, g, g->of[0], r);
-  for (int k = 0, j = 0; k < g->n; j += parts_of(g->of[k]), k++) {
-    dtype t = hlo_type(g->of[k]->operands[0]);
-    emit_pair v = emit_widen_pair(f->e, t, emit_value(f->e, g->of[k]->operands[0], x));
-    bool pair = parts_of(g->of[k]) == 2;
+static hlo_reducer reducer_of(const hlo_instr *i) { return (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER); }
+
+/* The lanes that the fold sees a second time leave the sum as it is. */
+static emit_pair masked(const emit_fold *f, const hlo_instr *i, dtype t, emit_pair v) {
+  if (!f->mask) {
+    return v;
+  }
+  return emit_select_pair(f->e, f->mask, v, emit_splat_pair(f->e, emit_reduce_identity(f->e->w, reducer_of(i), t)));
+}
+
+void emit_reductions_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc) {
+  const emit_reductions *g = f->data;
+  for (int k = 0, j = 0; k < g->n; j += emit_reduction_parts(g->of[k]), k++) {
+    hlo_value x = g->of[k]->operands[0];
+    dtype t = hlo_type(x);
+    const emit_index *place = g->place(f->e, g, r), *at = emit_index_reshape(&f->e->x, place, hlo_rank(x), hlo_shape(x)->dims);
+    emit_pair v = masked(f, g->of[k], t, emit_widen_pair(f->e, t, emit_value(f->e, x, at)));
+    bool pair = emit_reduction_parts(g->of[k]) == 2;
     emit_pair s = {acc[j], pair ? acc[j + 1] : NULL};
-    s = emit_reduce_combine(f->e->w, (hlo_reducer)hlo_int(g->of[k], HLO_ATTR_REDUCER), t, s, v);
+    s = emit_reduce_combine(f->e->w, reducer_of(g->of[k]), t, s, v);
     acc[j] = s.v;
     if (pair) {
       acc[j + 1] = s.im;
@@ -47,17 +58,37 @@ static void reduce_step(const emit_fold *f, const emit_index *r, LLVMValueRef *a
 }
 
 static void reduce_combine(const emit_fold *f, LLVMValueRef *acc, const LLVMValueRef *other) {
-  const reductions *g = f->data;
-  for (int k = 0, j = 0; k < g->n; j += parts_of(g->of[k]), k++) {
-    bool pair = parts_of(g->of[k]) == 2;
+  const emit_reductions *g = f->data;
+  for (int k = 0, j = 0; k < g->n; j += emit_reduction_parts(g->of[k]), k++) {
+    bool pair = emit_reduction_parts(g->of[k]) == 2;
     emit_pair x = {acc[j], pair ? acc[j + 1] : NULL}, y = {other[j], pair ? other[j + 1] : NULL};
-    x = emit_reduce_combine(f->e->w, (hlo_reducer)hlo_int(g->of[k], HLO_ATTR_REDUCER),
-                            hlo_type(g->of[k]->operands[0]), x, y);
+    x = emit_reduce_combine(f->e->w, reducer_of(g->of[k]), hlo_type(g->of[k]->operands[0]), x, y);
     acc[j] = x.v;
     if (pair) {
       acc[j + 1] = x.im;
     }
   }
+}
+
+emit_fold emit_reductions_fold(emit_element *e, const emit_reductions *g) {
+  emit_fold f = {.e = e, .data = g, .step = emit_reductions_step, .combine = reduce_combine, .masks = true};
+  for (int k = 0; k < g->n; k++) {
+    emit_pair id = emit_reduce_identity(e->w, reducer_of(g->of[k]), hlo_type(g->of[k]->operands[0]));
+    f.init[f.n++] = id.v;
+    if (id.im) {
+      f.init[f.n++] = id.im;
+    }
+  }
+  return f;
+}
+
+emit_pair emit_reductions_value(const emit_element *e, const emit_reductions *g, int k, const LLVMValueRef *out) {
+  int j = 0;
+  for (int m = 0; m < k; m++) {
+    j += emit_reduction_parts(g->of[m]);
+  }
+  dtype t = (dtype)g->of[k]->shapes[0].type;
+  return (emit_pair){emit_narrow(e->w, t, out[j]), emit_reduction_parts(g->of[k]) == 2 ? out[j + 1] : NULL};
 }
 
 static bool depends(const hlo_instr *i, const hlo_instr *on, int budget) {
@@ -73,13 +104,13 @@ static bool depends(const hlo_instr *i, const hlo_instr *on, int budget) {
 }
 
 /* Reductions of a fusion over elements of the same places share a loop. */
-static void find_siblings(const emit_element *e, reductions *g) {
+static void find_siblings(const emit_element *e, emit_reductions *g) {
   const hlo_instr *i = g->of[0];
-  int parts = parts_of(i);
+  int parts = emit_reduction_parts(i);
   for (hlo_instr *j = e->body ? e->body->first : NULL; j && g->n < EMIT_FOLD_PARTS / 2; j = j->next) {
     if (j == i || j->op != HLO_REDUCE || !shape_same_dims(operand(i, 0), operand(j, 0)) ||
         hlo_n_ints(i, HLO_ATTR_DIMENSIONS) != hlo_n_ints(j, HLO_ATTR_DIMENSIONS) ||
-        !hlo_value_uses(hlo_result(j, 0)) || parts + parts_of(j) > EMIT_FOLD_PARTS) {
+        !hlo_value_uses(hlo_result(j, 0)) || parts + emit_reduction_parts(j) > EMIT_FOLD_PARTS) {
       continue;
     }
     bool same = true;
@@ -91,62 +122,49 @@ static void find_siblings(const emit_element *e, reductions *g) {
     }
     if (same) {
       g->of[g->n++] = j;
-      parts += parts_of(j);
+      parts += emit_reduction_parts(j);
     }
   }
 }
 
 /* Reduced dims that are neighbours become one where nothing below needs them apart. */
-static void merge_dims(emit_fold *f, const reductions *g) {
+static void merge_dims(emit_fold *f, const emit_reductions *g, const reduced *d) {
   emit_cuts cuts = {0};
   for (int k = 0; k < g->n; k++) {
     emit_cuts_of(f->e, g->of[k]->operands[0], &cuts);
   }
   const shape *x = operand(g->of[0], 0);
-  for (int k = 0; k < g->n_gone; k++) {
-    bool join = k > 0 && g->gone[k] == g->gone[k - 1] + 1 &&
-                !emit_is_cut(&cuts, shape_product(x, g->gone[k], x->rank));
+  for (int k = 0; k < d->n_gone; k++) {
+    bool join = k > 0 && d->gone[k] == d->gone[k - 1] + 1 &&
+                !emit_is_cut(&cuts, shape_product(x, d->gone[k], x->rank));
     if (join) {
-      f->dims[f->rank - 1] *= g->gone_dims[k];
+      f->dims[f->rank - 1] *= d->gone_dims[k];
     } else {
-      f->dims[f->rank++] = g->gone_dims[k];
+      f->dims[f->rank++] = d->gone_dims[k];
     }
   }
 }
 
 emit_pair emit_reduce(emit_element *e, const hlo_instr *i, const emit_index *at) {
-  reductions g = {.n = 1, .of = {i}, .at = at, .n_gone = (int)hlo_n_ints(i, HLO_ATTR_DIMENSIONS)};
-  for (int k = 0; k < g.n_gone; k++) {
-    g.gone[k] = (int)hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
-    g.gone_dims[k] = operand(i, 0)->dims[g.gone[k]];
+  reduced d = {.at = at, .n_gone = (int)hlo_n_ints(i, HLO_ATTR_DIMENSIONS)};
+  emit_reductions g = {.n = 1, .of = {i}, .place = reduced_index, .data = &d};
+  for (int k = 0; k < d.n_gone; k++) {
+    d.gone[k] = (int)hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
+    d.gone_dims[k] = operand(i, 0)->dims[d.gone[k]];
   }
   find_siblings(e, &g);
-  emit_fold f = {
-      .e = e, .data = &g, .step = reduce_step, .combine = reduce_combine, .rows = emit_reduces_rows(i)};
-  merge_dims(&f, &g);
-  for (int k = 0; k < g.n; k++) {
-    emit_pair id = emit_reduce_identity(e->w, (hlo_reducer)hlo_int(g.of[k], HLO_ATTR_REDUCER),
-                                        hlo_type(g.of[k]->operands[0]));
-    f.init[f.n++] = id.v;
-    if (id.im) {
-      f.init[f.n++] = id.im;
-    }
-  }
+  emit_fold f = emit_reductions_fold(e, &g);
+  f.rows = emit_reduces_rows(i);
+  merge_dims(&f, &g, &d);
   LLVMValueRef out[EMIT_FOLD_PARTS];
   emit_fold_run(&f, out);
-  emit_pair first = {0};
   emit_pos linear = emit_index_linear(&e->x, at);
-  for (int k = 0, j = 0; k < g.n; j += parts_of(g.of[k]), k++) {
-    dtype t = (dtype)g.of[k]->shapes[0].type;
-    emit_pair v = {emit_narrow(e->w, t, out[j]), parts_of(g.of[k]) == 2 ? out[j + 1] : NULL};
-    first = k ? first : v;
+  for (int k = 1; k < g.n; k++) { /* the caller of emit_value keeps the first */
     uintptr_t key[5] = {16, (uintptr_t)g.of[k], (uintptr_t)e->x.lanes, (uintptr_t)linear.base,
                         (uintptr_t)linear.step};
-    if (k) { /* the caller of emit_value keeps the first */
-      emit_table_put(e->x.table, key, v);
-    }
+    emit_table_put(e->x.table, key, emit_reductions_value(e, &g, k, out));
   }
-  return first;
+  return emit_reductions_value(e, &g, 0, out);
 }
 
 /* --- arg-reduce: values {best, its position}; position -1: none yet --- */

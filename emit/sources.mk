@@ -18,6 +18,7 @@ emit_sources = \
 	emit/product_pack.c \
 	emit/random.c \
 	emit/reduce.c \
+	emit/rows.c \
 	emit/support.c \
 	emit/target.c \
 	emit/update.c \
@@ -39,6 +40,7 @@ emit_files = \
 	emit/number.h \
 	emit/plan.h \
 	emit/product.h \
+	emit/reduce.h \
 	emit/target.h \
 	emit/winograd.h \
 	emit/writer.h

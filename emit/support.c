@@ -2,6 +2,7 @@
 #include "emit/elementwise.h"
 #include "emit/kernel.h"
 #include "emit/element.h"
+#include "hlo/rows.h"
 
 static bool refuse(const char **why, const char *reason) {
   if (why) {
@@ -92,7 +93,8 @@ static bool supports_fusion(const hlo_instr *i, const char **why) {
       return refuse(why, "scatter and cumulative must be the only root of their fusion");
     }
   }
-  for (uint32_t k = 1; k < i->n_results; k++) {
+  hlo_row_space rows;
+  for (uint32_t k = 1; k < i->n_results && !hlo_goes_by_rows(c, &rows); k++) {
     if (shape_elements(&i->shapes[k]) != shape_elements(&i->shapes[0])) {
       return refuse(why, "results of different sizes");
     }
@@ -145,6 +147,25 @@ static reading reading_by(const readings *r, const hlo_instr *i) {
   return worst;
 }
 
+/* A kernel of rows reads v, a full array, before it writes, and then element by element: if what is made of it stays in its
+ * row, or place. */
+static bool reads_own_row(const hlo_row_space *s, const hlo_computation *c, const hlo_instr *v) {
+  readings r = {0};
+  for (const hlo_instr *i = c->first; i; i = i->next) {
+    reading how = i == v ? SAME_PLACE : reading_by(&r, i);
+    bool row = i->op == HLO_REDUCE || (i->op == HLO_BROADCAST && hlo_spreads_rows(s, i));
+    if (how == ELSEWHERE && row && reading_of(&r, i->operands[0].def) == SAME_PLACE) {
+      how = SAME_PLACE;
+    }
+    if (how == ELSEWHERE) {
+      return false;
+    }
+    r.of[r.n] = i;
+    r.how[r.n++] = how;
+  }
+  return hlo_is_full(s, &v->shapes[0]);
+}
+
 /* How each instruction reads v.  False: too many. */
 static bool read_all(readings *r, const hlo_computation *c, const hlo_instr *v) {
   for (const hlo_instr *i = c->first; i; i = i->next) {
@@ -176,7 +197,8 @@ static bool fusion_reads_in_place(const hlo_computation *c, const hlo_instr *v) 
     return root->operands[0].def == v && reading_of(&r, root->operands[1].def) == NOT_AT_ALL &&
            reading_of(&r, root->operands[2].def) == NOT_AT_ALL;
   }
-  return roots_in_place(&r, c);
+  hlo_row_space rows;
+  return hlo_goes_by_rows(c, &rows) ? reads_own_row(&rows, c, v) : roots_in_place(&r, c);
 }
 
 bool emit_reads_in_place(const hlo_computation *c, const hlo_instr *v) {

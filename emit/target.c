@@ -97,6 +97,7 @@ static status this_machine(arena *a, emit_target *t) {
     t->fma = has(t->features, "fma");
     t->f16 = has(t->features, "f16c");
     t->rounding = has(t->features, "sse4.1");
+    t->scalef = t->vector_bits == 512;
   } else if (is_arch(t->triple, "aarch64")) {
     t->vector_bits = 128;
     t->fma = t->f16 = t->rounding = true;
@@ -120,6 +121,7 @@ static status named_cpu(arena *a, const char *cpu, emit_target *t) {
       t->fma = cpus[k].has & FMA;
       t->f16 = cpus[k].has & F16;
       t->rounding = cpus[k].has & ROUNDING;
+      t->scalef = is_arch(t->triple, "x86_64") && cpus[k].bits == 512;
       return NULL;
     }
   }
@@ -144,6 +146,7 @@ status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes
              "%d lanes; 1, 4, 8 and 16 are possible", lanes);
   /* The 16 more of AVX-512; other architectures that we know have 32. */
   out->registers = is_arch(out->triple, "x86_64") && out->vector_bits < 512 ? 16 : 32;
+  out->ordered_max = is_arch(out->triple, "x86_64");
   out->lanes = lanes ? lanes : out->vector_bits >= 128 ? out->vector_bits / 32 : 1;
   return NULL;
 }

@@ -43,8 +43,13 @@ void emit_store_roots(emit_writer *w, const emit_index *at);
 /* The width for kernels that mostly hold elements of these bytes. */
 int emit_writer_lanes(const emit_writer *w);
 
-/* The kinds of kernels (update.c); write_loops in kernel.c is the one for everything else. */
+/* Memory of the function's own, of so many elements of type t, for one step of the grid. */
+LLVMValueRef emit_row_memory(const emit_ir *w, dtype t, int64_t elements);
+
+/* The kinds of kernels (update.c, rows.c); write_loops in kernel.c is the one for everything else. */
 bool emit_is_update(const emit_writer *w);
 void emit_write_update(emit_writer *w);
+bool emit_is_rows(const emit_writer *w);
+void emit_write_rows(emit_writer *w);
 
 #endif

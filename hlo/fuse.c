@@ -87,6 +87,17 @@ hlo_fuser hlo_fuser_make(hlo_computation *c, arena *scratch) {
   return f;
 }
 
+void hlo_fuser_renumber(hlo_fuser *f) {
+  memset(f->roots, 0, f->n_ids * sizeof *f->roots);
+  memset(f->stamp, 0, f->n_ids * sizeof *f->stamp);
+  hlo_number(f->c);
+  f->n_ids = f->c->n_ids;
+  f->n_fusions = 0;
+  for (uint32_t k = 0; k < f->c->n_roots; k++) {
+    f->roots[f->c->roots[k].def->id]++;
+  }
+}
+
 /* A fusion in the making. */
 typedef struct making {
   hlo_fuser *f;
@@ -136,11 +147,11 @@ static void copy_member(making *m, hlo_instr *i) {
   m->f->clone[i->id] = hlo_result(copy, 0);
 }
 
-/* Is member i wanted by anybody but members?  Copies of free instructions are no members. */
+/* Is member i wanted by anybody but members?  Free instructions have copies inside: what counts is who reads them. */
 static bool is_output(const hlo_fuser *f, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_uses; k++) {
     const hlo_instr *user = i->uses[k].user;
-    if (f->stamp[user->id] != f->n_fusions || hlo_is_free(user)) {
+    if (hlo_is_free(user) ? is_output(f, user) : f->stamp[user->id] != f->n_fusions) {
       return true;
     }
   }

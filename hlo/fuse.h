@@ -20,6 +20,8 @@ typedef struct hlo_fuser {
 } hlo_fuser;
 
 hlo_fuser hlo_fuser_make(hlo_computation *c, arena *scratch);
+/* Numbers the computation anew, which has no more instructions than hlo_fuser_make saw. */
+void hlo_fuser_renumber(hlo_fuser *f);
 
 /* Costs nothing to compute where it is used: constants of one element, broadcasts, iota.  Fusions get a copy
  * of their own. */

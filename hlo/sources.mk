@@ -26,10 +26,12 @@ hlo_sources = \
 	hlo/pass_matrices.c \
 	hlo/pass_motion.c \
 	hlo/pass_reduce_fusion.c \
+	hlo/pass_row_fusion.c \
 	hlo/pass_simplify.c \
 	hlo/print.c \
 	hlo/quantized.c \
 	hlo/rewrite.c \
+	hlo/rows.c \
 	hlo/schedule.c \
 	hlo/shape_loops.c \
 	hlo/shape_movement.c \
@@ -60,6 +62,7 @@ hlo_files = \
 	hlo/passes.def \
 	hlo/quantized.h \
 	hlo/rewrite.h \
+	hlo/rows.h \
 	hlo/schedule.h \
 	hlo/shape_rules.h \
 	hlo/simplify.h \

@@ -119,6 +119,11 @@ hlo_tests = \
 	tests/hlo/motion/sink.hlo \
 	tests/hlo/reduce_fusion/softmax.hlo \
 	tests/hlo/reduce_fusion/variance.hlo \
+	tests/hlo/row_fusion/columns.hlo \
+	tests/hlo/row_fusion/groups.hlo \
+	tests/hlo/row_fusion/not.hlo \
+	tests/hlo/row_fusion/residual.hlo \
+	tests/hlo/row_fusion/softmax.hlo \
 	tests/hlo/simplify/arithmetic.hlo \
 	tests/hlo/simplify/control.hlo \
 	tests/hlo/simplify/convert.hlo \
@@ -371,6 +376,11 @@ tests_files = \
 	tests/hlo/motion/sink.expected \
 	tests/hlo/reduce_fusion/softmax.expected \
 	tests/hlo/reduce_fusion/variance.expected \
+	tests/hlo/row_fusion/columns.expected \
+	tests/hlo/row_fusion/groups.expected \
+	tests/hlo/row_fusion/not.expected \
+	tests/hlo/row_fusion/residual.expected \
+	tests/hlo/row_fusion/softmax.expected \
 	tests/hlo/run-hlo \
 	tests/hlo/simplify/arithmetic.expected \
 	tests/hlo/simplify/control.expected \

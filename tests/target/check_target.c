@@ -537,6 +537,41 @@ START_TEST(parts) {
 }
 END_TEST
 
+/* Softmax, and a normalisation written in small operators, over rows of n elements: shape x, rows' shape k, the dimension that
+ * goes and those that stay. */
+static void check_rows(const char *type, const char *x, const char *k, const char *gone, const char *kept, double tolerance) {
+  char params[200], body[3000];
+  snprintf(params, sizeof params, "%%0: %s[%s] \"x\", %%1: %s[%s] \"y\"", type, x, type, x);
+  snprintf(body, sizeof body,
+           "%%2 = reduce(%%0) {dimensions=[%1$s], reducer=maximum} : %2$s[%4$s]\n"
+           "%%3 = broadcast(%%2) {dimensions=[%5$s]} : %2$s[%3$s]\n%%4 = subtract(%%0, %%3) : %2$s[%3$s]\n"
+           "%%5 = exponential(%%4) : %2$s[%3$s]\n%%6 = reduce(%%5) {dimensions=[%1$s], reducer=add} : %2$s[%4$s]\n"
+           "%%7 = broadcast(%%6) {dimensions=[%5$s]} : %2$s[%3$s]\n%%8 = divide(%%5, %%7) : %2$s[%3$s]\n"
+           "%%9 = add(%%0, %%1) : %2$s[%3$s]\n%%10 = reduce(%%9) {dimensions=[%1$s], reducer=add} : %2$s[%4$s]\n"
+           "%%11 = multiply(%%10, %%10) : %2$s[%4$s]\n%%12 = broadcast(%%10) {dimensions=[%5$s]} : %2$s[%3$s]\n"
+           "%%13 = subtract(%%9, %%12) : %2$s[%3$s]\n%%14 = multiply(%%13, %%13) : %2$s[%3$s]\n"
+           "%%15 = reduce(%%14) {dimensions=[%1$s], reducer=add} : %2$s[%4$s]\n%%16 = sqrt(%%15) : %2$s[%4$s]\n"
+           "%%17 = broadcast(%%16) {dimensions=[%5$s]} : %2$s[%3$s]\n%%18 = divide(%%13, %%17) : %2$s[%3$s]\n"
+           "%%19 = tanh(%%18) : %2$s[%3$s]\n", gone, type, x, k, kept);
+  check_body(params, body, "%8 \"softmax\", %5 \"e\", %9 \"sum\", %11 \"square\", %19 \"normal\"", tolerance, -2, 2);
+}
+
+/* Rows that are whole vectors, that end in the middle of one, that are shorter; that lie side by side; that are too long for
+ * what is kept on the stack; of numbers that are computed in f32, or by a library. */
+START_TEST(rows) {
+  check_rows("f32", "3,4,64", "3,4", "2", "0,1", 1e-5);
+  check_rows("f32", "3,37", "3", "1", "0", 1e-5);
+  check_rows("f32", "9,5", "9", "1", "0", 1e-5);
+  check_rows("f32", "2,21,35", "2,35", "1", "0,2", 1e-5);
+  check_rows("f32", "3,5,4,6", "3,4", "1,3", "0,2", 1e-5);
+  check_rows("f32", "9,5003", "9", "1", "0", 1e-4);
+  check_rows("f32", "7", "", "0", "", 1e-5);
+  check_rows("f64", "3,37", "3", "1", "0", 1e-12);
+  check_rows("f16", "3,37", "3", "1", "0", 2e-2);
+  check_rows("bf16", "2,5,19", "2,19", "1", "0,2", 1e-1);
+}
+END_TEST
+
 /* What pass layout carries transposes through: each branch ends in a plain result. */
 START_TEST(layouts) {
   static const char conv[] = "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-first";
@@ -763,6 +798,7 @@ int main(void) {
   tcase_add_test(t, heads);
   tcase_add_loop_test(t, spelled_out, 0, sizeof activations / sizeof *activations);
   tcase_add_test(t, parts);
+  tcase_add_test(t, rows);
   tcase_add_test(t, layouts);
   tcase_add_test(t, sharing);
   tcase_add_test(t, repeated_steps);

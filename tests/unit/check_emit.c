@@ -996,7 +996,12 @@ START_TEST(in_place) {
       add(&c, 0,
           "f32[4](%x: f32[4]) {\n%m = reduce(%x) {dimensions=[0], reducer=add} : f32[]\n%b = broadcast(%m) "
           "{dimensions=[]} : f32[4]\n%z = subtract(%x, %b) : f32[4]\nreturn %z\n}"));
-  ck_assert(!emit_can_alias(i, 0, 0));
+  ck_assert(emit_can_alias(i, 0, 0)); /* a row is read before it is written */
+  i = parse_case(
+      add(&c, 0,
+          "f32[4,4](%x: f32[4,4]) {\n%m = reduce(%x) {dimensions=[1], reducer=add} : f32[4]\n%b = broadcast(%m) "
+          "{dimensions=[1]} : f32[4,4]\n%z = subtract(%x, %b) : f32[4,4]\nreturn %z\n}"));
+  ck_assert(!emit_can_alias(i, 0, 0)); /* another row's sum */
 }
 END_TEST
 

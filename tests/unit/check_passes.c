@@ -339,12 +339,13 @@ static const trial trials[] = {
     {"batch_norm,dce", 1e-5, 0},
     {"layout,dce", 1e-5, 0},
     {"epilogue", 0, 0},
+    {"row_fusion", 1e-5, 0},
     {"reduce_fusion", 0, 0},
     {"loop_fusion", 0, 0},
-    {"epilogue,reduce_fusion,loop_fusion,dce", 0, 0},
+    {"epilogue,row_fusion,reduce_fusion,loop_fusion,dce", 1e-5, 0},
     {CLEAN, 1e-5, 0},
     {CLEAN "," CLEAN ",reduce_fusion,loop_fusion,dce,cse", 1e-5, 0},
-    {CLEAN ",motion," CLEAN ",batch_norm,dce," CLEAN ",epilogue,reduce_fusion,loop_fusion,dce", 1e-5, 0},
+    {CLEAN ",motion," CLEAN ",batch_norm,dce," CLEAN ",epilogue,row_fusion,reduce_fusion,loop_fusion,dce", 1e-5, 0},
 };
 
 START_TEST(random_modules) {

@@ -169,6 +169,38 @@ static uint64_t scratch(void *data, const hlo_instr *i) {
   return way ? way->scratch_bytes : 0;
 }
 
+/* How many elements of v from the front, along dimension d, are read; -1: all. */
+static int64_t front_read(hlo_value v, int64_t d, int depth) {
+  int64_t most = hlo_is_root(v) || depth == 0 ? -1 : 0;
+  for (uint32_t k = 0; k < v.def->n_uses && most >= 0; k++) {
+    const hlo_instr *u = v.def->uses[k].user;
+    if (!hlo_value_equal(u->operands[v.def->uses[k].operand], v)) {
+      continue; /* another result */
+    }
+    int64_t one = -1;
+    if (u->op == HLO_SLICE && hlo_ints(u, HLO_ATTR_STRIDES)[d] == 1) {
+      one = hlo_ints(u, HLO_ATTR_LIMITS)[d];
+    } else if (u->op == HLO_FUSION) {
+      one = front_read(hlo_result(hlo_callee(u, 0)->params[v.def->uses[k].operand], 0), d, depth - 1);
+    }
+    most = one < 0 || one > most ? one : most;
+  }
+  return most;
+}
+
+/* A sort of which only the first few are read, as TopK makes them, need not order the rest. */
+static int64_t wanted_of(const hlo_instr *sort) {
+  int64_t most = 0;
+  for (uint32_t r = 0; r < sort->n_results; r++) {
+    int64_t one = front_read(hlo_result((hlo_instr *)sort, r), hlo_int(sort, HLO_ATTR_DIMENSION), 2);
+    if (one < 0) {
+      return INT64_MAX;
+    }
+    most = one > most ? one : most;
+  }
+  return most;
+}
+
 static status emit_sort(lowering *l, lower_context *c, const hlo_instr *i) {
   dtype type = (dtype)i->shapes[0].type;
   CHECK_THAT(!dtype_is_complex(type) && dtype_get_info(type)->kind != DTYPE_CLASS_STRING, STATUS_UNSUPPORTED,
@@ -178,6 +210,7 @@ static status emit_sort(lowering *l, lower_context *c, const hlo_instr *i) {
   rt_put_i64(&w, hlo_int(i, HLO_ATTR_DIMENSION));
   rt_put_i64(&w, hlo_int(i, HLO_ATTR_DESCENDING));
   rt_put_i64(&w, sort_parts(l, i));
+  rt_put_i64(&w, wanted_of(i));
   t->config = rt_written(&w);
   return NULL;
 }

@@ -19,6 +19,7 @@ typedef struct item {
 
 typedef struct sort_state {
   int64_t n, inner, lines, parts; /* elements of a line stand `inner` apart */
+  int64_t wanted;                 /* so many of the first are to be found; the others' places may hold anything */
   uint32_t n_operands;
   bool descending;
 } sort_state;
@@ -112,6 +113,45 @@ static item *merge_sort(const mem_budget *budget, item *x, item *other, int64_t 
   return x;
 }
 
+/* --- the first few --- */
+
+static bool before(const item *a, const item *b) { return a->key < b->key || (a->key == b->key && a->place < b->place); }
+
+/* Lets v sink from place `at` of a heap of n, whose top is the last in order. */
+static void sink(item *heap, int64_t n, int64_t at, item v) {
+  for (int64_t next = 2 * at + 1; next < n; next = 2 * at + 1) {
+    next += next + 1 < n && before(&heap[next], &heap[next + 1]);
+    if (!before(&v, &heap[next])) {
+      break;
+    }
+    heap[at] = heap[next];
+    at = next;
+  }
+  heap[at] = v;
+}
+
+static void swap_keys(item *x, int64_t n) {
+  for (int64_t k = 0; k < n; k++) {
+    x[k] = (item){(uint64_t)x[k].place, (int64_t)x[k].key};
+  }
+}
+
+/* The first `wanted` of x[n], in order.  Places rise, so that an equal key further on never comes before. */
+static item *sort_first(const mem_budget *budget, item *x, item *other, int64_t n, int64_t wanted) {
+  for (int64_t k = wanted / 2; k-- > 0;) {
+    sink(x, wanted, k, x[k]);
+  }
+  for (int64_t k = wanted; k < n; k++) {
+    if (x[k].key < x[0].key) {
+      sink(x, wanted, 0, x[k]);
+    }
+  }
+  swap_keys(x, wanted); /* by place first: a heap does not keep the order of equal keys, merging does */
+  item *placed = merge_sort(budget, x, other, wanted);
+  swap_keys(placed, wanted);
+  return merge_sort(budget, placed, placed == x ? other : x, wanted);
+}
+
 typedef struct sort_run {
   const sort_state *s;
   const rt_buffer *in;
@@ -128,10 +168,11 @@ static void sort_line(const sort_run *r, int64_t line, item *items) {
     uint64_t key = key_of(r->in[0].type, r->from[0] + (size_t)(first + k * s->inner) * size);
     items[k] = (item){s->descending ? ~key : key, k};
   }
-  const item *sorted = merge_sort(r->budget, items, items + s->n, s->n);
+  const item *sorted = s->wanted < s->n ? sort_first(r->budget, items, items + s->n, s->n, s->wanted)
+                                        : merge_sort(r->budget, items, items + s->n, s->n);
   for (uint32_t o = 0; o < s->n_operands; o++) {
     size = dtype_bytes(r->in[o].type);
-    for (int64_t k = 0; k < s->n; k++) {
+    for (int64_t k = 0; k < s->wanted; k++) {
       memcpy(r->to[o] + (size_t)(first + k * s->inner) * size,
              r->from[o] + (size_t)(first + sorted[k].place * s->inner) * size, size);
     }
@@ -171,6 +212,7 @@ status cpu_sort_load(rt_thunk *t, rt_loader *l) {
   sort_state *s = ARENA_NEW(l->arena, sort_state);
   s->descending = rt_get_in(&r, 0, 1);
   s->parts = rt_get_in(&r, 1, INT32_MAX);
+  s->wanted = rt_get_in(&r, 0, INT64_MAX);
   TRY(rt_reader_end(&r, t->label));
   s->n_operands = t->n_inputs;
   const rt_buffer *key = t->buffers;
@@ -182,6 +224,7 @@ status cpu_sort_load(rt_thunk *t, rt_loader *l) {
   }
   CHECK_THAT(ok, STATUS_INVALID_FILE, "%s: damaged", t->label);
   s->n = key->extents[dimension];
+  s->wanted = s->wanted < s->n ? s->wanted : s->n;
   s->inner = s->lines = 1;
   for (int k = 0; k < key->rank; k++) {
     s->inner *= k > dimension ? key->extents[k] : 1;

@@ -39,6 +39,22 @@ static V float_unary(W w, hlo_op op, V x) {
   }
 }
 
+/* x / y; by the inverse of a y that is known. */
+static V quotient(W w, V x, V y) {
+  V one = LLVMIsConstant(y) && emit_lanes(y) ? LLVMGetAggregateElement(y, 0) : y;
+  if (!one || !LLVMIsAConstantFP(one) || emit_bits(x) != 32 || !w->target->fma || w->target->gpu) {
+    return LLVMBuildFDiv(w->builder, x, y, "");
+  }
+  LLVMBool inexact;
+  double by = LLVMConstRealGetDouble(one, &inexact), size = fabs(by);
+  if (!emit_is_f(y, by) || !(size >= EMIT_LEAST_DIVISOR && size <= EMIT_MOST_DIVISOR)) {
+    return LLVMBuildFDiv(w->builder, x, y, "");
+  }
+  int exponent;
+  V inverse = emit_f(y, (float)(1 / by));
+  return frexp(size, &exponent) == 0.5 ? LLVMBuildFMul(w->builder, x, inverse, "") : emit_divide(w, x, y, inverse);
+}
+
 static V float_binary(W w, hlo_op op, V x, V y) {
   LLVMBuilderRef b = w->builder;
   switch (op) {
@@ -49,7 +65,7 @@ static V float_binary(W w, hlo_op op, V x, V y) {
     case HLO_MUL:
       return LLVMBuildFMul(b, x, y, "");
     case HLO_DIV:
-      return LLVMBuildFDiv(b, x, y, "");
+      return quotient(w, x, y);
     case HLO_REM:
       return emit_call_lanes(w, emit_bits(x) == 32 ? "fmodf" : "fmod", 2, (V[]){x, y});
     case HLO_MAX:
@@ -396,18 +412,8 @@ emit_pair emit_reduce_identity(W w, hlo_reducer r, dtype t) {
   return (emit_pair){v, dtype_is_complex(t) ? zero : NULL};
 }
 
-/* The larger (smaller) of the best so far and y.  What compares false, a NaN too, leaves the best as it is; a NaN in y is
- * taken on its own.  Of zeros of both signs it is the first. */
-static V better_of(W w, bool largest, V best, V y) {
-  V better = emit_fcmp(w, largest ? LLVMRealOGT : LLVMRealOLT, y, best);
-  return emit_select(w, emit_fcmp(w, LLVMRealUNO, y, y), y, emit_select(w, better, y, best));
-}
-
 emit_pair emit_reduce_combine(W w, hlo_reducer r, dtype t, emit_pair x, emit_pair y) {
   hlo_op op = reducer_op(r);
-  if (w->target->ordered_max && dtype_is_float(t) && (op == HLO_MAX || op == HLO_MIN)) {
-    return (emit_pair){better_of(w, op == HLO_MAX, x.v, y.v), NULL};
-  }
   if (dtype_is_complex(t)) {
     return complex_binary(w, op, x, y);
   }

@@ -182,6 +182,15 @@ LLVMValueRef emit_scale(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) {
   return r;
 }
 
+/* A remainder is smaller than x; where it is not, x is 0, or the quotient is infinite or NaN, and right. */
+LLVMValueRef emit_divide(const emit_ir *w, LLVMValueRef x, LLVMValueRef by, LLVMValueRef inverse) {
+  LLVMBuilderRef b = w->builder;
+  LLVMValueRef q = LLVMBuildFMul(b, x, inverse, "");
+  LLVMValueRef rest = emit_fma(w, LLVMBuildFNeg(b, q, ""), by, x);
+  LLVMValueRef smaller = emit_fcmp(w, LLVMRealOLT, emit_intrinsic1(w, "llvm.fabs", rest), emit_intrinsic1(w, "llvm.fabs", x));
+  return emit_select(w, smaller, emit_fma(w, rest, inverse, q), q);
+}
+
 LLVMValueRef emit_select(const emit_ir *w, LLVMValueRef c, LLVMValueRef x, LLVMValueRef y) {
   return x == y ? x : LLVMBuildSelect(w->builder, c, x, y, "");
 }

@@ -52,6 +52,11 @@ LLVMValueRef emit_intrinsic2(const emit_ir *w, const char *name, LLVMValueRef x,
 LLVMValueRef emit_fma(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z);
 /* x 2^n for a whole n of x's type, rounded once; what is out of range becomes 0 or infinite.  Only where target->scalef. */
 LLVMValueRef emit_scale(const emit_ir *w, LLVMValueRef x, LLVMValueRef n);
+/* x / by from by's inverse: the quotient, corrected by its remainder, which gives the nearest f32 as long as |by| is in
+ * [EMIT_LEAST_DIVISOR, EMIT_MOST_DIVISOR] and the remainder is no denormal.  For targets with fused multiply-adds. */
+LLVMValueRef emit_divide(const emit_ir *w, LLVMValueRef x, LLVMValueRef by, LLVMValueRef inverse);
+#define EMIT_LEAST_DIVISOR 0x1p-60
+#define EMIT_MOST_DIVISOR 0x1p60
 LLVMValueRef emit_select(const emit_ir *w, LLVMValueRef c, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef emit_fcmp(const emit_ir *w, LLVMRealPredicate p, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef emit_icmp(const emit_ir *w, LLVMIntPredicate p, LLVMValueRef x, LLVMValueRef y);

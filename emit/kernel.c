@@ -517,6 +517,8 @@ status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const e
       emit_write_update(&w);
     } else if (emit_is_rows(&w)) {
       emit_write_rows(&w);
+    } else if (emit_is_tiles(&w)) {
+      emit_write_tiles(&w);
     } else {
       write_loops(&w);
     }

@@ -251,16 +251,24 @@ static LLVMValueRef int_to_odd_f64(const emit_ir *w, dtype from, LLVMValueRef v)
   return dtype_is_signed(from) ? LLVMBuildSIToFP(b, v, f64, "") : LLVMBuildUIToFP(b, v, f64, "");
 }
 
+/* Towards zero, clamped to what the type holds, NaN as 0.  (LLVM's saturating conversions do most vectors lane by lane.) */
 static LLVMValueRef float_to_int(const emit_ir *w, dtype to, LLVMValueRef v) {
+  LLVMBuilderRef b = w->builder;
   bool is_signed = dtype_is_signed(to);
-  unsigned bits = dtype_get_info(to)->bits;
-  const char *name = is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
-  LLVMTypeRef narrow = emit_type_like(v, LLVMIntTypeInContext(w->context, bits)),
-              types[] = {narrow, LLVMTypeOf(v)};
-  LLVMValueRef f =
-      LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID(name, strlen(name)), types, 2);
-  LLVMValueRef r = LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, &v, 1, "");
-  return LLVMBuildIntCast2(w->builder, r, emit_type_like(v, emit_register_type(w, to)), is_signed, "");
+  int bits = (int)dtype_get_info(to)->bits, digits = bits - is_signed, exact = emit_bits(v) == 64 ? 53 : 24;
+  double limit = ldexp(1, digits), high = digits <= exact ? limit - 1 : limit - ldexp(1, digits - exact);
+  LLVMValueRef x = emit_select(w, emit_fcmp(w, LLVMRealORD, v, v), v, emit_f(v, 0));
+  x = emit_select(w, emit_fcmp(w, LLVMRealOLT, x, emit_f(v, high)), x, emit_f(v, high));
+  x = emit_select(w, emit_fcmp(w, LLVMRealOGT, x, emit_f(v, is_signed ? -limit : 0)), x, emit_f(v, is_signed ? -limit : 0));
+  LLVMTypeRef via = emit_type_like(v, LLVMIntTypeInContext(w->context, bits < 32 ? 32 : (unsigned)bits));
+  LLVMValueRef r = is_signed || bits < 32 ? LLVMBuildFPToSI(b, x, via, "") : LLVMBuildFPToUI(b, x, via, "");
+  if (digits > exact) {
+    uint64_t most = is_signed ? UINT64_MAX >> (65 - bits) : UINT64_MAX >> (64 - bits);
+    r = emit_select(w, emit_fcmp(w, LLVMRealOGE, v, emit_f(v, limit)), emit_i(r, (int64_t)most), r);
+  }
+  LLVMTypeRef narrow = emit_type_like(v, LLVMIntTypeInContext(w->context, (unsigned)bits));
+  r = bits < 32 ? LLVMBuildTrunc(b, r, narrow, "") : r;
+  return LLVMBuildIntCast2(b, r, emit_type_like(v, emit_register_type(w, to)), is_signed, "");
 }
 
 static LLVMValueRef int_to_float(const emit_ir *w, dtype from, dtype to, LLVMValueRef v, bool saturate,

@@ -32,6 +32,23 @@ static const emit_index *reduced_index(emit_element *e, const emit_reductions *g
 
 static hlo_reducer reducer_of(const hlo_instr *i) { return (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER); }
 
+/* The larger (smaller) of the best so far and y.  What compares false, a NaN too, leaves the best as it is; a NaN in y is
+ * taken on its own.  Of zeros of both signs it is the first. */
+static LLVMValueRef better_of(const emit_ir *w, bool largest, LLVMValueRef best, LLVMValueRef y) {
+  LLVMValueRef better = emit_fcmp(w, largest ? LLVMRealOGT : LLVMRealOLT, y, best);
+  return emit_select(w, emit_fcmp(w, LLVMRealUNO, y, y), y, emit_select(w, better, y, best));
+}
+
+static emit_pair combine(const emit_fold *f, const emit_reductions *g, const hlo_instr *i, emit_pair x, emit_pair y) {
+  const emit_ir *w = f->e->w;
+  dtype t = hlo_type(i->operands[0]);
+  hlo_reducer r = reducer_of(i);
+  if (g->any_zero && w->target->ordered_max && dtype_is_float(t) && (r == HLO_REDUCE_MAX || r == HLO_REDUCE_MIN)) {
+    return (emit_pair){better_of(w, r == HLO_REDUCE_MAX, x.v, y.v), NULL};
+  }
+  return emit_reduce_combine(w, r, t, x, y);
+}
+
 /* The lanes that the fold sees a second time leave the sum as it is. */
 static emit_pair masked(const emit_fold *f, const hlo_instr *i, dtype t, emit_pair v) {
   if (!f->mask) {
@@ -49,7 +66,7 @@ void emit_reductions_step(const emit_fold *f, const emit_index *r, LLVMValueRef 
     emit_pair v = masked(f, g->of[k], t, emit_widen_pair(f->e, t, emit_value(f->e, x, at)));
     bool pair = emit_reduction_parts(g->of[k]) == 2;
     emit_pair s = {acc[j], pair ? acc[j + 1] : NULL};
-    s = emit_reduce_combine(f->e->w, reducer_of(g->of[k]), t, s, v);
+    s = combine(f, g, g->of[k], s, v);
     acc[j] = s.v;
     if (pair) {
       acc[j + 1] = s.im;
@@ -62,7 +79,7 @@ static void reduce_combine(const emit_fold *f, LLVMValueRef *acc, const LLVMValu
   for (int k = 0, j = 0; k < g->n; j += emit_reduction_parts(g->of[k]), k++) {
     bool pair = emit_reduction_parts(g->of[k]) == 2;
     emit_pair x = {acc[j], pair ? acc[j + 1] : NULL}, y = {other[j], pair ? other[j + 1] : NULL};
-    x = emit_reduce_combine(f->e->w, reducer_of(g->of[k]), hlo_type(g->of[k]->operands[0]), x, y);
+    x = combine(f, g, g->of[k], x, y);
     acc[j] = x.v;
     if (pair) {
       acc[j + 1] = x.im;

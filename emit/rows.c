@@ -200,17 +200,10 @@ static fact *divisor_of(const emit_rows *r, const hlo_instr *i) {
   return f && f->known.v ? f : NULL;
 }
 
-/* x / d by the inverse of d: the quotient, and what a correction by its remainder makes of it, which is the nearest number as
- * long as neither remainder nor inverse leaves the range of f32.  No remainder, or none that is a number: the first is right. */
 static emit_pair divide(emit_element *e, const fact *d, emit_pair x) {
-  const emit_ir *w = e->w;
-  LLVMBuilderRef b = w->builder;
-  emit_pair by = emit_lanes(d->known.v) ? d->known : emit_splat_pair(e, d->known);
-  LLVMValueRef inverse = emit_lanes(d->inverse) ? d->inverse : emit_splat_pair(e, (emit_pair){d->inverse, NULL}).v;
-  LLVMValueRef q = LLVMBuildFMul(b, x.v, inverse, "");
-  LLVMValueRef rest = emit_fma(w, LLVMBuildFNeg(b, q, ""), by.v, x.v);
-  LLVMValueRef some = emit_fcmp(w, LLVMRealONE, rest, emit_f(rest, 0));
-  return (emit_pair){emit_select(w, some, emit_fma(w, rest, inverse, q), q), NULL};
+  emit_pair by = emit_lanes(d->known.v) ? d->known : emit_splat_pair(e, d->known), inverse = {d->inverse, NULL};
+  inverse = emit_lanes(d->inverse) ? inverse : emit_splat_pair(e, inverse);
+  return (emit_pair){emit_divide(e->w, x.v, by.v, inverse.v), NULL};
 }
 
 /* Inverts what the results divide by.  *fits: i1, whether all are far from the ends of the range; NULL if there are none. */
@@ -223,7 +216,8 @@ static void invert(emit_rows *r, LLVMValueRef *fits) {
       continue;
     }
     LLVMValueRef x = d->known.v, size = emit_intrinsic1(w, "llvm.fabs", x);
-    LLVMValueRef low = emit_fcmp(w, LLVMRealUGE, emit_f(x, 0x1p-60), size), high = emit_fcmp(w, LLVMRealUGE, size, emit_f(x, 0x1p60));
+    LLVMValueRef low = emit_fcmp(w, LLVMRealUGT, emit_f(x, EMIT_LEAST_DIVISOR), size),
+                 high = emit_fcmp(w, LLVMRealUGT, size, emit_f(x, EMIT_MOST_DIVISOR));
     LLVMValueRef out = emit_any(w, LLVMBuildOr(w->builder, low, high, "")), fine = LLVMBuildNot(w->builder, out, "");
     *fits = *fits ? LLVMBuildAnd(w->builder, *fits, fine, "") : fine;
     d->inverse = LLVMBuildFDiv(w->builder, emit_f(x, 1), x, "");
@@ -300,6 +294,10 @@ static uint32_t reduce_some(emit_rows *r, uint32_t from) {
       break;
     }
     g.of[g.n++] = i;
+  }
+  g.any_zero = true; /* a sign that can be seen only in results of one a row */
+  for (uint32_t j = 0; j < r->w->n_results; j++) {
+    g.any_zero = g.any_zero && is_full_root(r, j);
   }
   if (g.n) {
     LLVMValueRef out[EMIT_FOLD_PARTS];

@@ -21,6 +21,7 @@ emit_sources = \
 	emit/rows.c \
 	emit/support.c \
 	emit/target.c \
+	emit/tiles.c \
 	emit/update.c \
 	emit/window.c \
 	emit/winograd.c \

@@ -572,6 +572,28 @@ START_TEST(rows) {
 }
 END_TEST
 
+/* Squares that divide both sides, that lie over one another, that are smaller; two turned arrays, types of all widths, and
+ * elementwise work on both sides. */
+START_TEST(turned) {
+  static const char *const types[] = {"f32", "f64", "f16", "s8", "s64", "pred", NULL};
+  for (int k = 0; types[k]; k++) {
+    char params[100], body[1000];
+    snprintf(params, sizeof params, "%%0: %1$s[3,32,48] \"x\", %%1: %1$s[2,37,19] \"y\", %%2: %1$s[1,5,7,2] \"z\"", types[k]);
+    snprintf(body, sizeof body,
+             "%%3 = transpose(%%0) {permutation=[2,0,1]} : %1$s[48,3,32]\n%%4 = transpose(%%0) {permutation=[0,2,1]} : %1$s[3,48,32]\n"
+             "%%5 = transpose(%%1) {permutation=[0,2,1]} : %1$s[2,19,37]\n%%6 = transpose(%%1) {permutation=[2,1,0]} : %1$s[19,37,2]\n"
+             "%%7 = transpose(%%2) {permutation=[3,0,1,2]} : %1$s[2,1,5,7]\n", types[k]);
+    check_body(params, body, "%3 \"a\", %4 \"b\", %5 \"c\", %6 \"d\", %7 \"e\"", 0, -9, 9);
+  }
+  check_body("%0: f32[2,37,19] \"x\", %1: f32[2,37,19] \"y\", %2: f32[19] \"b\", %3: f32[2,19,37] \"z\"",
+             "%4 = multiply(%0, %1) : f32[2,37,19]\n%5 = transpose(%4) {permutation=[0,2,1]} : f32[2,19,37]\n"
+             "%6 = transpose(%1) {permutation=[0,2,1]} : f32[2,19,37]\n%7 = broadcast(%2) {dimensions=[1]} : f32[2,19,37]\n"
+             "%8 = add(%5, %7) : f32[2,19,37]\n%9 = maximum(%8, %6) : f32[2,19,37]\n%10 = negate(%3) : f32[2,19,37]\n"
+             "%11 = subtract(%10, %9) : f32[2,19,37]\n%12 = reshape(%11) : f32[38,37]\n%13 = abs(%12) : f32[38,37]",
+             "%13 \"r\", %8 \"s\"", 0, -2, 2);
+}
+END_TEST
+
 /* What pass layout carries transposes through: each branch ends in a plain result. */
 START_TEST(layouts) {
   static const char conv[] = "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-first";
@@ -799,6 +821,7 @@ int main(void) {
   tcase_add_loop_test(t, spelled_out, 0, sizeof activations / sizeof *activations);
   tcase_add_test(t, parts);
   tcase_add_test(t, rows);
+  tcase_add_test(t, turned);
   tcase_add_test(t, layouts);
   tcase_add_test(t, sharing);
   tcase_add_test(t, repeated_steps);

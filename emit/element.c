@@ -259,12 +259,30 @@ static emit_pair constant(emit_element *e, const literal *l, emit_pos at) {
 
 /* --- the walk --- */
 
+static bool is_number(hlo_value v, double number) {
+  const literal *l = hlo_literal(v);
+  return l && literal_is_splat(l) && dtype_load_f64((dtype)l->shape.type, l->data) == number;
+}
+
+/* What a conversion to an integer reads: it clamps to what the type holds, which a clamp before it need not. */
+static hlo_value unclamped(const hlo_instr *i, hlo_value v) {
+  dtype to = (dtype)i->shapes[0].type;
+  const hlo_instr *x = v.def;
+  if (i->op != HLO_CONVERT || x->op != HLO_CLAMP || !dtype_is_float(hlo_type(v)) || !dtype_is_int(to) ||
+      dtype_get_info(to)->bits > 16) {
+    return v;
+  }
+  int digits = (int)dtype_get_info(to)->bits - dtype_is_signed(to);
+  double most = (double)(((int64_t)1 << digits) - 1), least = dtype_is_signed(to) ? -most - 1 : 0;
+  return is_number(x->operands[0], least) && is_number(x->operands[2], most) ? x->operands[1] : v;
+}
+
 static emit_pair elementwise(emit_element *e, const hlo_instr *i, const emit_index *at) {
   emit_pair args[3];
   assert(i->n_operands <= 3);
   for (uint32_t k = 0; k < i->n_operands; k++) { /* scalars: clamp's bounds, select's condition */
     bool scalar = hlo_rank(i->operands[k]) == 0 && at->rank > 0;
-    args[k] = emit_value(e, i->operands[k], scalar ? emit_index_new(&e->x, 0, NULL) : at);
+    args[k] = emit_value(e, unclamped(i, i->operands[k]), scalar ? emit_index_new(&e->x, 0, NULL) : at);
   }
   return emit_elementwise(e->w, i, args);
 }

@@ -151,7 +151,8 @@ static void across_lanes(const emit_fold *f, LLVMValueRef *acc) {
 /* How many sums at once hide the latency of one: as long as the body is small. */
 static int choose_copies(const emit_fold *f) {
   int64_t n = f->rank ? f->dims[f->rank - 1] / (f->rows ? f->lanes : 1) : 1;
-  int copies = f->compact ? 1 : f->n <= 2 ? MAX_COPIES : 2;
+  bool many = !f->rows && f->e->x.lanes > f->e->wide; /* several vectors at once are copies enough */
+  int copies = f->compact || many ? 1 : f->n <= 2 ? MAX_COPIES : 2;
   while (copies > 1 && n < 2 * copies) {
     copies /= 2;
   }

@@ -364,14 +364,18 @@ static void store_roots(emit_writer *w, const void *data, const emit_index *at) 
 
 static void write_loops(emit_writer *w) {
   emit_cuts cuts = {0};
-  bool rows = false;
+  bool rows = false, columns = false;
   for (uint32_t k = 0; k < w->n_results; k++) {
     emit_cuts_of(&w->e, w->roots[k], &cuts);
+    columns = columns || emit_sums_columns(&w->e, w->roots[k]);
     rows = rows || emit_wants_rows(&w->e, w->roots[k]);
   }
   int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, SHAPE_MAX_RANK);
   int rank = emit_loop_extents(&cuts, shape_elements(&w->i->shapes[0]), extents);
-  int lanes = rows ? 1 : emit_choose_lanes(extents[rank - 1], w->e.wide);
+  int64_t inner = extents[rank - 1], outer = shape_elements(&w->i->shapes[0]) / inner;
+  int lanes = rows      ? 1
+              : columns ? emit_column_lanes(outer, inner, w->e.wide)
+                        : emit_choose_lanes(inner, w->e.wide);
   emit_nest(w, rank, extents, lanes, false, store_roots, NULL);
 }
 

@@ -258,6 +258,29 @@ static bool wants_rows(walk *w, hlo_value v) {
   return false;
 }
 
+/* A reduction whose lanes are kept elements, which lie side by side, is wanted at its own place. */
+static bool sums_columns(walk *w, hlo_value v) {
+  if (is_leaf(w->e, v) || was_seen(w, v.def)) {
+    return false;
+  }
+  bool found = v.def->op == HLO_REDUCE && !emit_reduces_rows(v.def);
+  for (uint32_t k = 0; !found && keeps_order(v.def) && k < v.def->n_operands; k++) {
+    found = sums_columns(w, v.def->operands[k]);
+  }
+  return found;
+}
+
+int emit_column_lanes(int64_t rows, int64_t n, int lanes) {
+  enum { SIDE_BY_SIDE = 4, BUSY = 8 };
+  int wide = lanes * SIDE_BY_SIDE;
+  return lanes > 1 && n % wide == 0 && rows * (n / wide) >= BUSY ? wide : emit_choose_lanes(n, lanes);
+}
+
+bool emit_sums_columns(const emit_element *e, hlo_value v) {
+  walk w = {.e = e};
+  return sums_columns(&w, v);
+}
+
 bool emit_wants_rows(const emit_element *e, hlo_value v) {
   walk w = {.e = e};
   return wants_rows(&w, v);

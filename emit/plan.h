@@ -25,6 +25,11 @@ int emit_loop_extents(const emit_cuts *c, int64_t total, int64_t extents[SHAPE_M
 /* The vector width, at most `lanes`, that runs over n elements in the fewest steps; at least 4, or 1. */
 int emit_choose_lanes(int64_t n, int lanes);
 
+/* Lanes for sums of columns, of which `rows` times n stand side by side: several vectors, so that what is read at once is longer
+ * than a line of the cache, if that still leaves work for threads. */
+int emit_column_lanes(int64_t rows, int64_t n, int lanes);
+bool emit_sums_columns(const emit_element *e, hlo_value v); /* is v, or what v is at the same place, such a sum? */
+
 /* Does evaluating v one element at a time want a loop along the innermost dimension of an operand, which can
  * use vectors itself (a reduction of rows)? */
 bool emit_wants_rows(const emit_element *e, hlo_value v);

@@ -39,7 +39,8 @@ struct emit_rows {
   int phase, last; /* that runs; that stores the results */
   int n_gone;
   int64_t gone[HLO_ROW_DIMS];
-  bool columns;        /* rows lie side by side: lanes are rows */
+  bool columns;        /* rows lie side by side: lanes are rows, `vector` of them at once */
+  int vector;
   bool tail_first;     /* a result is read in the last phase, where it was not written yet */
   const emit_index *at; /* the row */
 };
@@ -92,7 +93,7 @@ static stored place_for(emit_rows *r, const fact *f, int64_t *stack, uint64_t *t
   const emit_ir *ir = w->e.w;
   stored s = {.value = hlo_result((hlo_instr *)f->instr, 0), .phase = __builtin_ctzll(f->phases)};
   dtype t = hlo_type(s.value);
-  int64_t elements = r->space.length * (r->columns ? w->e.wide : 1), bytes = elements * (int64_t)dtype_bytes(t);
+  int64_t elements = r->space.length * (r->columns ? r->vector : 1), bytes = elements * (int64_t)dtype_bytes(t);
   for (uint32_t k = 0; k < w->n_results; k++) {
     if (hlo_value_equal(w->roots[k], s.value) && !w->shared[k]) {
       s.base = w->results[k];
@@ -469,8 +470,11 @@ void emit_write_rows(emit_writer *w) {
     extents[rank++] = 1;
   }
   find_levels(r, w->e.body);
-  find_stored(r);
   w->e.rows = r;
-  emit_nest(w, rank, extents, r->columns ? emit_choose_lanes(extents[rank - 1], w->e.wide) : 1, false, row_body, r);
+  int64_t inner = extents[rank - 1];
+  int lanes = r->columns ? emit_column_lanes(s->rows / inner, inner, w->e.wide) : 1;
+  r->vector = lanes;
+  find_stored(r);
+  emit_nest(w, rank, extents, lanes, false, row_body, r);
   w->e.rows = NULL;
 }

@@ -28,7 +28,9 @@ static bool make(const cpu_problem *p, const cpu_variant *v, emit_product *out) 
  * loads. */
 static double guess(const cpu_problem *p, const emit_product *g) {
   double loads = (double)(g->tile_rows + g->tile_vectors) / (double)(g->tile_rows * g->tile_vectors);
-  double work = p->multiplications / (double)g->lanes * (0.15 + 0.015 * loads) + (double)emit_product_scratch(g) * 0.1;
+  int64_t vectors = (g->columns + g->lanes - 1) / g->lanes; /* a group's last one may be empty but for one column */
+  double padded = p->multiplications / (double)g->columns * (double)(vectors * g->lanes);
+  double work = padded / (double)g->lanes * (0.15 + 0.015 * loads) + (double)emit_product_scratch(g) * 0.1;
   return 300 * emit_product_phases(g) + cpu_shared(work, p->threads);
 }
 

@@ -8,8 +8,9 @@
 /* Of the largest output: what a layer may differ by from sums in f64 (README). */
 static const double largest_error = 0x1p-17;
 /* A multiplication of the products takes one thread what the library's do, and a sixth for what is around them; the packed
- * weights come from memory. */
-static const double multiplication_nanoseconds = 0.0117, byte_nanoseconds = 0.02, call_nanoseconds = 1000;
+ * weights come from memory, in phases once. */
+static const double multiplication_nanoseconds = 0.0117, fused_byte_nanoseconds = 0.025, phased_byte_nanoseconds = 0.015,
+                    call_nanoseconds = 1000;
 
 static int64_t cache_bytes(void) {
   long n = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -34,7 +35,8 @@ static bool is_worth_offering(const cpu_problem *p, const emit_winograd *w) {
 
 static double guess_of(const cpu_problem *p, const emit_winograd *w) {
   double bytes = (double)emit_winograd_packed_bytes(w), work = emit_winograd_multiplications(w) * multiplication_nanoseconds;
-  return call_nanoseconds * emit_winograd_kernels(w) + cpu_shared(work, p->threads) + bytes * byte_nanoseconds;
+  bytes *= w->phased ? phased_byte_nanoseconds : fused_byte_nanoseconds;
+  return call_nanoseconds * emit_winograd_kernels(w) + cpu_shared(work, p->threads) + bytes;
 }
 
 static uint32_t offer(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {

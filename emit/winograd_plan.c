@@ -150,13 +150,14 @@ static bool fits(const emit_target *t, int64_t lanes, int64_t rows, int64_t vect
 
 /* The registers' block for products of `rows` rows, so that equal blocks cover rows and outputs with little left over. */
 static void choose_registers(emit_winograd *p, const emit_target *t, int64_t rows) {
-  const double latency = 8, of_load = 0.15; /* in multiply-adds; most of a load hides behind them */
+  /* In multiply-adds, which hide most of the loads; weights come from the second cache, V from the first. */
+  const double latency = 8, of_v = 0.1, of_weights = 0.5;
   double best = INFINITY;
   p->lanes = t->lanes;
   p->rows = p->vectors = 1;
   for (int64_t v = 1; v <= EMIT_GEMM_VECTORS; v++) {
     for (int64_t r = 1; r <= rows && fits(t, p->lanes, r, v); r++) {
-      double each = fmax((double)(r * v), latency) + of_load * (double)(r + v);
+      double each = fmax((double)(r * v), latency) + of_v * (double)r + of_weights * (double)v;
       double cost = each * (double)(divided_up(rows, r) * divided_up(p->outputs, v * p->lanes));
       if (cost < best) {
         best = cost;
@@ -169,7 +170,7 @@ static void choose_registers(emit_winograd *p, const emit_target *t, int64_t row
 
 /* Tiles that are worked on at once: their V and a slab of M fill most of the cache, but enough to be worth reading the weights. */
 static int64_t choose_block(const emit_winograd *p, int64_t tiles, int64_t slab, int64_t cache) {
-  enum { LEAST = 12 };
+  enum { LEAST = 16 };
   int64_t fit = cache * 7 / 10 / (emit_winograd_products(p) * (p->channels + slab) * f32_bytes);
   fit = fit < LEAST ? LEAST : fit;
   return divided_up(tiles, divided_up(tiles, fit));

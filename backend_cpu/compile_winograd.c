@@ -1,5 +1,4 @@
 /* compile_winograd.c - the candidate "winograd": emit/winograd.h for convolutions with constant weights. */
-#include <string.h>
 #include <unistd.h>
 
 #include "backend_cpu/compile_candidate.h"
@@ -39,23 +38,35 @@ static double guess_of(const cpu_problem *p, const emit_winograd *w) {
   return call_nanoseconds * emit_winograd_kernels(w) + cpu_shared(work, p->threads) + bytes;
 }
 
+/* Ways that are far behind the best one are not worth being compiled and timed. */
+static uint32_t keep_promising(uint32_t n, cpu_variant *v) {
+  const double far = 1.35;
+  double least = n ? v[0].guess : 0;
+  uint32_t kept = 0;
+  for (uint32_t k = 1; k < n; k++) {
+    least = v[k].guess < least ? v[k].guess : least;
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    if (v[k].guess <= far * least) {
+      v[kept++] = v[k];
+    }
+  }
+  return kept;
+}
+
 static uint32_t offer(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
-  static const struct {
-    const char *name;
-    int64_t tile, phased;
-  } ways[] = {{"4", 4, 0}, {"4.phased", 4, 1}, {"2", 2, 0}, {"2.phased", 2, 1}};
+  static const cpu_variant ways[] = {
+      {.name = "4", .v = {4, 0}}, {.name = "4.phased", .v = {4, 1}}, {.name = "2", .v = {2, 0}}, {.name = "2.phased", .v = {2, 1}}};
   uint32_t n = 0;
   emit_winograd w;
   for (size_t k = 0; k < sizeof ways / sizeof *ways && n < room; k++) {
-    if (plan_of(p, ways[k].tile, ways[k].phased, &w) && is_worth_offering(p, &w)) {
-      cpu_variant *v = &out[n++];
-      *v = (cpu_variant){.v = {ways[k].tile, ways[k].phased}};
-      v->guess = guess_of(p, &w);
-      strcpy(v->name, ways[k].name);
+    if (plan_of(p, ways[k].v[0], ways[k].v[1], &w) && is_worth_offering(p, &w)) {
+      out[n] = ways[k];
+      out[n++].guess = guess_of(p, &w);
     }
   }
   (void)a;
-  return n;
+  return keep_promising(n, out);
 }
 
 static status write_phase(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,

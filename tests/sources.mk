@@ -373,6 +373,7 @@ tests_files = \
 	tests/hlo/loop_fusion/siblings.expected \
 	tests/hlo/matrices/dots.expected \
 	tests/hlo/motion/dot.expected \
+	tests/hlo/motion/follow-contraction.expected \
 	tests/hlo/motion/sink.expected \
 	tests/hlo/reduce_fusion/softmax.expected \
 	tests/hlo/reduce_fusion/variance.expected \

@@ -71,8 +71,9 @@ def clusters(profile):
     """How many convolutions have what follows them within, how many have not, and what else runs."""
     thunks = profile["thunks"]
     convolutions = [t for t in thunks if t["kind"] == "cpu.convolution" or t["note"].startswith("convolution")]
-    inside = sum("fusion" in t["label"] for t in convolutions)
-    return inside, len(convolutions) - inside, [t["label"] for t in thunks if t not in convolutions]
+    labels = {t["label"] for t in convolutions}  # one may run as several thunks
+    inside = sum("fusion" in label for label in labels)
+    return inside, len(labels) - inside, [t["label"] for t in thunks if t not in convolutions]
 
 
 def write(folder, threads):

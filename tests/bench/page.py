@@ -70,10 +70,11 @@ def section(threads, rows, peaks, means, folder):
     title = f"Times as fast as the faster of ONNX Runtime and OpenVINO, {threads} thread{'s' * (threads > 1)}"
     with open(os.path.join(folder, name), "w") as f:
         f.write(chart.ratios(title, bars(rows)))
+    rounds = max((len(r["ours"]["rounds_ms"]) for r in rows if "rival" in r), default=0)
     said = ", ".join(f"{name} {mean:.2f}" for name, mean in means.items())
     return "\n".join([
         f"## {threads} thread{'s' * (threads > 1)}", "", f"![{title}]({name})", "",
-        f"Geometric means: {said}.  Floor: {peaks['gflops']:.0f} GFLOP/s in registers, {peaks['gbytes']:.1f} GB/s from memory.", "",
+        f"{rounds} rounds.  Geometric means: {said}.  Floor: {peaks['gflops']:.0f} GFLOP/s in registers, {peaks['gbytes']:.1f} GB/s from memory.", "",
         "Milliseconds, medians:", "", times(rows), "First result, milliseconds from the start of the process, and peak memory:", "",
         starts(rows)])
 

@@ -161,7 +161,7 @@ static hlo_value zero_share(hlo_builder *b, const hlo_along *zero, const weights
   if (known || !sums.def) {
     return sums;
   }
-  hlo_value number = hlo_reshape(b, zero->v, 0, NULL);
+  hlo_value number = hlo_convert(b, hlo_reshape(b, zero->v, 0, NULL), DTYPE_S32);
   return hlo_binary(b, HLO_MUL, hlo_broadcast(b, number, *hlo_shape(sums), NULL), sums);
 }
 
@@ -206,7 +206,8 @@ static hlo_value of_dequantized(const pass_context *c, hlo_builder *b, const hlo
 static hlo_value of_centered(const pass_context *c, hlo_builder *b, const hlo_instr *i) {
   hlo_quantized x, y = {.q = i->operands[1]};
   weights w;
-  if (!hlo_centered_of(i->operands[0], &x) || hlo_literal(x.q) || !hlo_literal(y.q) || !read_weights(b, i, &y, &w)) {
+  bool known = hlo_literal(y.q) || hlo_centered_of(i->operands[1], &y); /* small ones are folded already */
+  if (!known || !hlo_centered_of(i->operands[0], &x) || hlo_literal(x.q) || !read_weights(b, i, &y, &w)) {
     return (hlo_value){0};
   }
   return integer_sum(c, b, i, &x, &w);
@@ -296,12 +297,61 @@ static bool affine_of(hlo_value v, affine *f) {
   return hlo_type(v) == DTYPE_F32 && hlo_type(v.def->operands[0]) == DTYPE_S32 && is_byte_sum(v.def->operands[0]);
 }
 
-static hlo_value divided(const pass_context *c, hlo_builder *b, const hlo_along *a, double scale, const shape *s) {
-  double *list = ARENA_NEW_N(c->scratch, double, (size_t)a->n + 1);
-  for (int64_t k = 0; k < a->n; k++) {
-    list[k] = hlo_along_at(a, k) / scale;
+/* The constants that are added before the conversion to f32; n 0: none. */
+static hlo_along added_before(const hlo_value sum, hlo_value *converted) {
+  hlo_along constants = {.n = 0};
+  hlo_value v = sum.def->operands[0];
+  *converted = v;
+  if (hlo_used_once(v) && take_constants(&v, HLO_ADD, &constants)) {
+    *converted = v;
+    return constants;
   }
-  return a->n == 1 ? stretch_number(b, list[0], s) : stretch(b, list_f32(b, a->n, list), DTYPE_F32, s, a->axis);
+  return (hlo_along){.n = 0};
+}
+
+/* sum * factors / scale + shift: all shifts of f, and the quantisation's zero point. */
+static hlo_value scaled_sum(const pass_context *c, hlo_builder *b, const affine *f, double scale, double zero,
+                            const hlo_instr *i) {
+  hlo_value sum;
+  hlo_along before = added_before(f->sum, &sum);
+  const hlo_along *lists[] = {&f->factors, &f->shifts, &before}, *longest = &f->factors;
+  for (int k = 1; k < 3; k++) {
+    longest = lists[k]->n > longest->n ? lists[k] : longest;
+  }
+  int64_t n = longest->n;
+  double *factors = ARENA_NEW_N(c->scratch, double, (size_t)n + 1), *shifts = ARENA_NEW_N(c->scratch, double, (size_t)n + 1);
+  bool shifted = false;
+  for (int64_t k = 0; k < n; k++) {
+    factors[k] = hlo_along_at(&f->factors, k) / scale;
+    shifts[k] = (f->has_shifts ? hlo_along_at(&f->shifts, k) / scale : 0) + zero;
+    shifts[k] += before.n ? hlo_along_at(&before, k) * factors[k] : 0;
+    shifted = shifted || shifts[k] != 0;
+  }
+  const shape *s = &i->shapes[0];
+  int64_t axis = longest->axis;
+  hlo_value v = hlo_binary(b, HLO_MUL, hlo_convert(b, sum, DTYPE_F32),
+                           n == 1 ? stretch_number(b, factors[0], s) : stretch(b, list_f32(b, n, factors), DTYPE_F32, s, axis));
+  if (shifted) {
+    v = hlo_binary(b, HLO_ADD, v,
+                   n == 1 ? stretch_number(b, shifts[0], s) : stretch(b, list_f32(b, n, shifts), DTYPE_F32, s, axis));
+  }
+  return v;
+}
+
+static bool same_axis(const affine *f) {
+  hlo_value sum;
+  hlo_along before = added_before(f->sum, &sum);
+  const hlo_along *lists[] = {&f->factors, &f->shifts, &before};
+  int axis = -1;
+  for (int k = 0; k < 3; k++) {
+    if (lists[k]->n > 1) {
+      if (axis >= 0 && lists[k]->axis != axis) {
+        return false;
+      }
+      axis = lists[k]->axis;
+    }
+  }
+  return true;
 }
 
 /* The quantisation that begins with the only user of `i`, a division. */
@@ -326,26 +376,27 @@ static bool is_beyond(hlo_op op, double bound, const hlo_requantized *q) {
   return op == HLO_MAX ? at <= q->low : at >= q->high;
 }
 
-/* round(f(x) / scale) + zero: the scale goes into f, and bounds of f where the quantisation ends anyway are left out. */
+/* round(f(x) / scale) + zero: scale and zero go into f, and bounds of f where the quantisation ends anyway are left out. */
 static hlo_value division(const pass_context *c, hlo_builder *b, hlo_instr *i) {
   hlo_along scale;
   affine f;
   hlo_requantized q;
   if (i->shapes[0].type != DTYPE_F32 || !hlo_along_of(i->operands[1], &scale) || scale.n != 1 ||
-      !hlo_along_is_const(&scale) || !affine_of(i->operands[0], &f) || !quantization_after(i, &q)) {
+      !hlo_along_is_const(&scale) || !affine_of(i->operands[0], &f) || !same_axis(&f) || !quantization_after(i, &q)) {
     return (hlo_value){0};
   }
   double s = hlo_along_at(&scale, 0);
-  if (!(s > 1e-30 && s < 1e30)) {
+  if (!(s > 1e-30 && s < 1e30) || q.zero != rint(q.zero)) {
     return (hlo_value){0};
   }
-  const shape *to = &i->shapes[0];
-  hlo_value v = hlo_binary(b, HLO_MUL, f.sum, divided(c, b, &f.factors, s, to));
-  v = f.has_shifts ? hlo_binary(b, HLO_ADD, v, divided(c, b, &f.shifts, s, to)) : v;
+  hlo_value v = scaled_sum(c, b, &f, s, q.zero, i);
   for (uint32_t k = f.n_bounds; k-- > 0;) {
     if (!is_beyond(f.bounds[k].op, f.bounds[k].at / s, &q)) {
-      v = hlo_binary(b, f.bounds[k].op, v, stretch_number(b, f.bounds[k].at / s, to));
+      v = hlo_binary(b, f.bounds[k].op, v, stretch_number(b, f.bounds[k].at / s + q.zero, &i->shapes[0]));
     }
+  }
+  if (q.addition) {
+    hlo_replace(hlo_result(q.addition, 0), hlo_result(q.round, 0));
   }
   return v;
 }
@@ -384,7 +435,7 @@ static hlo_value dequantize(hlo_builder *b, hlo_value q, const hlo_quantized *x,
   const shape *s = hlo_shape(q);
   hlo_value v = q;
   if (x->has_zero) {
-    hlo_value zero = x->zero.n == 1 ? hlo_reshape(b, x->zero.v, 0, NULL) : x->zero.v;
+    hlo_value zero = hlo_convert(b, x->zero.n == 1 ? hlo_reshape(b, x->zero.v, 0, NULL) : x->zero.v, DTYPE_S32);
     v = hlo_binary(b, HLO_SUB, hlo_convert(b, q, DTYPE_S32), stretch(b, zero, DTYPE_S32, s, axis));
   }
   hlo_value scale = x->scale.n == 1 ? hlo_reshape(b, x->scale.v, 0, NULL) : x->scale.v;

@@ -101,12 +101,19 @@ static bool converted_byte(hlo_value v, hlo_value *q) {
   return v.def->op == HLO_CONVERT && is_byte(*q);
 }
 
+/* What s32 numbers are stretched from; they may have been widened after that. */
+static bool zero_of(hlo_value v, hlo_along *out) {
+  hlo_value narrow = v.def->op == HLO_CONVERT ? v.def->operands[0] : v;
+  bool widened = dtype_is_int(hlo_type(narrow)) && dtype_bytes(hlo_type(narrow)) <= 2;
+  return hlo_along_of(widened ? narrow : v, out);
+}
+
 bool hlo_centered_of(hlo_value v, hlo_quantized *out) {
   *out = (hlo_quantized){0};
   if (hlo_type(v) != DTYPE_S32) {
     return false;
   }
-  if (v.def->op == HLO_SUB && hlo_along_of(v.def->operands[1], &out->zero)) {
+  if (v.def->op == HLO_SUB && zero_of(v.def->operands[1], &out->zero)) {
     bool zeros = hlo_along_is_const(&out->zero) && out->zero.n == 1 && hlo_along_at(&out->zero, 0) == 0;
     out->has_zero = !zeros;
     v = v.def->operands[0];
@@ -159,6 +166,7 @@ bool hlo_requantized_of(hlo_value v, hlo_requantized *out) {
     if (!const_splat(x->operands[1 - k], &out->zero)) {
       return false;
     }
+    out->addition = x;
     x = x->operands[k].def;
   }
   out->round = x;

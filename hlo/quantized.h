@@ -25,7 +25,7 @@ bool hlo_along_equal(const hlo_along *a, const hlo_along *b);
 typedef struct hlo_quantized {
   hlo_value q; /* u8 or s8; a constant may be of any type of up to 8 bits */
   bool has_zero;
-  hlo_along zero, scale; /* scale: of f32 numbers */
+  hlo_along zero, scale; /* scale: of f32 numbers; zero: of any integer type that s32 holds */
 } hlo_quantized;
 
 /* multiply(convert(subtract(convert(q), zero)), scale), subtractions of nothing left out or not. */
@@ -35,7 +35,7 @@ bool hlo_centered_of(hlo_value v, hlo_quantized *out);
 
 /* convert(clamp(low, add(round(v), zero), high)) to u8 or s8, seen from its end. */
 typedef struct hlo_requantized {
-  hlo_instr *round;
+  hlo_instr *round, *addition; /* addition: of the zero point, NULL if there is none */
   hlo_value v; /* what is rounded */
   double zero, low, high;
 } hlo_requantized;

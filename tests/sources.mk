@@ -74,6 +74,7 @@ script_tests = \
 	tests/e2e/test-ocr \
 	tests/e2e/test-ort-cases \
 	tests/e2e/test-ort-ep \
+	tests/e2e/test-quantized \
 	tests/e2e/test-real-models \
 	tests/e2e/test-tensor-files \
 	tests/e2e/test-tune \
@@ -206,6 +207,7 @@ tests_files = \
 	tests/e2e/make_bombs.py \
 	tests/e2e/make_hostile.py \
 	tests/e2e/ort_ep.py \
+	tests/e2e/quantized_models.py \
 	tests/e2e/randomize_light.py \
 	tests/e2e/real_models.py \
 	tests/e2e/run_bombs.py \
@@ -220,6 +222,7 @@ tests_files = \
 	tests/e2e/test-ocr \
 	tests/e2e/test-ort-cases \
 	tests/e2e/test-ort-ep \
+	tests/e2e/test-quantized \
 	tests/e2e/test-real-models \
 	tests/e2e/test-tensor-files \
 	tests/e2e/test-tune \

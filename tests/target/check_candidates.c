@@ -245,11 +245,45 @@ START_TEST(names_differ) {
 }
 END_TEST
 
+static uint32_t winograd_offers(arena *a, const cpu_problem *p) {
+  cpu_offer *offers;
+  uint32_t n = cpu_offers(a, p, &offers), found = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    found += offers[k].candidate == &cpu_winograd_candidate;
+  }
+  return found;
+}
+
+/* What is to be exact is not computed by Winograd's algorithm, which rounds differently from a sum of products. */
+START_TEST(exact_means_no_winograd) {
+  const row *r = rows;
+  while (strcmp(r->name, "3x3") != 0) {
+    r++;
+  }
+  arena *a = arena_create(NULL);
+  hlo_module *m = parse(a, r);
+  emit_target target;
+  cpu_problem p;
+  fuse(a, m);
+  ck_assert_ptr_null(emit_target_init(a, NULL, "native", 0, &target));
+  hlo_instr *i = m->entry->first;
+  while (i && !cpu_problem_of(i, 2, &target, &p)) {
+    i = i->next;
+  }
+  ck_assert_ptr_nonnull(i);
+  ck_assert_uint_gt(winograd_offers(a, &p), 0);
+  p.exact = true;
+  ck_assert_uint_eq(winograd_offers(a, &p), 0);
+  arena_destroy(a);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("candidates");
   TCase *c = tcase_create("candidates");
   tcase_add_loop_test(c, every_way, 0, N_ROWS);
   tcase_add_loop_test(c, names_differ, 0, N_ROWS);
+  tcase_add_test(c, exact_means_no_winograd);
   suite_add_tcase(suite, c);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_ENV);

@@ -1,5 +1,5 @@
-/* client ENGINE LIBRARY MODEL THREADS NAME:TYPE:DIMS:FILE...: an engine with a model in a process of its own, which run_bench.py
- * talks to.  It loads the model, runs it once, and says `ready`; then it answers lines of standard input:
+/* client ENGINE LIBRARY MODEL THREADS NAME:TYPE:DIMS:FILE...: an engine with a model in a process of its own, which
+ * run_bench.py talks to.  It loads the model, runs it once, and says `ready`; then it answers lines of standard input:
  *
  *   measure SECONDS RUNS WARM-UP   runs for so long and so often at least: "MIN MEDIAN RUNS", in seconds
  *   outputs FOLDER                 runs and writes FOLDER/K.bin: "COUNT", and a line "TYPE DIMS" each
@@ -7,8 +7,8 @@
  *   cpu                            seconds of all cores that the process has used
  *   memory                         megabytes: now, and at the most
  *
- * TYPE is ONNX's number, DIMS are 1x3x224x224 (empty for a scalar), FILE holds the elements alone.  The engines' libraries are
- * opened, not linked, so that each process has one of them. */
+ * TYPE is ONNX's number, DIMS are 1x3x224x224 (empty for a scalar), FILE holds the elements alone.  The engines'
+ * libraries are opened, not linked, so that each process has one of them. */
 #define _GNU_SOURCE
 #include "client.h"
 

@@ -1,8 +1,8 @@
-/* engine_ort.c - ONNX Runtime through the C API that its wheel's library carries.  The wheel brings no header; of the table of
- * functions, whose order its authors promise never to change, the places that are needed stand here.
+/* engine_ort.c - ONNX Runtime through the C API that its wheel's library carries.  The wheel brings no header; of the table
+ * of functions, whose order its authors promise never to change, the places that are needed stand here.
  *
- * Its settings are those that are best for it: all optimisations, so many threads within an operator, one operator at a time,
- * spinning and memory patterns (the defaults); outputs are written where those of the first run lie. */
+ * Its settings are those that are best for it: all optimisations, so many threads within an operator, one operator at a
+ * time, spinning and memory patterns (the defaults); outputs are written where those of the first run lie. */
 #include "client.h"
 
 #include <stdio.h>
@@ -15,7 +15,8 @@ typedef struct { const void *const *(*get_api)(uint32_t version); const char *(*
 enum {
   ORT_API_1 = 1,
   GET_ERROR_MESSAGE = 2, CREATE_ENV = 3, CREATE_SESSION = 7, RUN = 9, CREATE_SESSION_OPTIONS = 10,
-  SET_GRAPH_OPTIMIZATION_LEVEL = 23, SET_INTRA_OP_NUM_THREADS = 24, SESSION_GET_OUTPUT_COUNT = 31, SESSION_GET_OUTPUT_NAME = 37,
+  SET_GRAPH_OPTIMIZATION_LEVEL = 23, SET_INTRA_OP_NUM_THREADS = 24, SESSION_GET_OUTPUT_COUNT = 31,
+  SESSION_GET_OUTPUT_NAME = 37,
   CREATE_TENSOR_WITH_DATA = 49, GET_TENSOR_MUTABLE_DATA = 51, GET_TENSOR_ELEMENT_TYPE = 60, GET_DIMENSIONS_COUNT = 61,
   GET_DIMENSIONS = 62, GET_TENSOR_SHAPE_ELEMENT_COUNT = 64, GET_TENSOR_TYPE_AND_SHAPE = 65, CREATE_CPU_MEMORY_INFO = 69,
   GET_ALLOCATOR_WITH_DEFAULT_OPTIONS = 78, RELEASE_VALUE = 96
@@ -52,8 +53,8 @@ static void set_inputs(int n, tensor *inputs) {
   for (int i = 0; i < n; i++) {
     tensor *t = &inputs[i];
     input_names[i] = t->name;
-    CALL(CREATE_TENSOR_WITH_DATA, (void *, void *, size_t, const int64_t *, size_t, int, ort_value **), memory, t->data, t->bytes,
-         t->dims, (size_t)t->rank, t->type, &input_values[i]);
+    CALL(CREATE_TENSOR_WITH_DATA, (void *, void *, size_t, const int64_t *, size_t, int, ort_value **), memory, t->data,
+         t->bytes, t->dims, (size_t)t->rank, t->type, &input_values[i]);
   }
 }
 
@@ -79,8 +80,8 @@ static void load(const char *library, const char *path, int threads, int n, tens
 }
 
 static void run(void) {
-  CALL(RUN, (void *, void *, const char *const *, ort_value *const *, size_t, const char *const *, size_t, ort_value **), session,
-       NULL, input_names, input_values, n_inputs, output_names, n_outputs, output_values);
+  CALL(RUN, (void *, void *, const char *const *, ort_value *const *, size_t, const char *const *, size_t, ort_value **),
+       session, NULL, input_names, input_values, n_inputs, output_names, n_outputs, output_values);
 }
 
 static int outputs(tensor *out) {

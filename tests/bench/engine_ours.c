@@ -1,4 +1,5 @@
-/* engine_ours.c - onnx-xla through its public header.  ONNX_XLA_CACHE is where it keeps its programs, as the command line's do. */
+/* engine_ours.c - onnx-xla through its public header.  ONNX_XLA_CACHE is where it keeps its programs, as the
+ * command line's do. */
 #include "client.h"
 #include "onnx-xla.h"
 

@@ -1,6 +1,7 @@
-/* floor THREADS: prints what this machine can do at most, "GFLOPS GBYTES CACHE": fp32 operations a second in loops of multiply-adds
- * that touch nothing but registers, the best of 8 to 28 accumulators; bytes a second read from memory; and the bytes of the last
- * level's cache (0: unknown).  run-bench compiles it with -march=native; the compiler makes multiply-adds of a * b + c. */
+/* floor THREADS: prints what this machine can do at most, "GFLOPS GBYTES CACHE": fp32 operations a second in loops of
+ * multiply-adds that touch nothing but registers, the best of 8 to 28 accumulators; bytes a second read from memory; and the bytes
+ * of the last level's cache (0: unknown).  run-bench compiles it with -march=native; the compiler makes multiply-adds of
+ * a * b + c. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>

@@ -43,6 +43,10 @@ typedef struct cpu_own {
   uint64_t packed_bytes; /* 0: weights as they are */
   /* From the weights' literal, the constant operand number problem.weights. */
   status (*pack)(const void *config, const literal *weights, void *packed);
+  /* Bytes that say all that packing depends on beside the weights, so that programs for other shapes share what is packed.
+   * NULL: the whole config. */
+  const void *packing;
+  size_t packing_bytes;
   uint64_t scratch_bytes;
 } cpu_own;
 

@@ -67,6 +67,23 @@ static status pack(const void *config, const literal *weights, void *packed) {
   return NULL;
 }
 
+/* Panels depend on B alone: products with other rows have the same. */
+static const emit_product *packing_of(arena *a, const emit_product *g) {
+  emit_product *b = ARENA_NEW(a, emit_product);
+  b->type = g->type;
+  b->lanes = g->lanes;
+  b->columns = g->columns;
+  b->b_column = g->b_column;
+  b->n_batch = g->n_batch;
+  b->n_sums = g->n_sums;
+  b->group = (emit_level){.n = g->group.n, .b = g->group.b};
+  for (int k = 0; k < EMIT_PRODUCT_LEVELS; k++) {
+    b->batch[k] = (emit_level){.n = g->batch[k].n, .b = g->batch[k].b};
+    b->sums[k] = (emit_level){.n = g->sums[k].n, .b = g->sums[k].b};
+  }
+  return b;
+}
+
 static status build(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_way *out) {
   emit_product *g = ARENA_NEW(a, emit_product);
   CHECK_THAT(make(p, v, g), STATUS_UNSUPPORTED, "no product of matrices");
@@ -76,6 +93,8 @@ static status build(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_wa
   if (g->packing == EMIT_B_PACKED) {
     out->own->packed_bytes = (uint64_t)emit_product_packed(g) * dtype_bytes((dtype)g->type);
     out->own->pack = pack;
+    out->own->packing = packing_of(a, g);
+    out->own->packing_bytes = sizeof *g;
   }
   out->scratch_bytes = out->own->scratch_bytes;
   return NULL;

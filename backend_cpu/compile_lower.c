@@ -294,6 +294,10 @@ static void give_plain(const lowering *l, const literal *given, const literal *t
   if (taken->data != given->data) {
     budget_free(arena_budget(l->arena), (void *)(uintptr_t)taken->data, (size_t)shape_bytes(&given->shape), 64);
   }
+  const rt_sharing *sharing = l->options->sharing;
+  if (sharing && sharing->drop) {
+    sharing->drop(sharing->owner, given->data, (uint64_t)shape_bytes(&given->shape));
+  }
 }
 
 /* Memory for packed weights.  With sharing, programs for other shapes have the same: *fresh false means that they are there.
@@ -401,7 +405,7 @@ static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, ui
   bool fresh;
   rt_put_i64(&how, (int64_t)(uintptr_t)own->pack);
   rt_put_bytes(&how, &given->shape, sizeof given->shape);
-  rt_put_bytes(&how, own->config, own->config_bytes);
+  rt_put_bytes(&how, own->packing ? own->packing : own->config, own->packing ? own->packing_bytes : own->config_bytes);
   TRY(packed_memory(l, given, rt_written(&how), own->packed_bytes, &packed, &fresh));
   if (fresh) {
     literal plain;

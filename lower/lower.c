@@ -42,7 +42,13 @@ static const void *shared_copy(lower_context *c, const void *data, uint64_t byte
   if (!copy) {
     guard_fail("out of memory");
   }
-  return fresh ? memcpy(copy, data, bytes) : copy;
+  if (fresh) {
+    memcpy(copy, data, bytes);
+    if (sharing->drop) {
+      sharing->drop(sharing->owner, data, bytes);
+    }
+  }
+  return copy;
 }
 
 uint32_t lower_constant(lower_context *c, const void *data, uint64_t bytes) {

@@ -3,8 +3,12 @@
 #include "plugin/compiler.h"
 
 #include <inttypes.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "backend_ref/eval.h"
 #include "frontend/external_data.h"
@@ -25,6 +29,7 @@
 typedef struct loaded {
   const onnx_model *onnx; /* or: */
   bool has_constants;     /* beside what its file holds */
+  bool is_file;           /* its bytes are a mapped file's */
   const hlo_module *hlo;
 } loaded;
 
@@ -206,6 +211,7 @@ static status open_onnx(void *data) {
   loaded *l = ARENA_NEW(c->a, loaded);
   l->onnx = m;
   l->has_constants = c->n_constants > 0;
+  l->is_file = c->path != NULL;
   *c->out = ARENA_NEW(c->a, plug_source);
   (*c->out)->model = l;
   return describe_model(c->a, m, *c->out);
@@ -337,6 +343,15 @@ static bool model_lasts(const void *owner, const void *data) {
                (m->source.folder && onnx_folder_holds(m->source.folder, data)));
 }
 
+/* Of a mapped file; whole pages, since others may be in use on the first and the last. */
+static void drop_pages(const void *owner, const void *data, uint64_t bytes) {
+  enum { PAGE = 4096 };
+  uintptr_t start = ((uintptr_t)data + PAGE - 1) & ~(uintptr_t)(PAGE - 1), end = ((uintptr_t)data + bytes) & ~(uintptr_t)(PAGE - 1);
+  if (owner && ((const loaded *)owner)->is_file && end > start && model_lasts(owner, data)) {
+    (void)madvise((void *)start, end - start, MADV_DONTNEED);
+  }
+}
+
 /* What the report has beside numbers. */
 static void keep_report(arena *a, rt_report *r) {
   r->tuned = arena_memdup(a, r->tuned, r->n_tuned * sizeof *r->tuned);
@@ -355,6 +370,7 @@ static status compile_and_keep(void *data) {
   rt_sharing sharing = *c->request->options.sharing;
   plug_request request = *c->request;
   sharing.lasts = model_lasts;
+  sharing.drop = drop_pages;
   sharing.owner = c->s->model;
   request.options.sharing = &sharing;
   compile_call inner = *c;
@@ -423,6 +439,17 @@ static status plug_bytes(const plug_source *s, rt_span *out) {
   return failed;
 }
 
+/* Of hundreds of megabytes that compiling had for a while, the allocator would keep most; and pages of the model that passes looked
+ * at count as this process's. */
+static void give_memory_back(const loaded *l) {
+  if (l->onnx) {
+    drop_pages(l, l->onnx->source.bytes, l->onnx->source.size);
+  }
+#ifdef __GLIBC__
+  (void)malloc_trim(0);
+#endif
+}
+
 static status plug_compile(const plug_source *s, const plug_request *request, arena *a, rt_program **out,
                            rt_report *report) {
   plug_request own = *request;
@@ -432,6 +459,9 @@ static status plug_compile(const plug_source *s, const plug_request *request, ar
   }
   status failed = guard_run(own.options.sharing ? compile_and_keep : compile_module, &c);
   arena_destroy(c.scratch);
+  if (c.scratch) {
+    give_memory_back(s->model);
+  }
   return failed;
 }
 

@@ -2,10 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/hash.h"
 
-enum { ALIGN = 64 };
+enum { ALIGN = 64, PAGE = 4096, LARGE = 1 << 18 };
 
 typedef struct array {
   struct array *next;
@@ -50,6 +51,14 @@ void rt_shared_put_name(rt_writer *w, const rt_sharing *s, const void *data, uin
   rt_put_i64(w, lasts ? 0 : (int64_t)hash_bytes(data, bytes, 2));
 }
 
+/* Weights are written once and streamed in every run: fewer faults, fewer misses of the table of pages. */
+static void use_large_pages(void *data, uint64_t bytes) {
+  uintptr_t start = ((uintptr_t)data + PAGE - 1) & ~(uintptr_t)(PAGE - 1), end = ((uintptr_t)data + bytes) & ~(uintptr_t)(PAGE - 1);
+  if (bytes >= LARGE && end > start) {
+    (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+  }
+}
+
 static array *new_array(rt_shared *s, rt_span name, uint64_t hash, uint64_t bytes) {
   array *x = malloc(sizeof *x + name.size);
   void *data = x ? budget_alloc(s->budget, bytes, ALIGN) : NULL;
@@ -59,6 +68,7 @@ static array *new_array(rt_shared *s, rt_span name, uint64_t hash, uint64_t byte
   }
   *x = (array){.next = s->arrays, .data = data, .bytes = bytes, .hash = hash, .name_size = name.size};
   memcpy(x->name, name.data, name.size);
+  use_large_pages(data, bytes);
   s->arrays = x;
   return x;
 }

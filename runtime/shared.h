@@ -15,6 +15,8 @@ typedef struct rt_sharing {
   rt_shared *shared;
   /* Whether what lies there stays there unchanged for as long as the shared arrays: its address then says what it is. */
   bool (*lasts)(const void *owner, const void *data);
+  /* What lies there has been copied, and its pages need not stay in memory if they can come from a file again.  May be NULL. */
+  void (*drop)(const void *owner, const void *data, uint64_t bytes);
   const void *owner;
 } rt_sharing;
 

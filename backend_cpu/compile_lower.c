@@ -423,15 +423,12 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
   cpu_problem problem;
   (void)problem_of(l, i, &problem);
   int32_t packed = own->packed_bytes ? problem.weights : -1;
-  rt_buffer weights;
+  rt_buffer weights = {0};
   if (packed >= 0) {
     TRY(pack_weights(l, c, i, (uint32_t)packed, own, &weights));
   }
   for (uint32_t phase = 0; phase < own->n_phases; phase++) {
-    rt_thunk *t = lower_thunk(c, "cpu.kernel", i);
-    if (packed >= 0) {
-      t->buffers[packed] = weights;
-    }
+    rt_thunk *t = lower_thunk_replacing(c, "cpu.kernel", i, packed < 0 ? UINT32_MAX : (uint32_t)packed, weights);
     TRY(add_kernel(l, t, i, &(cpu_writer){own->write, own->config, own->config_bytes, phase, packed}));
   }
   return NULL;

@@ -164,11 +164,11 @@ bool lower_scratch(const lower_context *c, const hlo_instr *i, rt_buffer *out) {
   return scratch.bytes > 0;
 }
 
-rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i) {
+rt_thunk *lower_thunk_replacing(lower_context *c, const char *kind, const hlo_instr *i, uint32_t other, rt_buffer b) {
   rt_thunk *t = lower_bare_thunk(c, kind, i);
   t->buffers = ARENA_NEW_N(c->a, rt_buffer, i->n_operands + i->n_results + 1);
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    t->buffers[t->n_buffers++] = lower_buffer(c, i->operands[k]);
+    t->buffers[t->n_buffers++] = k == other ? b : lower_buffer(c, i->operands[k]);
   }
   t->n_inputs = t->n_buffers;
   for (uint32_t k = 0; k < i->n_results; k++) {
@@ -176,6 +176,10 @@ rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i) {
   }
   t->n_buffers += lower_scratch(c, i, &t->buffers[t->n_buffers]);
   return t;
+}
+
+rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i) {
+  return lower_thunk_replacing(c, kind, i, UINT32_MAX, (rt_buffer){0});
 }
 
 static void copy_slice(lower_context *c, const hlo_instr *i, hlo_value from, hlo_buffer to) {

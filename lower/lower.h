@@ -33,6 +33,8 @@ void *lower_data(const lower_context *c);
 arena *lower_arena(const lower_context *c);
 /* A new thunk at the end of the current sequence, its buffers those of i's operands, then of its results, then the scratch. */
 rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i);
+/* The same with another buffer in the place of operand k, which the program then need not have. */
+rt_thunk *lower_thunk_replacing(lower_context *c, const char *kind, const hlo_instr *i, uint32_t k, rt_buffer b);
 /* One without buffers; add them with lower_add_buffer. */
 rt_thunk *lower_bare_thunk(lower_context *c, const char *kind, const hlo_instr *i);
 void lower_add_buffer(lower_context *c, rt_thunk *t, rt_buffer b);

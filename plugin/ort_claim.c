@@ -207,8 +207,8 @@ static OrtStatus *survey(claim *c, const bool *chosen, size_t *n_found) {
   }
   finding f = {.c = c, .numbers = numbers};
   if (!failed && n) {
-    ort_model_parts parts = {.chosen = chosen, .n_inputs = b.n, .inputs = b.inputs, .n_outputs = 1,
-                             .outputs = &c->g.nodes[last].out[0]};
+    ort_model_parts parts = {.chosen = chosen, .n_inputs = b.n, .inputs = b.inputs, .n_outputs = c->g.nodes[last].n_out,
+                             .outputs = c->g.nodes[last].out};
     failed = ort_model_write(c->p, &c->g, &parts, &model);
     oxla_options options = {.size = sizeof options, .backend = *c->p->options.backend ? c->p->options.backend : NULL};
     oxla_error *error = failed ? NULL : oxla_survey(model.bytes, model.n, &options, found, &f);

@@ -149,7 +149,10 @@ static OrtStatus *store_beside(const ort_provider *p, const ort_graph *g, const 
   char path[4096], file[4096];
   ORT_TRY(context_path(p, g, sizeof path, path));
   const char *slash = strrchr(path, '/');
-  snprintf(name, room, "%s_%s.oxla", slash ? slash + 1 : path, part);
+  int n = snprintf(name, room, "%s_%s.oxla", slash ? slash + 1 : path, part);
+  if (n < 0 || (size_t)n >= room) {
+    return ort_fail(p, "onnx-xla: the name of the compiled model is too long");
+  }
   ORT_TRY(path_beside(p, path, name, sizeof file, file));
   return write_file(p, file, bytes, size);
 }

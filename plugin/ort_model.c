@@ -453,7 +453,7 @@ static OrtStatus *put_graph(const ort_provider *p, ort_wire *w, const ort_graph 
     ORT_TRY(put_value(p, w, GRAPH_INPUT, parts->inputs[k]));
   }
   for (size_t k = 0; k < parts->n_outputs; k++) {
-    ORT_TRY(put_value(p, w, GRAPH_OUTPUT, parts->outputs[k]));
+    ORT_TRY(parts->outputs[k] ? put_value(p, w, GRAPH_OUTPUT, parts->outputs[k]) : NULL);
   }
   return NULL;
 }

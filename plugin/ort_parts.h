@@ -77,8 +77,9 @@ typedef struct ort_weights {
 } ort_weights;
 void ort_weights_free(ort_weights *w);
 
-/* Writes the ModelProto of the nodes with chosen[k] (NULL: all) of a graph.  Its inputs and outputs are those given;
- * a constant of more than a few kilobytes is an input too, and one of `weights` (NULL: only its shape is wanted). */
+/* Writes the ModelProto of the nodes with chosen[k] (NULL: all) of a graph.  Its inputs and outputs are those given (NULL: an
+ * output that is left out); a constant of more than a few kilobytes is an input too, and one of `weights` (NULL: only its
+ * shape is wanted). */
 typedef struct ort_model_parts {
   const bool *chosen;
   size_t n_inputs, n_outputs;

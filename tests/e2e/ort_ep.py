@@ -4,8 +4,10 @@ models: trained models from wheels and ONNX's light graphs with random weights: 
 groups; compiled models saved and loaded (EPContext).
 cases: ONNX's conformance cases with everything claimed: what ONNX Runtime passes alone must pass with the provider too."""
 import glob
+import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -185,18 +187,36 @@ def outcome(make, data_sets):
         return False
 
 
+def run_case(case):
+    """A line for each of some cases: its folder, whether it passes with us and alone, whether all nodes were taken."""
+    model, sets = os.path.join(case, "model.onnx"), sorted(glob.glob(os.path.join(case, "test_data_set_*")))
+    with_us, (taken, nodes, _) = claimed(lambda: outcome(lambda: session(model, options={"claim": "all"}, log=1), sets))
+    alone = outcome(lambda: session(model, provider=False), sets)
+    print(json.dumps([case, with_us, alone, nodes > 0 and taken == nodes]), flush=True)
+
+
+def run_batch(batch):
+    """The results of cases that one process ran; it may have crashed before their end."""
+    done = subprocess.run([sys.executable, "-B", __file__, sys.argv[1], "batch", *batch], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+
+
 def run_cases(data):
     failures, wholly, both = [], 0, 0
-    for case in sorted(glob.glob(os.path.join(data, "onnx/backend/test/data/*/*"))):
-        model, sets = os.path.join(case, "model.onnx"), sorted(glob.glob(os.path.join(case, "test_data_set_*")))
-        if not os.path.exists(model) or not sets:
-            continue
-        with_us, (taken, nodes, groups) = claimed(lambda: outcome(lambda: session(model, options={"claim": "all"}, log=1), sets))
-        alone = outcome(lambda: session(model, provider=False), sets)
-        both += with_us and alone
-        wholly += with_us and nodes > 0 and taken == nodes
-        if alone and not with_us:
-            failures.append(os.path.basename(case))
+    left = [c for c in sorted(glob.glob(os.path.join(data, "onnx/backend/test/data/*/*")))
+            if os.path.exists(os.path.join(c, "model.onnx")) and os.path.isdir(os.path.join(c, "test_data_set_0"))]
+    while left:
+        batch, left = left[:100], left[100:]
+        results = run_batch(batch)
+        for case, with_us, alone, whole in results:
+            both += with_us and alone
+            wholly += with_us and whole
+            if alone and not with_us:
+                failures.append(os.path.basename(case))
+        if len(results) < len(batch):
+            failures.append(os.path.basename(batch[len(results)]) + ": crash")
+            left = batch[len(results) + 1:] + left
     print(f"{wholly} cases pass wholly in our provider, {both} with it and without")
     if wholly < 1300:
         failures.append(f"only {wholly} cases run wholly in our provider")
@@ -205,6 +225,10 @@ def run_cases(data):
 
 def main():
     ort.register_execution_provider_library(NAME, sys.argv[1])
+    if sys.argv[2] == "batch":
+        for case in sys.argv[3:]:
+            run_case(case)
+        return
     failures = {"models": run_models, "cases": run_cases}[sys.argv[2]](sys.argv[3])
     for f in failures:
         print("FAIL", f)

@@ -71,7 +71,7 @@ static bool lasts(const void *owner, const void *data) {
 }
 
 START_TEST(names) {
-  rt_sharing s = {shared, lasts, file};
+  rt_sharing s = {.shared = shared, .lasts = lasts, .owner = file};
   char twin[] = "what", other[] = "that";
   const struct {
     const void *x, *y;
@@ -90,7 +90,7 @@ END_TEST
 /* All that was on the arena of the compilation is overwritten before the copy is looked at. */
 START_TEST(kept_programs_stand_alone) {
   bool fresh;
-  rt_sharing s = {shared, lasts, file};
+  rt_sharing s = {.shared = shared, .lasts = lasts, .owner = file};
   void *weights = rt_shared_get(shared, name("w"), 64, &fresh);
   char *label = strdup("label"), *note = strdup("note"), *config = strdup("config"), *own = strdup("own"), *code = strdup("code");
   int64_t *extents = calloc(1, sizeof *extents), *value = calloc(1, sizeof *value);

@@ -316,11 +316,6 @@ tests_files = \
 	tests/fuzz/found/bitcast-of-2-bits/model.onnx \
 	tests/fuzz/found/bitcast-of-2-bits/test_data_set_0/input_0.pb \
 	tests/fuzz/found/bitcast-of-2-bits/test_data_set_0/output_0.pb \
-	tests/fuzz/found/convolution-times-rows/model.onnx \
-	tests/fuzz/found/convolution-times-rows/note \
-	tests/fuzz/found/convolution-times-rows/test_data_set_0/input_0.pb \
-	tests/fuzz/found/convolution-times-rows/test_data_set_0/input_1.pb \
-	tests/fuzz/found/convolution-times-rows/test_data_set_0/output_0.pb \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/model.onnx \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/note \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/test_data_set_0/input_0.pb \

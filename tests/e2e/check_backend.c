@@ -80,7 +80,7 @@ START_TEST(says_what_it_cannot) {
   succeed(oxla_run_create(m, &run));
   oxla_error *error = oxla_compile(run);
   ck_assert_int_eq(oxla_error_subject(error), OXLA_ABOUT_OPERATOR);
-  refuse(error, OXLA_UNSUPPORTED, "y: the toy backend cannot do cosine");
+  refuse(error, OXLA_UNSUPPORTED, "y: Cos: the toy backend cannot do cosine");
   oxla_run_destroy(run);
   oxla_model_destroy(m);
   bytes = unary_model("Neg", 6, DIMS(2), 13);

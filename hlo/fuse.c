@@ -174,6 +174,9 @@ static void remove_members(hlo_fuser *f, uint32_t n, hlo_instr *const *members) 
   for (uint32_t k = n; k-- > 0;) {
     hlo_instr *i = members[k];
     uint32_t n_operands = i->n_operands;
+    if (i->n_uses) { /* by what nobody uses, where dce was left out */
+      continue;
+    }
     hlo_remove(i);
     for (uint32_t j = 0; j < n_operands; j++) {
       if (i->operands[j].def->parent) {

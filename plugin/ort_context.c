@@ -14,7 +14,6 @@ static const char source[] = "onnx-xla"; /* attribute `source`: whose compiled m
  * count a zero behind them. */
 static OrtStatus *text_attribute(const ort_provider *p, const OrtNode *node, const char *name, char **out, size_t *size) {
   const OrtOpAttr *a = NULL;
-  char none[8];
   *out = NULL;
   *size = 0;
   OrtStatus *failed = p->api->Node_GetAttributeByName(node, name, &a);
@@ -24,15 +23,7 @@ static OrtStatus *text_attribute(const ort_provider *p, const OrtNode *node, con
     }
     return NULL;
   }
-  failed = p->api->ReadOpAttr(a, ORT_OP_ATTR_STRING, none, 0, size); /* says how many bytes there are */
-  if (failed) {
-    p->api->ReleaseStatus(failed);
-  }
-  *out = calloc(*size + 1, 1);
-  if (!*out) {
-    return ort_no_memory(p);
-  }
-  return p->api->ReadOpAttr(a, ORT_OP_ATTR_STRING, *out, *size, size);
+  return ort_attribute_read(p, a, ORT_OP_ATTR_STRING, (void **)out, size);
 }
 
 bool ort_is_context(const ort_provider *p, const ort_node *node) {

@@ -90,39 +90,15 @@ static void give_back(fused *f, idle_run *r) {
   pthread_mutex_unlock(&f->lock);
 }
 
-typedef struct borrowed { /* an array of ONNX Runtime's */
-  ONNXTensorElementDataType type;
-  size_t rank;
-  int64_t dims[OXLA_MAX_RANK];
-  void *data;
-} borrowed;
-
-static OrtStatus *borrow(const fused *f, const OrtValue *value, borrowed *out) {
-  const OrtApi *api = f->p->api;
-  OrtTensorTypeAndShapeInfo *info;
-  ORT_TRY(api->GetTensorTypeAndShape(value, &info));
-  OrtStatus *failed = api->GetTensorElementType(info, &out->type);
-  failed = failed ? failed : api->GetDimensionsCount(info, &out->rank);
-  if (!failed && out->rank > OXLA_MAX_RANK) {
-    failed = ort_fail(f->p, "onnx-xla: an input of rank %zu; %d is the most", out->rank, OXLA_MAX_RANK);
-  }
-  failed = failed ? failed : api->GetDimensions(info, out->dims, out->rank);
-  api->ReleaseTensorTypeAndShapeInfo(info);
-  return failed ? failed : api->GetTensorMutableData((OrtValue *)(uintptr_t)value, &out->data);
-}
-
 static OrtStatus *set_inputs(const fused *f, OrtKernelContext *context, oxla_run *run) {
   for (size_t k = 0; k < f->n_inputs; k++) {
     const OrtValue *value = NULL;
-    borrowed x;
-    if (!f->inputs[k]) {
-      continue; /* a constant that the model holds */
-    }
+    ort_array x;
     ORT_TRY(f->p->api->KernelContext_GetInput(context, k, &value));
     if (!value) {
       return ort_fail(f->p, "onnx-xla: input '%s' is not given", f->inputs[k]);
     }
-    ORT_TRY(borrow(f, value, &x));
+    ORT_TRY(ort_array_read(f->p, value, &x));
     /* An empty array may have no memory, which would mean that there is no input. */
     static char nothing;
     ORT_TRY(ort_from_error(f->p, "input", oxla_set_input(run, f->inputs[k], (oxla_type)x.type, (int)x.rank, x.dims,
@@ -146,13 +122,14 @@ static OrtStatus *make_output(const fused *f, OrtKernelContext *context, size_t 
   return f->p->api->GetTensorMutableData(value, data);
 }
 
-/* Outputs whose size is known are written where ONNX Runtime wants them. */
-static OrtStatus *place_outputs(const fused *f, OrtKernelContext *context, oxla_run *run) {
+/* Outputs whose size is known are written where ONNX Runtime wants them; the others are open. */
+static OrtStatus *place_outputs(const fused *f, OrtKernelContext *context, oxla_run *run, bool *open) {
   for (size_t k = 0; k < f->n_outputs; k++) {
     oxla_tensor t;
     void *data = NULL;
     ORT_TRY(ort_from_error(f->p, "output", oxla_get_output(run, f->outputs[k], &t)));
-    if (!is_open(&t)) {
+    open[k] = is_open(&t);
+    if (!open[k]) {
       ORT_TRY(make_output(f, context, k, &t, &data));
     }
     ORT_TRY(ort_from_error(f->p, "output", oxla_set_output(run, f->outputs[k], data, data ? t.bytes : 0)));
@@ -175,20 +152,10 @@ static OrtStatus *copy_open_outputs(const fused *f, OrtKernelContext *context, o
   return NULL;
 }
 
-static OrtStatus *note_open(const fused *f, oxla_run *run, bool *open) {
-  for (size_t k = 0; k < f->n_outputs; k++) {
-    oxla_tensor t;
-    ORT_TRY(ort_from_error(f->p, "output", oxla_get_output(run, f->outputs[k], &t)));
-    open[k] = is_open(&t);
-  }
-  return NULL;
-}
-
 static OrtStatus *compute_with(const fused *f, OrtKernelContext *context, oxla_run *run, bool *open) {
   ORT_TRY(set_inputs(f, context, run));
   ORT_TRY(ort_from_error(f->p, "compiling", oxla_compile(run)));
-  ORT_TRY(note_open(f, run, open));
-  ORT_TRY(place_outputs(f, context, run));
+  ORT_TRY(place_outputs(f, context, run, open));
   ORT_TRY(ort_from_error(f->p, "running", oxla_execute(run)));
   return copy_open_outputs(f, context, run, open);
 }
@@ -378,7 +345,9 @@ static OrtStatus *build(fused *f, const ort_graph *g, const ort_node *node, size
 
 /* The compiled program where there is one, else the model: what a later session begins with. */
 static OrtStatus *write_context(fused *f, const ort_graph *g, const OrtNode *node, size_t size, bool compiled, OrtNode **out) {
-  char path[] = "/tmp/onnx-xla-XXXXXX";
+  const char *base = getenv("TMPDIR");
+  char path[1024];
+  snprintf(path, sizeof path, "%s/onnx-xla-XXXXXX", base && *base ? base : "/tmp");
   if (!compiled) {
     return ort_context_write(f->p, g, node, f->bytes, size, out);
   }

@@ -121,33 +121,28 @@ void ort_weights_free(ort_weights *w) {
 
 /* --- values --- */
 
-typedef struct dims {
-  size_t rank;
-  int64_t sizes[OXLA_MAX_RANK];
-  const char *names[OXLA_MAX_RANK];
-} dims;
-
-static OrtStatus *read_dims(const ort_provider *p, const OrtTensorTypeAndShapeInfo *info, dims *out) {
+static OrtStatus *read_type(const ort_provider *p, const OrtTensorTypeAndShapeInfo *info, ort_array *out) {
+  ORT_TRY(p->api->GetTensorElementType(info, &out->type));
   ORT_TRY(p->api->GetDimensionsCount(info, &out->rank));
   if (out->rank > OXLA_MAX_RANK) {
-    return ort_fail(p, "an array of rank %zu; %d is the most", out->rank, OXLA_MAX_RANK);
+    return ort_fail(p, "onnx-xla: an array of rank %zu; %d is the most", out->rank, OXLA_MAX_RANK);
   }
-  ORT_TRY(p->api->GetDimensions(info, out->sizes, out->rank));
-  return p->api->GetSymbolicDimensions(info, out->names, out->rank);
+  return p->api->GetDimensions(info, out->dims, out->rank);
 }
 
-static void put_type(ort_wire *w, int type, const dims *d) {
+/* names: of the dimensions, where they have any; NULL: all are known. */
+static void put_type(ort_wire *w, const ort_array *x, const char *const *names) {
   ort_wire tensor = {0}, shape = {0}, all = {0};
-  for (size_t k = 0; k < d->rank; k++) {
+  for (size_t k = 0; k < x->rank; k++) {
     ort_wire one = {0};
-    if (d->sizes[k] >= 0) {
-      ort_put_int(&one, DIM_VALUE, d->sizes[k]);
-    } else if (d->names[k] && *d->names[k]) {
-      ort_put_text(&one, DIM_PARAM, d->names[k]);
+    if (x->dims[k] >= 0) {
+      ort_put_int(&one, DIM_VALUE, x->dims[k]);
+    } else if (names && names[k] && *names[k]) {
+      ort_put_text(&one, DIM_PARAM, names[k]);
     }
     ort_put_message(&shape, SHAPE_DIM, &one);
   }
-  ort_put_int(&tensor, TENSOR_ELEMENT, type);
+  ort_put_int(&tensor, TENSOR_ELEMENT, x->type);
   ort_put_message(&tensor, TENSOR_SHAPE, &shape);
   ort_put_message(&all, TYPE_TENSOR, &tensor);
   ort_put_message(w, VALUE_TYPE, &all);
@@ -162,15 +157,15 @@ static OrtStatus *put_value(const ort_provider *p, ort_wire *w, uint32_t field, 
   ORT_TRY(array_type(p, value, &info));
   ort_put_text(&v, VALUE_NAME, name);
   if (info && field == GRAPH_INPUT) {
-    dims d = {0};
-    int type = 0;
-    OrtStatus *failed = p->api->GetTensorElementType(info, &type);
-    failed = failed ? failed : read_dims(p, info, &d);
+    ort_array x;
+    const char *names[OXLA_MAX_RANK];
+    OrtStatus *failed = read_type(p, info, &x);
+    failed = failed ? failed : p->api->GetSymbolicDimensions(info, names, x.rank);
     if (failed) {
       ort_wire_free(&v);
       return failed;
     }
-    put_type(&v, type, &d);
+    put_type(&v, &x, names);
   }
   ort_put_message(w, field, &v);
   return NULL;
@@ -178,40 +173,36 @@ static OrtStatus *put_value(const ort_provider *p, ort_wire *w, uint32_t field, 
 
 /* --- arrays --- */
 
-typedef struct array {
-  int type;
-  dims d;
-  void *data;
-  size_t bytes;
-} array;
-
-static OrtStatus *read_array(const ort_provider *p, const OrtValue *value, array *out) {
+OrtStatus *ort_array_read(const ort_provider *p, const OrtValue *value, ort_array *out) {
   OrtTensorTypeAndShapeInfo *info;
-  *out = (array){0};
+  *out = (ort_array){0};
   ORT_TRY(p->api->GetTensorTypeAndShape(value, &info));
-  OrtStatus *failed = p->api->GetTensorElementType(info, &out->type);
-  failed = failed ? failed : read_dims(p, info, &out->d);
+  OrtStatus *failed = read_type(p, info, out);
   p->api->ReleaseTensorTypeAndShapeInfo(info);
   ORT_TRY(failed);
-  if (out->type == OXLA_STRING) {
-    return ort_fail(p, "an array of strings");
-  }
-  ORT_TRY(p->api->GetTensorSizeInBytes(value, &out->bytes));
   return p->api->GetTensorMutableData((OrtValue *)(uintptr_t)value, &out->data);
 }
 
-static void put_array(ort_wire *w, uint32_t field, const char *name, const array *x) {
+static OrtStatus *read_constant(const ort_provider *p, const OrtValue *value, ort_array *out, size_t *bytes) {
+  ORT_TRY(ort_array_read(p, value, out));
+  if (out->type == OXLA_STRING) {
+    return ort_fail(p, "an array of strings");
+  }
+  return p->api->GetTensorSizeInBytes(value, bytes);
+}
+
+static void put_array(ort_wire *w, uint32_t field, const char *name, const ort_array *x, size_t bytes) {
   ort_wire t = {0};
-  for (size_t k = 0; k < x->d.rank; k++) {
-    ort_put_int(&t, TENSOR_DIMS, x->d.sizes[k]);
+  for (size_t k = 0; k < x->rank; k++) {
+    ort_put_int(&t, TENSOR_DIMS, x->dims[k]);
   }
   ort_put_int(&t, TENSOR_TYPE, x->type);
   ort_put_text(&t, TENSOR_NAME, name);
-  ort_put_bytes(&t, TENSOR_RAW, x->data, x->bytes);
+  ort_put_bytes(&t, TENSOR_RAW, x->data, bytes);
   ort_put_message(w, field, &t);
 }
 
-static OrtStatus *add_weight(const ort_provider *p, ort_weights *w, const char *name, const array *x) {
+static OrtStatus *add_weight(const ort_provider *p, ort_weights *w, const char *name, const ort_array *x) {
   if (w->n == w->capacity) {
     size_t capacity = 2 * w->capacity + 16;
     oxla_constant *more = realloc(w->items, capacity * sizeof *more);
@@ -221,12 +212,12 @@ static OrtStatus *add_weight(const ort_provider *p, ort_weights *w, const char *
     w->items = more;
     w->capacity = capacity;
   }
-  int64_t *sizes = list(x->d.rank, sizeof *sizes);
+  int64_t *sizes = list(x->rank, sizeof *sizes);
   if (!sizes) {
     return ort_no_memory(p);
   }
-  memcpy(sizes, x->d.sizes, x->d.rank * sizeof *sizes);
-  w->items[w->n++] = (oxla_constant){.name = name, .type = (oxla_type)x->type, .rank = (int)x->d.rank, .dims = sizes, .data = x->data};
+  memcpy(sizes, x->dims, x->rank * sizeof *sizes);
+  w->items[w->n++] = (oxla_constant){.name = name, .type = (oxla_type)x->type, .rank = (int)x->rank, .dims = sizes, .data = x->data};
   return NULL;
 }
 
@@ -237,28 +228,28 @@ static OrtStatus *put_initializer(const ort_provider *p, ort_wire *w, const OrtV
                                   ort_weights *weights) {
   const OrtValue *value = NULL;
   const char *name;
-  array x;
+  ort_array x;
+  size_t bytes;
   ORT_TRY(ort_value_name(p, info, &name));
   ORT_TRY(p->api->ValueInfo_GetInitializerValue(info, &value));
   if (!value) {
     return NULL;
   }
-  ORT_TRY(read_array(p, value, &x));
-  if (!apart || x.bytes <= SMALL_CONSTANT || is_packed(x.type)) {
-    put_array(w, GRAPH_INITIALIZER, name, &x);
+  ORT_TRY(read_constant(p, value, &x, &bytes));
+  if (!apart || bytes <= SMALL_CONSTANT || is_packed(x.type)) {
+    put_array(w, GRAPH_INITIALIZER, name, &x, bytes);
     return NULL;
   }
   ort_wire v = {0};
   ort_put_text(&v, VALUE_NAME, name);
-  put_type(&v, x.type, &x.d);
+  put_type(&v, &x, NULL);
   ort_put_message(w, GRAPH_INPUT, &v);
   return weights ? add_weight(p, weights, name, &x) : NULL;
 }
 
 /* --- attributes --- */
 
-/* The attribute's bytes, to be freed; n of them. */
-static OrtStatus *read_attribute(const ort_provider *p, const OrtOpAttr *a, OrtOpAttrType type, void **out, size_t *n) {
+OrtStatus *ort_attribute_read(const ort_provider *p, const OrtOpAttr *a, OrtOpAttrType type, void **out, size_t *n) {
   char none[8];
   *n = 0;
   OrtStatus *failed = p->api->ReadOpAttr(a, type, none, 0, n); /* fails, and says how many there are */
@@ -272,6 +263,7 @@ static OrtStatus *read_attribute(const ort_provider *p, const OrtOpAttr *a, OrtO
   failed = *n ? p->api->ReadOpAttr(a, type, *out, *n, n) : NULL;
   if (failed) {
     free(*out);
+    *out = NULL;
   }
   return failed;
 }
@@ -314,18 +306,19 @@ static int attribute_type(OrtOpAttrType t) {
 static OrtStatus *put_attribute_value(const ort_provider *p, ort_wire *w, const OrtOpAttr *a, OrtOpAttrType type) {
   if (type == ORT_OP_ATTR_TENSOR) {
     OrtValue *value;
-    array x;
+    ort_array x;
+    size_t size;
     ORT_TRY(p->api->OpAttr_GetTensorAttributeAsOrtValue(a, &value));
-    OrtStatus *failed = read_array(p, value, &x);
+    OrtStatus *failed = read_constant(p, value, &x, &size);
     if (!failed) {
-      put_array(w, ATTR_T, "", &x);
+      put_array(w, ATTR_T, "", &x, size);
     }
     p->api->ReleaseValue(value);
     return failed;
   }
   void *bytes;
   size_t n;
-  ORT_TRY(read_attribute(p, a, type, &bytes, &n));
+  ORT_TRY(ort_attribute_read(p, a, type, &bytes, &n));
   put_plain(w, type, bytes, n);
   free(bytes);
   return NULL;

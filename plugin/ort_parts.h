@@ -77,6 +77,18 @@ typedef struct ort_weights {
 } ort_weights;
 void ort_weights_free(ort_weights *w);
 
+/* An array of ONNX Runtime's, or what is known of one: a size is -1 where only a run tells it. */
+typedef struct ort_array {
+  int type; /* TensorProto's number */
+  size_t rank;
+  int64_t dims[OXLA_MAX_RANK];
+  void *data; /* maybe NULL where it is empty */
+} ort_array;
+OrtStatus *ort_array_read(const ort_provider *p, const OrtValue *value, ort_array *out);
+/* The attribute's bytes, to be freed; NULL when it fails.  Some versions of ONNX Runtime count a zero
+ * behind a string. */
+OrtStatus *ort_attribute_read(const ort_provider *p, const OrtOpAttr *a, OrtOpAttrType type, void **out, size_t *n);
+
 /* Writes the ModelProto of the nodes with chosen[k] (NULL: all) of a graph.  Its inputs and outputs are those given (NULL: an
  * output that is left out); a constant of more than a few kilobytes is an input too, and one of `weights` (NULL: only its
  * shape is wanted). */

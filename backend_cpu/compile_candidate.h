@@ -24,6 +24,7 @@ typedef struct cpu_problem {
   uint32_t threads; /* that runs will use */
   const emit_target *target;
   bool exact; /* asked for: no way that rounds differently from a sum of products */
+  dtype narrow; /* what f32 operands may be rounded to if that is measured to be faster; DTYPE_INVALID: nothing */
 } cpu_problem;
 
 typedef struct cpu_variant {
@@ -73,7 +74,7 @@ struct cpu_candidate {
 extern const cpu_candidate *const cpu_candidates[];
 extern const uint32_t cpu_n_candidates;
 
-extern const cpu_candidate cpu_library_candidate, cpu_gemm_candidate, cpu_kernel_candidate, cpu_winograd_candidate;
+extern const cpu_candidate cpu_library_candidate, cpu_narrow_candidate, cpu_gemm_candidate, cpu_kernel_candidate, cpu_winograd_candidate;
 
 /* False: not a contraction. */
 bool cpu_problem_of(const hlo_instr *i, uint32_t threads, const emit_target *target, cpu_problem *out);

@@ -1,4 +1,5 @@
-/* compile_library.c - the candidate "library": one call of oneDNN or OpenBLAS with all that follows, divided into parts. */
+/* compile_library.c - the candidate "library": one call of oneDNN or OpenBLAS with all that follows, divided into parts; and
+ * the candidate "narrow": the same with products of narrow numbers, where the user allows it. */
 #include "backend_cpu/compile_candidate.h"
 
 #include <math.h>
@@ -118,12 +119,12 @@ static void add_variant(int64_t parts, double guess, bool idle, uint32_t *n, cpu
   snprintf(v->name, sizeof v->name, "p%lld", (long long)parts);
 }
 
+static bool is_small(const cpu_problem *p) {
+  return p->multiplications < CPU_SMALL_CONTRACTION && emit_supports(p->instr, NULL);
+}
+
 /* The parts that choose_parts finds right, and others that may be better. */
-static uint32_t offer_library(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
-  cpu_plan *plan = ARENA_NEW(a, cpu_plan);
-  if (!read(p, plan) || (p->multiplications < CPU_SMALL_CONTRACTION && emit_supports(p->instr, NULL))) {
-    return 0;
-  }
+static uint32_t offer_parts(const cpu_problem *p, const cpu_plan *plan, uint32_t room, cpu_variant *out) {
   uint32_t n = 0;
   double guess = call_nanoseconds + cpu_shared(work_of(p, &plan->c), p->threads);
   int64_t best = choose_parts(p, &plan->c);
@@ -137,15 +138,50 @@ static uint32_t offer_library(arena *a, const cpu_problem *p, uint32_t room, cpu
   return n;
 }
 
-static status build_library(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_way *out) {
+static uint32_t offer_library(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
+  cpu_plan *plan = ARENA_NEW(a, cpu_plan);
+  return read(p, plan) && !is_small(p) ? offer_parts(p, plan, room, out) : 0;
+}
+
+static status build_call(arena *a, const cpu_problem *p, const cpu_variant *v, dtype narrow, cpu_way *out) {
   cpu_plan *plan = ARENA_NEW(a, cpu_plan);
   CHECK_THAT(read(p, plan), STATUS_UNSUPPORTED, "no library takes it");
   plan->c.g.parts = v->v[PARTS];
+  plan->c.g.narrow = narrow;
   TRY(cpu_call_create(a, &plan->c, NULL, &plan->call, &plan->info));
-  CHECK_THAT(plan->info.fast || !emit_supports(p->instr, NULL), STATUS_UNSUPPORTED, "the library has plain loops only");
+  CHECK_THAT(plan->info.fast || (!narrow && !emit_supports(p->instr, NULL)), STATUS_UNSUPPORTED,
+             "the library has plain loops only");
   out->plan = plan;
   out->scratch_bytes = plan->info.scratch_bytes;
   return NULL;
 }
 
+static status build_library(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_way *out) {
+  return build_call(a, p, v, DTYPE_INVALID, out);
+}
+
 const cpu_candidate cpu_library_candidate = {"library", offer_library, build_library};
+
+/* --- with products of narrow numbers --- */
+
+/* Whether they are faster depends on the processor: on some they are twice as fast as f32, on others half.  So they are never
+ * taken without having been timed: their guess is behind that for f32. */
+static const double narrow_guess = 1.01;
+
+static uint32_t offer_narrow(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
+  cpu_plan *plan = ARENA_NEW(a, cpu_plan);
+  if (!p->narrow || !read(p, plan) || !plan->c.g.packed || cpu_sums_bytes(&plan->c.g) || is_small(p)) {
+    return 0;
+  }
+  uint32_t n = offer_parts(p, plan, room, out);
+  for (uint32_t k = 0; k < n; k++) {
+    out[k].guess *= narrow_guess;
+  }
+  return n;
+}
+
+static status build_narrow(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_way *out) {
+  return build_call(a, p, v, p->narrow, out);
+}
+
+const cpu_candidate cpu_narrow_candidate = {"narrow", offer_narrow, build_narrow};

@@ -8,6 +8,7 @@ typedef struct cpu_lower_options {
   const emit_target *target;
   uint32_t threads;
   bool keep_text, exact;
+  dtype narrow; /* of cpu_problem */
   const cpu_chooser *chooser; /* NULL: the best guess */
   const struct rt_sharing *sharing; /* where packed weights go; NULL: they are the program's own */
 } cpu_lower_options;

@@ -142,7 +142,8 @@ static status build(void *data) {
   uint32_t n_objects;
   rt_span *objects;
   rt_report report = {0};
-  cpu_lower_options options = {.target = target, .threads = t->p->threads, .exact = t->p->exact, .chooser = &chooser};
+  cpu_lower_options options = {.target = target, .threads = t->p->threads, .exact = t->p->exact, .narrow = t->p->narrow,
+                               .chooser = &chooser};
   TRY(cpu_lower(alone->parent->module, kernels, &options, a, &t->program, &report));
   TRY(cpu_kernels_compile(kernels, 1, &n_objects, &objects));
   cpu_attach_code(t->program, kernels, n_objects, objects);

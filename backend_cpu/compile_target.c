@@ -163,8 +163,9 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   start = now;
   cpu_kernels *kernels = cpu_kernels_create(a, target);
   cpu_chooser chooser = {cpu_tuned_way, tuner};
-  cpu_lower_options lower = {target, threads_of(options), options->keep_text, options->exact, &chooser,
-                             options->sharing};
+  cpu_lower_options lower = {.target = target, .threads = threads_of(options), .keep_text = options->keep_text,
+                             .exact = options->exact, .narrow = options->narrow, .chooser = &chooser,
+                             .sharing = options->sharing};
   TRY(cpu_lower(m, kernels, &lower, a, out, r));
   cpu_tune_report(tuner, r);
   r->seconds_lower = (now = seconds()) - start;

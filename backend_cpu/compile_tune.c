@@ -155,6 +155,7 @@ static status key_of(const cpu_tuner *t, const decision *d, uint64_t *out) {
 static bool make_problem(const cpu_tuner *t, const hlo_instr *i, cpu_problem *p) {
   bool is_one = cpu_problem_of(i, t->threads, t->target, p);
   p->exact = t->options->exact;
+  p->narrow = t->options->narrow;
   return is_one;
 }
 

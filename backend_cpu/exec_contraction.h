@@ -51,6 +51,9 @@ typedef struct cpu_geometry {
   /* dtypes: all f32, or lhs u8 or s8, weights s8 and packed: then bias is s32, posts are computed in f32, and a result that is not
    * f32 is rounded to the nearest and cut off at its type's ends. */
   int64_t lhs_type, weights_type, result_type;
+  /* DTYPE_BF16 or DTYPE_F16: operands are f32, but rounded to this type before they are multiplied; the weights when they are
+   * packed, the other one in each run.  Sums, bias and posts are f32.  DTYPE_INVALID: nothing is rounded. */
+  int64_t narrow;
   /* convolution; kernel [O, I/groups, spatial...] */
   int64_t spatial, channels_last, batch, in_channels, out_channels, groups;
   int64_t in[CPU_MAX_SPATIAL], out[CPU_MAX_SPATIAL], kernel[CPU_MAX_SPATIAL];

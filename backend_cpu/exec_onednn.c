@@ -32,7 +32,10 @@ static status failed(dnnl_status_t s, const char *what) {
 
 /* A dtype in the library's words. */
 static dnnl_data_type_t data_type(int64_t t) {
-  return t == DTYPE_U8 ? dnnl_u8 : t == DTYPE_S8 ? dnnl_s8 : t == DTYPE_S32 ? dnnl_s32 : dnnl_f32;
+  static const dnnl_data_type_t table[DTYPE_COUNT] = {
+      [DTYPE_U8] = dnnl_u8,   [DTYPE_S8] = dnnl_s8,   [DTYPE_S32] = dnnl_s32,
+      [DTYPE_F16] = dnnl_f16, [DTYPE_BF16] = dnnl_bf16, [DTYPE_F32] = dnnl_f32};
+  return table[t];
 }
 
 static int64_t bias_type(const cpu_geometry *g) { return cpu_sums_bytes(g) ? DTYPE_S32 : DTYPE_F32; }
@@ -241,8 +244,13 @@ static status activation_md(arena *a, const cpu_geometry *g, int64_t type, int r
 
 enum { EVERY_DIM = (1 << CPU_MAX_RANK) - 1 };
 
+/* Types in which operands are multiplied. */
+static int64_t lhs_type(const cpu_geometry *g) { return g->narrow ? g->narrow : g->lhs_type; }
+static int64_t weights_type(const cpu_geometry *g) { return g->narrow ? g->narrow : g->weights_type; }
+
+/* Of lhs and weights: as they are multiplied, and as they are given. */
 typedef struct descriptors {
-  md_ref lhs, weights, plain_weights, bias, result;
+  md_ref lhs, given_lhs, weights, plain_weights, bias, result;
 } descriptors;
 
 static status convolution_mds(arena *a, const cpu_contraction *c, descriptors *d) {
@@ -260,7 +268,8 @@ static status convolution_mds(arena *a, const cpu_contraction *c, descriptors *d
     lhs[n++] = g->in_channels;
   }
   rank = cpu_contraction_dims(c, result);
-  TRY(activation_md(a, g, g->lhs_type, rank, lhs, EVERY_DIM, &d->lhs));
+  TRY(activation_md(a, g, g->lhs_type, rank, lhs, EVERY_DIM, &d->given_lhs));
+  TRY(activation_md(a, g, lhs_type(g), rank, lhs, EVERY_DIM, &d->lhs));
   TRY(activation_md(a, g, g->result_type, rank, result, EVERY_DIM, &d->result));
   dnnl_dims_t kernel, strides;
   int k = 0;
@@ -279,7 +288,7 @@ static status convolution_mds(arena *a, const cpu_contraction *c, descriptors *d
   }
   TRY(make_md(a, g->weights_type, k, kernel, strides, &d->plain_weights));
   if (g->packed) {
-    TRY(make_md(a, g->weights_type, k, kernel, NULL, &d->weights));
+    TRY(make_md(a, weights_type(g), k, kernel, NULL, &d->weights));
   }
   if (g->has_bias) {
     TRY(make_md(a, bias_type(g), 1, (dnnl_dims_t){g->out_channels}, (dnnl_dims_t){1}, &d->bias));
@@ -292,10 +301,12 @@ static status matmul_mds(arena *a, const cpu_geometry *g, descriptors *d) {
   dnnl_dims_t lhs = {g->batch, g->m, g->k}, lhs_strides = {g->lhs_batch_stride, g->lhs_m, g->lhs_k};
   dnnl_dims_t rhs = {g->batch, g->k, g->n}, rhs_strides = {g->rhs_batch_stride, g->rhs_k, g->rhs_n};
   dnnl_dims_t result = {g->batch, g->m, g->n}, strides = {g->m * g->n, g->n, 1};
-  TRY(make_md(a, g->lhs_type, n, lhs + first, lhs_strides + first, &d->lhs));
+  dnnl_dims_t dense = {g->m * g->k, g->k, 1};
+  TRY(make_md(a, g->lhs_type, n, lhs + first, lhs_strides + first, &d->given_lhs));
+  TRY(make_md(a, lhs_type(g), n, lhs + first, (g->narrow ? dense : lhs_strides) + first, &d->lhs));
   TRY(make_md(a, g->weights_type, n, rhs + first, rhs_strides + first, &d->plain_weights));
   if (g->packed) {
-    TRY(make_md(a, g->weights_type, n, rhs + first, NULL, &d->weights));
+    TRY(make_md(a, weights_type(g), n, rhs + first, NULL, &d->weights));
   }
   TRY(make_md(a, g->result_type, n, result + first, strides + first, &d->result));
   if (g->has_bias) {
@@ -321,7 +332,10 @@ typedef struct piece {
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
   md_ref plain_weights, weights, scratch;
-  uint64_t scratch_bytes; /* a multiple of 64 */
+  uint64_t scratch_bytes; /* the library's, a multiple of 64 */
+  dnnl_primitive_t narrowing; /* of lhs, into scratch memory behind the library's; NULL: it is read where it lies */
+  md_ref given_lhs;
+  uint64_t narrow_bytes; /* a multiple of 64 */
   uint32_t n_args;
   struct {
     int arg;
@@ -331,6 +345,7 @@ typedef struct piece {
 
 static void destroy_piece(void *data) {
   piece *p = data;
+  dnnl_primitive_destroy(p->narrowing);
   dnnl_primitive_destroy(p->primitive);
   dnnl_primitive_desc_destroy(p->pd);
   dnnl_primitive_attr_destroy(p->attr);
@@ -427,6 +442,23 @@ static status choose(arena *a, const cpu_contraction *c, descriptors *d, const r
   return NULL;
 }
 
+static dnnl_status_t reorder_of(md_ref from, md_ref to, dnnl_primitive_t *out) {
+  dnnl_primitive_desc_t pd = NULL;
+  dnnl_status_t s = dnnl_reorder_primitive_desc_create(&pd, from, get_engine(), to, get_engine(), NULL);
+  s = s ? s : dnnl_primitive_create(out, pd);
+  dnnl_primitive_desc_destroy(pd);
+  return s;
+}
+
+static uint64_t whole_lines(uint64_t bytes) { return (bytes + 63) & ~(uint64_t)63; }
+
+static status make_narrowing(const descriptors *d, piece *x) {
+  x->given_lhs = d->given_lhs;
+  x->narrow_bytes = whole_lines(dnnl_memory_desc_get_size(d->lhs));
+  DNNL(reorder_of(d->given_lhs, d->lhs, &x->narrowing), "a conversion of the operand");
+  return NULL;
+}
+
 /* format: of packed weights, NULL for the library's choice; known: the same as a descriptor, if there is one. */
 static status make_piece(arena *a, const cpu_contraction *c, const rt_span *format, md_ref known, piece *x) {
   descriptors d = {0};
@@ -445,8 +477,8 @@ static status make_piece(arena *a, const cpu_contraction *c, const rt_span *form
   DNNL(dnnl_primitive_create(&x->primitive, x->pd), "this operation");
   x->weights = x->args[1].md = query_md(x->pd, dnnl_query_weights_md);
   x->scratch = query_md(x->pd, dnnl_query_scratchpad_md);
-  x->scratch_bytes = x->scratch ? (dnnl_memory_desc_get_size(x->scratch) + 63) & ~(uint64_t)63 : 0;
-  return NULL;
+  x->scratch_bytes = x->scratch ? whole_lines(dnnl_memory_desc_get_size(x->scratch)) : 0;
+  return c->g.narrow ? make_narrowing(&d, x) : NULL;
 }
 
 /* --- calls: parts of the result, each computed by one thread ---
@@ -460,6 +492,7 @@ typedef struct ready {
   uint32_t n;
   dnnl_exec_arg_t args[MAX_ARGS + 1];
   void *at[MAX_ARGS + 1]; /* where the arguments' memory lies */
+  dnnl_exec_arg_t narrowing[2]; /* from lhs as it is given, to the first of args, whose memory it borrows */
 } ready;
 
 typedef struct part {
@@ -571,7 +604,8 @@ static status make_parts(arena *a, const cpu_contraction *c, const rt_span *form
     const piece *x = call->parts[k].piece;
     CHECK_THAT(!call->divides_weights || x == call->pieces, STATUS_INVALID_FILE, "parts of the weights differ");
     call->weights_bytes = dnnl_memory_desc_get_size(x->weights);
-    call->scratch_bytes = x->scratch_bytes > call->scratch_bytes ? x->scratch_bytes : call->scratch_bytes;
+    uint64_t scratch = x->scratch_bytes + x->narrow_bytes;
+    call->scratch_bytes = scratch > call->scratch_bytes ? scratch : call->scratch_bytes;
     if (call->n_parts > 1) {
       set_offsets(c, call, k, axis, begin, first, call->parts[k].offsets);
     }
@@ -602,6 +636,7 @@ static void destroy_args(uint32_t n, dnnl_exec_arg_t *args) {
 static void destroy_ready(ready *r) {
   if (r) {
     destroy_args(r->n, r->args);
+    dnnl_memory_destroy(r->narrowing[0].memory);
     dnnl_stream_destroy(r->stream);
     free(r);
   }
@@ -666,6 +701,11 @@ static dnnl_status_t make_ready(const piece *x, ready **out) {
     s = dnnl_memory_create(&r->args[k].memory, md, get_engine(), DNNL_MEMORY_NONE);
     r->n += !s;
   }
+  if (!s && x->narrowing) {
+    r->narrowing[0].arg = DNNL_ARG_FROM;
+    r->narrowing[1] = (dnnl_exec_arg_t){DNNL_ARG_TO, r->args[0].memory};
+    s = dnnl_memory_create(&r->narrowing[0].memory, x->given_lhs, get_engine(), DNNL_MEMORY_NONE);
+  }
   return s;
 }
 
@@ -677,18 +717,31 @@ static dnnl_status_t point_at(ready *r, uint32_t k, void *memory) {
   return dnnl_memory_set_data_handle(r->args[k].memory, memory);
 }
 
+/* Rounds the part's operand to narrow numbers in scratch memory. */
+static dnnl_status_t narrow_operand(const piece *x, ready *r, void *given) {
+  dnnl_status_t s = dnnl_memory_set_data_handle(r->narrowing[0].memory, given);
+  return s ? s : dnnl_primitive_execute(x->narrowing, r->stream, 2, r->narrowing);
+}
+
 static dnnl_status_t run_part(const call_run *r, uint32_t number) {
   part *p = &r->call->parts[number];
+  const piece *of = p->piece;
   ready *x = atomic_exchange(&p->spare, NULL);
   dnnl_status_t s = dnnl_success;
   if (!x) {
-    s = make_ready(p->piece, &x);
+    s = make_ready(of, &x);
   }
+  uint8_t *scratch = r->scratch + number * r->call->scratch_bytes;
   for (uint32_t k = 0; !s && k < x->n; k++) {
-    bool is_scratch = k == p->piece->n_args;
-    s = point_at(x, k, is_scratch ? r->scratch + number * r->call->scratch_bytes : (uint8_t *)r->buffers[k] + p->offsets[k]);
+    bool is_scratch = k == of->n_args, is_narrow = k == 0 && of->narrowing;
+    s = point_at(x, k, is_scratch  ? scratch
+                       : is_narrow ? scratch + of->scratch_bytes
+                                   : (uint8_t *)r->buffers[k] + p->offsets[k]);
   }
-  s = s ? s : dnnl_primitive_execute(p->piece->primitive, x->stream, (int)x->n, x->args);
+  if (!s && of->narrowing) {
+    s = narrow_operand(of, x, (uint8_t *)r->buffers[0] + p->offsets[0]);
+  }
+  s = s ? s : dnnl_primitive_execute(of->primitive, x->stream, (int)x->n, x->args);
   s = s ? s : dnnl_stream_wait(x->stream);
   destroy_ready(s ? x : atomic_exchange(&p->spare, x));
   return s;
@@ -713,17 +766,14 @@ status cpu_call_run(const cpu_call *c, const rt_run *run, void *const *buffers, 
 }
 
 static dnnl_status_t reorder(md_ref from, void *source, md_ref to, void *target) {
-  dnnl_primitive_desc_t pd = NULL;
   dnnl_primitive_t p = NULL;
   dnnl_exec_arg_t args[2] = {{DNNL_ARG_FROM, NULL}, {DNNL_ARG_TO, NULL}};
-  dnnl_status_t s = dnnl_reorder_primitive_desc_create(&pd, from, get_engine(), to, get_engine(), NULL);
-  s = s ? s : dnnl_primitive_create(&p, pd);
+  dnnl_status_t s = reorder_of(from, to, &p);
   s = s ? s : dnnl_memory_create(&args[0].memory, from, get_engine(), source);
   s = s ? s : dnnl_memory_create(&args[1].memory, to, get_engine(), target);
   s = s ? s : execute(p, 2, args);
   destroy_args(2, args);
   dnnl_primitive_destroy(p);
-  dnnl_primitive_desc_destroy(pd);
   return s;
 }
 

@@ -83,6 +83,7 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
       .compile = {.cpu = o.cpu, .lanes = (uint32_t)o.lanes, .threads = (uint32_t)o.threads,
                   .skip_passes = o.skip_passes, .exact = o.exact != 0},
       .tune = o.tune,
+      .precision = o.precision,
       .cache = o.cache,
       .keep_programs = o.cache && *o.cache,
       .cache_bytes = o.cache_bytes,

@@ -17,16 +17,21 @@ static const char *size_text(arena *a, uint64_t bytes) {
 }
 
 /* Each contraction with the way that was chosen and the times of all that were tried. */
-static void print_tuning(FILE *f, const rt_report *r, bool verbose) {
-  uint32_t from_log = 0, timed = 0;
+static void print_tuning(FILE *f, const rt_report *r, const char *precision, bool verbose) {
+  uint32_t from_log = 0, timed = 0, narrow = 0;
   for (uint32_t k = 0; k < r->n_tuned; k++) {
     from_log += strcmp(r->tuned[k].how, "log") == 0;
     timed += strcmp(r->tuned[k].how, "timed") == 0;
+    narrow += strncmp(r->tuned[k].winner, "narrow", strlen("narrow")) == 0;
   }
   if (r->n_tuned) {
     fprintf(f, "tuning            %" PRIu32 " contractions: %" PRIu32 " timed now (%" PRIu32 " different), %" PRIu32
             " as the log says, %" PRIu32 " by rules\n", r->n_tuned, timed, r->n_timed, from_log,
             r->n_tuned - timed - from_log);
+  }
+  if (precision) {
+    fprintf(f, "precision         %" PRIu32 " contractions in %s, where it is faster; %" PRIu32 " in fp32\n", narrow, precision,
+            r->n_tuned - narrow);
   }
   for (uint32_t k = 0; k < r->n_tuned && verbose; k++) {
     const rt_tuned *t = &r->tuned[k];
@@ -34,7 +39,7 @@ static void print_tuning(FILE *f, const rt_report *r, bool verbose) {
   }
 }
 
-static void print_report(FILE *f, const plug_session *s, const plug_compiled *c, bool verbose, arena *a) {
+static void print_report(FILE *f, const plug_session *s, const plug_compiled *c, const cli_args *args, arena *a) {
   const rt_report *r = &c->report;
   fprintf(f, "operators         %" PRIu32 "\n", plug_session_source(s)->n_nodes);
   fprintf(f, "HLO operations    %" PRIu32 " imported, %" PRIu32 " after the passes\n", r->hlo_before,
@@ -53,7 +58,7 @@ static void print_report(FILE *f, const plug_session *s, const plug_compiled *c,
   fprintf(f, "code              %s, %" PRIu32 " kernels of %" PRIu32 " uses\n", size_text(a, r->code_bytes),
           r->kernels_unique, r->kernels);
   fprintf(f, "thunks            %" PRIu32 "\n", r->thunks);
-  print_tuning(f, r, verbose);
+  print_tuning(f, r, args->precision, args->verbose);
   double known = r->seconds_passes + r->seconds_tuning + r->seconds_lower + r->seconds_codegen,
          import = c->compile_seconds - known;
   fprintf(
@@ -123,7 +128,7 @@ static status emit_program(const cli_args *args, plug_session *s, const plug_inp
   if (strcmp(emit, "oxla") == 0) {
     TRY(save(s, args->output, a));
     if (!args->quiet) {
-      print_report(strcmp(args->output, "-") == 0 ? stderr : stdout, s, c, args->verbose, a);
+      print_report(strcmp(args->output, "-") == 0 ? stderr : stdout, s, c, args, a);
     }
     return NULL;
   }

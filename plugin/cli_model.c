@@ -33,6 +33,7 @@ status cli_session_options(const cli_args *args, arena *a, plug_session_options 
                   .exact = args->exact,
                   .dump = cli_progress_pass},
       .tune = args->tune,
+      .precision = args->precision,
       .cache = args->no_cache ? "" : args->cache,
       .cache_bytes = (uint64_t)args->cache_size,
       .open_dim = 1,

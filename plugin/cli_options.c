@@ -71,6 +71,8 @@ static const option options[] = {
      "passes that the compiler leaves out (onnx-xla opt --list names them)"},
     {"tune", 0, "off|fast|full", CHOICE, AT(tune), MODEL_COMMANDS,
      "time the ways to compute a contraction: never, a few seconds at most (default; test: off), or all"},
+    {"precision", 0, "fp32|bf16|fp16", CHOICE, AT(precision), MODEL_COMMANDS,
+     "what f32 operands of contractions may be rounded to where that is measured to be faster (fp32)"},
     {"cache", 0, "DIR", TEXT, AT(cache), MODEL_COMMANDS | CLI_CACHE,
      "what was measured and compiled is kept there ($ONNX_XLA_CACHE, or the user's cache)"},
     {"no-cache", 0, NULL, FLAG, AT(no_cache), MODEL_COMMANDS, "keeps nothing and finds nothing there"},

@@ -31,7 +31,7 @@ typedef struct cli_list {
  * must be told from 0. */
 typedef struct cli_args {
   bool help, quiet, verbose, json, list, strict_list, exact, no_cache, warm, clear;
-  const char *backend, *cpu, *skip_passes, *tune, *cache;
+  const char *backend, *cpu, *skip_passes, *tune, *precision, *cache;
   int64_t threads, lanes, max_memory, cache_size;
   double max_seconds;
   cli_list dims;   /* NAME=N */

@@ -118,6 +118,8 @@ typedef struct oxla_options {
   int exact;         /* not 0: no algorithm that rounds differently from a plain sum of products (Winograd) */
   uint64_t cache_bytes; /* of programs in the folder that `cache` names, so that the second start of a model maps a file; 0: 8 GiB.
                          * With `cache` NULL programs are not kept */
+  const char *precision; /* "bf16", "fp16": f32 operands of dots and convolutions may be rounded to it, where that is measured to
+                          * be faster (sums stay f32); "fp32" (default): nothing is */
 } oxla_options;
 
 /* --- models --- */

@@ -152,7 +152,8 @@ static status add_compiled(plug_session *s, const rt_program *p, arena *a, plug_
 
 static status set_tuning(plug_session *s) {
   const plug_session_options *o = &s->options;
-  return plug_set_tuning(s->arena, o->tune, o->cache, &s->options.compile, &s->warning);
+  TRY(plug_set_tuning(s->arena, o->tune, o->cache, &s->options.compile, &s->warning));
+  return plug_set_precision(o->precision, &s->options.compile);
 }
 
 /* HLO text is told from a model by its first words. */

@@ -12,8 +12,9 @@ typedef struct plug_session plug_session;
 
 typedef struct plug_session_options {
   const char *backend; /* "cpu", "ref", or the path of a shared object; NULL: cpu (of a .oxla: what it was made for) */
-  rt_compile_options compile; /* tune and tune_log come from the two below */
+  rt_compile_options compile; /* tune, tune_log and narrow come from the three below */
   const char *tune;    /* "off", "fast", "full"; NULL: $ONNX_XLA_TUNE, or fast */
+  const char *precision; /* "fp32" or NULL; "bf16", "fp16": compile.narrow is set to it */
   const char *cache;   /* folder; NULL: as plug_cache_folder finds it; "": none */
   const plug_dim *dims;
   uint32_t n_dims;

@@ -14,4 +14,7 @@ void plug_cache_folder(arena *a, const char *wanted, const char **out, const cha
 STATUS_MUST_USE status plug_set_tuning(arena *a, const char *tune, const char *cache, rt_compile_options *o,
                                        const char **why);
 
+/* Reads "fp32" (or NULL), "bf16", "fp16" into o->narrow; after plug_set_tuning, for what is narrow is chosen by timing it. */
+STATUS_MUST_USE status plug_set_precision(const char *precision, rt_compile_options *o);
+
 #endif

@@ -109,6 +109,9 @@ typedef struct rt_compile_options {
   rt_tune tune;
   const char *tune_log; /* file in which measurements are kept; NULL: nowhere */
   bool exact;           /* no way of computing that rounds differently from a plain sum of products */
+  /* DTYPE_BF16 or DTYPE_F16: what f32 operands of contractions may be rounded to before they are multiplied, where that is
+   * measured to be faster; DTYPE_INVALID: nothing is. */
+  dtype narrow;
   const struct rt_sharing *sharing; /* what the session's programs share (shared.h); NULL: the program has all of its own */
 } rt_compile_options;
 

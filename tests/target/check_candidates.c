@@ -65,18 +65,34 @@ static const row rows[] = {
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-static literal random_literal(arena *a, shape s, uint64_t seed) {
+static float rounded(float x, dtype narrow) {
+  uint8_t element[8];
+  if (!narrow) {
+    return x;
+  }
+  dtype_store_f64(narrow, element, x, false, DTYPE_ROUND_NEAREST);
+  return (float)dtype_load_f64(narrow, element);
+}
+
+/* narrow: numbers are rounded to it; DTYPE_INVALID: they are not. */
+static literal random_literal(arena *a, shape s, uint64_t seed, dtype narrow) {
   void *data;
   literal l = literal_new(a, s, &data);
   for (int64_t k = 0; k < shape_elements(&s); k++) {
-    ((float *)data)[k] = (float)((double)(hash_mix(seed, (uint64_t)k) >> 11) * 0x1p-52 - 1);
+    ((float *)data)[k] = rounded((float)((double)(hash_mix(seed, (uint64_t)k) >> 11) * 0x1p-52 - 1), narrow);
   }
   return l;
 }
 
+typedef struct weights {
+  arena *arena;
+  dtype narrow;
+} weights;
+
 /* hlo_parse_options.blob: the weights. */
 static status random_blob(void *data, uint64_t number, const shape *s, const void **bytes) {
-  *bytes = random_literal(data, *s, number + 100).data;
+  const weights *w = data;
+  *bytes = random_literal(w->arena, *s, number + 100, w->narrow).data;
   return NULL;
 }
 
@@ -97,7 +113,7 @@ static void fill_in(const char *text, const row *r, char *out) {
   *out = '\0';
 }
 
-static hlo_module *parse(arena *a, const row *r) {
+static hlo_module *parse(arena *a, const row *r, dtype narrow) {
   char text[4000], epilogue[ROW] = "";
   const char *channels = strrchr(r->y, ',') + 1;
   fill_in(r->epilogue ? r->epilogue : "", r, epilogue);
@@ -105,7 +121,8 @@ static hlo_module *parse(arena *a, const row *r) {
            "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%%x: %s \"x\", %%b: f32[%.*s] \"b\", %%s: %s \"s\") {\n"
            "%%w = constant() {value=%s blob(1)} : %s\n%%y = %s : %s\n%sreturn %s \"r\"\n}\n}\n",
            r->x, (int)strcspn(channels, "]"), channels, r->y, r->w, r->w, r->op, r->y, epilogue, r->epilogue ? "%r" : "%y");
-  hlo_parse_options options = {.blob = random_blob, .blob_data = a};
+  weights w = {a, narrow};
+  hlo_parse_options options = {.blob = random_blob, .blob_data = &w};
   hlo_module *m = NULL;
   status s = hlo_parse(a, text, strlen(text), &options, &m);
   ck_assert_msg(!s, "%s: %s\n%s", r->name, status_message(s), text);
@@ -126,7 +143,7 @@ static void fuse(arena *a, hlo_module *m) {
 typedef struct attempt {
   const row *row;
   uint32_t offer, n_offers;
-  bool exact;
+  dtype narrow; /* only ways that round operands to it are tried; DTYPE_INVALID: all that do not */
   emit_target target;
   char name[80];
   rt_program *program;
@@ -137,6 +154,7 @@ static status choose(void *data, arena *a, const cpu_problem *p, cpu_way **out) 
   cpu_offer *offers;
   t->n_offers = cpu_offers(a, p, &offers);
   CHECK_THAT(t->offer < t->n_offers, STATUS_UNSUPPORTED, "no such offer");
+  CHECK_THAT(!t->narrow || offers[t->offer].candidate == &cpu_narrow_candidate, STATUS_UNSUPPORTED, "no narrow way");
   snprintf(t->name, sizeof t->name, "%s", cpu_offer_name(a, &offers[t->offer]));
   return cpu_offer_build(a, p, &offers[t->offer], out);
 }
@@ -144,7 +162,7 @@ static status choose(void *data, arena *a, const cpu_problem *p, cpu_way **out) 
 static status compile(attempt *t, arena *a, hlo_module *m) {
   cpu_kernels *kernels = cpu_kernels_create(a, &t->target);
   cpu_chooser chooser = {choose, t};
-  cpu_lower_options options = {.target = &t->target, .threads = 3, .exact = t->exact, .chooser = &chooser};
+  cpu_lower_options options = {.target = &t->target, .threads = 3, .narrow = t->narrow, .chooser = &chooser};
   rt_report report = {0};
   uint32_t n;
   rt_span *objects;
@@ -190,12 +208,14 @@ static void compare(const attempt *t, const literal *want, const literal *got) {
 static status try_offer(void *data) {
   attempt *t = data;
   arena *a = arena_create(NULL);
-  hlo_module *m = parse(a, t->row);
-  literal in[3], want;
-  for (uint32_t k = 0; k < 3; k++) {
-    in[k] = random_literal(a, *hlo_shape(hlo_result(m->entry->params[k], 0)), k);
+  hlo_module *m = parse(a, t->row, DTYPE_INVALID), *rounded_m = parse(a, t->row, t->narrow);
+  literal in[3], rounded_in[3], want;
+  for (uint32_t k = 0; k < 3; k++) { /* the operand, bias, residual */
+    shape s = *hlo_shape(hlo_result(m->entry->params[k], 0));
+    in[k] = random_literal(a, s, k, DTYPE_INVALID);
+    rounded_in[k] = random_literal(a, s, k, k == 0 ? t->narrow : DTYPE_INVALID);
   }
-  ck_assert_ptr_null(ref_eval_computation(m->entry, in, a, &want));
+  ck_assert_ptr_null(ref_eval_computation(rounded_m->entry, rounded_in, a, &want));
   fuse(a, m);
   ck_assert_ptr_null(emit_target_init(a, NULL, "native", 0, &t->target));
   status s = compile(t, a, m);
@@ -220,10 +240,22 @@ START_TEST(every_way) {
 }
 END_TEST
 
+/* With both operands rounded beforehand, products are exact in f32, and the tolerance is that of f32. */
+START_TEST(every_narrow_way) {
+  static const dtype types[] = {DTYPE_BF16, DTYPE_F16};
+  for (int k = 0; k < 2; k++) {
+    attempt t = {.row = &rows[_i], .n_offers = 1, .narrow = types[k]};
+    for (; t.offer < t.n_offers; t.offer++) {
+      ck_assert_ptr_null(guard_run(try_offer, &t));
+    }
+  }
+}
+END_TEST
+
 /* Variants have names of their own, and one is best. */
 START_TEST(names_differ) {
   arena *a = arena_create(NULL);
-  hlo_module *m = parse(a, &rows[_i]);
+  hlo_module *m = parse(a, &rows[_i], DTYPE_INVALID);
   emit_target target;
   cpu_problem p;
   cpu_offer *offers;
@@ -234,9 +266,11 @@ START_TEST(names_differ) {
     i = i->next;
   }
   ck_assert_ptr_nonnull(i);
+  p.narrow = DTYPE_BF16;
   uint32_t n = cpu_offers(a, &p, &offers);
   for (uint32_t k = 0; k < n; k++) {
     ck_assert(isfinite(offers[k].variant.guess) && offers[k].variant.guess > 0);
+    ck_assert_msg(k > 0 || offers[k].candidate != &cpu_narrow_candidate, "a narrow way is the best guess");
     for (uint32_t j = 0; j < k; j++) {
       ck_assert_str_ne(cpu_offer_name(a, &offers[k]), cpu_offer_name(a, &offers[j]));
     }
@@ -261,7 +295,7 @@ START_TEST(exact_means_no_winograd) {
     r++;
   }
   arena *a = arena_create(NULL);
-  hlo_module *m = parse(a, r);
+  hlo_module *m = parse(a, r, DTYPE_INVALID);
   emit_target target;
   cpu_problem p;
   fuse(a, m);
@@ -282,6 +316,7 @@ int main(void) {
   Suite *suite = suite_create("candidates");
   TCase *c = tcase_create("candidates");
   tcase_add_loop_test(c, every_way, 0, N_ROWS);
+  tcase_add_loop_test(c, every_narrow_way, 0, N_ROWS);
   tcase_add_loop_test(c, names_differ, 0, N_ROWS);
   tcase_add_test(c, exact_means_no_winograd);
   suite_add_tcase(suite, c);

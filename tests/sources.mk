@@ -169,6 +169,9 @@ tests_files = \
 	tests/bench/models \
 	tests/bench/nets_sequence.py \
 	tests/bench/nets_vision.py \
+	tests/bench/ops \
+	tests/bench/ops.py \
+	tests/bench/ops_table.py \
 	tests/bench/page.py \
 	tests/bench/rows.py \
 	tests/bench/run-bench \

@@ -26,7 +26,7 @@ struct arena {
   size_t total;
 };
 
-enum { CHUNK_MIN = 16 * 1024, CHUNK_MAX = 1024 * 1024, ALIGN = 16 };
+enum { CHUNK_MIN = 16 * 1024, CHUNK_MAX = 1024 * 1024, ALIGN = 16, CHUNK_ALIGN = _Alignof(max_align_t) };
 
 /* --- guards --- */
 
@@ -115,12 +115,30 @@ static size_t rounded(size_t bytes, size_t align) {
   return bytes > SIZE_MAX / 2 ? 0 : (bytes + (bytes == 0) + align - 1) & ~(align - 1);
 }
 
+static const mem_allocator *allocator_of(const mem_budget *b) {
+  while (b && !b->allocator) {
+    b = b->outer;
+  }
+  return b ? b->allocator : NULL;
+}
+
+/* Memory as it comes. */
+static void *system_alloc(const mem_budget *b, size_t size, size_t align) {
+  const mem_allocator *from = allocator_of(b);
+  return from ? from->allocate(from->data, size, align) : aligned_alloc(align, size);
+}
+
+static void system_free(const mem_budget *b, void *memory, size_t size, size_t align) {
+  const mem_allocator *from = allocator_of(b);
+  from ? from->release(from->data, memory, size, align) : free(memory);
+}
+
 void *budget_alloc(mem_budget *b, size_t bytes, size_t align) {
   size_t size = rounded(bytes, align);
   if (!size || !budget_take(b, size)) {
     return NULL;
   }
-  void *memory = aligned_alloc(align, size);
+  void *memory = system_alloc(b, size, align);
   if (!memory) {
     budget_give(b, size);
   }
@@ -129,7 +147,7 @@ void *budget_alloc(mem_budget *b, size_t bytes, size_t align) {
 
 void budget_free(mem_budget *b, void *memory, size_t bytes, size_t align) {
   if (memory) {
-    free(memory);
+    system_free(b, memory, rounded(bytes, align), align);
     budget_give(b, rounded(bytes, align));
   }
 }
@@ -156,7 +174,7 @@ void arena_destroy(arena *a) {
   }
   while (a->chunks) {
     chunk *next = a->chunks->next;
-    free(a->chunks);
+    system_free(a->budget, a->chunks, sizeof(chunk) + a->chunks->size, CHUNK_ALIGN);
     a->chunks = next;
   }
   budget_give(a->budget, a->total);
@@ -175,6 +193,15 @@ bool arena_holds(const arena *a, const void *data) {
 
 size_t arena_used(const arena *a) { return a->total; }
 
+/* Fresh pages of the system's are zeros and cost nothing until they are written. */
+static void *zeroed_alloc(const mem_budget *b, size_t size) {
+  if (!allocator_of(b)) {
+    return calloc(1, size);
+  }
+  void *memory = system_alloc(b, size, CHUNK_ALIGN);
+  return memory ? memset(memory, 0, size) : NULL;
+}
+
 static const char out_of_memory[] = "out of memory";
 
 /* A chunk that holds at least `size` bytes at any alignment up to `align`; NULL and *why when there is no memory.
@@ -192,7 +219,7 @@ static chunk *add_chunk(arena *a, size_t size, size_t align, const char **why) {
     *why = "the memory limit is used up";
     return NULL;
   }
-  chunk *c = calloc(1, sizeof *c + want); /* fresh pages cost nothing until they are written */
+  chunk *c = zeroed_alloc(a->budget, sizeof *c + want);
   if (!c) {
     budget_give(a->budget, want);
     return NULL;

@@ -15,6 +15,14 @@
 
 typedef struct arena arena;
 
+/* Where memory comes from, in place of the system's.  allocate gives `bytes` at a multiple of `align`, a power of two, or NULL;
+ * what it gave comes back with the same numbers.  Both are called from many threads at once. */
+typedef struct mem_allocator {
+  void *(*allocate)(void *data, size_t bytes, size_t align);
+  void (*release)(void *data, void *memory, size_t bytes, size_t align);
+  void *data;
+} mem_allocator;
+
 /* A budget shared by several arenas, safe to use from many threads.  limit 0 means no limit.
  * deadline is in nanoseconds of CLOCK_MONOTONIC, 0 means none; cancel may be set by anybody. */
 typedef struct mem_budget {
@@ -24,6 +32,7 @@ typedef struct mem_budget {
   _Atomic int cancel;
   struct mem_budget *outer;   /* memory counts there too and its limit holds; its deadline does not.  NULL: none */
   const _Atomic int *stopped; /* a flag of somebody else's that counts like cancel.  NULL: none */
+  const mem_allocator *allocator; /* of it and those inside it.  NULL: the outer one's, at last the system's */
 } mem_budget;
 
 /* STATUS_RESOURCE once the deadline has passed or cancel is set; call it in long loops.  NULL budget: OK. */

@@ -8,10 +8,11 @@ struct status_record {
   unsigned code; /* a code, and what it is about */
   bool is_static; /* not to be freed, by whichever library's copy of this file */
   const char *message;
+  const char *node;
 };
 
 /* Handed out when not even the message can be allocated. */
-static struct status_record out_of_memory = {STATUS_RESOURCE, true, "out of memory"};
+static struct status_record out_of_memory = {STATUS_RESOURCE, true, "out of memory", ""};
 
 /* How many bytes the printable UTF-8 character at p has; 0 for what is no such character.  Overlong forms, surrogates
  * and control characters are none. */
@@ -30,8 +31,7 @@ static int character_length(const unsigned char *p) {
   return bad ? 0 : length;
 }
 
-/* Names inside messages come from untrusted files: keep the message one line of valid UTF-8. */
-static void make_one_line(char *text) {
+void status_make_line(char *text) {
   while (*text) {
     int length = character_length((const unsigned char *)text);
     if (!length) {
@@ -42,20 +42,29 @@ static void make_one_line(char *text) {
   }
 }
 
-static status new_record(unsigned code, const char *prefix, const char *message) {
+/* The node's label has n_node bytes. */
+static status new_record(unsigned code, const char *prefix, const char *message, const char *node, size_t n_node) {
   size_t n_prefix = strlen(prefix), n_message = strlen(message);
-  struct status_record *s = malloc(sizeof *s + n_prefix + n_message + 1);
+  struct status_record *s = malloc(sizeof *s + n_prefix + n_message + 1 + n_node + 1);
   if (!s) {
     return &out_of_memory;
   }
-  char *text = (char *)(s + 1);
+  char *text = (char *)(s + 1), *label = text + n_prefix + n_message + 1;
   memcpy(text, prefix, n_prefix);
   memcpy(text + n_prefix, message, n_message + 1);
-  make_one_line(text);
-  s->code = code;
-  s->is_static = false;
-  s->message = text;
+  memcpy(label, node, n_node);
+  label[n_node] = 0;
+  status_make_line(text);
+  status_make_line(label);
+  *s = (struct status_record){.code = code, .message = text, .node = label};
   return s;
+}
+
+/* Puts another one in the place of `s`. */
+static status remake(status s, const char *prefix, const char *node, size_t n_node) {
+  status made = new_record(s->code, prefix, s->message, node, n_node);
+  status_free(s);
+  return made;
 }
 
 /* Longer messages are cut: a name in a hostile file may be megabytes long. */
@@ -67,7 +76,7 @@ status status_error(unsigned code, const char *format, ...) {
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  return new_record(code, "", text);
+  return new_record(code, "", text, "", 0);
 }
 
 status status_prefix(status s, const char *format, ...) {
@@ -81,9 +90,7 @@ status status_prefix(status s, const char *format, ...) {
   va_end(args);
   size_t end = n < 0 ? 0 : (size_t)n < sizeof text - 3 ? (size_t)n : sizeof text - 3;
   memcpy(text + end, ": ", 3);
-  status prefixed = new_record(s->code, text, s->message);
-  status_free(s);
-  return prefixed;
+  return remake(s, text, s->node, strlen(s->node));
 }
 
 status_code status_get_code(status s) { return s ? (status_code)(s->code & STATUS_CODE_MASK) : STATUS_OK; }
@@ -98,6 +105,18 @@ status status_about(status s, status_code subject) {
   }
   return s;
 }
+
+status status_about_node(status s, const char *label, size_t length) {
+  return s && !*s->node ? remake(s, "", label, length) : s;
+}
+
+status status_at_node(status s, const char *label) {
+  return status_prefix(status_about_node(s, label, strlen(label)), "%s", label);
+}
+
+const char *status_get_node(status s) { return s ? s->node : ""; }
+
+status status_copy(status s) { return s ? new_record(s->code, "", s->message, s->node, strlen(s->node)) : NULL; }
 
 const char *status_message(status s) { return s ? s->message : ""; }
 

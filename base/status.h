@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Stable numbers: they are part of the C API and are printed by the command line. */
 typedef enum status_code {
@@ -49,11 +50,22 @@ status_code status_get_code(status s);
 status_code status_get_subject(status s);
 /* Gives `s` that subject if it has none (takes `s`, gives it back; NULL stays NULL). */
 STATUS_MUST_USE status status_about(status s, status_code subject);
+/* Names the node that `s` is about, the first `length` bytes of a label, unless one is named already: the innermost counts
+ * (takes `s`, gives it back; NULL stays NULL). */
+STATUS_MUST_USE status status_about_node(status s, const char *label, size_t length);
+/* That, and "label: " before the message. */
+STATUS_MUST_USE status status_at_node(status s, const char *label);
+/* Its label, "fc1: Gemm"; "" when there is none.  Valid until status_free. */
+const char *status_get_node(status s);
+/* Another one that says the same; NULL of NULL. */
+STATUS_MUST_USE status status_copy(status s);
 /* "" for NULL; valid until status_free. */
 const char *status_message(status s);
 /* "invalid-model" and so on. */
 const char *status_code_name(status_code code);
 void status_free(status s);
+/* Makes text that may hold names from untrusted files one line of valid UTF-8: what does not fit becomes '?'. */
+void status_make_line(char *text);
 
 /* Passes a failure on to the caller. */
 #define TRY(expression)              \

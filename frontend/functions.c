@@ -213,7 +213,7 @@ status onnx_node_bind(arena *a, const onnx_function *f, const Onnx__NodeProto *c
   for (size_t i = 0; i < node->n_attribute; i++) {
     Onnx__AttributeProto *attribute = node->attribute[i];
     if (*attribute->ref_attr_name) {
-      TRY(status_prefix(bind_reference(a, f, call, attribute, &attribute), "%s", onnx_node_label(a, node)));
+      TRY(status_at_node(bind_reference(a, f, call, attribute, &attribute), onnx_node_label(a, node)));
     }
     if (attribute) {
       bound->attribute[bound->n_attribute++] = attribute;

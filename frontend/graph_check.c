@@ -57,8 +57,9 @@ const char *onnx_node_label(arena *a, const Onnx__NodeProto *node) {
 /* Puts the nodes that the scope lies inside of in front of the message. */
 static status in_scope(const check *c, const scope *s, status failed) {
   for (; failed && s->parent; s = s->parent) {
-    failed = status_prefix(failed, "%s: %.100s", onnx_node_label(c->scratch, s->parent->nodes[s->at]),
-                           s->attribute);
+    const char *label = onnx_node_label(c->scratch, s->parent->nodes[s->at]);
+    failed = status_about_node(failed, label, strlen(label));
+    failed = status_prefix(failed, "%s: %.100s", label, s->attribute);
   }
   if (failed && c->function) {
     const Onnx__FunctionProto *f = c->function->proto;
@@ -68,7 +69,7 @@ static status in_scope(const check *c, const scope *s, status failed) {
 }
 
 static status at_node(const check *c, const Onnx__NodeProto *node, status failed) {
-  return failed ? status_prefix(failed, "%s", onnx_node_label(c->scratch, node)) : NULL;
+  return failed ? status_at_node(failed, onnx_node_label(c->scratch, node)) : NULL;
 }
 
 /* --- definitions --- */

@@ -303,7 +303,7 @@ static status import_nodes(onnx_scope *s, size_t n, Onnx__NodeProto *const *node
     }
     add_wants(s->importer, &before);
     if (failed) {
-      return status_prefix(failed, "%s", onnx_node_label(s->importer->arena, nodes[k]));
+      return status_at_node(failed, onnx_node_label(s->importer->arena, nodes[k]));
     }
   }
   return NULL;

@@ -91,7 +91,7 @@ static status refuse_or_wait(onnx_scope *s, size_t k, status failed) {
     failed = in_builder;
   }
   if (!contents && !im->wants.waits && !onnx_list_finding(s, node, failed)) {
-    return status_prefix(failed, "%s", onnx_node_label(im->arena, node));
+    return status_at_node(failed, onnx_node_label(im->arena, node));
   }
   if (contents && !im->piece->reason) {
     im->piece->reason = onnx_describe_failure(s, node, failed);

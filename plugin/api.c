@@ -1,4 +1,4 @@
-/* api.c - onnx-xla.h over sessions. */
+/* api.c - onnx-xla.h over sessions: errors, options, models. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,14 +6,13 @@
 #include "plugin/api_parts.h"
 #include "plugin/session_stack.h"
 
-/* A status that is not NULL is an oxla_error under another name. */
-static oxla_error *to_error(status s) { return (oxla_error *)s; }
 static status to_status(const oxla_error *e) { return (status)e; }
 
 oxla_code oxla_error_code(const oxla_error *error) { return (oxla_code)status_get_code(to_status(error)); }
 oxla_subject oxla_error_subject(const oxla_error *error) {
   return (oxla_subject)(status_get_subject(to_status(error)) / STATUS_ABOUT_VERSION);
 }
+const char *oxla_error_node(const oxla_error *error) { return status_get_node(to_status(error)); }
 const char *oxla_error_message(const oxla_error *error) { return status_message(to_status(error)); }
 void oxla_error_free(oxla_error *error) { status_free(to_status(error)); }
 
@@ -30,8 +29,7 @@ static oxla_options known_options(const oxla_options *o) {
   return known;
 }
 
-/* A shape as a caller gives it. */
-static status take_shape(const char *name, oxla_type type, int rank, const int64_t *dims, shape *out) {
+status api_shape(const char *name, oxla_type type, int rank, const int64_t *dims, shape *out) {
   dtype element = dtype_from_onnx((int32_t)type);
   CHECK_THAT(element != DTYPE_INVALID, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE, "'%s': %d is no element type", name,
              (int)type);
@@ -49,7 +47,7 @@ static status take_constants(const oxla_options *o, plug_constant *out) {
     const oxla_constant *c = &o->constants[k];
     CHECK_THAT(c->name, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "constant %zu has no name", k);
     out[k].name = c->name;
-    TRY(take_shape(c->name, c->type, c->rank, c->dims, &out[k].value.shape));
+    TRY(api_shape(c->name, c->type, c->rank, c->dims, &out[k].value.shape));
     CHECK_THAT(c->data || shape_elements(&out[k].value.shape) == 0, STATUS_INVALID_ARGUMENT, "constant '%s' has no data",
                c->name);
     out[k].value.data = c->data;
@@ -69,6 +67,11 @@ static status open_session(const char *path, const void *bytes, size_t size, con
   }
   free(constants);
   return failed;
+}
+
+static void log_line(void *model, plug_log_level level, const char *line) {
+  const oxla_model *m = model;
+  m->log(m->log_data, (oxla_log_level)level, line);
 }
 
 static status load(const char *path, const void *bytes, size_t size, const oxla_options *given, oxla_model **out) {
@@ -93,12 +96,21 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
       .max_memory = o.max_memory,
       .max_seconds = o.max_seconds,
   };
+  if (o.allocator) {
+    CHECK_THAT(o.allocator->allocate && o.allocator->release, STATUS_INVALID_ARGUMENT, "an allocator without functions");
+    options.allocator = (mem_allocator){o.allocator->allocate, o.allocator->release, o.allocator->data};
+  }
   oxla_model *m = calloc(1, sizeof *m);
   CHECK_THAT(m, STATUS_RESOURCE, "out of memory");
-  status s = open_session(path, bytes, size, &o, &options, &m->session);
-  if (s) {
-    free(m);
-    return s;
+  m->log = o.log;
+  m->log_data = o.log_data;
+  options.log = o.log ? log_line : NULL;
+  options.log_data = m;
+  pthread_mutex_init(&m->lock, NULL);
+  status failed = open_session(path, bytes, size, &o, &options, &m->session);
+  if (failed) {
+    oxla_model_destroy(m);
+    return failed;
   }
   *out = m;
   return NULL;
@@ -107,16 +119,18 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
 _Static_assert(sizeof(oxla_dim) == sizeof(plug_dim), "one is used as the other");
 
 oxla_error *oxla_load(const char *path, const oxla_options *options, oxla_model **out) {
-  return to_error(load(path, NULL, 0, options, out));
+  return api_error(load(path, NULL, 0, options, out));
 }
 
 oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options *options, oxla_model **out) {
-  return to_error(load(NULL, bytes, size, options, out));
+  return api_error(load(NULL, bytes, size, options, out));
 }
 
 void oxla_model_destroy(oxla_model *model) {
   if (model) {
+    api_free_taken(model);
     plug_session_close(model->session);
+    pthread_mutex_destroy(&model->lock);
     free(model);
   }
 }
@@ -134,7 +148,7 @@ const char *oxla_output_name(const oxla_model *model, size_t index) {
   return index < s->n_outputs ? s->outputs[index].name : NULL;
 }
 
-static oxla_tensor describe(const shape *s) {
+oxla_tensor api_tensor(const shape *s) {
   oxla_tensor t = {.type = (oxla_type)dtype_get_info((dtype)s->type)->onnx, .rank = s->kind == SHAPE_UNRANKED ? -1 : s->rank};
   for (int k = 0; k < s->rank; k++) {
     t.dims[k] = s->dims[k] < 0 ? -1 : s->dims[k];
@@ -145,18 +159,18 @@ static oxla_tensor describe(const shape *s) {
 oxla_error *oxla_input_type(const oxla_model *model, size_t index, oxla_tensor *out) {
   const plug_source *s = plug_session_source(model->session);
   if (index >= s->n_inputs) {
-    return to_error(status_error(STATUS_INVALID_ARGUMENT, "there is no input %zu", index));
+    return api_error(status_error(STATUS_INVALID_ARGUMENT, "there is no input %zu", index));
   }
-  *out = describe(&s->inputs[index].shape);
+  *out = api_tensor(&s->inputs[index].shape);
   return NULL;
 }
 
 oxla_error *oxla_output_type(const oxla_model *model, size_t index, oxla_tensor *out) {
   const plug_source *s = plug_session_source(model->session);
   if (index >= s->n_outputs) {
-    return to_error(status_error(STATUS_INVALID_ARGUMENT, "there is no output %zu", index));
+    return api_error(status_error(STATUS_INVALID_ARGUMENT, "there is no output %zu", index));
   }
-  *out = describe(&s->outputs[index].shape);
+  *out = api_tensor(&s->outputs[index].shape);
   return NULL;
 }
 
@@ -169,7 +183,7 @@ const char *oxla_input_dim_name(const oxla_model *model, size_t index, int numbe
 size_t oxla_initializer_count(const oxla_model *model) { return plug_session_source(model->session)->n_initializers; }
 
 oxla_error *oxla_check(oxla_model *model) {
-  return to_error(plug_session_check(model->session, &(plug_inputs){0}));
+  return api_error(plug_session_check(model->session, &(plug_inputs){0}));
 }
 
 typedef struct surveying {
@@ -197,7 +211,7 @@ static status survey(void *data) {
 oxla_error *oxla_survey(const void *bytes, size_t size, const oxla_options *options, oxla_finding_fn *found, void *data) {
   oxla_options o = known_options(options);
   surveying s = {{bytes, size}, o.backend, found, data};
-  return to_error(plug_run_with_stack(PLUG_COMPILE_STACK, survey, &s));
+  return api_error(plug_run_with_stack(PLUG_COMPILE_STACK, survey, &s));
 }
 
 oxla_error *oxla_onnx_versions(int *ir_version, int *opset_version) {
@@ -205,7 +219,7 @@ oxla_error *oxla_onnx_versions(int *ir_version, int *opset_version) {
   status failed = plug_compiler_open(&compiler);
   *ir_version = failed ? 0 : compiler->ir_version;
   *opset_version = failed ? 0 : compiler->opset_version;
-  return to_error(failed);
+  return api_error(failed);
 }
 
 const char *oxla_metadata(const oxla_model *model, const char *key) {
@@ -218,159 +232,4 @@ const char *oxla_metadata(const oxla_model *model, const char *key) {
   return NULL;
 }
 
-oxla_error *oxla_save(oxla_model *model, const char *path) { return to_error(plug_session_save(model->session, path)); }
-
-/* --- runs --- */
-
-/* Counts the memory of outputs. */
-oxla_error *oxla_run_create(oxla_model *model, oxla_run **out) {
-  const plug_source *s = plug_session_source(model->session);
-  oxla_run *r = calloc(1, sizeof *r);
-  *out = r;
-  if (r) {
-    r->model = model;
-    r->shapes = calloc(s->n_inputs + 1, sizeof *r->shapes);
-    r->set = calloc(s->n_inputs + 1, sizeof *r->set);
-    r->data = calloc(s->n_inputs + 1, sizeof *r->data);
-    r->outputs = calloc(s->n_outputs + 1, sizeof *r->outputs);
-  }
-  if (!r || !r->shapes || !r->set || !r->data || !r->outputs) {
-    oxla_run_destroy(r);
-    *out = NULL;
-    return to_error(status_error(STATUS_RESOURCE, "out of memory"));
-  }
-  return NULL;
-}
-
-static void forget_program(oxla_run *run) {
-  plug_session_release(run->model->session, run->compiled);
-  run->compiled = NULL;
-}
-
-void oxla_run_destroy(oxla_run *run) {
-  if (!run) {
-    return;
-  }
-  for (size_t k = 0; run->outputs && k < oxla_output_count(run->model); k++) {
-    plug_output_finish(run->model->session, &run->outputs[k]);
-  }
-  forget_program(run);
-  free(run->shapes);
-  free(run->set);
-  free(run->data);
-  free(run->outputs);
-  free(run);
-}
-
-static status find_name(const plug_value *values, uint32_t n, const char *what, const char *name, uint32_t *out) {
-  for (uint32_t k = 0; k < n; k++) {
-    if (name && strcmp(values[k].name, name) == 0) {
-      *out = k;
-      return NULL;
-    }
-  }
-  return status_error(STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "the model has no %s '%s'", what, name ? name : "");
-}
-
-/* Type and rank must be the declared ones, and dims where they are fixed; what compiling checks beyond that are symbols
- * that stand in several places. */
-static status check_input(const plug_value *v, const shape *s) {
-  CHECK_THAT(s->type == v->shape.type, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
-             "input '%s' is %s; the model wants %s", v->name, dtype_name((dtype)s->type), dtype_name((dtype)v->shape.type));
-  CHECK_THAT(v->shape.kind == SHAPE_UNRANKED || s->rank == v->shape.rank, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
-             "input '%s' has rank %d; the model wants %d", v->name, s->rank, v->shape.rank);
-  return NULL;
-}
-
-static status set_input(oxla_run *run, const char *name, oxla_type type, int rank, const int64_t *dims,
-                        const void *data) {
-  const plug_source *s = plug_session_source(run->model->session);
-  uint32_t k;
-  TRY(find_name(s->inputs, s->n_inputs, "input", name, &k));
-  shape given;
-  TRY(status_prefix(take_shape(name, type, rank, dims, &given), "input"));
-  TRY(check_input(&s->inputs[k], &given));
-  if (!run->set[k] || !shape_equal(&run->shapes[k], &given)) {
-    forget_program(run);
-    run->executed = false;
-  }
-  run->shapes[k] = given;
-  run->set[k] = &run->shapes[k];
-  run->data[k] = data;
-  return NULL;
-}
-
-oxla_error *oxla_set_input(oxla_run *run, const char *name, oxla_type type, int rank, const int64_t *dims,
-                           const void *data) {
-  return to_error(set_input(run, name, type, rank, dims, data));
-}
-
-static status set_output(oxla_run *run, const char *name, void *data, size_t bytes) {
-  const plug_source *s = plug_session_source(run->model->session);
-  uint32_t k;
-  TRY(find_name(s->outputs, s->n_outputs, "output", name, &k));
-  run->outputs[k].given = data;
-  run->outputs[k].given_bytes = data ? bytes : 0;
-  return NULL;
-}
-
-oxla_error *oxla_set_output(oxla_run *run, const char *name, void *data, size_t bytes) {
-  return to_error(set_output(run, name, data, bytes));
-}
-
-void oxla_set_seed(oxla_run *run, uint64_t seed) {
-  run->has_seed = true;
-  run->seed = seed;
-}
-
-static plug_inputs inputs_of(oxla_run *run) { return (plug_inputs){run->set, run->data, &run->cancelled}; }
-
-static status compile(oxla_run *run) {
-  if (run->compiled && !plug_compiled_has_values(run->compiled)) {
-    return NULL;
-  }
-  forget_program(run);
-  plug_inputs inputs = inputs_of(run);
-  return plug_session_compile(run->model->session, &inputs, &run->compiled);
-}
-
-oxla_error *oxla_compile(oxla_run *run) { return to_error(compile(run)); }
-
-status api_prepare(oxla_run *run, plug_inputs *inputs) {
-  const plug_source *s = plug_session_source(run->model->session);
-  for (uint32_t k = 0; k < s->n_inputs; k++) {
-    bool given = run->set[k] && (run->data[k] || shape_elements(run->set[k]) == 0);
-    CHECK_THAT(given, STATUS_INVALID_ARGUMENT, "input '%s' is not set", s->inputs[k].name);
-  }
-  run->executed = false;
-  *inputs = inputs_of(run);
-  return compile(run);
-}
-
-static status execute(oxla_run *run) {
-  plug_inputs inputs;
-  TRY(api_prepare(run, &inputs));
-  TRY(plug_session_run(run->model->session, run->compiled, run->has_seed ? &run->seed : NULL, &inputs, run->outputs));
-  run->executed = true;
-  return NULL;
-}
-
-void oxla_cancel(oxla_run *run, int on) { run->cancelled = on != 0; }
-
-oxla_error *oxla_execute(oxla_run *run) { return to_error(execute(run)); }
-
-static status get_output(const oxla_run *run, const char *name, oxla_tensor *out) {
-  const plug_source *s = plug_session_source(run->model->session);
-  uint32_t k;
-  TRY(find_name(s->outputs, s->n_outputs, "output", name, &k));
-  CHECK_THAT(run->compiled, STATUS_INVALID_ARGUMENT, "output '%s': the run has not been compiled", name);
-  shape result = run->executed ? run->outputs[k].shape : plug_compiled_output(run->model->session, run->compiled, k);
-  *out = describe(&result);
-  out->bytes = shape_is_static(&result) ? (size_t)shape_bytes(&result) : 0;
-  out->data = run->executed ? run->outputs[k].data : NULL;
-  return NULL;
-}
-
-oxla_error *oxla_get_output(const oxla_run *run, const char *name, oxla_tensor *out) {
-  return to_error(get_output(run, name, out));
-}
+oxla_error *oxla_save(oxla_model *model, const char *path) { return api_error(plug_session_save(model->session, path)); }

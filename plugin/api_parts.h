@@ -2,27 +2,63 @@
 #ifndef PLUGIN_API_PARTS_H
 #define PLUGIN_API_PARTS_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "plugin/onnx-xla.h"
 #include "plugin/session.h"
 
+/* An output that its taker has not freed yet. */
+typedef struct api_taken {
+  struct api_taken *next;
+  void *data;
+  size_t bytes;
+} api_taken;
+
 struct oxla_model {
   plug_session *session;
+  oxla_log_fn *log;
+  void *log_data;
+  pthread_mutex_t lock; /* guards taken */
+  api_taken *taken;
 };
+
+/* What oxla_start gives work to: a thread of the run's. */
+typedef struct api_worker api_worker;
 
 struct oxla_run {
   oxla_model *model;
   shape *shapes;             /* of the inputs that are set */
   const shape **set;         /* by input: its shape, or NULL */
   const void **data;
+  plug_output *kept;         /* memory for inputs of its own */
   plug_output *outputs;
   bool executed; /* outputs are of the inputs as they are */
   bool has_seed;
   uint64_t seed;
+  double max_seconds;            /* 0: the session's */
   const plug_compiled *compiled; /* for the inputs as they are; NULL: to be found */
   _Atomic int cancelled;
+  api_worker *worker; /* NULL: never started */
 };
 
+/* A status that is not NULL is an oxla_error under another name. */
+static inline oxla_error *api_error(status s) { return (oxla_error *)s; }
+
+/* A shape as a caller gives it. */
+STATUS_MUST_USE status api_shape(const char *name, oxla_type type, int rank, const int64_t *dims, shape *out);
+/* A shape as callers get it. */
+oxla_tensor api_tensor(const shape *s);
+
+/* What oxla_execute does. */
+STATUS_MUST_USE status api_execute(oxla_run *run);
 /* Checks that every input is there and makes the program for them, so that the session can run it. */
 STATUS_MUST_USE status api_prepare(oxla_run *run, plug_inputs *inputs);
+/* That nothing goes on in the background. */
+STATUS_MUST_USE status api_check_idle(const oxla_run *run);
+/* Ends its thread, when what it does is over.  NULL is fine. */
+void api_worker_destroy(api_worker *w);
+/* Frees what nobody has freed. */
+void api_free_taken(oxla_model *model);
 
 #endif

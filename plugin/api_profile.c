@@ -33,6 +33,7 @@ static status profile_guarded(void *data) {
   plug_inputs inputs;
   plug_profile p;
   oxla_run *run = x->run;
+  TRY(api_check_idle(run));
   x->arena = arena_create(&run->model->session->budget);
   TRY(api_prepare(run, &inputs));
   TRY(plug_session_profile(run->model->session, run->compiled, run->has_seed ? &run->seed : NULL, &inputs, run->outputs,
@@ -55,7 +56,7 @@ static status profile(oxla_run *run, int warm_up, int runs, oxla_profile_format 
 }
 
 oxla_error *oxla_profile(oxla_run *run, int warm_up, int runs, oxla_profile_format format, char **text) {
-  return (oxla_error *)profile(run, warm_up, runs, format, text);
+  return api_error(profile(run, warm_up, runs, format, text));
 }
 
 void oxla_text_free(char *text) { free(text); }

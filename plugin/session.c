@@ -175,10 +175,20 @@ static status open_model(plug_session *s, const char *path, const void *bytes, s
   return compiler->open(s->arena, path, bytes, size, o->n_constants, o->constants, &s->source);
 }
 
-static status open_image(plug_session *s, const char *path) {
+typedef struct opening {
+  plug_session *s;
+  const char *path;
+  const void *bytes;
+  size_t size;
+  const plug_session_options *options;
+} opening;
+
+static status open_image(plug_session *s, const opening *o) {
   rt_image *image;
-  TRY(rt_image_open(s->arena, path, false, &image));
-  CHECK_THAT(image->n_programs > 0 || image->source.size, STATUS_INVALID_FILE, "%s holds no program", path);
+  TRY(o->path ? rt_image_open(s->arena, o->path, false, &image)
+              : rt_image_open_bytes(s->arena, o->bytes, o->size, "compiled model", &image));
+  CHECK_THAT(image->n_programs > 0 || image->source.size, STATUS_INVALID_FILE, "%s holds no program",
+             o->path ? o->path : "the compiled model");
   CHECK_THAT(s->options.n_constants == 0, STATUS_INVALID_ARGUMENT, "a compiled file takes no constants");
   s->options.backend = s->options.backend ? s->options.backend : image->target;
   TRY(plug_target_find(s->options.backend, &s->target));
@@ -196,14 +206,6 @@ static status open_image(plug_session *s, const char *path) {
   return NULL;
 }
 
-typedef struct opening {
-  plug_session *s;
-  const char *path;
-  const void *bytes;
-  size_t size;
-  const plug_session_options *options;
-} opening;
-
 static status open_guarded(void *data) {
   opening *o = data;
   plug_session *s = o->s;
@@ -211,8 +213,8 @@ static status open_guarded(void *data) {
   copy_options(s, o->options);
   TRY(rt_pool_create(s->options.compile.threads, &s->pool));
   TRY(rt_shared_create(&s->budget, &s->shared));
-  if (o->path && rt_image_is_one(o->path)) {
-    return open_image(s, o->path);
+  if (o->path ? rt_image_is_one(o->path) : rt_image_begins(o->bytes, o->size)) {
+    return open_image(s, o);
   }
   s->path = o->path ? arena_strdup(s->arena, o->path) : NULL;
   s->bytes = (rt_span){o->bytes, o->size};
@@ -233,6 +235,8 @@ status plug_session_open(const char *path, const void *bytes, size_t size, const
   plug_session *s = calloc(1, sizeof *s);
   CHECK_THAT(s, STATUS_RESOURCE, "out of memory");
   pthread_mutex_init(&s->lock, NULL);
+  s->options.allocator = options->allocator;
+  s->budget.allocator = options->allocator.allocate ? &s->options.allocator : NULL;
   s->budget.limit = options->max_memory;
   s->budget.outer = options->outer;
   s->compiling.outer = &s->budget;
@@ -248,6 +252,7 @@ status plug_session_open(const char *path, const void *bytes, size_t size, const
     plug_session_close(s);
     return path ? plug_name_file(failed, path) : failed;
   }
+  plug_log_opened(s);
   *out = s;
   return NULL;
 }
@@ -495,7 +500,7 @@ static status find_or_compile(plug_session *s, const plug_inputs *inputs, const 
     return no_such_program(s, inputs);
   }
   compilation c = {.s = s, .inputs = inputs};
-  s->compiling.deadline = plug_deadline_after(s->options.max_seconds);
+  s->compiling.deadline = inputs->deadline ? inputs->deadline : plug_deadline_after(s->options.max_seconds);
   s->compiling.stopped = inputs->stopped;
   status failed = plug_run_with_stack(PLUG_COMPILE_STACK, compile_guarded, &c);
   s->compiling.stopped = NULL;
@@ -503,6 +508,9 @@ static status find_or_compile(plug_session *s, const plug_inputs *inputs, const 
   arena_destroy(c.arena);
   rt_shared_sweep(s->shared); /* of one that failed, or was tried */
   *out = failed ? NULL : c.out;
+  if (!failed && s->options.log) {
+    plug_log_compiled(s, inputs, c.out);
+  }
   return failed;
 }
 
@@ -542,8 +550,27 @@ bool plug_compiled_has_values(const plug_compiled *c) {
   return false;
 }
 
+/* Another's compilation may take longer than this one may wait. */
+static status lock_for(plug_session *s, const plug_inputs *inputs) {
+  enum { PATIENCE = 20000000 }; /* nanoseconds between looks at the clock */
+  mem_budget waiting = {.deadline = inputs->deadline, .stopped = inputs->stopped};
+  while (pthread_mutex_trylock(&s->lock) != 0) {
+    struct timespec until;
+    TRY(budget_check(&waiting));
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += PATIENCE;
+    until.tv_sec += until.tv_nsec / NANOSECONDS;
+    until.tv_nsec %= NANOSECONDS;
+    if (pthread_mutex_timedlock(&s->lock, &until) == 0) {
+      return NULL;
+    }
+  }
+  return NULL;
+}
+
 status plug_session_compile(plug_session *s, const plug_inputs *inputs, const plug_compiled **out) {
-  pthread_mutex_lock(&s->lock);
+  *out = NULL;
+  TRY(lock_for(s, inputs));
   status failed = find_or_compile(s, inputs, out);
   if (!failed) {
     plug_compiled *c = (plug_compiled *)(uintptr_t)*out;

@@ -10,6 +10,9 @@
 
 typedef struct plug_session plug_session;
 
+/* How much a line of a session's log matters; the numbers are the C API's. */
+typedef enum plug_log_level { PLUG_LOG_WARNING = 1, PLUG_LOG_INFO = 2, PLUG_LOG_DEBUG = 3 } plug_log_level;
+
 typedef struct plug_session_options {
   const char *backend; /* "cpu", "ref", or the path of a shared object; NULL: cpu (of a .oxla: what it was made for) */
   rt_compile_options compile; /* tune, tune_log and narrow come from the three below */
@@ -26,6 +29,9 @@ typedef struct plug_session_options {
   uint32_t n_constants;
   bool keep_programs;   /* programs are kept in the cache folder and found there (session_store.h) */
   uint64_t cache_bytes; /* at most so much of programs is kept there; 0: PLUG_STORE_GIGABYTES */
+  void (*log)(void *data, plug_log_level level, const char *line); /* called with the session locked; NULL: none */
+  void *log_data;
+  mem_allocator allocator; /* of what its budget counts; zeros: the system's */
 } plug_session_options;
 
 /* Programs that a session keeps beside those in use: for more shapes than these, the one that was not used for longest goes. */
@@ -68,6 +74,7 @@ typedef struct plug_inputs {
   const shape *const *shapes;
   const void *const *values;
   const _Atomic int *stopped; /* once it is not 0, compiling and running end soon with STATUS_RESOURCE; NULL: never */
+  uint64_t deadline;          /* of both, in nanoseconds of CLOCK_MONOTONIC; 0: as the session's max_seconds has it */
 } plug_inputs;
 
 /* The shape of an input as a run would have it: given, or declared with what the options and the other inputs tell of its
@@ -92,6 +99,8 @@ typedef struct plug_output {
   void *own;          /* grows when it must, stays from run to run */
   size_t own_bytes;
 } plug_output;
+/* Gives it memory of its own, of that many bytes at least; what was there may be lost. */
+STATUS_MUST_USE status plug_output_reserve(plug_session *s, plug_output *o, size_t bytes, const char *what, const char *name);
 /* Frees what is its own. */
 void plug_output_finish(plug_session *s, plug_output *o);
 
@@ -125,5 +134,7 @@ const char *plug_version(void);
 
 /* Seconds of CLOCK_MONOTONIC. */
 double plug_now(void);
+/* So many seconds from now, in its nanoseconds; 0 of 0: no limit. */
+uint64_t plug_deadline_after(double seconds);
 
 #endif

@@ -38,8 +38,11 @@ struct plug_session {
 
 /* Whether the program is for these inputs. */
 bool plug_program_serves(const plug_session *s, const rt_program *p, const plug_inputs *inputs);
-/* In nanoseconds of CLOCK_MONOTONIC; 0: no limit. */
-uint64_t plug_deadline_after(double seconds);
+/* A line for whoever listens. */
+void plug_log(const plug_session *s, plug_log_level level, const char *format, ...) STATUS_PRINTF(3, 4);
+/* That the session was opened; that it has a program for these inputs now. */
+void plug_log_opened(const plug_session *s);
+void plug_log_compiled(const plug_session *s, const plug_inputs *inputs, const plug_compiled *c);
 
 /* plug_session_run with a profiler that looks on; NULL: none. */
 STATUS_MUST_USE status plug_session_run_watched(plug_session *s, const plug_compiled *c, const uint64_t *seed,

@@ -16,12 +16,12 @@ void plug_output_finish(plug_session *s, plug_output *o) {
   o->own_bytes = 0;
 }
 
-static status reserve(plug_session *s, plug_output *o, size_t bytes, const char *name) {
+status plug_output_reserve(plug_session *s, plug_output *o, size_t bytes, const char *what, const char *name) {
   if (!o->own || o->own_bytes < bytes) {
     plug_output_finish(s, o);
     size_t size = bytes ? bytes : 1; /* of an empty array, too, the caller gets an address */
     o->own = budget_alloc(&s->budget, size, ALIGN);
-    CHECK_THAT(o->own, STATUS_RESOURCE, "out of memory: no %zu bytes for output '%s'", bytes, name);
+    CHECK_THAT(o->own, STATUS_RESOURCE, "out of memory: no %zu bytes for %s '%s'", bytes, what, name);
     o->own_bytes = size;
   }
   return NULL;
@@ -37,7 +37,6 @@ static status check_given(const plug_output *o, const char *name) {
 /* What was made in memory of its own goes where the caller wants it. */
 static status deliver(plug_output *o, const char *name) {
   TRY(check_given(o, name));
-  o->data = o->own;
   if (o->given && o->given_bytes) {
     memcpy(o->given, o->own, o->given_bytes);
   }
@@ -70,7 +69,7 @@ static status place_results(plug_session *s, const rt_program *p, plug_output *o
       TRY(check_given(o, io->name));
       results[k] = o->given;
     } else {
-      TRY(reserve(s, o, (size_t)shape_bytes(&io->shape), io->name));
+      TRY(plug_output_reserve(s, o, (size_t)shape_bytes(&io->shape), "output", io->name));
       results[k] = o->own;
     }
     o->data = results[k];
@@ -163,12 +162,17 @@ status plug_session_run(plug_session *s, const plug_compiled *c, const uint64_t 
 
 status plug_session_run_watched(plug_session *s, const plug_compiled *c, const uint64_t *seed, const plug_inputs *inputs,
                                 plug_output *outputs, struct rt_profiler *profiler) {
-  mem_budget budget = {.deadline = plug_deadline_after(s->options.max_seconds), .outer = &s->budget,
-                       .stopped = inputs->stopped};
+  double start = plug_now();
+  uint64_t deadline = inputs->deadline ? inputs->deadline : plug_deadline_after(s->options.max_seconds);
+  mem_budget budget = {.deadline = deadline, .outer = &s->budget, .stopped = inputs->stopped};
   rt_run_options options = {.pool = s->pool, .budget = &budget, .seed = seed ? *seed : fresh_seed(s),
                             .profiler = profiler};
   running r = {s, c, &options, inputs, outputs};
-  return plug_run_with_stack(c->program ? PLUG_RUN_STACK : PLUG_COMPILE_STACK, run_guarded, &r);
+  status failed = plug_run_with_stack(c->program ? PLUG_RUN_STACK : PLUG_COMPILE_STACK, run_guarded, &r);
+  if (s->options.log) {
+    plug_log(s, PLUG_LOG_DEBUG, "%s in %.6f seconds", failed ? status_message(failed) : "executed", plug_now() - start);
+  }
+  return failed;
 }
 
 shape plug_compiled_output(const plug_session *s, const plug_compiled *c, uint32_t k) {

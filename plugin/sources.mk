@@ -1,13 +1,16 @@
 # Written by m4/list-sources: do not edit.
 plugin_api_sources = \
 	plugin/api.c \
+	plugin/api_event.c \
 	plugin/api_profile.c \
+	plugin/api_run.c \
 	plugin/session.c \
 	plugin/session_cache.c \
 	plugin/session_cached.c \
 	plugin/session_compiler.c \
 	plugin/session_content.c \
 	plugin/session_libraries.c \
+	plugin/session_log.c \
 	plugin/session_profile.c \
 	plugin/session_profile_text.c \
 	plugin/session_run.c \

@@ -205,10 +205,19 @@ void *rt_address(const rt_run *r, const rt_buffer *b) {
   return base + b->offset;
 }
 
+/* A label is "the nodes (what was made of them)", or only the latter. */
+static status at_thunk(status failed, const rt_thunk *t) {
+  const char *made = strrchr(t->label, '(');
+  if (made && made > t->label) {
+    failed = status_about_node(failed, t->label, (size_t)(made - t->label) - 1);
+  }
+  return status_prefix(failed, "%s", t->label);
+}
+
 static inline status run_thunk(const rt_thunk *t, rt_run *r) {
   status failed = t->ops->run(t, r);
   failed = failed ? failed : budget_check(r->budget);
-  return failed ? status_prefix(failed, "%s", t->label) : NULL;
+  return failed ? at_thunk(failed, t) : NULL;
 }
 
 static status run_profiled(const rt_sequence *s, rt_run *r) {

@@ -494,10 +494,22 @@ status rt_image_open_fd(arena *a, int fd, const char *name, bool verify_constant
   return open_bytes(a, name, bytes, size, verify_constants, out);
 }
 
+status rt_image_open_bytes(arena *a, const void *bytes, size_t size, const char *name, rt_image **out) {
+  if ((uintptr_t)bytes % ALIGN) {
+    void *copy = arena_alloc_aligned(a, size, ALIGN);
+    bytes = memcpy(copy, bytes, size);
+  }
+  return open_bytes(a, name, bytes, size, false, out);
+}
+
+bool rt_image_begins(const void *bytes, size_t size) {
+  return size >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
+}
+
 bool rt_image_is_one(const char *path) {
   char start[sizeof magic];
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  bool is = fd >= 0 && read(fd, start, sizeof start) == sizeof start && memcmp(start, magic, sizeof magic) == 0;
+  bool is = fd >= 0 && read(fd, start, sizeof start) == sizeof start && rt_image_begins(start, sizeof start);
   if (fd >= 0) {
     close(fd);
   }

@@ -2,7 +2,9 @@
 check_programs = \
 	tests/e2e/check_api \
 	tests/e2e/check_backend \
+	tests/e2e/check_events \
 	tests/e2e/check_hostile_api \
+	tests/e2e/check_memory \
 	tests/e2e/check_onnxifi \
 	tests/target/check_candidates \
 	tests/target/check_exact \
@@ -203,6 +205,7 @@ tests_files = \
 	tests/dynamic/open_cases.py \
 	tests/dynamic/test-dynamic \
 	tests/e2e/README \
+	tests/e2e/api_client.h \
 	tests/e2e/compare_ort.py \
 	tests/e2e/edge_values.py \
 	tests/e2e/hostile_more.py \
@@ -421,8 +424,12 @@ tests_e2e_check_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_check_backend_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_backend_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_e2e_check_events_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_e2e_check_events_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_check_hostile_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_hostile_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_e2e_check_memory_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_e2e_check_memory_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_check_onnxifi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_onnxifi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_candidates_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

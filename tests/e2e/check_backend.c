@@ -1,13 +1,8 @@
 /* check_backend.c - a third party's backend (module_toy_backend.c), loaded by path: compiles, runs, saves, loads. */
-#include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "onnx-xla.h"
-#include "write_model.h"
-
-static const float W[] = {1, -2, 0.5f, 3}, B[] = {0, 1, -1, 0.25f};
+#include "api_client.h"
 
 static char toy[4096];
 static const oxla_options *options;
@@ -19,27 +14,9 @@ static void setup(void) {
   options = &o;
 }
 
-static void succeed(oxla_error *error) { ck_assert_msg(!error, "%s", oxla_error_message(error)); }
-
-/* The error must be of that code and name all that the rule needs. */
-static void refuse(oxla_error *error, oxla_code code, const char *part) {
-  ck_assert_int_eq(oxla_error_code(error), code);
-  ck_assert_msg(strstr(oxla_error_message(error), part), "'%s' does not say '%s'", oxla_error_message(error), part);
-  oxla_error_free(error);
-}
-
-static void run_affine(oxla_model *m, int n) {
-  float x[16], y[16], want[16];
-  oxla_run *run;
-  for (int k = 0; k < 4 * n; k++) {
-    x[k] = (float)(k - 6) * 1.25f;
-  }
-  affine(n, x, W, B, want);
-  succeed(oxla_run_create(m, &run));
-  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){n, 4}, x));
-  succeed(oxla_set_output(run, "y", y, (size_t)n * 4 * sizeof *y));
-  succeed(oxla_execute(run));
-  ck_assert_mem_eq(y, want, (size_t)n * 4 * sizeof *y);
+static void run_model(oxla_model *m, int rows) {
+  oxla_run *run = new_run(m);
+  run_affine(run, rows, 0);
   oxla_run_destroy(run);
 }
 
@@ -47,8 +24,8 @@ START_TEST(compiles_and_runs) {
   message bytes = affine_model(W, B);
   oxla_model *m;
   succeed(oxla_load_memory(bytes.bytes, bytes.n, options, &m));
-  run_affine(m, 1);
-  run_affine(m, 4);
+  run_model(m, 1);
+  run_model(m, 4);
   oxla_model_destroy(m);
 }
 END_TEST
@@ -61,11 +38,11 @@ START_TEST(saves_and_loads) {
   ck_assert(fd >= 0);
   close(fd);
   succeed(oxla_load_memory(bytes.bytes, bytes.n, options, &m));
-  run_affine(m, 3);
+  run_model(m, 3);
   succeed(oxla_save(m, path));
   oxla_model_destroy(m);
   succeed(oxla_load(path, options, &m));
-  run_affine(m, 3);
+  run_model(m, 3);
   oxla_model_destroy(m);
   refuse(oxla_load(path, &(oxla_options){.size = sizeof(oxla_options), .backend = "ref"}, &m), OXLA_INVALID_ARGUMENT, "toy");
   unlink(path);

@@ -1,87 +1,13 @@
 /* check_hostile_api.c - what callers of onnx-xla.h do at run time: cancelling, limits, odd buffers, empty arrays, threads with
  * small stacks, forks, signals, runs side by side.  On both targets. */
-#include <check.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "onnx-xla.h"
-#include "write_model.h"
-
-static const char *const backends[] = {"cpu", "ref"};
-static const float W[] = {1, -2, 0.5f, 3}, B[] = {0, 1, -1, 0.25f};
-
-static void succeed(oxla_error *error) { ck_assert_msg(!error, "%s", oxla_error_message(error)); }
-
-static void refuse(oxla_error *error, oxla_code code, const char *part) {
-  ck_assert_int_eq(oxla_error_code(error), code);
-  ck_assert_msg(strstr(oxla_error_message(error), part), "'%s' does not say '%s'", oxla_error_message(error), part);
-  oxla_error_free(error);
-}
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static oxla_model *load_with(const message *m, oxla_options o) {
-  oxla_model *model;
-  o.size = sizeof o;
-  succeed(oxla_load_memory(m->bytes, m->n, &o, &model));
-  return model;
-}
-
-static oxla_model *load(const message *m, int backend) {
-  return load_with(m, (oxla_options){.backend = backends[backend], .threads = 2});
-}
-
-static oxla_run *new_run(oxla_model *m) {
-  oxla_run *run;
-  succeed(oxla_run_create(m, &run));
-  return run;
-}
-
-/* --- models --- */
-
-/* y = x and nothing else, for ever: Loop without a count whose condition stays true. */
-static message endless_model(void) {
-  message body = {.n = 0}, loop = {.n = 0}, attribute = {.n = 0}, g = {.n = 0};
-  add_node(&body, "Identity", "go", NULL, "on");
-  add_node(&body, "Mul", "s", "s", "t");
-  put_text(&body, GRAPH_NAME, "body");
-  add_value(&body, GRAPH_INPUT, "i", 7, SCALAR);
-  add_value(&body, GRAPH_INPUT, "go", 9, SCALAR);
-  add_value(&body, GRAPH_INPUT, "s", 1, DIMS(4));
-  add_value(&body, GRAPH_OUTPUT, "on", 9, SCALAR);
-  add_value(&body, GRAPH_OUTPUT, "t", 1, DIMS(4));
-  put_text(&attribute, 1, "body");
-  put_message(&attribute, 6, &body);
-  put_int(&attribute, 20, 5);
-  put_text(&loop, 1, "");
-  put_text(&loop, 1, "go");
-  put_text(&loop, 1, "x");
-  put_text(&loop, 2, "y");
-  put_text(&loop, 4, "Loop");
-  put_message(&loop, 5, &attribute);
-  put_message(&g, GRAPH_NODE, &loop);
-  add_value(&g, GRAPH_INPUT, "go", 9, SCALAR);
-  add_value(&g, GRAPH_INPUT, "x", 1, DIMS(4));
-  add_value(&g, GRAPH_OUTPUT, "y", 1, DIMS(4));
-  return finish_model(&g, 8, 13);
-}
-
-static oxla_run *endless_run(oxla_model *model, uint8_t *go, float *x) {
-  oxla_run *run = new_run(model);
-  succeed(oxla_set_input(run, "go", OXLA_BOOL, 0, NULL, go));
-  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){4}, x));
-  return run;
-}
+#include "api_client.h"
 
 /* y = x + z of symbols n, m and n, m. */
 static message sum_model(void) {
@@ -91,22 +17,6 @@ static message sum_model(void) {
   add_value(&g, GRAPH_INPUT, "z", 1, DIMS(-1, -2));
   add_value(&g, GRAPH_OUTPUT, "y", 1, DIMS(-1, -2));
   return finish_model(&g, 8, 13);
-}
-
-static void check_affine(oxla_run *run, int n, float first) {
-  float *x = malloc((size_t)n * 4 * sizeof *x), *want = malloc((size_t)n * 4 * sizeof *want);
-  oxla_tensor y;
-  for (int k = 0; k < 4 * n; k++) {
-    x[k] = first + (float)(k % 1000 - 6) * 1.25f;
-  }
-  affine(n, x, W, B, want);
-  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){n, 4}, x));
-  succeed(oxla_execute(run));
-  succeed(oxla_get_output(run, "y", &y));
-  ck_assert_uint_eq(y.bytes, (size_t)n * 4 * sizeof *x);
-  ck_assert_mem_eq(y.data, want, y.bytes);
-  free(x);
-  free(want);
 }
 
 /* --- cancelling and limits --- */
@@ -260,7 +170,7 @@ END_TEST
 static void *many_runs(void *model) {
   oxla_run *run = new_run(model);
   for (int k = 0; k < 40; k++) {
-    check_affine(run, 30000, (float)k); /* large enough for the pool */
+    run_affine(run, 30000, (float)k); /* large enough for the pool */
   }
   oxla_run_destroy(run);
   return NULL;
@@ -285,13 +195,13 @@ START_TEST(forks) {
   message m = affine_model(W, B);
   oxla_model *model = load(&m, _i);
   oxla_run *run = new_run(model);
-  check_affine(run, 30000, 1);
+  run_affine(run, 30000, 1);
   pid_t child = fork();
   ck_assert_int_ge(child, 0);
   if (child == 0) {
     alarm(60);
-    check_affine(run, 30000, 2); /* compiled before */
-    check_affine(run, 7, 3);     /* compiled by the child */
+    run_affine(run, 30000, 2); /* compiled before */
+    run_affine(run, 7, 3);     /* compiled by the child */
     oxla_run_destroy(run);
     oxla_model_destroy(model);
     _exit(7);
@@ -299,7 +209,7 @@ START_TEST(forks) {
   int how;
   ck_assert_int_eq(waitpid(child, &how, 0), child);
   ck_assert_msg(WIFEXITED(how) && WEXITSTATUS(how) == 7, "the child ended with %#x", (unsigned)how);
-  check_affine(run, 30000, 4);
+  run_affine(run, 30000, 4);
   oxla_run_destroy(run);
   oxla_model_destroy(model);
 }
@@ -322,7 +232,7 @@ START_TEST(signals) {
   oxla_model *model = load(&m, _i);
   oxla_run *run = new_run(model);
   for (int k = 0; k < 20; k++) {
-    check_affine(run, 30000 + k % 2, (float)k);
+    run_affine(run, 30000 + k % 2, (float)k);
   }
   oxla_run_destroy(run);
   oxla_model_destroy(model);
@@ -343,8 +253,8 @@ static void *work_on_small_stack(void *data) {
   oxla_model *model = load(&s->bytes, s->backend);
   oxla_run *run = new_run(model);
   succeed(oxla_check(model));
-  check_affine(run, 30000, 1);
-  check_affine(run, 3, 1);
+  run_affine(run, 30000, 1);
+  run_affine(run, 3, 1);
   oxla_run_destroy(run);
   oxla_model_destroy(model);
   return data;
@@ -394,17 +304,8 @@ START_TEST(no_files_from_memory) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("hostile-api");
-  TCase *t = tcase_create("all");
+  const TTest *const once[] = {NULL};
   const TTest *const both[] = {cancels_a_run, cancels_compiling, time_ends_a_run, memory_ends_a_run, odd_buffers,
-                               runs_side_by_side, forks, signals, stack_of_64_kilobytes, no_files_from_memory};
-  for (size_t k = 0; k < sizeof both / sizeof *both; k++) {
-    tcase_add_loop_test(t, both[k], 0, 2);
-  }
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+                               runs_side_by_side, forks, signals, stack_of_64_kilobytes, no_files_from_memory, NULL};
+  return run_tests("hostile-api", once, both);
 }

@@ -89,7 +89,7 @@ def library():
             ("oxla_output_name", S, [P, ctypes.c_size_t]),
             ("oxla_run_create", P, [P, P]),
             ("oxla_run_destroy", None, [P]),
-            ("oxla_set_seed", None, [P, ctypes.c_uint64]),
+            ("oxla_set_seed", P, [P, ctypes.c_uint64]),
             ("oxla_set_input", P, [P, S, ctypes.c_int, ctypes.c_int, P, P]),
             ("oxla_compile", P, [P]),
             ("oxla_execute", P, [P]),
@@ -144,7 +144,7 @@ def run_xla(
         _check(lib.oxla_load_memory(model, len(model), ctypes.byref(options), ctypes.byref(handle)))
     try:
         _check(lib.oxla_run_create(handle, ctypes.byref(run)))
-        lib.oxla_set_seed(run, SEED)
+        _check(lib.oxla_set_seed(run, SEED))
         kept = []
         for k in range(lib.oxla_input_count(handle)):
             name = lib.oxla_input_name(handle, k)

@@ -48,6 +48,24 @@ START_TEST(status_hostile_names) {
 }
 END_TEST
 
+/* The innermost node counts, and stays through prefixes and copies. */
+START_TEST(status_nodes) {
+  status s = status_at_node(status_error(STATUS_INVALID_MODEL | STATUS_ABOUT_SHAPE, "no"), "a\n: Add");
+  s = status_prefix(status_at_node(s, "l: Loop"), "model");
+  status copy = status_copy(s);
+  ck_assert_str_eq(status_get_node(copy), "a?: Add");
+  ck_assert_int_eq(status_get_subject(copy), STATUS_ABOUT_SHAPE);
+  expect_status(s, STATUS_INVALID_MODEL, "model: l: Loop: a?: Add: no");
+  expect_status(copy, STATUS_INVALID_MODEL, "model: l: Loop: a?: Add: no");
+  s = status_about_node(status_error(STATUS_IO, "no"), "a: Add (fused)", 6);
+  ck_assert_str_eq(status_get_node(s), "a: Add");
+  expect_status(s, STATUS_IO, "no");
+  ck_assert_ptr_null(status_at_node(NULL, "a"));
+  ck_assert_ptr_null(status_copy(NULL));
+  ck_assert_str_eq(status_get_node(NULL), "");
+}
+END_TEST
+
 START_TEST(status_long) {
   char *text = arena_alloc(memory, 100001);
   memset(text, 'x', 100000);
@@ -351,6 +369,7 @@ int main(void) {
   TCase *all = tcase_create("all");
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_add_test(all, status_basics);
+  tcase_add_test(all, status_nodes);
   tcase_add_loop_test(all, status_hostile_names, 0, sizeof names / sizeof *names);
   tcase_add_test(all, status_long);
   tcase_add_test(all, arena_memory);

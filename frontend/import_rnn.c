@@ -68,6 +68,9 @@ static status read_activations(const onnx_node *n, layer *l) {
   TRY(onnx_attr_floats(n->proto, "activation_alpha", &p.alpha, &p.n_alpha));
   TRY(onnx_attr_floats(n->proto, "activation_beta", &p.beta, &p.n_beta));
   int each = hlo_cell_activations(l->r.cell), want = each * l->n_directions;
+  if (l->r.cell == HLO_COMPOSITE_RNN && count == 2 && strcasecmp(names[0], "Tanh") == 0 && strcasecmp(names[1], "Tanh") == 0) {
+    count = 0; /* the standard's default, for one direction too: some exporters write it out */
+  }
   CHECK_THAT(count == 0 || count == (size_t)want, STATUS_INVALID_MODEL,
              "activations has %zu entries instead of %d", count, want);
   for (int k = 0; k < want; k++) {

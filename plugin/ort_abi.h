@@ -126,7 +126,7 @@ typedef struct OrtApi {
   ORT_GAP(327, 330);
   ORT_FN(ValueInfo_IsGraphOutput, const OrtValueInfo *value_info, bool *is_graph_output);
   ORT_FN(ValueInfo_IsConstantInitializer, const OrtValueInfo *value_info, bool *is_constant_initializer);
-  ORT_GAP(332, 333);
+  ORT_FN(ValueInfo_IsFromOuterScope, const OrtValueInfo *value_info, bool *is_from_outer_scope);
   ORT_FN(Graph_GetName, const OrtGraph *graph, const char **graph_name);
   ORT_FN(Graph_GetModelPath, const OrtGraph *graph, const char **model_path);
   ORT_FN(Graph_GetOnnxIRVersion, const OrtGraph *graph, int64_t *onnx_ir_version);

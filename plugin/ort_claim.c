@@ -12,12 +12,10 @@
 
 enum { MOST_ROUNDS = 8, ENOUGH_NODES = 4 };
 
-/* A value: which node makes it (its number), and where it is used. */
+/* A value and the number of the node that makes it. */
 typedef struct value {
   const char *name;
-  const OrtValueInfo *info;
-  size_t maker; /* SIZE_MAX: no node of this graph */
-  bool is_output;
+  size_t maker; /* SIZE_MAX: none of this graph */
 } value;
 
 typedef struct claim {
@@ -32,7 +30,7 @@ static int by_name(const void *a, const void *b) { return strcmp(((const value *
 
 /* *out NULL: there is no memory, or no name. */
 static OrtStatus *find_value(claim *c, const OrtValueInfo *info, value **out) {
-  value key = {.maker = SIZE_MAX, .info = info};
+  value key = {.maker = SIZE_MAX};
   *out = NULL;
   ORT_TRY(ort_value_name(c->p, info, &key.name));
   if (!*key.name) {
@@ -65,40 +63,7 @@ static OrtStatus *link_values(claim *c) {
       }
     }
   }
-  for (size_t k = 0; k < c->g.n_outputs; k++) {
-    ORT_TRY(find_value(c, c->g.outputs[k], &v));
-    if (v) {
-      v->is_output = true;
-    }
-  }
   return NULL;
-}
-
-/* --- types --- */
-
-/* Those that arrays of ours and of ONNX Runtime have alike. */
-static bool type_crosses(int type) {
-  return type >= OXLA_FLOAT && type <= OXLA_FLOAT8E5M2FNUZ && type != OXLA_STRING;
-}
-
-static OrtStatus *types_cross(const claim *c, size_t n, const OrtValueInfo *const *values, bool *ok) {
-  for (size_t k = 0; k < n && *ok; k++) {
-    int type;
-    bool constant = false;
-    if (values[k]) {
-      ORT_TRY(ort_value_type(c->p, values[k], &type));
-      ORT_TRY(c->p->api->ValueInfo_IsConstantInitializer(values[k], &constant));
-      *ok = type_crosses(type) || (constant && type != OXLA_STRING && type != 0);
-    }
-  }
-  return NULL;
-}
-
-static OrtStatus *types_fit(const claim *c, const ort_node *n, bool *ok) {
-  *ok = true;
-  ORT_TRY(types_cross(c, n->n_in, n->in, ok));
-  ORT_TRY(types_cross(c, n->n_implicit, n->implicit, ok));
-  return types_cross(c, n->n_out, n->out, ok);
 }
 
 /* --- levels --- */
@@ -138,96 +103,6 @@ static OrtStatus *set_levels(claim *c) {
 
 /* --- what can be imported --- */
 
-typedef struct finding {
-  claim *c;
-  const size_t *numbers; /* of the model's nodes in the graph */
-  size_t n_found;
-} finding;
-
-static void found(void *data, size_t node, oxla_code code, const char *message) {
-  finding *f = data;
-  size_t k = f->numbers[node];
-  if (code == OXLA_UNSUPPORTED || strstr(message, "there is no")) {
-    ort_log(f->c->p, ORT_LOGGING_LEVEL_INFO, "onnx-xla leaves a node: %s", message);
-    f->n_found += f->c->taken[k];
-    f->c->taken[k] = false;
-  }
-}
-
-/* What the chosen nodes read that none of them makes, once each: inputs of their model. */
-typedef struct borders {
-  const OrtValueInfo **inputs;
-  size_t n, capacity;
-  void *seen;
-} borders;
-
-static int by_text(const void *a, const void *b) { return strcmp(a, b); }
-static void keep(void *node) { (void)node; }
-
-static OrtStatus *add_inputs(claim *c, borders *b, const bool *chosen, size_t n, const OrtValueInfo *const *values) {
-  for (size_t k = 0; k < n; k++) {
-    value *v = NULL;
-    bool constant = false;
-    if (values[k]) {
-      ORT_TRY(find_value(c, values[k], &v));
-      ORT_TRY(c->p->api->ValueInfo_IsConstantInitializer(values[k], &constant));
-    }
-    if (!v || constant || (v->maker != SIZE_MAX && chosen[v->maker]) || tfind(v->name, &b->seen, by_text)) {
-      continue;
-    }
-    if (b->n == b->capacity) {
-      b->capacity = 2 * b->capacity + 16;
-      const OrtValueInfo **more = realloc(b->inputs, b->capacity * sizeof *more);
-      if (!more) {
-        return ort_no_memory(c->p);
-      }
-      b->inputs = more;
-    }
-    if (!tsearch(v->name, &b->seen, by_text)) {
-      return ort_no_memory(c->p);
-    }
-    b->inputs[b->n++] = values[k];
-  }
-  return NULL;
-}
-
-/* Looks at the chosen nodes as one model; those that cannot be imported are taken no more. */
-static OrtStatus *survey(claim *c, const bool *chosen, size_t *n_found) {
-  borders b = {0};
-  ort_wire model = {0};
-  size_t *numbers = calloc(c->g.n_nodes + 1, sizeof *numbers), n = 0, last = 0;
-  OrtStatus *failed = numbers ? NULL : ort_no_memory(c->p);
-  for (size_t k = 0; k < c->g.n_nodes && !failed; k++) {
-    if (chosen[k]) {
-      const ort_node *node = &c->g.nodes[k];
-      numbers[n++] = last = k;
-      failed = add_inputs(c, &b, chosen, node->n_in, node->in);
-      failed = failed ? failed : add_inputs(c, &b, chosen, node->n_implicit, node->implicit);
-    }
-  }
-  finding f = {.c = c, .numbers = numbers};
-  if (!failed && n) {
-    ort_model_parts parts = {.chosen = chosen, .n_inputs = b.n, .inputs = b.inputs, .n_outputs = c->g.nodes[last].n_out,
-                             .outputs = c->g.nodes[last].out};
-    failed = ort_model_write(c->p, &c->g, &parts, &model);
-    oxla_options options = {.size = sizeof options, .backend = *c->p->options.backend ? c->p->options.backend : NULL};
-    oxla_error *error = failed ? NULL : oxla_survey(model.bytes, model.n, &options, found, &f);
-    if (error) { /* not even the model can be read: nobody knows which node it is */
-      ort_log(c->p, ORT_LOGGING_LEVEL_WARNING, "onnx-xla takes nothing of a group: %s", oxla_error_message(error));
-      oxla_error_free(error);
-      for (size_t k = 0; k < c->g.n_nodes; k++) {
-        c->taken[k] = c->taken[k] && !chosen[k];
-      }
-    }
-  }
-  *n_found = f.n_found;
-  tdestroy(b.seen, keep);
-  free(b.inputs);
-  free(numbers);
-  ort_wire_free(&model);
-  return failed;
-}
-
 static OrtStatus *survey_groups(claim *c, bool *chosen, size_t *n_found) {
   *n_found = 0;
   for (size_t level = 0; level < c->n_levels; level++) {
@@ -237,7 +112,7 @@ static OrtStatus *survey_groups(claim *c, bool *chosen, size_t *n_found) {
       n += chosen[k];
     }
     if (n) {
-      ORT_TRY(survey(c, chosen, &more));
+      ORT_TRY(ort_survey(c->p, &c->g, chosen, c->taken, &more));
     }
     *n_found += more;
   }
@@ -317,7 +192,7 @@ static OrtStatus *claim_nodes(claim *c, OrtEpGraphSupportInfo *support) {
   }
   ORT_TRY(link_values(c));
   for (size_t k = 0; k < c->g.n_nodes; k++) {
-    ORT_TRY(types_fit(c, &c->g.nodes[k], &c->taken[k]));
+    ORT_TRY(ort_node_crosses(c->p, &c->g.nodes[k], &c->taken[k]));
   }
   ORT_TRY(settle(c));
   ORT_TRY(set_levels(c));
@@ -330,22 +205,95 @@ static OrtStatus *claim_nodes(claim *c, OrtEpGraphSupportInfo *support) {
   return NULL;
 }
 
-/* ONNX Runtime asks for bodies before it asks for the graphs around them; what is taken inside can no more be taken with the
- * node around it, which is better: so bodies are left alone. */
-static OrtStatus *claim_graph(claim *c, const OrtGraph *graph, OrtEpGraphSupportInfo *support) {
-  const OrtNode *around = NULL;
-  bool contexts = false;
-  ORT_TRY(c->p->api->Graph_GetParentNode(graph, &around));
-  if (around) {
-    return NULL;
+/* The constants among what a node reads: room for all of its inputs. */
+static OrtStatus *find_constants(const ort_provider *p, size_t n, const OrtValueInfo *const *values, ort_graph *g) {
+  for (size_t k = 0; k < n; k++) {
+    bool constant = false;
+    ORT_TRY(values[k] ? p->api->ValueInfo_IsConstantInitializer(values[k], &constant) : NULL);
+    if (constant) {
+      g->initializers[g->n_initializers++] = values[k];
+    }
   }
+  return NULL;
+}
+
+/* The other operators with bodies are functions that ONNX Runtime writes out later, which it cannot once nodes of a body have
+ * become one of ours. */
+static bool keeps_bodies(const char *op) { return strcmp(op, "If") == 0 || strcmp(op, "Loop") == 0 || strcmp(op, "Scan") == 0; }
+
+/* Whether a node can be taken, or what is in its bodies cannot; `graph` tells the versions of the operators in use. */
+static OrtStatus *leaves_bodies(const ort_provider *p, const OrtGraph *graph, const OrtNode *node, bool *out) {
+  ort_node n = {0};
+  ort_graph g = {.graph = graph, .n_nodes = 1, .nodes = &n};
+  const bool chosen = true;
+  size_t n_found;
+  OrtStatus *failed = ort_node_read(p, node, &n);
+  if (!failed) {
+    g.initializers = calloc(n.n_in + n.n_implicit + 1, sizeof *g.initializers);
+    failed = g.initializers ? NULL : ort_no_memory(p);
+  }
+  failed = failed ? failed : find_constants(p, n.n_in, n.in, &g);
+  failed = failed ? failed : find_constants(p, n.n_implicit, n.implicit, &g);
+  failed = failed ? failed : ort_node_crosses(p, &n, out);
+  failed = failed || !*out ? failed : ort_survey(p, &g, &chosen, out, &n_found);
+  *out = *out || !n.op || !keeps_bodies(n.op);
+  free(g.initializers);
+  ort_node_free(&n);
+  return failed;
+}
+
+/* ONNX Runtime asks for bodies before it asks for the graphs around them.  What is taken inside can no more be taken with the
+ * node around it, which is better: where that is possible the body is left alone. */
+static OrtStatus *is_left(const ort_provider *p, const OrtGraph *graph, bool *left) {
+  const OrtNode *around = NULL;
+  ORT_TRY(p->api->Graph_GetParentNode(graph, &around));
+  return around ? leaves_bodies(p, graph, around, left) : NULL;
+}
+
+static OrtStatus *has_type(const ort_provider *p, const OrtValueInfo *info, int type, bool *out) {
+  int is;
+  ORT_TRY(ort_value_type(p, info, &is));
+  *out = *out && is == type;
+  return NULL;
+}
+
+/* ONNX Runtime 1.23 and 1.24 do not say of a graph that it is a body.  One of an If has no inputs; one of a Loop begins with
+ * a count and a condition; others mostly read what is around them. */
+static OrtStatus *looks_like_body(const ort_provider *p, const ort_graph *g, bool *out) {
+  *out = g->n_inputs == 0;
+  if (g->n_inputs >= 2 && g->n_outputs >= 1) {
+    *out = true;
+    ORT_TRY(has_type(p, g->inputs[0], OXLA_INT64, out));
+    ORT_TRY(has_type(p, g->inputs[1], OXLA_BOOL, out));
+    ORT_TRY(has_type(p, g->outputs[0], OXLA_BOOL, out));
+  }
+  for (size_t k = 0; k < g->n_nodes && !*out; k++) {
+    const ort_node *n = &g->nodes[k];
+    for (size_t i = 0; i < n->n_in && !*out; i++) {
+      ORT_TRY(n->in[i] ? p->api->ValueInfo_IsFromOuterScope(n->in[i], out) : NULL);
+    }
+    for (size_t i = 0; i < n->n_implicit && !*out; i++) {
+      ORT_TRY(p->api->ValueInfo_IsFromOuterScope(n->implicit[i], out));
+    }
+  }
+  return NULL;
+}
+
+static OrtStatus *claim_graph(claim *c, const OrtGraph *graph, OrtEpGraphSupportInfo *support) {
+  bool contexts = false, left = false;
   ORT_TRY(ort_graph_read(c->p, graph, &c->g));
   ORT_TRY(claim_contexts(c, support, &contexts));
-  return contexts ? NULL : claim_nodes(c, support);
+  if (!contexts) {
+    ORT_TRY(c->p->early ? looks_like_body(c->p, &c->g, &left) : is_left(c->p, graph, &left));
+  }
+  return contexts || left ? NULL : claim_nodes(c, support);
 }
 
 OrtStatus *ort_claim(ort_provider *p, const OrtGraph *graph, OrtEpGraphSupportInfo *support) {
   claim c = {.p = p};
+  if (p->early && p->has_compiled) {
+    return NULL;
+  }
   OrtStatus *failed = claim_graph(&c, graph, support);
   tdestroy(c.values, free);
   free(c.taken);

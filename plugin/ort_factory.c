@@ -7,9 +7,12 @@
 
 #include "plugin/ort_parts.h"
 
+enum { LATER_API = 25 }; /* ort_provider's `early` ends with it */
+
 typedef struct factory {
   OrtEpFactory table; /* first */
   const OrtApi *api;
+  bool early; /* ort_provider's */
   char name[128]; /* that the library was registered under; devices show it */
 } factory;
 
@@ -107,6 +110,7 @@ static OrtStatus *compile(OrtEp *self, const OrtGraph **graphs, const OrtNode **
   for (size_t k = 0; k < n; k++) {
     infos[k] = NULL;
   }
+  ((ort_provider *)self)->has_compiled = true;
   for (size_t k = 0; k < n; k++) {
     ORT_TRY(ort_compile((ort_provider *)self, graphs[k], nodes[k], &infos[k], context_nodes ? &context_nodes[k] : NULL));
   }
@@ -132,7 +136,7 @@ static OrtStatus *create_ep(OrtEpFactory *self, const OrtHardwareDevice *const *
   }
   *p = (ort_provider){.ep = {.ort_version_supported = ORT_API_VERSION, .GetName = provider_name, .GetCapability = get_capability,
                              .Compile = compile, .ReleaseNodeComputeInfos = release_infos},
-                      .api = f->api, .logger = logger, .name = f->name};
+                      .api = f->api, .logger = logger, .name = f->name, .early = f->early};
   OrtStatus *failed = read_options(p, options);
   if (failed) {
     free(p);
@@ -195,6 +199,7 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *base
                             .GetVendorId = factory_vendor_id, .GetVersion = factory_version,
                             .CreateDataTransfer = no_transfer, .IsStreamAware = is_stream_aware};
   f->api = api;
+  f->early = !base->GetApi(LATER_API);
   snprintf(f->name, sizeof f->name, "%s", registered_name && *registered_name ? registered_name : ORT_EP_NAME);
   factories[0] = &f->table;
   *num_factories = 1;

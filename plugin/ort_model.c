@@ -111,6 +111,23 @@ OrtStatus *ort_value_type(const ort_provider *p, const OrtValueInfo *value, int 
   return info ? p->api->GetTensorElementType(info, type) : NULL;
 }
 
+static OrtStatus *read_type(const ort_provider *p, const OrtTensorTypeAndShapeInfo *info, ort_array *out) {
+  ORT_TRY(p->api->GetTensorElementType(info, &out->type));
+  ORT_TRY(p->api->GetDimensionsCount(info, &out->rank));
+  if (out->rank > OXLA_MAX_RANK) {
+    return ort_fail(p, "onnx-xla: an array of rank %zu; %d is the most", out->rank, OXLA_MAX_RANK);
+  }
+  return p->api->GetDimensions(info, out->dims, out->rank);
+}
+
+OrtStatus *ort_value_shape(const ort_provider *p, const OrtValueInfo *value, ort_array *out, bool *known) {
+  const OrtTensorTypeAndShapeInfo *info;
+  ORT_TRY(array_type(p, value, &info));
+  *out = (ort_array){0};
+  *known = info != NULL;
+  return info ? read_type(p, info, out) : NULL;
+}
+
 void ort_weights_free(ort_weights *w) {
   for (size_t k = 0; k < w->n; k++) {
     free((void *)(uintptr_t)w->items[k].dims);
@@ -120,15 +137,6 @@ void ort_weights_free(ort_weights *w) {
 }
 
 /* --- values --- */
-
-static OrtStatus *read_type(const ort_provider *p, const OrtTensorTypeAndShapeInfo *info, ort_array *out) {
-  ORT_TRY(p->api->GetTensorElementType(info, &out->type));
-  ORT_TRY(p->api->GetDimensionsCount(info, &out->rank));
-  if (out->rank > OXLA_MAX_RANK) {
-    return ort_fail(p, "onnx-xla: an array of rank %zu; %d is the most", out->rank, OXLA_MAX_RANK);
-  }
-  return p->api->GetDimensions(info, out->dims, out->rank);
-}
 
 /* names: of the dimensions, where they have any; NULL: all are known. */
 static void put_type(ort_wire *w, const ort_array *x, const char *const *names) {
@@ -233,6 +241,11 @@ static OrtStatus *put_initializer(const ort_provider *p, ort_wire *w, const OrtV
   ORT_TRY(ort_value_name(p, info, &name));
   ORT_TRY(p->api->ValueInfo_GetInitializerValue(info, &value));
   if (!value) {
+    return NULL;
+  }
+  int type;
+  ORT_TRY(ort_value_type(p, info, &type));
+  if (type == OXLA_STRING) { /* no node that is taken reads it */
     return NULL;
   }
   ORT_TRY(read_constant(p, value, &x, &bytes));
@@ -410,14 +423,18 @@ static OrtStatus *put_names(const ort_provider *p, ort_wire *w, uint32_t field, 
   return NULL;
 }
 
+OrtStatus *ort_node_write(const ort_provider *p, const ort_node *n, ort_wire *out) {
+  ort_put_text(out, NODE_NAME, n->name);
+  ort_put_text(out, NODE_OP, n->op);
+  ort_put_text(out, NODE_DOMAIN, n->domain);
+  ORT_TRY(put_names(p, out, NODE_INPUT, n->n_in, n->in));
+  ORT_TRY(put_names(p, out, NODE_OUTPUT, n->n_out, n->out));
+  return put_attributes(p, out, n->node);
+}
+
 static OrtStatus *put_node(const ort_provider *p, ort_wire *w, const ort_node *n) {
   ort_wire inner = {0};
-  ort_put_text(&inner, NODE_NAME, n->name);
-  ort_put_text(&inner, NODE_OP, n->op);
-  ort_put_text(&inner, NODE_DOMAIN, n->domain);
-  OrtStatus *failed = put_names(p, &inner, NODE_INPUT, n->n_in, n->in);
-  failed = failed ? failed : put_names(p, &inner, NODE_OUTPUT, n->n_out, n->out);
-  failed = failed ? failed : put_attributes(p, &inner, n->node);
+  OrtStatus *failed = ort_node_write(p, n, &inner);
   if (failed) {
     ort_wire_free(&inner);
     return failed;

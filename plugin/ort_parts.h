@@ -36,6 +36,10 @@ typedef struct ort_provider {
   const OrtLogger *logger;
   ort_options options;
   const char *name;
+  /* Before ONNX Runtime 1.25: groups of different graphs (bodies, or what is left after functions were inlined) get the same
+   * names and the session fails, so groups of one graph are all that can be taken; bodies do not say that they are some; and
+   * what a body reads from around it is no input of a group. */
+  bool early, has_compiled;
 } ort_provider;
 
 OrtStatus *ort_fail(const ort_provider *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -67,8 +71,19 @@ void ort_node_free(ort_node *n);
 OrtStatus *ort_graph_read(const ort_provider *p, const OrtGraph *graph, ort_graph *out);
 void ort_graph_free(ort_graph *g);
 OrtStatus *ort_value_name(const ort_provider *p, const OrtValueInfo *value, const char **out); /* NULL: "" */
+/* An array of ONNX Runtime's, or what is known of one: a size is -1 where only a run tells it. */
+typedef struct ort_array {
+  int type; /* TensorProto's number */
+  size_t rank;
+  int64_t dims[OXLA_MAX_RANK];
+  void *data; /* maybe NULL where it is empty */
+} ort_array;
+
 /* Element type, TensorProto's number; 0: not known, or no array. */
 OrtStatus *ort_value_type(const ort_provider *p, const OrtValueInfo *value, int *type);
+
+/* Its element type and sizes, without data; not *known: no array, or not even the rank is known. */
+OrtStatus *ort_value_shape(const ort_provider *p, const OrtValueInfo *value, ort_array *out, bool *known);
 
 /* A constant that stands beside the model. */
 typedef struct ort_weights {
@@ -77,13 +92,6 @@ typedef struct ort_weights {
 } ort_weights;
 void ort_weights_free(ort_weights *w);
 
-/* An array of ONNX Runtime's, or what is known of one: a size is -1 where only a run tells it. */
-typedef struct ort_array {
-  int type; /* TensorProto's number */
-  size_t rank;
-  int64_t dims[OXLA_MAX_RANK];
-  void *data; /* maybe NULL where it is empty */
-} ort_array;
 OrtStatus *ort_array_read(const ort_provider *p, const OrtValue *value, ort_array *out);
 /* The attribute's bytes, to be freed; NULL when it fails.  Some versions of ONNX Runtime count a zero
  * behind a string. */
@@ -98,10 +106,15 @@ typedef struct ort_model_parts {
   const OrtValueInfo *const *inputs, *const *outputs;
   ort_weights *weights;
 } ort_model_parts;
+OrtStatus *ort_node_write(const ort_provider *p, const ort_node *n, ort_wire *out); /* as NodeProto */
 OrtStatus *ort_model_write(const ort_provider *p, const ort_graph *g, const ort_model_parts *parts, ort_wire *out);
 
 /* --- what the provider does --- */
 
+/* Whether the values around a node are arrays of types that we share with ONNX Runtime, and it can be written (ort_survey.c). */
+OrtStatus *ort_node_crosses(const ort_provider *p, const ort_node *n, bool *ok);
+/* Looks at the chosen nodes as one model; those that cannot be imported are taken no more: *n_found of them. */
+OrtStatus *ort_survey(const ort_provider *p, const ort_graph *g, const bool *chosen, bool *taken, size_t *n_found);
 OrtStatus *ort_claim(ort_provider *p, const OrtGraph *graph, OrtEpGraphSupportInfo *support); /* ort_claim.c */
 OrtStatus *ort_compile(ort_provider *p, const OrtGraph *graph, const OrtNode *node, OrtNodeComputeInfo **out,
                        OrtNode **context_node); /* ort_fused.c */

@@ -37,6 +37,7 @@ plugin_ort_sources = \
 	plugin/ort_factory.c \
 	plugin/ort_fused.c \
 	plugin/ort_model.c \
+	plugin/ort_survey.c \
 	plugin/ort_wire.c
 plugin_cli_sources = \
 	plugin/cli.c \

@@ -212,7 +212,9 @@ tests_files = \
 	tests/e2e/light_models.py \
 	tests/e2e/make_bombs.py \
 	tests/e2e/make_hostile.py \
+	tests/e2e/ort_cases.py \
 	tests/e2e/ort_ep.py \
+	tests/e2e/ort_sessions.py \
 	tests/e2e/quantized_models.py \
 	tests/e2e/randomize_light.py \
 	tests/e2e/real_models.py \
@@ -232,6 +234,7 @@ tests_files = \
 	tests/e2e/test-real-models \
 	tests/e2e/test-tensor-files \
 	tests/e2e/test-tune \
+	tests/e2e/transformer_models.py \
 	tests/e2e/write_model.h \
 	tests/fetch-data \
 	tests/fuzz/README \

@@ -67,6 +67,7 @@ def write_recurrent(w):
                      {"direction": "bidirectional", "linear_before_reset": 1}, "linear_before_reset")
     case(w, "LSTM", layer("LSTM", 1, optional=every), {"input_forget": 1}, "input_forget")
     case(w, "RNN", layer("RNN", 1, steps=1, batch=1), {}, "one_step")
+    case(w, "RNN", layer("RNN", 1), {"activations": ["Tanh", "Tanh"]}, "default_of_two")  # as the standard has it
 
 
 def write_linear_attention(w):

@@ -1,58 +1,18 @@
-"""ort_ep.py PLUGIN models DATA | cases DATA: ONNX Runtime with our execution provider beside ONNX Runtime alone.
+"""ort_ep.py PLUGIN DATA: ONNX Runtime with our execution provider beside ONNX Runtime alone.
 
-models: trained models from wheels and ONNX's light graphs with random weights: the same numbers, nearly all nodes taken in few
-groups; compiled models saved and loaded (EPContext).
-cases: ONNX's conformance cases with everything claimed: what ONNX Runtime passes alone must pass with the provider too."""
-import glob
-import json
+Trained models from wheels and ONNX's light graphs with random weights: the same numbers, nearly all nodes taken in few groups;
+compiled models saved and loaded (EPContext)."""
 import os
-import re
-import subprocess
 import sys
 import tempfile
 import time
 
 import numpy as np
 import onnx
-import onnxruntime as ort
-from onnx import numpy_helper
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from ort_sessions import NAME, VERBOSE, claimed, register, session  # noqa: E402
 from randomize_light import randomize  # noqa: E402
-
-NAME = "OnnxXlaExecutionProvider"
-TAKEN = re.compile(r"onnx-xla takes (\d+) of (\d+) nodes in (\d+) groups")
-
-
-def devices():
-    return [d for d in ort.get_ep_devices() if d.ep_name == NAME]
-
-
-def session(model, provider=True, options=None, config=None, log=3):
-    so = ort.SessionOptions()
-    so.log_severity_level = log
-    for key, value in (config or {}).items():
-        so.add_session_config_entry(key, value)
-    if provider:
-        so.add_provider_for_devices(devices(), options or {})
-        return ort.InferenceSession(model, sess_options=so)
-    return ort.InferenceSession(model, sess_options=so, providers=["CPUExecutionProvider"])
-
-
-def claimed(make):
-    """What make() gives, and (nodes taken, nodes, groups) as the provider logs it, on standard error only."""
-    with tempfile.TemporaryFile() as caught:
-        saved = os.dup(2)
-        os.dup2(caught.fileno(), 2)
-        try:
-            made = make()
-        finally:
-            os.dup2(saved, 2)
-            os.close(saved)
-        caught.seek(0)
-        found = TAKEN.findall(caught.read().decode(errors="replace"))
-    return made, tuple(int(x) for x in found[0]) if found else (0, 0, 0)
-
 
 # --- models ---
 
@@ -101,7 +61,7 @@ def worst_difference(want, got):
 
 def check_model(name, path, sets, rng):
     alone = session(path, provider=False)
-    ours, (taken, nodes, groups) = claimed(lambda: session(path, log=1))
+    ours, (taken, nodes, groups) = claimed(lambda: session(path, log=VERBOSE))
     worst = 0
     for shapes in sets:
         feeds = feeds_of(alone, rng, shapes)
@@ -154,82 +114,9 @@ def run_models(data):
     return [f for f in failures if f]
 
 
-# --- cases ---
-
-def read_values(folder, kind):
-    values = []
-    for k in range(len(glob.glob(os.path.join(folder, kind + "_*.pb")))):
-        with open(os.path.join(folder, f"{kind}_{k}.pb"), "rb") as f:
-            t = onnx.TensorProto()
-            t.ParseFromString(f.read())
-        values.append(numpy_helper.to_array(t))
-    return values
-
-
-def passes(s, data_sets):
-    for folder in data_sets:
-        inputs, want = read_values(folder, "input"), read_values(folder, "output")
-        got = s.run(None, dict(zip([i.name for i in s.get_inputs()], inputs)))
-        for a, b in zip(want, got):
-            if a.shape != b.shape or a.dtype != b.dtype:
-                return False
-            if a.dtype.kind == "f" and not np.allclose(b.astype(np.float64), a.astype(np.float64), 1e-3, 1e-5, equal_nan=True):
-                return False
-            if a.dtype.kind != "f" and not np.array_equal(a, b):
-                return False
-    return True
-
-
-def outcome(make, data_sets):
-    try:
-        return passes(make(), data_sets)
-    except Exception:
-        return False
-
-
-def run_case(case):
-    """A line for each of some cases: its folder, whether it passes with us and alone, whether all nodes were taken."""
-    model, sets = os.path.join(case, "model.onnx"), sorted(glob.glob(os.path.join(case, "test_data_set_*")))
-    with_us, (taken, nodes, _) = claimed(lambda: outcome(lambda: session(model, options={"claim": "all"}, log=1), sets))
-    alone = outcome(lambda: session(model, provider=False), sets)
-    print(json.dumps([case, with_us, alone, nodes > 0 and taken == nodes]), flush=True)
-
-
-def run_batch(batch):
-    """The results of cases that one process ran; it may have crashed before their end."""
-    done = subprocess.run([sys.executable, "-B", __file__, sys.argv[1], "batch", *batch], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True)
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
-
-
-def run_cases(data):
-    failures, wholly, both = [], 0, 0
-    left = [c for c in sorted(glob.glob(os.path.join(data, "onnx/backend/test/data/*/*")))
-            if os.path.exists(os.path.join(c, "model.onnx")) and os.path.isdir(os.path.join(c, "test_data_set_0"))]
-    while left:
-        batch, left = left[:100], left[100:]
-        results = run_batch(batch)
-        for case, with_us, alone, whole in results:
-            both += with_us and alone
-            wholly += with_us and whole
-            if alone and not with_us:
-                failures.append(os.path.basename(case))
-        if len(results) < len(batch):
-            failures.append(os.path.basename(batch[len(results)]) + ": crash")
-            left = batch[len(results) + 1:] + left
-    print(f"{wholly} cases pass wholly in our provider, {both} with it and without")
-    if wholly < 1300:
-        failures.append(f"only {wholly} cases run wholly in our provider")
-    return failures
-
-
 def main():
-    ort.register_execution_provider_library(NAME, sys.argv[1])
-    if sys.argv[2] == "batch":
-        for case in sys.argv[3:]:
-            run_case(case)
-        return
-    failures = {"models": run_models, "cases": run_cases}[sys.argv[2]](sys.argv[3])
+    register(sys.argv[1])
+    failures = run_models(sys.argv[2])
     for f in failures:
         print("FAIL", f)
     print(f"{len(failures)} failures")

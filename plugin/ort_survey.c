@@ -1,0 +1,196 @@
+/* ort_survey.c - which nodes of a graph can be taken: found by importing them, not by a list of operators. */
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/ort_parts.h"
+
+/* --- values that come and go --- */
+
+/* Those that arrays of ours and of ONNX Runtime have alike. */
+static bool type_crosses(int type) {
+  return type >= OXLA_FLOAT && type <= OXLA_FLOAT8E5M2FNUZ && type != OXLA_STRING;
+}
+
+static OrtStatus *types_cross(const ort_provider *p, size_t n, const OrtValueInfo *const *values, bool *ok) {
+  for (size_t k = 0; k < n && *ok; k++) {
+    int type;
+    bool constant = false;
+    if (values[k]) {
+      ORT_TRY(ort_value_type(p, values[k], &type));
+      ORT_TRY(p->api->ValueInfo_IsConstantInitializer(values[k], &constant));
+      *ok = type_crosses(type) || (constant && type != OXLA_STRING && type != 0);
+    }
+  }
+  return NULL;
+}
+
+OrtStatus *ort_node_crosses(const ort_provider *p, const ort_node *n, bool *ok) {
+  *ok = !p->early || n->n_implicit == 0;
+  ORT_TRY(types_cross(p, n->n_in, n->in, ok));
+  ORT_TRY(types_cross(p, n->n_implicit, n->implicit, ok));
+  ORT_TRY(types_cross(p, n->n_out, n->out, ok));
+  if (*ok) {
+    ort_wire scratch = {0};
+    OrtStatus *failed = ort_node_write(p, n, &scratch);
+    ort_wire_free(&scratch);
+    if (failed) {
+      ort_log(p, ORT_LOGGING_LEVEL_INFO, "onnx-xla leaves node '%s' (%s): %s", n->name, n->op, p->api->GetErrorMessage(failed));
+      p->api->ReleaseStatus(failed);
+      *ok = false;
+    }
+  }
+  return NULL;
+}
+
+/* --- the chosen nodes as a model --- */
+
+/* What the chosen nodes read that none of them makes, once each: inputs of their model. */
+typedef struct borders {
+  const ort_provider *p;
+  const OrtValueInfo **inputs;
+  size_t n, capacity;
+  void *made, *seen; /* tsearch's, of names */
+} borders;
+
+static int by_text(const void *a, const void *b) { return strcmp(a, b); }
+static void keep(void *node) { (void)node; }
+
+static OrtStatus *add_made(borders *b, const ort_node *n) {
+  for (size_t k = 0; k < n->n_out; k++) {
+    const char *name;
+    ORT_TRY(ort_value_name(b->p, n->out[k], &name));
+    if (*name && !tsearch(name, &b->made, by_text)) {
+      return ort_no_memory(b->p);
+    }
+  }
+  return NULL;
+}
+
+static OrtStatus *add_input(borders *b, const OrtValueInfo *info) {
+  const char *name;
+  bool constant = false;
+  ORT_TRY(ort_value_name(b->p, info, &name));
+  if (*name) {
+    ORT_TRY(b->p->api->ValueInfo_IsConstantInitializer(info, &constant));
+  }
+  if (!*name || constant || tfind(name, &b->made, by_text) || tfind(name, &b->seen, by_text)) {
+    return NULL;
+  }
+  if (b->n == b->capacity) {
+    size_t capacity = 2 * b->capacity + 16;
+    const OrtValueInfo **more = realloc(b->inputs, capacity * sizeof *more);
+    if (!more) {
+      return ort_no_memory(b->p);
+    }
+    b->inputs = more;
+    b->capacity = capacity;
+  }
+  if (!tsearch(name, &b->seen, by_text)) {
+    return ort_no_memory(b->p);
+  }
+  b->inputs[b->n++] = info;
+  return NULL;
+}
+
+static OrtStatus *add_inputs(borders *b, size_t n, const OrtValueInfo *const *values) {
+  for (size_t k = 0; k < n; k++) {
+    ORT_TRY(add_input(b, values[k]));
+  }
+  return NULL;
+}
+
+static OrtStatus *find_borders(borders *b, const ort_graph *g, const bool *chosen) {
+  for (size_t k = 0; k < g->n_nodes; k++) {
+    ORT_TRY(chosen[k] ? add_made(b, &g->nodes[k]) : NULL);
+  }
+  for (size_t k = 0; k < g->n_nodes; k++) {
+    if (chosen[k]) {
+      ORT_TRY(add_inputs(b, g->nodes[k].n_in, g->nodes[k].in));
+      ORT_TRY(add_inputs(b, g->nodes[k].n_implicit, g->nodes[k].implicit));
+    }
+  }
+  return NULL;
+}
+
+/* Whether every input has a size that is known. */
+static OrtStatus *all_known(const borders *b, bool *out) {
+  *out = true;
+  for (size_t k = 0; k < b->n && *out; k++) {
+    ort_array x;
+    ORT_TRY(ort_value_shape(b->p, b->inputs[k], &x, out));
+    for (size_t d = 0; *out && d < x.rank; d++) {
+      *out = x.dims[d] >= 0;
+    }
+  }
+  return NULL;
+}
+
+/* --- importing it --- */
+
+typedef struct finding {
+  const ort_provider *p;
+  const size_t *numbers; /* of the model's nodes in the graph */
+  bool guessed;          /* some size, so that what seems to break a rule may keep it at another */
+  bool *taken;
+  size_t n_found;
+} finding;
+
+static void found(void *data, size_t node, oxla_code code, const char *message) {
+  finding *f = data;
+  size_t k = f->numbers[node];
+  if (!f->guessed || code == OXLA_UNSUPPORTED || strstr(message, "there is no")) {
+    ort_log(f->p, ORT_LOGGING_LEVEL_INFO, "onnx-xla leaves a node: %s", message);
+    f->n_found += f->taken[k];
+    f->taken[k] = false;
+  }
+}
+
+static void take_none(finding *f, size_t n) {
+  for (size_t k = 0; k < n; k++) {
+    f->n_found += f->taken[f->numbers[k]];
+    f->taken[f->numbers[k]] = false;
+  }
+}
+
+static OrtStatus *import(finding *f, const ort_graph *g, const bool *chosen, const borders *b, size_t n) {
+  const ort_provider *p = f->p;
+  const ort_node *last = &g->nodes[f->numbers[n - 1]];
+  ort_wire model = {0};
+  ort_model_parts parts = {.chosen = chosen, .n_inputs = b->n, .inputs = b->inputs, .n_outputs = last->n_out, .outputs = last->out};
+  OrtStatus *failed = ort_model_write(p, g, &parts, &model);
+  if (!failed) {
+    oxla_options options = {.size = sizeof options, .backend = *p->options.backend ? p->options.backend : NULL};
+    oxla_error *error = oxla_survey(model.bytes, model.n, &options, found, f);
+    if (error) { /* not even the model can be read: nobody knows which node it is */
+      ort_log(p, ORT_LOGGING_LEVEL_WARNING, "onnx-xla takes nothing of a group: %s", oxla_error_message(error));
+      oxla_error_free(error);
+      take_none(f, n);
+    }
+  }
+  ort_wire_free(&model);
+  return failed;
+}
+
+OrtStatus *ort_survey(const ort_provider *p, const ort_graph *g, const bool *chosen, bool *taken, size_t *n_found) {
+  borders b = {.p = p};
+  size_t *numbers = calloc(g->n_nodes + 1, sizeof *numbers), n = 0;
+  OrtStatus *failed = numbers ? NULL : ort_no_memory(p);
+  for (size_t k = 0; !failed && k < g->n_nodes; k++) {
+    numbers[n] = k;
+    n += chosen[k];
+  }
+  finding f = {.p = p, .numbers = numbers, .taken = taken};
+  if (!failed && n) {
+    failed = find_borders(&b, g, chosen);
+    failed = failed ? failed : all_known(&b, &f.guessed);
+    f.guessed = !f.guessed;
+    failed = failed ? failed : import(&f, g, chosen, &b, n);
+  }
+  *n_found = f.n_found;
+  tdestroy(b.made, keep);
+  tdestroy(b.seen, keep);
+  free(b.inputs);
+  free(numbers);
+  return failed;
+}

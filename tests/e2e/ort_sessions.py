@@ -1,0 +1,52 @@
+"""Sessions of ONNX Runtime with our execution provider first, or with none but its own: what ort_ep.py and ort_cases.py share."""
+import os
+import re
+import sys
+import tempfile
+
+import onnxruntime as ort
+
+NAME = "OnnxXlaExecutionProvider"
+TAKEN = re.compile(r"onnx-xla takes (\d+) of (\d+) nodes in (\d+) groups")
+VERBOSE = 1  # the level at which ONNX Runtime shows what the provider says of its claims
+
+
+def register(plugin, quiet=True):
+    """quiet: what ONNX Runtime prints, at the verbose level a great deal, goes nowhere; Python's own errors still appear."""
+    if quiet:
+        sys.stderr = os.fdopen(os.dup(2), "w")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    ort.register_execution_provider_library(NAME, plugin)
+
+
+def devices():
+    return [d for d in ort.get_ep_devices() if d.ep_name == NAME]
+
+
+def session(model, provider=True, options=None, config=None, log=3, adjust=None):
+    """model: a path or bytes; options: the provider's; config: the session's; adjust: is called with the SessionOptions."""
+    so = ort.SessionOptions()
+    so.log_severity_level = log
+    for key, value in (config or {}).items():
+        so.add_session_config_entry(key, value)
+    if adjust:
+        adjust(so)
+    if provider:
+        so.add_provider_for_devices(devices(), options or {})
+        return ort.InferenceSession(model, sess_options=so)
+    return ort.InferenceSession(model, sess_options=so, providers=["CPUExecutionProvider"])
+
+
+def claimed(make):
+    """What make() gives, and (nodes taken, nodes, groups) as the provider logs it last, on standard error only."""
+    with tempfile.TemporaryFile() as caught:
+        saved = os.dup(2)
+        os.dup2(caught.fileno(), 2)
+        try:
+            made = make()
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+        caught.seek(0)
+        found = TAKEN.findall(caught.read().decode(errors="replace"))
+    return made, tuple(int(x) for x in found[-1]) if found else (0, 0, 0)

@@ -53,6 +53,7 @@ test_helper_sources = \
 	tests/fuzz/bytes/targets.c \
 	tests/target/two_targets.c
 script_tests = \
+	tests/abi/test-abi \
 	tests/attributes/test-attributes \
 	tests/attributes/test-types \
 	tests/build/test-byte-fuzzers \
@@ -139,6 +140,8 @@ hlo_tests = \
 	tests/hlo/text/refused-version.hlo
 tests_files = \
 	tests/README \
+	tests/abi/ONNX_XLA_1.def \
+	tests/abi/test-abi \
 	tests/allowed-skips \
 	tests/attributes/algebra.py \
 	tests/attributes/attention.py \

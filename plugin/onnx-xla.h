@@ -12,17 +12,17 @@
  *   oxla_run_destroy(run);
  *   oxla_model_destroy(model);
  *
- * Functions of type oxla_error * return NULL, or an error that the caller frees with oxla_error_free.  What they had to give
- * is then not there.
+ * Functions of type oxla_error * return NULL, or an error that the caller frees with oxla_error_free.  What they had
+ * to give is then not there.
  *
- * A model is used from as many threads as one likes, at the same time, until oxla_model_destroy.  A run is used by one thread at a
- * time, but for oxla_cancel, and between oxla_start and its end by none; as many runs of a model as one likes go on side by
- * side.  An event is used from any thread.  Callbacks are called on any thread.  A forked child goes on with its parent's models
- * and runs, on one thread.  Nothing here prints, ends the process or reads the environment, but for ONNX_XLA_CACHE and
- * ONNX_XLA_TUNE where the options leave that open.
+ * A model is used from as many threads as one likes, at the same time, until oxla_model_destroy.  A run is used by one
+ * thread at a time, but for oxla_cancel, and between oxla_start and its end by none; as many runs of a model as one
+ * likes go on side by side.  An event is used from any thread.  Callbacks are called on any thread.  A forked child goes
+ * on with its parent's models and runs, on one thread.  Nothing here prints, ends the process or reads the environment,
+ * but for ONNX_XLA_CACHE and ONNX_XLA_TUNE where the options leave that open.
  *
- * Names, numbers and layouts stay as they are from version to version of the library: what is new are further functions, and fields at the end
- * of oxla_options. */
+ * Names, numbers and layouts stay as they are from version to version of the library: what is new are further
+ * functions, and fields at the end of oxla_options. */
 #ifndef ONNX_XLA_H
 #define ONNX_XLA_H
 
@@ -69,9 +69,9 @@ typedef enum oxla_subject {
 oxla_code oxla_error_code(const oxla_error *error);
 /* OXLA_ABOUT_NOTHING of NULL. */
 oxla_subject oxla_error_subject(const oxla_error *error);
-/* The node at fault, "fc1: Gemm", or "Gemm that makes "y"" where it has no name; in a loop's body or a function the one inside.
- * Of nodes that run as one, all of them: "fc1: Gemm + act: Relu".  "" where no node is to blame, and of NULL.  Valid until
- * oxla_error_free. */
+/* The node at fault, "fc1: Gemm", or "Gemm that makes "y"" where it has no name; in a loop's body or a function the one
+ * inside.  Of nodes that run as one, all of them: "fc1: Gemm + act: Relu".  "" where no node is to blame, and of
+ * NULL.  Valid until oxla_error_free. */
 const char *oxla_error_node(const oxla_error *error);
 /* One line of UTF-8 that names the node, the value and the rule; "" of NULL.  Valid until oxla_error_free. */
 const char *oxla_error_message(const oxla_error *error);
@@ -118,7 +118,7 @@ typedef struct oxla_constant {
 } oxla_constant;
 
 typedef enum oxla_log_level {
-  OXLA_LOG_WARNING = 1, /* something is less good than it could be: compiled programs cannot be kept, a log is damaged */
+  OXLA_LOG_WARNING = 1, /* something is less good than it could be: compiled programs cannot be kept, say */
   OXLA_LOG_INFO = 2,    /* what takes time: models opened, programs compiled or found */
   OXLA_LOG_DEBUG = 3    /* each execution */
 } oxla_log_level;
@@ -126,10 +126,10 @@ typedef enum oxla_log_level {
 /* Is given one line without its end.  Called from several threads at once, and must not call back into the model. */
 typedef void oxla_log_fn(void *data, oxla_log_level level, const char *line);
 
-/* Where arrays and what models hold in memory come from: weights, programs, arenas of runs, outputs.  (Small bookkeeping, threads and the
- * libraries that compile go on using malloc.)  allocate gives `bytes` at a multiple of `align`, a power of two, or NULL, which ends in
- * OXLA_RESOURCE; release gets what it gave, with the same numbers.  Called from several threads at once, until
- * oxla_model_destroy has returned. */
+/* Where arrays and what models hold in memory come from: weights, programs, arenas of runs, outputs.  (Small
+ * bookkeeping, threads and the libraries that compile go on using malloc.)  allocate gives `bytes` at a multiple of
+ * `align`, a power of two, or NULL, which ends in OXLA_RESOURCE; release gets what it gave, with the same
+ * numbers.  Called from several threads at once, until oxla_model_destroy has returned. */
 typedef struct oxla_allocator {
   void *(*allocate)(void *data, size_t bytes, size_t align);
   void (*release)(void *data, void *memory, size_t bytes, size_t align);
@@ -151,13 +151,15 @@ typedef struct oxla_options {
   const oxla_constant *constants;
   size_t n_constants;
   const char *skip_passes; /* "fold,cse": passes that the compiler leaves out, to find the one that does harm */
-  const char *tune;  /* how contractions are chosen: "off" (by rules), "fast" (default: timed for a few seconds at most, once), "full" */
-  const char *cache; /* folder of what is kept between processes; NULL: ONNX_XLA_CACHE, or onnx-xla in the user's; "": nothing is */
+  const char *tune;  /* how contractions are chosen: "off" (by rules), "fast" (timed for a few seconds at most, once),
+                      * "full"; NULL: ONNX_XLA_TUNE, or "fast" */
+  const char *cache; /* folder of what is kept between processes; NULL: ONNX_XLA_CACHE, or onnx-xla in the user's;
+                      * "": nothing is */
   int exact;         /* not 0: no algorithm that rounds differently from a plain sum of products (Winograd) */
-  uint64_t cache_bytes; /* of programs in the folder that `cache` names, so that the second start of a model maps a file; 0: 8 GiB.
-                         * With `cache` NULL programs are not kept */
-  const char *precision; /* "bf16", "fp16": f32 operands of dots and convolutions may be rounded to it, where that is measured to
-                          * be faster (sums stay f32); "fp32" (default): nothing is */
+  uint64_t cache_bytes; /* of programs in the folder that `cache` names, so that the second start of a model maps a file;
+                         * 0: 8 GiB.  With `cache` NULL programs are not kept */
+  const char *precision; /* "bf16", "fp16": f32 operands of dots and convolutions may be rounded to it, where that is
+                          * measured to be faster (sums stay f32); "fp32" (default): nothing is */
   oxla_log_fn *log;     /* NULL: nobody wants to know */
   void *log_data;
   const oxla_allocator *allocator; /* copied; NULL: the system's */
@@ -167,8 +169,8 @@ typedef struct oxla_options {
 
 /* Opens model.onnx or file.oxla; compiles nothing yet.  options may be NULL. */
 oxla_error *oxla_load(const char *path, const oxla_options *options, oxla_model **out);
-/* The same of bytes in memory, which must stay until the model is destroyed.  Those of a .oxla file are copied unless they begin at a
- * page.  External data is not looked for. */
+/* The same of bytes in memory, which must stay until the model is destroyed.  Those of a .oxla file are copied unless
+ * they begin at a page.  External data is not looked for. */
 oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options *options, oxla_model **out);
 /* Runs of the model must be destroyed before.  NULL is fine. */
 void oxla_model_destroy(oxla_model *model);
@@ -202,72 +204,75 @@ oxla_error *oxla_check(oxla_model *model);
 /* Is told of a node: its number in the graph, OXLA_INVALID_MODEL or OXLA_UNSUPPORTED, and why. */
 typedef void oxla_finding_fn(void *data, size_t node, oxla_code code, const char *message);
 
-/* Looks at every node of an ONNX model in memory, as far as importing goes, and calls `found` for each that is wrong or not
- * supported.  What depends on such a node is not looked at.  Open dimensions are taken for 1, so that what is found "invalid" may
- * be right at another size.  Of the options only the backend counts. */
-oxla_error *oxla_survey(const void *bytes, size_t size, const oxla_options *options, oxla_finding_fn *found, void *data);
+/* Looks at every node of an ONNX model in memory, as far as importing goes, and calls `found` for each that is wrong or
+ * not supported.  What depends on such a node is not looked at.  Open dimensions are taken for 1, so that what is found
+ * "invalid" may be right at another size.  Of the options only the backend counts. */
+oxla_error *oxla_survey(const void *bytes, size_t size, const oxla_options *options, oxla_finding_fn *found,
+                        void *data);
 
 /* --- runs: inputs, compiling, executing --- */
 
-/* A run holds inputs, outputs and what executes them: one for each thing that goes on at the same time.  It is worth keeping, since
- * its memory serves the next execution. */
+/* A run holds inputs, outputs and what executes them: one for each thing that goes on at the same time.  It is worth
+ * keeping, since its memory serves the next execution. */
 oxla_error *oxla_run_create(oxla_model *model, oxla_run **out);
 /* Ends what oxla_start began, as oxla_cancel would, and waits for it.  NULL is fine. */
 void oxla_run_destroy(oxla_run *run);
 
-/* Sets an input by its name or by its index.  The data is borrowed until the run's next execution is over, or oxla_keep_inputs; it may
- * stay for further ones, with new contents too.  NULL: none yet, which is enough for oxla_compile, unless a size depends on it
- * (OXLA_ABOUT_VALUE).  Data at a multiple of 64 bytes is used where it lies. */
+/* Sets an input by its name or by its index.  The data is borrowed until the run's next execution is over, or
+ * oxla_keep_inputs; it may stay for further ones, with new contents too.  NULL: none yet, which is enough for
+ * oxla_compile, unless a size depends on it (OXLA_ABOUT_VALUE).  Data at a multiple of 64 bytes is used where it is. */
 oxla_error *oxla_set_input(oxla_run *run, const char *name, oxla_type type, int rank, const int64_t *dims,
                            const void *data);
 oxla_error *oxla_set_input_at(oxla_run *run, size_t index, oxla_type type, int rank, const int64_t *dims,
                               const void *data);
 /* Copies the data of the inputs that are set into memory of the run's own: what was borrowed is the caller's again. */
 oxla_error *oxla_keep_inputs(oxla_run *run);
-/* Writes an output into memory of the caller's, of exactly the output's size, from the next execution on (which fails if it has
- * another size then).  NULL: back to memory of the run's own. */
+/* Writes an output into memory of the caller's, of exactly the output's size, from the next execution on (which fails
+ * if it has another size then).  NULL: back to memory of the run's own. */
 oxla_error *oxla_set_output(oxla_run *run, const char *name, void *data, size_t bytes);
 oxla_error *oxla_set_output_at(oxla_run *run, size_t index, void *data, size_t bytes);
-/* The seed of the run's random numbers, from the next execution on: the same seed gives the same numbers.  Without it every
- * execution draws anew.  Operators with an attribute `seed` have their own: they give the same numbers every time. */
+/* The seed of the run's random numbers, from the next execution on: the same seed gives the same numbers.  Without it
+ * every execution draws anew.  Operators with an attribute `seed` have their own: they give the same numbers every
+ * time. */
 oxla_error *oxla_set_seed(oxla_run *run, uint64_t seed);
-/* The time that an oxla_compile or oxla_execute of this run may take, compiling included, before it ends with OXLA_RESOURCE, "the time
- * limit has passed".  0: what the model's options say. */
+/* The time that an oxla_compile or oxla_execute of this run may take, compiling included, before it ends with
+ * OXLA_RESOURCE, "the time limit has passed".  0: what the model's options say. */
 oxla_error *oxla_set_max_seconds(oxla_run *run, double seconds);
 
-/* Makes the program for the inputs' shapes if it is not there yet (oxla_execute does it too).  A model keeps the programs of its
- * runs and up to 64 others, those that were used last. */
+/* Makes the program for the inputs' shapes if it is not there yet (oxla_execute does it too).  A model keeps the
+ * programs of its runs and up to 64 others, those that were used last. */
 oxla_error *oxla_compile(oxla_run *run);
 /* Computes the outputs, and returns when they are there. */
 oxla_error *oxla_execute(oxla_run *run);
-/* From any thread: as long as it is on, what the run compiles or executes ends soon with OXLA_RESOURCE, "cancelled", also if
- * it begins later.  Outputs are then as good as never written. */
+/* From any thread: as long as it is on, what the run compiles or executes ends soon with OXLA_RESOURCE, "cancelled",
+ * also if it begins later.  Outputs are then as good as never written. */
 void oxla_cancel(oxla_run *run, int on);
 
 /* --- outputs: shapes and results --- */
 
-/* An output by its name or by its index.  After oxla_compile: type and dims, -1 where a size depends on what the model computes; after
- * oxla_execute: what it is, and the data, borrowed until the run's next execution or its end. */
+/* An output by its name or by its index.  After oxla_compile: type and dims, -1 where a size depends on what the model
+ * computes; after oxla_execute: what it is, and the data, borrowed until the run's next execution or its end. */
 oxla_error *oxla_get_output(const oxla_run *run, const char *name, oxla_tensor *out);
 oxla_error *oxla_get_output_at(const oxla_run *run, size_t index, oxla_tensor *out);
-/* Makes the data of an output, as oxla_get_output gave it, the caller's own: it stays until oxla_free_output or the model's end.  The
- * run's next execution takes other memory. */
+/* Makes the data of an output, as oxla_get_output gave it, the caller's own: it stays until oxla_free_output or the
+ * model's end.  The run's next execution takes other memory. */
 oxla_error *oxla_take_output(oxla_run *run, const oxla_tensor *output);
 /* Frees what was taken from a run of this model, from any thread.  NULL is fine. */
 void oxla_free_output(oxla_model *model, void *data);
 
 /* --- events: executing in the background --- */
 
-/* Is told that an event has come, on a thread of the run's, before waiters wake up.  It may write to a pipe or wake another
- * thread; of the run it may use nothing. */
+/* Is told that an event has come, on a thread of the run's, before waiters wake up.  It may write to a pipe or wake
+ * another thread; of the run it may use nothing. */
 typedef void oxla_done_fn(void *data);
 
-/* Begins what oxla_execute does, on a thread of the run's, and returns at once.  Inputs, and outputs of the caller's, stay borrowed until
- * the event has come, and until then every other call on the run but oxla_cancel and oxla_run_destroy is refused.  `done`
- * may be NULL. */
+/* Begins what oxla_execute does, on a thread of the run's, and returns at once.  Inputs, and outputs of the caller's,
+ * stay borrowed until the event has come, and until then every other call on the run but oxla_cancel and
+ * oxla_run_destroy is refused.  `done` may be NULL. */
 oxla_error *oxla_start(oxla_run *run, oxla_done_fn *done, void *data, oxla_event **event);
-/* Waits until the execution is over, that many seconds at most; below 0: as long as it takes; 0: only looks.  *over (NULL is fine) tells
- * whether it is.  Returns an error of its own to everyone who asks when the execution failed, NULL while it goes on. */
+/* Waits until the execution is over, that many seconds at most; below 0: as long as it takes; 0: only looks.  *over
+ * (NULL is fine) tells whether it is.  Returns an error of its own to everyone who asks when the execution failed, NULL
+ * while it goes on. */
 oxla_error *oxla_event_wait(oxla_event *event, double seconds, int *over);
 /* Before or after it has come; the execution does not end for it.  NULL is fine. */
 void oxla_event_destroy(oxla_event *event);
@@ -275,12 +280,13 @@ void oxla_event_destroy(oxla_event *event);
 /* --- profiles: where the time goes --- */
 
 typedef enum oxla_profile_format {
-  OXLA_PROFILE_JSON = 0, /* one object: times by thunk, kind, ONNX operator and node, beside what the machine reaches at most */
+  OXLA_PROFILE_JSON = 0, /* one object: times by thunk, kind, ONNX operator and node, beside what the machine can reach */
   OXLA_PROFILE_TRACE = 1 /* the fastest run, for Chrome's tracing page or Perfetto */
 } oxla_profile_format;
 
-/* Executes the run `warm_up` times, then `runs` times (at least once) with a clock around each step, measures the machine for some
- * tenths of a second, and gives the report, which oxla_text_free frees.  Other executions cost nothing for it. */
+/* Executes the run `warm_up` times, then `runs` times (at least once) with a clock around each step, measures the
+ * machine for some tenths of a second, and gives the report, which oxla_text_free frees.  Other executions cost nothing
+ * for it. */
 oxla_error *oxla_profile(oxla_run *run, int warm_up, int runs, oxla_profile_format format, char **text);
 /* NULL is fine. */
 void oxla_text_free(char *text);

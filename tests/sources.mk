@@ -86,6 +86,7 @@ script_tests = \
 	tests/fuzz/test-planted \
 	tests/test-includes \
 	tests/test-libs \
+	tests/test-man \
 	tests/test-operators \
 	tests/test-sources \
 	tests/versions/test-versions
@@ -408,6 +409,7 @@ tests_files = \
 	tests/target/two_targets.h \
 	tests/test-includes \
 	tests/test-libs \
+	tests/test-man \
 	tests/test-operators \
 	tests/test-sources \
 	tests/tsan.supp \

@@ -3,7 +3,7 @@
 #include <string.h>
 
 const cpu_candidate *const cpu_candidates[] = {&cpu_library_candidate, &cpu_gemm_candidate, &cpu_kernel_candidate,
-                                               &cpu_winograd_candidate, &cpu_narrow_candidate};
+                                               &cpu_winograd_candidate, &cpu_narrow_candidate, &cpu_depthwise_candidate};
 const uint32_t cpu_n_candidates = sizeof cpu_candidates / sizeof *cpu_candidates;
 
 /* --- problems --- */

@@ -74,7 +74,8 @@ struct cpu_candidate {
 extern const cpu_candidate *const cpu_candidates[];
 extern const uint32_t cpu_n_candidates;
 
-extern const cpu_candidate cpu_library_candidate, cpu_narrow_candidate, cpu_gemm_candidate, cpu_kernel_candidate, cpu_winograd_candidate;
+extern const cpu_candidate cpu_library_candidate, cpu_narrow_candidate, cpu_gemm_candidate, cpu_kernel_candidate, cpu_winograd_candidate,
+    cpu_depthwise_candidate;
 
 /* False: not a contraction. */
 bool cpu_problem_of(const hlo_instr *i, uint32_t threads, const emit_target *target, cpu_problem *out);

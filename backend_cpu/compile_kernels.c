@@ -10,7 +10,7 @@
 enum {
   SMALL_CONSTANT = 64,
   BATCH = 8,              /* kernels a module: what a module costs is divided, what is left can still be spread */
-  RANGE_NANOSECONDS = 6000 /* of work that make another thread worth its while */
+  RANGE_NANOSECONDS = 2000 /* of work that make another thread worth its while */
 };
 
 typedef struct kernel {

@@ -10,6 +10,7 @@ cpu_exec_sources = \
 cpu_compile_sources = \
 	backend_cpu/compile_candidate.c \
 	backend_cpu/compile_contraction.c \
+	backend_cpu/compile_depthwise.c \
 	backend_cpu/compile_gemm.c \
 	backend_cpu/compile_kernels.c \
 	backend_cpu/compile_library.c \

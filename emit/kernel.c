@@ -357,6 +357,29 @@ void emit_store_roots(emit_writer *w, const emit_index *at) {
   }
 }
 
+LLVMValueRef emit_writer_operand(const emit_writer *w, hlo_value v) {
+  while (v.def->op == HLO_RESHAPE && w->e.body) {
+    v = v.def->operands[0];
+  }
+  for (uint32_t k = 0; k < w->e.n_inputs; k++) {
+    if (hlo_value_equal(w->e.inputs[k].value, v)) {
+      return w->e.inputs[k].base;
+    }
+  }
+  assert(!"an operand of the contraction is not one of the kernel");
+  return NULL;
+}
+
+bool emit_is_light(const hlo_instr *i) {
+  enum { MANY = 8 };
+  uint32_t n = 0;
+  for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j; j = j->next) {
+    bool free = j->op == HLO_PARAMETER || j->op == HLO_CONSTANT || j->op == HLO_BROADCAST || j->op == HLO_RESHAPE;
+    n += emit_is_math(j->op) ? MANY : !free;
+  }
+  return n < MANY;
+}
+
 static void store_roots(emit_writer *w, const void *data, const emit_index *at) {
   (void)data;
   emit_store_roots(w, at);

@@ -162,32 +162,8 @@ static bool convolution_geometry(const hlo_instr *i, emit_product *p) {
 
 /* --- instructions --- */
 
-static const hlo_instr *find_contraction(const hlo_instr *i) {
-  if (i->op != HLO_FUSION) {
-    return i;
-  }
-  const hlo_instr *found = NULL;
-  for (const hlo_instr *k = hlo_callee(i, 0)->first; k; k = k->next) {
-    if (hlo_info(k)->kind == HLO_CONTRACTION) {
-      if (found) {
-        return NULL;
-      }
-      found = k;
-    }
-  }
-  return found;
-}
-
-/* An operand as it lies in memory. */
-static bool is_plain(hlo_value v) {
-  while (v.def->op == HLO_RESHAPE) {
-    v = v.def->operands[0];
-  }
-  return v.def->op == HLO_PARAMETER;
-}
-
 bool emit_product_of(const hlo_instr *i, emit_product *p) {
-  const hlo_instr *c = find_contraction(i);
+  const hlo_instr *c = emit_contraction_of(i);
   if (!c || !emit_supports(i, NULL)) {
     return false;
   }
@@ -195,9 +171,6 @@ bool emit_product_of(const hlo_instr *i, emit_product *p) {
   bool empty = shape_elements(&i->shapes[0]) == 0 || shape_elements(hlo_shape(c->operands[0])) == 0 ||
                shape_elements(hlo_shape(c->operands[1])) == 0;
   if (empty || !emit_gemm_takes(t) || hlo_type(c->operands[0]) != t || hlo_type(c->operands[1]) != t) {
-    return false;
-  }
-  if (i != c && (!is_plain(c->operands[0]) || !is_plain(c->operands[1]) || !emit_reads_in_place(hlo_callee(i, 0), c))) {
     return false;
   }
   memset(p, 0, sizeof *p);

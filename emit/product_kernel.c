@@ -1,8 +1,5 @@
 /* product_kernel.c - the kernels of product.h: a copy of A with zeros around it, panels of B, the product and its epilogue. */
-#include <assert.h>
-
 #include "emit/gemm.h"
-#include "emit/math.h"
 #include "emit/module.h"
 #include "emit/number.h"
 #include "emit/product.h"
@@ -527,24 +524,12 @@ static void set_sums(kernel *k) {
   }
 }
 
-/* Few operations are written for every vector of the block; many, and those that take several registers, once, in loops over
- * the tile. */
-static bool is_light(const hlo_instr *i) {
-  enum { MANY = 8 };
-  uint32_t n = 0;
-  for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j; j = j->next) {
-    bool free = j->op == HLO_PARAMETER || j->op == HLO_CONSTANT || j->op == HLO_BROADCAST || j->op == HLO_RESHAPE;
-    n += emit_is_math(j->op) ? MANY : !free;
-  }
-  return n < MANY;
-}
-
 static void write_product(kernel *k) {
   emit_ir *w = k->w.e.w;
   const emit_product *p = k->p;
   k->rows = emit_product_rows(p);
   k->columns = emit_gemm_cut(panels_of(p), (int)p->tile_vectors);
-  k->direct = is_light(k->w.i);
+  k->direct = emit_is_light(k->w.i);
   set_sums(k);
   if (!k->direct || p->columns % p->lanes) {
     k->tile = LLVMBuildArrayAlloca(w->builder, sum_element(k), emit_i64(w, p->tile_rows * p->tile_vectors * p->lanes), "");
@@ -563,27 +548,11 @@ static void write_product(kernel *k) {
 
 /* --- phases --- */
 
-static LLVMValueRef input(const kernel *k, hlo_value v) {
-  while (v.def->op == HLO_RESHAPE && k->w.i->op == HLO_FUSION) {
-    v = v.def->operands[0];
-  }
-  for (uint32_t j = 0; j < k->w.e.n_inputs; j++) {
-    if (hlo_value_equal(k->w.e.inputs[j].value, v)) {
-      return k->w.e.inputs[j].base;
-    }
-  }
-  assert(!"an operand of the contraction is not one of the kernel");
-  return NULL;
-}
-
 static void bind(kernel *k) {
   const emit_ir *w = k->w.e.w;
-  k->contraction = k->w.i;
-  for (const hlo_instr *j = k->w.e.body ? k->w.e.body->first : NULL; j; j = j->next) {
-    k->contraction = hlo_info(j)->kind == HLO_CONTRACTION ? j : k->contraction;
-  }
-  k->a = input(k, k->contraction->operands[0]);
-  k->b = input(k, k->contraction->operands[1]);
+  k->contraction = emit_contraction_of(k->w.i);
+  k->a = emit_writer_operand(&k->w, k->contraction->operands[0]);
+  k->b = emit_writer_operand(&k->w, k->contraction->operands[1]);
   if (emit_product_scratch(k->p)) {
     int64_t copied = (k->p->padded_elements * (int64_t)dtype_bytes(k->type) + 63) / 64 * 64 / (int64_t)dtype_bytes(k->type);
     k->copy = emit_writer_buffer(&k->w, k->w.e.n_inputs + k->w.n_results);

@@ -2,6 +2,8 @@
 emit_sources = \
 	emit/compile.c \
 	emit/contract.c \
+	emit/depthwise.c \
+	emit/depthwise_plan.c \
 	emit/element.c \
 	emit/elementwise.c \
 	emit/fold.c \
@@ -29,6 +31,7 @@ emit_sources = \
 emit_files = \
 	emit/README \
 	emit/compile.h \
+	emit/depthwise.h \
 	emit/element.h \
 	emit/elementwise.h \
 	emit/fold.h \

@@ -206,6 +206,31 @@ bool emit_reads_in_place(const hlo_computation *c, const hlo_instr *v) {
   return read_all(&r, c, v) && roots_in_place(&r, c);
 }
 
+/* An operand as it lies in memory. */
+static bool is_plain(hlo_value v) {
+  while (v.def->op == HLO_RESHAPE) {
+    v = v.def->operands[0];
+  }
+  return v.def->op == HLO_PARAMETER;
+}
+
+const hlo_instr *emit_contraction_of(const hlo_instr *i) {
+  const hlo_instr *found = NULL;
+  if (i->op != HLO_FUSION) {
+    return hlo_info(i)->kind == HLO_CONTRACTION ? i : NULL;
+  }
+  for (const hlo_instr *k = hlo_callee(i, 0)->first; k; k = k->next) {
+    if (hlo_info(k)->kind == HLO_CONTRACTION) {
+      if (found) {
+        return NULL;
+      }
+      found = k;
+    }
+  }
+  bool plain = found && is_plain(found->operands[0]) && is_plain(found->operands[1]);
+  return plain && emit_reads_in_place(hlo_callee(i, 0), found) ? found : NULL;
+}
+
 bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result) {
   const shape *x = hlo_shape(i->operands[operand]), *y = &i->shapes[result];
   if (shape_bytes(x) != shape_bytes(y) || dtype_bytes((dtype)x->type) != dtype_bytes((dtype)y->type)) {

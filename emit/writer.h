@@ -28,6 +28,9 @@ void emit_writer_end(emit_writer *w);
 /* The address of buffer k: aligned to 64 bytes, of unknown size. */
 LLVMValueRef emit_writer_buffer(const emit_writer *w, uint32_t k);
 
+/* Where the elements of an operand of the kernel's contraction lie (emit_contraction_of). */
+LLVMValueRef emit_writer_operand(const emit_writer *w, hlo_value v);
+
 /* Writes what happens at place `at` of the loops' space, in w->e.x.lanes lanes along its last dimension. */
 typedef void emit_body_fn(emit_writer *w, const void *data, const emit_index *at);
 
@@ -39,6 +42,10 @@ void emit_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool
 /* Writes the values of all roots at `at` to the results.  What the roots are made from may have been put into the table before
  * (emit_element_set). */
 void emit_store_roots(emit_writer *w, const emit_index *at);
+
+/* Is what follows the contraction of the fusion `i` few enough operations, in few registers, to be written for every vector of a
+ * block?  Otherwise it is written once, in a loop over a tile in memory. */
+bool emit_is_light(const hlo_instr *i);
 
 /* The width for kernels that mostly hold elements of these bytes. */
 int emit_writer_lanes(const emit_writer *w);

@@ -12,6 +12,7 @@ check_programs = \
 	tests/target/check_target \
 	tests/unit/check_base \
 	tests/unit/check_code_loader \
+	tests/unit/check_depthwise \
 	tests/unit/check_dim \
 	tests/unit/check_dtype \
 	tests/unit/check_emit \
@@ -51,7 +52,8 @@ test_modules = \
 test_helper_sources = \
 	tests/fuzz/bytes/mutate.c \
 	tests/fuzz/bytes/targets.c \
-	tests/target/two_targets.c
+	tests/target/two_targets.c \
+	tests/unit/emit_case.c
 script_tests = \
 	tests/abi/test-abi \
 	tests/attributes/test-attributes \
@@ -415,6 +417,7 @@ tests_files = \
 	tests/tsan.supp \
 	tests/unit/build_model.h \
 	tests/unit/compiler_half.h \
+	tests/unit/emit_case.h \
 	tests/unit/import_b_numbers.def \
 	tests/unit/node_case.h \
 	tests/versions/case.py \
@@ -452,6 +455,8 @@ tests_unit_check_base_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_base_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_code_loader_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_code_loader_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_depthwise_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_depthwise_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_dim_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_dim_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_dtype_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -1,17 +1,10 @@
 /* check_product.c - dots and convolutions as products in blocks (emit/product.h) against the reference evaluator: forms of
- * operands, remainders, epilogues, vector widths and processors, weights packed and plain.  Arrays end right before memory that
- * must not be touched; the grid is walked in parts of random size. */
+ * operands, remainders, epilogues, vector widths and processors, weights packed and plain. */
 #include <check.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
-#include "backend_ref/eval.h"
 #include "emit/product.h"
-#include "hlo/text.h"
-#include "runtime/code_loader.h"
+#include "tests/unit/emit_case.h"
 
 static arena *memory;
 
@@ -20,20 +13,13 @@ static void teardown(void) { arena_destroy(memory); }
 
 /* --- cases --- */
 
-typedef struct product_case {
-  const char *x, *w, *attributes, *y; /* shapes; a dot unless there are strides */
-  const char *epilogue;               /* instructions from %3 to %9; may read %2, of shape `more`.  NULL: none, and no fusion */
-  const char *more;
-  double tolerance; /* relative to the largest result */
-} product_case;
-
 #define DOT "lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]"
 #define TURNED "lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]"
 #define BATCHED "lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]"
-#define BIAS(y, d) "%4 = broadcast(%2) {dimensions=[" #d "]} : " y "\n%9 = add(%3, %4) : " y "\n"
+#define BIAS EMIT_CASE_BIAS
 #define PLACES "lhs_dilation=[1,1], layout=channels-last"
 
-static const product_case cases[] = {
+static const emit_case cases[] = {
     {"f32[1,1]", "f32[1,1]", DOT, "f32[1,1]", NULL, NULL, 1e-6},
     {"f32[13,20]", "f32[20,32]", DOT, "f32[13,32]", NULL, NULL, 1e-6},
     {"f32[29,37]", "f32[37,67]", DOT, "f32[29,67]", NULL, NULL, 1e-6},
@@ -90,159 +76,22 @@ static const product_case cases[] = {
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
-static hlo_instr *parse(const product_case *c) {
-  const char *op = strstr(c->attributes, "strides") ? "convolution" : "dot";
-  const char *body = arena_printf(memory, "%%3 = %s(%%0, %%1) {%s} : %s\n", op, c->attributes, c->y), *text;
-  if (c->epilogue) {
-    text = arena_printf(memory,
-                        "onnx-xla hlo 1\nmodule \"t\" {\ncomputation f(%%0: %s, %%1: %s, %%2: %s) {\n%s%sreturn %%9\n}\n"
-                        "entry main(%%0: %s \"x\", %%1: %s \"w\", %%2: %s \"m\") {\n%%3 = fusion(%%0, %%1, %%2) {kind=output, "
-                        "computations=[f]} : %s\nreturn %%3 \"y\"\n}\n}\n",
-                        c->x, c->w, c->more, body, c->epilogue, c->x, c->w, c->more, c->y);
-  } else {
-    text = arena_printf(memory, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%%0: %s \"x\", %%1: %s \"w\") {\n%sreturn %%3 \"y\"\n}\n}\n",
-                        c->x, c->w, body);
-  }
-  hlo_module *m = NULL;
-  status s = hlo_parse(memory, text, strlen(text), NULL, &m);
-  ck_assert_msg(!s, "%s\nin\n%s", s ? status_message(s) : "", text);
-  return m->entry->roots[0].def;
-}
-
-/* --- data --- */
-
-static uint64_t seed = 88172645463325252u;
-static uint64_t next_random(void) {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return seed;
-}
-
-/* size bytes that end before a page that cannot be read, aligned to 64 bytes as buffers are. */
-typedef struct guarded {
-  char *at, *base;
-  size_t mapped;
-} guarded;
-
-static guarded guarded_memory(size_t size) {
-  size_t page = 4096, room = (size + 63) / 64 * 64, pages = (room + page - 1) / page * page;
-  guarded g = {.mapped = pages + page};
-  g.base = mmap(NULL, g.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ck_assert(g.base != MAP_FAILED);
-  mprotect(g.base + pages, page, PROT_NONE);
-  memset(g.base, 0xa5, pages);
-  g.at = g.base + pages - room;
-  return g;
-}
-
-static void fill(const shape *s, char *at) {
-  for (int64_t k = 0; k < shape_elements(s); k++) {
-    double v = (double)(int64_t)(next_random() % 2001) / 1000 - 1;
-    dtype_store_f64((dtype)s->type, at + (size_t)k * dtype_bytes((dtype)s->type), v, true, DTYPE_ROUND_NEAREST);
-  }
-}
-
 /* --- one product --- */
 
-typedef struct machine {
-  const char *cpu;
-  int lanes;
-} machine;
-static const machine machines[] = {{"native", 0}, {"native", 16}, {"native", 8}, {"native", 4}, {"native", 1}, {"x86-64", 0}};
-enum { N_MACHINES = sizeof machines / sizeof *machines };
+static void pack(const void *config, const void *weights, void *packed) { emit_product_pack(config, weights, packed); }
 
-static int expired(const void *budget) { return budget != NULL; }
-
-static void *resolve(const char *name) {
-  return strcmp(name, "onnx_xla_expired") == 0  ? (void *)(intptr_t)expired
-         : strcmp(name, "memcpy") == 0          ? (void *)(intptr_t)memcpy
-         : strcmp(name, "memset") == 0          ? (void *)(intptr_t)memset
-                                                : NULL;
-}
-
-static emit_target target_of(const machine *m) {
-  emit_target t;
-  status s = emit_target_init(memory, NULL, m->cpu, m->lanes, &t);
-  if (s) { /* a processor of another architecture */
-    status_free(s);
-    s = emit_target_init(memory, NULL, "native", m->lanes, &t);
-  }
-  ck_assert(!s);
-  return t;
-}
-
-static void run_phase(const emit_target *t, const hlo_instr *i, const emit_product *p, uint32_t phase, const void *const *buffers) {
-  emit_module *m;
-  emit_kernel_info info;
-  rt_span object;
-  rt_code *code;
-  status s = emit_module_create(memory, t, "product", &m);
-  s = s ? s : emit_product_write(m, "product", i, NULL, p, phase, &info);
-  s = s ? s : emit_module_object(m, &object.data, &object.size);
-  s = s ? s : rt_code_load(memory, object, resolve, &code);
-  ck_assert_msg(!s, "%s", s ? status_message(s) : "");
-  emit_kernel_fn *f = (emit_kernel_fn *)(intptr_t)rt_code_find(code, "product");
-  for (int64_t from = 0, to; from < info.grid; from = to) {
-    to = from + 1 + (int64_t)(next_random() % (uint64_t)info.grid);
-    to = to > info.grid ? info.grid : to;
-    f(buffers, NULL, from, to);
-  }
-  emit_module_destroy(m);
-}
-
-static void compare(const product_case *c, const char *how, const literal *want, const char *got) {
-  dtype t = (dtype)want->shape.type;
-  double most = 0;
-  for (int64_t k = 0; k < shape_elements(&want->shape); k++) {
-    most = fmax(most, fabs(literal_f64(want, k)));
-  }
-  for (int64_t k = 0; k < shape_elements(&want->shape); k++) {
-    double x = dtype_load_f64(t, got + (size_t)k * dtype_bytes(t)), y = literal_f64(want, k);
-    ck_assert_msg(fabs(x - y) <= c->tolerance * most, "%s: element %lld is %.9g, not %.9g\n%s x %s {%s}\n%s", how, (long long)k, x,
-                  y, c->x, c->w, c->attributes, c->epilogue ? c->epilogue : "");
-  }
-}
-
-static void check_case(const product_case *c, const machine *m, emit_product_wish wish) {
-  hlo_instr *i = parse(c);
-  emit_target t = target_of(m);
+static void check_case(const emit_case *c, const emit_machine *m, emit_product_wish wish) {
+  hlo_instr *i = emit_case_parse(memory, c);
+  emit_target t = emit_machine_target(memory, m);
   emit_product p;
   ck_assert_msg(emit_product_of(i, &p), "no product: %s x %s {%s}", c->x, c->w, c->attributes);
   emit_product_choose(&p, &t, &wish);
-  literal args[3], want;
-  guarded g[5];
-  const void *buffers[6] = {NULL}; /* behind the last: no budget */
-  uint32_t n = i->n_operands;
-  for (uint32_t k = 0; k < n; k++) {
-    const shape *s = hlo_shape(i->operands[k]);
-    g[k] = guarded_memory((size_t)shape_bytes(s));
-    fill(s, g[k].at);
-    args[k] = literal_make(*s, arena_memdup(memory, g[k].at, (size_t)shape_bytes(s)));
-    buffers[k] = g[k].at;
-  }
-  status failed = ref_eval_computation(i->parent, args, memory, &want);
-  ck_assert_msg(!failed, "%s", failed ? status_message(failed) : "");
-  if (wish.constant_weights) {
-    munmap(g[1].base, g[1].mapped);
-    g[1] = guarded_memory((size_t)emit_product_packed(&p) * dtype_bytes((dtype)p.type));
-    emit_product_pack(&p, args[1].data, g[1].at);
-    buffers[1] = g[1].at;
-  }
-  g[n] = guarded_memory((size_t)shape_bytes(&i->shapes[0]));
-  g[n + 1] = guarded_memory((size_t)emit_product_scratch(&p) + 1);
-  buffers[n] = g[n].at;
-  buffers[n + 1] = emit_product_scratch(&p) ? g[n + 1].at : NULL;
-  for (uint32_t phase = 0; phase < emit_product_phases(&p); phase++) {
-    run_phase(&t, i, &p, phase, buffers);
-  }
-  char how[100];
-  snprintf(how, sizeof how, "%s, %d lanes, %dx%d%s", m->cpu, t.lanes, (int)p.tile_rows, (int)p.tile_vectors,
-           wish.constant_weights ? ", packed" : "");
-  compare(c, how, &want, g[n].at);
-  for (uint32_t k = 0; k < n + 2; k++) {
-    munmap(g[k].base, g[k].mapped);
-  }
+  emit_way way = {.write = emit_product_write, .config = &p, .phases = emit_product_phases(&p), .scratch_bytes = emit_product_scratch(&p),
+                  .pack = pack};
+  way.name = arena_printf(memory, "%s, %d lanes, %dx%d%s", m->cpu, t.lanes, (int)p.tile_rows, (int)p.tile_vectors,
+                          wish.constant_weights ? ", packed" : "");
+  way.packed_bytes = wish.constant_weights ? (uint64_t)emit_product_packed(&p) * dtype_bytes((dtype)p.type) : 0;
+  emit_case_check(memory, c, i, &t, &way);
 }
 
 static void reset(void) {
@@ -253,7 +102,7 @@ static void reset(void) {
 START_TEST(all_forms) {
   for (size_t k = 0; k < N_CASES; k++) {
     for (int packed = 0; packed < 2; packed++) {
-      check_case(&cases[k], &machines[_i], (emit_product_wish){.threads = 2, .cache_bytes = 1 << 20, .constant_weights = packed});
+      check_case(&cases[k], &emit_machines[_i], (emit_product_wish){.threads = 2, .cache_bytes = 1 << 20, .constant_weights = packed});
       reset();
     }
   }
@@ -262,11 +111,11 @@ END_TEST
 
 /* Blocks of all sizes, and a grid of many steps. */
 START_TEST(all_blocks) {
-  static const product_case c = {"f32[29,11]", "f32[11,83]", DOT, "f32[29,83]", BIAS("f32[29,83]", 1), "f32[83]", 1e-6};
+  static const emit_case c = {"f32[29,11]", "f32[11,83]", DOT, "f32[29,83]", BIAS("f32[29,83]", 1), "f32[83]", 1e-6};
   for (int rows = 1; rows <= 14; rows++) {
     emit_product_wish wish = {.rows = rows, .vectors = rows < 5 ? 4 : rows < 8 ? 3 : 2, .threads = (uint32_t)rows % 3 + 1,
                               .cache_bytes = rows * 400, .constant_weights = rows % 2};
-    check_case(&c, &machines[_i], wish);
+    check_case(&c, &emit_machines[_i], wish);
     reset();
   }
 }
@@ -274,7 +123,7 @@ END_TEST
 
 /* What is not evenly apart, or not in its place, is refused. */
 START_TEST(refused) {
-  static const product_case rows[] = {
+  static const emit_case rows[] = {
       {"f32[4,6]", "f32[3,6,5]", "lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]", "f32[4,3,5]", NULL, NULL, 0},
       {"f32[4,6]", "f32[6,4]", DOT, "f32[4,4]", "%4 = transpose(%3) {permutation=[1,0]} : f32[4,4]\n%9 = abs(%4) : f32[4,4]\n",
        "f32[1]", 0},
@@ -285,7 +134,7 @@ START_TEST(refused) {
   };
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
     emit_product p;
-    ck_assert_msg(!emit_product_of(parse(&rows[k]), &p), "row %zu", k);
+    ck_assert_msg(!emit_product_of(emit_case_parse(memory, &rows[k]), &p), "row %zu", k);
   }
 }
 END_TEST
@@ -295,8 +144,8 @@ int main(void) {
   TCase *c = tcase_create("product");
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_set_timeout(c, 300);
-  tcase_add_loop_test(c, all_forms, 0, N_MACHINES);
-  tcase_add_loop_test(c, all_blocks, 0, N_MACHINES);
+  tcase_add_loop_test(c, all_forms, 0, EMIT_MACHINES);
+  tcase_add_loop_test(c, all_blocks, 0, EMIT_MACHINES);
   tcase_add_test(c, refused);
   suite_add_tcase(s, c);
   SRunner *r = srunner_create(s);

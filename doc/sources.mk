@@ -2,7 +2,7 @@
 man_pages = \
 	doc/onnx-xla.1
 man3_pages = \
-	doc/onnx-xla.3 \
+	doc/onnx-xla.h.3 \
 	doc/oxla_allocator.3 \
 	doc/oxla_cancel.3 \
 	doc/oxla_check.3 \
@@ -69,6 +69,7 @@ man3_pages = \
 	doc/oxla_version.3 \
 	doc/oxla_versions.3
 doc_files = \
+	doc/api.md \
 	doc/benchmarks-1t.svg \
 	doc/benchmarks-2t.svg \
 	doc/benchmarks.md \

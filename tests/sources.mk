@@ -69,6 +69,7 @@ script_tests = \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
 	tests/dynamic/test-dynamic \
+	tests/e2e/test-api-page \
 	tests/e2e/test-bombs \
 	tests/e2e/test-cache \
 	tests/e2e/test-cli \
@@ -226,6 +227,7 @@ tests_files = \
 	tests/e2e/real_models.py \
 	tests/e2e/run_bombs.py \
 	tests/e2e/tensor_files.py \
+	tests/e2e/test-api-page \
 	tests/e2e/test-bombs \
 	tests/e2e/test-cache \
 	tests/e2e/test-cli \

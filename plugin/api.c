@@ -16,9 +16,7 @@ const char *oxla_error_node(const oxla_error *error) { return status_get_node(to
 const char *oxla_error_message(const oxla_error *error) { return status_message(to_status(error)); }
 void oxla_error_free(oxla_error *error) { status_free(to_status(error)); }
 
-const char *oxla_version(void) { return plug_version(); }
-
-/* --- models --- */
+/* --- loading --- */
 
 /* Fields behind options->size are not there in the caller's version of the struct. */
 static oxla_options known_options(const oxla_options *o) {
@@ -135,17 +133,41 @@ void oxla_model_destroy(oxla_model *model) {
   }
 }
 
-size_t oxla_input_count(const oxla_model *model) { return plug_session_source(model->session)->n_inputs; }
-size_t oxla_output_count(const oxla_model *model) { return plug_session_source(model->session)->n_outputs; }
+/* --- what a model declares --- */
+
+/* No model declares nothing. */
+static const plug_source *source_of(const oxla_model *model) {
+  static const plug_source nothing;
+  return model ? plug_session_source(model->session) : &nothing;
+}
+
+static const plug_value *value_at(const plug_value *values, uint32_t n, size_t index) {
+  return index < n ? &values[index] : NULL;
+}
+static const plug_value *input_at(const oxla_model *model, size_t index) {
+  return value_at(source_of(model)->inputs, source_of(model)->n_inputs, index);
+}
+static const plug_value *output_at(const oxla_model *model, size_t index) {
+  return value_at(source_of(model)->outputs, source_of(model)->n_outputs, index);
+}
+
+size_t oxla_input_count(const oxla_model *model) { return source_of(model)->n_inputs; }
+size_t oxla_output_count(const oxla_model *model) { return source_of(model)->n_outputs; }
+size_t oxla_initializer_count(const oxla_model *model) { return source_of(model)->n_initializers; }
 
 const char *oxla_input_name(const oxla_model *model, size_t index) {
-  const plug_source *s = plug_session_source(model->session);
-  return index < s->n_inputs ? s->inputs[index].name : NULL;
+  const plug_value *v = input_at(model, index);
+  return v ? v->name : NULL;
 }
 
 const char *oxla_output_name(const oxla_model *model, size_t index) {
-  const plug_source *s = plug_session_source(model->session);
-  return index < s->n_outputs ? s->outputs[index].name : NULL;
+  const plug_value *v = output_at(model, index);
+  return v ? v->name : NULL;
+}
+
+const char *oxla_input_dim_name(const oxla_model *model, size_t index, int number) {
+  const plug_value *v = input_at(model, index);
+  return v && number >= 0 && number < v->shape.rank ? v->dim_names[number] : NULL;
 }
 
 oxla_tensor api_tensor(const shape *s) {
@@ -156,35 +178,46 @@ oxla_tensor api_tensor(const shape *s) {
   return t;
 }
 
-oxla_error *oxla_input_type(const oxla_model *model, size_t index, oxla_tensor *out) {
-  const plug_source *s = plug_session_source(model->session);
-  if (index >= s->n_inputs) {
-    return api_error(status_error(STATUS_INVALID_ARGUMENT, "there is no input %zu", index));
-  }
-  *out = api_tensor(&s->inputs[index].shape);
+static status describe(const plug_value *v, const char *what, size_t index, oxla_tensor *out) {
+  CHECK_THAT(v, STATUS_INVALID_ARGUMENT, "there is no %s %zu", what, index);
+  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the type of %s %zu", what, index);
+  *out = api_tensor(&v->shape);
   return NULL;
+}
+
+oxla_error *oxla_input_type(const oxla_model *model, size_t index, oxla_tensor *out) {
+  return api_error(describe(input_at(model, index), "input", index, out));
 }
 
 oxla_error *oxla_output_type(const oxla_model *model, size_t index, oxla_tensor *out) {
-  const plug_source *s = plug_session_source(model->session);
-  if (index >= s->n_outputs) {
-    return api_error(status_error(STATUS_INVALID_ARGUMENT, "there is no output %zu", index));
+  return api_error(describe(output_at(model, index), "output", index, out));
+}
+
+const char *oxla_metadata(const oxla_model *model, const char *key) {
+  const plug_source *s = source_of(model);
+  for (uint32_t k = 0; key && k < s->n_properties; k++) {
+    if (strcmp(s->properties[k].key, key) == 0) {
+      return s->properties[k].value;
+    }
   }
-  *out = api_tensor(&s->outputs[index].shape);
   return NULL;
 }
 
-const char *oxla_input_dim_name(const oxla_model *model, size_t index, int number) {
-  const plug_source *s = plug_session_source(model->session);
-  const plug_value *v = index < s->n_inputs ? &s->inputs[index] : NULL;
-  return v && number >= 0 && number < v->shape.rank ? v->dim_names[number] : NULL;
+static status save(oxla_model *model, const char *path) {
+  CHECK_THAT(model && path, STATUS_INVALID_ARGUMENT, "no %s", model ? "path" : "model");
+  return plug_session_save(model->session, path);
 }
 
-size_t oxla_initializer_count(const oxla_model *model) { return plug_session_source(model->session)->n_initializers; }
+oxla_error *oxla_save(oxla_model *model, const char *path) { return api_error(save(model, path)); }
 
-oxla_error *oxla_check(oxla_model *model) {
-  return api_error(plug_session_check(model->session, &(plug_inputs){0}));
+/* --- checking --- */
+
+static status check(oxla_model *model) {
+  CHECK_THAT(model, STATUS_INVALID_ARGUMENT, "no model");
+  return plug_session_check(model->session, &(plug_inputs){0});
 }
+
+oxla_error *oxla_check(oxla_model *model) { return api_error(check(model)); }
 
 typedef struct surveying {
   rt_span bytes;
@@ -209,27 +242,28 @@ static status survey(void *data) {
 }
 
 oxla_error *oxla_survey(const void *bytes, size_t size, const oxla_options *options, oxla_finding_fn *found, void *data) {
+  if (!bytes || !found) {
+    return api_error(status_error(STATUS_INVALID_ARGUMENT, "no %s", bytes ? "function" : "model"));
+  }
   oxla_options o = known_options(options);
   surveying s = {{bytes, size}, o.backend, found, data};
   return api_error(plug_run_with_stack(PLUG_COMPILE_STACK, survey, &s));
 }
 
-oxla_error *oxla_onnx_versions(int *ir_version, int *opset_version) {
-  const plug_compiler *compiler;
-  status failed = plug_compiler_open(&compiler);
-  *ir_version = failed ? 0 : compiler->ir_version;
-  *opset_version = failed ? 0 : compiler->opset_version;
-  return api_error(failed);
-}
+/* --- versions --- */
 
-const char *oxla_metadata(const oxla_model *model, const char *key) {
-  const plug_source *s = plug_session_source(model->session);
-  for (uint32_t k = 0; k < s->n_properties; k++) {
-    if (strcmp(s->properties[k].key, key) == 0) {
-      return s->properties[k].value;
-    }
-  }
+static status versions(int *ir_version, int *opset_version) {
+  const plug_compiler *compiler;
+  CHECK_THAT(ir_version && opset_version, STATUS_INVALID_ARGUMENT, "no place for the versions");
+  *ir_version = *opset_version = 0;
+  TRY(plug_compiler_open(&compiler));
+  *ir_version = compiler->ir_version;
+  *opset_version = compiler->opset_version;
   return NULL;
 }
 
-oxla_error *oxla_save(oxla_model *model, const char *path) { return api_error(plug_session_save(model->session, path)); }
+oxla_error *oxla_onnx_versions(int *ir_version, int *opset_version) {
+  return api_error(versions(ir_version, opset_version));
+}
+
+const char *oxla_version(void) { return plug_version(); }

@@ -99,6 +99,9 @@ oxla_error *oxla_event_wait(oxla_event *event, double seconds, int *over) {
   int is_over;
   over = over ? over : &is_over;
   *over = 0;
+  if (!event) {
+    return api_error(status_error(STATUS_INVALID_ARGUMENT, "no event"));
+  }
   if (event->process != getpid()) {
     return api_error(status_error(STATUS_RESOURCE, "what executes went on in the parent process only"));
   }
@@ -190,6 +193,7 @@ void api_worker_destroy(api_worker *w) {
 }
 
 status api_check_idle(const oxla_run *run) {
+  CHECK_THAT(run, STATUS_INVALID_ARGUMENT, "no run");
   bool busy = run->worker && atomic_load(&run->worker->busy) && !is_of_parent(run->worker);
   CHECK_THAT(!busy, STATUS_INVALID_ARGUMENT, "the run is executing");
   return NULL;

@@ -33,7 +33,6 @@ static status profile_guarded(void *data) {
   plug_inputs inputs;
   plug_profile p;
   oxla_run *run = x->run;
-  TRY(api_check_idle(run));
   x->arena = arena_create(&run->model->session->budget);
   TRY(api_prepare(run, &inputs));
   TRY(plug_session_profile(run->model->session, run->compiled, run->has_seed ? &run->seed : NULL, &inputs, run->outputs,
@@ -45,6 +44,7 @@ static status profile_guarded(void *data) {
 static status profile(oxla_run *run, int warm_up, int runs, oxla_profile_format format, char **text) {
   CHECK_THAT(text, STATUS_INVALID_ARGUMENT, "no place for the profile");
   *text = NULL;
+  TRY(api_check_idle(run));
   CHECK_THAT(warm_up >= 0 && runs >= 0, STATUS_INVALID_ARGUMENT, "a negative number of runs");
   CHECK_THAT(format == OXLA_PROFILE_JSON || format == OXLA_PROFILE_TRACE, STATUS_INVALID_ARGUMENT,
              "%d is no format of profiles", (int)format);

@@ -7,10 +7,12 @@
 static plug_session *session_of(const oxla_run *run) { return run->model->session; }
 static const plug_source *source_of(const oxla_run *run) { return plug_session_source(session_of(run)); }
 
-oxla_error *oxla_run_create(oxla_model *model, oxla_run **out) {
+static status create(oxla_model *model, oxla_run **out) {
+  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the run");
+  *out = NULL;
+  CHECK_THAT(model, STATUS_INVALID_ARGUMENT, "no model");
   const plug_source *s = plug_session_source(model->session);
   oxla_run *r = calloc(1, sizeof *r);
-  *out = r;
   if (r) {
     r->model = model;
     r->shapes = calloc(s->n_inputs + 1, sizeof *r->shapes);
@@ -21,11 +23,13 @@ oxla_error *oxla_run_create(oxla_model *model, oxla_run **out) {
   }
   if (!r || !r->shapes || !r->set || !r->data || !r->kept || !r->outputs) {
     oxla_run_destroy(r);
-    *out = NULL;
-    return api_error(status_error(STATUS_RESOURCE, "out of memory"));
+    return status_error(STATUS_RESOURCE, "out of memory");
   }
+  *out = r;
   return NULL;
 }
+
+oxla_error *oxla_run_create(oxla_model *model, oxla_run **out) { return api_error(create(model, out)); }
 
 static void forget_program(oxla_run *run) {
   plug_session_release(session_of(run), run->compiled);
@@ -67,10 +71,12 @@ static status find_name(const plug_value *values, uint32_t n, const char *what, 
 }
 
 static status find_input(const oxla_run *run, const char *name, uint32_t *out) {
+  TRY(api_check_idle(run));
   return find_name(source_of(run)->inputs, source_of(run)->n_inputs, "input", name, out);
 }
 
 static status find_output(const oxla_run *run, const char *name, uint32_t *out) {
+  TRY(api_check_idle(run));
   return find_name(source_of(run)->outputs, source_of(run)->n_outputs, "output", name, out);
 }
 
@@ -174,7 +180,11 @@ static status set_max_seconds(oxla_run *run, double seconds) {
 
 oxla_error *oxla_set_max_seconds(oxla_run *run, double seconds) { return api_error(set_max_seconds(run, seconds)); }
 
-void oxla_cancel(oxla_run *run, int on) { run->cancelled = on != 0; }
+void oxla_cancel(oxla_run *run, int on) {
+  if (run) {
+    run->cancelled = on != 0;
+  }
+}
 
 /* --- compiling, executing --- */
 
@@ -226,6 +236,7 @@ oxla_error *oxla_execute(oxla_run *run) {
 static status get_output(const oxla_run *run, size_t k, oxla_tensor *out) {
   TRY(api_check_idle(run));
   TRY(check_index(k, source_of(run)->n_outputs, "output"));
+  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the output");
   CHECK_THAT(run->compiled, STATUS_INVALID_ARGUMENT, "output '%s': the run has not been compiled",
              source_of(run)->outputs[k].name);
   shape result = run->executed ? run->outputs[k].shape : plug_compiled_output(session_of(run), run->compiled, (uint32_t)k);
@@ -254,7 +265,7 @@ static void remember_taken(oxla_model *m, api_taken *t) {
 
 static status take_output(oxla_run *run, const oxla_tensor *output) {
   TRY(api_check_idle(run));
-  for (uint32_t k = 0; run->executed && output->data && k < source_of(run)->n_outputs; k++) {
+  for (uint32_t k = 0; output && run->executed && output->data && k < source_of(run)->n_outputs; k++) {
     plug_output *o = &run->outputs[k];
     if (o->data == output->data && o->data == o->own) {
       api_taken *t = malloc(sizeof *t);
@@ -277,6 +288,9 @@ static void free_taken(oxla_model *m, api_taken *t) {
 }
 
 void oxla_free_output(oxla_model *model, void *data) {
+  if (!model || !data) {
+    return;
+  }
   pthread_mutex_lock(&model->lock);
   api_taken **at = &model->taken;
   while (*at && (*at)->data != data) {

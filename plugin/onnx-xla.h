@@ -13,7 +13,7 @@
  *   oxla_model_destroy(model);
  *
  * Functions of type oxla_error * return NULL, or an error that the caller frees with oxla_error_free.  What they had
- * to give is then not there.
+ * to give is then not there.  NULL where something must be is OXLA_INVALID_ARGUMENT.
  *
  * A model is used from as many threads as one likes, at the same time, until oxla_model_destroy.  A run is used by one
  * thread at a time, but for oxla_cancel, and between oxla_start and its end by none; as many runs of a model as one

@@ -167,6 +167,43 @@ START_TEST(wrong_inputs) {
 }
 END_TEST
 
+/* Nothing where something must be. */
+START_TEST(nothing_given) {
+  message m = affine_model(W, B);
+  oxla_model *model = load(&m, 0), *no_model = model;
+  oxla_run *run = new_run(model), *no_run = run;
+  oxla_tensor t;
+  int number;
+  char *text;
+  oxla_event *event;
+  oxla_error *const refused[] = {
+      oxla_load("model.onnx", NULL, NULL), oxla_load_memory(NULL, 0, NULL, &no_model), oxla_input_type(NULL, 0, &t),
+      oxla_input_type(model, 0, NULL), oxla_output_type(NULL, 0, &t), oxla_save(NULL, "file"), oxla_save(model, NULL),
+      oxla_check(NULL), oxla_survey(NULL, 0, NULL, NULL, NULL), oxla_survey(m.bytes, m.n, NULL, NULL, NULL),
+      oxla_run_create(NULL, &no_run), oxla_run_create(model, NULL), oxla_set_input(NULL, "x", OXLA_FLOAT, DIMS(1), W),
+      oxla_set_input_at(NULL, 0, OXLA_FLOAT, DIMS(1), W), oxla_keep_inputs(NULL), oxla_set_output(NULL, "y", NULL, 0),
+      oxla_set_output_at(NULL, 0, NULL, 0), oxla_set_seed(NULL, 0), oxla_set_max_seconds(NULL, 0), oxla_compile(NULL),
+      oxla_execute(NULL), oxla_get_output(NULL, "y", &t), oxla_get_output(run, "y", NULL), oxla_get_output_at(NULL, 0, &t),
+      oxla_take_output(NULL, &t), oxla_take_output(run, NULL), oxla_start(NULL, NULL, NULL, &event),
+      oxla_event_wait(NULL, 0, &number), oxla_profile(NULL, 0, 0, OXLA_PROFILE_JSON, &text),
+      oxla_profile(run, 0, 0, OXLA_PROFILE_JSON, NULL), oxla_onnx_versions(NULL, &number)};
+  for (size_t k = 0; k < sizeof refused / sizeof *refused; k++) {
+    refuse_about(refused[k], OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "");
+  }
+  ck_assert_ptr_null(no_model);
+  ck_assert_ptr_null(no_run);
+  ck_assert_uint_eq(oxla_input_count(NULL) + oxla_output_count(NULL) + oxla_initializer_count(NULL), 0);
+  ck_assert_ptr_null(oxla_input_name(NULL, 0));
+  ck_assert_ptr_null(oxla_output_name(NULL, 0));
+  ck_assert_ptr_null(oxla_input_dim_name(NULL, 0, 0));
+  ck_assert_ptr_null(oxla_metadata(NULL, "key"));
+  oxla_cancel(NULL, 1);
+  oxla_free_output(NULL, &t);
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
 START_TEST(wrong_models) {
   oxla_model *model = (oxla_model *)&model;
   message m = affine_model(W, B);
@@ -360,6 +397,92 @@ START_TEST(two_threads) {
 }
 END_TEST
 
+/* --- everything at once: one thread each, all on the same model --- */
+
+static void describe_model(oxla_model *model) {
+  oxla_tensor t;
+  succeed(oxla_input_type(model, 0, &t));
+  ck_assert_str_eq(oxla_input_name(model, 0), "x");
+  ck_assert_str_eq(oxla_metadata(model, "key"), "value");
+}
+
+static void check_model(oxla_model *model) { succeed(oxla_check(model)); }
+
+static void save_model(oxla_model *model) {
+  oxla_error *error = oxla_save(model, "/dev/null"); /* nothing may be compiled yet */
+  ck_assert(!error || oxla_error_code(error) == OXLA_INVALID_ARGUMENT);
+  oxla_error_free(error);
+}
+
+static void execute_new_run(oxla_model *model) {
+  static _Atomic int shape;
+  oxla_run *run = new_run(model);
+  run_affine(run, 1 + shape++ % 7, 1);
+  oxla_run_destroy(run);
+}
+
+static void cancel_run(oxla_model *model) {
+  numbers v = make_numbers(3, 2);
+  oxla_run *run = new_run(model);
+  oxla_event *event;
+  set_affine(run, &v, 3);
+  succeed(oxla_start(run, NULL, NULL, &event));
+  oxla_cancel(run, 1);
+  oxla_error *error = oxla_event_wait(event, -1, NULL); /* if it came in time */
+  ck_assert(!error || oxla_error_code(error) == OXLA_RESOURCE);
+  oxla_error_free(error);
+  oxla_event_destroy(event);
+  oxla_run_destroy(run);
+  free_numbers(&v);
+}
+
+static void take_an_output(oxla_model *model) {
+  numbers v = make_numbers(2, 3);
+  oxla_run *run = new_run(model);
+  set_affine(run, &v, 2);
+  succeed(oxla_keep_inputs(run));
+  succeed(oxla_execute(run));
+  oxla_tensor y = check_result(run, &v, 2);
+  succeed(oxla_take_output(run, &y));
+  oxla_run_destroy(run);
+  ck_assert_mem_eq(y.data, v.want, y.bytes);
+  oxla_free_output(model, y.data);
+  free_numbers(&v);
+}
+
+typedef struct player {
+  oxla_model *model;
+  void (*part)(oxla_model *);
+} player;
+
+static void *play(void *data) {
+  const player *p = data;
+  for (int k = 0; k < 20; k++) {
+    p->part(p->model);
+  }
+  return NULL;
+}
+
+START_TEST(all_at_once) {
+  message m = affine_model(W, B);
+  put_bytes(&m, 14, "\x0a\x03key\x12\x05value", 12); /* metadata_props */
+  oxla_model *model = load(&m, _i);
+  void (*const parts[])(oxla_model *) = {describe_model, check_model, save_model, execute_new_run, execute_new_run,
+                                         cancel_run, cancel_run, take_an_output};
+  enum { PLAYERS = sizeof parts / sizeof *parts };
+  player players[PLAYERS];
+  pthread_t threads[PLAYERS];
+  for (int k = 0; k < PLAYERS; k++) {
+    players[k] = (player){model, parts[k]};
+    pthread_create(&threads[k], NULL, play, &players[k]);
+  }
+  for (int k = 0; k < PLAYERS; k++) {
+    pthread_join(threads[k], NULL);
+  }
+  oxla_model_destroy(model);
+}
+END_TEST
+
 /* A profile runs the model, and says so. */
 START_TEST(profiles) {
   message m = affine_model(W, B);
@@ -389,8 +512,8 @@ START_TEST(profiles) {
 END_TEST
 
 int main(void) {
-  const TTest *const once[] = {wrong_models, in_many_shapes, keeps_programs, NULL};
+  const TTest *const once[] = {nothing_given, wrong_models, in_many_shapes, keeps_programs, NULL};
   const TTest *const both[] = {describes, runs_in_several_shapes, callers_outputs, wrong_inputs, short_options, constants,
-                               seeds, values_decide_sizes, saves_and_loads, two_threads, profiles, NULL};
+                               seeds, values_decide_sizes, saves_and_loads, two_threads, all_at_once, profiles, NULL};
   return run_tests("api", once, both);
 }

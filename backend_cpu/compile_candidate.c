@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "hlo/quantized.h"
+
 const cpu_candidate *const cpu_candidates[] = {&cpu_library_candidate, &cpu_gemm_candidate, &cpu_kernel_candidate,
                                                &cpu_winograd_candidate, &cpu_narrow_candidate, &cpu_depthwise_candidate};
 const uint32_t cpu_n_candidates = sizeof cpu_candidates / sizeof *cpu_candidates;
@@ -12,9 +14,11 @@ const uint32_t cpu_n_candidates = sizeof cpu_candidates / sizeof *cpu_candidates
  * is none, or the fusion changes it. */
 static int32_t operand_of(const hlo_instr *i, const hlo_instr *contraction, uint32_t k) {
   hlo_value v = contraction->operands[k];
+  hlo_small_weights small;
   if (i == contraction) {
     return hlo_value_equal(v, i->operands[1 - k]) ? -1 : (int32_t)k;
   }
+  v = k == 1 && hlo_small_weights_of(contraction, &small) ? small.q : v;
   while (v.def->op == HLO_RESHAPE && v.def->n_uses == 1) {
     v = v.def->operands[0];
   }

@@ -25,6 +25,9 @@ bool cpu_takes_activation(void *data, const hlo_instr *contraction, const hlo_in
 /* hlo_target.takes_bytes; data: rt_compile_options. */
 bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs);
 
+/* hlo_target.takes_small_weights; data: rt_compile_options.  The candidate "gemm" does it. */
+bool cpu_takes_small_weights(void *data, const hlo_instr *dot);
+
 /* Below so many multiplications a library call costs more than it saves. */
 enum { CPU_SMALL_CONTRACTION = 16384 };
 

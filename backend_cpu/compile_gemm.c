@@ -21,7 +21,8 @@ static bool make(const cpu_problem *p, const cpu_variant *v, emit_product *out) 
     return false;
   }
   emit_product_choose(out, p->target, &wish);
-  return true;
+  /* Small integers are read as panels of whole vectors. */
+  return !out->small_type || (p->constant_weights && out->columns % out->lanes == 0);
 }
 
 /* Of one thread: a register block of full size is bound by multiplications, two vectors a cycle at some 3 GHz; a small one by
@@ -31,6 +32,7 @@ static double guess(const cpu_problem *p, const emit_product *g) {
   int64_t vectors = (g->columns + g->lanes - 1) / g->lanes; /* a group's last one may be empty but for one column */
   double padded = p->multiplications / (double)g->columns * (double)(vectors * g->lanes);
   double work = padded / (double)g->lanes * (0.15 + 0.015 * loads) + (double)emit_product_scratch(g) * 0.1;
+  work += g->small_type ? padded / (double)g->lanes / (double)g->tile_rows * 0.3 : 0; /* what makes f32 of integers */
   return 300 * emit_product_phases(g) + cpu_shared(work, p->threads);
 }
 
@@ -71,6 +73,7 @@ static status pack(const void *config, const literal *weights, void *packed) {
 static const emit_product *packing_of(arena *a, const emit_product *g) {
   emit_product *b = ARENA_NEW(a, emit_product);
   b->type = g->type;
+  b->small_type = g->small_type;
   b->lanes = g->lanes;
   b->columns = g->columns;
   b->b_column = g->b_column;
@@ -91,7 +94,7 @@ static status build(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_wa
   *out->own = (cpu_own){.n_phases = emit_product_phases(g), .write = emit_product_write, .config = g, .config_bytes = sizeof *g,
                         .scratch_bytes = emit_product_scratch(g)};
   if (g->packing == EMIT_B_PACKED) {
-    out->own->packed_bytes = (uint64_t)emit_product_packed(g) * dtype_bytes((dtype)g->type);
+    out->own->packed_bytes = emit_product_packed_bytes(g);
     out->own->pack = pack;
     out->own->packing = packing_of(a, g);
     out->own->packing_bytes = sizeof *g;

@@ -72,7 +72,8 @@ static const int64_t fold_bytes = (int64_t)1 << 28;
 static status prepare(hlo_module *m, const rt_compile_options *options, arena *a) {
   const hlo_target target = {.name = "cpu", .data = (void *)options, .takes_epilogue = cpu_takes_epilogue,
                              .takes_activation = cpu_takes_activation,
-                             .takes_fused = takes_fused, .takes_bytes = cpu_takes_bytes, .channels_last = true,
+                             .takes_fused = takes_fused, .takes_bytes = cpu_takes_bytes,
+                             .takes_small_weights = cpu_takes_small_weights, .channels_last = true,
                              .matrices = true};
   dumping d = {options};
   pass_context c = {.arena = a, .eval = options->eval, .fold_bytes = fold_bytes, .target = &target,

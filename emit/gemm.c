@@ -93,12 +93,30 @@ static void prefetch(const emit_ir *w, const emit_gemm *g, LLVMValueRef base, in
   LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, 4, "");
 }
 
+/* Column vector v of small integers, k being `ahead` steps from where b stands, which is an even k. */
+static LLVMValueRef load_small(const emit_ir *w, const emit_gemm *g, LLVMValueRef b, int v, int64_t ahead) {
+  int lanes = g->tile.lanes, a_byte = 8 / g->small.bits;
+  LLVMTypeRef bytes = emit_vector_type(w->i8, lanes), wide = emit_vector_type(w->i32, lanes);
+  LLVMValueRef offset = emit_i64(w, v * g->b_vector + ahead / a_byte * lanes);
+  LLVMValueRef x = LLVMBuildLoad2(w->builder, bytes, LLVMBuildInBoundsGEP2(w->builder, w->i8, b, &offset, 1, ""), "");
+  LLVMSetAlignment(x, 1);
+  x = LLVMBuildZExt(w->builder, x, wide, "");
+  if (a_byte == 2) {
+    bool high = ahead % 2;
+    LLVMValueRef by = emit_splat(w, LLVMConstInt(w->i32, high ? 4 : 15, false), lanes);
+    x = high ? LLVMBuildLShr(w->builder, x, by, "") : LLVMBuildAnd(w->builder, x, by, "");
+  }
+  x = LLVMBuildOr(w->builder, x, emit_splat(w, LLVMConstInt(w->i32, 0x4b000000, false), lanes), ""); /* EMIT_SMALL_BASE */
+  x = LLVMBuildBitCast(w->builder, x, emit_vector_type(w->f32, lanes), "");
+  return LLVMBuildFSub(w->builder, x, g->small.zero[v], "");
+}
+
 /* One k: `a` and `b` stand at its elements, `ahead` more steps. */
 static void step(const emit_ir *w, const emit_gemm *g, LLVMValueRef a, LLVMValueRef b, int64_t ahead, LLVMValueRef *sums) {
   const emit_gemm_tile *t = &g->tile;
   LLVMValueRef columns[EMIT_GEMM_SUMS];
   for (int v = 0; v < t->vectors; v++) {
-    columns[v] = load_at(w, g, b, v * g->b_vector + ahead * g->b_k, t->lanes);
+    columns[v] = g->small.bits ? load_small(w, g, b, v, ahead) : load_at(w, g, b, v * g->b_vector + ahead * g->b_k, t->lanes);
   }
   for (int v = 0; g->ahead && v < g->n_ahead; v++) {
     prefetch(w, g, b, v * g->b_vector + ahead * g->b_k);
@@ -116,6 +134,14 @@ static void step(const emit_ir *w, const emit_gemm *g, LLVMValueRef a, LLVMValue
 static LLVMValueRef advance(const emit_ir *w, const emit_gemm *g, LLVMValueRef p, int64_t elements) {
   LLVMValueRef n = emit_i64(w, elements);
   return LLVMBuildInBoundsGEP2(w->builder, emit_memory_type(w, g->type), p, &n, 1, "");
+}
+
+static LLVMValueRef advance_b(const emit_ir *w, const emit_gemm *g, LLVMValueRef p, int64_t steps) {
+  if (!g->small.bits) {
+    return advance(w, g, p, steps * g->b_k);
+  }
+  LLVMValueRef n = emit_i64(w, steps * g->small.bits * g->tile.lanes / 8);
+  return LLVMBuildInBoundsGEP2(w->builder, w->i8, p, &n, 1, "");
 }
 
 /* Steps of k in [from, to), `unroll` at a time; from and to differ by a multiple.  p: where A and B stand. */
@@ -137,7 +163,7 @@ static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMVal
     step(w, g, l.carried[n], l.carried[n + 1], j, carried);
   }
   carried[n] = advance(w, g, l.carried[n], unroll * g->a_k);
-  carried[n + 1] = advance(w, g, l.carried[n + 1], unroll * g->b_k);
+  carried[n + 1] = advance_b(w, g, l.carried[n + 1], unroll);
   emit_loop_end(w, &l, carried);
   for (int k = 0; k < n; k++) {
     sums[k] = l.carried[k];
@@ -146,9 +172,9 @@ static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMVal
   p[1] = l.carried[n + 1];
 }
 
-/* About 64 multiplications in the loop's body. */
+/* About 64 multiplications in the loop's body, and whole bytes of small integers. */
 static int choose_unroll(const emit_gemm *g) {
-  int n = g->tile.rows * g->tile.vectors, unroll = 1;
+  int n = g->tile.rows * g->tile.vectors, unroll = g->small.bits ? 2 : 1;
   while (unroll < 8 && unroll * 2 * n <= 64) {
     unroll *= 2;
   }
@@ -157,6 +183,7 @@ static int choose_unroll(const emit_gemm *g) {
 
 void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums) {
   assert(g->tile.rows * g->tile.vectors <= EMIT_GEMM_SUMS && (!g->a_at || g->tile.rows <= EMIT_GEMM_ROWS));
+  assert(!g->small.bits || (g->type == DTYPE_F32 && LLVMIsAConstantInt(g->k)));
   LLVMValueRef p[] = {g->a, g->b}, zero = emit_i64(w, 0);
   int unroll = g->unroll ? g->unroll : choose_unroll(g);
   if (!LLVMIsAConstantInt(g->k)) {

@@ -7,6 +7,8 @@
  * k a vector of B is loaded once a column vector and an element of A once a row, spread to all lanes.  Loops over k that follow one
  * another (taps of a kernel, blocks of a long k) hand the sums on as carried values (emit_loop).
  *
+ * B may be small integers (emit_small), which become f32 on the way: what a row of B costs more is shared by all rows of A.
+ *
  * Sums are in order of k, one rounding a step where the target has a fused multiply-add: a column's bits depend neither on
  * the block's size nor on the number of vectors, so callers may cut a product into blocks as they like. */
 #ifndef EMIT_GEMM_H
@@ -38,6 +40,15 @@ int emit_gemm_lanes(const emit_target *t, dtype type);
 /* Is there a block for it?  f32, f64; f16 and bf16, whose sums are f32. */
 bool emit_gemm_takes(dtype type);
 
+/* Integers of up to 4 or 8 bits in panels of bytes, offset so that none is negative: of 8 bits a row of `lanes` bytes for each
+ * k; of 4 bits one for two, the first k in the low halves.  They are put into the last digits of EMIT_SMALL_BASE, which makes them f32
+ * without a conversion, and zero[v] is subtracted: the base and what stands for 0. */
+#define EMIT_SMALL_BASE 0x1p23
+typedef struct emit_small {
+  int bits; /* 4, 8; 0: B is of `type` */
+  const LLVMValueRef *zero; /* f32 vectors, one a column vector */
+} emit_small;
+
 /* Where a block's operands lie.  Strides are in elements and may be anything. */
 typedef struct emit_gemm {
   emit_gemm_tile tile;
@@ -45,8 +56,9 @@ typedef struct emit_gemm {
   LLVMValueRef a, b;   /* pointers to A(0, 0) and B(0, 0) */
   const int64_t *a_at; /* row r of A begins a_at[r] elements behind a; NULL: r * a_row */
   int64_t a_row, a_k;
-  int64_t b_k;      /* from one k to the next; vectors are read whole, side by side */
-  int64_t b_vector; /* from one vector of columns to the next */
+  int64_t b_k;      /* from one k to the next; vectors are read whole, side by side.  Not used with `small` */
+  int64_t b_vector; /* from one vector of columns to the next; with `small` in bytes */
+  emit_small small;
   LLVMValueRef ahead; /* i64: n_ahead vectors so many elements behind B's are brought into the cache with each k; NULL: none */
   int n_ahead;
   LLVMValueRef k;   /* i64, at least 0; a constant gives shorter code */

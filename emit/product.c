@@ -6,6 +6,7 @@
 #include "emit/gemm.h"
 #include "emit/number.h"
 #include "emit/writer.h"
+#include "hlo/quantized.h"
 
 /* --- levels --- */
 
@@ -162,6 +163,22 @@ static bool convolution_geometry(const hlo_instr *i, emit_product *p) {
 
 /* --- instructions --- */
 
+/* A matrix of f32 that the fusion makes of small integers: B is those, and the sums go block by block. */
+static bool small_geometry(const hlo_instr *dot, emit_product *p) {
+  hlo_small_weights w;
+  if (!hlo_small_weights_of(dot, &w) || !dot_geometry(dot, p) || p->n_batch || p->n_sums > 1) {
+    return false;
+  }
+  int64_t step = p->n_sums ? p->sums[0].a : 0;
+  p->small_type = hlo_type(w.q);
+  p->block = w.block;
+  p->b_column = w.column_step;
+  p->n_sums = 2;
+  p->sums[0] = (emit_level){w.sums / w.block, step * w.block, w.sum_step * w.block};
+  p->sums[1] = (emit_level){w.block, step, w.sum_step};
+  return w.sums == w.block || w.block % 2 == 0 || emit_product_small_bits(p) == 8; /* no byte belongs to two blocks */
+}
+
 bool emit_product_of(const hlo_instr *i, emit_product *p) {
   const hlo_instr *c = emit_contraction_of(i);
   if (!c || !emit_supports(i, NULL)) {
@@ -175,6 +192,9 @@ bool emit_product_of(const hlo_instr *i, emit_product *p) {
   }
   memset(p, 0, sizeof *p);
   p->type = t;
+  if (emit_has_small_weights(i)) {
+    return small_geometry(c, p);
+  }
   return c->op == HLO_DOT ? dot_geometry(c, p) : c->op == HLO_CONVOLUTION && convolution_geometry(c, p);
 }
 
@@ -186,6 +206,16 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 int64_t emit_product_packed(const emit_product *p) {
   return count(p->n_batch, p->batch) * p->group.n * divide_up(p->columns, p->lanes) * p->lanes * emit_product_sums(p);
+}
+
+int emit_product_small_bits(const emit_product *p) { return dtype_get_info((dtype)p->small_type)->bits > 4 ? 8 : 4; }
+
+uint64_t emit_product_packed_bytes(const emit_product *p) {
+  int64_t n = emit_product_packed(p), rows = n / p->lanes, panels = rows / emit_product_sums(p);
+  if (!p->small_type) {
+    return (uint64_t)n * dtype_bytes((dtype)p->type);
+  }
+  return (uint64_t)(panels * p->lanes * divide_up(emit_product_sums(p) * emit_product_small_bits(p), 8));
 }
 
 static bool pads(const emit_product *p) { return p->padded_elements > 0; }

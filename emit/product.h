@@ -7,6 +7,8 @@
  * padding around it, where a convolution has padding.  B is read as panels of column vectors: a constant is packed so when
  * compiling (emit_product_pack), anything else by the kernel where it does not lie so by itself.
  *
+ * Weights of small integers (hlo/quantized.h) stay so in their panels: products of a block of them are summed, and its sum scaled.
+ *
  * What follows the contraction in its fusion is computed in registers, or on a small tile right after the sums.  An element's
  * sum is in the order of s, whatever blocks and threads: the same bits. */
 #ifndef EMIT_PRODUCT_H
@@ -29,6 +31,8 @@ typedef struct emit_product {
   emit_level batch[EMIT_PRODUCT_LEVELS], rows[EMIT_PRODUCT_LEVELS], sums[EMIT_PRODUCT_LEVELS];
   emit_level group; /* of a convolution; its columns stand side by side in C */
   int64_t columns, b_column; /* of a group; from one column to the next in B */
+  int64_t small_type; /* dtype of B's constants, which are scaled in blocks of so many sums; DTYPE_INVALID: B is of `type` */
+  int64_t block;
   /* The copy of A with zeros around; 0 elements: A as it is. */
   int64_t padded_elements, spatial, channels, images;
   int64_t in[EMIT_PRODUCT_SPATIAL], low[EMIT_PRODUCT_SPATIAL], padded[EMIT_PRODUCT_SPATIAL];
@@ -65,6 +69,10 @@ double emit_product_size(const emit_product *p);
 
 /* Packed B: [batch][group][panel][s][lanes], a panel being a vector of columns; columns that are not there are 0.  Elements. */
 int64_t emit_product_packed(const emit_product *p);
+/* Their bytes: small integers of up to 4 bits stand as emit_gemm reads them, two in a byte. */
+uint64_t emit_product_packed_bytes(const emit_product *p);
+/* 4 or 8, for small integers. */
+int emit_product_small_bits(const emit_product *p);
 /* From B as the instruction has it; `packed` has room for emit_product_packed elements. */
 void emit_product_pack(const emit_product *p, const void *weights, void *packed);
 /* How many products a sum has, and where in B number s of them finds its element of column 0. */

@@ -4,6 +4,7 @@
 #include "emit/number.h"
 #include "emit/product.h"
 #include "emit/writer.h"
+#include "hlo/quantized.h"
 
 typedef struct kernel {
   emit_writer w;
@@ -15,7 +16,9 @@ typedef struct kernel {
   emit_gemm_parts columns; /* of a group, in vectors */
   int64_t n_sums;          /* loops over s, innermost last */
   emit_level sums[EMIT_PRODUCT_LEVELS];
-  int64_t b_vector; /* from one column vector of B to the next */
+  int64_t b_vector; /* from one column vector of B to the next: of b_type */
+  LLVMTypeRef b_type;
+  hlo_small_weights small;
   LLVMValueRef tile; /* memory for a block's sums; NULL: never needed */
   bool direct;       /* the epilogue is written for each vector of the block, on registers */
 } kernel;
@@ -40,6 +43,10 @@ static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static LLVMValueRef at(const kernel *k, LLVMValueRef base, LLVMValueRef offset) {
   const emit_ir *w = k->w.e.w;
   return LLVMBuildInBoundsGEP2(w->builder, emit_memory_type(w, k->type), base, &offset, 1, "");
+}
+
+static LLVMValueRef b_at(const kernel *k, LLVMValueRef base, LLVMValueRef offset) {
+  return LLVMBuildInBoundsGEP2(k->w.e.w->builder, k->b_type, base, &offset, 1, "");
 }
 
 /* Where step number `index` of the levels stands, in A or in B. */
@@ -369,6 +376,69 @@ static void sum_level(const kernel *k, emit_gemm *g, int64_t level, LLVMValueRef
   }
 }
 
+/* What a block of small integers is scaled by, or (zero) what is subtracted from them: for a column vector, in f32. */
+static LLVMValueRef block_vector(kernel *k, hlo_value v, LLVMValueRef number, LLVMValueRef column) {
+  emit_element *e = &k->w.e;
+  const hlo_small_weights *s = &k->small;
+  int before = e->x.lanes, lanes = (int)k->p->lanes;
+  emit_index *at = emit_index_new(&e->x, s->scaled->shapes[0].rank, s->scaled->shapes[0].dims);
+  e->x.lanes = lanes;
+  emit_axis_at(at, s->sum_dim, s->block_dim < 0 ? emit_pos_const(&e->x, 0) : emit_pos_at(number, 1));
+  if (s->block_dim >= 0) {
+    emit_axis_at(at, s->block_dim, emit_pos_const(&e->x, 0));
+  }
+  emit_axis_at(at, s->column_dim, (emit_pos){column, lanes > 1, lanes});
+  emit_pair x = emit_value(e, v, at);
+  x = hlo_type(v) == DTYPE_F32 ? x : emit_convert(e->w, hlo_type(v), DTYPE_F32, x, false, DTYPE_ROUND_NEAREST);
+  e->x.lanes = before;
+  return x.v;
+}
+
+/* The zeros of emit_gemm: those of the weights, and what packing adds to signed integers. */
+static void find_zeros(kernel *k, int vectors, LLVMValueRef number, LLVMValueRef column, LLVMValueRef *zeros) {
+  const emit_ir *w = k->w.e.w;
+  double offset = !dtype_is_signed((dtype)k->p->small_type) ? 0 : emit_product_small_bits(k->p) == 4 ? 8 : 128;
+  LLVMValueRef added = emit_splat(w, LLVMConstReal(w->f32, EMIT_SMALL_BASE + offset), (int)k->p->lanes);
+  for (int v = 0; v < vectors; v++) {
+    zeros[v] = added;
+    if (k->small.zero.def) {
+      LLVMValueRef x = block_vector(k, k->small.zero, number, add(w, column, emit_i64(w, v * k->p->lanes)));
+      zeros[v] = LLVMBuildFAdd(w->builder, x, added, "");
+    }
+  }
+}
+
+/* The sums of all blocks of small integers, each scaled; `column` is that of the first vector. */
+static void sum_small(kernel *k, emit_gemm *g, LLVMValueRef column, LLVMValueRef *sums) {
+  const emit_ir *w = k->w.e.w;
+  const emit_product *p = k->p;
+  int n = g->tile.rows * g->tile.vectors, bits = emit_product_small_bits(p);
+  LLVMValueRef a = g->a, b = g->b, inner[EMIT_GEMM_SUMS], zeros[EMIT_GEMM_SUMS];
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, p->sums[0].n), 1, true, n, sums);
+  uint32_t mark = emit_table_mark(k->w.e.x.table);
+  find_zeros(k, g->tile.vectors, l.iv, column, zeros);
+  g->small = (emit_small){bits, zeros};
+  g->a = at(k, a, times(w, l.iv, p->sums[0].a));
+  g->b = b_at(k, b, times(w, l.iv, p->block * bits * p->lanes / 8));
+  g->a_k = p->sums[1].a;
+  g->k = emit_i64(w, p->block);
+  emit_gemm_zero(w, g, inner);
+  emit_gemm_block(w, g, inner);
+  for (int v = 0; v < g->tile.vectors; v++) {
+    LLVMValueRef scale = block_vector(k, k->small.scale, l.iv, add(w, column, emit_i64(w, v * p->lanes)));
+    for (int r = 0; r < g->tile.rows; r++) {
+      int j = r * g->tile.vectors + v;
+      sums[j] = emit_fma(w, inner[j], scale, l.carried[j]);
+    }
+  }
+  emit_table_release(k->w.e.x.table, mark);
+  emit_loop_end(w, &l, sums);
+  for (int j = 0; j < n; j++) {
+    sums[j] = l.carried[j];
+  }
+}
+
 typedef struct block {
   LLVMValueRef a, b;         /* A of the batch and group; B of the block's first column */
   LLVMValueRef first_row;    /* of C: where the batch begins */
@@ -391,7 +461,11 @@ static void write_block(kernel *k, const block *b, LLVMValueRef outer, LLVMValue
   LLVMValueRef sums[EMIT_GEMM_SUMS];
   LLVMValueRef row = add(w, b->first_row, add(w, times(w, outer, r->inner), times(w, unit, r->unit_rows)));
   emit_gemm_zero(w, &g, sums);
-  sum_level(k, &g, 0, sums);
+  if (p->small_type) {
+    sum_small(k, &g, b->first_column, sums);
+  } else {
+    sum_level(k, &g, 0, sums);
+  }
   int64_t rest = p->columns % p->lanes;
   if (k->direct && !rest) {
     finish_registers(k, &g, row, b->first_column, sums);
@@ -461,7 +535,7 @@ static void column_body(kernel *k, void *data, LLVMValueRef vector, int64_t vect
   const emit_product *p = k->p;
   step *s = data;
   LLVMValueRef column = times(w, vector, p->lanes);
-  s->block = (block){.a = s->a, .b = at(k, s->b, times(w, vector, k->b_vector)), .first_row = s->first_row,
+  s->block = (block){.a = s->a, .b = b_at(k, s->b, times(w, vector, k->b_vector)), .first_row = s->first_row,
                      .first_column = add(w, times(w, s->group, p->columns), column), .vector = vector, .vectors = (int)vectors};
   const emit_row_cut *r = &k->rows;
   int64_t parts = r->n_large + r->n_small;
@@ -498,10 +572,15 @@ static void write_step(kernel *k, LLVMValueRef item) {
   emit_loop_end(w, &l, NULL);
 }
 
-/* The loops over s as B lies: panels have them all in a row. */
+/* The loops over s as B lies: panels have them all in a row.  Those of small integers have loops of their own (sum_small). */
 static void set_sums(kernel *k) {
   const emit_product *p = k->p;
   bool panels = p->packing != EMIT_B_PLAIN;
+  k->b_type = p->small_type ? k->w.e.w->i8 : emit_memory_type(k->w.e.w, k->type);
+  if (p->small_type) {
+    k->b_vector = (int64_t)emit_product_packed_bytes(p) / panels_of(p);
+    return;
+  }
   k->b_vector = panels ? emit_product_sums(p) * p->lanes : p->lanes;
   for (int64_t j = p->n_sums, inner = p->lanes; j-- > 0;) { /* innermost first, then turned around */
     emit_level s = p->sums[j];
@@ -551,8 +630,9 @@ static void write_product(kernel *k) {
 static void bind(kernel *k) {
   const emit_ir *w = k->w.e.w;
   k->contraction = emit_contraction_of(k->w.i);
+  hlo_value weights = k->p->small_type && hlo_small_weights_of(k->contraction, &k->small) ? k->small.q : k->contraction->operands[1];
   k->a = emit_writer_operand(&k->w, k->contraction->operands[0]);
-  k->b = emit_writer_operand(&k->w, k->contraction->operands[1]);
+  k->b = emit_writer_operand(&k->w, weights);
   if (emit_product_scratch(k->p)) {
     int64_t copied = (k->p->padded_elements * (int64_t)dtype_bytes(k->type) + 63) / 64 * 64 / (int64_t)dtype_bytes(k->type);
     k->copy = emit_writer_buffer(&k->w, k->w.e.n_inputs + k->w.n_results);

@@ -28,7 +28,34 @@ static void pack_panel(const emit_product *p, size_t bytes, const char *from, in
   }
 }
 
+/* One panel of small integers, each a byte of its own in `from`; `to` is zero. */
+static void pack_small(const emit_product *p, const uint8_t *from, uint8_t *to) {
+  bool is_signed = dtype_is_signed((dtype)p->small_type), halves = emit_product_small_bits(p) == 4;
+  uint8_t offset = !is_signed ? 0 : halves ? 8 : 128;
+  int64_t sums = emit_product_sums(p);
+  for (int64_t s = 0; s < sums; s++) {
+    const uint8_t *row = from + emit_product_sum_offset(p, s);
+    uint8_t *line = to + (halves ? s / 2 : s) * p->lanes;
+    for (int64_t c = 0; c < p->lanes; c++) {
+      uint8_t x = (uint8_t)(row[c * p->b_column] + offset);
+      line[c] = (uint8_t)(line[c] | (halves && s % 2 ? x << 4 : x));
+    }
+  }
+}
+
+static void pack_small_panels(const emit_product *p, const uint8_t *weights, uint8_t *packed) {
+  uint64_t panel = emit_product_packed_bytes(p) / (uint64_t)(p->columns / p->lanes);
+  memset(packed, 0, emit_product_packed_bytes(p));
+  for (int64_t c = 0; c < p->columns; c += p->lanes, packed += panel) {
+    pack_small(p, weights + c * p->b_column, packed);
+  }
+}
+
 void emit_product_pack(const emit_product *p, const void *weights, void *packed) {
+  if (p->small_type) {
+    pack_small_panels(p, weights, packed);
+    return;
+  }
   size_t bytes = dtype_bytes((dtype)p->type), panel = (size_t)(emit_product_sums(p) * p->lanes) * bytes;
   char *to = packed;
   int64_t batches = 1;

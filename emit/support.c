@@ -2,6 +2,7 @@
 #include "emit/elementwise.h"
 #include "emit/kernel.h"
 #include "emit/element.h"
+#include "hlo/quantized.h"
 #include "hlo/rows.h"
 
 static bool refuse(const char **why, const char *reason) {
@@ -227,8 +228,15 @@ const hlo_instr *emit_contraction_of(const hlo_instr *i) {
       found = k;
     }
   }
-  bool plain = found && is_plain(found->operands[0]) && is_plain(found->operands[1]);
+  hlo_small_weights w;
+  bool plain = found && is_plain(found->operands[0]) &&
+               (is_plain(found->operands[1]) || (hlo_small_weights_of(found, &w) && is_plain(w.q)));
   return plain && emit_reads_in_place(hlo_callee(i, 0), found) ? found : NULL;
+}
+
+bool emit_has_small_weights(const hlo_instr *i) {
+  const hlo_instr *c = i->op == HLO_FUSION ? emit_contraction_of(i) : NULL;
+  return c && !is_plain(c->operands[1]);
 }
 
 bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result) {

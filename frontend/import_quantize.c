@@ -107,20 +107,53 @@ static hlo_value convert_kept(hlo_builder *b, hlo_value x, dtype to) {
   return x;
 }
 
+/* Where whole blocks fill the axis, x with a dimension more, which counts the elements of a block: a scale is then simply
+ * stretched along it. */
+static bool split_blocks(const onnx_node *n, const quantization *q, shape *split) {
+  const shape *x = onnx_in_shape(n, 0);
+  if (q->block == 0 || x->rank == SHAPE_MAX_RANK || x->dims[q->axis] % q->block) {
+    return false;
+  }
+  *split = *x;
+  split->rank = x->rank + 1;
+  for (int d = 0; d < x->rank; d++) {
+    split->dims[d <= q->axis ? d : d + 1] = x->dims[d];
+  }
+  split->dims[q->axis] = x->dims[q->axis] / q->block;
+  split->dims[q->axis + 1] = q->block;
+  return true;
+}
+
+static hlo_value stretch_over_blocks(hlo_builder *b, const quantization *q, hlo_value v, const shape *split) {
+  int64_t at[SHAPE_MAX_RANK];
+  shape s = *split;
+  s.type = hlo_type(v);
+  for (int d = 0; d < hlo_rank(v); d++) {
+    at[d] = d <= q->axis ? d : d + 1;
+  }
+  return hlo_broadcast(b, v, s, at);
+}
+
 /* y = (x - zero point) * scale, in f32; integers are subtracted exactly, before anything is rounded. */
 status onnx_import_dequantize_linear(onnx_node *n) {
   hlo_builder *b = n->b;
   quantization q;
+  shape split;
   dtype to, from = hlo_type(n->in[0]);
   TRY(read_quantization(n, "x_scale", &q));
   TRY(optional_dtype(n, "output_dtype", hlo_type(n->in[1]), &to));
   dtype exact = dtype_is_int(from) && onnx_has_in(n, 2) ? DTYPE_S32 : DTYPE_F32;
-  hlo_value x = convert_kept(b, n->in[0], exact);
+  bool in_blocks = split_blocks(n, &q, &split);
+  hlo_value x = convert_kept(b, in_blocks ? hlo_reshape(b, n->in[0], split.rank, split.dims) : n->in[0], exact);
   if (onnx_has_in(n, 2)) {
-    x = hlo_binary(b, HLO_SUB, x, stretch(n, &q, hlo_convert(b, n->in[2], exact)));
+    hlo_value zero = hlo_convert(b, n->in[2], exact);
+    x = hlo_binary(b, HLO_SUB, x, in_blocks ? stretch_over_blocks(b, &q, zero, &split) : stretch(n, &q, zero));
   }
-  hlo_value scale = stretch(n, &q, hlo_convert(b, n->in[1], DTYPE_F32));
-  n->out[0] = hlo_convert(b, hlo_binary(b, HLO_MUL, hlo_convert(b, x, DTYPE_F32), scale), to);
+  hlo_value scale = hlo_convert(b, n->in[1], DTYPE_F32);
+  scale = in_blocks ? stretch_over_blocks(b, &q, scale, &split) : stretch(n, &q, scale);
+  hlo_value y = hlo_binary(b, HLO_MUL, hlo_convert(b, x, DTYPE_F32), scale);
+  y = in_blocks ? hlo_reshape(b, y, onnx_in_shape(n, 0)->rank, onnx_in_shape(n, 0)->dims) : y;
+  n->out[0] = hlo_convert(b, y, to);
   return NULL;
 }
 

@@ -5,11 +5,13 @@
  * results (a target may round once at the end instead of after each step).  Breaks: the assumption that a
  * contraction stands at top level. A fusion has kind output, one contraction, and one result: the last of a
  * chain in which each step is the only user of the one before, or an activation spelled out (hlo/activation.h)
- * is all that uses it, and target->takes_epilogue or takes_activation accepts it.  What the contraction itself reads are operands of the fusion, always.  Of two contractions
+ * is all that uses it, and target->takes_epilogue or takes_activation accepts it.  What the contraction itself reads are operands of the fusion, but for weights of small integers
+ * that the target scales in the same kernel.  Of two contractions
  * that are added, the later one takes the sum. */
 #include <string.h>
 
 #include "hlo/fuse.h"
+#include "hlo/quantized.h"
 
 static bool takes(const pass_context *c, const hlo_instr *contraction, const hlo_instr *consumer,
                   hlo_value v) {
@@ -64,6 +66,19 @@ static uint32_t follow(const pass_context *c, hlo_instr *contraction, const bool
   return n;
 }
 
+/* What makes f32 of the contraction's weights, if the target does it in the same kernel, before the other members. */
+static uint32_t precede(const pass_context *c, hlo_instr **members, uint32_t n) {
+  const hlo_target *t = c->target;
+  hlo_small_weights w;
+  if (!t->takes_small_weights || !hlo_small_weights_of(members[0], &w) || !hlo_literal(w.q) || n + w.n > FUSE_MAX_MEMBERS ||
+      !t->takes_small_weights(t->data, members[0])) {
+    return n;
+  }
+  memmove(members + w.n, members, n * sizeof *members);
+  memcpy(members, w.members, w.n * sizeof *members);
+  return n + w.n;
+}
+
 static bool is_plain(const hlo_instr *i) {
   bool plain = shape_is_static(&i->shapes[0]);
   for (uint32_t k = 0; k < i->n_operands; k++) {
@@ -86,6 +101,7 @@ static status fuse_epilogues(hlo_computation *c, pass_context *context, bool *ch
   while (n_contractions) { /* the last first */
     TRY(budget_check(arena_budget(scratch)));
     uint32_t n = follow(context, contractions[--n_contractions], taken, members);
+    n = precede(context, members, n);
     if (n == 1) {
       continue;
     }

@@ -5,12 +5,13 @@
  *
  * Splats (arrays of equal elements) become broadcast(scalar constant), and elementwise operations on splats
  * are computed on scalars: so a splat of any size costs nothing.  Vectors of indices stay constants: gather,
- * dynamic-slice and others look at them; so do weights of contractions. Budget: results of at most
+ * dynamic-slice and others look at them; so do weights of contractions.  Small integers that a dot of the target scales itself
+ * stay what they are. Budget: results of at most
  * context.fold_bytes; larger ones, up to a bound, where they replace constants about as large (a transposed
  * weight).  All in all no more than MAX_WORK bytes are read and written. */
-#include "hlo/rewrite.h"
-
 #include <string.h>
+
+#include "hlo/quantized.h"
 
 typedef struct folding {
   pass_context *context;
@@ -224,12 +225,27 @@ static bool compact_splat(folding *f, hlo_instr *i) {
   return true;
 }
 
+/* convert(q): the beginning of weights that stay small integers. */
+static bool begins_small_weights(const folding *f, const hlo_instr *i) {
+  const hlo_target *t = f->context->target;
+  hlo_small_weights w;
+  if (!t || !t->takes_small_weights || i->op != HLO_CONVERT || !hlo_literal(i->operands[0]) || i->shapes[0].rank < 2) {
+    return false;
+  }
+  const hlo_instr *last = i;
+  for (int k = 0; last && last->op != HLO_DOT && k < 8; k++) {
+    last = last->n_uses == 1 ? last->uses[0].user : NULL;
+  }
+  return last && last->op == HLO_DOT && hlo_small_weights_of(last, &w) && w.members[0] == i &&
+         t->takes_small_weights(t->data, last);
+}
+
 static status fold_computation(folding *f, hlo_computation *c) {
   for (hlo_instr *i = c->first; i;) {
     hlo_instr *before = i->prev;
     TRY(budget_check(arena_budget(f->context->scratch)));
     bool skip = i->op == HLO_PARAMETER || (i->n_uses == 0 && i->op == HLO_CONSTANT) || i->op == HLO_FUSION ||
-                hlo_has_effect(i) || (hlo_info(i)->flags & HLO_RUN);
+                hlo_has_effect(i) || (hlo_info(i)->flags & HLO_RUN) || begins_small_weights(f, i);
     if (!skip && compact_splat(f, i)) {
       i = before ? before->next : c->first; /* looks at the scalar and the broadcast: nothing to do there */
     } else if (!skip && i->op != HLO_CONSTANT && (fold_splats(f, i) || fold_constants(f, i))) {

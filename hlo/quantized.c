@@ -173,3 +173,106 @@ bool hlo_requantized_of(hlo_value v, hlo_requantized *out) {
   out->v = x->op == HLO_ROUND ? x->operands[0] : v;
   return x->op == HLO_ROUND;
 }
+
+/* --- weights of small integers --- */
+
+static bool is_small_int(hlo_value v) { return dtype_is_int(hlo_type(v)) && dtype_get_info(hlo_type(v))->bits <= 8; }
+
+/* A broadcast that does not change along dimension d. */
+static bool is_even_along(hlo_value v, int d) {
+  if (v.def->op != HLO_BROADCAST) {
+    return false;
+  }
+  for (int k = 0; k < hlo_rank(v.def->operands[0]); k++) {
+    if (hlo_ints(v.def, HLO_ATTR_DIMENSIONS)[k] == d && hlo_shape(v.def->operands[0])->dims[k] != 1) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* convert(subtract(convert(q), zero)) or convert(q); members come last first. */
+static bool read_centered(hlo_value v, hlo_small_weights *out) {
+  if (v.def->op != HLO_CONVERT) {
+    return false;
+  }
+  out->members[out->n++] = v.def;
+  hlo_value x = v.def->operands[0];
+  if (x.def->op == HLO_SUB && hlo_type(x) == DTYPE_S32 && x.def->operands[0].def->op == HLO_CONVERT) {
+    out->zero = x.def->operands[1];
+    out->members[out->n++] = x.def;
+    out->members[out->n++] = x.def->operands[0].def;
+    x = x.def->operands[0].def->operands[0];
+  }
+  out->q = x;
+  return is_small_int(x);
+}
+
+static bool read_scaled(hlo_small_weights *out) {
+  uint32_t n = out->n;
+  for (uint32_t k = 0; k < 2; k++) {
+    out->n = n;
+    out->zero = (hlo_value){0};
+    out->scale = out->scaled->operands[1 - k];
+    if (read_centered(out->scaled->operands[k], out)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* The last `n` members are single links of a chain, in the order in which they are computed from now on. */
+static bool turn_chain(hlo_small_weights *w) {
+  for (uint32_t k = 0; k < w->n / 2; k++) {
+    hlo_instr *first = w->members[k];
+    w->members[k] = w->members[w->n - 1 - k];
+    w->members[w->n - 1 - k] = first;
+  }
+  for (uint32_t k = 0; k < w->n; k++) {
+    if (w->members[k]->n_uses != 1 || hlo_is_root(hlo_result(w->members[k], 0))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool hlo_small_weights_of(const hlo_instr *dot, hlo_small_weights *out) {
+  *out = (hlo_small_weights){.block_dim = -1};
+  hlo_value v = dot->operands[1];
+  if (dot->op != HLO_DOT || hlo_n_ints(dot, HLO_ATTR_RHS_BATCH) || hlo_n_ints(dot, HLO_ATTR_RHS_CONTRACT) != 1 ||
+      hlo_rank(v) != 2 || hlo_type(v) != DTYPE_F32 || hlo_value_equal(v, dot->operands[0])) {
+    return false;
+  }
+  int contract = (int)hlo_ints(dot, HLO_ATTR_RHS_CONTRACT)[0];
+  if (v.def->op == HLO_TRANSPOSE) { /* of two dims: they change places */
+    contract = (int)hlo_ints(v.def, HLO_ATTR_PERMUTATION)[contract];
+    out->members[out->n++] = v.def;
+    v = v.def->operands[0];
+  }
+  const shape *matrix = hlo_shape(v), *s = matrix;
+  if (v.def->op == HLO_RESHAPE) {
+    out->members[out->n++] = v.def;
+    v = v.def->operands[0];
+    s = hlo_shape(v);
+    bool splits = s->rank == 3 && s->dims[contract] * s->dims[contract + 1] == matrix->dims[contract];
+    if (!splits) {
+      return false;
+    }
+    out->block_dim = contract + 1;
+  }
+  if (v.def->op != HLO_MUL || s->rank > 3 || (s->rank == 3) != (out->block_dim >= 0)) {
+    return false;
+  }
+  out->scaled = v.def;
+  out->members[out->n++] = v.def;
+  out->sum_dim = contract;
+  out->column_dim = contract == 1 ? 0 : out->block_dim < 0 ? 1 : 2;
+  out->sums = matrix->dims[contract];
+  out->columns = matrix->dims[1 - contract];
+  out->block = out->block_dim < 0 ? out->sums : s->dims[out->block_dim];
+  out->sum_step = contract == 0 ? out->columns : 1;
+  out->column_step = contract == 0 ? 1 : out->sums;
+  int even = out->block_dim < 0 ? contract : out->block_dim;
+  return out->sums > 0 && out->columns > 0 && read_scaled(out) && is_even_along(out->scale, even) &&
+         (!out->zero.def || is_even_along(out->zero, even)) && turn_chain(out);
+}

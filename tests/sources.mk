@@ -103,6 +103,7 @@ hlo_tests = \
 	tests/hlo/dce/unused.hlo \
 	tests/hlo/deconvolution/phases.hlo \
 	tests/hlo/epilogue/residual.hlo \
+	tests/hlo/epilogue/small_weights.hlo \
 	tests/hlo/epilogue/spelled-out.hlo \
 	tests/hlo/epilogue/swish.hlo \
 	tests/hlo/fold/arithmetic.hlo \
@@ -368,6 +369,7 @@ tests_files = \
 	tests/hlo/dce/unused.expected \
 	tests/hlo/deconvolution/phases.expected \
 	tests/hlo/epilogue/residual.expected \
+	tests/hlo/epilogue/small_weights.expected \
 	tests/hlo/epilogue/spelled-out.expected \
 	tests/hlo/epilogue/swish.expected \
 	tests/hlo/fold/arithmetic.expected \

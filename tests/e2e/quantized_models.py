@@ -139,13 +139,13 @@ def dynamic(m, kind):
 
 
 def blocks(m, kind):
-    """4-bit weights, a scale and zero point for 32 of a column."""
+    """4-bit weights, a scale and zero point for 32 of a column; enough of them to stay so (cpu_takes_small_weights)."""
     code, low, high = (TensorProto.UINT4, 0, 16) if kind == np.uint8 else (TensorProto.INT4, -8, 8)
-    w = m.packed(m.rng.integers(low, high, (128, 40)), code)
-    scale = m.constant((m.rng.random((4, 40)) * 0.1).astype(np.float32))
-    zero = m.packed(m.rng.integers(low, high, (4, 40)), code)
+    w = m.packed(m.rng.integers(low, high, (640, 528)), code)
+    scale = m.constant((m.rng.random((20, 528)) * 0.1).astype(np.float32))
+    zero = m.packed(m.rng.integers(low, high, (20, 528)), code)
     w = m.node("DequantizeLinear", [w, scale, zero], axis=0, block_size=32)
-    m.outputs.append(m.node("MatMul", [m.input("x", m.rng.standard_normal((1, 128)).astype(np.float32)), w]))
+    m.outputs.append(m.node("MatMul", [m.input("x", m.rng.standard_normal((1, 640)).astype(np.float32)), w]))
 
 
 CASES = {

@@ -53,6 +53,8 @@ static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
 
 static bool takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) { return true; }
 
+static bool takes_small_weights(void *data, const hlo_instr *dot) { return true; }
+
 typedef struct job {
   arena *arena;
   const char *passes, *text;
@@ -62,7 +64,8 @@ typedef struct job {
 static status run(void *data) {
   static const hlo_target target = {.name = "test", .takes_composite = takes_composite, .takes_epilogue = takes_epilogue,
                                     .takes_activation = takes_activation,
-                                    .takes_fused = takes_fused, .takes_bytes = takes_bytes, .channels_last = true,
+                                    .takes_fused = takes_fused, .takes_bytes = takes_bytes,
+                                    .takes_small_weights = takes_small_weights, .channels_last = true,
                                     .matrices = true};
   job *j = data;
   hlo_module *m = NULL;

@@ -725,6 +725,47 @@ START_TEST(bytes) {
 }
 END_TEST
 
+/* Weights of small integers, made into f32 by blocks or columns, with and without a zero point and a transpose, a tail behind the
+ * dot.  A block's sum is scaled instead of each weight: some more roundings, of 1600 products at most. */
+START_TEST(small_weights) {
+  static const struct {
+    const char *type, *x, *y, *q, *matrix, *scales, *along, *contract;
+    bool zero, turned;
+  } kinds[] = {
+      {"u4", "1,512", "1,512", "16,32,512", "512,512", "16,512", "0,2", "0", true, false},
+      {"s4", "5,512", "5,528", "16,32,528", "512,528", "16,528", "0,2", "0", false, false},
+      {"s4", "16,576", "16,512", "512,9,64", "512,576", "512,9", "0,1", "1", true, false},
+      {"u2", "2,512", "2,512", "512,4,128", "512,512", "512,4", "0,1", "0", true, true},
+      {"s8", "3,1600", "3,176", "1600,176", "1600,176", "176", "1", "0", false, false},
+      {"u8", "7,513", "7,512", "512,513", "512,513", "512", "0", "1", true, false},
+      {"s4", "1,513", "1,512", "513,512", "513,512", "512", "1", "0", false, false},
+  };
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    const char *q = kinds[k].q, *along = kinds[k].along, *scales = kinds[k].scales, *y = kinds[k].y;
+    char params[100], body[4000], zero[900], turn[200];
+    snprintf(params, sizeof params, "%%0: f32[%s] \"x\"", kinds[k].x);
+    snprintf(zero, sizeof zero,
+             "%%20 = iota() {dimension=0} : s32[%s]\n%%21 = broadcast(%%20) {dimensions=[%s]} : s32[%s]\n"
+             "%%22 = convert(%%13) {saturate=true, rounding=nearest} : s32[%s]\n%%23 = subtract(%%22, %%21) : s32[%s]\n",
+             scales, along, q, q, q);
+    snprintf(turn, sizeof turn, "%%29 = transpose(%%28) {permutation=[1,0]} : f32[%s]\n", kinds[k].matrix);
+    snprintf(body, sizeof body,
+             "%%9 = iota() {dimension=0} : s32[%s]\n%%10 = iota() {dimension=1} : s32[%s]\n"
+             "%%11 = multiply(%%9, %%9) : s32[%s]\n%%12 = add(%%11, %%10) : s32[%s]\n"
+             "%%13 = convert(%%12) {saturate=false, rounding=nearest} : %s[%s]\n%s"
+             "%%24 = convert(%%%d) {saturate=true, rounding=nearest} : f32[%s]\n"
+             "%%25 = iota() {dimension=0} : f32[%s]\n%%26 = cosine(%%25) : f32[%s]\n%%7 = broadcast(%%26) {dimensions=[%s]} : f32[%s]\n"
+             "%%27 = multiply(%%24, %%7) : f32[%s]\n%%28 = reshape(%%27) : f32[%s]\n%s"
+             "%%30 = dot(%%0, %%%d) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[%s]} : f32[%s]\n"
+             "%%31 = constant() {value=f32[] 3} : f32[]\n%%32 = broadcast(%%31) {dimensions=[]} : f32[%s]\n"
+             "%%33 = maximum(%%30, %%32) : f32[%s]",
+             q, q, q, q, kinds[k].type, q, kinds[k].zero ? zero : "", kinds[k].zero ? 23 : 13, q, scales, scales, along, q, q,
+             kinds[k].matrix, kinds[k].turned ? turn : "", kinds[k].turned ? 29 : 28, kinds[k].contract, y, y, y);
+    check_body(params, body, "%33 \"y\"", 2e-5, -1, 1);
+  }
+}
+END_TEST
+
 /* An epilogue in a branch, with the branch's own parameters. */
 /* --- dots whose operands are no matrices as they come --- */
 
@@ -798,6 +839,7 @@ int main(void) {
   tcase_add_test(t, transcendental_functions);
   tcase_add_test(t, binary_floats);
   tcase_add_test(t, integers);
+  tcase_add_test(t, small_weights);
   tcase_add_test(t, comparisons_and_selections);
   tcase_add_test(t, conversions);
   tcase_add_test(t, random_bits);

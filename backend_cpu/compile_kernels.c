@@ -5,11 +5,10 @@
 #include "base/hash.h"
 #include "emit/compile.h"
 #include "hlo/text.h"
-#include "runtime/pool.h"
 
 enum {
   SMALL_CONSTANT = 64,
-  BATCH = 8,              /* kernels a module: what a module costs is divided, what is left can still be spread */
+  BATCH = 4,              /* kernels a module: what a module costs is divided, what is left can still be spread */
   RANGE_NANOSECONDS = 2000 /* of work that make another thread worth its while */
 };
 
@@ -115,12 +114,13 @@ status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias,
 
 /* --- compiling --- */
 
+static const double kernel_nanoseconds = 1e7;
+
 typedef struct batch {
   cpu_kernels *all;
   uint32_t first, n;
   arena *arena;
   rt_span object;
-  status failed;
 } batch;
 
 static status build_module(cpu_kernels *all, uint32_t first, uint32_t n, arena *a, emit_module **out) {
@@ -152,36 +152,15 @@ static status compile_batch(void *data) {
   return NULL;
 }
 
-static void compile_range(void *data, int64_t begin, int64_t end) {
-  for (batch *b = (batch *)data + begin; b < (batch *)data + end; b++) {
-    b->failed = guard_run(compile_batch, b);
-  }
-}
-
 static void destroy_batches(uint32_t n, batch *batches) {
   for (uint32_t k = 0; k < n; k++) {
     arena_destroy(batches[k].arena);
   }
 }
 
-static status compile_batches(uint32_t threads, uint32_t n, batch *batches) {
-  rt_pool *pool;
-  TRY(rt_pool_create(threads, &pool));
-  rt_parallel_for(pool, n, 1, compile_range, batches);
-  rt_pool_destroy(pool);
-  status first = NULL;
-  for (uint32_t k = 0; k < n; k++) {
-    if (batches[k].failed && !first) {
-      first = batches[k].failed;
-    } else {
-      status_free(batches[k].failed);
-    }
-  }
-  return first;
-}
-
 typedef struct all_batches {
   cpu_kernels *k;
+  cpu_jobs *jobs;
   uint32_t threads, n;
   batch *batches;
   rt_span *objects;
@@ -193,8 +172,9 @@ static status compile_all(void *data) {
   for (uint32_t b = 0; b < x->n; b++) {
     uint32_t first = (uint32_t)((uint64_t)x->k->n * b / x->n), end = (uint32_t)((uint64_t)x->k->n * (b + 1) / x->n);
     x->batches[b] = (batch){.all = x->k, .first = first, .n = end - first, .arena = arena_create(arena_budget(x->k->arena))};
+    cpu_jobs_add(x->jobs, kernel_nanoseconds * (end - first), compile_batch, &x->batches[b]);
   }
-  TRY(compile_batches(x->threads, x->n, x->batches));
+  TRY(cpu_jobs_run(x->jobs, x->threads));
   for (uint32_t b = 0; b < x->n; b++) {
     const rt_span *o = &x->batches[b].object;
     x->objects[b] = (rt_span){arena_memdup(x->k->arena, o->data, o->size), o->size};
@@ -204,8 +184,8 @@ static status compile_all(void *data) {
 
 static uint32_t batch_count(const cpu_kernels *k) { return (k->n + BATCH - 1) / BATCH; }
 
-status cpu_kernels_compile(cpu_kernels *k, uint32_t threads, uint32_t *n, rt_span **objects) {
-  all_batches x = {.k = k, .threads = threads, .n = batch_count(k)};
+status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t threads, uint32_t *n, rt_span **objects) {
+  all_batches x = {.k = k, .jobs = jobs, .threads = threads, .n = batch_count(k)};
   x.batches = ARENA_NEW_N(k->arena, batch, x.n);
   x.objects = ARENA_NEW_N(k->arena, rt_span, x.n);
   status s = guard_run(compile_all, &x);

@@ -319,6 +319,31 @@ static status packed_memory(const lowering *l, const literal *plain, rt_span how
   return NULL;
 }
 
+/* Weights to be packed, by a library's call or a kernel's own function. */
+typedef struct packing {
+  const lowering *lowering;
+  const literal *given;
+  const cpu_call *call;
+  const cpu_own *own; /* where call is NULL */
+  void *packed;
+} packing;
+
+static status pack(void *data) {
+  const packing *p = data;
+  literal plain;
+  TRY(take_plain(p->lowering, p->given, &plain));
+  status failed = p->call ? cpu_call_pack(p->call, plain.data, p->packed) : p->own->pack(p->own->config, &plain, p->packed);
+  give_plain(p->lowering, p->given, &plain);
+  return failed;
+}
+
+static void pack_later(lowering *l, packing p) {
+  const double byte_nanoseconds = 0.3;
+  p.lowering = l;
+  double cost = byte_nanoseconds * (double)shape_bytes(&p.given->shape);
+  cpu_jobs_add(l->options->jobs, cost, pack, arena_memdup(l->arena, &p, sizeof p));
+}
+
 /* All that the library's packing depends on. */
 static rt_span library_packing(const lowering *l, const cpu_plan *p) {
   cpu_geometry g = p->c.g;
@@ -344,11 +369,7 @@ static status add_weights(lowering *l, lower_context *c, rt_thunk *t, const cpu_
   bool fresh;
   TRY(packed_memory(l, given, library_packing(l, p), p->info.weights_bytes, &packed, &fresh));
   if (fresh) {
-    literal plain;
-    TRY(take_plain(l, given, &plain));
-    status failed = cpu_call_pack(p->call, plain.data, packed);
-    give_plain(l, given, &plain);
-    TRY(failed);
+    pack_later(l, (packing){.given = given, .call = p->call, .packed = packed});
   }
   shape bytes = shape_make(DTYPE_U8, 1, (dim[]){(dim)p->info.weights_bytes});
   uint32_t number = lower_constant(c, packed, p->info.weights_bytes);
@@ -409,11 +430,7 @@ static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, ui
   rt_put_bytes(&how, own->packing ? own->packing : own->config, own->packing ? own->packing_bytes : own->config_bytes);
   TRY(packed_memory(l, given, rt_written(&how), own->packed_bytes, &packed, &fresh));
   if (fresh) {
-    literal plain;
-    TRY(take_plain(l, given, &plain));
-    status failed = own->pack(own->config, &plain, packed);
-    give_plain(l, given, &plain);
-    TRY(failed);
+    pack_later(l, (packing){.given = given, .own = own, .packed = packed});
   }
   shape bytes = shape_make(DTYPE_U8, 1, (dim[]){(dim)own->packed_bytes});
   *out = lower_constant_buffer(c, lower_constant(c, packed, own->packed_bytes), &bytes);
@@ -500,12 +517,17 @@ static status emit(lower_context *c, const hlo_instr *i) {
   }
 }
 
+static void later(void *data, double nanoseconds, status (*run)(void *data), void *run_data) {
+  cpu_jobs_add(((lowering *)data)->options->jobs, nanoseconds, run, run_data);
+}
+
 status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *options, arena *a, rt_program **out,
                  rt_report *report) {
   lowering *l = ARENA_NEW(a, lowering);
   *l = (lowering){.arena = a, .kernels = kernels, .options = options, .threads = options->threads};
   lower_backend backend = {.target = "cpu", .emit = emit, .may_share = may_share, .is_view = is_view,
-                           .scratch = scratch, .keep_text = options->keep_text, .sharing = options->sharing, .data = l};
+                           .scratch = scratch, .later = later, .keep_text = options->keep_text,
+                           .sharing = options->sharing, .data = l};
   status s = lower_program(m, &backend, a, out, report);
   if (!s) {
     return l->failed;

@@ -11,6 +11,7 @@ typedef struct cpu_lower_options {
   dtype narrow; /* of cpu_problem */
   const cpu_chooser *chooser; /* NULL: the best guess */
   const struct rt_sharing *sharing; /* where packed weights go; NULL: they are the program's own */
+  cpu_jobs *jobs; /* gets what is to be packed and copied */
 } cpu_lower_options;
 
 /* Without its code: the kernels are collected in `kernels`, and cpu_attach_code comes last. */

@@ -164,16 +164,17 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   start = now;
   cpu_kernels *kernels = cpu_kernels_create(a, target);
   cpu_chooser chooser = {cpu_tuned_way, tuner};
+  cpu_jobs *jobs = cpu_jobs_create(a);
   cpu_lower_options lower = {.target = target, .threads = threads_of(options), .keep_text = options->keep_text,
                              .exact = options->exact, .narrow = options->narrow, .chooser = &chooser,
-                             .sharing = options->sharing};
+                             .sharing = options->sharing, .jobs = jobs};
   TRY(cpu_lower(m, kernels, &lower, a, out, r));
   cpu_tune_report(tuner, r);
   r->seconds_lower = (now = seconds()) - start;
   start = now;
   uint32_t n_objects = 0;
   rt_span *objects = NULL;
-  TRY(cpu_kernels_compile(kernels, threads_of(options), &n_objects, &objects));
+  TRY(cpu_kernels_compile(kernels, jobs, threads_of(options), &n_objects, &objects));
   cpu_attach_code(*out, kernels, n_objects, objects);
   if (options->keep_text) {
     TRY(add_texts(kernels, r));

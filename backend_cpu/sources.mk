@@ -12,6 +12,7 @@ cpu_compile_sources = \
 	backend_cpu/compile_contraction.c \
 	backend_cpu/compile_depthwise.c \
 	backend_cpu/compile_gemm.c \
+	backend_cpu/compile_jobs.c \
 	backend_cpu/compile_kernels.c \
 	backend_cpu/compile_library.c \
 	backend_cpu/compile_lower.c \
@@ -24,6 +25,7 @@ backend_cpu_files = \
 	backend_cpu/README \
 	backend_cpu/compile_candidate.h \
 	backend_cpu/compile_contraction.h \
+	backend_cpu/compile_jobs.h \
 	backend_cpu/compile_kernels.h \
 	backend_cpu/compile_lower.h \
 	backend_cpu/compile_measure.h \

@@ -68,9 +68,9 @@ static LLVMValueRef build(const emit_indexer *x, LLVMOpcode op, LLVMValueRef a, 
     case LLVMMul:
       return LLVMBuildNSWMul(l, a, b, "");
     case LLVMUDiv:
-      return LLVMBuildUDiv(l, a, b, "");
+      return emit_opaque(x->w, LLVMBuildUDiv(l, a, b, ""));
     default:
-      return LLVMBuildURem(l, a, b, "");
+      return emit_opaque(x->w, LLVMBuildURem(l, a, b, ""));
   }
 }
 

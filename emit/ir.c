@@ -191,6 +191,10 @@ LLVMValueRef emit_divide(const emit_ir *w, LLVMValueRef x, LLVMValueRef by, LLVM
   return emit_select(w, smaller, emit_fma(w, rest, inverse, q), q);
 }
 
+LLVMValueRef emit_opaque(const emit_ir *w, LLVMValueRef x) {
+  return LLVMIsConstant(x) ? x : LLVMBuildFreeze(w->builder, x, "");
+}
+
 LLVMValueRef emit_select(const emit_ir *w, LLVMValueRef c, LLVMValueRef x, LLVMValueRef y) {
   return x == y ? x : LLVMBuildSelect(w->builder, c, x, y, "");
 }

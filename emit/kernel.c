@@ -252,8 +252,8 @@ static void row(nest *n, LLVMValueRef item, int64_t outer) {
   const emit_ir *ir = e->w;
   LLVMValueRef block = NULL, number = item;
   if (n->blocks > 1) {
-    block = LLVMBuildURem(ir->builder, item, emit_i64(ir, n->blocks), "");
-    number = LLVMBuildUDiv(ir->builder, item, emit_i64(ir, n->blocks), "");
+    block = emit_opaque(ir, LLVMBuildURem(ir->builder, item, emit_i64(ir, n->blocks), ""));
+    number = emit_opaque(ir, LLVMBuildUDiv(ir->builder, item, emit_i64(ir, n->blocks), ""));
   }
   int64_t *flat_dims = ARENA_NEW_N(ir->arena, int64_t, 1);
   *flat_dims = outer;

@@ -30,10 +30,10 @@ static LLVMValueRef times(const emit_ir *w, LLVMValueRef x, int64_t n) {
   return n == 1 ? x : LLVMBuildNSWMul(w->builder, x, emit_i64(w, n), "");
 }
 static LLVMValueRef over(const emit_ir *w, LLVMValueRef x, int64_t n) {
-  return n == 1 ? x : LLVMBuildUDiv(w->builder, x, emit_i64(w, n), "");
+  return n == 1 ? x : emit_opaque(w, LLVMBuildUDiv(w->builder, x, emit_i64(w, n), ""));
 }
 static LLVMValueRef modulo(const emit_ir *w, LLVMValueRef x, int64_t n) {
-  return n == 1 ? emit_i64(w, 0) : LLVMBuildURem(w->builder, x, emit_i64(w, n), "");
+  return n == 1 ? emit_i64(w, 0) : emit_opaque(w, LLVMBuildURem(w->builder, x, emit_i64(w, n), ""));
 }
 static LLVMValueRef least(const emit_ir *w, LLVMValueRef x, int64_t n) {
   return emit_intrinsic2(w, "llvm.smin", x, emit_i64(w, n));

@@ -40,11 +40,11 @@ static LLVMValueRef scaled(const winograd *g, LLVMValueRef x, int64_t n) {
 static LLVMValueRef plus(const winograd *g, LLVMValueRef x, int64_t n) { return n ? add(g, x, number(g, n)) : x; }
 
 static LLVMValueRef quotient(const winograd *g, LLVMValueRef x, int64_t n) {
-  return n == 1 ? x : LLVMBuildUDiv(g->ir->builder, x, number(g, n), "");
+  return n == 1 ? x : emit_opaque(g->ir, LLVMBuildUDiv(g->ir->builder, x, number(g, n), ""));
 }
 
 static LLVMValueRef remainder_of(const winograd *g, LLVMValueRef x, int64_t n) {
-  return n == 1 ? number(g, 0) : LLVMBuildURem(g->ir->builder, x, number(g, n), "");
+  return n == 1 ? number(g, 0) : emit_opaque(g->ir, LLVMBuildURem(g->ir->builder, x, number(g, n), ""));
 }
 
 static LLVMValueRef lesser(const winograd *g, LLVMValueRef x, LLVMValueRef y) {

@@ -31,6 +31,37 @@ arena *lower_arena(const lower_context *c) { return c->a; }
 
 /* --- constants and code --- */
 
+typedef struct copying {
+  const rt_sharing *sharing;
+  void *to;
+  const void *from;
+  uint64_t bytes;
+} copying;
+
+static status copy_part(void *data) {
+  const copying *x = data;
+  memcpy(x->to, x->from, x->bytes);
+  if (x->sharing->drop) {
+    x->sharing->drop(x->sharing->owner, x->from, x->bytes);
+  }
+  return NULL;
+}
+
+/* A long array in parts, for several threads. */
+static void copy_later(lower_context *c, void *to, const void *from, uint64_t bytes) {
+  const lower_backend *b = c->backend;
+  const uint64_t part = (uint64_t)8 << 20;
+  const double byte_nanoseconds = 0.2;
+  for (uint64_t done = 0; done < bytes; done += part) {
+    copying x = {b->sharing, (char *)to + done, (const char *)from + done, bytes - done < part ? bytes - done : part};
+    if (b->later) {
+      b->later(b->data, byte_nanoseconds * (double)x.bytes, copy_part, arena_memdup(c->a, &x, sizeof x));
+    } else {
+      (void)copy_part(&x);
+    }
+  }
+}
+
 /* The copy that all programs of the session have. */
 static const void *shared_copy(lower_context *c, const void *data, uint64_t bytes) {
   const rt_sharing *sharing = c->backend->sharing;
@@ -43,10 +74,7 @@ static const void *shared_copy(lower_context *c, const void *data, uint64_t byte
     guard_fail("out of memory");
   }
   if (fresh) {
-    memcpy(copy, data, bytes);
-    if (sharing->drop) {
-      sharing->drop(sharing->owner, data, bytes);
-    }
+    copy_later(c, copy, data, bytes);
   }
   return copy;
 }

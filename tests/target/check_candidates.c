@@ -162,12 +162,13 @@ static status choose(void *data, arena *a, const cpu_problem *p, cpu_way **out) 
 static status compile(attempt *t, arena *a, hlo_module *m) {
   cpu_kernels *kernels = cpu_kernels_create(a, &t->target);
   cpu_chooser chooser = {choose, t};
-  cpu_lower_options options = {.target = &t->target, .threads = 3, .narrow = t->narrow, .chooser = &chooser};
+  cpu_jobs *jobs = cpu_jobs_create(a);
+  cpu_lower_options options = {.target = &t->target, .threads = 3, .narrow = t->narrow, .chooser = &chooser, .jobs = jobs};
   rt_report report = {0};
   uint32_t n;
   rt_span *objects;
   TRY(cpu_lower(m, kernels, &options, a, &t->program, &report));
-  TRY(cpu_kernels_compile(kernels, 1, &n, &objects));
+  TRY(cpu_kernels_compile(kernels, jobs, 1, &n, &objects));
   cpu_attach_code(t->program, kernels, n, objects);
   t->program->cpu = n ? emit_target_text(a, &t->target) : "";
   return NULL;

@@ -85,7 +85,7 @@ class Builder:
         self.inputs = []
         if not outer:
             self.count = 0
-            self.focus = None  # an operator that the graph is about
+            self.focused = False  # about rows that were not drawn often
             self.open_sizes = False  # NonZero and others of computed values too
             self.special = False  # has infinities, NaN and the like: see sweep.py
             self.drawn = []  # rows, one a use
@@ -193,7 +193,7 @@ class Builder:
             found = [v for v in self.visible() if fits(v)]
             if found and self.r.random() < 0.9:
                 return self.pick(found)
-            if self.r.random() < 0.5:
+            if self.r.random() < (0.1 if self.root.focused else 0.5):
                 adapted = self.adapt(type, rank, shape, lo, hi, exact, least, fits)
                 if adapted is not None and fits(adapted):
                     return adapted
@@ -304,7 +304,8 @@ class Builder:
                 else next((v for v in found if v.constant), None) or self.constant(array)
             )
         chance = self.r.random()
-        if constant is None and type == "int64" and array.ndim == 1 and 0 < array.size <= 4 and chance < 0.15:
+        computed = chance < (0.02 if self.root.focused else 0.15)
+        if constant is None and type == "int64" and array.ndim == 1 and 0 < array.size <= 4 and computed:
             made = self.ints_of_shapes(array)
             if made is not None:
                 return made
@@ -339,6 +340,9 @@ class Builder:
 
     def choose_type(self, schema, variable, allowed):
         liked = [t for t in allowed if self.root.dense and t in self.root.dense]
+        if self.root.focused:
+            lacks = [self.table.lack((schema.name, schema.since, variable, t)) for t in allowed]
+            return self.r.choices(allowed, [1e-3 + n * (1 if t in liked else 0.02) for t, n in zip(allowed, lacks)])[0]
         if liked and self.r.random() < 0.9:
             return self.r.choice(liked)
         counts = self.table.counts
@@ -357,8 +361,8 @@ class Builder:
 
     def weight(self, schema):
         entry = self.registry[schema.name]
-        if schema.name == self.root.focus and not (self.outer and entry.control):
-            return 3.0
+        if self.root.focused and schema.name in self.menu and not (self.outer and entry.control):
+            return 0.1 + min(50, sum(self.table.lack(row) for row in schema.rows if row[3] in (*self.root.dense, "-")))
         if self.outer is not None and entry.control or self.menu and schema.name not in self.menu:
             return 0.02
         if self.root.dense:
@@ -375,11 +379,14 @@ class Builder:
         """One node of that operator, with what it needs; None if it cannot be."""
         entry = self.registry[schema.name]
         operation = Operation(self, schema, entry)
+        before = len(self.root.drawn)
         try:
             drawn = entry.generate(self, operation)
             made = self.add(schema.name, *drawn)
             if self.r.random() < 0.15:
                 self.add_twin(schema.name, *drawn)
+            if self.root.focused and self.outer is None:
+                self.table.counts.update(self.root.drawn[before:])  # the process's own; the report tells the others
             return made
         except Skip as e:
             self.root.skips[str(e)[:40]] += 1
@@ -387,6 +394,8 @@ class Builder:
             self.root.mishaps.append(
                 f"{schema.name}-{schema.since}: {e!r} in line {e.__traceback__.tb_next.tb_lineno}"
             )
+        if entry.control:
+            del self.root.drawn[before:]  # of bodies that are nowhere
         return None
 
     def add_twin(self, name, inputs, attributes, n_outputs=1, *more):
@@ -400,7 +409,7 @@ class Builder:
         if len(group) > 1 and not name.startswith("Reduce") and len(inputs) == 2 and self.r.random() < 0.5:
             inputs = inputs[::-1]
         schema = self.table.at[self.opset].get(name)
-        if schema and all(a in schema.attributes for a in attributes):
+        if schema and name in self.registry and all(a in schema.attributes for a in attributes):
             self.add(name, inputs, attributes, n_outputs, *more)
 
     def add(self, name, inputs, attributes, n_outputs=1, kind=None, ulps=None, inner=None):

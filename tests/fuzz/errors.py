@@ -74,20 +74,19 @@ def recompute(b, node, operands, arrays):
 
 
 def carried(b, node, operands, outputs):
-    """How far outputs move when operands move by their errors."""
+    """How far outputs move when operands move by their errors: once each element this way or that, then all elements of
+    an operand one way, since of a sum the former may come to nothing.  Every other operand turns between the two, so
+    that two of one element do not cancel both times."""
     if all(v.exact for v in operands):
         return [0.0] * len(outputs)
     g = np.random.Generator(np.random.PCG64(b.r.getrandbits(64)))
     worst = [0.0] * len(outputs)
     signs = [g.choice([-1.0, 1.0], v.shape) for v in operands]
-    for other in (1.0, -1.0):  # of every other operand: two of one element do not cancel both times
+    ways = [np.sign(s.flat[0]) * (-1.0 if k % 2 else 1.0) if s.size else 1.0 for k, s in enumerate(signs)]
+    for moves in (signs, ways):
         arrays = [
-            (
-                v.array
-                if v.exact
-                else (as_wide(v.array) + v.error * (other if k % 2 else 1.0) * signs[k]).astype(v.array.dtype)
-            )
-            for k, v in enumerate(operands)
+            v.array if v.exact else (as_wide(v.array) + v.error * move).astype(v.array.dtype)
+            for v, move in zip(operands, moves)
         ]
         moved = recompute(b, node, operands, arrays)
         for k, (a, now) in enumerate(zip(outputs, moved)):

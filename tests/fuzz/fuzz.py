@@ -78,26 +78,33 @@ def choose_menu(r, entries):
     return set(r.sample(pool, r.randint(6, 16))) & set(entries) or None
 
 
-ENOUGH = 50  # draws of a row
-
-
-def choose_focus(r, table, entries):
-    """A row that was not drawn often enough, as often as it lacks draws; None: there is none."""
-    rows_left = [x for x in table.rows() if x[0] in entries and table.counts[x] < ENOUGH and x not in table.refused]
-    lacks = [ENOUGH - table.counts[x] if table.counts[x] else 1 for x in rows_left]
-    return r.choices(rows_left, lacks)[0] if rows_left else None
+def focused_builder(seed, table, entries, ort, r):
+    """For a graph about rows that were not drawn often: about a few operators that lack draws in one operator set,
+    and a few types, so that their values can meet; a quarter keeps to what ONNX Runtime can do.  None: all rows were
+    drawn often."""
+    left = table.lacking(entries)
+    if not left:
+        return None
+    row = r.choices(left, [table.lack(x) for x in left])[0]
+    opset = table.opset_for(row[1], row[0], r)
+    here = [x for x in left if table.at[opset].get(x[0]) and table.at[opset][x[0]].since == x[1]]
+    menu = {row[0]} | {x[0] for x in r.choices(here, [table.lack(x) for x in here], k=8)}
+    types = {row[3]} | {x[3] for x in r.choices([x for x in here if x[0] in menu], k=4)}
+    peer = ort if ort and opset <= ort.newest_opset and r.random() < 0.25 else None
+    b = Builder(seed, table, entries, opset, dense=sorted(types), menu=menu, peer=peer)
+    b.focused = True
+    return b
 
 
 def build_graph(seed, table, entries, ort, open_sizes=False, focused=False):
     """The graph of a seed, and its builder.  A third of the graphs draw what was drawn least; the others keep
     to few types, most to few operators too, so that more of them fits together.  Half keep to what ONNX Runtime
-    can do.  A focused graph is about one operator of which some row was not drawn often."""
+    can do.  A focused graph is about rows that were not drawn often."""
     r = random.Random(seed * 2 + 1)
-    focus = choose_focus(r, table, entries) if focused else None
-    if focus:
-        b = Builder(seed, table, entries, table.opset_for(focus[1], focus[0], r), menu={focus[0]})
-        b.open_sizes, b.focus = open_sizes, focus[0]
-        b.grow(r.randint(10, 60))
+    b = focused_builder(seed, table, entries, ort, r) if focused else None
+    if b:
+        b.open_sizes = open_sizes
+        b.grow(r.randint(30, 60))
         return finish(b), b
     peer = ort if r.random() < 0.6 else None
     newest = min(table.newest, ort.newest_opset) if peer else table.newest
@@ -219,7 +226,11 @@ def parse():
         "--batch", type=int, default=25, help="graphs a process; the counts are those of before the batch"
     )
     p.add_argument("--table", action="store_true", help="prints how often each row was drawn")
-    p.add_argument("--rows", action="store_true", help=f"graphs about rows that were drawn less than {ENOUGH} times")
+    p.add_argument(
+        "--rows",
+        action="store_true",
+        help=f"graphs about rows that were drawn less than {rows.ENOUGH} times, until there are none",
+    )
     p.add_argument("--closed-sizes", action="store_true", help="NonZero, Unique and Compress of constants only")
     return p.parse_args()
 
@@ -250,6 +261,25 @@ def save_state(path, table, seed):
         os.replace(path + ".new", path)
 
 
+def run_rows(pool, seed, total):
+    """Until all rows were drawn often enough, the budget is spent, or a round brings nothing."""
+    options, table = pool.options, total.table
+    end = time.time() + options.minutes * 60 if options.minutes else None
+    left, lacks = options.count, None
+    while left != 0 and (end is None or time.time() < end):
+        now = sum(table.lack(row) for row in table.lacking(pool.entries))
+        if now in (0, lacks):
+            break
+        lacks = now
+        options.count = min(left or 1000, 10 * options.batch * options.jobs)
+        left = left and left - options.count
+        options.minutes = end and max(0, end - time.time()) / 60
+        seed = pool.run(seed, total)
+        save_state(options.state, table, seed)
+        print(f"{total.graphs} graphs: {now} draws lacked", flush=True)
+    return seed
+
+
 def main():
     options = parse()
     options.found = os.path.abspath(options.found)
@@ -270,7 +300,7 @@ def main():
         sys.exit(sweep.run(table, entries, options, ort))
     total = report.Totals(table, entries)
     pool = Pool(options, table, entries, ort, run_seed, report_crash)
-    next_seed = pool.run(first, total)
+    next_seed = run_rows(pool, first, total) if options.rows else pool.run(first, total)
     save_state(options.state, table, next_seed)
     total.print(options.table)
     sys.exit(1 if total.failures else 0)

@@ -143,19 +143,20 @@ def loop(b, o):
 
 @operators("Scan", kind="sum", ulps=256, liked=0.5, control=True)
 def scan(b, o):
-    r = b.r
-    if o.since < 9:
-        raise Skip("the first Scan has a batch")
-    n = r.randint(1, 4)
-    states = [b.tensor(r.choice(COMMON), rank=(0, 2)) for _ in range(r.randint(0, 2))]
+    """The first Scan has a batch in front of all."""
+    r, old = b.r, o.since < 9
+    n, batch = r.randint(1, 4), (r.randint(1, 3),) if old else ()
+    states = [b.tensor(r.choice(COMMON), shape=batch + b.shape((0, 2))) for _ in range(r.randint(0, 2))]
     rows_of = [
-        b.tensor(t, shape=(n,) + b.shape((0, 2))) for t in [o.type("V"), r.choice(COMMON)][: r.randint(1, 2)]
+        b.tensor(t, shape=batch + (n,) + b.shape((0, 2)))
+        for t in [o.type("V"), r.choice(COMMON)][: r.randint(1, 2)]
     ]
+    lengths = b.tensor("int64", shape=batch, lo=0, hi=n, exact=True) if old and r.random() < 0.5 else None
     body = inner(b)
     backwards = [r.randint(0, 1) for _ in rows_of]
-    carried = [body_value(body, v.array) for v in states] + [
-        body_value(body, v.array[-1 if back else 0]) for v, back in zip(rows_of, backwards)
-    ]
+    first = [v.array[0] if old else v.array for v in states + rows_of]
+    carried = [body_value(body, a) for a in first[: len(states)]]
+    carried += [body_value(body, a[-1 if back else 0]) for a, back in zip(first[len(states) :], backwards)]
     for c, v in zip(carried, states + rows_of):
         c.exact, c.error = v.exact, v.error
     body.grow(r.randint(1, 4))
@@ -166,14 +167,12 @@ def scan(b, o):
         raise Skip("nothing comes out")
     graph = graph_of(body, "body", carried, updates + scanned)
     attributes = {"body": graph, "num_scan_inputs": len(rows_of)}
-    if r.random() < 0.5:
-        attributes["scan_input_directions"] = backwards
-    elif any(backwards):
-        attributes["scan_input_directions"] = backwards
-    if scanned and r.random() < 0.3:
+    if any(backwards) or r.random() < 0.5:
+        attributes["directions" if old else "scan_input_directions"] = backwards
+    if scanned and not old and r.random() < 0.3:
         attributes["scan_output_directions"] = [r.randint(0, 1) for _ in scanned]
     return (
-        states + rows_of,
+        ([lengths] if old else []) + states + rows_of,
         attributes,
         len(updates) + len(scanned),
         kind_of(updates + scanned),

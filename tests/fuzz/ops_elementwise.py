@@ -239,21 +239,22 @@ def bit_shift(b, o):
 
 @operators("BitCast", kind="step")
 def bit_cast(b, o):
-    """Of or to integers: bits of other types make numbers of any size."""
+    """To floats, complex numbers and booleans the bits of moderate ones: others make numbers of any size."""
     u = o.type("T2")
 
     def width(type):
-        return {"int4": 4, "uint4": 4, "float4e2m1": 4, "int2": 2, "uint2": 2, "bool": 1}.get(
+        return {"int4": 4, "uint4": 4, "float4e2m1": 4, "int2": 2, "uint2": 2}.get(
             type, 8 * rows.NP[type].itemsize
         )
 
-    t = o.type("T1", [t for t in o.schema.types["T1"] if width(t) == width(u) and t != u])
-    if rows.is_float(u):  # the bits of moderate numbers
-        if t not in rows.INTS or u not in rows.FLOATS:
-            raise Skip("bits of small floats")
-        x = b.fresh(draw_array(b.r, u, b.shape((0, 4))).view(rows.NP[t]))
-        return [x], {"to": rows.CODE_OF_NP[rows.NP[u]]}
-    return [b.tensor(t, exact=True, least=0)], {"to": rows.CODE_OF_NP[rows.NP[u]]}
+    t = o.type("T1", [t for t in o.schema.types["T1"] if width(t) == width(u)])
+    attributes = {"to": rows.CODE_OF_NP[rows.NP[u]]}
+    if t in (u, "bool") or u in rows.INTS + rows.TINY_INTS:
+        return [b.tensor(t, exact=True, least=0)], attributes
+    bits = draw_array(b.r, u, b.shape((0, 4)))
+    if width(u) == 4:  # one in each byte, as numpy has them
+        bits = (bits.view(np.uint8) if t == "uint4" else bits.view(np.int8) << 4 >> 4).astype(rows.NP[t])
+    return [b.fresh(bits.view(rows.NP[t]))], attributes
 
 
 @operators("Max Min", kind="exact")
@@ -324,7 +325,8 @@ def dropout(b, o):
     t = o.type("T")
     x = b.tensor(t)
     if o.has("ratio"):
-        return [x], {"ratio": b.r.choice([None, 0.3]), "is_test": 1 if o.has("is_test") else None}
+        attributes = {"ratio": b.r.choice([None, 0.3]), "is_test": 1 if o.has("is_test") else None}
+        return [x], attributes, b.r.choice([1, 2])
     u = o.type("T1", rows.FLOATS + rows.TINY_FLOATS)
     ratio = b.fresh(np.array(0.25).astype(rows.NP[u]), constant=True) if b.r.random() < 0.7 else None
     return [x, ratio], {"seed": b.r.choice([None, 1])}, b.r.choice([1, 2])

@@ -248,7 +248,7 @@ def col2im(b, o):
     size = [kernel[0] + b.r.randint(0, 3), kernel[1] + b.r.randint(0, 3)]
     blocks = (size[0] - kernel[0] + 1) * (size[1] - kernel[1] + 1)
     x = b.tensor(
-        o.type("T", rows.FLOATS + rows.INTS),
+        o.type("T"),
         shape=(b.r.randint(1, 2), b.r.randint(1, 3) * kernel[0] * kernel[1], blocks),
     )
     return [x, b.ints(size), b.ints(kernel)], {}
@@ -260,7 +260,7 @@ def col2im(b, o):
 @operators("Resize Upsample", kind="round", ulps=32)
 def resize(b, o):
     r = b.r
-    t = o.type("T1" if "T1" in o.schema.types else "T", rows.FLOATS + ("int8", "uint8", "int32"))
+    t = o.type("T1" if "T1" in o.schema.types else "T")
     rank = r.choice([1, 2, 2])
     mode = r.choice(
         ["nearest", "linear"] + (["cubic"] if o.since >= 11 and rank == 2 and o.name == "Resize" else [])
@@ -302,8 +302,24 @@ def resize(b, o):
     if r.random() < 0.4 and (whole or mode != "nearest"):  # 7 of 5 are 1.4 times as many, which no float is
         sizes = b.ints([int(d * s) for d, s in zip(x.shape, scales)])
         values = None if o.since >= 13 else b.fresh(np.zeros(0, np.float32), constant=True)
-    roi = None if o.since >= 13 else b.fresh(np.zeros(0, np.float32), constant=True)
-    return [x, roi, values, sizes], attributes, 1, kind
+    return [x, region(b, o, x, sizes, attributes), values, sizes], attributes, 1, kind
+
+
+def region(b, o, x, sizes, attributes):
+    """What Resize cuts out, before version 13 an operand that must be there.  One of the modes looks at it: drawn where
+    sizes are given (with scales implementations do not agree on the sizes that come out), not of nearest pixels, which
+    would hang on rounding, nor with cubic weights, where ONNX Runtime looks elsewhere for the corners."""
+    if o.since >= 13 and b.r.random() < 0.5:
+        return None
+    t = o.type("T2")
+    if b.r.random() < 0.3:
+        return b.fresh(np.zeros(0, rows.NP[t]), constant=True)
+    corners = np.array([[0.0, 0.0] + [b.r.choice([0.0, 0.125, 0.25]) for _ in x.shape[2:]],
+                        [1.0, 1.0] + [b.r.choice([0.75, 0.875, 1.0]) for _ in x.shape[2:]]])
+    if sizes and attributes["mode"] == "linear" and "antialias" not in attributes and b.r.random() < 0.6:
+        attributes["coordinate_transformation_mode"] = "tf_crop_and_resize"
+        attributes["extrapolation_value"] = b.r.choice([None, 1.5])
+    return b.fresh(corners.reshape(-1).astype(rows.NP[t]), constant=True)
 
 
 @operators("GridSample", kind="round", ulps=64)
@@ -399,7 +415,9 @@ def recurrence(b, o):
 
 @operators("Attention", kind="sum", ulps=32, inner="float")  # scale and softcap are of that type
 def attention(b, o):
-    r, t = b.r, o.type("T1")
+    r = b.r
+    m = o.type("U", rows.FLOATS + rows.INTS + ("bool",)) if r.random() < 0.4 else None
+    t = o.type("T1", (m,) if m in rows.FLOATS else None)  # a mask of floats is of the scores' type
     v_type = o.type("T2", (t,))
     batch, kv_heads = r.randint(1, 2), r.randint(1, 2)
     heads = kv_heads * r.choice([1, 1, 2])
@@ -417,14 +435,13 @@ def attention(b, o):
         operand(v_type, kv_heads, kv_len, v_width),
     )
     mask = None
-    if r.random() < 0.4:
-        m = o.type("U", (t, "bool"))  # others are in the list, but a mask is added to the scores
+    if m:
         shape = r.choice([(q_len, kv_len), (batch, 1, q_len, kv_len), (1, heads, q_len, kv_len)])
         if m == "bool":  # no row is without any key
             chosen = np.array([r.random() < 0.7 for _ in range(int(np.prod(shape)))]).reshape(shape)
             mask = b.fresh(chosen | (np.arange(kv_len) == 0))
         else:
-            mask = b.tensor(t, shape=shape, lo=-3, hi=3)
+            mask = b.tensor(m, shape=shape, lo=0 if m[0] == "u" else -3, hi=3)
     attributes = {
         "is_causal": r.choice([None, 0, 1]),
         "scale": r.choice([None, 0.3]),

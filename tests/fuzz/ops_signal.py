@@ -8,23 +8,30 @@ from registry import operators
 
 @operators("HannWindow HammingWindow BlackmanWindow", kind="round", ulps=16, inner="float", unit=1.0)
 def window(b, o):
-    t = o.type("T2", rows.FLOATS)
-    size = b.fresh(np.array(b.r.randint(2, 20)).astype(rows.NP[o.type("T1")]), constant=True)
-    return [size], {"periodic": b.r.choice([None, 0, 1]), "output_datatype": rows.CODE_OF_NP[rows.NP[t]]}
+    """Of integers only a peak of exactly 1 is left: Hann's, whose terms are halves.  The others' terms may come to a
+    little less, so that they get a size without a place at the peak."""
+    t = o.type("T2")
+    n, periodic = b.r.randint(2, 20), b.r.choice([None, 0, 1])
+    if not rows.is_float(t) and o.name != "HannWindow":
+        n = n | 1 if periodic != 0 else n & ~1
+    size = b.fresh(np.array(n).astype(rows.NP[o.type("T1")]), constant=True)
+    return [size], {"periodic": periodic, "output_datatype": rows.CODE_OF_NP[rows.NP[t]]}
 
 
 @operators("MelWeightMatrix", kind="round", ulps=256)
 def mel_weight_matrix(b, o):
-    t = o.type("T3", ("float", "double"))
+    """Of integers only the middles of the bands are left.  The frequencies are numbers of any type of floats, and not
+    such that a band ends next to a line of the spectrum."""
+    t = o.type("T3")
 
-    def number(n, variable, among=None):
-        return b.fresh(np.array(n).astype(rows.NP[o.type(variable, among)]), constant=True)
+    def number(n, variable):
+        return b.fresh(np.array(n).astype(rows.NP[o.type(variable)]), constant=True)
 
     return [
         number(b.r.choice([4, 8]), "T1"),
         number(16, "T1"),
-        number(8192, "T1", ("int32", "int64")),
-        number(0.0, "T2", ("float", "double")),
+        number(8192, "T1"),
+        number(0.0, "T2"),
         number(4096.0, "T2"),
     ], {"output_datatype": rows.CODE_OF_NP[rows.NP[t]]}
 
@@ -38,11 +45,11 @@ def dft(b, o):
     if parts == 2:
         onesided = 0
     attributes = {"inverse": inverse or None, "onesided": onesided or None}
-    if o.has("axis"):
-        return [x], {**attributes, "axis": 1}
     length = None
     if r.random() < 0.3 and not onesided:
         length = b.fresh(np.array(r.randint(1, 9)).astype(rows.NP[o.type("T2")]), constant=True)
+    if o.has("axis"):
+        return [x, length], {**attributes, "axis": 1}
     axis = b.ints(r.choice([1, 1, -3]), "int64", constant=True) if r.random() < 0.7 or x.shape[-2] < 2 else None
     return [x, length, axis], attributes
 

@@ -70,6 +70,14 @@ def _causal_past(node, before, after):
     return causal and len(node.input) > 4 and node.input[4] != ""
 
 
+def _whole(node, before, after):
+    return before in rows.INTS
+
+
+def _old_mask(node, before, after):
+    return len(node.input) == 1 and len(node.output) > 1 and node.output[1] != ""
+
+
 def _all(node, before, after):
     return True
 
@@ -84,6 +92,8 @@ DISAGREES = [
     ("Einsum", _wide, "sums in float"),
     ("Mod", _wide_fmod, "divides doubles"),
     ("Clip", _only_max, "leaves numbers of more than 32 bits as they are"),
+    ("ReduceLogSumExp", _whole, "cuts each exponential to an integer"),
+    ("Dropout", _old_mask, "gives a mask of zeros before version 12, of which the standard says nothing"),
     ("Cast CastLike", _narrow, "rounds where the standard cuts"),
     ("Attention", _causal_past, "counts queries from the past's beginning, where they come after it"),
 ]

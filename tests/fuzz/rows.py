@@ -115,6 +115,7 @@ class Schema:
         return self._rows
 
 
+ENOUGH = 50  # draws of a row
 NEWEST = defs.onnx_opset_version()
 OLDEST = 7
 
@@ -147,6 +148,14 @@ class Table:
 
     def rows(self):
         return [row for s in self.schemas.values() for row in s.rows]
+
+    def lack(self, row):
+        """How many draws that row lacks."""
+        return max(0, ENOUGH - self.counts[row])
+
+    def lacking(self, names):
+        """The rows of those operators that were not drawn often enough."""
+        return [row for row in self.rows() if row[0] in names and self.lack(row)]
 
     def opset_for(self, since, name, r):
         """An operator set in which that version is in force."""

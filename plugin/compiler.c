@@ -515,9 +515,19 @@ static status check_operators(check_call *c) {
   return NULL;
 }
 
+/* Whether what the model computes decides the extent of root k along the axis; its shape has the bound then. */
+static bool is_computed(const hlo_module *m, uint32_t k, int axis) {
+  for (uint32_t i = 0; m->size_of && i < m->entry->n_roots; i++) {
+    if (m->size_of[i].axis == axis && m->size_of[i].result == k) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /* Declared dimensions that are open, or 0 (which exporters write for "any"), fit everything. */
-static status check_output(const plug_value *declared, const shape *given) {
-  const shape *want = &declared->shape;
+static status check_output(const plug_value *declared, const hlo_module *m, uint32_t root) {
+  const shape *want = &declared->shape, *given = hlo_shape(m->entry->roots[root]);
   if (want->type == DTYPE_INVALID) {
     return NULL;
   }
@@ -525,7 +535,8 @@ static status check_output(const plug_value *declared, const shape *given) {
              "output '%s' is declared as %s but is %s", declared->name, SHAPE_STR(NULL, want), SHAPE_STR(NULL, given));
   bool fits = want->rank == given->rank;
   for (int k = 0; fits && k < want->rank; k++) {
-    fits = want->dims[k] <= 0 || want->dims[k] == given->dims[k];
+    fits = want->dims[k] <= 0 || want->dims[k] == given->dims[k] ||
+           (want->dims[k] < given->dims[k] && is_computed(m, root, k));
   }
   CHECK_THAT(fits, STATUS_INVALID_MODEL | STATUS_ABOUT_SHAPE, "output '%s' is declared as %s but is %s", declared->name,
              SHAPE_STR(NULL, want), SHAPE_STR(NULL, given));
@@ -540,7 +551,7 @@ static status check_module(void *data) {
   TRY(check_operators(c));
   TRY(plug_import(c->s, c->request, c->a, &m, NULL, &complete));
   for (uint32_t k = 0; complete && k < c->s->n_outputs; k++) {
-    TRY(check_output(&c->s->outputs[k], hlo_shape(m->entry->roots[k])));
+    TRY(check_output(&c->s->outputs[k], m, k));
   }
   return NULL;
 }

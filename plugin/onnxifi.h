@@ -216,11 +216,13 @@ ONNXIFI_FUNCTION(onnxSignalEvent, onnxEvent event);
 ONNXIFI_FUNCTION(onnxGetEventState, onnxEvent event, onnxEventState *state);
 ONNXIFI_FUNCTION(onnxWaitEvent, onnxEvent event);
 ONNXIFI_FUNCTION(onnxReleaseEvent, onnxEvent event);
+#ifndef FOXI_H /* which has its own */
 ONNXIFI_FUNCTION(onnxInitGraph, onnxBackend backend, const uint64_t *auxPropertiesList, size_t onnxModelSize,
                  const void *onnxModel, uint32_t weightsCount, const onnxTensorDescriptorV1 *weightDescriptors,
                  onnxGraph *graph);
 ONNXIFI_FUNCTION(onnxSetGraphIO, onnxGraph graph, uint32_t inputsCount, const onnxTensorDescriptorV1 *inputDescriptors,
                  uint32_t outputsCount, const onnxTensorDescriptorV1 *outputDescriptors);
+#endif
 ONNXIFI_FUNCTION(onnxRunGraph, onnxGraph graph, const onnxMemoryFenceV1 *inputFence, onnxMemoryFenceV1 *outputFence);
 ONNXIFI_FUNCTION(onnxReleaseGraph, onnxGraph graph);
 

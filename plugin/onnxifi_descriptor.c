@@ -1,4 +1,7 @@
-/* onnxifi_descriptor.c - what a tensor descriptor alone can be wrong about. */
+/* onnxifi_descriptor.c - reading tensor descriptors, and what one alone can be wrong about. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "plugin/onnxifi_parts.h"
 
 /* The standard names neither 8 (strings) nor 9 (bool), yet models that compare give bools. */
@@ -77,4 +80,40 @@ size_t ifi_descriptor_bytes(const onnxTensorDescriptorV1 *d) {
   uint64_t elements;
   count(d, &elements);
   return (size_t)elements * element_bytes(d->dataType);
+}
+
+/* --- lists --- */
+
+static const void *descriptor_at(const ifi_list *list, uint32_t k) {
+  return (const char *)list->descriptors + k * ifi_the_abi.descriptor_bytes;
+}
+
+static onnxStatus check_tags(const ifi_list *list) {
+  for (uint32_t k = 0; k < list->n; k++) {
+    int32_t tag;
+    memcpy(&tag, descriptor_at(list, k), sizeof tag);
+    if (tag != ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1) {
+      return ONNXIFI_STATUS_UNSUPPORTED_TAG;
+    }
+  }
+  return ONNXIFI_STATUS_SUCCESS;
+}
+
+onnxStatus ifi_read_list(const ifi_list *list, onnxTensorDescriptorV1 **out) {
+  *out = NULL;
+  onnxStatus s = check_tags(list);
+  if (s) {
+    return s;
+  }
+  onnxTensorDescriptorV1 *read = calloc(list->n + (size_t)1, sizeof *read);
+  s = read ? s : ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
+  for (uint32_t k = 0; !s && k < list->n; k++) {
+    s = ifi_the_abi.read_descriptor(descriptor_at(list, k), &read[k]);
+  }
+  if (s) {
+    free(read);
+  } else {
+    *out = read;
+  }
+  return s;
 }

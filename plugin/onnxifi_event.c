@@ -1,6 +1,9 @@
 /* onnxifi_event.c - events: signalled once, never taken back. */
+#include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "plugin/onnxifi_parts.h"
 
@@ -9,6 +12,8 @@ struct ifi_event {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   bool promised, signalled, abandoned;
+  onnxStatus outcome;
+  char message[IFI_MESSAGE];
 };
 
 static void destroy(ifi_object *o) {
@@ -24,30 +29,59 @@ ifi_event *ifi_event_create(bool promised) {
     ifi_object_init(&e->object, IFI_EVENT, destroy);
     e->promised = promised;
     pthread_mutex_init(&e->lock, NULL);
-    pthread_cond_init(&e->changed, NULL);
+    pthread_condattr_t steady; /* waits must not end sooner or later when somebody sets the time */
+    pthread_condattr_init(&steady);
+    pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+    pthread_cond_init(&e->changed, &steady);
+    pthread_condattr_destroy(&steady);
   }
   return e;
 }
 
 ifi_object *ifi_event_object(ifi_event *e) { return e ? &e->object : NULL; }
 
-bool ifi_event_signal(ifi_event *e) {
+bool ifi_event_signal(ifi_event *e, onnxStatus outcome, const char *message) {
   pthread_mutex_lock(&e->lock);
   bool first = !e->signalled;
+  if (first) {
+    e->outcome = outcome;
+    snprintf(e->message, sizeof e->message, "%s", message ? message : "");
+  }
   e->signalled = true;
   pthread_cond_broadcast(&e->changed);
   pthread_mutex_unlock(&e->lock);
   return first;
 }
 
-bool ifi_event_wait(ifi_event *e) {
+static struct timespec after(uint32_t milliseconds) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  t.tv_sec += milliseconds / 1000;
+  t.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+  t.tv_sec += t.tv_nsec / 1000000000;
+  t.tv_nsec %= 1000000000;
+  return t;
+}
+
+ifi_waited ifi_event_wait(ifi_event *e, uint32_t milliseconds) {
+  struct timespec end = after(milliseconds);
+  bool late = false;
   pthread_mutex_lock(&e->lock);
-  while (!e->signalled && !e->abandoned) {
-    pthread_cond_wait(&e->changed, &e->lock);
+  while (!e->signalled && !e->abandoned && !late) {
+    late = (milliseconds ? pthread_cond_timedwait(&e->changed, &e->lock, &end)
+                         : pthread_cond_wait(&e->changed, &e->lock)) == ETIMEDOUT;
   }
-  bool signalled = e->signalled;
+  ifi_waited result = e->signalled ? IFI_SIGNALLED : e->abandoned ? IFI_ABANDONED : IFI_LATE;
   pthread_mutex_unlock(&e->lock);
-  return signalled;
+  return result;
+}
+
+onnxStatus ifi_event_outcome(ifi_event *e, char *message) {
+  pthread_mutex_lock(&e->lock);
+  onnxStatus outcome = e->outcome;
+  snprintf(message, IFI_MESSAGE, "%s", e->message);
+  pthread_mutex_unlock(&e->lock);
+  return outcome;
 }
 
 /* --- the interface --- */
@@ -76,7 +110,7 @@ onnxStatus onnxSignalEvent(onnxEvent event) {
   if (!e) {
     return ONNXIFI_STATUS_INVALID_EVENT;
   }
-  bool first = ifi_event_signal(e);
+  bool first = ifi_event_signal(e, ONNXIFI_STATUS_SUCCESS, NULL);
   ifi_release(&e->object);
   return first ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_INVALID_STATE;
 }
@@ -102,9 +136,9 @@ onnxStatus onnxWaitEvent(onnxEvent event) {
   if (!e) {
     return ONNXIFI_STATUS_INVALID_EVENT;
   }
-  bool signalled = ifi_event_wait(e);
+  ifi_waited waited = ifi_event_wait(e, 0);
   ifi_release(&e->object);
-  return signalled ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_INVALID_EVENT;
+  return waited == IFI_SIGNALLED ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_INVALID_EVENT;
 }
 
 /* Whoever waits for an event that is released without a signal would wait for ever, unless a run still signals it. */

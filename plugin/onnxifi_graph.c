@@ -54,11 +54,6 @@ static onnxStatus copy_weight(const onnxTensorDescriptorV1 *d, oxla_constant *ou
 }
 
 static onnxStatus copy_weights(ifi_graph *g, uint32_t n, const onnxTensorDescriptorV1 *weights) {
-  for (uint32_t k = 0; k < n; k++) {
-    if (weights[k].tag != ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1) {
-      return ONNXIFI_STATUS_UNSUPPORTED_TAG;
-    }
-  }
   g->weights = calloc(n + (size_t)1, sizeof *g->weights);
   if (!g->weights) {
     return ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
@@ -80,21 +75,25 @@ static onnxStatus copy_weights(ifi_graph *g, uint32_t n, const onnxTensorDescrip
 /* --- models --- */
 
 static oxla_error *load(ifi_graph *g, size_t size) {
-  oxla_options options = {.size = sizeof options, .backend = g->backend->name, .constants = g->weights,
-                          .n_constants = g->n_weights};
-  return ifi_log(g->backend, "graph", oxla_load_memory(g->bytes, size, &options, &g->model));
+  const ifi_backend *b = g->backend;
+  oxla_options options = {.size = sizeof options, .backend = b->name, .threads = b->threads, .tune = b->tune,
+                          .constants = g->weights, .n_constants = g->n_weights};
+  return ifi_log_error(b, "graph", oxla_load_memory(g->bytes, size, &options, &g->model));
 }
 
 /* Weights come either in the model or by descriptors.  Where the model has any, the descriptors are not even looked at:
  * ONNX's own driver passes a list whose entries are not all filled then. */
-static onnxStatus load_with_weights(ifi_graph *g, size_t size, uint32_t n, const onnxTensorDescriptorV1 *weights) {
+static onnxStatus load_with_weights(ifi_graph *g, size_t size, const ifi_list *weights) {
   onnxStatus s = ifi_status(load(g, size));
-  if (s || n == 0 || oxla_initializer_count(g->model) > 0) {
+  if (s || weights->n == 0 || oxla_initializer_count(g->model) > 0) {
     return s;
   }
   oxla_model_destroy(g->model);
   g->model = NULL;
-  s = copy_weights(g, n, weights);
+  onnxTensorDescriptorV1 *list;
+  s = ifi_read_list(weights, &list);
+  s = s ? s : copy_weights(g, weights->n, list);
+  free(list);
   return s ? s : ifi_descriptor_status(load(g, size));
 }
 
@@ -136,17 +135,16 @@ static onnxStatus prepare(ifi_graph *g) {
     oxla_error_free(error);
     error = NULL;
   }
-  return ifi_status(ifi_log(g->backend, "graph", error));
+  return ifi_status(ifi_log_error(g->backend, "graph", error));
 }
 
-static onnxStatus init_graph(ifi_backend *b, size_t size, const void *model, uint32_t n,
-                             const onnxTensorDescriptorV1 *weights, onnxGraph *out) {
+static onnxStatus init_graph(ifi_backend *b, size_t size, const void *model, const ifi_list *weights, onnxGraph *out) {
   ifi_graph *g = create(b);
   if (!g) {
     return ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
   }
   g->bytes = copy_bytes(model, size);
-  onnxStatus s = g->bytes ? load_with_weights(g, size, n, weights) : ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
+  onnxStatus s = g->bytes ? load_with_weights(g, size, weights) : ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
   if (!s) {
     s = prepare(g);
   }
@@ -156,13 +154,15 @@ static onnxStatus init_graph(ifi_backend *b, size_t size, const void *model, uin
   }
   if (s) {
     ifi_release(&g->object);
+  } else {
+    ifi_log(b, ONNXIFI_LOG_LEVEL_INFO, "graph: %zu bytes, %zu weights, %zu inputs, %zu outputs", size,
+            oxla_initializer_count(g->model), oxla_input_count(g->model), oxla_output_count(g->model));
   }
   return s;
 }
 
-onnxStatus onnxInitGraph(onnxBackend backend, const uint64_t *auxPropertiesList, size_t onnxModelSize,
-                         const void *onnxModel, uint32_t weightsCount,
-                         const onnxTensorDescriptorV1 *weightDescriptors, onnxGraph *graph) {
+onnxStatus ifi_init_graph(onnxBackend backend, onnxStatus properties, size_t size, const void *model,
+                          const ifi_list *weights, onnxGraph *graph) {
   if (!graph) {
     return ONNXIFI_STATUS_INVALID_POINTER;
   }
@@ -171,16 +171,10 @@ onnxStatus onnxInitGraph(onnxBackend backend, const uint64_t *auxPropertiesList,
   if (!b) {
     return ONNXIFI_STATUS_INVALID_BACKEND;
   }
-  onnxStatus s;
-  if (!onnxModel || (weightsCount && !weightDescriptors)) {
-    s = ONNXIFI_STATUS_INVALID_POINTER;
-  } else if (onnxModelSize == 0) {
-    s = ONNXIFI_STATUS_INVALID_SIZE;
-  } else if (auxPropertiesList && *auxPropertiesList != ONNXIFI_GRAPH_PROPERTY_NONE) {
-    s = ONNXIFI_STATUS_UNSUPPORTED_PROPERTY; /* the standard has none */
-  } else {
-    s = init_graph(b, onnxModelSize, onnxModel, weightsCount, weightDescriptors, graph);
-  }
+  onnxStatus s = !model || (weights->n && !weights->descriptors) ? ONNXIFI_STATUS_INVALID_POINTER
+                 : size == 0                                     ? ONNXIFI_STATUS_INVALID_SIZE
+                 : properties                                    ? properties
+                                                                 : init_graph(b, size, model, weights, graph);
   ifi_release(&b->object);
   return s;
 }

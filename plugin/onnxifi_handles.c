@@ -1,4 +1,5 @@
-/* onnxifi_handles.c - the table of live handles.  A handle is a slot's number and how often the slot has been used. */
+/* onnxifi_handles.c - the table of live handles.  A handle is a slot's number and its generation, which changes
+ * with every use of the slot. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -40,6 +41,11 @@ static bool grow(void) {
   return grown;
 }
 
+/* Where in memory the library lies tells it from others of this kind: a handle of theirs is none of ours. */
+static uint32_t first_generation(void) {
+  return ((uint32_t)((uintptr_t)&slots >> 4) * 0x9E3779B1u) | 1;
+}
+
 /* Under the lock.  The number of a free slot + 1, or 0. */
 static uint32_t free_slot(void) {
   if (first_free) {
@@ -50,7 +56,7 @@ static uint32_t free_slot(void) {
   if (n_slots == capacity && !grow()) {
     return 0;
   }
-  slots[n_slots] = (slot){.generation = 1};
+  slots[n_slots] = (slot){.generation = first_generation()};
   return ++n_slots;
 }
 
@@ -93,7 +99,7 @@ void *ifi_handle_take(void *handle, ifi_kind kind) {
   ifi_object *o = s ? s->object : NULL;
   if (o) {
     s->object = NULL;
-    if (++s->generation) { /* a slot whose generations are used up stays empty */
+    if (++s->generation != first_generation()) { /* a slot whose generations are used up stays empty */
       s->next_free = first_free;
       first_free = (uint32_t)(s - slots) + 1;
     }

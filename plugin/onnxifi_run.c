@@ -1,23 +1,41 @@
 /* onnxifi_run.c - onnxRunGraph: runs wait for their input event on threads of their graph, so that the call returns at once
  * and no run waits for another to be let go. */
 #include <stdlib.h>
+#include <time.h>
 
 #include "plugin/onnxifi_graph.h"
 
 /* --- threads --- */
 
-/* A run that cannot be done still signals its output event: the standard has no way to say that it failed. */
-static void run_job(const ifi_graph *g, ifi_job *job) {
-  if (ifi_event_wait(job->before)) {
-    pthread_mutex_lock(&job->io->lock);
-    oxla_error_free(ifi_log(g->backend, "run", oxla_execute(job->io->run)));
-    pthread_mutex_unlock(&job->io->lock);
-  }
-  ifi_event_signal(job->after);
+/* Microseconds since the epoch. */
+static uint64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static void destroy_job(ifi_job *job) {
   ifi_release(ifi_event_object(job->before));
   ifi_release(ifi_event_object(job->after));
   ifi_io_release(job->io);
   free(job);
+}
+
+/* A run that cannot be done still signals its output event: ONNXIFI 1.0 has no way to say that it failed, foxi has. */
+static void run_job(const ifi_graph *g, ifi_job *job) {
+  char message[IFI_MESSAGE] = "the input event was released before it was signalled";
+  onnxStatus s = ONNXIFI_STATUS_INVALID_EVENT;
+  if (!job->before || ifi_event_wait(job->before, 0) == IFI_SIGNALLED) {
+    uint64_t start = now();
+    s = ifi_io_execute(g, job->io, message);
+    uint64_t end = now();
+    ifi_log(g->backend, ONNXIFI_LOG_LEVEL_DEBUG, "run: %llu microseconds", (unsigned long long)(end - start));
+    if (job->witness.ran) {
+      job->witness.ran(job->witness.data, start, end);
+    }
+  }
+  ifi_event_signal(job->after, s, message);
+  destroy_job(job);
 }
 
 static void *work(void *data) {
@@ -89,14 +107,17 @@ static bool add_job(ifi_graph *g, ifi_job *job) {
   return true;
 }
 
+/* Without inputs and outputs of its own the job takes the graph's. */
 static onnxStatus enqueue(ifi_graph *g, ifi_job *job) {
   pthread_mutex_lock(&g->lock);
-  onnxStatus s = g->closing ? ONNXIFI_STATUS_INVALID_GRAPH
-                 : !g->io   ? ONNXIFI_STATUS_UNIDENTIFIED_NAME
-                            : ONNXIFI_STATUS_SUCCESS;
-  if (!s) {
+  onnxStatus s = g->closing              ? ONNXIFI_STATUS_INVALID_GRAPH
+                 : !job->io && !g->io ? ONNXIFI_STATUS_UNIDENTIFIED_NAME
+                                         : ONNXIFI_STATUS_SUCCESS;
+  if (!s && !job->io) {
     job->io = g->io;
     job->io->references++;
+  }
+  if (!s) {
     s = add_job(g, job) ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_NO_SYSTEM_RESOURCES;
   }
   pthread_mutex_unlock(&g->lock);
@@ -110,40 +131,42 @@ static bool has_io(ifi_graph *g) {
   return there;
 }
 
-/* Takes over the reference to `before`. */
-static onnxStatus run(ifi_graph *g, ifi_event *before, onnxEvent *out) {
+/* Takes over the job's references, also when it fails; `after` is made here. */
+static onnxStatus start(ifi_graph *g, ifi_job wanted, onnxEvent *out) {
   ifi_job *job = calloc(1, sizeof *job);
-  ifi_event *after = ifi_event_create(true);
-  *out = job && after ? ifi_handle_create(ifi_event_object(after)) : NULL;
-  onnxStatus s = ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
-  if (*out) {
-    ifi_retain(ifi_event_object(after)); /* the job's, beside the handle's */
-    *job = (ifi_job){.before = before, .after = after};
-    s = enqueue(g, job);
+  wanted.after = ifi_event_create(true);
+  *out = job && wanted.after ? ifi_handle_create(ifi_event_object(wanted.after)) : NULL;
+  if (!*out) {
+    ifi_release(ifi_event_object(wanted.before));
+    ifi_release(ifi_event_object(wanted.after));
+    ifi_io_release(wanted.io);
+    free(job);
+    return ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
   }
-  if (!s) {
-    return s;
-  }
-  if (*out) {
-    ifi_io_release(job->io);
+  ifi_retain(ifi_event_object(wanted.after)); /* the job's, beside the handle's */
+  *job = wanted;
+  onnxStatus s = enqueue(g, job);
+  if (s) {
     ifi_release(ifi_handle_take(*out, IFI_EVENT));
     *out = NULL;
+    destroy_job(job);
   }
-  ifi_release(ifi_event_object(after));
-  ifi_release(ifi_event_object(before));
-  free(job);
   return s;
 }
 
-static onnxStatus check_fence(onnxEnum type) {
+onnxStatus ifi_graph_run_with(ifi_graph *g, ifi_io *io, ifi_witness witness, onnxEvent *after) {
+  return start(g, (ifi_job){.io = io, .witness = witness}, after);
+}
+
+onnxStatus ifi_check_fence_type(onnxEnum type) {
   return type == ONNXIFI_SYNCHRONIZATION_EVENT      ? ONNXIFI_STATUS_SUCCESS
          : type == ONNXIFI_SYNCHRONIZATION_IMPLICIT ? ONNXIFI_STATUS_UNSUPPORTED_FENCE_TYPE
                                                     : ONNXIFI_STATUS_INVALID_FENCE_TYPE;
 }
 
 static onnxStatus check_and_run(ifi_graph *g, const onnxMemoryFenceV1 *inputFence, onnxMemoryFenceV1 *outputFence) {
-  onnxStatus s = check_fence(inputFence->type);
-  s = s ? s : check_fence(outputFence->type);
+  onnxStatus s = ifi_check_fence_type(inputFence->type);
+  s = s ? s : ifi_check_fence_type(outputFence->type);
   if (s) {
     return s;
   }
@@ -155,7 +178,7 @@ static onnxStatus check_and_run(ifi_graph *g, const onnxMemoryFenceV1 *inputFenc
     ifi_release(ifi_event_object(before));
     return ONNXIFI_STATUS_UNIDENTIFIED_NAME;
   }
-  return run(g, before, &outputFence->event);
+  return start(g, (ifi_job){.before = before}, &outputFence->event);
 }
 
 onnxStatus onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1 *inputFence, onnxMemoryFenceV1 *outputFence) {

@@ -23,14 +23,21 @@ plugin_compiler_sources = \
 	plugin/compiler_pieces.c \
 	plugin/compiler_survey.c \
 	plugin/compiler_text.c
-plugin_onnxifi_sources = \
+plugin_ifi_sources = \
 	plugin/onnxifi_backend.c \
 	plugin/onnxifi_descriptor.c \
 	plugin/onnxifi_event.c \
 	plugin/onnxifi_graph.c \
 	plugin/onnxifi_handles.c \
+	plugin/onnxifi_info.c \
 	plugin/onnxifi_io.c \
-	plugin/onnxifi_run.c
+	plugin/onnxifi_run.c \
+	plugin/onnxifi_status.c
+plugin_onnxifi_sources = \
+	plugin/onnxifi.c
+plugin_foxi_sources = \
+	plugin/foxi.c \
+	plugin/foxi_extensions.c
 plugin_ort_sources = \
 	plugin/ort_claim.c \
 	plugin/ort_context.c \
@@ -58,13 +65,15 @@ plugin_cli_sources = \
 	plugin/cli_workers.c
 plugin_libraries = \
 	libonnx-xla.la \
-	libonnxifi-xla.la
+	libonnxifi-xla.la \
+	libfoxi-xla.la
 plugin_modules = \
 	libonnx-xla-compiler.la \
 	libonnxruntime_ep_xla.la
 plugin_programs = \
 	onnx-xla
 plugin_public_headers = \
+	plugin/foxi.h \
 	plugin/onnx-xla.h \
 	plugin/onnxifi.h
 plugin_files = \
@@ -81,6 +90,8 @@ plugin_files = \
 	plugin/compiler_pieces.h \
 	plugin/compiler_survey.h \
 	plugin/compiler_text.h \
+	plugin/foxi-xla.map \
+	plugin/foxi_parts.h \
 	plugin/onnx-xla.map \
 	plugin/onnxifi-xla.map \
 	plugin/onnxifi_graph.h \

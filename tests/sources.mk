@@ -5,7 +5,7 @@ check_programs = \
 	tests/e2e/check_events \
 	tests/e2e/check_hostile_api \
 	tests/e2e/check_memory \
-	tests/e2e/check_onnxifi \
+	tests/onnxifi/check_onnxifi \
 	tests/target/check_candidates \
 	tests/target/check_exact \
 	tests/target/check_random \
@@ -87,6 +87,7 @@ script_tests = \
 	tests/fuzz/bytes/test-byte-fuzz \
 	tests/fuzz/test-fuzz \
 	tests/fuzz/test-planted \
+	tests/onnxifi/test-driver \
 	tests/test-includes \
 	tests/test-libs \
 	tests/test-man \
@@ -412,6 +413,11 @@ tests_files = \
 	tests/hlo/text/refused-version.expected \
 	tests/lsan.supp \
 	tests/made-cases \
+	tests/onnxifi/README \
+	tests/onnxifi/build-driver \
+	tests/onnxifi/driver-skips \
+	tests/onnxifi/driver.patch \
+	tests/onnxifi/test-driver \
 	tests/target/two_targets.h \
 	tests/test-includes \
 	tests/test-libs \
@@ -445,8 +451,8 @@ tests_e2e_check_hostile_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_hostile_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_check_memory_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_memory_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_e2e_check_onnxifi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
-tests_e2e_check_onnxifi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_onnxifi_check_onnxifi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_onnxifi_check_onnxifi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_candidates_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_candidates_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_exact_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "onnxifi.h"
-#include "write_model.h"
+#include "../e2e/write_model.h"
 
 /* --- the library --- */
 

@@ -1,0 +1,10 @@
+/* foxi_parts.h - what the files of libfoxi-xla.so share: foxi's header, taken before the core's so that the functions have its
+ * arguments. */
+#ifndef PLUGIN_FOXI_PARTS_H
+#define PLUGIN_FOXI_PARTS_H
+
+#include "plugin/foxi.h"
+
+#include "plugin/onnxifi_graph.h"
+
+#endif

@@ -24,9 +24,11 @@ typedef struct row {
   const char *name, *x, *w, *y; /* shapes; w is a constant */
   const char *op;
   const char *epilogue; /* makes %r of %y, with %b: f32[channels] and %s like %y; NULL: none */
+  const char *prologue; /* makes %f, weights that are multiplied, of %w; NULL: %w are */
 } row;
 
 #define DOT "dot(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract="
+#define SMALL_DOT "dot(%x, %f) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract="
 #define CONV(rank, strides, pads, dilation, groups)                                                      \
   "convolution(%x, %w) {strides=" strides ", low=" pads ", high=" pads ", lhs_dilation=" rank ", rhs_dilation=" dilation \
   ", groups=" groups ", layout=channels-last}"
@@ -41,27 +43,38 @@ static const char bias_sum_relu[] =
 static const char swish[] = "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
                             "%g = logistic(%a) : $y\n%r = multiply(%a, %g) : $y\n";
 
+/* Blocks of 32 with a scale each, and columns. */
+static const char blocks[] = "%c = convert(%w) {saturate=true, rounding=nearest} : s32[16,32,528]\n"
+                             "%k = constant() {value=s32[] 3} : s32[]\n%n = broadcast(%k) {dimensions=[]} : s32[16,32,528]\n"
+                             "%m = subtract(%c, %n) : s32[16,32,528]\n%g = convert(%m) {saturate=true, rounding=nearest} : f32[16,32,528]\n"
+                             "%u = broadcast(%b) {dimensions=[2]} : f32[16,32,528]\n%v = multiply(%g, %u) : f32[16,32,528]\n"
+                             "%f = reshape(%v) : f32[512,528]\n";
+static const char columns[] = "%c = convert(%w) {saturate=true, rounding=nearest} : f32[512,640]\n"
+                              "%u = broadcast(%b) {dimensions=[0]} : f32[512,640]\n%f = multiply(%c, %u) : f32[512,640]\n";
+
 static const row rows[] = {
-    {"dot", "f32[37,64]", "f32[64,48]", "f32[37,48]", DOT "[0]}", NULL},
-    {"dot, transposed weights", "f32[64,96]", "f32[80,96]", "f32[64,80]", DOT "[1]}", bias_relu},
-    {"dot, residual", "f32[50,200]", "f32[200,67]", "f32[50,67]", DOT "[0]}", bias_sum_relu},
-    {"dot of one row", "f32[1,512]", "f32[512,100]", "f32[1,100]", DOT "[0]}", bias_relu},
-    {"dot of one column", "f32[300,512]", "f32[512,1]", "f32[300,1]", DOT "[0]}", NULL},
-    {"1x1", "f32[1,9,11,48]", "f32[72,48,1,1]", "f32[1,9,11,72]", CONV("[1,1]", "[1,1]", "[0,0]", "[1,1]", "1"), bias_sum_relu},
-    {"1x1, batch", "f32[3,7,7,64]", "f32[32,64,1,1]", "f32[3,7,7,32]", CONV("[1,1]", "[1,1]", "[0,0]", "[1,1]", "1"), bias_relu},
-    {"1x1, stride 2", "f32[1,9,11,48]", "f32[72,48,1,1]", "f32[1,5,6,72]", CONV("[1,1]", "[2,2]", "[0,0]", "[1,1]", "1"), swish},
-    {"3x3", "f32[1,14,14,32]", "f32[48,32,3,3]", "f32[1,14,14,48]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "1"), bias_relu},
-    {"3x3, odd", "f32[2,13,9,17]", "f32[19,17,3,3]", "f32[2,13,9,19]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "1"), bias_sum_relu},
-    {"3x3, deep", "f32[1,7,7,256]", "f32[64,256,3,3]", "f32[1,7,7,64]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "1"), bias_relu},
-    {"3x3, no padding", "f32[1,12,12,16]", "f32[16,16,3,3]", "f32[1,10,10,16]", CONV("[1,1]", "[1,1]", "[0,0]", "[1,1]", "1"), swish},
-    {"3x3, stride 2", "f32[1,15,15,24]", "f32[40,24,3,3]", "f32[1,8,8,40]", CONV("[1,1]", "[2,2]", "[1,1]", "[1,1]", "1"), bias_relu},
-    {"3x3, dilated", "f32[1,14,14,16]", "f32[16,16,3,3]", "f32[1,14,14,16]", CONV("[1,1]", "[1,1]", "[2,2]", "[2,2]", "1"), bias_relu},
-    {"7x7 on 3 channels", "f32[1,29,31,3]", "f32[16,3,7,7]", "f32[1,15,16,16]", CONV("[1,1]", "[2,2]", "[3,3]", "[1,1]", "1"), bias_relu},
-    {"groups", "f32[1,10,10,32]", "f32[32,8,3,3]", "f32[1,10,10,32]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "4"), bias_relu},
-    {"depthwise", "f32[1,20,20,48]", "f32[48,1,3,3]", "f32[1,20,20,48]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "48"), bias_relu},
-    {"depthwise, stride 2", "f32[1,20,20,33]", "f32[33,1,5,5]", "f32[1,10,10,33]", CONV("[1,1]", "[2,2]", "[2,2]", "[1,1]", "33"), swish},
-    {"1-D", "f32[1,200,16]", "f32[24,16,5]", "f32[1,200,24]", CONV("[1]", "[1]", "[2]", "[1]", "1"), bias_relu},
-    {"3-D", "f32[1,6,7,8,8]", "f32[16,8,3,3,3]", "f32[1,6,7,8,16]", CONV("[1,1,1]", "[1,1,1]", "[1,1,1]", "[1,1,1]", "1"), bias_relu},
+    {"dot", "f32[37,64]", "f32[64,48]", "f32[37,48]", DOT "[0]}", NULL, NULL},
+    {"dot, transposed weights", "f32[64,96]", "f32[80,96]", "f32[64,80]", DOT "[1]}", bias_relu, NULL},
+    {"dot, residual", "f32[50,200]", "f32[200,67]", "f32[50,67]", DOT "[0]}", bias_sum_relu, NULL},
+    {"dot of one row", "f32[1,512]", "f32[512,100]", "f32[1,100]", DOT "[0]}", bias_relu, NULL},
+    {"dot of one column", "f32[300,512]", "f32[512,1]", "f32[300,1]", DOT "[0]}", NULL, NULL},
+    {"1x1", "f32[1,9,11,48]", "f32[72,48,1,1]", "f32[1,9,11,72]", CONV("[1,1]", "[1,1]", "[0,0]", "[1,1]", "1"), bias_sum_relu, NULL},
+    {"1x1, batch", "f32[3,7,7,64]", "f32[32,64,1,1]", "f32[3,7,7,32]", CONV("[1,1]", "[1,1]", "[0,0]", "[1,1]", "1"), bias_relu, NULL},
+    {"1x1, stride 2", "f32[1,9,11,48]", "f32[72,48,1,1]", "f32[1,5,6,72]", CONV("[1,1]", "[2,2]", "[0,0]", "[1,1]", "1"), swish, NULL},
+    {"3x3", "f32[1,14,14,32]", "f32[48,32,3,3]", "f32[1,14,14,48]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "1"), bias_relu, NULL},
+    {"3x3, odd", "f32[2,13,9,17]", "f32[19,17,3,3]", "f32[2,13,9,19]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "1"), bias_sum_relu, NULL},
+    {"3x3, deep", "f32[1,7,7,256]", "f32[64,256,3,3]", "f32[1,7,7,64]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "1"), bias_relu, NULL},
+    {"3x3, no padding", "f32[1,12,12,16]", "f32[16,16,3,3]", "f32[1,10,10,16]", CONV("[1,1]", "[1,1]", "[0,0]", "[1,1]", "1"), swish, NULL},
+    {"3x3, stride 2", "f32[1,15,15,24]", "f32[40,24,3,3]", "f32[1,8,8,40]", CONV("[1,1]", "[2,2]", "[1,1]", "[1,1]", "1"), bias_relu, NULL},
+    {"3x3, dilated", "f32[1,14,14,16]", "f32[16,16,3,3]", "f32[1,14,14,16]", CONV("[1,1]", "[1,1]", "[2,2]", "[2,2]", "1"), bias_relu, NULL},
+    {"7x7 on 3 channels", "f32[1,29,31,3]", "f32[16,3,7,7]", "f32[1,15,16,16]", CONV("[1,1]", "[2,2]", "[3,3]", "[1,1]", "1"), bias_relu, NULL},
+    {"groups", "f32[1,10,10,32]", "f32[32,8,3,3]", "f32[1,10,10,32]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "4"), bias_relu, NULL},
+    {"depthwise", "f32[1,20,20,48]", "f32[48,1,3,3]", "f32[1,20,20,48]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "48"), bias_relu, NULL},
+    {"depthwise, stride 2", "f32[1,20,20,33]", "f32[33,1,5,5]", "f32[1,10,10,33]", CONV("[1,1]", "[2,2]", "[2,2]", "[1,1]", "33"), swish, NULL},
+    {"1-D", "f32[1,200,16]", "f32[24,16,5]", "f32[1,200,24]", CONV("[1]", "[1]", "[2]", "[1]", "1"), bias_relu, NULL},
+    {"3-D", "f32[1,6,7,8,8]", "f32[16,8,3,3,3]", "f32[1,6,7,8,16]", CONV("[1,1,1]", "[1,1,1]", "[1,1,1]", "[1,1,1]", "1"), bias_relu, NULL},
+    {"dot, blocks of 4 bits", "f32[3,512]", "s4[16,32,528]", "f32[3,528]", SMALL_DOT "[0]}", bias_relu, blocks},
+    {"dot, columns of 8 bits", "f32[1,640]", "u8[512,640]", "f32[1,512]", SMALL_DOT "[1]}", NULL, columns},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -92,7 +105,17 @@ typedef struct weights {
 /* hlo_parse_options.blob: the weights. */
 static status random_blob(void *data, uint64_t number, const shape *s, const void **bytes) {
   const weights *w = data;
-  *bytes = random_literal(w->arena, *s, number + 100, w->narrow).data;
+  const dtype_info *type = dtype_get_info((dtype)s->type);
+  if (!dtype_is_int((dtype)s->type)) {
+    *bytes = random_literal(w->arena, *s, number + 100, w->narrow).data;
+    return NULL;
+  }
+  int8_t *small = arena_alloc(w->arena, (size_t)shape_elements(s));
+  for (int64_t k = 0; k < shape_elements(s); k++) { /* the highest of 8 bits, with their sign */
+    int x = (int8_t)(hash_mix(number, (uint64_t)k) >> 56);
+    small[k] = (int8_t)(x >> (8 - type->bits));
+  }
+  *bytes = small;
   return NULL;
 }
 
@@ -119,8 +142,8 @@ static hlo_module *parse(arena *a, const row *r, dtype narrow) {
   fill_in(r->epilogue ? r->epilogue : "", r, epilogue);
   snprintf(text, sizeof text,
            "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%%x: %s \"x\", %%b: f32[%.*s] \"b\", %%s: %s \"s\") {\n"
-           "%%w = constant() {value=%s blob(1)} : %s\n%%y = %s : %s\n%sreturn %s \"r\"\n}\n}\n",
-           r->x, (int)strcspn(channels, "]"), channels, r->y, r->w, r->w, r->op, r->y, epilogue, r->epilogue ? "%r" : "%y");
+           "%%w = constant() {value=%s blob(1)} : %s\n%s%%y = %s : %s\n%sreturn %s \"r\"\n}\n}\n",
+           r->x, (int)strcspn(channels, "]"), channels, r->y, r->w, r->w, r->prologue ? r->prologue : "", r->op, r->y, epilogue, r->epilogue ? "%r" : "%y");
   weights w = {a, narrow};
   hlo_parse_options options = {.blob = random_blob, .blob_data = &w};
   hlo_module *m = NULL;
@@ -131,7 +154,9 @@ static hlo_module *parse(arena *a, const row *r, dtype narrow) {
 
 /* The epilogue as the pipeline fuses it. */
 static void fuse(arena *a, hlo_module *m) {
-  static const hlo_target target = {.name = "cpu", .takes_epilogue = cpu_takes_epilogue, .channels_last = true};
+  static rt_compile_options options;
+  static const hlo_target target = {.name = "cpu", .data = &options, .takes_epilogue = cpu_takes_epilogue,
+                                    .takes_small_weights = cpu_takes_small_weights, .channels_last = true};
   static const hlo_pass steps[] = {HLO_STEP(epilogue), HLO_STEP(dce)};
   pass_context c = {.arena = a, .target = &target, .verify = true};
   status s = hlo_run_passes(m, steps, 2, &c);

@@ -23,6 +23,7 @@ man3_pages = \
 	doc/oxla_events.3 \
 	doc/oxla_execute.3 \
 	doc/oxla_finding_fn.3 \
+	doc/oxla_free.3 \
 	doc/oxla_free_output.3 \
 	doc/oxla_get_output.3 \
 	doc/oxla_get_output_at.3 \
@@ -52,6 +53,7 @@ man3_pages = \
 	doc/oxla_run_destroy.3 \
 	doc/oxla_runs.3 \
 	doc/oxla_save.3 \
+	doc/oxla_save_memory.3 \
 	doc/oxla_set_input.3 \
 	doc/oxla_set_input_at.3 \
 	doc/oxla_set_max_seconds.3 \
@@ -64,7 +66,6 @@ man3_pages = \
 	doc/oxla_take_output.3 \
 	doc/oxla_tensor.3 \
 	doc/oxla_tensors.3 \
-	doc/oxla_text_free.3 \
 	doc/oxla_type.3 \
 	doc/oxla_version.3 \
 	doc/oxla_versions.3

@@ -1,4 +1,5 @@
 /* api.c - onnx-xla.h over sessions: errors, options, models. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,6 +210,32 @@ static status save(oxla_model *model, const char *path) {
 }
 
 oxla_error *oxla_save(oxla_model *model, const char *path) { return api_error(save(model, path)); }
+
+static status save_memory(oxla_model *model, void **bytes, size_t *size) {
+  CHECK_THAT(model && bytes && size, STATUS_INVALID_ARGUMENT, "no %s", model ? "place for the bytes" : "model");
+  char *text;
+  *bytes = NULL;
+  *size = 0;
+  FILE *f = open_memstream(&text, size);
+  CHECK_THAT(f, STATUS_RESOURCE, "out of memory");
+  status failed = plug_session_save_stream(model->session, f);
+  if (fclose(f) != 0 && !failed) {
+    failed = status_error(STATUS_RESOURCE, "out of memory");
+  }
+  if (failed) {
+    free(text);
+    *size = 0;
+    return failed;
+  }
+  *bytes = text;
+  return NULL;
+}
+
+oxla_error *oxla_save_memory(oxla_model *model, void **bytes, size_t *size) {
+  return api_error(save_memory(model, bytes, size));
+}
+
+void oxla_free(void *memory) { free(memory); }
 
 /* --- checking --- */
 

@@ -58,5 +58,3 @@ static status profile(oxla_run *run, int warm_up, int runs, oxla_profile_format 
 oxla_error *oxla_profile(oxla_run *run, int warm_up, int runs, oxla_profile_format format, char **text) {
   return api_error(profile(run, warm_up, runs, format, text));
 }
-
-void oxla_text_free(char *text) { free(text); }

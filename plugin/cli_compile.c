@@ -1,9 +1,7 @@
 /* cli_compile.c - onnx-xla compile */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "plugin/cli.h"
@@ -78,29 +76,11 @@ static status write_text(const char *path, const char *text) {
   return plug_name_file(file_write(path, text, strlen(text)), path);
 }
 
-/* Executables are written as files; standard output gets a copy. */
-static status copy_to_stdout(const char *path, arena *a) {
-  const uint8_t *bytes;
-  size_t size;
-  TRY(file_map(a, path, &bytes, &size));
-  CHECK_THAT(fwrite(bytes, 1, size, stdout) == size, STATUS_IO, "standard output cannot be written: %s",
-             strerror(errno));
-  return NULL;
-}
-
-static status save(plug_session *s, const char *path, arena *a) {
-  if (strcmp(path, "-") != 0) {
-    return plug_name_file(plug_session_save(s, path), path);
+static status save(plug_session *s, const char *path) {
+  if (strcmp(path, "-") == 0) {
+    return status_prefix(plug_session_save_stream(s, stdout), "standard output");
   }
-  const char *base = getenv("TMPDIR");
-  char *name = (char *)(uintptr_t)arena_printf(a, "%s/onnx-xla-XXXXXX", base && *base ? base : "/tmp");
-  int fd = mkstemp(name);
-  CHECK_THAT(fd >= 0, STATUS_IO, "%s: the file cannot be made: %s", name, strerror(errno));
-  close(fd);
-  status failed = plug_session_save(s, name);
-  failed = failed ? failed : copy_to_stdout(name, a);
-  unlink(name);
-  return failed;
+  return plug_name_file(plug_session_save(s, path), path);
 }
 
 /* --- the command --- */
@@ -126,7 +106,7 @@ static status emit_program(const cli_args *args, plug_session *s, const plug_inp
   cli_progress_end();
   cli_warn(s, c);
   if (strcmp(emit, "oxla") == 0) {
-    TRY(save(s, args->output, a));
+    TRY(save(s, args->output));
     if (!args->quiet) {
       print_report(strcmp(args->output, "-") == 0 ? stderr : stdout, s, c, args, a);
     }

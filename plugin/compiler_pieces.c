@@ -344,21 +344,11 @@ void pieces_define(onnx_frame *f, const char *name, pieces_array *a) {
 }
 
 /* Cuts results to the sizes that came with them. */
-static void cut(const rt_program *p, pieces_array **results, uint32_t n_results) {
+static void cut(const rt_program *p, pieces_array **results, uint32_t n_results, void *const *addresses) {
+  int64_t extents[SHAPE_MAX_RANK];
   for (uint32_t k = 0; k < n_results; k++) {
-    shape *s = &results[k]->base.value.shape;
-    int64_t sizes[SHAPE_MAX_RANK];
-    bool open = false;
-    memcpy(sizes, s->dims, sizeof sizes);
-    for (uint32_t i = n_results; i < p->n_results; i++) {
-      if (p->results[i].sized == k) {
-        int64_t size = *(const int64_t *)pieces_array_data(results[i]), bound = sizes[p->results[i].axis];
-        sizes[p->results[i].axis] = size < 0 ? 0 : size > bound ? bound : size;
-        open = true;
-      }
-    }
-    if (open) {
-      literal_compact(s, pieces_array_data(results[k]), sizes);
+    if (rt_program_extents(p, k, addresses, extents)) {
+      literal_compact(&results[k]->base.value.shape, addresses[k], extents);
     }
   }
 }
@@ -380,7 +370,7 @@ static status execute(pieces_run *run, const onnx_frame *f, const piece *x, piec
   rt_run_options options = {.pool = run->options->pool, .budget = run->options->budget, .seed = run->options->seed,
                             .profiler = run->options->profiler};
   TRY(rt_execute(x->executable, &options, params, addresses));
-  cut(p, results, x->n_results);
+  cut(p, results, x->n_results, addresses);
   return NULL;
 }
 

@@ -194,6 +194,10 @@ const char *oxla_metadata(const oxla_model *model, const char *key);
 
 /* Writes a .oxla file with every program of this model that is kept. */
 oxla_error *oxla_save(oxla_model *model, const char *path);
+/* The bytes of that file, to be freed with oxla_free. */
+oxla_error *oxla_save_memory(oxla_model *model, void **bytes, size_t *size);
+/* Frees what oxla_save_memory and oxla_profile gave.  NULL is fine. */
+void oxla_free(void *memory);
 
 /* --- checking: whether a model can be compiled --- */
 
@@ -285,11 +289,9 @@ typedef enum oxla_profile_format {
 } oxla_profile_format;
 
 /* Executes the run `warm_up` times, then `runs` times (at least once) with a clock around each step, measures the
- * machine for some tenths of a second, and gives the report, which oxla_text_free frees.  Other executions cost nothing
+ * machine for some tenths of a second, and gives the report, which oxla_free frees.  Other executions cost nothing
  * for it. */
 oxla_error *oxla_profile(oxla_run *run, int warm_up, int runs, oxla_profile_format format, char **text);
-/* NULL is fine. */
-void oxla_text_free(char *text);
 
 /* --- versions: what this library is --- */
 

@@ -345,23 +345,13 @@ static OrtStatus *build(fused *f, const ort_graph *g, const ort_node *node, size
 
 /* The compiled program where there is one, else the model: what a later session begins with. */
 static OrtStatus *write_context(fused *f, const ort_graph *g, const OrtNode *node, size_t size, bool compiled, OrtNode **out) {
-  const char *base = getenv("TMPDIR");
-  char path[1024];
-  snprintf(path, sizeof path, "%s/onnx-xla-XXXXXX", base && *base ? base : "/tmp");
   if (!compiled) {
     return ort_context_write(f->p, g, node, f->bytes, size, out);
   }
-  int file = mkstemp(path);
-  if (file < 0) {
-    return ort_fail(f->p, "onnx-xla: no temporary file");
-  }
-  close(file); /* saving puts another one in its place */
   void *bytes = NULL;
-  OrtStatus *failed = ort_from_error(f->p, "saving", oxla_save(f->model, path));
-  failed = failed ? failed : ort_file_read(f->p, path, &bytes, &size);
+  OrtStatus *failed = ort_from_error(f->p, "saving", oxla_save_memory(f->model, &bytes, &size));
   failed = failed ? failed : ort_context_write(f->p, g, node, bytes, size, out);
-  free(bytes);
-  unlink(path);
+  oxla_free(bytes);
   return failed;
 }
 

@@ -593,7 +593,8 @@ void plug_session_release(plug_session *s, const plug_compiled *c) {
 
 typedef struct saving {
   plug_session *s;
-  const char *path;
+  const char *path; /* NULL: to the stream */
+  FILE *stream;
   arena *scratch;
 } saving;
 
@@ -624,14 +625,17 @@ static status save_guarded(void *data) {
       image.programs[--n] = (rt_program *)c->program;
     }
   }
-  return rt_image_write(&image, x->path);
+  return x->path ? rt_image_write(&image, x->path) : rt_image_write_stream(&image, x->stream);
 }
 
-status plug_session_save(plug_session *s, const char *path) {
+static status save(plug_session *s, const char *path, FILE *stream) {
   pthread_mutex_lock(&s->lock);
-  saving x = {.s = s, .path = path};
+  saving x = {.s = s, .path = path, .stream = stream};
   status failed = guard_run(save_guarded, &x);
   arena_destroy(x.scratch);
   pthread_mutex_unlock(&s->lock);
   return failed;
 }
+
+status plug_session_save(plug_session *s, const char *path) { return save(s, path, NULL); }
+status plug_session_save_stream(plug_session *s, FILE *f) { return save(s, NULL, f); }

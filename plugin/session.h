@@ -4,6 +4,7 @@
 #define PLUGIN_SESSION_H
 
 #include <limits.h>
+#include <stdio.h>
 
 #include "plugin/compiler.h"
 #include "runtime/executable.h"
@@ -112,6 +113,7 @@ STATUS_MUST_USE status plug_session_run(plug_session *s, const plug_compiled *c,
 shape plug_compiled_output(const plug_session *s, const plug_compiled *c, uint32_t k);
 /* A .oxla file with all programs that are kept. */
 STATUS_MUST_USE status plug_session_save(plug_session *s, const char *path);
+STATUS_MUST_USE status plug_session_save_stream(plug_session *s, FILE *f);
 
 /* A request as this session would make it, for the compiler's printing functions. */
 plug_request plug_session_request(const plug_session *s, const plug_inputs *inputs);

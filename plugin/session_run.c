@@ -78,17 +78,10 @@ static status place_results(plug_session *s, const rt_program *p, plug_output *o
 }
 
 /* Cuts outputs to the sizes that came with them. */
-static status cut_outputs(const rt_program *p, plug_output *outputs, const int64_t *sizes) {
+static status cut_outputs(const rt_program *p, plug_output *outputs, void *const *results) {
+  int64_t extents[SHAPE_MAX_RANK];
   for (uint32_t k = 0; k < p->n_results && !p->results[k].is_size; k++) {
-    if (is_open(p, k)) {
-      int64_t extents[SHAPE_MAX_RANK];
-      memcpy(extents, outputs[k].shape.dims, sizeof extents);
-      for (uint32_t i = k + 1; i < p->n_results; i++) {
-        if (p->results[i].is_size && p->results[i].sized == k) {
-          int64_t *extent = &extents[p->results[i].axis];
-          *extent = sizes[i] < 0 ? 0 : sizes[i] < *extent ? sizes[i] : *extent;
-        }
-      }
+    if (rt_program_extents(p, k, results, extents)) {
       literal_compact(&outputs[k].shape, outputs[k].own, extents);
       TRY(deliver(&outputs[k], p->results[k].name));
     }
@@ -104,7 +97,7 @@ static status run_program(plug_session *s, const plug_compiled *c, const rt_run_
   status failed = results && sizes ? NULL : status_error(STATUS_RESOURCE, "out of memory");
   failed = failed ? failed : place_results(s, p, outputs, sizes, results);
   failed = failed ? failed : rt_execute(c->executable, options, params, results);
-  failed = failed ? failed : cut_outputs(p, outputs, sizes);
+  failed = failed ? failed : cut_outputs(p, outputs, results);
   free(results);
   free(sizes);
   return failed;

@@ -201,29 +201,39 @@ static status write_sections(writing *w, FILE *f, const rt_span *flat) {
   return NULL;
 }
 
-static status write_image(writing *w, const rt_image *image, FILE *f) {
-  rt_writer meta = {.arena = w->a}, programs = {.arena = w->a};
+static status write_image(arena *a, const rt_image *image, FILE *f) {
+  writing w = {.a = a};
+  rt_writer meta = {.arena = a}, programs = {.arena = a};
+  str_map_init(&w.seen, a);
   rt_put_text(&meta, image->model);
   rt_put_text(&meta, image->producer);
   rt_put_text(&meta, image->target);
   rt_put_i64(&programs, image->n_programs);
   for (uint32_t k = 0; k < image->n_programs; k++) {
-    put_program(w, &programs, image->programs[k]);
+    put_program(&w, &programs, image->programs[k]);
   }
   rt_span flat[N_SECTIONS] = {[META] = rt_written(&meta), [PROGRAMS] = rt_written(&programs), [SOURCE] = image->source};
-  return write_sections(w, f, flat);
+  return write_sections(&w, f, flat);
+}
+
+status rt_image_write_stream(const rt_image *image, FILE *f) {
+  arena *a = arena_create(NULL);
+  status s = write_image(a, image, f);
+  if (fflush(f) != 0 && !s) {
+    s = status_error(STATUS_IO, "cannot be written: %s", strerror(errno));
+  }
+  arena_destroy(a);
+  return s;
 }
 
 /* Takes the descriptor. */
 static status write_to(const rt_image *image, arena *a, int fd) {
-  writing w = {.a = a};
-  str_map_init(&w.seen, a);
   FILE *f = fdopen(fd, "wb");
   if (!f) {
     close(fd);
   }
   CHECK_THAT(f, STATUS_IO, "cannot be written: %s", strerror(errno));
-  status s = write_image(&w, image, f);
+  status s = write_image(a, image, f);
   if (fclose(f) != 0 && !s) {
     s = status_error(STATUS_IO, "cannot be written: %s", strerror(errno));
   }

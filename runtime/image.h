@@ -5,6 +5,8 @@
 #ifndef RUNTIME_IMAGE_H
 #define RUNTIME_IMAGE_H
 
+#include <stdio.h>
+
 #include "runtime/program.h"
 
 typedef struct rt_image {
@@ -18,6 +20,8 @@ typedef struct rt_image {
 
 /* Writes a new file beside `path` and renames it, so that no partial file remains.  Equal constants are stored once. */
 STATUS_MUST_USE status rt_image_write(const rt_image *image, const char *path);
+/* To an open stream, which stays open and need not be a file. */
+STATUS_MUST_USE status rt_image_write_stream(const rt_image *image, FILE *f);
 /* The same for a path from an open folder on: a regular file, readable by its owner only. */
 STATUS_MUST_USE status rt_image_write_at(const rt_image *image, int folder, const char *path);
 /* Maps the file for the life of the arena.  verify_constants reads all of it to check their checksum too. */

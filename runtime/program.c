@@ -161,3 +161,17 @@ uint32_t rt_program_outputs(const rt_program *p) {
   }
   return n;
 }
+
+bool rt_program_extents(const rt_program *p, uint32_t k, void *const *results, int64_t extents[SHAPE_MAX_RANK]) {
+  bool cut = false;
+  memcpy(extents, p->results[k].shape.dims, SHAPE_MAX_RANK * sizeof *extents);
+  for (uint32_t i = k + 1; i < p->n_results; i++) {
+    const rt_io *io = &p->results[i];
+    if (io->is_size && io->sized == k) {
+      int64_t size = *(const int64_t *)results[i], bound = extents[io->axis];
+      extents[io->axis] = size < 0 ? 0 : size < bound ? size : bound;
+      cut = true;
+    }
+  }
+  return cut;
+}

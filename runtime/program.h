@@ -86,6 +86,9 @@ typedef struct rt_program {
 
 /* Results that are no sizes of others. */
 uint32_t rt_program_outputs(const rt_program *p);
+/* What of result k means something once a run has filled `results` (all results' addresses): its dimensions, cut to the sizes
+ * that came with it.  False: all of it does. */
+bool rt_program_extents(const rt_program *p, uint32_t k, void *const *results, int64_t extents[SHAPE_MAX_RANK]);
 
 /* --- config bytes: little-endian, bounded when read --- */
 

@@ -175,10 +175,13 @@ START_TEST(nothing_given) {
   oxla_tensor t;
   int number;
   char *text;
+  void *bytes;
+  size_t size;
   oxla_event *event;
   oxla_error *const refused[] = {
       oxla_load("model.onnx", NULL, NULL), oxla_load_memory(NULL, 0, NULL, &no_model), oxla_input_type(NULL, 0, &t),
       oxla_input_type(model, 0, NULL), oxla_output_type(NULL, 0, &t), oxla_save(NULL, "file"), oxla_save(model, NULL),
+      oxla_save_memory(NULL, &bytes, &size), oxla_save_memory(model, NULL, &size),
       oxla_check(NULL), oxla_survey(NULL, 0, NULL, NULL, NULL), oxla_survey(m.bytes, m.n, NULL, NULL, NULL),
       oxla_run_create(NULL, &no_run), oxla_run_create(model, NULL), oxla_set_input(NULL, "x", OXLA_FLOAT, DIMS(1), W),
       oxla_set_input_at(NULL, 0, OXLA_FLOAT, DIMS(1), W), oxla_keep_inputs(NULL), oxla_set_output(NULL, "y", NULL, 0),
@@ -498,14 +501,14 @@ START_TEST(profiles) {
   refuse_about(oxla_profile(run, 0, 1, (oxla_profile_format)7, &text), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "7 is no format");
   succeed(oxla_profile(run, 1, 3, OXLA_PROFILE_JSON, &text));
   ck_assert_msg(strstr(text, "\"runs\": 3") && strstr(text, "\"operators\": ["), "%s", text);
-  oxla_text_free(text);
+  oxla_free(text);
   affine(1, x, W, B, want);
   succeed(oxla_get_output(run, "y", &y));
   ck_assert_mem_eq(y.data, want, sizeof want);
   succeed(oxla_profile(run, 0, 0, OXLA_PROFILE_TRACE, &text));
   ck_assert_msg(strstr(text, "\"traceEvents\": ["), "%s", text);
-  oxla_text_free(text);
-  oxla_text_free(NULL);
+  oxla_free(text);
+  oxla_free(NULL);
   oxla_run_destroy(run);
   oxla_model_destroy(model);
 }

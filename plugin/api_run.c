@@ -203,6 +203,7 @@ static status compile(oxla_run *run, const plug_inputs *inputs) {
 static status compile_idle(oxla_run *run) {
   TRY(api_check_idle(run));
   plug_inputs inputs = inputs_of(run);
+  run->executed = false; /* sizes may differ from those of the last execution */
   return compile(run, &inputs);
 }
 

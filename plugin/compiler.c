@@ -28,7 +28,8 @@
 /* What stands behind plug_source.model. */
 typedef struct loaded {
   const onnx_model *onnx; /* or: */
-  bool has_constants;     /* beside what its file holds */
+  uint32_t n_constants;   /* beside what its file holds */
+  const plug_constant *constants;
   bool is_file;           /* its bytes are a mapped file's */
   const hlo_module *hlo;
 } loaded;
@@ -210,7 +211,8 @@ static status open_onnx(void *data) {
   }
   loaded *l = ARENA_NEW(c->a, loaded);
   l->onnx = m;
-  l->has_constants = c->n_constants > 0;
+  l->n_constants = c->n_constants;
+  l->constants = c->constants;
   l->is_file = c->path != NULL;
   *c->out = ARENA_NEW(c->a, plug_source);
   (*c->out)->model = l;
@@ -336,18 +338,31 @@ static status check_skipped(arena *a, const char *names) {
   return names ? hlo_pass_parse_list(a, names, &steps, &n) : NULL;
 }
 
-/* The model stays for the life of its session; what an import makes does not. */
+static bool holds(const void *bytes, uint64_t size, const void *data) {
+  return (const uint8_t *)data >= (const uint8_t *)bytes && (const uint8_t *)data < (const uint8_t *)bytes + size;
+}
+
+static bool file_lasts(const loaded *l, const void *data) {
+  const onnx_model *m = l->onnx;
+  return m && (holds(m->source.bytes, m->source.size, data) || (m->source.folder && onnx_folder_holds(m->source.folder, data)));
+}
+
+/* The model and the constants beside it stay for the life of their session; what an import makes does not. */
 static bool model_lasts(const void *owner, const void *data) {
-  const onnx_model *m = ((const loaded *)owner)->onnx;
-  return m && (((const uint8_t *)data >= m->source.bytes && (const uint8_t *)data < m->source.bytes + m->source.size) ||
-               (m->source.folder && onnx_folder_holds(m->source.folder, data)));
+  const loaded *l = owner;
+  bool lasts = file_lasts(l, data);
+  for (uint32_t k = 0; k < l->n_constants && !lasts; k++) {
+    const literal *x = &l->constants[k].value;
+    lasts = holds(x->data, (uint64_t)shape_bytes(&x->shape), data);
+  }
+  return lasts;
 }
 
 /* Of a mapped file; whole pages, since others may be in use on the first and the last. */
 static void drop_pages(const void *owner, const void *data, uint64_t bytes) {
   enum { PAGE = 4096 };
   uintptr_t start = ((uintptr_t)data + PAGE - 1) & ~(uintptr_t)(PAGE - 1), end = ((uintptr_t)data + bytes) & ~(uintptr_t)(PAGE - 1);
-  if (owner && ((const loaded *)owner)->is_file && end > start && model_lasts(owner, data)) {
+  if (owner && ((const loaded *)owner)->is_file && end > start && file_lasts(owner, data)) {
     (void)madvise((void *)start, end - start, MADV_DONTNEED);
   }
 }
@@ -427,7 +442,7 @@ static status refuse_external(void *data, Onnx__NodeProto *node) {
 /* Constants of the options, and data in files beside the model, are not in its bytes. */
 static status plug_bytes(const plug_source *s, rt_span *out) {
   const onnx_model *m = ((const loaded *)s->model)->onnx;
-  CHECK_THAT(m && !((const loaded *)s->model)->has_constants, STATUS_UNSUPPORTED, "the source is no model file alone");
+  CHECK_THAT(m && ((const loaded *)s->model)->n_constants == 0, STATUS_UNSUPPORTED, "the source is no model file alone");
   for (size_t k = 0; k < m->graph->n_initializer; k++) {
     CHECK_THAT(m->graph->initializer[k]->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL, STATUS_UNSUPPORTED,
                "the model has data in other files");

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ORT_API_VERSION = 23 };
+enum { ORT_API_VERSION = 23, ORT_SHAPE_API = 24 };
 
 #define ORT_OPAQUE(name) typedef struct name name
 ORT_OPAQUE(OrtEpDevice);
@@ -104,10 +104,7 @@ typedef struct OrtApi {
   ORT_GAP(100, 211);
   ORT_FN(CreateOpAttr, const char *name, const void *data, int len, OrtOpAttrType type, OrtOpAttr **op_attr);
   void (*ReleaseOpAttr)(OrtOpAttr *op_attr);
-  ORT_GAP(213, 237);
-  ORT_FN(HasSessionConfigEntry, const OrtSessionOptions *options, const char *config_key, int *out);
-  ORT_FN(GetSessionConfigEntry, const OrtSessionOptions *options, const char *config_key, char *config_value, size_t *size);
-  ORT_GAP(239, 247);
+  ORT_GAP(213, 247);
   ORT_FN(Logger_LogMessage, const OrtLogger *logger, OrtLoggingLevel log_severity_level, const char *message,
          const char *file_path, int line_number, const char *func_name);
   ORT_GAP(248, 272);
@@ -116,7 +113,11 @@ typedef struct OrtApi {
   ORT_FN(GetValueInfoName, const OrtValueInfo *value_info, const char **name);
   ORT_FN(GetValueInfoTypeInfo, const OrtValueInfo *value_info, const OrtTypeInfo **type_info);
   const OrtModelEditorApi *(*GetModelEditorApi)(void);
-  ORT_GAP(292, 307);
+  ORT_GAP(292, 298);
+  void (*GetKeyValuePairs)(const OrtKeyValuePairs *kvps, const char *const **keys, const char *const **values, size_t *num_entries);
+  ORT_GAP(299, 300);
+  void (*ReleaseKeyValuePairs)(OrtKeyValuePairs *kvps);
+  ORT_GAP(301, 307);
   OrtHardwareDeviceType (*HardwareDevice_Type)(const OrtHardwareDevice *device);
   ORT_GAP(308, 317);
   const OrtEpApi *(*GetEpApi)(void);
@@ -161,6 +162,10 @@ typedef struct OrtApi {
   ORT_FN(OpAttr_GetName, const OrtOpAttr *attribute, const char **name);
   ORT_FN(Node_GetNumSubgraphs, const OrtNode *node, size_t *num_subgraphs);
   ORT_FN(Node_GetSubgraphs, const OrtNode *node, const OrtGraph **subgraphs, size_t num_subgraphs, const char **attribute_names);
+  ORT_GAP(367, 379);
+  ORT_FN(GetSessionOptionsConfigEntries, const OrtSessionOptions *options, OrtKeyValuePairs **out);
+  ORT_GAP(380, 390);
+  bool (*TensorTypeAndShape_HasShape)(const OrtTensorTypeAndShapeInfo *info); /* of ORT_SHAPE_API: earlier tables end before it */
 } OrtApi;
 
 typedef struct OrtApiBase {

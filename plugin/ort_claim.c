@@ -148,7 +148,7 @@ static bool is_heavy(const char *op) {
 static OrtStatus *add_group(claim *c, OrtEpGraphSupportInfo *support, size_t level, size_t *n_added) {
   const OrtNode **nodes = calloc(c->g.n_nodes + 1, sizeof *nodes);
   size_t n = 0;
-  bool worth = c->p->options.claim_all;
+  bool worth = strcmp(c->p->options.claim, "all") == 0;
   *n_added = 0;
   if (!nodes) {
     return ort_no_memory(c->p);
@@ -205,18 +205,6 @@ static OrtStatus *claim_nodes(claim *c, OrtEpGraphSupportInfo *support) {
   return NULL;
 }
 
-/* The constants among what a node reads: room for all of its inputs. */
-static OrtStatus *find_constants(const ort_provider *p, size_t n, const OrtValueInfo *const *values, ort_graph *g) {
-  for (size_t k = 0; k < n; k++) {
-    bool constant = false;
-    ORT_TRY(values[k] ? p->api->ValueInfo_IsConstantInitializer(values[k], &constant) : NULL);
-    if (constant) {
-      g->initializers[g->n_initializers++] = values[k];
-    }
-  }
-  return NULL;
-}
-
 /* The other operators with bodies are functions that ONNX Runtime writes out later, which it cannot once nodes of a body have
  * become one of ours. */
 static bool keeps_bodies(const char *op) { return strcmp(op, "If") == 0 || strcmp(op, "Loop") == 0 || strcmp(op, "Scan") == 0; }
@@ -228,16 +216,9 @@ static OrtStatus *leaves_bodies(const ort_provider *p, const OrtGraph *graph, co
   const bool chosen = true;
   size_t n_found;
   OrtStatus *failed = ort_node_read(p, node, &n);
-  if (!failed) {
-    g.initializers = calloc(n.n_in + n.n_implicit + 1, sizeof *g.initializers);
-    failed = g.initializers ? NULL : ort_no_memory(p);
-  }
-  failed = failed ? failed : find_constants(p, n.n_in, n.in, &g);
-  failed = failed ? failed : find_constants(p, n.n_implicit, n.implicit, &g);
   failed = failed ? failed : ort_node_crosses(p, &n, out);
   failed = failed || !*out ? failed : ort_survey(p, &g, &chosen, out, &n_found);
   *out = *out || !n.op || !keeps_bodies(n.op);
-  free(g.initializers);
   ort_node_free(&n);
   return failed;
 }

@@ -1,5 +1,6 @@
 /* ort_factory.c - what ONNX Runtime finds in the library: a factory of providers, and each session's provider. */
 #include <ctype.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,12 +8,13 @@
 
 #include "plugin/ort_parts.h"
 
-enum { LATER_API = 25 }; /* ort_provider's `early` ends with it */
+/* Minor versions of ONNX Runtime (1.x), which are those of its interface. */
+enum { FIRST_WITH_RANKS = ORT_SHAPE_API, FIRST_WITH_BODIES = 25 };
 
 typedef struct factory {
   OrtEpFactory table; /* first */
   const OrtApi *api;
-  bool early; /* ort_provider's */
+  bool early, tells_ranks; /* ort_provider's */
   char name[128]; /* that the library was registered under; devices show it */
 } factory;
 
@@ -52,49 +54,99 @@ void ort_log(const ort_provider *p, OrtLoggingLevel level, const char *format, .
 
 /* --- options --- */
 
-/* An entry of the session's configuration; "" where there is none. */
-static OrtStatus *read_entry(const OrtApi *api, const OrtSessionOptions *o, const char *key, size_t capacity, char *out) {
-  int there = 0;
-  *out = '\0';
-  ORT_TRY(api->HasSessionConfigEntry(o, key, &there));
-  return there ? api->GetSessionConfigEntry(o, key, out, &capacity) : NULL;
+typedef enum option_kind { TEXT, FLAG, COUNT, CHOICE } option_kind; /* CHOICE: a text, one of `choices` */
+
+/* Provider options stand in the session's configuration as ep.<the provider's name in small letters>.<name>; those of ONNX
+ * Runtime for compiled models as ep.<name>. */
+static const struct option {
+  const char *name;
+  bool general;
+  option_kind kind;
+  size_t place, room;
+  const char *choices;
+} known_options[] = {
+#define PLACE(field) offsetof(ort_options, field), sizeof(((ort_options *)0)->field)
+    {"backend", false, TEXT, PLACE(backend), NULL},
+    {"cache_dir", false, TEXT, PLACE(cache_dir), NULL},
+    {"claim", false, CHOICE, PLACE(claim), "cost, all"},
+    {"exact", false, FLAG, PLACE(exact), NULL},
+    {"threads", false, COUNT, PLACE(threads), NULL},
+    {"tune", false, CHOICE, PLACE(tune), "off, fast, full"},
+    {"verify", false, FLAG, PLACE(verify), NULL},
+    {"context_enable", true, FLAG, PLACE(context_enable), NULL},
+    {"context_embed_mode", true, FLAG, PLACE(context_embed), NULL},
+    {"context_file_path", true, TEXT, PLACE(context_path), NULL},
+#undef PLACE
+};
+
+static OrtStatus *wrong_option(const ort_provider *p, const struct option *o, const char *text, const char *rule) {
+  return ort_fail(p, "onnx-xla: option '%s' is \"%s\"; it must be %s", o->name, text, rule);
 }
 
-/* Provider options stand in the configuration as ep.<the provider's name in small letters>.<key>. */
-static OrtStatus *read_option(const ort_provider *p, const OrtSessionOptions *o, const char *key, size_t capacity, char *out) {
-  char full[192];
-  snprintf(full, sizeof full, "ep.%s.%s", p->name, key);
-  for (char *c = full; *c; c++) {
-    *c = (char)tolower((unsigned char)*c);
+static OrtStatus *set_flag(const ort_provider *p, const struct option *o, const char *text, bool *out) {
+  *out = strcmp(text, "1") == 0 || strcmp(text, "true") == 0;
+  bool off = !*text || strcmp(text, "0") == 0 || strcmp(text, "false") == 0;
+  return *out || off ? NULL : wrong_option(p, o, text, "0 or 1");
+}
+
+static OrtStatus *set_count(const ort_provider *p, const struct option *o, const char *text, int *out) {
+  char *end;
+  long n = strtol(text, &end, 10);
+  *out = (int)n;
+  return *end || n < 0 || n > 4096 ? wrong_option(p, o, text, "a number from 0 to 4096") : NULL;
+}
+
+static bool is_choice(const char *choices, const char *text) {
+  size_t n = strlen(text);
+  const char *at = strstr(choices, text);
+  return n == 0 || (at && (at == choices || at[-1] == ' ') && (at[n] == ',' || at[n] == '\0'));
+}
+
+static OrtStatus *set_option(ort_provider *p, const struct option *o, const char *text) {
+  char *place = (char *)&p->options + o->place;
+  switch (o->kind) {
+    case FLAG:
+      return set_flag(p, o, text, (bool *)place);
+    case COUNT:
+      return set_count(p, o, text, (int *)(void *)place);
+    default:
+      if (o->kind == CHOICE && !is_choice(o->choices, text)) {
+        return wrong_option(p, o, text, o->choices);
+      }
+      return (size_t)snprintf(place, o->room, "%s", text) < o->room ? NULL : wrong_option(p, o, text, "shorter");
   }
-  return read_entry(p->api, o, full, capacity, out);
 }
 
-static bool is_on(const char *text) { return strcmp(text, "1") == 0 || strcmp(text, "true") == 0; }
+/* `key`: without "ep.", and without the provider's name if it was there. */
+static OrtStatus *read_option(ort_provider *p, const char *key, bool general, const char *text) {
+  for (size_t k = 0; k < sizeof known_options / sizeof *known_options; k++) {
+    if (known_options[k].general == general && strcmp(known_options[k].name, key) == 0) {
+      return set_option(p, &known_options[k], text);
+    }
+  }
+  return general ? NULL : ort_fail(p, "onnx-xla: there is no option '%s'", key);
+}
 
 static OrtStatus *read_options(ort_provider *p, const OrtSessionOptions *o) {
-  const OrtApi *api = p->api;
-  ort_options *out = &p->options;
-  char text[64];
-  ORT_TRY(read_option(p, o, "backend", sizeof out->backend, out->backend));
-  ORT_TRY(read_option(p, o, "cache_dir", sizeof out->cache_dir, out->cache_dir));
-  ORT_TRY(read_option(p, o, "tune", sizeof out->tune, out->tune));
-  ORT_TRY(read_option(p, o, "threads", sizeof text, text));
-  char *end;
-  long threads = strtol(text, &end, 10);
-  if (*end || threads < 0 || threads > 4096) {
-    return api->CreateStatus(ORT_INVALID_ARGUMENT, "onnx-xla: option 'threads' is no number from 0 to 4096");
+  char own[192];
+  OrtKeyValuePairs *all;
+  const char *const *keys, *const *texts;
+  size_t n;
+  OrtStatus *failed = NULL;
+  snprintf(own, sizeof own, "ep.%s.", p->name);
+  for (char *c = own; *c; c++) {
+    *c = (char)tolower((unsigned char)*c);
   }
-  out->threads = (int)threads;
-  ORT_TRY(read_option(p, o, "claim", sizeof text, text));
-  out->claim_all = strcmp(text, "all") == 0;
-  ORT_TRY(read_option(p, o, "verify", sizeof text, text));
-  out->verify = is_on(text);
-  ORT_TRY(read_entry(api, o, "ep.context_enable", sizeof text, text));
-  out->context_enable = is_on(text);
-  ORT_TRY(read_entry(api, o, "ep.context_embed_mode", sizeof text, text));
-  out->context_embed = is_on(text);
-  return read_entry(api, o, "ep.context_file_path", sizeof out->context_path, out->context_path);
+  ORT_TRY(p->api->GetSessionOptionsConfigEntries(o, &all));
+  p->api->GetKeyValuePairs(all, &keys, &texts, &n);
+  for (size_t k = 0; k < n && !failed; k++) {
+    bool is_own = strncmp(keys[k], own, strlen(own)) == 0;
+    if (is_own || strncmp(keys[k], "ep.", 3) == 0) {
+      failed = read_option(p, keys[k] + (is_own ? strlen(own) : 3), !is_own, texts[k]);
+    }
+  }
+  p->api->ReleaseKeyValuePairs(all);
+  return failed;
 }
 
 /* --- providers --- */
@@ -136,7 +188,7 @@ static OrtStatus *create_ep(OrtEpFactory *self, const OrtHardwareDevice *const *
   }
   *p = (ort_provider){.ep = {.ort_version_supported = ORT_API_VERSION, .GetName = provider_name, .GetCapability = get_capability,
                              .Compile = compile, .ReleaseNodeComputeInfos = release_infos},
-                      .api = f->api, .logger = logger, .name = f->name, .early = f->early};
+                      .api = f->api, .logger = logger, .name = f->name, .early = f->early, .tells_ranks = f->tells_ranks};
   OrtStatus *failed = read_options(p, options);
   if (failed) {
     free(p);
@@ -180,6 +232,12 @@ static OrtStatus *supported_devices(OrtEpFactory *self, const OrtHardwareDevice 
   return NULL;
 }
 
+/* INT_MAX for a version 2, whatever that will be. */
+static int minor_version(const OrtApiBase *base) {
+  int major = 0, minor = 0;
+  return sscanf(base->GetVersionString(), "%d.%d", &major, &minor) == 2 && major == 1 ? minor : INT_MAX;
+}
+
 OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *base, const OrtLogger *default_logger,
                              OrtEpFactory **factories, size_t max_factories, size_t *num_factories) {
   (void)default_logger;
@@ -199,7 +257,9 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *base
                             .GetVendorId = factory_vendor_id, .GetVersion = factory_version,
                             .CreateDataTransfer = no_transfer, .IsStreamAware = is_stream_aware};
   f->api = api;
-  f->early = !base->GetApi(LATER_API);
+  int minor = minor_version(base); /* asking for a table that is not there would print a line */
+  f->early = minor < FIRST_WITH_BODIES;
+  f->tells_ranks = minor >= FIRST_WITH_RANKS;
   snprintf(f->name, sizeof f->name, "%s", registered_name && *registered_name ? registered_name : ORT_EP_NAME);
   factories[0] = &f->table;
   *num_factories = 1;

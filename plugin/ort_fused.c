@@ -11,6 +11,7 @@
 typedef struct idle_run {
   struct idle_run *next;
   oxla_run *run;
+  uint64_t sizes; /* a hash of those of its inputs, the last time */
 } idle_run;
 
 typedef struct fused {
@@ -18,10 +19,10 @@ typedef struct fused {
   const ort_provider *p;
   size_t n_inputs, n_outputs;
   char **inputs, **outputs; /* names, as ONNX Runtime numbers them */
+  size_t *input_at, *output_at; /* their numbers in the model */
   void *bytes;              /* of the model, or: */
   int file;                 /* a compiled model; -1: none */
-  void **copies;            /* of large constants */
-  size_t n_copies;
+  ort_kept kept;            /* large constants */
   oxla_model *model, *reference; /* reference: what results are compared with; NULL: nothing */
   pthread_mutex_t lock; /* guards idle */
   idle_run *idle;
@@ -46,14 +47,13 @@ void ort_fused_destroy(OrtNodeComputeInfo *info) {
   }
   oxla_model_destroy(f->model);
   oxla_model_destroy(f->reference);
-  for (size_t k = 0; k < f->n_copies; k++) {
-    free(f->copies[k]);
-  }
-  free(f->copies);
+  ort_kept_free(&f->kept);
   free(f->bytes);
   if (f->file >= 0) {
     close(f->file);
   }
+  free(f->input_at);
+  free(f->output_at);
   free_names(f->inputs, f->n_inputs);
   free_names(f->outputs, f->n_outputs);
   pthread_mutex_destroy(&f->lock);
@@ -90,7 +90,12 @@ static void give_back(fused *f, idle_run *r) {
   pthread_mutex_unlock(&f->lock);
 }
 
-static OrtStatus *set_inputs(const fused *f, OrtKernelContext *context, oxla_run *run) {
+/* FNV-1a, of numbers. */
+static uint64_t mix(uint64_t hash, int64_t value) { return (hash ^ (uint64_t)value) * 0x100000001b3u; }
+
+/* *sizes: a hash of them; NULL: nobody wants it. */
+static OrtStatus *set_inputs(const fused *f, OrtKernelContext *context, oxla_run *run, uint64_t *sizes) {
+  uint64_t hash = 0xcbf29ce484222325u;
   for (size_t k = 0; k < f->n_inputs; k++) {
     const OrtValue *value = NULL;
     ort_array x;
@@ -101,8 +106,15 @@ static OrtStatus *set_inputs(const fused *f, OrtKernelContext *context, oxla_run
     ORT_TRY(ort_array_read(f->p, value, &x));
     /* An empty array may have no memory, which would mean that there is no input. */
     static char nothing;
-    ORT_TRY(ort_from_error(f->p, "input", oxla_set_input(run, f->inputs[k], (oxla_type)x.type, (int)x.rank, x.dims,
-                                                         x.data ? x.data : &nothing)));
+    ORT_TRY(ort_from_error(f->p, "input", oxla_set_input_at(run, f->input_at[k], (oxla_type)x.type, (int)x.rank, x.dims,
+                                                            x.data ? x.data : &nothing)));
+    for (size_t d = 0; d < x.rank; d++) {
+      hash = mix(hash, x.dims[d]);
+    }
+    hash = mix(hash, -1);
+  }
+  if (sizes) {
+    *sizes = hash;
   }
   return NULL;
 }
@@ -127,12 +139,12 @@ static OrtStatus *place_outputs(const fused *f, OrtKernelContext *context, oxla_
   for (size_t k = 0; k < f->n_outputs; k++) {
     oxla_tensor t;
     void *data = NULL;
-    ORT_TRY(ort_from_error(f->p, "output", oxla_get_output(run, f->outputs[k], &t)));
+    ORT_TRY(ort_from_error(f->p, "output", oxla_get_output_at(run, f->output_at[k], &t)));
     open[k] = is_open(&t);
     if (!open[k]) {
       ORT_TRY(make_output(f, context, k, &t, &data));
     }
-    ORT_TRY(ort_from_error(f->p, "output", oxla_set_output(run, f->outputs[k], data, data ? t.bytes : 0)));
+    ORT_TRY(ort_from_error(f->p, "output", oxla_set_output_at(run, f->output_at[k], data, data ? t.bytes : 0)));
   }
   return NULL;
 }
@@ -142,7 +154,7 @@ static OrtStatus *copy_open_outputs(const fused *f, OrtKernelContext *context, o
     oxla_tensor t;
     void *data;
     if (open[k]) {
-      ORT_TRY(ort_from_error(f->p, "output", oxla_get_output(run, f->outputs[k], &t)));
+      ORT_TRY(ort_from_error(f->p, "output", oxla_get_output_at(run, f->output_at[k], &t)));
       ORT_TRY(make_output(f, context, k, &t, &data));
       if (t.bytes) {
         memcpy(data, t.data, t.bytes);
@@ -152,9 +164,14 @@ static OrtStatus *copy_open_outputs(const fused *f, OrtKernelContext *context, o
   return NULL;
 }
 
-static OrtStatus *compute_with(const fused *f, OrtKernelContext *context, oxla_run *run, bool *open) {
-  ORT_TRY(set_inputs(f, context, run));
+static OrtStatus *compute_with(const fused *f, OrtKernelContext *context, idle_run *r, bool *open) {
+  oxla_run *run = r->run;
+  uint64_t last = r->sizes;
+  ORT_TRY(set_inputs(f, context, run, &r->sizes));
   ORT_TRY(ort_from_error(f->p, "compiling", oxla_compile(run)));
+  if (r->sizes != last) { /* which may have read the weights */
+    ort_kept_drop(&f->kept);
+  }
   ORT_TRY(place_outputs(f, context, run, open));
   ORT_TRY(ort_from_error(f->p, "running", oxla_execute(run)));
   return copy_open_outputs(f, context, run, open);
@@ -189,12 +206,12 @@ static OrtStatus *compare(const fused *f, const char *name, const oxla_tensor *g
 }
 
 static OrtStatus *verify_outputs(const fused *f, OrtKernelContext *context, oxla_run *run, oxla_run *reference) {
-  ORT_TRY(set_inputs(f, context, reference));
+  ORT_TRY(set_inputs(f, context, reference, NULL));
   ORT_TRY(ort_from_error(f->p, "verify", oxla_execute(reference)));
   for (size_t k = 0; k < f->n_outputs; k++) {
     oxla_tensor got, want;
-    ORT_TRY(ort_from_error(f->p, "verify", oxla_get_output(run, f->outputs[k], &got)));
-    ORT_TRY(ort_from_error(f->p, "verify", oxla_get_output(reference, f->outputs[k], &want)));
+    ORT_TRY(ort_from_error(f->p, "verify", oxla_get_output_at(run, f->output_at[k], &got)));
+    ORT_TRY(ort_from_error(f->p, "verify", oxla_get_output_at(reference, f->output_at[k], &want)));
     ORT_TRY(compare(f, f->outputs[k], &got, &want));
   }
   return NULL;
@@ -231,7 +248,7 @@ static OrtStatus *compute(OrtNodeComputeInfo *self, void *state, OrtKernelContex
   }
   OrtStatus *failed = take_run(f, &r);
   if (!failed) {
-    failed = compute_with(f, context, r->run, open);
+    failed = compute_with(f, context, r, open);
     failed = failed ? failed : verify(f, context, r->run);
     give_back(f, r);
   }
@@ -256,36 +273,33 @@ static OrtStatus *copy_names(const ort_provider *p, size_t n, const OrtValueInfo
   return *out ? NULL : ort_no_memory(p);
 }
 
-/* ONNX Runtime gives its constants back once all is compiled. */
-static OrtStatus *keep_weights(fused *f, ort_weights *w) {
-  f->copies = calloc(w->n + 1, sizeof *f->copies);
-  for (size_t k = 0; f->copies && k < w->n; k++) {
-    oxla_constant *c = &w->items[k];
-    const oxla_type t = c->type;
-    size_t bytes = t == OXLA_DOUBLE || t == OXLA_INT64 || t == OXLA_UINT64 || t == OXLA_COMPLEX64 ? 8
-                   : t == OXLA_COMPLEX128                                                        ? 16
-                   : t == OXLA_FLOAT || t == OXLA_INT32 || t == OXLA_UINT32                      ? 4
-                   : t == OXLA_FLOAT16 || t == OXLA_BFLOAT16 || t == OXLA_INT16 || t == OXLA_UINT16 ? 2
-                                                                                                 : 1;
-    for (int d = 0; d < c->rank; d++) {
-      bytes *= (size_t)c->dims[d];
-    }
-    f->copies[k] = malloc(bytes ? bytes : 1);
-    if (!f->copies[k]) {
-      return ort_no_memory(f->p);
-    }
-    f->n_copies = k + 1;
-    memcpy(f->copies[k], c->data, bytes);
-    c->data = f->copies[k];
-  }
-  return f->copies ? NULL : ort_no_memory(f->p);
-}
-
 static oxla_options options_of(const fused *f, const ort_weights *w) {
   const ort_options *o = &f->p->options;
   return (oxla_options){.size = sizeof(oxla_options), .backend = *o->backend ? o->backend : NULL, .threads = o->threads,
-                        .tune = *o->tune ? o->tune : NULL, .cache = *o->cache_dir ? o->cache_dir : NULL,
+                        .tune = *o->tune ? o->tune : NULL, .cache = *o->cache_dir ? o->cache_dir : NULL, .exact = o->exact,
                         .constants = w->items, .n_constants = w->n};
+}
+
+static OrtStatus *find_names(const ort_provider *p, const oxla_model *m, const char *name_of(const oxla_model *, size_t), size_t n_there,
+                             size_t n, char *const *names, size_t **out) {
+  *out = calloc(n + 1, sizeof **out);
+  for (size_t k = 0; *out && k < n; k++) {
+    size_t at = 0;
+    while (at < n_there && strcmp(name_of(m, at), names[k]) != 0) {
+      at++;
+    }
+    if (at == n_there) {
+      return ort_fail(p, "onnx-xla: the model has no '%s'", names[k]);
+    }
+    (*out)[k] = at;
+  }
+  return *out ? NULL : ort_no_memory(p);
+}
+
+static OrtStatus *number_names(fused *f) {
+  const oxla_model *m = f->model;
+  ORT_TRY(find_names(f->p, m, oxla_input_name, oxla_input_count(m), f->n_inputs, f->inputs, &f->input_at));
+  return find_names(f->p, m, oxla_output_name, oxla_output_count(m), f->n_outputs, f->outputs, &f->output_at);
 }
 
 static OrtStatus *load(fused *f, size_t size, const ort_weights *w) {
@@ -324,6 +338,7 @@ static OrtStatus *compile_ahead(fused *f, bool *done) {
     oxla_error_free(error);
     return NULL;
   }
+  ort_kept_drop(&f->kept);
   ORT_TRY(ort_from_error(f->p, "compiling", error));
   *done = true;
   return NULL;
@@ -332,12 +347,16 @@ static OrtStatus *compile_ahead(fused *f, bool *done) {
 static OrtStatus *build(fused *f, const ort_graph *g, const ort_node *node, size_t *size) {
   ort_wire model = {0};
   ort_weights weights = {0};
+  ort_borders b = {.p = f->p};
+  OrtStatus *failed = ort_borders_find(&b, g, NULL);
   ort_model_parts parts = {.n_inputs = node->n_in, .inputs = node->in, .n_outputs = node->n_out, .outputs = node->out,
-                           .weights = f->p->options.context_enable ? NULL : &weights};
-  OrtStatus *failed = ort_model_write(f->p, g, &parts, &model);
+                           .n_constants = b.constants.n, .constants = b.constants.items,
+                           .apart = !f->p->options.context_enable, .weights = &weights};
+  failed = failed ? failed : ort_model_write(f->p, g, &parts, &model);
+  ort_borders_free(&b);
   f->bytes = model.bytes;
   *size = model.n;
-  failed = failed ? failed : keep_weights(f, &weights);
+  failed = failed ? failed : ort_weights_keep(f->p, g, &weights, &f->kept);
   failed = failed ? failed : load(f, model.n, &weights);
   ort_weights_free(&weights);
   return failed;
@@ -367,9 +386,11 @@ static OrtStatus *compile(fused *f, const OrtGraph *graph, const OrtNode *fused_
   ORT_TRY(copy_names(f->p, node->n_out, node->out, &f->outputs));
   if (g->n_nodes == 1 && ort_is_context(f->p, &g->nodes[0])) {
     ORT_TRY(ort_context_open(f->p, g, &g->nodes[0], &f->file));
-    return load_compiled(f);
+    ORT_TRY(load_compiled(f));
+    return number_names(f);
   }
   ORT_TRY(build(f, g, node, &size));
+  ORT_TRY(number_names(f));
   ORT_TRY(compile_ahead(f, &compiled));
   return f->p->options.context_enable && context_node ? write_context(f, g, fused_node, size, compiled, context_node) : NULL;
 }

@@ -113,6 +113,7 @@ OrtStatus *ort_value_type(const ort_provider *p, const OrtValueInfo *value, int 
 
 static OrtStatus *read_type(const ort_provider *p, const OrtTensorTypeAndShapeInfo *info, ort_array *out) {
   ORT_TRY(p->api->GetTensorElementType(info, &out->type));
+  out->ranked = !p->tells_ranks || p->api->TensorTypeAndShape_HasShape(info);
   ORT_TRY(p->api->GetDimensionsCount(info, &out->rank));
   if (out->rank > OXLA_MAX_RANK) {
     return ort_fail(p, "onnx-xla: an array of rank %zu; %d is the most", out->rank, OXLA_MAX_RANK);
@@ -151,7 +152,9 @@ static void put_type(ort_wire *w, const ort_array *x, const char *const *names) 
     ort_put_message(&shape, SHAPE_DIM, &one);
   }
   ort_put_int(&tensor, TENSOR_ELEMENT, x->type);
-  ort_put_message(&tensor, TENSOR_SHAPE, &shape);
+  if (x->ranked) {
+    ort_put_message(&tensor, TENSOR_SHAPE, &shape);
+  }
   ort_put_message(&all, TYPE_TENSOR, &tensor);
   ort_put_message(w, VALUE_TYPE, &all);
 }
@@ -238,14 +241,15 @@ static OrtStatus *put_initializer(const ort_provider *p, ort_wire *w, const OrtV
   const char *name;
   ort_array x;
   size_t bytes;
-  ORT_TRY(ort_value_name(p, info, &name));
-  ORT_TRY(p->api->ValueInfo_GetInitializerValue(info, &value));
-  if (!value) {
-    return NULL;
-  }
+  bool constant = false;
   int type;
+  ORT_TRY(ort_value_name(p, info, &name));
+  ORT_TRY(p->api->ValueInfo_IsConstantInitializer(info, &constant));
   ORT_TRY(ort_value_type(p, info, &type));
-  if (type == OXLA_STRING) { /* no node that is taken reads it */
+  if (constant) {
+    ORT_TRY(p->api->ValueInfo_GetInitializerValue(info, &value));
+  }
+  if (!value || type == OXLA_STRING) { /* no node that is taken reads strings */
     return NULL;
   }
   ORT_TRY(read_constant(p, value, &x, &bytes));
@@ -370,7 +374,8 @@ static OrtStatus *put_body(const ort_provider *p, ort_wire *w, const char *name,
   ort_graph g;
   OrtStatus *failed = ort_graph_read(p, body, &g);
   if (!failed) {
-    ort_model_parts parts = {.n_inputs = g.n_inputs, .inputs = g.inputs, .n_outputs = g.n_outputs, .outputs = g.outputs};
+    ort_model_parts parts = {.n_inputs = g.n_inputs, .inputs = g.inputs, .n_outputs = g.n_outputs, .outputs = g.outputs,
+                             .n_constants = g.n_initializers, .constants = g.initializers};
     failed = put_graph(p, &graph, &g, &parts);
   }
   ort_graph_free(&g);
@@ -452,12 +457,8 @@ static OrtStatus *put_graph(const ort_provider *p, ort_wire *w, const ort_graph 
       ORT_TRY(put_node(p, w, &g->nodes[k]));
     }
   }
-  for (size_t k = 0; k < g->n_initializers; k++) {
-    bool constant = false;
-    ORT_TRY(p->api->ValueInfo_IsConstantInitializer(g->initializers[k], &constant));
-    if (constant) {
-      ORT_TRY(put_initializer(p, w, g->initializers[k], parts->chosen || parts->weights, parts->weights));
-    }
+  for (size_t k = 0; k < parts->n_constants; k++) {
+    ORT_TRY(put_initializer(p, w, parts->constants[k], parts->apart, parts->weights));
   }
   for (size_t k = 0; k < parts->n_inputs; k++) {
     ORT_TRY(put_value(p, w, GRAPH_INPUT, parts->inputs[k]));

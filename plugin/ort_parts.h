@@ -22,8 +22,9 @@ typedef struct ort_options {
   char backend[256];   /* "cpu", "ref", a path */
   char cache_dir[1024]; /* of compiled programs; "": only tuning is kept, where onnx-xla keeps it */
   char tune[8];        /* "off", "fast", "full"; "": as onnx-xla has it */
+  char claim[8];       /* "all": also what is not worth its while; "cost" */
   int threads;         /* 0: all cores */
-  bool claim_all;      /* also what is not worth its while */
+  bool exact;          /* no algorithm that rounds differently from a plain sum of products */
   bool verify;         /* every result is compared with the reference backend's */
   bool context_enable, context_embed;
   char context_path[1024];
@@ -40,6 +41,7 @@ typedef struct ort_provider {
    * names and the session fails, so groups of one graph are all that can be taken; bodies do not say that they are some; and
    * what a body reads from around it is no input of a group. */
   bool early, has_compiled;
+  bool tells_ranks; /* otherwise what has no shape looks like a scalar, and is taken for one */
 } ort_provider;
 
 OrtStatus *ort_fail(const ort_provider *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -74,6 +76,7 @@ OrtStatus *ort_value_name(const ort_provider *p, const OrtValueInfo *value, cons
 /* An array of ONNX Runtime's, or what is known of one: a size is -1 where only a run tells it. */
 typedef struct ort_array {
   int type; /* TensorProto's number */
+  bool ranked; /* rank and dims are known */
   size_t rank;
   int64_t dims[OXLA_MAX_RANK];
   void *data; /* maybe NULL where it is empty */
@@ -82,8 +85,23 @@ typedef struct ort_array {
 /* Element type, TensorProto's number; 0: not known, or no array. */
 OrtStatus *ort_value_type(const ort_provider *p, const OrtValueInfo *value, int *type);
 
-/* Its element type and sizes, without data; not *known: no array, or not even the rank is known. */
+/* Its element type and sizes, without data; not *known: it is no array. */
 OrtStatus *ort_value_shape(const ort_provider *p, const OrtValueInfo *value, ort_array *out, bool *known);
+
+/* What the chosen nodes (NULL: all) read that none of them makes, once each.  Set p, the rest to zeros; to be freed also when it
+ * fails (ort_survey.c). */
+typedef struct ort_values {
+  const OrtValueInfo **items;
+  size_t n, capacity;
+} ort_values;
+
+typedef struct ort_borders {
+  const ort_provider *p;
+  ort_values inputs, constants;
+  void *made, *seen; /* tsearch's, of names */
+} ort_borders;
+OrtStatus *ort_borders_find(ort_borders *b, const ort_graph *g, const bool *chosen);
+void ort_borders_free(ort_borders *b);
 
 /* A constant that stands beside the model. */
 typedef struct ort_weights {
@@ -92,18 +110,30 @@ typedef struct ort_weights {
 } ort_weights;
 void ort_weights_free(ort_weights *w);
 
+/* Where the data of constants lies once ONNX Runtime has given its own back (ort_weights.c). */
+typedef struct ort_kept {
+  ort_span file; /* the model's, mapped */
+  void **copies;
+  size_t n_copies;
+} ort_kept;
+/* The constants point there then.  To be freed also when it fails. */
+OrtStatus *ort_weights_keep(const ort_provider *p, const ort_graph *g, ort_weights *w, ort_kept *out);
+void ort_kept_drop(const ort_kept *k); /* what was read of the file need not stay in memory */
+void ort_kept_free(ort_kept *k);
+
 OrtStatus *ort_array_read(const ort_provider *p, const OrtValue *value, ort_array *out);
 /* The attribute's bytes, to be freed; NULL when it fails.  Some versions of ONNX Runtime count a zero
  * behind a string. */
 OrtStatus *ort_attribute_read(const ort_provider *p, const OrtOpAttr *a, OrtOpAttrType type, void **out, size_t *n);
 
-/* Writes the ModelProto of the nodes with chosen[k] (NULL: all) of a graph.  Its inputs and outputs are those given (NULL: an
- * output that is left out); a constant of more than a few kilobytes is an input too, and one of `weights` (NULL: only its
+/* Writes the ModelProto of the nodes with chosen[k] (NULL: all) of a graph.  Its inputs, outputs and constants are those given (NULL:
+ * an output that is left out); a constant of more than a few kilobytes is an input too, and one of `weights` (NULL: only its
  * shape is wanted). */
 typedef struct ort_model_parts {
   const bool *chosen;
-  size_t n_inputs, n_outputs;
-  const OrtValueInfo *const *inputs, *const *outputs;
+  size_t n_inputs, n_outputs, n_constants;
+  const OrtValueInfo *const *inputs, *const *outputs, *const *constants;
+  bool apart; /* large constants are inputs */
   ort_weights *weights;
 } ort_model_parts;
 OrtStatus *ort_node_write(const ort_provider *p, const ort_node *n, ort_wire *out); /* as NodeProto */
@@ -111,7 +141,8 @@ OrtStatus *ort_model_write(const ort_provider *p, const ort_graph *g, const ort_
 
 /* --- what the provider does --- */
 
-/* Whether the values around a node are arrays of types that we share with ONNX Runtime, and it can be written (ort_survey.c). */
+/* Whether the values around a node and in its bodies are arrays of types that we share with ONNX Runtime, and it can be written
+ * (ort_survey.c). */
 OrtStatus *ort_node_crosses(const ort_provider *p, const ort_node *n, bool *ok);
 /* Looks at the chosen nodes as one model; those that cannot be imported are taken no more: *n_found of them. */
 OrtStatus *ort_survey(const ort_provider *p, const ort_graph *g, const bool *chosen, bool *taken, size_t *n_found);

@@ -25,11 +25,49 @@ static OrtStatus *types_cross(const ort_provider *p, size_t n, const OrtValueInf
   return NULL;
 }
 
+static OrtStatus *all_possible(const ort_provider *p, const ort_graph *g, bool *chosen, bool *taken, bool *ok) {
+  size_t n_found;
+  for (size_t k = 0; k < g->n_nodes && *ok; k++) {
+    chosen[k] = true;
+    ORT_TRY(ort_node_crosses(p, &g->nodes[k], ok));
+    taken[k] = *ok;
+  }
+  ORT_TRY(*ok ? ort_survey(p, g, chosen, taken, &n_found) : NULL);
+  *ok = *ok && n_found == 0;
+  return NULL;
+}
+
+/* Importing the node around it looks into a body only where it is known that it runs. */
+static OrtStatus *body_possible(const ort_provider *p, const OrtGraph *body, bool *ok) {
+  ort_graph g = {0};
+  OrtStatus *failed = ort_graph_read(p, body, &g);
+  bool *chosen = calloc(g.n_nodes + 1, sizeof *chosen), *taken = calloc(g.n_nodes + 1, sizeof *taken);
+  failed = failed || (chosen && taken) ? failed : ort_no_memory(p);
+  failed = failed ? failed : all_possible(p, &g, chosen, taken, ok);
+  free(chosen);
+  free(taken);
+  ort_graph_free(&g);
+  return failed;
+}
+
+static OrtStatus *bodies_possible(const ort_provider *p, const OrtNode *node, bool *ok) {
+  size_t n;
+  ORT_TRY(p->api->Node_GetNumSubgraphs(node, &n));
+  const OrtGraph **bodies = calloc(n + 1, sizeof *bodies);
+  OrtStatus *failed = !bodies ? ort_no_memory(p) : n ? p->api->Node_GetSubgraphs(node, bodies, n, NULL) : NULL;
+  for (size_t k = 0; !failed && k < n && *ok; k++) {
+    failed = body_possible(p, bodies[k], ok);
+  }
+  free(bodies);
+  return failed;
+}
+
 OrtStatus *ort_node_crosses(const ort_provider *p, const ort_node *n, bool *ok) {
   *ok = !p->early || n->n_implicit == 0;
   ORT_TRY(types_cross(p, n->n_in, n->in, ok));
   ORT_TRY(types_cross(p, n->n_implicit, n->implicit, ok));
   ORT_TRY(types_cross(p, n->n_out, n->out, ok));
+  ORT_TRY(*ok ? bodies_possible(p, n->node, ok) : NULL);
   if (*ok) {
     ort_wire scratch = {0};
     OrtStatus *failed = ort_node_write(p, n, &scratch);
@@ -45,18 +83,10 @@ OrtStatus *ort_node_crosses(const ort_provider *p, const ort_node *n, bool *ok) 
 
 /* --- the chosen nodes as a model --- */
 
-/* What the chosen nodes read that none of them makes, once each: inputs of their model. */
-typedef struct borders {
-  const ort_provider *p;
-  const OrtValueInfo **inputs;
-  size_t n, capacity;
-  void *made, *seen; /* tsearch's, of names */
-} borders;
-
 static int by_text(const void *a, const void *b) { return strcmp(a, b); }
 static void keep(void *node) { (void)node; }
 
-static OrtStatus *add_made(borders *b, const ort_node *n) {
+static OrtStatus *add_made(ort_borders *b, const ort_node *n) {
   for (size_t k = 0; k < n->n_out; k++) {
     const char *name;
     ORT_TRY(ort_value_name(b->p, n->out[k], &name));
@@ -67,45 +97,51 @@ static OrtStatus *add_made(borders *b, const ort_node *n) {
   return NULL;
 }
 
-static OrtStatus *add_input(borders *b, const OrtValueInfo *info) {
+static OrtStatus *push(const ort_provider *p, ort_values *v, const OrtValueInfo *info) {
+  if (v->n == v->capacity) {
+    size_t capacity = 2 * v->capacity + 16;
+    const OrtValueInfo **more = realloc(v->items, capacity * sizeof *more);
+    if (!more) {
+      return ort_no_memory(p);
+    }
+    v->items = more;
+    v->capacity = capacity;
+  }
+  v->items[v->n++] = info;
+  return NULL;
+}
+
+static OrtStatus *add_input(ort_borders *b, const OrtValueInfo *info) {
   const char *name;
   bool constant = false;
+  const OrtValue *value = NULL;
   ORT_TRY(ort_value_name(b->p, info, &name));
-  if (*name) {
-    ORT_TRY(b->p->api->ValueInfo_IsConstantInitializer(info, &constant));
-  }
-  if (!*name || constant || tfind(name, &b->made, by_text) || tfind(name, &b->seen, by_text)) {
+  if (!*name || tfind(name, &b->made, by_text) || tfind(name, &b->seen, by_text)) {
     return NULL;
-  }
-  if (b->n == b->capacity) {
-    size_t capacity = 2 * b->capacity + 16;
-    const OrtValueInfo **more = realloc(b->inputs, capacity * sizeof *more);
-    if (!more) {
-      return ort_no_memory(b->p);
-    }
-    b->inputs = more;
-    b->capacity = capacity;
   }
   if (!tsearch(name, &b->seen, by_text)) {
     return ort_no_memory(b->p);
   }
-  b->inputs[b->n++] = info;
-  return NULL;
+  ORT_TRY(b->p->api->ValueInfo_IsConstantInitializer(info, &constant));
+  if (constant) {
+    ORT_TRY(b->p->api->ValueInfo_GetInitializerValue(info, &value));
+  }
+  return push(b->p, value ? &b->constants : &b->inputs, info);
 }
 
-static OrtStatus *add_inputs(borders *b, size_t n, const OrtValueInfo *const *values) {
+static OrtStatus *add_inputs(ort_borders *b, size_t n, const OrtValueInfo *const *values) {
   for (size_t k = 0; k < n; k++) {
     ORT_TRY(add_input(b, values[k]));
   }
   return NULL;
 }
 
-static OrtStatus *find_borders(borders *b, const ort_graph *g, const bool *chosen) {
+OrtStatus *ort_borders_find(ort_borders *b, const ort_graph *g, const bool *chosen) {
   for (size_t k = 0; k < g->n_nodes; k++) {
-    ORT_TRY(chosen[k] ? add_made(b, &g->nodes[k]) : NULL);
+    ORT_TRY(!chosen || chosen[k] ? add_made(b, &g->nodes[k]) : NULL);
   }
   for (size_t k = 0; k < g->n_nodes; k++) {
-    if (chosen[k]) {
+    if (!chosen || chosen[k]) {
       ORT_TRY(add_inputs(b, g->nodes[k].n_in, g->nodes[k].in));
       ORT_TRY(add_inputs(b, g->nodes[k].n_implicit, g->nodes[k].implicit));
     }
@@ -113,12 +149,21 @@ static OrtStatus *find_borders(borders *b, const ort_graph *g, const bool *chose
   return NULL;
 }
 
+void ort_borders_free(ort_borders *b) {
+  tdestroy(b->made, keep);
+  tdestroy(b->seen, keep);
+  free(b->inputs.items);
+  free(b->constants.items);
+  *b = (ort_borders){0};
+}
+
 /* Whether every input has a size that is known. */
-static OrtStatus *all_known(const borders *b, bool *out) {
+static OrtStatus *all_known(const ort_borders *b, bool *out) {
   *out = true;
-  for (size_t k = 0; k < b->n && *out; k++) {
+  for (size_t k = 0; k < b->inputs.n && *out; k++) {
     ort_array x;
-    ORT_TRY(ort_value_shape(b->p, b->inputs[k], &x, out));
+    ORT_TRY(ort_value_shape(b->p, b->inputs.items[k], &x, out));
+    *out = *out && x.ranked;
     for (size_t d = 0; *out && d < x.rank; d++) {
       *out = x.dims[d] >= 0;
     }
@@ -153,11 +198,12 @@ static void take_none(finding *f, size_t n) {
   }
 }
 
-static OrtStatus *import(finding *f, const ort_graph *g, const bool *chosen, const borders *b, size_t n) {
+static OrtStatus *import(finding *f, const ort_graph *g, const bool *chosen, const ort_borders *b, size_t n) {
   const ort_provider *p = f->p;
   const ort_node *last = &g->nodes[f->numbers[n - 1]];
   ort_wire model = {0};
-  ort_model_parts parts = {.chosen = chosen, .n_inputs = b->n, .inputs = b->inputs, .n_outputs = last->n_out, .outputs = last->out};
+  ort_model_parts parts = {.chosen = chosen, .n_inputs = b->inputs.n, .inputs = b->inputs.items, .n_outputs = last->n_out,
+                           .outputs = last->out, .n_constants = b->constants.n, .constants = b->constants.items, .apart = true};
   OrtStatus *failed = ort_model_write(p, g, &parts, &model);
   if (!failed) {
     oxla_options options = {.size = sizeof options, .backend = *p->options.backend ? p->options.backend : NULL};
@@ -173,7 +219,7 @@ static OrtStatus *import(finding *f, const ort_graph *g, const bool *chosen, con
 }
 
 OrtStatus *ort_survey(const ort_provider *p, const ort_graph *g, const bool *chosen, bool *taken, size_t *n_found) {
-  borders b = {.p = p};
+  ort_borders b = {.p = p};
   size_t *numbers = calloc(g->n_nodes + 1, sizeof *numbers), n = 0;
   OrtStatus *failed = numbers ? NULL : ort_no_memory(p);
   for (size_t k = 0; !failed && k < g->n_nodes; k++) {
@@ -182,15 +228,13 @@ OrtStatus *ort_survey(const ort_provider *p, const ort_graph *g, const bool *cho
   }
   finding f = {.p = p, .numbers = numbers, .taken = taken};
   if (!failed && n) {
-    failed = find_borders(&b, g, chosen);
+    failed = ort_borders_find(&b, g, chosen);
     failed = failed ? failed : all_known(&b, &f.guessed);
     f.guessed = !f.guessed;
     failed = failed ? failed : import(&f, g, chosen, &b, n);
   }
   *n_found = f.n_found;
-  tdestroy(b.made, keep);
-  tdestroy(b.seen, keep);
-  free(b.inputs);
+  ort_borders_free(&b);
   free(numbers);
   return failed;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VARINT = 0, LENGTH_DELIMITED = 2, FIXED32 = 5 }; /* protobuf's wire types */
+enum { VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2, FIXED32 = 5 }; /* protobuf's wire types */
 
 static void put(ort_wire *w, const void *bytes, size_t n) {
   if (w->failed || n == 0) {
@@ -65,4 +65,52 @@ void ort_put_message(ort_wire *w, uint32_t field, ort_wire *inner) {
   w->failed = w->failed || inner->failed;
   ort_put_bytes(w, field, inner->bytes, inner->n);
   ort_wire_free(inner);
+}
+
+/* --- reading --- */
+
+static bool take_varint(ort_span *s, uint64_t *out) {
+  *out = 0;
+  for (unsigned shift = 0; s->n && shift < 64; shift += 7) {
+    uint8_t byte = *s->bytes++;
+    s->n--;
+    *out |= (uint64_t)(byte & 0x7f) << shift;
+    if (byte < 0x80) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool ort_wire_next(ort_span *message, uint32_t *field, ort_span *content) {
+  uint64_t tag, n = 0;
+  *content = (ort_span){0};
+  if (!take_varint(message, &tag)) {
+    return false;
+  }
+  *field = (uint32_t)(tag >> 3);
+  switch (tag & 7) {
+    case VARINT:
+      return take_varint(message, &n);
+    case FIXED64:
+      n = 8;
+      break;
+    case FIXED32:
+      n = 4;
+      break;
+    case LENGTH_DELIMITED:
+      if (!take_varint(message, &n) || n > message->n) {
+        return false;
+      }
+      *content = (ort_span){message->bytes, (size_t)n};
+      break;
+    default:
+      return false;
+  }
+  if (n > message->n) {
+    return false;
+  }
+  message->bytes += n;
+  message->n -= (size_t)n;
+  return true;
 }

@@ -1,4 +1,5 @@
-/* ort_wire.h - protobuf's wire format, written: ONNX Runtime shows a provider its graph, but gives it no ModelProto. */
+/* ort_wire.h - protobuf's wire format, written: ONNX Runtime shows a provider its graph, but gives it no ModelProto; and read, as far
+ * as finding fields goes. */
 #ifndef PLUGIN_ORT_WIRE_H
 #define PLUGIN_ORT_WIRE_H
 
@@ -20,5 +21,14 @@ void ort_put_bytes(ort_wire *w, uint32_t field, const void *bytes, size_t n);
 void ort_put_text(ort_wire *w, uint32_t field, const char *text);
 /* The inner message is freed. */
 void ort_put_message(ort_wire *w, uint32_t field, ort_wire *inner);
+
+typedef struct ort_span {
+  const uint8_t *bytes;
+  size_t n;
+} ort_span;
+
+/* Takes the next field off the beginning of a message; *content is empty unless it has a length.  false: there is none, or what comes is
+ * no field. */
+bool ort_wire_next(ort_span *message, uint32_t *field, ort_span *content);
 
 #endif

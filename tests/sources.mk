@@ -223,7 +223,11 @@ tests_files = \
 	tests/e2e/make_hostile.py \
 	tests/e2e/ort_cases.py \
 	tests/e2e/ort_ep.py \
+	tests/e2e/ort_models.py \
 	tests/e2e/ort_sessions.py \
+	tests/e2e/ort_time.py \
+	tests/e2e/ort_uses.py \
+	tests/e2e/own_session.py \
 	tests/e2e/quantized_models.py \
 	tests/e2e/randomize_light.py \
 	tests/e2e/real_models.py \

@@ -19,6 +19,11 @@ def register(plugin, quiet=True):
     ort.register_execution_provider_library(NAME, plugin)
 
 
+def is_early():
+    """Before 1.25 ONNX Runtime gives a provider less of graphs with bodies (ort_provider's `early`)."""
+    return tuple(int(n) for n in ort.__version__.split(".")[:2]) < (1, 25)
+
+
 def devices():
     return [d for d in ort.get_ep_devices() if d.ep_name == NAME]
 
@@ -31,9 +36,9 @@ def session(model, provider=True, options=None, config=None, log=3, adjust=None)
         so.add_session_config_entry(key, value)
     if adjust:
         adjust(so)
-    if provider:
+    if provider:  # without the fallback, which hides failures: Python would go on with ONNX Runtime's own provider
         so.add_provider_for_devices(devices(), options or {})
-        return ort.InferenceSession(model, sess_options=so)
+        return ort.InferenceSession(model, sess_options=so, enable_fallback=0)
     return ort.InferenceSession(model, sess_options=so, providers=["CPUExecutionProvider"])
 
 

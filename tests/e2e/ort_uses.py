@@ -1,0 +1,281 @@
+"""ort_uses.py PLUGIN DATA: how the execution provider is used beyond a run: options, groups by cost, bodies, compiled models
+(EPContext), sizes that data decides, several sessions and threads, memory.
+
+A check is a function that ends or fails an assertion; all of them run."""
+import concurrent.futures
+import os
+import sys
+import tempfile
+import time
+import traceback
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import ort_models  # noqa: E402
+import transformer_models as transformers  # noqa: E402
+from ort_sessions import NAME, VERBOSE, claimed, is_early, register, session  # noqa: E402
+from own_session import OwnSession  # noqa: E402
+
+FLOAT, INT64, STRING, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING, TensorProto.BOOL
+rng = np.random.default_rng(3)
+
+
+def info(name, dims, kind=FLOAT):
+    return helper.make_tensor_value_info(name, kind, dims)
+
+
+def model(nodes, inputs, outputs, constants=()):
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, [numpy_helper.from_array(x, n) for n, x in constants])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+
+
+def through_text(x, y):
+    """Two nodes that stay ONNX Runtime's: we have no strings."""
+    return [helper.make_node("Cast", [x], [y + "_text"], to=STRING), helper.make_node("Cast", [y + "_text"], [y], to=FLOAT)]
+
+
+def same(want, got, tolerance=1e-5):
+    for a, b in zip(want, got):
+        assert a.shape == b.shape and a.dtype == b.dtype, f"{b.dtype}{b.shape} instead of {a.dtype}{a.shape}"
+        assert np.allclose(a, b, tolerance, tolerance * max(1e-30, np.abs(a).max(initial=0))), "other numbers"
+
+
+def takes(m, feeds, want, **ours):
+    """The same numbers alone and with us; of the nodes so many are taken in so many groups."""
+    s, taken = claimed(lambda: session(m, log=VERBOSE, **ours))
+    same(session(m, provider=False).run(None, feeds), s.run(None, feeds))
+    assert taken == want, f"{taken} (nodes taken, nodes, groups) instead of {want}"
+
+
+# --- groups ---
+
+def check_lone_node(folder, data):
+    """A cheap node between others' is left alone, unless everything is wanted; a product is taken."""
+    relu = [*through_text("x", "a"), helper.make_node("Relu", ["a"], ["b"]), *through_text("b", "y")]
+    m = model(relu, [info("x", [4, 4])], [info("y", [4, 4])])
+    x = {"x": rng.standard_normal((4, 4), np.float32)}
+    takes(m, x, (0, 5, 0))
+    takes(m, x, (1, 5, 1), options={"claim": "all"})
+    product = [*through_text("x", "a"), helper.make_node("MatMul", ["a", "w"], ["b"]), *through_text("b", "y")]
+    w = rng.standard_normal((512, 512), np.float32)
+    m = model(product, [info("x", [64, 512])], [info("y", [64, 512])], [("w", w)])
+    takes(m, {"x": rng.standard_normal((64, 512), np.float32)}, (1, 5, 1))
+
+
+def check_convex(folder, data):
+    """What depends on a node that is left, and what it depends on, cannot be one group, though an edge connects them."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), *through_text("a", "b"), helper.make_node("MatMul", ["b", "w"], ["c"]),
+             helper.make_node("Mul", ["a", "c"], ["y"])]
+    m = model(nodes, [info("x", [64, 512])], [info("y", [64, 512])], [("w", rng.standard_normal((512, 512), np.float32))])
+    takes(m, {"x": rng.standard_normal((64, 512), np.float32)}, (3, 5, 2))
+
+
+def choice(branches, n_nodes):
+    bodies = {f"{k}_branch": helper.make_graph(nodes, k, [], [info(nodes[-1].output[0], None)]) for k, nodes in branches.items()}
+    w = [("w", rng.standard_normal((512, 512), np.float32))]
+    nodes = [helper.make_node("If", ["which"], ["y"], **bodies), *[helper.make_node("Relu", ["y"], ["z"])] * (n_nodes - 1)]
+    return model(nodes, [info("x", [64, 512]), info("which", [], BOOL)], [info("z" if n_nodes > 1 else "y", None)], w)
+
+
+def check_bodies(folder, data):
+    """A choice is taken with both of its bodies; where one has strings, what is worth it inside the other is."""
+    product, negative = helper.make_node("MatMul", ["x", "w"], ["t"]), helper.make_node("Neg", ["x"], ["e"])
+    whole = choice({"then": [product], "else": [negative]}, 2)
+    mixed = choice({"then": [product], "else": through_text("x", "e")}, 1)
+    for which in (True, False):
+        feeds = {"x": rng.standard_normal((64, 512), np.float32), "which": np.array(which)}
+        takes(whole, feeds, (0, 2, 0) if is_early() else (2, 2, 1))
+        takes(mixed, feeds, (0, 1, 0))
+    s = session(mixed, config={"session.record_ep_graph_assignment_info": "1"})
+    if hasattr(s, "get_provider_graph_assignment_info"):  # of ONNX Runtime 1.24 and later
+        assert any(a.ep_name == NAME for a in s.get_provider_graph_assignment_info()), "nothing is taken inside of a body"
+
+
+def check_sizes_of_data(folder, data):
+    """Outputs whose sizes the contents of inputs decide, with another size in each run of one shape."""
+    m = model([helper.make_node("NonZero", ["x"], ["y"])], [info("x", ["n"])], [info("y", [1, "m"], INT64)])
+    alone, ours = session(m, provider=False), session(m, options={"claim": "all"})
+    for values in ([0, 1, 2, 0], [0, 0, 0, 5], [0, 0, 0, 0], [1, 2, 3, 4], [3, 0, 0], []):
+        feeds = {"x": np.array(values, np.float32)}
+        same(alone.run(None, feeds), ours.run(None, feeds))
+
+
+# --- options ---
+
+def refused(m, **options):
+    try:
+        session(m, options=options)
+    except Exception as e:
+        return "onnx-xla" in str(e)
+    return False
+
+
+def check_options(folder, data):
+    m = ort_models.light(data, folder, "squeezenet")
+    feeds = m.feeds[0]
+    want = session(m.path, provider=False).run(None, feeds)
+    for options in ({"backend": "ref"}, {"backend": "cpu", "threads": "1"}, {"threads": "2", "tune": "off"}, {"verify": "1"},
+                    {"exact": "1"}, {"claim": "cost"}, {"claim": "all"}):
+        s = session(m.path, options=options)
+        assert NAME in s.get_providers(), options
+        same(want, s.run(None, feeds), 1e-4)
+    for wrong in ({"threads": "many"}, {"threads": "-1"}, {"backend": "abacus"}, {"claim": "some"}, {"verify": "perhaps"},
+                  {"tune": "loud"}, {"thread": "1"}):
+        assert refused(m.path, **wrong), f"{wrong} is taken"
+
+
+def check_cache(folder, data):
+    """With a folder for compiled programs the second session finds them there."""
+    m = ort_models.light(data, folder, "shufflenet")
+    cache = os.path.join(folder, "cache")
+    times, s = [], None
+    for _ in range(2):
+        s = None  # a session writes in the background, and is done when it ends
+        start = time.perf_counter()
+        s = session(m.path, options={"cache_dir": cache})
+        times.append(time.perf_counter() - start)
+    same(session(m.path, provider=False).run(None, m.feeds[0]), s.run(None, m.feeds[0]), 1e-4)
+    assert any(name.endswith(".oxla") for _, _, names in os.walk(cache) for name in names), "nothing is kept"
+    print(f"cache_dir: {times[0]:.3f} s, then {times[1]:.3f} s")
+    assert times[1] < times[0] / 2, "the second session compiles again"
+
+
+# --- compiled models ---
+
+def write_context(m, saved, embed, adjust):
+    start = time.perf_counter()
+    first = session(m.path, adjust=adjust, config={"ep.context_enable": "1", "ep.context_embed_mode": str(embed),
+                                                   "ep.context_file_path": saved})
+    return first, time.perf_counter() - start
+
+
+def check_context_of(m, folder, embed, adjust=None):
+    """Compiled once, saved into a model, loaded at least ten times sooner."""
+    saved = os.path.join(folder, f"{m.name}-{embed}.onnx")
+    first, compiled = write_context(m, saved, embed, adjust)
+    loaded = float("inf")
+    for _ in range(10):  # the shortest, since the machine has other things to do
+        if compiled >= 10 * loaded:
+            break
+        start = time.perf_counter()
+        second = session(saved)
+        loaded = min(loaded, time.perf_counter() - start)
+    kinds = [n.op_type for n in onnx.load(saved, load_external_data=False).graph.node]
+    assert kinds == ["EPContext"], kinds
+    for a, b in zip(first.run(None, m.feeds[0]), second.run(None, m.feeds[0])):
+        assert np.array_equal(a, b), "the loaded model gives other numbers"
+    print(f"EPContext, {m.name}, {'embedded' if embed else 'beside'}: {compiled:.3f} s, then {loaded:.4f} s: "
+          f"{compiled / loaded:.0f} times sooner")
+    assert compiled >= 10 * loaded, "not ten times sooner"
+
+
+def check_context(folder, data):
+    ocr = os.path.join(data, "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx")
+    cls = ort_models.Model("ocr-cls", ocr, [{"x": rng.standard_normal((1, 3, 48, 192), np.float32)}])
+    for embed in (0, 1):
+        check_context_of(ort_models.light(data, folder, "squeezenet"), folder, embed)
+        check_context_of(cls, folder, embed)
+
+
+def check_context_of_sizes(folder, data):
+    """Open sizes that the session's options tell are compiled ahead; others leave the model to the second session."""
+    m = ort_models.bert(folder, rng)
+
+    def fix(so):
+        so.add_free_dimension_override_by_name("batch", 1)
+        so.add_free_dimension_override_by_name("length", 128)
+    check_context_of(m, folder, 0, fix)
+    saved = os.path.join(folder, "open.onnx")
+    first, _ = write_context(m, saved, 1, None)
+    second = session(saved)
+    for feeds in m.feeds:
+        same(first.run(None, feeds), second.run(None, feeds))
+
+
+# --- threads ---
+
+def check_threads(folder, data):
+    """Runs of one session side by side, of several sizes, give what they give one after the other."""
+    m = ort_models.bert(folder, rng)
+    s = session(m.path, options={"threads": "2"})
+    feeds = [transformers.bert_feeds(rng, 1, length) for length in (5, 9, 64)] * 8
+    want = [s.run(None, f) for f in feeds[:3]] * 8
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for a, b in zip(want, pool.map(lambda f: s.run(None, f), feeds)):
+            assert all(np.array_equal(x, y) for x, y in zip(a, b)), "other numbers side by side"
+
+
+def check_sessions(folder, data):
+    """Sessions that are made, used and dropped side by side, on models that differ."""
+    models = [ort_models.light(data, folder, "squeezenet"), ort_models.bert(folder, rng), ort_models.gpt2(folder, rng)]
+    want = [session(m.path, provider=False).run(None, m.feeds[0]) for m in models]
+
+    def use(k):
+        return session(models[k % 3].path, options={"threads": "1"}).run(None, models[k % 3].feeds[0])
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        for k, got in enumerate(pool.map(use, range(12))):
+            same(want[k % 3], got, 1e-4)
+
+
+# --- memory ---
+
+def resident():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def grown(make):
+    """What a use adds to the process's resident memory, in a child, so that nothing is left of others."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        before = resident()
+        kept = make()
+        os.write(write, str(resident() - before).encode())
+        del kept
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as f:
+        text = f.read()
+    os.waitpid(child, 0)
+    return int(text)
+
+
+def check_memory(folder, data):
+    """Weights are there once: packed for the products, and not as ONNX Runtime had them too, at any number of sizes."""
+    m = ort_models.bert(folder, rng, width=512, layers=8, words=20000)
+    weights = os.path.getsize(m.path)
+    feeds = m.feeds[:3]
+
+    def run(s):
+        for f in feeds:
+            s.run(None, f)
+        return s
+    ours = grown(lambda: run(session(m.path, options={"threads": "1"})))
+    alone = grown(lambda: run(session(m.path, provider=False)))
+    own = grown(lambda: OwnSession(sys.argv[1], m.path, feeds[0], 1))
+    print(f"memory, {weights >> 20} MiB of weights, {len(feeds)} sizes: {ours >> 20} MiB with our provider, {alone >> 20} MiB "
+          f"without, {own >> 20} MiB in our own session at one size")
+    assert ours < 1.5 * weights, "weights are there twice"
+
+
+def main():
+    register(sys.argv[1])
+    checks = {name: f for name, f in globals().items() if name.startswith("check_") and name != "check_context_of"}
+    chosen = sys.argv[3:] or checks
+    failures = 0
+    for name in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                checks[name](folder, sys.argv[2])
+            except Exception:  # the next one may still say something
+                print("FAIL", name, traceback.format_exc(limit=-3), flush=True)
+                failures += 1
+    print(f"{len(chosen) - failures} passed, {failures} failed")
+    sys.exit(bool(failures))
+
+
+main()

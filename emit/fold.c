@@ -32,7 +32,8 @@ static void inner_loop(const emit_fold *f, emit_index *outer, int64_t from, int6
                        int first_copy, LLVMValueRef *acc) {
   emit_element *e = f->e;
   int64_t stride = (int64_t)width * copies, trips = (to - from) / stride;
-  bool unrolled = trips <= (f->rank > 1 && copies == 1 && !f->compact ? SHORT : 1);
+  int64_t written_out = f->unroll && !f->compact ? UNROLL / copies : f->rank > 1 && copies == 1 && !f->compact ? SHORT : 1;
+  bool unrolled = trips <= written_out;
   emit_loop l;
   uint32_t mark = emit_table_mark(e->x.table);
   if (!unrolled) {
@@ -72,7 +73,43 @@ static void last_vector(const emit_fold *f, emit_index *outer, int64_t n, int se
   step_at(&once, outer, (emit_pos){emit_i64(w, n - f->lanes), 1, 1}, 0, acc);
 }
 
+static void nest(const emit_fold *f, int level, emit_index *outer, LLVMValueRef *acc);
+
+/* The part of dim `level` that is wanted, or all of it. */
+static void part_loop(const emit_fold *f, int level, emit_index *outer, LLVMValueRef *acc) {
+  emit_element *e = f->e;
+  int64_t left = 1;
+  for (int k = level + 1; k < f->rank; k++) {
+    left *= f->dims[k];
+  }
+  LLVMValueRef from = f->from[level] ? f->from[level] : emit_i64(e->w, 0);
+  LLVMValueRef to = f->to[level] ? f->to[level] : emit_i64(e->w, f->dims[level]);
+  emit_loop l;
+  LLVMValueRef next[EMIT_MAX_CARRIED];
+  uint32_t mark = emit_table_mark(e->x.table);
+  emit_loop_begin(e->w, &l, from, to, 1, !f->from[level], carried(f), acc);
+  emit_poll(e->w, l.iv, 1, f->dims[level], left);
+  for (int k = 0; k < carried(f); k++) {
+    next[k] = l.carried[k];
+  }
+  if (level == f->rank - 1) {
+    step_at(f, outer, emit_pos_at(l.iv, 1), 0, next);
+  } else {
+    emit_axis_at(outer, level, emit_pos_at(l.iv, 1));
+    nest(f, level + 1, outer, next);
+  }
+  emit_table_release(e->x.table, mark);
+  emit_loop_end(e->w, &l, next);
+  for (int k = 0; k < carried(f); k++) {
+    acc[k] = l.carried[k];
+  }
+}
+
 static void innermost(const emit_fold *f, emit_index *outer, LLVMValueRef *acc) {
+  if (f->rank && f->from[f->rank - 1]) {
+    part_loop(f, f->rank - 1, outer, acc);
+    return;
+  }
   int64_t n = f->rank ? f->dims[f->rank - 1] : 1;
   int width = f->rows ? f->lanes : 1;
   int64_t main = n / (width * f->copies) * (width * f->copies), whole = n / width * width;
@@ -94,32 +131,17 @@ static void nest(const emit_fold *f, int level, emit_index *outer, LLVMValueRef 
     innermost(f, outer, acc);
     return;
   }
-  emit_element *e = f->e;
   int64_t left = 1;
   for (int k = level; k < f->rank; k++) {
     left *= f->dims[k];
   }
-  if (left <= UNROLL && !f->compact) {
-    for (int64_t k = 0; k < f->dims[level]; k++) {
-      emit_axis_at(outer, level, emit_pos_const(&e->x, k));
-      nest(f, level + 1, outer, acc);
-    }
+  if (left > UNROLL || f->compact || f->from[level]) {
+    part_loop(f, level, outer, acc);
     return;
   }
-  emit_loop l;
-  LLVMValueRef next[EMIT_MAX_CARRIED];
-  uint32_t mark = emit_table_mark(e->x.table);
-  emit_loop_begin(e->w, &l, emit_i64(e->w, 0), emit_i64(e->w, f->dims[level]), 1, true, carried(f), acc);
-  emit_poll(e->w, l.iv, 1, f->dims[level], left / f->dims[level]);
-  emit_axis_at(outer, level, emit_pos_at(l.iv, 1));
-  for (int k = 0; k < carried(f); k++) {
-    next[k] = l.carried[k];
-  }
-  nest(f, level + 1, outer, next);
-  emit_table_release(e->x.table, mark);
-  emit_loop_end(e->w, &l, next);
-  for (int k = 0; k < carried(f); k++) {
-    acc[k] = l.carried[k];
+  for (int64_t k = 0; k < f->dims[level]; k++) {
+    emit_axis_at(outer, level, emit_pos_const(&f->e->x, k));
+    nest(f, level + 1, outer, acc);
   }
 }
 

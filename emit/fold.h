@@ -24,7 +24,9 @@ struct emit_fold {
   int rank;
   int64_t dims[SHAPE_MAX_RANK];
   bool rows;
+  LLVMValueRef from[SHAPE_MAX_RANK], to[SHAPE_MAX_RANK]; /* of a dim, only this part of it; NULL: all.  Not for rows */
   bool compact; /* do not unroll: code that seldom runs */
+  bool unroll;  /* a step is little: write out short loops */
   /* rows: `step` leaves out the lanes that `mask` (NULL: all count) does not name, so that what is left of a row after the
    * last whole vector is the last vector of the row once more. */
   bool masks;

@@ -546,6 +546,8 @@ status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const e
       emit_write_rows(&w);
     } else if (emit_is_tiles(&w)) {
       emit_write_tiles(&w);
+    } else if (emit_is_pool(&w)) {
+      emit_write_pool(&w);
     } else {
       write_loops(&w);
     }

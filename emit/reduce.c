@@ -1,5 +1,5 @@
 /* reduce.c - reduce and arg-reduce. */
-#include "emit/elementwise.h"
+#include "emit/accumulate.h"
 #include "emit/fold.h"
 #include "emit/plan.h"
 #include "emit/reduce.h"
@@ -32,29 +32,12 @@ static const emit_index *reduced_index(emit_element *e, const emit_reductions *g
 
 static hlo_reducer reducer_of(const hlo_instr *i) { return (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER); }
 
-/* The larger (smaller) of the best so far and y.  What compares false, a NaN too, leaves the best as it is; a NaN in y is
- * taken on its own.  Of zeros of both signs it is the first. */
-static LLVMValueRef better_of(const emit_ir *w, bool largest, LLVMValueRef best, LLVMValueRef y) {
-  LLVMValueRef better = emit_fcmp(w, largest ? LLVMRealOGT : LLVMRealOLT, y, best);
-  return emit_select(w, emit_fcmp(w, LLVMRealUNO, y, y), y, emit_select(w, better, y, best));
-}
-
-static emit_pair combine(const emit_fold *f, const emit_reductions *g, const hlo_instr *i, emit_pair x, emit_pair y) {
-  const emit_ir *w = f->e->w;
-  dtype t = hlo_type(i->operands[0]);
-  hlo_reducer r = reducer_of(i);
-  if (g->any_zero && w->target->ordered_max && dtype_is_float(t) && (r == HLO_REDUCE_MAX || r == HLO_REDUCE_MIN)) {
-    return (emit_pair){better_of(w, r == HLO_REDUCE_MAX, x.v, y.v), NULL};
-  }
-  return emit_reduce_combine(w, r, t, x, y);
-}
-
 /* The lanes that the fold sees a second time leave the sum as it is. */
 static emit_pair masked(const emit_fold *f, const hlo_instr *i, dtype t, emit_pair v) {
   if (!f->mask) {
     return v;
   }
-  return emit_select_pair(f->e, f->mask, v, emit_splat_pair(f->e, emit_reduce_identity(f->e->w, reducer_of(i), t)));
+  return emit_select_pair(f->e, f->mask, v, emit_splat_pair(f->e, emit_acc_identity(f->e->w, reducer_of(i), t)));
 }
 
 void emit_reductions_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc) {
@@ -63,10 +46,11 @@ void emit_reductions_step(const emit_fold *f, const emit_index *r, LLVMValueRef 
     hlo_value x = g->of[k]->operands[0];
     dtype t = hlo_type(x);
     const emit_index *place = g->place(f->e, g, r), *at = emit_index_reshape(&f->e->x, place, hlo_rank(x), hlo_shape(x)->dims);
-    emit_pair v = masked(f, g->of[k], t, emit_widen_pair(f->e, t, emit_value(f->e, x, at)));
+    hlo_reducer reducer = reducer_of(g->of[k]);
+    emit_pair v = masked(f, g->of[k], t, emit_acc_hold(f->e->w, reducer, t, emit_value(f->e, x, at)));
     bool pair = emit_reduction_parts(g->of[k]) == 2;
     emit_pair s = {acc[j], pair ? acc[j + 1] : NULL};
-    s = combine(f, g, g->of[k], s, v);
+    s = emit_acc_combine(f->e->w, reducer, t, s, v);
     acc[j] = s.v;
     if (pair) {
       acc[j + 1] = s.im;
@@ -79,7 +63,7 @@ static void reduce_combine(const emit_fold *f, LLVMValueRef *acc, const LLVMValu
   for (int k = 0, j = 0; k < g->n; j += emit_reduction_parts(g->of[k]), k++) {
     bool pair = emit_reduction_parts(g->of[k]) == 2;
     emit_pair x = {acc[j], pair ? acc[j + 1] : NULL}, y = {other[j], pair ? other[j + 1] : NULL};
-    x = combine(f, g, g->of[k], x, y);
+    x = emit_acc_combine(f->e->w, reducer_of(g->of[k]), hlo_type(g->of[k]->operands[0]), x, y);
     acc[j] = x.v;
     if (pair) {
       acc[j + 1] = x.im;
@@ -90,7 +74,7 @@ static void reduce_combine(const emit_fold *f, LLVMValueRef *acc, const LLVMValu
 emit_fold emit_reductions_fold(emit_element *e, const emit_reductions *g) {
   emit_fold f = {.e = e, .data = g, .step = emit_reductions_step, .combine = reduce_combine, .masks = true};
   for (int k = 0; k < g->n; k++) {
-    emit_pair id = emit_reduce_identity(e->w, reducer_of(g->of[k]), hlo_type(g->of[k]->operands[0]));
+    emit_pair id = emit_acc_identity(e->w, reducer_of(g->of[k]), hlo_type(g->of[k]->operands[0]));
     f.init[f.n++] = id.v;
     if (id.im) {
       f.init[f.n++] = id.im;
@@ -104,8 +88,8 @@ emit_pair emit_reductions_value(const emit_element *e, const emit_reductions *g,
   for (int m = 0; m < k; m++) {
     j += emit_reduction_parts(g->of[m]);
   }
-  dtype t = (dtype)g->of[k]->shapes[0].type;
-  return (emit_pair){emit_narrow(e->w, t, out[j]), emit_reduction_parts(g->of[k]) == 2 ? out[j + 1] : NULL};
+  emit_pair held = {out[j], emit_reduction_parts(g->of[k]) == 2 ? out[j + 1] : NULL};
+  return emit_acc_value(e->w, reducer_of(g->of[k]), (dtype)g->of[k]->shapes[0].type, held);
 }
 
 static bool depends(const hlo_instr *i, const hlo_instr *on, int budget) {

@@ -11,7 +11,6 @@ struct emit_reductions {
   /* The index of the reduced array at r, a place in the fold's space. */
   const emit_index *(*place)(emit_element *e, const emit_reductions *g, const emit_index *r);
   const void *data; /* for `place` */
-  bool any_zero;    /* the sign of a zero that is the maximum or minimum makes no difference */
 };
 
 /* How many values reduction i accumulates. */

@@ -296,10 +296,6 @@ static uint32_t reduce_some(emit_rows *r, uint32_t from) {
     }
     g.of[g.n++] = i;
   }
-  g.any_zero = true; /* a sign that can be seen only in results of one a row */
-  for (uint32_t j = 0; j < r->w->n_results; j++) {
-    g.any_zero = g.any_zero && is_full_root(r, j);
-  }
   if (g.n) {
     LLVMValueRef out[EMIT_FOLD_PARTS];
     emit_fold f = emit_reductions_fold(e, &g);

@@ -1,5 +1,6 @@
 # Written by m4/list-sources: do not edit.
 emit_sources = \
+	emit/accumulate.c \
 	emit/compile.c \
 	emit/contract.c \
 	emit/depthwise.c \
@@ -15,6 +16,7 @@ emit_sources = \
 	emit/movement.c \
 	emit/number.c \
 	emit/plan.c \
+	emit/pool.c \
 	emit/product.c \
 	emit/product_kernel.c \
 	emit/product_pack.c \
@@ -30,6 +32,7 @@ emit_sources = \
 	emit/winograd_plan.c
 emit_files = \
 	emit/README \
+	emit/accumulate.h \
 	emit/compile.h \
 	emit/depthwise.h \
 	emit/element.h \
@@ -46,5 +49,6 @@ emit_files = \
 	emit/product.h \
 	emit/reduce.h \
 	emit/target.h \
+	emit/window.h \
 	emit/winograd.h \
 	emit/writer.h

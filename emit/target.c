@@ -146,7 +146,6 @@ status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes
              "%d lanes; 1, 4, 8 and 16 are possible", lanes);
   /* The 16 more of AVX-512; other architectures that we know have 32. */
   out->registers = is_arch(out->triple, "x86_64") && out->vector_bits < 512 ? 16 : 32;
-  out->ordered_max = is_arch(out->triple, "x86_64");
   out->lanes = lanes ? lanes : out->vector_bits >= 128 ? out->vector_bits / 32 : 1;
   return NULL;
 }

@@ -19,7 +19,6 @@ typedef struct emit_target {
   bool f16;             /* f16 <-> f32 are instructions; otherwise integer arithmetic */
   bool rounding;        /* floor, ceil, trunc, roundeven are instructions */
   bool scalef;          /* x 2^n is an instruction, for vectors of all widths (AVX-512) */
-  bool ordered_max;     /* x > y ? x : y is an instruction, while a maximum that gives NaN is not (x86) */
   bool gpu;             /* NVPTX */
 } emit_target;
 

@@ -344,6 +344,81 @@ START_TEST(windows) {
 }
 END_TEST
 
+/* Windows that slide along rows (emit/pool.c), dims and geometry of the last three dimensions; 1 more outside. */
+typedef struct sliding {
+  int64_t n[3], window[3], stride[3], low[3], high[3], hole[3];
+} sliding;
+
+static const sliding slidings[] = {
+    {{3, 11, 28}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}, {1, 1, 1}},
+    {{3, 11, 37}, {1, 3, 3}, {1, 2, 2}, {0, 1, 1}, {0, 0, 1}, {1, 1, 1}},
+    {{3, 9, 20}, {1, 5, 5}, {1, 1, 1}, {0, 2, 2}, {0, 2, 2}, {1, 1, 1}},
+    {{2, 13, 20}, {1, 13, 13}, {1, 1, 1}, {0, 6, 6}, {0, 6, 6}, {1, 1, 1}},
+    {{4, 7, 24}, {2, 2, 2}, {2, 2, 2}, {0, 0, 0}, {0, 1, 0}, {1, 1, 1}},
+    {{3, 8, 31}, {3, 1, 2}, {1, 1, 3}, {1, 0, 0}, {1, 0, 0}, {1, 1, 1}},
+    {{2, 12, 40}, {1, 2, 3}, {1, 1, 1}, {0, 2, 5}, {0, 3, 7}, {1, 2, 4}}, /* padding that whole windows lie in */
+    {{1, 3, 9}, {1, 2, 2}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, {1, 1, 1}},
+    {{1, 2, 5003}, {1, 1, 4}, {1, 1, 2}, {0, 0, 3}, {0, 0, 2}, {1, 1, 3}}, /* rows that come in pieces */
+    {{1, 1, 3001}, {1, 1, 7}, {1, 1, 1}, {0, 0, 0}, {0, 0, 6}, {1, 1, 1}},
+};
+
+static void three(char *out, const int64_t *v, int64_t first) {
+  sprintf(out, "[%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "]", first, v[0], v[1], v[2]);
+}
+
+/* reduce-window of the value `of`, an array of 2 x g->n elements, and the shape that results. */
+static void sliding_text(char *out, char *dims, const sliding *g, const char *of, const char *reducer, const char *type) {
+  char window[100], strides[100], low[100], high[100], holes[100];
+  int64_t n[3];
+  for (int k = 0; k < 3; k++) {
+    n[k] = (g->n[k] + g->low[k] + g->high[k] - (g->window[k] - 1) * g->hole[k] - 1) / g->stride[k] + 1;
+  }
+  three(dims, n, 2);
+  three(window, g->window, 1);
+  three(strides, g->stride, 1);
+  three(low, g->low, 0);
+  three(high, g->high, 0);
+  three(holes, g->hole, 1);
+  sprintf(out, "reduce-window(%s) {window=%s, strides=%s, low=%s, high=%s, rhs_dilation=%s, reducer=%s} : %s%s", of, window, strides,
+          low, high, holes, reducer, type, dims);
+}
+
+START_TEST(sliding_windows) {
+  const sliding *g = &slidings[_i];
+  static const char *const types[] = {"f32", "f64", "f16", "s32", "u8"};
+  for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+    static const char *const reducers[] = {"minimum", "maximum", "add"};
+    char n[100], params[200], dims[100], window[500], body[1800] = "";
+    three(n, g->n, 2);
+    snprintf(params, sizeof params, "%%0: %s%s \"x\"", types[t], n);
+    for (int k = 0; k < 3; k++) {
+      sliding_text(window, dims, g, "%0", reducers[k], types[t]);
+      sprintf(body + strlen(body), "%%%d = %s\n", k + 1, window);
+    }
+    check_body(params, body, "%1 \"a\", %2 \"b\"", 0, -1, 1);
+    check_body(params, body, "%3 \"a\"", t == 2 ? 2e-3 : 1e-6, -1, 1);
+  }
+}
+END_TEST
+
+/* Quotients of -1, -0, 0 and 1: NaN, infinities and zeros of both signs.  The product may lie over an operand. */
+START_TEST(sliding_windows_of_special_values) {
+  const sliding *g = &slidings[_i];
+  static const char *const types[] = {"f32", "f64", "f16", "bf16"};
+  for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+    char n[100], params[400], dims[100], low[500], high[500], body[3000];
+    three(n, g->n, 2);
+    sliding_text(low, dims, g, "%4", "minimum", types[t]);
+    sliding_text(high, dims, g, "%4", "maximum", types[t]);
+    snprintf(params, sizeof params, "%%0: %s%s \"x\", %%1: %s%s \"y\", %%9: %s%s \"z\"", types[t], n, types[t], n, types[t], dims);
+    snprintf(body, sizeof body,
+             "%%2 = round-nearest-even(%%0) : %s%s\n%%3 = round-nearest-even(%%1) : %s%s\n%%4 = divide(%%2, %%3) : %s%s\n%%5 = %s\n%%6 = %s\n"
+             "%%7 = multiply(%%6, %%9) : %s%s", types[t], n, types[t], n, types[t], n, low, high, types[t], dims);
+    check_body(params, body, "%5 \"a\", %6 \"b\", %7 \"c\"", 0, -1.4, 1.4);
+  }
+}
+END_TEST
+
 START_TEST(sorting) {
   static const char *const types[] = {"f32", "f64", "f16", "bf16", "s8", "s32", "s64", "u8", "u64"};
   for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
@@ -835,6 +910,7 @@ END_TEST
 int main(void) {
   Suite *s = suite_create("target");
   TCase *t = tcase_create("target");
+  tcase_set_timeout(t, 60); /* the machine may be busy */
   tcase_add_test(t, exact_unary_floats);
   tcase_add_test(t, transcendental_functions);
   tcase_add_test(t, binary_floats);
@@ -851,6 +927,8 @@ int main(void) {
   tcase_add_test(t, reductions);
   tcase_add_test(t, arg_reductions);
   tcase_add_test(t, windows);
+  tcase_add_loop_test(t, sliding_windows, 0, sizeof slidings / sizeof *slidings);
+  tcase_add_loop_test(t, sliding_windows_of_special_values, 0, sizeof slidings / sizeof *slidings);
   tcase_add_test(t, sorting);
   tcase_add_test(t, suppression);
   tcase_add_test(t, dots);

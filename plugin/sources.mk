@@ -66,8 +66,9 @@ plugin_cli_sources = \
 	plugin/cli_workers.c
 plugin_libraries = \
 	libonnx-xla.la \
-	libonnxifi-xla.la \
 	libfoxi-xla.la
+plugin_onnxifi_libraries = \
+	libonnxifi-xla.la
 plugin_modules = \
 	libonnx-xla-compiler.la \
 	libonnxruntime_ep_xla.la

@@ -5,7 +5,9 @@ check_programs = \
 	tests/e2e/check_events \
 	tests/e2e/check_hostile_api \
 	tests/e2e/check_memory \
+	tests/onnxifi/check_foxi \
 	tests/onnxifi/check_onnxifi \
+	tests/onnxifi/check_threads \
 	tests/target/check_candidates \
 	tests/target/check_exact \
 	tests/target/check_random \
@@ -88,6 +90,7 @@ script_tests = \
 	tests/fuzz/test-fuzz \
 	tests/fuzz/test-planted \
 	tests/onnxifi/test-driver \
+	tests/onnxifi/test-loader \
 	tests/test-includes \
 	tests/test-libs \
 	tests/test-man \
@@ -421,7 +424,9 @@ tests_files = \
 	tests/onnxifi/build-driver \
 	tests/onnxifi/driver-skips \
 	tests/onnxifi/driver.patch \
+	tests/onnxifi/onnxifi_client.h \
 	tests/onnxifi/test-driver \
+	tests/onnxifi/test-loader \
 	tests/target/two_targets.h \
 	tests/test-includes \
 	tests/test-libs \
@@ -455,8 +460,12 @@ tests_e2e_check_hostile_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_hostile_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_check_memory_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_check_memory_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_onnxifi_check_foxi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_onnxifi_check_foxi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_onnxifi_check_onnxifi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_onnxifi_check_onnxifi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_onnxifi_check_threads_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_onnxifi_check_threads_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_candidates_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_candidates_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_exact_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

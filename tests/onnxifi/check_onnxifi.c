@@ -1,60 +1,11 @@
 /* check_onnxifi.c - libonnxifi-xla.so as a client sees it: opened with dlopen, called through pointers. */
-#include <check.h>
-#include <dlfcn.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "onnxifi.h"
 #include "../e2e/write_model.h"
-
-/* --- the library --- */
-
-#define FUNCTIONS(X)                                                                                          \
-  X(onnxGetBackendIDs) X(onnxReleaseBackendID) X(onnxGetBackendInfo) X(onnxGetBackendCompatibility)           \
-  X(onnxInitBackend) X(onnxReleaseBackend) X(onnxInitEvent) X(onnxSignalEvent) X(onnxGetEventState)           \
-  X(onnxWaitEvent) X(onnxReleaseEvent) X(onnxInitGraph) X(onnxSetGraphIO) X(onnxRunGraph) X(onnxReleaseGraph)
-
-static struct {
-#define X(name) name##Function name;
-  FUNCTIONS(X)
-#undef X
-} lib;
-
-#define OK ONNXIFI_STATUS_SUCCESS
-#define IS(status, call) ck_assert_int_eq((call), ONNXIFI_STATUS_##status)
-
-static onnxBackendID ids[2];
-static onnxBackend backend;
-
-static void open_library(void) {
-  char path[4096];
-  const char *top = getenv("top_builddir");
-  snprintf(path, sizeof path, "%s/.libs/libonnxifi-xla.so", top ? top : ".");
-  void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  ck_assert_msg(so, "%s", dlerror());
-#define X(name)                              \
-  *(void **)&lib.name = dlsym(so, #name);    \
-  ck_assert_msg(lib.name, "%s", dlerror());
-  FUNCTIONS(X)
-#undef X
-  size_t n = 2;
-  ck_assert_int_eq(lib.onnxGetBackendIDs(ids, &n), OK);
-}
-
-/* Loops run once a backend. */
-static void open_backend(int number) {
-  open_library();
-  ck_assert_int_eq(lib.onnxInitBackend(ids[number], NULL, &backend), OK);
-}
+#include "onnxifi_client.h"
 
 static const float W[] = {1, -2, 0.5f, 3}, B[] = {0, 1, -1, 0.25f};
-
-static onnxTensorDescriptorV1 describe(const char *name, uint32_t rank, const uint64_t *shape, const void *data) {
-  return (onnxTensorDescriptorV1){.tag = ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1, .name = name, .dataType = 1,
-                                  .dimensions = rank, .shape = shape, .buffer = (onnxPointer)(uintptr_t)data};
-}
 
 static onnxGraph affine_graph(void) {
   message m = affine_model(W, B);
@@ -68,10 +19,6 @@ static onnxEvent new_event(void) {
   onnxEvent e;
   ck_assert_int_eq(lib.onnxInitEvent(backend, &e), OK);
   return e;
-}
-
-static onnxMemoryFenceV1 fence(onnxEvent e) {
-  return (onnxMemoryFenceV1){.tag = ONNXIFI_TAG_MEMORY_FENCE_V1, .type = ONNXIFI_SYNCHRONIZATION_EVENT, .event = e};
 }
 
 /* Runs from signal to signal; gives the output event back signalled. */

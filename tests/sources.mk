@@ -18,6 +18,9 @@ check_programs = \
 	tests/unit/check_dim \
 	tests/unit/check_dtype \
 	tests/unit/check_emit \
+	tests/unit/check_emit_machines \
+	tests/unit/check_emit_movement \
+	tests/unit/check_emit_sums \
 	tests/unit/check_findings \
 	tests/unit/check_gemm \
 	tests/unit/check_hash \
@@ -55,7 +58,9 @@ test_helper_sources = \
 	tests/fuzz/bytes/mutate.c \
 	tests/fuzz/bytes/targets.c \
 	tests/target/two_targets.c \
-	tests/unit/emit_case.c
+	tests/unit/emit_case.c \
+	tests/unit/kernel_case.c \
+	tests/unit/kernel_test.c
 script_tests = \
 	tests/abi/test-abi \
 	tests/attributes/test-attributes \
@@ -438,6 +443,9 @@ tests_files = \
 	tests/unit/compiler_half.h \
 	tests/unit/emit_case.h \
 	tests/unit/import_b_numbers.def \
+	tests/unit/kernel_case.h \
+	tests/unit/kernel_test.h \
+	tests/unit/kernel_texts.h \
 	tests/unit/node_case.h \
 	tests/versions/case.py \
 	tests/versions/cases_control.py \
@@ -486,6 +494,12 @@ tests_unit_check_dtype_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_dtype_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_emit_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_emit_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_emit_machines_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_emit_machines_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_emit_movement_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_emit_movement_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_emit_sums_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_emit_sums_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_findings_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_findings_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_gemm_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

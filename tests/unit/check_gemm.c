@@ -3,12 +3,12 @@
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/literal.h"
 #include "emit/gemm.h"
 #include "emit/module.h"
 #include "runtime/code_loader.h"
+#include "tests/unit/kernel_test.h"
 
 static arena *memory;
 
@@ -28,11 +28,6 @@ typedef struct block_case {
 } block_case;
 
 typedef void block_fn(const void *a, const void *b, void *c, int64_t k);
-
-static void *resolve(const char *name) {
-  (void)name;
-  return NULL;
-}
 
 static dtype sum_type(dtype t) { return t == DTYPE_F64 ? t : DTYPE_F32; }
 
@@ -76,23 +71,18 @@ static block_fn *build(const emit_target *t, const block_case *x, emit_gemm *g) 
   rt_span object;
   succeed(emit_module_object(m, &object.data, &object.size));
   rt_code *code;
-  succeed(rt_code_load(memory, object, resolve, &code));
+  succeed(rt_code_load(memory, object, kernel_resolve, &code));
   return (block_fn *)rt_code_find(code, "block");
 }
 
-static uint64_t seed = 88172645463325252u;
-static double next_random(void) {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return (double)(int64_t)(seed >> 16 & 0xffff) / 32768.0 - 1;
-}
+/* In [-1, 1). */
+static double random_number(void) { return (double)(int64_t)(next_random() >> 16 & 0xffff) / 32768.0 - 1; }
 
 /* `n` elements, the last of which ends with its memory. */
 static void *random_array(dtype t, int64_t n) {
   char *at = malloc((size_t)n * dtype_bytes(t) + 1);
   for (int64_t k = 0; k < n; k++) {
-    dtype_store_f64(t, at + (size_t)k * dtype_bytes(t), next_random(), true, DTYPE_ROUND_NEAREST);
+    dtype_store_f64(t, at + (size_t)k * dtype_bytes(t), random_number(), true, DTYPE_ROUND_NEAREST);
   }
   return at;
 }
@@ -139,21 +129,6 @@ static void check_block(const emit_target *t, const block_case *x) {
   free(expected);
 }
 
-static const struct {
-  const char *cpu;
-  int lanes;
-} targets[] = {{"native", 16}, {"native", 8}, {"native", 4}, {"native", 1}, {"x86-64", 0}};
-
-static emit_target target(int k) {
-  emit_target t;
-  status s = emit_target_init(memory, NULL, targets[k].cpu, targets[k].lanes, &t);
-  if (s) { /* another architecture */
-    status_free(s);
-    succeed(emit_target_init(memory, NULL, "native", 0, &t));
-  }
-  return t;
-}
-
 START_TEST(blocks) {
   static const block_case cases[] = {
       {DTYPE_F32, 1, 1, 1, 1, 1, -1, false, true, 0},     {DTYPE_F32, 1, 1, 0, 1, 1, -1, false, false, 0},
@@ -165,7 +140,7 @@ START_TEST(blocks) {
       {DTYPE_F64, 3, 1, 17, 1, 3, -1, true, false, 0},    {DTYPE_F16, 6, 2, 19, 19, 1, 0, false, true, 0},
       {DTYPE_BF16, 6, 2, 19, 1, 6, -1, false, false, 0},  {DTYPE_BF16, 12, 2, 33, 40, 1, 16, true, true, 2},
   };
-  emit_target t = target(_i);
+  emit_target t = emit_machine_target(memory, &emit_machines[_i]);
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     check_block(&t, &cases[k]);
   }
@@ -174,7 +149,7 @@ END_TEST
 
 /* Every block that emit_gemm_fit chooses and what emit_gemm_cut leaves of it. */
 START_TEST(fitted) {
-  emit_target t = target(_i);
+  emit_target t = emit_machine_target(memory, &emit_machines[_i]);
   for (int m = 1; m <= 30; m++) {
     int64_t n = m * 13 % 90 + 1;
     emit_gemm_tile tile = emit_gemm_fit(&t, DTYPE_F32, m, n);
@@ -206,18 +181,11 @@ START_TEST(cuts) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("gemm");
   TCase *c = tcase_create("blocks");
-  const int n = sizeof targets / sizeof *targets;
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_set_timeout(c, 120);
-  tcase_add_loop_test(c, blocks, 0, n);
-  tcase_add_loop_test(c, fitted, 0, n);
+  tcase_add_loop_test(c, blocks, 0, EMIT_MACHINES);
+  tcase_add_loop_test(c, fitted, 0, EMIT_MACHINES);
   tcase_add_test(c, cuts);
-  suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed > 0;
+  return run_suite("gemm", c);
 }

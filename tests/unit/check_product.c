@@ -140,17 +140,11 @@ START_TEST(refused) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("product");
   TCase *c = tcase_create("product");
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_set_timeout(c, 300);
   tcase_add_loop_test(c, all_forms, 0, EMIT_MACHINES);
   tcase_add_loop_test(c, all_blocks, 0, EMIT_MACHINES);
   tcase_add_test(c, refused);
-  suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed > 0;
+  return run_suite("product", c);
 }

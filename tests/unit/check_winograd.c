@@ -4,13 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/hash.h"
 #include "emit/winograd.h"
 #include "hlo/builder.h"
 #include "runtime/code_loader.h"
+#include "tests/unit/kernel_test.h"
 
 static arena *memory;
 
@@ -50,14 +49,6 @@ typedef struct problem {
   float *x, *w;
   double *want, largest;
 } problem;
-
-/* Ends where a page ends that may not be touched. */
-static void *guarded(size_t bytes) {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page;
-  char *base = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ck_assert(base != MAP_FAILED && mprotect(base + whole, page, PROT_NONE) == 0);
-  return base + whole - (bytes + 63) / 64 * 64;
-}
 
 static void fill(float *to, int64_t n, double scale, uint64_t seed) {
   for (int64_t k = 0; k < n; k++) {
@@ -115,7 +106,7 @@ static problem make_problem(const conv_case *c) {
   hlo_value y = convolve(&b, c, x, w);
   succeed(hlo_builder_take_error(&b));
   hlo_set_roots(main, 1, &y);
-  problem p = {.c = c, .instr = y.def, .x = guarded((size_t)shape_bytes(&xs)),
+  problem p = {.c = c, .instr = y.def, .x = guarded_memory((size_t)shape_bytes(&xs)),
                .w = arena_alloc_aligned(memory, (size_t)shape_bytes(&ws), 64)};
   fill(p.x, shape_elements(&xs), c->scale, 1);
   fill(p.w, shape_elements(&ws), c->scale, 2);
@@ -124,17 +115,6 @@ static problem make_problem(const conv_case *c) {
 }
 
 /* --- kernels --- */
-
-typedef struct variant {
-  const char *cpu;
-  int lanes;
-} variant;
-static const variant variants[] = {{"native", 0}, {"native", 16}, {"native", 8}, {"native", 4}, {"native", 1}, {"x86-64", 0}};
-enum { N_VARIANTS = sizeof variants / sizeof *variants };
-
-static void *resolve(const char *name) {
-  return strcmp(name, "memset") == 0 ? (void *)(intptr_t)memset : strcmp(name, "memcpy") == 0 ? (void *)(intptr_t)memcpy : NULL;
-}
 
 static void run_phase(emit_kernel_fn *f, const emit_kernel_info *info, const void *const *buffers) {
   ck_assert_int_gt(info->grid, 0);
@@ -153,9 +133,9 @@ static float *run(const problem *p, const emit_target *t, const emit_winograd *w
     succeed(emit_winograd_kernel(m, arena_printf(memory, "k%u", k), p->instr, NULL, w, k, &info[k]));
   }
   succeed(emit_module_object(m, &object.data, &object.size));
-  succeed(rt_code_load(memory, object, resolve, &code));
-  float *packed = guarded(emit_winograd_packed_bytes(w)), *y = guarded((size_t)shape_bytes(&p->instr->shapes[0]));
-  void *scratch = guarded(emit_winograd_scratch_bytes(w));
+  succeed(rt_code_load(memory, object, kernel_resolve, &code));
+  float *packed = guarded_memory(emit_winograd_packed_bytes(w)), *y = guarded_memory((size_t)shape_bytes(&p->instr->shapes[0]));
+  void *scratch = guarded_memory(emit_winograd_scratch_bytes(w));
   memset(scratch, 0xff, emit_winograd_scratch_bytes(w)); /* NaN */
   memset(y, 0xff, (size_t)shape_bytes(&p->instr->shapes[0]));
   emit_winograd_pack(w, p->w, packed);
@@ -198,10 +178,9 @@ static void try_tile(const problem *p, const emit_target *t, int64_t tile, const
 
 START_TEST(convolutions) {
   problem p = make_problem(&cases[_i]);
-  for (int v = 0; v < N_VARIANTS; v++) {
-    emit_target t;
-    succeed(emit_target_init(memory, NULL, variants[v].cpu, variants[v].lanes, &t));
-    const char *what = arena_printf(memory, "case %d, %s, %d lanes", _i, variants[v].cpu, variants[v].lanes);
+  for (int v = 0; v < EMIT_MACHINES; v++) {
+    emit_target t = emit_machine_target(memory, &emit_machines[v]);
+    const char *what = arena_printf(memory, "case %d, %s, %d lanes", _i, emit_machines[v].cpu, emit_machines[v].lanes);
     try_tile(&p, &t, 2, what);
     try_tile(&p, &t, 4, what);
   }
@@ -251,17 +230,11 @@ START_TEST(errors) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("winograd");
   TCase *t = tcase_create("winograd");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, convolutions, 0, N_CASES);
   tcase_add_test(t, refusals);
   tcase_add_test(t, errors);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite("winograd", t);
 }

@@ -4,7 +4,6 @@
 #include <check.h>
 #include <math.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "backend_ref/eval.h"
 #include "hlo/text.h"
@@ -31,31 +30,6 @@ hlo_instr *emit_case_parse(arena *memory, const emit_case *c) {
 
 /* --- data --- */
 
-static uint64_t seed = 88172645463325252u;
-static uint64_t next_random(void) {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return seed;
-}
-
-/* size bytes that end before a page that cannot be read, aligned to 64 bytes as buffers are. */
-typedef struct guarded {
-  char *at, *base;
-  size_t mapped;
-} guarded;
-
-static guarded guarded_memory(size_t size) {
-  size_t page = 4096, room = (size + 63) / 64 * 64, pages = (room + page - 1) / page * page;
-  guarded g = {.mapped = pages + page};
-  g.base = mmap(NULL, g.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ck_assert(g.base != MAP_FAILED);
-  mprotect(g.base + pages, page, PROT_NONE);
-  memset(g.base, 0xa5, pages);
-  g.at = g.base + pages - room;
-  return g;
-}
-
 static void fill(const shape *s, char *at) {
   for (int64_t k = 0; k < shape_elements(s); k++) {
     double v = (double)(int64_t)(next_random() % 2001) / 1000 - 1;
@@ -63,31 +37,7 @@ static void fill(const shape *s, char *at) {
   }
 }
 
-/* --- processors --- */
-
-const emit_machine emit_machines[] = {{"native", 0}, {"native", 16}, {"native", 8}, {"native", 4}, {"native", 1}, {"x86-64", 0}};
-
-emit_target emit_machine_target(arena *memory, const emit_machine *m) {
-  emit_target t;
-  status s = emit_target_init(memory, NULL, m->cpu, m->lanes, &t);
-  if (s) { /* a processor of another architecture */
-    status_free(s);
-    s = emit_target_init(memory, NULL, "native", m->lanes, &t);
-  }
-  ck_assert(!s);
-  return t;
-}
-
 /* --- a kernel --- */
-
-static int expired(const void *budget) { return budget != NULL; }
-
-static void *resolve(const char *name) {
-  return strcmp(name, "onnx_xla_expired") == 0  ? (void *)(intptr_t)expired
-         : strcmp(name, "memcpy") == 0          ? (void *)(intptr_t)memcpy
-         : strcmp(name, "memset") == 0          ? (void *)(intptr_t)memset
-                                                : NULL;
-}
 
 static void run_phase(arena *memory, const emit_target *t, const hlo_instr *i, const emit_way *way, uint32_t phase,
                       const void *const *buffers) {
@@ -98,7 +48,7 @@ static void run_phase(arena *memory, const emit_target *t, const hlo_instr *i, c
   status s = emit_module_create(memory, t, "case", &m);
   s = s ? s : way->write(m, "case", i, NULL, way->config, phase, &info);
   s = s ? s : emit_module_object(m, &object.data, &object.size);
-  s = s ? s : rt_code_load(memory, object, resolve, &code);
+  s = s ? s : rt_code_load(memory, object, kernel_resolve, &code);
   ck_assert_msg(!s, "%s", s ? status_message(s) : "");
   emit_kernel_fn *f = (emit_kernel_fn *)(intptr_t)rt_code_find(code, "case");
   for (int64_t from = 0, to; from < info.grid; from = to) {
@@ -122,35 +72,42 @@ static void compare(const emit_case *c, const char *how, const literal *want, co
   }
 }
 
+/* An array as kernels see it. */
+typedef struct buffer {
+  void *at;
+  size_t bytes;
+} buffer;
+
+static buffer new_buffer(size_t bytes) { return (buffer){guarded_memory(bytes), bytes}; }
+
 void emit_case_check(arena *memory, const emit_case *c, const hlo_instr *i, const emit_target *t, const emit_way *way) {
   literal args[3], want;
-  guarded g[5];
+  buffer b[5];
   const void *buffers[6] = {NULL}; /* behind the last: no budget */
   uint32_t n = i->n_operands;
   for (uint32_t k = 0; k < n; k++) {
     const shape *s = hlo_shape(i->operands[k]);
-    g[k] = guarded_memory((size_t)shape_bytes(s));
-    fill(s, g[k].at);
-    args[k] = literal_make(*s, arena_memdup(memory, g[k].at, (size_t)shape_bytes(s)));
-    buffers[k] = g[k].at;
+    b[k] = new_buffer((size_t)shape_bytes(s));
+    fill(s, b[k].at);
+    args[k] = literal_make(*s, arena_memdup(memory, b[k].at, b[k].bytes));
   }
   status failed = ref_eval_computation(i->parent, args, memory, &want);
   ck_assert_msg(!failed, "%s", failed ? status_message(failed) : "");
   if (way->packed_bytes) {
-    munmap(g[1].base, g[1].mapped);
-    g[1] = guarded_memory((size_t)way->packed_bytes);
-    way->pack(way->config, args[1].data, g[1].at);
-    buffers[1] = g[1].at;
+    guarded_free(b[1].at, b[1].bytes);
+    b[1] = new_buffer((size_t)way->packed_bytes);
+    way->pack(way->config, args[1].data, b[1].at);
   }
-  g[n] = guarded_memory((size_t)shape_bytes(&i->shapes[0]));
-  g[n + 1] = guarded_memory((size_t)way->scratch_bytes + 1);
-  buffers[n] = g[n].at;
-  buffers[n + 1] = way->scratch_bytes ? g[n + 1].at : NULL;
+  b[n] = new_buffer((size_t)shape_bytes(&i->shapes[0]));
+  b[n + 1] = new_buffer((size_t)way->scratch_bytes + 1);
+  for (uint32_t k = 0; k < n + 2; k++) {
+    buffers[k] = k <= n || way->scratch_bytes ? b[k].at : NULL;
+  }
   for (uint32_t phase = 0; phase < way->phases; phase++) {
     run_phase(memory, t, i, way, phase, buffers);
   }
-  compare(c, way->name, &want, g[n].at);
+  compare(c, way->name, &want, b[n].at);
   for (uint32_t k = 0; k < n + 2; k++) {
-    munmap(g[k].base, g[k].mapped);
+    guarded_free(b[k].at, b[k].bytes);
   }
 }

@@ -4,6 +4,7 @@
 #define TESTS_UNIT_EMIT_CASE_H
 
 #include "emit/compile.h"
+#include "tests/unit/kernel_test.h"
 
 typedef struct emit_case {
   const char *x, *w, *attributes, *y; /* shapes; a dot unless there are strides */
@@ -16,15 +17,6 @@ typedef struct emit_case {
 
 /* The dot or convolution, or the fusion around it. */
 hlo_instr *emit_case_parse(arena *a, const emit_case *c);
-
-/* Processors and widths of vectors. */
-typedef struct emit_machine {
-  const char *cpu;
-  int lanes;
-} emit_machine;
-enum { EMIT_MACHINES = 6 };
-extern const emit_machine emit_machines[EMIT_MACHINES];
-emit_target emit_machine_target(arena *a, const emit_machine *m);
 
 /* How it is computed. */
 typedef struct emit_way {

@@ -2,12 +2,13 @@
 
 #include <string.h>
 
+#include "backend_cpu/compile_attention.h"
 #include "backend_cpu/compile_candidate.h"
 #include "backend_cpu/exec_kinds.h"
 #include "lower/lower.h"
 #include "runtime/shared.h"
 
-/* What is known about a contraction, kept because it is asked for more than once. */
+/* What is known about a contraction or an attention, kept because it is asked for more than once. */
 typedef struct planned {
   const hlo_instr *instr;
   cpu_way *way; /* NULL: none is found, which emit says */
@@ -30,9 +31,14 @@ static bool problem_of(const lowering *l, const hlo_instr *i, cpu_problem *out) 
   return is_one;
 }
 
+static bool is_attention(const hlo_instr *i) {
+  return i->op == HLO_FUSION && hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_ATTENTION;
+}
+
 static cpu_way *way_of(lowering *l, const hlo_instr *i) {
   cpu_problem problem;
-  if (!problem_of(l, i, &problem)) {
+  bool attention = is_attention(i);
+  if (!attention && !problem_of(l, i, &problem)) {
     return NULL;
   }
   for (uint32_t k = l->n_plans; k-- > 0;) {
@@ -42,6 +48,10 @@ static cpu_way *way_of(lowering *l, const hlo_instr *i) {
   }
   planned *p = ARENA_PUSH(l->arena, l->plans, l->n_plans, l->cap_plans);
   p->instr = i;
+  if (attention) {
+    (void)cpu_attention_way(l->arena, i, l->options->target, &p->way);
+    return p->way;
+  }
   const cpu_chooser *chooser = l->options->chooser;
   status s = chooser ? chooser->choose(chooser->data, l->arena, &problem, &p->way)
                      : cpu_best_guess(l->arena, &problem, &p->way);
@@ -109,6 +119,9 @@ static bool shares_one(lowering *l, const hlo_instr *i, uint32_t operand, uint32
   const cpu_plan *p = plan_of(l, i);
   if (p) {
     return p->sum.def && hlo_value_equal(p->sum, i->operands[operand]);
+  }
+  if (is_attention(i)) {
+    return false; /* rows are computed twice where the last two tiles overlap */
   }
   switch (i->op) {
     case HLO_SORT:

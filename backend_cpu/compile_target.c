@@ -9,6 +9,7 @@
 #include "backend_cpu/compile_kernels.h"
 #include "backend_cpu/compile_lower.h"
 #include "backend_cpu/compile_tune.h"
+#include "emit/attention.h"
 #include "emit/kernel.h"
 #include "emit/target.h"
 #include "hlo/hlo_report.h"
@@ -27,6 +28,7 @@ static const hlo_pass pipeline[] = {
     HLO_STEP(layout),
     HLO_STEP(deconvolution),
     HLO_GROUP("clean-layout", cleaning),
+    HLO_STEP(attention),
     HLO_STEP(matrices),
     HLO_STEP(fold),
     HLO_STEP(dce),
@@ -36,6 +38,25 @@ static const hlo_pass pipeline[] = {
     HLO_STEP(loop_fusion),
     HLO_STEP(dce),
 };
+
+/* What passes ask about. */
+typedef struct asked {
+  const rt_compile_options *options;
+  const emit_target *target;
+} asked;
+
+static bool takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
+  return cpu_takes_bytes((void *)((const asked *)data)->options, contraction, lhs);
+}
+
+static bool takes_small_weights(void *data, const hlo_instr *dot) {
+  return cpu_takes_small_weights((void *)((const asked *)data)->options, dot);
+}
+
+static bool takes_attention(void *data, const hlo_attention *a) {
+  emit_attention c;
+  return emit_attention_of(a, ((const asked *)data)->target, &c);
+}
 
 /* What emit/ can write may be part of a kernel. */
 static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
@@ -69,11 +90,12 @@ static status dump(void *data, const char *file, const hlo_module *m) {
 /* Of one folded result: the weights of a layer, which batch normalisation scales. */
 static const int64_t fold_bytes = (int64_t)1 << 28;
 
-static status prepare(hlo_module *m, const rt_compile_options *options, arena *a) {
-  const hlo_target target = {.name = "cpu", .data = (void *)options, .takes_epilogue = cpu_takes_epilogue,
+static status prepare(hlo_module *m, const rt_compile_options *options, const emit_target *t, arena *a) {
+  asked data = {options, t};
+  const hlo_target target = {.name = "cpu", .data = &data, .takes_epilogue = cpu_takes_epilogue,
                              .takes_activation = cpu_takes_activation,
-                             .takes_fused = takes_fused, .takes_bytes = cpu_takes_bytes,
-                             .takes_small_weights = cpu_takes_small_weights, .channels_last = true,
+                             .takes_fused = takes_fused, .takes_bytes = takes_bytes, .takes_attention = takes_attention,
+                             .takes_small_weights = takes_small_weights, .channels_last = true,
                              .matrices = true};
   dumping d = {options};
   pass_context c = {.arena = a, .eval = options->eval, .fold_bytes = fold_bytes, .target = &target,
@@ -154,7 +176,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   double start = seconds(), now;
   TRY(emit_target_init(a, NULL, options->cpu ? options->cpu : "native", (int)options->lanes, target));
   hlo_report before = hlo_report_of(m);
-  TRY(prepare(m, options, a));
+  TRY(prepare(m, options, target, a));
   report_module(m, &before, r);
   r->seconds_passes = (now = seconds()) - start;
   start = now;

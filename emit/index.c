@@ -214,6 +214,11 @@ emit_pos emit_pos_mod(const emit_indexer *x, emit_pos a, int64_t c) {
   return scattered(once(x, LLVMURem, v, emit_i(v, c)));
 }
 
+/* Does emit_pos_mod need arithmetic on vectors? */
+static bool mod_scatters(const emit_indexer *x, emit_pos a, int64_t c) {
+  return c != 1 && a.step != 0 && (a.step == EMIT_SCATTERED || (!one_bucket(x, a, c) && a.step % c != 0));
+}
+
 emit_pos emit_pos_clamp(const emit_indexer *x, emit_pos a, int64_t n) {
   LLVMValueRef v = a.step == 0 ? a.base : emit_pos_vector(x, a);
   uintptr_t key[5] = {3, (uintptr_t)v, (uintptr_t)n, 0, 0};
@@ -255,6 +260,19 @@ static int64_t product(const int64_t *dims, int first, int last) {
   return n;
 }
 
+/* The position over [left, right) of p, modulo c: of its outer dimensions where the inner ones, along which lanes may run, are
+ * within c as they are. */
+static emit_pos range_modulo(const emit_indexer *x, const emit_index *p, int left, int right, int64_t c) {
+  for (int k = left + 1; k < right; k++) {
+    int64_t inner = product(p->dims, k, right);
+    if (c % inner == 0) {
+      emit_pos outer = emit_pos_mod(x, emit_index_range(x, p, left, k), c / inner);
+      return emit_pos_add(x, emit_pos_scale(x, outer, inner), emit_index_range(x, p, k, right));
+    }
+  }
+  return emit_pos_mod(x, emit_index_range(x, p, left, right), c);
+}
+
 /* Looks for boundaries between dimensions of the other shape that enclose the wanted ones as tightly as
  * possible. */
 static emit_pos reshaped_range(const emit_indexer *x, const emit_index *i, int first, int last) {
@@ -276,7 +294,11 @@ static emit_pos reshaped_range(const emit_indexer *x, const emit_index *i, int f
     t_high *= p->dims[--left];
   }
   emit_pos r = emit_pos_div(x, emit_index_range(x, p, left, right), low / t_low);
-  return t_high == high ? r : emit_pos_mod(x, r, high / low);
+  if (t_high == high) {
+    return r;
+  }
+  bool apart = low == t_low && mod_scatters(x, r, high / low);
+  return apart ? range_modulo(x, p, left, right, high / low) : emit_pos_mod(x, r, high / low);
 }
 
 /* How many axes ending with `k` travel together: consecutive dimensions of one index, with its extents. */

@@ -10,8 +10,7 @@
 
 /* --- levels --- */
 
-/* Appends a level inside of the others, or makes the last one longer.  False: too many. */
-static bool add_level(int64_t *n, emit_level *levels, emit_level l, bool merge_b) {
+bool emit_add_level(int64_t *n, emit_level *levels, emit_level l, bool merge_b) {
   emit_level *last = *n ? &levels[*n - 1] : NULL;
   if (l.n == 1) {
     return true;
@@ -70,7 +69,7 @@ static bool dot_columns(const hlo_instr *dot, const int64_t *strides, emit_produ
   for (int d = 0; d < y->rank; d++) {
     if (!is_among(d, hlo_n_ints(dot, HLO_ATTR_RHS_BATCH), hlo_ints(dot, HLO_ATTR_RHS_BATCH)) &&
         !is_among(d, hlo_n_ints(dot, HLO_ATTR_RHS_CONTRACT), hlo_ints(dot, HLO_ATTR_RHS_CONTRACT)) &&
-        !add_level(&n, columns, (emit_level){y->dims[d], strides[d], 0}, false)) {
+        !emit_add_level(&n, columns, (emit_level){y->dims[d], strides[d], 0}, false)) {
       return false;
     }
   }
@@ -79,28 +78,34 @@ static bool dot_columns(const hlo_instr *dot, const int64_t *strides, emit_produ
   return n <= 1;
 }
 
-static bool dot_geometry(const hlo_instr *dot, emit_product *p) {
-  const shape *x = hlo_shape(dot->operands[0]), *y = hlo_shape(dot->operands[1]);
+bool emit_product_of_dot(const hlo_instr *dot, const int64_t *xs, const int64_t *ys, emit_product *p) {
+  const shape *x = hlo_shape(dot->operands[0]);
   const int64_t *xb = hlo_ints(dot, HLO_ATTR_LHS_BATCH), *yb = hlo_ints(dot, HLO_ATTR_RHS_BATCH);
   const int64_t *xk = hlo_ints(dot, HLO_ATTR_LHS_CONTRACT), *yk = hlo_ints(dot, HLO_ATTR_RHS_CONTRACT);
   uint32_t n_batch = hlo_n_ints(dot, HLO_ATTR_LHS_BATCH), n_sums = hlo_n_ints(dot, HLO_ATTR_LHS_CONTRACT);
-  int64_t xs[SHAPE_MAX_RANK], ys[SHAPE_MAX_RANK];
-  shape_strides(x, xs);
-  shape_strides(y, ys);
+  memset(p, 0, sizeof *p);
+  p->type = x->type;
   p->group.n = 1;
   bool fits = dot_columns(dot, ys, p);
   for (uint32_t k = 0; k < n_batch; k++) {
-    fits = fits && add_level(&p->n_batch, p->batch, (emit_level){x->dims[xb[k]], xs[xb[k]], ys[yb[k]]}, true);
+    fits = fits && emit_add_level(&p->n_batch, p->batch, (emit_level){x->dims[xb[k]], xs[xb[k]], ys[yb[k]]}, true);
   }
   for (uint32_t k = 0; k < n_sums; k++) {
-    fits = fits && add_level(&p->n_sums, p->sums, (emit_level){x->dims[xk[k]], xs[xk[k]], ys[yk[k]]}, true);
+    fits = fits && emit_add_level(&p->n_sums, p->sums, (emit_level){x->dims[xk[k]], xs[xk[k]], ys[yk[k]]}, true);
   }
   for (int d = 0; d < x->rank; d++) {
     if (!is_among(d, n_batch, xb) && !is_among(d, n_sums, xk)) {
-      fits = fits && add_level(&p->n_rows, p->rows, (emit_level){x->dims[d], xs[d], 0}, false);
+      fits = fits && emit_add_level(&p->n_rows, p->rows, (emit_level){x->dims[d], xs[d], 0}, false);
     }
   }
   return fits;
+}
+
+static bool dot_geometry(const hlo_instr *dot, emit_product *p) {
+  int64_t xs[SHAPE_MAX_RANK], ys[SHAPE_MAX_RANK];
+  shape_strides(hlo_shape(dot->operands[0]), xs);
+  shape_strides(hlo_shape(dot->operands[1]), ys);
+  return emit_product_of_dot(dot, xs, ys, p);
 }
 
 /* --- convolutions --- */
@@ -152,13 +157,13 @@ static bool convolution_geometry(const hlo_instr *i, emit_product *p) {
   p->columns = w->dims[0] / groups;
   p->b_column = inner * taps;
   p->group = (emit_level){groups, inner, p->columns * p->b_column};
-  bool fits = add_level(&p->n_rows, p->rows, (emit_level){p->images, image, 0}, false);
+  bool fits = emit_add_level(&p->n_rows, p->rows, (emit_level){p->images, image, 0}, false);
   for (int d = 0; d < p->spatial; d++) {
     emit_level row = {y->dims[1 + d], step[d] * hlo_ints(i, HLO_ATTR_STRIDES)[d], 0};
     emit_level sum = {w->dims[2 + d], step[d] * hlo_ints(i, HLO_ATTR_RHS_DILATION)[d], tap[d]};
-    fits = fits && add_level(&p->n_rows, p->rows, row, false) && add_level(&p->n_sums, p->sums, sum, true);
+    fits = fits && emit_add_level(&p->n_rows, p->rows, row, false) && emit_add_level(&p->n_sums, p->sums, sum, true);
   }
-  return fits && add_level(&p->n_sums, p->sums, (emit_level){inner, 1, taps}, true);
+  return fits && emit_add_level(&p->n_sums, p->sums, (emit_level){inner, 1, taps}, true);
 }
 
 /* --- instructions --- */

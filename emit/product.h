@@ -54,6 +54,11 @@ typedef enum emit_packing {
  * operations lead to the fusion's results.  False: it has none that this file can do. */
 bool emit_product_of(const hlo_instr *i, emit_product *p);
 
+/* The same of a dot in f32 whose operands lie in memory with these strides, a step for each dim. */
+bool emit_product_of_dot(const hlo_instr *dot, const int64_t *xs, const int64_t *ys, emit_product *p);
+/* Appends a level inside of the others, or makes the last one longer (merge_b: if it is also in B).  False: too many. */
+bool emit_add_level(int64_t *n, emit_level *levels, emit_level l, bool merge_b);
+
 /* What runs it: the size of a block (0: the best by emit_gemm_fit), and for how many threads, with how large a second-level
  * cache, the grid is cut. */
 typedef struct emit_product_wish {

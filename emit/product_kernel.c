@@ -3,6 +3,7 @@
 #include "emit/module.h"
 #include "emit/number.h"
 #include "emit/product.h"
+#include "emit/product_parts.h"
 #include "emit/writer.h"
 #include "hlo/quantized.h"
 
@@ -49,9 +50,7 @@ static LLVMValueRef b_at(const kernel *k, LLVMValueRef base, LLVMValueRef offset
   return LLVMBuildInBoundsGEP2(k->w.e.w->builder, k->b_type, base, &offset, 1, "");
 }
 
-/* Where step number `index` of the levels stands, in A or in B. */
-static LLVMValueRef level_offset(const kernel *k, int64_t n, const emit_level *levels, bool in_b, LLVMValueRef index) {
-  const emit_ir *w = k->w.e.w;
+LLVMValueRef emit_level_offset(const emit_ir *w, int64_t n, const emit_level *levels, bool in_b, LLVMValueRef index) {
   LLVMValueRef sum = emit_i64(w, 0);
   for (int64_t l = n; l-- > 0;) {
     LLVMValueRef digit = l ? modulo(w, index, levels[l].n) : index;
@@ -246,12 +245,18 @@ static void write_panels(kernel *k) {
   emit_loop l;
   emit_loop_begin(w, &l, k->w.begin, k->w.end, 1, false, 0, NULL);
   LLVMValueRef outside = over(w, l.iv, panels), batch = over(w, outside, p->group.n);
-  LLVMValueRef from = at(k, k->b, add(w, level_offset(k, p->n_batch, p->batch, true, batch),
+  LLVMValueRef from = at(k, k->b, add(w, emit_level_offset(w, p->n_batch, p->batch, true, batch),
                                       times(w, modulo(w, outside, p->group.n), p->group.b)));
   pack_level(k, 0, from, at(k, k->packed, times(w, l.iv, sums * p->lanes)), modulo(w, l.iv, panels));
   emit_loop_end(w, &l, NULL);
   k->w.info->grid = batch_of(p) * p->group.n * panels;
   k->w.cost = (double)emit_product_packed(p) * 0.2;
+}
+
+void emit_product_panels(emit_writer *w, const emit_product *p, LLVMValueRef b, LLVMValueRef packed) {
+  kernel k = {.w = *w, .p = p, .type = (dtype)p->type, .b = b, .packed = packed};
+  write_panels(&k);
+  w->cost = k.w.cost;
 }
 
 /* --- the epilogue --- */
@@ -457,7 +462,7 @@ static void write_block(kernel *k, const block *b, LLVMValueRef outer, LLVMValue
   for (int j = 0; j < g.tile.rows; j++) {
     places[j] = j / r->unit_rows * r->unit_step + j % r->unit_rows * r->row_step;
   }
-  g.a = at(k, b->a, add(w, level_offset(k, r->n_outside, p->rows, false, outer), times(w, unit, r->unit_step)));
+  g.a = at(k, b->a, add(w, emit_level_offset(w, r->n_outside, p->rows, false, outer), times(w, unit, r->unit_step)));
   LLVMValueRef sums[EMIT_GEMM_SUMS];
   LLVMValueRef row = add(w, b->first_row, add(w, times(w, outer, r->inner), times(w, unit, r->unit_rows)));
   emit_gemm_zero(w, &g, sums);
@@ -560,9 +565,9 @@ static void write_step(kernel *k, LLVMValueRef item) {
   s.row_to = least(w, add(w, rows, emit_i64(w, p->row_blocks)), k->rows.blocks);
   s.column_from = times(w, p->rows_first ? j : i, p->column_blocks);
   s.column_to = least(w, add(w, s.column_from, emit_i64(w, p->column_blocks)), columns);
-  s.a = at(k, k->a, add(w, level_offset(k, p->n_batch, p->batch, false, batch), times(w, group, p->group.a)));
+  s.a = at(k, k->a, add(w, emit_level_offset(w, p->n_batch, p->batch, false, batch), times(w, group, p->group.a)));
   s.b = p->packing == EMIT_B_PLAIN
-            ? at(k, k->b, add(w, level_offset(k, p->n_batch, p->batch, true, batch), times(w, group, p->group.b)))
+            ? at(k, k->b, add(w, emit_level_offset(w, p->n_batch, p->batch, true, batch), times(w, group, p->group.b)))
             : at(k, k->b, times(w, outside, emit_product_packed(p) / (batch_of(p) * p->group.n)));
   emit_loop l;
   emit_loop_begin(w, &l, s.column_from, s.column_to, 1, true, 0, NULL);

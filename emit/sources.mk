@@ -1,6 +1,8 @@
 # Written by m4/list-sources: do not edit.
 emit_sources = \
 	emit/accumulate.c \
+	emit/attention.c \
+	emit/attention_kernel.c \
 	emit/compile.c \
 	emit/contract.c \
 	emit/depthwise.c \
@@ -27,12 +29,14 @@ emit_sources = \
 	emit/target.c \
 	emit/tiles.c \
 	emit/update.c \
+	emit/view.c \
 	emit/window.c \
 	emit/winograd.c \
 	emit/winograd_plan.c
 emit_files = \
 	emit/README \
 	emit/accumulate.h \
+	emit/attention.h \
 	emit/compile.h \
 	emit/depthwise.h \
 	emit/element.h \
@@ -47,8 +51,10 @@ emit_files = \
 	emit/number.h \
 	emit/plan.h \
 	emit/product.h \
+	emit/product_parts.h \
 	emit/reduce.h \
 	emit/target.h \
+	emit/view.h \
 	emit/window.h \
 	emit/winograd.h \
 	emit/writer.h

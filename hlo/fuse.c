@@ -209,7 +209,7 @@ static const char *joined_source(arena *a, uint32_t n, hlo_instr *const *members
 }
 
 hlo_instr *hlo_fuse(hlo_fuser *f, hlo_fusion_kind kind, uint32_t n, hlo_instr *const *members) {
-  static const char *const names[] = {"fused_loop", "fused_input", "fused_output"};
+  static const char *const names[] = {"fused_loop", "fused_input", "fused_output", "fused_attention"};
   hlo_module *module = f->c->module;
   f->n_fusions++;
   making m = {.f = f, .body = hlo_computation_create(module, names[kind])};

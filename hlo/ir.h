@@ -56,8 +56,11 @@ typedef enum hlo_comparison { HLO_EQ, HLO_NE, HLO_LT, HLO_LE, HLO_GT, HLO_GE } h
 typedef enum hlo_layout { HLO_CHANNELS_FIRST, HLO_CHANNELS_LAST } hlo_layout;
 /* of random bits; OPS.md */
 typedef enum hlo_algorithm { HLO_PHILOX, HLO_MT19937 } hlo_algorithm;
-/* LOOP: elementwise and movement; INPUT: feeds a reduction at its root(s); OUTPUT: a contraction and its epilogue */
-typedef enum hlo_fusion_kind { HLO_FUSION_LOOP, HLO_FUSION_INPUT, HLO_FUSION_OUTPUT } hlo_fusion_kind;
+/* LOOP: elementwise and movement; INPUT: feeds a reduction at its root(s); OUTPUT: a contraction and its epilogue; ATTENTION:
+ * hlo/attention.h */
+typedef enum hlo_fusion_kind {
+  HLO_FUSION_LOOP, HLO_FUSION_INPUT, HLO_FUSION_OUTPUT, HLO_FUSION_ATTENTION
+} hlo_fusion_kind;
 
 typedef enum hlo_kind {
   HLO_STRUCTURE, HLO_ELEMENTWISE, HLO_MOVEMENT, HLO_RANDOM, HLO_UPDATE, HLO_REDUCTION, HLO_WINDOW, HLO_SCAN, HLO_SORTING,

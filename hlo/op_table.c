@@ -48,7 +48,7 @@ static const char *const comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"};
 static const char *const roundings[] = {"nearest", "up", "down"};
 static const char *const layouts[] = {"channels-first", "channels-last"};
 static const char *const algorithms[] = {"philox", "mt19937"};
-static const char *const fusions[] = {"loop", "input", "output"};
+static const char *const fusions[] = {"loop", "input", "output", "attention"};
 
 #define TEXTS(list) {(list), sizeof(list) / sizeof *(list)}
 static const struct {

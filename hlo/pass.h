@@ -8,6 +8,7 @@
 #define HLO_PASS_H
 
 #include "hlo/activation.h"
+#include "hlo/attention.h"
 #include "hlo/builder.h"
 #include "hlo/ir.h"
 
@@ -64,6 +65,8 @@ typedef struct hlo_target {
   int64_t (*channel_block)(void *data, const hlo_instr *convolution);
   /* The operation may be part of a fusion of that kind. */
   bool (*takes_fused)(void *data, hlo_fusion_kind kind, const hlo_instr *i);
+  /* It has a kernel for this attention, its views included. */
+  bool (*takes_attention)(void *data, const hlo_attention *a);
   bool channels_last; /* convolutions run faster so */
   bool matrices;      /* dots run faster where each operand can be walked as a matrix */
 } hlo_target;

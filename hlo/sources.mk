@@ -1,6 +1,7 @@
 # Written by m4/list-sources: do not edit.
 hlo_sources = \
 	hlo/activation.c \
+	hlo/attention.c \
 	hlo/buffers.c \
 	hlo/builder.c \
 	hlo/composite_recurrence.c \
@@ -13,6 +14,7 @@ hlo_sources = \
 	hlo/op_table.c \
 	hlo/parse.c \
 	hlo/pass.c \
+	hlo/pass_attention.c \
 	hlo/pass_batch_norm.c \
 	hlo/pass_cse.c \
 	hlo/pass_dce.c \
@@ -48,6 +50,7 @@ hlo_files = \
 	hlo/OPS.md \
 	hlo/README \
 	hlo/activation.h \
+	hlo/attention.h \
 	hlo/attrs.def \
 	hlo/buffers.h \
 	hlo/builder.h \

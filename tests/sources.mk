@@ -8,6 +8,7 @@ check_programs = \
 	tests/onnxifi/check_foxi \
 	tests/onnxifi/check_onnxifi \
 	tests/onnxifi/check_threads \
+	tests/target/check_attention \
 	tests/target/check_candidates \
 	tests/target/check_exact \
 	tests/target/check_random \
@@ -103,6 +104,8 @@ script_tests = \
 	tests/test-sources \
 	tests/versions/test-versions
 hlo_tests = \
+	tests/hlo/attention/not.hlo \
+	tests/hlo/attention/projection.hlo \
 	tests/hlo/batch_norm/chain.hlo \
 	tests/hlo/cse/equal.hlo \
 	tests/hlo/cse/random.hlo \
@@ -373,6 +376,8 @@ tests_files = \
 	tests/fuzz/values.py \
 	tests/fuzz/workers.py \
 	tests/fuzz/xla.py \
+	tests/hlo/attention/not.expected \
+	tests/hlo/attention/projection.expected \
 	tests/hlo/batch_norm/chain.expected \
 	tests/hlo/cse/equal.expected \
 	tests/hlo/cse/random.expected \
@@ -474,6 +479,8 @@ tests_onnxifi_check_onnxifi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_onnxifi_check_onnxifi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_onnxifi_check_threads_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_onnxifi_check_threads_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_target_check_attention_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_target_check_attention_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_candidates_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_candidates_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_exact_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -54,6 +54,7 @@ static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
 static bool takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) { return true; }
 
 static bool takes_small_weights(void *data, const hlo_instr *dot) { return true; }
+static bool takes_attention(void *data, const hlo_attention *a) { return true; }
 
 typedef struct job {
   arena *arena;
@@ -65,7 +66,8 @@ static status run(void *data) {
   static const hlo_target target = {.name = "test", .takes_composite = takes_composite, .takes_epilogue = takes_epilogue,
                                     .takes_activation = takes_activation,
                                     .takes_fused = takes_fused, .takes_bytes = takes_bytes,
-                                    .takes_small_weights = takes_small_weights, .channels_last = true,
+                                    .takes_small_weights = takes_small_weights,
+                                    .takes_attention = takes_attention, .channels_last = true,
                                     .matrices = true};
   job *j = data;
   hlo_module *m = NULL;

@@ -1,0 +1,10 @@
+/* compile_attention.h - fusions of kind attention: which the target takes, and their kernels (emit/attention.h). */
+#ifndef BACKEND_CPU_COMPILE_ATTENTION_H
+#define BACKEND_CPU_COMPILE_ATTENTION_H
+
+#include "backend_cpu/compile_candidate.h"
+
+/* The kernel of a fusion of kind attention; false: it is none that emit/ has one for. */
+bool cpu_attention_way(arena *a, const hlo_instr *i, const emit_target *t, cpu_way **out);
+
+#endif

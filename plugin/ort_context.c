@@ -101,27 +101,45 @@ static OrtStatus *open_beside(const ort_provider *p, const ort_graph *g, const c
   return *file < 0 ? ort_fail(p, "onnx-xla: cannot open %s", path) : NULL;
 }
 
-static OrtStatus *open_bytes(const ort_provider *p, const char *bytes, size_t size, int *file) {
-  *file = memfd_create("onnx-xla", MFD_CLOEXEC);
-  size_t done = 0;
-  for (ssize_t n = 1; *file >= 0 && n > 0 && done < size; done += n > 0 ? (size_t)n : 0) {
-    n = write(*file, bytes + done, size - done);
+/* The attribute's bytes at the beginning of a page, so that nothing copies them again; `counted_too_much` of them are not its own. */
+static OrtStatus *map_attribute(const ort_provider *p, const OrtNode *node, const char *name, size_t counted_too_much, ort_span *out,
+                               size_t *size) {
+  const OrtOpAttr *a = NULL;
+  size_t n = 0;
+  ORT_TRY(p->api->Node_GetAttributeByName(node, name, &a));
+  OrtStatus *failed = p->api->ReadOpAttr(a, ORT_OP_ATTR_STRING, &(char){0}, 0, &n); /* fails, and says how many there are */
+  if (failed) {
+    p->api->ReleaseStatus(failed);
   }
-  return *file < 0 || done < size ? ort_fail(p, "onnx-xla: no memory for a compiled model") : NULL;
+  if (n <= counted_too_much) {
+    return ort_fail(p, "onnx-xla: attribute '%s' is empty", name);
+  }
+  void *bytes = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (bytes == MAP_FAILED) {
+    return ort_no_memory(p);
+  }
+  *out = (ort_span){bytes, n};
+  ORT_TRY(p->api->ReadOpAttr(a, ORT_OP_ATTR_STRING, bytes, n, &n));
+  *size = n - counted_too_much;
+  return NULL;
 }
 
-OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort_node *node, int *file) {
+OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort_node *node, int *file, ort_span *mapped,
+                           size_t *size) {
   char *text;
-  size_t size, counted;
+  size_t counted;
   bool embedded;
   ORT_TRY(is_embedded(p, node->node, &embedded));
-  ORT_TRY(text_attribute(p, node->node, "source", &text, &counted)); /* known to be `source` */
-  free(text);
-  ORT_TRY(text_attribute(p, node->node, "ep_cache_context", &text, &size));
+  if (embedded) {
+    ORT_TRY(text_attribute(p, node->node, "source", &text, &counted)); /* known to be `source`: shows how texts are counted */
+    free(text);
+    return map_attribute(p, node->node, "ep_cache_context", counted - strlen(source), mapped, size);
+  }
+  ORT_TRY(text_attribute(p, node->node, "ep_cache_context", &text, &counted));
   if (!text) {
     return ort_fail(p, "onnx-xla: node '%s' holds no compiled model", node->name);
   }
-  OrtStatus *failed = embedded ? open_bytes(p, text, size - (counted - strlen(source)), file) : open_beside(p, g, text, file);
+  OrtStatus *failed = open_beside(p, g, text, file);
   free(text);
   return failed;
 }

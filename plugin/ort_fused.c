@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "plugin/ort_parts.h"
@@ -22,6 +23,7 @@ typedef struct fused {
   size_t *input_at, *output_at; /* their numbers in the model */
   void *bytes;              /* of the model, or: */
   int file;                 /* a compiled model; -1: none */
+  ort_span image;           /* the same in mapped memory; empty: none */
   ort_kept kept;            /* large constants */
   oxla_model *model, *reference; /* reference: what results are compared with; NULL: nothing */
   pthread_mutex_t lock; /* guards idle */
@@ -51,6 +53,9 @@ void ort_fused_destroy(OrtNodeComputeInfo *info) {
   free(f->bytes);
   if (f->file >= 0) {
     close(f->file);
+  }
+  if (f->image.bytes) {
+    munmap((void *)(uintptr_t)f->image.bytes, f->image.n);
   }
   free(f->input_at);
   free(f->output_at);
@@ -179,32 +184,6 @@ static OrtStatus *compute_with(const fused *f, OrtKernelContext *context, idle_r
 
 /* --- verification --- */
 
-/* The reference computes in doubles what ours sums in floats. */
-static const double verify_tolerance = 1e-3;
-
-static OrtStatus *compare(const fused *f, const char *name, const oxla_tensor *got, const oxla_tensor *want) {
-  if (got->bytes != want->bytes || got->type != want->type) {
-    return ort_fail(f->p, "onnx-xla: verify: '%s' has %zu bytes; the reference has %zu", name, got->bytes, want->bytes);
-  }
-  if (got->type != OXLA_FLOAT) {
-    return got->bytes == 0 || memcmp(got->data, want->data, got->bytes) == 0 || got->type == OXLA_DOUBLE ||
-                   got->type == OXLA_FLOAT16 || got->type == OXLA_BFLOAT16
-               ? NULL
-               : ort_fail(f->p, "onnx-xla: verify: '%s' is not what the reference has", name);
-  }
-  const float *x = got->data, *y = want->data;
-  double most = 0, worst = 0;
-  for (size_t k = 0; k < got->bytes / sizeof *x; k++) {
-    double far = (double)x[k] - y[k], size = y[k] < 0 ? -(double)y[k] : y[k];
-    far = far < 0 ? -far : far;
-    most = size > most ? size : most;
-    worst = far > worst ? far : worst;
-  }
-  return worst <= verify_tolerance * most ? NULL
-                                          : ort_fail(f->p, "onnx-xla: verify: '%s' is off by %g where the largest is %g", name,
-                                                     worst, most);
-}
-
 static OrtStatus *verify_outputs(const fused *f, OrtKernelContext *context, oxla_run *run, oxla_run *reference) {
   ORT_TRY(set_inputs(f, context, reference, NULL));
   ORT_TRY(ort_from_error(f->p, "verify", oxla_execute(reference)));
@@ -212,7 +191,7 @@ static OrtStatus *verify_outputs(const fused *f, OrtKernelContext *context, oxla
     oxla_tensor got, want;
     ORT_TRY(ort_from_error(f->p, "verify", oxla_get_output_at(run, f->output_at[k], &got)));
     ORT_TRY(ort_from_error(f->p, "verify", oxla_get_output_at(reference, f->output_at[k], &want)));
-    ORT_TRY(compare(f, f->outputs[k], &got, &want));
+    ORT_TRY(ort_compare(f->p, f->outputs[k], &got, &want));
   }
   return NULL;
 }
@@ -313,9 +292,12 @@ static OrtStatus *load(fused *f, size_t size, const ort_weights *w) {
   return NULL;
 }
 
-static OrtStatus *load_compiled(fused *f) {
+static OrtStatus *load_compiled(fused *f, size_t size) {
   char path[32];
   oxla_options options = options_of(f, &(ort_weights){0});
+  if (f->image.bytes) {
+    return ort_from_error(f->p, "loading", oxla_load_memory(f->image.bytes, size, &options, &f->model));
+  }
   snprintf(path, sizeof path, "/proc/self/fd/%d", f->file);
   return ort_from_error(f->p, "loading", oxla_load(path, &options, &f->model));
 }
@@ -377,7 +359,7 @@ static OrtStatus *write_context(fused *f, const ort_graph *g, const OrtNode *nod
 static OrtStatus *compile(fused *f, const OrtGraph *graph, const OrtNode *fused_node, ort_graph *g, ort_node *node,
                           OrtNode **context_node) {
   bool compiled;
-  size_t size;
+  size_t size = 0;
   ORT_TRY(ort_graph_read(f->p, graph, g));
   ORT_TRY(ort_node_read(f->p, fused_node, node));
   f->n_inputs = node->n_in;
@@ -385,8 +367,8 @@ static OrtStatus *compile(fused *f, const OrtGraph *graph, const OrtNode *fused_
   ORT_TRY(copy_names(f->p, node->n_in, node->in, &f->inputs));
   ORT_TRY(copy_names(f->p, node->n_out, node->out, &f->outputs));
   if (g->n_nodes == 1 && ort_is_context(f->p, &g->nodes[0])) {
-    ORT_TRY(ort_context_open(f->p, g, &g->nodes[0], &f->file));
-    ORT_TRY(load_compiled(f));
+    ORT_TRY(ort_context_open(f->p, g, &g->nodes[0], &f->file, &f->image, &size));
+    ORT_TRY(load_compiled(f, size));
     return number_names(f);
   }
   ORT_TRY(build(f, g, node, &size));

@@ -151,12 +151,16 @@ OrtStatus *ort_compile(ort_provider *p, const OrtGraph *graph, const OrtNode *no
                        OrtNode **context_node); /* ort_fused.c */
 void ort_fused_destroy(OrtNodeComputeInfo *info);
 
+/* Fails where an output is not what the reference has (ort_verify.c). */
+OrtStatus *ort_compare(const ort_provider *p, const char *name, const oxla_tensor *got, const oxla_tensor *want);
+
 /* A whole file, to be freed. */
 OrtStatus *ort_file_read(const ort_provider *p, const char *path, void **bytes, size_t *size);
-/* Compiled models (ort_context.c): is it a node of ours that holds one; a file that is it (also when it fails, unless -1);
- * a node that holds `bytes`. */
+/* Compiled models (ort_context.c): is it a node of ours that holds one; a file that is it, or its `size` bytes at the
+ * beginning of what is mapped (each also when it fails, unless -1 or NULL); a node that holds `bytes`. */
 bool ort_is_context(const ort_provider *p, const ort_node *node);
-OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort_node *node, int *file);
+OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort_node *node, int *file, ort_span *mapped,
+                            size_t *size);
 OrtStatus *ort_context_write(const ort_provider *p, const ort_graph *g, const OrtNode *fused, const void *bytes, size_t size,
                              OrtNode **out);
 

@@ -45,6 +45,7 @@ plugin_ort_sources = \
 	plugin/ort_fused.c \
 	plugin/ort_model.c \
 	plugin/ort_survey.c \
+	plugin/ort_verify.c \
 	plugin/ort_weights.c \
 	plugin/ort_wire.c
 plugin_cli_sources = \

@@ -30,6 +30,7 @@ const ifi_abi ifi_the_abi = {
     .max_optimization = ONNXIFI_OPTIMIZATION_AOT,
     .descriptor_bytes = sizeof(foxiTensorDescriptorV1),
     .read_descriptor = read_descriptor,
+    .set_input_type = foxi_set_input_type,
     .fills_batches = true,
 };
 

@@ -7,4 +7,7 @@
 
 #include "plugin/onnxifi_graph.h"
 
+/* Declares another element type of the input of that name, in the bytes of a valid model. */
+void foxi_set_input_type(void *model, size_t size, const char *name, onnxEnum type);
+
 #endif

@@ -93,6 +93,9 @@ static onnxStatus load_with_weights(ifi_graph *g, size_t size, const ifi_list *w
   onnxTensorDescriptorV1 *list;
   s = ifi_read_list(weights, &list);
   s = s ? s : copy_weights(g, weights->n, list);
+  for (uint32_t k = 0; !s && ifi_the_abi.set_input_type && k < weights->n; k++) {
+    ifi_the_abi.set_input_type(g->bytes, size, list[k].name, list[k].dataType);
+  }
   free(list);
   return s ? s : ifi_descriptor_status(load(g, size));
 }

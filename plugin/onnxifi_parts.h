@@ -25,6 +25,8 @@ typedef struct ifi_abi {
   size_t descriptor_bytes; /* the tag is the first field of every descriptor */
   /* A descriptor as the core has it.  What it has no field for is refused. */
   onnxStatus (*read_descriptor)(const void *descriptor, onnxTensorDescriptorV1 *out);
+  /* Writes into the model what a weight's descriptor tells of its type; NULL where the model is right. */
+  void (*set_input_type)(void *model, size_t size, const char *name, onnxEnum type);
   bool fills_batches; /* inputs may come with a smaller first dimension than declared: the rest is zeros */
 } ifi_abi;
 

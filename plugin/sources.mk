@@ -37,7 +37,8 @@ plugin_onnxifi_sources = \
 	plugin/onnxifi.c
 plugin_foxi_sources = \
 	plugin/foxi.c \
-	plugin/foxi_extensions.c
+	plugin/foxi_extensions.c \
+	plugin/foxi_types.c
 plugin_ort_sources = \
 	plugin/ort_claim.c \
 	plugin/ort_context.c \

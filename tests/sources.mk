@@ -95,6 +95,7 @@ script_tests = \
 	tests/fuzz/bytes/test-byte-fuzz \
 	tests/fuzz/test-fuzz \
 	tests/fuzz/test-planted \
+	tests/onnxifi/test-caffe2 \
 	tests/onnxifi/test-driver \
 	tests/onnxifi/test-loader \
 	tests/test-includes \
@@ -432,9 +433,11 @@ tests_files = \
 	tests/made-cases \
 	tests/onnxifi/README \
 	tests/onnxifi/build-driver \
+	tests/onnxifi/caffe2_models.py \
 	tests/onnxifi/driver-skips \
 	tests/onnxifi/driver.patch \
 	tests/onnxifi/onnxifi_client.h \
+	tests/onnxifi/test-caffe2 \
 	tests/onnxifi/test-driver \
 	tests/onnxifi/test-loader \
 	tests/target/two_targets.h \

@@ -268,6 +268,33 @@ START_TEST(smaller_batches) {
 }
 END_TEST
 
+/* Caffe2 declares every weight as floats; the descriptor is right. */
+START_TEST(types_of_weights) {
+  open_backend(_i);
+  message graph = {.n = 0};
+  add_value(&graph, GRAPH_INPUT, "x", 1, DIMS(2, 3));
+  add_value(&graph, GRAPH_INPUT, "s", 1, DIMS(1));
+  add_node(&graph, "Reshape", "x", "s", "y");
+  add_value(&graph, GRAPH_OUTPUT, "y", 1, DIMS(6));
+  message m = finish_model(&graph, 4, 9);
+  uint64_t one[] = {1}, two[] = {2, 3}, six[] = {6};
+  int64_t to[] = {6};
+  descriptor weight = describe("s", 1, one, to);
+  weight.type = 7;
+  handle g;
+  ck_assert_int_eq(foxi.init_graph(backend, NULL, m.n, m.bytes, 1, &weight, &g, 0, NULL), SUCCESS);
+  float x[] = {1, 2, 3, 4, 5, 6}, y[6];
+  descriptor in = describe("x", 2, two, x), out = describe("y", 1, six, y);
+  fence after = {.tag = FENCE_TAG};
+  ck_assert_int_eq(more.run(g, 1, &in, 1, &out, &after, NULL), SUCCESS);
+  ck_assert_int_eq(foxi.wait(after.event), SUCCESS);
+  ck_assert_mem_eq(x, y, sizeof y);
+  ck_assert_int_eq(foxi.release_event(after.event), SUCCESS);
+  ck_assert_int_eq(foxi.release_graph(g), SUCCESS);
+  ck_assert_int_eq(foxi.release_backend(backend), SUCCESS);
+}
+END_TEST
+
 /* What a run computes does not fit: the event says so. */
 START_TEST(failed_runs) {
   open_backend(_i);
@@ -419,7 +446,7 @@ int main(void) {
   Suite *s = suite_create("foxi");
   TCase *t = tcase_create("all");
   const TTest *const once[] = {what_it_is, properties, options, handles_of_the_other_library};
-  const TTest *const both[] = {runs, runs_in_two_calls, smaller_batches, failed_runs, bad_calls, one_graph_for_all};
+  const TTest *const both[] = {runs, runs_in_two_calls, smaller_batches, types_of_weights, failed_runs, bad_calls, one_graph_for_all};
   for (size_t k = 0; k < sizeof once / sizeof *once; k++) {
     tcase_add_test(t, once[k]);
   }

@@ -1,5 +1,6 @@
 /* check_onnxifi.c - libonnxifi-xla.so as a client sees it: opened with dlopen, called through pointers. */
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../e2e/write_model.h"
@@ -75,6 +76,8 @@ START_TEST(backend_info) {
   }
   IS(SUCCESS, lib.onnxGetBackendInfo(ids[_i], ONNXIFI_BACKEND_ONNXIFI_VERSION, &number, &n));
   ck_assert_uint_eq(number, (uint64_t)1 << 32);
+  IS(SUCCESS, lib.onnxGetBackendInfo(ids[_i], ONNXIFI_BACKEND_CAPABILITIES, &number, &n));
+  ck_assert_uint_eq(number, 0x1F); /* all but plugs */
   n = 3;
   IS(FALLBACK, lib.onnxGetBackendInfo(ids[_i], ONNXIFI_BACKEND_NAME, text, &n));
   ck_assert_uint_gt(n, 3);
@@ -457,6 +460,85 @@ START_TEST(many_in_flight) {
 }
 END_TEST
 
+/* Which numbers are not zero decides how many places there are: the descriptor's shape is the most that there may be. */
+START_TEST(sizes_that_a_run_decides) {
+  open_backend(_i);
+  message nodes = {.n = 0};
+  add_value(&nodes, GRAPH_INPUT, "x", 1, DIMS(4));
+  add_node(&nodes, "NonZero", "x", NULL, "y");
+  add_node(&nodes, "Shape", "y", NULL, "s");
+  add_value(&nodes, GRAPH_OUTPUT, "y", 7, DIMS(1, -1));
+  add_value(&nodes, GRAPH_OUTPUT, "s", 7, DIMS(2));
+  message m = finish_model(&nodes, 8, 13);
+  onnxGraph g;
+  IS(SUCCESS, lib.onnxInitGraph(backend, NULL, m.n, m.bytes, 0, NULL, &g));
+  float x[] = {1, 0, 0, 3};
+  int64_t y[4] = {-1, -1, -1, -1}, shape[2];
+  onnxTensorDescriptorV1 in = describe("x", 1, (uint64_t[]){4}, x);
+  onnxTensorDescriptorV1 out[] = {describe("y", 2, (uint64_t[]){1, 4}, y), describe("s", 1, (uint64_t[]){2}, shape)};
+  out[0].dataType = out[1].dataType = ONNXIFI_DATATYPE_INT64;
+  IS(SUCCESS, lib.onnxSetGraphIO(g, 1, &in, 2, out));
+  run_once(g);
+  ck_assert(y[0] == 0 && y[1] == 3 && y[2] == -1);
+  ck_assert(shape[0] == 1 && shape[1] == 2);
+  x[1] = 5;
+  run_once(g);
+  ck_assert(y[0] == 0 && y[1] == 1 && y[2] == 3 && y[3] == -1);
+  ck_assert_int_eq(shape[1], 3);
+  IS(SUCCESS, lib.onnxReleaseGraph(g));
+  IS(SUCCESS, lib.onnxReleaseBackend(backend));
+}
+END_TEST
+
+/* --- what is logged --- */
+
+/* Bytes on standard error while a graph is made, run once, and one is refused. */
+static long logged(int number, uint64_t level) {
+  IS(SUCCESS, lib.onnxInitBackend(ids[number], (uint64_t[]){ONNXIFI_BACKEND_PROPERTY_LOG_LEVEL, level, 0}, &backend));
+  FILE *file = tmpfile();
+  int before = dup(2);
+  dup2(fileno(file), 2);
+  onnxGraph g = affine_graph(), none;
+  float x[4] = {0}, y[4];
+  onnxTensorDescriptorV1 in = describe("x", 2, (uint64_t[]){1, 4}, x), out = describe("y", 2, (uint64_t[]){1, 4}, y);
+  IS(SUCCESS, lib.onnxSetGraphIO(g, 1, &in, 1, &out));
+  run_once(g);
+  IS(SUCCESS, lib.onnxReleaseGraph(g));
+  message m = unary_model("NoSuchOperator", 1, DIMS(2), 13);
+  IS(UNSUPPORTED_OPERATOR, lib.onnxInitGraph(backend, NULL, m.n, m.bytes, 0, NULL, &none));
+  dup2(before, 2);
+  close(before);
+  IS(SUCCESS, lib.onnxReleaseBackend(backend));
+  fseek(file, 0, SEEK_END);
+  long bytes = ftell(file);
+  fclose(file);
+  return bytes;
+}
+
+START_TEST(log_levels) {
+  open_library();
+  long error = logged(_i, ONNXIFI_LOG_LEVEL_ERROR), warning = logged(_i, ONNXIFI_LOG_LEVEL_WARNING);
+  long info = logged(_i, ONNXIFI_LOG_LEVEL_INFO), debug = logged(_i, ONNXIFI_LOG_LEVEL_DEBUG);
+  ck_assert(0 < error && error <= warning && warning < info && info < debug);
+}
+END_TEST
+
+/* Frameworks ask node by node. */
+START_TEST(compatibility_is_quick) {
+  open_library();
+  message m = unary_model("Relu", 1, DIMS(64, 1000), 13);
+  IS(SUCCESS, lib.onnxGetBackendCompatibility(ids[_i], m.n, m.bytes)); /* opens the compiler */
+  struct timespec start, end;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  for (int k = 0; k < 500; k++) {
+    IS(SUCCESS, lib.onnxGetBackendCompatibility(ids[_i], m.n, m.bytes));
+  }
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  double seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) * 1e-9;
+  ck_assert_msg(seconds < 5, "500 nodes took %.3f s", seconds); /* some 0.1 ms each, on a machine that does nothing else */
+}
+END_TEST
+
 /* --- threads --- */
 
 static void *client(void *data) {
@@ -498,7 +580,8 @@ int main(void) {
   tcase_add_test(t, events);
   tcase_add_test(t, waiting);
   const TTest *const both[] = {backend_info, compatibility, compatibility_of_graphs, backends, bad_graphs,
-                               weights, bad_io, bad_runs, runs, chain, many_in_flight, two_threads};
+                               weights, bad_io, bad_runs, runs, chain, many_in_flight, sizes_that_a_run_decides, log_levels,
+                               compatibility_is_quick, two_threads};
   for (size_t k = 0; k < sizeof both / sizeof *both; k++) {
     tcase_add_loop_test(t, both[k], 0, 2);
   }

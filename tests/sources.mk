@@ -11,6 +11,7 @@ check_programs = \
 	tests/target/check_attention \
 	tests/target/check_candidates \
 	tests/target/check_exact \
+	tests/target/check_operations \
 	tests/target/check_random \
 	tests/target/check_target \
 	tests/unit/check_base \
@@ -58,6 +59,7 @@ test_modules = \
 test_helper_sources = \
 	tests/fuzz/bytes/mutate.c \
 	tests/fuzz/bytes/targets.c \
+	tests/target/text_case.c \
 	tests/target/two_targets.c \
 	tests/unit/emit_case.c \
 	tests/unit/kernel_case.c \
@@ -440,6 +442,7 @@ tests_files = \
 	tests/onnxifi/test-caffe2 \
 	tests/onnxifi/test-driver \
 	tests/onnxifi/test-loader \
+	tests/target/text_case.h \
 	tests/target/two_targets.h \
 	tests/test-includes \
 	tests/test-libs \
@@ -488,6 +491,8 @@ tests_target_check_candidates_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_candidates_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_exact_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_exact_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_target_check_operations_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_target_check_operations_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_random_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_random_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

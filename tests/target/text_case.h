@@ -1,0 +1,14 @@
+/* text_case.h - HLO text on the reference evaluator and on the cpu target, for all variants of two_targets.h, with random inputs. */
+#ifndef TESTS_TARGET_TEXT_CASE_H
+#define TESTS_TARGET_TEXT_CASE_H
+
+#include "tests/target/two_targets.h"
+#include "tests/unit/kernel_test.h"
+
+/* Fails the test unless both give the same: within the tolerance, which is relative to the largest magnitude of a result, or bit for
+ * bit (0).  Inputs of floating types lie in [low, high). */
+void check_text(const char *text, double tolerance, double low, double high);
+/* body: lines of instructions; root: what is returned. */
+void check_body(const char *params, const char *body, const char *root, double tolerance, double low, double high);
+
+#endif

@@ -54,8 +54,9 @@ static bool takes_small_weights(void *data, const hlo_instr *dot) {
 }
 
 static bool takes_attention(void *data, const hlo_attention *a) {
+  const asked *about = data;
   emit_attention c;
-  return emit_attention_of(a, ((const asked *)data)->target, &c);
+  return !about->options->exact && emit_attention_of(a, about->target, &c);
 }
 
 /* What emit/ can write may be part of a kernel. */

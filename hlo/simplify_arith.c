@@ -188,6 +188,30 @@ static bool power_of_constant(hlo_builder *b, hlo_instr *i) {
   return false;
 }
 
+/* x / sqrt(y), where each root divides many elements: x times what is computed once.  Rounded once more, and for 0, infinity and
+ * NaN the same. */
+static bool divide_by_root(hlo_builder *b, hlo_instr *i) {
+  enum { DEEPEST = 4, MANY = 4 };
+  const hlo_instr *way[DEEPEST];
+  int n = 0;
+  hlo_value root = y_of(i);
+  for (; (is_op(root, HLO_BROADCAST) || is_op(root, HLO_RESHAPE)) && n < DEEPEST && hlo_used_once(root); root = x_of(root.def)) {
+    way[n++] = root.def;
+  }
+  bool wide = hlo_type(root) == DTYPE_F32 || hlo_type(root) == DTYPE_F64;
+  if (!wide || !is_op(root, HLO_SQRT) || !hlo_used_once(root) || !shape_is_static(&i->shapes[0]) ||
+      shape_elements(&i->shapes[0]) < MANY * shape_elements(hlo_shape(root))) {
+    return false;
+  }
+  hlo_value y = hlo_unary(b, HLO_RSQRT, x_of(root.def));
+  while (n-- > 0) {
+    const shape *s = &way[n]->shapes[0];
+    y = way[n]->op == HLO_RESHAPE ? hlo_reshape(b, y, s->rank, s->dims)
+                                  : hlo_broadcast(b, y, *s, hlo_ints(way[n], HLO_ATTR_DIMENSIONS));
+  }
+  return hlo_becomes(i, hlo_binary(b, HLO_MUL, x_of(i), y));
+}
+
 /* --- signs, bits and choices --- */
 
 /* f(f(x)) = x */
@@ -410,4 +434,4 @@ const hlo_rule_row hlo_arithmetic_rules[] = {
     {HLO_REAL, part_of_complex},    {HLO_IMAG, part_of_complex},  {HLO_MIN, make_clamp},
     {HLO_MIN, limit_infinite},      {HLO_MAX, limit_infinite},    {HLO_CLAMP, clamp_infinite},
     {HLO_CLAMP, clamp_scalars},     {HLO_CONVERT, identity_type}, {HLO_CONVERT, convert_chain},
-    {HLO_BITCAST, identity_type},   {HLO_BITCAST, bitcast_chain}, {HLO_OP_COUNT, NULL}};
+    {HLO_BITCAST, identity_type},   {HLO_BITCAST, bitcast_chain}, {HLO_DIV, divide_by_root},    {HLO_OP_COUNT, NULL}};

@@ -109,6 +109,7 @@ script_tests = \
 hlo_tests = \
 	tests/hlo/attention/not.hlo \
 	tests/hlo/attention/projection.hlo \
+	tests/hlo/attention/scaled.hlo \
 	tests/hlo/batch_norm/chain.hlo \
 	tests/hlo/cse/equal.hlo \
 	tests/hlo/cse/random.hlo \
@@ -154,6 +155,7 @@ hlo_tests = \
 	tests/hlo/simplify/index.hlo \
 	tests/hlo/simplify/movement.hlo \
 	tests/hlo/simplify/reduce.hlo \
+	tests/hlo/simplify/root.hlo \
 	tests/hlo/text/all-ops.hlo \
 	tests/hlo/text/names.hlo \
 	tests/hlo/text/refused-shape.hlo \
@@ -381,6 +383,7 @@ tests_files = \
 	tests/fuzz/xla.py \
 	tests/hlo/attention/not.expected \
 	tests/hlo/attention/projection.expected \
+	tests/hlo/attention/scaled.expected \
 	tests/hlo/batch_norm/chain.expected \
 	tests/hlo/cse/equal.expected \
 	tests/hlo/cse/random.expected \
@@ -427,6 +430,7 @@ tests_files = \
 	tests/hlo/simplify/index.expected \
 	tests/hlo/simplify/movement.expected \
 	tests/hlo/simplify/reduce.expected \
+	tests/hlo/simplify/root.expected \
 	tests/hlo/text/all-ops.expected \
 	tests/hlo/text/names.expected \
 	tests/hlo/text/refused-shape.expected \

@@ -63,6 +63,13 @@ static const row rows[] = {
      "%x = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[8,9]\n"
      SOFTMAX("f32[8,9]", "f32[8]", "1", "[0]")
      "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[8,64]\n", "%pv"},
+    {"q and k scaled, as the operator does it", true,
+     "%q0: f32[2,16,24] \"q\", %k0: f32[2,30,24] \"k\", %v: f32[2,30,16] \"v\"",
+     HALF "%hq = broadcast(%h) {dimensions=[]} : f32[2,16,24]\n%q = multiply(%q0, %hq) : f32[2,16,24]\n"
+     "%hk = broadcast(%h) {dimensions=[]} : f32[2,30,24]\n%k = multiply(%hk, %k0) : f32[2,30,24]\n"
+     "%x = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[2,16,30]\n"
+     SOFTMAX("f32[2,16,30]", "f32[2,16]", "2", "[0,1]")
+     "%pv = dot(%p, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[2,16,16]\n", "%pv"},
     {"many keys", true, "%q: f32[2,19,16] \"q\", %k: f32[2,1000,16] \"k\", %v: f32[2,1000,48] \"v\"",
      "%x = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[2,19,1000]\n"
      SOFTMAX("f32[2,19,1000]", "f32[2,19]", "2", "[0,1]")

@@ -100,8 +100,17 @@ static onnxStatus text_info(const ifi_id *id, onnxBackendInfo type, char *text, 
   }
 }
 
-/* Rates and places on buses are optional, and not known here. */
-static onnxStatus number_info(onnxBackendInfo type, uint64_t *out) {
+/* The reference is nowhere near what the machine could do. */
+static onnxStatus rate_info(const ifi_id *id, onnxBackendInfo type, uint64_t *out) {
+  if (strcmp(id->backend, "ref") != 0) {
+    const ifi_rates *rates = ifi_measure_rates();
+    *out = type == ONNXIFI_BACKEND_MACS_FP32 ? rates->macs : rates->bytes;
+  }
+  return *out ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE;
+}
+
+/* Other rates and places on buses are optional, and not known here. */
+static onnxStatus number_info(const ifi_id *id, onnxBackendInfo type, uint64_t *out) {
   switch (type) {
     case ONNXIFI_BACKEND_ONNXIFI_VERSION:
       *out = (uint64_t)1 << 32;
@@ -130,6 +139,10 @@ static onnxStatus number_info(onnxBackendInfo type, uint64_t *out) {
     case ONNXIFI_BACKEND_MAX_GRAPH_SIZE:
       *out = INT32_MAX; /* what a protobuf message may have */
       return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_MACS_FP32:
+    case ONNXIFI_BACKEND_MEMORY_BANDWIDTH:
+    case ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH: /* the memory is the processor's */
+      return rate_info(id, type, out);
     case ONNXIFI_BACKEND_MAX_GRAPH_COUNT:
       *out = UINT32_MAX; /* handles */
       return ONNXIFI_STATUS_SUCCESS;
@@ -153,7 +166,7 @@ onnxStatus onnxGetBackendInfo(onnxBackendID backendID, onnxBackendInfo infoType,
   onnxStatus s = text_info(id, infoType, text, sizeof text);
   size_t size = s ? sizeof number : strlen(text) + 1;
   if (s == ONNXIFI_STATUS_FALLBACK) {
-    s = number_info(infoType, &number);
+    s = number_info(id, infoType, &number);
     value = &number;
   }
   if (s) {

@@ -238,7 +238,11 @@ onnxStatus ifi_io_create(const ifi_graph *g, const ifi_list *inputs, const ifi_l
   onnxStatus s = ifi_read_list(inputs, &in.descriptors);
   s = s ? s : ifi_read_list(outputs, &made.descriptors);
   s = s ? s : check(&in, &made);
-  s = s ? s : create(g, &in, &made, out);
+  if (s) {
+    ifi_log(g->backend, ONNXIFI_LOG_LEVEL_ERROR, "inputs and outputs: the descriptors are refused, status 0x%04x", (unsigned)s);
+  } else {
+    s = create(g, &in, &made, out);
+  }
   free(in.descriptors);
   free(made.descriptors);
   return s;

@@ -69,6 +69,14 @@ typedef struct ifi_backend {
 /* NULL: no such ID. */
 const ifi_id *ifi_id_of(onnxBackendID id);
 
+/* What all cores do in a second; 0: unknown. */
+typedef struct ifi_rates {
+  uint64_t macs;  /* multiply-adds of f32 */
+  uint64_t bytes; /* read from memory */
+} ifi_rates;
+
+const ifi_rates *ifi_measure_rates(void);
+
 /* What backends that are made from now on begin with; the properties of onnxInitBackend come after. */
 typedef struct ifi_defaults {
   _Atomic int threads; /* 0: all cores */

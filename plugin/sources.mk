@@ -31,6 +31,7 @@ plugin_ifi_sources = \
 	plugin/onnxifi_handles.c \
 	plugin/onnxifi_info.c \
 	plugin/onnxifi_io.c \
+	plugin/onnxifi_rates.c \
 	plugin/onnxifi_run.c \
 	plugin/onnxifi_status.c
 plugin_onnxifi_sources = \

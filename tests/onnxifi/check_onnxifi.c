@@ -76,6 +76,16 @@ START_TEST(backend_info) {
   }
   IS(SUCCESS, lib.onnxGetBackendInfo(ids[_i], ONNXIFI_BACKEND_ONNXIFI_VERSION, &number, &n));
   ck_assert_uint_eq(number, (uint64_t)1 << 32);
+  static const int rates[] = {ONNXIFI_BACKEND_MACS_FP32, ONNXIFI_BACKEND_MEMORY_BANDWIDTH,
+                              ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH};
+  for (size_t k = 0; k < sizeof rates / sizeof *rates; k++) {
+    if (_i == 0) { /* measured; a machine of today does more than 0.1 and less than 10^6 thousand millions */
+      IS(SUCCESS, lib.onnxGetBackendInfo(ids[_i], rates[k], &number, &n));
+      ck_assert(number > 100000000 && number < 1000000000000000);
+    } else {
+      IS(UNSUPPORTED_ATTRIBUTE, lib.onnxGetBackendInfo(ids[_i], rates[k], &number, &n));
+    }
+  }
   IS(SUCCESS, lib.onnxGetBackendInfo(ids[_i], ONNXIFI_BACKEND_CAPABILITIES, &number, &n));
   ck_assert_uint_eq(number, 0x1F); /* all but plugs */
   n = 3;

@@ -77,4 +77,5 @@ doc_files = \
 	doc/convolutions-mobilenet-v2.svg \
 	doc/convolutions-resnet50.svg \
 	doc/make-man \
+	doc/onnxruntime.md \
 	doc/operators.md

@@ -10,7 +10,10 @@
 
 #include "plugin/ort_parts.h"
 
-enum { MOST_ROUNDS = 8, ENOUGH_NODES = 4 };
+enum { MOST_ROUNDS = 8 };
+/* Entering a group takes some microseconds.  Many nodes are worth it whatever they do, since each costs ONNX Runtime one of them;
+ * few only by their work, in steps of some tenths of a nanosecond. */
+enum { ENOUGH_NODES = 4, ENOUGH_WORK = 1 << 14, OPEN_SIZE = 256, PRODUCTS_EACH = 64 };
 
 /* A value and the number of the node that makes it. */
 typedef struct value {
@@ -133,34 +136,60 @@ static OrtStatus *settle(claim *c) {
 
 /* --- what is worth its while --- */
 
-static bool is_heavy(const char *op) {
-  static const char *const heavy[] = {"Attention", "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "Einsum", "Gemm", "GRU",
-                                      "If", "LSTM", "Loop", "MatMul", "MatMulInteger", "QLinearConv", "QLinearMatMul", "RNN",
-                                      "Scan"};
-  for (size_t k = 0; k < sizeof heavy / sizeof *heavy; k++) {
-    if (strcmp(op, heavy[k]) == 0) {
+/* Bodies may be anything, any number of times. */
+static bool keeps_bodies(const char *op) { return strcmp(op, "If") == 0 || strcmp(op, "Loop") == 0 || strcmp(op, "Scan") == 0; }
+
+static bool sums_products(const char *op) {
+  static const char *const names[] = {"Attention", "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "Einsum", "Gemm", "GRU",
+                                      "LSTM", "MatMul", "MatMulInteger", "QLinearConv", "QLinearMatMul", "RNN"};
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+    if (strcmp(op, names[k]) == 0) {
       return true;
     }
   }
   return false;
 }
 
+static OrtStatus *largest_array(const claim *c, size_t n, const OrtValueInfo *const *values, double *largest) {
+  for (size_t k = 0; k < n; k++) {
+    ort_array x = {0};
+    bool known = false;
+    double elements = 1;
+    ORT_TRY(values[k] ? ort_value_shape(c->p, values[k], &x, &known) : NULL);
+    for (size_t d = 0; d < x.rank; d++) {
+      elements *= x.dims[d] >= 0 ? (double)x.dims[d] : OPEN_SIZE;
+    }
+    *largest = elements > *largest ? elements : *largest;
+  }
+  return NULL;
+}
+
+/* A guess at the steps that a node takes. */
+static OrtStatus *add_work(const claim *c, const ort_node *n, double *work) {
+  double largest = 0;
+  ORT_TRY(largest_array(c, n->n_in, n->in, &largest));
+  ORT_TRY(largest_array(c, n->n_out, n->out, &largest));
+  *work += keeps_bodies(n->op) ? ENOUGH_WORK : sums_products(n->op) ? largest * PRODUCTS_EACH : largest;
+  return NULL;
+}
+
 static OrtStatus *add_group(claim *c, OrtEpGraphSupportInfo *support, size_t level, size_t *n_added) {
   const OrtNode **nodes = calloc(c->g.n_nodes + 1, sizeof *nodes);
   size_t n = 0;
-  bool worth = strcmp(c->p->options.claim, "all") == 0;
+  double work = 0;
   *n_added = 0;
   if (!nodes) {
     return ort_no_memory(c->p);
   }
-  for (size_t k = 0; k < c->g.n_nodes; k++) {
+  OrtStatus *failed = NULL;
+  for (size_t k = 0; k < c->g.n_nodes && !failed; k++) {
     if (c->taken[k] && c->level[k] == level) {
       nodes[n++] = c->g.nodes[k].node;
-      worth = worth || is_heavy(c->g.nodes[k].op);
+      failed = add_work(c, &c->g.nodes[k], &work);
     }
   }
-  OrtStatus *failed = NULL;
-  if (n && (worth || n >= ENOUGH_NODES || n == c->g.n_nodes)) {
+  bool worth = n >= ENOUGH_NODES || n == c->g.n_nodes || work >= ENOUGH_WORK || strcmp(c->p->options.claim, "all") == 0;
+  if (!failed && n && worth) {
     OrtNodeFusionOptions options = {.ort_version_supported = ORT_API_VERSION, .drop_constant_initializers = true};
     failed = c->p->api->GetEpApi()->EpGraphSupportInfo_AddNodesToFuse(support, nodes, n, &options);
     *n_added = n;
@@ -205,11 +234,8 @@ static OrtStatus *claim_nodes(claim *c, OrtEpGraphSupportInfo *support) {
   return NULL;
 }
 
-/* The other operators with bodies are functions that ONNX Runtime writes out later, which it cannot once nodes of a body have
- * become one of ours. */
-static bool keeps_bodies(const char *op) { return strcmp(op, "If") == 0 || strcmp(op, "Loop") == 0 || strcmp(op, "Scan") == 0; }
-
-/* Whether a node can be taken, or what is in its bodies cannot; `graph` tells the versions of the operators in use. */
+/* Whether a node can be taken, or what is in its bodies cannot: operators beside If, Loop and Scan are functions that ONNX Runtime
+ * writes out later, which it cannot once nodes of a body have become one of ours.  `graph` tells the versions of the operators in use. */
 static OrtStatus *leaves_bodies(const ort_provider *p, const OrtGraph *graph, const OrtNode *node, bool *out) {
   ort_node n = {0};
   ort_graph g = {.graph = graph, .n_nodes = 1, .nodes = &n};

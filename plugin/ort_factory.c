@@ -70,6 +70,7 @@ static const struct option {
     {"cache_dir", false, TEXT, PLACE(cache_dir), NULL},
     {"claim", false, CHOICE, PLACE(claim), "cost, all"},
     {"exact", false, FLAG, PLACE(exact), NULL},
+    {"precision", false, CHOICE, PLACE(precision), "fp32, bf16, fp16"},
     {"threads", false, COUNT, PLACE(threads), NULL},
     {"tune", false, CHOICE, PLACE(tune), "off, fast, full"},
     {"verify", false, FLAG, PLACE(verify), NULL},

@@ -256,6 +256,7 @@ static oxla_options options_of(const fused *f, const ort_weights *w) {
   const ort_options *o = &f->p->options;
   return (oxla_options){.size = sizeof(oxla_options), .backend = *o->backend ? o->backend : NULL, .threads = o->threads,
                         .tune = *o->tune ? o->tune : NULL, .cache = *o->cache_dir ? o->cache_dir : NULL, .exact = o->exact,
+                        .precision = *o->precision ? o->precision : NULL,
                         .constants = w->items, .n_constants = w->n};
 }
 
@@ -287,6 +288,7 @@ static OrtStatus *load(fused *f, size_t size, const ort_weights *w) {
   if (f->p->options.verify) {
     options.backend = "ref";
     options.cache = "";
+    options.precision = NULL;
     return ort_from_error(f->p, "loading", oxla_load_memory(f->bytes, size, &options, &f->reference));
   }
   return NULL;

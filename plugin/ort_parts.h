@@ -22,6 +22,7 @@ typedef struct ort_options {
   char backend[256];   /* "cpu", "ref", a path */
   char cache_dir[1024]; /* of compiled programs; "": only tuning is kept, where onnx-xla keeps it */
   char tune[8];        /* "off", "fast", "full"; "": as onnx-xla has it */
+  char precision[8];   /* "fp32", "bf16", "fp16"; "": as onnx-xla has it */
   char claim[8];       /* "all": also what is not worth its while; "cost" */
   int threads;         /* 0: all cores */
   bool exact;          /* no algorithm that rounds differently from a plain sum of products */

@@ -53,7 +53,7 @@ def takes(m, feeds, want, **ours):
 # --- groups ---
 
 def check_lone_node(folder, data):
-    """A cheap node between others' is left alone, unless everything is wanted; a product is taken."""
+    """A cheap node between others' is left alone, unless everything is wanted; a product of some size is taken."""
     relu = [*through_text("x", "a"), helper.make_node("Relu", ["a"], ["b"]), *through_text("b", "y")]
     m = model(relu, [info("x", [4, 4])], [info("y", [4, 4])])
     x = {"x": rng.standard_normal((4, 4), np.float32)}
@@ -63,6 +63,8 @@ def check_lone_node(folder, data):
     w = rng.standard_normal((512, 512), np.float32)
     m = model(product, [info("x", [64, 512])], [info("y", [64, 512])], [("w", w)])
     takes(m, {"x": rng.standard_normal((64, 512), np.float32)}, (1, 5, 1))
+    m = model(product, [info("x", [4, 4])], [info("y", [4, 4])], [("w", w[:4, :4])])
+    takes(m, x, (0, 5, 0))
 
 
 def check_convex(folder, data):
@@ -118,12 +120,14 @@ def check_options(folder, data):
     feeds = m.feeds[0]
     want = session(m.path, provider=False).run(None, feeds)
     for options in ({"backend": "ref"}, {"backend": "cpu", "threads": "1"}, {"threads": "2", "tune": "off"}, {"verify": "1"},
-                    {"exact": "1"}, {"claim": "cost"}, {"claim": "all"}):
+                    {"exact": "1"}, {"precision": "fp32"}, {"claim": "cost"}, {"claim": "all"}):
         s = session(m.path, options=options)
         assert NAME in s.get_providers(), options
         same(want, s.run(None, feeds), 1e-4)
+    s = session(m.path, options={"precision": "bf16", "tune": "fast"})  # 8 bits, summed over up to 4608 products a layer, through 26 layers
+    same(want, s.run(None, feeds), 0.1)
     for wrong in ({"threads": "many"}, {"threads": "-1"}, {"backend": "abacus"}, {"claim": "some"}, {"verify": "perhaps"},
-                  {"tune": "loud"}, {"thread": "1"}):
+                  {"tune": "loud"}, {"precision": "coarse"}, {"thread": "1"}):
         assert refused(m.path, **wrong), f"{wrong} is taken"
 
 

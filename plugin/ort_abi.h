@@ -16,6 +16,7 @@ enum { ORT_API_VERSION = 23, ORT_SHAPE_API = 24 };
 #define ORT_OPAQUE(name) typedef struct name name
 ORT_OPAQUE(OrtEpDevice);
 ORT_OPAQUE(OrtEpGraphSupportInfo);
+ORT_OPAQUE(OrtExternalInitializerInfo);
 ORT_OPAQUE(OrtGraph);
 ORT_OPAQUE(OrtHardwareDevice);
 ORT_OPAQUE(OrtKernelContext);
@@ -124,7 +125,8 @@ typedef struct OrtApi {
   ORT_FN(GetTensorSizeInBytes, const OrtValue *ort_value, size_t *size);
   ORT_GAP(319, 326);
   ORT_FN(ValueInfo_GetInitializerValue, const OrtValueInfo *value_info, const OrtValue **initializer_value);
-  ORT_GAP(327, 330);
+  ORT_FN(ValueInfo_GetExternalInitializerInfo, const OrtValueInfo *value_info, OrtExternalInitializerInfo **info);
+  ORT_GAP(328, 330);
   ORT_FN(ValueInfo_IsGraphOutput, const OrtValueInfo *value_info, bool *is_graph_output);
   ORT_FN(ValueInfo_IsConstantInitializer, const OrtValueInfo *value_info, bool *is_constant_initializer);
   ORT_FN(ValueInfo_IsFromOuterScope, const OrtValueInfo *value_info, bool *is_from_outer_scope);
@@ -162,7 +164,11 @@ typedef struct OrtApi {
   ORT_FN(OpAttr_GetName, const OrtOpAttr *attribute, const char **name);
   ORT_FN(Node_GetNumSubgraphs, const OrtNode *node, size_t *num_subgraphs);
   ORT_FN(Node_GetSubgraphs, const OrtNode *node, const OrtGraph **subgraphs, size_t num_subgraphs, const char **attribute_names);
-  ORT_GAP(367, 379);
+  ORT_GAP(367, 369);
+  void (*ReleaseExternalInitializerInfo)(OrtExternalInitializerInfo *info);
+  const char *(*ExternalInitializerInfo_GetFilePath)(const OrtExternalInitializerInfo *info);
+  int64_t (*ExternalInitializerInfo_GetFileOffset)(const OrtExternalInitializerInfo *info);
+  ORT_GAP(372, 379);
   ORT_FN(GetSessionOptionsConfigEntries, const OrtSessionOptions *options, OrtKeyValuePairs **out);
   ORT_GAP(380, 390);
   bool (*TensorTypeAndShape_HasShape)(const OrtTensorTypeAndShapeInfo *info); /* of ORT_SHAPE_API: earlier tables end before it */

@@ -134,6 +134,7 @@ void ort_weights_free(ort_weights *w) {
     free((void *)(uintptr_t)w->items[k].dims);
   }
   free(w->items);
+  free(w->infos);
   *w = (ort_weights){0};
 }
 
@@ -213,14 +214,17 @@ static void put_array(ort_wire *w, uint32_t field, const char *name, const ort_a
   ort_put_message(w, field, &t);
 }
 
-static OrtStatus *add_weight(const ort_provider *p, ort_weights *w, const char *name, const ort_array *x) {
+static OrtStatus *add_weight(const ort_provider *p, ort_weights *w, const OrtValueInfo *info, const char *name,
+                             const ort_array *x) {
   if (w->n == w->capacity) {
     size_t capacity = 2 * w->capacity + 16;
     oxla_constant *more = realloc(w->items, capacity * sizeof *more);
-    if (!more) {
+    w->items = more ? more : w->items;
+    const OrtValueInfo **more_infos = more ? realloc(w->infos, capacity * sizeof *more_infos) : NULL;
+    if (!more_infos) {
       return ort_no_memory(p);
     }
-    w->items = more;
+    w->infos = more_infos;
     w->capacity = capacity;
   }
   int64_t *sizes = list(x->rank, sizeof *sizes);
@@ -228,6 +232,7 @@ static OrtStatus *add_weight(const ort_provider *p, ort_weights *w, const char *
     return ort_no_memory(p);
   }
   memcpy(sizes, x->dims, x->rank * sizeof *sizes);
+  w->infos[w->n] = info;
   w->items[w->n++] = (oxla_constant){.name = name, .type = (oxla_type)x->type, .rank = (int)x->rank, .dims = sizes, .data = x->data};
   return NULL;
 }
@@ -261,7 +266,7 @@ static OrtStatus *put_initializer(const ort_provider *p, ort_wire *w, const OrtV
   ort_put_text(&v, VALUE_NAME, name);
   put_type(&v, &x, NULL);
   ort_put_message(w, GRAPH_INPUT, &v);
-  return weights ? add_weight(p, weights, name, &x) : NULL;
+  return weights ? add_weight(p, weights, info, name, &x) : NULL;
 }
 
 /* --- attributes --- */

@@ -108,14 +108,20 @@ void ort_borders_free(ort_borders *b);
 typedef struct ort_weights {
   size_t n, capacity;
   oxla_constant *items; /* names and data are ONNX Runtime's, dims ours */
+  const OrtValueInfo **infos;
 } ort_weights;
 void ort_weights_free(ort_weights *w);
 
 /* Where the data of constants lies once ONNX Runtime has given its own back (ort_weights.c). */
+typedef struct ort_mapped {
+  char *path;
+  ort_span span; /* empty where it cannot be mapped */
+} ort_mapped;
+
 typedef struct ort_kept {
-  ort_span file; /* the model's, mapped */
+  ort_mapped *files; /* the model's, and those of external data */
   void **copies;
-  size_t n_copies;
+  size_t n_files, n_copies;
 } ort_kept;
 /* The constants point there then.  To be freed also when it fails. */
 OrtStatus *ort_weights_keep(const ort_provider *p, const ort_graph *g, ort_weights *w, ort_kept *out);

@@ -1,9 +1,10 @@
 /* ort_weights.c - large constants for as long as a group lives: ONNX Runtime gives its own back once all is compiled.
  *
- * Most of them lie in the model's file as ONNX Runtime shows them.  Those are used there, mapped: what compiling packs is then in
+ * Most of them lie in the model's file, or in those of its external data, as ONNX Runtime shows them.  Those are used there, mapped: what compiling packs is then in
  * memory once, since the pages that it read can go.  The others are copied. */
 #include <fcntl.h>
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,16 +26,12 @@ static int by_name(const void *a, const void *b) {
   return x->n != y->n ? (x->n < y->n ? -1 : 1) : memcmp(x->bytes, y->bytes, x->n);
 }
 
-/* The mapped file; nothing where there is none. */
-static ort_span map_model(const ort_provider *p, const ort_graph *g) {
-  const char *path = NULL;
+/* --- files --- */
+
+static ort_span map_file(const char *path) {
   struct stat st;
   ort_span out = {0};
-  OrtStatus *failed = p->api->Graph_GetModelPath(g->graph, &path);
-  if (failed) {
-    p->api->ReleaseStatus(failed);
-  }
-  int file = !failed && path && *path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file >= 0 && fstat(file, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
     void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, file, 0);
     out = bytes == MAP_FAILED ? out : (ort_span){bytes, (size_t)st.st_size};
@@ -44,6 +41,25 @@ static ort_span map_model(const ort_provider *p, const ort_graph *g) {
   }
   return out;
 }
+
+/* What a file holds, mapped once; nothing where that cannot be had. */
+static ort_span file_at(ort_kept *k, const char *path) {
+  for (size_t i = 0; i < k->n_files; i++) {
+    if (strcmp(k->files[i].path, path) == 0) {
+      return k->files[i].span;
+    }
+  }
+  ort_mapped *more = realloc(k->files, (k->n_files + 1) * sizeof *more);
+  char *name = more ? strdup(path) : NULL;
+  k->files = more ? more : k->files;
+  if (!name) {
+    return (ort_span){0};
+  }
+  k->files[k->n_files] = (ort_mapped){name, map_file(path)};
+  return k->files[k->n_files++].span;
+}
+
+/* --- the model's own initializers --- */
 
 static initializer read_tensor(ort_span tensor) {
   initializer out = {0};
@@ -76,12 +92,39 @@ static void *list_initializers(ort_span model) {
   return all;
 }
 
-/* In the file if the same bytes stand there under the same name: ONNX Runtime may have changed it. */
-static const void *find_in_file(void *const *all, const oxla_constant *c, size_t bytes) {
+/* The same bytes must stand there: ONNX Runtime may have changed them. */
+static const void *in_model(void *const *all, const oxla_constant *c, size_t bytes) {
   initializer key = {.name = {(const uint8_t *)c->name, strlen(c->name)}};
   initializer **found = (initializer **)tfind(&key, all, by_name);
   return found && (*found)->raw.n == bytes && memcmp((*found)->raw.bytes, c->data, bytes) == 0 ? (*found)->raw.bytes : NULL;
 }
+
+/* --- external data --- */
+
+static const void *in_file(ort_kept *k, const char *model, const char *name, int64_t offset, const void *data, size_t bytes) {
+  char path[4096];
+  const char *slash = *name == '/' ? NULL : strrchr(model, '/');
+  int n = snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - model) + 1 : 0, model, name);
+  ort_span file = n > 0 && (size_t)n < sizeof path ? file_at(k, path) : (ort_span){0};
+  bool inside = offset >= 0 && (uint64_t)offset <= file.n && bytes <= file.n - (size_t)offset;
+  return file.n && inside && memcmp(file.bytes + offset, data, bytes) == 0 ? file.bytes + offset : NULL;
+}
+
+static const void *in_external(const ort_provider *p, ort_kept *k, const char *model, const OrtValueInfo *info, const void *data,
+                               size_t bytes) {
+  OrtExternalInitializerInfo *where = NULL;
+  OrtStatus *failed = p->api->ValueInfo_GetExternalInitializerInfo(info, &where);
+  if (failed || !where) {
+    p->api->ReleaseStatus(failed);
+    return NULL;
+  }
+  const void *there = in_file(k, model, p->api->ExternalInitializerInfo_GetFilePath(where),
+                              p->api->ExternalInitializerInfo_GetFileOffset(where), data, bytes);
+  p->api->ReleaseExternalInitializerInfo(where);
+  return there;
+}
+
+/* --- keeping --- */
 
 static size_t bytes_of(const oxla_constant *c) {
   const oxla_type t = c->type;
@@ -107,29 +150,32 @@ static OrtStatus *copy(const ort_provider *p, oxla_constant *c, size_t bytes, or
 }
 
 OrtStatus *ort_weights_keep(const ort_provider *p, const ort_graph *g, ort_weights *w, ort_kept *out) {
+  const char *path = NULL;
+  ORT_TRY(p->api->Graph_GetModelPath(g->graph, &path));
+  bool has_path = w->n && path && *path;
   out->copies = calloc(w->n + 1, sizeof *out->copies);
   if (!out->copies) {
     return ort_no_memory(p);
   }
-  out->file = w->n ? map_model(p, g) : (ort_span){0};
-  void *all = list_initializers(out->file);
+  void *all = has_path ? list_initializers(file_at(out, path)) : NULL;
   OrtStatus *failed = NULL;
   for (size_t k = 0; k < w->n && !failed; k++) {
-    size_t bytes = bytes_of(&w->items[k]);
-    const void *there = find_in_file(&all, &w->items[k], bytes);
-    if (there) {
-      w->items[k].data = there;
-    } else {
-      failed = copy(p, &w->items[k], bytes, out);
-    }
+    oxla_constant *c = &w->items[k];
+    size_t bytes = bytes_of(c);
+    const void *there = in_model(&all, c, bytes);
+    there = there || !has_path ? there : in_external(p, out, path, w->infos[k], c->data, bytes);
+    c->data = there ? there : c->data;
+    failed = there ? NULL : copy(p, c, bytes, out);
   }
   tdestroy(all, free);
   return failed;
 }
 
 void ort_kept_drop(const ort_kept *k) {
-  if (k->file.bytes) {
-    (void)madvise((void *)(uintptr_t)k->file.bytes, k->file.n, MADV_DONTNEED);
+  for (size_t i = 0; i < k->n_files; i++) {
+    if (k->files[i].span.n) {
+      (void)madvise((void *)(uintptr_t)k->files[i].span.bytes, k->files[i].span.n, MADV_DONTNEED);
+    }
   }
 }
 
@@ -137,9 +183,13 @@ void ort_kept_free(ort_kept *k) {
   for (size_t i = 0; i < k->n_copies; i++) {
     free(k->copies[i]);
   }
-  free(k->copies);
-  if (k->file.bytes) {
-    munmap((void *)(uintptr_t)k->file.bytes, k->file.n);
+  for (size_t i = 0; i < k->n_files; i++) {
+    if (k->files[i].span.n) {
+      munmap((void *)(uintptr_t)k->files[i].span.bytes, k->files[i].span.n);
+    }
+    free(k->files[i].path);
   }
+  free(k->copies);
+  free(k->files);
   *k = (ort_kept){0};
 }

@@ -19,6 +19,7 @@ import transformer_models as transformers  # noqa: E402
 from ort_sessions import NAME, VERBOSE, claimed, is_early, register, session  # noqa: E402
 from own_session import OwnSession  # noqa: E402
 
+HELPERS = {"check_context_of", "check_memory_of"}
 FLOAT, INT64, STRING, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING, TensorProto.BOOL
 rng = np.random.default_rng(3)
 
@@ -251,7 +252,17 @@ def grown(make):
 def check_memory(folder, data):
     """Weights are there once: packed for the products, and not as ONNX Runtime had them too, at any number of sizes."""
     m = ort_models.bert(folder, rng, width=512, layers=8, words=20000)
-    weights = os.path.getsize(m.path)
+    check_memory_of(m, os.path.getsize(m.path))
+
+
+def check_memory_of_external(folder, data):
+    """The same where a file beside the model has the weights."""
+    m = ort_models.bert(folder, rng, width=512, layers=8, words=20000)
+    onnx.save(onnx.load(m.path), m.path, save_as_external_data=True, location="weights", size_threshold=1024)
+    check_memory_of(m, os.path.getsize(os.path.join(folder, "weights")))
+
+
+def check_memory_of(m, weights):
     feeds = m.feeds[:3]
 
     def run(s):
@@ -268,7 +279,7 @@ def check_memory(folder, data):
 
 def main():
     register(sys.argv[1])
-    checks = {name: f for name, f in globals().items() if name.startswith("check_") and name != "check_context_of"}
+    checks = {name: f for name, f in globals().items() if name.startswith("check_") and name not in HELPERS}
     chosen = sys.argv[3:] or checks
     failures = 0
     for name in chosen:

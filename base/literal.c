@@ -69,7 +69,7 @@ bool literal_equal(const literal *a, const literal *b) {
 
 /* Of a long array, blocks spread over it, the first and the last bytes among them: equality is what decides. */
 uint64_t literal_hash(const literal *l) {
-  enum { BLOCK = 1024, BLOCKS = 64 };
+  enum { BLOCK = 256, BLOCKS = 16 };
   size_t bytes = (size_t)shape_bytes(&l->shape);
   uint64_t h = hash_bytes(l->shape.dims, l->shape.rank * sizeof *l->shape.dims, l->shape.type);
   if (bytes <= BLOCK * BLOCKS) {

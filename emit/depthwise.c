@@ -39,11 +39,11 @@ static LLVMValueRef scaled(const depthwise *g, LLVMValueRef x, int64_t n) {
 }
 
 static LLVMValueRef quotient(const depthwise *g, LLVMValueRef x, int64_t n) {
-  return n == 1 ? x : LLVMBuildUDiv(g->ir->builder, x, number(g, n), "");
+  return n == 1 ? x : emit_opaque(g->ir, LLVMBuildUDiv(g->ir->builder, x, number(g, n), ""));
 }
 
 static LLVMValueRef remainder_of(const depthwise *g, LLVMValueRef x, int64_t n) {
-  return n == 1 ? number(g, 0) : LLVMBuildURem(g->ir->builder, x, number(g, n), "");
+  return n == 1 ? number(g, 0) : emit_opaque(g->ir, LLVMBuildURem(g->ir->builder, x, number(g, n), ""));
 }
 
 /* Elements of the arrays' type; may lie outside of them while nothing is read there. */

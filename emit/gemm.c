@@ -184,7 +184,7 @@ static int choose_unroll(const emit_gemm *g) {
 void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums) {
   assert(g->tile.rows * g->tile.vectors <= EMIT_GEMM_SUMS && (!g->a_at || g->tile.rows <= EMIT_GEMM_ROWS));
   assert(!g->small.bits || (g->type == DTYPE_F32 && LLVMIsAConstantInt(g->k)));
-  LLVMValueRef p[] = {g->a, g->b}, zero = emit_i64(w, 0);
+  LLVMValueRef p[] = {emit_opaque(w, g->a), emit_opaque(w, g->b)}, zero = emit_i64(w, 0);
   int unroll = g->unroll ? g->unroll : choose_unroll(g);
   if (!LLVMIsAConstantInt(g->k)) {
     LLVMValueRef rest = LLVMBuildURem(w->builder, g->k, emit_i64(w, unroll), "");

@@ -97,8 +97,9 @@ void emit_loop_begin(const emit_ir *w, emit_loop *l, LLVMValueRef from, LLVMValu
                      bool runs, int n, const LLVMValueRef *init);
 void emit_loop_end(const emit_ir *w, emit_loop *l, const LLVMValueRef *next);
 
-/* An integer of which LLVM's loop passes know no more than its value.  For what places are computed from by division: they would
- * take the places apart into all that they are made of, and spend half of the time of code generation on it. */
+/* An integer or a pointer of which LLVM's loop passes know no more than its value.  For places that are computed by division, and
+ * where inner loops begin: the passes would take them apart into all that they are made of, and spend half of the time of code
+ * generation on it. */
 LLVMValueRef emit_opaque(const emit_ir *w, LLVMValueRef x);
 
 /* Work between two looks at the budget: elements of the innermost loops. */

@@ -280,8 +280,8 @@ static void transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLV
     s.rows[k] = is_inside(g, &s, 0, number(g, k));
   }
   LLVMValueRef line = add(g, scaled(g, s.from.image, p->in[0]), s.from.at[0]);
-  s.start = scaled(g, add(g, scaled(g, line, p->in[1]), s.from.at[1]), p->channels);
-  LLVMValueRef to = address(g, v, scaled(g, l.iv, p->v_row));
+  s.start = emit_opaque(g->ir, scaled(g, add(g, scaled(g, line, p->in[1]), s.from.at[1]), p->channels));
+  LLVMValueRef to = emit_opaque(g->ir, address(g, v, scaled(g, l.iv, p->v_row)));
   transform_tile(g, &s, to);
   emit_loop_end(g->ir, &l, NULL);
 }
@@ -420,7 +420,7 @@ static void finish(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMVa
   LLVMValueRef row = address(g, m, scaled(g, tiles.iv, p->m_row));
   LLVMValueRef k = begin_vectors(g, &vectors, from, to, p->outputs, g->lanes[1], true);
   LLVMValueRef column = LLVMBuildNSWSub(g->ir->builder, k, from, "");
-  finish_tile(g, &at, address(g, row, column), k);
+  finish_tile(g, &at, emit_opaque(g->ir, address(g, row, column)), k);
   emit_loop_end(g->ir, &vectors, NULL);
   emit_loop_end(g->ir, &tiles, NULL);
 }

@@ -172,10 +172,10 @@ static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMVal
   p[1] = l.carried[n + 1];
 }
 
-/* About 64 multiplications in the loop's body, and whole bytes of small integers. */
+/* About 32 multiplications in the loop's body, and whole bytes of small integers: more make nothing faster, and LLVM slower. */
 static int choose_unroll(const emit_gemm *g) {
   int n = g->tile.rows * g->tile.vectors, unroll = g->small.bits ? 2 : 1;
-  while (unroll < 8 && unroll * 2 * n <= 64) {
+  while (unroll < 8 && unroll * 2 * n <= 32) {
     unroll *= 2;
   }
   return unroll;

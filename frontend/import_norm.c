@@ -227,19 +227,32 @@ status onnx_import_group_normalization(onnx_node *n) {
 
 /* --- layer, root mean square --- */
 
-status onnx_import_layer_normalization(onnx_node *n) {
-  hlo_builder *b = n->b;
+/* What both normalise, and how. */
+typedef struct row_norm {
+  hlo_value x; /* in the type that is computed in */
+  dim_list over;
   float epsilon;
+} row_norm;
+
+static status read_row_norm(onnx_node *n, row_norm *out) {
   int64_t axis;
   dtype stash;
   TRY(onnx_need_rank(n, 0, "X", 1, SHAPE_MAX_RANK));
   TRY(onnx_axis_attr(n, -1, onnx_in_shape(n, 0)->rank, &axis));
-  TRY(read_epsilon(n, &epsilon));
+  TRY(read_epsilon(n, &out->epsilon));
   TRY(read_stash(n, &stash));
+  out->over = dims_from((int)axis, hlo_rank(n->in[0]), -1);
+  out->x = hlo_convert(n->b, n->in[0], stash);
+  return NULL;
+}
+
+status onnx_import_layer_normalization(onnx_node *n) {
+  hlo_builder *b = n->b;
+  row_norm r;
+  TRY(read_row_norm(n, &r));
   dtype type = hlo_type(n->in[0]);
-  dim_list over = dims_from((int)axis, hlo_rank(n->in[0]), -1);
-  moments m = moments_over(b, hlo_convert(b, n->in[0], stash), &over);
-  hlo_value inverse = inverse_deviation(b, m.variance, epsilon);
+  moments m = moments_over(b, r.x, &r.over);
+  hlo_value inverse = inverse_deviation(b, m.variance, r.epsilon);
   hlo_value y = hlo_convert(b, onnx_op_stretched(b, HLO_MUL, m.centered, inverse), type);
   y = onnx_op_stretched(b, HLO_MUL, y, n->in[1]);
   n->out[0] = onnx_has_in(n, 2) ? onnx_op_stretched(b, HLO_ADD, y, n->in[2]) : y;
@@ -250,17 +263,10 @@ status onnx_import_layer_normalization(onnx_node *n) {
 
 status onnx_import_rms_normalization(onnx_node *n) {
   hlo_builder *b = n->b;
-  float epsilon;
-  int64_t axis;
-  dtype stash;
-  TRY(onnx_need_rank(n, 0, "X", 1, SHAPE_MAX_RANK));
-  TRY(onnx_axis_attr(n, -1, onnx_in_shape(n, 0)->rank, &axis));
-  TRY(read_epsilon(n, &epsilon));
-  TRY(read_stash(n, &stash));
-  dim_list over = dims_from((int)axis, hlo_rank(n->in[0]), -1);
-  hlo_value x = hlo_convert(b, n->in[0], stash);
-  hlo_value mean = onnx_mean_keep(b, hlo_binary(b, HLO_MUL, x, x), over.n, over.dims);
-  hlo_value y = onnx_op_stretched(b, HLO_MUL, x, inverse_deviation(b, mean, epsilon));
+  row_norm r;
+  TRY(read_row_norm(n, &r));
+  hlo_value mean = onnx_mean_keep(b, hlo_binary(b, HLO_MUL, r.x, r.x), r.over.n, r.over.dims);
+  hlo_value y = onnx_op_stretched(b, HLO_MUL, r.x, inverse_deviation(b, mean, r.epsilon));
   hlo_value scale = n->in[1]; /* of a type of its own, which is the result's */
   y = hlo_convert(b, y, hlo_type(scale));
   n->out[0] = hlo_convert(b, onnx_op_stretched(b, HLO_MUL, y, scale), hlo_type(n->in[0]));

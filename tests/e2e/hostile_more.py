@@ -171,39 +171,30 @@ def tensors(h):
 
 
 def external(h):
-    def with_data(name, pattern="w: |\"w\"|'w'|tensor w", raw=None, twice=None, **keys):
-        tensor = TensorProto(name="w", data_type=F, dims=[4], data_location=TensorProto.EXTERNAL)
-        if raw:
-            tensor.raw_data = raw
-        for key, value in list(keys.items()) + ([twice] if twice else []):
-            tensor.external_data.add(key=key, value=value)
-        model = h.make([node("Add", ["x", "w"], ["y"], name="n")], [h.info("x", [4])], [h.info("y", None)], [tensor])
-        h.case("external_" + name, model, pattern, file=f"models/{name}.onnx")
-
-    with_data("good", "*", location="w.bin")
-    with_data("dot", location="./.")
-    with_data("inner_parent", location="a/../../models/w.bin")
-    with_data("junk_parent", location="junk/../../outside/w.bin")
-    with_data("passwd", location="junk/../../../../../../../../etc/passwd")
-    with_data("backslash", location="..\\outside\\w.bin")
-    with_data("slashes", location="//etc/passwd")
-    with_data("trailing", location="w.bin/")
-    with_data("nul", "UTF-8", location="w.bin\0.txt")
-    with_data("proc", location="../../proc/self/environ")
-    with_data("home", location="~/w.bin")
-    with_data("url", location="file:///etc/passwd")
-    with_data("length_negative", location="w.bin", length="-16")
-    with_data("length_text", location="w.bin", length="0x10")
-    with_data("length_huge", location="w.bin", length="18446744073709551615")
-    with_data("length_zero", "*", location="w.bin", length="0")
-    with_data("offset_plus", "*", location="w.bin", offset="+0")
-    with_data("offset_space", "*", location="w.bin", offset=" 0")
-    with_data("offset_1", location="w.bin", offset="1")
-    with_data("sum", location="w.bin", offset="9223372036854775807", length="9223372036854775807")
-    with_data("unknown_key", "*", location="w.bin", __class__="os.system")
-    with_data("location_twice", "*", location="w.bin", twice=("location", "../outside/w.bin"))
-    with_data("both", "*", raw=bytes(16), location="../outside/w.bin")
-    with_data("only_raw", raw=bytes(16))
+    h.with_data("good", "*", location="w.bin")
+    h.with_data("dot", location="./.")
+    h.with_data("inner_parent", location="a/../../models/w.bin")
+    h.with_data("junk_parent", location="junk/../../outside/w.bin")
+    h.with_data("passwd", location="junk/../../../../../../../../etc/passwd")
+    h.with_data("backslash", location="..\\outside\\w.bin")
+    h.with_data("slashes", location="//etc/passwd")
+    h.with_data("trailing", location="w.bin/")
+    h.with_data("nul", "UTF-8", location="w.bin\0.txt")
+    h.with_data("proc", location="../../proc/self/environ")
+    h.with_data("home", location="~/w.bin")
+    h.with_data("url", location="file:///etc/passwd")
+    h.with_data("length_negative", location="w.bin", length="-16")
+    h.with_data("length_text", location="w.bin", length="0x10")
+    h.with_data("length_huge", location="w.bin", length="18446744073709551615")
+    h.with_data("length_zero", "*", location="w.bin", length="0")
+    h.with_data("offset_plus", "*", location="w.bin", offset="+0")
+    h.with_data("offset_space", "*", location="w.bin", offset=" 0")
+    h.with_data("offset_1", location="w.bin", offset="1")
+    h.with_data("sum", location="w.bin", offset="9223372036854775807", length="9223372036854775807")
+    h.with_data("unknown_key", "*", location="w.bin", __class__="os.system")
+    h.with_data("location_twice", "*", location="w.bin", twice=("location", "../outside/w.bin"))
+    h.with_data("both", "*", raw=bytes(16), location="../outside/w.bin")
+    h.with_data("only_raw", raw=bytes(16))
 
 
 # --- windows (16) ------------------------------------------------------------------------------------------------

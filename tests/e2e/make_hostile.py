@@ -208,6 +208,17 @@ def shapes():
 # --- external data -----------------------------------------------------------------------------------------------
 
 
+def with_data(name, pattern="w: |\"w\"|'w'|tensor w", raw=None, twice=None, **keys):
+    """A model beside the data files, whose initializer w has these keys (`twice`: one of them again)."""
+    tensor = TensorProto(name="w", data_type=F, dims=[4], data_location=TensorProto.EXTERNAL)
+    if raw:
+        tensor.raw_data = raw
+    for key, value in list(keys.items()) + ([twice] if twice else []):
+        tensor.external_data.add(key=key, value=value)
+    case("external_" + name, make([helper.make_node("Add", ["x", "w"], ["y"], name="n")], [info("x", [4])],
+                                  [info("y", None)], [tensor]), pattern, file=f"models/{name}.onnx")
+
+
 def external():
     os.mkdir("outside")
     os.mkdir("models")
@@ -219,13 +230,6 @@ def external():
     os.symlink("w.bin", "models/inner.bin")
     os.link("outside/w.bin", "models/hard.bin")
     os.mkfifo("models/fifo.bin")
-
-    def with_data(name, pattern="w: |\"w\"|'w'|tensor w", **keys):
-        tensor = TensorProto(name="w", data_type=F, dims=[4], data_location=TensorProto.EXTERNAL)
-        for key, value in keys.items():
-            tensor.external_data.add(key=key, value=value)
-        case("external_" + name, make([helper.make_node("Add", ["x", "w"], ["y"], name="n")], [info("x", [4])],
-                                      [info("y", None)], [tensor]), pattern, file=f"models/{name}.onnx")
 
     with_data("parent", location="../outside/w.bin")
     with_data("parent_inside", location="../models/w.bin")

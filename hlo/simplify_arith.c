@@ -212,6 +212,24 @@ static bool divide_by_root(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_binary(b, HLO_MUL, x_of(i), y));
 }
 
+/* erf(x / y) of a known number y, as GELU is spelled: a product, which is rounded once more, is enough there. */
+static bool multiply_inside(hlo_builder *b, hlo_instr *i) {
+  hlo_value quotient = x_of(i);
+  literal l;
+  dtype t = hlo_type(quotient);
+  if (!is_op(quotient, HLO_DIV) || !hlo_used_once(quotient) || (t != DTYPE_F32 && t != DTYPE_F64) ||
+      !hlo_splat_of(y_of(quotient.def), &l)) {
+    return false;
+  }
+  double y = fabs(literal_f64(&l, 0));
+  if (!(y >= 0x1p-60 && y <= 0x1p60)) {
+    return false;
+  }
+  literal inverse = literal_scalar_f64(hlo_arena(b), t, 1 / literal_f64(&l, 0));
+  hlo_value inside = hlo_binary(b, HLO_MUL, x_of(quotient.def), hlo_splat_literal(b, i->shapes[0], inverse));
+  return hlo_becomes(i, hlo_unary(b, HLO_ERF, inside));
+}
+
 /* --- signs, bits and choices --- */
 
 /* f(f(x)) = x */
@@ -434,4 +452,5 @@ const hlo_rule_row hlo_arithmetic_rules[] = {
     {HLO_REAL, part_of_complex},    {HLO_IMAG, part_of_complex},  {HLO_MIN, make_clamp},
     {HLO_MIN, limit_infinite},      {HLO_MAX, limit_infinite},    {HLO_CLAMP, clamp_infinite},
     {HLO_CLAMP, clamp_scalars},     {HLO_CONVERT, identity_type}, {HLO_CONVERT, convert_chain},
-    {HLO_BITCAST, identity_type},   {HLO_BITCAST, bitcast_chain}, {HLO_DIV, divide_by_root},    {HLO_OP_COUNT, NULL}};
+    {HLO_BITCAST, identity_type},   {HLO_BITCAST, bitcast_chain}, {HLO_DIV, divide_by_root},
+    {HLO_ERF, multiply_inside},     {HLO_OP_COUNT, NULL}};

@@ -56,6 +56,7 @@ static uint32_t keep_promising(uint32_t n, cpu_variant *v) {
 
 static uint32_t offer(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
   static const cpu_variant ways[] = {
+      {.name = "8", .v = {8, 0}}, {.name = "8.phased", .v = {8, 1}}, {.name = "6", .v = {6, 0}}, {.name = "6.phased", .v = {6, 1}},
       {.name = "4", .v = {4, 0}}, {.name = "4.phased", .v = {4, 1}}, {.name = "2", .v = {2, 0}}, {.name = "2.phased", .v = {2, 1}}};
   uint32_t n = 0;
   emit_winograd w;

@@ -3,7 +3,8 @@
  * An output tile of m x m places of a convolution with r x r taps comes from a = m + r - 1 squared numbers of the input: with
  * matrices of small constants, y = A'[(G w G') . (B' x B)]A, where . multiplies number by number.  Summed over the channels
  * that is a*a matrix products of [tiles x C] by [C x K], which take a*a / (m*m*r*r) of the direct multiplications: 1/4 for
- * F(4,3), 1/2.25 for F(2,3).  A dimension of one tap is left alone (m = r = 1), so 1-D convolutions are a case of this.
+ * F(4,3), 1/2.25 for F(2,3).  A dimension of one tap is left alone (m = r = 1), so 1-D convolutions are a case of this; the other
+ * one may then be longer, since errors do not multiply: F(4,7) takes 1/2.8, F(6,3) 1/2.25, F(4,5) 1/2.5.
  *
  *   transform  a block of tiles, vectors along the channels:    x -> V[a*a][tiles][C]
  *   multiply   the a*a products, weights packed in panels:      V, U[a*a][panels][C][panel] -> M[a*a][tiles][K]
@@ -19,7 +20,7 @@
 
 #include "emit/compile.h"
 
-enum { EMIT_WINOGRAD_MOST = 6, EMIT_WINOGRAD_PAIRS = (EMIT_WINOGRAD_MOST - 2) / 2, EMIT_WINOGRAD_PHASES = 3 };
+enum { EMIT_WINOGRAD_MOST = 10, EMIT_WINOGRAD_PAIRS = (EMIT_WINOGRAD_MOST - 2) / 2, EMIT_WINOGRAD_PHASES = 3 };
 
 /* Members are int64_t only: equal bytes, equal kernel.  [0]: rows, [1]: columns; 1-D convolutions have columns only. */
 typedef struct emit_winograd {
@@ -34,14 +35,14 @@ typedef struct emit_winograd {
 
 /* What the caller wishes. */
 typedef struct emit_winograd_options {
-  int64_t tile;       /* m: 2 or 4 (where there are several taps) */
+  int64_t tile;       /* m, even (where there are several taps) */
   bool phased;
   uint32_t threads;
   int64_t cache_bytes; /* a core's own cache */
 } emit_winograd_options;
 
-/* A plan for a convolution (of any epilogue) or false: not f32, groups, strides, holes, channels first, taps other than 3 and 5,
- * sizes that overflow. */
+/* A plan for a convolution (of any epilogue) or false: not f32, groups, strides, holes, channels first, taps other than 3, 5 and 7,
+ * m + r - 1 above 6 in two dimensions or above EMIT_WINOGRAD_MOST in one, sizes that overflow. */
 bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, const emit_winograd_options *o, emit_winograd *out);
 
 /* m + r - 1 of a dimension. */

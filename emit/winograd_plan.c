@@ -9,13 +9,12 @@ static const int64_t f32_bytes = sizeof(float);
 
 /* --- points --- */
 
-/* Measured: among points of few bits these have the smallest error (0, ±1, ±2 has two to four times that).  With three pairs, as
- * F(6,3) and F(4,5) would want, the best have too large a one. */
+/* Measured: among points of few bits these have the smallest errors (0, ±1, ±2 has two to four times that of size 6's).  Of two
+ * dimensions errors multiply: with three or four pairs, as F(4,5) and F(4,7) want, they are small enough for one only. */
 int emit_winograd_points(int64_t size, double *points) {
-  static const double of_4[] = {1}, of_6[] = {0.625, 1.5};
-  const double *p = size == 4 ? of_4 : of_6;
+  static const double of[][EMIT_WINOGRAD_PAIRS] = {{1}, {0.625, 1.5}, {0.5, 1, 2}, {0.5, 0.75, 1.25, 2}};
   int n = (int)(size - 2) / 2;
-  memcpy(points, p, (size_t)n * sizeof *p);
+  memcpy(points, of[size < 4 ? 0 : n - 1], (size_t)n * sizeof *points);
   return n;
 }
 
@@ -123,7 +122,7 @@ static bool read_geometry(const hlo_instr *i, emit_winograd *p) {
     p->low[d] = hlo_ints(i, HLO_ATTR_LOW)[k];
     if (hlo_ints(i, HLO_ATTR_STRIDES)[k] != 1 || hlo_ints(i, HLO_ATTR_LHS_DILATION)[k] != 1 ||
         (p->r[d] > 1 && hlo_ints(i, HLO_ATTR_RHS_DILATION)[k] != 1) || !in_range(p->low[d], -INT32_MAX, INT32_MAX) ||
-        (p->r[d] != 1 && p->r[d] != 3 && p->r[d] != 5)) {
+        p->r[d] % 2 == 0 || p->r[d] > 7) {
       return false;
     }
   }
@@ -131,10 +130,11 @@ static bool read_geometry(const hlo_instr *i, emit_winograd *p) {
 }
 
 static bool choose_tiles(emit_winograd *p, int64_t tile) {
+  int64_t most = p->r[0] > 1 && p->r[1] > 1 ? 6 : EMIT_WINOGRAD_MOST;
   for (int d = 0; d < 2; d++) {
     p->m[d] = p->r[d] == 1 ? 1 : tile;
     p->tiles[d] = divided_up(p->out[d], p->m[d]);
-    if (p->r[d] > 1 && (emit_winograd_size(p, d) < 4 || emit_winograd_size(p, d) > EMIT_WINOGRAD_MOST ||
+    if (p->r[d] > 1 && (emit_winograd_size(p, d) < 4 || emit_winograd_size(p, d) > most ||
                         emit_winograd_size(p, d) % 2)) {
       return false;
     }

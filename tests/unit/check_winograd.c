@@ -35,7 +35,9 @@ static const conv_case cases[] = {
     {2, {21, 6}, 9, 8, {3, 1}, {1, 0}, {1, 0}, 1},      {1, {9, 9}, 12, 12, {3, 5}, {1, 2}, {1, 2}, 1},
     {1, {11, 11}, 16, 16, {3, 3}, {5, 4}, {4, 5}, 1},   {1, {12, 12}, 16, 16, {3, 3}, {-1, -2}, {-3, 0}, 1},
     {1, {9, 9}, 24, 24, {3, 3}, {1, 1}, {1, 1}, 1e-15}, {1, {9, 9}, 24, 24, {3, 3}, {1, 1}, {1, 1}, 1e15},
-    {1, {23, 17}, 32, 48, {3, 3}, {1, 1}, {1, 1}, 1},
+    {1, {23, 17}, 32, 48, {3, 3}, {1, 1}, {1, 1}, 1},   {2, {1, 37}, 20, 33, {1, 7}, {0, 3}, {0, 3}, 1},
+    {1, {6, 30}, 12, 40, {1, 7}, {0, 2}, {0, 3}, 1},    {1, {50, 5}, 17, 24, {7, 1}, {3, 0}, {3, 0}, 1},
+    {1, {1, 64}, 16, 16, {1, 5}, {0, 2}, {0, 2}, 1},    {1, {3, 29}, 64, 16, {1, 3}, {0, 1}, {0, 1}, 1},
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
@@ -157,6 +159,17 @@ static void compare(const problem *p, const float *y, const char *what) {
   ck_assert_msg(error <= bound * p->largest, "%s: error %g of %g", what, error, p->largest);
 }
 
+/* Sizes of tiles' patches: up to 6 where both dimensions have taps, else up to 10. */
+static bool should_plan(const conv_case *c, int64_t tile) {
+  bool both = c->taps[0] > 1 && c->taps[1] > 1;
+  for (int d = 0; d < 2; d++) {
+    if (c->taps[d] > 1 && tile + c->taps[d] - 1 > (both ? 6 : 10)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /* All schedules and threads of one tile size give the same bits. */
 static void try_tile(const problem *p, const emit_target *t, int64_t tile, const char *what) {
   size_t bytes = (size_t)shape_bytes(&p->instr->shapes[0]);
@@ -165,9 +178,10 @@ static void try_tile(const problem *p, const emit_target *t, int64_t tile, const
     emit_winograd w;
     emit_winograd_options o = {.tile = tile, .phased = way == 2, .threads = way == 1 ? 3 : 1, .cache_bytes = way == 1 ? 1 << 14 : 1 << 20};
     if (!emit_winograd_plan(p->instr, t, &o, &w)) {
-      ck_assert(tile == 4 && (p->c->taps[0] == 5 || p->c->taps[1] == 5));
+      ck_assert_msg(!should_plan(p->c, tile), "%s, F(%d): no plan", what, (int)tile);
       return;
     }
+    ck_assert_msg(should_plan(p->c, tile), "%s, F(%d): a plan", what, (int)tile);
     w.weights = 1;
     const float *y = run(p, t, &w);
     compare(p, y, arena_printf(memory, "%s, F(%d), way %d", what, (int)tile, way));
@@ -181,8 +195,9 @@ START_TEST(convolutions) {
   for (int v = 0; v < EMIT_MACHINES; v++) {
     emit_target t = emit_machine_target(memory, &emit_machines[v]);
     const char *what = arena_printf(memory, "case %d, %s, %d lanes", _i, emit_machines[v].cpu, emit_machines[v].lanes);
-    try_tile(&p, &t, 2, what);
-    try_tile(&p, &t, 4, what);
+    for (int64_t tile = 2; tile <= 8; tile += 2) {
+      try_tile(&p, &t, tile, what);
+    }
   }
 }
 END_TEST
@@ -199,19 +214,21 @@ static bool plans(const hlo_instr *i, int64_t tile) {
 
 START_TEST(refusals) {
   static const conv_case plain = {1, {8, 8}, 4, 4, {3, 3}, {1, 1}, {1, 1}, 1}, one = {1, {8, 8}, 4, 4, {1, 1}, {0, 0}, {0, 0}, 1},
-                         four = {1, {8, 8}, 4, 4, {4, 4}, {1, 1}, {1, 1}, 1}, five = {1, {8, 8}, 4, 4, {5, 5}, {1, 1}, {1, 1}, 1};
+                         four = {1, {8, 8}, 4, 4, {4, 4}, {1, 1}, {1, 1}, 1}, five = {1, {8, 8}, 4, 4, {5, 5}, {1, 1}, {1, 1}, 1},
+                         seven = {1, {8, 8}, 4, 4, {7, 7}, {1, 1}, {1, 1}, 1}, nine = {1, {1, 18}, 4, 4, {1, 9}, {0, 1}, {0, 1}, 1};
   ck_assert(plans(make_problem(&plain).instr, 4) && plans(make_problem(&five).instr, 2));
   ck_assert(!plans(make_problem(&plain).instr, 3) && !plans(make_problem(&five).instr, 4));
+  ck_assert(!plans(make_problem(&seven).instr, 2) && !plans(make_problem(&nine).instr, 2));
   ck_assert(!plans(make_problem(&one).instr, 4) && !plans(make_problem(&four).instr, 2));
 }
 END_TEST
 
 /* --- the stated error --- */
 
-static double sample_error(int64_t channels, int64_t tile) {
-  conv_case c = {1, {8, 8}, channels, 16, {3, 3}, {1, 1}, {1, 1}, 1};
-  emit_winograd w = {.m = {tile, tile}, .r = {3, 3}, .channels = c.channels, .outputs = c.outputs};
-  int64_t n = c.outputs * c.channels * 9;
+/* Of taps x taps, or 1 x taps. */
+static double sample_error(int64_t channels, int64_t tile, int64_t taps, bool both) {
+  emit_winograd w = {.m = {both ? tile : 1, tile}, .r = {both ? taps : 1, taps}, .channels = channels, .outputs = 16};
+  int64_t n = w.outputs * channels * w.r[0] * taps;
   float *weights = ARENA_NEW_N(memory, float, (size_t)n);
   fill(weights, n, 1, 3);
   return emit_winograd_error(memory, &w, weights);
@@ -220,11 +237,18 @@ static double sample_error(int64_t channels, int64_t tile) {
 START_TEST(errors) {
   static const int64_t channels[] = {1, 16, 64, 512};
   for (size_t k = 0; k < sizeof channels / sizeof *channels; k++) {
-    double two = sample_error(channels[k], 2), four = sample_error(channels[k], 4);
+    double two = sample_error(channels[k], 2, 3, true), four = sample_error(channels[k], 4, 3, true);
     ck_assert_msg(two > 0 && two < bound / 4 && four < bound && two < four, "%d channels: F(2,3) %g, F(4,3) %g", (int)channels[k],
                   two, four);
+    for (int64_t size = 8; size <= 10; size += 2) { /* in one dimension */
+      for (int64_t taps = 3; taps <= 7; taps += 2) {
+        double long_one = sample_error(channels[k], size - taps + 1, taps, false);
+        ck_assert_msg(long_one > 0 && long_one < bound, "%d channels, F(%d,%d): %g", (int)channels[k], (int)(size - taps + 1), (int)taps,
+                      long_one);
+      }
+    }
   }
-  double many = sample_error(1 << 17, 4); /* a long sum in f32 is bad, and the sample tells */
+  double many = sample_error(1 << 17, 4, 3, true); /* a long sum in f32 is bad, and the sample tells */
   ck_assert_msg(many > bound, "%g", many);
 }
 END_TEST

@@ -21,6 +21,9 @@ static bool make(const cpu_problem *p, const cpu_variant *v, emit_product *out) 
     return false;
   }
   emit_product_choose(out, p->target, &wish);
+  if (out->group.n > 1 && out->columns == 1 && out->lanes > 1) { /* depthwise: all lanes but one would be idle */
+    return false;
+  }
   /* Small integers are read as panels of whole vectors. */
   return !out->small_type || (p->constant_weights && out->columns % out->lanes == 0);
 }

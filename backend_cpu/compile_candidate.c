@@ -84,6 +84,7 @@ status cpu_offer_build(arena *a, const cpu_problem *p, const cpu_offer *o, cpu_w
   cpu_way *way = ARENA_NEW(a, cpu_way);
   way->candidate = o->candidate;
   way->variant = o->variant;
+  way->why = arena_printf(a, "guessed %.2f us", o->variant.guess * 1e-3);
   *out = way;
   return o->candidate->build(a, p, &o->variant, way);
 }

@@ -60,6 +60,7 @@ typedef struct cpu_way {
   uint64_t scratch_bytes;
   cpu_plan *plan; /* a library's call */
   cpu_own *own;
+  const char *why; /* it was chosen, in words; the same whenever the choice is found again */
 } cpu_way;
 
 struct cpu_candidate {

@@ -397,7 +397,12 @@ static void copy_to_result(lower_context *c, const hlo_instr *i, rt_buffer from,
   lower_add_buffer(c, copy, to);
 }
 
-static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i, const cpu_plan *p) {
+static void note_way(lower_context *c, rt_thunk *t, const cpu_way *way) {
+  lower_note(c, t, "%s, %s", cpu_offer_name(lower_arena(c), &(cpu_offer){way->candidate, way->variant}), way->why);
+}
+
+static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i, const cpu_way *way) {
+  const cpu_plan *p = way->plan;
   rt_buffer result = lower_buffer(c, hlo_result((hlo_instr *)i, 0));
   if (p->sum.def) {
     rt_buffer sum = lower_buffer(c, p->sum);
@@ -410,6 +415,7 @@ static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i
   lower_note(c, whole, "%s %s%s, %d part(s)", cpu_library_is_blas() ? "OpenBLAS" : "oneDNN",
              p->info.implementation ? p->info.implementation : "",
              p->c.g.packed ? ", weights packed" : "", (int)p->c.g.parts);
+  note_way(c, whole, way);
   lower_add_buffer(c, whole, lower_buffer(c, p->lhs));
   TRY(add_weights(l, c, whole, p));
   if (p->bias.def) {
@@ -450,7 +456,8 @@ static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, ui
   return NULL;
 }
 
-static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const cpu_own *own) {
+static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const cpu_way *way) {
+  const cpu_own *own = way->own;
   cpu_problem problem;
   (void)problem_of(l, i, &problem);
   int32_t packed = own->packed_bytes ? problem.weights : -1;
@@ -460,6 +467,10 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
   }
   for (uint32_t phase = 0; phase < own->n_phases; phase++) {
     rt_thunk *t = lower_thunk_replacing(c, "cpu.kernel", i, packed < 0 ? UINT32_MAX : (uint32_t)packed, weights);
+    if (own->n_phases > 1) {
+      lower_note(c, t, "step %u of %u", phase + 1, own->n_phases);
+    }
+    note_way(c, t, way);
     TRY(add_kernel(l, t, i, &(cpu_writer){own->write, own->config, own->config_bytes, phase, packed}));
   }
   return NULL;
@@ -499,7 +510,7 @@ static status emit(lower_context *c, const hlo_instr *i) {
   }
   const cpu_way *way = way_of(l, i);
   if (way) {
-    return way->plan ? emit_contraction(l, c, i, way->plan) : emit_own(l, c, i, way->own);
+    return way->plan ? emit_contraction(l, c, i, way) : emit_own(l, c, i, way);
   }
   switch (i->op) {
     case HLO_COPY:

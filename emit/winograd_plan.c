@@ -228,39 +228,39 @@ bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, cons
 
 /* --- weights --- */
 
-enum { MOST_PANEL = EMIT_GEMM_VECTORS * 16 };
+enum {
+  MOST_PANEL = EMIT_GEMM_VECTORS * 16,
+  STRIP = 16 /* outputs; compilers make vectors of loops that are so long */
+};
 
 /* The transformed weights of `n` outputs side by side: u[a*a][n] from n kernels that are `stride` apart. */
 typedef struct weights {
   const emit_winograd *p;
   double g[2][EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST];
-  double taps[25][MOST_PANEL], half[EMIT_WINOGRAD_MOST * 5][MOST_PANEL]; /* G w */
+  double taps[25][MOST_PANEL] /* zeros behind the last output */, half[EMIT_WINOGRAD_MOST * 5][MOST_PANEL]; /* G w */
 } weights;
 
 static void init_weights(weights *t, const emit_winograd *p) {
+  memset(t, 0, sizeof *t);
   t->p = p;
   for (int d = 0; d < 2; d++) {
     weight_matrix(emit_winograd_size(p, d), p->r[d], t->g[d]);
   }
 }
 
-static void scale(int64_t n, double by, const double *x, double *to) {
-  for (int64_t j = 0; j < n; j++) {
-    to[j] = by * x[j];
-  }
-}
-
-static void add_scaled(int64_t n, double by, const double *x, double *to) {
-  for (int64_t j = 0; j < n; j++) {
-    to[j] += by * x[j];
-  }
-}
-
-/* to[j] = sum of row[k] * x[k * step][j]. */
-static void combine(int64_t n, int64_t r, const double *row, int64_t step, double (*x)[MOST_PANEL], double *to) {
-  scale(n, row[0], x[0], to);
-  for (int64_t k = 1; k < r; k++) {
-    add_scaled(n, row[k], x[k * step], to);
+/* to[j] = sum of row[k] * x[k * step][j], for n rounded up to whole strips. */
+static inline void combine(int64_t n, int64_t r, const double *row, int64_t step, double (*x)[MOST_PANEL], double *to) {
+  for (int64_t at = 0; at < n; at += STRIP) {
+    double sum[STRIP];
+    for (int j = 0; j < STRIP; j++) {
+      sum[j] = row[0] * x[0][at + j];
+    }
+    for (int64_t k = 1; k < r; k++) {
+      for (int j = 0; j < STRIP; j++) {
+        sum[j] += row[k] * x[k * step][at + j];
+      }
+    }
+    memcpy(to + at, sum, sizeof sum);
   }
 }
 

@@ -183,6 +183,25 @@ static void announce(rt_pool *p) {
   }
 }
 
+/* Until nobody is inside.  Who is late by much was taken off a core, or has a long range: others may have this one meanwhile. */
+static void await_others(rt_pool *p) {
+  const int64_t long_wait = 2000000;
+  int64_t start = 0;
+  for (uint32_t k = 1; atomic_load(&p->inside); k++) {
+    pause_cpu();
+    if (k % 64) {
+      continue;
+    }
+    int64_t t = now();
+    start = start ? start : t;
+    if (t - start > long_wait) {
+      (void)nanosleep(&(struct timespec){.tv_nsec = SPIN_NANOSECONDS}, NULL);
+    } else if (t - start > SPIN_NANOSECONDS) {
+      sched_yield();
+    }
+  }
+}
+
 /* --- the interface --- */
 
 static uint32_t cores(void) {
@@ -255,9 +274,7 @@ void rt_parallel_for(rt_pool *p, int64_t n, int64_t grain, void (*fn)(void *data
   announce(p);
   work(&p->loop, 0);
   atomic_store(&p->open, 0);
-  while (atomic_load(&p->inside)) {
-    pause_cpu();
-  }
+  await_others(p);
   pthread_mutex_unlock(&p->turn);
 }
 

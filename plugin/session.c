@@ -1,18 +1,13 @@
+/* session.c - the programs of a session: by the inputs that they are for, compiled when they are asked for. */
 #include "plugin/session_cached.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
-#include "base/file.h"
-#include "plugin/session_cache.h"
 #include "plugin/session_stack.h"
-#include "base/hash.h"
-#include "base/random.h"
-#include "runtime/pool.h"
 
 enum { NANOSECONDS = 1000000000 };
 
@@ -37,53 +32,9 @@ status plug_name_file(status s, const char *path) {
   }
   status named = status_error((unsigned)status_get_code(s) | (unsigned)status_get_subject(s), "%s: %s", path,
                               message + n + 1);
+  named = status_about_node(named, status_get_node(s), strlen(status_get_node(s)));
   status_free(s);
   return named;
-}
-
-/* --- opening --- */
-
-static void copy_options(plug_session *s, const plug_session_options *o) {
-  arena *a = s->arena;
-  s->options = *o;
-  s->options.backend = o->backend ? arena_strdup(a, o->backend) : NULL;
-  s->options.tune = o->tune ? arena_strdup(a, o->tune) : NULL;
-  s->options.cache = o->cache ? arena_strdup(a, o->cache) : NULL;
-  s->options.compile.cpu = o->compile.cpu ? arena_strdup(a, o->compile.cpu) : NULL;
-  s->options.compile.skip_passes = o->compile.skip_passes ? arena_strdup(a, o->compile.skip_passes) : NULL;
-  plug_dim *dims = arena_memdup(a, o->dims, o->n_dims * sizeof *dims);
-  for (uint32_t k = 0; k < o->n_dims; k++) {
-    dims[k].name = arena_strdup(a, dims[k].name);
-  }
-  s->options.dims = dims;
-  plug_constant *constants = arena_memdup(a, o->constants, o->n_constants * sizeof *constants);
-  for (uint32_t k = 0; k < o->n_constants; k++) {
-    constants[k].name = arena_strdup(a, constants[k].name);
-  }
-  s->options.constants = constants;
-}
-
-/* The signature of an image: all its programs are of one model, so the first tells names and types. */
-static void describe_image(plug_session *s) {
-  const rt_program *p = s->image->programs[0];
-  plug_source *source = ARENA_NEW(s->arena, plug_source);
-  source->name = s->image->model;
-  source->n_inputs = p->n_params;
-  source->inputs = ARENA_NEW_N(s->arena, plug_value, p->n_params);
-  for (uint32_t k = 0; k < p->n_params; k++) {
-    source->inputs[k].name = p->params[k].name;
-    source->inputs[k].shape = p->params[k].shape;
-  }
-  source->n_outputs = rt_program_outputs(p);
-  source->outputs = ARENA_NEW_N(s->arena, plug_value, source->n_outputs);
-  for (uint32_t k = 0; k < source->n_outputs; k++) {
-    source->outputs[k].name = p->results[k].name;
-    source->outputs[k].shape = p->results[k].shape;
-  }
-  for (uint32_t k = source->n_outputs; k < p->n_results; k++) {
-    source->outputs[p->results[k].sized].shape.dims[p->results[k].axis] = -1;
-  }
-  s->source = source;
 }
 
 /* --- the list of programs --- */
@@ -122,8 +73,7 @@ static void bound_programs(plug_session *s) {
   }
 }
 
-/* Takes the arena, also when it fails. */
-static status add_compiled(plug_session *s, const rt_program *p, arena *a, plug_compiled **out) {
+status plug_add_compiled(plug_session *s, const rt_program *p, arena *a, plug_compiled **out) {
   plug_compiled *c = calloc(1, sizeof *c);
   double start = plug_now();
   status failed = c ? NULL : status_error(STATUS_RESOURCE, "out of memory");
@@ -148,114 +98,7 @@ static status add_compiled(plug_session *s, const rt_program *p, arena *a, plug_
   return NULL;
 }
 
-/* --- models and images --- */
-
-static status set_tuning(plug_session *s) {
-  const plug_session_options *o = &s->options;
-  TRY(plug_set_tuning(s->arena, o->tune, o->cache, &s->options.compile, &s->warning));
-  return plug_set_precision(o->precision, &s->options.compile);
-}
-
-/* HLO text is told from a model by its first words. */
-static status open_model(plug_session *s, const char *path, const void *bytes, size_t size) {
-  static const char hlo[] = "onnx-xla hlo ";
-  const plug_compiler *compiler;
-  const uint8_t *text = bytes;
-  s->options.backend = s->options.backend ? s->options.backend : "cpu";
-  TRY(plug_target_find(s->options.backend, &s->target));
-  TRY(plug_compiler_open(&compiler));
-  const plug_session_options *o = &s->options;
-  if (path) {
-    TRY(file_map(s->arena, path, &text, &size));
-  }
-  if (size >= sizeof hlo - 1 && memcmp(text, hlo, sizeof hlo - 1) == 0) {
-    CHECK_THAT(o->n_constants == 0, STATUS_INVALID_ARGUMENT, "HLO text takes no constants");
-    return compiler->open_hlo(s->arena, path ? path : "text", (const char *)text, size, &s->source);
-  }
-  return compiler->open(s->arena, path, bytes, size, o->n_constants, o->constants, &s->source);
-}
-
-typedef struct opening {
-  plug_session *s;
-  const char *path;
-  const void *bytes;
-  size_t size;
-  const plug_session_options *options;
-} opening;
-
-static status open_image(plug_session *s, const opening *o) {
-  rt_image *image;
-  TRY(o->path ? rt_image_open(s->arena, o->path, false, &image)
-              : rt_image_open_bytes(s->arena, o->bytes, o->size, "compiled model", &image));
-  CHECK_THAT(image->n_programs > 0 || image->source.size, STATUS_INVALID_FILE, "%s holds no program",
-             o->path ? o->path : "the compiled model");
-  CHECK_THAT(s->options.n_constants == 0, STATUS_INVALID_ARGUMENT, "a compiled file takes no constants");
-  s->options.backend = s->options.backend ? s->options.backend : image->target;
-  TRY(plug_target_find(s->options.backend, &s->target));
-  if (image->source.size) {
-    TRY(set_tuning(s));
-    TRY(open_model(s, NULL, image->source.data, image->source.size));
-  } else {
-    s->image = image;
-    describe_image(s);
-  }
-  for (uint32_t k = 0; k < image->n_programs; k++) {
-    plug_compiled *c;
-    TRY(add_compiled(s, image->programs[k], NULL, &c));
-  }
-  return NULL;
-}
-
-static status open_guarded(void *data) {
-  opening *o = data;
-  plug_session *s = o->s;
-  s->arena = arena_create(&s->budget);
-  copy_options(s, o->options);
-  TRY(rt_pool_create(s->options.compile.threads, &s->pool));
-  TRY(rt_shared_create(&s->budget, &s->shared));
-  if (o->path ? rt_image_is_one(o->path) : rt_image_begins(o->bytes, o->size)) {
-    return open_image(s, o);
-  }
-  s->path = o->path ? arena_strdup(s->arena, o->path) : NULL;
-  s->bytes = (rt_span){o->bytes, o->size};
-  TRY(set_tuning(s));
-  plug_cached_open(s, o->path, o->bytes, o->size);
-  if (s->source) {
-    s->options.backend = "cpu";
-    return plug_target_find("cpu", &s->target);
-  }
-  TRY(open_model(s, o->path, o->bytes, o->size));
-  plug_cached_opened(s, o->path);
-  return NULL;
-}
-
-status plug_session_open(const char *path, const void *bytes, size_t size, const plug_session_options *options,
-                         plug_session **out) {
-  *out = NULL;
-  plug_session *s = calloc(1, sizeof *s);
-  CHECK_THAT(s, STATUS_RESOURCE, "out of memory");
-  pthread_mutex_init(&s->lock, NULL);
-  s->options.allocator = options->allocator;
-  s->budget.allocator = options->allocator.allocate ? &s->options.allocator : NULL;
-  s->budget.limit = options->max_memory;
-  s->budget.outer = options->outer;
-  s->compiling.outer = &s->budget;
-  s->budget.deadline = s->compiling.deadline = plug_deadline_after(options->max_seconds);
-  double start = plug_now();
-  if (getrandom(&s->entropy, sizeof s->entropy, GRND_NONBLOCK) != sizeof s->entropy) {
-    s->entropy = hash_mix((uint64_t)(start * NANOSECONDS), (uintptr_t)s); /* too early after the system's start */
-  }
-  status failed = plug_run_with_stack(PLUG_COMPILE_STACK, open_guarded, &(opening){s, path, bytes, size, options});
-  s->load_seconds = plug_now() - start;
-  s->budget.deadline = s->compiling.deadline = 0;
-  if (failed) {
-    plug_session_close(s);
-    return path ? plug_name_file(failed, path) : failed;
-  }
-  plug_log_opened(s);
-  *out = s;
-  return NULL;
-}
+/* --- closing --- */
 
 void plug_session_close(plug_session *s) {
   if (!s) {
@@ -356,13 +199,12 @@ static bool serves(const plug_session *s, const plug_compiled *c, const plug_inp
   return true;
 }
 
-/* The model itself, where the cache's description has been enough so far. */
-static status need_model(plug_session *s) {
+status plug_need_model(plug_session *s) {
   plug_source *described = s->source;
   if (described->model) {
     return NULL;
   }
-  status failed = open_model(s, s->path, s->bytes.data, s->bytes.size);
+  status failed = plug_open_model(s, s->path, s->bytes.data, s->bytes.size);
   plug_source *opened = s->source;
   s->source = described; /* callers hold it */
   TRY(failed);
@@ -392,7 +234,7 @@ static status add_pieces(plug_session *s, const plug_compiler *compiler, const p
   for (uint32_t k = 0; k < s->source->n_inputs; k++) {
     shapes[k] = plug_session_input_shape(s, inputs, k);
   }
-  TRY(add_compiled(s, NULL, a, out));
+  TRY(plug_add_compiled(s, NULL, a, out));
   (*out)->shapes = shapes;
   return NULL;
 }
@@ -412,7 +254,7 @@ static status find_in_cache(compilation *c) {
     return NULL;
   }
   c->arena = NULL;
-  status failed = add_compiled(s, p, a, &c->out);
+  status failed = plug_add_compiled(s, p, a, &c->out);
   if (failed && status_get_code(failed) != STATUS_RESOURCE) { /* it can be made again */
     plug_cached_forget(s);
     status_free(failed);
@@ -439,7 +281,7 @@ static status compile_guarded(void *data) {
   }
   double start = plug_now();
   TRY(plug_compiler_open(&compiler));
-  TRY(need_model(s));
+  TRY(plug_need_model(s));
   plug_request request = plug_session_request(s, c->inputs);
   request.options.tune = tune_of_next(s);
   rt_sharing sharing = {.shared = s->shared};
@@ -448,7 +290,7 @@ static status compile_guarded(void *data) {
   TRY(compiler->compile(s->source, &request, a, &program, &report));
   double seconds = plug_now() - start;
   c->arena = NULL; /* it goes to what is added */
-  TRY(program ? add_compiled(s, program, a, &c->out) : add_pieces(s, compiler, c->inputs, a, &c->out));
+  TRY(program ? plug_add_compiled(s, program, a, &c->out) : add_pieces(s, compiler, c->inputs, a, &c->out));
   c->out->report = report;
   c->out->compile_seconds = seconds;
   if (program) {
@@ -522,7 +364,7 @@ typedef struct checking {
 
 static status check_guarded(void *data) {
   const checking *c = data;
-  TRY(need_model(c->s));
+  TRY(plug_need_model(c->s));
   return c->compiler->check(c->s->source, c->request, &c->s->compiling);
 }
 
@@ -588,54 +430,3 @@ void plug_session_release(plug_session *s, const plug_compiled *c) {
     ((plug_compiled *)(uintptr_t)c)->users--;
   }
 }
-
-/* --- saving --- */
-
-typedef struct saving {
-  plug_session *s;
-  const char *path; /* NULL: to the stream */
-  FILE *stream;
-  arena *scratch;
-} saving;
-
-/* Pieces are compiled while they run: the file carries the model for them. */
-static status take_source(plug_session *s, rt_span *out) {
-  const plug_compiler *compiler;
-  TRY(plug_compiler_open(&compiler));
-  TRY(need_model(s));
-  return status_prefix(compiler->bytes(s->source, out), "sizes depend on what the model computes, so that it must be in the file");
-}
-
-static status save_guarded(void *data) {
-  saving *x = data;
-  plug_session *s = x->s;
-  x->scratch = arena_create(&s->budget);
-  rt_image image = {.model = s->source->name, .producer = PACKAGE_VERSION, .target = s->target->name};
-  for (const plug_compiled *c = s->compiled; c; c = c->next) {
-    image.n_programs += c->program != NULL;
-    if (!c->program && !image.source.size) {
-      TRY(take_source(s, &image.source));
-    }
-  }
-  CHECK_THAT(s->compiled, STATUS_INVALID_ARGUMENT, "nothing has been compiled yet");
-  image.programs = ARENA_NEW_N(x->scratch, rt_program *, image.n_programs);
-  uint32_t n = image.n_programs; /* the list has the newest first */
-  for (const plug_compiled *c = s->compiled; c; c = c->next) {
-    if (c->program) {
-      image.programs[--n] = (rt_program *)c->program;
-    }
-  }
-  return x->path ? rt_image_write(&image, x->path) : rt_image_write_stream(&image, x->stream);
-}
-
-static status save(plug_session *s, const char *path, FILE *stream) {
-  pthread_mutex_lock(&s->lock);
-  saving x = {.s = s, .path = path, .stream = stream};
-  status failed = guard_run(save_guarded, &x);
-  arena_destroy(x.scratch);
-  pthread_mutex_unlock(&s->lock);
-  return failed;
-}
-
-status plug_session_save(plug_session *s, const char *path) { return save(s, path, NULL); }
-status plug_session_save_stream(plug_session *s, FILE *f) { return save(s, NULL, f); }

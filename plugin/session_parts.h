@@ -38,6 +38,13 @@ struct plug_session {
 
 /* Whether the program is for these inputs. */
 bool plug_program_serves(const plug_session *s, const rt_program *p, const plug_inputs *inputs);
+/* Reads the model, or HLO text, which is told by its first words, into s->source. */
+STATUS_MUST_USE status plug_open_model(plug_session *s, const char *path, const void *bytes, size_t size);
+/* The model itself, where the cache's description has been enough so far. */
+STATUS_MUST_USE status plug_need_model(plug_session *s);
+/* Makes the program (NULL: pieces) one of the session's.  Takes the arena, also when it fails. */
+STATUS_MUST_USE status plug_add_compiled(plug_session *s, const rt_program *p, arena *a, plug_compiled **out);
+
 /* A line for whoever listens. */
 void plug_log(const plug_session *s, plug_log_level level, const char *format, ...) STATUS_PRINTF(3, 4);
 /* That the session was opened; that it has a program for these inputs now. */

@@ -155,7 +155,7 @@ status plug_session_run(plug_session *s, const plug_compiled *c, const uint64_t 
 
 status plug_session_run_watched(plug_session *s, const plug_compiled *c, const uint64_t *seed, const plug_inputs *inputs,
                                 plug_output *outputs, struct rt_profiler *profiler) {
-  double start = plug_now();
+  double start = s->options.log ? plug_now() : 0;
   uint64_t deadline = inputs->deadline ? inputs->deadline : plug_deadline_after(s->options.max_seconds);
   mem_budget budget = {.deadline = deadline, .outer = &s->budget, .stopped = inputs->stopped};
   rt_run_options options = {.pool = s->pool, .budget = &budget, .seed = seed ? *seed : fresh_seed(s),

@@ -11,9 +11,11 @@ plugin_api_sources = \
 	plugin/session_content.c \
 	plugin/session_libraries.c \
 	plugin/session_log.c \
+	plugin/session_open.c \
 	plugin/session_profile.c \
 	plugin/session_profile_text.c \
 	plugin/session_run.c \
+	plugin/session_save.c \
 	plugin/session_stack.c \
 	plugin/session_store.c
 plugin_compiler_sources = \

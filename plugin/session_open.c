@@ -1,0 +1,161 @@
+/* session_open.c - opening a session: a model, HLO text, a compiled file, or what the cache tells of a model. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "plugin/session_cache.h"
+#include "plugin/session_cached.h"
+#include "plugin/session_stack.h"
+
+static void copy_options(plug_session *s, const plug_session_options *o) {
+  arena *a = s->arena;
+  s->options = *o;
+  s->options.backend = o->backend ? arena_strdup(a, o->backend) : NULL;
+  s->options.tune = o->tune ? arena_strdup(a, o->tune) : NULL;
+  s->options.cache = o->cache ? arena_strdup(a, o->cache) : NULL;
+  s->options.compile.cpu = o->compile.cpu ? arena_strdup(a, o->compile.cpu) : NULL;
+  s->options.compile.skip_passes = o->compile.skip_passes ? arena_strdup(a, o->compile.skip_passes) : NULL;
+  plug_dim *dims = arena_memdup(a, o->dims, o->n_dims * sizeof *dims);
+  for (uint32_t k = 0; k < o->n_dims; k++) {
+    dims[k].name = arena_strdup(a, dims[k].name);
+  }
+  s->options.dims = dims;
+  plug_constant *constants = arena_memdup(a, o->constants, o->n_constants * sizeof *constants);
+  for (uint32_t k = 0; k < o->n_constants; k++) {
+    constants[k].name = arena_strdup(a, constants[k].name);
+  }
+  s->options.constants = constants;
+}
+
+/* The signature of an image: all its programs are of one model, so the first tells names and types. */
+static void describe_image(plug_session *s) {
+  const rt_program *p = s->image->programs[0];
+  plug_source *source = ARENA_NEW(s->arena, plug_source);
+  source->name = s->image->model;
+  source->n_inputs = p->n_params;
+  source->inputs = ARENA_NEW_N(s->arena, plug_value, p->n_params);
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    source->inputs[k].name = p->params[k].name;
+    source->inputs[k].shape = p->params[k].shape;
+  }
+  source->n_outputs = rt_program_outputs(p);
+  source->outputs = ARENA_NEW_N(s->arena, plug_value, source->n_outputs);
+  for (uint32_t k = 0; k < source->n_outputs; k++) {
+    source->outputs[k].name = p->results[k].name;
+    source->outputs[k].shape = p->results[k].shape;
+  }
+  for (uint32_t k = source->n_outputs; k < p->n_results; k++) {
+    source->outputs[p->results[k].sized].shape.dims[p->results[k].axis] = -1;
+  }
+  s->source = source;
+}
+
+/* --- models and images --- */
+
+static status set_tuning(plug_session *s) {
+  const plug_session_options *o = &s->options;
+  TRY(plug_set_tuning(s->arena, o->tune, o->cache, &s->options.compile, &s->warning));
+  return plug_set_precision(o->precision, &s->options.compile);
+}
+
+status plug_open_model(plug_session *s, const char *path, const void *bytes, size_t size) {
+  static const char hlo[] = "onnx-xla hlo ";
+  const plug_compiler *compiler;
+  const uint8_t *text = bytes;
+  s->options.backend = s->options.backend ? s->options.backend : "cpu";
+  TRY(plug_target_find(s->options.backend, &s->target));
+  TRY(plug_compiler_open(&compiler));
+  const plug_session_options *o = &s->options;
+  if (path) {
+    TRY(file_map(s->arena, path, &text, &size));
+  }
+  if (size >= sizeof hlo - 1 && memcmp(text, hlo, sizeof hlo - 1) == 0) {
+    CHECK_THAT(o->n_constants == 0, STATUS_INVALID_ARGUMENT, "HLO text takes no constants");
+    return compiler->open_hlo(s->arena, path ? path : "text", (const char *)text, size, &s->source);
+  }
+  return compiler->open(s->arena, path, bytes, size, o->n_constants, o->constants, &s->source);
+}
+
+typedef struct opening {
+  plug_session *s;
+  const char *path;
+  const void *bytes;
+  size_t size;
+  const plug_session_options *options;
+} opening;
+
+static status open_image(plug_session *s, const opening *o) {
+  rt_image *image;
+  TRY(o->path ? rt_image_open(s->arena, o->path, false, &image)
+              : rt_image_open_bytes(s->arena, o->bytes, o->size, "compiled model", &image));
+  CHECK_THAT(image->n_programs > 0 || image->source.size, STATUS_INVALID_FILE, "%s holds no program",
+             o->path ? o->path : "the compiled model");
+  CHECK_THAT(s->options.n_constants == 0, STATUS_INVALID_ARGUMENT, "a compiled file takes no constants");
+  s->options.backend = s->options.backend ? s->options.backend : image->target;
+  TRY(plug_target_find(s->options.backend, &s->target));
+  if (image->source.size) {
+    TRY(set_tuning(s));
+    TRY(plug_open_model(s, NULL, image->source.data, image->source.size));
+  } else {
+    s->image = image;
+    describe_image(s);
+  }
+  for (uint32_t k = 0; k < image->n_programs; k++) {
+    plug_compiled *c;
+    TRY(plug_add_compiled(s, image->programs[k], NULL, &c));
+  }
+  return NULL;
+}
+
+static status open_guarded(void *data) {
+  opening *o = data;
+  plug_session *s = o->s;
+  s->arena = arena_create(&s->budget);
+  copy_options(s, o->options);
+  TRY(rt_pool_create(s->options.compile.threads, &s->pool));
+  TRY(rt_shared_create(&s->budget, &s->shared));
+  if (o->path ? rt_image_is_one(o->path) : rt_image_begins(o->bytes, o->size)) {
+    return open_image(s, o);
+  }
+  s->path = o->path ? arena_strdup(s->arena, o->path) : NULL;
+  s->bytes = (rt_span){o->bytes, o->size};
+  TRY(set_tuning(s));
+  plug_cached_open(s, o->path, o->bytes, o->size);
+  if (s->source) {
+    s->options.backend = "cpu";
+    return plug_target_find("cpu", &s->target);
+  }
+  TRY(plug_open_model(s, o->path, o->bytes, o->size));
+  plug_cached_opened(s, o->path);
+  return NULL;
+}
+
+status plug_session_open(const char *path, const void *bytes, size_t size, const plug_session_options *options,
+                         plug_session **out) {
+  *out = NULL;
+  plug_session *s = calloc(1, sizeof *s);
+  CHECK_THAT(s, STATUS_RESOURCE, "out of memory");
+  pthread_mutex_init(&s->lock, NULL);
+  s->options.allocator = options->allocator;
+  s->budget.allocator = options->allocator.allocate ? &s->options.allocator : NULL;
+  s->budget.limit = options->max_memory;
+  s->budget.outer = options->outer;
+  s->compiling.outer = &s->budget;
+  s->budget.deadline = s->compiling.deadline = plug_deadline_after(options->max_seconds);
+  double start = plug_now();
+  if (getrandom(&s->entropy, sizeof s->entropy, GRND_NONBLOCK) != sizeof s->entropy) {
+    s->entropy = hash_mix((uint64_t)(start * 1e9), (uintptr_t)s); /* too early after the system's start */
+  }
+  status failed = plug_run_with_stack(PLUG_COMPILE_STACK, open_guarded, &(opening){s, path, bytes, size, options});
+  s->load_seconds = plug_now() - start;
+  s->budget.deadline = s->compiling.deadline = 0;
+  if (failed) {
+    plug_session_close(s);
+    return path ? plug_name_file(failed, path) : failed;
+  }
+  plug_log_opened(s);
+  *out = s;
+  return NULL;
+}

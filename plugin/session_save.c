@@ -1,0 +1,51 @@
+/* session_save.c - a session's programs as a .oxla file. */
+#include "plugin/session_parts.h"
+
+typedef struct saving {
+  plug_session *s;
+  const char *path; /* NULL: to the stream */
+  FILE *stream;
+  arena *scratch;
+} saving;
+
+/* Pieces are compiled while they run: the file carries the model for them. */
+static status take_source(plug_session *s, rt_span *out) {
+  const plug_compiler *compiler;
+  TRY(plug_compiler_open(&compiler));
+  TRY(plug_need_model(s));
+  return status_prefix(compiler->bytes(s->source, out), "sizes depend on what the model computes, so that it must be in the file");
+}
+
+static status save_guarded(void *data) {
+  saving *x = data;
+  plug_session *s = x->s;
+  x->scratch = arena_create(&s->budget);
+  rt_image image = {.model = s->source->name, .producer = PACKAGE_VERSION, .target = s->target->name};
+  for (const plug_compiled *c = s->compiled; c; c = c->next) {
+    image.n_programs += c->program != NULL;
+    if (!c->program && !image.source.size) {
+      TRY(take_source(s, &image.source));
+    }
+  }
+  CHECK_THAT(s->compiled, STATUS_INVALID_ARGUMENT, "nothing has been compiled yet");
+  image.programs = ARENA_NEW_N(x->scratch, rt_program *, image.n_programs);
+  uint32_t n = image.n_programs; /* the list has the newest first */
+  for (const plug_compiled *c = s->compiled; c; c = c->next) {
+    if (c->program) {
+      image.programs[--n] = (rt_program *)c->program;
+    }
+  }
+  return x->path ? rt_image_write(&image, x->path) : rt_image_write_stream(&image, x->stream);
+}
+
+static status save(plug_session *s, const char *path, FILE *stream) {
+  pthread_mutex_lock(&s->lock);
+  saving x = {.s = s, .path = path, .stream = stream};
+  status failed = guard_run(save_guarded, &x);
+  arena_destroy(x.scratch);
+  pthread_mutex_unlock(&s->lock);
+  return failed;
+}
+
+status plug_session_save(plug_session *s, const char *path) { return save(s, path, NULL); }
+status plug_session_save_stream(plug_session *s, FILE *f) { return save(s, NULL, f); }

@@ -1,9 +1,9 @@
 /* ort_claim.c - which nodes the provider takes, in groups that are each compiled as one.
  *
- * A group must be convex: no path leaves it and comes back.  A node's level is the largest number of changes from taken to left
- * nodes and back on a path to it, so taken nodes of one level are convex, and there are as many groups as the longest such path
- * needs.  What can be taken is found by importing, not by a list of operators: the graph as a whole first, then each group, until
- * nothing is found any more. */
+ * A group must be convex: no path leaves it and comes back.  A node's level is the largest number of changes from
+ * taken to left nodes and back on a path to it, so taken nodes of one level are convex, and there are as many groups
+ * as the longest such path needs.  What can be taken is found by importing, not by a list of operators: the graph as
+ * a whole first, then each group, until nothing is found any more. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "plugin/ort_parts.h"
 
 enum { MOST_ROUNDS = 8 };
-/* Entering a group takes some microseconds.  Many nodes are worth it whatever they do, since each costs ONNX Runtime one of them;
- * few only by their work, in steps of some tenths of a nanosecond. */
+/* Entering a group takes some microseconds.  Many nodes are worth it whatever they do, since each costs ONNX Runtime
+ * one of them; few only by their work, in steps of some tenths of a nanosecond. */
 enum { ENOUGH_NODES = 4, ENOUGH_WORK = 1 << 14, OPEN_SIZE = 256, PRODUCTS_EACH = 64 };
 
 /* A value and the number of the node that makes it. */
@@ -29,7 +29,9 @@ typedef struct claim {
   void *values; /* tsearch's, of value */
 } claim;
 
-static int by_name(const void *a, const void *b) { return strcmp(((const value *)a)->name, ((const value *)b)->name); }
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const value *)a)->name, ((const value *)b)->name);
+}
 
 /* *out NULL: there is no memory, or no name. */
 static OrtStatus *find_value(claim *c, const OrtValueInfo *info, value **out) {
@@ -137,11 +139,14 @@ static OrtStatus *settle(claim *c) {
 /* --- what is worth its while --- */
 
 /* Bodies may be anything, any number of times. */
-static bool keeps_bodies(const char *op) { return strcmp(op, "If") == 0 || strcmp(op, "Loop") == 0 || strcmp(op, "Scan") == 0; }
+static bool keeps_bodies(const char *op) {
+  return strcmp(op, "If") == 0 || strcmp(op, "Loop") == 0 || strcmp(op, "Scan") == 0;
+}
 
 static bool sums_products(const char *op) {
-  static const char *const names[] = {"Attention", "Conv", "ConvInteger", "ConvTranspose", "DeformConv", "Einsum", "Gemm", "GRU",
-                                      "LSTM", "MatMul", "MatMulInteger", "QLinearConv", "QLinearMatMul", "RNN"};
+  static const char *const names[] = {
+      "Attention", "Conv", "ConvInteger", "ConvTranspose", "DeformConv",  "Einsum",        "Gemm",
+      "GRU",       "LSTM", "MatMul",      "MatMulInteger", "QLinearConv", "QLinearMatMul", "RNN"};
   for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
     if (strcmp(op, names[k]) == 0) {
       return true;
@@ -188,7 +193,8 @@ static OrtStatus *add_group(claim *c, OrtEpGraphSupportInfo *support, size_t lev
       failed = add_work(c, &c->g.nodes[k], &work);
     }
   }
-  bool worth = n >= ENOUGH_NODES || n == c->g.n_nodes || work >= ENOUGH_WORK || strcmp(c->p->options.claim, "all") == 0;
+  bool worth =
+      n >= ENOUGH_NODES || n == c->g.n_nodes || work >= ENOUGH_WORK || strcmp(c->p->options.claim, "all") == 0;
   if (!failed && n && worth) {
     OrtNodeFusionOptions options = {.ort_version_supported = ORT_API_VERSION, .drop_constant_initializers = true};
     failed = c->p->api->GetEpApi()->EpGraphSupportInfo_AddNodesToFuse(support, nodes, n, &options);
@@ -230,12 +236,14 @@ static OrtStatus *claim_nodes(claim *c, OrtEpGraphSupportInfo *support) {
     n_groups += n > 0;
     n_nodes += n;
   }
-  ort_log(c->p, ORT_LOGGING_LEVEL_INFO, "onnx-xla takes %zu of %zu nodes in %zu groups", n_nodes, c->g.n_nodes, n_groups);
+  ort_log(c->p, ORT_LOGGING_LEVEL_INFO, "onnx-xla takes %zu of %zu nodes in %zu groups", n_nodes, c->g.n_nodes,
+          n_groups);
   return NULL;
 }
 
-/* Whether a node can be taken, or what is in its bodies cannot: operators beside If, Loop and Scan are functions that ONNX Runtime
- * writes out later, which it cannot once nodes of a body have become one of ours.  `graph` tells the versions of the operators in use. */
+/* Whether a node can be taken, or what is in its bodies cannot: operators beside If, Loop and Scan are functions that
+ * ONNX Runtime writes out later, which it cannot once nodes of a body have become one of ours.  `graph` tells the
+ * versions of the operators in use. */
 static OrtStatus *leaves_bodies(const ort_provider *p, const OrtGraph *graph, const OrtNode *node, bool *out) {
   ort_node n = {0};
   ort_graph g = {.graph = graph, .n_nodes = 1, .nodes = &n};
@@ -249,8 +257,8 @@ static OrtStatus *leaves_bodies(const ort_provider *p, const OrtGraph *graph, co
   return failed;
 }
 
-/* ONNX Runtime asks for bodies before it asks for the graphs around them.  What is taken inside can no more be taken with the
- * node around it, which is better: where that is possible the body is left alone. */
+/* ONNX Runtime asks for bodies before it asks for the graphs around them.  What is taken inside can no more be taken
+ * with the node around it, which is better: where that is possible the body is left alone. */
 static OrtStatus *is_left(const ort_provider *p, const OrtGraph *graph, bool *left) {
   const OrtNode *around = NULL;
   ORT_TRY(p->api->Graph_GetParentNode(graph, &around));
@@ -264,8 +272,8 @@ static OrtStatus *has_type(const ort_provider *p, const OrtValueInfo *info, int 
   return NULL;
 }
 
-/* ONNX Runtime 1.23 and 1.24 do not say of a graph that it is a body.  One of an If has no inputs; one of a Loop begins with
- * a count and a condition; others mostly read what is around them. */
+/* ONNX Runtime 1.23 and 1.24 do not say of a graph that it is a body.  One of an If has no inputs; one of a Loop
+ * begins with a count and a condition; others mostly read what is around them. */
 static OrtStatus *looks_like_body(const ort_provider *p, const ort_graph *g, bool *out) {
   *out = g->n_inputs == 0;
   if (g->n_inputs >= 2 && g->n_outputs >= 1) {

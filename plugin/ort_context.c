@@ -1,4 +1,5 @@
-/* ort_context.c - compiled models inside of ONNX models: nodes com.microsoft.EPContext, as ONNX Runtime defines them. */
+/* ort_context.c - compiled models inside of ONNX models: nodes com.microsoft.EPContext, as ONNX Runtime defines them.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +11,10 @@
 
 static const char source[] = "onnx-xla"; /* attribute `source`: whose compiled model it is */
 
-/* The string attribute of that name, to be freed; NULL: there is none.  It may hold any bytes.  Some versions of ONNX Runtime
- * count a zero behind them. */
-static OrtStatus *text_attribute(const ort_provider *p, const OrtNode *node, const char *name, char **out, size_t *size) {
+/* The string attribute of that name, to be freed; NULL: there is none.  It may hold any bytes.  Some versions of ONNX
+ * Runtime count a zero behind them. */
+static OrtStatus *text_attribute(const ort_provider *p, const OrtNode *node, const char *name, char **out,
+                                 size_t *size) {
   const OrtOpAttr *a = NULL;
   *out = NULL;
   *size = 0;
@@ -101,13 +103,15 @@ static OrtStatus *open_beside(const ort_provider *p, const ort_graph *g, const c
   return *file < 0 ? ort_fail(p, "onnx-xla: cannot open %s", path) : NULL;
 }
 
-/* The attribute's bytes at the beginning of a page, so that nothing copies them again; `counted_too_much` of them are not its own. */
-static OrtStatus *map_attribute(const ort_provider *p, const OrtNode *node, const char *name, size_t counted_too_much, ort_span *out,
-                               size_t *size) {
+/* The attribute's bytes at the beginning of a page, so that nothing copies them again; `counted_too_much` of them are
+ * not its own. */
+static OrtStatus *map_attribute(const ort_provider *p, const OrtNode *node, const char *name, size_t counted_too_much,
+                                ort_span *out, size_t *size) {
   const OrtOpAttr *a = NULL;
   size_t n = 0;
   ORT_TRY(p->api->Node_GetAttributeByName(node, name, &a));
-  OrtStatus *failed = p->api->ReadOpAttr(a, ORT_OP_ATTR_STRING, &(char){0}, 0, &n); /* fails, and says how many there are */
+  OrtStatus *failed =
+      p->api->ReadOpAttr(a, ORT_OP_ATTR_STRING, &(char){0}, 0, &n); /* fails, and says how many there are */
   if (failed) {
     p->api->ReleaseStatus(failed);
   }
@@ -124,14 +128,15 @@ static OrtStatus *map_attribute(const ort_provider *p, const OrtNode *node, cons
   return NULL;
 }
 
-OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort_node *node, int *file, ort_span *mapped,
-                           size_t *size) {
+OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort_node *node, int *file,
+                            ort_span *mapped, size_t *size) {
   char *text;
   size_t counted;
   bool embedded;
   ORT_TRY(is_embedded(p, node->node, &embedded));
   if (embedded) {
-    ORT_TRY(text_attribute(p, node->node, "source", &text, &counted)); /* known to be `source`: shows how texts are counted */
+    ORT_TRY(text_attribute(p, node->node, "source", &text,
+                           &counted)); /* known to be `source`: shows how texts are counted */
     free(text);
     return map_attribute(p, node->node, "ep_cache_context", counted - strlen(source), mapped, size);
   }
@@ -153,8 +158,8 @@ static OrtStatus *context_path(const ort_provider *p, const ort_graph *g, size_t
   return n > 0 && (size_t)n < room ? NULL : ort_fail(p, "onnx-xla: the path of the compiled model is too long");
 }
 
-static OrtStatus *store_beside(const ort_provider *p, const ort_graph *g, const char *part, const void *bytes, size_t size,
-                               size_t room, char *name) {
+static OrtStatus *store_beside(const ort_provider *p, const ort_graph *g, const char *part, const void *bytes,
+                               size_t size, size_t room, char *name) {
   char path[4096], file[4096];
   ORT_TRY(context_path(p, g, sizeof path, path));
   const char *slash = strrchr(path, '/');
@@ -171,11 +176,13 @@ typedef struct attributes {
   size_t n;
 } attributes;
 
-static OrtStatus *add(const ort_provider *p, attributes *a, const char *name, OrtOpAttrType type, const void *data, size_t size) {
+static OrtStatus *add(const ort_provider *p, attributes *a, const char *name, OrtOpAttrType type, const void *data,
+                      size_t size) {
   return p->api->CreateOpAttr(name, data, (int)size, type, &a->items[a->n++]);
 }
 
-static OrtStatus *add_all(const ort_provider *p, attributes *a, const char *part, int64_t embed, const void *context, size_t size) {
+static OrtStatus *add_all(const ort_provider *p, attributes *a, const char *part, int64_t embed, const void *context,
+                          size_t size) {
   int64_t main_context = 1;
   ORT_TRY(add(p, a, "main_context", ORT_OP_ATTR_INT, &main_context, 1));
   ORT_TRY(add(p, a, "embed_mode", ORT_OP_ATTR_INT, &embed, 1));
@@ -195,15 +202,15 @@ static OrtStatus *make_node(const ort_provider *p, const ort_node *fused, attrib
     failed = ort_value_name(p, fused->out[k], &outs[k]);
   }
   failed = failed ? failed
-                  : p->api->GetModelEditorApi()->CreateNode("EPContext", "com.microsoft", fused->name, in, fused->n_in, outs,
-                                                            fused->n_out, a->items, a->n, out);
+                  : p->api->GetModelEditorApi()->CreateNode("EPContext", "com.microsoft", fused->name, in,
+                                                            fused->n_in, outs, fused->n_out, a->items, a->n, out);
   free(in);
   free(outs);
   return failed;
 }
 
-OrtStatus *ort_context_write(const ort_provider *p, const ort_graph *g, const OrtNode *fused, const void *bytes, size_t size,
-                             OrtNode **out) {
+OrtStatus *ort_context_write(const ort_provider *p, const ort_graph *g, const OrtNode *fused, const void *bytes,
+                             size_t size, OrtNode **out) {
   ort_node node = {0};
   attributes a = {.n = 0};
   char name[512];

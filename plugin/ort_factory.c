@@ -15,7 +15,7 @@ typedef struct factory {
   OrtEpFactory table; /* first */
   const OrtApi *api;
   bool early, tells_ranks; /* ort_provider's */
-  char name[128]; /* that the library was registered under; devices show it */
+  char name[128];          /* that the library was registered under; devices show it */
 } factory;
 
 /* --- errors and messages --- */
@@ -56,8 +56,8 @@ void ort_log(const ort_provider *p, OrtLoggingLevel level, const char *format, .
 
 typedef enum option_kind { TEXT, FLAG, COUNT, CHOICE } option_kind; /* CHOICE: a text, one of `choices` */
 
-/* Provider options stand in the session's configuration as ep.<the provider's name in small letters>.<name>; those of ONNX
- * Runtime for compiled models as ep.<name>. */
+/* Provider options stand in the session's configuration as ep.<the provider's name in small letters>.<name>; those of
+ * ONNX Runtime for compiled models as ep.<name>. */
 static const struct option {
   const char *name;
   bool general;
@@ -158,14 +158,15 @@ static OrtStatus *get_capability(OrtEp *self, const OrtGraph *graph, OrtEpGraphS
   return ort_claim((ort_provider *)self, graph, support);
 }
 
-static OrtStatus *compile(OrtEp *self, const OrtGraph **graphs, const OrtNode **nodes, size_t n, OrtNodeComputeInfo **infos,
-                          OrtNode **context_nodes) {
+static OrtStatus *compile(OrtEp *self, const OrtGraph **graphs, const OrtNode **nodes, size_t n,
+                          OrtNodeComputeInfo **infos, OrtNode **context_nodes) {
   for (size_t k = 0; k < n; k++) {
     infos[k] = NULL;
   }
   ((ort_provider *)self)->has_compiled = true;
   for (size_t k = 0; k < n; k++) {
-    ORT_TRY(ort_compile((ort_provider *)self, graphs[k], nodes[k], &infos[k], context_nodes ? &context_nodes[k] : NULL));
+    ORT_TRY(
+        ort_compile((ort_provider *)self, graphs[k], nodes[k], &infos[k], context_nodes ? &context_nodes[k] : NULL));
   }
   return NULL;
 }
@@ -187,9 +188,16 @@ static OrtStatus *create_ep(OrtEpFactory *self, const OrtHardwareDevice *const *
   if (!p) {
     return f->api->CreateStatus(ORT_EP_FAIL, "onnx-xla: out of memory");
   }
-  *p = (ort_provider){.ep = {.ort_version_supported = ORT_API_VERSION, .GetName = provider_name, .GetCapability = get_capability,
-                             .Compile = compile, .ReleaseNodeComputeInfos = release_infos},
-                      .api = f->api, .logger = logger, .name = f->name, .early = f->early, .tells_ranks = f->tells_ranks};
+  *p = (ort_provider){.ep = {.ort_version_supported = ORT_API_VERSION,
+                             .GetName = provider_name,
+                             .GetCapability = get_capability,
+                             .Compile = compile,
+                             .ReleaseNodeComputeInfos = release_infos},
+                      .api = f->api,
+                      .logger = logger,
+                      .name = f->name,
+                      .early = f->early,
+                      .tells_ranks = f->tells_ranks};
   OrtStatus *failed = read_options(p, options);
   if (failed) {
     free(p);
@@ -220,8 +228,8 @@ static OrtStatus *no_transfer(OrtEpFactory *self, void **out) {
 }
 
 /* The CPU. */
-static OrtStatus *supported_devices(OrtEpFactory *self, const OrtHardwareDevice *const *devices, size_t n, OrtEpDevice **out,
-                                    size_t room, size_t *n_out) {
+static OrtStatus *supported_devices(OrtEpFactory *self, const OrtHardwareDevice *const *devices, size_t n,
+                                    OrtEpDevice **out, size_t room, size_t *n_out) {
   const OrtApi *api = ((factory *)self)->api;
   *n_out = 0;
   for (size_t k = 0; k < n && *n_out < room; k++) {
@@ -253,10 +261,16 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *base
   if (!f) {
     return api->CreateStatus(ORT_INVALID_ARGUMENT, "onnx-xla: no room for a factory");
   }
-  f->table = (OrtEpFactory){.ort_version_supported = ORT_API_VERSION, .GetName = factory_name, .GetVendor = factory_vendor,
-                            .GetSupportedDevices = supported_devices, .CreateEp = create_ep, .ReleaseEp = release_ep,
-                            .GetVendorId = factory_vendor_id, .GetVersion = factory_version,
-                            .CreateDataTransfer = no_transfer, .IsStreamAware = is_stream_aware};
+  f->table = (OrtEpFactory){.ort_version_supported = ORT_API_VERSION,
+                            .GetName = factory_name,
+                            .GetVendor = factory_vendor,
+                            .GetSupportedDevices = supported_devices,
+                            .CreateEp = create_ep,
+                            .ReleaseEp = release_ep,
+                            .GetVendorId = factory_vendor_id,
+                            .GetVersion = factory_version,
+                            .CreateDataTransfer = no_transfer,
+                            .IsStreamAware = is_stream_aware};
   f->api = api;
   int minor = minor_version(base); /* asking for a table that is not there would print a line */
   f->early = minor < FIRST_WITH_BODIES;

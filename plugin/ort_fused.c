@@ -19,14 +19,14 @@ typedef struct fused {
   OrtNodeComputeInfo info; /* first */
   const ort_provider *p;
   size_t n_inputs, n_outputs;
-  char **inputs, **outputs; /* names, as ONNX Runtime numbers them */
-  size_t *input_at, *output_at; /* their numbers in the model */
-  void *bytes;              /* of the model, or: */
-  int file;                 /* a compiled model; -1: none */
-  ort_span image;           /* the same in mapped memory; empty: none */
-  ort_kept kept;            /* large constants */
+  char **inputs, **outputs;      /* names, as ONNX Runtime numbers them */
+  size_t *input_at, *output_at;  /* their numbers in the model */
+  void *bytes;                   /* of the model, or: */
+  int file;                      /* a compiled model; -1: none */
+  ort_span image;                /* the same in mapped memory; empty: none */
+  ort_kept kept;                 /* large constants */
   oxla_model *model, *reference; /* reference: what results are compared with; NULL: nothing */
-  pthread_mutex_t lock; /* guards idle */
+  pthread_mutex_t lock;          /* guards idle */
   idle_run *idle;
 } fused;
 
@@ -111,8 +111,9 @@ static OrtStatus *set_inputs(const fused *f, OrtKernelContext *context, oxla_run
     ORT_TRY(ort_array_read(f->p, value, &x));
     /* An empty array may have no memory, which would mean that there is no input. */
     static char nothing;
-    ORT_TRY(ort_from_error(f->p, "input", oxla_set_input_at(run, f->input_at[k], (oxla_type)x.type, (int)x.rank, x.dims,
-                                                            x.data ? x.data : &nothing)));
+    ORT_TRY(ort_from_error(
+        f->p, "input",
+        oxla_set_input_at(run, f->input_at[k], (oxla_type)x.type, (int)x.rank, x.dims, x.data ? x.data : &nothing)));
     for (size_t d = 0; d < x.rank; d++) {
       hash = mix(hash, x.dims[d]);
     }
@@ -133,7 +134,8 @@ static bool is_open(const oxla_tensor *t) {
   return t->rank < 0;
 }
 
-static OrtStatus *make_output(const fused *f, OrtKernelContext *context, size_t k, const oxla_tensor *t, void **data) {
+static OrtStatus *make_output(const fused *f, OrtKernelContext *context, size_t k, const oxla_tensor *t,
+                              void **data) {
   OrtValue *value;
   ORT_TRY(f->p->api->KernelContext_GetOutput(context, k, t->dims, (size_t)t->rank, &value));
   return f->p->api->GetTensorMutableData(value, data);
@@ -254,14 +256,20 @@ static OrtStatus *copy_names(const ort_provider *p, size_t n, const OrtValueInfo
 
 static oxla_options options_of(const fused *f, const ort_weights *w) {
   const ort_options *o = &f->p->options;
-  return (oxla_options){.size = sizeof(oxla_options), .backend = *o->backend ? o->backend : NULL, .threads = o->threads,
-                        .tune = *o->tune ? o->tune : NULL, .cache = *o->cache_dir ? o->cache_dir : NULL, .exact = o->exact,
+  return (oxla_options){.size = sizeof(oxla_options),
+                        .backend = *o->backend ? o->backend : NULL,
+                        .threads = o->threads,
+                        .tune = *o->tune ? o->tune : NULL,
+                        .cache = *o->cache_dir ? o->cache_dir : NULL,
+                        .exact = o->exact,
                         .precision = *o->precision ? o->precision : NULL,
-                        .constants = w->items, .n_constants = w->n};
+                        .constants = w->items,
+                        .n_constants = w->n};
 }
 
-static OrtStatus *find_names(const ort_provider *p, const oxla_model *m, const char *name_of(const oxla_model *, size_t), size_t n_there,
-                             size_t n, char *const *names, size_t **out) {
+static OrtStatus *find_names(const ort_provider *p, const oxla_model *m,
+                             const char *name_of(const oxla_model *, size_t), size_t n_there, size_t n,
+                             char *const *names, size_t **out) {
   *out = calloc(n + 1, sizeof **out);
   for (size_t k = 0; *out && k < n; k++) {
     size_t at = 0;
@@ -333,9 +341,14 @@ static OrtStatus *build(fused *f, const ort_graph *g, const ort_node *node, size
   ort_weights weights = {0};
   ort_borders b = {.p = f->p};
   OrtStatus *failed = ort_borders_find(&b, g, NULL);
-  ort_model_parts parts = {.n_inputs = node->n_in, .inputs = node->in, .n_outputs = node->n_out, .outputs = node->out,
-                           .n_constants = b.constants.n, .constants = b.constants.items,
-                           .apart = !f->p->options.context_enable, .weights = &weights};
+  ort_model_parts parts = {.n_inputs = node->n_in,
+                           .inputs = node->in,
+                           .n_outputs = node->n_out,
+                           .outputs = node->out,
+                           .n_constants = b.constants.n,
+                           .constants = b.constants.items,
+                           .apart = !f->p->options.context_enable,
+                           .weights = &weights};
   failed = failed ? failed : ort_model_write(f->p, g, &parts, &model);
   ort_borders_free(&b);
   f->bytes = model.bytes;
@@ -347,7 +360,8 @@ static OrtStatus *build(fused *f, const ort_graph *g, const ort_node *node, size
 }
 
 /* The compiled program where there is one, else the model: what a later session begins with. */
-static OrtStatus *write_context(fused *f, const ort_graph *g, const OrtNode *node, size_t size, bool compiled, OrtNode **out) {
+static OrtStatus *write_context(fused *f, const ort_graph *g, const OrtNode *node, size_t size, bool compiled,
+                                OrtNode **out) {
   if (!compiled) {
     return ort_context_write(f->p, g, node, f->bytes, size, out);
   }
@@ -376,7 +390,8 @@ static OrtStatus *compile(fused *f, const OrtGraph *graph, const OrtNode *fused_
   ORT_TRY(build(f, g, node, &size));
   ORT_TRY(number_names(f));
   ORT_TRY(compile_ahead(f, &compiled));
-  return f->p->options.context_enable && context_node ? write_context(f, g, fused_node, size, compiled, context_node) : NULL;
+  return f->p->options.context_enable && context_node ? write_context(f, g, fused_node, size, compiled, context_node)
+                                                      : NULL;
 }
 
 OrtStatus *ort_compile(ort_provider *p, const OrtGraph *graph, const OrtNode *fused_node, OrtNodeComputeInfo **out,
@@ -387,8 +402,12 @@ OrtStatus *ort_compile(ort_provider *p, const OrtGraph *graph, const OrtNode *fu
   if (!f) {
     return ort_no_memory(p);
   }
-  *f = (fused){.info = {.ort_version_supported = ORT_API_VERSION, .CreateState = create_state, .Compute = compute,
-                        .ReleaseState = release_state}, .p = p, .file = -1};
+  *f = (fused){.info = {.ort_version_supported = ORT_API_VERSION,
+                        .CreateState = create_state,
+                        .Compute = compute,
+                        .ReleaseState = release_state},
+               .p = p,
+               .file = -1};
   pthread_mutex_init(&f->lock, NULL);
   OrtStatus *failed = compile(f, graph, fused_node, &g, &node, context_node);
   ort_graph_free(&g);

@@ -5,14 +5,39 @@
 #include "plugin/ort_parts.h"
 
 /* Field numbers of onnx.proto. */
-enum { MODEL_IR_VERSION = 1, MODEL_PRODUCER = 2, MODEL_GRAPH = 7, MODEL_OPSET = 8, OPSET_DOMAIN = 1, OPSET_VERSION = 2 };
+enum {
+  MODEL_IR_VERSION = 1,
+  MODEL_PRODUCER = 2,
+  MODEL_GRAPH = 7,
+  MODEL_OPSET = 8,
+  OPSET_DOMAIN = 1,
+  OPSET_VERSION = 2
+};
 enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTRIBUTE = 5, NODE_DOMAIN = 7 };
-enum { ATTR_NAME = 1, ATTR_F = 2, ATTR_I = 3, ATTR_S = 4, ATTR_T = 5, ATTR_G = 6, ATTR_FLOATS = 7, ATTR_INTS = 8, ATTR_STRINGS = 9,
-       ATTR_TYPE = 20 };
+enum {
+  ATTR_NAME = 1,
+  ATTR_F = 2,
+  ATTR_I = 3,
+  ATTR_S = 4,
+  ATTR_T = 5,
+  ATTR_G = 6,
+  ATTR_FLOATS = 7,
+  ATTR_INTS = 8,
+  ATTR_STRINGS = 9,
+  ATTR_TYPE = 20
+};
 enum { TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_STRINGS = 6, TENSOR_NAME = 8, TENSOR_RAW = 9 };
-enum { VALUE_NAME = 1, VALUE_TYPE = 2, TYPE_TENSOR = 1, TENSOR_ELEMENT = 1, TENSOR_SHAPE = 2, SHAPE_DIM = 1, DIM_VALUE = 1,
-       DIM_PARAM = 2 };
+enum {
+  VALUE_NAME = 1,
+  VALUE_TYPE = 2,
+  TYPE_TENSOR = 1,
+  TENSOR_ELEMENT = 1,
+  TENSOR_SHAPE = 2,
+  SHAPE_DIM = 1,
+  DIM_VALUE = 1,
+  DIM_PARAM = 2
+};
 enum { SMALL_CONSTANT = 4096 }; /* bytes; larger ones stand beside the model, so that they are copied once only */
 
 /* --- reading --- */
@@ -93,7 +118,8 @@ OrtStatus *ort_value_name(const ort_provider *p, const OrtValueInfo *value, cons
 }
 
 /* *out NULL: not known, or no array. */
-static OrtStatus *array_type(const ort_provider *p, const OrtValueInfo *value, const OrtTensorTypeAndShapeInfo **out) {
+static OrtStatus *array_type(const ort_provider *p, const OrtValueInfo *value,
+                             const OrtTensorTypeAndShapeInfo **out) {
   const OrtTypeInfo *info = NULL;
   ONNXType kind = ONNX_TYPE_UNKNOWN;
   *out = NULL;
@@ -233,7 +259,8 @@ static OrtStatus *add_weight(const ort_provider *p, ort_weights *w, const OrtVal
   }
   memcpy(sizes, x->dims, x->rank * sizeof *sizes);
   w->infos[w->n] = info;
-  w->items[w->n++] = (oxla_constant){.name = name, .type = (oxla_type)x->type, .rank = (int)x->rank, .dims = sizes, .data = x->data};
+  w->items[w->n++] =
+      (oxla_constant){.name = name, .type = (oxla_type)x->type, .rank = (int)x->rank, .dims = sizes, .data = x->data};
   return NULL;
 }
 
@@ -320,8 +347,9 @@ static void put_plain(ort_wire *w, OrtOpAttrType type, const char *bytes, size_t
 
 /* AttributeProto's numbers of the types. */
 static int attribute_type(OrtOpAttrType t) {
-  static const int types[] = {[ORT_OP_ATTR_INT] = 2, [ORT_OP_ATTR_INTS] = 7, [ORT_OP_ATTR_FLOAT] = 1, [ORT_OP_ATTR_FLOATS] = 6,
-                              [ORT_OP_ATTR_STRING] = 3, [ORT_OP_ATTR_STRINGS] = 8, [ORT_OP_ATTR_GRAPH] = 5, [ORT_OP_ATTR_TENSOR] = 4};
+  static const int types[] = {
+      [ORT_OP_ATTR_INT] = 2,    [ORT_OP_ATTR_INTS] = 7,    [ORT_OP_ATTR_FLOAT] = 1, [ORT_OP_ATTR_FLOATS] = 6,
+      [ORT_OP_ATTR_STRING] = 3, [ORT_OP_ATTR_STRINGS] = 8, [ORT_OP_ATTR_GRAPH] = 5, [ORT_OP_ATTR_TENSOR] = 4};
   return types[t];
 }
 
@@ -379,8 +407,12 @@ static OrtStatus *put_body(const ort_provider *p, ort_wire *w, const char *name,
   ort_graph g;
   OrtStatus *failed = ort_graph_read(p, body, &g);
   if (!failed) {
-    ort_model_parts parts = {.n_inputs = g.n_inputs, .inputs = g.inputs, .n_outputs = g.n_outputs, .outputs = g.outputs,
-                             .n_constants = g.n_initializers, .constants = g.initializers};
+    ort_model_parts parts = {.n_inputs = g.n_inputs,
+                             .inputs = g.inputs,
+                             .n_outputs = g.n_outputs,
+                             .outputs = g.outputs,
+                             .n_constants = g.n_initializers,
+                             .constants = g.initializers};
     failed = put_graph(p, &graph, &g, &parts);
   }
   ort_graph_free(&g);
@@ -424,7 +456,8 @@ static OrtStatus *put_attributes(const ort_provider *p, ort_wire *w, const OrtNo
   return failed ? failed : put_bodies(p, w, node);
 }
 
-static OrtStatus *put_names(const ort_provider *p, ort_wire *w, uint32_t field, size_t n, const OrtValueInfo *const *values) {
+static OrtStatus *put_names(const ort_provider *p, ort_wire *w, uint32_t field, size_t n,
+                            const OrtValueInfo *const *values) {
   for (size_t k = 0; k < n; k++) {
     const char *name;
     ORT_TRY(ort_value_name(p, values[k], &name));
@@ -479,7 +512,8 @@ static OrtStatus *put_opsets(const ort_provider *p, ort_wire *w, const OrtGraph 
   ORT_TRY(p->api->Graph_GetNumOperatorSets(graph, &n));
   const char **domains = list(n, sizeof *domains);
   int64_t *versions = list(n, sizeof *versions);
-  OrtStatus *failed = domains && versions ? p->api->Graph_GetOperatorSets(graph, domains, versions, n) : ort_no_memory(p);
+  OrtStatus *failed =
+      domains && versions ? p->api->Graph_GetOperatorSets(graph, domains, versions, n) : ort_no_memory(p);
   for (size_t k = 0; !failed && k < n; k++) {
     ort_wire opset = {0};
     ort_put_text(&opset, OPSET_DOMAIN, domains[k]);

@@ -9,24 +9,24 @@
 #define ORT_EP_NAME "OnnxXlaExecutionProvider"
 
 /* Returns what fails. */
-#define ORT_TRY(expression)                  \
-  do {                                       \
-    OrtStatus *ort_status_ = (expression);   \
-    if (ort_status_) {                       \
-      return ort_status_;                    \
-    }                                        \
+#define ORT_TRY(expression)                \
+  do {                                     \
+    OrtStatus *ort_status_ = (expression); \
+    if (ort_status_) {                     \
+      return ort_status_;                  \
+    }                                      \
   } while (0)
 
 /* What a session's user may set: provider options, and ONNX Runtime's own for compiled models. */
 typedef struct ort_options {
-  char backend[256];   /* "cpu", "ref", a path */
+  char backend[256];    /* "cpu", "ref", a path */
   char cache_dir[1024]; /* of compiled programs; "": only tuning is kept, where onnx-xla keeps it */
-  char tune[8];        /* "off", "fast", "full"; "": as onnx-xla has it */
-  char precision[8];   /* "fp32", "bf16", "fp16"; "": as onnx-xla has it */
-  char claim[8];       /* "all": also what is not worth its while; "cost" */
-  int threads;         /* 0: all cores */
-  bool exact;          /* no algorithm that rounds differently from a plain sum of products */
-  bool verify;         /* every result is compared with the reference backend's */
+  char tune[8];         /* "off", "fast", "full"; "": as onnx-xla has it */
+  char precision[8];    /* "fp32", "bf16", "fp16"; "": as onnx-xla has it */
+  char claim[8];        /* "all": also what is not worth its while; "cost" */
+  int threads;          /* 0: all cores */
+  bool exact;           /* no algorithm that rounds differently from a plain sum of products */
+  bool verify;          /* every result is compared with the reference backend's */
   bool context_enable, context_embed;
   char context_path[1024];
 } ort_options;
@@ -38,9 +38,9 @@ typedef struct ort_provider {
   const OrtLogger *logger;
   ort_options options;
   const char *name;
-  /* Before ONNX Runtime 1.25: groups of different graphs (bodies, or what is left after functions were inlined) get the same
-   * names and the session fails, so groups of one graph are all that can be taken; bodies do not say that they are some; and
-   * what a body reads from around it is no input of a group. */
+  /* Before ONNX Runtime 1.25: groups of different graphs (bodies, or what is left after functions were inlined) get
+   * the same names and the session fails, so groups of one graph are all that can be taken; bodies do not say that
+   * they are some; and what a body reads from around it is no input of a group. */
   bool early, has_compiled;
   bool tells_ranks; /* otherwise what has no shape looks like a scalar, and is taken for one */
 } ort_provider;
@@ -49,7 +49,8 @@ OrtStatus *ort_fail(const ort_provider *p, const char *format, ...) __attribute_
 OrtStatus *ort_no_memory(const ort_provider *p);
 /* Frees the error; NULL gives NULL. */
 OrtStatus *ort_from_error(const ort_provider *p, const char *what, oxla_error *error);
-void ort_log(const ort_provider *p, OrtLoggingLevel level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void ort_log(const ort_provider *p, OrtLoggingLevel level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* --- graphs --- */
 
@@ -76,7 +77,7 @@ void ort_graph_free(ort_graph *g);
 OrtStatus *ort_value_name(const ort_provider *p, const OrtValueInfo *value, const char **out); /* NULL: "" */
 /* An array of ONNX Runtime's, or what is known of one: a size is -1 where only a run tells it. */
 typedef struct ort_array {
-  int type; /* TensorProto's number */
+  int type;    /* TensorProto's number */
   bool ranked; /* rank and dims are known */
   size_t rank;
   int64_t dims[OXLA_MAX_RANK];
@@ -89,8 +90,8 @@ OrtStatus *ort_value_type(const ort_provider *p, const OrtValueInfo *value, int 
 /* Its element type and sizes, without data; not *known: it is no array. */
 OrtStatus *ort_value_shape(const ort_provider *p, const OrtValueInfo *value, ort_array *out, bool *known);
 
-/* What the chosen nodes (NULL: all) read that none of them makes, once each.  Set p, the rest to zeros; to be freed also when it
- * fails (ort_survey.c). */
+/* What the chosen nodes (NULL: all) read that none of them makes, once each.  Set p, the rest to zeros; to be freed
+ * also when it fails (ort_survey.c). */
 typedef struct ort_values {
   const OrtValueInfo **items;
   size_t n, capacity;
@@ -133,9 +134,9 @@ OrtStatus *ort_array_read(const ort_provider *p, const OrtValue *value, ort_arra
  * behind a string. */
 OrtStatus *ort_attribute_read(const ort_provider *p, const OrtOpAttr *a, OrtOpAttrType type, void **out, size_t *n);
 
-/* Writes the ModelProto of the nodes with chosen[k] (NULL: all) of a graph.  Its inputs, outputs and constants are those given (NULL:
- * an output that is left out); a constant of more than a few kilobytes is an input too, and one of `weights` (NULL: only its
- * shape is wanted). */
+/* Writes the ModelProto of the nodes with chosen[k] (NULL: all) of a graph.  Its inputs, outputs and constants are
+ * those given (NULL: an output that is left out); a constant of more than a few kilobytes is an input too, and one of
+ * `weights` (NULL: only its shape is wanted). */
 typedef struct ort_model_parts {
   const bool *chosen;
   size_t n_inputs, n_outputs, n_constants;
@@ -148,8 +149,8 @@ OrtStatus *ort_model_write(const ort_provider *p, const ort_graph *g, const ort_
 
 /* --- what the provider does --- */
 
-/* Whether the values around a node and in its bodies are arrays of types that we share with ONNX Runtime, and it can be written
- * (ort_survey.c). */
+/* Whether the values around a node and in its bodies are arrays of types that we share with ONNX Runtime, and it can
+ * be written (ort_survey.c). */
 OrtStatus *ort_node_crosses(const ort_provider *p, const ort_node *n, bool *ok);
 /* Looks at the chosen nodes as one model; those that cannot be imported are taken no more: *n_found of them. */
 OrtStatus *ort_survey(const ort_provider *p, const ort_graph *g, const bool *chosen, bool *taken, size_t *n_found);
@@ -166,9 +167,9 @@ OrtStatus *ort_file_read(const ort_provider *p, const char *path, void **bytes, 
 /* Compiled models (ort_context.c): is it a node of ours that holds one; a file that is it, or its `size` bytes at the
  * beginning of what is mapped (each also when it fails, unless -1 or NULL); a node that holds `bytes`. */
 bool ort_is_context(const ort_provider *p, const ort_node *node);
-OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort_node *node, int *file, ort_span *mapped,
-                            size_t *size);
-OrtStatus *ort_context_write(const ort_provider *p, const ort_graph *g, const OrtNode *fused, const void *bytes, size_t size,
-                             OrtNode **out);
+OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort_node *node, int *file,
+                            ort_span *mapped, size_t *size);
+OrtStatus *ort_context_write(const ort_provider *p, const ort_graph *g, const OrtNode *fused, const void *bytes,
+                             size_t size, OrtNode **out);
 
 #endif

@@ -73,7 +73,8 @@ OrtStatus *ort_node_crosses(const ort_provider *p, const ort_node *n, bool *ok) 
     OrtStatus *failed = ort_node_write(p, n, &scratch);
     ort_wire_free(&scratch);
     if (failed) {
-      ort_log(p, ORT_LOGGING_LEVEL_INFO, "onnx-xla leaves node '%s' (%s): %s", n->name, n->op, p->api->GetErrorMessage(failed));
+      ort_log(p, ORT_LOGGING_LEVEL_INFO, "onnx-xla leaves node '%s' (%s): %s", n->name, n->op,
+              p->api->GetErrorMessage(failed));
       p->api->ReleaseStatus(failed);
       *ok = false;
     }
@@ -202,8 +203,14 @@ static OrtStatus *import(finding *f, const ort_graph *g, const bool *chosen, con
   const ort_provider *p = f->p;
   const ort_node *last = &g->nodes[f->numbers[n - 1]];
   ort_wire model = {0};
-  ort_model_parts parts = {.chosen = chosen, .n_inputs = b->inputs.n, .inputs = b->inputs.items, .n_outputs = last->n_out,
-                           .outputs = last->out, .n_constants = b->constants.n, .constants = b->constants.items, .apart = true};
+  ort_model_parts parts = {.chosen = chosen,
+                           .n_inputs = b->inputs.n,
+                           .inputs = b->inputs.items,
+                           .n_outputs = last->n_out,
+                           .outputs = last->out,
+                           .n_constants = b->constants.n,
+                           .constants = b->constants.items,
+                           .apart = true};
   OrtStatus *failed = ort_model_write(p, g, &parts, &model);
   if (!failed) {
     oxla_options options = {.size = sizeof options, .backend = *p->options.backend ? p->options.backend : NULL};

@@ -49,7 +49,8 @@ static double number(const reading *r, const void *data, size_t k) {
   }
 }
 
-/* The largest difference and the largest number; infinite where one is NaN or infinite and the other is not the same. */
+/* The largest difference and the largest number; infinite where one is NaN or infinite and the other is not the same.
+ */
 static void measure(const reading *r, const oxla_tensor *got, const oxla_tensor *want, double *worst, double *most) {
   *worst = *most = 0;
   for (size_t k = 0; k < got->bytes / r->bytes; k++) {

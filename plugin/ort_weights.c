@@ -1,7 +1,8 @@
 /* ort_weights.c - large constants for as long as a group lives: ONNX Runtime gives its own back once all is compiled.
  *
- * Most of them lie in the model's file, or in those of its external data, as ONNX Runtime shows them.  Those are used there, mapped: what compiling packs is then in
- * memory once, since the pages that it read can go.  The others are copied. */
+ * Most of them lie in the model's file, or in those of its external data, as ONNX Runtime shows them.  Those are used
+ * there, mapped: what compiling packs is then in memory once, since the pages that it read can go.  The others are
+ * copied. */
 #include <fcntl.h>
 #include <search.h>
 #include <stdio.h>
@@ -96,12 +97,14 @@ static void *list_initializers(ort_span model) {
 static const void *in_model(void *const *all, const oxla_constant *c, size_t bytes) {
   initializer key = {.name = {(const uint8_t *)c->name, strlen(c->name)}};
   initializer **found = (initializer **)tfind(&key, all, by_name);
-  return found && (*found)->raw.n == bytes && memcmp((*found)->raw.bytes, c->data, bytes) == 0 ? (*found)->raw.bytes : NULL;
+  return found && (*found)->raw.n == bytes && memcmp((*found)->raw.bytes, c->data, bytes) == 0 ? (*found)->raw.bytes
+                                                                                               : NULL;
 }
 
 /* --- external data --- */
 
-static const void *in_file(ort_kept *k, const char *model, const char *name, int64_t offset, const void *data, size_t bytes) {
+static const void *in_file(ort_kept *k, const char *model, const char *name, int64_t offset, const void *data,
+                           size_t bytes) {
   char path[4096];
   const char *slash = *name == '/' ? NULL : strrchr(model, '/');
   int n = snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - model) + 1 : 0, model, name);
@@ -110,8 +113,8 @@ static const void *in_file(ort_kept *k, const char *model, const char *name, int
   return file.n && inside && memcmp(file.bytes + offset, data, bytes) == 0 ? file.bytes + offset : NULL;
 }
 
-static const void *in_external(const ort_provider *p, ort_kept *k, const char *model, const OrtValueInfo *info, const void *data,
-                               size_t bytes) {
+static const void *in_external(const ort_provider *p, ort_kept *k, const char *model, const OrtValueInfo *info,
+                               const void *data, size_t bytes) {
   OrtExternalInitializerInfo *where = NULL;
   OrtStatus *failed = p->api->ValueInfo_GetExternalInitializerInfo(info, &where);
   if (failed || !where) {
@@ -128,9 +131,9 @@ static const void *in_external(const ort_provider *p, ort_kept *k, const char *m
 
 static size_t bytes_of(const oxla_constant *c) {
   const oxla_type t = c->type;
-  size_t bytes = t == OXLA_DOUBLE || t == OXLA_INT64 || t == OXLA_UINT64 || t == OXLA_COMPLEX64 ? 8
-                 : t == OXLA_COMPLEX128                                                        ? 16
-                 : t == OXLA_FLOAT || t == OXLA_INT32 || t == OXLA_UINT32                      ? 4
+  size_t bytes = t == OXLA_DOUBLE || t == OXLA_INT64 || t == OXLA_UINT64 || t == OXLA_COMPLEX64   ? 8
+                 : t == OXLA_COMPLEX128                                                           ? 16
+                 : t == OXLA_FLOAT || t == OXLA_INT32 || t == OXLA_UINT32                         ? 4
                  : t == OXLA_FLOAT16 || t == OXLA_BFLOAT16 || t == OXLA_INT16 || t == OXLA_UINT16 ? 2
                                                                                                   : 1;
   for (int d = 0; d < c->rank; d++) {

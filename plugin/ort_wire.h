@@ -1,5 +1,5 @@
-/* ort_wire.h - protobuf's wire format, written: ONNX Runtime shows a provider its graph, but gives it no ModelProto; and read, as far
- * as finding fields goes. */
+/* ort_wire.h - protobuf's wire format, written: ONNX Runtime shows a provider its graph, but gives it no ModelProto;
+ * and read, as far as finding fields goes. */
 #ifndef PLUGIN_ORT_WIRE_H
 #define PLUGIN_ORT_WIRE_H
 
@@ -27,8 +27,8 @@ typedef struct ort_span {
   size_t n;
 } ort_span;
 
-/* Takes the next field off the beginning of a message; *content is empty unless it has a length.  false: there is none, or what comes is
- * no field. */
+/* Takes the next field off the beginning of a message; *content is empty unless it has a length.  false: there is
+ * none, or what comes is no field. */
 bool ort_wire_next(ort_span *message, uint32_t *field, ort_span *content);
 
 #endif

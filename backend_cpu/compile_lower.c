@@ -397,7 +397,11 @@ static void copy_to_result(lower_context *c, const hlo_instr *i, rt_buffer from,
   lower_add_buffer(c, copy, to);
 }
 
+/* Of what can be computed in one way only there is nothing to say. */
 static void note_way(lower_context *c, rt_thunk *t, const cpu_way *way) {
+  if (!way->candidate) {
+    return;
+  }
   lower_note(c, t, "%s, %s", cpu_offer_name(lower_arena(c), &(cpu_offer){way->candidate, way->variant}), way->why);
 }
 

@@ -215,6 +215,27 @@ static int64_t wanted_of(const hlo_instr *sort) {
   return most;
 }
 
+/* The operand that says where elements stood: it is not read. */
+static int64_t places_of(const hlo_instr *sort) {
+  for (uint32_t k = 1; k < sort->n_operands; k++) {
+    const hlo_instr *x = sort->operands[k].def;
+    if (x->op == HLO_IOTA && x->shapes[0].type == DTYPE_S64 &&
+        hlo_int(x, HLO_ATTR_DIMENSION) == hlo_int(sort, HLO_ATTR_DIMENSION)) {
+      return k;
+    }
+  }
+  return -1;
+}
+
+static bool only_places(const hlo_instr *i) {
+  bool only = !hlo_is_root(hlo_result((hlo_instr *)i, 0));
+  for (uint32_t k = 0; k < i->n_uses && only; k++) {
+    const hlo_instr *u = i->uses[k].user;
+    only = u->op == HLO_SORT && (int64_t)i->uses[k].operand == places_of(u);
+  }
+  return only;
+}
+
 static status emit_sort(lowering *l, lower_context *c, const hlo_instr *i) {
   dtype type = (dtype)i->shapes[0].type;
   CHECK_THAT(!dtype_is_complex(type) && dtype_get_info(type)->kind != DTYPE_CLASS_STRING, STATUS_UNSUPPORTED,
@@ -225,6 +246,7 @@ static status emit_sort(lowering *l, lower_context *c, const hlo_instr *i) {
   rt_put_i64(&w, hlo_int(i, HLO_ATTR_DESCENDING));
   rt_put_i64(&w, sort_parts(l, i));
   rt_put_i64(&w, wanted_of(i));
+  rt_put_i64(&w, places_of(i));
   t->config = rt_written(&w);
   return NULL;
 }
@@ -530,6 +552,8 @@ static status emit(lower_context *c, const hlo_instr *i) {
       return emit_sort(l, c, i);
     case HLO_NMS:
       return emit_nms(l, c, i);
+    case HLO_IOTA:
+      return only_places(i) ? NULL : emit_kernel_thunk(l, c, i);
     case HLO_RNG:
       if (hlo_int(i, HLO_ATTR_ALGORITHM) == HLO_MT19937) {
         (void)lower_thunk(c, "mt19937", i);

@@ -1,155 +1,24 @@
 /* exec_sort.c - the thunk kind cpu.sort: stable, by the first operand, any element types.
  *
- * Keys become unsigned numbers of the same order, so that one merge sort of (key, place) serves all types; then every
- * operand is permuted.  Lines (all but the sorted dimension) are divided into parts, each with scratch memory of its own. */
+ * Each line is put in order by exec_order.h; then every operand is permuted.  Lines (all but the sorted dimension) are divided
+ * into parts, each with scratch memory of its own. */
 #include <string.h>
 
 #include "backend_cpu/exec_kinds.h"
+#include "backend_cpu/exec_order.h"
 #include "runtime/pool.h"
-
-enum {
-  RUN = 16,      /* lengths up to this are sorted by insertion */
-  LOOK = 1 << 20 /* elements to be merged between two looks at the run's budget */
-};
-
-typedef struct item {
-  uint64_t key;
-  int64_t place;
-} item;
 
 typedef struct sort_state {
   int64_t n, inner, lines, parts; /* elements of a line stand `inner` apart */
   int64_t wanted;                 /* so many of the first are to be found; the others' places may hold anything */
+  int64_t places;                 /* the operand that holds places in the line, which are not read; -1: none */
   uint32_t n_operands;
   bool descending;
 } sort_state;
 
-uint64_t cpu_sort_scratch(int64_t n) { return (2 * (uint64_t)n * sizeof(item) + 63) & ~(uint64_t)63; }
-
-/* --- keys --- */
-
-/* Bits of a float as a number: NaN above all else, -0 equal to 0. */
-static uint64_t float_key(uint64_t bits, unsigned width, uint64_t infinity) {
-  uint64_t sign = (uint64_t)1 << (width - 1), magnitude = bits & (sign - 1);
-  if (magnitude > infinity) {
-    return UINT64_MAX;
-  }
-  return bits & sign ? sign - magnitude : sign + magnitude;
-}
-
-static uint64_t load_bits(const void *p, size_t bytes) {
-  uint64_t v = 0;
-  memcpy(&v, p, bytes);
-  return v;
-}
-
-static uint64_t key_of(dtype type, const void *p) {
-  switch (type) {
-    case DTYPE_F64:
-      return float_key(load_bits(p, 8), 64, 0x7ff0000000000000u);
-    case DTYPE_F32:
-      return float_key(load_bits(p, 4), 32, 0x7f800000u);
-    case DTYPE_F16:
-      return float_key(load_bits(p, 2), 16, 0x7c00u);
-    case DTYPE_BF16:
-      return float_key(load_bits(p, 2), 16, 0x7f80u);
-    default:
-      break;
-  }
-  if (dtype_is_float(type)) { /* 8 bits and less: exact in f32 */
-    float f = (float)dtype_load_f64(type, p);
-    return float_key(load_bits(&f, 4), 32, 0x7f800000u);
-  }
-  uint64_t v = (uint64_t)dtype_load_i64(type, p);
-  return dtype_is_signed(type) ? v ^ (uint64_t)1 << 63 : v;
-}
-
-/* --- sorting --- */
-
-static void insertion_sort(item *x, int64_t n) {
-  for (int64_t i = 1; i < n; i++) {
-    item v = x[i];
-    int64_t k = i;
-    for (; k > 0 && x[k - 1].key > v.key; k--) {
-      x[k] = x[k - 1];
-    }
-    x[k] = v;
-  }
-}
-
-static void merge(const item *a, int64_t na, const item *b, int64_t nb, item *out) {
-  while (na > 0 && nb > 0) {
-    bool second = b->key < a->key;
-    *out++ = second ? *b : *a;
-    a += !second;
-    na -= !second;
-    b += second;
-    nb -= second;
-  }
-  memcpy(out, na ? a : b, (size_t)(na + nb) * sizeof *out);
-}
-
-/* Gives whichever of the two holds the result; in some order if the budget is used up. */
-static item *merge_sort(const mem_budget *budget, item *x, item *other, int64_t n) {
-  for (int64_t k = 0; k < n; k += RUN) {
-    insertion_sort(x + k, n - k < RUN ? n - k : RUN);
-  }
-  int64_t since = 0; /* elements merged since the budget was looked at */
-  for (int64_t width = RUN; width < n; width *= 2) {
-    for (int64_t k = 0; k < n; k += 2 * width, since += 2 * width) {
-      if (since >= LOOK) {
-        since = 0;
-        if (budget_expired(budget)) {
-          return x;
-        }
-      }
-      int64_t left = n - k < width ? n - k : width, right = n - k - left < width ? n - k - left : width;
-      merge(x + k, left, x + k + left, right, other + k);
-    }
-    item *t = x;
-    x = other;
-    other = t;
-  }
-  return x;
-}
-
-/* --- the first few --- */
-
-static bool before(const item *a, const item *b) { return a->key < b->key || (a->key == b->key && a->place < b->place); }
-
-/* Lets v sink from place `at` of a heap of n, whose top is the last in order. */
-static void sink(item *heap, int64_t n, int64_t at, item v) {
-  for (int64_t next = 2 * at + 1; next < n; next = 2 * at + 1) {
-    next += next + 1 < n && before(&heap[next], &heap[next + 1]);
-    if (!before(&v, &heap[next])) {
-      break;
-    }
-    heap[at] = heap[next];
-    at = next;
-  }
-  heap[at] = v;
-}
-
-static void swap_keys(item *x, int64_t n) {
-  for (int64_t k = 0; k < n; k++) {
-    x[k] = (item){(uint64_t)x[k].place, (int64_t)x[k].key};
-  }
-}
-
-/* The first `wanted` of x[n], in order.  Places rise, so that an equal key further on never comes before. */
-static item *sort_first(const mem_budget *budget, item *x, item *other, int64_t n, int64_t wanted) {
-  for (int64_t k = wanted / 2; k-- > 0;) {
-    sink(x, wanted, k, x[k]);
-  }
-  for (int64_t k = wanted; k < n; k++) {
-    if (x[k].key < x[0].key) {
-      sink(x, wanted, 0, x[k]);
-    }
-  }
-  swap_keys(x, wanted); /* by place first: a heap does not keep the order of equal keys, merging does */
-  item *placed = merge_sort(budget, x, other, wanted);
-  swap_keys(placed, wanted);
-  return merge_sort(budget, placed, placed == x ? other : x, wanted);
+/* Items, and a line that does not lie side by side. */
+uint64_t cpu_sort_scratch(int64_t n) {
+  return (cpu_order_scratch(n) + (uint64_t)n * sizeof(uint64_t) + 63) & ~(uint64_t)63;
 }
 
 typedef struct sort_run {
@@ -160,21 +29,49 @@ typedef struct sort_run {
   const mem_budget *budget;
 } sort_run;
 
-static void sort_line(const sort_run *r, int64_t line, item *items) {
+/* Elements of any type, `from_step` and `to_step` apart; order NULL: as they stand. */
+static void copy_elements(size_t size, void *to, int64_t to_step, const void *from, int64_t from_step, const cpu_item *order,
+                          int64_t n) {
+#define COPY(type)                                                                                           \
+  for (int64_t k = 0; k < n; k++) {                                                                          \
+    ((type *)to)[k * to_step] = ((const type *)from)[(order ? order[k].place : k) * from_step];              \
+  }
+  switch (size) {
+    case 1:
+      COPY(uint8_t) break;
+    case 2:
+      COPY(uint16_t) break;
+    case 4:
+      COPY(uint32_t) break;
+    case 8:
+      COPY(uint64_t) break;
+    default: /* pairs */
+      for (size_t k = 0; k < size; k += sizeof(uint64_t)) {
+        int64_t words = (int64_t)(size / sizeof(uint64_t));
+        copy_elements(sizeof(uint64_t), (char *)to + k, to_step * words, (const char *)from + k, from_step * words, order, n);
+      }
+  }
+#undef COPY
+}
+
+static void sort_line(const sort_run *r, int64_t line, void *scratch) {
   const sort_state *s = r->s;
   int64_t first = line / s->inner * s->n * s->inner + line % s->inner;
   size_t size = dtype_bytes(r->in[0].type);
-  for (int64_t k = 0; k < s->n; k++) {
-    uint64_t key = key_of(r->in[0].type, r->from[0] + (size_t)(first + k * s->inner) * size);
-    items[k] = (item){s->descending ? ~key : key, k};
+  cpu_line l = {r->in[0].type, r->from[0] + (size_t)first * size, s->n, s->descending, r->budget};
+  if (s->inner > 1) {
+    void *copy = (char *)scratch + cpu_order_scratch(s->n);
+    copy_elements(size, copy, 1, l.data, s->inner, NULL, s->n);
+    l.data = copy;
   }
-  const item *sorted = s->wanted < s->n ? sort_first(r->budget, items, items + s->n, s->n, s->wanted)
-                                        : merge_sort(r->budget, items, items + s->n, s->n);
+  const cpu_item *sorted = cpu_order(&l, s->wanted, scratch);
   for (uint32_t o = 0; o < s->n_operands; o++) {
     size = dtype_bytes(r->in[o].type);
-    for (int64_t k = 0; k < s->wanted; k++) {
-      memcpy(r->to[o] + (size_t)(first + k * s->inner) * size,
-             r->from[o] + (size_t)(first + sorted[k].place * s->inner) * size, size);
+    size_t at = (size_t)first * size;
+    if (o == s->places) {
+      copy_elements(size, r->to[o] + at, s->inner, &sorted[0].place, sizeof(cpu_item) / sizeof(int64_t), NULL, s->wanted);
+    } else {
+      copy_elements(size, r->to[o] + at, s->inner, r->from[o] + at, s->inner, sorted, s->wanted);
     }
   }
 }
@@ -183,7 +80,7 @@ static void sort_parts(void *data, int64_t begin, int64_t end) {
   const sort_run *r = data;
   const sort_state *s = r->s;
   for (int64_t part = begin; part < end; part++) {
-    item *items = (item *)(r->scratch + (uint64_t)part * cpu_sort_scratch(s->n));
+    void *items = r->scratch + (uint64_t)part * cpu_sort_scratch(s->n);
     for (int64_t line = part * s->lines / s->parts; line < (part + 1) * s->lines / s->parts; line++) {
       if (budget_expired(r->budget)) {
         return;
@@ -213,6 +110,7 @@ status cpu_sort_load(rt_thunk *t, rt_loader *l) {
   s->descending = rt_get_in(&r, 0, 1);
   s->parts = rt_get_in(&r, 1, INT32_MAX);
   s->wanted = rt_get_in(&r, 0, INT64_MAX);
+  s->places = rt_get_in(&r, -1, INT32_MAX);
   TRY(rt_reader_end(&r, t->label));
   s->n_operands = t->n_inputs;
   const rt_buffer *key = t->buffers;
@@ -222,6 +120,7 @@ status cpu_sort_load(rt_thunk *t, rt_loader *l) {
     ok = rt_buffer_is_dense(b) && b->rank == key->rank && b->type == t->buffers[k % t->n_inputs].type &&
          memcmp(b->extents, key->extents, key->rank * sizeof *key->extents) == 0;
   }
+  ok = ok && s->places < t->n_inputs && (s->places < 0 || t->buffers[s->places].type == DTYPE_S64);
   CHECK_THAT(ok, STATUS_INVALID_FILE, "%s: damaged", t->label);
   s->n = key->extents[dimension];
   s->wanted = s->wanted < s->n ? s->wanted : s->n;

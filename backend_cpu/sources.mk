@@ -5,6 +5,7 @@ cpu_exec_sources = \
 	backend_cpu/exec_nms.c \
 	backend_cpu/exec_onednn.c \
 	backend_cpu/exec_openblas.c \
+	backend_cpu/exec_order.c \
 	backend_cpu/exec_sort.c \
 	backend_cpu/exec_target.c
 cpu_compile_sources = \
@@ -36,4 +37,5 @@ backend_cpu_files = \
 	backend_cpu/compile_tune_log.h \
 	backend_cpu/exec_contraction.h \
 	backend_cpu/exec_kinds.h \
+	backend_cpu/exec_order.h \
 	backend_cpu/exec_target.h

@@ -311,6 +311,31 @@ START_TEST(sorting) {
 }
 END_TEST
 
+/* The first few of long lines, beside the places where they stood: with many equals and with few, NaN among them. */
+START_TEST(first_few) {
+  static const char *const types[] = {"f32", "f64", "f16", "s32", "s64", "u8"};
+  static const int wanted[] = {1, 5, 16, 40, 200, 1500, 4900};
+  for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+    for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++) {
+      char params[200], body[1500], cut[200];
+      const char *type = types[t];
+      int n = wanted[k], down = k % 2;
+      snprintf(params, sizeof params, "%%0: %s[2,5000] \"x\", %%9: %s[5000,2] \"y\"", type, type);
+      snprintf(cut, sizeof cut, "starts=[0,0], limits=[2,%d], strides=[1,1]} : ", n);
+      snprintf(body, sizeof body,
+               "%%1 = %s(%%0) : %s[2,5000]\n%%2 = iota() {dimension=1} : s64[2,5000]\n"
+               "%%3, %%4 = sort(%%1, %%2) {dimension=1, descending=%s} : %s[2,5000], s64[2,5000]\n"
+               "%%5 = slice(%%3) {%s%s[2,%d]\n%%6 = slice(%%4) {%ss64[2,%d]\n"
+               "%%7 = sort(%%9) {dimension=0, descending=%s} : %s[5000,2]\n"
+               "%%8 = slice(%%7) {starts=[0,0], limits=[%d,2], strides=[1,1]} : %s[%d,2]",
+               t < 3 ? "sqrt" : "abs", type, down ? "true" : "false", type, cut, type, n, cut, n, down ? "false" : "true", type,
+               n, type, n);
+      check_body(params, body, "%5 \"a\", %6 \"b\", %8 \"c\"", 0, k < 3 ? -0.01 : -3, 3000);
+    }
+  }
+}
+END_TEST
+
 /* Many equal scores; boxes that are inside out overlap nothing. */
 START_TEST(suppression) {
   check_body("%0: f32[2,300,2] \"low\", %1: f32[2,300,2] \"size\", %2: f32[2,40,300] \"scores\", %3: s64[] \"most\"",
@@ -442,6 +467,7 @@ int main(void) {
   tcase_add_loop_test(t, sliding_windows, 0, sizeof slidings / sizeof *slidings);
   tcase_add_loop_test(t, sliding_windows_of_special_values, 0, sizeof slidings / sizeof *slidings);
   tcase_add_test(t, sorting);
+  tcase_add_test(t, first_few);
   tcase_add_test(t, suppression);
   tcase_add_test(t, dots);
   tcase_add_test(t, convolutions);

@@ -83,6 +83,13 @@ static V exp_scaled(W w, V x, int extra) {
 
 static V exp_f32(W w, V x) { return exp_scaled(w, x, 0); }
 
+/* The same bits for x in [-80, 80] alone: nothing to limit, and the power of two is one number. */
+static V exp_within(W w, V x) {
+  V n, p, r = reduce_exp(w, x, &n, &p);
+  V e = add_c(w, emit_fma(w, mul(w, r, r), p, r), 1);
+  return w->target->scalef ? emit_scale(w, e, n) : mul(w, e, two_to(w, whole(w, n)));
+}
+
 static V expm1_f32(W w, V x) {
   V n, p, c = at_least(w, at_most(w, x, 89), -20); /* n is 128 at most */
   V r = reduce_exp(w, c, &n, &p);
@@ -104,7 +111,7 @@ static V tanh_f32(W w, V x) {
   V p = POLY(w, z, -3.333333433e-01, 1.333339512e-01, -5.398111418e-02, 2.199227922e-02, -9.449212812e-03,
              4.916019738e-03, -2.400961239e-03);
   V small = emit_fma(w, mul(w, x, z), p, x);
-  V e = exp_f32(w, at_most(w, add(w, a, a), 30));
+  V e = exp_within(w, at_most(w, add(w, a, a), 30));
   V large = sub(w, emit_f(x, 1), quo(w, emit_f(x, 2), add_c(w, e, 1)));
   return with_sign(w, pick(w, lt(w, a, 0.55), small, large), x);
 }
@@ -129,7 +136,7 @@ static V erf_f32(W w, V x) {
   V small = emit_fma(w, x, p, x);
   V q = POLY(w, at_most(w, a, 4), 1.506182743e-04, -1.129381895e+00, -6.336629391e-01, -1.078589857e-01,
              2.477540821e-02, -3.994716331e-03, 3.790981427e-04, -1.136576338e-05, -7.324817375e-07);
-  V large = sub(w, emit_f(x, 1), exp_f32(w, q));
+  V large = sub(w, emit_f(x, 1), exp_within(w, q)); /* q is in [-18, 0.001] */
   return with_sign(w, pick(w, lt(w, a, 0.95), small, large), x);
 }
 

@@ -106,7 +106,7 @@ static int64_t choose_parts(const emit_depthwise *d, uint32_t threads) {
 }
 
 bool emit_depthwise_choose(emit_depthwise *d, const emit_target *t, int64_t vectors, uint32_t threads) {
-  enum { OTHERS = 3 }; /* registers for input vectors */
+  enum { OTHERS = 3, LONGEST = 4096 }; /* registers for input vectors; multiplications that are written */
   emit_depthwise_run runs[EMIT_DEPTHWISE_RUNS];
   d->lanes = emit_gemm_lanes(t, (dtype)d->type);
   while (d->lanes > d->channels) {
@@ -120,7 +120,8 @@ bool emit_depthwise_choose(emit_depthwise *d, const emit_target *t, int64_t vect
   }
   d->width = even_width(d->out[1], most);
   d->parts = choose_parts(d, threads);
-  return emit_depthwise_runs(d, runs) > 0;
+  int n = emit_depthwise_runs(d, runs);
+  return n > 0 && n * d->width * d->vectors * d->taps[1] <= LONGEST;
 }
 
 double emit_depthwise_size(const emit_depthwise *d) {

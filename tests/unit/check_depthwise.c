@@ -77,6 +77,36 @@ START_TEST(all_forms) {
 }
 END_TEST
 
+/* LLVM can select all of it for processors that cannot be run here. */
+static status objects_of_all(void *data) {
+  static const char *const machines[][2] = {{"aarch64-unknown-linux-gnu", "generic"}, {"riscv64-unknown-linux-gnu", "generic-rv64"}};
+  (void)data;
+  for (size_t j = 0; j < sizeof machines / sizeof *machines; j++) {
+    emit_target t;
+    emit_module *m;
+    emit_kernel_info info;
+    const void *object;
+    size_t size;
+    TRY(emit_target_init(memory, machines[j][0], machines[j][1], 0, &t));
+    TRY(emit_module_create(memory, &t, "depthwise", &m));
+    for (size_t k = 0; k < N_CASES; k++) {
+      hlo_instr *i = emit_case_parse(memory, &cases[k]);
+      emit_depthwise *d = ARENA_NEW(memory, emit_depthwise);
+      ck_assert(emit_depthwise_of(i, d) && emit_depthwise_choose(d, &t, 1, 2));
+      d->weights = 1;
+      TRY(emit_depthwise_write(m, arena_printf(memory, "k%zu", k), i, NULL, d, 0, &info));
+    }
+    TRY(status_prefix(emit_module_object(m, &object, &size), "%s", machines[j][0]));
+  }
+  return NULL;
+}
+
+START_TEST(other_machines) {
+  status s = guard_run(objects_of_all, NULL);
+  ck_assert_msg(!s, "%s", s ? status_message(s) : "");
+}
+END_TEST
+
 /* Channels that meet, several results of a channel, channels first, dimensions too many, gaps. */
 START_TEST(refused) {
   static const emit_case rows[] = {
@@ -105,6 +135,7 @@ int main(void) {
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_set_timeout(c, 300);
   tcase_add_loop_test(c, all_forms, 0, EMIT_MACHINES);
+  tcase_add_test(c, other_machines);
   tcase_add_test(c, refused);
   return run_suite("depthwise", c);
 }

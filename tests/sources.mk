@@ -177,6 +177,7 @@ tests_files = \
 	tests/attributes/spectra.py \
 	tests/attributes/test-attributes \
 	tests/attributes/test-types \
+	tests/attributes/training.py \
 	tests/attributes/windows.py \
 	tests/bench/README \
 	tests/bench/bench_models.py \

@@ -11,6 +11,7 @@ import elements
 import images
 import recurrent
 import spectra
+import training
 import windows
 from cases import Writer
 
@@ -40,3 +41,4 @@ algebra.write_norms(w)
 algebra.write_losses(w)
 algebra.write_rest(w)
 elements.write_many_operands(w)
+training.write_optimizers(w)

@@ -70,8 +70,8 @@ oxla_code oxla_error_code(const oxla_error *error);
 /* OXLA_ABOUT_NOTHING of NULL. */
 oxla_subject oxla_error_subject(const oxla_error *error);
 /* The node at fault, "fc1: Gemm", or "Gemm that makes "y"" where it has no name; in a loop's body or a function the one
- * inside.  Of nodes that run as one, all of them: "fc1: Gemm + act: Relu".  "" where no node is to blame, and of
- * NULL.  Valid until oxla_error_free. */
+ * inside.  Of nodes that run as one, all of them: "fc1: Gemm + act: Relu".  When time or memory ends, what was at work.
+ * "" where no node is to blame, and of NULL.  Valid until oxla_error_free. */
 const char *oxla_error_node(const oxla_error *error);
 /* One line of UTF-8 that names the node, the value and the rule; "" of NULL.  Valid until oxla_error_free. */
 const char *oxla_error_message(const oxla_error *error);

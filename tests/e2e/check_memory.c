@@ -104,7 +104,7 @@ START_TEST(takes_outputs) {
     ck_assert_int_eq(y.dims[0], rows);
   }
   float given[4];
-  run_affine(run, 1, 5);
+  set_affine(run, &v[0], 1);
   succeed(oxla_set_output(run, "y", given, sizeof given));
   succeed(oxla_execute(run));
   succeed(oxla_get_output(run, "y", &y));

@@ -77,5 +77,6 @@ doc_files = \
 	doc/convolutions-mobilenet-v2.svg \
 	doc/convolutions-resnet50.svg \
 	doc/make-man \
+	doc/onnxifi.md \
 	doc/onnxruntime.md \
 	doc/operators.md

@@ -106,14 +106,14 @@ static V logistic_f32(W w, V x) {
   return quo(w, pick(w, lt(w, x, 0), e, one), add(w, e, one));
 }
 
+/* (e^2a - 1) / (e^2a + 1) of the absolute value; e^2a - 1 = 2^n e + (2^n - 1) loses nothing where n is 0. */
 static V tanh_f32(W w, V x) {
-  V a = absolute(w, x), z = mul(w, x, x);
-  V p = POLY(w, z, -3.333333433e-01, 1.333339512e-01, -5.398111418e-02, 2.199227922e-02, -9.449212812e-03,
-             4.916019738e-03, -2.400961239e-03);
-  V small = emit_fma(w, mul(w, x, z), p, x);
-  V e = exp_within(w, at_most(w, add(w, a, a), 30));
-  V large = sub(w, emit_f(x, 1), quo(w, emit_f(x, 2), add_c(w, e, 1)));
-  return with_sign(w, pick(w, lt(w, a, 0.55), small, large), x);
+  V n, p, a = absolute(w, x);
+  V r = reduce_exp(w, at_most(w, add(w, a, a), 30), &n, &p);
+  V e = emit_fma(w, mul(w, r, r), p, r);
+  V scale = w->target->scalef ? emit_scale(w, emit_f(x, 1), n) : two_to(w, whole(w, n));
+  V m = emit_fma(w, scale, e, add_c(w, scale, -1));
+  return with_sign(w, quo(w, m, add_c(w, m, 2)), x);
 }
 
 static V sinh_f32(W w, V x) {

@@ -30,7 +30,7 @@ static const function functions[] = {
     {HLO_TAN, tan, NULL, 2.5, 2.9},     {HLO_ASIN, asin, NULL, 2.3, 2.3},
     {HLO_ACOS, acos, NULL, 1.1, 1.1},   {HLO_ATAN, atan, NULL, 1.5, 1.6},
     {HLO_SINH, sinh, NULL, 1.7, 1.7},   {HLO_COSH, cosh, NULL, 1.6, 1.6},
-    {HLO_TANH, tanh, NULL, 1.5, 1.5},   {HLO_ASINH, asinh, NULL, 1.9, 1.9},
+    {HLO_TANH, tanh, NULL, 2.3, 2.3},   {HLO_ASINH, asinh, NULL, 1.9, 1.9},
     {HLO_ACOSH, acosh, NULL, 2.1, 2.1}, {HLO_ATANH, atanh, NULL, 2.2, 2.2},
     {HLO_ERF, erf, NULL, 1.1, 1.3},     {HLO_LOGISTIC, logistic, NULL, 2.5, 2.5},
     {HLO_POW, NULL, pow, 0.51, 0.51},   {HLO_ATAN2, NULL, atan2, 1.6, 1.6},

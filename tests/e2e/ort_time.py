@@ -1,9 +1,9 @@
 """ort_time.py PLUGIN DATA [NAME]: the time of a run in our own session divided by that through ONNX Runtime with our provider,
 at least 0.95 for models over a millisecond.
 
-Both on one thread, in turns, by the shortest of many runs, so that what else the machine does falls out; inputs and outputs of
-ONNX Runtime's are bound, since turning them into Python's arrays is none of the provider's work.  Sessions are tuned by rules,
-so that both have the same program."""
+Both on one thread, the caller's, in turns, by that thread's shortest time of many runs, so that what else the machine does falls
+out; inputs and outputs of ONNX Runtime's are bound, since turning them into Python's arrays is none of the provider's work.
+Sessions are tuned by rules, so that both choose alike."""
 import os
 import sys
 import tempfile
@@ -29,9 +29,9 @@ def bind(s, feeds):
 
 
 def seconds(f):
-    start = time.perf_counter()
+    start = time.thread_time()
     f()
-    return time.perf_counter() - start
+    return time.thread_time() - start
 
 
 def shortest(ours, through):

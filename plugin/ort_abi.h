@@ -1,7 +1,8 @@
 /* ort_abi.h - what a plugin execution provider needs of ONNX Runtime's C interface (API version 23, ONNX Runtime 1.23).
  *
- * Debian 12 has no headers of ONNX Runtime, so the parts in use are declared here, under their names there.  Its authors only
- * ever append to the tables, so a function's place is fixed; what stands between two functions that are in use is a gap.
+ * Debian 12 has no headers of ONNX Runtime, so the parts in use are declared here, under their names there.  Its
+ * authors only ever append to the tables, so a function's place is fixed; what stands between two functions in use is a
+ * gap.
  * tests/build/test-ort-abi compares the places with the real header where there is one.  Meanings are documented in
  * onnxruntime_c_api.h and onnxruntime_ep_c_api.h. */
 #ifndef PLUGIN_ORT_ABI_H
@@ -39,7 +40,9 @@ typedef struct OrtNodeComputeInfo OrtNodeComputeInfo;
 typedef enum OrtErrorCode {
   ORT_FAIL = 1, ORT_INVALID_ARGUMENT = 2, ORT_NOT_IMPLEMENTED = 9, ORT_INVALID_GRAPH = 10, ORT_EP_FAIL = 11
 } OrtErrorCode;
-typedef enum OrtLoggingLevel { ORT_LOGGING_LEVEL_VERBOSE, ORT_LOGGING_LEVEL_INFO, ORT_LOGGING_LEVEL_WARNING } OrtLoggingLevel;
+typedef enum OrtLoggingLevel {
+  ORT_LOGGING_LEVEL_VERBOSE, ORT_LOGGING_LEVEL_INFO, ORT_LOGGING_LEVEL_WARNING
+} OrtLoggingLevel;
 typedef enum OrtHardwareDeviceType { OrtHardwareDeviceType_CPU } OrtHardwareDeviceType;
 typedef enum ONNXType { ONNX_TYPE_UNKNOWN, ONNX_TYPE_TENSOR } ONNXType;
 typedef enum OrtOpAttrType {
@@ -54,9 +57,9 @@ typedef int ONNXTensorElementDataType; /* TensorProto.DataType's numbers up to 1
 
 typedef struct OrtModelEditorApi {
   ORT_GAP(0, 6);
-  ORT_FN(CreateNode, const char *operator_name, const char *domain_name, const char *node_name, const char *const *input_names,
-         size_t input_names_len, const char *const *output_names, size_t output_names_len, OrtOpAttr **attributes,
-         size_t attribs_len, OrtNode **node);
+  ORT_FN(CreateNode, const char *operator_name, const char *domain_name, const char *node_name,
+         const char *const *input_names, size_t input_names_len, const char *const *output_names,
+         size_t output_names_len, OrtOpAttr **attributes, size_t attribs_len, OrtNode **node);
 } OrtModelEditorApi;
 
 typedef struct OrtNodeFusionOptions {
@@ -65,8 +68,8 @@ typedef struct OrtNodeFusionOptions {
 } OrtNodeFusionOptions;
 
 typedef struct OrtEpApi {
-  ORT_FN(CreateEpDevice, OrtEpFactory *ep_factory, const OrtHardwareDevice *hardware_device, const OrtKeyValuePairs *ep_metadata,
-         const OrtKeyValuePairs *ep_options, OrtEpDevice **ep_device);
+  ORT_FN(CreateEpDevice, OrtEpFactory *ep_factory, const OrtHardwareDevice *hardware_device,
+         const OrtKeyValuePairs *ep_metadata, const OrtKeyValuePairs *ep_options, OrtEpDevice **ep_device);
   void (*ReleaseEpDevice)(OrtEpDevice *device);
   ORT_FN(EpGraphSupportInfo_AddNodesToFuse, OrtEpGraphSupportInfo *graph_support_info, const OrtNode *const *nodes,
          size_t num_nodes, const OrtNodeFusionOptions *node_fusion_options);
@@ -87,7 +90,8 @@ typedef struct OrtApi {
   ORT_FN(GetTensorElementType, const OrtTensorTypeAndShapeInfo *info, ONNXTensorElementDataType *out);
   ORT_FN(GetDimensionsCount, const OrtTensorTypeAndShapeInfo *info, size_t *out);
   ORT_FN(GetDimensions, const OrtTensorTypeAndShapeInfo *info, int64_t *dim_values, size_t dim_values_length);
-  ORT_FN(GetSymbolicDimensions, const OrtTensorTypeAndShapeInfo *info, const char *dim_params[], size_t dim_params_length);
+  ORT_FN(GetSymbolicDimensions, const OrtTensorTypeAndShapeInfo *info, const char *dim_params[],
+         size_t dim_params_length);
   ORT_GAP(64, 65);
   ORT_FN(GetTensorTypeAndShape, const OrtValue *value, OrtTensorTypeAndShapeInfo **out);
   ORT_GAP(66, 88);
@@ -115,7 +119,8 @@ typedef struct OrtApi {
   ORT_FN(GetValueInfoTypeInfo, const OrtValueInfo *value_info, const OrtTypeInfo **type_info);
   const OrtModelEditorApi *(*GetModelEditorApi)(void);
   ORT_GAP(292, 298);
-  void (*GetKeyValuePairs)(const OrtKeyValuePairs *kvps, const char *const **keys, const char *const **values, size_t *num_entries);
+  void (*GetKeyValuePairs)(const OrtKeyValuePairs *kvps, const char *const **keys, const char *const **values,
+                           size_t *num_entries);
   ORT_GAP(299, 300);
   void (*ReleaseKeyValuePairs)(OrtKeyValuePairs *kvps);
   ORT_GAP(301, 307);
@@ -134,7 +139,8 @@ typedef struct OrtApi {
   ORT_FN(Graph_GetModelPath, const OrtGraph *graph, const char **model_path);
   ORT_FN(Graph_GetOnnxIRVersion, const OrtGraph *graph, int64_t *onnx_ir_version);
   ORT_FN(Graph_GetNumOperatorSets, const OrtGraph *graph, size_t *num_operator_sets);
-  ORT_FN(Graph_GetOperatorSets, const OrtGraph *graph, const char **domains, int64_t *opset_versions, size_t num_operator_sets);
+  ORT_FN(Graph_GetOperatorSets, const OrtGraph *graph, const char **domains, int64_t *opset_versions,
+         size_t num_operator_sets);
   ORT_FN(Graph_GetNumInputs, const OrtGraph *graph, size_t *num_inputs);
   ORT_FN(Graph_GetInputs, const OrtGraph *graph, const OrtValueInfo **inputs, size_t num_inputs);
   ORT_FN(Graph_GetNumOutputs, const OrtGraph *graph, size_t *num_outputs);
@@ -163,7 +169,8 @@ typedef struct OrtApi {
   ORT_FN(OpAttr_GetType, const OrtOpAttr *attribute, OrtOpAttrType *type);
   ORT_FN(OpAttr_GetName, const OrtOpAttr *attribute, const char **name);
   ORT_FN(Node_GetNumSubgraphs, const OrtNode *node, size_t *num_subgraphs);
-  ORT_FN(Node_GetSubgraphs, const OrtNode *node, const OrtGraph **subgraphs, size_t num_subgraphs, const char **attribute_names);
+  ORT_FN(Node_GetSubgraphs, const OrtNode *node, const OrtGraph **subgraphs, size_t num_subgraphs,
+         const char **attribute_names);
   ORT_GAP(367, 369);
   void (*ReleaseExternalInitializerInfo)(OrtExternalInitializerInfo *info);
   const char *(*ExternalInitializerInfo_GetFilePath)(const OrtExternalInitializerInfo *info);
@@ -171,7 +178,7 @@ typedef struct OrtApi {
   ORT_GAP(372, 379);
   ORT_FN(GetSessionOptionsConfigEntries, const OrtSessionOptions *options, OrtKeyValuePairs **out);
   ORT_GAP(380, 390);
-  bool (*TensorTypeAndShape_HasShape)(const OrtTensorTypeAndShapeInfo *info); /* of ORT_SHAPE_API: earlier tables end before it */
+  bool (*TensorTypeAndShape_HasShape)(const OrtTensorTypeAndShapeInfo *info); /* not there before ORT_SHAPE_API */
 } OrtApi;
 
 typedef struct OrtApiBase {
@@ -204,8 +211,9 @@ struct OrtEpFactory {
   const char *(*GetVendor)(const OrtEpFactory *self);
   ORT_FN(GetSupportedDevices, OrtEpFactory *self, const OrtHardwareDevice *const *devices, size_t num_devices,
          OrtEpDevice **ep_devices, size_t max_ep_devices, size_t *num_ep_devices);
-  ORT_FN(CreateEp, OrtEpFactory *self, const OrtHardwareDevice *const *devices, const OrtKeyValuePairs *const *ep_metadata_pairs,
-         size_t num_devices, const OrtSessionOptions *session_options, const OrtLogger *logger, OrtEp **ep);
+  ORT_FN(CreateEp, OrtEpFactory *self, const OrtHardwareDevice *const *devices,
+         const OrtKeyValuePairs *const *ep_metadata_pairs, size_t num_devices, const OrtSessionOptions *session_options,
+         const OrtLogger *logger, OrtEp **ep);
   void (*ReleaseEp)(OrtEpFactory *self, OrtEp *ep);
   uint32_t (*GetVendorId)(const OrtEpFactory *self);
   const char *(*GetVersion)(const OrtEpFactory *self);

@@ -1,9 +1,9 @@
-"""ort_cases.py PLUGIN DATA [PATTERN]: ONNX's conformance cases through ONNX Runtime with our provider first and everything
-claimed, beside ONNX Runtime alone: what it passes alone must pass with the provider too.
+"""ort_cases.py PLUGIN DATA [PATTERN]: ONNX's conformance cases through ONNX Runtime with our provider first and
+everything claimed, beside ONNX Runtime alone: what it passes alone must pass with the provider too.
 
-Cases run in worker processes that are sent one case at a time: a case that ends its process, or takes more than a minute, is
-a failure with a name, and another process goes on.  A case runs wholly in our provider if ONNX Runtime makes its session with
-the config entry session.disable_cpu_ep_fallback, which forbids it to run any node itself."""
+Cases run in worker processes that are sent one case at a time: a case that ends its process, or takes more than a
+minute, is a failure with a name, and another process goes on.  A case runs wholly in our provider if ONNX Runtime makes
+its session with the config entry session.disable_cpu_ep_fallback, which forbids it to run any node itself."""
 import concurrent.futures
 import ctypes
 import fnmatch
@@ -89,7 +89,9 @@ def is_native(x):
 def bits_of(dtype):
     """2 or 4 for types that ONNX Runtime packs, otherwise 8 a byte."""
     name = dtype.name
-    return 2 if name.endswith("int2") else 4 if name.endswith("int4") or name.startswith("float4") else 8 * dtype.itemsize
+    if name.endswith("int2"):
+        return 2
+    return 4 if name.endswith("int4") or name.startswith("float4") else 8 * dtype.itemsize
 
 
 def as_value(x, kind):
@@ -139,7 +141,7 @@ def same(want, got):
         return False
     if want.dtype.kind in "OSUbiu" or "int" in want.dtype.name:
         return np.array_equal(want, got)
-    # ONNX's own tolerance, or the last bit of a type that has fewer; absolute: what sums in another order leave of zero.
+    # ONNX's own tolerance, or the last bit of a type that has fewer; absolute: what other orders of sums leave of zero.
     coarse = want.dtype.itemsize < 4
     wide = np.complex128 if want.dtype.kind == "c" else np.float64
     last_bit = float(ml_dtypes.finfo(want.dtype).eps) if coarse else 0
@@ -193,8 +195,8 @@ class Worker:
     def __init__(self):
         self.done = 0
         self.noise = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([sys.executable, "-B", __file__, sys.argv[1], "--worker"], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=self.noise)
+        command = [sys.executable, "-B", __file__, sys.argv[1], "--worker"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.noise)
 
     def ask(self, folder):
         """The answer, or a text: how the process ended."""
@@ -260,8 +262,8 @@ def judge(cases, results):
         if with_us and not alone:
             failures.append(f"{name}: {with_us}")
     only_ours = [name for name, a in results.items() if not isinstance(a, str) and a[2] and not a[1]]
-    print(f"{len(cases)} cases: {wholly} pass wholly in our provider, {both} pass with it and without, {len(only_ours)} only with "
-          f"it, {neither} neither way")
+    print(f"{len(cases)} cases: {wholly} pass wholly in our provider, {both} pass with it and without, "
+          f"{len(only_ours)} only with it, {neither} neither way")
     if len(results) < len(cases):
         failures.append(f"{len(cases) - len(results)} cases were not reached in {ALL_SECONDS} s")
     return failures, wholly

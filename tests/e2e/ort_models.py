@@ -1,5 +1,5 @@
-"""The models that the tests of the execution provider run: trained ones from wheels, ONNX's light graphs with random weights,
-transformers with open sizes."""
+"""The models that the tests of the execution provider run: trained ones from wheels, ONNX's light graphs with random
+weights, transformers with open sizes."""
 import os
 
 import numpy as np
@@ -61,7 +61,8 @@ def all_models(data, folder):
     ocr = os.path.join(data, "rapidocr_onnxruntime/models")
     yield light(data, folder, "squeezenet")
     yield light(data, folder, "shufflenet")
-    yield Model("ocr-cls", f"{ocr}/ch_ppocr_mobile_v2.0_cls_infer.onnx", [{"x": normal(rng, n, 3, 48, 192)} for n in (1, 2)])
+    yield Model("ocr-cls", f"{ocr}/ch_ppocr_mobile_v2.0_cls_infer.onnx", [
+        {"x": normal(rng, n, 3, 48, 192)} for n in (1, 2)])
     yield Model("ocr-det", f"{ocr}/ch_PP-OCRv4_det_infer.onnx", [{"x": page(rng, *s)} for s in ((96, 160), (64, 64))])
     yield Model("ocr-rec", f"{ocr}/ch_PP-OCRv4_rec_infer.onnx", [{"x": normal(rng, 1, 3, 48, w)} for w in (320, 200)])
     yield Model("magika", os.path.join(data, "magika/models/standard_v3_3/model.onnx"), [

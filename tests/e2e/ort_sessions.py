@@ -1,4 +1,4 @@
-"""Sessions of ONNX Runtime with our execution provider first, or with none but its own: what ort_ep.py and ort_cases.py share."""
+"""Sessions of ONNX Runtime with our execution provider first, or with none but its own: what the ort_*.py share."""
 import os
 import re
 import sys
@@ -12,7 +12,7 @@ VERBOSE = 1  # the level at which ONNX Runtime shows what the provider says of i
 
 
 def register(plugin, quiet=True):
-    """quiet: what ONNX Runtime prints, at the verbose level a great deal, goes nowhere; Python's own errors still appear."""
+    """quiet: what ONNX Runtime prints, at the verbose level a great deal, goes nowhere; Python's errors are seen."""
     if quiet:
         sys.stderr = os.fdopen(os.dup(2), "w")
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -29,7 +29,7 @@ def devices():
 
 
 def session(model, provider=True, options=None, config=None, log=3, adjust=None):
-    """model: a path or bytes; options: the provider's; config: the session's; adjust: is called with the SessionOptions."""
+    """model: a path or bytes; options: the provider's; config: the session's; adjust: gets the SessionOptions."""
     so = ort.SessionOptions()
     so.log_severity_level = log
     for key, value in (config or {}).items():

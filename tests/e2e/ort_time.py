@@ -1,9 +1,9 @@
-"""ort_time.py PLUGIN DATA [NAME]: the time of a run in our own session divided by that through ONNX Runtime with our provider,
-at least 0.95 for models over a millisecond.
+"""ort_time.py PLUGIN DATA [NAME]: the time of a run in our own session divided by that through ONNX Runtime with our
+provider, at least 0.95 for models over a millisecond.
 
-Both on one thread, the caller's, in turns, by that thread's shortest time of many runs, so that what else the machine does falls
-out; inputs and outputs of ONNX Runtime's are bound, since turning them into Python's arrays is none of the provider's work.
-Sessions are tuned by rules, so that both choose alike."""
+Both on one thread, the caller's, in turns, by that thread's shortest time of many runs, so that what else the machine
+does falls out; inputs and outputs of ONNX Runtime's are bound, since turning them into Python's arrays is none of the
+provider's work.  Sessions are tuned by rules, so that both choose alike."""
 import os
 import sys
 import tempfile
@@ -53,7 +53,8 @@ def measure(plugin, model):
     through()
     a, b = shortest(own.run, through)
     own.close()
-    print(f"{model.name:12} {1e3 * a:8.3f} ms in our session, {1e3 * b:8.3f} ms through ONNX Runtime: {a / b:.3f}", flush=True)
+    print(f"{model.name:12} {1e3 * a:8.3f} ms in our session, {1e3 * b:8.3f} ms through ONNX Runtime: {a / b:.3f}",
+          flush=True)
     return f"{model.name}: {a / b:.3f} is less than {LEAST}" if a > OVER and a / b < LEAST else None
 
 

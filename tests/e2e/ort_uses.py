@@ -1,5 +1,5 @@
-"""ort_uses.py PLUGIN DATA: how the execution provider is used beyond a run: options, groups by cost, bodies, compiled models
-(EPContext), sizes that data decides, several sessions and threads, memory.
+"""ort_uses.py PLUGIN DATA [CHECK...]: how the execution provider is used beyond a run: options, groups by cost, bodies,
+compiled models (EPContext), sizes that data decides, several sessions and threads, memory.
 
 A check is a function that ends or fails an assertion; all of them run."""
 import concurrent.futures
@@ -35,7 +35,8 @@ def model(nodes, inputs, outputs, constants=()):
 
 def through_text(x, y):
     """Two nodes that stay ONNX Runtime's: we have no strings."""
-    return [helper.make_node("Cast", [x], [y + "_text"], to=STRING), helper.make_node("Cast", [y + "_text"], [y], to=FLOAT)]
+    text = y + "_text"
+    return [helper.make_node("Cast", [x], [text], to=STRING), helper.make_node("Cast", [text], [y], to=FLOAT)]
 
 
 def same(want, got, tolerance=1e-5):
@@ -69,17 +70,20 @@ def check_lone_node(folder, data):
 
 
 def check_convex(folder, data):
-    """What depends on a node that is left, and what it depends on, cannot be one group, though an edge connects them."""
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), *through_text("a", "b"), helper.make_node("MatMul", ["b", "w"], ["c"]),
-             helper.make_node("Mul", ["a", "c"], ["y"])]
-    m = model(nodes, [info("x", [64, 512])], [info("y", [64, 512])], [("w", rng.standard_normal((512, 512), np.float32))])
+    """What depends on a node that is left, and what it depends on, cannot be one group, though an edge joins them."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), *through_text("a", "b"),
+             helper.make_node("MatMul", ["b", "w"], ["c"]), helper.make_node("Mul", ["a", "c"], ["y"])]
+    w = rng.standard_normal((512, 512), np.float32)
+    m = model(nodes, [info("x", [64, 512])], [info("y", [64, 512])], [("w", w)])
     takes(m, {"x": rng.standard_normal((64, 512), np.float32)}, (3, 5, 2))
 
 
 def choice(branches, n_nodes):
-    bodies = {f"{k}_branch": helper.make_graph(nodes, k, [], [info(nodes[-1].output[0], None)]) for k, nodes in branches.items()}
+    bodies = {f"{k}_branch": helper.make_graph(nodes, k, [], [info(nodes[-1].output[0], None)])
+              for k, nodes in branches.items()}
     w = [("w", rng.standard_normal((512, 512), np.float32))]
-    nodes = [helper.make_node("If", ["which"], ["y"], **bodies), *[helper.make_node("Relu", ["y"], ["z"])] * (n_nodes - 1)]
+    relu = helper.make_node("Relu", ["y"], ["z"])
+    nodes = [helper.make_node("If", ["which"], ["y"], **bodies), *[relu] * (n_nodes - 1)]
     return model(nodes, [info("x", [64, 512]), info("which", [], BOOL)], [info("z" if n_nodes > 1 else "y", None)], w)
 
 
@@ -94,7 +98,8 @@ def check_bodies(folder, data):
         takes(mixed, feeds, (0, 1, 0))
     s = session(mixed, config={"session.record_ep_graph_assignment_info": "1"})
     if hasattr(s, "get_provider_graph_assignment_info"):  # of ONNX Runtime 1.24 and later
-        assert any(a.ep_name == NAME for a in s.get_provider_graph_assignment_info()), "nothing is taken inside of a body"
+        taken = s.get_provider_graph_assignment_info()
+        assert any(a.ep_name == NAME for a in taken), "nothing is taken inside of a body"
 
 
 def check_sizes_of_data(folder, data):
@@ -120,15 +125,15 @@ def check_options(folder, data):
     m = ort_models.light(data, folder, "squeezenet")
     feeds = m.feeds[0]
     want = session(m.path, provider=False).run(None, feeds)
-    for options in ({"backend": "ref"}, {"backend": "cpu", "threads": "1"}, {"threads": "2", "tune": "off"}, {"verify": "1"},
-                    {"exact": "1"}, {"precision": "fp32"}, {"claim": "cost"}, {"claim": "all"}):
+    for options in ({"backend": "ref"}, {"backend": "cpu", "threads": "1"}, {"threads": "2", "tune": "off"},
+                    {"verify": "1"}, {"exact": "1"}, {"precision": "fp32"}, {"claim": "cost"}, {"claim": "all"}):
         s = session(m.path, options=options)
         assert NAME in s.get_providers(), options
         same(want, s.run(None, feeds), 1e-4)
-    s = session(m.path, options={"precision": "bf16", "tune": "fast"})  # 8 bits, summed over up to 4608 products a layer, through 26 layers
-    same(want, s.run(None, feeds), 0.1)
-    for wrong in ({"threads": "many"}, {"threads": "-1"}, {"backend": "abacus"}, {"claim": "some"}, {"verify": "perhaps"},
-                  {"tune": "loud"}, {"precision": "coarse"}, {"thread": "1"}):
+    s = session(m.path, options={"precision": "bf16", "tune": "fast"})
+    same(want, s.run(None, feeds), 0.1)  # operands of 8 bits, through 26 layers
+    for wrong in ({"threads": "many"}, {"threads": "-1"}, {"backend": "abacus"}, {"claim": "some"},
+                  {"verify": "perhaps"}, {"tune": "loud"}, {"precision": "coarse"}, {"thread": "1"}):
         assert refused(m.path, **wrong), f"{wrong} is taken"
 
 
@@ -180,13 +185,15 @@ def check_context_of(m, folder, embed, adjust=None):
 def check_context(folder, data):
     """In a file beside the model, as ONNX Runtime has it unless asked otherwise."""
     ocr = os.path.join(data, "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx")
-    check_context_of(ort_models.Model("ocr-cls", ocr, [{"x": rng.standard_normal((1, 3, 48, 192), np.float32)}]), folder, 0)
+    feeds = {"x": rng.standard_normal((1, 3, 48, 192), np.float32)}
+    check_context_of(ort_models.Model("ocr-cls", ocr, [feeds]), folder, 0)
     check_context_of(ort_models.light(data, folder, "squeezenet"), folder, 0)
 
 
 def check_context_of_sizes(folder, data):
-    """Open sizes that the session's options tell are compiled ahead; others leave the model to the second session.  Embedded, for
-    which ONNX Runtime copies and looks through the compiled model several times: 10 MB of it take it a tenth of a second."""
+    """Open sizes that the session's options tell are compiled ahead; others leave the model to the second session.
+    Embedded, for which ONNX Runtime copies and looks through the compiled model several times: 10 MB of it take it a
+    tenth of a second."""
     m = ort_models.bert(folder, rng)
 
     def fix(so):
@@ -272,8 +279,8 @@ def check_memory_of(m, weights):
     ours = grown(lambda: run(session(m.path, options={"threads": "1"})))
     alone = grown(lambda: run(session(m.path, provider=False)))
     own = grown(lambda: OwnSession(sys.argv[1], m.path, feeds[0], 1))
-    print(f"memory, {weights >> 20} MiB of weights, {len(feeds)} sizes: {ours >> 20} MiB with our provider, {alone >> 20} MiB "
-          f"without, {own >> 20} MiB in our own session at one size")
+    print(f"memory, {weights >> 20} MiB of weights, {len(feeds)} sizes: {ours >> 20} MiB with our provider, "
+          f"{alone >> 20} MiB without, {own >> 20} MiB in our own session at one size")
     assert ours < 1.5 * weights, "weights are there twice"
 
 

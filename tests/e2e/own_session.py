@@ -9,8 +9,9 @@ TYPES = {"float32": 1, "uint8": 2, "int8": 3, "int32": 6, "int64": 7, "bool": 9}
 
 class Options(ctypes.Structure):
     """The beginning of oxla_options."""
-    _fields_ = [("size", ctypes.c_size_t), ("backend", ctypes.c_char_p), ("cpu", ctypes.c_char_p), ("threads", ctypes.c_int),
-                ("lanes", ctypes.c_int), ("dims", ctypes.c_void_p), ("n_dims", ctypes.c_size_t),
+    _fields_ = [("size", ctypes.c_size_t), ("backend", ctypes.c_char_p), ("cpu", ctypes.c_char_p),
+                ("threads", ctypes.c_int), ("lanes", ctypes.c_int),
+                ("dims", ctypes.c_void_p), ("n_dims", ctypes.c_size_t),
                 ("max_memory", ctypes.c_uint64), ("max_seconds", ctypes.c_double), ("closed_dims", ctypes.c_int),
                 ("constants", ctypes.c_void_p), ("n_constants", ctypes.c_size_t), ("skip_passes", ctypes.c_char_p),
                 ("tune", ctypes.c_char_p), ("cache", ctypes.c_char_p)]

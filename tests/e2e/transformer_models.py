@@ -1,5 +1,6 @@
-"""A BERT and a GPT-2 with keys and values as inputs, small, with seeded random weights and open sizes, spelled as PyTorch's
-exporter spells them: shapes are read, taken apart and put together again, norms and GELUs stand there node by node."""
+"""A BERT and a GPT-2 with keys and values as inputs, small, with seeded random weights and open sizes, spelled as
+PyTorch's exporter spells them: shapes are read, taken apart and put together again, norms and GELUs stand there node
+by node."""
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
@@ -75,7 +76,8 @@ def bert(width=128, heads=4, layers=3, words=1000, longest=512):
     mask = b.op("Mul", b.op("Sub", b.number(1), b.op("Cast", mask, to=FLOAT)), b.number(-10000))
     zero, one = (b.constant(np.array([n], np.int64)) for n in (0, 1))
     places = b.op("Slice", b.constant(np.arange(longest)[None]), zero, b.sizes(b.size("input_ids", 1)), one)
-    x = b.op("Add", b.op("Gather", b.weight(words, width), "input_ids"), b.op("Gather", b.weight(2, width), "token_type_ids"))
+    x = b.op("Gather", b.weight(words, width), "input_ids")
+    x = b.op("Add", x, b.op("Gather", b.weight(2, width), "token_type_ids"))
     x = b.norm(b.op("Add", x, b.op("Gather", b.weight(longest, width), places)))
     for _ in range(layers):
         q, k, v = (b.split(b.linear(x, width, width)) for _ in range(3))
@@ -102,7 +104,8 @@ def gpt2(width=128, heads=4, layers=3, words=1000, longest=512):
     past, new = b.size("past_key_0", 2), b.size("input_ids", 1)
     both = b.op("Add", past, new)
     places = b.op("Unsqueeze", b.op("Range", past, both, b.constant(np.int64(1))), zero)
-    x = b.op("Add", b.op("Gather", b.weight(words, width), "input_ids"), b.op("Gather", b.weight(longest, width), places))
+    x = b.op("Gather", b.weight(words, width), "input_ids")
+    x = b.op("Add", x, b.op("Gather", b.weight(longest, width), places))
     below = b.constant(np.tril(np.ones((longest, longest), bool))[None, None])
     rows = b.op("Slice", below, b.sizes(past), b.sizes(both), two, one)
     allowed = b.op("Slice", rows, zero, b.sizes(both), three, one)

@@ -8,7 +8,7 @@
 
 enum {
   SMALL_CONSTANT = 64,
-  BATCH = 4,              /* kernels a module: what a module costs is divided, what is left can still be spread */
+  BATCH = 6,              /* kernels a module at most: it costs some 2 ms by itself */
   RANGE_NANOSECONDS = 2000 /* of work that make another thread worth its while */
 };
 
@@ -26,6 +26,7 @@ struct cpu_kernels {
   arena *arena;
   const emit_target *target;
   uint32_t n, cap, asked;
+  uint32_t batches; /* in which they were compiled */
   kernel *kernels;
 };
 
@@ -182,10 +183,16 @@ static status compile_all(void *data) {
   return NULL;
 }
 
-static uint32_t batch_count(const cpu_kernels *k) { return (k->n + BATCH - 1) / BATCH; }
+/* As many for each thread. */
+static uint32_t batch_count(const cpu_kernels *k, uint32_t threads) {
+  uint32_t n = (k->n + BATCH - 1) / BATCH;
+  n = (n + threads - 1) / threads * threads;
+  return n < k->n ? n : k->n;
+}
 
 status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t threads, uint32_t *n, rt_span **objects) {
-  all_batches x = {.k = k, .jobs = jobs, .threads = threads, .n = batch_count(k)};
+  all_batches x = {.k = k, .jobs = jobs, .threads = threads, .n = batch_count(k, threads)};
+  k->batches = x.n;
   x.batches = ARENA_NEW_N(k->arena, batch, x.n);
   x.objects = ARENA_NEW_N(k->arena, rt_span, x.n);
   status s = guard_run(compile_all, &x);
@@ -207,8 +214,8 @@ status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text) {
 rt_span cpu_kernels_config(const cpu_kernels *k, uint32_t number) {
   const kernel *x = &k->kernels[number];
   rt_writer w = {.arena = k->arena};
-  uint32_t batches = batch_count(k), b = 0;
-  while ((uint64_t)k->n * (b + 1) / batches <= number) {
+  uint32_t b = 0;
+  while ((uint64_t)k->n * (b + 1) / k->batches <= number) {
     b++;
   }
   double grain = x->info.item_cost > 0 ? RANGE_NANOSECONDS / x->info.item_cost : 1e9;

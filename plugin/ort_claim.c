@@ -13,7 +13,7 @@
 enum { MOST_ROUNDS = 8 };
 /* Entering a group takes some microseconds.  Many nodes are worth it whatever they do, since each costs ONNX Runtime
  * one of them; few only by their work, in steps of some tenths of a nanosecond. */
-enum { ENOUGH_NODES = 4, ENOUGH_WORK = 1 << 14, OPEN_SIZE = 256, PRODUCTS_EACH = 64 };
+enum { ENOUGH_NODES = 4, ENOUGH_WORK = 1 << 17, OPEN_SIZE = 256, PRODUCTS_EACH = 64 };
 
 /* A value and the number of the node that makes it. */
 typedef struct value {

@@ -43,10 +43,11 @@ static bool is_input(const emit_writer *w, hlo_value v) {
   return false;
 }
 
+/* Over nothing, or to no results, there is nothing to slide. */
 static bool slides(const hlo_instr *i) {
   const shape *x = i->n_operands ? hlo_shape(i->operands[0]) : NULL;
-  return i->op == HLO_REDUCE_WINDOW && x->rank && !dtype_is_complex((dtype)x->type) &&
-         hlo_ints(i, HLO_ATTR_WINDOW)[x->rank - 1] > 1 && hlo_ints(i, HLO_ATTR_LOW)[x->rank - 1] >= 0;
+  return i->op == HLO_REDUCE_WINDOW && x->rank && shape_elements(x) > 0 && shape_elements(&i->shapes[0]) > 0 &&
+         !dtype_is_complex((dtype)x->type) && hlo_ints(i, HLO_ATTR_WINDOW)[x->rank - 1] > 1 && hlo_ints(i, HLO_ATTR_LOW)[x->rank - 1] >= 0;
 }
 
 static void add(pools *p, const hlo_instr *i) {

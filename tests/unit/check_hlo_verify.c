@@ -72,7 +72,7 @@ static void break_root(hlo_module *m) { m->entry->roots[0].def = m->computations
 static void break_shape(hlo_module *m) { nth(m, 4)->shapes[0].dims[0] = 5; }
 static void break_type(hlo_module *m) { nth(m, 3)->shapes[1].type = DTYPE_S64; }
 static void break_bool(hlo_module *m) { nth(m, 3)->attrs[1].i = 2; }
-static void break_enum(hlo_module *m) { nth(m, 2)->attrs[0].i = 3; }
+static void break_enum(hlo_module *m) { nth(m, 2)->attrs[0].i = 99; }
 static void break_callee(hlo_module *m) { nth(m, 2)->attrs[1].comps[0] = NULL; }
 static void break_recursion(hlo_module *m) { nth(m, 2)->attrs[1].comps[0] = m->entry; }
 static void break_signature(hlo_module *m) { hlo_parameter(m->computations[0], shape_scalar(DTYPE_F32)); }
@@ -113,7 +113,7 @@ static const struct {
     {break_shape, "result 0 is f32[5] but should be f32[4]"},
     {break_type, "result 1 is s64[4] but should be s32[4]"},
     {break_bool, "%3 sort: descending: 2 is no bool"},
-    {break_enum, "%2 fusion: kind: 3 has no name"},
+    {break_enum, "%2 fusion: kind: 99 has no name"},
     {break_callee, "computation 0 is missing"},
     {break_recursion, "computation main is called before it stands"},
     {break_signature, "square takes 2 arguments but gets 1"},

@@ -45,6 +45,7 @@ frontend_sources = \
 	frontend/import_slice.c \
 	frontend/import_softmax.c \
 	frontend/import_sort.c \
+	frontend/import_tfidf.c \
 	frontend/import_training.c \
 	frontend/import_unary.c \
 	frontend/importer.c \

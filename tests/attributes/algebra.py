@@ -126,6 +126,22 @@ def write_losses(w):
                 w.add(op, given, y, attributes, opset=13)
 
 
+def write_ngrams(w):
+    """N-grams of one to three items; columns in another order than the pool's, one of which may be no n-gram's."""
+    pool = [1, 2, 3, 1, 1, 1, 2, 2, 3, 3, 1, 1, 2, 3, 3, 2, 1]
+    for dims in ((14,), (3, 11), (2, 1), (2, 0)):
+        for mode in ("TF", "IDF", "TFIDF"):
+            for shortest, longest, skips in ((1, 1, 0), (1, 2, 0), (2, 3, 1), (1, 3, 4)):
+                weighted = skips == 4 or mode == "IDF"
+                columns = np.array([4, 0, 7, 3, 1, 8 if weighted else 9, 2, 5, 6])
+                attributes = {"mode": mode, "min_gram_length": shortest, "max_gram_length": longest, "max_skip_count": skips,
+                              "ngram_counts": [0, 3, 11], "ngram_indexes": columns, "pool_int64s": pool}
+                attributes |= {"weights": (rng.random(9) + 0.5).astype("f")} if weighted else {}
+                x = rng.integers(1, 4, dims).astype(np.int32 if skips == 1 else np.int64)
+                y = oracles.run("ort", "TfIdfVectorizer", [x], [FLOAT], attributes, 9)
+                w.add("TfIdfVectorizer", [x], y, attributes, opset=9)
+
+
 def write_rest(w):
     x, rois = floats(2, 3, 8, 9), np.array([[0, 0, 0, 7, 6], [1, 2, 1, 5, 3], [0, 3, 3, 3, 3],
                                              [1, 1.5, 2.5, 6.4, 20], [0, 12, 12, 14, 14], [1, -4, -3, 2, 1]], "f")

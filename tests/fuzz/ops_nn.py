@@ -17,7 +17,7 @@ def matmul(b, o):
     k = x.shape[-1]
     batch = x.shape[:-2]
     choice = b.r.random()
-    if choice < 0.15:
+    if choice < 0.15 and k:  # of no terms ONNX Runtime's product with a vector is what lay there
         shape = (k,)
     elif choice < 0.6 or not batch:
         shape = (k, b.dim(0))
@@ -307,8 +307,9 @@ def resize(b, o):
 
 def region(b, o, x, sizes, attributes):
     """What Resize cuts out, before version 13 an operand that must be there.  One of the modes looks at it: drawn where
-    sizes are given (with scales implementations do not agree on the sizes that come out), not of nearest pixels, which
-    would hang on rounding, nor with cubic weights, where ONNX Runtime looks elsewhere for the corners."""
+    other sizes are given (with scales implementations do not agree on the sizes that come out, and ONNX Runtime cuts
+    nothing where sizes stay), not of nearest pixels, which would hang on rounding, nor with cubic weights, where ONNX
+    Runtime looks elsewhere for the corners."""
     if o.since >= 13 and b.r.random() < 0.5:
         return None
     t = o.type("T2")
@@ -316,7 +317,8 @@ def region(b, o, x, sizes, attributes):
         return b.fresh(np.zeros(0, rows.NP[t]), constant=True)
     corners = np.array([[0.0, 0.0] + [b.r.choice([0.0, 0.125, 0.25]) for _ in x.shape[2:]],
                         [1.0, 1.0] + [b.r.choice([0.75, 0.875, 1.0]) for _ in x.shape[2:]]])
-    if sizes and attributes["mode"] == "linear" and "antialias" not in attributes and b.r.random() < 0.6:
+    resized = sizes and tuple(sizes.array) != x.shape
+    if resized and attributes["mode"] == "linear" and "antialias" not in attributes and b.r.random() < 0.6:
         attributes["coordinate_transformation_mode"] = "tf_crop_and_resize"
         attributes["extrapolation_value"] = b.r.choice([None, 1.5])
     return b.fresh(corners.reshape(-1).astype(rows.NP[t]), constant=True)

@@ -78,8 +78,8 @@ FAULTS = [
             "windows see zeros in the padding, also those that look for the largest",
             (
                 "emit/window.c",
-                "  g.outside = id;\n",
-                "  g.outside = (emit_pair){LLVMConstNull(emit_register_type(e->w, t)), id.im};\n",
+                "  g->outside = emit_acc_value(e->w, reducer_of(g), t, held);\n",
+                "  g->outside = (emit_pair){LLVMConstNull(emit_register_type(e->w, t)), held.im};\n",
             ),
         ),
         (

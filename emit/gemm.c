@@ -106,7 +106,8 @@ static LLVMValueRef load_small(const emit_ir *w, const emit_gemm *g, LLVMValueRe
     LLVMValueRef by = emit_splat(w, LLVMConstInt(w->i32, high ? 4 : 15, false), lanes);
     x = high ? LLVMBuildLShr(w->builder, x, by, "") : LLVMBuildAnd(w->builder, x, by, "");
   }
-  x = LLVMBuildOr(w->builder, x, emit_splat(w, LLVMConstInt(w->i32, 0x4b000000, false), lanes), ""); /* EMIT_SMALL_BASE */
+  LLVMValueRef base = LLVMConstBitCast(LLVMConstReal(w->f32, EMIT_SMALL_BASE), w->i32);
+  x = LLVMBuildOr(w->builder, x, emit_splat(w, base, lanes), "");
   x = LLVMBuildBitCast(w->builder, x, emit_vector_type(w->f32, lanes), "");
   return LLVMBuildFSub(w->builder, x, g->small.zero[v], "");
 }

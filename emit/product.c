@@ -143,6 +143,8 @@ static bool pad_input(const hlo_instr *i, emit_product *p) {
 
 static bool convolution_geometry(const hlo_instr *i, emit_product *p) {
   const shape *w = hlo_shape(i->operands[1]), *y = &i->shapes[0];
+  memset(p, 0, sizeof *p);
+  p->type = y->type;
   if (!convolution_fits(i) || !pad_input(i, p)) {
     return false;
   }
@@ -195,8 +197,6 @@ bool emit_product_of(const hlo_instr *i, emit_product *p) {
   if (empty || !emit_gemm_takes(t) || hlo_type(c->operands[0]) != t || hlo_type(c->operands[1]) != t) {
     return false;
   }
-  memset(p, 0, sizeof *p);
-  p->type = t;
   if (emit_has_small_weights(i)) {
     return small_geometry(c, p);
   }
@@ -214,6 +214,10 @@ int64_t emit_product_packed(const emit_product *p) {
 }
 
 int emit_product_small_bits(const emit_product *p) { return dtype_get_info((dtype)p->small_type)->bits > 4 ? 8 : 4; }
+
+int emit_product_small_offset(const emit_product *p) {
+  return dtype_is_signed((dtype)p->small_type) ? 1 << (emit_product_small_bits(p) - 1) : 0;
+}
 
 uint64_t emit_product_packed_bytes(const emit_product *p) {
   int64_t n = emit_product_packed(p), rows = n / p->lanes, panels = rows / emit_product_sums(p);

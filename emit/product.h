@@ -76,8 +76,9 @@ double emit_product_size(const emit_product *p);
 int64_t emit_product_packed(const emit_product *p);
 /* Their bytes: small integers of up to 4 bits stand as emit_gemm reads them, two in a byte. */
 uint64_t emit_product_packed_bytes(const emit_product *p);
-/* 4 or 8, for small integers. */
+/* 4 or 8, for small integers; what packing adds to them, so that none is negative. */
 int emit_product_small_bits(const emit_product *p);
+int emit_product_small_offset(const emit_product *p);
 /* From B as the instruction has it; `packed` has room for emit_product_packed elements. */
 void emit_product_pack(const emit_product *p, const void *weights, void *packed);
 /* How many products a sum has, and where in B number s of them finds its element of column 0. */

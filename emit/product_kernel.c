@@ -402,8 +402,8 @@ static LLVMValueRef block_vector(kernel *k, hlo_value v, LLVMValueRef number, LL
 /* The zeros of emit_gemm: those of the weights, and what packing adds to signed integers. */
 static void find_zeros(kernel *k, int vectors, LLVMValueRef number, LLVMValueRef column, LLVMValueRef *zeros) {
   const emit_ir *w = k->w.e.w;
-  double offset = !dtype_is_signed((dtype)k->p->small_type) ? 0 : emit_product_small_bits(k->p) == 4 ? 8 : 128;
-  LLVMValueRef added = emit_splat(w, LLVMConstReal(w->f32, EMIT_SMALL_BASE + offset), (int)k->p->lanes);
+  double base = EMIT_SMALL_BASE + emit_product_small_offset(k->p);
+  LLVMValueRef added = emit_splat(w, LLVMConstReal(w->f32, base), (int)k->p->lanes);
   for (int v = 0; v < vectors; v++) {
     zeros[v] = added;
     if (k->small.zero.def) {

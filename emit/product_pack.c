@@ -30,8 +30,8 @@ static void pack_panel(const emit_product *p, size_t bytes, const char *from, in
 
 /* One panel of small integers, each a byte of its own in `from`; `to` is zero. */
 static void pack_small(const emit_product *p, const uint8_t *from, uint8_t *to) {
-  bool is_signed = dtype_is_signed((dtype)p->small_type), halves = emit_product_small_bits(p) == 4;
-  uint8_t offset = !is_signed ? 0 : halves ? 8 : 128;
+  bool halves = emit_product_small_bits(p) == 4;
+  int offset = emit_product_small_offset(p);
   int64_t sums = emit_product_sums(p);
   for (int64_t s = 0; s < sums; s++) {
     const uint8_t *row = from + emit_product_sum_offset(p, s);

@@ -5,9 +5,9 @@
  * results (a target may round once at the end instead of after each step).  Breaks: the assumption that a
  * contraction stands at top level. A fusion has kind output, one contraction, and one result: the last of a
  * chain in which each step is the only user of the one before, or an activation spelled out (hlo/activation.h)
- * is all that uses it, and target->takes_epilogue or takes_activation accepts it.  What the contraction itself reads are operands of the fusion, but for weights of small integers
- * that the target scales in the same kernel.  Of two contractions
- * that are added, the later one takes the sum. */
+ * is all that uses it, and target->takes_epilogue or takes_activation accepts it.  What the contraction itself
+ * reads are operands of the fusion, but for weights of small integers that the target scales in the same kernel.
+ * Of two contractions that are added, the later one takes the sum. */
 #include <string.h>
 
 #include "hlo/fuse.h"

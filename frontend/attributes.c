@@ -192,3 +192,17 @@ status onnx_attr_graph(const Onnx__NodeProto *node, const char *name, const Onnx
   *out = t->g;
   return t->g ? NULL : bad(node, name, "has no graph");
 }
+
+const char *onnx_node_label(arena *a, const Onnx__NodeProto *node) {
+  const char *domain = node->domain, *dot = *domain ? "." : "";
+  if (*node->name) {
+    return arena_printf(a, "%.200s: %.100s%s%.100s", node->name, domain, dot, node->op_type);
+  }
+  for (size_t i = 0; i < node->n_output; i++) {
+    if (*node->output[i]) {
+      return arena_printf(a, "%.100s%s%.100s that makes \"%.200s\"", domain, dot, node->op_type,
+                          node->output[i]);
+    }
+  }
+  return arena_printf(a, "%.100s%s%.100s", domain, dot, node->op_type);
+}

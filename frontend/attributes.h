@@ -1,4 +1,4 @@
-/* attributes.h - typed access to the attributes of a node.
+/* attributes.h - typed access to the attributes of a node, and its name for messages.
  *
  * Every accessor gives the default when the attribute is absent and fails with STATUS_INVALID_MODEL when it
  * has another type; messages name the node and the attribute.  Arrays and messages are borrowed from the
@@ -53,5 +53,8 @@ STATUS_MUST_USE status onnx_attr_graph(const Onnx__NodeProto *node, const char *
 
 /* Fails when the attribute is absent. */
 STATUS_MUST_USE status onnx_attr_required(const Onnx__NodeProto *node, const char *name);
+
+/* "fc1: Gemm", "Gemm that makes y" or "Gemm": how messages name a node.  On the arena. */
+const char *onnx_node_label(arena *a, const Onnx__NodeProto *node);
 
 #endif

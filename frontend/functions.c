@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "frontend/attributes.h"
 #include "frontend/model_parts.h"
 
 /* --- the table: the three parts of a name, each with its NUL, make the key --- */

@@ -5,6 +5,7 @@
  * model, times the depth of nesting, which the wire scan bounds. */
 #include <string.h>
 
+#include "frontend/attributes.h"
 #include "frontend/model_parts.h"
 
 /* A value's definition as the tables keep it; from DEF_NODE on: by node (value - DEF_NODE). */
@@ -39,20 +40,6 @@ typedef struct check {
 } check;
 
 /* --- messages --- */
-
-const char *onnx_node_label(arena *a, const Onnx__NodeProto *node) {
-  const char *domain = node->domain, *dot = *domain ? "." : "";
-  if (*node->name) {
-    return arena_printf(a, "%.200s: %.100s%s%.100s", node->name, domain, dot, node->op_type);
-  }
-  for (size_t i = 0; i < node->n_output; i++) {
-    if (*node->output[i]) {
-      return arena_printf(a, "%.100s%s%.100s that makes \"%.200s\"", domain, dot, node->op_type,
-                          node->output[i]);
-    }
-  }
-  return arena_printf(a, "%.100s%s%.100s", domain, dot, node->op_type);
-}
 
 /* Puts the nodes that the scope lies inside of in front of the message. */
 static status in_scope(const check *c, const scope *s, status failed) {

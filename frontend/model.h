@@ -77,7 +77,4 @@ bool onnx_model_has_initializer(const onnx_model *m, const char *name);
 bool onnx_model_input_is_required(const onnx_model *m, const Onnx__ValueInfoProto *input);
 bool onnx_model_input_is_overridable(const onnx_model *m, const Onnx__ValueInfoProto *input);
 
-/* "fc1: Gemm", "Gemm that makes y" or "Gemm": how messages name a node.  On the arena. */
-const char *onnx_node_label(arena *a, const Onnx__NodeProto *node);
-
 #endif

@@ -183,15 +183,15 @@ static status compile_all(void *data) {
   return NULL;
 }
 
-/* As many for each thread. */
-static uint32_t batch_count(const cpu_kernels *k, uint32_t threads) {
+static uint32_t batch_count(const cpu_kernels *k, uint32_t shares) {
   uint32_t n = (k->n + BATCH - 1) / BATCH;
-  n = (n + threads - 1) / threads * threads;
+  n = (n + shares - 1) / shares * shares;
   return n < k->n ? n : k->n;
 }
 
-status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t threads, uint32_t *n, rt_span **objects) {
-  all_batches x = {.k = k, .jobs = jobs, .threads = threads, .n = batch_count(k, threads)};
+status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t shares, uint32_t threads, uint32_t *n,
+                           rt_span **objects) {
+  all_batches x = {.k = k, .jobs = jobs, .threads = threads, .n = batch_count(k, shares)};
   k->batches = x.n;
   x.batches = ARENA_NEW_N(k->arena, batch, x.n);
   x.objects = ARENA_NEW_N(k->arena, rt_span, x.n);

@@ -39,8 +39,10 @@ hlo_instr *cpu_isolate(arena *a, const hlo_instr *i, cpu_isolation how, int32_t 
 uint32_t cpu_kernels_unique(const cpu_kernels *k);
 uint32_t cpu_kernels_asked(const cpu_kernels *k);
 
-/* Compiles all into objects [*n] on the arena, together with the other jobs; a failure names the kernel's operation. */
-STATUS_MUST_USE status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t threads, uint32_t *n, rt_span **objects);
+/* Compiles all into objects [*n] on the arena, as many for each of `shares` threads; `threads` do that together with the other
+ * jobs.  A failure names the kernel's operation. */
+STATUS_MUST_USE status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t shares, uint32_t threads, uint32_t *n,
+                                           rt_span **objects);
 /* Their LLVM IR or assembly, one text. */
 STATUS_MUST_USE status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text);
 

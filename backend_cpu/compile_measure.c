@@ -146,7 +146,7 @@ static status build(void *data) {
   cpu_lower_options options = {.target = target, .threads = t->p->threads, .exact = t->p->exact, .narrow = t->p->narrow,
                                .chooser = &chooser, .jobs = jobs};
   TRY(cpu_lower(alone->parent->module, kernels, &options, a, &t->program, &report));
-  TRY(cpu_kernels_compile(kernels, jobs, 1, &n_objects, &objects));
+  TRY(cpu_kernels_compile(kernels, jobs, 1, 1, &n_objects, &objects));
   cpu_attach_code(t->program, kernels, n_objects, objects);
   t->program->cpu = n_objects ? emit_target_text(a, target) : "";
   drop_copies(&t->program->body);

@@ -163,6 +163,13 @@ static uint32_t threads_of(const rt_compile_options *o) {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
 }
 
+/* What programs are divided for.  A deterministic one is the same whatever runs it, so here stands a number that few threads
+ * and many can share. */
+static uint32_t shares_of(const rt_compile_options *o) {
+  enum { ANY_THREADS = 8 };
+  return o->deterministic ? ANY_THREADS : threads_of(o);
+}
+
 static status add_texts(cpu_kernels *kernels, rt_report *r) {
   TRY(cpu_kernels_text(kernels, false, &r->llvm));
   return cpu_kernels_text(kernels, true, &r->assembly);
@@ -182,13 +189,13 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   r->seconds_passes = (now = seconds()) - start;
   start = now;
   cpu_tuner *tuner;
-  TRY(cpu_tune(a, m, options, target, threads_of(options), &tuner, r));
+  TRY(cpu_tune(a, m, options, target, shares_of(options), &tuner, r));
   r->seconds_tuning = (now = seconds()) - start;
   start = now;
   cpu_kernels *kernels = cpu_kernels_create(a, target);
   cpu_chooser chooser = {cpu_tuned_way, tuner};
   cpu_jobs *jobs = cpu_jobs_create(a);
-  cpu_lower_options lower = {.target = target, .threads = threads_of(options), .keep_text = options->keep_text,
+  cpu_lower_options lower = {.target = target, .threads = shares_of(options), .keep_text = options->keep_text,
                              .exact = options->exact, .narrow = options->narrow, .chooser = &chooser,
                              .sharing = options->sharing, .jobs = jobs};
   TRY(cpu_lower(m, kernels, &lower, a, out, r));
@@ -197,7 +204,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   start = now;
   uint32_t n_objects = 0;
   rt_span *objects = NULL;
-  TRY(cpu_kernels_compile(kernels, jobs, threads_of(options), &n_objects, &objects));
+  TRY(cpu_kernels_compile(kernels, jobs, shares_of(options), threads_of(options), &n_objects, &objects));
   cpu_attach_code(*out, kernels, n_objects, objects);
   if (options->keep_text) {
     TRY(add_texts(kernels, r));

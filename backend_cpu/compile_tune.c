@@ -337,7 +337,7 @@ status cpu_tune(arena *a, const hlo_module *m, const rt_compile_options *options
                 uint32_t threads, cpu_tuner **out, rt_report *report) {
   cpu_tuner *t = *out = ARENA_NEW(a, cpu_tuner);
   *t = (cpu_tuner){.arena = a, .options = options, .target = target, .threads = threads, .start = seconds()};
-  if (options->tune == RT_TUNE_OFF) {
+  if (options->tune == RT_TUNE_OFF || options->deterministic) {
     return NULL;
   }
   t->constants = constant_bytes(m);

@@ -83,7 +83,8 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
   plug_session_options options = {
       .backend = o.backend,
       .compile = {.cpu = o.cpu, .lanes = (uint32_t)o.lanes, .threads = (uint32_t)o.threads,
-                  .skip_passes = o.skip_passes, .exact = o.exact != 0},
+                  .skip_passes = o.skip_passes, .exact = o.exact != 0,
+                  .deterministic = o.deterministic != 0},
       .tune = o.tune,
       .precision = o.precision,
       .cache = o.cache,

@@ -80,6 +80,8 @@ static const option options[] = {
     {"warm", 0, NULL, FLAG, AT(warm), CLI_BENCH, "takes the program from the cache if it is there, as run does"},
     {"clear", 0, NULL, FLAG, AT(clear), CLI_CACHE, "removes all of it"},
     {"exact", 0, NULL, FLAG, AT(exact), MODEL_COMMANDS, "nothing that rounds differently from a plain sum of products"},
+    {"deterministic", 0, NULL, FLAG, AT(deterministic), MODEL_COMMANDS,
+     "the same bits for any number of threads and each compilation: nothing is timed"},
     {"dim", 'd', "NAME=N", PAIRS, AT(dims), MODEL_COMMANDS | CLI_CHECK, "size of a symbolic dimension (1)"},
     {"shape", 0, "NAME=AxBxC", PAIRS, AT(shapes), CLI_RUN | CLI_COMPILE | CLI_BENCH | CLI_PROFILE,
      "shape of an input that is not given, where it has nameless open dimensions"},

@@ -163,6 +163,9 @@ typedef struct oxla_options {
   oxla_log_fn *log;     /* NULL: nobody wants to know */
   void *log_data;
   const oxla_allocator *allocator; /* copied; NULL: the system's */
+  int deterministic; /* not 0: the same bits for any number of threads that a model is compiled for, each time that it is: nothing
+                      * is timed (no `tune`, no `precision`), and it is divided for 8 threads whatever `threads` is.  Other
+                      * processors, versions and options may still round differently */
 } oxla_options;
 
 /* --- models: loading, describing, saving --- */

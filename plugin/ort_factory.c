@@ -69,6 +69,7 @@ static const struct option {
     {"backend", false, TEXT, PLACE(backend), NULL},
     {"cache_dir", false, TEXT, PLACE(cache_dir), NULL},
     {"claim", false, CHOICE, PLACE(claim), "cost, all"},
+    {"deterministic", false, FLAG, PLACE(deterministic), NULL},
     {"exact", false, FLAG, PLACE(exact), NULL},
     {"precision", false, CHOICE, PLACE(precision), "fp32, bf16, fp16"},
     {"threads", false, COUNT, PLACE(threads), NULL},

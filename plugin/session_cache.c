@@ -52,7 +52,7 @@ static const char *const words[] = {
     [RT_TUNE_OFF] = "off", [RT_TUNE_KNOWN] = "known", [RT_TUNE_FAST] = "fast", [RT_TUNE_FULL] = "full"};
 
 status plug_set_tuning(arena *a, const char *tune, const char *cache, rt_compile_options *o, const char **why) {
-  const char *given = tune ? tune : getenv("ONNX_XLA_TUNE"), *folder;
+  const char *given = tune ? tune : o->deterministic ? words[RT_TUNE_OFF] : getenv("ONNX_XLA_TUNE"), *folder;
   const char *word = is_set(given) ? given : "fast";
   uint32_t k = 0;
   while (k < sizeof words / sizeof *words && strcmp(words[k], word) != 0) {
@@ -60,6 +60,8 @@ status plug_set_tuning(arena *a, const char *tune, const char *cache, rt_compile
   }
   CHECK_THAT(k < sizeof words / sizeof *words, STATUS_INVALID_ARGUMENT, "%s '%s' is none of off, known, fast, full",
              tune ? "tuning" : "ONNX_XLA_TUNE", word);
+  CHECK_THAT(!o->deterministic || k == RT_TUNE_OFF, STATUS_INVALID_ARGUMENT,
+             "tuning %s chooses by measurement, which is not deterministic", word);
   o->tune = (rt_tune)k;
   *why = NULL;
   if (o->tune != RT_TUNE_OFF) {
@@ -81,7 +83,8 @@ status plug_set_precision(const char *precision, rt_compile_options *o) {
   CHECK_THAT(k < n, STATUS_INVALID_ARGUMENT, "precision '%s' is none of fp32, bf16, fp16", precision);
   o->narrow = precisions[k].narrow;
   CHECK_THAT(!o->narrow || o->tune != RT_TUNE_OFF, STATUS_INVALID_ARGUMENT,
-             "precision %s is chosen where it is measured to be faster, but tuning is off", precision);
+             "precision %s is chosen where it is measured to be faster, but %s", precision,
+             o->deterministic ? "that is not deterministic" : "tuning is off");
   CHECK_THAT(!o->narrow || !o->exact, STATUS_INVALID_ARGUMENT, "precision %s is not exact", precision);
   return NULL;
 }

@@ -90,6 +90,7 @@ static void put_options(rt_writer *w, const plug_session *s) {
   rt_put_i64(w, rt_pool_threads(s->pool));
   rt_put_text(w, o->skip_passes);
   rt_put_i64(w, o->exact);
+  rt_put_i64(w, o->deterministic);
   rt_put_i64(w, o->narrow);
   rt_put_i64(w, s->options.open_dim);
   rt_put_i64(w, s->options.n_dims);

@@ -1,5 +1,5 @@
 /* engine_ours.c - onnx-xla through its public header.  ONNX_XLA_CACHE is where it keeps its programs, as the
- * command line's do. */
+ * command line's do; BENCH_DETERMINISTIC, set to anything, asks for the option of that name. */
 #include "client.h"
 #include "onnx-xla.h"
 
@@ -32,7 +32,8 @@ static void load(const char *library, const char *path, int threads, int n, tens
   void *lib = open_library(library);
 #define FIND(name) p_##name = (__typeof__(p_##name))need_symbol(lib, #name);
   FUNCTIONS(FIND)
-  oxla_options options = {.size = sizeof options, .threads = threads, .cache = getenv("ONNX_XLA_CACHE")};
+  oxla_options options = {.size = sizeof options, .threads = threads, .cache = getenv("ONNX_XLA_CACHE"),
+                          .deterministic = getenv("BENCH_DETERMINISTIC") != NULL};
   check(p_oxla_load(path, &options, &model));
   check(p_oxla_run_create(model, &run));
   set_inputs(n, inputs);

@@ -197,7 +197,7 @@ def means(rows):
 
 def parse_arguments(models):
     parser = argparse.ArgumentParser(prog="run-bench", description=__doc__.splitlines()[0])
-    parser.add_argument("--models", help="names or classes of the table, comma-separated (all)")
+    parser.add_argument("--models", help="names or classes of the table, comma-separated (all; none where --rows is given alone)")
     parser.add_argument("--engines", default=",".join(ENGINES), help="of " + ", ".join(ENGINES))
     parser.add_argument("--threads", default="2,1", help="numbers of threads, comma-separated (2,1)")
     parser.add_argument("--rounds", type=int, default=11)
@@ -209,11 +209,12 @@ def parse_arguments(models):
     args = parser.parse_args()
     args.engines = args.engines.split(",")
     args.threads = [int(t) for t in args.threads.split(",")]
+    given = args.rows
     rows = list(other_rows.ROWS) if args.rows == "all" or not (args.rows or args.models) else (args.rows or "").split(",")
     args.rows = [r for r in rows if r]
     if not set(args.rows) <= set(other_rows.ROWS):
         parser.error(f"rows are of {', '.join(other_rows.ROWS)}")
-    wanted = args.models.split(",") if args.models is not None else list(models)
+    wanted = args.models.split(",") if args.models is not None else [] if given else list(models)
     for name in wanted:
         if name and name not in models and name not in CLASSES:
             parser.error(f"there is no model {name}; there are {', '.join(models)}")

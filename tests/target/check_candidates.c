@@ -193,7 +193,7 @@ static status compile(attempt *t, arena *a, hlo_module *m) {
   uint32_t n;
   rt_span *objects;
   TRY(cpu_lower(m, kernels, &options, a, &t->program, &report));
-  TRY(cpu_kernels_compile(kernels, jobs, 1, &n, &objects));
+  TRY(cpu_kernels_compile(kernels, jobs, 1, 1, &n, &objects));
   cpu_attach_code(t->program, kernels, n, objects);
   t->program->cpu = n ? emit_target_text(a, &t->target) : "";
   return NULL;

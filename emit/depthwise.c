@@ -11,7 +11,7 @@ typedef struct depthwise {
   const emit_depthwise *p;
   const emit_ir *ir;
   hlo_value convolution;      /* what the epilogue starts from */
-  dtype type;
+  dtype type, input;
   LLVMValueRef x, weights;
   LLVMValueRef tile;          /* on the stack: a tile's sums, where the epilogue is a loop; else NULL */
   int lanes;
@@ -46,9 +46,9 @@ static LLVMValueRef remainder_of(const depthwise *g, LLVMValueRef x, int64_t n) 
   return n == 1 ? number(g, 0) : emit_opaque(g->ir, LLVMBuildURem(g->ir->builder, x, number(g, n), ""));
 }
 
-/* Elements of the arrays' type; may lie outside of them while nothing is read there. */
-static LLVMValueRef address(const depthwise *g, LLVMValueRef base, LLVMValueRef at) {
-  return LLVMBuildGEP2(g->ir->builder, emit_memory_type(g->ir, g->type), base, &at, 1, "");
+/* May lie outside of the array while nothing is read there. */
+static LLVMValueRef address(const depthwise *g, dtype t, LLVMValueRef base, LLVMValueRef at) {
+  return LLVMBuildGEP2(g->ir->builder, emit_memory_type(g->ir, t), base, &at, 1, "");
 }
 
 static LLVMTypeRef sums_type(const depthwise *g) {
@@ -56,11 +56,12 @@ static LLVMTypeRef sums_type(const depthwise *g) {
 }
 
 /* A vector of elements as they are summed. */
-static LLVMValueRef load(const depthwise *g, LLVMValueRef from) {
-  LLVMTypeRef type = emit_vector_type(emit_memory_type(g->ir, g->type), g->lanes);
-  LLVMValueRef v = LLVMBuildLoad2(g->ir->builder, type, from, "");
-  LLVMSetAlignment(v, (unsigned)dtype_bytes(g->type));
-  return emit_widen(g->ir, g->type, emit_from_memory(g->ir, g->type, v));
+static LLVMValueRef load(const depthwise *g, dtype t, LLVMValueRef from) {
+  LLVMValueRef v = LLVMBuildLoad2(g->ir->builder, emit_vector_type(emit_memory_type(g->ir, t), g->lanes), from, "");
+  LLVMSetAlignment(v, (unsigned)dtype_bytes(t));
+  v = emit_from_memory(g->ir, t, v);
+  bool bytes = dtype_is_int(t);
+  return bytes ? emit_convert(g->ir, t, g->type, (emit_pair){v, NULL}, false, DTYPE_ROUND_NEAREST).v : emit_widen(g->ir, t, v);
 }
 
 /* --- sums --- */
@@ -80,7 +81,7 @@ static void add_column(const depthwise *g, const tile *t, LLVMValueRef line, int
     for (int64_t i = 0; i < t->width; i++) {
       for (int v = 0; reads(g, t, i, k, column) && v < t->vectors; v++) {
         LLVMValueRef *sum = &sums[i * t->vectors + v];
-        x[v] = x[v] ? x[v] : load(g, address(g, address(g, line, t->channel[v]), number(g, column * g->p->channels)));
+        x[v] = x[v] ? x[v] : load(g, g->input, address(g, g->input, address(g, g->input, line, t->channel[v]), number(g, column * g->p->channels)));
         *sum = emit_fma(g->ir, x[v], weights[k][v], *sum);
       }
     }
@@ -91,11 +92,12 @@ static void add_column(const depthwise *g, const tile *t, LLVMValueRef line, int
 static void add_row(const depthwise *g, const tile *t, LLVMValueRef tap, LLVMValueRef *sums) {
   const emit_depthwise *p = g->p;
   LLVMValueRef weights[16][EMIT_GEMM_VECTORS];
-  LLVMValueRef from = address(g, t->taps, scaled(g, tap, p->taps[1] * p->channels));
-  LLVMValueRef line = address(g, t->line, scaled(g, tap, p->dilation[0] * p->in[1] * p->channels));
+  LLVMValueRef from = address(g, g->type, t->taps, scaled(g, tap, p->taps[1] * p->channels));
+  LLVMValueRef line = address(g, g->input, t->line, scaled(g, tap, p->dilation[0] * p->in[1] * p->channels));
   for (int64_t k = 0; k < p->taps[1]; k++) {
     for (int v = 0; v < t->vectors; v++) {
-      weights[k][v] = load(g, address(g, address(g, from, t->channel[v]), number(g, k * p->channels)));
+      LLVMValueRef at = address(g, g->type, address(g, g->type, from, t->channel[v]), number(g, k * p->channels));
+      weights[k][v] = load(g, g->type, at);
     }
   }
   int64_t last = (t->width - 1) * p->strides[1] + (p->taps[1] - 1) * p->dilation[1];
@@ -124,6 +126,23 @@ static void add_rows(const depthwise *g, const tile *t, LLVMValueRef from, LLVMV
 
 /* --- the epilogue --- */
 
+/* The convolution's value; of bytes also what makes f32 of it. */
+static void set_sum(depthwise *g, const emit_index *index, LLVMValueRef sum) {
+  emit_element *e = &g->w.e;
+  if (g->input == g->type) {
+    emit_element_set(e, g->convolution, index, (emit_pair){emit_narrow(g->ir, g->type, sum), NULL});
+    return;
+  }
+  emit_pair real = {sum, NULL};
+  emit_element_set(e, g->convolution, index, emit_convert(g->ir, g->type, hlo_type(g->convolution), real, false, DTYPE_ROUND_NEAREST));
+  for (uint32_t k = 0; k < g->convolution.def->n_uses; k++) {
+    hlo_value v = hlo_result(g->convolution.def->uses[k].user, 0);
+    if (v.def->op == HLO_CONVERT && hlo_type(v) == g->type) {
+      emit_element_set(e, v, index, real);
+    }
+  }
+}
+
 static void finish_vector(depthwise *g, const tile *t, LLVMValueRef place, LLVMValueRef channel, LLVMValueRef sum) {
   emit_element *e = &g->w.e;
   const emit_depthwise *p = g->p;
@@ -142,7 +161,7 @@ static void finish_vector(depthwise *g, const tile *t, LLVMValueRef place, LLVMV
     }
   }
   emit_axis_at(index, s->rank - 1, (emit_pos){channel, g->lanes > 1, p->channels % g->lanes ? 1 : g->lanes});
-  emit_element_set(e, g->convolution, index, (emit_pair){emit_narrow(g->ir, g->type, sum), NULL});
+  set_sum(g, index, sum);
   emit_store_roots(&g->w, index);
   e->x.lanes = before;
 }
@@ -196,7 +215,7 @@ static void write_tile(depthwise *g, const row *r, const emit_depthwise_run *run
   t.width = run->width;
   t.inside = run->inside;
   LLVMValueRef column = LLVMBuildSub(g->ir->builder, scaled(g, place, p->strides[1]), number(g, p->low[1]), "");
-  t.line = address(g, r->line, scaled(g, column, p->channels));
+  t.line = address(g, g->input, r->line, scaled(g, column, p->channels));
   add_rows(g, &t, r->from, r->to, sums);
   finish(g, &t, sums);
 }
@@ -240,7 +259,7 @@ static void find_taps(const depthwise *g, row *r) {
     r->to = at_most(g, divide_up(g, left, p->dilation[0]), p->taps[0]);
   }
   LLVMValueRef line = add(g, scaled(g, r->tile.image, p->in[0]), first);
-  r->line = address(g, g->x, scaled(g, line, p->in[1] * p->channels));
+  r->line = address(g, g->input, g->x, scaled(g, line, p->in[1] * p->channels));
 }
 
 typedef struct item {
@@ -311,6 +330,7 @@ status emit_depthwise_write(emit_module *m, const char *name, const hlo_instr *i
   (void)phase;
   g->p = config;
   g->type = (dtype)g->p->type;
+  g->input = (dtype)g->p->input;
   TRY(emit_writer_begin(&g->w, m, name, i, options, 0, info));
   g->ir = g->w.e.w;
   g->lanes = lanes_of(g);

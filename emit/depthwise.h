@@ -5,6 +5,9 @@
  * Weights are packed as [taps][channels].  Taps that reach into the padding are left out: tiles at the ends of a row are written
  * each for its own place, those between as a loop.
  *
+ * Bytes (u8 or s8 by s8) become f32 as they are loaded: sums of so few products are exact there, and become s32 only where the
+ * epilogue does not make f32 of them at once.
+ *
  * Of one, two or more spatial dimensions those that are not 1 throughout must be at most two.  An element's sum is in the order of
  * the taps, whatever tiles and threads: the same bits.
  *
@@ -16,7 +19,8 @@
 
 /* int64_t only: equal bytes, equal kernel.  [0]: rows, [1]: places of a row. */
 typedef struct emit_depthwise {
-  int64_t type; /* dtype of all three arrays */
+  int64_t type;  /* dtype of the packed weights and of the sums, before they are widened; of bytes: F32 */
+  int64_t input; /* of the input; `type`, or U8 or S8 */
   int64_t images, channels, in[2], out[2], taps[2], strides[2], dilation[2], low[2];
   int64_t axis[2]; /* the dimension of the result that it is; 0: none */
   int64_t weights; /* which operand the packed weights take the place of */

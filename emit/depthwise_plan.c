@@ -34,7 +34,7 @@ static bool convolution_geometry(const hlo_instr *c, emit_depthwise *p) {
   const shape *x = hlo_shape(c->operands[0]), *w = hlo_shape(c->operands[1]), *y = &c->shapes[0];
   int64_t channels = x->dims[x->rank - 1];
   int d = 2;
-  *p = (emit_depthwise){.type = y->type, .images = x->dims[0], .channels = channels, .in = {1, 1}, .out = {1, 1},
+  *p = (emit_depthwise){.type = y->type, .input = x->type, .images = x->dims[0], .channels = channels, .in = {1, 1}, .out = {1, 1},
                         .taps = {1, 1}, .strides = {1, 1}, .dilation = {1, 1}};
   if (hlo_int(c, HLO_ATTR_LAYOUT) != HLO_CHANNELS_LAST || hlo_int(c, HLO_ATTR_GROUPS) != channels || w->dims[0] != channels ||
       w->dims[1] != 1 || channels == 1) {
@@ -55,8 +55,11 @@ bool emit_depthwise_of(const hlo_instr *i, emit_depthwise *d) {
     return false;
   }
   dtype t = (dtype)c->shapes[0].type;
-  return emit_gemm_takes(t) && hlo_type(c->operands[0]) == t && hlo_type(c->operands[1]) == t &&
-         convolution_geometry(c, d);
+  bool bytes = hlo_sums_bytes(c) && hlo_type(c->operands[1]) == DTYPE_S8;
+  bool fits = bytes || (emit_gemm_takes(t) && hlo_type(c->operands[0]) == t && hlo_type(c->operands[1]) == t);
+  fits = fits && convolution_geometry(c, d);
+  d->type = bytes ? DTYPE_F32 : t;
+  return fits;
 }
 
 /* --- tiles --- */
@@ -139,7 +142,20 @@ uint64_t emit_depthwise_packed_bytes(const emit_depthwise *d) {
   return (uint64_t)(d->channels * d->taps[0] * d->taps[1]) * dtype_bytes((dtype)d->type);
 }
 
+static void pack_bytes(const emit_depthwise *d, const int8_t *weights, float *packed) {
+  int64_t taps = d->taps[0] * d->taps[1];
+  for (int64_t k = 0; k < taps; k++) {
+    for (int64_t c = 0; c < d->channels; c++) {
+      *packed++ = weights[c * taps + k];
+    }
+  }
+}
+
 void emit_depthwise_pack(const emit_depthwise *d, const void *weights, void *packed) {
+  if (d->input != d->type) {
+    pack_bytes(d, weights, packed);
+    return;
+  }
   size_t bytes = dtype_bytes((dtype)d->type);
   int64_t taps = d->taps[0] * d->taps[1];
   char *to = packed;

@@ -9,6 +9,8 @@
  *
  * B may be small integers (emit_small), which become f32 on the way: what a row of B costs more is shared by all rows of A.
  *
+ * A and B may be bytes (quads): four that follow each other in k are one element of s32, and a step of k adds four products.
+ *
  * Sums are in order of k, one rounding a step where the target has a fused multiply-add: a column's bits depend neither on
  * the block's size nor on the number of vectors, so callers may cut a product into blocks as they like. */
 #ifndef EMIT_GEMM_H
@@ -59,6 +61,7 @@ typedef struct emit_gemm {
   int64_t b_k;      /* from one k to the next; vectors are read whole, side by side.  Not used with `small` */
   int64_t b_vector; /* from one vector of columns to the next; with `small` in bytes */
   emit_small small;
+  dtype quads; /* of A's bytes, four in an element of s32: U8 or S8; B's are S8. DTYPE_INVALID: elements are numbers of `type` */
   LLVMValueRef ahead; /* i64: n_ahead vectors so many elements behind B's are brought into the cache with each k; NULL: none */
   int n_ahead;
   LLVMValueRef k;   /* i64, at least 0; a constant gives shorter code */
@@ -67,6 +70,8 @@ typedef struct emit_gemm {
 
 /* The sums at zero. */
 void emit_gemm_zero(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums);
+/* Bytes of A are read as u8: of S8 each is 128 more, and sums must begin at EMIT_QUAD_OFFSET times the sum of B's column. */
+#define EMIT_QUAD_OFFSET (-128)
 /* Writes the loop over k; sums[rows * vectors] go in and out. */
 void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums);
 

@@ -186,6 +186,31 @@ static bool small_geometry(const hlo_instr *dot, emit_product *p) {
   return w.sums == w.block || w.block % 2 == 0 || emit_product_small_bits(p) == 8; /* no byte belongs to two blocks */
 }
 
+/* Elements of A instead of bytes.  False: they do not lie so. */
+static bool in_quads(emit_product *p) {
+  enum { QUAD = 4 };
+  emit_level *inner = p->n_sums ? &p->sums[p->n_sums - 1] : NULL;
+  if (!inner || inner->a != 1 || inner->n % QUAD || p->group.a % QUAD || p->channels % QUAD) {
+    return false;
+  }
+  p->quad_step = inner->b;
+  *inner = (emit_level){inner->n / QUAD, QUAD, inner->b * QUAD};
+  emit_level *lists[] = {p->batch, p->rows, p->sums};
+  const int64_t counts[] = {p->n_batch, p->n_rows, p->n_sums};
+  for (int l = 0; l < 3; l++) {
+    for (int64_t k = 0; k < counts[l]; k++) {
+      if (lists[l][k].a % QUAD) {
+        return false;
+      }
+      lists[l][k].a /= QUAD;
+    }
+  }
+  p->group.a /= QUAD;
+  p->channels /= QUAD;
+  p->padded_elements /= QUAD;
+  return true;
+}
+
 bool emit_product_of(const hlo_instr *i, emit_product *p) {
   const hlo_instr *c = emit_contraction_of(i);
   if (!c || !emit_supports(i, NULL)) {
@@ -194,13 +219,17 @@ bool emit_product_of(const hlo_instr *i, emit_product *p) {
   dtype t = (dtype)c->shapes[0].type;
   bool empty = shape_elements(&i->shapes[0]) == 0 || shape_elements(hlo_shape(c->operands[0])) == 0 ||
                shape_elements(hlo_shape(c->operands[1])) == 0;
-  if (empty || !emit_gemm_takes(t) || hlo_type(c->operands[0]) != t || hlo_type(c->operands[1]) != t) {
+  bool bytes = hlo_sums_bytes(c) && hlo_type(c->operands[1]) == DTYPE_S8;
+  if (empty || (!bytes && (!emit_gemm_takes(t) || hlo_type(c->operands[0]) != t || hlo_type(c->operands[1]) != t))) {
     return false;
   }
   if (emit_has_small_weights(i)) {
     return small_geometry(c, p);
   }
-  return c->op == HLO_DOT ? dot_geometry(c, p) : c->op == HLO_CONVOLUTION && convolution_geometry(c, p);
+  bool fits = c->op == HLO_DOT ? dot_geometry(c, p) : c->op == HLO_CONVOLUTION && convolution_geometry(c, p);
+  p->type = t;
+  p->quads = bytes ? (int64_t)hlo_type(c->operands[0]) : DTYPE_INVALID;
+  return fits && (!bytes || in_quads(p));
 }
 
 /* --- how it is cut --- */
@@ -210,8 +239,12 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 int64_t emit_product_packed(const emit_product *p) {
-  return count(p->n_batch, p->batch) * p->group.n * divide_up(p->columns, p->lanes) * p->lanes * emit_product_sums(p);
+  return count(p->n_batch, p->batch) * p->group.n * divide_up(p->columns, p->lanes) * emit_product_panel(p);
 }
+
+int64_t emit_product_head(const emit_product *p) { return p->quads == DTYPE_S8 ? p->lanes : 0; }
+
+int64_t emit_product_panel(const emit_product *p) { return emit_product_head(p) + p->lanes * emit_product_sums(p); }
 
 int emit_product_small_bits(const emit_product *p) { return dtype_get_info((dtype)p->small_type)->bits > 4 ? 8 : 4; }
 

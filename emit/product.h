@@ -9,6 +9,9 @@
  *
  * Weights of small integers (hlo/quantized.h) stay so in their panels: products of a block of them are summed, and its sum scaled.
  *
+ * Bytes (u8 or s8 by constant s8, sums in s32) go four at a time where the target has such an instruction: what this file calls
+ * an element is then four bytes of A that follow each other in the sum (quads).
+ *
  * What follows the contraction in its fusion is computed in registers, or on a small tile right after the sums.  An element's
  * sum is in the order of s, whatever blocks and threads: the same bits. */
 #ifndef EMIT_PRODUCT_H
@@ -33,6 +36,8 @@ typedef struct emit_product {
   int64_t columns, b_column; /* of a group; from one column to the next in B */
   int64_t small_type; /* dtype of B's constants, which are scaled in blocks of so many sums; DTYPE_INVALID: B is of `type` */
   int64_t block;
+  int64_t quads;     /* dtype of A's bytes, four of which are an element, `type` being S32 then; DTYPE_INVALID: they are numbers */
+  int64_t quad_step; /* from one byte of them to the next in B, whose steps are in bytes; A's are in elements */
   /* The copy of A with zeros around; 0 elements: A as it is. */
   int64_t padded_elements, spatial, channels, images;
   int64_t in[EMIT_PRODUCT_SPATIAL], low[EMIT_PRODUCT_SPATIAL], padded[EMIT_PRODUCT_SPATIAL];
@@ -72,8 +77,11 @@ void emit_product_choose(emit_product *p, const emit_target *t, const emit_produ
 /* All multiplications. */
 double emit_product_size(const emit_product *p);
 
-/* Packed B: [batch][group][panel][s][lanes], a panel being a vector of columns; columns that are not there are 0.  Elements. */
+/* Packed B: [batch][group][panel][s][lanes], a panel being a vector of columns; columns that are not there are 0.  Panels for
+ * quads of s8 begin with what their sums begin with.  Elements: of all, of one panel, of what it begins with. */
 int64_t emit_product_packed(const emit_product *p);
+int64_t emit_product_panel(const emit_product *p);
+int64_t emit_product_head(const emit_product *p);
 /* Their bytes: small integers of up to 4 bits stand as emit_gemm reads them, two in a byte. */
 uint64_t emit_product_packed_bytes(const emit_product *p);
 /* 4 or 8, for small integers; what packing adds to them, so that none is negative. */

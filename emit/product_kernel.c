@@ -452,20 +452,35 @@ typedef struct block {
   int vectors;
 } block;
 
+/* At zero, or with what the panels begin with. */
+static void start_sums(const kernel *k, emit_gemm *g, LLVMValueRef *sums) {
+  const emit_ir *w = k->w.e.w;
+  emit_gemm_zero(w, g, sums);
+  if (emit_product_head(k->p)) {
+    for (int v = 0; v < g->tile.vectors; v++) {
+      LLVMValueRef start = load_vector(k, g->b, emit_i64(w, v * g->b_vector), g->tile.lanes);
+      for (int r = 0; r < g->tile.rows; r++) {
+        sums[r * g->tile.vectors + v] = start;
+      }
+    }
+    g->b = at(k, g->b, emit_i64(w, emit_product_head(k->p)));
+  }
+}
+
 static void write_block(kernel *k, const block *b, LLVMValueRef outer, LLVMValueRef unit, int64_t units) {
   const emit_ir *w = k->w.e.w;
   const emit_product *p = k->p;
   const emit_row_cut *r = &k->rows;
   int64_t places[EMIT_GEMM_ROWS];
   emit_gemm g = {.tile = {(int)(units * r->unit_rows), b->vectors, (int)p->lanes}, .type = k->type, .a_at = places,
-                 .b = b->b, .b_vector = k->b_vector};
+                 .b = b->b, .b_vector = k->b_vector, .quads = (dtype)p->quads};
   for (int j = 0; j < g.tile.rows; j++) {
     places[j] = j / r->unit_rows * r->unit_step + j % r->unit_rows * r->row_step;
   }
   g.a = at(k, b->a, add(w, emit_level_offset(w, r->n_outside, p->rows, false, outer), times(w, unit, r->unit_step)));
   LLVMValueRef sums[EMIT_GEMM_SUMS];
   LLVMValueRef row = add(w, b->first_row, add(w, times(w, outer, r->inner), times(w, unit, r->unit_rows)));
-  emit_gemm_zero(w, &g, sums);
+  start_sums(k, &g, sums);
   if (p->small_type) {
     sum_small(k, &g, b->first_column, sums);
   } else {
@@ -586,7 +601,7 @@ static void set_sums(kernel *k) {
     k->b_vector = (int64_t)emit_product_packed_bytes(p) / panels_of(p);
     return;
   }
-  k->b_vector = panels ? emit_product_sums(p) * p->lanes : p->lanes;
+  k->b_vector = panels ? emit_product_panel(p) : p->lanes;
   for (int64_t j = p->n_sums, inner = p->lanes; j-- > 0;) { /* innermost first, then turned around */
     emit_level s = p->sums[j];
     s.b = panels ? inner : s.b;

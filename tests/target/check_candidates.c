@@ -43,6 +43,13 @@ static const char bias_sum_relu[] =
 static const char swish[] = "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
                             "%g = logistic(%a) : $y\n%r = multiply(%a, %g) : $y\n";
 
+/* Sums of bytes as bytes: all of it is exact. */
+static const char requantized[] = "%c = convert(%y) {saturate=true, rounding=nearest} : $f\n"
+                                  "%k = constant() {value=f32[] 0.0009765625} : f32[]\n%ks = broadcast(%k) {dimensions=[]} : $f\n"
+                                  "%m = multiply(%c, %ks) : $f\n%z = constant() {value=f32[] 101} : f32[]\n"
+                                  "%zs = broadcast(%z) {dimensions=[]} : $f\n%a = add(%m, %zs) : $f\n"
+                                  "%n = round-nearest-even(%a) : $f\n%r = convert(%n) {saturate=true, rounding=nearest} : $u\n";
+
 /* Blocks of 32 with a scale each, and columns. */
 static const char blocks[] = "%c = convert(%w) {saturate=true, rounding=nearest} : s32[16,32,528]\n"
                              "%k = constant() {value=s32[] 3} : s32[]\n%n = broadcast(%k) {dimensions=[]} : s32[16,32,528]\n"
@@ -75,6 +82,15 @@ static const row rows[] = {
     {"3-D", "f32[1,6,7,8,8]", "f32[16,8,3,3,3]", "f32[1,6,7,8,16]", CONV("[1,1,1]", "[1,1,1]", "[1,1,1]", "[1,1,1]", "1"), bias_relu, NULL},
     {"dot, blocks of 4 bits", "f32[3,512]", "s4[16,32,528]", "f32[3,528]", SMALL_DOT "[0]}", bias_relu, blocks},
     {"dot, columns of 8 bits", "f32[1,640]", "u8[512,640]", "f32[1,512]", SMALL_DOT "[1]}", NULL, columns},
+    {"bytes, dot", "u8[37,64]", "s8[64,48]", "s32[37,48]", DOT "[0]}", NULL, NULL},
+    {"bytes, transposed weights", "s8[64,96]", "s8[80,96]", "s32[64,80]", DOT "[1]}", requantized, NULL},
+    {"bytes, an odd sum", "u8[64,95]", "s8[80,95]", "s32[64,80]", DOT "[1]}", requantized, NULL},
+    {"bytes, 1x1", "u8[1,9,11,48]", "s8[72,48,1,1]", "s32[1,9,11,72]", CONV("[1,1]", "[1,1]", "[0,0]", "[1,1]", "1"), requantized, NULL},
+    {"bytes, 1x1, stride 2", "s8[2,9,11,48]", "s8[29,48,1,1]", "s32[2,5,6,29]", CONV("[1,1]", "[2,2]", "[0,0]", "[1,1]", "1"), requantized, NULL},
+    {"bytes, 3x3", "s8[2,13,9,20]", "s8[19,20,3,3]", "s32[2,13,9,19]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "1"), NULL, NULL},
+    {"bytes, groups", "u8[1,10,10,32]", "s8[32,8,3,3]", "s32[1,10,10,32]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "4"), requantized, NULL},
+    {"bytes, depthwise", "u8[1,20,20,48]", "s8[48,1,3,3]", "s32[1,20,20,48]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "48"), requantized, NULL},
+    {"bytes, depthwise, stride 2", "s8[1,20,20,33]", "s8[33,1,5,5]", "s32[1,10,10,33]", CONV("[1,1]", "[2,2]", "[2,2]", "[1,1]", "33"), NULL, NULL},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -91,6 +107,12 @@ static float rounded(float x, dtype narrow) {
 static literal random_literal(arena *a, shape s, uint64_t seed, dtype narrow) {
   void *data;
   literal l = literal_new(a, s, &data);
+  if (dtype_is_int((dtype)s.type)) {
+    for (int64_t k = 0; k < shape_bytes(&s); k++) {
+      ((uint8_t *)data)[k] = (uint8_t)(hash_mix(seed, (uint64_t)k) >> 56);
+    }
+    return l;
+  }
   for (int64_t k = 0; k < shape_elements(&s); k++) {
     ((float *)data)[k] = rounded((float)((double)(hash_mix(seed, (uint64_t)k) >> 11) * 0x1p-52 - 1), narrow);
   }
@@ -119,7 +141,7 @@ static status random_blob(void *data, uint64_t number, const shape *s, const voi
   return NULL;
 }
 
-/* Text with $y and $d filled in. */
+/* Text with $y and $d filled in; $f and $u are $y's dimensions as f32 and u8. */
 static void fill_in(const char *text, const row *r, char *out) {
   int last = -1;
   for (const char *c = r->y; *c; c++) {
@@ -127,7 +149,9 @@ static void fill_in(const char *text, const row *r, char *out) {
   }
   for (; *text; text++) {
     if (*text == '$') {
-      out += text[1] == 'y' ? sprintf(out, "%s", r->y) : sprintf(out, "%d", last);
+      char what = text[1];
+      out += what == 'd' ? sprintf(out, "%d", last) : what == 'y' ? sprintf(out, "%s", r->y)
+                                                                  : sprintf(out, "%s%s", what == 'f' ? "f32" : "u8", strchr(r->y, '['));
       text++;
     } else {
       *out++ = *text;
@@ -165,8 +189,17 @@ static void fuse(arena *a, hlo_module *m) {
 
 /* --- one way --- */
 
+/* What code is written for. */
+typedef struct machine {
+  const char *cpu;
+  int lanes;
+} machine;
+static const machine machines[] = {{"native", 0}, {"native", 8}, {"native", 4}, {"native", 1}, {"x86-64", 0}};
+enum { N_MACHINES = sizeof machines / sizeof *machines };
+
 typedef struct attempt {
   const row *row;
+  const machine *machine;
   uint32_t offer, n_offers;
   dtype narrow; /* only ways that round operands to it are tried; DTYPE_INVALID: all that do not */
   emit_target target;
@@ -243,7 +276,7 @@ static status try_offer(void *data) {
   }
   ck_assert_ptr_null(ref_eval_computation(rounded_m->entry, rounded_in, a, &want));
   fuse(a, m);
-  ck_assert_ptr_null(emit_target_init(a, NULL, "native", 0, &t->target));
+  ck_assert_ptr_null(emit_target_init(a, NULL, t->machine->cpu, t->machine->lanes, &t->target));
   status s = compile(t, a, m);
   if (!s) {
     literal one = run(t, a, in, 1), three = run(t, a, in, 3);
@@ -258,7 +291,7 @@ static status try_offer(void *data) {
 }
 
 START_TEST(every_way) {
-  attempt t = {.row = &rows[_i], .n_offers = 1};
+  attempt t = {.row = &rows[_i], .machine = machines, .n_offers = 1};
   for (; t.offer < t.n_offers; t.offer++) {
     ck_assert_ptr_null(guard_run(try_offer, &t));
   }
@@ -266,11 +299,22 @@ START_TEST(every_way) {
 }
 END_TEST
 
+/* Kernels of bytes at all widths, with the instructions for them and without. */
+START_TEST(every_machine) {
+  for (int k = 1; k < N_MACHINES && *rows[_i].x != 'f'; k++) {
+    attempt t = {.row = &rows[_i], .machine = &machines[k], .n_offers = 1};
+    for (; t.offer < t.n_offers; t.offer++) {
+      ck_assert_ptr_null(guard_run(try_offer, &t));
+    }
+  }
+}
+END_TEST
+
 /* With both operands rounded beforehand, products are exact in f32, and the tolerance is that of f32. */
 START_TEST(every_narrow_way) {
   static const dtype types[] = {DTYPE_BF16, DTYPE_F16};
-  for (int k = 0; k < 2; k++) {
-    attempt t = {.row = &rows[_i], .n_offers = 1, .narrow = types[k]};
+  for (int k = 0; k < 2 && *rows[_i].x == 'f'; k++) {
+    attempt t = {.row = &rows[_i], .machine = machines, .n_offers = 1, .narrow = types[k]};
     for (; t.offer < t.n_offers; t.offer++) {
       ck_assert_ptr_null(guard_run(try_offer, &t));
     }
@@ -342,6 +386,7 @@ int main(void) {
   Suite *suite = suite_create("candidates");
   TCase *c = tcase_create("candidates");
   tcase_add_loop_test(c, every_way, 0, N_ROWS);
+  tcase_add_loop_test(c, every_machine, 0, N_ROWS);
   tcase_add_loop_test(c, every_narrow_way, 0, N_ROWS);
   tcase_add_loop_test(c, names_differ, 0, N_ROWS);
   tcase_add_test(c, exact_means_no_winograd);

@@ -1,5 +1,5 @@
 /* check_depthwise.c - depthwise convolutions (emit/depthwise.h) against the reference evaluator: strides, holes, paddings on
- * either side, remainders of channels and places, dimensions, types, epilogues, vector widths and processors. */
+ * either side, remainders of channels and places, dimensions, types (bytes: exact), epilogues, vector widths and processors. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -46,6 +46,10 @@ static const emit_case cases[] = {
     {"f64[1,6,9,10]", "f64[10,1,3,3]", SAME "10", "f64[1,6,9,10]", NULL, NULL, 1e-14},
     {"f16[1,6,9,10]", "f16[10,1,3,3]", SAME "10", "f16[1,6,9,10]", NULL, NULL, 2e-3},
     {"bf16[1,6,9,40]", "bf16[40,1,3,3]", HALF "40", "bf16[1,3,5,40]", NULL, NULL, 1e-2},
+    {"u8[1,9,20,40]", "s8[40,1,3,3]", SAME "40", "s32[1,9,20,40]", NULL, NULL, 0},
+    {"s8[2,9,8,21]", "s8[21,1,3,3]", HALF "21", "s32[2,5,4,21]",
+     "%4 = convert(%3) {saturate=true, rounding=nearest} : f32[2,5,4,21]\n%5 = broadcast(%2) {dimensions=[3]} : f32[2,5,4,21]\n"
+     "%6 = multiply(%4, %5) : f32[2,5,4,21]\n%9 = convert(%6) {saturate=true, rounding=nearest} : s32[2,5,4,21]\n", "f32[21]", 0},
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 

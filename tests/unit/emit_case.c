@@ -30,7 +30,14 @@ hlo_instr *emit_case_parse(arena *memory, const emit_case *c) {
 
 /* --- data --- */
 
+/* Numbers from -1 to 1; integers are any bytes. */
 static void fill(const shape *s, char *at) {
+  if (dtype_is_int((dtype)s->type)) {
+    for (int64_t k = 0; k < shape_bytes(s); k++) {
+      at[k] = (char)next_random();
+    }
+    return;
+  }
   for (int64_t k = 0; k < shape_elements(s); k++) {
     double v = (double)(int64_t)(next_random() % 2001) / 1000 - 1;
     dtype_store_f64((dtype)s->type, at + (size_t)k * dtype_bytes((dtype)s->type), v, true, DTYPE_ROUND_NEAREST);

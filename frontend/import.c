@@ -189,8 +189,6 @@ static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
   return NULL;
 }
 
-static status import_nodes(onnx_scope *s, size_t n, Onnx__NodeProto *const *nodes);
-
 /* A function sees its inputs only; its body is imported in place. */
 static status import_call(onnx_scope *s, const Onnx__NodeProto *node, const onnx_function *f) {
   onnx_scope body = onnx_scope_make(s, node, "", s->b, NULL);
@@ -210,7 +208,9 @@ static status import_call(onnx_scope *s, const Onnx__NodeProto *node, const onnx
     }
     onnx_scope_define(&body, proto->input[k], v);
   }
-  TRY(import_nodes(&body, proto->n_node, proto->node));
+  body.n_nodes = proto->n_node;
+  body.nodes = proto->node;
+  TRY(onnx_import_nodes(&body, proto->n_node, proto->node));
   for (size_t k = 0; k < node->n_output; k++) {
     hlo_value v;
     if (*node->output[k]) {
@@ -290,7 +290,7 @@ static void add_wants(onnx_importer *im, const onnx_wants *more) {
   }
 }
 
-static status import_nodes(onnx_scope *s, size_t n, Onnx__NodeProto *const *nodes) {
+status onnx_import_nodes(onnx_scope *s, size_t n, Onnx__NodeProto *const *nodes) {
   TRY(onnx_scope_check_depth(s));
   for (size_t k = 0; k < n; k++) {
     TRY(budget_check(arena_budget(s->importer->arena)));
@@ -329,7 +329,9 @@ status onnx_import_initializers(onnx_scope *s, const Onnx__GraphProto *g) {
 
 status onnx_import_graph(onnx_scope *s, const Onnx__GraphProto *g, hlo_value *roots) {
   TRY(onnx_import_initializers(s, g));
-  TRY(import_nodes(s, g->n_node, g->node));
+  s->n_nodes = g->n_node;
+  s->nodes = g->node;
+  TRY(onnx_import_nodes(s, g->n_node, g->node));
   for (size_t k = 0; k < g->n_output; k++) {
     const char *name = g->output[k]->name;
     CHECK_THAT(onnx_scope_lookup(s, name, &roots[k]) && roots[k].def, STATUS_INVALID_MODEL,

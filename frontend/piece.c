@@ -260,7 +260,7 @@ status onnx_import_piece(arena *a, const onnx_frame *f, bool signature, hlo_eval
   *out = (onnx_piece){.states = arena_memdup(a, f->states, f->n_nodes)};
   onnx_importer importer = {.arena = a, .module = m, .frame = f, .piece = out};
   onnx_scope scope = {.importer = &importer, .b = &b, .frame = f, .function = f->function, .call = f->call,
-                      .opsets = onnx_frame_opsets(f), .place = f->place,
+                      .opsets = onnx_frame_opsets(f), .place = f->place, .n_nodes = f->n_nodes, .nodes = f->nodes,
                       .depth = f->depth};
   str_map_init(&scope.values, a);
   str_map_init(&importer.waiting, a);

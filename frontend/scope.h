@@ -52,6 +52,9 @@ struct onnx_scope {
   const onnx_function *function; /* whose body this belongs to, with the node that called it; or NULL */
   const Onnx__NodeProto *call;
   const onnx_opsets *opsets;
+  size_t n_nodes;     /* the body's own nodes, in order: a Gradient finds there what to differentiate */
+  Onnx__NodeProto *const *nodes;
+  const Onnx__NodeProto *gradient; /* not NULL: this is what a Gradient imports once more */
   int depth;
 };
 
@@ -75,6 +78,8 @@ bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out);
 bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out);
 
 STATUS_MUST_USE status onnx_import_node(onnx_scope *s, const Onnx__NodeProto *node);
+/* Some of a body's nodes, in their order. */
+STATUS_MUST_USE status onnx_import_nodes(onnx_scope *s, size_t n, Onnx__NodeProto *const *nodes);
 /* The graph's initializers and nodes; roots[] get its outputs.  Inputs must be defined already. */
 STATUS_MUST_USE status onnx_import_graph(onnx_scope *s, const Onnx__GraphProto *g, hlo_value *roots);
 STATUS_MUST_USE status onnx_import_initializers(onnx_scope *s, const Onnx__GraphProto *g);

@@ -23,6 +23,7 @@ frontend_sources = \
 	frontend/import_gather.c \
 	frontend/import_generate.c \
 	frontend/import_geometry.c \
+	frontend/import_gradient.c \
 	frontend/import_linear_attention.c \
 	frontend/import_loop.c \
 	frontend/import_loss.c \

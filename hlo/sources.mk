@@ -9,6 +9,12 @@ hlo_sources = \
 	hlo/cost.c \
 	hlo/fuse.c \
 	hlo/fuse_cluster.c \
+	hlo/gradient.c \
+	hlo/gradient_calls.c \
+	hlo/gradient_contract.c \
+	hlo/gradient_loops.c \
+	hlo/gradient_math.c \
+	hlo/gradient_move.c \
 	hlo/hlo_report.c \
 	hlo/ir.c \
 	hlo/op_table.c \
@@ -58,6 +64,8 @@ hlo_files = \
 	hlo/composites.h \
 	hlo/cost.h \
 	hlo/fuse.h \
+	hlo/gradient.h \
+	hlo/gradient_rules.h \
 	hlo/hlo_report.h \
 	hlo/ir.h \
 	hlo/ops.def \

@@ -115,21 +115,38 @@ static char *clean_name(arena *a, const char *name, size_t length) {
   return clean;
 }
 
+/* The symbol of that name, which is clean. */
+static void *intern_symbol(dim_table *t, const char *clean) {
+  void **slot = str_map_put(&t->symbols, clean);
+  if (!*slot) {
+    push_node(t, (node){.kind = DIM_SYMBOL, .size = 1, .name = clean});
+    *slot = (void *)(uintptr_t)t->n;
+  }
+  return *slot;
+}
+
 dim dim_symbol_n(dim_table *t, const char *name, size_t length) {
   const void *known = str_map_get_n(&t->symbols, name, length);
-  if (!known) {
-    char *clean = clean_name(t->arena, name, length);
-    void **slot = str_map_put(&t->symbols, clean);
-    if (!*slot) {
-      push_node(t, (node){.kind = DIM_SYMBOL, .size = 1, .name = clean});
-      *slot = (void *)(uintptr_t)t->n;
-    }
-    known = *slot;
-  }
+  known = known ? known : intern_symbol(t, clean_name(t->arena, name, length));
   return -(dim)(uintptr_t)known;
 }
 
 dim dim_symbol(dim_table *t, const char *name) { return dim_symbol_n(t, name, strlen(name)); }
+
+dim dim_nameless(dim_table *t, const char *array, int k) {
+  const char *key = arena_printf(t->arena, "%d %s", k, array); /* no clean name: it has a space */
+  void *known = str_map_get(&t->symbols, key);
+  if (!known) {
+    const char *name = arena_printf(t->arena, "_%.16s_%d", array, k);
+    name = clean_name(t->arena, name, strlen(name));
+    while (str_map_get(&t->symbols, name)) {
+      name = arena_printf(t->arena, "%s.%u", name, t->n);
+    }
+    known = intern_symbol(t, name);
+    *str_map_put(&t->symbols, key) = known;
+  }
+  return -(dim)(uintptr_t)known;
+}
 
 dim dim_bounded(dim_table *t, dim bound, const char *size_name) {
   if (bound < 0 || bound > DIM_MAX) {

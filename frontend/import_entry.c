@@ -1,6 +1,5 @@
 /* import_entry.c - from what a caller tells of a model's inputs to the frame of its main graph; a whole model as a module. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "frontend/frame.h"
@@ -36,9 +35,7 @@ status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *o
                strcmp(d->dim_param, "?") != 0) {
       out->dims[k] = dim_symbol(dims, d->dim_param);
     } else { /* nothing, or a negative number, which exporters write for "any" */
-      char name[32];
-      snprintf(name, sizeof name, "_%.16s_%d", v->name, k);
-      out->dims[k] = dim_symbol(dims, name);
+      out->dims[k] = dim_nameless(dims, v->name, k);
     }
   }
   return shape_check(out, v->name);

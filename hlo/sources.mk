@@ -10,11 +10,12 @@ hlo_sources = \
 	hlo/fuse.c \
 	hlo/fuse_cluster.c \
 	hlo/gradient.c \
-	hlo/gradient_calls.c \
+	hlo/gradient_conditional.c \
 	hlo/gradient_contract.c \
 	hlo/gradient_loops.c \
 	hlo/gradient_math.c \
 	hlo/gradient_move.c \
+	hlo/gradient_while.c \
 	hlo/hlo_report.c \
 	hlo/ir.c \
 	hlo/op_table.c \

@@ -48,6 +48,11 @@ typedef struct row {
 #define CONV(title, x, kernel, attrs, y)                                                                             \
   {.name = "convolution " title, "%x: " x ", %k: " kernel, "%y = convolution(%x, %k) {" attrs "} : " y " return %y"}
 
+#define COUNT(name, more, bound)                                                                                     \
+  "computation " name "(%i: s64[], " more ") { %n = constant() {value=s64[] " bound "} : s64[] "                    \
+  "%p = compare(%i, %n) {comparison=lt} : pred[] return %p }\n"
+#define NEXT "%one = constant() {value=s64[] 1} : s64[] %j = add(%i, %one) : s64[]"
+
 static const row rows[] = {
     ONE("abs"), ONE("negate"), ONE("sign"), ONE("ceil"), ONE("floor"), ONE("round-nearest-even"),
     ONE_IN("sqrt", 0.5, 3), ONE_IN("rsqrt", 0.5, 3), ONE("exponential"), ONE("exponential-minus-one"), ONE_IN("log", 0.5, 3),
@@ -123,10 +128,24 @@ static const row rows[] = {
 
     {.name = "conditional", "%a: f64[3], %b: f64[3]",
      "%n = constant() {value=s32[] 1} : s32[] %y, %z = conditional(%n, %a, %b) {computations=[first, second]} : f64[3], f64[] "
-     "return %y, %z", 0, 0,
+     "return %y, %z", .callees =
      "computation first(%a: f64[3], %b: f64[3]) { %s = reduce(%b) {dimensions=[0], reducer=add} : f64[] return %a, %s }\n"
      "computation second(%a: f64[3], %b: f64[3]) { %y = multiply(%a, %b) : f64[3] "
      "%s = reduce(%a) {dimensions=[0], reducer=multiply} : f64[] return %y, %s }\n"},
+    {.name = "while", "%x: f64[3], %w: f64[3]",
+     "%i = constant() {value=s64[] 2} : s64[] %j, %y, %v = while(%i, %x, %w) {computations=[below_6, sines]} : s64[], f64[3], f64[3] "
+     "return %y, %v", .callees = COUNT("below_6", "%x: f64[3], %w: f64[3]", "6")
+     "computation sines(%i: s64[], %x: f64[3], %w: f64[3]) { %s = sine(%x) : f64[3] %y = multiply(%s, %w) : f64[3] " NEXT
+     " return %j, %y, %w }\n"},
+    {.name = "while over rows", "%x: f64[5,2], %h: f64[2]",
+     "%i = constant() {value=s64[] 0} : s64[] %o = constant() {value=f64[5,2] splat 0} : f64[5,2] "
+     "%j, %v, %y, %z = while(%i, %x, %h, %o) {computations=[below_5, step]} : s64[], f64[5,2], f64[2], f64[5,2] return %y, %z",
+     .callees = COUNT("below_5", "%x: f64[5,2], %h: f64[2], %o: f64[5,2]", "5")
+     "computation step(%i: s64[], %x: f64[5,2], %h: f64[2], %o: f64[5,2]) { %k = reshape(%i) : s64[1] "
+     "%n = constant() {value=s64[1] {0}} : s64[1] %s = concatenate(%k, %n) {dimension=0} : s64[2] "
+     "%r = dynamic-slice(%x, %s) {sizes=[1,2]} : f64[1,2] %q = reshape(%r) : f64[2] %m = multiply(%q, %h) : f64[2] "
+     "%g = tanh(%m) : f64[2] %t = add(%g, %q) : f64[2] %u = reshape(%t) : f64[1,2] "
+     "%p = dynamic-update-slice(%o, %u, %s) : f64[5,2] " NEXT " return %j, %x, %t, %p }\n"},
     {.name = "shared", "%x: f64[3]", "%e = exponential(%x) : f64[3] %s = multiply(%e, %x) : f64[3] %t = add(%s, %e) : f64[3] "
      "%u = tanh(%t) : f64[3] return %u, %s, %x"},
 };
@@ -250,7 +269,7 @@ END_TEST
 
 /* A rule without a row would be a rule nobody has looked at. */
 START_TEST(every_rule) {
-  bool seen[HLO_OP_COUNT] = {[HLO_COMPOSITE] = true, [HLO_WHILE] = true};
+  bool seen[HLO_OP_COUNT] = {[HLO_COMPOSITE] = true};
   for (int k = 0; k < N_ROWS; k++) {
     const hlo_module *m = parse(&rows[k])->module;
     for (const hlo_instr *i = m->entry->first; i; i = i->next) {
@@ -293,6 +312,26 @@ static const point points[] = {
      {0, 0, 1, 1}, {0}, {1, 1, 1, 1}, {0}},
 };
 
+/* Loops that may end before their last step are differentiated once: the way back has as many as there were. */
+static const row ending = {
+    .name = "a loop that ends", "%x: f64[]",
+    "%i = constant() {value=s64[] 0} : s64[] %j, %y = while(%i, %x) {computations=[small, square]} : s64[], f64[] return %y", 1.5, 1.6,
+    "computation small(%i: s64[], %x: f64[]) { %n = constant() {value=s64[] 50} : s64[] %b = constant() {value=f64[] 100} : f64[] "
+    "%p = compare(%i, %n) {comparison=lt} : pred[] %q = compare(%x, %b) {comparison=lt} : pred[] %r = and(%p, %q) : pred[] return %r }\n"
+    "computation square(%i: s64[], %x: f64[]) { %y = multiply(%x, %x) : f64[] " NEXT " return %j, %y }\n"};
+
+/* 1.5 to the 16th is the first square of a square above 100: 16 x^15. */
+START_TEST(ending_loop) {
+  hlo_computation *c = parse(&ending);
+  double x = 1.5;
+  literal arg = literal_make(shape_scalar(DTYPE_F64), &x), one = literal_scalar_f64(memory, DTYPE_F64, 1), out;
+  differentiate(ending.name, c, &one);
+  status s = ref_eval_computation(c, &arg, memory, &out);
+  ck_assert_msg(!s, "%s", status_message(s));
+  ck_assert_double_eq_tol(literal_f64(&out, 0), 16 * pow(1.5, 15), 1e-9);
+}
+END_TEST
+
 START_TEST(jumps) {
   const point *p = &points[_i];
   const row r = {.name = p->name, .params = "%a: f64[4], %b: f64[4]", .body = p->body};
@@ -326,6 +365,11 @@ static const row refused[] = {
      "%y = cumulative(%x) {dimension=0, reducer=maximum, exclusive=false, backward=false} : f64[4] return %y"},
     {.name = "\"\" cannot be differentiated: real: complex numbers", "%x: f64[4]",
      "%z = complex(%x, %x) : c128[4] %y = real(%z) : f64[4] return %y"},
+    {"\"\" cannot be differentiated: while: a loop is differentiated only if it counts its steps from a constant up to a constant",
+     "%x: f64[]", "%y = while(%x) {computations=[small, square]} : f64[] return %y", .callees =
+     "computation small(%x: f64[]) { %b = constant() {value=f64[] 100} : f64[] "
+     "%p = compare(%x, %b) {comparison=lt} : pred[] return %p }\n"
+     "computation square(%x: f64[]) { %y = multiply(%x, %x) : f64[] return %y }\n"},
 };
 
 START_TEST(refusals) {
@@ -345,6 +389,7 @@ int main(void) {
   tcase_add_checked_fixture(tc, setup, teardown);
   tcase_add_loop_test(tc, derivatives, 0, N_ROWS);
   tcase_add_test(tc, every_rule);
+  tcase_add_test(tc, ending_loop);
   tcase_add_loop_test(tc, jumps, 0, (int)(sizeof points / sizeof *points));
   tcase_add_loop_test(tc, refusals, 0, (int)(sizeof refused / sizeof *refused));
   suite_add_tcase(suite, tc);

@@ -1,4 +1,4 @@
-/* gradient_calls.c - rules of what calls computations. */
+/* gradient_conditional.c - the rule of conditionals. */
 #include "hlo/gradient_rules.h"
 
 /* A copy of branch k with one parameter a result more, its gradient, that gives the gradients of the arguments `wanted`. */
@@ -67,5 +67,3 @@ void hlo_gradient_conditional(hlo_tape *t, hlo_instr *i, hlo_value dy) {
     }
   }
 }
-
-void hlo_gradient_while(hlo_tape *t, hlo_instr *i, hlo_value dy) { hlo_tape_refuse(t, i, "a loop"); }

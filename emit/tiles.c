@@ -3,12 +3,15 @@
  * Where the innermost dimension of the result is not that of the transposed array, elements that lie side by side on one side
  * stand far apart on the other.  A step of these kernels is a square of both dimensions, as wide as a vector: its columns are
  * computed as vectors along the operand's innermost dimension, turned in registers, and used as rows of the result.  So both
- * sides are read and written by whole vectors. */
+ * sides are read and written by whole vectors.
+ *
+ * A result with two or three columns (colours become channels, channels are shuffled) is no square: its columns are computed in the
+ * same way, and then interleaved. */
 #include "emit/plan.h"
 #include "emit/writer.h"
 #include "hlo/rows.h"
 
-enum { LEAST = 4, MOST = 16, MAX_TURNED = 4 };
+enum { LEAST = 4, MOST = 16, MAX_TURNED = 4, FEW = 3 };
 
 typedef struct tiles {
   emit_writer *w;
@@ -100,6 +103,55 @@ static bool is_simple(const emit_writer *w) {
   return !w->e.w->target->gpu;
 }
 
+/* --- few columns --- */
+
+/* What a result is without the views around it. */
+static hlo_value unviewed(const emit_writer *w, hlo_value v) {
+  while ((v.def->op == HLO_RESHAPE || v.def->op == HLO_COPY) && !is_input(w, v)) {
+    v = v.def->operands[0];
+  }
+  return v;
+}
+
+/* Rows as runs along which nothing that the transpose reads changes: the last two dims before the columns.  False: there are none. */
+static bool cut_rows(tiles *t, const hlo_instr *turned) {
+  emit_cuts cuts = {0};
+  int64_t runs[SHAPE_MAX_RANK], rows = t->dims[t->column], columns = t->dims[t->rank - 1];
+  emit_cuts_of(&t->w->e, turned->operands[0], &cuts);
+  int64_t run = runs[emit_loop_extents(&cuts, shape_elements(&turned->shapes[0]), runs) - 1];
+  if (run % rows == 0) {
+    return true;
+  }
+  if (rows % run || t->rank == SHAPE_MAX_RANK) {
+    return false;
+  }
+  t->dims[t->rank - 2] = rows / run;
+  t->dims[t->rank - 1] = run;
+  t->dims[t->rank++] = columns;
+  t->column = t->rank - 2;
+  return true;
+}
+
+/* A transpose, and nothing behind it, whose rows are what was innermost. */
+static bool find_few(emit_writer *w, tiles *t) {
+  *t = (tiles){.w = w};
+  hlo_value v = unviewed(w, w->roots[0]);
+  dtype type = hlo_type(v);
+  if (w->n_results != 1 || w->shared[0] || w->e.w->target->gpu || v.def->op != HLO_TRANSPOSE || is_input(w, v) || type == DTYPE_PRED ||
+      dtype_is_complex(type) || !merge(t, v.def) || t->column != t->rank - 2 || t->dims[t->rank - 1] > FEW || !cut_rows(t, v.def)) {
+    return false;
+  }
+  t->n_turned = 1;
+  t->turned[0] = v.def;
+  t->side = w->e.wide < MOST ? w->e.wide : MOST;
+  while (t->side > t->dims[t->column]) {
+    t->side /= 2;
+  }
+  return t->side >= LEAST;
+}
+
+/* --- squares --- */
+
 static bool find(emit_writer *w, tiles *t) {
   *t = (tiles){.w = w};
   if (!is_simple(w)) {
@@ -127,7 +179,7 @@ static bool find(emit_writer *w, tiles *t) {
 
 bool emit_is_tiles(emit_writer *w) {
   tiles t;
-  return find(w, &t);
+  return find_few(w, &t) || find(w, &t);
 }
 
 /* --- writing them --- */
@@ -216,13 +268,47 @@ static void square(emit_writer *w, const void *data, const emit_index *at) {
   e->x.lanes = 1;
 }
 
+/* Number k of the vectors that follow each other when `n` vectors are interleaved. */
+static LLVMValueRef interleaved(const emit_ir *w, int n, int side, const LLVMValueRef *v, int k) {
+  LLVMValueRef all = v[0];
+  for (int j = 1; j < n; j++) {
+    int from[MOST];
+    for (int lane = 0; lane < side; lane++) {
+      int at = k * side + lane, column = at % n, row = at / n;
+      from[lane] = column == j ? side + row : j == 1 ? row : lane;
+    }
+    all = emit_shuffle(w, all, v[j], from, side);
+  }
+  return all;
+}
+
+static void strip(emit_writer *w, const void *data, const emit_index *at) {
+  const tiles *t = data;
+  emit_element *e = &w->e;
+  LLVMValueRef v[FEW];
+  hlo_value x = hlo_result((hlo_instr *)t->turned[0], 0);
+  int columns = (int)t->dims[t->rank - 1];
+  emit_pos row = begin(e, emit_index_dim(&e->x, at, t->column), t->dims[t->column], t->side);
+  emit_pos first = emit_index_linear(&e->x, place(t, at, row, emit_pos_const(&e->x, 0)));
+  e->x.lanes = t->side;
+  for (int k = 0; k < columns; k++) {
+    v[k] = emit_value(e, x, as_shape(e, place(t, at, along(row), emit_pos_const(&e->x, k)), x)).v;
+  }
+  for (int k = 0; k < columns; k++) {
+    emit_pair part = {interleaved(e->w, columns, t->side, v, k), NULL};
+    emit_store(e, w->results[0], hlo_type(x), along(emit_pos_add_const(&e->x, first, k * t->side)), part, false);
+  }
+  e->x.lanes = 1;
+}
+
 void emit_write_tiles(emit_writer *w) {
   arena *a = w->e.w->arena;
   tiles *t = ARENA_NEW(a, tiles);
-  (void)find(w, t);
+  bool few = find_few(w, t);
+  (void)(few || find(w, t));
   int64_t *extents = ARENA_NEW_N(a, int64_t, SHAPE_MAX_RANK);
   for (int k = 0; k < t->rank; k++) {
-    extents[k] = k == t->column || k == t->rank - 1 ? (t->dims[k] + t->side - 1) / t->side : t->dims[k];
+    extents[k] = few && k == t->rank - 1 ? 1 : k == t->column || k == t->rank - 1 ? (t->dims[k] + t->side - 1) / t->side : t->dims[k];
   }
-  emit_nest(w, t->rank, extents, 1, false, square, t);
+  emit_nest(w, t->rank, extents, 1, false, few ? strip : square, t);
 }

@@ -132,6 +132,28 @@ START_TEST(turned) {
 }
 END_TEST
 
+/* Two or three columns: rows that divide vectors, that lie over one another, that padding and concatenation cut. */
+START_TEST(interleaved) {
+  static const char *const types[] = {"f32", "f64", "bf16", "u8", "s64", "pred", NULL};
+  for (int k = 0; types[k]; k++) {
+    char params[100], body[600];
+    snprintf(params, sizeof params, "%%0: %1$s[2,3,9,37] \"x\", %%1: %1$s[5,2,64] \"y\"", types[k]);
+    snprintf(body, sizeof body,
+             "%%2 = transpose(%%0) {permutation=[0,2,3,1]} : %1$s[2,9,37,3]\n%%3 = transpose(%%1) {permutation=[0,2,1]} : %1$s[5,64,2]\n"
+             "%%4 = reshape(%%3) : %1$s[5,128]\n", types[k]);
+    check_body(params, body, "%2 \"a\", %4 \"b\"", 0, -9, 9);
+  }
+  check_body("%0: f32[1,3,10,21] \"x\", %1: u8[] \"p\"",
+             "%2 = round-nearest-even(%0) : f32[1,3,10,21]\n%3 = convert(%2) {saturate=true, rounding=nearest} : u8[1,3,10,21]\n"
+             "%4 = pad(%3, %1) {low=[0,0,1,1], high=[0,0,1,2], interior=[0,0,0,0]} : u8[1,3,12,24]\n"
+             "%5 = transpose(%4) {permutation=[0,2,3,1]} : u8[1,12,24,3]", "%5 \"r\"", 0, 0, 99);
+  check_body("%0: f32[7,116] \"x\", %1: f32[7,58] \"y\"",
+             "%2 = slice(%0) {starts=[0,58], limits=[7,116], strides=[1,1]} : f32[7,58]\n"
+             "%3 = concatenate(%2, %1) {dimension=1} : f32[7,116]\n%4 = negate(%3) : f32[7,116]\n%5 = reshape(%4) : f32[7,2,58]\n"
+             "%6 = transpose(%5) {permutation=[0,2,1]} : f32[7,58,2]\n%7 = reshape(%6) : f32[7,116]", "%7 \"r\"", 0, -2, 2);
+}
+END_TEST
+
 /* What pass layout carries transposes through: each branch ends in a plain result. */
 START_TEST(layouts) {
   static const char conv[] = "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-first";
@@ -381,6 +403,7 @@ int main(void) {
   tcase_add_test(t, parts);
   tcase_add_test(t, rows);
   tcase_add_test(t, turned);
+  tcase_add_test(t, interleaved);
   tcase_add_test(t, layouts);
   tcase_add_test(t, sharing);
   tcase_add_test(t, repeated_steps);

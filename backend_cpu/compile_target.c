@@ -28,6 +28,7 @@ static const hlo_pass pipeline[] = {
     HLO_STEP(layout),
     HLO_STEP(deconvolution),
     HLO_GROUP("clean-layout", cleaning),
+    HLO_STEP(tables),
     HLO_STEP(attention),
     HLO_STEP(matrices),
     HLO_STEP(fold),
@@ -96,7 +97,7 @@ static status prepare(hlo_module *m, const rt_compile_options *options, const em
   const hlo_target target = {.name = "cpu", .data = &data, .takes_epilogue = cpu_takes_epilogue,
                              .takes_activation = cpu_takes_activation,
                              .takes_fused = takes_fused, .takes_bytes = takes_bytes, .takes_attention = takes_attention,
-                             .takes_small_weights = takes_small_weights, .channels_last = true,
+                             .takes_small_weights = takes_small_weights, .channels_last = true, .tables = true,
                              .matrices = true};
   dumping d = {options};
   pass_context c = {.arena = a, .eval = options->eval, .fold_bytes = fold_bytes, .target = &target,

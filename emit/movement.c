@@ -1,6 +1,7 @@
 /* movement.c - operations whose result elements are operand elements: each finds the operand's index from the
  * result's. */
 #include "emit/element.h"
+#include "hlo/rewrite.h"
 
 static const shape *operand(const hlo_instr *i, uint32_t k) { return hlo_shape(i->operands[k]); }
 
@@ -354,7 +355,57 @@ void emit_window_starts(emit_element *e, const hlo_instr *i, const emit_window_d
   }
 }
 
+/* --- bytes from a table --- */
+
+static LLVMValueRef table_part(const emit_element *e, LLVMValueRef base, int64_t from) {
+  LLVMValueRef at = emit_i64(e->w, from), p = LLVMBuildInBoundsGEP2(e->w->builder, e->w->i8, base, &at, 1, "");
+  LLVMValueRef v = LLVMBuildLoad2(e->w->builder, emit_vector_type(e->w->i8, 64), p, "");
+  LLVMSetAlignment(v, 1);
+  return v;
+}
+
+/* Of 128 bytes, those whose numbers are the lower seven bits of `bytes`. */
+static LLVMValueRef pick(const emit_element *e, LLVMValueRef base, int64_t from, LLVMValueRef bytes) {
+  static const char name[] = "llvm.x86.avx512.vpermi2var.qi.512";
+  LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->w->module, LLVMLookupIntrinsicID(name, sizeof name - 1), NULL, 0);
+  LLVMValueRef args[] = {table_part(e, base, from), bytes, table_part(e, base, from + 64)};
+  return LLVMBuildCall2(e->w->builder, LLVMGlobalGetValueType(f), f, args, 3, "");
+}
+
+/* The table's address, if the kernel has that but not the numbers of its elements. */
+static LLVMValueRef table_base(const emit_element *e, const hlo_instr *i) {
+  LLVMValueRef base = NULL;
+  for (uint32_t k = 0; k < e->n_inputs; k++) {
+    const emit_input *in = &e->inputs[k];
+    if (hlo_value_equal(in->value, i->operands[1])) {
+      return NULL;
+    }
+    base = hlo_value_equal(in->value, i->operands[0]) && !in->shared ? in->base : base;
+  }
+  return base;
+}
+
+/* hlo_is_lookup, 64 bytes at a time at most. */
+static LLVMValueRef look_up(emit_element *e, const hlo_instr *i, LLVMValueRef base, const emit_index *at) {
+  enum { MOST = 64 };
+  int lanes = e->x.lanes, wide[MOST], narrow[MOST];
+  LLVMValueRef bytes = emit_value(e, i->operands[1].def->operands[0], at).v;
+  for (int k = 0; k < MOST; k++) {
+    wide[k] = k % lanes;
+    narrow[k] = k;
+  }
+  bytes = lanes == MOST ? bytes : emit_shuffle(e->w, bytes, NULL, wide, MOST);
+  LLVMValueRef low = pick(e, base, 0, bytes), high = pick(e, base, 128, bytes);
+  LLVMValueRef v = emit_select(e->w, emit_icmp(e->w, LLVMIntSLT, bytes, LLVMConstNull(LLVMTypeOf(bytes))), high, low);
+  return lanes == MOST ? v : emit_shuffle(e->w, v, NULL, narrow, lanes);
+}
+
 emit_pair emit_gather(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  bool picks = e->w->target->permutes && e->x.lanes > 1 && e->x.lanes <= 64 && hlo_is_lookup(i);
+  LLVMValueRef table = picks ? table_base(e, i) : NULL;
+  if (table) {
+    return (emit_pair){look_up(e, i, table, at), NULL};
+  }
   emit_window_dims d = emit_window_dims_of(i, &i->shapes[0]);
   emit_pos starts[SHAPE_MAX_RANK];
   emit_window_starts(e, i, &d, at, hlo_ints(i, HLO_ATTR_SIZES), true, starts);

@@ -1,6 +1,8 @@
 /* plan.c - see plan.h. */
 #include "emit/plan.h"
 
+#include "hlo/rewrite.h"
+
 bool emit_is_cut(const emit_cuts *c, int64_t n) {
   for (int k = 0; k < c->n; k++) {
     if (c->at[k] == n) {
@@ -36,7 +38,8 @@ static bool is_leaf(const emit_element *e, hlo_value v) {
 }
 
 static bool keeps_order(const hlo_instr *i) {
-  return hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_COPY || i->op == HLO_RESHAPE;
+  return hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_COPY || i->op == HLO_RESHAPE ||
+         (i->op == HLO_GATHER && hlo_is_lookup(i));
 }
 
 static bool was_seen(walk *w, const hlo_instr *i) {

@@ -11,7 +11,7 @@
 #include "emit/module.h"
 
 /* What CPUs can do, one row a name.  bits: of the vectors that kernels use. */
-enum { FMA = 1, F16 = 2, ROUNDING = 4, DOTS = 8 };
+enum { FMA = 1, F16 = 2, ROUNDING = 4, DOTS = 8, PERMUTES = 16 };
 typedef struct cpu_row {
   const char *arch, *name;
   int bits;
@@ -34,12 +34,12 @@ static const cpu_row cpus[] = {
     {"x86_64", "x86-64-v4", 512, FMA | F16 | ROUNDING},
     {"x86_64", "skylake-avx512", 512, FMA | F16 | ROUNDING},
     {"x86_64", "cascadelake", 512, FMA | F16 | ROUNDING | DOTS},
-    {"x86_64", "icelake-server", 512, FMA | F16 | ROUNDING | DOTS},
-    {"x86_64", "sapphirerapids", 512, FMA | F16 | ROUNDING | DOTS},
-    {"x86_64", "emeraldrapids", 512, FMA | F16 | ROUNDING | DOTS},
-    {"x86_64", "graniterapids", 512, FMA | F16 | ROUNDING | DOTS},
-    {"x86_64", "znver4", 512, FMA | F16 | ROUNDING | DOTS},
-    {"x86_64", "znver5", 512, FMA | F16 | ROUNDING | DOTS},
+    {"x86_64", "icelake-server", 512, FMA | F16 | ROUNDING | DOTS | PERMUTES},
+    {"x86_64", "sapphirerapids", 512, FMA | F16 | ROUNDING | DOTS | PERMUTES},
+    {"x86_64", "emeraldrapids", 512, FMA | F16 | ROUNDING | DOTS | PERMUTES},
+    {"x86_64", "graniterapids", 512, FMA | F16 | ROUNDING | DOTS | PERMUTES},
+    {"x86_64", "znver4", 512, FMA | F16 | ROUNDING | DOTS | PERMUTES},
+    {"x86_64", "znver5", 512, FMA | F16 | ROUNDING | DOTS | PERMUTES},
     {"aarch64", "generic", 128, FMA | F16 | ROUNDING},
     {"aarch64", "cortex-a53", 128, FMA | F16 | ROUNDING},
     {"aarch64", "cortex-a72", 128, FMA | F16 | ROUNDING},
@@ -98,6 +98,7 @@ static status this_machine(arena *a, emit_target *t) {
     t->f16 = has(t->features, "f16c");
     t->rounding = has(t->features, "sse4.1");
     t->scalef = t->vector_bits == 512;
+    t->permutes = t->vector_bits == 512 && has(t->features, "avx512vbmi");
     t->dots = t->vector_bits == 512 ? has(t->features, "avx512vnni") : t->vector_bits == 256 && has(t->features, "avxvnni");
   } else if (is_arch(t->triple, "aarch64")) {
     t->vector_bits = 128;
@@ -123,6 +124,7 @@ static status named_cpu(arena *a, const char *cpu, emit_target *t) {
       t->f16 = cpus[k].has & F16;
       t->rounding = cpus[k].has & ROUNDING;
       t->dots = cpus[k].has & DOTS;
+      t->permutes = cpus[k].has & PERMUTES;
       t->scalef = is_arch(t->triple, "x86_64") && cpus[k].bits == 512;
       return NULL;
     }

@@ -20,6 +20,7 @@ typedef struct emit_target {
   bool rounding;        /* floor, ceil, trunc, roundeven are instructions */
   bool scalef;          /* x 2^n is an instruction, for vectors of all widths (AVX-512) */
   bool dots;            /* sums of four products of u8 and s8, added to an s32, are an instruction (VNNI), for vectors up to vector_bits */
+  bool permutes;        /* bytes are picked from 128 by an instruction (AVX-512 VBMI) */
   bool gpu;             /* NVPTX */
 } emit_target;
 

@@ -69,6 +69,7 @@ typedef struct hlo_target {
   bool (*takes_attention)(void *data, const hlo_attention *a);
   bool channels_last; /* convolutions run faster so */
   bool matrices;      /* dots run faster where each operand can be walked as a matrix */
+  bool tables;        /* looking up a byte costs no more than some arithmetic */
 } hlo_target;
 
 /* What one pass did in this run, all its calls together. */

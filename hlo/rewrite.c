@@ -73,6 +73,14 @@ hlo_instr *hlo_only_user(hlo_value v) {
 
 bool hlo_used_once(hlo_value v) { return hlo_only_user(v) != NULL; }
 
+bool hlo_is_lookup(const hlo_instr *i) {
+  const shape *x = hlo_shape(i->operands[0]);
+  const hlo_instr *index = i->operands[1].def;
+  int64_t dimension;
+  return x->rank == 1 && x->dims[0] == 256 && dtype_bytes((dtype)x->type) == 1 && hlo_is_take(i, &dimension) &&
+         index->op == HLO_CONVERT && hlo_type(index->operands[0]) == DTYPE_U8 && hlo_rank(i->operands[1]) == i->shapes[0].rank;
+}
+
 bool hlo_splat_of(hlo_value v, literal *scalar) {
   enum { MAX_BYTES = 1 << 16 }; /* larger constants have become broadcasts where they are splats */
   while (v.def && v.def->op == HLO_BROADCAST) {

@@ -24,6 +24,9 @@ hlo_instr *hlo_only_user(hlo_value v);
 /* Does the gather pick rows of one dimension, as hlo_take makes it, with the indices' dims in its place? */
 bool hlo_is_take(const hlo_instr *i, int64_t *dimension);
 
+/* Does it look up bytes: take(u8[256] or s8[256], convert(q)) with q u8?  They are the operand of its second operand. */
+bool hlo_is_lookup(const hlo_instr *gather);
+
 /* Is v an array of equal, known elements?  *scalar is the element as a literal of rank 0. */
 bool hlo_splat_of(hlo_value v, literal *scalar);
 /* The same, and that element is exactly `number` (-0 is not 0).  Real element types only. */

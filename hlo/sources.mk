@@ -37,6 +37,7 @@ hlo_sources = \
 	hlo/pass_reduce_fusion.c \
 	hlo/pass_row_fusion.c \
 	hlo/pass_simplify.c \
+	hlo/pass_tables.c \
 	hlo/print.c \
 	hlo/quantized.c \
 	hlo/rewrite.c \

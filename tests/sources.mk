@@ -157,6 +157,7 @@ hlo_tests = \
 	tests/hlo/simplify/movement.hlo \
 	tests/hlo/simplify/reduce.hlo \
 	tests/hlo/simplify/root.hlo \
+	tests/hlo/tables/chain.hlo \
 	tests/hlo/text/all-ops.hlo \
 	tests/hlo/text/names.hlo \
 	tests/hlo/text/refused-shape.hlo \

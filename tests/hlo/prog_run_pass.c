@@ -67,7 +67,7 @@ static status run(void *data) {
                                     .takes_activation = takes_activation,
                                     .takes_fused = takes_fused, .takes_bytes = takes_bytes,
                                     .takes_small_weights = takes_small_weights,
-                                    .takes_attention = takes_attention, .channels_last = true,
+                                    .takes_attention = takes_attention, .channels_last = true, .tables = true,
                                     .matrices = true};
   job *j = data;
   hlo_module *m = NULL;

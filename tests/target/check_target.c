@@ -285,6 +285,24 @@ START_TEST(bytes) {
 }
 END_TEST
 
+/* Activations of bytes, which are looked up: whole vectors and rests, padding behind, two results. */
+START_TEST(looked_up) {
+  static const char *const types[] = {"u8", "s8"};
+  for (int k = 0; k < 2; k++) {
+    char params[100], body[2000];
+    snprintf(params, sizeof params, "%%0: %s[5,37,29] \"x\", %%1: u8[] \"p\"", types[k]);
+    snprintf(body, sizeof body,
+             "%%2 = constant() {value=f32[] 0.03125} : f32[]\n%%3 = broadcast(%%2) {dimensions=[]} : f32[5,37,29]\n"
+             "%%4 = convert(%%0) {saturate=true, rounding=nearest} : f32[5,37,29]\n%%5 = multiply(%%4, %%3) : f32[5,37,29]\n"
+             "%%6 = logistic(%%5) : f32[5,37,29]\n%%7 = multiply(%%6, %%5) : f32[5,37,29]\n%%8 = divide(%%7, %%3) : f32[5,37,29]\n"
+             "%%9 = round-nearest-even(%%8) : f32[5,37,29]\n%%10 = convert(%%9) {saturate=true, rounding=nearest} : u8[5,37,29]\n"
+             "%%11 = pad(%%10, %%1) {low=[0,1,1], high=[0,2,1], interior=[0,0,0]} : u8[5,40,31]\n"
+             "%%12 = convert(%%9) {saturate=true, rounding=nearest} : s8[5,37,29]");
+    check_body(params, body, "%11 \"y\", %12 \"z\"", 0, k ? -128 : 0, k ? 127 : 255);
+  }
+}
+END_TEST
+
 /* Weights of small integers, made into f32 by blocks or columns, with and without a zero point and a transpose, a tail behind the
  * dot.  A block's sum is scaled instead of each weight: some more roundings, of 1600 products at most. */
 START_TEST(small_weights) {
@@ -396,6 +414,7 @@ int main(void) {
   TCase *t = tcase_create("target");
   tcase_set_timeout(t, 60); /* the machine may be busy */
   tcase_add_test(t, small_weights);
+  tcase_add_test(t, looked_up);
   tcase_add_test(t, bytes);
   tcase_add_test(t, clusters);
   tcase_add_test(t, heads);

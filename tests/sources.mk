@@ -434,6 +434,7 @@ tests_files = \
 	tests/hlo/simplify/movement.expected \
 	tests/hlo/simplify/reduce.expected \
 	tests/hlo/simplify/root.expected \
+	tests/hlo/tables/chain.expected \
 	tests/hlo/text/all-ops.expected \
 	tests/hlo/text/names.expected \
 	tests/hlo/text/refused-shape.expected \

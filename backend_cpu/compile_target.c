@@ -29,6 +29,7 @@ static const hlo_pass pipeline[] = {
     HLO_STEP(deconvolution),
     HLO_GROUP("clean-layout", cleaning),
     HLO_STEP(tables),
+    HLO_STEP(repeats),
     HLO_STEP(attention),
     HLO_STEP(matrices),
     HLO_STEP(fold),

@@ -5,18 +5,18 @@
  * computed as vectors along the operand's innermost dimension, turned in registers, and used as rows of the result.  So both
  * sides are read and written by whole vectors.
  *
- * A result with two or three columns (colours become channels, channels are shuffled) is no square: its columns are computed in the
- * same way, and then interleaved. */
+ * A result with two to four columns (colours become channels, channels are shuffled, elements are repeated) is no square: its
+ * columns are computed in the same way, and then interleaved. */
 #include "emit/plan.h"
 #include "emit/writer.h"
 #include "hlo/rows.h"
 
-enum { LEAST = 4, MOST = 16, MAX_TURNED = 4, FEW = 3 };
+enum { LEAST = 4, MOST = 16, MAX_TURNED = 4, FEW = 4 };
 
 typedef struct tiles {
   emit_writer *w;
   int n_turned;
-  const hlo_instr *turned[MAX_TURNED]; /* transposes of one shape and permutation */
+  const hlo_instr *turned[MAX_TURNED]; /* transposes of one shape and permutation; or what is interleaved, alone */
   int rank, column;                    /* of the result, dims that travel together merged; where the operand's innermost is */
   int64_t dims[SHAPE_MAX_RANK];
   int side;
@@ -113,12 +113,12 @@ static hlo_value unviewed(const emit_writer *w, hlo_value v) {
   return v;
 }
 
-/* Rows as runs along which nothing that the transpose reads changes: the last two dims before the columns.  False: there are none. */
+/* Rows as runs along which nothing that is read changes: the last two dims before the columns.  False: there are none. */
 static bool cut_rows(tiles *t, const hlo_instr *turned) {
   emit_cuts cuts = {0};
   int64_t runs[SHAPE_MAX_RANK], rows = t->dims[t->column], columns = t->dims[t->rank - 1];
   emit_cuts_of(&t->w->e, turned->operands[0], &cuts);
-  int64_t run = runs[emit_loop_extents(&cuts, shape_elements(&turned->shapes[0]), runs) - 1];
+  int64_t run = runs[emit_loop_extents(&cuts, shape_elements(hlo_shape(turned->operands[0])), runs) - 1];
   if (run % rows == 0) {
     return true;
   }
@@ -132,13 +132,41 @@ static bool cut_rows(tiles *t, const hlo_instr *turned) {
   return true;
 }
 
-/* A transpose, and nothing behind it, whose rows are what was innermost. */
+/* The dims of a broadcast that repeats each element of its operand's rows: rows and columns are the last two. */
+static bool repeats(tiles *t, const hlo_instr *i) {
+  const shape *s = &i->shapes[0], *x = hlo_shape(i->operands[0]);
+  int rows = -1, columns = s->rank - 1;
+  while (columns > 0 && s->dims[columns] == 1) {
+    columns--;
+  }
+  for (int k = 0; k < x->rank; k++) {
+    int d = (int)hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
+    if (x->dims[k] > 1) {
+      rows = d > rows ? d : rows;
+    }
+  }
+  t->rank = 0;
+  for (int k = 0; k < s->rank; k++) {
+    if (s->dims[k] > 1) {
+      t->dims[t->rank++] = s->dims[k];
+    }
+  }
+  t->column = t->rank - 2;
+  bool next = rows >= 0 && rows < columns;
+  for (int k = rows + 1; k < columns; k++) {
+    next = next && s->dims[k] == 1;
+  }
+  return next;
+}
+
+/* A transpose or a broadcast, and nothing behind it, whose rows are what was innermost. */
 static bool find_few(emit_writer *w, tiles *t) {
   *t = (tiles){.w = w};
   hlo_value v = unviewed(w, w->roots[0]);
   dtype type = hlo_type(v);
-  if (w->n_results != 1 || w->shared[0] || w->e.w->target->gpu || v.def->op != HLO_TRANSPOSE || is_input(w, v) || type == DTYPE_PRED ||
-      dtype_is_complex(type) || !merge(t, v.def) || t->column != t->rank - 2 || t->dims[t->rank - 1] > FEW || !cut_rows(t, v.def)) {
+  if (w->n_results != 1 || w->shared[0] || w->e.w->target->gpu || is_input(w, v) || type == DTYPE_PRED ||
+      dtype_is_complex(type) || !(v.def->op == HLO_TRANSPOSE ? merge(t, v.def) : v.def->op == HLO_BROADCAST && repeats(t, v.def)) ||
+      t->column != t->rank - 2 || t->dims[t->rank - 1] > FEW || !cut_rows(t, v.def)) {
     return false;
   }
   t->n_turned = 1;

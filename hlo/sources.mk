@@ -35,6 +35,7 @@ hlo_sources = \
 	hlo/pass_matrices.c \
 	hlo/pass_motion.c \
 	hlo/pass_reduce_fusion.c \
+	hlo/pass_repeats.c \
 	hlo/pass_row_fusion.c \
 	hlo/pass_simplify.c \
 	hlo/pass_tables.c \

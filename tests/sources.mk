@@ -145,6 +145,7 @@ hlo_tests = \
 	tests/hlo/motion/sink.hlo \
 	tests/hlo/reduce_fusion/softmax.hlo \
 	tests/hlo/reduce_fusion/variance.hlo \
+	tests/hlo/repeats/takes.hlo \
 	tests/hlo/row_fusion/columns.hlo \
 	tests/hlo/row_fusion/groups.hlo \
 	tests/hlo/row_fusion/not.hlo \

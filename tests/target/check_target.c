@@ -132,7 +132,7 @@ START_TEST(turned) {
 }
 END_TEST
 
-/* Two or three columns: rows that divide vectors, that lie over one another, that padding and concatenation cut. */
+/* Two to four columns: rows that divide vectors, that lie over one another, that padding and concatenation cut, that are repeated. */
 START_TEST(interleaved) {
   static const char *const types[] = {"f32", "f64", "bf16", "u8", "s64", "pred", NULL};
   for (int k = 0; types[k]; k++) {
@@ -151,6 +151,10 @@ START_TEST(interleaved) {
              "%2 = slice(%0) {starts=[0,58], limits=[7,116], strides=[1,1]} : f32[7,58]\n"
              "%3 = concatenate(%2, %1) {dimension=1} : f32[7,116]\n%4 = negate(%3) : f32[7,116]\n%5 = reshape(%4) : f32[7,2,58]\n"
              "%6 = transpose(%5) {permutation=[0,2,1]} : f32[7,58,2]\n%7 = reshape(%6) : f32[7,116]", "%7 \"r\"", 0, -2, 2);
+  check_body("%0: f32[2,5,19] \"x\", %1: u8[3,40] \"y\"",
+             "%2 = abs(%0) : f32[2,5,19]\n%3 = broadcast(%2) {dimensions=[0,1,3]} : f32[2,5,3,19]\n%4 = reshape(%3) : f32[2,15,19]\n"
+             "%5 = broadcast(%4) {dimensions=[0,1,2]} : f32[2,15,19,2]\n%6 = reshape(%5) : f32[2,15,38]\n"
+             "%7 = broadcast(%1) {dimensions=[0,1]} : u8[3,40,4]\n%8 = reshape(%7) : u8[3,160]", "%6 \"r\", %8 \"s\"", 0, 0, 9);
 }
 END_TEST
 

@@ -422,6 +422,7 @@ tests_files = \
 	tests/hlo/motion/sink.expected \
 	tests/hlo/reduce_fusion/softmax.expected \
 	tests/hlo/reduce_fusion/variance.expected \
+	tests/hlo/repeats/takes.expected \
 	tests/hlo/row_fusion/columns.expected \
 	tests/hlo/row_fusion/groups.expected \
 	tests/hlo/row_fusion/not.expected \

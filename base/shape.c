@@ -73,7 +73,8 @@ const char *shape_text(char *buffer, const dim_table *table, const shape *s) {
   if (s->kind != SHAPE_ARRAY) {
     n += (size_t)snprintf(buffer, SHAPE_TEXT_MAX, "%s<", kind_names[s->kind]);
   }
-  n += (size_t)snprintf(buffer + n, SHAPE_TEXT_MAX - n, "%s[", dtype_name(s->type));
+  bool dims = s->kind == SHAPE_ARRAY || s->rank > 0;
+  n += (size_t)snprintf(buffer + n, SHAPE_TEXT_MAX - n, "%s%s", dtype_name(s->type), dims ? "[" : "");
   arena *a = table ? arena_create(NULL) : NULL;
   for (int i = 0; i < s->rank && n < SHAPE_TEXT_MAX - 32; i++) {
     const char *comma = i ? "," : "";
@@ -85,7 +86,7 @@ const char *shape_text(char *buffer, const dim_table *table, const shape *s) {
     }
   }
   arena_destroy(a);
-  snprintf(buffer + n, SHAPE_TEXT_MAX - n, s->kind != SHAPE_ARRAY ? "]>" : "]");
+  snprintf(buffer + n, SHAPE_TEXT_MAX - n, "%s%s", dims ? "]" : "", s->kind != SHAPE_ARRAY ? ">" : "");
   return buffer;
 }
 
@@ -95,7 +96,8 @@ const char *shape_print(arena *a, const dim_table *table, const shape *s) {
     const char *d = dim_is_const(s->dims[i]) ? arena_printf(a, "%" PRId64, s->dims[i]) : dim_print(a, table, s->dims[i]);
     text = arena_printf(a, "%s%s%s", text, i ? "," : "", d);
   }
-  text = arena_printf(a, "%s[%s]", dtype_name(s->type), text);
+  bool dims = s->kind == SHAPE_ARRAY || s->rank > 0;
+  text = arena_printf(a, "%s%s%s%s", dtype_name(s->type), dims ? "[" : "", text, dims ? "]" : "");
   return s->kind == SHAPE_ARRAY ? text : arena_printf(a, "%s<%s>", kind_names[s->kind], text);
 }
 
@@ -108,13 +110,16 @@ static bool accept(const char **text, const char *word) {
   return true;
 }
 
-static status parse_array(dim_table *table, const char **text, shape *out) {
+static status parse_array(dim_table *table, const char **text, bool handle, shape *out) {
   size_t n = strspn(*text, "abcdefghijklmnopqrstuvwxyz0123456789");
   dtype type = dtype_from_name(*text, n);
   CHECK_THAT(type != DTYPE_INVALID, STATUS_INVALID_FILE, "'%.*s' is no element type", (int)(n < 20 ? n : 20), *text);
   *text += n;
-  CHECK_THAT(accept(text, "["), STATUS_INVALID_FILE, "'[' expected after the element type");
   *out = shape_scalar(type);
+  if (handle && **text != '[') {
+    return NULL;
+  }
+  CHECK_THAT(accept(text, "["), STATUS_INVALID_FILE, "'[' expected after the element type");
   if (accept(text, "]")) {
     return NULL;
   }
@@ -131,12 +136,12 @@ status shape_parse(dim_table *table, const char **text, shape *out) {
   for (int kind = SHAPE_SEQUENCE; kind <= SHAPE_MAP; kind++) {
     const char *start = *text;
     if (accept(text, kind_names[kind]) && accept(text, "<")) {
-      TRY(parse_array(table, text, out));
+      TRY(parse_array(table, text, true, out));
       out->kind = (uint8_t)kind;
       CHECK_THAT(accept(text, ">"), STATUS_INVALID_FILE, "'>' expected");
       return NULL;
     }
     *text = start;
   }
-  return parse_array(table, text, out);
+  return parse_array(table, text, false, out);
 }

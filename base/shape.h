@@ -41,7 +41,7 @@ int64_t shape_product(const shape *s, int from, int to);
 /* Row-major strides in elements into strides[rank]. */
 void shape_strides(const shape *s, int64_t *strides);
 
-/* f32[2,batch], pred[], seq<f32>.  table may be NULL for a static shape. */
+/* f32[2,batch], pred[], seq<f32> (a handle without dimensions).  table may be NULL for a static shape. */
 const char *shape_print(arena *a, const dim_table *table, const shape *s);
 /* The same into a buffer (for messages); symbolic dims as '?' without a table.  Gives `buffer`. */
 enum { SHAPE_TEXT_MAX = 256 };

@@ -1,5 +1,7 @@
 #include "frontend/frame.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "frontend/functions.h"
@@ -52,10 +54,27 @@ static status find_initializer(const onnx_frame *f, arena *a, const char *name, 
   return NULL;
 }
 
+enum { NO_TEXT = '\xff' }; /* a byte that no text in UTF-8 has */
+
+const char *onnx_element_name(arena *a, const char *sequence, uint32_t k) {
+  return arena_printf(a, "%s%c%" PRIu32, sequence, NO_TEXT, k);
+}
+
+static onnx_array *find_element(const onnx_frame *f, arena *a, const char *name, const char *at) {
+  onnx_array *sequence;
+  literal *none;
+  unsigned long k = strtoul(at + 1, NULL, 10);
+  status failed = onnx_frame_find(f, a, arena_strndup(a, name, (size_t)(at - name)), &sequence, &none);
+  bool found = !failed && sequence && k < sequence->n;
+  status_free(failed);
+  return found ? sequence->elements[k] : NULL;
+}
+
 status onnx_frame_find(const onnx_frame *f, arena *a, const char *name, onnx_array **array, literal **initializer) {
-  *array = NULL;
+  const char *element = strchr(name, NO_TEXT);
+  *array = element ? find_element(f, a, name, element) : NULL;
   *initializer = NULL;
-  for (; f && !*array && !*initializer; f = f->outer) {
+  for (; f && !element && !*array && !*initializer; f = f->outer) {
     *array = str_map_get(&f->arrays, name);
     if (!*array) {
       TRY(find_initializer(f, a, name, initializer));

@@ -12,17 +12,21 @@
 #include "frontend/model.h"
 #include "hlo/builder.h"
 
-/* A value from outside of a piece: the caller's input, or the result of an earlier piece. */
+/* A value from outside of a piece: the caller's input, or the result of an earlier piece; also a sequence of such arrays,
+ * which is of kind SHAPE_SEQUENCE and has neither data nor flags of its own. */
 typedef struct onnx_array {
   literal value; /* data NULL: only the shape is known */
   bool known;    /* pieces take it for the constant it is; otherwise it is a parameter */
   bool asked;    /* a size depends on it: import again with known set.  Written by imports. */
+  uint32_t n;    /* of a sequence */
+  struct onnx_array **elements; /* not NULL: it is a sequence */
 } onnx_array;
 
 typedef enum onnx_node_state {
   ONNX_NODE_WAITS, /* for values that are not there yet */
   ONNX_NODE_DONE,  /* by this piece or an earlier one */
-  ONNX_NODE_APART  /* a call, If, Loop or Scan whose body needs contents of its own values: run it by itself */
+  ONNX_NODE_APART  /* a call, If, Loop or Scan whose body needs contents of its own values, or what moves elements of the
+                    * frame's sequences (onnx_reads_sequences): run it by itself */
 } onnx_node_state;
 
 /* What is wrong with a node, on one line that begins with its label. */
@@ -71,6 +75,8 @@ STATUS_MUST_USE status onnx_frame_node(const onnx_frame *f, arena *a, size_t k, 
  * Both NULL: there is none. */
 STATUS_MUST_USE status onnx_frame_find(const onnx_frame *f, arena *a, const char *name, onnx_array **array,
                                        literal **initializer);
+/* An element of a sequence has a name too, which no value of a model can have: it is no UTF-8. */
+const char *onnx_element_name(arena *a, const char *sequence, uint32_t k);
 /* An input of the function that the call leaves out: a name without a value. */
 bool onnx_frame_leaves_out(const onnx_frame *f, const char *name);
 
@@ -92,10 +98,20 @@ typedef struct onnx_array_uses {
   onnx_array_use *items;
 } onnx_array_uses;
 
+/* A sequence that a piece gives: its elements are results, one after the other. */
+typedef struct onnx_leaving {
+  const char *name;
+  dtype type;
+  uint32_t n, first;
+} onnx_leaving;
+
 typedef struct onnx_piece {
   hlo_module *module;     /* parameters and results carry the frame's names; results that are hidden (hlo_module.sizes) none */
   onnx_array **params;    /* in the order of the module's parameters */
   onnx_array_uses constants; /* arrays that the module takes for constants */
+  onnx_array_uses sequences; /* sequences that it takes as they are, element by element */
+  onnx_leaving *leaving;
+  uint32_t n_leaving, cap_leaving;
   uint8_t *states;        /* of the frame's nodes once this piece has run */
   bool *known;            /* by result: it counts as a constant from then on */
   bool complete;          /* nothing is left to do */

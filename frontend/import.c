@@ -10,6 +10,7 @@
 
 #include "frontend/functions.h"
 #include "frontend/op_types.h"
+#include "frontend/sequence.h"
 #include "frontend/sizes.h"
 #include "frontend/tensor.h"
 
@@ -65,10 +66,22 @@ static bool copy_constant(onnx_scope *s, hlo_value outer, hlo_value *out) {
   return false;
 }
 
+static hlo_value capture_sequence(onnx_scope *s, hlo_value outer) {
+  uint32_t n = onnx_sequence_length(outer);
+  hlo_value *elements = ARENA_NEW_N(s->importer->arena, hlo_value, n);
+  for (uint32_t k = 0; k < n; k++) {
+    elements[k] = onnx_scope_capture(s, onnx_sequence_elements(outer)[k]);
+  }
+  return onnx_sequence_make(s->importer->arena, hlo_type(outer), n, elements);
+}
+
 hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer) {
   hlo_value inner;
   if (!s->captures) {
     return outer;
+  }
+  if (onnx_is_sequence(outer)) {
+    return capture_sequence(s, outer);
   }
   if (copy_constant(s, outer, &inner)) {
     return inner;
@@ -157,11 +170,20 @@ static status find_inputs(onnx_scope *s, const Onnx__NodeProto *node, hlo_value 
   return NULL;
 }
 
+static status leave_sequences(onnx_scope *s, const Onnx__NodeProto *node) {
+  if (onnx_reads_sequences(s, node)) {
+    s->importer->wants.apart = true;
+    return status_error(STATUS_UNSUPPORTED, "it reads a sequence that was made before");
+  }
+  return NULL;
+}
+
 static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
   arena *a = s->importer->arena;
   const onnx_op_row *row;
   TRY(find_row(s, node, &row));
   TRY(check_arity(node, row));
+  TRY(leave_sequences(s, node));
   hlo_value *in = value_list(a, node->n_input, row->max_inputs);
   hlo_value *out = value_list(a, node->n_output, row->max_outputs);
   TRY(find_inputs(s, node, in));
@@ -200,6 +222,7 @@ static status import_call(onnx_scope *s, const Onnx__NodeProto *node, const onnx
   CHECK_THAT(node->n_input <= proto->n_input && node->n_output <= proto->n_output, STATUS_INVALID_MODEL,
              "gives %zu inputs and wants %zu outputs; the function has %zu and %zu", node->n_input, node->n_output,
              proto->n_input, proto->n_output);
+  TRY(leave_sequences(s, node));
   for (size_t k = 0; k < proto->n_input; k++) {
     hlo_value v = {0};
     if (k < node->n_input && *node->input[k]) {

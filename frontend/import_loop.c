@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "frontend/import_nn.h"
+#include "frontend/sequence.h"
 #include "frontend/sizes.h"
 
 /* A loop of constant length whose states change their shapes is written out, up to this many steps; Scan 8 up
@@ -78,6 +79,8 @@ static status import_body(loop *l, const literal *iteration) {
     shapes[at++] = shape_scalar(DTYPE_PRED);
   }
   for (uint32_t k = 0; k < l->n_states; k++) {
+    CHECK_THAT(!onnx_is_sequence(l->states[k]), STATUS_UNSUPPORTED,
+               "state %u is a sequence, and the steps are too many, or not known, to be written out", k);
     shapes[at++] = *hlo_shape(l->states[k]);
   }
   for (uint32_t k = 0; k < l->n_in; k++) {
@@ -115,17 +118,26 @@ static bool stays_true(const loop *l) {
   return l->is_scan || l->ignores_cond || (c && shape_elements(&c->shape) == 1 && literal_i64(c, 0) != 0);
 }
 
+static status check_condition(const shape *c) {
+  CHECK_THAT(c->kind == SHAPE_ARRAY && c->type == DTYPE_PRED && shape_elements(c) == 1, STATUS_INVALID_MODEL,
+             "body gives %s as condition; one bool is needed", SHAPE_STR(NULL, c));
+  return NULL;
+}
+
+/* A state keeps its type, also where steps are written out and its shape may change. */
+static status check_state_type(uint32_t k, const shape *before, const shape *after) {
+  CHECK_THAT(before->type == after->type && before->kind == after->kind, STATUS_INVALID_MODEL,
+             "state %u is %s before a step but %s after it", k, SHAPE_STR(NULL, before), SHAPE_STR(NULL, after));
+  return NULL;
+}
+
 static status check_states(const loop *l) {
   if (!l->is_scan) {
-    const shape *c = hlo_shape(l->body->roots[0]);
-    CHECK_THAT(c->type == DTYPE_PRED && shape_elements(c) == 1, STATUS_INVALID_MODEL,
-               "body gives %s as condition; one bool is needed", SHAPE_STR(NULL, c));
+    TRY(check_condition(hlo_shape(l->body->roots[0])));
   }
   for (uint32_t k = 0; k < l->n_states; k++) {
     const shape *before = hlo_shape(l->states[k]), *after = hlo_shape(l->body->roots[first_root(l) + k]);
-    CHECK_THAT(before->type == after->type && before->kind == after->kind, STATUS_INVALID_MODEL,
-               "state %u is %s before a step but %s after it", k, SHAPE_STR(NULL, before),
-               SHAPE_STR(NULL, after));
+    TRY(check_state_type(k, before, after));
     CHECK_THAT(shape_equal(before, after), STATUS_UNSUPPORTED,
                "state %u is %s before a step but %s after it: its shape depends on data",
                k, SHAPE_STR(NULL, before), SHAPE_STR(NULL, after));
@@ -333,8 +345,15 @@ static status unroll(loop *l, hlo_value *results) {
     TRY(status_prefix(onnx_import_inline(n, "body", n_inputs, inputs, inputs[0], n_roots, roots), "body, step %u",
                       steps));
     TRY(hlo_builder_take_error(b));
+    TRY(check_condition(hlo_shape(roots[0])));
+    for (uint32_t k = 0; k < l->n_states; k++) {
+      TRY(check_state_type(k, hlo_shape(inputs[2 + k]), hlo_shape(roots[1 + k])));
+    }
     for (uint32_t k = 0; k < n_roots; k++) {
-      CHECK_THAT(!onnx_want_sizes(n->scope->importer, roots[k]), STATUS_UNSUPPORTED, "the size of output %u of body depends on data", k);
+      CHECK_THAT(k <= l->n_states || !onnx_is_sequence(roots[k]), STATUS_INVALID_MODEL,
+                 "scan output %u is a sequence; a tensor is needed", k - 1 - l->n_states);
+      CHECK_THAT(!onnx_want_sizes(n->scope->importer, roots[k]), STATUS_UNSUPPORTED,
+                 "the size of output %u of body depends on data", k);
     }
     copy_values(inputs + 2, roots + 1, l->n_states);
     for (uint32_t k = 0; k < l->n_out; k++) {
@@ -408,6 +427,15 @@ static bool can_unroll(const loop *l) {
          !holds_loop(l->n->scope->importer->frame->model, body->g);
 }
 
+/* No step, and nothing but states, of which a body in HLO cannot have all: they stay what they are. */
+static bool keeps_sequences(const loop *l) {
+  bool sequences = false;
+  for (uint32_t k = 0; k < l->n_states; k++) {
+    sequences |= onnx_is_sequence(l->states[k]);
+  }
+  return sequences && l->trip == 0 && l->n_out == 0;
+}
+
 /* The steps could be written out if their number were known; otherwise they run one by one. */
 static void run_apart(const onnx_node *n) {
   bool trip = onnx_want_inputs(n, 0), cond = onnx_want_inputs(n, 1);
@@ -430,7 +458,9 @@ status onnx_import_loop(onnx_node *n) {
   l.out = ARENA_NEW_N(n->arena, scan_axis, l.n_out + 1);
   hlo_value *results = ARENA_NEW_N(n->arena, hlo_value, l.n_states + l.n_out + 1);
   status s = NULL;
-  if (l.trip != 1 || !can_unroll(&l)) {
+  if (keeps_sequences(&l)) {
+    copy_values(results, l.states, l.n_states);
+  } else if (l.trip != 1 || !can_unroll(&l)) {
     s = import_body(&l, NULL);
     s = s ? s : build_while(&l, results);
   }

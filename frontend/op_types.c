@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "frontend/importer.h"
+#include "frontend/sequence.h"
 
 #define DOMAIN(id, name) static const char id[] = name;
 #include "frontend/onnx_domains.def"
@@ -92,7 +93,8 @@ static const char *label(arena *a, const formal *f) {
 #define INTS (BIT(S8) | BIT(S16) | BIT(S32) | BIT(S64) | BIT(U8) | BIT(U16) | BIT(U32) | BIT(U64))
 #define FLOATS (BIT(F16) | BIT(F32) | BIT(F64))
 #define COMPLEX (BIT(C64) | BIT(C128))
-_Static_assert(DTYPE_COUNT <= 64, "a bit each");
+#define SEQUENCE ((uint64_t)1 << 63) /* of any element type */
+_Static_assert(DTYPE_COUNT <= 63, "a bit each");
 
 static uint64_t types_of_word(part word) {
   static const struct group {
@@ -105,13 +107,14 @@ static uint64_t types_of_word(part word) {
       {"complex", COMPLEX},
       {"f8", BIT(F8E4M3FN) | BIT(F8E4M3FNUZ) | BIT(F8E5M2) | BIT(F8E5M2FNUZ)},
       {"f6", BIT(F6E2M3FN) | BIT(F6E3M2FN)},
+      {"seq", SEQUENCE},
   };
   for (size_t k = 0; k < sizeof groups / sizeof *groups; k++) {
     if (is_text(word, groups[k].name)) {
       return groups[k].types;
     }
   }
-  dtype t = dtype_from_name(word.text, word.n); /* DTYPE_INVALID for what is no array */
+  dtype t = dtype_from_name(word.text, word.n); /* DTYPE_INVALID for what is neither array nor sequence */
   return t == DTYPE_INVALID ? 0 : (uint64_t)1 << t;
 }
 
@@ -144,8 +147,10 @@ static const char *names_of(arena *a, uint64_t types) {
       text = arena_printf(a, "%s%s%s", text, *text ? ", " : "", dtype_name((dtype)t));
     }
   }
-  return text;
+  return types & SEQUENCE ? arena_printf(a, "%s%ssequences", text, *text ? ", " : "") : text;
 }
+
+static uint64_t type_of_value(hlo_value v) { return onnx_is_sequence(v) ? SEQUENCE : (uint64_t)1 << hlo_type(v); }
 
 /* --- checking --- */
 
@@ -180,12 +185,16 @@ status onnx_check_types(const onnx_node *n, const onnx_op_row *row) {
   const onnx_op_types *types = onnx_op_types_of(row);
   variables seen = {0};
   formal f;
+  for (uint32_t k = 0; !types && k < n->n_in; k++) {
+    CHECK_THAT(!onnx_has_in(n, k) || !onnx_is_sequence(n->in[k]), STATUS_INVALID_MODEL, "input %" PRIu32 " is %s; a tensor is "
+               "needed", k, SHAPE_STR(NULL, hlo_shape(n->in[k])));
+  }
   for (uint32_t k = 0; types && k < n->n_in && formal_at(types->inputs, k, &f); k++) {
     if (!onnx_has_in(n, k)) {
       continue;
     }
     uint64_t allowed = types_of(types, f.type);
-    CHECK_THAT(allowed >> hlo_type(n->in[k]) & 1, STATUS_INVALID_MODEL, "%s is %s; version %d takes %s",
+    CHECK_THAT(allowed & type_of_value(n->in[k]), STATUS_INVALID_MODEL, "%s is %s; version %d takes %s",
                label(n->arena, &f), SHAPE_STR(NULL, hlo_shape(n->in[k])), row->since, names_of(n->arena, allowed));
     if (!f.alone) {
       TRY(check_alike(n->arena, &seen, &f, n->in[k]));

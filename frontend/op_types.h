@@ -16,7 +16,7 @@ const onnx_op_types *onnx_op_types_of(const onnx_op_row *row);
 const onnx_op_types *onnx_op_types_rows(uint32_t *n);
 
 /* Whether the node's inputs have types that this version takes, and one type where the standard wants one.  Of what the
- * standard has not, nothing is checked. */
+ * standard has not, nothing is checked but that they are no sequences. */
 STATUS_MUST_USE status onnx_check_types(const onnx_node *n, const onnx_op_row *row);
 
 /* All operators with the versions, types and states of their rows: a page in Markdown. */

@@ -3,6 +3,7 @@
 
 #include "frontend/import.h"
 #include "frontend/scope.h"
+#include "frontend/sequence.h"
 #include "frontend/sizes.h"
 
 /* What the reference evaluator folds while importing: shape arithmetic and small tables, not weights. */
@@ -22,6 +23,20 @@ static hlo_value add_constant(onnx_importer *im, hlo_builder *b, const char *nam
   return hlo_constant(b, literal_make(l->shape, arena_memdup(im->arena, l->data, (size_t)shape_bytes(&l->shape))));
 }
 
+static hlo_value add_array(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *array) {
+  return array->known ? add_constant(im, b, name, array) : add_parameter(im, name, array);
+}
+
+static hlo_value add_sequence(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *sequence) {
+  onnx_array_uses *all = &im->piece->sequences;
+  hlo_value *elements = ARENA_NEW_N(im->arena, hlo_value, sequence->n);
+  *ARENA_PUSH(im->arena, all->items, all->n, all->cap) = (onnx_array_use){name, sequence};
+  for (uint32_t k = 0; k < sequence->n; k++) {
+    elements[k] = add_array(im, b, onnx_element_name(im->arena, name, k), sequence->elements[k]);
+  }
+  return onnx_sequence_make(im->arena, (dtype)sequence->value.shape.type, sequence->n, elements);
+}
+
 static bool value_in(onnx_scope *s, const char *name, hlo_value *out) {
   onnx_importer *im = s->importer;
   onnx_array *array;
@@ -31,8 +46,10 @@ static bool value_in(onnx_scope *s, const char *name, hlo_value *out) {
     *out = (hlo_value){0};
     return true;
   }
-  if (array) {
-    *out = array->known ? add_constant(im, s->b, name, array) : add_parameter(im, name, array);
+  if (array && array->elements) {
+    *out = add_sequence(im, s->b, name, array);
+  } else if (array) {
+    *out = add_array(im, s->b, name, array);
   } else if (initializer) {
     *out = hlo_constant(s->b, *initializer);
   } else {
@@ -51,6 +68,52 @@ bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out) {
     onnx_scope_define(s, name, *out);
   }
   return found;
+}
+
+/* --- nodes that stand apart for what they read --- */
+
+static bool in_list(const char *list, const char *op) {
+  const char *at = strstr(list, op);
+  return at && at[-1] == ' ' && at[strlen(op)] == ' ';
+}
+
+static bool is_sequence_of(const onnx_frame *f, const char *name) {
+  const onnx_array *array = NULL;
+  for (; f && !array; f = f->outer) {
+    array = str_map_get(&f->arrays, name);
+  }
+  return array && array->elements;
+}
+
+static bool has_sequences(const onnx_frame *f) {
+  for (; f; f = f->outer) {
+    uint32_t at = 0;
+    const char *name;
+    void *array;
+    while (str_map_next(&f->arrays, &at, &name, &array)) {
+      if (array && ((onnx_array *)array)->elements) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool onnx_reads_sequences(const onnx_scope *s, const Onnx__NodeProto *node) {
+  static const char operators[] = " Identity If Loop SequenceAt SequenceErase SequenceInsert SequenceLength SequenceMap ";
+  onnx_importer *im = s->importer;
+  bool call = onnx_model_callee(im->frame->model, node);
+  if (!s->frame || !im->sequences || !(call || (!*node->domain && *node->op_type && in_list(operators, node->op_type)))) {
+    return false;
+  }
+  onnx_names reads = {0};
+  onnx_node_reads(im->arena, node, &reads);
+  for (uint32_t k = 0; k < reads.n; k++) {
+    if (is_sequence_of(s->frame, reads.items[k])) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /* --- the nodes --- */
@@ -136,6 +199,21 @@ static void add_root(onnx_importer *im, root_list *roots, const char *name, hlo_
   *ARENA_PUSH(im->arena, im->module->result_names, n, roots->cap_names) = arena_strdup(im->arena, name);
 }
 
+/* A value that leaves the piece.  A sequence does so element by element. */
+static void add_leaving(onnx_importer *im, root_list *roots, const char *name, hlo_value v) {
+  onnx_piece *p = im->piece;
+  if (!onnx_is_sequence(v)) {
+    add_root(im, roots, name, v);
+    return;
+  }
+  uint32_t n = onnx_sequence_length(v);
+  *ARENA_PUSH(im->arena, p->leaving, p->n_leaving, p->cap_leaving) =
+      (onnx_leaving){arena_strdup(im->arena, name), hlo_type(v), n, roots->n};
+  for (uint32_t k = 0; k < n; k++) {
+    add_root(im, roots, onnx_element_name(im->arena, name, k), onnx_sequence_elements(v)[k]);
+  }
+}
+
 /* What nodes that wait read of what nodes of this piece give, but for the frame's outputs, which leave it anyway. */
 static void add_needed(onnx_scope *s, root_list *roots) {
   onnx_importer *im = s->importer;
@@ -160,7 +238,7 @@ static void add_needed(onnx_scope *s, root_list *roots) {
       const char *name = f->nodes[k]->output[o];
       hlo_value *v = *name ? str_map_get(&s->values, name) : NULL;
       if (v && v->def && str_map_get(&needed, name)) {
-        add_root(im, roots, name, *v);
+        add_leaving(im, roots, name, *v);
       }
     }
   }
@@ -176,7 +254,10 @@ static status add_outputs(onnx_scope *s, bool all, root_list *roots) {
       continue;
     }
     CHECK_THAT(onnx_scope_lookup(s, name, &v) && v.def, STATUS_INVALID_MODEL, "graph output '%s' is not defined", name);
-    add_root(im, roots, name, v);
+    bool main = im->frame->graph && !im->frame->outer;
+    CHECK_THAT(!main || !onnx_is_sequence(v), STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
+               "output '%s' is %s; a model's inputs and outputs are tensors", name, SHAPE_STR(NULL, hlo_shape(v)));
+    add_leaving(im, roots, name, v);
   }
   return NULL;
 }
@@ -258,7 +339,7 @@ status onnx_import_piece(arena *a, const onnx_frame *f, bool signature, hlo_eval
   b.eval = eval;
   b.fold_bytes = FOLD_BYTES;
   *out = (onnx_piece){.states = arena_memdup(a, f->states, f->n_nodes)};
-  onnx_importer importer = {.arena = a, .module = m, .frame = f, .piece = out};
+  onnx_importer importer = {.arena = a, .module = m, .frame = f, .piece = out, .sequences = has_sequences(f)};
   onnx_scope scope = {.importer = &importer, .b = &b, .frame = f, .function = f->function, .call = f->call,
                       .opsets = onnx_frame_opsets(f), .place = f->place, .n_nodes = f->n_nodes, .nodes = f->nodes,
                       .depth = f->depth};

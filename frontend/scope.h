@@ -31,6 +31,8 @@ typedef struct onnx_importer {
   str_map waiting; /* names that nodes give which wait */
   onnx_wants wants;
   uint32_t node; /* of the frame: being imported */
+  bool sequences; /* the frame has some */
+  uint32_t n_written_out; /* steps of SequenceMap so far */
   onnx_open_dim *open;
   uint32_t n_open, cap_open;
 } onnx_importer;
@@ -76,6 +78,10 @@ bool onnx_wants_contents(const onnx_wants *w);
 bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out);
 /* What the frame of the scope, or one around it, has under that name; defines it in the scope. */
 bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out);
+
+/* A node of the frame that reads a sequence of the frame and moves or counts its elements, or has a body that does: it stands
+ * apart, so that no module depends on how long sequences are that grow step by step. */
+bool onnx_reads_sequences(const onnx_scope *s, const Onnx__NodeProto *node);
 
 STATUS_MUST_USE status onnx_import_node(onnx_scope *s, const Onnx__NodeProto *node);
 /* Some of a body's nodes, in their order. */

@@ -41,6 +41,7 @@ frontend_sources = \
 	frontend/import_roi_align.c \
 	frontend/import_sample.c \
 	frontend/import_select.c \
+	frontend/import_sequence.c \
 	frontend/import_shape.c \
 	frontend/import_signal.c \
 	frontend/import_slice.c \
@@ -57,6 +58,7 @@ frontend_sources = \
 	frontend/opsets.c \
 	frontend/piece.c \
 	frontend/random_stream.c \
+	frontend/sequence.c \
 	frontend/sizes.c \
 	frontend/source.c \
 	frontend/tensor.c \
@@ -84,6 +86,7 @@ frontend_files = \
 	frontend/op_types.h \
 	frontend/random_stream.h \
 	frontend/scope.h \
+	frontend/sequence.h \
 	frontend/sizes.h \
 	frontend/source.h \
 	frontend/tensor.h \

@@ -1,6 +1,4 @@
 /* compiler_apart.c - If, Loop, Scan and calls of functions, run body by body. */
-#include "plugin/compiler_apart.h"
-
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,52 +7,36 @@
 #include "frontend/functions.h"
 #include "frontend/import.h"
 #include "frontend/importer.h"
+#include "plugin/compiler_bodies.h"
 #include "plugin/compiler_pieces.h"
 
-/* The node, while it runs. */
-typedef struct apart {
-  pieces_run *run;
-  pieces_site *site;
-  onnx_frame *outer;
-  size_t number;
-  const Onnx__NodeProto *node; /* bound */
-} apart;
-
-static status input(const apart *n, size_t k, pieces_array **out) {
+status apart_input(const apart *n, size_t k, pieces_array **out) {
   CHECK_THAT(k < n->node->n_input && *n->node->input[k], STATUS_INVALID_MODEL, "input %zu is missing", k);
   return pieces_find(n->run, n->outer, n->node->input[k], out);
 }
 
-static bool has_input(const apart *n, size_t k) {
+bool apart_has_input(const apart *n, size_t k) {
   return k < n->node->n_input && *n->node->input[k] && !onnx_frame_leaves_out(n->outer, n->node->input[k]);
 }
 
-/* One number of an array of one element. */
-static status scalar(const pieces_array *a, const char *what, int64_t *out) {
+status apart_scalar(const pieces_array *a, const char *what, int64_t *out) {
   const shape *s = pieces_array_shape(a);
-  CHECK_THAT(shape_elements(s) == 1 && (s->type == DTYPE_PRED || dtype_is_int((dtype)s->type)), STATUS_INVALID_MODEL,
-             "%s is %s; one element is needed", what, SHAPE_STR(NULL, s));
+  CHECK_THAT(s->kind == SHAPE_ARRAY && shape_elements(s) == 1 && (s->type == DTYPE_PRED || dtype_is_int((dtype)s->type)),
+             STATUS_INVALID_MODEL, "%s is %s; one element is needed", what, SHAPE_STR(NULL, s));
   *out = literal_i64(&a->base.value, 0);
   return NULL;
 }
 
 /* --- bodies --- */
 
-typedef struct body {
-  const apart *n;
-  pieces_site *site;
-  int which;
-  const Onnx__GraphProto *graph;
-} body;
-
-static status find_body(const apart *n, const char *attribute, int which, body *out) {
-  *out = (body){.n = n, .which = which};
+status apart_find_body(const apart *n, const char *attribute, int which, apart_body *out) {
+  *out = (apart_body){.n = n, .which = which};
   TRY(onnx_attr_graph(n->node, attribute, &out->graph));
   return pieces_site_below(n->run, n->site, n->number, which, &out->site);
 }
 
 /* Steps within steps have numbers of their own. */
-static status define_step(const body *b, onnx_frame *f, int64_t step) {
+static status define_step(const apart_body *b, onnx_frame *f, int64_t step) {
   onnx_array *outer;
   literal *none;
   pieces_array *a;
@@ -69,8 +51,7 @@ static status define_step(const body *b, onnx_frame *f, int64_t step) {
   return NULL;
 }
 
-/* Runs it once; step -1: it is no loop's.  The references to inputs are taken over, outputs[n_output of the graph] are the caller's. */
-static status run_body(const body *b, size_t n_inputs, pieces_array *const *inputs, int64_t step, pieces_array **outputs) {
+status apart_run_body(const apart_body *b, size_t n_inputs, pieces_array *const *inputs, int64_t step, pieces_array **outputs) {
   const onnx_frame *outer = b->n->outer;
   CHECK_THAT(b->graph->n_input == n_inputs, STATUS_INVALID_MODEL, "the body has %zu inputs instead of %zu", b->graph->n_input,
              n_inputs);
@@ -86,12 +67,22 @@ static status run_body(const body *b, size_t n_inputs, pieces_array *const *inpu
   return NULL;
 }
 
-/* Hands the node's outputs over: those that it does not name are dropped. */
-static status define_outputs(const apart *n, size_t count, pieces_array *const *values) {
+status apart_define_outputs(const apart *n, size_t count, pieces_array *const *values) {
   CHECK_THAT(n->node->n_output <= count, STATUS_INVALID_MODEL, "the node has %zu outputs but %zu are given", n->node->n_output,
              count);
   for (size_t k = 0; k < count; k++) {
     pieces_define(n->outer, k < n->node->n_output ? n->node->output[k] : "", values[k]);
+  }
+  return NULL;
+}
+
+status apart_declared_shape(const apart_body *b, size_t output, shape *out) {
+  const Onnx__ValueInfoProto *v = b->graph->output[output];
+  dim_table *dims = dim_table_create(b->n->outer->arena);
+  CHECK_THAT(v->type, STATUS_INVALID_MODEL, "no step was made, and the body's output '%s' has no type", v->name);
+  TRY(onnx_value_shape(dims, v, out));
+  for (int d = 0; d < out->rank; d++) {
+    out->dims[d] = dim_is_const(out->dims[d]) ? out->dims[d] : 0;
   }
   return NULL;
 }
@@ -101,14 +92,14 @@ static status define_outputs(const apart *n, size_t count, pieces_array *const *
 static status run_if(const apart *n) {
   pieces_array *cond;
   int64_t taken;
-  body b;
-  TRY(input(n, 0, &cond));
-  TRY(scalar(cond, "cond", &taken));
+  apart_body b;
+  TRY(apart_input(n, 0, &cond));
+  TRY(apart_scalar(cond, "cond", &taken));
   pieces_array_release(cond);
-  TRY(find_body(n, taken ? "then_branch" : "else_branch", taken ? 0 : 1, &b));
+  TRY(apart_find_body(n, taken ? "then_branch" : "else_branch", taken ? 0 : 1, &b));
   pieces_array **outputs = ARENA_NEW_N(n->outer->arena, pieces_array *, b.graph->n_output + 1);
-  TRY(run_body(&b, 0, NULL, -1, outputs));
-  return define_outputs(n, b.graph->n_output, outputs);
+  TRY(apart_run_body(&b, 0, NULL, -1, outputs));
+  return apart_define_outputs(n, b.graph->n_output, outputs);
 }
 
 /* --- calls --- */
@@ -134,15 +125,15 @@ static status run_call(const apart *n, const onnx_function *callee) {
   TRY(inherit_step(n->outer, f));
   for (size_t k = 0; k < proto->n_input && k < n->node->n_input; k++) {
     pieces_array *a;
-    if (has_input(n, k)) {
-      TRY(input(n, k, &a));
+    if (apart_has_input(n, k)) {
+      TRY(apart_input(n, k, &a));
       pieces_define(f, proto->input[k], a);
     }
   }
   pieces_array **outputs = ARENA_NEW_N(n->outer->arena, pieces_array *, n->node->n_output + 1);
   TRY(pieces_run_frame(n->run, site, f, outputs));
   pieces_frame_end(n->run, f);
-  return define_outputs(n, n->node->n_output, outputs);
+  return apart_define_outputs(n, n->node->n_output, outputs);
 }
 
 /* --- Loop and Scan --- */
@@ -157,10 +148,11 @@ typedef struct elements {
 
 typedef struct loop {
   const apart *n;
-  body body;
+  apart_body body;
   size_t first_input, first_output; /* of the states, in the body */
   size_t n_states, n_scans;         /* scans: outputs */
   pieces_array **inputs, **outputs; /* of a step */
+  shape *states;                    /* before the first one */
   elements *scans;
 } loop;
 
@@ -177,20 +169,6 @@ static void extents(const shape *s, int64_t axis, int64_t *outer, size_t *inner)
   }
 }
 
-/* The shape of one element where there was no step: as declared, open dimensions 0. */
-static status declared_shape(const loop *l, size_t k, shape *out) {
-  const Onnx__ValueInfoProto *v = l->body.graph->output[l->first_output + l->n_states + k];
-  dim_table *dims = dim_table_create(l->n->outer->arena);
-  CHECK_THAT(v->type, STATUS_INVALID_MODEL, "no step was made, and the body's output '%s' has no type", v->name);
-  TRY(onnx_value_shape(dims, v, out));
-  CHECK_THAT(out->kind == SHAPE_ARRAY, STATUS_INVALID_MODEL, "no step was made, and the body's output '%s' has no rank",
-             v->name);
-  for (int d = 0; d < out->rank; d++) {
-    out->dims[d] = dim_is_const(out->dims[d]) ? out->dims[d] : 0;
-  }
-  return NULL;
-}
-
 /* All elements as one array with a new dimension. */
 static status stack(const loop *l, size_t k, pieces_array **out) {
   elements *e = &l->scans[k];
@@ -200,8 +178,9 @@ static status stack(const loop *l, size_t k, pieces_array **out) {
   if (e->n) {
     one = *pieces_array_shape(e->items[0]);
   } else {
-    TRY(declared_shape(l, k, &one));
+    TRY(apart_declared_shape(&l->body, l->first_output + l->n_states + k, &one));
   }
+  CHECK_THAT(one.kind == SHAPE_ARRAY, STATUS_INVALID_MODEL, "scan output %zu is %s; a tensor is needed", k, SHAPE_STR(NULL, &one));
   CHECK_THAT(one.rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "scan output %zu of rank %d", k, one.rank);
   TRY(onnx_axis(e->axis, one.rank + 1, &axis));
   all = one;
@@ -244,7 +223,7 @@ static status pick(pieces_run *run, const pieces_array *a, int64_t axis, int64_t
 /* Fields that depend on the body's signature; node inputs from `first` on are states. */
 static status open_loop(loop *l, const apart *n, bool is_scan, size_t n_states, size_t first) {
   *l = (loop){.n = n, .first_input = is_scan ? 0 : 2, .first_output = is_scan ? 0 : 1, .n_states = n_states};
-  TRY(find_body(n, "body", 0, &l->body));
+  TRY(apart_find_body(n, "body", 0, &l->body));
   const Onnx__GraphProto *g = l->body.graph;
   arena *a = n->outer->arena;
   CHECK_THAT(g->n_output >= l->first_output + n_states, STATUS_INVALID_MODEL, "body has %zu outputs; at least %zu are needed",
@@ -255,8 +234,10 @@ static status open_loop(loop *l, const apart *n, bool is_scan, size_t n_states, 
   l->inputs = ARENA_NEW_N(a, pieces_array *, g->n_input + 1);
   l->outputs = ARENA_NEW_N(a, pieces_array *, g->n_output + 1);
   l->scans = ARENA_NEW_N(a, elements, l->n_scans + 1);
+  l->states = ARENA_NEW_N(a, shape, n_states + 1);
   for (size_t k = 0; k < n_states; k++) {
-    TRY(input(n, first + k, &l->inputs[l->first_input + k]));
+    TRY(apart_input(n, first + k, &l->inputs[l->first_input + k]));
+    l->states[k] = *pieces_array_shape(l->inputs[l->first_input + k]);
   }
   return NULL;
 }
@@ -265,8 +246,11 @@ static status open_loop(loop *l, const apart *n, bool is_scan, size_t n_states, 
 static status step(loop *l, size_t n_inputs, int64_t number) {
   arena *a = l->n->outer->arena;
   TRY(budget_check(l->n->run->options->budget));
-  TRY(run_body(&l->body, n_inputs, l->inputs, number, l->outputs));
+  TRY(apart_run_body(&l->body, n_inputs, l->inputs, number, l->outputs));
   for (size_t k = 0; k < l->n_states; k++) {
+    const shape *after = pieces_array_shape(l->outputs[l->first_output + k]), *before = &l->states[k];
+    CHECK_THAT(after->kind == before->kind && after->type == before->type, STATUS_INVALID_MODEL,
+               "state %zu is %s before a step but %s after it", k, SHAPE_STR(NULL, before), SHAPE_STR(NULL, after));
     l->inputs[l->first_input + k] = l->outputs[l->first_output + k];
   }
   for (size_t k = 0; k < l->n_scans; k++) {
@@ -284,22 +268,24 @@ static status finish_loop(loop *l) {
   for (size_t k = 0; k < l->n_scans; k++) {
     TRY(stack(l, k, &results[l->n_states + k]));
   }
-  return define_outputs(l->n, l->n_states + l->n_scans, results);
+  return apart_define_outputs(l->n, l->n_states + l->n_scans, results);
 }
 
 static status run_loop(const apart *n) {
   loop l;
   pieces_array *limit;
   int64_t trips = INT64_MAX, go = 1;
+  CHECK_THAT(n->node->n_input >= 2, STATUS_INVALID_MODEL, "%zu inputs; M and cond are needed, if only by name", n->node->n_input);
+  CHECK_THAT(apart_has_input(n, 0) || apart_has_input(n, 1), STATUS_UNSUPPORTED, "neither M nor cond is given: the loop never ends");
   TRY(open_loop(&l, n, false, n->node->n_input - 2, 2));
-  if (has_input(n, 0)) {
-    TRY(input(n, 0, &limit));
-    TRY(scalar(limit, "M", &trips));
+  if (apart_has_input(n, 0)) {
+    TRY(apart_input(n, 0, &limit));
+    TRY(apart_scalar(limit, "M", &trips));
     pieces_array_release(limit);
   }
-  if (has_input(n, 1)) {
-    TRY(input(n, 1, &limit));
-    TRY(scalar(limit, "cond", &go));
+  if (apart_has_input(n, 1)) {
+    TRY(apart_input(n, 1, &limit));
+    TRY(apart_scalar(limit, "cond", &go));
     pieces_array_release(limit);
   }
   for (int64_t i = 0; i < trips && go; i++) {
@@ -307,8 +293,8 @@ static status run_loop(const apart *n) {
     TRY(pieces_array_copy(n->run, &number, &l.inputs[0]));
     TRY(pieces_array_copy(n->run, &yes, &l.inputs[1]));
     TRY(status_prefix(step(&l, n->node->n_input, i), "body, step %" PRId64, i));
-    if (has_input(n, 1)) {
-      TRY(scalar(l.outputs[0], "the body's condition", &go));
+    if (apart_has_input(n, 1)) {
+      TRY(apart_scalar(l.outputs[0], "the body's condition", &go));
     }
     pieces_array_release(l.outputs[0]);
   }
@@ -339,7 +325,7 @@ static status open_scan(const apart *n, loop *l, size_t *n_in, scan_input **in, 
   *in = ARENA_NEW_N(n->outer->arena, scan_input, *n_in);
   for (size_t k = 0; k < *n_in; k++) {
     scan_input *x = &(*in)[k];
-    TRY(input(n, l->n_states + k, &x->array));
+    TRY(apart_input(n, l->n_states + k, &x->array));
     TRY(list_entry(n, "scan_input_axes", k, *n_in, &x->axis));
     TRY(list_entry(n, "scan_input_directions", k, *n_in, &x->backward));
     TRY(onnx_axis(x->axis, pieces_array_shape(x->array)->rank, &x->axis));
@@ -384,14 +370,15 @@ static status run_node(const apart *n) {
   }
   static const struct {
     const char *op;
-    status (*run)(const apart *n);
+    apart_run_fn *run;
   } kinds[] = {{"If", run_if}, {"Loop", run_loop}, {"Scan", run_scan}};
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
     if (!*n->node->domain && strcmp(n->node->op_type, kinds[k].op) == 0) {
       return kinds[k].run(n);
     }
   }
-  return status_error(STATUS_UNSUPPORTED, "its sizes depend on what it computes itself");
+  apart_run_fn *run = *n->node->domain ? NULL : apart_sequence_operator(n->node->op_type);
+  return run ? run(n) : status_error(STATUS_UNSUPPORTED, "its sizes depend on what it computes itself");
 }
 
 status pieces_run_apart(pieces_run *run, pieces_site *site, onnx_frame *f, size_t k) {

@@ -18,13 +18,14 @@ typedef struct pieces_site {
 
 typedef struct pieces_run {
   plug_pieces *pieces;
+  mem_budget *budget; /* of its arrays */
   const plug_piece_run *options;
   arena *scratch;
   struct pieces_array *arrays; /* all that are alive */
   struct frame_list *frames;
 } pieces_run;
 
-/* An array of a frame (base comes first), counted: frames and lists share it. */
+/* An array or sequence of a frame (base comes first), counted: frames, sequences and lists share it. */
 typedef struct pieces_array {
   onnx_array base;
   uint32_t references;
@@ -39,8 +40,19 @@ static inline const shape *pieces_array_shape(const pieces_array *a) { return &a
 /* With one reference, the caller's. */
 STATUS_MUST_USE status pieces_array_new(pieces_run *run, const shape *s, pieces_array **out);
 STATUS_MUST_USE status pieces_array_copy(pieces_run *run, const literal *l, pieces_array **out);
+/* The references to the elements are taken over. */
+STATUS_MUST_USE status pieces_sequence_new(pieces_run *run, dtype type, uint32_t n, pieces_array *const *elements,
+                                           pieces_array **out);
+static inline pieces_array *pieces_element(const pieces_array *sequence, uint32_t k) {
+  return (pieces_array *)sequence->base.elements[k];
+}
 pieces_array *pieces_array_retain(pieces_array *a);
 void pieces_array_release(pieces_array *a); /* NULL is fine */
+/* The memory stays and is the caller's, who ends it with pieces_memory_free. */
+plug_array pieces_array_let_go(pieces_array *a);
+void pieces_memory_free(mem_budget *budget, plug_array a);
+/* All of them, whoever holds them. */
+void pieces_arrays_free(pieces_run *run);
 
 /* The place of a body of this node (which: 0, 1, ..). */
 STATUS_MUST_USE status pieces_site_below(pieces_run *run, pieces_site *parent, size_t node, int which, pieces_site **out);

@@ -18,6 +18,7 @@ enum { PIECES_PER_SITE = 64 };
 typedef struct used_array {
   const char *name;
   literal value; /* data NULL: any content of that shape */
+  uint32_t n;    /* elements of a sequence */
 } used_array;
 
 typedef struct piece {
@@ -49,61 +50,6 @@ struct plug_pieces {
   uint64_t clock;
   double seconds_tuning; /* of all pieces together */
 };
-
-/* --- arrays --- */
-
-enum { ALIGN = 64 };
-
-status pieces_array_new(pieces_run *run, const shape *s, pieces_array **out) {
-  size_t bytes = (size_t)shape_bytes(s);
-  bytes = bytes ? bytes : 1; /* an empty array has an address, too */
-  mem_budget *budget = run->pieces->budget;
-  pieces_array *a = budget_alloc(budget, sizeof *a, ALIGN);
-  void *data = a ? budget_alloc(budget, bytes, ALIGN) : NULL;
-  if (!data) {
-    budget_free(budget, a, sizeof *a, ALIGN);
-    return status_error(STATUS_RESOURCE, "out of memory: no %zu bytes for an array", bytes);
-  }
-  *a = (pieces_array){.base = {.value = {*s, data}}, .references = 1, .bytes = bytes, .run = run, .next = run->arrays};
-  if (a->next) {
-    a->next->previous = a;
-  }
-  *out = run->arrays = a;
-  return NULL;
-}
-
-status pieces_array_copy(pieces_run *run, const literal *l, pieces_array **out) {
-  TRY(pieces_array_new(run, &l->shape, out));
-  if (shape_elements(&l->shape)) {
-    memcpy(pieces_array_data(*out), l->data, (size_t)shape_bytes(&l->shape));
-  }
-  return NULL;
-}
-
-pieces_array *pieces_array_retain(pieces_array *a) {
-  a->references++;
-  return a;
-}
-
-/* The memory stays and is the caller's. */
-static plug_array let_go(pieces_array *a) {
-  plug_array data = {a->base.value.shape, pieces_array_data(a), a->bytes};
-  *(a->previous ? &a->previous->next : &a->run->arrays) = a->next;
-  if (a->next) {
-    a->next->previous = a->previous;
-  }
-  budget_free(a->run->pieces->budget, a, sizeof *a, ALIGN);
-  return data;
-}
-
-static void free_array(plug_pieces *p, plug_array a) { budget_free(p->budget, a.data, a.bytes, ALIGN); }
-
-void pieces_array_release(pieces_array *a) {
-  if (a && --a->references == 0) {
-    plug_pieces *p = a->run->pieces;
-    free_array(p, let_go(a));
-  }
-}
 
 /* --- sites --- */
 
@@ -156,7 +102,7 @@ static bool fits(const piece *p, const onnx_frame *f, arena *scratch) {
     status failed = onnx_frame_find(f, scratch, p->uses[k].name, &array, &initializer);
     status_free(failed);
     const literal *want = &p->uses[k].value;
-    if (failed || !array || !shape_equal(&array->value.shape, &want->shape) ||
+    if (failed || !array || !shape_equal(&array->value.shape, &want->shape) || array->n != p->uses[k].n ||
         (want->data && !literal_equal(&array->value, want))) {
       return false;
     }
@@ -223,16 +169,20 @@ static status import_piece(making *m) {
 static void note_uses(piece *x) {
   arena *a = x->arena;
   const hlo_module *m = x->info.module;
-  x->n_uses = m->entry->n_params + x->info.constants.n;
-  x->uses = ARENA_NEW_N(a, used_array, x->n_uses);
+  const onnx_piece *info = &x->info;
+  x->uses = ARENA_NEW_N(a, used_array, m->entry->n_params + info->constants.n + info->sequences.n);
   for (uint32_t k = 0; k < m->entry->n_params; k++) {
-    x->uses[k] = (used_array){m->param_names[k], literal_make(x->info.params[k]->value.shape, NULL)};
+    x->uses[x->n_uses++] = (used_array){m->param_names[k], literal_make(info->params[k]->value.shape, NULL), 0};
   }
-  for (uint32_t k = 0; k < x->info.constants.n; k++) {
-    const onnx_array_use *u = &x->info.constants.items[k];
+  for (uint32_t k = 0; k < info->constants.n; k++) {
+    const onnx_array_use *u = &info->constants.items[k];
     const literal *l = &u->array->value;
     void *copy = arena_memdup(a, l->data, (size_t)shape_bytes(&l->shape));
-    x->uses[m->entry->n_params + k] = (used_array){arena_strdup(a, u->name), literal_make(l->shape, copy)};
+    x->uses[x->n_uses++] = (used_array){arena_strdup(a, u->name), literal_make(l->shape, copy), 0};
+  }
+  for (uint32_t k = 0; k < info->sequences.n; k++) {
+    const onnx_array_use *u = &info->sequences.items[k];
+    x->uses[x->n_uses++] = (used_array){arena_strdup(a, u->name), literal_make(u->array->value.shape, NULL), u->array->n};
   }
 }
 
@@ -374,6 +324,18 @@ static status execute(pieces_run *run, const onnx_frame *f, const piece *x, piec
   return NULL;
 }
 
+/* Takes those results over that are elements of sequences. */
+static status define_sequences(pieces_run *run, onnx_frame *f, const onnx_piece *info, pieces_array **results) {
+  for (uint32_t k = 0; k < info->n_leaving; k++) {
+    const onnx_leaving *s = &info->leaving[k];
+    pieces_array *sequence;
+    TRY(pieces_sequence_new(run, s->type, s->n, results + s->first, &sequence));
+    memset(results + s->first, 0, s->n * sizeof *results);
+    pieces_define(f, s->name, sequence);
+  }
+  return NULL;
+}
+
 static status run_piece(pieces_run *run, onnx_frame *f, const piece *x) {
   uint32_t n = x->program ? x->program->n_results : x->n_results;
   pieces_array **results = ARENA_NEW_N(f->arena, pieces_array *, n + 1);
@@ -381,11 +343,14 @@ static status run_piece(pieces_run *run, onnx_frame *f, const piece *x) {
   for (uint32_t k = 0; !failed && !x->program && k < n; k++) {
     failed = pieces_array_copy(run, &x->literals[k], &results[k]);
   }
+  for (uint32_t k = 0; !failed && k < x->n_results; k++) {
+    results[k]->base.known = x->info.known[k];
+  }
+  failed = failed ? failed : define_sequences(run, f, &x->info, results);
   for (uint32_t k = 0; k < n; k++) {
     if (failed || k >= x->n_results) {
       pieces_array_release(results[k]);
-    } else {
-      results[k]->base.known = x->info.known[k];
+    } else if (results[k]) {
       pieces_define(f, x->info.module->result_names[k], results[k]);
     }
   }
@@ -545,19 +510,21 @@ static status run_guarded(void *data) {
   TRY(pieces_run_frame(run, &p->main, f, outputs));
   pieces_frame_end(run, f);
   for (uint32_t k = 0; k < p->source->n_outputs; k++) {
+    CHECK_THAT(!outputs[k]->base.elements, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
+               "output '%s' is a sequence; a model's inputs and outputs are tensors", p->source->outputs[k].name);
     if (outputs[k]->references > 1) { /* an output twice, or an input as it is */
       pieces_array *copy;
       TRY(pieces_array_copy(run, &outputs[k]->base.value, &copy));
       outputs[k]->references--;
       outputs[k] = copy;
     }
-    w->outputs[k] = let_go(outputs[k]);
+    w->outputs[k] = pieces_array_let_go(outputs[k]);
   }
   return NULL;
 }
 
 status plug_pieces_run(plug_pieces *p, const plug_piece_run *options, plug_array *outputs) {
-  pieces_run run = {.pieces = p, .options = options, .scratch = arena_create(NULL)};
+  pieces_run run = {.pieces = p, .budget = p->budget, .options = options, .scratch = arena_create(NULL)};
   memset(outputs, 0, p->source->n_outputs * sizeof *outputs);
   status failed = guard_run(run_guarded, &(whole){&run, outputs});
   while (run.frames) {
@@ -565,11 +532,9 @@ status plug_pieces_run(plug_pieces *p, const plug_piece_run *options, plug_array
     run.frames = l->next;
     free_frame(l);
   }
-  while (run.arrays) {
-    free_array(p, let_go(run.arrays));
-  }
+  pieces_arrays_free(&run);
   for (uint32_t k = 0; failed && k < p->source->n_outputs; k++) {
-    free_array(p, outputs[k]);
+    pieces_memory_free(p->budget, outputs[k]);
     outputs[k] = (plug_array){0};
   }
   arena_destroy(run.scratch);

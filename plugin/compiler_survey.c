@@ -113,7 +113,11 @@ static void survey_values(survey *c) {
   }
   for (size_t k = 0; k < g->n_output; k++) {
     (void)list_value(c, "output", g->output[k], &s, &failed);
-    status_free(failed);
+    if (failed && status_get_code(failed) == STATUS_UNSUPPORTED) { /* nothing else of a declared type counts */
+      add_status(c, failed);
+    } else {
+      status_free(failed);
+    }
   }
 }
 

@@ -21,8 +21,10 @@ plugin_api_sources = \
 plugin_compiler_sources = \
 	plugin/compiler.c \
 	plugin/compiler_apart.c \
+	plugin/compiler_arrays.c \
 	plugin/compiler_backend.c \
 	plugin/compiler_pieces.c \
+	plugin/compiler_sequences.c \
 	plugin/compiler_survey.c \
 	plugin/compiler_text.c
 plugin_ifi_sources = \
@@ -94,6 +96,7 @@ plugin_files = \
 	plugin/compiler.map \
 	plugin/compiler_apart.h \
 	plugin/compiler_backend.h \
+	plugin/compiler_bodies.h \
 	plugin/compiler_pieces.h \
 	plugin/compiler_survey.h \
 	plugin/compiler_text.h \

@@ -232,6 +232,7 @@ tests_files = \
 	tests/dynamic/make_cases.py \
 	tests/dynamic/nms_cases.py \
 	tests/dynamic/open_cases.py \
+	tests/dynamic/sequence_cases.py \
 	tests/dynamic/test-dynamic \
 	tests/e2e/README \
 	tests/e2e/api_client.h \

@@ -13,6 +13,7 @@ from onnx import numpy_helper as nh
 
 import nms_cases
 import open_cases
+import sequence_cases
 
 F, I, B = T.FLOAT, T.INT64, T.BOOL
 N = h.make_node
@@ -184,3 +185,4 @@ case("function", [N("Neg", ["x"], ["n"]), N("zeros_of", ["n"], ["y"], domain="lo
 
 nms_cases.make(case)
 open_cases.make(case)
+sequence_cases.make(case)

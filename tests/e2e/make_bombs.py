@@ -248,6 +248,42 @@ def apart():
     bomb("apart_calls", [node("f0", ["x"], ["y"], domain="local")], functions=calls)
 
 
+# --- sequences ----------------------------------------------------------------------------------------------------
+
+
+def sequences():
+    t = [const("true", True, np.bool_), const("trips", BIG), const("one", [1], np.float32)]
+    grow = collecting("x")
+    bomb("sequence_loop", [node("SequenceEmpty", [], ["e"]), node("Loop", ["trips", "", "e"], ["s"], name="n", body=grow),
+                           node("SequenceLength", ["s"], ["y"])], t)
+    wide, dims = filled("w", [1 << 16])
+    bomb("sequence_loop_wide", wide + [node("SequenceEmpty", [], ["e"]), node("Loop", ["trips", "", "e"], ["s"], name="n", body=collecting("w")),
+                                       node("SequenceLength", ["s"], ["y"])], t + dims)
+    bomb("sequence_split", [node("Expand", ["x", "s"], ["w"]), node("SplitToSequence", ["w"], ["l"], name="n"),
+                            node("SequenceLength", ["l"], ["y"])], [const("s", [BIG])])
+    split = [node("Expand", ["x", "size"], ["w"]), node("SplitToSequence", ["w"], ["l0"])]
+    # The longest list there may be, moved by thousands of nodes; and maps within maps of it.
+    moved = sum(([node("SequenceErase", [f"l{k}", "front"], [f"e{k}"]), node("SequenceInsert", [f"e{k}", "x", "front"], [f"l{k + 1}"])]
+                 for k in range(20000)), [])
+    bomb("sequence_moved", split + moved + [node("SequenceLength", ["l20000"], ["y"])],
+         [const("size", [4096]), const("front", 0)], expect="any")
+    inner = helper.make_graph([node("Neg", ["a0"], ["b0"])], "m0", [info("a0", None)], [info("b0", None)])
+    for k in range(1, 4):
+        nodes = [node("SequenceMap", ["l0"], [f"m{k}"], body=inner), node("ConcatFromSequence", [f"m{k}"], [f"b{k}"], axis=0)]
+        inner = helper.make_graph(nodes, f"m{k}", [info(f"a{k}", None)], [info(f"b{k}", None)])
+    bomb("sequence_maps", split + [node("SequenceMap", ["l0"], ["l"], name="n", body=inner), node("SequenceLength", ["l"], ["y"])],
+         [const("size", [4096])])
+    bomb("sequence_concat", split + [node("ConcatFromSequence", ["l0"], ["y"], axis=0)], [const("size", [4096])], expect="any")
+
+
+def collecting(value):
+    """A loop's body that appends one and the same value."""
+    sequence = helper.make_tensor_sequence_value_info
+    return helper.make_graph([node("Identity", ["go"], ["on"]), node("SequenceInsert", ["q", value], ["r"])], "body",
+                             [info("i", [], I64), info("go", [], BOOL), sequence("q", F, None)],
+                             [info("on", [], BOOL), sequence("r", F, None)])
+
+
 # --- compiling ---------------------------------------------------------------------------------------------------
 
 
@@ -283,7 +319,7 @@ def compiling():
 
 def main():
     os.chdir(sys.argv[1])
-    for group in (sizes, work, folding, loops, apart, compiling):
+    for group in (sizes, work, folding, loops, apart, sequences, compiling):
         group()
     with open("bombs", "w") as f:
         for row in bombs:

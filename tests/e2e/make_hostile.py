@@ -13,6 +13,7 @@ import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 import hostile_more
+import hostile_sequences
 
 F, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 BIG = 1 << 40
@@ -408,6 +409,7 @@ def main():
     for group in (good_models, files, graphs, shapes, external, functions, bombs, run_time, hlo_text):
         group()
     hostile_more.add(sys.modules[__name__])
+    hostile_sequences.add(sys.modules[__name__])
     with open("cases", "w") as f:
         for row in cases:
             f.write("\t".join(row) + "\n")

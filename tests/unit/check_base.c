@@ -259,7 +259,7 @@ static shape parse(dim_table *table, const char *text) {
 
 START_TEST(shape_texts) {
   static const char *const texts[] = {"f32[]", "f32[2,3]", "pred[0]", "s4[batch,seq+1]", "f8e4m3fnuz[<=100:n,64]",
-                                      "seq<f32[2]>", "opt<str[]>", "map<s64[n]>", "c128[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"};
+                                      "seq<f32[2]>", "opt<str>", "map<s64[n]>", "c128[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"};
   dim_table *table = dim_table_create(memory);
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     shape s = parse(table, texts[i]);

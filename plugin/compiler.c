@@ -530,6 +530,22 @@ static status check_operators(check_call *c) {
   return NULL;
 }
 
+/* Declared outputs that no run could give, also where which branch is taken, and so what comes out, is known later. */
+static status check_declared(const check_call *c) {
+  const onnx_model *m = ((const loaded *)c->s->model)->onnx;
+  dim_table *dims = dim_table_create(c->a);
+  for (size_t k = 0; m && k < m->graph->n_output; k++) {
+    const Onnx__ValueInfoProto *v = m->graph->output[k];
+    shape s;
+    status failed = v->type ? onnx_value_shape(dims, v, &s) : NULL;
+    if (failed && status_get_code(failed) == STATUS_UNSUPPORTED) {
+      return failed;
+    }
+    status_free(failed);
+  }
+  return NULL;
+}
+
 /* Whether what the model computes decides the extent of root k along the axis; its shape has the bound then. */
 static bool is_computed(const hlo_module *m, uint32_t k, int axis) {
   for (uint32_t i = 0; m->size_of && i < m->entry->n_roots; i++) {
@@ -564,6 +580,7 @@ static status check_module(void *data) {
   bool complete;
   c->a = arena_create(c->budget);
   TRY(check_operators(c));
+  TRY(check_declared(c));
   TRY(plug_import(c->s, c->request, c->a, &m, NULL, &complete));
   for (uint32_t k = 0; complete && k < c->s->n_outputs; k++) {
     TRY(check_output(&c->s->outputs[k], m, k));

@@ -202,8 +202,8 @@ static status import_y(gradient *g, hlo_value *y) {
   TRY(failed);
   n->b->source = source;
   CHECK_THAT(onnx_scope_lookup(&s, g->y, y) && y->def, INVALID, "y names '%.200s', which is no value of the graph", g->y);
-  CHECK_THAT(dtype_is_float(hlo_type(*y)), INVALID, "y ('%.200s') is %s; only floats have derivatives", g->y,
-             SHAPE_STR(NULL, hlo_shape(*y)));
+  CHECK_THAT(hlo_shape(*y)->kind == SHAPE_ARRAY && dtype_is_float(hlo_type(*y)), INVALID,
+             "y ('%.200s') is %s; only tensors of floats have derivatives", g->y, SHAPE_STR(NULL, hlo_shape(*y)));
   CHECK_THAT(!onnx_has_open_dims(n->scope->importer, *y), STATUS_UNSUPPORTED, "the size of y ('%.200s') depends on data", g->y);
   return NULL;
 }

@@ -239,6 +239,7 @@ tests_files = \
 	tests/e2e/compare_ort.py \
 	tests/e2e/edge_values.py \
 	tests/e2e/hostile_more.py \
+	tests/e2e/hostile_sequences.py \
 	tests/e2e/light_models.py \
 	tests/e2e/make_bombs.py \
 	tests/e2e/make_hostile.py \

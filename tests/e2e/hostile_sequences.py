@@ -82,6 +82,11 @@ def add(h):
          r"state 0 is f32\[32\] before a step but seq<f32> after it", [h.const("four", 4)])
     scan = graph([node("Neg", ["q"], ["a"])], [h.info("q", None)], [h.info("a", None)])
     both("scan", [node("Scan", ["s"], ["y"], name="n", num_scan_inputs=1, body=scan)], "is seq<f32>")
+    training = "ai.onnx.preview.training"
+    for name, y, pattern in (("y", "s", r"y \('s'\) is seq<f32>"), ("x", "a", "Inputs is seq<f32>")):
+        h.case("sequence_gradient_" + name, h.make(list_of_two + [node("SequenceAt", ["s", "zero"], ["a"]), node(
+            "Gradient", ["x" if name == "y" else "s"], ["y"], name="n", domain=training, xs=["x" if name == "y" else "s"], y=y)], x,
+            [h.info("y", None)], [h.const("zero", 0)], opsets=(("", 21), (training, 1))), pattern)
     # one step gives a list, the other a tensor
     mixed = graph([node("SequenceConstruct", ["e"], ["a"])], [h.info("e", None)], [value("a")])
     both("map_of_lists", [node("SequenceMap", ["s"], ["t"], name="n", body=mixed), node("SequenceLength", ["t"], ["y"])],

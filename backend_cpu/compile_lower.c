@@ -464,14 +464,16 @@ static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i
 }
 
 /* A constant of the program with the weights as the kernel wants them. */
-static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, uint32_t operand, const cpu_own *own,
+static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, uint32_t operand, const cpu_way *way,
                            rt_buffer *out) {
+  const cpu_own *own = way->own;
   const literal *given = hlo_literal(i->operands[operand]);
   rt_writer how = {.arena = l->arena};
   void *packed;
   bool fresh;
-  rt_put_i64(&how, (int64_t)(uintptr_t)own->pack);
-  rt_put_bytes(&how, &given->shape, sizeof given->shape);
+  rt_put_text(&how, way->candidate->name);
+  rt_put_i64(&how, given->shape.type);
+  rt_put_i64s(&how, given->shape.rank, given->shape.dims);
   rt_put_bytes(&how, own->packing ? own->packing : own->config, own->packing ? own->packing_bytes : own->config_bytes);
   TRY(packed_memory(l, given, rt_written(&how), own->packed_bytes, &packed, &fresh));
   if (fresh) {
@@ -489,7 +491,7 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
   int32_t packed = own->packed_bytes ? problem.weights : -1;
   rt_buffer weights = {0};
   if (packed >= 0) {
-    TRY(pack_weights(l, c, i, (uint32_t)packed, own, &weights));
+    TRY(pack_weights(l, c, i, (uint32_t)packed, way, &weights));
   }
   for (uint32_t phase = 0; phase < own->n_phases; phase++) {
     rt_thunk *t = lower_thunk_replacing(c, "cpu.kernel", i, packed < 0 ? UINT32_MAX : (uint32_t)packed, weights);

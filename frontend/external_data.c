@@ -52,17 +52,18 @@ status onnx_folder_open(arena *a, const char *path, onnx_folder **out) {
 
 void onnx_folder_avoid_openat2(onnx_folder *folder) { folder->avoid_openat2 = true; }
 
-bool onnx_folder_holds(const onnx_folder *folder, const void *data) {
+const char *onnx_folder_find(const onnx_folder *folder, const void *data, int64_t *offset) {
   uint32_t at = 0;
   const char *name;
   void *value;
   while (str_map_next(&folder->files, &at, &name, &value)) {
     const file *f = value;
     if ((const uint8_t *)data >= f->bytes && (const uint8_t *)data < f->bytes + f->size) {
-      return true;
+      *offset = (const uint8_t *)data - f->bytes;
+      return name;
     }
   }
-  return false;
+  return NULL;
 }
 
 /* --- the location --- */

@@ -20,8 +20,8 @@ STATUS_MUST_USE status onnx_folder_open(arena *a, const char *path, onnx_folder 
 STATUS_MUST_USE status onnx_external_data(onnx_folder *folder, const Onnx__TensorProto *t, uint64_t size,
                                           const uint8_t **data);
 
-/* Whether the address lies in a file that is mapped here. */
-bool onnx_folder_holds(const onnx_folder *folder, const void *data);
+/* The location of the mapped file that the address lies in, and where in it; NULL: in none. */
+const char *onnx_folder_find(const onnx_folder *folder, const void *data, int64_t *offset);
 
 /* For tests: walk component by component, as on kernels without openat2. */
 void onnx_folder_avoid_openat2(onnx_folder *folder);

@@ -20,7 +20,7 @@ struct lower_context {
   hlo_module *module;
   hlo_buffers *buffers;
   rt_program *program;
-  uint32_t cap_constants, cap_code;
+  uint32_t cap_constants, cap_names, cap_code;
   uint32_t *constant_number; /* by the buffers' number: the program's number + 1, 0 until it is used */
   rt_sequence *sequence;     /* where thunks go */
 };
@@ -30,6 +30,8 @@ void *lower_data(const lower_context *c) { return c->backend->data; }
 arena *lower_arena(const lower_context *c) { return c->a; }
 
 /* --- constants and code --- */
+
+static bool is_aligned(const void *data) { return (uintptr_t)data % CONSTANT_ALIGN == 0; }
 
 typedef struct copying {
   const rt_sharing *sharing;
@@ -62,34 +64,44 @@ static void copy_later(lower_context *c, void *to, const void *from, uint64_t by
   }
 }
 
-/* The copy that all programs of the session have. */
-static const void *shared_copy(lower_context *c, const void *data, uint64_t bytes) {
+/* The array that all programs of the session have: there already, or from now on; what lasts may stay where it is. */
+static const void *shared_array(lower_context *c, const void *data, uint64_t bytes, rt_span *name) {
   const rt_sharing *sharing = c->backend->sharing;
-  rt_writer name = {.arena = c->a};
+  rt_writer w = {.arena = c->a};
   bool fresh;
-  rt_put_text(&name, "plain");
-  rt_shared_put_name(&name, sharing, data, bytes);
-  void *copy = rt_shared_get(sharing->shared, rt_written(&name), bytes, &fresh);
-  if (!copy) {
+  *name = rt_shared_name(sharing->shared, data);
+  if (name->size) {
+    return data;
+  }
+  rt_put_text(&w, "plain");
+  rt_shared_put_name(&w, sharing, data, bytes);
+  *name = rt_written(&w);
+  const void *there = rt_shared_find(sharing->shared, *name, bytes);
+  if (!there && is_aligned(data) && sharing->lasts && sharing->lasts(sharing->owner, data, NULL)) {
+    return data;
+  }
+  void *copy = there ? NULL : rt_shared_get(sharing->shared, *name, bytes, &fresh);
+  if (!there && !copy) {
     guard_fail("out of memory");
   }
-  if (fresh) {
+  if (copy) {
     copy_later(c, copy, data, bytes);
   }
-  return copy;
+  return there ? there : copy;
 }
 
 uint32_t lower_constant(lower_context *c, const void *data, uint64_t bytes) {
-  const rt_sharing *sharing = c->backend->sharing;
   rt_program *p = c->program;
-  bool aligned = (uintptr_t)data % CONSTANT_ALIGN == 0, lasts = sharing && sharing->lasts(sharing->owner, data);
-  if (sharing && bytes >= LARGE && !(aligned && lasts) && !rt_shared_has(sharing->shared, data)) {
-    data = shared_copy(c, data, bytes);
-  } else if (!aligned) { /* a span of a model file may start anywhere */
+  rt_span name = {NULL, 0};
+  if (c->backend->sharing && bytes >= LARGE) {
+    data = shared_array(c, data, bytes, &name);
+  } else if (!is_aligned(data)) { /* a span of a model file may start anywhere */
     void *copy = arena_alloc_aligned(c->a, bytes, CONSTANT_ALIGN);
     data = bytes ? memcpy(copy, data, bytes) : copy;
   }
+  uint32_t k = p->n_constants;
   *ARENA_PUSH(c->a, p->constants, p->n_constants, c->cap_constants) = (rt_span){data, bytes};
+  *ARENA_PUSH(c->a, p->names, k, c->cap_names) = name;
   return p->n_constants - 1;
 }
 

@@ -19,7 +19,7 @@ static void print_model(plug_store *store, const plug_store_entry *entries, uint
   time_t used = (time_t)(e->used / 1000000000);
   for (uint32_t k = first; k < n; k++) {
     bool same = strcmp(entries[k].model, e->model) == 0;
-    programs += same;
+    programs += same && !entries[k].weights;
     bytes += same ? entries[k].bytes : 0;
   }
   if (localtime_r(&used, &day)) {
@@ -31,7 +31,7 @@ static void print_model(plug_store *store, const plug_store_entry *entries, uint
 
 static void print_all(plug_store *store, arena *a) {
   plug_store_entry *entries;
-  uint32_t n;
+  uint32_t n, programs = 0;
   uint64_t total = 0;
   plug_store_list(store, a, &entries, &n);
   for (uint32_t k = 0; k < n; k++) {
@@ -43,8 +43,9 @@ static void print_all(plug_store *store, arena *a) {
       print_model(store, entries, n, k, a);
     }
     total += entries[k].bytes;
+    programs += !entries[k].weights;
   }
-  printf("%9.1f MB in %" PRIu32 " program%s\n", (double)total / 1e6, n, n == 1 ? "" : "s");
+  printf("%9.1f MB in %" PRIu32 " program%s\n", (double)total / 1e6, programs, programs == 1 ? "" : "s");
 }
 
 status cli_cache(const cli_args *args, arena *a, int *code) {

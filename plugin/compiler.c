@@ -342,18 +342,40 @@ static bool holds(const void *bytes, uint64_t size, const void *data) {
   return (const uint8_t *)data >= (const uint8_t *)bytes && (const uint8_t *)data < (const uint8_t *)bytes + size;
 }
 
-static bool file_lasts(const loaded *l, const void *data) {
+static void put_place(rt_writer *w, const char *where, int64_t offset) {
+  if (w) {
+    rt_put_text(w, where);
+    rt_put_i64(w, offset);
+  }
+}
+
+/* In the model's file or one beside it. */
+static bool file_lasts(const loaded *l, const void *data, rt_writer *place) {
   const onnx_model *m = l->onnx;
-  return m && (holds(m->source.bytes, m->source.size, data) || (m->source.folder && onnx_folder_holds(m->source.folder, data)));
+  if (m && holds(m->source.bytes, m->source.size, data)) {
+    put_place(place, "model", (const uint8_t *)data - (const uint8_t *)m->source.bytes);
+    return true;
+  }
+  int64_t offset;
+  const char *file = m && m->source.folder ? onnx_folder_find(m->source.folder, data, &offset) : NULL;
+  if (file) {
+    put_place(place, "file", offset);
+    put_place(place, file, 0);
+  }
+  return file != NULL;
 }
 
 /* The model and the constants beside it stay for the life of their session; what an import makes does not. */
-static bool model_lasts(const void *owner, const void *data) {
+static bool model_lasts(const void *owner, const void *data, rt_writer *place) {
   const loaded *l = owner;
-  bool lasts = file_lasts(l, data);
+  bool lasts = file_lasts(l, data, place);
   for (uint32_t k = 0; k < l->n_constants && !lasts; k++) {
     const literal *x = &l->constants[k].value;
     lasts = holds(x->data, (uint64_t)shape_bytes(&x->shape), data);
+    if (lasts) {
+      put_place(place, "constant", (const uint8_t *)data - (const uint8_t *)x->data);
+      put_place(place, l->constants[k].name, k);
+    }
   }
   return lasts;
 }
@@ -362,7 +384,7 @@ static bool model_lasts(const void *owner, const void *data) {
 static void drop_pages(const void *owner, const void *data, uint64_t bytes) {
   enum { PAGE = 4096 };
   uintptr_t start = ((uintptr_t)data + PAGE - 1) & ~(uintptr_t)(PAGE - 1), end = ((uintptr_t)data + bytes) & ~(uintptr_t)(PAGE - 1);
-  if (owner && ((const loaded *)owner)->is_file && end > start && file_lasts(owner, data)) {
+  if (owner && ((const loaded *)owner)->is_file && end > start && file_lasts(owner, data, NULL)) {
     (void)madvise((void *)start, end - start, MADV_DONTNEED);
   }
 }

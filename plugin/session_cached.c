@@ -22,10 +22,12 @@ struct plug_cached {
   plug_key model;   /* the model's own bytes and constants: names its folder in the cache */
   plug_key content; /* with the files beside it */
   plug_key build;   /* who compiles, and where */
-  plug_key maker;   /* and how: all of it but shapes */
+  plug_key maker;   /* and how: all of it but sizes */
+  plug_key dims;    /* the sizes that the options give */
   bool described;   /* the description is there */
   struct stat seen; /* the model's file when it was read; zeros: there is none */
   plug_key last;    /* the program that was found last */
+  arena *mapped;    /* on which a file is that is being looked at */
   pthread_mutex_t lock; /* guards what follows */
   struct storing *queue;
   bool writing, has_thread; /* a thread takes from the queue; one is there */
@@ -92,6 +94,9 @@ static void put_options(rt_writer *w, const plug_session *s) {
   rt_put_i64(w, o->exact);
   rt_put_i64(w, o->deterministic);
   rt_put_i64(w, o->narrow);
+}
+
+static void put_dims(rt_writer *w, const plug_session *s) {
   rt_put_i64(w, s->options.open_dim);
   rt_put_i64(w, s->options.n_dims);
   for (uint32_t k = 0; k < s->options.n_dims; k++) {
@@ -106,12 +111,14 @@ static plug_key key_of_written(const plug_session *s, const rt_writer *w) {
 
 static void find_maker(plug_session *s) {
   plug_cached *c = s->cached;
-  rt_writer build = {.arena = s->arena}, options = build;
+  rt_writer build = {.arena = s->arena}, options = build, dims = build;
   put_builds(&build);
   put_processor(&build);
   put_options(&options, s);
+  put_dims(&dims, s);
   c->build = key_of_written(s, &build);
   c->maker = plug_key_join(&c->store.contents, c->build, key_of_written(s, &options));
+  c->dims = key_of_written(s, &dims);
 }
 
 /* --- shapes and descriptions as bytes --- */
@@ -329,6 +336,11 @@ void plug_cached_opened(plug_session *s, const char *path) {
 
 /* --- programs --- */
 
+/* Of what programs for all shapes have in common. */
+static plug_key weights_key(const plug_session *s) {
+  return plug_key_join(&s->cached->store.contents, s->cached->content, s->cached->maker);
+}
+
 static plug_key program_key(const plug_session *s, const plug_inputs *inputs, rt_tune tune, arena *a) {
   const plug_contents *c = &s->cached->store.contents;
   rt_writer w = {.arena = a};
@@ -337,7 +349,7 @@ static plug_key program_key(const plug_session *s, const plug_inputs *inputs, rt
     shape wanted = plug_session_input_shape(s, inputs, k);
     put_shape(&w, &wanted);
   }
-  return plug_key_join(c, plug_key_join(c, s->cached->content, s->cached->maker), key_of_written(s, &w));
+  return plug_key_join(c, plug_key_join(c, weights_key(s), s->cached->dims), key_of_written(s, &w));
 }
 
 /* The first program for these shapes that is for certain contents stands under their key; others under this one. */
@@ -357,21 +369,34 @@ static bool key_with_values(const plug_session *s, const rt_program *first, cons
   return any;
 }
 
-static const rt_program *get(const plug_session *s, arena *a, plug_key key) {
-  char made[PLUG_KEY_TEXT];
-  plug_key_text(key, made);
-  const rt_image *image = plug_store_get(&s->cached->store, a, s->cached->model, key, made);
-  return image ? image->programs[0] : NULL;
+static const rt_image *get(const plug_session *s, arena *a, plug_key key) {
+  return plug_store_get(&s->cached->store, a, s->cached->model, key);
+}
+
+/* The program on `a`, its weights those that the session has already, or the file's from now on. */
+static const rt_program *take(plug_session *s, const rt_program *p, arena *a) {
+  plug_cached *c = s->cached;
+  if (rt_shared_lend(s->shared, p, c->mapped)) {
+    c->mapped = NULL;
+  }
+  return rt_program_keep(a, p, &(rt_sharing){.shared = s->shared});
 }
 
 static const rt_program *find_tuned(plug_session *s, const plug_inputs *inputs, rt_tune tune, arena *a) {
+  plug_cached *c = s->cached;
   plug_key key = program_key(s, inputs, tune, a);
-  const rt_program *p = get(s, a, key);
-  if (p && !plug_program_serves(s, p, inputs)) {
-    p = key_with_values(s, p, inputs->values, &key) ? get(s, a, key) : NULL;
+  arena_destroy(c->mapped); /* of a search that memory did not suffice for */
+  c->mapped = arena_create(&s->budget);
+  const rt_image *image = get(s, c->mapped, key);
+  if (image && !plug_program_serves(s, image->programs[0], inputs)) {
+    image = key_with_values(s, image->programs[0], inputs->values, &key) ? get(s, c->mapped, key) : NULL;
   }
-  s->cached->last = key;
-  return p && plug_program_serves(s, p, inputs) ? p : NULL;
+  c->last = key;
+  bool good = image && plug_program_serves(s, image->programs[0], inputs);
+  const rt_program *p = good ? take(s, image->programs[0], a) : NULL;
+  arena_destroy(c->mapped);
+  c->mapped = NULL;
+  return p;
 }
 
 void plug_cached_forget(plug_session *s) { plug_store_remove(&s->cached->store, s->cached->model, s->cached->last); }
@@ -407,24 +432,60 @@ typedef struct storing {
   arena *scratch;
 } storing;
 
+/* What the model's programs of this maker have in common is what the first of them has by names. */
+static void put_weights(plug_cached *c, arena *a, const char *model, const rt_program *p, plug_key key) {
+  rt_program weights = {.target = p->target, .cpu = "", .constants = ARENA_NEW_N(a, rt_span, p->n_constants),
+                        .names = ARENA_NEW_N(a, rt_span, p->n_constants)};
+  for (uint32_t k = 0; k < p->n_constants; k++) {
+    if (rt_program_name(p, k).size) {
+      weights.constants[weights.n_constants] = p->constants[k];
+      weights.names[weights.n_constants++] = p->names[k];
+    }
+  }
+  if (weights.n_constants) {
+    rt_image image = {.model = model, .target = p->target, .n_programs = 1, .programs = &(rt_program *){&weights}};
+    plug_store_put_weights(&c->store, c->model, key, image);
+  }
+}
+
+/* Whether at least half of the program's constants are there. */
+static bool has_most(const rt_program *weights, const rt_program *p) {
+  uint64_t all = 0, there = 0;
+  for (uint32_t k = 0; k < p->n_constants; k++) {
+    uint64_t size = p->constants[k].size;
+    all += size;
+    there += rt_program_find(weights, rt_program_name(p, k), size) < weights->n_constants ? size : 0;
+  }
+  return there && there >= all / 2;
+}
+
+static const rt_image *weights_for(plug_session *s, arena *a, const rt_program *p) {
+  plug_cached *c = s->cached;
+  plug_key key = weights_key(s);
+  const rt_image *weights = plug_store_get_weights(&c->store, a, c->model, key);
+  if (!weights) {
+    put_weights(c, a, s->source->name, p, key);
+    weights = plug_store_get_weights(&c->store, a, c->model, key);
+  }
+  return weights && has_most(weights->programs[0], p) ? weights : NULL;
+}
+
 static status write_program(void *data) {
   storing *x = data;
   plug_cached *c = x->s->cached;
   const rt_program *p = x->compiled->program;
-  char made[PLUG_KEY_TEXT];
   x->scratch = arena_create(NULL);
   const void **values = ARENA_NEW_N(x->scratch, const void *, p->n_params);
   for (uint32_t k = 0; k < p->n_params; k++) {
     values[k] = p->params[k].value;
   }
-  const rt_program *first = get(x->s, x->scratch, x->key);
+  const rt_image *first = get(x->s, x->scratch, x->key);
   if (first) {
-    (void)key_with_values(x->s, first, values, &x->key);
+    (void)key_with_values(x->s, first->programs[0], values, &x->key);
   }
-  plug_key_text(x->key, made);
-  rt_image image = {.model = x->s->source->name, .producer = made, .target = p->target, .n_programs = 1,
-                    .programs = &(rt_program *){(rt_program *)(uintptr_t)p}};
-  plug_store_put(&c->store, c->model, x->key, &image);
+  rt_image image = {.model = x->s->source->name, .target = p->target, .n_programs = 1,
+                    .programs = &(rt_program *){(rt_program *)(uintptr_t)p}, .base = weights_for(x->s, x->scratch, p)};
+  plug_store_put(&c->store, c->model, x->key, image);
   return NULL;
 }
 
@@ -504,6 +565,7 @@ void plug_cached_close(plug_session *s) {
   if (s->cached) {
     await_writing(s->cached);
     plug_store_close(&s->cached->store);
+    arena_destroy(s->cached->mapped);
     pthread_mutex_destroy(&s->cached->lock);
     s->cached = NULL;
   }

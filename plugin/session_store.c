@@ -15,8 +15,6 @@
 
 enum { ABANDONED_SECONDS = 3600, OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW, MAX_SOURCE = 1 << 28 };
 
-static const char program_suffix[] = ".oxla";
-
 /* --- the folder --- */
 
 /* With the folders above it, like mkdir -p. */
@@ -106,16 +104,19 @@ void plug_store_close(plug_store *c) {
 
 /* --- names --- */
 
+static bool is_key(const char *text, size_t n) {
+  return n == PLUG_KEY_TEXT - 1 && strspn(text, "0123456789abcdef") >= n;
+}
+
 typedef struct name {
   char text[2 * PLUG_KEY_TEXT + 16];
 } name;
 
-static name program_name(plug_key model, plug_key program) {
+static const char *const suffixes[] = {".oxla", ".weights"};
+
+static name file_name(const char *folder, const char *made, bool weights) {
   name n;
-  char a[PLUG_KEY_TEXT], b[PLUG_KEY_TEXT];
-  plug_key_text(model, a);
-  plug_key_text(program, b);
-  snprintf(n.text, sizeof n.text, "%s/%s%s", a, b, program_suffix);
+  snprintf(n.text, sizeof n.text, "%s/%s%s", folder, made, suffixes[weights]);
   return n;
 }
 
@@ -128,51 +129,80 @@ static name source_name(const char *model) {
 /* --- programs --- */
 
 typedef struct getting {
+  plug_store *c;
+  const char *folder; /* the model's */
   arena *a;
   int fd;
-  bool verify;
+  bool verify, weights;
   rt_image *image;
 } getting;
 
+static rt_image *get(plug_store *c, arena *a, const char *folder, const char *made, bool weights);
+
+/* Whatever a damaged file says is no path. */
+static rt_image *find_weights(void *data, arena *a, const char *made) {
+  const getting *g = data;
+  return is_key(made, strlen(made)) ? get(g->c, a, g->folder, made, true) : NULL;
+}
+
 static status read_image(void *data) {
   getting *g = data;
-  return rt_image_open_fd(g->a, g->fd, "cached program", g->verify, &g->image);
+  const rt_image_finder bases = {find_weights, g};
+  return rt_image_open_fd(g->a, g->fd, "cached program", g->verify, g->weights ? NULL : &bases, &g->image);
 }
 
-void plug_store_remove(plug_store *c, plug_key model, plug_key program) {
-  name n = program_name(model, program);
-  (void)unlinkat(c->models, n.text, 0);
-}
-
-rt_image *plug_store_get(plug_store *c, arena *a, plug_key model, plug_key program, const char *made) {
-  name n = program_name(model, program);
+/* Weights are touched after their program, and so never the first to go. */
+static rt_image *get(plug_store *c, arena *a, const char *folder, const char *made, bool weights) {
+  name n = file_name(folder, made, weights);
   int fd = openat(c->models, n.text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) {
     return NULL;
   }
   bool whole = plug_is_whole(&c->contents, fd);
-  getting g = {.a = a, .fd = fd, .verify = !whole};
+  (void)futimens(fd, (struct timespec[]){{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}});
+  getting g = {.c = c, .folder = folder, .a = a, .fd = fd, .verify = !whole, .weights = weights};
   status failed = guard_run(read_image, &g);
   bool good = !failed && g.image->n_programs == 1 && strcmp(g.image->producer, made) == 0;
-  if (good) {
-    if (!whole) {
-      plug_mark_whole(&c->contents, fd);
-    }
-    (void)futimens(fd, (struct timespec[]){{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}});
-  } else if (status_get_code(failed) != STATUS_RESOURCE) {
-    plug_store_remove(c, model, program);
+  if (good && !whole) {
+    plug_mark_whole(&c->contents, fd);
+  } else if (!good && status_get_code(failed) != STATUS_RESOURCE) {
+    (void)unlinkat(c->models, n.text, 0);
   }
   status_free(failed);
   close(fd);
   return good ? g.image : NULL;
 }
 
-void plug_store_put(plug_store *c, plug_key model, plug_key program, const rt_image *image) {
-  char folder[PLUG_KEY_TEXT];
+static rt_image *get_by_key(plug_store *c, arena *a, plug_key model, plug_key key, bool weights) {
+  char folder[PLUG_KEY_TEXT], made[PLUG_KEY_TEXT];
   plug_key_text(model, folder);
+  plug_key_text(key, made);
+  return get(c, a, folder, made, weights);
+}
+
+rt_image *plug_store_get(plug_store *c, arena *a, plug_key model, plug_key program) {
+  return get_by_key(c, a, model, program, false);
+}
+
+rt_image *plug_store_get_weights(plug_store *c, arena *a, plug_key model, plug_key weights) {
+  return get_by_key(c, a, model, weights, true);
+}
+
+void plug_store_remove(plug_store *c, plug_key model, plug_key program) {
+  char folder[PLUG_KEY_TEXT], made[PLUG_KEY_TEXT];
+  plug_key_text(model, folder);
+  plug_key_text(program, made);
+  (void)unlinkat(c->models, file_name(folder, made, false).text, 0);
+}
+
+static void put(plug_store *c, plug_key model, plug_key key, bool weights, rt_image image) {
+  char folder[PLUG_KEY_TEXT], made[PLUG_KEY_TEXT];
+  plug_key_text(model, folder);
+  plug_key_text(key, made);
+  image.producer = made;
   (void)mkdirat(c->models, folder, 0700);
-  name n = program_name(model, program);
-  status failed = rt_image_write_at(image, c->models, n.text);
+  name n = file_name(folder, made, weights);
+  status failed = rt_image_write_at(&image, c->models, n.text);
   if (!failed) {
     int fd = openat(c->models, n.text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd >= 0) {
@@ -181,7 +211,15 @@ void plug_store_put(plug_store *c, plug_key model, plug_key program, const rt_im
     }
   }
   status_free(failed);
+}
+
+void plug_store_put(plug_store *c, plug_key model, plug_key program, rt_image image) {
+  put(c, model, program, false, image);
   plug_store_trim(c, c->max_bytes);
+}
+
+void plug_store_put_weights(plug_store *c, plug_key model, plug_key weights, rt_image image) {
+  put(c, model, weights, true, image);
 }
 
 /* --- sources --- */
@@ -227,10 +265,6 @@ typedef struct listing {
   uint32_t n, cap;
 } listing;
 
-static bool is_key(const char *text, size_t n) {
-  return n == PLUG_KEY_TEXT - 1 && strspn(text, "0123456789abcdef") >= n;
-}
-
 /* Calls see(data, model's folder, its name, file) for all files of all models. */
 static void walk(const plug_store *c, void (*see)(void *data, int folder, const char *model, const char *file), void *data) {
   int copy = openat(c->models, ".", OPEN_FOLDER);
@@ -260,16 +294,24 @@ static void walk(const plug_store *c, void (*see)(void *data, int folder, const 
 
 static int64_t nanoseconds(const struct timespec *t) { return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec; }
 
-static void see_program(void *data, int folder, const char *model, const char *file) {
+/* A program or weights. */
+static bool is_entry(const char *file, bool *weights) {
+  size_t n = strcspn(file, ".");
+  *weights = strcmp(file + n, suffixes[true]) == 0;
+  return is_key(file, n) && (*weights || strcmp(file + n, suffixes[false]) == 0);
+}
+
+static void see_entry(void *data, int folder, const char *model, const char *file) {
   listing *l = data;
   struct stat st;
-  size_t n = strcspn(file, ".");
-  if (!is_key(file, n) || strcmp(file + n, program_suffix) != 0 || fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+  bool weights;
+  if (!is_entry(file, &weights) || fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) != 0) {
     return;
   }
   plug_store_entry *e = ARENA_PUSH(l->a, l->entries, l->n, l->cap);
   memcpy(e->model, model, PLUG_KEY_TEXT);
-  memcpy(e->program, file, n);
+  memcpy(e->name, file, PLUG_KEY_TEXT - 1);
+  e->weights = weights;
   e->bytes = (uint64_t)st.st_size;
   int64_t read = nanoseconds(&st.st_atim), written = nanoseconds(&st.st_mtim);
   e->used = read > written ? read : written;
@@ -277,12 +319,12 @@ static void see_program(void *data, int folder, const char *model, const char *f
 
 static int by_use(const void *a, const void *b) {
   const plug_store_entry *x = a, *y = b;
-  return x->used != y->used ? (x->used < y->used) - (x->used > y->used) : strcmp(x->program, y->program);
+  return x->used != y->used ? (x->used < y->used) - (x->used > y->used) : strcmp(x->name, y->name);
 }
 
 void plug_store_list(const plug_store *c, arena *a, plug_store_entry **out, uint32_t *n) {
   listing l = {.a = a};
-  walk(c, see_program, &l);
+  walk(c, see_entry, &l);
   if (l.n) {
     qsort(l.entries, l.n, sizeof *l.entries, by_use);
   }
@@ -295,17 +337,15 @@ static void see_abandoned(void *data, int folder, const char *model, const char 
   (void)model;
   struct stat st;
   const time_t *now = data;
-  size_t n = strcspn(file, ".");
-  bool known = strcmp(file, "source") == 0 || (is_key(file, n) && strcmp(file + n, program_suffix) == 0);
+  bool weights, known = strcmp(file, "source") == 0 || is_entry(file, &weights);
   if (!known && fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) == 0 && *now - st.st_mtim.tv_sec > ABANDONED_SECONDS) {
     (void)unlinkat(folder, file, 0);
   }
 }
 
-/* A model without programs goes with its source; fails where there are others. */
-static void drop_program(const plug_store *c, const plug_store_entry *e, bool last) {
-  name n;
-  snprintf(n.text, sizeof n.text, "%s/%s%s", e->model, e->program, program_suffix);
+/* A model without any goes with its source; fails where there are others. */
+static void drop_entry(const plug_store *c, const plug_store_entry *e, bool last) {
+  name n = file_name(e->model, e->name, e->weights);
   (void)unlinkat(c->models, n.text, 0);
   if (last) {
     snprintf(n.text, sizeof n.text, "%s/source", e->model);
@@ -342,7 +382,7 @@ static status trim(void *data) {
   }
   for (uint32_t k = n; k-- > 0 && total > t->bytes;) {
     total -= entries[k].bytes;
-    drop_program(t->c, &entries[k], is_last(entries, k));
+    drop_entry(t->c, &entries[k], is_last(entries, k));
   }
   walk(t->c, see_abandoned, &now);
   return NULL;

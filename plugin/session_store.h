@@ -5,6 +5,7 @@
  *     stamps/               what is known of files without reading them
  *     models/KEY/source     what a model declares
  *     models/KEY/KEY.oxla   a program of it
+ *     models/KEY/KEY.weights  constants that its programs have in common, as a .oxla without thunks
  *
  * Files come by renaming, so that none is ever seen half written; what is damaged or does not fit is not there.  Whoever adds a
  * program removes those that were not used for longest, until the folder is within its size.  Several processes may use it at
@@ -27,11 +28,13 @@ typedef struct plug_store {
 STATUS_MUST_USE status plug_store_open(const char *path, uint64_t max_bytes, plug_store *out);
 void plug_store_close(plug_store *c);
 
-/* Maps a program's file for the life of the arena; NULL: it is not there, or damaged (then it is removed).  `made` must be what
- * plug_store_put was told. */
-rt_image *plug_store_get(plug_store *c, arena *a, plug_key model, plug_key program, const char *made);
-/* Best effort: a full disk makes no error. */
-void plug_store_put(plug_store *c, plug_key model, plug_key program, const rt_image *image);
+/* Maps a program's file, and its base, for the life of the arena; NULL: it is not there, or damaged (then it is removed). */
+rt_image *plug_store_get(plug_store *c, arena *a, plug_key model, plug_key program);
+/* The file of weights of that key, as a base for programs. */
+rt_image *plug_store_get_weights(plug_store *c, arena *a, plug_key model, plug_key weights);
+/* Best effort: a full disk makes no error.  The producer is not asked for: it tells which file that is. */
+void plug_store_put(plug_store *c, plug_key model, plug_key program, rt_image image);
+void plug_store_put_weights(plug_store *c, plug_key model, plug_key weights, rt_image image);
 void plug_store_remove(plug_store *c, plug_key model, plug_key program);
 
 /* What a model declares, as bytes; model: its key as text. */
@@ -39,12 +42,13 @@ rt_span plug_store_get_source(plug_store *c, arena *a, const char *model);
 void plug_store_put_source(plug_store *c, plug_key model, rt_span bytes);
 
 typedef struct plug_store_entry {
-  char model[PLUG_KEY_TEXT], program[PLUG_KEY_TEXT];
+  char model[PLUG_KEY_TEXT], name[PLUG_KEY_TEXT];
+  bool weights; /* of programs; else a program */
   uint64_t bytes;
   int64_t used; /* nanoseconds since the epoch */
 } plug_store_entry;
 
-/* All programs, the last used first. */
+/* All programs and weights, the last used first. */
 void plug_store_list(const plug_store *c, arena *a, plug_store_entry **out, uint32_t *n);
 /* Removes those that were not used for longest until the rest has at most so many bytes, and what dead processes left. */
 void plug_store_trim(const plug_store *c, uint64_t bytes);

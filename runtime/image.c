@@ -5,7 +5,8 @@
  *   sections  META (model, producer, target), PROGRAMS, SOURCE (a model, or nothing), CODE (objects, 64-byte aligned),
  *             CONSTANTS (page-aligned, last)
  *
- * All numbers are little-endian 64-bit.  Programs name constants and code by (offset, size) in their sections. */
+ * All numbers are little-endian 64-bit.  Programs name constants and code by (offset, size) in their sections; ~k in the place of a
+ * constant's offset is constant k of the base's program. */
 #include "runtime/image.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@
 
 static const char magic[8] = {'O', 'X', 'L', 'A', '\r', '\n', 0x1a, '\n'};
 
-enum { VERSION = 4, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
+enum { VERSION = 5, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
 
 enum { META, PROGRAMS, SOURCE, CODE, CONSTANTS, N_SECTIONS };
 static const char *const section_names[N_SECTIONS] = {"meta", "programs", "source", "code", "constants"};
@@ -49,6 +50,7 @@ typedef struct writing {
   arena *a;
   pool constants, code;
   str_map seen; /* hash of a span, as text -> a copy of its item */
+  const rt_program *base; /* has constants already; NULL: none does */
 } writing;
 
 /* The offset of a span in its section; equal bytes are kept once. */
@@ -71,11 +73,23 @@ static uint64_t mix_span(uint64_t h, uint64_t offset, uint64_t hash) { return ha
 
 /* --- programs as bytes --- */
 
-static void put_spans(writing *w, rt_writer *out, pool *p, uint32_t n, const rt_span *spans) {
-  rt_put_i64(out, n);
-  for (uint32_t k = 0; k < n; k++) {
-    rt_put_i64(out, (int64_t)place(w, p, spans[k]));
-    rt_put_i64(out, (int64_t)spans[k].size);
+static void put_code(writing *w, rt_writer *out, const rt_program *p) {
+  rt_put_i64(out, p->n_code);
+  for (uint32_t k = 0; k < p->n_code; k++) {
+    rt_put_i64(out, (int64_t)place(w, &w->code, p->code[k]));
+    rt_put_i64(out, (int64_t)p->code[k].size);
+  }
+}
+
+static void put_constants(writing *w, rt_writer *out, const rt_program *p) {
+  rt_put_i64(out, p->n_constants);
+  for (uint32_t k = 0; k < p->n_constants; k++) {
+    rt_span c = p->constants[k], name = rt_program_name(p, k);
+    uint32_t old = w->base ? rt_program_find(w->base, name, c.size) : 0;
+    bool there = w->base && old < w->base->n_constants;
+    rt_put_i64(out, there ? ~(int64_t)old : (int64_t)place(w, &w->constants, c));
+    rt_put_i64(out, (int64_t)c.size);
+    rt_put_bytes(out, name.data, name.size);
   }
 }
 
@@ -128,8 +142,8 @@ static void put_program(writing *w, rt_writer *out, const rt_program *p) {
   rt_put_text(out, p->cpu);
   put_io(out, p->n_params, p->params);
   put_io(out, p->n_results, p->results);
-  put_spans(w, out, &w->constants, p->n_constants, p->constants);
-  put_spans(w, out, &w->code, p->n_code, p->code);
+  put_constants(w, out, p);
+  put_code(w, out, p);
   rt_put_i64(out, (int64_t)p->arena_bytes);
   put_sequence(out, &p->body);
 }
@@ -202,12 +216,14 @@ static status write_sections(writing *w, FILE *f, const rt_span *flat) {
 }
 
 static status write_image(arena *a, const rt_image *image, FILE *f) {
-  writing w = {.a = a};
+  writing w = {.a = a, .base = image->base ? image->base->programs[0] : NULL};
   rt_writer meta = {.arena = a}, programs = {.arena = a};
   str_map_init(&w.seen, a);
   rt_put_text(&meta, image->model);
   rt_put_text(&meta, image->producer);
   rt_put_text(&meta, image->target);
+  rt_put_text(&meta, image->base ? image->base->producer : "");
+  rt_put_i64(&meta, image->base ? (int64_t)image->base->identity : 0);
   rt_put_i64(&programs, image->n_programs);
   for (uint32_t k = 0; k < image->n_programs; k++) {
     put_program(&w, &programs, image->programs[k]);
@@ -280,20 +296,44 @@ typedef struct reading {
   arena *a;
   const char *path;
   rt_span sections[N_SECTIONS];
+  const rt_program *base; /* NULL: there is none */
 } reading;
 
-static rt_span *get_spans(rt_reader *r, reading *x, int section, uint32_t *n) {
-  *n = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 16);
-  rt_span *spans = ARENA_NEW_N(x->a, rt_span, *n);
-  for (uint32_t k = 0; k < *n; k++) {
-    uint64_t offset = (uint64_t)rt_get_i64(r), size = (uint64_t)rt_get_i64(r);
-    if (offset % ALIGN || offset > x->sections[section].size || size > x->sections[section].size - offset) {
-      r->bad = true;
-      return spans;
-    }
-    spans[k] = (rt_span){(const uint8_t *)x->sections[section].data + offset, size};
+static rt_span get_span(rt_reader *r, const reading *x, int section, int64_t at, int64_t bytes) {
+  uint64_t offset = (uint64_t)at, size = (uint64_t)bytes;
+  if (r->bad || offset % ALIGN || offset > x->sections[section].size || size > x->sections[section].size - offset) {
+    r->bad = true;
+    return (rt_span){NULL, 0};
   }
-  return spans;
+  return (rt_span){(const uint8_t *)x->sections[section].data + offset, size};
+}
+
+static rt_span get_of_base(rt_reader *r, const reading *x, int64_t number, int64_t size) {
+  if (r->bad || !x->base || number >= x->base->n_constants || x->base->constants[number].size != (uint64_t)size) {
+    r->bad = true;
+    return (rt_span){NULL, 0};
+  }
+  return x->base->constants[number];
+}
+
+static void get_constants(rt_reader *r, reading *x, rt_program *p) {
+  p->n_constants = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 24);
+  p->constants = ARENA_NEW_N(x->a, rt_span, p->n_constants);
+  p->names = ARENA_NEW_N(x->a, rt_span, p->n_constants);
+  for (uint32_t k = 0; k < p->n_constants; k++) {
+    int64_t at = rt_get_i64(r), size = rt_get_i64(r);
+    p->constants[k] = at < 0 ? get_of_base(r, x, ~at, size) : get_span(r, x, CONSTANTS, at, size);
+    p->names[k] = rt_get_bytes(r);
+  }
+}
+
+static void get_code(rt_reader *r, reading *x, rt_program *p) {
+  p->n_code = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 16);
+  p->code = ARENA_NEW_N(x->a, rt_span, p->n_code);
+  for (uint32_t k = 0; k < p->n_code; k++) {
+    int64_t at = rt_get_i64(r), size = rt_get_i64(r);
+    p->code[k] = get_span(r, x, CODE, at, size);
+  }
 }
 
 static void get_dims(rt_reader *r, arena *a, uint8_t *rank, const int64_t **dims) {
@@ -384,8 +424,8 @@ static rt_program *get_program(rt_reader *r, reading *x) {
   p->cpu = rt_get_text(r);
   p->params = get_io(r, x, &p->n_params);
   p->results = get_io(r, x, &p->n_results);
-  p->constants = get_spans(r, x, CONSTANTS, &p->n_constants);
-  p->code = get_spans(r, x, CODE, &p->n_code);
+  get_constants(r, x, p);
+  get_code(r, x, p);
   p->arena_bytes = (uint64_t)rt_get_in(r, 0, (int64_t)1 << 46);
   get_sequence(r, x, 0, &p->body);
   return p;
@@ -401,12 +441,25 @@ static status get_programs(reading *x, rt_image *image) {
   return rt_reader_end(&r, "programs");
 }
 
-static status get_meta(reading *x, rt_image *image) {
+static status get_base(reading *x, const rt_image_finder *bases, const char *name, uint64_t identity, rt_image *image) {
+  CHECK_THAT(bases, STATUS_INVALID_FILE, "no compiled model by itself: its constants are in another file");
+  const rt_image *base = bases->find(bases->data, x->a, name);
+  CHECK_THAT(base && base->n_programs == 1 && !base->base && base->identity == identity, STATUS_INVALID_FILE,
+             "the file with its constants is gone");
+  image->base = base;
+  x->base = base->programs[0];
+  return NULL;
+}
+
+static status get_meta(reading *x, const rt_image_finder *bases, rt_image *image) {
   rt_reader r = rt_reader_make(x->sections[META]);
   image->model = rt_get_text(&r);
   image->producer = rt_get_text(&r);
   image->target = rt_get_text(&r);
-  return rt_reader_end(&r, "meta");
+  const char *base = rt_get_text(&r);
+  uint64_t identity = (uint64_t)rt_get_i64(&r);
+  TRY(rt_reader_end(&r, "meta"));
+  return *base ? get_base(x, bases, base, identity, image) : NULL;
 }
 
 /* Spans of a pool section are found through the programs; hashing them alike needs their borders, so the check
@@ -429,7 +482,10 @@ static status check_pool(reading *x, const rt_image *image, int section, uint64_
     const rt_span *spans = section == CODE ? p->code : p->constants;
     uint32_t count = section == CODE ? p->n_code : p->n_constants;
     for (uint32_t j = 0; j < count; j++) {
-      *ARENA_PUSH(x->a, list, n, cap) = (border){(uint64_t)((const uint8_t *)spans[j].data - base), spans[j].size};
+      uint64_t offset = (uint64_t)((uintptr_t)spans[j].data - (uintptr_t)base);
+      if (offset <= x->sections[section].size) { /* else the base's */
+        *ARENA_PUSH(x->a, list, n, cap) = (border){offset, spans[j].size};
+      }
     }
   }
   if (n) {
@@ -445,12 +501,12 @@ static status check_pool(reading *x, const rt_image *image, int section, uint64_
   return NULL;
 }
 
-static status get_sections(reading *x, const uint8_t *bytes, size_t file_size, uint64_t *hashes) {
+static status get_sections(reading *x, const uint8_t *bytes, size_t file_size, uint64_t *hashes, uint64_t *identity) {
   rt_reader header = rt_reader_make((rt_span){bytes + sizeof magic, HEADER_BYTES - sizeof magic});
   rt_reader table = rt_reader_make((rt_span){bytes + HEADER_BYTES, N_SECTIONS * ROW_BYTES});
   CHECK_THAT(memcmp(bytes, magic, sizeof magic) == 0, STATUS_INVALID_FILE, "not a .oxla file");
   int64_t version = rt_get_i64(&header), n = rt_get_i64(&header), size = rt_get_i64(&header);
-  uint64_t hash = (uint64_t)rt_get_i64(&header);
+  uint64_t hash = *identity = (uint64_t)rt_get_i64(&header);
   CHECK_THAT(version == VERSION, STATUS_INVALID_FILE,
              "written in version %" PRId64 " of the format; this onnx-xla reads %d: compile the model again", version,
              VERSION);
@@ -469,18 +525,20 @@ static status get_sections(reading *x, const uint8_t *bytes, size_t file_size, u
   return NULL;
 }
 
-static status open_bytes(arena *a, const char *path, const uint8_t *bytes, size_t size, bool verify_constants, rt_image **out) {
+static status open_bytes(arena *a, const char *path, const uint8_t *bytes, size_t size, bool verify_constants,
+                         const rt_image_finder *bases, rt_image **out) {
   reading x = {.a = a, .path = path};
-  uint64_t hashes[N_SECTIONS];
+  uint64_t hashes[N_SECTIONS], identity;
   CHECK_THAT(size >= TABLE_END, STATUS_INVALID_FILE, "not a whole .oxla file");
-  TRY(get_sections(&x, bytes, size, hashes));
+  TRY(get_sections(&x, bytes, size, hashes, &identity));
   for (int k = META; k < CONSTANTS; k++) {
     CHECK_THAT(k == CODE || hash_bytes(x.sections[k].data, x.sections[k].size, 0) == hashes[k], STATUS_INVALID_FILE,
                "the %s section is damaged", section_names[k]);
   }
   rt_image *image = ARENA_NEW(a, rt_image);
   image->source = x.sections[SOURCE];
-  TRY(get_meta(&x, image));
+  image->identity = identity;
+  TRY(get_meta(&x, bases, image));
   TRY(get_programs(&x, image));
   TRY(check_pool(&x, image, CODE, hashes[CODE]));
   if (verify_constants) {
@@ -494,14 +552,14 @@ status rt_image_open(arena *a, const char *path, bool verify_constants, rt_image
   const uint8_t *bytes;
   size_t size;
   TRY(file_map(a, path, &bytes, &size));
-  return open_bytes(a, path, bytes, size, verify_constants, out);
+  return open_bytes(a, path, bytes, size, verify_constants, NULL, out);
 }
 
-status rt_image_open_fd(arena *a, int fd, const char *name, bool verify_constants, rt_image **out) {
+status rt_image_open_fd(arena *a, int fd, const char *name, bool verify_constants, const rt_image_finder *bases, rt_image **out) {
   const uint8_t *bytes;
   size_t size;
   TRY(file_map_fd(a, fd, name, &bytes, &size));
-  return open_bytes(a, name, bytes, size, verify_constants, out);
+  return open_bytes(a, name, bytes, size, verify_constants, bases, out);
 }
 
 status rt_image_open_bytes(arena *a, const void *bytes, size_t size, const char *name, rt_image **out) {
@@ -509,7 +567,7 @@ status rt_image_open_bytes(arena *a, const void *bytes, size_t size, const char 
     void *copy = arena_alloc_aligned(a, size, ALIGN);
     bytes = memcpy(copy, bytes, size);
   }
-  return open_bytes(a, name, bytes, size, false, out);
+  return open_bytes(a, name, bytes, size, false, NULL, out);
 }
 
 bool rt_image_begins(const void *bytes, size_t size) {

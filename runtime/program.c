@@ -54,6 +54,19 @@ void rt_put_text(rt_writer *w, const char *text) {
 
 rt_span rt_written(const rt_writer *w) { return (rt_span){w->bytes, w->n}; }
 
+/* --- names of constants --- */
+
+rt_span rt_program_name(const rt_program *p, uint32_t k) { return p->names ? p->names[k] : (rt_span){NULL, 0}; }
+
+uint32_t rt_program_find(const rt_program *p, rt_span name, uint64_t size) {
+  uint32_t k = name.size && p->names ? 0 : p->n_constants;
+  while (k < p->n_constants && !(p->constants[k].size == size && p->names[k].size == name.size &&
+                                 memcmp(p->names[k].data, name.data, name.size) == 0)) {
+    k++;
+  }
+  return k;
+}
+
 /* --- reading configs --- */
 
 rt_reader rt_reader_make(rt_span s) { return (rt_reader){.at = s.data, .end = (const uint8_t *)s.data + s.size}; }

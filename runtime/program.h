@@ -79,10 +79,15 @@ typedef struct rt_program {
   uint32_t n_params, n_results, n_constants, n_code;
   rt_io *params, *results;
   rt_span *constants; /* 64-byte aligned */
+  rt_span *names;     /* of the constants, by which a session's programs share them (shared.h); without bytes: it has none.  May be NULL */
   rt_span *code;      /* object files */
   uint64_t arena_bytes;
   rt_sequence body;
 } rt_program;
+
+/* The name of constant k, and the constant of such a name and size (n_constants: there is none). */
+rt_span rt_program_name(const rt_program *p, uint32_t k);
+uint32_t rt_program_find(const rt_program *p, rt_span name, uint64_t size);
 
 /* Results that are no sizes of others. */
 uint32_t rt_program_outputs(const rt_program *p);

@@ -8,9 +8,16 @@
 
 enum { ALIGN = 64, PAGE = 4096, LARGE = 1 << 18 };
 
+/* Whom mapped arrays come from. */
+typedef struct lender {
+  arena *mapped;
+  uint32_t arrays;
+} lender;
+
 typedef struct array {
   struct array *next;
   void *data;
+  lender *lender; /* NULL: the array is ours */
   uint64_t bytes, hash;
   uint32_t holders;
   size_t name_size;
@@ -30,7 +37,12 @@ status rt_shared_create(mem_budget *budget, rt_shared **out) {
 }
 
 static void destroy_array(rt_shared *s, array *x) {
-  budget_free(s->budget, x->data, x->bytes, ALIGN);
+  if (!x->lender) {
+    budget_free(s->budget, x->data, x->bytes, ALIGN);
+  } else if (--x->lender->arrays == 0) {
+    arena_destroy(x->lender->mapped);
+    free(x->lender);
+  }
   free(x);
 }
 
@@ -44,11 +56,11 @@ void rt_shared_destroy(rt_shared *s) {
 }
 
 void rt_shared_put_name(rt_writer *w, const rt_sharing *s, const void *data, uint64_t bytes) {
-  bool lasts = s->lasts(s->owner, data);
-  rt_put_i64(w, lasts);
   rt_put_i64(w, (int64_t)bytes);
-  rt_put_i64(w, lasts ? (int64_t)(uintptr_t)data : (int64_t)hash_bytes(data, bytes, 1));
-  rt_put_i64(w, lasts ? 0 : (int64_t)hash_bytes(data, bytes, 2));
+  if (!s->lasts || !s->lasts(s->owner, data, w)) {
+    rt_put_i64(w, (int64_t)hash_bytes(data, bytes, 1));
+    rt_put_i64(w, (int64_t)hash_bytes(data, bytes, 2));
+  }
 }
 
 /* Weights are written once and streamed in every run: fewer faults, fewer misses of the table of pages. */
@@ -59,29 +71,66 @@ static void use_large_pages(void *data, uint64_t bytes) {
   }
 }
 
-static array *new_array(rt_shared *s, rt_span name, uint64_t hash, uint64_t bytes) {
+static uint64_t hash_of(rt_span name, uint64_t bytes) { return hash_bytes(name.data, name.size, bytes); }
+
+/* Without its data.  NULL: out of memory. */
+static array *add_array(rt_shared *s, rt_span name, uint64_t bytes) {
   array *x = malloc(sizeof *x + name.size);
-  void *data = x ? budget_alloc(s->budget, bytes, ALIGN) : NULL;
-  if (!data) {
-    free(x);
-    return NULL;
+  if (x) {
+    *x = (array){.next = s->arrays, .bytes = bytes, .hash = hash_of(name, bytes), .name_size = name.size};
+    memcpy(x->name, name.data, name.size);
+    s->arrays = x;
   }
-  *x = (array){.next = s->arrays, .data = data, .bytes = bytes, .hash = hash, .name_size = name.size};
-  memcpy(x->name, name.data, name.size);
-  use_large_pages(data, bytes);
-  s->arrays = x;
   return x;
 }
 
-void *rt_shared_get(rt_shared *s, rt_span name, uint64_t bytes, bool *fresh) {
-  uint64_t hash = hash_bytes(name.data, name.size, bytes);
+static array *find_named(const rt_shared *s, rt_span name, uint64_t bytes) {
+  uint64_t hash = hash_of(name, bytes);
   array *x = s->arrays;
   while (x && !(x->hash == hash && x->bytes == bytes && x->name_size == name.size && memcmp(x->name, name.data, name.size) == 0)) {
     x = x->next;
   }
-  *fresh = !x;
-  x = x ? x : new_array(s, name, hash, bytes);
+  return x;
+}
+
+const void *rt_shared_find(const rt_shared *s, rt_span name, uint64_t bytes) {
+  const array *x = find_named(s, name, bytes);
   return x ? x->data : NULL;
+}
+
+void *rt_shared_get(rt_shared *s, rt_span name, uint64_t bytes, bool *fresh) {
+  array *x = find_named(s, name, bytes);
+  *fresh = !x;
+  if (x) {
+    return x->data;
+  }
+  void *data = budget_alloc(s->budget, bytes, ALIGN);
+  x = data ? add_array(s, name, bytes) : NULL;
+  if (!x) {
+    budget_free(s->budget, data, bytes, ALIGN);
+    return NULL;
+  }
+  use_large_pages(data, bytes);
+  return x->data = data;
+}
+
+bool rt_shared_lend(rt_shared *s, const rt_program *p, arena *mapped) {
+  lender *from = calloc(1, sizeof *from);
+  for (uint32_t k = 0; from && k < p->n_constants; k++) {
+    rt_span name = rt_program_name(p, k);
+    array *x = name.size && !find_named(s, name, p->constants[k].size) ? add_array(s, name, p->constants[k].size) : NULL;
+    if (x) {
+      x->data = (void *)(uintptr_t)p->constants[k].data;
+      x->lender = from;
+      from->arrays++;
+    }
+  }
+  if (from && from->arrays) {
+    from->mapped = mapped;
+    return true;
+  }
+  free(from);
+  return false;
 }
 
 static array *find(const rt_shared *s, const void *data) {
@@ -92,7 +141,10 @@ static array *find(const rt_shared *s, const void *data) {
   return x;
 }
 
-bool rt_shared_has(const rt_shared *s, const void *data) { return find(s, data) != NULL; }
+rt_span rt_shared_name(const rt_shared *s, const void *data) {
+  const array *x = find(s, data);
+  return x ? (rt_span){x->name, x->name_size} : (rt_span){NULL, 0};
+}
 
 static void count(rt_shared *s, const rt_program *p, uint32_t by) {
   for (uint32_t k = 0; k < p->n_constants; k++) {
@@ -161,18 +213,26 @@ static rt_sequence keep_sequence(arena *a, const rt_sequence *from) {
   return s;
 }
 
+static rt_span keep_constant(arena *a, const rt_program *p, uint32_t k, const rt_sharing *s) {
+  rt_span c = p->constants[k], name = rt_program_name(p, k);
+  const void *there = name.size ? rt_shared_find(s->shared, name, c.size) : NULL;
+  if (there) {
+    return (rt_span){there, c.size};
+  }
+  return find(s->shared, c.data) || (s->lasts && s->lasts(s->owner, c.data, NULL)) ? c : keep_bytes(a, c);
+}
+
 rt_program *rt_program_keep(arena *a, const rt_program *p, const rt_sharing *s) {
   rt_program *kept = arena_memdup(a, p, sizeof *p);
   kept->target = arena_strdup(a, p->target);
   kept->cpu = arena_strdup(a, p->cpu);
   kept->params = keep_io(a, p->n_params, p->params);
   kept->results = keep_io(a, p->n_results, p->results);
-  kept->constants = arena_memdup(a, p->constants, p->n_constants * sizeof *p->constants);
+  kept->constants = ARENA_NEW_N(a, rt_span, p->n_constants);
+  kept->names = ARENA_NEW_N(a, rt_span, p->n_constants);
   for (uint32_t k = 0; k < p->n_constants; k++) {
-    const void *data = p->constants[k].data;
-    if (!find(s->shared, data) && !s->lasts(s->owner, data)) {
-      kept->constants[k] = keep_bytes(a, p->constants[k]);
-    }
+    kept->constants[k] = keep_constant(a, p, k, s);
+    kept->names[k] = keep_bytes(a, rt_program_name(p, k));
   }
   kept->code = arena_memdup(a, p->code, p->n_code * sizeof *p->code);
   for (uint32_t k = 0; k < p->n_code; k++) {

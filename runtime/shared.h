@@ -1,8 +1,8 @@
 /* shared.h - arrays that the programs of one session share: constants, above all packed weights, which are large and the same for
  * all shapes.
  *
- * An array is known by a name of bytes that say what is in it.  Those that no program holds go at the next sweep.  Programs are
- * compiled one at a time. */
+ * An array is known by a name of bytes that say what is in it, the same in every process that has the same model: programs in
+ * files remember them.  Arrays that no program holds go at the next sweep.  Programs are compiled one at a time. */
 #ifndef RUNTIME_SHARED_H
 #define RUNTIME_SHARED_H
 
@@ -13,8 +13,9 @@ typedef struct rt_shared rt_shared;
 /* For those who compile. */
 typedef struct rt_sharing {
   rt_shared *shared;
-  /* Whether what lies there stays there unchanged for as long as the shared arrays: its address then says what it is. */
-  bool (*lasts)(const void *owner, const void *data);
+  /* Whether what lies there stays there unchanged for as long as the shared arrays; `place` (NULL: not asked) then gets where in
+   * the model that is, which says what it is.  NULL: nothing lasts. */
+  bool (*lasts)(const void *owner, const void *data, rt_writer *place);
   /* What lies there has been copied, and its pages need not stay in memory if they can come from a file again.  May be NULL. */
   void (*drop)(const void *owner, const void *data, uint64_t bytes);
   const void *owner;
@@ -29,15 +30,20 @@ void rt_shared_put_name(rt_writer *w, const rt_sharing *s, const void *data, uin
 /* The array of that name, aligned to 64; *fresh: it is new, and to be filled by the caller.  NULL: out of memory. */
 void *rt_shared_get(rt_shared *s, rt_span name, uint64_t bytes, bool *fresh);
 
-/* Whether the array is one of them. */
-bool rt_shared_has(const rt_shared *s, const void *data);
+/* The array of that name; NULL: there is none.  The name of an array (borrowed); no bytes: it is none of them. */
+const void *rt_shared_find(const rt_shared *s, rt_span name, uint64_t bytes);
+rt_span rt_shared_name(const rt_shared *s, const void *data);
+
+/* Constants of a program in a mapped file become shared arrays where there are none of their names.  True: there are such, and the
+ * arena, on which the file is mapped, goes with the last of them. */
+bool rt_shared_lend(rt_shared *s, const rt_program *p, arena *mapped);
 
 /* The program's constants among the shared arrays stay until it gives them back. */
 void rt_shared_hold(rt_shared *s, const rt_program *p);
 void rt_shared_give_back(rt_shared *s, const rt_program *p);
 void rt_shared_sweep(rt_shared *s);
 
-/* A copy of the program on the arena that borrows nothing but shared arrays and what lasts. */
+/* A copy of the program on the arena that borrows nothing but shared arrays, found by their names or places, and what lasts. */
 rt_program *rt_program_keep(arena *a, const rt_program *p, const rt_sharing *s);
 
 #endif

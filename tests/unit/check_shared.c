@@ -33,9 +33,13 @@ START_TEST(one_array_a_name) {
   ck_assert_ptr_ne(rt_shared_get(shared, name("b"), 100, &fresh), a);
   ck_assert(fresh);
   ck_assert_ptr_ne(rt_shared_get(shared, name("a"), 101, &fresh), a);
-  ck_assert(fresh && rt_shared_has(shared, a) && !rt_shared_has(shared, a + 1));
+  ck_assert(fresh && rt_shared_name(shared, a).size == 1 && !rt_shared_name(shared, a + 1).size);
+  ck_assert_ptr_eq(rt_shared_find(shared, name("b"), 100), rt_shared_get(shared, name("b"), 100, &fresh));
+  ck_assert_ptr_null(rt_shared_find(shared, name("c"), 100));
 }
 END_TEST
+
+static bool has(const void *data) { return rt_shared_name(shared, data).size > 0; }
 
 START_TEST(what_nobody_holds_goes) {
   bool fresh;
@@ -44,13 +48,13 @@ START_TEST(what_nobody_holds_goes) {
   rt_shared_hold(shared, &one);
   rt_shared_hold(shared, &two);
   rt_shared_sweep(shared);
-  ck_assert(rt_shared_has(shared, a) && !rt_shared_has(shared, b));
+  ck_assert(has(a) && !has(b));
   rt_shared_give_back(shared, &one);
   rt_shared_sweep(shared);
-  ck_assert(rt_shared_has(shared, a));
+  ck_assert(has(a));
   rt_shared_give_back(shared, &two);
   rt_shared_sweep(shared);
-  ck_assert(!rt_shared_has(shared, a));
+  ck_assert(!has(a));
 }
 END_TEST
 
@@ -66,8 +70,13 @@ END_TEST
 
 static const char file[] = "what lies in the model's file";
 
-static bool lasts(const void *owner, const void *data) {
-  return (const char *)data >= (const char *)owner && (const char *)data < (const char *)owner + sizeof file;
+static bool lasts(const void *owner, const void *data, rt_writer *place) {
+  bool there = (const char *)data >= (const char *)owner && (const char *)data < (const char *)owner + sizeof file;
+  if (there && place) {
+    rt_put_text(place, "file");
+    rt_put_i64(place, (const char *)data - (const char *)owner);
+  }
+  return there;
 }
 
 START_TEST(names) {
@@ -129,6 +138,40 @@ START_TEST(kept_programs_stand_alone) {
 }
 END_TEST
 
+static void note_end(void *data) { ++*(int *)data; }
+
+/* Of two programs in files: what is there by its name is taken from there, a mapping goes with its last array. */
+START_TEST(mapped_programs_lend) {
+  static const char one[] = "weights of one", two[] = "weights of two";
+  int ended[2] = {0, 0};
+  arena *files[] = {arena_create(NULL), arena_create(NULL)};
+  rt_sharing s = {.shared = shared};
+  rt_program *kept[2];
+  for (int k = 0; k < 2; k++) {
+    rt_program p = {.target = "cpu", .cpu = "", .n_constants = 3,
+                    .constants = (rt_span[]){{k ? two : one, 8}, {k ? two : one, 4}, {"own", 4}},
+                    .names = (rt_span[]){name("both"), name(k ? "second" : "first"), {NULL, 0}}};
+    arena_cleanup(files[k], note_end, &ended[k]);
+    ck_assert(rt_shared_lend(shared, &p, files[k]));
+    kept[k] = rt_program_keep(memory, &p, &s);
+    rt_shared_hold(shared, kept[k]);
+    ck_assert(!rt_shared_lend(shared, &p, files[k])); /* all are there now */
+    ck_assert_ptr_eq(kept[k]->constants[0].data, one);
+    ck_assert_ptr_eq(kept[k]->constants[1].data, k ? two : one);
+    ck_assert_str_eq(kept[k]->constants[2].data, "own");
+    ck_assert_uint_eq(rt_program_find(kept[k], name("both"), 8), 0);
+    ck_assert_uint_eq(rt_program_find(kept[k], name("both"), 9), 3);
+    ck_assert_uint_eq(rt_program_find(kept[k], (rt_span){NULL, 0}, 4), 3);
+  }
+  rt_shared_give_back(shared, kept[0]);
+  rt_shared_sweep(shared);
+  ck_assert(ended[0] == 0 && ended[1] == 0); /* the second has an array of the first's file */
+  rt_shared_give_back(shared, kept[1]);
+  rt_shared_sweep(shared);
+  ck_assert(ended[0] == 1 && ended[1] == 1);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("shared");
   TCase *t = tcase_create("shared");
@@ -138,6 +181,7 @@ int main(void) {
   tcase_add_test(t, budgets_count_them);
   tcase_add_test(t, names);
   tcase_add_test(t, kept_programs_stand_alone);
+  tcase_add_test(t, mapped_programs_lend);
   suite_add_tcase(suite, t);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_ENV);

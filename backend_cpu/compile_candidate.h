@@ -31,6 +31,7 @@ typedef struct cpu_variant {
   char name[24]; /* letters, digits and dots, unlike that of any other variant: "p4", "8x48"; "" if there is only one */
   int64_t v[6];  /* as the candidate likes */
   double guess;  /* nanoseconds that it will take: what is timed first, and what is taken where nothing is timed */
+  double bytes;  /* of packed weights and scratch memory, where these may be many; 0: no more than the plain weights */
   bool idle;     /* leaves threads without work: such wins only where it is clearly faster */
 } cpu_variant;
 

@@ -241,13 +241,20 @@ static uint32_t worth_timing(const cpu_tuner *t, const decision *d, uint32_t *ou
   return n;
 }
 
+/* What a way must be faster by to be worth so much more memory, or may be slower by to save it: pages that a start must map, caches
+ * that others could use. */
+static double worth_of_memory(const cpu_offer *other, const cpu_offer *best) {
+  const double much = 4 << 20, more = other->variant.bytes - best->variant.bytes;
+  return more > much ? 0.93 : more < -much ? 1 / 0.93 : 1;
+}
+
 /* The fastest; who stands behind another must be faster by more than what differs from one time to the next, by much where
  * others disturbed us: a log is made once.  -1: none ran. */
 static int64_t fastest(uint32_t n, const cpu_offer *offers, const double *times, bool disturbed) {
   int64_t best = -1;
   for (uint32_t k = 0; k < n; k++) {
     double clearly = disturbed ? 0.7 : offers[k].variant.idle ? 0.85 : 0.96;
-    if (times[k] >= 0 && (best < 0 || times[k] < clearly * times[best])) {
+    if (times[k] >= 0 && (best < 0 || times[k] < clearly * worth_of_memory(&offers[k], &offers[best]) * times[best])) {
       best = k;
     }
   }

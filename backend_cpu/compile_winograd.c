@@ -7,17 +7,20 @@
 /* Of the largest output: what a layer may differ by from sums in f64 (README). */
 static const double largest_error = 0x1p-17;
 /* A multiplication of the products takes one thread what the library's do, and a sixth for what is around them; the packed
- * weights come from memory, in phases once. */
+ * weights come from memory, in phases once.  Late ones are transformed by each share of the tiles.  What phases hand on goes through
+ * memory, but for what the threads' parts of the last cache hold. */
 static const double multiplication_nanoseconds = 0.0117, fused_byte_nanoseconds = 0.025, phased_byte_nanoseconds = 0.015,
-                    call_nanoseconds = 1000;
+                    late_nanoseconds = 0.02, scratch_nanoseconds = 0.1, cached_bytes = 4 << 20, call_nanoseconds = 1000;
 
 static int64_t cache_bytes(void) {
   long n = sysconf(_SC_LEVEL2_CACHE_SIZE);
   return n > 0 ? n : (int64_t)1 << 19;
 }
 
-static bool plan_of(const cpu_problem *p, int64_t tile, int64_t phased, emit_winograd *w) {
-  emit_winograd_options options = {tile, phased != 0, p->threads, cache_bytes()};
+enum { TILE, SCHEDULE, FUSED = 0, PHASED, LATE }; /* v[] of a variant */
+
+static bool plan_of(const cpu_problem *p, const cpu_variant *v, emit_winograd *w) {
+  emit_winograd_options options = {v->v[TILE], v->v[SCHEDULE] != FUSED, v->v[SCHEDULE] == LATE, p->threads, cache_bytes()};
   if (p->exact || p->multiplications < CPU_SMALL_CONTRACTION || !p->constant_weights || p->lhs < 0 || !emit_supports(p->instr, NULL) ||
       !emit_winograd_plan(p->contraction, p->target, &options, w)) {
     return false;
@@ -26,15 +29,23 @@ static bool plan_of(const cpu_problem *p, int64_t tile, int64_t phased, emit_win
   return true;
 }
 
+static double transformed_bytes(const emit_winograd *w) {
+  return (double)emit_winograd_products(w) * (double)w->channels * (double)w->outputs * sizeof(float);
+}
+
 /* Phases pay where the weights are more than a core's cache holds, and something else than one thread's one block is left. */
 static bool is_worth_offering(const cpu_problem *p, const emit_winograd *w) {
   bool same = p->threads == 1 && emit_winograd_all_tiles(w) <= w->rows;
-  return !w->phased || (emit_winograd_packed_bytes(w) > (uint64_t)cache_bytes() && !same);
+  bool smaller = emit_winograd_products(w) >= 2 * w->r[0] * w->r[1]; /* late: in memory */
+  return !w->phased || (transformed_bytes(w) > (double)cache_bytes() && (w->late ? smaller : !same));
 }
 
 static double guess_of(const cpu_problem *p, const emit_winograd *w) {
   double bytes = (double)emit_winograd_packed_bytes(w), work = emit_winograd_multiplications(w) * multiplication_nanoseconds;
+  work += w->late ? late_nanoseconds * transformed_bytes(w) * (double)emit_winograd_shares(w) : 0;
   bytes *= w->phased ? phased_byte_nanoseconds : fused_byte_nanoseconds;
+  double far = w->phased ? (double)emit_winograd_scratch_bytes(w) - p->threads * cached_bytes : 0;
+  bytes += far > 0 ? far * scratch_nanoseconds : 0;
   return call_nanoseconds * emit_winograd_kernels(w) + cpu_shared(work, p->threads) + bytes;
 }
 
@@ -56,13 +67,15 @@ static uint32_t keep_promising(uint32_t n, cpu_variant *v) {
 
 static uint32_t offer(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
   static const cpu_variant ways[] = {
-      {.name = "8", .v = {8, 0}}, {.name = "8.phased", .v = {8, 1}}, {.name = "6", .v = {6, 0}}, {.name = "6.phased", .v = {6, 1}},
-      {.name = "4", .v = {4, 0}}, {.name = "4.phased", .v = {4, 1}}, {.name = "2", .v = {2, 0}}, {.name = "2.phased", .v = {2, 1}}};
+      {.name = "8", .v = {8, FUSED}},  {.name = "8.phased", .v = {8, PHASED}}, {.name = "6", .v = {6, FUSED}},
+      {.name = "6.phased", .v = {6, PHASED}}, {.name = "4", .v = {4, FUSED}},  {.name = "4.phased", .v = {4, PHASED}},
+      {.name = "4.late", .v = {4, LATE}},  {.name = "2", .v = {2, FUSED}},  {.name = "2.phased", .v = {2, PHASED}}};
   uint32_t n = 0;
   emit_winograd w;
   for (size_t k = 0; k < sizeof ways / sizeof *ways && n < room; k++) {
-    if (plan_of(p, ways[k].v[0], ways[k].v[1], &w) && is_worth_offering(p, &w)) {
+    if (plan_of(p, &ways[k], &w) && is_worth_offering(p, &w)) {
       out[n] = ways[k];
+      out[n].bytes = (double)(emit_winograd_packed_bytes(&w) + emit_winograd_scratch_bytes(&w));
       out[n++].guess = guess_of(p, &w);
     }
   }
@@ -82,7 +95,7 @@ static status pack(const void *config, const literal *weights, void *packed) {
 
 static status build(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_way *out) {
   emit_winograd *w = ARENA_NEW(a, emit_winograd);
-  CHECK_THAT(plan_of(p, v->v[0], v->v[1], w), STATUS_UNSUPPORTED, "not for winograd");
+  CHECK_THAT(plan_of(p, v, w), STATUS_UNSUPPORTED, "not for winograd");
   double error = emit_winograd_error(a, w, literal_aligned(hlo_literal(p->instr->operands[p->weights]), a));
   CHECK_THAT(error <= largest_error, STATUS_UNSUPPORTED, "its error with these weights is %g of the largest output", error);
   out->own = ARENA_NEW(a, cpu_own);

@@ -133,6 +133,32 @@ static void backward(const winograd *g, int64_t size, int64_t m, LLVMValueRef *x
   }
 }
 
+/* G x in place, r numbers to `size`. */
+static void spread(const winograd *g, int64_t size, int64_t r, LLVMValueRef *x) {
+  double c[MOST][MOST];
+  LLVMValueRef out[MOST];
+  if (r == 1) {
+    return;
+  }
+  emit_winograd_weight_matrix(size, r, c);
+  out[0] = LLVMBuildFMul(g->ir->builder, x[0], emit_f(x[0], c[0][0]), "");
+  out[size - 1] = x[r - 1];
+  for (int64_t k = 1; k + 1 < size; k += 2) {
+    LLVMValueRef even = LLVMBuildFMul(g->ir->builder, x[0], emit_f(x[0], c[k][0]), "");
+    for (int64_t j = 2; j < r; j += 2) {
+      even = emit_fma(g->ir, emit_f(x[0], c[k][j]), x[j], even);
+    }
+    out[k] = out[k + 1] = even;
+    for (int64_t j = 1; j < r; j += 2) {
+      out[k] = emit_fma(g->ir, emit_f(x[0], c[k][j]), x[j], out[k]);
+      out[k + 1] = emit_fma(g->ir, emit_f(x[0], -c[k][j]), x[j], out[k + 1]);
+    }
+  }
+  for (int64_t k = 0; k < size; k++) {
+    x[k] = out[k];
+  }
+}
+
 /* n vectors whose places are `step` elements apart. */
 static void load_line(const winograd *g, LLVMValueRef from, int64_t n, int64_t step, int lanes, LLVMValueRef *line) {
   for (int64_t k = 0; k < n; k++) {
@@ -341,6 +367,101 @@ static void multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLVMV
   emit_loop_end(g->ir, &products, NULL);
 }
 
+/* --- multiply, with weights that are transformed late --- */
+
+/* One vector of outputs of one channel: its taps, a panel apart, to products that are `plane` elements apart. */
+static void spread_taps(const winograd *g, LLVMValueRef from, LLVMValueRef to, int64_t plane) {
+  const emit_winograd *p = g->p;
+  const int64_t rows = emit_winograd_size(p, 0), columns = emit_winograd_size(p, 1), panel = emit_winograd_panel(p);
+  LLVMValueRef half[MOST][MOST], line[MOST];
+  for (int64_t j = 0; j < p->r[1]; j++) {
+    load_line(g, address(g, from, number(g, j * panel)), p->r[0], p->r[1] * panel, (int)p->lanes, line);
+    spread(g, rows, p->r[0], line);
+    for (int64_t i = 0; i < rows; i++) {
+      half[i][j] = line[i];
+    }
+  }
+  for (int64_t i = 0; i < rows; i++) {
+    spread(g, columns, p->r[1], half[i]);
+    store_line(g, half[i], columns, address(g, to, number(g, i * columns * plane)), plane);
+  }
+}
+
+/* n channels of a panel, W[n][taps][panel], to U[products][u_plane]. */
+static void spread_weights(const winograd *g, LLVMValueRef n, LLVMValueRef w, LLVMValueRef u) {
+  const emit_winograd *p = g->p;
+  const int64_t panel = emit_winograd_panel(p);
+  emit_loop channels, vectors;
+  emit_loop_begin(g->ir, &channels, number(g, 0), n, 1, true, 0, NULL);
+  LLVMValueRef from = address(g, w, scaled(g, channels.iv, p->r[0] * p->r[1] * panel));
+  LLVMValueRef to = address(g, u, scaled(g, channels.iv, panel));
+  emit_loop_begin(g->ir, &vectors, number(g, 0), number(g, panel), p->lanes, true, 0, NULL);
+  spread_taps(g, address(g, from, vectors.iv), address(g, to, vectors.iv), p->u_plane);
+  emit_loop_end(g->ir, &vectors, NULL);
+  emit_loop_end(g->ir, &channels, NULL);
+}
+
+/* What a product of one chunk brings nearer of the next chunk's weights, which lie at `next` and come from far away: every k asks
+ * for `each` of its vectors, each of which is a tap's of the k-th channel or one that another k would as well ask for. */
+static LLVMValueRef fetch_next(const winograd *g, LLVMValueRef product, LLVMValueRef next, LLVMValueRef u, int *each) {
+  const emit_winograd *p = g->p;
+  LLVMBuilderRef b = g->ir->builder;
+  int64_t vectors = p->r[0] * p->r[1] * p->vectors, products = emit_winograd_products(p);
+  *each = (int)((vectors + products - 1) / products);
+  LLVMValueRef first = scaled(g, product, *each), region = quotient(g, first, p->vectors);
+  LLVMValueRef at = add(g, scaled(g, region, p->chunk * emit_winograd_panel(p)), scaled(g, remainder_of(g, first, p->vectors), p->lanes));
+  LLVMValueRef apart = LLVMBuildSub(b, LLVMBuildPtrToInt(b, next, g->ir->i64, ""), LLVMBuildPtrToInt(b, u, g->ir->i64, ""), "");
+  return add(g, at, LLVMBuildAShr(b, apart, number(g, 2), ""));
+}
+
+typedef struct multiplying {
+  LLVMValueRef channel, n; /* the chunk's first, and how many */
+  LLVMValueRef ahead;      /* as in emit_gemm */
+  int n_ahead;
+} multiplying;
+
+/* Rows of V by a chunk of channels of a panel; sums start at zero or where the channels before left them in M. */
+static void add_block(const winograd *g, const multiplying *of, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
+  const emit_winograd *p = g->p;
+  emit_gemm block = {.tile = {(int)p->rows, (int)p->vectors, (int)p->lanes}, .type = DTYPE_F32, .a = v, .b = u,
+                     .a_row = p->v_row, .a_k = 1, .b_k = emit_winograd_panel(p), .b_vector = p->lanes, .k = of->n,
+                     .ahead = of->ahead, .n_ahead = of->n_ahead};
+  LLVMValueRef sums[EMIT_GEMM_SUMS], first = emit_icmp(g->ir, LLVMIntEQ, of->channel, number(g, 0));
+  emit_gemm_zero(g->ir, &block, sums);
+  for (int64_t k = 0; k < p->rows * p->vectors && p->chunk < p->channels; k++) {
+    LLVMValueRef at = address(g, m, number(g, k / p->vectors * p->m_row + k % p->vectors * p->lanes));
+    sums[k] = emit_select(g->ir, first, sums[k], load(g, at, (int)p->lanes));
+  }
+  emit_gemm_block(g->ir, &block, sums);
+  for (int64_t k = 0; k < p->rows * p->vectors; k++) {
+    store(g, sums[k], address(g, m, number(g, k / p->vectors * p->m_row + k % p->vectors * p->lanes)));
+  }
+}
+
+/* n tiles by one panel: channels in chunks, whose weights are transformed to U first. */
+static void multiply_late(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef w, LLVMValueRef u, LLVMValueRef m) {
+  const emit_winograd *p = g->p;
+  const int64_t panel = emit_winograd_panel(p);
+  emit_loop chunks, products, rows;
+  emit_loop_begin(g->ir, &chunks, number(g, 0), number(g, p->channels), p->chunk, true, 0, NULL);
+  LLVMValueRef left = LLVMBuildNSWSub(g->ir->builder, number(g, p->channels), chunks.iv, "");
+  LLVMValueRef some = p->channels % p->chunk ? lesser(g, left, number(g, p->chunk)) : number(g, p->chunk);
+  LLVMValueRef weights = address(g, w, scaled(g, chunks.iv, p->r[0] * p->r[1] * panel));
+  spread_weights(g, some, weights, u);
+  emit_loop_begin(g->ir, &products, number(g, 0), number(g, emit_winograd_products(p)), 1, true, 0, NULL);
+  LLVMValueRef v_plane = address(g, v, add(g, scaled(g, products.iv, p->v_plane), chunks.iv));
+  LLVMValueRef m_plane = address(g, m, scaled(g, products.iv, p->m_plane));
+  LLVMValueRef u_plane = address(g, u, scaled(g, products.iv, p->u_plane));
+  multiplying of = {.channel = chunks.iv, .n = some};
+  of.ahead = fetch_next(g, products.iv, address(g, weights, number(g, p->chunk * p->r[0] * p->r[1] * panel)), u_plane, &of.n_ahead);
+  emit_loop_begin(g->ir, &rows, number(g, 0), n, p->rows, false, 0, NULL);
+  add_block(g, &of, address(g, v_plane, scaled(g, rows.iv, p->v_row)), u_plane,
+            address(g, m_plane, scaled(g, rows.iv, p->m_row)));
+  emit_loop_end(g->ir, &rows, NULL);
+  emit_loop_end(g->ir, &products, NULL);
+  emit_loop_end(g->ir, &chunks, NULL);
+}
+
 /* --- finish --- */
 
 /* The epilogue of the vector at row i and column j of the tile, column j of the line. */
@@ -475,11 +596,35 @@ static void write_products(const winograd *g, LLVMValueRef v, LLVMValueRef m) {
   g->w->info->grid = emit_winograd_products(p) * emit_winograd_panels(p);
 }
 
+/* The grid is workers, each with some of the panels' shares of the tiles. */
+static void write_late(const winograd *g, LLVMValueRef v, LLVMValueRef m, LLVMValueRef late) {
+  const emit_winograd *p = g->p;
+  const int64_t shares = emit_winograd_shares(p), pieces = emit_winograd_panels(p) * shares;
+  emit_loop workers, l;
+  emit_loop_begin(g->ir, &workers, g->w->begin, g->w->end, 1, false, 0, NULL);
+  LLVMValueRef from = quotient(g, scaled(g, workers.iv, pieces), p->workers);
+  LLVMValueRef to = quotient(g, scaled(g, plus(g, workers.iv, 1), pieces), p->workers);
+  LLVMValueRef u = address(g, late, scaled(g, workers.iv, emit_winograd_late_elements(p)));
+  emit_loop_begin(g->ir, &l, from, to, 1, false, 0, NULL);
+  LLVMValueRef panel = quotient(g, l.iv, shares), tile = scaled(g, remainder_of(g, l.iv, shares), p->share);
+  LLVMValueRef left = LLVMBuildNSWSub(g->ir->builder, number(g, emit_winograd_all_tiles(p)), tile, "");
+  LLVMValueRef column = add(g, scaled(g, tile, p->m_row), scaled(g, panel, emit_winograd_panel(p)));
+  multiply_late(g, lesser(g, left, number(g, p->share)), address(g, v, scaled(g, tile, p->v_row)),
+                address(g, g->u, scaled(g, panel, panel_size(p) * p->r[0] * p->r[1])), u, address(g, m, column));
+  emit_loop_end(g->ir, &l, NULL);
+  emit_loop_end(g->ir, &workers, NULL);
+  g->w->info->grid = p->workers;
+}
+
 static void write_phase(const winograd *g, uint32_t phase, LLVMValueRef scratch) {
   const emit_winograd *p = g->p;
   LLVMValueRef m = address(g, scratch, number(g, v_elements(p)));
   if (phase == 1) {
-    write_products(g, scratch, m);
+    if (p->late) {
+      write_late(g, scratch, m, address(g, m, number(g, m_elements(p))));
+    } else {
+      write_products(g, scratch, m);
+    }
     return;
   }
   LLVMValueRef n = LLVMBuildNSWSub(g->ir->builder, g->w->end, g->w->begin, "");

@@ -11,8 +11,10 @@
  *   finish     back, then the epilogue, straight to the result: M -> y
  *
  * Two schedules.  Fused: a thread does all three for a block of tiles that stays in its cache; the grid is parts of the tiles,
- * each with scratch memory of its own.  Phased: three kernels one after the other, so that the weights are read once.  Sums run
- * over all channels in one order, so the bits depend on neither the schedule nor the threads.
+ * each with scratch memory of its own.  Phased: three kernels one after the other, so that the weights are read once.  Phased and
+ * late: the packed weights are the plain ones, W[panels][C][taps][panel], and who multiplies transforms those of some channels just
+ * before, in f32: F(4,3) then reads, and keeps, a quarter of the bytes.  Sums run over all channels in one order, so the bits depend
+ * on neither the schedule nor the threads, but for weights that are transformed late.
  *
  * Free of LLVM's headers. */
 #ifndef EMIT_WINOGRAD_H
@@ -31,12 +33,15 @@ typedef struct emit_winograd {
   int64_t rows, vectors, lanes; /* registers of the product: rows x vectors of lanes */
   int64_t slab;                 /* outputs between multiplying and finishing, whole panels */
   int64_t v_row, v_plane, m_row, m_plane; /* distances in V and M, in elements */
+  int64_t late, workers;  /* weights are transformed when they are multiplied, by so many parts of the work */
+  int64_t chunk, share;   /* channels that are transformed at once, tiles that are then multiplied (whole blocks of rows) */
+  int64_t u_plane;        /* the distance of products in a chunk's transformed weights */
 } emit_winograd;
 
 /* What the caller wishes. */
 typedef struct emit_winograd_options {
   int64_t tile;       /* m, even (where there are several taps) */
-  bool phased;
+  bool phased, late; /* late: phased, too */
   uint32_t threads;
   int64_t cache_bytes; /* a core's own cache */
 } emit_winograd_options;
@@ -51,12 +56,14 @@ int64_t emit_winograd_products(const emit_winograd *p);  /* a*a */
 int64_t emit_winograd_all_tiles(const emit_winograd *p); /* of the batch */
 int64_t emit_winograd_panel(const emit_winograd *p);     /* outputs of a panel of weights */
 int64_t emit_winograd_panels(const emit_winograd *p);
+int64_t emit_winograd_shares(const emit_winograd *p);
+int64_t emit_winograd_late_elements(const emit_winograd *p); /* of a worker's transformed weights */
 uint64_t emit_winograd_packed_bytes(const emit_winograd *p);
 uint64_t emit_winograd_scratch_bytes(const emit_winograd *p);
 /* What the products cost, counted in multiplications of the direct convolution that take as long. */
 double emit_winograd_multiplications(const emit_winograd *p);
 
-/* weights[outputs][channels][rows][columns] into packed_bytes: computed in f64, rounded once. */
+/* weights[outputs][channels][rows][columns] into packed_bytes: computed in f64, rounded once; late ones are only put in order. */
 void emit_winograd_pack(const emit_winograd *p, const float *weights, float *packed);
 
 /* The largest error of a sample of tiles against sums in f64, relative to the largest output of the sample, with these weights and
@@ -76,5 +83,7 @@ STATUS_MUST_USE status emit_winograd_kernel(emit_module *m, const char *name, co
 int emit_winograd_points(int64_t size, double *points);
 /* Coefficients, ascending, of the product of (y - p*p) over all points but number `without` (-1: over all); their number - 1. */
 int emit_winograd_polynomial(int64_t size, int without, double *coefficients);
+/* G: row k gives number k of the transformed weights from the r taps; row 2 + 2k is row 1 + 2k with every other sign changed. */
+void emit_winograd_weight_matrix(int64_t size, int64_t r, double g[EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST]);
 
 #endif

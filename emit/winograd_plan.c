@@ -37,8 +37,7 @@ int emit_winograd_polynomial(int64_t size, int without, double *coefficients) {
   return degree;
 }
 
-/* G: row k gives number k of the transformed weights from the r taps. */
-static void weight_matrix(int64_t size, int64_t r, double g[EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST]) {
+void emit_winograd_weight_matrix(int64_t size, int64_t r, double g[EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST]) {
   double points[EMIT_WINOGRAD_PAIRS], c[EMIT_WINOGRAD_PAIRS + 1];
   memset(g, 0, EMIT_WINOGRAD_MOST * sizeof *g);
   if (r == 1) {
@@ -82,12 +81,18 @@ int64_t emit_winograd_panel(const emit_winograd *p) { return p->vectors * p->lan
 
 int64_t emit_winograd_panels(const emit_winograd *p) { return divided_up(p->outputs, emit_winograd_panel(p)); }
 
+int64_t emit_winograd_shares(const emit_winograd *p) { return divided_up(emit_winograd_all_tiles(p), p->share); }
+
+int64_t emit_winograd_late_elements(const emit_winograd *p) { return emit_winograd_products(p) * p->u_plane; }
+
 uint64_t emit_winograd_packed_bytes(const emit_winograd *p) {
-  return (uint64_t)(emit_winograd_products(p) * emit_winograd_panels(p) * emit_winograd_panel(p) * p->channels * f32_bytes);
+  int64_t numbers = p->late ? p->r[0] * p->r[1] : emit_winograd_products(p);
+  return (uint64_t)(numbers * emit_winograd_panels(p) * emit_winograd_panel(p) * p->channels * f32_bytes);
 }
 
 uint64_t emit_winograd_scratch_bytes(const emit_winograd *p) {
-  return (uint64_t)(p->parts * emit_winograd_products(p) * (p->v_plane + p->m_plane) * f32_bytes);
+  int64_t late = p->late ? p->workers * emit_winograd_late_elements(p) : 0;
+  return (uint64_t)((p->parts * emit_winograd_products(p) * (p->v_plane + p->m_plane) + late) * f32_bytes);
 }
 
 uint32_t emit_winograd_kernels(const emit_winograd *p) { return p->phased ? EMIT_WINOGRAD_PHASES : 1; }
@@ -189,6 +194,31 @@ static void choose_parts(emit_winograd *p, uint32_t threads) {
   p->parts = parts < 1 ? 1 : parts < tiles ? parts : tiles;
 }
 
+/* Channels in equal chunks of at most `fit`: a number that divides them, if there is one that is not much smaller. */
+static int64_t choose_chunk(int64_t channels, int64_t fit) {
+  int64_t chunk = divided_up(channels, divided_up(channels, fit));
+  for (int64_t k = chunk; k > 0 && 2 * k > chunk; k--) {
+    if (channels % k == 0) {
+      return k;
+    }
+  }
+  return chunk;
+}
+
+/* Each worker has the transformed weights of some channels in its cache, and enough tiles for them to be worth it. */
+static void choose_late(emit_winograd *p, const emit_winograd_options *o) {
+  enum { LEAST_CHANNELS = 8, LEAST_TILES = 24 };
+  int64_t tiles = emit_winograd_all_tiles(p), panels = emit_winograd_panels(p), wanted = o->threads > 1 ? 4 * (int64_t)o->threads : 1;
+  int64_t fit = o->cache_bytes * 6 / 10 / (emit_winograd_products(p) * emit_winograd_panel(p) * f32_bytes);
+  fit = fit < LEAST_CHANNELS ? LEAST_CHANNELS : fit;
+  p->chunk = choose_chunk(p->channels, fit);
+  p->u_plane = odd_lines(p->chunk * emit_winograd_panel(p));
+  int64_t share = divided_up(tiles, divided_up(wanted, panels));
+  p->share = up(share < LEAST_TILES ? LEAST_TILES : share, p->rows);
+  int64_t pieces = panels * emit_winograd_shares(p);
+  p->workers = pieces < wanted ? pieces : wanted;
+}
+
 static void choose_blocks(emit_winograd *p, const emit_target *t, const emit_winograd_options *o) {
   enum { SLAB = 128 };
   int64_t tiles = emit_winograd_all_tiles(p), slab = p->outputs < SLAB ? p->outputs : SLAB;
@@ -209,6 +239,10 @@ static void choose_blocks(emit_winograd *p, const emit_target *t, const emit_win
   p->m_row = odd_lines(p->slab);
   p->v_plane = odd_lines(held * p->v_row);
   p->m_plane = odd_lines(held * p->m_row);
+  p->late = o->late;
+  if (o->late) {
+    choose_late(p, o);
+  }
 }
 
 bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, const emit_winograd_options *o,
@@ -244,7 +278,7 @@ static void init_weights(weights *t, const emit_winograd *p) {
   memset(t, 0, sizeof *t);
   t->p = p;
   for (int d = 0; d < 2; d++) {
-    weight_matrix(emit_winograd_size(p, d), p->r[d], t->g[d]);
+    emit_winograd_weight_matrix(emit_winograd_size(p, d), p->r[d], t->g[d]);
   }
 }
 
@@ -287,7 +321,24 @@ static void transform_weights(weights *t, int64_t n, const float *w, int64_t str
   }
 }
 
+/* W[panels][channels][taps][panel], zeros behind the last output. */
+static void pack_late(const emit_winograd *p, const float *w, float *packed) {
+  int64_t taps = p->r[0] * p->r[1], panel = emit_winograd_panel(p);
+  for (int64_t first = 0; first < p->outputs; first += panel) {
+    int64_t n = p->outputs - first < panel ? p->outputs - first : panel;
+    for (int64_t ct = 0; ct < p->channels * taps; ct++, packed += panel) {
+      for (int64_t j = 0; j < panel; j++) {
+        packed[j] = j < n ? w[(first + j) * p->channels * taps + ct] : 0;
+      }
+    }
+  }
+}
+
 void emit_winograd_pack(const emit_winograd *p, const float *w, float *packed) {
+  if (p->late) {
+    pack_late(p, w, packed);
+    return;
+  }
   int64_t taps = p->r[0] * p->r[1], panel = emit_winograd_panel(p), plane = emit_winograd_panels(p) * panel * p->channels;
   weights t;
   init_weights(&t, p);
@@ -335,6 +386,45 @@ static void forward(int64_t size, float *x, int64_t step) {
   }
   for (int64_t k = 0; k < size; k++) {
     x[k * step] = out[k];
+  }
+}
+
+/* G x along one dimension in f32, r numbers to `size`, in place; as the kernel computes it where weights are late. */
+static void spread(int64_t size, int64_t r, float *x, int64_t step) {
+  double g[EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST];
+  float out[EMIT_WINOGRAD_MOST];
+  if (r == 1) {
+    return;
+  }
+  emit_winograd_weight_matrix(size, r, g);
+  out[0] = (float)g[0][0] * x[0];
+  out[size - 1] = x[(r - 1) * step];
+  for (int64_t k = 1; k + 1 < size; k += 2) {
+    float even = (float)g[k][0] * x[0];
+    for (int64_t j = 2; j < r; j += 2) {
+      even = fused((float)g[k][j], x[j * step], even);
+    }
+    out[k] = out[k + 1] = even;
+    for (int64_t j = 1; j < r; j += 2) {
+      out[k] = fused((float)g[k][j], x[j * step], out[k]);
+      out[k + 1] = fused(-(float)g[k][j], x[j * step], out[k + 1]);
+    }
+  }
+  for (int64_t k = 0; k < size; k++) {
+    x[k * step] = out[k];
+  }
+}
+
+static void transform_late(const emit_winograd *p, const float *w, float *u) {
+  int64_t a[] = {emit_winograd_size(p, 0), emit_winograd_size(p, 1)};
+  for (int64_t i = 0; i < p->r[0]; i++) {
+    memcpy(u + i * a[1], w + i * p->r[1], (size_t)p->r[1] * sizeof *u);
+  }
+  for (int64_t j = 0; j < p->r[1]; j++) {
+    spread(a[0], p->r[0], u + j, a[1]);
+  }
+  for (int64_t i = 0; i < a[0]; i++) {
+    spread(a[1], p->r[1], u + i * a[1], 1);
   }
 }
 
@@ -417,7 +507,11 @@ double emit_winograd_error(arena *scratch, const emit_winograd *p, const float *
     for (int64_t k = 0; k < outputs; k++) {
       const float *of = w + k * p->outputs / outputs * p->channels * taps;
       for (int64_t c = 0; c < p->channels; c++) {
-        transform_weights(&t, 1, of + c * taps, taps, 1, u + c * products);
+        if (p->late) {
+          transform_late(p, of + c * taps, u + c * products);
+        } else {
+          transform_weights(&t, 1, of + c * taps, taps, 1, u + c * products);
+        }
       }
       sample(p, x, v, of, u, &largest, &error);
     }

@@ -1,5 +1,6 @@
 #include "backend_cpu/compile_kernels.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -19,6 +20,8 @@ typedef struct kernel {
   const int32_t *alias;
   cpu_writer writer; /* write NULL: emit_kernel */
   const char *symbol;
+  double cost;    /* of compiling: nanoseconds, a guess */
+  uint32_t batch; /* in which it is compiled */
   emit_kernel_info info;
 } kernel;
 
@@ -26,7 +29,6 @@ struct cpu_kernels {
   arena *arena;
   const emit_target *target;
   uint32_t n, cap, asked;
-  uint32_t batches; /* in which they were compiled */
   kernel *kernels;
 };
 
@@ -85,6 +87,16 @@ static bool same_writer(const cpu_writer *a, const cpu_writer *b) {
          (a->config_bytes == 0 || memcmp(a->config, b->config, a->config_bytes) == 0);
 }
 
+/* Blocks of sums in registers are unrolled; of other kernels each operation counts. */
+static double cost_of(const hlo_instr *i, const cpu_writer *writer) {
+  const double block = 1e7, operation = 2.5e5, least = 1e6;
+  uint32_t n = 0;
+  for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j; j = j->next) {
+    n++;
+  }
+  return (writer->write ? block : least) + operation * n;
+}
+
 status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, const cpu_writer *writer,
                        uint32_t *number) {
   const hlo_print_options options = {.no_sources = true};
@@ -106,7 +118,7 @@ status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias,
   kernel *new = ARENA_PUSH(k->arena, k->kernels, k->n, k->cap);
   *new = (kernel){.hash = hash, .text = text, .instr = alone,
                   .alias = arena_memdup(k->arena, alias, i->n_results * sizeof *alias),
-                  .writer = how, .symbol = arena_printf(k->arena, "k%u_%s", *number, hlo_info(i)->name)};
+                  .writer = how, .cost = cost_of(i, &how), .symbol = arena_printf(k->arena, "k%u_%s", *number, hlo_info(i)->name)};
   for (char *c = (char *)new->symbol; *c; c++) {
     *c = *c == '-' ? '_' : *c;
   }
@@ -115,19 +127,23 @@ status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias,
 
 /* --- compiling --- */
 
-static const double kernel_nanoseconds = 1e7;
-
 typedef struct batch {
   cpu_kernels *all;
-  uint32_t first, n;
+  uint32_t number;
+  double cost;
   arena *arena;
   rt_span object;
 } batch;
 
-static status build_module(cpu_kernels *all, uint32_t first, uint32_t n, arena *a, emit_module **out) {
+static const uint32_t all_kernels = UINT32_MAX; /* in the place of the number of a batch */
+
+static status build_module(cpu_kernels *all, uint32_t number, arena *a, emit_module **out) {
   TRY(emit_module_create(a, all->target, "kernels", out));
-  for (uint32_t k = first; k < first + n; k++) {
+  for (uint32_t k = 0; k < all->n; k++) {
     kernel *x = &all->kernels[k];
+    if (number != all_kernels && x->batch != number) {
+      continue;
+    }
     emit_options options = {.alias = x->alias};
     TRY(budget_check(arena_budget(a)));
     const cpu_writer *w = &x->writer;
@@ -145,7 +161,7 @@ static status compile_batch(void *data) {
   emit_module *m;
   const void *bytes;
   size_t size;
-  TRY(build_module(b->all, b->first, b->n, b->arena, &m));
+  TRY(build_module(b->all, b->number, b->arena, &m));
   TRY(budget_check(arena_budget(b->arena)));
   TRY(emit_module_object(m, &bytes, &size));
   b->object = (rt_span){bytes, size};
@@ -167,13 +183,38 @@ typedef struct all_batches {
   rt_span *objects;
 } all_batches;
 
+static int dearest_first(const void *a, const void *b) {
+  const kernel *x = *(const kernel *const *)a, *y = *(const kernel *const *)b;
+  return x->cost != y->cost ? (x->cost < y->cost) - (x->cost > y->cost) : (x > y) - (x < y);
+}
+
+/* Each kernel, the dearest first, goes where there is least. */
+static void divide(all_batches *x) {
+  kernel **order = ARENA_NEW_N(x->k->arena, kernel *, x->k->n);
+  for (uint32_t k = 0; k < x->k->n; k++) {
+    order[k] = &x->k->kernels[k];
+  }
+  qsort(order, x->k->n, sizeof *order, dearest_first);
+  for (uint32_t k = 0; k < x->k->n; k++) {
+    uint32_t least = 0;
+    for (uint32_t b = 1; b < x->n; b++) {
+      least = x->batches[b].cost < x->batches[least].cost ? b : least;
+    }
+    order[k]->batch = least;
+    x->batches[least].cost += order[k]->cost;
+  }
+}
+
 /* Allocates, and so may be left by a jump; what it must give back then is in `data`. */
 static status compile_all(void *data) {
   all_batches *x = data;
+  if (x->n) {
+    divide(x);
+  }
   for (uint32_t b = 0; b < x->n; b++) {
-    uint32_t first = (uint32_t)((uint64_t)x->k->n * b / x->n), end = (uint32_t)((uint64_t)x->k->n * (b + 1) / x->n);
-    x->batches[b] = (batch){.all = x->k, .first = first, .n = end - first, .arena = arena_create(arena_budget(x->k->arena))};
-    cpu_jobs_add(x->jobs, kernel_nanoseconds * (end - first), compile_batch, &x->batches[b]);
+    batch *y = &x->batches[b];
+    *y = (batch){.all = x->k, .number = b, .cost = y->cost, .arena = arena_create(arena_budget(x->k->arena))};
+    cpu_jobs_add(x->jobs, y->cost, compile_batch, y);
   }
   TRY(cpu_jobs_run(x->jobs, x->threads));
   for (uint32_t b = 0; b < x->n; b++) {
@@ -192,7 +233,6 @@ static uint32_t batch_count(const cpu_kernels *k, uint32_t shares) {
 status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t shares, uint32_t threads, uint32_t *n,
                            rt_span **objects) {
   all_batches x = {.k = k, .jobs = jobs, .threads = threads, .n = batch_count(k, shares)};
-  k->batches = x.n;
   x.batches = ARENA_NEW_N(k->arena, batch, x.n);
   x.objects = ARENA_NEW_N(k->arena, rt_span, x.n);
   status s = guard_run(compile_all, &x);
@@ -205,7 +245,7 @@ status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t shares, uint
 status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text) {
   emit_module *m;
   size_t size;
-  TRY(build_module(k, 0, k->n, k->arena, &m));
+  TRY(build_module(k, all_kernels, k->arena, &m));
   TRY(assembly ? emit_module_assembly(m, text, &size) : emit_module_ir(m, text, &size));
   emit_module_destroy(m);
   return NULL;
@@ -214,12 +254,8 @@ status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text) {
 rt_span cpu_kernels_config(const cpu_kernels *k, uint32_t number) {
   const kernel *x = &k->kernels[number];
   rt_writer w = {.arena = k->arena};
-  uint32_t b = 0;
-  while ((uint64_t)k->n * (b + 1) / k->batches <= number) {
-    b++;
-  }
   double grain = x->info.item_cost > 0 ? RANGE_NANOSECONDS / x->info.item_cost : 1e9;
-  rt_put_i64(&w, b);
+  rt_put_i64(&w, x->batch);
   rt_put_text(&w, x->symbol);
   rt_put_i64(&w, x->info.grid);
   rt_put_i64(&w, grain < 1 ? 1 : grain > 1e15 ? (int64_t)1e15 : (int64_t)grain);

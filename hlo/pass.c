@@ -146,7 +146,7 @@ static status call_pass(void *data) {
   record->runs++;
   record->changes += call->changed;
   record->instructions += count_instructions(m) - before;
-  if (c->check_changed || (c->verify && call->changed)) {
+  if (c->check_changed) {
     TRY(pass_fault(hlo_verify(m)));
   }
   return call->changed ? dump(m, c, call->pass->name) : NULL;
@@ -209,11 +209,14 @@ static status verify_first(void *data) {
   return dump(call->module, call->context, "input");
 }
 
+static status verify_last(void *m) { return status_prefix(pass_fault(hlo_verify(m)), "after the last pass"); }
+
 status hlo_run_passes(hlo_module *m, const hlo_pass *steps, uint32_t n, pass_context *c) {
   static const hlo_target plain = {.name = "plain"};
   bool changed = false;
   c->target = c->target ? c->target : &plain;
   c->fold_bytes = c->fold_bytes ? c->fold_bytes : 1 << 20;
   TRY(guard_run(verify_first, &(pass_call){NULL, m, c, false}));
-  return run_steps(m, steps, n, c, 0, &changed);
+  TRY(run_steps(m, steps, n, c, 0, &changed));
+  return c->verify && !c->check_changed ? guard_run(verify_last, m) : NULL;
 }

@@ -93,8 +93,8 @@ struct pass_context {
   int64_t fold_bytes;       /* results that are larger are not folded; 0: 2^20 */
   const hlo_target *target; /* NULL: one that can do nothing special */
   const char *skip;         /* "fold,cse": passes to leave out; NULL: none */
-  bool verify;              /* before the first and after each pass that changed something */
-  bool check_changed;       /* compare what a pass says with the module's hash (verify, too, for every pass) */
+  bool verify;              /* before the first pass and after the last */
+  bool check_changed;       /* compare what a pass says with the module's hash (verify, too, after every pass) */
   /* Called with the module before the first pass and after each that changed it.  file: "007-fold.hlo". */
   status (*dump)(void *data, const char *file, const hlo_module *m);
   void *dump_data;

@@ -20,7 +20,7 @@ typedef struct gradient {
   onnx_node *n;
   const char *const *xs, *const *zs, *y;
   size_t n_xs, n_zs;
-  str_map bound;     /* names of xs and zs */
+  str_map bound;     /* names of xs and zs -> hlo_value *: what stands for them */
   onnx_scope *graph; /* whose values the names are */
   hlo_value *marks;  /* of xs */
 } gradient;
@@ -44,7 +44,7 @@ static status read_names(gradient *g) {
     CHECK_THAT(onnx_has_in(n, (uint32_t)k), INVALID, "input %zu, the value of '%.200s', is missing", k, name);
     void **slot = str_map_put(&g->bound, name);
     CHECK_THAT(!*slot, INVALID, "xs and zs name '%.200s' twice", name);
-    *slot = g;
+    *slot = ARENA_NEW(n->arena, hlo_value);
   }
   return NULL;
 }
@@ -86,7 +86,9 @@ static bool gives_any(const Onnx__NodeProto *node, const str_map *names) {
 static status find_needed(const gradient *g, bool *needed, str_map *names) {
   arena *a = g->n->arena;
   const onnx_scope *s = g->graph;
-  *str_map_put(names, g->y) = a;
+  if (!str_map_get(&g->bound, g->y)) {
+    *str_map_put(names, g->y) = a;
+  }
   for (size_t k = s->n_nodes; k-- > 0;) {
     const Onnx__NodeProto *node = s->nodes[k];
     needed[k] = gives_any(node, names);
@@ -180,7 +182,22 @@ static status bind_inputs(gradient *g, onnx_scope *s) {
       TRY(hlo_infer(mark));
       g->marks[k] = v = hlo_result(mark, 0);
     }
+    *(hlo_value *)str_map_get(&g->bound, name_of(g, k)) = v;
     onnx_scope_define(s, name_of(g, k), v);
+  }
+  return NULL;
+}
+
+/* A node may give a value that is needed and one that an input stands for. */
+static status import_between(const gradient *g, onnx_scope *s, size_t n, Onnx__NodeProto *const *nodes) {
+  for (size_t k = 0; k < n; k++) {
+    TRY(onnx_import_nodes(s, 1, &nodes[k]));
+    for (size_t o = 0; o < nodes[k]->n_output; o++) {
+      const hlo_value *bound = str_map_get(&g->bound, nodes[k]->output[o]);
+      if (bound) {
+        onnx_scope_define(s, nodes[k]->output[o], *bound);
+      }
+    }
   }
   return NULL;
 }
@@ -197,7 +214,7 @@ static status import_y(gradient *g, hlo_value *y) {
   TRY(find_between(g, &nodes, &n_nodes));
   TRY(bind_inputs(g, &s));
   bool apart = n->scope->importer->wants.apart;
-  status failed = onnx_import_nodes(&s, n_nodes, nodes);
+  status failed = import_between(g, &s, n_nodes, nodes);
   n->scope->importer->wants.apart = apart; /* no piece could be run by itself here */
   TRY(failed);
   n->b->source = source;

@@ -29,13 +29,20 @@ class Writer:
         nodes = [helper.make_node(op, given, ["y%d" % k], **a) for k, (a, _) in enumerate(variants)]
         self._write(op, name, nodes, inputs, [y for _, y in variants], [helper.make_opsetid("", opset)])
 
+    def add_graph(self, name, graph, inputs, expected, opsets):
+        """A whole graph; inputs, expected: names with arrays."""
+        self._save(name, graph, inputs, expected, opsets)
+
     def _write(self, op, name, nodes, inputs, expected, opsets, ranked=True):
         stem = "%s_%s" % (op, name) if name else op
-        self.names[stem] = self.names.get(stem, 0) + 1
-        path = os.path.join(self.folder, "%s_%d" % (stem, self.names[stem]))
         given = [("x%d" % k, np.asarray(x)) for k, x in enumerate(inputs) if x is not None]
         wanted = [("y%d" % k, np.asarray(y)) for k, y in enumerate(expected) if y is not None]
         graph = helper.make_graph(nodes, "case", [_info(*v, ranked) for v in given], [_info(*v, ranked) for v in wanted])
+        self._save(stem, graph, given, wanted, opsets)
+
+    def _save(self, stem, graph, given, wanted, opsets):
+        self.names[stem] = self.names.get(stem, 0) + 1
+        path = os.path.join(self.folder, "%s_%d" % (stem, self.names[stem]))
         model = helper.make_model(graph, opset_imports=opsets)
         model.ir_version = 12
         data = os.path.join(path, "test_data_set_0")

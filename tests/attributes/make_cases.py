@@ -8,6 +8,7 @@ import sys
 import algebra
 import attention
 import elements
+import gradients
 import images
 import recurrent
 import spectra
@@ -43,3 +44,4 @@ algebra.write_ngrams(w)
 algebra.write_rest(w)
 elements.write_many_operands(w)
 training.write_optimizers(w)
+gradients.write_gradients(w)

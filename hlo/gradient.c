@@ -76,8 +76,12 @@ bool hlo_has_gradient(hlo_op op) { return rules[op] || op == HLO_COMPOSITE; }
 
 static bool carries(hlo_value v) { return dtype_is_float(hlo_type(v)) || dtype_is_complex(hlo_type(v)); }
 
+static bool is_active(const hlo_tape *t, const hlo_instr *i) {
+  return i->id < t->n && t->order[i->id] == i && t->active[i->id];
+}
+
 bool hlo_tape_wants(const hlo_tape *t, const hlo_instr *i, uint32_t k) {
-  return t->active[i->operands[k].def->id] && carries(i->operands[k]);
+  return is_active(t, i->operands[k].def) && carries(i->operands[k]);
 }
 
 static hlo_value *slot(hlo_tape *t, hlo_value v) {
@@ -124,18 +128,46 @@ hlo_value hlo_select_or_zero(hlo_builder *b, hlo_value condition, hlo_value x) {
 
 /* --- the way there --- */
 
-/* Marks what depends on an x; nothing flows out of values that are no floats. */
-static bool *find_active(const hlo_computation *c, arena *a, uint32_t n_xs, const hlo_value *xs) {
-  bool *active = ARENA_NEW_N(a, bool, c->n_ids);
+/* The first of the xs; a computation may be long, and its last part differentiated again and again. */
+static hlo_instr *find_first(hlo_computation *c, uint32_t n_xs, const hlo_value *xs) {
+  uint32_t left = 0;
+  hlo_instr *i = c->last;
   for (uint32_t k = 0; k < n_xs; k++) {
-    active[xs[k].def->id] = true;
+    left += xs[k].def->id != UINT32_MAX;
+    xs[k].def->id = UINT32_MAX;
   }
-  for (const hlo_instr *i = c->first; i; i = i->next) {
-    for (uint32_t k = 0; k < i->n_operands && !active[i->id]; k++) {
-      active[i->id] = active[i->operands[k].def->id] && carries(i->operands[k]);
+  for (; left; i = left ? i->prev : i) {
+    left -= i->id == UINT32_MAX;
+    i->id = 0;
+  }
+  return i;
+}
+
+/* Numbers what stands from the first x on, and marks what depends on one; nothing flows out of values that are no floats. */
+static hlo_tape read_forward(hlo_builder *b, uint32_t n_xs, const hlo_value *xs) {
+  arena *a = hlo_arena(b);
+  hlo_instr *first = find_first(b->computation, n_xs, xs);
+  hlo_tape t = {.b = b};
+  for (hlo_instr *i = first; i; i = i->next) {
+    t.n++;
+  }
+  t.order = ARENA_NEW_N(a, hlo_instr *, t.n);
+  t.active = ARENA_NEW_N(a, bool, t.n);
+  t.gradients = ARENA_NEW_N(a, hlo_value *, t.n);
+  uint32_t id = 0;
+  for (hlo_instr *i = first; i; i = i->next) {
+    i->id = id++;
+    t.order[i->id] = i;
+  }
+  for (uint32_t k = 0; k < n_xs; k++) {
+    t.active[xs[k].def->id] = true;
+  }
+  for (hlo_instr *i = first; i; i = i->next) {
+    for (uint32_t k = 0; k < i->n_operands && !t.active[i->id]; k++) {
+      t.active[i->id] = hlo_tape_wants(&t, i, k);
     }
   }
-  return active;
+  return t;
 }
 
 static bool has_complex(const hlo_instr *i) {
@@ -149,17 +181,16 @@ static bool has_complex(const hlo_instr *i) {
   return found;
 }
 
-/* Composites become what they stand for: an operation of several steps has no rule. */
-static void inline_composites(hlo_builder *b, uint32_t n_xs, const hlo_value *xs, uint32_t n_ys, hlo_value *ys) {
-  hlo_computation *c = b->computation;
-  arena *a = hlo_arena(b);
-  bool *active = find_active(c, a, n_xs, xs);
-  for (hlo_instr *i = c->last, *before; i; i = before) { /* from the end: what is inlined stands behind `before` */
-    before = i->prev;
-    if (i->op != HLO_COMPOSITE || !active[i->id]) {
+/* Composites become what they stand for: an operation of several steps has no rule.  True if there were any. */
+static bool inline_composites(const hlo_tape *t, uint32_t n_ys, hlo_value *ys) {
+  bool found = false;
+  for (uint32_t at = 0; at < t->n; at++) {
+    hlo_instr *i = t->order[at];
+    if (i->op != HLO_COMPOSITE || !t->active[at]) {
       continue;
     }
-    hlo_value *roots = ARENA_NEW_N(a, hlo_value, i->n_results);
+    found = true;
+    hlo_value *roots = ARENA_NEW_N(hlo_arena(t->b), hlo_value, i->n_results);
     hlo_inline(i, hlo_callee(i, 0), i->operands, roots);
     for (uint32_t k = 0; k < i->n_results; k++) {
       hlo_replace(hlo_result(i, k), roots[k]);
@@ -168,6 +199,7 @@ static void inline_composites(hlo_builder *b, uint32_t n_xs, const hlo_value *xs
       }
     }
   }
+  return found;
 }
 
 /* --- the way back --- */
@@ -183,18 +215,20 @@ static void go_back(hlo_tape *t, hlo_instr *i) {
   }
 }
 
-static void check_size(hlo_builder *b, uint32_t made) {
-  hlo_fail(b, budget_check(arena_budget(hlo_arena(b))));
-  if (made > INSTRUCTIONS_MAX) {
-    hlo_fail(b, status_error(STATUS_RESOURCE, "the gradient has more than %d operations", INSTRUCTIONS_MAX));
+static void check_size(const hlo_tape *t) {
+  status late = budget_check(arena_budget(hlo_arena(t->b)));
+  if (late) {
+    hlo_fail(t->b, late);
+  } else if (t->n > INSTRUCTIONS_MAX) {
+    hlo_fail(t->b, status_error(STATUS_RESOURCE, "the gradient has more than %d operations", INSTRUCTIONS_MAX));
   }
 }
 
-static void sweep(hlo_tape *t, hlo_instr **order, uint32_t n, const bool *is_x) {
+static void sweep(hlo_tape *t, const bool *is_x) {
   const char *source = t->b->source, *last = NULL;
-  for (uint32_t k = n; k-- > 0 && !t->b->error;) {
-    hlo_instr *i = order[k];
-    if (!t->gradients[i->id] || is_x[i->id]) {
+  for (uint32_t k = t->n; k-- > 0 && !t->b->error;) {
+    hlo_instr *i = t->order[k];
+    if (!t->gradients[k] || is_x[k]) {
       continue;
     }
     if (i->source != last) {
@@ -202,7 +236,7 @@ static void sweep(hlo_tape *t, hlo_instr **order, uint32_t n, const bool *is_x) 
       t->b->source = *last ? arena_printf(hlo_arena(t->b), "gradient of %.300s", last) : source;
     }
     go_back(t, i);
-    check_size(t->b, n);
+    check_size(t);
   }
   t->b->source = source;
 }
@@ -213,26 +247,22 @@ void hlo_gradients(hlo_builder *b, uint32_t n_ys, const hlo_value *ys, const hlo
     return;
   }
   arena *a = hlo_arena(b);
-  hlo_computation *c = b->computation;
   hlo_value *targets = arena_memdup(a, ys, n_ys * sizeof *ys);
-  hlo_number(c);
-  inline_composites(b, n_xs, xs, n_ys, targets);
-  hlo_number(c);
-  hlo_instr **order = ARENA_NEW_N(a, hlo_instr *, c->n_ids);
-  bool *is_x = ARENA_NEW_N(a, bool, c->n_ids);
-  HLO_FOR_EACH(i, c) { order[i->id] = i; }
-  hlo_tape t = {.b = b, .active = find_active(c, a, n_xs, xs), .gradients = ARENA_NEW_N(a, hlo_value *, c->n_ids)};
+  hlo_tape t = read_forward(b, n_xs, xs);
+  if (inline_composites(&t, n_ys, targets)) {
+    t = read_forward(b, n_xs, xs);
+  }
+  bool *is_x = ARENA_NEW_N(a, bool, t.n);
   for (uint32_t k = 0; k < n_xs; k++) {
     is_x[xs[k].def->id] = true;
   }
   for (uint32_t k = 0; k < n_ys; k++) {
-    if (dys[k].def && t.active[targets[k].def->id]) {
+    if (dys[k].def && is_active(&t, targets[k].def)) {
       add_to(&t, targets[k], dys[k]);
     }
   }
-  sweep(&t, order, c->n_ids, is_x);
+  sweep(&t, is_x);
   for (uint32_t k = 0; k < n_xs; k++) {
-    hlo_value *list = t.gradients[xs[k].def->id];
-    dxs[k] = list ? list[xs[k].index] : (hlo_value){0};
+    dxs[k] = hlo_tape_get(&t, xs[k].def, xs[k].index);
   }
 }

@@ -4,11 +4,14 @@
 
 #include "hlo/gradient.h"
 
-/* One computation on its way back. */
+/* A computation from the first x on, on the way back.  Lists are by the ids of these instructions; what stands before them has ids
+ * of earlier times, and what is made now has none. */
 typedef struct hlo_tape {
   hlo_builder *b;
-  const bool *active;  /* by instruction: depends on an x */
-  hlo_value **gradients; /* by instruction, then by result: what has arrived; NULL: nothing */
+  uint32_t n;
+  hlo_instr **order;
+  bool *active;          /* depends on an x */
+  hlo_value **gradients; /* then by result: what has arrived; NULL: nothing */
 } hlo_tape;
 
 /* Adds to the operands' gradients; dy is that of the first result (no value: only others have one). */

@@ -23,6 +23,7 @@ def add(h):
     indices(h)
     quantisation(h)
     numbers(h)
+    gradients(h)
 
 
 # --- protobuf (items 1 to 5) -------------------------------------------------------------------------------------
@@ -435,6 +436,60 @@ def quantisation(h):
                [const("z", [1, 2, 3, 4, 5], np.uint8)])
     h.one_node("conv_integer_zero", "ConvInteger", "n: ConvInteger", [("A", [1, 1, 3, 3], U8), ("B", [1, 1, 2, 2], U8)],
                [const("z", 1, np.int8)])
+
+
+# --- derivatives of what is none (22) ------------------------------------------------------------------------------
+
+
+def gradients(h):
+    domain = "ai.onnx.preview.training"
+
+    def gradient(xs, y, inputs=None, outputs=("d",), **more):
+        inputs = xs if inputs is None else inputs
+        return node("Gradient", inputs, outputs, name="n", domain=domain, xs=xs, y=y, **more)
+
+    def case(name, nodes, pattern, output="d", opset=21, kind=F):
+        model = h.make(nodes, [h.info("x", [2]), h.info("i", [2], I64)], [h.info(output, None, kind)],
+                       opsets=(("", opset), (domain, 1)))
+        h.case("gradient_" + name, model, pattern)
+
+    square = node("Mul", ["x", "x"], ["y"], name="m")
+    case("nowhere", [square, gradient(["x"], "z")], "n: .*Gradient: y names 'z', which is no value of the graph")
+    case("no_name", [square, gradient(["x"], "")], "n: .*Gradient: y names '', which is no value of the graph")
+    case("of_nothing", [square, gradient(["nil"], "y", ["x"])], "xs names 'nil', which is no value of the graph")
+    case("of_nothing_z", [square, gradient(["x"], "y", ["x", "x"], zs=["nil"])], "zs names 'nil', which is no value of the graph")
+    case("no_xs", [square, node("Gradient", ["x"], ["d"], name="n", domain=domain, y="y")], "n: .*Gradient: xs names nothing")
+    case("empty_x", [square, gradient([""], "y", ["x"])], 'xs and zs must not name ""')
+    case("twice", [square, gradient(["x", "x"], "y")], "xs and zs name 'x' twice")
+    case("x_and_z", [square, gradient(["x"], "y", ["x", "x"], zs=["x"])], "xs and zs name 'x' twice")
+    case("few_inputs", [square, gradient(["x", "y"], "y", ["x"])], "name 2 values, but the node has 1 inputs")
+    case("many_outputs", [square, gradient(["x"], "y", outputs=["d", "e"])], "names 1 values, but the node has 2 outputs")
+    case("missing_input", [square, gradient(["x", "i"], "y", ["x", ""], outputs=["d"])], "input 1, the value of 'i', is missing")
+    case("by_integers", [square, gradient(["i"], "y")], "'i' of xs is s64.2.; there are derivatives by floats only")
+    case("of_integers", [node("Shape", ["x"], ["y"]), gradient(["x"], "y")], "y .'y'. is s64.1.; only floats have derivatives")
+    case("itself", [gradient(["x"], "y"), node("Mul", ["d", "x"], ["y"])], "y .'y'. is computed from what this node gives")
+    case("each_other", [gradient(["x"], "b"), node("Mul", ["d", "x"], ["a"]), gradient(["x"], "a", outputs=["e"]),
+                        node("Mul", ["e", "x"], ["b"])], "is computed from what this node gives")
+    case("without_rule", [node("Compress", ["x", "p"], ["c"], axis=0), node("ReduceSum", ["c"], ["y"]),
+                          node("Greater", ["x", "x"], ["p"]), gradient(["x"], "y")], "the size of an input depends on data")
+    case("other_shape", [node("Reshape", ["x", "s"], ["r"], name="r"), node("MatMul", ["r", "x"], ["y"]),
+                         node("Shape", ["x"], ["s"]), gradient(["r"], "y", ["three"]),
+                         node("Concat", ["x", "x"], ["three"], axis=0)], "B is f32.2.; K 4 != 2")
+    strings = helper.make_attribute("xs", "x")
+    wrong = node("Gradient", ["x"], ["d"], name="n", domain=domain, y="y")
+    wrong.attribute.append(strings)
+    case("xs_string", [square, wrong], "xs")
+    case("no_y", [square, node("Gradient", ["x"], ["d"], name="n", domain=domain, xs=["x"])], "y")
+    ladder = [node("Mul", ["x", "x"], ["y0"])]
+    for k in range(12):
+        ladder.append(node("Gradient", ["x"], [f"y{k + 1}"], domain=domain, xs=["x"], y=f"y{k}"))
+    case("order", ladder, "derivatives of an order above 8", output="y12")
+    chain = [node("Sin", ["x" if k == 0 else f"c{k}"], [f"c{k + 1}"]) for k in range(20000)]
+    case("long", chain + [gradient(["x"], "c20000")], "*")
+    fan = [node("Mul", ["x" if k == 0 else f"c{k}"] * 2, [f"c{k + 1}"]) for k in range(300)]
+    fan += [gradient(["x"], f"c{k + 1}", outputs=[f"d{k}"]) for k in range(300)]
+    fan.append(node("Sum", [f"d{k}" for k in range(300)], ["d"]))
+    case("many", fan, "*")
 
 
 # --- arithmetic that traps (20) ----------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ static const double far_guess = 4, farther_guess = 50, small_share = 0.002;
 
 /* What is equal is decided once. */
 typedef struct decision {
-  uint64_t key;
+  uint64_t key, near; /* of all that decides; of problems that are alike but for rows (0: of none) */
   cpu_problem problem; /* of the first of them */
   uint32_t count, n_offers;
   cpu_offer *offers;
@@ -124,15 +124,26 @@ static uint64_t constant_bytes(const hlo_module *m) {
   return n;
 }
 
-/* "convolution f32[1,56,56,64] f32[64,64,3,3] add maximum, constant weights" */
-static const char *describe(arena *a, const cpu_problem *p) {
+/* "convolution f32[1,56,56,64] f32[64,64,3,3] add maximum, constant weights", the first shape being given. */
+static const char *describe(arena *a, const cpu_problem *p, const char *rows) {
   const hlo_instr *c = p->contraction;
-  const char *text = arena_printf(a, "%s %s %s", hlo_info(c)->name, SHAPE_STR(NULL, hlo_shape(c->operands[0])),
-                                  SHAPE_STR(NULL, hlo_shape(c->operands[1])));
+  const char *text = arena_printf(a, "%s %s %s", hlo_info(c)->name, rows, SHAPE_STR(NULL, hlo_shape(c->operands[1])));
   for (const hlo_instr *i = p->instr == c ? NULL : c->next; i; i = i->next) {
     text = arena_printf(a, "%s %s", text, hlo_info(i)->name);
   }
   return arena_printf(a, "%s%s; %u threads", text, p->constant_weights ? ", constant weights" : "", p->threads);
+}
+
+/* The same for all numbers of rows, of images or places: a new shape then has the packed weights of others.  One row is another
+ * matter, and fewer digits are to be measured for each shape. */
+static uint64_t near_key(const cpu_tuner *t, const cpu_problem *p) {
+  const shape *x = hlo_shape(p->contraction->operands[0]);
+  int64_t longest = 1;
+  for (int d = 0; d < x->rank; d++) {
+    longest = x->dims[d] > longest ? x->dims[d] : longest;
+  }
+  const char *rows = arena_printf(t->arena, "%s %d %s", dtype_name((dtype)x->type), x->rank, shape_elements(x) == longest ? "one" : "any");
+  return p->constant_weights && !p->narrow ? hash_words(describe(t->arena, p, rows), t->machine) : 0;
 }
 
 static status key_of(const cpu_tuner *t, const decision *d, uint64_t *out) {
@@ -176,7 +187,8 @@ static status add_use(cpu_tuner *t, const hlo_instr *i) {
   if (k < t->n) {
     t->decisions[k].count++;
   } else {
-    d.what = describe(t->arena, &d.problem);
+    d.what = describe(t->arena, &d.problem, SHAPE_STR(NULL, hlo_shape(d.problem.contraction->operands[0])));
+    d.near = near_key(t, &d.problem);
     *ARENA_PUSH(t->arena, t->decisions, t->n, t->cap) = d;
   }
   *ARENA_PUSH(t->arena, t->uses, t->n_uses, t->cap_uses) = (use){i, k};
@@ -214,8 +226,37 @@ static bool decide_by_log(cpu_tuner *t, decision *d) {
   return false;
 }
 
+static bool is_of_candidate(const char *winner, const cpu_offer *o) {
+  size_t n = strlen(o->candidate->name);
+  return strncmp(winner, o->candidate->name, n) == 0 && (winner[n] == ':' || winner[n] == '\0');
+}
+
+/* What was fastest with another number of rows, if no guess speaks against it: the same variant or its candidate's best. */
+static void decide_by_near(const cpu_tuner *t, decision *d) {
+  const double same_variant = 1.25;
+  const cpu_log_entry *e = d->near ? cpu_tune_log_find(t->log, d->near) : NULL;
+  uint32_t best = 0;
+  while (e && best < d->n_offers && !is_of_candidate(e->winner, &d->offers[best])) {
+    best++;
+  }
+  if (!e || best == d->n_offers || d->offers[best].variant.guess > far_guess * d->offers[0].variant.guess) {
+    return;
+  }
+  d->winner = best;
+  d->how = "near";
+  for (uint32_t k = best; k < d->n_offers && d->offers[k].variant.guess <= same_variant * d->offers[best].variant.guess; k++) {
+    d->winner = strcmp(cpu_offer_name(t->arena, &d->offers[k]), e->winner) == 0 ? k : d->winner;
+  }
+}
+
 static void note(cpu_tuner *t, const decision *d, cpu_log_how how) {
-  cpu_tune_log_add(t->log, &(cpu_log_entry){d->key, how, cpu_offer_name(t->arena, &d->offers[d->winner]), d->times, d->what});
+  const char *winner = cpu_offer_name(t->arena, &d->offers[d->winner]);
+  cpu_tune_log_add(t->log, &(cpu_log_entry){d->key, how, winner, d->times, d->what});
+  const cpu_log_entry *near = d->near ? cpu_tune_log_find(t->log, d->near) : NULL;
+  if (d->near && how != CPU_LOG_GUESS && (!near || near->how < how)) {
+    const char *what = arena_printf(t->arena, "other rows: %s", d->what);
+    cpu_tune_log_add(t->log, &(cpu_log_entry){d->near, how, winner, d->times, what});
+  }
 }
 
 /* How many of the candidate's variants stand before offer k, which are those with better guesses. */
@@ -321,6 +362,7 @@ static status measure_all(cpu_tuner *t, uint32_t n, decision **open, rt_report *
       s = measure(t, pool, open[k]);
       report->n_timed++;
     } else {
+      decide_by_near(t, open[k]);
       note(t, open[k], CPU_LOG_GUESS);
     }
   }
@@ -361,7 +403,13 @@ status cpu_tune(arena *a, const hlo_module *m, const rt_compile_options *options
       open[n++] = &t->decisions[k];
     }
   }
-  return n && options->tune >= RT_TUNE_FAST ? measure_all(t, n, open, report) : NULL;
+  if (options->tune >= RT_TUNE_FAST) {
+    return n ? measure_all(t, n, open, report) : NULL;
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    decide_by_near(t, open[k]);
+  }
+  return NULL;
 }
 
 static decision *find_decision(const cpu_tuner *t, const hlo_instr *i) {

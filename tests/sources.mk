@@ -233,6 +233,7 @@ tests_files = \
 	tests/dynamic/nms_cases.py \
 	tests/dynamic/open_cases.py \
 	tests/dynamic/sequence_cases.py \
+	tests/dynamic/sequence_programs.py \
 	tests/dynamic/test-dynamic \
 	tests/e2e/README \
 	tests/e2e/api_client.h \

@@ -14,6 +14,7 @@ from onnx import numpy_helper as nh
 import nms_cases
 import open_cases
 import sequence_cases
+import sequence_programs
 
 F, I, B = T.FLOAT, T.INT64, T.BOOL
 N = h.make_node
@@ -186,3 +187,4 @@ case("function", [N("Neg", ["x"], ["n"]), N("zeros_of", ["n"], ["y"], domain="lo
 nms_cases.make(case)
 open_cases.make(case)
 sequence_cases.make(case)
+sequence_programs.make(case)

@@ -78,6 +78,10 @@ def _old_mask(node, before, after):
     return len(node.input) == 1 and len(node.output) > 1 and node.output[1] != ""
 
 
+def _precision(node, before, after):
+    return any(a.name == "precision" and a.i for a in node.attribute)
+
+
 def _all(node, before, after):
     return True
 
@@ -95,6 +99,7 @@ DISAGREES = [
     ("ReduceLogSumExp", _whole, "cuts each exponential to an integer"),
     ("Dropout", _old_mask, "gives a mask of zeros before version 12, of which the standard says nothing"),
     ("Cast CastLike", _narrow, "rounds where the standard cuts"),
+    ("QuantizeLinear", _precision, "divides in the scale's type whatever `precision` says"),
     ("Attention", _causal_past, "counts queries from the past's beginning, where they come after it"),
 ]
 

@@ -505,11 +505,14 @@ const char *hlo_buffers_report(arena *a, const hlo_module *m, const hlo_buffers 
     }
     add_line(a, &l, arena_printf(a, "%s\n", f->c->name));
     for (const hlo_instr *i = f->c->first; i; i = i->next) {
-      for (uint32_t k = 0; k < i->n_results; k++) {
+      for (uint32_t k = 0; k <= i->n_results; k++) { /* the last one is scratch memory */
         const unit *u = &b->units[find(b, f->first_unit[i->id] + k)];
-        add_line(a, &l, arena_printf(a, "  %%%u.%u %s: %s %u + %" PRIu64 ", %" PRIu64 " bytes, live %u to %u\n", i->id, k,
-                                     hlo_info(i)->name, spaces[u->space], u->index, u->offset, u->bytes, u->first,
-                                     u->last));
+        bool scratch = k == i->n_results;
+        if (!scratch || u->bytes) {
+          add_line(a, &l, arena_printf(a, "  %%%u.%u %s%s: %s %u + %" PRIu64 ", %" PRIu64 " bytes, live %u to %u\n", i->id, k,
+                                       hlo_info(i)->name, scratch ? ", scratch" : "", spaces[u->space], u->index, u->offset,
+                                       u->bytes, u->first, u->last));
+        }
       }
     }
   }

@@ -27,6 +27,9 @@ typedef struct hlo_buffers hlo_buffers;
  * through init, parameter, root and result where lifetimes allow (hlo_carry_needs_copy tells where they do not). */
 STATUS_MUST_USE status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules,
                                           hlo_buffers **out);
+/* Follows the module through its buffers, loops twice: INTERNAL where a value is overwritten before it is read, or buffers of an
+ * instruction overlap that the rules keep apart.  Time grows with the square of the values: for tests, and for who looks at the table. */
+STATUS_MUST_USE status hlo_check_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules, const hlo_buffers *b);
 hlo_buffer hlo_slice_of(const hlo_buffers *b, hlo_value v);
 /* bytes 0: none. */
 hlo_buffer hlo_scratch_of(const hlo_buffers *b, const hlo_instr *i);

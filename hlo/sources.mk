@@ -3,6 +3,7 @@ hlo_sources = \
 	hlo/activation.c \
 	hlo/attention.c \
 	hlo/buffers.c \
+	hlo/buffers_check.c \
 	hlo/builder.c \
 	hlo/composite_recurrence.c \
 	hlo/composites.c \

@@ -410,7 +410,10 @@ status lower_program(hlo_module *m, const lower_backend *backend, arena *a, rt_p
     hlo_value root = m->entry->roots[k];
     copy_slice(&c, root.def, root, (hlo_buffer){.space = HLO_IN_RESULT, .index = k, .bytes = (uint64_t)shape_bytes(hlo_shape(root))});
   }
-  report->buffers = backend->keep_text ? hlo_buffers_report(a, m, c.buffers) : NULL;
+  if (backend->keep_text) {
+    report->buffers = hlo_buffers_report(a, m, c.buffers);
+    TRY(hlo_check_buffers(a, m, rules, c.buffers));
+  }
   report->arena_bytes = hlo_arena_bytes(c.buffers);
   report->arena_lower_bound = hlo_arena_lower_bound(c.buffers);
   *out = c.program;

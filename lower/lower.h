@@ -20,7 +20,7 @@ typedef struct lower_backend {
   uint64_t (*scratch)(void *data, const hlo_instr *i);
   /* Takes work that must be done before the program is used, on any thread.  NULL: it is done at once. */
   void (*later)(void *data, double nanoseconds, status (*run)(void *run_data), void *run_data);
-  bool keep_text; /* fill report->buffers */
+  bool keep_text; /* fill report->buffers, and check that what shares bytes may */
   const struct rt_sharing *sharing; /* where large constants go (runtime/shared.h); NULL: they are the program's own */
   void *data;
 } lower_backend;

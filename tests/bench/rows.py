@@ -102,6 +102,21 @@ def many_shapes(shapes=1000, runs=10000):
         client.close()
 
 
+def memory():
+    """The most memory that a warm start and a run take, beside ONNX Runtime's, for models of more than 20 MB."""
+    for model in read_models().values():
+        model.prepare()
+        if os.path.getsize(model.path) <= 20e6:
+            continue
+        with Files() as files:
+            peaks = []
+            for engine in ("ours", "ours", "ort"):  # the first is the cold start
+                client = Client(engine, model.path, THREADS, model.inputs, files.environment())
+                peaks.append(client.megabytes()[1])
+                client.close()
+        yield f"{model.name}, warm start beside ONNX Runtime's", peaks[1], peaks[2], "MB"
+
+
 # --- idle ---
 
 def idle():
@@ -209,7 +224,8 @@ def bits():
                 yield f"{name}, {what}: runs that differ", sum(g != got[0] for g in got), 0, ""
 
 
-ROWS = {"starts": starts, "new-shapes": new_shapes, "many-shapes": many_shapes, "idle": idle, "spellings": spellings, "bits": bits}
+ROWS = {"starts": starts, "new-shapes": new_shapes, "many-shapes": many_shapes, "memory": memory,
+        "idle": idle, "spellings": spellings, "bits": bits}
 
 
 def measure(names):

@@ -223,7 +223,8 @@ static status check_seed(void *data) {
     args[k] = literal_make(vector(), inputs[k]);
   }
   TRY(ref_eval_computation(m->entry, args, a, expected));
-  TRY(ref_compiler.compile((struct hlo_module *)m, NULL, a, &p, &report));
+  const rt_compile_options options = {.keep_text = true}; /* buffers are checked, too */
+  TRY(ref_compiler.compile((struct hlo_module *)m, &options, a, &p, &report));
   ck_assert_uint_le(report.arena_lower_bound, report.arena_bytes);
   expect_same(p, expected, text);
   save_and_load(a, p, expected, text);
@@ -239,10 +240,61 @@ START_TEST(random_modules) {
 }
 END_TEST
 
+/* --- what the check of buffers finds: an assignment by other rules than those that hold --- */
+
+static bool always_shares(void *data, const hlo_instr *i, uint32_t operand, uint32_t result) {
+  (void)data, (void)i, (void)operand, (void)result;
+  return true;
+}
+
+static bool is_reverse(const hlo_instr *i) { return i->op == HLO_REVERSE; }
+
+static uint64_t some_scratch(void *data, const hlo_instr *i) {
+  (void)data;
+  return i->op == HLO_REVERSE ? 100 : 0;
+}
+
+static status check_by(const char *text, const hlo_buffer_rules *given, const hlo_buffer_rules *true_ones) {
+  arena *a = arena_create(NULL);
+  hlo_module *m;
+  hlo_buffers *b;
+  status s = hlo_parse(a, text, strlen(text), NULL, &m);
+  ck_assert_msg(!s, "%s", s ? status_message(s) : "");
+  s = hlo_assign_buffers(a, m, given, &b);
+  ck_assert_ptr_null(s);
+  s = hlo_check_buffers(a, m, true_ones, b);
+  arena_destroy(a);
+  return s;
+}
+
+static void expect_fault(const char *text, const hlo_buffer_rules *given, const hlo_buffer_rules *true_ones, const char *message) {
+  status s = check_by(text, true_ones, true_ones);
+  ck_assert_msg(!s, "%s", s ? status_message(s) : "");
+  s = check_by(text, given, true_ones);
+  ck_assert_msg(s && strstr(status_message(s), message), "%s: %s", message, s ? status_message(s) : "nothing found");
+  status_free(s);
+}
+
+START_TEST(faults_are_found) {
+  static const char text[] = "onnx-xla hlo 1\nmodule \"m\" {\n entry main(%x: s64[4] \"x\") {\n"
+                             "%a = negate(%x) : s64[4]\n%b = reverse(%a) {dimensions=[0]} : s64[4]\n%c = abs(%a) : s64[4]\n"
+                             "%d = add(%b, %c) : s64[4]\n%e = reverse(%d) {dimensions=[0]} : s64[4]\n%f = negate(%e) : s64[4]\n"
+                             "return %f \"y\"\n}\n}\n";
+  const hlo_buffer_rules none = {0}, shares = {.may_share = always_shares}, views = {.is_view = is_reverse};
+  const hlo_buffer_rules scratch = {.scratch = some_scratch}, shares_scratch = {.may_share = always_shares, .scratch = some_scratch};
+  expect_fault(text, &shares, &none, "two of its buffers overlap");
+  expect_fault(text, &views, &none, "two of its buffers overlap");
+  expect_fault(text, &none, &views, "view of other bytes");
+  expect_fault(text, &shares_scratch, &scratch, "two of its buffers overlap");
+  expect_fault(text, &views, &shares, "is overwritten");
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("lower");
   TCase *t = tcase_create("lower");
   tcase_add_test(t, random_modules);
+  tcase_add_test(t, faults_are_found);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

@@ -103,6 +103,16 @@ void hlo_tape_add(hlo_tape *t, const hlo_instr *i, uint32_t k, hlo_value gradien
   }
 }
 
+hlo_value hlo_tape_take(hlo_tape *t, const hlo_instr *i, uint32_t k) {
+  hlo_value none = {0}, taken = none;
+  if (hlo_tape_wants(t, i, k)) {
+    hlo_value *sum = slot(t, i->operands[k]);
+    taken = *sum;
+    *sum = none;
+  }
+  return taken;
+}
+
 hlo_value hlo_tape_get(const hlo_tape *t, const hlo_instr *i, uint32_t k) {
   const hlo_value *list = t->gradients[i->id];
   return list ? list[k] : (hlo_value){0};

@@ -98,8 +98,13 @@ void hlo_gradient_concatenate(hlo_tape *t, hlo_instr *i, hlo_value dy) {
 }
 
 void hlo_gradient_dynamic_slice(hlo_tape *t, hlo_instr *i, hlo_value dy) {
-  hlo_value x = i->operands[0];
-  hlo_tape_add(t, i, 0, hlo_dynamic_update_slice(t->b, hlo_like(t->b, x, 0), dy, i->operands[1]));
+  hlo_value sum = hlo_tape_take(t, i, 0), starts = i->operands[1];
+  if (sum.def) {
+    dy = hlo_binary(t->b, HLO_ADD, hlo_dynamic_slice(t->b, sum, starts, hlo_ints(i, HLO_ATTR_SIZES)), dy);
+  } else {
+    sum = hlo_like(t->b, i->operands[0], 0);
+  }
+  hlo_tape_add(t, i, 0, hlo_dynamic_update_slice(t->b, sum, dy, starts));
 }
 
 void hlo_gradient_dynamic_update_slice(hlo_tape *t, hlo_instr *i, hlo_value dy) {
@@ -146,7 +151,9 @@ void hlo_gradient_gather(hlo_tape *t, hlo_instr *i, hlo_value dy) {
     hlo_value last = last_starts(b, indices, &d, hlo_shape(x), hlo_ints(i, HLO_ATTR_SIZES));
     indices = hlo_clamp(b, hlo_like(b, indices, 0), indices, last);
   }
-  hlo_tape_add(t, i, 0, hlo_scatter(b, hlo_like(b, x, 0), indices, dy, &d, HLO_REDUCE_ADD));
+  hlo_value sum = hlo_tape_take(t, i, 0);
+  sum = sum.def ? sum : hlo_like(b, x, 0);
+  hlo_tape_add(t, i, 0, hlo_scatter(b, sum, indices, dy, &d, HLO_REDUCE_ADD));
 }
 
 /* The window that a scatter's updates are, in the dimensions of what it changes. */

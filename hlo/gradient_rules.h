@@ -20,6 +20,9 @@ typedef void hlo_gradient_rule(hlo_tape *t, hlo_instr *i, hlo_value dy);
 /* Is the gradient of operand k of interest? */
 bool hlo_tape_wants(const hlo_tape *t, const hlo_instr *i, uint32_t k);
 void hlo_tape_add(hlo_tape *t, const hlo_instr *i, uint32_t k, hlo_value gradient);
+/* What has arrived for operand k so far (no value: nothing), to be put back with more in it: what changes few elements of a large
+ * array need not go over all of them. */
+hlo_value hlo_tape_take(hlo_tape *t, const hlo_instr *i, uint32_t k);
 /* What has arrived for result k; no value: nothing. */
 hlo_value hlo_tape_get(const hlo_tape *t, const hlo_instr *i, uint32_t k);
 /* Fails: the operation, or this form of it, has no rule. */

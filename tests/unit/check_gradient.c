@@ -85,10 +85,16 @@ static const row rows[] = {
     {.name = "concatenate", "%a: f64[2,3], %b: f64[2,1]", "%y = concatenate(%a, %b, %a) {dimension=1} : f64[2,7] return %y"},
     {.name = "dynamic-slice", "%x: f64[4,5]", "%s = constant() {value=s64[2] {1, 4}} : s64[2] "
      "%y = dynamic-slice(%x, %s) {sizes=[2,3]} : f64[2,3] return %y"},
+    {.name = "two slices", "%x: f64[4,5]", "%s = constant() {value=s64[2] {1, 4}} : s64[2] %t = constant() {value=s64[2] {2, 0}} : s64[2] "
+     "%a = dynamic-slice(%x, %s) {sizes=[2,3]} : f64[2,3] %b = dynamic-slice(%x, %t) {sizes=[2,3]} : f64[2,3] "
+     "%y = multiply(%a, %b) : f64[2,3] return %x, %y"},
     {.name = "dynamic-update-slice", "%x: f64[4,5], %u: f64[2,3]", "%s = constant() {value=s64[2] {1, 4}} : s64[2] "
      "%y = dynamic-update-slice(%x, %u, %s) : f64[4,5] return %y"},
     {.name = "gather", "%x: f64[4,3]", "%i = constant() {value=s64[5] {1, 3, 1, 9, -2}} : s64[5] "
      "%y = gather(%x, %i) {" GATHER_DIMS ", sizes=[1,3]} : f64[5,3] return %y"},
+    {.name = "two gathers", "%x: f64[4,3]", "%i = constant() {value=s64[3] {1, 3, 1}} : s64[3] "
+     "%a = gather(%x, %i) {" GATHER_DIMS ", sizes=[1,3]} : f64[3,3] %b = gather(%x, %i) {" GATHER_DIMS ", sizes=[1,3]} : f64[3,3] "
+     "%y = multiply(%a, %b) : f64[3,3] return %y, %x"},
     {.name = "gather of windows", "%x: f64[4,5,3]", "%i = constant() {value=s32[2,2] {1, 3, 2, 9}} : s32[2,2] "
      "%y = gather(%x, %i) {offset_dims=[0,2], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[2,0], "
      "index_vector_dim=0, sizes=[1,4,2]} : f64[4,2,2] return %y"},

@@ -67,10 +67,11 @@ static V reduce_exp(W w, V x, V *n, V *p) {
   return r;
 }
 
-/* e^x 2^extra; without an instruction for it, the power of two is applied in two steps, for results near both ends. */
-static V exp_scaled(W w, V x, int extra) {
+/* e^x 2^extra for x up to `most`; without an instruction for it, the power of two is applied in two steps, for results near both
+ * ends. */
+static V exp_up_to(W w, V x, double most, int extra) {
   V n, p;
-  x = at_least(w, at_most(w, x, 90), -106);
+  x = at_least(w, at_most(w, x, most), -106);
   V r = reduce_exp(w, x, &n, &p);
   V e = add_c(w, emit_fma(w, mul(w, r, r), p, r), 1);
   if (w->target->scalef) {
@@ -80,6 +81,8 @@ static V exp_scaled(W w, V x, int extra) {
   V half = LLVMBuildAShr(w->builder, i, emit_i(i, 1), "");
   return mul(w, mul(w, e, two_to(w, half)), two_to(w, LLVMBuildSub(w->builder, i, half, "")));
 }
+
+static V exp_scaled(W w, V x, int extra) { return exp_up_to(w, x, 90, extra); }
 
 static V exp_f32(W w, V x) { return exp_scaled(w, x, 0); }
 
@@ -101,9 +104,8 @@ static V expm1_f32(W w, V x) {
 }
 
 static V logistic_f32(W w, V x) {
-  V e = exp_f32(w, neg(w, absolute(w, x)));
-  V one = emit_f(x, 1);
-  return quo(w, pick(w, lt(w, x, 0), e, one), add(w, e, one));
+  V e = exp_up_to(w, x, 88, 0); /* finite; the quotient is 1 long before */
+  return quo(w, e, add_c(w, e, 1));
 }
 
 /* (e^2a - 1) / (e^2a + 1) of the absolute value; e^2a - 1 = 2^n e + (2^n - 1) loses nothing where n is 0. */

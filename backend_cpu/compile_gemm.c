@@ -6,7 +6,7 @@
 #include "backend_cpu/compile_candidate.h"
 #include "emit/product.h"
 
-enum { ROWS, VECTORS }; /* v[] of a variant; 0: as emit_product_choose likes */
+enum { ROWS, VECTORS, LANES }; /* v[] of a variant; 0: as emit_product_choose likes */
 
 static int64_t cache_bytes(void) {
   long n = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -14,7 +14,7 @@ static int64_t cache_bytes(void) {
 }
 
 static bool make(const cpu_problem *p, const cpu_variant *v, emit_product *out) {
-  emit_product_wish wish = {.rows = (int)v->v[ROWS], .vectors = (int)v->v[VECTORS], .threads = p->threads,
+  emit_product_wish wish = {.rows = (int)v->v[ROWS], .vectors = (int)v->v[VECTORS], .lanes = (int)v->v[LANES], .threads = p->threads,
                             .cache_bytes = cache_bytes(), .constant_weights = p->constant_weights};
   hlo_instr *alone = (hlo_instr *)p->instr;
   if (!emit_product_of(alone, out)) {
@@ -42,14 +42,17 @@ static double guess(const cpu_problem *p, const emit_product *g) {
   return 300 * emit_product_phases(g) + cpu_shared(work, p->threads);
 }
 
+/* The time of a vector of half the width, as a part: between machines that halve wide vectors, and others. */
+static const double half_width = 0.62;
+
 static void add_variant(const cpu_problem *p, const cpu_variant *wish, uint32_t *n, cpu_variant *out) {
   emit_product g;
   cpu_variant v = *wish;
   if (!make(p, &v, &g)) {
     return;
   }
-  snprintf(v.name, sizeof v.name, "%dx%d", (int)g.tile_rows, (int)(g.tile_vectors * g.lanes));
-  v.guess = guess(p, &g);
+  snprintf(v.name, sizeof v.name, wish->v[LANES] ? "%dx%d.%d" : "%dx%d", (int)g.tile_rows, (int)(g.tile_vectors * g.lanes), (int)g.lanes);
+  v.guess = guess(p, &g) * (wish->v[LANES] ? half_width : 1);
   for (uint32_t k = 0; k < *n; k++) {
     if (strcmp(out[k].name, v.name) == 0) {
       return;
@@ -59,11 +62,27 @@ static void add_variant(const cpu_problem *p, const cpu_variant *wish, uint32_t 
   out[(*n)++] = v;
 }
 
-/* The block that seems best, and for products of some size those that read B less often, or A. */
+/* Lanes of which the columns are whole vectors where they are not of the widest; 0: they are, or there are none. */
+static int whole_lanes(const cpu_problem *p) {
+  enum { FEWEST = 4 };
+  emit_product g;
+  if (!make(p, &(cpu_variant){.v = {0}}, &g) || g.columns % g.lanes == 0) {
+    return 0;
+  }
+  int lanes = (int)g.lanes / 2;
+  return lanes >= FEWEST && g.columns % lanes == 0 ? lanes : 0;
+}
+
+/* The block that seems best, the same in narrower vectors that the columns fill, and for products of some size those that read B
+ * less often, or A. */
 static uint32_t offer(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
   uint32_t n = 0;
   (void)a, (void)room;
-  add_variant(p, &(cpu_variant){.v = {0, 0}}, &n, out);
+  add_variant(p, &(cpu_variant){.v = {0}}, &n, out);
+  int lanes = n ? whole_lanes(p) : 0;
+  if (lanes) {
+    add_variant(p, &(cpu_variant){.v = {[LANES] = lanes}}, &n, out);
+  }
   for (int vectors = 2; n && vectors <= 4 && p->multiplications > CPU_SMALL_CONTRACTION; vectors++) {
     add_variant(p, &(cpu_variant){.v = {[ROWS] = (p->target->registers - 1 - vectors) / vectors, [VECTORS] = vectors}}, &n, out);
   }

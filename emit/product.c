@@ -329,6 +329,11 @@ static int most_rows(const emit_product *p) {
 
 void emit_product_choose(emit_product *p, const emit_target *t, const emit_product_wish *wish) {
   int64_t rows = count(p->n_rows, p->rows);
+  emit_target narrow = *t;
+  if (wish->lanes) {
+    narrow.lanes = narrow.lanes * wish->lanes / emit_gemm_lanes(t, (dtype)p->type);
+    t = &narrow;
+  }
   emit_gemm_tile tile = emit_gemm_fit(t, (dtype)p->type, rows, p->columns);
   if (tile.rows > most_rows(p)) {
     tile = emit_gemm_fit(t, (dtype)p->type, most_rows(p), p->columns);

@@ -64,10 +64,10 @@ bool emit_product_of_dot(const hlo_instr *dot, const int64_t *xs, const int64_t 
 /* Appends a level inside of the others, or makes the last one longer (merge_b: if it is also in B).  False: too many. */
 bool emit_add_level(int64_t *n, emit_level *levels, emit_level l, bool merge_b);
 
-/* What runs it: the size of a block (0: the best by emit_gemm_fit), and for how many threads, with how large a second-level
+/* What runs it: the size of a block (0: the best by emit_gemm_fit), lanes of a vector (0: the target's), and for how many threads, with how large a second-level
  * cache, the grid is cut. */
 typedef struct emit_product_wish {
-  int rows, vectors;
+  int rows, vectors, lanes;
   uint32_t threads;
   int64_t cache_bytes;
   bool constant_weights;

@@ -121,6 +121,15 @@ START_TEST(all_blocks) {
 }
 END_TEST
 
+/* Vectors narrower than the target's. */
+START_TEST(narrow_vectors) {
+  static const emit_case c = {"f32[29,11]", "f32[11,40]", DOT, "f32[29,40]", BIAS("f32[29,40]", 1), "f32[40]", 1e-6};
+  for (int lanes = 1; lanes <= emit_machine_target(memory, &emit_machines[_i]).lanes; lanes *= 2) {
+    check_case(&c, &emit_machines[_i], (emit_product_wish){.lanes = lanes, .threads = 2, .cache_bytes = 1 << 20, .constant_weights = true});
+  }
+}
+END_TEST
+
 /* What is not evenly apart, or not in its place, is refused. */
 START_TEST(refused) {
   static const emit_case rows[] = {
@@ -145,6 +154,7 @@ int main(void) {
   tcase_set_timeout(c, 300);
   tcase_add_loop_test(c, all_forms, 0, EMIT_MACHINES);
   tcase_add_loop_test(c, all_blocks, 0, EMIT_MACHINES);
+  tcase_add_loop_test(c, narrow_vectors, 0, EMIT_MACHINES);
   tcase_add_test(c, refused);
   return run_suite("product", c);
 }

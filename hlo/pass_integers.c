@@ -135,6 +135,33 @@ static hlo_value padded_operand(hlo_builder *b, const hlo_instr *i, const hlo_qu
   return hlo_pad(b, x->q, zero, low, high, NULL);
 }
 
+/* Products of bytes are summed by fours: three colours get a fourth channel of zeros, which the kernel that quantises the image
+ * writes on its way. */
+enum { TOGETHER = 4 };
+
+static bool has_few_channels(const hlo_instr *i) {
+  return i->op == HLO_CONVOLUTION && hlo_shape(i->operands[1])->dims[1] == TOGETHER - 1 && hlo_int(i, HLO_ATTR_GROUPS) == 1;
+}
+
+static hlo_value more_channels(hlo_builder *b, const hlo_instr *i, hlo_value x) {
+  int64_t low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0};
+  high[hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST ? 1 : hlo_rank(x) - 1] = 1;
+  return hlo_pad(b, x, hlo_scalar(b, hlo_type(x), 0), low, high, NULL);
+}
+
+static literal more_weights(arena *a, const literal *w) {
+  shape s = w->shape;
+  int64_t taps = shape_product(&s, 2, s.rank), few = s.dims[1] * taps, many = TOGETHER * taps;
+  void *data;
+  s.dims[1] = TOGETHER;
+  literal l = literal_new(a, s, &data);
+  memset(data, 0, (size_t)shape_bytes(&s));
+  for (int64_t o = 0; o < s.dims[0]; o++) {
+    memcpy((int8_t *)data + o * many, (const int8_t *)w->data + o * few, (size_t)few);
+  }
+  return l;
+}
+
 static hlo_value bytes_contraction(hlo_builder *b, const hlo_instr *i, hlo_value x, hlo_value w, bool unpadded) {
   if (i->op == HLO_DOT) {
     hlo_dot_dims d = {.n_batch = hlo_n_ints(i, HLO_ATTR_LHS_BATCH), .n_contract = hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT),
@@ -173,8 +200,11 @@ static hlo_value integer_sum(const pass_context *c, hlo_builder *b, const hlo_in
       !c->target->takes_bytes(c->target->data, i, hlo_type(x->q))) {
     return (hlo_value){0};
   }
+  bool few = has_few_channels(i);
   hlo_value q = unpadded ? padded_operand(b, i, x) : x->q;
-  hlo_value sum = bytes_contraction(b, i, q, hlo_constant(b, w->bytes), unpadded);
+  q = few ? more_channels(b, i, q) : q;
+  literal bytes = few ? more_weights(hlo_arena(b), &w->bytes) : w->bytes;
+  hlo_value sum = bytes_contraction(b, i, q, hlo_constant(b, bytes), unpadded);
   if (x->has_zero) {
     sum = hlo_binary(b, HLO_ADD, sum, stretch(b, zero_share(b, &x->zero, w), DTYPE_S32, &i->shapes[0], channel_dim(i)));
   }

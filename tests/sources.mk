@@ -128,6 +128,7 @@ hlo_tests = \
 	tests/hlo/fold/random.hlo \
 	tests/hlo/inline_composites/nested.hlo \
 	tests/hlo/integers/bias.hlo \
+	tests/hlo/integers/colours.hlo \
 	tests/hlo/integers/convolution.hlo \
 	tests/hlo/integers/dynamic.hlo \
 	tests/hlo/integers/pool.hlo \

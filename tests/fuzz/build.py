@@ -23,6 +23,7 @@ from onnx import TensorProto, helper
 
 import errors
 import rows
+import sequences
 import xla
 from models import is_valid, make_model, to_tensor, value_info
 from registry import EXACT, STEP, SUM, Skip
@@ -31,6 +32,7 @@ from values import LARGE, Value, as_wide, draw_array, is_degenerate, size_of
 
 # What exporters compute sizes with: what comes of known values by these is known when the graph is imported.
 SHAPE_ARITHMETIC = "Gather Concat Slice Reshape Squeeze Unsqueeze Identity Cast Constant Add Sub Mul".split()
+SEQUENCES = 0.02  # how often a node is followed by a detour through a sequence
 
 
 # Operators that take each other's operands and attributes.
@@ -361,6 +363,8 @@ class Builder:
             if len(self.nodes) - start >= n_nodes:
                 break
             self.draw(self.r.choices(ops, weights)[0])
+            if self.r.random() < SEQUENCES:
+                sequences.detour(self)
 
     def weight(self, schema):
         entry = self.registry[schema.name]

@@ -30,7 +30,9 @@ def part(graph, nodes, outputs=None):
     """The graph of these nodes alone; all that they make and nobody uses comes out, or `outputs`."""
     used = {i for n in nodes for i in n.input if i} | {i for n in nodes for i in inner_names(n)}
     made = [o for n in nodes for o in n.output if o]
-    outputs = [o for o in outputs or [] if o in made] or [o for o in made if o not in used]
+    outputs = [o for o in outputs or [] if o in made] or [
+        o for o in made if o not in used and o in graph.values  # sequences do not come out
+    ]
     constants = [i for i in graph.model.graph.initializer if i.name in used]
     held = {i.name for i in constants} | set(made)
     declared = {v.name: v for v in graph.model.graph.input}

@@ -344,7 +344,9 @@ static status find_or_compile(plug_session *s, const plug_inputs *inputs, const 
   compilation c = {.s = s, .inputs = inputs};
   s->compiling.deadline = inputs->deadline ? inputs->deadline : plug_deadline_after(s->options.max_seconds);
   s->compiling.stopped = inputs->stopped;
+  atomic_fetch_add(&s->busy, 1);
   status failed = plug_run_with_stack(PLUG_COMPILE_STACK, compile_guarded, &c);
+  atomic_fetch_sub(&s->busy, 1);
   s->compiling.stopped = NULL;
   s->compiling.deadline = 0;
   arena_destroy(c.arena);

@@ -31,6 +31,8 @@ struct plug_cached {
   pthread_mutex_t lock; /* guards what follows */
   struct storing *queue;
   bool writing, has_thread; /* a thread takes from the queue; one is there */
+  bool closing;
+  pthread_cond_t close;     /* with the lock: the session closes */
   pthread_t thread;
   pid_t process; /* whose thread it is */
 };
@@ -311,6 +313,7 @@ void plug_cached_open(plug_session *s, const char *path, const void *bytes, size
     return;
   }
   pthread_mutex_init(&c->lock, NULL);
+  pthread_cond_init(&c->close, NULL);
   c->process = getpid();
   s->cached = c;
   find_maker(s);
@@ -432,19 +435,41 @@ typedef struct storing {
   arena *scratch;
 } storing;
 
+/* Writing much slows runs down: it waits until none was there for a moment, for the end of the session, or for two seconds. */
+static void let_runs_go_first(plug_session *s) {
+  enum { PAUSE = 10000000, IDLE_PAUSES = 5, MOST_PAUSES = 200, SECOND = 1000000000 };
+  plug_cached *c = s->cached;
+  pthread_mutex_lock(&c->lock);
+  for (int k = 0, idle = 0; k < MOST_PAUSES && idle < IDLE_PAUSES && !c->closing; k++) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (until.tv_nsec + PAUSE) / SECOND;
+    until.tv_nsec = (until.tv_nsec + PAUSE) % SECOND;
+    (void)pthread_cond_timedwait(&c->close, &c->lock, &until);
+    idle = atomic_load(&s->busy) ? 0 : idle + 1;
+  }
+  pthread_mutex_unlock(&c->lock);
+}
+
 /* What the model's programs of this maker have in common is what the first of them has by names. */
-static void put_weights(plug_cached *c, arena *a, const char *model, const rt_program *p, plug_key key) {
+static void put_weights(plug_session *s, arena *a, const rt_program *p, plug_key key) {
+  const uint64_t much = (uint64_t)16 << 20;
+  uint64_t bytes = 0;
   rt_program weights = {.target = p->target, .cpu = "", .constants = ARENA_NEW_N(a, rt_span, p->n_constants),
                         .names = ARENA_NEW_N(a, rt_span, p->n_constants)};
   for (uint32_t k = 0; k < p->n_constants; k++) {
     if (rt_program_name(p, k).size) {
+      bytes += p->constants[k].size;
       weights.constants[weights.n_constants] = p->constants[k];
       weights.names[weights.n_constants++] = p->names[k];
     }
   }
+  if (bytes > much) {
+    let_runs_go_first(s);
+  }
   if (weights.n_constants) {
-    rt_image image = {.model = model, .target = p->target, .n_programs = 1, .programs = &(rt_program *){&weights}};
-    plug_store_put_weights(&c->store, c->model, key, image);
+    rt_image image = {.model = s->source->name, .target = p->target, .n_programs = 1, .programs = &(rt_program *){&weights}};
+    plug_store_put_weights(&s->cached->store, s->cached->model, key, image);
   }
 }
 
@@ -464,7 +489,7 @@ static const rt_image *weights_for(plug_session *s, arena *a, const rt_program *
   plug_key key = weights_key(s);
   const rt_image *weights = plug_store_get_weights(&c->store, a, c->model, key);
   if (!weights) {
-    put_weights(c, a, s->source->name, p, key);
+    put_weights(s, a, p, key);
     weights = plug_store_get_weights(&c->store, a, c->model, key);
   }
   return weights && has_most(weights->programs[0], p) ? weights : NULL;
@@ -538,6 +563,10 @@ static void enqueue(plug_cached *c, storing *x) {
 /* A forked child has no such thread. */
 static void await_writing(plug_cached *c) {
   if (c->has_thread && c->process == getpid()) {
+    pthread_mutex_lock(&c->lock);
+    c->closing = true;
+    pthread_cond_signal(&c->close);
+    pthread_mutex_unlock(&c->lock);
     pthread_join(c->thread, NULL);
     c->has_thread = false;
   }
@@ -567,6 +596,7 @@ void plug_cached_close(plug_session *s) {
     plug_store_close(&s->cached->store);
     arena_destroy(s->cached->mapped);
     pthread_mutex_destroy(&s->cached->lock);
+    pthread_cond_destroy(&s->cached->close);
     s->cached = NULL;
   }
 }

@@ -32,6 +32,7 @@ struct plug_session {
   uint64_t clock;
   rt_shared *shared; /* constants of the programs */
   plug_pieces *pieces; /* NULL: not needed so far */
+  atomic_uint busy; /* how many runs and compilations there are now */
   uint64_t entropy;
   atomic_uint_fast64_t n_fresh_seeds;
 };

@@ -161,7 +161,9 @@ status plug_session_run_watched(plug_session *s, const plug_compiled *c, const u
   rt_run_options options = {.pool = s->pool, .budget = &budget, .seed = seed ? *seed : fresh_seed(s),
                             .profiler = profiler};
   running r = {s, c, &options, inputs, outputs};
+  atomic_fetch_add(&s->busy, 1);
   status failed = plug_run_with_stack(c->program ? PLUG_RUN_STACK : PLUG_COMPILE_STACK, run_guarded, &r);
+  atomic_fetch_sub(&s->busy, 1);
   if (s->options.log) {
     plug_log(s, PLUG_LOG_DEBUG, "%s in %.6f seconds", failed ? status_message(failed) : "executed", plug_now() - start);
   }

@@ -12,9 +12,9 @@ typedef struct apart {
   const Onnx__NodeProto *node; /* bound */
 } apart;
 
-/* The name of the node's input k, "" for one that is not there. */
+/* Is there an input k, with a value? */
 bool apart_has_input(const apart *n, size_t k);
-/* A reference for the caller.  It must be there. */
+/* Input k, which must be there: a reference for the caller. */
 STATUS_MUST_USE status apart_input(const apart *n, size_t k, pieces_array **out);
 /* One number of an array of one element. */
 STATUS_MUST_USE status apart_scalar(const pieces_array *a, const char *what, int64_t *out);

@@ -60,6 +60,8 @@ def lists(case):
     case("stack", [N("SequenceConstruct", ["a", "b"], ["s"]), N("ConcatFromSequence", ["s"], ["y"], axis=-1, new_axis=1),
                    N("ConcatFromSequence", ["s"], ["z"], axis=0, new_axis=1)],
          [("a", F, [2, 3]), ("b", F, [2, 3])], [("y", F, [2, 3, 2]), ("z", F, [2, 2, 3])], [[x(2, 3), x(2, 3)]])
+    case("has_element", [N("SequenceConstruct", ["a"], ["r"]), N("OptionalHasElement", ["r"], ["h"]), N("OptionalGetElement", ["r"], ["s"]),
+                         *SUM], ONES[:1], [("h", B, [])] + OUT, [[x(2, 3)]])
     case("identity", [N("SequenceConstruct", ["a", "b", "c"], ["r"]), N("Identity", ["r"], ["s"]), *SUM], ONES, OUT, [abc()])
 
 

@@ -173,6 +173,7 @@ tests_files = \
 	tests/attributes/attention.py \
 	tests/attributes/cases.py \
 	tests/attributes/elements.py \
+	tests/attributes/gradients.py \
 	tests/attributes/images.py \
 	tests/attributes/make_cases.py \
 	tests/attributes/make_types.py \
@@ -382,6 +383,7 @@ tests_files = \
 	tests/fuzz/registry.py \
 	tests/fuzz/report.py \
 	tests/fuzz/rows.py \
+	tests/fuzz/sequences.py \
 	tests/fuzz/shrink.py \
 	tests/fuzz/sweep.py \
 	tests/fuzz/test-fuzz \
@@ -409,6 +411,7 @@ tests_files = \
 	tests/hlo/fold/random.expected \
 	tests/hlo/inline_composites/nested.expected \
 	tests/hlo/integers/bias.expected \
+	tests/hlo/integers/colours.expected \
 	tests/hlo/integers/convolution.expected \
 	tests/hlo/integers/dynamic.expected \
 	tests/hlo/integers/pool.expected \

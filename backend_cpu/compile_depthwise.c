@@ -45,7 +45,7 @@ static status pack(const void *config, const literal *weights, void *packed) {
 /* What packing depends on. */
 static const emit_depthwise *packing_of(arena *a, const emit_depthwise *d) {
   emit_depthwise *w = ARENA_NEW(a, emit_depthwise);
-  *w = (emit_depthwise){.type = d->type, .input = d->input, .channels = d->channels, .taps = {d->taps[0], d->taps[1]}};
+  *w = (emit_depthwise){.type = d->type, .input = d->input, .group = d->group, .channels = d->channels, .taps = {d->taps[0], d->taps[1]}};
   return w;
 }
 

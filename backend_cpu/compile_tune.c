@@ -143,6 +143,10 @@ static uint64_t near_key(const cpu_tuner *t, const cpu_problem *p) {
     longest = x->dims[d] > longest ? x->dims[d] : longest;
   }
   const char *rows = arena_printf(t->arena, "%s %d %s", dtype_name((dtype)x->type), x->rank, shape_elements(x) == longest ? "one" : "any");
+  const hlo_instr *c = p->contraction;
+  for (uint32_t k = 0; c->op == HLO_CONVOLUTION && k < hlo_n_ints(c, HLO_ATTR_STRIDES); k++) {
+    rows = arena_printf(t->arena, "%s/%d", rows, (int)hlo_ints(c, HLO_ATTR_STRIDES)[k]);
+  }
   return p->constant_weights && !p->narrow ? hash_words(describe(t->arena, p, rows), t->machine) : 0;
 }
 

@@ -73,15 +73,27 @@ static bool reads(const depthwise *g, const tile *t, int64_t i, int64_t k, int64
   return i * p->strides[1] + k * p->dilation[1] == column && (t->inside || (at >= 0 && at < p->in[1]));
 }
 
-/* One column of the line for all places that read it. */
-static void add_column(const depthwise *g, const tile *t, LLVMValueRef line, int64_t column,
+/* Element j of each group in all lanes of the group. */
+static LLVMValueRef spread(const depthwise *g, LLVMValueRef x, int64_t j) {
+  int from[64], group = (int)g->p->group;
+  for (int lane = 0; lane < g->lanes; lane++) {
+    from[lane] = lane / group * group + (int)j;
+  }
+  return group == 1 ? x : emit_shuffle(g->ir, x, NULL, from, g->lanes);
+}
+
+/* One column of the line, of which channel j of each group, for all places that read it. */
+static void add_column(const depthwise *g, const tile *t, LLVMValueRef line, int64_t column, int64_t j,
                        LLVMValueRef weights[][EMIT_GEMM_VECTORS], LLVMValueRef *sums) {
   LLVMValueRef x[EMIT_GEMM_VECTORS] = {NULL};
   for (int64_t k = 0; k < g->p->taps[1]; k++) {
     for (int64_t i = 0; i < t->width; i++) {
       for (int v = 0; reads(g, t, i, k, column) && v < t->vectors; v++) {
         LLVMValueRef *sum = &sums[i * t->vectors + v];
-        x[v] = x[v] ? x[v] : load(g, g->input, address(g, g->input, address(g, g->input, line, t->channel[v]), number(g, column * g->p->channels)));
+        if (!x[v]) {
+          LLVMValueRef at = address(g, g->input, address(g, g->input, line, t->channel[v]), number(g, column * g->p->channels));
+          x[v] = spread(g, load(g, g->input, at), j);
+        }
         *sum = emit_fma(g->ir, x[v], weights[k][v], *sum);
       }
     }
@@ -92,17 +104,19 @@ static void add_column(const depthwise *g, const tile *t, LLVMValueRef line, int
 static void add_row(const depthwise *g, const tile *t, LLVMValueRef tap, LLVMValueRef *sums) {
   const emit_depthwise *p = g->p;
   LLVMValueRef weights[16][EMIT_GEMM_VECTORS];
-  LLVMValueRef from = address(g, g->type, t->taps, scaled(g, tap, p->taps[1] * p->channels));
+  LLVMValueRef from = address(g, g->type, t->taps, scaled(g, tap, p->taps[1] * p->group * p->channels));
   LLVMValueRef line = address(g, g->input, t->line, scaled(g, tap, p->dilation[0] * p->in[1] * p->channels));
-  for (int64_t k = 0; k < p->taps[1]; k++) {
-    for (int v = 0; v < t->vectors; v++) {
-      LLVMValueRef at = address(g, g->type, address(g, g->type, from, t->channel[v]), number(g, k * p->channels));
-      weights[k][v] = load(g, g->type, at);
-    }
-  }
   int64_t last = (t->width - 1) * p->strides[1] + (p->taps[1] - 1) * p->dilation[1];
-  for (int64_t column = 0; column <= last; column++) {
-    add_column(g, t, line, column, weights, sums);
+  for (int64_t j = 0; j < p->group; j++) {
+    for (int64_t k = 0; k < p->taps[1]; k++) {
+      for (int v = 0; v < t->vectors; v++) {
+        LLVMValueRef place = number(g, (k * p->group + j) * p->channels);
+        weights[k][v] = load(g, g->type, address(g, g->type, address(g, g->type, from, t->channel[v]), place));
+      }
+    }
+    for (int64_t column = 0; column <= last; column++) {
+      add_column(g, t, line, column, j, weights, sums);
+    }
   }
 }
 
@@ -276,7 +290,7 @@ static void write_rows(depthwise *g, const item *i, LLVMValueRef vector, int vec
   emit_loop l;
   emit_loop_begin(g->ir, &l, i->from, i->to, 1, false, 0, NULL);
   r.tile.row = l.iv;
-  int64_t work = p->out[1] * p->taps[0] * p->taps[1] * vectors;
+  int64_t work = p->out[1] * p->taps[0] * p->taps[1] * p->group * vectors;
   emit_poll(g->ir, l.iv, 1, p->out[0], work);
   find_taps(g, &r);
   write_row(g, &r);

@@ -1,8 +1,10 @@
-/* depthwise.h - depthwise convolutions, channels last: each channel has taps of its own and meets no other.
+/* depthwise.h - depthwise convolutions, channels last: each channel has taps of its own and meets no other; or few others: groups
+ * of so many channels, as many in as out, that whole groups fill a vector.  Then each channel of a group in turn is spread over its
+ * group's lanes.
  *
  * Vectors lie along the channels.  A tile of `width` places of one row of the result by `vectors` vectors of channels stays in
  * registers while the taps run over it; each input vector is loaded once a tap's row and used for all places that read it.
- * Weights are packed as [taps][channels].  Taps that reach into the padding are left out: tiles at the ends of a row are written
+ * Weights are packed as [taps][channel of a group][channels].  Taps that reach into the padding are left out: tiles at the ends of a row are written
  * each for its own place, those between as a loop.
  *
  * Bytes (u8 or s8 by s8) become f32 as they are loaded: sums of so few products are exact there, and become s32 only where the
@@ -21,6 +23,7 @@
 typedef struct emit_depthwise {
   int64_t type;  /* dtype of the packed weights and of the sums, before they are widened; of bytes: F32 */
   int64_t input; /* of the input; `type`, or U8 or S8 */
+  int64_t group; /* channels of one; 1: depthwise */
   int64_t images, channels, in[2], out[2], taps[2], strides[2], dilation[2], low[2];
   int64_t axis[2]; /* the dimension of the result that it is; 0: none */
   int64_t weights; /* which operand the packed weights take the place of */

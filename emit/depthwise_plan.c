@@ -32,12 +32,12 @@ static bool read_dimension(const hlo_instr *c, int k, int d, emit_depthwise *p) 
 
 static bool convolution_geometry(const hlo_instr *c, emit_depthwise *p) {
   const shape *x = hlo_shape(c->operands[0]), *w = hlo_shape(c->operands[1]), *y = &c->shapes[0];
-  int64_t channels = x->dims[x->rank - 1];
+  int64_t channels = x->dims[x->rank - 1], group = w->dims[1];
   int d = 2;
-  *p = (emit_depthwise){.type = y->type, .input = x->type, .images = x->dims[0], .channels = channels, .in = {1, 1}, .out = {1, 1},
+  *p = (emit_depthwise){.type = y->type, .input = x->type, .group = group, .images = x->dims[0], .channels = channels, .in = {1, 1}, .out = {1, 1},
                         .taps = {1, 1}, .strides = {1, 1}, .dilation = {1, 1}};
-  if (hlo_int(c, HLO_ATTR_LAYOUT) != HLO_CHANNELS_LAST || hlo_int(c, HLO_ATTR_GROUPS) != channels || w->dims[0] != channels ||
-      w->dims[1] != 1 || channels == 1) {
+  if (hlo_int(c, HLO_ATTR_LAYOUT) != HLO_CHANNELS_LAST || hlo_int(c, HLO_ATTR_GROUPS) * group != channels || w->dims[0] != channels ||
+      hlo_int(c, HLO_ATTR_GROUPS) == 1) {
     return false;
   }
   for (int k = x->rank - 2; k-- > 0;) { /* the innermost dimension that is not flat is that of a row's places */
@@ -59,7 +59,8 @@ bool emit_depthwise_of(const hlo_instr *i, emit_depthwise *d) {
   bool fits = bytes || (emit_gemm_takes(t) && hlo_type(c->operands[0]) == t && hlo_type(c->operands[1]) == t);
   fits = fits && convolution_geometry(c, d);
   d->type = bytes ? DTYPE_F32 : t;
-  return fits;
+  const int64_t exact = 512; /* products of bytes whose sum f32 holds */
+  return fits && (!bytes || d->taps[0] * d->taps[1] * d->group <= exact);
 }
 
 /* --- tiles --- */
@@ -118,36 +119,40 @@ bool emit_depthwise_choose(emit_depthwise *d, const emit_target *t, int64_t vect
   int64_t held = smaller(d->taps[1], 5) * vectors, most = (t->registers - OTHERS - held) / vectors;
   most = smaller(most, smaller(d->out[1], EMIT_GEMM_SUMS / vectors));
   d->vectors = vectors;
-  if (vectors > (d->channels + d->lanes - 1) / d->lanes || most < 1) {
+  if (vectors > (d->channels + d->lanes - 1) / d->lanes || most < 1 || d->lanes % d->group) {
     return false;
   }
   d->width = even_width(d->out[1], most);
   d->parts = choose_parts(d, threads);
   int n = emit_depthwise_runs(d, runs);
-  return n > 0 && n * d->width * d->vectors * d->taps[1] <= LONGEST;
+  return n > 0 && n * d->width * d->vectors * d->taps[1] * d->group <= LONGEST;
 }
 
 double emit_depthwise_size(const emit_depthwise *d) {
-  return (double)(d->images * d->out[0] * d->out[1] * d->channels) * (double)(d->taps[0] * d->taps[1]);
+  return (double)(d->images * d->out[0] * d->out[1] * d->channels) * (double)(d->taps[0] * d->taps[1] * d->group);
 }
 
 double emit_depthwise_effort(const emit_depthwise *d) {
   int64_t all = d->width * d->taps[1], reach = (d->width - 1) * d->strides[1] + (d->taps[1] - 1) * d->dilation[1] + 1;
-  return 1 + (double)(smaller(reach, all) + d->taps[1]) / (double)all;
+  int64_t loads = smaller(reach, all) * (d->group > 1 ? 2 : 1); /* and spread over the group */
+  return 1 + (double)(loads + d->taps[1]) / (double)all;
 }
 
 /* --- weights --- */
 
 uint64_t emit_depthwise_packed_bytes(const emit_depthwise *d) {
-  return (uint64_t)(d->channels * d->taps[0] * d->taps[1]) * dtype_bytes((dtype)d->type);
+  return (uint64_t)(d->channels * d->taps[0] * d->taps[1] * d->group) * dtype_bytes((dtype)d->type);
+}
+
+/* Where the weights have what is packed as number k. */
+static int64_t place_of(const emit_depthwise *d, int64_t k) {
+  int64_t taps = d->taps[0] * d->taps[1], c = k % d->channels, j = k / d->channels % d->group, tap = k / d->channels / d->group;
+  return (c * d->group + j) * taps + tap;
 }
 
 static void pack_bytes(const emit_depthwise *d, const int8_t *weights, float *packed) {
-  int64_t taps = d->taps[0] * d->taps[1];
-  for (int64_t k = 0; k < taps; k++) {
-    for (int64_t c = 0; c < d->channels; c++) {
-      *packed++ = weights[c * taps + k];
-    }
+  for (int64_t k = 0, n = d->channels * d->taps[0] * d->taps[1] * d->group; k < n; k++) {
+    packed[k] = weights[place_of(d, k)];
   }
 }
 
@@ -157,11 +162,7 @@ void emit_depthwise_pack(const emit_depthwise *d, const void *weights, void *pac
     return;
   }
   size_t bytes = dtype_bytes((dtype)d->type);
-  int64_t taps = d->taps[0] * d->taps[1];
-  char *to = packed;
-  for (int64_t k = 0; k < taps; k++) {
-    for (int64_t c = 0; c < d->channels; c++, to += bytes) {
-      memcpy(to, (const char *)weights + (size_t)(c * taps + k) * bytes, bytes);
-    }
+  for (int64_t k = 0, n = d->channels * d->taps[0] * d->taps[1] * d->group; k < n; k++) {
+    memcpy((char *)packed + (size_t)k * bytes, (const char *)weights + (size_t)place_of(d, k) * bytes, bytes);
   }
 }

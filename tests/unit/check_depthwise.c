@@ -46,6 +46,9 @@ static const emit_case cases[] = {
     {"f64[1,6,9,10]", "f64[10,1,3,3]", SAME "10", "f64[1,6,9,10]", NULL, NULL, 1e-14},
     {"f16[1,6,9,10]", "f16[10,1,3,3]", SAME "10", "f16[1,6,9,10]", NULL, NULL, 2e-3},
     {"bf16[1,6,9,40]", "bf16[40,1,3,3]", HALF "40", "bf16[1,3,5,40]", NULL, NULL, 1e-2},
+    {"f32[1,9,20,48]", "f32[48,4,3,3]", SAME "12", "f32[1,9,20,48]", BIAS("f32[1,9,20,48]", 3), "f32[48]", 2e-6},
+    {"f32[2,6,7,20]", "f32[20,2,3,3]", HALF "10", "f32[2,3,4,20]", NULL, NULL, 2e-6},
+    {"s8[1,7,9,24]", "s8[24,4,3,3]", SAME "6", "s32[1,7,9,24]", NULL, NULL, 0},
     {"u8[1,9,20,40]", "s8[40,1,3,3]", SAME "40", "s32[1,9,20,40]", NULL, NULL, 0},
     {"s8[2,9,8,21]", "s8[21,1,3,3]", HALF "21", "s32[2,5,4,21]",
      "%4 = convert(%3) {saturate=true, rounding=nearest} : f32[2,5,4,21]\n%5 = broadcast(%2) {dimensions=[3]} : f32[2,5,4,21]\n"
@@ -61,7 +64,7 @@ static void check_case(const emit_case *c, const emit_machine *m, int64_t vector
   emit_depthwise d;
   ck_assert_msg(emit_depthwise_of(i, &d), "not depthwise: %s x %s {%s}", c->x, c->w, c->attributes);
   if (!emit_depthwise_choose(&d, &t, vectors, (uint32_t)vectors)) {
-    ck_assert_msg(vectors > 1, "no tile for one vector: %s x %s {%s}, %s, %d lanes", c->x, c->w, c->attributes, m->cpu, t.lanes);
+    ck_assert_msg(vectors > 1 || t.lanes % d.group, "no tile for one vector: %s x %s {%s}, %s, %d lanes", c->x, c->w, c->attributes, m->cpu, t.lanes);
     return;
   }
   d.weights = 1;
@@ -96,7 +99,11 @@ static status objects_of_all(void *data) {
     for (size_t k = 0; k < N_CASES; k++) {
       hlo_instr *i = emit_case_parse(memory, &cases[k]);
       emit_depthwise *d = ARENA_NEW(memory, emit_depthwise);
-      ck_assert(emit_depthwise_of(i, d) && emit_depthwise_choose(d, &t, 1, 2));
+      ck_assert(emit_depthwise_of(i, d));
+      if (!emit_depthwise_choose(d, &t, 1, 2)) {
+        ck_assert(t.lanes % d->group);
+        continue;
+      }
       d->weights = 1;
       TRY(emit_depthwise_write(m, arena_printf(memory, "k%zu", k), i, NULL, d, 0, &info));
     }
@@ -111,10 +118,10 @@ START_TEST(other_machines) {
 }
 END_TEST
 
-/* Channels that meet, several results of a channel, channels first, dimensions too many, gaps. */
+/* Channels that all meet, several results of a channel, channels first, dimensions too many, gaps. */
 START_TEST(refused) {
   static const emit_case rows[] = {
-      {"f32[1,6,6,16]", "f32[16,2,3,3]", PLAIN "8", "f32[1,4,4,16]", NULL, NULL, 0},
+      {"f32[1,6,6,16]", "f32[16,16,3,3]", PLAIN "1", "f32[1,4,4,16]", NULL, NULL, 0},
       {"f32[1,6,6,16]", "f32[32,1,3,3]", PLAIN "16", "f32[1,4,4,32]", NULL, NULL, 0},
       {"f32[1,6,6,1]", "f32[1,1,3,3]", PLAIN "1", "f32[1,4,4,1]", NULL, NULL, 0},
       {"f32[1,4,6,6]", "f32[4,1,3,3]",

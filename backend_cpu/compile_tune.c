@@ -1,5 +1,6 @@
 #include "backend_cpu/compile_tune.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -289,8 +290,9 @@ static uint32_t worth_timing(const cpu_tuner *t, const decision *d, uint32_t *ou
 /* What a way must be faster by to be worth so much more memory, or may be slower by to save it: pages that a start must map, caches
  * that others could use. */
 static double worth_of_memory(const cpu_offer *other, const cpu_offer *best) {
-  const double much = 4 << 20, more = other->variant.bytes - best->variant.bytes;
-  return more > much ? 0.93 : more < -much ? 1 / 0.93 : 1;
+  const double much = 4 << 20, very_much = 12 << 20, more = other->variant.bytes - best->variant.bytes;
+  double worth = fabs(more) > very_much ? 0.75 : fabs(more) > much ? 0.93 : 1;
+  return more > 0 ? worth : 1 / worth;
 }
 
 /* The fastest; who stands behind another must be faster by more than what differs from one time to the next, by much where

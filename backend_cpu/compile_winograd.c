@@ -10,7 +10,8 @@ static const double largest_error = 0x1p-17;
  * weights come from memory, in phases once.  Late ones are transformed by each share of the tiles.  What phases hand on goes through
  * memory, but for what the threads' parts of the last cache hold. */
 static const double multiplication_nanoseconds = 0.0117, fused_byte_nanoseconds = 0.025, phased_byte_nanoseconds = 0.015,
-                    late_nanoseconds = 0.02, scratch_nanoseconds = 0.1, cached_bytes = 4 << 20, call_nanoseconds = 1000;
+                    late_nanoseconds = 0.02, scratch_nanoseconds = 0.1, cached_bytes = 4 << 20,
+                    least_late_bytes = 16 << 20, call_nanoseconds = 1000;
 
 static int64_t cache_bytes(void) {
   long n = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -33,11 +34,12 @@ static double transformed_bytes(const emit_winograd *w) {
   return (double)emit_winograd_products(w) * (double)w->channels * (double)w->outputs * sizeof(float);
 }
 
-/* Phases pay where the weights are more than a core's cache holds, and something else than one thread's one block is left. */
+/* Late weights cost time: they are for those that no cache keeps.  Phases pay where the weights are more than a core's cache holds, and something else than one thread's one block is left. */
 static bool is_worth_offering(const cpu_problem *p, const emit_winograd *w) {
   bool same = p->threads == 1 && emit_winograd_all_tiles(w) <= w->rows;
   bool smaller = emit_winograd_products(w) >= 2 * w->r[0] * w->r[1]; /* late: in memory */
-  return !w->phased || (transformed_bytes(w) > (double)cache_bytes() && (w->late ? smaller : !same));
+  bool late = smaller && transformed_bytes(w) > least_late_bytes;
+  return !w->phased || (transformed_bytes(w) > (double)cache_bytes() && (w->late ? late : !same));
 }
 
 static double guess_of(const cpu_problem *p, const emit_winograd *w) {

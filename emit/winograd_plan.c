@@ -205,15 +205,17 @@ static int64_t choose_chunk(int64_t channels, int64_t fit) {
   return chunk;
 }
 
-/* Each worker has the transformed weights of some channels in its cache, and enough tiles for them to be worth it. */
+/* Each worker has the transformed weights of some channels in its cache, and sums of enough tiles for them to be worth it, which
+ * every chunk of channels reads and writes again. */
 static void choose_late(emit_winograd *p, const emit_winograd_options *o) {
   enum { LEAST_CHANNELS = 8, LEAST_TILES = 24 };
   int64_t tiles = emit_winograd_all_tiles(p), panels = emit_winograd_panels(p), wanted = o->threads > 1 ? 4 * (int64_t)o->threads : 1;
-  int64_t fit = o->cache_bytes * 6 / 10 / (emit_winograd_products(p) * emit_winograd_panel(p) * f32_bytes);
-  fit = fit < LEAST_CHANNELS ? LEAST_CHANNELS : fit;
-  p->chunk = choose_chunk(p->channels, fit);
+  int64_t fit = o->cache_bytes * 9 / 10 / (emit_winograd_products(p) * emit_winograd_panel(p) * f32_bytes); /* of both */
+  p->chunk = choose_chunk(p->channels, fit / 2 < LEAST_CHANNELS ? LEAST_CHANNELS : fit / 2);
   p->u_plane = odd_lines(p->chunk * emit_winograd_panel(p));
-  int64_t share = divided_up(tiles, divided_up(wanted, panels));
+  int64_t most = fit - p->chunk < LEAST_TILES ? LEAST_TILES : fit - p->chunk, shares = divided_up(wanted, panels);
+  shares = shares * most < tiles ? divided_up(tiles, most) : shares;
+  int64_t share = divided_up(tiles, shares);
   p->share = up(share < LEAST_TILES ? LEAST_TILES : share, p->rows);
   int64_t pieces = panels * emit_winograd_shares(p);
   p->workers = pieces < wanted ? pieces : wanted;

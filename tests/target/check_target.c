@@ -304,6 +304,12 @@ START_TEST(looked_up) {
              "%%12 = convert(%%9) {saturate=true, rounding=nearest} : s8[5,37,29]");
     check_body(params, body, "%11 \"y\", %12 \"z\"", 0, k ? -128 : 0, k ? 127 : 255);
   }
+  check_body("%0: pred[256] \"t\", %1: s8[256] \"u\", %2: u8[3,50] \"x\"",
+             "%3 = convert(%2) {saturate=true, rounding=nearest} : s32[3,50]\n"
+             "%4 = gather(%0, %3) {offset_dims=[], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
+             "index_vector_dim=2, sizes=[1]} : pred[3,50]\n"
+             "%5 = gather(%1, %3) {offset_dims=[], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
+             "index_vector_dim=2, sizes=[1]} : s8[3,50]\n", "%4 \"y\", %5 \"z\"", 0, 0, 127);
 }
 END_TEST
 

@@ -431,6 +431,59 @@ START_TEST(piece_constants) {
 }
 END_TEST
 
+/* y = MatMul(x, w): f32[n,256], f32[256,64]. */
+static void write_product(void) {
+  enum { ROWS = 256, COLUMNS = 64 };
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  graph_node(a, m->graph, "MatMul", "x,w", "y");
+  set_type(a, m->graph->input[0], 1, "n,256");
+  set_type(a, m->graph->output[0], 1, "n,64");
+  Onnx__TensorProto *w = PB_NEW(a, Onnx__TensorProto, ONNX__TENSOR_PROTO__INIT);
+  float *data = ARENA_NEW_N(a, float, ROWS * COLUMNS);
+  for (int k = 0; k < ROWS * COLUMNS; k++) {
+    data[k] = (float)(k % 97) - 40;
+  }
+  w->name = arena_strdup(a, "w");
+  w->has_data_type = 1;
+  w->data_type = 1;
+  w->dims = arena_memdup(a, (int64_t[]){ROWS, COLUMNS}, 2 * sizeof *w->dims);
+  w->n_dims = 2;
+  w->has_raw_data = 1;
+  w->raw_data = (ProtobufCBinaryData){ROWS * COLUMNS * sizeof *data, (uint8_t *)data};
+  PB_ADD(a, m->graph->initializer, m->graph->n_initializer, w);
+  write_model(a, m);
+}
+
+static const void *largest_constant(const plug_compiled *c) {
+  const rt_span *largest = NULL;
+  for (uint32_t k = 0; k < c->program->n_constants; k++) {
+    largest = !largest || c->program->constants[k].size > largest->size ? &c->program->constants[k] : largest;
+  }
+  ck_assert(largest && largest->size >= 256 * 64 * sizeof(float));
+  return largest->data;
+}
+
+/* Whether a program was compiled or comes from the cache's folder, all of a session have the same weights. */
+START_TEST(one_array_of_weights) {
+  char folder[] = "/tmp/check-session-cache-XXXXXX", command[100];
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+  write_product();
+  plug_session_options options = {.cache = folder, .tune = "off", .keep_programs = true, .compile.threads = 1};
+  for (int start = 0; start < 3; start++) {
+    plug_session *s = open_with(path, options);
+    const plug_compiled *a = compile(s, 40, 256), *b = compile(s, 50 + start, 256), *c = compile(s, 50, 256);
+    ck_assert(a->from_cache == (start > 0) && !b->from_cache);
+    ck_assert(c == b || c->from_cache);
+    ck_assert_ptr_eq(largest_constant(a), largest_constant(b));
+    ck_assert_ptr_eq(largest_constant(a), largest_constant(c));
+    plug_session_close(s);
+  }
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 START_TEST(names_of_files) {
   status s = plug_name_file(status_error(STATUS_IO, "a.onnx cannot be opened"), "a.onnx");
   ck_assert_str_eq(status_message(s), "a.onnx: cannot be opened");
@@ -459,6 +512,7 @@ int main(void) {
   tcase_add_loop_test(c, threads, 0, 2);
   tcase_add_test(c, pieces);
   tcase_add_test(c, piece_constants);
+  tcase_add_test(c, one_array_of_weights);
   tcase_add_test(c, names_of_files);
   suite_add_tcase(suite, c);
   SRunner *runner = srunner_create(suite);

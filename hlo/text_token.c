@@ -63,7 +63,7 @@ void text_put_quoted(text_out *o, const char *text) {
       text_printf(o, "\\%c", c);
     } else if (c == '\n') {
       text_puts(o, "\\n");
-    } else if (c < ' ' || c == 127) {
+    } else if (c < ' ' || c == 127 || c == 0xff) { /* 0xff is no UTF-8 */
       text_printf(o, "\\x%02x", c);
     } else {
       text_put(o, text, 1);

@@ -152,7 +152,7 @@ static const struct {
     {"add(%n, %m) : f32[n,4]", "A is f32[n,4] but B is f32[m,4]; the dimensions are not known to be equal"},
     {"add(%k, %i) : f32[4]", "the element types differ"},
     {"add(%p, %p) : pred[4]", "its type must be integer, float or complex"},
-    {"add(%q, %q) : seq<f32[]>", "operand 0 is seq<f32[]>; an array is needed"},
+    {"add(%q, %q) : seq<f32[]>", "operand 0 is seq<f32>; an array is needed"},
     {"maximum(%c, %c) : c64[4]", "its type must be integer or float"},
     {"exponential(%i) : s32[4]", "operand 0 is s32[4]; its type must be float"},
     {"shift-left(%p, %p) : pred[4]", "must be integer"},

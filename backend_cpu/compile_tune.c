@@ -143,7 +143,8 @@ static uint64_t near_key(const cpu_tuner *t, const cpu_problem *p) {
   for (int d = 0; d < x->rank; d++) {
     longest = x->dims[d] > longest ? x->dims[d] : longest;
   }
-  const char *rows = arena_printf(t->arena, "%s %d %s", dtype_name((dtype)x->type), x->rank, shape_elements(x) == longest ? "one" : "any");
+  const char *count = shape_elements(x) == longest ? "one" : "any";
+  const char *rows = arena_printf(t->arena, "%s %d %s", dtype_name((dtype)x->type), x->rank, count);
   const hlo_instr *c = p->contraction;
   for (uint32_t k = 0; c->op == HLO_CONVOLUTION && k < hlo_n_ints(c, HLO_ATTR_STRIDES); k++) {
     rows = arena_printf(t->arena, "%s/%d", rows, (int)hlo_ints(c, HLO_ATTR_STRIDES)[k]);

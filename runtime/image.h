@@ -1,7 +1,8 @@
 /* image.h - the .oxla file: programs for one model, keyed by their input shapes, over one shared section of constants.
  *
- * Self-contained, but for files that say which other one, their base, has constants of theirs.  Little-endian: a header (magic, version, checksum), a table of sections, page-aligned constants
- * that are mapped and not read.  It is native code and as trusted as a .so; the checks catch damage, not malice. */
+ * Self-contained, but for files that say which other one, their base, has constants of theirs.  Little-endian: a header (magic,
+ * version, checksum), a table of sections, page-aligned constants that are mapped and not read.  It is native code and as trusted
+ * as a .so; the checks catch damage, not malice. */
 #ifndef RUNTIME_IMAGE_H
 #define RUNTIME_IMAGE_H
 

@@ -98,8 +98,8 @@ static status list_parts(const onnx_node *n, int64_t extent, parts *out) {
   TRY(onnx_const_ints(n, 1, "split", &out->listed, &out->n));
   for (int64_t k = 0; k < out->n; k++) {
     CHECK_THAT(out->listed[k] >= 0 && out->listed[k] <= extent - sum, INVALID,
-               "split[%" PRId64 "] is %" PRId64 ", but %" PRId64 " of %" PRId64 " are left", k, out->listed[k], extent - sum,
-               extent);
+               "split[%" PRId64 "] is %" PRId64 ", but %" PRId64 " of %" PRId64 " are left", k, out->listed[k],
+               extent - sum, extent);
     sum += out->listed[k];
   }
   CHECK_THAT(sum == extent, INVALID, "the sum of split is %" PRId64 " instead of %" PRId64, sum, extent);
@@ -132,7 +132,8 @@ status onnx_import_split_to_sequence(onnx_node *n) {
   hlo_value *elements = ARENA_NEW_N(n->arena, hlo_value, (size_t)p.n);
   for (int64_t k = 0; k < p.n && !n->b->error; k++) {
     int64_t left = s->dims[axis] - start, size = p.listed ? p.listed[k] : p.each < left ? p.each : left;
-    elements[k] = keep ? hlo_slice_dim(n->b, n->in[0], axis, start, start + size) : onnx_pick(n->b, n->in[0], axis, start);
+    elements[k] = keep ? hlo_slice_dim(n->b, n->in[0], axis, start, start + size)
+                       : onnx_pick(n->b, n->in[0], axis, start);
     start += size;
   }
   n->out[0] = onnx_sequence_make(n->arena, hlo_type(n->in[0]), (uint32_t)p.n, elements);

@@ -1,9 +1,9 @@
 /* sequence.h - sequences of tensors, while a graph is imported: lists whose length and elements are known.
  *
- * HLO has arrays only.  A value of a graph that is a sequence stands for as many HLO values, each with a shape of its own;
- * the operators of sequences (import_sequence.c) pick and order them, and no instruction comes of that.  To importers a
- * sequence is an hlo_value like others, so that names, bodies and calls hand it on, but one of kind SHAPE_SEQUENCE that no
- * computation holds: the driver gives it to operators whose types have "seq" only. */
+ * HLO has arrays only.  A value of a graph that is a sequence stands for as many HLO values, each with a shape of its
+ * own; the operators of sequences (import_sequence.c) pick and order them, and no instruction comes of that.  To
+ * importers a sequence is an hlo_value like others, so that names, bodies and calls hand it on, but one of kind
+ * SHAPE_SEQUENCE that no computation holds: the driver gives it to operators whose types have "seq" only. */
 #ifndef FRONTEND_SEQUENCE_H
 #define FRONTEND_SEQUENCE_H
 

@@ -1,4 +1,5 @@
-/* compiler_bodies.h - what compiler_apart.c and compiler_sequences.c share: a node that stands apart, while it runs, and its bodies. */
+/* compiler_bodies.h - what compiler_apart.c and compiler_sequences.c share: a node that stands apart, while it runs, and
+ * its bodies. */
 #ifndef PLUGIN_COMPILER_BODIES_H
 #define PLUGIN_COMPILER_BODIES_H
 
@@ -29,7 +30,8 @@ typedef struct apart_body {
 } apart_body;
 
 STATUS_MUST_USE status apart_find_body(const apart *n, const char *attribute, int which, apart_body *out);
-/* Runs it once; step -1: it is no loop's.  The references to inputs are taken over, outputs[n_output of the graph] are the caller's. */
+/* Runs it once; step -1: it is no loop's.  The references to inputs are taken over, outputs[n_output of the graph] are the
+ * caller's. */
 STATUS_MUST_USE status apart_run_body(const apart_body *b, size_t n_inputs, pieces_array *const *inputs, int64_t step,
                                       pieces_array **outputs);
 /* Of a body's output where the body never ran: as declared, open dimensions 0.  SHAPE_UNRANKED where no rank is. */

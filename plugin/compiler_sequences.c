@@ -1,5 +1,5 @@
-/* compiler_sequences.c - operators that move or count the elements of a frame's sequences: lists of arrays are made of lists, and
- * no array is copied. */
+/* compiler_sequences.c - operators that move or count the elements of a frame's sequences: lists of arrays are made of
+ * lists, and no array is copied. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -34,7 +34,8 @@ static status read_position(const apart *n, size_t k, int64_t length, bool end, 
 static status define_one(const apart *n, pieces_array *value) { return apart_define_outputs(n, 1, &value); }
 
 /* `from` without element `skip` and with `more` (the caller's reference) before element `at`; -1, NULL: neither. */
-static status edit(const apart *n, const pieces_array *from, int64_t skip, int64_t at, pieces_array *more, pieces_array **out) {
+static status edit(const apart *n, const pieces_array *from, int64_t skip, int64_t at, pieces_array *more,
+                   pieces_array **out) {
   pieces_array **list = ARENA_NEW_N(n->outer->arena, pieces_array *, (size_t)from->base.n + 1);
   uint32_t count = 0;
   for (uint32_t k = 0; k <= from->base.n; k++) {
@@ -90,8 +91,8 @@ static status run_insert(const apart *n) {
   TRY(sequence_input(n, 0, &s));
   TRY(apart_input(n, 1, &tensor));
   const shape *t = pieces_array_shape(tensor);
-  CHECK_THAT(t->kind == SHAPE_ARRAY && t->type == pieces_array_shape(s)->type, INVALID, "tensor is %s, but the sequence is %s",
-             SHAPE_STR(NULL, t), SHAPE_STR(NULL, pieces_array_shape(s)));
+  CHECK_THAT(t->kind == SHAPE_ARRAY && t->type == pieces_array_shape(s)->type, INVALID,
+             "tensor is %s, but the sequence is %s", SHAPE_STR(NULL, t), SHAPE_STR(NULL, pieces_array_shape(s)));
   CHECK_THAT(s->base.n < MOST_ELEMENTS, STATUS_RESOURCE, "a sequence of more than %d tensors", MOST_ELEMENTS);
   TRY(read_position(n, 2, s->base.n, true, s->base.n, &at));
   TRY(edit(n, s, -1, at, tensor, &all));
@@ -120,7 +121,8 @@ static status open_map(const apart *n, map *m) {
   for (size_t k = 1; k < n->node->n_input; k++) {
     TRY(apart_input(n, k, &m->inputs[k]));
     CHECK_THAT(!m->inputs[k]->base.elements || m->inputs[k]->base.n == m->steps, INVALID,
-               "input %zu is a sequence of %" PRIu32 " tensors, but input 0 is one of %" PRIu32, k, m->inputs[k]->base.n, m->steps);
+               "input %zu is a sequence of %" PRIu32 " tensors, but input 0 is one of %" PRIu32, k, m->inputs[k]->base.n,
+               m->steps);
   }
   m->roots = ARENA_NEW_N(a, pieces_array *, m->body.graph->n_output);
   m->elements = ARENA_NEW_N(a, pieces_array *, m->body.graph->n_output * (size_t)m->steps + 1);
@@ -139,7 +141,8 @@ static status map_step(map *m, uint32_t i) {
     pieces_array *first = i ? m->elements[k * m->steps] : m->roots[k];
     const shape *s = pieces_array_shape(m->roots[k]);
     CHECK_THAT(s->kind == SHAPE_ARRAY && s->type == pieces_array_shape(first)->type, INVALID,
-               "output %zu is %s; a tensor of %s is needed", k, SHAPE_STR(NULL, s), dtype_name(pieces_array_shape(first)->type));
+               "output %zu is %s; a tensor of %s is needed", k, SHAPE_STR(NULL, s),
+               dtype_name(pieces_array_shape(first)->type));
     m->elements[k * m->steps + i] = m->roots[k];
   }
   return NULL;

@@ -95,6 +95,7 @@ DISAGREES = [
     ("Shrink DFT STFT", _wide, "computes in float"),
     ("Einsum", _wide, "sums in float"),
     ("Mod", _wide_fmod, "divides doubles"),
+    ("ReduceProd", _wide, "multiplies doubles"),
     ("Clip", _only_max, "leaves numbers of more than 32 bits as they are"),
     ("ReduceLogSumExp", _whole, "cuts each exponential to an integer"),
     ("Dropout", _old_mask, "gives a mask of zeros before version 12, of which the standard says nothing"),

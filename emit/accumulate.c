@@ -26,7 +26,8 @@ static int64_t nan_bits(dtype t) {
 static LLVMValueRef upside_down(const emit_ir *w, dtype t, LLVMValueRef x, int64_t turn) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef negative = emit_icmp(w, LLVMIntSLT, x, emit_i(x, 0));
-  LLVMValueRef down = LLVMBuildSub(b, emit_i(x, magnitude_bits(t) + turn), x, "");
+  int64_t top = (int64_t)((uint64_t)magnitude_bits(t) + (uint64_t)turn); /* wraps, as all sums here */
+  LLVMValueRef down = LLVMBuildSub(b, emit_i(x, top), x, "");
   return emit_select(w, negative, down, LLVMBuildAdd(b, x, emit_i(x, turn), ""));
 }
 

@@ -466,7 +466,7 @@ def gradients(h):
     case("many_outputs", [square, gradient(["x"], "y", outputs=["d", "e"])], "names 1 values, but the node has 2 outputs")
     case("missing_input", [square, gradient(["x", "i"], "y", ["x", ""], outputs=["d"])], "input 1, the value of 'i', is missing")
     case("by_integers", [square, gradient(["i"], "y")], "'i' of xs is s64.2.; there are derivatives by floats only")
-    case("of_integers", [node("Shape", ["x"], ["y"]), gradient(["x"], "y")], "y .'y'. is s64.1.; only floats have derivatives")
+    case("of_integers", [node("Shape", ["x"], ["y"]), gradient(["x"], "y")], "y .'y'. is s64.1.; only tensors of floats have derivatives")
     case("itself", [gradient(["x"], "y"), node("Mul", ["d", "x"], ["y"])], "y .'y'. is computed from what this node gives")
     case("each_other", [gradient(["x"], "b"), node("Mul", ["d", "x"], ["a"]), gradient(["x"], "a", outputs=["e"]),
                         node("Mul", ["e", "x"], ["b"])], "is computed from what this node gives")

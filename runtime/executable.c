@@ -76,6 +76,9 @@ static status check_buffer(const rt_program *p, const rt_thunk *t, const rt_buff
   return NULL;
 }
 
+/* Constants and the caller's inputs are only read. */
+static bool is_writable(const rt_buffer *b) { return b->space == RT_ARENA || b->space == RT_RESULT; }
+
 /* --- loading --- */
 
 static const rt_thunk_kind *find_kind(const rt_target *target, const char *name) {
@@ -104,6 +107,8 @@ static status load_sequence(rt_loader *l, const rt_target *target, const rt_sequ
     CHECK_THAT(t->n_inputs <= t->n_buffers, STATUS_INVALID_FILE, "%s: damaged", t->label);
     for (uint32_t b = 0; b < t->n_buffers; b++) {
       TRY(check_buffer(l->program, t, &t->buffers[b]));
+      CHECK_THAT(b < t->n_inputs || is_writable(&t->buffers[b]), STATUS_INVALID_FILE, "%s: a result lies where nothing is written",
+                 t->label);
     }
     t->bodies = arena_memdup(l->arena, t->bodies, t->n_bodies * sizeof *t->bodies);
     for (uint32_t b = 0; b < t->n_bodies; b++) {

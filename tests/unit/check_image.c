@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backend_cpu/compile_target.h"
@@ -92,6 +93,15 @@ typedef struct trial {
   float d[6];
 } trial;
 
+/* A damaged loop may go on for ever: half a second of it will do. */
+static status run_for_a_while(const rt_executable *e, trial *t) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  mem_budget budget = {.deadline = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + 500000000u};
+  rt_run_options options = {.budget = &budget};
+  return rt_execute(e, &options, (const void *[]){input, &count}, (void *[]){t->d});
+}
+
 static status open_and_run(arena *a, trial *t) {
   rt_image *image;
   rt_executable *e;
@@ -104,7 +114,7 @@ static status open_and_run(arena *a, trial *t) {
       shape_bytes(&p->params[1].shape) <= (int64_t)sizeof count &&
       shape_bytes(&p->results[0].shape) <= (int64_t)sizeof t->d) {
     t->ran = true;
-    s = rt_execute(e, NULL, (const void *[]){input, &count}, (void *[]){t->d});
+    s = run_for_a_while(e, t);
   }
   rt_executable_destroy(e);
   return s;

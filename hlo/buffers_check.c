@@ -177,13 +177,12 @@ static status run_branch(checker *c, const hlo_instr *i, const hlo_computation *
 
 /* What is there afterwards is what every branch leaves. */
 static status run_conditional(checker *c, const hlo_instr *i) {
-  checker before = *c, after = {0};
+  checker after = {0};
   TRY(need(c, i, i->operands[0]));
-  before.held = arena_memdup(c->a, c->held, c->n * sizeof *c->held);
   for (uint32_t k = 0; k < hlo_n_callees(i); k++) {
-    checker one = before;
-    one.held = arena_memdup(c->a, before.held, before.n * sizeof *before.held);
-    one.cap = before.n;
+    checker one = *c;
+    one.held = arena_memdup(c->a, c->held, c->n * sizeof *c->held);
+    one.cap = c->n;
     TRY(run_branch(&one, i, hlo_callee(i, k)));
     uint32_t kept = 0;
     for (uint32_t j = 0; j < after.n; j++) {

@@ -23,6 +23,11 @@ typedef struct hlo_buffer_rules {
 
 typedef struct hlo_buffers hlo_buffers;
 
+/* Do they begin at the same byte?  Then a value of one is there for the other without a copy. */
+static inline bool hlo_same_place(hlo_buffer x, hlo_buffer y) {
+  return x.space == y.space && x.index == y.index && x.offset == y.offset;
+}
+
 /* While and conditional bodies share the arena with what is live around them; a while's carried values keep one slice
  * through init, parameter, root and result where lifetimes allow (hlo_carry_needs_copy tells where they do not). */
 STATUS_MUST_USE status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules,

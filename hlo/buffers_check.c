@@ -19,8 +19,6 @@ typedef struct checker {
   uint32_t n, cap;
 } checker;
 
-static bool same_place(hlo_buffer x, hlo_buffer y) { return x.space == y.space && x.index == y.index && x.offset == y.offset; }
-
 static bool overlap(hlo_buffer x, hlo_buffer y) {
   return x.bytes && y.bytes && x.space == y.space && x.index == y.index && x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
 }
@@ -67,7 +65,7 @@ static status need(const checker *c, const hlo_instr *by, hlo_value v) {
 /* `from` goes to where `to` lies, as lower/ copies it: not at all if it is there. */
 static status move(checker *c, const hlo_instr *by, hlo_value from, hlo_buffer to) {
   TRY(need(c, by, from));
-  return same_place(slice_of(c, from), to) ? NULL : overwrite(c, by, to);
+  return hlo_same_place(slice_of(c, from), to) ? NULL : overwrite(c, by, to);
 }
 
 /* --- instructions --- */
@@ -82,7 +80,7 @@ static status check_result(const checker *c, const hlo_instr *i, uint32_t r) {
   hlo_buffer where = slice_of(c, hlo_result((hlo_instr *)i, r));
   for (uint32_t k = 0; k < i->n_operands; k++) {
     hlo_buffer operand = slice_of(c, i->operands[k]);
-    bool shared = same_place(where, operand) && where.bytes == operand.bytes && c->rules->may_share &&
+    bool shared = hlo_same_place(where, operand) && where.bytes == operand.bytes && c->rules->may_share &&
                   c->rules->may_share(c->rules->data, i, k, r);
     if (!shared) {
       TRY(apart(i, where, operand));
@@ -116,7 +114,7 @@ static status run_plain(checker *c, const hlo_instr *i) {
 static status run_view(checker *c, const hlo_instr *i) {
   hlo_value result = hlo_result((hlo_instr *)i, 0);
   TRY(need(c, i, i->operands[0]));
-  CHECK_THAT(same_place(slice_of(c, result), slice_of(c, i->operands[0])), STATUS_INTERNAL, "%s %%%" PRIu32 " is a view of other bytes",
+  CHECK_THAT(hlo_same_place(slice_of(c, result), slice_of(c, i->operands[0])), STATUS_INTERNAL, "%s %%%" PRIu32 " is a view of other bytes",
              hlo_info(i)->name, i->id);
   hold(c, result);
   return NULL;
@@ -168,7 +166,7 @@ static status run_while(checker *c, const hlo_instr *i) {
 static status run_branch(checker *c, const hlo_instr *i, const hlo_computation *branch) {
   for (uint32_t k = 0; k < branch->n_params; k++) {
     TRY(need(c, i, i->operands[k + 1]));
-    CHECK_THAT(same_place(slice_of(c, i->operands[k + 1]), slice_of(c, hlo_result(branch->params[k], 0))), STATUS_INTERNAL,
+    CHECK_THAT(hlo_same_place(slice_of(c, i->operands[k + 1]), slice_of(c, hlo_result(branch->params[k], 0))), STATUS_INTERNAL,
                "a branch's parameter is not its argument");
     hold(c, hlo_result(branch->params[k], 0));
   }

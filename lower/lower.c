@@ -142,10 +142,6 @@ rt_buffer lower_buffer(const lower_context *c, hlo_value v) {
   return slice_buffer((lower_context *)c, hlo_slice_of(c->buffers, v), hlo_shape(v));
 }
 
-static bool same_slice(hlo_buffer a, hlo_buffer b) {
-  return a.space == b.space && a.index == b.index && a.offset == b.offset;
-}
-
 /* --- thunks --- */
 
 /* "dot add maximum": what a fusion computes, each operation once; "" of others. */
@@ -223,7 +219,7 @@ rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i) {
 }
 
 static void copy_slice(lower_context *c, const hlo_instr *i, hlo_value from, hlo_buffer to) {
-  if (shape_bytes(hlo_shape(from)) == 0 || same_slice(hlo_slice_of(c->buffers, from), to)) {
+  if (shape_bytes(hlo_shape(from)) == 0 || hlo_same_place(hlo_slice_of(c->buffers, from), to)) {
     return;
   }
   rt_thunk *t = lower_bare_thunk(c, "copy", i);

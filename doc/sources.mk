@@ -71,6 +71,7 @@ man3_pages = \
 	doc/oxla_versions.3
 doc_files = \
 	doc/api.md \
+	doc/benchmarks-1t.svg \
 	doc/benchmarks-2t.svg \
 	doc/benchmarks.md \
 	doc/convolutions-mobilenet-v2.svg \

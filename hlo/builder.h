@@ -8,6 +8,8 @@
 
 #include "hlo/ir.h"
 
+struct pass_context; /* hlo/pass.h */
+
 /* Computes an instruction whose operands are constants; results[] on the arena.  Not an error to give up:
  * return STATUS_UNSUPPORTED and the instruction stays. */
 typedef status hlo_eval_fn(const hlo_instr *i, arena *a, literal *results);
@@ -18,6 +20,7 @@ typedef struct hlo_builder {
   const char *source; /* given to every instruction; "" */
   hlo_eval_fn *eval;  /* NULL: nothing is folded */
   int64_t fold_bytes; /* results larger than this are not folded */
+  struct pass_context *pass; /* of the pass that builds (hlo_pass_builder); NULL: none does */
   status error;
 } hlo_builder;
 

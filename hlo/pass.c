@@ -65,11 +65,12 @@ void hlo_pass_note(pass_context *c, const char *what, int64_t value) {
   *ARENA_PUSH(c->arena, c->notes, c->n_notes, c->cap_notes) = (pass_note){c->pass, what, value};
 }
 
-hlo_builder hlo_pass_builder(const pass_context *c, hlo_computation *computation, hlo_instr *at) {
+hlo_builder hlo_pass_builder(pass_context *c, hlo_computation *computation, hlo_instr *at) {
   hlo_builder b = hlo_builder_make(computation);
   b.before = at;
   b.eval = c->eval;
   b.fold_bytes = c->fold_bytes;
+  b.pass = c;
   b.source = at ? at->source : "";
   return b;
 }

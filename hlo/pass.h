@@ -112,7 +112,7 @@ struct pass_context {
 /* Adds to a note of the pass that runs; `what` is a constant text. */
 void hlo_pass_note(pass_context *c, const char *what, int64_t value);
 /* Shorthand: a builder before `at` (NULL: at the end) that folds as the context says. */
-hlo_builder hlo_pass_builder(const pass_context *c, hlo_computation *computation, hlo_instr *at);
+hlo_builder hlo_pass_builder(pass_context *c, hlo_computation *computation, hlo_instr *at);
 
 /* Runs the steps in order, but for those in c->skip (a group goes with all its steps).  A failure names the pass; then the module is not to be used any more.  A module that a pass broke is
  * STATUS_INTERNAL.  Running out of memory in a pass is STATUS_RESOURCE, the scratch memory is freed. */

@@ -193,11 +193,11 @@ static hlo_value zero_share(hlo_builder *b, const hlo_along *zero, const weights
 }
 
 /* sum((x - zero) * w) in s32; no value: it is not for bytes. */
-static hlo_value integer_sum(const pass_context *c, hlo_builder *b, const hlo_instr *i, const hlo_quantized *x,
-                             const weights *w) {
+static hlo_value integer_sum(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, const weights *w) {
+  const hlo_target *target = b->pass->target;
   bool crops, padded = is_padded(i, &crops), unpadded = x->has_zero && padded;
-  if ((x->has_zero && (x->zero.n != 1 || crops)) || !c->target->takes_bytes ||
-      !c->target->takes_bytes(c->target->data, i, hlo_type(x->q))) {
+  if ((x->has_zero && (x->zero.n != 1 || crops)) || !target->takes_bytes ||
+      !target->takes_bytes(target->data, i, hlo_type(x->q))) {
     return (hlo_value){0};
   }
   bool few = has_few_channels(i);
@@ -212,7 +212,7 @@ static hlo_value integer_sum(const pass_context *c, hlo_builder *b, const hlo_in
 }
 
 /* f32 numbers: exact sums, and a factor for each output. */
-static hlo_value of_dequantized(const pass_context *c, hlo_builder *b, const hlo_instr *i) {
+static hlo_value of_dequantized(hlo_builder *b, const hlo_instr *i) {
   hlo_quantized x, y;
   weights w;
   if (!hlo_dequantized_of(i->operands[0], &x) || hlo_literal(x.q) || !hlo_dequantized_of(i->operands[1], &y) ||
@@ -220,11 +220,11 @@ static hlo_value of_dequantized(const pass_context *c, hlo_builder *b, const hlo
       (y.scale.n > 1 && y.scale.axis != output_dim(i)) || !read_weights(b, i, &y, &w)) {
     return (hlo_value){0};
   }
-  hlo_value sum = integer_sum(c, b, i, &x, &w);
+  hlo_value sum = integer_sum(b, i, &x, &w);
   if (!sum.def) {
     return sum;
   }
-  double *factors = ARENA_NEW_N(c->scratch, double, (size_t)w.n + 1);
+  double *factors = ARENA_NEW_N(b->pass->scratch, double, (size_t)w.n + 1);
   for (int64_t k = 0; k < w.n; k++) {
     factors[k] = hlo_along_at(&x.scale, 0) * hlo_along_at(&y.scale, k);
   }
@@ -233,23 +233,23 @@ static hlo_value of_dequantized(const pass_context *c, hlo_builder *b, const hlo
 }
 
 /* s32 numbers that are bytes, or bytes less a zero point. */
-static hlo_value of_centered(const pass_context *c, hlo_builder *b, const hlo_instr *i) {
+static hlo_value of_centered(hlo_builder *b, const hlo_instr *i) {
   hlo_quantized x, y = {.q = i->operands[1]};
   weights w;
   bool known = hlo_literal(y.q) || hlo_centered_of(i->operands[1], &y); /* small ones are folded already */
   if (!known || !hlo_centered_of(i->operands[0], &x) || hlo_literal(x.q) || !read_weights(b, i, &y, &w)) {
     return (hlo_value){0};
   }
-  return integer_sum(c, b, i, &x, &w);
+  return integer_sum(b, i, &x, &w);
 }
 
-static hlo_value contraction(const pass_context *c, hlo_builder *b, const hlo_instr *i) {
+static hlo_value contraction(hlo_builder *b, const hlo_instr *i) {
   if (!shape_is_static(&i->shapes[0]) || !shape_is_static(hlo_shape(i->operands[0]))) {
     return (hlo_value){0};
   }
   dtype t = (dtype)i->shapes[0].type;
-  return t == DTYPE_F32                          ? of_dequantized(c, b, i)
-         : t == DTYPE_S32 && !hlo_sums_bytes(i) ? of_centered(c, b, i)
+  return t == DTYPE_F32                          ? of_dequantized(b, i)
+         : t == DTYPE_S32 && !hlo_sums_bytes(i) ? of_centered(b, i)
                                                  : (hlo_value){0};
 }
 
@@ -340,8 +340,7 @@ static hlo_along added_before(const hlo_value sum, hlo_value *converted) {
 }
 
 /* sum * factors / scale + shift: all shifts of f, and the quantisation's zero point. */
-static hlo_value scaled_sum(const pass_context *c, hlo_builder *b, const affine *f, double scale, double zero,
-                            const hlo_instr *i) {
+static hlo_value scaled_sum(hlo_builder *b, const affine *f, double scale, double zero, const hlo_instr *i) {
   hlo_value sum;
   hlo_along before = added_before(f->sum, &sum);
   const hlo_along *lists[] = {&f->factors, &f->shifts, &before}, *longest = &f->factors;
@@ -349,7 +348,8 @@ static hlo_value scaled_sum(const pass_context *c, hlo_builder *b, const affine 
     longest = lists[k]->n > longest->n ? lists[k] : longest;
   }
   int64_t n = longest->n;
-  double *factors = ARENA_NEW_N(c->scratch, double, (size_t)n + 1), *shifts = ARENA_NEW_N(c->scratch, double, (size_t)n + 1);
+  double *factors = ARENA_NEW_N(b->pass->scratch, double, (size_t)n + 1);
+  double *shifts = ARENA_NEW_N(b->pass->scratch, double, (size_t)n + 1);
   bool shifted = false;
   for (int64_t k = 0; k < n; k++) {
     factors[k] = hlo_along_at(&f->factors, k) / scale;
@@ -407,7 +407,7 @@ static bool is_beyond(hlo_op op, double bound, const hlo_requantized *q) {
 }
 
 /* round(f(x) / scale) + zero: scale and zero go into f, and bounds of f where the quantisation ends anyway are left out. */
-static hlo_value division(const pass_context *c, hlo_builder *b, hlo_instr *i) {
+static hlo_value division(hlo_builder *b, hlo_instr *i) {
   hlo_along scale;
   affine f;
   hlo_requantized q;
@@ -419,7 +419,7 @@ static hlo_value division(const pass_context *c, hlo_builder *b, hlo_instr *i) {
   if (!(s > 1e-30 && s < 1e30) || q.zero != rint(q.zero)) {
     return (hlo_value){0};
   }
-  hlo_value v = scaled_sum(c, b, &f, s, q.zero, i);
+  hlo_value v = scaled_sum(b, &f, s, q.zero, i);
   for (uint32_t k = f.n_bounds; k-- > 0;) {
     if (!is_beyond(f.bounds[k].op, f.bounds[k].at / s, &q)) {
       v = hlo_binary(b, f.bounds[k].op, v, stretch_number(b, f.bounds[k].at / s + q.zero, &i->shapes[0]));
@@ -531,9 +531,9 @@ static bool same_scale(const hlo_quantized *x, const hlo_quantized *y) {
          (!x->has_zero || hlo_along_equal(&x->zero, &y->zero));
 }
 
-static hlo_value concatenation(const pass_context *c, hlo_builder *b, const hlo_instr *i) {
+static hlo_value concatenation(hlo_builder *b, const hlo_instr *i) {
   hlo_quantized first, x;
-  hlo_value *bytes = ARENA_NEW_N(c->scratch, hlo_value, i->n_operands);
+  hlo_value *bytes = ARENA_NEW_N(b->pass->scratch, hlo_value, i->n_operands);
   for (uint32_t k = 0; k < i->n_operands; k++) {
     if (!hlo_dequantized_of(i->operands[k], &x) || !is_tidy(&x) || !has_one_scale(&x) || (k && !same_scale(&first, &x))) {
       return (hlo_value){0};
@@ -561,57 +561,22 @@ static hlo_value round_trip(const hlo_instr *i) {
   return whole && s > 1e-30 && s < 1e30 && zero == r.zero ? x.q : (hlo_value){0};
 }
 
-/* --- the walk --- */
+/* --- the rules --- */
 
-static hlo_value rewritten(const pass_context *c, hlo_builder *b, hlo_instr *i) {
-  switch (i->op) {
-    case HLO_DOT:
-    case HLO_CONVOLUTION:
-      return contraction(c, b, i);
-    case HLO_DIV:
-      return division(c, b, i);
-    case HLO_ADD:
-      return addition(b, i);
-    case HLO_CONVERT:
-      return round_trip(i);
-    case HLO_TRANSPOSE:
-    case HLO_RESHAPE:
-    case HLO_SLICE:
-    case HLO_GATHER:
-    case HLO_REDUCE_WINDOW:
-      return movement(b, i);
-    case HLO_CONCAT:
-      return concatenation(c, b, i);
-    default:
-      return (hlo_value){0};
-  }
-}
+static const char other[] = "other rewrites";
 
-static status walk(hlo_computation *computation, pass_context *c, bool *changed) {
-  for (hlo_instr *i = computation->first, *next; i; i = next) {
-    next = i->next;
-    if (i->n_results != 1 || i->shapes[0].kind != SHAPE_ARRAY) {
-      continue;
-    }
-    hlo_builder b = hlo_pass_builder(c, computation, i);
-    hlo_value v = rewritten(c, &b, i);
-    TRY(hlo_builder_take_error(&b));
-    if (v.def && v.def != i) {
-      hlo_pass_note(c, hlo_info(i)->kind == HLO_CONTRACTION ? "contractions" : "other rewrites", 1);
-      hlo_replace(hlo_result(i, 0), v);
-      hlo_remove(i);
-      *changed = true;
-      TRY(budget_check(arena_budget(c->scratch)));
-    }
-  }
-  return NULL;
-}
+static bool in_bytes(hlo_builder *b, hlo_instr *i) { return hlo_becomes_noted(b, i, contraction(b, i), "contractions"); }
+static bool rescaled(hlo_builder *b, hlo_instr *i) { return hlo_becomes_noted(b, i, division(b, i), other); }
+static bool added_once(hlo_builder *b, hlo_instr *i) { return hlo_becomes_noted(b, i, addition(b, i), other); }
+static bool undone(hlo_builder *b, hlo_instr *i) { return hlo_becomes_noted(b, i, round_trip(i), other); }
+static bool moved(hlo_builder *b, hlo_instr *i) { return hlo_becomes_noted(b, i, movement(b, i), other); }
+static bool joined(hlo_builder *b, hlo_instr *i) { return hlo_becomes_noted(b, i, concatenation(b, i), other); }
 
 status pass_integers(hlo_module *m, pass_context *c, bool *changed) {
-  uint32_t n;
-  hlo_computation **walked = hlo_walked(m, c->scratch, false, &n);
-  for (uint32_t k = 0; k < n; k++) {
-    TRY(walk(walked[k], c, changed));
-  }
-  return NULL;
+  static const hlo_rule_row rules[] = {
+      {HLO_DOT, in_bytes},   {HLO_CONVOLUTION, in_bytes}, {HLO_DIV, rescaled},  {HLO_ADD, added_once},
+      {HLO_CONVERT, undone}, {HLO_TRANSPOSE, moved},      {HLO_RESHAPE, moved}, {HLO_SLICE, moved},
+      {HLO_GATHER, moved},   {HLO_REDUCE_WINDOW, moved},  {HLO_CONCAT, joined}, {HLO_OP_COUNT, NULL},
+  };
+  return hlo_sweep_module(m, c, rules, changed);
 }

@@ -146,13 +146,13 @@ static hlo_value table_of(chain *c) {
   return table.def && hlo_literal(table) ? table : (hlo_value){0};
 }
 
-/* --- the walk --- */
+/* --- the rule --- */
 
 static hlo_value looked_up(hlo_builder *b, hlo_instr *i) {
   const double least = 10;
   hlo_value v = hlo_result(i, 0);
   chain c = {.b = b, .shape = &i->shapes[0]};
-  if (i->op != HLO_CONVERT || !is_byte(v) || !dtype_is_float(hlo_type(i->operands[0])) || !shape_is_static(c.shape) ||
+  if (!is_byte(v) || !dtype_is_float(hlo_type(i->operands[0])) || !shape_is_static(c.shape) ||
       shape_elements(c.shape) < LEAST_ELEMENTS || find_bytes(&c, v, 0, &c.bytes) != ONE_LEAF || hlo_value_equal(c.bytes, v) ||
       !collect(&c, v) || c.work < least) {
     return (hlo_value){0};
@@ -165,30 +165,9 @@ static hlo_value looked_up(hlo_builder *b, hlo_instr *i) {
   return hlo_take(b, table, hlo_convert(b, bytes, DTYPE_S32), 0);
 }
 
-static status walk(hlo_computation *computation, pass_context *c, bool *changed) {
-  for (hlo_instr *i = computation->first, *next; i; i = next) {
-    next = i->next;
-    if (i->n_results != 1 || i->shapes[0].kind != SHAPE_ARRAY) {
-      continue;
-    }
-    hlo_builder b = hlo_pass_builder(c, computation, i);
-    hlo_value v = looked_up(&b, i);
-    TRY(hlo_builder_take_error(&b));
-    if (v.def) {
-      hlo_replace(hlo_result(i, 0), v);
-      hlo_pass_note(c, "tables", 1);
-      *changed = true;
-      TRY(budget_check(arena_budget(c->scratch)));
-    }
-  }
-  return NULL;
-}
+static bool activation_of_bytes(hlo_builder *b, hlo_instr *i) { return hlo_becomes_noted(b, i, looked_up(b, i), "tables"); }
 
 status pass_tables(hlo_module *m, pass_context *c, bool *changed) {
-  uint32_t n;
-  hlo_computation **walked = hlo_walked(m, c->scratch, false, &n);
-  for (uint32_t k = 0; k < n && c->eval && c->target && c->target->tables; k++) {
-    TRY(walk(walked[k], c, changed));
-  }
-  return NULL;
+  static const hlo_rule_row rules[] = {{HLO_CONVERT, activation_of_bytes}, {HLO_OP_COUNT, NULL}};
+  return c->eval && c->target && c->target->tables ? hlo_sweep_module(m, c, rules, changed) : NULL;
 }

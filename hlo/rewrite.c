@@ -122,6 +122,14 @@ bool hlo_becomes(hlo_instr *i, hlo_value v) {
   return true;
 }
 
+bool hlo_becomes_noted(hlo_builder *b, hlo_instr *i, hlo_value v, const char *what) {
+  if (!hlo_becomes(i, v)) {
+    return false;
+  }
+  hlo_pass_note(b->pass, what, 1);
+  return true;
+}
+
 /* Tries the rules of i's op; true if one applied. */
 static bool apply(hlo_builder *b, hlo_instr *i, hlo_rule *const *first, hlo_rule *const *last) {
   b->before = i;
@@ -191,6 +199,7 @@ status hlo_sweep(hlo_computation *c, pass_context *context, const hlo_rule_row *
       i = i->next;
       continue;
     }
+    TRY(budget_check(arena_budget(context->scratch)));
     *changed = true;
     left--;
     if (i->parent && is_unused(i) && !hlo_has_effect(i)) {

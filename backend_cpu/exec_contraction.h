@@ -1,5 +1,5 @@
 /* exec_contraction.h - convolutions and matrix products as a library computes them: what both halves of the target say to
- * each other about them, and what hides the library (exec_onednn.c, exec_openblas.c). */
+ * each other about them, and what hides the library (exec_onednn*.c, exec_openblas.c). */
 #ifndef BACKEND_CPU_EXEC_CONTRACTION_H
 #define BACKEND_CPU_EXEC_CONTRACTION_H
 

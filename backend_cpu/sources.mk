@@ -4,6 +4,8 @@ cpu_exec_sources = \
 	backend_cpu/exec_kernel.c \
 	backend_cpu/exec_nms.c \
 	backend_cpu/exec_onednn.c \
+	backend_cpu/exec_onednn_piece.c \
+	backend_cpu/exec_onednn_version.c \
 	backend_cpu/exec_openblas.c \
 	backend_cpu/exec_order.c \
 	backend_cpu/exec_sort.c \
@@ -37,5 +39,6 @@ backend_cpu_files = \
 	backend_cpu/compile_tune_log.h \
 	backend_cpu/exec_contraction.h \
 	backend_cpu/exec_kinds.h \
+	backend_cpu/exec_onednn.h \
 	backend_cpu/exec_order.h \
 	backend_cpu/exec_target.h

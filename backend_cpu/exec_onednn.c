@@ -13,7 +13,9 @@
 #include <string.h>
 
 status onednn_failed(dnnl_status_t s, const char *what) {
-  status_code code = s == dnnl_out_of_memory ? STATUS_RESOURCE : s == dnnl_unimplemented ? STATUS_UNSUPPORTED : STATUS_INTERNAL;
+  status_code code = s == dnnl_out_of_memory   ? STATUS_RESOURCE
+                     : s == dnnl_unimplemented ? STATUS_UNSUPPORTED
+                                               : STATUS_INTERNAL;
   return status_error(code, "oneDNN cannot make %s (status %d)", what, (int)s);
 }
 
@@ -101,7 +103,8 @@ struct cpu_call {
   bool divides_weights;
 };
 
-/* The geometry of results [begin, end) of the axis; the operand's part begins at *first.  False where nothing is read. */
+/* The geometry of results [begin, end) of the axis; the operand's part begins at *first.  False where nothing is
+ * read. */
 static bool divide(cpu_geometry *g, int axis, int64_t begin, int64_t end, int64_t *first) {
   *first = begin;
   if (axis == 0) {
@@ -143,8 +146,8 @@ static int64_t array_step(const cpu_contraction *c, int axis, uint32_t mask) {
   return n;
 }
 
-static void set_offsets(const cpu_contraction *c, const cpu_call *call, uint32_t k, int axis, int64_t begin, int64_t first,
-                        int64_t *offsets) {
+static void set_offsets(const cpu_contraction *c, const cpu_call *call, uint32_t k, int axis, int64_t begin,
+                        int64_t first, int64_t *offsets) {
   bool columns = c->g.op == CPU_MATMUL && axis == 2;
   int64_t weight = (int64_t)dtype_bytes((dtype)c->g.weights_type), size = sizeof(float);
   uint32_t n = 0;

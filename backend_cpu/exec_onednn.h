@@ -1,5 +1,5 @@
-/* exec_onednn.h - between the files that know oneDNN (exec_onednn*.c): one face for its versions 2.x and 3.x, which describe
- * things differently, and primitives for geometries. */
+/* exec_onednn.h - between the files that know oneDNN (exec_onednn*.c): one face for its versions 2.x and 3.x, which
+ * describe things differently, and primitives for geometries. */
 #ifndef BACKEND_CPU_EXEC_ONEDNN_H
 #define BACKEND_CPU_EXEC_ONEDNN_H
 
@@ -77,8 +77,8 @@ typedef struct onednn_piece {
   } args[ONEDNN_MAX_ARGS]; /* in the order of the thunk's buffers */
 } onednn_piece;
 
-/* format: of packed weights, NULL for the library's choice; known: the same as a descriptor, if there is one.  *x, which comes
- * as zeros, is to be destroyed after a failure too. */
+/* format: of packed weights, NULL for the library's choice; known: the same as a descriptor, if there is one.  *x,
+ * which comes as zeros, is to be destroyed after a failure too. */
 STATUS_MUST_USE status onednn_make_piece(arena *a, const cpu_contraction *c, const rt_span *format, onednn_md known,
                                          onednn_piece *x);
 void onednn_destroy_piece(onednn_piece *x);

@@ -19,8 +19,8 @@ static int logical(const cpu_geometry *g, int d) {
 }
 
 /* An array dense in memory order, of which only the dimensions in `mask` are there. */
-static status activation_md(arena *a, const cpu_geometry *g, int64_t type, int rank, const int64_t *memory, uint32_t mask,
-                            onednn_md *out) {
+static status activation_md(arena *a, const cpu_geometry *g, int64_t type, int rank, const int64_t *memory,
+                            uint32_t mask, onednn_md *out) {
   dnnl_dims_t dims, strides;
   int64_t stride = 1;
   for (int d = rank - 1; d >= 0; d--) {

@@ -32,7 +32,9 @@ emit_sources = \
 	emit/view.c \
 	emit/window.c \
 	emit/winograd.c \
-	emit/winograd_plan.c
+	emit/winograd_multiply.c \
+	emit/winograd_plan.c \
+	emit/winograd_transform.c
 emit_files = \
 	emit/README \
 	emit/accumulate.h \
@@ -57,4 +59,5 @@ emit_files = \
 	emit/view.h \
 	emit/window.h \
 	emit/winograd.h \
+	emit/winograd_parts.h \
 	emit/writer.h

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "emit/kernel.h"
+#include "emit/product.h"
 #include "hlo/fuse.h"
 #include "hlo/quantized.h"
 
@@ -618,11 +619,11 @@ bool cpu_plan_read(const hlo_instr *i, cpu_plan *p) {
 }
 
 bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
-  const rt_compile_options *options = data;
+  const cpu_asked *about = data;
   cpu_geometry g;
   bool integers = contraction->shapes[0].type == DTYPE_S32;
   (void)lhs;
-  if (!cpu_library_has_bytes() || (options->exact && !integers) ||
+  if (!cpu_library_has_bytes() || (about->options->exact && !integers) ||
       !(contraction->op == HLO_DOT ? dot_geometry(contraction, &g) : convolution_geometry(contraction, &g))) {
     return false;
   }
@@ -634,9 +635,9 @@ bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
  * 1.15 to 1.25.  Scaling the sum of a block rounds differently from scaling each weight. */
 bool cpu_takes_small_weights(void *data, const hlo_instr *dot) {
   enum { WIDEST = 16, MOST_ROWS = 16, LEAST_WEIGHTS = 1 << 18 }; /* lanes: whole vectors at any width */
-  const rt_compile_options *options = data;
+  const cpu_asked *about = data;
   hlo_small_weights w;
-  if (options->exact || !hlo_small_weights_of(dot, &w) || w.columns % WIDEST || (w.block % 2 && w.block != w.sums)) {
+  if (about->options->exact || !hlo_small_weights_of(dot, &w) || w.columns % WIDEST || !emit_product_reads_small(&w)) {
     return false;
   }
   return (double)w.sums * (double)w.columns >= LEAST_WEIGHTS &&

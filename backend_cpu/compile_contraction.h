@@ -3,6 +3,7 @@
 #define BACKEND_CPU_COMPILE_CONTRACTION_H
 
 #include "backend_cpu/exec_contraction.h"
+#include "emit/target.h"
 #include "hlo/pass.h"
 
 /* How one instruction is computed by the library. */
@@ -22,10 +23,16 @@ bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_inst
 /* hlo_target.takes_activation. */
 bool cpu_takes_activation(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a);
 
-/* hlo_target.takes_bytes; data: rt_compile_options. */
+/* hlo_target.data: what passes ask about. */
+typedef struct cpu_asked {
+  const rt_compile_options *options;
+  const emit_target *target;
+} cpu_asked;
+
+/* hlo_target.takes_bytes. */
 bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs);
 
-/* hlo_target.takes_small_weights; data: rt_compile_options.  The candidate "gemm" does it. */
+/* hlo_target.takes_small_weights.  The candidate "gemm" does it. */
 bool cpu_takes_small_weights(void *data, const hlo_instr *dot);
 
 /* Below so many multiplications a library call costs more than it saves. */

@@ -41,22 +41,8 @@ static const hlo_pass pipeline[] = {
     HLO_STEP(dce),
 };
 
-/* What passes ask about. */
-typedef struct asked {
-  const rt_compile_options *options;
-  const emit_target *target;
-} asked;
-
-static bool takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
-  return cpu_takes_bytes((void *)((const asked *)data)->options, contraction, lhs);
-}
-
-static bool takes_small_weights(void *data, const hlo_instr *dot) {
-  return cpu_takes_small_weights((void *)((const asked *)data)->options, dot);
-}
-
 static bool takes_attention(void *data, const hlo_attention *a) {
-  const asked *about = data;
+  const cpu_asked *about = data;
   emit_attention c;
   return !about->options->exact && emit_attention_of(a, about->target, &c);
 }
@@ -81,12 +67,8 @@ static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
   return emit_supports(i, NULL);
 }
 
-typedef struct dumping {
-  const rt_compile_options *options;
-} dumping;
-
 static status dump(void *data, const char *file, const hlo_module *m) {
-  const rt_compile_options *o = ((const dumping *)data)->options;
+  const rt_compile_options *o = ((const cpu_asked *)data)->options;
   return o->dump(o->dump_data, file, m);
 }
 
@@ -94,18 +76,16 @@ static status dump(void *data, const char *file, const hlo_module *m) {
 static const int64_t fold_bytes = (int64_t)1 << 28;
 
 static status prepare(hlo_module *m, const rt_compile_options *options, const emit_target *t, arena *a) {
-  asked data = {options, t};
+  cpu_asked data = {options, t};
   const hlo_target target = {.name = "cpu", .data = &data, .takes_epilogue = cpu_takes_epilogue,
-                             .takes_activation = cpu_takes_activation,
-                             .takes_fused = takes_fused, .takes_bytes = takes_bytes, .takes_attention = takes_attention,
-                             .takes_small_weights = takes_small_weights, .channels_last = true, .tables = true,
-                             .matrices = true};
-  dumping d = {options};
+                             .takes_activation = cpu_takes_activation, .takes_fused = takes_fused, .takes_bytes = cpu_takes_bytes,
+                             .takes_attention = takes_attention, .takes_small_weights = cpu_takes_small_weights,
+                             .channels_last = true, .tables = true, .matrices = true};
   pass_context c = {.arena = a, .eval = options->eval, .fold_bytes = fold_bytes, .target = &target,
                     .skip = options->skip_passes, .verify = true};
   if (options->dump) {
     c.dump = dump;
-    c.dump_data = &d;
+    c.dump_data = &data;
   }
   return hlo_run_passes(m, pipeline, sizeof pipeline / sizeof *pipeline, &c);
 }

@@ -6,7 +6,6 @@
 #include "emit/gemm.h"
 #include "emit/number.h"
 #include "emit/writer.h"
-#include "hlo/quantized.h"
 
 /* --- levels --- */
 
@@ -183,7 +182,7 @@ static bool small_geometry(const hlo_instr *dot, emit_product *p) {
   p->n_sums = 2;
   p->sums[0] = (emit_level){w.sums / w.block, step * w.block, w.sum_step * w.block};
   p->sums[1] = (emit_level){w.block, step, w.sum_step};
-  return w.sums == w.block || w.block % 2 == 0 || emit_product_small_bits(p) == 8; /* no byte belongs to two blocks */
+  return emit_product_reads_small(&w);
 }
 
 /* Elements of A instead of bytes.  False: they do not lie so. */
@@ -246,7 +245,13 @@ int64_t emit_product_head(const emit_product *p) { return p->quads == DTYPE_S8 ?
 
 int64_t emit_product_panel(const emit_product *p) { return emit_product_head(p) + p->lanes * emit_product_sums(p); }
 
-int emit_product_small_bits(const emit_product *p) { return dtype_get_info((dtype)p->small_type)->bits > 4 ? 8 : 4; }
+static int small_bits(dtype t) { return dtype_get_info(t)->bits > 4 ? 8 : 4; }
+
+int emit_product_small_bits(const emit_product *p) { return small_bits((dtype)p->small_type); }
+
+bool emit_product_reads_small(const hlo_small_weights *w) {
+  return w->sums == w->block || w->block % 2 == 0 || small_bits(hlo_type(w->q)) == 8;
+}
 
 int emit_product_small_offset(const emit_product *p) {
   return dtype_is_signed((dtype)p->small_type) ? 1 << (emit_product_small_bits(p) - 1) : 0;

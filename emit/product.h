@@ -18,6 +18,7 @@
 #define EMIT_PRODUCT_H
 
 #include "emit/compile.h"
+#include "hlo/quantized.h"
 
 enum { EMIT_PRODUCT_LEVELS = 6, EMIT_PRODUCT_SPATIAL = 3 };
 
@@ -87,6 +88,8 @@ uint64_t emit_product_packed_bytes(const emit_product *p);
 /* 4 or 8, for small integers; what packing adds to them, so that none is negative. */
 int emit_product_small_bits(const emit_product *p);
 int emit_product_small_offset(const emit_product *p);
+/* No byte of such weights belongs to two blocks. */
+bool emit_product_reads_small(const hlo_small_weights *w);
 /* From B as the instruction has it; `packed` has room for emit_product_packed elements. */
 void emit_product_pack(const emit_product *p, const void *weights, void *packed);
 /* How many products a sum has, and where in B number s of them finds its element of column 0. */

@@ -59,6 +59,11 @@ static const char blocks[] = "%c = convert(%w) {saturate=true, rounding=nearest}
 static const char columns[] = "%c = convert(%w) {saturate=true, rounding=nearest} : f32[512,640]\n"
                               "%u = broadcast(%b) {dimensions=[0]} : f32[512,640]\n%f = multiply(%c, %u) : f32[512,640]\n";
 
+/* An odd number in a block, which only whole bytes allow. */
+static const char odd_blocks[] = "%c = convert(%w) {saturate=true, rounding=nearest} : f32[15,35,528]\n"
+                                 "%u = broadcast(%b) {dimensions=[2]} : f32[15,35,528]\n"
+                                 "%v = multiply(%c, %u) : f32[15,35,528]\n%f = reshape(%v) : f32[525,528]\n";
+
 static const row rows[] = {
     {"dot", "f32[37,64]", "f32[64,48]", "f32[37,48]", DOT "[0]}", NULL, NULL},
     {"dot, transposed weights", "f32[64,96]", "f32[80,96]", "f32[64,80]", DOT "[1]}", bias_relu, NULL},
@@ -81,6 +86,7 @@ static const row rows[] = {
     {"1-D", "f32[1,200,16]", "f32[24,16,5]", "f32[1,200,24]", CONV("[1]", "[1]", "[2]", "[1]", "1"), bias_relu, NULL},
     {"3-D", "f32[1,6,7,8,8]", "f32[16,8,3,3,3]", "f32[1,6,7,8,16]", CONV("[1,1,1]", "[1,1,1]", "[1,1,1]", "[1,1,1]", "1"), bias_relu, NULL},
     {"dot, blocks of 4 bits", "f32[3,512]", "s4[16,32,528]", "f32[3,528]", SMALL_DOT "[0]}", bias_relu, blocks},
+    {"dot, odd blocks of 8 bits", "f32[3,525]", "s8[15,35,528]", "f32[3,528]", SMALL_DOT "[0]}", bias_relu, odd_blocks},
     {"dot, columns of 8 bits", "f32[1,640]", "u8[512,640]", "f32[1,512]", SMALL_DOT "[1]}", NULL, columns},
     {"bytes, dot", "u8[37,64]", "s8[64,48]", "s32[37,48]", DOT "[0]}", NULL, NULL},
     {"bytes, transposed weights", "s8[64,96]", "s8[80,96]", "s32[64,80]", DOT "[1]}", requantized, NULL},
@@ -179,7 +185,8 @@ static hlo_module *parse(arena *a, const row *r, dtype narrow) {
 /* The epilogue as the pipeline fuses it. */
 static void fuse(arena *a, hlo_module *m) {
   static rt_compile_options options;
-  static const hlo_target target = {.name = "cpu", .data = &options, .takes_epilogue = cpu_takes_epilogue,
+  static cpu_asked asked = {.options = &options};
+  static const hlo_target target = {.name = "cpu", .data = &asked, .takes_epilogue = cpu_takes_epilogue,
                                     .takes_small_weights = cpu_takes_small_weights, .channels_last = true};
   static const hlo_pass steps[] = {HLO_STEP(epilogue), HLO_STEP(dce)};
   pass_context c = {.arena = a, .target = &target, .verify = true};

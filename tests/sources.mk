@@ -459,6 +459,7 @@ tests_files = \
 	tests/onnxifi/test-caffe2 \
 	tests/onnxifi/test-driver \
 	tests/onnxifi/test-loader \
+	tests/suite.h \
 	tests/target/text_case.h \
 	tests/target/two_targets.h \
 	tests/test-includes \

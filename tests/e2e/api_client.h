@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../suite.h"
 #include "onnx-xla.h"
 #include "write_model.h"
 
@@ -131,7 +132,6 @@ static inline oxla_run *endless_run(oxla_model *model, uint8_t *go, float *x) {
 
 /* The tests once, or once for each backend. */
 static inline int run_tests(const char *name, const TTest *const *once, const TTest *const *both) {
-  Suite *s = suite_create(name);
   TCase *t = tcase_create("all");
   tcase_set_timeout(t, 120); /* the machine may be busy with other tests */
   for (; *once; once++) {
@@ -140,12 +140,7 @@ static inline int run_tests(const char *name, const TTest *const *once, const TT
   for (; *both; both++) {
     tcase_add_loop_test(t, *both, 0, 2);
   }
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite(name, t);
 }
 
 #endif

@@ -99,7 +99,6 @@ START_TEST(command_line) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("backend");
   TCase *t = tcase_create("all");
   tcase_add_checked_fixture(t, setup, NULL);
   tcase_add_test(t, compiles_and_runs);
@@ -107,10 +106,5 @@ int main(void) {
   tcase_add_test(t, says_what_it_cannot);
   tcase_add_test(t, is_no_backend);
   tcase_add_test(t, command_line);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? 1 : 0;
+  return run_suite("backend", t);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../e2e/write_model.h"
+#include "../suite.h"
 
 /* --- the ABI --- */
 
@@ -443,7 +444,6 @@ START_TEST(handles_of_the_other_library) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("foxi");
   TCase *t = tcase_create("all");
   const TTest *const once[] = {what_it_is, properties, options, handles_of_the_other_library};
   const TTest *const both[] = {runs, runs_in_two_calls, smaller_batches, types_of_weights, failed_runs, bad_calls, one_graph_for_all};
@@ -453,10 +453,5 @@ int main(void) {
   for (size_t k = 0; k < sizeof both / sizeof *both; k++) {
     tcase_add_loop_test(t, both[k], 0, 2);
   }
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? 1 : 0;
+  return run_suite("foxi", t);
 }

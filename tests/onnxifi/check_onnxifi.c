@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "../e2e/write_model.h"
+#include "../suite.h"
 #include "onnxifi_client.h"
 
 static const float W[] = {1, -2, 0.5f, 3}, B[] = {0, 1, -1, 0.25f};
@@ -584,7 +585,6 @@ START_TEST(two_threads) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("onnxifi");
   TCase *t = tcase_create("all");
   tcase_add_test(t, backend_ids);
   tcase_add_test(t, events);
@@ -595,10 +595,5 @@ int main(void) {
   for (size_t k = 0; k < sizeof both / sizeof *both; k++) {
     tcase_add_loop_test(t, both[k], 0, 2);
   }
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? 1 : 0;
+  return run_suite("onnxifi", t);
 }

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "../e2e/write_model.h"
+#include "../suite.h"
 #include "onnxifi_client.h"
 
 enum { THREADS = 8, GRAPHS = 20, RUNS = 10000, IN_FLIGHT = 4, N = 4 };
@@ -141,14 +142,8 @@ START_TEST(random_orders) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("onnxifi threads");
   TCase *t = tcase_create("all");
   tcase_set_timeout(t, 500);
   tcase_add_test(t, random_orders);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? 1 : 0;
+  return run_suite("onnxifi threads", t);
 }

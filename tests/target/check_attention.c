@@ -3,11 +3,11 @@
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend_ref/eval.h"
 #include "hlo/text.h"
+#include "tests/suite.h"
 #include "tests/target/two_targets.h"
 
 /* Relative to the largest result: sums of up to 1000 weighted values, weights off by exp's 1.1 places and by the scores' own
@@ -209,14 +209,8 @@ START_TEST(forms) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("attention");
   TCase *c = tcase_create("forms");
   tcase_set_timeout(c, 120);
   tcase_add_loop_test(c, forms, 0, sizeof rows / sizeof *rows);
-  suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite("attention", c);
 }

@@ -12,6 +12,7 @@
 #include "hlo/text.h"
 #include "runtime/executable.h"
 #include "runtime/pool.h"
+#include "tests/suite.h"
 
 /* Inputs are random numbers from -1 to 1, weights constants of such numbers: a sum of k products, each rounded once, differs by
  * about sqrt(k) times 2^-24 of its size from the reference, which adds in another order.  k is at most 2304 here; Winograd's
@@ -390,17 +391,11 @@ START_TEST(exact_means_no_winograd) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("candidates");
   TCase *c = tcase_create("candidates");
   tcase_add_loop_test(c, every_way, 0, N_ROWS);
   tcase_add_loop_test(c, every_machine, 0, N_ROWS);
   tcase_add_loop_test(c, every_narrow_way, 0, N_ROWS);
   tcase_add_loop_test(c, names_differ, 0, N_ROWS);
   tcase_add_test(c, exact_means_no_winograd);
-  suite_add_tcase(suite, c);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return run_suite("candidates", c);
 }

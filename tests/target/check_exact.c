@@ -11,6 +11,7 @@
 
 #include "backend_ref/eval.h"
 #include "hlo/text.h"
+#include "tests/suite.h"
 #include "tests/target/two_targets.h"
 
 enum { N = 65536, TEXT = 16000 };
@@ -300,7 +301,6 @@ START_TEST(functions) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("exact");
   TCase *c = tcase_create("exact");
   tcase_set_timeout(c, 300);
   tcase_add_loop_test(c, one_operand, 1, DTYPE_COUNT);
@@ -308,10 +308,5 @@ int main(void) {
   tcase_add_loop_test(c, two_operands, 1, DTYPE_COUNT);
   tcase_add_loop_test(c, three_operands, 1, DTYPE_COUNT);
   tcase_add_loop_test(c, functions, 0, 2);
-  suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite("exact", c);
 }

@@ -6,6 +6,7 @@
 #include "backend_cpu/exec_target.h"
 #include "backend_ref/target.h"
 #include "runtime/executable.h"
+#include "tests/suite.h"
 #include "tests/unit/node_case.h"
 
 enum { N = 200000, CPU = 0, REF = 1 };
@@ -542,7 +543,6 @@ START_TEST(refusals) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("random");
   TCase *t = tcase_create("random");
   tcase_set_timeout(t, 120);
   tcase_add_checked_fixture(t, setup, teardown);
@@ -564,10 +564,5 @@ int main(void) {
   tcase_add_test(t, scans);
   tcase_add_test(t, branches);
   tcase_add_loop_test(t, refusals, 0, 11);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? 1 : 0;
+  return run_suite("random", t);
 }

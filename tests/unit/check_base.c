@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/literal.h"
+#include "tests/suite.h"
 
 static arena *memory;
 
@@ -365,7 +366,6 @@ START_TEST(literal_hashes) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("base");
   TCase *all = tcase_create("all");
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_add_test(all, status_basics);
@@ -385,10 +385,5 @@ int main(void) {
   tcase_add_test(all, shape_text_fits);
   tcase_add_test(all, literals);
   tcase_add_test(all, literal_hashes);
-  suite_add_tcase(suite, all);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? 1 : 0;
+  return run_suite("base", all);
 }

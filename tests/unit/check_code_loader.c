@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "runtime/code_loader.h"
+#include "tests/suite.h"
 
 static const char source[] =
     "double exp(double); void *memcpy(void *, const void *, unsigned long);\n"
@@ -137,17 +138,11 @@ START_TEST(damage_is_survived) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("code_loader");
   TCase *t = tcase_create("code_loader");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, code_runs);
   tcase_add_test(t, two_loads_are_apart);
   tcase_add_test(t, wrong_objects_are_refused);
   tcase_add_test(t, damage_is_survived);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite("code_loader", t);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/dim.h"
+#include "tests/suite.h"
 
 static arena *memory;
 static dim_table *table;
@@ -391,7 +392,6 @@ START_TEST(random_expressions) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("dim");
   TCase *all = tcase_create("all");
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_set_timeout(all, 120);
@@ -406,10 +406,5 @@ int main(void) {
   tcase_add_test(all, order_of_creation);
   tcase_add_test(all, substitution);
   tcase_add_loop_test(all, random_expressions, 0, 4);
-  suite_add_tcase(suite, all);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? 1 : 0;
+  return run_suite("dim", all);
 }

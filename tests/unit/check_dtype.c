@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "tests/suite.h"
 
 /* {type, bits of exponent, of fraction, bias, largest finite magnitude, infinity or 0, the bits of NaN} */
 static const struct format {
@@ -415,7 +416,6 @@ START_TEST(all_pairs) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("dtype");
   TCase *all = tcase_create("all");
   tcase_set_timeout(all, 120);
   tcase_add_test(all, table);
@@ -431,10 +431,5 @@ int main(void) {
   tcase_add_test(all, wide_int_rounds_once);
   tcase_add_test(all, complex_numbers);
   tcase_add_loop_test(all, all_pairs, 1, DTYPE_STR);
-  suite_add_tcase(suite, all);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? 1 : 0;
+  return run_suite("dtype", all);
 }

@@ -3,6 +3,7 @@
 
 #include "backend_ref/eval.h"
 #include "frontend/import.h"
+#include "tests/suite.h"
 #include "tests/unit/build_model.h"
 
 static arena *a;
@@ -131,17 +132,11 @@ START_TEST(test_wanted_contents) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("findings");
   TCase *t = tcase_create("all");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, test_all_of_a_graph);
   tcase_add_test(t, test_all_of_a_function);
   tcase_add_test(t, test_sizes_in_a_function);
   tcase_add_test(t, test_wanted_contents);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? 1 : 0;
+  return run_suite("findings", t);
 }

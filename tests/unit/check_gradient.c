@@ -13,6 +13,7 @@
 #include "hlo/gradient.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
+#include "tests/suite.h"
 
 static const double STEP = 1e-5, TOLERANCE = 1e-8;
 
@@ -390,7 +391,6 @@ START_TEST(refusals) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("gradient");
   TCase *tc = tcase_create("gradient");
   tcase_add_checked_fixture(tc, setup, teardown);
   tcase_add_loop_test(tc, derivatives, 0, N_ROWS);
@@ -398,10 +398,5 @@ int main(void) {
   tcase_add_test(tc, ending_loop);
   tcase_add_loop_test(tc, jumps, 0, (int)(sizeof points / sizeof *points));
   tcase_add_loop_test(tc, refusals, 0, (int)(sizeof refused / sizeof *refused));
-  suite_add_tcase(suite, tc);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return run_suite("gradient", tc);
 }

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "tests/suite.h"
 
 static arena *a;
 
@@ -118,18 +119,12 @@ START_TEST(files_that_cannot_be) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("hash");
   TCase *tests = tcase_create("hash");
-  suite_add_tcase(suite, tests);
   tcase_add_checked_fixture(tests, setup, teardown);
   tcase_add_test(tests, known_hashes);
   tcase_add_test(tests, hashes_spread);
   tcase_add_test(tests, map);
   tcase_add_test(tests, files);
   tcase_add_test(tests, files_that_cannot_be);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? 1 : 0;
+  return run_suite("hash", tests);
 }

@@ -7,6 +7,7 @@
 
 #include "hlo/text.h"
 #include "hlo/verify.h"
+#include "tests/suite.h"
 
 static arena *memory;
 static mem_budget budget;
@@ -372,7 +373,6 @@ START_TEST(exchanged_pieces) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("hlo_text");
   TCase *c = tcase_create("text");
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_set_timeout(c, 600);
@@ -389,10 +389,5 @@ int main(void) {
   tcase_add_test(c, truncated_at_every_byte);
   tcase_add_test(c, flipped_bits);
   tcase_add_test(c, exchanged_pieces);
-  suite_add_tcase(suite, c);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return run_suite("hlo_text", c);
 }

@@ -7,6 +7,7 @@
 #include "hlo/pass.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
+#include "tests/suite.h"
 
 static arena *memory;
 
@@ -354,7 +355,6 @@ START_TEST(passes_by_name) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("hlo_verify");
   TCase *c = tcase_create("verify");
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_add_loop_test(c, damaged_modules, 0, sizeof damages / sizeof *damages);
@@ -362,10 +362,5 @@ int main(void) {
   tcase_add_test(c, groups_run_until_nothing_changes);
   tcase_add_loop_test(c, passes_that_misbehave, 0, sizeof bad_passes / sizeof *bad_passes);
   tcase_add_test(c, passes_by_name);
-  suite_add_tcase(suite, c);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return run_suite("hlo_verify", c);
 }

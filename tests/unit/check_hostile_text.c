@@ -11,6 +11,7 @@
 #include "hlo/pass.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
+#include "tests/suite.h"
 
 enum { FILES_MAX = 512, GROUPS = 20, SEEDS = 1000, SECONDS = 10, MEGABYTES = 512, ARGUMENT_MAX = 1 << 20 };
 
@@ -279,14 +280,8 @@ START_TEST(damage) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("hostile_text");
   TCase *c = tcase_create("text");
   tcase_set_timeout(c, 300);
   tcase_add_loop_test(c, damage, 0, getenv("HOSTILE_SEED") ? 1 : GROUPS);
-  suite_add_tcase(suite, c);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? 1 : 0;
+  return run_suite("hostile_text", c);
 }

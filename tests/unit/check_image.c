@@ -16,6 +16,7 @@
 #include "hlo/text.h"
 #include "runtime/executable.h"
 #include "runtime/image.h"
+#include "tests/suite.h"
 
 /* Of the format: magic, four numbers (the second is how many sections there are, the last the hash of all
  * before and of the table), then a row of four numbers a section (the last is its hash). */
@@ -273,7 +274,6 @@ START_TEST(other_target) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("image");
   TCase *c = tcase_create("image");
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_add_loop_test(c, round_trip, 0, 2);
@@ -282,10 +282,5 @@ int main(void) {
   tcase_add_loop_test(c, mended, 0, 2);
   tcase_add_test(c, strangers);
   tcase_add_test(c, other_target);
-  suite_add_tcase(suite, c);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite("image", c);
 }

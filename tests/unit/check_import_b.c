@@ -12,6 +12,7 @@
 
 #include "backend_ref/eval.h"
 #include "frontend/import.h"
+#include "tests/suite.h"
 #include "tests/unit/build_model.h"
 
 enum { MAX_INPUTS = 8, MAX_EXPECTED = 40 };
@@ -496,7 +497,6 @@ START_TEST(test_scan_directions) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("import_b");
   TCase *t = tcase_create("all");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_loop_test(t, test_numbers, 0, sizeof numbers / sizeof *numbers);
@@ -507,10 +507,5 @@ int main(void) {
   tcase_add_test(t, test_growing_state);
   tcase_add_test(t, test_while);
   tcase_add_test(t, test_scan_directions);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? 1 : 0;
+  return run_suite("import_b", t);
 }

@@ -2,6 +2,7 @@
  * versions.
  *
  * Expected values are ONNX Runtime 1.31's (CPU) where it runs the version, otherwise worked out by hand. */
+#include "tests/suite.h"
 #include "tests/unit/node_case.h"
 
 static const node_case results[] = {
@@ -282,14 +283,8 @@ START_TEST(refuses) { run_node_case(&refusals[_i]); }
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("import-movement");
   TCase *c = tcase_create("import-movement");
   tcase_add_loop_test(c, gives_results, 0, sizeof results / sizeof *results);
   tcase_add_loop_test(c, refuses, 0, sizeof refusals / sizeof *refusals);
-  suite_add_tcase(suite, c);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite("import-movement", c);
 }

@@ -14,6 +14,7 @@
 #include "hlo/verify.h"
 #include "runtime/executable.h"
 #include "runtime/image.h"
+#include "tests/suite.h"
 
 enum { MODULES = 400, DEPTH = 2, N_MAX = 64 };
 
@@ -291,14 +292,8 @@ START_TEST(faults_are_found) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("lower");
   TCase *t = tcase_create("lower");
   tcase_add_test(t, random_modules);
   tcase_add_test(t, faults_are_found);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_suite("lower", t);
 }

@@ -8,6 +8,7 @@
 #include "emit/compile.h"
 #include "hlo/builder.h"
 #include "runtime/code_loader.h"
+#include "tests/suite.h"
 
 static arena *memory;
 
@@ -197,15 +198,9 @@ START_TEST(stated_errors) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("math");
   TCase *t = tcase_create("math");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_loop_test(t, stated_errors, 0, N_FUNCTIONS);
   tcase_set_timeout(t, 300);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite("math", t);
 }

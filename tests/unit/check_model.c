@@ -9,6 +9,7 @@
 #include "frontend/functions.h"
 #include "frontend/import.h"
 #include "frontend/op_types.h"
+#include "tests/suite.h"
 #include "tests/unit/build_model.h"
 
 static arena *a;
@@ -564,9 +565,7 @@ START_TEST(damaged) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("model");
   TCase *tests = tcase_create("model");
-  suite_add_tcase(suite, tests);
   tcase_add_checked_fixture(tests, setup, teardown);
   tcase_set_timeout(tests, 60);
   tcase_add_test(tests, files_that_are_none);
@@ -586,9 +585,5 @@ int main(void) {
   tcase_add_test(tests, bound_attributes);
   tcase_add_test(tests, attributes);
   tcase_add_test(tests, damaged);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? 1 : 0;
+  return run_suite("model", tests);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/npy.h"
+#include "tests/suite.h"
 
 static arena *a;
 
@@ -209,9 +210,7 @@ START_TEST(damage) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("npy");
   TCase *tests = tcase_create("npy");
-  suite_add_tcase(suite, tests);
   tcase_add_checked_fixture(tests, setup, teardown);
   tcase_add_test(tests, round_trip);
   tcase_add_test(tests, scalars_and_empty);
@@ -220,9 +219,5 @@ int main(void) {
   tcase_add_test(tests, without_a_name);
   tcase_add_test(tests, hostile_headers);
   tcase_add_test(tests, damage);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? 1 : 0;
+  return run_suite("npy", tests);
 }

@@ -9,6 +9,7 @@
 #include "hlo/pass.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
+#include "tests/suite.h"
 
 static arena *memory;
 
@@ -421,16 +422,10 @@ START_TEST(skipping) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("passes");
   TCase *c = tcase_create("random");
   tcase_set_timeout(c, 120);
   tcase_add_loop_test(c, random_modules, 0, sizeof trials / sizeof *trials);
   tcase_add_test(c, report);
   tcase_add_test(c, skipping);
-  suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite("passes", c);
 }

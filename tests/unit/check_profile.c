@@ -10,6 +10,7 @@
 #include "hlo/text.h"
 #include "plugin/session_profile.h"
 #include "runtime/pool.h"
+#include "tests/suite.h"
 
 #define ASSERT_OK(expression)                                     \
   do {                                                            \
@@ -243,9 +244,7 @@ START_TEST(roofline) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("profile");
   TCase *tests = tcase_create("profile");
-  suite_add_tcase(suite, tests);
   tcase_add_checked_fixture(tests, setup, teardown);
   tcase_set_timeout(tests, 120);
   tcase_add_loop_test(tests, cost_of_instructions, 0, sizeof costs / sizeof *costs);
@@ -255,9 +254,5 @@ int main(void) {
   tcase_add_test(tests, nodes_share_a_kernel);
   tcase_add_test(tests, texts);
   tcase_add_test(tests, roofline);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? 1 : 0;
+  return run_suite("profile", tests);
 }

@@ -5,6 +5,7 @@
 
 #include "backend_ref/eval.h"
 #include "hlo/text.h"
+#include "tests/suite.h"
 
 /* One operation: its operands and expected results are literals as HLO text has them, separated by ';'. */
 typedef struct row {
@@ -720,7 +721,6 @@ START_TEST(table_is_complete) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("ref");
   TCase *c = tcase_create("ref");
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_add_test(c, unary);
@@ -739,10 +739,5 @@ int main(void) {
   tcase_add_test(c, frees_what_is_dead);
   tcase_add_test(c, folding);
   tcase_add_test(c, table_is_complete);
-  suite_add_tcase(suite, c);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite("ref", c);
 }

@@ -1,12 +1,12 @@
 /* check_ref_target.c - programs of the reference target give what the evaluator gives. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend_ref/eval.h"
 #include "backend_ref/target.h"
 #include "hlo/text.h"
 #include "runtime/executable.h"
+#include "tests/suite.h"
 
 static arena *memory;
 
@@ -104,15 +104,9 @@ START_TEST(damaged) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("ref_target");
   TCase *c = tcase_create("ref_target");
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_add_test(c, runs);
   tcase_add_test(c, damaged);
-  suite_add_tcase(suite, c);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite("ref_target", c);
 }

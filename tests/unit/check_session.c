@@ -10,6 +10,7 @@
 #include "build_model.h"
 #include "compiler_half.h"
 #include "plugin/session.h"
+#include "tests/suite.h"
 
 /* --- helpers --- */
 
@@ -498,7 +499,6 @@ START_TEST(names_of_files) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("session");
   TCase *c = tcase_create("session");
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_add_loop_test(c, by_shape, 0, 2);
@@ -514,10 +514,5 @@ int main(void) {
   tcase_add_test(c, piece_constants);
   tcase_add_test(c, one_array_of_weights);
   tcase_add_test(c, names_of_files);
-  suite_add_tcase(suite, c);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite("session", c);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/shared.h"
+#include "tests/suite.h"
 
 static rt_shared *shared;
 static mem_budget budget;
@@ -173,7 +174,6 @@ START_TEST(mapped_programs_lend) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("shared");
   TCase *t = tcase_create("shared");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, one_array_a_name);
@@ -182,10 +182,5 @@ int main(void) {
   tcase_add_test(t, names);
   tcase_add_test(t, kept_programs_stand_alone);
   tcase_add_test(t, mapped_programs_lend);
-  suite_add_tcase(suite, t);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return run_suite("shared", t);
 }

@@ -9,6 +9,7 @@
 #include "frontend/external_data.h"
 #include "frontend/tensor.h"
 #include "frontend/wire_scan.h"
+#include "tests/suite.h"
 #include "tests/unit/build_model.h"
 
 static arena *a;
@@ -444,10 +445,7 @@ START_TEST(external_unaligned) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("tensor");
   TCase *tests = tcase_create("tensor"), *files = tcase_create("external");
-  suite_add_tcase(suite, tests);
-  suite_add_tcase(suite, files);
   tcase_add_checked_fixture(tests, setup, teardown);
   tcase_add_checked_fixture(files, setup_folder, teardown_folder);
   tcase_add_test(tests, raw_data);
@@ -464,9 +462,6 @@ int main(void) {
   tcase_add_loop_test(files, external_locations, 0, 2);
   tcase_add_test(files, external_numbers);
   tcase_add_test(files, external_unaligned);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? 1 : 0;
+  int failed = run_suite("tensor", tests);
+  return run_suite("tensor-files", files) || failed;
 }

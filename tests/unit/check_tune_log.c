@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "backend_cpu/compile_tune_log.h"
+#include "tests/suite.h"
 
 static arena *memory;
 static char folder[32], path[64];
@@ -216,7 +217,6 @@ START_TEST(races) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("tune_log");
   TCase *c = tcase_create("tune_log");
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_add_test(c, kept);
@@ -228,10 +228,5 @@ int main(void) {
   tcase_add_test(c, not_our_file);
   tcase_add_test(c, kept_nowhere);
   tcase_add_test(c, races);
-  suite_add_tcase(suite, c);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return run_suite("tune_log", c);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "frontend/wire_scan.h"
+#include "tests/suite.h"
 #include "tests/unit/build_model.h"
 
 static arena *a;
@@ -314,9 +315,7 @@ START_TEST(memory_is_bounded) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("wire_scan");
   TCase *tests = tcase_create("wire_scan");
-  suite_add_tcase(suite, tests);
   tcase_add_checked_fixture(tests, setup, teardown);
   tcase_set_timeout(tests, 60);
   tcase_add_test(tests, large_data_is_cut);
@@ -330,9 +329,5 @@ int main(void) {
   tcase_add_test(tests, truncated_everywhere);
   tcase_add_test(tests, bit_flips);
   tcase_add_test(tests, memory_is_bounded);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? 1 : 0;
+  return run_suite("wire_scan", tests);
 }

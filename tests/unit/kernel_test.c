@@ -95,15 +95,3 @@ void *kernel_resolve(const char *name) {
   }
   return NULL;
 }
-
-/* --- the end of main --- */
-
-int run_suite(const char *name, TCase *tests) {
-  Suite *s = suite_create(name);
-  suite_add_tcase(s, tests);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed > 0;
-}

@@ -6,6 +6,7 @@
 #include <check.h>
 
 #include "emit/target.h"
+#include "tests/suite.h"
 
 /* Processors and widths of vectors. */
 typedef struct emit_machine {
@@ -27,8 +28,5 @@ uint64_t next_random(void);
 
 /* What kernels call, for rt_code_load. */
 void *kernel_resolve(const char *name);
-
-/* Runs the tests as a suite; what main returns. */
-int run_suite(const char *name, TCase *tests);
 
 #endif

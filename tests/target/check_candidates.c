@@ -1,5 +1,5 @@
-/* check_candidates.c - every way that the cpu target has to compute a contraction gives what the reference evaluator gives, the
- * same bits in each run and for one thread and several. */
+/* check_candidates.c - every way that the cpu target has to compute a contraction gives what the reference evaluator
+ * gives, the same bits in each run and for one thread and several. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,10 +13,11 @@
 #include "runtime/executable.h"
 #include "runtime/pool.h"
 #include "tests/suite.h"
+#include "tests/target/text_case.h"
 
-/* Inputs are random numbers from -1 to 1, weights constants of such numbers: a sum of k products, each rounded once, differs by
- * about sqrt(k) times 2^-24 of its size from the reference, which adds in another order.  k is at most 2304 here; Winograd's
- * transforms cost some bits more (2^-17 of the largest result is what they may). */
+/* Inputs are random numbers from -1 to 1, weights constants of such numbers: a sum of k products, each rounded once,
+ * differs by about sqrt(k) times 2^-24 of its size from the reference, which adds in another order.  k is at most 2304
+ * here; Winograd's transforms cost some bits more (2^-17 of the largest result is what they may). */
 static const double tolerance = 0x1p-17;
 
 enum { ROW = 1200 };
@@ -28,37 +29,44 @@ typedef struct row {
   const char *prologue; /* makes %f, weights that are multiplied, of %w; NULL: %w are */
 } row;
 
-#define DOT "dot(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract="
-#define SMALL_DOT "dot(%x, %f) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract="
-#define CONV(rank, strides, pads, dilation, groups)                                                      \
-  "convolution(%x, %w) {strides=" strides ", low=" pads ", high=" pads ", lhs_dilation=" rank ", rhs_dilation=" dilation \
-  ", groups=" groups ", layout=channels-last}"
+#define DOT(rhs) "dot(%x, %w) " DOT_OF("", "", "1", rhs)
+#define SMALL_DOT(rhs) "dot(%x, %f) " DOT_OF("", "", "1", rhs)
+/* In two dimensions, and in any number of them, given as many ones. */
+#define CONV(strides, pads, dilation, groups) CONV_IN("1,1", strides, pads, dilation, groups)
+#define CONV_IN(ones, strides, pads, dilation, groups) \
+  "convolution(%x, %w) " CONV_LAST(strides, pads, pads, ones, dilation, groups)
 
 /* $y is the result's shape, $d its last dimension's number. */
-static const char bias_relu[] = "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
+static const char relu[] = "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
                                 "%z = constant() {value=f32[] 0} : f32[]\n%zs = broadcast(%z) {dimensions=[]} : $y\n"
                                 "%r = maximum(%a, %zs) : $y\n";
-static const char bias_sum_relu[] =
+static const char sum_relu[] =
     "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n%t = add(%a, %s) : $y\n"
     "%z = constant() {value=f32[] 0} : f32[]\n%zs = broadcast(%z) {dimensions=[]} : $y\n%r = maximum(%t, %zs) : $y\n";
 static const char swish[] = "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
                             "%g = logistic(%a) : $y\n%r = multiply(%a, %g) : $y\n";
 
 /* Sums of bytes as bytes: all of it is exact. */
-static const char requantized[] = "%c = convert(%y) {saturate=true, rounding=nearest} : $f\n"
-                                  "%k = constant() {value=f32[] 0.0009765625} : f32[]\n%ks = broadcast(%k) {dimensions=[]} : $f\n"
+static const char to_bytes[] = "%c = convert(%y) {saturate=true, rounding=nearest} : $f\n"
+                                  "%k = constant() {value=f32[] 0.0009765625} : f32[]\n"
+                                  "%ks = broadcast(%k) {dimensions=[]} : $f\n"
                                   "%m = multiply(%c, %ks) : $f\n%z = constant() {value=f32[] 101} : f32[]\n"
                                   "%zs = broadcast(%z) {dimensions=[]} : $f\n%a = add(%m, %zs) : $f\n"
-                                  "%n = round-nearest-even(%a) : $f\n%r = convert(%n) {saturate=true, rounding=nearest} : $u\n";
+                                  "%n = round-nearest-even(%a) : $f\n"
+                                  "%r = convert(%n) {saturate=true, rounding=nearest} : $u\n";
 
 /* Blocks of 32 with a scale each, and columns. */
 static const char blocks[] = "%c = convert(%w) {saturate=true, rounding=nearest} : s32[16,32,528]\n"
-                             "%k = constant() {value=s32[] 3} : s32[]\n%n = broadcast(%k) {dimensions=[]} : s32[16,32,528]\n"
-                             "%m = subtract(%c, %n) : s32[16,32,528]\n%g = convert(%m) {saturate=true, rounding=nearest} : f32[16,32,528]\n"
-                             "%u = broadcast(%b) {dimensions=[2]} : f32[16,32,528]\n%v = multiply(%g, %u) : f32[16,32,528]\n"
+                             "%k = constant() {value=s32[] 3} : s32[]\n"
+                             "%n = broadcast(%k) {dimensions=[]} : s32[16,32,528]\n"
+                             "%m = subtract(%c, %n) : s32[16,32,528]\n"
+                             "%g = convert(%m) {saturate=true, rounding=nearest} : f32[16,32,528]\n"
+                             "%u = broadcast(%b) {dimensions=[2]} : f32[16,32,528]\n"
+                             "%v = multiply(%g, %u) : f32[16,32,528]\n"
                              "%f = reshape(%v) : f32[512,528]\n";
 static const char columns[] = "%c = convert(%w) {saturate=true, rounding=nearest} : f32[512,640]\n"
-                              "%u = broadcast(%b) {dimensions=[0]} : f32[512,640]\n%f = multiply(%c, %u) : f32[512,640]\n";
+                              "%u = broadcast(%b) {dimensions=[0]} : f32[512,640]\n"
+                              "%f = multiply(%c, %u) : f32[512,640]\n";
 
 /* An odd number in a block, which only whole bytes allow. */
 static const char odd_blocks[] = "%c = convert(%w) {saturate=true, rounding=nearest} : f32[15,35,528]\n"
@@ -66,38 +74,47 @@ static const char odd_blocks[] = "%c = convert(%w) {saturate=true, rounding=near
                                  "%v = multiply(%c, %u) : f32[15,35,528]\n%f = reshape(%v) : f32[525,528]\n";
 
 static const row rows[] = {
-    {"dot", "f32[37,64]", "f32[64,48]", "f32[37,48]", DOT "[0]}", NULL, NULL},
-    {"dot, transposed weights", "f32[64,96]", "f32[80,96]", "f32[64,80]", DOT "[1]}", bias_relu, NULL},
-    {"dot, residual", "f32[50,200]", "f32[200,67]", "f32[50,67]", DOT "[0]}", bias_sum_relu, NULL},
-    {"dot of one row", "f32[1,512]", "f32[512,100]", "f32[1,100]", DOT "[0]}", bias_relu, NULL},
-    {"dot of one column", "f32[300,512]", "f32[512,1]", "f32[300,1]", DOT "[0]}", NULL, NULL},
-    {"1x1", "f32[1,9,11,48]", "f32[72,48,1,1]", "f32[1,9,11,72]", CONV("[1,1]", "[1,1]", "[0,0]", "[1,1]", "1"), bias_sum_relu, NULL},
-    {"1x1, batch", "f32[3,7,7,64]", "f32[32,64,1,1]", "f32[3,7,7,32]", CONV("[1,1]", "[1,1]", "[0,0]", "[1,1]", "1"), bias_relu, NULL},
-    {"1x1, stride 2", "f32[1,9,11,48]", "f32[72,48,1,1]", "f32[1,5,6,72]", CONV("[1,1]", "[2,2]", "[0,0]", "[1,1]", "1"), swish, NULL},
-    {"3x3", "f32[1,14,14,32]", "f32[48,32,3,3]", "f32[1,14,14,48]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "1"), bias_relu, NULL},
-    {"3x3, odd", "f32[2,13,9,17]", "f32[19,17,3,3]", "f32[2,13,9,19]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "1"), bias_sum_relu, NULL},
-    {"3x3, deep", "f32[1,7,7,256]", "f32[64,256,3,3]", "f32[1,7,7,64]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "1"), bias_relu, NULL},
-    {"3x3, no padding", "f32[1,12,12,16]", "f32[16,16,3,3]", "f32[1,10,10,16]", CONV("[1,1]", "[1,1]", "[0,0]", "[1,1]", "1"), swish, NULL},
-    {"3x3, stride 2", "f32[1,15,15,24]", "f32[40,24,3,3]", "f32[1,8,8,40]", CONV("[1,1]", "[2,2]", "[1,1]", "[1,1]", "1"), bias_relu, NULL},
-    {"3x3, dilated", "f32[1,14,14,16]", "f32[16,16,3,3]", "f32[1,14,14,16]", CONV("[1,1]", "[1,1]", "[2,2]", "[2,2]", "1"), bias_relu, NULL},
-    {"7x7 on 3 channels", "f32[1,29,31,3]", "f32[16,3,7,7]", "f32[1,15,16,16]", CONV("[1,1]", "[2,2]", "[3,3]", "[1,1]", "1"), bias_relu, NULL},
-    {"groups", "f32[1,10,10,32]", "f32[32,8,3,3]", "f32[1,10,10,32]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "4"), bias_relu, NULL},
-    {"depthwise", "f32[1,20,20,48]", "f32[48,1,3,3]", "f32[1,20,20,48]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "48"), bias_relu, NULL},
-    {"depthwise, stride 2", "f32[1,20,20,33]", "f32[33,1,5,5]", "f32[1,10,10,33]", CONV("[1,1]", "[2,2]", "[2,2]", "[1,1]", "33"), swish, NULL},
-    {"1-D", "f32[1,200,16]", "f32[24,16,5]", "f32[1,200,24]", CONV("[1]", "[1]", "[2]", "[1]", "1"), bias_relu, NULL},
-    {"3-D", "f32[1,6,7,8,8]", "f32[16,8,3,3,3]", "f32[1,6,7,8,16]", CONV("[1,1,1]", "[1,1,1]", "[1,1,1]", "[1,1,1]", "1"), bias_relu, NULL},
-    {"dot, blocks of 4 bits", "f32[3,512]", "s4[16,32,528]", "f32[3,528]", SMALL_DOT "[0]}", bias_relu, blocks},
-    {"dot, odd blocks of 8 bits", "f32[3,525]", "s8[15,35,528]", "f32[3,528]", SMALL_DOT "[0]}", bias_relu, odd_blocks},
-    {"dot, columns of 8 bits", "f32[1,640]", "u8[512,640]", "f32[1,512]", SMALL_DOT "[1]}", NULL, columns},
-    {"bytes, dot", "u8[37,64]", "s8[64,48]", "s32[37,48]", DOT "[0]}", NULL, NULL},
-    {"bytes, transposed weights", "s8[64,96]", "s8[80,96]", "s32[64,80]", DOT "[1]}", requantized, NULL},
-    {"bytes, an odd sum", "u8[64,95]", "s8[80,95]", "s32[64,80]", DOT "[1]}", requantized, NULL},
-    {"bytes, 1x1", "u8[1,9,11,48]", "s8[72,48,1,1]", "s32[1,9,11,72]", CONV("[1,1]", "[1,1]", "[0,0]", "[1,1]", "1"), requantized, NULL},
-    {"bytes, 1x1, stride 2", "s8[2,9,11,48]", "s8[29,48,1,1]", "s32[2,5,6,29]", CONV("[1,1]", "[2,2]", "[0,0]", "[1,1]", "1"), requantized, NULL},
-    {"bytes, 3x3", "s8[2,13,9,20]", "s8[19,20,3,3]", "s32[2,13,9,19]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "1"), NULL, NULL},
-    {"bytes, groups", "u8[1,10,10,32]", "s8[32,8,3,3]", "s32[1,10,10,32]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "4"), requantized, NULL},
-    {"bytes, depthwise", "u8[1,20,20,48]", "s8[48,1,3,3]", "s32[1,20,20,48]", CONV("[1,1]", "[1,1]", "[1,1]", "[1,1]", "48"), requantized, NULL},
-    {"bytes, depthwise, stride 2", "s8[1,20,20,33]", "s8[33,1,5,5]", "s32[1,10,10,33]", CONV("[1,1]", "[2,2]", "[2,2]", "[1,1]", "33"), NULL, NULL},
+    {"dot", "f32[37,64]", "f32[64,48]", "f32[37,48]", DOT("0"), NULL, NULL},
+    {"dot, transposed weights", "f32[64,96]", "f32[80,96]", "f32[64,80]", DOT("1"), relu, NULL},
+    {"dot, residual", "f32[50,200]", "f32[200,67]", "f32[50,67]", DOT("0"), sum_relu, NULL},
+    {"dot of one row", "f32[1,512]", "f32[512,100]", "f32[1,100]", DOT("0"), relu, NULL},
+    {"dot of one column", "f32[300,512]", "f32[512,1]", "f32[300,1]", DOT("0"), NULL, NULL},
+    {"1x1", "f32[1,9,11,48]", "f32[72,48,1,1]", "f32[1,9,11,72]", CONV("1,1", "0,0", "1,1", "1"), sum_relu, NULL},
+    {"1x1, batch", "f32[3,7,7,64]", "f32[32,64,1,1]", "f32[3,7,7,32]", CONV("1,1", "0,0", "1,1", "1"), relu, NULL},
+    {"1x1, stride 2", "f32[1,9,11,48]", "f32[72,48,1,1]", "f32[1,5,6,72]", CONV("2,2", "0,0", "1,1", "1"), swish, NULL},
+    {"3x3", "f32[1,14,14,32]", "f32[48,32,3,3]", "f32[1,14,14,48]", CONV("1,1", "1,1", "1,1", "1"), relu, NULL},
+    {"3x3, odd", "f32[2,13,9,17]", "f32[19,17,3,3]", "f32[2,13,9,19]", CONV("1,1", "1,1", "1,1", "1"), sum_relu, NULL},
+    {"3x3, deep", "f32[1,7,7,256]", "f32[64,256,3,3]", "f32[1,7,7,64]", CONV("1,1", "1,1", "1,1", "1"), relu, NULL},
+    {"3x3, no padding", "f32[1,12,12,16]", "f32[16,16,3,3]", "f32[1,10,10,16]", CONV("1,1", "0,0", "1,1", "1"), swish,
+     NULL},
+    {"3x3, stride 2", "f32[1,15,15,24]", "f32[40,24,3,3]", "f32[1,8,8,40]", CONV("2,2", "1,1", "1,1", "1"), relu, NULL},
+    {"3x3, dilated", "f32[1,14,14,16]", "f32[16,16,3,3]", "f32[1,14,14,16]", CONV("1,1", "2,2", "2,2", "1"), relu,
+     NULL},
+    {"7x7 on 3 channels", "f32[1,29,31,3]", "f32[16,3,7,7]", "f32[1,15,16,16]", CONV("2,2", "3,3", "1,1", "1"), relu,
+     NULL},
+    {"groups", "f32[1,10,10,32]", "f32[32,8,3,3]", "f32[1,10,10,32]", CONV("1,1", "1,1", "1,1", "4"), relu, NULL},
+    {"depthwise", "f32[1,20,20,48]", "f32[48,1,3,3]", "f32[1,20,20,48]", CONV("1,1", "1,1", "1,1", "48"), relu, NULL},
+    {"depthwise, stride 2", "f32[1,20,20,33]", "f32[33,1,5,5]", "f32[1,10,10,33]", CONV("2,2", "2,2", "1,1", "33"),
+     swish, NULL},
+    {"1-D", "f32[1,200,16]", "f32[24,16,5]", "f32[1,200,24]", CONV_IN("1", "1", "2", "1", "1"), relu, NULL},
+    {"3-D", "f32[1,6,7,8,8]", "f32[16,8,3,3,3]", "f32[1,6,7,8,16]", CONV_IN("1,1,1", "1,1,1", "1,1,1", "1,1,1", "1"),
+     relu, NULL},
+    {"dot, blocks of 4 bits", "f32[3,512]", "s4[16,32,528]", "f32[3,528]", SMALL_DOT("0"), relu, blocks},
+    {"dot, odd blocks of 8 bits", "f32[3,525]", "s8[15,35,528]", "f32[3,528]", SMALL_DOT("0"), relu, odd_blocks},
+    {"dot, columns of 8 bits", "f32[1,640]", "u8[512,640]", "f32[1,512]", SMALL_DOT("1"), NULL, columns},
+    {"bytes, dot", "u8[37,64]", "s8[64,48]", "s32[37,48]", DOT("0"), NULL, NULL},
+    {"bytes, transposed weights", "s8[64,96]", "s8[80,96]", "s32[64,80]", DOT("1"), to_bytes, NULL},
+    {"bytes, an odd sum", "u8[64,95]", "s8[80,95]", "s32[64,80]", DOT("1"), to_bytes, NULL},
+    {"bytes, 1x1", "u8[1,9,11,48]", "s8[72,48,1,1]", "s32[1,9,11,72]", CONV("1,1", "0,0", "1,1", "1"), to_bytes, NULL},
+    {"bytes, 1x1, stride 2", "s8[2,9,11,48]", "s8[29,48,1,1]", "s32[2,5,6,29]", CONV("2,2", "0,0", "1,1", "1"),
+     to_bytes, NULL},
+    {"bytes, 3x3", "s8[2,13,9,20]", "s8[19,20,3,3]", "s32[2,13,9,19]", CONV("1,1", "1,1", "1,1", "1"), NULL, NULL},
+    {"bytes, groups", "u8[1,10,10,32]", "s8[32,8,3,3]", "s32[1,10,10,32]", CONV("1,1", "1,1", "1,1", "4"), to_bytes,
+     NULL},
+    {"bytes, depthwise", "u8[1,20,20,48]", "s8[48,1,3,3]", "s32[1,20,20,48]", CONV("1,1", "1,1", "1,1", "48"), to_bytes,
+     NULL},
+    {"bytes, depthwise, stride 2", "s8[1,20,20,33]", "s8[33,1,5,5]", "s32[1,10,10,33]", CONV("2,2", "2,2", "1,1", "33"),
+     NULL, NULL},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -157,8 +174,9 @@ static void fill_in(const char *text, const row *r, char *out) {
   for (; *text; text++) {
     if (*text == '$') {
       char what = text[1];
-      out += what == 'd' ? sprintf(out, "%d", last) : what == 'y' ? sprintf(out, "%s", r->y)
-                                                                  : sprintf(out, "%s%s", what == 'f' ? "f32" : "u8", strchr(r->y, '['));
+      out += what == 'd'   ? sprintf(out, "%d", last)
+             : what == 'y' ? sprintf(out, "%s", r->y)
+                           : sprintf(out, "%s%s", what == 'f' ? "f32" : "u8", strchr(r->y, '['));
       text++;
     } else {
       *out++ = *text;
@@ -174,7 +192,8 @@ static hlo_module *parse(arena *a, const row *r, dtype narrow) {
   snprintf(text, sizeof text,
            "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%%x: %s \"x\", %%b: f32[%.*s] \"b\", %%s: %s \"s\") {\n"
            "%%w = constant() {value=%s blob(1)} : %s\n%s%%y = %s : %s\n%sreturn %s \"r\"\n}\n}\n",
-           r->x, (int)strcspn(channels, "]"), channels, r->y, r->w, r->w, r->prologue ? r->prologue : "", r->op, r->y, epilogue, r->epilogue ? "%r" : "%y");
+           r->x, (int)strcspn(channels, "]"), channels, r->y, r->w, r->w, r->prologue ? r->prologue : "", r->op, r->y,
+           epilogue, r->epilogue ? "%r" : "%y");
   weights w = {a, narrow};
   hlo_parse_options options = {.blob = random_blob, .blob_data = &w};
   hlo_module *m = NULL;
@@ -229,7 +248,8 @@ static status compile(attempt *t, arena *a, hlo_module *m) {
   cpu_kernels *kernels = cpu_kernels_create(a, &t->target);
   cpu_chooser chooser = {choose, t};
   cpu_jobs *jobs = cpu_jobs_create(a);
-  cpu_lower_options options = {.target = &t->target, .threads = 3, .narrow = t->narrow, .chooser = &chooser, .jobs = jobs};
+  cpu_lower_options options = {
+      .target = &t->target, .threads = 3, .narrow = t->narrow, .chooser = &chooser, .jobs = jobs};
   rt_report report = {0};
   uint32_t n;
   rt_span *objects;
@@ -298,11 +318,15 @@ static status try_offer(void *data) {
   return NULL;
 }
 
-START_TEST(every_way) {
-  attempt t = {.row = &rows[_i], .machine = machines, .n_offers = 1};
-  for (; t.offer < t.n_offers; t.offer++) {
-    ck_assert_ptr_null(guard_run(try_offer, &t));
+static void try_all(attempt *t) {
+  for (t->n_offers = 1; t->offer < t->n_offers; t->offer++) {
+    ck_assert_ptr_null(guard_run(try_offer, t));
   }
+}
+
+START_TEST(every_way) {
+  attempt t = {.row = &rows[_i], .machine = machines};
+  try_all(&t);
   ck_assert_uint_ge(t.n_offers, 1);
 }
 END_TEST
@@ -310,10 +334,8 @@ END_TEST
 /* Kernels of bytes at all widths, with the instructions for them and without. */
 START_TEST(every_machine) {
   for (int k = 1; k < N_MACHINES && *rows[_i].x != 'f'; k++) {
-    attempt t = {.row = &rows[_i], .machine = &machines[k], .n_offers = 1};
-    for (; t.offer < t.n_offers; t.offer++) {
-      ck_assert_ptr_null(guard_run(try_offer, &t));
-    }
+    attempt t = {.row = &rows[_i], .machine = &machines[k]};
+    try_all(&t);
   }
 }
 END_TEST
@@ -322,28 +344,31 @@ END_TEST
 START_TEST(every_narrow_way) {
   static const dtype types[] = {DTYPE_BF16, DTYPE_F16};
   for (int k = 0; k < 2 && *rows[_i].x == 'f'; k++) {
-    attempt t = {.row = &rows[_i], .machine = machines, .n_offers = 1, .narrow = types[k]};
-    for (; t.offer < t.n_offers; t.offer++) {
-      ck_assert_ptr_null(guard_run(try_offer, &t));
-    }
+    attempt t = {.row = &rows[_i], .machine = machines, .narrow = types[k]};
+    try_all(&t);
   }
 }
 END_TEST
 
-/* Variants have names of their own, and one is best. */
-START_TEST(names_differ) {
-  arena *a = arena_create(NULL);
-  hlo_module *m = parse(a, &rows[_i], DTYPE_INVALID);
-  emit_target target;
-  cpu_problem p;
-  cpu_offer *offers;
+/* The row's contraction as the tuner sees it. */
+static void read_problem(arena *a, const row *r, emit_target *target, cpu_problem *p) {
+  hlo_module *m = parse(a, r, DTYPE_INVALID);
   fuse(a, m);
-  ck_assert_ptr_null(emit_target_init(a, NULL, "native", 0, &target));
+  ck_assert_ptr_null(emit_target_init(a, NULL, "native", 0, target));
   hlo_instr *i = m->entry->first;
-  while (i && !cpu_problem_of(i, 2, &target, &p)) {
+  while (i && !cpu_problem_of(i, 2, target, p)) {
     i = i->next;
   }
   ck_assert_ptr_nonnull(i);
+}
+
+/* Variants have names of their own, and one is best. */
+START_TEST(names_differ) {
+  arena *a = arena_create(NULL);
+  emit_target target;
+  cpu_problem p;
+  cpu_offer *offers;
+  read_problem(a, &rows[_i], &target, &p);
   p.narrow = DTYPE_BF16;
   uint32_t n = cpu_offers(a, &p, &offers);
   for (uint32_t k = 0; k < n; k++) {
@@ -373,16 +398,9 @@ START_TEST(exact_means_no_winograd) {
     r++;
   }
   arena *a = arena_create(NULL);
-  hlo_module *m = parse(a, r, DTYPE_INVALID);
   emit_target target;
   cpu_problem p;
-  fuse(a, m);
-  ck_assert_ptr_null(emit_target_init(a, NULL, "native", 0, &target));
-  hlo_instr *i = m->entry->first;
-  while (i && !cpu_problem_of(i, 2, &target, &p)) {
-    i = i->next;
-  }
-  ck_assert_ptr_nonnull(i);
+  read_problem(a, r, &target, &p);
   ck_assert_uint_gt(winograd_offers(a, &p), 0);
   p.exact = true;
   ck_assert_uint_eq(winograd_offers(a, &p), 0);

@@ -1,6 +1,6 @@
-/* check_operations.c - every HLO operation, by itself, on the reference evaluator and on the cpu target, at vector widths 1, 4, 8 and 16
- * and for plain x86-64.  Operations that are the same bits everywhere (ops.def: EXACT) must be; others within the tolerance of
- * their case. */
+/* check_operations.c - every HLO operation, by itself, on the reference evaluator and on the cpu target, at vector
+ * widths 1, 4, 8 and 16 and for plain x86-64.  Operations that are the same bits everywhere (ops.def: EXACT) must be;
+ * others within the tolerance of their case. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,12 +10,14 @@
 /* --- elementwise --- */
 
 /* All that the types of a group have in common, several instructions in one module: results %10, %11... */
-static void check_each(const char *const *ops, const char *const *types, int arity, double tolerance, double low, double high) {
+static void check_each(const char *const *ops, const char *const *types, int arity, double tolerance, double low,
+                       double high) {
   for (; *types; types++) {
     char params[200] = "", body[4000], root[1000] = "";
     int n = 0, r = 0;
     for (int k = 0; k < arity; k++) {
-      snprintf(params + strlen(params), sizeof params - strlen(params), "%s%%%d: %s[3,37] \"p%d\"", k ? ", " : "", k, *types, k);
+      snprintf(params + strlen(params), sizeof params - strlen(params), "%s%%%d: %s[3,37] \"p%d\"", k ? ", " : "", k,
+               *types, k);
     }
     for (int k = 0; ops[k]; k++) {
       n += snprintf(body + n, sizeof body - (size_t)n, "%%%d = %s(%s) : %s[3,37]\n", arity + k, ops[k],
@@ -67,8 +69,8 @@ END_TEST
 
 START_TEST(integers) {
   static const char *const unary[] = {"negate", "not", NULL};
-  static const char *const binary[] = {"add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "and",
-                                       "or", "xor", "shift-left", "shift-right", "power", NULL};
+  static const char *const binary[] = {"add", "subtract", "multiply", "divide",     "remainder",   "maximum", "minimum",
+                                       "and", "or",       "xor",      "shift-left", "shift-right", "power",   NULL};
   check_each(unary, all_ints, 1, 0, 0, 20);
   check_each(binary, all_ints, 2, 0, 0, 20);
 }
@@ -91,13 +93,15 @@ START_TEST(comparisons_and_selections) {
 END_TEST
 
 START_TEST(conversions) {
-  static const char *const types[] = {"f32", "f64", "f16", "bf16", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "pred"};
+  static const char *const types[] = {"f32", "f64", "f16", "bf16", "s8",  "s16", "s32",
+                                      "s64", "u8",  "u16", "u32",  "u64", "pred"};
   for (size_t f = 0; f < sizeof types / sizeof *types; f++) {
     char params[100], body[2000], root[500] = "";
     int n = 0, r = 0;
     snprintf(params, sizeof params, "%%0: %s[2,41] \"x\"", types[f]);
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
-      n += snprintf(body + n, sizeof body - (size_t)n, "%%%zu = convert(%%0) {saturate=true, rounding=nearest} : %s[2,41]\n", t + 1, types[t]);
+      n += snprintf(body + n, sizeof body - (size_t)n,
+                    "%%%zu = convert(%%0) {saturate=true, rounding=nearest} : %s[2,41]\n", t + 1, types[t]);
       r += snprintf(root + r, sizeof root - (size_t)r, "%s%%%zu \"r%zu\"", t ? ", " : "", t + 1, t);
     }
     check_body(params, body, root, 0, -100, 300);
@@ -109,11 +113,13 @@ END_TEST
 
 START_TEST(random_bits) {
   check_body("%0: u64[3] \"s\"",
-             "%1 = rng-bit-generator(%0) {algorithm=philox} : u32[37,64]\n%2 = rng-bit-generator(%0) {algorithm=philox} : "
+             "%1 = rng-bit-generator(%0) {algorithm=philox} : u32[37,64]\n"
+             "%2 = rng-bit-generator(%0) {algorithm=philox} : "
              "u64[2,1001]\n%3 = convert(%2) {saturate=true, rounding=nearest} : f32[2,1001]\n"
              "%4 = rng-bit-generator(%0) {algorithm=philox} : u32[100003]", "%1 \"a\", %3 \"b\", %4 \"c\"", 0, 0, 1e9);
   check_body("%0: u64[1] \"s\"",
-             "%1 = rng-bit-generator(%0) {algorithm=mt19937} : u32[3,700]\n%2 = rng-bit-generator(%0) {algorithm=mt19937} : "
+             "%1 = rng-bit-generator(%0) {algorithm=mt19937} : u32[3,700]\n"
+             "%2 = rng-bit-generator(%0) {algorithm=mt19937} : "
              "u64[1001]\n%3 = not(%2) : u64[1001]\n%4 = rng-bit-generator(%0) {algorithm=mt19937} : u64[0]",
              "%1 \"a\", %3 \"b\", %4 \"c\"", 0, 0, 1e9);
 }
@@ -171,11 +177,13 @@ START_TEST(dynamic_slices) {
 END_TEST
 
 START_TEST(gather_and_scatter) {
-  check_body("%0: f32[9,17] \"x\", %1: s64[5] \"i\", %2: f32[5,17] \"u\"",
-             "%3 = gather(%0, %1) {offset_dims=[1], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
-             "index_vector_dim=1, sizes=[1,17]} : f32[5,17]\n"
-             "%4 = scatter(%0, %1, %2) {offset_dims=[1], collapsed_dims=[0], operand_batch=[], indices_batch=[], "
-             "index_map=[0], index_vector_dim=1, reducer=add} : f32[9,17]", "%3 \"a\", %4 \"b\"", 1e-6, -1, 1);
+  check_body(
+      "%0: f32[9,17] \"x\", %1: s64[5] \"i\", %2: f32[5,17] \"u\"",
+      "%3 = gather(%0, %1) {offset_dims=[1], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
+      "index_vector_dim=1, sizes=[1,17]} : f32[5,17]\n"
+      "%4 = scatter(%0, %1, %2) {offset_dims=[1], collapsed_dims=[0], operand_batch=[], indices_batch=[], "
+      "index_map=[0], index_vector_dim=1, reducer=add} : f32[9,17]",
+      "%3 \"a\", %4 \"b\"", 1e-6, -1, 1);
 }
 END_TEST
 
@@ -190,8 +198,10 @@ START_TEST(reductions) {
       const char *y = types[t], *f = reducers[r];
       snprintf(params, sizeof params, "%%0: %s[5,6,35] \"x\"", y);
       snprintf(body, sizeof body,
-               "%%1 = reduce(%%0) {dimensions=[2], reducer=%s} : %s[5,6]\n%%2 = reduce(%%0) {dimensions=[0], reducer=%s} : %s[6,35]\n"
-               "%%3 = reduce(%%0) {dimensions=[0,1,2], reducer=%s} : %s[]\n%%4 = reduce(%%0) {dimensions=[0,2], reducer=%s} : %s[6]\n"
+               "%%1 = reduce(%%0) {dimensions=[2], reducer=%s} : %s[5,6]\n"
+               "%%2 = reduce(%%0) {dimensions=[0], reducer=%s} : %s[6,35]\n"
+               "%%3 = reduce(%%0) {dimensions=[0,1,2], reducer=%s} : %s[]\n"
+               "%%4 = reduce(%%0) {dimensions=[0,2], reducer=%s} : %s[6]\n"
                "%%5 = cumulative(%%0) {dimension=2, reducer=%s, exclusive=false, backward=false} : %s[5,6,35]\n"
                "%%6 = cumulative(%%0) {dimension=1, reducer=%s, exclusive=true, backward=true} : %s[5,6,35]\n",
                f, y, f, y, f, y, f, y, f, y, f, y);
@@ -208,7 +218,8 @@ START_TEST(arg_reductions) {
              "%2 = arg-reduce(%0) {dimension=0, largest=false, last=true} : s64[6,35]", "%1 \"a\", %2 \"b\"", 0, -1, 1);
   check_body("%0: s32[5,6,35] \"x\"",
              "%1 = arg-reduce(%0) {dimension=2, largest=true, last=true} : s64[5,6]\n"
-             "%2 = arg-reduce(%0) {dimension=1, largest=false, last=false} : s64[5,35]", "%1 \"a\", %2 \"b\"", 0, -1, 1);
+             "%2 = arg-reduce(%0) {dimension=1, largest=false, last=false} : s64[5,35]",
+             "%1 \"a\", %2 \"b\"", 0, -1, 1);
 }
 END_TEST
 
@@ -246,7 +257,8 @@ static void three(char *out, const int64_t *v, int64_t first) {
 }
 
 /* reduce-window of the value `of`, an array of 2 x g->n elements, and the shape that results. */
-static void sliding_text(char *out, char *dims, const sliding *g, const char *of, const char *reducer, const char *type) {
+static void sliding_text(char *out, char *dims, const sliding *g, const char *of, const char *reducer,
+                         const char *type) {
   char window[100], strides[100], low[100], high[100], holes[100];
   int64_t n[3];
   for (int k = 0; k < 3; k++) {
@@ -258,8 +270,8 @@ static void sliding_text(char *out, char *dims, const sliding *g, const char *of
   three(low, g->low, 0);
   three(high, g->high, 0);
   three(holes, g->hole, 1);
-  sprintf(out, "reduce-window(%s) {window=%s, strides=%s, low=%s, high=%s, rhs_dilation=%s, reducer=%s} : %s%s", of, window, strides,
-          low, high, holes, reducer, type, dims);
+  sprintf(out, "reduce-window(%s) {window=%s, strides=%s, low=%s, high=%s, rhs_dilation=%s, reducer=%s} : %s%s", of,
+          window, strides, low, high, holes, reducer, type, dims);
 }
 
 START_TEST(sliding_windows) {
@@ -289,9 +301,11 @@ START_TEST(sliding_windows_of_special_values) {
     three(n, g->n, 2);
     sliding_text(low, dims, g, "%4", "minimum", types[t]);
     sliding_text(high, dims, g, "%4", "maximum", types[t]);
-    snprintf(params, sizeof params, "%%0: %s%s \"x\", %%1: %s%s \"y\", %%9: %s%s \"z\"", types[t], n, types[t], n, types[t], dims);
+    snprintf(params, sizeof params, "%%0: %s%s \"x\", %%1: %s%s \"y\", %%9: %s%s \"z\"", types[t], n, types[t], n,
+             types[t], dims);
     snprintf(body, sizeof body,
-             "%%2 = round-nearest-even(%%0) : %s%s\n%%3 = round-nearest-even(%%1) : %s%s\n%%4 = divide(%%2, %%3) : %s%s\n%%5 = %s\n%%6 = %s\n"
+             "%%2 = round-nearest-even(%%0) : %s%s\n%%3 = round-nearest-even(%%1) : %s%s\n"
+             "%%4 = divide(%%2, %%3) : %s%s\n%%5 = %s\n%%6 = %s\n"
              "%%7 = multiply(%%6, %%9) : %s%s", types[t], n, types[t], n, types[t], n, low, high, types[t], dims);
     check_body(params, body, "%5 \"a\", %6 \"b\", %7 \"c\"", 0, -1.4, 1.4);
   }
@@ -328,8 +342,8 @@ START_TEST(first_few) {
                "%%5 = slice(%%3) {%s%s[2,%d]\n%%6 = slice(%%4) {%ss64[2,%d]\n"
                "%%7 = sort(%%9) {dimension=0, descending=%s} : %s[5000,2]\n"
                "%%8 = slice(%%7) {starts=[0,0], limits=[%d,2], strides=[1,1]} : %s[%d,2]",
-               t < 3 ? "sqrt" : "abs", type, down ? "true" : "false", type, cut, type, n, cut, n, down ? "false" : "true", type,
-               n, type, n);
+               t < 3 ? "sqrt" : "abs", type, down ? "true" : "false", type, cut, type, n, cut, n,
+               down ? "false" : "true", type, n, type, n);
       check_body(params, body, "%5 \"a\", %6 \"b\", %8 \"c\"", 0, k < 3 ? -0.01 : -3, 3000);
     }
   }
@@ -354,77 +368,73 @@ END_TEST
 
 /* --- contractions --- */
 
+/* form: both operands, attributes, the result.  Sums of integers are exact. */
+static void check_contraction(const char *op, const char *const *form) {
+  double tolerance = strncmp(form[0], "f16", 3) == 0 ? 2e-3 : form[0][0] == 'f' ? 2e-6 : 0;
+  char params[200], body[600];
+  snprintf(params, sizeof params, "%%0: %s \"x\", %%1: %s \"y\"", form[0], form[1]);
+  snprintf(body, sizeof body, "%%2 = %s(%%0, %%1) %s : %s", op, form[2], form[3]);
+  check_body(params, body, "%2 \"z\"", tolerance, -1, 1);
+}
+
 START_TEST(dots) {
   static const char *const forms[][4] = {
-      {"f32[7,19]", "f32[19,23]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "f32[7,23]"},
-      {"f32[65,70]", "f32[130,70]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]}", "f32[65,130]"},
-      {"f32[70,65]", "f32[70,130]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[0], rhs_contract=[0]}", "f32[65,130]"},
-      {"f32[3,65,70]", "f32[3,70,33]", "{lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]}", "f32[3,65,33]"},
-      {"f32[65,3,70]", "f32[33,3,70]", "{lhs_batch=[1], rhs_batch=[1], lhs_contract=[2], rhs_contract=[2]}", "f32[3,65,33]"},
-      {"f32[1,300]", "f32[300,90]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "f32[1,90]"},
-      {"f32[300]", "f32[300,90]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[0], rhs_contract=[0]}", "f32[90]"},
-      {"f32[4,50,70]", "f32[70,33]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[2], rhs_contract=[0]}", "f32[4,50,33]"},
-      {"f64[7,19]", "f64[19,23]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "f64[7,23]"},
-      {"s32[7,19]", "s32[19,23]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "s32[7,23]"},
-      {"f16[33,19]", "f16[19,23]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "f16[33,23]"},
-      {"u8[33,70]", "s8[70,23]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "s32[33,23]"},
-      {"s8[33,70]", "s8[70,64]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "s32[33,64]"},
-      {"s8[33,70]", "u8[70,64]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "s32[33,64]"}};
+      {"f32[7,19]", "f32[19,23]", MATMUL, "f32[7,23]"},
+      {"f32[65,70]", "f32[130,70]", DOT_OF("", "", "1", "1"), "f32[65,130]"},
+      {"f32[70,65]", "f32[70,130]", DOT_OF("", "", "0", "0"), "f32[65,130]"},
+      {"f32[3,65,70]", "f32[3,70,33]", DOT_OF("0", "0", "2", "1"), "f32[3,65,33]"},
+      {"f32[65,3,70]", "f32[33,3,70]", DOT_OF("1", "1", "2", "2"), "f32[3,65,33]"},
+      {"f32[1,300]", "f32[300,90]", MATMUL, "f32[1,90]"},
+      {"f32[300]", "f32[300,90]", DOT_OF("", "", "0", "0"), "f32[90]"},
+      {"f32[4,50,70]", "f32[70,33]", DOT_OF("", "", "2", "0"), "f32[4,50,33]"},
+      {"f64[7,19]", "f64[19,23]", MATMUL, "f64[7,23]"},
+      {"s32[7,19]", "s32[19,23]", MATMUL, "s32[7,23]"},
+      {"f16[33,19]", "f16[19,23]", MATMUL, "f16[33,23]"},
+      {"u8[33,70]", "s8[70,23]", MATMUL, "s32[33,23]"},
+      {"s8[33,70]", "s8[70,64]", MATMUL, "s32[33,64]"},
+      {"s8[33,70]", "u8[70,64]", MATMUL, "s32[33,64]"}};
   for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
-    char params[200], body[400];
-    snprintf(params, sizeof params, "%%0: %s \"x\", %%1: %s \"y\"", forms[k][0], forms[k][1]);
-    snprintf(body, sizeof body, "%%2 = dot(%%0, %%1) %s : %s", forms[k][2], forms[k][3]);
-    check_body(params, body, "%2 \"z\"", forms[k][0][1] == '1' ? 2e-3 : forms[k][0][0] == 'f' ? 2e-6 : 0, -1, 1);
+    check_contraction("dot", forms[k]);
   }
 }
 END_TEST
 
 START_TEST(convolutions) {
   static const char *const forms[][4] = {
-      {"f32[1,3,20,21]", "f32[16,3,3,3]", "strides=[2,2], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-first", "f32[1,16,10,11]"},
-      {"f32[1,20,21,3]", "f32[16,3,3,3]", "strides=[2,2], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-last", "f32[1,10,11,16]"},
-      {"f32[2,20,21,24]", "f32[24,1,3,3]", "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=24, layout=channels-last", "f32[2,20,21,24]"},
-      {"f32[1,16,9,9]", "f32[40,8,1,1]", "strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=2, layout=channels-first", "f32[1,40,9,9]"},
-      {"f32[1,8,50]", "f32[24,8,5]", "strides=[1], low=[2], high=[2], lhs_dilation=[1], rhs_dilation=[2], groups=1, layout=channels-first", "f32[1,24,46]"},
-      {"f32[1,6,7,8,9]", "f32[10,6,2,3,2]", "strides=[1,2,1], low=[0,1,0], high=[1,0,1], lhs_dilation=[1,1,1], rhs_dilation=[1,1,1], groups=1, layout=channels-first", "f32[1,10,7,4,9]"},
-      {"f32[1,8,9,9]", "f32[12,8,4,4]", "strides=[1,1], low=[2,2], high=[2,2], lhs_dilation=[2,2], rhs_dilation=[1,1], groups=1, layout=channels-first", "f32[1,12,18,18]"},
-      {"f64[1,4,9,9]", "f64[6,4,3,3]", "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-first", "f64[1,6,9,9]"},
-      {"u8[1,9,9,24]", "s8[40,24,3,3]", "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-last", "s32[1,9,9,40]"},
-      {"s8[1,9,9,24]", "s8[24,1,3,3]", "strides=[2,2], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=24, layout=channels-last", "s32[1,5,5,24]"}};
+      {"f32[1,3,20,21]", "f32[16,3,3,3]", CONV_FIRST("2,2", "1,1", "1,1", "1,1", "1,1", "1"), "f32[1,16,10,11]"},
+      {"f32[1,20,21,3]", "f32[16,3,3,3]", CONV_LAST("2,2", "1,1", "1,1", "1,1", "1,1", "1"), "f32[1,10,11,16]"},
+      {"f32[2,20,21,24]", "f32[24,1,3,3]", CONV_LAST("1,1", "1,1", "1,1", "1,1", "1,1", "24"), "f32[2,20,21,24]"},
+      {"f32[1,16,9,9]", "f32[40,8,1,1]", CONV_FIRST("1,1", "0,0", "0,0", "1,1", "1,1", "2"), "f32[1,40,9,9]"},
+      {"f32[1,8,50]", "f32[24,8,5]", CONV_FIRST("1", "2", "2", "1", "2", "1"), "f32[1,24,46]"},
+      {"f32[1,6,7,8,9]", "f32[10,6,2,3,2]", CONV_FIRST("1,2,1", "0,1,0", "1,0,1", "1,1,1", "1,1,1", "1"),
+       "f32[1,10,7,4,9]"},
+      {"f32[1,8,9,9]", "f32[12,8,4,4]", CONV_FIRST("1,1", "2,2", "2,2", "2,2", "1,1", "1"), "f32[1,12,18,18]"},
+      {"f64[1,4,9,9]", "f64[6,4,3,3]", CONV_FIRST("1,1", "1,1", "1,1", "1,1", "1,1", "1"), "f64[1,6,9,9]"},
+      {"u8[1,9,9,24]", "s8[40,24,3,3]", CONV_LAST("1,1", "1,1", "1,1", "1,1", "1,1", "1"), "s32[1,9,9,40]"},
+      {"s8[1,9,9,24]", "s8[24,1,3,3]", CONV_LAST("2,2", "1,1", "1,1", "1,1", "1,1", "24"), "s32[1,5,5,24]"}};
   for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
-    char params[200], body[600];
-    snprintf(params, sizeof params, "%%0: %s \"x\", %%1: %s \"w\"", forms[k][0], forms[k][1]);
-    snprintf(body, sizeof body, "%%2 = convolution(%%0, %%1) {%s} : %s", forms[k][2], forms[k][3]);
-    check_body(params, body, "%2 \"y\"", 2e-6, -1, 1);
+    check_contraction("convolution", forms[k]);
   }
 }
 END_TEST
 
-/* Operands with zeros between their elements: kernels shorter, as long and longer than the distance, pads of either sign, results
- * that end in the middle of a step, several dimensions and distances, weights that are no constants. */
+/* Operands with zeros between their elements: kernels shorter, as long and longer than the distance, pads of either
+ * sign, results that end in the middle of a step, several dimensions and distances, weights that are no constants. */
 START_TEST(spread_convolutions) {
   static const char *const forms[][4] = {
-      {"f32[1,9,11,8]", "f32[6,8,2,2]", "low=[1,1], high=[1,1], lhs_dilation=[2,2], rhs_dilation=[1,1]", "f32[1,18,22,6]"},
-      {"f32[2,7,9,5]", "f32[7,5,3,3]", "low=[1,1], high=[2,2], lhs_dilation=[2,2], rhs_dilation=[1,1]", "f32[2,14,18,7]"},
-      {"f32[1,7,9,5]", "f32[7,5,4,4]", "low=[2,2], high=[2,2], lhs_dilation=[2,2], rhs_dilation=[1,1]", "f32[1,14,18,7]"},
-      {"f32[1,6,5,4]", "f32[3,4,5,3]", "low=[3,1], high=[4,0], lhs_dilation=[3,2], rhs_dilation=[1,1]", "f32[1,19,8,3]"},
-      {"f32[1,6,5,4]", "f32[3,4,2,1]", "low=[1,0], high=[3,2], lhs_dilation=[3,3], rhs_dilation=[1,1]", "f32[1,19,15,3]"},
-      {"f32[1,8,8,4]", "f32[3,4,3,3]", "low=[-1,-2], high=[-2,1], lhs_dilation=[2,2], rhs_dilation=[1,1]", "f32[1,10,12,3]"},
-      {"f32[1,8,6,4]", "f32[3,4,3,2]", "low=[1,0], high=[1,1], lhs_dilation=[1,2], rhs_dilation=[1,1]", "f32[1,8,11,3]"},
-      {"f32[1,8,6,4]", "f32[3,4,3,2]", "low=[1,0], high=[1,1], lhs_dilation=[2,2], rhs_dilation=[2,1]", "f32[1,13,11,3]"},
-      {"f32[1,30,4]", "f32[3,4,16]", "low=[11], high=[11], lhs_dilation=[8], rhs_dilation=[1]", "f32[1,240,3]"},
-      {"f32[1,3,4,5,4]", "f32[3,4,2,2,2]", "low=[1,1,1], high=[1,1,1], lhs_dilation=[2,2,2], rhs_dilation=[1,1,1]", "f32[1,6,8,10,3]"}};
+      {"f32[1,9,11,8]", "f32[6,8,2,2]", CONV_LAST("1,1", "1,1", "1,1", "2,2", "1,1", "1"), "f32[1,18,22,6]"},
+      {"f32[2,7,9,5]", "f32[7,5,3,3]", CONV_LAST("1,1", "1,1", "2,2", "2,2", "1,1", "1"), "f32[2,14,18,7]"},
+      {"f32[1,7,9,5]", "f32[7,5,4,4]", CONV_LAST("1,1", "2,2", "2,2", "2,2", "1,1", "1"), "f32[1,14,18,7]"},
+      {"f32[1,6,5,4]", "f32[3,4,5,3]", CONV_LAST("1,1", "3,1", "4,0", "3,2", "1,1", "1"), "f32[1,19,8,3]"},
+      {"f32[1,6,5,4]", "f32[3,4,2,1]", CONV_LAST("1,1", "1,0", "3,2", "3,3", "1,1", "1"), "f32[1,19,15,3]"},
+      {"f32[1,8,8,4]", "f32[3,4,3,3]", CONV_LAST("1,1", "-1,-2", "-2,1", "2,2", "1,1", "1"), "f32[1,10,12,3]"},
+      {"f32[1,8,6,4]", "f32[3,4,3,2]", CONV_LAST("1,1", "1,0", "1,1", "1,2", "1,1", "1"), "f32[1,8,11,3]"},
+      {"f32[1,8,6,4]", "f32[3,4,3,2]", CONV_LAST("1,1", "1,0", "1,1", "2,2", "2,1", "1"), "f32[1,13,11,3]"},
+      {"f32[1,30,4]", "f32[3,4,16]", CONV_LAST("1", "11", "11", "8", "1", "1"), "f32[1,240,3]"},
+      {"f32[1,3,4,5,4]", "f32[3,4,2,2,2]", CONV_LAST("1,1,1", "1,1,1", "1,1,1", "2,2,2", "1,1,1", "1"),
+       "f32[1,6,8,10,3]"}};
   for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
-    char params[200], body[600];
-    static const char *const ones[] = {"[1]", "[1,1]", "[1,1,1]"};
-    int commas = 0;
-    for (const char *c = forms[k][0]; *c; c++) {
-      commas += *c == ',';
-    }
-    snprintf(params, sizeof params, "%%0: %s \"x\", %%1: %s \"w\"", forms[k][0], forms[k][1]);
-    snprintf(body, sizeof body, "%%2 = convolution(%%0, %%1) {strides=%s, %s, groups=1, layout=channels-last} : %s",
-             ones[commas - 2], forms[k][2], forms[k][3]);
-    check_body(params, body, "%2 \"y\"", 2e-6, -1, 1);
+    check_contraction("convolution", forms[k]);
   }
 }
 END_TEST

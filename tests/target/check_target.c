@@ -1,5 +1,5 @@
-/* check_target.c - operations together, as networks have them and passes fuse them, on both targets; operations one by one are in
- * check_operations.c. */
+/* check_target.c - operations together, as networks have them and passes fuse them, on both targets; operations one by
+ * one are in check_operations.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,21 +10,19 @@
 START_TEST(clusters) {
   check_body("%0: f32[1,32,14,14] \"x\", %1: f32[48] \"b\"",
              "%2 = iota() {dimension=0} : f32[48,32,3,3]\n%3 = cosine(%2) : f32[48,32,3,3]\n"
-             "%4 = convolution(%0, %3) {strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
-             "layout=channels-first} : f32[1,48,14,14]\n"
+             "%4 = convolution(%0, %3) " CONV_FIRST("1,1", "1,1", "1,1", "1,1", "1,1", "1") " : f32[1,48,14,14]\n"
              "%5 = broadcast(%1) {dimensions=[1]} : f32[1,48,14,14]\n%6 = add(%4, %5) : f32[1,48,14,14]\n"
              "%7 = constant() {value=f32[] 0} : f32[]\n%8 = broadcast(%7) {dimensions=[]} : f32[1,48,14,14]\n"
              "%9 = maximum(%6, %8) : f32[1,48,14,14]\n"
              "%10 = iota() {dimension=1} : f32[48,48,1,1]\n%11 = sine(%10) : f32[48,48,1,1]\n"
-             "%12 = convolution(%9, %11) {strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
-             "layout=channels-first} : f32[1,48,14,14]\n"
+             "%12 = convolution(%9, %11) " CONV_FIRST("1,1", "0,0", "0,0", "1,1", "1,1", "1") " : f32[1,48,14,14]\n"
              "%13 = add(%12, %9) : f32[1,48,14,14]\n%14 = maximum(%13, %8) : f32[1,48,14,14]\n"
              "%15 = reduce-window(%14) {window=[1,1,3,3], strides=[1,1,2,2], low=[0,0,1,1], high=[0,0,1,1], "
              "rhs_dilation=[1,1,1,1], reducer=maximum} : f32[1,48,7,7]\n"
              "%16 = logistic(%15) : f32[1,48,7,7]\n%17 = multiply(%15, %16) : f32[1,48,7,7]\n"
              "%18 = reduce(%17) {dimensions=[2,3], reducer=add} : f32[1,48]\n"
              "%19 = iota() {dimension=0} : f32[48,500]\n%20 = cosine(%19) : f32[48,500]\n"
-             "%21 = dot(%18, %20) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[1,500]\n"
+             "%21 = dot(%18, %20) " MATMUL " : f32[1,500]\n"
              "%22 = iota() {dimension=0} : f32[500]\n%23 = broadcast(%22) {dimensions=[1]} : f32[1,500]\n"
              "%24 = add(%21, %23) : f32[1,500]", "%24 \"y\", %14 \"z\"", 1e-5, -1, 1);
 }
@@ -33,29 +31,31 @@ END_TEST
 /* Large enough to be divided among threads, in each of the ways: rows, batches, columns; with all that may follow. */
 START_TEST(parts) {
   static const char *const forms[][4] = {
-      {"f32[1,29,31,32]", "f32[48,32,3,3]", "strides=[2,2], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-last", "f32[1,15,16,48]"},
-      {"f32[1,29,31,64]", "f32[48,64,1,1]", "strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-last", "f32[1,29,31,48]"},
-      {"f32[3,15,16,32]", "f32[48,32,3,3]", "strides=[1,1], low=[0,2], high=[3,0], lhs_dilation=[1,1], rhs_dilation=[2,1], groups=1, layout=channels-last", "f32[3,14,16,48]"},
-      {"f32[1,300,1,64]", "f32[48,64,5,1]", "strides=[1,1], low=[1,0], high=[2,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-last", "f32[1,299,1,48]"},
-      {"f32[2,300,1,64]", "f32[48,64,5,1]", "strides=[2,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[3,1], groups=1, layout=channels-last", "f32[2,144,1,48]"},
-      {"f32[1,40,41,96]", "f32[96,1,5,5]", "strides=[1,1], low=[2,2], high=[2,2], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=96, layout=channels-last", "f32[1,40,41,96]"}};
+      {"f32[1,29,31,32]", "f32[48,32,3,3]", CONV_LAST("2,2", "1,1", "1,1", "1,1", "1,1", "1"), "f32[1,15,16,48]"},
+      {"f32[1,29,31,64]", "f32[48,64,1,1]", CONV_LAST("1,1", "0,0", "0,0", "1,1", "1,1", "1"), "f32[1,29,31,48]"},
+      {"f32[3,15,16,32]", "f32[48,32,3,3]", CONV_LAST("1,1", "0,2", "3,0", "1,1", "2,1", "1"), "f32[3,14,16,48]"},
+      {"f32[1,300,1,64]", "f32[48,64,5,1]", CONV_LAST("1,1", "1,0", "2,0", "1,1", "1,1", "1"), "f32[1,299,1,48]"},
+      {"f32[2,300,1,64]", "f32[48,64,5,1]", CONV_LAST("2,1", "0,0", "0,0", "1,1", "3,1", "1"), "f32[2,144,1,48]"},
+      {"f32[1,40,41,96]", "f32[96,1,5,5]", CONV_LAST("1,1", "2,2", "2,2", "1,1", "1,1", "96"), "f32[1,40,41,96]"}};
   for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
     char params[300], body[1500];
     const char *y = forms[k][3], *c = strrchr(y, ',') + 1;
-    snprintf(params, sizeof params, "%%0: %s \"x\", %%1: %s \"w\", %%2: f32[%s \"b\", %%3: %s \"r\", %%4: f32[%s \"s\", %%5: %s \"t\"",
+    snprintf(params, sizeof params,
+             "%%0: %s \"x\", %%1: %s \"w\", %%2: f32[%s \"b\", %%3: %s \"r\", %%4: f32[%s \"s\", %%5: %s \"t\"",
              forms[k][0], forms[k][1], c, y, c, y);
     snprintf(body, sizeof body,
-             "%%6 = convolution(%%0, %%1) {%s} : %s\n%%7 = broadcast(%%2) {dimensions=[3]} : %s\n%%8 = add(%%6, %%7) : %s\n"
+             "%%6 = convolution(%%0, %%1) %s : %s\n%%7 = broadcast(%%2) {dimensions=[3]} : %s\n"
+             "%%8 = add(%%6, %%7) : %s\n"
              "%%9 = add(%%8, %%3) : %s\n%%10 = broadcast(%%4) {dimensions=[3]} : %s\n%%11 = multiply(%%9, %%10) : %s\n"
              "%%12 = maximum(%%11, %%5) : %s\n%%13 = logistic(%%12) : %s\n%%14 = multiply(%%12, %%13) : %s",
              forms[k][2], y, y, y, y, y, y, y, y, y);
     check_body(params, body, "%14 \"y\"", 5e-6, -1, 1);
   }
   static const char *const products[][4] = {
-      {"f32[130,200]", "f32[200,300]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "f32[130,300]"},
-      {"f32[5,70,90]", "f32[5,90,110]", "{lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]}", "f32[5,70,110]"},
-      {"f32[1,1500]", "f32[1500,2000]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]}", "f32[1,2000]"},
-      {"f32[1,1500]", "f32[2000,1500]", "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]}", "f32[1,2000]"}};
+      {"f32[130,200]", "f32[200,300]", MATMUL, "f32[130,300]"},
+      {"f32[5,70,90]", "f32[5,90,110]", DOT_OF("0", "0", "2", "1"), "f32[5,70,110]"},
+      {"f32[1,1500]", "f32[1500,2000]", MATMUL, "f32[1,2000]"},
+      {"f32[1,1500]", "f32[2000,1500]", DOT_OF("", "", "1", "1"), "f32[1,2000]"}};
   for (size_t k = 0; k < sizeof products / sizeof *products; k++) {
     char params[300], body[900];
     const char *y = products[k][3], *n = strrchr(y, ',') + 1;
@@ -70,14 +70,15 @@ START_TEST(parts) {
   check_body("%0: f32[1,1500] \"x\"",
              "%1 = iota() {dimension=0} : f32[1500,2000]\n%2 = iota() {dimension=1} : f32[1500,2000]\n"
              "%3 = add(%1, %2) : f32[1500,2000]\n%4 = cosine(%3) : f32[1500,2000]\n"
-             "%5 = dot(%0, %4) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[1,2000]", "%5 \"y\"", 5e-5,
+             "%5 = dot(%0, %4) " MATMUL " : f32[1,2000]", "%5 \"y\"", 5e-5,
              -1, 1);
 }
 END_TEST
 
-/* Softmax, and a normalisation written in small operators, over rows of n elements: shape x, rows' shape k, the dimension that
- * goes and those that stay. */
-static void check_rows(const char *type, const char *x, const char *k, const char *gone, const char *kept, double tolerance) {
+/* Softmax, and a normalisation written in small operators, over rows of n elements: shape x, rows' shape k, the
+ * dimension that goes and those that stay. */
+static void check_rows(const char *type, const char *x, const char *k, const char *gone, const char *kept,
+                       double tolerance) {
   char params[200], body[3000];
   snprintf(params, sizeof params, "%%0: %s[%s] \"x\", %%1: %s[%s] \"y\"", type, x, type, x);
   snprintf(body, sizeof body,
@@ -94,8 +95,8 @@ static void check_rows(const char *type, const char *x, const char *k, const cha
   check_body(params, body, "%8 \"softmax\", %5 \"e\", %9 \"sum\", %11 \"square\", %19 \"normal\"", tolerance, -2, 2);
 }
 
-/* Rows that are whole vectors, that end in the middle of one, that are shorter; that lie side by side; that are too long for
- * what is kept on the stack; of numbers that are computed in f32, or by a library. */
+/* Rows that are whole vectors, that end in the middle of one, that are shorter; that lie side by side; that are too
+ * long for what is kept on the stack; of numbers that are computed in f32, or by a library. */
 START_TEST(rows) {
   check_rows("f32", "3,4,64", "3,4", "2", "0,1", 1e-5);
   check_rows("f32", "3,37", "3", "1", "0", 1e-5);
@@ -110,60 +111,71 @@ START_TEST(rows) {
 }
 END_TEST
 
-/* Squares that divide both sides, that lie over one another, that are smaller; two turned arrays, types of all widths, and
- * elementwise work on both sides. */
+/* Squares that divide both sides, that lie over one another, that are smaller; two turned arrays, types of all widths,
+ * and elementwise work on both sides. */
 START_TEST(turned) {
   static const char *const types[] = {"f32", "f64", "f16", "s8", "s64", "pred", NULL};
   for (int k = 0; types[k]; k++) {
     char params[100], body[1000];
-    snprintf(params, sizeof params, "%%0: %1$s[3,32,48] \"x\", %%1: %1$s[2,37,19] \"y\", %%2: %1$s[1,5,7,2] \"z\"", types[k]);
+    snprintf(params, sizeof params, "%%0: %1$s[3,32,48] \"x\", %%1: %1$s[2,37,19] \"y\", %%2: %1$s[1,5,7,2] \"z\"",
+             types[k]);
     snprintf(body, sizeof body,
-             "%%3 = transpose(%%0) {permutation=[2,0,1]} : %1$s[48,3,32]\n%%4 = transpose(%%0) {permutation=[0,2,1]} : %1$s[3,48,32]\n"
-             "%%5 = transpose(%%1) {permutation=[0,2,1]} : %1$s[2,19,37]\n%%6 = transpose(%%1) {permutation=[2,1,0]} : %1$s[19,37,2]\n"
+             "%%3 = transpose(%%0) {permutation=[2,0,1]} : %1$s[48,3,32]\n"
+             "%%4 = transpose(%%0) {permutation=[0,2,1]} : %1$s[3,48,32]\n"
+             "%%5 = transpose(%%1) {permutation=[0,2,1]} : %1$s[2,19,37]\n"
+             "%%6 = transpose(%%1) {permutation=[2,1,0]} : %1$s[19,37,2]\n"
              "%%7 = transpose(%%2) {permutation=[3,0,1,2]} : %1$s[2,1,5,7]\n", types[k]);
     check_body(params, body, "%3 \"a\", %4 \"b\", %5 \"c\", %6 \"d\", %7 \"e\"", 0, -9, 9);
   }
   check_body("%0: f32[2,37,19] \"x\", %1: f32[2,37,19] \"y\", %2: f32[19] \"b\", %3: f32[2,19,37] \"z\"",
              "%4 = multiply(%0, %1) : f32[2,37,19]\n%5 = transpose(%4) {permutation=[0,2,1]} : f32[2,19,37]\n"
-             "%6 = transpose(%1) {permutation=[0,2,1]} : f32[2,19,37]\n%7 = broadcast(%2) {dimensions=[1]} : f32[2,19,37]\n"
+             "%6 = transpose(%1) {permutation=[0,2,1]} : f32[2,19,37]\n"
+             "%7 = broadcast(%2) {dimensions=[1]} : f32[2,19,37]\n"
              "%8 = add(%5, %7) : f32[2,19,37]\n%9 = maximum(%8, %6) : f32[2,19,37]\n%10 = negate(%3) : f32[2,19,37]\n"
              "%11 = subtract(%10, %9) : f32[2,19,37]\n%12 = reshape(%11) : f32[38,37]\n%13 = abs(%12) : f32[38,37]",
              "%13 \"r\", %8 \"s\"", 0, -2, 2);
 }
 END_TEST
 
-/* Two to four columns: rows that divide vectors, that lie over one another, that padding and concatenation cut, that are repeated. */
+/* Two to four columns: rows that divide vectors, that lie over one another, that padding and concatenation cut, that
+ * are repeated. */
 START_TEST(interleaved) {
   static const char *const types[] = {"f32", "f64", "bf16", "u8", "s64", "pred", NULL};
   for (int k = 0; types[k]; k++) {
     char params[100], body[600];
     snprintf(params, sizeof params, "%%0: %1$s[2,3,9,37] \"x\", %%1: %1$s[5,2,64] \"y\"", types[k]);
     snprintf(body, sizeof body,
-             "%%2 = transpose(%%0) {permutation=[0,2,3,1]} : %1$s[2,9,37,3]\n%%3 = transpose(%%1) {permutation=[0,2,1]} : %1$s[5,64,2]\n"
+             "%%2 = transpose(%%0) {permutation=[0,2,3,1]} : %1$s[2,9,37,3]\n"
+             "%%3 = transpose(%%1) {permutation=[0,2,1]} : %1$s[5,64,2]\n"
              "%%4 = reshape(%%3) : %1$s[5,128]\n", types[k]);
     check_body(params, body, "%2 \"a\", %4 \"b\"", 0, -9, 9);
   }
   check_body("%0: f32[1,3,10,21] \"x\", %1: u8[] \"p\"",
-             "%2 = round-nearest-even(%0) : f32[1,3,10,21]\n%3 = convert(%2) {saturate=true, rounding=nearest} : u8[1,3,10,21]\n"
+             "%2 = round-nearest-even(%0) : f32[1,3,10,21]\n"
+             "%3 = convert(%2) {saturate=true, rounding=nearest} : u8[1,3,10,21]\n"
              "%4 = pad(%3, %1) {low=[0,0,1,1], high=[0,0,1,2], interior=[0,0,0,0]} : u8[1,3,12,24]\n"
              "%5 = transpose(%4) {permutation=[0,2,3,1]} : u8[1,12,24,3]", "%5 \"r\"", 0, 0, 99);
   check_body("%0: f32[7,116] \"x\", %1: f32[7,58] \"y\"",
              "%2 = slice(%0) {starts=[0,58], limits=[7,116], strides=[1,1]} : f32[7,58]\n"
-             "%3 = concatenate(%2, %1) {dimension=1} : f32[7,116]\n%4 = negate(%3) : f32[7,116]\n%5 = reshape(%4) : f32[7,2,58]\n"
-             "%6 = transpose(%5) {permutation=[0,2,1]} : f32[7,58,2]\n%7 = reshape(%6) : f32[7,116]", "%7 \"r\"", 0, -2, 2);
+             "%3 = concatenate(%2, %1) {dimension=1} : f32[7,116]\n%4 = negate(%3) : f32[7,116]\n"
+             "%5 = reshape(%4) : f32[7,2,58]\n"
+             "%6 = transpose(%5) {permutation=[0,2,1]} : f32[7,58,2]\n"
+             "%7 = reshape(%6) : f32[7,116]", "%7 \"r\"", 0, -2, 2);
   check_body("%0: f32[2,5,19] \"x\", %1: u8[3,40] \"y\"",
-             "%2 = abs(%0) : f32[2,5,19]\n%3 = broadcast(%2) {dimensions=[0,1,3]} : f32[2,5,3,19]\n%4 = reshape(%3) : f32[2,15,19]\n"
+             "%2 = abs(%0) : f32[2,5,19]\n%3 = broadcast(%2) {dimensions=[0,1,3]} : f32[2,5,3,19]\n"
+             "%4 = reshape(%3) : f32[2,15,19]\n"
              "%5 = broadcast(%4) {dimensions=[0,1,2]} : f32[2,15,19,2]\n%6 = reshape(%5) : f32[2,15,38]\n"
-             "%7 = broadcast(%1) {dimensions=[0,1]} : u8[3,40,4]\n%8 = reshape(%7) : u8[3,160]", "%6 \"r\", %8 \"s\"", 0, 0, 9);
+             "%7 = broadcast(%1) {dimensions=[0,1]} : u8[3,40,4]\n"
+             "%8 = reshape(%7) : u8[3,160]", "%6 \"r\", %8 \"s\"", 0, 0, 9);
 }
 END_TEST
 
 /* What pass layout carries transposes through: each branch ends in a plain result. */
 START_TEST(layouts) {
-  static const char conv[] = "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-first";
+  static const char conv[] = CONV_FIRST("1,1", "1,1", "1,1", "1,1", "1,1", "1");
   char body[3000];
   snprintf(body, sizeof body,
-           "%%3 = convolution(%%0, %%1) {%s} : f32[2,6,7,8]\n"
+           "%%3 = convolution(%%0, %%1) %s : f32[2,6,7,8]\n"
            "%%4 = transpose(%%3) {permutation=[0,2,3,1]} : f32[2,7,8,6]\n"
            "%%5 = transpose(%%3) {permutation=[0,1,3,2]} : f32[2,6,8,7]\n"
            "%%6 = reduce(%%3) {dimensions=[2], reducer=add} : f32[2,6,8]\n"
@@ -191,11 +203,9 @@ END_TEST
 START_TEST(sharing) {
   check_body("%0: f32[1,9,9,64] \"x\", %1: f32[64,64,1,1] \"w\"",
              "%2 = tanh(%0) : f32[1,9,9,64]\n"
-             "%3 = convolution(%2, %1) {strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
-             "layout=channels-last} : f32[1,9,9,64]\n"
+             "%3 = convolution(%2, %1) " CONV_LAST("1,1", "0,0", "0,0", "1,1", "1,1", "1") " : f32[1,9,9,64]\n"
              "%4 = add(%3, %2) : f32[1,9,9,64]\n"
-             "%5 = convolution(%4, %1) {strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
-             "layout=channels-last} : f32[1,9,9,64]\n"
+             "%5 = convolution(%4, %1) " CONV_LAST("1,1", "0,0", "0,0", "1,1", "1,1", "1") " : f32[1,9,9,64]\n"
              "%6 = tanh(%4) : f32[1,9,9,64]\n%7 = add(%5, %6) : f32[1,9,9,64]\n"
              "%8 = reverse(%7) {dimensions=[1]} : f32[1,9,9,64]\n%9 = add(%7, %8) : f32[1,9,9,64]\n"
              "%10 = logistic(%9) : f32[1,9,9,64]\n%11 = multiply(%9, %10) : f32[1,9,9,64]",
@@ -207,8 +217,7 @@ END_TEST
  * tolerance is that of 144 products, some of them cancelling, summed in another order. */
 START_TEST(repeated_steps) {
   static const char convolution[] =
-      "%2 = convolution(%0, %1) {strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
-      "layout=channels-last} : f32[1,9,9,16]\n"
+      "%2 = convolution(%0, %1) " CONV_LAST("1,1", "1,1", "1,1", "1,1", "1,1", "1") " : f32[1,9,9,16]\n"
       "%3 = constant() {value=f32[] 1.375} : f32[]\n%4 = broadcast(%3) {dimensions=[]} : f32[1,9,9,16]\n"
       "%5 = constant() {value=f32[] 0.625} : f32[]\n%6 = broadcast(%5) {dimensions=[]} : f32[1,9,9,16]\n"
       "%7 = multiply(%2, %4) : f32[1,9,9,16]\n%8 = add(%7, %6) : f32[1,9,9,16]\n";
@@ -219,7 +228,8 @@ START_TEST(repeated_steps) {
       {"%9 = clamp(%5, %8, %3) : f32[1,9,9,16]\n%10 = multiply(%9, %9) : f32[1,9,9,16]\n"
        "%11 = add(%9, %4) : f32[1,9,9,16]\n%12 = minimum(%11, %6) : f32[1,9,9,16]",
        "%12 \"y\", %10 \"z\""},
-      {"%9 = maximum(%8, %6) : f32[1,9,9,16]\n%10 = logistic(%9) : f32[1,9,9,16]\n%11 = maximum(%10, %6) : f32[1,9,9,16]\n"
+      {"%9 = maximum(%8, %6) : f32[1,9,9,16]\n%10 = logistic(%9) : f32[1,9,9,16]\n"
+       "%11 = maximum(%10, %6) : f32[1,9,9,16]\n"
        "%12 = minimum(%11, %4) : f32[1,9,9,16]\n%13 = divide(%12, %4) : f32[1,9,9,16]",
        "%13 \"y\""}};
   for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
@@ -245,8 +255,7 @@ START_TEST(stretched_steps) {
     snprintf(params, sizeof params, "%%0: f32[%d,9,9,16] \"x\", %%1: f32[%s] \"a\"", batch, array);
     snprintf(body, sizeof body,
              "%%2 = iota() {dimension=1} : f32[16,16,3,3]\n%%3 = cosine(%%2) : f32[16,16,3,3]\n"
-             "%%4 = convolution(%%0, %%3) {strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
-             "layout=channels-last} : f32[%d,9,9,16]\n"
+             "%%4 = convolution(%%0, %%3) " CONV_LAST("1,1", "1,1", "1,1", "1,1", "1,1", "1") " : f32[%d,9,9,16]\n"
              "%%5 = broadcast(%%1) {dimensions=[%s]} : f32[%d,9,9,16]\n%%6 = multiply(%%4, %%5) : f32[%d,9,9,16]",
              batch, to, batch, batch);
     check_body(params, body, "%6 \"y\"", 1e-5, -1, 1);
@@ -254,13 +263,16 @@ START_TEST(stretched_steps) {
 }
 END_TEST
 
-/* Sums of bytes, with what brings them to bytes again: the library's rounding is exact.  %%w and %%f are constants, folded. */
+/* Sums of bytes, with what brings them to bytes again: the library's rounding is exact.  %%w and %%f are constants,
+ * folded. */
 START_TEST(bytes) {
   static const char *const kinds[][3] = {/* of x, of y, the last steps */
       {"u8", "u8", "%20 = round-nearest-even(%19) : f32[1,9,9,40]\n%21 = add(%20, %13) : f32[1,9,9,40]\n"
-                   "%22 = clamp(%4, %21, %5) : f32[1,9,9,40]\n%23 = convert(%22) {saturate=true, rounding=nearest} : u8[1,9,9,40]"},
+                   "%22 = clamp(%4, %21, %5) : f32[1,9,9,40]\n"
+                   "%23 = convert(%22) {saturate=true, rounding=nearest} : u8[1,9,9,40]"},
       {"s8", "u8", "%20 = maximum(%19, %13) : f32[1,9,9,40]\n%21 = round-nearest-even(%20) : f32[1,9,9,40]\n"
-                   "%22 = clamp(%4, %21, %5) : f32[1,9,9,40]\n%23 = convert(%22) {saturate=true, rounding=nearest} : u8[1,9,9,40]"},
+                   "%22 = clamp(%4, %21, %5) : f32[1,9,9,40]\n"
+                   "%23 = convert(%22) {saturate=true, rounding=nearest} : u8[1,9,9,40]"},
       {"s8", "f32", "%23 = add(%19, %13) : f32[1,9,9,40]"}};
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
     char params[100], body[4000];
@@ -269,10 +281,11 @@ START_TEST(bytes) {
              "%%4 = constant() {value=f32[] 0} : f32[]\n%%5 = constant() {value=f32[] 255} : f32[]\n"
              "%%6 = iota() {dimension=0} : s32[8640]\n%%7 = multiply(%%6, %%6) : s32[8640]\n"
              "%%8 = convert(%%7) {saturate=false, rounding=nearest} : s8[8640]\n%%9 = reshape(%%8) : s8[40,24,3,3]\n"
-             "%%10 = iota() {dimension=0} : s32[40]\n%%11 = convert(%%10) {saturate=false, rounding=nearest} : f32[40]\n"
+             "%%10 = iota() {dimension=0} : s32[40]\n"
+             "%%11 = convert(%%10) {saturate=false, rounding=nearest} : f32[40]\n"
              "%%12 = constant() {value=f32[] 3} : f32[]\n%%13 = broadcast(%%12) {dimensions=[]} : f32[1,9,9,40]\n"
-             "%%14 = convolution(%%0, %%9) {strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
-             "layout=channels-last} : s32[1,9,9,40]\n%%15 = broadcast(%%10) {dimensions=[3]} : s32[1,9,9,40]\n"
+             "%%14 = convolution(%%0, %%9) " CONV_LAST("1,1", "1,1", "1,1", "1,1", "1,1", "1") " : s32[1,9,9,40]\n"
+             "%%15 = broadcast(%%10) {dimensions=[3]} : s32[1,9,9,40]\n"
              "%%16 = add(%%14, %%15) : s32[1,9,9,40]\n"
              "%%17 = convert(%%16) {saturate=true, rounding=nearest} : f32[1,9,9,40]\n"
              "%%2 = constant() {value=f32[] 0x1p-14} : f32[]\n%%3 = broadcast(%%2) {dimensions=[]} : f32[40]\n"
@@ -284,7 +297,7 @@ START_TEST(bytes) {
   check_body("%0: u8[33,70] \"x\"",
              "%1 = iota() {dimension=0} : s32[4480]\n%2 = multiply(%1, %1) : s32[4480]\n"
              "%3 = convert(%2) {saturate=false, rounding=nearest} : s8[4480]\n%4 = reshape(%3) : s8[70,64]\n"
-             "%5 = dot(%0, %4) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : s32[33,64]",
+             "%5 = dot(%0, %4) " MATMUL " : s32[33,64]",
              "%5 \"y\"", 0, -1, 1);
 }
 END_TEST
@@ -297,24 +310,29 @@ START_TEST(looked_up) {
     snprintf(params, sizeof params, "%%0: %s[5,37,29] \"x\", %%1: u8[] \"p\"", types[k]);
     snprintf(body, sizeof body,
              "%%2 = constant() {value=f32[] 0.03125} : f32[]\n%%3 = broadcast(%%2) {dimensions=[]} : f32[5,37,29]\n"
-             "%%4 = convert(%%0) {saturate=true, rounding=nearest} : f32[5,37,29]\n%%5 = multiply(%%4, %%3) : f32[5,37,29]\n"
-             "%%6 = logistic(%%5) : f32[5,37,29]\n%%7 = multiply(%%6, %%5) : f32[5,37,29]\n%%8 = divide(%%7, %%3) : f32[5,37,29]\n"
-             "%%9 = round-nearest-even(%%8) : f32[5,37,29]\n%%10 = convert(%%9) {saturate=true, rounding=nearest} : u8[5,37,29]\n"
+             "%%4 = convert(%%0) {saturate=true, rounding=nearest} : f32[5,37,29]\n"
+             "%%5 = multiply(%%4, %%3) : f32[5,37,29]\n"
+             "%%6 = logistic(%%5) : f32[5,37,29]\n%%7 = multiply(%%6, %%5) : f32[5,37,29]\n"
+             "%%8 = divide(%%7, %%3) : f32[5,37,29]\n"
+             "%%9 = round-nearest-even(%%8) : f32[5,37,29]\n"
+             "%%10 = convert(%%9) {saturate=true, rounding=nearest} : u8[5,37,29]\n"
              "%%11 = pad(%%10, %%1) {low=[0,1,1], high=[0,2,1], interior=[0,0,0]} : u8[5,40,31]\n"
              "%%12 = convert(%%9) {saturate=true, rounding=nearest} : s8[5,37,29]");
     check_body(params, body, "%11 \"y\", %12 \"z\"", 0, k ? -128 : 0, k ? 127 : 255);
   }
-  check_body("%0: pred[256] \"t\", %1: s8[256] \"u\", %2: u8[3,50] \"x\"",
-             "%3 = convert(%2) {saturate=true, rounding=nearest} : s32[3,50]\n"
-             "%4 = gather(%0, %3) {offset_dims=[], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
-             "index_vector_dim=2, sizes=[1]} : pred[3,50]\n"
-             "%5 = gather(%1, %3) {offset_dims=[], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
-             "index_vector_dim=2, sizes=[1]} : s8[3,50]\n", "%4 \"y\", %5 \"z\"", 0, 0, 127);
+  check_body(
+      "%0: pred[256] \"t\", %1: s8[256] \"u\", %2: u8[3,50] \"x\"",
+      "%3 = convert(%2) {saturate=true, rounding=nearest} : s32[3,50]\n"
+      "%4 = gather(%0, %3) {offset_dims=[], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
+      "index_vector_dim=2, sizes=[1]} : pred[3,50]\n"
+      "%5 = gather(%1, %3) {offset_dims=[], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
+      "index_vector_dim=2, sizes=[1]} : s8[3,50]\n",
+      "%4 \"y\", %5 \"z\"", 0, 0, 127);
 }
 END_TEST
 
-/* Weights of small integers, made into f32 by blocks or columns, with and without a zero point and a transpose, a tail behind the
- * dot.  A block's sum is scaled instead of each weight: some more roundings, of 1600 products at most. */
+/* Weights of small integers, made into f32 by blocks or columns, with and without a zero point and a transpose, a tail
+ * behind the dot.  A block's sum is scaled instead of each weight: some more roundings, of 1600 products at most. */
 START_TEST(small_weights) {
   static const struct {
     const char *type, *x, *y, *q, *matrix, *scales, *along, *contract;
@@ -334,7 +352,8 @@ START_TEST(small_weights) {
     snprintf(params, sizeof params, "%%0: f32[%s] \"x\"", kinds[k].x);
     snprintf(zero, sizeof zero,
              "%%20 = iota() {dimension=0} : s32[%s]\n%%21 = broadcast(%%20) {dimensions=[%s]} : s32[%s]\n"
-             "%%22 = convert(%%13) {saturate=true, rounding=nearest} : s32[%s]\n%%23 = subtract(%%22, %%21) : s32[%s]\n",
+             "%%22 = convert(%%13) {saturate=true, rounding=nearest} : s32[%s]\n"
+             "%%23 = subtract(%%22, %%21) : s32[%s]\n",
              scales, along, q, q, q);
     snprintf(turn, sizeof turn, "%%29 = transpose(%%28) {permutation=[1,0]} : f32[%s]\n", kinds[k].matrix);
     snprintf(body, sizeof body,
@@ -342,13 +361,14 @@ START_TEST(small_weights) {
              "%%11 = multiply(%%9, %%9) : s32[%s]\n%%12 = add(%%11, %%10) : s32[%s]\n"
              "%%13 = convert(%%12) {saturate=false, rounding=nearest} : %s[%s]\n%s"
              "%%24 = convert(%%%d) {saturate=true, rounding=nearest} : f32[%s]\n"
-             "%%25 = iota() {dimension=0} : f32[%s]\n%%26 = cosine(%%25) : f32[%s]\n%%7 = broadcast(%%26) {dimensions=[%s]} : f32[%s]\n"
+             "%%25 = iota() {dimension=0} : f32[%s]\n%%26 = cosine(%%25) : f32[%s]\n"
+             "%%7 = broadcast(%%26) {dimensions=[%s]} : f32[%s]\n"
              "%%27 = multiply(%%24, %%7) : f32[%s]\n%%28 = reshape(%%27) : f32[%s]\n%s"
              "%%30 = dot(%%0, %%%d) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[%s]} : f32[%s]\n"
              "%%31 = constant() {value=f32[] 3} : f32[]\n%%32 = broadcast(%%31) {dimensions=[]} : f32[%s]\n"
              "%%33 = maximum(%%30, %%32) : f32[%s]",
-             q, q, q, q, kinds[k].type, q, kinds[k].zero ? zero : "", kinds[k].zero ? 23 : 13, q, scales, scales, along, q, q,
-             kinds[k].matrix, kinds[k].turned ? turn : "", kinds[k].turned ? 29 : 28, kinds[k].contract, y, y, y);
+             q, q, q, q, kinds[k].type, q, kinds[k].zero ? zero : "", kinds[k].zero ? 23 : 13, q, scales, scales, along,
+             q, q, kinds[k].matrix, kinds[k].turned ? turn : "", kinds[k].turned ? 29 : 28, kinds[k].contract, y, y, y);
     check_body(params, body, "%33 \"y\"", 2e-5, -1, 1);
   }
 }
@@ -363,11 +383,11 @@ START_TEST(heads) {
              "%3 = slice(%0) {starts=[0,0,1,0,0], limits=[4,20,2,3,32], strides=[1,1,1,1,1]} : f32[4,20,1,3,32]\n"
              "%4 = slice(%0) {starts=[0,0,2,0,0], limits=[4,20,3,3,32], strides=[1,1,1,1,1]} : f32[4,20,1,3,32]\n"
              "%5 = reshape(%2) : f32[4,20,3,32]\n%6 = reshape(%3) : f32[4,20,3,32]\n%7 = reshape(%4) : f32[4,20,3,32]\n"
-             "%8 = dot(%5, %6) {lhs_batch=[0,2], rhs_batch=[0,2], lhs_contract=[3], rhs_contract=[3]} : f32[4,3,20,20]\n"
+             "%8 = dot(%5, %6) " DOT_OF("0,2", "0,2", "3", "3") " : f32[4,3,20,20]\n"
              "%9 = logistic(%8) : f32[4,3,20,20]\n"
-             "%10 = dot(%9, %7) {lhs_batch=[0,1], rhs_batch=[0,2], lhs_contract=[3], rhs_contract=[1]} : f32[4,3,20,32]\n"
+             "%10 = dot(%9, %7) " DOT_OF("0,1", "0,2", "3", "1") " : f32[4,3,20,32]\n"
              "%11 = transpose(%10) {permutation=[0,2,1,3]} : f32[4,20,3,32]\n%12 = reshape(%11) : f32[4,20,96]\n"
-             "%13 = dot(%12, %1) {lhs_batch=[], rhs_batch=[], lhs_contract=[2], rhs_contract=[0]} : f32[4,20,64]",
+             "%13 = dot(%12, %1) " DOT_OF("", "", "2", "0") " : f32[4,20,64]",
              "%13 \"y\"", 1e-5, -1, 1);
 }
 END_TEST
@@ -384,8 +404,9 @@ static const char *const activations[] = {
     "%5 = multiply(%4, %a) : f32[24,200]\n%6 = logistic(%5) : f32[24,200]\n%y = multiply(%4, %6) : f32[24,200]\n",
 };
 
-/* Products of 64 numbers from [-1, 1] stand around 0 with a deviation of 2.7, so that all parts of the functions are met.  1e-5
- * of the largest result, some 10, is far above what products and the library's erf and tanh (1e-6) differ by. */
+/* Products of 64 numbers from [-1, 1] stand around 0 with a deviation of 2.7, so that all parts of the functions are
+ * met.  1e-5 of the largest result, some 10, is far above what products and the library's erf and tanh (1e-6) differ
+ * by. */
 START_TEST(spelled_out) {
   static const char *const numbers[][2] = {{"h", "0.5"}, {"o", "1"}, {"r", "1.4142135"}, {"s", "0.7978846"},
                                            {"c", "0.044715"}, {"a", "1.702"}};
@@ -393,11 +414,12 @@ START_TEST(spelled_out) {
   int n = 0;
   for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
     n += snprintf(body + n, sizeof body - (size_t)n,
-                  "%%n%s = constant() {value=f32[] %s} : f32[]\n%%%s = broadcast(%%n%s) {dimensions=[]} : f32[24,200]\n",
+                  "%%n%s = constant() {value=f32[] %s} : f32[]\n"
+                  "%%%s = broadcast(%%n%s) {dimensions=[]} : f32[24,200]\n",
                   numbers[k][0], numbers[k][1], numbers[k][0], numbers[k][0]);
   }
   snprintf(body + n, sizeof body - (size_t)n,
-           "%%2 = dot(%%0, %%1) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[24,200]\n"
+           "%%2 = dot(%%0, %%1) " MATMUL " : f32[24,200]\n"
            "%%3 = broadcast(%%b) {dimensions=[1]} : f32[24,200]\n%%4 = add(%%2, %%3) : f32[24,200]\n%s",
            activations[_i]);
   check_body("%0: f32[24,64] \"x\", %1: f32[64,200] \"w\", %b: f32[200] \"b\"", body, "%y \"y\"", 1e-5, -1, 1);
@@ -407,8 +429,7 @@ END_TEST
 START_TEST(clusters_in_branches) {
   check_text("onnx-xla hlo 1\nmodule \"t\" {\n"
              "computation one(%0: f32[1,9,9,16], %1: f32[16,16,3,3], %2: f32[]) {\n"
-             "%3 = convolution(%0, %1) {strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], "
-             "groups=1, layout=channels-last} : f32[1,9,9,16]\n"
+             "%3 = convolution(%0, %1) " CONV_LAST("1,1", "1,1", "1,1", "1,1", "1,1", "1") " : f32[1,9,9,16]\n"
              "%4 = broadcast(%2) {dimensions=[]} : f32[1,9,9,16]\n%5 = add(%3, %4) : f32[1,9,9,16]\nreturn %5\n}\n"
              "computation other(%0: f32[1,9,9,16], %1: f32[16,16,3,3], %2: f32[]) {\nreturn %0\n}\n"
              "entry main(%0: pred[] \"p\", %1: f32[1,9,9,16] \"x\", %2: f32[16,16,3,3] \"w\", %3: f32[] \"b\") {\n"

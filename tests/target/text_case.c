@@ -73,9 +73,11 @@ static void compare(trial *t, int result, const literal *want, const literal *go
   }
   for (int64_t k = 0; k < n; k++) {
     double x = part_of(want, k, &im), y = part_of(got, k, &im2);
-    bool same = memcmp((const char *)want->data + (size_t)k * size, (const char *)got->data + (size_t)k * size, size) == 0;
+    bool same =
+        memcmp((const char *)want->data + (size_t)k * size, (const char *)got->data + (size_t)k * size, size) == 0;
     bool nan = isnan(x) && isnan(y);
-    if (!same && !nan && (t->tolerance == 0 || !near(x, y, t->tolerance * most) || !near(im, im2, t->tolerance * most))) {
+    if (!same && !nan &&
+        (t->tolerance == 0 || !near(x, y, t->tolerance * most) || !near(im, im2, t->tolerance * most))) {
       snprintf(t->message, sizeof t->message, "%s: result %d, element %" PRId64 " is %.9g, not %.9g\n%.300s", t->v.name,
                result, k, y, x, t->text);
       return;
@@ -93,7 +95,8 @@ static status try_it(void *data) {
     return s;
   }
   uint32_t n_in = m->entry->n_params, n_out = m->entry->n_roots;
-  literal *in = ARENA_NEW_N(a, literal, n_in + 1), *want = ARENA_NEW_N(a, literal, n_out), *got = ARENA_NEW_N(a, literal, n_out);
+  literal *in = ARENA_NEW_N(a, literal, n_in + 1), *want = ARENA_NEW_N(a, literal, n_out),
+          *got = ARENA_NEW_N(a, literal, n_out);
   for (uint32_t k = 0; k < n_in; k++) {
     in[k] = random_literal(a, hlo_shape(hlo_result(m->entry->params[k], 0)), t);
   }
@@ -118,7 +121,8 @@ void check_text(const char *text, double tolerance, double low, double high) {
 
 void check_body(const char *params, const char *body, const char *root, double tolerance, double low, double high) {
   char text[4000];
-  int n = snprintf(text, sizeof text, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%s) {\n%s\nreturn %s\n}\n}\n", params, body, root);
+  int n = snprintf(text, sizeof text, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%s) {\n%s\nreturn %s\n}\n}\n", params,
+                   body, root);
   ck_assert_int_lt(n, (int)sizeof text);
   check_text(text, tolerance, low, high);
 }

@@ -1,5 +1,5 @@
-/* activation.c - see activation.h.  What is looked for has the form x * c * (p + q*f(g(x))): a product whose factors are x, numbers
- * and one sum with f (erf, tanh, logistic), where g is a polynomial. */
+/* activation.c - see activation.h.  What is looked for has the form x * c * (p + q*f(g(x))): a product whose factors
+ * are x, numbers and one sum with f (erf, tanh, logistic), where g is a polynomial. */
 #include "hlo/activation.h"
 
 #include <math.h>

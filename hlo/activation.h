@@ -1,4 +1,5 @@
-/* activation.h - activations that are spelled out: several operations on one array that together are a known function of it. */
+/* activation.h - activations that are spelled out: several operations on one array that together are a known function
+ * of it. */
 #ifndef HLO_ACTIVATION_H
 #define HLO_ACTIVATION_H
 
@@ -22,9 +23,9 @@ typedef struct hlo_activation {
 /* Whether v is an array of one number; *number is it. */
 typedef bool hlo_splat_fn(const void *data, hlo_value v, double *number);
 
-/* The activation of result 0 of `x`: nobody but its members uses x, nor any member but the last.  Constants may be off by what
- * f32 rounds, and the operations in any order that means the same.  splat: how to tell splats (bodies of fusions have theirs
- * outside); NULL: as hlo_splat_of. */
+/* The activation of result 0 of `x`: nobody but its members uses x, nor any member but the last.  Constants may be off
+ * by what f32 rounds, and the operations in any order that means the same.  splat: how to tell splats (bodies of
+ * fusions have theirs outside); NULL: as hlo_splat_of. */
 bool hlo_find_activation(hlo_instr *x, hlo_splat_fn *splat, const void *data, hlo_activation *out);
 
 #endif

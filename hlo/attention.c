@@ -172,8 +172,8 @@ static bool find_softmax(hlo_attention *a, hlo_value p) {
   a->scores = behind_reshapes(a, subtract->operands[0]);
   a->max = source_of(below_broadcast(subtract), HLO_REDUCE);
   a->sum = source_of(below_broadcast(divide), HLO_REDUCE);
-  if (!reduces(a->max, HLO_REDUCE_MAX) || !reduces(a->sum, HLO_REDUCE_ADD) || !hlo_row_space_of(a->max, &s) || !is_last(&s) ||
-      !hlo_reduces_rows(&s, a->sum) || !add(a, a->max) || !add(a, a->sum)) {
+  if (!reduces(a->max, HLO_REDUCE_MAX) || !reduces(a->sum, HLO_REDUCE_ADD) || !hlo_row_space_of(a->max, &s) ||
+      !is_last(&s) || !hlo_reduces_rows(&s, a->sum) || !add(a, a->max) || !add(a, a->sum)) {
     return false;
   }
   a->keys = s.length;
@@ -210,7 +210,8 @@ static bool reads_rows(const hlo_attention *a) {
 
 static bool find_dots(hlo_attention *a) {
   a->qk = source_of(a->scores, HLO_DOT);
-  if (!a->qk || shape_elements(&a->qk->shapes[0]) != a->rows * a->keys || !take_chain(a, a->scores, a->qk) || !add(a, a->qk)) {
+  if (!a->qk || shape_elements(&a->qk->shapes[0]) != a->rows * a->keys || !take_chain(a, a->scores, a->qk) ||
+      !add(a, a->qk)) {
     return false;
   }
   const shape *k = hlo_shape(a->qk->operands[1]);
@@ -256,5 +257,6 @@ bool hlo_attention_of_fusion(const hlo_instr *i, hlo_attention *a) {
     return false;
   }
   hlo_instr *root = hlo_callee(i, 0)->roots[0].def;
-  return hlo_find_attention(root->op == HLO_TRANSPOSE ? root->operands[0].def : root, HLO_OPERAND_VIEWS | HLO_RESULT_VIEW, a);
+  return hlo_find_attention(root->op == HLO_TRANSPOSE ? root->operands[0].def : root,
+                            HLO_OPERAND_VIEWS | HLO_RESULT_VIEW, a);
 }

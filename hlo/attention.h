@@ -1,9 +1,11 @@
-/* attention.h - attention, however it is spelled: a dot, elementwise work on its result, a softmax of each row, another dot.
+/* attention.h - attention, however it is spelled: a dot, elementwise work on its result, a softmax of each row, another
+ * dot.
  *
  *     result[b, m, :] = sum over n of softmax_n(scores(q[b, m, :] . k[b, n, :])) v[b, n, :]
  *
- * Pass attention makes a fusion of it, of kind attention, which emit/attention.h writes as one kernel: both ask here what one is.
- * In the linear order of all arrays between the dots a row's elements lie side by side, and rows are [b, m]. */
+ * Pass attention makes a fusion of it, of kind attention, which emit/attention.h writes as one kernel: both ask here
+ * what one is. In the linear order of all arrays between the dots a row's elements lie side by side, and rows are [b,
+ * m]. */
 #ifndef HLO_ATTENTION_H
 #define HLO_ATTENTION_H
 

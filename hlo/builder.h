@@ -62,7 +62,8 @@ void hlo_broadcast_both(hlo_builder *b, hlo_value *x, hlo_value *y);
 /* hlo_binary after broadcasting both. */
 hlo_value hlo_binary_broadcast(hlo_builder *b, hlo_op op, hlo_value x, hlo_value y);
 
-hlo_value hlo_broadcast(hlo_builder *b, hlo_value x, shape to, const int64_t *dimensions); /* XLA's: dims of x -> dims of to */
+/* XLA's: dims of x -> dims of to */
+hlo_value hlo_broadcast(hlo_builder *b, hlo_value x, shape to, const int64_t *dimensions);
 hlo_value hlo_iota(hlo_builder *b, shape s, int64_t dimension);
 hlo_value hlo_reshape(hlo_builder *b, hlo_value x, int rank, const dim *dims);
 hlo_value hlo_transpose(hlo_builder *b, hlo_value x, const int64_t *permutation);

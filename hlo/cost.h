@@ -5,12 +5,14 @@
 #include "hlo/ir.h"
 
 typedef struct hlo_cost {
-  int64_t operations; /* arithmetic on elements; a multiply-add counts two, a transcendental function one, movement none */
-  int64_t bytes;      /* of operands, as far as they are read, and of results; what stays inside of a fusion is not moved */
+  /* arithmetic on elements; a multiply-add counts two, a transcendental function one, movement none */
+  int64_t operations;
+  /* of operands, as far as they are read, and of results; what stays inside of a fusion is not moved */
+  int64_t bytes;
 } hlo_cost;
 
-/* Of one run of `i`; a fusion is all that it holds.  Control flow costs nothing itself, nor do parameters, constants and
- * reshapes.  Shapes that are not static count as nothing; sums that leave int64_t stay at its end. */
+/* Of one run of `i`; a fusion is all that it holds.  Control flow costs nothing itself, nor do parameters, constants
+ * and reshapes.  Shapes that are not static count as nothing; sums that leave int64_t stay at its end. */
 hlo_cost hlo_cost_of(const hlo_instr *i);
 
 #endif

@@ -119,8 +119,8 @@ hlo_value hlo_tape_get(const hlo_tape *t, const hlo_instr *i, uint32_t k) {
 }
 
 void hlo_tape_refuse(hlo_tape *t, const hlo_instr *i, const char *why) {
-  hlo_fail(t->b, status_error(STATUS_UNSUPPORTED, "\"%.200s\" cannot be differentiated: %s: %s", i->source, hlo_info(i)->name,
-                              why));
+  hlo_fail(t->b, status_error(STATUS_UNSUPPORTED, "\"%.200s\" cannot be differentiated: %s: %s", i->source,
+                              hlo_info(i)->name, why));
 }
 
 hlo_value hlo_sum_all(hlo_builder *b, hlo_value x) {
@@ -153,7 +153,8 @@ static hlo_instr *find_first(hlo_computation *c, uint32_t n_xs, const hlo_value 
   return i;
 }
 
-/* Numbers what stands from the first x on, and marks what depends on one; nothing flows out of values that are no floats. */
+/* Numbers what stands from the first x on, and marks what depends on one; nothing flows out of values that are no
+ * floats. */
 static hlo_tape read_forward(hlo_builder *b, uint32_t n_xs, const hlo_value *xs) {
   arena *a = hlo_arena(b);
   hlo_instr *first = find_first(b->computation, n_xs, xs);
@@ -251,8 +252,8 @@ static void sweep(hlo_tape *t, const bool *is_x) {
   t->b->source = source;
 }
 
-void hlo_gradients(hlo_builder *b, uint32_t n_ys, const hlo_value *ys, const hlo_value *dys, uint32_t n_xs, const hlo_value *xs,
-                   hlo_value *dxs) {
+void hlo_gradients(hlo_builder *b, uint32_t n_ys, const hlo_value *ys, const hlo_value *dys, uint32_t n_xs,
+                   const hlo_value *xs, hlo_value *dxs) {
   if (b->error) {
     return;
   }

@@ -1,8 +1,10 @@
 /* gradient_conditional.c - the rule of conditionals. */
 #include "hlo/gradient_rules.h"
 
-/* A copy of branch k with one parameter a result more, its gradient, that gives the gradients of the arguments `wanted`. */
-static hlo_computation *back_through(hlo_tape *t, const hlo_instr *i, uint32_t k, const bool *wanted, const bool *given) {
+/* A copy of branch k with one parameter a result more, its gradient, that gives the gradients of the arguments
+ * `wanted`. */
+static hlo_computation *back_through(hlo_tape *t, const hlo_instr *i, uint32_t k, const bool *wanted,
+                                     const bool *given) {
   hlo_builder *b = t->b;
   arena *a = hlo_arena(b);
   hlo_computation *c = hlo_computation_clone(b->computation->module, hlo_callee(i, k));

@@ -4,8 +4,8 @@
 /* --- dot --- */
 
 /* The dimensions that stand in neither list, and how many. */
-static uint32_t free_dims(int rank, uint32_t n_batch, const int64_t *batch, uint32_t n_contract, const int64_t *contract,
-                          int64_t *out) {
+static uint32_t free_dims(int rank, uint32_t n_batch, const int64_t *batch, uint32_t n_contract,
+                          const int64_t *contract, int64_t *out) {
   uint32_t set = 0, n = 0;
   for (uint32_t k = 0; k < n_batch; k++) {
     set |= (uint32_t)1 << batch[k];
@@ -29,14 +29,16 @@ typedef struct side {
 } side;
 
 static side side_of(const hlo_instr *i, uint32_t k) {
-  hlo_attr_id batch = k ? HLO_ATTR_RHS_BATCH : HLO_ATTR_LHS_BATCH, contract = k ? HLO_ATTR_RHS_CONTRACT : HLO_ATTR_LHS_CONTRACT;
+  hlo_attr_id batch = k ? HLO_ATTR_RHS_BATCH : HLO_ATTR_LHS_BATCH,
+              contract = k ? HLO_ATTR_RHS_CONTRACT : HLO_ATTR_LHS_CONTRACT;
   side s = {.batch = hlo_ints(i, batch), .contract = hlo_ints(i, contract), .n_batch = hlo_n_ints(i, batch),
             .n_contract = hlo_n_ints(i, contract)};
   s.n_free = free_dims(hlo_rank(i->operands[k]), s.n_batch, s.batch, s.n_contract, s.contract, s.free);
   return s;
 }
 
-/* Puts into at[] where each contracted dimension of `mine` is found among those of `other`, which the product has in order. */
+/* Puts into at[] where each contracted dimension of `mine` is found among those of `other`, which the product has in
+ * order. */
 static void place_contracted(const side *mine, const side *other, int64_t first, int64_t *at) {
   for (uint32_t k = 0; k < other->n_contract; k++) {
     int64_t rank = 0;
@@ -47,8 +49,8 @@ static void place_contracted(const side *mine, const side *other, int64_t first,
   }
 }
 
-/* Contracts dy with the other operand over that one's free dimensions; each operand keeps its side, so that the usual matrix
- * products need no transpose. */
+/* Contracts dy with the other operand over that one's free dimensions; each operand keeps its side, so that the usual
+ * matrix products need no transpose. */
 static void dot_operand(hlo_tape *t, hlo_instr *i, uint32_t k, hlo_value dy) {
   side mine = side_of(i, k), other = side_of(i, 1 - k);
   int64_t batch[SHAPE_MAX_RANK], over[SHAPE_MAX_RANK], at[SHAPE_MAX_RANK] = {0};
@@ -64,8 +66,12 @@ static void dot_operand(hlo_tape *t, hlo_instr *i, uint32_t k, hlo_value dy) {
     at[mine.free[j]] = n + (k ? mine.n_contract : 0) + j;
   }
   place_contracted(&mine, &other, n + (k ? 0 : mine.n_free), at);
-  hlo_dot_dims d = {.n_batch = n, .lhs_batch = k ? other.batch : batch, .rhs_batch = k ? batch : other.batch,
-                    .n_contract = other.n_free, .lhs_contract = k ? other.free : over, .rhs_contract = k ? over : other.free};
+  hlo_dot_dims d = {.n_batch = n,
+                    .lhs_batch = k ? other.batch : batch,
+                    .rhs_batch = k ? batch : other.batch,
+                    .n_contract = other.n_free,
+                    .lhs_contract = k ? other.free : over,
+                    .rhs_contract = k ? over : other.free};
   hlo_value product = k ? hlo_dot(t->b, i->operands[0], dy, &d) : hlo_dot(t->b, dy, i->operands[1], &d);
   hlo_tape_add(t, i, k, hlo_transpose(t->b, product, at));
 }
@@ -144,9 +150,10 @@ typedef struct conv {
 
 static conv conv_of(const hlo_instr *i) {
   int first = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST ? 2 : 1;
-  return (conv){hlo_ints(i, HLO_ATTR_STRIDES), hlo_ints(i, HLO_ATTR_LOW), hlo_ints(i, HLO_ATTR_LHS_DILATION),
-                hlo_ints(i, HLO_ATTR_RHS_DILATION), hlo_int(i, HLO_ATTR_GROUPS), hlo_rank(i->operands[0]) - 2,
-                hlo_shape(i->operands[0])->dims + first, hlo_shape(i->operands[1])->dims + 2, i->shapes[0].dims + first};
+  return (conv){
+      hlo_ints(i, HLO_ATTR_STRIDES),           hlo_ints(i, HLO_ATTR_LOW),           hlo_ints(i, HLO_ATTR_LHS_DILATION),
+      hlo_ints(i, HLO_ATTR_RHS_DILATION),      hlo_int(i, HLO_ATTR_GROUPS),         hlo_rank(i->operands[0]) - 2,
+      hlo_shape(i->operands[0])->dims + first, hlo_shape(i->operands[1])->dims + 2, i->shapes[0].dims + first};
 }
 
 /* The padding at the end with which a window of `reach` + 1 places finds `count` places, `step` apart. */
@@ -166,8 +173,13 @@ static hlo_value conv_operand(hlo_builder *b, const hlo_instr *i, hlo_value dy) 
   }
   hlo_value kernel = hlo_reverse(b, i->operands[1], (uint32_t)c.spatial, spatial);
   kernel = merge(b, move(b, split(b, kernel, 0, c.groups), 2, 1), 0); /* [g O/g, C/g, ..] -> [g C/g, O/g, ..] */
-  hlo_conv_dims d = {.strides = c.holes, .low = low, .high = high, .lhs_dilation = c.strides, .rhs_dilation = c.dilation,
-                     .groups = c.groups, .layout = (hlo_layout)hlo_int(i, HLO_ATTR_LAYOUT)};
+  hlo_conv_dims d = {.strides = c.holes,
+                     .low = low,
+                     .high = high,
+                     .lhs_dilation = c.strides,
+                     .rhs_dilation = c.dilation,
+                     .groups = c.groups,
+                     .layout = (hlo_layout)hlo_int(i, HLO_ATTR_LAYOUT)};
   return hlo_convolution(b, dy, kernel, &d);
 }
 
@@ -182,8 +194,13 @@ static hlo_value conv_kernel(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   hlo_value x = split(b, channels_first(b, i, i->operands[0], false), 1, c.groups); /* [N, g, C/g, ..] */
   x = merge(b, move(b, move(b, x, 2, 0), 2, 1), 1);                                 /* [C/g, g N, ..] */
   hlo_value over = move(b, channels_first(b, i, dy, false), 1, 0);                  /* [O, N, ..] */
-  hlo_conv_dims d = {.strides = c.dilation, .low = c.low, .high = high, .lhs_dilation = c.holes, .rhs_dilation = c.strides,
-                     .groups = c.groups, .layout = HLO_CHANNELS_FIRST};
+  hlo_conv_dims d = {.strides = c.dilation,
+                     .low = c.low,
+                     .high = high,
+                     .lhs_dilation = c.holes,
+                     .rhs_dilation = c.strides,
+                     .groups = c.groups,
+                     .layout = HLO_CHANNELS_FIRST};
   return move(b, hlo_convolution(b, x, over, &d), 1, 0);
 }
 

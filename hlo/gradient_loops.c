@@ -26,8 +26,8 @@ static hlo_value spread(hlo_builder *b, const hlo_instr *i, hlo_value v) {
 static hlo_value of_extreme(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   hlo_value x = i->operands[0];
   hlo_value equal = hlo_compare(b, HLO_EQ, x, spread(b, i, hlo_result((hlo_instr *)i, 0)));
-  hlo_value count = hlo_reduce(b, hlo_convert(b, equal, hlo_type(x)), HLO_REDUCE_ADD, hlo_n_ints(i, HLO_ATTR_DIMENSIONS),
-                               hlo_ints(i, HLO_ATTR_DIMENSIONS));
+  hlo_value count = hlo_reduce(b, hlo_convert(b, equal, hlo_type(x)), HLO_REDUCE_ADD,
+                               hlo_n_ints(i, HLO_ATTR_DIMENSIONS), hlo_ints(i, HLO_ATTR_DIMENSIONS));
   return hlo_select_or_zero(b, equal, spread(b, i, hlo_binary(b, HLO_DIV, dy, count)));
 }
 
@@ -72,8 +72,8 @@ static hlo_window window_of(const hlo_instr *i) {
                       hlo_ints(i, HLO_ATTR_HIGH), hlo_ints(i, HLO_ATTR_RHS_DILATION)};
 }
 
-/* An element belongs to all windows that reach it: the windows' gradients with holes where strides left out places, and a
- * window of the same extent over them. */
+/* An element belongs to all windows that reach it: the windows' gradients with holes where strides left out places, and
+ * a window of the same extent over them. */
 static hlo_value of_window_sum(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   const shape *x = hlo_shape(i->operands[0]), *y = &i->shapes[0];
   hlo_window w = window_of(i);

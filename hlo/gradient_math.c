@@ -41,7 +41,9 @@ static hlo_value of_logistic(hlo_builder *b, hlo_value x, hlo_value y) { return 
 static hlo_value one_minus_square(hlo_builder *b, hlo_value x) { return mul(b, one_minus(b, x), one_plus(b, x)); }
 
 static hlo_value of_tanh(hlo_builder *b, hlo_value x, hlo_value y) { return one_minus_square(b, y); }
-static hlo_value of_asin(hlo_builder *b, hlo_value x, hlo_value y) { return hlo_unary(b, HLO_RSQRT, one_minus_square(b, x)); }
+static hlo_value of_asin(hlo_builder *b, hlo_value x, hlo_value y) {
+  return hlo_unary(b, HLO_RSQRT, one_minus_square(b, x));
+}
 static hlo_value of_acos(hlo_builder *b, hlo_value x, hlo_value y) { return negate(b, of_asin(b, x, y)); }
 static hlo_value of_atan(hlo_builder *b, hlo_value x, hlo_value y) { return of_log(b, one_plus(b, mul(b, x, x)), y); }
 static hlo_value of_asinh(hlo_builder *b, hlo_value x, hlo_value y) {
@@ -139,7 +141,8 @@ static hlo_value power_by_base(hlo_builder *b, hlo_value dy, hlo_value x, hlo_va
   if (hlo_splat_of(y, &known)) {
     double number = literal_f64(&known, 0);
     exponent = hlo_like(b, y, number - 1);
-    hlo_value d = mul(b, dy, times(b, number == 1 ? one : number == 2 ? x : hlo_binary(b, HLO_POW, x, exponent), number));
+    hlo_value power = number == 1 ? one : number == 2 ? x : hlo_binary(b, HLO_POW, x, exponent);
+    hlo_value d = mul(b, dy, times(b, power, number));
     return number == 0 ? zero : number >= 1 && number == floor(number) ? d : unless_zero(b, dy, d);
   }
   hlo_value is_zero = hlo_compare(b, HLO_EQ, y, zero);
@@ -201,7 +204,8 @@ void hlo_gradient_select(hlo_tape *t, hlo_instr *i, hlo_value dy) {
 void hlo_gradient_clamp(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   const shape *s = &i->shapes[0];
-  hlo_value x = i->operands[1], low = hlo_broadcast_to(b, i->operands[0], s), high = hlo_broadcast_to(b, i->operands[2], s);
+  hlo_value x = i->operands[1], low = hlo_broadcast_to(b, i->operands[0], s),
+            high = hlo_broadcast_to(b, i->operands[2], s);
   hlo_value below = hlo_compare(b, HLO_LE, x, low);
   hlo_value above = hlo_compare(b, HLO_GE, hlo_binary(b, HLO_MAX, x, low), high);
   hlo_value within = hlo_binary(b, HLO_AND, hlo_unary(b, HLO_NOT, below), hlo_unary(b, HLO_NOT, above));

@@ -1,4 +1,5 @@
-/* gradient_move.c - rules of what moves elements: each goes back to where it came from, and what several results took is added. */
+/* gradient_move.c - rules of what moves elements: each goes back to where it came from, and what several results took
+ * is added. */
 #include <string.h>
 
 #include "hlo/gradient_rules.h"
@@ -57,8 +58,8 @@ void hlo_gradient_slice(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_tape_add(t, i, 0, hlo_pad(t->b, dy, zero_of(t->b, dy), starts, high, interior));
 }
 
-/* Cuts off the padding (what it cropped comes back as zeros), then takes the elements that were x's.  A dimension without
- * elements has nothing between them, however much was to be put there. */
+/* Cuts off the padding (what it cropped comes back as zeros), then takes the elements that were x's.  A dimension
+ * without elements has nothing between them, however much was to be put there. */
 static hlo_value unpad(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   const shape *x = hlo_shape(i->operands[0]);
   int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK], starts[SHAPE_MAX_RANK] = {0}, limits[SHAPE_MAX_RANK],
@@ -129,7 +130,8 @@ static hlo_gather_dims dims_of(const hlo_instr *i) {
 }
 
 /* The largest index of each component at which a window of these sizes fits, in the indices' shape. */
-static hlo_value last_starts(hlo_builder *b, hlo_value indices, const hlo_gather_dims *d, const shape *x, const dim *sizes) {
+static hlo_value last_starts(hlo_builder *b, hlo_value indices, const hlo_gather_dims *d, const shape *x,
+                             const dim *sizes) {
   const shape *s = hlo_shape(indices);
   int64_t last[SHAPE_MAX_RANK];
   for (uint32_t k = 0; k < d->n_map; k++) {

@@ -1,8 +1,8 @@
 /* gradient_while.c - the rule of loops that count: back through the steps, last first.
  *
- * The body is differentiated once.  What its derivative reads of a step's values is not there any more when the loop has ended,
- * so a second loop runs forward and stores it, step by step, in arrays of as many rows as there may be steps.  The loop back reads row
- * by row.  Values that no step changes need no rows, and the counter is known. */
+ * The body is differentiated once.  What its derivative reads of a step's values is not there any more when the loop
+ * has ended, so a second loop runs forward and stores it, step by step, in arrays of as many rows as there may be
+ * steps.  The loop back reads row by row.  Values that no step changes need no rows, and the counter is known. */
 #include <string.h>
 
 #include "hlo/gradient_rules.h"
@@ -24,7 +24,9 @@ typedef struct looping {
 
 /* --- which loops --- */
 
-static bool is_parameter(hlo_value v, uint32_t k) { return v.def->op == HLO_PARAMETER && hlo_int(v.def, HLO_ATTR_INDEX) == k; }
+static bool is_parameter(hlo_value v, uint32_t k) {
+  return v.def->op == HLO_PARAMETER && hlo_int(v.def, HLO_ATTR_INDEX) == k;
+}
 
 static bool is_one(hlo_value v) {
   const literal *l = hlo_literal(v);
@@ -33,7 +35,8 @@ static bool is_one(hlo_value v) {
 
 static bool counts(const hlo_instr *i, uint32_t k) {
   const hlo_instr *next = hlo_callee(i, 1)->roots[k].def;
-  if (next->op != HLO_ADD || !hlo_literal(i->operands[k]) || hlo_type(i->operands[k]) != DTYPE_S64 || hlo_rank(i->operands[k])) {
+  if (next->op != HLO_ADD || !hlo_literal(i->operands[k]) || hlo_type(i->operands[k]) != DTYPE_S64 ||
+      hlo_rank(i->operands[k])) {
     return false;
   }
   return (is_parameter(next->operands[0], k) && is_one(next->operands[1])) ||
@@ -70,7 +73,8 @@ static bool read_bound(looping *l, hlo_value condition) {
 static bool find_counter(looping *l) {
   hlo_value go = hlo_callee(l->i, 0)->roots[0];
   l->exact = read_bound(l, go);
-  return l->exact || (go.def->op == HLO_AND && (read_bound(l, go.def->operands[0]) || read_bound(l, go.def->operands[1])));
+  return l->exact ||
+         (go.def->op == HLO_AND && (read_bound(l, go.def->operands[0]) || read_bound(l, go.def->operands[1])));
 }
 
 /* --- the body's derivative --- */
@@ -112,8 +116,8 @@ static void build_back(looping *l) {
   arena *a = hlo_arena(l->b);
   hlo_computation *c = hlo_computation_clone(l->b->computation->module, hlo_callee(l->i, 1));
   hlo_builder b = inside(l, c);
-  hlo_value *ys = ARENA_NEW_N(a, hlo_value, l->n), *dys = ARENA_NEW_N(a, hlo_value, l->n), *xs = ARENA_NEW_N(a, hlo_value, l->n),
-            *dxs = ARENA_NEW_N(a, hlo_value, l->n);
+  hlo_value *ys = ARENA_NEW_N(a, hlo_value, l->n), *dys = ARENA_NEW_N(a, hlo_value, l->n),
+            *xs = ARENA_NEW_N(a, hlo_value, l->n), *dxs = ARENA_NEW_N(a, hlo_value, l->n);
   uint32_t n = 0;
   for (uint32_t k = 0; k < l->n; k++) {
     if (l->active[k]) {
@@ -229,8 +233,8 @@ static void run_forward(const looping *l, hlo_value *rows) {
   }
 }
 
-/* What the loop back carries: how many steps have been gone back, how many there are; the carried values that no step changes (others:
- * what went in, unused), the rows, the gradients. */
+/* What the loop back carries: how many steps have been gone back, how many there are; the carried values that no step
+ * changes (others: what went in, unused), the rows, the gradients. */
 typedef struct carried {
   uint32_t n;
   hlo_value *all, *done, *steps, *values, *rows, *gradients;

@@ -162,8 +162,8 @@ status hlo_infer(hlo_instr *i) {
 
 /* --- copies --- */
 
-/* The copy of a computation in another module; `copies` (name -> copy) keeps those that were made for this clone, so that
- * what several instructions call is copied once. */
+/* The copy of a computation in another module; `copies` (name -> copy) keeps those that were made for this clone, so
+ * that what several instructions call is copied once. */
 static hlo_computation *clone_computation(hlo_module *to, const hlo_computation *c, str_map *copies);
 
 /* Attributes are immutable once set, so copies within a module share them; another module gets its own. */

@@ -52,19 +52,20 @@ typedef enum hlo_reducer { /* REPLACE: scatter only */
   HLO_REDUCE_REPLACE
 } hlo_reducer;
 typedef enum hlo_comparison { HLO_EQ, HLO_NE, HLO_LT, HLO_LE, HLO_GT, HLO_GE } hlo_comparison;
-/* convolution's operand and result: [N, C, spatial...] or [N, spatial..., C]; the kernel is [O, I/groups, spatial...] */
+/* convolution's operand and result: [N, C, spatial...] or [N, spatial..., C]; the kernel is [O, I/groups,
+ * spatial...] */
 typedef enum hlo_layout { HLO_CHANNELS_FIRST, HLO_CHANNELS_LAST } hlo_layout;
 /* of random bits; OPS.md */
 typedef enum hlo_algorithm { HLO_PHILOX, HLO_MT19937 } hlo_algorithm;
-/* LOOP: elementwise and movement; INPUT: feeds a reduction at its root(s); OUTPUT: a contraction and its epilogue; ATTENTION:
- * hlo/attention.h */
+/* LOOP: elementwise and movement; INPUT: feeds a reduction at its root(s); OUTPUT: a contraction and its epilogue;
+ * ATTENTION: hlo/attention.h */
 typedef enum hlo_fusion_kind {
   HLO_FUSION_LOOP, HLO_FUSION_INPUT, HLO_FUSION_OUTPUT, HLO_FUSION_ATTENTION
 } hlo_fusion_kind;
 
 typedef enum hlo_kind {
-  HLO_STRUCTURE, HLO_ELEMENTWISE, HLO_MOVEMENT, HLO_RANDOM, HLO_UPDATE, HLO_REDUCTION, HLO_WINDOW, HLO_SCAN, HLO_SORTING,
-  HLO_CONTRACTION, HLO_CONTROL, HLO_SPECIAL
+  HLO_STRUCTURE, HLO_ELEMENTWISE, HLO_MOVEMENT, HLO_RANDOM, HLO_UPDATE, HLO_REDUCTION, HLO_WINDOW, HLO_SCAN,
+  HLO_SORTING, HLO_CONTRACTION, HLO_CONTROL, HLO_SPECIAL
 } hlo_kind;
 
 enum hlo_flag { HLO_COMM = 1, HLO_DECL = 2, HLO_EXACT = 4, HLO_EFFECT = 8, HLO_RUN = 16 };
@@ -141,8 +142,8 @@ struct hlo_computation {
   uint32_t n_ids; /* after hlo_number: ids are below it */
 };
 
-/* A root that tells the size of another one: only so many elements of `result` along `axis` mean something; its shape has
- * their bound.  axis -1: an ordinary root.  Such roots stand behind all ordinary ones. */
+/* A root that tells the size of another one: only so many elements of `result` along `axis` mean something; its shape
+ * has their bound.  axis -1: an ordinary root.  Such roots stand behind all ordinary ones. */
 typedef struct hlo_size_of {
   uint32_t result;
   int axis;

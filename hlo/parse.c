@@ -1,5 +1,5 @@
-/* parse.c - text to modules; the format is described in text.h.  Nothing of the text is trusted: sizes are checked before
- * memory is taken, no function recurses over the text, and what was read goes through hlo_verify. */
+/* parse.c - text to modules; the format is described in text.h.  Nothing of the text is trusted: sizes are checked
+ * before memory is taken, no function recurses over the text, and what was read goes through hlo_verify. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -321,8 +321,9 @@ static status check_shapes(const line *l, hlo_instr *i) {
   const dim_table *dims = i->parent->module->dims;
   TRY(hlo_infer(i));
   for (uint32_t k = 0; k < i->n_results; k++) {
-    CHECK_THAT(shape_equal(&i->shapes[k], &l->shapes.items[k]), STATUS_INVALID_MODEL, "result %u is declared %s but is %s", k,
-               SHAPE_STR(dims, &l->shapes.items[k]), SHAPE_STR(dims, &i->shapes[k]));
+    CHECK_THAT(shape_equal(&i->shapes[k], &l->shapes.items[k]), STATUS_INVALID_MODEL,
+               "result %u is declared %s but is %s", k, SHAPE_STR(dims, &l->shapes.items[k]),
+               SHAPE_STR(dims, &i->shapes[k]));
   }
   return NULL;
 }
@@ -330,8 +331,8 @@ static status check_shapes(const line *l, hlo_instr *i) {
 static status make_instr(parser *p, const line *l) {
   const hlo_op_info *info = hlo_op_get_info(l->op);
   TRY(hlo_check_arity(l->op, l->operands.n, l->shapes.n));
-  CHECK_THAT(l->results.n == l->shapes.n, STATUS_INVALID_FILE, "%s has %u names but %u shapes for its results", info->name,
-             l->results.n, l->shapes.n);
+  CHECK_THAT(l->results.n == l->shapes.n, STATUS_INVALID_FILE, "%s has %u names but %u shapes for its results",
+             info->name, l->results.n, l->shapes.n);
   for (uint32_t k = 0; k < info->n_attrs; k++) {
     TRY(status_prefix(hlo_verify_attr(p->module, info->attrs[k], &l->attrs[k]), "%s", info->name));
   }
@@ -402,7 +403,8 @@ static status read_params(parser *p, bool entry) {
     TRY(read_value_name(p, &name));
     TRY(text_expect(&p->in, ":"));
     TRY(read_shape(p, &s));
-    CHECK_THAT(p->computation->n_params < HLO_MAX_VALUES, STATUS_RESOURCE, "there are more than %d parameters", HLO_MAX_VALUES);
+    CHECK_THAT(p->computation->n_params < HLO_MAX_VALUES, STATUS_RESOURCE, "there are more than %d parameters",
+               HLO_MAX_VALUES);
     hlo_instr *i = hlo_parameter(p->computation, s);
     TRY(define(p, name, i, 0));
     TRY(read_optional_name(p, entry, &names));

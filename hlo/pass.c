@@ -192,7 +192,8 @@ static status run_steps(hlo_module *m, const hlo_pass *steps, uint32_t n, pass_c
     if (steps[k].run && !skipped) {
       TRY(run_step(m, &steps[k], c, changed));
     }
-    for (uint32_t round = 0; again && !skipped && round < (steps[k].max_rounds ? steps[k].max_rounds : MAX_ROUNDS); round++) {
+    uint32_t rounds = steps[k].max_rounds ? steps[k].max_rounds : MAX_ROUNDS;
+    for (uint32_t round = 0; again && !skipped && round < rounds; round++) {
       again = false;
       TRY(run_steps(m, steps[k].group, steps[k].n_group, c, nesting + 1, &again));
       *changed = *changed || again;

@@ -1,9 +1,10 @@
 /* pass.h - passes over a module, and the runner of pipelines.
  *
- * A pass is `status pass_x(hlo_module *m, pass_context *c, bool *changed)` in hlo/pass_x.c.  It may rely on a module that
- * passes hlo_verify, and must leave one (computations in any order and unused ones excepted: the runner calls
- * hlo_module_clean).  It sets *changed, which comes as false, if it changed anything.  What it needs while it runs comes from
- * c->scratch, which ends with it; what it leaves is on m->arena.  It never prints, opens a file or reads the environment. */
+ * A pass is `status pass_x(hlo_module *m, pass_context *c, bool *changed)` in hlo/pass_x.c.  It may rely on a module
+ * that passes hlo_verify, and must leave one (computations in any order and unused ones excepted: the runner calls
+ * hlo_module_clean).  It sets *changed, which comes as false, if it changed anything.  What it needs while it runs
+ * comes from c->scratch, which ends with it; what it leaves is on m->arena.  It never prints, opens a file or reads the
+ * environment. */
 #ifndef HLO_PASS_H
 #define HLO_PASS_H
 
@@ -55,9 +56,11 @@ typedef struct hlo_target {
   /* `consumer` can run inside the thunk of `contraction` (a dot or convolution), its operand number `operand` being
    * the value so far. */
   bool (*takes_epilogue)(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand);
-  /* This dot or convolution, in f32 or s32, is better one of bytes (u8 or s8, `lhs`, by constant s8) with sums in s32. */
+  /* This dot or convolution, in f32 or s32, is better one of bytes (u8 or s8, `lhs`, by constant s8) with sums in
+   * s32. */
   bool (*takes_bytes)(void *data, const hlo_instr *contraction, dtype lhs);
-  /* The kernel of this dot can scale its weights itself, which are small integers (hlo_small_weights_of): they stay so. */
+  /* The kernel of this dot can scale its weights itself, which are small integers (hlo_small_weights_of): they stay
+   * so. */
   bool (*takes_small_weights)(void *data, const hlo_instr *dot);
   /* An activation that is spelled out can, `x` being the value so far. */
   bool (*takes_activation)(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a);
@@ -100,7 +103,8 @@ struct pass_context {
   void *dump_data;
 
   /* Set by the runner. */
-  arena *scratch; /* of the pass that runs; shares the module's budget: budget_check(arena_budget(scratch)) in long loops */
+  /* of the pass that runs; shares the module's budget: budget_check(arena_budget(scratch)) in long loops */
+  arena *scratch;
   const char *pass;
   pass_record *records;
   uint32_t n_records, cap_records;
@@ -114,8 +118,9 @@ void hlo_pass_note(pass_context *c, const char *what, int64_t value);
 /* Shorthand: a builder before `at` (NULL: at the end) that folds as the context says. */
 hlo_builder hlo_pass_builder(pass_context *c, hlo_computation *computation, hlo_instr *at);
 
-/* Runs the steps in order, but for those in c->skip (a group goes with all its steps).  A failure names the pass; then the module is not to be used any more.  A module that a pass broke is
- * STATUS_INTERNAL.  Running out of memory in a pass is STATUS_RESOURCE, the scratch memory is freed. */
+/* Runs the steps in order, but for those in c->skip (a group goes with all its steps).  A failure names the pass; then
+ * the module is not to be used any more.  A module that a pass broke is STATUS_INTERNAL.  Running out of memory in a
+ * pass is STATUS_RESOURCE, the scratch memory is freed. */
 STATUS_MUST_USE status hlo_run_passes(hlo_module *m, const hlo_pass *steps, uint32_t n, pass_context *c);
 
 #endif

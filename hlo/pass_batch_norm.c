@@ -1,10 +1,10 @@
 /* pass_batch_norm.c - what multiplies and shifts the channels of a convolution or dot by constants goes into
  * its weights and one addition.
  *
- * Requires: fold and simplify, so that normalisation is a chain of add, subtract, multiply, divide and negate
- * with broadcast constants.  Keeps: results but for rounding (the chain is computed in f64 and rounded once
- * into weights and bias) and the sign of zeros.  Breaks: nothing; the old weights are left to dce. Only for constant weights, in
- * chains that nobody else looks at.  A dot's weights are its second operand, with one free dimension. */
+ * Requires: fold and simplify, so that normalisation is a chain of add, subtract, multiply, divide and negate with
+ * broadcast constants.  Keeps: results but for rounding (the chain is computed in f64 and rounded once into weights and
+ * bias) and the sign of zeros.  Breaks: nothing; the old weights are left to dce. Only for constant weights, in chains
+ * that nobody else looks at.  A dot's weights are its second operand, with one free dimension. */
 #include <math.h>
 #include <string.h>
 

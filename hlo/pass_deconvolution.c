@@ -1,14 +1,14 @@
-/* pass_deconvolution.c - a convolution of an operand that is spread out with zeros between its elements (lhs_dilation, which is
- * how a transposed convolution comes) becomes one of the operand as it is, with s times the channels along each such dimension,
- * which are then put where they belong.
+/* pass_deconvolution.c - a convolution of an operand that is spread out with zeros between its elements (lhs_dilation,
+ * which is how a transposed convolution comes) becomes one of the operand as it is, with s times the channels along
+ * each such dimension, which are then put where they belong.
  *
- * Requires: a target that says channels_last; after layout.  Keeps: results but for rounding (zeros are added), and what
- * infinities make of the zeros.  Breaks: nothing.  Only without groups, strides and dilation of the kernel, and where the zeros
- * that come into the kernel are not too many.
+ * Requires: a target that says channels_last; after layout.  Keeps: results but for rounding (zeros are added), and
+ * what infinities make of the zeros.  Breaks: nothing.  Only without groups, strides and dilation of the kernel, and
+ * where the zeros that come into the kernel are not too many.
  *
- * Along one dimension, y[o] = sum over t of w[t] * x[(o + t - low) / s], where that is a whole number.  With o = s*u + p this is
- * sum over m of v[p][m] * x[u + m + first] with v[p][m] = w[s*(m + first) + low - p], 0 outside of w: a plain convolution for each
- * of the s phases p.  v is w with zeros at both ends, cut into pieces of s, each reversed. */
+ * Along one dimension, y[o] = sum over t of w[t] * x[(o + t - low) / s], where that is a whole number.  With o = s*u +
+ * p this is sum over m of v[p][m] * x[u + m + first] with v[p][m] = w[s*(m + first) + low - p], 0 outside of w: a plain
+ * convolution for each of the s phases p.  v is w with zeros at both ends, cut into pieces of s, each reversed. */
 #include "hlo/rewrite.h"
 
 /* The dims of a spatial dimension. */
@@ -53,8 +53,8 @@ static bool read_axes(const hlo_instr *i, axis *axes, int n) {
     axis *a = &axes[d];
     *a = (axis){.s = hlo_ints(i, HLO_ATTR_LHS_DILATION)[d], .k = w->dims[d + 2], .low = hlo_ints(i, HLO_ATTR_LOW)[d],
                 .in = x->dims[d + 1], .out = i->shapes[0].dims[d + 1]};
-    if (hlo_ints(i, HLO_ATTR_STRIDES)[d] != 1 || hlo_ints(i, HLO_ATTR_RHS_DILATION)[d] != 1 || a->s > 64 || a->k > most ||
-        a->low > most || a->low < -most || a->in > most * most || a->out > most * most) {
+    if (hlo_ints(i, HLO_ATTR_STRIDES)[d] != 1 || hlo_ints(i, HLO_ATTR_RHS_DILATION)[d] != 1 || a->s > 64 ||
+        a->k > most || a->low > most || a->low < -most || a->in > most * most || a->out > most * most) {
       return false;
     }
     find_taps(a);

@@ -3,12 +3,11 @@
  * Requires: nothing; does nothing without an evaluator (context.eval).  Keeps: results, as the reference
  * evaluator has them. Breaks: nothing.  Constants that were used up are left for dce.
  *
- * Splats (arrays of equal elements) become broadcast(scalar constant), and elementwise operations on splats
- * are computed on scalars: so a splat of any size costs nothing.  Vectors of indices stay constants: gather,
- * dynamic-slice and others look at them; so do weights of contractions.  Small integers that a dot of the target scales itself
- * stay what they are. Budget: results of at most
- * context.fold_bytes; larger ones, up to a bound, where they replace constants about as large (a transposed
- * weight).  All in all no more than MAX_WORK bytes are read and written. */
+ * Splats (arrays of equal elements) become broadcast(scalar constant), and elementwise operations on splats are
+ * computed on scalars: so a splat of any size costs nothing.  Vectors of indices stay constants: gather, dynamic-slice
+ * and others look at them; so do weights of contractions.  Small integers that a dot of the target scales itself stay
+ * what they are. Budget: results of at most context.fold_bytes; larger ones, up to a bound, where they replace
+ * constants about as large (a transposed weight).  All in all no more than MAX_WORK bytes are read and written. */
 #include <string.h>
 
 #include "hlo/quantized.h"

@@ -1,14 +1,16 @@
 /* pass_integers.c - contractions of dequantised arrays in integers; what stands between dequantised arrays and their
  * quantisation, too.
  *
- * Requires: nothing; the first of all, while weights are still integers and forms are as importers write them.  Keeps: results of
- * integer contractions bit for bit.  What was f32 arithmetic on dequantised numbers is computed from the exact sum of products, so
- * that it is nearer to the real number than before; a quantised result may then differ by one step where the real number lies
- * within f32's rounding errors of the middle between two.  Breaks: nothing; leaves dead instructions to dce.
+ * Requires: nothing; the first of all, while weights are still integers and forms are as importers write them.  Keeps:
+ * results of integer contractions bit for bit.  What was f32 arithmetic on dequantised numbers is computed from the
+ * exact sum of products, so that it is nearer to the real number than before; a quantised result may then differ by one
+ * step where the real number lies within f32's rounding errors of the middle between two.  Breaks: nothing; leaves dead
+ * instructions to dce.
  *
- * A contraction becomes one of bytes, in s32, where the target says that it has one (takes_bytes), and its weights are constants:
- * sum((q - z) * w) = sum(q * w) - z * sum(w), the second being a constant for each output; padding holds z then.  What is left
- * is a factor and a shift for each output, into which the scale of a following quantisation goes. */
+ * A contraction becomes one of bytes, in s32, where the target says that it has one (takes_bytes), and its weights are
+ * constants: sum((q - z) * w) = sum(q * w) - z * sum(w), the second being a constant for each output; padding holds z
+ * then.  What is left is a factor and a shift for each output, into which the scale of a following quantisation
+ * goes. */
 #include <math.h>
 #include <string.h>
 
@@ -78,7 +80,8 @@ typedef struct weights {
 } weights;
 
 /* Weight k of `q`, its zero point taken off; false: it is no s8. */
-static bool weight_at(const hlo_quantized *x, const literal *l, int64_t k, int axis, const int64_t *strides, int64_t *out) {
+static bool weight_at(const hlo_quantized *x, const literal *l, int64_t k, int axis, const int64_t *strides,
+                      int64_t *out) {
   int64_t at = axis >= 0 ? k / strides[axis] % l->shape.dims[axis] : 0;
   *out = literal_i64(l, k) - (x->has_zero ? (int64_t)hlo_along_at(&x->zero, at) : 0);
   return *out >= INT8_MIN && *out <= INT8_MAX;
@@ -88,7 +91,8 @@ static bool weight_at(const hlo_quantized *x, const literal *l, int64_t k, int a
 static bool read_weights(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, weights *w) {
   const literal *l = hlo_literal(x->q);
   int outputs = output_dim(i);
-  if (!l || outputs < 0 || (x->has_zero && (!hlo_along_is_const(&x->zero) || (x->zero.n > 1 && x->zero.axis != outputs)))) {
+  if (!l || outputs < 0 ||
+      (x->has_zero && (!hlo_along_is_const(&x->zero) || (x->zero.n > 1 && x->zero.axis != outputs)))) {
     return false;
   }
   int64_t strides[SHAPE_MAX_RANK], n = shape_elements(&l->shape), rows = l->shape.dims[outputs];
@@ -135,12 +139,13 @@ static hlo_value padded_operand(hlo_builder *b, const hlo_instr *i, const hlo_qu
   return hlo_pad(b, x->q, zero, low, high, NULL);
 }
 
-/* Products of bytes are summed by fours: three colours get a fourth channel of zeros, which the kernel that quantises the image
- * writes on its way. */
+/* Products of bytes are summed by fours: three colours get a fourth channel of zeros, which the kernel that quantises
+ * the image writes on its way. */
 enum { TOGETHER = 4 };
 
 static bool has_few_channels(const hlo_instr *i) {
-  return i->op == HLO_CONVOLUTION && hlo_shape(i->operands[1])->dims[1] == TOGETHER - 1 && hlo_int(i, HLO_ATTR_GROUPS) == 1;
+  return i->op == HLO_CONVOLUTION && hlo_shape(i->operands[1])->dims[1] == TOGETHER - 1 &&
+         hlo_int(i, HLO_ATTR_GROUPS) == 1;
 }
 
 static hlo_value more_channels(hlo_builder *b, const hlo_instr *i, hlo_value x) {
@@ -164,14 +169,20 @@ static literal more_weights(arena *a, const literal *w) {
 
 static hlo_value bytes_contraction(hlo_builder *b, const hlo_instr *i, hlo_value x, hlo_value w, bool unpadded) {
   if (i->op == HLO_DOT) {
-    hlo_dot_dims d = {.n_batch = hlo_n_ints(i, HLO_ATTR_LHS_BATCH), .n_contract = hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT),
-                      .lhs_batch = hlo_ints(i, HLO_ATTR_LHS_BATCH), .rhs_batch = hlo_ints(i, HLO_ATTR_RHS_BATCH),
-                      .lhs_contract = hlo_ints(i, HLO_ATTR_LHS_CONTRACT), .rhs_contract = hlo_ints(i, HLO_ATTR_RHS_CONTRACT)};
+    hlo_dot_dims d = {.n_batch = hlo_n_ints(i, HLO_ATTR_LHS_BATCH),
+                      .n_contract = hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT),
+                      .lhs_batch = hlo_ints(i, HLO_ATTR_LHS_BATCH),
+                      .rhs_batch = hlo_ints(i, HLO_ATTR_RHS_BATCH),
+                      .lhs_contract = hlo_ints(i, HLO_ATTR_LHS_CONTRACT),
+                      .rhs_contract = hlo_ints(i, HLO_ATTR_RHS_CONTRACT)};
     return hlo_dot(b, x, w, &d);
   }
-  hlo_conv_dims d = {.strides = hlo_ints(i, HLO_ATTR_STRIDES), .low = unpadded ? NULL : hlo_ints(i, HLO_ATTR_LOW),
-                     .high = unpadded ? NULL : hlo_ints(i, HLO_ATTR_HIGH), .lhs_dilation = hlo_ints(i, HLO_ATTR_LHS_DILATION),
-                     .rhs_dilation = hlo_ints(i, HLO_ATTR_RHS_DILATION), .groups = hlo_int(i, HLO_ATTR_GROUPS),
+  hlo_conv_dims d = {.strides = hlo_ints(i, HLO_ATTR_STRIDES),
+                     .low = unpadded ? NULL : hlo_ints(i, HLO_ATTR_LOW),
+                     .high = unpadded ? NULL : hlo_ints(i, HLO_ATTR_HIGH),
+                     .lhs_dilation = hlo_ints(i, HLO_ATTR_LHS_DILATION),
+                     .rhs_dilation = hlo_ints(i, HLO_ATTR_RHS_DILATION),
+                     .groups = hlo_int(i, HLO_ATTR_GROUPS),
                      .layout = (hlo_layout)hlo_int(i, HLO_ATTR_LAYOUT)};
   return hlo_convolution(b, x, w, &d);
 }
@@ -359,8 +370,9 @@ static hlo_value scaled_sum(hlo_builder *b, const affine *f, double scale, doubl
   }
   const shape *s = &i->shapes[0];
   int64_t axis = longest->axis;
-  hlo_value v = hlo_binary(b, HLO_MUL, hlo_convert(b, sum, DTYPE_F32),
-                           n == 1 ? stretch_number(b, factors[0], s) : stretch(b, list_f32(b, n, factors), DTYPE_F32, s, axis));
+  hlo_value v =
+      hlo_binary(b, HLO_MUL, hlo_convert(b, sum, DTYPE_F32),
+                 n == 1 ? stretch_number(b, factors[0], s) : stretch(b, list_f32(b, n, factors), DTYPE_F32, s, axis));
   if (shifted) {
     v = hlo_binary(b, HLO_ADD, v,
                    n == 1 ? stretch_number(b, shifts[0], s) : stretch(b, list_f32(b, n, shifts), DTYPE_F32, s, axis));
@@ -406,7 +418,8 @@ static bool is_beyond(hlo_op op, double bound, const hlo_requantized *q) {
   return op == HLO_MAX ? at <= q->low : at >= q->high;
 }
 
-/* round(f(x) / scale) + zero: scale and zero go into f, and bounds of f where the quantisation ends anyway are left out. */
+/* round(f(x) / scale) + zero: scale and zero go into f, and bounds of f where the quantisation ends anyway are left
+ * out. */
 static hlo_value division(hlo_builder *b, hlo_instr *i) {
   hlo_along scale;
   affine f;
@@ -535,7 +548,8 @@ static hlo_value concatenation(hlo_builder *b, const hlo_instr *i) {
   hlo_quantized first, x;
   hlo_value *bytes = ARENA_NEW_N(b->pass->scratch, hlo_value, i->n_operands);
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    if (!hlo_dequantized_of(i->operands[k], &x) || !is_tidy(&x) || !has_one_scale(&x) || (k && !same_scale(&first, &x))) {
+    if (!hlo_dequantized_of(i->operands[k], &x) || !is_tidy(&x) || !has_one_scale(&x) ||
+        (k && !same_scale(&first, &x))) {
       return (hlo_value){0};
     }
     first = x;
@@ -544,8 +558,8 @@ static hlo_value concatenation(hlo_builder *b, const hlo_instr *i) {
   return dequantize(b, again(b, i, bytes), &first, -1);
 }
 
-/* The quantisation of what was dequantised so: round((q - zero) * scale / scale) is q - zero, since two roundings of a number below
- * 2^8 move it by less than half. */
+/* The quantisation of what was dequantised so: round((q - zero) * scale / scale) is q - zero, since two roundings of a
+ * number below 2^8 move it by less than half. */
 static hlo_value round_trip(const hlo_instr *i) {
   hlo_requantized r;
   hlo_quantized x;
@@ -565,7 +579,9 @@ static hlo_value round_trip(const hlo_instr *i) {
 
 static const char other[] = "other rewrites";
 
-static bool in_bytes(hlo_builder *b, hlo_instr *i) { return hlo_becomes_noted(b, i, contraction(b, i), "contractions"); }
+static bool in_bytes(hlo_builder *b, hlo_instr *i) {
+  return hlo_becomes_noted(b, i, contraction(b, i), "contractions");
+}
 static bool rescaled(hlo_builder *b, hlo_instr *i) { return hlo_becomes_noted(b, i, division(b, i), other); }
 static bool added_once(hlo_builder *b, hlo_instr *i) { return hlo_becomes_noted(b, i, addition(b, i), other); }
 static bool undone(hlo_builder *b, hlo_instr *i) { return hlo_becomes_noted(b, i, round_trip(i), other); }

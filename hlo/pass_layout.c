@@ -1,13 +1,13 @@
 /* pass_layout.c - convolutions to channels-last, and the transposes that this takes to where they cancel.
  *
- * Requires: a target that says channels_last; better after fold and simplify.  Keeps: results, bit for bit.  Breaks: nothing;
- * leaves dead instructions to dce and transposes of dims of 1 to simplify.
+ * Requires: a target that says channels_last; better after fold and simplify.  Keeps: results, bit for bit.  Breaks:
+ * nothing; leaves dead instructions to dce and transposes of dims of 1 to simplify.
  *
- * Every value v of the computation is held as a pair: a value t and an order p, so that dimension i of v is dimension p[i] of
- * t.  A convolution gives such a pair, a transpose only changes p, and operations that do not care about the order of
- * dimensions (elementwise, pools, reductions, concatenation, padding, slices, reshapes that keep the groups apart) are made
- * anew on t.  Where somebody wants v itself, one transpose of t makes it.  So the transposes sink until they meet their
- * inverse, or a place where the array is small. */
+ * Every value v of the computation is held as a pair: a value t and an order p, so that dimension i of v is dimension
+ * p[i] of t.  A convolution gives such a pair, a transpose only changes p, and operations that do not care about the
+ * order of dimensions (elementwise, pools, reductions, concatenation, padding, slices, reshapes that keep the groups
+ * apart) are made anew on t.  Where somebody wants v itself, one transpose of t makes it.  So the transposes sink until
+ * they meet their inverse, or a place where the array is small. */
 #include "hlo/rewrite.h"
 
 #include <string.h>
@@ -199,8 +199,8 @@ static bool is_free(layout *l, hlo_value v) {
   return !held_of(l, v) && (v.def->op == HLO_BROADCAST || v.def->op == HLO_IOTA || hlo_splat_of(v, &scalar));
 }
 
-/* The order that an operation takes over from an operand; false: it is to be done on plain values, for less must be transposed
- * then.  Where it comes to the same, a convolution's order wins: there are more convolutions ahead. */
+/* The order that an operation takes over from an operand; false: it is to be done on plain values, for less must be
+ * transposed then.  Where it comes to the same, a convolution's order wins: there are more convolutions ahead. */
 static bool best_order(layout *l, const hlo_instr *i, int rank, order *p) {
   const held *best = NULL;
   int with = 0, without = 0;

@@ -1,10 +1,11 @@
-/* pass_matrices.c - the operands of dots are laid out so that they are matrices: batch, free and contracted dims can each be
- * walked with one stride, and one of the latter two lies close.
+/* pass_matrices.c - the operands of dots are laid out so that they are matrices: batch, free and contracted dims can
+ * each be walked with one stride, and one of the latter two lies close.
  *
- * Requires: a target that says matrices; after motion, which puts all transposes into dots, also those that a library then
- * cannot walk.  Keeps: results.  Breaks: nothing.  An operand that is no matrix is transposed to [batch, free, contracted]
- * or [batch, contracted, free], where that is little beside the products.  A transpose meets those that were
- * there, also behind a reshape that joins dims, and most often becomes part of the kernel that makes the operand. */
+ * Requires: a target that says matrices; after motion, which puts all transposes into dots, also those that a library
+ * then cannot walk.  Keeps: results.  Breaks: nothing.  An operand that is no matrix is transposed to [batch, free,
+ * contracted] or [batch, contracted, free], where that is little beside the products.  A transpose meets those that
+ * were there, also behind a reshape that joins dims, and most often becomes part of the kernel that makes the
+ * operand. */
 #include <string.h>
 
 #include "hlo/rewrite.h"
@@ -69,8 +70,8 @@ static bool is_identity(int rank, const int64_t *permutation) {
   return true;
 }
 
-/* Where reshape `i` joins neighbours and does nothing else: first[d] is the operand's first dim that goes into dim d of the
- * result, first[rank] the operand's rank. */
+/* Where reshape `i` joins neighbours and does nothing else: first[d] is the operand's first dim that goes into dim d of
+ * the result, first[rank] the operand's rank. */
 static bool joins(const hlo_instr *i, int *first) {
   const shape *from = hlo_shape(i->operands[0]), *to = &i->shapes[0];
   int at = 0;
@@ -167,7 +168,8 @@ static void order_of(const roles *r, bool contract_last, int64_t *order) {
   append(order, &n, contract_last ? r->n_contract : r->n_free, contract_last ? r->contract : r->free);
 }
 
-/* Operand k as a matrix, as dense ones are or the other way round where that moves whole rows; *r is then where its dims are. */
+/* Operand k as a matrix, as dense ones are or the other way round where that moves whole rows; *r is then where its
+ * dims are. */
 static hlo_value arrange(hlo_builder *b, hlo_value v, uint32_t k, roles *r) {
   int64_t usual[SHAPE_MAX_RANK], other[SHAPE_MAX_RANK];
   bool contract_last = k == 0;

@@ -1,11 +1,10 @@
 /* pass_motion.c - transposes, reshapes and padding go where they cost nothing: into the dimension numbers of
  * dots and reductions and the padding of windows, or past elementwise operations until they meet and cancel.
  *
- * Requires: nothing; simplify before and after finds what cancels.  Keeps: results (sums of a reduction may
- * run in another order).  Breaks: nothing. Hoists towards results: f(transpose(x)) becomes transpose(f(x))
- * where nobody else looks at the transpose; the same of two operands that are moved alike, and of reshapes.  Reshapes between
- * a contraction and what can run inside of it go behind that.
- * Convolutions' transposes are pass layout's. */
+ * Requires: nothing; simplify before and after finds what cancels.  Keeps: results (sums of a reduction may run in
+ * another order).  Breaks: nothing. Hoists towards results: f(transpose(x)) becomes transpose(f(x)) where nobody else
+ * looks at the transpose; the same of two operands that are moved alike, and of reshapes.  Reshapes between a
+ * contraction and what can run inside of it go behind that. Convolutions' transposes are pass layout's. */
 #include <string.h>
 
 #include "hlo/rewrite.h"
@@ -194,8 +193,8 @@ static bool moved_alike(hlo_value v, const hlo_instr *by) {
                  from->rank * sizeof(int64_t)) == 0);
 }
 
-/* The operand as it was before the movement: what is moved alike, or a splat.  A scalar beside arrays (the bounds of a clamp)
- * stays one. */
+/* The operand as it was before the movement: what is moved alike, or a splat.  A scalar beside arrays (the bounds of a
+ * clamp) stays one. */
 static hlo_value unmoved(hlo_builder *b, hlo_value v, const hlo_instr *by) {
   literal l;
   if (moved_alike(v, by)) {
@@ -260,8 +259,8 @@ static int distance(hlo_value v, int most) {
   return least;
 }
 
-/* Can operand k be given in the dims of before the reshape?  Beside splats and what is reshaped alike, a summand, the nearer one
- * of two deciding: a residual. */
+/* Can operand k be given in the dims of before the reshape?  Beside splats and what is reshaped alike, a summand, the
+ * nearer one of two deciding: a residual. */
 static bool can_follow(const hlo_instr *i, uint32_t k, const hlo_instr *by) {
   literal l;
   hlo_value v = i->operands[k];
@@ -288,8 +287,8 @@ static bool follow_contraction(hlo_builder *b, hlo_instr *i) {
   hlo_value operands[3];
   for (uint32_t k = 0; k < i->n_operands && !by; k++) {
     const hlo_instr *v = operand(i, k);
-    bool fits = v->op == HLO_RESHAPE && shape_is_static(&v->shapes[0]) && shape_same_dims(&v->shapes[0], &i->shapes[0]) &&
-                distance(v->operands[0], FAR) < FAR;
+    bool fits = v->op == HLO_RESHAPE && shape_is_static(&v->shapes[0]) &&
+                shape_same_dims(&v->shapes[0], &i->shapes[0]) && distance(v->operands[0], FAR) < FAR;
     for (uint32_t j = 0; j < i->n_operands && fits; j++) {
       fits = j == k || can_follow(i, j, v);
     }

@@ -1,8 +1,8 @@
-/* pass_repeats.c - a take that only repeats elements, each as often as the others, becomes a broadcast: what a resize by whole
- * factors to the nearest element is.
+/* pass_repeats.c - a take that only repeats elements, each as often as the others, becomes a broadcast: what a resize
+ * by whole factors to the nearest element is.
  *
- * Requires: nothing; after layout, which carries transposes through takes but not through broadcasts.  Keeps: results, bit for bit.
- * Breaks: nothing. */
+ * Requires: nothing; after layout, which carries transposes through takes but not through broadcasts.  Keeps: results,
+ * bit for bit. Breaks: nothing. */
 #include "hlo/rewrite.h"
 
 /* Number k is k / times, for all of them; 0: they are others. */
@@ -24,8 +24,8 @@ static bool repeat(hlo_builder *b, hlo_instr *i) {
   const shape *x = hlo_shape(i->operands[0]);
   const literal *indices = hlo_literal(i->operands[1]);
   int64_t dimension, times, apart[SHAPE_MAX_RANK] = {0}, from[SHAPE_MAX_RANK] = {0};
-  if (!indices || indices->shape.rank != 1 || !shape_is_static(x) || x->rank == SHAPE_MAX_RANK || !hlo_is_take(i, &dimension) ||
-      (times = times_of(indices, x->dims[dimension])) == 0) {
+  if (!indices || indices->shape.rank != 1 || !shape_is_static(x) || x->rank == SHAPE_MAX_RANK ||
+      !hlo_is_take(i, &dimension) || (times = times_of(indices, x->dims[dimension])) == 0) {
     return false;
   }
   for (int d = 0, to = 0; d < x->rank; d++, to++) {

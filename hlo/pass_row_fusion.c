@@ -1,13 +1,14 @@
-/* pass_row_fusion.c - reductions over the same rows, and the elementwise work before, between and behind them, become one
- * kernel that does all of a row while it is in the cache: softmax, normalisations of every kind, however they are spelled.
+/* pass_row_fusion.c - reductions over the same rows, and the elementwise work before, between and behind them, become
+ * one kernel that does all of a row while it is in the cache: softmax, normalisations of every kind, however they are
+ * spelled.
  *
- * Requires: nothing; best after simplify, motion and epilogue; before reduce_fusion, which takes what is left.  Keeps: results
- * (sums in the order of a kernel of rows); nothing expensive is computed twice that a kernel can keep.  Breaks: the
- * assumption that an instruction stands at top level.  A fusion has kind input and a body that hlo_goes_by_rows.
+ * Requires: nothing; best after simplify, motion and epilogue; before reduce_fusion, which takes what is left.  Keeps:
+ * results (sums in the order of a kernel of rows); nothing expensive is computed twice that a kernel can keep.  Breaks:
+ * the assumption that an instruction stands at top level.  A fusion has kind input and a body that hlo_goes_by_rows.
  *
- * A cluster grows from a reduction: first down the list, to what depends on members alone; then upwards, to the elementwise
- * operations and reductions that members read.  Whatever depends on a member and is none must not feed a member: it would
- * have to run in the middle of the kernel.  Such instructions move behind the fusion. */
+ * A cluster grows from a reduction: first down the list, to what depends on members alone; then upwards, to the
+ * elementwise operations and reductions that members read.  Whatever depends on a member and is none must not feed a
+ * member: it would have to run in the middle of the kernel.  Such instructions move behind the fusion. */
 #include <stdlib.h>
 
 #include "hlo/fuse.h"
@@ -77,8 +78,9 @@ static bool can_be_member(const growing *g, const hlo_instr *i) {
       g->n == FUSE_MAX_MEMBERS || g->n_operands + i->n_operands > FUSE_MAX_OPERANDS) {
     return false;
   }
-  bool fits = i->op == HLO_REDUCE ? hlo_reduces_rows(s, i)
-                                  : hlo_keeps_place(i) && (hlo_is_full(s, &i->shapes[0]) || hlo_is_kept(s, &i->shapes[0]));
+  bool fits = i->op == HLO_REDUCE
+                  ? hlo_reduces_rows(s, i)
+                  : hlo_keeps_place(i) && (hlo_is_full(s, &i->shapes[0]) || hlo_is_kept(s, &i->shapes[0]));
   for (uint32_t k = 0; fits && k < i->n_operands; k++) {
     fits = is_plain_array(hlo_shape(i->operands[k])) && reads_well(g, i, i->operands[k]);
   }

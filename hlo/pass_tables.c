@@ -1,8 +1,9 @@
-/* pass_tables.c - what is computed element by element of one array of bytes, and is bytes again, is looked up: dequantise, an
- * activation, quantise become take(table, q).
+/* pass_tables.c - what is computed element by element of one array of bytes, and is bytes again, is looked up:
+ * dequantise, an activation, quantise become take(table, q).
  *
- * Requires: a target that says tables; after layout, since transposes do not sink through a gather.  Keeps: results, which are
- * those of the context's evaluator.  Breaks: nothing; leaves dead instructions to dce.  Without an evaluator it does nothing. */
+ * Requires: a target that says tables; after layout, since transposes do not sink through a gather.  Keeps: results,
+ * which are those of the context's evaluator.  Breaks: nothing; leaves dead instructions to dce.  Without an evaluator
+ * it does nothing. */
 #include <string.h>
 
 #include "hlo/fuse.h"
@@ -153,8 +154,8 @@ static hlo_value looked_up(hlo_builder *b, hlo_instr *i) {
   hlo_value v = hlo_result(i, 0);
   chain c = {.b = b, .shape = &i->shapes[0]};
   if (!is_byte(v) || !dtype_is_float(hlo_type(i->operands[0])) || !shape_is_static(c.shape) ||
-      shape_elements(c.shape) < LEAST_ELEMENTS || find_bytes(&c, v, 0, &c.bytes) != ONE_LEAF || hlo_value_equal(c.bytes, v) ||
-      !collect(&c, v) || c.work < least) {
+      shape_elements(c.shape) < LEAST_ELEMENTS || find_bytes(&c, v, 0, &c.bytes) != ONE_LEAF ||
+      hlo_value_equal(c.bytes, v) || !collect(&c, v) || c.work < least) {
     return (hlo_value){0};
   }
   hlo_value table = table_of(&c);
@@ -165,7 +166,9 @@ static hlo_value looked_up(hlo_builder *b, hlo_instr *i) {
   return hlo_take(b, table, hlo_convert(b, bytes, DTYPE_S32), 0);
 }
 
-static bool activation_of_bytes(hlo_builder *b, hlo_instr *i) { return hlo_becomes_noted(b, i, looked_up(b, i), "tables"); }
+static bool activation_of_bytes(hlo_builder *b, hlo_instr *i) {
+  return hlo_becomes_noted(b, i, looked_up(b, i), "tables");
+}
 
 status pass_tables(hlo_module *m, pass_context *c, bool *changed) {
   static const hlo_rule_row rules[] = {{HLO_CONVERT, activation_of_bytes}, {HLO_OP_COUNT, NULL}};

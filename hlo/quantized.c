@@ -93,7 +93,8 @@ bool hlo_along_equal(const hlo_along *a, const hlo_along *b) {
 
 static bool is_byte(hlo_value v) {
   const dtype_info *t = dtype_get_info(hlo_type(v));
-  return hlo_type(v) == DTYPE_S8 || hlo_type(v) == DTYPE_U8 || (hlo_literal(v) && dtype_is_int(hlo_type(v)) && t->bits <= 8);
+  return hlo_type(v) == DTYPE_S8 || hlo_type(v) == DTYPE_U8 ||
+         (hlo_literal(v) && dtype_is_int(hlo_type(v)) && t->bits <= 8);
 }
 
 static bool converted_byte(hlo_value v, hlo_value *q) {
@@ -135,7 +136,8 @@ bool hlo_dequantized_of(hlo_value v, hlo_quantized *out) {
   if (v.def->op != HLO_MUL || hlo_type(v) != DTYPE_F32) {
     return false;
   }
-  return scaled_by(v.def->operands[0], v.def->operands[1], out) || scaled_by(v.def->operands[1], v.def->operands[0], out);
+  return scaled_by(v.def->operands[0], v.def->operands[1], out) ||
+         scaled_by(v.def->operands[1], v.def->operands[0], out);
 }
 
 /* A number that stands everywhere, perhaps as an integer that f32 holds. */

@@ -41,12 +41,13 @@ typedef struct hlo_requantized {
 } hlo_requantized;
 bool hlo_requantized_of(hlo_value v, hlo_requantized *out);
 
-/* The second operand of a dot as small integers that are scaled in the dot's own kernel: a matrix of s2, u2, s4, u4, s8 or u8,
+/* The second operand of a dot as small integers that are scaled in the dot's own kernel: a matrix of s2, u2, s4, u4, s8
+ * or u8,
  *
  *     reshape(multiply(convert(subtract(convert(q), zero)), scale))
  *
- * with or without the zero point, and with or without the reshape, which joins a dimension of blocks with one of the elements of a
- * block; perhaps transposed.  scale and zero are broadcasts that are the same for all of a block. */
+ * with or without the zero point, and with or without the reshape, which joins a dimension of blocks with one of the
+ * elements of a block; perhaps transposed.  scale and zero are broadcasts that are the same for all of a block. */
 typedef struct hlo_small_weights {
   hlo_value q;
   hlo_value scale, zero; /* with the dims of `scaled`; zero.def NULL: none */
@@ -55,7 +56,8 @@ typedef struct hlo_small_weights {
   int64_t sum_step, column_step; /* between elements of q */
   int sum_dim, column_dim, block_dim; /* of `scaled`; sum_dim counts blocks where block_dim is not -1 */
   uint32_t n;
-  hlo_instr *members[8]; /* all instructions but q, scale and zero, each the only user of the one before; the last one is what the dot reads */
+  /* all instructions but q, scale and zero, each the only user of the one before; the last one is what the dot reads */
+  hlo_instr *members[8];
 } hlo_small_weights;
 bool hlo_small_weights_of(const hlo_instr *dot, hlo_small_weights *out);
 

@@ -77,8 +77,9 @@ bool hlo_is_lookup(const hlo_instr *i) {
   const shape *x = hlo_shape(i->operands[0]);
   const hlo_instr *index = i->operands[1].def;
   int64_t dimension;
-  return x->rank == 1 && x->dims[0] == 256 && (x->type == DTYPE_U8 || x->type == DTYPE_S8) && hlo_is_take(i, &dimension) &&
-         index->op == HLO_CONVERT && hlo_type(index->operands[0]) == DTYPE_U8 && hlo_rank(i->operands[1]) == i->shapes[0].rank;
+  return x->rank == 1 && x->dims[0] == 256 && (x->type == DTYPE_U8 || x->type == DTYPE_S8) &&
+         hlo_is_take(i, &dimension) && index->op == HLO_CONVERT && hlo_type(index->operands[0]) == DTYPE_U8 &&
+         hlo_rank(i->operands[1]) == i->shapes[0].rank;
 }
 
 bool hlo_splat_of(hlo_value v, literal *scalar) {

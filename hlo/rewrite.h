@@ -24,7 +24,8 @@ hlo_instr *hlo_only_user(hlo_value v);
 /* Does the gather pick rows of one dimension, as hlo_take makes it, with the indices' dims in its place? */
 bool hlo_is_take(const hlo_instr *i, int64_t *dimension);
 
-/* Does it look up bytes: take(u8[256] or s8[256], convert(q)) with q u8?  They are the operand of its second operand. */
+/* Does it look up bytes: take(u8[256] or s8[256], convert(q)) with q u8?  They are the operand of its second
+ * operand. */
 bool hlo_is_lookup(const hlo_instr *gather);
 
 /* Is v an array of equal, known elements?  *scalar is the element as a literal of rank 0. */
@@ -40,10 +41,10 @@ static inline hlo_attr hlo_attr_list(uint32_t n, const int64_t *ints) {
 }
 static inline hlo_attr hlo_attr_int(int64_t i) { return (hlo_attr){.i = i}; }
 
-/* A rewrite rule: looks at `i`, whose op is the row's, and either does nothing, or replaces uses of i
- * (hlo_becomes) or changes or removes i itself, and answers true.  What it makes stands before i (the
- * builder's place) and is looked at next.  A failure of the builder is the sweep's.  b->pass has the target, scratch memory and
- * what hlo_pass_note adds to. */
+/* A rewrite rule: looks at `i`, whose op is the row's, and either does nothing, or replaces uses of i (hlo_becomes) or
+ * changes or removes i itself, and answers true.  What it makes stands before i (the builder's place) and is looked at
+ * next.  A failure of the builder is the sweep's.  b->pass has the target, scratch memory and what hlo_pass_note adds
+ * to. */
 typedef bool hlo_rule(hlo_builder *b, hlo_instr *i);
 typedef struct hlo_rule_row {
   int op; /* an hlo_op; HLO_OP_COUNT ends a table */

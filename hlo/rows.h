@@ -1,5 +1,5 @@
-/* rows.h - work that goes row by row: reductions over the same dimensions of arrays of one size, with elementwise work before,
- * between and behind them.
+/* rows.h - work that goes row by row: reductions over the same dimensions of arrays of one size, with elementwise work
+ * before, between and behind them.
  *
  * Each row gives one value a reduction, and nothing of one row is wanted by another; so one kernel can do all of a row
  * while it lies in the cache.  Pass row_fusion makes such fusions, emit/ writes them: both ask here what one is. */
@@ -10,8 +10,8 @@
 
 enum { HLO_ROW_DIMS = 6 };
 
-/* The dimensions of a full array in their linear order.  Neighbours that are both kept, or both gone, are one; those of one
- * element are left out.  Reshapes do not change it. */
+/* The dimensions of a full array in their linear order.  Neighbours that are both kept, or both gone, are one; those of
+ * one element are left out.  Reshapes do not change it. */
 typedef struct hlo_row_space {
   int rank;
   int64_t dims[HLO_ROW_DIMS];
@@ -37,8 +37,8 @@ bool hlo_spreads_rows(const hlo_row_space *s, const hlo_instr *broadcast);
 bool hlo_keeps_place(const hlo_instr *i);
 
 /* Is it the body of a fusion whose kernel goes row by row: all results are full or kept, and where one depends on a
- * reduction, it is one of the space's, of its own row?  And is that of use: a full array depends on a reduction, or results
- * are of both sizes? */
+ * reduction, it is one of the space's, of its own row?  And is that of use: a full array depends on a reduction, or
+ * results are of both sizes? */
 bool hlo_goes_by_rows(const hlo_computation *body, hlo_row_space *s);
 
 #endif

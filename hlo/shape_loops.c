@@ -31,7 +31,8 @@ status hlo_shape_arg_reduce(const hlo_instr *i, dim_table *dims, shape *results)
   int64_t d = hlo_int(i, HLO_ATTR_DIMENSION);
   TRY(shape_need_types(i, dims, 0, TYPES_ORDERED));
   TRY(shape_need_dimension(i, HLO_ATTR_DIMENSION, x->rank));
-  CHECK_THAT(x->dims[d] != 0, INVALID, "dimension %" PRId64 " of %s has no elements to choose from", d, SHAPE_STR(dims, x));
+  CHECK_THAT(x->dims[d] != 0, INVALID, "dimension %" PRId64 " of %s has no elements to choose from", d,
+             SHAPE_STR(dims, x));
   results[0] = without_dims(x, (uint32_t)1 << d);
   results[0].type = DTYPE_S64;
   return shape_finish(i, &results[0]);
@@ -39,7 +40,8 @@ status hlo_shape_arg_reduce(const hlo_instr *i, dim_table *dims, shape *results)
 
 status hlo_shape_cumulative(const hlo_instr *i, dim_table *dims, shape *results) {
   int64_t r = hlo_int(i, HLO_ATTR_REDUCER);
-  CHECK_THAT(r >= HLO_REDUCE_ADD && r <= HLO_REDUCE_MIN, INVALID, "the reducer must be add, multiply, maximum or minimum");
+  CHECK_THAT(r >= HLO_REDUCE_ADD && r <= HLO_REDUCE_MIN, INVALID,
+             "the reducer must be add, multiply, maximum or minimum");
   TRY(shape_need_types(i, dims, 0, r <= HLO_REDUCE_MUL ? TYPES_NUMBER : TYPES_REAL));
   TRY(shape_need_dimension(i, HLO_ATTR_DIMENSION, shape_of(i, 0)->rank));
   results[0] = *shape_of(i, 0);
@@ -65,8 +67,9 @@ status hlo_shape_nms(const hlo_instr *i, dim_table *dims, shape *results) {
     TRY(shape_need_scalar(i, dims, k, types[k]));
   }
   CHECK_THAT(corners->kind == SHAPE_ARRAY && scores->kind == SHAPE_ARRAY && corners->type == DTYPE_F32 &&
-                 scores->type == DTYPE_F32 && corners->rank == 3 && scores->rank == 3, INVALID,
-             "corners are %s and scores %s; both must be f32 of rank 3", SHAPE_STR(dims, corners), SHAPE_STR(dims, scores));
+                 scores->type == DTYPE_F32 && corners->rank == 3 && scores->rank == 3,
+             INVALID, "corners are %s and scores %s; both must be f32 of rank 3", SHAPE_STR(dims, corners),
+             SHAPE_STR(dims, scores));
   TRY(shape_need_equal(dims, "corners of a box", -1, corners->dims[2], 4));
   TRY(shape_need_equal(dims, "batches", -1, corners->dims[0], scores->dims[0]));
   TRY(shape_need_equal(dims, "boxes", -1, corners->dims[1], scores->dims[2]));
@@ -74,7 +77,8 @@ status hlo_shape_nms(const hlo_instr *i, dim_table *dims, shape *results) {
   int64_t limit = hlo_int(i, HLO_ATTR_LIMIT);
   CHECK_THAT(limit >= 0 && limit <= UINT32_MAX, INVALID, "limit is %" PRId64, limit);
   dim room = dim_min(dims, corners->dims[1], limit);
-  results[0] = shape_make(DTYPE_S64, 2, (dim[]){dim_mul(dims, dim_mul(dims, scores->dims[0], scores->dims[1]), room), 3});
+  results[0] =
+      shape_make(DTYPE_S64, 2, (dim[]){dim_mul(dims, dim_mul(dims, scores->dims[0], scores->dims[1]), room), 3});
   results[1] = shape_scalar(DTYPE_S64);
   return shape_finish(i, &results[0]);
 }
@@ -119,7 +123,8 @@ status hlo_shape_reduce_window(const hlo_instr *i, dim_table *dims, shape *resul
   TRY(check_padding(i, x->rank));
   results[0] = shape_with_type(*x, arg ? DTYPE_S64 : (dtype)x->type);
   for (int k = 0; k < x->rank; k++) {
-    int64_t low = hlo_ints(i, HLO_ATTR_LOW)[k], high = hlo_ints(i, HLO_ATTR_HIGH)[k], size = hlo_ints(i, HLO_ATTR_WINDOW)[k];
+    int64_t low = hlo_ints(i, HLO_ATTR_LOW)[k], high = hlo_ints(i, HLO_ATTR_HIGH)[k],
+            size = hlo_ints(i, HLO_ATTR_WINDOW)[k];
     CHECK_THAT(size == 1 || (low >= 0 && high >= 0), INVALID,
                "dimension %d: padding %" PRId64 ", %" PRId64 " crops, which only a window of 1 may", k, low, high);
     results[0].dims[k] = padded_window_dim(dims, x->dims[k], low, high, size, hlo_ints(i, HLO_ATTR_RHS_DILATION)[k],
@@ -162,11 +167,13 @@ static status check_dot_lists(const hlo_instr *i, dim_table *dims, uint32_t *x_s
 }
 
 /* Dims that stand opposite each other in the two lists are equal. */
-static status check_opposite(const hlo_instr *i, dim_table *dims, const char *what, hlo_attr_id x_list, hlo_attr_id y_list) {
+static status check_opposite(const hlo_instr *i, dim_table *dims, const char *what, hlo_attr_id x_list,
+                             hlo_attr_id y_list) {
   uint32_t n = hlo_n_ints(i, x_list);
   for (uint32_t k = 0; k < n; k++) {
-    TRY(mismatch(dims, i, shape_need_equal(dims, what, n > 1 ? (int)k : -1, shape_of(i, 0)->dims[hlo_ints(i, x_list)[k]],
-                                           shape_of(i, 1)->dims[hlo_ints(i, y_list)[k]])));
+    TRY(mismatch(dims, i,
+                 shape_need_equal(dims, what, n > 1 ? (int)k : -1, shape_of(i, 0)->dims[hlo_ints(i, x_list)[k]],
+                                  shape_of(i, 1)->dims[hlo_ints(i, y_list)[k]])));
   }
   return NULL;
 }
@@ -216,8 +223,8 @@ static status check_channels(const hlo_instr *i, dim_table *dims, dim channels) 
                                          dim_mul(dims, kernel->dims[1], groups))));
   CHECK_THAT(dim_is_const(kernel->dims[0]) || groups == 1, STATUS_UNSUPPORTED,
              "B is %s; with groups the number of output channels must be a constant", SHAPE_STR(dims, kernel));
-  CHECK_THAT(groups == 1 || kernel->dims[0] % groups == 0, INVALID, "B is %s; %" PRId64 " groups do not divide its outputs",
-             SHAPE_STR(dims, kernel), groups);
+  CHECK_THAT(groups == 1 || kernel->dims[0] % groups == 0, INVALID,
+             "B is %s; %" PRId64 " groups do not divide its outputs", SHAPE_STR(dims, kernel), groups);
   return NULL;
 }
 

@@ -73,8 +73,8 @@ status hlo_shape_reshape(const hlo_instr *i, dim_table *dims, shape *results) {
   TRY(shape_finish(i, to));
   dim have = elements(dims, x), want = elements(dims, to);
   CHECK_THAT(have == want || !dim_is_const(have) || !dim_is_const(want), INVALID,
-             "cannot reshape %s to %s: %" PRId64 " elements are not %" PRId64, SHAPE_STR(dims, x), SHAPE_STR(dims, to), have,
-             want);
+             "cannot reshape %s to %s: %" PRId64 " elements are not %" PRId64, SHAPE_STR(dims, x), SHAPE_STR(dims, to),
+             have, want);
   return NULL;
 }
 
@@ -139,8 +139,8 @@ status hlo_shape_concatenate(const hlo_instr *i, dim_table *dims, shape *results
   for (uint32_t k = 1; k < i->n_operands; k++) {
     const shape *y = shape_of(i, k);
     TRY(shape_need_same_type(i, dims, 0, k));
-    CHECK_THAT(y->rank == x->rank, INVALID, "operand 0 is %s but operand %u is %s; the ranks differ", SHAPE_STR(dims, x), k,
-               SHAPE_STR(dims, y));
+    CHECK_THAT(y->rank == x->rank, INVALID, "operand 0 is %s but operand %u is %s; the ranks differ",
+               SHAPE_STR(dims, x), k, SHAPE_STR(dims, y));
     shape rest = *y;
     rest.dims[d] = x->dims[d];
     if (!shape_same_dims(x, &rest)) {
@@ -240,8 +240,9 @@ static status check_gather_dims(const hlo_instr *i, dim_table *dims, gather_part
   TRY(shape_need_dims(i, HLO_ATTR_INDEX_MAP, x->rank, false, &mapped));
   TRY(shape_need_dims(i, HLO_ATTR_COLLAPSED_DIMS, x->rank, true, &p->collapsed));
   uint32_t n_window = (uint32_t)x->rank - (uint32_t)__builtin_popcount(p->collapsed);
-  CHECK_THAT(n_offset == n_window, INVALID, "offset_dims has %u entries but %u dimensions of %s are neither collapsed nor batch",
-             n_offset, n_window, SHAPE_STR(dims, x));
+  CHECK_THAT(n_offset == n_window, INVALID,
+             "offset_dims has %u entries but %u dimensions of %s are neither collapsed nor batch", n_offset, n_window,
+             SHAPE_STR(dims, x));
   return check_batch_dims(i, dims);
 }
 
@@ -292,7 +293,8 @@ status hlo_shape_scatter(const hlo_instr *i, dim_table *dims, shape *results) {
   TRY(check_gather_dims(i, dims, &p));
   TRY(shape_need_reducer(i, dims, 0));
   TRY(shape_need_same_type(i, dims, 0, 2));
-  CHECK_THAT(updates->rank == p.rank, INVALID, "the updates are %s; their rank must be %d", SHAPE_STR(dims, updates), p.rank);
+  CHECK_THAT(updates->rank == p.rank, INVALID, "the updates are %s; their rank must be %d", SHAPE_STR(dims, updates),
+             p.rank);
   batch_dims(i, batch);
   for (int k = 0, d = 0, n_batch = 0; k < p.rank; k++) {
     if (!(p.offset >> k & 1)) {

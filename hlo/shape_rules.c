@@ -12,8 +12,8 @@ status hlo_check_arity(hlo_op op, uint32_t n_operands, uint32_t n_results) {
   CHECK_THAT(n_operands <= HLO_MAX_VALUES && n_results <= HLO_MAX_VALUES, STATUS_RESOURCE,
              "%s has %u operands and %u results; more than %d are not supported", info->name, n_operands, n_results,
              HLO_MAX_VALUES);
-  CHECK_THAT(n_operands >= (uint32_t)info->min_operands, INVALID, "%s has %u operands; at least %d are needed", info->name,
-             n_operands, info->min_operands);
+  CHECK_THAT(n_operands >= (uint32_t)info->min_operands, INVALID, "%s has %u operands; at least %d are needed",
+             info->name, n_operands, info->min_operands);
   CHECK_THAT(info->max_operands == HLO_ANY || n_operands <= (uint32_t)info->max_operands, INVALID,
              "%s has %u operands; at most %d are allowed", info->name, n_operands, info->max_operands);
   CHECK_THAT(info->n_results == HLO_ANY || n_results == (uint32_t)info->n_results, INVALID,
@@ -54,8 +54,8 @@ status shape_need_types(const hlo_instr *i, dim_table *dims, uint32_t k, unsigne
   const shape *s = shape_of(i, k);
   char text[64];
   CHECK_THAT(s->kind == SHAPE_ARRAY, INVALID, "operand %u is %s; an array is needed", k, SHAPE_STR(dims, s));
-  CHECK_THAT(shape_types((dtype)s->type) & types, INVALID, "operand %u is %s; its type must be %s", k, SHAPE_STR(dims, s),
-             types_text(text, sizeof text, types));
+  CHECK_THAT(shape_types((dtype)s->type) & types, INVALID, "operand %u is %s; its type must be %s", k,
+             SHAPE_STR(dims, s), types_text(text, sizeof text, types));
   return NULL;
 }
 
@@ -69,7 +69,8 @@ status shape_need_scalar(const hlo_instr *i, dim_table *dims, uint32_t k, dtype 
 status shape_need_same_type(const hlo_instr *i, dim_table *dims, uint32_t j, uint32_t k) {
   const shape *x = shape_of(i, j), *y = shape_of(i, k);
   CHECK_THAT(x->type == y->type && x->kind == y->kind, INVALID,
-             "operand %u is %s but operand %u is %s; the element types differ", j, SHAPE_STR(dims, x), k, SHAPE_STR(dims, y));
+             "operand %u is %s but operand %u is %s; the element types differ", j, SHAPE_STR(dims, x), k,
+             SHAPE_STR(dims, y));
   return NULL;
 }
 
@@ -148,8 +149,10 @@ status shape_need_dims(const hlo_instr *i, hlo_attr_id id, int rank, bool increa
   const char *name = hlo_attr_get_info(id)->name;
   const int64_t *list = hlo_ints(i, id);
   for (uint32_t k = 0; k < hlo_n_ints(i, id); k++) {
-    CHECK_THAT(list[k] >= 0 && list[k] < rank, INVALID, "%s[%u] is %" PRId64 ", outside of rank %d", name, k, list[k], rank);
-    CHECK_THAT(!(*seen >> list[k] & 1), INVALID, "%s names dimension %" PRId64 " which is already in use", name, list[k]);
+    CHECK_THAT(list[k] >= 0 && list[k] < rank, INVALID, "%s[%u] is %" PRId64 ", outside of rank %d", name, k, list[k],
+               rank);
+    CHECK_THAT(!(*seen >> list[k] & 1), INVALID, "%s names dimension %" PRId64 " which is already in use", name,
+               list[k]);
     CHECK_THAT(!increasing || k == 0 || list[k] > list[k - 1], INVALID, "%s must be increasing", name);
     *seen |= (uint32_t)1 << list[k];
   }
@@ -183,8 +186,8 @@ dim shape_pad_dim(dim_table *dims, dim d, int64_t low, int64_t high, int64_t int
     return dim_add_const(dims, dim_add(dims, d, holes), low + high);
   }
   int64_t n = 0;
-  if (__builtin_mul_overflow(d > 0 ? d - 1 : 0, interior, &n) || __builtin_add_overflow(n, d + low + high, &n) || n < 0 ||
-      n > DIM_MAX) {
+  if (__builtin_mul_overflow(d > 0 ? d - 1 : 0, interior, &n) || __builtin_add_overflow(n, d + low + high, &n) ||
+      n < 0 || n > DIM_MAX) {
     return DIM_OVERFLOW;
   }
   return n;
@@ -271,7 +274,8 @@ status hlo_shape_conditional(const hlo_instr *i, dim_table *dims, shape *results
   uint32_t n = hlo_attr_of(i, HLO_ATTR_COMPUTATIONS)->n_comps;
   bool two_way = shape_of(i, 0)->type == DTYPE_PRED;
   TRY(shape_need_scalar(i, dims, 0, two_way ? DTYPE_PRED : DTYPE_S32));
-  CHECK_THAT(two_way ? n == 2 : n >= 1 && n <= HLO_MAX_BRANCHES, INVALID, "%u branches for an index of type %s", n, dtype_name(hlo_type(i->operands[0])));
+  CHECK_THAT(two_way ? n == 2 : n >= 1 && n <= HLO_MAX_BRANCHES, INVALID, "%u branches for an index of type %s", n,
+             dtype_name(hlo_type(i->operands[0])));
   for (uint32_t k = 0; k < n; k++) {
     const hlo_computation *c = NULL;
     TRY(get_callee(i, k, n, &c));
@@ -338,7 +342,8 @@ status hlo_shape_convert(const hlo_instr *i, dim_table *dims, shape *results) {
 status hlo_shape_bitcast(const hlo_instr *i, dim_table *dims, shape *results) {
   TRY(check_declared_like(i, dims, &results[0], TYPES_ALL & ~(unsigned)TYPES_STRING));
   const dtype_info *from = dtype_get_info(hlo_type(i->operands[0])), *to = dtype_get_info((dtype)results[0].type);
-  CHECK_THAT(from->bits == to->bits, INVALID, "%s has %d bits but %s has %d", from->name, from->bits, to->name, to->bits);
+  CHECK_THAT(from->bits == to->bits, INVALID, "%s has %d bits but %s has %d", from->name, from->bits, to->name,
+             to->bits);
   return NULL;
 }
 

@@ -1,12 +1,11 @@
 /* shape_rules.h - the result shapes of every operation; the rules that rows of ops.def name.
  *
- * A rule infers the result shapes, or checks the declared ones (then `results` is i->shapes, already set).  The number of
- * operands and results fits the row and the attributes have values of their kinds (hlo_check_arity); everything else about
- * shapes and attributes is checked here, for HLO text is not trusted.
- * Dimensions may be expressions: two are equal if their handles are, sizes are computed by dim_*.  A comparison of
- * expressions that cannot be decided is left to the specialised module, where all dims are constants - except where two extents
- * must be equal: there it is STATUS_UNSUPPORTED.
- * A message names the rule and the shapes; the caller puts the instruction before it. */
+ * A rule infers the result shapes, or checks the declared ones (then `results` is i->shapes, already set).  The number
+ * of operands and results fits the row and the attributes have values of their kinds (hlo_check_arity); everything else
+ * about shapes and attributes is checked here, for HLO text is not trusted. Dimensions may be expressions: two are
+ * equal if their handles are, sizes are computed by dim_*.  A comparison of expressions that cannot be decided is left
+ * to the specialised module, where all dims are constants - except where two extents must be equal: there it is
+ * STATUS_UNSUPPORTED. A message names the rule and the shapes; the caller puts the instruction before it. */
 #ifndef HLO_SHAPE_RULES_H
 #define HLO_SHAPE_RULES_H
 
@@ -55,7 +54,8 @@ STATUS_MUST_USE status shape_need_dimension(const hlo_instr *i, hlo_attr_id id, 
 STATUS_MUST_USE status shape_need_count(const hlo_instr *i, hlo_attr_id id, uint32_t n);
 /* A list of n entries, each in [low, high]. */
 STATUS_MUST_USE status shape_need_range(const hlo_instr *i, hlo_attr_id id, uint32_t n, int64_t low, int64_t high);
-/* A list of different dimensions below `rank`, none of them in *seen (a bit set), which they join; increasing if asked. */
+/* A list of different dimensions below `rank`, none of them in *seen (a bit set), which they join; increasing if
+ * asked. */
 STATUS_MUST_USE status shape_need_dims(const hlo_instr *i, hlo_attr_id id, int rank, bool increasing, uint32_t *seen);
 STATUS_MUST_USE status shape_need_reducer(const hlo_instr *i, dim_table *dims, uint32_t k);
 /* shape_check of a result. */

@@ -188,14 +188,15 @@ static bool power_of_constant(hlo_builder *b, hlo_instr *i) {
   return false;
 }
 
-/* x / sqrt(y), where each root divides many elements: x times what is computed once.  Rounded once more, and for 0, infinity and
- * NaN the same. */
+/* x / sqrt(y), where each root divides many elements: x times what is computed once.  Rounded once more, and for 0,
+ * infinity and NaN the same. */
 static bool divide_by_root(hlo_builder *b, hlo_instr *i) {
   enum { DEEPEST = 4, MANY = 4 };
   const hlo_instr *way[DEEPEST];
   int n = 0;
   hlo_value root = y_of(i);
-  for (; (is_op(root, HLO_BROADCAST) || is_op(root, HLO_RESHAPE)) && n < DEEPEST && hlo_used_once(root); root = x_of(root.def)) {
+  for (; (is_op(root, HLO_BROADCAST) || is_op(root, HLO_RESHAPE)) && n < DEEPEST && hlo_used_once(root);
+       root = x_of(root.def)) {
     way[n++] = root.def;
   }
   bool wide = hlo_type(root) == DTYPE_F32 || hlo_type(root) == DTYPE_F64;

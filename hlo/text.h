@@ -1,5 +1,5 @@
-/* text.h - modules as text, version HLO_TEXT_VERSION: deterministic, and print(parse(text)) is `text` again, byte for byte,
- * for whatever hlo_print wrote with the same options.  The grammar stands in hlo/README.
+/* text.h - modules as text, version HLO_TEXT_VERSION: deterministic, and print(parse(text)) is `text` again, byte for
+ * byte, for whatever hlo_print wrote with the same options.  The grammar stands in hlo/README.
  *
  *   onnx-xla hlo 1
  *   module "net" {
@@ -14,7 +14,8 @@
  *     }
  *   }
  *
- * Input may also hold comments (// to the end of the line), attributes in any order, and names instead of numbers (%x). */
+ * Input may also hold comments (// to the end of the line), attributes in any order, and names instead of numbers
+ * (%x). */
 #ifndef HLO_TEXT_H
 #define HLO_TEXT_H
 
@@ -57,8 +58,8 @@ typedef struct hlo_parse_options {
   int64_t max_bytes; /* of all constants that the text spells out shorter than they are (splats); 0: 2^30 */
 } hlo_parse_options;
 
-/* The text need not be trusted nor end with a 0; the module lives on `a` and has passed hlo_verify.  Messages begin with
- * "line:column: ".  options may be NULL. */
+/* The text need not be trusted nor end with a 0; the module lives on `a` and has passed hlo_verify.  Messages begin
+ * with "line:column: ".  options may be NULL. */
 STATUS_MUST_USE status hlo_parse(arena *a, const char *text, size_t n, const hlo_parse_options *options,
                                  hlo_module **out);
 

@@ -58,7 +58,7 @@ STATUS_MUST_USE status text_read_int(text_in *in, int64_t *out);
 STATUS_MUST_USE status text_read_double(text_in *in, double *out);
 
 /* *budget: bytes that splats may still take. */
-STATUS_MUST_USE status text_read_literal(text_in *in, dim_table *dims, const hlo_parse_options *options, int64_t *budget,
-                                         const literal **out);
+STATUS_MUST_USE status text_read_literal(text_in *in, dim_table *dims, const hlo_parse_options *options,
+                                         int64_t *budget, const literal **out);
 
 #endif

@@ -98,8 +98,8 @@ static status read_float(text_in *in, dtype t, void *element) {
     return text_expected(in, "a number");
   }
   dtype_store_f64(t, element, value, false, DTYPE_ROUND_NEAREST);
-  CHECK_THAT(!isfinite(value) || isfinite(dtype_load_f64(t, element)), STATUS_INVALID_FILE, "the number does not fit %s",
-             dtype_name(t));
+  CHECK_THAT(!isfinite(value) || isfinite(dtype_load_f64(t, element)), STATUS_INVALID_FILE,
+             "the number does not fit %s", dtype_name(t));
   in->at = end;
   return NULL;
 }
@@ -286,7 +286,8 @@ static status read_blob(text_in *in, const shape *s, const hlo_parse_options *op
   uint64_t number = 0;
   TRY(read_unsigned(in, &number));
   TRY(text_expect(in, ")"));
-  CHECK_THAT(options && options->blob, STATUS_INVALID_FILE, "blob(%" PRIu64 ") stands for bytes that are not here", number);
+  CHECK_THAT(options && options->blob, STATUS_INVALID_FILE, "blob(%" PRIu64 ") stands for bytes that are not here",
+             number);
   TRY(options->blob(options->blob_data, number, s, data));
   return check_canonical(s, *data);
 }

@@ -85,8 +85,8 @@ static status check_value(const hlo_computation *c, hlo_value v, uint32_t before
   return NULL;
 }
 
-/* Every use names an operand slot that holds a value of this instruction, and none twice; when the numbers agree, every slot
- * is named.  slot[id]: where an instruction's operands are counted from. */
+/* Every use names an operand slot that holds a value of this instruction, and none twice; when the numbers agree, every
+ * slot is named.  slot[id]: where an instruction's operands are counted from. */
 static status check_uses(const hlo_instr *i, const uint32_t *slot, unsigned char *seen, uint64_t *n_uses) {
   for (uint32_t k = 0; k < i->n_uses; k++) {
     hlo_use use = i->uses[k];

@@ -14,8 +14,8 @@ enum { HLO_MAX_CALL_DEPTH = 100, HLO_MAX_EXPANDED = 100 * 1000 * 1000 };
  *  - operands come before their users and are of the same computation; use lists and operands agree;
  *  - numbers of operands and results fit the op's row, attributes have values of their kinds;
  *  - every shape is what the shape rule says (called signatures and closedness included).
- * In time linear in the module.  Numbers the instructions anew.  The message names computation and instruction; a broken rule
- * is STATUS_INVALID_MODEL, STATUS_UNSUPPORTED where an equality of expressions cannot be shown. */
+ * In time linear in the module.  Numbers the instructions anew.  The message names computation and instruction; a
+ * broken rule is STATUS_INVALID_MODEL, STATUS_UNSUPPORTED where an equality of expressions cannot be shown. */
 STATUS_MUST_USE status hlo_verify(const hlo_module *m);
 
 /* Text may have symbols for sizes; what is compiled has constants only. */

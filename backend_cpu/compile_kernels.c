@@ -9,8 +9,7 @@
 
 enum {
   SMALL_CONSTANT = 64,
-  BATCH = 6,              /* kernels a module at most: it costs some 2 ms by itself */
-  RANGE_NANOSECONDS = 2000 /* of work that make another thread worth its while */
+  BATCH = 6               /* kernels a module at most: it costs some 2 ms by itself */
 };
 
 typedef struct kernel {
@@ -254,7 +253,7 @@ status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text) {
 rt_span cpu_kernels_config(const cpu_kernels *k, uint32_t number) {
   const kernel *x = &k->kernels[number];
   rt_writer w = {.arena = k->arena};
-  double grain = x->info.item_cost > 0 ? RANGE_NANOSECONDS / x->info.item_cost : 1e9;
+  double grain = x->info.item_cost > 0 ? CPU_RANGE_NANOSECONDS / x->info.item_cost : 1e9;
   rt_put_i64(&w, x->batch);
   rt_put_text(&w, x->symbol);
   rt_put_i64(&w, x->info.grid);

@@ -7,6 +7,8 @@
 #include "emit/target.h"
 #include "runtime/target.h"
 
+enum { CPU_RANGE_NANOSECONDS = 2000 }; /* of work that make another thread worth its while */
+
 typedef struct cpu_kernels cpu_kernels;
 
 /* The target is borrowed. */

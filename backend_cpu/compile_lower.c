@@ -5,6 +5,7 @@
 #include "backend_cpu/compile_attention.h"
 #include "backend_cpu/compile_candidate.h"
 #include "backend_cpu/exec_kinds.h"
+#include "hlo/cost.h"
 #include "lower/lower.h"
 #include "runtime/shared.h"
 
@@ -571,6 +572,17 @@ static status emit(lower_context *c, const hlo_instr *i) {
   }
 }
 
+/* A guess, of what is small: multiply-adds near their peak, bytes from the second-level cache, and threads as cpu_kernels_config
+ * has them. */
+static lower_time time_of(void *data, const hlo_instr *i) {
+  const lowering *l = data;
+  const double least = 300, byte = 0.015, vector = 0.2;
+  hlo_cost cost = hlo_cost_of(i);
+  double serial = least + vector / l->options->target->lanes * (double)cost.operations + byte * (double)cost.bytes;
+  double ranges = serial / CPU_RANGE_NANOSECONDS, threads = ranges < l->threads ? ranges : l->threads;
+  return i->op == HLO_CUSTOM_CALL ? (lower_time){-1, -1} : (lower_time){serial, threads < 2 ? serial : serial / threads + LOWER_FORK_NANOSECONDS};
+}
+
 static void later(void *data, double nanoseconds, status (*run)(void *data), void *run_data) {
   cpu_jobs_add(((lowering *)data)->options->jobs, nanoseconds, run, run_data);
 }
@@ -580,7 +592,7 @@ status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *o
   lowering *l = ARENA_NEW(a, lowering);
   *l = (lowering){.arena = a, .kernels = kernels, .options = options, .threads = options->threads};
   lower_backend backend = {.target = "cpu", .emit = emit, .may_share = may_share, .is_view = is_view,
-                           .scratch = scratch, .later = later, .keep_text = options->keep_text,
+                           .scratch = scratch, .time = time_of, .threads = options->threads, .later = later, .keep_text = options->keep_text,
                            .sharing = options->sharing, .data = l};
   status s = lower_program(m, &backend, a, out, report);
   if (!s) {

@@ -143,7 +143,7 @@ static status number(hlo_buffers *b, hlo_computation *c, bool entry, int depth) 
     for (uint32_t k = 0; is_control(i) && k < hlo_n_callees(i); k++) {
       TRY(number(b, hlo_callee(i, k), false, depth + 1));
     }
-    f.time[i->id] = ++b->now;
+    f.time[i->id] = i->beside && !is_control(i) ? b->now : ++b->now;
   }
   return NULL;
 }
@@ -211,6 +211,27 @@ static void set_lifetimes(hlo_buffers *b, const hlo_computation *c, uint32_t end
 
 /* --- third pass: sharing that is allowed --- */
 
+/* The first of those that run at the same time as `i`, and the next one (NULL: no more). */
+static const hlo_instr *first_beside(const hlo_instr *i) {
+  while (i->beside) {
+    i = i->prev;
+  }
+  return i;
+}
+static const hlo_instr *next_beside(const hlo_instr *i) { return i->next && i->next->beside ? i->next : NULL; }
+
+/* Whether another instruction reads that unit while `i` runs. */
+static bool is_read_beside(const hlo_buffers *b, const hlo_instr *i, uint32_t u) {
+  for (const hlo_instr *j = first_beside(i); j; j = next_beside(j)) {
+    for (uint32_t k = 0; k < j->n_operands && j != i; k++) {
+      if (find(b, unit_of(b, j->operands[k])) == u) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 /* Writes in place: an operand that dies here gives its memory to a result of equal size. */
 static void share_operands(hlo_buffers *b, const hlo_instr *i) {
   uint32_t time = frame_of(b, i->parent)->time[i->id];
@@ -220,12 +241,20 @@ static void share_operands(hlo_buffers *b, const hlo_instr *i) {
       uint32_t operand = find(b, unit_of(b, i->operands[k]));
       if (operand != result && in_arena(b, operand) && in_arena(b, result) && b->units[operand].last == time &&
           b->units[result].first == time && b->units[operand].bytes == b->units[result].bytes &&
-          b->rules->may_share(b->rules->data, i, k, r)) {
+          !is_read_beside(b, i, operand) && b->rules->may_share(b->rules->data, i, k, r)) {
         join(b, result, operand);
         break;
       }
     }
   }
+}
+
+/* When all that runs at the same time as `i` is over. */
+static uint32_t end_time(const frame *f, const hlo_instr *i) {
+  while (next_beside(i)) {
+    i = next_beside(i);
+  }
+  return f->time[i->id];
 }
 
 /* Whether all that reads this body parameter is done before `first`, or is `d` itself, which starts then and writes in
@@ -240,7 +269,7 @@ static bool param_is_done(const hlo_buffers *b, const hlo_instr *param, const hl
     const hlo_instr *user = param->uses[k].user;
     bool in_place = user == d && f->time[d->id] == first && b->rules->may_share &&
                     b->rules->may_share(b->rules->data, d, param->uses[k].operand, result);
-    if (is_view(b, user) || is_control(user) || (f->time[user->id] >= first && !in_place)) {
+    if (is_view(b, user) || is_control(user) || (end_time(f, user) >= first && !in_place)) {
       return false; /* read later, or living on under another name */
     }
   }
@@ -271,7 +300,7 @@ static void share_inits(hlo_buffers *b, const hlo_instr *i) {
       once &= j == k || find(b, unit_of(b, i->operands[j])) != init;
     }
     if (once && init != carried && in_arena(b, init) && in_arena(b, carried) && b->units[init].last == time &&
-        b->units[init].first <= start && b->units[carried].first == start) {
+        b->units[init].first <= start && b->units[carried].first == start && !is_read_beside(b, i, init)) {
       join(b, carried, init);
     }
   }
@@ -304,6 +333,40 @@ static void share(hlo_buffers *b, const hlo_computation *c) {
       share_branches(b, i);
     } else if (!is_view(b, i) && i->op != HLO_PARAMETER && i->op != HLO_CONSTANT) {
       share_operands(b, i);
+    }
+  }
+}
+
+/* All that `i` touches is live from `from` to `to`. */
+static void widen(hlo_buffers *b, const hlo_instr *i, uint32_t from, uint32_t to) {
+  uint32_t first = frame_of(b, i->parent)->first_unit[i->id];
+  for (uint32_t r = 0; r <= i->n_results; r++) { /* with the scratch */
+    live_at(b, first + r, from);
+    live_at(b, first + r, to);
+  }
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    live_at(b, unit_of(b, i->operands[k]), to);
+  }
+  for (uint32_t k = 0; is_control(i) && k < hlo_n_callees(i); k++) {
+    for (const hlo_instr *j = hlo_callee(i, k)->first; j; j = j->next) {
+      widen(b, j, from, to);
+    }
+  }
+}
+
+/* Loops take stretches of time, which those that run side by side have in common: nothing of one may lie where another writes. */
+static void widen_groups(hlo_buffers *b, const hlo_computation *c) {
+  const frame *f = frame_of(b, c);
+  for (const hlo_instr *i = c->first; i; i = i->next) {
+    for (uint32_t k = 0; is_control(i) && k < hlo_n_callees(i); k++) {
+      widen_groups(b, hlo_callee(i, k));
+    }
+    if (i->beside || !next_beside(i)) {
+      continue;
+    }
+    uint32_t from = is_control(i) ? start_time(b, i) : f->time[i->id], to = end_time(f, i);
+    for (const hlo_instr *j = i; from < to && j; j = next_beside(j)) {
+      widen(b, j, from, to);
     }
   }
 }
@@ -450,6 +513,7 @@ status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules 
   set_lifetimes(b, m->entry, b->now + 1);
   share(b, m->entry);
   place_results(b, m->entry);
+  widen_groups(b, m->entry);
   TRY(place_all(b));
   *out = b;
   return NULL;

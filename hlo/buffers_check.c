@@ -211,10 +211,73 @@ static status run_instr(checker *c, const hlo_instr *i) {
   }
 }
 
+/* --- instructions side by side: none may write what another touches --- */
+
+typedef struct touching {
+  const checker *c;
+  bool writes; /* only what is written */
+  hlo_buffer *items;
+  uint32_t n, cap;
+} touching;
+
+/* A loop's value that it never changes lies where it was before. */
+static bool is_written(const hlo_instr *i, uint32_t result) {
+  return i->op != HLO_WHILE || hlo_callee(i, 1)->roots[result].def != hlo_callee(i, 1)->params[result];
+}
+
+static void touch(touching *t, const hlo_instr *i) {
+  const checker *c = t->c;
+  bool writes = i->op != HLO_PARAMETER && i->op != HLO_CONSTANT && !(c->rules->is_view && c->rules->is_view(i));
+  for (uint32_t k = 0; k < i->n_operands && !t->writes; k++) {
+    *ARENA_PUSH(c->a, t->items, t->n, t->cap) = slice_of(c, i->operands[k]);
+  }
+  for (uint32_t k = 0; k < i->n_results && writes; k++) {
+    if (!t->writes || is_written(i, k)) {
+      *ARENA_PUSH(c->a, t->items, t->n, t->cap) = slice_of(c, hlo_result((hlo_instr *)i, k));
+    }
+  }
+  if (writes) {
+    *ARENA_PUSH(c->a, t->items, t->n, t->cap) = hlo_scratch_of(c->b, i);
+  }
+  for (uint32_t k = 0; (i->op == HLO_WHILE || i->op == HLO_CONDITIONAL) && k < hlo_n_callees(i); k++) {
+    for (const hlo_instr *j = hlo_callee(i, k)->first; j; j = j->next) {
+      touch(t, j);
+    }
+  }
+}
+
+static status check_pair(const checker *c, const hlo_instr *i, const hlo_instr *j) {
+  touching written = {.c = c, .writes = true}, touched = {.c = c};
+  touch(&written, i);
+  touch(&touched, j);
+  for (uint32_t k = 0; k < written.n; k++) {
+    for (uint32_t l = 0; l < touched.n; l++) {
+      CHECK_THAT(!overlap(written.items[k], touched.items[l]), STATUS_INTERNAL,
+                 "%s %%%" PRIu32 " writes where %s %%%" PRIu32 " works at the same time", hlo_info(i)->name, i->id, hlo_info(j)->name, j->id);
+    }
+  }
+  return NULL;
+}
+
+/* `last` ends a group. */
+static status check_beside(const checker *c, const hlo_instr *last) {
+  const hlo_instr *first = last;
+  while (first->beside) {
+    first = first->prev;
+  }
+  for (const hlo_instr *i = first; i != last->next; i = i->next) {
+    for (const hlo_instr *j = first; j != last->next; j = j->next) {
+      TRY(i == j ? NULL : check_pair(c, i, j));
+    }
+  }
+  return NULL;
+}
+
 static status run_computation(checker *c, const hlo_computation *body) {
   for (const hlo_instr *i = body->first; i; i = i->next) {
     TRY(budget_check(arena_budget(c->a)));
     TRY(run_instr(c, i));
+    TRY(i->beside && !(i->next && i->next->beside) ? check_beside(c, i) : NULL);
   }
   return NULL;
 }

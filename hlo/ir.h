@@ -129,6 +129,7 @@ struct hlo_instr {
   hlo_instr *prev, *next;
   hlo_use *uses; /* of all its results, in no order; roots are not among them */
   uint32_t n_uses, cap_uses;
+  bool beside; /* scheduled: runs at the same time as the one before it in the list, in any order (lower/beside.h) */
 };
 
 struct hlo_computation {

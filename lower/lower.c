@@ -10,6 +10,7 @@
 #include "hlo/cost.h"
 #include "hlo/schedule.h"
 #include "hlo/verify.h"
+#include "lower/beside.h"
 #include "runtime/shared.h"
 
 enum { CONSTANT_ALIGN = 64, LARGE = 4096 };
@@ -296,11 +297,31 @@ static status lower_instr(lower_context *c, const hlo_instr *i) {
   return s ? status_prefix(s, "%s", *i->source ? i->source : hlo_info(i)->name) : NULL;
 }
 
+/* A body for each of the instructions that run at the same time; *i becomes the last of them. */
+static status lower_group(lower_context *c, const hlo_instr **i) {
+  const hlo_instr *first = *i;
+  rt_sequence *outer = c->sequence, *bodies = NULL;
+  uint32_t n = 0, cap = 0;
+  do {
+    *i = n ? (*i)->next : first;
+    c->sequence = ARENA_PUSH(c->a, bodies, n, cap);
+    TRY(lower_instr(c, *i));
+  } while ((*i)->next && (*i)->next->beside);
+  c->sequence = outer;
+  rt_thunk *t = lower_bare_thunk(c, "beside", first);
+  t->label = arena_printf(c->a, "%u side by side", n);
+  t->note = "";
+  t->operations = t->bytes = 0;
+  t->n_bodies = n;
+  t->bodies = bodies;
+  return NULL;
+}
+
 static status lower_sequence(lower_context *c, const hlo_computation *comp, rt_sequence *out) {
   rt_sequence *outer = c->sequence;
   c->sequence = out;
   for (const hlo_instr *i = comp->first; i; i = i->next) {
-    TRY(lower_instr(c, i));
+    TRY(i->next && i->next->beside ? lower_group(c, &i) : lower_instr(c, i));
   }
   c->sequence = outer;
   return NULL;
@@ -394,6 +415,7 @@ status lower_program(hlo_module *m, const lower_backend *backend, arena *a, rt_p
   prepare_control(backend, m, m->entry, &seen);
   hlo_module_clean(m);
   TRY(hlo_schedule(m));
+  lower_beside(m, backend);
   hlo_buffer_rules *rules = ARENA_NEW(a, hlo_buffer_rules);
   *rules = (hlo_buffer_rules){backend->may_share, backend->is_view, backend->scratch, backend->data};
   lower_context c = {.backend = backend, .a = a, .module = m};

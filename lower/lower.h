@@ -8,6 +8,14 @@
 
 typedef struct lower_context lower_context;
 
+/* What it takes to share out work among threads, until others have begun and after they are done. */
+enum { LOWER_FORK_NANOSECONDS = 700 };
+
+/* Nanoseconds of one thread, and of all where nothing else runs.  Negative: it must run by itself. */
+typedef struct lower_time {
+  double serial, alone;
+} lower_time;
+
 typedef struct lower_backend {
   const char *target;
   /* Appends the thunks that compute `i`; every op but parameter, constant, while and conditional comes here. */
@@ -18,6 +26,9 @@ typedef struct lower_backend {
   bool (*is_view)(const hlo_instr *i);
   /* Bytes of scratch memory that `i` wants while it runs; given as its last buffer.  NULL: none. */
   uint64_t (*scratch)(void *data, const hlo_instr *i);
+  /* About how long `i` takes, which is no control flow.  NULL: everything runs one after the other. */
+  lower_time (*time)(void *data, const hlo_instr *i);
+  uint32_t threads; /* that a run will use */
   /* Takes work that must be done before the program is used, on any thread.  NULL: it is done at once. */
   void (*later)(void *data, double nanoseconds, status (*run)(void *run_data), void *run_data);
   bool keep_text; /* fill report->buffers, and check that what shares bytes may */

@@ -1,8 +1,9 @@
-/* control.c - the thunk kinds that every target has: copy, while, conditional; random.c has the rest of them.  For targets in host memory; a device's
+/* control.c - the thunk kinds that every target has: copy, while, conditional, beside; random.c has the rest of them.  For targets in host memory; a device's
  * target names its own. */
 #include <string.h>
 
 #include "runtime/executable.h"
+#include "runtime/pool.h"
 #include "runtime/random.h"
 
 /* --- copy: one input, one output of the same type and extents, any strides --- */
@@ -95,10 +96,54 @@ static status run_conditional(const rt_thunk *t, rt_run *r) {
   return rt_run_sequence(&t->bodies[branch], r);
 }
 
+/* --- beside: bodies that know nothing of each other, each on one thread.  A profiler, which has one clock, sees them one after
+ * the other. --- */
+
+enum { BESIDE_MAX = 256 };
+
+static status load_beside(rt_thunk *t, rt_loader *l) {
+  (void)l;
+  CHECK_THAT(t->n_bodies >= 1 && t->n_bodies <= BESIDE_MAX && t->n_buffers == 0, STATUS_INVALID_FILE, "%s: damaged", t->label);
+  return NULL;
+}
+
+typedef struct member {
+  const rt_sequence *body;
+  rt_run *run;
+  status failed;
+} member;
+
+static status run_member(void *data) {
+  const member *m = data;
+  return rt_run_sequence(m->body, m->run);
+}
+
+static void run_members(void *data, int64_t begin, int64_t end) {
+  member *members = data;
+  for (int64_t k = begin; k < end; k++) {
+    members[k].failed = guard_run(run_member, &members[k]); /* workers have no other guard */
+  }
+}
+
+static status run_beside(const rt_thunk *t, rt_run *r) {
+  member members[BESIDE_MAX];
+  for (uint32_t k = 0; k < t->n_bodies; k++) {
+    members[k] = (member){&t->bodies[k], r, NULL};
+  }
+  rt_parallel_for(r->profiler ? NULL : r->pool, t->n_bodies, 1, run_members, members);
+  status failed = NULL;
+  for (uint32_t k = 0; k < t->n_bodies; k++) {
+    status_free(failed ? members[k].failed : NULL);
+    failed = failed ? failed : members[k].failed;
+  }
+  return failed;
+}
+
 const rt_thunk_kind rt_common_kinds[] = {
     {"copy", load_copy, run_copy},
     {"while", load_while, run_while},
     {"conditional", load_conditional, run_conditional},
+    {"beside", load_beside, run_beside},
     {"run-seed", rt_load_run_seed, rt_run_run_seed},
     {"mt19937", rt_load_mt19937, rt_run_mt19937},
 };

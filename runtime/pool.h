@@ -14,7 +14,7 @@ uint32_t rt_pool_threads(const rt_pool *p);
 
 /* Calls fn(data, begin, end) on ranges that cover [0, n), from several threads, and returns when all are done.  `grain` is
  * the least size of a range: work below 2*grain stays on the caller.  So does that of a caller who finds the pool at work
- * for another: throughput is the same, and nobody waits.  Not to be nested. */
+ * for another, or for a loop that it is called from: throughput is the same, and nobody waits. */
 void rt_parallel_for(rt_pool *p, int64_t n, int64_t grain, void (*fn)(void *data, int64_t begin, int64_t end),
                      void *data);
 

@@ -14,6 +14,7 @@
 #include "hlo/verify.h"
 #include "runtime/executable.h"
 #include "runtime/image.h"
+#include "runtime/pool.h"
 #include "tests/suite.h"
 
 enum { MODULES = 400, DEPTH = 2, N_MAX = 64 };
@@ -179,14 +180,36 @@ static hlo_module *random_module(arena *a, uint64_t seed) {
 
 static const int64_t inputs[3][4] = {{1, -2, 3, -4}, {50, 60, 70, 80}, {-9, 8, -7, 6}};
 
+/* What stands side by side may run in any order: here the last goes first. */
+static uint32_t turn_around(const rt_sequence *s) {
+  uint32_t groups = 0;
+  for (uint32_t k = 0; k < s->n; k++) {
+    rt_thunk *t = &s->thunks[k];
+    bool beside = strcmp(t->kind, "beside") == 0;
+    for (uint32_t b = 0; b < t->n_bodies; b++) {
+      groups += turn_around(&t->bodies[b]);
+      if (beside && b < t->n_bodies / 2) {
+        rt_sequence last = t->bodies[t->n_bodies - 1 - b];
+        t->bodies[t->n_bodies - 1 - b] = t->bodies[b];
+        t->bodies[b] = last;
+      }
+    }
+    groups += beside;
+  }
+  return groups;
+}
+
 static void expect_same(const rt_program *p, const literal *expected, const char *text) {
   int64_t out[4][4];
   rt_executable *e;
+  rt_pool *threads;
   status s = rt_executable_create(p, &ref_target, NULL, 1, &e);
   ck_assert_msg(!s, "%s\n%s", status_message(s), text);
-  for (int twice = 0; twice < 2; twice++) { /* the second run finds the first one's arena */
+  s = rt_pool_create(3, &threads);
+  ck_assert_ptr_null(s);
+  for (int twice = 0; twice < 2; twice++) { /* the second run finds the first one's arena, and has threads */
     memset(out, 0x55, sizeof out);
-    s = rt_execute(e, NULL, (const void *[]){inputs[0], inputs[1], inputs[2]},
+    s = rt_execute(e, &(rt_run_options){.pool = twice ? threads : NULL}, (const void *[]){inputs[0], inputs[1], inputs[2]},
                    (void *[]){out[0], out[1], out[2], out[3]});
     ck_assert_msg(!s, "%s\n%s", status_message(s), text);
     for (int k = 0; k < 4; k++) {
@@ -194,6 +217,7 @@ static void expect_same(const rt_program *p, const literal *expected, const char
     }
   }
   rt_executable_destroy(e);
+  rt_pool_destroy(threads);
 }
 
 static void save_and_load(arena *a, rt_program *p, const literal *expected, const char *text) {
@@ -210,6 +234,8 @@ static void save_and_load(arena *a, rt_program *p, const literal *expected, cons
   expect_same(read->programs[0], expected, text);
 }
 
+static uint32_t groups; /* that ran side by side, of all modules */
+
 static status check_seed(void *data) {
   uint64_t seed = *(const uint64_t *)data;
   arena *a = arena_create(NULL);
@@ -224,9 +250,11 @@ static status check_seed(void *data) {
     args[k] = literal_make(vector(), inputs[k]);
   }
   TRY(ref_eval_computation(m->entry, args, a, expected));
-  const rt_compile_options options = {.keep_text = true}; /* buffers are checked, too */
+  const rt_compile_options options = {.keep_text = true, .threads = 2}; /* buffers are checked, too */
   TRY(ref_compiler.compile((struct hlo_module *)m, &options, a, &p, &report));
   ck_assert_uint_le(report.arena_lower_bound, report.arena_bytes);
+  expect_same(p, expected, text);
+  groups += turn_around(&p->body);
   expect_same(p, expected, text);
   save_and_load(a, p, expected, text);
   arena_destroy(a);
@@ -238,6 +266,7 @@ START_TEST(random_modules) {
     status s = guard_run(check_seed, &seed);
     ck_assert_msg(!s, "seed %d: %s", (int)seed, status_message(s));
   }
+  ck_assert_uint_gt(groups, MODULES / 2);
 }
 END_TEST
 
@@ -276,6 +305,32 @@ static void expect_fault(const char *text, const hlo_buffer_rules *given, const 
   status_free(s);
 }
 
+/* Two that run at the same time, one over what the other reads. */
+START_TEST(faults_side_by_side_are_found) {
+  static const char text[] = "onnx-xla hlo 1\nmodule \"m\" {\n entry main(%x: s64[4] \"x\") {\n"
+                             "%a = negate(%x) : s64[4]\n%b = reverse(%a) {dimensions=[0]} : s64[4]\n%c = abs(%a) : s64[4]\n"
+                             "%d = add(%b, %c) : s64[4]\nreturn %d \"y\"\n}\n}\n";
+  const hlo_buffer_rules shares = {.may_share = always_shares};
+  arena *a = arena_create(NULL);
+  hlo_module *m;
+  hlo_buffers *b;
+  status s = hlo_parse(a, text, sizeof text - 1, NULL, &m);
+  ck_assert_msg(!s, "%s", s ? status_message(s) : "");
+  hlo_instr *c = m->entry->last->prev;
+  for (int beside = 1; beside >= 0; beside--) {
+    c->beside = beside;
+    s = hlo_assign_buffers(a, m, &shares, &b);
+    ck_assert_ptr_null(s);
+    c->beside = true;
+    s = hlo_check_buffers(a, m, &shares, b);
+    ck_assert_msg((s == NULL) == (beside == 1), "%s", s ? status_message(s) : "nothing found");
+    ck_assert(!s || strstr(status_message(s), "at the same time"));
+    status_free(s);
+  }
+  arena_destroy(a);
+}
+END_TEST
+
 START_TEST(faults_are_found) {
   static const char text[] = "onnx-xla hlo 1\nmodule \"m\" {\n entry main(%x: s64[4] \"x\") {\n"
                              "%a = negate(%x) : s64[4]\n%b = reverse(%a) {dimensions=[0]} : s64[4]\n%c = abs(%a) : s64[4]\n"
@@ -295,5 +350,6 @@ int main(void) {
   TCase *t = tcase_create("lower");
   tcase_add_test(t, random_modules);
   tcase_add_test(t, faults_are_found);
+  tcase_add_test(t, faults_side_by_side_are_found);
   return run_suite("lower", t);
 }

@@ -83,15 +83,39 @@ static LLVMValueRef load_at(const emit_ir *w, const emit_gemm *g, LLVMValueRef b
   return emit_widen(w, g->type, emit_from_memory(w, g->type, v));
 }
 
-/* Asks for what lies `at` elements behind g->ahead behind base. */
-static void prefetch(const emit_ir *w, const emit_gemm *g, LLVMValueRef base, int64_t at) {
+/* Asks for the line of p, nearest cache first. */
+static void prefetch(const emit_ir *w, LLVMValueRef p) {
   static const char name[] = "llvm.prefetch";
-  LLVMTypeRef types[] = {w->ptr}, element = emit_memory_type(w, g->type);
-  LLVMValueRef far = LLVMBuildGEP2(w->builder, element, base, (LLVMValueRef[]){g->ahead}, 1, "");
-  LLVMValueRef p = LLVMBuildGEP2(w->builder, element, far, (LLVMValueRef[]){emit_i64(w, at)}, 1, "");
+  LLVMTypeRef types[] = {w->ptr};
   LLVMValueRef f = LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID(name, sizeof name - 1), types, 1);
-  LLVMValueRef args[] = {p, LLVMConstInt(w->i32, 0, false), LLVMConstInt(w->i32, 2, false), LLVMConstInt(w->i32, 1, false)};
+  LLVMValueRef args[] = {p, LLVMConstInt(w->i32, 0, false), LLVMConstInt(w->i32, 3, false), LLVMConstInt(w->i32, 1, false)};
   LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, 4, "");
+}
+
+/* Asks for what lies `at` elements behind g->ahead behind base. */
+static void prefetch_ahead(const emit_ir *w, const emit_gemm *g, LLVMValueRef base, int64_t at) {
+  LLVMTypeRef element = emit_memory_type(w, g->type);
+  LLVMValueRef far = LLVMBuildGEP2(w->builder, element, base, (LLVMValueRef[]){g->ahead}, 1, "");
+  prefetch(w, LLVMBuildGEP2(w->builder, element, far, (LLVMValueRef[]){emit_i64(w, at)}, 1, ""));
+}
+
+/* --- what will be multiplied soon --- */
+
+/* Places within g->fetch are in parts of a byte, so that they go on evenly. */
+enum { PLACE_BITS = 8, LINE = 64 };
+
+/* How far a place goes on with each of `steps` (i64, at least 1). */
+static LLVMValueRef fetch_step(const emit_ir *w, const emit_gemm *g, LLVMValueRef steps) {
+  return LLVMBuildUDiv(w->builder, LLVMBuildShl(w->builder, g->fetch.bytes, emit_i64(w, PLACE_BITS), ""), steps, "");
+}
+
+static void fetch_lines(const emit_ir *w, const emit_gemm *g, LLVMValueRef place) {
+  LLVMValueRef at = LLVMBuildLShr(w->builder, place, emit_i64(w, PLACE_BITS), "");
+  LLVMValueRef from = LLVMBuildGEP2(w->builder, w->i8, g->fetch.from, &at, 1, "");
+  for (int k = 0; k < g->fetch.lines; k++) {
+    LLVMValueRef offset = emit_i64(w, (int64_t)k * LINE);
+    prefetch(w, LLVMBuildGEP2(w->builder, w->i8, from, &offset, 1, ""));
+  }
 }
 
 /* Column vector v of small integers, k being `ahead` steps from where b stands, which is an even k. */
@@ -130,7 +154,7 @@ static void step(const emit_ir *w, const emit_gemm *g, LLVMValueRef a, LLVMValue
     columns[v] = g->small.bits ? load_small(w, g, b, v, ahead) : load_at(w, g, b, v * g->b_vector + ahead * g->b_k, t->lanes);
   }
   for (int v = 0; g->ahead && v < g->n_ahead; v++) {
-    prefetch(w, g, b, v * g->b_vector + ahead * g->b_k);
+    prefetch_ahead(w, g, b, v * g->b_vector + ahead * g->b_k);
   }
   for (int r = 0; r < t->rows; r++) {
     int64_t row = g->a_at ? g->a_at[r] : r * g->a_row;
@@ -156,18 +180,24 @@ static LLVMValueRef advance_b(const emit_ir *w, const emit_gemm *g, LLVMValueRef
   return LLVMBuildInBoundsGEP2(w->builder, w->i8, p, &n, 1, "");
 }
 
-/* Steps of k in [from, to), `unroll` at a time; from and to differ by a multiple.  p: where A and B stand. */
+/* How far a block's loops have come: where A and B stand, and the place in what is fetched (NULL: nothing is) with its step. */
+typedef struct position {
+  LLVMValueRef a, b, place, step;
+} position;
+
+/* Steps of k in [from, to), `unroll` at a time; from and to differ by a multiple. */
 static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMValueRef to, int unroll, bool runs,
-                LLVMValueRef p[2], LLVMValueRef *sums) {
-  int n = g->tile.rows * g->tile.vectors;
-  LLVMValueRef carried[EMIT_GEMM_SUMS + 2];
+                position *p, LLVMValueRef *sums) {
+  int n = g->tile.rows * g->tile.vectors, n_carried = n + 2 + (p->place != NULL);
+  LLVMValueRef carried[EMIT_GEMM_SUMS + 3];
   for (int k = 0; k < n; k++) {
     carried[k] = sums[k];
   }
-  carried[n] = p[0];
-  carried[n + 1] = p[1];
+  carried[n] = p->a;
+  carried[n + 1] = p->b;
+  carried[n + 2] = p->place;
   emit_loop l;
-  emit_loop_begin(w, &l, from, to, unroll, runs, n + 2, carried);
+  emit_loop_begin(w, &l, from, to, unroll, runs, n_carried, carried);
   for (int k = 0; k < n; k++) {
     carried[k] = l.carried[k];
   }
@@ -176,12 +206,17 @@ static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMVal
   }
   carried[n] = advance(w, g, l.carried[n], unroll * g->a_k);
   carried[n + 1] = advance_b(w, g, l.carried[n + 1], unroll);
+  if (p->place) {
+    fetch_lines(w, g, l.carried[n + 2]);
+    carried[n + 2] = LLVMBuildAdd(w->builder, l.carried[n + 2], p->step, "");
+  }
   emit_loop_end(w, &l, carried);
   for (int k = 0; k < n; k++) {
     sums[k] = l.carried[k];
   }
-  p[0] = l.carried[n];
-  p[1] = l.carried[n + 1];
+  p->a = l.carried[n];
+  p->b = l.carried[n + 1];
+  p->place = p->place ? l.carried[n + 2] : NULL;
 }
 
 /* About 32 multiplications in the loop's body, and whole bytes of small integers: more make nothing faster, and LLVM slower. */
@@ -196,24 +231,33 @@ static int choose_unroll(const emit_gemm *g) {
 void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums) {
   assert(g->tile.rows * g->tile.vectors <= EMIT_GEMM_SUMS && (!g->a_at || g->tile.rows <= EMIT_GEMM_ROWS));
   assert(!g->small.bits || (g->type == DTYPE_F32 && LLVMIsAConstantInt(g->k)));
-  LLVMValueRef p[] = {emit_opaque(w, g->a), emit_opaque(w, g->b)}, zero = emit_i64(w, 0);
+  position p = {.a = emit_opaque(w, g->a), .b = emit_opaque(w, g->b)};
+  LLVMValueRef zero = emit_i64(w, 0);
   int unroll = g->unroll ? g->unroll : choose_unroll(g);
   if (!LLVMIsAConstantInt(g->k)) {
     LLVMValueRef rest = LLVMBuildURem(w->builder, g->k, emit_i64(w, unroll), "");
     LLVMValueRef whole = LLVMBuildNSWSub(w->builder, g->k, rest, "");
-    run(w, g, zero, whole, unroll, false, p, sums);
+    run(w, g, zero, whole, unroll, false, &p, sums);
     if (unroll > 1) {
-      run(w, g, whole, g->k, 1, false, p, sums);
+      run(w, g, whole, g->k, 1, false, &p, sums);
     }
     return;
   }
   int64_t k = LLVMConstIntGetSExtValue(g->k), whole = k / unroll * unroll;
   if (whole > unroll) {
-    run(w, g, zero, emit_i64(w, whole), unroll, true, p, sums);
+    p.place = g->fetch.from ? zero : NULL;
+    p.step = g->fetch.from ? fetch_step(w, g, emit_i64(w, whole / unroll)) : NULL;
+    run(w, g, zero, emit_i64(w, whole), unroll, true, &p, sums);
+    p.place = NULL;
   } else {
     whole = 0;
   }
   for (int64_t j = 0; j < k - whole; j++) { /* the rest, fewer than two rounds */
-    step(w, g, p[0], p[1], j, sums);
+    step(w, g, p.a, p.b, j, sums);
   }
+}
+
+int emit_gemm_lines(const emit_gemm_tile *t, dtype type, int blocks) {
+  int unroll = choose_unroll(&(emit_gemm){.tile = *t}), bytes = t->vectors * t->lanes * unroll * (int)dtype_bytes(type);
+  return (bytes / LINE + blocks - 1) / blocks;
 }

@@ -51,6 +51,14 @@ typedef struct emit_small {
   const LLVMValueRef *zero; /* f32 vectors, one a column vector */
 } emit_small;
 
+/* What will be multiplied soon and comes from far away: the lines of `bytes` (i64) from `from` on are asked for while k runs, evenly,
+ * `lines` at a time, so that fetching takes all the time that computing does.  They go into the nearest cache: measured (Zen 4),
+ * asking for the second-level cache alone gained nothing.  from is NULL: nothing. */
+typedef struct emit_fetch {
+  LLVMValueRef from, bytes;
+  int lines;
+} emit_fetch;
+
 /* Where a block's operands lie.  Strides are in elements and may be anything. */
 typedef struct emit_gemm {
   emit_gemm_tile tile;
@@ -64,6 +72,7 @@ typedef struct emit_gemm {
   dtype quads; /* of A's bytes, four in an element of s32: U8 or S8; B's are S8. DTYPE_INVALID: elements are numbers of `type` */
   LLVMValueRef ahead; /* i64: n_ahead vectors so many elements behind B's are brought into the cache with each k; NULL: none */
   int n_ahead;
+  emit_fetch fetch;
   LLVMValueRef k;   /* i64, at least 0; a constant gives shorter code */
   int unroll;       /* steps of k in a loop's body; 0: as many as pay */
 } emit_gemm;
@@ -72,7 +81,9 @@ typedef struct emit_gemm {
 void emit_gemm_zero(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums);
 /* Bytes of A are read as u8: of S8 each is 128 more, and sums must begin at EMIT_QUAD_OFFSET times the sum of B's column. */
 #define EMIT_QUAD_OFFSET (-128)
-/* Writes the loop over k; sums[rows * vectors] go in and out. */
+/* How many lines at a time (emit_fetch.lines) `blocks` blocks of this size bring all of a next B of the same size. */
+int emit_gemm_lines(const emit_gemm_tile *t, dtype type, int blocks);
+/* Writes the loop over k, which must be a constant where something is fetched; sums[rows * vectors] go in and out. */
 void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums);
 
 #endif

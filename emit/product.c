@@ -297,16 +297,36 @@ emit_row_cut emit_product_rows(const emit_product *p) {
 /* Column vectors that lie in B as the kernel loads them. */
 static bool lies_in_vectors(const emit_product *p) { return p->b_column == 1 && p->columns % p->lanes == 0; }
 
-/* Steps of the grid: as many rows as leave a step's part of A in the cache, then columns so that there is enough for the
- * threads.  Where B is the larger one, rows go first: its panels are read once. */
+/* Row blocks of a step: as many as leave its part of A in the cache, so that A comes from farther away once; or all, so that B
+ * does, where less is read so. */
+static int64_t rows_of_step(const emit_product *p, int64_t blocks, int64_t panels, int64_t cache_bytes) {
+  int64_t sum_bytes = larger(emit_product_sums(p) * (int64_t)dtype_bytes((dtype)p->type), 1);
+  int64_t most = larger(smaller(blocks, cache_bytes / 2 / (p->tile_rows * sum_bytes)), 1), steps = divide_up(blocks, most);
+  double a = (double)(blocks * p->tile_rows) * (double)sum_bytes, b = (double)p->columns * (double)sum_bytes;
+  bool b_fits = b <= (double)cache_bytes / 2;
+  if (!b_fits && a * (double)panels + b < a + b * (double)steps) {
+    return blocks;
+  }
+  return divide_up(blocks, steps); /* evenly */
+}
+
+/* Lines of the next panels to ask for at a time.  B comes from memory as a rule: what has few rows would wait for it. */
+static int64_t choose_fetch(const emit_product *p, int64_t rows, int64_t cache_bytes) {
+  enum { FEW_ROWS = 1024 }; /* above, waiting is less than 1 % at 100 multiplications for each element that memory can bring */
+  int64_t b = p->columns * emit_product_sums(p) * (int64_t)dtype_bytes((dtype)p->type);
+  emit_gemm_tile tile = {(int)p->tile_rows, (int)p->tile_vectors, (int)p->lanes};
+  bool pays = p->packing != EMIT_B_PLAIN && !p->small_type && rows <= FEW_ROWS && p->row_blocks > 1 && b > cache_bytes / 4;
+  return pays ? emit_gemm_lines(&tile, (dtype)p->type, (int)smaller(p->row_blocks, INT32_MAX)) : 0;
+}
+
+/* Steps of the grid: rows, then columns so that there is enough for the threads.  Where B is the larger one, rows go first: its
+ * panels are read once. */
 static void cut_grid(emit_product *p, const emit_product_wish *wish) {
-  int64_t bytes = (int64_t)dtype_bytes((dtype)p->type), sums = emit_product_sums(p), rows = count(p->n_rows, p->rows);
+  int64_t sums = emit_product_sums(p), rows = count(p->n_rows, p->rows), outside = count(p->n_batch, p->batch) * p->group.n;
   emit_row_cut r = emit_product_rows(p);
   emit_gemm_parts c = emit_gemm_cut(divide_up(p->columns, p->lanes), (int)p->tile_vectors);
   int64_t panels = c.n_large + c.n_small;
-  int64_t each = larger(p->tile_rows * sums * bytes, 1), outside = count(p->n_batch, p->batch) * p->group.n;
-  p->row_blocks = larger(smaller(r.blocks, wish->cache_bytes / 2 / each), 1);
-  p->row_blocks = divide_up(r.blocks, divide_up(r.blocks, p->row_blocks)); /* evenly */
+  p->row_blocks = rows_of_step(p, r.blocks, panels, wish->cache_bytes);
   p->column_blocks = panels;
   int64_t wanted = wish->threads > 1 ? 4 * (int64_t)wish->threads : 1;
   const double least = 20000; /* multiplications of a step, each about a hundredth of a nanosecond: no less */
@@ -322,6 +342,7 @@ static void cut_grid(emit_product *p, const emit_product_wish *wish) {
     *cut = divide_up(*cut, 2);
   }
   p->rows_first = weights_larger;
+  p->fetch_lines = choose_fetch(p, rows, wish->cache_bytes);
 }
 
 /* Rows that lie a multiple of this apart share the lines of a first-level cache that can hold them, which are few: measured, 14

@@ -48,6 +48,7 @@ typedef struct emit_product {
   int64_t packing;                       /* emit_packing */
   int64_t row_blocks, column_blocks;     /* of a step of the grid */
   int64_t rows_first;                    /* steps of the grid go along rows first */
+  int64_t fetch_lines;                   /* of the next panels of B, asked for at a time while a block is multiplied; 0: none */
 } emit_product;
 
 typedef enum emit_packing {

@@ -354,6 +354,12 @@ static void finish_registers(kernel *k, const emit_gemm *g, LLVMValueRef row, LL
 
 /* --- blocks --- */
 
+/* Part `number` of n of what is to be fetched. */
+static emit_fetch part_of_fetch(const emit_ir *w, const emit_fetch *f, LLVMValueRef number, LLVMValueRef n) {
+  LLVMValueRef bytes = LLVMBuildUDiv(w->builder, f->bytes, n, ""), offset = LLVMBuildNSWMul(w->builder, number, bytes, "");
+  return (emit_fetch){LLVMBuildGEP2(w->builder, w->i8, f->from, &offset, 1, ""), bytes, f->lines};
+}
+
 /* The loops over s from `level` on. */
 static void sum_level(const kernel *k, emit_gemm *g, int64_t level, LLVMValueRef *sums) {
   const emit_ir *w = k->w.e.w;
@@ -366,11 +372,15 @@ static void sum_level(const kernel *k, emit_gemm *g, int64_t level, LLVMValueRef
     return;
   }
   LLVMValueRef a = g->a, b = g->b;
+  emit_fetch fetch = g->fetch;
   int n = g->tile.rows * g->tile.vectors;
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, s->n), 1, true, n, sums);
   g->a = at(k, a, times(w, l.iv, s->a));
   g->b = at(k, b, times(w, l.iv, s->b));
+  if (fetch.from) {
+    g->fetch = part_of_fetch(w, &fetch, l.iv, emit_i64(w, s->n));
+  }
   for (int j = 0; j < n; j++) {
     sums[j] = l.carried[j];
   }
@@ -450,6 +460,7 @@ typedef struct block {
   LLVMValueRef first_column; /* of C */
   LLVMValueRef vector;       /* number of the block's first column vector, within the group */
   int vectors;
+  emit_fetch fetch;
 } block;
 
 /* At zero, or with what the panels begin with. */
@@ -473,7 +484,7 @@ static void write_block(kernel *k, const block *b, LLVMValueRef outer, LLVMValue
   const emit_row_cut *r = &k->rows;
   int64_t places[EMIT_GEMM_ROWS];
   emit_gemm g = {.tile = {(int)(units * r->unit_rows), b->vectors, (int)p->lanes}, .type = k->type, .a_at = places,
-                 .b = b->b, .b_vector = k->b_vector, .quads = (dtype)p->quads};
+                 .b = b->b, .b_vector = k->b_vector, .quads = (dtype)p->quads, .fetch = b->fetch};
   for (int j = 0; j < g.tile.rows; j++) {
     places[j] = j / r->unit_rows * r->unit_step + j % r->unit_rows * r->row_step;
   }
@@ -550,6 +561,17 @@ static void row_body(kernel *k, void *data, LLVMValueRef unit, int64_t units) {
   write_block(k, &s->block, s->outer, unit, units);
 }
 
+/* The panels behind a block's.  Behind the last ones lies something else, or nothing: asking for that does no harm. */
+static emit_fetch next_panels(const kernel *k, const block *b) {
+  const emit_ir *w = k->w.e.w;
+  if (!k->p->fetch_lines) {
+    return (emit_fetch){0};
+  }
+  int64_t elements = b->vectors * k->b_vector;
+  LLVMValueRef offset = emit_i64(w, elements), from = LLVMBuildGEP2(w->builder, k->b_type, b->b, &offset, 1, "");
+  return (emit_fetch){from, emit_i64(w, elements * (int64_t)dtype_bytes(k->type)), (int)k->p->fetch_lines};
+}
+
 static void column_body(kernel *k, void *data, LLVMValueRef vector, int64_t vectors) {
   const emit_ir *w = k->w.e.w;
   const emit_product *p = k->p;
@@ -559,8 +581,13 @@ static void column_body(kernel *k, void *data, LLVMValueRef vector, int64_t vect
                      .first_column = add(w, times(w, s->group, p->columns), column), .vector = vector, .vectors = (int)vectors};
   const emit_row_cut *r = &k->rows;
   int64_t parts = r->n_large + r->n_small;
+  const emit_fetch fetch = next_panels(k, &s->block);
   emit_loop l;
   emit_loop_begin(w, &l, s->row_from, s->row_to, 1, true, 0, NULL);
+  if (fetch.from) {
+    LLVMValueRef number = LLVMBuildNSWSub(w->builder, l.iv, s->row_from, "");
+    s->block.fetch = part_of_fetch(w, &fetch, number, LLVMBuildNSWSub(w->builder, s->row_to, s->row_from, ""));
+  }
   s->outer = over(w, l.iv, parts);
   each_size(k, r->n_large, r->n_small, r->large, modulo(w, l.iv, parts), row_body, s);
   emit_loop_end(w, &l, NULL);

@@ -55,6 +55,32 @@ static V quotient(W w, V x, V y) {
   return frexp(size, &exponent) == 0.5 ? LLVMBuildFMul(w->builder, x, inverse, "") : emit_divide(w, x, y, inverse);
 }
 
+/* Exactly C's fmod.  The rounded quotient's whole part is that of the exact one, or one more; so what is left is exact, and y is added
+ * where that went below 0.  Lanes whose quotient has no places behind the point, infinities, NaN and a y of 0 go to libm. */
+static V remainder_of(W w, V x, V y) {
+  const char *libm = emit_bits(x) == 32 ? "fmodf" : "fmod";
+  if (!w->target->fma || !w->target->rounding) {
+    return emit_call_lanes(w, libm, 2, (V[]){x, y});
+  }
+  LLVMBuilderRef b = w->builder;
+  V a = emit_intrinsic1(w, "llvm.fabs", x), by = emit_intrinsic1(w, "llvm.fabs", y), q = LLVMBuildFDiv(b, a, by, "");
+  V hard = LLVMBuildOr(b, emit_fcmp(w, LLVMRealUGE, q, emit_f(q, emit_bits(x) == 32 ? 0x1p23 : 0x1p52)),
+                       emit_fcmp(w, LLVMRealUEQ, by, emit_f(by, (double)INFINITY)), "");
+  V r = emit_fma(w, LLVMBuildFNeg(b, emit_intrinsic1(w, "llvm.trunc", q), ""), by, a);
+  r = emit_select(w, emit_fcmp(w, LLVMRealOLT, r, emit_f(r, 0)), LLVMBuildFAdd(b, r, by, ""), r);
+  r = emit_intrinsic2(w, "llvm.copysign", r, x);
+  LLVMBasicBlockRef call = emit_block(w, "fmod"), join = emit_block(w, "remainder"), from[2] = {emit_here(w)};
+  LLVMBuildCondBr(b, emit_any(w, hard), call, join);
+  LLVMPositionBuilderAtEnd(b, call);
+  V far = emit_call_lanes(w, libm, 2, (V[]){x, y});
+  from[1] = emit_here(w);
+  LLVMBuildBr(b, join);
+  LLVMPositionBuilderAtEnd(b, join);
+  V either = LLVMBuildPhi(b, LLVMTypeOf(r), "");
+  LLVMAddIncoming(either, (V[]){r, far}, from, 2);
+  return either;
+}
+
 static V float_binary(W w, hlo_op op, V x, V y) {
   LLVMBuilderRef b = w->builder;
   switch (op) {
@@ -67,7 +93,7 @@ static V float_binary(W w, hlo_op op, V x, V y) {
     case HLO_DIV:
       return quotient(w, x, y);
     case HLO_REM:
-      return emit_call_lanes(w, emit_bits(x) == 32 ? "fmodf" : "fmod", 2, (V[]){x, y});
+      return remainder_of(w, x, y);
     case HLO_MAX:
       return emit_intrinsic2(w, "llvm.maximum", x, y);
     case HLO_MIN:
@@ -97,6 +123,31 @@ static V int_unary(W w, hlo_op op, dtype t, V x) {
   }
 }
 
+/* x / y in vectors of a float type that has some more digits than x: where the exact quotient is no whole number, the next one is
+ * further away, by 1/y at least, than rounding goes. */
+static V quotient_of_ints(W w, dtype t, V x, V y) {
+  LLVMBuilderRef b = w->builder;
+  bool is_signed = dtype_is_signed(t);
+  LLVMTypeRef wide = emit_type_like(x, dtype_get_info(t)->bits > 16 ? w->f64 : w->f32);
+  V p = is_signed ? LLVMBuildSIToFP(b, x, wide, "") : LLVMBuildUIToFP(b, x, wide, "");
+  V q = is_signed ? LLVMBuildSIToFP(b, y, wide, "") : LLVMBuildUIToFP(b, y, wide, "");
+  V r = LLVMBuildFDiv(b, p, q, "");
+  return is_signed ? LLVMBuildFPToSI(b, r, LLVMTypeOf(x), "") : LLVMBuildFPToUI(b, r, LLVMTypeOf(x), "");
+}
+
+static V quotient_or_rest(W w, hlo_op op, dtype t, V x, V y) {
+  LLVMBuilderRef b = w->builder;
+  bool is_signed = dtype_is_signed(t), known = LLVMIsConstant(y);
+  if (emit_lanes(x) && !known && dtype_get_info(t)->bits <= 32 && !w->target->gpu) {
+    V q = quotient_of_ints(w, t, x, y);
+    return op == HLO_DIV ? q : LLVMBuildSub(b, x, LLVMBuildMul(b, q, y, ""), "");
+  }
+  if (op == HLO_DIV) {
+    return is_signed ? LLVMBuildSDiv(b, x, y, "") : LLVMBuildUDiv(b, x, y, "");
+  }
+  return is_signed ? LLVMBuildSRem(b, x, y, "") : LLVMBuildURem(b, x, y, "");
+}
+
 /* The processor traps on x / 0 and on INT_MIN / -1: those lanes divide by 1. */
 static V int_divide(W w, hlo_op op, dtype t, V x, V y) {
   LLVMBuilderRef b = w->builder;
@@ -105,14 +156,12 @@ static V int_divide(W w, hlo_op op, dtype t, V x, V y) {
     minus = emit_icmp(w, LLVMIntEQ, y, emit_i(y, -1));
     bad = LLVMBuildOr(b, zero, minus, "");
   }
-  V safe = emit_select(w, bad, emit_i(y, 1), y), r;
+  V safe = emit_select(w, bad, emit_i(y, 1), y), r = quotient_or_rest(w, op, t, x, safe);
   if (op == HLO_DIV) {
-    r = minus ? LLVMBuildSDiv(b, x, safe, "") : LLVMBuildUDiv(b, x, safe, "");
     r = minus ? emit_select(w, minus, LLVMBuildNeg(b, x, ""), r) : r;
     return emit_select(w, zero, emit_i(x, -1), r);
   }
-  r = minus ? LLVMBuildSRem(b, x, safe, "") : LLVMBuildURem(b, x, safe, ""); /* rem 1 is 0, right for -1 */
-  return emit_select(w, zero, x, r);
+  return emit_select(w, zero, x, r); /* rem 1 is 0, right for -1 */
 }
 
 /* Squares and multiplies until no lane has bits of its exponent left. */

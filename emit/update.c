@@ -129,7 +129,7 @@ static void window_steps(scatter *s, int level, int64_t from, int64_t to, int la
   emit_loop_begin(e->w, &l, emit_i64(e->w, from), emit_i64(e->w, to), lanes, true, 0, NULL);
   uint32_t mark = emit_table_mark(e->x.table);
   e->x.lanes = lanes;
-  emit_axis_at(s->at, d, (emit_pos){l.iv, lanes > 1, lanes});
+  emit_axis_at(s->at, d, emit_pos_lanes(l.iv, lanes > 1, lanes));
   window_loop(s, level + 1);
   e->x.lanes = 1;
   emit_table_release(e->x.table, mark);
@@ -260,7 +260,7 @@ static void write_lines(emit_writer *w) {
   int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, 2);
   extents[0] = g->dims[0];
   extents[1] = g->dims[2];
-  emit_nest(w, 2, extents, emit_choose_lanes(extents[1], w->e.wide), false, line_body, g);
+  emit_nest(w, 2, extents, emit_column_lanes(extents[0], extents[1], w->e.wide), false, line_body, g);
 }
 
 void emit_write_update(emit_writer *w) {

@@ -71,6 +71,8 @@ static hlo_value positions(const onnx_node *n, const deform *d, hlo_value offset
 static hlo_value interpolate(const onnx_node *n, const deform *d, hlo_value x, const onnx_taps *taps) {
   hlo_builder *b = n->b;
   hlo_value sum = {0};
+  bool last = onnx_channels_go_last(hlo_shape(x));
+  x = last ? onnx_channels_last(b, x) : x;
   for (int c = 0; c < 1 << d->w.n && !b->error; c++) {
     hlo_value index[ONNX_MAX_SPATIAL], weight = {0};
     for (int k = 0; k < d->w.n; k++) {
@@ -79,11 +81,11 @@ static hlo_value interpolate(const onnx_node *n, const deform *d, hlo_value x, c
       weight = k == 0 ? taps[k].weight[side] : hlo_binary(b, HLO_MUL, weight, taps[k].weight[side]);
     }
     /* the output has one dimension more than x here: cells come first */
-    hlo_value y = onnx_read_pixels(b, x, onnx_stacked(b, (uint32_t)d->w.n, index), d->w.n);
-    y = hlo_binary(b, HLO_MUL, y, onnx_over_channels(b, weight, y));
+    hlo_value y = onnx_read_pixels(b, x, onnx_stacked(b, (uint32_t)d->w.n, index), d->w.n, last);
+    y = hlo_binary(b, HLO_MUL, y, onnx_over_channels(b, weight, y, last));
     sum = c == 0 ? y : hlo_binary(b, HLO_ADD, sum, y);
   }
-  return sum;
+  return last ? onnx_channels_first(b, sum) : sum;
 }
 
 /* The columns, [N * offset groups, C / offset groups, cells, out...]. */
@@ -100,7 +102,7 @@ static hlo_value read_columns(const onnx_node *n, const deform *d, hlo_value x) 
   hlo_value sum = interpolate(n, d, hlo_reshape(b, x, 2 + d->w.n, split), taps);
   if (onnx_has_in(n, 4)) {
     hlo_value mask = hlo_reshape(b, onnx_widen(b, n->in[4]), over_places(d, 2, dims), dims);
-    sum = hlo_binary(b, HLO_MUL, sum, onnx_over_channels(b, mask, sum));
+    sum = hlo_binary(b, HLO_MUL, sum, onnx_over_channels(b, mask, sum, false));
   }
   return sum;
 }

@@ -3,6 +3,7 @@
  * With a sampling_ratio all samples are read at once.  Without one each region has its own number of them, which depends on
  * data: a `while` reads one sample of every bin a step, as often as the region with the most samples wants it. */
 #include <math.h>
+#include <string.h>
 
 #include "frontend/import_sample.h"
 
@@ -11,7 +12,7 @@
 enum { MAX_SAMPLES = 1 << 10 };
 
 typedef struct roi_align {
-  bool max, half_pixel;
+  bool max, half_pixel, last; /* last: channels are, in the image and in what is read from it */
   int64_t height, width, samples; /* samples along each side of an output bin; 0: as many as the bin has pixels */
   float scale;
 } roi_align;
@@ -84,16 +85,17 @@ static void taps_at(hlo_builder *b, const side *s, hlo_value part, onnx_taps *t)
 
 /* --- reading --- */
 
-/* X [N, C, H, W] at rows y [R, Y] and columns x [R, X] of the images `batch` [R]: [R, C, Y, X]. */
-static hlo_value read_roi_pixels(hlo_builder *b, hlo_value image, hlo_value batch, hlo_value y, hlo_value x) {
-  static const int64_t map[] = {0, 2, 3}, one = 1;
+/* X [N, C, H, W] at rows y [R, Y] and columns x [R, X] of the images `batch` [R]: [R, C, Y, X]; or [N, H, W, C], [R, Y, X, C]. */
+static hlo_value read_roi_pixels(hlo_builder *b, bool last, hlo_value image, hlo_value batch, hlo_value y, hlo_value x) {
+  const int64_t map[] = {0, last ? 1 : 2, last ? 2 : 3}, channel = last ? 3 : 1;
   const shape *sy = hlo_shape(y), *sx = hlo_shape(x);
   shape s = shape_make(DTYPE_S64, 3, (dim[]){sy->dims[0], sy->dims[1], sx->dims[1]});
   hlo_value index[] = {hlo_broadcast(b, batch, s, (int64_t[]){0}), hlo_broadcast(b, y, s, (int64_t[]){0, 1}),
                        hlo_broadcast(b, x, s, (int64_t[]){0, 2})};
-  dim sizes[] = {1, hlo_shape(image)->dims[1], 1, 1};
+  dim sizes[] = {1, 1, 1, 1};
+  sizes[channel] = hlo_shape(image)->dims[channel];
   hlo_gather_dims d = {.n_offset = 1,
-                       .offset = &one,
+                       .offset = &channel,
                        .n_collapsed = 3,
                        .collapsed = map,
                        .n_map = 3,
@@ -103,15 +105,15 @@ static hlo_value read_roi_pixels(hlo_builder *b, hlo_value image, hlo_value batc
 }
 
 /* The four neighbours' weighted values are summed, or (max) the largest of them is taken. */
-static hlo_value read_samples(hlo_builder *b, bool max, hlo_value image, hlo_value batch, const onnx_taps *ty,
+static hlo_value read_samples(hlo_builder *b, const roi_align *r, hlo_value image, hlo_value batch, const onnx_taps *ty,
                               const onnx_taps *tx) {
   hlo_value all = {0};
   for (int k = 0; k < 4 && !b->error; k++) {
-    hlo_value y = read_roi_pixels(b, image, batch, ty->index[k / 2], tx->index[k % 2]);
-    hlo_value wy = hlo_broadcast(b, ty->weight[k / 2], *hlo_shape(y), (int64_t[]){0, 2});
-    hlo_value wx = hlo_broadcast(b, tx->weight[k % 2], *hlo_shape(y), (int64_t[]){0, 3});
+    hlo_value y = read_roi_pixels(b, r->last, image, batch, ty->index[k / 2], tx->index[k % 2]);
+    hlo_value wy = hlo_broadcast(b, ty->weight[k / 2], *hlo_shape(y), (int64_t[]){0, r->last ? 1 : 2});
+    hlo_value wx = hlo_broadcast(b, tx->weight[k % 2], *hlo_shape(y), (int64_t[]){0, r->last ? 2 : 3});
     y = hlo_binary(b, HLO_MUL, y, hlo_binary(b, HLO_MUL, wy, wx));
-    all = k == 0 ? y : hlo_binary(b, max ? HLO_MAX : HLO_ADD, all, y);
+    all = k == 0 ? y : hlo_binary(b, r->max ? HLO_MAX : HLO_ADD, all, y);
   }
   return all;
 }
@@ -127,12 +129,14 @@ static hlo_value fixed_parts(hlo_builder *b, const side *s, int64_t samples) {
 
 static hlo_value align_fixed(hlo_builder *b, const roi_align *r, hlo_value image, hlo_value batch, const side *y,
                              const side *x) {
-  static const int64_t sample_dims[] = {3, 5};
+  const int64_t sample_dims[] = {r->last ? 2 : 3, r->last ? 4 : 5};
   onnx_taps ty, tx;
   taps_at(b, y, fixed_parts(b, y, r->samples), &ty);
   taps_at(b, x, fixed_parts(b, x, r->samples), &tx);
-  hlo_value all = read_samples(b, r->max, image, batch, &ty, &tx);
-  dim dims[] = {hlo_shape(batch)->dims[0], hlo_shape(image)->dims[1], r->height, r->samples, r->width, r->samples};
+  hlo_value all = read_samples(b, r, image, batch, &ty, &tx);
+  dim dims[6] = {hlo_shape(batch)->dims[0]}, *bins = dims + (r->last ? 1 : 2);
+  dims[r->last ? 5 : 1] = hlo_shape(image)->dims[r->last ? 3 : 1];
+  memcpy(bins, (dim[]){r->height, r->samples, r->width, r->samples}, 4 * sizeof *bins);
   all = hlo_reduce(b, hlo_reshape(b, all, 6, dims), r->max ? HLO_REDUCE_MAX : HLO_REDUCE_ADD, 2, sample_dims);
   return r->max ? all : onnx_times(b, all, 1.0 / (double)(r->samples * r->samples));
 }
@@ -165,7 +169,7 @@ static void build_step(hlo_builder *b, const roi_align *r, const side *y, const 
   hlo_value columns = hlo_binary(b, HLO_MAX, v[COUNT_X], one), rows = hlo_binary(b, HLO_MAX, v[COUNT_Y], one);
   taps_at(b, &sy, parts_of_step(b, t, hlo_binary(b, HLO_DIV, step, columns), rows, y->bins), &ty);
   taps_at(b, &sx, parts_of_step(b, t, hlo_binary(b, HLO_REM, step, columns), columns, x->bins), &tx);
-  hlo_value all = read_samples(b, r->max, v[IMAGE], v[BATCH], &ty, &tx);
+  hlo_value all = read_samples(b, r, v[IMAGE], v[BATCH], &ty, &tx);
   all = hlo_binary(b, r->max ? HLO_MAX : HLO_ADD, v[RESULT], all);
   hlo_value runs = hlo_compare(b, HLO_LT, step, hlo_binary(b, HLO_MUL, v[COUNT_Y], v[COUNT_X]));
   runs = hlo_broadcast(b, runs, shape_with_type(*hlo_shape(all), DTYPE_PRED), (int64_t[]){0});
@@ -199,7 +203,9 @@ static status run_steps(hlo_builder *b, const roi_align *r, const side *y, const
 static status align_adaptive(hlo_builder *b, const roi_align *r, hlo_value image, hlo_value batch, const side *y,
                              const side *x, hlo_value *result) {
   dtype t = hlo_type(image);
-  dim dims[] = {hlo_shape(batch)->dims[0], hlo_shape(image)->dims[1], r->height, r->width};
+  dim dims[4] = {hlo_shape(batch)->dims[0]}, *bins = dims + (r->last ? 1 : 2);
+  dims[r->last ? 3 : 1] = hlo_shape(image)->dims[r->last ? 3 : 1];
+  memcpy(bins, (dim[]){r->height, r->width}, 2 * sizeof *bins);
   hlo_value rows = samples_of(b, y), columns = samples_of(b, x), count = hlo_binary(b, HLO_MUL, rows, columns);
   hlo_value most = hlo_reduce(b, count, HLO_REDUCE_MAX, 1, (int64_t[]){0});
   hlo_value first = hlo_splat(b, shape_make(t, 4, dims), r->max ? -INFINITY : 0), out[CARRIED];
@@ -222,11 +228,13 @@ status onnx_import_roi_align(onnx_node *n) {
   const shape *image = onnx_in_shape(n, 0);
   hlo_value x = onnx_widen(b, n->in[0]), batch = hlo_convert(b, n->in[2], DTYPE_S64), all = {0};
   side vertical = make_side(n, &r, 1, r.height, image->dims[2]), horizontal = make_side(n, &r, 0, r.width, image->dims[3]);
+  r.last = onnx_channels_go_last(image);
+  x = r.last ? onnx_channels_last(b, x) : x;
   if (r.samples) {
     all = align_fixed(b, &r, x, batch, &vertical, &horizontal);
   } else {
     TRY(align_adaptive(b, &r, x, batch, &vertical, &horizontal, &all));
   }
-  n->out[0] = hlo_convert(b, all, hlo_type(n->in[0]));
+  n->out[0] = hlo_convert(b, r.last ? onnx_channels_first(b, all) : all, hlo_type(n->in[0]));
   return NULL;
 }

@@ -148,22 +148,46 @@ static void grid_taps(hlo_builder *b, const grid_sample *g, hlo_value x, dim ext
   position_taps(b, g, x, extent, t);
 }
 
-hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spatial) {
-  static const int64_t zero = 0, one = 1;
-  int64_t dims[ONNX_MAX_SPATIAL];
-  dim sizes[2 + ONNX_MAX_SPATIAL] = {1, hlo_shape(x)->dims[1]};
-  for (int k = 0; k < spatial; k++) {
-    dims[k] = 2 + k;
-    sizes[2 + k] = 1;
+bool onnx_channels_go_last(const shape *x) {
+  enum { ENOUGH = 8 };
+  return x->dims[1] >= ENOUGH;
+}
+
+hlo_value onnx_channels_last(hlo_builder *b, hlo_value x) {
+  int64_t order[SHAPE_MAX_RANK] = {0};
+  int rank = hlo_rank(x);
+  for (int k = 1; k < rank; k++) {
+    order[k] = k == rank - 1 ? 1 : k + 1;
   }
+  return hlo_transpose(b, x, order);
+}
+
+hlo_value onnx_channels_first(hlo_builder *b, hlo_value x) {
+  int64_t order[SHAPE_MAX_RANK] = {0};
+  int rank = hlo_rank(x);
+  for (int k = 1; k < rank; k++) {
+    order[k] = k == 1 ? rank - 1 : k - 1;
+  }
+  return hlo_transpose(b, x, order);
+}
+
+hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spatial, bool last) {
+  static const int64_t zero = 0;
+  int64_t dims[ONNX_MAX_SPATIAL], offset = last ? hlo_rank(index) - 1 : 1;
+  dim sizes[2 + ONNX_MAX_SPATIAL] = {1}, channels = hlo_shape(x)->dims[last ? 1 + spatial : 1];
+  for (int k = 0; k < spatial; k++) {
+    dims[k] = last ? 1 + k : 2 + k;
+    sizes[dims[k]] = 1;
+  }
+  sizes[last ? 1 + spatial : 1] = channels;
   if (x.def && index.def && shape_elements(hlo_shape(x)) == 0) { /* nothing to read, or nothing but what lies outside */
     shape s = *hlo_shape(index);
-    memmove(s.dims + 2, s.dims + 1, (size_t)(s.rank - 2) * sizeof *s.dims);
-    s.dims[1] = sizes[1];
+    memmove(s.dims + offset + 1, s.dims + offset, (size_t)(s.rank - 1 - offset) * sizeof *s.dims);
+    s.dims[offset] = channels;
     return hlo_splat(b, shape_make(hlo_type(x), s.rank, s.dims), 0);
   }
   hlo_gather_dims d = {.n_offset = 1,
-                       .offset = &one,
+                       .offset = &offset,
                        .n_collapsed = (uint32_t)spatial,
                        .collapsed = dims,
                        .n_batch = 1,
@@ -175,10 +199,10 @@ hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spa
   return hlo_gather(b, x, index, &d, sizes);
 }
 
-hlo_value onnx_over_channels(hlo_builder *b, hlo_value weight, hlo_value y) {
+hlo_value onnx_over_channels(hlo_builder *b, hlo_value weight, hlo_value y, bool last) {
   int64_t at[2 + ONNX_MAX_SPATIAL] = {0};
   for (int k = 1; k < 2 + ONNX_MAX_SPATIAL; k++) {
-    at[k] = k + 1;
+    at[k] = last ? k : k + 1;
   }
   return hlo_broadcast(b, hlo_convert(b, weight, hlo_type(y)), *hlo_shape(y), at);
 }
@@ -191,10 +215,12 @@ status onnx_import_grid_sample(onnx_node *n) {
   dtype type = hlo_type(n->in[0]);
   hlo_value x = onnx_widen(b, n->in[0]), grid = onnx_widen(b, n->in[1]), sum = {0};
   int combinations = 1;
+  bool last = onnx_channels_go_last(hlo_shape(x));
   for (int k = 0; k < g.spatial; k++) { /* the grid lists the last dimension first */
     grid_taps(b, &g, onnx_pick(b, grid, g.spatial + 1, g.spatial - 1 - k), hlo_shape(x)->dims[2 + k], &t[k]);
     combinations *= t[k].n;
   }
+  x = last ? onnx_channels_last(b, x) : x;
   for (int c = 0; c < combinations && !b->error; c++) {
     hlo_value index[ONNX_MAX_SPATIAL], weight = {0};
     for (int k = g.spatial - 1, rest = c; k >= 0; k--) {
@@ -203,10 +229,10 @@ status onnx_import_grid_sample(onnx_node *n) {
       weight = weight.def ? hlo_binary(b, HLO_MUL, w, weight) : w;
       rest /= t[k].n;
     }
-    hlo_value y = onnx_read_pixels(b, x, onnx_stacked(b, (uint32_t)g.spatial, index), g.spatial);
-    y = hlo_binary(b, HLO_MUL, y, onnx_over_channels(b, weight, y));
+    hlo_value y = onnx_read_pixels(b, x, onnx_stacked(b, (uint32_t)g.spatial, index), g.spatial, last);
+    y = hlo_binary(b, HLO_MUL, y, onnx_over_channels(b, weight, y, last));
     sum = sum.def ? hlo_binary(b, HLO_ADD, sum, y) : y;
   }
-  n->out[0] = hlo_convert(b, sum, type);
+  n->out[0] = hlo_convert(b, last ? onnx_channels_first(b, sum) : sum, type);
   return NULL;
 }

@@ -26,10 +26,15 @@ hlo_value onnx_in_range(hlo_builder *b, hlo_value x, double low, double high);
 void onnx_linear_taps(hlo_builder *b, hlo_value position, dim extent, onnx_taps *t);
 /* Index values stacked along a new last dimension: [..., n]. */
 hlo_value onnx_stacked(hlo_builder *b, uint32_t n, const hlo_value *index);
+/* Are there enough channels in x [N, C, spatial...] that they are better read side by side, and computed with so, than one by one? */
+bool onnx_channels_go_last(const shape *x);
+/* [N, C, ...] to [N, ..., C], and back. */
+hlo_value onnx_channels_last(hlo_builder *b, hlo_value x);
+hlo_value onnx_channels_first(hlo_builder *b, hlo_value x);
 /* x [N, C, spatial...] at index [N, out..., spatial]: [N, C, out...], where out has at most one dimension more than
- * spatial. */
-hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spatial);
-/* Samples' weights [N, out...] along the channels of y [N, C, out...]. */
-hlo_value onnx_over_channels(hlo_builder *b, hlo_value weight, hlo_value y);
+ * spatial.  last: C is the last dimension of both instead. */
+hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spatial, bool last);
+/* Samples' weights [N, out...] along the channels of y [N, C, out...], or [N, out..., C]. */
+hlo_value onnx_over_channels(hlo_builder *b, hlo_value weight, hlo_value y, bool last);
 
 #endif

@@ -118,7 +118,7 @@ static const emit_index *place_of(kernel *k, LLVMValueRef row, LLVMValueRef colu
   emit_index *place = emit_index_new(&e->x, whole ? 2 : 1, dims);
   emit_axis_at(place, 0, emit_pos_at(add(e->w, k->row, row), 1));
   if (whole) {
-    emit_axis_at(place, 1, (emit_pos){column, e->x.lanes > 1, multiple});
+    emit_axis_at(place, 1, emit_pos_lanes(column, e->x.lanes > 1, multiple));
   }
   return place;
 }

@@ -174,7 +174,7 @@ static void finish_vector(depthwise *g, const tile *t, LLVMValueRef place, LLVMV
       emit_axis_at(index, (int)p->axis[d], emit_pos_at(at[d], 1));
     }
   }
-  emit_axis_at(index, s->rank - 1, (emit_pos){channel, g->lanes > 1, p->channels % g->lanes ? 1 : g->lanes});
+  emit_axis_at(index, s->rank - 1, emit_pos_lanes(channel, g->lanes > 1, p->channels % g->lanes ? 1 : g->lanes));
   set_sum(g, index, sum);
   emit_store_roots(&g->w, index);
   e->x.lanes = before;

@@ -89,7 +89,7 @@ static LLVMValueRef load_vector(const access *a, LLVMValueRef at, int64_t skip) 
   if (!a->along) {
     return load_of(a, type, at);
   }
-  emit_pos place = emit_pos_add_const(&a->e->x, (emit_pos){a->along->base, 1, 1}, skip);
+  emit_pos place = emit_pos_add_const(&a->e->x, emit_pos_lanes(a->along->base, 1, 1), skip);
   LLVMValueRef lanes = emit_pos_vector(&a->e->x, place),
                mask = emit_icmp(w, LLVMIntULT, lanes, emit_i(lanes, a->n));
   LLVMTypeRef types[] = {type, w->ptr};
@@ -220,6 +220,8 @@ static const emit_input *find_input(const emit_element *e, hlo_value v) {
   return NULL;
 }
 
+bool emit_is_input(const emit_element *e, hlo_value v) { return find_input(e, v) != NULL; }
+
 /* --- constants --- */
 
 static LLVMValueRef constant_array(emit_element *e, const literal *l) {
@@ -278,7 +280,10 @@ static hlo_value unclamped(const hlo_instr *i, hlo_value v) {
 }
 
 static emit_pair elementwise(emit_element *e, const hlo_instr *i, const emit_index *at) {
-  emit_pair args[3];
+  emit_pair args[3], r;
+  if (i->op == HLO_CONVERT && emit_quantize(e, (dtype)i->shapes[0].type, unclamped(i, i->operands[0]), at, &r)) {
+    return r;
+  }
   assert(i->n_operands <= 3);
   for (uint32_t k = 0; k < i->n_operands; k++) { /* scalars: clamp's bounds, select's condition */
     bool scalar = hlo_rank(i->operands[k]) == 0 && at->rank > 0;
@@ -350,7 +355,35 @@ emit_pair emit_value(emit_element *e, hlo_value v, const emit_index *i) {
   return r;
 }
 
+static int64_t start_at(const literal *l, int64_t k, int64_t limit) {
+  dtype t = (dtype)l->shape.type;
+  int64_t n = dtype_load_i64(t, (const char *)l->data + (size_t)k * dtype_bytes(t));
+  n = n < 0 && !dtype_is_signed(t) ? limit : n; /* u64 */
+  return n < 0 ? 0 : n > limit ? limit : n;
+}
+
+/* Does a constant have the same step from each of the elements that the lanes may stand on to the next? */
+static bool known_start(const emit_element *e, const literal *l, emit_pos at, int64_t limit, emit_pos *start) {
+  if (!l || !emit_pos_inside(at, 0, shape_elements(&l->shape))) {
+    return false;
+  }
+  int64_t first = start_at(l, at.least, limit), step = 0;
+  for (int64_t k = at.least + 1; k < at.past; k++) {
+    int64_t n = start_at(l, k, limit) - start_at(l, k - 1, limit);
+    step = k == at.least + 1 ? n : step;
+    if (n != step) {
+      return false;
+    }
+  }
+  *start = emit_pos_add_const(&e->x, emit_pos_scale(&e->x, emit_pos_add_const(&e->x, at, -at.least), step), first);
+  return true;
+}
+
 emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, int64_t limit) {
+  emit_pos known;
+  if (known_start(e, hlo_literal(v), emit_index_linear(&e->x, i), limit, &known)) {
+    return known;
+  }
   bool uniform = e->x.lanes == 1 || emit_index_linear(&e->x, i).step == 0;
   int lanes = e->x.lanes;
   const emit_index *at = uniform && lanes > 1 ? uniform_index(e, i) : i;
@@ -483,6 +516,13 @@ emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t che
     if (e->x.lanes == 1) {
       p.step = 0; /* a scalar has no lanes to go astray */
       i->axes[k].pos.step = 0;
+    }
+    if (emit_pos_outside(p, 0, i->dims[k])) {
+      return otherwise;
+    }
+    if (emit_pos_inside(p, 0, i->dims[k])) {
+      g.checked &= ~((uint32_t)1 << k);
+      continue;
     }
     if (p.step == 0) {
       uniform = both(e, uniform, below(e, p.base, i->dims[k]));

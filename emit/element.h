@@ -46,8 +46,15 @@ void emit_element_set(emit_element *e, hlo_value v, const emit_index *i, emit_pa
 emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t checked, LLVMValueRef mask,
                        emit_pair otherwise);
 
-/* The integer element of v at i as a position clamped to [0, limit]. */
+/* The integer element of v at i as a position clamped to [0, limit]; affine in the lane where v is a constant of which that is
+ * known. */
 emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, int64_t limit);
+
+bool emit_is_input(const emit_element *e, hlo_value v);
+
+/* x at `at` as an integer of type `to`, where x is a number that is rounded, plus a whole number or not (quantize.c); false: it is
+ * something else. */
+bool emit_quantize(emit_element *e, dtype to, hlo_value x, const emit_index *at, emit_pair *out);
 
 /* Memory.  `base` points at elements of type t; lanes are e->x.lanes. */
 emit_pair emit_load(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, bool shared, bool constant);

@@ -70,7 +70,7 @@ static void last_vector(const emit_fold *f, emit_index *outer, int64_t n, int se
   }
   emit_fold once = *f;
   once.mask = LLVMConstVector(lanes, (unsigned)f->lanes);
-  step_at(&once, outer, (emit_pos){emit_i64(w, n - f->lanes), 1, 1}, 0, acc);
+  step_at(&once, outer, emit_pos_lanes(emit_i64(w, n - f->lanes), 1, 1), 0, acc);
 }
 
 static void nest(const emit_fold *f, int level, emit_index *outer, LLVMValueRef *acc);

@@ -110,16 +110,16 @@ static int64_t gcd(int64_t a, int64_t b) {
 /* --- positions --- */
 
 emit_pos emit_pos_const(const emit_indexer *x, int64_t c) {
-  return (emit_pos){emit_i64(x->w, c), 0, c < 0 ? -c : c};
+  return (emit_pos){emit_i64(x->w, c), 0, c < 0 ? -c : c, c, c + 1};
 }
-emit_pos emit_pos_at(LLVMValueRef base, int64_t multiple) { return (emit_pos){base, 0, multiple}; }
+emit_pos emit_pos_at(LLVMValueRef base, int64_t multiple) { return emit_pos_lanes(base, 0, multiple); }
 
 static LLVMTypeRef lane_type(const emit_indexer *x) { return x->narrow ? x->w->i32 : x->w->i64; }
 
 emit_pos emit_pos_scattered(const emit_indexer *x, LLVMValueRef v) {
   LLVMTypeRef t = emit_type_like(v, x->lanes == 1 ? x->w->i64 : lane_type(x));
   v = LLVMBuildIntCast2(x->w->builder, v, t, true, "");
-  return x->lanes == 1 ? emit_pos_at(v, 1) : (emit_pos){v, EMIT_SCATTERED, 1};
+  return x->lanes == 1 ? emit_pos_at(v, 1) : emit_pos_lanes(v, EMIT_SCATTERED, 1);
 }
 
 LLVMValueRef emit_pos_vector(const emit_indexer *x, emit_pos a) {
@@ -146,13 +146,19 @@ LLVMValueRef emit_pos_last(const emit_indexer *x, emit_pos a) {
   return once(x, LLVMAdd, a.base, emit_i64(x->w, a.step * (x->lanes - 1)));
 }
 
-static emit_pos scattered(LLVMValueRef v) { return (emit_pos){v, EMIT_SCATTERED, 1}; }
+static emit_pos scattered(LLVMValueRef v) { return emit_pos_lanes(v, EMIT_SCATTERED, 1); }
 
 emit_pos emit_pos_add(const emit_indexer *x, emit_pos a, emit_pos b) {
   if (a.step == EMIT_SCATTERED || b.step == EMIT_SCATTERED) {
     return scattered(once(x, LLVMAdd, emit_pos_vector(x, a), emit_pos_vector(x, b)));
   }
-  return (emit_pos){once(x, LLVMAdd, a.base, b.base), a.step + b.step, gcd(a.multiple, b.multiple)};
+  emit_pos sum = emit_pos_lanes(once(x, LLVMAdd, a.base, b.base), a.step + b.step, gcd(a.multiple, b.multiple));
+  bool known = a.least < a.past && b.least < b.past;
+  if (!known || __builtin_add_overflow(a.least, b.least, &sum.least) ||
+      __builtin_add_overflow(a.past, b.past - 1, &sum.past)) {
+    sum.least = sum.past = 0;
+  }
+  return sum;
 }
 
 emit_pos emit_pos_add_const(const emit_indexer *x, emit_pos a, int64_t c) {
@@ -176,8 +182,14 @@ emit_pos emit_pos_scale(const emit_indexer *x, emit_pos a, int64_t c) {
   if (__builtin_mul_overflow(a.multiple, c, &multiple)) {
     multiple = a.multiple;
   }
-  return (emit_pos){once(x, LLVMMul, a.base, emit_i64(x->w, c)), a.step * c,
-                    multiple < 0 ? -multiple : multiple};
+  emit_pos r = emit_pos_lanes(once(x, LLVMMul, a.base, emit_i64(x->w, c)), a.step * c, multiple < 0 ? -multiple : multiple);
+  int64_t least, most;
+  if (a.least < a.past && !__builtin_mul_overflow(c < 0 ? a.past - 1 : a.least, c, &least) &&
+      !__builtin_mul_overflow(c < 0 ? a.least : a.past - 1, c, &most) && most < INT64_MAX) {
+    r.least = least;
+    r.past = most + 1;
+  }
+  return r;
 }
 
 /* Do all lanes, which start at a multiple of `multiple`, stay in one bucket of c? */
@@ -185,27 +197,41 @@ static bool one_bucket(const emit_indexer *x, emit_pos a, int64_t c) {
   return a.step > 0 && gcd(a.multiple, c) > (x->lanes - 1) * a.step;
 }
 
+/* Are all lanes known to stand in one bucket of c, which one? */
+static bool known_bucket(emit_pos a, int64_t c, int64_t *bucket) {
+  *bucket = a.least / c;
+  return a.least >= 0 && emit_pos_inside(a, *bucket * c, *bucket * c + c);
+}
+
 emit_pos emit_pos_div(const emit_indexer *x, emit_pos a, int64_t c) {
+  int64_t bucket;
   if (c == 1) {
     return a;
+  }
+  if (known_bucket(a, c, &bucket)) {
+    return emit_pos_const(x, bucket);
   }
   if (a.step == 0 || (a.step != EMIT_SCATTERED && one_bucket(x, a, c))) {
     return emit_pos_at(once(x, LLVMUDiv, a.base, emit_i64(x->w, c)),
                        a.multiple % c == 0 ? a.multiple / c : 1);
   }
   if (a.step != EMIT_SCATTERED && a.step % c == 0 && a.multiple % c == 0) {
-    return (emit_pos){once(x, LLVMUDiv, a.base, emit_i64(x->w, c)), a.step / c, a.multiple / c};
+    return emit_pos_lanes(once(x, LLVMUDiv, a.base, emit_i64(x->w, c)), a.step / c, a.multiple / c);
   }
   LLVMValueRef v = emit_pos_vector(x, a);
   return scattered(once(x, LLVMUDiv, v, emit_i(v, c)));
 }
 
 emit_pos emit_pos_mod(const emit_indexer *x, emit_pos a, int64_t c) {
+  int64_t bucket;
   if (c == 1) {
     return emit_pos_const(x, 0);
   }
+  if (known_bucket(a, c, &bucket)) {
+    return emit_pos_add_const(x, a, -bucket * c);
+  }
   if (a.step == 0 || (a.step != EMIT_SCATTERED && one_bucket(x, a, c))) {
-    return (emit_pos){once(x, LLVMURem, a.base, emit_i64(x->w, c)), a.step, gcd(a.multiple, c)};
+    return emit_pos_lanes(once(x, LLVMURem, a.base, emit_i64(x->w, c)), a.step, gcd(a.multiple, c));
   }
   if (a.step != EMIT_SCATTERED && a.step % c == 0) {
     return emit_pos_at(once(x, LLVMURem, a.base, emit_i64(x->w, c)), gcd(a.multiple, c));
@@ -216,7 +242,9 @@ emit_pos emit_pos_mod(const emit_indexer *x, emit_pos a, int64_t c) {
 
 /* Does emit_pos_mod need arithmetic on vectors? */
 static bool mod_scatters(const emit_indexer *x, emit_pos a, int64_t c) {
-  return c != 1 && a.step != 0 && (a.step == EMIT_SCATTERED || (!one_bucket(x, a, c) && a.step % c != 0));
+  int64_t bucket;
+  return c != 1 && a.step != 0 && !known_bucket(a, c, &bucket) &&
+         (a.step == EMIT_SCATTERED || (!one_bucket(x, a, c) && a.step % c != 0));
 }
 
 emit_pos emit_pos_clamp(const emit_indexer *x, emit_pos a, int64_t n) {

@@ -16,6 +16,7 @@ typedef struct emit_pos {
   LLVMValueRef base; /* i64: of lane 0.  SCATTERED: a vector of i64 or i32, one a lane */
   int64_t step;      /* 0: all lanes stand at base; or EMIT_SCATTERED */
   int64_t multiple;  /* base is a multiple of it; 0: base is 0 */
+  int64_t least, past; /* least < past: all lanes are known to stand in [least, past) */
 } emit_pos;
 
 typedef struct emit_index emit_index;
@@ -53,6 +54,9 @@ typedef struct emit_indexer {
 } emit_indexer;
 
 /* --- positions --- */
+static inline emit_pos emit_pos_lanes(LLVMValueRef base, int64_t step, int64_t multiple) {
+  return (emit_pos){base, step, multiple, 0, 0};
+}
 emit_pos emit_pos_const(const emit_indexer *x, int64_t c);
 emit_pos emit_pos_at(LLVMValueRef base, int64_t multiple); /* the same in all lanes */
 /* One value a lane (any integer vector; a scalar when lanes is 1 gives a plain position). */
@@ -66,6 +70,13 @@ emit_pos emit_pos_mod(const emit_indexer *x, emit_pos a, int64_t c);
 /* Clamped to [0, n - 1]. */
 emit_pos emit_pos_clamp(const emit_indexer *x, emit_pos a, int64_t n);
 static inline bool emit_pos_uniform(emit_pos a) { return a.step == 0; }
+/* Is it known that all lanes stand in [from, to); that none does? */
+static inline bool emit_pos_inside(emit_pos a, int64_t from, int64_t to) {
+  return a.least < a.past && a.least >= from && a.past <= to;
+}
+static inline bool emit_pos_outside(emit_pos a, int64_t from, int64_t to) {
+  return a.least < a.past && (a.past <= from || a.least >= to);
+}
 /* A vector of all lanes (i32 if narrow), or the scalar when lanes is 1. */
 LLVMValueRef emit_pos_vector(const emit_indexer *x, emit_pos a);
 /* i64 of the last lane of an affine position. */

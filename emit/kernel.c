@@ -176,7 +176,8 @@ typedef struct nest {
   const emit_index *rows; /* the outer dimensions */
 } nest;
 
-static void place(const nest *n, LLVMValueRef i, int lanes) {
+/* The body at i, one of every `lanes` places from `from` to `to` in the last dimension. */
+static void place(const nest *n, LLVMValueRef i, int lanes, int64_t from, int64_t to) {
   emit_element *e = &n->w->e;
   uint32_t mark = emit_table_mark(e->x.table);
   int before = e->x.lanes;
@@ -186,47 +187,97 @@ static void place(const nest *n, LLVMValueRef i, int lanes) {
     emit_axis_from(at, k, n->rows, k);
   }
   if (n->rank) {
-    emit_axis_at(at, n->rank - 1, (emit_pos){i, lanes > 1, lanes});
+    int64_t multiple = lanes;
+    while (from % multiple) {
+      multiple /= 2;
+    }
+    emit_axis_at(at, n->rank - 1, (emit_pos){i, lanes > 1, multiple, from, to});
   }
   n->body(n->w, n->data, at);
   e->x.lanes = before;
   emit_table_release(e->x.table, mark);
 }
 
-/* [from, to) of the last dimension in steps of `lanes`. */
-static void steps(const nest *n, LLVMValueRef from, LLVMValueRef to, int lanes, bool runs) {
-  const emit_ir *ir = n->w->e.w;
+/* [from, to) of the last dimension, which begins at a multiple of `lanes`, in steps of as many. */
+static void steps(const nest *n, LLVMValueRef from, LLVMValueRef to, int lanes) {
   emit_loop l;
-  emit_loop_begin(ir, &l, from, to, lanes, runs, 0, NULL);
-  place(n, l.iv, lanes);
+  emit_loop_begin(n->w->e.w, &l, from, to, lanes, false, 0, NULL);
+  place(n, l.iv, lanes, 0, n->inner);
+  emit_loop_end(n->w->e.w, &l, NULL);
+}
+
+/* The same for what is known now, at least one step. */
+static void known_steps(const nest *n, int64_t from, int64_t to, int lanes) {
+  const emit_ir *ir = n->w->e.w;
+  if (to - from == lanes) {
+    place(n, emit_i64(ir, from), lanes, from, to);
+    return;
+  }
+  emit_loop l;
+  emit_loop_begin(ir, &l, emit_i64(ir, from), emit_i64(ir, to), lanes, true, 0, NULL);
+  place(n, l.iv, lanes, from, to);
   emit_loop_end(ir, &l, NULL);
+}
+
+static void whole_part(const nest *n, int64_t from, int64_t to, int lanes) {
+  int64_t whole = from + (to - from) / lanes * lanes;
+  if (whole > from) {
+    known_steps(n, from, whole, lanes);
+  }
+  if (to > whole) {
+    known_steps(n, whole, to, 1);
+  }
+}
+
+static bool writes_in_place(const emit_writer *w) {
+  for (uint32_t k = 0; k < w->n_results; k++) {
+    if (w->shared[k]) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* A piece, in vectors that may be narrower than the others.  The last one may lie over the one before, which writes the same again
+ * (where nothing that it reads has changed meanwhile). */
+static void piece(const nest *n, int64_t from, int64_t to) {
+  int lanes = n->lanes;
+  while (lanes > to - from) {
+    lanes /= 2;
+  }
+  int64_t whole = from + (to - from) / lanes * lanes;
+  if (writes_in_place(n->w)) {
+    whole_part(n, from, to, emit_choose_lanes(to - from, n->lanes));
+    return;
+  }
+  known_steps(n, from, whole, lanes);
+  if (to > whole) {
+    place(n, emit_i64(n->w->e.w, to - lanes), lanes, to - lanes, to);
+  }
 }
 
 static void inner_part(const nest *n, LLVMValueRef block) {
   const emit_ir *ir = n->w->e.w;
   int64_t whole = n->inner / n->lanes * n->lanes;
+  if (n->blocks == 1 && n->w->n_stops) {
+    for (int k = 0; k <= n->w->n_stops; k++) {
+      piece(n, k ? n->w->stops[k - 1] : 0, k < n->w->n_stops ? n->w->stops[k] : n->inner);
+    }
+    return;
+  }
   if (n->blocks == 1) {
-    if (whole == n->lanes) {
-      place(n, emit_i64(ir, 0), n->lanes);
-    } else if (whole) {
-      steps(n, emit_i64(ir, 0), emit_i64(ir, whole), n->lanes, true);
-    }
-    if (n->inner - whole == 1) {
-      place(n, emit_i64(ir, whole), 1);
-    } else if (n->inner > whole) {
-      steps(n, emit_i64(ir, whole), emit_i64(ir, n->inner), 1, true);
-    }
+    whole_part(n, 0, n->inner, n->lanes);
     return;
   }
   LLVMValueRef from = LLVMBuildNSWMul(ir->builder, block, emit_i64(ir, n->block), "");
   LLVMValueRef to = LLVMBuildNSWAdd(ir->builder, from, emit_i64(ir, n->block), "");
   LLVMValueRef vectors = emit_intrinsic2(ir, "llvm.smin", to, emit_i64(ir, whole));
-  steps(n, from, vectors, n->lanes, false);
+  steps(n, from, vectors, n->lanes);
   if (n->inner > whole) {
     LLVMValueRef last = emit_icmp(ir, LLVMIntSGE, to, emit_i64(ir, n->inner));
     LLVMValueRef stop = emit_select(ir, last, emit_i64(ir, n->inner), emit_i64(ir, whole));
     LLVMValueRef start = emit_select(ir, last, emit_i64(ir, whole), stop);
-    steps(n, start, stop, 1, false);
+    steps(n, start, stop, 1);
   }
 }
 
@@ -398,9 +449,11 @@ static void write_loops(emit_writer *w) {
   int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, SHAPE_MAX_RANK);
   int rank = emit_loop_extents(&cuts, shape_elements(&w->i->shapes[0]), extents);
   int64_t inner = extents[rank - 1], outer = shape_elements(&w->i->shapes[0]) / inner;
-  int lanes = rows      ? 1
-              : columns ? emit_column_lanes(outer, inner, w->e.wide)
-                        : emit_choose_lanes(inner, w->e.wide);
+  w->stops = rows || columns ? NULL : emit_stops_of(&w->e, w->n_results, w->roots, inner, &w->n_stops);
+  int lanes = rows         ? 1
+              : columns    ? emit_column_lanes(outer, inner, w->e.wide)
+              : w->n_stops ? w->e.wide
+                           : emit_choose_lanes(inner, w->e.wide);
   emit_nest(w, rank, extents, lanes, false, store_roots, NULL);
 }
 

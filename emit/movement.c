@@ -244,6 +244,14 @@ emit_pair emit_concatenate(emit_element *e, const hlo_instr *i, const emit_index
   if (e->x.lanes == 1) {
     c.p.step = 0;
   }
+  int64_t start = 0;
+  for (uint32_t k = 0; k < i->n_operands; k++) { /* one operand, as is known */
+    int64_t n = operand(i, k)->dims[c.d];
+    if (emit_pos_inside(c.p, start, start + n)) {
+      return emit_value(e, i->operands[k], part_index(&c, k, start));
+    }
+    start += n;
+  }
   uint32_t mark = emit_table_mark(e->x.table);
   bool scattered = c.p.step == EMIT_SCATTERED || (c.p.step != 0 && e->slow);
   emit_pair r = scattered ? concat_lanes(&c) : concat_branches(&c);

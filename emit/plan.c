@@ -1,6 +1,8 @@
 /* plan.c - see plan.h. */
 #include "emit/plan.h"
 
+#include <string.h>
+
 #include "hlo/rewrite.h"
 
 bool emit_is_cut(const emit_cuts *c, int64_t n) {
@@ -206,6 +208,128 @@ int emit_loop_extents(const emit_cuts *c, int64_t total, int64_t extents[SHAPE_M
   return n;
 }
 
+/* --- stops --- */
+
+/* The innermost dimension of more than one element; -1 if there is none. */
+static int innermost(const shape *s) {
+  int k = s->rank - 1;
+  while (k >= 0 && s->dims[k] == 1) {
+    k--;
+  }
+  return k;
+}
+
+enum { MAX_STOPS = 24, MAX_WRITTEN = 256 }; /* pieces; instructions times pieces */
+
+typedef struct stops {
+  const emit_element *e;
+  int n, written;
+  int64_t inner, at[MAX_STOPS];
+} stops;
+
+static void add_stop(stops *s, int64_t at) {
+  int k = 0;
+  while (k < s->n && s->at[k] < at) {
+    k++;
+  }
+  if (at <= 0 || at >= s->inner || (k < s->n && s->at[k] == at)) {
+    return;
+  }
+  if (s->n == MAX_STOPS) {
+    s->written = MAX_WRITTEN + 1;
+    return;
+  }
+  memmove(s->at + k + 1, s->at + k, (size_t)(s->n++ - k) * sizeof *s->at);
+  s->at[k] = at;
+}
+
+static void find_stops(stops *s, hlo_value v, int64_t from);
+
+static void stops_of_padding(stops *s, const hlo_instr *i, int d, int64_t from) {
+  const shape *x = hlo_shape(i->operands[0]);
+  int64_t low = hlo_ints(i, HLO_ATTR_LOW)[d];
+  if (hlo_ints(i, HLO_ATTR_INTERIOR)[d] == 0 && low >= 0 && hlo_ints(i, HLO_ATTR_HIGH)[d] >= 0) {
+    add_stop(s, from + low);
+    add_stop(s, from + low + x->dims[d]);
+    find_stops(s, i->operands[0], from + low);
+  }
+}
+
+static void stops_of_parts(stops *s, const hlo_instr *i, int d, int64_t from) {
+  bool along = hlo_int(i, HLO_ATTR_DIMENSION) == d;
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    find_stops(s, i->operands[k], from);
+    from += along ? hlo_shape(i->operands[k])->dims[d] : 0;
+    add_stop(s, from);
+  }
+}
+
+/* What is taken by a constant list: where that goes on with another step. */
+static void stops_of_taking(stops *s, const hlo_instr *i, int d, int64_t from) {
+  const literal *l = hlo_literal(i->operands[1]);
+  for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_OFFSET_DIMS); k++) {
+    l = hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[k] == d ? NULL : l;
+  }
+  int64_t n = i->shapes[0].dims[d], runs[MAX_STOPS], n_runs = 0, begin = 0;
+  if (!l || shape_elements(&l->shape) != n) {
+    return;
+  }
+  size_t size = dtype_bytes((dtype)l->shape.type);
+  for (int64_t k = 1; k < n && n_runs < MAX_STOPS; k++) {
+    int64_t v[3];
+    for (int j = 0; j < 3; j++) {
+      v[j] = dtype_load_i64((dtype)l->shape.type, (const char *)l->data + (size_t)(k - 2 + j > 0 ? k - 2 + j : 0) * size);
+    }
+    if (k - begin >= 2 && v[2] - v[1] != v[1] - v[0]) {
+      runs[n_runs++] = begin = k;
+    }
+  }
+  for (int64_t k = 0; n_runs < MAX_STOPS && k < n_runs; k++) {
+    add_stop(s, from + runs[k]);
+  }
+}
+
+/* v's innermost dimension lies at `from` of the loop's. */
+static void find_stops(stops *s, hlo_value v, int64_t from) {
+  int d = innermost(hlo_shape(v));
+  if (d < 0 || is_leaf(s->e, v) || s->written > MAX_WRITTEN) {
+    return;
+  }
+  const hlo_instr *i = v.def;
+  int64_t n = hlo_shape(v)->dims[d];
+  s->written++;
+  if (i->op == HLO_PAD) {
+    stops_of_padding(s, i, d, from);
+  } else if (i->op == HLO_CONCAT) {
+    stops_of_parts(s, i, d, from);
+  } else if (i->op == HLO_GATHER) {
+    stops_of_taking(s, i, d, from);
+  }
+  for (uint32_t k = 0; keeps_order(i) && k < i->n_operands; k++) {
+    const shape *x = hlo_shape(i->operands[k]);
+    int inner = innermost(x);
+    if (inner >= 0 && x->dims[inner] == n && shape_elements(x) == shape_elements(hlo_shape(v))) {
+      find_stops(s, i->operands[k], from);
+    }
+  }
+}
+
+const int64_t *emit_stops_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, int64_t inner, int *n) {
+  stops *s = ARENA_NEW(e->w->arena, stops);
+  *s = (stops){.e = e, .inner = inner};
+  for (uint32_t k = 0; k < n_roots; k++) {
+    int d = innermost(hlo_shape(roots[k]));
+    if (d >= 0 && hlo_shape(roots[k])->dims[d] == inner) {
+      find_stops(s, roots[k], 0);
+    }
+  }
+  bool few = s->written * (s->n + 1) <= MAX_WRITTEN && !e->w->target->gpu;
+  *n = few ? s->n : 0;
+  return *n ? s->at : NULL;
+}
+
+/* --- widths --- */
+
 int emit_choose_lanes(int64_t n, int lanes) {
   int best = 1;
   int64_t steps = n;
@@ -217,15 +341,6 @@ int emit_choose_lanes(int64_t n, int lanes) {
     }
   }
   return best;
-}
-
-/* The innermost dimension of more than one element; -1 if there is none. */
-static int innermost(const shape *s) {
-  int k = s->rank - 1;
-  while (k >= 0 && s->dims[k] == 1) {
-    k--;
-  }
-  return k;
 }
 
 bool emit_reduces_rows(const hlo_instr *i) {

@@ -22,6 +22,11 @@ bool emit_is_cut(const emit_cuts *c, int64_t elements_right_of_it);
  * one another; gives their number. */
 int emit_loop_extents(const emit_cuts *c, int64_t total, int64_t extents[SHAPE_MAX_RANK]);
 
+/* Where a loop over the innermost dimension, of `inner` elements, is better cut into pieces: where the elements of the roots begin to
+ * come from another operand of a concatenation, from padding, or by another step of a constant list.  In order; NULL and 0: nowhere, or too often for what is written
+ * for each piece. */
+const int64_t *emit_stops_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, int64_t inner, int *n);
+
 /* The vector width, at most `lanes`, that runs over n elements in the fewest steps; at least 4, or 1. */
 int emit_choose_lanes(int64_t n, int lanes);
 

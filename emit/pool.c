@@ -197,14 +197,14 @@ static emit_index *row_index(const pools *p, const step *s, const int64_t *dims,
   for (int k = 0; k < p->rank - 1; k++) {
     emit_axis_from(x, k, s->at, k);
   }
-  emit_axis_at(x, p->rank - 1, (emit_pos){column, e->x.lanes > 1, 1});
+  emit_axis_at(x, p->rank - 1, emit_pos_lanes(column, e->x.lanes > 1, 1));
   return x;
 }
 
 /* Place `at` in the memory of the step's row. */
 static emit_pos row_pos(emit_element *e, const step *s, LLVMValueRef at) {
   emit_pos begin = emit_pos_scale(&e->x, emit_pos_at(s->number, 1), s->g->span);
-  return emit_pos_add(&e->x, begin, (emit_pos){at, e->x.lanes > 1, 1});
+  return emit_pos_add(&e->x, begin, emit_pos_lanes(at, e->x.lanes > 1, 1));
 }
 
 /* What the columns from `at` on hold. */
@@ -283,7 +283,7 @@ static emit_pair window_at(emit_element *e, const step *s, const pool *g, LLVMVa
   hlo_reducer r = (hlo_reducer)hlo_int(g->i, HLO_ATTR_REDUCER);
   dtype t = hlo_type(g->i->operands[0]);
   emit_pos begin = emit_pos_scale(&e->x, emit_pos_at(s->number, 1), g->span);
-  emit_pos along_row = emit_pos_scale(&e->x, (emit_pos){at, e->x.lanes > 1, 1}, g->stride);
+  emit_pos along_row = emit_pos_scale(&e->x, emit_pos_lanes(at, e->x.lanes > 1, 1), g->stride);
   along a = {g, emit_pos_add(&e->x, begin, along_row)};
   emit_fold f = {.e = e, .data = &a, .n = 1, .step = along_step, .combine = along_combine, .unroll = true, .rank = 1};
   f.dims[0] = g->window;

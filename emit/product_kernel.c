@@ -272,7 +272,7 @@ static void finish_place(kernel *k, LLVMValueRef row, LLVMValueRef column, int64
   dims[0] = shape_elements(&k->w.i->shapes[0]) / dims[1];
   emit_index *place = emit_index_new(&e->x, 2, dims);
   emit_axis_at(place, 0, emit_pos_at(row, 1));
-  emit_axis_at(place, 1, (emit_pos){column, lanes > 1, multiple});
+  emit_axis_at(place, 1, emit_pos_lanes(column, lanes > 1, multiple));
   const shape *s = &k->contraction->shapes[0];
   emit_element_set(e, hlo_result((hlo_instr *)k->contraction, 0), emit_index_reshape(&e->x, place, s->rank, s->dims),
                    (emit_pair){emit_narrow(e->w, k->type, sums), NULL});
@@ -402,7 +402,7 @@ static LLVMValueRef block_vector(kernel *k, hlo_value v, LLVMValueRef number, LL
   if (s->block_dim >= 0) {
     emit_axis_at(at, s->block_dim, emit_pos_const(&e->x, 0));
   }
-  emit_axis_at(at, s->column_dim, (emit_pos){column, lanes > 1, lanes});
+  emit_axis_at(at, s->column_dim, emit_pos_lanes(column, lanes > 1, lanes));
   emit_pair x = emit_value(e, v, at);
   x = hlo_type(v) == DTYPE_F32 ? x : emit_convert(e->w, hlo_type(v), DTYPE_F32, x, false, DTYPE_ROUND_NEAREST);
   e->x.lanes = before;

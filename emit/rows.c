@@ -364,7 +364,7 @@ static void result_step(const emit_fold *f, const emit_index *at, LLVMValueRef *
 static const emit_index *last_vector(emit_rows *r, emit_fold *f, int lanes, emit_pair *values) {
   emit_element *e = &r->w->e;
   emit_index *last = emit_index_new(&e->x, 1, r->gone);
-  emit_axis_at(last, 0, (emit_pos){emit_i64(e->w, r->gone[0] - lanes), 1, 1});
+  emit_axis_at(last, 0, emit_pos_lanes(emit_i64(e->w, r->gone[0] - lanes), 1, 1));
   f->dims[0] = r->gone[0] / lanes * lanes;
   const emit_index *place = place_in_row(e, r, last);
   e->x.lanes = lanes;

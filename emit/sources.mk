@@ -22,6 +22,7 @@ emit_sources = \
 	emit/product.c \
 	emit/product_kernel.c \
 	emit/product_pack.c \
+	emit/quantize.c \
 	emit/random.c \
 	emit/reduce.c \
 	emit/rows.c \

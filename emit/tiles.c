@@ -5,8 +5,8 @@
  * computed as vectors along the operand's innermost dimension, turned in registers, and used as rows of the result.  So both
  * sides are read and written by whole vectors.
  *
- * A result with two to four columns (colours become channels, channels are shuffled, elements are repeated) is no square: its
- * columns are computed in the same way, and then interleaved. */
+ * A result with two to four columns (colours become channels, channels are shuffled, elements are repeated, single columns are put
+ * side by side) is no square: its columns are computed in the same way, and then interleaved. */
 #include "emit/plan.h"
 #include "emit/writer.h"
 #include "hlo/rows.h"
@@ -91,11 +91,22 @@ static void collect(tiles *t, hlo_value v, int depth) {
   }
 }
 
-/* Loops inside of elements would be written once for each row of a square. */
+/* Is every window that i gathers a row at least? */
+static bool takes_rows(const hlo_instr *i) {
+  const shape *s = &i->shapes[0];
+  uint32_t n = hlo_n_ints(i, HLO_ATTR_OFFSET_DIMS);
+  return n && hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[n - 1] == s->rank - 1 && s->dims[s->rank - 1] > 1;
+}
+
+/* Loops inside of elements would be written once for each row of a square; some places that are computed may be. */
 static bool is_simple(const emit_writer *w) {
+  enum { MOST_GATHERED = 4 };
+  int gathered = 0;
   for (const hlo_instr *i = w->e.body ? w->e.body->first : w->i; i; i = w->e.body ? i->next : NULL) {
     hlo_kind kind = hlo_info(i)->kind;
-    if (kind != HLO_ELEMENTWISE && kind != HLO_STRUCTURE && i->op != HLO_TRANSPOSE && i->op != HLO_RESHAPE &&
+    if (i->op == HLO_GATHER && takes_rows(i) && gathered < MOST_GATHERED) {
+      gathered++;
+    } else if (kind != HLO_ELEMENTWISE && kind != HLO_STRUCTURE && i->op != HLO_TRANSPOSE && i->op != HLO_RESHAPE &&
         i->op != HLO_BROADCAST && i->op != HLO_COPY && i->op != HLO_SLICE) {
       return false;
     }
@@ -117,7 +128,9 @@ static hlo_value unviewed(const emit_writer *w, hlo_value v) {
 static bool cut_rows(tiles *t, const hlo_instr *turned) {
   emit_cuts cuts = {0};
   int64_t runs[SHAPE_MAX_RANK], rows = t->dims[t->column], columns = t->dims[t->rank - 1];
-  emit_cuts_of(&t->w->e, turned->operands[0], &cuts);
+  for (uint32_t k = 0; k < turned->n_operands; k++) {
+    emit_cuts_of(&t->w->e, turned->operands[k], &cuts);
+  }
   int64_t run = runs[emit_loop_extents(&cuts, shape_elements(hlo_shape(turned->operands[0])), runs) - 1];
   if (run % rows == 0) {
     return true;
@@ -132,26 +145,40 @@ static bool cut_rows(tiles *t, const hlo_instr *turned) {
   return true;
 }
 
-/* The dims of a broadcast that repeats each element of its operand's rows: rows and columns are the last two. */
+/* The dims of more than one element, of which the last two are rows and columns; gives where the last one is. */
+static int keep_dims(tiles *t, const shape *s) {
+  int columns = 0;
+  t->rank = 0;
+  for (int k = 0; k < s->rank; k++) {
+    if (s->dims[k] > 1) {
+      t->dims[t->rank++] = s->dims[k];
+      columns = k;
+    }
+  }
+  t->column = t->rank - 2;
+  return columns;
+}
+
+/* A concatenation of single columns. */
+static bool joins_columns(tiles *t, const hlo_instr *i) {
+  int64_t d = hlo_int(i, HLO_ATTR_DIMENSION);
+  bool single = keep_dims(t, &i->shapes[0]) == d;
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    single = single && hlo_shape(i->operands[k])->dims[d] == 1;
+  }
+  return single && t->rank >= 2;
+}
+
+/* The dims of a broadcast that repeats each element of its operand's rows. */
 static bool repeats(tiles *t, const hlo_instr *i) {
   const shape *s = &i->shapes[0], *x = hlo_shape(i->operands[0]);
-  int rows = -1, columns = s->rank - 1;
-  while (columns > 0 && s->dims[columns] == 1) {
-    columns--;
-  }
+  int rows = -1, columns = keep_dims(t, s);
   for (int k = 0; k < x->rank; k++) {
     int d = (int)hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
     if (x->dims[k] > 1) {
       rows = d > rows ? d : rows;
     }
   }
-  t->rank = 0;
-  for (int k = 0; k < s->rank; k++) {
-    if (s->dims[k] > 1) {
-      t->dims[t->rank++] = s->dims[k];
-    }
-  }
-  t->column = t->rank - 2;
   bool next = rows >= 0 && rows < columns;
   for (int k = rows + 1; k < columns; k++) {
     next = next && s->dims[k] == 1;
@@ -159,14 +186,27 @@ static bool repeats(tiles *t, const hlo_instr *i) {
   return next;
 }
 
-/* A transpose or a broadcast, and nothing behind it, whose rows are what was innermost. */
+/* Is i what is interleaved?  Its rows and columns are known then. */
+static bool has_columns(tiles *t, const hlo_instr *i) {
+  switch (i->op) {
+    case HLO_TRANSPOSE:
+      return merge(t, i);
+    case HLO_BROADCAST:
+      return repeats(t, i);
+    case HLO_CONCAT:
+      return joins_columns(t, i);
+    default:
+      return false;
+  }
+}
+
+/* A transpose, a broadcast or a concatenation, and nothing behind it, whose rows are what was innermost. */
 static bool find_few(emit_writer *w, tiles *t) {
   *t = (tiles){.w = w};
   hlo_value v = unviewed(w, w->roots[0]);
   dtype type = hlo_type(v);
   if (w->n_results != 1 || w->shared[0] || w->e.w->target->gpu || is_input(w, v) || type == DTYPE_PRED ||
-      dtype_is_complex(type) || !(v.def->op == HLO_TRANSPOSE ? merge(t, v.def) : v.def->op == HLO_BROADCAST && repeats(t, v.def)) ||
-      t->column != t->rank - 2 || t->dims[t->rank - 1] > FEW || !cut_rows(t, v.def)) {
+      dtype_is_complex(type) || !has_columns(t, v.def) || t->column != t->rank - 2 || t->dims[t->rank - 1] > FEW || !cut_rows(t, v.def)) {
     return false;
   }
   t->n_turned = 1;
@@ -252,7 +292,7 @@ static emit_pos begin(emit_element *e, emit_pos n, int64_t extent, int side) {
   return extent % side ? emit_pos_at(emit_intrinsic2(e->w, "llvm.smin", at.base, emit_i64(e->w, extent - side)), 1) : at;
 }
 
-static emit_pos along(emit_pos p) { return (emit_pos){p.base, 1, p.multiple}; }
+static emit_pos along(emit_pos p) { return emit_pos_lanes(p.base, 1, p.multiple); }
 
 /* Row number k of all results; the turned values are found in the table. */
 static void write_row(const tiles *t, const emit_index *x) {

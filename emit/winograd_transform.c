@@ -289,7 +289,7 @@ static void finish_vector(const winograd *g, const place *at, LLVMValueRef i, LL
     emit_axis_at(index, 1, emit_pos_at(add(g, at->at[0], i), 1));
   }
   emit_axis_at(index, s->rank - 2, emit_pos_at(add(g, at->at[1], j), 1));
-  emit_axis_at(index, s->rank - 1, (emit_pos){k, g->lanes[1] > 1, 1});
+  emit_axis_at(index, s->rank - 1, emit_pos_lanes(k, g->lanes[1] > 1, 1));
   LLVMValueRef value = load(g, address(g, line, scaled(g, j, g->p->lanes)), g->lanes[1]);
   emit_element_set(e, g->convolution, index, (emit_pair){value, NULL});
   emit_store_roots(g->w, index);

@@ -15,6 +15,8 @@ typedef struct emit_writer {
   bool *shared;          /* the result lies in the buffer of an operand */
   const int32_t *alias;  /* as in emit_options; never NULL */
   LLVMValueRef begin, end;
+  int n_stops;          /* in emit_nest: where the loops' last dimension is cut into pieces, each with loops of its own, */
+  const int64_t *stops; /* in order, inside of the dimension */
   emit_kernel_info *info;
   double cost; /* of the whole kernel, in nanoseconds */
 } emit_writer;

@@ -135,12 +135,28 @@ static hlo_value inside(making *m, hlo_value v, int depth) {
   return f->clone[id];
 }
 
+/* A short constant list that says what i takes: known inside of the fusion, it need not be looked up. */
+static bool is_known_list(const hlo_instr *i, uint32_t k) {
+  enum { LONG = 1024 };
+  return i->op == HLO_GATHER && k == 1 && hlo_literal(i->operands[k]) && shape_elements(hlo_shape(i->operands[k])) <= LONG;
+}
+
+static hlo_value constant_inside(making *m, const hlo_instr *i) {
+  hlo_fuser *f = m->f;
+  if (f->stamp[i->id] != f->n_fusions) {
+    f->stamp[i->id] = f->n_fusions;
+    f->clone[i->id] = hlo_result(hlo_instr_clone(m->body, NULL, i, NULL), 0);
+  }
+  return f->clone[i->id];
+}
+
 /* What a contraction reads stays an operand: libraries want arrays. */
 static void copy_member(making *m, hlo_instr *i) {
   bool contraction = hlo_info(i)->kind == HLO_CONTRACTION;
   hlo_value *operands = ARENA_NEW_N(m->f->scratch, hlo_value, i->n_operands + 1);
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    operands[k] = inside(m, i->operands[k], contraction ? MOST_FREE : 0);
+    operands[k] = is_known_list(i, k) ? constant_inside(m, i->operands[k].def)
+                                      : inside(m, i->operands[k], contraction ? MOST_FREE : 0);
   }
   hlo_instr *copy = hlo_instr_clone(m->body, NULL, i, operands);
   m->f->stamp[i->id] = m->f->n_fusions;

@@ -33,7 +33,7 @@ bool hlo_is_cheap(const hlo_instr *i);
 bool hlo_sink_free(hlo_computation *c);
 
 /* Puts members (single results, in list order) into a fusion, which takes the place of the last one; free
- * operands are copied into it.  Every user of a member that is no member must stand behind the last one.
+ * operands are copied into it, and short constant lists of what is taken.  Every user of a member that is no member must stand behind the last one.
  * Results are the members' that are used outside, in order. */
 hlo_instr *hlo_fuse(hlo_fuser *f, hlo_fusion_kind kind, uint32_t n, hlo_instr *const *members);
 

@@ -11,7 +11,8 @@
  * Nothing is computed twice: of an instruction with several users in the cluster, all must want the same
  * element at the same time.  Each member has a space: 0 is the index of the results; operands of elementwise
  * operations and reshapes share the space of their user, those of other movement and of reductions have a
- * space of their own.  (A cheap instruction may be wanted in two spaces; nothing joins above it.)  Broadcasts
+ * space of their own.  (A cheap instruction may be wanted in two spaces, and what a gather reads more than once may be a part of
+ * another array; nothing joins above these.)  Broadcasts
  * are boundaries: what they read is computed before, once; they themselves are free, copied into each cluster
  * that reads them. */
 #include <stdlib.h>
@@ -92,6 +93,12 @@ static bool wants_computed(const hlo_instr *u, uint32_t j) {
   }
 }
 
+/* Is what is wanted more than once nothing but a part of another array, or elements that a constant list names? */
+static bool is_picked(const hlo_instr *u, uint32_t j) {
+  const hlo_instr *x = u->operands[j].def;
+  return j == 0 && u->op == HLO_GATHER && (x->op == HLO_SLICE || (x->op == HLO_GATHER && hlo_literal(x->operands[1])));
+}
+
 /* --- joining --- */
 
 static uint32_t position(const clustering *k, const hlo_instr *i) {
@@ -128,8 +135,12 @@ static bool find_space(const clustering *k, const hlo_instr *i, uint32_t c, uint
       continue;
     }
     uint32_t wanted = demand(k, u);
-    if (k->space[u->id] == MANY_SPACES || wants_computed(u, i->uses[j].operand)) {
+    if (k->space[u->id] == MANY_SPACES) {
       return false;
+    }
+    if (wants_computed(u, i->uses[j].operand)) {
+      *space = MANY_SPACES;
+      return i->n_uses == 1 && is_picked(u, i->uses[j].operand);
     }
     bool twice = !first && !keeps_order(u); /* two operands of one concatenation: different places */
     *space = first ? wanted : *space != wanted || twice ? MANY_SPACES : wanted;

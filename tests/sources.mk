@@ -140,6 +140,7 @@ hlo_tests = \
 	tests/hlo/loop_fusion/chain.hlo \
 	tests/hlo/loop_fusion/cycle.hlo \
 	tests/hlo/loop_fusion/siblings.hlo \
+	tests/hlo/loop_fusion/taken.hlo \
 	tests/hlo/matrices/dots.hlo \
 	tests/hlo/motion/dot.hlo \
 	tests/hlo/motion/follow-contraction.hlo \
@@ -423,6 +424,7 @@ tests_files = \
 	tests/hlo/loop_fusion/chain.expected \
 	tests/hlo/loop_fusion/cycle.expected \
 	tests/hlo/loop_fusion/siblings.expected \
+	tests/hlo/loop_fusion/taken.expected \
 	tests/hlo/matrices/dots.expected \
 	tests/hlo/motion/dot.expected \
 	tests/hlo/motion/follow-contraction.expected \

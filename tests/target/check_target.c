@@ -134,6 +134,11 @@ START_TEST(turned) {
              "%8 = add(%5, %7) : f32[2,19,37]\n%9 = maximum(%8, %6) : f32[2,19,37]\n%10 = negate(%3) : f32[2,19,37]\n"
              "%11 = subtract(%10, %9) : f32[2,19,37]\n%12 = reshape(%11) : f32[38,37]\n%13 = abs(%12) : f32[38,37]",
              "%13 \"r\", %8 \"s\"", 0, -2, 2);
+  check_body("%0: f32[2,9,8,21] \"x\", %1: s64[2,5,7,2] \"i\", %2: f32[2,5,7] \"w\"", /* rows that are gathered */
+             "%3 = gather(%0, %1) {offset_dims=[3], collapsed_dims=[1,2], operand_batch=[0], indices_batch=[0], index_map=[1,2], "
+             "index_vector_dim=3, sizes=[1,1,1,21]} : f32[2,5,7,21]\n"
+             "%4 = broadcast(%2) {dimensions=[0,1,2]} : f32[2,5,7,21]\n%5 = multiply(%3, %4) : f32[2,5,7,21]\n"
+             "%6 = transpose(%5) {permutation=[0,3,1,2]} : f32[2,21,5,7]", "%6 \"r\"", 0, -2, 11);
 }
 END_TEST
 
@@ -167,6 +172,82 @@ START_TEST(interleaved) {
              "%5 = broadcast(%4) {dimensions=[0,1,2]} : f32[2,15,19,2]\n%6 = reshape(%5) : f32[2,15,38]\n"
              "%7 = broadcast(%1) {dimensions=[0,1]} : u8[3,40,4]\n"
              "%8 = reshape(%7) : u8[3,160]", "%6 \"r\", %8 \"s\"", 0, 0, 9);
+}
+END_TEST
+
+/* Rows that are put together from pieces of all widths, some of one element; from pieces within pieces; over an operand; by constant
+ * lists that go up, down and nowhere, along both dimensions; single columns side by side. */
+START_TEST(pieces) {
+  static const char *const types[] = {"f32", "f64", "bf16", "u8", "s64", "pred", "c64", NULL};
+  for (int k = 0; types[k]; k++) {
+    char params[200], body[1400];
+    snprintf(params, sizeof params,
+             "%%0: %1$s[5,33] \"x\", %%1: %1$s[5,1] \"y\", %%2: %1$s[5,7] \"z\", %%3: %1$s[] \"p\", %%4: %1$s[7,30] \"u\", %%5: %1$s[4,9,1] \"v\"",
+             types[k]);
+    snprintf(body, sizeof body,
+             "%%6 = concatenate(%%0, %%1, %%2, %%1, %%0) {dimension=1} : %1$s[5,75]\n"
+             "%%7 = pad(%%2, %%3) {low=[0,3], high=[1,2], interior=[0,0]} : %1$s[6,12]\n"
+             "%%8 = pad(%%0, %%3) {low=[1,1], high=[0,0], interior=[0,0]} : %1$s[6,34]\n"
+             "%%9 = concatenate(%%7, %%8) {dimension=1} : %1$s[6,46]\n"
+             "%%10 = constant() {value=s64[36] {3, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, "
+             "22, 23, 24, 25, 26, 27, 28, 29, 29, 29, 40}} : s64[36]\n"
+             "%%11 = constant() {value=s32[11] {2, 1, 0, 1, 2, 3, 4, 5, 6, 5, 4}} : s32[11]\n"
+             "%%12 = gather(%%4, %%11) {offset_dims=[1], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
+             "index_vector_dim=1, sizes=[1,30]} : %1$s[11,30]\n"
+             "%%13 = gather(%%12, %%10) {offset_dims=[0], collapsed_dims=[1], operand_batch=[], indices_batch=[], index_map=[1], "
+             "index_vector_dim=1, sizes=[11,1]} : %1$s[11,36]\n"
+             "%%14 = reverse(%%5) {dimensions=[1]} : %1$s[4,9,1]\n"
+             "%%15 = concatenate(%%5, %%14, %%5) {dimension=2} : %1$s[4,9,3]\n",
+             types[k]);
+    check_body(params, body, "%6 \"a\", %9 \"b\", %13 \"c\", %15 \"d\"", 0, 0, 9);
+  }
+  check_body("%0: f32[6,33] \"x\", %1: f32[6,14] \"y\", %2: f32[6,47] \"z\"",
+             "%3 = exponential(%2) : f32[6,47]\n%4 = concatenate(%1, %0) {dimension=1} : f32[6,47]\n"
+             "%5 = transpose(%3) {permutation=[1,0]} : f32[47,6]\n%6 = reverse(%4) {dimensions=[0]} : f32[6,47]\n"
+             "%7 = subtract(%6, %3) : f32[6,47]\n%8 = reshape(%7) : f32[3,2,47]", "%8 \"r\", %5 \"s\"", 1e-6, -2, 2);
+}
+END_TEST
+
+/* Numbers as small integers: halves between two of them, what lies far outside, infinities and NaN; by a constant scale, by one a row,
+ * by a computed one; zero points that are known, and that are not. */
+START_TEST(quantised) {
+  static const struct {
+    const char *type, *low, *high, *zero;
+  } types[] = {{"u8", "0", "255", "7"}, {"s8", "-128", "127", "-3"}, {"u16", "0", "65535", "30001"}, {"s16", "-32768", "32767", "0"}};
+  for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
+    char params[200], body[2400];
+    snprintf(params, sizeof params, "%%0: f32[3,67] \"x\", %%1: f32[3,67] \"y\", %%2: %s[] \"z\", %%3: f32[] \"s\"", types[k].type);
+    snprintf(body, sizeof body,
+             "%%4 = round-nearest-even(%%0) : f32[3,67]\n%%5 = round-nearest-even(%%1) : f32[3,67]\n%%6 = divide(%%4, %%5) : f32[3,67]\n"
+             "%%7 = constant() {value=f32[] 0.125} : f32[]\n%%8 = broadcast(%%7) {dimensions=[]} : f32[3,67]\n"
+             "%%9 = constant() {value=f32[] 0.003} : f32[]\n%%10 = broadcast(%%9) {dimensions=[]} : f32[3,67]\n"
+             "%%11 = constant() {value=f32[3] {0.25, 3e-5, 0.7}} : f32[3]\n%%12 = broadcast(%%11) {dimensions=[0]} : f32[3,67]\n"
+             "%%13 = broadcast(%%3) {dimensions=[]} : f32[3,67]\n%%14 = constant() {value=f32[] %1$s} : f32[]\n"
+             "%%15 = constant() {value=f32[] %2$s} : f32[]\n%%16 = constant() {value=f32[] %3$s} : f32[]\n"
+             "%%17 = broadcast(%%16) {dimensions=[]} : f32[3,67]\n%%18 = convert(%%2) {saturate=true, rounding=nearest} : f32[]\n"
+             "%%19 = broadcast(%%18) {dimensions=[]} : f32[3,67]\n",
+             types[k].low, types[k].high, types[k].zero);
+    int last = 19, results[4];
+    const int divisors[] = {8, 10, 12, 13}, zeros[] = {17, 17, 19, 0};
+    for (int j = 0; j < 4; j++) {
+      size_t n = strlen(body);
+      n += (size_t)snprintf(body + n, sizeof body - n, "%%%d = divide(%%6, %%%d) : f32[3,67]\n", last + 1, divisors[j]);
+      n += (size_t)snprintf(body + n, sizeof body - n, "%%%d = round-nearest-even(%%%d) : f32[3,67]\n", last + 2, last + 1);
+      last += 2;
+      if (zeros[j]) {
+        n += (size_t)snprintf(body + n, sizeof body - n, "%%%d = add(%%%d, %%%d) : f32[3,67]\n", last + 1, last, zeros[j]);
+        last++;
+      }
+      n += (size_t)snprintf(body + n, sizeof body - n, "%%%d = clamp(%%14, %%%d, %%15) : f32[3,67]\n", last + 1, last);
+      snprintf(body + n, sizeof body - n, "%%%d = convert(%%%d) {saturate=true, rounding=nearest} : %s[3,67]\n", last + 2, last + 1,
+               types[k].type);
+      last += 2;
+      results[j] = last;
+    }
+    char outputs[100];
+    snprintf(outputs, sizeof outputs, "%%%d \"a\", %%%d \"b\", %%%d \"c\", %%%d \"d\"", results[0], results[1], results[2], results[3]);
+    check_body(params, body, outputs, 0, -9, 9);
+  }
 }
 END_TEST
 
@@ -454,6 +535,8 @@ int main(void) {
   tcase_add_test(t, rows);
   tcase_add_test(t, turned);
   tcase_add_test(t, interleaved);
+  tcase_add_test(t, pieces);
+  tcase_add_test(t, quantised);
   tcase_add_test(t, layouts);
   tcase_add_test(t, sharing);
   tcase_add_test(t, repeated_steps);

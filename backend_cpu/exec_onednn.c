@@ -6,49 +6,9 @@
 
 #ifdef HAVE_ONEDNN
 
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-status onednn_failed(dnnl_status_t s, const char *what) {
-  status_code code = s == dnnl_out_of_memory   ? STATUS_RESOURCE
-                     : s == dnnl_unimplemented ? STATUS_UNSUPPORTED
-                                               : STATUS_INTERNAL;
-  return status_error(code, "oneDNN cannot make %s (status %d)", what, (int)s);
-}
-
-/* --- the engine: one a process, never given back --- */
-
-static dnnl_engine_t engine;
-static char library_name[64];
-
-static void start_engine(void) {
-  const dnnl_version_t *v = dnnl_version();
-  if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success) {
-    engine = NULL;
-  }
-  snprintf(library_name, sizeof library_name, "oneDNN %d.%d.%d (cpu isa %d)", v->major, v->minor, v->patch,
-           (int)dnnl_get_effective_cpu_isa());
-}
-
-dnnl_engine_t onednn_engine(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, start_engine);
-  return engine;
-}
-
-const char *cpu_library_name(void) { return onednn_engine() ? library_name : NULL; }
-
-bool cpu_library_is_blas(void) { return false; }
-
-/* Without the instructions for it, the library adds pairs of products up in 16 bits, which saturate. */
-bool cpu_library_has_bytes(void) {
-  unsigned isa = onednn_engine() ? (unsigned)dnnl_get_effective_cpu_isa() : 0;
-  return (isa & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni ||
-         (isa & dnnl_cpu_isa_avx2_vnni) == dnnl_cpu_isa_avx2_vnni;
-}
 
 /* --- threads: the library asks OpenMP, whose answer belongs to the calling thread --- */
 

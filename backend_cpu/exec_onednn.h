@@ -10,6 +10,8 @@
 #include <oneapi/dnnl/dnnl.h>
 #include <oneapi/dnnl/dnnl_version.h>
 
+/* --- the library, and what versions have in different words: exec_onednn_version.c --- */
+
 /* One a process; NULL: the library finds no processor that it can use. */
 dnnl_engine_t onednn_engine(void);
 
@@ -22,8 +24,6 @@ status onednn_failed(dnnl_status_t s, const char *what);
       return onednn_failed(dnnl_s_, what); \
     }                                      \
   } while (0)
-
-/* --- what versions have in different words: exec_onednn_version.c --- */
 
 #if DNNL_VERSION_MAJOR >= 3
 typedef const_dnnl_memory_desc_t onednn_md;

@@ -105,6 +105,16 @@ static hlo_computation *narrowed(const hlo_computation *c, const bool *keep, con
   return copy;
 }
 
+/* results: of what takes i's place, for the used ones in order. */
+static void replace_used(hlo_instr *i, const bool *used, const hlo_value *results) {
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    if (used[k]) {
+      hlo_replace(hlo_result(i, k), *results++);
+    }
+  }
+  hlo_remove(i);
+}
+
 static status narrow_while(hlo_instr *i, pass_context *c, bool *changed) {
   arena *scratch = c->scratch;
   uint32_t n = i->n_results, n_kept = 0;
@@ -134,12 +144,7 @@ static status narrow_while(hlo_instr *i, pass_context *c, bool *changed) {
   body = narrowed(body, used, used, scratch);
   hlo_while(&b, condition, body, n_kept, init, results);
   TRY(hlo_builder_take_error(&b));
-  for (uint32_t k = 0, at = 0; k < n; k++) {
-    if (used[k]) {
-      hlo_replace(hlo_result(i, k), results[at++]);
-    }
-  }
-  hlo_remove(i);
+  replace_used(i, used, results);
   *changed = true;
   return NULL;
 }
@@ -179,12 +184,7 @@ static status narrow_conditional(hlo_instr *i, pass_context *c, bool *changed) {
   hlo_builder b = hlo_pass_builder(c, i->parent, i);
   hlo_conditional(&b, i->operands[0], n_branches, branches, n_kept, args, results);
   TRY(hlo_builder_take_error(&b));
-  for (uint32_t k = 0, at = 0; k < n; k++) {
-    if (used[k]) {
-      hlo_replace(hlo_result(i, k), results[at++]);
-    }
-  }
-  hlo_remove(i);
+  replace_used(i, used, results);
   *changed = true;
   return NULL;
 }

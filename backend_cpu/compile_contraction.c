@@ -3,9 +3,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "emit/depthwise.h"
 #include "emit/kernel.h"
 #include "emit/product.h"
 #include "hlo/fuse.h"
+#include "hlo/place.h"
 #include "hlo/quantized.h"
 
 enum { MOST_TAPS = 1 << 14 }; /* of a convolution's kernel: with more, the library takes minutes to choose a way */
@@ -642,6 +644,16 @@ bool cpu_takes_small_weights(void *data, const hlo_instr *dot) {
   }
   return (double)w.sums * (double)w.columns >= LEAST_WEIGHTS &&
          shape_elements(&dot->shapes[0]) <= MOST_ROWS * w.columns;
+}
+
+/* Our own kernels of contractions can, which store vector by vector; the library writes whole arrays. */
+bool cpu_takes_place(void *data, const hlo_instr *i) {
+  emit_product product;
+  emit_depthwise depthwise;
+  hlo_place already;
+  (void)data;
+  return cpu_find_contraction(i) && i->shapes[0].type == DTYPE_F32 && !hlo_place_of(i, &already) &&
+         (emit_product_of(i, &product) || emit_depthwise_of(i, &depthwise));
 }
 
 double cpu_multiplications(const hlo_instr *i) {

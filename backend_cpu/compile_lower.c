@@ -6,6 +6,7 @@
 #include "backend_cpu/compile_candidate.h"
 #include "backend_cpu/exec_kinds.h"
 #include "hlo/cost.h"
+#include "hlo/place.h"
 #include "lower/lower.h"
 #include "runtime/shared.h"
 
@@ -266,9 +267,32 @@ static bool same_buffer(const rt_buffer *a, const rt_buffer *b) {
   return a->space == b->space && a->index == b->index && a->offset == b->offset;
 }
 
-/* Operands whose buffers the results have. */
+static void copy_to_result(lower_context *c, const hlo_instr *i, rt_buffer from, rt_buffer to) {
+  rt_thunk *copy = lower_bare_thunk(c, "copy", i);
+  lower_add_buffer(c, copy, from);
+  copy->n_inputs = 1;
+  lower_add_buffer(c, copy, to);
+}
+
+/* A kernel that writes a part of its result finds the rest there. */
+static void bring_base(lower_context *c, const hlo_instr *i) {
+  hlo_place place;
+  if (hlo_place_of(i, &place)) {
+    rt_buffer base = lower_buffer(c, i->operands[place.base]), result = lower_buffer(c, hlo_result((hlo_instr *)i, 0));
+    if (!same_buffer(&base, &result)) {
+      copy_to_result(c, i, base, result);
+    }
+  }
+}
+
+/* Operands whose buffers the results have, or what was in them. */
 static const int32_t *aliases(lowering *l, const hlo_instr *i, const rt_thunk *t) {
   int32_t *alias = ARENA_NEW_N(l->arena, int32_t, i->n_results + 1);
+  hlo_place place;
+  if (hlo_place_of(i, &place)) {
+    alias[0] = (int32_t)place.base;
+    return alias;
+  }
   for (uint32_t r = 0; r < i->n_results; r++) {
     alias[r] = -1;
     for (uint32_t k = 0; k < i->n_operands && alias[r] < 0; k++) {
@@ -291,6 +315,7 @@ static status add_kernel(lowering *l, rt_thunk *t, const hlo_instr *i, const cpu
 static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *i) {
   const char *why = "";
   CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
+  bring_base(c, i);
   return add_kernel(l, lower_thunk(c, "cpu.kernel", i), i, NULL);
 }
 
@@ -413,13 +438,6 @@ static status add_weights(lowering *l, lower_context *c, rt_thunk *t, const cpu_
   return NULL;
 }
 
-static void copy_to_result(lower_context *c, const hlo_instr *i, rt_buffer from, rt_buffer to) {
-  rt_thunk *copy = lower_bare_thunk(c, "copy", i);
-  lower_add_buffer(c, copy, from);
-  copy->n_inputs = 1;
-  lower_add_buffer(c, copy, to);
-}
-
 /* Of what can be computed in one way only there is nothing to say. */
 static void note_way(lower_context *c, rt_thunk *t, const cpu_way *way) {
   if (!way->candidate) {
@@ -494,6 +512,7 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
   if (packed >= 0) {
     TRY(pack_weights(l, c, i, (uint32_t)packed, way, &weights));
   }
+  bring_base(c, i);
   for (uint32_t phase = 0; phase < own->n_phases; phase++) {
     rt_thunk *t = lower_thunk_replacing(c, "cpu.kernel", i, packed < 0 ? UINT32_MAX : (uint32_t)packed, weights);
     if (own->n_phases > 1) {
@@ -542,6 +561,8 @@ static status emit(lower_context *c, const hlo_instr *i) {
     return way->plan ? emit_contraction(l, c, i, way) : emit_own(l, c, i, way);
   }
   switch (i->op) {
+    case HLO_EMPTY:
+      return NULL;
     case HLO_COPY:
       copy_to_result(c, i, lower_buffer(c, i->operands[0]), lower_buffer(c, hlo_result((hlo_instr *)i, 0)));
       return NULL;

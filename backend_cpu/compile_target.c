@@ -35,6 +35,7 @@ static const hlo_pass pipeline[] = {
     HLO_STEP(fold),
     HLO_STEP(dce),
     HLO_STEP(epilogue),
+    HLO_STEP(places),
     HLO_STEP(row_fusion),
     HLO_STEP(reduce_fusion),
     HLO_STEP(loop_fusion),
@@ -80,7 +81,7 @@ static status prepare(hlo_module *m, const rt_compile_options *options, const em
   const hlo_target target = {.name = "cpu", .data = &data, .takes_epilogue = cpu_takes_epilogue,
                              .takes_activation = cpu_takes_activation, .takes_fused = takes_fused, .takes_bytes = cpu_takes_bytes,
                              .takes_attention = takes_attention, .takes_small_weights = cpu_takes_small_weights,
-                             .channels_last = true, .tables = true, .matrices = true};
+                             .takes_place = cpu_takes_place, .channels_last = true, .tables = true, .matrices = true};
   pass_context c = {.arena = a, .eval = options->eval, .fold_bytes = fold_bytes, .target = &target,
                     .skip = options->skip_passes, .verify = true};
   if (options->dump) {

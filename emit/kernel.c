@@ -396,6 +396,20 @@ static void gpu_nest(emit_writer *w, int64_t total, emit_body_fn *body, const vo
 
 /* --- results by loops over their elements --- */
 
+emit_pos emit_place(const emit_writer *w, const emit_index *at) {
+  const emit_indexer *x = &w->e.x;
+  const hlo_place *p = w->place;
+  if (!p) {
+    return emit_index_linear(x, at);
+  }
+  int64_t *dims = ARENA_NEW_N(w->e.w->arena, int64_t, 2);
+  dims[0] = p->rows;
+  dims[1] = p->run;
+  const emit_index *run = emit_index_reshape(x, at, 2, dims);
+  emit_pos row = emit_pos_scale(x, emit_index_dim(x, run, 0), p->pitch);
+  return emit_pos_add(x, row, emit_pos_add_const(x, emit_index_dim(x, run, 1), p->first));
+}
+
 /* All values before any store: a result may lie over an operand. */
 void emit_store_roots(emit_writer *w, const emit_index *at) {
   emit_element *e = &w->e;
@@ -404,7 +418,7 @@ void emit_store_roots(emit_writer *w, const emit_index *at) {
     const shape *s = hlo_shape(w->roots[k]);
     values[k] = emit_value(e, w->roots[k], emit_index_reshape(&e->x, at, s->rank, s->dims));
   }
-  emit_pos linear = emit_index_linear(&e->x, at);
+  emit_pos linear = emit_place(w, at);
   for (uint32_t k = 0; k < w->n_results; k++) {
     emit_store(e, w->results[k], hlo_type(w->roots[k]), linear, values[k], w->shared[k]);
   }
@@ -428,7 +442,7 @@ bool emit_is_light(const hlo_instr *i) {
   uint32_t n = 0;
   for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j; j = j->next) {
     bool free = j->op == HLO_PARAMETER || j->op == HLO_CONSTANT || j->op == HLO_BROADCAST || j->op == HLO_RESHAPE;
-    n += emit_is_math(j->op) ? MANY : !free;
+    n += emit_is_math(j->op) ? MANY : !free && j->op != HLO_DYNAMIC_UPDATE_SLICE;
   }
   return n < MANY;
 }
@@ -446,9 +460,12 @@ static void write_loops(emit_writer *w) {
     columns = columns || emit_sums_columns(&w->e, w->roots[k]);
     rows = rows || emit_wants_rows(&w->e, w->roots[k]);
   }
-  int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, SHAPE_MAX_RANK);
-  int rank = emit_loop_extents(&cuts, shape_elements(&w->i->shapes[0]), extents);
-  int64_t inner = extents[rank - 1], outer = shape_elements(&w->i->shapes[0]) / inner;
+  if (w->place && cuts.n < EMIT_MAX_CUTS) {
+    cuts.at[cuts.n++] = w->place->run;
+  }
+  int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, SHAPE_MAX_RANK), total = shape_elements(hlo_shape(w->roots[0]));
+  int rank = emit_loop_extents(&cuts, total, extents);
+  int64_t inner = extents[rank - 1], outer = total / inner;
   w->stops = rows || columns ? NULL : emit_stops_of(&w->e, w->n_results, w->roots, inner, &w->n_stops);
   int lanes = rows         ? 1
               : columns    ? emit_column_lanes(outer, inner, w->e.wide)
@@ -536,6 +553,24 @@ static void set_values(emit_writer *w, emit_input *inputs) {
   }
 }
 
+/* A part of what lies in the result's buffer: nothing else of it is read or written. */
+static status set_place(emit_writer *w, emit_input *inputs) {
+  hlo_place place;
+  bool output = w->i->op == HLO_FUSION && hlo_int(w->i, HLO_ATTR_FUSION) == HLO_FUSION_OUTPUT;
+  if (w->e.w->target->gpu || !hlo_place_of(w->i, &place)) {
+    return NULL;
+  }
+  if (w->alias[0] != (int32_t)place.base) {
+    CHECK_THAT(!output, STATUS_INTERNAL, "a part of an array is to be written, which is not in the result's buffer");
+    return NULL;
+  }
+  w->place = arena_memdup(w->e.w->arena, &place, sizeof place);
+  w->cost -= cost_of(w->roots[0].def) - 0.2 * (double)shape_elements(hlo_shape(place.value));
+  w->roots[0] = place.value;
+  w->shared[0] = inputs[place.base].shared = false;
+  return NULL;
+}
+
 static status check_target(const emit_target *t, const hlo_instr *i) {
   for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : i; j;
        j = i == j ? NULL : j->next) {
@@ -574,7 +609,7 @@ status emit_writer_begin(emit_writer *w, emit_module *m, const char *name, const
   w->e.wide = ir->target->gpu ? 1 : emit_writer_lanes(w);
   begin_function(w, name);
   bind_buffers(w, inputs);
-  return NULL;
+  return set_place(w, inputs);
 }
 
 void emit_writer_end(emit_writer *w) {

@@ -25,7 +25,8 @@ enum { EMIT_MAX_CONSTANT = 16384 };
 
 typedef struct emit_options {
   /* One entry a result: the operand whose buffer it shares (in place), -1 for none.  NULL: no result shares.
-   * A result may share only where emit_can_alias says so.  Buffers not named here never overlap results. */
+   * A result may share only where emit_can_alias says so.  Buffers not named here never overlap results.  A result that is
+   * the operand but for one part at a fixed place (hlo/place.h) is written there alone; of an output fusion it must share. */
   const int32_t *alias;
 } emit_options;
 
@@ -48,8 +49,5 @@ bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result);
  * weights of small integers that do: hlo/quantized.h) and its result only for the same element of the fusion's results; else NULL. */
 const hlo_instr *emit_contraction_of(const hlo_instr *i);
 bool emit_has_small_weights(const hlo_instr *i);
-
-/* Do the roots of the computation read the result of v, if at all, only for the same element of theirs? */
-bool emit_reads_in_place(const hlo_computation *c, const hlo_instr *v);
 
 #endif

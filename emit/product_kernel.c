@@ -269,7 +269,7 @@ static void finish_place(kernel *k, LLVMValueRef row, LLVMValueRef column, int64
   e->x.lanes = lanes;
   int64_t *dims = ARENA_NEW_N(e->w->arena, int64_t, 2);
   dims[1] = p->columns * p->group.n;
-  dims[0] = shape_elements(&k->w.i->shapes[0]) / dims[1];
+  dims[0] = shape_elements(&k->contraction->shapes[0]) / dims[1];
   emit_index *place = emit_index_new(&e->x, 2, dims);
   emit_axis_at(place, 0, emit_pos_at(row, 1));
   emit_axis_at(place, 1, emit_pos_lanes(column, lanes > 1, multiple));

@@ -2,6 +2,7 @@
 #include "emit/elementwise.h"
 #include "emit/kernel.h"
 #include "emit/element.h"
+#include "hlo/place.h"
 #include "hlo/quantized.h"
 #include "hlo/rows.h"
 
@@ -202,7 +203,7 @@ static bool fusion_reads_in_place(const hlo_computation *c, const hlo_instr *v) 
   return hlo_goes_by_rows(c, &rows) ? reads_own_row(&rows, c, v) : roots_in_place(&r, c);
 }
 
-bool emit_reads_in_place(const hlo_computation *c, const hlo_instr *v) {
+static bool roots_read_in_place(const hlo_computation *c, const hlo_instr *v) {
   readings r = {0};
   return read_all(&r, c, v) && roots_in_place(&r, c);
 }
@@ -229,9 +230,14 @@ const hlo_instr *emit_contraction_of(const hlo_instr *i) {
     }
   }
   hlo_small_weights w;
+  hlo_place place;
   bool plain = found && is_plain(found->operands[0]) &&
                (is_plain(found->operands[1]) || (hlo_small_weights_of(found, &w) && is_plain(w.q)));
-  return plain && emit_reads_in_place(hlo_callee(i, 0), found) ? found : NULL;
+  if (plain && hlo_place_of(i, &place)) {
+    readings r = {0};
+    return read_all(&r, hlo_callee(i, 0), found) && reading_of(&r, place.value.def) != ELSEWHERE ? found : NULL;
+  }
+  return plain && roots_read_in_place(hlo_callee(i, 0), found) ? found : NULL;
 }
 
 bool emit_has_small_weights(const hlo_instr *i) {

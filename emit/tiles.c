@@ -205,7 +205,7 @@ static bool find_few(emit_writer *w, tiles *t) {
   *t = (tiles){.w = w};
   hlo_value v = unviewed(w, w->roots[0]);
   dtype type = hlo_type(v);
-  if (w->n_results != 1 || w->shared[0] || w->e.w->target->gpu || is_input(w, v) || type == DTYPE_PRED ||
+  if (w->n_results != 1 || w->shared[0] || w->place || w->e.w->target->gpu || is_input(w, v) || type == DTYPE_PRED ||
       dtype_is_complex(type) || !has_columns(t, v.def) || t->column != t->rank - 2 || t->dims[t->rank - 1] > FEW || !cut_rows(t, v.def)) {
     return false;
   }
@@ -302,7 +302,7 @@ static void write_row(const tiles *t, const emit_index *x) {
   for (uint32_t k = 0; k < w->n_results; k++) {
     values[k] = emit_value(e, w->roots[k], as_shape(e, x, w->roots[k]));
   }
-  emit_pos at = emit_index_linear(&e->x, x);
+  emit_pos at = emit_place(w, x);
   for (uint32_t k = 0; k < w->n_results; k++) {
     emit_store(e, w->results[k], hlo_type(w->roots[k]), at, values[k], w->shared[k]);
   }

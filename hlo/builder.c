@@ -262,6 +262,8 @@ hlo_value hlo_iota(hlo_builder *b, shape s, int64_t dimension) {
   return make_declared(b, HLO_IOTA, 0, NULL, s, &attr);
 }
 
+hlo_value hlo_empty(hlo_builder *b, shape s) { return make_declared(b, HLO_EMPTY, 0, NULL, s, NULL); }
+
 hlo_value hlo_run_seed(hlo_builder *b) { return make(b, HLO_RUN_SEED, 0, NULL, NULL); }
 
 hlo_value hlo_rng(hlo_builder *b, hlo_value state, hlo_algorithm algorithm, shape s) {

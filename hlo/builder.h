@@ -65,6 +65,7 @@ hlo_value hlo_binary_broadcast(hlo_builder *b, hlo_op op, hlo_value x, hlo_value
 /* XLA's: dims of x -> dims of to */
 hlo_value hlo_broadcast(hlo_builder *b, hlo_value x, shape to, const int64_t *dimensions);
 hlo_value hlo_iota(hlo_builder *b, shape s, int64_t dimension);
+hlo_value hlo_empty(hlo_builder *b, shape s); /* elements may be anything */
 hlo_value hlo_reshape(hlo_builder *b, hlo_value x, int rank, const dim *dims);
 hlo_value hlo_transpose(hlo_builder *b, hlo_value x, const int64_t *permutation);
 hlo_value hlo_reverse(hlo_builder *b, hlo_value x, uint32_t n, const int64_t *dimensions);

@@ -35,11 +35,13 @@ hlo_sources = \
 	hlo/pass_loop_fusion.c \
 	hlo/pass_matrices.c \
 	hlo/pass_motion.c \
+	hlo/pass_places.c \
 	hlo/pass_reduce_fusion.c \
 	hlo/pass_repeats.c \
 	hlo/pass_row_fusion.c \
 	hlo/pass_simplify.c \
 	hlo/pass_tables.c \
+	hlo/place.c \
 	hlo/print.c \
 	hlo/quantized.c \
 	hlo/rewrite.c \
@@ -75,6 +77,7 @@ hlo_files = \
 	hlo/ops.def \
 	hlo/pass.h \
 	hlo/passes.def \
+	hlo/place.h \
 	hlo/quantized.h \
 	hlo/rewrite.h \
 	hlo/rows.h \

@@ -145,6 +145,8 @@ hlo_tests = \
 	tests/hlo/motion/dot.hlo \
 	tests/hlo/motion/follow-contraction.hlo \
 	tests/hlo/motion/sink.hlo \
+	tests/hlo/places/chain.hlo \
+	tests/hlo/places/left.hlo \
 	tests/hlo/reduce_fusion/softmax.hlo \
 	tests/hlo/reduce_fusion/variance.hlo \
 	tests/hlo/repeats/takes.hlo \
@@ -429,6 +431,8 @@ tests_files = \
 	tests/hlo/motion/dot.expected \
 	tests/hlo/motion/follow-contraction.expected \
 	tests/hlo/motion/sink.expected \
+	tests/hlo/places/chain.expected \
+	tests/hlo/places/left.expected \
 	tests/hlo/reduce_fusion/softmax.expected \
 	tests/hlo/reduce_fusion/variance.expected \
 	tests/hlo/repeats/takes.expected \

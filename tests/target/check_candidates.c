@@ -3,6 +3,7 @@
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend_cpu/compile_lower.h"
@@ -185,15 +186,27 @@ static void fill_in(const char *text, const row *r, char *out) {
   *out = '\0';
 }
 
-static hlo_module *parse(arena *a, const row *r, dtype narrow) {
-  char text[4000], epilogue[ROW] = "";
-  const char *channels = strrchr(r->y, ',') + 1;
+/* The result behind %s along the innermost dimension. */
+static void add_concatenation(const row *r, char *out) {
+  int before = (int)(strrchr(r->y, ',') + 1 - r->y);
+  out += sprintf(out, "%%joined = concatenate(%%s, %s) ", r->epilogue ? "%r" : "%y");
+  fill_in("{dimension=$d} : ", r, out);
+  sprintf(out + strlen(out), "%.*s%d]\n", before, r->y, 2 * atoi(r->y + before));
+}
+
+/* placed: what is computed is a part of the result. */
+static hlo_module *parse(arena *a, const row *r, dtype narrow, bool placed) {
+  char text[4000], epilogue[ROW] = "", concatenation[200] = "";
+  const char *channels = strrchr(r->y, ',') + 1, *root = placed ? "%joined" : r->epilogue ? "%r" : "%y";
   fill_in(r->epilogue ? r->epilogue : "", r, epilogue);
+  if (placed) {
+    add_concatenation(r, concatenation);
+  }
   snprintf(text, sizeof text,
            "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%%x: %s \"x\", %%b: f32[%.*s] \"b\", %%s: %s \"s\") {\n"
-           "%%w = constant() {value=%s blob(1)} : %s\n%s%%y = %s : %s\n%sreturn %s \"r\"\n}\n}\n",
+           "%%w = constant() {value=%s blob(1)} : %s\n%s%%y = %s : %s\n%s%sreturn %s \"r\"\n}\n}\n",
            r->x, (int)strcspn(channels, "]"), channels, r->y, r->w, r->w, r->prologue ? r->prologue : "", r->op, r->y,
-           epilogue, r->epilogue ? "%r" : "%y");
+           epilogue, concatenation, root);
   weights w = {a, narrow};
   hlo_parse_options options = {.blob = random_blob, .blob_data = &w};
   hlo_module *m = NULL;
@@ -207,10 +220,11 @@ static void fuse(arena *a, hlo_module *m) {
   static rt_compile_options options;
   static cpu_asked asked = {.options = &options};
   static const hlo_target target = {.name = "cpu", .data = &asked, .takes_epilogue = cpu_takes_epilogue,
-                                    .takes_small_weights = cpu_takes_small_weights, .channels_last = true};
-  static const hlo_pass steps[] = {HLO_STEP(epilogue), HLO_STEP(dce)};
+                                    .takes_small_weights = cpu_takes_small_weights, .takes_place = cpu_takes_place,
+                                    .channels_last = true};
+  static const hlo_pass steps[] = {HLO_STEP(epilogue), HLO_STEP(places), HLO_STEP(dce)};
   pass_context c = {.arena = a, .target = &target, .verify = true};
-  status s = hlo_run_passes(m, steps, 2, &c);
+  status s = hlo_run_passes(m, steps, sizeof steps / sizeof *steps, &c);
   ck_assert_msg(!s, "%s", status_message(s));
 }
 
@@ -228,6 +242,7 @@ typedef struct attempt {
   const row *row;
   const machine *machine;
   uint32_t offer, n_offers;
+  bool placed;  /* the result is a part of a larger one */
   dtype narrow; /* only ways that round operands to it are tried; DTYPE_INVALID: all that do not */
   emit_target target;
   char name[80];
@@ -295,7 +310,7 @@ static void compare(const attempt *t, const literal *want, const literal *got) {
 static status try_offer(void *data) {
   attempt *t = data;
   arena *a = arena_create(NULL);
-  hlo_module *m = parse(a, t->row, DTYPE_INVALID), *rounded_m = parse(a, t->row, t->narrow);
+  hlo_module *m = parse(a, t->row, DTYPE_INVALID, t->placed), *rounded_m = parse(a, t->row, t->narrow, t->placed);
   literal in[3], rounded_in[3], want;
   for (uint32_t k = 0; k < 3; k++) { /* the operand, bias, residual */
     shape s = *hlo_shape(hlo_result(m->entry->params[k], 0));
@@ -331,6 +346,17 @@ START_TEST(every_way) {
 }
 END_TEST
 
+/* Into a part of a larger array, at some widths. */
+START_TEST(every_way_in_place) {
+  for (int k = 0; k < N_MACHINES && *rows[_i].y == 'f'; k += 2) {
+    attempt t = {.row = &rows[_i], .machine = &machines[k], .n_offers = 1, .placed = true};
+    for (; t.offer < t.n_offers; t.offer++) {
+      ck_assert_ptr_null(guard_run(try_offer, &t));
+    }
+  }
+}
+END_TEST
+
 /* Kernels of bytes at all widths, with the instructions for them and without. */
 START_TEST(every_machine) {
   for (int k = 1; k < N_MACHINES && *rows[_i].x != 'f'; k++) {
@@ -352,7 +378,7 @@ END_TEST
 
 /* The row's contraction as the tuner sees it. */
 static void read_problem(arena *a, const row *r, emit_target *target, cpu_problem *p) {
-  hlo_module *m = parse(a, r, DTYPE_INVALID);
+  hlo_module *m = parse(a, r, DTYPE_INVALID, false);
   fuse(a, m);
   ck_assert_ptr_null(emit_target_init(a, NULL, "native", 0, target));
   hlo_instr *i = m->entry->first;
@@ -411,6 +437,7 @@ END_TEST
 int main(void) {
   TCase *c = tcase_create("candidates");
   tcase_add_loop_test(c, every_way, 0, N_ROWS);
+  tcase_add_loop_test(c, every_way_in_place, 0, N_ROWS);
   tcase_add_loop_test(c, every_machine, 0, N_ROWS);
   tcase_add_loop_test(c, every_narrow_way, 0, N_ROWS);
   tcase_add_loop_test(c, names_differ, 0, N_ROWS);

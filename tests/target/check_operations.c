@@ -168,6 +168,26 @@ START_TEST(padding) {
 }
 END_TEST
 
+/* At constant places the update alone is written, the rest copied or left where it is. */
+START_TEST(updates_at_constant_places) {
+  check_body("%0: f32[9,17] \"x\", %1: f32[9,5] \"u\", %2: f32[2,17] \"v\"",
+             "%3 = constant() {value=s64[2] {0, 7}} : s64[2]\n%4 = constant() {value=s64[2] {4, 0}} : s64[2]\n"
+             "%5 = dynamic-update-slice(%0, %1, %3) : f32[9,17]\n%6 = dynamic-update-slice(%5, %2, %4) : f32[9,17]\n"
+             "%7 = add(%0, %0) : f32[9,17]\n%8 = dynamic-update-slice(%7, %1, %3) : f32[9,17]\n"
+             "%9 = multiply(%8, %8) : f32[9,17]\n%10 = constant() {value=s64[2] {0, 90}} : s64[2]\n"
+             "%11 = dynamic-update-slice(%9, %1, %10) : f32[9,17]", "%6 \"a\", %9 \"b\", %11 \"c\"", 0, -1, 1);
+}
+END_TEST
+
+/* An array of anything, written in pieces. */
+START_TEST(empty_arrays) {
+  check_body("%0: f32[9,17] \"x\", %1: f32[9,5] \"u\"",
+             "%2 = empty() : f32[9,22]\n%3 = constant() {value=s64[2] {0, 0}} : s64[2]\n"
+             "%4 = constant() {value=s64[2] {0, 17}} : s64[2]\n%5 = dynamic-update-slice(%2, %0, %3) : f32[9,22]\n"
+             "%6 = dynamic-update-slice(%5, %1, %4) : f32[9,22]", "%6 \"a\"", 0, -1, 1);
+}
+END_TEST
+
 START_TEST(dynamic_slices) {
   check_body("%0: f32[9,17] \"x\", %1: s64[2] \"at\", %2: f32[3,5] \"u\"",
              "%3 = dynamic-slice(%0, %1) {sizes=[3,5]} : f32[3,5]\n"
@@ -469,6 +489,8 @@ int main(void) {
   tcase_add_test(t, run_seeds);
   tcase_add_test(t, movement);
   tcase_add_test(t, padding);
+  tcase_add_test(t, updates_at_constant_places);
+  tcase_add_test(t, empty_arrays);
   tcase_add_test(t, dynamic_slices);
   tcase_add_test(t, gather_and_scatter);
   tcase_add_test(t, reductions);

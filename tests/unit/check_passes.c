@@ -302,9 +302,11 @@ static void stop_if(status s, const trial *t, const hlo_module *m) {
   }
 }
 
+static bool takes_place(void *data, const hlo_instr *i) { return i->n_operands > 0; }
+
 static status try_passes(void *data) {
   static const hlo_target target = {
-      .name = "test", .takes_epilogue = takes_epilogue, .takes_fused = takes_fused, .channels_last = true};
+      .name = "test", .takes_epilogue = takes_epilogue, .takes_fused = takes_fused, .takes_place = takes_place, .channels_last = true};
   const trial *t = data;
   hlo_module *m = random_module(t->seed), *original = hlo_module_clone(memory, m);
   literal args[N_PARAMS], before[MAX_ROOTS], after[MAX_ROOTS];
@@ -340,6 +342,8 @@ static const trial trials[] = {
     {"batch_norm,dce", 1e-5, 0},
     {"layout,dce", 1e-5, 0},
     {"epilogue", 0, 0},
+    {"places", 0, 0},
+    {"epilogue,places,dce", 0, 0},
     {"row_fusion", 1e-5, 0},
     {"reduce_fusion", 0, 0},
     {"loop_fusion", 0, 0},

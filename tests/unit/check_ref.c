@@ -307,6 +307,7 @@ END_TEST
 START_TEST(movement) {
   static const row rows[] = {
       {"copy", "str[2] {7, 8}", "", "str[2] {7, 8}"},
+      {"empty", "", "", "f32[2,2] {0, 0, 0, 0}"},
       {"iota", "", "dimension=0", "f32[2,2] {0, 0, 1, 1}"},
       {"iota", "", "dimension=1", "s8[2,3] {0, 1, 2, 0, 1, 2}"},
       {"iota", "", "dimension=0", "u8[0] {}"},

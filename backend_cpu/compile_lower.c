@@ -601,7 +601,8 @@ static lower_time time_of(void *data, const hlo_instr *i) {
   hlo_cost cost = hlo_cost_of(i);
   double serial = least + vector / l->options->target->lanes * (double)cost.operations + byte * (double)cost.bytes;
   double ranges = serial / CPU_RANGE_NANOSECONDS, threads = ranges < l->threads ? ranges : l->threads;
-  return i->op == HLO_CUSTOM_CALL ? (lower_time){-1, -1} : (lower_time){serial, threads < 2 ? serial : serial / threads + LOWER_FORK_NANOSECONDS};
+  bool none = i->op == HLO_CUSTOM_CALL || i->op == HLO_EMPTY;
+  return none ? (lower_time){-1, -1} : (lower_time){serial, threads < 2 ? serial : serial / threads + LOWER_FORK_NANOSECONDS};
 }
 
 static void later(void *data, double nanoseconds, status (*run)(void *data), void *run_data) {

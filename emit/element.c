@@ -4,6 +4,8 @@
 #include <assert.h>
 
 #include "emit/elementwise.h"
+#include "emit/math.h"
+#include "hlo/rewrite.h"
 
 static emit_op_fn *const emitters[HLO_OP_COUNT] = {
     [HLO_COPY] = emit_copy,
@@ -279,15 +281,65 @@ static hlo_value unclamped(const hlo_instr *i, hlo_value v) {
   return is_number(x->operands[0], least) && is_number(x->operands[2], most) ? x->operands[1] : v;
 }
 
+/* The operand of a product in f32 that is a logistic for it alone, or -1: the two are written as one. */
+static int gate_of(const emit_element *e, const hlo_instr *i) {
+  if (i->op != HLO_MUL || i->shapes[0].type != DTYPE_F32 || e->rows) {
+    return -1;
+  }
+  for (int k = 1; k >= 0; k--) {
+    hlo_value v = i->operands[k];
+    if (v.def->op == HLO_LOGISTIC && hlo_used_once(v) && !find_input(e, v)) {
+      return k;
+    }
+  }
+  return -1;
+}
+
+static bool number_of(hlo_value v, double *number) {
+  literal l;
+  bool known = hlo_splat_of(v, &l);
+  *number = known ? literal_f64(&l, 0) : 0;
+  return known;
+}
+
+/* Is it clamp(0, y, high)? */
+static bool is_gate(const hlo_instr *clamp, double high) {
+  double low, most;
+  return clamp->op == HLO_CLAMP && number_of(clamp->operands[0], &low) && low == 0 &&
+         number_of(clamp->operands[2], &most) && most == high;
+}
+
+/* x * clamp(0, y, c) / c in f32, as hard-swish is spelled: multiplying by 1/c, *inverse, is a third of the work, and one ULP
+ * off at most. */
+static bool divides_gate(const hlo_instr *i, double *inverse) {
+  const hlo_instr *x = i->operands[0].def;
+  double by;
+  if (i->op != HLO_DIV || i->shapes[0].type != DTYPE_F32 || x->op != HLO_MUL || !number_of(i->operands[1], &by) ||
+      !(by >= EMIT_LEAST_DIVISOR && by <= EMIT_MOST_DIVISOR)) {
+    return false;
+  }
+  *inverse = (double)(float)(1 / by);
+  return is_gate(x->operands[0].def, by) || is_gate(x->operands[1].def, by);
+}
+
 static emit_pair elementwise(emit_element *e, const hlo_instr *i, const emit_index *at) {
   emit_pair args[3], r;
   if (i->op == HLO_CONVERT && emit_quantize(e, (dtype)i->shapes[0].type, unclamped(i, i->operands[0]), at, &r)) {
     return r;
   }
+  double inverse;
+  int gate = gate_of(e, i);
+  if (gate >= 0) {
+    LLVMValueRef x = emit_value(e, i->operands[1 - gate], at).v;
+    return (emit_pair){emit_times_logistic(e->w, x, emit_value(e, i->operands[gate].def->operands[0], at).v), NULL};
+  }
   assert(i->n_operands <= 3);
   for (uint32_t k = 0; k < i->n_operands; k++) { /* scalars: clamp's bounds, select's condition */
     bool scalar = hlo_rank(i->operands[k]) == 0 && at->rank > 0;
     args[k] = emit_value(e, unclamped(i, i->operands[k]), scalar ? emit_index_new(&e->x, 0, NULL) : at);
+  }
+  if (divides_gate(i, &inverse)) {
+    return (emit_pair){LLVMBuildFMul(e->w->builder, args[0].v, emit_f(args[0].v, inverse), ""), NULL};
   }
   return emit_elementwise(e->w, i, args);
 }

@@ -56,6 +56,7 @@ static V whole(W w, V x) { return to_int(w, pick(w, emit_fcmp(w, LLVMRealORD, x,
 
 #define LN2_HIGH 0.693359375 /* 10 bits: times an exponent it is exact */
 #define LN2_LOW -2.12194440054690583e-4
+#define LN2 0.693147180559945309
 #define LOG2_E 1.44269504088896341
 #define EXP_POLY 4.999999702e-01, 1.666654050e-01, 4.166744277e-02, 8.367014118e-03, 1.387089258e-03
 
@@ -106,6 +107,17 @@ static V expm1_f32(W w, V x) {
 static V logistic_f32(W w, V x) {
   V e = exp_up_to(w, x, 88, 0); /* finite; the quotient is 1 long before */
   return quo(w, e, add_c(w, e, 1));
+}
+
+/* x / (1 + e^-y).  Five terms do, and one constant for ln2: what that loses grows with y, where y is negative, to two ULP.
+ * e^-y is infinite from 2^128 on and no less than 2^-126, both of which the sum swallows. */
+static V times_logistic_f32(W w, V x, V y) {
+  V c = at_least(w, at_most(w, y, 87), -89);
+  V n = emit_round_even(w, mul_c(w, c, -LOG2_E)), minus = neg(w, c);
+  V r = w->target->fma ? fma_c(w, n, -LN2, minus) : fma_c(w, n, -LN2_LOW, fma_c(w, n, -LN2_HIGH, minus));
+  V p = POLY(w, r, 1, 9.999997020e-01, 4.999914765e-01, 1.666765213e-01, 4.189817607e-02, 8.289360441e-03);
+  V e = w->target->scalef ? emit_scale(w, p, n) : mul(w, p, two_to(w, whole(w, n)));
+  return quo(w, x, add_c(w, e, 1));
 }
 
 /* (e^2a - 1) / (e^2a + 1) of the absolute value; e^2a - 1 = 2^n e + (2^n - 1) loses nothing where n is 0. */
@@ -513,6 +525,10 @@ bool emit_is_math(hlo_op op) { return rows[op].libm != NULL; }
 
 bool emit_math_supported(const emit_target *t, hlo_op op, bool f64) {
   return !(t->gpu && f64 && emit_is_math(op));
+}
+
+V emit_times_logistic(W w, V x, V y) {
+  return emit_bits(x) == 32 ? times_logistic_f32(w, x, y) : mul(w, x, emit_math(w, HLO_LOGISTIC, y, NULL));
 }
 
 V emit_math(W w, hlo_op op, V x, V y) {

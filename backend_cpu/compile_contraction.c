@@ -444,7 +444,7 @@ static bool scope_splat(const void *data, hlo_value v, double *number) { return 
 
 static step activation_step(const hlo_activation *a) {
   static const cpu_post_kind kinds[] = {[HLO_SWISH] = CPU_POST_SWISH, [HLO_GELU_ERF] = CPU_POST_GELU_ERF,
-                                        [HLO_GELU_TANH] = CPU_POST_GELU_TANH};
+                                        [HLO_GELU_TANH] = CPU_POST_GELU_TANH, [HLO_HARD_SWISH] = CPU_POST_HARDSWISH};
   return unary_step(kinds[a->kind], a->kind == HLO_SWISH ? a->alpha : 0, 0);
 }
 

@@ -309,8 +309,8 @@ static bool is_gate(const hlo_instr *clamp, double high) {
          number_of(clamp->operands[2], &most) && most == high;
 }
 
-/* x * clamp(0, y, c) / c in f32, as hard-swish is spelled: multiplying by 1/c, *inverse, is a third of the work, and one ULP
- * off at most. */
+/* x * clamp(0, y, c) / c in f32, as hard-swish is spelled: multiplying by 1/c, *inverse, is a third of the work, and
+ * one ULP off at most. */
 static bool divides_gate(const hlo_instr *i, double *inverse) {
   const hlo_instr *x = i->operands[0].def;
   double by;

@@ -109,8 +109,8 @@ static V logistic_f32(W w, V x) {
   return quo(w, e, add_c(w, e, 1));
 }
 
-/* x / (1 + e^-y).  Five terms do, and one constant for ln2: what that loses grows with y, where y is negative, to two ULP.
- * e^-y is infinite from 2^128 on and no less than 2^-126, both of which the sum swallows. */
+/* x / (1 + e^-y).  Five terms do, and one constant for ln2: what that loses grows with y, where y is negative, to two
+ * ULP.  e^-y is infinite from 2^128 on and no less than 2^-126, both of which the sum swallows. */
 static V times_logistic_f32(W w, V x, V y) {
   V c = at_least(w, at_most(w, y, 87), -89);
   V n = emit_round_even(w, mul_c(w, c, -LOG2_E)), minus = neg(w, c);

@@ -28,8 +28,8 @@ bool emit_math_supported(const emit_target *t, hlo_op op, bool f64);
 /* x, and y for POW and ATAN2 (otherwise NULL): f32 or f64, scalars or vectors. */
 LLVMValueRef emit_math(const emit_ir *w, hlo_op op, LLVMValueRef x, LLVMValueRef y);
 
-/* x times logistic(y): three quarters of the time of the two.  1.7 ULP where y is within 8, up to 7.0 near -88
- * (3.8 plain); below that a zero. */
+/* x times logistic(y): three quarters of the time of the two.  1.7 ULP where y is within 8, up to 7.0 near -88 (3.8
+ * plain); below that a zero. */
 LLVMValueRef emit_times_logistic(const emit_ir *w, LLVMValueRef x, LLVMValueRef y);
 
 #endif

@@ -1,5 +1,5 @@
 /* activation.c - see activation.h.  What is looked for has the form x * c * (p + q*f(g(x))): a product whose factors
- * are x, numbers and one sum with f (erf, tanh, logistic), where g is a polynomial. */
+ * are x, numbers and one sum with f (erf, tanh, logistic, clamp), where g is a polynomial. */
 #include "hlo/activation.h"
 
 #include <math.h>
@@ -110,7 +110,7 @@ typedef struct gate {
 static bool gate_of(const finder *f, hlo_value v, int depth, gate *out) {
   const hlo_instr *i = v.def;
   double number;
-  if (i->op == HLO_ERF || i->op == HLO_TANH || i->op == HLO_LOGISTIC) {
+  if (i->op == HLO_ERF || i->op == HLO_TANH || i->op == HLO_LOGISTIC || i->op == HLO_CLAMP) {
     *out = (gate){0, 1, v};
     return true;
   }
@@ -175,17 +175,29 @@ static bool factors_of(const finder *f, hlo_value v, int depth, factors *out) {
 
 static bool is_line(const polynomial *g) { return g->c[0] == 0 && g->c[2] == 0 && g->c[3] == 0; }
 
+/* Is q times `clamp`, whose operand is `g` of x, what hard-swish multiplies x with? */
+static bool is_hard_gate(const finder *f, const hlo_instr *clamp, const polynomial *g, double q) {
+  double low, high;
+  return number_of(f, clamp->operands[0], &low) && number_of(f, clamp->operands[2], &high) && low == 0 &&
+         is_near(q * high, 1) && g->c[2] == 0 && g->c[3] == 0 &&
+         is_near(q * g->c[0], 0.5) && is_near(q * g->c[1], 1.0 / 6);
+}
+
 /* Is `y` one of the functions? */
 static bool recognise(const finder *f, hlo_value y, hlo_activation *out) {
   const double tanh_scale = M_2_SQRTPI * M_SQRT1_2, tanh_cube = 0.044715;
   factors all = {.number = 1};
   polynomial g;
-  if (y.def->op != HLO_MUL || !factors_of(f, y, DEPTH, &all) || all.n_x != 1 || !all.has_gate ||
-      !polynomial_of(f, all.gate.inner.def->operands[0], DEPTH, &g)) {
+  if ((y.def->op != HLO_MUL && y.def->op != HLO_DIV) || !factors_of(f, y, DEPTH, &all) || all.n_x != 1 ||
+      !all.has_gate) {
+    return false;
+  }
+  const hlo_instr *inner = all.gate.inner.def;
+  if (!polynomial_of(f, inner->operands[inner->op == HLO_CLAMP], DEPTH, &g)) {
     return false;
   }
   double p = all.number * all.gate.p, q = all.number * all.gate.q;
-  switch (all.gate.inner.def->op) {
+  switch (inner->op) {
     case HLO_LOGISTIC:
       out->kind = HLO_SWISH;
       out->alpha = g.c[1];
@@ -197,6 +209,9 @@ static bool recognise(const finder *f, hlo_value y, hlo_activation *out) {
       out->kind = HLO_GELU_TANH;
       return is_near(p, 0.5) && is_near(q, 0.5) && g.c[0] == 0 && g.c[2] == 0 && is_near(g.c[1], tanh_scale) &&
              is_near(g.c[3], tanh_scale * tanh_cube);
+    case HLO_CLAMP:
+      out->kind = HLO_HARD_SWISH;
+      return p == 0 && is_hard_gate(f, inner, &g, q);
     default:
       return false;
   }

@@ -8,7 +8,8 @@
 typedef enum hlo_activation_kind {
   HLO_SWISH,     /* x * logistic(alpha*x) */
   HLO_GELU_ERF,  /* x * (1 + erf(x / sqrt 2)) / 2 */
-  HLO_GELU_TANH  /* x * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))) / 2 */
+  HLO_GELU_TANH, /* x * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))) / 2 */
+  HLO_HARD_SWISH /* x * min(max(x/6 + 1/2, 0), 1) */
 } hlo_activation_kind;
 
 enum { HLO_ACTIVATION_MEMBERS = 16 };

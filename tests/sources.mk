@@ -119,6 +119,7 @@ hlo_tests = \
 	tests/hlo/dce/random.hlo \
 	tests/hlo/dce/unused.hlo \
 	tests/hlo/deconvolution/phases.hlo \
+	tests/hlo/epilogue/hard-swish.hlo \
 	tests/hlo/epilogue/residual.hlo \
 	tests/hlo/epilogue/small_weights.hlo \
 	tests/hlo/epilogue/spelled-out.hlo \

@@ -47,6 +47,13 @@ static const char sum_relu[] =
 static const char swish[] = "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
                             "%g = logistic(%a) : $y\n%r = multiply(%a, %g) : $y\n";
 
+static const char hard_swish[] = "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
+                                 "%k0 = constant() {value=f32[] 0} : f32[]\n%k3 = constant() {value=f32[] 3} : f32[]\n"
+                                 "%k6 = constant() {value=f32[] 6} : f32[]\n%s3 = broadcast(%k3) {dimensions=[]} : $y\n"
+                                 "%s6 = broadcast(%k6) {dimensions=[]} : $y\n%t = add(%a, %s3) : $y\n"
+                                 "%c = clamp(%k0, %t, %k6) : $y\n%m = multiply(%a, %c) : $y\n"
+                                 "%r = divide(%m, %s6) : $y\n";
+
 /* Sums of bytes as bytes: all of it is exact. */
 static const char to_bytes[] = "%c = convert(%y) {saturate=true, rounding=nearest} : $f\n"
                                   "%k = constant() {value=f32[] 0.0009765625} : f32[]\n"
@@ -86,8 +93,8 @@ static const row rows[] = {
     {"3x3", "f32[1,14,14,32]", "f32[48,32,3,3]", "f32[1,14,14,48]", CONV("1,1", "1,1", "1,1", "1"), relu, NULL},
     {"3x3, odd", "f32[2,13,9,17]", "f32[19,17,3,3]", "f32[2,13,9,19]", CONV("1,1", "1,1", "1,1", "1"), sum_relu, NULL},
     {"3x3, deep", "f32[1,7,7,256]", "f32[64,256,3,3]", "f32[1,7,7,64]", CONV("1,1", "1,1", "1,1", "1"), relu, NULL},
-    {"3x3, no padding", "f32[1,12,12,16]", "f32[16,16,3,3]", "f32[1,10,10,16]", CONV("1,1", "0,0", "1,1", "1"), swish,
-     NULL},
+    {"3x3, no padding", "f32[1,12,12,16]", "f32[16,16,3,3]", "f32[1,10,10,16]", CONV("1,1", "0,0", "1,1", "1"),
+     hard_swish, NULL},
     {"3x3, stride 2", "f32[1,15,15,24]", "f32[40,24,3,3]", "f32[1,8,8,40]", CONV("2,2", "1,1", "1,1", "1"), relu, NULL},
     {"3x3, dilated", "f32[1,14,14,16]", "f32[16,16,3,3]", "f32[1,14,14,16]", CONV("1,1", "2,2", "2,2", "1"), relu,
      NULL},

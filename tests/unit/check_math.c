@@ -17,8 +17,8 @@ static void setup(void) { memory = arena_create(NULL); }
 static void teardown(void) { arena_destroy(memory); }
 
 static double logistic(double x) { return 1 / (1 + exp(-x)); }
-/* A zero where logistic is less than the least normal number (emit_times_logistic); just there either will do, and is not
- * drawn. */
+/* A zero where logistic is less than the least normal number (emit_times_logistic); just there either will do, and is
+ * not drawn. */
 enum { LEAST_GATE = -88, NO_GATE = -90 };
 static double gated(double x, double y) { return y / (1 + (x < LEAST_GATE ? (double)INFINITY : exp(-x))); }
 

@@ -1,283 +1,10 @@
-#include "base/dim.h"
+/* dim.c - arithmetic of dim.h: dim -> polynomial -> dim. */
+#include "base/dim_nodes.h"
 
-#include <assert.h>
 #include <string.h>
 
-#include "base/hash.h"
-
-/* Canonical form.  A dim that is no constant is a polynomial with integer coefficients, always multiplied out:
- * a sum of terms, each a coefficient times a monomial, which is a sorted product of atoms.  Atoms are symbols,
- * bounded dimensions, divisions, remainders, maxima and minima.  Arithmetic goes dim -> polynomial -> dim; nodes
- * are interned, so equal polynomials are equal handles.  The order of terms and atoms depends on names and
- * structure alone, never on the order of creation, so that text written by one table reads back unchanged. */
-
-typedef struct node {
-  dim_kind kind;
-  uint32_t size; /* nodes of the expression as a tree; twice the depth and more, so it bounds recursion */
-  dim lhs, rhs;
-  const char *name;
-} node;
-
-struct dim_table {
-  arena *arena;
-  node *nodes;
-  uint32_t n, cap;
-  uint32_t *slots; /* open addressing: index + 1 of a node that is no symbol, 0 is free */
-  uint32_t n_slots;
-  str_map symbols;
-};
-
-/* What is larger is DIM_OVERFLOW: nobody's model, but perhaps somebody's attack. */
-enum { TERMS_MAX = 64, DEGREE_MAX = 32, SIZE_MAX_NODES = 256 };
-
-/* --- nodes --- */
-
-dim_table *dim_table_create(arena *a) {
-  dim_table *t = ARENA_NEW(a, dim_table);
-  t->arena = a;
-  t->n_slots = 64;
-  t->slots = ARENA_NEW_N(a, uint32_t, t->n_slots);
-  str_map_init(&t->symbols, a);
-  return t;
-}
-
-static const node *get(const dim_table *t, dim d) {
-  assert(d < 0 && d != DIM_OVERFLOW && -(d + 1) < t->n);
-  return &t->nodes[-(d + 1)];
-}
-
-static dim push_node(dim_table *t, node n) {
-  if (t->n == UINT32_MAX / 4) {
-    guard_fail("too many dimension expressions");
-  }
-  *ARENA_PUSH(t->arena, t->nodes, t->n, t->cap) = n;
-  return -(dim)t->n;
-}
-
-/* The slot that holds this expression, or the free one where it belongs. */
-static uint32_t *find_slot(const dim_table *t, dim_kind kind, dim lhs, dim rhs) {
-  uint64_t hash = hash_mix(hash_mix((uint64_t)kind, (uint64_t)lhs), (uint64_t)rhs);
-  for (uint32_t at = (uint32_t)(hash >> 32) & (t->n_slots - 1);; at = (at + 1) & (t->n_slots - 1)) {
-    const node *n = t->slots[at] ? &t->nodes[t->slots[at] - 1] : NULL;
-    if (!n || (n->kind == kind && n->lhs == lhs && n->rhs == rhs)) {
-      return &t->slots[at];
-    }
-  }
-}
-
-static void grow_slots(dim_table *t) {
-  t->n_slots *= 2;
-  t->slots = ARENA_NEW_N(t->arena, uint32_t, t->n_slots);
-  for (uint32_t i = 0; i < t->n; i++) {
-    const node *n = &t->nodes[i];
-    if (n->kind != DIM_SYMBOL) {
-      *find_slot(t, n->kind, n->lhs, n->rhs) = i + 1;
-    }
-  }
-}
-
-static uint32_t size_of(const dim_table *t, dim d) { return d >= 0 ? 1 : get(t, d)->size; }
-
-/* The node of that kind and operands, as they are. */
-static dim intern(dim_table *t, dim_kind kind, dim lhs, dim rhs) {
-  if (lhs == DIM_OVERFLOW || rhs == DIM_OVERFLOW) {
-    return DIM_OVERFLOW;
-  }
-  uint32_t size = 1 + size_of(t, lhs) + size_of(t, rhs);
-  if (size > SIZE_MAX_NODES) {
-    return DIM_OVERFLOW;
-  }
-  if (t->n >= t->n_slots / 2) {
-    grow_slots(t);
-  }
-  uint32_t *slot = find_slot(t, kind, lhs, rhs);
-  if (*slot) {
-    return -(dim)*slot;
-  }
-  dim d = push_node(t, (node){.kind = kind, .size = size, .lhs = lhs, .rhs = rhs});
-  *slot = t->n;
-  return d;
-}
-
-static bool is_number_char(char c) { return c >= '0' && c <= '9'; }
-
-static bool is_name_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_number_char(c) || c == '_' || c == '.';
-}
-
-static char *clean_name(arena *a, const char *name, size_t length) {
-  bool bad_start = !length || is_number_char(*name);
-  char *clean = arena_alloc(a, length + bad_start + 1);
-  clean[0] = '_';
-  for (size_t i = 0; i < length; i++) {
-    clean[i + bad_start] = is_name_char(name[i]) ? name[i] : '_';
-  }
-  return clean;
-}
-
-/* The symbol of that name, which is clean. */
-static void *intern_symbol(dim_table *t, const char *clean) {
-  void **slot = str_map_put(&t->symbols, clean);
-  if (!*slot) {
-    push_node(t, (node){.kind = DIM_SYMBOL, .size = 1, .name = clean});
-    *slot = (void *)(uintptr_t)t->n;
-  }
-  return *slot;
-}
-
-dim dim_symbol_n(dim_table *t, const char *name, size_t length) {
-  const void *known = str_map_get_n(&t->symbols, name, length);
-  known = known ? known : intern_symbol(t, clean_name(t->arena, name, length));
-  return -(dim)(uintptr_t)known;
-}
-
-dim dim_symbol(dim_table *t, const char *name) { return dim_symbol_n(t, name, strlen(name)); }
-
-dim dim_nameless(dim_table *t, const char *array, int k) {
-  const char *key = arena_printf(t->arena, "%d %s", k, array); /* no clean name: it has a space */
-  void *known = str_map_get(&t->symbols, key);
-  if (!known) {
-    const char *name = arena_printf(t->arena, "_%.16s_%d", array, k);
-    name = clean_name(t->arena, name, strlen(name));
-    while (str_map_get(&t->symbols, name)) {
-      name = arena_printf(t->arena, "%s.%u", name, t->n);
-    }
-    known = intern_symbol(t, name);
-    *str_map_put(&t->symbols, key) = known;
-  }
-  return -(dim)(uintptr_t)known;
-}
-
-dim dim_bounded(dim_table *t, dim bound, const char *size_name) {
-  if (bound < 0 || bound > DIM_MAX) {
-    return DIM_OVERFLOW;
-  }
-  return intern(t, DIM_BOUNDED, bound, dim_symbol(t, size_name));
-}
-
-dim_kind dim_get_kind(const dim_table *t, dim d) { return dim_is_const(d) ? DIM_CONST : get(t, d)->kind; }
-
-dim dim_lhs(const dim_table *t, dim d) { return dim_is_const(d) ? 0 : get(t, d)->lhs; }
-
-dim dim_rhs(const dim_table *t, dim d) { return dim_is_const(d) ? 0 : get(t, d)->rhs; }
-
-const char *dim_name(const dim_table *t, dim d) {
-  switch (dim_get_kind(t, d)) {
-  case DIM_SYMBOL:
-    return get(t, d)->name;
-  case DIM_BOUNDED:
-    return get(t, get(t, d)->rhs)->name;
-  default:
-    return NULL;
-  }
-}
-
-dim dim_layout(const dim_table *t, dim d) {
-  return d < 0 && d != DIM_OVERFLOW && get(t, d)->kind == DIM_BOUNDED ? get(t, d)->lhs : d;
-}
-
-/* A total order that does not depend on handles.  Only the first difference is descended into. */
-static int compare(const dim_table *t, dim a, dim b) {
-  if (a == b) {
-    return 0;
-  }
-  if (a >= 0 || b >= 0) {
-    return a >= 0 && b >= 0 ? (a < b ? -1 : 1) : a >= 0 ? 1 : -1; /* constants last */
-  }
-  const node *x = get(t, a), *y = get(t, b);
-  if (x->kind != y->kind) {
-    return x->kind < y->kind ? -1 : 1;
-  }
-  if (x->kind == DIM_SYMBOL) {
-    return strcmp(x->name, y->name);
-  }
-  int order = compare(t, x->lhs, y->lhs);
-  return order ? order : compare(t, x->rhs, y->rhs);
-}
-
-/* --- monomials: interned products of atoms; the empty product is the constant 1 --- */
-
-typedef struct monomial {
-  int degree;
-  dim atoms[DEGREE_MAX]; /* sorted */
-} monomial;
-
-static void monomial_open(const dim_table *t, dim d, monomial *m) {
-  m->degree = 0;
-  if (d == 1) {
-    return;
-  }
-  int n = 1;
-  for (dim at = d; get(t, at)->kind == DIM_MUL; at = get(t, at)->lhs) {
-    n++;
-  }
-  m->degree = n;
-  for (; n > 1; d = get(t, d)->lhs) {
-    m->atoms[--n] = get(t, d)->rhs;
-  }
-  m->atoms[0] = d;
-}
-
-static dim monomial_close(dim_table *t, const monomial *m) {
-  dim d = m->degree ? m->atoms[0] : 1;
-  for (int i = 1; i < m->degree; i++) {
-    d = intern(t, DIM_MUL, d, m->atoms[i]);
-  }
-  return d;
-}
-
-/* By degree, highest first, then by atoms: an order that multiplication keeps, as polynomial division needs. */
-static int monomial_compare(const dim_table *t, dim a, dim b) {
-  if (a == b) {
-    return 0;
-  }
-  monomial x, y;
-  monomial_open(t, a, &x);
-  monomial_open(t, b, &y);
-  if (x.degree != y.degree) {
-    return x.degree > y.degree ? -1 : 1;
-  }
-  int i = 0;
-  while (x.atoms[i] == y.atoms[i]) {
-    i++;
-  }
-  return compare(t, x.atoms[i], y.atoms[i]);
-}
-
-static dim monomial_multiply(dim_table *t, dim a, dim b) {
-  monomial x, y, product = {0};
-  monomial_open(t, a, &x);
-  monomial_open(t, b, &y);
-  if (x.degree + y.degree > DEGREE_MAX) {
-    return DIM_OVERFLOW;
-  }
-  product.degree = x.degree + y.degree;
-  for (int i = 0, j = 0, k = 0; k < product.degree; k++) {
-    bool from_x = j == y.degree || (i < x.degree && compare(t, x.atoms[i], y.atoms[j]) <= 0);
-    product.atoms[k] = from_x ? x.atoms[i++] : y.atoms[j++];
-  }
-  return monomial_close(t, &product);
-}
-
-/* Splits b's atoms off a: a = common * rest, where common holds what both have. */
-static void monomial_split(dim_table *t, dim a, dim b, dim *common, dim *rest) {
-  monomial x, y, both = {0}, left = {0};
-  monomial_open(t, a, &x);
-  monomial_open(t, b, &y);
-  for (int i = 0, j = 0; i < x.degree; i++) {
-    while (j < y.degree && compare(t, y.atoms[j], x.atoms[i]) < 0) {
-      j++;
-    }
-    if (j < y.degree && y.atoms[j] == x.atoms[i]) {
-      both.atoms[both.degree++] = x.atoms[i];
-      j++;
-    } else {
-      left.atoms[left.degree++] = x.atoms[i];
-    }
-  }
-  *common = monomial_close(t, &both);
-  *rest = monomial_close(t, &left);
-}
+/* What has more terms is DIM_OVERFLOW: nobody's model, but perhaps somebody's attack. */
+enum { TERMS_MAX = 64 };
 
 /* --- polynomials --- */
 
@@ -289,7 +16,7 @@ typedef struct term {
 typedef struct poly {
   int n;
   bool overflow;
-  term terms[TERMS_MAX]; /* in monomial_compare's order: the constant is the last */
+  term terms[TERMS_MAX]; /* in dim_monomial_compare's order: the constant is the last */
 } poly;
 
 static void poly_add_term(const dim_table *t, poly *p, dim atoms, int64_t factor) {
@@ -298,7 +25,7 @@ static void poly_add_term(const dim_table *t, poly *p, dim atoms, int64_t factor
     return;
   }
   int at = 0;
-  while (at < p->n && monomial_compare(t, p->terms[at].monomial, atoms) < 0) {
+  while (at < p->n && dim_monomial_compare(t, p->terms[at].monomial, atoms) < 0) {
     at++;
   }
   term *here = &p->terms[at];
@@ -326,15 +53,15 @@ static void poly_init(poly *p) {
 }
 
 static void poly_add_signed(const dim_table *t, poly *p, dim d) {
-  bool negative = d < 0 && get(t, d)->kind == DIM_NEG;
-  d = negative ? get(t, d)->lhs : d;
+  bool negative = d < 0 && dim_at(t, d)->kind == DIM_NEG;
+  d = negative ? dim_at(t, d)->lhs : d;
   int64_t factor = 1;
   if (d >= 0) {
     factor = d;
     d = 1;
-  } else if (get(t, d)->kind == DIM_MUL && get(t, d)->lhs >= 0) {
-    factor = get(t, d)->lhs;
-    d = get(t, d)->rhs;
+  } else if (dim_at(t, d)->kind == DIM_MUL && dim_at(t, d)->lhs >= 0) {
+    factor = dim_at(t, d)->lhs;
+    d = dim_at(t, d)->rhs;
   }
   poly_add_term(t, p, d, negative ? -factor : factor);
 }
@@ -345,17 +72,17 @@ static void poly_open(const dim_table *t, dim d, poly *p) {
     p->overflow = true;
     return;
   }
-  for (; d < 0 && get(t, d)->kind == DIM_ADD; d = get(t, d)->lhs) {
-    poly_add_signed(t, p, get(t, d)->rhs);
+  for (; d < 0 && dim_at(t, d)->kind == DIM_ADD; d = dim_at(t, d)->lhs) {
+    poly_add_signed(t, p, dim_at(t, d)->rhs);
   }
   poly_add_signed(t, p, d);
 }
 
 static dim append_term(dim_table *t, dim sum, const term *x) {
   int64_t factor = x->factor < 0 ? -x->factor : x->factor;
-  dim d = x->monomial == 1 ? factor : factor == 1 ? x->monomial : intern(t, DIM_MUL, factor, x->monomial);
-  d = x->factor < 0 ? intern(t, DIM_NEG, d, 0) : d;
-  return sum ? intern(t, DIM_ADD, sum, d) : d;
+  dim d = x->monomial == 1 ? factor : factor == 1 ? x->monomial : dim_intern(t, DIM_MUL, factor, x->monomial);
+  d = x->factor < 0 ? dim_intern(t, DIM_NEG, d, 0) : d;
+  return sum ? dim_intern(t, DIM_ADD, sum, d) : d;
 }
 
 /* Positive terms come first, negative ones next, the constant last unless it alone is positive (5-n).  A negative
@@ -384,7 +111,7 @@ static dim poly_close(dim_table *t, const poly *p) {
 }
 
 static dim whole(const dim_table *t, dim d) {
-  bool negative = d < 0 && d != DIM_OVERFLOW && get(t, d)->kind == DIM_NEG && dim_is_const(get(t, d)->lhs);
+  bool negative = d < 0 && d != DIM_OVERFLOW && dim_at(t, d)->kind == DIM_NEG && dim_is_const(dim_at(t, d)->lhs);
   return negative ? DIM_OVERFLOW : d;
 }
 
@@ -397,7 +124,7 @@ static void poly_add_scaled(dim_table *t, poly *p, const poly *q, dim atoms, int
       p->overflow = true;
       return;
     }
-    poly_add_term(t, p, monomial_multiply(t, atoms, q->terms[i].monomial), product);
+    poly_add_term(t, p, dim_monomial_multiply(t, atoms, q->terms[i].monomial), product);
   }
 }
 
@@ -454,7 +181,7 @@ static bool poly_divide_exactly(dim_table *t, const poly *a, const poly *b, poly
   poly_init(quotient);
   while (rest.n) {
     dim common, factor;
-    monomial_split(t, rest.terms[0].monomial, b->terms[0].monomial, &common, &factor);
+    dim_monomial_split(t, rest.terms[0].monomial, b->terms[0].monomial, &common, &factor);
     if (common != b->terms[0].monomial || rest.terms[0].factor % b->terms[0].factor) {
       return false;
     }
@@ -484,7 +211,7 @@ static void poly_divide_terms(const dim_table *t, const poly *a, int64_t b, poly
 static void cancel_symbols(dim_table *t, poly *a, term *b) {
   dim shared = b->monomial, unused;
   for (int i = 0; i < a->n; i++) {
-    monomial_split(t, shared, a->terms[i].monomial, &shared, &unused);
+    dim_monomial_split(t, shared, a->terms[i].monomial, &shared, &unused);
   }
   if (shared == 1) {
     return;
@@ -493,11 +220,11 @@ static void cancel_symbols(dim_table *t, poly *a, term *b) {
   poly_init(&smaller);
   for (int i = 0; i < a->n; i++) {
     dim left;
-    monomial_split(t, a->terms[i].monomial, shared, &unused, &left);
+    dim_monomial_split(t, a->terms[i].monomial, shared, &unused, &left);
     poly_add_term(t, &smaller, left, a->terms[i].factor);
   }
   *a = smaller;
-  monomial_split(t, b->monomial, shared, &unused, &b->monomial);
+  dim_monomial_split(t, b->monomial, shared, &unused, &b->monomial);
 }
 
 /* floor((g*x + c) / (g*y)) is floor((x + floor(c/g)) / y), and likewise with ceilings. */
@@ -525,7 +252,7 @@ static bool merge_nested(dim_table *t, poly *a, int64_t *b) {
   int found = -1;
   for (int i = 0; i < a->n; i++) {
     dim d = a->terms[i].monomial;
-    if (d < 0 && get(t, d)->kind == DIM_FLOORDIV && dim_is_const(get(t, d)->rhs)) {
+    if (d < 0 && dim_at(t, d)->kind == DIM_FLOORDIV && dim_is_const(dim_at(t, d)->rhs)) {
       if (found >= 0) {
         return false;
       }
@@ -537,12 +264,12 @@ static bool merge_nested(dim_table *t, poly *a, int64_t *b) {
   }
   poly y = *a, merged;
   dim inner = a->terms[found].monomial;
-  int64_t c = get(t, inner)->rhs, product;
+  int64_t c = dim_at(t, inner)->rhs, product;
   if (__builtin_mul_overflow(c, *b, &product) || product > DIM_MAX) {
     return false;
   }
   poly_add_term(t, &y, inner, -1);
-  poly_open(t, get(t, inner)->lhs, &merged);
+  poly_open(t, dim_at(t, inner)->lhs, &merged);
   poly_add_scaled(t, &merged, &y, 1, c);
   if (merged.overflow) {
     return false;
@@ -567,7 +294,7 @@ static dim divide_by_const(dim_table *t, poly *a, int64_t b) {
       return DIM_OVERFLOW;
     }
   } while (merge_nested(t, a, &b));
-  dim rounded = b == 1 || !a->n ? poly_close(t, a) : intern(t, DIM_FLOORDIV, poly_close(t, a), b);
+  dim rounded = b == 1 || !a->n ? poly_close(t, a) : dim_intern(t, DIM_FLOORDIV, poly_close(t, a), b);
   return add_scaled(t, poly_close(t, &sum), rounded, 1);
 }
 
@@ -598,7 +325,7 @@ static dim divide(dim_table *t, dim a, dim b, bool ceiling) {
       return p.overflow ? DIM_OVERFLOW : divide_by_const(t, &p, q.terms[0].factor);
     }
   }
-  return intern(t, ceiling ? DIM_CEILDIV : DIM_FLOORDIV, whole(t, poly_close(t, &p)), whole(t, poly_close(t, &q)));
+  return dim_intern(t, ceiling ? DIM_CEILDIV : DIM_FLOORDIV, whole(t, poly_close(t, &p)), whole(t, poly_close(t, &q)));
 }
 
 dim dim_floordiv(dim_table *t, dim a, dim b) { return whole(t, divide(t, a, b, false)); }
@@ -619,9 +346,9 @@ dim dim_mod(dim_table *t, dim a, dim b) {
   if (dim_is_const(b)) {
     poly_divide_terms(t, &p, b, &quotient, &rest);
     a = poly_close(t, &rest);
-    return dim_is_const(a) ? a : intern(t, DIM_MOD, a, b);
+    return dim_is_const(a) ? a : dim_intern(t, DIM_MOD, a, b);
   }
-  return intern(t, DIM_MOD, whole(t, a), whole(t, b));
+  return dim_intern(t, DIM_MOD, whole(t, a), whole(t, b));
 }
 
 /* --- maximum and minimum --- */
@@ -629,12 +356,12 @@ dim dim_mod(dim_table *t, dim a, dim b) {
 static bool never_negative(const dim_table *t, dim d);
 
 static bool poly_never_negative(const dim_table *t, const poly *p) {
-  monomial m;
+  dim_monomial m;
   for (int i = 0; i < p->n; i++) {
     if (p->terms[i].factor < 0) {
       return false;
     }
-    monomial_open(t, p->terms[i].monomial, &m);
+    dim_monomial_open(t, p->terms[i].monomial, &m);
     for (int k = 0; k < m.degree; k++) {
       if (!never_negative(t, m.atoms[k])) {
         return false;
@@ -654,14 +381,14 @@ static bool never_negative(const dim_table *t, dim d) {
     return true;
   case DIM_ADD:
   case DIM_MUL:
-    return never_negative(t, get(t, d)->lhs) && never_negative(t, get(t, d)->rhs);
+    return never_negative(t, dim_at(t, d)->lhs) && never_negative(t, dim_at(t, d)->rhs);
   case DIM_FLOORDIV:
   case DIM_CEILDIV:
-    return never_negative(t, get(t, d)->lhs);
+    return never_negative(t, dim_at(t, d)->lhs);
   case DIM_MAX_OF:
-    return never_negative(t, get(t, d)->lhs) || never_negative(t, get(t, d)->rhs);
+    return never_negative(t, dim_at(t, d)->lhs) || never_negative(t, dim_at(t, d)->rhs);
   case DIM_MIN_OF:
-    return never_negative(t, get(t, d)->lhs) && never_negative(t, get(t, d)->rhs);
+    return never_negative(t, dim_at(t, d)->lhs) && never_negative(t, dim_at(t, d)->rhs);
   case DIM_NEG:
     break;
   }
@@ -700,7 +427,7 @@ static void extremes_add(dim_table *t, dim_kind kind, extremes *list, dim d) {
     list->overflow = true;
     return;
   }
-  while (at < kept && compare(t, list->items[at], d) < 0) {
+  while (at < kept && dim_compare(t, list->items[at], d) < 0) {
     at++;
   }
   memmove(&list->items[at + 1], &list->items[at], (size_t)(kept - at) * sizeof d);
@@ -715,14 +442,14 @@ static dim extreme(dim_table *t, dim_kind kind, dim a, dim b) {
   extremes list = {0};
   for (int side = 0; side < 2; side++) {
     dim d = side ? b : a;
-    for (; dim_get_kind(t, d) == kind; d = get(t, d)->lhs) {
-      extremes_add(t, kind, &list, get(t, d)->rhs);
+    for (; dim_get_kind(t, d) == kind; d = dim_at(t, d)->lhs) {
+      extremes_add(t, kind, &list, dim_at(t, d)->rhs);
     }
     extremes_add(t, kind, &list, d);
   }
   dim all = list.overflow ? DIM_OVERFLOW : list.items[0];
   for (int i = 1; i < list.n; i++) {
-    all = intern(t, kind, all, list.items[i]);
+    all = dim_intern(t, kind, all, list.items[i]);
   }
   return all;
 }
@@ -734,11 +461,13 @@ dim dim_min(dim_table *t, dim a, dim b) { return whole(t, extreme(t, DIM_MIN_OF,
 /* --- substitution --- */
 
 static dim substitute_bounded(dim_table *t, dim d, dim (*value)(void *, dim), void *data) {
-  dim size = value(data, get(t, d)->rhs);
+  dim size = value(data, dim_at(t, d)->rhs);
   if (dim_is_const(size)) {
     return size;
   }
-  return size != DIM_OVERFLOW && get(t, size)->kind == DIM_SYMBOL ? intern(t, DIM_BOUNDED, get(t, d)->lhs, size) : d;
+  return size != DIM_OVERFLOW && dim_at(t, size)->kind == DIM_SYMBOL
+             ? dim_intern(t, DIM_BOUNDED, dim_at(t, d)->lhs, size)
+             : d;
 }
 
 static dim substitute(dim_table *t, dim d, dim (*value)(void *, dim), void *data);
@@ -749,9 +478,9 @@ static dim substitute_sum(dim_table *t, dim d, dim (*value)(void *, dim), void *
   poly_init(&sum);
   for (bool last = false; !last; d = last ? d : dim_lhs(t, d)) {
     last = dim_get_kind(t, d) != DIM_ADD;
-    dim x = last ? d : get(t, d)->rhs;
+    dim x = last ? d : dim_at(t, d)->rhs;
     bool negative = dim_get_kind(t, x) == DIM_NEG;
-    poly_open(t, substitute(t, negative ? get(t, x)->lhs : x, value, data), &part);
+    poly_open(t, substitute(t, negative ? dim_at(t, x)->lhs : x, value, data), &part);
     poly_add_scaled(t, &sum, &part, 1, negative ? -1 : 1);
   }
   return poly_close(t, &sum);
@@ -772,8 +501,8 @@ static dim substitute(dim_table *t, dim d, dim (*value)(void *, dim), void *data
   default:
     break;
   }
-  dim_kind kind = get(t, d)->kind;
-  dim lhs = substitute(t, get(t, d)->lhs, value, data), rhs = substitute(t, get(t, d)->rhs, value, data);
+  dim_kind kind = dim_at(t, d)->kind;
+  dim lhs = substitute(t, dim_at(t, d)->lhs, value, data), rhs = substitute(t, dim_at(t, d)->rhs, value, data);
   switch (kind) {
   case DIM_MUL:
     return multiply(t, lhs, rhs);

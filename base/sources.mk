@@ -2,6 +2,7 @@
 base_sources = \
 	base/arena.c \
 	base/dim.c \
+	base/dim_nodes.c \
 	base/dim_text.c \
 	base/dtype.c \
 	base/file.c \
@@ -16,6 +17,7 @@ base_files = \
 	base/README \
 	base/arena.h \
 	base/dim.h \
+	base/dim_nodes.h \
 	base/dtype.h \
 	base/dtypes.def \
 	base/file.h \

@@ -131,4 +131,4 @@ static status build_kernel(arena *a, const cpu_problem *p, const cpu_variant *v,
   return NULL;
 }
 
-const cpu_candidate cpu_kernel_candidate = {"kernel", offer_kernel, build_kernel};
+const cpu_candidate cpu_kernel_candidate = {"kernel", offer_kernel, build_kernel, NULL};

@@ -50,6 +50,7 @@ typedef struct cpu_own {
   const void *packing;
   size_t packing_bytes;
   uint64_t scratch_bytes;
+  cpu_call_of call; /* of each phase */
 } cpu_own;
 
 typedef struct cpu_candidate cpu_candidate;
@@ -70,6 +71,8 @@ struct cpu_candidate {
   uint32_t (*offer)(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out);
   /* Fills plan or own, and scratch_bytes.  UNSUPPORTED: after all it cannot, and the next best is taken. */
   status (*build)(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_way *out);
+  /* The variant of that name, which another problem was offered; false: there is no such.  NULL: it offers all that it has. */
+  bool (*named)(const cpu_problem *p, const char *name, cpu_variant *out);
 };
 
 /* In this order where guesses are equal. */

@@ -59,4 +59,4 @@ static status build(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_wa
   return NULL;
 }
 
-const cpu_candidate cpu_depthwise_candidate = {"depthwise", offer, build};
+const cpu_candidate cpu_depthwise_candidate = {"depthwise", offer, build, NULL};

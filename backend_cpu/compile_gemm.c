@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "backend_cpu/compile_candidate.h"
+#include "backend_cpu/compile_rows.h"
 #include "emit/product.h"
 
 enum { ROWS, VECTORS, LANES }; /* v[] of a variant; 0: as emit_product_choose likes */
@@ -124,12 +125,25 @@ static const emit_product *packing_of(arena *a, const emit_product *g) {
   return b;
 }
 
+/* For any number of rows where that is possible; panels that the kernel packs itself have no rows. */
+static void set_call(arena *a, const cpu_problem *p, const emit_product *g, cpu_own *own) {
+  emit_product *code = ARENA_NEW(a, emit_product);
+  int64_t *args = ARENA_NEW_N(a, int64_t, EMIT_PRODUCT_ARGS), rows = g->n_rows == 1 ? g->rows[0].n : 0;
+  cpu_call_of call = {.rows = rows, .known = true, .n_args = EMIT_PRODUCT_ARGS, .args = args};
+  if (own->n_phases == 1 && p->contraction->op == HLO_DOT && emit_product_open(g, code, &call.stand_in, &call.info, args) &&
+      cpu_has_rows(a, p->instr, rows)) {
+    own->config = code;
+    own->call = call;
+  }
+}
+
 static status build(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_way *out) {
   emit_product *g = ARENA_NEW(a, emit_product);
   CHECK_THAT(make(p, v, g), STATUS_UNSUPPORTED, "no product of matrices");
   out->own = ARENA_NEW(a, cpu_own);
   *out->own = (cpu_own){.n_phases = emit_product_phases(g), .write = emit_product_write, .config = g, .config_bytes = sizeof *g,
                         .scratch_bytes = emit_product_scratch(g)};
+  set_call(a, p, g, out->own);
   if (g->packing == EMIT_B_PACKED) {
     out->own->packed_bytes = emit_product_packed_bytes(g);
     out->own->pack = pack;
@@ -140,4 +154,21 @@ static status build(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_wa
   return NULL;
 }
 
-const cpu_candidate cpu_gemm_candidate = {"gemm", offer, build};
+/* Blocks that other numbers of rows have: for these rows the same code may serve. */
+static bool named(const cpu_problem *p, const char *name, cpu_variant *out) {
+  emit_product g;
+  int rows, columns, lanes = 0;
+  uint32_t n = 0;
+  if (sscanf(name, "%dx%d.%d", &rows, &columns, &lanes) < 2 || lanes < 0 || !make(p, &(cpu_variant){.v = {[LANES] = lanes}}, &g)) {
+    return false;
+  }
+  int64_t vectors = columns / g.lanes;
+  if (rows < 1 || rows > EMIT_PRODUCT_ROWS || vectors < 1 || vectors > EMIT_PRODUCT_VECTORS ||
+      rows * vectors + vectors + 1 > p->target->registers) {
+    return false;
+  }
+  add_variant(p, &(cpu_variant){.v = {[ROWS] = rows, [VECTORS] = vectors, [LANES] = lanes}}, &n, out);
+  return n && strcmp(out->name, name) == 0;
+}
+
+const cpu_candidate cpu_gemm_candidate = {"gemm", offer, build, named};

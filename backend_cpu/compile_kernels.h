@@ -5,28 +5,44 @@
 #include "backend_cpu/compile_jobs.h"
 #include "emit/compile.h"
 #include "emit/target.h"
+#include "runtime/shared.h"
 #include "runtime/target.h"
 
 enum { CPU_RANGE_NANOSECONDS = 2000 }; /* of work that make another thread worth its while */
 
 typedef struct cpu_kernels cpu_kernels;
 
-/* The target is borrowed. */
-cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target);
+/* The target is borrowed.  Kernels that programs of the session have already are taken from there, and new ones are left there;
+ * shared NULL: there is no session. */
+cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target, rt_shared *shared);
 
 /* How a kernel is written that is not emit_kernel's. */
 typedef struct cpu_writer {
   emit_write_fn *write;
+  const char *name; /* of `write`, the same in every process */
   const void *config; /* plain bytes, copied: equal bytes, equal kernel */
   size_t config_bytes;
   uint32_t phase;
   int32_t packed; /* the operand whose buffer holds packed weights, which is never part of the code; -1: none */
 } cpu_writer;
 
-/* The number of the kernel for `i`, whose results share the buffers that `alias` names (emit_options).  `i` is copied.
- * writer NULL: emit_kernel. */
+/* A call of a kernel that is for any number of rows (compile_rows.h). */
+typedef struct cpu_call_of {
+  int64_t rows;          /* of this call; 0: the kernel is for its instruction's sizes alone */
+  int64_t stand_in;      /* what stands for them in the code */
+  bool known;            /* `info` says how it is called; else the grid is rows / stand_in of that of the kernel */
+  emit_kernel_info info;
+  uint32_t n_args;
+  const int64_t *args;   /* borrowed */
+} cpu_call_of;
+
+/* A kernel for `i`, whose results share the buffers that `alias` names (emit_options).  `i` is copied.  writer NULL: emit_kernel;
+ * call NULL: for its sizes alone.  *mark is what cpu_kernels_config wants. */
 STATUS_MUST_USE status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, const cpu_writer *writer,
-                                       uint32_t *number);
+                                       const cpu_call_of *call, rt_span *mark);
+
+/* Does the kernel hold the constant, so that it is no parameter? */
+bool cpu_is_baked_in(hlo_value v);
 
 typedef enum cpu_isolation {
   CPU_ISOLATE_KERNEL, /* operands become parameters, but for constants that a kernel holds: short ones, single numbers */
@@ -41,14 +57,19 @@ hlo_instr *cpu_isolate(arena *a, const hlo_instr *i, cpu_isolation how, int32_t 
 uint32_t cpu_kernels_unique(const cpu_kernels *k);
 uint32_t cpu_kernels_asked(const cpu_kernels *k);
 
-/* Compiles all into objects [*n] on the arena, as many for each of `shares` threads; `threads` do that together with the other
+/* Objects, and what is in them (rt_program). */
+typedef struct cpu_code {
+  uint32_t n;
+  rt_span *objects, *names;
+} cpu_code;
+
+/* Compiles all that are not there into objects, as many for each of `shares` threads; `threads` do that together with the other
  * jobs.  A failure names the kernel's operation. */
-STATUS_MUST_USE status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t shares, uint32_t threads, uint32_t *n,
-                                           rt_span **objects);
+STATUS_MUST_USE status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t shares, uint32_t threads, cpu_code *out);
 /* Their LLVM IR or assembly, one text. */
 STATUS_MUST_USE status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text);
 
-/* The config of the thunk of kernel `number`, after compiling. */
-rt_span cpu_kernels_config(const cpu_kernels *k, uint32_t number);
+/* The config of the thunk of a call, after compiling. */
+STATUS_MUST_USE status cpu_kernels_config(const cpu_kernels *k, rt_span mark, rt_span *out);
 
 #endif

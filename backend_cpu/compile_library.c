@@ -160,7 +160,7 @@ static status build_library(arena *a, const cpu_problem *p, const cpu_variant *v
   return build_call(a, p, v, DTYPE_INVALID, out);
 }
 
-const cpu_candidate cpu_library_candidate = {"library", offer_library, build_library};
+const cpu_candidate cpu_library_candidate = {"library", offer_library, build_library, NULL};
 
 /* --- with products of narrow numbers --- */
 
@@ -184,4 +184,4 @@ static status build_narrow(arena *a, const cpu_problem *p, const cpu_variant *v,
   return build_call(a, p, v, p->narrow, out);
 }
 
-const cpu_candidate cpu_narrow_candidate = {"narrow", offer_narrow, build_narrow};
+const cpu_candidate cpu_narrow_candidate = {"narrow", offer_narrow, build_narrow, NULL};

@@ -4,6 +4,7 @@
 
 #include "backend_cpu/compile_attention.h"
 #include "backend_cpu/compile_candidate.h"
+#include "backend_cpu/compile_rows.h"
 #include "backend_cpu/exec_kinds.h"
 #include "hlo/cost.h"
 #include "hlo/place.h"
@@ -302,40 +303,38 @@ static const int32_t *aliases(lowering *l, const hlo_instr *i, const rt_thunk *t
   return alias;
 }
 
-/* Until the kernels are compiled, the config holds the kernel's number. */
-static status add_kernel(lowering *l, rt_thunk *t, const hlo_instr *i, const cpu_writer *writer) {
-  uint32_t number;
-  TRY(cpu_kernels_add(l->kernels, i, aliases(l, i, t), writer, &number));
-  rt_writer w = {.arena = l->arena};
-  rt_put_i64(&w, number);
-  t->config = rt_written(&w);
-  return NULL;
+/* Until the kernels are compiled, the config is their mark. */
+static status add_kernel(lowering *l, rt_thunk *t, const hlo_instr *i, const cpu_writer *writer, const cpu_call_of *call) {
+  return cpu_kernels_add(l->kernels, i, aliases(l, i, t), writer, call, &t->config);
 }
 
 static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *i) {
   const char *why = "";
   CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
+  enum { STAND_IN = 17 }; /* no multiple of anything */
   bring_base(c, i);
-  return add_kernel(l, lower_thunk(c, "cpu.kernel", i), i, NULL);
+  cpu_call_of call = {.rows = cpu_rows_of(l->arena, i, l->options->target), .stand_in = STAND_IN};
+  return add_kernel(l, lower_thunk(c, "cpu.kernel", i), i, NULL, call.rows ? &call : NULL);
 }
 
-static void attach_sequence(rt_sequence *s, const cpu_kernels *kernels) {
+static status attach_sequence(rt_sequence *s, const cpu_kernels *kernels) {
   for (uint32_t k = 0; k < s->n; k++) {
     rt_thunk *t = &s->thunks[k];
     if (strcmp(t->kind, "cpu.kernel") == 0) {
-      rt_reader r = rt_reader_make(t->config);
-      t->config = cpu_kernels_config(kernels, (uint32_t)rt_get_i64(&r));
+      TRY(cpu_kernels_config(kernels, t->config, &t->config));
     }
     for (uint32_t b = 0; b < t->n_bodies; b++) {
-      attach_sequence(&t->bodies[b], kernels);
+      TRY(attach_sequence(&t->bodies[b], kernels));
     }
   }
+  return NULL;
 }
 
-void cpu_attach_code(rt_program *p, const cpu_kernels *kernels, uint32_t n, rt_span *objects) {
-  p->code = objects;
-  p->n_code = n;
-  attach_sequence(&p->body, kernels);
+status cpu_attach_code(rt_program *p, const cpu_kernels *kernels, const cpu_code *code) {
+  p->n_code = code->n;
+  p->code = code->objects;
+  p->code_names = code->names;
+  return attach_sequence(&p->body, kernels);
 }
 
 /* --- contractions --- */
@@ -519,7 +518,8 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
       lower_note(c, t, "step %u of %u", phase + 1, own->n_phases);
     }
     note_way(c, t, way);
-    TRY(add_kernel(l, t, i, &(cpu_writer){own->write, own->config, own->config_bytes, phase, packed}));
+    const char *name = way->candidate ? way->candidate->name : "attention";
+    TRY(add_kernel(l, t, i, &(cpu_writer){own->write, name, own->config, own->config_bytes, phase, packed}, &own->call));
   }
   return NULL;
 }

@@ -18,6 +18,6 @@ typedef struct cpu_lower_options {
 STATUS_MUST_USE status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *options, arena *a,
                                  rt_program **out, rt_report *report);
 /* Gives the program its objects and tells its thunks where their kernels are. */
-void cpu_attach_code(rt_program *p, const cpu_kernels *kernels, uint32_t n, rt_span *objects);
+STATUS_MUST_USE status cpu_attach_code(rt_program *p, const cpu_kernels *kernels, const cpu_code *code);
 
 #endif

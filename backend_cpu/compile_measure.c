@@ -136,19 +136,18 @@ static status build(void *data) {
   trial *t = data;
   arena *a = t->arena;
   const emit_target *target = t->p->target;
-  cpu_kernels *kernels = cpu_kernels_create(a, target);
+  cpu_kernels *kernels = cpu_kernels_create(a, target, NULL);
   cpu_chooser chooser = {choose_offer, t};
   const hlo_instr *alone = cpu_isolate(a, t->p->instr, CPU_ISOLATE_PROGRAM, -1);
-  uint32_t n_objects;
-  rt_span *objects;
+  cpu_code code;
   rt_report report = {0};
   cpu_jobs *jobs = cpu_jobs_create(a);
   cpu_lower_options options = {.target = target, .threads = t->p->threads, .exact = t->p->exact, .narrow = t->p->narrow,
                                .chooser = &chooser, .jobs = jobs};
   TRY(cpu_lower(alone->parent->module, kernels, &options, a, &t->program, &report));
-  TRY(cpu_kernels_compile(kernels, jobs, 1, 1, &n_objects, &objects));
-  cpu_attach_code(t->program, kernels, n_objects, objects);
-  t->program->cpu = n_objects ? emit_target_text(a, target) : "";
+  TRY(cpu_kernels_compile(kernels, jobs, 1, 1, &code));
+  TRY(cpu_attach_code(t->program, kernels, &code));
+  t->program->cpu = code.n ? emit_target_text(a, target) : "";
   drop_copies(&t->program->body);
   spread_weights(t);
   make_buffers(t);

@@ -175,7 +175,8 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   TRY(cpu_tune(a, m, options, target, shares_of(options), &tuner, r));
   r->seconds_tuning = (now = seconds()) - start;
   start = now;
-  cpu_kernels *kernels = cpu_kernels_create(a, target);
+  bool shares = options->sharing && !options->keep_text;
+  cpu_kernels *kernels = cpu_kernels_create(a, target, shares ? options->sharing->shared : NULL);
   cpu_chooser chooser = {cpu_tuned_way, tuner};
   cpu_jobs *jobs = cpu_jobs_create(a);
   cpu_lower_options lower = {.target = target, .threads = shares_of(options), .keep_text = options->keep_text,
@@ -185,14 +186,13 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   cpu_tune_report(tuner, r);
   r->seconds_lower = (now = seconds()) - start;
   start = now;
-  uint32_t n_objects = 0;
-  rt_span *objects = NULL;
-  TRY(cpu_kernels_compile(kernels, jobs, shares_of(options), threads_of(options), &n_objects, &objects));
-  cpu_attach_code(*out, kernels, n_objects, objects);
+  cpu_code code;
+  TRY(cpu_kernels_compile(kernels, jobs, shares_of(options), threads_of(options), &code));
+  TRY(cpu_attach_code(*out, kernels, &code));
   if (options->keep_text) {
     TRY(add_texts(kernels, r));
   }
-  (*out)->cpu = n_objects ? emit_target_text(a, target) : "";
+  (*out)->cpu = code.n ? emit_target_text(a, target) : "";
   r->seconds_codegen = seconds() - start;
   report_program(*out, kernels, r);
   return NULL;

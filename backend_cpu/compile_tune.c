@@ -215,21 +215,51 @@ static status find_uses(cpu_tuner *t, const hlo_module *m) {
 
 /* --- deciding --- */
 
+/* The variant that a candidate has though it did not offer it; false: there is none. */
+static bool offer_more(const cpu_problem *p, const char *name, cpu_offer *out) {
+  const char *variant = strchr(name, ':');
+  for (uint32_t c = 0; variant && c < cpu_n_candidates; c++) {
+    const cpu_candidate *x = cpu_candidates[c];
+    size_t n = (size_t)(variant - name);
+    if (x->named && strncmp(name, x->name, n) == 0 && x->name[n] == '\0') {
+      *out = (cpu_offer){.candidate = x};
+      return x->named(p, variant + 1, &out->variant);
+    }
+  }
+  return false;
+}
+
+/* The number of the offer of that name, which may be a new one; n_offers: there is none. */
+static uint32_t offer_of_name(const cpu_tuner *t, decision *d, const char *name) {
+  cpu_offer more;
+  uint32_t k = 0;
+  while (k < d->n_offers && strcmp(cpu_offer_name(t->arena, &d->offers[k]), name) != 0) {
+    k++;
+  }
+  if (k == d->n_offers && offer_more(&d->problem, name, &more)) {
+    cpu_offer *offers = ARENA_NEW_N(t->arena, cpu_offer, k + 1);
+    memcpy(offers, d->offers, k * sizeof *offers);
+    offers[k] = more;
+    d->offers = offers;
+    d->n_offers++;
+  }
+  return k;
+}
+
 /* False: the log has nothing for it, or not what was asked for. */
 static bool decide_by_log(cpu_tuner *t, decision *d) {
   const cpu_log_entry *e = cpu_tune_log_find(t->log, d->key);
   if (!e || (t->options->tune == RT_TUNE_FULL && e->how != CPU_LOG_FULL)) {
     return false;
   }
-  for (uint32_t k = 0; k < d->n_offers; k++) {
-    if (strcmp(cpu_offer_name(t->arena, &d->offers[k]), e->winner) == 0) {
-      d->winner = k;
-      d->times = e->times;
-      d->how = "log";
-      return true;
-    }
+  uint32_t k = offer_of_name(t, d, e->winner);
+  if (k == d->n_offers) {
+    return false;
   }
-  return false;
+  d->winner = k;
+  d->times = e->times;
+  d->how = "log";
+  return true;
 }
 
 static bool is_of_candidate(const char *winner, const cpu_offer *o) {
@@ -250,8 +280,9 @@ static void decide_by_near(const cpu_tuner *t, decision *d) {
   }
   d->winner = best;
   d->how = "near";
-  for (uint32_t k = best; k < d->n_offers && d->offers[k].variant.guess <= same_variant * d->offers[best].variant.guess; k++) {
-    d->winner = strcmp(cpu_offer_name(t->arena, &d->offers[k]), e->winner) == 0 ? k : d->winner;
+  uint32_t same = offer_of_name(t, d, e->winner);
+  if (same < d->n_offers && d->offers[same].variant.guess <= same_variant * d->offers[best].variant.guess) {
+    d->winner = same;
   }
 }
 

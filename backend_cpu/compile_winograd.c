@@ -108,4 +108,4 @@ static status build(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_wa
   return NULL;
 }
 
-const cpu_candidate cpu_winograd_candidate = {"winograd", offer, build};
+const cpu_candidate cpu_winograd_candidate = {"winograd", offer, build, NULL};

@@ -5,11 +5,12 @@
 
 enum { MAX_KERNEL_BUFFERS = 4096, KERNEL_ALIGN = 64 };
 
-typedef void kernel_fn(const void *const *buffers, const int64_t *sizes, int64_t begin, int64_t end);
+typedef void kernel_fn(const void *const *buffers, const int64_t *args, int64_t begin, int64_t end);
 
 typedef struct kernel_state {
   kernel_fn *fn;
   int64_t grid, grain;
+  const int64_t *args;
 } kernel_state;
 
 status cpu_kernel_load(rt_thunk *t, rt_loader *l) {
@@ -19,6 +20,8 @@ status cpu_kernel_load(rt_thunk *t, rt_loader *l) {
   kernel_state *s = ARENA_NEW(l->arena, kernel_state);
   s->grid = rt_get_in(&r, 0, INT64_MAX);
   s->grain = rt_get_in(&r, 1, INT64_MAX);
+  uint32_t n_args;
+  s->args = rt_get_i64s(&r, l->arena, &n_args);
   TRY(rt_reader_end(&r, t->label));
   CHECK_THAT(t->n_buffers <= MAX_KERNEL_BUFFERS, STATUS_INVALID_FILE, "%s: a kernel of %u buffers", t->label, t->n_buffers);
   for (uint32_t k = 0; k < t->n_buffers; k++) {
@@ -33,12 +36,12 @@ status cpu_kernel_load(rt_thunk *t, rt_loader *l) {
 typedef struct kernel_run {
   kernel_fn *fn;
   const void *const *buffers;
-  const int64_t *sizes;
+  const int64_t *args;
 } kernel_run;
 
 static void run_range(void *data, int64_t begin, int64_t end) {
   const kernel_run *k = data;
-  k->fn(k->buffers, k->sizes, begin, end);
+  k->fn(k->buffers, k->args, begin, end);
 }
 
 status cpu_kernel_run(const rt_thunk *t, rt_run *r) {
@@ -50,9 +53,9 @@ status cpu_kernel_run(const rt_thunk *t, rt_run *r) {
   }
   if (s->grid <= s->grain) {
     if (s->grid > 0) {
-      s->fn(buffers, r->sizes, 0, s->grid);
+      s->fn(buffers, s->args, 0, s->grid);
     }
     return NULL;
   }
-  return rt_parallel_run(r, s->grid, s->grain, run_range, &(kernel_run){s->fn, buffers, r->sizes});
+  return rt_parallel_run(r, s->grid, s->grain, run_range, &(kernel_run){s->fn, buffers, s->args});
 }

@@ -21,6 +21,7 @@ cpu_compile_sources = \
 	backend_cpu/compile_library.c \
 	backend_cpu/compile_lower.c \
 	backend_cpu/compile_measure.c \
+	backend_cpu/compile_rows.c \
 	backend_cpu/compile_target.c \
 	backend_cpu/compile_tune.c \
 	backend_cpu/compile_tune_log.c \
@@ -34,6 +35,7 @@ backend_cpu_files = \
 	backend_cpu/compile_kernels.h \
 	backend_cpu/compile_lower.h \
 	backend_cpu/compile_measure.h \
+	backend_cpu/compile_rows.h \
 	backend_cpu/compile_target.h \
 	backend_cpu/compile_tune.h \
 	backend_cpu/compile_tune_log.h \

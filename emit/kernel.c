@@ -48,7 +48,7 @@ static void set_number(const emit_ir *w, LLVMValueRef v, const char *kind, int64
 }
 
 /* Pointer number k of the table that a kernel on a CPU is given. */
-static LLVMValueRef load_buffer(const emit_element *e, LLVMValueRef table, uint32_t k, const shape *s) {
+static LLVMValueRef load_buffer(const emit_element *e, LLVMValueRef table, uint32_t k, const shape *s, bool known_size) {
   const emit_ir *w = e->w;
   LLVMValueRef at = emit_i64(w, k), p = LLVMBuildInBoundsGEP2(w->builder, w->ptr, table, &at, 1, "");
   LLVMValueRef v = LLVMBuildLoad2(w->builder, w->ptr, p, "");
@@ -57,7 +57,9 @@ static LLVMValueRef load_buffer(const emit_element *e, LLVMValueRef table, uint3
   set_number(w, v, "align", 64);
   if (shape_bytes(s)) {
     LLVMSetMetadata(v, LLVMGetMDKindIDInContext(w->context, "nonnull", 7), e->invariant);
-    set_number(w, v, "dereferenceable", shape_bytes(s));
+    if (known_size) {
+      set_number(w, v, "dereferenceable", shape_bytes(s));
+    }
   }
   return v;
 }
@@ -108,13 +110,13 @@ static void bind_buffers(emit_writer *w, emit_input *inputs) {
   LLVMValueRef table = LLVMGetParam(ir->function, 0);
   for (uint32_t k = 0; k < w->e.n_inputs; k++) {
     const shape *s = hlo_shape(inputs[k].value);
-    inputs[k].base = gpu ? LLVMGetParam(ir->function, k) : load_buffer(&w->e, table, k, s);
+    inputs[k].base = gpu ? LLVMGetParam(ir->function, k) : load_buffer(&w->e, table, k, s, !w->rows);
     inputs[k].shared = is_shared(w, (int32_t)k);
   }
   for (uint32_t k = 0; k < w->n_results; k++) {
     uint32_t number = w->e.n_inputs + k;
     w->results[k] =
-        gpu ? LLVMGetParam(ir->function, number) : load_buffer(&w->e, table, number, &w->i->shapes[k]);
+        gpu ? LLVMGetParam(ir->function, number) : load_buffer(&w->e, table, number, &w->i->shapes[k], !w->rows);
     w->shared[k] = w->alias[k] >= 0;
   }
   ir->watch = NULL;
@@ -463,8 +465,9 @@ static void write_loops(emit_writer *w) {
   if (w->place && cuts.n < EMIT_MAX_CUTS) {
     cuts.at[cuts.n++] = w->place->run;
   }
-  int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, SHAPE_MAX_RANK), total = shape_elements(hlo_shape(w->roots[0]));
-  int rank = emit_loop_extents(&cuts, total, extents);
+  int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, SHAPE_MAX_RANK + 1), total = shape_elements(hlo_shape(w->roots[0]));
+  int rank = w->rows ? 1 + emit_loop_extents(&cuts, total / w->rows, extents + 1) : emit_loop_extents(&cuts, total, extents);
+  extents[0] = w->rows ? w->rows : extents[0];
   int64_t inner = extents[rank - 1], outer = total / inner;
   w->stops = rows || columns ? NULL : emit_stops_of(&w->e, w->n_results, w->roots, inner, &w->n_stops);
   int lanes = rows         ? 1
@@ -599,6 +602,7 @@ status emit_writer_begin(emit_writer *w, emit_module *m, const char *name, const
   *info = (emit_kernel_info){.n_buffers = i->n_operands + i->n_results + n_more};
   *w = (emit_writer){.i = i, .n_results = i->n_results, .info = info, .cost = total_cost(i)};
   w->alias = options && options->alias ? options->alias : none;
+  w->rows = options ? options->rows : 0;
   w->e = (emit_element){.w = ir, .n_inputs = i->n_operands, .inputs = inputs};
   w->e.body = i->op == HLO_FUSION ? hlo_callee(i, 0) : NULL;
   w->e.x = (emit_indexer){ir, emit_table_create(a), 1, fits_narrow(i)};
@@ -622,7 +626,16 @@ void emit_writer_end(emit_writer *w) {
 
 LLVMValueRef emit_writer_buffer(const emit_writer *w, uint32_t k) {
   static const shape any = {.type = DTYPE_U8, .rank = 1};
-  return load_buffer(&w->e, LLVMGetParam(w->e.w->function, 0), k, &any);
+  return load_buffer(&w->e, LLVMGetParam(w->e.w->function, 0), k, &any, true);
+}
+
+LLVMValueRef emit_writer_arg(const emit_writer *w, uint32_t k) {
+  const emit_ir *ir = w->e.w;
+  LLVMValueRef at = emit_i64(ir, k), table = LLVMGetParam(ir->function, 1);
+  LLVMValueRef v = LLVMBuildLoad2(ir->builder, ir->i64, LLVMBuildInBoundsGEP2(ir->builder, ir->i64, table, &at, 1, ""), "");
+  LLVMSetAlignment(v, 8);
+  LLVMSetMetadata(v, LLVMGetMDKindIDInContext(ir->context, "invariant.load", 14), w->e.invariant);
+  return v;
 }
 
 status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,

@@ -3,12 +3,12 @@
  * A kernel is made from one instruction: a fusion (its body is inlined) or any other that emit_supports.
  * On a CPU
  *
- *     void kernel(const void *const *buffers, const int64_t *sizes, int64_t begin, int64_t end);
+ *     void kernel(const void *const *buffers, const int64_t *args, int64_t begin, int64_t end);
  *
  * buffers  one pointer an operand, in order, then one a result: dense row-major arrays, aligned to 64 bytes.
  *          Entries of operands that are small constants are not read.  Behind them stands what long loops hand to
  *          onnx_xla_expired(void *), which tells whether the kernel shall return at once, its results unfinished.
- * sizes    the run's table of sizes; not read: only static shapes are supported now.
+ * args     numbers of this call, for kernels whose writer says so; others read none.
  * begin,   a part of [0, info.grid): parts may run at the same time on several threads, in any order; all of
  * end      them together write every element of every result.
  *
@@ -18,7 +18,7 @@
 
 #include "hlo/ir.h"
 
-typedef void emit_kernel_fn(const void *const *buffers, const int64_t *sizes, int64_t begin, int64_t end);
+typedef void emit_kernel_fn(const void *const *buffers, const int64_t *args, int64_t begin, int64_t end);
 
 /* Constants inside of a fusion, in bytes (splats of any size are fine): larger ones must be operands. */
 enum { EMIT_MAX_CONSTANT = 16384 };
@@ -28,6 +28,10 @@ typedef struct emit_options {
    * A result may share only where emit_can_alias says so.  Buffers not named here never overlap results.  A result that is
    * the operand but for one part at a fixed place (hlo/place.h) is written there alone; of an output fusion it must share. */
   const int32_t *alias;
+  /* Not 0: the results and some operands have rows of their own, their first dimension, of which there are so many here: a number
+   * that stands for any.  Row r of a result depends on row r of these operands and on all of the others.  The code is for any
+   * number of rows; the grid is that many times as large (or the writer has a function that says how large). */
+  int64_t rows;
 } emit_options;
 
 typedef struct emit_kernel_info {

@@ -5,7 +5,10 @@
 
 #include "emit/gemm.h"
 #include "emit/number.h"
+#include "emit/product_parts.h"
 #include "emit/writer.h"
+
+_Static_assert((int)EMIT_PRODUCT_ROWS == EMIT_GEMM_ROWS && (int)EMIT_PRODUCT_VECTORS == EMIT_GEMM_VECTORS, "blocks of other sizes");
 
 /* --- levels --- */
 
@@ -351,6 +354,44 @@ static int most_rows(const emit_product *p) {
   enum { SAME_LINES = 4096, WAYS = 6 };
   int64_t step = p->n_rows ? p->rows[p->n_rows - 1].a * (int64_t)dtype_bytes((dtype)p->type) : 0;
   return step && step % SAME_LINES == 0 ? WAYS : EMIT_GEMM_ROWS;
+}
+
+/* --- how it is called --- */
+
+double emit_product_cost(const emit_product *p) { return emit_product_size(p) / (double)p->lanes * 0.25; }
+
+int64_t emit_product_outside(const emit_product *p) { return count(p->n_batch, p->batch) * p->group.n; }
+
+static int64_t column_blocks_of(const emit_product *p) {
+  emit_gemm_parts c = emit_gemm_cut(divide_up(p->columns, p->lanes), (int)p->tile_vectors);
+  return c.n_large + c.n_small;
+}
+
+int64_t emit_product_row_steps(const emit_product *p) { return divide_up(emit_product_rows(p).blocks, p->row_blocks); }
+int64_t emit_product_column_steps(const emit_product *p) { return divide_up(column_blocks_of(p), p->column_blocks); }
+
+bool emit_product_open(const emit_product *p, emit_product *code, int64_t *stand_in, emit_kernel_info *info,
+                       int64_t args[EMIT_PRODUCT_ARGS]) {
+  enum { MANY_BLOCKS = 64 }; /* how long a step may take, for code that asks whether it shall go on */
+  emit_row_cut r = emit_product_rows(p);
+  if (p->n_batch || p->group.n != 1 || p->n_rows != 1 || p->padded_elements || p->small_type || r.n_large + r.n_small < 2) {
+    return false;
+  }
+  int64_t row_steps = emit_product_row_steps(p), column_steps = emit_product_column_steps(p);
+  *info = (emit_kernel_info){.grid = row_steps * column_steps};
+  info->item_cost = emit_product_cost(p) / (double)info->grid;
+  args[EMIT_PRODUCT_BLOCKS] = r.blocks;
+  args[EMIT_PRODUCT_LARGE] = r.n_large;
+  args[EMIT_PRODUCT_ROW_BLOCKS] = p->row_blocks;
+  args[EMIT_PRODUCT_COLUMN_BLOCKS] = p->column_blocks;
+  args[EMIT_PRODUCT_FIRST] = p->rows_first ? row_steps : column_steps;
+  *code = *p;
+  code->open = true;
+  code->tile_rows = r.large;
+  code->rows[0].n = *stand_in = 2 * (int64_t)r.large - 1; /* a block of each size */
+  code->row_blocks = MANY_BLOCKS;
+  code->column_blocks = column_blocks_of(p);
+  return true;
 }
 
 void emit_product_choose(emit_product *p, const emit_target *t, const emit_product_wish *wish) {

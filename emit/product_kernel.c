@@ -14,6 +14,7 @@ typedef struct kernel {
   dtype type;
   LLVMValueRef a, b, copy, packed; /* the operands, and the places in scratch memory */
   emit_row_cut rows;
+  LLVMValueRef blocks, large, row_blocks, column_blocks, first; /* the call's numbers (product_parts.h), constants unless p->open */
   emit_gemm_parts columns; /* of a group, in vectors */
   int64_t n_sums;          /* loops over s, innermost last */
   emit_level sums[EMIT_PRODUCT_LEVELS];
@@ -36,9 +37,8 @@ static LLVMValueRef over(const emit_ir *w, LLVMValueRef x, int64_t n) {
 static LLVMValueRef modulo(const emit_ir *w, LLVMValueRef x, int64_t n) {
   return n == 1 ? emit_i64(w, 0) : emit_opaque(w, LLVMBuildURem(w->builder, x, emit_i64(w, n), ""));
 }
-static LLVMValueRef least(const emit_ir *w, LLVMValueRef x, int64_t n) {
-  return emit_intrinsic2(w, "llvm.smin", x, emit_i64(w, n));
-}
+static LLVMValueRef lesser(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) { return emit_intrinsic2(w, "llvm.smin", x, n); }
+static LLVMValueRef least(const emit_ir *w, LLVMValueRef x, int64_t n) { return lesser(w, x, emit_i64(w, n)); }
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static LLVMValueRef at(const kernel *k, LLVMValueRef base, LLVMValueRef offset) {
@@ -526,21 +526,22 @@ static void write_block(kernel *k, const block *b, LLVMValueRef outer, LLVMValue
   }
 }
 
-/* Writes a body for each of the two sizes that parts have, of which part number `i` has one. */
-static void each_size(kernel *k, int64_t n_large, int64_t n_small, int64_t large, LLVMValueRef i,
+/* Writes a body for each of the two sizes that parts have, of which part number `i` has one: the first n_large are large. */
+static void each_size(kernel *k, const emit_gemm_parts *parts, LLVMValueRef n_large, LLVMValueRef i,
                       void (*body)(kernel *k, void *data, LLVMValueRef start, int64_t size), void *data) {
   const emit_ir *w = k->w.e.w;
-  if (!n_small) {
+  int64_t large = parts->large;
+  if (!parts->n_small) {
     body(k, data, times(w, i, large), large);
     return;
   }
-  if (!n_large) {
+  if (!parts->n_large) {
     body(k, data, times(w, i, large - 1), large - 1);
     return;
   }
   LLVMBasicBlockRef is[] = {emit_block(w, "large"), emit_block(w, "small")}, next = emit_block(w, "next");
-  LLVMValueRef start = add(w, times(w, i, large - 1), least(w, i, n_large));
-  LLVMBuildCondBr(w->builder, emit_icmp(w, LLVMIntSLT, i, emit_i64(w, n_large)), is[0], is[1]);
+  LLVMValueRef start = add(w, times(w, i, large - 1), lesser(w, i, n_large));
+  LLVMBuildCondBr(w->builder, emit_icmp(w, LLVMIntSLT, i, n_large), is[0], is[1]);
   for (int j = 0; j < 2; j++) {
     LLVMPositionBuilderAtEnd(w->builder, is[j]);
     body(k, data, start, large - j);
@@ -579,8 +580,8 @@ static void column_body(kernel *k, void *data, LLVMValueRef vector, int64_t vect
   LLVMValueRef column = times(w, vector, p->lanes);
   s->block = (block){.a = s->a, .b = b_at(k, s->b, times(w, vector, k->b_vector)), .first_row = s->first_row,
                      .first_column = add(w, times(w, s->group, p->columns), column), .vector = vector, .vectors = (int)vectors};
-  const emit_row_cut *r = &k->rows;
-  int64_t parts = r->n_large + r->n_small;
+  const emit_gemm_parts parts = {k->rows.n_large, k->rows.n_small, (int)k->rows.large};
+  bool one = k->rows.outer == 1;
   const emit_fetch fetch = next_panels(k, &s->block);
   emit_loop l;
   emit_loop_begin(w, &l, s->row_from, s->row_to, 1, true, 0, NULL);
@@ -588,9 +589,19 @@ static void column_body(kernel *k, void *data, LLVMValueRef vector, int64_t vect
     LLVMValueRef number = LLVMBuildNSWSub(w->builder, l.iv, s->row_from, "");
     s->block.fetch = part_of_fetch(w, &fetch, number, LLVMBuildNSWSub(w->builder, s->row_to, s->row_from, ""));
   }
-  s->outer = over(w, l.iv, parts);
-  each_size(k, r->n_large, r->n_small, r->large, modulo(w, l.iv, parts), row_body, s);
+  s->outer = one ? emit_i64(w, 0) : over(w, l.iv, parts.n_large + parts.n_small);
+  each_size(k, &parts, k->large, one ? l.iv : modulo(w, l.iv, parts.n_large + parts.n_small), row_body, s);
   emit_loop_end(w, &l, NULL);
+}
+
+/* The place of a step along the grid's first dimension, or all that is left of its number. */
+static LLVMValueRef of_first(const kernel *k, LLVMValueRef item, bool place) {
+  const emit_ir *w = k->w.e.w;
+  if (LLVMIsAConstantInt(k->first)) {
+    int64_t n = LLVMConstIntGetSExtValue(k->first);
+    return place ? modulo(w, item, n) : over(w, item, n);
+  }
+  return emit_opaque(w, place ? LLVMBuildURem(w->builder, item, k->first, "") : LLVMBuildUDiv(w->builder, item, k->first, ""));
 }
 
 /* Step number `item` of the grid. */
@@ -598,15 +609,17 @@ static void write_step(kernel *k, LLVMValueRef item) {
   const emit_ir *w = k->w.e.w;
   const emit_product *p = k->p;
   int64_t columns = k->columns.n_large + k->columns.n_small;
-  int64_t row_steps = divide_up(k->rows.blocks, p->row_blocks), column_steps = divide_up(columns, p->column_blocks);
-  int64_t first = p->rows_first ? row_steps : column_steps, second = p->rows_first ? column_steps : row_steps;
-  LLVMValueRef i = modulo(w, item, first), rest = over(w, item, first), j = modulo(w, rest, second);
-  LLVMValueRef outside = over(w, rest, second), batch = over(w, outside, p->group.n), group = modulo(w, outside, p->group.n);
-  LLVMValueRef rows = times(w, p->rows_first ? i : j, p->row_blocks);
+  int64_t second = emit_product_outside(p) == 1   ? INT64_MAX /* more than there are */
+                   : p->rows_first ? emit_product_column_steps(p) : emit_product_row_steps(p);
+  LLVMValueRef i = of_first(k, item, true), rest = of_first(k, item, false);
+  LLVMValueRef j = second == INT64_MAX ? rest : modulo(w, rest, second);
+  LLVMValueRef outside = second == INT64_MAX ? emit_i64(w, 0) : over(w, rest, second);
+  LLVMValueRef batch = over(w, outside, p->group.n), group = modulo(w, outside, p->group.n);
+  LLVMValueRef rows = LLVMBuildNSWMul(w->builder, p->rows_first ? i : j, k->row_blocks, "");
   step s = {.group = group, .row_from = rows, .first_row = times(w, batch, k->rows.outer * k->rows.inner)};
-  s.row_to = least(w, add(w, rows, emit_i64(w, p->row_blocks)), k->rows.blocks);
-  s.column_from = times(w, p->rows_first ? j : i, p->column_blocks);
-  s.column_to = least(w, add(w, s.column_from, emit_i64(w, p->column_blocks)), columns);
+  s.row_to = lesser(w, add(w, rows, k->row_blocks), k->blocks);
+  s.column_from = LLVMBuildNSWMul(w->builder, p->rows_first ? j : i, k->column_blocks, "");
+  s.column_to = least(w, add(w, s.column_from, k->column_blocks), columns);
   s.a = at(k, k->a, add(w, emit_level_offset(w, p->n_batch, p->batch, false, batch), times(w, group, p->group.a)));
   s.b = p->packing == EMIT_B_PLAIN
             ? at(k, k->b, add(w, emit_level_offset(w, p->n_batch, p->batch, true, batch), times(w, group, p->group.b)))
@@ -615,7 +628,7 @@ static void write_step(kernel *k, LLVMValueRef item) {
   emit_loop_begin(w, &l, s.column_from, s.column_to, 1, true, 0, NULL);
   double block_work = (double)emit_product_sums(p) * (double)(p->tile_rows * p->row_blocks * p->tile_vectors);
   emit_poll(w, l.iv, 1, p->column_blocks, block_work < 1e15 ? (int64_t)block_work : (int64_t)1e15);
-  each_size(k, k->columns.n_large, k->columns.n_small, k->columns.large, l.iv, column_body, &s);
+  each_size(k, &k->columns, emit_i64(w, k->columns.n_large), l.iv, column_body, &s);
   emit_loop_end(w, &l, NULL);
 }
 
@@ -650,10 +663,22 @@ static void set_sums(kernel *k) {
   }
 }
 
+static void find_numbers(kernel *k) {
+  const emit_ir *w = k->w.e.w;
+  const emit_product *p = k->p;
+  int64_t first = p->rows_first ? emit_product_row_steps(p) : emit_product_column_steps(p);
+  k->rows = emit_product_rows(p);
+  k->blocks = p->open ? emit_writer_arg(&k->w, EMIT_PRODUCT_BLOCKS) : emit_i64(w, k->rows.blocks);
+  k->large = p->open ? emit_writer_arg(&k->w, EMIT_PRODUCT_LARGE) : emit_i64(w, k->rows.n_large);
+  k->row_blocks = p->open ? emit_writer_arg(&k->w, EMIT_PRODUCT_ROW_BLOCKS) : emit_i64(w, p->row_blocks);
+  k->column_blocks = p->open ? emit_writer_arg(&k->w, EMIT_PRODUCT_COLUMN_BLOCKS) : emit_i64(w, p->column_blocks);
+  k->first = p->open ? emit_writer_arg(&k->w, EMIT_PRODUCT_FIRST) : emit_i64(w, first);
+}
+
 static void write_product(kernel *k) {
   emit_ir *w = k->w.e.w;
   const emit_product *p = k->p;
-  k->rows = emit_product_rows(p);
+  find_numbers(k);
   k->columns = emit_gemm_cut(panels_of(p), (int)p->tile_vectors);
   k->direct = emit_is_light(k->w.i);
   set_sums(k);
@@ -667,9 +692,8 @@ static void write_product(kernel *k) {
   write_step(k, l.iv);
   emit_table_release(k->w.e.x.table, mark);
   emit_loop_end(w, &l, NULL);
-  int64_t columns = k->columns.n_large + k->columns.n_small;
-  k->w.info->grid = batch_of(p) * p->group.n * divide_up(k->rows.blocks, p->row_blocks) * divide_up(columns, p->column_blocks);
-  k->w.cost = emit_product_size(p) / (double)p->lanes * 0.25;
+  k->w.info->grid = emit_product_outside(p) * emit_product_row_steps(p) * emit_product_column_steps(p);
+  k->w.cost = emit_product_cost(p);
 }
 
 /* --- phases --- */

@@ -16,6 +16,7 @@ typedef struct emit_writer {
   bool *shared;          /* the result lies in the buffer of an operand */
   const int32_t *alias;  /* as in emit_options; never NULL */
   const hlo_place *place; /* of the only result in the array that lies in its buffer: its root is the part; NULL: it is all of it */
+  int64_t rows;          /* as in emit_options */
   LLVMValueRef begin, end;
   int n_stops;          /* in emit_nest: where the loops' last dimension is cut into pieces, each with loops of its own, */
   const int64_t *stops; /* in order, inside of the dimension */
@@ -29,6 +30,8 @@ STATUS_MUST_USE status emit_writer_begin(emit_writer *w, emit_module *m, const c
                                          const emit_options *options, uint32_t n_more, emit_kernel_info *info);
 /* Ends it; info->grid and w->cost are known by now. */
 void emit_writer_end(emit_writer *w);
+/* Argument k of the call. */
+LLVMValueRef emit_writer_arg(const emit_writer *w, uint32_t k);
 /* The address of buffer k: aligned to 64 bytes, of unknown size. */
 LLVMValueRef emit_writer_buffer(const emit_writer *w, uint32_t k);
 

@@ -24,7 +24,7 @@
 
 static const char magic[8] = {'O', 'X', 'L', 'A', '\r', '\n', 0x1a, '\n'};
 
-enum { VERSION = 5, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
+enum { VERSION = 6, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
 
 enum { META, PROGRAMS, SOURCE, CODE, CONSTANTS, N_SECTIONS };
 static const char *const section_names[N_SECTIONS] = {"meta", "programs", "source", "code", "constants"};
@@ -78,6 +78,8 @@ static void put_code(writing *w, rt_writer *out, const rt_program *p) {
   for (uint32_t k = 0; k < p->n_code; k++) {
     rt_put_i64(out, (int64_t)place(w, &w->code, p->code[k]));
     rt_put_i64(out, (int64_t)p->code[k].size);
+    rt_span name = rt_program_code_name(p, k);
+    rt_put_bytes(out, name.data, name.size);
   }
 }
 
@@ -328,11 +330,13 @@ static void get_constants(rt_reader *r, reading *x, rt_program *p) {
 }
 
 static void get_code(rt_reader *r, reading *x, rt_program *p) {
-  p->n_code = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 16);
+  p->n_code = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 24);
   p->code = ARENA_NEW_N(x->a, rt_span, p->n_code);
+  p->code_names = ARENA_NEW_N(x->a, rt_span, p->n_code);
   for (uint32_t k = 0; k < p->n_code; k++) {
     int64_t at = rt_get_i64(r), size = rt_get_i64(r);
     p->code[k] = get_span(r, x, CODE, at, size);
+    p->code_names[k] = rt_get_bytes(r);
   }
 }
 

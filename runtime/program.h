@@ -81,10 +81,12 @@ typedef struct rt_program {
   rt_span *constants; /* 64-byte aligned */
   rt_span *names;     /* of constants: how a session's programs share them (shared.h); no bytes: it has none.  May be NULL */
   rt_span *code;      /* object files */
+  rt_span *code_names; /* of code, likewise: what is in it.  May be NULL */
   uint64_t arena_bytes;
   rt_sequence body;
 } rt_program;
 
+rt_span rt_program_code_name(const rt_program *p, uint32_t k);
 /* The name of constant k, and the constant of such a name and size (n_constants: there is none). */
 rt_span rt_program_name(const rt_program *p, uint32_t k);
 uint32_t rt_program_find(const rt_program *p, rt_span name, uint64_t size);

@@ -114,16 +114,31 @@ void *rt_shared_get(rt_shared *s, rt_span name, uint64_t bytes, bool *fresh) {
   return x->data = data;
 }
 
+rt_span rt_shared_search(const rt_shared *s, rt_shared_match *matches, void *data) {
+  for (const array *x = s->arrays; x; x = x->next) {
+    if (matches(data, (rt_span){x->name, x->name_size})) {
+      return (rt_span){x->data, x->bytes};
+    }
+  }
+  return (rt_span){NULL, 0};
+}
+
+static void lend(rt_shared *s, lender *from, rt_span bytes, rt_span name) {
+  array *x = name.size && !find_named(s, name, bytes.size) ? add_array(s, name, bytes.size) : NULL;
+  if (x) {
+    x->data = (void *)(uintptr_t)bytes.data;
+    x->lender = from;
+    from->arrays++;
+  }
+}
+
 bool rt_shared_lend(rt_shared *s, const rt_program *p, arena *mapped) {
   lender *from = calloc(1, sizeof *from);
   for (uint32_t k = 0; from && k < p->n_constants; k++) {
-    rt_span name = rt_program_name(p, k);
-    array *x = name.size && !find_named(s, name, p->constants[k].size) ? add_array(s, name, p->constants[k].size) : NULL;
-    if (x) {
-      x->data = (void *)(uintptr_t)p->constants[k].data;
-      x->lender = from;
-      from->arrays++;
-    }
+    lend(s, from, p->constants[k], rt_program_name(p, k));
+  }
+  for (uint32_t k = 0; from && k < p->n_code; k++) {
+    lend(s, from, p->code[k], rt_program_code_name(p, k));
   }
   if (from && from->arrays) {
     from->mapped = mapped;
@@ -146,13 +161,18 @@ rt_span rt_shared_name(const rt_shared *s, const void *data) {
   return x ? (rt_span){x->name, x->name_size} : (rt_span){NULL, 0};
 }
 
-static void count(rt_shared *s, const rt_program *p, uint32_t by) {
-  for (uint32_t k = 0; k < p->n_constants; k++) {
-    array *x = find(s, p->constants[k].data);
+static void count_all(rt_shared *s, uint32_t n, const rt_span *spans, uint32_t by) {
+  for (uint32_t k = 0; k < n; k++) {
+    array *x = find(s, spans[k].data);
     if (x) {
       x->holders += by;
     }
   }
+}
+
+static void count(rt_shared *s, const rt_program *p, uint32_t by) {
+  count_all(s, p->n_constants, p->constants, by);
+  count_all(s, p->n_code, p->code, by);
 }
 
 void rt_shared_hold(rt_shared *s, const rt_program *p) { count(s, p, 1); }
@@ -213,8 +233,7 @@ static rt_sequence keep_sequence(arena *a, const rt_sequence *from) {
   return s;
 }
 
-static rt_span keep_constant(arena *a, const rt_program *p, uint32_t k, const rt_sharing *s) {
-  rt_span c = p->constants[k], name = rt_program_name(p, k);
+static rt_span keep_span(arena *a, rt_span c, rt_span name, const rt_sharing *s) {
   const void *there = name.size ? rt_shared_find(s->shared, name, c.size) : NULL;
   if (there) {
     return (rt_span){there, c.size};
@@ -231,12 +250,14 @@ rt_program *rt_program_keep(arena *a, const rt_program *p, const rt_sharing *s) 
   kept->constants = ARENA_NEW_N(a, rt_span, p->n_constants);
   kept->names = ARENA_NEW_N(a, rt_span, p->n_constants);
   for (uint32_t k = 0; k < p->n_constants; k++) {
-    kept->constants[k] = keep_constant(a, p, k, s);
+    kept->constants[k] = keep_span(a, p->constants[k], rt_program_name(p, k), s);
     kept->names[k] = keep_bytes(a, rt_program_name(p, k));
   }
-  kept->code = arena_memdup(a, p->code, p->n_code * sizeof *p->code);
+  kept->code = ARENA_NEW_N(a, rt_span, p->n_code);
+  kept->code_names = ARENA_NEW_N(a, rt_span, p->n_code);
   for (uint32_t k = 0; k < p->n_code; k++) {
-    kept->code[k] = keep_bytes(a, p->code[k]);
+    kept->code[k] = keep_span(a, p->code[k], rt_program_code_name(p, k), s);
+    kept->code_names[k] = keep_bytes(a, rt_program_code_name(p, k));
   }
   kept->body = keep_sequence(a, &p->body);
   return kept;

@@ -1,5 +1,5 @@
 /* shared.h - arrays that the programs of one session share: constants, above all packed weights, which are large and the same for
- * all shapes.
+ * all shapes; and code, for kernels that do not depend on them.
  *
  * An array is known by a name of bytes that say what is in it, the same in every process that has the same model: programs in
  * files remember them.  Arrays that no program holds go at the next sweep.  Programs are compiled one at a time. */
@@ -34,11 +34,15 @@ void *rt_shared_get(rt_shared *s, rt_span name, uint64_t bytes, bool *fresh);
 const void *rt_shared_find(const rt_shared *s, rt_span name, uint64_t bytes);
 rt_span rt_shared_name(const rt_shared *s, const void *data);
 
-/* Constants of a program in a mapped file become shared arrays where there are none of their names.  True: there are such, and the
+/* The first array whose name `matches` takes, which stays until the next sweep; no data: there is none. */
+typedef bool rt_shared_match(void *data, rt_span name);
+rt_span rt_shared_search(const rt_shared *s, rt_shared_match *matches, void *data);
+
+/* Constants and code of a program in a mapped file become shared arrays where there are none of their names.  True: there are such, and the
  * arena, on which the file is mapped, goes with the last of them. */
 bool rt_shared_lend(rt_shared *s, const rt_program *p, arena *mapped);
 
-/* The program's constants among the shared arrays stay until it gives them back. */
+/* The program's constants and code among the shared arrays stay until it gives them back. */
 void rt_shared_hold(rt_shared *s, const rt_program *p);
 void rt_shared_give_back(rt_shared *s, const rt_program *p);
 void rt_shared_sweep(rt_shared *s);

@@ -267,18 +267,17 @@ static status choose(void *data, arena *a, const cpu_problem *p, cpu_way **out) 
 }
 
 static status compile(attempt *t, arena *a, hlo_module *m) {
-  cpu_kernels *kernels = cpu_kernels_create(a, &t->target);
+  cpu_kernels *kernels = cpu_kernels_create(a, &t->target, NULL);
   cpu_chooser chooser = {choose, t};
   cpu_jobs *jobs = cpu_jobs_create(a);
   cpu_lower_options options = {
       .target = &t->target, .threads = 3, .narrow = t->narrow, .chooser = &chooser, .jobs = jobs};
   rt_report report = {0};
-  uint32_t n;
-  rt_span *objects;
+  cpu_code code;
   TRY(cpu_lower(m, kernels, &options, a, &t->program, &report));
-  TRY(cpu_kernels_compile(kernels, jobs, 1, 1, &n, &objects));
-  cpu_attach_code(t->program, kernels, n, objects);
-  t->program->cpu = n ? emit_target_text(a, &t->target) : "";
+  TRY(cpu_kernels_compile(kernels, jobs, 1, 1, &code));
+  TRY(cpu_attach_code(t->program, kernels, &code));
+  t->program->cpu = code.n ? emit_target_text(a, &t->target) : "";
   return NULL;
 }
 

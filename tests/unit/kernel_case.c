@@ -191,7 +191,7 @@ static status compile_and_run(kernel_cases *c, const char *cpu, int lanes) {
   TRY(emit_module_create(a, &t, "test", &m));
   for (uint32_t k = 0; k < c->n; k++) {
     kernel_case *one = &c->items[k];
-    emit_options options = {&one->alias};
+    emit_options options = {.alias = &one->alias};
     int32_t *alias = ARENA_NEW_N(a, int32_t, one->fusion->n_results);
     memset(alias, 0xff, one->fusion->n_results * sizeof *alias);
     alias[0] = one->alias;

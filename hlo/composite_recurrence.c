@@ -102,14 +102,20 @@ static hlo_value gate(hlo_builder *b, const layer *l, hlo_value x, int k) {
   return gates(b, l, x, 1, k, k + 1);
 }
 
-/* --- cells: xt [B, G*H] and the state to the new state --- */
+/* Gates [from, to) of the step's part of the projection, [1, B, G*H]: sliced as it is, a kernel that wants them reads
+ * them where they lie. */
+static hlo_value step_gates(hlo_builder *b, const layer *l, hlo_value xt, int from, int to) {
+  return hlo_reshape(b, gates(b, l, xt, 2, from, to), 2, (dim[]){l->n.batch, (to - from) * l->n.hidden});
+}
+
+/* --- cells: xt [1, B, G*H] and the state to the new state --- */
 
 static hlo_value rnn_cell(hlo_builder *b, const layer *l, const carried in, hlo_value xt) {
-  return activate(b, l, 0, add(b, xt, times_transposed(b, in[H], in[R])));
+  return activate(b, l, 0, add(b, step_gates(b, l, xt, 0, 1), times_transposed(b, in[H], in[R])));
 }
 
 static hlo_value gru_cell(hlo_builder *b, const layer *l, const carried in, hlo_value xt) {
-  hlo_value xh = gate(b, l, xt, 2), hr, hh;
+  hlo_value xh = step_gates(b, l, xt, 2, 3), hr, hh;
   if (l->r->variant) {
     hr = times_transposed(b, in[H], in[R]);
     hh = gate(b, l, hr, 2);
@@ -117,7 +123,7 @@ static hlo_value gru_cell(hlo_builder *b, const layer *l, const carried in, hlo_
   } else {
     hr = times_transposed(b, in[H], gates(b, l, in[R], 0, 0, 2));
   }
-  hlo_value zr = activate(b, l, 0, add(b, gates(b, l, xt, 1, 0, 2), gates(b, l, hr, 1, 0, 2)));
+  hlo_value zr = activate(b, l, 0, add(b, step_gates(b, l, xt, 0, 2), gates(b, l, hr, 1, 0, 2)));
   hlo_value z = gate(b, l, zr, 0), reset = gate(b, l, zr, 1);
   if (l->r->variant) {
     hh = mul(b, reset, hh);
@@ -135,13 +141,17 @@ static hlo_value peep(hlo_builder *b, const layer *l, const carried in, hlo_valu
 }
 
 static hlo_value lstm_cell(hlo_builder *b, const layer *l, const carried in, hlo_value xt, hlo_value *c) {
-  hlo_value pre = add(b, xt, times_transposed(b, in[H], in[R])), old = in[C];
-  hlo_value input = activate(b, l, 0, peep(b, l, in, gate(b, l, pre, 0), 0, old));
+  enum { N_GATES = 4 };
+  hlo_value hr = times_transposed(b, in[H], in[R]), old = in[C], pre[N_GATES];
+  for (int k = 0; k < N_GATES; k++) {
+    pre[k] = add(b, step_gates(b, l, xt, k, k + 1), gate(b, l, hr, k));
+  }
+  hlo_value input = activate(b, l, 0, peep(b, l, in, pre[0], 0, old));
   hlo_value forget = l->r->variant ? hlo_binary(b, HLO_SUB, hlo_like(b, input, 1), input)
-                                   : activate(b, l, 0, peep(b, l, in, gate(b, l, pre, 2), 2, old));
-  hlo_value cell = activate(b, l, 1, gate(b, l, pre, 3));
+                                   : activate(b, l, 0, peep(b, l, in, pre[2], 2, old));
+  hlo_value cell = activate(b, l, 1, pre[3]);
   *c = add(b, mul(b, forget, old), mul(b, input, cell));
-  hlo_value output = activate(b, l, 0, peep(b, l, in, gate(b, l, pre, 1), 1, *c));
+  hlo_value output = activate(b, l, 0, peep(b, l, in, pre[1], 1, *c));
   return mul(b, output, activate(b, l, 2, *c));
 }
 
@@ -192,7 +202,6 @@ static void build_body(hlo_builder *b, const layer *l, const carried outside) {
   hlo_value starts = step_starts(b, step);
   dim width = hlo_cell_gates(l->r->cell) * n->hidden;
   hlo_value xt = hlo_dynamic_slice(b, in[XW], starts, (dim[]){1, n->batch, width});
-  xt = hlo_reshape(b, xt, 2, (dim[]){n->batch, width});
   hlo_value h, c = {0};
   switch (l->r->cell) {
     case HLO_COMPOSITE_LSTM:

@@ -11,10 +11,10 @@
  * Nothing is computed twice: of an instruction with several users in the cluster, all must want the same
  * element at the same time.  Each member has a space: 0 is the index of the results; operands of elementwise
  * operations and reshapes share the space of their user, those of other movement and of reductions have a
- * space of their own.  (A cheap instruction may be wanted in two spaces, and what a gather reads more than once may be a part of
- * another array; nothing joins above these.)  Broadcasts
- * are boundaries: what they read is computed before, once; they themselves are free, copied into each cluster
- * that reads them. */
+ * space of their own.  (A cheap instruction may be wanted in two spaces, what a gather reads more than once may be a part
+ * of another array, and a dynamic slice may be wanted in many, if these are slices of it; nothing joins above these.)
+ * Broadcasts are boundaries: what they read is computed before, once; they themselves are free, copied into each
+ * cluster that reads them. */
 #include <stdlib.h>
 
 #include "hlo/fuse.h"
@@ -124,6 +124,19 @@ static uint32_t earliest_cluster(const clustering *k, const hlo_instr *i, bool *
   return best;
 }
 
+/* A part of an array that its users cut up further: they read it where it lies, each element once at most. */
+static bool is_cut_up(const hlo_instr *i) {
+  int64_t read = 0;
+  for (uint32_t j = 0; j < i->n_uses; j++) {
+    const hlo_instr *u = i->uses[j].user;
+    if (u->op != HLO_SLICE) {
+      return false;
+    }
+    read += elements_of(u);
+  }
+  return i->op == HLO_DYNAMIC_SLICE && read <= elements_of(i);
+}
+
 /* The space of i in cluster c: MANY_SPACES if its users there disagree.  False if it must not join them. */
 static bool find_space(const clustering *k, const hlo_instr *i, uint32_t c, uint32_t *space) {
   bool first = true;
@@ -147,7 +160,7 @@ static bool find_space(const clustering *k, const hlo_instr *i, uint32_t c, uint
     first = false;
     n++;
   }
-  return *space != MANY_SPACES || (n == 2 && hlo_is_cheap(i));
+  return *space != MANY_SPACES || (n == 2 && hlo_is_cheap(i)) || is_cut_up(i);
 }
 
 static bool can_join(const clustering *k, const hlo_instr *i, uint32_t c, bool all, uint32_t *space) {

@@ -140,6 +140,7 @@ hlo_tests = \
 	tests/hlo/layout/shuffle.hlo \
 	tests/hlo/layout/take.hlo \
 	tests/hlo/loop_fusion/chain.hlo \
+	tests/hlo/loop_fusion/cut-up.hlo \
 	tests/hlo/loop_fusion/cycle.hlo \
 	tests/hlo/loop_fusion/siblings.hlo \
 	tests/hlo/loop_fusion/taken.hlo \
@@ -407,6 +408,7 @@ tests_files = \
 	tests/hlo/dce/random.expected \
 	tests/hlo/dce/unused.expected \
 	tests/hlo/deconvolution/phases.expected \
+	tests/hlo/epilogue/hard-swish.expected \
 	tests/hlo/epilogue/residual.expected \
 	tests/hlo/epilogue/small_weights.expected \
 	tests/hlo/epilogue/spelled-out.expected \

@@ -428,6 +428,7 @@ tests_files = \
 	tests/hlo/layout/shuffle.expected \
 	tests/hlo/layout/take.expected \
 	tests/hlo/loop_fusion/chain.expected \
+	tests/hlo/loop_fusion/cut-up.expected \
 	tests/hlo/loop_fusion/cycle.expected \
 	tests/hlo/loop_fusion/siblings.expected \
 	tests/hlo/loop_fusion/taken.expected \

@@ -267,11 +267,25 @@ static bool is_of_candidate(const char *winner, const cpu_offer *o) {
   return strncmp(winner, o->candidate->name, n) == 0 && (winner[n] == ':' || winner[n] == '\0');
 }
 
+/* What was guessed for another number of rows is as good a guess for these, and its code may be there already. */
+static void guess_by_near(const cpu_tuner *t, decision *d, const cpu_log_entry *e) {
+  const double as_good = 1.05;
+  uint32_t same = is_of_candidate(e->winner, &d->offers[0]) ? offer_of_name(t, d, e->winner) : d->n_offers;
+  if (same < d->n_offers && d->offers[same].variant.guess <= as_good * d->offers[0].variant.guess) {
+    d->winner = same;
+    d->how = "near";
+  }
+}
+
 /* What was fastest with another number of rows, if no guess speaks against it: the same variant or its candidate's best. */
 static void decide_by_near(const cpu_tuner *t, decision *d) {
   const double same_variant = 1.25;
   const cpu_log_entry *e = d->near ? cpu_tune_log_find(t->log, d->near) : NULL;
   uint32_t best = 0;
+  if (e && e->how == CPU_LOG_GUESS) {
+    guess_by_near(t, d, e);
+    return;
+  }
   while (e && best < d->n_offers && !is_of_candidate(e->winner, &d->offers[best])) {
     best++;
   }
@@ -290,7 +304,7 @@ static void note(cpu_tuner *t, const decision *d, cpu_log_how how) {
   const char *winner = cpu_offer_name(t->arena, &d->offers[d->winner]);
   cpu_tune_log_add(t->log, &(cpu_log_entry){d->key, how, winner, d->times, d->what});
   const cpu_log_entry *near = d->near ? cpu_tune_log_find(t->log, d->near) : NULL;
-  if (d->near && how != CPU_LOG_GUESS && (!near || near->how < how)) {
+  if (d->near && (!near || near->how < how)) {
     const char *what = arena_printf(t->arena, "other rows: %s", d->what);
     cpu_tune_log_add(t->log, &(cpu_log_entry){d->near, how, winner, d->times, what});
   }

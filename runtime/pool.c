@@ -131,6 +131,7 @@ static void await_change(rt_pool *p, unsigned seen) {
     int64_t t = now();
     until = until ? until : t + SPIN_NANOSECONDS;
     if (t < until) {
+      sched_yield(); /* whoever woke this thread may wait for the same core */
       continue;
     }
     pthread_mutex_lock(&p->lock);

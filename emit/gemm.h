@@ -70,7 +70,7 @@ typedef struct emit_gemm {
   int64_t b_vector; /* from one vector of columns to the next; with `small` in bytes */
   emit_small small;
   dtype quads; /* of A's bytes, four in an element of s32: U8 or S8; B's are S8. DTYPE_INVALID: elements are numbers of `type` */
-  LLVMValueRef ahead; /* i64: n_ahead vectors so many elements behind B's are brought into the cache with each k; NULL: none */
+  LLVMValueRef ahead; /* i64: n_ahead vectors so many elements behind B's are brought into the second-level cache with each k; NULL: none */
   int n_ahead;
   emit_fetch fetch;
   LLVMValueRef k;   /* i64, at least 0; a constant gives shorter code */

@@ -149,29 +149,32 @@ static LLVMValueRef lanes_of(const emit_ir *w, LLVMValueRef x, int from, int n) 
   return emit_shuffle(w, x, NULL, mask, n);
 }
 
+/* Vectors of 128, 256 or 512 bits. */
 static LLVMValueRef scale_vector(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) {
-  static const char *const names[] = {"llvm.x86.avx512.mask.scalef.ps.128", "llvm.x86.avx512.mask.scalef.ps.256",
-                                      "llvm.x86.avx512.mask.scalef.ps.512"};
+  static const char *const names[2][3] = {
+      {"llvm.x86.avx512.mask.scalef.ps.128", "llvm.x86.avx512.mask.scalef.ps.256", "llvm.x86.avx512.mask.scalef.ps.512"},
+      {"llvm.x86.avx512.mask.scalef.pd.128", "llvm.x86.avx512.mask.scalef.pd.256", "llvm.x86.avx512.mask.scalef.pd.512"}};
   enum { CURRENT_ROUNDING = 4 };
-  int lanes = (int)emit_lanes(x), at = lanes == 4 ? 0 : lanes == 8 ? 1 : 2;
-  unsigned id = LLVMLookupIntrinsicID(names[at], strlen(names[at]));
+  int lanes = (int)emit_lanes(x), bits = lanes * (int)emit_bits(x);
+  const char *name = names[emit_bits(x) == 64][bits == 128 ? 0 : bits == 256 ? 1 : 2];
+  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
   assert(id);
   LLVMValueRef f = LLVMGetIntrinsicDeclaration(w->module, id, NULL, 0);
   LLVMValueRef all = LLVMConstAllOnes(lanes == 16 ? w->i16 : w->i8);
   LLVMValueRef args[] = {x, n, LLVMConstNull(LLVMTypeOf(x)), all, LLVMConstInt(w->i32, CURRENT_ROUNDING, false)};
-  return LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, lanes == 16 ? 5 : 4, "");
+  return LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, bits == 512 ? 5 : 4, "");
 }
 
 LLVMValueRef emit_scale(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) {
-  int lanes = (int)emit_lanes(x);
-  assert(w->target->scalef && emit_bits(x) == 32);
+  int lanes = (int)emit_lanes(x), least = 128 / (int)emit_bits(x), most = 4 * least;
+  assert(w->target->scalef && emit_bits(x) >= 32);
   if (lanes == 0) {
-    return emit_lane(w, emit_scale(w, emit_splat(w, x, 4), emit_splat(w, n, 4)), 0);
+    return emit_lane(w, emit_scale(w, emit_splat(w, x, least), emit_splat(w, n, least)), 0);
   }
-  if (lanes == 4 || lanes == 8 || lanes == 16) {
+  if (lanes == least || lanes == 2 * least || lanes == most) {
     return scale_vector(w, x, n);
   }
-  int part = lanes > 16 ? 16 : 4;
+  int part = lanes > most ? most : least;
   LLVMValueRef r = LLVMGetPoison(LLVMTypeOf(x));
   for (int from = 0; from < lanes; from += part) {
     LLVMValueRef y = scale_vector(w, lanes_of(w, x, from, part), lanes_of(w, n, from, part));

@@ -5,42 +5,8 @@
 #include "emit/math.h"
 
 #include <assert.h>
-#include <math.h>
 
-typedef const emit_ir *W;
-typedef LLVMValueRef V;
-
-static V add(W w, V x, V y) { return LLVMBuildFAdd(w->builder, x, y, ""); }
-static V sub(W w, V x, V y) { return LLVMBuildFSub(w->builder, x, y, ""); }
-static V mul(W w, V x, V y) { return LLVMBuildFMul(w->builder, x, y, ""); }
-static V quo(W w, V x, V y) { return LLVMBuildFDiv(w->builder, x, y, ""); }
-static V neg(W w, V x) { return LLVMBuildFNeg(w->builder, x, ""); }
-static V mul_c(W w, V x, double c) { return mul(w, x, emit_f(x, c)); }
-static V add_c(W w, V x, double c) { return add(w, x, emit_f(x, c)); }
-static V fma_c(W w, V x, double c, V z) { return emit_fma(w, x, emit_f(x, c), z); }
-static V absolute(W w, V x) { return emit_intrinsic1(w, "llvm.fabs", x); }
-static V with_sign(W w, V x, V sign) { return emit_intrinsic2(w, "llvm.copysign", x, sign); }
-static V root(W w, V x) { return emit_intrinsic1(w, "llvm.sqrt", x); }
-static V pick(W w, V c, V x, V y) { return emit_select(w, c, x, y); }
-/* Comparisons with constants; false for NaN. */
-static V lt(W w, V x, double c) { return emit_fcmp(w, LLVMRealOLT, x, emit_f(x, c)); }
-static V gt(W w, V x, double c) { return emit_fcmp(w, LLVMRealOGT, x, emit_f(x, c)); }
-static V ge(W w, V x, double c) { return emit_fcmp(w, LLVMRealOGE, x, emit_f(x, c)); }
-static V eq(W w, V x, double c) { return emit_fcmp(w, LLVMRealOEQ, x, emit_f(x, c)); }
-/* x within [low, high]; NaN stays. */
-static V at_most(W w, V x, double high) { return pick(w, gt(w, x, high), emit_f(x, high), x); }
-static V at_least(W w, V x, double low) { return pick(w, lt(w, x, low), emit_f(x, low), x); }
-
-/* c[0] + c[1] x + ... */
-static V poly(W w, V x, const double *c, int n) {
-  V r = emit_f(x, c[n - 1]);
-  for (int k = n - 2; k >= 0; k--) {
-    r = emit_fma(w, r, x, emit_f(x, c[k]));
-  }
-  return r;
-}
-#define POLY(w, x, ...) \
-  poly((w), (x), (const double[]){__VA_ARGS__}, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)))
+#include "emit/math_words.h"
 
 static V to_int(W w, V x) { return LLVMBuildFPToSI(w->builder, x, emit_type_like(x, w->i32), ""); }
 static V to_float(W w, V i) { return LLVMBuildSIToFP(w->builder, i, emit_type_like(i, w->f32), ""); }
@@ -181,14 +147,6 @@ static V log_of_parts(W w, V f, V e) {
   V r = fma_c(w, z, -0.5, mul(w, mul(w, f, z), p));
   r = fma_c(w, e, LN2_LOW, r);
   return fma_c(w, e, LN2_HIGH, add(w, f, r));
-}
-
-/* 0, infinity, NaN and what is below 0. */
-static V log_edges(W w, V x, V y) {
-  double infinity = (double)INFINITY, nan = (double)NAN;
-  y = pick(w, eq(w, x, infinity), x, y);
-  y = pick(w, eq(w, x, 0), emit_f(x, -infinity), y);
-  return pick(w, ge(w, x, 0), y, emit_f(x, nan));
 }
 
 static V log_f32(W w, V x) {
@@ -506,19 +464,30 @@ typedef struct row {
   V (*one)(W, V);
   V (*two)(W, V, V);
   const char *libm;
+  V (*wide)(W, V); /* of f64; NULL: libm */
 } row;
 
 static const row rows[HLO_OP_COUNT] = {
-    [HLO_EXP] = {exp_f32, NULL, "exp"},       [HLO_EXPM1] = {expm1_f32, NULL, "expm1"},
-    [HLO_LOG] = {log_f32, NULL, "log"},       [HLO_LOG1P] = {log1p_f32, NULL, "log1p"},
-    [HLO_SIN] = {sin_f32, NULL, "sin"},       [HLO_COS] = {cos_f32, NULL, "cos"},
-    [HLO_TAN] = {tan_f32, NULL, "tan"},       [HLO_ASIN] = {asin_f32, NULL, "asin"},
-    [HLO_ACOS] = {acos_f32, NULL, "acos"},    [HLO_ATAN] = {atan_f32, NULL, "atan"},
-    [HLO_SINH] = {sinh_f32, NULL, "sinh"},    [HLO_COSH] = {cosh_f32, NULL, "cosh"},
-    [HLO_TANH] = {tanh_f32, NULL, "tanh"},    [HLO_ASINH] = {asinh_f32, NULL, "asinh"},
-    [HLO_ACOSH] = {acosh_f32, NULL, "acosh"}, [HLO_ATANH] = {atanh_f32, NULL, "atanh"},
-    [HLO_ERF] = {erf_f32, NULL, "erf"},       [HLO_LOGISTIC] = {logistic_f32, NULL, "exp"},
-    [HLO_POW] = {NULL, pow_f32, "pow"},       [HLO_ATAN2] = {NULL, atan2_f32, "atan2"},
+    [HLO_EXP] = {exp_f32, NULL, "exp", emit_exp_f64},
+    [HLO_EXPM1] = {expm1_f32, NULL, "expm1", emit_expm1_f64},
+    [HLO_LOG] = {log_f32, NULL, "log", emit_log_f64},
+    [HLO_LOG1P] = {log1p_f32, NULL, "log1p", emit_log1p_f64},
+    [HLO_SIN] = {sin_f32, NULL, "sin", emit_sin_f64},
+    [HLO_COS] = {cos_f32, NULL, "cos", emit_cos_f64},
+    [HLO_TAN] = {tan_f32, NULL, "tan", NULL},
+    [HLO_ASIN] = {asin_f32, NULL, "asin", NULL},
+    [HLO_ACOS] = {acos_f32, NULL, "acos", NULL},
+    [HLO_ATAN] = {atan_f32, NULL, "atan", NULL},
+    [HLO_SINH] = {sinh_f32, NULL, "sinh", emit_sinh_f64},
+    [HLO_COSH] = {cosh_f32, NULL, "cosh", emit_cosh_f64},
+    [HLO_TANH] = {tanh_f32, NULL, "tanh", emit_tanh_f64},
+    [HLO_ASINH] = {asinh_f32, NULL, "asinh", NULL},
+    [HLO_ACOSH] = {acosh_f32, NULL, "acosh", NULL},
+    [HLO_ATANH] = {atanh_f32, NULL, "atanh", NULL},
+    [HLO_ERF] = {erf_f32, NULL, "erf", NULL},
+    [HLO_LOGISTIC] = {logistic_f32, NULL, "exp", emit_logistic_f64},
+    [HLO_POW] = {NULL, pow_f32, "pow", NULL},
+    [HLO_ATAN2] = {NULL, atan2_f32, "atan2", NULL},
 };
 
 bool emit_is_math(hlo_op op) { return rows[op].libm != NULL; }
@@ -537,9 +506,5 @@ V emit_math(W w, hlo_op op, V x, V y) {
   if (emit_bits(x) == 32) {
     return r->one ? r->one(w, x) : r->two(w, x, y);
   }
-  if (op == HLO_LOGISTIC) {
-    V e = emit_call_lanes(w, "exp", 1, (V[]){neg(w, x)});
-    return quo(w, emit_f(x, 1), add_c(w, e, 1));
-  }
-  return emit_call_lanes(w, r->libm, r->one ? 1 : 2, (V[]){x, y});
+  return r->wide ? r->wide(w, x) : emit_call_lanes(w, r->libm, r->one ? 1 : 2, (V[]){x, y});
 }

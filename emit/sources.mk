@@ -15,6 +15,7 @@ emit_sources = \
 	emit/ir.c \
 	emit/kernel.c \
 	emit/math.c \
+	emit/math_f64.c \
 	emit/movement.c \
 	emit/number.c \
 	emit/plan.c \
@@ -50,6 +51,7 @@ emit_files = \
 	emit/ir.h \
 	emit/kernel.h \
 	emit/math.h \
+	emit/math_words.h \
 	emit/module.h \
 	emit/number.h \
 	emit/plan.h \

@@ -47,8 +47,7 @@ static void inner_loop(const emit_fold *f, emit_index *outer, int64_t from, int6
   for (int64_t t = 0; t < (unrolled ? trips : 1); t++) {
     for (int c = 0; c < copies; c++) {
       emit_pos p = unrolled ? emit_pos_const(&e->x, from + t * stride) : emit_pos_at(l.iv, width);
-      p = emit_pos_add_const(&e->x, p, (int64_t)c * width);
-      p.step = width > 1;
+      p = emit_pos_along(emit_pos_add_const(&e->x, p, (int64_t)c * width), width);
       step_at(f, outer, p, first_copy + c, next);
     }
   }

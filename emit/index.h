@@ -57,6 +57,15 @@ typedef struct emit_indexer {
 static inline emit_pos emit_pos_lanes(LLVMValueRef base, int64_t step, int64_t multiple) {
   return (emit_pos){base, step, multiple, 0, 0};
 }
+/* That many lanes side by side, the first of them at a place that is the same in all lanes. */
+static inline emit_pos emit_pos_along(emit_pos first, int lanes) {
+  emit_pos r = emit_pos_lanes(first.base, lanes > 1, first.multiple);
+  if (first.least < first.past) {
+    r.least = first.least;
+    r.past = first.past + lanes - 1;
+  }
+  return r;
+}
 emit_pos emit_pos_const(const emit_indexer *x, int64_t c);
 emit_pos emit_pos_at(LLVMValueRef base, int64_t multiple); /* the same in all lanes */
 /* One value a lane (any integer vector; a scalar when lanes is 1 gives a plain position). */

@@ -183,8 +183,7 @@ static emit_pos stored_at(emit_element *e, const emit_rows *r, const stored *s, 
     }
   }
   if (r->columns && e->x.lanes > 1) {
-    at = emit_pos_scale(&e->x, at, e->x.lanes);
-    at.step = 1;
+    at = emit_pos_along(emit_pos_scale(&e->x, at, e->x.lanes), e->x.lanes);
   }
   return at;
 }

@@ -15,8 +15,9 @@ static hlo_value hardmax(hlo_builder *b, hlo_value x, int64_t axis) {
   if (s.dims[axis] == 0) {
     return x;
   }
-  hlo_value position = hlo_iota(b, shape_with_type(s, DTYPE_S64), axis);
-  hlo_value first = hlo_arg_reduce(b, x, axis, true, false);
+  dtype narrow = s.dims[axis] <= INT32_MAX ? DTYPE_S32 : DTYPE_S64;
+  hlo_value position = hlo_iota(b, shape_with_type(s, narrow), axis);
+  hlo_value first = hlo_convert(b, hlo_arg_reduce(b, x, axis, true, false), narrow);
   s.dims[axis] = 1;
   first = hlo_broadcast_to(b, hlo_reshape(b, first, s.rank, s.dims), hlo_shape(x));
   return hlo_convert(b, hlo_compare(b, HLO_EQ, position, first), hlo_type(x));

@@ -201,6 +201,12 @@ START_TEST(pieces) {
              types[k]);
     check_body(params, body, "%6 \"a\", %9 \"b\", %13 \"c\", %15 \"d\"", 0, 0, 9);
   }
+  check_body("%0: f32[2] \"x\", %1: f32[3,32,2] \"y\"", /* a row in whose vectors something is read again and again */
+             "%2 = broadcast(%0) {dimensions=[2]} : f32[3,32,2]\n%3 = add(%1, %2) : f32[3,32,2]\n%4 = reshape(%3) : f32[3,64]\n"
+             "%5 = reduce(%4) {dimensions=[1], reducer=maximum} : f32[3]\n%6 = broadcast(%5) {dimensions=[0]} : f32[3,64]\n"
+             "%7 = subtract(%4, %6) : f32[3,64]\n%8 = exponential(%7) : f32[3,64]\n"
+             "%9 = reduce(%8) {dimensions=[1], reducer=add} : f32[3]\n%10 = broadcast(%9) {dimensions=[0]} : f32[3,64]\n"
+             "%11 = divide(%8, %10) : f32[3,64]", "%11 \"r\"", 1e-6, -2, 2);
   check_body("%0: f32[6,33] \"x\", %1: f32[6,14] \"y\", %2: f32[6,47] \"z\"",
              "%3 = exponential(%2) : f32[6,47]\n%4 = concatenate(%1, %0) {dimension=1} : f32[6,47]\n"
              "%5 = transpose(%3) {permutation=[1,0]} : f32[47,6]\n%6 = reverse(%4) {dimensions=[0]} : f32[6,47]\n"

@@ -198,6 +198,19 @@ LLVMValueRef emit_opaque(const emit_ir *w, LLVMValueRef x) {
   return LLVMIsConstant(x) ? x : LLVMBuildFreeze(w->builder, x, "");
 }
 
+void emit_forget_vectors(const emit_ir *w) {
+  const char *triple = w->target->triple, *name = strncmp(triple, "x86_64", 6) == 0 ? "xmm" : strncmp(triple, "aarch64", 7) == 0 ? "v" : NULL;
+  const char *list = "";
+  for (int k = 0; name && k < w->target->registers; k++) {
+    list = arena_printf(w->arena, "%s%s~{%s%d}", list, k ? "," : "", name, k);
+  }
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(w->context), NULL, 0, false);
+  if (*list) {
+    LLVMValueRef f = LLVMGetInlineAsm(type, "", 0, list, strlen(list), true, false, LLVMInlineAsmDialectATT, false);
+    LLVMBuildCall2(w->builder, type, f, NULL, 0, "");
+  }
+}
+
 LLVMValueRef emit_select(const emit_ir *w, LLVMValueRef c, LLVMValueRef x, LLVMValueRef y) {
   return x == y ? x : LLVMBuildSelect(w->builder, c, x, y, "");
 }

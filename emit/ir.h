@@ -102,6 +102,10 @@ void emit_loop_end(const emit_ir *w, emit_loop *l, const LLVMValueRef *next);
  * generation on it. */
 LLVMValueRef emit_opaque(const emit_ir *w, LLVMValueRef x);
 
+/* No vector stays in a register from before to behind this place.  LLVM takes constants out of all loops around them and then has
+ * too few registers for a loop in between that needs them all: a product whose epilogue has fifteen constants ran at half its speed. */
+void emit_forget_vectors(const emit_ir *w);
+
 /* Work between two looks at the budget: elements of the innermost loops. */
 enum { EMIT_POLL = 1 << 18 };
 /* In the body of `for (iv = 0; iv < n; iv += step)`, where each iv means `inner` elements: returns from the function now and

@@ -519,6 +519,7 @@ static void write_block(kernel *k, const block *b, LLVMValueRef outer, LLVMValue
     LLVMPositionBuilderAtEnd(w->builder, part);
   }
   keep_in_tile(k, &g, sums);
+  emit_forget_vectors(w);
   finish_tile(k, row, emit_i64(w, g.tile.rows), b->first_column, width);
   if (k->direct) {
     LLVMBuildBr(w->builder, done);

@@ -628,7 +628,8 @@ static void write_step(kernel *k, LLVMValueRef item) {
   emit_loop l;
   emit_loop_begin(w, &l, s.column_from, s.column_to, 1, true, 0, NULL);
   double block_work = (double)emit_product_sums(p) * (double)(p->tile_rows * p->row_blocks * p->tile_vectors);
-  emit_poll(w, l.iv, 1, p->column_blocks, block_work < 1e15 ? (int64_t)block_work : (int64_t)1e15);
+  const int64_t much = 4 * EMIT_POLL; /* the rows of a column block do not ask: it does, however long they are or may be */
+  emit_poll(w, l.iv, 1, p->open ? INT32_MAX : p->column_blocks, p->open || block_work > (double)much ? much : (int64_t)block_work);
   each_size(k, &k->columns, emit_i64(w, k->columns.n_large), l.iv, column_body, &s);
   emit_loop_end(w, &l, NULL);
 }

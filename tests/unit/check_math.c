@@ -30,13 +30,13 @@ typedef struct function {
 } function;
 
 static const function functions[] = {
-    {HLO_EXP, exp, NULL, 1.1, 1.1},     {HLO_EXPM1, expm1, NULL, 1.6, 1.6},
+    {HLO_EXP, exp, NULL, 1.1, 1.1},     {HLO_EXPM1, expm1, NULL, 1.7, 1.7},
     {HLO_LOG, log, NULL, 0.9, 0.9},     {HLO_LOG1P, log1p, NULL, 1.4, 1.4},
     {HLO_SIN, sin, NULL, 1.5, 1.9},     {HLO_COS, cos, NULL, 1.6, 2.1},
     {HLO_TAN, tan, NULL, 2.5, 2.9},     {HLO_ASIN, asin, NULL, 2.3, 2.3},
     {HLO_ACOS, acos, NULL, 1.1, 1.1},   {HLO_ATAN, atan, NULL, 1.5, 1.6},
     {HLO_SINH, sinh, NULL, 1.7, 1.7},   {HLO_COSH, cosh, NULL, 1.6, 1.6},
-    {HLO_TANH, tanh, NULL, 2.3, 2.3},   {HLO_ASINH, asinh, NULL, 1.9, 1.9},
+    {HLO_TANH, tanh, NULL, 2.5, 2.5},   {HLO_ASINH, asinh, NULL, 1.9, 1.9},
     {HLO_ACOSH, acosh, NULL, 2.1, 2.1}, {HLO_ATANH, atanh, NULL, 2.2, 2.2},
     {HLO_ERF, erf, NULL, 1.1, 1.3},     {HLO_LOGISTIC, logistic, NULL, 2.5, 2.5},
     {HLO_POW, NULL, pow, 0.51, 0.51},   {HLO_ATAN2, NULL, atan2, 1.6, 1.6},

@@ -74,10 +74,11 @@ static int whole_lanes(const cpu_problem *p) {
   return lanes >= FEWEST && g.columns % lanes == 0 ? lanes : 0;
 }
 
-/* One row: each weight is read once. */
+/* One row, and no loop around it whose next step finds the weights in a cache: each is read once. */
 static bool reads_once(const cpu_problem *p) {
   emit_product g;
-  return make(p, &(cpu_variant){.v = {0}}, &g) && g.tile_rows == 1;
+  const hlo_computation *c = p->instr->parent;
+  return c == c->module->entry && make(p, &(cpu_variant){.v = {0}}, &g) && g.tile_rows == 1;
 }
 
 /* The block that seems best, the same in narrower vectors that the columns fill, and for products of some size those that read B

@@ -88,7 +88,8 @@ otherwise; rounds in turns.  The ratio is that of the faster of ONNX Runtime and
 median of the rounds, and the 95 % interval of their mean.  In the means by class a row counts at most 5; "XLA" is the mean against
 it, where it runs.  The floor is what the contractions take at the peak that this machine reaches in registers or at memory's
 speed, 3x3 convolutions with Winograd's fewer multiplications; all else is free there.  "Of floor" is its part of ours, the peak being
-measured in each round, since a host that others use changes its speed; "at best" is the best peak by our least time.  A dash: that engine cannot run the model.
+measured in each round, since a host that others use changes its speed; "at best" is the best peak by our least time.  A
+dash: that engine cannot run the model.
 """
 
 

@@ -16,8 +16,8 @@
  *
  * In f64 these are polynomials too (of sin and cos those below 2^20):
  *
- *   exp        1.0      log        0.9      sin       1.6      sinh      1.7
- *   expm1      2.1      log1p      1.4      cos       1.6      cosh      1.6
+ *   exp        1.0      log        0.9      sin       2.6      sinh      1.7
+ *   expm1      2.1      log1p      1.4      cos       2.6      cosh      1.6
  *   logistic   2.4      tanh       2.5
  *
  * The others call the C library one lane at a time; GPUs have none of that (emit_math_supported). */

@@ -26,7 +26,7 @@ typedef struct function {
 
 static const function functions[] = {
     {HLO_EXP, expl, NULL, 1.0},   {HLO_EXPM1, expm1l, NULL, 2.1}, {HLO_LOG, logl, NULL, 0.9},   {HLO_LOG1P, log1pl, NULL, 1.4},
-    {HLO_SIN, sinl, NULL, 1.6},   {HLO_COS, cosl, NULL, 1.6},     {HLO_SINH, sinhl, NULL, 1.7}, {HLO_COSH, coshl, NULL, 1.6},
+    {HLO_SIN, sinl, NULL, 2.6},   {HLO_COS, cosl, NULL, 2.6},     {HLO_SINH, sinhl, NULL, 1.7}, {HLO_COSH, coshl, NULL, 1.6},
     {HLO_TANH, tanhl, NULL, 2.5}, {HLO_LOGISTIC, logistic, NULL, 2.4}, {HLO_REM, NULL, fmodl, 0},
 };
 enum { N_FUNCTIONS = sizeof functions / sizeof *functions, N = 1 << 14 };

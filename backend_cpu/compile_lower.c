@@ -549,11 +549,7 @@ static status emit(lower_context *c, const hlo_instr *i) {
     l->failed = NULL;
     return s;
   }
-  int64_t bytes = 0;
-  for (uint32_t k = 0; k < i->n_results; k++) {
-    bytes += shape_bytes(&i->shapes[k]);
-  }
-  if (bytes == 0) {
+  if (hlo_result_bytes(i) == 0) {
     return NULL;
   }
   const cpu_way *way = way_of(l, i);

@@ -69,16 +69,7 @@ static V remainder_of(W w, V x, V y) {
   V r = emit_fma(w, LLVMBuildFNeg(b, emit_intrinsic1(w, "llvm.trunc", q), ""), by, a);
   r = emit_select(w, emit_fcmp(w, LLVMRealOLT, r, emit_f(r, 0)), LLVMBuildFAdd(b, r, by, ""), r);
   r = emit_intrinsic2(w, "llvm.copysign", r, x);
-  LLVMBasicBlockRef call = emit_block(w, "fmod"), join = emit_block(w, "remainder"), from[2] = {emit_here(w)};
-  LLVMBuildCondBr(b, emit_any(w, hard), call, join);
-  LLVMPositionBuilderAtEnd(b, call);
-  V far = emit_call_lanes(w, libm, 2, (V[]){x, y});
-  from[1] = emit_here(w);
-  LLVMBuildBr(b, join);
-  LLVMPositionBuilderAtEnd(b, join);
-  V either = LLVMBuildPhi(b, LLVMTypeOf(r), "");
-  LLVMAddIncoming(either, (V[]){r, far}, from, 2);
-  return either;
+  return emit_call_hard_lanes(w, hard, r, libm, 2, (V[]){x, y});
 }
 
 static V float_binary(W w, hlo_op op, V x, V y) {

@@ -296,6 +296,20 @@ LLVMValueRef emit_call_lanes(const emit_ir *w, const char *name, int n, const LL
   return r;
 }
 
+LLVMValueRef emit_call_hard_lanes(const emit_ir *w, LLVMValueRef hard, LLVMValueRef easy, const char *name, int n, const LLVMValueRef *args) {
+  LLVMBuilderRef b = w->builder;
+  LLVMBasicBlockRef call = emit_block(w, name), join = emit_block(w, "join"), from[2] = {emit_here(w)};
+  LLVMBuildCondBr(b, emit_any(w, hard), call, join);
+  LLVMPositionBuilderAtEnd(b, call);
+  LLVMValueRef all = emit_select(w, hard, emit_call_lanes(w, name, n, args), easy);
+  from[1] = emit_here(w);
+  LLVMBuildBr(b, join);
+  LLVMPositionBuilderAtEnd(b, join);
+  LLVMValueRef either = LLVMBuildPhi(b, LLVMTypeOf(easy), "");
+  LLVMAddIncoming(either, (LLVMValueRef[]){easy, all}, from, 2);
+  return either;
+}
+
 /* --- control flow --- */
 
 LLVMBasicBlockRef emit_block(const emit_ir *w, const char *name) {

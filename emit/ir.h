@@ -75,6 +75,9 @@ LLVMValueRef emit_ceil(const emit_ir *w, LLVMValueRef x);
 
 /* Calls an external function of the C library on each lane: double f(double, ...). */
 LLVMValueRef emit_call_lanes(const emit_ir *w, const char *name, int n, const LLVMValueRef *args);
+/* `easy`, but for lanes that are `hard` (i1), which that function gives; it is called only where there are such. */
+LLVMValueRef emit_call_hard_lanes(const emit_ir *w, LLVMValueRef hard, LLVMValueRef easy, const char *name, int n,
+                                  const LLVMValueRef *args);
 
 /* --- control flow --- */
 

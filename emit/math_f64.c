@@ -153,18 +153,8 @@ static V sin_near(W w, V x, int shift) {
 
 /* Lanes that are too large for that, infinite or NaN are libm's. */
 static V sin_shifted(W w, V x, int shift) {
-  LLVMBuilderRef b = w->builder;
   V fits = lt(w, absolute(w, x), 0x1p20), y = sin_near(w, pick(w, fits, x, emit_f(x, 0)), shift);
-  LLVMBasicBlockRef call = emit_block(w, "large"), join = emit_block(w, "sine"), from[2] = {emit_here(w)};
-  LLVMBuildCondBr(b, emit_any(w, LLVMBuildNot(b, fits, "")), call, join);
-  LLVMPositionBuilderAtEnd(b, call);
-  V far = pick(w, fits, y, emit_call_lanes(w, shift ? "cos" : "sin", 1, &x));
-  from[1] = emit_here(w);
-  LLVMBuildBr(b, join);
-  LLVMPositionBuilderAtEnd(b, join);
-  V either = LLVMBuildPhi(b, LLVMTypeOf(y), "");
-  LLVMAddIncoming(either, (V[]){y, far}, from, 2);
-  return either;
+  return emit_call_hard_lanes(w, LLVMBuildNot(w->builder, fits, ""), y, shift ? "cos" : "sin", 1, &x);
 }
 
 V emit_sin_f64(W w, V x) { return sin_shifted(w, x, 0); }

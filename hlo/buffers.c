@@ -104,12 +104,10 @@ static uint64_t value_bytes(hlo_value v) { return (uint64_t)shape_bytes(hlo_shap
 static bool is_view(const hlo_buffers *b, const hlo_instr *i) { return b->rules->is_view && b->rules->is_view(i); }
 
 static uint64_t scratch_bytes(const hlo_buffers *b, const hlo_instr *i) {
-  return b->rules->scratch && i->op != HLO_PARAMETER && i->op != HLO_CONSTANT && hlo_info(i)->kind != HLO_CONTROL
+  return b->rules->scratch && i->op != HLO_PARAMETER && i->op != HLO_CONSTANT && !hlo_is_control(i)
              ? b->rules->scratch(b->rules->data, i)
              : 0;
 }
-
-static bool is_control(const hlo_instr *i) { return i->op == HLO_WHILE || i->op == HLO_CONDITIONAL; }
 
 /* --- first pass: a unit for every value, a time for every instruction --- */
 
@@ -140,10 +138,10 @@ static status number(hlo_buffers *b, hlo_computation *c, bool entry, int depth) 
   for (const hlo_instr *i = c->first; i; i = i->next) {
     f.first_unit[i->id] = b->n_units;
     number_instr(b, i, entry);
-    for (uint32_t k = 0; is_control(i) && k < hlo_n_callees(i); k++) {
+    for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
       TRY(number(b, hlo_callee(i, k), false, depth + 1));
     }
-    f.time[i->id] = i->beside && !is_control(i) ? b->now : ++b->now;
+    f.time[i->id] = i->beside && !hlo_is_control(i) ? b->now : ++b->now;
   }
   return NULL;
 }
@@ -200,7 +198,7 @@ static void set_lifetimes(hlo_buffers *b, const hlo_computation *c, uint32_t end
     for (uint32_t k = 0; k <= i->n_results; k++) { /* with the scratch */
       live_at(b, f->first_unit[i->id] + k, time);
     }
-    for (uint32_t k = 0; is_control(i) && k < hlo_n_callees(i); k++) {
+    for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
       set_lifetimes(b, hlo_callee(i, k), time);
     }
   }
@@ -211,18 +209,9 @@ static void set_lifetimes(hlo_buffers *b, const hlo_computation *c, uint32_t end
 
 /* --- third pass: sharing that is allowed --- */
 
-/* The first of those that run at the same time as `i`, and the next one (NULL: no more). */
-static const hlo_instr *first_beside(const hlo_instr *i) {
-  while (i->beside) {
-    i = i->prev;
-  }
-  return i;
-}
-static const hlo_instr *next_beside(const hlo_instr *i) { return i->next && i->next->beside ? i->next : NULL; }
-
 /* Whether another instruction reads that unit while `i` runs. */
 static bool is_read_beside(const hlo_buffers *b, const hlo_instr *i, uint32_t u) {
-  for (const hlo_instr *j = first_beside(i); j; j = next_beside(j)) {
+  for (const hlo_instr *j = hlo_first_beside(i); j; j = hlo_next_beside(j)) {
     for (uint32_t k = 0; k < j->n_operands && j != i; k++) {
       if (find(b, unit_of(b, j->operands[k])) == u) {
         return true;
@@ -251,8 +240,8 @@ static void share_operands(hlo_buffers *b, const hlo_instr *i) {
 
 /* When all that runs at the same time as `i` is over. */
 static uint32_t end_time(const frame *f, const hlo_instr *i) {
-  while (next_beside(i)) {
-    i = next_beside(i);
+  while (hlo_next_beside(i)) {
+    i = hlo_next_beside(i);
   }
   return f->time[i->id];
 }
@@ -269,7 +258,7 @@ static bool param_is_done(const hlo_buffers *b, const hlo_instr *param, const hl
     const hlo_instr *user = param->uses[k].user;
     bool in_place = user == d && f->time[d->id] == first && b->rules->may_share &&
                     b->rules->may_share(b->rules->data, d, param->uses[k].operand, result);
-    if (is_view(b, user) || is_control(user) || (end_time(f, user) >= first && !in_place)) {
+    if (is_view(b, user) || hlo_is_control(user) || (end_time(f, user) >= first && !in_place)) {
       return false; /* read later, or living on under another name */
     }
   }
@@ -284,7 +273,7 @@ static void share_carried(hlo_buffers *b, const hlo_instr *i) {
     hlo_value root = body->roots[k];
     uint32_t carried = find(b, unit_of(b, hlo_result((hlo_instr *)i, k))), own = find(b, unit_of(b, root));
     if (own != carried && in_arena(b, own) && in_arena(b, carried) && b->units[own].first >= body_start &&
-        !is_control(root.def) && root.def->op != HLO_PARAMETER &&
+        !hlo_is_control(root.def) && root.def->op != HLO_PARAMETER &&
         param_is_done(b, body->params[k], root.def, root.index, b->units[own].first)) {
       join(b, own, carried);
     }
@@ -323,7 +312,7 @@ static void share_branches(hlo_buffers *b, const hlo_instr *i) {
 
 static void share(hlo_buffers *b, const hlo_computation *c) {
   for (const hlo_instr *i = c->first; i; i = i->next) {
-    for (uint32_t k = 0; is_control(i) && k < hlo_n_callees(i); k++) {
+    for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
       share(b, hlo_callee(i, k));
     }
     if (i->op == HLO_WHILE) {
@@ -347,7 +336,7 @@ static void widen(hlo_buffers *b, const hlo_instr *i, uint32_t from, uint32_t to
   for (uint32_t k = 0; k < i->n_operands; k++) {
     live_at(b, unit_of(b, i->operands[k]), to);
   }
-  for (uint32_t k = 0; is_control(i) && k < hlo_n_callees(i); k++) {
+  for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
     for (const hlo_instr *j = hlo_callee(i, k)->first; j; j = j->next) {
       widen(b, j, from, to);
     }
@@ -358,14 +347,14 @@ static void widen(hlo_buffers *b, const hlo_instr *i, uint32_t from, uint32_t to
 static void widen_groups(hlo_buffers *b, const hlo_computation *c) {
   const frame *f = frame_of(b, c);
   for (const hlo_instr *i = c->first; i; i = i->next) {
-    for (uint32_t k = 0; is_control(i) && k < hlo_n_callees(i); k++) {
+    for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
       widen_groups(b, hlo_callee(i, k));
     }
-    if (i->beside || !next_beside(i)) {
+    if (i->beside || !hlo_next_beside(i)) {
       continue;
     }
-    uint32_t from = is_control(i) ? start_time(b, i) : f->time[i->id], to = end_time(f, i);
-    for (const hlo_instr *j = i; from < to && j; j = next_beside(j)) {
+    uint32_t from = hlo_is_control(i) ? start_time(b, i) : f->time[i->id], to = end_time(f, i);
+    for (const hlo_instr *j = i; from < to && j; j = hlo_next_beside(j)) {
       widen(b, j, from, to);
     }
   }

@@ -239,7 +239,7 @@ static void touch(touching *t, const hlo_instr *i) {
   if (writes) {
     *ARENA_PUSH(c->a, t->items, t->n, t->cap) = hlo_scratch_of(c->b, i);
   }
-  for (uint32_t k = 0; (i->op == HLO_WHILE || i->op == HLO_CONDITIONAL) && k < hlo_n_callees(i); k++) {
+  for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
     for (const hlo_instr *j = hlo_callee(i, k)->first; j; j = j->next) {
       touch(t, j);
     }
@@ -259,14 +259,9 @@ static status check_pair(const checker *c, const hlo_instr *i, const hlo_instr *
   return NULL;
 }
 
-/* `last` ends a group. */
-static status check_beside(const checker *c, const hlo_instr *last) {
-  const hlo_instr *first = last;
-  while (first->beside) {
-    first = first->prev;
-  }
-  for (const hlo_instr *i = first; i != last->next; i = i->next) {
-    for (const hlo_instr *j = first; j != last->next; j = j->next) {
+static status check_beside(const checker *c, const hlo_instr *first) {
+  for (const hlo_instr *i = first; i; i = hlo_next_beside(i)) {
+    for (const hlo_instr *j = first; j; j = hlo_next_beside(j)) {
       TRY(i == j ? NULL : check_pair(c, i, j));
     }
   }
@@ -277,7 +272,7 @@ static status run_computation(checker *c, const hlo_computation *body) {
   for (const hlo_instr *i = body->first; i; i = i->next) {
     TRY(budget_check(arena_budget(c->a)));
     TRY(run_instr(c, i));
-    TRY(i->beside && !(i->next && i->next->beside) ? check_beside(c, i) : NULL);
+    TRY(i->beside && !hlo_next_beside(i) ? check_beside(c, hlo_first_beside(i)) : NULL);
   }
   return NULL;
 }

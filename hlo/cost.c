@@ -116,7 +116,7 @@ static bool is_repeated(const hlo_instr *i, uint32_t k) {
 hlo_cost hlo_cost_of(const hlo_instr *i) {
   hlo_cost c = {0};
   bool nothing = i->op == HLO_PARAMETER || i->op == HLO_CONSTANT || i->op == HLO_EMPTY || i->op == HLO_RESHAPE;
-  if (nothing || hlo_info(i)->kind == HLO_CONTROL) {
+  if (nothing || hlo_is_control(i)) {
     return c;
   }
   c.bytes = written_bytes(i);

@@ -355,6 +355,14 @@ uint32_t hlo_value_uses(hlo_value v) {
   return n;
 }
 
+int64_t hlo_result_bytes(const hlo_instr *i) {
+  int64_t bytes = 0;
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    bytes += shape_bytes(&i->shapes[k]);
+  }
+  return bytes;
+}
+
 void hlo_number(hlo_computation *c) {
   uint32_t id = 0;
   for (hlo_instr *i = c->first; i; i = i->next) {

@@ -238,6 +238,17 @@ static inline bool hlo_is_bitcast_view(const hlo_instr *i) {
   return i->op == HLO_BITCAST && dtype_same_memory(hlo_type(i->operands[0]), (dtype)i->shapes[0].type);
 }
 static inline const hlo_op_info *hlo_info(const hlo_instr *i) { return hlo_op_get_info(i->op); }
+static inline bool hlo_is_control(const hlo_instr *i) { return hlo_info(i)->kind == HLO_CONTROL; }
+/* Of all results; their shapes are static. */
+int64_t hlo_result_bytes(const hlo_instr *i);
+/* Of those that run at the same time as `i` (beside) the first, and the next one behind `i`; NULL: no more. */
+static inline const hlo_instr *hlo_first_beside(const hlo_instr *i) {
+  while (i->beside) {
+    i = i->prev;
+  }
+  return i;
+}
+static inline const hlo_instr *hlo_next_beside(const hlo_instr *i) { return i->next && i->next->beside ? i->next : NULL; }
 /* Structural equality of op, attributes, shapes (not operands, not source). */
 bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b);
 /* Equal where hlo_same_operation holds. */

@@ -12,7 +12,7 @@ hlo_computation **hlo_walked(const hlo_module *m, arena *scratch, bool fusions, 
   for (uint32_t k = m->n_computations; k-- > 0;) { /* callers first, as they stand behind their callees */
     hlo_computation *c = m->computations[k];
     for (hlo_instr *i = c->n_ids ? c->first : NULL; i; i = i->next) {
-      if (i->op == HLO_WHILE || i->op == HLO_CONDITIONAL || (fusions && i->op == HLO_FUSION)) {
+      if (hlo_is_control(i) || (fusions && i->op == HLO_FUSION)) {
         for (uint32_t j = 0; j < hlo_n_callees(i); j++) {
           hlo_callee(i, j)->n_ids = 1;
         }

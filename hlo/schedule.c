@@ -19,14 +19,6 @@ typedef struct scheduler {
   uint32_t n_ready;
 } scheduler;
 
-static int64_t result_bytes(const hlo_instr *i) {
-  int64_t bytes = 0;
-  for (uint32_t k = 0; k < i->n_results; k++) {
-    bytes += shape_bytes(&i->shapes[k]);
-  }
-  return bytes;
-}
-
 /* Constants and parameters take no arena. */
 static bool takes_memory(const hlo_instr *i) { return i->op != HLO_CONSTANT && i->op != HLO_PARAMETER; }
 
@@ -41,7 +33,7 @@ static void count_uses(const hlo_computation *c, uint32_t *uses) {
 
 /* Bytes that running `i` adds to what is live: its results less the operands that nobody needs any more. */
 static int64_t growth(const hlo_instr *i, const uint32_t *uses_left) {
-  int64_t bytes = takes_memory(i) ? result_bytes(i) : 0;
+  int64_t bytes = takes_memory(i) ? hlo_result_bytes(i) : 0;
   for (uint32_t k = 0; k < i->n_operands; k++) {
     const hlo_instr *def = i->operands[k].def;
     uint32_t mine = 0, seen = 0;
@@ -50,7 +42,7 @@ static int64_t growth(const hlo_instr *i, const uint32_t *uses_left) {
       seen += j < k && i->operands[j].def == def;
     }
     if (!seen && mine == uses_left[def->id] && takes_memory(def)) {
-      bytes -= result_bytes(def);
+      bytes -= hlo_result_bytes(def);
     }
   }
   return bytes;
@@ -61,7 +53,7 @@ static int64_t peak_of(const hlo_computation *c, const order *o, uint32_t *uses_
   count_uses(c, uses_left);
   for (uint32_t n = 0; n < o->n; n++) {
     hlo_instr *i = o->items[n];
-    int64_t during = live + (takes_memory(i) ? result_bytes(i) : 0);
+    int64_t during = live + (takes_memory(i) ? hlo_result_bytes(i) : 0);
     peak = during > peak ? during : peak;
     live += growth(i, uses_left);
     for (uint32_t k = 0; k < i->n_operands; k++) {

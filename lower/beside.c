@@ -16,8 +16,6 @@ enum {
   ROUNDS = 8                 /* of a loop, as a guess: they count for all members alike */
 };
 
-static bool is_control(const hlo_instr *i) { return i->op == HLO_WHILE || i->op == HLO_CONDITIONAL; }
-
 /* By id: times that were asked for, and what stands before the group that is being made. */
 typedef struct search {
   const lower_backend *backend;
@@ -48,7 +46,7 @@ static lower_time time_of_body(const lower_backend *b, const hlo_computation *bo
 /* Of a conditional the longest branch counts. */
 static lower_time time_of(const lower_backend *b, const hlo_instr *i) {
   lower_time sum = {0, 0};
-  if (!is_control(i)) {
+  if (!hlo_is_control(i)) {
     return b->time(b->data, i);
   }
   for (uint32_t k = 0; k < hlo_n_callees(i) && sum.serial >= 0; k++) {
@@ -60,20 +58,14 @@ static lower_time time_of(const lower_backend *b, const hlo_instr *i) {
 
 /* --- groups --- */
 
-static bool is_small(const hlo_instr *i) {
-  uint64_t bytes = 0;
-  for (uint32_t k = 0; k < i->n_results; k++) {
-    bytes += (uint64_t)shape_bytes(&i->shapes[k]);
-  }
-  return bytes <= FAR_BYTES;
-}
+static bool is_small(const hlo_instr *i) { return hlo_result_bytes(i) <= FAR_BYTES; }
 
 /* Whether all that `i` reads is there, or can be there before the group: views and constants, and for loops, for which it
  * pays, small things to be computed. */
 static bool is_ready(const search *s, const hlo_instr *i, bool computes, int depth) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     const hlo_instr *def = i->operands[k].def;
-    bool comes = !s->is_member[def->id] && (is_free(s->backend, def) || (computes && !is_control(def) && is_small(def)));
+    bool comes = !s->is_member[def->id] && (is_free(s->backend, def) || (computes && !hlo_is_control(def) && is_small(def)));
     if (!s->done[def->id] && !(comes && depth > 0 && is_ready(s, def, computes, depth - 1))) {
       return false;
     }
@@ -87,7 +79,7 @@ static bool is_candidate(const search *s, const hlo_instr *i, lower_time *e) {
     s->times[i->id] = time_of(s->backend, i);
   }
   *e = s->times[i->id];
-  return e->serial > 0 && (is_control(i) || e->serial < LONG_NANOSECONDS);
+  return e->serial > 0 && (hlo_is_control(i) || e->serial < LONG_NANOSECONDS);
 }
 
 /* Puts `i`, which stands further behind, before `at`. */
@@ -123,8 +115,8 @@ static uint32_t find_members(const search *s, hlo_instr *first, hlo_instr **memb
     if (is_free(s->backend, i)) {
       continue;
     }
-    bool alike = is_control(i) == is_control(first);
-    if (!alike || !(near || is_small(i)) || !is_ready(s, i, is_control(first), DEPTH) || !is_candidate(s, i, &e)) {
+    bool alike = hlo_is_control(i) == hlo_is_control(first);
+    if (!alike || !(near || is_small(i)) || !is_ready(s, i, hlo_is_control(first), DEPTH) || !is_candidate(s, i, &e)) {
       near = false;
       if (!n) {
         return 1;
@@ -170,7 +162,7 @@ static void group(const lower_backend *b, hlo_computation *c) {
 
 static void group_all(const lower_backend *b, hlo_computation *c) {
   for (hlo_instr *i = c->first; i; i = i->next) {
-    for (uint32_t k = 0; is_control(i) && k < hlo_n_callees(i); k++) {
+    for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
       group_all(b, hlo_callee(i, k));
     }
   }

@@ -306,7 +306,7 @@ static status lower_group(lower_context *c, const hlo_instr **i) {
     *i = n ? (*i)->next : first;
     c->sequence = ARENA_PUSH(c->a, bodies, n, cap);
     TRY(lower_instr(c, *i));
-  } while ((*i)->next && (*i)->next->beside);
+  } while (hlo_next_beside(*i));
   c->sequence = outer;
   rt_thunk *t = lower_bare_thunk(c, "beside", first);
   t->label = arena_printf(c->a, "%u side by side", n);
@@ -321,7 +321,7 @@ static status lower_sequence(lower_context *c, const hlo_computation *comp, rt_s
   rt_sequence *outer = c->sequence;
   c->sequence = out;
   for (const hlo_instr *i = comp->first; i; i = i->next) {
-    TRY(i->next && i->next->beside ? lower_group(c, &i) : lower_instr(c, i));
+    TRY(hlo_next_beside(i) ? lower_group(c, &i) : lower_instr(c, i));
   }
   c->sequence = outer;
   return NULL;

@@ -1,5 +1,4 @@
 /* attention_kernel.c - the kernels of attention.h: panels of k; then tile by tile scores, softmax and the sum of the values. */
-#include <assert.h>
 #include <math.h>
 
 #include "emit/attention.h"
@@ -260,14 +259,9 @@ static void write_values(const kernel *k) {
 
 /* --- steps --- */
 
-static LLVMValueRef operand(const kernel *k, hlo_value v) {
-  for (uint32_t j = 0; j < k->w.e.n_inputs; j++) {
-    if (hlo_value_equal(k->w.e.inputs[j].value, v)) {
-      return k->w.e.inputs[j].base;
-    }
-  }
-  assert(!"an operand of attention is not one of the kernel");
-  return NULL;
+/* Where a parameter of the fusion's body lies, which q, k and v are (hlo_attention_of_fusion). */
+static LLVMValueRef operand(const kernel *k, hlo_value parameter) {
+  return k->w.e.inputs[hlo_int(parameter.def, HLO_ATTR_INDEX)].base;
 }
 
 static LLVMValueRef scratch(const kernel *k) { return emit_writer_buffer(&k->w, k->w.e.n_inputs + k->w.n_results); }

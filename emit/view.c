@@ -62,6 +62,12 @@ static bool step(const hlo_instr *i, emit_view *x) {
         x->strides[d] = hlo_ints(i, HLO_ATTR_STRIDES)[d] * before[d];
       }
       return true;
+    case HLO_BROADCAST:
+      memset(x->strides, 0, sizeof x->strides);
+      for (int d = 0; d < hlo_rank(i->operands[0]); d++) {
+        x->strides[hlo_ints(i, HLO_ATTR_DIMENSIONS)[d]] = hlo_shape(i->operands[0])->dims[d] == 1 ? 0 : before[d];
+      }
+      return true;
     default:
       return false;
   }

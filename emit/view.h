@@ -1,10 +1,11 @@
-/* view.h - an array seen through slices, transposes and reshapes, where it lies in another one. */
+/* view.h - an array seen through slices, transposes, reshapes and broadcasts, where it lies in another one. */
 #ifndef EMIT_VIEW_H
 #define EMIT_VIEW_H
 
 #include "hlo/ir.h"
 
-/* Element i of v is element offset + sum of i[d] * strides[d] of the array that it was made of. */
+/* Element i of v is element offset + sum of i[d] * strides[d] of the array that it was made of; a stride is 0 where
+ * elements are repeated. */
 typedef struct emit_view {
   int64_t offset, strides[SHAPE_MAX_RANK];
 } emit_view;

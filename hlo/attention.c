@@ -35,16 +35,24 @@ static hlo_value behind_reshapes(hlo_attention *a, hlo_value v) {
   return v;
 }
 
-/* The same of slices and transposes too, as long as nobody else wants them. */
+static bool is_view(const hlo_instr *i) {
+  return i->op == HLO_RESHAPE || i->op == HLO_SLICE || i->op == HLO_TRANSPOSE || i->op == HLO_BROADCAST;
+}
+
+/* What v shows, whose views become members as long as nobody else wants them.  It is an operand of the fusion in the
+ * end: so it is nothing free, of which a fusion makes a copy inside (what a dot reads itself stays an operand). */
 static hlo_value behind_views(hlo_attention *a, hlo_value v, unsigned views) {
-  for (; views & HLO_OPERAND_VIEWS; v = v.def->operands[0]) {
-    const hlo_instr *i = v.def;
-    bool is_view = i->op == HLO_RESHAPE || i->op == HLO_SLICE || i->op == HLO_TRANSPOSE;
-    if (!is_view || !hlo_used_once(v) || !add(a, v.def)) {
-      break;
+  hlo_value shown = v;
+  uint32_t n = a->n;
+  while (views & HLO_OPERAND_VIEWS && is_view(v.def) && hlo_used_once(v) && add(a, v.def)) {
+    v = v.def->operands[0];
+    if (!hlo_is_free(v.def)) {
+      shown = v;
+      n = a->n;
     }
   }
-  return v;
+  a->n = n; /* without views of what is free */
+  return shown;
 }
 
 /* Is i wanted by what is no member?  Broadcasts become part of their users. */
@@ -258,5 +266,6 @@ bool hlo_attention_of_fusion(const hlo_instr *i, hlo_attention *a) {
   }
   hlo_instr *root = hlo_callee(i, 0)->roots[0].def;
   return hlo_find_attention(root->op == HLO_TRANSPOSE ? root->operands[0].def : root,
-                            HLO_OPERAND_VIEWS | HLO_RESULT_VIEW, a);
+                            HLO_OPERAND_VIEWS | HLO_RESULT_VIEW, a) &&
+         a->q.def->op == HLO_PARAMETER && a->k.def->op == HLO_PARAMETER && a->v.def->op == HLO_PARAMETER;
 }

@@ -15,7 +15,7 @@ enum { HLO_ATTENTION_MEMBERS = 64 };
 
 typedef struct hlo_attention {
   hlo_instr *qk, *pv;          /* the dots */
-  hlo_value q, k, v;           /* where they lie: behind the slices, transposes and reshapes that are members */
+  hlo_value q, k, v;           /* where they lie: behind the views that are members; operands of the fusion */
   hlo_value scores;            /* softmax's operand: elementwise from qk's result and from what does not depend on it */
   hlo_instr *max, *exp, *sum;  /* reductions of scores and of exp, which is e^(scores - shift) */
   hlo_value shift, total;      /* one a row, elementwise from the result of max and of sum; what exp is divided by */
@@ -27,7 +27,7 @@ typedef struct hlo_attention {
 
 /* What may also be members. */
 enum hlo_attention_views {
-  HLO_OPERAND_VIEWS = 1, /* the slices, transposes and reshapes that q, k and v come from */
+  HLO_OPERAND_VIEWS = 1, /* the slices, transposes, reshapes and broadcasts that q, k and v come from */
   HLO_RESULT_VIEW = 2    /* a transpose of the result */
 };
 

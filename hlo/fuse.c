@@ -190,7 +190,7 @@ static void remove_members(hlo_fuser *f, uint32_t n, hlo_instr *const *members) 
   for (uint32_t k = n; k-- > 0;) {
     hlo_instr *i = members[k];
     uint32_t n_operands = i->n_operands;
-    if (i->n_uses) { /* by what nobody uses, where dce was left out */
+    if (i->n_uses || !i->parent) { /* by what nobody uses, where dce was left out; free members went with their users */
       continue;
     }
     hlo_remove(i);

@@ -110,8 +110,10 @@ script_tests = \
 	tests/test-sources \
 	tests/versions/test-versions
 hlo_tests = \
+	tests/hlo/attention/counted.hlo \
 	tests/hlo/attention/not.hlo \
 	tests/hlo/attention/projection.hlo \
+	tests/hlo/attention/repeated.hlo \
 	tests/hlo/attention/scaled.hlo \
 	tests/hlo/batch_norm/chain.hlo \
 	tests/hlo/cse/equal.hlo \
@@ -398,8 +400,10 @@ tests_files = \
 	tests/fuzz/values.py \
 	tests/fuzz/workers.py \
 	tests/fuzz/xla.py \
+	tests/hlo/attention/counted.expected \
 	tests/hlo/attention/not.expected \
 	tests/hlo/attention/projection.expected \
+	tests/hlo/attention/repeated.expected \
 	tests/hlo/attention/scaled.expected \
 	tests/hlo/batch_norm/chain.expected \
 	tests/hlo/cse/equal.expected \

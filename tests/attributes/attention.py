@@ -1,8 +1,11 @@
-"""Attention, FlexAttention: the specification's text written out in numpy."""
+"""Attention, FlexAttention: the specification's text written out in numpy; attention as decoders and window
+transformers are exported, by ONNX Runtime."""
 import itertools
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
+
+import oracles
 
 rng = np.random.default_rng(1)
 
@@ -132,3 +135,80 @@ def write_flex_attention(w):
             attributes |= {"softmax_precision": precision} if precision else {}
             y = flex(q, k, v, scale or 1 / np.sqrt(8), lambda x: x * 1.5, lambda p: p - 0.25)
             w.add("FlexAttention", [q, k, v], [y.astype(dtype)], attributes, domain="ai.onnx.preview")
+
+
+class Spelled:
+    """A graph of nodes as PyTorch's exporter writes them."""
+
+    def __init__(self):
+        self.nodes, self.constants, self.inputs = [], [], []
+
+    def input(self, name, *dims):
+        self.inputs.append((name, floats(*dims)))
+        return name
+
+    def op(self, kind, *inputs, **attributes):
+        given = [i if isinstance(i, str) else self.constant(i) for i in inputs]
+        name = "%s_%d" % (kind, len(self.nodes))
+        self.nodes.append(helper.make_node(kind, given, [name], **attributes))
+        return name
+
+    def constant(self, value):
+        name = "constant_%d" % len(self.constants)
+        self.constants.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def repeated(self, x, batch, heads, times, rows, width):
+        """Each head stands there `times` times."""
+        x = self.op("Unsqueeze", x, np.array([2]))
+        x = self.op("Expand", x, np.array([batch, heads, times, rows, width]))
+        return self.op("Reshape", x, np.array([batch, heads * times, rows, width]))
+
+    def attend(self, q, k, v, width, mask=None):
+        x = self.op("MatMul", q, self.op("Transpose", k, perm=[0, 1, 3, 2]))
+        x = self.op("Mul", x, np.float32(1 / np.sqrt(width)))
+        x = self.op("Add", x, mask) if mask else x
+        return self.op("MatMul", self.op("Softmax", x, axis=-1), v)
+
+    def finish(self, w, name, y):
+        nodes = self.nodes + [helper.make_node("Identity", [y], ["y"])]
+        info = [helper.make_tensor_value_info(n, TensorProto.FLOAT, x.shape) for n, x in self.inputs]
+        out = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+        graph = helper.make_graph(nodes, "case", info, [out], self.constants)
+        w.add_graph(name, graph, self.inputs, [("y", oracles.run_graph(graph, dict(self.inputs), 17))],
+                    [helper.make_opsetid("", 17)])
+
+
+def decoder(w, name, batch, rows, keys, heads, times, which):
+    """which of q, k, v are repeated."""
+    g, width = Spelled(), 8
+    values = {}
+    for x, n in (("q", rows), ("k", keys), ("v", keys)):
+        values[x] = (g.repeated(g.input(x, batch, heads, n, width), batch, heads, times, n, width) if x in which else
+                     g.input(x, batch, heads * times, n, width))
+    mask = g.op("Expand", g.input("mask", 1, 1, rows, keys), np.array([batch, 1, rows, keys]))
+    y = g.op("Transpose", g.attend(values["q"], values["k"], values["v"], width, mask), perm=[0, 2, 1, 3])
+    g.finish(w, name, g.op("Reshape", y, np.array([batch, rows, -1])))
+
+
+def windows(w, name, batch, count, rows, heads):
+    """GCViT: the queries of an image are those of all of its windows."""
+    g, width = Spelled(), 8
+    q = g.op("Unsqueeze", g.input("q", batch, rows, heads * width), np.array([1]))
+    q = g.op("Expand", q, np.array([batch, count, rows, heads * width]))
+    q = g.op("Reshape", q, np.array([batch * count, rows, heads, width]))
+    q = g.op("Transpose", q, perm=[0, 2, 1, 3])
+    kv = g.op("Reshape", g.input("kv", batch * count, rows, 2 * heads * width), np.array([batch * count, rows, 2, heads, width]))
+    kv = g.op("Transpose", kv, perm=[2, 0, 3, 1, 4])
+    k, v = (g.op("Gather", kv, np.array(n), axis=0) for n in (0, 1))
+    y = g.op("Transpose", g.attend(q, k, v, width), perm=[0, 2, 1, 3])
+    g.finish(w, name, g.op("Reshape", y, np.array([batch * count, rows, heads * width])))
+
+
+def write_repeated_heads(w):
+    for batch, rows, which in itertools.product((1, 2, 3), (1, 7, 8, 9, 33), ("kv", "k", "v", "q", "qkv")):
+        if which == "kv" or (batch, rows) == (2, 8):
+            decoder(w, "decoder_" + which, batch, rows, 12, 2, 3, which)
+            decoder(w, "one_head_" + which, batch, rows, 12, 1, 4, which)
+    for batch, rows in itertools.product((1, 2), (4, 9, 49)):
+        windows(w, "windows", batch, 3, rows, 2)

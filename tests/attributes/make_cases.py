@@ -19,6 +19,7 @@ from cases import Writer
 w = Writer(sys.argv[1])
 attention.write_attention(w)
 attention.write_flex_attention(w)
+attention.write_repeated_heads(w)
 windows.write_convolutions(w)
 windows.write_pools(w)
 windows.write_sampling(w)

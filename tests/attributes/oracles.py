@@ -32,3 +32,13 @@ def run(engine, op, inputs, kinds, attributes, opset):
         y = session.run(None, feeds)
     rest = iter(y)
     return [None if t is None else np.asarray(next(rest)) for t in kinds]
+
+
+def run_graph(graph, feeds, opset):
+    """The first output of a graph, by ONNX Runtime without its optimiser."""
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    model.ir_version = 10
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, feeds)[0]

@@ -1,5 +1,6 @@
 /* check_attention: attention in the forms in which models spell it, on the reference evaluator and on the cpu target at all
- * widths: fused where it should be, the same within what sums in another order differ by, the same bits for any threads. */
+ * widths: fused where it should be, the same within what sums in another order differ by, the same bits for any threads;
+ * and with operands that are repeated, in every spelling, for several batches and numbers of rows. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ typedef struct row {
 
 #define HALF "%h = constant() {value=f32[] 0.25} : f32[]\n"
 
-static const row rows[] = {
+static const row forms_of_it[] = {
     {"heads of a projection, scaled and masked, turned back", true,
      "%q: f32[2,24,3,16] \"q\", %k: f32[2,24,3,16] \"k\", %v: f32[2,24,3,16] \"v\", %mask: f32[24] \"mask\"",
      "%qk = dot(%q, %k) {lhs_batch=[0,2], rhs_batch=[0,2], lhs_contract=[3], rhs_contract=[3]} : f32[2,3,24,24]\n" HALF
@@ -114,11 +115,169 @@ static const row rows[] = {
      "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[16,16]\n", "%pv"},
 };
 
+/* --- operands that are repeated --- */
+
+enum { KEYS = 11, WIDTH = 16, GROUP = 3, ANY_FUSION = -1 };
+
+/* Where the heads of an operand come from, which are GROUP times as many. */
+typedef enum source {
+  PLAIN,    /* all are there */
+  GROUPED,  /* unsqueezed, expanded, reshaped */
+  ONE_HEAD, /* a dimension of one element, expanded */
+  MADE,     /* no array: its elements are counted */
+  SPLAT     /* no array: a number */
+} source;
+
+typedef struct spelling {
+  const char *name;
+  source q, k, v;
+  bool same;    /* k is v */
+  bool windows; /* q is repeated for GROUP windows, which are the batch */
+  bool mask;    /* one a batch for all heads, expanded */
+} spelling;
+
+static const spelling spellings[] = {
+    {.name = "keys and values of grouped heads", .k = GROUPED, .v = GROUPED},
+    {.name = "keys alone of grouped heads", .k = GROUPED},
+    {.name = "values alone of grouped heads", .v = GROUPED},
+    {.name = "keys and values of one head", .k = ONE_HEAD, .v = ONE_HEAD},
+    {.name = "values of one head", .v = ONE_HEAD},
+    {.name = "queries of one head", .q = ONE_HEAD},
+    {.name = "queries of grouped heads", .q = GROUPED},
+    {.name = "all of grouped heads, masked", .q = GROUPED, .k = GROUPED, .v = GROUPED, .mask = true},
+    {.name = "keys that are the values, of grouped heads", .k = GROUPED, .v = GROUPED, .same = true},
+    {.name = "queries of windows", .windows = true},
+    {.name = "queries of windows, keys and values of grouped heads", .windows = true, .k = GROUPED, .v = GROUPED},
+    {.name = "queries of windows, masked", .windows = true, .mask = true},
+    {.name = "a mask", .mask = true},
+    {.name = "keys that are counted", .k = MADE},
+    {.name = "values that are counted", .v = MADE},
+    {.name = "queries that are a number", .q = SPLAT},
+    {.name = "keys that are a number", .k = SPLAT},
+    {.name = "values that are a number", .v = SPLAT},
+};
+
+typedef struct sizes {
+  int batch, rows, heads;
+} sizes;
+
+static const sizes grid[] = {{1, 1, 2}, {1, 7, 2}, {1, 8, 2}, {1, 9, 1}, {1, 33, 2}, {2, 1, 1}, {2, 8, 2},
+                             {2, 9, 2}, {3, 7, 2}, {3, 8, 1}, {3, 33, 2}};
+
+typedef struct written {
+  const char *params, *body;
+} written;
+
+/* Adds %name: f32[batch, heads, rows, WIDTH], which is %nameN at its source. */
+static void add_operand(arena *a, written *t, const char *name, source from, int batch, int heads, int rows) {
+  const char *n = name, *comma = *t->params ? ", " : "";
+  int few = from == ONE_HEAD ? 1 : heads / GROUP;
+  switch (from) {
+    case PLAIN:
+      t->params = arena_printf(a, "%s%s%%%s: f32[%d,%d,%d,16] \"%s\"", t->params, comma, n, batch, heads, rows, n);
+      break;
+    case GROUPED:
+      t->params = arena_printf(a, "%s%s%%%s0: f32[%d,%d,%d,16] \"%s\"", t->params, comma, n, batch, few, rows, n);
+      t->body = arena_printf(a, "%s%%%s1 = reshape(%%%s0) : f32[%d,%d,1,%d,16]\n"
+                             "%%%s2 = broadcast(%%%s1) {dimensions=[0,1,2,3,4]} : f32[%d,%d,3,%d,16]\n"
+                             "%%%s = reshape(%%%s2) : f32[%d,%d,%d,16]\n", t->body, n, n, batch, few, rows, n, n, batch, few,
+                             rows, n, n, batch, heads, rows);
+      break;
+    case ONE_HEAD:
+      t->params = arena_printf(a, "%s%s%%%s0: f32[%d,1,%d,16] \"%s\"", t->params, comma, n, batch, rows, n);
+      t->body = arena_printf(a, "%s%%%s = broadcast(%%%s0) {dimensions=[0,1,2,3]} : f32[%d,%d,%d,16]\n", t->body, n, n, batch,
+                             heads, rows);
+      break;
+    case MADE:
+      t->body = arena_printf(a, "%s%%%s0 = iota() {dimension=0} : f32[16,%d,%d,%d]\n%%%s = transpose(%%%s0) "
+                             "{permutation=[2,3,1,0]} : f32[%d,%d,%d,16]\n", t->body, n, rows, batch, heads, n, n, batch, heads,
+                             rows);
+      break;
+    case SPLAT:
+      t->body = arena_printf(a, "%s%%%s0 = constant() {value=f32[] 0.5} : f32[]\n%%%s1 = broadcast(%%%s0) {dimensions=[]} : "
+                             "f32[%d,%d,%d]\n%%%s = reshape(%%%s1) : f32[%d,%d,%d,16]\n", t->body, n, n, n, batch, heads,
+                             rows * 16, n, n, batch, heads, rows);
+      break;
+  }
+}
+
+/* %q: [batch * GROUP, heads, rows, WIDTH]. */
+static void add_windows(arena *a, written *t, int batch, int heads, int rows) {
+  t->params = arena_printf(a, "%%q0: f32[%d,%d,%d,16] \"q\"", batch, heads, rows);
+  t->body = arena_printf(a, "%%q1 = broadcast(%%q0) {dimensions=[0,2,3,4]} : f32[%d,3,%d,%d,16]\n"
+                         "%%q = reshape(%%q1) : f32[%d,%d,%d,16]\n", batch, heads, rows, batch * GROUP, heads, rows);
+}
+
+static const char *repeated(arena *a, const spelling *s, const sizes *z) {
+  written t = {"", ""};
+  int batch = s->windows ? z->batch * GROUP : z->batch, heads = z->heads * GROUP;
+  if (s->windows) {
+    add_windows(a, &t, z->batch, heads, z->rows);
+  } else {
+    add_operand(a, &t, "q", s->q, batch, heads, z->rows);
+  }
+  add_operand(a, &t, "k", s->k, batch, heads, KEYS);
+  if (!s->same) {
+    add_operand(a, &t, "v", s->v, batch, heads, KEYS);
+  }
+  const char *full = arena_printf(a, "f32[%d,%d,%d,%d]", batch, heads, z->rows, KEYS);
+  const char *kept = arena_printf(a, "f32[%d,%d,%d]", batch, heads, z->rows);
+  if (s->mask) {
+    t.params = arena_printf(a, "%s, %%mask: f32[%d,1,%d,%d] \"mask\"", t.params, batch, z->rows, KEYS);
+    t.body = arena_printf(a, "%s%%maskb = broadcast(%%mask) {dimensions=[0,1,2,3]} : %s\n", t.body, full);
+  }
+  const char *how = "lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=";
+  t.body = arena_printf(a, "%s%%qk = dot(%%q, %%k) {%s[3]} : %s\n%%x = add(%%qk, %%%s) : %s\n", t.body, how, full,
+                        s->mask ? "maskb" : "qk", full);
+  t.body = arena_printf(a, "%s%%m = reduce(%%x) {dimensions=[3], reducer=maximum} : %s\n"
+                        "%%mb = broadcast(%%m) {dimensions=[0,1,2]} : %s\n%%d = subtract(%%x, %%mb) : %s\n"
+                        "%%e = exponential(%%d) : %s\n%%s = reduce(%%e) {dimensions=[3], reducer=add} : %s\n"
+                        "%%sb = broadcast(%%s) {dimensions=[0,1,2]} : %s\n%%p = divide(%%e, %%sb) : %s\n", t.body, kept, full,
+                        full, full, kept, full, full);
+  return arena_printf(a, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%s) {\n%s%%y = dot(%%p, %%%s) {%s[2]} : "
+                      "f32[%d,%d,%d,16]\nreturn %%y \"y\"\n}\n}\n", t.params, t.body, s->same ? "k" : "v", how, batch, heads,
+                      z->rows);
+}
+
+/* --- fusions of this kind that a text brings along, whose keys no operand is --- */
+
+static const char *const inner_keys[] = {
+    "%k0 = iota() {dimension=1} : f32[1,11,16]\n%k = broadcast(%k0) {dimensions=[0,1,2]} : f32[2,11,16]\n",
+    "%k0 = iota() {dimension=1} : f32[2,1,11,16]\n%k = reshape(%k0) : f32[2,11,16]\n",
+    "%n = negate(%p1) : f32[2,11,16]\n%k = reshape(%n) : f32[2,11,16]\n",
+};
+
+static const char *fusion_with(arena *a, const char *keys) {
+  return arena_printf(a, "onnx-xla hlo 1\nmodule \"t\" {\ncomputation fused(%%p0: f32[2,9,16], %%p1: f32[2,11,16]) {\n%s"
+                      "%%x = dot(%%p0, %%k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[2,9,11]\n"
+                      "%s%%y = dot(%%p, %%p1) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[2,9,16]\n"
+                      "return %%y\n}\nentry main(%%q: f32[2,9,16] \"q\", %%v: f32[2,11,16] \"v\") {\n"
+                      "%%y = fusion(%%q, %%v) {kind=attention, computations=[fused]} : f32[2,9,16]\nreturn %%y \"y\"\n}\n}\n",
+                      keys, SOFTMAX("f32[2,9,11]", "f32[2,9]", "2", "[0,1]"));
+}
+
+/* --- running them --- */
+
 typedef struct trial {
+  const char *name;
+  const char *(*write)(arena *a, const struct trial *t);
   const row *row;
+  const spelling *spelling;
+  const sizes *sizes;
+  const char *keys;
+  int fused; /* true, false or ANY_FUSION */
   variant v;
   char message[400];
 } trial;
+
+static const char *text_of_row(arena *a, const trial *t) {
+  const row *r = t->row;
+  return arena_printf(a, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%s) {\n%sreturn %s \"y\"\n}\n}\n", r->params, r->body,
+                      r->result);
+}
+
+static const char *text_of_fusion(arena *a, const trial *t) { return fusion_with(a, t->keys); }
+static const char *text_of_spelling(arena *a, const trial *t) { return repeated(a, t->spelling, t->sizes); }
 
 static literal seeded(arena *a, const shape *s, uint64_t *state) {
   void *data;
@@ -146,7 +305,7 @@ static void compare(trial *t, const literal *want, const literal *got) {
   for (int64_t k = 0; k < n && !*t->message; k++) {
     double x = literal_f64(want, k), y = literal_f64(got, k);
     if (!(isnan(x) && isnan(y)) && !(fabs(x - y) <= tolerance * most)) {
-      snprintf(t->message, sizeof t->message, "%s, %s: element %lld is %.9g, not %.9g", t->row->name, t->v.name, (long long)k, y, x);
+      snprintf(t->message, sizeof t->message, "%s, %s: element %lld is %.9g, not %.9g", t->name, t->v.name, (long long)k, y, x);
     }
   }
 }
@@ -166,8 +325,8 @@ static status run(trial *t, arena *a, const char *text, const literal *in, uint3
   v.threads = threads;
   TRY(hlo_parse(a, text, strlen(text), NULL, &m)); /* compiling changes a module */
   TRY(run_on_cpu(a, m, &v, in, out));
-  if (has_attention(m) != t->row->fused) {
-    snprintf(t->message, sizeof t->message, "%s, %s: %sfused", t->row->name, t->v.name, t->row->fused ? "not " : "");
+  if (t->fused != ANY_FUSION && has_attention(m) != t->fused) {
+    snprintf(t->message, sizeof t->message, "%s, %s: %sfused", t->name, t->v.name, t->fused ? "not " : "");
   }
   return NULL;
 }
@@ -175,9 +334,7 @@ static status run(trial *t, arena *a, const char *text, const literal *in, uint3
 static status try_it(void *data) {
   trial *t = data;
   arena *a = arena_create(NULL);
-  const row *r = t->row;
-  const char *text = arena_printf(a, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%s) {\n%sreturn %s \"y\"\n}\n}\n", r->params,
-                                  r->body, r->result);
+  const char *text = t->write(a, t);
   hlo_module *m;
   status s = hlo_parse(a, text, strlen(text), NULL, &m);
   literal in[4], want[2], one[2], three[2];
@@ -191,26 +348,51 @@ static status try_it(void *data) {
   for (uint32_t k = 0; !s && k < m->entry->n_roots; k++) {
     compare(t, &want[k], &one[k]);
     if (!literal_equal(&one[k], &three[k])) {
-      snprintf(t->message, sizeof t->message, "%s, %s: other bits with three threads", r->name, t->v.name);
+      snprintf(t->message, sizeof t->message, "%s, %s: other bits with three threads", t->name, t->v.name);
     }
   }
   arena_destroy(a);
   return s;
 }
 
+static void run_trial(trial *t) {
+  status s = guard_run(try_it, t);
+  ck_assert_msg(!s, "%s, %s: %s", t->name, t->v.name, status_message(s));
+  ck_assert_msg(!*t->message, "%s", t->message);
+}
+
 START_TEST(forms) {
+  trial t = {.name = forms_of_it[_i].name, .write = text_of_row, .row = &forms_of_it[_i], .fused = forms_of_it[_i].fused};
   for (size_t v = 0; v < N_VARIANTS; v++) {
-    trial t = {.row = &rows[_i], .v = variants[v]};
-    status s = guard_run(try_it, &t);
-    ck_assert_msg(!s, "%s, %s: %s", t.row->name, t.v.name, status_message(s));
-    ck_assert_msg(!*t.message, "%s", t.message);
+    t.v = variants[v];
+    run_trial(&t);
   }
+}
+END_TEST
+
+/* Each on one of the variants, in turn. */
+START_TEST(repeated_operands) {
+  for (size_t k = 0; k < sizeof grid / sizeof *grid; k++) {
+    char name[160];
+    snprintf(name, sizeof name, "%s, batch %d, %d rows, %d groups", spellings[_i].name, grid[k].batch, grid[k].rows, grid[k].heads);
+    trial t = {.name = name, .write = text_of_spelling, .spelling = &spellings[_i], .sizes = &grid[k], .fused = ANY_FUSION,
+               .v = variants[(k + (size_t)_i) % N_VARIANTS]};
+    run_trial(&t);
+  }
+}
+END_TEST
+
+START_TEST(given_fusions) {
+  trial t = {.name = "a fusion", .write = text_of_fusion, .keys = inner_keys[_i], .fused = ANY_FUSION, .v = variants[0]};
+  run_trial(&t);
 }
 END_TEST
 
 int main(void) {
   TCase *c = tcase_create("forms");
   tcase_set_timeout(c, 120);
-  tcase_add_loop_test(c, forms, 0, sizeof rows / sizeof *rows);
+  tcase_add_loop_test(c, forms, 0, sizeof forms_of_it / sizeof *forms_of_it);
+  tcase_add_loop_test(c, repeated_operands, 0, sizeof spellings / sizeof *spellings);
+  tcase_add_loop_test(c, given_fusions, 0, sizeof inner_keys / sizeof *inner_keys);
   return run_suite("attention", c);
 }

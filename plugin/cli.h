@@ -24,10 +24,12 @@ STATUS_MUST_USE status cli_session_options(const cli_args *args, arena *a, plug_
 STATUS_MUST_USE status cli_open(const cli_args *args, const plug_session_options *options, const char *path,
                                 arena *a, plug_session **out);
 
+/* What --shape and --input tell of the model's inputs: shapes, and values of those that are in files. */
+STATUS_MUST_USE status cli_told_inputs(const cli_args *args, const plug_session *s, arena *a, plug_inputs *out);
+
 /* One array for each of the model's inputs: those that --input names, and seeded random ones.  Shapes that
- * nothing tells are as the session's options say.  given (may be NULL): which are not random. */
-STATUS_MUST_USE status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out,
-                                       bool **given);
+ * nothing tells are as the session's options say. */
+STATUS_MUST_USE status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out);
 
 /* The arrays as a session takes them. */
 plug_inputs cli_inputs(const plug_session *s, const literal *inputs, arena *a);

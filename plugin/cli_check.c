@@ -50,6 +50,7 @@ status cli_check(const cli_args *args, arena *a, int *code) {
   cli_progress_start(args->quiet, "checking", 0);
   TRY(plug_name_file(compiler->survey(model, args->files.items[0], (rt_span){0}, &request, &found), args->files.items[0]));
   cli_progress_end();
+  TRY(plug_name_file(plug_check_dims(a, options.dims, options.n_dims, found.dim_names, found.n_dim_names), args->files.items[0]));
   if (!args->quiet) {
     print_ops(&found);
   }

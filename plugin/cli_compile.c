@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "plugin/cli.h"
 
 /* --- the report --- */
@@ -37,8 +38,32 @@ static void print_tuning(FILE *f, const rt_report *r, const char *precision, boo
   }
 }
 
-static void print_report(FILE *f, const plug_session *s, const plug_compiled *c, const cli_args *args, arena *a) {
+/* The dimensions that nothing told a size of: "n, x[1]". */
+static const char *guessed_dims(const plug_session *s, const plug_inputs *inputs, arena *a) {
+  const plug_source *source = plug_session_source(s);
+  str_map seen;
+  const char *text = "";
+  str_map_init(&seen, a);
+  for (uint32_t k = 0; k < source->n_inputs; k++) {
+    const plug_value *v = &source->inputs[k];
+    for (int d = 0; d < v->shape.rank; d++) {
+      const char *name = v->dim_names[d] ? v->dim_names[d] : arena_printf(a, "%s[%d]", v->name, d);
+      if (plug_session_guesses(s, inputs, k, d) && !str_map_get(&seen, name)) {
+        *str_map_put(&seen, name) = &seen;
+        text = arena_printf(a, "%s%s%s", text, *text ? ", " : "", name);
+      }
+    }
+  }
+  return text;
+}
+
+static void print_report(FILE *f, const plug_session *s, const plug_inputs *inputs, const plug_compiled *c,
+                         const cli_args *args, arena *a) {
   const rt_report *r = &c->report;
+  const char *guessed = guessed_dims(s, inputs, a);
+  if (*guessed) {
+    fprintf(f, "open dimensions   %s: 1 (--dim and --shape say otherwise)\n", guessed);
+  }
   fprintf(f, "operators         %" PRIu32 "\n", plug_session_source(s)->n_nodes);
   fprintf(f, "HLO operations    %" PRIu32 " imported, %" PRIu32 " after the passes\n", r->hlo_before,
           r->hlo_after);
@@ -108,7 +133,7 @@ static status emit_program(const cli_args *args, plug_session *s, const plug_inp
   if (strcmp(emit, "oxla") == 0) {
     TRY(save(s, args->output));
     if (!args->quiet) {
-      print_report(strcmp(args->output, "-") == 0 ? stderr : stdout, s, c, args, a);
+      print_report(strcmp(args->output, "-") == 0 ? stderr : stdout, s, inputs, c, args, a);
     }
     return NULL;
   }
@@ -117,22 +142,6 @@ static status emit_program(const cli_args *args, plug_session *s, const plug_inp
   CHECK_THAT(text, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "backend %s makes no such text for this model",
              args->backend ? args->backend : "cpu");
   return write_text(args->output, text);
-}
-
-/* The given inputs; what the others are is left to the session. */
-static status given_inputs(const cli_args *args, const plug_session *s, arena *a, plug_inputs *out) {
-  uint32_t n = plug_session_source(s)->n_inputs;
-  bool *given;
-  literal *inputs;
-  TRY(cli_make_inputs(args, s, a, &inputs, &given));
-  const shape **shapes = ARENA_NEW_N(a, const shape *, n);
-  const void **values = ARENA_NEW_N(a, const void *, n);
-  for (uint32_t k = 0; k < n; k++) {
-    shapes[k] = &inputs[k].shape;
-    values[k] = given[k] ? inputs[k].data : NULL;
-  }
-  *out = (plug_inputs){.shapes = shapes, .values = values};
-  return NULL;
 }
 
 static int complain(const char *message) {
@@ -154,7 +163,7 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
   options.compile.keep_text = !program && strcmp(emit, "hlo") != 0;
   TRY(cli_open(args, &options, path, a, &s));
   CHECK_THAT(!plug_session_is_image(s), STATUS_INVALID_ARGUMENT, "%s: it is compiled already", path);
-  TRY(given_inputs(args, s, a, &inputs));
+  TRY(cli_told_inputs(args, s, a, &inputs));
   cli_progress_start(args->quiet, "compiling", 0);
   bool text = strcmp(emit, "hlo") == 0 || strcmp(emit, "ptx") == 0;
   return text ? emit_source(args, s, &inputs, emit, a) : emit_program(args, s, &inputs, emit, a);

@@ -105,38 +105,52 @@ static status read_shapes(const cli_args *args, const plug_source *source, arena
   return NULL;
 }
 
-status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out, bool **given) {
+status cli_told_inputs(const cli_args *args, const plug_session *s, arena *a, plug_inputs *out) {
   const plug_source *source = plug_session_source(s);
-  literal *inputs = *out = ARENA_NEW_N(a, literal, source->n_inputs);
-  const shape **known = ARENA_NEW_N(a, const shape *, source->n_inputs);
-  bool *from_file = ARENA_NEW_N(a, bool, source->n_inputs);
-  TRY(read_shapes(args, source, a, known));
+  const shape **shapes = ARENA_NEW_N(a, const shape *, source->n_inputs);
+  const void **values = ARENA_NEW_N(a, const void *, source->n_inputs);
+  TRY(read_shapes(args, source, a, shapes));
   for (uint32_t n = 0; n < args->inputs.n; n++) {
     const char *file;
     uint32_t k;
+    literal *l = ARENA_NEW(a, literal);
     TRY(find_input(source, "input", args->inputs.items[n], &k, &file));
-    CHECK_THAT(!from_file[k], STATUS_INVALID_ARGUMENT, "--input %s: this input is given twice",
-               args->inputs.items[n]);
-    TRY(cli_read_tensor(a, file, (dtype)source->inputs[k].shape.type, &inputs[k]));
-    known[k] = &inputs[k].shape;
-    from_file[k] = true;
+    CHECK_THAT(!values[k], STATUS_INVALID_ARGUMENT, "--input %s: this input is given twice", args->inputs.items[n]);
+    TRY(cli_read_tensor(a, file, (dtype)source->inputs[k].shape.type, l));
+    shapes[k] = &l->shape;
+    values[k] = l->data;
   }
-  for (uint32_t k = 0; k < source->n_inputs; k++) {
-    shape_kind kind = (shape_kind)source->inputs[k].shape.kind;
-    CHECK_THAT(kind != SHAPE_UNRANKED || known[k], STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
-               "the model says no rank for input '%s': --input or --shape must", source->inputs[k].name);
-    CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
-               "input '%s' is no array: sequences, optional values and maps are not supported",
-               source->inputs[k].name);
-    if (!from_file[k]) {
-      shape wanted = plug_session_input_shape(s, &(plug_inputs){.shapes = known}, k);
-      TRY(shape_check(&wanted, source->inputs[k].name));
-      uint64_t seed = args->seed < 0 ? 0 : (uint64_t)args->seed;
-      inputs[k] = cli_random_tensor(a, &wanted, seed + (uint64_t)k * 0x100000001u);
+  *out = (plug_inputs){.shapes = shapes, .values = values};
+  return NULL;
+}
+
+/* Random numbers for input k, of the shape that a run would have it in. */
+static status make_input(const cli_args *args, const plug_session *s, const plug_inputs *told, uint32_t k, arena *a,
+                         literal *out) {
+  const plug_value *v = &plug_session_source(s)->inputs[k];
+  shape_kind kind = (shape_kind)v->shape.kind;
+  CHECK_THAT(kind != SHAPE_UNRANKED || told->shapes[k], STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+             "the model says no rank for input '%s': --input or --shape must", v->name);
+  CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
+             "input '%s' is no array: sequences, optional values and maps are not supported", v->name);
+  shape wanted = plug_session_input_shape(s, told, k);
+  TRY(shape_check(&wanted, v->name));
+  uint64_t seed = args->seed < 0 ? 0 : (uint64_t)args->seed;
+  *out = cli_random_tensor(a, &wanted, seed + (uint64_t)k * 0x100000001u);
+  return NULL;
+}
+
+status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out) {
+  uint32_t n = plug_session_source(s)->n_inputs;
+  literal *inputs = *out = ARENA_NEW_N(a, literal, n);
+  plug_inputs told;
+  TRY(cli_told_inputs(args, s, a, &told));
+  for (uint32_t k = 0; k < n; k++) {
+    if (told.values[k]) {
+      inputs[k] = literal_make(*told.shapes[k], told.values[k]);
+    } else {
+      TRY(make_input(args, s, &told, k, a, &inputs[k]));
     }
-  }
-  if (given) {
-    *given = from_file;
   }
   return NULL;
 }

@@ -101,11 +101,13 @@ typedef struct plug_survey {
   const char **values;   /* "input x: f32[batch,3]", as declared */
   const char **problems; /* what is not supported */
   const char **notes;    /* what its user must give */
+  const char **dim_names; /* of inputs, each once */
+  uint32_t n_dim_names;
   plug_finding *findings; /* problems and guesses, by node; what depends on a node with one is not looked at */
   uint32_t n_findings;
 } plug_survey;
 
-enum { PLUG_COMPILER_ABI = 3 };
+enum { PLUG_COMPILER_ABI = 4 };
 
 typedef struct plug_compiler {
   uint32_t abi;

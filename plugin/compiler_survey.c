@@ -14,7 +14,7 @@ typedef struct survey {
   const onnx_model *m;
   dim_table *dims;
   onnx_input_shape *inputs;
-  uint32_t n_inputs, cap_problems, cap_notes, cap_values;
+  uint32_t n_inputs, cap_problems, cap_notes, cap_values, cap_dim_names;
   bool open; /* some dimension was guessed */
 } survey;
 
@@ -56,9 +56,21 @@ static status survey_ops(survey *c) {
   return NULL;
 }
 
+/* Those that the importer made up begin with '_'. */
+static void list_dim_name(survey *c, const char *name) {
+  bool listed = *name == '_';
+  for (uint32_t k = 0; k < c->out->n_dim_names && !listed; k++) {
+    listed = strcmp(c->out->dim_names[k], name) == 0;
+  }
+  if (!listed) {
+    *ARENA_PUSH(c->a, c->out->dim_names, c->out->n_dim_names, c->cap_dim_names) = name;
+  }
+}
+
 /* A dimension as the request has it. */
 static dim size_of(void *data, dim symbol) {
   survey *c = data;
+  list_dim_name(c, dim_name(c->dims, symbol));
   for (uint32_t k = 0; k < c->request->n_dims; k++) {
     if (strcmp(dim_name(c->dims, symbol), c->request->dims[k].name) == 0) {
       return c->request->dims[k].value;

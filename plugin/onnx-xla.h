@@ -143,7 +143,7 @@ typedef struct oxla_options {
   const char *cpu;        /* to compile for: "native" (default), "x86-64", "x86-64-v3", ... */
   int threads;            /* of a run; 0: all cores */
   int lanes;              /* f32 lanes of a vector; 0: the cpu's widest */
-  const oxla_dim *dims;   /* values of symbolic dimensions */
+  const oxla_dim *dims;   /* values of symbolic dimensions of the inputs; another name is an error */
   size_t n_dims;
   uint64_t max_memory;    /* bytes for loading, compiling and runs, their outputs included; 0: no limit */
   double max_seconds;     /* for loading, for each compilation and for each execution; 0: no limit */

@@ -155,6 +155,19 @@ static int64_t size_of_name(const plug_session *s, const plug_inputs *inputs, co
   return -1;
 }
 
+/* The size of dimension d of input k, as far as something tells it; -1 otherwise. */
+static int64_t told_size(const plug_session *s, const plug_inputs *inputs, uint32_t k, int d) {
+  const plug_value *v = &s->source->inputs[k];
+  if (inputs->shapes && inputs->shapes[k]) {
+    return inputs->shapes[k]->dims[d];
+  }
+  return v->shape.dims[d] >= 0 || !v->dim_names[d] ? v->shape.dims[d] : size_of_name(s, inputs, v->dim_names[d]);
+}
+
+bool plug_session_guesses(const plug_session *s, const plug_inputs *inputs, uint32_t k, int d) {
+  return told_size(s, inputs, k, d) < 0;
+}
+
 shape plug_session_input_shape(const plug_session *s, const plug_inputs *inputs, uint32_t k) {
   const plug_value *v = &s->source->inputs[k];
   if (inputs->shapes && inputs->shapes[k]) {
@@ -162,10 +175,8 @@ shape plug_session_input_shape(const plug_session *s, const plug_inputs *inputs,
   }
   shape wanted = v->shape;
   for (int d = 0; d < wanted.rank; d++) {
-    if (wanted.dims[d] < 0) {
-      int64_t size = v->dim_names[d] ? size_of_name(s, inputs, v->dim_names[d]) : -1;
-      wanted.dims[d] = size >= 0 ? size : s->options.open_dim ? s->options.open_dim : -1;
-    }
+    int64_t size = told_size(s, inputs, k, d);
+    wanted.dims[d] = size >= 0 ? size : s->options.open_dim ? s->options.open_dim : -1;
   }
   return wanted;
 }

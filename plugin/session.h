@@ -20,7 +20,7 @@ typedef struct plug_session_options {
   const char *tune;    /* "off", "fast", "full"; NULL: $ONNX_XLA_TUNE, or fast */
   const char *precision; /* "fp32" or NULL; "bf16", "fp16": compile.narrow is set to it */
   const char *cache;   /* folder; NULL: as plug_cache_folder finds it; "": none */
-  const plug_dim *dims;
+  const plug_dim *dims; /* of the names that the model's inputs have; opening fails for others */
   uint32_t n_dims;
   int64_t open_dim;    /* of dimensions that neither dims nor the run's inputs tell; 0: an error */
   uint64_t max_memory; /* bytes for all that the session does, runs included; 0: no limit */
@@ -81,6 +81,8 @@ typedef struct plug_inputs {
 /* The shape of an input as a run would have it: given, or declared with what the options and the other inputs tell of its
  * named dimensions; -1 where one stays open. */
 shape plug_session_input_shape(const plug_session *s, const plug_inputs *inputs, uint32_t k);
+/* Whether dimension d of input k is what the options say of open ones, since nothing else tells its size. */
+bool plug_session_guesses(const plug_session *s, const plug_inputs *inputs, uint32_t k, int d);
 /* The program for these inputs (what they leave open is as the options say), compiled now if it is not there yet.  It stays
  * until plug_session_release, or the session's end. */
 STATUS_MUST_USE status plug_session_compile(plug_session *s, const plug_inputs *inputs, const plug_compiled **out);
@@ -114,6 +116,10 @@ shape plug_compiled_output(const plug_session *s, const plug_compiled *c, uint32
 /* A .oxla file with all programs that are kept. */
 STATUS_MUST_USE status plug_session_save(plug_session *s, const char *path);
 STATUS_MUST_USE status plug_session_save_stream(plug_session *s, FILE *f);
+
+/* INVALID_ARGUMENT that lists the names, where a dimension has none of them. */
+STATUS_MUST_USE status plug_check_dims(arena *a, const plug_dim *dims, uint32_t n_dims, const char *const *names,
+                                       uint32_t n);
 
 /* A request as this session would make it, for the compiler's printing functions. */
 plug_request plug_session_request(const plug_session *s, const plug_inputs *inputs);

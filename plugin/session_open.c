@@ -52,6 +52,47 @@ static void describe_image(plug_session *s) {
   s->source = source;
 }
 
+/* --- named dimensions --- */
+
+static bool is_named(const char *name, const char *const *names, uint32_t n) {
+  bool found = false;
+  for (uint32_t k = 0; k < n && !found; k++) {
+    found = strcmp(name, names[k]) == 0;
+  }
+  return found;
+}
+
+status plug_check_dims(arena *a, const plug_dim *dims, uint32_t n_dims, const char *const *names, uint32_t n) {
+  const char *list = n ? names[0] : "none";
+  for (uint32_t k = 1; k < n; k++) {
+    list = arena_printf(a, "%s, %s", list, names[k]);
+  }
+  for (uint32_t k = 0; k < n_dims; k++) {
+    CHECK_THAT(is_named(dims[k].name, names, n), STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
+               "no input has a dimension '%s'; the model's named dimensions are: %s", dims[k].name, list);
+  }
+  return NULL;
+}
+
+/* A misspelt name would leave the dimension open without a word. */
+static status check_dims(const plug_session *s) {
+  const plug_session_options *o = &s->options;
+  const char **names = NULL;
+  uint32_t n = 0, cap = 0;
+  CHECK_THAT(!s->image || o->n_dims == 0, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
+             "dimension '%s' is given a size, but a compiled file has the sizes that it was compiled for",
+             o->dims[0].name);
+  for (uint32_t k = 0; k < s->source->n_inputs && o->n_dims; k++) {
+    const plug_value *v = &s->source->inputs[k];
+    for (int d = 0; d < v->shape.rank; d++) {
+      if (v->dim_names[d] && !is_named(v->dim_names[d], names, n)) {
+        *ARENA_PUSH(s->arena, names, n, cap) = v->dim_names[d];
+      }
+    }
+  }
+  return plug_check_dims(s->arena, o->dims, o->n_dims, names, n);
+}
+
 /* --- models and images --- */
 
 static status set_tuning(plug_session *s) {
@@ -132,6 +173,11 @@ static status open_guarded(void *data) {
   return NULL;
 }
 
+static status open_and_check(void *data) {
+  TRY(open_guarded(data));
+  return check_dims(((const opening *)data)->s);
+}
+
 status plug_session_open(const char *path, const void *bytes, size_t size, const plug_session_options *options,
                          plug_session **out) {
   *out = NULL;
@@ -148,7 +194,7 @@ status plug_session_open(const char *path, const void *bytes, size_t size, const
   if (getrandom(&s->entropy, sizeof s->entropy, GRND_NONBLOCK) != sizeof s->entropy) {
     s->entropy = hash_mix((uint64_t)(start * 1e9), (uintptr_t)s); /* too early after the system's start */
   }
-  status failed = plug_run_with_stack(PLUG_COMPILE_STACK, open_guarded, &(opening){s, path, bytes, size, options});
+  status failed = plug_run_with_stack(PLUG_COMPILE_STACK, open_and_check, &(opening){s, path, bytes, size, options});
   s->load_seconds = plug_now() - start;
   s->budget.deadline = s->compiling.deadline = 0;
   if (failed) {

@@ -262,6 +262,9 @@ START_TEST(dims) {
   ASSERT_OK(plug_session_compile(s, &(plug_inputs){0}, &c));
   ck_assert(shape_equal(&c->program->params[0].shape, &wanted));
   plug_session_close(s);
+  plug_dim wrong[] = {n, {"k", 5}};
+  ASSERT_FAILS(plug_session_open(path, NULL, 0, &(plug_session_options){.backend = "ref", .dims = wrong, .n_dims = 2}, &s),
+               STATUS_INVALID_ARGUMENT, "no input has a dimension 'k'; the model's named dimensions are: n, m");
 }
 END_TEST
 

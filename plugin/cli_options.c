@@ -50,7 +50,7 @@ static const option options[] = {
      "cases that are known to fail: lines 'case reason', # begins a comment"},
     {"strict-list", 0, NULL, FLAG, AT(strict_list), CLI_TEST, "a listed case that is not there is a failure"},
     {"write-expect-fail", 0, "FILE", TEXT, AT(write_expect_fail), CLI_TEST,
-     "writes such a list of what fails now, with the reasons"},
+     "writes such a list of what fails now, with the reasons; no wrong numbers but those of the old list"},
     {"timeout", 0, "SECONDS", NUMBER, AT(timeout), CLI_TEST, "that a case may take (60)"},
     {"jobs", 'j', "N", COUNT, AT(jobs), CLI_TEST, "cases at a time (all cores)"},
     {"slowest", 0, "N", COUNT, AT(slowest), CLI_TEST, "shows what took longest to compile, and times in all"},

@@ -46,6 +46,7 @@ check_programs = \
 	tests/unit/check_profile \
 	tests/unit/check_ref \
 	tests/unit/check_ref_target \
+	tests/unit/check_same_values \
 	tests/unit/check_session \
 	tests/unit/check_shared \
 	tests/unit/check_tensor \
@@ -62,6 +63,7 @@ test_modules = \
 test_helper_sources = \
 	tests/fuzz/bytes/mutate.c \
 	tests/fuzz/bytes/targets.c \
+	tests/hlo/same_values.c \
 	tests/target/text_case.c \
 	tests/target/two_targets.c \
 	tests/unit/emit_case.c \
@@ -100,6 +102,7 @@ script_tests = \
 	tests/fuzz/bytes/test-byte-fuzz \
 	tests/fuzz/test-fuzz \
 	tests/fuzz/test-planted \
+	tests/hlo/test-run-hlo \
 	tests/onnxifi/test-caffe2 \
 	tests/onnxifi/test-driver \
 	tests/onnxifi/test-loader \
@@ -452,6 +455,7 @@ tests_files = \
 	tests/hlo/row_fusion/residual.expected \
 	tests/hlo/row_fusion/softmax.expected \
 	tests/hlo/run-hlo \
+	tests/hlo/same_values.h \
 	tests/hlo/simplify/arithmetic.expected \
 	tests/hlo/simplify/control.expected \
 	tests/hlo/simplify/convert.expected \
@@ -460,6 +464,7 @@ tests_files = \
 	tests/hlo/simplify/reduce.expected \
 	tests/hlo/simplify/root.expected \
 	tests/hlo/tables/chain.expected \
+	tests/hlo/test-run-hlo \
 	tests/hlo/text/all-ops.expected \
 	tests/hlo/text/names.expected \
 	tests/hlo/text/refused-shape.expected \
@@ -595,6 +600,8 @@ tests_unit_check_ref_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_ref_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_ref_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_ref_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_same_values_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_same_values_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_session_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_session_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_shared_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

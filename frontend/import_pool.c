@@ -9,12 +9,14 @@ typedef struct pool { /* the window with batch and channels in front, as reduce-
   onnx_window w;      /* pads as the node states them */
   int rank;
   dim in[SHAPE_MAX_RANK], out[SHAPE_MAX_RANK]; /* spatial extents */
+  int64_t beyond[SHAPE_MAX_RANK];              /* how far whole windows reach behind the input, or the padding does */
   int64_t window[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK],
       dilation[SHAPE_MAX_RANK];
 } pool;
 
-/* Positions of the window in one dimension.  With ceil_mode the last one may reach beyond the padding, but
- * must start within the input or the padding before it. */
+/* Positions of the window in one dimension, for a padded extent that it fits, or with ceil_mode is less than a stride short
+ * of fitting.  With ceil_mode the last one may reach beyond the padding, but must start within the input or the padding
+ * before it. */
 static int64_t positions(const onnx_window *w, int k, int64_t in, bool ceil_mode) {
   int64_t room = in + w->low[k] + w->high[k] - onnx_window_extent(w, k), stride = w->strides[k];
   if (!ceil_mode) {
@@ -24,16 +26,38 @@ static int64_t positions(const onnx_window *w, int k, int64_t in, bool ceil_mode
   return (n - 1) * stride >= in + w->low[k] ? n - 1 : n;
 }
 
+/* With ceil_mode a kernel that is by less than a stride larger than the padded input has a place too. */
+static status window_fits(const onnx_window *w, const dim *in, bool ceil_mode) {
+  dim enough[SHAPE_MAX_RANK];
+  for (int k = 0; k < w->n; k++) {
+    int64_t extent = onnx_window_extent(w, k), padded = in[k] + w->low[k] + w->high[k];
+    bool starts = ceil_mode && in[k] + w->low[k] > 0 && extent - padded < w->strides[k];
+    enough[k] = starts && extent > in[k] ? extent : in[k];
+  }
+  return onnx_window_fits(w, enough);
+}
+
+/* Cells of a window at its only place, in dimension k: those behind the input add nothing. */
+static void leave_out_cells(pool *p, int k) {
+  int64_t d = p->dilation[2 + k], cells = (p->in[k] + p->low[2 + k] + d - 1) / d;
+  if (p->out[k] == 1 && cells > 0 && cells < p->window[2 + k]) {
+    int64_t reach = (cells - 1) * d + 1 - p->in[k] - p->low[2 + k];
+    p->window[2 + k] = cells;
+    p->strides[2 + k] = p->in[k] + p->low[2 + k];
+    p->high[2 + k] = reach > 0 ? reach : 0;
+  }
+}
+
 static status read_pool(const onnx_node *n, pool *p) {
   const shape *x = onnx_in_shape(n, 0);
+  bool ceil_mode;
   TRY(onnx_need_rank(n, 0, "X", 3, SHAPE_MAX_RANK));
   TRY(onnx_read_window(n, x->rank - 2, NULL, &p->w));
+  TRY(onnx_attr_bool(n->proto, "ceil_mode", false, &ceil_mode));
   p->rank = x->rank;
   memcpy(p->in, x->dims + 2, (size_t)p->w.n * sizeof *p->in);
   onnx_window_same_pads(&p->w, p->in);
-  TRY(onnx_window_fits(&p->w, p->in));
-  bool ceil_mode;
-  TRY(onnx_attr_bool(n->proto, "ceil_mode", false, &ceil_mode));
+  TRY(window_fits(&p->w, p->in, ceil_mode));
   for (int k = 0; k < 2; k++) {
     p->window[k] = p->strides[k] = p->dilation[k] = 1;
     p->low[k] = p->high[k] = 0;
@@ -45,7 +69,8 @@ static status read_pool(const onnx_node *n, pool *p) {
     p->strides[2 + k] = p->w.strides[k];
     p->dilation[2 + k] = p->w.dilations[k];
     p->low[2 + k] = p->w.low[k];
-    p->high[2 + k] = !ceil_mode ? p->w.high[k] : reach > 0 ? reach : 0;
+    p->beyond[k] = p->high[2 + k] = !ceil_mode ? p->w.high[k] : reach > 0 ? reach : 0;
+    leave_out_cells(p, k);
   }
   return NULL;
 }
@@ -89,7 +114,7 @@ status onnx_import_average_pool(onnx_node *n) {
   bool uniform = true;
   for (int k = 0; k < p.w.n; k++) {
     whole *= (double)p.w.kernel[k];
-    uniform &= p.high[2 + k] <= p.w.high[k] && (include_pad || (p.low[2 + k] == 0 && p.high[2 + k] == 0));
+    uniform &= p.beyond[k] <= p.w.high[k] && (include_pad || (p.low[2 + k] == 0 && p.beyond[k] == 0));
   }
   hlo_value count = hlo_like(b, sum, uniform ? whole : 1);
   for (int k = 0; k < p.w.n && !uniform; k++) {

@@ -1,7 +1,10 @@
-"""Convolutions, pooling, sampling and determinants in any number of dimensions: loops in numpy."""
+"""Convolutions, pooling, sampling and determinants in any number of dimensions: loops in numpy; pooling
+with ceil_mode by ONNX Runtime."""
 import itertools
 
 import numpy as np
+
+import oracles
 
 rng = np.random.default_rng(2)
 
@@ -126,6 +129,21 @@ def write_pools(w):
         norm = np.sum(np.abs(x.astype("d")) ** 3, axes, keepdims=True) ** (1 / 3)
         w.add("GlobalLpPool", [x], [norm.astype("f")], {"p": 3}, name="%dd" % n)
         w.add("GlobalMaxPool", [x], [x.max(axes, keepdims=True)], name="%dd" % n)
+
+
+def write_ceil_mode(w):
+    """Kernels that reach behind the input, or are larger than it; extents: of the input, kernel, stride, dilation, pads."""
+    for n, kernel, stride, dilation, low, high in (
+            (2, 3, 2, 1, 0, 0), (2, 3, 5, 1, 0, 0), (2, 4, 3, 1, 0, 0), (2, 320, 320, 1, 0, 0), (1, 7, 7, 1, 0, 0), (5, 3, 2, 1, 0, 0),
+            (6, 3, 2, 1, 0, 0), (6, 2, 4, 1, 1, 1), (5, 2, 3, 1, 1, 1), (2, 5, 2, 1, 1, 1), (4, 2, 5, 1, 1, 1), (2, 4, 3, 1, 1, 0),
+            (2, 4, 3, 1, 0, 1), (3, 2, 2, 3, 0, 0), (2, 2, 5, 2, 0, 0), (7, 3, 2, 2, 0, 0), (4, 3, 4, 3, 1, 0), (1, 2, 2, 1, 1, 1)):
+        for op, attributes in (("MaxPool", {}), ("AveragePool", {}), ("AveragePool", {"count_include_pad": 1}), ("LpPool", {"p": 3})):
+            for rank in (1, 2):
+                a = attributes | {"ceil_mode": 1, "kernel_shape": [kernel] * rank, "strides": [stride] * rank,
+                                  "dilations": [dilation] * rank, "pads": [low] * rank + [high] * rank}
+                x = floats(2, 3, *[n] * rank)
+                kinds = [1, 7] if op == "MaxPool" else [1]
+                w.add(op, [x], oracles.run("runtime", op, [x], kinds, a, 22), a, opset=22, name="ceil_mode")
 
 
 def write_sampling(w):

@@ -267,6 +267,7 @@ static const refused_case refused[] = {
     {11, "MaxPool f32[1,4,5,5] kernel_shape=I0,1", "kernel_shape[0] is 0"},
     {11, "MaxPool f32[1,4,5,5] kernel_shape=I3", "kernel_shape has 1 entries instead of 2"},
     {11, "AveragePool f32[1,4,5,5] kernel_shape=I9,9", "the kernel covers 9"},
+    {22, "AveragePool f32[1,3,2,2] kernel_shape=I4,4 strides=I2,2 ceil_mode=i1", "whose padded extent is 2"},
     {11, "AveragePool s32[1,4,5,5] kernel_shape=I2,2", "version 11 takes f16, f32, f64"},
     {11, "LpPool f32[1,4,5,5] kernel_shape=I2,2 p=i0", "p is 0"},
     {11, "MaxUnpool f32[1,1,2,2] s64[1,1,2,1] kernel_shape=I2,2", "I is s64[1,1,2,1]"},

@@ -13,6 +13,7 @@
 
 #include "backend_cpu/compile_measure.h"
 #include "backend_cpu/compile_tune_log.h"
+#include "backend_cpu/exec_target.h"
 #include "base/hash.h"
 #include "hlo/rewrite.h"
 #include "hlo/text.h"
@@ -434,6 +435,17 @@ void cpu_tune_report(const cpu_tuner *t, rt_report *r) {
   }
 }
 
+/* Whether what was built can run here, where it would be timed; if not, the report says why guesses decide. */
+static bool runs_here(const cpu_tuner *t, rt_report *report) {
+  status s = cpu_target.check_cpu(emit_target_text(t->arena, t->target));
+  if (s) {
+    report->warning = arena_printf(t->arena, "nothing is timed, guesses decide: %s", status_message(s));
+    status_free(s);
+    return false;
+  }
+  return true;
+}
+
 status cpu_tune(arena *a, const hlo_module *m, const rt_compile_options *options, const emit_target *target,
                 uint32_t threads, cpu_tuner **out, rt_report *report) {
   cpu_tuner *t = *out = ARENA_NEW(a, cpu_tuner);
@@ -455,8 +467,8 @@ status cpu_tune(arena *a, const hlo_module *m, const rt_compile_options *options
       open[n++] = &t->decisions[k];
     }
   }
-  if (options->tune >= RT_TUNE_FAST) {
-    return n ? measure_all(t, n, open, report) : NULL;
+  if (n && options->tune >= RT_TUNE_FAST && runs_here(t, report)) {
+    return measure_all(t, n, open, report);
   }
   for (uint32_t k = 0; k < n; k++) {
     decide_by_near(t, open[k]);

@@ -36,34 +36,26 @@ static status load_code(arena *a, rt_span object, rt_code **out) { return rt_cod
 
 /* --- processors --- */
 
-/* Whether this processor has a feature by LLVM's name.  What is not listed says nothing about instructions that our kernels
- * use. */
-static bool has_feature(const char *name, size_t n) {
+/* One of the features that code needs, "+name": what is not known here cannot be looked for. */
+static status check_feature(const char *text, size_t n) {
 #if defined(__x86_64__)
-#define F(llvm, gcc) {llvm, __builtin_cpu_supports(gcc) != 0}
+#define X86_FEATURE(name) {name, __builtin_cpu_supports(name) != 0},
   const struct {
     const char *name;
     bool here;
-  } table[] = {F("sse3", "sse3"), F("ssse3", "ssse3"), F("sse4.1", "sse4.1"), F("sse4.2", "sse4.2"), F("popcnt", "popcnt"),
-               F("avx", "avx"), F("avx2", "avx2"), F("fma", "fma"), F("f16c", "f16c"), F("bmi", "bmi"), F("bmi2", "bmi2"),
-               F("lzcnt", "lzcnt"), F("movbe", "movbe"), F("fma4", "fma4"), F("xop", "xop"), F("sse4a", "sse4a"),
-               F("avx512f", "avx512f"), F("avx512vl", "avx512vl"), F("avx512bw", "avx512bw"), F("avx512dq", "avx512dq"),
-               F("avx512cd", "avx512cd"), F("avx512ifma", "avx512ifma"), F("avx512vbmi", "avx512vbmi"),
-               F("avx512vbmi2", "avx512vbmi2"), F("avx512vnni", "avx512vnni"), F("avx512bitalg", "avx512bitalg"),
-               F("avx512vpopcntdq", "avx512vpopcntdq"), F("avx512bf16", "avx512bf16"), F("avx512fp16", "avx512fp16"),
-               F("avxvnni", "avxvnni"), F("gfni", "gfni"), F("vpclmulqdq", "vpclmulqdq"), F("vaes", "vaes"),
-               F("avx512vp2intersect", "avx512vp2intersect"), F("x86-64-v2", "x86-64-v2"), F("x86-64-v3", "x86-64-v3"),
-               F("x86-64-v4", "x86-64-v4")};
-#undef F
-  for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
-    if (strlen(table[k].name) == n && memcmp(table[k].name, name, n) == 0) {
-      return table[k].here;
+  } known[] = {
+#include "base/x86_features.def"
+  };
+#undef X86_FEATURE
+  for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+    if (*text == '+' && strlen(known[k].name) == n - 1 && memcmp(known[k].name, text + 1, n - 1) == 0) {
+      CHECK_THAT(known[k].here, STATUS_INVALID_FILE,
+                 "its code needs %s, which this processor lacks", known[k].name);
+      return NULL;
     }
   }
-#else
-  (void)name, (void)n;
 #endif
-  return true;
+  return status_error(STATUS_INVALID_FILE, "its code needs '%.*s', which this onnx-xla does not know", (int)n, text);
 }
 
 static const char *this_architecture(void) {
@@ -78,21 +70,18 @@ static const char *this_architecture(void) {
 
 /* `cpu` is emit_target_text: triple, LLVM's name of the processor, features, lanes. */
 static status check_cpu(const char *cpu) {
-  const char *architecture = this_architecture(), *name = strchr(cpu, ' ');
+  const char *architecture = this_architecture();
   if (*cpu == '\0') { /* no kernels: any machine will do */
     return NULL;
   }
-  CHECK_THAT(name && strncmp(cpu, architecture, strlen(architecture)) == 0, STATUS_INVALID_FILE,
+  CHECK_THAT(strncmp(cpu, architecture, strlen(architecture)) == 0, STATUS_INVALID_FILE,
              "compiled for %.*s, but this machine is %s", (int)strcspn(cpu, " "), cpu, architecture);
-  size_t n = strcspn(++name, " ");
-  CHECK_THAT(has_feature(name, n), STATUS_INVALID_FILE, "compiled for %.*s, which this processor is not", (int)n, name);
-  for (const char *at = name + n; *at; at++) {
-    if (*at == '+') {
-      n = strcspn(++at, ", ");
-      CHECK_THAT(has_feature(at, n), STATUS_INVALID_FILE,
-                 "compiled for a processor with %.*s, which this one lacks: compile with --cpu for it", (int)n, at);
-      at += n - 1;
-    }
+  const char *name = strchr(cpu, ' '), *features = name ? strchr(name + 1, ' ') : NULL;
+  CHECK_THAT(features, STATUS_INVALID_FILE, "compiled for '%s', which is no processor", cpu);
+  size_t n;
+  for (const char *at = features + 1; *at && *at != ' '; at += n + (at[n] == ',')) {
+    n = strcspn(at, ", ");
+    TRY(check_feature(at, n));
   }
   return NULL;
 }

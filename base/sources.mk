@@ -27,4 +27,5 @@ base_files = \
 	base/npy.h \
 	base/random.h \
 	base/shape.h \
-	base/status.h
+	base/status.h \
+	base/x86_features.def

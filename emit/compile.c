@@ -75,7 +75,7 @@ status emit_module_create(arena *a, const emit_target *t, const char *name, emit
   LLVMContextSetDiagnosticHandler(m->ir.context, complain, m);
   LLVMModuleRef module = LLVMModuleCreateWithNameInContext(name, m->ir.context);
   emit_ir_init(&m->ir, a, &m->target, m->ir.context, module);
-  m->machine = LLVMCreateTargetMachine(target, t->triple, t->cpu, t->features, LLVMCodeGenLevelDefault,
+  m->machine = LLVMCreateTargetMachine(target, t->triple, t->least, emit_target_llvm_features(a, t), LLVMCodeGenLevelDefault,
                                        LLVMRelocPIC, LLVMCodeModelSmall);
   CHECK_THAT(m->machine, STATUS_INTERNAL, "LLVM has no code generator for %s", t->triple);
   LLVMSetTarget(module, t->triple);
@@ -91,9 +91,23 @@ status emit_module_create(arena *a, const emit_target *t, const char *name, emit
  * more time and made no kernel faster. */
 static const char passes[] = "function(early-cse,loop-mssa(licm))";
 
+/* Code is scheduled for the target's CPU, but uses no more than what the features say. */
+static void schedule_for_cpu(emit_module *m) {
+  static const char name[] = "tune-cpu";
+  const char *cpu = m->target.cpu;
+  LLVMAttributeRef a =
+      LLVMCreateStringAttribute(m->ir.context, name, sizeof name - 1, cpu, (unsigned)strlen(cpu));
+  for (LLVMValueRef f = LLVMGetFirstFunction(m->ir.module); f; f = LLVMGetNextFunction(f)) {
+    if (!LLVMIsDeclaration(f)) {
+      LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
+    }
+  }
+}
+
 static status finish(emit_module *m) {
   CHECK_THAT(!m->spent, STATUS_INTERNAL, "the module is spent");
   m->spent = true;
+  schedule_for_cpu(m);
   char *message = NULL;
   if (LLVMVerifyModule(m->ir.module, LLVMReturnStatusAction, &message)) {
     return fail(m->ir.arena, "a wrong module", message);

@@ -10,44 +10,56 @@
 
 #include "emit/module.h"
 
-/* What CPUs can do, one row a name.  bits: of the vectors that kernels use. */
-enum { FMA = 1, F16 = 2, ROUNDING = 4, DOTS = 8, PERMUTES = 16 };
+/* What code for a CPU may use beyond the least of its architecture, one row a name. */
 typedef struct cpu_row {
-  const char *arch, *name;
-  int bits;
-  unsigned has;
+  const char *arch, *name, *features;
 } cpu_row;
 
+#define V2 "+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2"
+#define SANDY_BRIDGE V2 ",+avx"
+#define V3 SANDY_BRIDGE ",+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"
+#define ALDER_LAKE V3 ",+avxvnni,+gfni,+vaes,+vpclmulqdq"
+#define ZEN V3 ",+sse4a"
+#define ZEN_3 ZEN ",+vaes,+vpclmulqdq"
+#define V4 V3 ",+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl"
+#define CASCADE_LAKE V4 ",+avx512vnni"
+#define ICE_LAKE                                                                                             \
+  CASCADE_LAKE                                                                                               \
+  ",+avx512bitalg,+avx512ifma,+avx512vbmi,+avx512vbmi2,+avx512vpopcntdq,+gfni,+vaes,+vpclmulqdq"
+#define SAPPHIRE_RAPIDS ICE_LAKE ",+avx512bf16,+avx512fp16,+avxvnni"
+#define ZEN_4 ICE_LAKE ",+avx512bf16,+sse4a"
+#define ZEN_5 ZEN_4 ",+avxvnni"
+
 static const cpu_row cpus[] = {
-    {"x86_64", "x86-64", 128, 0},
-    {"x86_64", "x86-64-v2", 128, ROUNDING},
-    {"x86_64", "nehalem", 128, ROUNDING},
-    {"x86_64", "sandybridge", 256, ROUNDING},
-    {"x86_64", "x86-64-v3", 256, FMA | F16 | ROUNDING},
-    {"x86_64", "haswell", 256, FMA | F16 | ROUNDING},
-    {"x86_64", "broadwell", 256, FMA | F16 | ROUNDING},
-    {"x86_64", "skylake", 256, FMA | F16 | ROUNDING},
-    {"x86_64", "alderlake", 256, FMA | F16 | ROUNDING | DOTS},
-    {"x86_64", "znver1", 256, FMA | F16 | ROUNDING},
-    {"x86_64", "znver2", 256, FMA | F16 | ROUNDING},
-    {"x86_64", "znver3", 256, FMA | F16 | ROUNDING},
-    {"x86_64", "x86-64-v4", 512, FMA | F16 | ROUNDING},
-    {"x86_64", "skylake-avx512", 512, FMA | F16 | ROUNDING},
-    {"x86_64", "cascadelake", 512, FMA | F16 | ROUNDING | DOTS},
-    {"x86_64", "icelake-server", 512, FMA | F16 | ROUNDING | DOTS | PERMUTES},
-    {"x86_64", "sapphirerapids", 512, FMA | F16 | ROUNDING | DOTS | PERMUTES},
-    {"x86_64", "emeraldrapids", 512, FMA | F16 | ROUNDING | DOTS | PERMUTES},
-    {"x86_64", "graniterapids", 512, FMA | F16 | ROUNDING | DOTS | PERMUTES},
-    {"x86_64", "znver4", 512, FMA | F16 | ROUNDING | DOTS | PERMUTES},
-    {"x86_64", "znver5", 512, FMA | F16 | ROUNDING | DOTS | PERMUTES},
-    {"aarch64", "generic", 128, FMA | F16 | ROUNDING},
-    {"aarch64", "cortex-a53", 128, FMA | F16 | ROUNDING},
-    {"aarch64", "cortex-a72", 128, FMA | F16 | ROUNDING},
-    {"aarch64", "cortex-a76", 128, FMA | F16 | ROUNDING},
-    {"aarch64", "neoverse-n1", 128, FMA | F16 | ROUNDING},
-    {"aarch64", "neoverse-v1", 128, FMA | F16 | ROUNDING},
-    {"aarch64", "apple-m1", 128, FMA | F16 | ROUNDING},
-    {"riscv64", "generic-rv64", 0, FMA},
+    {"x86_64", "x86-64", ""},
+    {"x86_64", "x86-64-v2", V2},
+    {"x86_64", "nehalem", V2},
+    {"x86_64", "sandybridge", SANDY_BRIDGE},
+    {"x86_64", "x86-64-v3", V3},
+    {"x86_64", "haswell", V3},
+    {"x86_64", "broadwell", V3},
+    {"x86_64", "skylake", V3},
+    {"x86_64", "alderlake", ALDER_LAKE},
+    {"x86_64", "znver1", ZEN},
+    {"x86_64", "znver2", ZEN},
+    {"x86_64", "znver3", ZEN_3},
+    {"x86_64", "x86-64-v4", V4},
+    {"x86_64", "skylake-avx512", V4},
+    {"x86_64", "cascadelake", CASCADE_LAKE},
+    {"x86_64", "icelake-server", ICE_LAKE},
+    {"x86_64", "sapphirerapids", SAPPHIRE_RAPIDS},
+    {"x86_64", "emeraldrapids", SAPPHIRE_RAPIDS},
+    {"x86_64", "graniterapids", SAPPHIRE_RAPIDS},
+    {"x86_64", "znver4", ZEN_4},
+    {"x86_64", "znver5", ZEN_5},
+    {"aarch64", "generic", ""},
+    {"aarch64", "cortex-a53", ""},
+    {"aarch64", "cortex-a72", ""},
+    {"aarch64", "cortex-a76", ""},
+    {"aarch64", "neoverse-n1", ""},
+    {"aarch64", "neoverse-v1", ""},
+    {"aarch64", "apple-m1", ""},
+    {"riscv64", "generic-rv64", "+m,+a,+f,+d,+c"},
 };
 enum { N_CPUS = sizeof cpus / sizeof *cpus };
 
@@ -86,25 +98,62 @@ static bool has(const char *features, const char *name) {
   return false;
 }
 
-static status this_machine(arena *a, emit_target *t) {
-  t->cpu = take(a, LLVMGetHostCPUName());
-  t->features = take(a, LLVMGetHostCPUFeatures());
+static const char *const x86_features[] = {
+#define X86_FEATURE(name) name,
+#include "base/x86_features.def"
+#undef X86_FEATURE
+};
+enum { N_X86_FEATURES = sizeof x86_features / sizeof *x86_features };
+
+/* What this machine has of the features that code may use. */
+static const char *host_features(arena *a) {
+  const char *all = take(a, LLVMGetHostCPUFeatures()), *text = "";
+  for (int k = 0; k < N_X86_FEATURES; k++) {
+    if (has(all, x86_features[k])) {
+      text = arena_printf(a, "%s%s+%s", text, *text ? "," : "", x86_features[k]);
+    }
+  }
+  return text;
+}
+
+const char *emit_target_llvm_features(arena *a, const emit_target *t) {
+  const char *text = t->features;
+  for (int k = 0; k < N_X86_FEATURES && is_arch(t->triple, "x86_64"); k++) {
+    if (!has(t->features, x86_features[k])) {
+      text = arena_printf(a, "%s%s-%s", text, *text ? "," : "", x86_features[k]);
+    }
+  }
+  return text;
+}
+
+/* What the emitters must know follows from the features. */
+static void set_abilities(emit_target *t) {
+  const char *f = t->features;
   if (is_arch(t->triple, "x86_64")) {
-    t->vector_bits =
-        has(t->features, "avx512vl") && has(t->features, "avx512dq") && has(t->features, "avx512bw") ? 512
-        : has(t->features, "avx")                                                                    ? 256
-                                                                                                     : 128;
-    t->fma = has(t->features, "fma");
-    t->f16 = has(t->features, "f16c");
-    t->rounding = has(t->features, "sse4.1");
-    t->scalef = t->vector_bits == 512;
-    t->permutes = t->vector_bits == 512 && has(t->features, "avx512vbmi");
-    t->dots = t->vector_bits == 512 ? has(t->features, "avx512vnni") : t->vector_bits == 256 && has(t->features, "avxvnni");
+    bool v4 = has(f, "avx512vl") && has(f, "avx512dq") && has(f, "avx512bw");
+    t->least = "x86-64";
+    t->vector_bits = v4 ? 512 : has(f, "avx") ? 256 : 128;
+    t->fma = has(f, "fma");
+    t->f16 = has(f, "f16c");
+    t->rounding = has(f, "sse4.1");
+    t->scalef = v4;
+    t->permutes = v4 && has(f, "avx512vbmi");
+    t->dots = v4 ? has(f, "avx512vnni") : t->vector_bits == 256 && has(f, "avxvnni");
   } else if (is_arch(t->triple, "aarch64")) {
+    t->least = "generic";
     t->vector_bits = 128;
     t->fma = t->f16 = t->rounding = true;
+  } else if (is_arch(t->triple, "riscv64")) {
+    t->least = "generic-rv64";
+    t->fma = true;
+  } else {
+    t->least = t->cpu;
   }
-  return NULL;
+}
+
+static void this_machine(arena *a, emit_target *t) {
+  t->cpu = take(a, LLVMGetHostCPUName());
+  t->features = is_arch(t->triple, "x86_64") ? host_features(a) : is_arch(t->triple, "riscv64") ? "+m,+a,+f,+d,+c" : "";
 }
 
 static status named_cpu(arena *a, const char *cpu, emit_target *t) {
@@ -118,14 +167,7 @@ static status named_cpu(arena *a, const char *cpu, emit_target *t) {
         k == 0 || strcmp(cpus[k - 1].arch, cpus[k].arch) != 0; /* the least of its kind is "generic" */
     if (strcmp(cpu, cpus[k].name) == 0 || (first && strcmp(cpu, "generic") == 0)) {
       t->cpu = cpus[k].name;
-      t->features = is_arch(t->triple, "riscv64") ? "+m,+a,+f,+d,+c" : "";
-      t->vector_bits = cpus[k].bits;
-      t->fma = cpus[k].has & FMA;
-      t->f16 = cpus[k].has & F16;
-      t->rounding = cpus[k].has & ROUNDING;
-      t->dots = cpus[k].has & DOTS;
-      t->permutes = cpus[k].has & PERMUTES;
-      t->scalef = is_arch(t->triple, "x86_64") && cpus[k].bits == 512;
+      t->features = cpus[k].features;
       return NULL;
     }
   }
@@ -145,7 +187,12 @@ status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes
   bool here = strcmp(out->triple, host) == 0;
   CHECK_THAT(here || strcmp(cpu, "native") != 0, STATUS_INVALID_ARGUMENT, "native is a CPU of %s, not of %s",
              host, out->triple);
-  TRY(strcmp(cpu, "native") == 0 ? this_machine(a, out) : named_cpu(a, cpu, out));
+  if (strcmp(cpu, "native") == 0) {
+    this_machine(a, out);
+  } else {
+    TRY(named_cpu(a, cpu, out));
+  }
+  set_abilities(out);
   CHECK_THAT(lanes == 0 || lanes == 1 || lanes == 4 || lanes == 8 || lanes == 16, STATUS_INVALID_ARGUMENT,
              "%d lanes; 1, 4, 8 and 16 are possible", lanes);
   /* The 16 more of AVX-512; other architectures that we know have 32. */
@@ -158,6 +205,7 @@ status emit_target_nvptx(arena *a, const char *cpu, emit_target *out) {
   emit_start_llvm();
   *out = (emit_target){.triple = "nvptx64-nvidia-cuda",
                        .cpu = arena_strdup(a, cpu),
+                       .least = arena_strdup(a, cpu),
                        .features = "+ptx70",
                        .lanes = 1,
                        .registers = 32,

@@ -10,8 +10,9 @@
 
 typedef struct emit_target {
   const char *triple;   /* x86_64-pc-linux-gnu */
-  const char *cpu;      /* LLVM's name, never "native" */
-  const char *features; /* "+avx2,+fma,..." or "" */
+  const char *cpu;      /* LLVM's name of the one that code is scheduled for, never "native" */
+  const char *least;    /* LLVM's name of the least CPU of the architecture; on a GPU, `cpu` */
+  const char *features; /* all that code may use beyond `least`, so what a CPU must have to run it: "+avx2,+fma,..." or "" */
   int lanes;            /* f32 lanes of the widest vectors that kernels use: 1, 4, 8 or 16 */
   int vector_bits;      /* for "prefer-vector-width"; 0: none */
   int registers;        /* for vectors of that width, or for scalars where there are none */
@@ -34,8 +35,11 @@ STATUS_MUST_USE status emit_target_init(arena *a, const char *triple, const char
 /* nvptx64-nvidia-cuda; `cpu` as sm_80. */
 STATUS_MUST_USE status emit_target_nvptx(arena *a, const char *cpu, emit_target *out);
 
-/* Everything that must be equal for code of one machine to run on another: "x86_64-pc-linux-gnu znver4
- * +avx2,... 16". */
+/* `features` as LLVM wants them: what others imply and `features` does not have is taken away again, "+avx2,...,-avx512f". */
+const char *emit_target_llvm_features(arena *a, const emit_target *t);
+
+/* What a loader must know, and what code depends on: "x86_64-pc-linux-gnu znver4 +avx2,... 16", which is triple, CPU, features and
+ * lanes. */
 const char *emit_target_text(arena *a, const emit_target *t);
 
 #endif

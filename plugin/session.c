@@ -41,6 +41,7 @@ status plug_name_file(status s, const char *path) {
 
 static void destroy_compiled(plug_session *s, plug_compiled *c) {
   rt_executable_destroy(c->executable);
+  status_free(c->elsewhere);
   if (c->program) {
     rt_shared_give_back(s->shared, c->program);
     rt_shared_sweep(s->shared);
@@ -78,7 +79,8 @@ status plug_add_compiled(plug_session *s, const rt_program *p, arena *a, plug_co
   double start = plug_now();
   status failed = c ? NULL : status_error(STATUS_RESOURCE, "out of memory");
   if (!failed && p) {
-    failed = rt_executable_create(p, s->target, &s->budget, plug_session_threads(s), &c->executable);
+    c->elsewhere = s->target->check_cpu ? s->target->check_cpu(p->cpu) : NULL;
+    failed = c->elsewhere ? NULL : rt_executable_create(p, s->target, &s->budget, plug_session_threads(s), &c->executable);
   }
   if (failed) {
     free(c);

@@ -45,7 +45,8 @@ typedef struct plug_compiled {
   _Atomic uint32_t users; /* who may run it */
   uint64_t last_used; /* by the session's clock */
   const rt_program *program; /* NULL: sizes depend on what the model computes, it runs piece by piece */
-  rt_executable *executable;
+  rt_executable *executable; /* NULL: none is needed, or */
+  status elsewhere;          /* why this machine cannot run the program, which was compiled for another; NULL: it can */
   const shape *shapes; /* without a program: of the inputs that it is for */
   rt_report report; /* zeros for a program from a .oxla or the cache */
   bool from_cache;

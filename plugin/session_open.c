@@ -146,6 +146,7 @@ static status open_image(plug_session *s, const opening *o) {
   for (uint32_t k = 0; k < image->n_programs; k++) {
     plug_compiled *c;
     TRY(plug_add_compiled(s, image->programs[k], NULL, &c));
+    CHECK_THAT(!c->elsewhere, STATUS_INVALID_FILE, "%s", status_message(c->elsewhere));
   }
   return NULL;
 }

@@ -43,7 +43,7 @@ bool plug_program_serves(const plug_session *s, const rt_program *p, const plug_
 STATUS_MUST_USE status plug_open_model(plug_session *s, const char *path, const void *bytes, size_t size);
 /* The model itself, where the cache's description has been enough so far. */
 STATUS_MUST_USE status plug_need_model(plug_session *s);
-/* Makes the program (NULL: pieces) one of the session's.  Takes the arena, also when it fails. */
+/* Makes the program (NULL: pieces) one of the session's, even if another machine must run it.  Takes the arena, also when it fails. */
 STATUS_MUST_USE status plug_add_compiled(plug_session *s, const rt_program *p, arena *a, plug_compiled **out);
 
 /* A line for whoever listens. */

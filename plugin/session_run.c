@@ -92,6 +92,7 @@ static status cut_outputs(const rt_program *p, plug_output *outputs, void *const
 static status run_program(plug_session *s, const plug_compiled *c, const rt_run_options *options, const void *const *params,
                           plug_output *outputs) {
   const rt_program *p = c->program;
+  CHECK_THAT(!c->elsewhere, STATUS_INVALID_ARGUMENT, "%s", status_message(c->elsewhere));
   void **results = calloc(p->n_results + 1, sizeof *results);
   int64_t *sizes = calloc(p->n_results + 1, sizeof *sizes);
   status failed = results && sizes ? NULL : status_error(STATUS_RESOURCE, "out of memory");

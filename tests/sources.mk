@@ -24,6 +24,7 @@ check_programs = \
 	tests/unit/check_emit_machines \
 	tests/unit/check_emit_movement \
 	tests/unit/check_emit_sums \
+	tests/unit/check_exec_target \
 	tests/unit/check_findings \
 	tests/unit/check_gemm \
 	tests/unit/check_gradient \
@@ -88,6 +89,7 @@ script_tests = \
 	tests/e2e/test-bombs \
 	tests/e2e/test-cache \
 	tests/e2e/test-cli \
+	tests/e2e/test-cpus \
 	tests/e2e/test-edges \
 	tests/e2e/test-hostile \
 	tests/e2e/test-light-models \
@@ -274,6 +276,7 @@ tests_files = \
 	tests/e2e/test-bombs \
 	tests/e2e/test-cache \
 	tests/e2e/test-cli \
+	tests/e2e/test-cpus \
 	tests/e2e/test-edges \
 	tests/e2e/test-hostile \
 	tests/e2e/test-light-models \
@@ -556,6 +559,8 @@ tests_unit_check_emit_movement_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_emit_movement_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_emit_sums_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_emit_sums_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_exec_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_exec_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_findings_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_findings_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_gemm_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -198,9 +198,25 @@ static hlo_value prelu_slope(onnx_node *n) {
   return hlo_reshape(n->b, n->in[1], x->rank > 1 ? x->rank - 1 : 1, dims);
 }
 
+/* x with as many dimensions as the slope, whose first ones are of one element: the standard leaves its result open, ONNX
+ * Runtime and the reference evaluator agree on this. */
+static hlo_value prelu_operand(const onnx_node *n, hlo_value slope) {
+  const shape *x = hlo_shape(n->in[0]), *s = hlo_shape(slope);
+  int more = s->rank - x->rank;
+  if (more <= 0 || shape_product(s, 0, more) != 1) {
+    return n->in[0];
+  }
+  dim dims[SHAPE_MAX_RANK];
+  for (int k = 0; k < s->rank; k++) {
+    dims[k] = k < more ? 1 : x->dims[k - more];
+  }
+  return hlo_reshape(n->b, n->in[0], s->rank, dims);
+}
+
 status onnx_import_prelu(onnx_node *n) {
   hlo_builder *b = n->b;
-  hlo_value x = n->in[0], slope = hlo_broadcast_to(b, prelu_slope(n), hlo_shape(x));
+  hlo_value slope = prelu_slope(n), x = prelu_operand(n, slope);
+  slope = hlo_broadcast_to(b, slope, hlo_shape(x));
   hlo_value below = onnx_compare_scalar(b, HLO_LT, x, 0);
   n->out[0] = hlo_select(b, below, hlo_binary(b, HLO_MUL, x, slope), x);
   return NULL;

@@ -320,7 +320,7 @@ static status read_rotary(const onnx_node *n, rotary *r) {
   return NULL;
 }
 
-/* A cache as [B, S, 1, rotated / 2]: rows picked by position_ids, or given for every step. */
+/* A cache as [B, S, 1, rotated / 2], or with one batch for all: rows picked by position_ids, or given for every step. */
 static status read_cache(const onnx_node *n, const rotary *r, uint32_t k, const char *what, hlo_value *out) {
   dim half = r->rotated / 2, dims[] = {r->batch, r->steps, half};
   bool picked = onnx_has_in(n, 3);
@@ -333,6 +333,7 @@ static status read_cache(const onnx_node *n, const rotary *r, uint32_t k, const 
                what, SHAPE_STR(NULL, s), half);
     *out = hlo_take(n->b, *out, hlo_convert(n->b, n->in[3], DTYPE_S64), 0);
   } else {
+    dims[0] = s->dims[0] == 1 ? 1 : r->batch;
     TRY(onnx_need_dims(n, k, what, 3, dims));
   }
   *out = onnx_insert_dim(n->b, *out, 2);

@@ -101,11 +101,11 @@ def write_rotary_embeddings(w):
     for packed in (False, True):
         for interleaved in (0, 1):
             for rotated in (0, 4):
-                for ids in (False, True):
+                for ids, batch in ((False, 2), (False, 1), (True, 2)):
                     half = (rotated or 8) // 2
                     attributes = {"interleaved": interleaved, "rotary_embedding_dim": rotated}
                     attributes |= {"num_heads": 3} if packed else {}
-                    cache = (10, half) if ids else (2, 5, half)
+                    cache = (10, half) if ids else (batch, 5, half)
                     x = [floats(2, 5, 24) if packed else floats(2, 3, 5, 8), floats(*cache), floats(*cache)]
                     x += [rng.integers(0, 10, (2, 5))] if ids else []
                     y = oracles.run("reference", "RotaryEmbedding", x, [TensorProto.FLOAT], attributes, 23)

@@ -85,11 +85,18 @@ static hlo_value reflected(hlo_builder *b, hlo_value x, double low, double high)
   return onnx_plus(b, hlo_binary(b, HLO_MIN, away, back), low);
 }
 
-/* The border needs nothing here: where a tap reads is clamped anyway, and its weight stays. */
+/* The border needs a finite position, no more: where a tap reads is clamped anyway, and its weight stays. */
 static hlo_value padded_position(hlo_builder *b, const grid_sample *g, hlo_value x, dim extent) {
+  enum { TAPS = 4 };
   double low = g->align ? 0 : -0.5, high = (double)extent - (g->align ? 1 : 0.5);
-  return g->padding == REFLECTION ? hlo_select(b, onnx_in_range(b, x, low, high), x, reflected(b, x, low, high))
-                                  : x;
+  switch (g->padding) {
+    case REFLECTION:
+      return hlo_select(b, onnx_in_range(b, x, low, high), x, reflected(b, x, low, high));
+    case BORDER:
+      return hlo_clamp(b, hlo_scalar(b, hlo_type(x), -TAPS), x, hlo_scalar(b, hlo_type(x), (double)extent + TAPS));
+    default:
+      return x;
+  }
 }
 
 /* Keys' cubic with a = -0.75, at distance t of the tap: |t| <= 1 for the two near ones. */
@@ -104,12 +111,19 @@ static hlo_value cubic_weight(hlo_builder *b, hlo_value t, bool near) {
   return onnx_plus(b, hlo_binary(b, HLO_MUL, y, t), -4 * a);
 }
 
+/* Is the tap outside of the image?  One at NaN is not, so that its weight, NaN too, stays in the sum; but the nearest
+ * one, whose weight is 1, is. */
+static hlo_value is_outside(hlo_builder *b, const grid_sample *g, hlo_value at, dim extent) {
+  hlo_value last = hlo_like(b, at, (double)extent - 1), zero = hlo_like(b, at, 0);
+  return g->mode == NEAREST ? hlo_unary(b, HLO_NOT, onnx_in_range(b, at, 0, (double)extent - 1))
+                            : hlo_binary(b, HLO_OR, hlo_compare(b, HLO_LT, at, zero), hlo_compare(b, HLO_GT, at, last));
+}
+
 /* The tap at the whole position `at`. */
 static void set_tap(hlo_builder *b, const grid_sample *g, onnx_taps *t, int k, hlo_value at, hlo_value weight,
                     dim extent) {
   if (g->padding == ZEROS) {
-    hlo_value inside = onnx_in_range(b, at, 0, (double)extent - 1);
-    weight = hlo_select(b, inside, weight, hlo_like(b, weight, 0));
+    weight = hlo_select(b, is_outside(b, g, at, extent), hlo_like(b, weight, 0), weight);
   }
   t->index[k] = onnx_clamped_index(b, padded_position(b, g, at, extent), extent);
   t->weight[k] = weight;

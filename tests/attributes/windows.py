@@ -154,6 +154,24 @@ def write_sampling(w):
         for p in places(out):  # the grid lists the last dimension first
             y[(0, slice(None), *p)] = interpolated(x[0], (grid[(0, *p)][::-1] + 1) * 3 / 2 - 0.5)
         w.add("GridSample", [x, grid], [y], {"mode": "linear"}, name="%dd" % n)
+    write_wild_positions(w)
+
+
+def write_wild_positions(w):
+    """Positions that are NaN or infinite.  The standard does not name NaN: what is interpolated is NaN, as PyTorch has it
+    without padding; no element is the nearest one (the reference evaluator and PyTorch: 0 without padding).  Infinite
+    ones are outside of the image."""
+    x = np.arange(1, 10, dtype="f").reshape(1, 1, 3, 3)
+    nan, inf, big = np.nan, np.inf, 1e20
+    grid = np.array([[nan, 0], [0, nan], [nan, nan], [inf, 0], [-inf, 0], [inf, -inf], [big, 0], [0, 0]], "f")
+    for mode, padding, expected in (("linear", "zeros", [nan, nan, nan, 0, 0, 0, 0, 5]),
+                                    ("cubic", "zeros", [nan, nan, nan, 0, 0, 0, 0, 5]),
+                                    ("nearest", "zeros", [0, 0, 0, 0, 0, 0, 0, 5]),
+                                    ("linear", "border", [nan, nan, nan, 6, 4, 3, 6, 5])):
+        for align in (0, 1):
+            y = np.array(expected, "f").reshape(1, 1, 1, 8)
+            w.add("GridSample", [x, grid.reshape(1, 1, 8, 2)], [y],
+                  {"mode": mode, "padding_mode": padding, "align_corners": align}, name="wild")
 
 
 def write_determinants(w):

@@ -105,46 +105,35 @@ static bool is_view(const hlo_instr *i) {
   }
 }
 
-static hlo_value source_of(hlo_value v) {
-  while (is_view(v.def)) {
-    v = v.def->operands[0];
-  }
-  return v;
-}
-
 /* A kernel has a loop for each operand of a concatenation, all in one function, on which LLVM takes quadratic time. */
 static bool joins_many(const hlo_instr *i) {
   enum { MANY = 64 };
   return i->op == HLO_CONCAT && i->n_operands > MANY;
 }
 
-static bool shares_one(lowering *l, const hlo_instr *i, uint32_t operand, uint32_t result) {
-  const cpu_plan *p = plan_of(l, i);
-  if (p) {
-    return p->sum.def && hlo_value_equal(p->sum, i->operands[operand]);
+/* A library's call adds the residual from where the result comes to lie, and reads all else while it writes. */
+static bool is_only_residual(const cpu_plan *p, hlo_value v) {
+  bool only = p->sum.def && hlo_value_equal(p->sum, v) && !hlo_value_equal(p->lhs, v) && !hlo_value_equal(p->weights, v) &&
+              !(p->bias.def && hlo_value_equal(p->bias, v));
+  for (uint32_t k = 0; only && k < cpu_contraction_arrays(&p->c); k++) {
+    only = !hlo_value_equal(p->arrays[k], v);
   }
-  if (is_attention(i)) {
-    return false; /* rows are computed twice where the last two tiles overlap */
-  }
-  switch (i->op) {
-    case HLO_SORT:
-    case HLO_NMS:
-    case HLO_COPY:
-      return false;
-    default:
-      return !joins_many(i) && emit_can_alias(i, operand, result);
-  }
+  return only;
 }
 
-/* Every operand that lies in that memory must bear being overwritten. */
+static hlo_access access_of(void *data, const hlo_instr *i) {
+  (void)data;
+  bool again = is_attention(i); /* rows are computed twice where the last two tiles overlap */
+  bool any_order = i->op == HLO_SORT || i->op == HLO_NMS || i->op == HLO_COPY || joins_many(i);
+  return again || any_order ? HLO_READS_WHILE_WRITING : HLO_READS_ROW_FIRST;
+}
+
 static bool may_share(void *data, const hlo_instr *i, uint32_t operand, uint32_t result) {
-  hlo_value source = source_of(i->operands[operand]);
-  for (uint32_t k = 0; k < i->n_operands; k++) {
-    if (hlo_value_equal(source_of(i->operands[k]), source) && !shares_one(data, i, k, result)) {
-      return false;
-    }
+  const cpu_plan *p = plan_of(data, i);
+  if (p) {
+    return is_only_residual(p, i->operands[operand]);
   }
-  return true;
+  return access_of(data, i) != HLO_READS_WHILE_WRITING && emit_can_alias(i, operand, result);
 }
 
 /* --- sorting, suppression of boxes --- */
@@ -609,7 +598,7 @@ status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *o
                  rt_report *report) {
   lowering *l = ARENA_NEW(a, lowering);
   *l = (lowering){.arena = a, .kernels = kernels, .options = options, .threads = options->threads};
-  lower_backend backend = {.target = "cpu", .emit = emit, .may_share = may_share, .is_view = is_view,
+  lower_backend backend = {.target = "cpu", .emit = emit, .may_share = may_share, .access = access_of, .is_view = is_view,
                            .scratch = scratch, .time = time_of, .threads = options->threads, .later = later, .keep_text = options->keep_text,
                            .sharing = options->sharing, .data = l};
   status s = lower_program(m, &backend, a, out, report);

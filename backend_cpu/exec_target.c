@@ -89,11 +89,11 @@ static status check_cpu(const char *cpu) {
 /* --- kinds --- */
 
 static const rt_thunk_kind kinds[] = {
-    {"cpu.kernel", cpu_kernel_load, cpu_kernel_run},
-    {"cpu.sort", cpu_sort_load, cpu_sort_run},
-    {"cpu.nms", cpu_nms_load, cpu_nms_run},
-    {"cpu.convolution", cpu_convolution_load, cpu_contraction_run},
-    {"cpu.dot", cpu_dot_load, cpu_contraction_run},
+    {"cpu.kernel", cpu_kernel_load, cpu_kernel_run, RT_READS_ELEMENT_FIRST},
+    {"cpu.sort", cpu_sort_load, cpu_sort_run, RT_READS_WHILE_WRITING},
+    {"cpu.nms", cpu_nms_load, cpu_nms_run, RT_READS_WHILE_WRITING},
+    {"cpu.convolution", cpu_convolution_load, cpu_contraction_run, RT_READS_WHILE_WRITING},
+    {"cpu.dot", cpu_dot_load, cpu_contraction_run, RT_READS_WHILE_WRITING},
 };
 
 static void *find_symbol(const rt_code *code, const char *name) { return rt_code_find(code, name); }

@@ -154,6 +154,11 @@ static lower_time time_of(void *data, const hlo_instr *i) {
   return (lower_time){1e5, 1e5};
 }
 
+static hlo_access access_of(void *data, const hlo_instr *i) {
+  (void)data, (void)i;
+  return HLO_READS_ALL_FIRST;
+}
+
 static uint32_t count(const hlo_module *m) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < m->n_computations; k++) {
@@ -166,7 +171,7 @@ static uint32_t count(const hlo_module *m) {
 
 static status compile(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
                       rt_report *report) {
-  lower_backend backend = {.target = "ref", .emit = emit_op, .may_share = may_share, .is_view = is_view,
+  lower_backend backend = {.target = "ref", .emit = emit_op, .may_share = may_share, .access = access_of, .is_view = is_view,
                            .time = time_of, .threads = options ? options->threads : 1,
                            .keep_text = options && options->keep_text};
   hlo_module_clean(m);
@@ -181,7 +186,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *options, a
 
 /* --- the backend --- */
 
-static const rt_thunk_kind kinds[] = {{.name = "ref.op", .load = load_op, .run = run_op}};
+static const rt_thunk_kind kinds[] = {{"ref.op", load_op, run_op, RT_READS_ALL_FIRST}};
 
 const rt_target ref_target = {
     .abi = RT_ABI, .name = "ref", .kinds = kinds, .n_kinds = sizeof kinds / sizeof *kinds};

@@ -221,6 +221,16 @@ static bool is_read_beside(const hlo_buffers *b, const hlo_instr *i, uint32_t u)
   return false;
 }
 
+/* Every operand that lies in that unit, under whatever name, must bear being overwritten. */
+static bool may_overwrite(const hlo_buffers *b, const hlo_instr *i, uint32_t memory, uint32_t result) {
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    if (find(b, unit_of(b, i->operands[k])) == memory && !b->rules->may_share(b->rules->data, i, k, result)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /* Writes in place: an operand that dies here gives its memory to a result of equal size. */
 static void share_operands(hlo_buffers *b, const hlo_instr *i) {
   uint32_t time = frame_of(b, i->parent)->time[i->id];
@@ -230,7 +240,7 @@ static void share_operands(hlo_buffers *b, const hlo_instr *i) {
       uint32_t operand = find(b, unit_of(b, i->operands[k]));
       if (operand != result && in_arena(b, operand) && in_arena(b, result) && b->units[operand].last == time &&
           b->units[result].first == time && b->units[operand].bytes == b->units[result].bytes &&
-          !is_read_beside(b, i, operand) && b->rules->may_share(b->rules->data, i, k, r)) {
+          !is_read_beside(b, i, operand) && may_overwrite(b, i, operand, r)) {
         join(b, result, operand);
         break;
       }
@@ -257,7 +267,7 @@ static bool param_is_done(const hlo_buffers *b, const hlo_instr *param, const hl
   for (uint32_t k = 0; k < param->n_uses; k++) {
     const hlo_instr *user = param->uses[k].user;
     bool in_place = user == d && f->time[d->id] == first && b->rules->may_share &&
-                    b->rules->may_share(b->rules->data, d, param->uses[k].operand, result);
+                    may_overwrite(b, d, find(b, unit_of(b, hlo_result((hlo_instr *)param, 0))), result);
     if (is_view(b, user) || hlo_is_control(user) || (end_time(f, user) >= first && !in_place)) {
       return false; /* read later, or living on under another name */
     }

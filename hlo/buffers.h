@@ -4,6 +4,7 @@
 #define HLO_BUFFERS_H
 
 #include "hlo/ir.h"
+#include "hlo/overlap.h"
 
 typedef enum hlo_space { HLO_IN_ARENA, HLO_IN_CONSTANT, HLO_IN_PARAM, HLO_IN_RESULT } hlo_space;
 
@@ -15,7 +16,11 @@ typedef struct hlo_buffer {
 } hlo_buffer;
 
 typedef struct hlo_buffer_rules {
-  bool (*may_share)(void *data, const hlo_instr *i, uint32_t operand, uint32_t result); /* NULL: never */
+  /* Whether result `result` may be written over operand `operand`, if no other operand lies there.  NULL: never. */
+  bool (*may_share)(void *data, const hlo_instr *i, uint32_t operand, uint32_t result);
+  /* How the implementation of `i` reads and writes: what the checks hold may_share's answers against.
+   * NULL: HLO_READS_WHILE_WRITING. */
+  hlo_access (*access)(void *data, const hlo_instr *i);
   bool (*is_view)(const hlo_instr *i);                                     /* NULL: never */
   uint64_t (*scratch)(void *data, const hlo_instr *i);                     /* NULL: none */
   void *data;
@@ -32,6 +37,9 @@ static inline bool hlo_same_place(hlo_buffer x, hlo_buffer y) {
  * through init, parameter, root and result where lifetimes allow (hlo_carry_needs_copy tells where they do not). */
 STATUS_MUST_USE status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules,
                                           hlo_buffers **out);
+/* INTERNAL where a result lies over an operand that is still read while the result is written (hlo/overlap.h), or over another
+ * result or scratch memory of its instruction.  Linear: for every compilation. */
+STATUS_MUST_USE status hlo_check_overlaps(arena *a, const hlo_module *m, const hlo_buffer_rules *rules, const hlo_buffers *b);
 /* Follows the module through its buffers, loops twice: INTERNAL where a value is overwritten before it is read, or buffers of an
  * instruction overlap that the rules keep apart.  Time grows with the square of the values: for tests, and for who looks at the table. */
 STATUS_MUST_USE status hlo_check_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules, const hlo_buffers *b);

@@ -71,7 +71,20 @@ static status move(checker *c, const hlo_instr *by, hlo_value from, hlo_buffer t
 /* --- instructions --- */
 
 static status apart(const hlo_instr *i, hlo_buffer x, hlo_buffer y) {
-  CHECK_THAT(!overlap(x, y), STATUS_INTERNAL, "%s %%%" PRIu32 ": two of its buffers overlap", hlo_info(i)->name, i->id);
+  CHECK_THAT(!overlap(x, y), STATUS_INTERNAL, "%s %%%" PRIu32 " (%s): two of its buffers overlap", hlo_info(i)->name, i->id, i->source);
+  return NULL;
+}
+
+/* Result r, in `where`, lies over operand k only if nothing that it overwrites is read later. */
+static status check_operand(const checker *c, const hlo_instr *i, uint32_t k, uint32_t r, hlo_buffer where) {
+  hlo_buffer operand = slice_of(c, i->operands[k]);
+  hlo_access access = c->rules->access ? c->rules->access(c->rules->data, i) : HLO_READS_WHILE_WRITING;
+  if (!overlap(where, operand)) {
+    return NULL;
+  }
+  CHECK_THAT(hlo_same_place(where, operand) && where.bytes == operand.bytes && hlo_may_overlap(c->a, i, k, r, access), STATUS_INTERNAL,
+             "%s %%%" PRIu32 " (%s): result %" PRIu32 " overlaps operand %" PRIu32 ", which is still read", hlo_info(i)->name, i->id,
+             i->source, r, k);
   return NULL;
 }
 
@@ -79,12 +92,7 @@ static status apart(const hlo_instr *i, hlo_buffer x, hlo_buffer y) {
 static status check_result(const checker *c, const hlo_instr *i, uint32_t r) {
   hlo_buffer where = slice_of(c, hlo_result((hlo_instr *)i, r));
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    hlo_buffer operand = slice_of(c, i->operands[k]);
-    bool shared = hlo_same_place(where, operand) && where.bytes == operand.bytes && c->rules->may_share &&
-                  c->rules->may_share(c->rules->data, i, k, r);
-    if (!shared) {
-      TRY(apart(i, where, operand));
-    }
+    TRY(check_operand(c, i, k, r, where));
   }
   for (uint32_t k = 0; k < r; k++) {
     TRY(apart(i, where, slice_of(c, hlo_result((hlo_instr *)i, k))));
@@ -92,15 +100,24 @@ static status check_result(const checker *c, const hlo_instr *i, uint32_t r) {
   return apart(i, where, hlo_scratch_of(c->b, i));
 }
 
-static status run_plain(checker *c, const hlo_instr *i) {
+/* The buffers of one instruction against each other. */
+static status check_own_buffers(const checker *c, const hlo_instr *i) {
   hlo_buffer scratch = hlo_scratch_of(c->b, i);
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    TRY(need(c, i, i->operands[k]));
     TRY(apart(i, scratch, slice_of(c, i->operands[k])));
   }
   for (uint32_t r = 0; r < i->n_results; r++) {
     TRY(check_result(c, i, r));
   }
+  return NULL;
+}
+
+static status run_plain(checker *c, const hlo_instr *i) {
+  hlo_buffer scratch = hlo_scratch_of(c->b, i);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    TRY(need(c, i, i->operands[k]));
+  }
+  TRY(check_own_buffers(c, i));
   TRY(overwrite(c, i, scratch));
   for (uint32_t r = 0; r < i->n_results; r++) {
     TRY(overwrite(c, i, slice_of(c, hlo_result((hlo_instr *)i, r))));
@@ -275,6 +292,28 @@ static status run_computation(checker *c, const hlo_computation *body) {
     TRY(i->beside && !hlo_next_beside(i) ? check_beside(c, hlo_first_beside(i)) : NULL);
   }
   return NULL;
+}
+
+/* --- the two checks --- */
+
+/* Neither parameters, constants and views, which write nothing, nor control flow, whose bodies do. */
+static bool writes_results(const checker *c, const hlo_instr *i) {
+  return i->op != HLO_PARAMETER && i->op != HLO_CONSTANT && !hlo_is_control(i) && !(c->rules->is_view && c->rules->is_view(i));
+}
+
+static status check_overlaps_in(const checker *c, const hlo_computation *body) {
+  for (const hlo_instr *i = body->first; i; i = i->next) {
+    TRY(writes_results(c, i) ? check_own_buffers(c, i) : NULL);
+    for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
+      TRY(check_overlaps_in(c, hlo_callee(i, k)));
+    }
+  }
+  return NULL;
+}
+
+status hlo_check_overlaps(arena *a, const hlo_module *m, const hlo_buffer_rules *rules, const hlo_buffers *b) {
+  const checker c = {.a = a, .b = b, .rules = rules};
+  return check_overlaps_in(&c, m->entry);
 }
 
 status hlo_check_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules, const hlo_buffers *b) {

@@ -20,6 +20,7 @@ hlo_sources = \
 	hlo/hlo_report.c \
 	hlo/ir.c \
 	hlo/op_table.c \
+	hlo/overlap.c \
 	hlo/parse.c \
 	hlo/pass.c \
 	hlo/pass_attention.c \
@@ -75,6 +76,7 @@ hlo_files = \
 	hlo/hlo_report.h \
 	hlo/ir.h \
 	hlo/ops.def \
+	hlo/overlap.h \
 	hlo/pass.h \
 	hlo/passes.def \
 	hlo/place.h \

@@ -417,9 +417,11 @@ status lower_program(hlo_module *m, const lower_backend *backend, arena *a, rt_p
   TRY(hlo_schedule(m));
   lower_beside(m, backend);
   hlo_buffer_rules *rules = ARENA_NEW(a, hlo_buffer_rules);
-  *rules = (hlo_buffer_rules){backend->may_share, backend->is_view, backend->scratch, backend->data};
+  *rules = (hlo_buffer_rules){.may_share = backend->may_share, .access = backend->access, .is_view = backend->is_view,
+                              .scratch = backend->scratch, .data = backend->data};
   lower_context c = {.backend = backend, .a = a, .module = m};
   TRY(hlo_assign_buffers(a, m, rules, &c.buffers));
+  TRY(hlo_check_overlaps(a, m, rules, c.buffers));
   c.constant_number = ARENA_NEW_N(a, uint32_t, hlo_n_constants(c.buffers));
   c.program = new_program(&c, m);
   TRY(lower_sequence(&c, m->entry, &c.program->body));

@@ -4,6 +4,7 @@
 #define LOWER_LOWER_H
 
 #include "hlo/ir.h"
+#include "hlo/overlap.h"
 #include "runtime/target.h"
 
 typedef struct lower_context lower_context;
@@ -20,8 +21,11 @@ typedef struct lower_backend {
   const char *target;
   /* Appends the thunks that compute `i`; every op but parameter, constant, while and conditional comes here. */
   status (*emit)(lower_context *c, const hlo_instr *i);
-  /* Whether result `result` may be written over operand `operand` (their buffers are then the same one).  NULL: never. */
+  /* Whether result `result` may be written over operand `operand` (their buffers are then the same one), if no other operand
+   * lies there.  NULL: never. */
   bool (*may_share)(void *data, const hlo_instr *i, uint32_t operand, uint32_t result);
+  /* How the thunks of `i` read and write, which is what may_share's answers are checked by.  NULL: HLO_READS_WHILE_WRITING. */
+  hlo_access (*access)(void *data, const hlo_instr *i);
   /* Whether the result is the operand's buffer seen in another shape: reshape, bitcast; no thunk is made. */
   bool (*is_view)(const hlo_instr *i);
   /* Bytes of scratch memory that `i` wants while it runs; given as its last buffer.  NULL: none. */

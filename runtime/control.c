@@ -140,11 +140,11 @@ static status run_beside(const rt_thunk *t, rt_run *r) {
 }
 
 const rt_thunk_kind rt_common_kinds[] = {
-    {"copy", load_copy, run_copy},
-    {"while", load_while, run_while},
-    {"conditional", load_conditional, run_conditional},
-    {"beside", load_beside, run_beside},
-    {"run-seed", rt_load_run_seed, rt_run_run_seed},
-    {"mt19937", rt_load_mt19937, rt_run_mt19937},
+    {"copy", load_copy, run_copy, RT_READS_WHILE_WRITING},
+    {"while", load_while, run_while, RT_READS_WHILE_WRITING},
+    {"conditional", load_conditional, run_conditional, RT_READS_WHILE_WRITING},
+    {"beside", load_beside, run_beside, RT_READS_WHILE_WRITING},
+    {"run-seed", rt_load_run_seed, rt_run_run_seed, RT_READS_WHILE_WRITING},
+    {"mt19937", rt_load_mt19937, rt_run_mt19937, RT_READS_WHILE_WRITING},
 };
 const uint32_t rt_n_common_kinds = sizeof rt_common_kinds / sizeof *rt_common_kinds;

@@ -79,6 +79,29 @@ static status check_buffer(const rt_program *p, const rt_thunk *t, const rt_buff
 /* Constants and the caller's inputs are only read. */
 static bool is_writable(const rt_buffer *b) { return b->space == RT_ARENA || b->space == RT_RESULT; }
 
+static bool overlap(const rt_buffer *x, const rt_buffer *y) {
+  return x->space == y->space && x->index == y->index && x->offset < y->offset + rt_buffer_bytes(y) &&
+         y->offset < x->offset + rt_buffer_bytes(x);
+}
+
+/* Whether the output may lie over the input as the kind of thunk reads and writes. */
+static bool may_overlap(rt_access access, const rt_buffer *input, const rt_buffer *output) {
+  return access == RT_READS_ALL_FIRST || (access == RT_READS_ELEMENT_FIRST && input->offset == output->offset &&
+                                          rt_buffer_bytes(input) == rt_buffer_bytes(output));
+}
+
+/* What a thunk writes lies neither over what else it writes nor over what it still reads. */
+static status check_overlaps(const rt_thunk *t) {
+  for (uint32_t w = t->n_inputs; w < t->n_buffers; w++) {
+    for (uint32_t k = 0; k < w; k++) {
+      bool allowed = k < t->n_inputs && may_overlap(t->ops->access, &t->buffers[k], &t->buffers[w]);
+      CHECK_THAT(allowed || !overlap(&t->buffers[k], &t->buffers[w]), STATUS_INVALID_FILE,
+                 "%s: buffer %" PRIu32 " is written over buffer %" PRIu32 ", which %s still needs", t->label, w, k, t->kind);
+    }
+  }
+  return NULL;
+}
+
 /* --- loading --- */
 
 static const rt_thunk_kind *find_kind(const rt_target *target, const char *name) {
@@ -110,6 +133,7 @@ static status load_sequence(rt_loader *l, const rt_target *target, const rt_sequ
       CHECK_THAT(b < t->n_inputs || is_writable(&t->buffers[b]), STATUS_INVALID_FILE, "%s: a result lies where nothing is written",
                  t->label);
     }
+    TRY(check_overlaps(t));
     t->bodies = arena_memdup(l->arena, t->bodies, t->n_bodies * sizeof *t->bodies);
     for (uint32_t b = 0; b < t->n_bodies; b++) {
       TRY(load_sequence(l, target, &from->thunks[k].bodies[b], depth + 1, &t->bodies[b]));

@@ -52,12 +52,20 @@ typedef struct rt_loader {
   uint32_t threads; /* that a run may use */
 } rt_loader;
 
+/* Which inputs of a thunk may lie where its outputs or its scratch memory do; checked when a program is loaded. */
+typedef enum rt_access {
+  RT_READS_WHILE_WRITING, /* none: inputs are read in any order, or more than once, while outputs are written */
+  RT_READS_ELEMENT_FIRST, /* such as begin and end at the same bytes as an output: the code was compiled for that */
+  RT_READS_ALL_FIRST      /* any: everything is read before anything is written */
+} rt_access;
+
 typedef struct rt_thunk_kind {
   const char *name; /* "cpu.kernel"; those of the runtime itself have no dot */
   /* Checks buffers and config, which come from a file, and makes t->state.  May be NULL. */
   status (*load)(rt_thunk *t, rt_loader *l);
   /* Enqueues the work on r->stream (or does it). */
   status (*run)(const rt_thunk *t, rt_run *r);
+  rt_access access;
 } rt_thunk_kind;
 
 typedef struct rt_target {

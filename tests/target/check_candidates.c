@@ -1,6 +1,7 @@
 /* check_candidates.c - every way that the cpu target has to compute a contraction gives what the reference evaluator
  * gives, the same bits in each run and for one thread and several. */
 #include <check.h>
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,9 @@ static const char relu[] = "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add
 static const char sum_relu[] =
     "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n%t = add(%a, %s) : $y\n"
     "%z = constant() {value=f32[] 0} : f32[]\n%zs = broadcast(%z) {dimensions=[]} : $y\n%r = maximum(%t, %zs) : $y\n";
+/* A residual that is added to the result alone, and behind an activation. */
+static const char sum[] = "%r = add(%y, %s) : $y\n";
+static const char swish_sum[] = "%g = logistic(%y) : $y\n%a = multiply(%y, %g) : $y\n%r = add(%a, %s) : $y\n";
 static const char swish[] = "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
                             "%g = logistic(%a) : $y\n%r = multiply(%a, %g) : $y\n";
 
@@ -107,6 +111,17 @@ static const row rows[] = {
     {"1-D", "f32[1,200,16]", "f32[24,16,5]", "f32[1,200,24]", CONV_IN("1", "1", "2", "1", "1"), relu, NULL},
     {"3-D", "f32[1,6,7,8,8]", "f32[16,8,3,3,3]", "f32[1,6,7,8,16]", CONV_IN("1,1,1", "1,1,1", "1,1,1", "1,1,1", "1"),
      relu, NULL},
+    {"square dot, residual", "f32[64,64]", "f32[64,64]", "f32[64,64]", DOT("0"), sum, NULL},
+    {"3x3, residual", "f32[1,14,14,16]", "f32[16,16,3,3]", "f32[1,14,14,16]", CONV("1,1", "1,1", "1,1", "1"), sum, NULL},
+    {"3x3, residual, batch", "f32[3,9,9,24]", "f32[24,24,3,3]", "f32[3,9,9,24]", CONV("1,1", "1,1", "1,1", "1"), swish_sum, NULL},
+    {"5x5, residual", "f32[1,9,9,24]", "f32[24,24,5,5]", "f32[1,9,9,24]", CONV("1,1", "2,2", "1,1", "1"), sum_relu, NULL},
+    {"1x1, residual", "f32[1,9,11,40]", "f32[40,40,1,1]", "f32[1,9,11,40]", CONV("1,1", "0,0", "1,1", "1"), swish_sum, NULL},
+    {"groups, residual", "f32[1,10,10,32]", "f32[32,8,3,3]", "f32[1,10,10,32]", CONV("1,1", "1,1", "1,1", "4"), sum, NULL},
+    {"depthwise, residual", "f32[1,20,20,24]", "f32[24,1,3,3]", "f32[1,20,20,24]", CONV("1,1", "1,1", "1,1", "24"), sum, NULL},
+    {"depthwise 7x7, residual", "f32[2,13,13,36]", "f32[36,1,7,7]", "f32[2,13,13,36]", CONV("1,1", "3,3", "1,1", "36"), swish_sum,
+     NULL},
+    {"3-D, residual", "f32[1,6,6,6,16]", "f32[16,16,3,3,3]", "f32[1,6,6,6,16]", CONV_IN("1,1,1", "1,1,1", "1,1,1", "1,1,1", "1"), sum,
+     NULL},
     {"dot, blocks of 4 bits", "f32[3,512]", "s4[16,32,528]", "f32[3,528]", SMALL_DOT("0"), relu, blocks},
     {"dot, odd blocks of 8 bits", "f32[3,525]", "s8[15,35,528]", "f32[3,528]", SMALL_DOT("0"), relu, odd_blocks},
     {"dot, columns of 8 bits", "f32[1,640]", "u8[512,640]", "f32[1,512]", SMALL_DOT("1"), NULL, columns},
@@ -201,19 +216,53 @@ static void add_concatenation(const row *r, char *out) {
   sprintf(out + strlen(out), "%.*s%d]\n", before, r->y, 2 * atoi(r->y + before));
 }
 
+/* What the epilogue adds as %s. */
+typedef enum addend {
+  GIVEN,    /* an input of the program, which nothing may be written over */
+  COMPUTED, /* an array that dies here: the result may take its memory */
+  OPERAND,  /* what is multiplied, which dies here too */
+  VIEW,     /* the same under another name */
+  N_RESIDUALS
+} addend;
+
+/* Makes %x and %s of the inputs %x0 and %s0. */
+static void add_operands(const row *r, addend residual, char *out) {
+  if (residual != GIVEN) {
+    out += sprintf(out, "%%x = negate(%%x0) : %s\n", r->x);
+  }
+  if (residual == COMPUTED) {
+    sprintf(out, "%%s = negate(%%s0) : %s\n", r->y);
+  } else if (residual == VIEW) {
+    sprintf(out, "%%s = reshape(%%x) : %s\n", r->y);
+  }
+}
+
+/* Makes all %s to %x, but no longer names that begin so. */
+static void add_operand_itself(char *text) {
+  while ((text = strstr(text, "%s"))) {
+    text[1] = isalnum((unsigned char)text[2]) ? 's' : 'x';
+    text += 2;
+  }
+}
+
 /* placed: what is computed is a part of the result. */
-static hlo_module *parse(arena *a, const row *r, dtype narrow, bool placed) {
-  char text[4000], epilogue[ROW] = "", concatenation[200] = "";
+static hlo_module *parse(arena *a, const row *r, dtype narrow, bool placed, addend residual) {
+  char text[4000], epilogue[ROW] = "", concatenation[200] = "", operands[200] = "";
+  const char *own = residual == GIVEN ? "" : "0";
   const char *channels = strrchr(r->y, ',') + 1, *root = placed ? "%joined" : r->epilogue ? "%r" : "%y";
   fill_in(r->epilogue ? r->epilogue : "", r, epilogue);
   if (placed) {
     add_concatenation(r, concatenation);
   }
+  add_operands(r, residual, operands);
   snprintf(text, sizeof text,
-           "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%%x: %s \"x\", %%b: f32[%.*s] \"b\", %%s: %s \"s\") {\n"
-           "%%w = constant() {value=%s blob(1)} : %s\n%s%%y = %s : %s\n%s%sreturn %s \"r\"\n}\n}\n",
-           r->x, (int)strcspn(channels, "]"), channels, r->y, r->w, r->w, r->prologue ? r->prologue : "", r->op, r->y,
-           epilogue, concatenation, root);
+           "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%%x%s: %s \"x\", %%b: f32[%.*s] \"b\", %%s%s: %s \"s\") {\n"
+           "%s%%w = constant() {value=%s blob(1)} : %s\n%s%%y = %s : %s\n%s%sreturn %s \"r\"\n}\n}\n",
+           own, r->x, (int)strcspn(channels, "]"), channels, own, r->y, operands, r->w, r->w, r->prologue ? r->prologue : "",
+           r->op, r->y, epilogue, concatenation, root);
+  if (residual == OPERAND) {
+    add_operand_itself(text);
+  }
   weights w = {a, narrow};
   hlo_parse_options options = {.blob = random_blob, .blob_data = &w};
   hlo_module *m = NULL;
@@ -250,6 +299,7 @@ typedef struct attempt {
   const machine *machine;
   uint32_t offer, n_offers;
   bool placed;  /* the result is a part of a larger one */
+  addend residual;
   dtype narrow; /* only ways that round operands to it are tried; DTYPE_INVALID: all that do not */
   emit_target target;
   char name[80];
@@ -316,7 +366,8 @@ static void compare(const attempt *t, const literal *want, const literal *got) {
 static status try_offer(void *data) {
   attempt *t = data;
   arena *a = arena_create(NULL);
-  hlo_module *m = parse(a, t->row, DTYPE_INVALID, t->placed), *rounded_m = parse(a, t->row, t->narrow, t->placed);
+  hlo_module *m = parse(a, t->row, DTYPE_INVALID, t->placed, t->residual);
+  hlo_module *rounded_m = parse(a, t->row, t->narrow, t->placed, t->residual);
   literal in[3], rounded_in[3], want;
   for (uint32_t k = 0; k < 3; k++) { /* the operand, bias, residual */
     shape s = *hlo_shape(hlo_result(m->entry->params[k], 0));
@@ -363,6 +414,17 @@ START_TEST(every_way_in_place) {
 }
 END_TEST
 
+/* A residual whose memory the result may take, unless it is what the contraction reads. */
+START_TEST(every_way_over_its_residual) {
+  const row *r = &rows[_i];
+  bool adds = r->epilogue && strstr(r->epilogue, "%s)"), square = adds && strcmp(r->x, r->y) == 0;
+  for (addend one = COMPUTED; adds && one < (square ? N_RESIDUALS : OPERAND); one++) {
+    attempt t = {.row = r, .machine = machines, .residual = one};
+    try_all(&t);
+  }
+}
+END_TEST
+
 /* Kernels of bytes at all widths, with the instructions for them and without. */
 START_TEST(every_machine) {
   for (int k = 1; k < N_MACHINES && *rows[_i].x != 'f'; k++) {
@@ -384,7 +446,7 @@ END_TEST
 
 /* The row's contraction as the tuner sees it. */
 static void read_problem(arena *a, const row *r, emit_target *target, cpu_problem *p) {
-  hlo_module *m = parse(a, r, DTYPE_INVALID, false);
+  hlo_module *m = parse(a, r, DTYPE_INVALID, false, GIVEN);
   fuse(a, m);
   ck_assert_ptr_null(emit_target_init(a, NULL, "native", 0, target));
   hlo_instr *i = m->entry->first;
@@ -442,8 +504,10 @@ END_TEST
 
 int main(void) {
   TCase *c = tcase_create("candidates");
+  tcase_set_timeout(c, 60); /* a row compiles some dozens of programs */
   tcase_add_loop_test(c, every_way, 0, N_ROWS);
   tcase_add_loop_test(c, every_way_in_place, 0, N_ROWS);
+  tcase_add_loop_test(c, every_way_over_its_residual, 0, N_ROWS);
   tcase_add_loop_test(c, every_machine, 0, N_ROWS);
   tcase_add_loop_test(c, every_narrow_way, 0, N_ROWS);
   tcase_add_loop_test(c, names_differ, 0, N_ROWS);

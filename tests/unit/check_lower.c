@@ -277,6 +277,11 @@ static bool always_shares(void *data, const hlo_instr *i, uint32_t operand, uint
   return true;
 }
 
+static hlo_access reads_all_first(void *data, const hlo_instr *i) {
+  (void)data, (void)i;
+  return HLO_READS_ALL_FIRST;
+}
+
 static bool is_reverse(const hlo_instr *i) { return i->op == HLO_REVERSE; }
 
 static uint64_t some_scratch(void *data, const hlo_instr *i) {
@@ -310,7 +315,7 @@ START_TEST(faults_side_by_side_are_found) {
   static const char text[] = "onnx-xla hlo 1\nmodule \"m\" {\n entry main(%x: s64[4] \"x\") {\n"
                              "%a = negate(%x) : s64[4]\n%b = reverse(%a) {dimensions=[0]} : s64[4]\n%c = abs(%a) : s64[4]\n"
                              "%d = add(%b, %c) : s64[4]\nreturn %d \"y\"\n}\n}\n";
-  const hlo_buffer_rules shares = {.may_share = always_shares};
+  const hlo_buffer_rules shares = {.may_share = always_shares, .access = reads_all_first};
   arena *a = arena_create(NULL);
   hlo_module *m;
   hlo_buffers *b;
@@ -336,12 +341,13 @@ START_TEST(faults_are_found) {
                              "%a = negate(%x) : s64[4]\n%b = reverse(%a) {dimensions=[0]} : s64[4]\n%c = abs(%a) : s64[4]\n"
                              "%d = add(%b, %c) : s64[4]\n%e = reverse(%d) {dimensions=[0]} : s64[4]\n%f = negate(%e) : s64[4]\n"
                              "return %f \"y\"\n}\n}\n";
-  const hlo_buffer_rules none = {0}, shares = {.may_share = always_shares}, views = {.is_view = is_reverse};
-  const hlo_buffer_rules scratch = {.scratch = some_scratch}, shares_scratch = {.may_share = always_shares, .scratch = some_scratch};
-  expect_fault(text, &shares, &none, "two of its buffers overlap");
-  expect_fault(text, &views, &none, "two of its buffers overlap");
+  const hlo_buffer_rules none = {0}, views = {.is_view = is_reverse}, scratch = {.scratch = some_scratch};
+  const hlo_buffer_rules shares = {.may_share = always_shares, .access = reads_all_first};
+  const hlo_buffer_rules shares_scratch = {.may_share = always_shares, .access = reads_all_first, .scratch = some_scratch};
+  expect_fault(text, &shares, &none, "which is still read");
+  expect_fault(text, &views, &none, "which is still read");
   expect_fault(text, &none, &views, "view of other bytes");
-  expect_fault(text, &shares_scratch, &scratch, "two of its buffers overlap");
+  expect_fault(text, &shares_scratch, &scratch, "which is still read");
   expect_fault(text, &views, &shares, "is overwritten");
 }
 END_TEST

@@ -176,7 +176,10 @@ static status compile(struct hlo_module *m, const rt_compile_options *options, a
                            .keep_text = options && options->keep_text};
   hlo_module_clean(m);
   if (options && options->dump) {
-    TRY(options->dump(options->dump_data, "ref", m));
+    for (uint32_t k = 0; k < m->n_computations; k++) {
+      hlo_number(m->computations[k]);
+    }
+    TRY(options->dump(options->dump_data, "final", m));
   }
   rt_report unused = {0};
   report = report ? report : &unused;

@@ -193,6 +193,11 @@ status onnx_attr_graph(const Onnx__NodeProto *node, const char *name, const Onnx
   return t->g ? NULL : bad(node, name, "has no graph");
 }
 
+const char *onnx_node_source(arena *a, const Onnx__NodeProto *node) {
+  const char *name = *node->name ? node->name : node->n_output ? node->output[0] : "";
+  return arena_printf(a, "%.200s: %.100s", name, node->op_type);
+}
+
 const char *onnx_node_label(arena *a, const Onnx__NodeProto *node) {
   const char *domain = node->domain, *dot = *domain ? "." : "";
   if (*node->name) {

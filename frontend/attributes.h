@@ -56,5 +56,7 @@ STATUS_MUST_USE status onnx_attr_required(const Onnx__NodeProto *node, const cha
 
 /* "fc1: Gemm", "Gemm that makes y" or "Gemm": how messages name a node.  On the arena. */
 const char *onnx_node_label(arena *a, const Onnx__NodeProto *node);
+/* "fc1: Gemm" or, of a node without a name, "y: Gemm": how its operations name it (hlo_instr.source).  On the arena. */
+const char *onnx_node_source(arena *a, const Onnx__NodeProto *node);
 
 #endif

@@ -192,8 +192,7 @@ static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
   TRY(onnx_check_types(&n, row));
   onnx_sizes *sizes;
   TRY(onnx_sizes_before(&n, &sizes));
-  const char *name = *node->name ? node->name : node->n_output ? node->output[0] : "";
-  s->b->source = arena_printf(a, "%.200s: %.100s", name, node->op_type);
+  s->b->source = onnx_node_source(a, node);
   status failed = row->importer(&n);
   status in_builder = hlo_builder_take_error(s->b);
   if (failed) {

@@ -558,6 +558,19 @@ static const char *join_lines(arena *a, const lines *l) {
   return text;
 }
 
+/* ", in place over %2.0", or that it is the same bytes without a copy; "" where the result has bytes of its own. */
+static const char *sharing_text(arena *a, const hlo_buffers *b, hlo_instr *i, uint32_t k) {
+  hlo_buffer mine = hlo_slice_of(b, (hlo_value){i, k});
+  bool view = b->rules->is_view && b->rules->is_view(i);
+  for (uint32_t j = 0; j < i->n_operands && mine.bytes; j++) {
+    hlo_value x = i->operands[j];
+    if (value_bytes(x) && hlo_same_place(mine, hlo_slice_of(b, x))) {
+      return arena_printf(a, ", %s %%%u.%u", view ? "a view of" : "in place over", x.def->id, x.index);
+    }
+  }
+  return "";
+}
+
 const char *hlo_buffers_report(arena *a, const hlo_module *m, const hlo_buffers *b) {
   static const char *const spaces[] = {"arena", "constant", "param", "result"};
   lines l = {0};
@@ -567,14 +580,15 @@ const char *hlo_buffers_report(arena *a, const hlo_module *m, const hlo_buffers 
       continue;
     }
     add_line(a, &l, arena_printf(a, "%s\n", f->c->name));
-    for (const hlo_instr *i = f->c->first; i; i = i->next) {
+    for (hlo_instr *i = f->c->first; i; i = i->next) {
+      const char *source = *i->source ? arena_printf(a, " @\"%s\"", i->source) : "";
       for (uint32_t k = 0; k <= i->n_results; k++) { /* the last one is scratch memory */
         const unit *u = &b->units[find(b, f->first_unit[i->id] + k)];
         bool scratch = k == i->n_results;
         if (!scratch || u->bytes) {
-          add_line(a, &l, arena_printf(a, "  %%%u.%u %s%s: %s %u + %" PRIu64 ", %" PRIu64 " bytes, live %u to %u\n", i->id, k,
+          add_line(a, &l, arena_printf(a, "  %%%u.%u %s%s: %s %u + %" PRIu64 ", %" PRIu64 " bytes, live %u to %u%s%s\n", i->id, k,
                                        hlo_info(i)->name, scratch ? ", scratch" : "", spaces[u->space], u->index, u->offset,
-                                       u->bytes, u->first, u->last));
+                                       u->bytes, u->first, u->last, scratch ? "" : sharing_text(a, b, i, k), source));
         }
       }
     }

@@ -51,7 +51,8 @@ uint64_t hlo_arena_bytes(const hlo_buffers *b);
 uint64_t hlo_arena_lower_bound(const hlo_buffers *b);
 uint32_t hlo_n_constants(const hlo_buffers *b);
 const literal *hlo_constant_at(const hlo_buffers *b, uint32_t index);
-/* A table for people: one line a value with its slice and lifetime, then peak against lower bound.  On the arena. */
+/* A table for people: one line a value with its slice, lifetime, what it is written over and the nodes that it comes from; then peak
+ * against lower bound.  On the arena. */
 const char *hlo_buffers_report(arena *a, const hlo_module *m, const hlo_buffers *b);
 
 #endif

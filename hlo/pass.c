@@ -211,7 +211,13 @@ static status verify_first(void *data) {
   return dump(call->module, call->context, "input");
 }
 
-static status verify_last(void *m) { return status_prefix(pass_fault(hlo_verify(m)), "after the last pass"); }
+static status verify_last(void *data) {
+  pass_call *call = data;
+  if (call->context->verify && !call->context->check_changed) {
+    TRY(status_prefix(pass_fault(hlo_verify(call->module)), "after the last pass"));
+  }
+  return dump(call->module, call->context, "final");
+}
 
 status hlo_run_passes(hlo_module *m, const hlo_pass *steps, uint32_t n, pass_context *c) {
   static const hlo_target plain = {.name = "plain"};
@@ -220,5 +226,5 @@ status hlo_run_passes(hlo_module *m, const hlo_pass *steps, uint32_t n, pass_con
   c->fold_bytes = c->fold_bytes ? c->fold_bytes : 1 << 20;
   TRY(guard_run(verify_first, &(pass_call){NULL, m, c, false}));
   TRY(run_steps(m, steps, n, c, 0, &changed));
-  return c->verify && !c->check_changed ? guard_run(verify_last, m) : NULL;
+  return guard_run(verify_last, &(pass_call){NULL, m, c, false});
 }

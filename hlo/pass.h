@@ -100,7 +100,8 @@ struct pass_context {
   const char *skip;         /* "fold,cse": passes to leave out; NULL: none */
   bool verify;              /* before the first pass and after the last */
   bool check_changed;       /* compare what a pass says with the module's hash (verify, too, after every pass) */
-  /* Called with the module before the first pass and after each that changed it.  file: "007-fold.hlo". */
+  /* Called with the module before the first pass ("000-input.hlo"), after each that changed it ("007-fold.hlo") and at the end
+   * ("042-final.hlo"). */
   status (*dump)(void *data, const char *file, const hlo_module *m);
   void *dump_data;
 

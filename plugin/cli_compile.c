@@ -110,7 +110,7 @@ static status save(plug_session *s, const char *path) {
 
 /* --- the command --- */
 
-/* Texts that need no program: HLO and PTX. */
+/* Texts that need no program of the session's: HLO, PTX, a node's history. */
 static status emit_source(const cli_args *args, plug_session *s, const plug_inputs *inputs, const char *emit,
                           arena *a) {
   const plug_compiler *compiler;
@@ -118,8 +118,10 @@ static status emit_source(const cli_args *args, plug_session *s, const plug_inpu
   const char *text;
   TRY(plug_compiler_open(&compiler));
   const plug_source *source = plug_session_source(s);
-  status failed = strcmp(emit, "ptx") == 0 ? compiler->print_ptx(source, &request, a, &text)
-                                           : compiler->print(source, &request, args->after, a, &text);
+  status failed = args->explain                ? compiler->explain(source, &request, args->explain, a, &text)
+                  : strcmp(emit, "ptx") == 0 ? compiler->print_ptx(source, &request, a, &text)
+                                             : compiler->print(source, &request, args->after, a, &text);
+  cli_progress_end();
   TRY(plug_name_file(failed, args->files.items[0]));
   return write_text(args->output, text);
 }
@@ -150,13 +152,17 @@ static int complain(const char *message) {
 }
 
 status cli_compile(const cli_args *args, arena *a, int *code) {
-  const char *emit = args->emit ? args->emit : args->after ? "hlo" : "oxla", *path = args->files.items[0];
+  const char *emit = args->emit ? args->emit : args->after || args->explain ? "hlo" : "oxla", *path = args->files.items[0];
   bool program = strcmp(emit, "oxla") == 0;
   plug_session_options options;
   plug_session *s;
   plug_inputs inputs;
   if ((program && !args->output) || (args->after && strcmp(emit, "hlo") != 0)) {
     *code = complain(args->after ? "--after goes with --emit=hlo" : "-o FILE.oxla is missing");
+    return NULL;
+  }
+  if (args->explain && (args->emit || args->after)) {
+    *code = complain("--explain goes without --emit and --after");
     return NULL;
   }
   TRY(cli_session_options(args, a, &options));

@@ -37,7 +37,7 @@ typedef struct cli_args {
   cli_list dims;   /* NAME=N */
   cli_list inputs; /* NAME=FILE */
   cli_list shapes; /* NAME=AxBxC */
-  const char *output_dir, *format, *output, *emit, *after, *passes, *trace;
+  const char *output_dir, *format, *output, *emit, *after, *explain, *passes, *trace;
   const char *expect_fail, *write_expect_fail;
   double rtol, atol; /* -1: the case's */
   double timeout;    /* seconds a case may take */

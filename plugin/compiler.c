@@ -12,6 +12,7 @@
 
 #include "backend_ref/eval.h"
 #include "frontend/external_data.h"
+#include "frontend/attributes.h"
 #include "frontend/import.h"
 #include "frontend/model_parts.h"
 #include "frontend/op_types.h"
@@ -528,6 +529,36 @@ static status plug_list_ops(const plug_source *s, arena *a, plug_op_use **out, u
   return guard_run(list_ops, &(ops_call){s, a, out, n});
 }
 
+/* --- finding a node --- */
+
+typedef struct node_search {
+  arena *a;
+  const char *wanted, *label;
+} node_search;
+
+/* By its name, its label or an output. */
+static status match_node(void *data, Onnx__NodeProto *node) {
+  node_search *s = data;
+  const char *label = s->label ? NULL : onnx_node_source(s->a, node);
+  bool same = label && (strcmp(node->name, s->wanted) == 0 || strcmp(label, s->wanted) == 0);
+  for (size_t k = 0; label && k < node->n_output; k++) {
+    same |= strcmp(node->output[k], s->wanted) == 0;
+  }
+  s->label = same ? label : s->label;
+  return NULL;
+}
+
+status plug_find_node(const plug_source *s, const char *node, arena *a, const char **label) {
+  const onnx_model *m = ((const loaded *)s->model)->onnx;
+  node_search search = {.a = a, .wanted = node};
+  CHECK_THAT(m, STATUS_INVALID_ARGUMENT, "HLO text has no nodes of a model");
+  TRY(onnx_walk_nodes(a, m->graph->node, m->graph->n_node, match_node, &search));
+  CHECK_THAT(search.label && *node, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
+             "the model has no node and no node's output '%s'", node);
+  *label = search.label;
+  return NULL;
+}
+
 /* --- checking --- */
 
 typedef struct check_call {
@@ -659,7 +690,8 @@ const plug_compiler *onnx_xla_compiler_get(uint32_t abi) {
       .bytes = plug_bytes,
       .check = plug_check,
       .print = plug_print,
-      .print_ptx = plug_print_ptx,
+      .explain = plug_explain,
+    .print_ptx = plug_print_ptx,
       .list_ops = plug_list_ops,
       .survey = plug_survey_model,
       .opt = plug_opt,

@@ -132,10 +132,14 @@ typedef struct plug_compiler {
   /* Whether it could be compiled, without doing it: names every unsupported operator at once, then what the import
    * finds, then outputs that are not what the model declares. */
   status (*check)(const plug_source *s, const plug_request *request, mem_budget *budget);
-  /* The module as text: as imported (after NULL), or after the last run of the named pass of the target's pipeline. */
+  /* The module as text: as imported (after NULL), after the last run of the named pass of the target's pipeline, or ("final") as
+   * it is lowered. */
   status (*print)(const plug_source *s, const plug_request *request, const char *after, arena *a, const char **text);
   /* PTX text of the module's elementwise fusions. */
   status (*print_ptx)(const plug_source *s, const plug_request *request, arena *a, const char **text);
+  /* What became of a node, by its name or that of an output: what it was imported as, what removed it or it is a part of, how that
+   * is computed and where it lies. */
+  status (*explain)(const plug_source *s, const plug_request *request, const char *node, arena *a, const char **text);
   /* Operators in use, sorted. */
   status (*list_ops)(const plug_source *s, arena *a, plug_op_use **out, uint32_t *n);
   /* All operators of a model file, or (path NULL) of a model in memory, and all that is not supported in it.  Fails only if

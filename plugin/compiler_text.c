@@ -39,7 +39,7 @@ static status print_after(print_call *c) {
   rt_program *program;
   rt_report report = {0};
   TRY(compiler->compile(c->s, &request, c->a, &program, &report));
-  CHECK_THAT(*c->text, STATUS_INVALID_ARGUMENT, "backend %s runs no pass '%s', or it changed nothing", request.backend,
+  CHECK_THAT(*c->text, STATUS_INVALID_ARGUMENT, "backend %s runs no pass '%s', or it changed nothing: --after=final shows what all passes leave", request.backend,
              c->after);
   return NULL;
 }

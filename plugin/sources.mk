@@ -23,6 +23,7 @@ plugin_compiler_sources = \
 	plugin/compiler_apart.c \
 	plugin/compiler_arrays.c \
 	plugin/compiler_backend.c \
+	plugin/compiler_explain.c \
 	plugin/compiler_pieces.c \
 	plugin/compiler_sequences.c \
 	plugin/compiler_survey.c \

@@ -111,7 +111,8 @@ typedef struct rt_compile_options {
   bool keep_text;       /* also fill the texts of the report */
   /* Computes an instruction whose operands are constants, for the folding pass (an hlo_eval_fn).  NULL: nothing is folded. */
   status (*eval)(const struct hlo_instr *i, arena *a, literal *results);
-  /* Called with every HLO module between passes; may be NULL. */
+  /* Called with the module between passes, by names as in "007-fold.hlo", and with what is lowered: "final", "042-final.hlo".  May be
+   * NULL. */
   status (*dump)(void *data, const char *pass, const struct hlo_module *m);
   void *dump_data;
   rt_tune tune;

@@ -313,7 +313,7 @@ START_TEST(groups_run_until_nothing_changes) {
   ck_assert_uint_eq(c.records[1].runs, 5);
   ck_assert_uint_eq(c.n_notes, 1);
   ck_assert_int_eq(c.notes[0].value, 5);
-  ck_assert_str_eq(last, "003-three_times.hlo");
+  ck_assert_str_eq(last, "004-final.hlo");
 }
 END_TEST
 

@@ -42,6 +42,9 @@ status cli_check(const cli_args *args, arena *a, int *code) {
     fputs(compiler->op_page(a), stdout);
     return NULL;
   }
+  CHECK_THAT(!rt_image_is_one(args->files.items[0]), STATUS_INVALID_ARGUMENT,
+             "%s: a compiled file was checked when it was compiled; onnx-xla run runs it, check is for ONNX files",
+             args->files.items[0]);
   plug_request request = {.backend = args->backend ? args->backend : "cpu",
                           .dims = options.dims,
                           .n_dims = options.n_dims,

@@ -120,7 +120,7 @@ static status emit_source(const cli_args *args, plug_session *s, const plug_inpu
   const plug_source *source = plug_session_source(s);
   status failed = args->explain                ? compiler->explain(source, &request, args->explain, a, &text)
                   : strcmp(emit, "ptx") == 0 ? compiler->print_ptx(source, &request, a, &text)
-                                             : compiler->print(source, &request, args->after, a, &text);
+                                             : compiler->print(source, &request, args->after, args->no_constants, a, &text);
   cli_progress_end();
   TRY(plug_name_file(failed, args->files.items[0]));
   return write_text(args->output, text);

@@ -60,8 +60,16 @@ status cli_open(const cli_args *args, const plug_session_options *options, const
 
 /* --- inputs --- */
 
+static const char *list_inputs(const plug_source *source, arena *a) {
+  const char *text = source->n_inputs ? source->inputs[0].name : "none";
+  for (uint32_t k = 1; k < source->n_inputs; k++) {
+    text = arena_printf(a, "%s, %s", text, source->inputs[k].name);
+  }
+  return text;
+}
+
 /* The input that NAME=FILE is for; names may hold '='. */
-static status find_input(const plug_source *source, const char *option, const char *text, uint32_t *out,
+static status find_input(const plug_source *source, const char *option, const char *text, arena *a, uint32_t *out,
                          const char **file) {
   size_t longest = 0;
   for (uint32_t k = 0; k < source->n_inputs; k++) {
@@ -73,8 +81,8 @@ static status find_input(const plug_source *source, const char *option, const ch
       *file = text + n + 1;
     }
   }
-  CHECK_THAT(longest, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "--%s %s: the model has no such input",
-             option, text);
+  CHECK_THAT(longest, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "--%s %s: the model has no such input; its inputs: %s",
+             option, text, list_inputs(source, a));
   return NULL;
 }
 
@@ -98,7 +106,7 @@ static status read_shapes(const cli_args *args, const plug_source *source, arena
     const char *text;
     uint32_t k;
     shape *s = ARENA_NEW(a, shape);
-    TRY(find_input(source, "shape", args->shapes.items[n], &k, &text));
+    TRY(find_input(source, "shape", args->shapes.items[n], a, &k, &text));
     TRY(read_shape(text, &source->inputs[k].shape, s));
     known[k] = s;
   }
@@ -114,7 +122,7 @@ status cli_told_inputs(const cli_args *args, const plug_session *s, arena *a, pl
     const char *file;
     uint32_t k;
     literal *l = ARENA_NEW(a, literal);
-    TRY(find_input(source, "input", args->inputs.items[n], &k, &file));
+    TRY(find_input(source, "input", args->inputs.items[n], a, &k, &file));
     CHECK_THAT(!values[k], STATUS_INVALID_ARGUMENT, "--input %s: this input is given twice", args->inputs.items[n]);
     TRY(cli_read_tensor(a, file, (dtype)source->inputs[k].shape.type, l));
     shapes[k] = &l->shape;

@@ -41,6 +41,8 @@ static const option options[] = {
     {"emit", 0, "oxla|hlo|buffers|llvm|asm|ptx", CHOICE, AT(emit), CLI_COMPILE,
      "what to write: the executable (default), or a text"},
     {"after", 0, "PASS", TEXT, AT(after), CLI_COMPILE, "with --emit=hlo: the module as that pass leaves it; final: as it is lowered"},
+    {"no-constants", 0, NULL, FLAG, AT(no_constants), CLI_COMPILE,
+     "with --emit=hlo: large constants as '...', for reading; such a text cannot be compiled"},
     {"explain", 0, "NODE", TEXT, AT(explain), CLI_COMPILE,
      "writes what became of a node, by its name or an output's: folded, fused, computed how, kept where"},
     {"passes", 'p', "NAME,...", TEXT, AT(passes), CLI_OPT, "the passes to run, in this order"},

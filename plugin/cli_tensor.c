@@ -13,7 +13,7 @@
 /* --- files --- */
 
 status cli_read_tensor(arena *a, const char *path, dtype raw, literal *out) {
-  static const char npy[] = "\x93NUMPY";
+  static const char npy[] = "\x93NUMPY", zip[] = "PK\x03\x04";
   const uint8_t *bytes;
   const char *name;
   size_t size;
@@ -21,6 +21,8 @@ status cli_read_tensor(arena *a, const char *path, dtype raw, literal *out) {
   if (size >= sizeof npy - 1 && memcmp(bytes, npy, sizeof npy - 1) == 0) {
     return npy_parse(a, path, bytes, size, raw, out);
   }
+  CHECK_THAT(size < sizeof zip - 1 || memcmp(bytes, zip, sizeof zip - 1) != 0, STATUS_INVALID_FILE,
+             "%s: an archive of arrays (.npz): give each array as a file of its own, numpy.save writes a .npy", path);
   const plug_compiler *compiler;
   TRY(plug_compiler_open(&compiler));
   return plug_name_file(compiler->read_pb(a, path, &name, out), path);

@@ -133,8 +133,9 @@ typedef struct plug_compiler {
    * finds, then outputs that are not what the model declares. */
   status (*check)(const plug_source *s, const plug_request *request, mem_budget *budget);
   /* The module as text: as imported (after NULL), after the last run of the named pass of the target's pipeline, or ("final") as
-   * it is lowered. */
-  status (*print)(const plug_source *s, const plug_request *request, const char *after, arena *a, const char **text);
+   * it is lowered.  no_constants: large ones are "...", for people. */
+  status (*print)(const plug_source *s, const plug_request *request, const char *after, bool no_constants, arena *a,
+                  const char **text);
   /* PTX text of the module's elementwise fusions. */
   status (*print_ptx)(const plug_source *s, const plug_request *request, arena *a, const char **text);
   /* What became of a node, by its name or that of an output: what it was imported as, what removed it or it is a part of, how that

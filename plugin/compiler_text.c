@@ -15,9 +15,16 @@ typedef struct print_call {
   const plug_source *s;
   const plug_request *request;
   const char *after;
+  bool no_constants;
   arena *a;
   const char **text;
+  const char *passes; /* that changed something */
 } print_call;
+
+static status print_hlo(print_call *c, const hlo_module *m) {
+  const hlo_print_options options = {.literals = c->no_constants ? HLO_LITERAL_ELIDE : HLO_LITERAL_FULL};
+  return hlo_print(c->a, m, &options, c->text, NULL);
+}
 
 /* Keeps the text of the module as the named pass last left it.  `dump` is a name as the pass runner makes them: 007-fold.hlo,
  * or that of a pass alone. */
@@ -25,10 +32,14 @@ static status keep_text(void *data, const char *dump, const struct hlo_module *m
   print_call *c = data;
   const char *name = strchr(dump, '-') ? strchr(dump, '-') + 1 : dump;
   size_t n = strcspn(name, ".");
-  if (strlen(c->after) != n || memcmp(name, c->after, n) != 0) {
-    return NULL;
+  const char *pass = arena_strndup(c->a, name, n);
+  if (strcmp(pass, c->after) == 0) {
+    return print_hlo(c, (const hlo_module *)m);
   }
-  return hlo_print(c->a, (const hlo_module *)m, NULL, c->text, NULL);
+  if (!strstr(c->passes, arena_printf(c->a, " %s,", pass))) {
+    c->passes = arena_printf(c->a, "%s %s,", c->passes, pass);
+  }
+  return NULL;
 }
 
 static status print_after(print_call *c) {
@@ -39,8 +50,8 @@ static status print_after(print_call *c) {
   rt_program *program;
   rt_report report = {0};
   TRY(compiler->compile(c->s, &request, c->a, &program, &report));
-  CHECK_THAT(*c->text, STATUS_INVALID_ARGUMENT, "backend %s runs no pass '%s', or it changed nothing: --after=final shows what all passes leave", request.backend,
-             c->after);
+  CHECK_THAT(*c->text, STATUS_INVALID_ARGUMENT, "backend %s runs no pass '%s', or it changed nothing; the module can be shown after:%.*s", request.backend,
+             c->after, (int)strlen(c->passes) - 1, c->passes);
   return NULL;
 }
 
@@ -53,11 +64,12 @@ static status print_module(void *data) {
   hlo_module *m;
   bool complete;
   TRY(plug_import(c->s, c->request, c->a, &m, NULL, &complete));
-  return hlo_print(c->a, m, NULL, c->text, NULL);
+  return print_hlo(c, m);
 }
 
-status plug_print(const plug_source *s, const plug_request *request, const char *after, arena *a, const char **text) {
-  return guard_run(print_module, &(print_call){s, request, after, a, text});
+status plug_print(const plug_source *s, const plug_request *request, const char *after, bool no_constants, arena *a,
+                  const char **text) {
+  return guard_run(print_module, &(print_call){s, request, after, no_constants, a, text, ""});
 }
 
 /* --- passes by name --- */
@@ -118,7 +130,7 @@ static status print_kernels(void *data) {
 }
 
 status plug_print_ptx(const plug_source *s, const plug_request *request, arena *a, const char **text) {
-  return guard_run(print_kernels, &(print_call){s, request, NULL, a, text});
+  return guard_run(print_kernels, &(print_call){.s = s, .request = request, .a = a, .text = text});
 }
 
 const char *plug_versions(void) {

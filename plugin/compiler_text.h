@@ -13,8 +13,8 @@ STATUS_MUST_USE status plug_import(const plug_source *s, const plug_request *r, 
 /* The label that the operations of a node have, which goes by its name or an output.  In compiler.c. */
 STATUS_MUST_USE status plug_find_node(const plug_source *s, const char *node, arena *a, const char **label);
 
-STATUS_MUST_USE status plug_print(const plug_source *s, const plug_request *request, const char *after, arena *a,
-                                  const char **text);
+STATUS_MUST_USE status plug_print(const plug_source *s, const plug_request *request, const char *after, bool no_constants,
+                                  arena *a, const char **text);
 STATUS_MUST_USE status plug_print_ptx(const plug_source *s, const plug_request *request, arena *a, const char **text);
 STATUS_MUST_USE status plug_explain(const plug_source *s, const plug_request *request, const char *node, arena *a,
                                     const char **text);

@@ -70,7 +70,7 @@ static status open_folders(const char *path, plug_store *c) {
   make_folders(path);
   c->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   CHECK_THAT(c->folder >= 0 && fstat(c->folder, &st) == 0, STATUS_IO, "cannot be opened: %s", strerror(errno));
-  CHECK_THAT(st.st_uid == geteuid(), STATUS_INVALID_ARGUMENT, "belongs to another user, whose code would run here");
+  CHECK_THAT(st.st_uid == geteuid(), STATUS_INVALID_ARGUMENT, "belongs to another user, whose code would run here; --cache or ONNX_XLA_CACHE names a folder of your own");
   CHECK_THAT((st.st_mode & 077) == 0, STATUS_INVALID_ARGUMENT,
              "has mode %03o; with 700 nobody else could put code there that runs here", st.st_mode & 0777);
   c->models = open_below(c->folder, "models");

@@ -292,6 +292,7 @@ tests_files = \
 	tests/e2e/write_model.h \
 	tests/fetch-data \
 	tests/fuzz/README \
+	tests/fuzz/algorithms.py \
 	tests/fuzz/build.py \
 	tests/fuzz/bytes/README \
 	tests/fuzz/bytes/corpus/hlo/seed-batch_norm-chain.hlo \
@@ -384,6 +385,14 @@ tests_files = \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/test_data_set_0/input_0.pb \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/test_data_set_0/output_0.pb \
 	tests/fuzz/fuzz.py \
+	tests/fuzz/idioms.py \
+	tests/fuzz/idioms_attention.py \
+	tests/fuzz/idioms_heads.py \
+	tests/fuzz/idioms_language.py \
+	tests/fuzz/idioms_pieces.py \
+	tests/fuzz/idioms_quantized.py \
+	tests/fuzz/idioms_residual.py \
+	tests/fuzz/idioms_vision.py \
 	tests/fuzz/models.py \
 	tests/fuzz/ops_control.py \
 	tests/fuzz/ops_elementwise.py \

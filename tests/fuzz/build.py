@@ -28,7 +28,7 @@ import xla
 from models import is_valid, make_model, to_tensor, value_info
 from registry import EXACT, STEP, SUM, Skip
 from rows import CODE_OF_NP, NP, is_inexact
-from values import LARGE, Value, as_wide, draw_array, is_degenerate, size_of
+from values import LARGE, Value, as_wide, draw_array, has_wild, is_degenerate, size_of
 
 # What exporters compute sizes with: what comes of known values by these is known when the graph is imported.
 SHAPE_ARITHMETIC = "Gather Concat Slice Reshape Squeeze Unsqueeze Identity Cast Constant Add Sub Mul".split()
@@ -82,6 +82,7 @@ class Builder:
         self.dense = dense  # types that this graph prefers; None: those drawn least
         self.menu = outer.menu if outer else menu  # operators that this graph prefers; None: all alike
         self.large = large  # has values of many elements
+        self.most = (16 if large else 4) * LARGE  # elements of a value
         self.peer = peer  # tells whether a one-node model runs elsewhere; None: not asked
         self.values, self.nodes, self.initializers = [], [], []
         self.favourite = None  # a value that is taken wherever it fits
@@ -97,6 +98,8 @@ class Builder:
             self.skips = collections.Counter()
             self.mishaps = []  # generators that failed
             self.faults = []  # one-node models that our library calls wrong
+            self.idioms = []  # names of those that it is made of
+            self.kept = set()  # names of values that are to come out
 
     # --- names, values ---
 
@@ -427,9 +430,9 @@ class Builder:
         if schema and name in self.registry and all(a in schema.attributes for a in attributes):
             self.add(name, inputs, attributes, n_outputs, *more)
 
-    def add(self, name, inputs, attributes, n_outputs=1, kind=None, ulps=None, inner=None):
-        """A node, computed.  Inputs may be None.  inner: errors that bodies make, by output.  Raises Skip where
-        it is not wanted."""
+    def add(self, name, inputs, attributes, n_outputs=1, kind=None, ulps=None, inner=None, wild=False):
+        """A node, computed.  Inputs may be None.  inner: errors that bodies make, by output.  wild: may be as
+        large as masks are, infinite, or the same everywhere.  Raises Skip where it is not wanted."""
         schema = self.table.at[self.opset].get(name)
         if schema is None:
             raise Skip(f"{name} is not in opset {self.opset}")
@@ -449,14 +452,15 @@ class Builder:
         rows_used = schema.rows_of(
             [v.type if v else None for v in inputs], [rows.NAME_OF_NP[a.dtype] for a in outputs]
         )
-        if any(a.size > (16 if self.root.large else 4) * LARGE for a in outputs):
+        if any(a.size > self.root.most for a in outputs):
             raise Skip("large")
         degenerate = sum(is_degenerate(a) for a in outputs)
         if self.root.special:
             return self.add_special(node, schema, kind, ulps, operands, outputs, rows_used)
-        if degenerate == len(outputs) and outputs[0].size > 1 and self.r.random() < 0.9:
+        if not wild and degenerate == len(outputs) and outputs[0].size > 1 and self.r.random() < 0.9:
             raise Skip("degenerate")
-        if any(a.size and a.dtype.kind not in "iub" and np.max(np.abs(as_wide(a))) > 1e4 for a in outputs):
+        floats = [as_wide(a) for a in outputs if a.size and a.dtype.kind not in "iub"]
+        if not wild and any(np.max(np.abs(a)) > 1e4 for a in floats):
             raise Skip("large numbers")
         errors.check_integers(self, kind, operands, outputs)
         off_by = errors.errors_of(self, schema, entry, node, kind, ulps, inputs, operands, outputs)
@@ -469,7 +473,7 @@ class Builder:
             v.uses += 1
         static = kind == "shape" or name in SHAPE_ARITHMETIC and all(v.static for v in operands)
         made = [
-            Value(n, a, exact=e is None, error=e or 0.0, varying=varying, static=static)
+            Value(n, a, e is None, e or 0.0, varying=varying, static=static, wild=wild and has_wild(a))
             for n, a, e in zip(node.output, outputs, off_by)
         ]
         self.values.extend(made)

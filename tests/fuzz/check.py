@@ -9,51 +9,56 @@ import tempfile
 
 import numpy as np
 
+import algorithms
 import peers
 import xla
 from values import as_wide
 
 # The passes of the cpu's pipeline that can be left out.
 PASSES = (
+    "attention",
     "batch_norm",
     "cse",
     "dce",
+    "deconvolution",
     "epilogue",
     "fold",
+    "integers",
     "layout",
     "loop_fusion",
+    "matrices",
     "motion",
+    "places",
     "reduce_fusion",
+    "repeats",
+    "row_fusion",
     "simplify",
+    "tables",
 )
+# Other ways to run: the short matrix draws one of them, or one of `BY` with each graph.
+WAYS = [(f"cpu-threads{n}", {"threads": n}) for n in (2, 3, 8)] + [
+    ("cpu-tuned", {"tune": "fast"}),
+    ("cpu-twice", {"runs": 2}),
+    ("cpu-exact", {"exact": True}),
+    ("cpu-lanes1", {"lanes": 1}),
+    ("cpu-lanes4", {"lanes": 4}),
+]
+BY = "cpu-by-"  # followed by a way of computing contractions, which is taken wherever it can be
 
 
 def configurations(matrix, r):
-    """(name, arguments of run_xla) of a graph; the short matrix draws some of them, the plain one has none but the two
-    targets."""
+    """(name, arguments of run_xla) of a graph; the plain matrix has none but the two targets."""
     found = [("ref", {"backend": "ref"}), ("cpu", {"backend": "cpu"})]
     if matrix == "plain":
         return found
     if matrix == "full":
-        found += [("cpu-threads", {"threads": 2}), ("cpu-tuned", {"tune": "fast"})]
-        found += [("cpu-lanes1", {"lanes": 1}), ("cpu-lanes4", {"lanes": 4})]
-        found += [(f"cpu-without-{p}", {"skip_passes": p}) for p in PASSES]
-        found += [("cpu-without-all", {"skip_passes": ",".join(PASSES)})]
+        without = [*PASSES, ",".join(PASSES)]
+        found += WAYS
     else:
-        found += [
-            r.choice(
-                [
-                    ("cpu-threads", {"threads": 2}),
-                    ("cpu-tuned", {"tune": "fast"}),
-                    ("cpu-twice", {"runs": 2}),
-                    ("cpu-lanes1", {"lanes": 1}),
-                    ("cpu-lanes4", {"lanes": 4}),
-                ]
-            )
-        ]
-        left_out = ",".join(sorted(r.sample(PASSES, r.choice([1, 1, 2, 4]))))
-        found += [(f"cpu-without-{left_out}", {"skip_passes": left_out})]
-    return found
+        without = [",".join(sorted(r.sample(PASSES, r.choice([1, 1, 2, 4]))))]
+        found += r.sample(WAYS, r.choice([0, 1, 1, 1]))
+    names = [p if p != ",".join(PASSES) else "all" for p in without]
+    return found + [(f"cpu-without-{name}", {"skip_passes": p}) for name, p in zip(names, without)]
 
 
 class Failure:
@@ -126,6 +131,36 @@ def run_saved(graph):
     return Failure("saved", {}, "wrong", f"{wrong[0]}: {wrong[1]}", wrong[0]) if wrong else None
 
 
+def measured(graph, folder):
+    """(Failure or None, lines of the log) of a graph that was run as what was measured to be fastest."""
+    failure = run_one(graph, "cpu-measured", {"tune": "full", "cache": folder})
+    return failure, algorithms.read(folder)
+
+
+def run_by(graph, lines, way):
+    """The graph with its contractions computed that way."""
+    with tempfile.TemporaryDirectory() as folder:
+        algorithms.force(lines, way, folder)
+        return run_one(graph, BY + way, {"tune": "known", "cache": folder})
+
+
+def run_algorithms(graph, matrix, r):
+    """Each way of computing contractions (full), or one of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        failure, lines = measured(graph, folder)
+    ways = algorithms.candidates(lines)
+    if matrix != "full":
+        ways = r.sample(ways, min(1, len(ways)))
+    return [failure] + [run_by(graph, lines, way) for way in ways]
+
+
+def run_way_again(graph, way):
+    """What another graph failed with."""
+    with tempfile.TemporaryDirectory() as folder:
+        lines = measured(graph, folder)[1]
+    return run_by(graph, lines, way) if way in algorithms.candidates(lines) else None
+
+
 def type_of(graph, names):
     return graph.values[names[0]].type if names and names[0] in graph.values else None
 
@@ -157,6 +192,11 @@ def run_named(graph, failure):
     """The configuration of a failure once more."""
     if failure.configuration == "saved":
         return run_saved(graph)
+    if failure.configuration == "cpu-measured":
+        with tempfile.TemporaryDirectory() as folder:
+            return measured(graph, folder)[0]
+    if failure.configuration.startswith(BY):
+        return run_way_again(graph, failure.configuration[len(BY) :])
     if failure.configuration == "onnxruntime":
         return run_peer(graph)[0]
     return run_one(graph, failure.configuration, failure.arguments)
@@ -167,6 +207,8 @@ def run_all(graph, matrix, r, with_peer, say=lambda stage: None):
     found = [run_one(graph, name, arguments) for name, arguments in configurations(matrix, r)]
     if matrix != "plain":
         found.append(run_saved(graph))
+        if matrix == "full" or r.random() < 0.25:
+            found += run_algorithms(graph, matrix, r)
     ran = False
     if with_peer:
         say("peer")

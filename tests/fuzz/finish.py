@@ -83,7 +83,8 @@ def finish(b):
     r = b.r
     leave_out(b, r)
     made = {n for node in b.nodes for n in node.output}
-    outputs = [v for v in b.values if v.name in made and not v.constant and (v.uses == 0 or r.random() < 0.1)]
+    outputs = [v for v in b.values if v.name in made and not v.constant
+               and (v.uses == 0 or v.name in b.kept or r.random() < 0.1)]
     outputs = outputs or [v for v in b.values if v.name in made and not v.constant][-1:]
     if not outputs:
         return None

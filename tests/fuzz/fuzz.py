@@ -14,6 +14,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import check  # noqa: E402
+import idioms  # noqa: E402
 import peers  # noqa: E402
 import registry  # noqa: E402
 import report  # noqa: E402
@@ -96,7 +97,14 @@ def focused_builder(seed, table, entries, ort, r):
     return b
 
 
-def build_graph(seed, table, entries, ort, open_sizes=False, focused=False):
+def build_graph(seed, table, entries, ort, options):
+    """The graph of a seed and its builder, as the options want it."""
+    if options.idioms is not None:
+        return idioms.build_graph(seed, table, entries, ort, options.idioms)
+    return build_any(seed, table, entries, ort, not options.closed_sizes, options.rows)
+
+
+def build_any(seed, table, entries, ort, open_sizes, focused):
     """The graph of a seed, and its builder.  A third of the graphs draw what was drawn least; the others keep
     to few types, most to few operators too, so that more of them fits together.  Half keep to what ONNX Runtime
     can do.  A focused graph is about rows that were not drawn often."""
@@ -122,7 +130,7 @@ def build_graph(seed, table, entries, ort, open_sizes=False, focused=False):
 def run_seed(seed, table, entries, options, ort, say):
     """What became of one seed, as plain data."""
     start = time.time()
-    graph, b = build_graph(seed, table, entries, ort, not options.closed_sizes, options.rows)
+    graph, b = build_graph(seed, table, entries, ort, options)
     result = {
         "seed": seed,
         "drawn": b.drawn,
@@ -133,6 +141,7 @@ def run_seed(seed, table, entries, options, ort, say):
         "skips": b.skips,
         "ort": False,
         "nodes": len(b.nodes),
+        "idioms": b.idioms,
         "built": time.time() - start,
     }
     for name, message, model, inputs in b.faults:
@@ -231,6 +240,13 @@ def parse():
         action="store_true",
         help=f"graphs about rows that were drawn less than {rows.ENOUGH} times, until there are none",
     )
+    p.add_argument(
+        "--idioms",
+        nargs="?",
+        const="",
+        metavar="NAME,NAME",
+        help="graphs of what exporters write (idioms.py); of these idioms alone",
+    )
     p.add_argument("--closed-sizes", action="store_true", help="NonZero, Unique and Compress of constants only")
     return p.parse_args()
 
@@ -284,6 +300,12 @@ def main():
     options = parse()
     options.found = os.path.abspath(options.found)
     entries = registry.load()
+    if options.idioms is not None:
+        known = idioms.load()
+        options.idioms = [name for name in options.idioms.split(",") if name]
+        unknown = [name for name in options.idioms if name not in known]
+        if unknown:
+            sys.exit(f"no such idiom: {', '.join(unknown)}")
     if options.only:
         wanted = options.only.split(",")
         entries = {name: e for name, e in entries.items() if name in wanted or name in registry.HELPERS}

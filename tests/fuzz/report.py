@@ -3,6 +3,7 @@
 import collections
 import time
 
+import idioms
 import rows
 
 
@@ -15,6 +16,8 @@ class Totals:
         self.kinds = collections.Counter()
         self.mishaps = collections.Counter()
         self.skips = collections.Counter()
+        self.idioms = collections.Counter()
+        self.built = self.ran = 0.0
 
     def add(self, result):
         self.graphs += 1
@@ -25,6 +28,9 @@ class Totals:
         for row, message in result["refusals"]:
             self.table.refused.setdefault(tuple(row), message)
         self.skips.update(result["skips"])
+        self.idioms.update(result["idioms"])
+        self.built += result["built"]
+        self.ran += result.get("ran", 0.0)
         for text in result["mishaps"]:
             self.mishaps[text] += 1
         for f in result["failures"]:
@@ -51,12 +57,23 @@ class Totals:
             print(
                 "draws that led nowhere: " + "; ".join(f"{n} {text}" for text, n in self.skips.most_common(20))
             )
-        self.print_rows(with_table)
+        if self.idioms:
+            self.print_idioms(with_table)
+        else:
+            self.print_rows(with_table)
         for text, n in self.mishaps.most_common():
             print(f"{n:5} generator {text}")
         for what, n in self.kinds.most_common():
             print(f"{n:5} {what}")
         print(f"{self.graphs - self.failures} passed, {self.failures} failed")
+
+    def print_idioms(self, with_table):
+        unused = sorted(set(idioms.IDIOMS) - set(self.idioms))
+        print(f"{len(self.idioms)} of {len(idioms.IDIOMS)} idioms were used")
+        if with_table:
+            print(f"built in {self.built:.0f} s, run in {self.ran - self.built:.0f} s")
+            for name, n in self.idioms.most_common() + [(name, 0) for name in unused]:
+                print(f"{n:7} {name}")
 
     def print_rows(self, with_table):
         all_rows = [r for r in self.table.rows() if r[0] not in rows.REASON]

@@ -5,6 +5,8 @@ import numpy as np
 from rows import NAME_OF_NP, NP, is_float, COMPLEX, TINY_FLOATS, TINY_INTS
 
 LARGE = 4096  # elements of a value at most
+WILD = 5000.0  # what masks add is larger
+WILD_ERROR = 2.0**-22  # relative: a sum of a score and a mask is rounded once
 
 _RANGE = {
     "int8": (-128, 127),
@@ -104,9 +106,10 @@ class Value:
         "finite",
         "static",
         "relative",
+        "wild",
     )
 
-    def __init__(self, name, array, exact=True, error=0.0, constant=False, varying=False, static=True):
+    def __init__(self, name, array, exact=True, error=0.0, constant=False, varying=False, static=True, wild=False):
         self.name, self.array, self.exact, self.error, self.constant, self.uses = (
             name,
             array,
@@ -119,7 +122,8 @@ class Value:
         self.static = (
             static and not varying
         )  # known when the graph is imported: of constants, inputs and shapes
-        self.relative = 0.0  # error of each element beside that, as a part of it
+        self.wild = wild  # has elements as large as those of masks: `error` is that of the others
+        self.relative = WILD_ERROR if wild and not exact else 0.0  # of each element beside that, as a part of it
         self.finite = True
         self.low = self.high = 0.0
         if array.size and array.dtype.kind != "c":
@@ -152,6 +156,15 @@ class Value:
             return False
         margin = 4 * self.error
         return (lo is None or self.low - margin >= lo) and (hi is None or self.high + margin <= hi)
+
+
+def moderate(array):
+    """Of the array in float64, where it is not as large as masks are."""
+    return np.abs(array) < WILD
+
+
+def has_wild(array):
+    return array.dtype.kind == "f" and not np.all(moderate(array))
 
 
 def is_degenerate(array):

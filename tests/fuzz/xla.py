@@ -41,6 +41,7 @@ class Options(ctypes.Structure):
         ("skip_passes", ctypes.c_char_p),
         ("tune", ctypes.c_char_p),
         ("cache", ctypes.c_char_p),
+        ("exact", ctypes.c_int),
     ]
 
 
@@ -120,10 +121,21 @@ def newest_opset():
 
 
 def run_xla(
-    model, inputs, backend="cpu", threads=1, skip_passes=None, lanes=0, path=None, save=None, runs=1, tune="off"
+    model,
+    inputs,
+    backend="cpu",
+    threads=1,
+    skip_passes=None,
+    lanes=0,
+    path=None,
+    save=None,
+    runs=1,
+    tune="off",
+    cache="",
+    exact=False,
 ):
     """Outputs by name, of the last of so many runs.  model: bytes, or None with the path of a file.  save:
-    where the compiled program goes, too."""
+    where the compiled program goes, too.  cache: the folder of programs and of what was measured, if any."""
     lib = library()
     if tracer:
         tracer(model)
@@ -135,7 +147,8 @@ def run_xla(
         skip_passes=skip_passes.encode() if skip_passes else None,
         max_seconds=60,
         tune=tune.encode(),
-        cache=b"",
+        cache=cache.encode(),
+        exact=exact,
     )
     handle, run = ctypes.c_void_p(), ctypes.c_void_p()
     if path:

@@ -1,0 +1,152 @@
+"""idioms_quantized.py: quantise-dequantise chains, weights of few bits, products of bytes.
+
+Scales are powers of two and weights small integers, so that sums are exact in f32; where a result is
+rounded to integers a bias keeps it away from the middle between two, so that it is the same everywhere
+(`quantized`)."""
+
+import numpy as np
+
+from idioms import idiom
+from registry import EXACT, Skip
+from values import as_wide
+
+
+def quantized(k, x, scale, zero, axis=None):
+    """QuantizeLinear of a value that is not exact, if what it is off by changes nothing."""
+    if not x.exact:
+        numbers = as_wide(x.array) / as_wide(scale.array)
+        if (
+            np.min(np.abs(np.abs(numbers - np.floor(numbers)) - 0.5), initial=1.0) * float(scale.array.min())
+            <= 8 * x.error
+        ):
+            raise Skip("next to the middle of two steps")
+        return k.QuantizeLinear(x, scale, zero, kind=EXACT)
+    return k.QuantizeLinear(x, scale, zero)
+
+
+def step_of(k, lo=-5, hi=-3):
+    return k.const(np.array(2.0 ** k.r.randint(lo, hi), np.float32))
+
+
+def through_bytes(k, x, exact=True):
+    """QuantizeLinear and DequantizeLinear with one scale."""
+    scale = step_of(k)
+    zero = k.const(np.array(k.one(0, 0, 3), k.one(np.int8, np.uint8)))
+    return k.DequantizeLinear(quantized(k, x, scale, zero), scale, zero, kind=EXACT)
+
+
+def weights_of_bytes(k, shape, axis, channels, low=-8, high=7):
+    """A constant of int8, a scale for all or for each channel."""
+    w = k.const(k.array(shape, low, high, "int8"))
+    each = k.chance(0.6) and k.b.opset >= 13
+    scale = (
+        k.const((2.0 ** -k.array((channels,), 3, 5, "int64").astype(np.float32)).astype(np.float32))
+        if each
+        else step_of(k)
+    )
+    zero = k.const(np.zeros(scale.shape, np.int8))
+    return k.DequantizeLinear(w, scale, zero, kind=EXACT, **({"axis": axis} if each else {}))
+
+
+def grid(k, x):
+    """A value of x's shape on a grid: x if it is exact, else an input."""
+    k.need(k.b.opset >= 10)
+    return x if x.exact and x.type == "float" else k.input(x.shape, type="float")
+
+
+@idiom("any", 0.8)
+def fake_quantized(k, x):
+    """A chain of them, with what leaves grids alone between."""
+    y = through_bytes(k, grid(k, x))
+    for _ in range(k.one(0, 1, 2)):
+        y = k.one(
+            lambda: k.Relu(y), lambda: k.view(y), lambda: through_bytes(k, y), lambda: k.clip(y, -1.0, 1.0)
+        )()
+    return y
+
+
+@idiom("image", 1.2)
+def quantized_conv(k, x):
+    """Both operands through bytes, a bias, an activation, and the result through bytes."""
+    y = through_bytes(k, grid(k, x))
+    c, m = x.shape[1], k.one(16, 24, 32)
+    group = k.one(1, 1, c)
+    m, side = (c, 3) if group == c else (m, k.one(1, 3))
+    k.afford(x.size // group * m * side * side)
+    w = weights_of_bytes(k, (m, c // group, side, side), 0, m)
+    bias = k.const((k.array((m,), -8, 8, "int64") / 16 + 2.0**-12).astype(np.float32))
+    y = k.Conv(y, w, bias, group=group, kernel_shape=[side] * 2, pads=[side // 2] * 4)
+    y = k.Relu(y) if k.chance(0.5) else y
+    return through_bytes(k, k.clip(y, -3.0, 3.0) if k.chance(0.3) else y) if k.chance(0.7) else y
+
+
+@idiom("rows")
+def quantized_linear(k, x):
+    y = through_bytes(k, grid(k, x))
+    n, c = k.one(16, 32, 48), x.shape[-1]
+    k.afford(x.size * n)
+    w = weights_of_bytes(k, (c, n), 1, n)
+    bias = k.const((k.array((n,), -8, 8, "int64") / 16 + 2.0**-12).astype(np.float32))
+    y = k.Add(k.MatMul(y, w), bias)
+    return through_bytes(k, y) if k.chance(0.5) else y
+
+
+@idiom("image")
+def quantized_sum(k, x):
+    """The residual of quantised networks: both sides dequantised, added, quantised."""
+    a = through_bytes(k, grid(k, x))
+    b = k.Relu(a) if k.chance(0.5) else through_bytes(k, k.input(x.shape, type="float"))
+    return through_bytes(k, k.Add(a, b, kind=EXACT))
+
+
+@idiom("matrix")
+def weights_of_few_bits(k, x):
+    """Dequantised weights under a product of few rows, in blocks of a scale each."""
+    k.need(x.type == "float" and x.shape[1] % 16 == 0)
+    n, c = k.one(32, 64, 96), x.shape[1]
+    k.afford(x.size * n)
+    bits = k.one("int8", "uint4", "int4") if k.b.opset >= 21 else "int8"
+    lo, hi = {"int8": (-20, 20), "uint4": (0, 15), "int4": (-8, 7)}[bits]
+    w = k.const(k.array((c, n), lo, hi, bits))
+    if k.b.opset >= 21 and k.chance(0.6):
+        scale = k.const((2.0 ** -k.array((c // 16, n), 4, 6, "int64").astype(np.float32)).astype(np.float32))
+        return k.MatMul(x, k.DequantizeLinear(w, scale, axis=0, block_size=16, kind=EXACT))
+    if k.b.opset >= 13:
+        scale = k.const((2.0 ** -k.array((n,), 4, 6, "int64").astype(np.float32)).astype(np.float32))
+        return k.MatMul(x, k.DequantizeLinear(w, scale, axis=1, kind=EXACT))
+    return k.MatMul(x, k.DequantizeLinear(w, step_of(k, -6, -4), kind=EXACT))
+
+
+@idiom("matrix", 0.8)
+def dynamic_product(k, x):
+    """DynamicQuantizeLinear, MatMulInteger, and the scales put back."""
+    m, c, n = x.shape[0], x.shape[1], k.one(16, 32)
+    array = k.array((m, c), -60, 195, "int64").astype(np.float32)
+    array.flat[0], array.flat[-1] = 195, -60
+    y = k.DynamicQuantizeLinear(k.b.new_input(array), outputs=3)
+    w = k.const(k.array((c, n), -20, 20, "int8"))
+    k.afford(m * c * n)
+    z = k.Cast(k.MatMulInteger(y[0], w, y[2]), to=1)
+    return k.Mul(k.Mul(z, k.Mul(y[1], 2.0**-10)), 2.0**-3)
+
+
+@idiom("image", 0.8)
+def bytes_through_pools(k, x):
+    """Pools, reshapes and joins between bytes."""
+    y = through_bytes(k, grid(k, x))
+    y = k.MaxPool(y, kernel_shape=[2, 2], strides=[2, 2])
+    y = through_bytes(k, y)
+    return k.concat([y, y], 1) if k.chance(0.4) else y
+
+
+@idiom("image", 0.8)
+def linear_conv(k, x):
+    """QLinearConv between QuantizeLinear and DequantizeLinear."""
+    c, m = x.shape[1], k.one(16, 24)
+    scale, zero = step_of(k), k.const(np.array(k.one(0, 128), np.uint8))
+    k.afford(x.size * m)
+    y = k.QuantizeLinear(grid(k, x), scale, zero)
+    w = k.const(k.array((m, c, 1, 1), -8, 7, "int8"))
+    out = k.const(np.array(8.0, np.float32))
+    y = k.QLinearConv(y, scale, zero, w, step_of(k), k.const(np.array(0, np.int8)), out, zero)
+    return k.DequantizeLinear(y, out, zero, kind=EXACT)

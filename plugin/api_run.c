@@ -242,7 +242,7 @@ static status get_output(const oxla_run *run, size_t k, oxla_tensor *out) {
              source_of(run)->outputs[k].name);
   shape result = run->executed ? run->outputs[k].shape : plug_compiled_output(session_of(run), run->compiled, (uint32_t)k);
   *out = api_tensor(&result);
-  out->bytes = shape_is_static(&result) ? (size_t)shape_bytes(&result) : 0;
+  out->bytes = result.kind != SHAPE_UNRANKED && shape_is_static(&result) ? (size_t)shape_bytes(&result) : 0;
   out->data = run->executed ? run->outputs[k].data : NULL;
   return NULL;
 }

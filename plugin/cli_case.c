@@ -143,9 +143,9 @@ static status read_outputs(arena *a, const plug_source *source, data_set *set) {
     }
     CHECK_THAT(set->n_outputs < source->n_outputs, STATUS_INVALID_FILE,
                "more outputs are expected than the model has");
-    CHECK_THAT(source->outputs[set->n_outputs].shape.kind == SHAPE_ARRAY, STATUS_UNSUPPORTED,
-               "output '%s' is %s, which is no array", source->outputs[set->n_outputs].name,
-               SHAPE_STR(NULL, &source->outputs[set->n_outputs].shape));
+    shape_kind kind = (shape_kind)source->outputs[set->n_outputs].shape.kind;
+    CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED, "output '%s' is %s, which is no array",
+               source->outputs[set->n_outputs].name, SHAPE_STR(NULL, &source->outputs[set->n_outputs].shape));
     TRY(status_prefix(cli_read_tensor(a, path, DTYPE_INVALID, &set->outputs[set->n_outputs]), "output %" PRIu32,
                       set->n_outputs));
   }

@@ -52,9 +52,11 @@ static plug_value describe(arena *a, const dim_table *dims, const char *name, co
 
 /* Outputs may come without a type or of a kind that only running tells. */
 static plug_value describe_output(arena *a, dim_table *dims, const Onnx__ValueInfoProto *v) {
-  shape s = {0};
-  status_free(v->type ? onnx_value_shape(dims, v, &s) : NULL);
-  s = s.kind == SHAPE_UNRANKED ? (shape){0} : s;
+  const shape unknown = {.kind = SHAPE_UNRANKED};
+  shape s = unknown;
+  status failed = v->type ? onnx_value_shape(dims, v, &s) : NULL;
+  s = failed ? unknown : s;
+  status_free(failed);
   return describe(a, dims, v->name, &s);
 }
 
@@ -617,7 +619,7 @@ static status check_output(const plug_value *declared, const hlo_module *m, uint
   }
   CHECK_THAT(want->type == given->type, STATUS_INVALID_MODEL | STATUS_ABOUT_TYPE,
              "output '%s' is declared as %s but is %s", declared->name, SHAPE_STR(NULL, want), SHAPE_STR(NULL, given));
-  bool fits = want->rank == given->rank;
+  bool fits = want->kind == SHAPE_UNRANKED || want->rank == given->rank;
   for (int k = 0; fits && k < want->rank; k++) {
     fits = want->dims[k] <= 0 || want->dims[k] == given->dims[k] ||
            (want->dims[k] < given->dims[k] && is_computed(m, root, k));

@@ -95,7 +95,7 @@ enum { OXLA_MAX_RANK = 16 };
  * ones extends the sign). */
 typedef struct oxla_tensor {
   oxla_type type;
-  int rank; /* -1: the model's input takes any */
+  int rank; /* -1: the model's input takes any, or nothing tells an output's before it is computed */
   int64_t dims[OXLA_MAX_RANK];
   void *data;
   size_t bytes;

@@ -183,21 +183,23 @@ static void put_type(ort_wire *w, const ort_array *x) {
   ort_put_message(w, VALUE_TYPE, &all);
 }
 
-/* An input or output with its type, where that is known: of an output it is only checked against what comes out. */
-static OrtStatus *put_value(const ort_provider *p, ort_wire *w, uint32_t field, const OrtValueInfo *value) {
+/* An input or output, with its type where that is known and wanted.  An unknown rank of a body's output that cannot be told
+ * from 0 is 0: what a loop without steps collects is an empty list then, as ONNX Runtime makes it. */
+static OrtStatus *put_value(const ort_provider *p, ort_wire *w, uint32_t field, const OrtValueInfo *value, bool typed) {
   const OrtTensorTypeAndShapeInfo *info;
   const char *name;
   ort_wire v = {0};
   ORT_TRY(ort_value_name(p, value, &name));
   ORT_TRY(array_type(p, value, &info));
   ort_put_text(&v, VALUE_NAME, name);
-  if (info && field == GRAPH_INPUT) {
+  if (info && typed) {
     ort_array x;
     OrtStatus *failed = read_type(p, info, &x);
     if (failed) {
       ort_wire_free(&v);
       return failed;
     }
+    x.ranked |= field == GRAPH_OUTPUT && !p->tells_ranks;
     put_type(&v, &x);
   }
   ort_put_message(w, field, &v);
@@ -407,7 +409,8 @@ static OrtStatus *put_body(const ort_provider *p, ort_wire *w, const char *name,
                              .n_outputs = g.n_outputs,
                              .outputs = g.outputs,
                              .n_constants = g.n_initializers,
-                             .constants = g.initializers};
+                             .constants = g.initializers,
+                             .is_body = true};
     failed = put_graph(p, &graph, &g, &parts);
   }
   ort_graph_free(&g);
@@ -494,10 +497,10 @@ static OrtStatus *put_graph(const ort_provider *p, ort_wire *w, const ort_graph 
     ORT_TRY(put_initializer(p, w, parts->constants[k], parts->apart, parts->weights));
   }
   for (size_t k = 0; k < parts->n_inputs; k++) {
-    ORT_TRY(put_value(p, w, GRAPH_INPUT, parts->inputs[k]));
+    ORT_TRY(put_value(p, w, GRAPH_INPUT, parts->inputs[k], true));
   }
   for (size_t k = 0; k < parts->n_outputs; k++) {
-    ORT_TRY(parts->outputs[k] ? put_value(p, w, GRAPH_OUTPUT, parts->outputs[k]) : NULL);
+    ORT_TRY(parts->outputs[k] ? put_value(p, w, GRAPH_OUTPUT, parts->outputs[k], parts->is_body) : NULL);
   }
   return NULL;
 }

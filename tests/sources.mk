@@ -261,6 +261,7 @@ tests_files = \
 	tests/e2e/make_bombs.py \
 	tests/e2e/make_hostile.py \
 	tests/e2e/ort_cases.py \
+	tests/e2e/ort_dynamic.py \
 	tests/e2e/ort_ep.py \
 	tests/e2e/ort_models.py \
 	tests/e2e/ort_sessions.py \

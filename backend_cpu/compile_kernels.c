@@ -13,14 +13,9 @@ enum {
   BATCH = 6               /* kernels a module at most: it costs some 2 ms by itself */
 };
 
-/* All that its code depends on, as a hash: who has the same in another program is taken for the same. */
-typedef struct identity {
-  uint64_t a, b;
-} identity;
-
 typedef struct kernel {
   uint64_t hash; /* of the text and the aliases */
-  identity identity;
+  hash128 identity; /* of all that its code depends on: who has the same in another program is taken for the same */
   const char *text;
   const hlo_instr *instr; /* in a module of its own: threads may number and read it */
   const int32_t *alias;
@@ -97,17 +92,16 @@ static bool same_writer(const cpu_writer *a, const cpu_writer *b) {
          (a->config_bytes == 0 || memcmp(a->config, b->config, a->config_bytes) == 0);
 }
 
-static identity identity_of(const kernel *x) {
-  uint64_t h[2];
-  for (uint64_t k = 0; k < 2; k++) {
-    h[k] = hash_bytes(x->text, strlen(x->text), k + 1);
-    h[k] = hash_bytes(x->alias, x->instr->n_results * sizeof *x->alias, h[k]);
-    h[k] = hash_bytes(x->writer.config, x->writer.config_bytes, h[k]);
-    h[k] = hash_bytes(x->writer.name, x->writer.name ? strlen(x->writer.name) : 0, h[k]);
-    h[k] = hash_mix(hash_mix(h[k], x->writer.phase), (uint64_t)(int64_t)x->writer.packed);
-    h[k] = hash_mix(h[k], (uint64_t)x->rows);
-  }
-  return (identity){h[0], h[1]};
+static hash128 identity_of(const cpu_kernels *k, const kernel *x) {
+  rt_writer w = {.arena = k->arena};
+  rt_put_text(&w, x->text);
+  rt_put_bytes(&w, x->alias, x->instr->n_results * sizeof *x->alias);
+  rt_put_bytes(&w, x->writer.config, x->writer.config_bytes);
+  rt_put_text(&w, x->writer.name);
+  rt_put_i64(&w, x->writer.phase);
+  rt_put_i64(&w, x->writer.packed);
+  rt_put_i64(&w, x->rows);
+  return rt_shared_identity(k->shared, w.bytes, w.n);
 }
 
 /* Blocks of sums in registers are unrolled; of other kernels each operation counts. */
@@ -160,7 +154,9 @@ static status add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, cons
   for (char *c = (char *)new->symbol; *c; c++) {
     *c = *c == '-' ? '_' : *c;
   }
-  new->identity = identity_of(new);
+  if (k->shared) {
+    new->identity = identity_of(k, new);
+  }
   return NULL;
 }
 
@@ -185,8 +181,8 @@ static rt_span name_object(const cpu_kernels *all, uint32_t object) {
   for (uint32_t k = 0; k < all->n; k++) {
     const kernel *x = &all->kernels[k];
     if (!x->found && x->object == object) {
-      rt_put_i64(&w, (int64_t)x->identity.a);
-      rt_put_i64(&w, (int64_t)x->identity.b);
+      rt_put_i64(&w, (int64_t)x->identity.words[0]);
+      rt_put_i64(&w, (int64_t)x->identity.words[1]);
       rt_put_text(&w, x->symbol);
       rt_put_i64(&w, x->info.grid);
       rt_put_f64(&w, x->info.item_cost);
@@ -203,12 +199,12 @@ static bool find_in_object(void *data, rt_span name) {
     return false;
   }
   while (r.at < r.end && !r.bad) {
-    identity i;
-    i.a = (uint64_t)rt_get_i64(&r);
-    i.b = (uint64_t)rt_get_i64(&r);
+    hash128 identity;
+    identity.words[0] = (uint64_t)rt_get_i64(&r);
+    identity.words[1] = (uint64_t)rt_get_i64(&r);
     const char *symbol = rt_get_text(&r);
     emit_kernel_info info = {.grid = rt_get_in(&r, 0, INT64_MAX), .item_cost = rt_get_f64(&r)};
-    if (!r.bad && i.a == x->identity.a && i.b == x->identity.b) {
+    if (!r.bad && hash128_equal(identity, x->identity)) {
       x->symbol = symbol;
       x->info = info;
       return true;

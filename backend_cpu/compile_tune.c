@@ -27,7 +27,8 @@ static const double far_guess = 4, farther_guess = 50, small_share = 0.002;
 
 /* What is equal is decided once. */
 typedef struct decision {
-  uint64_t key, near; /* of all that decides; of problems that are alike but for rows (0: of none) */
+  rt_span all;        /* that decides, as bytes: the same, the same decision */
+  uint64_t key, near; /* in the log: of `all`; of problems that are alike but for rows (0: of none) */
   cpu_problem problem; /* of the first of them */
   uint32_t count, n_offers;
   cpu_offer *offers;
@@ -153,21 +154,27 @@ static uint64_t near_key(const cpu_tuner *t, const cpu_problem *p) {
   return p->constant_weights && !p->narrow ? hash_words(describe(t->arena, p, rows), t->machine) : 0;
 }
 
-static status key_of(const cpu_tuner *t, const decision *d, uint64_t *out) {
+static status set_key(const cpu_tuner *t, decision *d) {
   const hlo_print_options options = {.no_sources = true};
   const cpu_problem *p = &d->problem;
   const hlo_instr *alone = cpu_isolate(t->arena, p->instr, CPU_ISOLATE_KERNEL, p->weights);
   const char *text;
+  rt_writer w = {.arena = t->arena};
   TRY(hlo_print(t->arena, alone->parent->module, &options, &text, NULL));
-  uint64_t h = hash_words(text, t->machine);
+  rt_put_text(&w, text);
   for (uint32_t k = 0; k < p->instr->n_operands; k++) {
-    h = hash_mix(h, hlo_literal(p->instr->operands[k]) != NULL);
+    rt_put_i64(&w, hlo_literal(p->instr->operands[k]) != NULL);
   }
   for (uint32_t k = 0; k < d->n_offers; k++) { /* new candidates, or others, are to be timed */
-    h = hash_mix(h, hash_text(cpu_offer_name(t->arena, &d->offers[k])));
+    rt_put_text(&w, cpu_offer_name(t->arena, &d->offers[k]));
   }
-  *out = h;
+  d->all = rt_written(&w);
+  d->key = hash_bytes(d->all.data, d->all.size, t->machine);
   return NULL;
+}
+
+static bool same_decision(const decision *a, const decision *b) {
+  return a->key == b->key && a->all.size == b->all.size && memcmp(a->all.data, b->all.data, a->all.size) == 0;
 }
 
 static bool make_problem(const cpu_tuner *t, const hlo_instr *i, cpu_problem *p) {
@@ -186,9 +193,9 @@ static status add_use(cpu_tuner *t, const hlo_instr *i) {
   if (d.n_offers == 0) {
     return NULL;
   }
-  TRY(key_of(t, &d, &d.key));
+  TRY(set_key(t, &d));
   uint32_t k = 0;
-  while (k < t->n && t->decisions[k].key != d.key) {
+  while (k < t->n && !same_decision(&t->decisions[k], &d)) {
     k++;
   }
   if (k < t->n) {

@@ -1,46 +1,57 @@
 #include "base/hash.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
-/* --- the hash function: multiply two 64-bit words, fold the 128-bit product --- */
+/* Written into this file: short keys are hashed without a call, and nothing needs the library where it runs. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
-static const uint64_t K0 = 0x9e3779b97f4a7c15u, K1 = 0xd6e8feb86659fd93u, K2 = 0xa0761d6478bd642fu;
+uint64_t hash_bytes(const void *data, size_t size, uint64_t seed) { return XXH3_64bits_withSeed(data, size, seed); }
 
-static uint64_t fold(uint64_t a, uint64_t b) {
-  __extension__ typedef unsigned __int128 u128;
-  u128 product = (u128)a * b;
-  return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static uint64_t load(const uint8_t *p, size_t n) {
-  uint64_t word = 0;
-  for (size_t i = 0; i < n; i++) {
-    word |= (uint64_t)p[i] << (8 * i);
-  }
-  return word;
-}
-
-/* load(p, 8) spelled out: one instruction where it is a loop of 8. */
-static uint64_t load_word(const uint8_t *p) {
-  return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 |
-         (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
-}
-
-uint64_t hash_bytes(const void *data, size_t size, uint64_t seed) {
-  const uint8_t *p = data;
-  uint64_t h = seed ^ fold(seed ^ K0, size ^ K1);
-  size_t left = size;
-  for (; left >= 16; left -= 16, p += 16) {
-    h = fold(load_word(p) ^ K1, load_word(p + 8) ^ h);
-  }
-  uint64_t low = load(p, left < 8 ? left : 8), high = left > 8 ? load(p + 8, left - 8) : 0;
-  return fold(fold(low ^ K2, high ^ h), K0 ^ size);
-}
-
-uint64_t hash_mix(uint64_t hash, uint64_t value) { return fold(hash ^ K2, value ^ K0) + (hash << 1); }
+uint64_t hash_mix(uint64_t hash, uint64_t value) { return hash_bytes(&value, sizeof value, hash); }
 
 uint64_t hash_text(const char *text) { return hash_bytes(text, strlen(text), 0); }
+
+/* --- under a secret --- */
+
+bool hash_secret_init(hash_secret *s) {
+  if (getrandom(s->bytes, sizeof s->bytes, 0) == sizeof s->bytes) {
+    return true;
+  }
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  uint64_t h = hash_mix(hash_mix((uintptr_t)s, (uintptr_t)&hash_secret_init), (uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec);
+  for (size_t k = 0; k < sizeof s->bytes; k += sizeof h) {
+    h = hash_mix(h, k);
+    memcpy(s->bytes + k, &h, sizeof h);
+  }
+  return false;
+}
+
+hash128 hash_keyed(const hash_secret *s, const void *data, size_t size) {
+  XXH128_hash_t h = XXH3_128bits_withSecret(data, size, s->bytes, sizeof s->bytes);
+  return (hash128){{h.high64, h.low64}};
+}
+
+bool hash128_equal(hash128 a, hash128 b) { return a.words[0] == b.words[0] && a.words[1] == b.words[1]; }
+
+static uint64_t process_seed;
+
+static void make_seed(void) {
+  hash_secret s;
+  (void)hash_secret_init(&s);
+  memcpy(&process_seed, s.bytes, sizeof process_seed);
+}
+
+uint64_t hash_seed(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, make_seed);
+  return process_seed;
+}
 
 /* --- the map: open addressing with linear probing; nothing is ever removed --- */
 
@@ -51,12 +62,7 @@ struct str_map_slot {
   void *value;
 };
 
-void str_map_init(str_map *m, arena *a) {
-  *m = (str_map){.arena = a};
-  /* Addresses differ from run to run, and nothing that is visible depends on them. */
-  m->seed =
-      fold((uint64_t)(uintptr_t)m ^ K0, (uint64_t)(uintptr_t)a ^ K1) ^ (uint64_t)(uintptr_t)&str_map_init;
-}
+void str_map_init(str_map *m, arena *a) { *m = (str_map){.arena = a}; }
 
 /* The slot of the key, or the free one where it belongs; cap must not be 0. */
 static str_map_slot *find(const str_map *m, const char *key, size_t length, uint64_t hash) {
@@ -87,7 +93,7 @@ void *str_map_get_n(const str_map *m, const char *key, size_t length) {
   if (!m->n) {
     return NULL;
   }
-  return find(m, key, length, hash_bytes(key, length, m->seed))->value;
+  return find(m, key, length, hash_bytes(key, length, hash_seed()))->value;
 }
 
 void *str_map_get(const str_map *m, const char *key) { return str_map_get_n(m, key, strlen(key)); }
@@ -97,7 +103,7 @@ void **str_map_put_n(str_map *m, const char *key, size_t length) {
   if (m->n >= m->cap / 4 * 3) {
     grow(m);
   }
-  uint64_t hash = hash_bytes(key, length, m->seed);
+  uint64_t hash = hash_bytes(key, length, hash_seed());
   str_map_slot *slot = find(m, key, length, hash);
   if (!slot->key) {
     *slot = (str_map_slot){.key = key, .length = length, .hash = hash};

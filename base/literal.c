@@ -71,7 +71,7 @@ bool literal_equal(const literal *a, const literal *b) {
 uint64_t literal_hash(const literal *l) {
   enum { BLOCK = 1024, BLOCKS = 3 };
   size_t bytes = (size_t)shape_bytes(&l->shape);
-  uint64_t h = hash_bytes(l->shape.dims, l->shape.rank * sizeof *l->shape.dims, l->shape.type);
+  uint64_t h = hash_bytes(l->shape.dims, l->shape.rank * sizeof *l->shape.dims, hash_seed() ^ l->shape.type);
   if (bytes <= BLOCK * BLOCKS) {
     return bytes ? hash_bytes(l->data, bytes, h) : h;
   }

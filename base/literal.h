@@ -31,6 +31,7 @@ int64_t literal_i64(const literal *l, int64_t index);
 bool literal_is_splat(const literal *l);
 /* Shape and bits. */
 bool literal_equal(const literal *a, const literal *b);
+/* For tables of this process. */
 uint64_t literal_hash(const literal *l);
 
 /* Moves the first sizes[d] elements along each dimension d together, in place, and makes *s their shape. */

@@ -411,48 +411,35 @@ bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b) {
 
 /* --- hashing --- */
 
-static uint64_t mix(uint64_t h, uint64_t v) {
-  h = (h ^ v) * 0x9e3779b97f4a7c15u;
-  return h ^ h >> 29;
-}
-
-static uint64_t mix_bytes(uint64_t h, const void *data, size_t n) {
-  const unsigned char *bytes = data;
-  for (size_t k = 0; k < n; k++) {
-    h = (h ^ bytes[k]) * 1099511628211u;
-  }
-  return mix(h, n);
-}
-
 static uint64_t attr_hash(uint64_t h, hlo_attr_kind kind, const hlo_attr *v) {
   switch (kind) {
     case HLO_KIND_STRING:
-      return mix_bytes(h, v->s, strlen(v->s));
+      return hash_bytes(v->s, strlen(v->s), h);
     case HLO_KIND_INTS:
     case HLO_KIND_DIMS:
-      return mix_bytes(h, v->ints, v->n * sizeof *v->ints);
+      return hash_bytes(v->ints, v->n * sizeof *v->ints, h);
     case HLO_KIND_FLOATS:
-      return mix_bytes(h, v->floats, v->n_floats * sizeof *v->floats);
+      return hash_bytes(v->floats, v->n_floats * sizeof *v->floats, h);
     case HLO_KIND_LITERAL:
-      return mix(h, literal_hash(v->value));
+      return hash_mix(h, literal_hash(v->value));
     case HLO_KIND_COMPS:
       for (uint32_t k = 0; k < v->n_comps; k++) {
-        h = mix_bytes(h, v->comps[k]->name, strlen(v->comps[k]->name));
+        h = hash_bytes(v->comps[k]->name, strlen(v->comps[k]->name), h);
       }
-      return mix(h, v->n_comps);
+      return hash_mix(h, v->n_comps);
     default:
-      return mix(h, (uint64_t)v->i);
+      return hash_mix(h, (uint64_t)v->i);
   }
 }
 
 static uint64_t shape_hash(uint64_t h, const shape *s) {
-  h = mix(h, (uint64_t)s->type << 16 | (uint64_t)s->kind << 8 | s->rank);
-  return mix_bytes(h, s->dims, s->rank * sizeof *s->dims);
+  h = hash_mix(h, (uint64_t)s->type << 16 | (uint64_t)s->kind << 8 | s->rank);
+  return hash_bytes(s->dims, s->rank * sizeof *s->dims, h);
 }
 
 uint64_t hlo_operation_hash(const hlo_instr *i) {
   const hlo_op_info *info = hlo_info(i);
-  uint64_t h = mix(i->op, (uint64_t)i->n_operands << 32 | i->n_results);
+  uint64_t h = hash_mix(hash_seed() ^ i->op, (uint64_t)i->n_operands << 32 | i->n_results);
   for (uint32_t k = 0; k < i->n_results; k++) {
     h = shape_hash(h, &i->shapes[k]);
   }
@@ -464,12 +451,12 @@ uint64_t hlo_operation_hash(const hlo_instr *i) {
 
 uint64_t hlo_computation_hash(const hlo_computation *c) {
   hlo_number((hlo_computation *)c);
-  uint64_t h = mix_bytes(c->n_params, c->name, strlen(c->name));
+  uint64_t h = hash_bytes(c->name, strlen(c->name), c->n_params);
   for (const hlo_instr *i = c->first; i; i = i->next) {
     const hlo_op_info *info = hlo_info(i);
-    h = mix(h, i->op);
+    h = hash_mix(h, i->op);
     for (uint32_t k = 0; k < i->n_operands; k++) {
-      h = mix(h, (uint64_t)i->operands[k].def->id << 32 | i->operands[k].index);
+      h = hash_mix(h, (uint64_t)i->operands[k].def->id << 32 | i->operands[k].index);
     }
     for (uint32_t k = 0; k < i->n_results; k++) {
       h = shape_hash(h, &i->shapes[k]);
@@ -479,7 +466,7 @@ uint64_t hlo_computation_hash(const hlo_computation *c) {
     }
   }
   for (uint32_t k = 0; k < c->n_roots; k++) {
-    h = mix(h, (uint64_t)c->roots[k].def->id << 32 | c->roots[k].index);
+    h = hash_mix(h, (uint64_t)c->roots[k].def->id << 32 | c->roots[k].index);
   }
   return h;
 }
@@ -487,7 +474,7 @@ uint64_t hlo_computation_hash(const hlo_computation *c) {
 uint64_t hlo_module_hash(const hlo_module *m) {
   uint64_t h = m->n_computations;
   for (uint32_t k = 0; k < m->n_computations; k++) {
-    h = mix(h, hlo_computation_hash(m->computations[k]));
+    h = hash_mix(h, hlo_computation_hash(m->computations[k]));
   }
   return h;
 }

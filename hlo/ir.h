@@ -251,7 +251,7 @@ static inline const hlo_instr *hlo_first_beside(const hlo_instr *i) {
 static inline const hlo_instr *hlo_next_beside(const hlo_instr *i) { return i->next && i->next->beside ? i->next : NULL; }
 /* Structural equality of op, attributes, shapes (not operands, not source). */
 bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b);
-/* Equal where hlo_same_operation holds. */
+/* Equal where hlo_same_operation holds; for tables of this process, as are the others. */
 uint64_t hlo_operation_hash(const hlo_instr *i);
 /* Over everything that the text shows; of names only those of computations. */
 uint64_t hlo_module_hash(const hlo_module *m);

@@ -21,6 +21,24 @@ AC_DEFUN([OX_PROTOBUF_C], [
   AC_SUBST([PROTOBUF_C_LIBS])
 ])
 
+# OX_XXHASH: its header, which has all of the code. XXH3 is there since 0.8.0.
+AC_DEFUN([OX_XXHASH], [
+  AC_ARG_WITH([xxhash], [AS_HELP_STRING([--with-xxhash=PREFIX], [where xxHash is])], [], [with_xxhash=yes])
+  OX_PREFIX_FLAGS([XXHASH], [$with_xxhash])
+  OX_WITH_FLAGS([XXHASH], [
+    AC_MSG_CHECKING([for xxHash 0.8.0 or newer])
+    AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#define XXH_INLINE_ALL
+#include <xxhash.h>
+#if XXH_VERSION_NUMBER < 800
+#error too old
+#endif]], [[return (int)XXH3_128bits("", 0).low64;]])],
+      [AC_MSG_RESULT([yes])],
+      [AC_MSG_RESULT([no])
+       OX_MISSING([xxHash 0.8.0 or newer], [libxxhash-dev], [or give --with-xxhash=PREFIX])])
+  ])
+  AC_SUBST([XXHASH_CPPFLAGS])
+])
+
 # OX_ONEDNN: 2.x or 3.x, told apart by its version header: their C APIs differ.
 AC_DEFUN([OX_ONEDNN], [
   AC_ARG_WITH([onednn], [AS_HELP_STRING([--with-onednn=PREFIX], [where oneDNN 2.x or 3.x is (--without-onednn: do without, slower)])],

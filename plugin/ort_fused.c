@@ -6,6 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "plugin/ort_parts.h"
 
 /* Runs that nobody uses now: as many as ever ran at once. */
@@ -95,12 +98,9 @@ static void give_back(fused *f, idle_run *r) {
   pthread_mutex_unlock(&f->lock);
 }
 
-/* FNV-1a, of numbers. */
-static uint64_t mix(uint64_t hash, int64_t value) { return (hash ^ (uint64_t)value) * 0x100000001b3u; }
-
 /* *sizes: a hash of them; NULL: nobody wants it. */
 static OrtStatus *set_inputs(const fused *f, OrtKernelContext *context, oxla_run *run, uint64_t *sizes) {
-  uint64_t hash = 0xcbf29ce484222325u;
+  uint64_t hash = 0;
   for (size_t k = 0; k < f->n_inputs; k++) {
     const OrtValue *value = NULL;
     ort_array x;
@@ -114,10 +114,7 @@ static OrtStatus *set_inputs(const fused *f, OrtKernelContext *context, oxla_run
     ORT_TRY(ort_from_error(
         f->p, "input",
         oxla_set_input_at(run, f->input_at[k], (oxla_type)x.type, (int)x.rank, x.dims, x.data ? x.data : &nothing)));
-    for (size_t d = 0; d < x.rank; d++) {
-      hash = mix(hash, x.dims[d]);
-    }
-    hash = mix(hash, -1);
+    hash = XXH3_64bits_withSeed(x.dims, x.rank * sizeof *x.dims, hash);
   }
   if (sizes) {
     *sizes = hash;

@@ -325,6 +325,8 @@ void plug_cached_open(plug_session *s, const char *path, const void *bytes, size
   }
 }
 
+const hash_secret *plug_cached_secret(const plug_session *s) { return s->cached ? &s->cached->store.contents.secret : NULL; }
+
 void plug_cached_opened(plug_session *s, const char *path) {
   struct stat now;
   if (s->cached && path && (stat(path, &now) != 0 || !plug_same_file(&now, &s->cached->seen))) {

@@ -14,6 +14,8 @@ void plug_cached_open(plug_session *s, const char *path, const void *bytes, size
 /* Once the model has been opened: it must still be what plug_cached_open has seen, or there is no cache any more. */
 void plug_cached_opened(plug_session *s, const char *path);
 void plug_cached_close(plug_session *s);
+/* What names in the folder's programs are made with; NULL: there is no cache. */
+const hash_secret *plug_cached_secret(const plug_session *s);
 
 /* What the model is called in its description. */
 const char *plug_cached_name(rt_span source);

@@ -12,7 +12,6 @@
 #include "base/hash.h"
 
 enum {
-  LANES = 4,
   CHUNK = 1 << 20,  /* bytes hashed by themselves, so that threads can share the work */
   MAX_CHUNKS = 1 << 16,
   SAMPLES = 64, SAMPLE_BYTES = 256,
@@ -22,48 +21,12 @@ enum {
 
 /* --- hashing --- */
 
-static uint64_t fold(uint64_t a, uint64_t b) {
-  __extension__ typedef unsigned __int128 u128;
-  u128 product = (u128)a * b;
-  return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static uint64_t load(const uint8_t *p) {
-  uint64_t word;
-  memcpy(&word, p, sizeof word);
-  return word;
-}
-
-/* Four chains, so that multiplications overlap. */
-static void mix(const plug_contents *c, const uint8_t *p, size_t n, uint64_t *h) {
-  uint64_t h0 = h[0], h1 = h[1], h2 = h[2], h3 = h[3];
-  const uint64_t s0 = c->secret[0], s1 = c->secret[1], s2 = c->secret[2], s3 = c->secret[3];
-  for (; n--; p += 16 * LANES) {
-    h0 = fold(load(p) ^ s0, load(p + 8) ^ h0);
-    h1 = fold(load(p + 16) ^ s1, load(p + 24) ^ h1);
-    h2 = fold(load(p + 32) ^ s2, load(p + 40) ^ h2);
-    h3 = fold(load(p + 48) ^ s3, load(p + 56) ^ h3);
-  }
-  memcpy(h, (uint64_t[]){h0, h1, h2, h3}, LANES * sizeof *h);
+static plug_key hash_chunk(const plug_contents *c, const void *bytes, size_t size) {
+  return hash_keyed(&c->secret, bytes, size);
 }
 
 plug_key plug_key_join(const plug_contents *c, plug_key a, plug_key b) {
-  const uint64_t *s = c->secret;
-  return (plug_key){{fold(a.words[0] ^ s[4], b.words[0] ^ s[5]) + fold(a.words[1] ^ s[6], b.words[1] ^ s[7]),
-                     fold(a.words[0] ^ s[7], b.words[1] ^ s[4]) + fold(a.words[1] ^ s[5], b.words[0] ^ s[6])}};
-}
-
-static plug_key hash_chunk(const plug_contents *c, const uint8_t *p, size_t size) {
-  uint64_t h[LANES];
-  uint8_t last[16 * LANES] = {0};
-  for (int k = 0; k < LANES; k++) {
-    h[k] = c->secret[LANES + k] ^ size;
-  }
-  size_t whole = size / sizeof last;
-  mix(c, p, whole, h);
-  memcpy(last, p + whole * sizeof last, size % sizeof last);
-  mix(c, last, 1, h);
-  return plug_key_join(c, (plug_key){{h[0], h[1]}}, (plug_key){{h[2], h[3]}});
+  return hash_chunk(c, (const plug_key[]){a, b}, 2 * sizeof a);
 }
 
 typedef struct hashing {
@@ -92,12 +55,10 @@ plug_key plug_key_of(const plug_contents *c, rt_pool *pool, const void *bytes, s
   keys = a ? ARENA_NEW_N(a, plug_key, n) : few;
   hashing h = {.c = c, .bytes = bytes, .size = size, .step = step, .keys = keys};
   rt_parallel_for(pool, (int64_t)n, 1, hash_range, &h);
-  plug_key key = hash_chunk(c, (const uint8_t *)keys, n * sizeof *keys);
+  plug_key key = hash_chunk(c, keys, n * sizeof *keys);
   arena_destroy(a);
   return plug_key_join(c, key, (plug_key){{size, n}});
 }
-
-bool plug_key_equal(plug_key a, plug_key b) { return a.words[0] == b.words[0] && a.words[1] == b.words[1]; }
 
 void plug_key_text(plug_key k, char out[PLUG_KEY_TEXT]) {
   snprintf(out, PLUG_KEY_TEXT, "%016" PRIx64 "%016" PRIx64, k.words[0], k.words[1]);
@@ -123,9 +84,9 @@ static uint64_t read_boot(void) {
   return n > 0 ? hash_bytes(text, (size_t)n, 0) : 0;
 }
 
-void plug_contents_init(plug_contents *c, int folder, const uint8_t *secret) {
+void plug_contents_init(plug_contents *c, int folder, const hash_secret *secret) {
   c->folder = folder;
-  memcpy(c->secret, secret, sizeof c->secret);
+  c->secret = *secret;
   c->boot = read_boot();
 }
 
@@ -153,15 +114,15 @@ static bool find_stamp(const plug_contents *c, const stamp *now, stamp *out) {
   }
   bool whole = read(fd, out, sizeof *out) == sizeof *out;
   close(fd);
-  plug_key check = hash_chunk(c, (const uint8_t *)out, offsetof(stamp, check));
-  return whole && plug_key_equal(check, out->check) && memcmp(out, now, offsetof(stamp, samples)) == 0;
+  plug_key check = hash_chunk(c, out, offsetof(stamp, check));
+  return whole && hash128_equal(check, out->check) && memcmp(out, now, offsetof(stamp, samples)) == 0;
 }
 
 static void put_stamp(const plug_contents *c, stamp *s) {
   char name[16], temporary[64];
   slot_name(s, name);
   snprintf(temporary, sizeof temporary, "%s.%ld", name, (long)getpid());
-  s->check = hash_chunk(c, (const uint8_t *)s, offsetof(stamp, check));
+  s->check = hash_chunk(c, s, offsetof(stamp, check));
   int fd = c->boot ? openat(c->folder, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
   if (fd < 0) {
     return;
@@ -226,7 +187,7 @@ status plug_key_of_file(const plug_contents *c, rt_pool *pool, int fd, struct st
   CHECK_THAT(fstat(fd, st) == 0 && S_ISREG(st->st_mode), STATUS_IO, "no regular file");
   stamp fresh = stamp_of(c, st, false);
   CHECK_THAT(sample(c, fd, fresh.size, &samples), STATUS_IO, "cannot be read: %s", strerror(errno));
-  if (find_stamp(c, &fresh, &known) && plug_key_equal(known.samples, samples)) {
+  if (find_stamp(c, &fresh, &known) && hash128_equal(known.samples, samples)) {
     *out = known.content;
     return NULL;
   }

@@ -1,6 +1,6 @@
 /* session_content.h - what a file holds, as a key: the same key, the same bytes.
  *
- * Keys are hashes under a secret of the cache's own, so that nobody can make a model that is taken for another.  A file that has
+ * Keys are hashes under a secret of the cache's own (base/hash.h), so that nobody can make a model that is taken for another.  A file that has
  * been read once is known again without reading: a stamp remembers its device, inode, size and times of change with the key, and
  * holds until the next boot.  It cannot lie silently: a change of contents changes the time of change (ctime), which programs
  * cannot set; a stamp is only written once that time is two seconds past, so that no change hides in the clock's grain; and some
@@ -10,25 +10,23 @@
 
 #include <sys/stat.h>
 
+#include "base/hash.h"
 #include "runtime/pool.h"
 
-typedef struct plug_key {
-  uint64_t words[2];
-} plug_key;
+typedef hash128 plug_key;
 
-enum { PLUG_KEY_TEXT = 33, PLUG_SECRET_BYTES = 64 };
+enum { PLUG_KEY_TEXT = 33 };
 
 typedef struct plug_contents {
   int folder; /* of the stamps; not owned */
-  uint64_t secret[PLUG_SECRET_BYTES / 8];
+  hash_secret secret;
   uint64_t boot; /* 0: it is not known, and there are no stamps */
 } plug_contents;
 
-void plug_contents_init(plug_contents *c, int folder, const uint8_t *secret);
+void plug_contents_init(plug_contents *c, int folder, const hash_secret *secret);
 
 plug_key plug_key_of(const plug_contents *c, rt_pool *pool, const void *bytes, size_t size);
 plug_key plug_key_join(const plug_contents *c, plug_key a, plug_key b);
-bool plug_key_equal(plug_key a, plug_key b);
 /* 32 digits. */
 void plug_key_text(plug_key k, char out[PLUG_KEY_TEXT]);
 

@@ -16,6 +16,13 @@ static status take_source(plug_session *s, rt_span *out) {
   return status_prefix(compiler->bytes(s->source, out), "sizes depend on what the model computes, so that it must be in the file");
 }
 
+/* Names are for the cache and made with its secret: the same model makes the same file everywhere. */
+static rt_program *without_names(arena *a, const rt_program *p) {
+  rt_program *plain = arena_memdup(a, p, sizeof *p);
+  plain->names = plain->code_names = NULL;
+  return plain;
+}
+
 static status save_guarded(void *data) {
   saving *x = data;
   plug_session *s = x->s;
@@ -32,7 +39,7 @@ static status save_guarded(void *data) {
   uint32_t n = image.n_programs; /* the list has the newest first */
   for (const plug_compiled *c = s->compiled; c; c = c->next) {
     if (c->program) {
-      image.programs[--n] = (rt_program *)c->program;
+      image.programs[--n] = without_names(x->scratch, c->program);
     }
   }
   return x->path ? rt_image_write(&image, x->path) : rt_image_write_stream(&image, x->stream);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,14 +29,14 @@ static void make_folders(const char *path) {
 }
 
 /* The first process makes it; one that comes meanwhile reads what that one made. */
-static status get_secret(int folder, uint8_t *secret) {
+static status get_secret(int folder, hash_secret *secret) {
   for (int k = 0; k < 3; k++) {
     int fd = openat(folder, "secret", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    ssize_t n = fd >= 0 ? read(fd, secret, PLUG_SECRET_BYTES) : 0;
+    ssize_t n = fd >= 0 ? read(fd, secret, sizeof *secret) : 0;
     if (fd >= 0) {
       close(fd);
     }
-    if (n == PLUG_SECRET_BYTES) {
+    if (n == sizeof *secret) {
       return NULL;
     }
     char name[64];
@@ -45,9 +44,9 @@ static status get_secret(int folder, uint8_t *secret) {
     if (fd >= 0) {
       (void)unlinkat(folder, "secret", 0); /* it is damaged */
     }
-    CHECK_THAT(getrandom(secret, PLUG_SECRET_BYTES, 0) == PLUG_SECRET_BYTES, STATUS_IO, "no random numbers");
+    CHECK_THAT(hash_secret_init(secret), STATUS_IO, "no random numbers");
     fd = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    bool written = fd >= 0 && write(fd, secret, PLUG_SECRET_BYTES) == PLUG_SECRET_BYTES;
+    bool written = fd >= 0 && write(fd, secret, sizeof *secret) == sizeof *secret;
     if (fd >= 0) {
       close(fd);
     }
@@ -66,7 +65,7 @@ static int open_below(int folder, const char *name) {
 
 static status open_folders(const char *path, plug_store *c) {
   struct stat st;
-  uint8_t secret[PLUG_SECRET_BYTES];
+  hash_secret secret;
   make_folders(path);
   c->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   CHECK_THAT(c->folder >= 0 && fstat(c->folder, &st) == 0, STATUS_IO, "cannot be opened: %s", strerror(errno));
@@ -77,8 +76,8 @@ static status open_folders(const char *path, plug_store *c) {
   int stamps = open_below(c->folder, "stamps");
   c->contents.folder = stamps;
   CHECK_THAT(c->models >= 0 && stamps >= 0, STATUS_IO, "cannot be written: %s", strerror(errno));
-  TRY(get_secret(c->folder, secret));
-  plug_contents_init(&c->contents, stamps, secret);
+  TRY(get_secret(c->folder, &secret));
+  plug_contents_init(&c->contents, stamps, &secret);
   return NULL;
 }
 

@@ -26,13 +26,19 @@ typedef struct array {
 
 struct rt_shared {
   mem_budget *budget;
+  hash_secret secret;
   array *arrays;
 };
 
-status rt_shared_create(mem_budget *budget, rt_shared **out) {
+status rt_shared_create(mem_budget *budget, const hash_secret *secret, rt_shared **out) {
   *out = calloc(1, sizeof **out);
   CHECK_THAT(*out, STATUS_RESOURCE, "out of memory");
   (*out)->budget = budget;
+  if (secret) {
+    (*out)->secret = *secret;
+  } else {
+    (void)hash_secret_init(&(*out)->secret);
+  }
   return NULL;
 }
 
@@ -55,11 +61,13 @@ void rt_shared_destroy(rt_shared *s) {
   free(s);
 }
 
+hash128 rt_shared_identity(const rt_shared *s, const void *data, size_t bytes) { return hash_keyed(&s->secret, data, bytes); }
+
 void rt_shared_put_name(rt_writer *w, const rt_sharing *s, const void *data, uint64_t bytes) {
   rt_put_i64(w, (int64_t)bytes);
   if (!s->lasts || !s->lasts(s->owner, data, w)) {
-    rt_put_i64(w, (int64_t)hash_bytes(data, bytes, 1));
-    rt_put_i64(w, (int64_t)hash_bytes(data, bytes, 2));
+    hash128 identity = rt_shared_identity(s->shared, data, bytes);
+    rt_put_bytes(w, &identity, sizeof identity);
   }
 }
 

@@ -6,6 +6,7 @@
 #ifndef RUNTIME_SHARED_H
 #define RUNTIME_SHARED_H
 
+#include "base/hash.h"
 #include "runtime/program.h"
 
 typedef struct rt_shared rt_shared;
@@ -21,11 +22,14 @@ typedef struct rt_sharing {
   const void *owner;
 } rt_sharing;
 
-STATUS_MUST_USE status rt_shared_create(mem_budget *budget, rt_shared **out);
+/* secret: for identities, copied; that of the folder where programs with names are kept.  NULL: no other process knows the names. */
+STATUS_MUST_USE status rt_shared_create(mem_budget *budget, const hash_secret *secret, rt_shared **out);
 /* NULL is fine. */
 void rt_shared_destroy(rt_shared *s);
 
-/* A name for plain bytes: their place if they last, else a hash of them. */
+/* For names: what stands for these bytes. */
+hash128 rt_shared_identity(const rt_shared *s, const void *data, size_t bytes);
+/* A name for plain bytes: their place if they last, else their identity. */
 void rt_shared_put_name(rt_writer *w, const rt_sharing *s, const void *data, uint64_t bytes);
 /* The array of that name, aligned to 64; *fresh: it is new, and to be filled by the caller.  NULL: out of memory. */
 void *rt_shared_get(rt_shared *s, rt_span name, uint64_t bytes, bool *fresh);

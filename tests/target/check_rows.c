@@ -172,7 +172,7 @@ static status meet(void *data) {
 
 START_TEST(any_number) {
   session s = {.row = &rows[_i], .a = arena_create(NULL)};
-  ck_assert_ptr_null(rt_shared_create(NULL, &s.shared));
+  ck_assert_ptr_null(rt_shared_create(NULL, NULL, &s.shared));
   for (int k = 0; k < N_COUNTS; k++) {
     s.n = s.row->counts[k];
     status failed = guard_run(meet, &s);

@@ -138,10 +138,21 @@ START_TEST(texts_stay_in_their_line) {
 }
 END_TEST
 
+/* Lines of an older onnx-xla are no damage. */
+START_TEST(former_versions) {
+  static const char old[] = "1\t00000000000000ff\tfast\ta\tb\tc\t00000000\n";
+  write_file(old, strlen(old));
+  cpu_tune_log *l = open_log(false);
+  expect(l, 255, NULL);
+  add(l, 1, CPU_LOG_FAST, "a");
+  expect(open_log(false), 1, "a");
+}
+END_TEST
+
 START_TEST(hostile_files) {
-  static const char *const texts[] = {"\n\n\n", "\t\t\t\t\t\t\n", "1\t\t\t\t\t\t\n", "\xff\xfe\x00\x01\n",
-                                      "1\t00000000000000ff\tfast\ta\tb\tc\t00000000\n",
-                                      "1\t00000000000000ff\tfast\ta\tb\tc\td\te\tf\tg\th\n"};
+  static const char *const texts[] = {"\n\n\n", "\t\t\t\t\t\t\n", "2\t\t\t\t\t\t\n", "\xff\xfe\x00\x01\n",
+                                      "2\t00000000000000ff\tfast\ta\tb\tc\t00000000\n",
+                                      "2\t00000000000000ff\tfast\ta\tb\tc\td\te\tf\tg\th\n"};
   for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
     const char *warning;
     write_file(texts[k], strlen(texts[k]));
@@ -224,6 +235,7 @@ int main(void) {
   tcase_add_test(c, damage);
   tcase_add_test(c, torn);
   tcase_add_test(c, texts_stay_in_their_line);
+  tcase_add_test(c, former_versions);
   tcase_add_test(c, hostile_files);
   tcase_add_test(c, not_our_file);
   tcase_add_test(c, kept_nowhere);

@@ -26,6 +26,13 @@ struct oxla_model {
 /* What oxla_start gives work to: a thread of the run's. */
 typedef struct api_worker api_worker;
 
+/* A request stays for the execution that it met, even if it is taken back before anyone has seen it: parts of an
+ * execution ask at different times, and all must get the same answer. */
+typedef enum api_cancel {
+  API_CANCEL_ON = 1,  /* as oxla_cancel left it */
+  API_CANCEL_MET = 2, /* it was on at some time since api_begin */
+} api_cancel;
+
 struct oxla_run {
   oxla_model *model;
   shape *shapes;             /* of the inputs that are set */
@@ -38,7 +45,7 @@ struct oxla_run {
   uint64_t seed;
   double max_seconds;            /* 0: the session's */
   const plug_compiled *compiled; /* for the inputs as they are; NULL: to be found */
-  _Atomic int cancelled;
+  _Atomic int cancelled; /* bits of api_cancel; 0: the run goes on */
   api_worker *worker; /* NULL: never started */
 };
 
@@ -50,10 +57,13 @@ STATUS_MUST_USE status api_shape(const char *name, oxla_type type, int rank, con
 /* A shape as callers get it. */
 oxla_tensor api_tensor(const shape *s);
 
-/* What oxla_execute does. */
+/* What oxla_execute does, after api_begin. */
 STATUS_MUST_USE status api_execute(oxla_run *run);
-/* Checks that every input is there and makes the program for them, so that the session can run it. */
+/* Checks that every input is there and makes the program for them, so that the session can run it; after api_begin. */
 STATUS_MUST_USE status api_prepare(oxla_run *run, plug_inputs *inputs);
+/* Begins an execution or compilation: nothing may go on in the background, and of former requests to cancel only one
+ * that is still on counts. */
+STATUS_MUST_USE status api_begin(oxla_run *run);
 /* That nothing goes on in the background. */
 STATUS_MUST_USE status api_check_idle(const oxla_run *run);
 /* Ends its thread, when what it does is over.  NULL is fine. */

@@ -181,9 +181,18 @@ static status set_max_seconds(oxla_run *run, double seconds) {
 oxla_error *oxla_set_max_seconds(oxla_run *run, double seconds) { return api_error(set_max_seconds(run, seconds)); }
 
 void oxla_cancel(oxla_run *run, int on) {
-  if (run) {
-    run->cancelled = on != 0;
+  if (run && on) {
+    atomic_fetch_or(&run->cancelled, API_CANCEL_ON | API_CANCEL_MET);
+  } else if (run) {
+    atomic_fetch_and(&run->cancelled, ~API_CANCEL_ON);
   }
+}
+
+status api_begin(oxla_run *run) {
+  TRY(api_check_idle(run));
+  int met = API_CANCEL_MET; /* and taken back since */
+  atomic_compare_exchange_strong(&run->cancelled, &met, 0);
+  return NULL;
 }
 
 /* --- compiling, executing --- */
@@ -201,7 +210,7 @@ static status compile(oxla_run *run, const plug_inputs *inputs) {
 }
 
 static status compile_idle(oxla_run *run) {
-  TRY(api_check_idle(run));
+  TRY(api_begin(run));
   plug_inputs inputs = inputs_of(run);
   run->executed = false; /* sizes may differ from those of the last execution */
   return compile(run, &inputs);
@@ -228,7 +237,7 @@ status api_execute(oxla_run *run) {
 }
 
 oxla_error *oxla_execute(oxla_run *run) {
-  status busy = api_check_idle(run);
+  status busy = api_begin(run);
   return api_error(busy ? busy : api_execute(run));
 }
 

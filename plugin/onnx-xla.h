@@ -252,7 +252,8 @@ oxla_error *oxla_compile(oxla_run *run);
 /* Computes the outputs, and returns when they are there. */
 oxla_error *oxla_execute(oxla_run *run);
 /* From any thread: as long as it is on, what the run compiles or executes ends soon with OXLA_RESOURCE, "cancelled",
- * also if it begins later.  Outputs are then as good as never written. */
+ * also if it begins later.  Switching it off is for what begins after that: an execution that it met ends cancelled, or
+ * complete.  After "cancelled" outputs are as good as never written. */
 void oxla_cancel(oxla_run *run, int on);
 
 /* --- outputs: shapes and results --- */

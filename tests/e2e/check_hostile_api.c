@@ -69,6 +69,82 @@ START_TEST(cancels_compiling) {
 }
 END_TEST
 
+/* A request that is taken back at once still ends the execution that it met. */
+START_TEST(cancels_in_an_instant) {
+  message m = endless_model();
+  oxla_model *model = load(&m, _i);
+  uint8_t go = 1;
+  float x[4] = {0};
+  oxla_run *run = endless_run(model, &go, x);
+  oxla_event *event;
+  for (int k = 0; k < 20; k++) {
+    succeed(oxla_start(run, NULL, NULL, &event));
+    usleep((useconds_t)(k * 500));
+    oxla_cancel(run, 1);
+    oxla_cancel(run, 0);
+    refuse(oxla_event_wait(event, -1, NULL), OXLA_RESOURCE, "cancelled");
+    oxla_event_destroy(event);
+  }
+  oxla_cancel(run, 1);
+  oxla_cancel(run, 0);
+  go = 0;
+  succeed(oxla_execute(run)); /* which it did not meet */
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
+typedef struct toggling {
+  oxla_run *run;
+  _Atomic int stop;
+} toggling;
+
+static void *toggle(void *data) {
+  toggling *t = data;
+  for (uint32_t k = 0; !t->stop; k++) {
+    oxla_cancel(t->run, 1);
+    usleep(k * 31 % 100);
+    oxla_cancel(t->run, 0);
+    usleep(k * 7919 % 5000);
+  }
+  return NULL;
+}
+
+/* Requests that come and go at any time: an execution is cancelled, or all that it had to write is written. */
+START_TEST(cancels_or_completes) {
+  enum { ROWS = 1000000, TIMES = 100 };
+  message m = affine_model(W, B);
+  oxla_model *model = load_with(&m, (oxla_options){.backend = backends[_i], .threads = 4});
+  oxla_run *run = new_run(model);
+  numbers v = make_numbers(ROWS, 1);
+  size_t bytes = (size_t)ROWS * 4 * sizeof(float);
+  float *y = malloc(bytes);
+  pthread_t thread;
+  toggling t = {run, 0};
+  set_affine(run, &v, ROWS);
+  succeed(oxla_compile(run));
+  succeed(oxla_set_output(run, "y", y, bytes));
+  pthread_create(&thread, NULL, toggle, &t);
+  for (int k = 0; k < TIMES; k++) {
+    memset(y, 0x55, bytes);
+    oxla_error *error = oxla_execute(run);
+    if (error) {
+      refuse(error, OXLA_RESOURCE, "cancelled");
+    } else {
+      ck_assert_mem_eq(y, v.want, bytes);
+    }
+  }
+  t.stop = 1;
+  pthread_join(thread, NULL);
+  succeed(oxla_execute(run));
+  check_result(run, &v, ROWS);
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+  free_numbers(&v);
+  free(y);
+}
+END_TEST
+
 START_TEST(time_ends_a_run) {
   message m = endless_model();
   oxla_model *model = load_with(&m, (oxla_options){.backend = backends[_i], .threads = 1, .max_seconds = 2});
@@ -314,7 +390,8 @@ END_TEST
 
 int main(void) {
   const TTest *const once[] = {NULL};
-  const TTest *const both[] = {cancels_a_run, cancels_compiling, time_ends_a_run, memory_ends_a_run, odd_buffers,
-                               runs_side_by_side, forks, signals, stack_of_64_kilobytes, no_files_from_memory, NULL};
+  const TTest *const both[] = {cancels_a_run, cancels_compiling, cancels_in_an_instant, cancels_or_completes,
+                               time_ends_a_run, memory_ends_a_run, odd_buffers, runs_side_by_side, forks, signals,
+                               stack_of_64_kilobytes, no_files_from_memory, NULL};
   return run_tests("hostile-api", once, both);
 }

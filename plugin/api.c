@@ -19,21 +19,35 @@ void oxla_error_free(oxla_error *error) { status_free(to_status(error)); }
 
 /* --- loading --- */
 
-/* Fields behind options->size are not there in the caller's version of the struct. */
-static oxla_options known_options(const oxla_options *o) {
-  oxla_options known = {0};
-  if (o) {
-    memcpy(&known, o, o->size < sizeof known ? o->size : sizeof known);
+/* The caller's version of the struct may be older, with fields missing at its end, or newer: then what this version does
+ * not know must be 0, as by default. */
+static status read_options(const oxla_options *given, oxla_options *out) {
+  enum { LEAST = offsetof(oxla_options, cpu), MOST = 4096 };
+  *out = (oxla_options){.size = sizeof *out};
+  if (!given) {
+    return NULL;
   }
-  return known;
+  CHECK_THAT(given->size >= LEAST && given->size <= MOST && given->size % _Alignof(oxla_options) == 0,
+             STATUS_INVALID_ARGUMENT, "the size of the options is %zu; sizeof(oxla_options) is %zu", given->size,
+             sizeof *out);
+  for (size_t k = sizeof *out; k < given->size; k++) {
+    CHECK_THAT(((const char *)given)[k] == 0, STATUS_UNSUPPORTED,
+               "the options have a field at byte %zu that this version of the library does not know", k);
+  }
+  memcpy(out, given, given->size < sizeof *out ? given->size : sizeof *out);
+  return NULL;
 }
+
+enum { MAX_LIST = 1 << 24 }; /* entries; more is no number that anybody meant */
 
 status api_shape(const char *name, oxla_type type, int rank, const int64_t *dims, shape *out) {
   dtype element = dtype_from_onnx((int32_t)type);
   CHECK_THAT(element != DTYPE_INVALID, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE, "'%s': %d is no element type", name,
              (int)type);
-  CHECK_THAT(rank >= 0 && rank <= SHAPE_MAX_RANK && (rank == 0 || dims), STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+  CHECK_THAT(rank >= 0 && rank <= SHAPE_MAX_RANK, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
              "'%s': rank %d is outside of [0, %d]", name, rank, SHAPE_MAX_RANK);
+  CHECK_THAT(rank == 0 || dims, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE, "'%s': rank %d, but no dimensions", name,
+             rank);
   for (int d = 0; d < rank; d++) {
     CHECK_THAT(dims[d] >= 0, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE, "'%s': dimension %d is negative", name, d);
   }
@@ -42,6 +56,8 @@ status api_shape(const char *name, oxla_type type, int rank, const int64_t *dims
 }
 
 static status take_constants(const oxla_options *o, plug_constant *out) {
+  CHECK_THAT(o->constants || o->n_constants == 0, STATUS_INVALID_ARGUMENT, "%zu constants, but no list of them",
+             o->n_constants);
   for (size_t k = 0; k < o->n_constants; k++) {
     const oxla_constant *c = &o->constants[k];
     CHECK_THAT(c->name, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "constant %zu has no name", k);
@@ -77,9 +93,12 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
   CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the model");
   *out = NULL;
   CHECK_THAT(path || bytes, STATUS_INVALID_ARGUMENT, "neither a path nor bytes");
-  oxla_options o = known_options(given);
-  CHECK_THAT(o.threads >= 0 && o.lanes >= 0 && o.n_dims <= UINT32_MAX && o.n_constants <= UINT32_MAX,
-             STATUS_INVALID_ARGUMENT, "a negative option");
+  oxla_options o;
+  TRY(read_options(given, &o));
+  CHECK_THAT(o.threads >= 0 && o.lanes >= 0, STATUS_INVALID_ARGUMENT, "%d threads and %d lanes: a negative option",
+             o.threads, o.lanes);
+  CHECK_THAT(o.n_dims <= MAX_LIST && o.n_constants <= MAX_LIST, STATUS_INVALID_ARGUMENT,
+             "%zu values of dimensions and %zu constants: more than %d", o.n_dims, o.n_constants, MAX_LIST);
   plug_session_options options = {
       .backend = o.backend,
       .compile = {.cpu = o.cpu, .lanes = (uint32_t)o.lanes, .threads = (uint32_t)o.threads,
@@ -257,10 +276,12 @@ typedef struct surveying {
 static status survey(void *data) {
   const surveying *s = data;
   const plug_compiler *compiler;
+  const rt_target *target;
   plug_survey out;
+  plug_request request = {.backend = s->backend ? s->backend : "cpu", .open_dim = 1};
+  TRY(plug_target_find(request.backend, &target));
   TRY(plug_compiler_open(&compiler));
   arena *a = arena_create(NULL);
-  plug_request request = {.backend = s->backend ? s->backend : "cpu", .open_dim = 1};
   status failed = compiler->survey(a, NULL, s->bytes, &request, &out);
   for (uint32_t k = 0; !failed && k < out.n_findings; k++) {
     s->found(s->data, out.findings[k].node, (oxla_code)out.findings[k].code, out.findings[k].text);
@@ -273,9 +294,10 @@ oxla_error *oxla_survey(const void *bytes, size_t size, const oxla_options *opti
   if (!bytes || !found) {
     return api_error(status_error(STATUS_INVALID_ARGUMENT, "no %s", bytes ? "function" : "model"));
   }
-  oxla_options o = known_options(options);
+  oxla_options o;
+  status failed = read_options(options, &o);
   surveying s = {{bytes, size}, o.backend, found, data};
-  return api_error(plug_run_with_stack(PLUG_COMPILE_STACK, survey, &s));
+  return api_error(failed ? failed : plug_run_with_stack(PLUG_COMPILE_STACK, survey, &s));
 }
 
 /* --- versions --- */

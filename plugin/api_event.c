@@ -3,6 +3,7 @@
  * A run has one thread, made when it is first started and kept until the run goes.  An event is shared by whoever started
  * the run and this thread; the last of them frees it. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -101,6 +102,9 @@ oxla_error *oxla_event_wait(oxla_event *event, double seconds, int *over) {
   *over = 0;
   if (!event) {
     return api_error(status_error(STATUS_INVALID_ARGUMENT, "no event"));
+  }
+  if (isnan(seconds)) {
+    return api_error(status_error(STATUS_INVALID_ARGUMENT, "a wait of no number of seconds"));
   }
   if (event->process != getpid()) {
     return api_error(status_error(STATUS_RESOURCE, "what executes went on in the parent process only"));

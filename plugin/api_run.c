@@ -61,13 +61,14 @@ void oxla_run_destroy(oxla_run *run) {
 /* --- by name, by index --- */
 
 static status find_name(const plug_value *values, uint32_t n, const char *what, const char *name, uint32_t *out) {
+  CHECK_THAT(name, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "no %s name is given", what);
   for (uint32_t k = 0; k < n; k++) {
-    if (name && strcmp(values[k].name, name) == 0) {
+    if (strcmp(values[k].name, name) == 0) {
       *out = k;
       return NULL;
     }
   }
-  return status_error(STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "the model has no %s '%s'", what, name ? name : "");
+  return status_error(STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "the model has no %s '%s'", what, name);
 }
 
 static status find_input(const oxla_run *run, const char *name, uint32_t *out) {

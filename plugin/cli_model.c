@@ -22,8 +22,8 @@ static status read_dims(const cli_args *args, arena *a, plug_session_options *ou
 }
 
 status cli_session_options(const cli_args *args, arena *a, plug_session_options *out) {
-  CHECK_THAT(args->threads <= 4096 && args->lanes <= 64, STATUS_INVALID_ARGUMENT,
-             "--threads is at most 4096 and --lanes 64");
+  CHECK_THAT(args->threads <= INT32_MAX && args->lanes <= INT32_MAX, STATUS_INVALID_ARGUMENT,
+             "--threads or --lanes is too large");
   *out = (plug_session_options){
       .backend = args->backend,
       .compile = {.cpu = args->cpu,

@@ -136,13 +136,14 @@ typedef struct oxla_allocator {
   void *data;
 } oxla_allocator;
 
-/* Set size to sizeof(oxla_options) and the rest to 0 for the defaults; newer versions add fields at the end. */
+/* Set size to sizeof(oxla_options) and the rest to 0 for the defaults; newer versions add fields at the end.  A library
+ * that is older than the program refuses fields that it does not know, unless they are 0. */
 typedef struct oxla_options {
   size_t size;
   const char *backend;    /* "cpu" (default), "ref", or the path of a backend's shared object */
   const char *cpu;        /* to compile for: "native" (default), "x86-64", "x86-64-v3", ... */
-  int threads;            /* of a run; 0: all cores */
-  int lanes;              /* f32 lanes of a vector; 0: the cpu's widest */
+  int threads;            /* of a run, at most 256; 0: all cores */
+  int lanes;              /* f32 lanes of a vector: 1, 4, 8, 16; 0: the cpu's widest */
   const oxla_dim *dims;   /* values of symbolic dimensions of the inputs; another name is an error */
   size_t n_dims;
   uint64_t max_memory;    /* bytes for loading, compiling and runs, their outputs included; 0: no limit */

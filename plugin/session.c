@@ -18,7 +18,11 @@ double plug_now(void) {
 }
 
 uint64_t plug_deadline_after(double seconds) {
-  return seconds > 0 ? (uint64_t)((plug_now() + seconds) * NANOSECONDS) : 0;
+  enum { YEARS = 1000000000 };
+  if (!(seconds > 0)) {
+    return 0;
+  }
+  return seconds < YEARS ? (uint64_t)((plug_now() + seconds) * NANOSECONDS) : UINT64_MAX;
 }
 
 status plug_name_file(status s, const char *path) {

@@ -143,7 +143,7 @@ const char *plug_version(void);
 
 /* Seconds of CLOCK_MONOTONIC. */
 double plug_now(void);
-/* So many seconds from now, in its nanoseconds; 0 of 0: no limit. */
+/* So many seconds from now, in its nanoseconds; 0 of 0: no limit.  Beyond what a clock can tell: never. */
 uint64_t plug_deadline_after(double seconds);
 
 #endif

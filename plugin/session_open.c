@@ -1,4 +1,5 @@
 /* session_open.c - opening a session: a model, HLO text, a compiled file, or what the cache tells of a model. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -8,6 +9,32 @@
 #include "plugin/session_cache.h"
 #include "plugin/session_cached.h"
 #include "plugin/session_stack.h"
+
+/* Lanes as emit/target.h has them. */
+static bool is_lanes(uint32_t n) { return n == 0 || n == 1 || n == 4 || n == 8 || n == 16; }
+
+static status check_dim_values(const plug_dim *dims, uint32_t n) {
+  CHECK_THAT(dims || n == 0, STATUS_INVALID_ARGUMENT, "%u values of dimensions, but no list of them", n);
+  for (uint32_t k = 0; k < n; k++) {
+    CHECK_THAT(dims[k].name && *dims[k].name, STATUS_INVALID_ARGUMENT, "value %u of a dimension: it has no name", k);
+    CHECK_THAT(dims[k].value >= 0 && dims[k].value <= DIM_MAX, STATUS_INVALID_ARGUMENT,
+               "dimension '%s' is %" PRId64 "; a size from 0 to 2^56 is wanted", dims[k].name, dims[k].value);
+    for (uint32_t i = 0; i < k; i++) {
+      CHECK_THAT(strcmp(dims[i].name, dims[k].name) != 0 || dims[i].value == dims[k].value, STATUS_INVALID_ARGUMENT,
+                 "dimension '%s' is both %" PRId64 " and %" PRId64, dims[k].name, dims[i].value, dims[k].value);
+    }
+  }
+  return NULL;
+}
+
+static status check_options(const plug_session_options *o) {
+  CHECK_THAT(o->compile.threads <= RT_MAX_THREADS, STATUS_INVALID_ARGUMENT, "%u threads; %d are the most",
+             o->compile.threads, RT_MAX_THREADS);
+  CHECK_THAT(is_lanes(o->compile.lanes), STATUS_INVALID_ARGUMENT, "%u lanes; 1, 4, 8 and 16 are possible",
+             o->compile.lanes);
+  CHECK_THAT(o->max_seconds >= 0, STATUS_INVALID_ARGUMENT, "a time limit of %g seconds", o->max_seconds);
+  return check_dim_values(o->dims, o->n_dims);
+}
 
 static void copy_options(plug_session *s, const plug_session_options *o) {
   arena *a = s->arena;
@@ -183,6 +210,7 @@ static status open_and_check(void *data) {
 status plug_session_open(const char *path, const void *bytes, size_t size, const plug_session_options *options,
                          plug_session **out) {
   *out = NULL;
+  TRY(check_options(options));
   plug_session *s = calloc(1, sizeof *s);
   CHECK_THAT(s, STATUS_RESOURCE, "out of memory");
   pthread_mutex_init(&s->lock, NULL);

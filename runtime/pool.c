@@ -17,7 +17,6 @@
 #include <time.h>
 
 enum {
-  MAX_THREADS = 256,
   RANGES_A_THREAD = 4,  /* each thread's share is taken in so many ranges, so that others can help */
   SPIN_NANOSECONDS = 50000,
   LINE = 64
@@ -34,7 +33,7 @@ typedef struct loop {
   void *data;
   int64_t step;
   uint32_t n_shares;
-  share shares[MAX_THREADS];
+  share shares[RT_MAX_THREADS];
 } loop;
 
 typedef struct worker {
@@ -219,7 +218,7 @@ status rt_pool_create(uint32_t threads, rt_pool **out) {
   pthread_once(&once, watch_forks);
   *out = NULL;
   threads = threads ? threads : cores();
-  threads = threads < MAX_THREADS ? threads : MAX_THREADS;
+  threads = threads < RT_MAX_THREADS ? threads : RT_MAX_THREADS;
   rt_pool *p = aligned_alloc(LINE, sizeof *p);
   worker *workers = calloc(threads, sizeof *workers);
   if (!p || !workers) {

@@ -4,7 +4,9 @@
 
 #include "runtime/target.h"
 
-/* threads counts the caller; 0: the cores this process may use; 1 makes no thread at all.  Workers start with the first loop
+enum { RT_MAX_THREADS = 256 };
+
+/* threads counts the caller, at most RT_MAX_THREADS; 0: the cores this process may use; 1 makes no thread at all.  Workers start with the first loop
  * that wants them. */
 STATUS_MUST_USE status rt_pool_create(uint32_t threads, rt_pool **out);
 /* NULL is fine.  No loop may be running. */

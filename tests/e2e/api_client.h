@@ -17,7 +17,8 @@ static inline void succeed(oxla_error *error) { ck_assert_msg(!error, "%s", oxla
 
 /* The error must be of that code and about that, and say `part`. */
 static inline void refuse_about(oxla_error *error, oxla_code code, oxla_subject about, const char *part) {
-  ck_assert_int_eq(oxla_error_code(error), code);
+  ck_assert_msg(oxla_error_code(error) == code, "code %d, not %d: %s", (int)oxla_error_code(error), (int)code,
+                oxla_error_message(error));
   ck_assert_msg(strstr(oxla_error_message(error), part), "'%s' does not say '%s'", oxla_error_message(error), part);
   ck_assert_int_eq(oxla_error_subject(error), about);
   oxla_error_free(error);

@@ -191,6 +191,180 @@ START_TEST(memory_ends_a_run) {
 }
 END_TEST
 
+/* --- arguments --- */
+
+typedef struct bad_options {
+  oxla_options options; /* size 0: that of the struct */
+  oxla_code code;
+  const char *part; /* of the message */
+} bad_options;
+
+static const int64_t minus_one[] = {-1}, four[] = {4};
+
+static const bad_options wrong_options[] = {
+    {{.backend = "abacus"}, OXLA_INVALID_ARGUMENT, "abacus"},
+    {{.backend = "/no/such/backend.so"}, OXLA_INVALID_ARGUMENT, "/no/such/backend.so"},
+    {{.threads = -1}, OXLA_INVALID_ARGUMENT, "-1 threads"},
+    {{.threads = 257}, OXLA_INVALID_ARGUMENT, "257 threads; 256 are the most"},
+    {{.threads = 5000}, OXLA_INVALID_ARGUMENT, "5000 threads"},
+    {{.threads = INT32_MIN}, OXLA_INVALID_ARGUMENT, "threads"},
+    {{.lanes = -4}, OXLA_INVALID_ARGUMENT, "-4 lanes"},
+    {{.lanes = 3}, OXLA_INVALID_ARGUMENT, "3 lanes; 1, 4, 8 and 16 are possible"},
+    {{.lanes = 32}, OXLA_INVALID_ARGUMENT, "32 lanes"},
+    {{.n_dims = 3}, OXLA_INVALID_ARGUMENT, "3 values of dimensions, but no list"},
+    {{.n_dims = SIZE_MAX}, OXLA_INVALID_ARGUMENT, "values of dimensions"},
+    {{.dims = &(oxla_dim){NULL, 1}, .n_dims = 1}, OXLA_INVALID_ARGUMENT, "it has no name"},
+    {{.dims = &(oxla_dim){"", 1}, .n_dims = 1}, OXLA_INVALID_ARGUMENT, "it has no name"},
+    {{.dims = &(oxla_dim){"n", -1}, .n_dims = 1}, OXLA_INVALID_ARGUMENT, "dimension 'n' is -1"},
+    {{.dims = &(oxla_dim){"n", INT64_MAX}, .n_dims = 1}, OXLA_INVALID_ARGUMENT, "dimension 'n' is 9223372036854775807"},
+    {{.dims = (const oxla_dim[]){{"n", 1}, {"n", 2}}, .n_dims = 2}, OXLA_INVALID_ARGUMENT, "'n' is both 1 and 2"},
+    {{.max_seconds = -1}, OXLA_INVALID_ARGUMENT, "-1 seconds"},
+    {{.max_seconds = NAN}, OXLA_INVALID_ARGUMENT, "nan seconds"},
+    {{.max_seconds = -INFINITY}, OXLA_INVALID_ARGUMENT, "-inf seconds"},
+    {{.max_memory = 1}, OXLA_RESOURCE, "memory limit"},
+    {{.n_constants = 1}, OXLA_INVALID_ARGUMENT, "1 constants, but no list"},
+    {{.n_constants = SIZE_MAX}, OXLA_INVALID_ARGUMENT, "constants"},
+    {{.constants = &(oxla_constant){NULL, OXLA_FLOAT, 1, four, W}, .n_constants = 1}, OXLA_INVALID_ARGUMENT, "no name"},
+    {{.constants = &(oxla_constant){"x", OXLA_FLOAT, 1, NULL, W}, .n_constants = 1}, OXLA_INVALID_ARGUMENT,
+     "no dimensions"},
+    {{.constants = &(oxla_constant){"x", OXLA_FLOAT, -1, four, W}, .n_constants = 1}, OXLA_INVALID_ARGUMENT, "rank -1"},
+    {{.constants = &(oxla_constant){"x", OXLA_FLOAT, 17, four, W}, .n_constants = 1}, OXLA_INVALID_ARGUMENT, "rank 17"},
+    {{.constants = &(oxla_constant){"x", OXLA_FLOAT, 1, minus_one, W}, .n_constants = 1}, OXLA_INVALID_ARGUMENT,
+     "negative"},
+    {{.constants = &(oxla_constant){"x", (oxla_type)0, 1, four, W}, .n_constants = 1}, OXLA_INVALID_ARGUMENT,
+     "no element type"},
+    {{.constants = &(oxla_constant){"x", OXLA_FLOAT, 1, four, NULL}, .n_constants = 1}, OXLA_INVALID_ARGUMENT,
+     "no data"},
+    {{.tune = "a lot"}, OXLA_INVALID_ARGUMENT, "a lot"},
+    {{.precision = "fp8"}, OXLA_INVALID_ARGUMENT, "fp8"},
+    {{.allocator = &(oxla_allocator){NULL, NULL, NULL}}, OXLA_INVALID_ARGUMENT, "an allocator without functions"},
+    {{.size = 1}, OXLA_INVALID_ARGUMENT, "the size of the options is 1;"},
+    {{.size = sizeof(size_t)}, OXLA_INVALID_ARGUMENT, "the size of the options is 8;"},
+    {{.size = sizeof(oxla_options) - 3}, OXLA_INVALID_ARGUMENT, "the size of the options"},
+    {{.size = SIZE_MAX - 7}, OXLA_INVALID_ARGUMENT, "the size of the options"},
+};
+
+/* Each option with each kind of value that it does not have; what only compiling uses may be refused there. */
+START_TEST(options_out_of_range) {
+  message m = affine_model(W, B);
+  for (size_t k = 0; k < sizeof wrong_options / sizeof *wrong_options; k++) {
+    const bad_options *bad = &wrong_options[k];
+    oxla_options o = bad->options;
+    oxla_model *model = (oxla_model *)&m;
+    o.size = o.size ? o.size : sizeof o;
+    o.backend = o.backend ? o.backend : backends[_i];
+    refuse(oxla_load_memory(m.bytes, m.n, &o, &model), bad->code, bad->part);
+    ck_assert_ptr_null(model);
+  }
+  oxla_model *model;
+  refuse(oxla_load_memory(m.bytes, m.n, &(oxla_options){0}, &model), OXLA_INVALID_ARGUMENT, "the size of the options is 0");
+}
+END_TEST
+
+/* What only compiling uses. */
+START_TEST(options_of_the_compiler) {
+  const bad_options wrong[] = {
+      {{.cpu = "abacus"}, OXLA_INVALID_ARGUMENT, "abacus"},
+      {{.skip_passes = "fold,no-such-pass"}, OXLA_INVALID_ARGUMENT, "no-such-pass"},
+      {{.closed_dims = 1}, OXLA_INVALID_ARGUMENT, "n"},
+      {{.max_seconds = 1e-9}, OXLA_RESOURCE, "time limit"},
+  };
+  message m = affine_model(W, B);
+  for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+    oxla_model *model = load_with(&m, wrong[k].options);
+    oxla_run *run = new_run(model);
+    refuse(oxla_compile(run), wrong[k].code, wrong[k].part);
+    oxla_run_destroy(run);
+    oxla_model_destroy(model);
+  }
+}
+END_TEST
+
+/* Options of a newer program: what this library does not know must be as by default. */
+START_TEST(newer_options) {
+  struct {
+    oxla_options known;
+    int64_t more[4];
+  } newer = {.known = {.size = sizeof newer, .backend = backends[_i]}};
+  message m = affine_model(W, B);
+  oxla_model *model;
+  succeed(oxla_load_memory(m.bytes, m.n, &newer.known, &model));
+  oxla_model_destroy(model);
+  newer.more[3] = 1;
+  refuse(oxla_load_memory(m.bytes, m.n, &newer.known, &model), OXLA_UNSUPPORTED, "this version of the library does not");
+  refuse(oxla_survey(m.bytes, m.n, &newer.known, NULL, NULL), OXLA_INVALID_ARGUMENT, "no function");
+}
+END_TEST
+
+static void ignore(void *data, size_t node, oxla_code code, const char *text) {
+  (void)data, (void)node, (void)code, (void)text;
+}
+
+/* Every function that takes numbers, names or lists of its own, with ones that it cannot take. */
+START_TEST(arguments_out_of_range) {
+  message m = affine_model(W, B);
+  oxla_model *model = load(&m, _i), *other;
+  oxla_run *run = new_run(model);
+  float x[8] = {0};
+  const int64_t dims[] = {2, 4};
+  char *text;
+  oxla_tensor t = {.data = x};
+  oxla_event *event;
+  const oxla_code wrong = OXLA_INVALID_ARGUMENT;
+  refuse(oxla_load("", NULL, &other), OXLA_IO, "");
+  refuse(oxla_load("/", NULL, &other), wrong, "is a folder");
+  refuse(oxla_load_memory(m.bytes, 0, NULL, &other), OXLA_INVALID_FILE, "");
+  refuse(oxla_input_type(model, 1, &t), wrong, "no input 1");
+  refuse(oxla_input_type(model, SIZE_MAX, &t), wrong, "no input");
+  refuse(oxla_output_type(model, SIZE_MAX, &t), wrong, "no output");
+  ck_assert_ptr_null(oxla_input_name(model, SIZE_MAX));
+  ck_assert_ptr_null(oxla_output_name(model, SIZE_MAX));
+  ck_assert_ptr_null(oxla_input_dim_name(model, SIZE_MAX, 0));
+  ck_assert_ptr_null(oxla_input_dim_name(model, 0, -1));
+  ck_assert_ptr_null(oxla_input_dim_name(model, 0, 99));
+  ck_assert_ptr_null(oxla_metadata(model, NULL));
+  refuse(oxla_survey(m.bytes, m.n, &(oxla_options){.size = 3}, ignore, NULL), wrong, "the size of the options is 3");
+  refuse(oxla_survey(m.bytes, m.n, &(oxla_options){.size = sizeof(oxla_options), .backend = "abacus"}, ignore, NULL),
+         wrong, "abacus");
+  refuse(oxla_survey(m.bytes, 0, NULL, ignore, NULL), OXLA_INVALID_FILE, "");
+  refuse(oxla_set_input(run, NULL, OXLA_FLOAT, 2, dims, x), wrong, "no input name");
+  refuse(oxla_set_input(run, "x", OXLA_FLOAT, 2, NULL, x), wrong, "rank 2, but no dimensions");
+  refuse(oxla_set_input(run, "x", OXLA_FLOAT, -1, dims, x), wrong, "rank -1");
+  refuse(oxla_set_input(run, "x", OXLA_FLOAT, 17, dims, x), wrong, "rank 17");
+  refuse(oxla_set_input(run, "x", OXLA_FLOAT, 1, minus_one, x), wrong, "negative");
+  refuse(oxla_set_input(run, "x", (oxla_type)-1, 2, dims, x), wrong, "-1 is no element type");
+  refuse(oxla_set_input_at(run, SIZE_MAX, OXLA_FLOAT, 2, dims, x), wrong, "no input");
+  refuse(oxla_set_input_at(run, 0, OXLA_FLOAT, 2, NULL, x), wrong, "no dimensions");
+  refuse(oxla_set_output(run, NULL, x, 4), wrong, "no output name");
+  refuse(oxla_set_output_at(run, SIZE_MAX, x, 4), wrong, "no output");
+  refuse(oxla_set_max_seconds(run, -1), wrong, "-1 seconds");
+  refuse(oxla_set_max_seconds(run, NAN), wrong, "nan seconds");
+  succeed(oxla_set_max_seconds(run, INFINITY)); /* none */
+  run_affine(run, 2, 1);
+  succeed(oxla_set_max_seconds(run, 1e300));
+  run_affine(run, 2, 1);
+  refuse(oxla_get_output(run, NULL, &t), wrong, "no output name");
+  refuse(oxla_get_output_at(run, SIZE_MAX, &t), wrong, "no output");
+  refuse(oxla_save(model, ""), OXLA_IO, "");
+  refuse(oxla_take_output(run, &(oxla_tensor){.data = x}), wrong, "no output in the run's own memory");
+  refuse(oxla_profile(run, -1, 1, OXLA_PROFILE_JSON, &text), wrong, "negative");
+  refuse(oxla_profile(run, 0, -1, OXLA_PROFILE_JSON, &text), wrong, "negative");
+  refuse(oxla_profile(run, 0, 1, (oxla_profile_format)7, &text), wrong, "7 is no format");
+  ck_assert_ptr_null(text);
+  numbers v = make_numbers(2, 1);
+  set_affine(run, &v, 2);
+  succeed(oxla_start(run, NULL, NULL, &event));
+  refuse(oxla_event_wait(event, NAN, NULL), wrong, "seconds");
+  succeed(oxla_event_wait(event, INFINITY, NULL));
+  oxla_event_destroy(event);
+  check_result(run, &v, 2);
+  free_numbers(&v);
+  oxla_free_output(model, x); /* which is not its own */
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
 /* --- buffers and shapes --- */
 
 START_TEST(odd_buffers) {
@@ -389,9 +563,10 @@ START_TEST(no_files_from_memory) {
 END_TEST
 
 int main(void) {
-  const TTest *const once[] = {NULL};
+  const TTest *const once[] = {options_of_the_compiler, NULL};
   const TTest *const both[] = {cancels_a_run, cancels_compiling, cancels_in_an_instant, cancels_or_completes,
-                               time_ends_a_run, memory_ends_a_run, odd_buffers, runs_side_by_side, forks, signals,
+                               time_ends_a_run, memory_ends_a_run, options_out_of_range, newer_options,
+                               arguments_out_of_range, odd_buffers, runs_side_by_side, forks, signals,
                                stack_of_64_kilobytes, no_files_from_memory, NULL};
   return run_tests("hostile-api", once, both);
 }

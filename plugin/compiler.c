@@ -232,6 +232,20 @@ static const char *name_or_number(arena *a, const char *name, const char *prefix
   return name ? name : arena_printf(a, "%s%" PRIu32, prefix, k);
 }
 
+/* Sizes of other results are results too, behind all others (hlo_module.size_of): they are no outputs, they say how large
+ * these turn out. */
+static void describe_results(arena *a, const hlo_module *m, plug_source *s) {
+  s->outputs = ARENA_NEW_N(a, plug_value, m->entry->n_roots);
+  for (uint32_t k = 0; k < m->entry->n_roots; k++) {
+    if (m->size_of && m->size_of[k].axis >= 0) {
+      s->outputs[m->size_of[k].result].shape.dims[m->size_of[k].axis] = -1;
+    } else {
+      const char *name = name_or_number(a, m->result_names ? m->result_names[k] : NULL, "output_", k);
+      s->outputs[s->n_outputs++] = describe(a, m->dims, name, hlo_shape(m->entry->roots[k]));
+    }
+  }
+}
+
 static status open_text(void *data) {
   open_call *c = data;
   arena *a = c->a;
@@ -248,12 +262,7 @@ static status open_text(void *data) {
     const char *name = name_or_number(a, m->param_names ? m->param_names[k] : NULL, "input_", k);
     s->inputs[k] = describe(a, m->dims, name, &m->entry->params[k]->shapes[0]);
   }
-  s->n_outputs = m->entry->n_roots;
-  s->outputs = ARENA_NEW_N(a, plug_value, s->n_outputs);
-  for (uint32_t k = 0; k < s->n_outputs; k++) {
-    const char *name = name_or_number(a, m->result_names ? m->result_names[k] : NULL, "output_", k);
-    s->outputs[k] = describe(a, m->dims, name, hlo_shape(m->entry->roots[k]));
-  }
+  describe_results(a, m, s);
   return NULL;
 }
 

@@ -128,8 +128,18 @@ static status set_tuning(plug_session *s) {
   return plug_set_precision(o->precision, &s->options.compile);
 }
 
+/* HLO text is told by its first words; comments may stand before them. */
+static bool is_hlo(const uint8_t *text, size_t size) {
+  static const char words[] = "onnx-xla hlo ";
+  size_t at = 0;
+  while (at < size && ((text[at] && strchr(" \t\r\n", text[at])) || (size - at > 1 && memcmp(text + at, "//", 2) == 0))) {
+    const uint8_t *end = text[at] == '/' ? memchr(text + at, '\n', size - at) : text + at;
+    at = end ? (size_t)(end - text) + 1 : size;
+  }
+  return size - at >= sizeof words - 1 && memcmp(text + at, words, sizeof words - 1) == 0;
+}
+
 status plug_open_model(plug_session *s, const char *path, const void *bytes, size_t size) {
-  static const char hlo[] = "onnx-xla hlo ";
   const plug_compiler *compiler;
   const uint8_t *text = bytes;
   s->options.backend = s->options.backend ? s->options.backend : "cpu";
@@ -139,7 +149,7 @@ status plug_open_model(plug_session *s, const char *path, const void *bytes, siz
   if (path) {
     TRY(file_map(s->arena, path, &text, &size));
   }
-  if (size >= sizeof hlo - 1 && memcmp(text, hlo, sizeof hlo - 1) == 0) {
+  if (is_hlo(text, size)) {
     CHECK_THAT(o->n_constants == 0, STATUS_INVALID_ARGUMENT, "HLO text takes no constants");
     return compiler->open_hlo(s->arena, path ? path : "text", (const char *)text, size, &s->source);
   }

@@ -468,7 +468,7 @@ START_TEST(forks) {
 }
 END_TEST
 
-static volatile sig_atomic_t ticks;
+static _Atomic int ticks; /* the signal comes to any thread */
 
 static void tick(int number) {
   (void)number;

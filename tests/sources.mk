@@ -105,6 +105,8 @@ script_tests = \
 	tests/fuzz/test-fuzz \
 	tests/fuzz/test-planted \
 	tests/hlo/test-run-hlo \
+	tests/models/test-models \
+	tests/models/test-models-full \
 	tests/onnxifi/test-caffe2 \
 	tests/onnxifi/test-driver \
 	tests/onnxifi/test-loader \
@@ -484,6 +486,24 @@ tests_files = \
 	tests/hlo/text/refused-version.expected \
 	tests/lsan.supp \
 	tests/made-cases \
+	tests/models/README \
+	tests/models/architecture.py \
+	tests/models/compare.py \
+	tests/models/diffusion.py \
+	tests/models/expected-refusals \
+	tests/models/export.py \
+	tests/models/language.py \
+	tests/models/page.py \
+	tests/models/pictures.py \
+	tests/models/run.py \
+	tests/models/small \
+	tests/models/speech.py \
+	tests/models/test-models \
+	tests/models/test-models-full \
+	tests/models/text.py \
+	tests/models/tiny.py \
+	tests/models/vision_timm.py \
+	tests/models/vision_torchvision.py \
 	tests/onnxifi/README \
 	tests/onnxifi/build-driver \
 	tests/onnxifi/caffe2_models.py \

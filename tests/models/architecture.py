@@ -1,0 +1,205 @@
+"""architecture.py: what an architecture is to these tests: a module of torch, its inputs, and the sizes that it is run
+at.  Tables of them are in the modules that CATALOGUE names; each calls add()."""
+
+import importlib
+import zlib
+from dataclasses import dataclass
+from typing import Callable
+
+import torch
+from torch import nn
+
+CATALOGUE = ["vision_timm", "vision_torchvision", "language", "text", "pictures", "speech", "diffusion"]
+
+
+# Norms are spelled in nodes before 17, GroupNorm and GELU in all; grids are sampled from 16 on.
+OPSETS = (14, 16, 17)
+
+
+@dataclass
+class Input:
+    """dims are numbers and names of open sizes; "past+length" is a sum of two.  kind says what is drawn: "normal",
+    "uniform" (in 0..1), "mask" (ones), "padded" (ones, and zeros at the end of the last row), "bool", "boxes", "range" (0, 1, 2, ...
+    along the last axis), or a number N for integers below N."""
+
+    name: str
+    dims: tuple
+    kind: object = "normal"
+
+
+@dataclass
+class Architecture:
+    name: str
+    family: str
+    make: Callable  # () -> a module
+    inputs: list
+    sizes: list  # of {name of an open size: number}; it is exported with the first
+    call: Callable = lambda module, inputs: module(*inputs.values())
+    opset: int = 0  # 0: one of OPSETS, always the same
+    shorten: bool = True
+
+
+ARCHITECTURES = {}
+BATCHES = [{"batch": 2}, {"batch": 1}]
+
+
+def by_keyword(module, inputs):
+    return module(**inputs)
+
+
+def opset_of(a):
+    return a.opset or OPSETS[zlib.crc32(a.name.encode()) % len(OPSETS)]
+
+
+def add(name, make, inputs, sizes=BATCHES, **options):
+    """Adds a row to the catalogue.  Its family is what stands before the slash of its name."""
+    if name in ARCHITECTURES:
+        raise ValueError(f"two architectures are called {name}")
+    ARCHITECTURES[name] = Architecture(name, name.split("/")[0], make, inputs, sizes, **options)
+
+
+def image(size, channels=3):
+    return [Input("image", ("batch", channels, size, size))]
+
+
+def catalogue():
+    for module in CATALOGUE:
+        importlib.import_module(module)
+    return ARCHITECTURES
+
+
+def number_of(dim, sizes):
+    return dim if isinstance(dim, int) else sum(sizes[part] for part in dim.split("+"))
+
+
+def draw(spec, sizes, generator):
+    dims = [number_of(d, sizes) for d in spec.dims]
+    if isinstance(spec.kind, int):
+        return torch.randint(0, spec.kind, dims, generator=generator)
+    if spec.kind == "normal":
+        return torch.randn(dims, generator=generator)
+    if spec.kind == "uniform":
+        return torch.rand(dims, generator=generator)
+    if spec.kind == "bool":
+        return torch.rand(dims, generator=generator) < 0.5
+    if spec.kind == "boxes":  # left, top, right, bottom
+        low = torch.randint(0, 50, dims[:-1] + [2], generator=generator)
+        return torch.cat((low, low + torch.randint(1, 50, low.shape, generator=generator)), dim=-1)
+    if spec.kind == "range":
+        return torch.arange(dims[-1]).expand(dims).contiguous()
+    mask = torch.ones(dims, dtype=torch.int64)
+    if spec.kind == "padded":
+        mask[-1, dims[-1] - dims[-1] // 4 :] = 0
+    return mask
+
+
+def draw_inputs(a, sizes):
+    generator = torch.Generator().manual_seed(zlib.crc32(repr((a.name, sizes)).encode()))
+    return {spec.name: draw(spec, sizes, generator) for spec in a.inputs}
+
+
+def leaves(value):
+    """The tensors in what a module returns, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif hasattr(value, "to_legacy_cache"):
+        value = value.to_legacy_cache()
+    elif hasattr(value, "__dataclass_fields__"):
+        value = vars(value).values()
+    elif not isinstance(value, (list, tuple)):
+        return []
+    return [leaf for part in value for leaf in leaves(part)]
+
+
+class Flat(nn.Module):
+    """A module with positional inputs and a flat tuple of outputs."""
+
+    def __init__(self, a, module):
+        super().__init__()
+        self.module, self.call, self.names = module, a.call, [i.name for i in a.inputs]
+
+    def forward(self, *values):
+        result = leaves(self.call(self.module, dict(zip(self.names, values))))
+        return result[0] if len(result) == 1 else tuple(result)
+
+
+def kind_of(block):
+    return type(block), tuple((name, tuple(p.shape)) for name, p in block.named_parameters())
+
+
+def shorten(module):
+    """Of more than two equal blocks in a row in a Sequential two stay: depth repeats what is there already."""
+    for part in list(module.modules()):
+        if type(part) is not nn.Sequential:
+            continue
+        names = list(part._modules)
+        kinds = [kind_of(part[k]) for k in range(len(names))]
+        for k in range(2, len(names)):
+            if kinds[k] == kinds[k - 1] == kinds[k - 2] and kinds[k][1]:
+                del part._modules[names[k]]
+
+
+def sane_weights(module, seed):
+    """Random weights that keep values near 1 through the depth, so that a wrong number shows: matrices of deviation
+    1/sqrt(inputs), and what libraries start as zeros, ones or 1e-6 (which hides what it is multiplied with) drawn as well."""
+    generator = torch.Generator().manual_seed(seed)
+    embeddings = {id(m.weight) for m in module.modules() if isinstance(m, nn.Embedding)}
+    transposed = {
+        id(m.weight): m.groups
+        for m in module.modules()
+        if isinstance(m, (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d))
+    }
+    for parameter in module.parameters():
+        if not parameter.is_floating_point():
+            continue
+        p = parameter.data
+        fresh = torch.randn(p.shape, generator=generator)
+        if id(parameter) in embeddings:
+            p.copy_(fresh)
+        elif p.dim() > 1 and p.numel() > max(p.shape):
+            fan_in = p.numel() // p.shape[1 if id(parameter) in transposed else 0]
+            p.copy_(fresh * (1.2 / max(1, fan_in) ** 0.5))
+        elif p.numel() > 1 and p.max() == p.min():
+            p.copy_(1 + 0.2 * fresh if p.max() > 0 else 0.1 * fresh)
+
+
+def number_padding(module):
+    """padding="same" as numbers, since the exporter knows no words."""
+    for m in module.modules():
+        if isinstance(getattr(m, "padding", None), str) and hasattr(m, "kernel_size"):
+            ends = [(d * (k - 1)) // 2 if m.padding == "same" else 0 for d, k in zip(m.dilation, m.kernel_size)]
+            m.padding = tuple(ends)
+
+
+def settle_norms(flat, inputs):
+    """Batch norms take their statistics from the inputs' own values, since random ones let activations explode."""
+    norms = [m for m in flat.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+    if not norms:
+        return
+    for m in norms:
+        m.reset_running_stats()
+        m.momentum = None
+        m.train()
+    for _ in range(2):
+        flat(*inputs.values())
+    flat.eval()
+
+
+def build(a):
+    """The module of an architecture, ready to export, and the inputs of its first sizes."""
+    seed = zlib.crc32(a.name.encode())
+    torch.manual_seed(seed)
+    module = a.make().eval()
+    number_padding(module)
+    if a.shorten:
+        shorten(module)
+    with torch.no_grad():
+        sane_weights(module, seed)
+        flat = Flat(a, module).eval()
+        inputs = draw_inputs(a, a.sizes[0])
+        settle_norms(flat, inputs)
+        # What modules only make when they first run must be there before the tracer comes.
+        flat(*inputs.values())
+    return flat, inputs

@@ -1,0 +1,111 @@
+"""export.py: writes architectures as ONNX models with inputs, for run.py, which starts it in a Python that has torch.
+
+  export.py --list              their names, one a line
+  export.py                     reads lines "NAME FOLDER", writes FOLDER/model.onnx and FOLDER/inputs-K.npz for each of the
+                                sizes, and answers each with a line of JSON
+Each is exported in a process of its own, which has the libraries loaded already: a crash is an answer as well."""
+
+import json
+import os
+import resource
+import signal
+import sys
+import traceback
+import warnings
+
+import numpy as np
+import torch
+
+import architecture
+
+SECONDS, BYTES = 300, 16 << 30
+
+
+def export(a, folder):
+    flat, inputs = architecture.build(a)
+    open_dims = {
+        i.name: {axis: d for axis, d in enumerate(i.dims) if not isinstance(d, int)}
+        for i in a.inputs
+    }
+    os.makedirs(folder, exist_ok=True)
+    with torch.no_grad():
+        torch.onnx.export(
+            flat,
+            tuple(inputs.values()),
+            os.path.join(folder, "model.onnx"),
+            input_names=list(inputs),
+            opset_version=architecture.opset_of(a),
+            dynamic_axes=open_dims,
+        )
+    for k, sizes in enumerate(a.sizes):
+        values = architecture.draw_inputs(a, sizes)
+        np.savez(os.path.join(folder, f"inputs-{k}.npz"), **{n: v.numpy() for n, v in values.items()})
+
+
+def either(g, a, b):
+    return g.op("Or", a, b)
+
+
+def both(g, a, b):
+    return g.op("And", a, b)
+
+
+def expanded(g, x, dims):
+    from torch.onnx.symbolic_opset9 import expand
+
+    return expand(g, x, dims, None)
+
+
+def teach_exporter():
+    """What this version of the exporter lacks.  Architectures have bits of booleans only."""
+    for version in range(13, 18):
+        for name, symbolic in {"bitwise_or": either, "__or_": either, "bitwise_and": both, "broadcast_to": expanded}.items():
+            torch.onnx.register_custom_op_symbolic(f"aten::{name}", symbolic, version)
+
+
+def limited(work):
+    """What work() raised, or how its process ended; None if it worked."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+        signal.alarm(SECONDS)
+        message = ""
+        try:
+            work()
+        except BaseException as error:
+            if os.environ.get("MODELS_TRACE"):
+                traceback.print_exc()
+            message = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
+        os.write(writer, message.encode()[:4000])
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
+        message = stream.read().decode(errors="replace")
+    _, status = os.waitpid(pid, 0)
+    return f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else message or None
+
+
+def main():
+    # What libraries say in passing must not stand between the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    teach_exporter()
+    found = architecture.catalogue()
+    if sys.argv[1:] == ["--list"]:
+        answers.write("".join(name + "\n" for name in found))
+        answers.flush()
+        return
+    for line in sys.stdin:
+        name, folder = line.rstrip("\n").split("\t")
+        error = limited(lambda: export(found[name], folder))
+        answers.write(json.dumps({"name": name, "error": error}) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -191,7 +191,7 @@ static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
                  .n_in = (uint32_t)node->n_input, .n_out = (uint32_t)node->n_output, .in = in, .out = out};
   TRY(onnx_check_types(&n, row));
   onnx_sizes *sizes;
-  TRY(onnx_sizes_before(&n, &sizes));
+  TRY(onnx_sizes_before(&n, row, &sizes));
   s->b->source = onnx_node_source(a, node);
   status failed = row->importer(&n);
   status in_builder = hlo_builder_take_error(s->b);

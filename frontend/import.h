@@ -52,10 +52,13 @@ STATUS_MUST_USE status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoPr
 /* One operator version of the table. */
 typedef struct onnx_node onnx_node;
 typedef status onnx_import_fn(onnx_node *n);
+typedef struct onnx_sizes onnx_sizes;
+typedef bool onnx_sizes_fn(const onnx_node *n, onnx_sizes *out);
 typedef struct onnx_op_row {
   const char *domain, *name;
   int since;
   uint32_t min_inputs, max_inputs, min_outputs, max_outputs; /* UINT32_MAX: no limit */
+  onnx_sizes_fn *sizes; /* frontend/sizes.h */
   onnx_import_fn *importer;
 } onnx_op_row;
 /* The row in force at an operator set version; NULL when there is none. */

@@ -4,6 +4,7 @@
 
 #include "frontend/functions.h"
 #include "frontend/importer.h"
+#include "frontend/sizes.h"
 
 #define DOMAIN(id, name) static const char id[] = name;
 #include "frontend/onnx_domains.def"
@@ -11,8 +12,8 @@
 #define MANY UINT32_MAX
 
 static const onnx_op_row rows[] = {
-#define ONNX(domain, name, since, min_in, max_in, min_out, max_out, importer) \
-  {domain, name, since, min_in, max_in, min_out, max_out, onnx_import_##importer},
+#define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, importer) \
+  {domain, name, since, min_in, max_in, min_out, max_out, onnx_sizes_##sizes, onnx_import_##importer},
 #include "frontend/onnx_ops.def"
 #undef ONNX
 };

@@ -72,9 +72,21 @@ bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out) {
 
 /* --- nodes that stand apart for what they read --- */
 
-static bool in_list(const char *list, const char *op) {
-  const char *at = strstr(list, op);
-  return at && at[-1] == ' ' && at[strlen(op)] == ' ';
+static bool takes_sequences(const char *op) {
+  static const struct {
+    const char *name;
+    bool sequences;
+  } all[] = {
+#define ONNX_APART(name, sequences, run) {name, sequences},
+#include "frontend/onnx_apart.def"
+#undef ONNX_APART
+  };
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+    if (strcmp(all[k].name, op) == 0) {
+      return all[k].sequences;
+    }
+  }
+  return false;
 }
 
 static bool is_sequence_of(const onnx_frame *f, const char *name) {
@@ -100,10 +112,9 @@ static bool has_sequences(const onnx_frame *f) {
 }
 
 bool onnx_reads_sequences(const onnx_scope *s, const Onnx__NodeProto *node) {
-  static const char operators[] = " Identity If Loop SequenceAt SequenceErase SequenceInsert SequenceLength SequenceMap ";
   onnx_importer *im = s->importer;
   bool call = onnx_model_callee(im->frame->model, node);
-  if (!s->frame || !im->sequences || !(call || (!*node->domain && *node->op_type && in_list(operators, node->op_type)))) {
+  if (!s->frame || !im->sequences || !(call || (!*node->domain && takes_sequences(node->op_type)))) {
     return false;
   }
   onnx_names reads = {0};

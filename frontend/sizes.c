@@ -52,16 +52,34 @@ static bool closed_from(const onnx_node *n, uint32_t k) {
   return k >= n->n_in;
 }
 
+bool onnx_sizes_none(const onnx_node *n, onnx_sizes *out) {
+  (void)n;
+  (void)out;
+  return false;
+}
+
 /* Element by element of the first input; the others are scalars or attributes. */
-static bool unary(const onnx_node *n, onnx_sizes *out) {
+bool onnx_sizes_unary(const onnx_node *n, onnx_sizes *out) {
   for (int d = 0; d < hlo_rank(n->in[0]); d++) {
     out->size[d] = size_of(n, 0, d);
   }
   return closed_from(n, 1);
 }
 
+/* With one scale for all; along an axis there must be as many as elements. */
+bool onnx_sizes_quantize(const onnx_node *n, onnx_sizes *out) {
+  return shape_elements(hlo_shape(n->in[1])) == 1 && onnx_sizes_unary(n, out);
+}
+
+/* Where nothing is dropped and the mask, which would be open as well, is not wanted. */
+bool onnx_sizes_dropout(const onnx_node *n, onnx_sizes *out) {
+  const literal *training = onnx_has_in(n, 2) ? hlo_literal(n->in[2]) : NULL;
+  bool infers = !onnx_has_in(n, 2) || (training && shape_elements(&training->shape) == 1 && !literal_i64(training, 0));
+  return infers && !onnx_wants_out(n, 1) && onnx_sizes_unary(n, out);
+}
+
 /* Element by element with broadcasting: dimensions that meet are open alike, or one of them is 1. */
-static bool broadcast(const onnx_node *n, onnx_sizes *out) {
+bool onnx_sizes_broadcast(const onnx_node *n, onnx_sizes *out) {
   int rank = 0;
   for (uint32_t k = 0; k < n->n_in; k++) {
     rank = onnx_has_in(n, k) && hlo_rank(n->in[k]) > rank ? hlo_rank(n->in[k]) : rank;
@@ -85,7 +103,7 @@ static bool broadcast(const onnx_node *n, onnx_sizes *out) {
   return true;
 }
 
-static bool transpose(const onnx_node *n, onnx_sizes *out) {
+bool onnx_sizes_transpose(const onnx_node *n, onnx_sizes *out) {
   const int64_t *perm;
   size_t count;
   int rank = hlo_rank(n->in[0]);
@@ -110,7 +128,7 @@ static bool axis_of(const onnx_node *n, int64_t def, int rank, int64_t *out) {
 }
 
 /* What is gathered along stays whole; the rest of data, and indices, may be open. */
-static bool gather(const onnx_node *n, onnx_sizes *out) {
+bool onnx_sizes_gather(const onnx_node *n, onnx_sizes *out) {
   int64_t axis;
   int rank = hlo_rank(n->in[0]), more = hlo_rank(n->in[1]), at = 0;
   if (!axis_of(n, 0, rank, &axis) || size_of(n, 0, (int)axis).def || rank + more - 1 > SHAPE_MAX_RANK) {
@@ -128,7 +146,7 @@ static bool gather(const onnx_node *n, onnx_sizes *out) {
 }
 
 /* The list of tuples may be open, data not. */
-static bool gather_nd(const onnx_node *n, onnx_sizes *out) {
+bool onnx_sizes_gather_nd(const onnx_node *n, onnx_sizes *out) {
   int last = hlo_rank(n->in[1]) - 1;
   for (int d = 0; d < last; d++) {
     out->size[d] = size_of(n, 1, d);
@@ -153,7 +171,7 @@ static bool list_axes(const onnx_node *n, int rank, bool *is_axis) {
   return fine;
 }
 
-static bool squeeze(const onnx_node *n, onnx_sizes *out) {
+bool onnx_sizes_squeeze(const onnx_node *n, onnx_sizes *out) {
   bool gone[SHAPE_MAX_RANK] = {false};
   int rank = hlo_rank(n->in[0]), at = 0;
   if (!list_axes(n, rank, gone)) {
@@ -171,7 +189,7 @@ static bool squeeze(const onnx_node *n, onnx_sizes *out) {
   return true;
 }
 
-static bool unsqueeze(const onnx_node *n, onnx_sizes *out) {
+bool onnx_sizes_unsqueeze(const onnx_node *n, onnx_sizes *out) {
   bool made[SHAPE_MAX_RANK] = {false};
   const literal *l = onnx_has_in(n, 1) ? hlo_literal(n->in[1]) : NULL;
   const int64_t *values;
@@ -192,7 +210,7 @@ static bool unsqueeze(const onnx_node *n, onnx_sizes *out) {
 }
 
 /* Along an axis that is not open, arrays that are open alike. */
-static bool concat(const onnx_node *n, onnx_sizes *out) {
+bool onnx_sizes_concat(const onnx_node *n, onnx_sizes *out) {
   int64_t axis;
   int rank = hlo_rank(n->in[0]);
   if (!axis_of(n, 0, rank, &axis)) {
@@ -210,13 +228,13 @@ static bool concat(const onnx_node *n, onnx_sizes *out) {
 }
 
 /* Along axes that are not open. */
-static bool slice(const onnx_node *n, onnx_sizes *out) {
+bool onnx_sizes_slice(const onnx_node *n, onnx_sizes *out) {
   bool cut[SHAPE_MAX_RANK] = {false};
   const int64_t *axes = NULL;
   int64_t sorted[SHAPE_MAX_RANK], count = 0;
   int rank = hlo_rank(n->in[0]);
   status failed = NULL;
-  if (n->since < 10 || !closed_from(n, 1) || (onnx_has_in(n, 3) && !hlo_literal(n->in[3]))) {
+  if (!closed_from(n, 1) || (onnx_has_in(n, 3) && !hlo_literal(n->in[3]))) {
     return false;
   }
   if (onnx_has_in(n, 3)) {
@@ -241,7 +259,7 @@ static bool slice(const onnx_node *n, onnx_sizes *out) {
 static bool multiply(int64_t *product, int64_t by) { return !__builtin_mul_overflow(*product, by, product); }
 
 /* Rows stay rows where the new shape keeps what stands before the open dimension, and leaves its own size open. */
-static bool reshape(const onnx_node *n, onnx_sizes *out) {
+bool onnx_sizes_reshape(const onnx_node *n, onnx_sizes *out) {
   const literal *want = n->n_in > 1 && n->in[1].def ? hlo_literal(n->in[1]) : NULL;
   const shape *s = hlo_shape(n->in[0]);
   int64_t before = 1, behind = 1, product = 1;
@@ -275,54 +293,22 @@ static bool reshape(const onnx_node *n, onnx_sizes *out) {
 }
 
 /* Shape and Size read the sizes themselves. */
-static bool by_importer(const onnx_node *n, onnx_sizes *out) {
+bool onnx_sizes_by_importer(const onnx_node *n, onnx_sizes *out) {
   (void)n;
   (void)out;
   return true;
 }
 
-/* Operators that pass open dimensions on.  What computes more from a row than this costs does better with the rows that
- * there are: it waits, and gets arrays cut to their size. */
-static const struct {
-  bool (*rule)(const onnx_node *n, onnx_sizes *out);
-  const char *operators;
-} rules[] = {
-    {unary, " Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Cast CastLike Ceil Celu Clip Cos Cosh Elu Erf Exp Floor Gelu "
-            "HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Log Mish Neg Not Reciprocal Relu Round Selu Shrink Sigmoid "
-            "Sign Sin Sinh Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu "},
-    {broadcast, " Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min "
-                "Mod Mul Or Pow Sub Sum Where Xor "},
-    {transpose, " Transpose "},
-    {gather, " Gather "},
-    {gather_nd, " GatherND "},
-    {squeeze, " Squeeze "},
-    {unsqueeze, " Unsqueeze "},
-    {concat, " Concat "},
-    {slice, " Slice "},
-    {reshape, " Reshape "},
-    {by_importer, " Shape Size "},
-};
-
-static bool find_rule(const onnx_node *n, onnx_sizes *out) {
-  for (size_t k = 0; !*n->proto->domain && k < sizeof rules / sizeof *rules; k++) {
-    const char *at = strstr(rules[k].operators, n->proto->op_type);
-    if (at && at[-1] == ' ' && at[strlen(n->proto->op_type)] == ' ' && *n->proto->op_type) {
-      return (n->since >= 7 || rules[k].rule != broadcast) && rules[k].rule(n, out);
-    }
-  }
-  return false;
-}
-
 /* --- around an importer --- */
 
-status onnx_sizes_before(onnx_node *n, onnx_sizes **out) {
+status onnx_sizes_before(onnx_node *n, const onnx_op_row *row, onnx_sizes **out) {
   onnx_importer *im = n->scope->importer;
   *out = NULL;
   if (!im->n_open || closed_from(n, 0)) {
     return NULL;
   }
   *out = ARENA_NEW(n->arena, onnx_sizes);
-  if (find_rule(n, *out)) {
+  if (row->sizes(n, *out)) {
     return NULL;
   }
   for (uint32_t k = 0; k < n->n_in; k++) {

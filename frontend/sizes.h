@@ -20,12 +20,18 @@ bool onnx_has_open_dims(const onnx_importer *im, hlo_value v);
 bool onnx_want_sizes(onnx_importer *im, hlo_value v);
 
 /* Which dimensions of a node's first output are open; found before its importer runs, set after it. */
-typedef struct onnx_sizes {
+struct onnx_sizes {
   hlo_value size[SHAPE_MAX_RANK]; /* no value: the dimension is constant */
-} onnx_sizes;
-/* *out NULL: no input is open.  Fails, with the sizes wanted, where some is and the operator has no rule for it. */
-STATUS_MUST_USE status onnx_sizes_before(onnx_node *n, onnx_sizes **out);
+};
+/* *out NULL: no input is open.  Fails, with the sizes wanted, where some is and the row's rule does not take the node. */
+STATUS_MUST_USE status onnx_sizes_before(onnx_node *n, const onnx_op_row *row, onnx_sizes **out);
 void onnx_sizes_after(onnx_node *n, const onnx_sizes *s); /* NULL is fine */
+
+/* The rules, as onnx_ops.def names them; false: not for this node.  What computes more from a row than a rule costs does better with the
+ * rows that there are, and has none. */
+onnx_sizes_fn onnx_sizes_none, onnx_sizes_unary, onnx_sizes_broadcast, onnx_sizes_transpose, onnx_sizes_gather, onnx_sizes_gather_nd,
+    onnx_sizes_squeeze, onnx_sizes_unsqueeze, onnx_sizes_concat, onnx_sizes_slice, onnx_sizes_reshape, onnx_sizes_quantize,
+    onnx_sizes_dropout, onnx_sizes_by_importer;
 
 /* The entry's roots with the sizes of open ones behind them. */
 void onnx_set_roots(onnx_importer *im, uint32_t n, const hlo_value *values);

@@ -80,6 +80,7 @@ frontend_files = \
 	frontend/model.h \
 	frontend/model_parts.h \
 	frontend/onnx.proto \
+	frontend/onnx_apart.def \
 	frontend/onnx_domains.def \
 	frontend/onnx_ops.def \
 	frontend/onnx_types.def \

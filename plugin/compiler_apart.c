@@ -89,7 +89,7 @@ status apart_declared_shape(const apart_body *b, size_t output, shape *out) {
 
 /* --- If --- */
 
-static status run_if(const apart *n) {
+status apart_run_if(const apart *n) {
   pieces_array *cond;
   int64_t taken;
   apart_body b;
@@ -271,7 +271,7 @@ static status finish_loop(loop *l) {
   return apart_define_outputs(l->n, l->n_states + l->n_scans, results);
 }
 
-static status run_loop(const apart *n) {
+status apart_run_loop(const apart *n) {
   loop l;
   pieces_array *limit;
   int64_t trips = INT64_MAX, go = 1;
@@ -342,7 +342,7 @@ static status open_scan(const apart *n, loop *l, size_t *n_in, scan_input **in, 
   return NULL;
 }
 
-static status run_scan(const apart *n) {
+status apart_run_scan(const apart *n) {
   loop l;
   size_t n_in;
   scan_input *in;
@@ -369,16 +369,19 @@ static status run_node(const apart *n) {
     return run_call(n, callee);
   }
   static const struct {
-    const char *op;
+    const char *name;
     apart_run_fn *run;
-  } kinds[] = {{"If", run_if}, {"Loop", run_loop}, {"Scan", run_scan}};
-  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-    if (!*n->node->domain && strcmp(n->node->op_type, kinds[k].op) == 0) {
-      return kinds[k].run(n);
+  } all[] = {
+#define ONNX_APART(name, sequences, run) {name, apart_run_##run},
+#include "frontend/onnx_apart.def"
+#undef ONNX_APART
+  };
+  for (size_t k = 0; !*n->node->domain && k < sizeof all / sizeof *all; k++) {
+    if (strcmp(n->node->op_type, all[k].name) == 0) {
+      return all[k].run(n);
     }
   }
-  apart_run_fn *run = *n->node->domain ? NULL : apart_sequence_operator(n->node->op_type);
-  return run ? run(n) : status_error(STATUS_UNSUPPORTED, "its sizes depend on what it computes itself");
+  return status_error(STATUS_UNSUPPORTED, "its sizes depend on what it computes itself");
 }
 
 status pieces_run_apart(pieces_run *run, pieces_site *site, onnx_frame *f, size_t k) {

@@ -37,8 +37,10 @@ STATUS_MUST_USE status apart_run_body(const apart_body *b, size_t n_inputs, piec
 /* Of a body's output where the body never ran: as declared, open dimensions 0.  SHAPE_UNRANKED where no rank is. */
 STATUS_MUST_USE status apart_declared_shape(const apart_body *b, size_t output, shape *out);
 
-/* The operators of sequences (compiler_sequences.c): NULL for others. */
+/* The operators of onnx_apart.def. */
 typedef status apart_run_fn(const apart *n);
-apart_run_fn *apart_sequence_operator(const char *op);
+#define ONNX_APART(name, sequences, run) apart_run_fn apart_run_##run;
+#include "frontend/onnx_apart.def"
+#undef ONNX_APART
 
 #endif

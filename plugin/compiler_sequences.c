@@ -49,13 +49,13 @@ static status edit(const apart *n, const pieces_array *from, int64_t skip, int64
   return pieces_sequence_new(n->run, (dtype)pieces_array_shape(from)->type, count, list, out);
 }
 
-static status run_identity(const apart *n) {
+status apart_run_identity(const apart *n) {
   pieces_array *a;
   TRY(apart_input(n, 0, &a));
   return define_one(n, a);
 }
 
-static status run_at(const apart *n) {
+status apart_run_at(const apart *n) {
   pieces_array *s;
   int64_t at;
   TRY(sequence_input(n, 0, &s));
@@ -65,7 +65,7 @@ static status run_at(const apart *n) {
   return define_one(n, element);
 }
 
-static status run_length(const apart *n) {
+status apart_run_length(const apart *n) {
   pieces_array *s, *length;
   TRY(sequence_input(n, 0, &s));
   int64_t count = s->base.n;
@@ -75,7 +75,7 @@ static status run_length(const apart *n) {
   return define_one(n, length);
 }
 
-static status run_erase(const apart *n) {
+status apart_run_erase(const apart *n) {
   pieces_array *s, *left;
   int64_t at;
   TRY(sequence_input(n, 0, &s));
@@ -85,7 +85,7 @@ static status run_erase(const apart *n) {
   return define_one(n, left);
 }
 
-static status run_insert(const apart *n) {
+status apart_run_insert(const apart *n) {
   pieces_array *s, *tensor, *all;
   int64_t at;
   TRY(sequence_input(n, 0, &s));
@@ -148,7 +148,7 @@ static status map_step(map *m, uint32_t i) {
   return NULL;
 }
 
-static status run_map(const apart *n) {
+status apart_run_map(const apart *n) {
   map m;
   TRY(open_map(n, &m));
   for (uint32_t i = 0; i < m.steps; i++) {
@@ -167,18 +167,4 @@ static status run_map(const apart *n) {
     pieces_array_release(m.inputs[k]);
   }
   return apart_define_outputs(n, m.body.graph->n_output, m.roots);
-}
-
-apart_run_fn *apart_sequence_operator(const char *op) {
-  static const struct {
-    const char *op;
-    apart_run_fn *run;
-  } kinds[] = {{"Identity", run_identity},       {"SequenceAt", run_at},           {"SequenceLength", run_length},
-               {"SequenceErase", run_erase},     {"SequenceInsert", run_insert},   {"SequenceMap", run_map}};
-  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-    if (strcmp(op, kinds[k].op) == 0) {
-      return kinds[k].run;
-    }
-  }
-  return NULL;
 }

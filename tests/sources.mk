@@ -50,6 +50,7 @@ check_programs = \
 	tests/unit/check_same_values \
 	tests/unit/check_session \
 	tests/unit/check_shared \
+	tests/unit/check_sizes \
 	tests/unit/check_tensor \
 	tests/unit/check_tune_log \
 	tests/unit/check_winograd \
@@ -641,6 +642,8 @@ tests_unit_check_session_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_session_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_shared_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_shared_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_sizes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_tensor_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_tensor_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_tune_log_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

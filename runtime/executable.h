@@ -18,6 +18,7 @@ typedef struct rt_run_options {
   mem_budget *budget;       /* of this run: cancel, deadline; its memory counts there */
   struct rt_profiler *profiler;
   uint64_t seed; /* of random numbers: equal seeds, equal numbers */
+  bool check_memory; /* what thunks do to memory is checked (check_memory.h) */
 } rt_run_options;
 
 /* Runs with the caller's buffers, one a parameter and one a result, of the sizes that the program states, in host

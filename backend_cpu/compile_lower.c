@@ -8,6 +8,7 @@
 #include "backend_cpu/exec_kinds.h"
 #include "hlo/cost.h"
 #include "hlo/place.h"
+#include "hlo/sorted_front.h"
 #include "lower/lower.h"
 #include "runtime/shared.h"
 
@@ -175,38 +176,6 @@ static uint64_t scratch(void *data, const hlo_instr *i) {
   return way ? way->scratch_bytes : 0;
 }
 
-/* How many elements of v from the front, along dimension d, are read; -1: all. */
-static int64_t front_read(hlo_value v, int64_t d, int depth) {
-  int64_t most = hlo_is_root(v) || depth == 0 ? -1 : 0;
-  for (uint32_t k = 0; k < v.def->n_uses && most >= 0; k++) {
-    const hlo_instr *u = v.def->uses[k].user;
-    if (!hlo_value_equal(u->operands[v.def->uses[k].operand], v)) {
-      continue; /* another result */
-    }
-    int64_t one = -1;
-    if (u->op == HLO_SLICE && hlo_ints(u, HLO_ATTR_STRIDES)[d] == 1) {
-      one = hlo_ints(u, HLO_ATTR_LIMITS)[d];
-    } else if (u->op == HLO_FUSION) {
-      one = front_read(hlo_result(hlo_callee(u, 0)->params[v.def->uses[k].operand], 0), d, depth - 1);
-    }
-    most = one < 0 || one > most ? one : most;
-  }
-  return most;
-}
-
-/* A sort of which only the first few are read, as TopK makes them, need not order the rest. */
-static int64_t wanted_of(const hlo_instr *sort) {
-  int64_t most = 0;
-  for (uint32_t r = 0; r < sort->n_results; r++) {
-    int64_t one = front_read(hlo_result((hlo_instr *)sort, r), hlo_int(sort, HLO_ATTR_DIMENSION), 2);
-    if (one < 0) {
-      return INT64_MAX;
-    }
-    most = one > most ? one : most;
-  }
-  return most;
-}
-
 /* The operand that says where elements stood: it is not read. */
 static int64_t places_of(const hlo_instr *sort) {
   for (uint32_t k = 1; k < sort->n_operands; k++) {
@@ -237,7 +206,7 @@ static status emit_sort(lowering *l, lower_context *c, const hlo_instr *i) {
   rt_put_i64(&w, hlo_int(i, HLO_ATTR_DIMENSION));
   rt_put_i64(&w, hlo_int(i, HLO_ATTR_DESCENDING));
   rt_put_i64(&w, sort_parts(l, i));
-  rt_put_i64(&w, wanted_of(i));
+  rt_put_i64(&w, hlo_sorted_front(i));
   rt_put_i64(&w, places_of(i));
   t->config = rt_written(&w);
   return NULL;
@@ -275,14 +244,6 @@ static void bring_base(lower_context *c, const hlo_instr *i) {
   }
 }
 
-/* And that is what it reads in the place of the base, wherever that lies. */
-static void use_base(rt_thunk *t, const hlo_instr *i) {
-  hlo_place place;
-  if (hlo_place_of(i, &place)) {
-    t->buffers[place.base] = t->buffers[i->n_operands];
-  }
-}
-
 /* Operands whose buffers the results have, or what was in them. */
 static const int32_t *aliases(lowering *l, const hlo_instr *i, const rt_thunk *t) {
   int32_t *alias = ARENA_NEW_N(l->arena, int32_t, i->n_results + 1);
@@ -311,9 +272,7 @@ static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *
   enum { STAND_IN = 17 }; /* no multiple of anything */
   bring_base(c, i);
   cpu_call_of call = {.rows = cpu_rows_of(l->arena, i, l->options->target), .stand_in = STAND_IN};
-  rt_thunk *t = lower_thunk(c, "cpu.kernel", i);
-  use_base(t, i);
-  return add_kernel(l, t, i, NULL, call.rows ? &call : NULL);
+  return add_kernel(l, lower_thunk(c, "cpu.kernel", i), i, NULL, call.rows ? &call : NULL);
 }
 
 static status attach_sequence(rt_sequence *s, const cpu_kernels *kernels) {
@@ -448,7 +407,6 @@ static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i
   const cpu_plan *p = way->plan;
   rt_buffer result = lower_buffer(c, hlo_result((hlo_instr *)i, 0));
   if (p->sum.def) {
-    result.kept = true;
     rt_buffer sum = lower_buffer(c, p->sum);
     if (!same_buffer(&sum, &result)) {
       copy_to_result(c, i, sum, result);
@@ -514,10 +472,6 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
   bring_base(c, i);
   for (uint32_t phase = 0; phase < own->n_phases; phase++) {
     rt_thunk *t = lower_thunk_replacing(c, "cpu.kernel", i, packed < 0 ? UINT32_MAX : (uint32_t)packed, weights);
-    use_base(t, i);
-    for (uint32_t k = t->n_inputs; k < t->n_buffers; k++) {
-      t->buffers[k].kept = phase > 0; /* what the phases before wrote */
-    }
     if (own->n_phases > 1) {
       lower_note(c, t, "step %u of %u", phase + 1, own->n_phases);
     }
@@ -614,7 +568,8 @@ status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *o
   lowering *l = ARENA_NEW(a, lowering);
   *l = (lowering){.arena = a, .kernels = kernels, .options = options, .threads = options->threads};
   lower_backend backend = {.target = "cpu", .emit = emit, .may_share = may_share, .access = access_of, .is_view = is_view,
-                           .scratch = scratch, .time = time_of, .threads = options->threads, .later = later, .keep_text = options->keep_text,
+                           .scratch = scratch, .time = time_of, .threads = options->threads, .later = later, .out_of_place = options->out_of_place, .origins = options->origins,
+                           .keep_text = options->keep_text,
                            .sharing = options->sharing, .data = l};
   status s = lower_program(m, &backend, a, out, report);
   if (!s) {

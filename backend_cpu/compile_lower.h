@@ -7,10 +7,11 @@
 typedef struct cpu_lower_options {
   const emit_target *target;
   uint32_t threads;
-  bool keep_text, exact;
+  bool keep_text, exact, out_of_place;
   dtype narrow; /* of cpu_problem */
   const cpu_chooser *chooser; /* NULL: the best guess */
   const struct rt_sharing *sharing; /* where packed weights go; NULL: they are the program's own */
+  rt_origins *origins; /* rt_compile_options.origins */
   cpu_jobs *jobs; /* gets what is to be packed and copied */
 } cpu_lower_options;
 

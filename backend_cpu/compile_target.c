@@ -153,6 +153,26 @@ static uint32_t shares_of(const rt_compile_options *o) {
   return o->deterministic ? ANY_THREADS : threads_of(o);
 }
 
+/* rt_compile_options.algorithm. */
+typedef struct nth_way {
+  uint32_t number;
+  rt_report *report;
+} nth_way;
+
+static status choose_nth(void *data, arena *a, const cpu_problem *p, cpu_way **out) {
+  const nth_way *nth = data;
+  cpu_offer *offers;
+  uint32_t n = cpu_offers(a, p, &offers);
+  nth->report->n_algorithms = n > nth->report->n_algorithms ? n : nth->report->n_algorithms;
+  status failed = nth->number <= n ? cpu_offer_build(a, p, &offers[nth->number - 1], out) : NULL;
+  bool impossible = failed && (status_get_code(failed) & STATUS_CODE_MASK) == STATUS_UNSUPPORTED;
+  if (nth->number <= n && !impossible) {
+    return failed;
+  }
+  status_free(failed);
+  return cpu_best_guess(a, p, out);
+}
+
 static status add_texts(cpu_kernels *kernels, rt_report *r) {
   TRY(cpu_kernels_text(kernels, false, &r->llvm));
   return cpu_kernels_text(kernels, true, &r->assembly);
@@ -177,9 +197,11 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   start = now;
   bool shares = options->sharing && !options->keep_text;
   cpu_kernels *kernels = cpu_kernels_create(a, target, shares ? options->sharing->shared : NULL);
-  cpu_chooser chooser = {cpu_tuned_way, tuner};
+  nth_way nth = {options->algorithm, r};
+  cpu_chooser chooser = options->algorithm ? (cpu_chooser){choose_nth, &nth} : (cpu_chooser){cpu_tuned_way, tuner};
   cpu_jobs *jobs = cpu_jobs_create(a);
-  cpu_lower_options lower = {.target = target, .threads = shares_of(options), .keep_text = options->keep_text,
+  cpu_lower_options lower = {.target = target, .threads = shares_of(options), .out_of_place = options->out_of_place,
+                             .origins = options->origins, .keep_text = options->keep_text,
                              .exact = options->exact, .narrow = options->narrow, .chooser = &chooser,
                              .sharing = options->sharing, .jobs = jobs};
   TRY(cpu_lower(m, kernels, &lower, a, out, r));

@@ -173,7 +173,8 @@ static status compile(struct hlo_module *m, const rt_compile_options *options, a
                       rt_report *report) {
   lower_backend backend = {.target = "ref", .emit = emit_op, .may_share = may_share, .access = access_of, .is_view = is_view,
                            .time = time_of, .threads = options ? options->threads : 1,
-                           .keep_text = options && options->keep_text};
+                           .keep_text = options && options->keep_text, .origins = options ? options->origins : NULL,
+                           .out_of_place = options && options->out_of_place};
   hlo_module_clean(m);
   if (options && options->dump) {
     for (uint32_t k = 0; k < m->n_computations; k++) {

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/locale.h"
-
 typedef struct chunk {
   struct chunk *next;
   size_t size, used; /* of the bytes behind this header */
@@ -314,11 +312,11 @@ char *arena_printf(arena *a, const char *format, ...) {
   va_list args, again;
   va_start(args, format);
   va_copy(again, args);
-  int n = c_vsnprintf(NULL, 0, format, args);
+  int n = vsnprintf(NULL, 0, format, args);
   va_end(args);
   char *text = arena_alloc(a, n < 0 ? 1 : (size_t)n + 1);
   if (n > 0) {
-    c_vsnprintf(text, (size_t)n + 1, format, again);
+    vsnprintf(text, (size_t)n + 1, format, again);
   }
   va_end(again);
   return text;

@@ -8,7 +8,6 @@ base_sources = \
 	base/file.c \
 	base/hash.c \
 	base/literal.c \
-	base/locale.c \
 	base/nms.c \
 	base/npy.c \
 	base/random.c \
@@ -24,7 +23,6 @@ base_files = \
 	base/file.h \
 	base/hash.h \
 	base/literal.h \
-	base/locale.h \
 	base/nms.h \
 	base/npy.h \
 	base/random.h \

@@ -76,6 +76,7 @@ doc_files = \
 	doc/benchmarks.md \
 	doc/convolutions-mobilenet-v2.svg \
 	doc/convolutions-resnet50.svg \
+	doc/debugging.md \
 	doc/make-man \
 	doc/onnxifi.md \
 	doc/onnxruntime.md \

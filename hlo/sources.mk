@@ -56,6 +56,7 @@ hlo_sources = \
 	hlo/simplify_index.c \
 	hlo/simplify_loops.c \
 	hlo/simplify_move.c \
+	hlo/sorted_front.c \
 	hlo/text_literal.c \
 	hlo/text_token.c \
 	hlo/verify.c
@@ -86,6 +87,7 @@ hlo_files = \
 	hlo/schedule.h \
 	hlo/shape_rules.h \
 	hlo/simplify.h \
+	hlo/sorted_front.h \
 	hlo/text.h \
 	hlo/text_internal.h \
 	hlo/verify.h

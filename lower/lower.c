@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/locale.h"
 #include "hlo/buffers.h"
 #include "hlo/cost.h"
 #include "hlo/schedule.h"
@@ -146,6 +145,25 @@ rt_buffer lower_buffer(const lower_context *c, hlo_value v) {
 
 /* --- thunks --- */
 
+/* Its number, from 1 on: it is among the last, unless control flow stands around it.  0: nobody asked for it. */
+static uint32_t origin_of(const lower_context *c, const hlo_instr *i) {
+  const rt_origins *o = c->backend->origins;
+  uint32_t k = o ? o->n : 0;
+  while (k && o->items[k - 1].instr != i) {
+    k--;
+  }
+  return k;
+}
+
+static void add_origin(lower_context *c, const hlo_instr *i) {
+  rt_origins *o = c->backend->origins;
+  rt_buffer *results = ARENA_NEW_N(c->a, rt_buffer, i->n_results);
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    results[k] = lower_buffer(c, hlo_result((hlo_instr *)i, k));
+  }
+  *ARENA_PUSH(c->a, o->items, o->n, o->cap) = (rt_origin){i, results};
+}
+
 /* "dot add maximum": what a fusion computes, each operation once; "" of others. */
 static const char *operations_of(arena *a, const hlo_instr *i) {
   enum { MOST = 12 };
@@ -169,6 +187,7 @@ static const char *name_of(arena *a, const hlo_instr *i) {
 rt_thunk *lower_bare_thunk(lower_context *c, const char *kind, const hlo_instr *i) {
   rt_thunk *t = ARENA_PUSH(c->a, c->sequence->thunks, c->sequence->n, c->sequence->cap);
   t->kind = kind;
+  t->origin = origin_of(c, i);
   t->label = *i->source ? arena_printf(c->a, "%s (%s)", i->source, name_of(c->a, i)) : name_of(c->a, i);
   t->note = operations_of(c->a, i);
   if (strcmp(kind, "copy") != 0) { /* the buffers of a copy tell what it moves, which may be a part */
@@ -183,7 +202,7 @@ void lower_note(lower_context *c, rt_thunk *t, const char *format, ...) {
   char text[256];
   va_list args;
   va_start(args, format);
-  c_vsnprintf(text, sizeof text, format, args);
+  vsnprintf(text, sizeof text, format, args);
   va_end(args);
   t->note = *t->note ? arena_printf(c->a, "%s; %s", t->note, text) : arena_strdup(c->a, text);
 }
@@ -276,11 +295,16 @@ static status lower_conditional(lower_context *c, const hlo_instr *i) {
   return NULL;
 }
 
+static bool is_view(const lower_context *c, const hlo_instr *i) { return c->backend->is_view && c->backend->is_view(i); }
+
 static status lower_instr(lower_context *c, const hlo_instr *i) {
+  if (i->op == HLO_PARAMETER || i->op == HLO_CONSTANT || is_view(c, i)) {
+    return NULL;
+  }
+  if (c->backend->origins) {
+    add_origin(c, i);
+  }
   switch (i->op) {
-    case HLO_PARAMETER:
-    case HLO_CONSTANT:
-      return NULL;
     case HLO_WHILE:
       return lower_while(c, i);
     case HLO_CONDITIONAL:
@@ -290,9 +314,6 @@ static status lower_instr(lower_context *c, const hlo_instr *i) {
       return NULL;
     default:
       break;
-  }
-  if (c->backend->is_view && c->backend->is_view(i)) {
-    return NULL;
   }
   status s = c->backend->emit(c, i);
   return s ? status_prefix(s, "%s", *i->source ? i->source : hlo_info(i)->name) : NULL;
@@ -418,7 +439,7 @@ status lower_program(hlo_module *m, const lower_backend *backend, arena *a, rt_p
   TRY(hlo_schedule(m));
   lower_beside(m, backend);
   hlo_buffer_rules *rules = ARENA_NEW(a, hlo_buffer_rules);
-  *rules = (hlo_buffer_rules){.may_share = backend->may_share, .access = backend->access, .is_view = backend->is_view,
+  *rules = (hlo_buffer_rules){.may_share = backend->out_of_place ? NULL : backend->may_share, .access = backend->access, .is_view = backend->is_view,
                               .scratch = backend->scratch, .data = backend->data};
   lower_context c = {.backend = backend, .a = a, .module = m};
   TRY(hlo_assign_buffers(a, m, rules, &c.buffers));

@@ -35,6 +35,8 @@ typedef struct lower_backend {
   uint32_t threads; /* that a run will use */
   /* Takes work that must be done before the program is used, on any thread.  NULL: it is done at once. */
   void (*later)(void *data, double nanoseconds, status (*run)(void *run_data), void *run_data);
+  bool out_of_place;   /* rt_compile_options.out_of_place: may_share is not asked */
+  rt_origins *origins; /* rt_compile_options.origins */
   bool keep_text; /* fill report->buffers, and check that what shares bytes may */
   const struct rt_sharing *sharing; /* where large constants go (runtime/shared.h); NULL: they are the program's own */
   void *data;

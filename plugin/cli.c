@@ -29,6 +29,12 @@ static const cli_command commands[] = {
      "Shares are of the median run; peak and mem are of what this machine reaches in loops of multiply-adds and of reads,\n"
      "measured now.  Caches read faster than memory.\n",
      1, 1, cli_profile},
+    {CLI_VERIFY, "verify", "MODEL",
+     "Runs a model beside the reference evaluator and says which instruction differs first, and why.",
+     "Each instruction's results are compared with what the reference makes of the same operands, then the model's with those of\n"
+     "the model as it was imported.  What differs is tried alone, with other algorithms and other buffers; if a pass is to blame, it\n"
+     "is searched for.  The smallest module that shows it is written to the output folder, with a command to run it again.\n"
+     "Exit status 1: something differs.  Inputs that are not given are random; a dimension that nothing tells is 1.\n", 1, 1, cli_verify},
     {CLI_CACHE, "cache", "", "Lists what is kept of compiled models, and clears it.",
      "A model's second start maps a program that an earlier one compiled.\n", 0, 0, cli_cache},
     {CLI_OPT, "opt", "FILE.hlo", "Runs passes on HLO text (- is standard input) and prints the result.", NULL,

@@ -13,6 +13,7 @@ status cli_check(const cli_args *args, arena *a, int *code);
 status cli_opt(const cli_args *args, arena *a, int *code);
 status cli_bench(const cli_args *args, arena *a, int *code);
 status cli_cache(const cli_args *args, arena *a, int *code);
+status cli_verify(const cli_args *args, arena *a, int *code);
 status cli_profile(const cli_args *args, arena *a, int *code);
 
 /* --- models: cli_model.c --- */
@@ -27,6 +28,10 @@ STATUS_MUST_USE status cli_open(const cli_args *args, const plug_session_options
 /* What --shape and --input tell of the model's inputs: shapes, and values of those that are in files. */
 STATUS_MUST_USE status cli_told_inputs(const cli_args *args, const plug_session *s, arena *a, plug_inputs *out);
 
+/* One array for each of the model's inputs: those that --input names, and seeded random ones.  Shapes that
+ * nothing tells are as the session's options say. */
+STATUS_MUST_USE status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out);
+
 /* The arrays as a session takes them. */
 plug_inputs cli_inputs(const plug_session *s, const literal *inputs, arena *a);
 
@@ -35,11 +40,6 @@ void cli_warn(const plug_session *s, const plug_compiled *c);
 /* The program for these inputs. */
 STATUS_MUST_USE status cli_compile_for(plug_session *s, const literal *inputs, arena *a,
                                        const plug_compiled **out);
-/* One array for each of the model's inputs, those that --input names and seeded random ones, and the program for them.  Shapes
- * that nothing tells are as the session's options say.  What is wrong with the model is found before large inputs are
- * made. */
-STATUS_MUST_USE status cli_prepare(const cli_args *args, plug_session *s, arena *a, literal **inputs,
-                                   const plug_compiled **out);
 
 /* One for each output of the model; what they hold is freed with the arena, before which the session must not be closed. */
 plug_output *cli_make_outputs(plug_session *s, arena *a);
@@ -55,8 +55,8 @@ STATUS_MUST_USE status cli_read_tensor(arena *a, const char *path, dtype raw, li
 /* DIR/output_K.pb or .npy. */
 STATUS_MUST_USE status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name,
                                         uint32_t k, const literal *l);
-/* Floats in [0, 1), integers that are small enough for most tables, the same for the same seed.  As long as there is time. */
-STATUS_MUST_USE status cli_random_tensor(arena *a, const shape *s, uint64_t seed, const mem_budget *time, literal *out);
+/* Floats in [0, 1), integers that are small enough for most tables, the same for the same seed. */
+literal cli_random_tensor(arena *a, const shape *s, uint64_t seed);
 /* "y: f32[2,3] min 0 max 5 mean 2.5 [0 1 2 3 4 5]" */
 void cli_print_tensor(FILE *f, const char *name, const literal *l);
 

@@ -29,12 +29,15 @@ typedef struct option {
 } option;
 
 #define AT(field) offsetof(cli_args, field)
-enum { MODEL_COMMANDS = CLI_RUN | CLI_COMPILE | CLI_TEST | CLI_BENCH | CLI_PROFILE };
+enum { MODEL_COMMANDS = CLI_RUN | CLI_COMPILE | CLI_TEST | CLI_BENCH | CLI_PROFILE | CLI_VERIFY };
 
 static const option options[] = {
-    {"input", 'i', "NAME=FILE", PAIRS, AT(inputs), CLI_RUN | CLI_BENCH | CLI_PROFILE | CLI_COMPILE,
+    {"input", 'i', "NAME=FILE", PAIRS, AT(inputs), CLI_RUN | CLI_BENCH | CLI_PROFILE | CLI_COMPILE | CLI_VERIFY,
      "an input from a .npy or ONNX .pb file (others: seeded random ones)"},
-    {"output-dir", 'O', "DIR", TEXT, AT(output_dir), CLI_RUN, "writes every output to DIR/output_K.pb"},
+    {"output-dir", 'O', "DIR", TEXT, AT(output_dir), CLI_RUN | CLI_VERIFY,
+     "writes every output to DIR/output_K.pb (run), or what shows a difference to DIR (verify; .)"},
+    {"all-algorithms", 0, NULL, FLAG, AT(all_algorithms), CLI_VERIFY, "checks every way to compute each contraction"},
+    {"set-of-sizes", 0, "NAME=N,...", PAIRS, AT(sets), CLI_VERIFY, "verifies the model with these sizes; may be repeated"},
     {"format", 0, "pb|npy", CHOICE, AT(format), CLI_RUN, "of the files in the output folder (pb)"},
     {"output", 'o', "FILE", TEXT, AT(output), CLI_COMPILE | CLI_OPT,
      "where the result goes; - is standard output"},
@@ -87,13 +90,13 @@ static const option options[] = {
     {"deterministic", 0, NULL, FLAG, AT(deterministic), MODEL_COMMANDS,
      "the same bits for any number of threads and each compilation: nothing is timed"},
     {"dim", 'd', "NAME=N", PAIRS, AT(dims), MODEL_COMMANDS | CLI_CHECK, "size of a symbolic dimension (1)"},
-    {"shape", 0, "NAME=AxBxC", PAIRS, AT(shapes), CLI_RUN | CLI_COMPILE | CLI_BENCH | CLI_PROFILE,
+    {"shape", 0, "NAME=AxBxC", PAIRS, AT(shapes), CLI_RUN | CLI_COMPILE | CLI_BENCH | CLI_PROFILE | CLI_VERIFY,
      "shape of an input that is not given, where it has nameless open dimensions"},
-    {"seed", 0, "N", COUNT, AT(seed), CLI_RUN | CLI_BENCH | CLI_PROFILE, "of random inputs (0) and random operators (each run its own)"},
+    {"seed", 0, "N", COUNT, AT(seed), CLI_RUN | CLI_BENCH | CLI_PROFILE | CLI_VERIFY, "of random inputs (0) and random operators (each run its own)"},
     {"max-memory", 0, "BYTES", BYTES, AT(max_memory), MODEL_COMMANDS | CLI_CHECK,
      "for loading, compiling and running; K, M and G are understood (no limit)"},
     {"max-time", 0, "SECONDS", NUMBER, AT(max_seconds), MODEL_COMMANDS | CLI_CHECK,
-     "for loading, for compiling, for making random inputs and for each run (no limit)"},
+     "for loading, for compiling and for each run (no limit)"},
     {"quiet", 'q', NULL, FLAG, AT(quiet), CLI_ALL, "prints errors and results only"},
     {"verbose", 'v', NULL, FLAG, AT(verbose), CLI_RUN | CLI_TEST | CLI_COMPILE, "prints more"},
     {"help", 'h', NULL, FLAG, AT(help), CLI_ALL, "this page"},

@@ -17,7 +17,8 @@ enum {
   CLI_BENCH = 1 << 5,
   CLI_PROFILE = 1 << 6,
   CLI_CACHE = 1 << 7,
-  CLI_ALL = (1 << 8) - 1
+  CLI_VERIFY = 1 << 8,
+  CLI_ALL = (1 << 9) - 1
 };
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 }; /* exit status */
@@ -37,6 +38,8 @@ typedef struct cli_args {
   cli_list dims;   /* NAME=N */
   cli_list inputs; /* NAME=FILE */
   cli_list shapes; /* NAME=AxBxC */
+  cli_list sets;   /* NAME=N,NAME=N,... */
+  bool all_algorithms;
   const char *output_dir, *format, *output, *emit, *after, *explain, *passes, *trace;
   const char *expect_fail, *write_expect_fail;
   double rtol, atol; /* -1: the case's */

@@ -24,6 +24,7 @@
 #include "plugin/compiler_pieces.h"
 #include "plugin/compiler_survey.h"
 #include "plugin/compiler_text.h"
+#include "plugin/compiler_verify.h"
 #include "runtime/shared.h"
 
 /* What stands behind plug_source.model. */
@@ -702,7 +703,8 @@ const plug_compiler *onnx_xla_compiler_get(uint32_t abi) {
       .check = plug_check,
       .print = plug_print,
       .explain = plug_explain,
-    .print_ptx = plug_print_ptx,
+      .verify = plug_verify,
+      .print_ptx = plug_print_ptx,
       .list_ops = plug_list_ops,
       .survey = plug_survey_model,
       .opt = plug_opt,

@@ -10,6 +10,7 @@
 #include "base/literal.h"
 #include "runtime/image.h"
 #include "runtime/target.h"
+#include "verify/verify.h"
 
 /* An input or output as the model declares it; a dimension without a fixed size is -1, with its name or NULL. */
 typedef struct plug_value {
@@ -107,7 +108,17 @@ typedef struct plug_survey {
   uint32_t n_findings;
 } plug_survey;
 
-enum { PLUG_COMPILER_ABI = 4 };
+/* What to verify a source with. */
+typedef struct plug_verify_options {
+  const literal *inputs; /* by the source's inputs */
+  bool all_algorithms;   /* these as in verify_options */
+  const char *folder;
+  uint64_t seed;
+  void (*progress)(void *data, const char *what, double share);
+  void *progress_data;
+} plug_verify_options;
+
+enum { PLUG_COMPILER_ABI = 5 };
 
 typedef struct plug_compiler {
   uint32_t abi;
@@ -136,6 +147,8 @@ typedef struct plug_compiler {
    * it is lowered.  no_constants: large ones are "...", for people. */
   status (*print)(const plug_source *s, const plug_request *request, const char *after, bool no_constants, arena *a,
                   const char **text);
+  /* Whether the target computes what the reference evaluator does (verify/verify.h).  The report's texts are on the arena. */
+  status (*verify)(const plug_source *s, const plug_request *request, const plug_verify_options *o, arena *a, verify_report *out);
   /* PTX text of the module's elementwise fusions. */
   status (*print_ptx)(const plug_source *s, const plug_request *request, arena *a, const char **text);
   /* What became of a node, by its name or that of an output: what it was imported as, what removed it or it is a part of, how that

@@ -87,13 +87,15 @@ static void put_builds(rt_writer *w) {
 
 static void put_options(rt_writer *w, const plug_session *s) {
   /* A new option that compiling looks at must come in here. */
-  _Static_assert(sizeof(rt_compile_options) == 88, "rt_compile_options has changed: put its new fields here (tune is put elsewhere, sharing changes nothing)");
+  _Static_assert(sizeof(rt_compile_options) == 104, "rt_compile_options has changed: put its new fields here (tune is put elsewhere, sharing changes nothing)");
   const rt_compile_options *o = &s->options.compile;
   rt_put_text(w, o->cpu);
   rt_put_i64(w, o->lanes);
   rt_put_i64(w, rt_pool_threads(s->pool));
   rt_put_text(w, o->skip_passes);
   rt_put_i64(w, o->exact);
+  rt_put_i64(w, o->out_of_place);
+  rt_put_i64(w, o->algorithm);
   rt_put_i64(w, o->deterministic);
   rt_put_i64(w, o->narrow);
 }

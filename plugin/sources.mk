@@ -27,7 +27,8 @@ plugin_compiler_sources = \
 	plugin/compiler_pieces.c \
 	plugin/compiler_sequences.c \
 	plugin/compiler_survey.c \
-	plugin/compiler_text.c
+	plugin/compiler_text.c \
+	plugin/compiler_verify.c
 plugin_ifi_sources = \
 	plugin/onnxifi_backend.c \
 	plugin/onnxifi_descriptor.c \
@@ -71,6 +72,7 @@ plugin_cli_sources = \
 	plugin/cli_run.c \
 	plugin/cli_tensor.c \
 	plugin/cli_test.c \
+	plugin/cli_verify.c \
 	plugin/cli_workers.c
 plugin_libraries = \
 	libonnx-xla.la \
@@ -101,6 +103,7 @@ plugin_files = \
 	plugin/compiler_pieces.h \
 	plugin/compiler_survey.h \
 	plugin/compiler_text.h \
+	plugin/compiler_verify.h \
 	plugin/foxi-xla.map \
 	plugin/foxi_parts.h \
 	plugin/onnx-xla.map \

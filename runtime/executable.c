@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/check_memory.h"
 #include "runtime/profile.h"
 
 enum {
@@ -244,37 +243,28 @@ static status at_thunk(status failed, const rt_thunk *t) {
   return status_prefix(failed, "%s", t->label);
 }
 
-static inline status finish_thunk(const rt_thunk *t, const rt_run *r, status failed) {
+static inline status run_thunk(const rt_thunk *t, rt_run *r) {
+  status failed = t->ops->run(t, r);
   failed = failed ? failed : budget_check(r->budget);
   return failed ? at_thunk(failed, t) : NULL;
 }
 
-/* Control flow looks after itself: its bodies' thunks are checked. */
-static status run_checked(const rt_thunk *t, rt_run *r) {
-  return r->checker && t->n_bodies == 0 ? rt_checker_run(r->checker, t, r) : t->ops->run(t, r);
-}
-
-static status run_profiled(const rt_thunk *t, rt_run *r) {
-  rt_profile_mark mark = rt_profile_enter(r->profiler, t);
-  status failed = run_checked(t, r);
-  rt_profile_leave(r->profiler, &mark);
-  return failed;
-}
-
-static status run_watched(const rt_sequence *s, rt_run *r) {
+static status run_profiled(const rt_sequence *s, rt_run *r) {
   for (uint32_t k = 0; k < s->n; k++) {
-    const rt_thunk *t = &s->thunks[k];
-    TRY(finish_thunk(t, r, r->profiler ? run_profiled(t, r) : run_checked(t, r)));
+    rt_profile_mark mark = rt_profile_enter(r->profiler, &s->thunks[k]);
+    status failed = run_thunk(&s->thunks[k], r);
+    rt_profile_leave(r->profiler, &mark);
+    TRY(failed);
   }
   return NULL;
 }
 
 status rt_run_sequence(const rt_sequence *s, rt_run *r) {
-  if (r->profiler || r->checker) {
-    return run_watched(s, r);
+  if (r->profiler) {
+    return run_profiled(s, r);
   }
   for (uint32_t k = 0; k < s->n; k++) {
-    TRY(finish_thunk(&s->thunks[k], r, s->thunks[k].ops->run(&s->thunks[k], r)));
+    TRY(run_thunk(&s->thunks[k], r));
   }
   return NULL;
 }
@@ -356,26 +346,14 @@ static void unstage(staging *s, mem_budget *budget) {
 
 typedef struct execution {
   const rt_executable *e;
+  const rt_run_options *options;
   rt_run *run;
-  bool check_memory;
-  arena *arena; /* the checker's; NULL until there is one */
 } execution;
 
 static status run_body(void *data) {
   execution *x = data;
-  if (x->check_memory) {
-    x->arena = arena_create(x->run->budget);
-    x->run->checker = rt_checker_create(x->arena, x->run);
-  }
-  TRY(rt_run_sequence(&x->e->body, x->run));
-  return x->check_memory ? rt_checker_finish(x->run->checker) : NULL;
-}
-
-static status run_guarded(const rt_executable *e, rt_run *r, bool check_memory) {
-  execution x = {.e = e, .run = r, .check_memory = check_memory};
-  status s = guard_run(run_body, &x);
-  arena_destroy(x.arena);
-  return s;
+  return x->options && x->options->drive ? x->options->drive(x->options->drive_data, &x->e->body, x->run)
+                                         : rt_run_sequence(&x->e->body, x->run);
 }
 
 status rt_execute(const rt_executable *e, const rt_run_options *options, const void *const *params,
@@ -399,7 +377,7 @@ status rt_execute(const rt_executable *e, const rt_run_options *options, const v
     rt_run run = {.executable = e, .arena = (uint8_t *)memory, .params = (const void *const *)in.used,
                   .results = out.used, .pool = options ? options->pool : NULL,
                   .budget = budget, .profiler = options ? options->profiler : NULL, .seed = options ? options->seed : 0};
-    s = run_guarded(e, &run, options && options->check_memory);
+    s = guard_run(run_body, &(execution){e, options, &run});
     if (!s) {
       copy_staged(&out, results, false);
     }

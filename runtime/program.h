@@ -25,7 +25,6 @@ typedef enum rt_space {
  * element size.  Strides are in elements, not negative, the innermost 1 unless the thunk kind takes any. */
 typedef struct rt_buffer {
   uint8_t space, type, rank; /* rt_space, dtype */
-  bool kept; /* of an output: what it holds before is read, too */
   uint32_t index;
   rt_size offset; /* bytes */
   const rt_size *extents, *strides;
@@ -52,6 +51,7 @@ struct rt_thunk {
   uint32_t n_inputs, n_buffers;
   rt_buffer *buffers; /* inputs, then outputs and scratch, as the kind says */
   uint32_t n_bodies;
+  uint32_t origin; /* number of its rt_origin, from 1 on; 0: not known.  A file does not have it */
   rt_sequence *bodies; /* of control flow */
   rt_span config;      /* what else the kind needs: written by the compiler with rt_writer, read by load */
   /* For profiles: what one run computes and moves (0: not known), and what the thunk is made of and why. */

@@ -41,7 +41,6 @@ typedef struct rt_run {
                        const rt_executable **out);
   void *session;
   uint64_t seed; /* of the run's random numbers */
-  struct rt_checker *checker; /* NULL: off */
 } rt_run;
 
 /* While thunks are loaded. */
@@ -96,6 +95,18 @@ typedef struct rt_target {
   status (*event_synchronize)(rt_event *e);
 } rt_target;
 
+/* Instructions of the scheduled module, in the order in which they were lowered, and where their results lie: for who compares
+ * values while a program runs.  Parameters, constants and views are not among them. */
+typedef struct rt_origin {
+  const struct hlo_instr *instr;
+  const rt_buffer *results; /* as many as the instruction has */
+} rt_origin;
+
+typedef struct rt_origins {
+  uint32_t n, cap;
+  rt_origin *items;
+} rt_origins;
+
 /* How a compiler chooses among ways to compute the same. */
 typedef enum rt_tune {
   RT_TUNE_OFF,   /* by rules */
@@ -116,6 +127,10 @@ typedef struct rt_compile_options {
    * NULL. */
   status (*dump)(void *data, const char *pass, const struct hlo_module *m);
   void *dump_data;
+  bool out_of_place;    /* no result is computed over an operand: to find out whether that does harm */
+  uint32_t algorithm;   /* contractions are computed in this of the ways that there are, in the order of their guesses, from 1 on;
+                         * 0: in the best one */
+  rt_origins *origins; /* filled on the arena, as the module stays when it is compiled; NULL: not wanted */
   rt_tune tune;
   const char *tune_log; /* file in which measurements are kept; NULL: nowhere */
   bool exact;           /* no way of computing that rounds differently from a plain sum of products */
@@ -146,6 +161,7 @@ typedef struct rt_report {
   /* On the arena, with keep_text: LLVM IR, assembly, and where each value lies and how long it lives. */
   const char *llvm, *assembly, *buffers;
   /* Contractions that were tuned, on the arena. */
+  uint32_t n_algorithms; /* the most ways that there are for one contraction */
   uint32_t n_tuned, n_timed; /* of them: timed now */
   rt_tuned *tuned;
   double seconds_tuning;

@@ -10,12 +10,12 @@ check_programs = \
 	tests/onnxifi/check_threads \
 	tests/target/check_attention \
 	tests/target/check_candidates \
-	tests/target/check_checked_runs \
 	tests/target/check_exact \
 	tests/target/check_operations \
 	tests/target/check_random \
 	tests/target/check_rows \
 	tests/target/check_target \
+	tests/target/check_verify \
 	tests/unit/check_base \
 	tests/unit/check_code_loader \
 	tests/unit/check_depthwise \
@@ -58,7 +58,6 @@ check_programs = \
 	tests/unit/check_wire_scan
 test_programs = \
 	tests/e2e/prog_hostile \
-	tests/e2e/prog_locale \
 	tests/fuzz/bytes/prog_fuzz_bytes \
 	tests/hlo/prog_run_pass
 test_modules = \
@@ -96,7 +95,6 @@ script_tests = \
 	tests/e2e/test-edges \
 	tests/e2e/test-hostile \
 	tests/e2e/test-light-models \
-	tests/e2e/test-locale \
 	tests/e2e/test-malloc \
 	tests/e2e/test-ocr \
 	tests/e2e/test-ort-cases \
@@ -287,7 +285,6 @@ tests_files = \
 	tests/e2e/test-edges \
 	tests/e2e/test-hostile \
 	tests/e2e/test-light-models \
-	tests/e2e/test-locale \
 	tests/e2e/test-malloc \
 	tests/e2e/test-ocr \
 	tests/e2e/test-ort-cases \
@@ -566,8 +563,6 @@ tests_target_check_attention_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_attention_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_candidates_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_candidates_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_target_check_checked_runs_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_target_check_checked_runs_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_exact_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_exact_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_operations_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
@@ -578,6 +573,8 @@ tests_target_check_rows_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_rows_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_target_check_verify_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_target_check_verify_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_base_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_base_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_code_loader_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
@@ -660,8 +657,6 @@ tests_unit_check_wire_scan_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_wire_scan_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_prog_hostile_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_prog_hostile_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_e2e_prog_locale_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
-tests_e2e_prog_locale_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_fuzz_bytes_prog_fuzz_bytes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_fuzz_bytes_prog_fuzz_bytes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_hlo_prog_run_pass_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -1,0 +1,129 @@
+/* cli_verify.c - onnx-xla verify */
+#include <inttypes.h>
+#include <string.h>
+
+#include "plugin/cli.h"
+
+/* --- progress --- */
+
+enum { STEPS = 1000 };
+
+typedef struct bar {
+  bool quiet;
+  const char *what;
+} bar;
+
+static void show_progress(void *data, const char *what, double share) {
+  bar *b = data;
+  if (!b->what || strcmp(b->what, what) != 0) {
+    if (b->what) {
+      cli_progress_end();
+    }
+    b->what = what;
+    cli_progress_start(b->quiet, what, STEPS);
+  }
+  cli_progress_step((uint64_t)(share * STEPS), NULL);
+}
+
+/* --- the report --- */
+
+static void print_line(const char *title, const char *text) {
+  if (text && *text) {
+    printf("  %-12s %s\n", title, text);
+  }
+}
+
+/* The command that shows the finding again. */
+static void print_command(const verify_finding *f) {
+  if (!f->module) {
+    return;
+  }
+  printf("  %-12s onnx-xla verify %s", "again", f->module);
+  for (uint32_t k = 0; k < f->n_inputs; k++) {
+    printf(" --input input_%" PRIu32 "=%s", k, f->inputs[k]);
+  }
+  printf("\n");
+}
+
+static void print_finding(const verify_finding *f, uint32_t number) {
+  printf("%" PRIu32 ". %s\n", number, *f->node ? f->node : f->instruction);
+  print_line("instruction", f->instruction);
+  print_line("thunk", f->thunk);
+  print_line("computed as", f->algorithm);
+  print_line("difference", f->difference);
+  print_line("cause", f->why);
+  print_line("module", f->module);
+  print_command(f);
+}
+
+static void print_report(const cli_args *args, const verify_report *r) {
+  for (uint32_t k = 0; k < r->n_findings; k++) {
+    print_finding(&r->findings[k], k + 1);
+  }
+  if (r->n_findings < r->n_different) {
+    printf("and %" PRIu32 " more that differ\n", r->n_different - r->n_findings);
+  }
+  printf("%" PRIu32 " instructions compared, %" PRIu32 " wrong", r->n_instructions, r->n_different);
+  if (r->n_algorithms) {
+    printf(", %" PRIu32 " algorithms tried", r->n_algorithms);
+  }
+  printf(args->quiet ? "\n" : " (reference %.2f s, target %.3f s)\n", r->seconds_reference, r->seconds_target);
+}
+
+/* --- one set of sizes --- */
+
+static status verify_once(const cli_args *args, const cli_list *dims, arena *a, bool *wrong) {
+  cli_args own = *args;
+  plug_session_options options;
+  plug_session *s;
+  literal *inputs;
+  const plug_compiler *compiler;
+  verify_report report;
+  bar progress = {.quiet = args->quiet};
+  own.dims = *dims;
+  TRY(plug_compiler_open(&compiler));
+  TRY(cli_session_options(&own, a, &options));
+  TRY(cli_open(&own, &options, args->files.items[0], a, &s));
+  CHECK_THAT(!plug_session_is_image(s), STATUS_INVALID_ARGUMENT,
+             "a compiled file cannot be verified: give the model that it was compiled from");
+  TRY(cli_make_inputs(&own, s, a, &inputs));
+  plug_inputs all = cli_inputs(s, inputs, a);
+  plug_request request = plug_session_request(s, &all);
+  request.options.threads = plug_session_threads(s);
+  plug_verify_options o = {.inputs = inputs, .all_algorithms = args->all_algorithms, .folder = args->output_dir ? args->output_dir : ".",
+                           .seed = args->seed < 0 ? 0 : (uint64_t)args->seed, .progress = show_progress, .progress_data = &progress};
+  status failed = compiler->verify(plug_session_source(s), &request, &o, a, &report);
+  if (progress.what) {
+    cli_progress_end();
+  }
+  TRY(failed);
+  print_report(args, &report);
+  *wrong |= report.n_different > 0;
+  return NULL;
+}
+
+/* "batch=1,length=8" behind what --dim says. */
+static cli_list dims_of(const cli_args *args, const char *set, arena *a) {
+  cli_list dims = {.items = arena_memdup(a, args->dims.items, args->dims.n * sizeof *args->dims.items)};
+  dims.n = dims.cap = args->dims.n;
+  for (const char *at = set; *at;) {
+    size_t n = strcspn(at, ",");
+    *ARENA_PUSH(a, dims.items, dims.n, dims.cap) = arena_strndup(a, at, n);
+    at += n + (at[n] == ',');
+  }
+  return dims;
+}
+
+status cli_verify(const cli_args *args, arena *a, int *code) {
+  bool wrong = false;
+  if (args->sets.n == 0) {
+    TRY(plug_name_file(verify_once(args, &args->dims, a, &wrong), args->files.items[0]));
+  }
+  for (uint32_t k = 0; k < args->sets.n; k++) {
+    cli_list dims = dims_of(args, args->sets.items[k], a);
+    printf("sizes %s\n", args->sets.items[k]);
+    TRY(plug_name_file(verify_once(args, &dims, a, &wrong), args->files.items[0]));
+  }
+  *code = wrong ? CLI_FAILED : CLI_OK;
+  return NULL;
+}

@@ -1,0 +1,270 @@
+/* check_verify.c - verify finds faults that stand in a backend on purpose, names the instruction and the kind of cause, and finds
+ * nothing where there is nothing: in control flow, in groups that run at the same time, in sorts of which only the front is read. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend_cpu/compile_target.h"
+#include "backend_cpu/exec_target.h"
+#include "backend_ref/eval.h"
+#include "hlo/text.h"
+#include "runtime/executable.h"
+#include "tests/suite.h"
+#include "verify/verify.h"
+
+/* --- a backend with a fault: the cpu's, but for what `fault` says --- */
+
+typedef enum fault { NO_FAULT, IN_KERNEL, IN_ALGORITHM, IN_PLACE, IN_PASS } fault;
+
+static fault planted;
+static bool may_be_in_place, is_second_algorithm;
+
+static bool lies_over_input(const rt_thunk *t) {
+  for (uint32_t k = 0; k < t->n_inputs; k++) {
+    const rt_buffer *in = &t->buffers[k], *out = &t->buffers[t->n_inputs];
+    if (in->space == out->space && in->index == out->index && in->offset == out->offset) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool is_about(const rt_thunk *t, const char *node) { return strncmp(t->label, node, strlen(node)) == 0; }
+
+/* Whether this thunk gives something wrong. */
+static bool is_faulty(const rt_thunk *t) {
+  switch (planted) {
+    case IN_KERNEL:
+      return is_about(t, "bad");
+    case IN_ALGORITHM:
+      return is_about(t, "bad") && !is_second_algorithm;
+    case IN_PLACE:
+      return is_about(t, "bad") && may_be_in_place && lies_over_input(t);
+    default:
+      return false;
+  }
+}
+
+static const rt_thunk_kind *kind_of(const char *name) {
+  for (uint32_t k = 0; k < cpu_target.n_kinds; k++) {
+    if (strcmp(cpu_target.kinds[k].name, name) == 0) {
+      return &cpu_target.kinds[k];
+    }
+  }
+  return NULL;
+}
+
+static status run_faulty(const rt_thunk *t, rt_run *r) {
+  TRY(kind_of(t->kind)->run(t, r));
+  if (is_faulty(t)) {
+    *(float *)rt_address(r, &t->buffers[t->n_inputs]) += 1;
+  }
+  return NULL;
+}
+
+/* As a pass that makes an addition of node "bad" a subtraction. */
+static status change_module(hlo_module *m, const rt_compile_options *o) {
+  if (o->dump) {
+    TRY(o->dump(o->dump_data, "000-before.hlo", (const struct hlo_module *)m));
+  }
+  HLO_FOR_EACH(i, m->entry) {
+    if (i->op == HLO_ADD && strcmp(i->source, "bad") == 0) {
+      i->op = HLO_SUB;
+    }
+  }
+  return o->dump ? o->dump(o->dump_data, "001-subtracting.hlo", (const struct hlo_module *)m) : NULL;
+}
+
+static status compile_faulty(struct hlo_module *m, const rt_compile_options *o, arena *a, rt_program **out, rt_report *report) {
+  may_be_in_place = !o->out_of_place;
+  is_second_algorithm = o->algorithm == 2;
+  TRY(planted == IN_PASS ? change_module((hlo_module *)m, o) : NULL);
+  TRY(cpu_compiler.compile(m, o, a, out, report));
+  (*out)->target = "faulty";
+  return NULL;
+}
+
+enum { MOST_KINDS = 16 };
+static rt_thunk_kind kinds[MOST_KINDS];
+static rt_target faulty_target;
+static const rt_compiler faulty_compiler = {.abi = RT_ABI, .name = "faulty", .compile = compile_faulty};
+static const rt_backend faulty = {.abi = RT_ABI, .target = &faulty_target, .compiler = &faulty_compiler};
+
+static void make_faulty(fault f) {
+  planted = f;
+  faulty_target = cpu_target;
+  faulty_target.name = "faulty";
+  faulty_target.kinds = kinds;
+  ck_assert_uint_le(cpu_target.n_kinds, MOST_KINDS);
+  for (uint32_t k = 0; k < cpu_target.n_kinds; k++) {
+    kinds[k] = cpu_target.kinds[k];
+    kinds[k].run = run_faulty;
+  }
+}
+
+/* --- verifying --- */
+
+typedef struct trial {
+  const char *text, *folder;
+  bool all_algorithms;
+  arena *a;
+  verify_report report;
+} trial;
+
+static status import(void *data, arena *a, hlo_module **out) {
+  const char *text = ((trial *)data)->text;
+  return hlo_parse(a, text, strlen(text), NULL, out);
+}
+
+static literal random_literal(arena *a, const shape *s, uint32_t seed) {
+  void *data;
+  literal l = literal_new(a, *s, &data);
+  dtype t = (dtype)s->type;
+  for (int64_t k = 0; k < shape_elements(s); k++) {
+    seed = seed * 1664525u + 1013904223u;
+    dtype_store_f64(t, (char *)data + (size_t)k * dtype_bytes(t), (double)(seed >> 8) * 0x1p-23 - 1, true, DTYPE_ROUND_NEAREST);
+  }
+  return l;
+}
+
+static status verify(void *data) {
+  trial *t = data;
+  hlo_module *m;
+  TRY(import(t, t->a, &m));
+  literal *inputs = ARENA_NEW_N(t->a, literal, m->entry->n_params + 1);
+  for (uint32_t k = 0; k < m->entry->n_params; k++) {
+    inputs[k] = random_literal(t->a, hlo_shape(hlo_result(m->entry->params[k], 0)), k);
+  }
+  verify_options o = {.backend = &faulty, .compile = {.threads = 1}, .folder = t->folder, .all_algorithms = t->all_algorithms};
+  return verify_module(t->a, import, t, inputs, &o, &t->report);
+}
+
+static trial run_trial(const char *text, fault f, const char *folder) {
+  trial t = {.text = text, .folder = folder, .a = arena_create(NULL)};
+  make_faulty(f);
+  status s = guard_run(verify, &t);
+  ck_assert_msg(!s, "%s", s ? status_message(s) : "");
+  return t;
+}
+
+#define MODULE(body) "onnx-xla hlo 1\nmodule \"m\" {\n" body "}\n"
+#define ONES_3_3 "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-last"
+
+/* --- where nothing is wrong --- */
+
+static const char *const right[] = {
+    MODULE("entry main(%x: f32[8,32]) {\n%e = exponential(%x) : f32[8,32]\n%s = reduce(%e) {dimensions=[1], reducer=add} : f32[8]\n"
+           "%b = broadcast(%s) {dimensions=[0]} : f32[8,32]\n%y = divide(%e, %b) : f32[8,32]\nreturn %y\n}\n"),
+    /* a loop, whose condition reads what its body computes */
+    MODULE("computation low(%i: s32[], %v: f32[4]) {\n%n = constant() {value=s32[] 5} : s32[]\n"
+           "%p = compare(%i, %n) {comparison=lt} : pred[]\nreturn %p\n}\n"
+           "computation step(%i: s32[], %v: f32[4]) {\n%one = constant() {value=s32[] 1} : s32[]\n%j = add(%i, %one) : s32[]\n"
+           "%w = tanh(%v) : f32[4]\n%u = reverse(%w) {dimensions=[0]} : f32[4]\nreturn %j, %u\n}\n"
+           "entry main(%x: f32[4]) {\n%z = constant() {value=s32[] 0} : s32[]\n"
+           "%w, %v = while(%z, %x) {computations=[low, step]} : s32[], f32[4]\n%y = negate(%v) : f32[4]\nreturn %y, %w\n}\n"),
+    MODULE("computation yes(%v: f32[4]) {\n%w = exponential(%v) : f32[4]\nreturn %w\n}\n"
+           "computation no(%v: f32[4]) {\n%w = negate(%v) : f32[4]\nreturn %w\n}\n"
+           "entry main(%x: f32[4], %p: pred[]) {\n%y = conditional(%p, %x) {computations=[yes, no]} : f32[4]\nreturn %y\n}\n"),
+    /* the rest of the lines is in no order */
+    MODULE("entry main(%x: f32[3,100]) {\n%s = sort(%x) {dimension=1, descending=true} : f32[3,100]\n"
+           "%f = slice(%s) {starts=[0,0], limits=[3,4], strides=[1,1]} : f32[3,4]\nreturn %f\n}\n"),
+    MODULE("entry main(%x: f32[16,64], %w: f32[64,64], %v: f32[64,64]) {\n"
+           "%a = dot(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[16,64]\n"
+           "%b = dot(%x, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[16,64]\n"
+           "%c = concatenate(%a, %b) {dimension=1} : f32[16,128]\n%t = tanh(%c) : f32[16,128]\nreturn %t\n}\n"),
+};
+enum { N_RIGHT = sizeof right / sizeof *right };
+
+START_TEST(nothing_is_found_where_nothing_is_wrong) {
+  trial t = run_trial(right[_i], NO_FAULT, NULL);
+  ck_assert_msg(t.report.n_different == 0, "%s: %s", t.report.findings[0].instruction, t.report.findings[0].difference);
+  ck_assert_uint_gt(t.report.n_instructions, 0);
+  arena_destroy(t.a);
+}
+END_TEST
+
+/* --- faults --- */
+
+static const char chain[] =
+    MODULE("entry main(%x: f32[6,40]) {\n%a = reduce(%x) {dimensions=[0], reducer=add} : f32[40] @\"good\"\n"
+           "%b = sort(%a) {dimension=0, descending=false} : f32[40] @\"sorted\"\n%c = tanh(%b) : f32[40] @\"bad\"\n"
+           "%d = sort(%c) {dimension=0, descending=true} : f32[40] @\"later\"\n%e = exponential(%d) : f32[40] @\"last\"\nreturn %e\n}\n");
+static const char convolution[] =
+    MODULE("entry main(%x: f32[1,14,14,32], %w: f32[32,32,3,3]) {\n%a = tanh(%x) : f32[1,14,14,32] @\"good\"\n"
+           "%y = convolution(%a, %w) {" ONES_3_3 "} : f32[1,14,14,32] @\"bad\"\nreturn %y\n}\n");
+static const char addition[] =
+    MODULE("entry main(%x: f32[6,40], %y: f32[6,40]) {\n%a = tanh(%x) : f32[6,40] @\"good\"\n"
+           "%b = add(%a, %y) : f32[6,40] @\"bad\"\n%c = exponential(%b) : f32[6,40] @\"later\"\nreturn %c\n}\n");
+
+typedef struct row {
+  fault planted;
+  const char *text;
+  verify_cause cause;
+} row;
+
+static const row rows[] = {
+    {IN_KERNEL, chain, VERIFY_KERNEL},
+    {IN_PLACE, chain, VERIFY_BUFFER},
+    {IN_ALGORITHM, convolution, VERIFY_ALGORITHM},
+    {IN_PASS, addition, VERIFY_PASS},
+};
+enum { N_FAULTS = sizeof rows / sizeof *rows };
+
+/* The module that was written shows the same when it is verified itself, with inputs of its own. */
+static void check_module(const row *r, const verify_finding *f) {
+  static char text[20000];
+  FILE *file = fopen(f->module, "r");
+  ck_assert_msg(file, "%s cannot be read", f->module);
+  text[fread(text, 1, sizeof text - 1, file)] = '\0';
+  fclose(file);
+  trial again = run_trial(text, r->planted, NULL);
+  ck_assert_uint_eq(again.report.n_different, 1);
+  ck_assert_int_eq(again.report.findings[0].cause, r->cause);
+  arena_destroy(again.a);
+}
+
+static void remove_files(const char *folder, const verify_finding *f) {
+  for (uint32_t k = 0; k < f->n_inputs; k++) {
+    ck_assert_int_eq(unlink(f->inputs[k]), 0);
+  }
+  ck_assert_int_eq(unlink(f->module), 0);
+  ck_assert_int_eq(rmdir(folder), 0);
+}
+
+START_TEST(a_fault_is_named) {
+  const row *r = &rows[_i];
+  char folder[] = "verify-XXXXXX";
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+  trial t = run_trial(r->text, r->planted, folder);
+  ck_assert_uint_eq(t.report.n_different, 1); /* what follows from it is right, from its operands on */
+  const verify_finding *f = &t.report.findings[0];
+  ck_assert_msg(strncmp(f->node, "bad", 3) == 0, "node '%s', %s", f->node, f->instruction);
+  ck_assert_msg(f->cause == r->cause, "%s", f->why);
+  ck_assert_ptr_nonnull(f->module);
+  check_module(r, f);
+  remove_files(folder, f);
+  arena_destroy(t.a);
+}
+END_TEST
+
+/* A way that is wrong is found though another one is taken. */
+START_TEST(all_algorithms_are_tried) {
+  trial t = {.text = convolution, .all_algorithms = true, .a = arena_create(NULL)};
+  make_faulty(IN_ALGORITHM);
+  ck_assert_ptr_null(guard_run(verify, &t));
+  ck_assert_uint_gt(t.report.n_algorithms, 1);
+  ck_assert_uint_ge(t.report.n_different, t.report.n_algorithms - 1);
+  arena_destroy(t.a);
+}
+END_TEST
+
+int main(void) {
+  TCase *c = tcase_create("verify");
+  tcase_set_timeout(c, 120);
+  tcase_add_loop_test(c, nothing_is_found_where_nothing_is_wrong, 0, N_RIGHT);
+  tcase_add_loop_test(c, a_fault_is_named, 0, N_FAULTS);
+  tcase_add_test(c, all_algorithms_are_tried);
+  return run_suite("verify", c);
+}

@@ -1,0 +1,272 @@
+/* compare.c - see compare.h. */
+#include "verify/compare.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "hlo/cost.h"
+
+/* --- tolerances --- */
+
+/* Half a unit in the last place of 1: the largest relative error of rounding to the type. */
+static double unit_of(dtype type) {
+  switch (type) {
+    case DTYPE_F64:
+    case DTYPE_C128:
+      return 0x1p-53;
+    case DTYPE_F32:
+    case DTYPE_C64:
+      return 0x1p-24;
+    case DTYPE_F16:
+      return 0x1p-11;
+    case DTYPE_BF16:
+      return 0x1p-8;
+    default: /* of 8 bits and fewer, 2 or 3 of them behind the point */
+      return dtype_is_float(type) ? 0x1p-3 : 0;
+  }
+}
+
+static int64_t contracted(const hlo_instr *i) {
+  int64_t results = shape_elements(&i->shapes[0]);
+  return results ? (int64_t)(hlo_cost_of(i).operations / (2 * results)) : 1;
+}
+
+/* Terms of the sums behind one element; 1: it is computed from single elements. */
+static int64_t terms_of(const hlo_instr *i) {
+  int64_t n = i->n_operands ? shape_elements(hlo_shape(i->operands[0])) : 1, results = shape_elements(&i->shapes[0]);
+  switch (hlo_info(i)->kind) {
+    case HLO_CONTRACTION:
+      return contracted(i);
+    case HLO_REDUCTION:
+      return results ? n / results : 1;
+    case HLO_WINDOW:
+    case HLO_SCAN:
+    case HLO_UPDATE:
+      return n;
+    default:
+      return 1;
+  }
+}
+
+typedef struct survey {
+  double unit;
+  int64_t terms;
+  int operations;
+  bool exact;
+} survey;
+
+static void look_at(const hlo_instr *i, survey *s) {
+  if (i->op == HLO_PARAMETER || i->op == HLO_CONSTANT) {
+    return;
+  }
+  bool sums = hlo_info(i)->kind == HLO_CONTRACTION || hlo_info(i)->kind == HLO_REDUCTION || hlo_info(i)->kind == HLO_WINDOW ||
+              hlo_info(i)->kind == HLO_SCAN || i->op == HLO_SCATTER;
+  int64_t terms = sums ? terms_of(i) : 1;
+  s->terms = terms > s->terms ? terms : s->terms;
+  s->operations++;
+  s->exact &= (hlo_info(i)->flags & HLO_EXACT) != 0;
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    s->unit = fmax(s->unit, unit_of((dtype)i->shapes[k].type));
+  }
+  for (uint32_t k = 0; k < hlo_n_callees(i); k++) {
+    for (const hlo_instr *j = hlo_callee(i, k)->first; j; j = j->next) {
+      look_at(j, s);
+    }
+  }
+}
+
+verify_tolerance verify_tolerance_of(const hlo_instr *i, dtype narrow) {
+  survey s = {.exact = true};
+  for (uint32_t k = 0; i->op == HLO_FUSION && k < 1; k++) {
+    for (const hlo_instr *j = hlo_callee(i, 0)->first; j; j = j->next) {
+      look_at(j, &s);
+    }
+  }
+  if (i->op != HLO_FUSION) {
+    look_at(i, &s);
+  }
+  if (s.exact) {
+    return (verify_tolerance){0};
+  }
+  double sums = fmin(s.unit, 0x1p-24) * (128 + 4 * sqrt((double)s.terms));
+  return (verify_tolerance){.unit = s.unit,
+                            .of_element = s.unit * (16 + 2 * s.operations),
+                            .of_largest = s.terms < 2 ? 0 : narrow ? fmax(4 * unit_of(narrow), sums) : sums};
+}
+
+/* --- elements as numbers: a complex one is two --- */
+
+typedef struct numbers {
+  dtype type;
+  int64_t n;
+  const char *data;
+  size_t step;
+} numbers;
+
+static numbers numbers_of(const literal *l) {
+  dtype t = (dtype)l->shape.type;
+  int64_t n = shape_elements(&l->shape);
+  if (dtype_is_complex(t)) {
+    dtype real = t == DTYPE_C64 ? DTYPE_F32 : DTYPE_F64;
+    return (numbers){real, 2 * n, l->data, dtype_bytes(real)};
+  }
+  return (numbers){t, n, l->data, dtype_bytes(t)};
+}
+
+static double number(const numbers *x, int64_t k) {
+  const char *at = x->data + (size_t)k * x->step;
+  return dtype_is_float(x->type) ? dtype_load_f64(x->type, at) : (double)dtype_load_i64(x->type, at);
+}
+
+static bool same_bytes(const numbers *x, const numbers *y, int64_t k) {
+  return memcmp(x->data + (size_t)k * x->step, y->data + (size_t)k * y->step, x->step) == 0;
+}
+
+/* Zeros are equal whatever their signs, and so are all that is no number. */
+static bool same(const numbers *x, const numbers *y, int64_t k) {
+  if (same_bytes(x, y, k)) {
+    return true;
+  }
+  if (!dtype_is_float(x->type)) {
+    return false;
+  }
+  double a = number(x, k), b = number(y, k);
+  return a == b || (isnan(a) && isnan(b));
+}
+
+static double largest(const numbers *x) {
+  double most = 0;
+  for (int64_t k = 0; k < x->n; k++) {
+    double v = fabs(number(x, k));
+    most = isfinite(v) && v > most ? v : most;
+  }
+  return most;
+}
+
+/* --- moving operands --- */
+
+enum { MOVES = 4 };
+static const double reach = 4, movement_factor = 16;
+
+static literal moved(arena *a, const literal *from, double unit, uint64_t seed) {
+  void *data;
+  numbers x = numbers_of(from);
+  if (!dtype_is_float(x.type)) {
+    return *from;
+  }
+  literal l = literal_new(a, from->shape, &data);
+  for (int64_t k = 0; k < x.n; k++) {
+    double v = number(&x, k), sign = hash_mix(seed, (uint64_t)k) & 1 ? 1 : -1;
+    dtype_store_f64(x.type, (char *)data + (size_t)k * x.step, v + sign * reach * unit * v, false, DTYPE_ROUND_NEAREST);
+  }
+  return l;
+}
+
+typedef struct comparison {
+  arena *a;
+  const verify_tolerance *t;
+  uint32_t n, n_operands;
+  const literal *want, *got, *operands;
+  bool (*checked)(const void *data, uint32_t result, int64_t element);
+  const void *checked_data;
+  verify_evaluate_fn *evaluate;
+  void *data;
+  literal *moves[MOVES]; /* the results of each movement, once they are wanted */
+} comparison;
+
+static status move_operands(comparison *c) {
+  for (uint32_t m = 0; m < MOVES && !c->moves[MOVES - 1]; m++) {
+    literal *operands = ARENA_NEW_N(c->a, literal, c->n_operands + 1), *results = ARENA_NEW_N(c->a, literal, c->n + 1);
+    for (uint32_t k = 0; k < c->n_operands; k++) {
+      operands[k] = moved(c->a, &c->operands[k], c->t->unit, 1000 * (m + 1) + k);
+    }
+    TRY(c->evaluate(c->data, operands, c->a, results));
+    c->moves[m] = results;
+  }
+  return NULL;
+}
+
+/* How far the reference moved: infinitely far where it became another special value or another integer. */
+static double movement(const comparison *c, uint32_t r, int64_t k) {
+  numbers want = numbers_of(&c->want[r]);
+  double most = 0;
+  for (uint32_t m = 0; m < MOVES; m++) {
+    numbers x = numbers_of(&c->moves[m][r]);
+    double d = same(&x, &want, k) ? 0 : fabs(number(&x, k) - number(&want, k));
+    most = fmax(most, isnan(d) || !dtype_is_float(x.type) ? (d == 0 ? 0 : INFINITY) : d);
+  }
+  return most;
+}
+
+static double largest_movement(const comparison *c, uint32_t r) {
+  double most = 0;
+  numbers want = numbers_of(&c->want[r]);
+  for (int64_t k = 0; k < want.n; k++) {
+    double d = movement(c, r, k);
+    most = isfinite(d) && d > most ? d : most;
+  }
+  return most;
+}
+
+/* --- comparing --- */
+
+static bool means_something(const comparison *c, uint32_t r, int64_t k) {
+  bool is_complex = dtype_is_complex((dtype)c->want[r].shape.type);
+  return !c->checked || c->checked(c->checked_data, r, is_complex ? k / 2 : k);
+}
+
+static bool within(double got, double want, double allowed) {
+  return got == want || (isnan(got) && isnan(want)) || fabs(got - want) <= allowed;
+}
+
+static void note(verify_difference *d, uint32_t r, int64_t k, double got, double want, double allowed) {
+  bool worse = d->n_wrong == 0 || isnan(got - want) || fabs(got - want) - allowed > fabs(d->got - d->want) - d->allowed;
+  if (worse && !(d->n_wrong && isnan(d->got - d->want))) {
+    d->result = r;
+    d->element = k;
+    d->got = got;
+    d->want = want;
+    d->allowed = allowed;
+  }
+  d->n_wrong++;
+}
+
+/* moving: with what the movements of the operands allow. */
+static verify_difference compare_result(const comparison *c, uint32_t r, bool moving) {
+  numbers want = numbers_of(&c->want[r]), got = numbers_of(&c->got[r]);
+  double most = largest(&want), floor = c->t->unit * 0x1p-126;
+  double sideways = moving && c->t->of_largest > 0 ? largest_movement(c, r) : 0;
+  verify_difference d = {.result = r, .n_elements = shape_elements(&c->want[r].shape), .largest = most};
+  for (int64_t k = 0; k < want.n; k++) {
+    if (same(&want, &got, k) || !means_something(c, r, k)) {
+      continue;
+    }
+    double x = number(&want, k), y = number(&got, k);
+    bool is_number = dtype_is_float(want.type) && c->t->unit > 0;
+    double allowed = is_number ? c->t->of_element * fabs(x) + c->t->of_largest * most + floor : 0;
+    allowed += moving ? movement_factor * fmax(sideways, movement(c, r, k)) : 0;
+    if (!within(y, x, allowed)) {
+      note(&d, r, k, y, x, allowed);
+    }
+  }
+  return d;
+}
+
+status verify_compare(arena *a, const verify_tolerance *t, uint32_t n, const literal *want, const literal *got,
+                      bool (*checked)(const void *data, uint32_t result, int64_t element), const void *checked_data,
+                      uint32_t n_operands, const literal *operands, verify_evaluate_fn *evaluate, void *data, bool *differ,
+                      verify_difference *out) {
+  comparison c = {.a = a, .t = t, .n = n, .n_operands = n_operands, .want = want, .got = got, .operands = operands,
+                  .checked = checked, .checked_data = checked_data, .evaluate = evaluate, .data = data};
+  *differ = false;
+  for (uint32_t r = 0; r < n && !*differ; r++) {
+    *out = compare_result(&c, r, false);
+    if (out->n_wrong && t->unit > 0) {
+      TRY(move_operands(&c));
+      *out = compare_result(&c, r, true);
+    }
+    *differ = out->n_wrong > 0;
+  }
+  return NULL;
+}

@@ -1,0 +1,95 @@
+/* program.c - see program.h. */
+#include "verify/program.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "backend_ref/eval.h"
+#include "base/hash.h"
+
+static void destroy(void *e) { rt_executable_destroy(e); }
+
+status verify_make(const verify_options *o, const rt_compile_options *compile, arena *a, hlo_module *m, rt_executable **out,
+                   rt_report *report) {
+  rt_program *p;
+  rt_compile_options options = *compile;
+  options.eval = ref_fold;
+  options.sharing = NULL;
+  options.keep_text = false;
+  TRY(o->backend->compiler->compile((struct hlo_module *)m, &options, a, &p, report));
+  TRY(rt_executable_create(p, o->backend->target, arena_budget(a), compile->threads, out));
+  arena_cleanup(a, destroy, *out);
+  return NULL;
+}
+
+status verify_run(const verify_options *o, const rt_executable *e, const literal *inputs,
+                  status (*drive)(void *data, const rt_sequence *body, rt_run *r), void *drive_data, arena *a, literal *results) {
+  const rt_program *p = rt_executable_program(e);
+  const void **params = ARENA_NEW_N(a, const void *, p->n_params + 1);
+  void **out = ARENA_NEW_N(a, void *, p->n_results + 1);
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    params[k] = literal_aligned(&inputs[k], a);
+  }
+  for (uint32_t k = 0; k < p->n_results; k++) {
+    results[k] = literal_new(a, p->results[k].shape, &out[k]);
+  }
+  rt_run_options options = {.pool = o->pool, .budget = arena_budget(a), .seed = o->seed, .drive = drive, .drive_data = drive_data};
+  return rt_execute(e, &options, params, out);
+}
+
+/* --- results of whole modules --- */
+
+/* What is evaluated again for inputs that were moved, with the constants moved as well: a model may have no other numbers. */
+typedef struct moving {
+  const hlo_module *m;
+  double unit;
+} moving;
+
+static literal moved_constant(arena *a, const literal *from, double unit, uint64_t seed) {
+  void *data;
+  dtype t = (dtype)from->shape.type;
+  literal l = literal_new(a, from->shape, &data);
+  for (int64_t k = 0; k < shape_elements(&from->shape); k++) {
+    double v = literal_f64(from, k), sign = hash_mix(seed, (uint64_t)k) & 1 ? 1 : -1;
+    dtype_store_f64(t, (char *)data + (size_t)k * dtype_bytes(t), v + sign * 4 * unit * v, false, DTYPE_ROUND_NEAREST);
+  }
+  return l;
+}
+
+static void move_constants(arena *a, hlo_computation *c, double unit, uint64_t seed) {
+  for (hlo_instr *i = c->first; i; i = i->next) {
+    if (i->op == HLO_CONSTANT && dtype_is_float((dtype)i->shapes[0].type)) {
+      literal *l = ARENA_NEW(a, literal);
+      *l = moved_constant(a, hlo_literal(hlo_result(i, 0)), unit, seed++);
+      hlo_attr_of(i, HLO_ATTR_VALUE)->value = l;
+    }
+  }
+}
+
+static status evaluate_moved(void *data, const literal *inputs, arena *a, literal *results) {
+  const moving *m = data;
+  hlo_module *copy = hlo_module_clone(a, m->m);
+  for (uint32_t k = 0; k < copy->n_computations; k++) {
+    move_constants(a, copy->computations[k], m->unit, 7919 * (k + 1) + (uint64_t)(uintptr_t)inputs % 104729);
+  }
+  return ref_eval_computation(copy->entry, inputs, a, results);
+}
+
+static double unit_of_results(const hlo_module *m) {
+  double unit = 0x1p-24;
+  for (uint32_t k = 0; k < m->n_computations; k++) {
+    for (const hlo_instr *i = m->computations[k]->first; i; i = i->next) {
+      verify_tolerance t = verify_tolerance_of(i, DTYPE_INVALID);
+      unit = fmax(unit, t.unit);
+    }
+  }
+  return unit;
+}
+
+status verify_results_differ(arena *a, const hlo_module *m, const literal *inputs, const literal *want, const literal *got,
+                             bool *differ, verify_difference *out) {
+  moving moves = {m, unit_of_results(m)};
+  verify_tolerance t = {.unit = moves.unit, .of_largest = 2048 * fmin(moves.unit, 0x1p-20)};
+  return verify_compare(a, &t, m->entry->n_roots, want, got, NULL, NULL, m->entry->n_params, inputs, evaluate_moved, &moves, differ,
+                        out);
+}

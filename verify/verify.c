@@ -1,0 +1,398 @@
+/* verify.c - see verify.h. */
+#include "verify/verify.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "backend_ref/eval.h"
+#include "base/hash.h"
+#include "hlo/text.h"
+#include "verify/lockstep.h"
+#include "verify/outline.h"
+#include "verify/passes.h"
+#include "verify/program.h"
+#include "verify/write.h"
+
+enum { MOST_FINDINGS = 10 };
+
+/* Instructions by where they stand: the same ones when the module is compiled again in the same way. */
+typedef struct place {
+  const char *computation;
+  uint32_t id;
+} place;
+
+typedef struct verifier {
+  arena *a;
+  verify_import_fn *import;
+  void *import_data;
+  const literal *inputs;
+  const verify_options *o;
+  verify_report *out;
+  uint32_t cap_findings;
+  place *places; /* of the findings; those that passes made come behind them */
+  uint32_t n_places, cap_places;
+  uint32_t n_results; /* of the module */
+  bool waiting; /* for a run in which no result lies over an operand */
+} verifier;
+
+static void tell(const verifier *v, const char *what, double share) {
+  if (v->o->progress) {
+    v->o->progress(v->o->progress_data, what, share);
+  }
+}
+
+/* --- one instruction alone --- */
+
+typedef struct lone {
+  const verifier *v;
+  const hlo_instr *i;
+  const literal *operands, *want;
+  uint32_t algorithm;
+  arena *a;
+  /* Filled. */
+  bool right;
+  uint32_t n_algorithms;
+  const char *how; /* the note of its last thunk that has one, on the verifier's arena */
+} lone;
+
+static hlo_module *outline_of(arena *a, const hlo_instr *i, const literal *operands, literal **inputs) {
+  literal **values = ARENA_NEW_N(a, literal *, i->parent->n_ids);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    hlo_value v = i->operands[k];
+    values[v.def->id] = values[v.def->id] ? values[v.def->id] : ARENA_NEW_N(a, literal, v.def->n_results);
+    values[v.def->id][v.index] = operands[k];
+  }
+  return verify_outline(a, i, 0, values, inputs);
+}
+
+static status evaluate(void *data, const literal *operands, arena *a, literal *results) {
+  return ref_eval(data, operands, a, results);
+}
+
+static const char *how_of(arena *a, const rt_program *p) {
+  const char *how = "";
+  for (uint32_t k = 0; k < p->body.n; k++) {
+    const rt_thunk *t = &p->body.thunks[k];
+    how = t->note && *t->note ? t->note : how;
+  }
+  return arena_strdup(a, how);
+}
+
+static status run_alone(void *data) {
+  lone *l = data;
+  literal *inputs, *got = ARENA_NEW_N(l->a, literal, l->i->n_results + 1);
+  hlo_module *m = outline_of(l->a, l->i, l->operands, &inputs);
+  rt_compile_options options = l->v->o->compile;
+  rt_executable *e;
+  rt_report report = {0};
+  verify_difference d;
+  bool differ;
+  options.algorithm = l->algorithm;
+  TRY(verify_make(l->v->o, &options, l->a, m, &e, &report));
+  TRY(verify_run(l->v->o, e, inputs, NULL, NULL, l->a, got));
+  verify_tolerance t = verify_tolerance_of(l->i, options.narrow);
+  TRY(verify_compare(l->a, &t, l->i->n_results, l->want, got, NULL, NULL, l->i->n_operands, l->operands, evaluate,
+                     (void *)(uintptr_t)l->i, &differ, &d));
+  l->right = !differ;
+  l->n_algorithms = report.n_algorithms;
+  l->how = how_of(l->v->a, rt_executable_program(e));
+  return NULL;
+}
+
+/* algorithm: as rt_compile_options has it. */
+static status try_alone(const verifier *v, const hlo_instr *i, const literal *operands, const literal *want, uint32_t algorithm,
+                        lone *out) {
+  *out = (lone){.v = v, .i = i, .operands = operands, .want = want, .algorithm = algorithm,
+                .a = arena_create(arena_budget(v->a)), .how = ""};
+  status failed = guard_run(run_alone, out);
+  arena_destroy(out->a);
+  return failed;
+}
+
+/* --- findings --- */
+
+static bool is_same(place x, place y) { return x.id == y.id && strcmp(x.computation, y.computation) == 0; }
+
+static place place_of(const hlo_instr *i) { return (place){i->parent->name, i->id}; }
+
+/* Another algorithm may be right. */
+static status blame_algorithm(verifier *v, const hlo_instr *i, const literal *operands, const literal *want, verify_finding *f) {
+  lone one;
+  uint32_t n = 1;
+  f->cause = VERIFY_KERNEL;
+  f->why = "it is wrong alone, too, in every way that there is to compute it: the kernel is wrong";
+  for (uint32_t k = 1; k <= n; k++) {
+    TRY(try_alone(v, i, operands, want, k, &one));
+    n = one.n_algorithms;
+    if (n && one.right) {
+      f->cause = VERIFY_ALGORITHM;
+      f->why = arena_printf(v->a, "it is wrong alone, too, and right as '%s': its algorithm is wrong", one.how);
+      return NULL;
+    }
+  }
+  return NULL;
+}
+
+static status write_alone(const verifier *v, const hlo_instr *i, const literal *operands, verify_finding *f) {
+  literal *inputs;
+  hlo_module *m = outline_of(v->a, i, operands, &inputs);
+  return verify_write(v->a, v->o->folder, m, inputs, f);
+}
+
+static status find_cause(verifier *v, const hlo_instr *i, const literal *operands, const literal *want, verify_finding *f) {
+  lone one;
+  f->cause = VERIFY_UNKNOWN;
+  f->why = "what control flow leaves is not what its body gave";
+  if (!operands) {
+    return NULL;
+  }
+  TRY(try_alone(v, i, operands, want, v->o->compile.algorithm, &one));
+  if (one.right) {
+    v->waiting = true;
+    f->why = "it is right alone, and wrong in the program wherever results lie";
+    return NULL;
+  }
+  TRY(blame_algorithm(v, i, operands, want, f));
+  return write_alone(v, i, operands, f);
+}
+
+static status differs(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_thunk *t,
+                      const verify_difference *d) {
+  verifier *v = data;
+  for (uint32_t k = 0; k < v->n_places; k++) {
+    if (is_same(v->places[k], place_of(i))) { /* in another round of a loop */
+      return NULL;
+    }
+  }
+  *ARENA_PUSH(v->a, v->places, v->n_places, v->cap_places) = (place){arena_strdup(v->a, i->parent->name), i->id};
+  v->out->n_different++;
+  if (v->out->n_findings == MOST_FINDINGS) {
+    return NULL;
+  }
+  verify_finding *f = ARENA_PUSH(v->a, v->out->findings, v->out->n_findings, v->cap_findings);
+  *f = (verify_finding){.node = arena_strdup(v->a, i->source),
+                        .instruction = hlo_instr_text(v->a, i),
+                        .thunk = arena_printf(v->a, "%s [%s]", t->label, t->kind),
+                        .algorithm = arena_strdup(v->a, t->note ? t->note : ""),
+                        .difference = verify_difference_text(v->a, d)};
+  return find_cause(v, i, operands, want, f);
+}
+
+/* verify_options.all_algorithms. */
+static status try_all_algorithms(void *data, const hlo_instr *i, const literal *operands, const literal *want) {
+  verifier *v = data;
+  lone one;
+  uint32_t n = 1;
+  for (uint32_t k = 1; k <= n; k++) {
+    TRY(try_alone(v, i, operands, want, k, &one));
+    n = one.n_algorithms;
+    if (n == 0) { /* no contraction */
+      return NULL;
+    }
+    v->out->n_algorithms++;
+    if (!one.right) {
+      v->out->n_different++;
+      if (v->out->n_findings < MOST_FINDINGS) {
+        verify_finding *f = ARENA_PUSH(v->a, v->out->findings, v->out->n_findings, v->cap_findings);
+        *f = (verify_finding){.cause = VERIFY_ALGORITHM, .node = arena_strdup(v->a, i->source),
+                              .instruction = hlo_instr_text(v->a, i), .thunk = "", .algorithm = one.how, .difference = "",
+                              .why = "this way to compute it is wrong alone; the program computes it in another way"};
+        *ARENA_PUSH(v->a, v->places, v->n_places, v->cap_places) = (place){arena_strdup(v->a, i->parent->name), i->id};
+        TRY(write_alone(v, i, operands, f));
+      }
+    }
+  }
+  return NULL;
+}
+
+/* --- runs --- */
+
+static void run_progress(void *data, uint32_t done, uint32_t all) {
+  tell(data, "comparing instructions", (double)done / (double)all);
+}
+
+/* Compiles as `compile` says and runs in lockstep.  results: of the entry, on the verifier's arena, as is what is compiled. */
+static status run_lockstep(verifier *v, const rt_compile_options *compile, verify_lockstep *given, literal *results) {
+  hlo_module *m;
+  rt_executable *e;
+  rt_report report = {0};
+  rt_origins origins = {0};
+  rt_compile_options options = *compile;
+  options.origins = &origins;
+  TRY(v->import(v->import_data, v->a, &m));
+  tell(v, "compiling", 0);
+  TRY(verify_make(v->o, &options, v->a, m, &e, &report));
+  given->origins = &origins;
+  given->module = m;
+  given->inputs = v->inputs;
+  given->narrow = options.narrow;
+  given->budget = arena_budget(v->a);
+  return verify_run(v->o, e, v->inputs, verify_drive, given, v->a, results);
+}
+
+/* --- buffers --- */
+
+/* A part of the module as the second run has it, imported again and again. */
+static status import_copy(void *data, arena *a, hlo_module **out) {
+  *out = hlo_module_clone(a, data);
+  return NULL;
+}
+
+/* Numbers for an input whose content does not matter. */
+static literal any_literal(arena *a, const shape *s) {
+  void *data;
+  literal l = literal_new(a, *s, &data);
+  dtype t = (dtype)s->type;
+  for (int64_t k = 0; k < shape_elements(s) && dtype_is_float(t); k++) {
+    double x = (double)(hash_mix(1, (uint64_t)k) >> 11) * 0x1p-53;
+    dtype_store_f64(t, (char *)data + (size_t)k * dtype_bytes(t), x, false, DTYPE_ROUND_NEAREST);
+  }
+  return l;
+}
+
+static status note_difference(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_thunk *t,
+                              const verify_difference *d) {
+  (void)i, (void)operands, (void)want, (void)t, (void)d;
+  *(bool *)data = true;
+  return NULL;
+}
+
+typedef struct context_trial {
+  const verifier *v;
+  const hlo_instr *root;
+  int depth;
+  verify_finding *f;
+  arena *a;
+  bool shown;
+} context_trial;
+
+/* Which values the inputs of a module that shows a wrong buffer have does not matter. */
+static literal *const *any_values(arena *a, const hlo_computation *c) {
+  literal **values = ARENA_NEW_N(a, literal *, c->n_ids);
+  for (const hlo_instr *i = c->first; i; i = i->next) {
+    values[i->id] = ARENA_NEW_N(a, literal, i->n_results + 1);
+    for (uint32_t k = 0; k < i->n_results; k++) {
+      values[i->id][k] = literal_make(i->shapes[k], NULL);
+    }
+  }
+  return values;
+}
+
+static status try_in_context(void *data) {
+  context_trial *t = data;
+  literal *inputs;
+  hlo_module *m = verify_outline(t->a, t->root, t->depth, any_values(t->a, t->root->parent), &inputs);
+  for (uint32_t k = 0; k < m->entry->n_params; k++) {
+    inputs[k] = any_literal(t->a, &inputs[k].shape);
+  }
+  verifier inner = {.a = t->a, .import = import_copy, .import_data = m, .inputs = inputs, .o = t->v->o};
+  verify_lockstep lockstep = {.differs = note_difference, .data = &t->shown};
+  literal *results = ARENA_NEW_N(t->a, literal, m->entry->n_roots + 1);
+  TRY(run_lockstep(&inner, &t->v->o->compile, &lockstep, results));
+  return t->shown ? verify_write(t->v->a, t->v->o->folder, m, inputs, t->f) : NULL;
+}
+
+/* With more and more of what stands before it, until it is wrong again. */
+static status write_in_context(const verifier *v, const hlo_instr *i, verify_finding *f) {
+  enum { DEEPEST = 8 };
+  for (int depth = 1; depth <= DEEPEST && v->o->folder; depth++) {
+    context_trial t = {.v = v, .root = i, .depth = depth, .f = f, .a = arena_create(arena_budget(v->a))};
+    status failed = guard_run(try_in_context, &t);
+    arena_destroy(t.a);
+    if (failed || t.shown) {
+      return failed;
+    }
+  }
+  return NULL;
+}
+
+typedef struct second_run {
+  verifier *v;
+  bool *still;             /* by finding */
+  const hlo_instr **where; /* by finding */
+} second_run;
+
+static status still_differs(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_thunk *t,
+                            const verify_difference *d) {
+  second_run *s = data;
+  (void)operands, (void)want, (void)t, (void)d;
+  for (uint32_t k = 0; k < s->v->out->n_findings; k++) {
+    s->still[k] |= is_same(s->v->places[k], place_of(i));
+  }
+  return NULL;
+}
+
+static status find_place(void *data, const hlo_instr *i, const literal *operands, const literal *want) {
+  second_run *s = data;
+  (void)operands, (void)want;
+  for (uint32_t k = 0; k < s->v->out->n_findings; k++) {
+    s->where[k] = is_same(s->v->places[k], place_of(i)) ? i : s->where[k];
+  }
+  return NULL;
+}
+
+static void second_progress(void *data, uint32_t done, uint32_t all) {
+  tell(((second_run *)data)->v, "comparing again with no result over an operand", (double)done / (double)all);
+}
+
+/* For those that are right alone. */
+static status blame_buffers(verifier *v) {
+  uint32_t n = v->out->n_findings;
+  second_run s = {v, ARENA_NEW_N(v->a, bool, n + 1), ARENA_NEW_N(v->a, const hlo_instr *, n + 1)};
+  verify_lockstep again = {.differs = still_differs, .compared = find_place, .progress = second_progress, .data = &s};
+  rt_compile_options options = v->o->compile;
+  literal *results = ARENA_NEW_N(v->a, literal, v->n_results + 1);
+  options.out_of_place = true;
+  TRY(run_lockstep(v, &options, &again, results));
+  for (uint32_t k = 0; k < v->out->n_findings; k++) {
+    verify_finding *f = &v->out->findings[k];
+    if (f->cause == VERIFY_UNKNOWN && *f->thunk && !s.still[k]) {
+      f->cause = VERIFY_BUFFER;
+      f->why = "it is right where no result lies over an operand: its result is written over what is still read";
+      TRY(s.where[k] ? write_in_context(v, s.where[k], f) : NULL);
+    }
+  }
+  return NULL;
+}
+
+/* The module as imported against what the target made of it; passes are looked at only where that differs. */
+static status check_passes(verifier *v, const literal *got) {
+  hlo_module *m;
+  verify_difference d;
+  verify_finding f;
+  bool differ, found = false;
+  tell(v, "evaluating the model as imported", 0);
+  TRY(v->import(v->import_data, v->a, &m));
+  literal *want = ARENA_NEW_N(v->a, literal, m->entry->n_roots + 1);
+  TRY(ref_eval_computation(m->entry, v->inputs, v->a, want));
+  TRY(verify_results_differ(v->a, m, v->inputs, want, got, &differ, &d));
+  if (differ) {
+    TRY(verify_passes(v->a, v->import, v->import_data, v->inputs, want, v->o, &found, &f));
+  }
+  if (found) {
+    v->out->n_different++;
+    *ARENA_PUSH(v->a, v->out->findings, v->out->n_findings, v->cap_findings) = f;
+  }
+  return NULL;
+}
+
+status verify_module(arena *a, verify_import_fn *import, void *import_data, const literal *inputs, const verify_options *o,
+                     verify_report *out) {
+  *out = (verify_report){0};
+  CHECK_THAT(o->backend->compiler, STATUS_UNSUPPORTED, "the backend runs programs but compiles none");
+  verifier v = {.a = a, .import = import, .import_data = import_data, .inputs = inputs, .o = o, .out = out};
+  verify_lockstep lockstep = {.differs = differs, .compared = o->all_algorithms ? try_all_algorithms : NULL,
+                              .progress = run_progress, .data = &v};
+  hlo_module *m;
+  TRY(import(import_data, a, &m));
+  v.n_results = m->entry->n_roots;
+  literal *results = ARENA_NEW_N(a, literal, v.n_results + 1);
+  TRY(run_lockstep(&v, &o->compile, &lockstep, results));
+  out->n_instructions = lockstep.n_compared;
+  out->seconds_target = lockstep.seconds_target;
+  out->seconds_reference = lockstep.seconds_reference;
+  if (v.waiting) {
+    TRY(blame_buffers(&v));
+  }
+  return check_passes(&v, results);
+}

@@ -381,6 +381,11 @@ tests_files = \
 	tests/fuzz/bytes/test-byte-fuzz \
 	tests/fuzz/check.py \
 	tests/fuzz/errors.py \
+	tests/fuzz/faults.py \
+	tests/fuzz/faults_kernels.py \
+	tests/fuzz/faults_mends.py \
+	tests/fuzz/faults_passes.py \
+	tests/fuzz/faults_plans.py \
 	tests/fuzz/finish.py \
 	tests/fuzz/found/bitcast-of-2-bits/model.onnx \
 	tests/fuzz/found/bitcast-of-2-bits/test_data_set_0/input_0.pb \

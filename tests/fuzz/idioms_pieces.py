@@ -56,6 +56,15 @@ def prelu(k, x):
     return k.PRelu(x, k.const(slope))
 
 
+@idiom("image", 0.6)
+def shifted_activation(k, x):
+    """What is added to channels, or multiplies them, behind an activation of a convolution."""
+    y = k.activation(k.conv(x, k.one(16, 32), k.one(1, 3), bias=False))
+    shape = (1, y.shape[1], 1, 1)
+    y = k.Add(y, k.vector(0, 0.0, shape))
+    return k.Mul(y, k.vector(0, 1.0, shape)) if k.chance(0.5) else y
+
+
 @idiom("any", 0.3)
 def leaky_of_maximum(k, x):
     return k.Max(x, k.Mul(x, 0.1))

@@ -48,7 +48,7 @@ def residual_grouped(k, x):
 @idiom("image")
 def residual_dilated(k, x):
     x, base = begins(k, x)
-    return ends(k, k.conv(x, dilation=2), base)
+    return ends(k, k.conv(x, dilation=2, group=k.one(1, x.shape[1])), base)
 
 
 @idiom("volume", 2)

@@ -212,9 +212,10 @@ def rows_wide(v):
 @operators("PRelu", ulps=2)
 def prelu(b, o):
     t = o.type("T")
-    x = b.tensor(t, rank=(1, 4), least=0)
+    x = b.tensor(t, rank=(0, 4), least=0)
     s = tuple(d if b.r.random() < 0.6 else 1 for d in x.shape)
-    return [x, b.tensor(t, shape=s[b.r.randrange(len(s)) :], lo=0, hi=2, least=0)], {}
+    s = s[b.r.randrange(len(s)) :] if s and b.r.random() < 0.8 else (1,) + s
+    return [x, b.tensor(t, shape=s, lo=0, hi=2, least=0)], {}
 
 
 @operators("Greater GreaterOrEqual Less LessOrEqual Equal", kind="step")

@@ -479,7 +479,8 @@ def rotary_embedding(b, o):
     if attributes["rotary_embedding_dim"] and not attributes["num_heads"]:
         attributes["num_heads"] = heads
     if r.random() < 0.5:
-        return [x, b.tensor(t, shape=(batch, steps, half)), b.tensor(t, shape=(batch, steps, half))], attributes
+        shape = (r.choice([1, batch]), steps, half)
+        return [x, b.tensor(t, shape=shape), b.tensor(t, shape=shape)], attributes
     n = steps + 2
     places = b.tensor("int64", shape=(batch, steps), lo=0, hi=n - 1, exact=True)
     return [x, b.tensor(t, shape=(n, half)), b.tensor(t, shape=(n, half)), places], attributes

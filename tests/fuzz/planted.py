@@ -1,361 +1,174 @@
-"""planted.py: faults, put into the sources one by one, that fuzz.py must find; test-planted calls this.
+"""planted.py: faults put into a copy of the sources, which random graphs must find; test-planted calls this.
 
-  planted.py SOURCES BUILD [--only NAME,NAME] [--seconds N] [--graphs N]
+  planted.py plant SOURCES            puts all faults of faults_*.py into SOURCES, each behind a switch
+  planted.py hunt BUILD [--only NAME,NAME] [--kinds passes,mends] [--graphs N] [--may-miss N]
 
-SOURCES is a copy that may be written to, BUILD is configured for it.  Each fault of the table is put in, built,
-looked for, and taken out again.  A finding counts if the same graph passes without the fault.  Exits with 1 if
-one is not found.
+BUILD is made from the planted sources.  Graphs are built once with all switches off, every other one of idioms, and
+run with one fault after the other whose place they reach; a fault is found by the first graph that fails with it and
+passes without.  Where the reference evaluator shares the fault, as one of an import, only what ONNX Runtime runs too
+counts: it alone would tell.  Exits with 1 if more than --may-miss faults are not found.
 
 What is not found says what the tester never draws: it is the tester that is to be mended then.  Where a text of
-the table no longer stands in its file, because the file was changed, the fault is to be planted in what took
+the tables no longer stands in its file, because the file was changed, the fault is to be planted in what took
 its place."""
 
 import argparse
-import collections
+import ctypes
+import importlib
 import os
-import re
-import shutil
-import signal
-import subprocess
 import sys
-import tempfile
-import threading
-import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-LIBRARIES = ["libonnx-xla.la", "libonnx-xla-compiler.la"]
-FIRST_SEED = 1
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import check  # noqa: E402
+import faults  # noqa: E402
+import idioms  # noqa: E402
+import peers  # noqa: E402
+import registry  # noqa: E402
+import rows  # noqa: E402
+from fuzz import build_any  # noqa: E402
+from workers import Worker, in_child, wait_for  # noqa: E402
 
-# (name, what it breaks, and what is changed: file, text that stands there exactly once, what takes its place)
-Fault = collections.namedtuple("Fault", "name breaks edits")
-FAULTS = [
-    Fault(name, breaks, edits)
-    for name, breaks, *edits in [
-        (
-            "transposes-composed",
-            "two transposes become one in the wrong order",
-            (
-                "hlo/simplify_move.c",
-                "p[k] = hlo_ints(x, HLO_ATTR_PERMUTATION)[hlo_ints(i, HLO_ATTR_PERMUTATION)[k]];",
-                "p[k] = hlo_ints(i, HLO_ATTR_PERMUTATION)[hlo_ints(x, HLO_ATTR_PERMUTATION)[k]];",
-            ),
-        ),
-        (
-            "slice-of-strided-slice",
-            "a slice of a strided slice starts too early",
-            ("hlo/simplify_move.c", "(n ? out.starts[k] * in.strides[k] : 0)", "(n ? out.starts[k] : 0)"),
-        ),
-        (
-            "layout-permutation",
-            "strides and padding of pools go to the wrong dimensions",
-            ("hlo/pass_layout.c", "out[p->p[i]] = list[i];", "out[i] = list[p->p[i]];"),
-        ),
-        (
-            "recurrence-direction",
-            "the second direction of a bidirectional recurrence runs forwards",
-            (
-                "hlo/composite_recurrence.c",
-                "l.reverse = d == 1 || r->direction == HLO_DIR_REVERSE;",
-                "l.reverse = r->direction == HLO_DIR_REVERSE;",
-            ),
-        ),
-        (
-            "liveness-short",
-            "an operand that is read later is overwritten in place",
-            ("hlo/buffers.c", "b->units[operand].last == time &&", "b->units[operand].last >= time &&"),
-        ),
-        (
-            "tail-short",
-            "the last element behind the vectors is left out",
-            (
-                "emit/kernel.c",
-                "steps(n, emit_i64(ir, whole), emit_i64(ir, n->inner), 1, true);",
-                "steps(n, emit_i64(ir, whole), emit_i64(ir, n->inner - 1), 1, true);",
-            ),
-        ),
-        (
-            "window-padding",
-            "windows see zeros in the padding, also those that look for the largest",
-            (
-                "emit/window.c",
-                "  g->outside = emit_acc_value(e->w, reducer_of(g), t, held);\n",
-                "  g->outside = (emit_pair){LLVMConstNull(emit_register_type(e->w, t)), held.im};\n",
-            ),
-        ),
-        (
-            "cse-attribute",
-            "equal instructions may have other lists of numbers",
-            (
-                "hlo/ir.c",
-                "return a->n == b->n && (!a->n || memcmp(a->ints, b->ints, a->n * sizeof *a->ints) == 0);",
-                "return a->n == b->n;",
-            ),
-            (
-                "hlo/ir.c",
-                "return mix_bytes(h, v->ints, v->n * sizeof *v->ints);",
-                "return mix(h, v->n);",
-            ),
-        ),
-        (
-            "fusion-stores-early",
-            "a result is stored before the next one has read what lies there",
-            (
-                "emit/kernel.c",
-                "values[k] = emit_value(e, w->roots[k], emit_index_reshape(&e->x, at, s->rank, s->dims));\n",
-                "values[k] = emit_value(e, w->roots[k], emit_index_reshape(&e->x, at, s->rank, s->dims));\n"
-                "    emit_store(e, w->results[k], hlo_type(w->roots[k]), emit_index_linear(&e->x, at), "
-                "values[k], w->shared[k]);\n",
-            ),
-        ),
-        (
-            "carried-liveness",
-            "a loop's next value is written while the body still reads the old one",
-            (
-                "hlo/buffers.c",
-                "if (is_view(b, user) || is_control(user) || (f->time[user->id] >= first && !in_place)) {",
-                "if (is_view(b, user) || is_control(user)) {",
-            ),
-        ),
-        (
-            "unsigned-compare",
-            "unsigned integers are compared as signed ones",
-            (
-                "emit/elementwise.c",
-                "emit_icmp(w, dtype_is_signed(t) ? with_sign[c] : without[c], x.v, y.v)",
-                "emit_icmp(w, dtype_is_int(t) ? with_sign[c] : without[c], x.v, y.v)",
-            ),
-        ),
-        (
-            "unsigned-shift",
-            "shifts to the right keep the highest bit of unsigned integers",
-            (
-                "emit/elementwise.c",
-                'return emit_select(w, in_range, LLVMBuildLShr(b, x, by, ""), emit_i(x, 0));',
-                'return emit_select(w, in_range, LLVMBuildAShr(b, x, by, ""), emit_i(x, 0));',
-            ),
-        ),
-        (
-            "scan-direction",
-            "exclusive sums from the end run from the start",
-            (
-                "emit/update.c",
-                "backward = hlo_int(i, HLO_ATTR_BACKWARD);",
-                "backward = hlo_int(i, HLO_ATTR_BACKWARD) && !exclusive;",
-            ),
-        ),
-        (
-            "index-clamp",
-            "indices are held below the last place",
-            (
-                "emit/element.c",
-                'dtype_is_signed(hlo_type(v)), "");\n  n = emit_intrinsic2(e->w, "llvm.smax"',
-                'dtype_is_signed(hlo_type(v)), "");\n  limit -= limit > 1;\n  n = emit_intrinsic2(e->w, "llvm.smax"',
-            ),
-        ),
-        (
-            "group-offset",
-            "groups of a convolution begin one channel apart",
-            (
-                "emit/contract.c",
-                "emit_pos_scale(&e->x, group, kernel->dims[1])",
-                "emit_pos_scale(&e->x, group, kernel->dims[1] > 1 ? 1 : kernel->dims[1])",
-            ),
-        ),
-        (
-            "image-offset",
-            "saved buffers lose a bit of their offsets",
-            (
-                "runtime/image.c",
-                "  rt_put_i64(out, b->offset);\n",
-                "  rt_put_i64(out, b->offset & ~(int64_t)64);\n",
-            ),
-        ),
-        (
-            "branches-exchanged",
-            "a condition that holds takes the other branch",
-            (
-                "runtime/control.c",
-                "    branch = !branch;\n",
-                "    branch = branch != 0;\n",
-            ),
-        ),
-        (
-            "concat-joint",
-            "in vectors across a joint of a concatenation the first element comes from the wrong side",
-            (
-                "emit/movement.c",
-                "emit_icmp(c->e->w, LLVMIntSGE, own, emit_i(own, 0))",
-                "emit_icmp(c->e->w, LLVMIntSGT, own, emit_i(own, 0))",
-            ),
-        ),
-        (
-            "pads-in-pairs",
-            "windows are padded at the end as at the beginning",
-            (
-                "frontend/import_nn.c",
-                "explicit_pads ? pads[spatial + k] : 0;",
-                "explicit_pads ? pads[k] : 0;",
-            ),
-        ),
-        (
-            "remainder-unsigned",
-            "remainders of negative integers are those of unsigned ones",
-            (
-                "emit/elementwise.c",
-                'LLVMBuildSRem(b, x, safe, "")',
-                'LLVMBuildURem(b, x, safe, "")',
-            ),
-        ),
-    ]
-]
+KINDS = ("passes", "kernels", "plans", "mends")
+ROUND = 40  # graphs of a process, between which it learns what others have found
 
 
-def read(path):
-    with open(path) as f:
-        return f.read()
+def table(kinds=KINDS, only=()):
+    """kind -> its faults."""
+    found = {kind: importlib.import_module(f"faults_{kind}").FAULTS for kind in kinds}
+    return {kind: [f for f in of if not only or f.name in only] for kind, of in found.items()}
 
 
-def write(path, text):
-    with open(path, "w") as f:
-        f.write(text)
+def plant(sources):
+    everything = [f for of in table().values() for f in of]
+    wrong = faults.check_table(sources, everything)
+    if wrong:
+        raise SystemExit("\n".join(wrong))
+    faults.plant(sources, everything)
 
 
-def check_table(sources):
-    """What is wrong with the table: a fault whose place is not found, or found twice."""
-    wrong = []
-    for f in FAULTS:
-        for file, old, _ in f.edits:
-            n = read(os.path.join(sources, file)).count(old)
-            if n != 1:
-                wrong.append(f"{f.name}: its text stands {n} times in {file}")
-    if len({f.name for f in FAULTS}) != len(FAULTS):
-        wrong.append("two faults have one name")
-    return wrong
+class Switches:
+    """What planted code asks (faults.ON_TOP)."""
+
+    def __init__(self):
+        self.bytes = (ctypes.c_ubyte * faults.SWITCHES)()
+        os.environ["PLANTED"] = str(ctypes.addressof(self.bytes))
+
+    def off(self):
+        ctypes.memset(self.bytes, 0, faults.SWITCHES)
+
+    def only(self, name):
+        self.off()
+        self.bytes[faults.number(name)] = 2
+
+    def reached(self, table):
+        """The faults whose places were reached since all were off."""
+        return [f for f in table if self.bytes[faults.number(f.name)]]
 
 
-def make(build):
-    done = subprocess.run(
-        ["make", "-s", "-j2", *LIBRARIES],
-        cwd=build,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    if done.returncode:
-        raise SystemExit(f"make fails:\n{done.stdout[-3000:]}")
+class Hunt:
+    """Faults that are not found yet, and how graphs are built."""
+
+    def __init__(self, left, first):
+        self.left, self.next, self.switches = left, first, Switches()
+        self.entries = registry.load()
+        idioms.load()
+        self.table = rows.Table(in_child(lambda: __import__("xla").newest_opset())[1])
+        self.ort = peers.OrtSupport()
+        self.ort.newest_opset = in_child(lambda: self.ort.newest(self.table.newest))[1]
+
+    def graph(self, number):
+        if number % 2:
+            return build_any(number // 2, self.table, self.entries, self.ort, True, False)[0]
+        return idioms.build_graph(number // 2, self.table, self.entries, self.ort)[0]
+
+    def look(self, numbers, say):
+        """In a process of its own; what it says last before a crash is known."""
+        for number in numbers:
+            say(("graph", number, None))
+            self.switches.off()
+            graph = self.graph(number)
+            self.switches.off()
+            if graph is None or check.run_one(graph, "cpu", {"backend": "cpu"}):
+                continue
+            reached = self.switches.reached(self.left)
+            for f in [f for f in self.left if f in reached or f.runs != faults.CPU]:
+                say(("fault", number, f.name))
+                failure = self.first_failure(graph, f)
+                if failure and self.counts(graph, f):
+                    say(("found", number, (f.name, str(failure))))
+            say(("done", number, None))
+
+    def first_failure(self, graph, f):
+        self.switches.only(f.name)
+        for run in f.runs:
+            failure = check.run_saved(graph) if run == "saved" else check.run_one(graph, "cpu", run)
+            if failure:
+                return failure
+        return None
+
+    def counts(self, graph, f):
+        """Whether the failure would be seen where expected values have the fault, too."""
+        shared = check.run_one(graph, "ref", {"backend": "ref"})
+        self.switches.off()
+        return not shared or check.run_peer(graph)[1]
+
+    def round(self, jobs):
+        """The next graphs, over so many processes."""
+        running = [
+            Worker(range(self.next + j, self.next + ROUND * jobs, jobs), self.look) for j in range(jobs)
+        ]
+        self.next += ROUND * jobs
+        for w, messages, died in wait_for(running):
+            for kind, number, what in messages:
+                w.at = (kind, number, what)
+                if kind == "found":
+                    self.found(number, *what)
+            kind, number, what = getattr(w, "at", (None, 0, None))
+            if died and kind == "fault":
+                self.found(number, what, died)
+                running.append(Worker([n for n in w.seeds if n >= number], self.look))
+            elif died:
+                print(f"graph {number}: {died} without a fault", flush=True)
+                running.append(Worker([n for n in w.seeds if n > number], self.look))
+
+    def found(self, number, name, text):
+        if name in [f.name for f in self.left]:
+            print(f"{name:32} graph {number:5}  {text[:110]}", flush=True)
+            self.left = [f for f in self.left if f.name != name]
 
 
-def fuzz(build, found, arguments):
-    """fuzz.py on that build, as a process of its own group."""
-    environment = {**os.environ, "top_builddir": build, "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.Popen(
-        [sys.executable, os.path.join(HERE, "fuzz.py"), "--no-shrink", "--found", found, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environment,
-        start_new_session=True,
-    )
-
-
-def end(process):
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    process.wait()
-
-
-def passes_without(clean, seed, found):
-    """Whether the graph of that seed passes on the build without the fault.  With no counts from before, a seed
-    always gives the same graph."""
-    process = fuzz(clean, found, ["--seed", str(seed), "--count", "1", "--jobs", "1"])
-    text = process.communicate()[0]
-    return process.returncode == 0 and "FAIL" not in text
-
-
-def look(build, clean, options):
-    """(seed, what was said) of the first finding that is the fault's, or None."""
-    jobs = os.cpu_count() or 1
-    batch = -(-options.graphs // jobs)  # one for each process: all begin without counts
-    with tempfile.TemporaryDirectory() as found:
-        process = fuzz(
-            build,
-            found,
-            [
-                "--seed",
-                str(FIRST_SEED),
-                "--count",
-                str(options.graphs),
-                "--batch",
-                str(batch),
-                "--jobs",
-                str(jobs),
-            ],
-        )
-        alarm = threading.Timer(options.seconds, end, [process])
-        alarm.start()
-        try:
-            seen = set()
-            for line in process.stdout:
-                match = re.match(r"FAIL seed (\d+): (.*)", line)
-                if match and int(match[1]) not in seen:
-                    seen.add(int(match[1]))
-                    if passes_without(clean, int(match[1]), found):
-                        return int(match[1]), match[2][:90]
-        finally:
-            alarm.cancel()
-            end(process)
-            process.stdout.close()
-    return None
-
-
-def plant(f, options, clean):
-    """One row of the result."""
-    paths = [os.path.join(options.sources, file) for file, _, _ in f.edits]
-    before = {path: read(path) for path in paths}
-    try:
-        for path, (_, old, new) in zip(paths, f.edits):
-            write(path, read(path).replace(old, new))
-        make(options.build)
-        start = time.time()
-        finding = look(options.build, clean, options)
-        seconds = time.time() - start
-    finally:
-        for path, text in before.items():
-            write(path, text)
-    said = f"seed {finding[0]:5}  {finding[1]}" if finding else f"NOT FOUND: {f.breaks}"
-    print(f"{f.name:24} {seconds:5.0f} s  {said}", flush=True)
-    return finding is not None
-
-
-def stop(number, frame):
-    raise SystemExit(f"signal {number}")
+def hunt(options):
+    os.environ["top_builddir"] = os.path.abspath(options.build)
+    wanted = table(options.kinds.split(","), [n for n in options.only.split(",") if n])
+    everything = [f for of in wanted.values() for f in of]
+    h = Hunt(everything, options.first)
+    while h.left and h.next < options.first + options.graphs:
+        h.round(options.jobs)
+    missed = 0
+    for kind, of in wanted.items():
+        lost = [f for f in of if f in h.left]
+        for f in lost:
+            print(f"{f.name:32} NOT FOUND: {f.breaks}")
+        print(f"{kind}: {len(of) - len(lost)} of {len(of)} found")
+        missed += len(lost)
+    print(f"{len(everything) - missed} passed, {missed} failed, in {h.next - options.first} graphs")
+    return 0 if missed <= options.may_miss else 1
 
 
 def main():
-    signal.signal(signal.SIGTERM, stop)  # with what it started
     p = argparse.ArgumentParser()
-    p.add_argument("sources")
-    p.add_argument("build")
-    p.add_argument("--only", default="", help="names, with commas")
-    p.add_argument("--seconds", type=float, default=180, help="for each fault")
-    p.add_argument("--graphs", type=int, default=3000, help="for each fault")
+    commands = p.add_subparsers(dest="command", required=True)
+    commands.add_parser("plant").add_argument("sources")
+    q = commands.add_parser("hunt")
+    q.add_argument("build")
+    q.add_argument("--only", default="", help="names, with commas")
+    q.add_argument("--kinds", default=",".join(KINDS))
+    q.add_argument("--graphs", type=int, default=5000)
+    q.add_argument("--first", type=int, default=0, help="number of the first graph")
+    q.add_argument("--jobs", type=int, default=os.cpu_count())
+    q.add_argument("--may-miss", type=int, default=2)
     options = p.parse_args()
-    options.sources, options.build = os.path.abspath(options.sources), os.path.abspath(options.build)
-    wrong = check_table(options.sources)
-    if wrong:
-        raise SystemExit("\n".join(wrong))
-    make(options.build)
-    clean = tempfile.mkdtemp()
-    try:
-        shutil.copytree(os.path.join(options.build, ".libs"), os.path.join(clean, ".libs"), symlinks=True)
-        chosen = [f for f in FAULTS if not options.only or f.name in options.only.split(",")]
-        found = sum([plant(f, options, clean) for f in chosen])
-    finally:
-        shutil.rmtree(clean)
-    print(f"{found} passed, {len(chosen) - found} failed")
-    sys.exit(0 if found == len(chosen) else 1)
+    sys.exit(plant(options.sources) if options.command == "plant" else hunt(options))
 
 
 if __name__ == "__main__":

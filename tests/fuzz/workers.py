@@ -90,6 +90,24 @@ class Worker:
         return found
 
 
+def wait_for(running):
+    """Of each worker what it said, as it comes, and how it died if it did; the list may grow meanwhile."""
+    while running:
+        ready, _, _ = select.select([w.reader for w in running], [], [], 5)
+        for w in list(running):
+            if w.reader in ready:
+                found = w.messages()
+                if found is not None:
+                    yield w, found, None
+                    continue
+                running.remove(w)
+                os.close(w.reader)
+                _, status = os.waitpid(w.pid, 0)
+                yield w, [], status and f"status {status}"
+            elif time.time() - w.heard > HANGS:
+                os.kill(w.pid, signal.SIGKILL)
+
+
 class Pool:
     def __init__(self, options, table, entries, ort, run_seed, report_crash):
         self.options, self.table, self.entries, self.ort = options, table, entries, ort

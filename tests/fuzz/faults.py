@@ -1,0 +1,82 @@
+"""faults.py: what a planted fault is.
+
+An edit is (file, old, new): a text that stands exactly once in the file, and what it becomes when the fault is
+switched on.  It is a whole statement, or an expression: in «...», where its neighbours are needed to find it,
+else all of it."""
+
+import collections
+import os
+import zlib
+
+Edit = collections.namedtuple("Edit", "file old new")
+# runs: the arguments of check.run_one, "saved" for check.run_saved: what shows the fault
+Fault = collections.namedtuple("Fault", "name breaks edits runs")
+
+CPU = ({"backend": "cpu"},)
+SAVED = ("saved",)
+THREADS = ({"threads": 3}, {"threads": 8})
+# The switches are bytes of the process that hunts, whose address PLANTED says: whether the fault is on (2), and whether
+# its place was reached (1).
+SWITCHES = 1 << 16
+ON_TOP = """#include <stdlib.h>
+static inline int planted(unsigned number) {
+  const char *address = getenv("PLANTED");
+  volatile unsigned char *all = address ? (unsigned char *)strtoull(address, NULL, 10) : NULL;
+  return all && (all[number] |= 1) & 2;
+}
+"""
+
+
+def number(name):
+    """Of the fault's switch."""
+    return zlib.crc32(name.encode()) % SWITCHES
+
+
+def fault(name, breaks, *edits, runs=CPU):
+    return Fault(name, breaks, [Edit(*e) for e in edits], runs)
+
+
+def plain(text):
+    return text.replace("«", "").replace("»", "")
+
+
+def switched(name, edit):
+    """What takes the place of plain(edit.old)."""
+    before, old, after = "", edit.old, ""
+    if "«" in old:
+        before, rest = old.split("«")
+        old, after = rest.split("»")
+    if old.rstrip().endswith(";"):
+        return f"{before}if (planted({number(name)})) {{ {edit.new} }} else {{ {old} }}{after}"
+    return f"{before}(planted({number(name)}) ? ({edit.new}) : ({old})){after}"
+
+
+def read(path):
+    with open(path) as f:
+        return f.read()
+
+
+def check_table(sources, table):
+    """What is wrong with it: a fault whose place is not found, or found twice."""
+    wrong = []
+    for f in table:
+        for edit in f.edits:
+            n = read(os.path.join(sources, edit.file)).count(plain(edit.old))
+            if n != 1:
+                wrong.append(f"{f.name}: its text stands {n} times in {edit.file}")
+    if len({number(f.name) for f in table}) != len(table):
+        wrong.append("two faults have one name, or one switch")
+    return wrong
+
+
+def plant(sources, table):
+    """All of them, each behind a switch."""
+    for file in sorted({edit.file for f in table for edit in f.edits}):
+        path = os.path.join(sources, file)
+        text = read(path)
+        for f in table:
+            for edit in f.edits:
+                if edit.file == file:
+                    text = text.replace(plain(edit.old), switched(f.name, edit))
+        with open(path, "w") as out:
+            out.write(ON_TOP + text)

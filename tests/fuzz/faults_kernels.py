@@ -1,0 +1,159 @@
+"""faults_kernels.py: faults in kernels that emit/ writes."""
+
+from faults import fault
+
+ELEMENTWISE, ATTENTION, DEPTHWISE = "emit/elementwise.c", "emit/attention_kernel.c", "emit/depthwise.c"
+MOVEMENT, REDUCE, PRODUCT = "emit/movement.c", "emit/reduce.c", "emit/product_kernel.c"
+
+FAULTS = [
+    fault(
+        "tail-short",
+        "the last element behind the vectors is left out",
+        (
+            "emit/kernel.c",
+            "emit_select(ir, last, emit_i64(ir, n->inner), emit_i64(ir, whole))",
+            "emit_select(ir, last, emit_i64(ir, n->inner - 1), emit_i64(ir, whole))",
+        ),
+    ),
+    fault(
+        "window-padding",
+        "windows see zeros in the padding, also those that look for the largest",
+        (
+            "emit/window.c",
+            "g->outside = emit_acc_value(e->w, reducer_of(g), t, held);",
+            "g->outside = (emit_pair){LLVMConstNull(emit_register_type(e->w, t)), held.im};",
+        ),
+    ),
+    fault(
+        "fusion-stores-early",
+        "a result is stored before the next one has read what lies there",
+        (
+            "emit/kernel.c",
+            "values[k] = emit_value(e, w->roots[k], emit_index_reshape(&e->x, at, s->rank, s->dims));",
+            "values[k] = emit_value(e, w->roots[k], emit_index_reshape(&e->x, at, s->rank, s->dims)); "
+            "emit_store(e, w->results[k], hlo_type(w->roots[k]), emit_index_linear(&e->x, at), values[k], "
+            "w->shared[k]);",
+        ),
+    ),
+    fault(
+        "unsigned-compare",
+        "unsigned integers are compared as signed ones",
+        (
+            ELEMENTWISE,
+            "emit_icmp(w, dtype_is_signed(t) ? with_sign[c] : without[c], x.v, y.v)",
+            "emit_icmp(w, dtype_is_int(t) ? with_sign[c] : without[c], x.v, y.v)",
+        ),
+    ),
+    fault(
+        "unsigned-shift",
+        "shifts to the right keep the highest bit of unsigned integers",
+        (
+            ELEMENTWISE,
+            'return emit_select(w, in_range, LLVMBuildLShr(b, x, by, ""), emit_i(x, 0));',
+            'return emit_select(w, in_range, LLVMBuildAShr(b, x, by, ""), emit_i(x, 0));',
+        ),
+    ),
+    fault(
+        "scan-direction",
+        "exclusive sums from the end run from the start",
+        (
+            "emit/update.c",
+            "backward = «hlo_int(i, HLO_ATTR_BACKWARD)»;",
+            "hlo_int(i, HLO_ATTR_BACKWARD) && !exclusive",
+        ),
+    ),
+    fault(
+        "index-clamp",
+        "indices are held below the last place",
+        (
+            "emit/element.c",
+            'emit_intrinsic2(e->w, "llvm.smin", n, emit_i(n, limit))',
+            'emit_intrinsic2(e->w, "llvm.smin", n, emit_i(n, limit > 1 ? limit - 1 : limit))',
+        ),
+    ),
+    fault(
+        "group-offset",
+        "groups of a convolution begin one channel apart",
+        (
+            "emit/contract.c",
+            "emit_pos_scale(&e->x, group, kernel->dims[1])",
+            "emit_pos_scale(&e->x, group, kernel->dims[1] > 1 ? 1 : kernel->dims[1])",
+        ),
+    ),
+    fault(
+        "concat-joint",
+        "in vectors across a joint of a concatenation the first element comes from the wrong side",
+        (
+            MOVEMENT,
+            "emit_icmp(c->e->w, LLVMIntSGE, own, emit_i(own, 0))",
+            "emit_icmp(c->e->w, LLVMIntSGT, own, emit_i(own, 0))",
+        ),
+    ),
+    fault(
+        "remainder-unsigned",
+        "remainders of negative integers are those of unsigned ones",
+        (
+            ELEMENTWISE,
+            'return «is_signed ? LLVMBuildSRem(b, x, y, "") : LLVMBuildURem(b, x, y, "")»;',
+            'LLVMBuildURem(b, x, y, "")',
+        ),
+    ),
+    fault(
+        "attention-last-keys",
+        "lanes behind the last key count as the row's first of that vector",
+        (
+            ATTENTION,
+            "from[j] = j < rest ? lanes - rest + j : lanes;",
+            "from[j] = j < rest ? lanes - rest + j : 0;",
+        ),
+    ),
+    fault(
+        "attention-batch",
+        "what is added to scores is that of the first batch",
+        (ATTENTION, "k->row = add(w, times(w, batch, c->rows), row);", "k->row = row;"),
+    ),
+    fault(
+        "winograd-height",
+        "rows of a patch end where its columns do",
+        ("emit/winograd_transform.c", "«number(g, g->p->in[d])») : NULL", "number(g, g->p->in[1])"),
+    ),
+    fault(
+        "depthwise-border",
+        "the column behind the last one counts",
+        (DEPTHWISE, "«at < p->in[1]»));", "at <= p->in[1]"),
+    ),
+    fault(
+        "depthwise-dilation",
+        "taps of a dilated depthwise convolution read neighbouring rows",
+        (
+            DEPTHWISE,
+            "scaled(g, tap, p->dilation[0] * p->in[1] * p->channels)",
+            "scaled(g, tap, p->in[1] * p->channels)",
+        ),
+    ),
+    fault(
+        "depthwise-groups",
+        "channels of small groups read the group's first",
+        (DEPTHWISE, "from[lane] = lane / group * group + (int)j;", "from[lane] = lane / group * group;"),
+    ),
+    fault(
+        "arg-last",
+        "of equal elements the first is found where the last is wanted",
+        (REDUCE, 'last ? LLVMBuildNot(b, earlier, "") : earlier', "earlier"),
+    ),
+    fault(
+        "reduced-neighbours",
+        "reduced dimensions that are no neighbours become one",
+        (REDUCE, "«d->gone[k] == d->gone[k - 1] + 1» &&", "d->gone[k] > d->gone[k - 1]"),
+    ),
+    fault(
+        "pad-behind",
+        "padding that takes away at one end what it adds at the other moves nothing",
+        (MOVEMENT, "if («low == 0 && x->dims[k] == at->dims[k]»)", "x->dims[k] == at->dims[k]"),
+    ),
+    fault(
+        "panel-groups",
+        "packed operands of a grouped product are those of the first group",
+        (PRODUCT, "times(w, modulo(w, outside, p->group.n), p->group.b)", "emit_i64(w, 0)"),
+    ),
+]

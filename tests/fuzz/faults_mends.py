@@ -1,0 +1,53 @@
+"""faults_mends.py: mends undone: what real models found first, and random graphs are to find from now on."""
+
+from faults import fault
+
+RESIDUAL = (
+    "backend_cpu/compile_lower.c",
+    "return is_only_residual(p, i->operands[operand]);",
+    "return p->sum.def && hlo_value_equal(p->sum, i->operands[operand]);",
+)
+
+FAULTS = [
+    fault(
+        "residual-over-operand",
+        "a residual is written over although the convolution or dot reads it, too; checks of buffers say so",
+        RESIDUAL,
+    ),
+    fault(
+        "residual-over-operand-unseen",
+        "the same, and no check looks at the buffers",
+        RESIDUAL,
+        ("lower/lower.c", "TRY(hlo_check_overlaps(a, m, rules, c.buffers));", ";"),
+        ("runtime/executable.c", "TRY(check_overlaps(t));", ";"),
+    ),
+    fault(
+        "attention-operands",
+        "what attention reads may be what its fusion makes a copy of",
+        ("hlo/attention.c", "if («!hlo_is_free(v.def)») {\n      shown", "1"),
+        (
+            "hlo/attention.c",
+            "a->q.def->op == HLO_PARAMETER && a->k.def->op == HLO_PARAMETER && a->v.def->op == HLO_PARAMETER",
+            "1",
+        ),
+    ),
+    fault(
+        "pool-larger-window",
+        "with ceil_mode a window that is larger than the image is refused",
+        (
+            "frontend/import_pool.c",
+            "enough[k] = starts && extent > in[k] ? extent : in[k];",
+            "enough[k] = in[k];",
+        ),
+    ),
+    fault(
+        "prelu-slope",
+        "a slope of more dimensions than x is refused",
+        ("frontend/import_activation.c", "more <= 0 || shape_product(s, 0, more) != 1", "1"),
+    ),
+    fault(
+        "rotary-one-batch",
+        "caches of one batch for all are refused",
+        ("frontend/import_attention.c", "dims[0] = s->dims[0] == 1 ? 1 : r->batch;", "dims[0] = r->batch;"),
+    ),
+]

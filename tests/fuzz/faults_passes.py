@@ -1,0 +1,157 @@
+"""faults_passes.py: faults in passes over HLO."""
+
+from faults import fault
+
+MOVE, MOTION, LAYOUT = "hlo/simplify_move.c", "hlo/pass_motion.c", "hlo/pass_layout.c"
+ARITH, NORM, INTEGERS = "hlo/simplify_arith.c", "hlo/pass_batch_norm.c", "hlo/pass_integers.c"
+PHASES, MATRICES, PLACES = "hlo/pass_deconvolution.c", "hlo/pass_matrices.c", "hlo/pass_places.c"
+
+FAULTS = [
+    fault(
+        "transposes-composed",
+        "two transposes become one in the wrong order",
+        (
+            MOVE,
+            "p[k] = hlo_ints(x, HLO_ATTR_PERMUTATION)[hlo_ints(i, HLO_ATTR_PERMUTATION)[k]];",
+            "p[k] = hlo_ints(i, HLO_ATTR_PERMUTATION)[hlo_ints(x, HLO_ATTR_PERMUTATION)[k]];",
+        ),
+    ),
+    fault(
+        "slice-of-strided-slice",
+        "a slice of a strided slice starts too early",
+        (MOVE, "«n ? out.starts[k] * in.strides[k] : 0»)", "n ? out.starts[k] : 0"),
+    ),
+    fault(
+        "layout-permutation",
+        "strides and padding of pools go to the wrong dimensions",
+        (LAYOUT, "out[p->p[i]] = list[i];", "out[i] = list[p->p[i]];"),
+    ),
+    fault(
+        "recurrence-direction",
+        "the second direction of a bidirectional recurrence runs forwards",
+        (
+            "hlo/composite_recurrence.c",
+            "l.reverse = d == 1 || r->direction == HLO_DIR_REVERSE;",
+            "l.reverse = r->direction == HLO_DIR_REVERSE;",
+        ),
+    ),
+    fault(
+        "cse-attribute",
+        "equal instructions may have other lists of numbers",
+        (
+            "hlo/ir.c",
+            "return a->n == b->n && (!a->n || memcmp(a->ints, b->ints, a->n * sizeof *a->ints) == 0);",
+            "return a->n == b->n;",
+        ),
+        ("hlo/ir.c", "return mix_bytes(h, v->ints, v->n * sizeof *v->ints);", "return mix(h, v->n);"),
+    ),
+    fault(
+        "norm-shift-unscaled",
+        "what a folded batch norm adds before a scaling is not scaled",
+        (
+            NORM,
+            "c->shift[k] = c->shift[k] * scale + shift;",
+            "c->shift[k] = c->shift[k] + shift;",
+        ),
+    ),
+    fault(
+        "norm-subtraction",
+        "a constant that is subtracted behind a contraction is added",
+        (NORM, "shift = first ? -u[k] : u[k];", "shift = u[k];"),
+    ),
+    fault(
+        "reduce-of-transpose",
+        "a reduction of a transposed array leaves out the smaller transpose",
+        (MOTION, "order[out++] = place[p[d]];", "order[out] = out; out++;"),
+    ),
+    fault(
+        "pad-into-convolution",
+        "padding before a convolution changes its sides",
+        (MOTION, "low[s] = l + hlo_ints(i, HLO_ATTR_LOW)[s];", "low[s] = h + hlo_ints(i, HLO_ATTR_LOW)[s];"),
+        (
+            MOTION,
+            "high[s] = h + hlo_ints(i, HLO_ATTR_HIGH)[s];",
+            "high[s] = l + hlo_ints(i, HLO_ATTR_HIGH)[s];",
+        ),
+    ),
+    fault(
+        "pad-into-window",
+        "a pool for the largest ignores zeros that were padded before it",
+        (
+            MOTION,
+            "return «dtype_is_float(t) && hlo_is_splat(v, -__builtin_inf())»;",
+            "dtype_is_float(t) && (hlo_is_splat(v, -__builtin_inf()) || hlo_is_splat(v, 0))",
+        ),
+    ),
+    fault(
+        "phases-order",
+        "the phases of a transposed convolution come one behind the other",
+        (PHASES, "order[1 + 2 * d] = 1 + d;", "order[1 + 2 * d] = 1 + n + d;"),
+        (PHASES, "order[2 + 2 * d] = 1 + n + d;", "order[2 + 2 * d] = 1 + d;"),
+    ),
+    fault(
+        "subtract-negated",
+        "x - -y becomes x - y",
+        (
+            ARITH,
+            "«hlo_binary(b, HLO_ADD, x_of(i), x_of(y_of(i).def))»",
+            "hlo_binary(b, HLO_SUB, x_of(i), x_of(y_of(i).def))",
+        ),
+    ),
+    fault(
+        "cube",
+        "x to the power of 3 becomes its square",
+        (ARITH, "hlo_binary(b, HLO_MUL, hlo_binary(b, HLO_MUL, x, x), x)", "hlo_binary(b, HLO_MUL, x, x)"),
+    ),
+    fault(
+        "divide-by-root",
+        "x / sqrt(y) becomes x times a root of a root",
+        (ARITH, "hlo_unary(b, HLO_RSQRT, x_of(root.def))", "hlo_unary(b, HLO_RSQRT, root)"),
+    ),
+    fault(
+        "bytes-padding",
+        "a convolution of bytes is padded with 0, not with its zero point",
+        (
+            INTEGERS,
+            "hlo_scalar(b, hlo_type(x->q), hlo_along_at(&x->zero, 0))",
+            "hlo_scalar(b, hlo_type(x->q), 0)",
+        ),
+    ),
+    fault(
+        "bytes-sums",
+        "what a zero point multiplies leaves out negative weights",
+        (
+            INTEGERS,
+            "w->sums[k / strides[outputs] % rows] += v;",
+            "w->sums[k / strides[outputs] % rows] += v > 0 ? v : 0;",
+        ),
+    ),
+    fault(
+        "layout-of-reduced",
+        "dimensions that a reduction leaves stand in the wrong order",
+        (LAYOUT, "«p->p[k] < p->p[i]»;", "k < i"),
+    ),
+    fault(
+        "not-less",
+        "the opposite of < is >",
+        (ARITH, "return inverse[c];", "return c == HLO_LT ? HLO_GT : inverse[c];"),
+    ),
+    fault(
+        "join-behind-transpose",
+        "a product's operand that comes through a transpose and a reshape is permuted the other way",
+        (
+            MATRICES,
+            "p[n] = hlo_ints(i, HLO_ATTR_PERMUTATION)[x->permutation[n]];",
+            "p[hlo_ints(i, HLO_ATTR_PERMUTATION)[n]] = x->permutation[n];",
+        ),
+    ),
+    fault(
+        "part-in-place",
+        "a part of a concatenation that is written in place stands at its beginning",
+        (
+            PLACES,
+            "starts_of(&b, hlo_shape(base), dimension, p->start)",
+            "starts_of(&b, hlo_shape(base), dimension, 0)",
+        ),
+    ),
+]

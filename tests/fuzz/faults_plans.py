@@ -1,0 +1,143 @@
+"""faults_plans.py: faults in imports, buffers, plans of library calls, and what runs them."""
+
+from faults import SAVED, THREADS, fault
+
+BUFFERS, CONTRACTION, CONV = "hlo/buffers.c", "backend_cpu/compile_contraction.c", "frontend/import_conv.c"
+LOWER, NORM = "backend_cpu/compile_lower.c", "frontend/import_norm.c"
+
+FAULTS = [
+    fault(
+        "liveness-short",
+        "an operand that is read later is overwritten in place",
+        (BUFFERS, "«b->units[operand].last == time» &&", "b->units[operand].last >= time"),
+    ),
+    fault(
+        "carried-liveness",
+        "a loop's next value is written while the body still reads the old one",
+        (BUFFERS, "(end_time(f, user) >= first && !in_place)", "0"),
+    ),
+    fault(
+        "image-offset",
+        "saved buffers lose a bit of their offsets",
+        ("runtime/image.c", "rt_put_i64(out, b->offset);", "rt_put_i64(out, b->offset & ~(int64_t)64);"),
+        runs=SAVED,
+    ),
+    fault(
+        "branches-exchanged",
+        "a condition that holds takes the other branch",
+        ("runtime/control.c", "branch = !branch;", "branch = branch != 0;"),
+    ),
+    fault(
+        "pads-in-pairs",
+        "windows are padded at the end as at the beginning",
+        (
+            "frontend/import_nn.c",
+            "«explicit_pads ? pads[spatial + k] : 0»;",
+            "explicit_pads ? pads[k] : 0",
+        ),
+    ),
+    fault(
+        "linear-posts",
+        "what is added behind a product before a factor is not multiplied",
+        (
+            CONTRACTION,
+            "last->beta = last->beta * post->alpha + post->beta;",
+            "last->beta = last->beta + post->beta;",
+        ),
+    ),
+    fault(
+        "bias-after-activation",
+        "what is added to channels behind an activation becomes the bias before it",
+        (CONTRACTION, "«c->n_posts == 0 && !c->g.has_bias» && !bytes", "!c->g.has_bias"),
+    ),
+    fault(
+        "product-as-sum",
+        "an array that a contraction is multiplied by is added to it",
+        (CONTRACTION, "«post->kind == CPU_POST_ADD && whole»", "whole"),
+    ),
+    fault(
+        "arrays-overlap",
+        "arrays that live at one time share a line",
+        (
+            BUFFERS,
+            "«clash[k]->offset < at + padded(u->bytes)»; k++",
+            "clash[k]->offset + 64 < at + padded(u->bytes)",
+        ),
+    ),
+    fault(
+        "arrays-meet",
+        "a result may lie where an operand of its instruction does",
+        (
+            BUFFERS,
+            "«other->first <= u->last && u->first <= other->last»",
+            "other->first < u->last && u->first < other->last",
+        ),
+    ),
+    fault(
+        "init-twice",
+        "a loop writes over a first value that another carried value has, too",
+        (BUFFERS, "«j == k || find(b, unit_of(b, i->operands[j])) != init»;", "1"),
+    ),
+    fault(
+        "beside-overwrites",
+        "what runs side by side may write over each other's operands",
+        (BUFFERS, "find(b, unit_of(b, j->operands[k])) == u", "0"),
+        runs=THREADS,
+    ),
+    fault(
+        "neighbours-transposed",
+        "a transpose that exchanges neighbouring dimensions is a view",
+        (LOWER, "if («from < last»)", "from < last - 1"),
+    ),
+    fault(
+        "same-upper",
+        "of a total padding the larger half goes to the other end",
+        (
+            CONV,
+            "w->auto_pad == ONNX_PAD_SAME_UPPER ? half : rest",
+            "w->auto_pad == ONNX_PAD_SAME_UPPER ? rest : half",
+        ),
+    ),
+    fault(
+        "transposed-groups",
+        "kernels of grouped transposed convolutions keep their order",
+        (
+            CONV,
+            "w = hlo_transpose(b, hlo_reshape(b, w, 4, split), (int64_t[]){0, 2, 1, 3});",
+            "w = hlo_reshape(b, w, 4, split);",
+        ),
+    ),
+    fault(
+        "shuffle-axes",
+        "DepthToSpace exchanges height and width of its blocks",
+        ("frontend/import_shape.c", "«(int64_t[]){0, 1, 4, 2, 5, 3}», to)", "(int64_t[]){0, 1, 4, 3, 5, 2}"),
+    ),
+    fault(
+        "norm-epsilon",
+        "BatchNormalization does not read its epsilon",
+        (NORM, "onnx_plus(b, variance, p.epsilon)", "onnx_plus(b, variance, 1e-5f)"),
+    ),
+    fault(
+        "pool-counts",
+        "means at the end of the image count what lies beyond it",
+        (
+            "frontend/import_pool.c",
+            "end = «p->in[k] + (include_pad ? w->high[k] : 0)»;",
+            "p->in[k] + w->high[k]",
+        ),
+    ),
+    fault(
+        "slice-backwards",
+        "a slice that runs backwards by steps ends at the wrong element",
+        (
+            "frontend/import_slice.c",
+            "(slice_dim){start - last, start + 1, stride, true}",
+            "(slice_dim){end + 1, start + 1, stride, true}",
+        ),
+    ),
+    fault(
+        "old-softmax",
+        "Softmax before version 13 is over one dimension",
+        ("frontend/import_softmax.c", "if («n->since < 13») {", "n->since < 11"),
+    ),
+]

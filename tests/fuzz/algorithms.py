@@ -3,26 +3,18 @@
 The log (backend_cpu/compile_tune_log.h) has a line a contraction: what was measured, and who won.  A line
 that says that another one won, with a right sum at its end, makes the compiler take that."""
 
+import ctypes
 import os
 
-MASK = (1 << 64) - 1
-K0, K1, K2 = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F
 LOG = "tuning.log"
+SEED = 0x6C6F67  # of a line's sum
 
 
-def fold(a, b):
-    product = a * b
-    return (product ^ product >> 64) & MASK
-
-
-def hash_bytes(data, seed):
-    """base/hash.h's."""
-    h, at = seed ^ fold(seed ^ K0, len(data) ^ K1), 0
-    while len(data) - at >= 16:
-        low, high = (int.from_bytes(data[k : k + 8], "little") for k in (at, at + 8))
-        h, at = fold(low ^ K1, high ^ h), at + 16
-    low, high = (int.from_bytes(data[k : min(k + 8, len(data))], "little") for k in (at, at + 8))
-    return fold(fold(low ^ K2, high ^ h), K0 ^ len(data))
+def sum_of(body):
+    """base/hash.h's hash_bytes, which is XXH3."""
+    xxhash = ctypes.CDLL("libxxhash.so.0").XXH3_64bits_withSeed
+    xxhash.restype, xxhash.argtypes = ctypes.c_uint64, [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64]
+    return xxhash(body, len(body), SEED) & 0xFFFFFFFF
 
 
 def read(folder):
@@ -51,4 +43,4 @@ def force(lines, name, folder):
         for line in lines:
             winner = name if name in measured(line) else line[3]
             body = "\t".join(line[:3] + [winner] + line[4:6])
-            f.write(f"{body}\t{hash_bytes(body.encode(), 0x6C6F67) & 0xFFFFFFFF:08x}\n")
+            f.write(f"{body}\t{sum_of(body.encode()):08x}\n")

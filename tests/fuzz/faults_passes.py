@@ -43,7 +43,7 @@ FAULTS = [
             "return a->n == b->n && (!a->n || memcmp(a->ints, b->ints, a->n * sizeof *a->ints) == 0);",
             "return a->n == b->n;",
         ),
-        ("hlo/ir.c", "return mix_bytes(h, v->ints, v->n * sizeof *v->ints);", "return mix(h, v->n);"),
+        ("hlo/ir.c", "return hash_bytes(v->ints, v->n * sizeof *v->ints, h);", "return hash_mix(h, v->n);"),
     ),
     fault(
         "norm-shift-unscaled",

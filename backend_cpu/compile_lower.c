@@ -244,6 +244,14 @@ static void bring_base(lower_context *c, const hlo_instr *i) {
   }
 }
 
+/* And that is what it reads in the place of the base, wherever that lies. */
+static void use_base(rt_thunk *t, const hlo_instr *i) {
+  hlo_place place;
+  if (hlo_place_of(i, &place)) {
+    t->buffers[place.base] = t->buffers[i->n_operands];
+  }
+}
+
 /* Operands whose buffers the results have, or what was in them. */
 static const int32_t *aliases(lowering *l, const hlo_instr *i, const rt_thunk *t) {
   int32_t *alias = ARENA_NEW_N(l->arena, int32_t, i->n_results + 1);
@@ -272,7 +280,9 @@ static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *
   enum { STAND_IN = 17 }; /* no multiple of anything */
   bring_base(c, i);
   cpu_call_of call = {.rows = cpu_rows_of(l->arena, i, l->options->target), .stand_in = STAND_IN};
-  return add_kernel(l, lower_thunk(c, "cpu.kernel", i), i, NULL, call.rows ? &call : NULL);
+  rt_thunk *t = lower_thunk(c, "cpu.kernel", i);
+  use_base(t, i);
+  return add_kernel(l, t, i, NULL, call.rows ? &call : NULL);
 }
 
 static status attach_sequence(rt_sequence *s, const cpu_kernels *kernels) {
@@ -407,6 +417,7 @@ static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i
   const cpu_plan *p = way->plan;
   rt_buffer result = lower_buffer(c, hlo_result((hlo_instr *)i, 0));
   if (p->sum.def) {
+    result.kept = true;
     rt_buffer sum = lower_buffer(c, p->sum);
     if (!same_buffer(&sum, &result)) {
       copy_to_result(c, i, sum, result);
@@ -472,6 +483,10 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
   bring_base(c, i);
   for (uint32_t phase = 0; phase < own->n_phases; phase++) {
     rt_thunk *t = lower_thunk_replacing(c, "cpu.kernel", i, packed < 0 ? UINT32_MAX : (uint32_t)packed, weights);
+    use_base(t, i);
+    for (uint32_t k = t->n_inputs; k < t->n_buffers; k++) {
+      t->buffers[k].kept = phase > 0; /* what the phases before wrote */
+    }
     if (own->n_phases > 1) {
       lower_note(c, t, "step %u of %u", phase + 1, own->n_phases);
     }

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/locale.h"
+
 typedef struct chunk {
   struct chunk *next;
   size_t size, used; /* of the bytes behind this header */
@@ -312,11 +314,11 @@ char *arena_printf(arena *a, const char *format, ...) {
   va_list args, again;
   va_start(args, format);
   va_copy(again, args);
-  int n = vsnprintf(NULL, 0, format, args);
+  int n = c_vsnprintf(NULL, 0, format, args);
   va_end(args);
   char *text = arena_alloc(a, n < 0 ? 1 : (size_t)n + 1);
   if (n > 0) {
-    vsnprintf(text, (size_t)n + 1, format, again);
+    c_vsnprintf(text, (size_t)n + 1, format, again);
   }
   va_end(again);
   return text;

@@ -8,6 +8,7 @@ base_sources = \
 	base/file.c \
 	base/hash.c \
 	base/literal.c \
+	base/locale.c \
 	base/nms.c \
 	base/npy.c \
 	base/random.c \
@@ -23,6 +24,7 @@ base_files = \
 	base/file.h \
 	base/hash.h \
 	base/literal.h \
+	base/locale.h \
 	base/nms.h \
 	base/npy.h \
 	base/random.h \

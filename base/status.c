@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/locale.h"
+
 struct status_record {
   unsigned code; /* a code, and what it is about */
   bool is_static; /* not to be freed, by whichever library's copy of this file */
@@ -74,7 +76,7 @@ status status_error(unsigned code, const char *format, ...) {
   char text[MESSAGE_MAX] = "";
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  c_vsnprintf(text, sizeof text, format, args);
   va_end(args);
   return new_record(code, "", text, "", 0);
 }
@@ -86,7 +88,7 @@ status status_prefix(status s, const char *format, ...) {
   char text[MESSAGE_MAX];
   va_list args;
   va_start(args, format);
-  int n = vsnprintf(text, sizeof text - 2, format, args);
+  int n = c_vsnprintf(text, sizeof text - 2, format, args);
   va_end(args);
   size_t end = n < 0 ? 0 : (size_t)n < sizeof text - 3 ? (size_t)n : sizeof text - 3;
   memcpy(text + end, ": ", 3);

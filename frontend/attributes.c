@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/locale.h"
+
 #define TYPE(name) ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##name
 
 typedef Onnx__AttributeProto__AttributeType attr_type;
@@ -54,7 +56,7 @@ static STATUS_PRINTF(3, 4) status
   char rule[300];
   va_list args;
   va_start(args, format);
-  vsnprintf(rule, sizeof rule, format, args);
+  c_vsnprintf(rule, sizeof rule, format, args);
   va_end(args);
   return status_error(STATUS_INVALID_MODEL, "%.200s%s%.100s: attribute %s %s", node->name,
                       *node->name ? ": " : "", node->op_type, name, rule);

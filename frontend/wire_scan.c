@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/locale.h"
 #include "frontend/onnx.pb-c.h"
 
 enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_LENGTH = 2, WIRE_32 = 5 };
@@ -67,7 +68,7 @@ static STATUS_PRINTF(3, 4) status fail(const scan *s, const uint8_t *at, const c
   char path[600], rule[300];
   va_list args;
   va_start(args, format);
-  vsnprintf(rule, sizeof rule, format, args);
+  c_vsnprintf(rule, sizeof rule, format, args);
   va_end(args);
   write_path(s, path, sizeof path);
   return status_error(STATUS_INVALID_FILE, "byte %zu%s%s: %s", (size_t)(at - s->start), path[0] ? ", " : "",

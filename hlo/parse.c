@@ -561,9 +561,9 @@ static status parse(void *data) {
 status hlo_parse(arena *a, const char *text, size_t n, const hlo_parse_options *options, hlo_module **out) {
   int64_t budget = options && options->max_bytes ? options->max_bytes : (int64_t)1 << 30;
   parser p = {.options = options, .budget = budget};
-  text_locale outer = text_locale_enter();
+  c_locale outer = c_locale_enter();
   status s = guard_run(parse, &(parse_job){&p, a, text, n});
-  text_locale_leave(outer);
+  c_locale_leave(outer);
   *out = s ? NULL : p.module;
   arena_destroy(p.local);
   arena_destroy(p.scratch);

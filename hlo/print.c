@@ -211,9 +211,9 @@ static status print_module(void *data) {
 status hlo_print_to(const hlo_module *m, const hlo_print_options *options, hlo_sink sink) {
   static const hlo_print_options plain;
   printer p = {.out.sink = sink, .options = options ? options : &plain, .dims = m->dims};
-  text_locale outer = text_locale_enter();
+  c_locale outer = c_locale_enter();
   status s = guard_run(print_module, &(print_job){&p, m});
-  text_locale_leave(outer);
+  c_locale_leave(outer);
   arena_destroy(p.scratch);
   return s;
 }
@@ -251,9 +251,9 @@ const char *hlo_instr_text(arena *a, const hlo_instr *i) {
   static const hlo_print_options elided = {.literals = HLO_LITERAL_ELIDE, .small_elements = 8};
   growing g = {.arena = a};
   printer p = {.out.sink = {append, &g}, .options = &elided, .dims = i->parent->module->dims, .scratch = a};
-  text_locale outer = text_locale_enter();
+  c_locale outer = c_locale_enter();
   put_instr(&p, (hlo_instr *)i);
   status_free(text_finish(&p.out)); /* append does not fail */
-  text_locale_leave(outer);
+  c_locale_leave(outer);
   return g.text;
 }

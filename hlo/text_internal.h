@@ -2,16 +2,8 @@
 #ifndef HLO_TEXT_INTERNAL_H
 #define HLO_TEXT_INTERNAL_H
 
-#include <locale.h>
-
+#include "base/locale.h"
 #include "hlo/text.h"
-
-/* Digits must not depend on the locale that the program around us has set: it is put aside for this thread. */
-typedef struct text_locale {
-  locale_t plain, outer;
-} text_locale;
-text_locale text_locale_enter(void);
-void text_locale_leave(text_locale l);
 
 /* --- writing --- */
 

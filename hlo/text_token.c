@@ -8,19 +8,6 @@
 
 #include "hlo/text_internal.h"
 
-text_locale text_locale_enter(void) {
-  text_locale l = {.plain = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
-  l.outer = l.plain ? uselocale(l.plain) : (locale_t)0;
-  return l;
-}
-
-void text_locale_leave(text_locale l) {
-  if (l.plain) {
-    uselocale(l.outer);
-    freelocale(l.plain);
-  }
-}
-
 /* --- writing --- */
 
 static void flush(text_out *o) {

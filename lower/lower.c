@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/locale.h"
 #include "hlo/buffers.h"
 #include "hlo/cost.h"
 #include "hlo/schedule.h"
@@ -202,7 +203,7 @@ void lower_note(lower_context *c, rt_thunk *t, const char *format, ...) {
   char text[256];
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  c_vsnprintf(text, sizeof text, format, args);
   va_end(args);
   t->note = *t->note ? arena_printf(c->a, "%s; %s", t->note, text) : arena_strdup(c->a, text);
 }

@@ -40,6 +40,9 @@ void cli_warn(const plug_session *s, const plug_compiled *c);
 /* The program for these inputs. */
 STATUS_MUST_USE status cli_compile_for(plug_session *s, const literal *inputs, arena *a,
                                        const plug_compiled **out);
+/* What cli_make_inputs does, and the program for them.  What is wrong with the model is found before large inputs are made. */
+STATUS_MUST_USE status cli_prepare(const cli_args *args, plug_session *s, arena *a, literal **inputs,
+                                   const plug_compiled **out);
 
 /* One for each output of the model; what they hold is freed with the arena, before which the session must not be closed. */
 plug_output *cli_make_outputs(plug_session *s, arena *a);
@@ -55,8 +58,8 @@ STATUS_MUST_USE status cli_read_tensor(arena *a, const char *path, dtype raw, li
 /* DIR/output_K.pb or .npy. */
 STATUS_MUST_USE status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name,
                                         uint32_t k, const literal *l);
-/* Floats in [0, 1), integers that are small enough for most tables, the same for the same seed. */
-literal cli_random_tensor(arena *a, const shape *s, uint64_t seed);
+/* Floats in [0, 1), integers that are small enough for most tables, the same for the same seed.  As long as there is time. */
+STATUS_MUST_USE status cli_random_tensor(arena *a, const shape *s, uint64_t seed, const mem_budget *time, literal *out);
 /* "y: f32[2,3] min 0 max 5 mean 2.5 [0 1 2 3 4 5]" */
 void cli_print_tensor(FILE *f, const char *name, const literal *l);
 

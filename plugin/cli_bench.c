@@ -107,10 +107,8 @@ status cli_bench(const cli_args *args, arena *a, int *code) {
   TRY(cli_session_options(args, a, &options));
   options.keep_programs = args->warm;
   TRY(cli_open(args, &options, path, a, &b.s));
-  TRY(cli_make_inputs(args, b.s, a, &inputs));
+  TRY(cli_prepare(args, b.s, a, &inputs, &b.c));
   b.inputs = inputs;
-  cli_progress_start(args->quiet, "compiling", 0);
-  TRY(plug_name_file(cli_compile_for(b.s, inputs, a, &b.c), path));
   b.outputs = cli_make_outputs(b.s, a);
   cli_progress_start(args->quiet, "measuring", 0);
   TRY(plug_name_file(measure(&b), path));

@@ -132,35 +132,45 @@ status cli_told_inputs(const cli_args *args, const plug_session *s, arena *a, pl
   return NULL;
 }
 
-/* Random numbers for input k, of the shape that a run would have it in. */
-static status make_input(const cli_args *args, const plug_session *s, const plug_inputs *told, uint32_t k, arena *a,
-                         literal *out) {
+/* The shape of input k as a run would have it. */
+static status shape_input(const plug_session *s, const plug_inputs *told, uint32_t k, literal *out) {
   const plug_value *v = &plug_session_source(s)->inputs[k];
   shape_kind kind = (shape_kind)v->shape.kind;
   CHECK_THAT(kind != SHAPE_UNRANKED || told->shapes[k], STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
              "the model says no rank for input '%s': --input or --shape must", v->name);
   CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
              "input '%s' is no array: sequences, optional values and maps are not supported", v->name);
-  shape wanted = plug_session_input_shape(s, told, k);
-  TRY(shape_check(&wanted, v->name));
+  *out = literal_make(told->values[k] ? *told->shapes[k] : plug_session_input_shape(s, told, k), told->values[k]);
+  return shape_check(&out->shape, v->name);
+}
+
+static status shape_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out) {
+  uint32_t n = plug_session_source(s)->n_inputs;
+  plug_inputs told;
+  *out = ARENA_NEW_N(a, literal, n);
+  TRY(cli_told_inputs(args, s, a, &told));
+  for (uint32_t k = 0; k < n; k++) {
+    TRY(shape_input(s, &told, k, &(*out)[k]));
+  }
+  return NULL;
+}
+
+/* Random numbers for the inputs of at most so many bytes that have none yet. */
+static status fill_inputs(const cli_args *args, const plug_session *s, int64_t bytes, arena *a, literal *inputs) {
+  const mem_budget time = {.deadline = plug_deadline_after(args->max_seconds)};
   uint64_t seed = args->seed < 0 ? 0 : (uint64_t)args->seed;
-  *out = cli_random_tensor(a, &wanted, seed + (uint64_t)k * 0x100000001u);
+  for (uint32_t k = 0; k < plug_session_source(s)->n_inputs; k++) {
+    if (!inputs[k].data && shape_bytes(&inputs[k].shape) <= bytes) {
+      status failed = cli_random_tensor(a, &inputs[k].shape, seed + (uint64_t)k * 0x100000001u, &time, &inputs[k]);
+      TRY(status_prefix(failed, "input '%s'", plug_session_source(s)->inputs[k].name));
+    }
+  }
   return NULL;
 }
 
 status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out) {
-  uint32_t n = plug_session_source(s)->n_inputs;
-  literal *inputs = *out = ARENA_NEW_N(a, literal, n);
-  plug_inputs told;
-  TRY(cli_told_inputs(args, s, a, &told));
-  for (uint32_t k = 0; k < n; k++) {
-    if (told.values[k]) {
-      inputs[k] = literal_make(*told.shapes[k], told.values[k]);
-    } else {
-      TRY(make_input(args, s, &told, k, a, &inputs[k]));
-    }
-  }
-  return NULL;
+  TRY(shape_inputs(args, s, a, out));
+  return fill_inputs(args, s, INT64_MAX, a, *out);
 }
 
 /* --- running --- */
@@ -189,6 +199,26 @@ status cli_compile_for(plug_session *s, const literal *inputs, arena *a, const p
   plug_inputs all = cli_inputs(s, inputs, a);
   TRY(plug_session_compile(s, &all, out));
   cli_warn(s, *out);
+  return NULL;
+}
+
+status cli_prepare(const cli_args *args, plug_session *s, arena *a, literal **out, const plug_compiled **program) {
+  enum { SMALL = 1 << 20 }; /* bytes; what decides a size is seldom larger */
+  const char *path = args->files.items[0];
+  TRY(shape_inputs(args, s, a, out));
+  literal *inputs = *out;
+  TRY(fill_inputs(args, s, SMALL, a, inputs));
+  cli_progress_start(args->quiet, "compiling", 0);
+  status failed = cli_compile_for(s, inputs, a, program);
+  if (status_get_subject(failed) == STATUS_ABOUT_VALUE) {
+    status_free(failed);
+    TRY(fill_inputs(args, s, INT64_MAX, a, inputs));
+    failed = cli_compile_for(s, inputs, a, program);
+  }
+  TRY(plug_name_file(failed, path));
+  cli_progress_start(args->quiet, "making inputs", 0);
+  TRY(fill_inputs(args, s, INT64_MAX, a, inputs));
+  cli_progress_end();
   return NULL;
 }
 

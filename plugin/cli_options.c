@@ -96,7 +96,7 @@ static const option options[] = {
     {"max-memory", 0, "BYTES", BYTES, AT(max_memory), MODEL_COMMANDS | CLI_CHECK,
      "for loading, compiling and running; K, M and G are understood (no limit)"},
     {"max-time", 0, "SECONDS", NUMBER, AT(max_seconds), MODEL_COMMANDS | CLI_CHECK,
-     "for loading, for compiling and for each run (no limit)"},
+     "for loading, for compiling, for making random inputs and for each run (no limit)"},
     {"quiet", 'q', NULL, FLAG, AT(quiet), CLI_ALL, "prints errors and results only"},
     {"verbose", 'v', NULL, FLAG, AT(verbose), CLI_RUN | CLI_TEST | CLI_COMPILE, "prints more"},
     {"help", 'h', NULL, FLAG, AT(help), CLI_ALL, "this page"},

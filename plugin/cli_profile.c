@@ -104,9 +104,7 @@ status cli_profile(const cli_args *args, arena *a, int *code) {
   CHECK_THAT(args->runs <= UINT32_MAX && args->warm_up <= UINT32_MAX, STATUS_INVALID_ARGUMENT, "too many runs");
   TRY(cli_session_options(args, a, &options));
   TRY(cli_open(args, &options, path, a, &s));
-  TRY(cli_make_inputs(args, s, a, &inputs));
-  cli_progress_start(args->quiet, "compiling", 0);
-  TRY(plug_name_file(cli_compile_for(s, inputs, a, &c), path));
+  TRY(cli_prepare(args, s, a, &inputs, &c));
   plug_output *outputs = cli_make_outputs(s, a);
   plug_profile_options how = {(uint32_t)args->warm_up, (uint32_t)args->runs, args->seconds};
   plug_inputs all = cli_inputs(s, inputs, a);

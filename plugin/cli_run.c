@@ -20,10 +20,7 @@ status cli_run(const cli_args *args, arena *a, int *code) {
   TRY(cli_session_options(args, a, &options));
   options.keep_programs = true;
   TRY(cli_open(args, &options, args->files.items[0], a, &s));
-  TRY(cli_make_inputs(args, s, a, &inputs));
-  cli_progress_start(args->quiet, "compiling", 0);
-  TRY(plug_name_file(cli_compile_for(s, inputs, a, &c), args->files.items[0]));
-  cli_progress_end();
+  TRY(cli_prepare(args, s, a, &inputs, &c));
   const plug_source *source = plug_session_source(s);
   plug_output *outputs = cli_make_outputs(s, a);
   double start = plug_now();

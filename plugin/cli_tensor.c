@@ -64,12 +64,16 @@ static uint64_t next_random(uint64_t *state) {
  * indices into tables of unknown length. */
 static int64_t integer_range(const dtype_info *t) { return t->bits <= 8 ? (int64_t)1 << t->bits : 2; }
 
-static void fill(dtype type, uint8_t *at, int64_t n, uint64_t seed) {
+static status fill(dtype type, uint8_t *at, int64_t n, uint64_t seed, const mem_budget *time) {
+  enum { LOOK = 1 << 20 }; /* elements between two looks at the clock */
   const dtype_info *info = dtype_get_info(type);
   dtype part = type == DTYPE_C64 ? DTYPE_F32 : type == DTYPE_C128 ? DTYPE_F64 : type;
   int64_t range = integer_range(info), low = dtype_is_signed(type) && info->bits <= 8 ? -range / 2 : 0;
   int64_t count = part == type ? n : 2 * n;
   for (int64_t k = 0; k < count; k++, at += dtype_bytes(part)) {
+    if (k % LOOK == 0) {
+      TRY(budget_check(time));
+    }
     uint64_t r = next_random(&seed);
     if (dtype_is_float(part)) {
       dtype_store_f64(part, at, (double)(r >> 40) * 0x1p-24, true, DTYPE_ROUND_NEAREST);
@@ -79,15 +83,14 @@ static void fill(dtype type, uint8_t *at, int64_t n, uint64_t seed) {
       dtype_store_i64(type, at, low + (int64_t)((r >> 32) % (uint64_t)range));
     }
   }
+  return NULL;
 }
 
-literal cli_random_tensor(arena *a, const shape *s, uint64_t seed) {
+status cli_random_tensor(arena *a, const shape *s, uint64_t seed, const mem_budget *time, literal *out) {
   void *data;
-  literal l = literal_new(a, *s, &data);
-  if (s->type != DTYPE_STR) { /* 0 is the empty string */
-    fill((dtype)s->type, data, shape_elements(s), seed);
-  }
-  return l;
+  *out = literal_new(a, *s, &data);
+  /* 0 is the empty string */
+  return s->type == DTYPE_STR ? NULL : fill((dtype)s->type, data, shape_elements(s), seed, time);
 }
 
 /* --- for people --- */

@@ -1,4 +1,5 @@
 /* onnxifi_rates.c - how fast the machine is, measured when somebody asks for it first, which takes some tenths of a second. */
+#include <locale.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,11 +19,16 @@ static const char RELU[] =
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static ifi_rates measured;
 
-/* The number behind "name": in the part of the text that begins with "roofline". */
+/* The number behind "name": in the part of the text that begins with "roofline", with a decimal point in any locale. */
 static double number_of(const char *text, const char *name) {
   const char *at = strstr(text, "\"roofline\"");
   at = at ? strstr(at, name) : NULL;
-  return at ? strtod(at + strlen(name), NULL) : 0;
+  locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  double number = at && plain ? strtod_l(at + strlen(name), NULL, plain) : 0;
+  if (plain) {
+    freelocale(plain);
+  }
+  return number;
 }
 
 static oxla_error *profile(oxla_model *model, char **text) {

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/locale.h"
 #include "plugin/session_parts.h"
 
 enum { LINE_MAX_BYTES = 1000 };
@@ -13,7 +14,7 @@ void plug_log(const plug_session *s, plug_log_level level, const char *format, .
   char line[LINE_MAX_BYTES];
   va_list args;
   va_start(args, format);
-  vsnprintf(line, sizeof line, format, args);
+  c_vsnprintf(line, sizeof line, format, args);
   va_end(args);
   status_make_line(line);
   s->options.log(s->options.log_data, level, line);

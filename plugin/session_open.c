@@ -1,4 +1,5 @@
 /* session_open.c - opening a session: a model, HLO text, a compiled file, or what the cache tells of a model. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,7 +133,7 @@ static status set_tuning(plug_session *s) {
 static bool is_hlo(const uint8_t *text, size_t size) {
   static const char words[] = "onnx-xla hlo ";
   size_t at = 0;
-  while (at < size && ((text[at] && strchr(" \t\r\n", text[at])) || (size - at > 1 && memcmp(text + at, "//", 2) == 0))) {
+  while (at < size && (isspace(text[at]) || (size - at > 1 && memcmp(text + at, "//", 2) == 0))) {
     const uint8_t *end = text[at] == '/' ? memchr(text + at, '\n', size - at) : text + at;
     at = end ? (size_t)(end - text) + 1 : size;
   }

@@ -1,6 +1,8 @@
 /* session_profile_text.c - profiles for programs: JSON, and Chrome's trace events. */
 #include <inttypes.h>
 
+#include "base/locale.h"
+
 #include "plugin/session_profile.h"
 
 /* A text as JSON has it; what is no UTF-8 or a control character becomes '?'. */
@@ -59,7 +61,7 @@ static void put_groups(FILE *f, const char *key, const plug_profile_groups *g) {
   fputs("]", f);
 }
 
-void plug_profile_write_json(const plug_profile *p, FILE *f) {
+static void write_json(const plug_profile *p, FILE *f) {
   const rt_roofline *r = &p->roofline;
   fputs("{", f);
   put_named_text(f, "model", p->model);
@@ -94,7 +96,7 @@ static void put_event(FILE *f, const plug_profile *p, const rt_profile_event *e)
   fprintf(f, ", \"gflops\": %.4f, \"gbytes\": %.4f}}", giga((double)t->operations, seconds), giga((double)t->bytes, seconds));
 }
 
-void plug_profile_write_trace(const plug_profile *p, FILE *f) {
+static void write_trace(const plug_profile *p, FILE *f) {
   fputs("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 1, \"args\": {", f);
   put_named_text(f, "name", p->model);
   fputs("}}", f);
@@ -102,4 +104,16 @@ void plug_profile_write_trace(const plug_profile *p, FILE *f) {
     put_event(f, p, &p->raw->events[k]);
   }
   fputs("]}\n", f);
+}
+
+void plug_profile_write_json(const plug_profile *p, FILE *f) {
+  c_locale outer = c_locale_enter();
+  write_json(p, f);
+  c_locale_leave(outer);
+}
+
+void plug_profile_write_trace(const plug_profile *p, FILE *f) {
+  c_locale outer = c_locale_enter();
+  write_trace(p, f);
+  c_locale_leave(outer);
 }

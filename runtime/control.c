@@ -2,6 +2,7 @@
  * target names its own. */
 #include <string.h>
 
+#include "runtime/check_memory.h"
 #include "runtime/executable.h"
 #include "runtime/pool.h"
 #include "runtime/random.h"
@@ -67,6 +68,7 @@ static status run_while(const rt_thunk *t, rt_run *r) {
   for (;;) {
     TRY(budget_check(r->budget));
     TRY(rt_run_sequence(&t->bodies[0], r));
+    TRY(r->checker ? rt_checker_decide(r->checker, t) : NULL);
     if (!*(const uint8_t *)rt_address(r, &t->buffers[0])) {
       return NULL;
     }
@@ -85,6 +87,7 @@ static status load_conditional(rt_thunk *t, rt_loader *l) {
 }
 
 static status run_conditional(const rt_thunk *t, rt_run *r) {
+  TRY(r->checker ? rt_checker_decide(r->checker, t) : NULL);
   const void *index = rt_address(r, &t->buffers[0]);
   int64_t branch = dtype_load_i64(t->buffers[0].type, index);
   if (t->buffers[0].type == DTYPE_PRED) {
@@ -96,8 +99,8 @@ static status run_conditional(const rt_thunk *t, rt_run *r) {
   return rt_run_sequence(&t->bodies[branch], r);
 }
 
-/* --- beside: bodies that know nothing of each other, each on one thread.  A profiler, which has one clock, sees them one after
- * the other. --- */
+/* --- beside: bodies that know nothing of each other, each on one thread.  A profiler, which has one clock, and a checker see them one
+ * after the other. --- */
 
 enum { BESIDE_MAX = 256 };
 
@@ -127,10 +130,11 @@ static void run_members(void *data, int64_t begin, int64_t end) {
 
 static status run_beside(const rt_thunk *t, rt_run *r) {
   member members[BESIDE_MAX];
+  TRY(r->checker ? rt_checker_beside(r->checker, t) : NULL);
   for (uint32_t k = 0; k < t->n_bodies; k++) {
     members[k] = (member){&t->bodies[k], r, NULL};
   }
-  rt_parallel_for(r->profiler ? NULL : r->pool, t->n_bodies, 1, run_members, members);
+  rt_parallel_for(r->profiler || r->checker ? NULL : r->pool, t->n_bodies, 1, run_members, members);
   status failed = NULL;
   for (uint32_t k = 0; k < t->n_bodies; k++) {
     status_free(failed ? members[k].failed : NULL);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/check_memory.h"
 #include "runtime/profile.h"
 
 enum {
@@ -243,28 +244,37 @@ static status at_thunk(status failed, const rt_thunk *t) {
   return status_prefix(failed, "%s", t->label);
 }
 
-static inline status run_thunk(const rt_thunk *t, rt_run *r) {
-  status failed = t->ops->run(t, r);
+static inline status finish_thunk(const rt_thunk *t, const rt_run *r, status failed) {
   failed = failed ? failed : budget_check(r->budget);
   return failed ? at_thunk(failed, t) : NULL;
 }
 
-static status run_profiled(const rt_sequence *s, rt_run *r) {
+/* Control flow looks after itself: its bodies' thunks are checked. */
+static status run_checked(const rt_thunk *t, rt_run *r) {
+  return r->checker && t->n_bodies == 0 ? rt_checker_run(r->checker, t, r) : t->ops->run(t, r);
+}
+
+static status run_profiled(const rt_thunk *t, rt_run *r) {
+  rt_profile_mark mark = rt_profile_enter(r->profiler, t);
+  status failed = run_checked(t, r);
+  rt_profile_leave(r->profiler, &mark);
+  return failed;
+}
+
+static status run_watched(const rt_sequence *s, rt_run *r) {
   for (uint32_t k = 0; k < s->n; k++) {
-    rt_profile_mark mark = rt_profile_enter(r->profiler, &s->thunks[k]);
-    status failed = run_thunk(&s->thunks[k], r);
-    rt_profile_leave(r->profiler, &mark);
-    TRY(failed);
+    const rt_thunk *t = &s->thunks[k];
+    TRY(finish_thunk(t, r, r->profiler ? run_profiled(t, r) : run_checked(t, r)));
   }
   return NULL;
 }
 
 status rt_run_sequence(const rt_sequence *s, rt_run *r) {
-  if (r->profiler) {
-    return run_profiled(s, r);
+  if (r->profiler || r->checker) {
+    return run_watched(s, r);
   }
   for (uint32_t k = 0; k < s->n; k++) {
-    TRY(run_thunk(&s->thunks[k], r));
+    TRY(finish_thunk(&s->thunks[k], r, s->thunks[k].ops->run(&s->thunks[k], r)));
   }
   return NULL;
 }
@@ -348,12 +358,26 @@ typedef struct execution {
   const rt_executable *e;
   const rt_run_options *options;
   rt_run *run;
+  arena *arena; /* the checker's; NULL until there is one */
 } execution;
 
 static status run_body(void *data) {
   execution *x = data;
-  return x->options && x->options->drive ? x->options->drive(x->options->drive_data, &x->e->body, x->run)
-                                         : rt_run_sequence(&x->e->body, x->run);
+  const rt_run_options *o = x->options;
+  bool check_memory = o && o->check_memory;
+  if (check_memory) {
+    x->arena = arena_create(x->run->budget);
+    x->run->checker = rt_checker_create(x->arena, x->run);
+  }
+  TRY(o && o->drive ? o->drive(o->drive_data, &x->e->body, x->run) : rt_run_sequence(&x->e->body, x->run));
+  return check_memory ? rt_checker_finish(x->run->checker) : NULL;
+}
+
+static status run_guarded(const rt_executable *e, rt_run *r, const rt_run_options *options) {
+  execution x = {.e = e, .options = options, .run = r};
+  status s = guard_run(run_body, &x);
+  arena_destroy(x.arena);
+  return s;
 }
 
 status rt_execute(const rt_executable *e, const rt_run_options *options, const void *const *params,
@@ -377,7 +401,7 @@ status rt_execute(const rt_executable *e, const rt_run_options *options, const v
     rt_run run = {.executable = e, .arena = (uint8_t *)memory, .params = (const void *const *)in.used,
                   .results = out.used, .pool = options ? options->pool : NULL,
                   .budget = budget, .profiler = options ? options->profiler : NULL, .seed = options ? options->seed : 0};
-    s = guard_run(run_body, &(execution){e, options, &run});
+    s = run_guarded(e, &run, options);
     if (!s) {
       copy_staged(&out, results, false);
     }

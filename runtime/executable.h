@@ -18,6 +18,7 @@ typedef struct rt_run_options {
   mem_budget *budget;       /* of this run: cancel, deadline; its memory counts there */
   struct rt_profiler *profiler;
   uint64_t seed; /* of random numbers: equal seeds, equal numbers */
+  bool check_memory; /* what thunks do to memory is checked (check_memory.h) */
   /* Runs the program's thunks in place of rt_run_sequence, to look at memory between them; NULL: nobody does. */
   status (*drive)(void *data, const rt_sequence *body, rt_run *r);
   void *drive_data;

@@ -24,7 +24,7 @@
 
 static const char magic[8] = {'O', 'X', 'L', 'A', '\r', '\n', 0x1a, '\n'};
 
-enum { VERSION = 7, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
+enum { VERSION = 8, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
 
 enum { META, PROGRAMS, SOURCE, CODE, CONSTANTS, N_SECTIONS };
 static const char *const section_names[N_SECTIONS] = {"meta", "programs", "source", "code", "constants"};
@@ -109,7 +109,7 @@ static void put_io(rt_writer *out, uint32_t n, const rt_io *io) {
 }
 
 static void put_buffer(rt_writer *out, const rt_buffer *b) {
-  rt_put_i64(out, b->space);
+  rt_put_i64(out, b->space + (b->kept ? RT_SPACE_COUNT : 0));
   rt_put_i64(out, b->type);
   rt_put_i64(out, b->index);
   rt_put_i64(out, b->offset);
@@ -382,7 +382,9 @@ static rt_io *get_io(rt_reader *r, reading *x, uint32_t *n) {
 
 static void get_buffer(rt_reader *r, reading *x, rt_buffer *b) {
   uint8_t rank;
-  b->space = (uint8_t)rt_get_in(r, 0, RT_SPACE_COUNT - 1);
+  int64_t space = rt_get_in(r, 0, 2 * RT_SPACE_COUNT - 1);
+  b->space = (uint8_t)(space % RT_SPACE_COUNT);
+  b->kept = space >= RT_SPACE_COUNT;
   b->type = (uint8_t)rt_get_in(r, 1, DTYPE_COUNT - 1);
   b->index = (uint32_t)rt_get_in(r, 0, UINT32_MAX);
   b->offset = rt_get_in(r, 0, INT64_MAX);

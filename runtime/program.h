@@ -25,6 +25,7 @@ typedef enum rt_space {
  * element size.  Strides are in elements, not negative, the innermost 1 unless the thunk kind takes any. */
 typedef struct rt_buffer {
   uint8_t space, type, rank; /* rt_space, dtype */
+  bool kept; /* of an output: what it holds before is read, too */
   uint32_t index;
   rt_size offset; /* bytes */
   const rt_size *extents, *strides;

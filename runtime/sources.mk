@@ -1,19 +1,24 @@
 # Written by m4/list-sources: do not edit.
 runtime_sources = \
+	runtime/check_memory.c \
 	runtime/code_loader.c \
 	runtime/control.c \
 	runtime/executable.c \
+	runtime/guarded.c \
 	runtime/image.c \
 	runtime/pool.c \
 	runtime/profile.c \
 	runtime/program.c \
 	runtime/random.c \
 	runtime/roofline.c \
-	runtime/shared.c
+	runtime/shared.c \
+	runtime/trial.c
 runtime_files = \
 	runtime/README \
+	runtime/check_memory.h \
 	runtime/code_loader.h \
 	runtime/executable.h \
+	runtime/guarded.h \
 	runtime/image.h \
 	runtime/pool.h \
 	runtime/profile.h \
@@ -21,4 +26,5 @@ runtime_files = \
 	runtime/random.h \
 	runtime/roofline.h \
 	runtime/shared.h \
-	runtime/target.h
+	runtime/target.h \
+	runtime/trial.h

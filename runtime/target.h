@@ -41,6 +41,7 @@ typedef struct rt_run {
                        const rt_executable **out);
   void *session;
   uint64_t seed; /* of the run's random numbers */
+  struct rt_checker *checker; /* NULL: off */
 } rt_run;
 
 /* While thunks are loaded. */

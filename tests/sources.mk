@@ -10,6 +10,7 @@ check_programs = \
 	tests/onnxifi/check_threads \
 	tests/target/check_attention \
 	tests/target/check_candidates \
+	tests/target/check_checked_runs \
 	tests/target/check_exact \
 	tests/target/check_operations \
 	tests/target/check_random \
@@ -58,6 +59,7 @@ check_programs = \
 	tests/unit/check_wire_scan
 test_programs = \
 	tests/e2e/prog_hostile \
+	tests/e2e/prog_locale \
 	tests/fuzz/bytes/prog_fuzz_bytes \
 	tests/hlo/prog_run_pass
 test_modules = \
@@ -95,6 +97,7 @@ script_tests = \
 	tests/e2e/test-edges \
 	tests/e2e/test-hostile \
 	tests/e2e/test-light-models \
+	tests/e2e/test-locale \
 	tests/e2e/test-malloc \
 	tests/e2e/test-ocr \
 	tests/e2e/test-ort-cases \
@@ -285,6 +288,7 @@ tests_files = \
 	tests/e2e/test-edges \
 	tests/e2e/test-hostile \
 	tests/e2e/test-light-models \
+	tests/e2e/test-locale \
 	tests/e2e/test-malloc \
 	tests/e2e/test-ocr \
 	tests/e2e/test-ort-cases \
@@ -568,6 +572,8 @@ tests_target_check_attention_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_attention_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_candidates_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_candidates_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_target_check_checked_runs_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_target_check_checked_runs_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_exact_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_exact_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_operations_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
@@ -662,6 +668,8 @@ tests_unit_check_wire_scan_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_wire_scan_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_prog_hostile_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_e2e_prog_hostile_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_e2e_prog_locale_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_e2e_prog_locale_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_fuzz_bytes_prog_fuzz_bytes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_fuzz_bytes_prog_fuzz_bytes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_hlo_prog_run_pass_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

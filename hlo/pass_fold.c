@@ -7,15 +7,26 @@
  * computed on scalars: so a splat of any size costs nothing.  Vectors of indices stay constants: gather, dynamic-slice
  * and others look at them; so do weights of contractions.  Small integers that a dot of the target scales itself stay
  * what they are. Budget: results of at most context.fold_bytes; larger ones, up to a bound, where they replace
- * constants about as large (a transposed weight).  All in all no more than MAX_WORK bytes are read and written. */
+ * constants about as large (a transposed weight).  All in all no more than MAX_WORK bytes are read and written. A large
+ * result that was used up is removed at once, with its memory: of a chain of index arithmetic the end alone stays. */
 #include <string.h>
 
 #include "hlo/quantized.h"
+
+/* A constant with memory of its own. */
+typedef struct large_result {
+  const hlo_instr *constant; /* NULL: in the making */
+  arena *memory;
+} large_result;
 
 typedef struct folding {
   pass_context *context;
   int64_t work; /* bytes left */
   bool changed;
+  arena *memory; /* of what is computed now */
+  hlo_instr *made; /* the first constant that the last instruction became */
+  uint32_t n_large, cap_large;
+  large_result *large;
 } folding;
 
 static const int64_t MAX_WORK = (int64_t)1 << 31;
@@ -95,19 +106,97 @@ static hlo_value constant_before(hlo_instr *at, literal l) {
   return hlo_constant(&b, l);
 }
 
-/* --- folding --- */
+/* --- large results --- */
 
-/* A copy of the elements that dies with the module, not with the pass. */
+static void destroy_arena(void *memory) { arena_destroy(memory); }
+
+static void destroy_memory(void *data) {
+  folding *f = data;
+  arena_destroy(f->memory);
+  while (f->n_large) {
+    arena_destroy(f->large[--f->n_large].memory);
+  }
+}
+
+/* What is left lives as long as the module. */
+static void hand_over(folding *f, arena *module) {
+  while (f->n_large) {
+    arena_cleanup(module, destroy_arena, f->large[--f->n_large].memory);
+  }
+}
+
+static bool is_large(const shape *s) {
+  enum { LARGE = 1 << 16 };
+  return shape_bytes(s) >= LARGE;
+}
+
+static bool is_owned(const folding *f, const void *data) {
+  for (uint32_t k = 0; k < f->n_large; k++) {
+    if (arena_holds(f->large[k].memory, data)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Frees the memory of a constant that is gone, if that is its own. */
+static void release(folding *f, const hlo_instr *constant) {
+  for (uint32_t k = f->n_large; k-- > 0 && is_large(&constant->shapes[0]);) {
+    if (f->large[k].constant == constant) {
+      arena_destroy(f->large[k].memory);
+      f->large[k] = f->large[--f->n_large];
+      return;
+    }
+  }
+}
+
+/* Removes what i was computed from and nobody uses any more, if it is large or a broadcast of such. */
+static void drop(folding *f, hlo_value v) {
+  while (v.def->parent && is_large(hlo_shape(v)) && v.def->n_uses == 0 && !hlo_is_root(v) &&
+         (v.def->op == HLO_CONSTANT || v.def->op == HLO_BROADCAST)) {
+    hlo_value below = v.def->n_operands ? v.def->operands[0] : v;
+    hlo_remove(v.def);
+    release(f, v.def);
+    v = below;
+  }
+}
+
+
+/* A copy of the elements. */
 static literal keep(const literal *l, arena *a) {
   return literal_make(l->shape, arena_memdup(a, l->data, (size_t)shape_bytes(&l->shape)));
 }
 
-/* Computes i, whose operands are args, through a copy that stands before it for a moment. */
+/* A result of i as a constant before it.  What lies where it stays anyway is not copied; what is large and all that was
+ * computed takes the memory. */
+static hlo_value constant_of(folding *f, hlo_instr *i, literal l) {
+  bool is_new = arena_holds(f->memory, l.data);
+  if (!is_new && !is_owned(f, l.data)) {
+    return constant_before(i, l);
+  }
+  if (!is_large(&l.shape)) {
+    return constant_before(i, keep(&l, i->parent->module->arena));
+  }
+  large_result *own = ARENA_PUSH(f->context->scratch, f->large, f->n_large, f->cap_large);
+  if (is_new && i->n_results == 1 && arena_used(f->memory) <= 2 * (size_t)shape_bytes(&l.shape)) {
+    own->memory = f->memory;
+    f->memory = NULL;
+  } else {
+    own->memory = arena_create(arena_budget(f->context->scratch));
+    l = keep(&l, own->memory);
+  }
+  hlo_value constant = constant_before(i, l);
+  own->constant = constant.def;
+  return constant;
+}
+
+/* Computes i, whose operands are args, through a copy that stands before it for a moment.  Results live as long as the
+ * operands and f->memory. */
 static bool evaluate(folding *f, const hlo_instr *i, const hlo_value *args, const shape *shapes,
                      literal *results) {
   hlo_instr *copy = hlo_instr_clone(i->parent, (hlo_instr *)i, i, args);
   memcpy(copy->shapes, shapes, i->n_results * sizeof *shapes);
-  status s = f->context->eval(copy, i->parent->module->arena, results);
+  status s = f->context->eval(copy, f->memory, results);
   hlo_remove(copy);
   bool done = s == NULL;
   status_free(s);
@@ -137,7 +226,7 @@ static bool fold_splats(folding *f, hlo_instr *i) {
   if (done) {
     hlo_builder b = hlo_pass_builder(f->context, i->parent, i);
     b.eval = NULL; /* it would make the broadcast a constant again */
-    hlo_replace(hlo_result(i, 0), hlo_splat_literal(&b, i->shapes[0], result));
+    hlo_replace(hlo_result(i, 0), hlo_splat_literal(&b, i->shapes[0], keep(&result, i->parent->module->arena)));
     hlo_remove(i);
     f->changed = true;
   }
@@ -166,7 +255,7 @@ static int64_t cost_of(const folding *f, const hlo_instr *i) {
 }
 
 static bool fold_constants(folding *f, hlo_instr *i) {
-  arena *a = i->parent->module->arena, *scratch = f->context->scratch;
+  arena *scratch = f->context->scratch;
   if (i->op == HLO_CONSTANT || i->op == HLO_BROADCAST || i->op == HLO_IOTA) {
     return false; /* compact as they are */
   }
@@ -177,23 +266,38 @@ static bool fold_constants(folding *f, hlo_instr *i) {
   f->work -= cost;
   hlo_value *args = ARENA_NEW_N(scratch, hlo_value, i->n_operands + 1);
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    args[k] =
-        hlo_literal(i->operands[k]) ? i->operands[k] : constant_before(i, known_literal(i->operands[k], a));
+    hlo_value x = i->operands[k];
+    args[k] = hlo_literal(x) ? x : constant_before(i, known_literal(x, f->memory));
   }
   literal *results = ARENA_NEW_N(scratch, literal, i->n_results + 1);
   bool done = evaluate(f, i, args, i->shapes, results);
-  for (uint32_t k = 0; k < i->n_results && done; k++) {
-    hlo_replace(hlo_result(i, k), constant_before(i, results[k]));
-  }
   for (uint32_t k = 0; k < i->n_operands; k++) {
     if (args[k].def != i->operands[k].def && args[k].def->n_uses == 0) {
       hlo_remove(args[k].def);
     }
   }
+  for (uint32_t k = 0; k < i->n_results && done; k++) {
+    hlo_value constant = constant_of(f, i, results[k]);
+    hlo_replace(hlo_result(i, k), constant);
+    f->made = k ? f->made : constant.def;
+  }
   if (done) {
     hlo_remove(i);
     f->changed = true;
   }
+  for (uint32_t k = 0; k < i->n_operands && done; k++) {
+    drop(f, i->operands[k]);
+  }
+  return done;
+}
+
+/* One or the other, with memory for what is computed on the way. */
+static bool fold_instr(folding *f, hlo_instr *i) {
+  f->memory = arena_create(arena_budget(f->context->scratch));
+  f->made = NULL;
+  bool done = fold_splats(f, i) || fold_constants(f, i);
+  arena_destroy(f->memory);
+  f->memory = NULL;
   return done;
 }
 
@@ -220,6 +324,7 @@ static bool compact_splat(folding *f, hlo_instr *i) {
   first = keep(&first, i->parent->module->arena); /* lets go of the array */
   hlo_replace(hlo_result(i, 0), hlo_splat_literal(&b, l->shape, first));
   hlo_remove(i);
+  release(f, i);
   f->changed = true;
   return true;
 }
@@ -247,8 +352,8 @@ static status fold_computation(folding *f, hlo_computation *c) {
                 hlo_has_effect(i) || (hlo_info(i)->flags & HLO_RUN) || begins_small_weights(f, i);
     if (!skip && compact_splat(f, i)) {
       i = before ? before->next : c->first; /* looks at the scalar and the broadcast: nothing to do there */
-    } else if (!skip && i->op != HLO_CONSTANT && (fold_splats(f, i) || fold_constants(f, i))) {
-      i = before ? before->next : c->first;
+    } else if (!skip && i->op != HLO_CONSTANT && fold_instr(f, i)) {
+      i = f->made ? f->made : before ? before->next : c->first;
     } else {
       i = i->next;
     }
@@ -260,12 +365,16 @@ status pass_fold(hlo_module *m, pass_context *c, bool *changed) {
   if (!c->eval) {
     return NULL;
   }
-  folding f = {.context = c, .work = MAX_WORK};
+  folding *f = ARENA_NEW(c->scratch, folding);
+  f->context = c;
+  f->work = MAX_WORK;
+  arena_cleanup(c->scratch, destroy_memory, f);
   uint32_t n;
   hlo_computation **walked = hlo_walked(m, c->scratch, false, &n);
   for (uint32_t k = 0; k < n; k++) {
-    TRY(fold_computation(&f, walked[k]));
+    TRY(fold_computation(f, walked[k]));
   }
-  *changed = f.changed;
+  hand_over(f, m->arena);
+  *changed = f->changed;
   return NULL;
 }

@@ -425,11 +425,57 @@ START_TEST(skipping) {
 }
 END_TEST
 
+/* Arithmetic of large arrays that depends on nothing, with a view of one on the way, equal elements, and two roots. */
+static const char *index_arithmetic(arena *a) {
+  enum { STEPS = 100 };
+  const char *text = "%i = iota() {dimension=0} : f32[256,256]\n%j = iota() {dimension=1} : f32[256,256]\n"
+                     "%0 = subtract(%i, %j) : f32[256,256]\n%zero = multiply(%0, %0) : f32[256,256]\n";
+  for (int k = 1; k < STEPS; k++) {
+    text = k % 10 ? arena_printf(a, "%s%%%d = %s(%%%d, %%i) : f32[256,256]\n", text, k, k % 2 ? "add" : "subtract", k - 1)
+                  : arena_printf(a, "%s%%%dv = reshape(%%%d) : f32[65536]\n%%%d = reshape(%%%dv) : f32[256,256]\n", text, k,
+                                 k - 1, k, k);
+  }
+  return arena_printf(a, "onnx-xla hlo 1\n module \"m\" {\nentry main(%%x: f32[2]) {\n%s%%e = subtract(%%%d, %%%d) : f32[256,256]\n"
+                      "%%r = reduce(%%zero) {dimensions=[0,1], reducer=add} : f32[]\nreturn %%%d, %%50, %%e, %%r\n}\n}\n", text,
+                      STEPS - 1, STEPS - 1, STEPS - 1);
+}
+
+static status fold_in_little_memory(void *data) {
+  arena *a = arena_create(data), *far = arena_create(NULL);
+  const char *text = index_arithmetic(far);
+  hlo_module *m, *whole;
+  literal want[4], got[4], x = literal_new(far, shape_make(DTYPE_F32, 1, (dim[]){2}), &(void *){NULL});
+  TRY(hlo_parse(far, text, strlen(text), NULL, &whole));
+  TRY(ref_eval_computation(whole->entry, &x, far, want));
+  TRY(hlo_parse(a, text, strlen(text), NULL, &m));
+  static const hlo_pass steps[] = {HLO_STEP(fold), HLO_STEP(dce)};
+  pass_context c = {.arena = a, .eval = ref_fold, .fold_bytes = 1 << 20, .verify = true, .check_changed = true};
+  TRY(hlo_run_passes(m, steps, 2, &c));
+  TRY(ref_eval_computation(m->entry, &x, far, got));
+  for (int k = 0; k < 4; k++) {
+    CHECK_THAT(same_literal(&want[k], &got[k], 0), STATUS_INTERNAL, "result %d differs", k);
+    CHECK_THAT(hlo_literal(m->entry->roots[k]), STATUS_INTERNAL, "result %d is not known", k);
+  }
+  arena_destroy(a);
+  arena_destroy(far);
+  return NULL;
+}
+
+/* A hundred results of a quarter of a megabyte in four: those that were used up have let go of their memory. */
+START_TEST(folding_lets_go) {
+  mem_budget budget = {.limit = 4 << 20};
+  status s = guard_run(fold_in_little_memory, &budget);
+  ck_assert_msg(!s, "%s", status_message(s));
+  ck_assert_uint_eq(budget.used, 0);
+}
+END_TEST
+
 int main(void) {
   TCase *c = tcase_create("random");
   tcase_set_timeout(c, 120);
   tcase_add_loop_test(c, random_modules, 0, sizeof trials / sizeof *trials);
   tcase_add_test(c, report);
   tcase_add_test(c, skipping);
+  tcase_add_test(c, folding_lets_go);
   return run_suite("passes", c);
 }

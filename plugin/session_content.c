@@ -64,6 +64,8 @@ void plug_key_text(plug_key k, char out[PLUG_KEY_TEXT]) {
   snprintf(out, PLUG_KEY_TEXT, "%016" PRIx64 "%016" PRIx64, k.words[0], k.words[1]);
 }
 
+static int64_t nanoseconds(const struct timespec *t) { return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec; }
+
 /* --- stamps --- */
 
 typedef struct stamp {
@@ -90,25 +92,21 @@ void plug_contents_init(plug_contents *c, int folder, const hash_secret *secret)
   c->boot = read_boot();
 }
 
-static stamp stamp_of(const plug_contents *c, const struct stat *st, bool whole) {
-  stamp s = {.boot = c->boot, .device = st->st_dev, .inode = st->st_ino, .size = (uint64_t)st->st_size,
-             .modified = {st->st_mtim.tv_sec, st->st_mtim.tv_nsec}};
-  if (!whole) {
-    s.changed[0] = st->st_ctim.tv_sec;
-    s.changed[1] = st->st_ctim.tv_nsec;
-  }
-  return s;
+static stamp stamp_of(const plug_contents *c, const struct stat *st) {
+  return (stamp){.boot = c->boot, .device = st->st_dev, .inode = st->st_ino, .size = (uint64_t)st->st_size,
+                 .modified = {st->st_mtim.tv_sec, st->st_mtim.tv_nsec},
+                 .changed = {st->st_ctim.tv_sec, st->st_ctim.tv_nsec}};
 }
 
-static void slot_name(const stamp *s, char out[16]) {
-  snprintf(out, 16, "%x", (unsigned)(hash_mix(s->device, s->inode) % STAMP_SLOTS));
+static void slot_name(uint64_t device, uint64_t inode, char out[16]) {
+  snprintf(out, 16, "%x", (unsigned)(hash_mix(device, inode) % STAMP_SLOTS));
 }
 
 /* The stamp for this file as it is, if there is one. */
 static bool find_stamp(const plug_contents *c, const stamp *now, stamp *out) {
   char name[16];
-  slot_name(now, name);
-  int fd = c->boot ? openat(c->folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+  slot_name(now->device, now->inode, name);
+  int fd = c->boot ? openat(c->folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
   if (fd < 0) {
     return false;
   }
@@ -120,7 +118,7 @@ static bool find_stamp(const plug_contents *c, const stamp *now, stamp *out) {
 
 static void put_stamp(const plug_contents *c, stamp *s) {
   char name[16], temporary[64];
-  slot_name(s, name);
+  slot_name(s->device, s->inode, name);
   snprintf(temporary, sizeof temporary, "%s.%ld", name, (long)getpid());
   s->check = hash_chunk(c, s, offsetof(stamp, check));
   int fd = c->boot ? openat(c->folder, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
@@ -151,7 +149,7 @@ static bool sample(const plug_contents *c, int fd, uint64_t size, plug_key *out)
 
 bool plug_same_file(const struct stat *a, const struct stat *b) {
   plug_contents none = {0};
-  stamp x = stamp_of(&none, a, false), y = stamp_of(&none, b, false);
+  stamp x = stamp_of(&none, a), y = stamp_of(&none, b);
   return memcmp(&x, &y, sizeof x) == 0;
 }
 
@@ -185,7 +183,7 @@ status plug_key_of_file(const plug_contents *c, rt_pool *pool, int fd, struct st
   plug_key samples;
   clock_gettime(CLOCK_REALTIME, &now);
   CHECK_THAT(fstat(fd, st) == 0 && S_ISREG(st->st_mode), STATUS_IO, "no regular file");
-  stamp fresh = stamp_of(c, st, false);
+  stamp fresh = stamp_of(c, st);
   CHECK_THAT(sample(c, fd, fresh.size, &samples), STATUS_IO, "cannot be read: %s", strerror(errno));
   if (find_stamp(c, &fresh, &known) && hash128_equal(known.samples, samples)) {
     *out = known.content;
@@ -208,7 +206,7 @@ status plug_key_of_file(const plug_contents *c, rt_pool *pool, int fd, struct st
 void plug_mark_whole(const plug_contents *c, int fd) {
   struct stat st;
   if (fstat(fd, &st) == 0) {
-    stamp s = stamp_of(c, &st, true);
+    stamp s = stamp_of(c, &st);
     put_stamp(c, &s);
   }
 }
@@ -216,5 +214,23 @@ void plug_mark_whole(const plug_contents *c, int fd) {
 bool plug_is_whole(const plug_contents *c, int fd) {
   struct stat st;
   stamp now, known;
-  return fstat(fd, &st) == 0 && (now = stamp_of(c, &st, true), find_stamp(c, &now, &known));
+  return fstat(fd, &st) == 0 && (now = stamp_of(c, &st), find_stamp(c, &now, &known));
+}
+
+void plug_mark_used(const plug_contents *c, int fd, const struct timespec *when) {
+  struct stat st;
+  char name[16];
+  if (fstat(fd, &st) == 0) {
+    slot_name(st.st_dev, st.st_ino, name);
+    (void)utimensat(c->folder, name, (struct timespec[]){*when, *when}, AT_SYMLINK_NOFOLLOW);
+  }
+}
+
+int64_t plug_last_used(const plug_contents *c, const struct stat *st) {
+  struct stat slot;
+  char name[16];
+  int64_t written = nanoseconds(&st->st_mtim);
+  slot_name(st->st_dev, st->st_ino, name);
+  int64_t used = fstatat(c->folder, name, &slot, AT_SYMLINK_NOFOLLOW) == 0 ? nanoseconds(&slot.st_mtim) : 0;
+  return used > written ? used : written;
 }

@@ -35,8 +35,12 @@ STATUS_MUST_USE status plug_key_of_file(const plug_contents *c, rt_pool *pool, i
 /* Whether nothing was written to the file in between. */
 bool plug_same_file(const struct stat *a, const struct stat *b);
 
-/* For files that only we write: that one was found whole, and whether that still holds.  Times of reading may change. */
+/* For files that only we write: that one was found whole, and whether that still holds. */
 void plug_mark_whole(const plug_contents *c, int fd);
 bool plug_is_whole(const plug_contents *c, int fd);
+/* That such a file was used, and when it was last, in nanoseconds since the epoch.  The times of its stamp tell, since setting
+ * those of the file itself would change its time of change too. */
+void plug_mark_used(const plug_contents *c, int fd, const struct timespec *when);
+int64_t plug_last_used(const plug_contents *c, const struct stat *st);
 
 #endif

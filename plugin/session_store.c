@@ -12,7 +12,12 @@
 
 #include "base/file.h"
 
-enum { ABANDONED_SECONDS = 3600, OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW, MAX_SOURCE = 1 << 28 };
+enum {
+  ABANDONED_SECONDS = 3600,
+  OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW,
+  READ_FILE = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, /* what is a pipe, by accident, makes nobody wait */
+  MAX_SOURCE = 1 << 28
+};
 
 /* --- the folder --- */
 
@@ -31,7 +36,7 @@ static void make_folders(const char *path) {
 /* The first process makes it; one that comes meanwhile reads what that one made. */
 static status get_secret(int folder, hash_secret *secret) {
   for (int k = 0; k < 3; k++) {
-    int fd = openat(folder, "secret", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = openat(folder, "secret", READ_FILE);
     ssize_t n = fd >= 0 ? read(fd, secret, sizeof *secret) : 0;
     if (fd >= 0) {
       close(fd);
@@ -150,15 +155,16 @@ static status read_image(void *data) {
   return rt_image_open_fd(g->a, g->fd, "cached program", g->verify, g->weights ? NULL : &bases, &g->image);
 }
 
-/* Weights are touched after their program, and so never the first to go. */
+/* Weights are used after their program, and so never the first to go. */
 static rt_image *get(plug_store *c, arena *a, const char *folder, const char *made, bool weights) {
   name n = file_name(folder, made, weights);
-  int fd = openat(c->models, n.text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  struct timespec start;
+  int fd = openat(c->models, n.text, READ_FILE);
   if (fd < 0) {
     return NULL;
   }
+  clock_gettime(CLOCK_REALTIME, &start);
   bool whole = plug_is_whole(&c->contents, fd);
-  (void)futimens(fd, (struct timespec[]){{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}});
   getting g = {.c = c, .folder = folder, .a = a, .fd = fd, .verify = !whole, .weights = weights};
   status failed = guard_run(read_image, &g);
   bool good = !failed && g.image->n_programs == 1 && strcmp(g.image->producer, made) == 0;
@@ -166,6 +172,9 @@ static rt_image *get(plug_store *c, arena *a, const char *folder, const char *ma
     plug_mark_whole(&c->contents, fd);
   } else if (!good && status_get_code(failed) != STATUS_RESOURCE) {
     (void)unlinkat(c->models, n.text, 0);
+  }
+  if (good) {
+    plug_mark_used(&c->contents, fd, &start);
   }
   status_free(failed);
   close(fd);
@@ -203,7 +212,7 @@ static void put(plug_store *c, plug_key model, plug_key key, bool weights, rt_im
   name n = file_name(folder, made, weights);
   status failed = rt_image_write_at(&image, c->models, n.text);
   if (!failed) {
-    int fd = openat(c->models, n.text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = openat(c->models, n.text, READ_FILE);
     if (fd >= 0) {
       plug_mark_whole(&c->contents, fd);
       close(fd);
@@ -227,7 +236,7 @@ rt_span plug_store_get_source(plug_store *c, arena *a, const char *model) {
   name n = source_name(model);
   struct stat st;
   rt_span bytes = {NULL, 0};
-  int fd = openat(c->models, n.text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  int fd = openat(c->models, n.text, READ_FILE);
   if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size < MAX_SOURCE) {
     uint8_t *memory = arena_alloc(a, (size_t)st.st_size + 1);
     if (read(fd, memory, (size_t)st.st_size) == st.st_size) {
@@ -259,6 +268,7 @@ void plug_store_put_source(plug_store *c, plug_key model, rt_span bytes) {
 /* --- all of them --- */
 
 typedef struct listing {
+  const plug_store *c;
   arena *a;
   plug_store_entry *entries;
   uint32_t n, cap;
@@ -291,8 +301,6 @@ static void walk(const plug_store *c, void (*see)(void *data, int folder, const 
   closedir(models);
 }
 
-static int64_t nanoseconds(const struct timespec *t) { return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec; }
-
 /* A program or weights. */
 static bool is_entry(const char *file, bool *weights) {
   size_t n = strcspn(file, ".");
@@ -312,8 +320,7 @@ static void see_entry(void *data, int folder, const char *model, const char *fil
   memcpy(e->name, file, PLUG_KEY_TEXT - 1);
   e->weights = weights;
   e->bytes = (uint64_t)st.st_size;
-  int64_t read = nanoseconds(&st.st_atim), written = nanoseconds(&st.st_mtim);
-  e->used = read > written ? read : written;
+  e->used = plug_last_used(&l->c->contents, &st);
 }
 
 static int by_use(const void *a, const void *b) {
@@ -322,7 +329,7 @@ static int by_use(const void *a, const void *b) {
 }
 
 void plug_store_list(const plug_store *c, arena *a, plug_store_entry **out, uint32_t *n) {
-  listing l = {.a = a};
+  listing l = {.c = c, .a = a};
   walk(c, see_entry, &l);
   if (l.n) {
     qsort(l.entries, l.n, sizeof *l.entries, by_use);

@@ -35,6 +35,8 @@ static const cli_command commands[] = {
      "the model as it was imported.  What differs is tried alone, with other algorithms and other buffers; if a pass is to blame, it\n"
      "is searched for.  The smallest module that shows it is written to the output folder, with a command to run it again.\n"
      "Exit status 1: something differs.  Inputs that are not given are random; a dimension that nothing tells is 1.\n", 1, 1, cli_verify},
+    {CLI_INFO, "info", "FILE.oxla", "Describes a compiled file, and finds out whether it is damaged.",
+     "Opening such a file checks all but its constants, which are only read as they are used.\n", 1, 1, cli_info},
     {CLI_CACHE, "cache", "", "Lists what is kept of compiled models, and clears it.",
      "A model's second start maps a program that an earlier one compiled.\n", 0, 0, cli_cache},
     {CLI_OPT, "opt", "FILE.hlo", "Runs passes on HLO text (- is standard input) and prints the result.", NULL,

@@ -12,6 +12,7 @@ status cli_test(const cli_args *args, arena *a, int *code);
 status cli_check(const cli_args *args, arena *a, int *code);
 status cli_opt(const cli_args *args, arena *a, int *code);
 status cli_bench(const cli_args *args, arena *a, int *code);
+status cli_info(const cli_args *args, arena *a, int *code);
 status cli_cache(const cli_args *args, arena *a, int *code);
 status cli_verify(const cli_args *args, arena *a, int *code);
 status cli_profile(const cli_args *args, arena *a, int *code);

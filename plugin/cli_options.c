@@ -86,6 +86,7 @@ static const option options[] = {
     {"cache-size", 0, "BYTES", BYTES, AT(cache_size), CLI_RUN | CLI_BENCH, "of compiled programs that are kept (8G)"},
     {"warm", 0, NULL, FLAG, AT(warm), CLI_BENCH, "takes the program from the cache if it is there, as run does"},
     {"clear", 0, NULL, FLAG, AT(clear), CLI_CACHE, "removes all of it"},
+    {"verify", 0, NULL, FLAG, AT(verify), CLI_INFO, "reads all constants and compares them with their sums"},
     {"exact", 0, NULL, FLAG, AT(exact), MODEL_COMMANDS, "nothing that rounds differently from a plain sum of products"},
     {"deterministic", 0, NULL, FLAG, AT(deterministic), MODEL_COMMANDS,
      "the same bits for any number of threads and each compilation: nothing is timed"},

@@ -18,7 +18,8 @@ enum {
   CLI_PROFILE = 1 << 6,
   CLI_CACHE = 1 << 7,
   CLI_VERIFY = 1 << 8,
-  CLI_ALL = (1 << 9) - 1
+  CLI_INFO = 1 << 9,
+  CLI_ALL = (1 << 10) - 1
 };
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 }; /* exit status */
@@ -31,7 +32,7 @@ typedef struct cli_list {
 /* What the command line said.  Texts are NULL and numbers 0 where nothing else is the default; -1 marks what
  * must be told from 0. */
 typedef struct cli_args {
-  bool help, quiet, verbose, json, list, strict_list, exact, deterministic, no_cache, no_constants, warm, clear;
+  bool help, quiet, verbose, json, list, strict_list, exact, deterministic, no_cache, no_constants, warm, clear, verify;
   const char *backend, *cpu, *skip_passes, *tune, *precision, *cache;
   int64_t threads, lanes, max_memory, cache_size;
   double max_seconds;

@@ -167,6 +167,9 @@ typedef struct oxla_options {
   int deterministic; /* not 0: the same bits for any number of threads that a model is compiled for, each time that it is: nothing
                       * is timed (no `tune`, no `precision`), and it is divided for 8 threads whatever `threads` is.  Other
                       * processors, versions and options may still round differently */
+  int verify; /* not 0: all constants of a .oxla, and of programs in the cache, are read and compared with their sums when they
+               * are opened: damage is OXLA_INVALID_FILE; in the cache it is compiled again.  By default constants of a .oxla
+               * are not read before they are used, and those in the cache are compared once after each start of the system */
 } oxla_options;
 
 /* --- models: loading, describing, saving --- */

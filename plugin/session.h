@@ -30,6 +30,7 @@ typedef struct plug_session_options {
   uint32_t n_constants;
   bool keep_programs;   /* programs are kept in the cache folder and found there (session_store.h) */
   uint64_t cache_bytes; /* at most so much of programs is kept there; 0: PLUG_STORE_GIGABYTES */
+  bool verify;          /* sums of constants are compared when a compiled file, or a program in the cache folder, is opened */
   void (*log)(void *data, plug_log_level level, const char *line); /* called with the session locked; NULL: none */
   void *log_data;
   mem_allocator allocator; /* of what its budget counts; zeros: the system's */

@@ -309,6 +309,7 @@ void plug_cached_open(plug_session *s, const char *path, const void *bytes, size
   }
   plug_cached *c = ARENA_NEW(s->arena, plug_cached);
   status unusable = plug_store_open(arena_printf(s->arena, "%s/programs", folder), s->options.cache_bytes, &c->store);
+  c->store.verify = s->options.verify;
   if (unusable) {
     s->warning = arena_strdup(s->arena, status_message(unusable));
     status_free(unusable);

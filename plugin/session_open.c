@@ -167,8 +167,9 @@ typedef struct opening {
 
 static status open_image(plug_session *s, const opening *o) {
   rt_image *image;
-  TRY(o->path ? rt_image_open(s->arena, o->path, false, &image)
-              : rt_image_open_bytes(s->arena, o->bytes, o->size, "compiled model", &image));
+  bool verify = s->options.verify;
+  TRY(o->path ? rt_image_open(s->arena, o->path, verify, &image)
+              : rt_image_open_bytes(s->arena, o->bytes, o->size, "compiled model", verify, &image));
   CHECK_THAT(image->n_programs > 0 || image->source.size, STATUS_INVALID_FILE, "%s holds no program",
              o->path ? o->path : "the compiled model");
   CHECK_THAT(s->options.n_constants == 0, STATUS_INVALID_ARGUMENT, "a compiled file takes no constants");

@@ -165,7 +165,7 @@ static rt_image *get(plug_store *c, arena *a, const char *folder, const char *ma
   }
   clock_gettime(CLOCK_REALTIME, &start);
   bool whole = plug_is_whole(&c->contents, fd);
-  getting g = {.c = c, .folder = folder, .a = a, .fd = fd, .verify = !whole, .weights = weights};
+  getting g = {.c = c, .folder = folder, .a = a, .fd = fd, .verify = c->verify || !whole, .weights = weights};
   status failed = guard_run(read_image, &g);
   bool good = !failed && g.image->n_programs == 1 && strcmp(g.image->producer, made) == 0;
   if (good && !whole) {

@@ -21,6 +21,7 @@ enum { PLUG_STORE_GIGABYTES = 8 }; /* of a folder that is given no size */
 typedef struct plug_store {
   int folder, models; /* -1: not open */
   uint64_t max_bytes;
+  bool verify; /* each time that a file is opened, not once after a start of the system */
   plug_contents contents;
 } plug_store;
 

@@ -64,6 +64,7 @@ plugin_cli_sources = \
 	plugin/cli_case_find.c \
 	plugin/cli_check.c \
 	plugin/cli_compile.c \
+	plugin/cli_info.c \
 	plugin/cli_model.c \
 	plugin/cli_opt.c \
 	plugin/cli_options.c \

@@ -568,12 +568,13 @@ status rt_image_open_fd(arena *a, int fd, const char *name, bool verify_constant
   return open_bytes(a, name, bytes, size, verify_constants, bases, out);
 }
 
-status rt_image_open_bytes(arena *a, const void *bytes, size_t size, const char *name, rt_image **out) {
+status rt_image_open_bytes(arena *a, const void *bytes, size_t size, const char *name, bool verify_constants,
+                           rt_image **out) {
   if ((uintptr_t)bytes % ALIGN) {
     void *copy = arena_alloc_aligned(a, size, ALIGN);
     bytes = memcpy(copy, bytes, size);
   }
-  return open_bytes(a, name, bytes, size, false, NULL, out);
+  return open_bytes(a, name, bytes, size, verify_constants, NULL, out);
 }
 
 bool rt_image_begins(const void *bytes, size_t size) {

@@ -40,7 +40,8 @@ STATUS_MUST_USE status rt_image_open(arena *a, const char *path, bool verify_con
 STATUS_MUST_USE status rt_image_open_fd(arena *a, int fd, const char *name, bool verify_constants,
                                         const rt_image_finder *bases, rt_image **out);
 /* The same for a file that is in memory, and stays for the life of the arena; copied unless it begins at a page. */
-STATUS_MUST_USE status rt_image_open_bytes(arena *a, const void *bytes, size_t size, const char *name, rt_image **out);
+STATUS_MUST_USE status rt_image_open_bytes(arena *a, const void *bytes, size_t size, const char *name, bool verify_constants,
+                                           rt_image **out);
 /* Whether the file, or what is in memory, starts like a .oxla. */
 bool rt_image_is_one(const char *path);
 bool rt_image_begins(const void *bytes, size_t size);

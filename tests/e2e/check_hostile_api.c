@@ -534,6 +534,39 @@ START_TEST(stack_of_64_kilobytes) {
 }
 END_TEST
 
+/* --- compiled files that are damaged --- */
+
+/* Constants are read when they are used; asked for, they are compared with their sums before that. */
+START_TEST(verifies_constants) {
+  message m = affine_model(W, B);
+  oxla_model *model = load(&m, _i), *loaded;
+  oxla_run *run = new_run(model);
+  void *bytes;
+  size_t size;
+  run_affine(run, 1, 1);
+  succeed(oxla_save_memory(model, &bytes, &size));
+  oxla_options o = {.size = sizeof o, .verify = 1};
+  succeed(oxla_load_memory(bytes, size, &o, &loaded));
+  oxla_model_destroy(loaded);
+  uint8_t *weights = memmem(bytes, size, W, sizeof W);
+  ck_assert_ptr_nonnull(weights);
+  char path[] = "/tmp/check-verify-XXXXXX";
+  int fd = mkstemp(path);
+  for (size_t k = 0; k < sizeof W; k += 5) {
+    weights[k] ^= 0x40;
+    refuse(oxla_load_memory(bytes, size, &o, &loaded), OXLA_INVALID_FILE, "the constants section is damaged");
+    ck_assert_int_eq(pwrite(fd, bytes, size, 0), (ssize_t)size);
+    refuse(oxla_load(path, &o, &loaded), OXLA_INVALID_FILE, "the constants section is damaged");
+    weights[k] ^= 0x40;
+  }
+  close(fd);
+  unlink(path);
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+  oxla_free(bytes);
+}
+END_TEST
+
 /* --- external data of a model in memory --- */
 
 START_TEST(no_files_from_memory) {
@@ -568,6 +601,6 @@ int main(void) {
   const TTest *const both[] = {cancels_a_run, cancels_compiling, cancels_in_an_instant, cancels_or_completes,
                                time_ends_a_run, memory_ends_a_run, options_out_of_range, newer_options,
                                arguments_out_of_range, odd_buffers, runs_side_by_side, forks, signals,
-                               stack_of_64_kilobytes, no_files_from_memory, NULL};
+                               stack_of_64_kilobytes, verifies_constants, no_files_from_memory, NULL};
   return run_tests("hostile-api", once, both);
 }

@@ -1,5 +1,7 @@
-/* control.c - instructions that call computations, and constants. */
+/* control.c - instructions that call computations, constants, and checks. */
 #include <string.h>
+
+#include "base/bounds.h"
 
 #include "backend_ref/ref.h"
 
@@ -7,6 +9,12 @@ status ref_constant(ref_call *c) {
   const literal *l = hlo_literal(hlo_result((hlo_instr *)c->i, 0));
   c->out[0] = literal_make(l->shape, literal_aligned(l, c->a));
   return NULL;
+}
+
+status ref_check(ref_call *c) {
+  const hlo_instr *i = c->i;
+  bounds b = {hlo_attr_of(i, HLO_ATTR_NAME)->s, hlo_n_ints(i, HLO_ATTR_LOW), hlo_ints(i, HLO_ATTR_LOW), hlo_ints(i, HLO_ATTR_HIGH)};
+  return bounds_check(&b, (dtype)c->in[0].shape.type, c->in[0].data, shape_elements(&c->in[0].shape));
 }
 
 /* fusion, composite: the computation says what it does. */

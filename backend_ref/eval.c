@@ -19,6 +19,7 @@ static const row table[HLO_OP_COUNT] = {
     [HLO_WHILE] = {ref_while, ANYTHING},
     [HLO_CONDITIONAL] = {ref_conditional, ANYTHING},
 
+    [HLO_CHECK] = {ref_check, NUMBERS},
     [HLO_ABS] = {ref_unary, NUMBERS | COMPLEX},
     [HLO_NEG] = {ref_unary, NUMBERS | COMPLEX},
     [HLO_IS_FINITE] = {ref_is_finite, NUMBERS},

@@ -165,6 +165,7 @@ ref_fn ref_reduce, ref_arg_reduce, ref_reduce_window, ref_arg_reduce_window, ref
 ref_fn ref_dot, ref_convolution;
 /* random.c */
 ref_fn ref_run_seed, ref_rng;
+ref_fn ref_check;
 /* control.c */
 ref_fn ref_constant, ref_while, ref_conditional, ref_called;
 

@@ -1,6 +1,7 @@
 # Written by m4/list-sources: do not edit.
 base_sources = \
 	base/arena.c \
+	base/bounds.c \
 	base/dim.c \
 	base/dim_nodes.c \
 	base/dim_text.c \
@@ -17,6 +18,7 @@ base_sources = \
 base_files = \
 	base/README \
 	base/arena.h \
+	base/bounds.h \
 	base/dim.h \
 	base/dim_nodes.h \
 	base/dtype.h \

@@ -56,6 +56,7 @@ typedef struct onnx_frame {
   arena *arena;     /* of the frame's tables, not of the arrays */
   uint64_t place;   /* a number that tells bodies apart; 0: the main graph */
   int depth;        /* frames around it, of functions too */
+  bool unchecked;   /* as onnx_import_options has it */
   onnx_findings *findings; /* not NULL: a node that cannot be imported is listed here, and the import goes on without it and
                             * what depends on it, as if they waited */
 } onnx_frame;

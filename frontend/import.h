@@ -31,6 +31,7 @@ typedef struct onnx_import_options {
   bool *wanted; /* n_inputs flags or NULL: when the import fails with ABOUT_VALUE since what inputs hold decides sizes, theirs
                  * are set; import again with their values */
   int64_t open_dim; /* what a dimension without any value is; 0: that is an error */
+  bool unchecked; /* what the standard forbids of indices and divisors gives some number, instead of a failure of the run */
   onnx_findings *findings; /* not NULL: what is wrong with the nodes is listed here, on the import's arena, and does not make it
                             * fail; inputs that are not given count as missing, and so does what reads them */
   hlo_eval_fn *eval; /* folds constants on the way; NULL: nothing folds, and many models cannot be imported */

@@ -331,6 +331,7 @@ static status read_cache(const onnx_node *n, const rotary *r, uint32_t k, const 
     TRY(onnx_need_dims(n, 3, "position_ids", 2, dims));
     CHECK_THAT(s->dims[1] == half, STATUS_INVALID_MODEL, "%s is %s; its last dimension must be %" PRId64,
                what, SHAPE_STR(NULL, s), half);
+    TRY(onnx_check_below(n, n->in[3], "position_ids", s->dims[0]));
     *out = hlo_take(n->b, *out, hlo_convert(n->b, n->in[3], DTYPE_S64), 0);
   } else {
     dims[0] = s->dims[0] == 1 ? 1 : r->batch;

@@ -15,11 +15,17 @@ static const struct binary {
     {"BitwiseOr", HLO_OR}, {"BitwiseXor", HLO_XOR},
 };
 
+/* An integer divided by 0 has no value. */
+static status check_divisor(const onnx_node *n) {
+  return dtype_is_int(hlo_type(n->in[1])) ? onnx_check(n, n->in[1], "B", 0, NULL, NULL) : NULL;
+}
+
 status onnx_import_binary(onnx_node *n) {
   hlo_value x = n->in[0], y = n->in[1];
   TRY(onnx_broadcast_inputs(n, &x, &y));
   for (size_t k = 0; k < sizeof binary_ops / sizeof *binary_ops; k++) {
     if (strcmp(binary_ops[k].name, n->proto->op_type) == 0) {
+      TRY(binary_ops[k].op == HLO_DIV ? check_divisor(n) : NULL);
       n->out[0] = hlo_binary(n->b, binary_ops[k].op, x, y);
       return NULL;
     }
@@ -73,6 +79,7 @@ status onnx_import_mod(onnx_node *n) {
   hlo_value x = n->in[0], y = n->in[1];
   CHECK_THAT(fmod || n->since >= 28 || !dtype_is_float(hlo_type(x)), STATUS_INVALID_MODEL,
              "A is %s; fmod must be 1 for floats before version 28", SHAPE_STR(NULL, hlo_shape(x)));
+  TRY(check_divisor(n));
   hlo_broadcast_both(b, &x, &y);
   n->out[0] = fmod ? hlo_binary(b, HLO_REM, x, y) : floor_mod(b, x, y);
   return NULL;

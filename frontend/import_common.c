@@ -3,6 +3,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/bounds.h"
+#include "frontend/scope.h"
+#include "frontend/sizes.h"
+
 #define INVALID STATUS_INVALID_MODEL
 
 hlo_value onnx_widen(hlo_builder *b, hlo_value x) {
@@ -147,32 +151,71 @@ status onnx_broadcast_inputs(onnx_node *n, hlo_value *x, hlo_value *y) {
 
 /* --- indices --- */
 
-/* Large constants are not folded, but their values are known all the same: element k of a list of `count`
- * sizes. */
-static status check_indices(const literal *l, const char *what, uint32_t count, const dim *sizes,
-                            bool *negative) {
-  for (int64_t k = 0, n = shape_elements(&l->shape); k < n; k++) {
-    int64_t v = literal_i64(l, k), size = sizes[k % count];
-    CHECK_THAT(v >= -size && v < size, INVALID,
-               "%s holds %" PRId64 ", outside of [-%" PRId64 ", %" PRId64 ")", what, v, size, size);
-    *negative |= v < 0;
+/* x, with a number that lies inside in the place of what is behind an open dimension's size. */
+static hlo_value inside_sizes(const onnx_node *n, hlo_value x, int64_t inside) {
+  hlo_builder *b = n->b;
+  const shape *s = hlo_shape(x);
+  hlo_value all = x;
+  for (int d = 0; d < s->rank; d++) {
+    hlo_value size = onnx_open_dim_get(n->scope->importer, all, d);
+    if (size.def) {
+      hlo_value place = hlo_iota(b, shape_with_type(*s, DTYPE_S64), d);
+      hlo_value there = hlo_compare(b, HLO_LT, place, hlo_broadcast_to(b, size, hlo_shape(place)));
+      x = hlo_select(b, there, x, hlo_like(b, x, (double)inside));
+    }
+  }
+  return x;
+}
+
+status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const int64_t *low,
+                  const int64_t *high) {
+  const literal *known = hlo_literal(x);
+  bool zero_fits = true;
+  for (uint32_t k = 0; k < count; k++) {
+    zero_fits &= low[k] <= 0 && high[k] > 0;
+  }
+  if (n->b->error || shape_elements(hlo_shape(x)) == 0) {
+    return NULL;
+  }
+  if (known) { /* large constants are not folded, but their values are known all the same */
+    const bounds b = {what, count, low, high};
+    status failed = bounds_check(&b, hlo_type(x), literal_aligned(known, n->arena), shape_elements(&known->shape));
+    status invalid = failed ? status_error(INVALID, "%s", status_message(failed)) : NULL;
+    status_free(failed);
+    return invalid;
+  }
+  if (!n->scope->importer->frame->unchecked && (zero_fits || !onnx_has_open_dims(n->scope->importer, x))) {
+    hlo_check(n->b, inside_sizes(n, x, count == 0), what, count, low, high);
   }
   return NULL;
+}
+
+status onnx_check_below(const onnx_node *n, hlo_value x, const char *what, int64_t size) {
+  return onnx_check(n, x, what, 1, (int64_t[]){0}, &size);
+}
+
+static bool has_negative(const literal *l) {
+  bool negative = false;
+  for (int64_t k = 0, n = shape_elements(&l->shape); k < n && !negative; k++) {
+    negative = literal_i64(l, k) < 0;
+  }
+  return negative;
 }
 
 status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count, const dim *sizes,
                          hlo_value *out) {
   hlo_value x = n->in[k];
-  bool negative = false;
+  int64_t low[SHAPE_MAX_RANK];
   *out = x;
   if (count == 0) {
     return NULL;
   }
-  if (hlo_literal(x)) {
-    TRY(check_indices(hlo_literal(x), what, count, sizes, &negative));
-    if (!negative) {
-      return NULL;
-    }
+  for (uint32_t j = 0; j < count; j++) {
+    low[j] = -sizes[j];
+  }
+  TRY(onnx_check(n, x, what, count, low, sizes));
+  if (hlo_literal(x) && !has_negative(hlo_literal(x))) {
+    return NULL;
   }
   hlo_value size = hlo_convert(n->b, hlo_s64s(n->b, sizes, count), hlo_type(x));
   if (count == 1) {

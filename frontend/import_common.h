@@ -38,6 +38,12 @@ STATUS_MUST_USE status onnx_indices(onnx_node *n, uint32_t k, const char *what, 
 /* The same where the last dimension lists the index of every dimension in sizes. */
 STATUS_MUST_USE status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count,
                                          const dim *sizes, hlo_value *out);
+/* Runs fail where an integer of x lies outside: element k must be at least low[k % count] and less than high[k % count]; count 0:
+ * not 0.  INVALID_MODEL where a constant does.  `what` is the standard's name of x. */
+STATUS_MUST_USE status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const int64_t *low,
+                                  const int64_t *high);
+/* The same of indices that must lie in [0, size). */
+STATUS_MUST_USE status onnx_check_below(const onnx_node *n, hlo_value x, const char *what, int64_t size);
 /* Indices along one axis that the importer knows. */
 hlo_value onnx_take_known(hlo_builder *b, hlo_value x, int64_t axis, const int64_t *indices, int64_t count);
 

@@ -144,6 +144,7 @@ status onnx_frame_main(arena *a, const onnx_model *model, const onnx_import_opti
   const Onnx__GraphProto *g = model->graph;
   onnx_frame *f = *out = onnx_frame_create(a, model, NULL, g, NULL, NULL);
   f->findings = options->findings;
+  f->unchecked = options->unchecked;
   bindings b = {.options = options, .dims = dim_table_create(a)};
   for (uint32_t k = 0; k < options->n_dims; k++) {
     dim symbol = dim_symbol(b.dims, options->dims[k].name);

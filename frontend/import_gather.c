@@ -1,5 +1,5 @@
-/* import_gather.c - elements picked and placed by index.  Negative indices count from the end; constant ones
- * are checked here, others are clamped (gather) or skipped (scatter) where they lie outside. */
+/* import_gather.c - elements picked and placed by index.  Negative indices count from the end; constant ones are checked
+ * here, others when the model runs.  In an unchecked run they are clamped (gather) or skipped (scatter) where they lie outside. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -274,6 +274,7 @@ status onnx_import_reverse_sequence(onnx_node *n) {
   CHECK_THAT(batch_axis != time_axis, INVALID, "batch_axis and time_axis are both %" PRId64, batch_axis);
   CHECK_THAT(s->rank >= 2, INVALID, "input is %s; rank 2 or more is wanted", SHAPE_STR(NULL, s));
   TRY(check_batch_list(n, 1, "sequence_lens", s->dims[batch_axis]));
+  TRY(onnx_check_below(n, n->in[1], "sequence_lens", s->dims[time_axis] + 1));
   hlo_value t = positions(b, 2, s->dims, time_axis);
   hlo_value length = spread_batch(b, n->in[1], 2, s->dims, batch_axis);
   hlo_value turned = onnx_binary_scalar(b, HLO_SUB, hlo_binary(b, HLO_SUB, length, t), 1);
@@ -326,6 +327,7 @@ status onnx_import_tensor_scatter(onnx_node *n) {
   hlo_value index = positions(b, su->rank, su->dims, axis);
   if (onnx_has_in(n, 2)) {
     TRY(check_batch_list(n, 2, "write_indices", s->dims[0]));
+    TRY(onnx_check_below(n, n->in[2], "write_indices", circular ? INT64_MAX : s->dims[axis] - su->dims[axis] + 1));
     index = hlo_binary(b, HLO_ADD, index, spread_batch(b, n->in[2], su->rank, su->dims, 0));
   }
   if (circular) {

@@ -59,6 +59,20 @@ static hlo_value sum_all(hlo_builder *b, hlo_value x) {
   return hlo_reduce(b, x, HLO_REDUCE_ADD, (uint32_t)rank, all);
 }
 
+/* Where the target is the class that is ignored. */
+static hlo_value ignored_mask(hlo_builder *b, const loss *l, hlo_value target) {
+  hlo_value ignored = hlo_convert(b, hlo_scalar_int(b, DTYPE_S64, l->ignored), hlo_type(target));
+  return hlo_compare(b, HLO_EQ, target, hlo_broadcast_to(b, ignored, hlo_shape(target)));
+}
+
+static status check_target(const onnx_node *n, const loss *l, const char *what) {
+  hlo_value target = n->in[1];
+  if (l->ignores) {
+    target = hlo_select(n->b, ignored_mask(n->b, l, target), hlo_like(n->b, target, 0), target);
+  }
+  return onnx_check_below(n, target, what, hlo_shape(n->in[0])->dims[1]);
+}
+
 /* -x[target] * weight[target], reduced; a sample whose target is ignored has weight 0. */
 static hlo_value negative_log_likelihood(const onnx_node *n, const loss *l, hlo_value x) {
   hlo_builder *b = n->b;
@@ -71,8 +85,7 @@ static hlo_value negative_log_likelihood(const onnx_node *n, const loss *l, hlo_
     weight = hlo_like(b, y, 1);
   }
   if (l->ignores) {
-    hlo_value ignored = hlo_compare(
-        b, HLO_EQ, target, hlo_broadcast_to(b, hlo_scalar_int(b, DTYPE_S64, l->ignored), hlo_shape(target)));
+    hlo_value ignored = ignored_mask(b, l, target);
     weight = hlo_select(b, ignored, hlo_like(b, weight, 0), weight);
     y = hlo_select(b, ignored, hlo_like(b, y, 0), y);
   }
@@ -91,6 +104,7 @@ static hlo_value negative_log_likelihood(const onnx_node *n, const loss *l, hlo_
 status onnx_import_negative_log_likelihood_loss(onnx_node *n) {
   loss l = {0};
   TRY(read_loss(n, "target", &l));
+  TRY(check_target(n, &l, "target"));
   n->out[0] =
       hlo_convert(n->b, negative_log_likelihood(n, &l, onnx_widen(n->b, n->in[0])), hlo_type(n->in[0]));
   return NULL;
@@ -99,6 +113,7 @@ status onnx_import_negative_log_likelihood_loss(onnx_node *n) {
 status onnx_import_softmax_cross_entropy_loss(onnx_node *n) {
   loss l = {0};
   TRY(read_loss(n, "labels", &l));
+  TRY(check_target(n, &l, "labels"));
   hlo_value log_prob = onnx_log_softmax(n->b, onnx_widen(n->b, n->in[0]), 1);
   n->out[0] = hlo_convert(n->b, negative_log_likelihood(n, &l, log_prob), hlo_type(n->in[0]));
   if (onnx_wants_out(n, 1)) {

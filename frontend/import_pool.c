@@ -181,6 +181,7 @@ status onnx_import_max_unpool(onnx_node *n) {
   TRY(shape_check(&s, "the output"));
   dim total = shape_elements(&s), count = shape_elements(x);
   shape flat = shape_make((dtype)s.type, 1, &total);
+  TRY(onnx_check_below(n, n->in[1], "I", total));
   hlo_value index = hlo_reshape(b, hlo_convert(b, n->in[1], DTYPE_S64), 2, (dim[]){count, 1});
   hlo_gather_dims d = {.n_collapsed = 1,
                        .collapsed = (int64_t[]){0},

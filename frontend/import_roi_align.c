@@ -34,6 +34,7 @@ static status read_roi_align(const onnx_node *n, roi_align *r) {
   TRY(onnx_need_rank(n, 1, "rois", 2, 2));
   TRY(onnx_need_dims(n, 1, "rois", 2, (dim[]){rois->dims[0], 4}));
   TRY(onnx_need_dims(n, 2, "batch_indices", 1, &rois->dims[0]));
+  TRY(onnx_check_below(n, n->in[2], "batch_indices", hlo_shape(n->in[0])->dims[0]));
   return NULL;
 }
 

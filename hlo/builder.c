@@ -264,6 +264,11 @@ hlo_value hlo_iota(hlo_builder *b, shape s, int64_t dimension) {
 
 hlo_value hlo_empty(hlo_builder *b, shape s) { return make_declared(b, HLO_EMPTY, 0, NULL, s, NULL); }
 
+void hlo_check(hlo_builder *b, hlo_value x, const char *what, uint32_t n, const int64_t *low, const int64_t *high) {
+  hlo_attr attrs[] = {{.s = what}, list_attr(n, low), list_attr(n, high)};
+  (void)hlo_build(b, HLO_CHECK, 1, &x, 0, NULL, attrs);
+}
+
 hlo_value hlo_run_seed(hlo_builder *b) { return make(b, HLO_RUN_SEED, 0, NULL, NULL); }
 
 hlo_value hlo_rng(hlo_builder *b, hlo_value state, hlo_algorithm algorithm, shape s) {

@@ -93,6 +93,9 @@ hlo_value hlo_scatter(hlo_builder *b, hlo_value x, hlo_value indices, hlo_value 
 hlo_value hlo_take(hlo_builder *b, hlo_value x, hlo_value indices, int64_t dimension);
 
 /* The seed of the run: u64[]. */
+/* The run fails where an integer of x lies outside: element k must be at least low[k % n] and less than high[k % n]; n 0: not 0.
+ * `what` names x in the message. */
+void hlo_check(hlo_builder *b, hlo_value x, const char *what, uint32_t n, const int64_t *low, const int64_t *high);
 hlo_value hlo_run_seed(hlo_builder *b);
 /* Random bits of shape s, u32 or u64: a function of state (u64[3], of mt19937 u64[1]) and the place. */
 hlo_value hlo_rng(hlo_builder *b, hlo_value state, hlo_algorithm algorithm, shape s);

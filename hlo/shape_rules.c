@@ -204,6 +204,13 @@ status hlo_shape_declared(const hlo_instr *i, dim_table *dims, shape *results) {
   return NULL;
 }
 
+/* Bounds in turn: as many elements have one each. */
+status hlo_shape_check(const hlo_instr *i, dim_table *dims, shape *results) {
+  (void)results;
+  TRY(shape_need_types(i, dims, 0, TYPES_INT));
+  return shape_need_count(i, HLO_ATTR_HIGH, hlo_n_ints(i, HLO_ATTR_LOW));
+}
+
 status hlo_shape_constant(const hlo_instr *i, dim_table *dims, shape *results) {
   const literal *l = hlo_attr_of(i, HLO_ATTR_VALUE)->value;
   CHECK_THAT(l != NULL, INVALID, "the value is missing");

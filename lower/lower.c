@@ -12,6 +12,7 @@
 #include "hlo/schedule.h"
 #include "hlo/verify.h"
 #include "lower/beside.h"
+#include "runtime/bounds.h"
 #include "runtime/shared.h"
 
 enum { CONSTANT_ALIGN = 64, LARGE = 4096 };
@@ -298,6 +299,13 @@ static status lower_conditional(lower_context *c, const hlo_instr *i) {
 
 static bool is_view(const lower_context *c, const hlo_instr *i) { return c->backend->is_view && c->backend->is_view(i); }
 
+static status lower_check(lower_context *c, const hlo_instr *i) {
+  rt_thunk *t = lower_thunk(c, "check", i);
+  t->config = rt_bounds_config(c->a, hlo_attr_of(i, HLO_ATTR_NAME)->s, hlo_n_ints(i, HLO_ATTR_LOW), hlo_ints(i, HLO_ATTR_LOW),
+                               hlo_ints(i, HLO_ATTR_HIGH));
+  return NULL;
+}
+
 static status lower_instr(lower_context *c, const hlo_instr *i) {
   if (i->op == HLO_PARAMETER || i->op == HLO_CONSTANT || is_view(c, i)) {
     return NULL;
@@ -313,6 +321,8 @@ static status lower_instr(lower_context *c, const hlo_instr *i) {
     case HLO_RUN_SEED:
       (void)lower_thunk(c, "run-seed", i);
       return NULL;
+    case HLO_CHECK:
+      return lower_check(c, i);
     default:
       break;
   }

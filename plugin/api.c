@@ -103,7 +103,7 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
       .backend = o.backend,
       .compile = {.cpu = o.cpu, .lanes = (uint32_t)o.lanes, .threads = (uint32_t)o.threads,
                   .skip_passes = o.skip_passes, .exact = o.exact != 0,
-                  .deterministic = o.deterministic != 0},
+                  .unchecked = o.unchecked != 0, .deterministic = o.deterministic != 0},
       .tune = o.tune,
       .precision = o.precision,
       .cache = o.cache,

@@ -31,6 +31,7 @@ status cli_session_options(const cli_args *args, arena *a, plug_session_options 
                   .threads = (uint32_t)args->threads,
                   .skip_passes = args->skip_passes,
                   .exact = args->exact,
+                  .unchecked = args->unchecked,
                   .deterministic = args->deterministic,
                   .dump = cli_progress_pass},
       .tune = args->tune,

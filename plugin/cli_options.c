@@ -90,6 +90,8 @@ static const option options[] = {
     {"exact", 0, NULL, FLAG, AT(exact), MODEL_COMMANDS, "nothing that rounds differently from a plain sum of products"},
     {"deterministic", 0, NULL, FLAG, AT(deterministic), MODEL_COMMANDS,
      "the same bits for any number of threads and each compilation: nothing is timed"},
+    {"unchecked", 0, NULL, FLAG, AT(unchecked), MODEL_COMMANDS,
+     "indices out of range and integers divided by 0 give some number, instead of an error"},
     {"dim", 'd', "NAME=N", PAIRS, AT(dims), MODEL_COMMANDS | CLI_CHECK, "size of a symbolic dimension (1)"},
     {"shape", 0, "NAME=AxBxC", PAIRS, AT(shapes), CLI_RUN | CLI_COMPILE | CLI_BENCH | CLI_PROFILE | CLI_VERIFY,
      "shape of an input that is not given, where it has nameless open dimensions"},

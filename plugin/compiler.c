@@ -311,7 +311,7 @@ status plug_import(const plug_source *s, const plug_request *r, arena *a, hlo_mo
     *out = hlo_module_clone(a, l->hlo);
     return NULL;
   }
-  onnx_import_options o = {.n_dims = r->n_dims, .open_dim = r->open_dim, .eval = ref_fold};
+  onnx_import_options o = {.n_dims = r->n_dims, .open_dim = r->open_dim, .unchecked = r->options.unchecked, .eval = ref_fold};
   onnx_dim_binding *dims = ARENA_NEW_N(a, onnx_dim_binding, r->n_dims);
   for (uint32_t k = 0; k < r->n_dims; k++) {
     dims[k] = (onnx_dim_binding){r->dims[k].name, r->dims[k].value};

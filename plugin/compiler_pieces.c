@@ -455,6 +455,7 @@ onnx_frame *pieces_frame(pieces_run *run, const onnx_frame *outer, const Onnx__G
   run->frames = l; /* from here on the end of the run frees it */
   l->arena = arena_create(run->pieces->budget);
   l->frame = onnx_frame_create(l->arena, run->pieces->model, outer, graph, function, call);
+  l->frame->unchecked = run->pieces->request.options.unchecked;
   return l->frame;
 }
 

@@ -170,6 +170,8 @@ typedef struct oxla_options {
   int verify; /* not 0: all constants of a .oxla, and of programs in the cache, are read and compared with their sums when they
                * are opened: damage is OXLA_INVALID_FILE; in the cache it is compiled again.  By default constants of a .oxla
                * are not read before they are used, and those in the cache are compared once after each start of the system */
+  int unchecked;     /* not 0: an index out of range (Gather and its like) and an integer divided by 0 give some number; 0: the
+                      * execution fails with OXLA_INVALID_ARGUMENT, and the message names node and value */
 } oxla_options;
 
 /* --- models: loading, describing, saving --- */

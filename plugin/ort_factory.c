@@ -74,6 +74,7 @@ static const struct option {
     {"precision", false, CHOICE, PLACE(precision), "fp32, bf16, fp16"},
     {"threads", false, COUNT, PLACE(threads), NULL},
     {"tune", false, CHOICE, PLACE(tune), "off, fast, full"},
+    {"unchecked", false, FLAG, PLACE(unchecked), NULL},
     {"verify", false, FLAG, PLACE(verify), NULL},
     {"context_enable", true, FLAG, PLACE(context_enable), NULL},
     {"context_embed_mode", true, FLAG, PLACE(context_embed), NULL},

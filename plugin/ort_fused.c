@@ -260,6 +260,7 @@ static oxla_options options_of(const fused *f, const ort_weights *w) {
                         .cache = *o->cache_dir ? o->cache_dir : NULL,
                         .exact = o->exact,
                         .deterministic = o->deterministic,
+                        .unchecked = o->unchecked,
                         .precision = *o->precision ? o->precision : NULL,
                         .constants = w->items,
                         .n_constants = w->n};

@@ -26,6 +26,7 @@ typedef struct ort_options {
   char claim[8];        /* "all": also what is not worth its while; "cost" */
   int threads;          /* 0: all cores */
   bool exact;           /* no algorithm that rounds differently from a plain sum of products */
+  bool unchecked;       /* indices out of range and divisors of 0 give some number */
   bool deterministic;   /* nothing is chosen by threads or by a clock */
   bool verify;          /* every result is compared with the reference backend's */
   bool context_enable, context_embed;

@@ -96,6 +96,7 @@ static void put_options(rt_writer *w, const plug_session *s) {
   rt_put_i64(w, o->exact);
   rt_put_i64(w, o->out_of_place);
   rt_put_i64(w, o->algorithm);
+  rt_put_i64(w, o->unchecked);
   rt_put_i64(w, o->deterministic);
   rt_put_i64(w, o->narrow);
 }

@@ -2,6 +2,7 @@
  * target names its own. */
 #include <string.h>
 
+#include "runtime/bounds.h"
 #include "runtime/check_memory.h"
 #include "runtime/executable.h"
 #include "runtime/pool.h"
@@ -148,6 +149,7 @@ const rt_thunk_kind rt_common_kinds[] = {
     {"while", load_while, run_while, RT_READS_WHILE_WRITING},
     {"conditional", load_conditional, run_conditional, RT_READS_WHILE_WRITING},
     {"beside", load_beside, run_beside, RT_READS_WHILE_WRITING},
+    {"check", rt_load_check, rt_run_check, RT_READS_WHILE_WRITING},
     {"run-seed", rt_load_run_seed, rt_run_run_seed, RT_READS_WHILE_WRITING},
     {"mt19937", rt_load_mt19937, rt_run_mt19937, RT_READS_WHILE_WRITING},
 };

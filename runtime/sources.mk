@@ -1,5 +1,6 @@
 # Written by m4/list-sources: do not edit.
 runtime_sources = \
+	runtime/bounds.c \
 	runtime/check_memory.c \
 	runtime/code_loader.c \
 	runtime/control.c \
@@ -15,6 +16,7 @@ runtime_sources = \
 	runtime/trial.c
 runtime_files = \
 	runtime/README \
+	runtime/bounds.h \
 	runtime/check_memory.h \
 	runtime/code_loader.h \
 	runtime/executable.h \

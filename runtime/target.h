@@ -135,6 +135,7 @@ typedef struct rt_compile_options {
   rt_tune tune;
   const char *tune_log; /* file in which measurements are kept; NULL: nowhere */
   bool exact;           /* no way of computing that rounds differently from a plain sum of products */
+  bool unchecked;       /* indices out of range and divisors of 0 give some number, instead of a failure of the run */
   bool deterministic;   /* nothing is chosen by `threads` or by a clock: the same program whatever they are; tune is RT_TUNE_OFF */
   /* DTYPE_BF16 or DTYPE_F16: what f32 operands of contractions may be rounded to before they are multiplied, where that is
    * measured to be faster; DTYPE_INVALID: nothing is. */

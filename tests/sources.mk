@@ -18,6 +18,7 @@ check_programs = \
 	tests/target/check_target \
 	tests/target/check_verify \
 	tests/unit/check_base \
+	tests/unit/check_bounds \
 	tests/unit/check_code_loader \
 	tests/unit/check_depthwise \
 	tests/unit/check_dim \
@@ -92,6 +93,7 @@ script_tests = \
 	tests/e2e/test-api-page \
 	tests/e2e/test-bombs \
 	tests/e2e/test-cache \
+	tests/e2e/test-checks \
 	tests/e2e/test-cli \
 	tests/e2e/test-cpus \
 	tests/e2e/test-edges \
@@ -132,6 +134,7 @@ hlo_tests = \
 	tests/hlo/cse/random.hlo \
 	tests/hlo/dce/branches.hlo \
 	tests/hlo/dce/carried.hlo \
+	tests/hlo/dce/check.hlo \
 	tests/hlo/dce/random.hlo \
 	tests/hlo/dce/unused.hlo \
 	tests/hlo/deconvolution/phases.hlo \
@@ -260,6 +263,7 @@ tests_files = \
 	tests/dynamic/test-dynamic \
 	tests/e2e/README \
 	tests/e2e/api_client.h \
+	tests/e2e/check_values.py \
 	tests/e2e/compare_ort.py \
 	tests/e2e/edge_values.py \
 	tests/e2e/hostile_more.py \
@@ -283,6 +287,7 @@ tests_files = \
 	tests/e2e/test-api-page \
 	tests/e2e/test-bombs \
 	tests/e2e/test-cache \
+	tests/e2e/test-checks \
 	tests/e2e/test-cli \
 	tests/e2e/test-cpus \
 	tests/e2e/test-edges \
@@ -439,6 +444,7 @@ tests_files = \
 	tests/hlo/cse/random.expected \
 	tests/hlo/dce/branches.expected \
 	tests/hlo/dce/carried.expected \
+	tests/hlo/dce/check.expected \
 	tests/hlo/dce/random.expected \
 	tests/hlo/dce/unused.expected \
 	tests/hlo/deconvolution/phases.expected \
@@ -588,6 +594,8 @@ tests_target_check_verify_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_verify_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_base_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_base_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_bounds_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_bounds_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_code_loader_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_code_loader_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_depthwise_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -370,11 +370,11 @@ def recurrent(h):
         cell("no_batch", "*", x=(2, 0, 3))
 
 
-# --- indices that only running tells (20) ------------------------------------------------------------------------
+# --- indices that only running tells (70) ------------------------------------------------------------------------
 
 
 def indices(h):
-    """Each with indices far outside on both sides, given as inputs, so that no compiler sees them."""
+    """Each with indices far outside on both sides, given as inputs, so that no compiler sees them: refused, or any number."""
     for side, value in (("high", 1 << 40), ("low", -(1 << 40)), ("max", (1 << 63) - 1), ("min", INT64_MIN)):
         np.save(f"i1_{side}.npy", np.full([2], value, np.int64))
         np.save(f"i2_{side}.npy", np.full([2, 2], value, np.int64))
@@ -392,7 +392,9 @@ def indices(h):
             extra = [h.const("d", 4), h.const("v", [0, 1], np.float32)] if op == "OneHot" else []
             names = [i[0] for i in inputs] + [t.name for t in extra]
             model = h.make([node(op, names, ["y"], name="n")], [h.info(*i) for i in inputs], [h.info("y", None)], extra)
-            h.case(f"index_{name}_{side}", model, "*", f"run {{}} --input i={file}_{side}.npy", file=f"index_{name}.onnx")
+            run, refused = f"run {{}} --input i={file}_{side}.npy", "*" if op == "OneHot" else f"n: {op} .check.: "
+            h.case(f"index_{name}_{side}", model, refused, run, file=f"index_{name}.onnx")
+            h.case(f"index_{name}_{side}_unchecked", model, "*", run + " --unchecked", file=f"index_{name}.onnx")
     h.case("compress_long", h.make([node("Compress", ["A", "c"], ["y"], name="n", axis=0)], [h.info("A", [2, 3])],
                                    [h.info("y", None)], [h.const("c", [True] * 9, np.bool_)]), "n: Compress")
     h.case("gather_rank", h.make([node("GatherND", ["A", "i"], ["y"], name="n")], [h.info("A", [2]), h.info("i", [2, 7], I64)],

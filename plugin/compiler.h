@@ -71,6 +71,9 @@ typedef struct plug_piece_run {
   mem_budget *budget; /* of this run; may be NULL */
   uint64_t seed;            /* of random operators */
   struct rt_profiler *profiler; /* NULL: off */
+  /* Called with each piece as it was imported, and its inputs, before it runs for the first time.  NULL: nobody looks. */
+  status (*watch)(void *data, hlo_module *piece, const literal *inputs);
+  void *watch_data;
 } plug_piece_run;
 
 /* An array in memory of its own: budget_free(budget, data, bytes, 64) with the budget of the pieces. */

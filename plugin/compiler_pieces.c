@@ -30,6 +30,7 @@ typedef struct piece {
   uint32_t n_uses;
   used_array *uses;
   literal *literals; /* by result: its value if that is a constant, data NULL otherwise */
+  hlo_module *imported; /* as it was before it was compiled, for plug_piece_run.watch; NULL: nobody looks, or has looked already */
   rt_program *program; /* NULL: there is nothing to compute */
   rt_executable *executable;
   uint32_t n_results, runs; /* visible results; runs of it right now */
@@ -148,6 +149,7 @@ typedef struct making {
   const mem_budget *run; /* may be NULL */
   const onnx_frame *frame;
   piece *out;
+  bool watched; /* plug_piece_run.watch */
 } making;
 
 /* Once more with what the import asks for: each round knows at least one array more. */
@@ -221,6 +223,7 @@ static status make_guarded(void *data) {
     return NULL;
   }
   rt_report report = {0};
+  x->imported = m->watched ? hlo_module_clone(x->arena, x->info.module) : NULL;
   rt_compile_options options = p->request.options;
   options.eval = ref_fold;
   options.keep_text = false;
@@ -246,7 +249,7 @@ static status find_or_make(void *data) {
   if (!x) {
     x = calloc(1, sizeof *x);
     CHECK_THAT(x, STATUS_RESOURCE, "out of memory");
-    status failed = guard_run(make_guarded, &(making){p, r->run->options->budget, r->frame, x});
+    status failed = guard_run(make_guarded, &(making){p, r->run->options->budget, r->frame, x, r->run->options->watch != NULL});
     if (failed) {
       destroy_piece(x);
       return failed;
@@ -303,7 +306,18 @@ static void cut(const rt_program *p, pieces_array **results, uint32_t n_results,
   }
 }
 
-static status execute(pieces_run *run, const onnx_frame *f, const piece *x, pieces_array **results) {
+static status let_watch(pieces_run *run, const onnx_frame *f, piece *x, const void *const *params) {
+  const rt_program *p = x->program;
+  literal *inputs = ARENA_NEW_N(f->arena, literal, p->n_params + 1);
+  hlo_module *imported = x->imported;
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    inputs[k] = literal_make(p->params[k].shape, params[k]);
+  }
+  x->imported = NULL;
+  return run->options->watch(run->options->watch_data, imported, inputs);
+}
+
+static status execute(pieces_run *run, const onnx_frame *f, piece *x, pieces_array **results) {
   const rt_program *p = x->program;
   const void **params = arena_calloc(f->arena, p->n_params + 1, sizeof *params);
   void **addresses = arena_calloc(f->arena, p->n_results + 1, sizeof *addresses);
@@ -316,6 +330,9 @@ static status execute(pieces_run *run, const onnx_frame *f, const piece *x, piec
   for (uint32_t k = 0; k < p->n_results; k++) {
     TRY(pieces_array_new(run, &p->results[k].shape, &results[k]));
     addresses[k] = pieces_array_data(results[k]);
+  }
+  if (x->imported && run->options->watch) {
+    TRY(let_watch(run, f, x, params));
   }
   rt_run_options options = {.pool = run->options->pool, .budget = run->options->budget, .seed = run->options->seed,
                             .profiler = run->options->profiler};
@@ -336,7 +353,7 @@ static status define_sequences(pieces_run *run, onnx_frame *f, const onnx_piece 
   return NULL;
 }
 
-static status run_piece(pieces_run *run, onnx_frame *f, const piece *x) {
+static status run_piece(pieces_run *run, onnx_frame *f, piece *x) {
   uint32_t n = x->program ? x->program->n_results : x->n_results;
   pieces_array **results = ARENA_NEW_N(f->arena, pieces_array *, n + 1);
   status failed = x->program ? execute(run, f, x, results) : NULL;

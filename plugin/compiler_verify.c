@@ -2,6 +2,7 @@
 #include "plugin/compiler_verify.h"
 
 #include "plugin/compiler_backend.h"
+#include "plugin/compiler_pieces.h"
 #include "plugin/compiler_text.h"
 #include "runtime/pool.h"
 
@@ -11,30 +12,89 @@ typedef struct verify_call {
   const plug_verify_options *o;
   arena *a;
   verify_report *out;
+  uint32_t cap_findings;
+  verify_options options;
 } verify_call;
 
-static status import(void *data, arena *a, hlo_module **out) {
-  const verify_call *c = data;
-  bool complete;
-  TRY(plug_import(c->s, c->request, a, out, NULL, &complete));
-  CHECK_THAT(complete, STATUS_UNSUPPORTED,
-             "sizes depend on what the model computes, so it runs piece by piece: verify needs a model that is one program");
+/* Findings of several modules, in the order in which they ran. */
+static void add_report(verify_call *c, const verify_report *r) {
+  verify_report *all = c->out;
+  for (uint32_t k = 0; k < r->n_findings; k++) {
+    *ARENA_PUSH(c->a, all->findings, all->n_findings, c->cap_findings) = r->findings[k];
+  }
+  all->n_instructions += r->n_instructions;
+  all->n_algorithms += r->n_algorithms;
+  all->n_different += r->n_different;
+  all->seconds_target += r->seconds_target;
+  all->seconds_reference += r->seconds_reference;
+}
+
+static status verify_one(verify_call *c, verify_import_fn *import, void *data, const literal *inputs) {
+  verify_report report;
+  TRY(verify_module(c->a, import, data, inputs, &c->options, &report));
+  add_report(c, &report);
   return NULL;
 }
+
+static status import_model(void *data, arena *a, hlo_module **out) {
+  const verify_call *c = data;
+  bool complete;
+  return plug_import(c->s, c->request, a, out, NULL, &complete);
+}
+
+/* --- a model whose sizes depend on what it computes --- */
+
+static status import_piece(void *data, arena *a, hlo_module **out) {
+  *out = hlo_module_clone(a, data);
+  return NULL;
+}
+
+static status verify_piece(void *data, hlo_module *piece, const literal *inputs) {
+  return verify_one(data, import_piece, piece, inputs);
+}
+
+static void destroy_pieces(void *data) { plug_pieces_destroy(data); }
+
+static status verify_pieces(verify_call *c) {
+  const plug_compiler *compiler = onnx_xla_compiler_get(PLUG_COMPILER_ABI);
+  plug_pieces *pieces;
+  const shape **shapes = ARENA_NEW_N(c->a, const shape *, c->s->n_inputs);
+  const void **values = ARENA_NEW_N(c->a, const void *, c->s->n_inputs);
+  plug_array *outputs = ARENA_NEW_N(c->a, plug_array, c->s->n_outputs + 1);
+  for (uint32_t k = 0; k < c->s->n_inputs; k++) {
+    shapes[k] = &c->o->inputs[k].shape;
+    values[k] = c->o->inputs[k].data;
+  }
+  plug_piece_run run = {.shapes = shapes, .values = values, .pool = c->options.pool, .budget = arena_budget(c->a),
+                        .seed = c->o->seed, .watch = verify_piece, .watch_data = c};
+  TRY(compiler->pieces_create(c->s, c->request, arena_budget(c->a), &pieces));
+  arena_cleanup(c->a, destroy_pieces, pieces);
+  TRY(compiler->pieces_run(pieces, &run, outputs));
+  for (uint32_t k = 0; k < c->s->n_outputs; k++) {
+    budget_free(arena_budget(c->a), outputs[k].data, outputs[k].bytes, 64);
+  }
+  return NULL;
+}
+
+/* --- any model --- */
 
 static void destroy_pool(void *pool) { rt_pool_destroy(pool); }
 
 static status verify(void *data) {
   verify_call *c = data;
-  verify_options options = {.compile = c->request->options, .all_algorithms = c->o->all_algorithms, .folder = c->o->folder,
-                            .seed = c->o->seed, .progress = c->o->progress, .progress_data = c->o->progress_data};
-  options.compile.dump = NULL;
-  TRY(plug_backend(c->request->backend, &options.backend));
-  TRY(rt_pool_create(options.compile.threads, &options.pool));
-  arena_cleanup(c->a, destroy_pool, options.pool);
-  return verify_module(c->a, import, c, c->o->inputs, &options, c->out);
+  hlo_module *m;
+  bool complete;
+  *c->out = (verify_report){0};
+  c->options = (verify_options){.compile = c->request->options, .all_algorithms = c->o->all_algorithms, .folder = c->o->folder,
+                                .seed = c->o->seed, .progress = c->o->progress, .progress_data = c->o->progress_data};
+  c->options.compile.dump = NULL;
+  TRY(plug_backend(c->request->backend, &c->options.backend));
+  TRY(rt_pool_create(c->options.compile.threads, &c->options.pool));
+  arena_cleanup(c->a, destroy_pool, c->options.pool);
+  TRY(plug_import(c->s, c->request, c->a, &m, NULL, &complete));
+  return complete ? verify_one(c, import_model, c, c->o->inputs) : verify_pieces(c);
 }
 
 status plug_verify(const plug_source *s, const plug_request *request, const plug_verify_options *o, arena *a, verify_report *out) {
-  return guard_run(verify, &(verify_call){s, request, o, a, out});
+  return guard_run(verify, &(verify_call){.s = s, .request = request, .o = o, .a = a, .out = out});
 }

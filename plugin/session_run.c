@@ -112,7 +112,8 @@ static status run_pieces(plug_session *s, const rt_run_options *options, const p
   TRY(plug_compiler_open(&compiler));
   plug_array *arrays = calloc(n + 1, sizeof *arrays);
   CHECK_THAT(arrays, STATUS_RESOURCE, "out of memory");
-  plug_piece_run run = {inputs->shapes, inputs->values, options->pool, options->budget, options->seed, options->profiler};
+  plug_piece_run run = {.shapes = inputs->shapes, .values = inputs->values, .pool = options->pool, .budget = options->budget,
+                        .seed = options->seed, .profiler = options->profiler};
   status failed = compiler->pieces_run(s->pieces, &run, arrays);
   for (uint32_t k = 0; k < n; k++) {
     plug_output *o = &outputs[k];

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "backend_ref/eval.h"
 #include "base/hash.h"
 #include "hlo/cost.h"
 
@@ -144,12 +145,12 @@ static double largest(const numbers *x) {
   return most;
 }
 
-/* --- moving operands --- */
+/* --- moving --- */
 
 enum { MOVES = 4 };
 static const double reach = 4, movement_factor = 16;
 
-static literal moved(arena *a, const literal *from, double unit, uint64_t seed) {
+literal verify_moved(arena *a, const literal *from, double unit, uint64_t seed) {
   void *data;
   numbers x = numbers_of(from);
   if (!dtype_is_float(x.type)) {
@@ -163,26 +164,74 @@ static literal moved(arena *a, const literal *from, double unit, uint64_t seed) 
   return l;
 }
 
+/* Constants, and what only brings elements elsewhere, round nothing. */
+static bool rounds(const hlo_instr *i) {
+  hlo_kind kind = hlo_info(i)->kind;
+  return kind != HLO_STRUCTURE && kind != HLO_MOVEMENT && kind != HLO_SORTING;
+}
+
+static const literal *value_in(const hlo_computation *c, literal *const *values, hlo_value v) {
+  uint32_t at = 0;
+  for (const hlo_instr *i = c->first; i != v.def; i = i->next) {
+    at++;
+  }
+  return &values[at][v.index];
+}
+
+/* The body of a fusion with each result moved. */
+static status move_body(const hlo_computation *c, const literal *args, double unit, uint64_t seed, arena *a, literal *roots) {
+  uint32_t n = 0, at = 0;
+  for (const hlo_instr *i = c->first; i; i = i->next) {
+    n++;
+  }
+  literal **values = ARENA_NEW_N(a, literal *, n + 1);
+  for (const hlo_instr *i = c->first; i; i = i->next, at++) {
+    values[at] = ARENA_NEW_N(a, literal, i->n_results + 1);
+    literal *operands = ARENA_NEW_N(a, literal, i->n_operands + 1);
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+      operands[k] = *value_in(c, values, i->operands[k]);
+    }
+    if (i->op == HLO_PARAMETER) {
+      values[at][0] = args[hlo_int(i, HLO_ATTR_INDEX)];
+      continue;
+    }
+    TRY(ref_eval(i, operands, a, values[at]));
+    for (uint32_t k = 0; k < i->n_results && rounds(i); k++) {
+      values[at][k] = verify_moved(a, &values[at][k], unit, hash_mix(seed, at));
+    }
+  }
+  for (uint32_t k = 0; k < c->n_roots; k++) {
+    roots[k] = *value_in(c, values, c->roots[k]);
+  }
+  return NULL;
+}
+
+status verify_move_instr(void *data, double unit, uint64_t seed, arena *a, literal *results) {
+  const verify_evaluation *e = data;
+  literal *operands = ARENA_NEW_N(a, literal, e->i->n_operands + 1);
+  for (uint32_t k = 0; k < e->i->n_operands; k++) {
+    operands[k] = verify_moved(a, &e->operands[k], unit, hash_mix(seed, k));
+  }
+  return e->i->op == HLO_FUSION ? move_body(hlo_callee(e->i, 0), operands, unit, seed, a, results)
+                                : ref_eval(e->i, operands, a, results);
+}
+
 typedef struct comparison {
   arena *a;
   const verify_tolerance *t;
-  uint32_t n, n_operands;
-  const literal *want, *got, *operands;
+  uint32_t n;
+  const literal *want, *got;
   bool (*checked)(const void *data, uint32_t result, int64_t element);
   const void *checked_data;
-  verify_evaluate_fn *evaluate;
-  void *data;
+  verify_move_fn *move;
+  void *move_data;
   literal *moves[MOVES]; /* the results of each movement, once they are wanted */
 } comparison;
 
-static status move_operands(comparison *c) {
-  for (uint32_t m = 0; m < MOVES && !c->moves[MOVES - 1]; m++) {
-    literal *operands = ARENA_NEW_N(c->a, literal, c->n_operands + 1), *results = ARENA_NEW_N(c->a, literal, c->n + 1);
-    for (uint32_t k = 0; k < c->n_operands; k++) {
-      operands[k] = moved(c->a, &c->operands[k], c->t->unit, 1000 * (m + 1) + k);
-    }
-    TRY(c->evaluate(c->data, operands, c->a, results));
-    c->moves[m] = results;
+static status move(comparison *c) {
+  for (uint32_t m = 0; m < MOVES; m++) {
+    c->moves[m] = ARENA_NEW_N(c->a, literal, c->n + 1);
+    TRY(c->move(c->move_data, c->t->unit, hash_mix(m, 1), c->a, c->moves[m]));
   }
   return NULL;
 }
@@ -232,7 +281,7 @@ static void note(verify_difference *d, uint32_t r, int64_t k, double got, double
   d->n_wrong++;
 }
 
-/* moving: with what the movements of the operands allow. */
+/* moving: with what the movements allow. */
 static verify_difference compare_result(const comparison *c, uint32_t r, bool moving) {
   numbers want = numbers_of(&c->want[r]), got = numbers_of(&c->got[r]);
   double most = largest(&want), floor = c->t->unit * 0x1p-126;
@@ -255,15 +304,14 @@ static verify_difference compare_result(const comparison *c, uint32_t r, bool mo
 
 status verify_compare(arena *a, const verify_tolerance *t, uint32_t n, const literal *want, const literal *got,
                       bool (*checked)(const void *data, uint32_t result, int64_t element), const void *checked_data,
-                      uint32_t n_operands, const literal *operands, verify_evaluate_fn *evaluate, void *data, bool *differ,
-                      verify_difference *out) {
-  comparison c = {.a = a, .t = t, .n = n, .n_operands = n_operands, .want = want, .got = got, .operands = operands,
-                  .checked = checked, .checked_data = checked_data, .evaluate = evaluate, .data = data};
+                      verify_move_fn *move_fn, void *move_data, bool *differ, verify_difference *out) {
+  comparison c = {.a = a, .t = t, .n = n, .want = want, .got = got, .checked = checked, .checked_data = checked_data,
+                  .move = move_fn, .move_data = move_data};
   *differ = false;
   for (uint32_t r = 0; r < n && !*differ; r++) {
     *out = compare_result(&c, r, false);
     if (out->n_wrong && t->unit > 0) {
-      TRY(move_operands(&c));
+      TRY(c.moves[0] ? NULL : move(&c));
       *out = compare_result(&c, r, true);
     }
     *differ = out->n_wrong > 0;

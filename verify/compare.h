@@ -8,9 +8,9 @@
  *
  * u being half a unit in the last place of the coarsest floating type that a result in the instruction has, and s that of the sums:
  * f32, or f64 if all is.  Where products are of narrower numbers, as the user allowed, 4 units of these take the place of the
- * second term.  What is still apart is
- * compared with how the reference moves when each element of the operands is moved by 4 u of itself, at random, several times: an
- * element may differ by 16 times its largest movement, and an integer may be another where a movement makes it another. */
+ * second term.  What is still apart is compared with how the reference moves when each element of the operands, and of each result
+ * within a fusion, is moved by 4 u of itself, at random, several times (as Monte Carlo arithmetic does, Parker 1997): an element may
+ * differ by 16 times its largest movement, and an integer may be another where a movement makes it another. */
 #ifndef VERIFY_COMPARE_H
 #define VERIFY_COMPARE_H
 
@@ -24,8 +24,18 @@ typedef struct verify_difference {
   double got, want, allowed, largest; /* of that element; the largest finite magnitude of the result */
 } verify_difference;
 
-/* Evaluates values on `a` again for operands that were moved a little; n_moved tells how many results there are. */
-typedef status verify_evaluate_fn(void *data, const literal *operands, arena *a, literal *results);
+/* Evaluates the results again, on `a`, with numbers moved by 4 units of themselves, up or down as the seed says. */
+typedef status verify_move_fn(void *data, double unit, uint64_t seed, arena *a, literal *results);
+
+/* The array with each element of a floating type so moved; others as they are. */
+literal verify_moved(arena *a, const literal *from, double unit, uint64_t seed);
+
+/* For verify_move_fn: an instruction and its operands. */
+typedef struct verify_evaluation {
+  const hlo_instr *i;
+  const literal *operands;
+} verify_evaluation;
+verify_move_fn verify_move_instr; /* data: a verify_evaluation */
 
 /* How strict a comparison is, derived from what is computed. */
 typedef struct verify_tolerance {
@@ -38,10 +48,9 @@ typedef struct verify_tolerance {
 verify_tolerance verify_tolerance_of(const hlo_instr *i, dtype narrow);
 
 /* Compares got[n] with want[n]; *differ tells whether anything is wrong, and what is written to *out.  `checked`, if not NULL, says
- * for result r and element k whether it means anything.  evaluate recomputes `want` from n_operands operands. */
+ * for result r and element k whether it means anything. */
 STATUS_MUST_USE status verify_compare(arena *a, const verify_tolerance *t, uint32_t n, const literal *want, const literal *got,
                                       bool (*checked)(const void *data, uint32_t result, int64_t element), const void *checked_data,
-                                      uint32_t n_operands, const literal *operands, verify_evaluate_fn *evaluate, void *data,
-                                      bool *differ, verify_difference *out);
+                                      verify_move_fn *move, void *move_data, bool *differ, verify_difference *out);
 
 #endif

@@ -165,10 +165,6 @@ static meaning meaning_of(const hlo_instr *i) {
   return m;
 }
 
-static status evaluate(void *data, const literal *operands, arena *a, literal *results) {
-  return ref_eval(data, operands, a, results);
-}
-
 static status compare(walk *w, const hlo_instr *i, const literal *operands, const literal *got, const rt_thunk *t) {
   arena *scratch = arena_create(w->v->budget);
   literal *want = ARENA_NEW_N(scratch, literal, i->n_results);
@@ -176,11 +172,12 @@ static status compare(walk *w, const hlo_instr *i, const literal *operands, cons
   verify_difference d;
   bool differ = false;
   meaning m = meaning_of(i);
+  verify_evaluation evaluation = {i, operands};
   double start = seconds();
   status failed = ref_eval(i, operands, scratch, want);
   failed = failed ? failed
                   : verify_compare(scratch, &tolerance, i->n_results, want, got, i->op == HLO_SORT ? means_something : NULL, &m,
-                                   i->n_operands, operands, evaluate, (void *)(uintptr_t)i, &differ, &d);
+                                   verify_move_instr, &evaluation, &differ, &d);
   w->v->seconds_reference += seconds() - start;
   w->v->n_compared++;
   if (!failed && differ) {

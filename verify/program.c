@@ -39,38 +39,31 @@ status verify_run(const verify_options *o, const rt_executable *e, const literal
 
 /* --- results of whole modules --- */
 
-/* What is evaluated again for inputs that were moved, with the constants moved as well: a model may have no other numbers. */
+/* Evaluated again with inputs and constants moved: a model may have no other numbers. */
 typedef struct moving {
   const hlo_module *m;
-  double unit;
+  const literal *inputs;
 } moving;
-
-static literal moved_constant(arena *a, const literal *from, double unit, uint64_t seed) {
-  void *data;
-  dtype t = (dtype)from->shape.type;
-  literal l = literal_new(a, from->shape, &data);
-  for (int64_t k = 0; k < shape_elements(&from->shape); k++) {
-    double v = literal_f64(from, k), sign = hash_mix(seed, (uint64_t)k) & 1 ? 1 : -1;
-    dtype_store_f64(t, (char *)data + (size_t)k * dtype_bytes(t), v + sign * 4 * unit * v, false, DTYPE_ROUND_NEAREST);
-  }
-  return l;
-}
 
 static void move_constants(arena *a, hlo_computation *c, double unit, uint64_t seed) {
   for (hlo_instr *i = c->first; i; i = i->next) {
-    if (i->op == HLO_CONSTANT && dtype_is_float((dtype)i->shapes[0].type)) {
+    if (i->op == HLO_CONSTANT) {
       literal *l = ARENA_NEW(a, literal);
-      *l = moved_constant(a, hlo_literal(hlo_result(i, 0)), unit, seed++);
+      *l = verify_moved(a, hlo_literal(hlo_result(i, 0)), unit, seed++);
       hlo_attr_of(i, HLO_ATTR_VALUE)->value = l;
     }
   }
 }
 
-static status evaluate_moved(void *data, const literal *inputs, arena *a, literal *results) {
+static status evaluate_moved(void *data, double unit, uint64_t seed, arena *a, literal *results) {
   const moving *m = data;
   hlo_module *copy = hlo_module_clone(a, m->m);
+  literal *inputs = ARENA_NEW_N(a, literal, copy->entry->n_params + 1);
+  for (uint32_t k = 0; k < copy->entry->n_params; k++) {
+    inputs[k] = verify_moved(a, &m->inputs[k], unit, hash_mix(seed, k));
+  }
   for (uint32_t k = 0; k < copy->n_computations; k++) {
-    move_constants(a, copy->computations[k], m->unit, 7919 * (k + 1) + (uint64_t)(uintptr_t)inputs % 104729);
+    move_constants(a, copy->computations[k], unit, hash_mix(seed, 1000 + k));
   }
   return ref_eval_computation(copy->entry, inputs, a, results);
 }
@@ -88,8 +81,8 @@ static double unit_of_results(const hlo_module *m) {
 
 status verify_results_differ(arena *a, const hlo_module *m, const literal *inputs, const literal *want, const literal *got,
                              bool *differ, verify_difference *out) {
-  moving moves = {m, unit_of_results(m)};
-  verify_tolerance t = {.unit = moves.unit, .of_largest = 2048 * fmin(moves.unit, 0x1p-20)};
-  return verify_compare(a, &t, m->entry->n_roots, want, got, NULL, NULL, m->entry->n_params, inputs, evaluate_moved, &moves, differ,
-                        out);
+  double unit = unit_of_results(m);
+  moving moves = {m, inputs};
+  verify_tolerance t = {.unit = unit, .of_largest = 2048 * fmin(unit, 0x1p-20)};
+  return verify_compare(a, &t, m->entry->n_roots, want, got, NULL, NULL, evaluate_moved, &moves, differ, out);
 }

@@ -65,10 +65,6 @@ static hlo_module *outline_of(arena *a, const hlo_instr *i, const literal *opera
   return verify_outline(a, i, 0, values, inputs);
 }
 
-static status evaluate(void *data, const literal *operands, arena *a, literal *results) {
-  return ref_eval(data, operands, a, results);
-}
-
 static const char *how_of(arena *a, const rt_program *p) {
   const char *how = "";
   for (uint32_t k = 0; k < p->body.n; k++) {
@@ -91,8 +87,8 @@ static status run_alone(void *data) {
   TRY(verify_make(l->v->o, &options, l->a, m, &e, &report));
   TRY(verify_run(l->v->o, e, inputs, NULL, NULL, l->a, got));
   verify_tolerance t = verify_tolerance_of(l->i, options.narrow);
-  TRY(verify_compare(l->a, &t, l->i->n_results, l->want, got, NULL, NULL, l->i->n_operands, l->operands, evaluate,
-                     (void *)(uintptr_t)l->i, &differ, &d));
+  verify_evaluation evaluation = {l->i, l->operands};
+  TRY(verify_compare(l->a, &t, l->i->n_results, l->want, got, NULL, NULL, verify_move_instr, &evaluation, &differ, &d));
   l->right = !differ;
   l->n_algorithms = report.n_algorithms;
   l->how = how_of(l->v->a, rt_executable_program(e));

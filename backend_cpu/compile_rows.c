@@ -136,6 +136,12 @@ static void want_operands(rows *r, const hlo_instr *i) {
   }
 }
 
+/* What is wanted as a whole is computed again for each row, which only pays for single operations on its elements. */
+static bool is_cheap_as_a_whole(const hlo_instr *i) {
+  hlo_kind kind = hlo_info(i)->kind;
+  return kind == HLO_STRUCTURE || kind == HLO_ELEMENTWISE || kind == HLO_MOVEMENT;
+}
+
 static void want_results(rows *r, const hlo_instr *i) {
   bool any = false;
   for (uint32_t k = 0; k < i->n_results; k++) {
@@ -147,6 +153,7 @@ static void want_results(rows *r, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_operands && !any; k++) {
     want(r, i->operands[k], false);
   }
+  r->fails |= !any && !is_cheap_as_a_whole(i);
   if (any && !r->fails) {
     want_operands(r, i);
   }

@@ -528,6 +528,16 @@ START_TEST(clusters_in_branches) {
 }
 END_TEST
 
+/* What is divided by the sum of all is those elements in another order, so the sum must be there before a result is written. */
+START_TEST(divided_by_the_sum_of_all) {
+  check_body("%0: f32[16,16,16] \"x\"",
+             "%1 = exponential(%0) : f32[16,16,16]\n%2 = transpose(%1) {permutation=[0,2,1]} : f32[16,16,16]\n"
+             "%3 = reduce(%1) {dimensions=[0,1,2], reducer=add} : f32[]\n%4 = broadcast(%3) {dimensions=[]} : f32[16,16,16]\n"
+             "%5 = divide(%2, %4) : f32[16,16,16]",
+             "%5 \"y\"", 1e-5, -1, 1);
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("target");
   tcase_set_timeout(t, 60); /* the machine may be busy */
@@ -548,5 +558,6 @@ int main(void) {
   tcase_add_test(t, repeated_steps);
   tcase_add_test(t, stretched_steps);
   tcase_add_test(t, clusters_in_branches);
+  tcase_add_test(t, divided_by_the_sum_of_all);
   return run_suite("target", t);
 }

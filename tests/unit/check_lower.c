@@ -16,6 +16,7 @@
 #include "runtime/image.h"
 #include "runtime/pool.h"
 #include "tests/suite.h"
+#include "verify/lockstep.h"
 
 enum { MODULES = 400, DEPTH = 2, N_MAX = 64 };
 
@@ -234,6 +235,29 @@ static void save_and_load(arena *a, rt_program *p, const literal *expected, cons
   expect_same(read->programs[0], expected, text);
 }
 
+static status refuse(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_thunk *t,
+                     const verify_difference *d) {
+  (void)data, (void)operands, (void)want, (void)d;
+  return status_error(STATUS_INTERNAL, "%s %u differs from the reference", t->label, i->id);
+}
+
+/* Run instruction by instruction, through loops, branches and groups, each gives what the reference evaluator makes of it. */
+static void expect_lockstep(arena *a, const hlo_module *m, const rt_program *p, const rt_origins *origins, const literal *args,
+                            const char *text) {
+  rt_executable *e;
+  void *results[4];
+  const void *params[] = {args[0].data, args[1].data, args[2].data};
+  for (uint32_t k = 0; k < p->n_results; k++) {
+    (void)literal_new(a, p->results[k].shape, &results[k]);
+  }
+  verify_lockstep lockstep = {.origins = origins, .module = m, .inputs = args, .differs = refuse};
+  status s = rt_executable_create(p, &ref_target, NULL, 1, &e);
+  ck_assert_msg(!s, "%s", s ? status_message(s) : "");
+  s = rt_execute(e, &(rt_run_options){.drive = verify_drive, .drive_data = &lockstep}, params, results);
+  ck_assert_msg(!s, "%s\n%s", s ? status_message(s) : "", text);
+  rt_executable_destroy(e);
+}
+
 static uint32_t groups; /* that ran side by side, of all modules */
 
 static status check_seed(void *data) {
@@ -250,10 +274,12 @@ static status check_seed(void *data) {
     args[k] = literal_make(vector(), inputs[k]);
   }
   TRY(ref_eval_computation(m->entry, args, a, expected));
-  const rt_compile_options options = {.keep_text = true, .threads = 2}; /* buffers are checked, too */
+  rt_origins origins = {0};
+  const rt_compile_options options = {.keep_text = true, .threads = 2, .origins = &origins}; /* buffers are checked, too */
   TRY(ref_compiler.compile((struct hlo_module *)m, &options, a, &p, &report));
   ck_assert_uint_le(report.arena_lower_bound, report.arena_bytes);
   expect_same(p, expected, text);
+  expect_lockstep(a, m, p, &origins, args, text);
   groups += turn_around(&p->body);
   expect_same(p, expected, text);
   save_and_load(a, p, expected, text);

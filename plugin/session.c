@@ -54,31 +54,36 @@ static void destroy_compiled(plug_session *s, plug_compiled *c) {
   free(c);
 }
 
-static void remove_compiled(plug_session *s, plug_compiled *c) {
+/* Out of the list; the lock is held. */
+static void unlink_compiled(plug_session *s, plug_compiled *c) {
   plug_compiled **at = &s->compiled;
   while (*at != c) {
     at = &(*at)->next;
   }
   *at = c->next;
   s->n_compiled--;
-  destroy_compiled(s, c);
 }
 
-/* Programs of a .oxla cannot be made again. */
-static void bound_programs(plug_session *s) {
-  while (!s->image && s->n_compiled > PLUG_MAX_PROGRAMS) {
-    plug_compiled *oldest = NULL;
-    for (plug_compiled *c = s->compiled; c; c = c->next) {
-      oldest = !c->users && (!oldest || c->last_used < oldest->last_used) ? c : oldest;
-    }
-    if (!oldest) {
-      return;
-    }
-    remove_compiled(s, oldest);
+/* The one that was not used for longest where there are too many, taken out of the list; the lock is held.  Programs of a .oxla cannot be
+ * made again. */
+static plug_compiled *take_oldest(plug_session *s) {
+  plug_compiled *oldest = NULL;
+  for (plug_compiled *c = s->compiled; c && !s->image && s->n_compiled > PLUG_MAX_PROGRAMS; c = c->next) {
+    oldest = !c->users && (!oldest || c->last_used < oldest->last_used) ? c : oldest;
   }
+  if (oldest) {
+    unlink_compiled(s, oldest);
+  }
+  return oldest;
 }
 
-status plug_add_compiled(plug_session *s, const rt_program *p, arena *a, plug_compiled **out) {
+void plug_add_compiled(plug_session *s, plug_compiled *c) {
+  c->next = s->compiled;
+  s->compiled = c;
+  s->n_compiled++;
+}
+
+status plug_make_compiled(plug_session *s, const rt_program *p, arena *a, plug_compiled **out) {
   plug_compiled *c = calloc(1, sizeof *c);
   double start = plug_now();
   status failed = c ? NULL : status_error(STATUS_RESOURCE, "out of memory");
@@ -97,9 +102,6 @@ status plug_add_compiled(plug_session *s, const rt_program *p, arena *a, plug_co
   if (p) {
     rt_shared_hold(s->shared, p);
   }
-  c->next = s->compiled;
-  s->compiled = c;
-  s->n_compiled++;
   *out = c;
   return NULL;
 }
@@ -112,7 +114,9 @@ void plug_session_close(plug_session *s) {
   }
   plug_cached_close(s); /* first: it may still write programs */
   while (s->compiled) {
-    remove_compiled(s, s->compiled);
+    plug_compiled *c = s->compiled;
+    unlink_compiled(s, c);
+    destroy_compiled(s, c);
   }
   if (s->pieces) {
     const plug_compiler *compiler;
@@ -122,6 +126,7 @@ void plug_session_close(plug_session *s) {
   rt_shared_destroy(s->shared);
   rt_pool_destroy(s->pool);
   arena_destroy(s->arena);
+  pthread_cond_destroy(&s->turn_ends);
   pthread_mutex_destroy(&s->lock);
   free(s);
 }
@@ -217,29 +222,27 @@ static bool serves(const plug_session *s, const plug_compiled *c, const plug_inp
 }
 
 status plug_need_model(plug_session *s) {
-  plug_source *described = s->source;
-  if (described->model) {
+  plug_source *opened;
+  if (s->source->model) {
     return NULL;
   }
-  status failed = plug_open_model(s, s->path, s->bytes.data, s->bytes.size);
-  plug_source *opened = s->source;
-  s->source = described; /* callers hold it */
-  TRY(failed);
+  TRY(plug_open_model(s, s->path, s->bytes.data, s->bytes.size, &opened));
   plug_cached_opened(s, s->path);
   CHECK_THAT(!s->path || s->cached, STATUS_INVALID_FILE, "%s: the file has changed since it was opened", s->path);
-  described->model = opened->model;
+  s->source->model = opened->model;
   return NULL;
 }
 
 typedef struct compilation {
   plug_session *s;
   const plug_inputs *inputs;
+  rt_tune tune;
   arena *arena; /* of what is made, until it has an owner */
   plug_compiled *out;
 } compilation;
 
 /* For shapes of which compiling cannot make one program.  Takes the arena. */
-static status add_pieces(plug_session *s, const plug_compiler *compiler, const plug_inputs *inputs, arena *a,
+static status make_pieces(plug_session *s, const plug_compiler *compiler, const plug_inputs *inputs, arena *a,
                          plug_compiled **out) {
   plug_request request = plug_session_request(s, &(plug_inputs){0});
   status failed = s->pieces ? NULL : compiler->pieces_create(s->source, &request, &s->budget, &s->pieces);
@@ -251,12 +254,12 @@ static status add_pieces(plug_session *s, const plug_compiler *compiler, const p
   for (uint32_t k = 0; k < s->source->n_inputs; k++) {
     shapes[k] = plug_session_input_shape(s, inputs, k);
   }
-  TRY(plug_add_compiled(s, NULL, a, out));
+  TRY(plug_make_compiled(s, NULL, a, out));
   (*out)->shapes = shapes;
   return NULL;
 }
 
-/* A session has been tuned once: new shapes must not take seconds. */
+/* A session has been tuned once: new shapes must not take seconds.  The lock is held. */
 static rt_tune tune_of_next(const plug_session *s) {
   rt_tune wanted = s->options.compile.tune;
   return s->compiled && wanted == RT_TUNE_FAST ? RT_TUNE_KNOWN : wanted;
@@ -266,12 +269,12 @@ static status find_in_cache(compilation *c) {
   plug_session *s = c->s;
   double start = plug_now();
   arena *a = c->arena = arena_create(&s->compiling);
-  const rt_program *p = plug_cached_find(s, c->inputs, tune_of_next(s), a);
+  const rt_program *p = plug_cached_find(s, c->inputs, c->tune, a);
   if (!p) {
     return NULL;
   }
   c->arena = NULL;
-  status failed = plug_add_compiled(s, p, a, &c->out);
+  status failed = plug_make_compiled(s, p, a, &c->out);
   if (failed && status_get_code(failed) != STATUS_RESOURCE) { /* it can be made again */
     plug_cached_forget(s);
     status_free(failed);
@@ -300,14 +303,14 @@ static status compile_guarded(void *data) {
   TRY(plug_compiler_open(&compiler));
   TRY(plug_need_model(s));
   plug_request request = plug_session_request(s, c->inputs);
-  request.options.tune = tune_of_next(s);
+  request.options.tune = c->tune;
   rt_sharing sharing = {.shared = s->shared};
   request.options.sharing = &sharing;
   arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
   TRY(compiler->compile(s->source, &request, a, &program, &report));
   double seconds = plug_now() - start;
   c->arena = NULL; /* it goes to what is added */
-  TRY(program ? plug_add_compiled(s, program, a, &c->out) : add_pieces(s, compiler, c->inputs, a, &c->out));
+  TRY(program ? plug_make_compiled(s, program, a, &c->out) : make_pieces(s, compiler, c->inputs, a, &c->out));
   c->out->report = report;
   c->out->compile_seconds = seconds;
   if (program) {
@@ -343,22 +346,18 @@ static status check_input(const plug_session *s, uint32_t k, const shape *given)
   return NULL;
 }
 
-static status find_or_compile(plug_session *s, const plug_inputs *inputs, const plug_compiled **out) {
+static status check_inputs(const plug_session *s, const plug_inputs *inputs) {
   for (uint32_t k = 0; inputs->shapes && k < s->source->n_inputs; k++) {
     if (inputs->shapes[k]) {
       TRY(check_input(s, k, inputs->shapes[k]));
     }
   }
-  for (plug_compiled *c = s->compiled; c; c = c->next) {
-    if (serves(s, c, inputs)) {
-      *out = c;
-      return NULL;
-    }
-  }
-  if (s->image) {
-    return no_such_program(s, inputs);
-  }
-  compilation c = {.s = s, .inputs = inputs};
+  return NULL;
+}
+
+/* In a turn.  What is made is not in the list yet. */
+static status compile(plug_session *s, const plug_inputs *inputs, rt_tune tune, plug_compiled **out) {
+  compilation c = {.s = s, .inputs = inputs, .tune = tune};
   s->compiling.deadline = inputs->deadline ? inputs->deadline : plug_deadline_after(s->options.max_seconds);
   s->compiling.stopped = inputs->stopped;
   atomic_fetch_add(&s->busy, 1);
@@ -367,8 +366,12 @@ static status find_or_compile(plug_session *s, const plug_inputs *inputs, const 
   s->compiling.stopped = NULL;
   s->compiling.deadline = 0;
   arena_destroy(c.arena);
+  if (failed && c.out) { /* memory ran out when it was there */
+    destroy_compiled(s, c.out);
+    c.out = NULL;
+  }
   rt_shared_sweep(s->shared); /* of one that failed, or was tried */
-  *out = failed ? NULL : c.out;
+  *out = c.out;
   if (!failed && s->options.log) {
     plug_log_compiled(s, inputs, c.out);
   }
@@ -394,11 +397,11 @@ status plug_session_check(plug_session *s, const plug_inputs *inputs) {
   const plug_compiler *compiler;
   plug_request request = plug_session_request(s, inputs);
   TRY(plug_compiler_open(&compiler));
-  pthread_mutex_lock(&s->lock);
+  plug_take_turn(s);
   s->compiling.deadline = plug_deadline_after(s->options.max_seconds);
   status failed = plug_run_with_stack(PLUG_COMPILE_STACK, check_guarded, &(checking){s, compiler, &request});
   s->compiling.deadline = 0;
-  pthread_mutex_unlock(&s->lock);
+  plug_end_turn(s);
   return failed;
 }
 
@@ -411,35 +414,98 @@ bool plug_compiled_has_values(const plug_compiled *c) {
   return false;
 }
 
-/* Another's compilation may take longer than this one may wait. */
-static status lock_for(plug_session *s, const plug_inputs *inputs) {
+/* --- turns --- */
+
+void plug_take_turn(plug_session *s) {
+  pthread_mutex_lock(&s->lock);
+  while (s->is_taken) {
+    pthread_cond_wait(&s->turn_ends, &s->lock);
+  }
+  s->is_taken = true;
+  pthread_mutex_unlock(&s->lock);
+}
+
+void plug_end_turn(plug_session *s) {
+  pthread_mutex_lock(&s->lock);
+  s->is_taken = false;
+  pthread_cond_broadcast(&s->turn_ends);
+  pthread_mutex_unlock(&s->lock);
+}
+
+/* Until the turn ends, or a moment is over: another's compilation may take longer than this one may wait.  The lock is held. */
+static status await_end(plug_session *s, const plug_inputs *inputs) {
   enum { PATIENCE = 20000000 }; /* nanoseconds between looks at the clock */
   mem_budget waiting = {.deadline = inputs->deadline, .stopped = inputs->stopped};
-  while (pthread_mutex_trylock(&s->lock) != 0) {
-    struct timespec until;
-    TRY(budget_check(&waiting));
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += PATIENCE;
-    until.tv_sec += until.tv_nsec / NANOSECONDS;
-    until.tv_nsec %= NANOSECONDS;
-    if (pthread_mutex_timedlock(&s->lock, &until) == 0) {
-      return NULL;
-    }
-  }
+  struct timespec until;
+  TRY(budget_check(&waiting));
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += PATIENCE;
+  until.tv_sec += until.tv_nsec / NANOSECONDS;
+  until.tv_nsec %= NANOSECONDS;
+  (void)pthread_cond_timedwait(&s->turn_ends, &s->lock, &until);
   return NULL;
 }
 
-status plug_session_compile(plug_session *s, const plug_inputs *inputs, const plug_compiled **out) {
-  *out = NULL;
-  TRY(lock_for(s, inputs));
-  status failed = find_or_compile(s, inputs, out);
-  if (!failed) {
-    plug_compiled *c = (plug_compiled *)(uintptr_t)*out;
-    c->users++;
-    c->last_used = ++s->clock;
-    bound_programs(s);
+/* A program that is ready, which has one user more now; NULL: it is the caller's turn to make one.  The lock is held. */
+static status find_ready(plug_session *s, const plug_inputs *inputs, plug_compiled **out) {
+  for (;;) {
+    for (*out = s->compiled; *out && !serves(s, *out, inputs);) {
+      *out = (*out)->next;
+    }
+    if (*out || !s->is_taken || s->image) {
+      break;
+    }
+    TRY(await_end(s, inputs));
   }
+  if (*out) {
+    (*out)->users++;
+    (*out)->last_used = ++s->clock;
+    return NULL;
+  }
+  TRY(s->image ? no_such_program(s, inputs) : NULL);
+  s->is_taken = true;
+  return NULL;
+}
+
+/* In a turn. */
+static void add(plug_session *s, plug_compiled *c) {
+  pthread_mutex_lock(&s->lock);
+  c->users++;
+  c->last_used = ++s->clock;
+  plug_add_compiled(s, c);
   pthread_mutex_unlock(&s->lock);
+}
+
+/* In a turn. */
+static void bound_programs(plug_session *s) {
+  plug_compiled *oldest;
+  do {
+    pthread_mutex_lock(&s->lock);
+    oldest = take_oldest(s);
+    pthread_mutex_unlock(&s->lock);
+    if (oldest) {
+      destroy_compiled(s, oldest);
+    }
+  } while (oldest);
+}
+
+status plug_session_compile(plug_session *s, const plug_inputs *inputs, const plug_compiled **out) {
+  plug_compiled *c = NULL;
+  *out = NULL;
+  TRY(check_inputs(s, inputs));
+  pthread_mutex_lock(&s->lock);
+  status failed = find_ready(s, inputs, &c);
+  rt_tune tune = tune_of_next(s);
+  pthread_mutex_unlock(&s->lock);
+  if (!failed && !c) {
+    failed = compile(s, inputs, tune, &c);
+    if (!failed) {
+      add(s, c);
+      bound_programs(s);
+    }
+    plug_end_turn(s);
+  }
+  *out = failed ? NULL : c;
   return failed;
 }
 

@@ -1,5 +1,5 @@
 /* session.h - a model and the programs it has been compiled to so far, keyed by input shapes.  What the C API, the
- * command line and the plugins stand on.  Thread-safe. */
+ * command line and the plugins stand on.  Thread-safe: one compiles at a time, and runs of what is ready go on meanwhile. */
 #ifndef PLUGIN_SESSION_H
 #define PLUGIN_SESSION_H
 
@@ -31,7 +31,7 @@ typedef struct plug_session_options {
   bool keep_programs;   /* programs are kept in the cache folder and found there (session_store.h) */
   uint64_t cache_bytes; /* at most so much of programs is kept there; 0: PLUG_STORE_GIGABYTES */
   bool verify;          /* sums of constants are compared when a compiled file, or a program in the cache folder, is opened */
-  void (*log)(void *data, plug_log_level level, const char *line); /* called with the session locked; NULL: none */
+  void (*log)(void *data, plug_log_level level, const char *line); /* called from any thread, by compilations one at a time; NULL: none */
   void *log_data;
   mem_allocator allocator; /* of what its budget counts; zeros: the system's */
 } plug_session_options;

@@ -140,11 +140,9 @@ static bool is_hlo(const uint8_t *text, size_t size) {
   return size - at >= sizeof words - 1 && memcmp(text + at, words, sizeof words - 1) == 0;
 }
 
-status plug_open_model(plug_session *s, const char *path, const void *bytes, size_t size) {
+status plug_open_model(const plug_session *s, const char *path, const void *bytes, size_t size, plug_source **out) {
   const plug_compiler *compiler;
   const uint8_t *text = bytes;
-  s->options.backend = s->options.backend ? s->options.backend : "cpu";
-  TRY(plug_target_find(s->options.backend, &s->target));
   TRY(plug_compiler_open(&compiler));
   const plug_session_options *o = &s->options;
   if (path) {
@@ -152,9 +150,15 @@ status plug_open_model(plug_session *s, const char *path, const void *bytes, siz
   }
   if (is_hlo(text, size)) {
     CHECK_THAT(o->n_constants == 0, STATUS_INVALID_ARGUMENT, "HLO text takes no constants");
-    return compiler->open_hlo(s->arena, path ? path : "text", (const char *)text, size, &s->source);
+    return compiler->open_hlo(s->arena, path ? path : "text", (const char *)text, size, out);
   }
-  return compiler->open(s->arena, path, bytes, size, o->n_constants, o->constants, &s->source);
+  return compiler->open(s->arena, path, bytes, size, o->n_constants, o->constants, out);
+}
+
+static status open_model(plug_session *s, const char *path, const void *bytes, size_t size) {
+  s->options.backend = s->options.backend ? s->options.backend : "cpu";
+  TRY(plug_target_find(s->options.backend, &s->target));
+  return plug_open_model(s, path, bytes, size, &s->source);
 }
 
 typedef struct opening {
@@ -177,14 +181,15 @@ static status open_image(plug_session *s, const opening *o) {
   TRY(plug_target_find(s->options.backend, &s->target));
   if (image->source.size) {
     TRY(set_tuning(s));
-    TRY(plug_open_model(s, NULL, image->source.data, image->source.size));
+    TRY(open_model(s, NULL, image->source.data, image->source.size));
   } else {
     s->image = image;
     describe_image(s);
   }
   for (uint32_t k = 0; k < image->n_programs; k++) {
     plug_compiled *c;
-    TRY(plug_add_compiled(s, image->programs[k], NULL, &c));
+    TRY(plug_make_compiled(s, image->programs[k], NULL, &c));
+    plug_add_compiled(s, c);
     CHECK_THAT(!c->elsewhere, STATUS_INVALID_FILE, "%s", status_message(c->elsewhere));
   }
   return NULL;
@@ -209,7 +214,7 @@ static status open_guarded(void *data) {
     s->options.backend = "cpu";
     return plug_target_find("cpu", &s->target);
   }
-  TRY(plug_open_model(s, o->path, o->bytes, o->size));
+  TRY(open_model(s, o->path, o->bytes, o->size));
   plug_cached_opened(s, o->path);
   return NULL;
 }
@@ -226,6 +231,7 @@ status plug_session_open(const char *path, const void *bytes, size_t size, const
   plug_session *s = calloc(1, sizeof *s);
   CHECK_THAT(s, STATUS_RESOURCE, "out of memory");
   pthread_mutex_init(&s->lock, NULL);
+  pthread_cond_init(&s->turn_ends, NULL);
   s->options.allocator = options->allocator;
   s->budget.allocator = options->allocator.allocate ? &s->options.allocator : NULL;
   s->budget.limit = options->max_memory;

@@ -26,10 +26,15 @@ struct plug_session {
   const char *warning;
   double load_seconds;
   rt_pool *pool;
-  pthread_mutex_t lock; /* guards compiled, and compiling */
+  /* The lock guards the list of programs, who uses them, and whose turn it is; nobody works under it. */
+  pthread_mutex_t lock;
   plug_compiled *compiled;
   uint32_t n_compiled;
   uint64_t clock;
+  bool is_taken;              /* somebody has the turn: */
+  pthread_cond_t turn_ends;
+  /* Only who has the turn changes what follows, `compiling`, and what is behind `arena`, `source` and `cached`; nobody else takes programs
+   * away. */
   rt_shared *shared; /* constants of the programs */
   plug_pieces *pieces; /* NULL: not needed so far */
   atomic_uint busy; /* how many runs and compilations there are now */
@@ -39,12 +44,17 @@ struct plug_session {
 
 /* Whether the program is for these inputs. */
 bool plug_program_serves(const plug_session *s, const rt_program *p, const plug_inputs *inputs);
-/* Reads the model, or HLO text, which is told by its first words, into s->source. */
-STATUS_MUST_USE status plug_open_model(plug_session *s, const char *path, const void *bytes, size_t size);
-/* The model itself, where the cache's description has been enough so far. */
+/* Reads the model, or HLO text, which is told by its first words. */
+STATUS_MUST_USE status plug_open_model(const plug_session *s, const char *path, const void *bytes, size_t size, plug_source **out);
+/* Who compiles, checks or saves takes turns; runs of programs that are there need none. */
+void plug_take_turn(plug_session *s);
+void plug_end_turn(plug_session *s);
+/* The model itself, where the cache's description has been enough so far.  In a turn. */
 STATUS_MUST_USE status plug_need_model(plug_session *s);
-/* Makes the program (NULL: pieces) one of the session's, even if another machine must run it.  Takes the arena, also when it fails. */
-STATUS_MUST_USE status plug_add_compiled(plug_session *s, const rt_program *p, arena *a, plug_compiled **out);
+/* Makes the program (NULL: pieces) ready, even if another machine must run it.  Takes the arena, also when it fails.  In a turn. */
+STATUS_MUST_USE status plug_make_compiled(plug_session *s, const rt_program *p, arena *a, plug_compiled **out);
+/* From now on it is one of the session's: complete, for others find it. */
+void plug_add_compiled(plug_session *s, plug_compiled *c);
 
 /* A line for whoever listens. */
 void plug_log(const plug_session *s, plug_log_level level, const char *format, ...) STATUS_PRINTF(3, 4);

@@ -46,11 +46,11 @@ static status save_guarded(void *data) {
 }
 
 static status save(plug_session *s, const char *path, FILE *stream) {
-  pthread_mutex_lock(&s->lock);
+  plug_take_turn(s);
   saving x = {.s = s, .path = path, .stream = stream};
   status failed = guard_run(save_guarded, &x);
   arena_destroy(x.scratch);
-  pthread_mutex_unlock(&s->lock);
+  plug_end_turn(s);
   return failed;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -488,6 +489,94 @@ START_TEST(one_array_of_weights) {
 }
 END_TEST
 
+/* --- one compiles, others run --- */
+
+/* A compilation that stops between two passes until it is told to go on. */
+typedef struct gate {
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  bool closed, reached; /* somebody waits at it */
+  plug_session *s;
+} gate;
+
+/* False after ten seconds. */
+static bool await(gate *g, const bool *what, bool value) {
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += 10;
+  while (*what != value) {
+    if (pthread_cond_timedwait(&g->changed, &g->lock, &until) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static status stop_at_gate(void *data, const char *pass, const struct hlo_module *m) {
+  gate *g = data;
+  (void)pass;
+  (void)m;
+  pthread_mutex_lock(&g->lock);
+  g->reached |= g->closed;
+  pthread_cond_broadcast(&g->changed);
+  bool opened = await(g, &g->closed, false);
+  pthread_mutex_unlock(&g->lock);
+  CHECK_THAT(opened, STATUS_INTERNAL, "nobody opens the gate");
+  return NULL;
+}
+
+static void set_gate(gate *g, bool closed) {
+  pthread_mutex_lock(&g->lock);
+  g->closed = closed;
+  pthread_cond_broadcast(&g->changed);
+  pthread_mutex_unlock(&g->lock);
+}
+
+static void *compile_other(void *data) {
+  gate *g = data;
+  return (void *)(uintptr_t)compile(g->s, 4, 5);
+}
+
+/* Of two that want the same new shape one compiles and the other waits; a third runs what is there; a fourth gives up. */
+START_TEST(runs_while_another_compiles) {
+  gate g = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+  plug_session_options options = {.backend = "cpu", .tune = "off", .compile = {.threads = 1, .dump = stop_at_gate, .dump_data = &g}};
+  write_relu();
+  g.s = open_with(path, options);
+  const plug_compiled *ready = compile(g.s, 2, 3);
+  set_gate(&g, true);
+  pthread_t compilers[2];
+  for (int k = 0; k < 2; k++) {
+    ck_assert_int_eq(pthread_create(&compilers[k], NULL, compile_other, &g), 0);
+  }
+  pthread_mutex_lock(&g.lock);
+  ck_assert(await(&g, &g.reached, true));
+  pthread_mutex_unlock(&g.lock);
+  for (int k = 0; k < 10; k++) {
+    const plug_compiled *c = compile(g.s, 2, 3);
+    ck_assert_ptr_eq(c, ready);
+    run_relu(g.s, c, 6);
+    plug_session_release(g.s, c);
+  }
+  shape third = shape_make(DTYPE_F32, 2, (dim[]){1, 1});
+  const _Atomic int stopped = 1;
+  const plug_compiled *none;
+  ASSERT_FAILS(plug_session_compile(g.s, &(plug_inputs){.shapes = (const shape *[]){&third}, .stopped = &stopped}, &none),
+               STATUS_RESOURCE, "cancelled");
+  set_gate(&g, false);
+  void *made[2];
+  for (int k = 0; k < 2; k++) {
+    ck_assert_int_eq(pthread_join(compilers[k], &made[k]), 0);
+  }
+  ck_assert_ptr_eq(made[0], made[1]);
+  ck_assert_ptr_ne(made[0], ready);
+  run_relu(g.s, made[0], 20);
+  plug_session_close(g.s);
+}
+END_TEST
+
+/* --- names --- */
+
 START_TEST(names_of_files) {
   status s = plug_name_file(status_error(STATUS_IO, "a.onnx cannot be opened"), "a.onnx");
   ck_assert_str_eq(status_message(s), "a.onnx: cannot be opened");
@@ -516,6 +605,7 @@ int main(void) {
   tcase_add_test(c, pieces);
   tcase_add_test(c, piece_constants);
   tcase_add_test(c, one_array_of_weights);
+  tcase_add_test(c, runs_while_another_compiles);
   tcase_add_test(c, names_of_files);
   return run_suite("session", c);
 }

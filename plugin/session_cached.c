@@ -85,20 +85,21 @@ static void put_builds(rt_writer *w) {
   put_file(w, plug_compiler_path(path) ? path : NULL);
 }
 
+/* Of those that stand elsewhere, threads are as many as there are, and tune is in the key of each program. */
 static void put_options(rt_writer *w, const plug_session *s) {
-  /* A new option that compiling looks at must come in here. */
-  _Static_assert(sizeof(rt_compile_options) == 104, "rt_compile_options has changed: put its new fields here (tune is put elsewhere, sharing changes nothing)");
   const rt_compile_options *o = &s->options.compile;
-  rt_put_text(w, o->cpu);
-  rt_put_i64(w, o->lanes);
   rt_put_i64(w, rt_pool_threads(s->pool));
-  rt_put_text(w, o->skip_passes);
-  rt_put_i64(w, o->exact);
-  rt_put_i64(w, o->out_of_place);
-  rt_put_i64(w, o->algorithm);
-  rt_put_i64(w, o->unchecked);
-  rt_put_i64(w, o->deterministic);
-  rt_put_i64(w, o->narrow);
+#define put_text(value) rt_put_text(w, value)
+#define put_number(value) rt_put_i64(w, (int64_t)(value))
+#define put_elsewhere(value)
+#define put_nothing(value)
+#define COMPILE_OPTION(kind, name, ...) put_##kind(o->name);
+#include "runtime/compile_options.def"
+#undef COMPILE_OPTION
+#undef put_text
+#undef put_number
+#undef put_elsewhere
+#undef put_nothing
 }
 
 static void put_dims(rt_writer *w, const plug_session *s) {

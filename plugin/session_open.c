@@ -37,14 +37,27 @@ static status check_options(const plug_session_options *o) {
   return check_dim_values(o->dims, o->n_dims);
 }
 
+static void copy_texts(arena *a, rt_compile_options *o) {
+#define copy_text(value) value = value ? arena_strdup(a, value) : NULL
+#define copy_number(value)
+#define copy_elsewhere(value)
+#define copy_nothing(value)
+#define COMPILE_OPTION(kind, name, ...) copy_##kind(o->name);
+#include "runtime/compile_options.def"
+#undef COMPILE_OPTION
+#undef copy_text
+#undef copy_number
+#undef copy_elsewhere
+#undef copy_nothing
+}
+
 static void copy_options(plug_session *s, const plug_session_options *o) {
   arena *a = s->arena;
   s->options = *o;
   s->options.backend = o->backend ? arena_strdup(a, o->backend) : NULL;
   s->options.tune = o->tune ? arena_strdup(a, o->tune) : NULL;
   s->options.cache = o->cache ? arena_strdup(a, o->cache) : NULL;
-  s->options.compile.cpu = o->compile.cpu ? arena_strdup(a, o->compile.cpu) : NULL;
-  s->options.compile.skip_passes = o->compile.skip_passes ? arena_strdup(a, o->compile.skip_passes) : NULL;
+  copy_texts(a, &s->options.compile);
   plug_dim *dims = arena_memdup(a, o->dims, o->n_dims * sizeof *dims);
   for (uint32_t k = 0; k < o->n_dims; k++) {
     dims[k].name = arena_strdup(a, dims[k].name);

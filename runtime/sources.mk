@@ -19,6 +19,7 @@ runtime_files = \
 	runtime/bounds.h \
 	runtime/check_memory.h \
 	runtime/code_loader.h \
+	runtime/compile_options.def \
 	runtime/executable.h \
 	runtime/guarded.h \
 	runtime/image.h \

@@ -117,30 +117,9 @@ typedef enum rt_tune {
 } rt_tune;
 
 typedef struct rt_compile_options {
-  const char *cpu;      /* "native", "x86-64-v3", ...; NULL: native */
-  uint32_t lanes;       /* f32 lanes of a vector; 0: the cpu's widest */
-  uint32_t threads;     /* for compiling and that runs will use; 0: all cores */
-  const char *skip_passes; /* "fold,cse": to find the pass that does harm; NULL: none.  Those that are needed are refused */
-  bool keep_text;       /* also fill the texts of the report */
-  /* Computes an instruction whose operands are constants, for the folding pass (an hlo_eval_fn).  NULL: nothing is folded. */
-  status (*eval)(const struct hlo_instr *i, arena *a, literal *results);
-  /* Called with the module between passes, by names as in "007-fold.hlo", and with what is lowered: "final", "042-final.hlo".  May be
-   * NULL. */
-  status (*dump)(void *data, const char *pass, const struct hlo_module *m);
-  void *dump_data;
-  bool out_of_place;    /* no result is computed over an operand: to find out whether that does harm */
-  uint32_t algorithm;   /* contractions are computed in this of the ways that there are, in the order of their guesses, from 1 on;
-                         * 0: in the best one */
-  rt_origins *origins; /* filled on the arena, as the module stays when it is compiled; NULL: not wanted */
-  rt_tune tune;
-  const char *tune_log; /* file in which measurements are kept; NULL: nowhere */
-  bool exact;           /* no way of computing that rounds differently from a plain sum of products */
-  bool unchecked;       /* indices out of range and divisors of 0 give some number, instead of a failure of the run */
-  bool deterministic;   /* nothing is chosen by `threads` or by a clock: the same program whatever they are; tune is RT_TUNE_OFF */
-  /* DTYPE_BF16 or DTYPE_F16: what f32 operands of contractions may be rounded to before they are multiplied, where that is
-   * measured to be faster; DTYPE_INVALID: nothing is. */
-  dtype narrow;
-  const struct rt_sharing *sharing; /* what the session's programs share (shared.h); NULL: the program has all of its own */
+#define COMPILE_OPTION(kind, name, ...) __VA_ARGS__;
+#include "runtime/compile_options.def"
+#undef COMPILE_OPTION
 } rt_compile_options;
 
 /* How one contraction is computed, and what is known of the ways that there were. */

@@ -30,6 +30,7 @@ static const hlo_pass pipeline[] = {
     HLO_GROUP("clean-layout", cleaning),
     HLO_STEP(tables),
     HLO_STEP(repeats),
+    HLO_STEP(dce),
     HLO_STEP(attention),
     HLO_STEP(matrices),
     HLO_STEP(fold),

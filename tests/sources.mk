@@ -170,6 +170,7 @@ hlo_tests = \
 	tests/hlo/places/left.hlo \
 	tests/hlo/reduce_fusion/softmax.hlo \
 	tests/hlo/reduce_fusion/variance.hlo \
+	tests/hlo/repeats/heads.hlo \
 	tests/hlo/repeats/takes.hlo \
 	tests/hlo/row_fusion/columns.hlo \
 	tests/hlo/row_fusion/groups.hlo \
@@ -480,6 +481,7 @@ tests_files = \
 	tests/hlo/places/left.expected \
 	tests/hlo/reduce_fusion/softmax.expected \
 	tests/hlo/reduce_fusion/variance.expected \
+	tests/hlo/repeats/heads.expected \
 	tests/hlo/repeats/takes.expected \
 	tests/hlo/row_fusion/columns.expected \
 	tests/hlo/row_fusion/groups.expected \

@@ -338,6 +338,7 @@ static const trial trials[] = {
     {"fold", 0, 0},
     {"simplify", 1e-5, 0},
     {"motion,dce", 1e-5, 0},
+    {"repeats,dce", 1e-5, 0},
     {"integers,dce", 1e-5, 0},
     {"batch_norm,dce", 1e-5, 0},
     {"layout,dce", 1e-5, 0},

@@ -115,6 +115,7 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
       .max_memory = o.max_memory,
       .max_seconds = o.max_seconds,
       .verify = o.verify != 0,
+      .check_memory = o.check_memory != 0,
   };
   if (o.allocator) {
     CHECK_THAT(o.allocator->allocate && o.allocator->release, STATUS_INVALID_ARGUMENT, "an allocator without functions");

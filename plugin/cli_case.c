@@ -248,20 +248,28 @@ static status run_set(const cli_case *c, plug_session *s, const data_set *set, c
   return failed;
 }
 
+static status run_sets(const cli_case *c, const plug_session_options *options, const char *image,
+                       const data_sets *sets, cli_case_report *report) {
+  plug_session *s;
+  status failed = NULL;
+  TRY(plug_session_open(image, NULL, 0, options, &s));
+  for (uint32_t k = 0; !failed && k < sets->n; k++) {
+    failed = run_set(c, s, &sets->items[k], report);
+  }
+  plug_session_close(s);
+  return failed;
+}
+
+/* Where memory is checked, runs that share it as programs do follow. */
 status cli_run_case(const cli_case *c, const cli_args *args, const char *image, arena *a,
                     cli_case_report *report) {
   plug_session_options options;
-  plug_session *s;
   data_sets sets = {0};
   TRY(cli_session_options(args, a, &options));
   options.tune = options.tune ? options.tune : "off"; /* results that do not depend on time */
   options.compile.threads = options.compile.threads ? options.compile.threads : 1;
   TRY(save(c, &options, image, a, &sets, report));
-  TRY(plug_session_open(image, NULL, 0, &options, &s));
-  status failed = NULL;
-  for (uint32_t k = 0; !failed && k < sets.n; k++) {
-    failed = run_set(c, s, &sets.items[k], report);
-  }
-  plug_session_close(s);
-  return failed;
+  TRY(options.check_memory ? run_sets(c, &options, image, &sets, report) : NULL);
+  options.check_memory = false;
+  return run_sets(c, &options, image, &sets, report);
 }

@@ -42,6 +42,7 @@ status cli_session_options(const cli_args *args, arena *a, plug_session_options 
       .max_memory = (uint64_t)args->max_memory,
       .outer = arena_budget(a),
       .max_seconds = args->max_seconds,
+      .check_memory = args->check_memory,
   };
   return read_dims(args, a, out);
 }

@@ -92,6 +92,8 @@ static const option options[] = {
      "the same bits for any number of threads and each compilation: nothing is timed"},
     {"unchecked", 0, NULL, FLAG, AT(unchecked), MODEL_COMMANDS,
      "indices out of range and integers divided by 0 give some number, instead of an error"},
+    {"check-memory", 0, NULL, FLAG, AT(check_memory), CLI_RUN | CLI_TEST | CLI_BENCH,
+     "names each step that touches memory which is not its own, and results that nothing wrote; takes long"},
     {"dim", 'd', "NAME=N", PAIRS, AT(dims), MODEL_COMMANDS | CLI_CHECK, "size of a symbolic dimension (1)"},
     {"shape", 0, "NAME=AxBxC", PAIRS, AT(shapes), CLI_RUN | CLI_COMPILE | CLI_BENCH | CLI_PROFILE | CLI_VERIFY,
      "shape of an input that is not given, where it has nameless open dimensions"},

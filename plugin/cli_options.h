@@ -33,6 +33,7 @@ typedef struct cli_list {
  * must be told from 0. */
 typedef struct cli_args {
   bool help, unchecked, quiet, verbose, json, list, strict_list, exact, deterministic, no_cache, no_constants, warm, clear, verify;
+  bool check_memory;
   const char *backend, *cpu, *skip_passes, *tune, *precision, *cache;
   int64_t threads, lanes, max_memory, cache_size;
   double max_seconds;

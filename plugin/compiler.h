@@ -71,6 +71,7 @@ typedef struct plug_piece_run {
   mem_budget *budget; /* of this run; may be NULL */
   uint64_t seed;            /* of random operators */
   struct rt_profiler *profiler; /* NULL: off */
+  bool check_memory; /* of all its runs */
   /* Called with each piece as it was imported, and its inputs, before it runs for the first time.  NULL: nobody looks. */
   status (*watch)(void *data, hlo_module *piece, const literal *inputs);
   void *watch_data;

@@ -335,7 +335,7 @@ static status execute(pieces_run *run, const onnx_frame *f, piece *x, pieces_arr
     TRY(let_watch(run, f, x, params));
   }
   rt_run_options options = {.pool = run->options->pool, .budget = run->options->budget, .seed = run->options->seed,
-                            .profiler = run->options->profiler};
+                            .profiler = run->options->profiler, .check_memory = run->options->check_memory};
   TRY(rt_execute(x->executable, &options, params, addresses));
   cut(p, results, x->n_results, addresses);
   return NULL;

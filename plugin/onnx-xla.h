@@ -172,6 +172,9 @@ typedef struct oxla_options {
                * are not read before they are used, and those in the cache are compared once after each start of the system */
   int unchecked;     /* not 0: an index out of range (Gather and its like) and an integer divided by 0 give some number; 0: the
                       * execution fails with OXLA_INVALID_ARGUMENT, and the message names node and value */
+  int check_memory;  /* not 0: whether a step of a run touches memory that is not its own, or a result was never written, is looked
+                      * for: OXLA_INTERNAL names the step.  Runs take a few times as long, and while a step runs a handler of
+                      * SIGSEGV is in place */
 } oxla_options;
 
 /* --- models: loading, describing, saving --- */

@@ -68,6 +68,7 @@ static const struct option {
 #define PLACE(field) offsetof(ort_options, field), sizeof(((ort_options *)0)->field)
     {"backend", false, TEXT, PLACE(backend), NULL},
     {"cache_dir", false, TEXT, PLACE(cache_dir), NULL},
+    {"check_memory", false, FLAG, PLACE(check_memory), NULL},
     {"claim", false, CHOICE, PLACE(claim), "cost, all"},
     {"deterministic", false, FLAG, PLACE(deterministic), NULL},
     {"exact", false, FLAG, PLACE(exact), NULL},

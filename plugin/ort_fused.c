@@ -261,6 +261,7 @@ static oxla_options options_of(const fused *f, const ort_weights *w) {
                         .exact = o->exact,
                         .deterministic = o->deterministic,
                         .unchecked = o->unchecked,
+                        .check_memory = o->check_memory,
                         .precision = *o->precision ? o->precision : NULL,
                         .constants = w->items,
                         .n_constants = w->n};

@@ -28,6 +28,7 @@ typedef struct ort_options {
   bool exact;           /* no algorithm that rounds differently from a plain sum of products */
   bool unchecked;       /* indices out of range and divisors of 0 give some number */
   bool deterministic;   /* nothing is chosen by threads or by a clock */
+  bool check_memory;    /* what steps of a run do to memory is looked at */
   bool verify;          /* every result is compared with the reference backend's */
   bool context_enable, context_embed;
   char context_path[1024];

@@ -28,6 +28,7 @@ typedef struct plug_session_options {
   double max_seconds;  /* for loading, each compilation and each run; 0: no limit */
   const plug_constant *constants; /* inputs that never change; their data is borrowed for the life of the session */
   uint32_t n_constants;
+  bool check_memory;    /* of all runs (runtime/check_memory.h) */
   bool keep_programs;   /* programs are kept in the cache folder and found there (session_store.h) */
   uint64_t cache_bytes; /* at most so much of programs is kept there; 0: PLUG_STORE_GIGABYTES */
   bool verify;          /* sums of constants are compared when a compiled file, or a program in the cache folder, is opened */

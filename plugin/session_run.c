@@ -113,7 +113,8 @@ static status run_pieces(plug_session *s, const rt_run_options *options, const p
   plug_array *arrays = calloc(n + 1, sizeof *arrays);
   CHECK_THAT(arrays, STATUS_RESOURCE, "out of memory");
   plug_piece_run run = {.shapes = inputs->shapes, .values = inputs->values, .pool = options->pool, .budget = options->budget,
-                        .seed = options->seed, .profiler = options->profiler};
+                        .seed = options->seed, .profiler = options->profiler,
+                        .check_memory = options->check_memory};
   status failed = compiler->pieces_run(s->pieces, &run, arrays);
   for (uint32_t k = 0; k < n; k++) {
     plug_output *o = &outputs[k];
@@ -161,7 +162,7 @@ status plug_session_run_watched(plug_session *s, const plug_compiled *c, const u
   uint64_t deadline = inputs->deadline ? inputs->deadline : plug_deadline_after(s->options.max_seconds);
   mem_budget budget = {.deadline = deadline, .outer = &s->budget, .stopped = inputs->stopped};
   rt_run_options options = {.pool = s->pool, .budget = &budget, .seed = seed ? *seed : fresh_seed(s),
-                            .profiler = profiler};
+                            .profiler = profiler, .check_memory = s->options.check_memory};
   running r = {s, c, &options, inputs, outputs};
   atomic_fetch_add(&s->busy, 1);
   status failed = plug_run_with_stack(c->program ? PLUG_RUN_STACK : PLUG_COMPILE_STACK, run_guarded, &r);

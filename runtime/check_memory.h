@@ -6,8 +6,8 @@
  *   - what it reads or writes outside its buffers, and what it writes to its inputs,
  *   - a result that depends on whether it lies over an input: it is written while the input is still read,
  *   - thunks side by side of which one writes what another uses,
- *   - a result of the run, or a decision of a loop or a conditional, that is not defined: nobody wrote it, or
- *     it depends on such bytes.
+ *   - a result of the run, or a decision (of a loop, a conditional, a thunk that only fails or does not),
+ *     that is not defined: nobody wrote it, or it depends on such bytes.
  *
  * Undefined bytes may be copied and computed with (what lies behind the size of an array whose size is data
  * is anything): they are followed, a mark a byte, by running each thunk with two sorts of wild numbers in

@@ -277,7 +277,7 @@ static status make_memory(trial *t, arena *a, wild kind) {
   return NULL;
 }
 
-/* What buffer k holds goes to wherever its bytes lie: an output over an input has the input's content, too. */
+/* What buffer k holds goes to wherever its bytes lie: an output over an input has its content, too. */
 static void bring_content(const trial *t, uint32_t k, wild kind) {
   const rt_buffer *b = &t->thunk->buffers[k];
   range wanted = range_of(b);

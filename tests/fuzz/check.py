@@ -48,7 +48,8 @@ BY = "cpu-by-"  # followed by a way of computing contractions, which is taken wh
 
 def configurations(matrix, r):
     """(name, arguments of run_xla) of a graph; the plain matrix has none but the two targets."""
-    found = [("ref", {"backend": "ref"}), ("cpu", {"backend": "cpu"})]
+    checked = {"check_memory": True}  # WAYS are not: their threads and runs share memory as programs do
+    found = [("ref", {"backend": "ref", **checked}), ("cpu", {"backend": "cpu", **checked})]
     if matrix == "plain":
         return found
     if matrix == "full":
@@ -58,7 +59,7 @@ def configurations(matrix, r):
         without = [",".join(sorted(r.sample(PASSES, r.choice([1, 1, 2, 4]))))]
         found += r.sample(WAYS, r.choice([0, 1, 1, 1]))
     names = [p if p != ",".join(PASSES) else "all" for p in without]
-    return found + [(f"cpu-without-{name}", {"skip_passes": p}) for name, p in zip(names, without)]
+    return found + [(f"cpu-without-{name}", {"skip_passes": p, **checked}) for name, p in zip(names, without)]
 
 
 class Failure:

@@ -42,6 +42,15 @@ class Options(ctypes.Structure):
         ("tune", ctypes.c_char_p),
         ("cache", ctypes.c_char_p),
         ("exact", ctypes.c_int),
+        ("cache_bytes", ctypes.c_uint64),
+        ("precision", ctypes.c_char_p),
+        ("log", ctypes.c_void_p),
+        ("log_data", ctypes.c_void_p),
+        ("allocator", ctypes.c_void_p),
+        ("deterministic", ctypes.c_int),
+        ("verify", ctypes.c_int),
+        ("unchecked", ctypes.c_int),
+        ("check_memory", ctypes.c_int),
     ]
 
 
@@ -133,6 +142,7 @@ def run_xla(
     tune="off",
     cache="",
     exact=False,
+    check_memory=False,
 ):
     """Outputs by name, of the last of so many runs.  model: bytes, or None with the path of a file.  save:
     where the compiled program goes, too.  cache: the folder of programs and of what was measured, if any."""
@@ -149,6 +159,7 @@ def run_xla(
         tune=tune.encode(),
         cache=cache.encode(),
         exact=exact,
+        check_memory=check_memory,
     )
     handle, run = ctypes.c_void_p(), ctypes.c_void_p()
     if path:

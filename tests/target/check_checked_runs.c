@@ -127,6 +127,11 @@ static status run_failing(const rt_thunk *t, rt_run *r) {
   return status_error(STATUS_INVALID_ARGUMENT, "on purpose");
 }
 
+static status run_limit(const rt_thunk *t, rt_run *r) {
+  CHECK_THAT(at(t, r, 0)[N - 1] < 100, STATUS_INVALID_ARGUMENT, "too large");
+  return NULL;
+}
+
 static status run_wild(const rt_thunk *t, rt_run *r) {
   (void)t, (void)r;
   void *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -152,7 +157,7 @@ static const rt_thunk_kind kinds[] = {KIND("add", run_add),
                                       KIND("less", run_less),
                                       KIND("sized", run_sized),
                                       KIND("failing", run_failing),
-                                      KIND("wild", run_wild)};
+                                      KIND("wild", run_wild),         KIND("limit", run_limit)};
 
 static const rt_target toy_target = {
     .abi = RT_ABI, .name = "toy", .kinds = kinds, .n_kinds = sizeof kinds / sizeof *kinds};
@@ -437,6 +442,20 @@ START_TEST(conditionals) {
 }
 END_TEST
 
+/* A thunk that only fails or does not decides, too. */
+START_TEST(checks) {
+  rt_program *p = new_program();
+  APPEND(&p->body, "toy.limit", 1, x());
+  APPEND(&p->body, "toy.add", 1, x(), y());
+  expect(p, NULL, 1);
+  p = new_program();
+  APPEND(&p->body, "toy.half", 1, x(), in_arena(0));
+  APPEND(&p->body, "toy.limit", 1, in_arena(0));
+  APPEND(&p->body, "toy.add", 1, x(), y());
+  expect(p, "node 1: toy.limit: what it decides by is not defined: node 0 (toy.half) left it as it was", 0);
+}
+END_TEST
+
 static rt_program *group(rt_buffer from, rt_buffer to) {
   rt_program *p = new_program();
   rt_sequence *bodies = ARENA_NEW_N(a, rt_sequence, 2);
@@ -528,6 +547,7 @@ int main(void) {
   tcase_add_test_raise_signal(c, other_faults, SIGSEGV);
   tcase_add_test(c, loops);
   tcase_add_test(c, conditionals);
+  tcase_add_test(c, checks);
   tcase_add_test(c, side_by_side);
   tcase_add_test(c, a_kernel_over_its_operand);
   tcase_add_test(c, an_operand_that_is_not_there);

@@ -147,6 +147,39 @@ START_TEST(by_shape) {
 }
 END_TEST
 
+/* What read the first input reads the arena, behind all that is written there. */
+static void move_input(rt_program *p) {
+  for (uint32_t k = 0; k < p->body.n; k++) {
+    for (uint32_t b = 0; b < p->body.thunks[k].n_inputs; b++) {
+      rt_buffer *buffer = &p->body.thunks[k].buffers[b];
+      if (buffer->space == RT_PARAM) {
+        buffer->space = RT_ARENA;
+        buffer->offset = (rt_size)p->arena_bytes;
+      }
+    }
+  }
+  p->arena_bytes += 64;
+}
+
+/* A program that reads what nothing wrote, as only a session with the option sees. */
+START_TEST(checked_memory) {
+  write_relu();
+  for (int check = 0; check < 2; check++) {
+    float x[6] = {0}, y[6];
+    plug_session *s = open_with(
+        path, (plug_session_options){.backend = backends[_i], .open_dim = 1, .check_memory = check});
+    const plug_compiled *c = compile(s, 2, 3);
+    plug_output out = {.given = y, .given_bytes = sizeof y};
+    move_input((rt_program *)c->program);
+    status failed = plug_session_run(s, c, NULL, &(plug_inputs){.values = (const void *[]){x}}, &out);
+    bool found = failed && strstr(status_message(failed), "output 'y' is not defined: nothing wrote it");
+    ck_assert_msg(check ? found : !failed, "%s", status_message(failed));
+    status_free(failed);
+    plug_session_close(s);
+  }
+}
+END_TEST
+
 START_TEST(saved) {
   write_relu();
   plug_session *s = open_file(path, backends[_i]);
@@ -594,6 +627,7 @@ int main(void) {
   TCase *c = tcase_create("session");
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_add_loop_test(c, by_shape, 0, 2);
+  tcase_add_loop_test(c, checked_memory, 0, 2);
   tcase_add_loop_test(c, saved, 0, 2);
   tcase_add_loop_test(c, seeds, 0, 2);
   tcase_add_loop_test(c, by_value, 0, 2);

@@ -26,7 +26,7 @@ static const cli_command commands[] = {
     {CLI_BENCH, "bench", "MODEL", "Measures how long loading, compiling and running take.", NULL, 1, 1,
      cli_bench},
     {CLI_PROFILE, "profile", "MODEL", "Shows where the time of a run goes: by thunk, kind, ONNX operator and node.",
-     "Shares are of the median run; peak and mem are of what this machine reaches in loops of multiply-adds and of reads,\n"
+     "Shares are medians of those in each run; peak and mem are of what this machine reaches in loops of multiply-adds and of reads,\n"
      "measured now.  Caches read faster than memory.\n",
      1, 1, cli_profile},
     {CLI_VERIFY, "verify", "MODEL",

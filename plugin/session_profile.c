@@ -153,6 +153,15 @@ static double gaps_of(const rt_profile *raw, arena *a) {
   return median_of(left, raw->n_runs);
 }
 
+/* The median of the part that the thunk has of each run: what slows a whole run down, such as other work on the machine, does not
+ * change it. */
+static double share_of(const rt_profile *raw, const rt_profiled *t, double *list) {
+  for (uint32_t r = 0; r < raw->n_runs; r++) {
+    list[r] = t->seconds[r] / raw->run_seconds[r];
+  }
+  return median_of(list, raw->n_runs);
+}
+
 static void sum_up(plug_profile *p, const rt_profile *raw, arena *a) {
   double *list = ARENA_NEW_N(a, double, raw->n_runs);
   p->raw = raw;
@@ -168,7 +177,7 @@ static void sum_up(plug_profile *p, const rt_profile *raw, arena *a) {
     row->thunk = t;
     row->median = median_of(list, raw->n_runs);
     row->min = list[0];
-    row->share = row->median / p->median;
+    row->share = share_of(raw, t, list);
     row->calls = (double)t->calls / raw->n_runs;
   }
   if (raw->n_thunks) {

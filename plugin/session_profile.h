@@ -16,7 +16,7 @@ typedef struct plug_profile_options {
 
 typedef struct plug_profile_row {
   const rt_profiled *thunk;
-  double min, median, share; /* seconds a run, all calls; of the median run */
+  double min, median, share; /* seconds a run, all calls; share: median of those of each run */
   double calls;              /* a run */
 } plug_profile_row;
 

@@ -179,6 +179,11 @@ static status add_texts(cpu_kernels *kernels, rt_report *r) {
   return cpu_kernels_text(kernels, true, &r->assembly);
 }
 
+/* What takes long beside the passes, for who shows progress. */
+static status begin(const rt_compile_options *o, const char *phase, const hlo_module *m) {
+  return o->dump ? o->dump(o->dump_data, phase, m) : NULL;
+}
+
 static status compile(struct hlo_module *m, const rt_compile_options *given, arena *a, rt_program **out,
                       rt_report *report) {
   static const rt_compile_options defaults;
@@ -193,6 +198,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   r->seconds_passes = (now = seconds()) - start;
   start = now;
   cpu_tuner *tuner;
+  TRY(begin(options, "tuning", m));
   TRY(cpu_tune(a, m, options, target, shares_of(options), &tuner, r));
   r->seconds_tuning = (now = seconds()) - start;
   start = now;
@@ -210,6 +216,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   r->seconds_lower = (now = seconds()) - start;
   start = now;
   cpu_code code;
+  TRY(begin(options, "machine code", m));
   TRY(cpu_kernels_compile(kernels, jobs, shares_of(options), threads_of(options), &code));
   TRY(cpu_attach_code(*out, kernels, &code));
   if (options->keep_text) {

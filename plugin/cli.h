@@ -19,7 +19,7 @@ status cli_profile(const cli_args *args, arena *a, int *code);
 
 /* --- models: cli_model.c --- */
 
-/* Session options as the command line has them; dims that are no NAME=N are refused. */
+/* Session options as the command line has them, with warnings on standard error; dims that are no NAME=N are refused. */
 STATUS_MUST_USE status cli_session_options(const cli_args *args, arena *a, plug_session_options *out);
 
 /* A session that ends with the arena. */
@@ -36,8 +36,6 @@ STATUS_MUST_USE status cli_make_inputs(const cli_args *args, const plug_session 
 /* The arrays as a session takes them. */
 plug_inputs cli_inputs(const plug_session *s, const literal *inputs, arena *a);
 
-/* Prints on standard error why nothing is cached, or that the log of measurements is damaged, if so. */
-void cli_warn(const plug_session *s, const plug_compiled *c);
 /* The program for these inputs. */
 STATUS_MUST_USE status cli_compile_for(plug_session *s, const literal *inputs, arena *a,
                                        const plug_compiled **out);
@@ -67,11 +65,12 @@ void cli_print_tensor(FILE *f, const char *name, const literal *l);
 /* --- progress: cli_progress.c --- */
 
 /* A line on standard error, if that is a terminal and the work takes more than half a second.  total 0: not
- * known. One at a time; not from several threads. */
+ * known; a thread then shows how long it has taken, also while nothing is heard of it.  One at a time; not from several
+ * threads. */
 void cli_progress_start(bool quiet, const char *what, uint64_t total);
 void cli_progress_step(uint64_t done, const char *note);
 void cli_progress_end(void);
-/* rt_compile_options.dump: notes the pass that has ended. */
+/* rt_compile_options.dump: notes the pass that has ended, or the phase that begins. */
 status cli_progress_pass(void *data, const char *pass, const struct hlo_module *m);
 
 /* --- messages: cli.c --- */

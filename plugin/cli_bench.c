@@ -1,5 +1,6 @@
 /* cli_bench.c - onnx-xla bench */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,71 +48,146 @@ typedef struct bench {
   plug_session *s;
   const plug_compiled *c;
   const literal *inputs;
-  plug_output *outputs;
-  arena *a;
-  double first;
+  double first, elapsed; /* elapsed: of all measured runs */
   timings t;
 } bench;
 
-static status run_once(bench *b, double *seconds) {
+/* Who runs again and again; several do so at a time. */
+typedef struct runner {
+  bench *b;
+  arena *a;
+  plug_output *outputs;
+  timings t;
+  double start;
+  status failed;
+  pthread_t thread;
+} runner;
+
+static status run_once(runner *r, double *seconds) {
+  const bench *b = r->b;
   double start = plug_now();
-  TRY(cli_execute(b->s, b->c, b->args->seed, b->inputs, b->outputs, b->a));
+  TRY(cli_execute(b->s, b->c, b->args->seed, b->inputs, r->outputs, r->a));
   *seconds = plug_now() - start;
   return NULL;
 }
 
 /* Until there are enough runs and they took long enough. */
-static status measure(bench *b) {
-  double one, total = 0;
-  TRY(run_once(b, &b->first));
-  for (int64_t k = 0; k < b->args->warm_up; k++) {
-    TRY(run_once(b, &one));
-  }
-  double start = plug_now();
+static status run_many(void *data) {
+  runner *r = data;
+  const cli_args *args = r->b->args;
+  int64_t share = (args->runs + args->parallel - 1) / args->parallel;
+  double one;
   do {
-    TRY(run_once(b, &one));
-    *ARENA_PUSH(b->a, b->t.seconds, b->t.n, b->t.cap) = one;
-    total = plug_now() - start;
-    cli_progress_step(0, NULL);
-  } while (b->t.n < b->args->runs || total < b->args->seconds);
-  qsort(b->t.seconds, b->t.n, sizeof *b->t.seconds, by_value);
+    TRY(run_once(r, &one));
+    *ARENA_PUSH(r->a, r->t.seconds, r->t.n, r->t.cap) = one;
+  } while (r->t.n < share || plug_now() - r->start < args->seconds);
   return NULL;
 }
 
+static void *run_thread(void *data) {
+  runner *r = data;
+  r->failed = guard_run(run_many, r);
+  return NULL;
+}
+
+static status warm_up(runner *r) {
+  double one;
+  TRY(run_once(r, &r->b->first));
+  for (int64_t k = 0; k < r->b->args->warm_up; k++) {
+    TRY(run_once(r, &one));
+  }
+  return NULL;
+}
+
+static void destroy_arena(void *data) { arena_destroy(*(arena **)data); }
+
+/* Each has an arena of its own. */
+static runner *make_runners(bench *b, uint32_t n, arena *a) {
+  runner *all = ARENA_NEW_N(a, runner, n);
+  for (uint32_t k = 0; k < n; k++) {
+    arena_cleanup(a, destroy_arena, &all[k].a);
+    all[k] = (runner){.b = b, .a = arena_create(arena_budget(a))};
+    all[k].outputs = cli_make_outputs(b->s, all[k].a);
+  }
+  return all;
+}
+
+static void join_timings(bench *b, const runner *all, uint32_t n, arena *a) {
+  for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t r = 0; r < all[k].t.n; r++) {
+      *ARENA_PUSH(a, b->t.seconds, b->t.n, b->t.cap) = all[k].t.seconds[r];
+    }
+  }
+  qsort(b->t.seconds, b->t.n, sizeof *b->t.seconds, by_value);
+}
+
+static status measure(bench *b, arena *a) {
+  uint32_t n = (uint32_t)b->args->parallel, begun = 0;
+  runner *all = make_runners(b, n, a);
+  TRY(warm_up(&all[0]));
+  double start = plug_now();
+  status failed = NULL;
+  for (; begun < n && !failed; begun++) {
+    all[begun].start = start;
+    int error = n == 1 ? (run_thread(&all[0]), 0) : pthread_create(&all[begun].thread, NULL, run_thread, &all[begun]);
+    failed = error ? status_error(STATUS_RESOURCE, "thread %" PRIu32 " cannot be made: %s", begun, strerror(error)) : NULL;
+  }
+  for (uint32_t k = 0; k < begun - (failed != NULL); k++) {
+    if (n > 1) {
+      pthread_join(all[k].thread, NULL);
+    }
+    status_free(failed ? all[k].failed : NULL);
+    failed = failed ? failed : all[k].failed;
+  }
+  b->elapsed = plug_now() - start;
+  TRY(failed);
+  join_timings(b, all, n, a);
+  return NULL;
+}
+
+static const struct {
+  const char *name;
+  double quantile;
+} columns[] = {{"min", 0}, {"median", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"max", 1}};
+enum { N_COLUMNS = sizeof columns / sizeof *columns };
+
 static void print_text(const bench *b, double load) {
-  const timings *t = &b->t;
-  printf("min %.4f ms, median %.4f ms, 95 %% below %.4f ms (%" PRIu32 " runs, %" PRIu32 " threads, %s)\n",
-         1e3 * t->seconds[0], 1e3 * quantile(t, 0.5), 1e3 * quantile(t, 0.95), t->n,
+  for (int k = 0; k < N_COLUMNS; k++) {
+    printf("%s%s %.4f ms", k ? ", " : "", columns[k].name, 1e3 * quantile(&b->t, columns[k].quantile));
+  }
+  printf(" (%" PRIu32 " runs, %" PRId64 " at a time, %" PRIu32 " threads, %s)\n", b->t.n, b->args->parallel,
          plug_session_threads(b->s), plug_session_backend(b->s));
-  printf("load %.3f s, compile %.3f s, first run %.4f ms, at most %.1f MB of memory\n", load,
-         b->c->compile_seconds, 1e3 * b->first, peak_megabytes());
+  printf("%.1f runs a second, load %.3f s, compile %.3f s, first run %.4f ms, at most %.1f MB of memory\n",
+         b->t.n / b->elapsed, load, b->c->compile_seconds, 1e3 * b->first, peak_megabytes());
 }
 
 static void print_json(const bench *b, double load) {
-  const timings *t = &b->t;
-  printf("{\"min_ms\": %.6f, \"median_ms\": %.6f, \"p95_ms\": %.6f, \"runs\": %" PRIu32 ", ",
-         1e3 * t->seconds[0], 1e3 * quantile(t, 0.5), 1e3 * quantile(t, 0.95), t->n);
-  printf(
-      "\"compile_s\": %.6f, \"load_s\": %.6f, \"first_ms\": %.6f, \"peak_rss_mb\": %.1f, \"threads\": "
-      "%" PRIu32 ", \"backend\": \"%s\"}\n",
-      b->c->compile_seconds, load, 1e3 * b->first, peak_megabytes(), plug_session_threads(b->s),
-      plug_session_backend(b->s));
+  printf("{");
+  for (int k = 0; k < N_COLUMNS; k++) {
+    printf("\"%s_ms\": %.6f, ", columns[k].name, 1e3 * quantile(&b->t, columns[k].quantile));
+  }
+  printf("\"runs\": %" PRIu32 ", \"runs_per_s\": %.3f, \"parallel\": %" PRId64 ", ", b->t.n, b->t.n / b->elapsed,
+         b->args->parallel);
+  printf("\"compile_s\": %.6f, \"load_s\": %.6f, \"first_ms\": %.6f, \"peak_rss_mb\": %.1f, \"threads\": "
+         "%" PRIu32 ", \"backend\": \"%s\"}\n",
+         b->c->compile_seconds, load, 1e3 * b->first, peak_megabytes(), plug_session_threads(b->s),
+         plug_session_backend(b->s));
 }
 
 status cli_bench(const cli_args *args, arena *a, int *code) {
   (void)code;
   const char *path = args->files.items[0];
-  bench b = {.args = args, .a = a};
+  bench b = {.args = args};
   plug_session_options options;
   literal *inputs;
+  CHECK_THAT(args->parallel >= 1 && args->parallel <= 1024, STATUS_INVALID_ARGUMENT, "--parallel is from 1 to 1024");
   TRY(cli_session_options(args, a, &options));
   options.keep_programs = args->warm;
   TRY(cli_open(args, &options, path, a, &b.s));
   TRY(cli_prepare(args, b.s, a, &inputs, &b.c));
   b.inputs = inputs;
-  b.outputs = cli_make_outputs(b.s, a);
   cli_progress_start(args->quiet, "measuring", 0);
-  TRY(plug_name_file(measure(&b), path));
+  TRY(plug_name_file(measure(&b, a), path));
   cli_progress_end();
   double load = plug_session_load_seconds(b.s) + b.c->load_seconds;
   args->json ? print_json(&b, load) : print_text(&b, load);

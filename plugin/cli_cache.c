@@ -29,7 +29,16 @@ static void print_model(plug_store *store, const plug_store_entry *entries, uint
          plug_cached_name(plug_store_get_source(store, a, e->model)));
 }
 
-static void print_all(plug_store *store, arena *a) {
+/* The files of that model. */
+static void print_files(const plug_store_entry *entries, uint32_t n, const char *model) {
+  for (uint32_t k = 0; k < n; k++) {
+    if (strcmp(entries[k].model, model) == 0) {
+      printf("%9.1f MB    %s%s\n", (double)entries[k].bytes / 1e6, entries[k].name, entries[k].weights ? " (weights)" : "");
+    }
+  }
+}
+
+static void print_all(plug_store *store, bool files, arena *a) {
   plug_store_entry *entries;
   uint32_t n, programs = 0;
   uint64_t total = 0;
@@ -41,11 +50,27 @@ static void print_all(plug_store *store, arena *a) {
     }
     if (!seen) {
       print_model(store, entries, n, k, a);
+      if (files) {
+        print_files(entries, n, entries[k].model);
+      }
     }
     total += entries[k].bytes;
     programs += !entries[k].weights;
   }
   printf("%9.1f MB in %" PRIu32 " program%s\n", (double)total / 1e6, programs, programs == 1 ? "" : "s");
+}
+
+/* By the name that --verbose shows.  Of a model whose weights go its programs are useless: they are compiled again. */
+static status remove_one(plug_store *store, const char *name, arena *a) {
+  plug_store_entry *entries;
+  uint32_t n, k = 0;
+  plug_store_list(store, a, &entries, &n);
+  while (k < n && strcmp(entries[k].name, name) != 0) {
+    k++;
+  }
+  CHECK_THAT(k < n, STATUS_INVALID_ARGUMENT, "--remove %s: there is no such file; onnx-xla cache --verbose lists them", name);
+  plug_store_drop(store, entries, n, k);
+  return NULL;
 }
 
 status cli_cache(const cli_args *args, arena *a, int *code) {
@@ -59,9 +84,12 @@ status cli_cache(const cli_args *args, arena *a, int *code) {
   if (args->clear) {
     plug_store_trim(store, 0);
   }
+  if (args->remove) {
+    TRY(remove_one(store, args->remove, a));
+  }
   if (!args->quiet) {
     printf("%s\n", folder);
-    print_all(store, a);
+    print_all(store, args->verbose, a);
   }
   return NULL;
 }

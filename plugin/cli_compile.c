@@ -131,7 +131,6 @@ static status emit_program(const cli_args *args, plug_session *s, const plug_inp
   const plug_compiled *c;
   TRY(plug_name_file(plug_session_compile(s, inputs, &c), args->files.items[0]));
   cli_progress_end();
-  cli_warn(s, c);
   if (strcmp(emit, "oxla") == 0) {
     TRY(save(s, args->output));
     if (!args->quiet) {

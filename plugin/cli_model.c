@@ -21,6 +21,14 @@ static status read_dims(const cli_args *args, arena *a, plug_session_options *ou
   return NULL;
 }
 
+static void print_warning(void *data, plug_log_level level, const char *line) {
+  (void)data;
+  if (level == PLUG_LOG_WARNING) {
+    cli_progress_end();
+    fprintf(stderr, "onnx-xla: warning: %s\n", line);
+  }
+}
+
 status cli_session_options(const cli_args *args, arena *a, plug_session_options *out) {
   CHECK_THAT(args->threads <= INT32_MAX && args->lanes <= INT32_MAX, STATUS_INVALID_ARGUMENT,
              "--threads or --lanes is too large");
@@ -43,20 +51,33 @@ status cli_session_options(const cli_args *args, arena *a, plug_session_options 
       .outer = arena_budget(a),
       .max_seconds = args->max_seconds,
       .check_memory = args->check_memory,
+      .log = print_warning,
   };
   return read_dims(args, a, out);
 }
 
-static void close_session(void *data) { plug_session_close(*(plug_session **)data); }
+typedef struct opened {
+  plug_session *s;
+  bool quiet;
+} opened;
+
+/* What a session keeps for the next start it may write now. */
+static void close_session(void *data) {
+  opened *o = data;
+  cli_progress_start(o->quiet, "closing, and keeping what was compiled", 0);
+  plug_session_close(o->s);
+  cli_progress_end();
+}
 
 status cli_open(const cli_args *args, const plug_session_options *options, const char *path, arena *a,
                 plug_session **out) {
-  plug_session **kept = ARENA_NEW(a, plug_session *);
+  opened *kept = ARENA_NEW(a, opened);
+  kept->quiet = args->quiet;
   arena_cleanup(a, close_session, kept);
   cli_progress_start(args->quiet, "loading", 0);
-  TRY(plug_session_open(path, NULL, 0, options, kept));
+  TRY(plug_session_open(path, NULL, 0, options, &kept->s));
   cli_progress_end();
-  *out = *kept;
+  *out = kept->s;
   return NULL;
 }
 
@@ -188,20 +209,9 @@ plug_inputs cli_inputs(const plug_session *s, const literal *inputs, arena *a) {
   return (plug_inputs){.shapes = shapes, .values = values};
 }
 
-void cli_warn(const plug_session *s, const plug_compiled *c) {
-  const char *const warnings[] = {plug_session_warning(s), c->report.warning};
-  for (int k = 0; k < 2; k++) {
-    if (warnings[k]) {
-      fprintf(stderr, "onnx-xla: warning: %s\n", warnings[k]);
-    }
-  }
-}
-
 status cli_compile_for(plug_session *s, const literal *inputs, arena *a, const plug_compiled **out) {
   plug_inputs all = cli_inputs(s, inputs, a);
-  TRY(plug_session_compile(s, &all, out));
-  cli_warn(s, *out);
-  return NULL;
+  return plug_session_compile(s, &all, out);
 }
 
 status cli_prepare(const cli_args *args, plug_session *s, arena *a, literal **out, const plug_compiled **program) {

@@ -84,8 +84,10 @@ static const option options[] = {
      "what was measured and compiled is kept there ($ONNX_XLA_CACHE, or the user's cache)"},
     {"no-cache", 0, NULL, FLAG, AT(no_cache), MODEL_COMMANDS, "keeps nothing and finds nothing there"},
     {"cache-size", 0, "BYTES", BYTES, AT(cache_size), CLI_RUN | CLI_BENCH, "of compiled programs that are kept (8G)"},
+    {"parallel", 0, "N", COUNT, AT(parallel), CLI_BENCH, "runs at a time, which share the threads (1)"},
     {"warm", 0, NULL, FLAG, AT(warm), CLI_BENCH, "takes the program from the cache if it is there, as run does"},
     {"clear", 0, NULL, FLAG, AT(clear), CLI_CACHE, "removes all of it"},
+    {"remove", 0, "NAME", TEXT, AT(remove), CLI_CACHE, "removes one file, by the name that --verbose shows"},
     {"verify", 0, NULL, FLAG, AT(verify), CLI_INFO, "reads all constants and compares them with their sums"},
     {"exact", 0, NULL, FLAG, AT(exact), MODEL_COMMANDS, "nothing that rounds differently from a plain sum of products"},
     {"deterministic", 0, NULL, FLAG, AT(deterministic), MODEL_COMMANDS,
@@ -103,13 +105,13 @@ static const option options[] = {
     {"max-time", 0, "SECONDS", NUMBER, AT(max_seconds), MODEL_COMMANDS | CLI_CHECK,
      "for loading, for compiling, for making random inputs and for each run (no limit)"},
     {"quiet", 'q', NULL, FLAG, AT(quiet), CLI_ALL, "prints errors and results only"},
-    {"verbose", 'v', NULL, FLAG, AT(verbose), CLI_RUN | CLI_TEST | CLI_COMPILE, "prints more"},
+    {"verbose", 'v', NULL, FLAG, AT(verbose), CLI_RUN | CLI_TEST | CLI_COMPILE | CLI_CACHE, "prints more"},
     {"help", 'h', NULL, FLAG, AT(help), CLI_ALL, "this page"},
 };
 enum { N_OPTIONS = sizeof options / sizeof *options };
 
 static const cli_args defaults = {
-    .rtol = -1, .atol = -1, .timeout = 60, .runs = 10, .seconds = 1, .warm_up = 3, .top = 20, .seed = -1};
+    .rtol = -1, .atol = -1, .timeout = 60, .runs = 10, .parallel = 1, .seconds = 1, .warm_up = 3, .top = 20, .seed = -1};
 
 /* --- messages --- */
 

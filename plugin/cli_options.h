@@ -42,11 +42,11 @@ typedef struct cli_args {
   cli_list shapes; /* NAME=AxBxC */
   cli_list sets;   /* NAME=N,NAME=N,... */
   bool all_algorithms;
-  const char *output_dir, *format, *output, *emit, *after, *explain, *passes, *trace;
+  const char *output_dir, *format, *output, *emit, *after, *explain, *passes, *trace, *remove;
   const char *expect_fail, *write_expect_fail;
   double rtol, atol; /* -1: the case's */
   double timeout;    /* seconds a case may take */
-  int64_t jobs, runs, warm_up, slowest, top;
+  int64_t jobs, parallel, runs, warm_up, slowest, top;
   int64_t seed; /* -1: 0 for inputs, a fresh one for every run */
   double seconds;
   cli_list files; /* what is no option */

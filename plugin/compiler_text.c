@@ -30,6 +30,9 @@ static status print_hlo(print_call *c, const hlo_module *m) {
  * or that of a pass alone. */
 static status keep_text(void *data, const char *dump, const struct hlo_module *m) {
   print_call *c = data;
+  if (!strchr(dump, '-') && strcmp(dump, "final") != 0) { /* no pass */
+    return NULL;
+  }
   const char *name = strchr(dump, '-') ? strchr(dump, '-') + 1 : dump;
   size_t n = strcspn(name, ".");
   const char *pass = arena_strndup(c->a, name, n);

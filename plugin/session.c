@@ -135,7 +135,6 @@ void plug_session_close(plug_session *s) {
 
 const plug_source *plug_session_source(const plug_session *s) { return s->source; }
 double plug_session_load_seconds(const plug_session *s) { return s->load_seconds; }
-const char *plug_session_warning(const plug_session *s) { return s->warning; }
 bool plug_session_is_image(const plug_session *s) { return s->image; }
 const char *plug_session_backend(const plug_session *s) { return s->target->name; }
 uint32_t plug_session_threads(const plug_session *s) { return rt_pool_threads(s->pool); }

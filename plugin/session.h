@@ -64,8 +64,6 @@ void plug_session_close(plug_session *s);
 /* What the model declares. */
 const plug_source *plug_session_source(const plug_session *s);
 double plug_session_load_seconds(const plug_session *s);
-/* Why nothing is cached although it should be; NULL: it is, or need not be. */
-const char *plug_session_warning(const plug_session *s);
 /* Whether it came from a .oxla file. */
 bool plug_session_is_image(const plug_session *s);
 /* "cpu", "ref", .. */

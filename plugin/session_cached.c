@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -32,6 +33,7 @@ struct plug_cached {
   struct storing *queue;
   bool writing, has_thread; /* a thread takes from the queue; one is there */
   bool closing;
+  char failure[200];        /* why a program could not be kept; "": all were */
   pthread_cond_t close;     /* with the lock: the session closes */
   pthread_t thread;
   pid_t process; /* whose thread it is */
@@ -458,6 +460,18 @@ static void let_runs_go_first(plug_session *s) {
   pthread_mutex_unlock(&c->lock);
 }
 
+/* The first of them: a full disk, say. */
+static void note_failure(plug_cached *c, status failed) {
+  if (failed) {
+    pthread_mutex_lock(&c->lock);
+    if (!*c->failure) {
+      snprintf(c->failure, sizeof c->failure, "%s", status_message(failed));
+    }
+    pthread_mutex_unlock(&c->lock);
+  }
+  status_free(failed);
+}
+
 /* What the model's programs of this maker have in common is what the first of them has by names. */
 static void put_weights(plug_session *s, arena *a, const rt_program *p, plug_key key) {
   const uint64_t much = (uint64_t)16 << 20;
@@ -476,7 +490,7 @@ static void put_weights(plug_session *s, arena *a, const rt_program *p, plug_key
   }
   if (weights.n_constants) {
     rt_image image = {.model = s->source->name, .target = p->target, .n_programs = 1, .programs = &(rt_program *){&weights}};
-    plug_store_put_weights(&s->cached->store, s->cached->model, key, image);
+    note_failure(s->cached, plug_store_put_weights(&s->cached->store, s->cached->model, key, image));
   }
 }
 
@@ -517,12 +531,11 @@ static status write_program(void *data) {
   }
   rt_image image = {.model = x->s->source->name, .target = p->target, .n_programs = 1,
                     .programs = &(rt_program *){(rt_program *)(uintptr_t)p}, .base = weights_for(x->s, x->scratch, p)};
-  plug_store_put(&c->store, c->model, x->key, image);
-  return NULL;
+  return plug_store_put(&c->store, c->model, x->key, image);
 }
 
 static void write_one(storing *x) {
-  status_free(guard_run(write_program, x));
+  note_failure(x->s->cached, guard_run(write_program, x));
   arena_destroy(x->scratch);
   plug_session_release(x->s, x->compiled);
   free(x);
@@ -600,6 +613,9 @@ void plug_cached_store(plug_session *s, const plug_inputs *inputs, rt_tune tune,
 void plug_cached_close(plug_session *s) {
   if (s->cached) {
     await_writing(s->cached);
+    if (*s->cached->failure) {
+      plug_log(s, PLUG_LOG_WARNING, "the compiled program is not kept for the next start: %s", s->cached->failure);
+    }
     plug_store_close(&s->cached->store);
     arena_destroy(s->cached->mapped);
     pthread_mutex_destroy(&s->cached->lock);

@@ -203,7 +203,7 @@ void plug_store_remove(plug_store *c, plug_key model, plug_key program) {
   (void)unlinkat(c->models, file_name(folder, made, false).text, 0);
 }
 
-static void put(plug_store *c, plug_key model, plug_key key, bool weights, rt_image image) {
+static status put(plug_store *c, plug_key model, plug_key key, bool weights, rt_image image) {
   char folder[PLUG_KEY_TEXT], made[PLUG_KEY_TEXT];
   plug_key_text(model, folder);
   plug_key_text(key, made);
@@ -218,16 +218,17 @@ static void put(plug_store *c, plug_key model, plug_key key, bool weights, rt_im
       close(fd);
     }
   }
-  status_free(failed);
+  return failed;
 }
 
-void plug_store_put(plug_store *c, plug_key model, plug_key program, rt_image image) {
-  put(c, model, program, false, image);
+status plug_store_put(plug_store *c, plug_key model, plug_key program, rt_image image) {
+  status failed = put(c, model, program, false, image);
   plug_store_trim(c, c->max_bytes);
+  return failed;
 }
 
-void plug_store_put_weights(plug_store *c, plug_key model, plug_key weights, rt_image image) {
-  put(c, model, weights, true, image);
+status plug_store_put_weights(plug_store *c, plug_key model, plug_key weights, rt_image image) {
+  return put(c, model, weights, true, image);
 }
 
 /* --- sources --- */
@@ -367,6 +368,14 @@ static bool is_last(const plug_store_entry *entries, uint32_t k) {
     }
   }
   return true;
+}
+
+void plug_store_drop(const plug_store *c, const plug_store_entry *entries, uint32_t n, uint32_t k) {
+  bool last = true;
+  for (uint32_t j = 0; j < n; j++) {
+    last &= j == k || strcmp(entries[j].model, entries[k].model) != 0;
+  }
+  drop_entry(c, &entries[k], last);
 }
 
 typedef struct trimming {

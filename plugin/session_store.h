@@ -34,8 +34,8 @@ rt_image *plug_store_get(plug_store *c, arena *a, plug_key model, plug_key progr
 /* The file of weights of that key, as a base for programs. */
 rt_image *plug_store_get_weights(plug_store *c, arena *a, plug_key model, plug_key weights);
 /* Best effort: a full disk makes no error.  The producer is not asked for: it tells which file that is. */
-void plug_store_put(plug_store *c, plug_key model, plug_key program, rt_image image);
-void plug_store_put_weights(plug_store *c, plug_key model, plug_key weights, rt_image image);
+STATUS_MUST_USE status plug_store_put(plug_store *c, plug_key model, plug_key program, rt_image image);
+STATUS_MUST_USE status plug_store_put_weights(plug_store *c, plug_key model, plug_key weights, rt_image image);
 void plug_store_remove(plug_store *c, plug_key model, plug_key program);
 
 /* What a model declares, as bytes; model: its key as text. */
@@ -51,6 +51,8 @@ typedef struct plug_store_entry {
 
 /* All programs and weights, the last used first. */
 void plug_store_list(const plug_store *c, arena *a, plug_store_entry **out, uint32_t *n);
+/* Removes entry k of those, and its model's folder with the last. */
+void plug_store_drop(const plug_store *c, const plug_store_entry *entries, uint32_t n, uint32_t k);
 /* Removes those that were not used for longest until the rest has at most so many bytes, and what dead processes left. */
 void plug_store_trim(const plug_store *c, uint64_t bytes);
 

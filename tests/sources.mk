@@ -264,7 +264,6 @@ tests_files = \
 	tests/dynamic/test-dynamic \
 	tests/e2e/README \
 	tests/e2e/api_client.h \
-	tests/e2e/check_values.py \
 	tests/e2e/compare_ort.py \
 	tests/e2e/edge_values.py \
 	tests/e2e/hostile_more.py \
@@ -511,9 +510,12 @@ tests_files = \
 	tests/models/diffusion.py \
 	tests/models/expected-refusals \
 	tests/models/export.py \
+	tests/models/graphs.py \
 	tests/models/language.py \
+	tests/models/nets.py \
 	tests/models/page.py \
 	tests/models/pictures.py \
+	tests/models/recommenders.py \
 	tests/models/run.py \
 	tests/models/small \
 	tests/models/speech.py \
@@ -521,6 +523,8 @@ tests_files = \
 	tests/models/test-models-full \
 	tests/models/text.py \
 	tests/models/tiny.py \
+	tests/models/trained.py \
+	tests/models/untried \
 	tests/models/vision_timm.py \
 	tests/models/vision_torchvision.py \
 	tests/onnxifi/README \

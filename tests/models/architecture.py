@@ -9,7 +9,19 @@ from typing import Callable
 import torch
 from torch import nn
 
-CATALOGUE = ["vision_timm", "vision_torchvision", "language", "text", "pictures", "speech", "diffusion"]
+CATALOGUE = [
+    "vision_timm",
+    "vision_torchvision",
+    "pictures",
+    "language",
+    "text",
+    "speech",
+    "diffusion",
+    "graphs",
+    "recommenders",
+    "nets",
+    "trained",
+]
 
 
 # Norms are spelled in nodes before 17, GroupNorm and GELU in all; grids are sampled from 16 on.
@@ -19,8 +31,8 @@ OPSETS = (14, 16, 17)
 @dataclass
 class Input:
     """dims are numbers and names of open sizes; "past+length" is a sum of two.  kind says what is drawn: "normal",
-    "uniform" (in 0..1), "mask" (ones), "padded" (ones, and zeros at the end of the last row), "bool", "boxes", "range" (0, 1, 2, ...
-    along the last axis), or a number N for integers below N."""
+    "small", "uniform" (in 0..1), "mask" (ones), "padded" (ones, and zeros at the end of the last row), "bool", "boxes", "range" (0, 1, 2, ...
+    along the last axis), a number N for integers below N, or [value] for a scalar."""
 
     name: str
     dims: tuple
@@ -37,6 +49,7 @@ class Architecture:
     call: Callable = lambda module, inputs: module(*inputs.values())
     opset: int = 0  # 0: one of OPSETS, always the same
     shorten: bool = True
+    file: str = ""  # a model that is there already, below the data folder; make is of no use then
 
 
 ARCHITECTURES = {}
@@ -76,6 +89,10 @@ def draw(spec, sizes, generator):
     dims = [number_of(d, sizes) for d in spec.dims]
     if isinstance(spec.kind, int):
         return torch.randint(0, spec.kind, dims, generator=generator)
+    if isinstance(spec.kind, list):
+        return torch.tensor(spec.kind[0])
+    if spec.kind == "small":  # as samples of sound
+        return 0.1 * torch.randn(dims, generator=generator)
     if spec.kind == "normal":
         return torch.randn(dims, generator=generator)
     if spec.kind == "uniform":

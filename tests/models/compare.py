@@ -35,7 +35,7 @@ def session(path, optimise):
 def nudged(inputs, seed):
     rng = np.random.default_rng(seed)
     return {
-        name: (v * (1 + 2.0**-20 * rng.choice([-1, 1], v.shape))).astype(v.dtype)
+        name: np.asarray(v * (1 + 2.0**-20 * rng.choice([-1, 1], v.shape)), v.dtype)
         if v.dtype.kind == "f"
         else v
         for name, v in inputs.items()

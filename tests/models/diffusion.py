@@ -25,13 +25,11 @@ CROSS = dict(**UNET, cross_attention_dim=16, attention_head_dim=8, down_block_ty
              up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"))  # fmt: skip
 
 
-def net(name, model, inputs, sizes, call=by_keyword, **options):
-    add(f"diffusion/{name}", lambda: made(model, **options), inputs, sizes, call=call)
+def net(name, model, inputs, sizes, call=by_keyword, opset=0, **options):
+    add(f"diffusion/{name}", lambda: made(model, **options), inputs, sizes, call=call, opset=opset)
 
 
 net("unet-plain", "UNet2DModel", [LATENTS, TIME], TWO, **UNET, down_block_types=("DownBlock2D", "AttnDownBlock2D"), up_block_types=("AttnUpBlock2D", "UpBlock2D"))
-net("unet-skip", "UNet2DModel", [LATENTS, TIME], TWO, **{**UNET, "norm_num_groups": 4}, down_block_types=("SkipDownBlock2D", "AttnSkipDownBlock2D"),
-    up_block_types=("AttnSkipUpBlock2D", "SkipUpBlock2D"))  # fmt: skip
 net("unet-resnet-sampling", "UNet2DModel", [LATENTS, TIME], TWO, **UNET, down_block_types=("ResnetDownsampleBlock2D", "DownBlock2D"),
     up_block_types=("UpBlock2D", "ResnetUpsampleBlock2D"))  # fmt: skip
 net("stable-diffusion", "UNet2DConditionModel", [LATENTS, TIME, TEXT], TEXTS, **CROSS)
@@ -39,14 +37,6 @@ net("stable-diffusion-linear", "UNet2DConditionModel", [LATENTS, TIME, TEXT], TE
 net("unet-classes", "UNet2DConditionModel", [LATENTS, TIME, TEXT, Input("class_labels", ("batch",), 10)], TEXTS, **CROSS, num_class_embeds=10)
 net("unet-simple-cross", "UNet2DConditionModel", [LATENTS, TIME, TEXT], TEXTS, **{**CROSS, "down_block_types": ("DownBlock2D", "SimpleCrossAttnDownBlock2D"),
     "up_block_types": ("SimpleCrossAttnUpBlock2D", "UpBlock2D"), "mid_block_type": "UNetMidBlock2DSimpleCrossAttn"})  # fmt: skip
-net("unet-1d", "UNet1DModel", [Input("sample", ("batch", 4, 32)), TIME], TWO, in_channels=4, out_channels=4, extra_in_channels=16,
-    block_out_channels=(16, 32, 32), sample_size=32)  # fmt: skip
-net("unet-3d", "UNet3DConditionModel", [Input("sample", ("batch", 4, 3, 16, 16)), TIME, TEXT], TEXTS, sample_size=16, block_out_channels=(16, 32),
-    layers_per_block=1, cross_attention_dim=16, attention_head_dim=8, norm_num_groups=8, down_block_types=("CrossAttnDownBlock3D", "DownBlock3D"),
-    up_block_types=("UpBlock3D", "CrossAttnUpBlock3D"))  # fmt: skip
-net("motion", "UNetMotionModel", [Input("sample", ("batch", 4, 3, 16, 16)), TIME, TEXT], [{"batch": 1, "length": 7}], sample_size=16, block_out_channels=(16, 32),
-    layers_per_block=1, cross_attention_dim=16, norm_num_groups=8, motion_norm_num_groups=8, num_attention_heads=2, motion_num_attention_heads=2,
-    down_block_types=("CrossAttnDownBlockMotion", "DownBlockMotion"), up_block_types=("UpBlockMotion", "CrossAttnUpBlockMotion"))  # fmt: skip
 net("controlnet", "ControlNetModel", [LATENTS, TIME, TEXT, Input("controlnet_cond", ("batch", 3, 128, 128), "uniform")], TEXTS, in_channels=4, layers_per_block=1,
     block_out_channels=(16, 32), norm_num_groups=8, cross_attention_dim=16, attention_head_dim=8, down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
     conditioning_embedding_out_channels=(8, 16, 16, 16))  # fmt: skip
@@ -66,23 +56,6 @@ net("autoencoder-oobleck", "AutoencoderOobleck", [Input("sample", ("batch", 2, 2
     encoder_hidden_size=8, downsampling_ratios=[2, 4], channel_multiples=[1, 2], decoder_channels=8, decoder_input_channels=4)  # fmt: skip
 HEADS = dict(num_attention_heads=2, attention_head_dim=16, num_layers=2, sample_size=16, patch_size=2, in_channels=4)
 HIDDEN = Input("hidden_states", ("batch", 4, 16, 16))
-net("dit", "DiTTransformer2DModel", [HIDDEN, TIME, Input("class_labels", ("batch",), 10)], TWO, **HEADS, out_channels=8, num_embeds_ada_norm=10)
-net("pixart", "PixArtTransformer2DModel", [HIDDEN, TEXT, TIME], TEXTS, call=lambda m, i: m(**i, added_cond_kwargs={"resolution": None, "aspect_ratio": None}),
-    **HEADS, out_channels=8, cross_attention_dim=32, caption_channels=16, use_additional_conditions=False)  # fmt: skip
-net("sd3", "SD3Transformer2DModel", [HIDDEN, TEXT, Input("pooled_projections", ("batch", 24)), TIME], TEXTS, **HEADS, joint_attention_dim=16,
-    caption_projection_dim=32, pooled_projection_dim=24, out_channels=4, pos_embed_max_size=16)  # fmt: skip
-net("aura-flow", "AuraFlowTransformer2DModel", [HIDDEN, TEXT, Input("timestep", ("batch",), "uniform")], TEXTS, sample_size=16, patch_size=2, in_channels=4,
-    num_mmdit_layers=1, num_single_dit_layers=1, attention_head_dim=16, num_attention_heads=2, joint_attention_dim=16, caption_projection_dim=32, out_channels=4,
-    pos_embed_max_size=64)  # fmt: skip
-net("flux", "FluxTransformer2DModel", [Input("hidden_states", ("batch", 16, 8)), TEXT, Input("pooled_projections", ("batch", 24)), Input("timestep", ("batch",), "uniform"),
-    Input("img_ids", (16, 3), "uniform"), Input("txt_ids", ("length", 3), "uniform")], TEXTS, in_channels=8, num_layers=1, num_single_layers=1, attention_head_dim=16,
-    num_attention_heads=2, joint_attention_dim=16, pooled_projection_dim=24, axes_dims_rope=(4, 6, 6))  # fmt: skip
+net("dit", "DiTTransformer2DModel", [HIDDEN, TIME, Input("class_labels", ("batch",), 10)], TWO, opset=16, **HEADS, out_channels=8, num_embeds_ada_norm=10)
 net("latte", "LatteTransformer3DModel", [Input("hidden_states", ("batch", 4, 3, 16, 16)), TIME, TEXT], [{"batch": 1, "length": 7}], **HEADS, out_channels=8,
     cross_attention_dim=32, caption_channels=16, norm_type="ada_norm_single", video_length=3)  # fmt: skip
-net("stable-audio", "StableAudioDiTModel", [Input("hidden_states", ("batch", 4, 16)), TIME, TEXT, Input("global_hidden_states", ("batch", 1, 24))], TEXTS, sample_size=16,
-    in_channels=4, num_layers=2, attention_head_dim=16, num_attention_heads=2, num_key_value_attention_heads=1, out_channels=4, cross_attention_dim=16,
-    time_proj_dim=16, global_states_input_dim=24, cross_attention_input_dim=16)  # fmt: skip
-net("hunyuan-dit", "HunyuanDiT2DModel", [HIDDEN, Input("timestep", (1,), 900), Input("encoder_hidden_states", (1, 7, 16)), Input("text_embedding_mask", (1, 7), "mask"),
-    Input("encoder_hidden_states_t5", (1, 5, 24)), Input("text_embedding_mask_t5", (1, 5), "mask"), Input("style", (1,), 1)], [{"batch": 1}],
-    sample_size=16, in_channels=4, patch_size=2, num_layers=2, num_attention_heads=2, attention_head_dim=16, hidden_size=32, cross_attention_dim=16,
-    cross_attention_dim_t5=24, pooled_projection_dim=8, text_len=7, text_len_t5=5)  # fmt: skip

@@ -8,6 +8,7 @@ Each is exported in a process of its own, which has the libraries loaded already
 import json
 import os
 import resource
+import shutil
 import signal
 import sys
 import traceback
@@ -22,24 +23,32 @@ SECONDS, BYTES = 300, 16 << 30
 
 
 def export(a, folder):
+    os.makedirs(folder, exist_ok=True)
+    model = os.path.join(folder, "model.onnx")
+    if a.file:
+        shutil.copy(os.path.join(os.environ["ONNX_XLA_DATA"], a.file), model)
+    else:
+        trace(a, model)
+    for k, sizes in enumerate(a.sizes):
+        values = architecture.draw_inputs(a, sizes)
+        np.savez(os.path.join(folder, f"inputs-{k}.npz"), **{n: v.numpy() for n, v in values.items()})
+
+
+def trace(a, path):
     flat, inputs = architecture.build(a)
     open_dims = {
         i.name: {axis: d for axis, d in enumerate(i.dims) if not isinstance(d, int)}
         for i in a.inputs
     }
-    os.makedirs(folder, exist_ok=True)
-    with torch.no_grad():
-        torch.onnx.export(
-            flat,
-            tuple(inputs.values()),
-            os.path.join(folder, "model.onnx"),
-            input_names=list(inputs),
-            opset_version=architecture.opset_of(a),
-            dynamic_axes=open_dims,
-        )
-    for k, sizes in enumerate(a.sizes):
-        values = architecture.draw_inputs(a, sizes)
-        np.savez(os.path.join(folder, f"inputs-{k}.npz"), **{n: v.numpy() for n, v in values.items()})
+    # With gradients, since torch's attention takes a short cut without them that cannot be exported.
+    torch.onnx.export(
+        flat,
+        tuple(inputs.values()),
+        path,
+        input_names=list(inputs),
+        opset_version=architecture.opset_of(a),
+        dynamic_axes=open_dims,
+    )
 
 
 def either(g, a, b):

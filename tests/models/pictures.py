@@ -15,12 +15,9 @@ def sees(name, model, inputs=PIXELS, sizes=BATCHES, call=by_keyword, make=tiny, 
 sees("vit", "ViTForImageClassification", **VIT)
 sees("deit", "DeiTForImageClassificationWithTeacher", **VIT)
 sees("beit", "BeitForImageClassification", **VIT)
-sees("beit-segmentation", "BeitForSemanticSegmentation", **VIT, num_hidden_layers=4, out_indices=[1, 2, 3, 4], use_auxiliary_head=False,
-     pool_scales=[1, 2], use_relative_position_bias=True)  # fmt: skip
 sees("data2vec-vision", "Data2VecVisionForImageClassification", **VIT)
 sees("dinov2", "Dinov2ForImageClassification", **VIT)
 sees("vit-msn", "ViTMSNForImageClassification", **VIT)
-sees("vitdet", "VitDetModel", **VIT, window_size=2, window_block_indices=[0], use_relative_position_embeddings=True, residual_block_indices=[1])
 sees("swin", "SwinForImageClassification", make=bare, image_size=64, embed_dim=16, depths=[2, 2], num_heads=[2, 4], window_size=4)
 sees("swinv2", "Swinv2ForImageClassification", make=bare, image_size=64, embed_dim=16, depths=[2, 2], num_heads=[2, 4], window_size=4)
 sees("swin2sr", "Swin2SRForImageSuperResolution", [Input("pixel_values", ("batch", 3, 16, 16))], make=bare, image_size=16, embed_dim=16,

@@ -17,10 +17,9 @@ import sys
 import tempfile
 import time
 
+import compare
 import numpy as np
 import onnx
-
-import compare
 import page
 import xla
 
@@ -40,6 +39,11 @@ def expected_refusals():
                 name, message, reason = (part.strip() for part in line.split("|"))
                 found[name] = message, reason
     return found
+
+
+def untried():
+    with open(os.path.join(HERE, "untried")) as lines:
+        return {line.strip() for line in lines if not line.startswith("#")}
 
 
 def operators(path):
@@ -191,7 +195,9 @@ def main():
             raise SystemExit(f"run.py: {sorted(missing)} in the file small are not in the catalogue")
         names = small
     if o.only:
-        names = [n for n in names if any(fnmatch.fnmatch(n, p) for p in o.only.split(","))]
+        names = dict.fromkeys(n for p in o.only.split(",") for n in names if fnmatch.fnmatch(n, p))
+    elif not o.small:
+        names = [n for n in names if n not in untried()]
     if o.list:
         print("\n".join(names))
         return 0

@@ -40,12 +40,8 @@ hears("speech-to-text", "Speech2TextForConditionalGeneration", [Input("input_fea
       input_feat_per_channel=16, conv_channels=32, max_source_positions=64, max_target_positions=32, **LISTENS)  # fmt: skip
 hears("speecht5-vocoder", "SpeechT5HifiGan", [Input("spectrogram", ("batch", "frames", 16))], [{"batch": 2, "frames": 12}, {"batch": 1, "frames": 9}], make=bare,
       model_in_dim=16, upsample_initial_channel=32, upsample_rates=[4, 2], upsample_kernel_sizes=[8, 4], resblock_kernel_sizes=[3], resblock_dilation_sizes=[[1, 3]])  # fmt: skip
-hears("univnet", "UnivNetModel", [Input("input_features", ("batch", 12, 16)), Input("noise_sequence", ("batch", 12, 8))], [{"batch": 2}, {"batch": 1}], make=bare,
-      model_in_channels=8, model_hidden_channels=8, num_mel_bins=16, kernel_predictor_hidden_channels=16, resblock_stride_sizes=[4, 4, 2], kernel_predictor_num_blocks=1)  # fmt: skip
 hears("encodec-encoder", "EncodecModel", [Input("input_values", ("batch", 1, 640))], [{"batch": 2}, {"batch": 1}], call=lambda m, i: m.decoder(m.encoder(i["input_values"])),
       make=bare, num_filters=4, hidden_size=16, codebook_dim=16, codebook_size=32, upsampling_ratios=[4, 2], num_lstm_layers=1, compress=2)  # fmt: skip
-hears("dac", "DacModel", [Input("input_values", ("batch", 1, 640))], [{"batch": 2}, {"batch": 1}], call=lambda m, i: m.decoder(m.encoder(i["input_values"])),
-      make=bare, encoder_hidden_size=8, downsampling_ratios=[2, 4], decoder_hidden_size=32, upsampling_ratios=[4, 2], n_codebooks=2, codebook_size=32, codebook_dim=4)  # fmt: skip
 hears("clap-audio", "ClapAudioModelWithProjection", [Input("input_features", ("batch", 1, 64, 16))], [{"batch": 2}, {"batch": 1}], call=lambda m, i: m(**i).audio_embeds,
       make=bare, spec_size=64, num_mel_bins=16, patch_size=4, patch_stride=[4, 4], patch_embeds_hidden_size=16, hidden_size=32, depths=[1, 1], num_attention_heads=[2, 2],
       window_size=4, projection_dim=16)  # fmt: skip

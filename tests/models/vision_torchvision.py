@@ -9,13 +9,15 @@ def vision(name, **options):
     return torchvision.models.get_model(name, weights=None, **options)
 
 
-IMAGES = """alexnet convnext_tiny densenet121 efficientnet_b0 efficientnet_b1 efficientnet_v2_s googlenet mnasnet0_5
+IMAGES = """convnext_tiny densenet121 efficientnet_b0 efficientnet_b1 efficientnet_v2_s googlenet mnasnet0_5
 mobilenet_v2 mobilenet_v3_large mobilenet_v3_small regnet_x_400mf regnet_y_400mf resnet18 resnet50 resnext50_32x4d
-shufflenet_v2_x0_5 shufflenet_v2_x1_0 squeezenet1_0 squeezenet1_1 vgg11_bn vgg16 wide_resnet50_2 swin_t swin_v2_t""".split()
+shufflenet_v2_x0_5 shufflenet_v2_x1_0 squeezenet1_0 squeezenet1_1 wide_resnet50_2""".split()
 for name in IMAGES:
     options = {"init_weights": False} if name == "googlenet" else {}
     add(f"torchvision/{name}", lambda name=name, options=options: vision(name, **options), image(64))
 add("torchvision/inception_v3", lambda: vision("inception_v3", init_weights=False), image(96))
+for name in ("alexnet", "vgg11_bn", "vgg16"):
+    add(f"torchvision/{name}-features", lambda name=name: vision(name).features, image(64))
 add("torchvision/vit_b_32", lambda: vision("vit_b_32", image_size=64), image(64))
 add("torchvision/maxvit", lambda: max_vit(), image(64))
 
@@ -23,7 +25,7 @@ add("torchvision/maxvit", lambda: max_vit(), image(64))
 def max_vit():
     from torchvision.models.maxvit import MaxVit
 
-    return MaxVit((64, 64), 16, [16, 32], [1, 1], 8, 0.0, partition_size=4)
+    return MaxVit((64, 64), 16, partition_size=4, block_channels=[16, 32], block_layers=[1, 1], head_dim=8, stochastic_depth_prob=0.0)
 
 
 # Sizes of pictures are open as well where the network takes any.

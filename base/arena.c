@@ -40,7 +40,7 @@ typedef struct guard {
 
 static _Thread_local guard *innermost;
 
-status guard_run(status (*fn)(void *), void *data) {
+static status run_here(status (*fn)(void *), void *data) {
   guard g = {.outer = innermost};
   status s;
   if (setjmp(g.jump) == 0) {
@@ -53,13 +53,27 @@ status guard_run(status (*fn)(void *), void *data) {
   return s;
 }
 
-void guard_fail(const char *what) {
+static void fail_here(const char *what) {
   if (!innermost) {
     fprintf(stderr, "onnx-xla: %s outside of a guard\n", what);
     abort(); /* a bug of ours: every public entry runs inside guard_run */
   }
   innermost->what = what;
   longjmp(innermost->jump, 1);
+}
+
+static const guard_owner own = {run_here, fail_here};
+static const guard_owner *_Atomic owner = &own;
+
+const guard_owner *guard_here(void) { return atomic_load(&owner); }
+
+void guard_adopt(const guard_owner *other) { atomic_store(&owner, other); }
+
+status guard_run(status (*fn)(void *), void *data) { return guard_here()->run(fn, data); }
+
+void guard_fail(const char *what) {
+  guard_here()->fail(what);
+  abort();
 }
 
 /* --- budgets --- */

@@ -85,4 +85,13 @@ STATUS_MUST_USE status guard_run(status (*fn)(void *), void *data);
 /* What allocation does when it fails; for other allocators that join the scheme. */
 _Noreturn void guard_fail(const char *what);
 
+/* A process may have several copies of this library, in shared objects that call each other.  Who opens another hands its guards over,
+ * before anything runs there: then a guard holds whatever copy memory runs out in. */
+typedef struct guard_owner {
+  status (*run)(status (*fn)(void *), void *data);
+  void (*fail)(const char *what); /* does not return */
+} guard_owner;
+const guard_owner *guard_here(void);
+void guard_adopt(const guard_owner *other);
+
 #endif

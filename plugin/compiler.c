@@ -691,6 +691,7 @@ static status plug_tensor_to_pb(arena *a, const char *name, const literal *l, ui
 const plug_compiler *onnx_xla_compiler_get(uint32_t abi) {
   static plug_compiler compiler = {
       .abi = PLUG_COMPILER_ABI,
+      .adopt_guard = guard_adopt,
       .ir_version = ONNX_IR_VERSION_MAX,
       .opset_version = ONNX_OPSET_MAX,
       .open = plug_open,

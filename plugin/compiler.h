@@ -122,10 +122,11 @@ typedef struct plug_verify_options {
   void *progress_data;
 } plug_verify_options;
 
-enum { PLUG_COMPILER_ABI = 5 };
+enum { PLUG_COMPILER_ABI = 6 };
 
 typedef struct plug_compiler {
   uint32_t abi;
+  void (*adopt_guard)(const guard_owner *other); /* the compiler half's copy of guard_adopt */
   const char *versions; /* of LLVM and the libraries, for people */
   int ir_version, opset_version; /* the newest of ONNX and ai.onnx that are read */
   /* A model file, or (path NULL) a model in memory, which is borrowed. */

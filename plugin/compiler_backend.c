@@ -16,13 +16,14 @@ static status open_backend(const char *path, const rt_backend **out) {
   *(void **)&entry = dlsym(library, "onnx_xla_backend");
   CHECK_THAT(entry, STATUS_INVALID_ARGUMENT, "backend %s exports no onnx_xla_backend", path);
   *out = entry(RT_ABI);
-  CHECK_THAT(*out && (*out)->abi == RT_ABI && (*out)->target, STATUS_INVALID_ARGUMENT,
+  CHECK_THAT(*out && (*out)->abi == RT_ABI && (*out)->target && (*out)->adopt_guard, STATUS_INVALID_ARGUMENT,
              "backend %s does not serve version %d of the interface", path, RT_ABI);
+  (*out)->adopt_guard(guard_here());
   return NULL;
 }
 
 status plug_backend(const char *name, const rt_backend **out) {
-  static const rt_backend cpu = {RT_ABI, &cpu_target, &cpu_compiler}, ref = {RT_ABI, &ref_target, &ref_compiler};
+  static const rt_backend cpu = {RT_ABI, guard_adopt, &cpu_target, &cpu_compiler}, ref = {RT_ABI, guard_adopt, &ref_target, &ref_compiler};
   if (strcmp(name, "cpu") == 0 || strcmp(name, "ref") == 0) {
     *out = *name == 'c' ? &cpu : &ref;
     return NULL;

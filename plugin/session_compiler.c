@@ -63,7 +63,9 @@ static void open_once(void) {
   compiler = entry(PLUG_COMPILER_ABI);
   if (!compiler) {
     snprintf(problem, sizeof problem, "it is of another version");
+    return;
   }
+  compiler->adopt_guard(guard_here());
 }
 
 status plug_compiler_open(const plug_compiler **out) {

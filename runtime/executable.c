@@ -105,18 +105,19 @@ static status check_overlaps(const rt_thunk *t) {
 
 /* --- loading --- */
 
-static const rt_thunk_kind *find_kind(const rt_target *target, const char *name) {
-  for (uint32_t k = 0; k < rt_n_common_kinds; k++) {
-    if (strcmp(rt_common_kinds[k].name, name) == 0) {
-      return &rt_common_kinds[k];
-    }
-  }
-  for (uint32_t k = 0; k < target->n_kinds; k++) {
-    if (strcmp(target->kinds[k].name, name) == 0) {
-      return &target->kinds[k];
+static const rt_thunk_kind *find_in(const rt_thunk_kind *kinds, uint32_t n, const char *name) {
+  for (uint32_t k = 0; k < n; k++) {
+    if (strcmp(kinds[k].name, name) == 0) {
+      return &kinds[k];
     }
   }
   return NULL;
+}
+
+/* A target's own go before those that all have: a device copies and loops in its own way. */
+static const rt_thunk_kind *find_kind(const rt_target *target, const char *name) {
+  const rt_thunk_kind *own = find_in(target->kinds, target->n_kinds, name);
+  return own ? own : find_in(rt_common_kinds, rt_n_common_kinds, name);
 }
 
 static status load_sequence(rt_loader *l, const rt_target *target, const rt_sequence *from, int depth,

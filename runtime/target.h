@@ -12,7 +12,8 @@
 #include "base/literal.h"
 #include "runtime/program.h"
 
-enum { RT_ABI = 1 };
+/* Goes up with every change of what a backend sees of this header and of program.h (tests/abi/test-backend-abi). */
+enum { RT_ABI = 2 };
 
 struct hlo_module; /* opaque here */
 struct hlo_instr;
@@ -153,13 +154,15 @@ typedef struct rt_compiler {
   uint32_t abi;
   const char *name; /* that of its target */
   /* Runs the target's pipeline on the module (changed in place) and lowers it; the program lives on `a` and borrows the
-   * module's constants.  Called inside guard_run. */
+   * module's constants.  Called inside guard_run, as are the target's functions. */
   status (*compile)(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
                     rt_report *report);
 } rt_compiler;
 
 typedef struct rt_backend {
   uint32_t abi;
+  /* guard_adopt of the shared object's own copy of base/, so that guards around its functions hold there. */
+  void (*adopt_guard)(const guard_owner *other);
   const rt_target *target;
   const rt_compiler *compiler; /* NULL: runs programs only */
 } rt_backend;

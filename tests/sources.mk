@@ -77,6 +77,7 @@ test_helper_sources = \
 	tests/unit/kernel_test.c
 script_tests = \
 	tests/abi/test-abi \
+	tests/abi/test-backend-abi \
 	tests/attributes/test-attributes \
 	tests/attributes/test-types \
 	tests/build/test-byte-fuzzers \
@@ -192,7 +193,9 @@ hlo_tests = \
 tests_files = \
 	tests/README \
 	tests/abi/ONNX_XLA_1.def \
+	tests/abi/backends \
 	tests/abi/test-abi \
+	tests/abi/test-backend-abi \
 	tests/allowed-skips \
 	tests/attributes/algebra.py \
 	tests/attributes/attention.py \

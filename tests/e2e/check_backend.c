@@ -81,6 +81,34 @@ START_TEST(is_no_backend) {
 }
 END_TEST
 
+/* Wherever memory runs out, also in the backend's own copy of what allocates, that is an error and no end of the process. */
+START_TEST(memory_limits) {
+  message bytes = affine_model(W, B);
+  int refused = 0, served = 0;
+  for (uint64_t limit = 4 << 10; limit <= 1 << 20; limit += limit / 16) {
+    oxla_model *m = NULL;
+    oxla_run *run = NULL;
+    oxla_options o = *options;
+    o.max_memory = limit;
+    oxla_error *error = oxla_load_memory(bytes.bytes, bytes.n, &o, &m);
+    error = error ? error : oxla_run_create(m, &run);
+    numbers v = make_numbers(2, 0);
+    if (!error) {
+      set_affine(run, &v, 2);
+    }
+    error = error ? error : oxla_compile(run);
+    ck_assert_msg(!error || oxla_error_code(error) == OXLA_RESOURCE, "%s", oxla_error_message(error));
+    refused += error != NULL;
+    served += error == NULL;
+    oxla_error_free(error);
+    oxla_run_destroy(run);
+    oxla_model_destroy(m);
+    free_numbers(&v);
+  }
+  ck_assert(refused > 0 && served > 0);
+}
+END_TEST
+
 /* The command line takes it too. */
 START_TEST(command_line) {
   const char *program = getenv("ONNX_XLA");
@@ -105,6 +133,7 @@ int main(void) {
   tcase_add_test(t, saves_and_loads);
   tcase_add_test(t, says_what_it_cannot);
   tcase_add_test(t, is_no_backend);
+  tcase_add_test(t, memory_limits);
   tcase_add_test(t, command_line);
   return run_suite("backend", t);
 }

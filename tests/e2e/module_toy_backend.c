@@ -54,10 +54,7 @@ static status check_strides(const rt_thunk *t, uint32_t operand, const int64_t *
   return NULL;
 }
 
-static status load_loop(void *data) {
-  void **call = data;
-  rt_thunk *t = call[0];
-  rt_loader *l = call[1];
+static status load(rt_thunk *t, rt_loader *l) {
   rt_reader r = rt_reader_make(t->config);
   toy_loop *loop = ARENA_NEW(l->arena, toy_loop);
   loop->op = (toy_op)rt_get_in(&r, 0, TOY_OP_COUNT - 1);
@@ -76,9 +73,6 @@ static status load_loop(void *data) {
   t->state = loop;
   return rt_reader_end(&r, t->label);
 }
-
-/* Our copy of base/ is not the one that calls: what allocates runs in a guard of our own. */
-static status load(rt_thunk *t, rt_loader *l) { return guard_run(load_loop, (void *[]){t, l}); }
 
 static status run(const rt_thunk *t, rt_run *r) {
   const toy_loop *loop = t->state;
@@ -163,23 +157,11 @@ static status emit(lower_context *c, const hlo_instr *i) {
 
 static bool is_view(const hlo_instr *i) { return i->op == HLO_RESHAPE; }
 
-typedef struct compile_call {
-  hlo_module *m;
-  arena *a;
-  rt_program **out;
-  rt_report *report;
-} compile_call;
-
-static status compile_guarded(void *data) {
-  static const lower_backend backend = {.target = "toy", .emit = emit, .is_view = is_view};
-  compile_call *c = data;
-  return lower_program(c->m, &backend, c->a, c->out, c->report);
-}
-
 static status compile(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
                       rt_report *report) {
+  static const lower_backend backend = {.target = "toy", .emit = emit, .is_view = is_view};
   (void)options;
-  return guard_run(compile_guarded, &(compile_call){m, a, out, report});
+  return lower_program(m, &backend, a, out, report);
 }
 
 /* --- the backend --- */
@@ -187,7 +169,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *options, a
 static const rt_thunk_kind kinds[] = {{.name = "toy.loop", .load = load, .run = run}};
 static const rt_target target = {.abi = RT_ABI, .name = "toy", .kinds = kinds, .n_kinds = 1};
 static const rt_compiler compiler = {.abi = RT_ABI, .name = "toy", .compile = compile};
-static const rt_backend backend_of_ours = {.abi = RT_ABI, .target = &target, .compiler = &compiler};
+static const rt_backend backend_of_ours = {.abi = RT_ABI, .adopt_guard = guard_adopt, .target = &target, .compiler = &compiler};
 
 rt_backend_entry onnx_xla_backend;
 

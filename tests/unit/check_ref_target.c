@@ -103,10 +103,34 @@ START_TEST(damaged) {
 }
 END_TEST
 
+static status run_nothing(const rt_thunk *t, rt_run *r) {
+  (void)t;
+  (void)r;
+  return NULL;
+}
+
+/* A device copies in its own way: what a target has itself goes before what all have. */
+START_TEST(own_kinds_first) {
+  static const rt_thunk_kind kinds[] = {{.name = "copy", .run = run_nothing}};
+  static const rt_target plain = {.abi = RT_ABI, .name = "plain"};
+  static const rt_target device = {.abi = RT_ABI, .name = "plain", .kinds = kinds, .n_kinds = 1};
+  rt_thunk copy = {.kind = "copy", .label = "a copy of nothing"}; /* which the runtime's own refuses */
+  const rt_program p = {.target = "plain", .cpu = "", .body = {1, 1, &copy}};
+  rt_executable *e;
+  status s = rt_executable_create(&p, &plain, NULL, 1, &e);
+  ck_assert_int_eq(status_get_code(s), STATUS_INVALID_FILE);
+  status_free(s);
+  s = rt_executable_create(&p, &device, NULL, 1, &e);
+  ck_assert_msg(!s, "%s", status_message(s));
+  rt_executable_destroy(e);
+}
+END_TEST
+
 int main(void) {
   TCase *c = tcase_create("ref_target");
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_add_test(c, runs);
   tcase_add_test(c, damaged);
+  tcase_add_test(c, own_kinds_first);
   return run_suite("ref_target", c);
 }

@@ -26,6 +26,7 @@ struct arena {
   chunk *chunks; /* the newest first; only it is filled further */
   cleanup *cleanups;
   size_t total;
+  _Atomic(void *) files;
 };
 
 enum { CHUNK_MIN = 16 * 1024, CHUNK_MAX = 1024 * 1024, ALIGN = 16, CHUNK_ALIGN = _Alignof(max_align_t) };
@@ -198,6 +199,8 @@ void arena_destroy(arena *a) {
 }
 
 mem_budget *arena_budget(const arena *a) { return a->budget; }
+
+_Atomic(void *) *arena_files(arena *a) { return &a->files; }
 
 bool arena_holds(const arena *a, const void *data) {
   const chunk *c = a->chunks;

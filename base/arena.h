@@ -50,6 +50,8 @@ arena *arena_create(mem_budget *budget);
 /* Runs the cleanups, newest first, then frees all.  NULL is fine. */
 void arena_destroy(arena *a);
 mem_budget *arena_budget(const arena *a);
+/* Where base/file.h keeps the list of files that are mapped for its life. */
+_Atomic(void *) *arena_files(arena *a);
 /* Whether the address lies in its memory. */
 bool arena_holds(const arena *a, const void *data);
 /* Bytes taken from the system so far. */

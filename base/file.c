@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,11 @@ static status io_error(const char *path, const char *what) {
 }
 
 typedef struct mapping {
+  struct mapping *next;
   void *start;
   size_t size;
+  const char *path; /* absolute, as it was; "": not known */
+  struct stat was;
 } mapping;
 
 static void unmap(void *data) {
@@ -24,6 +28,57 @@ static void unmap(void *data) {
   if (m->size) {
     munmap(m->start, m->size);
   }
+}
+
+/* Times of change are left out: renaming another file over this one sets that too. */
+static bool is_same(const struct stat *a, const struct stat *b) {
+  return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* No descriptor stays open for it: a model may have its weights in thousands of files. */
+static const char *path_of(arena *a, int fd) {
+  char link[32], path[PATH_MAX];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t n = readlink(link, path, sizeof path);
+  return n > 0 && n < (ssize_t)sizeof path ? arena_strndup(a, path, (size_t)n) : "";
+}
+
+status file_check(arena *a) {
+  for (const mapping *m = atomic_load(arena_files(a)); m; m = m->next) {
+    struct stat now;
+    bool there = stat(m->path, &now) == 0 && now.st_dev == m->was.st_dev && now.st_ino == m->was.st_ino;
+    CHECK_THAT(!there || is_same(&now, &m->was), STATUS_IO,
+               "%s was written to while it is in use; files in use are replaced by renaming", m->path);
+  }
+  return NULL;
+}
+
+bool file_is_mapped(arena *a, const void *data) {
+  const mapping *m = atomic_load(arena_files(a));
+  while (m && ((uintptr_t)data < (uintptr_t)m->start || (uintptr_t)data - (uintptr_t)m->start >= m->size)) {
+    m = m->next;
+  }
+  return m != NULL;
+}
+
+static status copy_file(arena *a, int fd, const char *name, const struct stat *was, const uint8_t **bytes) {
+  enum { ALIGN = 64 };
+  struct stat now;
+  size_t size = (size_t)was->st_size, n = 0;
+  uint8_t *copy = arena_alloc_aligned(a, size, ALIGN);
+  while (n < size) {
+    ssize_t more = pread(fd, copy + n, size - n, (off_t)n);
+    if (more < 0 && errno != EINTR) {
+      return io_error(name, "cannot be read");
+    }
+    if (more == 0) {
+      break;
+    }
+    n += more > 0 ? (size_t)more : 0;
+  }
+  CHECK_THAT(n == size && fstat(fd, &now) == 0 && is_same(&now, was), STATUS_IO, "%s changes while it is read", name);
+  *bytes = copy;
+  return NULL;
 }
 
 static status check_regular(const struct stat *st, const char *name) {
@@ -44,13 +99,21 @@ status file_map_fd(arena *a, int fd, const char *name, const uint8_t **bytes, si
   if (!*size) {
     return NULL;
   }
+  if (*size <= FILE_MAX_COPIED) {
+    return copy_file(a, fd, name, &st, bytes);
+  }
   mapping *m = ARENA_NEW(a, mapping);
+  m->path = path_of(a, fd);
   arena_cleanup(a, unmap, m);
   void *start = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
   if (start == MAP_FAILED) {
     return io_error(name, "cannot be mapped");
   }
-  *m = (mapping){start, *size};
+  m->start = start;
+  m->size = *size;
+  m->was = st;
+  m->next = atomic_load(arena_files(a));
+  atomic_store(arena_files(a), m);
   *bytes = start;
   return NULL;
 }

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "backend_ref/eval.h"
+#include "base/file.h"
 #include "frontend/external_data.h"
 #include "frontend/attributes.h"
 #include "frontend/import.h"
@@ -32,7 +33,7 @@ typedef struct loaded {
   const onnx_model *onnx; /* or: */
   uint32_t n_constants;   /* beside what its file holds */
   const plug_constant *constants;
-  bool is_file;           /* its bytes are a mapped file's */
+  arena *arena;           /* on which its files are mapped */
   const hlo_module *hlo;
 } loaded;
 
@@ -217,7 +218,7 @@ static status open_onnx(void *data) {
   l->onnx = m;
   l->n_constants = c->n_constants;
   l->constants = c->constants;
-  l->is_file = c->path != NULL;
+  l->arena = c->a;
   *c->out = ARENA_NEW(c->a, plug_source);
   (*c->out)->model = l;
   return describe_model(c->a, m, *c->out);
@@ -254,6 +255,7 @@ static status open_text(void *data) {
   TRY(hlo_parse(a, c->bytes, c->size, NULL, &m));
   loaded *l = ARENA_NEW(a, loaded);
   l->hlo = m;
+  l->arena = a;
   plug_source *s = *c->out = ARENA_NEW(a, plug_source);
   s->model = l;
   s->name = m->name;
@@ -397,7 +399,7 @@ static bool model_lasts(const void *owner, const void *data, rt_writer *place) {
 static void drop_pages(const void *owner, const void *data, uint64_t bytes) {
   enum { PAGE = 4096 };
   uintptr_t start = ((uintptr_t)data + PAGE - 1) & ~(uintptr_t)(PAGE - 1), end = ((uintptr_t)data + bytes) & ~(uintptr_t)(PAGE - 1);
-  if (owner && ((const loaded *)owner)->is_file && end > start && file_lasts(owner, data, NULL)) {
+  if (owner && end > start && file_is_mapped(((const loaded *)owner)->arena, data)) {
     (void)madvise((void *)start, end - start, MADV_DONTNEED);
   }
 }

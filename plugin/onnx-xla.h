@@ -179,7 +179,11 @@ typedef struct oxla_options {
 
 /* --- models: loading, describing, saving --- */
 
-/* Opens model.onnx or file.oxla; compiles nothing yet.  options may be NULL. */
+/* Opens model.onnx or file.oxla; compiles nothing yet.  options may be NULL.  A file of at most a MiB is read here and then
+ * left alone.  A larger one, and large files of external data, stay mapped until the model is destroyed.  They may be replaced
+ * by renaming others over them.  What is written into them meanwhile is noticed: what the model compiles then, and
+ * executions that read them, end with OXLA_IO.  But an execution at the moment when one is cut short ends the process
+ * with SIGBUS: where others may do that, read it into memory of your own for oxla_load_memory. */
 oxla_error *oxla_load(const char *path, const oxla_options *options, oxla_model **out);
 /* The same of bytes in memory, which must stay until the model is destroyed.  Those of a .oxla file are copied unless
  * they begin at a page.  External data is not looked for. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/file.h"
 #include "plugin/session_stack.h"
 
 enum { NANOSECONDS = 1000000000 };
@@ -83,6 +84,15 @@ void plug_add_compiled(plug_session *s, plug_compiled *c) {
   s->n_compiled++;
 }
 
+/* An image's programs have more there than constants; a model's pieces are compiled from it. */
+static bool reads_file(const plug_session *s, const rt_program *p) {
+  bool reads = !p || s->image;
+  for (uint32_t k = 0; !reads && k < p->n_constants; k++) {
+    reads = file_is_mapped(s->arena, p->constants[k].data);
+  }
+  return reads;
+}
+
 status plug_make_compiled(plug_session *s, const rt_program *p, arena *a, plug_compiled **out) {
   plug_compiled *c = calloc(1, sizeof *c);
   double start = plug_now();
@@ -99,6 +109,7 @@ status plug_make_compiled(plug_session *s, const rt_program *p, arena *a, plug_c
   c->load_seconds = plug_now() - start;
   c->arena = a;
   c->program = p;
+  c->reads_file = reads_file(s, p);
   if (p) {
     rt_shared_hold(s->shared, p);
   }
@@ -301,12 +312,14 @@ static status compile_guarded(void *data) {
   double start = plug_now();
   TRY(plug_compiler_open(&compiler));
   TRY(plug_need_model(s));
+  TRY(file_check(s->arena));
   plug_request request = plug_session_request(s, c->inputs);
   request.options.tune = c->tune;
   rt_sharing sharing = {.shared = s->shared};
   request.options.sharing = &sharing;
   arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
   TRY(compiler->compile(s->source, &request, a, &program, &report));
+  TRY(file_check(s->arena));
   double seconds = plug_now() - start;
   c->arena = NULL; /* it goes to what is added */
   TRY(program ? plug_make_compiled(s, program, a, &c->out) : make_pieces(s, compiler, c->inputs, a, &c->out));

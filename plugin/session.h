@@ -49,6 +49,7 @@ typedef struct plug_compiled {
   const rt_program *program; /* NULL: sizes depend on what the model computes, it runs piece by piece */
   rt_executable *executable; /* NULL: none is needed, or */
   status elsewhere;          /* why this machine cannot run the program, which was compiled for another; NULL: it can */
+  bool reads_file; /* that is mapped, and may be written to meanwhile */
   const shape *shapes; /* without a program: of the inputs that it is for */
   rt_report report; /* zeros for a program from a .oxla or the cache */
   bool from_cache;

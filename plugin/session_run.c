@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/random.h"
 #include "plugin/session_parts.h"
 #include "plugin/session_stack.h"
@@ -145,10 +146,20 @@ typedef struct running {
   plug_output *outputs;
 } running;
 
-static status run_guarded(void *data) {
-  const running *r = data;
+static status run_either(const running *r) {
   return r->c->program ? run_program(r->s, r->c, r->options, r->inputs->values, r->outputs)
                        : run_pieces(r->s, r->options, r->inputs, r->outputs);
+}
+
+/* What a file became while it was read shows in the outputs: they count only if it is still what it was. */
+static status run_guarded(void *data) {
+  const running *r = data;
+  if (!r->c->reads_file) {
+    return run_either(r);
+  }
+  TRY(file_check(r->s->arena));
+  TRY(run_either(r));
+  return file_check(r->s->arena);
 }
 
 status plug_session_run(plug_session *s, const plug_compiled *c, const uint64_t *seed, const plug_inputs *inputs,

@@ -256,6 +256,15 @@ static step splat_step(hlo_op op, bool swapped, double number) {
   }
 }
 
+/* Columns at the left whose windows begin outside of the image, and which oneDNN 2.6 does not compute in one go: behind them
+ * it reads wrong elements of a binary post's array of the result's shape, and says nothing.  Three it computes on every
+ * processor.  What it adds from the result's own memory (CPU_POST_SUM) it reads right. */
+enum { MOST_PADDED_COLUMNS = 3 };
+
+static bool misreads_arrays(const cpu_geometry *g) {
+  return g->op == CPU_CONVOLUTION && g->low[g->spatial - 1] > MOST_PADDED_COLUMNS;
+}
+
 /* oneDNN 2.6 computes a convolution's binary post wrongly, and says nothing, unless its array has one number, one a channel,
  * or one for each of the result.  (A matrix product's may be stretched along any dimensions.) */
 static bool library_stretches(const hlo_instr *convolution, uint32_t dims) {
@@ -371,6 +380,24 @@ static step step_of(scope s, const hlo_instr *contraction, const hlo_instr *cons
   return r.is_post ? r : array_step(s, contraction, consumer->op, operand == 1, other);
 }
 
+static uint32_t channels_mask(const cpu_geometry *g) {
+  return g->op == CPU_MATMUL ? 4 : g->channels_last ? 1u << (g->spatial + 1) : 2;
+}
+
+/* Is the post's array one of the result's shape, which the library would misread?  The first that is added becomes a sum. */
+static bool is_misread(const cpu_contraction *c, const cpu_post *post) {
+  uint32_t channels = channels_mask(&c->g);
+  if (post->kind <= CPU_POST_LAST_UNARY || !(post->dims & ~channels) || !misreads_arrays(&c->g)) {
+    return false;
+  }
+  bool sums = post->kind == CPU_POST_ADD && !cpu_sums_bytes(&c->g);
+  for (uint32_t k = 0; k < c->n_posts; k++) {
+    const cpu_post *before = &c->posts[k];
+    sums = sums && before->kind != CPU_POST_SUM && !(before->kind == CPU_POST_ADD && before->dims & ~channels);
+  }
+  return !sums;
+}
+
 /* Appends a post.  False where there is no room, or where the library would go wrong: oneDNN 2.6 computes two of one
  * unary kind with the parameters of one of them. */
 static bool add_post(cpu_contraction *c, const cpu_post *post) {
@@ -389,7 +416,7 @@ static bool add_post(cpu_contraction *c, const cpu_post *post) {
       return false;
     }
   }
-  if (c->n_posts == CPU_MAX_POSTS) {
+  if (c->n_posts == CPU_MAX_POSTS || is_misread(c, post)) {
     return false;
   }
   c->posts[c->n_posts++] = *post;
@@ -421,10 +448,6 @@ static bool add_conversion(cpu_contraction *c, dtype to) {
   }
   c->n_posts -= c->posts[c->n_posts - 1].kind == CPU_POST_ROUND;
   return true;
-}
-
-static uint32_t channels_mask(const cpu_geometry *g) {
-  return g->op == CPU_MATMUL ? 4 : g->channels_last ? 1u << (g->spatial + 1) : 2;
 }
 
 /* What of a step is not its array. */
@@ -527,6 +550,9 @@ static bool add_step(cpu_plan *p, const step *s) {
     *post = (cpu_post){.kind = CPU_POST_SUM};
     p->sum = s->array;
   } else if (s->is_array) {
+    if (whole && misreads_arrays(&c->g)) { /* a constant is no sum */
+      return false;
+    }
     p->arrays[cpu_contraction_arrays(c) - 1] = s->array;
   }
   return true;

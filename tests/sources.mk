@@ -267,6 +267,7 @@ tests_files = \
 	tests/dynamic/test-dynamic \
 	tests/e2e/README \
 	tests/e2e/api_client.h \
+	tests/e2e/check_values.py \
 	tests/e2e/compare_ort.py \
 	tests/e2e/edge_values.py \
 	tests/e2e/hostile_more.py \

@@ -9,9 +9,10 @@ import rows
 import xla
 from registry import EXACT, ROUND, STEP, SUM, Skip
 from rows import is_inexact
-from values import as_wide, moderate
+from values import as_wide, moderate, size_of
 
 
+CONTRACTIONS = ("Conv", "ConvTranspose", "MatMul", "Gemm", "Einsum")
 MANY = 256  # elements, among which some were moved about as badly as can be
 
 
@@ -117,6 +118,18 @@ def carried(b, node, operands, outputs):
     return worst
 
 
+def terms_of(b, node, operands, outputs):
+    """How many numbers one of the results is the sum of, as far as that matters: of a contraction at most 1000, of what
+    sums up rows their length, where some implementations add one number after the other."""
+    most = max([v.size for v in operands] + [1])
+    row = most // max(1, outputs[0].size)
+    if node.op_type in ("Softmax", "LogSoftmax"):
+        axis = next((a.i for a in node.attribute if a.name == "axis"), -1 if b.opset >= 13 else 1)
+        shape = operands[0].shape
+        row = size_of(shape[axis:]) if b.opset < 13 else shape[axis]
+    return max(min(most, 1000), row if node.op_type not in CONTRACTIONS else 1)
+
+
 def scales(b, node, kind, operands, outputs):
     """What roundings are relative to: the largest number; for sums that of the terms' absolute values, and
     there are as many roundings as terms (their square root, as they do not all go one way)."""
@@ -134,5 +147,5 @@ def scales(b, node, kind, operands, outputs):
         ]
     except Skip:
         absolute = largest
-    terms = max([v.size for v in operands] + [1])
-    return [max(x, y) * (1 + math.sqrt(min(terms, 1000)) / 4) for x, y in zip(largest, absolute)]
+    terms = terms_of(b, node, operands, outputs)
+    return [max(x, y) * (1 + math.sqrt(terms) / 4) for x, y in zip(largest, absolute)]

@@ -9,11 +9,11 @@ import os
 import zlib
 
 Edit = collections.namedtuple("Edit", "file old new")
-# runs: the arguments of check.run_one, "saved" for check.run_saved: what shows the fault
+# runs: what shows the fault: arguments of check.run_one, "saved" for check.run_saved, "algorithms" for each of them
 Fault = collections.namedtuple("Fault", "name breaks edits runs")
 
 CPU = ({"backend": "cpu"},)
-SAVED = ("saved",)
+SAVED, ALGORITHMS = ("saved",), ({"backend": "cpu"}, "algorithms")
 THREADS = ({"threads": 3}, {"threads": 8})
 # The switches are bytes of the process that hunts, whose address PLANTED says: whether the fault is on (2), and whether
 # its place was reached (1).

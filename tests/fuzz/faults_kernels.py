@@ -1,6 +1,6 @@
 """faults_kernels.py: faults in kernels that emit/ writes."""
 
-from faults import fault
+from faults import ALGORITHMS, fault
 
 ELEMENTWISE, ATTENTION, DEPTHWISE = "emit/elementwise.c", "emit/attention_kernel.c", "emit/depthwise.c"
 MOVEMENT, REDUCE, PRODUCT = "emit/movement.c", "emit/reduce.c", "emit/product_kernel.c"
@@ -135,6 +135,7 @@ FAULTS = [
         "depthwise-groups",
         "channels of small groups read the group's first",
         (DEPTHWISE, "from[lane] = lane / group * group + (int)j;", "from[lane] = lane / group * group;"),
+        runs=ALGORITHMS,
     ),
     fault(
         "arg-last",

@@ -1,6 +1,6 @@
 """faults_mends.py: mends undone: what real models found first, and random graphs are to find from now on."""
 
-from faults import fault
+from faults import ALGORITHMS, fault
 
 RESIDUAL = (
     "backend_cpu/compile_lower.c",
@@ -24,12 +24,23 @@ FAULTS = [
     fault(
         "attention-operands",
         "what attention reads may be what its fusion makes a copy of",
+        ("hlo/attention.c", "«i->op == HLO_TRANSPOSE || i->op == HLO_BROADCAST»;", "i->op == HLO_TRANSPOSE"),
         ("hlo/attention.c", "if («!hlo_is_free(v.def)») {\n      shown", "1"),
         (
             "hlo/attention.c",
             "a->q.def->op == HLO_PARAMETER && a->k.def->op == HLO_PARAMETER && a->v.def->op == HLO_PARAMETER",
             "1",
         ),
+    ),
+    fault(
+        "misread-arrays",
+        "the library multiplies by arrays behind convolutions of wide padding",
+        (
+            "backend_cpu/compile_contraction.c",
+            "return g->op == CPU_CONVOLUTION && g->low[g->spatial - 1] > MOST_PADDED_COLUMNS;",
+            "return false;",
+        ),
+        runs=ALGORITHMS,
     ),
     fault(
         "pool-larger-window",

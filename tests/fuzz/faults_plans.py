@@ -1,6 +1,6 @@
 """faults_plans.py: faults in imports, buffers, plans of library calls, and what runs them."""
 
-from faults import SAVED, THREADS, fault
+from faults import ALGORITHMS, SAVED, THREADS, fault
 
 BUFFERS, CONTRACTION, CONV = "hlo/buffers.c", "backend_cpu/compile_contraction.c", "frontend/import_conv.c"
 LOWER, NORM = "backend_cpu/compile_lower.c", "frontend/import_norm.c"
@@ -44,16 +44,19 @@ FAULTS = [
             "last->beta = last->beta * post->alpha + post->beta;",
             "last->beta = last->beta + post->beta;",
         ),
+        runs=ALGORITHMS,
     ),
     fault(
         "bias-after-activation",
         "what is added to channels behind an activation becomes the bias before it",
         (CONTRACTION, "«c->n_posts == 0 && !c->g.has_bias» && !bytes", "!c->g.has_bias"),
+        runs=ALGORITHMS,
     ),
     fault(
         "product-as-sum",
         "an array that a contraction is multiplied by is added to it",
         (CONTRACTION, "«post->kind == CPU_POST_ADD && whole»", "whole"),
+        runs=ALGORITHMS,
     ),
     fault(
         "arrays-overlap",

@@ -413,8 +413,9 @@ def build_graph(seed, table, entries, ort, wanted=None):
 
     r = random.Random(seed * 2 + 1)
     newest = min(table.newest, ort.newest_opset) if ort else table.newest
-    opset = r.choice(OPSETS + (newest, newest))
-    b = Builder(seed, table, entries, min(opset, newest), dense=("float",), peer=ort)
+    opset = r.choice(OPSETS + (newest,) * 4)
+    peer = ort if r.random() < 0.9 else None
+    b = Builder(seed, table, entries, min(opset, newest), dense=("float",), peer=peer)
     b.most, b.idioms = MOST, []
     k, menu = Kit(b), choose(r, wanted)
     for _ in range(r.choice((1, 2, 2, 3, 3, 4, 6))):

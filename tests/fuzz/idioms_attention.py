@@ -20,7 +20,9 @@ def causal_by_range(k, t, s):
     queries = k.Add(k.Range(numbers[0], numbers[2], numbers[1], wild=True), numbers[4], wild=True)
     rows = k.Unsqueeze(queries, axes=[1], wild=True)
     return k.one(
-        lambda: k.LessOrEqual(keys, rows), lambda: k.Not(k.Greater(keys, rows, wild=True), wild=True)
+        lambda: k.LessOrEqual(keys, rows, wild=True),
+        lambda: k.Not(k.Greater(keys, rows, wild=True), wild=True),
+        lambda: k.Not(k.Less(rows, keys, wild=True), wild=True),
     )()
 
 

@@ -65,6 +65,37 @@ def shifted_activation(k, x):
     return k.Mul(y, k.vector(0, 1.0, shape)) if k.chance(0.5) else y
 
 
+@idiom("image", 0.6)
+def rescaled_output(k, x):
+    """(y + a) * b and y * b + a behind a convolution, a number or one a channel, taken away or added."""
+    y = k.conv(x, k.one(16, 32), k.one(1, 3), bias=k.chance(0.3))
+    shape = (1, y.shape[1], 1, 1)
+    a, b = ((k.vector(0, middle, shape) if k.chance(0.5) else middle) for middle in (0.75, 0.5))
+    if k.chance(0.5):
+        return k.Mul(k.one(k.Add, k.Sub)(y, a), b)
+    return k.one(k.Add, k.Sub)(k.Mul(y, b), a)
+
+
+@idiom("image", 0.6)
+def statistics(k, x):
+    """Mean and deviation over dimensions that are no neighbours, and the array without them."""
+    axes = k.one([0, 2, 3], [0, 2], [1, 3], [0, 3])
+    m = k.ReduceMean(x, axes=axes, keepdims=1)
+    d = k.Sub(x, m)
+    return k.Div(d, k.Sqrt(k.Add(k.ReduceMean(k.Mul(d, d), axes=axes, keepdims=1), 1e-2)))
+
+
+@idiom("any", 0.6)
+def every_second(k, x):
+    """Frames: every second row, without the first ones of those."""
+    axis = k.r.randrange(x.rank)
+    n = x.shape[axis]
+    k.need(n >= 7)
+    y = k.slice(x, axis, k.one(0, 1), n, 2)
+    z = k.slice(y, axis, k.one(1, 2), y.shape[axis], k.one(1, 1, 2))
+    return k.maybe_activation(z)
+
+
 @idiom("any", 0.3)
 def leaky_of_maximum(k, x):
     return k.Max(x, k.Mul(x, 0.1))

@@ -11,17 +11,19 @@ from registry import EXACT, Skip
 from values import as_wide
 
 
-def quantized(k, x, scale, zero, axis=None):
-    """QuantizeLinear of a value that is not exact, if what it is off by changes nothing."""
-    if not x.exact:
-        numbers = as_wide(x.array) / as_wide(scale.array)
-        if (
-            np.min(np.abs(np.abs(numbers - np.floor(numbers)) - 0.5), initial=1.0) * float(scale.array.min())
-            <= 8 * x.error
-        ):
-            raise Skip("next to the middle of two steps")
-        return k.QuantizeLinear(x, scale, zero, kind=EXACT)
-    return k.QuantizeLinear(x, scale, zero)
+def quantized(k, x, scale, zero):
+    """QuantizeLinear, also of a value that is not exact, if what it is off by changes nothing."""
+    if x.exact:
+        return k.QuantizeLinear(x, scale, zero)
+    numbers = as_wide(x.array) / as_wide(scale.array)
+    middle = np.min(np.abs(numbers - np.floor(numbers) - 0.5), initial=1.0)
+    if middle * float(scale.array.min()) <= 8 * x.error:
+        raise Skip("next to the middle of two steps")
+    x.exact = True  # as far as this node can tell
+    try:
+        return k.QuantizeLinear(x, scale, zero)
+    finally:
+        x.exact = False
 
 
 def step_of(k, lo=-5, hi=-3):

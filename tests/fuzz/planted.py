@@ -91,7 +91,7 @@ class Hunt:
             if graph is None or check.run_one(graph, "cpu", {"backend": "cpu"}):
                 continue
             reached = self.switches.reached(self.left)
-            for f in [f for f in self.left if f in reached or f.runs != faults.CPU]:
+            for f in [f for f in self.left if f in reached or f.runs in (faults.SAVED, faults.THREADS)]:
                 say(("fault", number, f.name))
                 failure = self.first_failure(graph, f)
                 if failure and self.counts(graph, f):
@@ -101,10 +101,17 @@ class Hunt:
     def first_failure(self, graph, f):
         self.switches.only(f.name)
         for run in f.runs:
-            failure = check.run_saved(graph) if run == "saved" else check.run_one(graph, "cpu", run)
+            failure = self.run(graph, run)
             if failure:
                 return failure
         return None
+
+    def run(self, graph, run):
+        if run == "saved":
+            return check.run_saved(graph)
+        if run == "algorithms":
+            return next((f for f in check.run_algorithms(graph, "full", None) if f), None)
+        return check.run_one(graph, "cpu", run)
 
     def counts(self, graph, f):
         """Whether the failure would be seen where expected values have the fault, too."""

@@ -47,6 +47,9 @@ static const char sum_relu[] =
     "%z = constant() {value=f32[] 0} : f32[]\n%zs = broadcast(%z) {dimensions=[]} : $y\n%r = maximum(%t, %zs) : $y\n";
 /* A residual that is added to the result alone, and behind an activation. */
 static const char sum[] = "%r = add(%y, %s) : $y\n";
+/* Arrays of the result's shape that are no sum, or not the only one. */
+static const char gate[] = "%g = logistic(%y) : $y\n%r = multiply(%g, %s) : $y\n";
+static const char two_sums[] = "%a = add(%y, %s) : $y\n%g = tanh(%a) : $y\n%r = add(%g, %s) : $y\n";
 static const char swish_sum[] = "%g = logistic(%y) : $y\n%a = multiply(%y, %g) : $y\n%r = add(%a, %s) : $y\n";
 static const char swish[] = "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
                             "%g = logistic(%a) : $y\n%r = multiply(%a, %g) : $y\n";
@@ -115,6 +118,11 @@ static const row rows[] = {
     {"3x3, residual", "f32[1,14,14,16]", "f32[16,16,3,3]", "f32[1,14,14,16]", CONV("1,1", "1,1", "1,1", "1"), sum, NULL},
     {"3x3, residual, batch", "f32[3,9,9,24]", "f32[24,24,3,3]", "f32[3,9,9,24]", CONV("1,1", "1,1", "1,1", "1"), swish_sum, NULL},
     {"5x5, residual", "f32[1,9,9,24]", "f32[24,24,5,5]", "f32[1,9,9,24]", CONV("1,1", "2,2", "1,1", "1"), sum_relu, NULL},
+    {"3x3, far taps, gate", "f32[1,24,24,32]", "f32[32,32,3,3]", "f32[1,24,24,32]", CONV("1,1", "4,4", "4,4", "1"), gate, NULL},
+    {"3x3, far taps, sum", "f32[1,24,24,32]", "f32[32,32,3,3]", "f32[1,24,24,32]", CONV("1,1", "4,4", "4,4", "1"), sum, NULL},
+    {"3x3, far taps, sums", "f32[1,24,24,32]", "f32[32,32,3,3]", "f32[1,24,24,32]", CONV("1,1", "4,4", "4,4", "1"), two_sums, NULL},
+    {"9x9, gate", "f32[1,14,14,16]", "f32[16,16,9,9]", "f32[1,14,14,16]", CONV("1,1", "4,4", "1,1", "1"), gate, NULL},
+    {"1-D, far taps, gate", "f32[2,48,32]", "f32[32,32,3]", "f32[2,48,32]", CONV_IN("1", "1", "4", "4", "1"), gate, NULL},
     {"1x1, residual", "f32[1,9,11,40]", "f32[40,40,1,1]", "f32[1,9,11,40]", CONV("1,1", "0,0", "1,1", "1"), swish_sum, NULL},
     {"groups, residual", "f32[1,10,10,32]", "f32[32,8,3,3]", "f32[1,10,10,32]", CONV("1,1", "1,1", "1,1", "4"), sum, NULL},
     {"depthwise, residual", "f32[1,20,20,24]", "f32[24,1,3,3]", "f32[1,20,20,24]", CONV("1,1", "1,1", "1,1", "24"), sum, NULL},

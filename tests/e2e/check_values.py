@@ -1,0 +1,222 @@
+"""check_values.py ONNX_XLA DIR PLUGIN: one model for each operator that the standard gives no meaning for some integers: an index out
+of range, a divisor of 0.  ONNX Runtime says which runs fail; ours must fail on both targets, with one thread and two, from a compiled
+file and inside of ONNX Runtime, with a message that names node, input and number, and none of the others may.  With --unchecked
+none fails.  Ends with "N passed, N failed"."""
+import os
+import subprocess
+import sys
+
+import numpy as np
+import onnxruntime as ort
+from onnx import TensorProto, ValueInfoProto, helper, numpy_helper
+
+from ort_sessions import register, session
+
+node, F = helper.make_node, np.float32
+TABLE = np.arange(12, dtype=F).reshape(4, 3)
+INTEGERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
+DIVISOR = "holds 0, by which integers cannot be divided"
+
+
+def info(name, array):
+    array = np.asarray(array)
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+
+
+def result(name):
+    return ValueInfoProto(name=name)
+
+
+def typed(name, kind, dims):
+    return helper.make_tensor_value_info(name, kind, dims)
+
+
+def constant(name, value):
+    return numpy_helper.from_array(np.asarray(value), name)
+
+
+def model(nodes, feeds, constants=(), outputs=("y",), opset=18):
+    graph = helper.make_graph(nodes, "g", [info(k, v) for k, v in feeds.items()], [result(o) for o in outputs], list(constants))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+
+
+def single(op, says, *, opset=18, constants=(), attributes=None, **feeds):
+    """One node n; says: what the message must hold, or None."""
+    feeds = {k: np.asarray(v) for k, v in feeds.items()}
+    inputs = list(feeds) + [c.name for c in constants]
+    return model([node(op, inputs, ["y"], name="n", **(attributes or {}))], feeds, constants, opset=opset), feeds, says and f"n: {op} .* {says}"
+
+
+def looped(steps):
+    body = helper.make_graph([node("Gather", ["x", "k"], ["row"], name="n"), node("Identity", ["c"], ["go"])], "body",
+                             [typed("k", TensorProto.INT64, []), typed("c", TensorProto.BOOL, [])],
+                             [typed("go", TensorProto.BOOL, []), typed("row", TensorProto.FLOAT, [3])])
+    feeds = {"x": TABLE, "steps": np.array(steps)}
+    return (model([node("Loop", ["steps", "yes"], ["y"], name="loop", body=body)], feeds, [constant("yes", True)]), feeds,
+            "n: Gather .*indices holds 4," if steps > 4 else None)
+
+
+def branched(condition):
+    """Only the branch that is taken may fail."""
+    def branch(name, indices):
+        return helper.make_graph([node("Gather", ["x", indices], [name], name="n")], name, [],
+                                 [typed(name, TensorProto.FLOAT, [2, 3])])
+    feeds = {"c": np.array(condition), "x": TABLE, "i": np.array([7, 0]), "j": np.array([0, 1])}
+    return (model([node("If", ["c"], ["y"], name="if", then_branch=branch("t", "i"), else_branch=branch("e", "j"))], feeds), feeds,
+            "n: Gather .*indices holds 7," if condition else None)
+
+
+def counted(mask, op, says):
+    """Indices and divisors of a length that running tells: what lies behind it does not count."""
+    feeds = {"m": np.array(mask, F), "x": TABLE}
+    nodes = [node("NonZero", ["m"], ["nz"]), node("Squeeze", ["nz", "first"], ["at"]), node("Sub", ["at", "one"], ["less"]),
+             node("Add", ["at", "one"], ["more"]),
+             node("Gather", ["x", "more"], ["y"], name="n") if op == "Gather" else node("Div", ["hundred", "less"], ["y"], name="n")]
+    constants = [constant("first", [0]), constant("one", [1]), constant("hundred", [100])]
+    return model(nodes, feeds, constants), feeds, says and f"n: {op} .*{says}"
+
+
+def all_cases():
+    x, square = TABLE, TABLE[:3, :3]
+    long = np.zeros(300_000, np.int64)
+    far = long.copy()
+    far[277_777] = 4
+    cases = {
+        "gather": single("Gather", "indices holds 4, outside of .-4, 4)", x=x, i=[1, 4]),
+        "gather_last": single("Gather", None, x=x, i=[3, -4]),
+        "gather_below": single("Gather", "indices holds -5,", x=x, i=np.array([1, -5], "i4")),
+        "gather_one": single("Gather", "indices holds 9,", x=x, i=np.array(9)),
+        "gather_axis": single("Gather", "indices holds 3, outside of .-3, 3)", x=x, i=[3], attributes={"axis": 1}),
+        "gather_vocabulary": single("Gather", "indices holds 50257,", x=np.zeros([50257, 2], F), i=[[11, 50257, 3]]),
+        "gather_long": single("Gather", "indices holds 4,.*element 277777", x=x[:, 0].copy(), i=far),
+        "gather_long_fine": single("Gather", None, x=x[:, 0].copy(), i=long),
+        "gather_elements": single("GatherElements", "indices holds 3,", x=x, i=[[0, 1], [2, -3], [0, 3], [1, 1]], attributes={"axis": 1}),
+        "gather_elements_fine": single("GatherElements", None, x=x, i=[[0, 1], [2, -3], [0, 2], [1, 1]], attributes={"axis": 1}),
+        "gather_nd": single("GatherND", "indices holds 3, outside of .-3, 3)", x=x, i=[[3, 2], [2, 3]]),
+        "gather_nd_rows": single("GatherND", "indices holds 4, outside of .-4, 4)", x=x, i=[[3, 2], [4, 0]]),
+        "gather_nd_fine": single("GatherND", None, x=x, i=[[3, 2], [-4, -3]]),
+        "gather_nd_batch": single("GatherND", "indices holds 3,", x=square, i=[[0], [3], [1]], attributes={"batch_dims": 1}),
+        "scatter": single("Scatter", "indices holds 4,", opset=10, x=x, i=[[0, 4, 1]], u=x[:1]),
+        "scatter_elements": single("ScatterElements", "indices holds 4,", x=x, i=[[0, 4, 1]], u=x[:1]),
+        "scatter_elements_add": single("ScatterElements", "indices holds -5,", x=x, i=[[0, -5, 1]], u=x[:1], attributes={"reduction": "add"}),
+        "scatter_elements_fine": single("ScatterElements", None, x=x, i=[[0, 3, -4]], u=x[:1]),
+        "scatter_nd": single("ScatterND", "indices holds -5,", x=x, i=[[0], [-5]], u=x[:2]),
+        "scatter_nd_fine": single("ScatterND", None, x=x, i=[[0], [-4]], u=x[:2]),
+        "reverse": single("ReverseSequence", "sequence_lens holds 5,", x=x, i=[1, 5, 2]),
+        "reverse_fine": single("ReverseSequence", None, x=x, i=[1, 4, 0]),
+        "unpool": single("MaxUnpool", "I holds 16,", x=np.ones([1, 1, 2, 2], F), i=np.array([0, 3, 9, 16]).reshape(1, 1, 2, 2),
+                         attributes={"kernel_shape": [2, 2], "strides": [2, 2]}),
+        "loss": single("NegativeLogLikelihoodLoss", "target holds 3,", x=x, i=[0, 1, 3, 1]),
+        "loss_ignored": single("NegativeLogLikelihoodLoss", None, x=x, i=[0, 1, -100, 1], attributes={"ignore_index": -100}),
+        "one_hot": single("OneHot", None, i=[1, 9, -9], constants=[constant("depth", 4), constant("values", np.array([0, 1], F))]),
+        "loop": looped(5), "loop_fine": looped(4), "if": branched(True), "if_fine": branched(False),
+        "counted_gather": counted([1, 0, 0, 1], "Gather", "indices holds 4,"), "counted_gather_fine": counted([1, 0, 1, 0], "Gather", None),
+        "counted_div": counted([1, 1, 0, 0], "Div", DIVISOR), "counted_div_fine": counted([1, 0, 1, 0], "Div", None),
+        "mod_c": single("Mod", DIVISOR, a=np.array([7, 8], "i4"), b=np.array([2, 0], "i4"), attributes={"fmod": 1}),
+        "mod_float": single("Mod", None, a=np.array([7, 8], F), b=np.array([2, 3], F), attributes={"fmod": 1}),
+        "div_float": single("Div", None, a=np.array([7, 8], F), b=np.array([2, 0], F)),
+    }
+    for t in INTEGERS:
+        for op in ("Div", "Mod"):
+            cases[f"{op}_{t}"] = single(op, DIVISOR, a=np.array([7, 8, 9], t), b=np.array([2, 3, 0], t))
+            cases[f"{op}_{t}_fine"] = single(op, None, a=np.array([7, 8, 9], t), b=np.array([2, 3, 1], t))
+    return cases
+
+
+# --- running ---
+
+
+def theirs(path, feeds):
+    """Outputs, or the error of ONNX Runtime alone."""
+    try:
+        return session(path, provider=False, log=4).run(None, feeds)
+    except Exception as e:  # its exceptions have no class of their own in common
+        return str(e)
+
+
+class Ours:
+    def __init__(self, program, folder):
+        self.program, self.folder = program, folder
+
+    def inputs(self, feeds):
+        given = []
+        for name, value in feeds.items():
+            file = os.path.join(self.folder, name + ".npy")
+            np.save(file, value)
+            given += ["--input", f"{name}={file}"]
+        return given
+
+    def run(self, path, feeds, *options):
+        """Outputs, or the line on standard error; a crash ends the test."""
+        command = [self.program, "run", "--no-cache", "--tune=off", path, "-O", os.path.join(self.folder, "out"), "--format=npy", *options,
+                   *self.inputs(feeds)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 1), f"{command}: {done}"
+        return [np.load(os.path.join(self.folder, "out", "output_0.npy"))] if done.returncode == 0 else done.stderr
+
+    def compiled(self, path, sizes, feeds):
+        """sizes: inputs that decide shapes."""
+        file = os.path.join(self.folder, "model.oxla")
+        command = [self.program, "compile", "-q", "--no-cache", "--tune=off", path, "-o", file, *self.inputs(sizes)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return self.run(file, feeds)
+
+
+def in_onnx_runtime(path, feeds):
+    try:
+        return session(path, options={"claim": "all", "tune": "off"}, log=4).run(None, feeds)
+    except Exception as e:
+        return str(e)
+
+
+def same(got, want):
+    return not isinstance(got, str) and got[0].dtype == want[0].dtype and np.array_equal(got[0], want[0])
+
+
+def says(text, pattern):
+    """Parts of the pattern stand in the text, in that order."""
+    at = 0
+    for part in pattern.replace(" .* ", ".*").split(".*"):
+        at = text.find(part.replace("of .-", "of [-"), at)
+        if at < 0:
+            return False
+    return True
+
+
+def judge(name, way, got, want, pattern):
+    """want: what ONNX Runtime gives, or its error."""
+    if isinstance(want, str) != (pattern is not None) or (pattern and "while running" not in want):
+        return f"{name}: ONNX Runtime: {want}"
+    if pattern is None and not same(got, want):
+        return f"{name}, {way}: {got} instead of {want}"
+    if pattern is not None and not (isinstance(got, str) and says(got, pattern)):
+        return f"{name}, {way}: {got!r} instead of '{pattern}'"
+    return None
+
+
+def main():
+    program, folder, plugin = sys.argv[1:]
+    register(plugin)
+    ours, problems, passed = Ours(program, folder), [], 0
+    for name, (made, feeds, pattern) in all_cases().items():
+        path = os.path.join(folder, name + ".onnx")
+        with open(path, "wb") as f:
+            f.write(made.SerializeToString())
+        want = theirs(path, feeds)
+        ways = {"ref": ours.run(path, feeds, "--backend=ref"), "1 thread": ours.run(path, feeds, "--threads=1"),
+                "2 threads": ours.run(path, feeds, "--threads=2"), "plugin": in_onnx_runtime(path, feeds)}
+        if not name.startswith("counted"):  # such a model's compiled file carries the model
+            ways["compiled"] = ours.compiled(path, {k: v for k, v in feeds.items() if k == "steps"}, feeds)
+        found = [judge(name, way, got, want, pattern) for way, got in ways.items()]
+        if pattern and isinstance(ours.run(path, feeds, "--unchecked"), str):
+            found.append(f"{name}: fails with --unchecked")
+        problems += [p for p in found if p]
+        passed += not any(found)
+    print("\n".join(problems))
+    print(f"{passed} passed, {len(problems)} failed")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

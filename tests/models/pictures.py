@@ -65,7 +65,6 @@ sees("upernet-convnext", "UperNetForSemanticSegmentation", make=lambda model: up
 sees("yolos", "YolosForObjectDetection", **VIT | {"image_size": [64, 64]}, num_detection_tokens=6)
 sees("timesformer", "TimesformerForVideoClassification", [Input("pixel_values", ("batch", 4, 3, 32, 32))], image_size=32, patch_size=16, num_frames=4)
 sees("videomae", "VideoMAEForVideoClassification", [Input("pixel_values", ("batch", 4, 3, 32, 32))], image_size=32, patch_size=16, num_frames=4)
-sees("vivit", "VivitForVideoClassification", [Input("pixel_values", ("batch", 4, 3, 32, 32))], image_size=32, num_frames=4, tubelet_size=[2, 16, 16])
 
 
 def upernet(model):
@@ -109,18 +108,7 @@ sees("clip-text", "CLIPTextModelWithProjection", WORDS_AND_PIXELS[:1], call=lamb
 sees("clip-vision", "CLIPVisionModelWithProjection", WORDS_AND_PIXELS[1:2], call=lambda m, i: m(**i).image_embeds, make=bare, **CLIP_VISION, projection_dim=16)
 sees("blip", "BlipForImageTextRetrieval", WORDS_AND_PIXELS, call=lambda m, i: m(**i).itm_score, make=bare, text_config={**CLIP_TEXT, "encoder_hidden_size": 32},
      vision_config=CLIP_VISION, projection_dim=16, image_text_hidden_size=16)  # fmt: skip
-sees("vilt", "ViltModel", WORDS_AND_PIXELS, image_size=32, patch_size=8, max_image_length=16)
-sees("owlvit", "OwlViTForObjectDetection", [WORDS_AND_PIXELS[1], Input("input_ids", ("batch", 7), 90), WORDS_AND_PIXELS[2]],
-     call=lambda m, i: [m(**i).logits, m(**i).pred_boxes], make=bare, text_config=CLIP_TEXT, vision_config=CLIP_VISION, projection_dim=32)  # fmt: skip
 sees("groupvit-text", "GroupViTTextModel", WORDS_AND_PIXELS[:1], make=bare, **CLIP_TEXT)
-sees("git", "GitForCausalLM", [WORDS_AND_PIXELS[0], WORDS_AND_PIXELS[1]], call=lambda m, i: m(**i, use_cache=False).logits, make=bare, vision_config=CLIP_VISION,
-     **CLIP_TEXT)  # fmt: skip
 sees("trocr", "TrOCRForCausalLM", [Input("input_ids", ("batch", 7), 90), Input("encoder_hidden_states", ("batch", 9, 32))],
      call=lambda m, i: m(**i, use_cache=False).logits, make=bare, vocab_size=96, d_model=32, decoder_layers=2, decoder_attention_heads=4, decoder_ffn_dim=64,
      max_position_embeddings=64, cross_attention_hidden_size=32, is_decoder=True)  # fmt: skip
-sees("sam", "SamModel", [Input("pixel_values", ("batch", 3, 64, 64)), Input("input_points", ("batch", 1, 2, 2), "uniform")],
-     [{"batch": 1}], call=lambda m, i: [m(**i).pred_masks, m(**i).iou_scores], make=bare,
-     vision_config=dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, image_size=64, patch_size=16, output_channels=32, window_size=2,
-                        global_attn_indexes=[1], mlp_dim=64),
-     prompt_encoder_config=dict(hidden_size=32, image_size=64, patch_size=16, image_embedding_size=4, mask_input_channels=4),
-     mask_decoder_config=dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, mlp_dim=64, iou_head_hidden_dim=32))  # fmt: skip

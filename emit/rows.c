@@ -95,7 +95,8 @@ static stored place_for(emit_rows *r, const fact *f, int64_t *stack, uint64_t *t
   dtype t = hlo_type(s.value);
   int64_t elements = r->space.length * (r->columns ? r->vector : 1), bytes = elements * (int64_t)dtype_bytes(t);
   for (uint32_t k = 0; k < w->n_results; k++) {
-    if (hlo_value_equal(w->roots[k], s.value) && !w->shared[k]) {
+    bool lent = k < 64 && (*taken & bit((int)k)); /* to a value that is computed of this one */
+    if (hlo_value_equal(w->roots[k], s.value) && !w->shared[k] && !lent) {
       s.base = w->results[k];
       s.whole = true;
       return s;

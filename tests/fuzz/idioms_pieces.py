@@ -97,6 +97,14 @@ def every_second(k, x):
 
 
 @idiom("any", 0.3)
+def share_of_all(k, x):
+    """Parts of the sum or the largest of all, in the order in which they were added, or turned."""
+    y = k.Exp(k.clip(x, -4.0, 4.0))
+    total = k.node(k.one("ReduceSum", "ReduceMax"), y, keepdims=1)
+    return k.Div(k.swap(y) if k.chance(0.5) and y.rank > 1 else y, total)
+
+
+@idiom("any", 0.3)
 def leaky_of_maximum(k, x):
     return k.Max(x, k.Mul(x, 0.1))
 

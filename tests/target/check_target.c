@@ -538,6 +538,17 @@ START_TEST(divided_by_the_sum_of_all) {
 }
 END_TEST
 
+/* Two values that are dear to compute, one of the other, and the memory of one result for both: only one may be kept there.  The row
+ * is too long for the stack. */
+START_TEST(two_kept_values) {
+  check_body("%0: f32[5376] \"x\", %1: f32[] \"by\"",
+             "%2 = broadcast(%1) {dimensions=[]} : f32[5376]\n%3 = divide(%0, %2) : f32[5376]\n%4 = exponential(%3) : f32[5376]\n"
+             "%5 = reduce(%4) {dimensions=[0], reducer=maximum} : f32[]\n%6 = broadcast(%5) {dimensions=[]} : f32[5376]\n"
+             "%7 = divide(%4, %6) : f32[5376]\n%8 = exponential(%7) : f32[5376]",
+             "%3 \"quotient\", %8 \"y\"", 1e-5, 1, 2);
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("target");
   tcase_set_timeout(t, 60); /* the machine may be busy */
@@ -559,5 +570,6 @@ int main(void) {
   tcase_add_test(t, stretched_steps);
   tcase_add_test(t, clusters_in_branches);
   tcase_add_test(t, divided_by_the_sum_of_all);
+  tcase_add_test(t, two_kept_values);
   return run_suite("target", t);
 }

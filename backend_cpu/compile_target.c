@@ -12,6 +12,7 @@
 #include "emit/attention.h"
 #include "emit/kernel.h"
 #include "emit/target.h"
+#include "hlo/flatten_calls.h"
 #include "hlo/hlo_report.h"
 #include "hlo/pass.h"
 
@@ -199,6 +200,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   start = now;
   cpu_tuner *tuner;
   TRY(begin(options, "tuning", m));
+  hlo_flatten_calls(m); /* what is decided now is about an instruction, of which lowering then makes no copies */
   TRY(cpu_tune(a, m, options, target, shares_of(options), &tuner, r));
   r->seconds_tuning = (now = seconds()) - start;
   start = now;

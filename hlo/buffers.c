@@ -501,7 +501,7 @@ static status place_all(hlo_buffers *b) {
   return NULL;
 }
 
-/* Control-flow bodies run for one instruction only: see lower_program, which copies those with several callers. */
+/* Control-flow bodies run for one instruction only: see hlo/flatten_calls.h. */
 status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules, hlo_buffers **out) {
   hlo_buffers *b = ARENA_NEW(a, hlo_buffers);
   b->a = a;

@@ -8,6 +8,7 @@ hlo_sources = \
 	hlo/composite_recurrence.c \
 	hlo/composites.c \
 	hlo/cost.c \
+	hlo/flatten_calls.c \
 	hlo/fuse.c \
 	hlo/fuse_cluster.c \
 	hlo/gradient.c \
@@ -71,6 +72,7 @@ hlo_files = \
 	hlo/composites.def \
 	hlo/composites.h \
 	hlo/cost.h \
+	hlo/flatten_calls.h \
 	hlo/fuse.h \
 	hlo/gradient.h \
 	hlo/gradient_rules.h \

@@ -9,6 +9,7 @@
 #include "base/locale.h"
 #include "hlo/buffers.h"
 #include "hlo/cost.h"
+#include "hlo/flatten_calls.h"
 #include "hlo/schedule.h"
 #include "hlo/verify.h"
 #include "lower/beside.h"
@@ -387,25 +388,13 @@ static void copy_crossed_roots(const lower_backend *b, hlo_computation *body) {
   }
 }
 
-/* Buffers belong to one run of a body: a computation that several loops or branches call is copied for each. */
-static void prepare_control(const lower_backend *b, hlo_module *m, hlo_computation *c, str_map *seen) {
+static void prepare_loops(const lower_backend *b, hlo_computation *c) {
   for (hlo_instr *i = c->first; i; i = i->next) {
-    if (i->op != HLO_WHILE && i->op != HLO_CONDITIONAL) {
-      continue;
-    }
-    hlo_attr *callees = hlo_attr_of(i, HLO_ATTR_COMPUTATIONS);
-    callees->comps = arena_memdup(m->arena, callees->comps, callees->n_comps * sizeof *callees->comps);
-    for (uint32_t k = 0; k < callees->n_comps; k++) {
-      void **mark = str_map_put(seen, callees->comps[k]->name);
-      if (*mark) {
-        callees->comps[k] = hlo_computation_clone(m, callees->comps[k]);
-        mark = str_map_put(seen, callees->comps[k]->name);
-      }
-      *mark = callees->comps[k];
-      prepare_control(b, m, callees->comps[k], seen);
+    for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
+      prepare_loops(b, hlo_callee(i, k));
     }
     if (i->op == HLO_WHILE) {
-      copy_crossed_roots(b, callees->comps[1]);
+      copy_crossed_roots(b, hlo_callee(i, 1));
     }
   }
 }
@@ -442,10 +431,9 @@ static rt_program *new_program(lower_context *c, const hlo_module *m) {
 }
 
 status lower_program(hlo_module *m, const lower_backend *backend, arena *a, rt_program **out, rt_report *report) {
-  str_map seen;
   TRY(hlo_check_static(m));
-  str_map_init(&seen, m->arena);
-  prepare_control(backend, m, m->entry, &seen);
+  hlo_flatten_calls(m);
+  prepare_loops(backend, m->entry);
   hlo_module_clean(m);
   TRY(hlo_schedule(m));
   lower_beside(m, backend);

@@ -57,7 +57,8 @@ def write_quantised_products(w):
             limits = np.iinfo(zy.dtype)
             y = (np.rint(y) + zy).clip(limits.min, limits.max).astype(zy.dtype)
             w.add("QLinearMatMul", [a, sa, np.uint8(3), b, sb, zb, sy, zy], [y], opset=10)
-    x, k = rng.integers(0, 255, (1, 4, 5, 5)).astype(np.uint8), rng.integers(-128, 127, (6, 2, 3, 3)).astype(np.int8)
+    # Weights of 7 bits: with 8, ONNX Runtime's sums of pairs saturate on processors without VNNI.
+    x, k = rng.integers(0, 255, (1, 4, 5, 5)).astype(np.uint8), rng.integers(-64, 64, (6, 2, 3, 3)).astype(np.int8)
     for wide in (False, True):
         scale = rng.random(6).astype("f") / 90 if wide else np.float32(0.01)
         given = [x, np.float32(0.05), np.uint8(7), k, scale, np.zeros(6 if wide else (), np.int8), np.float32(0.2), np.uint8(99),

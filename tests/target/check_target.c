@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend_cpu/compile_target.h"
+#include "hlo/text.h"
 #include "tests/target/text_case.h"
 
 /* --- clusters: the shapes of real networks in small --- */
@@ -528,6 +530,40 @@ START_TEST(clusters_in_branches) {
 }
 END_TEST
 
+static void expect_measured(const rt_sequence *s) {
+  for (uint32_t k = 0; k < s->n; k++) {
+    const rt_thunk *t = &s->thunks[k];
+    ck_assert_msg(!t->note || !strstr(t->note, "guessed"), "%s: %s", t->label, t->note);
+    for (uint32_t b = 0; b < t->n_bodies; b++) {
+      expect_measured(&t->bodies[b]);
+    }
+  }
+}
+
+/* A product in a branch that two conditionals call is timed once, and both have what was chosen. */
+START_TEST(shared_branches_are_tuned) {
+  static const char text[] =
+      "onnx-xla hlo 1\nmodule \"t\" {\ncomputation one(%0: f32[64,96], %1: f32[96,80]) {\n"
+      "%2 = dot(%0, %1) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[64,80]\nreturn %2\n}\n"
+      "computation other(%0: f32[64,96], %1: f32[96,80]) {\n%2 = constant() {value=f32[] 2} : f32[]\n"
+      "%3 = broadcast(%2) {dimensions=[]} : f32[64,80]\nreturn %3\n}\n"
+      "entry main(%0: pred[], %1: f32[64,96], %2: f32[96,80]) {\n"
+      "%3 = conditional(%0, %1, %2) {computations=[one, other]} : f32[64,80]\n%4 = not(%0) : pred[]\n"
+      "%5 = conditional(%4, %1, %2) {computations=[one, other]} : f32[64,80]\nreturn %3, %5\n}\n}\n";
+  arena *a = arena_create(NULL);
+  hlo_module *m;
+  rt_program *p;
+  rt_report report = {0};
+  rt_compile_options options = {.threads = 1, .tune = RT_TUNE_FULL};
+  ck_assert_ptr_null(hlo_parse(a, text, sizeof text - 1, NULL, &m));
+  status s = cpu_compiler.compile((struct hlo_module *)m, &options, a, &p, &report);
+  ck_assert_msg(!s, "%s", s ? status_message(s) : "");
+  ck_assert_uint_ge(report.n_timed, 1);
+  expect_measured(&p->body);
+  arena_destroy(a);
+}
+END_TEST
+
 /* What is divided by the sum of all is those elements in another order, so the sum must be there before a result is written. */
 START_TEST(divided_by_the_sum_of_all) {
   check_body("%0: f32[16,16,16] \"x\"",
@@ -569,6 +605,7 @@ int main(void) {
   tcase_add_test(t, repeated_steps);
   tcase_add_test(t, stretched_steps);
   tcase_add_test(t, clusters_in_branches);
+  tcase_add_test(t, shared_branches_are_tuned);
   tcase_add_test(t, divided_by_the_sum_of_all);
   tcase_add_test(t, two_kept_values);
   return run_suite("target", t);

@@ -208,22 +208,6 @@ static status choose(arena *a, const cpu_contraction *c, onednn_operands *d, con
   return NULL;
 }
 
-/* Convolutions that oneDNN does as products of an image of columns (2.7: dilations, and what it has no better kernel for) read
- * an array that covers the result wrongly when a sum stands before it. */
-static bool misreads_arrays(const cpu_contraction *c, const onednn_piece *x) {
-  const char *name = "";
-  dnnl_primitive_desc_query(x->pd, dnnl_query_impl_info_str, 0, &name);
-  const char *gemm = strstr(name, "gemm:jit");
-  uint32_t places = ((1u << c->g.spatial) - 1) << (c->g.channels_last ? 1 : 2);
-  bool after_sum = false, misread = false;
-  for (uint32_t k = 0; k < c->n_posts; k++) {
-    const cpu_post *p = &c->posts[k];
-    misread = misread || (after_sum && p->kind > CPU_POST_LAST_UNARY && (p->dims & places));
-    after_sum = after_sum || p->kind == CPU_POST_SUM;
-  }
-  return c->g.op == CPU_CONVOLUTION && gemm && (gemm == name || gemm[-1] == ':') && misread;
-}
-
 dnnl_status_t onednn_make_reorder(onednn_md from, onednn_md to, dnnl_primitive_t *out) {
   dnnl_primitive_desc_t pd = NULL;
   dnnl_status_t s = dnnl_reorder_primitive_desc_create(&pd, from, onednn_engine(), to, onednn_engine(), NULL);
@@ -255,8 +239,6 @@ status onednn_make_piece(arena *a, const cpu_contraction *c, const rt_span *form
   TRY(make_attr(a, c, x));
   add_arg(x, DNNL_ARG_DST, d.result);
   TRY(choose(a, c, &d, format, known, x));
-  CHECK_THAT(!misreads_arrays(c, x), STATUS_UNSUPPORTED, "%s computes this convolution with its residuals wrongly",
-             cpu_library_name());
   DNNL(dnnl_primitive_create(&x->primitive, x->pd), "this operation");
   x->weights = x->args[1].md = dnnl_primitive_desc_query_md(x->pd, dnnl_query_weights_md, 0);
   x->scratch = dnnl_primitive_desc_query_md(x->pd, dnnl_query_scratchpad_md, 0);

@@ -51,8 +51,6 @@ static const char sum[] = "%r = add(%y, %s) : $y\n";
 static const char gate[] = "%g = logistic(%y) : $y\n%r = multiply(%g, %s) : $y\n";
 static const char two_sums[] = "%a = add(%y, %s) : $y\n%g = tanh(%a) : $y\n%r = add(%g, %s) : $y\n";
 static const char swish_sum[] = "%g = logistic(%y) : $y\n%a = multiply(%y, %g) : $y\n%r = add(%a, %s) : $y\n";
-/* A residual, and behind it another array of the result's size: the convolution's own operand. */
-static const char sum_product[] = "%t = add(%y, %s) : $y\n%r = multiply(%t, %x) : $y\n";
 static const char swish[] = "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
                             "%g = logistic(%a) : $y\n%r = multiply(%a, %g) : $y\n";
 
@@ -126,8 +124,6 @@ static const row rows[] = {
     {"9x9, gate", "f32[1,14,14,16]", "f32[16,16,9,9]", "f32[1,14,14,16]", CONV("1,1", "4,4", "1,1", "1"), gate, NULL},
     {"1-D, far taps, gate", "f32[2,48,32]", "f32[32,32,3]", "f32[2,48,32]", CONV_IN("1", "1", "4", "4", "1"), gate, NULL},
     {"1x1, residual", "f32[1,9,11,40]", "f32[40,40,1,1]", "f32[1,9,11,40]", CONV("1,1", "0,0", "1,1", "1"), swish_sum, NULL},
-    {"5x5, dilated, two residuals", "f32[1,12,12,16]", "f32[16,16,5,5]", "f32[1,12,12,16]", CONV("1,1", "6,6", "3,3", "1"),
-     sum_product, NULL},
     {"groups, residual", "f32[1,10,10,32]", "f32[32,8,3,3]", "f32[1,10,10,32]", CONV("1,1", "1,1", "1,1", "4"), sum, NULL},
     {"depthwise, residual", "f32[1,20,20,24]", "f32[24,1,3,3]", "f32[1,20,20,24]", CONV("1,1", "1,1", "1,1", "24"), sum, NULL},
     {"depthwise 7x7, residual", "f32[2,13,13,36]", "f32[36,1,7,7]", "f32[2,13,13,36]", CONV("1,1", "3,3", "1,1", "36"), swish_sum,

@@ -215,7 +215,9 @@ static OrtStatus *import(finding *f, const ort_graph *g, const bool *chosen, con
   if (!failed) {
     oxla_options options = {.size = sizeof options, .backend = *p->options.backend ? p->options.backend : NULL};
     oxla_error *error = oxla_survey(model.bytes, model.n, &options, found, f);
-    if (error) { /* not even the model can be read: nobody knows which node it is */
+    if (error && oxla_error_code(error) == OXLA_INVALID_ARGUMENT) {
+      oxla_error_free(error); /* An option is wrong.  Compiling says so and fails; ONNX Runtime would go on without us here. */
+    } else if (error) { /* not even the model can be read: nobody knows which node it is */
       ort_log(p, ORT_LOGGING_LEVEL_WARNING, "onnx-xla takes nothing of a group: %s", oxla_error_message(error));
       oxla_error_free(error);
       take_none(f, n);

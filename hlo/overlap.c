@@ -118,6 +118,6 @@ bool hlo_may_overlap(arena *a, const hlo_instr *i, uint32_t operand, uint32_t re
     return access == HLO_READS_ALL_FIRST;
   }
   const shape *x = hlo_shape(i->operands[operand]), *y = &i->shapes[result];
-  return dtype_bytes((dtype)x->type) == dtype_bytes((dtype)y->type) && shape_elements(x) == shape_elements(y) &&
-         hlo_dependence_on(a, i, operand) <= HLO_ON_SAME_ROW;
+  return dtype_bytes((dtype)x->type) == dtype_bytes((dtype)y->type) &&
+         shape_elements(x) == shape_elements(y) && hlo_dependence_on(a, i, operand) <= HLO_ON_SAME_ROW;
 }

@@ -1,4 +1,5 @@
-/* sorted_front.h - a sort of which only the first few are read, as TopK makes them, need not order the rest. */
+/* sorted_front.h - a sort of which only the first few are read, as TopK makes them, need not order the rest.
+ */
 #ifndef HLO_SORTED_FRONT_H
 #define HLO_SORTED_FRONT_H
 

@@ -67,7 +67,8 @@ static void print_report(const cli_args *args, const verify_report *r) {
   if (r->n_algorithms) {
     printf(", %" PRIu32 " algorithms tried", r->n_algorithms);
   }
-  printf(args->quiet ? "\n" : " (reference %.2f s, target %.3f s)\n", r->seconds_reference, r->seconds_target);
+  printf(args->quiet ? "\n" : " (reference %.2f s, target %.3f s)\n", r->seconds_reference,
+         r->seconds_target);
 }
 
 /* --- one set of sizes --- */
@@ -90,8 +91,12 @@ static status verify_once(const cli_args *args, const cli_list *dims, arena *a, 
   plug_inputs all = cli_inputs(s, inputs, a);
   plug_request request = plug_session_request(s, &all);
   request.options.threads = plug_session_threads(s);
-  plug_verify_options o = {.inputs = inputs, .all_algorithms = args->all_algorithms, .folder = args->output_dir ? args->output_dir : ".",
-                           .seed = args->seed < 0 ? 0 : (uint64_t)args->seed, .progress = show_progress, .progress_data = &progress};
+  plug_verify_options o = {.inputs = inputs,
+                           .all_algorithms = args->all_algorithms,
+                           .folder = args->output_dir ? args->output_dir : ".",
+                           .seed = args->seed < 0 ? 0 : (uint64_t)args->seed,
+                           .progress = show_progress,
+                           .progress_data = &progress};
   status failed = compiler->verify(plug_session_source(s), &request, &o, a, &report);
   if (progress.what) {
     cli_progress_end();

@@ -65,8 +65,13 @@ static status verify_pieces(verify_call *c) {
     shapes[k] = &c->o->inputs[k].shape;
     values[k] = c->o->inputs[k].data;
   }
-  plug_piece_run run = {.shapes = shapes, .values = values, .pool = c->options.pool, .budget = arena_budget(c->a),
-                        .seed = c->o->seed, .watch = verify_piece, .watch_data = c};
+  plug_piece_run run = {.shapes = shapes,
+                        .values = values,
+                        .pool = c->options.pool,
+                        .budget = arena_budget(c->a),
+                        .seed = c->o->seed,
+                        .watch = verify_piece,
+                        .watch_data = c};
   TRY(compiler->pieces_create(c->s, c->request, arena_budget(c->a), &pieces));
   arena_cleanup(c->a, destroy_pieces, pieces);
   TRY(compiler->pieces_run(pieces, &run, outputs));
@@ -85,8 +90,12 @@ static status verify(void *data) {
   hlo_module *m;
   bool complete;
   *c->out = (verify_report){0};
-  c->options = (verify_options){.compile = c->request->options, .all_algorithms = c->o->all_algorithms, .folder = c->o->folder,
-                                .seed = c->o->seed, .progress = c->o->progress, .progress_data = c->o->progress_data};
+  c->options = (verify_options){.compile = c->request->options,
+                                .all_algorithms = c->o->all_algorithms,
+                                .folder = c->o->folder,
+                                .seed = c->o->seed,
+                                .progress = c->o->progress,
+                                .progress_data = c->o->progress_data};
   c->options.compile.dump = NULL;
   TRY(plug_backend(c->request->backend, &c->options.backend));
   TRY(rt_pool_create(c->options.compile.threads, &c->options.pool));
@@ -95,6 +104,7 @@ static status verify(void *data) {
   return complete ? verify_one(c, import_model, c, c->o->inputs) : verify_pieces(c);
 }
 
-status plug_verify(const plug_source *s, const plug_request *request, const plug_verify_options *o, arena *a, verify_report *out) {
+status plug_verify(const plug_source *s, const plug_request *request, const plug_verify_options *o, arena *a,
+                   verify_report *out) {
   return guard_run(verify, &(verify_call){.s = s, .request = request, .o = o, .a = a, .out = out});
 }

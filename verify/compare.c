@@ -35,7 +35,8 @@ static int64_t contracted(const hlo_instr *i) {
 
 /* Terms of the sums behind one element; 1: it is computed from single elements. */
 static int64_t terms_of(const hlo_instr *i) {
-  int64_t n = i->n_operands ? shape_elements(hlo_shape(i->operands[0])) : 1, results = shape_elements(&i->shapes[0]);
+  int64_t n = i->n_operands ? shape_elements(hlo_shape(i->operands[0])) : 1,
+          results = shape_elements(&i->shapes[0]);
   switch (hlo_info(i)->kind) {
     case HLO_CONTRACTION:
       return contracted(i);
@@ -61,8 +62,8 @@ static void look_at(const hlo_instr *i, survey *s) {
   if (i->op == HLO_PARAMETER || i->op == HLO_CONSTANT) {
     return;
   }
-  bool sums = hlo_info(i)->kind == HLO_CONTRACTION || hlo_info(i)->kind == HLO_REDUCTION || hlo_info(i)->kind == HLO_WINDOW ||
-              hlo_info(i)->kind == HLO_SCAN || i->op == HLO_SCATTER;
+  bool sums = hlo_info(i)->kind == HLO_CONTRACTION || hlo_info(i)->kind == HLO_REDUCTION ||
+              hlo_info(i)->kind == HLO_WINDOW || hlo_info(i)->kind == HLO_SCAN || i->op == HLO_SCATTER;
   int64_t terms = sums ? terms_of(i) : 1;
   s->terms = terms > s->terms ? terms : s->terms;
   s->operations++;
@@ -93,7 +94,9 @@ verify_tolerance verify_tolerance_of(const hlo_instr *i, dtype narrow) {
   double sums = fmin(s.unit, 0x1p-24) * (128 + 4 * sqrt((double)s.terms));
   return (verify_tolerance){.unit = s.unit,
                             .of_element = s.unit * (16 + 2 * s.operations),
-                            .of_largest = s.terms < 2 ? 0 : narrow ? fmax(4 * unit_of(narrow), sums) : sums};
+                            .of_largest = s.terms < 2 ? 0
+                                          : narrow    ? fmax(4 * unit_of(narrow), sums)
+                                                      : sums};
 }
 
 /* --- elements as numbers: a complex one is two --- */
@@ -159,7 +162,8 @@ literal verify_moved(arena *a, const literal *from, double unit, uint64_t seed) 
   literal l = literal_new(a, from->shape, &data);
   for (int64_t k = 0; k < x.n; k++) {
     double v = number(&x, k), sign = hash_mix(seed, (uint64_t)k) & 1 ? 1 : -1;
-    dtype_store_f64(x.type, (char *)data + (size_t)k * x.step, v + sign * reach * unit * v, false, DTYPE_ROUND_NEAREST);
+    dtype_store_f64(x.type, (char *)data + (size_t)k * x.step, v + sign * reach * unit * v, false,
+                    DTYPE_ROUND_NEAREST);
   }
   return l;
 }
@@ -179,7 +183,8 @@ static const literal *value_in(const hlo_computation *c, literal *const *values,
 }
 
 /* The body of a fusion with each result moved. */
-static status move_body(const hlo_computation *c, const literal *args, double unit, uint64_t seed, arena *a, literal *roots) {
+static status move_body(const hlo_computation *c, const literal *args, double unit, uint64_t seed, arena *a,
+                        literal *roots) {
   uint32_t n = 0, at = 0;
   for (const hlo_instr *i = c->first; i; i = i->next) {
     n++;
@@ -270,7 +275,8 @@ static bool within(double got, double want, double allowed) {
 }
 
 static void note(verify_difference *d, uint32_t r, int64_t k, double got, double want, double allowed) {
-  bool worse = d->n_wrong == 0 || isnan(got - want) || fabs(got - want) - allowed > fabs(d->got - d->want) - d->allowed;
+  bool worse = d->n_wrong == 0 || isnan(got - want) ||
+               fabs(got - want) - allowed > fabs(d->got - d->want) - d->allowed;
   if (worse && !(d->n_wrong && isnan(d->got - d->want))) {
     d->result = r;
     d->element = k;
@@ -302,11 +308,19 @@ static verify_difference compare_result(const comparison *c, uint32_t r, bool mo
   return d;
 }
 
-status verify_compare(arena *a, const verify_tolerance *t, uint32_t n, const literal *want, const literal *got,
-                      bool (*checked)(const void *data, uint32_t result, int64_t element), const void *checked_data,
-                      verify_move_fn *move_fn, void *move_data, bool *differ, verify_difference *out) {
-  comparison c = {.a = a, .t = t, .n = n, .want = want, .got = got, .checked = checked, .checked_data = checked_data,
-                  .move = move_fn, .move_data = move_data};
+status verify_compare(arena *a, const verify_tolerance *t, uint32_t n, const literal *want,
+                      const literal *got, bool (*checked)(const void *data, uint32_t result, int64_t element),
+                      const void *checked_data, verify_move_fn *move_fn, void *move_data, bool *differ,
+                      verify_difference *out) {
+  comparison c = {.a = a,
+                  .t = t,
+                  .n = n,
+                  .want = want,
+                  .got = got,
+                  .checked = checked,
+                  .checked_data = checked_data,
+                  .move = move_fn,
+                  .move_data = move_data};
   *differ = false;
   for (uint32_t r = 0; r < n && !*differ; r++) {
     *out = compare_result(&c, r, false);

@@ -1,16 +1,19 @@
-/* compare.h - whether values that a target computed are those that the reference evaluator computes from the same operands.
+/* compare.h - whether values that a target computed are those that the reference evaluator computes from the
+ * same operands.
  *
- * What is compared is one instruction (which may be a fusion), so errors do not add up over a model.  An array that only exact
- * operations make (hlo/ops.def) must be equal.  Any other element may differ by
+ * What is compared is one instruction (which may be a fusion), so errors do not add up over a model.  An
+ * array that only exact operations make (hlo/ops.def) must be equal.  Any other element may differ by
  *
  *   u * (16 + 2 n) * |reference|                 for n operations, and in addition
- *   s * (128 + 4 sqrt(k)) * largest |reference|  behind sums of k terms, in any order (Winograd's algorithm may lose 7 bits, 128 s),
+ *   s * (128 + 4 sqrt(k)) * largest |reference|  behind sums of k terms, in any order (Winograd's algorithm
+ * may lose 7 bits, 128 s),
  *
- * u being half a unit in the last place of the coarsest floating type that a result in the instruction has, and s that of the sums:
- * f32, or f64 if all is.  Where products are of narrower numbers, as the user allowed, 4 units of these take the place of the
- * second term.  What is still apart is compared with how the reference moves when each element of the operands, and of each result
- * within a fusion, is moved by 4 u of itself, at random, several times (as Monte Carlo arithmetic does, Parker 1997): an element may
- * differ by 16 times its largest movement, and an integer may be another where a movement makes it another. */
+ * u being half a unit in the last place of the coarsest floating type that a result in the instruction has,
+ * and s that of the sums: f32, or f64 if all is.  Where products are of narrower numbers, as the user
+ * allowed, 4 units of these take the place of the second term.  What is still apart is compared with how the
+ * reference moves when each element of the operands, and of each result within a fusion, is moved by 4 u of
+ * itself, at random, several times (as Monte Carlo arithmetic does, Parker 1997): an element may differ by 16
+ * times its largest movement, and an integer may be another where a movement makes it another. */
 #ifndef VERIFY_COMPARE_H
 #define VERIFY_COMPARE_H
 
@@ -18,13 +21,14 @@
 #include "hlo/ir.h"
 
 typedef struct verify_difference {
-  uint32_t result;                   /* of the instruction; the first with a difference */
-  int64_t n_wrong, n_elements;       /* of that result */
-  int64_t element;                   /* the worst, in row-major order */
+  uint32_t result;                    /* of the instruction; the first with a difference */
+  int64_t n_wrong, n_elements;        /* of that result */
+  int64_t element;                    /* the worst, in row-major order */
   double got, want, allowed, largest; /* of that element; the largest finite magnitude of the result */
 } verify_difference;
 
-/* Evaluates the results again, on `a`, with numbers moved by 4 units of themselves, up or down as the seed says. */
+/* Evaluates the results again, on `a`, with numbers moved by 4 units of themselves, up or down as the seed
+ * says. */
 typedef status verify_move_fn(void *data, double unit, uint64_t seed, arena *a, literal *results);
 
 /* The array with each element of a floating type so moved; others as they are. */
@@ -44,13 +48,16 @@ typedef struct verify_tolerance {
   double of_largest; /* and relative to the largest of its array */
 } verify_tolerance;
 
-/* For the results of one instruction.  narrow: a type that operands of products may be rounded to, or DTYPE_INVALID. */
+/* For the results of one instruction.  narrow: a type that operands of products may be rounded to, or
+ * DTYPE_INVALID. */
 verify_tolerance verify_tolerance_of(const hlo_instr *i, dtype narrow);
 
-/* Compares got[n] with want[n]; *differ tells whether anything is wrong, and what is written to *out.  `checked`, if not NULL, says
- * for result r and element k whether it means anything. */
-STATUS_MUST_USE status verify_compare(arena *a, const verify_tolerance *t, uint32_t n, const literal *want, const literal *got,
-                                      bool (*checked)(const void *data, uint32_t result, int64_t element), const void *checked_data,
-                                      verify_move_fn *move, void *move_data, bool *differ, verify_difference *out);
+/* Compares got[n] with want[n]; *differ tells whether anything is wrong, and what is written to *out.
+ * `checked`, if not NULL, says for result r and element k whether it means anything. */
+STATUS_MUST_USE status verify_compare(arena *a, const verify_tolerance *t, uint32_t n, const literal *want,
+                                      const literal *got,
+                                      bool (*checked)(const void *data, uint32_t result, int64_t element),
+                                      const void *checked_data, verify_move_fn *move, void *move_data,
+                                      bool *differ, verify_difference *out);
 
 #endif

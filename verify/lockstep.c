@@ -110,7 +110,9 @@ static status run_thunk(walk *w, const rt_thunk *t) {
   return failed ? status_prefix(failed, "%s", t->label) : NULL;
 }
 
-static const rt_origin *origin_of(const walk *w, const rt_thunk *t) { return &w->v->origins->items[t->origin - 1]; }
+static const rt_origin *origin_of(const walk *w, const rt_thunk *t) {
+  return &w->v->origins->items[t->origin - 1];
+}
 
 /* Of what has no thunk, but memory. */
 static const rt_origin *find_origin(const walk *w, const hlo_instr *i) {
@@ -143,7 +145,8 @@ static literal *read_results(walk *w, frame *f, const rt_origin *o) {
 /* Which elements of a result mean something. */
 typedef struct meaning {
   const hlo_instr *i;
-  int64_t front, line, step; /* of a sort: elements of a line that are ordered, its length, and the distance of its elements */
+  int64_t front, line,
+      step; /* of a sort: elements of a line that are ordered, its length, and the distance of its elements */
 } meaning;
 
 static bool means_something(const void *data, uint32_t result, int64_t element) {
@@ -165,7 +168,8 @@ static meaning meaning_of(const hlo_instr *i) {
   return m;
 }
 
-static status compare(walk *w, const hlo_instr *i, const literal *operands, const literal *got, const rt_thunk *t) {
+static status compare(walk *w, const hlo_instr *i, const literal *operands, const literal *got,
+                      const rt_thunk *t) {
   arena *scratch = arena_create(w->v->budget);
   literal *want = ARENA_NEW_N(scratch, literal, i->n_results);
   verify_tolerance tolerance = verify_tolerance_of(i, w->v->narrow);
@@ -176,8 +180,9 @@ static status compare(walk *w, const hlo_instr *i, const literal *operands, cons
   double start = seconds();
   status failed = ref_eval(i, operands, scratch, want);
   failed = failed ? failed
-                  : verify_compare(scratch, &tolerance, i->n_results, want, got, i->op == HLO_SORT ? means_something : NULL, &m,
-                                   verify_move_instr, &evaluation, &differ, &d);
+                  : verify_compare(scratch, &tolerance, i->n_results, want, got,
+                                   i->op == HLO_SORT ? means_something : NULL, &m, verify_move_instr,
+                                   &evaluation, &differ, &d);
   w->v->seconds_reference += seconds() - start;
   w->v->n_compared++;
   if (!failed && differ) {
@@ -199,7 +204,8 @@ static status evaluate_unlowered(walk *w, frame *f, const hlo_instr *i) {
   arena *memory = own(w, f, i);
   literal *values = ARENA_NEW_N(f->a, literal, i->n_results);
   TRY(ref_eval(i, operands_of(memory, f, i), memory, values));
-  for (uint32_t k = 0; k < i->n_results; k++) { /* it may be the operand's own memory, which may go before this value does */
+  for (uint32_t k = 0; k < i->n_results;
+       k++) { /* it may be the operand's own memory, which may go before this value does */
     values[k] = copy_of(memory, &values[k]);
   }
   f->values[i->id] = values;
@@ -226,7 +232,8 @@ static status run_plain(walk *w, frame *f, const hlo_instr *i, const rt_sequence
 static status run_sequence(walk *w, frame *f, const rt_sequence *s);
 
 /* Roots of the computation for these arguments, as copies on `a`. */
-static status call(walk *w, const hlo_computation *c, const rt_sequence *s, const literal *args, arena *a, literal *roots) {
+static status call(walk *w, const hlo_computation *c, const rt_sequence *s, const literal *args, arena *a,
+                   literal *roots) {
   frame *f = new_frame(w, c, args);
   status failed = run_sequence(w, f, s);
   for (uint32_t k = 0; k < c->n_roots && !failed; k++) {
@@ -237,7 +244,8 @@ static status call(walk *w, const hlo_computation *c, const rt_sequence *s, cons
   return failed;
 }
 
-static status run_until(walk *w, const hlo_instr *i, const rt_sequence *s, uint32_t *at, const char *kind, const rt_thunk **out) {
+static status run_until(walk *w, const hlo_instr *i, const rt_sequence *s, uint32_t *at, const char *kind,
+                        const rt_thunk **out) {
   while (comes_from(w, s, *at, i) && strcmp(s->thunks[*at].kind, kind) != 0) {
     TRY(run_thunk(w, &s->thunks[(*at)++]));
   }
@@ -247,7 +255,8 @@ static status run_until(walk *w, const hlo_instr *i, const rt_sequence *s, uint3
 }
 
 /* What a loop or a conditional leaves is, bit for bit, what its last body gave. */
-static status take_control_results(walk *w, frame *f, const hlo_instr *i, const rt_thunk *t, const literal *want) {
+static status take_control_results(walk *w, frame *f, const hlo_instr *i, const rt_thunk *t,
+                                   const literal *want) {
   f->values[i->id] = read_results(w, f, origin_of(w, t));
   for (uint32_t k = 0; k < i->n_results; k++) {
     if (!literal_equal(&want[k], &f->values[i->id][k])) {

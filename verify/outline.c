@@ -7,13 +7,15 @@ typedef struct outline {
   arena *a;
   hlo_module *m;
   literal *const *values;
-  hlo_instr **made; /* by instruction id of the original */
+  hlo_instr **made;   /* by instruction id of the original */
   hlo_value **params; /* by instruction id and result: the parameter in its place */
   literal *inputs;
   uint32_t n_inputs, cap_inputs;
 } outline;
 
-static bool is_taken(const hlo_instr *i, int depth) { return i->op == HLO_CONSTANT || (depth >= 0 && i->op != HLO_PARAMETER); }
+static bool is_taken(const hlo_instr *i, int depth) {
+  return i->op == HLO_CONSTANT || (depth >= 0 && i->op != HLO_PARAMETER);
+}
 
 /* Parameters first, as they stand first in a computation. */
 static void add_params(outline *o, const hlo_instr *i, int depth) {
@@ -49,9 +51,13 @@ static hlo_instr *copy(outline *o, const hlo_instr *i, int depth) {
   return o->made[i->id] = made;
 }
 
-hlo_module *verify_outline(arena *a, const hlo_instr *i, int depth, literal *const *values, literal **inputs) {
+hlo_module *verify_outline(arena *a, const hlo_instr *i, int depth, literal *const *values,
+                           literal **inputs) {
   uint32_t n = i->parent->n_ids;
-  outline o = {.a = a, .m = hlo_module_create(a, "outline"), .values = values, .made = ARENA_NEW_N(a, hlo_instr *, n),
+  outline o = {.a = a,
+               .m = hlo_module_create(a, "outline"),
+               .values = values,
+               .made = ARENA_NEW_N(a, hlo_instr *, n),
                .params = ARENA_NEW_N(a, hlo_value *, n)};
   o.m->entry = hlo_computation_create(o.m, "main");
   add_params(&o, i, depth);

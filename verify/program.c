@@ -9,8 +9,8 @@
 
 static void destroy(void *e) { rt_executable_destroy(e); }
 
-status verify_make(const verify_options *o, const rt_compile_options *compile, arena *a, hlo_module *m, rt_executable **out,
-                   rt_report *report) {
+status verify_make(const verify_options *o, const rt_compile_options *compile, arena *a, hlo_module *m,
+                   rt_executable **out, rt_report *report) {
   rt_program *p;
   rt_compile_options options = *compile;
   options.eval = ref_fold;
@@ -23,7 +23,8 @@ status verify_make(const verify_options *o, const rt_compile_options *compile, a
 }
 
 status verify_run(const verify_options *o, const rt_executable *e, const literal *inputs,
-                  status (*drive)(void *data, const rt_sequence *body, rt_run *r), void *drive_data, arena *a, literal *results) {
+                  status (*drive)(void *data, const rt_sequence *body, rt_run *r), void *drive_data, arena *a,
+                  literal *results) {
   const rt_program *p = rt_executable_program(e);
   const void **params = ARENA_NEW_N(a, const void *, p->n_params + 1);
   void **out = ARENA_NEW_N(a, void *, p->n_results + 1);
@@ -33,7 +34,8 @@ status verify_run(const verify_options *o, const rt_executable *e, const literal
   for (uint32_t k = 0; k < p->n_results; k++) {
     results[k] = literal_new(a, p->results[k].shape, &out[k]);
   }
-  rt_run_options options = {.pool = o->pool, .budget = arena_budget(a), .seed = o->seed, .drive = drive, .drive_data = drive_data};
+  rt_run_options options = {
+      .pool = o->pool, .budget = arena_budget(a), .seed = o->seed, .drive = drive, .drive_data = drive_data};
   return rt_execute(e, &options, params, out);
 }
 
@@ -79,8 +81,8 @@ static double unit_of_results(const hlo_module *m) {
   return unit;
 }
 
-status verify_results_differ(arena *a, const hlo_module *m, const literal *inputs, const literal *want, const literal *got,
-                             bool *differ, verify_difference *out) {
+status verify_results_differ(arena *a, const hlo_module *m, const literal *inputs, const literal *want,
+                             const literal *got, bool *differ, verify_difference *out) {
   double unit = unit_of_results(m);
   moving moves = {m, inputs};
   verify_tolerance t = {.unit = unit, .of_largest = 2048 * fmin(unit, 0x1p-20)};

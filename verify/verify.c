@@ -32,7 +32,7 @@ typedef struct verifier {
   place *places; /* of the findings; those that passes made come behind them */
   uint32_t n_places, cap_places;
   uint32_t n_results; /* of the module */
-  bool waiting; /* for a run in which no result lies over an operand */
+  bool waiting;       /* for a run in which no result lies over an operand */
 } verifier;
 
 static void tell(const verifier *v, const char *what, double share) {
@@ -88,7 +88,8 @@ static status run_alone(void *data) {
   TRY(verify_run(l->v->o, e, inputs, NULL, NULL, l->a, got));
   verify_tolerance t = verify_tolerance_of(l->i, options.narrow);
   verify_evaluation evaluation = {l->i, l->operands};
-  TRY(verify_compare(l->a, &t, l->i->n_results, l->want, got, NULL, NULL, verify_move_instr, &evaluation, &differ, &d));
+  TRY(verify_compare(l->a, &t, l->i->n_results, l->want, got, NULL, NULL, verify_move_instr, &evaluation,
+                     &differ, &d));
   l->right = !differ;
   l->n_algorithms = report.n_algorithms;
   l->how = how_of(l->v->a, rt_executable_program(e));
@@ -96,10 +97,15 @@ static status run_alone(void *data) {
 }
 
 /* algorithm: as rt_compile_options has it. */
-static status try_alone(const verifier *v, const hlo_instr *i, const literal *operands, const literal *want, uint32_t algorithm,
-                        lone *out) {
-  *out = (lone){.v = v, .i = i, .operands = operands, .want = want, .algorithm = algorithm,
-                .a = arena_create(arena_budget(v->a)), .how = ""};
+static status try_alone(const verifier *v, const hlo_instr *i, const literal *operands, const literal *want,
+                        uint32_t algorithm, lone *out) {
+  *out = (lone){.v = v,
+                .i = i,
+                .operands = operands,
+                .want = want,
+                .algorithm = algorithm,
+                .a = arena_create(arena_budget(v->a)),
+                .how = ""};
   status failed = guard_run(run_alone, out);
   arena_destroy(out->a);
   return failed;
@@ -112,7 +118,8 @@ static bool is_same(place x, place y) { return x.id == y.id && strcmp(x.computat
 static place place_of(const hlo_instr *i) { return (place){i->parent->name, i->id}; }
 
 /* Another algorithm may be right. */
-static status blame_algorithm(verifier *v, const hlo_instr *i, const literal *operands, const literal *want, verify_finding *f) {
+static status blame_algorithm(verifier *v, const hlo_instr *i, const literal *operands, const literal *want,
+                              verify_finding *f) {
   lone one;
   uint32_t n = 1;
   f->cause = VERIFY_KERNEL;
@@ -122,7 +129,8 @@ static status blame_algorithm(verifier *v, const hlo_instr *i, const literal *op
     n = one.n_algorithms;
     if (n && one.right) {
       f->cause = VERIFY_ALGORITHM;
-      f->why = arena_printf(v->a, "it is wrong alone, too, and right as '%s': its algorithm is wrong", one.how);
+      f->why =
+          arena_printf(v->a, "it is wrong alone, too, and right as '%s': its algorithm is wrong", one.how);
       return NULL;
     }
   }
@@ -135,7 +143,8 @@ static status write_alone(const verifier *v, const hlo_instr *i, const literal *
   return verify_write(v->a, v->o->folder, m, inputs, f);
 }
 
-static status find_cause(verifier *v, const hlo_instr *i, const literal *operands, const literal *want, verify_finding *f) {
+static status find_cause(verifier *v, const hlo_instr *i, const literal *operands, const literal *want,
+                         verify_finding *f) {
   lone one;
   f->cause = VERIFY_UNKNOWN;
   f->why = "what control flow leaves is not what its body gave";
@@ -152,15 +161,16 @@ static status find_cause(verifier *v, const hlo_instr *i, const literal *operand
   return write_alone(v, i, operands, f);
 }
 
-static status differs(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_thunk *t,
-                      const verify_difference *d) {
+static status differs(void *data, const hlo_instr *i, const literal *operands, const literal *want,
+                      const rt_thunk *t, const verify_difference *d) {
   verifier *v = data;
   for (uint32_t k = 0; k < v->n_places; k++) {
     if (is_same(v->places[k], place_of(i))) { /* in another round of a loop */
       return NULL;
     }
   }
-  *ARENA_PUSH(v->a, v->places, v->n_places, v->cap_places) = (place){arena_strdup(v->a, i->parent->name), i->id};
+  *ARENA_PUSH(v->a, v->places, v->n_places, v->cap_places) =
+      (place){arena_strdup(v->a, i->parent->name), i->id};
   v->out->n_different++;
   if (v->out->n_findings == MOST_FINDINGS) {
     return NULL;
@@ -175,7 +185,8 @@ static status differs(void *data, const hlo_instr *i, const literal *operands, c
 }
 
 /* verify_options.all_algorithms. */
-static status try_all_algorithms(void *data, const hlo_instr *i, const literal *operands, const literal *want) {
+static status try_all_algorithms(void *data, const hlo_instr *i, const literal *operands,
+                                 const literal *want) {
   verifier *v = data;
   lone one;
   uint32_t n = 1;
@@ -190,10 +201,16 @@ static status try_all_algorithms(void *data, const hlo_instr *i, const literal *
       v->out->n_different++;
       if (v->out->n_findings < MOST_FINDINGS) {
         verify_finding *f = ARENA_PUSH(v->a, v->out->findings, v->out->n_findings, v->cap_findings);
-        *f = (verify_finding){.cause = VERIFY_ALGORITHM, .node = arena_strdup(v->a, i->source),
-                              .instruction = hlo_instr_text(v->a, i), .thunk = "", .algorithm = one.how, .difference = "",
-                              .why = "this way to compute it is wrong alone; the program computes it in another way"};
-        *ARENA_PUSH(v->a, v->places, v->n_places, v->cap_places) = (place){arena_strdup(v->a, i->parent->name), i->id};
+        *f = (verify_finding){
+            .cause = VERIFY_ALGORITHM,
+            .node = arena_strdup(v->a, i->source),
+            .instruction = hlo_instr_text(v->a, i),
+            .thunk = "",
+            .algorithm = one.how,
+            .difference = "",
+            .why = "this way to compute it is wrong alone; the program computes it in another way"};
+        *ARENA_PUSH(v->a, v->places, v->n_places, v->cap_places) =
+            (place){arena_strdup(v->a, i->parent->name), i->id};
         TRY(write_alone(v, i, operands, f));
       }
     }
@@ -207,8 +224,10 @@ static void run_progress(void *data, uint32_t done, uint32_t all) {
   tell(data, "comparing instructions", (double)done / (double)all);
 }
 
-/* Compiles as `compile` says and runs in lockstep.  results: of the entry, on the verifier's arena, as is what is compiled. */
-static status run_lockstep(verifier *v, const rt_compile_options *compile, verify_lockstep *given, literal *results) {
+/* Compiles as `compile` says and runs in lockstep.  results: of the entry, on the verifier's arena, as is
+ * what is compiled. */
+static status run_lockstep(verifier *v, const rt_compile_options *compile, verify_lockstep *given,
+                           literal *results) {
   hlo_module *m;
   rt_executable *e;
   rt_report report = {0};
@@ -246,8 +265,8 @@ static literal any_literal(arena *a, const shape *s) {
   return l;
 }
 
-static status note_difference(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_thunk *t,
-                              const verify_difference *d) {
+static status note_difference(void *data, const hlo_instr *i, const literal *operands, const literal *want,
+                              const rt_thunk *t, const verify_difference *d) {
   (void)i, (void)operands, (void)want, (void)t, (void)d;
   *(bool *)data = true;
   return NULL;
@@ -308,8 +327,8 @@ typedef struct second_run {
   const hlo_instr **where; /* by finding */
 } second_run;
 
-static status still_differs(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_thunk *t,
-                            const verify_difference *d) {
+static status still_differs(void *data, const hlo_instr *i, const literal *operands, const literal *want,
+                            const rt_thunk *t, const verify_difference *d) {
   second_run *s = data;
   (void)operands, (void)want, (void)t, (void)d;
   for (uint32_t k = 0; k < s->v->out->n_findings; k++) {
@@ -335,7 +354,8 @@ static void second_progress(void *data, uint32_t done, uint32_t all) {
 static status blame_buffers(verifier *v) {
   uint32_t n = v->out->n_findings;
   second_run s = {v, ARENA_NEW_N(v->a, bool, n + 1), ARENA_NEW_N(v->a, const hlo_instr *, n + 1)};
-  verify_lockstep again = {.differs = still_differs, .compared = find_place, .progress = second_progress, .data = &s};
+  verify_lockstep again = {
+      .differs = still_differs, .compared = find_place, .progress = second_progress, .data = &s};
   rt_compile_options options = v->o->compile;
   literal *results = ARENA_NEW_N(v->a, literal, v->n_results + 1);
   options.out_of_place = true;
@@ -344,7 +364,8 @@ static status blame_buffers(verifier *v) {
     verify_finding *f = &v->out->findings[k];
     if (f->cause == VERIFY_UNKNOWN && *f->thunk && !s.still[k]) {
       f->cause = VERIFY_BUFFER;
-      f->why = "it is right where no result lies over an operand: its result is written over what is still read";
+      f->why =
+          "it is right where no result lies over an operand: its result is written over what is still read";
       TRY(s.where[k] ? write_in_context(v, s.where[k], f) : NULL);
     }
   }
@@ -372,13 +393,15 @@ static status check_passes(verifier *v, const literal *got) {
   return NULL;
 }
 
-status verify_module(arena *a, verify_import_fn *import, void *import_data, const literal *inputs, const verify_options *o,
-                     verify_report *out) {
+status verify_module(arena *a, verify_import_fn *import, void *import_data, const literal *inputs,
+                     const verify_options *o, verify_report *out) {
   *out = (verify_report){0};
   CHECK_THAT(o->backend->compiler, STATUS_UNSUPPORTED, "the backend runs programs but compiles none");
   verifier v = {.a = a, .import = import, .import_data = import_data, .inputs = inputs, .o = o, .out = out};
-  verify_lockstep lockstep = {.differs = differs, .compared = o->all_algorithms ? try_all_algorithms : NULL,
-                              .progress = run_progress, .data = &v};
+  verify_lockstep lockstep = {.differs = differs,
+                              .compared = o->all_algorithms ? try_all_algorithms : NULL,
+                              .progress = run_progress,
+                              .data = &v};
   hlo_module *m;
   TRY(import(import_data, a, &m));
   v.n_results = m->entry->n_roots;

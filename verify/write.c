@@ -12,9 +12,11 @@
 #include "hlo/text.h"
 
 const char *verify_difference_text(arena *a, const verify_difference *d) {
-  return arena_printf(a, "result %" PRIu32 ": %" PRId64 " of %" PRId64 " elements differ; element %" PRId64
-                         " is %.9g, not %.9g (%.2g allowed; the largest is %.3g)",
-                      d->result, d->n_wrong, d->n_elements, d->element, d->got, d->want, d->allowed, d->largest);
+  return arena_printf(a,
+                      "result %" PRIu32 ": %" PRId64 " of %" PRId64 " elements differ; element %" PRId64
+                      " is %.9g, not %.9g (%.2g allowed; the largest is %.3g)",
+                      d->result, d->n_wrong, d->n_elements, d->element, d->got, d->want, d->allowed,
+                      d->largest);
 }
 
 static int64_t constant_bytes(const hlo_module *m) {

@@ -1,5 +1,6 @@
-/* check_verify.c - verify finds faults that stand in a backend on purpose, names the instruction and the kind of cause, and finds
- * nothing where there is nothing: in control flow, in groups that run at the same time, in sorts of which only the front is read. */
+/* check_verify.c - verify finds faults that stand in a backend on purpose, names the instruction and the kind
+ * of cause, and finds nothing where there is nothing: in control flow, in groups that run at the same time,
+ * in sorts of which only the front is read. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,9 @@ static bool lies_over_input(const rt_thunk *t) {
   return false;
 }
 
-static bool is_about(const rt_thunk *t, const char *node) { return strncmp(t->label, node, strlen(node)) == 0; }
+static bool is_about(const rt_thunk *t, const char *node) {
+  return strncmp(t->label, node, strlen(node)) == 0;
+}
 
 /* Whether this thunk gives something wrong. */
 static bool is_faulty(const rt_thunk *t) {
@@ -77,7 +80,8 @@ static status change_module(hlo_module *m, const rt_compile_options *o) {
   return o->dump ? o->dump(o->dump_data, "001-subtracting.hlo", (const struct hlo_module *)m) : NULL;
 }
 
-static status compile_faulty(struct hlo_module *m, const rt_compile_options *o, arena *a, rt_program **out, rt_report *report) {
+static status compile_faulty(struct hlo_module *m, const rt_compile_options *o, arena *a, rt_program **out,
+                             rt_report *report) {
   may_be_in_place = !o->out_of_place;
   is_second_algorithm = o->algorithm == 2;
   TRY(planted == IN_PASS ? change_module((hlo_module *)m, o) : NULL);
@@ -124,7 +128,8 @@ static literal random_literal(arena *a, const shape *s, uint32_t seed) {
   dtype t = (dtype)s->type;
   for (int64_t k = 0; k < shape_elements(s); k++) {
     seed = seed * 1664525u + 1013904223u;
-    dtype_store_f64(t, (char *)data + (size_t)k * dtype_bytes(t), (double)(seed >> 8) * 0x1p-23 - 1, true, DTYPE_ROUND_NEAREST);
+    dtype_store_f64(t, (char *)data + (size_t)k * dtype_bytes(t), (double)(seed >> 8) * 0x1p-23 - 1, true,
+                    DTYPE_ROUND_NEAREST);
   }
   return l;
 }
@@ -137,7 +142,10 @@ static status verify(void *data) {
   for (uint32_t k = 0; k < m->entry->n_params; k++) {
     inputs[k] = random_literal(t->a, hlo_shape(hlo_result(m->entry->params[k], 0)), k);
   }
-  verify_options o = {.backend = &faulty, .compile = {.threads = 1}, .folder = t->folder, .all_algorithms = t->all_algorithms};
+  verify_options o = {.backend = &faulty,
+                      .compile = {.threads = 1},
+                      .folder = t->folder,
+                      .all_algorithms = t->all_algorithms};
   return verify_module(t->a, import, t, inputs, &o, &t->report);
 }
 
@@ -150,36 +158,45 @@ static trial run_trial(const char *text, fault f, const char *folder) {
 }
 
 #define MODULE(body) "onnx-xla hlo 1\nmodule \"m\" {\n" body "}\n"
-#define ONES_3_3 "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, layout=channels-last"
+#define ONES_3_3                                                                             \
+  "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, " \
+  "layout=channels-last"
 
 /* --- where nothing is wrong --- */
 
 static const char *const right[] = {
-    MODULE("entry main(%x: f32[8,32]) {\n%e = exponential(%x) : f32[8,32]\n%s = reduce(%e) {dimensions=[1], reducer=add} : f32[8]\n"
-           "%b = broadcast(%s) {dimensions=[0]} : f32[8,32]\n%y = divide(%e, %b) : f32[8,32]\nreturn %y\n}\n"),
+    MODULE(
+        "entry main(%x: f32[8,32]) {\n%e = exponential(%x) : f32[8,32]\n%s = reduce(%e) {dimensions=[1], "
+        "reducer=add} : f32[8]\n"
+        "%b = broadcast(%s) {dimensions=[0]} : f32[8,32]\n%y = divide(%e, %b) : f32[8,32]\nreturn %y\n}\n"),
     /* a loop, whose condition reads what its body computes */
     MODULE("computation low(%i: s32[], %v: f32[4]) {\n%n = constant() {value=s32[] 5} : s32[]\n"
            "%p = compare(%i, %n) {comparison=lt} : pred[]\nreturn %p\n}\n"
-           "computation step(%i: s32[], %v: f32[4]) {\n%one = constant() {value=s32[] 1} : s32[]\n%j = add(%i, %one) : s32[]\n"
+           "computation step(%i: s32[], %v: f32[4]) {\n%one = constant() {value=s32[] 1} : s32[]\n%j = "
+           "add(%i, %one) : s32[]\n"
            "%w = tanh(%v) : f32[4]\n%u = reverse(%w) {dimensions=[0]} : f32[4]\nreturn %j, %u\n}\n"
            "entry main(%x: f32[4]) {\n%z = constant() {value=s32[] 0} : s32[]\n"
-           "%w, %v = while(%z, %x) {computations=[low, step]} : s32[], f32[4]\n%y = negate(%v) : f32[4]\nreturn %y, %w\n}\n"),
+           "%w, %v = while(%z, %x) {computations=[low, step]} : s32[], f32[4]\n%y = negate(%v) : "
+           "f32[4]\nreturn %y, %w\n}\n"),
     MODULE("computation yes(%v: f32[4]) {\n%w = exponential(%v) : f32[4]\nreturn %w\n}\n"
            "computation no(%v: f32[4]) {\n%w = negate(%v) : f32[4]\nreturn %w\n}\n"
-           "entry main(%x: f32[4], %p: pred[]) {\n%y = conditional(%p, %x) {computations=[yes, no]} : f32[4]\nreturn %y\n}\n"),
+           "entry main(%x: f32[4], %p: pred[]) {\n%y = conditional(%p, %x) {computations=[yes, no]} : "
+           "f32[4]\nreturn %y\n}\n"),
     /* the rest of the lines is in no order */
     MODULE("entry main(%x: f32[3,100]) {\n%s = sort(%x) {dimension=1, descending=true} : f32[3,100]\n"
            "%f = slice(%s) {starts=[0,0], limits=[3,4], strides=[1,1]} : f32[3,4]\nreturn %f\n}\n"),
-    MODULE("entry main(%x: f32[16,64], %w: f32[64,64], %v: f32[64,64]) {\n"
-           "%a = dot(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[16,64]\n"
-           "%b = dot(%x, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[16,64]\n"
-           "%c = concatenate(%a, %b) {dimension=1} : f32[16,128]\n%t = tanh(%c) : f32[16,128]\nreturn %t\n}\n"),
+    MODULE(
+        "entry main(%x: f32[16,64], %w: f32[64,64], %v: f32[64,64]) {\n"
+        "%a = dot(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[16,64]\n"
+        "%b = dot(%x, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[16,64]\n"
+        "%c = concatenate(%a, %b) {dimension=1} : f32[16,128]\n%t = tanh(%c) : f32[16,128]\nreturn %t\n}\n"),
 };
 enum { N_RIGHT = sizeof right / sizeof *right };
 
 START_TEST(nothing_is_found_where_nothing_is_wrong) {
   trial t = run_trial(right[_i], NO_FAULT, NULL);
-  ck_assert_msg(t.report.n_different == 0, "%s: %s", t.report.findings[0].instruction, t.report.findings[0].difference);
+  ck_assert_msg(t.report.n_different == 0, "%s: %s", t.report.findings[0].instruction,
+                t.report.findings[0].difference);
   ck_assert_uint_gt(t.report.n_instructions, 0);
   arena_destroy(t.a);
 }
@@ -187,16 +204,17 @@ END_TEST
 
 /* --- faults --- */
 
-static const char chain[] =
-    MODULE("entry main(%x: f32[6,40]) {\n%a = reduce(%x) {dimensions=[0], reducer=add} : f32[40] @\"good\"\n"
-           "%b = sort(%a) {dimension=0, descending=false} : f32[40] @\"sorted\"\n%c = tanh(%b) : f32[40] @\"bad\"\n"
-           "%d = sort(%c) {dimension=0, descending=true} : f32[40] @\"later\"\n%e = exponential(%d) : f32[40] @\"last\"\nreturn %e\n}\n");
-static const char convolution[] =
-    MODULE("entry main(%x: f32[1,14,14,32], %w: f32[32,32,3,3]) {\n%a = tanh(%x) : f32[1,14,14,32] @\"good\"\n"
-           "%y = convolution(%a, %w) {" ONES_3_3 "} : f32[1,14,14,32] @\"bad\"\nreturn %y\n}\n");
-static const char addition[] =
-    MODULE("entry main(%x: f32[6,40], %y: f32[6,40]) {\n%a = tanh(%x) : f32[6,40] @\"good\"\n"
-           "%b = add(%a, %y) : f32[6,40] @\"bad\"\n%c = exponential(%b) : f32[6,40] @\"later\"\nreturn %c\n}\n");
+static const char chain[] = MODULE(
+    "entry main(%x: f32[6,40]) {\n%a = reduce(%x) {dimensions=[0], reducer=add} : f32[40] @\"good\"\n"
+    "%b = sort(%a) {dimension=0, descending=false} : f32[40] @\"sorted\"\n%c = tanh(%b) : f32[40] @\"bad\"\n"
+    "%d = sort(%c) {dimension=0, descending=true} : f32[40] @\"later\"\n%e = exponential(%d) : f32[40] "
+    "@\"last\"\nreturn %e\n}\n");
+static const char convolution[] = MODULE(
+    "entry main(%x: f32[1,14,14,32], %w: f32[32,32,3,3]) {\n%a = tanh(%x) : f32[1,14,14,32] @\"good\"\n"
+    "%y = convolution(%a, %w) {" ONES_3_3 "} : f32[1,14,14,32] @\"bad\"\nreturn %y\n}\n");
+static const char addition[] = MODULE(
+    "entry main(%x: f32[6,40], %y: f32[6,40]) {\n%a = tanh(%x) : f32[6,40] @\"good\"\n"
+    "%b = add(%a, %y) : f32[6,40] @\"bad\"\n%c = exponential(%b) : f32[6,40] @\"later\"\nreturn %c\n}\n");
 
 typedef struct row {
   fault planted;

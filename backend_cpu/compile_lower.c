@@ -583,8 +583,8 @@ status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *o
   lowering *l = ARENA_NEW(a, lowering);
   *l = (lowering){.arena = a, .kernels = kernels, .options = options, .threads = options->threads};
   lower_backend backend = {.target = "cpu", .emit = emit, .may_share = may_share, .access = access_of, .is_view = is_view,
-                           .scratch = scratch, .time = time_of, .threads = options->threads, .later = later, .out_of_place = options->out_of_place, .origins = options->origins,
-                           .keep_text = options->keep_text,
+                           .scratch = scratch, .time = time_of, .threads = options->threads, .later = later,
+                           .out_of_place = options->out_of_place, .origins = options->origins, .keep_text = options->keep_text,
                            .sharing = options->sharing, .data = l};
   status s = lower_program(m, &backend, a, out, report);
   if (!s) {

@@ -25,6 +25,13 @@ static bool overlap(hlo_buffer x, hlo_buffer y) {
 
 static hlo_buffer slice_of(const checker *c, hlo_value v) { return hlo_slice_of(c->b, v); }
 
+static bool is_view(const checker *c, const hlo_instr *i) { return c->rules->is_view && c->rules->is_view(i); }
+
+/* Parameters, constants and views are there without anything being written. */
+static bool is_computed(const checker *c, const hlo_instr *i) {
+  return i->op != HLO_PARAMETER && i->op != HLO_CONSTANT && !is_view(c, i);
+}
+
 /* --- what is held --- */
 
 static bool is_held(const checker *c, hlo_value v) {
@@ -224,7 +231,7 @@ static status run_instr(checker *c, const hlo_instr *i) {
     case HLO_CONDITIONAL:
       return run_conditional(c, i);
     default:
-      return c->rules->is_view && c->rules->is_view(i) ? run_view(c, i) : run_plain(c, i);
+      return is_view(c, i) ? run_view(c, i) : run_plain(c, i);
   }
 }
 
@@ -244,7 +251,7 @@ static bool is_written(const hlo_instr *i, uint32_t result) {
 
 static void touch(touching *t, const hlo_instr *i) {
   const checker *c = t->c;
-  bool writes = i->op != HLO_PARAMETER && i->op != HLO_CONSTANT && !(c->rules->is_view && c->rules->is_view(i));
+  bool writes = is_computed(c, i);
   for (uint32_t k = 0; k < i->n_operands && !t->writes; k++) {
     *ARENA_PUSH(c->a, t->items, t->n, t->cap) = slice_of(c, i->operands[k]);
   }
@@ -296,14 +303,9 @@ static status run_computation(checker *c, const hlo_computation *body) {
 
 /* --- the two checks --- */
 
-/* Neither parameters, constants and views, which write nothing, nor control flow, whose bodies do. */
-static bool writes_results(const checker *c, const hlo_instr *i) {
-  return i->op != HLO_PARAMETER && i->op != HLO_CONSTANT && !hlo_is_control(i) && !(c->rules->is_view && c->rules->is_view(i));
-}
-
 static status check_overlaps_in(const checker *c, const hlo_computation *body) {
   for (const hlo_instr *i = body->first; i; i = i->next) {
-    TRY(writes_results(c, i) ? check_own_buffers(c, i) : NULL);
+    TRY(is_computed(c, i) && !hlo_is_control(i) ? check_own_buffers(c, i) : NULL);
     for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
       TRY(check_overlaps_in(c, hlo_callee(i, k)));
     }

@@ -41,9 +41,6 @@ static bool maps_elements(const hlo_instr *i, uint32_t operand) {
     return false;
   }
   switch (i->op) {
-    case HLO_RESHAPE:
-    case HLO_COPY:
-      return true;
     case HLO_BROADCAST:
       return keeps_order(i);
     case HLO_BITCAST:
@@ -52,7 +49,7 @@ static bool maps_elements(const hlo_instr *i, uint32_t operand) {
     case HLO_SCATTER: /* what is not updated stays as it is */
       return operand == 0;
     default:
-      return hlo_info(i)->kind == HLO_ELEMENTWISE;
+      return hlo_keeps_place(i);
   }
 }
 

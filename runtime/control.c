@@ -87,17 +87,18 @@ static status load_conditional(rt_thunk *t, rt_loader *l) {
   return NULL;
 }
 
+int64_t rt_branch_of(dtype type, const void *index, uint32_t n) {
+  int64_t branch = dtype_load_i64(type, index);
+  if (type == DTYPE_PRED) {
+    branch = !branch;
+  }
+  return branch < 0 || branch >= n ? n - 1 : branch;
+}
+
 static status run_conditional(const rt_thunk *t, rt_run *r) {
   TRY(r->checker ? rt_checker_decide(r->checker, t) : NULL);
   const void *index = rt_address(r, &t->buffers[0]);
-  int64_t branch = dtype_load_i64(t->buffers[0].type, index);
-  if (t->buffers[0].type == DTYPE_PRED) {
-    branch = !branch;
-  }
-  if (branch < 0 || branch >= t->n_bodies) {
-    branch = t->n_bodies - 1;
-  }
-  return rt_run_sequence(&t->bodies[branch], r);
+  return rt_run_sequence(&t->bodies[rt_branch_of((dtype)t->buffers[0].type, index, t->n_bodies)], r);
 }
 
 /* --- beside: bodies that know nothing of each other, each on one thread.  A profiler, which has one clock, and a checker see them one

@@ -32,6 +32,10 @@ STATUS_MUST_USE status rt_execute(const rt_executable *e, const rt_run_options *
 /* Runs the thunks of a sequence; for control-flow kinds. */
 STATUS_MUST_USE status rt_run_sequence(const rt_sequence *s, rt_run *r);
 
+/* The branch that a conditional of n takes: pred[] chooses the first where it is true, s32[] by number, the last where there is none
+ * of that number. */
+int64_t rt_branch_of(dtype type, const void *index, uint32_t n);
+
 /* The kinds every target has: "copy" (buffers of any strides, one input, one output), "while", "conditional",
  * "run-seed" (one output, u64[]: the seed of the run), "mt19937" (input: its seed, u64[1]; output: u32 or u64, dense). */
 extern const rt_thunk_kind rt_common_kinds[];

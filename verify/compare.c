@@ -7,6 +7,7 @@
 #include "backend_ref/eval.h"
 #include "base/hash.h"
 #include "hlo/cost.h"
+#include "verify/evaluate.h"
 
 /* --- tolerances --- */
 
@@ -174,39 +175,26 @@ static bool rounds(const hlo_instr *i) {
   return kind != HLO_STRUCTURE && kind != HLO_MOVEMENT && kind != HLO_SORTING;
 }
 
-static const literal *value_in(const hlo_computation *c, literal *const *values, hlo_value v) {
-  uint32_t at = 0;
-  for (const hlo_instr *i = c->first; i != v.def; i = i->next) {
-    at++;
+typedef struct movement_of_body {
+  double unit;
+  uint64_t seed;
+} movement_of_body;
+
+static void move_results(void *data, const hlo_instr *i, arena *a, literal *results) {
+  const movement_of_body *m = data;
+  for (uint32_t k = 0; k < i->n_results && rounds(i); k++) {
+    results[k] = verify_moved(a, &results[k], m->unit, hash_mix(m->seed, i->id));
   }
-  return &values[at][v.index];
 }
 
 /* The body of a fusion with each result moved. */
 static status move_body(const hlo_computation *c, const literal *args, double unit, uint64_t seed, arena *a,
                         literal *roots) {
-  uint32_t n = 0, at = 0;
-  for (const hlo_instr *i = c->first; i; i = i->next) {
-    n++;
-  }
-  literal **values = ARENA_NEW_N(a, literal *, n + 1);
-  for (const hlo_instr *i = c->first; i; i = i->next, at++) {
-    values[at] = ARENA_NEW_N(a, literal, i->n_results + 1);
-    literal *operands = ARENA_NEW_N(a, literal, i->n_operands + 1);
-    for (uint32_t k = 0; k < i->n_operands; k++) {
-      operands[k] = *value_in(c, values, i->operands[k]);
-    }
-    if (i->op == HLO_PARAMETER) {
-      values[at][0] = args[hlo_int(i, HLO_ATTR_INDEX)];
-      continue;
-    }
-    TRY(ref_eval(i, operands, a, values[at]));
-    for (uint32_t k = 0; k < i->n_results && rounds(i); k++) {
-      values[at][k] = verify_moved(a, &values[at][k], unit, hash_mix(seed, at));
-    }
-  }
+  movement_of_body movement = {unit, seed};
+  literal **values;
+  TRY(verify_values(a, c, args, &(verify_change){move_results, &movement}, &values));
   for (uint32_t k = 0; k < c->n_roots; k++) {
-    roots[k] = *value_in(c, values, c->roots[k]);
+    roots[k] = values[c->roots[k].def->id][c->roots[k].index];
   }
   return NULL;
 }

@@ -2,17 +2,11 @@
 #include "verify/lockstep.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "backend_ref/eval.h"
 #include "hlo/place.h"
 #include "hlo/sorted_front.h"
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
+#include "verify/evaluate.h"
 
 /* --- the values of a computation, each in memory of its own until its last use --- */
 
@@ -103,9 +97,9 @@ static void drop_dead(frame *f, const hlo_instr *i) {
 /* --- thunks --- */
 
 static status run_thunk(walk *w, const rt_thunk *t) {
-  double start = seconds();
+  double start = verify_seconds();
   status failed = t->ops->run(t, w->run);
-  w->v->seconds_target += seconds() - start;
+  w->v->seconds_target += verify_seconds() - start;
   failed = failed ? failed : budget_check(w->run->budget);
   return failed ? status_prefix(failed, "%s", t->label) : NULL;
 }
@@ -177,13 +171,13 @@ static status compare(walk *w, const hlo_instr *i, const literal *operands, cons
   bool differ = false;
   meaning m = meaning_of(i);
   verify_evaluation evaluation = {i, operands};
-  double start = seconds();
+  double start = verify_seconds();
   status failed = ref_eval(i, operands, scratch, want);
   failed = failed ? failed
                   : verify_compare(scratch, &tolerance, i->n_results, want, got,
                                    i->op == HLO_SORT ? means_something : NULL, &m, verify_move_instr,
                                    &evaluation, &differ, &d);
-  w->v->seconds_reference += seconds() - start;
+  w->v->seconds_reference += verify_seconds() - start;
   w->v->n_compared++;
   if (!failed && differ) {
     failed = w->v->differs(w->v->data, i, operands, want, t, &d);
@@ -291,21 +285,12 @@ static status run_while(walk *w, frame *f, const hlo_instr *i, const rt_sequence
   return failed;
 }
 
-/* As runtime/control.c chooses it. */
-static int64_t branch_of(const hlo_instr *i, const literal *index) {
-  int64_t branch = literal_i64(index, 0), n = hlo_n_callees(i);
-  if (index->shape.type == DTYPE_PRED) {
-    branch = !branch;
-  }
-  return branch < 0 || branch >= n ? n - 1 : branch;
-}
-
 static status run_conditional(walk *w, frame *f, const hlo_instr *i, const rt_sequence *s, uint32_t *at) {
   const rt_thunk *t;
   TRY(run_until(w, i, s, at, "conditional", &t));
   arena *memory = arena_create(w->v->budget);
   literal *operands = operands_of(memory, f, i), *roots = ARENA_NEW_N(memory, literal, i->n_results + 1);
-  int64_t branch = branch_of(i, &operands[0]);
+  int64_t branch = rt_branch_of((dtype)operands[0].shape.type, operands[0].data, t->n_bodies);
   status failed = call(w, hlo_callee(i, (uint32_t)branch), &t->bodies[branch], operands + 1, memory, roots);
   failed = failed ? failed : take_control_results(w, f, i, t, roots);
   arena_destroy(memory);

@@ -3,10 +3,10 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "backend_ref/eval.h"
 #include "hlo/text.h"
+#include "verify/evaluate.h"
 #include "verify/outline.h"
 #include "verify/program.h"
 #include "verify/write.h"
@@ -128,45 +128,17 @@ static bool shows_it(const verify_options *o, arena *a, const hlo_instr *root, i
   return !failed && t.change;
 }
 
-/* All values of the entry. */
-static status all_values(arena *a, const hlo_module *m, const literal *inputs, literal ***out) {
-  const hlo_computation *c = m->entry;
-  hlo_number((hlo_computation *)c);
-  literal **values = *out = ARENA_NEW_N(a, literal *, c->n_ids);
-  for (const hlo_instr *i = c->first; i; i = i->next) {
-    values[i->id] = ARENA_NEW_N(a, literal, i->n_results + 1);
-    literal *operands = ARENA_NEW_N(a, literal, i->n_operands + 1);
-    for (uint32_t k = 0; k < i->n_operands; k++) {
-      operands[k] = values[i->operands[k].def->id][i->operands[k].index];
-    }
-    if (i->op == HLO_PARAMETER) {
-      values[i->id][0] = inputs[hlo_int(i, HLO_ATTR_INDEX)];
-    } else if (i->op == HLO_CONSTANT) {
-      values[i->id][0] = *hlo_literal(hlo_result((hlo_instr *)i, 0));
-    } else {
-      TRY(ref_eval(i, operands, a, values[i->id]));
-    }
-  }
-  return NULL;
-}
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* Tries parts of the module, the smallest first, and writes down the first that shows it. */
 static status write_smallest(search *s, const hlo_module *m, verify_finding *out) {
   enum { DEEPEST = 6 };
   const double most_seconds = 120;
   literal **values;
-  double start = seconds();
+  double start = verify_seconds();
   arena *a = arena_create(arena_budget(s->a));
-  status failed = all_values(a, m, s->inputs, &values);
+  status failed = verify_values(a, m->entry, s->inputs, NULL, &values);
   bool done = false;
   for (int depth = 0; depth < DEEPEST && !failed && !done; depth++) {
-    for (const hlo_instr *i = m->entry->first; i && !done && seconds() - start < most_seconds; i = i->next) {
+    for (const hlo_instr *i = m->entry->first; i && !done && verify_seconds() - start < most_seconds; i = i->next) {
       bool computes = i->op != HLO_PARAMETER && i->op != HLO_CONSTANT && !hlo_is_control(i);
       done = computes && shows_it(s->o, a, i, depth, values);
       if (done) {
@@ -186,16 +158,16 @@ static const char *pass_of(arena *a, const char *file) {
   return arena_strndup(a, name, strcspn(name, "."));
 }
 
-status verify_passes(arena *a, verify_import_fn *import, void *import_data, const literal *inputs,
-                     const literal *want, const verify_options *o, bool *found, verify_finding *out) {
-  hlo_module *m, *first;
+status verify_passes(arena *a, const hlo_module *imported, verify_import_fn *import, void *import_data,
+                     const literal *inputs, const literal *want, const verify_options *o, bool *found,
+                     verify_finding *out) {
+  hlo_module *m;
   stages all;
   uint32_t bad;
   *found = false;
-  TRY(import(import_data, a, &first));
   TRY(import(import_data, a, &m));
   TRY(collect(o, a, m, &all));
-  search s = {.a = a, .o = o, .first = first, .inputs = inputs, .want = want};
+  search s = {.a = a, .o = o, .first = imported, .inputs = inputs, .want = want};
   if (all.n == 0) {
     return NULL;
   }
@@ -204,9 +176,8 @@ status verify_passes(arena *a, verify_import_fn *import, void *import_data, cons
     return NULL;
   }
   *found = true;
-  const char *name = first->result_names && first->result_names[s.difference.result]
-                         ? first->result_names[s.difference.result]
-                         : "";
+  const char *const *names = imported->result_names;
+  const char *name = names && names[s.difference.result] ? names[s.difference.result] : "";
   *out = (verify_finding){
       .cause = VERIFY_PASS,
       .node = "",

@@ -1,6 +1,7 @@
 # Written by m4/list-sources: do not edit.
 verify_sources = \
 	verify/compare.c \
+	verify/evaluate.c \
 	verify/lockstep.c \
 	verify/outline.c \
 	verify/passes.c \
@@ -10,6 +11,7 @@ verify_sources = \
 verify_files = \
 	verify/README \
 	verify/compare.h \
+	verify/evaluate.h \
 	verify/lockstep.h \
 	verify/outline.h \
 	verify/passes.h \

@@ -373,18 +373,16 @@ static status blame_buffers(verifier *v) {
 }
 
 /* The module as imported against what the target made of it; passes are looked at only where that differs. */
-static status check_passes(verifier *v, const literal *got) {
-  hlo_module *m;
+static status check_passes(verifier *v, const hlo_module *m, const literal *got) {
   verify_difference d;
   verify_finding f;
   bool differ, found = false;
   tell(v, "evaluating the model as imported", 0);
-  TRY(v->import(v->import_data, v->a, &m));
   literal *want = ARENA_NEW_N(v->a, literal, m->entry->n_roots + 1);
   TRY(ref_eval_computation(m->entry, v->inputs, v->a, want));
   TRY(verify_results_differ(v->a, m, v->inputs, want, got, &differ, &d));
   if (differ) {
-    TRY(verify_passes(v->a, v->import, v->import_data, v->inputs, want, v->o, &found, &f));
+    TRY(verify_passes(v->a, m, v->import, v->import_data, v->inputs, want, v->o, &found, &f));
   }
   if (found) {
     v->out->n_different++;
@@ -413,5 +411,5 @@ status verify_module(arena *a, verify_import_fn *import, void *import_data, cons
   if (v.waiting) {
     TRY(blame_buffers(&v));
   }
-  return check_passes(&v, results);
+  return check_passes(&v, m, results);
 }

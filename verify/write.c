@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/npy.h"
 #include "hlo/text.h"
 
@@ -27,35 +27,21 @@ static int64_t constant_bytes(const hlo_module *m) {
   return n;
 }
 
-static status write_all(int fd, const char *path, const void *bytes, size_t size) {
-  for (size_t done = 0; done < size;) {
-    ssize_t n = write(fd, (const char *)bytes + done, size - done);
-    if (n < 0 && errno == EINTR) {
-      continue;
-    }
-    CHECK_THAT(n > 0, STATUS_IO, "%s: %s", path, strerror(errno));
-    done += (size_t)n;
-  }
-  return NULL;
-}
-
-/* A new file; nothing is written over. */
 static status write_file(const char *path, const void *bytes, size_t size) {
-  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  CHECK_THAT(fd >= 0, STATUS_IO, "%s: %s", path, strerror(errno));
-  status failed = write_all(fd, path, bytes, size);
-  if (close(fd) != 0 && !failed) {
-    failed = status_error(STATUS_IO, "%s: %s", path, strerror(errno));
-  }
-  return failed;
+  status failed = file_write(path, bytes, size);
+  return failed ? status_prefix(failed, "%s", path) : NULL;
 }
 
-/* "FOLDER/verify-3", of which there is no module yet. */
-static const char *free_name(arena *a, const char *folder) {
+/* "FOLDER/verify-3", whose module is made, empty, so that nobody else takes the name. */
+static status claim_name(arena *a, const char *folder, const char **out) {
   for (int k = 1;; k++) {
-    const char *name = arena_printf(a, "%s/verify-%d", folder, k);
-    if (access(arena_printf(a, "%s.hlo", name), F_OK) != 0) {
-      return name;
+    *out = arena_printf(a, "%s/verify-%d", folder, k);
+    const char *path = arena_printf(a, "%s.hlo", *out);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    CHECK_THAT(fd >= 0 || errno == EEXIST, STATUS_IO, "%s: %s", path, strerror(errno));
+    if (fd >= 0) {
+      close(fd);
+      return NULL;
     }
   }
 }
@@ -67,13 +53,13 @@ status verify_write(arena *a, const char *folder, hlo_module *m, const literal *
   if (!folder || constant_bytes(m) > most) {
     return NULL;
   }
-  const char *name = free_name(a, folder);
+  const char *name;
+  TRY(claim_name(a, folder, &name));
   uint32_t n = m->entry->n_params;
   const char **files = ARENA_NEW_N(a, const char *, n + 1);
   for (uint32_t k = 0; k < n; k++) {
     uint8_t *bytes;
     files[k] = arena_printf(a, "%s.%" PRIu32 ".npy", name, k);
-    (void)unlink(files[k]);
     TRY(npy_format(a, &inputs[k], &bytes, &size));
     TRY(write_file(files[k], bytes, size));
   }

@@ -4,6 +4,12 @@
 
 #include <check.h>
 
+#define ASSERT_OK(expression)                                          \
+  do {                                                                 \
+    status bad_ = (expression);                                        \
+    ck_assert_msg(!bad_, "%s: %s", #expression, status_message(bad_)); \
+  } while (0)
+
 /* Runs the tests as a suite of that name; gives what main returns.  CK_VERBOSITY says how much is printed. */
 static inline int run_suite(const char *name, TCase *tests) {
   Suite *s = suite_create(name);

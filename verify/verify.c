@@ -84,6 +84,7 @@ static status run_alone(void *data) {
   verify_difference d;
   bool differ;
   options.algorithm = l->algorithm;
+  options.tune = l->algorithm ? RT_TUNE_OFF : options.tune; /* what is asked for by number need not be timed */
   TRY(verify_make(l->v->o, &options, l->a, m, &e, &report));
   TRY(verify_run(l->v->o, e, inputs, NULL, NULL, l->a, got));
   verify_tolerance t = verify_tolerance_of(l->i, options.narrow);

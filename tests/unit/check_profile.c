@@ -12,12 +12,6 @@
 #include "runtime/pool.h"
 #include "tests/suite.h"
 
-#define ASSERT_OK(expression)                                     \
-  do {                                                            \
-    status bad_ = (expression);                                   \
-    ck_assert_msg(!bad_, "%s: %s", #expression, status_message(bad_)); \
-  } while (0)
-
 static arena *a;
 
 static void setup(void) { a = arena_create(NULL); }

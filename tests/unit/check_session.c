@@ -27,12 +27,6 @@ static void setup(void) {
 
 static void teardown(void) { unlink(path); }
 
-#define ASSERT_OK(expression)                                        \
-  do {                                                               \
-    status ok_ = (expression);                                       \
-    ck_assert_msg(!ok_, "%s: %s", #expression, status_message(ok_)); \
-  } while (0)
-
 /* Fails with that code, and the message has the words in it. */
 #define ASSERT_FAILS(expression, code, words)                                                       \
   do {                                                                                              \

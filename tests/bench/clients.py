@@ -15,7 +15,8 @@ from onnx import helper
 from bench_models import HERE, MADE, Failed, call
 
 ENGINES = ("ours", "ort", "openvino", "jax")
-TITLES = {"ours": "ours", "ort": "ORT", "openvino": "OpenVINO", "jax": "XLA"}
+TITLES = {"ours": "ours", "ort": "ORT", "openvino": "OpenVINO", "jax": "XLA", "before": "another build"}
+OUR_BUILDS = ("ours", "before")  # "before" is another build of onnx-xla, which BEFORE_BUILDDIR names
 PATIENCE = 300  # seconds for an answer: XLA compiles some models for minutes
 
 
@@ -38,8 +39,9 @@ def build_client():
 
 def library(engine):
     """The engine's library, or None where it is not installed."""
-    if engine == "ours":
-        return os.path.join(os.environ["top_builddir"], ".libs", "libonnx-xla.so")
+    if engine in OUR_BUILDS:
+        build_folder = os.environ["top_builddir" if engine == "ours" else "BEFORE_BUILDDIR"]
+        return os.path.join(build_folder, ".libs", "libonnx-xla.so")
     package, pattern = {"ort": ("onnxruntime", "capi/libonnxruntime.so.*"), "openvino": ("openvino", "libs/libopenvino_c.so*"),
                         "jax": ("jaxonnxruntime", "__init__.py")}[engine]
     spec = importlib.util.find_spec(package)
@@ -58,7 +60,7 @@ class Client:
             raise Failed("is not installed: tests/fetch-data --bench gets it")
         self.folder = tempfile.TemporaryDirectory(prefix="onnx-xla-bench-")
         program = [sys.executable, os.path.join(HERE, "client_jax.py")] if engine == "jax" else [build_client()]
-        command = [*program, engine, where, path, str(threads), *[self.raw(name, np.load(f)) for name, f in feeds]]
+        command = [*program, "ours" if engine in OUR_BUILDS else engine, where, path, str(threads), *[self.raw(name, np.load(f)) for name, f in feeds]]
         self.errors = tempfile.TemporaryFile("w+")
         start = time.perf_counter()
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,

@@ -17,7 +17,7 @@ import floor
 import page
 import rows as other_rows
 from bench_models import CLASSES, Failed, read_models
-from clients import ENGINES, TITLES, Client
+from clients import ENGINES, OUR_BUILDS, TITLES, Client
 from statistic import geometric_mean, paired
 
 
@@ -64,14 +64,14 @@ class Row:
             self.check(engine)
 
     def start(self, engine):
-        environment = self.environment if engine == "ours" else None
+        environment = self.environment.get(engine)
 
         def start():
             return Client(engine, self.model.path, self.threads, self.model.inputs, environment)
 
         client = start()
         self.result[engine] = {"first_ms": 1e3 * client.first_s}
-        if engine == "ours":  # what the first start left in the cache makes the second one
+        if engine in OUR_BUILDS:  # what the first start left in the cache makes the second one
             self.result[engine]["cold_mb"] = client.megabytes()[1]
             client.close()
             client = start()
@@ -124,7 +124,7 @@ def bench(model, threads, args, peaks):
     row = None
     with tempfile.TemporaryDirectory(prefix="onnx-xla-cache-") as cache:
         try:
-            row = Row(model, threads, args.engines, {"ONNX_XLA_CACHE": cache})
+            row = Row(model, threads, args.engines, {e: {"ONNX_XLA_CACHE": os.path.join(cache, e)} for e in OUR_BUILDS})
             row.measure(args.rounds, args.seconds, args.runs, peaks)
             out.update(row.result)
         except Failed as e:
@@ -188,8 +188,13 @@ def line(row):
 
 
 def remarks(row, tolerance):
-    """What a peer cannot, or does with other numbers."""
-    for engine in ENGINES:
+    """What a peer cannot, or does with other numbers; and the ratio to the build of --before."""
+    if "ratio" in row.get("before", {}):
+        r, ours = row["before"], row["ours"]
+        yield (f"{'':18} {TITLES['before']}: {ms(r['median_ms'])}, ratio {r['ratio']:.3f} ({r['low']:.3f}-{r['high']:.3f}), "
+               f"cold {r['first_ms']:.0f} : {ours['first_ms']:.0f} ms, warm {r['warm_ms']:.0f} : {ours['warm_ms']:.0f} ms, "
+               f"peak {r['peak_mb']:.0f} : {ours['peak_mb']:.0f} MB")
+    for engine in (*ENGINES, "before"):
         r = row.get(engine, {})
         if "cannot" in r and "is not installed" not in r["cannot"]:
             yield f"{'':18} {TITLES[engine]} cannot: {r['cannot'][:110]}"
@@ -198,13 +203,14 @@ def remarks(row, tolerance):
 
 
 def means(rows):
-    """class -> geometric mean against the faster rival, and against XLA."""
+    """class -> geometric mean against the faster rival, and against XLA and another build."""
     good = [r for r in rows if "rival" in r]
     out = {c: geometric_mean([r[r["rival"]]["ratio"] for r in good if r["class"] == c])
            for c in CLASSES if any(r["class"] == c for r in good)}
-    xla = [r["jax"]["ratio"] for r in rows if "ratio" in r.get("jax", {})]
-    if xla:
-        out["XLA"] = geometric_mean(xla)
+    for engine in ("jax", "before"):
+        ratios = [r[engine]["ratio"] for r in rows if "ratio" in r.get(engine, {})]
+        if ratios:
+            out[TITLES[engine]] = geometric_mean(ratios)
     return out
 
 
@@ -212,6 +218,7 @@ def parse_arguments(models):
     parser = argparse.ArgumentParser(prog="run-bench", description=__doc__.splitlines()[0])
     parser.add_argument("--models", help="names or classes of the table, comma-separated (all; none where --rows is given alone)")
     parser.add_argument("--engines", default=",".join(ENGINES), help="of " + ", ".join(ENGINES))
+    parser.add_argument("--before", metavar="BUILDDIR", help="another build of onnx-xla, measured in the same rounds")
     parser.add_argument("--threads", default="2,1", help="numbers of threads, comma-separated (2,1)")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--runs", type=int, default=3, help="measured runs at least, in each round")
@@ -221,6 +228,9 @@ def parse_arguments(models):
     parser.add_argument("--page", help="folder that gets benchmarks.md with its charts")
     args = parser.parse_args()
     args.engines = args.engines.split(",")
+    if args.before:
+        os.environ["BEFORE_BUILDDIR"] = args.before
+        args.engines.append("before")
     args.threads = [int(t) for t in args.threads.split(",")]
     given = args.rows
     rows = list(other_rows.ROWS) if args.rows == "all" or not (args.rows or args.models) else (args.rows or "").split(",")

@@ -78,6 +78,7 @@ doc_files = \
 	doc/convolutions-resnet50.svg \
 	doc/debugging.md \
 	doc/make-man \
+	doc/measurements/checks.md \
 	doc/measurements/verify.md \
 	doc/models.md \
 	doc/onnxifi.md \

@@ -436,6 +436,7 @@ tests_files = \
 	tests/fuzz/test-fuzz \
 	tests/fuzz/test-planted \
 	tests/fuzz/values.py \
+	tests/fuzz/variants.py \
 	tests/fuzz/workers.py \
 	tests/fuzz/xla.py \
 	tests/hlo/attention/counted.expected \

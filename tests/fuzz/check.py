@@ -205,6 +205,9 @@ def run_named(graph, failure):
 
 def run_all(graph, matrix, r, with_peer, say=lambda stage: None):
     """All failures, and whether the peer ran.  say: told before the peer runs, which may crash, too."""
+    if graph.way:
+        failure = run_one(graph, *graph.way)
+        return [failure] * bool(failure), False
     found = [run_one(graph, name, arguments) for name, arguments in configurations(matrix, r)]
     if matrix != "plain":
         found.append(run_saved(graph))

@@ -13,6 +13,7 @@ class Graph:
     def __init__(self, model, inputs, values, opset):
         self.model, self.inputs, self.values, self.opset = model, inputs, values, opset
         self.outputs = [o.name for o in model.graph.output]
+        self.way = None  # (name, arguments of run_xla) of a variant, which is run in that way alone
 
 
 def prune(b, r):

@@ -1,11 +1,13 @@
 """fuzz.py: random valid graphs through onnx-xla and elsewhere; see README.
 
-  fuzz.py [--seed N] [--count N | --minutes M] [--jobs N] [--matrix plain|short|full] [--only Op,Op] [--state FILE]
-  [--found DIR] fuzz.py --sweep [--only Op,Op]
+  fuzz.py [--seed N] [--count N | --minutes M] [--jobs N] [--matrix plain|short|full] [--variants N] [--only Op,Op]
+          [--state FILE] [--found DIR]
+  fuzz.py --sweep [--only Op,Op]
 
 Exits with 1 if anything failed."""
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -21,6 +23,7 @@ import report  # noqa: E402
 import rows  # noqa: E402
 import shrink  # noqa: E402
 import sweep  # noqa: E402
+import variants  # noqa: E402
 from build import Builder  # noqa: E402
 from finish import finish  # noqa: E402
 from workers import Pool, in_child  # noqa: E402
@@ -143,25 +146,36 @@ def run_seed(seed, table, entries, options, ort, say):
         "nodes": len(b.nodes),
         "idioms": b.idioms,
         "built": time.time() - start,
+        "variants": 0,
     }
     for name, message, model, inputs in b.faults:
         result["failures"].append(report_fault(options, seed, name, message, model))
     if graph is None:
         return result
+    result["ort"] = run_graph(graph, seed, ort is not None, options, say, result["failures"])
+    if variants.can_vary(graph):
+        for k in range(options.variants):
+            variant = variants.vary(graph, random.Random(f"{seed} {k}"))
+            if variant:
+                result["variants"] += 1
+                run_graph(variant, seed, False, options, say, result["failures"])
+    result["ran"] = time.time() - start
+    return result
+
+
+def run_graph(graph, seed, with_peer, options, say, reports):
+    """Runs it in all ways and reports at most three failures; returns whether the peer ran."""
     say("graph", graph)
-    failures, result["ort"] = check.run_all(
-        graph, options.matrix, random.Random(seed), ort is not None, lambda stage: say(stage, None)
+    failures, peer_ran = check.run_all(
+        graph, options.matrix, random.Random(seed), with_peer, lambda stage: say(stage, None)
     )
     say("done", None)
     seen = set()
     for f in failures:
         if (f.kind, f.output) not in seen and len(seen) < 3:
             seen.add((f.kind, f.output))
-            result["failures"].append(
-                report_failure(options, seed, graph, f, lambda g, f=f: check.run_named(g, f))
-            )
-    result["ran"] = time.time() - start
-    return result
+            reports.append(report_failure(options, seed, graph, f, lambda g, f=f: check.run_named(g, f)))
+    return peer_ran
 
 
 def report_fault(options, seed, name, message, model):
@@ -186,7 +200,7 @@ def write_model(options, name, model):
 def report_failure(options, seed, graph, failure, fails):
     small = graph if options.no_shrink else shrink.shrink(graph, failure, fails)
     final = fails(small) or failure
-    folder = os.path.join(options.found, f"{seed}-{failure.configuration}".replace(" ", "-"))
+    folder = unused_folder(os.path.join(options.found, f"{seed}-{failure.configuration}".replace(" ", "-")))
     shrink.save(small, folder, f"seed {seed}\n{final}")
     ops = [n.op_type for n in small.model.graph.node]
     return {
@@ -198,6 +212,12 @@ def report_failure(options, seed, graph, failure, fails):
     }
 
 
+def unused_folder(path):
+    """The path, with a number where it is taken: variants of a graph may fail in one way."""
+    paths = itertools.chain([path], (f"{path}-{k}" for k in itertools.count(2)))
+    return next(p for p in paths if not os.path.exists(p))
+
+
 def report_crash(options, seed, stage, graph, status):
     """A worker died: the graph it ran is made small, each try in a process of its own."""
     if graph is None:
@@ -207,6 +227,7 @@ def report_crash(options, seed, stage, graph, status):
         return {"what": "crash of a node", "message": status, "nodes": 1, "folder": folder}
 
     def fails(g):
+        g.way = graph.way
         died, failures = in_child(
             lambda: check.run_all(g, options.matrix, random.Random(seed), False)[0] and True
         )
@@ -222,6 +243,7 @@ def parse():
     p.add_argument("--minutes", type=float)
     p.add_argument("--jobs", type=int, default=os.cpu_count())
     p.add_argument("--matrix", choices=["plain", "short", "full"], default="short")
+    p.add_argument("--variants", type=int, default=0, help="further graphs of each that is built (variants.py)")
     p.add_argument("--only", default="", help="operators, with commas")
     p.add_argument("--state", help="a file with the next seed and the counts, read and written")
     p.add_argument("--found", default="found", help="where failing graphs go")

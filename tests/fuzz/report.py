@@ -11,7 +11,7 @@ class Totals:
     def __init__(self, table, entries):
         self.table, self.entries = table, entries
         self.start = time.time()
-        self.graphs = self.nodes = self.ort = self.failures = 0
+        self.built_graphs = self.graphs = self.nodes = self.ort = self.failures = 0
         self.statistics = collections.Counter()
         self.kinds = collections.Counter()
         self.mishaps = collections.Counter()
@@ -20,7 +20,8 @@ class Totals:
         self.built = self.ran = 0.0
 
     def add(self, result):
-        self.graphs += 1
+        self.built_graphs += 1
+        self.graphs += 1 + result["variants"]
         self.nodes += result["nodes"]
         self.ort += result["ort"]
         self.statistics.update(result["statistics"])
@@ -48,8 +49,8 @@ class Totals:
         values = max(1, self.statistics["values"])
         seconds = time.time() - self.start
         print(
-            f"{self.graphs} graphs of {self.nodes / max(1, self.graphs):.0f} nodes in {seconds:.0f} s; "
-            f"ONNX Runtime ran {self.ort}"
+            f"{self.graphs} graphs, {self.built_graphs} of them built with {self.nodes / max(1, self.built_graphs):.0f} "
+            f"nodes, the others variants of those, in {seconds:.0f} s; ONNX Runtime ran {self.ort}"
         )
         good = 100 * (1 - self.statistics["degenerate"] / values)
         print(f"{good:.1f} % of {values} values are finite and not constant")

@@ -246,6 +246,7 @@ tests_files = \
 	tests/build/test-sanitizers \
 	tests/build/test-thread-sanitizer \
 	tests/build/test-without-libraries \
+	tests/compare-builds \
 	tests/conformance/expected-failures-cpu \
 	tests/conformance/expected-failures-newer-cpu \
 	tests/conformance/expected-failures-newer-ref \

@@ -47,6 +47,15 @@ def plain_borders(model):
     return m
 
 
+def _has_vnni():
+    with open("/proc/cpuinfo") as f:
+        text = f.read()
+    return "avx512_vnni" in text or "avx_vnni" in text
+
+
+HAS_VNNI = _has_vnni()
+
+
 # Where ONNX Runtime does other things than the standard says: (operator, test of the node and the element types of its first
 # input and output, why).
 def _narrow(node, before, after):
@@ -78,6 +87,11 @@ def _old_mask(node, before, after):
     return len(node.input) == 1 and len(node.output) > 1 and node.output[1] != ""
 
 
+def _without_vnni(node, before, after):
+    """Only VNNI adds four products of bytes without an intermediate sum of 16 bits."""
+    return not HAS_VNNI
+
+
 def _precision(node, before, after):
     return any(a.name == "precision" and a.i for a in node.attribute)
 
@@ -100,6 +114,11 @@ DISAGREES = [
     ("ReduceLogSumExp", _whole, "cuts each exponential to an integer"),
     ("Dropout", _old_mask, "gives a mask of zeros before version 12, of which the standard says nothing"),
     ("Cast CastLike", _narrow, "rounds where the standard cuts"),
+    (
+        "MatMulInteger ConvInteger QLinearMatMul QLinearConv",
+        _without_vnni,
+        "saturates sums of two products of unsigned and signed bytes at 16 bits, as its documentation says",
+    ),
     ("QuantizeLinear", _precision, "divides in the scale's type whatever `precision` says"),
     ("Attention", _causal_past, "counts queries from the past's beginning, where they come after it"),
 ]

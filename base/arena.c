@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/locale.h"
+#include "base/poison.h"
 
 typedef struct chunk {
   struct chunk *next;
@@ -191,6 +192,7 @@ void arena_destroy(arena *a) {
   }
   while (a->chunks) {
     chunk *next = a->chunks->next;
+    UNPOISON(a->chunks + 1, a->chunks->size);
     system_free(a->budget, a->chunks, sizeof(chunk) + a->chunks->size, CHUNK_ALIGN);
     a->chunks = next;
   }
@@ -244,6 +246,7 @@ static chunk *add_chunk(arena *a, size_t size, size_t align, const char **why) {
     return NULL;
   }
   c->size = want;
+  POISON(c + 1, want);
   chunk **place = large && a->chunks ? &a->chunks->next : &a->chunks;
   c->next = *place;
   *place = c;
@@ -256,6 +259,8 @@ static size_t padding(const chunk *c, size_t align) {
   return (size_t)(-at & (align - 1));
 }
 
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
 /* Chunks come zeroed and nothing is handed out twice. */
 static void *try_alloc(arena *a, size_t size, size_t align, const char **why) {
   chunk *c = a->chunks;
@@ -266,7 +271,8 @@ static void *try_alloc(arena *a, size_t size, size_t align, const char **why) {
     }
   }
   size_t start = c->used + padding(c, align);
-  c->used = start + size;
+  c->used = least(start + size + POISON_GAP, c->size);
+  UNPOISON((char *)(c + 1) + start, size);
   return (char *)(c + 1) + start;
 }
 

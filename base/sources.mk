@@ -29,6 +29,7 @@ base_files = \
 	base/locale.h \
 	base/nms.h \
 	base/npy.h \
+	base/poison.h \
 	base/random.h \
 	base/shape.h \
 	base/status.h \

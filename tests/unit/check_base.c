@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/literal.h"
+#include "base/poison.h"
 #include "tests/suite.h"
 
 static arena *memory;
@@ -103,6 +104,18 @@ START_TEST(arena_memory) {
   arena_alloc(memory, 0);
 }
 END_TEST
+
+#ifdef POISON_IS_SEEN
+/* An arena takes large pieces from the system; AddressSanitizer must see the ends of what it makes of them. */
+START_TEST(arena_ends) {
+  for (size_t size = 0; size < 50; size++) {
+    char *p = arena_alloc_aligned(memory, size, 1 + size % 2);
+    ck_assert_ptr_null(__asan_region_is_poisoned(p, size));
+    ck_assert(__asan_address_is_poisoned(p + size));
+  }
+}
+END_TEST
+#endif
 
 /* Small things between large ones go into the same chunk. */
 START_TEST(arena_waste) {
@@ -374,6 +387,9 @@ int main(void) {
   tcase_add_test(all, status_long);
   tcase_add_test(all, arena_memory);
   tcase_add_test(all, arena_waste);
+#ifdef POISON_IS_SEEN
+  tcase_add_test(all, arena_ends);
+#endif
   tcase_add_test(all, arena_text);
   tcase_add_test(all, arena_cleanups);
   tcase_add_test(all, guards);

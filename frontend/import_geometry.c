@@ -12,8 +12,8 @@
 /* [spatial..., rank + 1]: the position x, y(, z), 1 of each point, between -1 and 1.  Dimensions are named in
  * the opposite order of their coordinates. */
 static hlo_value base_grid(hlo_builder *b, int rank, const dim *spatial, bool align_corners, dtype t) {
-  shape s = shape_make(t, rank + 1, spatial);
-  s.dims[rank] = 1;
+  shape s = shape_make(t, rank, spatial);
+  s.dims[s.rank++] = 1;
   hlo_value columns[4];
   for (int k = 0; k < rank; k++) {
     int dimension = rank - 1 - k;

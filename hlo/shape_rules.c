@@ -258,6 +258,7 @@ status hlo_shape_called(const hlo_instr *i, dim_table *dims, shape *results) {
   const hlo_computation *c = NULL;
   TRY(get_callee(i, 0, 1, &c));
   TRY(check_args(i, dims, c, 0));
+  CHECK_THAT(c->n_roots > 0 || i->op != HLO_FUSION, INVALID, "%s returns nothing", c->name);
   return take_roots(i, dims, c, false, results);
 }
 

@@ -139,6 +139,7 @@ hlo_tests = \
 	tests/hlo/dce/random.hlo \
 	tests/hlo/dce/unused.hlo \
 	tests/hlo/deconvolution/phases.hlo \
+	tests/hlo/epilogue/dead.hlo \
 	tests/hlo/epilogue/hard-swish.hlo \
 	tests/hlo/epilogue/residual.hlo \
 	tests/hlo/epilogue/small_weights.hlo \
@@ -188,6 +189,7 @@ hlo_tests = \
 	tests/hlo/tables/chain.hlo \
 	tests/hlo/text/all-ops.hlo \
 	tests/hlo/text/names.hlo \
+	tests/hlo/text/refused-empty-fusion.hlo \
 	tests/hlo/text/refused-shape.hlo \
 	tests/hlo/text/refused-version.hlo
 tests_files = \
@@ -431,6 +433,7 @@ tests_files = \
 	tests/fuzz/registry.py \
 	tests/fuzz/report.py \
 	tests/fuzz/rows.py \
+	tests/fuzz/sanitizers.py \
 	tests/fuzz/sequences.py \
 	tests/fuzz/shrink.py \
 	tests/fuzz/sweep.py \
@@ -454,6 +457,7 @@ tests_files = \
 	tests/hlo/dce/random.expected \
 	tests/hlo/dce/unused.expected \
 	tests/hlo/deconvolution/phases.expected \
+	tests/hlo/epilogue/dead.expected \
 	tests/hlo/epilogue/hard-swish.expected \
 	tests/hlo/epilogue/residual.expected \
 	tests/hlo/epilogue/small_weights.expected \
@@ -506,6 +510,7 @@ tests_files = \
 	tests/hlo/test-run-hlo \
 	tests/hlo/text/all-ops.expected \
 	tests/hlo/text/names.expected \
+	tests/hlo/text/refused-empty-fusion.expected \
 	tests/hlo/text/refused-shape.expected \
 	tests/hlo/text/refused-version.expected \
 	tests/lsan.supp \

@@ -35,8 +35,9 @@ PASSES = (
     "simplify",
     "tables",
 )
+THREADS = [(f"cpu-threads{n}", {"threads": n}) for n in (2, 3, 8)]
 # Other ways to run: the short matrix draws one of them, or one of `BY` with each graph.
-WAYS = [(f"cpu-threads{n}", {"threads": n}) for n in (2, 3, 8)] + [
+WAYS = THREADS + [
     ("cpu-tuned", {"tune": "fast"}),
     ("cpu-twice", {"runs": 2}),
     ("cpu-exact", {"exact": True}),
@@ -47,7 +48,10 @@ BY = "cpu-by-"  # followed by a way of computing contractions, which is taken wh
 
 
 def configurations(matrix, r):
-    """(name, arguments of run_xla) of a graph; the plain matrix has none but the two targets."""
+    """(name, arguments of run_xla) of a graph; the plain matrix has none but the two targets, that of
+    threads only what a sanitizer for threads can say something of."""
+    if matrix == "threads":
+        return THREADS
     checked = {"check_memory": True}  # WAYS are not: their threads and runs share memory as programs do
     found = [("ref", {"backend": "ref", **checked}), ("cpu", {"backend": "cpu", **checked})]
     if matrix == "plain":
@@ -209,7 +213,7 @@ def run_all(graph, matrix, r, with_peer, say=lambda stage: None):
         failure = run_one(graph, *graph.way)
         return [failure] * bool(failure), False
     found = [run_one(graph, name, arguments) for name, arguments in configurations(matrix, r)]
-    if matrix != "plain":
+    if matrix not in ("plain", "threads"):
         found.append(run_saved(graph))
         if matrix == "full" or r.random() < 0.25:
             found += run_algorithms(graph, matrix, r)

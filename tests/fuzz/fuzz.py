@@ -1,7 +1,7 @@
 """fuzz.py: random valid graphs through onnx-xla and elsewhere; see README.
 
-  fuzz.py [--seed N] [--count N | --minutes M] [--jobs N] [--matrix plain|short|full] [--variants N] [--only Op,Op]
-          [--state FILE] [--found DIR]
+  fuzz.py [--seed N] [--count N | --minutes M] [--jobs N] [--matrix plain|threads|short|full] [--variants N]
+          [--only Op,Op] [--state FILE] [--found DIR]
   fuzz.py --sweep [--only Op,Op]
 
 Exits with 1 if anything failed."""
@@ -21,6 +21,7 @@ import peers  # noqa: E402
 import registry  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
+import sanitizers  # noqa: E402
 import shrink  # noqa: E402
 import sweep  # noqa: E402
 import variants  # noqa: E402
@@ -155,7 +156,7 @@ def run_seed(seed, table, entries, options, ort, say):
     result["ort"] = run_graph(graph, seed, ort is not None, options, say, result["failures"])
     if variants.can_vary(graph):
         for k in range(options.variants):
-            variant = variants.vary(graph, random.Random(f"{seed} {k}"))
+            variant = variants.vary(graph, options.matrix, random.Random(f"{seed} {k}"))
             if variant:
                 result["variants"] += 1
                 run_graph(variant, seed, False, options, say, result["failures"])
@@ -242,7 +243,7 @@ def parse():
     p.add_argument("--count", type=int, help="graphs (100, unless --minutes is given)")
     p.add_argument("--minutes", type=float)
     p.add_argument("--jobs", type=int, default=os.cpu_count())
-    p.add_argument("--matrix", choices=["plain", "short", "full"], default="short")
+    p.add_argument("--matrix", choices=["plain", "threads", "short", "full"], default="short")
     p.add_argument("--variants", type=int, default=0, help="further graphs of each that is built (variants.py)")
     p.add_argument("--only", default="", help="operators, with commas")
     p.add_argument("--state", help="a file with the next seed and the counts, read and written")
@@ -320,6 +321,7 @@ def run_rows(pool, seed, total):
 
 def main():
     options = parse()
+    sanitizers.restart()
     options.found = os.path.abspath(options.found)
     entries = registry.load()
     if options.idioms is not None:

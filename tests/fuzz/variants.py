@@ -70,8 +70,10 @@ def exchange(graph, r):
         g.initializer.append(numpy_helper.from_array(graph.inputs.pop(i.name), i.name))
 
 
-def choose_way(r):
+def choose_way(matrix, r):
     """(name, arguments of run_xla): as it is, or in one of the other ways."""
+    if matrix == "threads":
+        return r.choice(check.THREADS)
     if r.random() < 0.5:
         return "cpu", {"check_memory": True}
     if r.random() < 0.5:
@@ -80,12 +82,12 @@ def choose_way(r):
     return f"cpu-without-{skipped}", {"skip_passes": skipped, "check_memory": True}
 
 
-def vary(graph, r):
+def vary(graph, matrix, r):
     """Another graph with graph.way, how it is run; None where nothing is left of it."""
     nodes, outputs = choose_outputs(graph, leave_out(graph, r), r)
     variant = part(graph, nodes, outputs)
     if not variant.outputs:
         return None
     exchange(variant, r)
-    variant.way = choose_way(r)
+    variant.way = choose_way(matrix, r)
     return variant

@@ -143,9 +143,9 @@ FAULTS = [
         (REDUCE, 'last ? LLVMBuildNot(b, earlier, "") : earlier', "earlier"),
     ),
     fault(
-        "reduced-neighbours",
-        "reduced dimensions that are no neighbours become one",
-        (REDUCE, "«d->gone[k] == d->gone[k - 1] + 1» &&", "d->gone[k] > d->gone[k - 1]"),
+        "row-end",
+        "a row's last vector leaves out the first of its elements that are left",
+        ("emit/fold.c", "LLVMConstInt(w->i1, k >= seen, false)", "LLVMConstInt(w->i1, k > seen, false)"),
     ),
     fault(
         "pad-behind",

@@ -109,22 +109,14 @@ FAULTS = [
         (ARITH, "hlo_unary(b, HLO_RSQRT, x_of(root.def))", "hlo_unary(b, HLO_RSQRT, root)"),
     ),
     fault(
-        "bytes-padding",
-        "a convolution of bytes is padded with 0, not with its zero point",
-        (
-            INTEGERS,
-            "hlo_scalar(b, hlo_type(x->q), hlo_along_at(&x->zero, 0))",
-            "hlo_scalar(b, hlo_type(x->q), 0)",
-        ),
+        "bytes-joined",
+        "dequantised arrays of other scales are joined as bytes",
+        (INTEGERS, "x->has_zero == y->has_zero && «hlo_along_equal(&x->scale, &y->scale)» &&", "1"),
     ),
     fault(
-        "bytes-sums",
-        "what a zero point multiplies leaves out negative weights",
-        (
-            INTEGERS,
-            "w->sums[k / strides[outputs] % rows] += v;",
-            "w->sums[k / strides[outputs] % rows] += v > 0 ? v : 0;",
-        ),
+        "bytes-axis",
+        "scales of channels stay at their dimension where a transpose of bytes moves it",
+        (INTEGERS, "axis = d;", "axis = x.scale.axis;"),
     ),
     fault(
         "layout-of-reduced",

@@ -25,7 +25,7 @@ import errors
 import rows
 import sequences
 import xla
-from models import is_valid, make_model, to_tensor, value_info
+from models import is_refused_wrongly, make_model, to_tensor, value_info
 from registry import EXACT, STEP, SUM, Skip
 from rows import CODE_OF_NP, NP, is_inexact
 from values import LARGE, Value, as_wide, draw_array, has_wild, is_degenerate, size_of
@@ -546,11 +546,7 @@ class Builder:
             types = [v.type if v else None for v in inputs]
             for row in schema.rows_of(types, []):
                 self.root.refusals.setdefault(row, f"{e}")
-            if (
-                e.code not in ("UNSUPPORTED", "RESOURCE", "INVALID_MODEL")
-                or e.code == "INVALID_MODEL"
-                and is_valid(model)
-            ):
+            if is_refused_wrongly(e.code, model):
                 self.root.faults.append((schema.name, str(e), model, {v.name: v.array for v in operands}))
             raise Skip(str(e)) from None
         return [out[n] for n in node.output]

@@ -41,6 +41,11 @@ def is_valid(model):
         return False
 
 
+def is_refused_wrongly(code, model):
+    """Whether the library's error of that code is a fault of its own."""
+    return is_valid(model) if code == "INVALID_MODEL" else code not in ("UNSUPPORTED", "RESOURCE")
+
+
 def to_tensor(name, array):
     """numpy_helper.from_array knows all types of ml_dtypes and packs those of 4 and 2 bits."""
     return numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)

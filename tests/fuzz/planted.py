@@ -1,12 +1,15 @@
 """planted.py: faults put into a copy of the sources, which random graphs must find; test-planted calls this.
 
   planted.py plant SOURCES            puts all faults of faults_*.py into SOURCES, each behind a switch
-  planted.py hunt BUILD [--only NAME,NAME] [--kinds passes,mends] [--graphs N] [--may-miss N]
+  planted.py hunt BUILD [--only NAME,NAME] [--kinds passes,mends] [--idioms NAME,NAME] [--graphs N]
+                        [--may-miss N]
 
-BUILD is made from the planted sources.  Graphs are built once with all switches off, every other one of idioms, and
-run with one fault after the other whose place they reach; a fault is found by the first graph that fails with it and
-passes without.  Where the reference evaluator shares the fault, as one of an import, only what ONNX Runtime runs too
-counts: it alone would tell.  Exits with 1 if more than --may-miss faults are not found.
+BUILD is made from the planted sources.  Graphs are built once with all switches off, every other one of
+idioms, and run with one fault after the other whose place they reach (a quarter of them also with each way of
+computing contractions, as fuzz.py does); a fault is found by the first graph that fails with it and passes
+without.  Where the reference evaluator shares the fault, as one of an import, only what ONNX Runtime runs too
+counts, which alone would tell, or a valid model that is refused, with which the graph could not have been
+built.  Exits with 1 if more than --may-miss faults are not found.
 
 What is not found says what the tester never draws: it is the tester that is to be mended then.  Where a text of
 the tables no longer stands in its file, because the file was changed, the fault is to be planted in what took
@@ -26,6 +29,7 @@ import peers  # noqa: E402
 import registry  # noqa: E402
 import rows  # noqa: E402
 from fuzz import build_any  # noqa: E402
+from models import is_refused_wrongly  # noqa: E402
 from workers import Worker, in_child, wait_for  # noqa: E402
 
 KINDS = ("passes", "kernels", "plans", "mends")
@@ -65,11 +69,17 @@ class Switches:
         return [f for f in table if self.bytes[faults.number(f.name)]]
 
 
+def is_reported(failure, graph):
+    """Whether the tester says so while it builds the graph."""
+    kind, _, code = failure.kind.partition(" ")
+    return kind == "error" and is_refused_wrongly(code, graph.model)
+
+
 class Hunt:
     """Faults that are not found yet, and how graphs are built."""
 
-    def __init__(self, left, first):
-        self.left, self.next, self.switches = left, first, Switches()
+    def __init__(self, left, first, wanted):
+        self.left, self.next, self.wanted, self.switches = left, first, wanted, Switches()
         self.entries = registry.load()
         idioms.load()
         self.table = rows.Table(in_child(lambda: __import__("xla").newest_opset())[1])
@@ -77,9 +87,9 @@ class Hunt:
         self.ort.newest_opset = in_child(lambda: self.ort.newest(self.table.newest))[1]
 
     def graph(self, number):
-        if number % 2:
+        if number % 2 and not self.wanted:
             return build_any(number // 2, self.table, self.entries, self.ort, True, False)[0]
-        return idioms.build_graph(number // 2, self.table, self.entries, self.ort)[0]
+        return idioms.build_graph(number // 2, self.table, self.entries, self.ort, self.wanted)[0]
 
     def look(self, numbers, say):
         """In a process of its own; what it says last before a crash is known."""
@@ -88,7 +98,9 @@ class Hunt:
             self.switches.off()
             graph = self.graph(number)
             self.switches.off()
-            if graph is None or check.run_one(graph, "cpu", {"backend": "cpu"}):
+            wrong = graph and self.fails(graph, number)
+            if graph is None or wrong:
+                say(("wrong", number, str(wrong)) if wrong else ("done", number, None))
                 continue
             reached = self.switches.reached(self.left)
             for f in [f for f in self.left if f in reached or f.runs in (faults.SAVED, faults.THREADS)]:
@@ -96,7 +108,15 @@ class Hunt:
                 failure = self.first_failure(graph, f)
                 if failure and self.counts(graph, f):
                     say(("found", number, (f.name, str(failure))))
+                    self.left = [g for g in self.left if g is not f]
             say(("done", number, None))
+
+    def fails(self, graph, number):
+        """A failure without any fault, or None."""
+        runs = [{"backend": "cpu"}]
+        if number // 2 % 4 == 0 and any("algorithms" in f.runs for f in self.left):
+            runs.append("algorithms")
+        return next((f for f in (self.run(graph, run) for run in runs) if f), None)
 
     def first_failure(self, graph, f):
         self.switches.only(f.name)
@@ -117,7 +137,7 @@ class Hunt:
         """Whether the failure would be seen where expected values have the fault, too."""
         shared = check.run_one(graph, "ref", {"backend": "ref"})
         self.switches.off()
-        return not shared or check.run_peer(graph)[1]
+        return not shared or is_reported(shared, graph) or check.run_peer(graph)[1]
 
     def round(self, jobs):
         """The next graphs, over so many processes."""
@@ -130,6 +150,8 @@ class Hunt:
                 w.at = (kind, number, what)
                 if kind == "found":
                     self.found(number, *what)
+                elif kind == "wrong":
+                    print(f"graph {number}: {what} without a fault", flush=True)
             kind, number, what = getattr(w, "at", (None, 0, None))
             if died and kind == "fault":
                 self.found(number, what, died)
@@ -148,7 +170,7 @@ def hunt(options):
     os.environ["top_builddir"] = os.path.abspath(options.build)
     wanted = table(options.kinds.split(","), [n for n in options.only.split(",") if n])
     everything = [f for of in wanted.values() for f in of]
-    h = Hunt(everything, options.first)
+    h = Hunt(everything, options.first, [n for n in options.idioms.split(",") if n])
     while h.left and h.next < options.first + options.graphs:
         h.round(options.jobs)
     missed = 0
@@ -170,6 +192,7 @@ def main():
     q.add_argument("build")
     q.add_argument("--only", default="", help="names, with commas")
     q.add_argument("--kinds", default=",".join(KINDS))
+    q.add_argument("--idioms", default="", help="graphs of these alone, with commas")
     q.add_argument("--graphs", type=int, default=5000)
     q.add_argument("--first", type=int, default=0, help="number of the first graph")
     q.add_argument("--jobs", type=int, default=os.cpu_count())

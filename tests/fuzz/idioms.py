@@ -30,8 +30,8 @@ OPSETS = (11, 12, 13, 14, 15, 16, 17, 18, 20, 21)
 
 
 class Idiom:
-    def __init__(self, make, takes, weight):
-        self.name, self.make, self.takes, self.weight = make.__name__, make, takes, weight
+    def __init__(self, make, takes, weight, since):
+        self.name, self.make, self.takes, self.weight, self.since = make.__name__, make, takes, weight, since
 
     def fits(self, v):
         return rows.is_float(v.type) and v.rank in RANKS[self.takes]
@@ -40,10 +40,12 @@ class Idiom:
 IDIOMS = {}
 
 
-def idiom(takes, weight=1.0):
+def idiom(takes, weight=1.0, since=0):
+    """weight: how often; since: the operator set that has its operators."""
+
     def take(make):
         assert make.__name__ not in IDIOMS, make.__name__
-        IDIOMS[make.__name__] = Idiom(make, takes, weight)
+        IDIOMS[make.__name__] = Idiom(make, takes, weight, since)
         return make
 
     return take
@@ -81,9 +83,8 @@ class Kit:
         if schema is None:
             raise Skip(f"{name} is not in opset {self.b.opset}")
         given = [v for v in operands if isinstance(v, Value)]
-        numbers = next(
-            (v.type for v in given if rows.is_float(v.type)), given[0].type if given else self.type
-        )
+        types = [v.type for v in given if v.type != "bool"]
+        numbers = next((t for t in types if rows.is_float(t)), types[0] if types else self.type)
         inputs = [self.scalar(v, numbers) if isinstance(v, (int, float)) else v for v in operands]
         if name in COMMUTE and self.r.random() < 0.3:
             inputs.reverse()
@@ -363,9 +364,14 @@ def calm(k, v):
     return v
 
 
+def is_sure(v):
+    """Whether much can be made of it before what it is off by grows too large."""
+    return v.error <= 1e-3 * max(abs(v.low), abs(v.high))
+
+
 def start(k, idiom):
     """What the idiom begins with: the newest that fits mostly, another that is there, or a new one."""
-    found = [v for v in k.made if idiom.fits(v) and v.finite and not v.wild]
+    found = [v for v in k.made if idiom.fits(v) and v.finite and not v.wild and is_sure(v)]
     if found and k.chance(0.85):
         return found[-1] if k.chance(0.75) else k.r.choice(found)
     return k.source(idiom.takes)
@@ -413,11 +419,12 @@ def build_graph(seed, table, entries, ort, wanted=None):
 
     r = random.Random(seed * 2 + 1)
     newest = min(table.newest, ort.newest_opset) if ort else table.newest
-    opset = r.choice(OPSETS + (newest,) * 4)
-    peer = ort if r.random() < 0.9 else None
+    menu = choose(r, wanted)
+    opset = max([r.choice(OPSETS + (newest,) * 4)] + [i.since for i in menu])
+    peer = ort if r.random() < 0.6 else None
     b = Builder(seed, table, entries, min(opset, newest), dense=("float",), peer=peer)
     b.most, b.idioms = MOST, []
-    k, menu = Kit(b), choose(r, wanted)
+    k = Kit(b)
     for _ in range(r.choice((1, 2, 2, 3, 3, 4, 6))):
         if len(b.nodes) > 70:
             break

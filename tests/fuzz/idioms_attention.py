@@ -3,6 +3,7 @@
 import numpy as np
 
 from idioms import idiom
+from registry import EXACT
 
 # --- masks: what is added to scores of [..., rows, keys], or chosen by ---
 
@@ -13,12 +14,20 @@ def causal_by_trilu(k, t, s):
     return k.Cast(keep, to=9, kind="step", wild=True)
 
 
+def query_places(k, t, s):
+    """As a column: computed of the sizes, or what comes in as position_ids."""
+    if k.chance(0.5):
+        places = k.b.new_input(np.arange(s - t, s))
+    else:
+        numbers = [k.const(np.array(n)) for n in (0, t, 1, s - t)]
+        places = k.Add(k.Range(*numbers[:3], wild=True), numbers[3], wild=True)
+    return k.Unsqueeze(places, axes=[1], wild=True)
+
+
 def causal_by_range(k, t, s):
     """Places compared: key <= query + past."""
-    numbers = [k.const(np.array(n)) for n in (0, 1, t, s, s - t)]
-    keys = k.Range(numbers[0], numbers[3], numbers[1])
-    queries = k.Add(k.Range(numbers[0], numbers[2], numbers[1], wild=True), numbers[4], wild=True)
-    rows = k.Unsqueeze(queries, axes=[1], wild=True)
+    keys = k.Range(*[k.const(np.array(n)) for n in (0, s, 1)])
+    rows = query_places(k, t, s)
     return k.one(
         lambda: k.LessOrEqual(keys, rows, wild=True),
         lambda: k.Not(k.Greater(keys, rows, wild=True), wild=True),
@@ -30,14 +39,26 @@ def padded_keys(k, t, s):
     """An attention mask of 0 and 1, an input: the first key is always there."""
     ones = (k.array((1, s), 0, 1, "float") < 0.7) | (np.arange(s) == 0)
     mask = k.b.new_input(ones.astype(np.int64))
-    return k.Cast(mask, to=9, kind="step", wild=True)
+    return k.one(
+        lambda: k.Cast(mask, to=9, kind="step", wild=True),
+        lambda: k.Not(k.Equal(mask, 0, wild=True), wild=True),
+        lambda: k.Not(k.Less(mask, 1, wild=True), wild=True),
+    )()
 
 
 def window_of_keys(k, t, s):
     """No key further back than so many, and none ahead."""
-    places = k.const(np.arange(s) - (np.arange(t) + s - t)[:, None])
-    zero, back = k.const(np.array(0)), k.const(np.array(-k.one(3, 8)))
-    return k.And(k.LessOrEqual(places, zero, wild=True), k.Greater(places, back, wild=True), wild=True)
+    if k.chance(0.5):
+        places = k.const(np.arange(s) - (np.arange(t) + s - t)[:, None])
+    else:
+        places = k.Sub(k.const(np.arange(s)), query_places(k, t, s), wild=True)
+    back = -k.one(3, 8)
+    if k.chance(0.5):
+        return k.And(k.LessOrEqual(places, 0, wild=True), k.Greater(places, back, wild=True), wild=True)
+    ahead, behind = k.Greater(places, 0, wild=True), k.LessOrEqual(places, back, wild=True)
+    if k.chance(0.5):
+        return k.Not(k.Or(ahead, behind, wild=True), wild=True)
+    return k.And(k.Not(ahead, wild=True), k.Not(behind, wild=True), wild=True)
 
 
 def masked(k, scores):
@@ -55,10 +76,11 @@ def masked(k, scores):
     if way == 0:
         return k.Where(keep, scores, low, wild=True)
     if way == 1:
-        bias = k.Where(keep, 0.0, low, wild=True)
+        bias = k.Where(keep, *(k.scalar(v, scores.type) for v in (0.0, low)), wild=True)
         return k.Add(scores, k.Unsqueeze(bias, axes=[0], wild=True) if k.chance(0.5) else bias, wild=True)
     there = k.Cast(keep, to=11 if scores.type == "double" else 1, kind="step", wild=True)
-    return k.Add(scores, k.Mul(k.Sub(1.0, there, wild=True), -10000.0, wild=True), wild=True)
+    hidden = k.Sub(1.0, there, wild=True, kind=EXACT)
+    return k.Add(scores, k.Mul(hidden, -10000.0, wild=True, kind=EXACT), wild=True)
 
 
 # --- heads ---
@@ -139,7 +161,7 @@ def grouped_heads(k, x):
         cos, sin = angles(k, q.shape[2], width)
         q, key = turned(k, q, cos, sin), turned(k, key, cos, sin)
     if k.chance(0.3):
-        key, v = (cached(k, z) for z in (key, v))
+        key, v = cached(k, key, v)
     if heads != groups:
         key, v = repeated(k, key, heads // groups), repeated(k, v, heads // groups)
     return k.linear(merged(k, attend(k, q, key, v)), x.shape[-1])
@@ -299,7 +321,7 @@ def einsum_attention(k, x):
     return k.Einsum(weights, k.other(x), equation="bhij,bhjd->bhid")
 
 
-@idiom("heads", 0.8)
+@idiom("heads", 0.8, since=23)
 def attention_operator(k, x):
     n, h, t, d = x.shape
     k.need(d <= 64 and t <= 256)
@@ -408,27 +430,47 @@ def rotary_of_a_part(k, x):
     return k.concat([turned(k, a, *angles(k, x.shape[2], d // 2)), b], 3)
 
 
-@idiom("heads", 0.8)
-def rotary_operator(k, x):
-    n, h, t, d = x.shape
+def turned_by_operator(k, *values):
+    """[n, heads, t, d] each, by angles of the steps, mostly one for all of a batch, or by rows of tables."""
+    n, _, t, d = values[0].shape
     k.need(d % 2 == 0)
-    batch = k.one(1, n) if k.chance(0.3) else n
-    if k.chance(0.5):
-        cos, sin = (k.const(k.array((batch, t, d // 2))) for _ in range(2))
-        return k.RotaryEmbedding(x, cos, sin, interleaved=k.one(0, 1))
-    cos, sin = (k.const(k.array((t + 4, d // 2))) for _ in range(2))
-    return k.RotaryEmbedding(x, cos, sin, k.indices((n, t), t + 4), interleaved=k.one(0, 1))
+    places = [k.indices((n, t), t + 4)] if k.chance(0.3) else []
+    shape = (t + 4, d // 2) if places else (k.one(1, 1, n), t, d // 2)
+    cos, sin = (k.const(k.array(shape)) if k.chance(0.5) else k.input(shape, -1.0, 1.0) for _ in range(2))
+    turned = [k.RotaryEmbedding(v, cos, sin, *places, interleaved=k.one(0, 0, 1)) for v in values]
+    return turned if len(turned) > 1 else turned[0]
+
+
+@idiom("heads", 0.8, since=23)
+def rotary_operator(k, x):
+    return turned_by_operator(k, x)
+
+
+@idiom("rows", 2, since=23)
+def decoder_of_operators(k, x):
+    """A decoder's layer of operator set 23: RMSNormalization, RotaryEmbedding, Attention."""
+    n, t, c = x.shape
+    groups, times, width = k.one(1, 2), k.one(1, 2, 4), k.one(8, 16, 32)
+    y = k.RMSNormalization(x, k.vector(c, 1.0), epsilon=1e-6)
+    q = heads_of(k, k.linear(y, groups * times * width), groups * times, width)
+    key, v = (heads_of(k, k.linear(y, groups * width), groups, width) for _ in range(2))
+    q, key = turned_by_operator(k, q, key)
+    key, v = cached(k, key, v) if k.chance(0.4) else (key, v)
+    k.afford(2 * q.size * key.shape[2])
+    mask = [padded_keys(k, t, key.shape[2])] if k.chance(0.3) else []
+    y = k.Attention(q, key, v, *mask, is_causal=0 if mask or key.shape[2] != t else k.one(0, 1))
+    return k.Add(k.linear(merged(k, y), c), x)
 
 
 # --- caches ---
 
 
-def cached(k, x):
-    """What was there before, joined with what is new; the whole comes out."""
-    n, h, t, d = x.shape
-    y = k.concat([k.input((n, h, k.one(1, 5, 16), d)), x], 2)
-    k.b.kept.add(y.name)
-    return y
+def cached(k, *new):
+    """What was there before, as many steps for each, joined with what is new; the wholes come out."""
+    past = k.one(1, 5, 16)
+    made = [k.concat([k.input(v.shape[:2] + (past, v.shape[3])), v], 2) for v in new]
+    k.b.kept.update(v.name for v in made)
+    return made
 
 
 @idiom("heads", 1.5)
@@ -437,8 +479,7 @@ def cached_keys(k, x):
     n, h, t, d = x.shape
     k.need(d <= 64)
     new = k.slice(x, 2, 0, k.one(1, 1, min(t, 8)))
-    q, key, v = new, cached(k, new), cached(k, k.Mul(new, 0.5) if k.chance(0.5) else new)
-    return attend(k, q, key, v)
+    return attend(k, new, *cached(k, new, k.Mul(new, 0.5) if k.chance(0.5) else new))
 
 
 @idiom("heads", 0.8)

@@ -90,7 +90,7 @@ def masked_mean(k, x):
 def conformer_conv(k, x):
     """Norm, GLU, a depthwise convolution in time, a batch norm, Swish, back, plus the input."""
     c = x.shape[-1]
-    y = k.swap(k.norm(x))
+    y = k.swap(k.norm(x) if k.chance(0.4) else x)
     a, g = k.split(k.conv(y, 2 * c, 1), 1, 2)
     y = k.depthwise(k.Mul(a, k.Sigmoid(g)), k.one(3, 7))
     y = k.batch_norm(y)

@@ -65,15 +65,22 @@ def shifted_activation(k, x):
     return k.Mul(y, k.vector(0, 1.0, shape)) if k.chance(0.5) else y
 
 
-@idiom("image", 0.6)
+@idiom("any", 1.2)
 def rescaled_output(k, x):
-    """(y + a) * b and y * b + a behind a convolution, a number or one a channel, taken away or added."""
-    y = k.conv(x, k.one(16, 32), k.one(1, 3), bias=k.chance(0.3))
-    shape = (1, y.shape[1], 1, 1)
-    a, b = ((k.vector(0, middle, shape) if k.chance(0.5) else middle) for middle in (0.75, 0.5))
-    if k.chance(0.5):
-        return k.Mul(k.one(k.Add, k.Sub)(y, a), b)
-    return k.one(k.Add, k.Sub)(k.Mul(y, b), a)
+    """What a contraction gives is brought into another range, often from that of an activation, as pixels of
+    generators are, offsets of detectors and bounded actions: (y + a) * b, y * b + a."""
+    m = k.one(16, 32)
+    y = k.linear(x, m) if x.rank < 4 else k.conv(x, m, k.one(1, 3), bias=k.chance(0.3))
+    if k.chance(0.6):
+        y = k.one(k.Tanh, k.Sigmoid, k.Relu, k.activation)(y)
+    shape = (1, y.shape[1]) + (1,) * (y.rank - 2) if x.rank > 3 else y.shape[-1:]
+    for _ in range(k.one(1, 1, 2)):
+        a, b = ((k.vector(0, middle, shape) if k.chance(0.3) else middle) for middle in (0.75, 0.5))
+        if k.chance(0.5):
+            y = k.Mul(k.one(k.Add, k.Sub)(y, a), b)
+        else:
+            y = k.one(k.Add, k.Sub)(k.one(k.Mul, k.Div)(y, b), a)
+    return y
 
 
 @idiom("image", 0.6)
@@ -253,7 +260,7 @@ def rms_norm_spelled(k, x):
     return k.Mul(y, w) if k.chance(0.7) else k.Mul(y, k.Add(w, 1.0))
 
 
-@idiom("any", 0.4)
+@idiom("any", 0.4, since=23)
 def rms_norm_operator(k, x):
     return k.RMSNormalization(x, k.vector(x.shape[-1], 1.0), epsilon=1e-6)
 

@@ -87,7 +87,8 @@ def quantized_linear(k, x):
     y = through_bytes(k, grid(k, x))
     n, c = k.one(16, 32, 48), x.shape[-1]
     k.afford(x.size * n)
-    w = weights_of_bytes(k, (c, n), 1, n)
+    turned = k.chance(0.5)  # rows of weights are those of outputs, as torch has them
+    w = k.swap(weights_of_bytes(k, (n, c), 0, n)) if turned else weights_of_bytes(k, (c, n), 1, n)
     bias = k.const((k.array((n,), -8, 8, "int64") / 16 + 2.0**-12).astype(np.float32))
     y = k.Add(k.MatMul(y, w), bias)
     return through_bytes(k, y) if k.chance(0.5) else y
@@ -126,7 +127,7 @@ def dynamic_product(k, x):
     array = k.array((m, c), -60, 195, "int64").astype(np.float32)
     array.flat[0], array.flat[-1] = 195, -60
     y = k.DynamicQuantizeLinear(k.b.new_input(array), outputs=3)
-    w = k.const(k.array((c, n), -20, 20, "int8"))
+    w = k.const(k.array((c, n), -2, 2, "int8"))
     k.afford(m * c * n)
     z = k.Cast(k.MatMulInteger(y[0], w, y[2]), to=1)
     return k.Mul(k.Mul(z, k.Mul(y[1], 2.0**-10)), 2.0**-3)
@@ -139,6 +140,16 @@ def bytes_through_pools(k, x):
     y = k.MaxPool(y, kernel_shape=[2, 2], strides=[2, 2])
     y = through_bytes(k, y)
     return k.concat([y, y], 1) if k.chance(0.4) else y
+
+
+@idiom("image", 0.8)
+def quantized_join(k, x):
+    """Branches that have a scale each, or one together, joined and quantised again."""
+    parts = [through_bytes(k, grid(k, x))]
+    parts.append(k.Relu(parts[0]) if k.chance(0.3) else parts[0])
+    parts.append(through_bytes(k, k.input(x.shape, type="float")))
+    y = k.concat(k.shuffled(*parts)[: k.one(2, 3)], 1)
+    return through_bytes(k, y) if k.chance(0.7) else y
 
 
 @idiom("image", 0.8)

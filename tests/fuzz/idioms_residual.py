@@ -39,10 +39,15 @@ def residual_depthwise(k, x):
     return ends(k, k.depthwise(x), base)
 
 
+def groups(k, c):
+    """So many, or of so many channels each."""
+    return k.r.choice([g for n in (2, 4, 8) for g in (n, c // n) if c % n == 0])
+
+
 @idiom("image", 1.5)
 def residual_grouped(k, x):
     x, base = begins(k, x)
-    return ends(k, k.conv(x, group=k.one(2, 4, 8), kernel=k.one(1, 3, 5)), base)
+    return ends(k, k.conv(x, group=groups(k, x.shape[1]), kernel=k.one(1, 3, 5)), base)
 
 
 @idiom("image")
@@ -76,7 +81,7 @@ def residual_transposed_conv(k, x):
 @idiom("image", 1.5)
 def residual_bottleneck(k, x):
     y = k.Relu(k.conv(x, max(8, x.shape[1] // 4 * 2), 1))
-    y = k.Relu(k.conv(y, y.shape[1], 3))
+    y = k.Relu(k.conv(y, y.shape[1], 3, group=1 if k.chance(0.6) else groups(k, y.shape[1])))
     return k.maybe_activation(k.Add(k.conv(y, x.shape[1], 1), x))
 
 

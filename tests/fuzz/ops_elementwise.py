@@ -220,7 +220,12 @@ def prelu(b, o):
 
 @operators("Greater GreaterOrEqual Less LessOrEqual Equal", kind="step")
 def comparison(b, o):
-    return list(pair(b, o.type("T"), exact=True)), {}
+    """Of few numbers now and then, so that some are equal: only there < and <= differ."""
+    t = o.type("T")
+    if t not in ("bool", "string") and b.r.random() < 0.5:
+        lo, hi = 0 if t.startswith("u") else -2, 2
+        return list(pair(b, t, exact=True, lo=lo, hi=hi, second=(lo, hi))), {}
+    return list(pair(b, t, exact=True)), {}
 
 
 @operators("And Or Xor", kind="exact")

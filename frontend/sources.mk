@@ -56,6 +56,7 @@ frontend_sources = \
 	frontend/op_table.c \
 	frontend/op_types.c \
 	frontend/opsets.c \
+	frontend/part.c \
 	frontend/piece.c \
 	frontend/random_stream.c \
 	frontend/sequence.c \
@@ -85,6 +86,7 @@ frontend_files = \
 	frontend/onnx_ops.def \
 	frontend/onnx_types.def \
 	frontend/op_types.h \
+	frontend/part.h \
 	frontend/random_stream.h \
 	frontend/scope.h \
 	frontend/sequence.h \

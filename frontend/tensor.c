@@ -401,23 +401,29 @@ status onnx_tensor_read_pb(arena *a, const char *path, const char **name, litera
   return onnx_tensor_parse_pb(a, src.name, src.bytes, src.size, name, out);
 }
 
-status onnx_tensor_to_pb(arena *a, const char *name, const literal *l, uint8_t **bytes, size_t *size) {
+status onnx_tensor_from_literal(arena *a, const char *name, const literal *l, Onnx__TensorProto *out) {
   dtype type = l->shape.type;
   CHECK_THAT(type != DTYPE_STR, STATUS_UNSUPPORTED, "%s: tensors of strings cannot be written", name);
-  Onnx__TensorProto t = ONNX__TENSOR_PROTO__INIT;
   int64_t n = shape_elements(&l->shape);
-  t.name = arena_strdup(a, name);
-  t.has_data_type = 1;
-  t.data_type = dtype_get_info(type)->onnx;
-  t.n_dims = l->shape.rank;
-  t.dims = arena_memdup(a, l->shape.dims, l->shape.rank * sizeof(int64_t));
-  t.has_raw_data = 1;
-  t.raw_data.len = packed_bytes(type, n);
-  t.raw_data.data = (uint8_t *)l->data;
+  onnx__tensor_proto__init(out);
+  out->name = arena_strdup(a, name);
+  out->has_data_type = 1;
+  out->data_type = dtype_get_info(type)->onnx;
+  out->n_dims = l->shape.rank;
+  out->dims = arena_memdup(a, l->shape.dims, l->shape.rank * sizeof(int64_t));
+  out->has_raw_data = 1;
+  out->raw_data.len = packed_bytes(type, n);
+  out->raw_data.data = (uint8_t *)l->data;
   if (is_packed(type)) {
-    t.raw_data.data = arena_alloc(a, t.raw_data.len);
-    pack(type, l->data, (size_t)n, t.raw_data.data);
+    out->raw_data.data = arena_alloc(a, out->raw_data.len);
+    pack(type, l->data, (size_t)n, out->raw_data.data);
   }
+  return NULL;
+}
+
+status onnx_tensor_to_pb(arena *a, const char *name, const literal *l, uint8_t **bytes, size_t *size) {
+  Onnx__TensorProto t;
+  TRY(onnx_tensor_from_literal(a, name, l, &t));
   *size = onnx__tensor_proto__get_packed_size(&t);
   *bytes = arena_alloc(a, *size);
   onnx__tensor_proto__pack(&t, *bytes);

@@ -30,7 +30,10 @@ STATUS_MUST_USE status onnx_tensor_read_pb(arena *a, const char *path, const cha
 STATUS_MUST_USE status onnx_tensor_parse_pb(arena *a, const char *what, const void *bytes, size_t size,
                                             const char **name, literal *out);
 
-/* The bytes of a TensorProto with raw_data, on the arena. */
+/* A TensorProto with raw_data; the elements are borrowed where they can stay as they are. */
+STATUS_MUST_USE status onnx_tensor_from_literal(arena *a, const char *name, const literal *l,
+                                                Onnx__TensorProto *out);
+/* Its bytes, on the arena. */
 STATUS_MUST_USE status onnx_tensor_to_pb(arena *a, const char *name, const literal *l, uint8_t **bytes,
                                          size_t *size);
 

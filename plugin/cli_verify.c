@@ -33,14 +33,30 @@ static void print_line(const char *title, const char *text) {
   }
 }
 
-/* The command that shows the finding again. */
-static void print_command(const verify_finding *f) {
-  if (!f->module) {
+/* As a shell takes it for one word. */
+static void print_word(const char *text) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:+,=@%-";
+  bool quoted = text[strspn(text, plain)];
+  printf("%s", quoted ? "'" : "");
+  for (; *text; text++) {
+    printf("%.*s", *text == '\'' ? 4 : 1, *text == '\'' ? "'\\''" : text);
+  }
+  printf("%s", quoted ? "'" : "");
+}
+
+/* The file, and the command that shows the finding again. */
+static void print_example(const char *title, const verify_example *x) {
+  if (!x->file) {
     return;
   }
-  printf("  %-12s onnx-xla verify %s", "again", f->module);
-  for (uint32_t k = 0; k < f->n_inputs; k++) {
-    printf(" --input input_%" PRIu32 "=%s", k, f->inputs[k]);
+  print_line(title, x->file);
+  printf("  %-12s onnx-xla verify ", "again");
+  print_word(x->file);
+  for (uint32_t k = 0; k < x->n_inputs; k++) {
+    printf(" --input ");
+    print_word(x->names[k]);
+    printf("=");
+    print_word(x->inputs[k]);
   }
   printf("\n");
 }
@@ -52,8 +68,9 @@ static void print_finding(const verify_finding *f, uint32_t number) {
   print_line("computed as", f->algorithm);
   print_line("difference", f->difference);
   print_line("cause", f->why);
-  print_line("module", f->module);
-  print_command(f);
+  print_example("module", &f->module);
+  print_example("model", &f->model);
+  print_line(f->model.file ? "" : "model", f->model_note);
 }
 
 static void print_report(const cli_args *args, const verify_report *r) {
@@ -86,7 +103,8 @@ static status verify_once(const cli_args *args, const cli_list *dims, arena *a, 
   TRY(cli_session_options(&own, a, &options));
   TRY(cli_open(&own, &options, args->files.items[0], a, &s));
   CHECK_THAT(!plug_session_is_image(s), STATUS_INVALID_ARGUMENT,
-             "a compiled file cannot be verified: give the model that it was compiled from");
+             "a compiled file holds no HLO to compare it with: verify the model that it was compiled from, with the same "
+             "options; to see whether the file is damaged, onnx-xla info --verify FILE");
   TRY(cli_make_inputs(&own, s, a, &inputs));
   plug_inputs all = cli_inputs(s, inputs, a);
   plug_request request = plug_session_request(s, &all);

@@ -17,6 +17,7 @@
 #include "frontend/import.h"
 #include "frontend/model_parts.h"
 #include "frontend/op_types.h"
+#include "frontend/part.h"
 #include "frontend/tensor.h"
 #include "hlo/pass.h"
 #include "hlo/text.h"
@@ -178,21 +179,14 @@ static status check_constant(arena *a, const onnx_model *m, const plug_constant 
 }
 
 /* The importer then meets it as an initializer. */
-static void add_constant(arena *a, onnx_model *m, const plug_constant *c) {
+static status add_constant(arena *a, onnx_model *m, const plug_constant *c) {
   Onnx__GraphProto *g = m->graph;
-  const shape *given = &c->value.shape;
   Onnx__TensorProto *t = ARENA_NEW(a, Onnx__TensorProto);
-  onnx__tensor_proto__init(t);
-  t->name = arena_strdup(a, c->name);
-  t->has_data_type = 1;
-  t->data_type = dtype_get_info((dtype)given->type)->onnx;
-  t->n_dims = given->rank;
-  t->dims = arena_memdup(a, given->dims, given->rank * sizeof *t->dims);
-  t->has_raw_data = 1;
-  t->raw_data = (ProtobufCBinaryData){(size_t)shape_bytes(given), (uint8_t *)(uintptr_t)c->value.data};
+  TRY(onnx_tensor_from_literal(a, c->name, &c->value, t));
   g->initializer = arena_grow(a, g->initializer, g->n_initializer * sizeof t, (g->n_initializer + 1) * sizeof t);
   g->initializer[g->n_initializer++] = t;
   *str_map_put(&m->initializers, t->name) = t;
+  return NULL;
 }
 
 typedef struct open_call {
@@ -212,7 +206,7 @@ static status open_onnx(void *data) {
               : onnx_model_from_memory(c->a, c->bytes, c->size, NULL, NULL, &m));
   for (uint32_t k = 0; k < c->n_constants; k++) {
     TRY(check_constant(c->a, m, &c->constants[k]));
-    add_constant(c->a, m, &c->constants[k]);
+    TRY(add_constant(c->a, m, &c->constants[k]));
   }
   loaded *l = ARENA_NEW(c->a, loaded);
   l->onnx = m;
@@ -333,6 +327,16 @@ status plug_import(const plug_source *s, const plug_request *r, arena *a, hlo_mo
     values[number[k]] = inputs[k].value ? inputs[k].value->data : NULL;
   }
   return NULL;
+}
+
+const onnx_model *plug_onnx_model(const plug_source *s) { return ((const loaded *)s->model)->onnx; }
+
+plug_source *plug_with_outputs(const plug_source *s, arena *a, uint32_t n, const char *const *names) {
+  plug_source *copy = arena_memdup(a, s, sizeof *s);
+  loaded *l = arena_memdup(a, s->model, sizeof *l);
+  l->onnx = onnx_model_with_outputs(a, l->onnx, n, names);
+  copy->model = l;
+  return copy;
 }
 
 /* --- compiling --- */
@@ -563,7 +567,7 @@ static status match_node(void *data, Onnx__NodeProto *node) {
 }
 
 status plug_find_node(const plug_source *s, const char *node, arena *a, const char **label) {
-  const onnx_model *m = ((const loaded *)s->model)->onnx;
+  const onnx_model *m = plug_onnx_model(s);
   node_search search = {.a = a, .wanted = node};
   CHECK_THAT(m, STATUS_INVALID_ARGUMENT, "HLO text has no nodes of a model");
   TRY(onnx_walk_nodes(a, m->graph->node, m->graph->n_node, match_node, &search));
@@ -599,7 +603,7 @@ static status check_operators(check_call *c) {
 
 /* Declared outputs that no run could give, also where which branch is taken, and so what comes out, is known later. */
 static status check_declared(const check_call *c) {
-  const onnx_model *m = ((const loaded *)c->s->model)->onnx;
+  const onnx_model *m = plug_onnx_model(c->s);
   dim_table *dims = dim_table_create(c->a);
   for (size_t k = 0; m && k < m->graph->n_output; k++) {
     const Onnx__ValueInfoProto *v = m->graph->output[k];

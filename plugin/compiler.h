@@ -122,7 +122,7 @@ typedef struct plug_verify_options {
   void *progress_data;
 } plug_verify_options;
 
-enum { PLUG_COMPILER_ABI = 6 };
+enum { PLUG_COMPILER_ABI = 7 };
 
 typedef struct plug_compiler {
   uint32_t abi;

@@ -10,6 +10,10 @@
 STATUS_MUST_USE status plug_import(const plug_source *s, const plug_request *r, arena *a, hlo_module **out,
                                    const void **values, bool *complete);
 
+/* The same model with other outputs (frontend/part.h), to be imported only; its model file, NULL where it is HLO.  In compiler.c. */
+plug_source *plug_with_outputs(const plug_source *s, arena *a, uint32_t n, const char *const *names);
+const struct onnx_model *plug_onnx_model(const plug_source *s);
+
 /* The label that the operations of a node have, which goes by its name or an output.  In compiler.c. */
 STATUS_MUST_USE status plug_find_node(const plug_source *s, const char *node, arena *a, const char **label);
 

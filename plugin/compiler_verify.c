@@ -2,6 +2,7 @@
 #include "plugin/compiler_verify.h"
 
 #include "plugin/compiler_backend.h"
+#include "plugin/compiler_part.h"
 #include "plugin/compiler_pieces.h"
 #include "plugin/compiler_text.h"
 #include "runtime/pool.h"
@@ -101,7 +102,9 @@ static status verify(void *data) {
   TRY(rt_pool_create(c->options.compile.threads, &c->options.pool));
   arena_cleanup(c->a, destroy_pool, c->options.pool);
   TRY(plug_import(c->s, c->request, c->a, &m, NULL, &complete));
-  return complete ? verify_one(c, import_model, c, c->o->inputs) : verify_pieces(c);
+  TRY(complete ? verify_one(c, import_model, c, c->o->inputs) : verify_pieces(c));
+  plug_write_parts(c->s, c->request, c->o, c->a, c->out);
+  return NULL;
 }
 
 status plug_verify(const plug_source *s, const plug_request *request, const plug_verify_options *o, arena *a,

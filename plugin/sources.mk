@@ -24,6 +24,7 @@ plugin_compiler_sources = \
 	plugin/compiler_arrays.c \
 	plugin/compiler_backend.c \
 	plugin/compiler_explain.c \
+	plugin/compiler_part.c \
 	plugin/compiler_pieces.c \
 	plugin/compiler_sequences.c \
 	plugin/compiler_survey.c \
@@ -101,6 +102,7 @@ plugin_files = \
 	plugin/compiler_apart.h \
 	plugin/compiler_backend.h \
 	plugin/compiler_bodies.h \
+	plugin/compiler_part.h \
 	plugin/compiler_pieces.h \
 	plugin/compiler_survey.h \
 	plugin/compiler_text.h \

@@ -44,6 +44,7 @@ check_programs = \
 	tests/unit/check_math_f64 \
 	tests/unit/check_model \
 	tests/unit/check_npy \
+	tests/unit/check_part \
 	tests/unit/check_passes \
 	tests/unit/check_pool \
 	tests/unit/check_product \
@@ -65,6 +66,7 @@ test_programs = \
 	tests/hlo/prog_run_pass
 test_modules = \
 	tests/e2e/module_failing_malloc.la \
+	tests/e2e/module_faulty_backend.la \
 	tests/e2e/module_toy_backend.la
 test_helper_sources = \
 	tests/fuzz/bytes/mutate.c \
@@ -663,6 +665,8 @@ tests_unit_check_model_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_model_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_npy_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_npy_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_part_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_part_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_passes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_passes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_pool_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
@@ -702,6 +706,9 @@ tests_hlo_prog_run_pass_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_e2e_module_failing_malloc_la_SOURCES = tests/e2e/module_failing_malloc.c
 tests_e2e_module_failing_malloc_la_LDFLAGS = $(FLAGS_OF_MODULES)
 tests_e2e_module_failing_malloc_la_LIBADD = $(LIBS_OF_MODULES)
+tests_e2e_module_faulty_backend_la_SOURCES = tests/e2e/module_faulty_backend.c
+tests_e2e_module_faulty_backend_la_LDFLAGS = $(FLAGS_OF_MODULES)
+tests_e2e_module_faulty_backend_la_LIBADD = $(LIBS_OF_MODULES)
 tests_e2e_module_toy_backend_la_SOURCES = tests/e2e/module_toy_backend.c
 tests_e2e_module_toy_backend_la_LDFLAGS = $(FLAGS_OF_MODULES)
 tests_e2e_module_toy_backend_la_LIBADD = $(LIBS_OF_MODULES)

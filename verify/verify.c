@@ -84,7 +84,8 @@ static status run_alone(void *data) {
   verify_difference d;
   bool differ;
   options.algorithm = l->algorithm;
-  options.tune = l->algorithm ? RT_TUNE_OFF : options.tune; /* what is asked for by number need not be timed */
+  options.tune =
+      l->algorithm ? RT_TUNE_OFF : options.tune; /* what is asked for by number need not be timed */
   TRY(verify_make(l->v->o, &options, l->a, m, &e, &report));
   TRY(verify_run(l->v->o, e, inputs, NULL, NULL, l->a, got));
   verify_tolerance t = verify_tolerance_of(l->i, options.narrow);
@@ -182,6 +183,7 @@ static status differs(void *data, const hlo_instr *i, const literal *operands, c
                         .thunk = arena_printf(v->a, "%s [%s]", t->label, t->kind),
                         .algorithm = arena_strdup(v->a, t->note ? t->note : ""),
                         .difference = verify_difference_text(v->a, d)};
+  verify_name_sources(v->a, i, f);
   return find_cause(v, i, operands, want, f);
 }
 
@@ -225,6 +227,19 @@ static void run_progress(void *data, uint32_t done, uint32_t all) {
   tell(data, "comparing instructions", (double)done / (double)all);
 }
 
+/* A compiler that does not fill rt_compile_options.origins would have nothing compared, and so nothing wrong.
+ * Thunks of the runtime's own kinds have none where they only copy results. */
+static status check_origins(const rt_program *p) {
+  uint32_t n = 0, n_known = 0;
+  for (uint32_t k = 0; k < p->body.n; k++) {
+    n += strchr(p->body.thunks[k].kind, '.') != NULL;
+    n_known += p->body.thunks[k].origin != 0;
+  }
+  CHECK_THAT(n == 0 || n_known, STATUS_UNSUPPORTED,
+             "backend %s does not tell which instruction a thunk computes", p->target);
+  return NULL;
+}
+
 /* Compiles as `compile` says and runs in lockstep.  results: of the entry, on the verifier's arena, as is
  * what is compiled. */
 static status run_lockstep(verifier *v, const rt_compile_options *compile, verify_lockstep *given,
@@ -238,6 +253,7 @@ static status run_lockstep(verifier *v, const rt_compile_options *compile, verif
   TRY(v->import(v->import_data, v->a, &m));
   tell(v, "compiling", 0);
   TRY(verify_make(v->o, &options, v->a, m, &e, &report));
+  TRY(check_origins(rt_executable_program(e)));
   given->origins = &origins;
   given->module = m;
   given->inputs = v->inputs;

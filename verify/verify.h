@@ -33,6 +33,13 @@ typedef enum verify_cause {
   VERIFY_PASS       /* a pass changed what the module computes */
 } verify_cause;
 
+/* A module or model in a file, and its inputs in files of their own. */
+typedef struct verify_example {
+  const char *file; /* NULL: none was written */
+  uint32_t n_inputs;
+  const char **names, **inputs; /* of each input, and of its file */
+} verify_example;
+
 /* Texts are on the arena. */
 typedef struct verify_finding {
   verify_cause cause;
@@ -42,9 +49,13 @@ typedef struct verify_finding {
   const char *algorithm;   /* the thunk's note: which way it is computed; "" */
   const char *difference;  /* as verify_difference_text puts it */
   const char *why;         /* the cause in a sentence */
-  const char *module;      /* file with the smallest module that shows it; NULL: none was written */
-  uint32_t n_inputs;       /* of that module; each stands in a file of its own */
-  const char **inputs;
+  const char *stem;        /* of the names of its files; NULL: there are none yet */
+  verify_example module;   /* the smallest HLO that shows it */
+  uint32_t n_sources; /* ONNX nodes, each by itself, that the module comes from, or else the instruction */
+  const char **sources;
+  verify_example model; /* those nodes; a caller who has the model writes it */
+  const char
+      *model_note; /* whether the model shows it, or why there is none; NULL: the caller has no model */
 } verify_finding;
 
 typedef struct verify_report {

@@ -20,7 +20,7 @@
 typedef enum fault { NO_FAULT, IN_KERNEL, IN_ALGORITHM, IN_PLACE, IN_PASS } fault;
 
 static fault planted;
-static bool may_be_in_place, is_second_algorithm;
+static bool may_be_in_place, is_second_algorithm, tells_origins = true;
 
 static bool lies_over_input(const rt_thunk *t) {
   for (uint32_t k = 0; k < t->n_inputs; k++) {
@@ -84,8 +84,10 @@ static status compile_faulty(struct hlo_module *m, const rt_compile_options *o, 
                              rt_report *report) {
   may_be_in_place = !o->out_of_place;
   is_second_algorithm = o->algorithm == 2;
+  rt_compile_options options = *o;
+  options.origins = tells_origins ? o->origins : NULL;
   TRY(planted == IN_PASS ? change_module((hlo_module *)m, o) : NULL);
-  TRY(cpu_compiler.compile(m, o, a, out, report));
+  TRY(cpu_compiler.compile(m, &options, a, out, report));
   (*out)->target = "faulty";
   return NULL;
 }
@@ -233,8 +235,8 @@ enum { N_FAULTS = sizeof rows / sizeof *rows };
 /* The module that was written shows the same when it is verified itself, with inputs of its own. */
 static void check_module(const row *r, const verify_finding *f) {
   static char text[20000];
-  FILE *file = fopen(f->module, "r");
-  ck_assert_msg(file, "%s cannot be read", f->module);
+  FILE *file = fopen(f->module.file, "r");
+  ck_assert_msg(file, "%s cannot be read", f->module.file);
   text[fread(text, 1, sizeof text - 1, file)] = '\0';
   fclose(file);
   trial again = run_trial(text, r->planted, NULL);
@@ -244,10 +246,10 @@ static void check_module(const row *r, const verify_finding *f) {
 }
 
 static void remove_files(const char *folder, const verify_finding *f) {
-  for (uint32_t k = 0; k < f->n_inputs; k++) {
-    ck_assert_int_eq(unlink(f->inputs[k]), 0);
+  for (uint32_t k = 0; k < f->module.n_inputs; k++) {
+    ck_assert_int_eq(unlink(f->module.inputs[k]), 0);
   }
-  ck_assert_int_eq(unlink(f->module), 0);
+  ck_assert_int_eq(unlink(f->module.file), 0);
   ck_assert_int_eq(rmdir(folder), 0);
 }
 
@@ -260,7 +262,8 @@ START_TEST(a_fault_is_named) {
   const verify_finding *f = &t.report.findings[0];
   ck_assert_msg(strncmp(f->node, "bad", 3) == 0, "node '%s', %s", f->node, f->instruction);
   ck_assert_msg(f->cause == r->cause, "%s", f->why);
-  ck_assert_ptr_nonnull(f->module);
+  ck_assert_ptr_nonnull(f->module.file);
+  ck_assert_str_eq(f->sources[f->n_sources - 1], "bad");
   check_module(r, f);
   remove_files(folder, f);
   arena_destroy(t.a);
@@ -278,11 +281,43 @@ START_TEST(all_algorithms_are_tried) {
 }
 END_TEST
 
+/* Not "0 wrong" of a backend whose instructions cannot be compared. */
+START_TEST(a_backend_must_tell_what_its_thunks_compute) {
+  trial t = {.text = chain, .a = arena_create(NULL)};
+  make_faulty(NO_FAULT);
+  tells_origins = false;
+  status s = guard_run(verify, &t);
+  ck_assert_int_eq(status_get_code(s), STATUS_UNSUPPORTED);
+  ck_assert_str_eq(status_message(s), "backend faulty does not tell which instruction a thunk computes");
+  status_free(s);
+  arena_destroy(t.a);
+}
+END_TEST
+
+/* A constant that other nodes have, too, is no reason to take these for part of it. */
+START_TEST(sources_are_those_of_what_is_computed) {
+  static const char text[] = MODULE(
+      "entry main(%x: f32[6,40]) {\n%h = constant() {value=f32[] 0.5} : f32[] @\"far: Constant\"\n"
+      "%r = broadcast(%h) {dimensions=[]} : f32[6,40] @\"far: Mul\"\n%a = add(%x, %r) : f32[6,40] @\"bad: "
+      "Add\"\n"
+      "%b = tanh(%a) : f32[6,40] @\"near: Tanh\"\nreturn %b\n}\n");
+  trial t = run_trial(text, IN_KERNEL, NULL);
+  ck_assert_uint_eq(t.report.n_findings, 1);
+  const verify_finding *f = &t.report.findings[0];
+  ck_assert_uint_eq(f->n_sources, 2);
+  ck_assert_str_eq(f->sources[0], "bad: Add");
+  ck_assert_str_eq(f->sources[1], "near: Tanh");
+  arena_destroy(t.a);
+}
+END_TEST
+
 int main(void) {
   TCase *c = tcase_create("verify");
   tcase_set_timeout(c, 120);
   tcase_add_loop_test(c, nothing_is_found_where_nothing_is_wrong, 0, N_RIGHT);
   tcase_add_loop_test(c, a_fault_is_named, 0, N_FAULTS);
   tcase_add_test(c, all_algorithms_are_tried);
+  tcase_add_test(c, sources_are_those_of_what_is_computed);
+  tcase_add_test(c, a_backend_must_tell_what_its_thunks_compute);
   return run_suite("verify", c);
 }

@@ -151,7 +151,7 @@ static status build(void *data) {
   drop_copies(&t->program->body);
   spread_weights(t);
   make_buffers(t);
-  return rt_executable_create(t->program, &cpu_target, t->m->budget, t->p->threads, &t->executable);
+  return rt_executable_create(t->program, &cpu_target, t->m->budget, &t->executable);
 }
 
 /* --- timing --- */

@@ -232,7 +232,7 @@ static status make_guarded(void *data) {
   }
   TRY(p->backend->compiler->compile((struct hlo_module *)x->info.module, &options, x->arena, &x->program, &report));
   p->seconds_tuning += report.seconds_tuning;
-  return rt_executable_create(x->program, p->backend->target, &x->budget, options.threads, &x->executable);
+  return rt_executable_create(x->program, p->backend->target, &x->budget, &x->executable);
 }
 
 typedef struct search {

@@ -99,7 +99,7 @@ status plug_make_compiled(plug_session *s, const rt_program *p, arena *a, plug_c
   status failed = c ? NULL : status_error(STATUS_RESOURCE, "out of memory");
   if (!failed && p) {
     c->elsewhere = s->target->check_cpu ? s->target->check_cpu(p->cpu) : NULL;
-    failed = c->elsewhere ? NULL : rt_executable_create(p, s->target, &s->budget, plug_session_threads(s), &c->executable);
+    failed = c->elsewhere ? NULL : rt_executable_create(p, s->target, &s->budget, &c->executable);
   }
   if (failed) {
     free(c);

@@ -147,16 +147,10 @@ static status load_sequence(rt_loader *l, const rt_target *target, const rt_sequ
   return NULL;
 }
 
-typedef struct creation {
-  rt_executable *e;
-  uint32_t threads;
-} creation;
-
 static status create(void *data) {
-  creation *c = data;
-  rt_executable *e = c->e;
+  rt_executable *e = data;
   const rt_program *p = e->program;
-  rt_loader l = {.arena = e->arena, .program = p, .threads = c->threads};
+  rt_loader l = {.arena = e->arena, .program = p};
   if (e->target->check_cpu) {
     TRY(e->target->check_cpu(p->cpu));
   }
@@ -169,8 +163,7 @@ static status create(void *data) {
   return NULL;
 }
 
-status rt_executable_create(const rt_program *p, const rt_target *target, mem_budget *budget, uint32_t threads,
-                            rt_executable **out) {
+status rt_executable_create(const rt_program *p, const rt_target *target, mem_budget *budget, rt_executable **out) {
   *out = NULL;
   CHECK_THAT(strcmp(p->target, target->name) == 0, STATUS_INVALID_ARGUMENT, "a program for target %s, not %s", p->target,
              target->name);
@@ -180,8 +173,7 @@ status rt_executable_create(const rt_program *p, const rt_target *target, mem_bu
   e->program = p;
   e->target = target;
   e->arena = arena_create(budget);
-  creation c = {e, threads};
-  status s = guard_run(create, &c);
+  status s = guard_run(create, e);
   if (s) {
     rt_executable_destroy(e);
     return s;

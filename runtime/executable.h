@@ -8,7 +8,7 @@
 /* The program must live as long.  Everything in it is checked: it may come from a damaged file.  The budget counts what is
  * kept between runs too. */
 STATUS_MUST_USE status rt_executable_create(const rt_program *p, const rt_target *target, mem_budget *budget,
-                                            uint32_t threads, rt_executable **out);
+                                            rt_executable **out);
 void rt_executable_destroy(rt_executable *e);
 const rt_program *rt_executable_program(const rt_executable *e);
 const rt_target *rt_executable_target(const rt_executable *e);

@@ -13,7 +13,7 @@
 #include "runtime/program.h"
 
 /* Goes up with every change of what a backend sees of this header and of program.h (tests/abi/test-backend-abi). */
-enum { RT_ABI = 2 };
+enum { RT_ABI = 3 };
 
 struct hlo_module; /* opaque here */
 struct hlo_instr;
@@ -51,7 +51,6 @@ typedef struct rt_loader {
   const rt_program *program;
   rt_code **code; /* one an object of the program */
   rt_device *device;
-  uint32_t threads; /* that a run may use */
 } rt_loader;
 
 /* Which inputs of a thunk may lie where its outputs or its scratch memory do; checked when a program is loaded. */

@@ -223,7 +223,7 @@ static status execute(const rt_program *p, const rt_target *target, bool check, 
   rt_executable *e;
   rt_pool *pool;
   int64_t size;
-  ASSERT_OK(rt_executable_create(p, target, NULL, 2, &e));
+  ASSERT_OK(rt_executable_create(p, target, NULL, &e));
   ASSERT_OK(rt_pool_create(2, &pool));
   status s = rt_execute(e, &(rt_run_options){.pool = pool, .check_memory = check}, (const void *[]){input},
                         (void *[]){output, &size});

@@ -68,7 +68,7 @@ static literal *run(const rt_program *p, uint64_t seed, const void *const *input
   rt_executable *e;
   literal *out = ARENA_NEW_N(a, literal, p->n_results);
   void **results = ARENA_NEW_N(a, void *, p->n_results);
-  no_error(rt_executable_create(p, strcmp(p->target, "cpu") == 0 ? &cpu_target : &ref_target, NULL, 1, &e));
+  no_error(rt_executable_create(p, strcmp(p->target, "cpu") == 0 ? &cpu_target : &ref_target, NULL, &e));
   for (uint32_t k = 0; k < p->n_results; k++) {
     out[k] = literal_new(a, p->results[k].shape, &results[k]);
   }

@@ -107,7 +107,7 @@ static literal run(const session *s, const rt_program *p, const literal *in, uin
   for (uint32_t k = 0; k < p->n_params; k++) {
     params[k] = in[k].data;
   }
-  ck_assert_ptr_null(rt_executable_create(p, &cpu_target, NULL, threads, &e));
+  ck_assert_ptr_null(rt_executable_create(p, &cpu_target, NULL, &e));
   ck_assert_ptr_null(rt_pool_create(threads, &pool));
   for (int k = 0; k < RUNS; k++) {
     ck_assert_ptr_null(rt_execute(e, &(rt_run_options){.pool = pool}, params, &result));

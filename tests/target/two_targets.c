@@ -18,7 +18,7 @@ status run_on_cpu(arena *a, hlo_module *m, const variant *v, const literal *in, 
   rt_compile_options options = {.cpu = v->cpu, .lanes = v->lanes, .threads = v->threads,
                                 .eval = v->folds ? ref_fold : NULL};
   TRY(cpu_compiler.compile((struct hlo_module *)m, &options, a, &p, NULL));
-  TRY(rt_executable_create(p, &cpu_target, NULL, v->threads, &e));
+  TRY(rt_executable_create(p, &cpu_target, NULL, &e));
   rt_pool *pool;
   status s = rt_pool_create(v->threads, &pool);
   const void **params = ARENA_NEW_N(a, const void *, p->n_params + 1);

@@ -108,7 +108,7 @@ static status open_and_run(arena *a, trial *t) {
   rt_executable *e;
   TRY(rt_image_open(a, path, t->verify, &image));
   CHECK_THAT(image->n_programs == 1, STATUS_INVALID_FILE, "%u programs", image->n_programs);
-  TRY(rt_executable_create(image->programs[0], t->b->target, NULL, 1, &e));
+  TRY(rt_executable_create(image->programs[0], t->b->target, NULL, &e));
   const rt_program *p = image->programs[0];
   status s = NULL;
   if (t->run && p->n_params == 2 && p->n_results == 1 && shape_bytes(&p->params[0].shape) <= (int64_t)sizeof input &&

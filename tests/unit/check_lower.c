@@ -204,7 +204,7 @@ static void expect_same(const rt_program *p, const literal *expected, const char
   int64_t out[4][4];
   rt_executable *e;
   rt_pool *threads;
-  status s = rt_executable_create(p, &ref_target, NULL, 1, &e);
+  status s = rt_executable_create(p, &ref_target, NULL, &e);
   ck_assert_msg(!s, "%s\n%s", status_message(s), text);
   s = rt_pool_create(3, &threads);
   ck_assert_ptr_null(s);
@@ -251,7 +251,7 @@ static void expect_lockstep(arena *a, const hlo_module *m, const rt_program *p, 
     (void)literal_new(a, p->results[k].shape, &results[k]);
   }
   verify_lockstep lockstep = {.origins = origins, .module = m, .inputs = args, .differs = refuse};
-  status s = rt_executable_create(p, &ref_target, NULL, 1, &e);
+  status s = rt_executable_create(p, &ref_target, NULL, &e);
   ck_assert_msg(!s, "%s", s ? status_message(s) : "");
   s = rt_execute(e, &(rt_run_options){.drive = verify_drive, .drive_data = &lockstep}, params, results);
   ck_assert_msg(!s, "%s\n%s", s ? status_message(s) : "", text);

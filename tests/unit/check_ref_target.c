@@ -56,7 +56,7 @@ static status compile_and_run(void *data) {
   rt_executable *e;
   rt_report report = {0};
   TRY(ref_compiler.compile(parse(program_text), NULL, memory, &p, &report));
-  TRY(rt_executable_create(p, &ref_target, NULL, 1, &e));
+  TRY(rt_executable_create(p, &ref_target, NULL, &e));
   status s = rt_execute(e, &(rt_run_options){.check_memory = true}, (const void *[]){x, &n}, (void *[]){d, t, x2, w});
   rt_executable_destroy(e);
   TRY(s);
@@ -83,7 +83,7 @@ static status load_damaged(void *data) {
   ck_assert_uint_eq(p->body.n, 1);
   const char *text = data;
   p->body.thunks[0].config = (rt_span){text, strlen(text)};
-  status s = rt_executable_create(p, &ref_target, NULL, 1, &e);
+  status s = rt_executable_create(p, &ref_target, NULL, &e);
   rt_executable_destroy(e);
   return s;
 }
@@ -117,10 +117,10 @@ START_TEST(own_kinds_first) {
   rt_thunk copy = {.kind = "copy", .label = "a copy of nothing"}; /* which the runtime's own refuses */
   const rt_program p = {.target = "plain", .cpu = "", .body = {1, 1, &copy}};
   rt_executable *e;
-  status s = rt_executable_create(&p, &plain, NULL, 1, &e);
+  status s = rt_executable_create(&p, &plain, NULL, &e);
   ck_assert_int_eq(status_get_code(s), STATUS_INVALID_FILE);
   status_free(s);
-  s = rt_executable_create(&p, &device, NULL, 1, &e);
+  s = rt_executable_create(&p, &device, NULL, &e);
   ck_assert_msg(!s, "%s", status_message(s));
   rt_executable_destroy(e);
 }

@@ -107,7 +107,7 @@ static void **make_buffers(arena *a, uint32_t n, const rt_io *io) {
 static status run_program(job *j, const rt_program *p) {
   rt_executable *e;
   void **params = make_buffers(j->a, p->n_params, p->params), **results = make_buffers(j->a, p->n_results, p->results);
-  TRY(rt_executable_create(p, &ref_target, j->budget, 1, &e));
+  TRY(rt_executable_create(p, &ref_target, j->budget, &e));
   status s = NULL;
   if (params && results) {
     s = rt_execute(e, &(rt_run_options){.budget = j->budget, .seed = 1}, (const void *const *)params, results);

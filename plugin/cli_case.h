@@ -25,6 +25,7 @@ STATUS_MUST_USE status cli_find_cases(arena *a, const char *dir, cli_cases *out)
 /* What a case took. */
 typedef struct cli_case_report {
   bool host_thunks; /* some step runs outside of compiled code */
+  bool differs;     /* it fails since elements differ, and for nothing else */
   double compile, passes, codegen, run; /* seconds; passes and codegen are parts of compile */
   uint32_t kernels;
 } cli_case_report;

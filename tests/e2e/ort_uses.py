@@ -52,6 +52,17 @@ def takes(m, feeds, want, **ours):
     assert taken == want, f"{taken} (nodes taken, nodes, groups) instead of {want}"
 
 
+def check_guessed_sizes(folder, data):
+    """The survey takes open sizes for 1, at which nothing is left to sample from here: no reason to leave a node."""
+    nodes = [helper.make_node("Slice", ["x", "one", "far", "axis"], ["rest"]),
+             helper.make_node("GridSample", ["rest", "grid"], ["y"])]
+    constants = [("one", np.array([1])), ("far", np.array([1 << 40])), ("axis", np.array([2]))]
+    m = model(nodes, [info("x", [1, 1, "h", "w"]), info("grid", [1, "a", "b", 2])], [info("y", [1, 1, "a", "b"])],
+              constants)
+    feeds = {"x": rng.random((1, 1, 40, 50), np.float32), "grid": rng.random((1, 30, 20, 2), np.float32)}
+    takes(m, feeds, (2, 2, 1))
+
+
 # --- groups ---
 
 def check_lone_node(folder, data):

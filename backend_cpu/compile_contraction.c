@@ -256,15 +256,6 @@ static step splat_step(hlo_op op, bool swapped, double number) {
   }
 }
 
-/* Columns at the left whose windows begin outside of the image, and which oneDNN 2.6 does not compute in one go: behind them
- * it reads wrong elements of a binary post's array of the result's shape, and says nothing.  Three it computes on every
- * processor.  What it adds from the result's own memory (CPU_POST_SUM) it reads right. */
-enum { MOST_PADDED_COLUMNS = 3 };
-
-static bool misreads_arrays(const cpu_geometry *g) {
-  return g->op == CPU_CONVOLUTION && g->low[g->spatial - 1] > MOST_PADDED_COLUMNS;
-}
-
 /* oneDNN 2.6 computes a convolution's binary post wrongly, and says nothing, unless its array has one number, one a channel,
  * or one for each of the result.  (A matrix product's may be stretched along any dimensions.) */
 static bool library_stretches(const hlo_instr *convolution, uint32_t dims) {
@@ -384,22 +375,31 @@ static uint32_t channels_mask(const cpu_geometry *g) {
   return g->op == CPU_MATMUL ? 4 : g->channels_last ? 1u << (g->spatial + 1) : 2;
 }
 
-/* Is the post's array one of the result's shape, which the library would misread?  The first that is added becomes a sum. */
-static bool is_misread(const cpu_contraction *c, const cpu_post *post) {
+/* Returns true if the post's array may be added from the result's own memory: the first one that is added. */
+static bool may_be_sum(const cpu_contraction *c, const cpu_post *post) {
   uint32_t channels = channels_mask(&c->g);
-  if (post->kind <= CPU_POST_LAST_UNARY || !(post->dims & ~channels) || !misreads_arrays(&c->g)) {
-    return false;
-  }
-  bool sums = post->kind == CPU_POST_ADD && !cpu_sums_bytes(&c->g);
+  bool sum = post->kind == CPU_POST_ADD && !cpu_sums_bytes(&c->g);
   for (uint32_t k = 0; k < c->n_posts; k++) {
     const cpu_post *before = &c->posts[k];
-    sums = sums && before->kind != CPU_POST_SUM && !(before->kind == CPU_POST_ADD && before->dims & ~channels);
+    sum = sum && before->kind != CPU_POST_SUM && !(before->kind == CPU_POST_ADD && before->dims & ~channels);
   }
-  return !sums;
+  return sum;
 }
 
-/* Appends a post.  False where there is no room, or where the library would go wrong: oneDNN 2.6 computes two of one
- * unary kind with the parameters of one of them. */
+/* Returns true if the library is left with plain loops once the post stands behind this convolution: not all of its
+ * implementations read arrays of the result's shape (exec_onednn_piece.c). */
+static bool slows_library(const cpu_contraction *c, const cpu_post *post) {
+  cpu_contraction with = *c;
+  if (c->g.op != CPU_CONVOLUTION || post->kind <= CPU_POST_LAST_UNARY || !(post->dims & ~channels_mask(&c->g)) ||
+      may_be_sum(c, post)) {
+    return false;
+  }
+  with.posts[with.n_posts++] = *post;
+  return !cpu_library_is_fast(&with);
+}
+
+/* Appends a post.  Returns false where there is no room, where the library would have plain loops only, or where it would go
+ * wrong: oneDNN 2.6 computes two of one unary kind with the parameters of one of them. */
 static bool add_post(cpu_contraction *c, const cpu_post *post) {
   cpu_post *last = c->n_posts ? &c->posts[c->n_posts - 1] : NULL;
   if (cpu_sums_bytes(&c->g) && post->kind == CPU_POST_LINEAR && post->alpha == 1 && post->beta == 0) {
@@ -416,7 +416,7 @@ static bool add_post(cpu_contraction *c, const cpu_post *post) {
       return false;
     }
   }
-  if (c->n_posts == CPU_MAX_POSTS || is_misread(c, post)) {
+  if (c->n_posts == CPU_MAX_POSTS || slows_library(c, post)) {
     return false;
   }
   c->posts[c->n_posts++] = *post;
@@ -550,9 +550,6 @@ static bool add_step(cpu_plan *p, const step *s) {
     *post = (cpu_post){.kind = CPU_POST_SUM};
     p->sum = s->array;
   } else if (s->is_array) {
-    if (whole && misreads_arrays(&c->g)) { /* a constant is no sum */
-      return false;
-    }
     p->arrays[cpu_contraction_arrays(c) - 1] = s->array;
   }
   return true;

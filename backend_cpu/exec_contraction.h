@@ -91,6 +91,10 @@ bool cpu_library_is_blas(void);
 /* It has products of bytes, whose sums nothing saturates before the end. */
 bool cpu_library_has_bytes(void);
 
+/* Returns true if the library computes this contraction, with its posts, by more than plain loops.  Takes some ten
+ * microseconds: nothing is generated. */
+bool cpu_library_is_fast(const cpu_contraction *c);
+
 typedef struct cpu_call cpu_call; /* ready to run, from many threads at once */
 
 typedef struct cpu_call_info {

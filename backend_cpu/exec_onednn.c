@@ -172,10 +172,8 @@ static status make_parts(arena *a, const cpu_contraction *c, const rt_span *form
 static void describe(arena *a, const cpu_contraction *c, const cpu_call *call, cpu_call_info *info) {
   info->fast = true;
   for (uint32_t k = 0; k < call->n_pieces; k++) {
-    const char *name = "";
-    dnnl_primitive_desc_query(call->pieces[k].pd, dnnl_query_impl_info_str, 0, &name);
-    info->implementation = arena_strdup(a, name);
-    info->fast = info->fast && strncmp(name, "ref", 3) != 0 && strncmp(name, "simple", 6) != 0;
+    info->implementation = arena_strdup(a, onednn_implementation(call->pieces[k].pd));
+    info->fast = info->fast && onednn_is_fast(call->pieces[k].pd);
   }
   info->scratch_bytes = call->scratch_bytes * call->n_parts;
   info->weights_bytes = call->weights_bytes * (call->divides_weights ? call->n_parts : 1);
@@ -352,6 +350,12 @@ const char *cpu_library_name(void) { return NULL; }
 bool cpu_library_is_blas(void) { return false; }
 
 bool cpu_library_has_bytes(void) { return false; }
+
+/* Kernels of our own take every post: nothing is to be kept from them. */
+bool cpu_library_is_fast(const cpu_contraction *c) {
+  (void)c;
+  return true;
+}
 
 status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call **out,
                        cpu_call_info *info) {

@@ -49,7 +49,13 @@ typedef struct onednn_operands {
 
 typedef struct onednn_window {
   dnnl_dims_t strides, low, high, dilation;
+  bool no_gemm; /* not the library's implementation by matrix products */
 } onednn_window;
+
+/* The library's name of the implementation that it chose. */
+const char *onednn_implementation(const_dnnl_primitive_desc_t pd);
+/* Returns true if that is more than plain loops. */
+bool onednn_is_fast(const_dnnl_primitive_desc_t pd);
 
 dnnl_status_t onednn_convolution(const onednn_operands *d, const onednn_window *w, dnnl_primitive_attr_t attr,
                                  dnnl_primitive_desc_t *out);

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 status onednn_failed(dnnl_status_t s, const char *what) {
   status_code code = s == dnnl_out_of_memory   ? STATUS_RESOURCE
@@ -43,6 +44,23 @@ bool cpu_library_has_bytes(void) {
   unsigned isa = onednn_engine() ? (unsigned)dnnl_get_effective_cpu_isa() : 0;
   return (isa & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni ||
          (isa & dnnl_cpu_isa_avx2_vnni) == dnnl_cpu_isa_avx2_vnni;
+}
+
+/* --- implementations --- */
+
+const char *onednn_implementation(const_dnnl_primitive_desc_t pd) {
+  const char *name = "";
+  dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
+  return name;
+}
+
+bool onednn_is_fast(const_dnnl_primitive_desc_t pd) {
+  const char *name = onednn_implementation(pd);
+  return strncmp(name, "ref", 3) != 0 && strncmp(name, "simple", 6) != 0;
+}
+
+static bool is_refused(const onednn_window *w, const_dnnl_primitive_desc_t pd) {
+  return w->no_gemm && strstr(onednn_implementation(pd), "gemm");
 }
 
 /* --- descriptors --- */
@@ -121,9 +139,13 @@ dnnl_status_t onednn_append_sum(dnnl_post_ops_t ops) {
 
 dnnl_status_t onednn_convolution(const onednn_operands *d, const onednn_window *w, dnnl_primitive_attr_t attr,
                                  dnnl_primitive_desc_t *out) {
-  return dnnl_convolution_forward_primitive_desc_create(out, onednn_engine(), dnnl_forward_inference,
-                                                        dnnl_convolution_direct, d->lhs, d->weights, d->bias, d->result,
-                                                        w->strides, w->dilation, w->low, w->high, attr);
+  dnnl_status_t s = dnnl_convolution_forward_primitive_desc_create(
+      out, onednn_engine(), dnnl_forward_inference, dnnl_convolution_direct, d->lhs, d->weights, d->bias, d->result,
+      w->strides, w->dilation, w->low, w->high, attr);
+  while (!s && is_refused(w, *out)) {
+    s = dnnl_primitive_desc_next_impl(*out) ? dnnl_unimplemented : dnnl_success;
+  }
+  return s;
 }
 
 dnnl_status_t onednn_matmul(const onednn_operands *d, dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out) {
@@ -162,7 +184,15 @@ dnnl_status_t onednn_convolution(const onednn_operands *d, const onednn_window *
   dnnl_status_t s = dnnl_dilated_convolution_forward_desc_init(&desc, dnnl_forward_inference, dnnl_convolution_direct,
                                                                d->lhs, d->weights, d->bias, d->result, w->strides,
                                                                w->dilation, w->low, w->high);
-  return s ? s : dnnl_primitive_desc_create(out, &desc, attr, onednn_engine(), NULL);
+  dnnl_primitive_desc_iterator_t i = NULL;
+  s = s ? s : dnnl_primitive_desc_iterator_create(&i, &desc, attr, onednn_engine(), NULL);
+  while (!s && (*out = dnnl_primitive_desc_iterator_fetch(i)) && is_refused(w, *out)) {
+    dnnl_primitive_desc_destroy(*out);
+    *out = NULL;
+    s = dnnl_primitive_desc_iterator_next(i) ? dnnl_unimplemented : dnnl_success;
+  }
+  dnnl_primitive_desc_iterator_destroy(i);
+  return s || *out ? s : dnnl_out_of_memory;
 }
 
 dnnl_status_t onednn_matmul(const onednn_operands *d, dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out) {

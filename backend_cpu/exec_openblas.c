@@ -29,6 +29,8 @@ bool cpu_library_is_blas(void) { return true; }
 
 bool cpu_library_has_bytes(void) { return false; }
 
+bool cpu_library_is_fast(const cpu_contraction *c) { return c->g.op == CPU_MATMUL && c->n_posts == 0; }
+
 /* --- matrices as BLAS has them --- */
 
 /* How the matrix lies in memory: row by row, or column by column and then it is transposed. */

@@ -34,10 +34,10 @@ FAULTS = [
     ),
     fault(
         "misread-arrays",
-        "the library multiplies by arrays behind convolutions of wide padding",
+        "the library's convolution by matrix products is given arrays of the result's shape",
         (
-            "backend_cpu/compile_contraction.c",
-            "return g->op == CPU_CONVOLUTION && g->low[g->spatial - 1] > MOST_PADDED_COLUMNS;",
+            "backend_cpu/exec_onednn_piece.c",
+            "return found && c->g.channels_last;",
             "return false;",
         ),
         runs=ALGORITHMS,

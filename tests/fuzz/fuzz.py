@@ -227,14 +227,16 @@ def report_crash(options, seed, stage, graph, status):
             folder = write_model(options, f"{seed}-crash", stage)
         return {"what": "crash of a node", "message": status, "nodes": 1, "folder": folder}
 
+    failure = check.Failure(graph.way[0] if graph.way else "crash", {}, "crash", status)
+
     def fails(g):
         g.way = graph.way
         died, failures = in_child(
             lambda: check.run_all(g, options.matrix, random.Random(seed), False)[0] and True
         )
-        return check.Failure("crash", {}, "crash", status) if died else None
+        return failure if died else None
 
-    return report_failure(options, seed, graph, check.Failure("crash", {}, "crash", status), fails)
+    return report_failure(options, seed, graph, failure, fails)
 
 
 def parse():

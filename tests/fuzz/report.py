@@ -37,6 +37,11 @@ class Totals:
         for f in result["failures"]:
             self.add_failure(result["seed"], f)
 
+    def add_crash(self, seed, f):
+        """Of a seed whose process told nothing else."""
+        self.graphs += 1
+        self.add_failure(seed, f)
+
     def add_failure(self, seed, f):
         self.failures += 1
         self.kinds[f["what"]] += 1

@@ -12,6 +12,7 @@ from onnx import numpy_helper
 import peers
 from finish import Graph
 from models import make_model, value_info
+from workers import in_child
 
 
 def inner_names(node):
@@ -95,8 +96,8 @@ def shrink(graph, failure, fails, budget=200, seconds=120):
     return best
 
 
-def expected(graph):
-    """Outputs from elsewhere, and where from."""
+def from_elsewhere(graph):
+    """Outputs, and where from; None where nobody else runs the graph."""
     for name, run in (
         ("ONNX Runtime", lambda: peers.run_ort(graph.model, graph.inputs, optimise=False)),
         ("onnx.reference", lambda: peers.run_reference(graph.model, graph.inputs)),
@@ -105,7 +106,14 @@ def expected(graph):
             return run(), name
         except Exception:
             continue
-    return {o: graph.values[o].array for o in graph.outputs}, "the reference evaluator"
+    return None
+
+
+def expected(graph):
+    """Outputs, and where from.  Others run in a process of their own: they may crash, and they start threads, which
+    a process must not have that forks later."""
+    died, found = in_child(lambda: from_elsewhere(graph))
+    return found or ({o: graph.values[o].array for o in graph.outputs}, "the reference evaluator")
 
 
 def save(graph, folder, text):

@@ -225,7 +225,7 @@ class Pool:
                 "folder": None,
             }
         if failure:
-            total.add_failure(w.current, failure)
+            total.add_crash(w.current, failure)
         w.seeds.remove(w.current)
         if w.seeds:
             waiting.append(w.seeds)

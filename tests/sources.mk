@@ -88,6 +88,7 @@ script_tests = \
 	tests/build/test-ort-abi \
 	tests/build/test-sanitizers \
 	tests/build/test-thread-sanitizer \
+	tests/build/test-thread-sanitizer-graphs \
 	tests/build/test-without-libraries \
 	tests/conformance/test-conformance \
 	tests/conformance/test-conformance-newer \
@@ -249,6 +250,7 @@ tests_files = \
 	tests/build/test-ort-abi \
 	tests/build/test-sanitizers \
 	tests/build/test-thread-sanitizer \
+	tests/build/test-thread-sanitizer-graphs \
 	tests/build/test-without-libraries \
 	tests/compare-builds \
 	tests/conformance/expected-failures-cpu \

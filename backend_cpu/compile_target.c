@@ -18,26 +18,26 @@
 
 /* --- the pipeline --- */
 
-static const hlo_pass cleaning[] = {HLO_STEP(fold), HLO_STEP(simplify), HLO_STEP(motion), HLO_STEP(cse), HLO_STEP(dce)};
+static const hlo_pass cleaning[] = {HLO_STEP(fold), HLO_STEP(simplify), HLO_STEP(transpose_sinking), HLO_STEP(cse), HLO_STEP(dce)};
 
 static const hlo_pass pipeline[] = {
-    HLO_STEP(integers),
+    HLO_STEP(qdq_fusion),
     HLO_NEEDED_STEP(inline_composites),
     HLO_GROUP("clean", cleaning),
     HLO_STEP(batch_norm),
     HLO_STEP(dce),
     HLO_STEP(layout),
-    HLO_STEP(deconvolution),
+    HLO_STEP(transposed_convolution),
     HLO_GROUP("clean-layout", cleaning),
-    HLO_STEP(tables),
-    HLO_STEP(repeats),
+    HLO_STEP(lookup_tables),
+    HLO_STEP(gather_to_broadcast),
     HLO_STEP(dce),
     HLO_STEP(attention),
-    HLO_STEP(matrices),
+    HLO_STEP(dot_canonicalization),
     HLO_STEP(fold),
     HLO_STEP(dce),
     HLO_STEP(epilogue),
-    HLO_STEP(places),
+    HLO_STEP(concat_in_place),
     HLO_STEP(row_fusion),
     HLO_STEP(reduce_fusion),
     HLO_STEP(loop_fusion),
@@ -83,7 +83,7 @@ static status prepare(hlo_module *m, const rt_compile_options *options, const em
   const hlo_target target = {.name = "cpu", .data = &data, .takes_epilogue = cpu_takes_epilogue,
                              .takes_activation = cpu_takes_activation, .takes_fused = takes_fused, .takes_bytes = cpu_takes_bytes,
                              .takes_attention = takes_attention, .takes_small_weights = cpu_takes_small_weights,
-                             .takes_place = cpu_takes_place, .channels_last = true, .tables = true, .matrices = true};
+                             .takes_place = cpu_takes_place, .channels_last = true, .lookup_tables = true, .canonical_dots = true};
   pass_context c = {.arena = a, .eval = options->eval, .fold_bytes = fold_bytes, .target = &target,
                     .skip = options->skip_passes, .verify = true};
   if (options->dump) {

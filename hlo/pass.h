@@ -73,8 +73,8 @@ typedef struct hlo_target {
   /* Its kernel can write its only result as a part of another array (hlo/place.h). */
   bool (*takes_place)(void *data, const hlo_instr *i);
   bool channels_last; /* convolutions run faster so */
-  bool matrices;      /* dots run faster where each operand can be walked as a matrix */
-  bool tables;        /* looking up a byte costs no more than some arithmetic */
+  bool canonical_dots;      /* dots run faster where each operand can be walked as a matrix */
+  bool lookup_tables;        /* looking up a byte costs no more than some arithmetic */
 } hlo_target;
 
 /* What one pass did in this run, all its calls together. */

@@ -26,23 +26,23 @@ hlo_sources = \
 	hlo/pass.c \
 	hlo/pass_attention.c \
 	hlo/pass_batch_norm.c \
+	hlo/pass_concat_in_place.c \
 	hlo/pass_cse.c \
 	hlo/pass_dce.c \
-	hlo/pass_deconvolution.c \
+	hlo/pass_dot_canonicalization.c \
 	hlo/pass_epilogue.c \
 	hlo/pass_fold.c \
+	hlo/pass_gather_to_broadcast.c \
 	hlo/pass_inline_composites.c \
-	hlo/pass_integers.c \
 	hlo/pass_layout.c \
+	hlo/pass_lookup_tables.c \
 	hlo/pass_loop_fusion.c \
-	hlo/pass_matrices.c \
-	hlo/pass_motion.c \
-	hlo/pass_places.c \
+	hlo/pass_qdq_fusion.c \
 	hlo/pass_reduce_fusion.c \
-	hlo/pass_repeats.c \
 	hlo/pass_row_fusion.c \
 	hlo/pass_simplify.c \
-	hlo/pass_tables.c \
+	hlo/pass_transpose_sinking.c \
+	hlo/pass_transposed_convolution.c \
 	hlo/place.c \
 	hlo/print.c \
 	hlo/quantized.c \

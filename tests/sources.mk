@@ -134,6 +134,8 @@ hlo_tests = \
 	tests/hlo/attention/repeated.hlo \
 	tests/hlo/attention/scaled.hlo \
 	tests/hlo/batch_norm/chain.hlo \
+	tests/hlo/concat_in_place/chain.hlo \
+	tests/hlo/concat_in_place/left.hlo \
 	tests/hlo/cse/equal.hlo \
 	tests/hlo/cse/random.hlo \
 	tests/hlo/dce/branches.hlo \
@@ -141,7 +143,7 @@ hlo_tests = \
 	tests/hlo/dce/check.hlo \
 	tests/hlo/dce/random.hlo \
 	tests/hlo/dce/unused.hlo \
-	tests/hlo/deconvolution/phases.hlo \
+	tests/hlo/dot_canonicalization/dots.hlo \
 	tests/hlo/epilogue/dead.hlo \
 	tests/hlo/epilogue/hard-swish.hlo \
 	tests/hlo/epilogue/residual.hlo \
@@ -151,32 +153,27 @@ hlo_tests = \
 	tests/hlo/fold/arithmetic.hlo \
 	tests/hlo/fold/multiple.hlo \
 	tests/hlo/fold/random.hlo \
+	tests/hlo/gather_to_broadcast/heads.hlo \
+	tests/hlo/gather_to_broadcast/takes.hlo \
 	tests/hlo/inline_composites/nested.hlo \
-	tests/hlo/integers/bias.hlo \
-	tests/hlo/integers/colours.hlo \
-	tests/hlo/integers/convolution.hlo \
-	tests/hlo/integers/dynamic.hlo \
-	tests/hlo/integers/pool.hlo \
-	tests/hlo/integers/refused.hlo \
 	tests/hlo/layout/nothing.hlo \
 	tests/hlo/layout/residual.hlo \
 	tests/hlo/layout/shuffle.hlo \
 	tests/hlo/layout/take.hlo \
+	tests/hlo/lookup_tables/chain.hlo \
 	tests/hlo/loop_fusion/chain.hlo \
 	tests/hlo/loop_fusion/cut-up.hlo \
 	tests/hlo/loop_fusion/cycle.hlo \
 	tests/hlo/loop_fusion/siblings.hlo \
 	tests/hlo/loop_fusion/taken.hlo \
-	tests/hlo/matrices/dots.hlo \
-	tests/hlo/motion/dot.hlo \
-	tests/hlo/motion/follow-contraction.hlo \
-	tests/hlo/motion/sink.hlo \
-	tests/hlo/places/chain.hlo \
-	tests/hlo/places/left.hlo \
+	tests/hlo/qdq_fusion/bias.hlo \
+	tests/hlo/qdq_fusion/colours.hlo \
+	tests/hlo/qdq_fusion/convolution.hlo \
+	tests/hlo/qdq_fusion/dynamic.hlo \
+	tests/hlo/qdq_fusion/pool.hlo \
+	tests/hlo/qdq_fusion/refused.hlo \
 	tests/hlo/reduce_fusion/softmax.hlo \
 	tests/hlo/reduce_fusion/variance.hlo \
-	tests/hlo/repeats/heads.hlo \
-	tests/hlo/repeats/takes.hlo \
 	tests/hlo/row_fusion/columns.hlo \
 	tests/hlo/row_fusion/groups.hlo \
 	tests/hlo/row_fusion/not.hlo \
@@ -189,12 +186,15 @@ hlo_tests = \
 	tests/hlo/simplify/movement.hlo \
 	tests/hlo/simplify/reduce.hlo \
 	tests/hlo/simplify/root.hlo \
-	tests/hlo/tables/chain.hlo \
 	tests/hlo/text/all-ops.hlo \
 	tests/hlo/text/names.hlo \
 	tests/hlo/text/refused-empty-fusion.hlo \
 	tests/hlo/text/refused-shape.hlo \
-	tests/hlo/text/refused-version.hlo
+	tests/hlo/text/refused-version.hlo \
+	tests/hlo/transpose_sinking/dot.hlo \
+	tests/hlo/transpose_sinking/follow-contraction.hlo \
+	tests/hlo/transpose_sinking/sink.hlo \
+	tests/hlo/transposed_convolution/phases.hlo
 tests_files = \
 	tests/README \
 	tests/abi/ONNX_XLA_1.def \
@@ -338,8 +338,6 @@ tests_files = \
 	tests/fuzz/bytes/corpus/hlo/seed-loop_fusion-chain.hlo \
 	tests/fuzz/bytes/corpus/hlo/seed-loop_fusion-cycle.hlo \
 	tests/fuzz/bytes/corpus/hlo/seed-loop_fusion-siblings.hlo \
-	tests/fuzz/bytes/corpus/hlo/seed-motion-dot.hlo \
-	tests/fuzz/bytes/corpus/hlo/seed-motion-sink.hlo \
 	tests/fuzz/bytes/corpus/hlo/seed-reduce_fusion-softmax.hlo \
 	tests/fuzz/bytes/corpus/hlo/seed-reduce_fusion-variance.hlo \
 	tests/fuzz/bytes/corpus/hlo/seed-simplify-arithmetic.hlo \
@@ -348,6 +346,8 @@ tests_files = \
 	tests/fuzz/bytes/corpus/hlo/seed-text-names.hlo \
 	tests/fuzz/bytes/corpus/hlo/seed-text-refused-shape.hlo \
 	tests/fuzz/bytes/corpus/hlo/seed-text-refused-version.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-transpose_sinking-dot.hlo \
+	tests/fuzz/bytes/corpus/hlo/seed-transpose_sinking-sink.hlo \
 	tests/fuzz/bytes/corpus/image/seed-add.oxla \
 	tests/fuzz/bytes/corpus/image/seed-gemm_all_attributes.oxla \
 	tests/fuzz/bytes/corpus/image/seed-if.oxla \
@@ -453,6 +453,8 @@ tests_files = \
 	tests/hlo/attention/repeated.expected \
 	tests/hlo/attention/scaled.expected \
 	tests/hlo/batch_norm/chain.expected \
+	tests/hlo/concat_in_place/chain.expected \
+	tests/hlo/concat_in_place/left.expected \
 	tests/hlo/cse/equal.expected \
 	tests/hlo/cse/random.expected \
 	tests/hlo/dce/branches.expected \
@@ -460,7 +462,7 @@ tests_files = \
 	tests/hlo/dce/check.expected \
 	tests/hlo/dce/random.expected \
 	tests/hlo/dce/unused.expected \
-	tests/hlo/deconvolution/phases.expected \
+	tests/hlo/dot_canonicalization/dots.expected \
 	tests/hlo/epilogue/dead.expected \
 	tests/hlo/epilogue/hard-swish.expected \
 	tests/hlo/epilogue/residual.expected \
@@ -470,32 +472,27 @@ tests_files = \
 	tests/hlo/fold/arithmetic.expected \
 	tests/hlo/fold/multiple.expected \
 	tests/hlo/fold/random.expected \
+	tests/hlo/gather_to_broadcast/heads.expected \
+	tests/hlo/gather_to_broadcast/takes.expected \
 	tests/hlo/inline_composites/nested.expected \
-	tests/hlo/integers/bias.expected \
-	tests/hlo/integers/colours.expected \
-	tests/hlo/integers/convolution.expected \
-	tests/hlo/integers/dynamic.expected \
-	tests/hlo/integers/pool.expected \
-	tests/hlo/integers/refused.expected \
 	tests/hlo/layout/nothing.expected \
 	tests/hlo/layout/residual.expected \
 	tests/hlo/layout/shuffle.expected \
 	tests/hlo/layout/take.expected \
+	tests/hlo/lookup_tables/chain.expected \
 	tests/hlo/loop_fusion/chain.expected \
 	tests/hlo/loop_fusion/cut-up.expected \
 	tests/hlo/loop_fusion/cycle.expected \
 	tests/hlo/loop_fusion/siblings.expected \
 	tests/hlo/loop_fusion/taken.expected \
-	tests/hlo/matrices/dots.expected \
-	tests/hlo/motion/dot.expected \
-	tests/hlo/motion/follow-contraction.expected \
-	tests/hlo/motion/sink.expected \
-	tests/hlo/places/chain.expected \
-	tests/hlo/places/left.expected \
+	tests/hlo/qdq_fusion/bias.expected \
+	tests/hlo/qdq_fusion/colours.expected \
+	tests/hlo/qdq_fusion/convolution.expected \
+	tests/hlo/qdq_fusion/dynamic.expected \
+	tests/hlo/qdq_fusion/pool.expected \
+	tests/hlo/qdq_fusion/refused.expected \
 	tests/hlo/reduce_fusion/softmax.expected \
 	tests/hlo/reduce_fusion/variance.expected \
-	tests/hlo/repeats/heads.expected \
-	tests/hlo/repeats/takes.expected \
 	tests/hlo/row_fusion/columns.expected \
 	tests/hlo/row_fusion/groups.expected \
 	tests/hlo/row_fusion/not.expected \
@@ -510,13 +507,16 @@ tests_files = \
 	tests/hlo/simplify/movement.expected \
 	tests/hlo/simplify/reduce.expected \
 	tests/hlo/simplify/root.expected \
-	tests/hlo/tables/chain.expected \
 	tests/hlo/test-run-hlo \
 	tests/hlo/text/all-ops.expected \
 	tests/hlo/text/names.expected \
 	tests/hlo/text/refused-empty-fusion.expected \
 	tests/hlo/text/refused-shape.expected \
 	tests/hlo/text/refused-version.expected \
+	tests/hlo/transpose_sinking/dot.expected \
+	tests/hlo/transpose_sinking/follow-contraction.expected \
+	tests/hlo/transpose_sinking/sink.expected \
+	tests/hlo/transposed_convolution/phases.expected \
 	tests/lsan.supp \
 	tests/made-cases \
 	tests/models/README \

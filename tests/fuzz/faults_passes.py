@@ -2,9 +2,9 @@
 
 from faults import fault
 
-MOVE, MOTION, LAYOUT = "hlo/simplify_move.c", "hlo/pass_motion.c", "hlo/pass_layout.c"
-ARITH, NORM, INTEGERS = "hlo/simplify_arith.c", "hlo/pass_batch_norm.c", "hlo/pass_integers.c"
-PHASES, MATRICES, PLACES = "hlo/pass_deconvolution.c", "hlo/pass_matrices.c", "hlo/pass_places.c"
+MOVE, MOTION, LAYOUT = "hlo/simplify_move.c", "hlo/pass_transpose_sinking.c", "hlo/pass_layout.c"
+ARITH, NORM, INTEGERS = "hlo/simplify_arith.c", "hlo/pass_batch_norm.c", "hlo/pass_qdq_fusion.c"
+PHASES, MATRICES, PLACES = "hlo/pass_transposed_convolution.c", "hlo/pass_dot_canonicalization.c", "hlo/pass_concat_in_place.c"
 
 FAULTS = [
     fault(

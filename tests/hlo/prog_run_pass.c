@@ -78,8 +78,8 @@ static status run(void *data) {
                                     .takes_activation = takes_activation,
                                     .takes_fused = takes_fused, .takes_bytes = takes_bytes,
                                     .takes_small_weights = takes_small_weights,
-                                    .takes_attention = takes_attention, .takes_place = takes_place, .channels_last = true, .tables = true,
-                                    .matrices = true};
+                                    .takes_attention = takes_attention, .takes_place = takes_place, .channels_last = true, .lookup_tables = true,
+                                    .canonical_dots = true};
   job *j = data;
   hlo_module *m = NULL;
   const hlo_pass *steps = NULL;

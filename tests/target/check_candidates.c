@@ -289,7 +289,7 @@ static void fuse(arena *a, hlo_module *m) {
   static const hlo_target target = {.name = "cpu", .data = &asked, .takes_epilogue = cpu_takes_epilogue,
                                     .takes_small_weights = cpu_takes_small_weights, .takes_place = cpu_takes_place,
                                     .channels_last = true};
-  static const hlo_pass steps[] = {HLO_STEP(epilogue), HLO_STEP(places), HLO_STEP(dce)};
+  static const hlo_pass steps[] = {HLO_STEP(epilogue), HLO_STEP(concat_in_place), HLO_STEP(dce)};
   pass_context c = {.arena = a, .target = &target, .verify = true};
   status s = hlo_run_passes(m, steps, sizeof steps / sizeof *steps, &c);
   ck_assert_msg(!s, "%s", status_message(s));

@@ -174,7 +174,7 @@ static status hlo(void *data) {
   const hlo_pass *steps;
   uint32_t n;
   pass_context context = {.arena = j->a, .eval = ref_fold, .target = &target, .verify = true, .check_changed = true};
-  TRY(hlo_pass_parse_list(j->a, "inline_composites,fold,simplify,motion,cse,dce,batch_norm,layout,epilogue,row_fusion,reduce_fusion,"
+  TRY(hlo_pass_parse_list(j->a, "inline_composites,fold,simplify,transpose_sinking,cse,dce,batch_norm,layout,epilogue,row_fusion,reduce_fusion,"
                                 "loop_fusion,dce", &steps, &n));
   TRY(hlo_run_passes(again, steps, n, &context));
   return compile_and_run(j, again);

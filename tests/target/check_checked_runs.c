@@ -32,11 +32,11 @@ static int32_t *at(const rt_thunk *t, rt_run *r, uint32_t k) { return rt_address
 static status run_add(const rt_thunk *t, rt_run *r) { /* the inputs' sum, element by element */
   int32_t *out = at(t, r, t->n_inputs);
   for (int64_t k = 0; k < rt_buffer_elements(&t->buffers[t->n_inputs]); k++) {
-    int32_t sum = 0;
+    uint32_t sum = 0; /* of wild numbers, too */
     for (uint32_t i = 0; i < t->n_inputs; i++) {
-      sum += at(t, r, i)[k];
+      sum += (uint32_t)at(t, r, i)[k];
     }
-    out[k] = sum;
+    out[k] = (int32_t)sum;
   }
   return NULL;
 }
@@ -538,7 +538,11 @@ int main(void) {
   tcase_add_test(c, undefined_numbers_that_do_not_matter);
   tcase_add_test(c, who_is_blamed);
   tcase_add_test(c, failures_are_handed_on);
+#ifdef __SANITIZE_ADDRESS__ /* its handler, which was there before ours, ends the process by itself */
+  tcase_add_exit_test(c, other_faults, 1);
+#else
   tcase_add_test_raise_signal(c, other_faults, SIGSEGV);
+#endif
   tcase_add_test(c, loops);
   tcase_add_test(c, conditionals);
   tcase_add_test(c, checks);

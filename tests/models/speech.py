@@ -42,6 +42,13 @@ hears("speecht5-vocoder", "SpeechT5HifiGan", [Input("spectrogram", ("batch", "fr
       model_in_dim=16, upsample_initial_channel=32, upsample_rates=[4, 2], upsample_kernel_sizes=[8, 4], resblock_kernel_sizes=[3], resblock_dilation_sizes=[[1, 3]])  # fmt: skip
 hears("encodec-encoder", "EncodecModel", [Input("input_values", ("batch", 1, 640))], [{"batch": 2}, {"batch": 1}], call=lambda m, i: m.decoder(m.encoder(i["input_values"])),
       make=bare, num_filters=4, hidden_size=16, codebook_dim=16, codebook_size=32, upsampling_ratios=[4, 2], num_lstm_layers=1, compress=2)  # fmt: skip
+# Its residuals have no norms, and a sine of large values makes small differences large: both halves, each with small inputs.
+CODES = dict(encoder_hidden_size=8, decoder_hidden_size=32, downsampling_ratios=[2, 4], upsampling_ratios=[4, 2], codebook_size=32, codebook_dim=8,
+             n_codebooks=2)  # fmt: skip
+hears("dac-encoder", "DacModel", [Input("input_values", ("batch", 1, 320), "small")], [{"batch": 2}, {"batch": 1}], make=bare,
+      call=lambda m, i: m.encoder(i["input_values"]), **CODES)  # fmt: skip
+hears("dac-decoder", "DacModel", [Input("codes", ("batch", 32, 40), "small")], [{"batch": 2}, {"batch": 1}], make=bare,
+      call=lambda m, i: m.decoder(i["codes"]), **CODES)  # fmt: skip
 hears("clap-audio", "ClapAudioModelWithProjection", [Input("input_features", ("batch", 1, 64, 16))], [{"batch": 2}, {"batch": 1}], call=lambda m, i: m(**i).audio_embeds,
       make=bare, spec_size=64, num_mel_bins=16, patch_size=4, patch_stride=[4, 4], patch_embeds_hidden_size=16, hidden_size=32, depths=[1, 1], num_attention_heads=[2, 2],
       window_size=4, projection_dim=16)  # fmt: skip

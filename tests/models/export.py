@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 import architecture
+from torch.onnx import TensorProtoDataType
 
 SECONDS, BYTES = 300, 16 << 30
 
@@ -65,10 +66,16 @@ def expanded(g, x, dims):
     return expand(g, x, dims, None)
 
 
+def root(g, x):
+    from torch.onnx import symbolic_helper
+
+    return g.op("Sqrt", x if symbolic_helper._is_fp(x) else g.op("Cast", x, to_i=TensorProtoDataType.FLOAT))
+
+
 def teach_exporter():
     """What this version of the exporter lacks.  Architectures have bits of booleans only."""
     for version in range(13, 18):
-        for name, symbolic in {"bitwise_or": either, "__or_": either, "bitwise_and": both, "broadcast_to": expanded}.items():
+        for name, symbolic in {"bitwise_or": either, "__or_": either, "bitwise_and": both, "broadcast_to": expanded, "sqrt": root}.items():
             torch.onnx.register_custom_op_symbolic(f"aten::{name}", symbolic, version)
 
 

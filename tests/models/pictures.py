@@ -1,4 +1,6 @@
-"""pictures.py: transformers' models that see: classifiers, detectors, segmenters, depth, and those that read as well."""
+"""pictures.py: transformers' models that see: classifiers, detectors, segmenters, depth, and those that read as well.
+
+Not here: MobileViTV2, whose fold (aten::col2im) this torch exports to no opset below 18."""
 
 from architecture import BATCHES, Input, add, by_keyword, image
 
@@ -30,10 +32,10 @@ sees("convnextv2", "ConvNextV2ForImageClassification", make=bare, hidden_sizes=[
 sees("resnet", "ResNetForImageClassification", make=bare, embedding_size=16, hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1])
 sees("resnet-basic", "ResNetForImageClassification", make=bare, embedding_size=16, hidden_sizes=[16, 32], depths=[2, 2], layer_type="basic")
 sees("regnet", "RegNetForImageClassification", make=bare, embedding_size=16, hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1], groups_width=8)
-sees("bit", "BitForImageClassification", make=bare, embedding_size=32, hidden_sizes=[32, 64], depths=[1, 1])
+sees("bit", "BitForImageClassification", make=bare, embedding_size=32, hidden_sizes=[32, 64], depths=[1, 1], num_groups=8)
 sees("van", "VanForImageClassification", make=bare, hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1])
 sees("poolformer", "PoolFormerForImageClassification", make=bare, hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1])
-sees("cvt", "CvtForImageClassification", make=bare, embed_dim=[16, 32, 48], num_heads=[1, 2, 3], depth=[1, 1, 2])
+sees("cvt", "CvtForImageClassification", make=bare, embed_dim=[16, 32, 48], num_heads=[1, 2, 3], depth=[1, 2, 3])
 sees("pvt", "PvtForImageClassification", make=bare, image_size=64, hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1], num_attention_heads=[1, 2, 3, 4],
      sequence_reduction_ratios=[8, 4, 2, 1])  # fmt: skip
 sees("pvt-v2", "PvtV2ForImageClassification", make=bare, image_size=64, hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1],
@@ -46,12 +48,12 @@ sees("mobilenet-v2-segmentation", "MobileNetV2ForSemanticSegmentation", make=bar
 sees("mobilevit", "MobileViTForImageClassification", make=bare, image_size=64, hidden_sizes=[24, 32, 40], neck_hidden_sizes=[8, 16, 24, 32, 40, 40, 80])
 sees("mobilevit-segmentation", "MobileViTForSemanticSegmentation", make=bare, image_size=64, hidden_sizes=[24, 32, 40],
      neck_hidden_sizes=[8, 16, 24, 32, 40, 40, 80])  # fmt: skip
-sees("mobilevitv2", "MobileViTV2ForImageClassification", make=bare, image_size=64, width_multiplier=0.25)
 sees("efficientnet", "EfficientNetForImageClassification", make=bare, image_size=64, width_coefficient=0.25, depth_coefficient=0.3, hidden_dim=320)
 sees("efficientformer", "EfficientFormerForImageClassification", [Input("pixel_values", ("batch", 3, 224, 224))], [{"batch": 2}], make=bare,
      depths=[1, 1, 1, 2], hidden_sizes=[16, 32, 48, 64], dim=64)  # fmt: skip
 sees("swiftformer", "SwiftFormerForImageClassification", make=bare, depths=[1, 1, 1, 1], embed_dims=[16, 32, 48, 64])
-sees("hiera", "HieraForImageClassification", make=bare, image_size=[64, 64], embed_dim=16, depths=[1, 1, 1], num_heads=[1, 2, 4], masked_unit_size=[4, 4])
+sees("hiera", "HieraForImageClassification", make=bare, image_size=[64, 64], embed_dim=16, depths=[1, 1, 1], num_heads=[1, 2, 4], num_query_pool=2,
+     masked_unit_size=[4, 4])  # fmt: skip
 sees("vit-mae", "ViTMAEForPreTraining", [*PIXELS, Input("noise", ("batch", 16), "uniform")], **VIT, decoder_hidden_size=32, decoder_num_hidden_layers=1,
      decoder_num_attention_heads=4, decoder_intermediate_size=64)  # fmt: skip
 sees("imagegpt", "ImageGPTForCausalImageModeling", [Input("input_ids", ("batch", 16), 90)], n_embd=32, n_layer=2, n_head=4, n_positions=16)
@@ -82,13 +84,16 @@ DETR = dict(use_timm_backbone=False, use_pretrained_backbone=False, backbone=Non
 def detr(model, **options):
     import transformers
 
-    backbone = transformers.ResNetConfig(embedding_size=16, hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1], out_features=["stage4"])
+    backbone = transformers.ResNetConfig(embedding_size=16, hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1],
+                                        out_features=["stage1", "stage2", "stage3", "stage4"])  # fmt: skip
     return bare(model, **{**DETR, **options}, backbone_config=backbone)
 
 
 for name, model in {"detr": "DetrForObjectDetection", "conditional-detr": "ConditionalDetrForObjectDetection",
-                    "table-transformer": "TableTransformerForObjectDetection", "detr-segmentation": "DetrForSegmentation"}.items():
+                    "table-transformer": "TableTransformerForObjectDetection"}.items():
     sees(name, model, make=detr, call=lambda module, inputs: [module(**inputs).logits, module(**inputs).pred_boxes])
+sees("detr-segmentation", "DetrForSegmentation", make=detr, call=lambda m, i: m(**i).pred_masks, d_model=64, encoder_attention_heads=8,
+     decoder_attention_heads=8)  # fmt: skip
 
 CLIP_TEXT = dict(hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, vocab_size=96, max_position_embeddings=16,
                  eos_token_id=2, bos_token_id=1, pad_token_id=0)  # fmt: skip

@@ -13,7 +13,8 @@
  * allowed, 4 units of these take the place of the second term.  What is still apart is compared with how the
  * reference moves when each element of the operands, and of each result within a fusion, is moved by 4 u of
  * itself, at random, several times (as Monte Carlo arithmetic does, Parker 1997): an element may differ by 16
- * times its largest movement, and an integer may be another where a movement makes it another. */
+ * times its largest movement, and an integer may be another where a movement makes it another, of which two more go
+ * all up and all down. */
 #ifndef VERIFY_COMPARE_H
 #define VERIFY_COMPARE_H
 
@@ -28,11 +29,14 @@ typedef struct verify_difference {
 } verify_difference;
 
 /* Evaluates the results again, on `a`, with numbers moved by 4 units of themselves, up or down as the seed
- * says. */
+ * says: at random, or (VERIFY_ALL_UP) all up, which a negative unit makes all down. */
+enum { VERIFY_ALL_UP = 0 };
 typedef status verify_move_fn(void *data, double unit, uint64_t seed, arena *a, literal *results);
 
 /* The array with each element of a floating type so moved; others as they are. */
 literal verify_moved(arena *a, const literal *from, double unit, uint64_t seed);
+/* The seed of part k of what a seed is for. */
+uint64_t verify_seed(uint64_t seed, uint64_t k);
 
 /* For verify_move_fn: an instruction and its operands. */
 typedef struct verify_evaluation {

@@ -48,10 +48,11 @@ typedef struct moving {
 } moving;
 
 static void move_constants(arena *a, hlo_computation *c, double unit, uint64_t seed) {
+  uint64_t n = 0;
   for (hlo_instr *i = c->first; i; i = i->next) {
     if (i->op == HLO_CONSTANT) {
       literal *l = ARENA_NEW(a, literal);
-      *l = verify_moved(a, hlo_literal(hlo_result(i, 0)), unit, seed++);
+      *l = verify_moved(a, hlo_literal(hlo_result(i, 0)), unit, verify_seed(seed, n++));
       hlo_attr_of(i, HLO_ATTR_VALUE)->value = l;
     }
   }
@@ -62,10 +63,10 @@ static status evaluate_moved(void *data, double unit, uint64_t seed, arena *a, l
   hlo_module *copy = hlo_module_clone(a, m->m);
   literal *inputs = ARENA_NEW_N(a, literal, copy->entry->n_params + 1);
   for (uint32_t k = 0; k < copy->entry->n_params; k++) {
-    inputs[k] = verify_moved(a, &m->inputs[k], unit, hash_mix(seed, k));
+    inputs[k] = verify_moved(a, &m->inputs[k], unit, verify_seed(seed, k));
   }
   for (uint32_t k = 0; k < copy->n_computations; k++) {
-    move_constants(a, copy->computations[k], unit, hash_mix(seed, 1000 + k));
+    move_constants(a, copy->computations[k], unit, verify_seed(seed, 1000 + k));
   }
   return ref_eval_computation(copy->entry, inputs, a, results);
 }

@@ -186,10 +186,30 @@ static void remove_free(hlo_fuser *f, hlo_value v) {
   }
 }
 
+/* Where dce was left out, a member may have readers that nobody uses.  Free ones make no output of it (is_output), so they
+ * must not keep it either: it would stay before the fusion and read results of it. */
+static void remove_unused_readers(hlo_fuser *f, hlo_instr *i) {
+  for (uint32_t k = 0; k < i->n_uses;) {
+    hlo_instr *user = i->uses[k].user;
+    bool is_free = hlo_is_free(user);
+    if (is_free) {
+      remove_unused_readers(f, user);
+    }
+    if (is_free && user->n_uses == 0 && f->roots[user->id] == 0) {
+      hlo_remove(user);
+    } else {
+      k++;
+    }
+  }
+}
+
 static void remove_members(hlo_fuser *f, uint32_t n, hlo_instr *const *members) {
   for (uint32_t k = n; k-- > 0;) {
     hlo_instr *i = members[k];
     uint32_t n_operands = i->n_operands;
+    if (i->parent) {
+      remove_unused_readers(f, i);
+    }
     if (i->n_uses || !i->parent) { /* by what nobody uses, where dce was left out; free members went with their users */
       continue;
     }

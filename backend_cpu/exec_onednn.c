@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/headroom.h"
+
 /* --- threads: the library asks OpenMP, whose answer belongs to the calling thread --- */
 
 #ifdef HAVE_OPENMP
@@ -332,6 +334,7 @@ static dnnl_status_t reorder(onednn_md from, void *source, onednn_md to, void *t
 }
 
 status cpu_call_pack(const cpu_call *c, const void *plain, void *packed) {
+  TRY(headroom_check(HEADROOM_LIBRARY));
   int before = use_one_thread();
   dnnl_status_t s = dnnl_success;
   for (uint32_t k = 0; !s && k < (c->divides_weights ? c->n_parts : 1); k++) {

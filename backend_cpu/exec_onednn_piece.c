@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/headroom.h"
+
 static int64_t bias_type(const cpu_geometry *g) { return cpu_sums_bytes(g) ? DTYPE_S32 : DTYPE_F32; }
 
 /* --- shapes: HLO's order of dimensions to the library's --- */
@@ -242,6 +244,7 @@ static status make_narrowing(const onednn_operands *d, onednn_piece *x) {
 /* All but the primitive itself. */
 static status describe(arena *a, const cpu_contraction *c, const rt_span *format, onednn_md known, onednn_operands *d,
                        onednn_piece *x) {
+  TRY(headroom_check(HEADROOM_LIBRARY));
   x->geometry = c->g;
   TRY(c->g.op == CPU_MATMUL ? matmul_mds(a, &c->g, d) : convolution_mds(a, c, d));
   d->weights = c->g.packed ? d->weights : d->plain_weights;

@@ -8,6 +8,7 @@ base_sources = \
 	base/dtype.c \
 	base/file.c \
 	base/hash.c \
+	base/headroom.c \
 	base/literal.c \
 	base/locale.c \
 	base/nms.c \
@@ -25,6 +26,7 @@ base_files = \
 	base/dtypes.def \
 	base/file.h \
 	base/hash.h \
+	base/headroom.h \
 	base/literal.h \
 	base/locale.h \
 	base/nms.h \

@@ -8,6 +8,7 @@
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 
+#include "base/headroom.h"
 #include "emit/module.h"
 
 const char *const emit_externals[] = {"exp",    "expm1",  "log",     "log1p", "sin",   "cos",  "tan",
@@ -61,6 +62,7 @@ static status fail(arena *a, const char *what, char *message) {
 }
 
 status emit_module_create(arena *a, const emit_target *t, const char *name, emit_module **out) {
+  TRY(headroom_check(HEADROOM_LIBRARY));
   emit_start_llvm();
   emit_module *m = ARENA_NEW(a, emit_module);
   m->target = *t;
@@ -126,6 +128,7 @@ static status finish(emit_module *m) {
 }
 
 static status generate(emit_module *m, LLVMCodeGenFileType type, const char **bytes, size_t *size) {
+  TRY(headroom_check(HEADROOM_LIBRARY));
   TRY(finish(m));
   LLVMMemoryBufferRef buffer = NULL;
   char *message = NULL;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "backend_cpu/exec_target.h"
+#include "base/headroom.h"
 #include "plugin/session.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -50,6 +51,12 @@ static void *open_beside(void) {
 }
 
 static void open_once(void) {
+  status no_room = headroom_check(HEADROOM_COMPILER); /* LLVM's constructors run while it is opened */
+  if (no_room) {
+    snprintf(problem, sizeof problem, "%s", status_message(no_room));
+    status_free(no_room);
+    return;
+  }
   void *library = open_beside();
   plug_compiler_entry *entry = NULL;
   if (library) {

@@ -105,11 +105,13 @@ script_tests = \
 	tests/e2e/test-light-models \
 	tests/e2e/test-locale \
 	tests/e2e/test-malloc \
+	tests/e2e/test-memory-limits \
 	tests/e2e/test-ocr \
 	tests/e2e/test-ort-cases \
 	tests/e2e/test-ort-ep \
 	tests/e2e/test-quantized \
 	tests/e2e/test-real-models \
+	tests/e2e/test-skipped-passes \
 	tests/e2e/test-tensor-files \
 	tests/e2e/test-tune \
 	tests/fuzz/bytes/test-byte-fuzz \
@@ -179,6 +181,7 @@ hlo_tests = \
 	tests/hlo/row_fusion/not.hlo \
 	tests/hlo/row_fusion/residual.hlo \
 	tests/hlo/row_fusion/softmax.hlo \
+	tests/hlo/row_fusion/unused.hlo \
 	tests/hlo/simplify/arithmetic.hlo \
 	tests/hlo/simplify/control.hlo \
 	tests/hlo/simplify/convert.hlo \
@@ -306,11 +309,13 @@ tests_files = \
 	tests/e2e/test-light-models \
 	tests/e2e/test-locale \
 	tests/e2e/test-malloc \
+	tests/e2e/test-memory-limits \
 	tests/e2e/test-ocr \
 	tests/e2e/test-ort-cases \
 	tests/e2e/test-ort-ep \
 	tests/e2e/test-quantized \
 	tests/e2e/test-real-models \
+	tests/e2e/test-skipped-passes \
 	tests/e2e/test-tensor-files \
 	tests/e2e/test-tune \
 	tests/e2e/transformer_models.py \
@@ -498,6 +503,7 @@ tests_files = \
 	tests/hlo/row_fusion/not.expected \
 	tests/hlo/row_fusion/residual.expected \
 	tests/hlo/row_fusion/softmax.expected \
+	tests/hlo/row_fusion/unused.expected \
 	tests/hlo/run-hlo \
 	tests/hlo/same_values.h \
 	tests/hlo/simplify/arithmetic.expected \

@@ -106,7 +106,9 @@ class Hunt:
             for f in [f for f in self.left if f in reached or f.runs in (faults.SAVED, faults.THREADS)]:
                 say(("fault", number, f.name))
                 failure = self.first_failure(graph, f)
-                if failure and self.counts(graph, f):
+                if failure and self.fails_without(graph, failure):
+                    say(("wrong", number, str(failure)))
+                elif failure and self.counts(graph, f):
                     say(("found", number, (f.name, str(failure))))
                     self.left = [g for g in self.left if g is not f]
             say(("done", number, None))
@@ -133,8 +135,14 @@ class Hunt:
             return next((f for f in check.run_algorithms(graph, "full", None) if f), None)
         return check.run_one(graph, "cpu", run)
 
+    def fails_without(self, graph, failure):
+        """The same configuration with all switches off."""
+        self.switches.off()
+        return check.run_named(graph, failure)
+
     def counts(self, graph, f):
         """Whether the failure would be seen where expected values have the fault, too."""
+        self.switches.only(f.name)
         shared = check.run_one(graph, "ref", {"backend": "ref"})
         self.switches.off()
         return not shared or is_reported(shared, graph) or check.run_peer(graph)[1]

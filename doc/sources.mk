@@ -79,6 +79,7 @@ doc_files = \
 	doc/debugging.md \
 	doc/make-man \
 	doc/measurements/checks.md \
+	doc/measurements/planted.md \
 	doc/measurements/sanitizers.md \
 	doc/measurements/verify.md \
 	doc/models.md \

@@ -141,7 +141,7 @@ static status number(hlo_buffers *b, hlo_computation *c, bool entry, int depth) 
     for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
       TRY(number(b, hlo_callee(i, k), false, depth + 1));
     }
-    f.time[i->id] = i->beside && !hlo_is_control(i) ? b->now : ++b->now;
+    f.time[i->id] = i->concurrent && !hlo_is_control(i) ? b->now : ++b->now;
   }
   return NULL;
 }
@@ -210,8 +210,8 @@ static void set_lifetimes(hlo_buffers *b, const hlo_computation *c, uint32_t end
 /* --- third pass: sharing that is allowed --- */
 
 /* Whether another instruction reads that unit while `i` runs. */
-static bool is_read_beside(const hlo_buffers *b, const hlo_instr *i, uint32_t u) {
-  for (const hlo_instr *j = hlo_first_beside(i); j; j = hlo_next_beside(j)) {
+static bool is_read_concurrently(const hlo_buffers *b, const hlo_instr *i, uint32_t u) {
+  for (const hlo_instr *j = hlo_first_concurrent(i); j; j = hlo_next_concurrent(j)) {
     for (uint32_t k = 0; k < j->n_operands && j != i; k++) {
       if (find(b, unit_of(b, j->operands[k])) == u) {
         return true;
@@ -240,7 +240,7 @@ static void share_operands(hlo_buffers *b, const hlo_instr *i) {
       uint32_t operand = find(b, unit_of(b, i->operands[k]));
       if (operand != result && in_arena(b, operand) && in_arena(b, result) && b->units[operand].last == time &&
           b->units[result].first == time && b->units[operand].bytes == b->units[result].bytes &&
-          !is_read_beside(b, i, operand) && may_overwrite(b, i, operand, r)) {
+          !is_read_concurrently(b, i, operand) && may_overwrite(b, i, operand, r)) {
         join(b, result, operand);
         break;
       }
@@ -250,8 +250,8 @@ static void share_operands(hlo_buffers *b, const hlo_instr *i) {
 
 /* When all that runs at the same time as `i` is over. */
 static uint32_t end_time(const frame *f, const hlo_instr *i) {
-  while (hlo_next_beside(i)) {
-    i = hlo_next_beside(i);
+  while (hlo_next_concurrent(i)) {
+    i = hlo_next_concurrent(i);
   }
   return f->time[i->id];
 }
@@ -299,7 +299,7 @@ static void share_inits(hlo_buffers *b, const hlo_instr *i) {
       once &= j == k || find(b, unit_of(b, i->operands[j])) != init;
     }
     if (once && init != carried && in_arena(b, init) && in_arena(b, carried) && b->units[init].last == time &&
-        b->units[init].first <= start && b->units[carried].first == start && !is_read_beside(b, i, init)) {
+        b->units[init].first <= start && b->units[carried].first == start && !is_read_concurrently(b, i, init)) {
       join(b, carried, init);
     }
   }
@@ -360,11 +360,11 @@ static void widen_groups(hlo_buffers *b, const hlo_computation *c) {
     for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
       widen_groups(b, hlo_callee(i, k));
     }
-    if (i->beside || !hlo_next_beside(i)) {
+    if (i->concurrent || !hlo_next_concurrent(i)) {
       continue;
     }
     uint32_t from = hlo_is_control(i) ? start_time(b, i) : f->time[i->id], to = end_time(f, i);
-    for (const hlo_instr *j = i; from < to && j; j = hlo_next_beside(j)) {
+    for (const hlo_instr *j = i; from < to && j; j = hlo_next_concurrent(j)) {
       widen(b, j, from, to);
     }
   }

@@ -283,9 +283,9 @@ static status check_pair(const checker *c, const hlo_instr *i, const hlo_instr *
   return NULL;
 }
 
-static status check_beside(const checker *c, const hlo_instr *first) {
-  for (const hlo_instr *i = first; i; i = hlo_next_beside(i)) {
-    for (const hlo_instr *j = first; j; j = hlo_next_beside(j)) {
+static status check_concurrent(const checker *c, const hlo_instr *first) {
+  for (const hlo_instr *i = first; i; i = hlo_next_concurrent(i)) {
+    for (const hlo_instr *j = first; j; j = hlo_next_concurrent(j)) {
       TRY(i == j ? NULL : check_pair(c, i, j));
     }
   }
@@ -296,7 +296,7 @@ static status run_computation(checker *c, const hlo_computation *body) {
   for (const hlo_instr *i = body->first; i; i = i->next) {
     TRY(budget_check(arena_budget(c->a)));
     TRY(run_instr(c, i));
-    TRY(i->beside && !hlo_next_beside(i) ? check_beside(c, hlo_first_beside(i)) : NULL);
+    TRY(i->concurrent && !hlo_next_concurrent(i) ? check_concurrent(c, hlo_first_concurrent(i)) : NULL);
   }
   return NULL;
 }

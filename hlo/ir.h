@@ -129,7 +129,7 @@ struct hlo_instr {
   hlo_instr *prev, *next;
   hlo_use *uses; /* of all its results, in no order; roots are not among them */
   uint32_t n_uses, cap_uses;
-  bool beside; /* scheduled: runs at the same time as the one before it in the list, in any order (lower/beside.h) */
+  bool concurrent; /* scheduled: runs at the same time as the one before it in the list, in any order (lower/concurrent_groups.h) */
 };
 
 struct hlo_computation {
@@ -241,14 +241,14 @@ static inline const hlo_op_info *hlo_info(const hlo_instr *i) { return hlo_op_ge
 static inline bool hlo_is_control(const hlo_instr *i) { return hlo_info(i)->kind == HLO_CONTROL; }
 /* Of all results; their shapes are static. */
 int64_t hlo_result_bytes(const hlo_instr *i);
-/* Of those that run at the same time as `i` (beside) the first, and the next one behind `i`; NULL: no more. */
-static inline const hlo_instr *hlo_first_beside(const hlo_instr *i) {
-  while (i->beside) {
+/* The first member of i's concurrent group, and the member that follows i; NULL if i is the last. */
+static inline const hlo_instr *hlo_first_concurrent(const hlo_instr *i) {
+  while (i->concurrent) {
     i = i->prev;
   }
   return i;
 }
-static inline const hlo_instr *hlo_next_beside(const hlo_instr *i) { return i->next && i->next->beside ? i->next : NULL; }
+static inline const hlo_instr *hlo_next_concurrent(const hlo_instr *i) { return i->next && i->next->concurrent ? i->next : NULL; }
 /* Structural equality of op, attributes, shapes (not operands, not source). */
 bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b);
 /* Equal where hlo_same_operation holds; for tables of this process, as are the others. */

@@ -12,7 +12,7 @@
 #include "hlo/flatten_calls.h"
 #include "hlo/schedule.h"
 #include "hlo/verify.h"
-#include "lower/beside.h"
+#include "lower/concurrent_groups.h"
 #include "runtime/bounds.h"
 #include "runtime/shared.h"
 
@@ -340,9 +340,9 @@ static status lower_group(lower_context *c, const hlo_instr **i) {
     *i = n ? (*i)->next : first;
     c->sequence = ARENA_PUSH(c->a, bodies, n, cap);
     TRY(lower_instr(c, *i));
-  } while (hlo_next_beside(*i));
+  } while (hlo_next_concurrent(*i));
   c->sequence = outer;
-  rt_thunk *t = lower_bare_thunk(c, "beside", first);
+  rt_thunk *t = lower_bare_thunk(c, "concurrent", first);
   t->label = arena_printf(c->a, "%u side by side", n);
   t->note = "";
   t->operations = t->bytes = 0;
@@ -355,7 +355,7 @@ static status lower_sequence(lower_context *c, const hlo_computation *comp, rt_s
   rt_sequence *outer = c->sequence;
   c->sequence = out;
   for (const hlo_instr *i = comp->first; i; i = i->next) {
-    TRY(hlo_next_beside(i) ? lower_group(c, &i) : lower_instr(c, i));
+    TRY(hlo_next_concurrent(i) ? lower_group(c, &i) : lower_instr(c, i));
   }
   c->sequence = outer;
   return NULL;
@@ -436,7 +436,7 @@ status lower_program(hlo_module *m, const lower_backend *backend, arena *a, rt_p
   prepare_loops(backend, m->entry);
   hlo_module_clean(m);
   TRY(hlo_schedule(m));
-  lower_beside(m, backend);
+  lower_concurrent_groups(m, backend);
   hlo_buffer_rules *rules = ARENA_NEW(a, hlo_buffer_rules);
   *rules = (hlo_buffer_rules){.may_share = backend->out_of_place ? NULL : backend->may_share, .access = backend->access, .is_view = backend->is_view,
                               .scratch = backend->scratch, .data = backend->data};

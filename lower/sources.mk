@@ -1,8 +1,8 @@
 # Written by m4/list-sources: do not edit.
 lower_sources = \
-	lower/beside.c \
+	lower/concurrent_groups.c \
 	lower/lower.c
 lower_files = \
 	lower/README \
-	lower/beside.h \
+	lower/concurrent_groups.h \
 	lower/lower.h

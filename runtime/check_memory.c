@@ -333,7 +333,7 @@ static status check_group(void *data) {
   return all.n ? check_uses(g->checker, g->thunk, &all) : NULL;
 }
 
-status rt_checker_beside(rt_checker *c, const rt_thunk *t) {
+status rt_checker_concurrent(rt_checker *c, const rt_thunk *t) {
   arena *a = arena_create(c->run.run->budget);
   status s = guard_run(check_group, &(group){c, t, a});
   arena_destroy(a);

@@ -31,7 +31,7 @@ STATUS_MUST_USE status rt_checker_run(rt_checker *c, const rt_thunk *t, rt_run *
 /* The thunk is about to decide by its inputs. */
 STATUS_MUST_USE status rt_checker_decide(rt_checker *c, const rt_thunk *t);
 /* The thunk's bodies are about to run at the same time. */
-STATUS_MUST_USE status rt_checker_beside(rt_checker *c, const rt_thunk *t);
+STATUS_MUST_USE status rt_checker_concurrent(rt_checker *c, const rt_thunk *t);
 /* All have run: are the results defined? */
 STATUS_MUST_USE status rt_checker_finish(rt_checker *c);
 

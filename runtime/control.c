@@ -1,4 +1,4 @@
-/* control.c - the thunk kinds that every target has: copy, while, conditional, beside; random.c has the rest of them.  For targets in host memory; a device's
+/* control.c - the thunk kinds that every target has: copy, while, conditional, concurrent; random.c has the rest of them.  For targets in host memory; a device's
  * target names its own. */
 #include <string.h>
 
@@ -101,12 +101,12 @@ static status run_conditional(const rt_thunk *t, rt_run *r) {
   return rt_run_sequence(&t->bodies[rt_branch_of((dtype)t->buffers[0].type, index, t->n_bodies)], r);
 }
 
-/* --- beside: bodies that know nothing of each other, each on one thread.  A profiler, which has one clock, and a checker see them one
+/* --- concurrent: bodies that know nothing of each other, each on one thread.  A profiler, which has one clock, and a checker see them one
  * after the other. --- */
 
 enum { BESIDE_MAX = 256 };
 
-static status load_beside(rt_thunk *t, rt_loader *l) {
+static status load_concurrent(rt_thunk *t, rt_loader *l) {
   (void)l;
   CHECK_THAT(t->n_bodies >= 1 && t->n_bodies <= BESIDE_MAX && t->n_buffers == 0, STATUS_INVALID_FILE, "%s: damaged", t->label);
   return NULL;
@@ -130,9 +130,9 @@ static void run_members(void *data, int64_t begin, int64_t end) {
   }
 }
 
-static status run_beside(const rt_thunk *t, rt_run *r) {
+static status run_concurrent(const rt_thunk *t, rt_run *r) {
   member members[BESIDE_MAX];
-  TRY(r->checker ? rt_checker_beside(r->checker, t) : NULL);
+  TRY(r->checker ? rt_checker_concurrent(r->checker, t) : NULL);
   for (uint32_t k = 0; k < t->n_bodies; k++) {
     members[k] = (member){&t->bodies[k], r, NULL};
   }
@@ -149,7 +149,7 @@ const rt_thunk_kind rt_common_kinds[] = {
     {"copy", load_copy, run_copy, RT_READS_WHILE_WRITING},
     {"while", load_while, run_while, RT_READS_WHILE_WRITING},
     {"conditional", load_conditional, run_conditional, RT_READS_WHILE_WRITING},
-    {"beside", load_beside, run_beside, RT_READS_WHILE_WRITING},
+    {"concurrent", load_concurrent, run_concurrent, RT_READS_WHILE_WRITING},
     {"check", rt_load_check, rt_run_check, RT_READS_WHILE_WRITING},
     {"run-seed", rt_load_run_seed, rt_run_run_seed, RT_READS_WHILE_WRITING},
     {"mt19937", rt_load_mt19937, rt_run_mt19937, RT_READS_WHILE_WRITING},

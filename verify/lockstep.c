@@ -330,7 +330,7 @@ static status run_sequence(walk *w, frame *f, const rt_sequence *s) {
   bool entry = f->c == w->v->module->entry;
   for (const hlo_instr *i = f->c->first; i; i = i->next) {
     const hlo_instr *first = i;
-    TRY(hlo_next_beside(i) ? run_group(w, f, &i, &s->thunks[at++]) : run_instr(w, f, i, s, &at));
+    TRY(hlo_next_concurrent(i) ? run_group(w, f, &i, &s->thunks[at++]) : run_instr(w, f, i, s, &at));
     for (; first != i->next; first = first->next) {
       drop_dead(f, first);
     }

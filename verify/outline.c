@@ -47,7 +47,7 @@ static hlo_instr *copy(outline *o, const hlo_instr *i, int depth) {
     operands[k] = cut ? o->params[v.def->id][v.index] : hlo_result(copy(o, v.def, depth - 1), v.index);
   }
   hlo_instr *made = hlo_instr_clone(o->m->entry, NULL, i, operands);
-  made->beside = false;
+  made->concurrent = false;
   return o->made[i->id] = made;
 }
 

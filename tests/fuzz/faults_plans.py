@@ -82,7 +82,7 @@ FAULTS = [
         (BUFFERS, "«j == k || find(b, unit_of(b, i->operands[j])) != init»;", "1"),
     ),
     fault(
-        "beside-overwrites",
+        "concurrent-overwrites",
         "what runs side by side may write over each other's operands",
         (BUFFERS, "find(b, unit_of(b, j->operands[k])) == u", "0"),
         runs=THREADS,

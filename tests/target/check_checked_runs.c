@@ -456,7 +456,7 @@ static rt_program *group(rt_buffer from, rt_buffer to) {
   APPEND(&p->body, "toy.add", 1, x(), in_arena(0));
   APPEND(&bodies[0], "toy.add", 1, x(), in_arena(1));
   APPEND(&bodies[1], "toy.add", 1, from, to);
-  rt_thunk *t = append(&p->body, "beside", 0, 0, &from);
+  rt_thunk *t = append(&p->body, "concurrent", 0, 0, &from);
   t->n_bodies = 2;
   t->bodies = bodies;
   APPEND(&p->body, "toy.add", 2, in_arena(1), to, y());
@@ -467,7 +467,7 @@ START_TEST(side_by_side) {
   expect(group(in_arena(0), in_arena(2)), NULL, 2);
   expect(group(in_arena(1), in_arena(2)), "writes output 0, s32[8] in bytes 64 to 96 of the arena while", 0);
   expect(group(in_arena(0), in_arena(1)),
-         "beside: node 0 writes output 0, s32[8] in bytes 64 to 96 of the arena while node 0 has output 0",
+         "concurrent: node 0 writes output 0, s32[8] in bytes 64 to 96 of the arena while node 0 has output 0",
          0);
 }
 END_TEST

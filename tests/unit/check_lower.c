@@ -186,7 +186,7 @@ static uint32_t turn_around(const rt_sequence *s) {
   uint32_t groups = 0;
   for (uint32_t k = 0; k < s->n; k++) {
     rt_thunk *t = &s->thunks[k];
-    bool beside = strcmp(t->kind, "beside") == 0;
+    bool beside = strcmp(t->kind, "concurrent") == 0;
     for (uint32_t b = 0; b < t->n_bodies; b++) {
       groups += turn_around(&t->bodies[b]);
       if (beside && b < t->n_bodies / 2) {
@@ -349,10 +349,10 @@ START_TEST(faults_side_by_side_are_found) {
   ck_assert_msg(!s, "%s", s ? status_message(s) : "");
   hlo_instr *c = m->entry->last->prev;
   for (int beside = 1; beside >= 0; beside--) {
-    c->beside = beside;
+    c->concurrent = beside;
     s = hlo_assign_buffers(a, m, &shares, &b);
     ck_assert_ptr_null(s);
-    c->beside = true;
+    c->concurrent = true;
     s = hlo_check_buffers(a, m, &shares, b);
     ck_assert_msg((s == NULL) == (beside == 1), "%s", s ? status_message(s) : "nothing found");
     ck_assert(!s || strstr(status_message(s), "at the same time"));

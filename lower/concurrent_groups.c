@@ -1,9 +1,9 @@
-/* beside.c - see beside.h.
+/* concurrent_groups.c - see concurrent_groups.h.
  *
  * Greedy, in the order of the list: what comes next takes along whatever of the next WINDOW instructions depends on nothing that
  * has not run, if the times say that it pays; kernels take kernels, loops and branches take such.  What comes from further behind
  * lives longer, so it must be small. */
-#include "lower/beside.h"
+#include "lower/concurrent_groups.h"
 
 #include "hlo/ir.h"
 
@@ -151,7 +151,7 @@ static void group(const lower_backend *b, hlo_computation *c) {
       if (last->next != members[k]) {
         move_before(c, last->next, members[k]);
       }
-      members[k]->beside = true;
+      members[k]->concurrent = true;
     }
     for (uint32_t k = 0; k < n; k++) {
       s.done[members[k]->id] = true;
@@ -169,7 +169,7 @@ static void group_all(const lower_backend *b, hlo_computation *c) {
   group(b, c);
 }
 
-void lower_beside(hlo_module *m, const lower_backend *b) {
+void lower_concurrent_groups(hlo_module *m, const lower_backend *b) {
   if (b->time && b->threads > 1) {
     group_all(b, m->entry);
   }

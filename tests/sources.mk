@@ -353,9 +353,6 @@ tests_files = \
 	tests/fuzz/bytes/corpus/hlo/seed-text-refused-version.hlo \
 	tests/fuzz/bytes/corpus/hlo/seed-transpose_sinking-dot.hlo \
 	tests/fuzz/bytes/corpus/hlo/seed-transpose_sinking-sink.hlo \
-	tests/fuzz/bytes/corpus/image/seed-add.oxla \
-	tests/fuzz/bytes/corpus/image/seed-gemm_all_attributes.oxla \
-	tests/fuzz/bytes/corpus/image/seed-if.oxla \
 	tests/fuzz/bytes/corpus/model/no-outputs.onnx \
 	tests/fuzz/bytes/corpus/model/seed-add.onnx \
 	tests/fuzz/bytes/corpus/model/seed-attention_3d.onnx \
@@ -401,6 +398,7 @@ tests_files = \
 	tests/fuzz/bytes/corpus/tensor/seed-top_k-output_0.pb \
 	tests/fuzz/bytes/corpus/tensor/seed-top_k-output_1.pb \
 	tests/fuzz/bytes/make-corpus \
+	tests/fuzz/bytes/make-images \
 	tests/fuzz/bytes/mutate.h \
 	tests/fuzz/bytes/targets.h \
 	tests/fuzz/bytes/test-byte-fuzz \

@@ -39,11 +39,11 @@ static void fail(const char *what, const char *message) {
   abort();
 }
 
-/* A status is fine unless it says that we are wrong, or cannot be shown as one line. */
-static void judge(status s) {
+/* Returns true if there was no error.  Aborts if the error says that we are wrong, or cannot be shown as one line. */
+static bool judge(status s) {
   const char *message = status_message(s);
   if (!s) {
-    return;
+    return true;
   }
   if (status_get_code(s) == STATUS_INTERNAL) {
     fail("an internal error", message);
@@ -57,6 +57,7 @@ static void judge(status s) {
     fail("no message", "");
   }
   status_free(s);
+  return false;
 }
 
 static uint64_t deadline(void) {
@@ -66,7 +67,7 @@ static uint64_t deadline(void) {
 }
 
 /* On a copy of exactly the size, so that reading behind it shows. */
-static void within_budget(const uint8_t *bytes, size_t size, status (*fn)(void *)) {
+static bool within_budget(const uint8_t *bytes, size_t size, status (*fn)(void *)) {
   mem_budget budget = {.limit = (uint64_t)MEGABYTES << 20, .deadline = deadline()};
   uint8_t *copy = malloc(size ? size : 1);
   if (!copy) {
@@ -76,12 +77,13 @@ static void within_budget(const uint8_t *bytes, size_t size, status (*fn)(void *
     memcpy(copy, bytes, size);
   }
   job j = {.a = arena_create(&budget), .budget = &budget, .bytes = copy, .size = size};
-  judge(guard_run(fn, &j));
+  bool accepted = judge(guard_run(fn, &j));
   arena_destroy(j.a);
   if (budget.used) {
     fail("memory of the budget is not given back", "");
   }
   free(copy);
+  return accepted;
 }
 
 /* --- running --- */
@@ -234,7 +236,7 @@ static status tensor(void *data) {
 /* --- the table --- */
 
 #define TARGET(fn) \
-  static void run_##fn(const uint8_t *bytes, size_t size) { within_budget(bytes, size, fn); }
+  static bool run_##fn(const uint8_t *bytes, size_t size) { return within_budget(bytes, size, fn); }
 TARGET(model)
 TARGET(hlo)
 TARGET(image)

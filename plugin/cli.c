@@ -1,9 +1,11 @@
 /* cli.c - the program onnx-xla: finds the command and runs it. */
 #include "plugin/cli.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 static const cli_command commands[] = {
     {CLI_RUN, "run", "MODEL",
@@ -196,7 +198,25 @@ static int dispatch(int argc, char **argv) {
   return run_command(c, argc - 2, argv + 2);
 }
 
+static void end_without_memory(void) {
+  static const char text[] = "onnx-xla: a library gets no more memory (resource)\n";
+  (void)!write(STDERR_FILENO, text, sizeof text - 1);
+  _exit(CLI_FAILED);
+}
+
+/* LLVM and oneDNN are C++: where they get no memory they throw, and nothing could catch that.  The process is this program's own,
+ * so it ends with a message instead of a signal.  (std::set_new_handler, where a library has brought C++'s.) */
+static void expect_lack_of_memory(void) {
+  typedef void handler(void);
+  handler *(*set_new_handler)(handler *);
+  *(void **)&set_new_handler = dlsym(RTLD_DEFAULT, "_ZSt15set_new_handlerPFvvE");
+  if (set_new_handler) {
+    set_new_handler(end_without_memory);
+  }
+}
+
 int main(int argc, char **argv) {
+  expect_lack_of_memory();
   int code = dispatch(argc, argv);
   /* What was printed must have arrived: a full disk is a failure, not silence. */
   if (fflush(stdout) || ferror(stdout)) {

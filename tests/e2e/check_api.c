@@ -400,6 +400,62 @@ START_TEST(two_threads) {
 }
 END_TEST
 
+/* --- indices: checked in one thread's run whatever another's are --- */
+
+static message gather_model(void) {
+  message g = {.n = 0};
+  add_node(&g, "Gather", "x", "i", "y");
+  add_value(&g, GRAPH_INPUT, "x", 1, DIMS(4));
+  add_value(&g, GRAPH_INPUT, "i", 7, DIMS(2));
+  add_value(&g, GRAPH_OUTPUT, "y", 1, DIMS(2));
+  return finish_model(&g, 8, 13);
+}
+
+typedef struct gathering {
+  oxla_model *model;
+  int64_t last; /* index; 3 is the largest in range */
+  int unchecked;
+} gathering;
+
+static void *gather(void *data) {
+  const gathering *g = data;
+  const float x[4] = {1, 2, 4, 8};
+  oxla_run *run = new_run(g->model);
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){4}, x));
+  succeed(oxla_set_input(run, "i", OXLA_INT64, 1, (int64_t[]){2}, (int64_t[]){0, g->last}));
+  for (int k = 0; k < 20; k++) {
+    oxla_error *error = oxla_execute(run);
+    if (g->last > 3 && !g->unchecked) {
+      refuse_about(error, OXLA_INVALID_ARGUMENT, OXLA_ABOUT_VALUE, "Gather");
+      continue;
+    }
+    oxla_tensor y;
+    succeed(error);
+    succeed(oxla_get_output(run, "y", &y));
+    ck_assert(((const float *)y.data)[0] == 1);
+    ck_assert(g->last > 3 || ((const float *)y.data)[1] == x[g->last]);
+  }
+  oxla_run_destroy(run);
+  return NULL;
+}
+
+START_TEST(checked_indices) {
+  message m = gather_model();
+  for (int unchecked = 0; unchecked < 2; unchecked++) {
+    oxla_model *model = load_with(&m, (oxla_options){.backend = backends[_i], .threads = 2, .unchecked = unchecked});
+    gathering parts[3] = {{model, 3, unchecked}, {model, 9, unchecked}, {model, 1, unchecked}};
+    pthread_t threads[3];
+    for (int k = 0; k < 3; k++) {
+      pthread_create(&threads[k], NULL, gather, &parts[k]);
+    }
+    for (int k = 0; k < 3; k++) {
+      pthread_join(threads[k], NULL);
+    }
+    oxla_model_destroy(model);
+  }
+}
+END_TEST
+
 /* --- everything at once: one thread each, all on the same model --- */
 
 static void describe_model(oxla_model *model) {
@@ -517,6 +573,7 @@ END_TEST
 int main(void) {
   const TTest *const once[] = {nothing_given, wrong_models, in_many_shapes, keeps_programs, NULL};
   const TTest *const both[] = {describes, runs_in_several_shapes, callers_outputs, wrong_inputs, short_options, constants,
-                               seeds, values_decide_sizes, saves_and_loads, two_threads, all_at_once, profiles, NULL};
+                               seeds, values_decide_sizes, saves_and_loads, two_threads, checked_indices, all_at_once, profiles,
+                               NULL};
   return run_tests("api", once, both);
 }

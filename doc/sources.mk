@@ -80,6 +80,7 @@ doc_files = \
 	doc/make-man \
 	doc/measurements/checks.md \
 	doc/measurements/planted.md \
+	doc/measurements/random-graphs.md \
 	doc/measurements/sanitizers.md \
 	doc/measurements/verify.md \
 	doc/models.md \

@@ -371,17 +371,12 @@ static step step_of(scope s, const hlo_instr *contraction, const hlo_instr *cons
   return r.is_post ? r : array_step(s, contraction, consumer->op, operand == 1, other);
 }
 
-static uint32_t channels_mask(const cpu_geometry *g) {
-  return g->op == CPU_MATMUL ? 4 : g->channels_last ? 1u << (g->spatial + 1) : 2;
-}
-
 /* Returns true if the post's array may be added from the result's own memory: the first one that is added. */
 static bool may_be_sum(const cpu_contraction *c, const cpu_post *post) {
-  uint32_t channels = channels_mask(&c->g);
   bool sum = post->kind == CPU_POST_ADD && !cpu_sums_bytes(&c->g);
   for (uint32_t k = 0; k < c->n_posts; k++) {
     const cpu_post *before = &c->posts[k];
-    sum = sum && before->kind != CPU_POST_SUM && !(before->kind == CPU_POST_ADD && before->dims & ~channels);
+    sum = sum && before->kind != CPU_POST_SUM && !(before->kind == CPU_POST_ADD && cpu_reads_by_position(&c->g, before));
   }
   return sum;
 }
@@ -390,8 +385,7 @@ static bool may_be_sum(const cpu_contraction *c, const cpu_post *post) {
  * implementations read arrays of the result's shape (exec_onednn_piece.c). */
 static bool slows_library(const cpu_contraction *c, const cpu_post *post) {
   cpu_contraction with = *c;
-  if (c->g.op != CPU_CONVOLUTION || post->kind <= CPU_POST_LAST_UNARY || !(post->dims & ~channels_mask(&c->g)) ||
-      may_be_sum(c, post)) {
+  if (c->g.op != CPU_CONVOLUTION || !cpu_reads_by_position(&c->g, post) || may_be_sum(c, post)) {
     return false;
   }
   with.posts[with.n_posts++] = *post;
@@ -456,7 +450,7 @@ static bool count_step(cpu_contraction *c, const step *s) {
     return add_conversion(c, s->to);
   }
   if (s->is_bias) {
-    bool fits = s->post.dims == channels_mask(&c->g) && c->n_posts == 0 && !c->g.has_bias;
+    bool fits = s->post.dims == cpu_channels_mask(&c->g) && c->n_posts == 0 && !c->g.has_bias;
     c->g.has_bias = 1;
     return fits;
   }
@@ -527,7 +521,7 @@ static bool add_step(cpu_plan *p, const step *s) {
     p->bias = s->is_bias ? s->array : p->bias;
     return count_step(c, s);
   }
-  if (s->post.kind == CPU_POST_ADD && s->post.dims == channels_mask(&c->g) && c->n_posts == 0 && !c->g.has_bias && !bytes) {
+  if (s->post.kind == CPU_POST_ADD && s->post.dims == cpu_channels_mask(&c->g) && c->n_posts == 0 && !c->g.has_bias && !bytes) {
     c->g.has_bias = 1;
     p->bias = s->array;
     return true;

@@ -78,6 +78,14 @@ int cpu_contraction_dims(const cpu_contraction *c, int64_t *dims);
 int cpu_contraction_axis(const cpu_contraction *c);
 /* Arrays that posts read. */
 uint32_t cpu_contraction_arrays(const cpu_contraction *c);
+/* The dimension of the result, as it lies in memory, that counts channels (of a matrix product: columns), as a mask. */
+static inline uint32_t cpu_channels_mask(const cpu_geometry *g) {
+  return g->op == CPU_MATMUL ? 4 : g->channels_last ? 1u << (g->spatial + 1) : 2;
+}
+/* Returns true if the post reads an array that differs along more than the channels. */
+static inline bool cpu_reads_by_position(const cpu_geometry *g, const cpu_post *post) {
+  return post->kind > CPU_POST_LAST_UNARY && (post->dims & ~cpu_channels_mask(g));
+}
 static inline bool cpu_sums_bytes(const cpu_geometry *g) { return g->weights_type == DTYPE_S8; }
 /* Bytes of an element of the bias. */
 enum { CPU_BIAS_BYTES = 4 };

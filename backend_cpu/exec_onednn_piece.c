@@ -178,8 +178,7 @@ static status make_attr(arena *a, const cpu_contraction *c, onednn_piece *x) {
 static bool reads_arrays_by_position(const cpu_contraction *c) {
   bool found = false;
   for (uint32_t k = 0; k < c->n_posts; k++) {
-    const cpu_post *p = &c->posts[k];
-    found = found || (p->kind > CPU_POST_LAST_UNARY && p->dims & ~(1u << (c->g.spatial + 1)));
+    found = found || cpu_reads_by_position(&c->g, &c->posts[k]);
   }
   return found && c->g.channels_last;
 }

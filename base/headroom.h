@@ -14,7 +14,8 @@
  * at the same time: many times what was seen, since it costs nothing to ask for. */
 enum { HEADROOM_LIBRARY = 64 << 20 };
 
-/* What opening the compiler half takes, with LLVM and the other libraries that it brings: 170 MiB were seen. */
+/* What opening the compiler half takes, with LLVM and the other libraries that it brings: 170 MiB were
+ * seen. */
 enum { HEADROOM_COMPILER = 224 << 20 };
 
 /* STATUS_RESOURCE where the process may not map so many bytes more (ulimit -v, ulimit -d, strict overcommit).

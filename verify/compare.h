@@ -13,8 +13,8 @@
  * allowed, 4 units of these take the place of the second term.  What is still apart is compared with how the
  * reference moves when each element of the operands, and of each result within a fusion, is moved by 4 u of
  * itself, at random, several times (as Monte Carlo arithmetic does, Parker 1997): an element may differ by 16
- * times its largest movement, and an integer may be another where a movement makes it another, of which two more go
- * all up and all down. */
+ * times its largest movement, and an integer may be another where a movement makes it another, of which
+ * two more go all up and all down. */
 #ifndef VERIFY_COMPARE_H
 #define VERIFY_COMPARE_H
 

@@ -13,23 +13,42 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const plug_compiler *compiler;
 static char problem[1024];
+static const char library_name[] = "libonnx-xla-compiler.so";
 
-/* Where it may lie: beside this library (the build tree), in the package's folder below it, or where it was configured to be.
- * False: there is no k-th place. */
-static bool place(size_t k, char path[PATH_MAX]) {
-  static const char name[] = "libonnx-xla-compiler.so";
-  static const char *const patterns[] = {"%.*s/%s", "%.*s/.libs/%s", "%.*s/onnx-xla/%s", "%.*s/../lib/onnx-xla/%s"};
-  enum { N_PATTERNS = sizeof patterns / sizeof *patterns };
+/* The folder of the file that this code lies in, a library or the program.  A program that was found in PATH
+ * knows itself by its name alone; the current folder, which may be a stranger's, is not where to look then.
+ * False: nobody knows it. */
+static bool own_folder(char folder[PATH_MAX]) {
   Dl_info self;
-  const char *file = dladdr((void *)(uintptr_t)plug_now, &self) && self.dli_fname ? self.dli_fname : "";
-  const char *slash = strrchr(file, '/');
-  int n = k == N_PATTERNS ? snprintf(path, PATH_MAX, "%s/%s", ONNX_XLA_PKGLIBDIR, name)
-          : k < N_PATTERNS ? snprintf(path, PATH_MAX, patterns[k], slash ? (int)(slash - file) : 1, slash ? file : ".", name)
-                           : -1;
+  bool known = dladdr((void *)(uintptr_t)plug_now, &self) && self.dli_fname;
+  snprintf(folder, PATH_MAX, "%s", known ? self.dli_fname : "");
+  if (!strchr(folder, '/')) {
+    ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+    folder[n > 0 ? n : 0] = '\0';
+  }
+  char *slash = strrchr(folder, '/');
+  if (slash) {
+    *slash = '\0';
+  }
+  return slash != NULL;
+}
+
+/* Where it may lie: beside this library (the build tree), in the package's folder below it, or where it was
+ * configured to be.  False: there is no k-th place. */
+static bool place(size_t k, char path[PATH_MAX]) {
+  static const char *const folders[] = {"", "/.libs", "/onnx-xla", "/../lib/onnx-xla"};
+  enum { N_FOLDERS = sizeof folders / sizeof *folders };
+  char own[PATH_MAX];
+  if (k > N_FOLDERS) {
+    return false;
+  }
+  int n = k == N_FOLDERS     ? snprintf(path, PATH_MAX, "%s/%s", ONNX_XLA_PKGLIBDIR, library_name)
+          : own_folder(own) ? snprintf(path, PATH_MAX, "%s%s/%s", own, folders[k], library_name)
+                            : PATH_MAX;
   if (n >= PATH_MAX) {
     *path = '\0';
   }
-  return n >= 0;
+  return true;
 }
 
 bool plug_compiler_path(char path[PATH_MAX]) {

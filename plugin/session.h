@@ -126,7 +126,7 @@ STATUS_MUST_USE status plug_check_dims(arena *a, const plug_dim *dims, uint32_t 
 /* A request as this session would make it, for the compiler's printing functions. */
 plug_request plug_session_request(const plug_session *s, const plug_inputs *inputs);
 
-/* Opens the compiler half: once a process. */
+/* Opens the compiler half, which then stays open.  RESOURCE: the process has no room for it now. */
 STATUS_MUST_USE status plug_compiler_open(const plug_compiler **out);
 /* The file that it would open, without opening it; false: there is none. */
 bool plug_compiler_path(char path[PATH_MAX]);

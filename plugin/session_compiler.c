@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,9 +11,6 @@
 #include "base/headroom.h"
 #include "plugin/session.h"
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static const plug_compiler *compiler;
-static char problem[1024];
 static const char library_name[] = "libonnx-xla-compiler.so";
 
 /* The folder of the file that this code lies in, a library or the program.  A program that was found in PATH
@@ -60,46 +58,45 @@ bool plug_compiler_path(char path[PATH_MAX]) {
   return false;
 }
 
-static void *open_beside(void) {
+static status open_library(void **library) {
   char path[PATH_MAX];
-  void *library = NULL;
-  for (size_t k = 0; !library && place(k, path); k++) {
-    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  CHECK_THAT(plug_compiler_path(path), STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
+             "it lies neither beside this one nor in %s", ONNX_XLA_PKGLIBDIR);
+  TRY(headroom_check(HEADROOM_COMPILER)); /* LLVM's constructors run while it is opened */
+  *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!*library) {
+    TRY(headroom_check(HEADROOM_COMPILER)); /* another thread took it meanwhile */
   }
-  return library;
-}
-
-static void open_once(void) {
-  status no_room = headroom_check(HEADROOM_COMPILER); /* LLVM's constructors run while it is opened */
-  if (no_room) {
-    snprintf(problem, sizeof problem, "%s", status_message(no_room));
-    status_free(no_room);
-    return;
-  }
-  void *library = open_beside();
-  plug_compiler_entry *entry = NULL;
-  if (library) {
-    *(void **)&entry = dlsym(library, "onnx_xla_compiler_get");
-  }
-  if (!entry) {
-    const char *why = dlerror();
-    snprintf(problem, sizeof problem, "%s", why ? why : "not found");
-    return;
-  }
-  compiler = entry(PLUG_COMPILER_ABI);
-  if (!compiler) {
-    snprintf(problem, sizeof problem, "it is of another version");
-    return;
-  }
-  compiler->adopt_guard(guard_here());
-}
-
-status plug_compiler_open(const plug_compiler **out) {
-  pthread_once(&once, open_once);
-  *out = compiler;
-  CHECK_THAT(compiler, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
-             "the compiler half (libonnx-xla-compiler.so) cannot be opened: %s", problem);
+  CHECK_THAT(*library, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "%s", dlerror());
   return NULL;
+}
+
+static status open_compiler(const plug_compiler **out) {
+  void *library;
+  plug_compiler_entry *entry;
+  TRY(open_library(&library));
+  *(void **)&entry = dlsym(library, "onnx_xla_compiler_get");
+  CHECK_THAT(entry, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "%s", dlerror());
+  *out = entry(PLUG_COMPILER_ABI);
+  CHECK_THAT(*out, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "it is of another version");
+  (*out)->adopt_guard(guard_here());
+  return NULL;
+}
+
+/* Only success is remembered: what lacks now, most likely memory, may be there later. */
+status plug_compiler_open(const plug_compiler **out) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static const plug_compiler *_Atomic opened;
+  status failed = NULL;
+  *out = atomic_load(&opened);
+  if (!*out) {
+    pthread_mutex_lock(&lock);
+    *out = atomic_load(&opened);
+    failed = *out ? NULL : open_compiler(out);
+    atomic_store(&opened, *out);
+    pthread_mutex_unlock(&lock);
+  }
+  return status_prefix(failed, "the compiler half (%s) cannot be opened", library_name);
 }
 
 status plug_target_find(const char *backend, const rt_target **out) {

@@ -283,6 +283,7 @@ tests_files = \
 	tests/e2e/hostile_more.py \
 	tests/e2e/hostile_sequences.py \
 	tests/e2e/light_models.py \
+	tests/e2e/little_room.h \
 	tests/e2e/make_bombs.py \
 	tests/e2e/make_hostile.py \
 	tests/e2e/ort_cases.py \

@@ -4,6 +4,29 @@
 #include <unistd.h>
 
 #include "api_client.h"
+#include "little_room.h"
+
+/* Where there is no room for the compiler half that is what is said, and what lacked once may be there the next time. */
+START_TEST(room_for_the_compiler) {
+  message m = affine_model(W, B);
+  oxla_model *model;
+  int ir, opset;
+  if (!room_can_be_taken) {
+    return;
+  }
+  leave_room(32 << 20);
+  for (int k = 0; k < 2; k++) {
+    refuse_about(oxla_load_memory(m.bytes, m.n, NULL, &model), OXLA_RESOURCE, OXLA_ABOUT_NOTHING, "MiB of memory more");
+    refuse_about(oxla_onnx_versions(&ir, &opset), OXLA_RESOURCE, OXLA_ABOUT_NOTHING, "the compiler half");
+  }
+  leave_all_room();
+  model = load(&m, 0);
+  oxla_run *run = new_run(model);
+  run_affine(run, 3, 1);
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
 
 START_TEST(describes) {
   message m = affine_model(W, B);
@@ -571,7 +594,7 @@ START_TEST(profiles) {
 END_TEST
 
 int main(void) {
-  const TTest *const once[] = {nothing_given, wrong_models, in_many_shapes, keeps_programs, NULL};
+  const TTest *const once[] = {room_for_the_compiler, nothing_given, wrong_models, in_many_shapes, keeps_programs, NULL};
   const TTest *const both[] = {describes, runs_in_several_shapes, callers_outputs, wrong_inputs, short_options, constants,
                                seeds, values_decide_sizes, saves_and_loads, two_threads, checked_indices, all_at_once, profiles,
                                NULL};

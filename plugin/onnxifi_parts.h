@@ -75,7 +75,7 @@ typedef struct ifi_rates {
   uint64_t bytes; /* read from memory */
 } ifi_rates;
 
-const ifi_rates *ifi_measure_rates(void);
+onnxStatus ifi_measure_rates(ifi_rates *out);
 
 /* What backends that are made from now on begin with; the properties of onnxInitBackend come after. */
 typedef struct ifi_defaults {

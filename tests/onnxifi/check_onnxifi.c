@@ -3,6 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../e2e/little_room.h"
 #include "../e2e/write_model.h"
 #include "../suite.h"
 #include "onnxifi_client.h"
@@ -53,6 +54,29 @@ START_TEST(backend_ids) {
   IS(SUCCESS, lib.onnxReleaseBackendID(ids[0]));
   IS(INVALID_ID, lib.onnxReleaseBackendID(NULL));
   IS(INVALID_ID, lib.onnxReleaseBackendID(&n));
+}
+END_TEST
+
+/* Where there is no room for the compiler half that is what is said, and what lacked once may be there the next time. */
+START_TEST(room_for_the_compiler) {
+  open_library();
+  message m = affine_model(NULL, NULL);
+  char text[256];
+  uint64_t rate;
+  if (!room_can_be_taken) {
+    return;
+  }
+  for (int k = 0; k < 2; k++) {
+    onnxStatus want = k == 0 ? ONNXIFI_STATUS_NO_SYSTEM_MEMORY : OK;
+    size_t n = sizeof text, size = sizeof rate;
+    k == 0 ? leave_room(32 << 20) : leave_all_room();
+    ck_assert_int_eq(lib.onnxGetBackendInfo(ids[0], ONNXIFI_BACKEND_OPSET_VERSION, text, &n), want);
+    ck_assert_int_eq(lib.onnxGetBackendInfo(ids[0], ONNXIFI_BACKEND_MACS_FP32, &rate, &size), want);
+    ck_assert_int_eq(lib.onnxGetBackendCompatibility(ids[0], m.n, m.bytes), want);
+    ck_assert_int_eq(lib.onnxInitBackend(ids[0], NULL, &backend), want);
+  }
+  ck_assert(rate > 100000000);
+  IS(SUCCESS, lib.onnxReleaseBackend(backend));
 }
 END_TEST
 
@@ -586,6 +610,7 @@ END_TEST
 
 int main(void) {
   TCase *t = tcase_create("all");
+  tcase_add_test(t, room_for_the_compiler);
   tcase_add_test(t, backend_ids);
   tcase_add_test(t, events);
   tcase_add_test(t, waiting);

@@ -4,6 +4,7 @@ compiled models (EPContext), sizes that data decides, several sessions and threa
 A check is a function that ends or fails an assertion; all of them run."""
 import concurrent.futures
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -50,6 +51,22 @@ def takes(m, feeds, want, **ours):
     s, taken = claimed(lambda: session(m, log=VERBOSE, **ours))
     same(session(m, provider=False).run(None, feeds), s.run(None, feeds))
     assert taken == want, f"{taken} (nodes taken, nodes, groups) instead of {want}"
+
+
+def check_little_room(folder, data):
+    """Without room for the compiler half nothing is taken; with room it is.  The first check, as it stays open."""
+    m = model([helper.make_node("MatMul", ["x", "w"], ["y"])], [info("x", [4, 4])], [info("y", [4, 4])],
+              [("w", rng.random((4, 4), np.float32))])
+    x = {"x": rng.random((4, 4), np.float32)}
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as f:
+        mapped = int(f.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (mapped + (64 << 20), before[1]))
+    try:
+        takes(m, x, (0, 1, 0))
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+    takes(m, x, (1, 1, 1))
 
 
 def check_guessed_sizes(folder, data):

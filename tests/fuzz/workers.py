@@ -116,6 +116,8 @@ class Pool:
     def work(self, seeds, send_up):
         import xla
 
+        if self.ort:
+            self.ort.say = lambda stage: send_up((stage, None))
         for seed in seeds:
             send_up(("begin", seed))
             xla.tracer = None
@@ -125,8 +127,6 @@ class Pool:
 
             result = self.run_seed(seed, self.table, self.entries, self.options, self.ort, say)
             send_up(("result", result))
-        if self.ort:
-            send_up(("ort", self.ort.known))
 
     def last_node(self, seed):
         """A seed that died while its graph was built, again: the node that it died of."""
@@ -198,8 +198,6 @@ class Pool:
             w.graph = thing
         elif kind in ("peer", "done"):
             w.peer = kind == "peer"
-        elif kind == "ort":
-            self.ort.known.update(thing)
         else:
             w.seeds.remove(thing["seed"])
             w.current = None

@@ -7,7 +7,7 @@
 #include "emit/kernel.h"
 #include "emit/product.h"
 #include "hlo/fuse.h"
-#include "hlo/place.h"
+#include "hlo/in_place_update.h"
 #include "hlo/quantized.h"
 
 enum { MOST_TAPS = 1 << 14 }; /* of a convolution's kernel: with more, the library takes minutes to choose a way */
@@ -664,12 +664,12 @@ bool cpu_takes_small_weights(void *data, const hlo_instr *dot) {
 }
 
 /* Our own kernels of contractions can, which store vector by vector; the library writes whole arrays. */
-bool cpu_takes_place(void *data, const hlo_instr *i) {
+bool cpu_takes_in_place_update(void *data, const hlo_instr *i) {
   emit_product product;
   emit_depthwise depthwise;
-  hlo_place already;
+  hlo_in_place_update already;
   (void)data;
-  return cpu_find_contraction(i) && i->shapes[0].type == DTYPE_F32 && !hlo_place_of(i, &already) &&
+  return cpu_find_contraction(i) && i->shapes[0].type == DTYPE_F32 && !hlo_in_place_update_of(i, &already) &&
          (emit_product_of(i, &product) || emit_depthwise_of(i, &depthwise));
 }
 

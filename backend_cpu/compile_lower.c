@@ -7,7 +7,7 @@
 #include "backend_cpu/compile_rows.h"
 #include "backend_cpu/exec_kinds.h"
 #include "hlo/cost.h"
-#include "hlo/place.h"
+#include "hlo/in_place_update.h"
 #include "hlo/sorted_front.h"
 #include "lower/lower.h"
 #include "runtime/shared.h"
@@ -235,8 +235,8 @@ static void copy_to_result(lower_context *c, const hlo_instr *i, rt_buffer from,
 
 /* A kernel that writes a part of its result finds the rest there. */
 static void bring_base(lower_context *c, const hlo_instr *i) {
-  hlo_place place;
-  if (hlo_place_of(i, &place)) {
+  hlo_in_place_update place;
+  if (hlo_in_place_update_of(i, &place)) {
     rt_buffer base = lower_buffer(c, i->operands[place.base]), result = lower_buffer(c, hlo_result((hlo_instr *)i, 0));
     if (!same_buffer(&base, &result)) {
       copy_to_result(c, i, base, result);
@@ -246,8 +246,8 @@ static void bring_base(lower_context *c, const hlo_instr *i) {
 
 /* And that is what it reads in the place of the base, wherever that lies. */
 static void use_base(rt_thunk *t, const hlo_instr *i) {
-  hlo_place place;
-  if (hlo_place_of(i, &place)) {
+  hlo_in_place_update place;
+  if (hlo_in_place_update_of(i, &place)) {
     t->buffers[place.base] = t->buffers[i->n_operands];
   }
 }
@@ -255,8 +255,8 @@ static void use_base(rt_thunk *t, const hlo_instr *i) {
 /* Operands whose buffers the results have, or what was in them. */
 static const int32_t *aliases(lowering *l, const hlo_instr *i, const rt_thunk *t) {
   int32_t *alias = ARENA_NEW_N(l->arena, int32_t, i->n_results + 1);
-  hlo_place place;
-  if (hlo_place_of(i, &place)) {
+  hlo_in_place_update place;
+  if (hlo_in_place_update_of(i, &place)) {
     alias[0] = (int32_t)place.base;
     return alias;
   }

@@ -398,9 +398,9 @@ static void gpu_nest(emit_writer *w, int64_t total, emit_body_fn *body, const vo
 
 /* --- results by loops over their elements --- */
 
-emit_pos emit_place(const emit_writer *w, const emit_index *at) {
+emit_pos emit_result_pos(const emit_writer *w, const emit_index *at) {
   const emit_indexer *x = &w->e.x;
-  const hlo_place *p = w->place;
+  const hlo_in_place_update *p = w->place;
   if (!p) {
     return emit_index_linear(x, at);
   }
@@ -420,7 +420,7 @@ void emit_store_roots(emit_writer *w, const emit_index *at) {
     const shape *s = hlo_shape(w->roots[k]);
     values[k] = emit_value(e, w->roots[k], emit_index_reshape(&e->x, at, s->rank, s->dims));
   }
-  emit_pos linear = emit_place(w, at);
+  emit_pos linear = emit_result_pos(w, at);
   for (uint32_t k = 0; k < w->n_results; k++) {
     emit_store(e, w->results[k], hlo_type(w->roots[k]), linear, values[k], w->shared[k]);
   }
@@ -558,9 +558,9 @@ static void set_values(emit_writer *w, emit_input *inputs) {
 
 /* A part of what lies in the result's buffer: nothing else of it is read or written. */
 static status set_place(emit_writer *w, emit_input *inputs) {
-  hlo_place place;
+  hlo_in_place_update place;
   bool output = w->i->op == HLO_FUSION && hlo_int(w->i, HLO_ATTR_FUSION) == HLO_FUSION_OUTPUT;
-  if (w->e.w->target->gpu || !hlo_place_of(w->i, &place)) {
+  if (w->e.w->target->gpu || !hlo_in_place_update_of(w->i, &place)) {
     return NULL;
   }
   if (w->alias[0] != (int32_t)place.base) {

@@ -26,7 +26,7 @@ enum { EMIT_MAX_CONSTANT = 16384 };
 typedef struct emit_options {
   /* One entry a result: the operand whose buffer it shares (in place), -1 for none.  NULL: no result shares.
    * A result may share only where emit_can_alias says so.  Buffers not named here never overlap results.  A result that is
-   * the operand but for one part at a fixed place (hlo/place.h) is written there alone; of an output fusion it must share. */
+   * the operand but for one part at a fixed place (hlo/in_place_update.h) is written there alone; of an output fusion it must share. */
   const int32_t *alias;
   /* Not 0: the results and some operands have rows of their own, their first dimension, of which there are so many here: a number
    * that stands for any.  Row r of a result depends on row r of these operands and on all of the others.  The code is for any

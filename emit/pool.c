@@ -78,7 +78,7 @@ static void collect(pools *p, hlo_value v, int depth) {
   }
   if (slides(v.def) && p->n < MAX_POOLS) {
     add(p, v.def);
-  } else if (hlo_keeps_place(v.def)) {
+  } else if (hlo_is_position_wise(v.def)) {
     for (uint32_t k = 0; k < v.def->n_operands; k++) {
       if (shape_elements(hlo_shape(v.def->operands[k])) == shape_elements(&v.def->shapes[0])) {
         collect(p, v.def->operands[k], depth + 1);

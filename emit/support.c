@@ -2,7 +2,7 @@
 #include "emit/elementwise.h"
 #include "emit/kernel.h"
 #include "emit/element.h"
-#include "hlo/place.h"
+#include "hlo/in_place_update.h"
 #include "hlo/quantized.h"
 #include "hlo/rows.h"
 
@@ -230,10 +230,10 @@ const hlo_instr *emit_contraction_of(const hlo_instr *i) {
     }
   }
   hlo_small_weights w;
-  hlo_place place;
+  hlo_in_place_update place;
   bool plain = found && is_plain(found->operands[0]) &&
                (is_plain(found->operands[1]) || (hlo_small_weights_of(found, &w) && is_plain(w.q)));
-  if (plain && hlo_place_of(i, &place)) {
+  if (plain && hlo_in_place_update_of(i, &place)) {
     readings r = {0};
     return read_all(&r, hlo_callee(i, 0), found) && reading_of(&r, place.value.def) != ELSEWHERE ? found : NULL;
   }

@@ -82,7 +82,7 @@ static void collect(tiles *t, hlo_value v, int depth) {
     if (!known && !dtype_is_complex(hlo_type(v)) && hlo_type(v) != DTYPE_PRED) {
       t->turned[t->n_turned++] = v.def;
     }
-  } else if (hlo_keeps_place(v.def)) {
+  } else if (hlo_is_position_wise(v.def)) {
     for (uint32_t k = 0; k < v.def->n_operands; k++) {
       if (shape_elements(hlo_shape(v.def->operands[k])) == shape_elements(&v.def->shapes[0])) {
         collect(t, v.def->operands[k], depth + 1);
@@ -302,7 +302,7 @@ static void write_row(const tiles *t, const emit_index *x) {
   for (uint32_t k = 0; k < w->n_results; k++) {
     values[k] = emit_value(e, w->roots[k], as_shape(e, x, w->roots[k]));
   }
-  emit_pos at = emit_place(w, x);
+  emit_pos at = emit_result_pos(w, x);
   for (uint32_t k = 0; k < w->n_results; k++) {
     emit_store(e, w->results[k], hlo_type(w->roots[k]), at, values[k], w->shared[k]);
   }

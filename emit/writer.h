@@ -5,7 +5,7 @@
 
 #include "emit/compile.h"
 #include "emit/element.h"
-#include "hlo/place.h"
+#include "hlo/in_place_update.h"
 
 typedef struct emit_writer {
   emit_element e;
@@ -15,7 +15,7 @@ typedef struct emit_writer {
   LLVMValueRef *results; /* pointers */
   bool *shared;          /* the result lies in the buffer of an operand */
   const int32_t *alias;  /* as in emit_options; never NULL */
-  const hlo_place *place; /* of the only result in the array that lies in its buffer: its root is the part; NULL: it is all of it */
+  const hlo_in_place_update *place; /* of the only result in the array that lies in its buffer: its root is the part; NULL: it is all of it */
   int64_t rows;          /* as in emit_options */
   LLVMValueRef begin, end;
   int n_stops;          /* in emit_nest: where the loops' last dimension is cut into pieces, each with loops of its own, */
@@ -47,7 +47,7 @@ void emit_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool
                const void *data);
 
 /* Where the element at `at` of the roots stands in the results' buffers. */
-emit_pos emit_place(const emit_writer *w, const emit_index *at);
+emit_pos emit_result_pos(const emit_writer *w, const emit_index *at);
 
 /* Writes the values of all roots at `at` to the results.  What the roots are made from may have been put into the table before
  * (emit_element_set). */

@@ -87,7 +87,7 @@ static bool follow(chain *c, hlo_value v) {
   if (i == c->source) {
     return true;
   }
-  if (!hlo_keeps_place(i) || i->n_results != 1 || shape_elements(&i->shapes[0]) != c->elements) {
+  if (!hlo_is_position_wise(i) || i->n_results != 1 || shape_elements(&i->shapes[0]) != c->elements) {
     return false;
   }
   for (uint32_t k = 0; k < c->n; k++) {
@@ -123,7 +123,7 @@ static hlo_instr *find_source(hlo_value v, hlo_op op, int *steps) {
     return i;
   }
   hlo_instr *found = NULL;
-  bool goes_on = hlo_keeps_place(i) && (*steps)-- > 0;
+  bool goes_on = hlo_is_position_wise(i) && (*steps)-- > 0;
   for (uint32_t k = 0; goes_on && k < i->n_operands && !found; k++) {
     if (shape_elements(hlo_shape(i->operands[k])) == shape_elements(&i->shapes[0])) {
       found = find_source(i->operands[k], op, steps);

@@ -564,7 +564,7 @@ static const char *sharing_text(arena *a, const hlo_buffers *b, hlo_instr *i, ui
   bool view = b->rules->is_view && b->rules->is_view(i);
   for (uint32_t j = 0; j < i->n_operands && mine.bytes; j++) {
     hlo_value x = i->operands[j];
-    if (value_bytes(x) && hlo_same_place(mine, hlo_slice_of(b, x))) {
+    if (value_bytes(x) && hlo_same_slice(mine, hlo_slice_of(b, x))) {
       return arena_printf(a, ", %s %%%u.%u", view ? "a view of" : "in place over", x.def->id, x.index);
     }
   }

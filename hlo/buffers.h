@@ -29,7 +29,7 @@ typedef struct hlo_buffer_rules {
 typedef struct hlo_buffers hlo_buffers;
 
 /* Do they begin at the same byte?  Then a value of one is there for the other without a copy. */
-static inline bool hlo_same_place(hlo_buffer x, hlo_buffer y) {
+static inline bool hlo_same_slice(hlo_buffer x, hlo_buffer y) {
   return x.space == y.space && x.index == y.index && x.offset == y.offset;
 }
 

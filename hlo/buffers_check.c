@@ -72,7 +72,7 @@ static status need(const checker *c, const hlo_instr *by, hlo_value v) {
 /* `from` goes to where `to` lies, as lower/ copies it: not at all if it is there. */
 static status move(checker *c, const hlo_instr *by, hlo_value from, hlo_buffer to) {
   TRY(need(c, by, from));
-  return hlo_same_place(slice_of(c, from), to) ? NULL : overwrite(c, by, to);
+  return hlo_same_slice(slice_of(c, from), to) ? NULL : overwrite(c, by, to);
 }
 
 /* --- instructions --- */
@@ -89,7 +89,7 @@ static status check_operand(const checker *c, const hlo_instr *i, uint32_t k, ui
   if (!overlap(where, operand)) {
     return NULL;
   }
-  CHECK_THAT(hlo_same_place(where, operand) && where.bytes == operand.bytes && hlo_may_overlap(c->a, i, k, r, access), STATUS_INTERNAL,
+  CHECK_THAT(hlo_same_slice(where, operand) && where.bytes == operand.bytes && hlo_may_overlap(c->a, i, k, r, access), STATUS_INTERNAL,
              "%s %%%" PRIu32 " (%s): result %" PRIu32 " overlaps operand %" PRIu32 ", which is still read", hlo_info(i)->name, i->id,
              i->source, r, k);
   return NULL;
@@ -138,7 +138,7 @@ static status run_plain(checker *c, const hlo_instr *i) {
 static status run_view(checker *c, const hlo_instr *i) {
   hlo_value result = hlo_result((hlo_instr *)i, 0);
   TRY(need(c, i, i->operands[0]));
-  CHECK_THAT(hlo_same_place(slice_of(c, result), slice_of(c, i->operands[0])), STATUS_INTERNAL, "%s %%%" PRIu32 " is a view of other bytes",
+  CHECK_THAT(hlo_same_slice(slice_of(c, result), slice_of(c, i->operands[0])), STATUS_INTERNAL, "%s %%%" PRIu32 " is a view of other bytes",
              hlo_info(i)->name, i->id);
   hold(c, result);
   return NULL;
@@ -190,7 +190,7 @@ static status run_while(checker *c, const hlo_instr *i) {
 static status run_branch(checker *c, const hlo_instr *i, const hlo_computation *branch) {
   for (uint32_t k = 0; k < branch->n_params; k++) {
     TRY(need(c, i, i->operands[k + 1]));
-    CHECK_THAT(hlo_same_place(slice_of(c, i->operands[k + 1]), slice_of(c, hlo_result(branch->params[k], 0))), STATUS_INTERNAL,
+    CHECK_THAT(hlo_same_slice(slice_of(c, i->operands[k + 1]), slice_of(c, hlo_result(branch->params[k], 0))), STATUS_INTERNAL,
                "a branch's parameter is not its argument");
     hold(c, hlo_result(branch->params[k], 0));
   }

@@ -49,7 +49,7 @@ static bool maps_elements(const hlo_instr *i, uint32_t operand) {
     case HLO_SCATTER: /* what is not updated stays as it is */
       return operand == 0;
     default:
-      return hlo_keeps_place(i);
+      return hlo_is_position_wise(i);
   }
 }
 

@@ -70,8 +70,8 @@ typedef struct hlo_target {
   bool (*takes_fused)(void *data, hlo_fusion_kind kind, const hlo_instr *i);
   /* It has a kernel for this attention, its views included. */
   bool (*takes_attention)(void *data, const hlo_attention *a);
-  /* Its kernel can write its only result as a part of another array (hlo/place.h). */
-  bool (*takes_place)(void *data, const hlo_instr *i);
+  /* Its kernel can write its only result as a part of another array (hlo/in_place_update.h). */
+  bool (*takes_in_place_update)(void *data, const hlo_instr *i);
   bool channels_last; /* convolutions run faster so */
   bool canonical_dots;      /* dots run faster where each operand can be walked as a matrix */
   bool lookup_tables;        /* looking up a byte costs no more than some arithmetic */

@@ -41,7 +41,7 @@ static bool stands_alone(const hlo_instr *i) {
 }
 
 static bool can_write(const pass_context *c, hlo_value v) {
-  return v.def->n_results == 1 && hlo_used_once(v) && c->target->takes_place(c->target->data, v.def);
+  return v.def->n_results == 1 && hlo_used_once(v) && c->target->takes_in_place_update(c->target->data, v.def);
 }
 
 /* The concatenation's parts that have elements, in the order in which they are made.  False: too many are made elsewhere. */
@@ -158,7 +158,7 @@ static status place_parts(hlo_computation *c, pass_context *context, bool *chang
 status pass_concat_in_place(hlo_module *m, pass_context *c, bool *changed) {
   uint32_t n;
   hlo_computation **walked = hlo_walked(m, c->scratch, false, &n);
-  for (uint32_t k = 0; k < n && c->target->takes_place; k++) {
+  for (uint32_t k = 0; k < n && c->target->takes_in_place_update; k++) {
     TRY(place_parts(walked[k], c, changed));
   }
   return NULL;

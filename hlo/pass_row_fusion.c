@@ -80,7 +80,7 @@ static bool can_be_member(const growing *g, const hlo_instr *i) {
   }
   bool fits = i->op == HLO_REDUCE
                   ? hlo_reduces_rows(s, i)
-                  : hlo_keeps_place(i) && (hlo_is_full(s, &i->shapes[0]) || hlo_is_kept(s, &i->shapes[0]));
+                  : hlo_is_position_wise(i) && (hlo_is_full(s, &i->shapes[0]) || hlo_is_kept(s, &i->shapes[0]));
   for (uint32_t k = 0; fits && k < i->n_operands; k++) {
     fits = is_plain_array(hlo_shape(i->operands[k])) && reads_well(g, i, i->operands[k]);
   }

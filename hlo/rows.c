@@ -81,7 +81,7 @@ bool hlo_spreads_rows(const hlo_row_space *s, const hlo_instr *broadcast) {
   return make_space(y, gone, &mine) && hlo_row_space_equal(s, &mine);
 }
 
-bool hlo_keeps_place(const hlo_instr *i) {
+bool hlo_is_position_wise(const hlo_instr *i) {
   return hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_RESHAPE || i->op == HLO_COPY;
 }
 
@@ -115,7 +115,7 @@ static bool fits(const body *b, const hlo_row_space *s, const hlo_instr *i, bool
   if (i->op == HLO_BROADCAST) {
     return hlo_spreads_rows(s, i);
   }
-  bool whole = i->n_results == 1 && hlo_keeps_place(i);
+  bool whole = i->n_results == 1 && hlo_is_position_wise(i);
   int64_t n = shape_elements(&i->shapes[0]);
   for (uint32_t k = 0; whole && k < i->n_operands; k++) {
     whole = !is_hot(b, i->operands[k].def) || shape_elements(hlo_shape(i->operands[k])) == n;

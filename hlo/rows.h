@@ -34,7 +34,7 @@ bool hlo_reduces_rows(const hlo_row_space *s, const hlo_instr *reduce);
 /* Does the broadcast give each element of a row the row's value? */
 bool hlo_spreads_rows(const hlo_row_space *s, const hlo_instr *broadcast);
 /* Elementwise operations and reshapes: the element of each operand is that of the result. */
-bool hlo_keeps_place(const hlo_instr *i);
+bool hlo_is_position_wise(const hlo_instr *i);
 
 /* Is it the body of a fusion whose kernel goes row by row: all results are full or kept, and where one depends on a
  * reduction, it is one of the space's, of its own row?  And is that of use: a full array depends on a reduction, or

@@ -19,6 +19,7 @@ hlo_sources = \
 	hlo/gradient_move.c \
 	hlo/gradient_while.c \
 	hlo/hlo_report.c \
+	hlo/in_place_update.c \
 	hlo/ir.c \
 	hlo/op_table.c \
 	hlo/overlap.c \
@@ -43,7 +44,6 @@ hlo_sources = \
 	hlo/pass_simplify.c \
 	hlo/pass_transpose_sinking.c \
 	hlo/pass_transposed_convolution.c \
-	hlo/place.c \
 	hlo/print.c \
 	hlo/quantized.c \
 	hlo/rewrite.c \
@@ -77,12 +77,12 @@ hlo_files = \
 	hlo/gradient.h \
 	hlo/gradient_rules.h \
 	hlo/hlo_report.h \
+	hlo/in_place_update.h \
 	hlo/ir.h \
 	hlo/ops.def \
 	hlo/overlap.h \
 	hlo/pass.h \
 	hlo/passes.def \
-	hlo/place.h \
 	hlo/quantized.h \
 	hlo/rewrite.h \
 	hlo/rows.h \

@@ -243,7 +243,7 @@ rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i) {
 }
 
 static void copy_slice(lower_context *c, const hlo_instr *i, hlo_value from, hlo_buffer to) {
-  if (shape_bytes(hlo_shape(from)) == 0 || hlo_same_place(hlo_slice_of(c->buffers, from), to)) {
+  if (shape_bytes(hlo_shape(from)) == 0 || hlo_same_slice(hlo_slice_of(c->buffers, from), to)) {
     return;
   }
   rt_thunk *t = lower_bare_thunk(c, "copy", i);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "backend_ref/eval.h"
-#include "hlo/place.h"
+#include "hlo/in_place_update.h"
 #include "hlo/sorted_front.h"
 #include "verify/evaluate.h"
 

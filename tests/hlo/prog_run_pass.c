@@ -60,7 +60,7 @@ static bool takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) { r
 static bool takes_small_weights(void *data, const hlo_instr *dot) { return true; }
 static bool takes_attention(void *data, const hlo_attention *a) { return true; }
 
-static bool takes_place(void *data, const hlo_instr *i) {
+static bool takes_in_place_update(void *data, const hlo_instr *i) {
   bool output = i->op == HLO_FUSION && hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_OUTPUT;
   return output || hlo_info(i)->kind == HLO_CONTRACTION;
 }
@@ -78,7 +78,7 @@ static status run(void *data) {
                                     .takes_activation = takes_activation,
                                     .takes_fused = takes_fused, .takes_bytes = takes_bytes,
                                     .takes_small_weights = takes_small_weights,
-                                    .takes_attention = takes_attention, .takes_place = takes_place, .channels_last = true, .lookup_tables = true,
+                                    .takes_attention = takes_attention, .takes_in_place_update = takes_in_place_update, .channels_last = true, .lookup_tables = true,
                                     .canonical_dots = true};
   job *j = data;
   hlo_module *m = NULL;

@@ -302,11 +302,11 @@ static void stop_if(status s, const trial *t, const hlo_module *m) {
   }
 }
 
-static bool takes_place(void *data, const hlo_instr *i) { return i->n_operands > 0; }
+static bool takes_in_place_update(void *data, const hlo_instr *i) { return i->n_operands > 0; }
 
 static status try_passes(void *data) {
   static const hlo_target target = {
-      .name = "test", .takes_epilogue = takes_epilogue, .takes_fused = takes_fused, .takes_place = takes_place, .channels_last = true};
+      .name = "test", .takes_epilogue = takes_epilogue, .takes_fused = takes_fused, .takes_in_place_update = takes_in_place_update, .channels_last = true};
   const trial *t = data;
   hlo_module *m = random_module(t->seed), *original = hlo_module_clone(memory, m);
   literal args[N_PARAMS], before[MAX_ROOTS], after[MAX_ROOTS];

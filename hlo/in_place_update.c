@@ -1,5 +1,5 @@
-/* place.c - see place.h. */
-#include "hlo/place.h"
+/* in_place_update.c - see in_place_update.h. */
+#include "hlo/in_place_update.h"
 
 /* The dimension along which the part is smaller; -1: none, -2: several. */
 static int smaller_along(const shape *part, const shape *whole) {
@@ -12,7 +12,7 @@ static int smaller_along(const shape *part, const shape *whole) {
   return found;
 }
 
-static bool locate(const hlo_instr *update, hlo_place *p) {
+static bool locate(const hlo_instr *update, hlo_in_place_update *p) {
   const shape *whole = &update->shapes[0], *part = hlo_shape(update->operands[1]);
   const literal *starts = hlo_literal(update->operands[2]);
   if (!starts || !shape_is_static(whole) || !shape_is_static(part) || shape_elements(part) == 0) {
@@ -31,7 +31,7 @@ static bool locate(const hlo_instr *update, hlo_place *p) {
   return start >= 0 && (along < 0 || start <= whole->dims[along] - part->dims[along]);
 }
 
-bool hlo_place_of(const hlo_instr *i, hlo_place *out) {
+bool hlo_in_place_update_of(const hlo_instr *i, hlo_in_place_update *out) {
   const hlo_instr *root = i;
   if (i->op == HLO_FUSION) {
     const hlo_computation *body = hlo_callee(i, 0);

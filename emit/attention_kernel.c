@@ -5,7 +5,7 @@
 #include "emit/gemm.h"
 #include "emit/math.h"
 #include "emit/module.h"
-#include "emit/product_parts.h"
+#include "emit/product_internal.h"
 
 typedef struct kernel {
   emit_writer w;

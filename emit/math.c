@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-#include "emit/math_words.h"
+#include "emit/math_primitives.h"
 
 static V to_int(W w, V x) { return LLVMBuildFPToSI(w->builder, x, emit_type_like(x, w->i32), ""); }
 static V to_float(W w, V i) { return LLVMBuildSIToFP(w->builder, i, emit_type_like(i, w->f32), ""); }

@@ -2,7 +2,7 @@
  *
  * Coefficients were fitted for this file: by the exchange algorithm towards the least maximum of the relative error, in 60 digits.
  * What f32's functions say of the ways taken (math.c) holds here as well. */
-#include "emit/math_words.h"
+#include "emit/math_primitives.h"
 
 /* Exponents and quadrants are i32: vectors of i64 from or to f64 are instructions of few targets. */
 static V to_int(W w, V x) { return LLVMBuildFPToSI(w->builder, x, emit_type_like(x, w->i32), ""); }

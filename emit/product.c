@@ -5,7 +5,7 @@
 
 #include "emit/gemm.h"
 #include "emit/number.h"
-#include "emit/product_parts.h"
+#include "emit/product_internal.h"
 #include "emit/writer.h"
 
 _Static_assert((int)EMIT_PRODUCT_ROWS == EMIT_GEMM_ROWS && (int)EMIT_PRODUCT_VECTORS == EMIT_GEMM_VECTORS, "blocks of other sizes");

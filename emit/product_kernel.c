@@ -3,7 +3,7 @@
 #include "emit/module.h"
 #include "emit/number.h"
 #include "emit/product.h"
-#include "emit/product_parts.h"
+#include "emit/product_internal.h"
 #include "emit/writer.h"
 #include "hlo/quantized.h"
 
@@ -14,7 +14,7 @@ typedef struct kernel {
   dtype type;
   LLVMValueRef a, b, copy, packed; /* the operands, and the places in scratch memory */
   emit_row_cut rows;
-  LLVMValueRef blocks, large, row_blocks, column_blocks, first; /* the call's numbers (product_parts.h), constants unless p->open */
+  LLVMValueRef blocks, large, row_blocks, column_blocks, first; /* the call's numbers (product_internal.h), constants unless p->open */
   emit_gemm_parts columns; /* of a group, in vectors */
   int64_t n_sums;          /* loops over s, innermost last */
   emit_level sums[EMIT_PRODUCT_LEVELS];

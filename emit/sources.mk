@@ -51,16 +51,16 @@ emit_files = \
 	emit/ir.h \
 	emit/kernel.h \
 	emit/math.h \
-	emit/math_words.h \
+	emit/math_primitives.h \
 	emit/module.h \
 	emit/number.h \
 	emit/plan.h \
 	emit/product.h \
-	emit/product_parts.h \
+	emit/product_internal.h \
 	emit/reduce.h \
 	emit/target.h \
 	emit/view.h \
 	emit/window.h \
 	emit/winograd.h \
-	emit/winograd_parts.h \
+	emit/winograd_internal.h \
 	emit/writer.h

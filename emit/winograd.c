@@ -1,6 +1,6 @@
 /* winograd.c - the kernels of winograd.h: which parts are written for which range of a grid, and where numbers lie
  * between them. */
-#include "emit/winograd_parts.h"
+#include "emit/winograd_internal.h"
 
 static int64_t v_elements(const emit_winograd *p) { return emit_winograd_products(p) * p->v_plane; }
 

@@ -1,7 +1,7 @@
 /* winograd_multiply.c - Winograd's products: transformed tiles by panels of weights, which are transformed already or
  * on the way. */
 #include "emit/gemm.h"
-#include "emit/winograd_parts.h"
+#include "emit/winograd_internal.h"
 
 /* --- multiply --- */
 

@@ -2,7 +2,7 @@
  * of sums of products back to results. */
 #include <math.h>
 
-#include "emit/winograd_parts.h"
+#include "emit/winograd_internal.h"
 
 enum { MOST = EMIT_WINOGRAD_MOST };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "frontend/functions.h"
-#include "frontend/model_parts.h"
+#include "frontend/model_internal.h"
 #include "frontend/tensor.h"
 
 onnx_frame *onnx_frame_create(arena *a, const onnx_model *m, const onnx_frame *outer, const Onnx__GraphProto *graph,

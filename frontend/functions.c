@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "frontend/attributes.h"
-#include "frontend/model_parts.h"
+#include "frontend/model_internal.h"
 
 /* --- the table: the three parts of a name, each with its NUL, make the key --- */
 

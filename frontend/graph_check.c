@@ -1,4 +1,4 @@
-/* graph_check.c - names, domains and order of graphs and functions (model_parts.h).
+/* graph_check.c - names, domains and order of graphs and functions (model_internal.h).
  *
  * A body with all the subgraphs inside it becomes a list of scopes, outer ones first; each has a table of the
  * names it defines.  Then every use is looked up from the inside out.  All is linear in the size of the
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "frontend/attributes.h"
-#include "frontend/model_parts.h"
+#include "frontend/model_internal.h"
 
 /* A value's definition as the tables keep it; from DEF_NODE on: by node (value - DEF_NODE). */
 enum { DEF_NONE = 0, DEF_INPUT, DEF_INITIALIZER, DEF_BOTH, DEF_NODE };

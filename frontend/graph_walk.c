@@ -1,5 +1,5 @@
-/* graph_walk.c - going over nodes and the subgraphs in their attributes (model_parts.h). */
-#include "frontend/model_parts.h"
+/* graph_walk.c - going over nodes and the subgraphs in their attributes (model_internal.h). */
+#include "frontend/model_internal.h"
 
 Onnx__GraphProto *onnx_attribute_graph(const Onnx__AttributeProto *attribute, size_t nth) {
   if (attribute->g) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "frontend/external_data.h"
-#include "frontend/model_parts.h"
+#include "frontend/model_internal.h"
 #include "frontend/wire_scan.h"
 
 enum { DEFAULT_MAX_NODES = 10000000 };

@@ -1,8 +1,8 @@
-/* opsets.c - the operator set versions that a model or function imports (model.h, model_parts.h). */
+/* opsets.c - the operator set versions that a model or function imports (model.h, model_internal.h). */
 #include <inttypes.h>
 #include <string.h>
 
-#include "frontend/model_parts.h"
+#include "frontend/model_internal.h"
 
 const char *onnx_domain(const char *domain) { return strcmp(domain, "ai.onnx") == 0 ? "" : domain; }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "frontend/attributes.h"
-#include "frontend/model_parts.h"
+#include "frontend/model_internal.h"
 #include "frontend/tensor.h"
 #include "frontend/wire_scan.h"
 

@@ -79,7 +79,7 @@ frontend_files = \
 	frontend/importer.h \
 	frontend/make-types \
 	frontend/model.h \
-	frontend/model_parts.h \
+	frontend/model_internal.h \
 	frontend/onnx.proto \
 	frontend/onnx_apart.def \
 	frontend/onnx_domains.def \

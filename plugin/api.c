@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "backend_cpu/exec_target.h"
-#include "plugin/api_parts.h"
+#include "plugin/api_internal.h"
 #include "plugin/session_stack.h"
 
 static status to_status(const oxla_error *e) { return (status)e; }

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "plugin/api_parts.h"
+#include "plugin/api_internal.h"
 #include "plugin/session_stack.h"
 
 enum { NANOSECONDS = 1000000000 };

@@ -1,8 +1,8 @@
 /* api_profile.c - onnx-xla.h: profiles. */
 #include <stdlib.h>
 
-#include "plugin/api_parts.h"
-#include "plugin/session_parts.h"
+#include "plugin/api_internal.h"
+#include "plugin/session_internal.h"
 #include "plugin/session_profile.h"
 
 static status write_text(const plug_profile *p, oxla_profile_format format, char **text) {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/api_parts.h"
+#include "plugin/api_internal.h"
 
 static plug_session *session_of(const oxla_run *run) { return run->model->session; }
 static const plug_source *source_of(const oxla_run *run) { return plug_session_source(session_of(run)); }

@@ -15,7 +15,7 @@
 #include "frontend/external_data.h"
 #include "frontend/attributes.h"
 #include "frontend/import.h"
-#include "frontend/model_parts.h"
+#include "frontend/model_internal.h"
 #include "frontend/op_types.h"
 #include "frontend/part.h"
 #include "frontend/tensor.h"

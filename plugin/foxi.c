@@ -1,5 +1,5 @@
 /* foxi.c - libfoxi-xla.so: foxi's descriptors and its onnxInitGraph, over the core of ONNXIFI. */
-#include "plugin/foxi_parts.h"
+#include "plugin/foxi_internal.h"
 
 _Static_assert(sizeof(foxiTensorDescriptorV1) == 96, "the layout of foxi on machines of 64 bits");
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "plugin/foxi_parts.h"
+#include "plugin/foxi_internal.h"
 
 /* --- traces --- */
 

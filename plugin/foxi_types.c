@@ -2,7 +2,7 @@
  * a Reshape; what they are, their descriptors tell. */
 #include <string.h>
 
-#include "plugin/foxi_parts.h"
+#include "plugin/foxi_internal.h"
 
 /* Bytes of a protobuf message that are still to be read.  The model was read by the compiler before: what does not fit ends the
  * search, and no more. */

@@ -1,7 +1,7 @@
 /* onnxifi_backend.c - whether a model can be run, and backends with their properties. */
 #include <stdlib.h>
 
-#include "plugin/onnxifi_parts.h"
+#include "plugin/onnxifi_internal.h"
 
 ifi_defaults ifi_the_defaults = {.log_level = ONNXIFI_LOG_LEVEL_WARNING};
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/onnxifi_parts.h"
+#include "plugin/onnxifi_internal.h"
 
 /* The standard names neither 8 (strings) nor 9 (bool), yet models that compare give bools. */
 enum { STRING = 8 };

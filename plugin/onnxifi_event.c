@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "plugin/onnxifi_parts.h"
+#include "plugin/onnxifi_internal.h"
 
 struct ifi_event {
   ifi_object object;

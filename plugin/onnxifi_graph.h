@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "plugin/onnxifi_parts.h"
+#include "plugin/onnxifi_internal.h"
 
 typedef struct ifi_graph ifi_graph;
 

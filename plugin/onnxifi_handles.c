@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "plugin/onnxifi_parts.h"
+#include "plugin/onnxifi_internal.h"
 
 _Static_assert(sizeof(uintptr_t) == 8, "a handle holds two numbers of 32 bits");
 

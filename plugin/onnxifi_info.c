@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "plugin/onnxifi_parts.h"
+#include "plugin/onnxifi_internal.h"
 
 /* --- IDs --- */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/onnxifi_parts.h"
+#include "plugin/onnxifi_internal.h"
 
 /* y = Relu(x) of one number: the profile of a run tells of the machine, too. */
 static const char RELU[] =

@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "plugin/onnxifi_parts.h"
+#include "plugin/onnxifi_internal.h"
 
 static onnxStatus unsupported(oxla_subject about) {
   switch (about) {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/ort_parts.h"
+#include "plugin/ort_internal.h"
 
 enum { MOST_ROUNDS = 8 };
 /* Entering a group takes some microseconds.  Many nodes are worth it whatever they do, since each costs ONNX Runtime

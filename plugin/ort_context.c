@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "plugin/ort_parts.h"
+#include "plugin/ort_internal.h"
 
 static const char source[] = "onnx-xla"; /* attribute `source`: whose compiled model it is */
 

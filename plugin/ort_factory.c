@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/ort_parts.h"
+#include "plugin/ort_internal.h"
 
 /* Minor versions of ONNX Runtime (1.x), which are those of its interface. */
 enum { FIRST_WITH_RANKS = ORT_SHAPE_API, FIRST_WITH_BODIES = 25 };

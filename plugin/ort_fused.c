@@ -9,7 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "plugin/ort_parts.h"
+#include "plugin/ort_internal.h"
 
 /* Runs that nobody uses now: as many as ever ran at once. */
 typedef struct idle_run {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/ort_parts.h"
+#include "plugin/ort_internal.h"
 
 /* Field numbers of onnx.proto. */
 enum {

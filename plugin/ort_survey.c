@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/ort_parts.h"
+#include "plugin/ort_internal.h"
 
 /* --- values that come and go --- */
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "plugin/ort_parts.h"
+#include "plugin/ort_internal.h"
 
 /* The reference sums in doubles what ours sums in floats; as a part of the largest number. */
 static const double least_tolerance = 1e-3;

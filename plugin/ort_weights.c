@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "plugin/ort_parts.h"
+#include "plugin/ort_internal.h"
 
 enum { MODEL_GRAPH = 7, GRAPH_INITIALIZER = 5, TENSOR_NAME = 8, TENSOR_RAW = 9 }; /* of onnx.proto */
 enum { ALIGN = 64 };

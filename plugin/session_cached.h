@@ -6,7 +6,7 @@
 #ifndef PLUGIN_SESSION_CACHED_H
 #define PLUGIN_SESSION_CACHED_H
 
-#include "plugin/session_parts.h"
+#include "plugin/session_internal.h"
 
 /* Finds out what the model is.  If its description is in the cache, s->source becomes that, with no model behind it.  Where the
  * folder cannot be used there is no cache, and s->warning says so; a model that cannot be read has none either. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/locale.h"
-#include "plugin/session_parts.h"
+#include "plugin/session_internal.h"
 
 enum { LINE_MAX_BYTES = 1000 };
 

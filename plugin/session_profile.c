@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "plugin/session_parts.h"
+#include "plugin/session_internal.h"
 
 /* --- numbers --- */
 

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "plugin/session_parts.h"
+#include "plugin/session_internal.h"
 #include "plugin/session_stack.h"
 
 enum { ALIGN = 64 }; /* what kernels like; other buffers are copied through */

@@ -1,5 +1,5 @@
 /* session_save.c - a session's programs as a .oxla file. */
-#include "plugin/session_parts.h"
+#include "plugin/session_internal.h"
 
 typedef struct saving {
   plug_session *s;

@@ -92,7 +92,7 @@ plugin_public_headers = \
 	plugin/onnxifi.h
 plugin_files = \
 	plugin/README \
-	plugin/api_parts.h \
+	plugin/api_internal.h \
 	plugin/cli.h \
 	plugin/cli_case.h \
 	plugin/cli_options.h \
@@ -108,20 +108,20 @@ plugin_files = \
 	plugin/compiler_text.h \
 	plugin/compiler_verify.h \
 	plugin/foxi-xla.map \
-	plugin/foxi_parts.h \
+	plugin/foxi_internal.h \
 	plugin/onnx-xla.map \
 	plugin/onnxifi-xla.map \
 	plugin/onnxifi_graph.h \
-	plugin/onnxifi_parts.h \
+	plugin/onnxifi_internal.h \
 	plugin/ort.map \
 	plugin/ort_abi.h \
-	plugin/ort_parts.h \
+	plugin/ort_internal.h \
 	plugin/ort_wire.h \
 	plugin/session.h \
 	plugin/session_cache.h \
 	plugin/session_cached.h \
 	plugin/session_content.h \
-	plugin/session_parts.h \
+	plugin/session_internal.h \
 	plugin/session_profile.h \
 	plugin/session_stack.h \
 	plugin/session_store.h

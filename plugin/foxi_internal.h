@@ -1,7 +1,7 @@
-/* foxi_parts.h - what the files of libfoxi-xla.so share: foxi's header, taken before the core's so that the functions have its
+/* foxi_internal.h - what the files of libfoxi-xla.so share: foxi's header, taken before the core's so that the functions have its
  * arguments. */
-#ifndef PLUGIN_FOXI_PARTS_H
-#define PLUGIN_FOXI_PARTS_H
+#ifndef PLUGIN_FOXI_INTERNAL_H
+#define PLUGIN_FOXI_INTERNAL_H
 
 #include "plugin/foxi.h"
 

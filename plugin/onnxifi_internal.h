@@ -1,8 +1,8 @@
-/* onnxifi_parts.h - what the files of libonnxifi-xla.so and libfoxi-xla.so share: live handles, backends, events, translated
+/* onnxifi_internal.h - what the files of libonnxifi-xla.so and libfoxi-xla.so share: live handles, backends, events, translated
  * errors.  One core (onnxifi_*.c) stands behind two binary interfaces, ONNXIFI 1.0 (onnxifi.c) and foxi (foxi*.c); each library
  * has one of them.  Both are clients of onnx-xla.h. */
-#ifndef PLUGIN_ONNXIFI_PARTS_H
-#define PLUGIN_ONNXIFI_PARTS_H
+#ifndef PLUGIN_ONNXIFI_INTERNAL_H
+#define PLUGIN_ONNXIFI_INTERNAL_H
 
 #include <stdbool.h>
 

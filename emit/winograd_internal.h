@@ -1,7 +1,7 @@
-/* winograd_parts.h - what the files that write winograd.h's kernels share: the kernel that is being written, arithmetic
+/* winograd_internal.h - what the files that write winograd.h's kernels share: the kernel that is being written, arithmetic
  * on positions, memory.  For winograd.c, winograd_transform.c and winograd_multiply.c only. */
-#ifndef EMIT_WINOGRAD_PARTS_H
-#define EMIT_WINOGRAD_PARTS_H
+#ifndef EMIT_WINOGRAD_INTERNAL_H
+#define EMIT_WINOGRAD_INTERNAL_H
 
 #include "emit/winograd.h"
 #include "emit/writer.h"

@@ -1,6 +1,6 @@
-/* api_parts.h - what the files of the C API share. */
-#ifndef PLUGIN_API_PARTS_H
-#define PLUGIN_API_PARTS_H
+/* api_internal.h - what the files of the C API share. */
+#ifndef PLUGIN_API_INTERNAL_H
+#define PLUGIN_API_INTERNAL_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
-/* session_parts.h - what the files of a session share; users want session.h. */
-#ifndef PLUGIN_SESSION_PARTS_H
-#define PLUGIN_SESSION_PARTS_H
+/* session_internal.h - what the files of a session share; users want session.h. */
+#ifndef PLUGIN_SESSION_INTERNAL_H
+#define PLUGIN_SESSION_INTERNAL_H
 
 #include <pthread.h>
 #include <stdatomic.h>

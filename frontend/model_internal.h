@@ -1,6 +1,6 @@
-/* model_parts.h - the steps of loading a model, between the files that share the work; users want model.h. */
-#ifndef FRONTEND_MODEL_PARTS_H
-#define FRONTEND_MODEL_PARTS_H
+/* model_internal.h - the steps of loading a model, between the files that share the work; users want model.h. */
+#ifndef FRONTEND_MODEL_INTERNAL_H
+#define FRONTEND_MODEL_INTERNAL_H
 
 #include "frontend/functions.h"
 #include "frontend/model.h"

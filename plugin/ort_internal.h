@@ -1,6 +1,6 @@
-/* ort_parts.h - what the files of the execution provider for ONNX Runtime share.  See README. */
-#ifndef PLUGIN_ORT_PARTS_H
-#define PLUGIN_ORT_PARTS_H
+/* ort_internal.h - what the files of the execution provider for ONNX Runtime share.  See README. */
+#ifndef PLUGIN_ORT_INTERNAL_H
+#define PLUGIN_ORT_INTERNAL_H
 
 #include "plugin/onnx-xla.h"
 #include "plugin/ort_abi.h"

@@ -1,6 +1,6 @@
-/* math_words.h - what the functions of f32 (math.c) and of f64 (math_f64.c) are written with. */
-#ifndef EMIT_MATH_WORDS_H
-#define EMIT_MATH_WORDS_H
+/* math_primitives.h - what the functions of f32 (math.c) and of f64 (math_f64.c) are written with. */
+#ifndef EMIT_MATH_PRIMITIVES_H
+#define EMIT_MATH_PRIMITIVES_H
 
 #include <math.h>
 

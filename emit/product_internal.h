@@ -1,6 +1,6 @@
-/* product_parts.h - parts of product.h's kernels for kernels that hold products. */
-#ifndef EMIT_PRODUCT_PARTS_H
-#define EMIT_PRODUCT_PARTS_H
+/* product_internal.h - parts of product.h's kernels for kernels that hold products. */
+#ifndef EMIT_PRODUCT_INTERNAL_H
+#define EMIT_PRODUCT_INTERNAL_H
 
 #include "emit/product.h"
 #include "emit/writer.h"

@@ -25,7 +25,7 @@ typedef struct onnx_array {
 typedef enum onnx_node_state {
   ONNX_NODE_WAITS, /* for values that are not there yet */
   ONNX_NODE_DONE,  /* by this piece or an earlier one */
-  ONNX_NODE_APART  /* a call, If, Loop or Scan whose body needs contents of its own values, or what moves elements of the
+  ONNX_NODE_HOST_INTERPRETED  /* a call, If, Loop or Scan whose body needs contents of its own values, or what moves elements of the
                     * frame's sequences (onnx_reads_sequences): run it by itself */
 } onnx_node_state;
 

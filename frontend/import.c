@@ -172,7 +172,7 @@ static status find_inputs(onnx_scope *s, const Onnx__NodeProto *node, hlo_value 
 
 static status leave_sequences(onnx_scope *s, const Onnx__NodeProto *node) {
   if (onnx_reads_sequences(s, node)) {
-    s->importer->wants.apart = true;
+    s->importer->wants.host_interpreted = true;
     return status_error(STATUS_UNSUPPORTED, "it reads a sequence that was made before");
   }
   return NULL;
@@ -252,7 +252,7 @@ status onnx_import_node(onnx_scope *s, const Onnx__NodeProto *node) {
   return f ? import_call(s, node, f) : import_operator(s, node);
 }
 
-bool onnx_wants_contents(const onnx_wants *w) { return w->apart || w->asked.n || w->contents.n; }
+bool onnx_wants_contents(const onnx_wants *w) { return w->host_interpreted || w->asked.n || w->contents.n; }
 
 /* With the labels of the calls around it, outermost first. */
 const char *onnx_describe_failure(const onnx_scope *s, const Onnx__NodeProto *node, status failed) {
@@ -303,7 +303,7 @@ static bool go_on_without(onnx_scope *s, const Onnx__NodeProto *node, status fai
 static void add_wants(onnx_importer *im, const onnx_wants *more) {
   onnx_wants *w = &im->wants;
   w->waits |= more->waits;
-  w->apart |= more->apart;
+  w->host_interpreted |= more->host_interpreted;
   for (uint32_t k = 0; k < more->asked.n; k++) {
     *ARENA_PUSH(im->arena, w->asked.items, w->asked.n, w->asked.cap) = more->asked.items[k];
   }

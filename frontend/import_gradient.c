@@ -213,9 +213,9 @@ static status import_y(gradient *g, hlo_value *y) {
   s.place = g->graph->place; /* the same draws of random numbers */
   TRY(find_between(g, &nodes, &n_nodes));
   TRY(bind_inputs(g, &s));
-  bool apart = n->scope->importer->wants.apart;
+  bool host_interpreted = n->scope->importer->wants.host_interpreted;
   status failed = import_between(g, &s, n_nodes, nodes);
-  n->scope->importer->wants.apart = apart; /* no piece could be run by itself here */
+  n->scope->importer->wants.host_interpreted = host_interpreted; /* no piece could be run by itself here */
   TRY(failed);
   n->b->source = source;
   CHECK_THAT(onnx_scope_lookup(&s, g->y, y) && y->def, INVALID, "y names '%.200s', which is no value of the graph", g->y);

@@ -437,10 +437,10 @@ static bool keeps_sequences(const loop *l) {
 }
 
 /* The steps could be written out if their number were known; otherwise they run one by one. */
-static void run_apart(const onnx_node *n) {
+static void run_interpreted(const onnx_node *n) {
   bool trip = onnx_want_inputs(n, 0), cond = onnx_want_inputs(n, 1);
   if (!trip && !cond) {
-    onnx_want_apart(n);
+    onnx_require_interpreter(n);
   }
 }
 
@@ -469,7 +469,7 @@ status onnx_import_loop(onnx_node *n) {
     s = unroll(&l, results);
   }
   if (s && status_get_code(s) == STATUS_UNSUPPORTED) {
-    run_apart(n);
+    run_interpreted(n);
   }
   give_results(n, results);
   return s;
@@ -618,7 +618,7 @@ static status import_scan_9(onnx_node *n) {
 status onnx_import_scan(onnx_node *n) {
   status s = n->since == 8 ? import_scan_8(n) : import_scan_9(n);
   if (s && n->since > 8 && status_get_code(s) == STATUS_UNSUPPORTED) {
-    onnx_want_apart(n);
+    onnx_require_interpreter(n);
   }
   return s;
 }

@@ -103,7 +103,7 @@ bool onnx_want_inputs(const onnx_node *n, uint32_t k) {
   return true;
 }
 
-void onnx_want_apart(const onnx_node *n) { n->scope->importer->wants.apart = true; }
+void onnx_require_interpreter(const onnx_node *n) { n->scope->importer->wants.host_interpreted = true; }
 
 void onnx_want_constant(const onnx_node *n, uint32_t k) {
   onnx_importer *im = n->scope->importer;
@@ -114,7 +114,7 @@ void onnx_want_constant(const onnx_node *n, uint32_t k) {
     im->wants.waits = true;
     *ARENA_PUSH(im->arena, im->wants.contents.items, im->wants.contents.n, im->wants.contents.cap) = n->proto->input[k];
   } else {
-    im->wants.apart = true;
+    im->wants.host_interpreted = true;
   }
 }
 

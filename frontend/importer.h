@@ -40,7 +40,7 @@ void onnx_want_constant(const onnx_node *n, uint32_t k);
 /* The same if input k is one of the model's inputs or computed from a few numbers of theirs; otherwise false. */
 bool onnx_want_inputs(const onnx_node *n, uint32_t k);
 /* Notes that the node's bodies must be run one by one, outside of a module. */
-void onnx_want_apart(const onnx_node *n);
+void onnx_require_interpreter(const onnx_node *n);
 /* The same as integers, of an s64, s32 or other integer array of rank 0 or 1. */
 STATUS_MUST_USE status onnx_const_ints(const onnx_node *n, uint32_t k, const char *what, const int64_t **values,
                                        int64_t *count);

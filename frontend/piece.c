@@ -77,9 +77,9 @@ static bool takes_sequences(const char *op) {
     const char *name;
     bool sequences;
   } all[] = {
-#define ONNX_APART(name, sequences, run) {name, sequences},
-#include "frontend/onnx_apart.def"
-#undef ONNX_APART
+#define ONNX_HOST_INTERPRETED(name, sequences, run) {name, sequences},
+#include "frontend/host_interpreted.def"
+#undef ONNX_HOST_INTERPRETED
   };
   for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
     if (strcmp(all[k].name, op) == 0) {
@@ -144,8 +144,8 @@ static bool reads_waiting(onnx_importer *im, const Onnx__NodeProto *node) {
 static void let_wait(onnx_importer *im, size_t k) {
   const onnx_wants *w = &im->wants;
   const Onnx__NodeProto *node = im->frame->nodes[k];
-  bool apart = w->apart && !w->waits && !w->asked.n && !reads_waiting(im, node);
-  im->piece->states[k] = apart ? ONNX_NODE_APART : ONNX_NODE_WAITS;
+  bool host_interpreted = w->host_interpreted && !w->waits && !w->asked.n && !reads_waiting(im, node);
+  im->piece->states[k] = host_interpreted ? ONNX_NODE_HOST_INTERPRETED : ONNX_NODE_WAITS;
   for (uint32_t i = 0; i < w->asked.n; i++) {
     w->asked.items[i].array->asked = true;
   }

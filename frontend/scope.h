@@ -9,7 +9,7 @@
 /* Why a node of the frame cannot be imported now; all empty: it is wrong, or not supported. */
 typedef struct onnx_wants {
   bool waits;            /* it reads what a waiting node gives, or what must leave this piece first */
-  bool apart;            /* its body needs contents of its own values */
+  bool host_interpreted;            /* its body needs contents of its own values */
   onnx_array_uses asked; /* arrays whose content it needs */
   onnx_names contents;   /* values of this piece whose content it needs */
 } onnx_wants;

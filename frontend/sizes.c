@@ -29,7 +29,7 @@ bool onnx_has_open_dims(const onnx_importer *im, hlo_value v) { return find_open
 bool onnx_want_sizes(onnx_importer *im, hlo_value v) {
   const onnx_open_dim *d = find_open(im, v, -1);
   if (d) { /* what this very node made never leaves the piece while the node is in one */
-    *(d->node == im->node ? &im->wants.apart : &im->wants.waits) = true;
+    *(d->node == im->node ? &im->wants.host_interpreted : &im->wants.waits) = true;
   }
   return d;
 }

@@ -71,6 +71,7 @@ frontend_files = \
 	frontend/external_data.h \
 	frontend/frame.h \
 	frontend/functions.h \
+	frontend/host_interpreted.def \
 	frontend/import.h \
 	frontend/import_common.h \
 	frontend/import_fourier.h \
@@ -81,7 +82,6 @@ frontend_files = \
 	frontend/model.h \
 	frontend/model_internal.h \
 	frontend/onnx.proto \
-	frontend/onnx_apart.def \
 	frontend/onnx_domains.def \
 	frontend/onnx_ops.def \
 	frontend/onnx_types.def \

@@ -7,7 +7,7 @@
 #include "backend_ref/eval.h"
 #include "frontend/frame.h"
 #include "frontend/import.h"
-#include "plugin/compiler_apart.h"
+#include "plugin/compiler_interpreter.h"
 #include "plugin/compiler_backend.h"
 #include "runtime/executable.h"
 
@@ -47,7 +47,7 @@ struct plug_pieces {
   mem_budget *budget;
   pthread_mutex_t lock; /* guards sites, pieces, and importing and compiling */
   arena *arena;         /* of the sites */
-  pieces_site main;
+  interpreter_site main;
   uint64_t clock;
   double seconds_tuning; /* of all pieces together */
 };
@@ -64,27 +64,27 @@ static status locked(plug_pieces *p, status (*fn)(void *), void *data) {
 
 typedef struct site_search {
   plug_pieces *pieces;
-  pieces_site *parent, *found;
+  interpreter_site *parent, *found;
   size_t node;
   int which;
 } site_search;
 
 static status find_site(void *data) {
   site_search *x = data;
-  pieces_site *s = x->parent->children;
+  interpreter_site *s = x->parent->children;
   while (s && (s->node != x->node || s->which != x->which)) {
     s = s->next;
   }
   if (!s) {
-    s = ARENA_NEW(x->pieces->arena, pieces_site);
-    *s = (pieces_site){.next = x->parent->children, .node = x->node, .which = x->which};
+    s = ARENA_NEW(x->pieces->arena, interpreter_site);
+    *s = (interpreter_site){.next = x->parent->children, .node = x->node, .which = x->which};
     x->parent->children = s;
   }
   x->found = s;
   return NULL;
 }
 
-status pieces_site_below(pieces_run *run, pieces_site *parent, size_t node, int which, pieces_site **out) {
+status interpreter_site_below(interpreter_run *run, interpreter_site *parent, size_t node, int which, interpreter_site **out) {
   site_search x = {.pieces = run->pieces, .parent = parent, .node = node, .which = which};
   TRY(locked(run->pieces, find_site, &x));
   *out = x.found;
@@ -111,7 +111,7 @@ static bool fits(const piece *p, const onnx_frame *f, arena *scratch) {
   return true;
 }
 
-static piece *find(plug_pieces *p, const pieces_site *site, const onnx_frame *f, arena *scratch) {
+static piece *find(plug_pieces *p, const interpreter_site *site, const onnx_frame *f, arena *scratch) {
   for (piece *x = site->pieces; x; x = x->next) {
     if (fits(x, f, scratch)) {
       x->last_used = ++p->clock;
@@ -129,7 +129,7 @@ static void destroy_piece(piece *x) {
   }
 }
 
-static void drop_oldest(pieces_site *site) {
+static void drop_oldest(interpreter_site *site) {
   piece **oldest = NULL;
   uint32_t n = 0;
   for (piece **at = &site->pieces; *at; at = &(*at)->next, n++) {
@@ -236,8 +236,8 @@ static status make_guarded(void *data) {
 }
 
 typedef struct search {
-  pieces_run *run;
-  pieces_site *site;
+  interpreter_run *run;
+  interpreter_site *site;
   const onnx_frame *frame;
   piece *out;
 } search;
@@ -267,7 +267,7 @@ static status find_or_make(void *data) {
 }
 
 /* Held until release_piece. */
-static status get_piece(pieces_run *run, pieces_site *site, const onnx_frame *f, piece **out) {
+static status get_piece(interpreter_run *run, interpreter_site *site, const onnx_frame *f, piece **out) {
   search r = {.run = run, .site = site, .frame = f};
   TRY(locked(run->pieces, find_or_make, &r));
   *out = r.out;
@@ -282,22 +282,22 @@ static void release_piece(plug_pieces *p, piece *x) {
 
 /* --- running one --- */
 
-static void define(onnx_frame *f, const char *name, pieces_array *a) {
+static void define(onnx_frame *f, const char *name, host_array *a) {
   void **slot = str_map_put(&f->arrays, name);
-  pieces_array_release(*slot);
+  host_array_release(*slot);
   *slot = a;
 }
 
-void pieces_define(onnx_frame *f, const char *name, pieces_array *a) {
+void interpreter_define(onnx_frame *f, const char *name, host_array *a) {
   if (*name) {
     define(f, arena_strdup(f->arena, name), a);
   } else {
-    pieces_array_release(a);
+    host_array_release(a);
   }
 }
 
 /* Cuts results to the sizes that came with them. */
-static void cut(const rt_program *p, pieces_array **results, uint32_t n_results, void *const *addresses) {
+static void cut(const rt_program *p, host_array **results, uint32_t n_results, void *const *addresses) {
   int64_t extents[SHAPE_MAX_RANK];
   for (uint32_t k = 0; k < n_results; k++) {
     if (rt_program_extents(p, k, addresses, extents)) {
@@ -306,7 +306,7 @@ static void cut(const rt_program *p, pieces_array **results, uint32_t n_results,
   }
 }
 
-static status let_watch(pieces_run *run, const onnx_frame *f, piece *x, const void *const *params) {
+static status let_watch(interpreter_run *run, const onnx_frame *f, piece *x, const void *const *params) {
   const rt_program *p = x->program;
   literal *inputs = ARENA_NEW_N(f->arena, literal, p->n_params + 1);
   hlo_module *imported = x->imported;
@@ -317,7 +317,7 @@ static status let_watch(pieces_run *run, const onnx_frame *f, piece *x, const vo
   return run->options->watch(run->options->watch_data, imported, inputs);
 }
 
-static status execute(pieces_run *run, const onnx_frame *f, piece *x, pieces_array **results) {
+static status execute(interpreter_run *run, const onnx_frame *f, piece *x, host_array **results) {
   const rt_program *p = x->program;
   const void **params = arena_calloc(f->arena, p->n_params + 1, sizeof *params);
   void **addresses = arena_calloc(f->arena, p->n_results + 1, sizeof *addresses);
@@ -328,8 +328,8 @@ static status execute(pieces_run *run, const onnx_frame *f, piece *x, pieces_arr
     params[k] = array->value.data;
   }
   for (uint32_t k = 0; k < p->n_results; k++) {
-    TRY(pieces_array_new(run, &p->results[k].shape, &results[k]));
-    addresses[k] = pieces_array_data(results[k]);
+    TRY(host_array_new(run, &p->results[k].shape, &results[k]));
+    addresses[k] = host_array_data(results[k]);
   }
   if (x->imported && run->options->watch) {
     TRY(let_watch(run, f, x, params));
@@ -342,23 +342,23 @@ static status execute(pieces_run *run, const onnx_frame *f, piece *x, pieces_arr
 }
 
 /* Takes those results over that are elements of sequences. */
-static status define_sequences(pieces_run *run, onnx_frame *f, const onnx_piece *info, pieces_array **results) {
+static status define_sequences(interpreter_run *run, onnx_frame *f, const onnx_piece *info, host_array **results) {
   for (uint32_t k = 0; k < info->n_leaving; k++) {
     const onnx_leaving *s = &info->leaving[k];
-    pieces_array *sequence;
-    TRY(pieces_sequence_new(run, s->type, s->n, results + s->first, &sequence));
+    host_array *sequence;
+    TRY(host_sequence_new(run, s->type, s->n, results + s->first, &sequence));
     memset(results + s->first, 0, s->n * sizeof *results);
-    pieces_define(f, s->name, sequence);
+    interpreter_define(f, s->name, sequence);
   }
   return NULL;
 }
 
-static status run_piece(pieces_run *run, onnx_frame *f, piece *x) {
+static status run_piece(interpreter_run *run, onnx_frame *f, piece *x) {
   uint32_t n = x->program ? x->program->n_results : x->n_results;
-  pieces_array **results = ARENA_NEW_N(f->arena, pieces_array *, n + 1);
+  host_array **results = ARENA_NEW_N(f->arena, host_array *, n + 1);
   status failed = x->program ? execute(run, f, x, results) : NULL;
   for (uint32_t k = 0; !failed && !x->program && k < n; k++) {
-    failed = pieces_array_copy(run, &x->literals[k], &results[k]);
+    failed = host_array_copy(run, &x->literals[k], &results[k]);
   }
   for (uint32_t k = 0; !failed && k < x->n_results; k++) {
     results[k]->base.known = x->info.known[k];
@@ -366,9 +366,9 @@ static status run_piece(pieces_run *run, onnx_frame *f, piece *x) {
   failed = failed ? failed : define_sequences(run, f, &x->info, results);
   for (uint32_t k = 0; k < n; k++) {
     if (failed || k >= x->n_results) {
-      pieces_array_release(results[k]);
+      host_array_release(results[k]);
     } else if (results[k]) {
-      pieces_define(f, x->info.module->result_names[k], results[k]);
+      interpreter_define(f, x->info.module->result_names[k], results[k]);
     }
   }
   if (!failed) {
@@ -415,7 +415,7 @@ static void release_unread(onnx_frame *f) {
 }
 
 /* One piece, then the nodes that stand apart.  *done: nothing waits any more. */
-static status step(pieces_run *run, pieces_site *site, onnx_frame *f, bool *done) {
+static status step(interpreter_run *run, interpreter_site *site, onnx_frame *f, bool *done) {
   piece *x;
   uint8_t *before = arena_memdup(f->arena, f->states, f->n_nodes);
   uint32_t arrays = f->arrays.n;
@@ -427,8 +427,8 @@ static status step(pieces_run *run, pieces_site *site, onnx_frame *f, bool *done
   TRY(failed);
   *done = true;
   for (size_t k = 0; k < f->n_nodes; k++) {
-    if (f->states[k] == ONNX_NODE_APART) {
-      TRY(pieces_run_apart(run, site, f, k));
+    if (f->states[k] == ONNX_NODE_HOST_INTERPRETED) {
+      TRY(interpreter_run_node(run, site, f, k));
       f->states[k] = ONNX_NODE_DONE;
     }
     *done &= f->states[k] == ONNX_NODE_DONE;
@@ -438,31 +438,31 @@ static status step(pieces_run *run, pieces_site *site, onnx_frame *f, bool *done
   return NULL;
 }
 
-status pieces_run_frame(pieces_run *run, pieces_site *site, onnx_frame *f, pieces_array **outputs) {
+status interpreter_run_frame(interpreter_run *run, interpreter_site *site, onnx_frame *f, host_array **outputs) {
   for (bool done = false; !done;) {
     TRY(step(run, site, f, &done));
   }
   for (size_t k = 0; k < f->n_outputs; k++) {
-    TRY(pieces_find(run, f, onnx_frame_output(f, k), &outputs[k]));
+    TRY(interpreter_find(run, f, onnx_frame_output(f, k), &outputs[k]));
   }
   return NULL;
 }
 
-status pieces_find(pieces_run *run, const onnx_frame *f, const char *name, pieces_array **out) {
+status interpreter_find(interpreter_run *run, const onnx_frame *f, const char *name, host_array **out) {
   onnx_array *array;
   literal *initializer;
   TRY(onnx_frame_find(f, f->arena, name, &array, &initializer));
   CHECK_THAT(array || initializer, STATUS_INVALID_MODEL, "'%s' is not defined", name);
   if (!array) {
-    TRY(pieces_array_copy(run, initializer, out));
+    TRY(host_array_copy(run, initializer, out));
     (*out)->base.known = true;
     return NULL;
   }
-  *out = pieces_array_retain((pieces_array *)array);
+  *out = host_array_retain((host_array *)array);
   return NULL;
 }
 
-onnx_frame *pieces_frame(pieces_run *run, const onnx_frame *outer, const Onnx__GraphProto *graph,
+onnx_frame *interpreter_frame(interpreter_run *run, const onnx_frame *outer, const Onnx__GraphProto *graph,
                          const onnx_function *function, const Onnx__NodeProto *call) {
   frame_list *l = calloc(1, sizeof *l);
   if (!l) {
@@ -481,12 +481,12 @@ static void free_frame(frame_list *l) {
   free(l);
 }
 
-void pieces_frame_end(pieces_run *run, onnx_frame *f) {
+void interpreter_frame_end(interpreter_run *run, onnx_frame *f) {
   uint32_t at = 0;
   const char *name;
   void *array;
   while (str_map_next(&f->arrays, &at, &name, &array)) {
-    pieces_array_release(array);
+    host_array_release(array);
   }
   frame_list **at_frame = &run->frames, *ended;
   while ((*at_frame)->frame != f) {
@@ -500,49 +500,49 @@ void pieces_frame_end(pieces_run *run, onnx_frame *f) {
 /* --- the whole --- */
 
 typedef struct whole {
-  pieces_run *run;
+  interpreter_run *run;
   plug_array *outputs;
 } whole;
 
 /* The main frame, with copies of the inputs: a piece may be compiled for what they hold. */
-static status main_frame(pieces_run *run, onnx_frame **out) {
+static status main_frame(interpreter_run *run, onnx_frame **out) {
   plug_pieces *p = run->pieces;
-  onnx_frame *f = *out = pieces_frame(run, NULL, p->model->graph, NULL, NULL);
+  onnx_frame *f = *out = interpreter_frame(run, NULL, p->model->graph, NULL, NULL);
   for (uint32_t k = 0; k < p->source->n_inputs; k++) {
-    pieces_array *a;
+    host_array *a;
     CHECK_THAT(run->options->shapes[k], STATUS_INVALID_ARGUMENT, "input '%s' has no shape", p->source->inputs[k].name);
     literal l = literal_make(*run->options->shapes[k], run->options->values[k]);
-    TRY(pieces_array_copy(run, &l, &a));
-    pieces_define(f, p->source->inputs[k].name, a);
+    TRY(host_array_copy(run, &l, &a));
+    interpreter_define(f, p->source->inputs[k].name, a);
   }
   return NULL;
 }
 
 static status run_guarded(void *data) {
   whole *w = data;
-  pieces_run *run = w->run;
+  interpreter_run *run = w->run;
   plug_pieces *p = run->pieces;
   onnx_frame *f;
   TRY(main_frame(run, &f));
-  pieces_array **outputs = ARENA_NEW_N(run->scratch, pieces_array *, p->source->n_outputs + 1);
-  TRY(pieces_run_frame(run, &p->main, f, outputs));
-  pieces_frame_end(run, f);
+  host_array **outputs = ARENA_NEW_N(run->scratch, host_array *, p->source->n_outputs + 1);
+  TRY(interpreter_run_frame(run, &p->main, f, outputs));
+  interpreter_frame_end(run, f);
   for (uint32_t k = 0; k < p->source->n_outputs; k++) {
     CHECK_THAT(!outputs[k]->base.elements, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
                "output '%s' is a sequence; a model's inputs and outputs are tensors", p->source->outputs[k].name);
     if (outputs[k]->references > 1) { /* an output twice, or an input as it is */
-      pieces_array *copy;
-      TRY(pieces_array_copy(run, &outputs[k]->base.value, &copy));
+      host_array *copy;
+      TRY(host_array_copy(run, &outputs[k]->base.value, &copy));
       outputs[k]->references--;
       outputs[k] = copy;
     }
-    w->outputs[k] = pieces_array_let_go(outputs[k]);
+    w->outputs[k] = host_array_let_go(outputs[k]);
   }
   return NULL;
 }
 
 status plug_pieces_run(plug_pieces *p, const plug_piece_run *options, plug_array *outputs) {
-  pieces_run run = {.pieces = p, .budget = p->budget, .options = options, .scratch = arena_create(NULL)};
+  interpreter_run run = {.pieces = p, .budget = p->budget, .options = options, .scratch = arena_create(NULL)};
   memset(outputs, 0, p->source->n_outputs * sizeof *outputs);
   status failed = guard_run(run_guarded, &(whole){&run, outputs});
   while (run.frames) {
@@ -550,21 +550,21 @@ status plug_pieces_run(plug_pieces *p, const plug_piece_run *options, plug_array
     run.frames = l->next;
     free_frame(l);
   }
-  pieces_arrays_free(&run);
+  host_arrays_free(&run);
   for (uint32_t k = 0; failed && k < p->source->n_outputs; k++) {
-    pieces_memory_free(p->budget, outputs[k]);
+    host_memory_free(p->budget, outputs[k]);
     outputs[k] = (plug_array){0};
   }
   arena_destroy(run.scratch);
   return failed;
 }
 
-static void destroy_site(pieces_site *s) { /* sites nest no deeper than graphs and calls do */
+static void destroy_site(interpreter_site *s) { /* sites nest no deeper than graphs and calls do */
   for (piece *x = s->pieces, *next; x; x = next) {
     next = x->next;
     destroy_piece(x);
   }
-  for (pieces_site *c = s->children; c; c = c->next) {
+  for (interpreter_site *c = s->children; c; c = c->next) {
     destroy_site(c);
   }
 }

@@ -75,7 +75,7 @@ static status verify_pieces(verify_call *c) {
                         .watch_data = c};
   TRY(compiler->pieces_create(c->s, c->request, arena_budget(c->a), &pieces));
   arena_cleanup(c->a, destroy_pieces, pieces);
-  TRY(compiler->pieces_run(pieces, &run, outputs));
+  TRY(compiler->interpreter_run(pieces, &run, outputs));
   for (uint32_t k = 0; k < c->s->n_outputs; k++) {
     budget_free(arena_budget(c->a), outputs[k].data, outputs[k].bytes, 64);
   }

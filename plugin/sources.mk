@@ -20,10 +20,10 @@ plugin_api_sources = \
 	plugin/session_store.c
 plugin_compiler_sources = \
 	plugin/compiler.c \
-	plugin/compiler_apart.c \
 	plugin/compiler_arrays.c \
 	plugin/compiler_backend.c \
 	plugin/compiler_explain.c \
+	plugin/compiler_interpreter.c \
 	plugin/compiler_part.c \
 	plugin/compiler_pieces.c \
 	plugin/compiler_sequences.c \
@@ -99,9 +99,9 @@ plugin_files = \
 	plugin/cli_workers.h \
 	plugin/compiler.h \
 	plugin/compiler.map \
-	plugin/compiler_apart.h \
 	plugin/compiler_backend.h \
-	plugin/compiler_bodies.h \
+	plugin/compiler_interpreter.h \
+	plugin/compiler_interpreter_internal.h \
 	plugin/compiler_part.h \
 	plugin/compiler_pieces.h \
 	plugin/compiler_survey.h \

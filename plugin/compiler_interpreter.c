@@ -1,4 +1,4 @@
-/* compiler_apart.c - If, Loop, Scan and calls of functions, run body by body. */
+/* compiler_interpreter.c - If, Loop, Scan and calls of functions, run body by body. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,20 +7,20 @@
 #include "frontend/functions.h"
 #include "frontend/import.h"
 #include "frontend/importer.h"
-#include "plugin/compiler_bodies.h"
+#include "plugin/compiler_interpreter_internal.h"
 #include "plugin/compiler_pieces.h"
 
-status apart_input(const apart *n, size_t k, pieces_array **out) {
+status interpreter_input(const interpreted_node *n, size_t k, host_array **out) {
   CHECK_THAT(k < n->node->n_input && *n->node->input[k], STATUS_INVALID_MODEL, "input %zu is missing", k);
-  return pieces_find(n->run, n->outer, n->node->input[k], out);
+  return interpreter_find(n->run, n->outer, n->node->input[k], out);
 }
 
-bool apart_has_input(const apart *n, size_t k) {
+bool interpreter_has_input(const interpreted_node *n, size_t k) {
   return k < n->node->n_input && *n->node->input[k] && !onnx_frame_leaves_out(n->outer, n->node->input[k]);
 }
 
-status apart_scalar(const pieces_array *a, const char *what, int64_t *out) {
-  const shape *s = pieces_array_shape(a);
+status interpreter_scalar(const host_array *a, const char *what, int64_t *out) {
+  const shape *s = host_array_shape(a);
   CHECK_THAT(s->kind == SHAPE_ARRAY && shape_elements(s) == 1 && (s->type == DTYPE_PRED || dtype_is_int((dtype)s->type)),
              STATUS_INVALID_MODEL, "%s is %s; one element is needed", what, SHAPE_STR(NULL, s));
   *out = literal_i64(&a->base.value, 0);
@@ -29,54 +29,54 @@ status apart_scalar(const pieces_array *a, const char *what, int64_t *out) {
 
 /* --- bodies --- */
 
-status apart_find_body(const apart *n, const char *attribute, int which, apart_body *out) {
-  *out = (apart_body){.n = n, .which = which};
+status interpreter_find_body(const interpreted_node *n, const char *attribute, int which, interpreter_body *out) {
+  *out = (interpreter_body){.n = n, .which = which};
   TRY(onnx_attr_graph(n->node, attribute, &out->graph));
-  return pieces_site_below(n->run, n->site, n->number, which, &out->site);
+  return interpreter_site_below(n->run, n->site, n->number, which, &out->site);
 }
 
 /* Steps within steps have numbers of their own. */
-static status define_step(const apart_body *b, onnx_frame *f, int64_t step) {
+static status define_step(const interpreter_body *b, onnx_frame *f, int64_t step) {
   onnx_array *outer;
   literal *none;
-  pieces_array *a;
+  host_array *a;
   if (step < 0) {
     return NULL;
   }
   TRY(onnx_frame_find(b->n->outer, f->arena, ONNX_FRAME_STEP, &outer, &none));
   uint64_t around = outer ? (uint64_t)literal_i64(&outer->value, 0) : 0;
   literal number = literal_scalar_i64(f->arena, DTYPE_U64, (int64_t)hash_mix(around, (uint64_t)step + 1));
-  TRY(pieces_array_copy(b->n->run, &number, &a));
+  TRY(host_array_copy(b->n->run, &number, &a));
   *str_map_put(&f->arrays, ONNX_FRAME_STEP) = a;
   return NULL;
 }
 
-status apart_run_body(const apart_body *b, size_t n_inputs, pieces_array *const *inputs, int64_t step, pieces_array **outputs) {
+status interpreter_run_body(const interpreter_body *b, size_t n_inputs, host_array *const *inputs, int64_t step, host_array **outputs) {
   const onnx_frame *outer = b->n->outer;
   CHECK_THAT(b->graph->n_input == n_inputs, STATUS_INVALID_MODEL, "the body has %zu inputs instead of %zu", b->graph->n_input,
              n_inputs);
-  onnx_frame *f = pieces_frame(b->n->run, outer, b->graph, outer->function, outer->call);
+  onnx_frame *f = interpreter_frame(b->n->run, outer, b->graph, outer->function, outer->call);
   f->place = hash_mix(outer->place, hash_mix(b->n->number, (uint64_t)b->which));
   f->depth = outer->depth + 1;
   for (size_t k = 0; k < n_inputs; k++) {
-    pieces_define(f, b->graph->input[k]->name, inputs[k]);
+    interpreter_define(f, b->graph->input[k]->name, inputs[k]);
   }
   TRY(define_step(b, f, step));
-  TRY(pieces_run_frame(b->n->run, b->site, f, outputs));
-  pieces_frame_end(b->n->run, f);
+  TRY(interpreter_run_frame(b->n->run, b->site, f, outputs));
+  interpreter_frame_end(b->n->run, f);
   return NULL;
 }
 
-status apart_define_outputs(const apart *n, size_t count, pieces_array *const *values) {
+status interpreter_define_outputs(const interpreted_node *n, size_t count, host_array *const *values) {
   CHECK_THAT(n->node->n_output <= count, STATUS_INVALID_MODEL, "the node has %zu outputs but %zu are given", n->node->n_output,
              count);
   for (size_t k = 0; k < count; k++) {
-    pieces_define(n->outer, k < n->node->n_output ? n->node->output[k] : "", values[k]);
+    interpreter_define(n->outer, k < n->node->n_output ? n->node->output[k] : "", values[k]);
   }
   return NULL;
 }
 
-status apart_declared_shape(const apart_body *b, size_t output, shape *out) {
+status interpreter_declared_shape(const interpreter_body *b, size_t output, shape *out) {
   const Onnx__ValueInfoProto *v = b->graph->output[output];
   dim_table *dims = dim_table_create(b->n->outer->arena);
   CHECK_THAT(v->type, STATUS_INVALID_MODEL, "no step was made, and the body's output '%s' has no type", v->name);
@@ -89,17 +89,17 @@ status apart_declared_shape(const apart_body *b, size_t output, shape *out) {
 
 /* --- If --- */
 
-status apart_run_if(const apart *n) {
-  pieces_array *cond;
+status interpret_if(const interpreted_node *n) {
+  host_array *cond;
   int64_t taken;
-  apart_body b;
-  TRY(apart_input(n, 0, &cond));
-  TRY(apart_scalar(cond, "cond", &taken));
-  pieces_array_release(cond);
-  TRY(apart_find_body(n, taken ? "then_branch" : "else_branch", taken ? 0 : 1, &b));
-  pieces_array **outputs = ARENA_NEW_N(n->outer->arena, pieces_array *, b.graph->n_output + 1);
-  TRY(apart_run_body(&b, 0, NULL, -1, outputs));
-  return apart_define_outputs(n, b.graph->n_output, outputs);
+  interpreter_body b;
+  TRY(interpreter_input(n, 0, &cond));
+  TRY(interpreter_scalar(cond, "cond", &taken));
+  host_array_release(cond);
+  TRY(interpreter_find_body(n, taken ? "then_branch" : "else_branch", taken ? 0 : 1, &b));
+  host_array **outputs = ARENA_NEW_N(n->outer->arena, host_array *, b.graph->n_output + 1);
+  TRY(interpreter_run_body(&b, 0, NULL, -1, outputs));
+  return interpreter_define_outputs(n, b.graph->n_output, outputs);
 }
 
 /* --- calls --- */
@@ -110,30 +110,30 @@ static status inherit_step(const onnx_frame *outer, onnx_frame *f) {
   literal *none;
   TRY(onnx_frame_find(outer, f->arena, ONNX_FRAME_STEP, &step, &none));
   if (step) {
-    *str_map_put(&f->arrays, ONNX_FRAME_STEP) = pieces_array_retain((pieces_array *)step);
+    *str_map_put(&f->arrays, ONNX_FRAME_STEP) = host_array_retain((host_array *)step);
   }
   return NULL;
 }
 
-static status run_call(const apart *n, const onnx_function *callee) {
+static status run_call(const interpreted_node *n, const onnx_function *callee) {
   const Onnx__FunctionProto *proto = callee->proto;
-  pieces_site *site;
-  TRY(pieces_site_below(n->run, n->site, n->number, 0, &site));
-  onnx_frame *f = pieces_frame(n->run, NULL, NULL, callee, n->node);
+  interpreter_site *site;
+  TRY(interpreter_site_below(n->run, n->site, n->number, 0, &site));
+  onnx_frame *f = interpreter_frame(n->run, NULL, NULL, callee, n->node);
   f->place = hash_mix(n->outer->place, n->number);
   f->depth = n->outer->depth + 1;
   TRY(inherit_step(n->outer, f));
   for (size_t k = 0; k < proto->n_input && k < n->node->n_input; k++) {
-    pieces_array *a;
-    if (apart_has_input(n, k)) {
-      TRY(apart_input(n, k, &a));
-      pieces_define(f, proto->input[k], a);
+    host_array *a;
+    if (interpreter_has_input(n, k)) {
+      TRY(interpreter_input(n, k, &a));
+      interpreter_define(f, proto->input[k], a);
     }
   }
-  pieces_array **outputs = ARENA_NEW_N(n->outer->arena, pieces_array *, n->node->n_output + 1);
-  TRY(pieces_run_frame(n->run, site, f, outputs));
-  pieces_frame_end(n->run, f);
-  return apart_define_outputs(n, n->node->n_output, outputs);
+  host_array **outputs = ARENA_NEW_N(n->outer->arena, host_array *, n->node->n_output + 1);
+  TRY(interpreter_run_frame(n->run, site, f, outputs));
+  interpreter_frame_end(n->run, f);
+  return interpreter_define_outputs(n, n->node->n_output, outputs);
 }
 
 /* --- Loop and Scan --- */
@@ -141,17 +141,17 @@ static status run_call(const apart *n, const onnx_function *callee) {
 /* What a scan output has got so far. */
 typedef struct elements {
   uint32_t n, cap;
-  pieces_array **items;
+  host_array **items;
   int64_t axis;
   bool backward;
 } elements;
 
 typedef struct loop {
-  const apart *n;
-  apart_body body;
+  const interpreted_node *n;
+  interpreter_body body;
   size_t first_input, first_output; /* of the states, in the body */
   size_t n_states, n_scans;         /* scans: outputs */
-  pieces_array **inputs, **outputs; /* of a step */
+  host_array **inputs, **outputs; /* of a step */
   shape *states;                    /* before the first one */
   elements *scans;
 } loop;
@@ -170,15 +170,15 @@ static void extents(const shape *s, int64_t axis, int64_t *outer, size_t *inner)
 }
 
 /* All elements as one array with a new dimension. */
-static status stack(const loop *l, size_t k, pieces_array **out) {
+static status stack(const loop *l, size_t k, host_array **out) {
   elements *e = &l->scans[k];
   shape one, all;
   int64_t axis, outer;
   size_t inner;
   if (e->n) {
-    one = *pieces_array_shape(e->items[0]);
+    one = *host_array_shape(e->items[0]);
   } else {
-    TRY(apart_declared_shape(&l->body, l->first_output + l->n_states + k, &one));
+    TRY(interpreter_declared_shape(&l->body, l->first_output + l->n_states + k, &one));
   }
   CHECK_THAT(one.kind == SHAPE_ARRAY, STATUS_INVALID_MODEL, "scan output %zu is %s; a tensor is needed", k, SHAPE_STR(NULL, &one));
   CHECK_THAT(one.rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "scan output %zu of rank %d", k, one.rank);
@@ -188,42 +188,42 @@ static status stack(const loop *l, size_t k, pieces_array **out) {
   all.dims[axis] = e->n;
   all.rank++;
   TRY(shape_check(&all, "a scan output"));
-  TRY(pieces_array_new(l->n->run, &all, out));
+  TRY(host_array_new(l->n->run, &all, out));
   extents(&one, axis, &outer, &inner);
   for (uint32_t i = 0; i < e->n; i++) {
-    const shape *s = pieces_array_shape(e->items[i]);
+    const shape *s = host_array_shape(e->items[i]);
     CHECK_THAT(shape_equal(s, &one), STATUS_INVALID_MODEL, "scan output %zu is %s in step %" PRIu32 " but %s in step 0", k,
                SHAPE_STR(NULL, s), i, SHAPE_STR(NULL, &one));
     size_t at = e->backward ? e->n - 1 - i : i;
     for (int64_t o = 0; o < outer; o++) {
-      memcpy((char *)pieces_array_data(*out) + ((size_t)o * e->n + at) * inner,
-             (char *)pieces_array_data(e->items[i]) + (size_t)o * inner, inner);
+      memcpy((char *)host_array_data(*out) + ((size_t)o * e->n + at) * inner,
+             (char *)host_array_data(e->items[i]) + (size_t)o * inner, inner);
     }
-    pieces_array_release(e->items[i]);
+    host_array_release(e->items[i]);
   }
   return NULL;
 }
 
 /* Element `index` along the axis, without that dimension. */
-static status pick(pieces_run *run, const pieces_array *a, int64_t axis, int64_t index, pieces_array **out) {
-  shape s = *pieces_array_shape(a);
+static status pick(interpreter_run *run, const host_array *a, int64_t axis, int64_t index, host_array **out) {
+  shape s = *host_array_shape(a);
   int64_t outer, count = s.dims[axis];
   size_t inner;
   memmove(s.dims + axis, s.dims + axis + 1, (size_t)(s.rank - axis - 1) * sizeof *s.dims);
   s.dims[--s.rank] = 0;
-  TRY(pieces_array_new(run, &s, out));
+  TRY(host_array_new(run, &s, out));
   extents(&s, axis, &outer, &inner);
   for (int64_t o = 0; o < outer; o++) {
-    memcpy((char *)pieces_array_data(*out) + (size_t)o * inner,
-           (char *)pieces_array_data(a) + (size_t)(o * count + index) * inner, inner);
+    memcpy((char *)host_array_data(*out) + (size_t)o * inner,
+           (char *)host_array_data(a) + (size_t)(o * count + index) * inner, inner);
   }
   return NULL;
 }
 
 /* Fields that depend on the body's signature; node inputs from `first` on are states. */
-static status open_loop(loop *l, const apart *n, bool is_scan, size_t n_states, size_t first) {
+static status open_loop(loop *l, const interpreted_node *n, bool is_scan, size_t n_states, size_t first) {
   *l = (loop){.n = n, .first_input = is_scan ? 0 : 2, .first_output = is_scan ? 0 : 1, .n_states = n_states};
-  TRY(apart_find_body(n, "body", 0, &l->body));
+  TRY(interpreter_find_body(n, "body", 0, &l->body));
   const Onnx__GraphProto *g = l->body.graph;
   arena *a = n->outer->arena;
   CHECK_THAT(g->n_output >= l->first_output + n_states, STATUS_INVALID_MODEL, "body has %zu outputs; at least %zu are needed",
@@ -231,13 +231,13 @@ static status open_loop(loop *l, const apart *n, bool is_scan, size_t n_states, 
   CHECK_THAT(g->n_input >= l->first_input + n_states, STATUS_INVALID_MODEL, "body has %zu inputs; at least %zu are needed",
              g->n_input, l->first_input + n_states);
   l->n_scans = g->n_output - l->first_output - n_states;
-  l->inputs = ARENA_NEW_N(a, pieces_array *, g->n_input + 1);
-  l->outputs = ARENA_NEW_N(a, pieces_array *, g->n_output + 1);
+  l->inputs = ARENA_NEW_N(a, host_array *, g->n_input + 1);
+  l->outputs = ARENA_NEW_N(a, host_array *, g->n_output + 1);
   l->scans = ARENA_NEW_N(a, elements, l->n_scans + 1);
   l->states = ARENA_NEW_N(a, shape, n_states + 1);
   for (size_t k = 0; k < n_states; k++) {
-    TRY(apart_input(n, first + k, &l->inputs[l->first_input + k]));
-    l->states[k] = *pieces_array_shape(l->inputs[l->first_input + k]);
+    TRY(interpreter_input(n, first + k, &l->inputs[l->first_input + k]));
+    l->states[k] = *host_array_shape(l->inputs[l->first_input + k]);
   }
   return NULL;
 }
@@ -246,9 +246,9 @@ static status open_loop(loop *l, const apart *n, bool is_scan, size_t n_states, 
 static status step(loop *l, size_t n_inputs, int64_t number) {
   arena *a = l->n->outer->arena;
   TRY(budget_check(l->n->run->options->budget));
-  TRY(apart_run_body(&l->body, n_inputs, l->inputs, number, l->outputs));
+  TRY(interpreter_run_body(&l->body, n_inputs, l->inputs, number, l->outputs));
   for (size_t k = 0; k < l->n_states; k++) {
-    const shape *after = pieces_array_shape(l->outputs[l->first_output + k]), *before = &l->states[k];
+    const shape *after = host_array_shape(l->outputs[l->first_output + k]), *before = &l->states[k];
     CHECK_THAT(after->kind == before->kind && after->type == before->type, STATUS_INVALID_MODEL,
                "state %zu is %s before a step but %s after it", k, SHAPE_STR(NULL, before), SHAPE_STR(NULL, after));
     l->inputs[l->first_input + k] = l->outputs[l->first_output + k];
@@ -261,48 +261,48 @@ static status step(loop *l, size_t n_inputs, int64_t number) {
 }
 
 static status finish_loop(loop *l) {
-  pieces_array **results = ARENA_NEW_N(l->n->outer->arena, pieces_array *, l->n_states + l->n_scans + 1);
+  host_array **results = ARENA_NEW_N(l->n->outer->arena, host_array *, l->n_states + l->n_scans + 1);
   for (size_t k = 0; k < l->n_states; k++) {
     results[k] = l->inputs[l->first_input + k];
   }
   for (size_t k = 0; k < l->n_scans; k++) {
     TRY(stack(l, k, &results[l->n_states + k]));
   }
-  return apart_define_outputs(l->n, l->n_states + l->n_scans, results);
+  return interpreter_define_outputs(l->n, l->n_states + l->n_scans, results);
 }
 
-status apart_run_loop(const apart *n) {
+status interpret_loop(const interpreted_node *n) {
   loop l;
-  pieces_array *limit;
+  host_array *limit;
   int64_t trips = INT64_MAX, go = 1;
   CHECK_THAT(n->node->n_input >= 2, STATUS_INVALID_MODEL, "%zu inputs; M and cond are needed, if only by name", n->node->n_input);
-  CHECK_THAT(apart_has_input(n, 0) || apart_has_input(n, 1), STATUS_UNSUPPORTED, "neither M nor cond is given: the loop never ends");
+  CHECK_THAT(interpreter_has_input(n, 0) || interpreter_has_input(n, 1), STATUS_UNSUPPORTED, "neither M nor cond is given: the loop never ends");
   TRY(open_loop(&l, n, false, n->node->n_input - 2, 2));
-  if (apart_has_input(n, 0)) {
-    TRY(apart_input(n, 0, &limit));
-    TRY(apart_scalar(limit, "M", &trips));
-    pieces_array_release(limit);
+  if (interpreter_has_input(n, 0)) {
+    TRY(interpreter_input(n, 0, &limit));
+    TRY(interpreter_scalar(limit, "M", &trips));
+    host_array_release(limit);
   }
-  if (apart_has_input(n, 1)) {
-    TRY(apart_input(n, 1, &limit));
-    TRY(apart_scalar(limit, "cond", &go));
-    pieces_array_release(limit);
+  if (interpreter_has_input(n, 1)) {
+    TRY(interpreter_input(n, 1, &limit));
+    TRY(interpreter_scalar(limit, "cond", &go));
+    host_array_release(limit);
   }
   for (int64_t i = 0; i < trips && go; i++) {
     literal number = literal_make(shape_scalar(DTYPE_S64), &i), yes = literal_make(shape_scalar(DTYPE_PRED), &(uint8_t){1});
-    TRY(pieces_array_copy(n->run, &number, &l.inputs[0]));
-    TRY(pieces_array_copy(n->run, &yes, &l.inputs[1]));
+    TRY(host_array_copy(n->run, &number, &l.inputs[0]));
+    TRY(host_array_copy(n->run, &yes, &l.inputs[1]));
     TRY(status_prefix(step(&l, n->node->n_input, i), "body, step %" PRId64, i));
-    if (apart_has_input(n, 1)) {
-      TRY(apart_scalar(l.outputs[0], "the body's condition", &go));
+    if (interpreter_has_input(n, 1)) {
+      TRY(interpreter_scalar(l.outputs[0], "the body's condition", &go));
     }
-    pieces_array_release(l.outputs[0]);
+    host_array_release(l.outputs[0]);
   }
   return finish_loop(&l);
 }
 
 /* Attribute `name`: entry k, or 0. */
-static status list_entry(const apart *n, const char *name, size_t k, size_t count, int64_t *out) {
+static status list_entry(const interpreted_node *n, const char *name, size_t k, size_t count, int64_t *out) {
   const int64_t *values;
   size_t given;
   TRY(onnx_attr_ints(n->node, name, &values, &given));
@@ -312,11 +312,11 @@ static status list_entry(const apart *n, const char *name, size_t k, size_t coun
 }
 
 typedef struct scan_input {
-  pieces_array *array;
+  host_array *array;
   int64_t axis, backward;
 } scan_input;
 
-static status open_scan(const apart *n, loop *l, size_t *n_in, scan_input **in, int64_t *trips) {
+static status open_scan(const interpreted_node *n, loop *l, size_t *n_in, scan_input **in, int64_t *trips) {
   int64_t m, backward;
   TRY(onnx_attr_int(n->node, "num_scan_inputs", 0, &m));
   CHECK_THAT(m >= 1 && m <= (int64_t)n->node->n_input, STATUS_INVALID_MODEL, "num_scan_inputs is %" PRId64, m);
@@ -325,11 +325,11 @@ static status open_scan(const apart *n, loop *l, size_t *n_in, scan_input **in, 
   *in = ARENA_NEW_N(n->outer->arena, scan_input, *n_in);
   for (size_t k = 0; k < *n_in; k++) {
     scan_input *x = &(*in)[k];
-    TRY(apart_input(n, l->n_states + k, &x->array));
+    TRY(interpreter_input(n, l->n_states + k, &x->array));
     TRY(list_entry(n, "scan_input_axes", k, *n_in, &x->axis));
     TRY(list_entry(n, "scan_input_directions", k, *n_in, &x->backward));
-    TRY(onnx_axis(x->axis, pieces_array_shape(x->array)->rank, &x->axis));
-    int64_t steps = pieces_array_shape(x->array)->dims[x->axis];
+    TRY(onnx_axis(x->axis, host_array_shape(x->array)->rank, &x->axis));
+    int64_t steps = host_array_shape(x->array)->dims[x->axis];
     CHECK_THAT(k == 0 || steps == *trips, STATUS_INVALID_MODEL, "scan input %zu has %" PRId64 " steps but input 0 has %" PRId64,
                k, steps, *trips);
     *trips = steps;
@@ -342,7 +342,7 @@ static status open_scan(const apart *n, loop *l, size_t *n_in, scan_input **in, 
   return NULL;
 }
 
-status apart_run_scan(const apart *n) {
+status interpret_scan(const interpreted_node *n) {
   loop l;
   size_t n_in;
   scan_input *in;
@@ -356,25 +356,25 @@ status apart_run_scan(const apart *n) {
     TRY(status_prefix(step(&l, l.n_states + n_in, i), "body, step %" PRId64, i));
   }
   for (size_t k = 0; k < n_in; k++) {
-    pieces_array_release(in[k].array);
+    host_array_release(in[k].array);
   }
   return finish_loop(&l);
 }
 
 /* --- all of them --- */
 
-static status run_node(const apart *n) {
+static status run_node(const interpreted_node *n) {
   const onnx_function *callee = onnx_model_callee(n->outer->model, n->node);
   if (callee) {
     return run_call(n, callee);
   }
   static const struct {
     const char *name;
-    apart_run_fn *run;
+    interpret_fn *run;
   } all[] = {
-#define ONNX_APART(name, sequences, run) {name, apart_run_##run},
-#include "frontend/onnx_apart.def"
-#undef ONNX_APART
+#define ONNX_HOST_INTERPRETED(name, sequences, run) {name, interpret_##run},
+#include "frontend/host_interpreted.def"
+#undef ONNX_HOST_INTERPRETED
   };
   for (size_t k = 0; !*n->node->domain && k < sizeof all / sizeof *all; k++) {
     if (strcmp(n->node->op_type, all[k].name) == 0) {
@@ -384,8 +384,8 @@ static status run_node(const apart *n) {
   return status_error(STATUS_UNSUPPORTED, "its sizes depend on what it computes itself");
 }
 
-status pieces_run_apart(pieces_run *run, pieces_site *site, onnx_frame *f, size_t k) {
-  apart n = {.run = run, .site = site, .outer = f, .number = k};
+status interpreter_run_node(interpreter_run *run, interpreter_site *site, onnx_frame *f, size_t k) {
+  interpreted_node n = {.run = run, .site = site, .outer = f, .number = k};
   TRY(onnx_frame_node(f, f->arena, k, &n.node));
   return status_prefix(run_node(&n), "%s", onnx_node_label(f->arena, n.node));
 }

@@ -382,7 +382,7 @@ static bool may_be_sum(const cpu_contraction *c, const cpu_post *post) {
 }
 
 /* Returns true if the library is left with plain loops once the post stands behind this convolution: not all of its
- * implementations read arrays of the result's shape (exec_onednn_piece.c). */
+ * implementations read arrays of the result's shape (exec_onednn_primitive.c). */
 static bool slows_library(const cpu_contraction *c, const cpu_post *post) {
   cpu_contraction with = *c;
   if (c->g.op != CPU_CONVOLUTION || !cpu_reads_by_position(&c->g, post) || may_be_sum(c, post)) {

@@ -52,15 +52,15 @@ typedef struct ready {
 } ready;
 
 typedef struct part {
-  const onednn_piece *piece;
+  const onednn_primitive *piece;
   int64_t offsets[ONEDNN_MAX_ARGS]; /* bytes, of each argument */
   ready *_Atomic spare;      /* of the last run; a run takes it, one that finds none makes another */
 } part;
 
 struct cpu_call {
-  uint32_t n_parts, n_pieces;
+  uint32_t n_parts, n_primitives;
   part *parts;
-  onednn_piece *pieces;
+  onednn_primitive *pieces;
   uint64_t scratch_bytes, weights_bytes; /* of one part */
   bool divides_weights;
 };
@@ -129,21 +129,21 @@ static void set_offsets(const cpu_contraction *c, const cpu_call *call, uint32_t
   offsets[n] = begin * array_step(c, axis, ONEDNN_EVERY_DIM) * (int64_t)dtype_bytes((dtype)c->g.result_type);
 }
 
-static status find_piece(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call *call,
-                         const onednn_piece **out) {
-  for (uint32_t k = 0; k < call->n_pieces; k++) {
+static status find_primitive(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call *call,
+                         const onednn_primitive **out) {
+  for (uint32_t k = 0; k < call->n_primitives; k++) {
     if (memcmp(&call->pieces[k].geometry, &c->g, sizeof c->g) == 0) {
       *out = &call->pieces[k];
       return NULL;
     }
   }
-  onednn_piece *x = &call->pieces[call->n_pieces++];
+  onednn_primitive *x = &call->pieces[call->n_primitives++];
   *out = x;
   if (x == call->pieces || !c->g.packed) {
-    return onednn_make_piece(a, c, format, NULL, x);
+    return onednn_make_primitive(a, c, format, NULL, x);
   }
   rt_span same = onednn_md_format(a, call->pieces[0].weights); /* all parts read the same weights */
-  return onednn_make_piece(a, c, &same, call->pieces[0].weights, x);
+  return onednn_make_primitive(a, c, &same, call->pieces[0].weights, x);
 }
 
 static status make_parts(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call *call) {
@@ -158,8 +158,8 @@ static status make_parts(arena *a, const cpu_contraction *c, const rt_span *form
     int64_t first = 0, n = axis < 0 ? 1 : dims[axis], begin = n * k / call->n_parts, end = n * (k + 1) / call->n_parts;
     CHECK_THAT(call->n_parts == 1 || divide(&some.g, axis, begin, end, &first), STATUS_UNSUPPORTED,
                "a part of the result reads padding only");
-    TRY(find_piece(a, &some, format, call, &call->parts[k].piece));
-    const onednn_piece *x = call->parts[k].piece;
+    TRY(find_primitive(a, &some, format, call, &call->parts[k].piece));
+    const onednn_primitive *x = call->parts[k].piece;
     CHECK_THAT(!call->divides_weights || x == call->pieces, STATUS_INVALID_FILE, "parts of the weights differ");
     call->weights_bytes = dnnl_memory_desc_get_size(x->weights);
     uint64_t scratch = x->scratch_bytes + x->narrow_bytes;
@@ -173,7 +173,7 @@ static status make_parts(arena *a, const cpu_contraction *c, const rt_span *form
 
 static void describe(arena *a, const cpu_contraction *c, const cpu_call *call, cpu_call_info *info) {
   info->fast = true;
-  for (uint32_t k = 0; k < call->n_pieces; k++) {
+  for (uint32_t k = 0; k < call->n_primitives; k++) {
     info->implementation = arena_strdup(a, onednn_implementation(call->pieces[k].pd));
     info->fast = info->fast && onednn_is_fast(call->pieces[k].pd);
   }
@@ -198,13 +198,13 @@ static void destroy_ready(ready *r) {
   }
 }
 
-static void destroy_pieces(void *data) {
+static void destroy_primitives(void *data) {
   cpu_call *call = data;
   for (uint32_t k = 0; k < call->n_parts; k++) {
     destroy_ready(atomic_load(&call->parts[k].spare));
   }
-  for (uint32_t k = 0; k < call->n_pieces; k++) {
-    onednn_destroy_piece(&call->pieces[k]);
+  for (uint32_t k = 0; k < call->n_primitives; k++) {
+    onednn_destroy_primitive(&call->pieces[k]);
   }
 }
 
@@ -213,8 +213,8 @@ status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format
   cpu_call *call = ARENA_NEW(a, cpu_call);
   call->n_parts = (uint32_t)c->g.parts;
   call->parts = ARENA_NEW_N(a, part, call->n_parts);
-  call->pieces = ARENA_NEW_N(a, onednn_piece, call->n_parts);
-  arena_cleanup(a, destroy_pieces, call);
+  call->pieces = ARENA_NEW_N(a, onednn_primitive, call->n_parts);
+  arena_cleanup(a, destroy_primitives, call);
   int before = use_one_thread();
   status s = make_parts(a, c, format, call);
   restore_threads(before);
@@ -247,7 +247,7 @@ typedef struct call_run {
 } call_run;
 
 /* NULL, or a failure and *out to be destroyed. */
-static dnnl_status_t make_ready(const onednn_piece *x, ready **out) {
+static dnnl_status_t make_ready(const onednn_primitive *x, ready **out) {
   ready *r = *out = calloc(1, sizeof *r);
   dnnl_status_t s = r ? dnnl_stream_create(&r->stream, onednn_engine(), dnnl_stream_default_flags) : dnnl_out_of_memory;
   uint32_t n = x->n_args + (x->scratch_bytes > 0);
@@ -274,14 +274,14 @@ static dnnl_status_t point_at(ready *r, uint32_t k, void *memory) {
 }
 
 /* Rounds the part's operand to narrow numbers in scratch memory. */
-static dnnl_status_t narrow_operand(const onednn_piece *x, ready *r, void *given) {
+static dnnl_status_t narrow_operand(const onednn_primitive *x, ready *r, void *given) {
   dnnl_status_t s = dnnl_memory_set_data_handle(r->narrowing[0].memory, given);
   return s ? s : dnnl_primitive_execute(x->narrowing, r->stream, 2, r->narrowing);
 }
 
 static dnnl_status_t run_part(const call_run *r, uint32_t number) {
   part *p = &r->call->parts[number];
-  const onednn_piece *of = p->piece;
+  const onednn_primitive *of = p->piece;
   ready *x = atomic_exchange(&p->spare, NULL);
   dnnl_status_t s = dnnl_success;
   if (!x) {
@@ -338,7 +338,7 @@ status cpu_call_pack(const cpu_call *c, const void *plain, void *packed) {
   int before = use_one_thread();
   dnnl_status_t s = dnnl_success;
   for (uint32_t k = 0; !s && k < (c->divides_weights ? c->n_parts : 1); k++) {
-    const onednn_piece *x = c->parts[k].piece;
+    const onednn_primitive *x = c->parts[k].piece;
     int64_t columns = k * x->geometry.n * x->geometry.rhs_n * (int64_t)dtype_bytes((dtype)x->geometry.weights_type);
     s = reorder(x->plain_weights, (uint8_t *)plain + columns, x->weights, (uint8_t *)packed + k * c->weights_bytes);
   }

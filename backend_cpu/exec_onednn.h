@@ -61,12 +61,12 @@ dnnl_status_t onednn_convolution(const onednn_operands *d, const onednn_window *
                                  dnnl_primitive_desc_t *out);
 dnnl_status_t onednn_matmul(const onednn_operands *d, dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out);
 
-/* --- pieces, one primitive each: exec_onednn_piece.c --- */
+/* --- pieces, one primitive each: exec_onednn_primitive.c --- */
 
 /* ONEDNN_EVERY_DIM: a mask of dimensions as cpu_post has it. */
 enum { ONEDNN_MAX_ARGS = 6 + CPU_MAX_POSTS, ONEDNN_EVERY_DIM = (1 << CPU_MAX_RANK) - 1 };
 
-typedef struct onednn_piece {
+typedef struct onednn_primitive {
   cpu_geometry geometry;
   dnnl_primitive_t primitive;
   dnnl_primitive_desc_t pd;
@@ -81,13 +81,13 @@ typedef struct onednn_piece {
     int arg;
     onednn_md md;
   } args[ONEDNN_MAX_ARGS]; /* in the order of the thunk's buffers */
-} onednn_piece;
+} onednn_primitive;
 
 /* format: of packed weights, NULL for the library's choice; known: the same as a descriptor, if there is one.  *x,
  * which comes as zeros, is to be destroyed after a failure too. */
-STATUS_MUST_USE status onednn_make_piece(arena *a, const cpu_contraction *c, const rt_span *format, onednn_md known,
-                                         onednn_piece *x);
-void onednn_destroy_piece(onednn_piece *x);
+STATUS_MUST_USE status onednn_make_primitive(arena *a, const cpu_contraction *c, const rt_span *format, onednn_md known,
+                                         onednn_primitive *x);
+void onednn_destroy_primitive(onednn_primitive *x);
 
 /* A primitive that copies from one format, or type, to another. */
 dnnl_status_t onednn_make_reorder(onednn_md from, onednn_md to, dnnl_primitive_t *out);

@@ -4,7 +4,7 @@ cpu_exec_sources = \
 	backend_cpu/exec_kernel.c \
 	backend_cpu/exec_nms.c \
 	backend_cpu/exec_onednn.c \
-	backend_cpu/exec_onednn_piece.c \
+	backend_cpu/exec_onednn_primitive.c \
 	backend_cpu/exec_onednn_version.c \
 	backend_cpu/exec_openblas.c \
 	backend_cpu/exec_order.c \

@@ -106,7 +106,7 @@ typedef struct onnx_leaving {
   uint32_t n, first;
 } onnx_leaving;
 
-typedef struct onnx_piece {
+typedef struct onnx_segment {
   hlo_module *module;     /* parameters and results carry the frame's names; results that are hidden (hlo_module.sizes) none */
   onnx_array **params;    /* in the order of the module's parameters */
   onnx_array_uses constants; /* arrays that the module takes for constants */
@@ -117,11 +117,11 @@ typedef struct onnx_piece {
   bool *known;            /* by result: it counts as a constant from then on */
   bool complete;          /* nothing is left to do */
   const char *reason;     /* why the first node waits that does */
-} onnx_piece;
+} onnx_segment;
 
 /* Imports what can be imported of the nodes that wait.  Asks for contents of arrays by setting `asked`: then the piece does
  * less than it could, and should be imported again with those known.  signature: all inputs of the graph become parameters, in
  * order, known or not; when nothing waits, all its outputs become results, in order. */
-STATUS_MUST_USE status onnx_import_piece(arena *a, const onnx_frame *f, bool signature, hlo_eval_fn *eval, onnx_piece *out);
+STATUS_MUST_USE status onnx_import_segment(arena *a, const onnx_frame *f, bool signature, hlo_eval_fn *eval, onnx_segment *out);
 
 #endif

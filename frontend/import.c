@@ -1,5 +1,5 @@
 /* import.c - walks an ONNX graph and calls one importer per node: onnx_import_graph and onnx_import_node; what importers call
- * back stands in importer.c, where the walk begins in piece.c. */
+ * back stands in importer.c, where the walk begins in segment.c. */
 #include "frontend/import.h"
 
 #include <assert.h>
@@ -290,8 +290,8 @@ static bool go_on_without(onnx_scope *s, const Onnx__NodeProto *node, status fai
   if (!im->frame->findings || (!contents && !w->waits && !onnx_list_finding(s, node, failed))) {
     return false;
   }
-  if (contents && !im->piece->reason) {
-    im->piece->reason = onnx_describe_failure(s, node, failed);
+  if (contents && !im->segment->reason) {
+    im->segment->reason = onnx_describe_failure(s, node, failed);
   }
   w->waits = false;
   for (size_t k = 0; k < node->n_output; k++) {

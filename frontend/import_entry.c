@@ -171,22 +171,22 @@ status onnx_frame_main(arena *a, const onnx_model *model, const onnx_import_opti
 status onnx_import(arena *a, const onnx_model *model, const onnx_import_options *options, hlo_module **out,
                    bool *complete) {
   onnx_frame *f;
-  onnx_piece piece;
+  onnx_segment segment;
   TRY(onnx_frame_main(a, model, options, &f));
-  TRY(onnx_import_piece(a, f, true, options->eval, &piece));
+  TRY(onnx_import_segment(a, f, true, options->eval, &segment));
   const char *asked = NULL;
-  for (uint32_t k = piece.module->entry->n_params; k-- > 0;) {
-    asked = piece.params[k]->asked ? piece.module->param_names[k] : asked;
+  for (uint32_t k = segment.module->entry->n_params; k-- > 0;) {
+    asked = segment.params[k]->asked ? segment.module->param_names[k] : asked;
   }
   for (uint32_t k = 0; k < options->n_inputs && options->wanted; k++) {
     const onnx_array *array = str_map_get(&f->arrays, options->inputs[k].name);
     options->wanted[k] = array && array->asked;
   }
-  CHECK_THAT(!asked, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "%s; what input '%s' holds decides that", piece.reason, asked);
+  CHECK_THAT(!asked, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "%s; what input '%s' holds decides that", segment.reason, asked);
   if (options->findings) {
-    options->findings->waits = piece.reason;
+    options->findings->waits = segment.reason;
   }
-  *complete = piece.complete;
-  *out = piece.module;
+  *complete = segment.complete;
+  *out = segment.module;
   return NULL;
 }

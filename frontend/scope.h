@@ -1,4 +1,4 @@
-/* scope.h - where names are looked up while a piece of a graph is imported; private to import.c, importer.c, piece.c
+/* scope.h - where names are looked up while a piece of a graph is imported; private to import.c, importer.c, segment.c
  * and sizes.c. */
 #ifndef FRONTEND_SCOPE_H
 #define FRONTEND_SCOPE_H
@@ -26,7 +26,7 @@ typedef struct onnx_importer {
   arena *arena; /* the module's */
   hlo_module *module;
   const onnx_frame *frame;
-  onnx_piece *piece;
+  onnx_segment *segment;
   onnx_array_uses params, constants; /* params: the entry's, in order */
   str_map waiting; /* names that nodes give which wait */
   onnx_wants wants;

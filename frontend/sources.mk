@@ -57,8 +57,8 @@ frontend_sources = \
 	frontend/op_types.c \
 	frontend/opsets.c \
 	frontend/part.c \
-	frontend/piece.c \
 	frontend/random_stream.c \
+	frontend/segment.c \
 	frontend/sequence.c \
 	frontend/sizes.c \
 	frontend/source.c \

@@ -23,7 +23,7 @@
 #include "hlo/text.h"
 #include "hlo/verify.h"
 #include "plugin/compiler_backend.h"
-#include "plugin/compiler_pieces.h"
+#include "plugin/compiler_segments.h"
 #include "plugin/compiler_survey.h"
 #include "plugin/compiler_text.h"
 #include "plugin/compiler_verify.h"
@@ -465,9 +465,9 @@ static status compile_module(void *data) {
   return NULL;
 }
 
-static status plug_pieces_of(const plug_source *s, const plug_request *request, mem_budget *budget, plug_pieces **out) {
+static status segmented_model_of(const plug_source *s, const plug_request *request, mem_budget *budget, segmented_model **out) {
   const loaded *l = s->model;
-  return plug_pieces_create(s, l->onnx, request, budget, out);
+  return segmented_model_create(s, l->onnx, request, budget, out);
 }
 
 static status refuse_external(void *data, Onnx__NodeProto *node) {
@@ -703,9 +703,9 @@ const plug_compiler *onnx_xla_compiler_get(uint32_t abi) {
       .open = plug_open,
       .open_hlo = plug_open_hlo,
       .compile = plug_compile,
-      .pieces_create = plug_pieces_of,
-      .pieces_destroy = plug_pieces_destroy,
-      .pieces_run = plug_pieces_run,
+      .segments_create = segmented_model_of,
+      .segments_destroy = segmented_model_destroy,
+      .segments_run = segmented_model_run,
       .bytes = plug_bytes,
       .check = plug_check,
       .print = plug_print,

@@ -61,10 +61,10 @@ typedef struct plug_request {
 } plug_request;
 
 /* A model that runs piece by piece, with the pieces it has been compiled to so far.  Thread-safe. */
-typedef struct plug_pieces plug_pieces;
+typedef struct segmented_model segmented_model;
 
 /* One run of it. */
-typedef struct plug_piece_run {
+typedef struct segments_run_options {
   const shape *const *shapes; /* by the source's inputs */
   const void *const *values;
   rt_pool *pool;
@@ -73,9 +73,9 @@ typedef struct plug_piece_run {
   struct rt_profiler *profiler; /* NULL: off */
   bool check_memory; /* of all its runs */
   /* Called with each piece as it was imported, and its inputs, before it runs for the first time.  NULL: nobody looks. */
-  status (*watch)(void *data, hlo_module *piece, const literal *inputs);
+  status (*watch)(void *data, hlo_module *segment, const literal *inputs);
   void *watch_data;
-} plug_piece_run;
+} segments_run_options;
 
 /* An array in memory of its own: budget_free(budget, data, bytes, 64) with the budget of the pieces. */
 typedef struct plug_array {
@@ -139,10 +139,10 @@ typedef struct plug_compiler {
    * the model computes; it runs piece by piece. */
   status (*compile)(const plug_source *s, const plug_request *request, arena *a, rt_program **out, rt_report *report);
   /* The request's inputs and values are not looked at, strings and lists in it are borrowed.  NULL is fine for destroy. */
-  status (*pieces_create)(const plug_source *s, const plug_request *request, mem_budget *budget, plug_pieces **out);
-  void (*pieces_destroy)(plug_pieces *p);
+  status (*segments_create)(const plug_source *s, const plug_request *request, mem_budget *budget, segmented_model **out);
+  void (*segments_destroy)(segmented_model *p);
   /* outputs[n_outputs] of the source. */
-  status (*pieces_run)(plug_pieces *p, const plug_piece_run *run, plug_array *outputs);
+  status (*segments_run)(segmented_model *p, const segments_run_options *run, plug_array *outputs);
   /* The source as the bytes of one model file, borrowed from it.  UNSUPPORTED where it is more than that. */
   status (*bytes)(const plug_source *s, rt_span *out);
   /* Whether it could be compiled, without doing it: names every unsupported operator at once, then what the import

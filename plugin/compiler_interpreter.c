@@ -8,7 +8,7 @@
 #include "frontend/import.h"
 #include "frontend/importer.h"
 #include "plugin/compiler_interpreter_internal.h"
-#include "plugin/compiler_pieces.h"
+#include "plugin/compiler_segments.h"
 
 status interpreter_input(const interpreted_node *n, size_t k, host_array **out) {
   CHECK_THAT(k < n->node->n_input && *n->node->input[k], STATUS_INVALID_MODEL, "input %zu is missing", k);

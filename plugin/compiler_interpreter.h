@@ -1,4 +1,4 @@
-/* compiler_interpreter.h - between compiler_pieces.c, which runs frames, and compiler_interpreter.c, which runs the nodes that stand apart.
+/* compiler_interpreter.h - between compiler_segments.c, which runs frames, and compiler_interpreter.c, which runs the nodes that stand apart.
  * Everything that belongs to a run is freed at its end, whatever happened: nothing here needs to be undone on failure. */
 #ifndef PLUGIN_COMPILER_INTERPRETER_H
 #define PLUGIN_COMPILER_INTERPRETER_H
@@ -6,20 +6,20 @@
 #include "frontend/frame.h"
 #include "plugin/compiler.h"
 
-struct piece;
+struct segment;
 
 /* A body in the model, by the way that leads to it: what its pieces are kept under. */
 typedef struct interpreter_site {
   struct interpreter_site *next, *children;
-  struct piece *pieces;
+  struct segment *segments;
   size_t node; /* of the parent's body */
   int which;   /* of the node's graphs */
 } interpreter_site;
 
 typedef struct interpreter_run {
-  plug_pieces *pieces;
+  segmented_model *segments;
   mem_budget *budget; /* of its arrays */
-  const plug_piece_run *options;
+  const segments_run_options *options;
   arena *scratch;
   struct host_array *arrays; /* all that are alive */
   struct frame_list *frames;

@@ -3,7 +3,7 @@
 
 #include "plugin/compiler_backend.h"
 #include "plugin/compiler_part.h"
-#include "plugin/compiler_pieces.h"
+#include "plugin/compiler_segments.h"
 #include "plugin/compiler_text.h"
 #include "runtime/pool.h"
 
@@ -45,20 +45,20 @@ static status import_model(void *data, arena *a, hlo_module **out) {
 
 /* --- a model whose sizes depend on what it computes --- */
 
-static status import_piece(void *data, arena *a, hlo_module **out) {
+static status import_segment(void *data, arena *a, hlo_module **out) {
   *out = hlo_module_clone(a, data);
   return NULL;
 }
 
-static status verify_piece(void *data, hlo_module *piece, const literal *inputs) {
-  return verify_one(data, import_piece, piece, inputs);
+static status verify_segment(void *data, hlo_module *segment, const literal *inputs) {
+  return verify_one(data, import_segment, segment, inputs);
 }
 
-static void destroy_pieces(void *data) { plug_pieces_destroy(data); }
+static void destroy_segments(void *data) { segmented_model_destroy(data); }
 
-static status verify_pieces(verify_call *c) {
+static status verify_segments(verify_call *c) {
   const plug_compiler *compiler = onnx_xla_compiler_get(PLUG_COMPILER_ABI);
-  plug_pieces *pieces;
+  segmented_model *segments;
   const shape **shapes = ARENA_NEW_N(c->a, const shape *, c->s->n_inputs);
   const void **values = ARENA_NEW_N(c->a, const void *, c->s->n_inputs);
   plug_array *outputs = ARENA_NEW_N(c->a, plug_array, c->s->n_outputs + 1);
@@ -66,16 +66,16 @@ static status verify_pieces(verify_call *c) {
     shapes[k] = &c->o->inputs[k].shape;
     values[k] = c->o->inputs[k].data;
   }
-  plug_piece_run run = {.shapes = shapes,
+  segments_run_options run = {.shapes = shapes,
                         .values = values,
                         .pool = c->options.pool,
                         .budget = arena_budget(c->a),
                         .seed = c->o->seed,
-                        .watch = verify_piece,
+                        .watch = verify_segment,
                         .watch_data = c};
-  TRY(compiler->pieces_create(c->s, c->request, arena_budget(c->a), &pieces));
-  arena_cleanup(c->a, destroy_pieces, pieces);
-  TRY(compiler->interpreter_run(pieces, &run, outputs));
+  TRY(compiler->segments_create(c->s, c->request, arena_budget(c->a), &segments));
+  arena_cleanup(c->a, destroy_segments, segments);
+  TRY(compiler->segments_run(segments, &run, outputs));
   for (uint32_t k = 0; k < c->s->n_outputs; k++) {
     budget_free(arena_budget(c->a), outputs[k].data, outputs[k].bytes, 64);
   }
@@ -102,7 +102,7 @@ static status verify(void *data) {
   TRY(rt_pool_create(c->options.compile.threads, &c->options.pool));
   arena_cleanup(c->a, destroy_pool, c->options.pool);
   TRY(plug_import(c->s, c->request, c->a, &m, NULL, &complete));
-  TRY(complete ? verify_one(c, import_model, c, c->o->inputs) : verify_pieces(c));
+  TRY(complete ? verify_one(c, import_model, c, c->o->inputs) : verify_segments(c));
   plug_write_parts(c->s, c->request, c->o, c->a, c->out);
   return NULL;
 }

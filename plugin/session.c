@@ -129,10 +129,10 @@ void plug_session_close(plug_session *s) {
     unlink_compiled(s, c);
     destroy_compiled(s, c);
   }
-  if (s->pieces) {
+  if (s->segments) {
     const plug_compiler *compiler;
     status_free(plug_compiler_open(&compiler)); /* it is open, or there were no pieces */
-    compiler->pieces_destroy(s->pieces);
+    compiler->segments_destroy(s->segments);
   }
   rt_shared_destroy(s->shared);
   rt_pool_destroy(s->pool);
@@ -252,10 +252,10 @@ typedef struct compilation {
 } compilation;
 
 /* For shapes of which compiling cannot make one program.  Takes the arena. */
-static status make_pieces(plug_session *s, const plug_compiler *compiler, const plug_inputs *inputs, arena *a,
+static status make_segments(plug_session *s, const plug_compiler *compiler, const plug_inputs *inputs, arena *a,
                          plug_compiled **out) {
   plug_request request = plug_session_request(s, &(plug_inputs){0});
-  status failed = s->pieces ? NULL : compiler->pieces_create(s->source, &request, &s->budget, &s->pieces);
+  status failed = s->segments ? NULL : compiler->segments_create(s->source, &request, &s->budget, &s->segments);
   if (failed) {
     arena_destroy(a);
     return failed;
@@ -322,7 +322,7 @@ static status compile_guarded(void *data) {
   TRY(file_check(s->arena));
   double seconds = plug_now() - start;
   c->arena = NULL; /* it goes to what is added */
-  TRY(program ? plug_make_compiled(s, program, a, &c->out) : make_pieces(s, compiler, c->inputs, a, &c->out));
+  TRY(program ? plug_make_compiled(s, program, a, &c->out) : make_segments(s, compiler, c->inputs, a, &c->out));
   c->out->report = report;
   c->out->compile_seconds = seconds;
   if (program) {

@@ -36,7 +36,7 @@ struct plug_session {
   /* Only who has the turn changes what follows, `compiling`, and what is behind `arena`, `source` and `cached`; nobody else takes programs
    * away. */
   rt_shared *shared; /* constants of the programs */
-  plug_pieces *pieces; /* NULL: not needed so far */
+  segmented_model *segments; /* NULL: not needed so far */
   atomic_uint busy; /* how many runs and compilations there are now */
   uint64_t entropy;
   atomic_uint_fast64_t n_fresh_seeds;

@@ -107,16 +107,16 @@ static status run_program(plug_session *s, const plug_compiled *c, const rt_run_
 
 /* --- piece by piece --- */
 
-static status run_pieces(plug_session *s, const rt_run_options *options, const plug_inputs *inputs, plug_output *outputs) {
+static status run_segments(plug_session *s, const rt_run_options *options, const plug_inputs *inputs, plug_output *outputs) {
   const plug_compiler *compiler;
   uint32_t n = s->source->n_outputs;
   TRY(plug_compiler_open(&compiler));
   plug_array *arrays = calloc(n + 1, sizeof *arrays);
   CHECK_THAT(arrays, STATUS_RESOURCE, "out of memory");
-  plug_piece_run run = {.shapes = inputs->shapes, .values = inputs->values, .pool = options->pool, .budget = options->budget,
+  segments_run_options run = {.shapes = inputs->shapes, .values = inputs->values, .pool = options->pool, .budget = options->budget,
                         .seed = options->seed, .profiler = options->profiler,
                         .check_memory = options->check_memory};
-  status failed = compiler->pieces_run(s->pieces, &run, arrays);
+  status failed = compiler->segments_run(s->segments, &run, arrays);
   for (uint32_t k = 0; k < n; k++) {
     plug_output *o = &outputs[k];
     plug_output_finish(s, o);
@@ -148,7 +148,7 @@ typedef struct running {
 
 static status run_either(const running *r) {
   return r->c->program ? run_program(r->s, r->c, r->options, r->inputs->values, r->outputs)
-                       : run_pieces(r->s, r->options, r->inputs, r->outputs);
+                       : run_segments(r->s, r->options, r->inputs, r->outputs);
 }
 
 /* What a file became while it was read shows in the outputs: they count only if it is still what it was. */

@@ -25,7 +25,7 @@ plugin_compiler_sources = \
 	plugin/compiler_explain.c \
 	plugin/compiler_interpreter.c \
 	plugin/compiler_part.c \
-	plugin/compiler_pieces.c \
+	plugin/compiler_segments.c \
 	plugin/compiler_sequences.c \
 	plugin/compiler_survey.c \
 	plugin/compiler_text.c \
@@ -103,7 +103,7 @@ plugin_files = \
 	plugin/compiler_interpreter.h \
 	plugin/compiler_interpreter_internal.h \
 	plugin/compiler_part.h \
-	plugin/compiler_pieces.h \
+	plugin/compiler_segments.h \
 	plugin/compiler_survey.h \
 	plugin/compiler_text.h \
 	plugin/compiler_verify.h \

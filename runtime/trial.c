@@ -133,7 +133,7 @@ static uint8_t wild_byte(dtype type, wild kind, bool is_output, size_t at) {
 }
 
 /* One element, then as many again as there are. */
-static void fill_piece(dtype type, wild kind, uint8_t *to, size_t bytes) {
+static void fill_slice(dtype type, wild kind, uint8_t *to, size_t bytes) {
   size_t done = dtype_bytes(type);
   for (size_t j = 0; j < done; j++) {
     to[j] = wild_byte(type, kind, true, j);
@@ -146,7 +146,7 @@ static void fill_piece(dtype type, wild kind, uint8_t *to, size_t bytes) {
 static void fill_wild(const rt_buffer *b, wild kind, uint8_t *to) {
   pieces p = pieces_of(b);
   for (int64_t k = 0; k < p.n; k++) {
-    fill_piece((dtype)b->type, kind, to + piece_offset(&p, k), p.bytes);
+    fill_slice((dtype)b->type, kind, to + piece_offset(&p, k), p.bytes);
   }
 }
 

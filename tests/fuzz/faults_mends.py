@@ -36,7 +36,7 @@ FAULTS = [
         "misread-arrays",
         "the library's convolution by matrix products is given arrays of the result's shape",
         (
-            "backend_cpu/exec_onednn_piece.c",
+            "backend_cpu/exec_onednn_primitive.c",
             "return found && c->g.channels_last;",
             "return false;",
         ),

@@ -1,4 +1,4 @@
-#include "plugin/compiler_pieces.h"
+#include "plugin/compiler_segments.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "runtime/executable.h"
 
 /* More pieces of one place than these, and the one that was not used for longest goes. */
-enum { PIECES_PER_SITE = 64 };
+enum { SEGMENTS_PER_SITE = 64 };
 
 /* What a piece was made for. */
 typedef struct used_array {
@@ -21,25 +21,25 @@ typedef struct used_array {
   uint32_t n;    /* elements of a sequence */
 } used_array;
 
-typedef struct piece {
-  struct piece *next;
+typedef struct segment {
+  struct segment *next;
   mem_budget budget; /* while it is made, with the run's deadline */
   arena *arena;
   uint8_t *before; /* states of the frame's nodes that it was made for */
-  onnx_piece info;
+  onnx_segment info;
   uint32_t n_uses;
   used_array *uses;
   literal *literals; /* by result: its value if that is a constant, data NULL otherwise */
-  hlo_module *imported; /* as it was before it was compiled, for plug_piece_run.watch; NULL: nobody looks, or has looked already */
+  hlo_module *imported; /* as it was before it was compiled, for segments_run_options.watch; NULL: nobody looks, or has looked already */
   rt_program *program; /* NULL: there is nothing to compute */
   rt_executable *executable;
   uint32_t n_results, runs; /* visible results; runs of it right now */
   uint64_t last_used;
-} piece;
+} segment;
 
 static const double MOST_TUNING = 1; /* seconds, after which further pieces are not timed */
 
-struct plug_pieces {
+struct segmented_model {
   const plug_source *source;
   const onnx_model *model;
   plug_request request;
@@ -55,7 +55,7 @@ struct plug_pieces {
 /* --- sites --- */
 
 /* Running out of memory inside leaves the lock open again. */
-static status locked(plug_pieces *p, status (*fn)(void *), void *data) {
+static status locked(segmented_model *p, status (*fn)(void *), void *data) {
   pthread_mutex_lock(&p->lock);
   status s = guard_run(fn, data);
   pthread_mutex_unlock(&p->lock);
@@ -63,7 +63,7 @@ static status locked(plug_pieces *p, status (*fn)(void *), void *data) {
 }
 
 typedef struct site_search {
-  plug_pieces *pieces;
+  segmented_model *segments;
   interpreter_site *parent, *found;
   size_t node;
   int which;
@@ -76,7 +76,7 @@ static status find_site(void *data) {
     s = s->next;
   }
   if (!s) {
-    s = ARENA_NEW(x->pieces->arena, interpreter_site);
+    s = ARENA_NEW(x->segments->arena, interpreter_site);
     *s = (interpreter_site){.next = x->parent->children, .node = x->node, .which = x->which};
     x->parent->children = s;
   }
@@ -85,15 +85,15 @@ static status find_site(void *data) {
 }
 
 status interpreter_site_below(interpreter_run *run, interpreter_site *parent, size_t node, int which, interpreter_site **out) {
-  site_search x = {.pieces = run->pieces, .parent = parent, .node = node, .which = which};
-  TRY(locked(run->pieces, find_site, &x));
+  site_search x = {.segments = run->segments, .parent = parent, .node = node, .which = which};
+  TRY(locked(run->segments, find_site, &x));
   *out = x.found;
   return NULL;
 }
 
 /* --- finding and making pieces --- */
 
-static bool fits(const piece *p, const onnx_frame *f, arena *scratch) {
+static bool fits(const segment *p, const onnx_frame *f, arena *scratch) {
   if (memcmp(p->before, f->states, f->n_nodes) != 0) {
     return false;
   }
@@ -111,8 +111,8 @@ static bool fits(const piece *p, const onnx_frame *f, arena *scratch) {
   return true;
 }
 
-static piece *find(plug_pieces *p, const interpreter_site *site, const onnx_frame *f, arena *scratch) {
-  for (piece *x = site->pieces; x; x = x->next) {
+static segment *find(segmented_model *p, const interpreter_site *site, const onnx_frame *f, arena *scratch) {
+  for (segment *x = site->segments; x; x = x->next) {
     if (fits(x, f, scratch)) {
       x->last_used = ++p->clock;
       return x;
@@ -121,7 +121,7 @@ static piece *find(plug_pieces *p, const interpreter_site *site, const onnx_fram
   return NULL;
 }
 
-static void destroy_piece(piece *x) {
+static void destroy_segment(segment *x) {
   if (x) {
     rt_executable_destroy(x->executable);
     arena_destroy(x->arena);
@@ -130,33 +130,33 @@ static void destroy_piece(piece *x) {
 }
 
 static void drop_oldest(interpreter_site *site) {
-  piece **oldest = NULL;
+  segment **oldest = NULL;
   uint32_t n = 0;
-  for (piece **at = &site->pieces; *at; at = &(*at)->next, n++) {
+  for (segment **at = &site->segments; *at; at = &(*at)->next, n++) {
     if ((*at)->runs == 0 && (!oldest || (*at)->last_used < (*oldest)->last_used)) {
       oldest = at;
     }
   }
-  if (n > PIECES_PER_SITE && oldest) {
-    piece *x = *oldest;
+  if (n > SEGMENTS_PER_SITE && oldest) {
+    segment *x = *oldest;
     *oldest = x->next;
-    destroy_piece(x);
+    destroy_segment(x);
   }
 }
 
 typedef struct making {
-  plug_pieces *pieces;
+  segmented_model *segments;
   const mem_budget *run; /* may be NULL */
   const onnx_frame *frame;
-  piece *out;
-  bool watched; /* plug_piece_run.watch */
+  segment *out;
+  bool watched; /* segments_run_options.watch */
 } making;
 
 /* Once more with what the import asks for: each round knows at least one array more. */
-static status import_piece(making *m) {
-  piece *x = m->out;
+static status import_segment(making *m) {
+  segment *x = m->out;
   for (bool again = true; again;) {
-    TRY(onnx_import_piece(x->arena, m->frame, false, ref_fold, &x->info));
+    TRY(onnx_import_segment(x->arena, m->frame, false, ref_fold, &x->info));
     again = false;
     for (uint32_t k = 0; k < x->info.module->entry->n_params; k++) {
       onnx_array *a = x->info.params[k];
@@ -168,10 +168,10 @@ static status import_piece(making *m) {
   return NULL;
 }
 
-static void note_uses(piece *x) {
+static void note_uses(segment *x) {
   arena *a = x->arena;
   const hlo_module *m = x->info.module;
-  const onnx_piece *info = &x->info;
+  const onnx_segment *info = &x->info;
   x->uses = ARENA_NEW_N(a, used_array, m->entry->n_params + info->constants.n + info->sequences.n);
   for (uint32_t k = 0; k < m->entry->n_params; k++) {
     x->uses[x->n_uses++] = (used_array){m->param_names[k], literal_make(info->params[k]->value.shape, NULL), 0};
@@ -189,7 +189,7 @@ static void note_uses(piece *x) {
 }
 
 /* Results that are constants need no program; a module of nothing else needs none at all. */
-static bool note_literals(piece *x) {
+static bool note_literals(segment *x) {
   const hlo_computation *entry = x->info.module->entry;
   const hlo_size_of *size_of = x->info.module->size_of;
   bool all = true;
@@ -210,14 +210,14 @@ static bool note_literals(piece *x) {
 
 static status make_guarded(void *data) {
   making *m = data;
-  plug_pieces *p = m->pieces;
-  piece *x = m->out;
+  segmented_model *p = m->segments;
+  segment *x = m->out;
   x->budget.outer = p->budget;
   x->budget.deadline = m->run ? m->run->deadline : 0;
   x->budget.stopped = m->run ? m->run->stopped : NULL;
   x->arena = arena_create(&x->budget);
   x->before = arena_memdup(x->arena, m->frame->states, m->frame->n_nodes);
-  TRY(import_piece(m));
+  TRY(import_segment(m));
   note_uses(x);
   if (note_literals(x)) {
     return NULL;
@@ -239,26 +239,26 @@ typedef struct search {
   interpreter_run *run;
   interpreter_site *site;
   const onnx_frame *frame;
-  piece *out;
+  segment *out;
 } search;
 
 static status find_or_make(void *data) {
   search *r = data;
-  plug_pieces *p = r->run->pieces;
-  piece *x = find(p, r->site, r->frame, r->run->scratch);
+  segmented_model *p = r->run->segments;
+  segment *x = find(p, r->site, r->frame, r->run->scratch);
   if (!x) {
     x = calloc(1, sizeof *x);
     CHECK_THAT(x, STATUS_RESOURCE, "out of memory");
     status failed = guard_run(make_guarded, &(making){p, r->run->options->budget, r->frame, x, r->run->options->watch != NULL});
     if (failed) {
-      destroy_piece(x);
+      destroy_segment(x);
       return failed;
     }
     x->budget.deadline = 0;
     x->budget.stopped = NULL;
     x->last_used = ++p->clock;
-    x->next = r->site->pieces;
-    r->site->pieces = x;
+    x->next = r->site->segments;
+    r->site->segments = x;
   }
   x->runs++; /* from here on nobody drops it */
   drop_oldest(r->site);
@@ -266,15 +266,15 @@ static status find_or_make(void *data) {
   return NULL;
 }
 
-/* Held until release_piece. */
-static status get_piece(interpreter_run *run, interpreter_site *site, const onnx_frame *f, piece **out) {
+/* Held until release_segment. */
+static status get_segment(interpreter_run *run, interpreter_site *site, const onnx_frame *f, segment **out) {
   search r = {.run = run, .site = site, .frame = f};
-  TRY(locked(run->pieces, find_or_make, &r));
+  TRY(locked(run->segments, find_or_make, &r));
   *out = r.out;
   return NULL;
 }
 
-static void release_piece(plug_pieces *p, piece *x) {
+static void release_segment(segmented_model *p, segment *x) {
   pthread_mutex_lock(&p->lock);
   x->runs--;
   pthread_mutex_unlock(&p->lock);
@@ -306,7 +306,7 @@ static void cut(const rt_program *p, host_array **results, uint32_t n_results, v
   }
 }
 
-static status let_watch(interpreter_run *run, const onnx_frame *f, piece *x, const void *const *params) {
+static status let_watch(interpreter_run *run, const onnx_frame *f, segment *x, const void *const *params) {
   const rt_program *p = x->program;
   literal *inputs = ARENA_NEW_N(f->arena, literal, p->n_params + 1);
   hlo_module *imported = x->imported;
@@ -317,7 +317,7 @@ static status let_watch(interpreter_run *run, const onnx_frame *f, piece *x, con
   return run->options->watch(run->options->watch_data, imported, inputs);
 }
 
-static status execute(interpreter_run *run, const onnx_frame *f, piece *x, host_array **results) {
+static status execute(interpreter_run *run, const onnx_frame *f, segment *x, host_array **results) {
   const rt_program *p = x->program;
   const void **params = arena_calloc(f->arena, p->n_params + 1, sizeof *params);
   void **addresses = arena_calloc(f->arena, p->n_results + 1, sizeof *addresses);
@@ -342,7 +342,7 @@ static status execute(interpreter_run *run, const onnx_frame *f, piece *x, host_
 }
 
 /* Takes those results over that are elements of sequences. */
-static status define_sequences(interpreter_run *run, onnx_frame *f, const onnx_piece *info, host_array **results) {
+static status define_sequences(interpreter_run *run, onnx_frame *f, const onnx_segment *info, host_array **results) {
   for (uint32_t k = 0; k < info->n_leaving; k++) {
     const onnx_leaving *s = &info->leaving[k];
     host_array *sequence;
@@ -353,7 +353,7 @@ static status define_sequences(interpreter_run *run, onnx_frame *f, const onnx_p
   return NULL;
 }
 
-static status run_piece(interpreter_run *run, onnx_frame *f, piece *x) {
+static status run_segment(interpreter_run *run, onnx_frame *f, segment *x) {
   uint32_t n = x->program ? x->program->n_results : x->n_results;
   host_array **results = ARENA_NEW_N(f->arena, host_array *, n + 1);
   status failed = x->program ? execute(run, f, x, results) : NULL;
@@ -416,14 +416,14 @@ static void release_unread(onnx_frame *f) {
 
 /* One piece, then the nodes that stand apart.  *done: nothing waits any more. */
 static status step(interpreter_run *run, interpreter_site *site, onnx_frame *f, bool *done) {
-  piece *x;
+  segment *x;
   uint8_t *before = arena_memdup(f->arena, f->states, f->n_nodes);
   uint32_t arrays = f->arrays.n;
   TRY(budget_check(run->options->budget));
-  TRY(get_piece(run, site, f, &x));
+  TRY(get_segment(run, site, f, &x));
   const char *reason = x->info.reason ? arena_strdup(f->arena, x->info.reason) : "nothing can be done";
-  status failed = run_piece(run, f, x);
-  release_piece(run->pieces, x);
+  status failed = run_segment(run, f, x);
+  release_segment(run->segments, x);
   TRY(failed);
   *done = true;
   for (size_t k = 0; k < f->n_nodes; k++) {
@@ -470,9 +470,9 @@ onnx_frame *interpreter_frame(interpreter_run *run, const onnx_frame *outer, con
   }
   l->next = run->frames;
   run->frames = l; /* from here on the end of the run frees it */
-  l->arena = arena_create(run->pieces->budget);
-  l->frame = onnx_frame_create(l->arena, run->pieces->model, outer, graph, function, call);
-  l->frame->unchecked = run->pieces->request.options.unchecked;
+  l->arena = arena_create(run->segments->budget);
+  l->frame = onnx_frame_create(l->arena, run->segments->model, outer, graph, function, call);
+  l->frame->unchecked = run->segments->request.options.unchecked;
   return l->frame;
 }
 
@@ -506,7 +506,7 @@ typedef struct whole {
 
 /* The main frame, with copies of the inputs: a piece may be compiled for what they hold. */
 static status main_frame(interpreter_run *run, onnx_frame **out) {
-  plug_pieces *p = run->pieces;
+  segmented_model *p = run->segments;
   onnx_frame *f = *out = interpreter_frame(run, NULL, p->model->graph, NULL, NULL);
   for (uint32_t k = 0; k < p->source->n_inputs; k++) {
     host_array *a;
@@ -521,7 +521,7 @@ static status main_frame(interpreter_run *run, onnx_frame **out) {
 static status run_guarded(void *data) {
   whole *w = data;
   interpreter_run *run = w->run;
-  plug_pieces *p = run->pieces;
+  segmented_model *p = run->segments;
   onnx_frame *f;
   TRY(main_frame(run, &f));
   host_array **outputs = ARENA_NEW_N(run->scratch, host_array *, p->source->n_outputs + 1);
@@ -541,8 +541,8 @@ static status run_guarded(void *data) {
   return NULL;
 }
 
-status plug_pieces_run(plug_pieces *p, const plug_piece_run *options, plug_array *outputs) {
-  interpreter_run run = {.pieces = p, .budget = p->budget, .options = options, .scratch = arena_create(NULL)};
+status segmented_model_run(segmented_model *p, const segments_run_options *options, plug_array *outputs) {
+  interpreter_run run = {.segments = p, .budget = p->budget, .options = options, .scratch = arena_create(NULL)};
   memset(outputs, 0, p->source->n_outputs * sizeof *outputs);
   status failed = guard_run(run_guarded, &(whole){&run, outputs});
   while (run.frames) {
@@ -560,16 +560,16 @@ status plug_pieces_run(plug_pieces *p, const plug_piece_run *options, plug_array
 }
 
 static void destroy_site(interpreter_site *s) { /* sites nest no deeper than graphs and calls do */
-  for (piece *x = s->pieces, *next; x; x = next) {
+  for (segment *x = s->segments, *next; x; x = next) {
     next = x->next;
-    destroy_piece(x);
+    destroy_segment(x);
   }
   for (interpreter_site *c = s->children; c; c = c->next) {
     destroy_site(c);
   }
 }
 
-void plug_pieces_destroy(plug_pieces *p) {
+void segmented_model_destroy(segmented_model *p) {
   if (p) {
     destroy_site(&p->main);
     arena_destroy(p->arena);
@@ -578,11 +578,11 @@ void plug_pieces_destroy(plug_pieces *p) {
   }
 }
 
-status plug_pieces_create(const plug_source *s, const onnx_model *m, const plug_request *request, mem_budget *budget,
-                          plug_pieces **out) {
+status segmented_model_create(const plug_source *s, const onnx_model *m, const plug_request *request, mem_budget *budget,
+                          segmented_model **out) {
   const rt_backend *backend;
   TRY(plug_backend(request->backend, &backend));
-  plug_pieces *p = calloc(1, sizeof *p);
+  segmented_model *p = calloc(1, sizeof *p);
   CHECK_THAT(p, STATUS_RESOURCE, "out of memory");
   p->source = s;
   p->model = m;

@@ -1,4 +1,4 @@
-/* exec_onednn_piece.c - one primitive of oneDNN for one geometry: descriptors of its arrays in the library's order of
+/* exec_onednn_primitive.c - one primitive of oneDNN for one geometry: descriptors of its arrays in the library's order of
  * dimensions, what follows the contraction, and the format of packed weights. */
 #include "backend_cpu/exec_onednn.h"
 
@@ -131,19 +131,19 @@ static dnnl_alg_kind_t binary_algorithm(cpu_post_kind k) {
 
 /* --- the primitive --- */
 
-void onednn_destroy_piece(onednn_piece *p) {
+void onednn_destroy_primitive(onednn_primitive *p) {
   dnnl_primitive_destroy(p->narrowing);
   dnnl_primitive_destroy(p->primitive);
   dnnl_primitive_desc_destroy(p->pd);
   dnnl_primitive_attr_destroy(p->attr);
 }
 
-static void add_arg(onednn_piece *p, int arg, onednn_md md) {
+static void add_arg(onednn_primitive *p, int arg, onednn_md md) {
   p->args[p->n_args].arg = arg;
   p->args[p->n_args++].md = md;
 }
 
-static status append_posts(arena *a, const cpu_contraction *c, onednn_piece *x, dnnl_post_ops_t ops) {
+static status append_posts(arena *a, const cpu_contraction *c, onednn_primitive *x, dnnl_post_ops_t ops) {
   for (uint32_t k = 0; k < c->n_posts; k++) {
     const cpu_post *p = &c->posts[k];
     if (p->kind == CPU_POST_SUM) {
@@ -160,7 +160,7 @@ static status append_posts(arena *a, const cpu_contraction *c, onednn_piece *x, 
   return NULL;
 }
 
-static status make_attr(arena *a, const cpu_contraction *c, onednn_piece *x) {
+static status make_attr(arena *a, const cpu_contraction *c, onednn_primitive *x) {
   DNNL(dnnl_primitive_attr_create(&x->attr), "attributes");
   DNNL(dnnl_primitive_attr_set_scratchpad_mode(x->attr, dnnl_scratchpad_mode_user), "attributes");
   dnnl_post_ops_t ops;
@@ -198,7 +198,7 @@ static dnnl_status_t convolution_pd(const cpu_contraction *c, const onednn_opera
   return onednn_convolution(d, &w, attr, pd);
 }
 
-static dnnl_status_t make_pd(const cpu_contraction *c, const onednn_operands *d, onednn_piece *x) {
+static dnnl_status_t make_pd(const cpu_contraction *c, const onednn_operands *d, onednn_primitive *x) {
   dnnl_primitive_desc_destroy(x->pd);
   x->pd = NULL;
   return c->g.op == CPU_MATMUL ? onednn_matmul(d, x->attr, &x->pd) : convolution_pd(c, d, x->attr, &x->pd);
@@ -206,13 +206,13 @@ static dnnl_status_t make_pd(const cpu_contraction *c, const onednn_operands *d,
 
 static bool same_span(rt_span a, rt_span b) { return a.size == b.size && memcmp(a.data, b.data, a.size) == 0; }
 
-static bool has_format(arena *a, const onednn_piece *x, rt_span format) {
+static bool has_format(arena *a, const onednn_primitive *x, rt_span format) {
   return same_span(onednn_md_format(a, dnnl_primitive_desc_query_md(x->pd, dnnl_query_weights_md, 0)), format);
 }
 
 /* The library's choice; where it would choose another format of weights than the one that is wanted, that one. */
 static status choose(arena *a, const cpu_contraction *c, onednn_operands *d, const rt_span *format, onednn_md known,
-                     onednn_piece *x) {
+                     onednn_primitive *x) {
   DNNL(make_pd(c, d, x), "this operation");
   if (!format || has_format(a, x, *format)) {
     return NULL;
@@ -233,7 +233,7 @@ dnnl_status_t onednn_make_reorder(onednn_md from, onednn_md to, dnnl_primitive_t
 
 static uint64_t whole_lines(uint64_t bytes) { return (bytes + 63) & ~(uint64_t)63; }
 
-static status make_narrowing(const onednn_operands *d, onednn_piece *x) {
+static status make_narrowing(const onednn_operands *d, onednn_primitive *x) {
   x->given_lhs = d->given_lhs;
   x->narrow_bytes = whole_lines(dnnl_memory_desc_get_size(d->lhs));
   DNNL(onednn_make_reorder(d->given_lhs, d->lhs, &x->narrowing), "a conversion of the operand");
@@ -242,7 +242,7 @@ static status make_narrowing(const onednn_operands *d, onednn_piece *x) {
 
 /* All but the primitive itself. */
 static status describe(arena *a, const cpu_contraction *c, const rt_span *format, onednn_md known, onednn_operands *d,
-                       onednn_piece *x) {
+                       onednn_primitive *x) {
   TRY(headroom_check(HEADROOM_LIBRARY));
   x->geometry = c->g;
   TRY(c->g.op == CPU_MATMUL ? matmul_mds(a, &c->g, d) : convolution_mds(a, c, d));
@@ -261,7 +261,7 @@ static status describe(arena *a, const cpu_contraction *c, const rt_span *format
 typedef struct question {
   const cpu_contraction *c;
   arena *a;
-  onednn_piece piece;
+  onednn_primitive piece;
 } question;
 
 static status ask(void *data) {
@@ -275,13 +275,13 @@ bool cpu_library_is_fast(const cpu_contraction *c) {
   question q = {.c = c};
   status s = guard_run(ask, &q);
   bool fast = !s && onednn_is_fast(q.piece.pd);
-  onednn_destroy_piece(&q.piece);
+  onednn_destroy_primitive(&q.piece);
   arena_destroy(q.a);
   status_free(s);
   return fast;
 }
 
-status onednn_make_piece(arena *a, const cpu_contraction *c, const rt_span *format, onednn_md known, onednn_piece *x) {
+status onednn_make_primitive(arena *a, const cpu_contraction *c, const rt_span *format, onednn_md known, onednn_primitive *x) {
   onednn_operands d = {0};
   TRY(describe(a, c, format, known, &d, x));
   DNNL(dnnl_primitive_create(&x->primitive, x->pd), "this operation");

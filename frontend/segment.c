@@ -1,4 +1,4 @@
-/* piece.c - the nodes of a frame that can be imported now, as a module. */
+/* segment.c - the nodes of a frame that can be imported now, as a module. */
 #include <string.h>
 
 #include "frontend/import.h"
@@ -28,7 +28,7 @@ static hlo_value add_array(onnx_importer *im, hlo_builder *b, const char *name, 
 }
 
 static hlo_value add_sequence(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *sequence) {
-  onnx_array_uses *all = &im->piece->sequences;
+  onnx_array_uses *all = &im->segment->sequences;
   hlo_value *elements = ARENA_NEW_N(im->arena, hlo_value, sequence->n);
   *ARENA_PUSH(im->arena, all->items, all->n, all->cap) = (onnx_array_use){name, sequence};
   for (uint32_t k = 0; k < sequence->n; k++) {
@@ -145,7 +145,7 @@ static void let_wait(onnx_importer *im, size_t k) {
   const onnx_wants *w = &im->wants;
   const Onnx__NodeProto *node = im->frame->nodes[k];
   bool host_interpreted = w->host_interpreted && !w->waits && !w->asked.n && !reads_waiting(im, node);
-  im->piece->states[k] = host_interpreted ? ONNX_NODE_HOST_INTERPRETED : ONNX_NODE_WAITS;
+  im->segment->states[k] = host_interpreted ? ONNX_NODE_HOST_INTERPRETED : ONNX_NODE_WAITS;
   for (uint32_t i = 0; i < w->asked.n; i++) {
     w->asked.items[i].array->asked = true;
   }
@@ -167,8 +167,8 @@ static status refuse_or_wait(onnx_scope *s, size_t k, status failed) {
   if (!contents && !im->wants.waits && !onnx_list_finding(s, node, failed)) {
     return status_at_node(failed, onnx_node_label(im->arena, node));
   }
-  if (contents && !im->piece->reason) {
-    im->piece->reason = onnx_describe_failure(s, node, failed);
+  if (contents && !im->segment->reason) {
+    im->segment->reason = onnx_describe_failure(s, node, failed);
   }
   status_free(failed);
   let_wait(im, k);
@@ -186,7 +186,7 @@ static status import_waiting(onnx_scope *s, str_map *contents) {
     im->wants = (onnx_wants){0};
     im->node = (uint32_t)k;
     status failed = onnx_import_node(s, f->nodes[k]);
-    im->piece->states[k] = ONNX_NODE_DONE;
+    im->segment->states[k] = ONNX_NODE_DONE;
     if (failed) {
       TRY(refuse_or_wait(s, k, failed));
       for (uint32_t i = 0; i < im->wants.contents.n; i++) {
@@ -212,7 +212,7 @@ static void add_root(onnx_importer *im, root_list *roots, const char *name, hlo_
 
 /* A value that leaves the piece.  A sequence does so element by element. */
 static void add_leaving(onnx_importer *im, root_list *roots, const char *name, hlo_value v) {
-  onnx_piece *p = im->piece;
+  onnx_segment *p = im->segment;
   if (!onnx_is_sequence(v)) {
     add_root(im, roots, name, v);
     return;
@@ -233,7 +233,7 @@ static void add_needed(onnx_scope *s, root_list *roots) {
   str_map needed;
   str_map_init(&needed, im->arena);
   for (size_t k = 0; k < f->n_nodes; k++) {
-    if (im->piece->states[k] != ONNX_NODE_DONE) {
+    if (im->segment->states[k] != ONNX_NODE_DONE) {
       onnx_node_reads(im->arena, f->nodes[k], &reads);
     }
   }
@@ -244,7 +244,7 @@ static void add_needed(onnx_scope *s, root_list *roots) {
     *str_map_put(&needed, onnx_frame_output(f, k)) = NULL;
   }
   for (size_t k = 0; k < f->n_nodes; k++) {
-    bool fresh = im->piece->states[k] == ONNX_NODE_DONE && f->states[k] != ONNX_NODE_DONE;
+    bool fresh = im->segment->states[k] == ONNX_NODE_DONE && f->states[k] != ONNX_NODE_DONE;
     for (size_t o = 0; fresh && o < f->nodes[k]->n_output; o++) {
       const char *name = f->nodes[k]->output[o];
       hlo_value *v = *name ? str_map_get(&s->values, name) : NULL;
@@ -275,7 +275,7 @@ static status add_outputs(onnx_scope *s, bool all, root_list *roots) {
 
 static status set_roots(onnx_scope *s, bool signature, const str_map *contents) {
   onnx_importer *im = s->importer;
-  onnx_piece *p = im->piece;
+  onnx_segment *p = im->segment;
   root_list roots = {0};
   im->module->result_names = ARENA_NEW_N(im->arena, const char *, 1);
   TRY(add_outputs(s, signature && p->complete, &roots));
@@ -308,7 +308,7 @@ static void add_signature(onnx_scope *s) {
 }
 
 static void finish(onnx_importer *im) {
-  onnx_piece *p = im->piece;
+  onnx_segment *p = im->segment;
   p->module = im->module;
   p->params = ARENA_NEW_N(im->arena, onnx_array *, im->params.n);
   im->module->param_names = ARENA_NEW_N(im->arena, const char *, im->params.n);
@@ -332,9 +332,9 @@ static status import_frame(onnx_scope *s, bool signature) {
   }
   TRY(hlo_builder_take_error(s->b));
   TRY(import_waiting(s, &contents));
-  im->piece->complete = true;
+  im->segment->complete = true;
   for (size_t k = 0; k < im->frame->n_nodes; k++) {
-    im->piece->complete &= im->piece->states[k] == ONNX_NODE_DONE;
+    im->segment->complete &= im->segment->states[k] == ONNX_NODE_DONE;
   }
   TRY(set_roots(s, signature, &contents));
   TRY(hlo_builder_take_error(s->b));
@@ -342,15 +342,15 @@ static status import_frame(onnx_scope *s, bool signature) {
   return NULL;
 }
 
-status onnx_import_piece(arena *a, const onnx_frame *f, bool signature, hlo_eval_fn *eval, onnx_piece *out) {
+status onnx_import_segment(arena *a, const onnx_frame *f, bool signature, hlo_eval_fn *eval, onnx_segment *out) {
   const char *name = f->graph ? f->graph->name : f->function->proto->name;
   hlo_module *m = hlo_module_create(a, name && *name ? name : "model");
   m->entry = hlo_computation_create(m, "main");
   hlo_builder b = hlo_builder_make(m->entry);
   b.eval = eval;
   b.fold_bytes = FOLD_BYTES;
-  *out = (onnx_piece){.states = arena_memdup(a, f->states, f->n_nodes)};
-  onnx_importer importer = {.arena = a, .module = m, .frame = f, .piece = out, .sequences = has_sequences(f)};
+  *out = (onnx_segment){.states = arena_memdup(a, f->states, f->n_nodes)};
+  onnx_importer importer = {.arena = a, .module = m, .frame = f, .segment = out, .sequences = has_sequences(f)};
   onnx_scope scope = {.importer = &importer, .b = &b, .frame = f, .function = f->function, .call = f->call,
                       .opsets = onnx_frame_opsets(f), .place = f->place, .n_nodes = f->n_nodes, .nodes = f->nodes,
                       .depth = f->depth};

@@ -1,7 +1,7 @@
 /* compile_depthwise.c - the candidate "depthwise": emit/depthwise.h for convolutions with constant weights. */
 #include <stdio.h>
 
-#include "backend_cpu/compile_candidate.h"
+#include "backend_cpu/compile_algorithm.h"
 #include "emit/depthwise.h"
 
 /* Of one thread: a vector instruction takes about a fifth of a nanosecond; arrays come from the caches. */
@@ -59,4 +59,4 @@ static status build(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_wa
   return NULL;
 }
 
-const cpu_candidate cpu_depthwise_candidate = {"depthwise", offer, build, NULL};
+const cpu_algorithm cpu_depthwise_algorithm = {"depthwise", offer, build, NULL};

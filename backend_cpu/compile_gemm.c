@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend_cpu/compile_candidate.h"
+#include "backend_cpu/compile_algorithm.h"
 #include "backend_cpu/compile_rows.h"
 #include "emit/product.h"
 
@@ -172,4 +172,4 @@ static bool named(const cpu_problem *p, const char *name, cpu_variant *out) {
   return n && strcmp(out->name, name) == 0;
 }
 
-const cpu_candidate cpu_gemm_candidate = {"gemm", offer, build, named};
+const cpu_algorithm cpu_gemm_algorithm = {"gemm", offer, build, named};

@@ -1,6 +1,6 @@
 /* compile_library.c - the candidate "library": one call of oneDNN or OpenBLAS with all that follows, divided into parts; and
  * the candidate "narrow": the same with products of narrow numbers, where the user allows it. */
-#include "backend_cpu/compile_candidate.h"
+#include "backend_cpu/compile_algorithm.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -160,7 +160,7 @@ static status build_library(arena *a, const cpu_problem *p, const cpu_variant *v
   return build_call(a, p, v, DTYPE_INVALID, out);
 }
 
-const cpu_candidate cpu_library_candidate = {"library", offer_library, build_library, NULL};
+const cpu_algorithm cpu_library_algorithm = {"library", offer_library, build_library, NULL};
 
 /* --- with products of narrow numbers --- */
 
@@ -184,4 +184,4 @@ static status build_narrow(arena *a, const cpu_problem *p, const cpu_variant *v,
   return build_call(a, p, v, p->narrow, out);
 }
 
-const cpu_candidate cpu_narrow_candidate = {"narrow", offer_narrow, build_narrow, NULL};
+const cpu_algorithm cpu_reduced_precision_algorithm = {"narrow", offer_narrow, build_narrow, NULL};

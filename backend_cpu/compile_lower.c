@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "backend_cpu/compile_attention.h"
-#include "backend_cpu/compile_candidate.h"
+#include "backend_cpu/compile_algorithm.h"
 #include "backend_cpu/compile_rows.h"
 #include "backend_cpu/exec_kinds.h"
 #include "hlo/cost.h"
@@ -407,10 +407,10 @@ static status add_weights(lowering *l, lower_context *c, rt_thunk *t, const cpu_
 
 /* Of what can be computed in one way only there is nothing to say. */
 static void note_way(lower_context *c, rt_thunk *t, const cpu_way *way) {
-  if (!way->candidate) {
+  if (!way->algorithm) {
     return;
   }
-  lower_note(c, t, "%s, %s", cpu_offer_name(lower_arena(c), &(cpu_offer){way->candidate, way->variant}), way->why);
+  lower_note(c, t, "%s, %s", cpu_offer_name(lower_arena(c), &(cpu_offer){way->algorithm, way->variant}), way->why);
 }
 
 static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i, const cpu_way *way) {
@@ -458,7 +458,7 @@ static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, ui
   rt_writer how = {.arena = l->arena};
   void *packed;
   bool fresh;
-  rt_put_text(&how, way->candidate->name);
+  rt_put_text(&how, way->algorithm->name);
   rt_put_i64(&how, given->shape.type);
   rt_put_i64s(&how, given->shape.rank, given->shape.dims);
   rt_put_bytes(&how, own->packing ? own->packing : own->config, own->packing ? own->packing_bytes : own->config_bytes);
@@ -491,7 +491,7 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
       lower_note(c, t, "step %u of %u", phase + 1, own->n_phases);
     }
     note_way(c, t, way);
-    const char *name = way->candidate ? way->candidate->name : "attention";
+    const char *name = way->algorithm ? way->algorithm->name : "attention";
     TRY(add_kernel(l, t, i, &(cpu_writer){own->write, name, own->config, own->config_bytes, phase, packed}, &own->call));
   }
   return NULL;

@@ -2,7 +2,7 @@
 #ifndef BACKEND_CPU_COMPILE_LOWER_H
 #define BACKEND_CPU_COMPILE_LOWER_H
 
-#include "backend_cpu/compile_candidate.h"
+#include "backend_cpu/compile_algorithm.h"
 
 typedef struct cpu_lower_options {
   const emit_target *target;

@@ -3,7 +3,7 @@
 #ifndef BACKEND_CPU_COMPILE_MEASURE_H
 #define BACKEND_CPU_COMPILE_MEASURE_H
 
-#include "backend_cpu/compile_candidate.h"
+#include "backend_cpu/compile_algorithm.h"
 
 typedef struct cpu_measuring {
   rt_pool *pool;

@@ -226,11 +226,11 @@ static status find_uses(cpu_tuner *t, const hlo_module *m) {
 /* The variant that a candidate has though it did not offer it; false: there is none. */
 static bool offer_more(const cpu_problem *p, const char *name, cpu_offer *out) {
   const char *variant = strchr(name, ':');
-  for (uint32_t c = 0; variant && c < cpu_n_candidates; c++) {
-    const cpu_candidate *x = cpu_candidates[c];
+  for (uint32_t c = 0; variant && c < cpu_n_algorithms; c++) {
+    const cpu_algorithm *x = cpu_algorithms[c];
     size_t n = (size_t)(variant - name);
     if (x->named && strncmp(name, x->name, n) == 0 && x->name[n] == '\0') {
-      *out = (cpu_offer){.candidate = x};
+      *out = (cpu_offer){.algorithm = x};
       return x->named(p, variant + 1, &out->variant);
     }
   }
@@ -270,15 +270,15 @@ static bool decide_by_log(cpu_tuner *t, decision *d) {
   return true;
 }
 
-static bool is_of_candidate(const char *winner, const cpu_offer *o) {
-  size_t n = strlen(o->candidate->name);
-  return strncmp(winner, o->candidate->name, n) == 0 && (winner[n] == ':' || winner[n] == '\0');
+static bool is_of_algorithm(const char *winner, const cpu_offer *o) {
+  size_t n = strlen(o->algorithm->name);
+  return strncmp(winner, o->algorithm->name, n) == 0 && (winner[n] == ':' || winner[n] == '\0');
 }
 
 /* What was guessed for another number of rows is as good a guess for these, and its code may be there already. */
 static void guess_by_near(const cpu_tuner *t, decision *d, const cpu_log_entry *e) {
   const double as_good = 1.05;
-  uint32_t same = is_of_candidate(e->winner, &d->offers[0]) ? offer_of_name(t, d, e->winner) : d->n_offers;
+  uint32_t same = is_of_algorithm(e->winner, &d->offers[0]) ? offer_of_name(t, d, e->winner) : d->n_offers;
   if (same < d->n_offers && d->offers[same].variant.guess <= as_good * d->offers[0].variant.guess) {
     d->winner = same;
     d->how = "near";
@@ -294,7 +294,7 @@ static void decide_by_near(const cpu_tuner *t, decision *d) {
     guess_by_near(t, d, e);
     return;
   }
-  while (e && best < d->n_offers && !is_of_candidate(e->winner, &d->offers[best])) {
+  while (e && best < d->n_offers && !is_of_algorithm(e->winner, &d->offers[best])) {
     best++;
   }
   if (!e || best == d->n_offers || d->offers[best].variant.guess > far_guess * d->offers[0].variant.guess) {
@@ -322,7 +322,7 @@ static void note(cpu_tuner *t, const decision *d, cpu_log_how how) {
 static uint32_t better_variants(const decision *d, uint32_t k) {
   uint32_t n = 0;
   for (uint32_t j = 0; j < k; j++) {
-    n += d->offers[j].candidate == d->offers[k].candidate;
+    n += d->offers[j].algorithm == d->offers[k].algorithm;
   }
   return n;
 }
@@ -503,7 +503,7 @@ status cpu_tuned_way(void *tuner, arena *a, const cpu_problem *p, cpu_way **out)
     TRY(cpu_best_guess(a, p, out));
   }
   if (d && *out) {
-    d->built = cpu_offer_name(a, &(cpu_offer){(*out)->candidate, (*out)->variant});
+    d->built = cpu_offer_name(a, &(cpu_offer){(*out)->algorithm, (*out)->variant});
     (*out)->why = *d->times ? arena_printf(a, "measured, in us: %s", d->times) : (*out)->why;
   }
   return NULL;

@@ -1,7 +1,7 @@
 /* compile_winograd.c - the candidate "winograd": emit/winograd.h for convolutions with constant weights. */
 #include <unistd.h>
 
-#include "backend_cpu/compile_candidate.h"
+#include "backend_cpu/compile_algorithm.h"
 #include "emit/winograd.h"
 
 /* Of the largest output: what a layer may differ by from sums in f64 (README). */
@@ -108,4 +108,4 @@ static status build(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_wa
   return NULL;
 }
 
-const cpu_candidate cpu_winograd_candidate = {"winograd", offer, build, NULL};
+const cpu_algorithm cpu_winograd_algorithm = {"winograd", offer, build, NULL};

@@ -11,8 +11,8 @@ cpu_exec_sources = \
 	backend_cpu/exec_sort.c \
 	backend_cpu/exec_target.c
 cpu_compile_sources = \
+	backend_cpu/compile_algorithm.c \
 	backend_cpu/compile_attention.c \
-	backend_cpu/compile_candidate.c \
 	backend_cpu/compile_contraction.c \
 	backend_cpu/compile_depthwise.c \
 	backend_cpu/compile_gemm.c \
@@ -28,8 +28,8 @@ cpu_compile_sources = \
 	backend_cpu/compile_winograd.c
 backend_cpu_files = \
 	backend_cpu/README \
+	backend_cpu/compile_algorithm.h \
 	backend_cpu/compile_attention.h \
-	backend_cpu/compile_candidate.h \
 	backend_cpu/compile_contraction.h \
 	backend_cpu/compile_jobs.h \
 	backend_cpu/compile_kernels.h \

@@ -326,7 +326,7 @@ static status choose(void *data, arena *a, const cpu_problem *p, cpu_way **out) 
   cpu_offer *offers;
   t->n_offers = cpu_offers(a, p, &offers);
   CHECK_THAT(t->offer < t->n_offers, STATUS_UNSUPPORTED, "no such offer");
-  CHECK_THAT(!t->narrow || offers[t->offer].candidate == &cpu_narrow_candidate, STATUS_UNSUPPORTED, "no narrow way");
+  CHECK_THAT(!t->narrow || offers[t->offer].algorithm == &cpu_reduced_precision_algorithm, STATUS_UNSUPPORTED, "no narrow way");
   snprintf(t->name, sizeof t->name, "%s", cpu_offer_name(a, &offers[t->offer]));
   return cpu_offer_build(a, p, &offers[t->offer], out);
 }
@@ -482,7 +482,7 @@ START_TEST(names_differ) {
   uint32_t n = cpu_offers(a, &p, &offers);
   for (uint32_t k = 0; k < n; k++) {
     ck_assert(isfinite(offers[k].variant.guess) && offers[k].variant.guess > 0);
-    ck_assert_msg(k > 0 || offers[k].candidate != &cpu_narrow_candidate, "a narrow way is the best guess");
+    ck_assert_msg(k > 0 || offers[k].algorithm != &cpu_reduced_precision_algorithm, "a narrow way is the best guess");
     for (uint32_t j = 0; j < k; j++) {
       ck_assert_str_ne(cpu_offer_name(a, &offers[k]), cpu_offer_name(a, &offers[j]));
     }
@@ -495,7 +495,7 @@ static uint32_t winograd_offers(arena *a, const cpu_problem *p) {
   cpu_offer *offers;
   uint32_t n = cpu_offers(a, p, &offers), found = 0;
   for (uint32_t k = 0; k < n; k++) {
-    found += offers[k].candidate == &cpu_winograd_candidate;
+    found += offers[k].algorithm == &cpu_winograd_algorithm;
   }
   return found;
 }

@@ -1,12 +1,12 @@
-#include "backend_cpu/compile_candidate.h"
+#include "backend_cpu/compile_algorithm.h"
 
 #include <string.h>
 
 #include "hlo/quantized.h"
 
-const cpu_candidate *const cpu_candidates[] = {&cpu_library_candidate, &cpu_gemm_candidate, &cpu_kernel_candidate,
-                                               &cpu_winograd_candidate, &cpu_narrow_candidate, &cpu_depthwise_candidate};
-const uint32_t cpu_n_candidates = sizeof cpu_candidates / sizeof *cpu_candidates;
+const cpu_algorithm *const cpu_algorithms[] = {&cpu_library_algorithm, &cpu_gemm_algorithm, &cpu_kernel_algorithm,
+                                               &cpu_winograd_algorithm, &cpu_reduced_precision_algorithm, &cpu_depthwise_algorithm};
+const uint32_t cpu_n_algorithms = sizeof cpu_algorithms / sizeof *cpu_algorithms;
 
 /* --- problems --- */
 
@@ -64,11 +64,11 @@ uint32_t cpu_offers(arena *a, const cpu_problem *p, cpu_offer **out) {
   cpu_variant variants[CPU_MAX_VARIANTS];
   cpu_offer *offers = NULL;
   uint32_t n = 0, cap = 0;
-  for (uint32_t c = 0; c < cpu_n_candidates; c++) {
+  for (uint32_t c = 0; c < cpu_n_algorithms; c++) {
     memset(variants, 0, sizeof variants);
-    uint32_t found = cpu_candidates[c]->offer(a, p, CPU_MAX_VARIANTS, variants);
+    uint32_t found = cpu_algorithms[c]->offer(a, p, CPU_MAX_VARIANTS, variants);
     for (uint32_t k = 0; k < found; k++) {
-      *ARENA_PUSH(a, offers, n, cap) = (cpu_offer){cpu_candidates[c], variants[k]};
+      *ARENA_PUSH(a, offers, n, cap) = (cpu_offer){cpu_algorithms[c], variants[k]};
     }
   }
   sort_offers(n, offers);
@@ -77,16 +77,16 @@ uint32_t cpu_offers(arena *a, const cpu_problem *p, cpu_offer **out) {
 }
 
 const char *cpu_offer_name(arena *a, const cpu_offer *o) {
-  return *o->variant.name ? arena_printf(a, "%s:%s", o->candidate->name, o->variant.name) : o->candidate->name;
+  return *o->variant.name ? arena_printf(a, "%s:%s", o->algorithm->name, o->variant.name) : o->algorithm->name;
 }
 
 status cpu_offer_build(arena *a, const cpu_problem *p, const cpu_offer *o, cpu_way **out) {
   cpu_way *way = ARENA_NEW(a, cpu_way);
-  way->candidate = o->candidate;
+  way->algorithm = o->algorithm;
   way->variant = o->variant;
   way->why = arena_printf(a, "guessed %.2f us", o->variant.guess * 1e-3);
   *out = way;
-  return o->candidate->build(a, p, &o->variant, way);
+  return o->algorithm->build(a, p, &o->variant, way);
 }
 
 status cpu_best_guess(arena *a, const cpu_problem *p, cpu_way **out) {
@@ -131,4 +131,4 @@ static status build_kernel(arena *a, const cpu_problem *p, const cpu_variant *v,
   return NULL;
 }
 
-const cpu_candidate cpu_kernel_candidate = {"kernel", offer_kernel, build_kernel, NULL};
+const cpu_algorithm cpu_kernel_algorithm = {"kernel", offer_kernel, build_kernel, NULL};

@@ -1,13 +1,13 @@
-/* compile_candidate.h - the ways in which a contraction can be computed.
+/* compile_algorithm.h - the ways in which a contraction can be computed.
  *
  * A contraction is a dot, a convolution, or an output fusion around one (its epilogue).  A candidate is a way of computing
  * contractions: a library's call, emit's plain loops, a kernel of our own with weights packed as it wants them.  It offers
  * variants of itself for a problem, each with a guess of its time; who wins is measured (compile_tune.h) or, where nothing is
  * measured, the least guess.  A result must not depend on threads; variants may round differently from each other.
  *
- * To add one: a cpu_candidate in a file of its own, a row in cpu_candidates (compile_candidate.c).  The README says more. */
-#ifndef BACKEND_CPU_COMPILE_CANDIDATE_H
-#define BACKEND_CPU_COMPILE_CANDIDATE_H
+ * To add one: a cpu_algorithm in a file of its own, a row in cpu_algorithms (compile_algorithm.c).  The README says more. */
+#ifndef BACKEND_CPU_COMPILE_ALGORITHM_H
+#define BACKEND_CPU_COMPILE_ALGORITHM_H
 
 #include "backend_cpu/compile_contraction.h"
 #include "backend_cpu/compile_kernels.h"
@@ -53,11 +53,11 @@ typedef struct cpu_own {
   cpu_call_of call; /* of each phase */
 } cpu_own;
 
-typedef struct cpu_candidate cpu_candidate;
+typedef struct cpu_algorithm cpu_algorithm;
 
 /* A variant made ready: exactly one of plan and own is not NULL. */
 typedef struct cpu_way {
-  const cpu_candidate *candidate;
+  const cpu_algorithm *algorithm;
   cpu_variant variant;
   uint64_t scratch_bytes;
   cpu_plan *plan; /* a library's call */
@@ -65,7 +65,7 @@ typedef struct cpu_way {
   const char *why; /* it was chosen, in words; the same whenever the choice is found again */
 } cpu_way;
 
-struct cpu_candidate {
+struct cpu_algorithm {
   const char *name;
   /* Writes its variants for the problem, at most `room`, and gives their number; 0: it cannot.  Quick: nothing is made. */
   uint32_t (*offer)(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out);
@@ -76,11 +76,11 @@ struct cpu_candidate {
 };
 
 /* In this order where guesses are equal. */
-extern const cpu_candidate *const cpu_candidates[];
-extern const uint32_t cpu_n_candidates;
+extern const cpu_algorithm *const cpu_algorithms[];
+extern const uint32_t cpu_n_algorithms;
 
-extern const cpu_candidate cpu_library_candidate, cpu_narrow_candidate, cpu_gemm_candidate, cpu_kernel_candidate, cpu_winograd_candidate,
-    cpu_depthwise_candidate;
+extern const cpu_algorithm cpu_library_algorithm, cpu_reduced_precision_algorithm, cpu_gemm_algorithm, cpu_kernel_algorithm, cpu_winograd_algorithm,
+    cpu_depthwise_algorithm;
 
 /* False: not a contraction. */
 bool cpu_problem_of(const hlo_instr *i, uint32_t threads, const emit_target *target, cpu_problem *out);
@@ -89,7 +89,7 @@ bool cpu_problem_of(const hlo_instr *i, uint32_t threads, const emit_target *tar
 double cpu_shared(double nanoseconds, uint32_t threads);
 
 typedef struct cpu_offer {
-  const cpu_candidate *candidate;
+  const cpu_algorithm *algorithm;
   cpu_variant variant;
 } cpu_offer;
 

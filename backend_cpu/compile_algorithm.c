@@ -43,58 +43,57 @@ double cpu_shared(double nanoseconds, uint32_t threads) {
 
 /* --- offers --- */
 
-static int by_guess(const void *a, const void *b) {
-  double x = ((const cpu_offer *)a)->variant.guess, y = ((const cpu_offer *)b)->variant.guess;
+static int by_estimate(const void *a, const void *b) {
+  double x = ((const cpu_config *)a)->estimate, y = ((const cpu_config *)b)->estimate;
   return x < y ? -1 : x > y;
 }
 
 /* Insertion: few, and those of equal guess keep their order. */
-static void sort_offers(uint32_t n, cpu_offer *offers) {
+static void sort_configs(uint32_t n, cpu_config *configs) {
   for (uint32_t k = 1; k < n; k++) {
-    cpu_offer moved = offers[k];
+    cpu_config moved = configs[k];
     uint32_t to = k;
-    for (; to > 0 && by_guess(&offers[to - 1], &moved) > 0; to--) {
-      offers[to] = offers[to - 1];
+    for (; to > 0 && by_estimate(&configs[to - 1], &moved) > 0; to--) {
+      configs[to] = configs[to - 1];
     }
-    offers[to] = moved;
+    configs[to] = moved;
   }
 }
 
-uint32_t cpu_offers(arena *a, const cpu_problem *p, cpu_offer **out) {
-  cpu_variant variants[CPU_MAX_VARIANTS];
-  cpu_offer *offers = NULL;
+uint32_t cpu_list_configs(arena *a, const cpu_problem *p, cpu_config **out) {
+  cpu_config of_one[CPU_MAX_CONFIGS_OF_ONE], *configs = NULL;
   uint32_t n = 0, cap = 0;
   for (uint32_t c = 0; c < cpu_n_algorithms; c++) {
-    memset(variants, 0, sizeof variants);
-    uint32_t found = cpu_algorithms[c]->offer(a, p, CPU_MAX_VARIANTS, variants);
+    memset(of_one, 0, sizeof of_one);
+    uint32_t found = cpu_algorithms[c]->list_configs(a, p, CPU_MAX_CONFIGS_OF_ONE, of_one);
     for (uint32_t k = 0; k < found; k++) {
-      *ARENA_PUSH(a, offers, n, cap) = (cpu_offer){cpu_algorithms[c], variants[k]};
+      of_one[k].algorithm = cpu_algorithms[c];
+      *ARENA_PUSH(a, configs, n, cap) = of_one[k];
     }
   }
-  sort_offers(n, offers);
-  *out = offers;
+  sort_configs(n, configs);
+  *out = configs;
   return n;
 }
 
-const char *cpu_offer_name(arena *a, const cpu_offer *o) {
-  return *o->variant.name ? arena_printf(a, "%s:%s", o->algorithm->name, o->variant.name) : o->algorithm->name;
+const char *cpu_config_name(arena *a, const cpu_config *c) {
+  return *c->name ? arena_printf(a, "%s:%s", c->algorithm->name, c->name) : c->algorithm->name;
 }
 
-status cpu_offer_build(arena *a, const cpu_problem *p, const cpu_offer *o, cpu_way **out) {
-  cpu_way *way = ARENA_NEW(a, cpu_way);
-  way->algorithm = o->algorithm;
-  way->variant = o->variant;
-  way->why = arena_printf(a, "guessed %.2f us", o->variant.guess * 1e-3);
-  *out = way;
-  return o->algorithm->build(a, p, &o->variant, way);
+status cpu_plan_build(arena *a, const cpu_problem *p, const cpu_config *config, cpu_plan **out) {
+  cpu_plan *plan = ARENA_NEW(a, cpu_plan);
+  plan->config = *config;
+  plan->why = arena_printf(a, "guessed %.2f us", config->estimate * 1e-3);
+  *out = plan;
+  return config->algorithm->build(a, p, config, plan);
 }
 
-status cpu_best_guess(arena *a, const cpu_problem *p, cpu_way **out) {
-  cpu_offer *offers;
-  uint32_t n = cpu_offers(a, p, &offers);
+status cpu_best_estimate(arena *a, const cpu_problem *p, cpu_plan **out) {
+  cpu_config *configs;
+  uint32_t n = cpu_list_configs(a, p, &configs);
   *out = NULL;
   for (uint32_t k = 0; k < n; k++) {
-    status s = cpu_offer_build(a, p, &offers[k], out);
+    status s = cpu_plan_build(a, p, &configs[k], out);
     if (!s) {
       return NULL;
     }
@@ -112,9 +111,9 @@ status cpu_best_guess(arena *a, const cpu_problem *p, cpu_way **out) {
 /* About 15 GFLOP/s a thread. */
 static const double kernel_nanoseconds = 0.15;
 
-static uint32_t offer_kernel(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
+static uint32_t list_kernel(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   (void)a, (void)room;
-  out->guess = cpu_shared(p->multiplications * kernel_nanoseconds, p->threads);
+  out->estimate = cpu_shared(p->multiplications * kernel_nanoseconds, p->threads);
   return emit_supports(p->instr, NULL);
 }
 
@@ -124,11 +123,11 @@ static status write_kernel(emit_module *m, const char *name, const hlo_instr *i,
   return emit_kernel(m, name, i, options, info);
 }
 
-static status build_kernel(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_way *out) {
+static status build_kernel(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out) {
   (void)p, (void)v;
-  out->own = ARENA_NEW(a, cpu_own);
-  *out->own = (cpu_own){.n_phases = 1, .write = write_kernel};
+  out->kernel = ARENA_NEW(a, cpu_kernel_plan);
+  *out->kernel = (cpu_kernel_plan){.n_phases = 1, .write = write_kernel};
   return NULL;
 }
 
-const cpu_algorithm cpu_kernel_algorithm = {"kernel", offer_kernel, build_kernel, NULL};
+const cpu_algorithm cpu_kernel_algorithm = {"kernel", list_kernel, build_kernel, NULL};

@@ -1,18 +1,19 @@
-/* compile_algorithm.h - the ways in which a contraction can be computed.
+/* compile_algorithm.h - the algorithms that compute a contraction, and their configs.
  *
- * A contraction is a dot, a convolution, or an output fusion around one (its epilogue).  A candidate is a way of computing
- * contractions: a library's call, emit's plain loops, a kernel of our own with weights packed as it wants them.  It offers
- * variants of itself for a problem, each with a guess of its time; who wins is measured (compile_tune.h) or, where nothing is
- * measured, the least guess.  A result must not depend on threads; variants may round differently from each other.
+ * A contraction is a dot, a convolution, or an output fusion around one (its epilogue).  An algorithm is one way to compute
+ * contractions: a library's call, emit's plain loops, or a kernel of ours with packed weights.  For a problem it lists its
+ * configs, each with an estimate of its time.  The autotuner times configs (compile_tune.h); where nothing is timed, the
+ * config with the least estimate is taken.  A config that is made ready for code generation is a plan.  A result must not
+ * depend on the number of threads; configs may round differently from each other.
  *
- * To add one: a cpu_algorithm in a file of its own, a row in cpu_algorithms (compile_algorithm.c).  The README says more. */
+ * To add an algorithm: a cpu_algorithm in a file of its own, and a row in cpu_algorithms (compile_algorithm.c). */
 #ifndef BACKEND_CPU_COMPILE_ALGORITHM_H
 #define BACKEND_CPU_COMPILE_ALGORITHM_H
 
 #include "backend_cpu/compile_contraction.h"
 #include "backend_cpu/compile_kernels.h"
 
-enum { CPU_MAX_VARIANTS = 24, CPU_MAX_OFFERS = 64, CPU_MAX_PHASES = 4 };
+enum { CPU_MAX_CONFIGS_OF_ONE = 24, CPU_MAX_CONFIGS = 64, CPU_MAX_PHASES = 4 };
 
 /* What is to be computed. */
 typedef struct cpu_problem {
@@ -27,17 +28,21 @@ typedef struct cpu_problem {
   dtype narrow; /* what f32 operands may be rounded to if that is measured to be faster; DTYPE_INVALID: nothing */
 } cpu_problem;
 
-typedef struct cpu_variant {
-  char name[24]; /* letters, digits and dots, unlike that of any other variant: "p4", "8x48"; "" if there is only one */
-  int64_t v[6];  /* as the candidate likes */
-  double guess;  /* nanoseconds that it will take: what is timed first, and what is taken where nothing is timed */
-  double bytes;  /* of packed weights and scratch memory, where these may be many; 0: no more than the plain weights */
-  bool idle;     /* leaves threads without work: such wins only where it is clearly faster */
-} cpu_variant;
+typedef struct cpu_algorithm cpu_algorithm;
 
-/* A kernel of our own, as phases that run one after the other, each divided over its own grid.  All have the same buffers:
- * the operands of the instruction (packed weights instead of those that it has), its results, scratch memory if there is. */
-typedef struct cpu_own {
+/* An algorithm with its parameters. */
+typedef struct cpu_config {
+  const cpu_algorithm *algorithm; /* set by cpu_list_configs; NULL: a kernel of ours to which there is no alternative */
+  char name[24];    /* letters, digits and dots, unique among the algorithm's configs: "p4", "8x48"; "" if there is only one */
+  int64_t v[6];     /* the algorithm's parameters; only the algorithm reads them */
+  double estimate;  /* expected nanoseconds: decides what is timed first, and what is taken where nothing is timed */
+  double bytes;     /* of packed weights and scratch memory, where these may be large; 0: not more than the plain weights */
+  bool idle;        /* leaves threads without work: wins only where it is clearly faster */
+} cpu_config;
+
+/* A kernel of ours: phases that run one after the other, each divided over its own grid.  All phases have the same buffers:
+ * the operands of the instruction (with packed weights in place of plain ones), its results, and scratch memory if it needs some. */
+typedef struct cpu_kernel_plan {
   uint32_t n_phases;
   emit_write_fn *write;
   const void *config; /* plain bytes that `write` and `pack` get; equal bytes, equal kernel (no padding, no pointers) */
@@ -51,63 +56,56 @@ typedef struct cpu_own {
   size_t packing_bytes;
   uint64_t scratch_bytes;
   cpu_call_of call; /* of each phase */
-} cpu_own;
+} cpu_kernel_plan;
 
-typedef struct cpu_algorithm cpu_algorithm;
-
-/* A variant made ready: exactly one of plan and own is not NULL. */
-typedef struct cpu_way {
-  const cpu_algorithm *algorithm;
-  cpu_variant variant;
+/* A config that is made ready: exactly one of `library` and `kernel` is not NULL. */
+typedef struct cpu_plan {
+  cpu_config config;
   uint64_t scratch_bytes;
-  cpu_plan *plan; /* a library's call */
-  cpu_own *own;
-  const char *why; /* it was chosen, in words; the same whenever the choice is found again */
-} cpu_way;
+  cpu_library_plan *library;
+  cpu_kernel_plan *kernel;
+  const char *why; /* the reason for the choice, for people; the same whenever the choice is made again */
+} cpu_plan;
 
 struct cpu_algorithm {
   const char *name;
-  /* Writes its variants for the problem, at most `room`, and gives their number; 0: it cannot.  Quick: nothing is made. */
-  uint32_t (*offer)(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out);
-  /* Fills plan or own, and scratch_bytes.  UNSUPPORTED: after all it cannot, and the next best is taken. */
-  status (*build)(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_way *out);
-  /* The variant of that name, which another problem was offered; false: there is no such.  NULL: it offers all that it has. */
-  bool (*named)(const cpu_problem *p, const char *name, cpu_variant *out);
+  /* Writes at most `room` configs for the problem and returns their number; 0: it cannot compute it.  Must be quick: nothing is
+   * built here. */
+  uint32_t (*list_configs)(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out);
+  /* Fills `library` or `kernel`, and scratch_bytes.  UNSUPPORTED: it cannot after all, and the next best config is taken. */
+  status (*build)(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out);
+  /* Finds a config by its name that list_configs may have left out; returns false if there is none.  NULL: list_configs lists all. */
+  bool (*find_config)(const cpu_problem *p, const char *name, cpu_config *out);
 };
 
-/* In this order where guesses are equal. */
+/* In this order where estimates are equal. */
 extern const cpu_algorithm *const cpu_algorithms[];
 extern const uint32_t cpu_n_algorithms;
 
-extern const cpu_algorithm cpu_library_algorithm, cpu_reduced_precision_algorithm, cpu_gemm_algorithm, cpu_kernel_algorithm, cpu_winograd_algorithm,
-    cpu_depthwise_algorithm;
+extern const cpu_algorithm cpu_library_algorithm, cpu_reduced_precision_algorithm, cpu_gemm_algorithm, cpu_kernel_algorithm,
+    cpu_winograd_algorithm, cpu_depthwise_algorithm;
 
-/* False: not a contraction. */
+/* Returns false if `i` is not a contraction. */
 bool cpu_problem_of(const hlo_instr *i, uint32_t threads, const emit_target *target, cpu_problem *out);
 
-/* What so many nanoseconds of work take when as many threads share it as that pays for: for guesses. */
+/* Estimated wall time of `nanoseconds` of work on up to `threads` threads; fewer where starting them costs more than they save. */
 double cpu_shared(double nanoseconds, uint32_t threads);
 
-typedef struct cpu_offer {
-  const cpu_algorithm *algorithm;
-  cpu_variant variant;
-} cpu_offer;
+/* Lists the configs of all algorithms on the arena, the least estimate first. */
+uint32_t cpu_list_configs(arena *a, const cpu_problem *p, cpu_config **out);
 
-/* All variants of all candidates, on the arena, the least guess first. */
-uint32_t cpu_offers(arena *a, const cpu_problem *p, cpu_offer **out);
+/* "library:p4": its name in the tuning log and in reports. */
+const char *cpu_config_name(arena *a, const cpu_config *c);
 
-/* "library:p4": what the log and the report call it. */
-const char *cpu_offer_name(arena *a, const cpu_offer *o);
+STATUS_MUST_USE status cpu_plan_build(arena *a, const cpu_problem *p, const cpu_config *config, cpu_plan **out);
 
-STATUS_MUST_USE status cpu_offer_build(arena *a, const cpu_problem *p, const cpu_offer *o, cpu_way **out);
+/* Builds the config with the least estimate that can be built.  *out is NULL if there is none. */
+STATUS_MUST_USE status cpu_best_estimate(arena *a, const cpu_problem *p, cpu_plan **out);
 
-/* The first offer that can be built, which is the best guess.  *out NULL: there is none. */
-STATUS_MUST_USE status cpu_best_guess(arena *a, const cpu_problem *p, cpu_way **out);
-
-/* Who says which way an instruction is computed.  choose may leave *out NULL: nobody can compute it. */
-typedef struct cpu_chooser {
-  status (*choose)(void *data, arena *a, const cpu_problem *p, cpu_way **out);
+/* Decides by which plan an instruction is computed.  select_plan may leave *out NULL: no algorithm can compute it. */
+typedef struct cpu_plan_selector {
+  status (*select_plan)(void *data, arena *a, const cpu_problem *p, cpu_plan **out);
   void *data;
-} cpu_chooser;
+} cpu_plan_selector;
 
 #endif

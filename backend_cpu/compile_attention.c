@@ -2,17 +2,17 @@
 
 #include "emit/attention.h"
 
-bool cpu_attention_way(arena *a, const hlo_instr *i, const emit_target *t, cpu_way **out) {
+bool cpu_attention_plan(arena *a, const hlo_instr *i, const emit_target *t, cpu_plan **out) {
   emit_attention c;
   if (!emit_attention_of_fusion(i, t, &c)) {
     return false;
   }
-  cpu_way *way = ARENA_NEW(a, cpu_way);
-  way->own = ARENA_NEW(a, cpu_own);
-  *way->own = (cpu_own){.n_phases = emit_attention_phases(&c), .write = emit_attention_write,
+  cpu_plan *plan = ARENA_NEW(a, cpu_plan);
+  plan->kernel = ARENA_NEW(a, cpu_kernel_plan);
+  *plan->kernel = (cpu_kernel_plan){.n_phases = emit_attention_phases(&c), .write = emit_attention_write,
                         .config = arena_memdup(a, &c, sizeof c), .config_bytes = sizeof c,
                         .scratch_bytes = emit_attention_scratch(&c)};
-  way->scratch_bytes = way->own->scratch_bytes;
-  *out = way;
+  plan->scratch_bytes = plan->kernel->scratch_bytes;
+  *out = plan;
   return true;
 }

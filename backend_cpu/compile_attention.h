@@ -5,6 +5,6 @@
 #include "backend_cpu/compile_algorithm.h"
 
 /* The kernel of a fusion of kind attention; false: it is none that emit/ has one for. */
-bool cpu_attention_way(arena *a, const hlo_instr *i, const emit_target *t, cpu_way **out);
+bool cpu_attention_plan(arena *a, const hlo_instr *i, const emit_target *t, cpu_plan **out);
 
 #endif

@@ -513,7 +513,7 @@ bool cpu_takes_activation(void *data, const hlo_instr *contraction, const hlo_in
 
 /* --- plans --- */
 
-static bool add_step(cpu_plan *p, const step *s) {
+static bool add_step(cpu_library_plan *p, const step *s) {
   cpu_contraction *c = &p->c;
   uint32_t everything = c->g.op == CPU_MATMUL ? 7 : (1u << (c->g.spatial + 2)) - 1;
   bool bytes = cpu_sums_bytes(&c->g); /* their bias is s32 */
@@ -549,7 +549,7 @@ static bool add_step(cpu_plan *p, const step *s) {
   return true;
 }
 
-static bool read_epilogue(cpu_plan *p, scope s, hlo_instr *contraction) {
+static bool read_epilogue(cpu_library_plan *p, scope s, hlo_instr *contraction) {
   hlo_instr *x = contraction;
   const hlo_computation *body = contraction->parent;
   while (x != body->roots[0].def) {
@@ -606,7 +606,7 @@ static double largest_sum(const cpu_geometry *g, const literal *weights) {
   return most;
 }
 
-static double largest_bias(const cpu_plan *p) {
+static double largest_bias(const cpu_library_plan *p) {
   const literal *l = p->bias.def ? hlo_literal(p->bias) : NULL;
   double most = p->bias.def && !l ? INFINITY : 0;
   for (int64_t k = 0; l && k < shape_elements(&l->shape); k++) {
@@ -616,13 +616,13 @@ static double largest_bias(const cpu_plan *p) {
 }
 
 /* The library computes all that follows a sum in f32, and conversions, too: a result in s32 must fit there. */
-static bool has_exact_sums(const cpu_plan *p) {
+static bool has_exact_sums(const cpu_library_plan *p) {
   const double whole = 1 << 24;
   return p->c.g.result_type != DTYPE_S32 ||
          (p->c.n_posts == 0 && largest_sum(&p->c.g, hlo_literal(p->weights)) + largest_bias(p) < whole);
 }
 
-bool cpu_plan_read(const hlo_instr *i, cpu_plan *p) {
+bool cpu_library_plan_read(const hlo_instr *i, cpu_library_plan *p) {
   hlo_instr *contraction = cpu_find_contraction(i);
   if (!contraction || !geometry_of(contraction, &p->c.g)) {
     return false;

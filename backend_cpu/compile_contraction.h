@@ -7,7 +7,7 @@
 #include "hlo/pass.h"
 
 /* How one instruction is computed by the library. */
-typedef struct cpu_plan {
+typedef struct cpu_library_plan {
   cpu_contraction c;
   const hlo_instr *instr;
   hlo_value lhs, weights, bias;       /* of the computation that `instr` stands in; bias.def NULL: none */
@@ -15,7 +15,7 @@ typedef struct cpu_plan {
   hlo_value sum;                      /* added to the result, whose buffer holds it beforehand; def NULL: none */
   cpu_call *call;
   cpu_call_info info;
-} cpu_plan;
+} cpu_library_plan;
 
 /* Whether `consumer` may follow the contraction in one call, its operand number `operand` being the value so far
  * (hlo_target.takes_epilogue). */
@@ -47,6 +47,6 @@ double cpu_geometry_multiplications(const cpu_geometry *g);
 
 /* The geometry, operands and epilogue of a dot, a convolution or an output fusion in a library's words, without parts and
  * call; false where they have none for it. */
-bool cpu_plan_read(const hlo_instr *i, cpu_plan *p);
+bool cpu_library_plan_read(const hlo_instr *i, cpu_library_plan *p);
 
 #endif

@@ -97,24 +97,24 @@ static int64_t choose_parts(const cpu_problem *p, const cpu_contraction *c) {
 
 enum { PARTS }; /* v[] of a variant */
 
-static bool read(const cpu_problem *p, cpu_plan *plan) {
-  if (!cpu_plan_read(p->instr, plan)) {
+static bool read(const cpu_problem *p, cpu_library_plan *library) {
+  if (!cpu_library_plan_read(p->instr, library)) {
     return false;
   }
-  lay_down(&plan->c);
-  flatten(&plan->c);
+  lay_down(&library->c);
+  flatten(&library->c);
   return true;
 }
 
-static void add_variant(int64_t parts, double guess, bool idle, uint32_t *n, cpu_variant *out) {
+static void add_config(int64_t parts, double estimate, bool idle, uint32_t *n, cpu_config *out) {
   for (uint32_t k = 0; k < *n; k++) {
     if (out[k].v[PARTS] == parts) {
       return;
     }
   }
-  cpu_variant *v = &out[(*n)++];
+  cpu_config *v = &out[(*n)++];
   v->v[PARTS] = parts;
-  v->guess = guess;
+  v->estimate = estimate;
   v->idle = idle;
   snprintf(v->name, sizeof v->name, "p%lld", (long long)parts);
 }
@@ -124,64 +124,64 @@ static bool is_small(const cpu_problem *p) {
 }
 
 /* The parts that choose_parts finds right, and others that may be better. */
-static uint32_t offer_parts(const cpu_problem *p, const cpu_plan *plan, uint32_t room, cpu_variant *out) {
+static uint32_t list_parts(const cpu_problem *p, const cpu_library_plan *library, uint32_t room, cpu_config *out) {
   uint32_t n = 0;
-  double guess = call_nanoseconds + cpu_shared(work_of(p, &plan->c), p->threads);
-  int64_t best = choose_parts(p, &plan->c);
-  add_variant(best, guess, false, &n, out);
+  double estimate = call_nanoseconds + cpu_shared(work_of(p, &library->c), p->threads);
+  int64_t best = choose_parts(p, &library->c);
+  add_config(best, estimate, false, &n, out);
   for (int64_t parts = 1; parts <= 4 * (int64_t)p->threads && n + 1 < room; parts *= 2) {
-    int64_t possible = whole_parts(&plan->c, parts);
+    int64_t possible = whole_parts(&library->c, parts);
     bool idle = possible < (int64_t)p->threads && possible < best;
-    add_variant(possible, guess * (idle ? 1.5 : 1.1), idle, &n, out);
+    add_config(possible, estimate * (idle ? 1.5 : 1.1), idle, &n, out);
   }
-  add_variant(1, guess * p->threads, best > 1, &n, out); /* at least this can be built */
+  add_config(1, estimate * p->threads, best > 1, &n, out); /* at least this can be built */
   return n;
 }
 
-static uint32_t offer_library(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
-  cpu_plan *plan = ARENA_NEW(a, cpu_plan);
-  return read(p, plan) && !is_small(p) ? offer_parts(p, plan, room, out) : 0;
+static uint32_t list_library(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
+  cpu_library_plan *library = ARENA_NEW(a, cpu_library_plan);
+  return read(p, library) && !is_small(p) ? list_parts(p, library, room, out) : 0;
 }
 
-static status build_call(arena *a, const cpu_problem *p, const cpu_variant *v, dtype narrow, cpu_way *out) {
-  cpu_plan *plan = ARENA_NEW(a, cpu_plan);
-  CHECK_THAT(read(p, plan), STATUS_UNSUPPORTED, "no library takes it");
-  plan->c.g.parts = v->v[PARTS];
-  plan->c.g.narrow = narrow;
-  TRY(cpu_call_create(a, &plan->c, NULL, &plan->call, &plan->info));
-  CHECK_THAT(plan->info.fast || (!narrow && !emit_supports(p->instr, NULL)), STATUS_UNSUPPORTED,
+static status build_call(arena *a, const cpu_problem *p, const cpu_config *v, dtype narrow, cpu_plan *out) {
+  cpu_library_plan *library = ARENA_NEW(a, cpu_library_plan);
+  CHECK_THAT(read(p, library), STATUS_UNSUPPORTED, "no library takes it");
+  library->c.g.parts = v->v[PARTS];
+  library->c.g.narrow = narrow;
+  TRY(cpu_call_create(a, &library->c, NULL, &library->call, &library->info));
+  CHECK_THAT(library->info.fast || (!narrow && !emit_supports(p->instr, NULL)), STATUS_UNSUPPORTED,
              "the library has plain loops only");
-  out->plan = plan;
-  out->scratch_bytes = plan->info.scratch_bytes;
+  out->library = library;
+  out->scratch_bytes = library->info.scratch_bytes;
   return NULL;
 }
 
-static status build_library(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_way *out) {
+static status build_library(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out) {
   return build_call(a, p, v, DTYPE_INVALID, out);
 }
 
-const cpu_algorithm cpu_library_algorithm = {"library", offer_library, build_library, NULL};
+const cpu_algorithm cpu_library_algorithm = {"library", list_library, build_library, NULL};
 
 /* --- with products of narrow numbers --- */
 
 /* Whether they are faster depends on the processor: on some they are twice as fast as f32, on others half.  So they are never
  * taken without having been timed: their guess is behind that for f32. */
-static const double narrow_guess = 1.01;
+static const double reduced_precision_estimate = 1.01;
 
-static uint32_t offer_narrow(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
-  cpu_plan *plan = ARENA_NEW(a, cpu_plan);
-  if (!p->narrow || !read(p, plan) || !plan->c.g.packed || cpu_sums_bytes(&plan->c.g) || is_small(p)) {
+static uint32_t list_reduced_precision(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
+  cpu_library_plan *library = ARENA_NEW(a, cpu_library_plan);
+  if (!p->narrow || !read(p, library) || !library->c.g.packed || cpu_sums_bytes(&library->c.g) || is_small(p)) {
     return 0;
   }
-  uint32_t n = offer_parts(p, plan, room, out);
+  uint32_t n = list_parts(p, library, room, out);
   for (uint32_t k = 0; k < n; k++) {
-    out[k].guess *= narrow_guess;
+    out[k].estimate *= reduced_precision_estimate;
   }
   return n;
 }
 
-static status build_narrow(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_way *out) {
+static status build_reduced_precision(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out) {
   return build_call(a, p, v, p->narrow, out);
 }
 
-const cpu_algorithm cpu_reduced_precision_algorithm = {"narrow", offer_narrow, build_narrow, NULL};
+const cpu_algorithm cpu_reduced_precision_algorithm = {"narrow", list_reduced_precision, build_reduced_precision, NULL};

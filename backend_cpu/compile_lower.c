@@ -15,7 +15,7 @@
 /* What is known about a contraction or an attention, kept because it is asked for more than once. */
 typedef struct planned {
   const hlo_instr *instr;
-  cpu_way *way; /* NULL: none is found, which emit says */
+  cpu_plan *plan; /* NULL: none is found, which emit says */
 } planned;
 
 typedef struct lowering {
@@ -39,7 +39,7 @@ static bool is_attention(const hlo_instr *i) {
   return i->op == HLO_FUSION && hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_ATTENTION;
 }
 
-static cpu_way *way_of(lowering *l, const hlo_instr *i) {
+static cpu_plan *plan_of(lowering *l, const hlo_instr *i) {
   cpu_problem problem;
   bool attention = is_attention(i);
   if (!attention && !problem_of(l, i, &problem)) {
@@ -47,29 +47,29 @@ static cpu_way *way_of(lowering *l, const hlo_instr *i) {
   }
   for (uint32_t k = l->n_plans; k-- > 0;) {
     if (l->plans[k].instr == i) {
-      return l->plans[k].way;
+      return l->plans[k].plan;
     }
   }
   planned *p = ARENA_PUSH(l->arena, l->plans, l->n_plans, l->cap_plans);
   p->instr = i;
   if (attention) {
-    (void)cpu_attention_way(l->arena, i, l->options->target, &p->way);
-    return p->way;
+    (void)cpu_attention_plan(l->arena, i, l->options->target, &p->plan);
+    return p->plan;
   }
-  const cpu_chooser *chooser = l->options->chooser;
-  status s = chooser ? chooser->choose(chooser->data, l->arena, &problem, &p->way)
-                     : cpu_best_guess(l->arena, &problem, &p->way);
+  const cpu_plan_selector *selector = l->options->selector;
+  status s = selector ? selector->select_plan(selector->data, l->arena, &problem, &p->plan)
+                     : cpu_best_estimate(l->arena, &problem, &p->plan);
   if (s && !l->failed) {
     l->failed = s;
   } else {
     status_free(s);
   }
-  return p->way;
+  return p->plan;
 }
 
-static cpu_plan *plan_of(lowering *l, const hlo_instr *i) {
-  const cpu_way *way = way_of(l, i);
-  return way ? way->plan : NULL;
+static cpu_library_plan *library_plan_of(lowering *l, const hlo_instr *i) {
+  const cpu_plan *plan = plan_of(l, i);
+  return plan ? plan->library : NULL;
 }
 
 /* --- the rules for buffers --- */
@@ -113,7 +113,7 @@ static bool joins_many(const hlo_instr *i) {
 }
 
 /* A library's call adds the residual from where the result comes to lie, and reads all else while it writes. */
-static bool is_only_residual(const cpu_plan *p, hlo_value v) {
+static bool is_only_residual(const cpu_library_plan *p, hlo_value v) {
   bool only = p->sum.def && hlo_value_equal(p->sum, v) && !hlo_value_equal(p->lhs, v) && !hlo_value_equal(p->weights, v) &&
               !(p->bias.def && hlo_value_equal(p->bias, v));
   for (uint32_t k = 0; only && k < cpu_contraction_arrays(&p->c); k++) {
@@ -130,7 +130,7 @@ static hlo_access access_of(void *data, const hlo_instr *i) {
 }
 
 static bool may_share(void *data, const hlo_instr *i, uint32_t operand, uint32_t result) {
-  const cpu_plan *p = plan_of(data, i);
+  const cpu_library_plan *p = library_plan_of(data, i);
   if (p) {
     return is_only_residual(p, i->operands[operand]);
   }
@@ -172,8 +172,8 @@ static uint64_t scratch(void *data, const hlo_instr *i) {
   if (i->op == HLO_SORT) {
     return cpu_sort_scratch(i->shapes[0].dims[hlo_int(i, HLO_ATTR_DIMENSION)]) * (uint64_t)sort_parts(l, i) + 64;
   }
-  const cpu_way *way = way_of(l, i);
-  return way ? way->scratch_bytes : 0;
+  const cpu_plan *plan = plan_of(l, i);
+  return plan ? plan->scratch_bytes : 0;
 }
 
 /* The operand that says where elements stood: it is not read. */
@@ -352,7 +352,7 @@ typedef struct packing {
   const lowering *lowering;
   const literal *given;
   const cpu_call *call;
-  const cpu_own *own; /* where call is NULL */
+  const cpu_kernel_plan *kernel; /* where call is NULL */
   void *packed;
 } packing;
 
@@ -360,7 +360,7 @@ static status pack(void *data) {
   const packing *p = data;
   literal plain;
   TRY(take_plain(p->lowering, p->given, &plain));
-  status failed = p->call ? cpu_call_pack(p->call, plain.data, p->packed) : p->own->pack(p->own->config, &plain, p->packed);
+  status failed = p->call ? cpu_call_pack(p->call, plain.data, p->packed) : p->kernel->pack(p->kernel->config, &plain, p->packed);
   give_plain(p->lowering, p->given, &plain);
   return failed;
 }
@@ -373,7 +373,7 @@ static void pack_later(lowering *l, packing p) {
 }
 
 /* All that the library's packing depends on. */
-static rt_span library_packing(const lowering *l, const cpu_plan *p) {
+static rt_span library_packing(const lowering *l, const cpu_library_plan *p) {
   cpu_geometry g = p->c.g;
   rt_writer w = {.arena = l->arena};
   g.parts = cpu_contraction_axis(&p->c) == 2 && g.op == CPU_MATMUL ? g.parts : 1; /* columns are packed part by part */
@@ -387,7 +387,7 @@ static rt_span library_packing(const lowering *l, const cpu_plan *p) {
   return rt_written(&w);
 }
 
-static status add_weights(lowering *l, lower_context *c, rt_thunk *t, const cpu_plan *p) {
+static status add_weights(lowering *l, lower_context *c, rt_thunk *t, const cpu_library_plan *p) {
   if (!p->c.g.packed) {
     lower_add_buffer(c, t, lower_buffer(c, p->weights));
     return NULL;
@@ -406,15 +406,15 @@ static status add_weights(lowering *l, lower_context *c, rt_thunk *t, const cpu_
 }
 
 /* Of what can be computed in one way only there is nothing to say. */
-static void note_way(lower_context *c, rt_thunk *t, const cpu_way *way) {
-  if (!way->algorithm) {
+static void note_plan(lower_context *c, rt_thunk *t, const cpu_plan *plan) {
+  if (!plan->config.algorithm) {
     return;
   }
-  lower_note(c, t, "%s, %s", cpu_offer_name(lower_arena(c), &(cpu_offer){way->algorithm, way->variant}), way->why);
+  lower_note(c, t, "%s, %s", cpu_config_name(lower_arena(c), &plan->config), plan->why);
 }
 
-static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i, const cpu_way *way) {
-  const cpu_plan *p = way->plan;
+static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i, const cpu_plan *plan) {
+  const cpu_library_plan *p = plan->library;
   rt_buffer result = lower_buffer(c, hlo_result((hlo_instr *)i, 0));
   if (p->sum.def) {
     result.kept = true;
@@ -428,7 +428,7 @@ static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i
   lower_note(c, whole, "%s %s%s, %d part(s)", cpu_library_is_blas() ? "OpenBLAS" : "oneDNN",
              p->info.implementation ? p->info.implementation : "",
              p->c.g.packed ? ", weights packed" : "", (int)p->c.g.parts);
-  note_way(c, whole, way);
+  note_plan(c, whole, plan);
   lower_add_buffer(c, whole, lower_buffer(c, p->lhs));
   TRY(add_weights(l, c, whole, p));
   if (p->bias.def) {
@@ -451,48 +451,48 @@ static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i
 }
 
 /* A constant of the program with the weights as the kernel wants them. */
-static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, uint32_t operand, const cpu_way *way,
+static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, uint32_t operand, const cpu_plan *plan,
                            rt_buffer *out) {
-  const cpu_own *own = way->own;
+  const cpu_kernel_plan *kernel = plan->kernel;
   const literal *given = hlo_literal(i->operands[operand]);
   rt_writer how = {.arena = l->arena};
   void *packed;
   bool fresh;
-  rt_put_text(&how, way->algorithm->name);
+  rt_put_text(&how, plan->config.algorithm->name);
   rt_put_i64(&how, given->shape.type);
   rt_put_i64s(&how, given->shape.rank, given->shape.dims);
-  rt_put_bytes(&how, own->packing ? own->packing : own->config, own->packing ? own->packing_bytes : own->config_bytes);
-  TRY(packed_memory(l, given, rt_written(&how), own->packed_bytes, &packed, &fresh));
+  rt_put_bytes(&how, kernel->packing ? kernel->packing : kernel->config, kernel->packing ? kernel->packing_bytes : kernel->config_bytes);
+  TRY(packed_memory(l, given, rt_written(&how), kernel->packed_bytes, &packed, &fresh));
   if (fresh) {
-    pack_later(l, (packing){.given = given, .own = own, .packed = packed});
+    pack_later(l, (packing){.given = given, .kernel = kernel, .packed = packed});
   }
-  shape bytes = shape_make(DTYPE_U8, 1, (dim[]){(dim)own->packed_bytes});
-  *out = lower_constant_buffer(c, lower_constant(c, packed, own->packed_bytes), &bytes);
+  shape bytes = shape_make(DTYPE_U8, 1, (dim[]){(dim)kernel->packed_bytes});
+  *out = lower_constant_buffer(c, lower_constant(c, packed, kernel->packed_bytes), &bytes);
   return NULL;
 }
 
-static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const cpu_way *way) {
-  const cpu_own *own = way->own;
+static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const cpu_plan *plan) {
+  const cpu_kernel_plan *kernel = plan->kernel;
   cpu_problem problem;
   (void)problem_of(l, i, &problem);
-  int32_t packed = own->packed_bytes ? problem.weights : -1;
+  int32_t packed = kernel->packed_bytes ? problem.weights : -1;
   rt_buffer weights = {0};
   if (packed >= 0) {
-    TRY(pack_weights(l, c, i, (uint32_t)packed, way, &weights));
+    TRY(pack_weights(l, c, i, (uint32_t)packed, plan, &weights));
   }
   bring_base(c, i);
-  for (uint32_t phase = 0; phase < own->n_phases; phase++) {
+  for (uint32_t phase = 0; phase < kernel->n_phases; phase++) {
     rt_thunk *t = lower_thunk_replacing(c, "cpu.kernel", i, packed < 0 ? UINT32_MAX : (uint32_t)packed, weights);
     use_base(t, i);
     for (uint32_t k = t->n_inputs; k < t->n_buffers; k++) {
       t->buffers[k].kept = phase > 0; /* what the phases before wrote */
     }
-    if (own->n_phases > 1) {
-      lower_note(c, t, "step %u of %u", phase + 1, own->n_phases);
+    if (kernel->n_phases > 1) {
+      lower_note(c, t, "step %u of %u", phase + 1, kernel->n_phases);
     }
-    note_way(c, t, way);
-    const char *name = way->algorithm ? way->algorithm->name : "attention";
-    TRY(add_kernel(l, t, i, &(cpu_writer){own->write, name, own->config, own->config_bytes, phase, packed}, &own->call));
+    note_plan(c, t, plan);
+    const char *name = plan->config.algorithm ? plan->config.algorithm->name : "attention";
+    TRY(add_kernel(l, t, i, &(cpu_writer){kernel->write, name, kernel->config, kernel->config_bytes, phase, packed}, &kernel->call));
   }
   return NULL;
 }
@@ -525,9 +525,9 @@ static status emit(lower_context *c, const hlo_instr *i) {
   if (hlo_result_bytes(i) == 0) {
     return NULL;
   }
-  const cpu_way *way = way_of(l, i);
-  if (way) {
-    return way->plan ? emit_contraction(l, c, i, way) : emit_own(l, c, i, way);
+  const cpu_plan *plan = plan_of(l, i);
+  if (plan) {
+    return plan->library ? emit_contraction(l, c, i, plan) : emit_own(l, c, i, plan);
   }
   switch (i->op) {
     case HLO_EMPTY:

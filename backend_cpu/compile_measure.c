@@ -44,7 +44,7 @@ typedef struct moving {
 typedef struct trial {
   const cpu_measuring *m;
   const cpu_problem *p;
-  const cpu_offer *offer;
+  const cpu_config *config;
   copies_list *copies;
   arena *arena;
   rt_program *program;
@@ -57,8 +57,8 @@ typedef struct trial {
   double best, spent; /* best < 0: out of the race */
 } trial;
 
-static status choose_offer(void *data, arena *a, const cpu_problem *p, cpu_way **out) {
-  return cpu_offer_build(a, p, ((const trial *)data)->offer, out);
+static status select_config(void *data, arena *a, const cpu_problem *p, cpu_plan **out) {
+  return cpu_plan_build(a, p, ((const trial *)data)->config, out);
 }
 
 /* Copies bring a residual into the result's buffer; in the whole program it mostly lies there already. */
@@ -137,13 +137,13 @@ static status build(void *data) {
   arena *a = t->arena;
   const emit_target *target = t->p->target;
   cpu_kernels *kernels = cpu_kernels_create(a, target, NULL);
-  cpu_chooser chooser = {choose_offer, t};
+  cpu_plan_selector selector = {select_config, t};
   const hlo_instr *alone = cpu_isolate(a, t->p->instr, CPU_ISOLATE_PROGRAM, -1);
   cpu_code code;
   rt_report report = {0};
   cpu_jobs *jobs = cpu_jobs_create(a);
   cpu_lower_options options = {.target = target, .threads = t->p->threads, .exact = t->p->exact, .narrow = t->p->narrow,
-                               .chooser = &chooser, .jobs = jobs};
+                               .selector = &selector, .jobs = jobs};
   TRY(cpu_lower(alone->parent->module, kernels, &options, a, &t->program, &report));
   TRY(cpu_kernels_compile(kernels, jobs, 1, 1, &code));
   TRY(cpu_attach_code(t->program, kernels, &code));
@@ -256,14 +256,14 @@ static status run_rounds(race *r) {
   return NULL;
 }
 
-status cpu_measure(const cpu_measuring *m, const cpu_problem *p, uint32_t n, const cpu_offer *offers,
+status cpu_measure(const cpu_measuring *m, const cpu_problem *p, uint32_t n, const cpu_config *configs,
                    double *nanoseconds) {
-  trial trials[CPU_MAX_OFFERS] = {0};
-  bool in[CPU_MAX_OFFERS] = {0};
-  race r = {m, {.arena = arena_create(m->budget)}, n < CPU_MAX_OFFERS ? n : CPU_MAX_OFFERS, trials, in};
+  trial trials[CPU_MAX_CONFIGS] = {0};
+  bool in[CPU_MAX_CONFIGS] = {0};
+  race r = {m, {.arena = arena_create(m->budget)}, n < CPU_MAX_CONFIGS ? n : CPU_MAX_CONFIGS, trials, in};
   status s = NULL;
   for (uint32_t k = 0; k < r.n && !s; k++) {
-    trials[k] = (trial){.m = m, .p = p, .offer = &offers[k], .copies = &r.copies};
+    trials[k] = (trial){.m = m, .p = p, .config = &configs[k], .copies = &r.copies};
     s = begin_trial(&trials[k], &in[k]);
     drop_losers(&r, m->thorough ? 4 : 2);
   }

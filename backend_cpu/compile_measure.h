@@ -16,7 +16,7 @@ typedef struct cpu_measuring {
 
 /* nanoseconds[n]: the least time of each offer, negative for one that could not be built or run.  Fails only when the budget's
  * time is used up. */
-STATUS_MUST_USE status cpu_measure(const cpu_measuring *m, const cpu_problem *p, uint32_t n, const cpu_offer *offers,
+STATUS_MUST_USE status cpu_measure(const cpu_measuring *m, const cpu_problem *p, uint32_t n, const cpu_config *configs,
                                    double *nanoseconds);
 
 #endif

@@ -156,23 +156,23 @@ static uint32_t shares_of(const rt_compile_options *o) {
 }
 
 /* rt_compile_options.algorithm. */
-typedef struct nth_way {
+typedef struct nth_plan {
   uint32_t number;
   rt_report *report;
-} nth_way;
+} nth_plan;
 
-static status choose_nth(void *data, arena *a, const cpu_problem *p, cpu_way **out) {
-  const nth_way *nth = data;
-  cpu_offer *offers;
-  uint32_t n = cpu_offers(a, p, &offers);
+static status choose_nth(void *data, arena *a, const cpu_problem *p, cpu_plan **out) {
+  const nth_plan *nth = data;
+  cpu_config *configs;
+  uint32_t n = cpu_list_configs(a, p, &configs);
   nth->report->n_algorithms = n > nth->report->n_algorithms ? n : nth->report->n_algorithms;
-  status failed = nth->number <= n ? cpu_offer_build(a, p, &offers[nth->number - 1], out) : NULL;
+  status failed = nth->number <= n ? cpu_plan_build(a, p, &configs[nth->number - 1], out) : NULL;
   bool impossible = failed && (status_get_code(failed) & STATUS_CODE_MASK) == STATUS_UNSUPPORTED;
   if (nth->number <= n && !impossible) {
     return failed;
   }
   status_free(failed);
-  return cpu_best_guess(a, p, out);
+  return cpu_best_estimate(a, p, out);
 }
 
 static status add_texts(cpu_kernels *kernels, rt_report *r) {
@@ -206,12 +206,12 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   start = now;
   bool shares = options->sharing && !options->keep_text;
   cpu_kernels *kernels = cpu_kernels_create(a, target, shares ? options->sharing->shared : NULL);
-  nth_way nth = {options->algorithm, r};
-  cpu_chooser chooser = options->algorithm ? (cpu_chooser){choose_nth, &nth} : (cpu_chooser){cpu_tuned_way, tuner};
+  nth_plan nth = {options->algorithm, r};
+  cpu_plan_selector selector = options->algorithm ? (cpu_plan_selector){choose_nth, &nth} : (cpu_plan_selector){cpu_tuned_plan, tuner};
   cpu_jobs *jobs = cpu_jobs_create(a);
   cpu_lower_options lower = {.target = target, .threads = shares_of(options), .out_of_place = options->out_of_place,
                              .origins = options->origins, .keep_text = options->keep_text,
-                             .exact = options->exact, .narrow = options->narrow, .chooser = &chooser,
+                             .exact = options->exact, .narrow = options->narrow, .selector = &selector,
                              .sharing = options->sharing, .jobs = jobs};
   TRY(cpu_lower(m, kernels, &lower, a, out, r));
   cpu_tune_report(tuner, r);

@@ -22,16 +22,16 @@
 static const double fast_seconds = 2.5; /* that RT_TUNE_FAST may take for a module */
 /* Ways whose guess is so far from the best are not timed; nor, fast, is what is a small part of all. */
 static const double most_interruptions = 50; /* a second; an idle machine has a handful */
-enum { fast_variants = 3 };
-static const double far_guess = 4, farther_guess = 50, small_share = 0.002;
+enum { fast_configs = 3 };
+static const double far_estimate = 4, farther_estimate = 50, small_share = 0.002;
 
 /* What is equal is decided once. */
 typedef struct decision {
   rt_span all;        /* that decides, as bytes: the same, the same decision */
   uint64_t key, near; /* in the log: of `all`; of problems that are alike but for rows (0: of none) */
   cpu_problem problem; /* of the first of them */
-  uint32_t count, n_offers;
-  cpu_offer *offers;
+  uint32_t count, n_configs;
+  cpu_config *configs;
   const char *what;
   uint32_t winner; /* of the offers */
   const char *times, *how;
@@ -165,8 +165,8 @@ static status set_key(const cpu_tuner *t, decision *d) {
   for (uint32_t k = 0; k < p->instr->n_operands; k++) {
     rt_put_i64(&w, hlo_literal(p->instr->operands[k]) != NULL);
   }
-  for (uint32_t k = 0; k < d->n_offers; k++) { /* new candidates, or others, are to be timed */
-    rt_put_text(&w, cpu_offer_name(t->arena, &d->offers[k]));
+  for (uint32_t k = 0; k < d->n_configs; k++) { /* new candidates, or others, are to be timed */
+    rt_put_text(&w, cpu_config_name(t->arena, &d->configs[k]));
   }
   d->all = rt_written(&w);
   d->key = hash_bytes(d->all.data, d->all.size, t->machine);
@@ -189,8 +189,8 @@ static status add_use(cpu_tuner *t, const hlo_instr *i) {
   if (!make_problem(t, i, &d.problem)) {
     return NULL;
   }
-  d.n_offers = cpu_offers(t->arena, &d.problem, &d.offers);
-  if (d.n_offers == 0) {
+  d.n_configs = cpu_list_configs(t->arena, &d.problem, &d.configs);
+  if (d.n_configs == 0) {
     return NULL;
   }
   TRY(set_key(t, &d));
@@ -224,32 +224,33 @@ static status find_uses(cpu_tuner *t, const hlo_module *m) {
 /* --- deciding --- */
 
 /* The variant that a candidate has though it did not offer it; false: there is none. */
-static bool offer_more(const cpu_problem *p, const char *name, cpu_offer *out) {
-  const char *variant = strchr(name, ':');
-  for (uint32_t c = 0; variant && c < cpu_n_algorithms; c++) {
+static bool find_config(const cpu_problem *p, const char *name, cpu_config *out) {
+  const char *config = strchr(name, ':');
+  for (uint32_t c = 0; config && c < cpu_n_algorithms; c++) {
     const cpu_algorithm *x = cpu_algorithms[c];
-    size_t n = (size_t)(variant - name);
-    if (x->named && strncmp(name, x->name, n) == 0 && x->name[n] == '\0') {
-      *out = (cpu_offer){.algorithm = x};
-      return x->named(p, variant + 1, &out->variant);
+    size_t n = (size_t)(config - name);
+    if (x->find_config && strncmp(name, x->name, n) == 0 && x->name[n] == '\0') {
+      bool found = x->find_config(p, config + 1, out);
+      out->algorithm = x;
+      return found;
     }
   }
   return false;
 }
 
-/* The number of the offer of that name, which may be a new one; n_offers: there is none. */
-static uint32_t offer_of_name(const cpu_tuner *t, decision *d, const char *name) {
-  cpu_offer more;
+/* Returns the index of the config of that name, which is added if it was not listed; n_configs if there is none. */
+static uint32_t config_of_name(const cpu_tuner *t, decision *d, const char *name) {
+  cpu_config more;
   uint32_t k = 0;
-  while (k < d->n_offers && strcmp(cpu_offer_name(t->arena, &d->offers[k]), name) != 0) {
+  while (k < d->n_configs && strcmp(cpu_config_name(t->arena, &d->configs[k]), name) != 0) {
     k++;
   }
-  if (k == d->n_offers && offer_more(&d->problem, name, &more)) {
-    cpu_offer *offers = ARENA_NEW_N(t->arena, cpu_offer, k + 1);
-    memcpy(offers, d->offers, k * sizeof *offers);
-    offers[k] = more;
-    d->offers = offers;
-    d->n_offers++;
+  if (k == d->n_configs && find_config(&d->problem, name, &more)) {
+    cpu_config *configs = ARENA_NEW_N(t->arena, cpu_config, k + 1);
+    memcpy(configs, d->configs, k * sizeof *configs);
+    configs[k] = more;
+    d->configs = configs;
+    d->n_configs++;
   }
   return k;
 }
@@ -260,8 +261,8 @@ static bool decide_by_log(cpu_tuner *t, decision *d) {
   if (!e || (t->options->tune == RT_TUNE_FULL && e->how != CPU_LOG_FULL)) {
     return false;
   }
-  uint32_t k = offer_of_name(t, d, e->winner);
-  if (k == d->n_offers) {
+  uint32_t k = config_of_name(t, d, e->winner);
+  if (k == d->n_configs) {
     return false;
   }
   d->winner = k;
@@ -270,16 +271,16 @@ static bool decide_by_log(cpu_tuner *t, decision *d) {
   return true;
 }
 
-static bool is_of_algorithm(const char *winner, const cpu_offer *o) {
+static bool is_of_algorithm(const char *winner, const cpu_config *o) {
   size_t n = strlen(o->algorithm->name);
   return strncmp(winner, o->algorithm->name, n) == 0 && (winner[n] == ':' || winner[n] == '\0');
 }
 
 /* What was guessed for another number of rows is as good a guess for these, and its code may be there already. */
-static void guess_by_near(const cpu_tuner *t, decision *d, const cpu_log_entry *e) {
+static void estimate_by_near(const cpu_tuner *t, decision *d, const cpu_log_entry *e) {
   const double as_good = 1.05;
-  uint32_t same = is_of_algorithm(e->winner, &d->offers[0]) ? offer_of_name(t, d, e->winner) : d->n_offers;
-  if (same < d->n_offers && d->offers[same].variant.guess <= as_good * d->offers[0].variant.guess) {
+  uint32_t same = is_of_algorithm(e->winner, &d->configs[0]) ? config_of_name(t, d, e->winner) : d->n_configs;
+  if (same < d->n_configs && d->configs[same].estimate <= as_good * d->configs[0].estimate) {
     d->winner = same;
     d->how = "near";
   }
@@ -287,29 +288,29 @@ static void guess_by_near(const cpu_tuner *t, decision *d, const cpu_log_entry *
 
 /* What was fastest with another number of rows, if no guess speaks against it: the same variant or its candidate's best. */
 static void decide_by_near(const cpu_tuner *t, decision *d) {
-  const double same_variant = 1.25;
+  const double same_config = 1.25;
   const cpu_log_entry *e = d->near ? cpu_tune_log_find(t->log, d->near) : NULL;
   uint32_t best = 0;
-  if (e && e->how == CPU_LOG_GUESS) {
-    guess_by_near(t, d, e);
+  if (e && e->how == CPU_LOG_ESTIMATE) {
+    estimate_by_near(t, d, e);
     return;
   }
-  while (e && best < d->n_offers && !is_of_algorithm(e->winner, &d->offers[best])) {
+  while (e && best < d->n_configs && !is_of_algorithm(e->winner, &d->configs[best])) {
     best++;
   }
-  if (!e || best == d->n_offers || d->offers[best].variant.guess > far_guess * d->offers[0].variant.guess) {
+  if (!e || best == d->n_configs || d->configs[best].estimate > far_estimate * d->configs[0].estimate) {
     return;
   }
   d->winner = best;
   d->how = "near";
-  uint32_t same = offer_of_name(t, d, e->winner);
-  if (same < d->n_offers && d->offers[same].variant.guess <= same_variant * d->offers[best].variant.guess) {
+  uint32_t same = config_of_name(t, d, e->winner);
+  if (same < d->n_configs && d->configs[same].estimate <= same_config * d->configs[best].estimate) {
     d->winner = same;
   }
 }
 
 static void note(cpu_tuner *t, const decision *d, cpu_log_how how) {
-  const char *winner = cpu_offer_name(t->arena, &d->offers[d->winner]);
+  const char *winner = cpu_config_name(t->arena, &d->configs[d->winner]);
   cpu_tune_log_add(t->log, &(cpu_log_entry){d->key, how, winner, d->times, d->what});
   const cpu_log_entry *near = d->near ? cpu_tune_log_find(t->log, d->near) : NULL;
   if (d->near && (!near || near->how < how)) {
@@ -319,10 +320,10 @@ static void note(cpu_tuner *t, const decision *d, cpu_log_how how) {
 }
 
 /* How many of the candidate's variants stand before offer k, which are those with better guesses. */
-static uint32_t better_variants(const decision *d, uint32_t k) {
+static uint32_t better_configs(const decision *d, uint32_t k) {
   uint32_t n = 0;
   for (uint32_t j = 0; j < k; j++) {
-    n += d->offers[j].algorithm == d->offers[k].algorithm;
+    n += d->configs[j].algorithm == d->configs[k].algorithm;
   }
   return n;
 }
@@ -330,11 +331,11 @@ static uint32_t better_variants(const decision *d, uint32_t k) {
 /* The offers that are worth timing, by number: not those with bad guesses, nor, fast, more than some of one candidate. */
 static uint32_t worth_timing(const cpu_tuner *t, const decision *d, uint32_t *out) {
   bool full = t->options->tune == RT_TUNE_FULL;
-  double most = (full ? farther_guess : far_guess) * d->offers[0].variant.guess;
+  double most = (full ? farther_estimate : far_estimate) * d->configs[0].estimate;
   uint32_t n = 0;
-  for (uint32_t k = 0; k < d->n_offers && n < CPU_MAX_OFFERS; k++) {
-    const cpu_variant *v = &d->offers[k].variant;
-    if (v->guess <= most && (full || better_variants(d, k) < fast_variants)) {
+  for (uint32_t k = 0; k < d->n_configs && n < CPU_MAX_CONFIGS; k++) {
+    const cpu_config *v = &d->configs[k];
+    if (v->estimate <= most && (full || better_configs(d, k) < fast_configs)) {
       out[n++] = k;
     }
   }
@@ -343,19 +344,19 @@ static uint32_t worth_timing(const cpu_tuner *t, const decision *d, uint32_t *ou
 
 /* What a way must be faster by to be worth so much more memory, or may be slower by to save it: pages that a start must map, caches
  * that others could use. */
-static double worth_of_memory(const cpu_offer *other, const cpu_offer *best) {
-  const double much = 4 << 20, very_much = 12 << 20, more = other->variant.bytes - best->variant.bytes;
+static double worth_of_memory(const cpu_config *other, const cpu_config *best) {
+  const double much = 4 << 20, very_much = 12 << 20, more = other->bytes - best->bytes;
   double worth = fabs(more) > very_much ? 0.75 : fabs(more) > much ? 0.93 : 1;
   return more > 0 ? worth : 1 / worth;
 }
 
 /* The fastest; who stands behind another must be faster by more than what differs from one time to the next, by much where
  * others disturbed us: a log is made once.  -1: none ran. */
-static int64_t fastest(uint32_t n, const cpu_offer *offers, const double *times, bool disturbed) {
+static int64_t fastest(uint32_t n, const cpu_config *configs, const double *times, bool disturbed) {
   int64_t best = -1;
   for (uint32_t k = 0; k < n; k++) {
-    double clearly = disturbed ? 0.7 : offers[k].variant.idle ? 0.85 : 0.96;
-    if (times[k] >= 0 && (best < 0 || times[k] < clearly * worth_of_memory(&offers[k], &offers[best]) * times[best])) {
+    double clearly = disturbed ? 0.7 : configs[k].idle ? 0.85 : 0.96;
+    if (times[k] >= 0 && (best < 0 || times[k] < clearly * worth_of_memory(&configs[k], &configs[best]) * times[best])) {
       best = k;
     }
   }
@@ -371,21 +372,21 @@ static int64_t interruptions(void) {
 static status measure(cpu_tuner *t, rt_pool *pool, decision *d) {
   bool full = t->options->tune == RT_TUNE_FULL;
   cpu_measuring m = {pool, arena_budget(t->arena), weights_span(t), full};
-  double times[CPU_MAX_OFFERS];
-  uint32_t numbers[CPU_MAX_OFFERS], n = worth_timing(t, d, numbers);
-  cpu_offer offers[CPU_MAX_OFFERS];
+  double times[CPU_MAX_CONFIGS];
+  uint32_t numbers[CPU_MAX_CONFIGS], n = worth_timing(t, d, numbers);
+  cpu_config configs[CPU_MAX_CONFIGS];
   for (uint32_t k = 0; k < n; k++) {
-    offers[k] = d->offers[numbers[k]];
+    configs[k] = d->configs[numbers[k]];
   }
   int64_t before = interruptions();
   double start = seconds();
-  TRY(cpu_measure(&m, &d->problem, n, offers, times));
+  TRY(cpu_measure(&m, &d->problem, n, configs, times));
   bool disturbed = (double)(interruptions() - before) > 2 + most_interruptions * (seconds() - start);
   const char *text = disturbed ? "disturbed" : "";
-  int64_t best = fastest(n, offers, times, disturbed);
+  int64_t best = fastest(n, configs, times, disturbed);
   for (uint32_t k = 0; k < n; k++) {
     if (times[k] >= 0) {
-      text = arena_printf(t->arena, "%s%s%s=%.2f", text, *text ? "," : "", cpu_offer_name(t->arena, &offers[k]),
+      text = arena_printf(t->arena, "%s%s%s=%.2f", text, *text ? "," : "", cpu_config_name(t->arena, &configs[k]),
                           times[k] * 1e-3);
     }
   }
@@ -398,7 +399,7 @@ static status measure(cpu_tuner *t, rt_pool *pool, decision *d) {
   return NULL;
 }
 
-static double weight_of(const decision *d) { return d->offers[0].variant.guess * d->count; }
+static double weight_of(const decision *d) { return d->configs[0].estimate * d->count; }
 
 static int by_weight(const void *a, const void *b) {
   double x = weight_of(*(decision *const *)a), y = weight_of(*(decision *const *)b);
@@ -417,13 +418,13 @@ static status measure_all(cpu_tuner *t, uint32_t n, decision **open, rt_report *
   TRY(rt_pool_create(t->threads, &pool));
   for (uint32_t k = 0; k < n && !s; k++) {
     bool full = t->options->tune == RT_TUNE_FULL, late = seconds() - t->start > fast_seconds;
-    uint32_t numbers[CPU_MAX_OFFERS];
+    uint32_t numbers[CPU_MAX_CONFIGS];
     if (worth_timing(t, open[k], numbers) > 1 && (full || (!late && weight_of(open[k]) > small_share * all))) {
       s = measure(t, pool, open[k]);
       report->n_timed++;
     } else {
       decide_by_near(t, open[k]);
-      note(t, open[k], CPU_LOG_GUESS);
+      note(t, open[k], CPU_LOG_ESTIMATE);
     }
   }
   rt_pool_destroy(pool);
@@ -492,18 +493,18 @@ static decision *find_decision(const cpu_tuner *t, const hlo_instr *i) {
   return NULL;
 }
 
-status cpu_tuned_way(void *tuner, arena *a, const cpu_problem *p, cpu_way **out) {
+status cpu_tuned_plan(void *tuner, arena *a, const cpu_problem *p, cpu_plan **out) {
   decision *d = find_decision(tuner, p->instr);
-  status s = d ? cpu_offer_build(a, p, &d->offers[d->winner], out) : NULL;
+  status s = d ? cpu_plan_build(a, p, &d->configs[d->winner], out) : NULL;
   if (s && status_get_code(s) != STATUS_UNSUPPORTED) {
     return s;
   }
   if (s || !d) {
     status_free(s);
-    TRY(cpu_best_guess(a, p, out));
+    TRY(cpu_best_estimate(a, p, out));
   }
   if (d && *out) {
-    d->built = cpu_offer_name(a, &(cpu_offer){(*out)->algorithm, (*out)->variant});
+    d->built = cpu_config_name(a, &(*out)->config);
     (*out)->why = *d->times ? arena_printf(a, "measured, in us: %s", d->times) : (*out)->why;
   }
   return NULL;

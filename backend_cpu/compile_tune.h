@@ -12,8 +12,8 @@ typedef struct cpu_tuner cpu_tuner;
 STATUS_MUST_USE status cpu_tune(arena *a, const hlo_module *m, const rt_compile_options *options, const emit_target *target,
                                 uint32_t threads, cpu_tuner **out, rt_report *report);
 
-/* For a cpu_chooser: the way that was decided on, or the best guess where that cannot be built. */
-STATUS_MUST_USE status cpu_tuned_way(void *tuner, arena *a, const cpu_problem *p, cpu_way **out);
+/* For a cpu_plan_selector: the way that was decided on, or the best guess where that cannot be built. */
+STATUS_MUST_USE status cpu_tuned_plan(void *tuner, arena *a, const cpu_problem *p, cpu_plan **out);
 
 /* Once all is chosen: how. */
 void cpu_tune_report(const cpu_tuner *t, rt_report *report);

@@ -14,7 +14,7 @@
 enum { MAX_LINE = 8192, MAX_TEXT = 2048, FIELDS = 7, KEY_DIGITS = 16 };
 static const int64_t max_size = (int64_t)64 << 20;
 static const char version[] = "2", former[] = "1\t"; /* of lines; the former ones say nothing today, which is no damage */
-static const char *const hows[] = {[CPU_LOG_GUESS] = "guess", [CPU_LOG_FAST] = "fast", [CPU_LOG_FULL] = "full"};
+static const char *const hows[] = {[CPU_LOG_ESTIMATE] = "guess", [CPU_LOG_FAST] = "fast", [CPU_LOG_FULL] = "full"};
 
 typedef struct slot {
   cpu_log_entry entry;

@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 
-typedef enum cpu_log_how { CPU_LOG_GUESS, CPU_LOG_FAST, CPU_LOG_FULL } cpu_log_how;
+typedef enum cpu_log_how { CPU_LOG_ESTIMATE, CPU_LOG_FAST, CPU_LOG_FULL } cpu_log_how;
 
 typedef struct cpu_log_entry {
   uint64_t key;

@@ -20,7 +20,7 @@ static int64_t cache_bytes(void) {
 
 enum { TILE, SCHEDULE, FUSED = 0, PHASED, LATE }; /* v[] of a variant */
 
-static bool plan_of(const cpu_problem *p, const cpu_variant *v, emit_winograd *w) {
+static bool plan_of(const cpu_problem *p, const cpu_config *v, emit_winograd *w) {
   emit_winograd_options options = {v->v[TILE], v->v[SCHEDULE] != FUSED, v->v[SCHEDULE] == LATE, p->threads, cache_bytes()};
   if (p->exact || p->multiplications < CPU_SMALL_CONTRACTION || !p->constant_weights || p->lhs < 0 || !emit_supports(p->instr, NULL) ||
       !emit_winograd_plan(p->contraction, p->target, &options, w)) {
@@ -35,14 +35,14 @@ static double transformed_bytes(const emit_winograd *w) {
 }
 
 /* Late weights cost time: they are for those that no cache keeps.  Phases pay where the weights are more than a core's cache holds, and something else than one thread's one block is left. */
-static bool is_worth_offering(const cpu_problem *p, const emit_winograd *w) {
+static bool is_worth_listing(const cpu_problem *p, const emit_winograd *w) {
   bool same = p->threads == 1 && emit_winograd_all_tiles(w) <= w->rows;
   bool smaller = emit_winograd_products(w) >= 2 * w->r[0] * w->r[1]; /* late: in memory */
   bool late = smaller && transformed_bytes(w) > least_late_bytes;
   return !w->phased || (transformed_bytes(w) > (double)cache_bytes() && (w->late ? late : !same));
 }
 
-static double guess_of(const cpu_problem *p, const emit_winograd *w) {
+static double estimate_of(const cpu_problem *p, const emit_winograd *w) {
   double bytes = (double)emit_winograd_packed_bytes(w), work = emit_winograd_multiplications(w) * multiplication_nanoseconds;
   work += w->late ? late_nanoseconds * transformed_bytes(w) * (double)emit_winograd_shares(w) : 0;
   bytes *= w->phased ? phased_byte_nanoseconds : fused_byte_nanoseconds;
@@ -52,33 +52,33 @@ static double guess_of(const cpu_problem *p, const emit_winograd *w) {
 }
 
 /* Ways that are far behind the best one are not worth being compiled and timed. */
-static uint32_t keep_promising(uint32_t n, cpu_variant *v) {
+static uint32_t keep_promising(uint32_t n, cpu_config *v) {
   const double far = 1.35;
-  double least = n ? v[0].guess : 0;
+  double least = n ? v[0].estimate : 0;
   uint32_t kept = 0;
   for (uint32_t k = 1; k < n; k++) {
-    least = v[k].guess < least ? v[k].guess : least;
+    least = v[k].estimate < least ? v[k].estimate : least;
   }
   for (uint32_t k = 0; k < n; k++) {
-    if (v[k].guess <= far * least) {
+    if (v[k].estimate <= far * least) {
       v[kept++] = v[k];
     }
   }
   return kept;
 }
 
-static uint32_t offer(arena *a, const cpu_problem *p, uint32_t room, cpu_variant *out) {
-  static const cpu_variant ways[] = {
+static uint32_t config(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
+  static const cpu_config plans[] = {
       {.name = "8", .v = {8, FUSED}},  {.name = "8.phased", .v = {8, PHASED}}, {.name = "6", .v = {6, FUSED}},
       {.name = "6.phased", .v = {6, PHASED}}, {.name = "4", .v = {4, FUSED}},  {.name = "4.phased", .v = {4, PHASED}},
       {.name = "4.late", .v = {4, LATE}},  {.name = "2", .v = {2, FUSED}},  {.name = "2.phased", .v = {2, PHASED}}};
   uint32_t n = 0;
   emit_winograd w;
-  for (size_t k = 0; k < sizeof ways / sizeof *ways && n < room; k++) {
-    if (plan_of(p, &ways[k], &w) && is_worth_offering(p, &w)) {
-      out[n] = ways[k];
+  for (size_t k = 0; k < sizeof plans / sizeof *plans && n < room; k++) {
+    if (plan_of(p, &plans[k], &w) && is_worth_listing(p, &w)) {
+      out[n] = plans[k];
       out[n].bytes = (double)(emit_winograd_packed_bytes(&w) + emit_winograd_scratch_bytes(&w));
-      out[n++].guess = guess_of(p, &w);
+      out[n++].estimate = estimate_of(p, &w);
     }
   }
   (void)a;
@@ -95,17 +95,17 @@ static status pack(const void *config, const literal *weights, void *packed) {
   return NULL;
 }
 
-static status build(arena *a, const cpu_problem *p, const cpu_variant *v, cpu_way *out) {
+static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out) {
   emit_winograd *w = ARENA_NEW(a, emit_winograd);
   CHECK_THAT(plan_of(p, v, w), STATUS_UNSUPPORTED, "not for winograd");
   double error = emit_winograd_error(a, w, literal_aligned(hlo_literal(p->instr->operands[p->weights]), a));
   CHECK_THAT(error <= largest_error, STATUS_UNSUPPORTED, "its error with these weights is %g of the largest output", error);
-  out->own = ARENA_NEW(a, cpu_own);
-  *out->own = (cpu_own){.n_phases = emit_winograd_kernels(w), .write = write_phase, .config = w, .config_bytes = sizeof *w,
+  out->kernel = ARENA_NEW(a, cpu_kernel_plan);
+  *out->kernel = (cpu_kernel_plan){.n_phases = emit_winograd_kernels(w), .write = write_phase, .config = w, .config_bytes = sizeof *w,
                         .packed_bytes = emit_winograd_packed_bytes(w), .pack = pack,
                         .scratch_bytes = emit_winograd_scratch_bytes(w)};
-  out->scratch_bytes = out->own->scratch_bytes;
+  out->scratch_bytes = out->kernel->scratch_bytes;
   return NULL;
 }
 
-const cpu_algorithm cpu_winograd_algorithm = {"winograd", offer, build, NULL};
+const cpu_algorithm cpu_winograd_algorithm = {"winograd", config, build, NULL};

@@ -52,7 +52,7 @@ typedef struct ready {
 } ready;
 
 typedef struct part {
-  const onednn_primitive *piece;
+  const onednn_primitive *primitive;
   int64_t offsets[ONEDNN_MAX_ARGS]; /* bytes, of each argument */
   ready *_Atomic spare;      /* of the last run; a run takes it, one that finds none makes another */
 } part;
@@ -60,7 +60,7 @@ typedef struct part {
 struct cpu_call {
   uint32_t n_parts, n_primitives;
   part *parts;
-  onednn_primitive *pieces;
+  onednn_primitive *primitives;
   uint64_t scratch_bytes, weights_bytes; /* of one part */
   bool divides_weights;
 };
@@ -132,18 +132,18 @@ static void set_offsets(const cpu_contraction *c, const cpu_call *call, uint32_t
 static status find_primitive(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call *call,
                          const onednn_primitive **out) {
   for (uint32_t k = 0; k < call->n_primitives; k++) {
-    if (memcmp(&call->pieces[k].geometry, &c->g, sizeof c->g) == 0) {
-      *out = &call->pieces[k];
+    if (memcmp(&call->primitives[k].geometry, &c->g, sizeof c->g) == 0) {
+      *out = &call->primitives[k];
       return NULL;
     }
   }
-  onednn_primitive *x = &call->pieces[call->n_primitives++];
+  onednn_primitive *x = &call->primitives[call->n_primitives++];
   *out = x;
-  if (x == call->pieces || !c->g.packed) {
+  if (x == call->primitives || !c->g.packed) {
     return onednn_make_primitive(a, c, format, NULL, x);
   }
-  rt_span same = onednn_md_format(a, call->pieces[0].weights); /* all parts read the same weights */
-  return onednn_make_primitive(a, c, &same, call->pieces[0].weights, x);
+  rt_span same = onednn_md_format(a, call->primitives[0].weights); /* all parts read the same weights */
+  return onednn_make_primitive(a, c, &same, call->primitives[0].weights, x);
 }
 
 static status make_parts(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call *call) {
@@ -158,9 +158,9 @@ static status make_parts(arena *a, const cpu_contraction *c, const rt_span *form
     int64_t first = 0, n = axis < 0 ? 1 : dims[axis], begin = n * k / call->n_parts, end = n * (k + 1) / call->n_parts;
     CHECK_THAT(call->n_parts == 1 || divide(&some.g, axis, begin, end, &first), STATUS_UNSUPPORTED,
                "a part of the result reads padding only");
-    TRY(find_primitive(a, &some, format, call, &call->parts[k].piece));
-    const onednn_primitive *x = call->parts[k].piece;
-    CHECK_THAT(!call->divides_weights || x == call->pieces, STATUS_INVALID_FILE, "parts of the weights differ");
+    TRY(find_primitive(a, &some, format, call, &call->parts[k].primitive));
+    const onednn_primitive *x = call->parts[k].primitive;
+    CHECK_THAT(!call->divides_weights || x == call->primitives, STATUS_INVALID_FILE, "parts of the weights differ");
     call->weights_bytes = dnnl_memory_desc_get_size(x->weights);
     uint64_t scratch = x->scratch_bytes + x->narrow_bytes;
     call->scratch_bytes = scratch > call->scratch_bytes ? scratch : call->scratch_bytes;
@@ -174,12 +174,12 @@ static status make_parts(arena *a, const cpu_contraction *c, const rt_span *form
 static void describe(arena *a, const cpu_contraction *c, const cpu_call *call, cpu_call_info *info) {
   info->fast = true;
   for (uint32_t k = 0; k < call->n_primitives; k++) {
-    info->implementation = arena_strdup(a, onednn_implementation(call->pieces[k].pd));
-    info->fast = info->fast && onednn_is_fast(call->pieces[k].pd);
+    info->implementation = arena_strdup(a, onednn_implementation(call->primitives[k].pd));
+    info->fast = info->fast && onednn_is_fast(call->primitives[k].pd);
   }
   info->scratch_bytes = call->scratch_bytes * call->n_parts;
   info->weights_bytes = call->weights_bytes * (call->divides_weights ? call->n_parts : 1);
-  info->format = c->g.packed ? onednn_md_format(a, call->pieces[0].weights) : (rt_span){"", 0};
+  info->format = c->g.packed ? onednn_md_format(a, call->primitives[0].weights) : (rt_span){"", 0};
 }
 
 static void destroy_args(uint32_t n, dnnl_exec_arg_t *args) {
@@ -204,7 +204,7 @@ static void destroy_primitives(void *data) {
     destroy_ready(atomic_load(&call->parts[k].spare));
   }
   for (uint32_t k = 0; k < call->n_primitives; k++) {
-    onednn_destroy_primitive(&call->pieces[k]);
+    onednn_destroy_primitive(&call->primitives[k]);
   }
 }
 
@@ -213,7 +213,7 @@ status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format
   cpu_call *call = ARENA_NEW(a, cpu_call);
   call->n_parts = (uint32_t)c->g.parts;
   call->parts = ARENA_NEW_N(a, part, call->n_parts);
-  call->pieces = ARENA_NEW_N(a, onednn_primitive, call->n_parts);
+  call->primitives = ARENA_NEW_N(a, onednn_primitive, call->n_parts);
   arena_cleanup(a, destroy_primitives, call);
   int before = use_one_thread();
   status s = make_parts(a, c, format, call);
@@ -281,7 +281,7 @@ static dnnl_status_t narrow_operand(const onednn_primitive *x, ready *r, void *g
 
 static dnnl_status_t run_part(const call_run *r, uint32_t number) {
   part *p = &r->call->parts[number];
-  const onednn_primitive *of = p->piece;
+  const onednn_primitive *of = p->primitive;
   ready *x = atomic_exchange(&p->spare, NULL);
   dnnl_status_t s = dnnl_success;
   if (!x) {
@@ -338,7 +338,7 @@ status cpu_call_pack(const cpu_call *c, const void *plain, void *packed) {
   int before = use_one_thread();
   dnnl_status_t s = dnnl_success;
   for (uint32_t k = 0; !s && k < (c->divides_weights ? c->n_parts : 1); k++) {
-    const onednn_primitive *x = c->parts[k].piece;
+    const onednn_primitive *x = c->parts[k].primitive;
     int64_t columns = k * x->geometry.n * x->geometry.rhs_n * (int64_t)dtype_bytes((dtype)x->geometry.weights_type);
     s = reorder(x->plain_weights, (uint8_t *)plain + columns, x->weights, (uint8_t *)packed + k * c->weights_bytes);
   }

@@ -261,21 +261,21 @@ static status describe(arena *a, const cpu_contraction *c, const rt_span *format
 typedef struct question {
   const cpu_contraction *c;
   arena *a;
-  onednn_primitive piece;
+  onednn_primitive primitive;
 } question;
 
 static status ask(void *data) {
   question *q = data;
   onednn_operands d = {0};
   q->a = arena_create(NULL);
-  return describe(q->a, q->c, NULL, NULL, &d, &q->piece);
+  return describe(q->a, q->c, NULL, NULL, &d, &q->primitive);
 }
 
 bool cpu_library_is_fast(const cpu_contraction *c) {
   question q = {.c = c};
   status s = guard_run(ask, &q);
-  bool fast = !s && onednn_is_fast(q.piece.pd);
-  onednn_destroy_primitive(&q.piece);
+  bool fast = !s && onednn_is_fast(q.primitive.pd);
+  onednn_destroy_primitive(&q.primitive);
   arena_destroy(q.a);
   status_free(s);
   return fast;

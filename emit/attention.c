@@ -96,8 +96,8 @@ static int largest_power(int64_t n, int most) {
 }
 
 static bool choose(emit_attention *c, const emit_target *t) {
-  emit_product_wish wish = {.threads = 1, .cache_bytes = 1 << 18};
-  emit_product_choose(&c->qk, t, &wish);
+  emit_product_options options = {.threads = 1, .cache_bytes = 1 << 18};
+  emit_product_choose(&c->qk, t, &options);
   int lanes = emit_gemm_lanes(t, DTYPE_F32);
   c->stride = divide_up(c->keys, c->qk.lanes) * c->qk.lanes;
   c->lanes = largest_power(c->keys, lanes);

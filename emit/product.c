@@ -324,14 +324,14 @@ static int64_t choose_fetch(const emit_product *p, int64_t rows, int64_t cache_b
 
 /* Steps of the grid: rows, then columns so that there is enough for the threads.  Where B is the larger one, rows go first: its
  * panels are read once. */
-static void cut_grid(emit_product *p, const emit_product_wish *wish) {
+static void cut_grid(emit_product *p, const emit_product_options *options) {
   int64_t sums = emit_product_sums(p), rows = count(p->n_rows, p->rows), outside = count(p->n_batch, p->batch) * p->group.n;
   emit_row_cut r = emit_product_rows(p);
   emit_gemm_parts c = emit_gemm_cut(divide_up(p->columns, p->lanes), (int)p->tile_vectors);
   int64_t panels = c.n_large + c.n_small;
-  p->row_blocks = rows_of_step(p, r.blocks, panels, wish->cache_bytes);
+  p->row_blocks = rows_of_step(p, r.blocks, panels, options->cache_bytes);
   p->column_blocks = panels;
-  int64_t wanted = wish->threads > 1 ? 4 * (int64_t)wish->threads : 1;
+  int64_t wanted = options->threads > 1 ? 4 * (int64_t)options->threads : 1;
   const double least = 20000; /* multiplications of a step, each about a hundredth of a nanosecond: no less */
   double work = (double)p->tile_rows * (double)p->tile_vectors * (double)p->lanes * (double)sums;
   bool weights_larger = p->columns > rows;
@@ -345,7 +345,7 @@ static void cut_grid(emit_product *p, const emit_product_wish *wish) {
     *cut = divide_up(*cut, 2);
   }
   p->rows_first = weights_larger;
-  p->fetch_lines = choose_fetch(p, rows, wish->cache_bytes);
+  p->fetch_lines = choose_fetch(p, rows, options->cache_bytes);
 }
 
 /* Rows that lie a multiple of this apart share the lines of a first-level cache that can hold them, which are few: measured, 14
@@ -394,11 +394,11 @@ bool emit_product_open(const emit_product *p, emit_product *code, int64_t *stand
   return true;
 }
 
-void emit_product_choose(emit_product *p, const emit_target *t, const emit_product_wish *wish) {
+void emit_product_choose(emit_product *p, const emit_target *t, const emit_product_options *options) {
   int64_t rows = count(p->n_rows, p->rows);
   emit_target narrow = *t;
-  if (wish->lanes) {
-    narrow.lanes = narrow.lanes * wish->lanes / emit_gemm_lanes(t, (dtype)p->type);
+  if (options->lanes) {
+    narrow.lanes = narrow.lanes * options->lanes / emit_gemm_lanes(t, (dtype)p->type);
     t = &narrow;
   }
   emit_gemm_tile tile = emit_gemm_fit(t, (dtype)p->type, rows, p->columns);
@@ -406,8 +406,8 @@ void emit_product_choose(emit_product *p, const emit_target *t, const emit_produ
     tile = emit_gemm_fit(t, (dtype)p->type, most_rows(p), p->columns);
   }
   p->lanes = tile.lanes;
-  p->tile_rows = smaller(wish->rows ? wish->rows : tile.rows, rows);
-  p->tile_vectors = smaller(wish->vectors ? wish->vectors : tile.vectors, divide_up(p->columns, p->lanes));
-  p->packing = wish->constant_weights ? EMIT_B_PACKED : lies_in_vectors(p) ? EMIT_B_PLAIN : EMIT_B_SCRATCH;
-  cut_grid(p, wish);
+  p->tile_rows = smaller(options->rows ? options->rows : tile.rows, rows);
+  p->tile_vectors = smaller(options->vectors ? options->vectors : tile.vectors, divide_up(p->columns, p->lanes));
+  p->packing = options->constant_weights ? EMIT_B_PACKED : lies_in_vectors(p) ? EMIT_B_PLAIN : EMIT_B_SCRATCH;
+  cut_grid(p, options);
 }

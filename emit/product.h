@@ -70,13 +70,13 @@ bool emit_add_level(int64_t *n, emit_level *levels, emit_level l, bool merge_b);
 
 /* What runs it: the size of a block (0: the best by emit_gemm_fit), lanes of a vector (0: the target's), and for how many threads, with how large a second-level
  * cache, the grid is cut. */
-typedef struct emit_product_wish {
+typedef struct emit_product_options {
   int rows, vectors, lanes;
   uint32_t threads;
   int64_t cache_bytes;
   bool constant_weights;
-} emit_product_wish;
-void emit_product_choose(emit_product *p, const emit_target *t, const emit_product_wish *wish);
+} emit_product_options;
+void emit_product_choose(emit_product *p, const emit_target *t, const emit_product_options *options);
 
 /* All multiplications. */
 double emit_product_size(const emit_product *p);

@@ -263,7 +263,7 @@ static void add_operand_itself(char *text) {
 /* placed: what is computed is a part of the result. */
 static hlo_module *parse(arena *a, const row *r, dtype narrow, bool placed, addend residual) {
   char text[4000], epilogue[ROW] = "", concatenation[200] = "", operands[200] = "";
-  const char *own = residual == GIVEN ? "" : "0";
+  const char *kernel = residual == GIVEN ? "" : "0";
   const char *channels = strrchr(r->y, ',') + 1, *root = placed ? "%joined" : r->epilogue ? "%r" : "%y";
   fill_in(r->epilogue ? r->epilogue : "", r, epilogue);
   if (placed) {
@@ -273,7 +273,7 @@ static hlo_module *parse(arena *a, const row *r, dtype narrow, bool placed, adde
   snprintf(text, sizeof text,
            "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%%x%s: %s \"x\", %%b: f32[%.*s] \"b\", %%s%s: %s \"s\") {\n"
            "%s%%w = constant() {value=%s blob(1)} : %s\n%s%%y = %s : %s\n%s%sreturn %s \"r\"\n}\n}\n",
-           own, r->x, (int)strcspn(channels, "]"), channels, own, r->y, operands, r->w, r->w, r->prologue ? r->prologue : "",
+           kernel, r->x, (int)strcspn(channels, "]"), channels, kernel, r->y, operands, r->w, r->w, r->prologue ? r->prologue : "",
            r->op, r->y, epilogue, concatenation, root);
   if (residual == OPERAND) {
     add_operand_itself(text);
@@ -312,7 +312,7 @@ enum { N_MACHINES = sizeof machines / sizeof *machines };
 typedef struct attempt {
   const row *row;
   const machine *machine;
-  uint32_t offer, n_offers;
+  uint32_t config, n_configs;
   bool placed;  /* the result is a part of a larger one */
   addend residual;
   dtype narrow; /* only ways that round operands to it are tried; DTYPE_INVALID: all that do not */
@@ -321,19 +321,19 @@ typedef struct attempt {
   rt_program *program;
 } attempt;
 
-static status choose(void *data, arena *a, const cpu_problem *p, cpu_way **out) {
+static status choose(void *data, arena *a, const cpu_problem *p, cpu_plan **out) {
   attempt *t = data;
-  cpu_offer *offers;
-  t->n_offers = cpu_offers(a, p, &offers);
-  CHECK_THAT(t->offer < t->n_offers, STATUS_UNSUPPORTED, "no such offer");
-  CHECK_THAT(!t->narrow || offers[t->offer].algorithm == &cpu_reduced_precision_algorithm, STATUS_UNSUPPORTED, "no narrow way");
-  snprintf(t->name, sizeof t->name, "%s", cpu_offer_name(a, &offers[t->offer]));
-  return cpu_offer_build(a, p, &offers[t->offer], out);
+  cpu_config *configs;
+  t->n_configs = cpu_list_configs(a, p, &configs);
+  CHECK_THAT(t->config < t->n_configs, STATUS_UNSUPPORTED, "no such offer");
+  CHECK_THAT(!t->narrow || configs[t->config].algorithm == &cpu_reduced_precision_algorithm, STATUS_UNSUPPORTED, "no narrow way");
+  snprintf(t->name, sizeof t->name, "%s", cpu_config_name(a, &configs[t->config]));
+  return cpu_plan_build(a, p, &configs[t->config], out);
 }
 
 static status compile(attempt *t, arena *a, hlo_module *m) {
   cpu_kernels *kernels = cpu_kernels_create(a, &t->target, NULL);
-  cpu_chooser chooser = {choose, t};
+  cpu_plan_selector chooser = {choose, t};
   cpu_jobs *jobs = cpu_jobs_create(a);
   cpu_lower_options options = {
       .target = &t->target, .threads = 3, .narrow = t->narrow, .chooser = &chooser, .jobs = jobs};
@@ -378,7 +378,7 @@ static void compare(const attempt *t, const literal *want, const literal *got) {
 }
 
 /* True: there may be more offers.  The text begins anew each time, since passes and lowering change modules. */
-static status try_offer(void *data) {
+static status try_config(void *data) {
   attempt *t = data;
   arena *a = arena_create(NULL);
   hlo_module *m = parse(a, t->row, DTYPE_INVALID, t->placed, t->residual);
@@ -406,31 +406,31 @@ static status try_offer(void *data) {
 }
 
 static void try_all(attempt *t) {
-  for (t->n_offers = 1; t->offer < t->n_offers; t->offer++) {
-    ck_assert_ptr_null(guard_run(try_offer, t));
+  for (t->n_configs = 1; t->config < t->n_configs; t->config++) {
+    ck_assert_ptr_null(guard_run(try_config, t));
   }
 }
 
-START_TEST(every_way) {
+START_TEST(every_plan) {
   attempt t = {.row = &rows[_i], .machine = machines};
   try_all(&t);
-  ck_assert_uint_ge(t.n_offers, 1);
+  ck_assert_uint_ge(t.n_configs, 1);
 }
 END_TEST
 
 /* Into a part of a larger array, at some widths. */
-START_TEST(every_way_in_place) {
+START_TEST(every_plan_in_place) {
   for (int k = 0; k < N_MACHINES && *rows[_i].y == 'f'; k += 2) {
-    attempt t = {.row = &rows[_i], .machine = &machines[k], .n_offers = 1, .placed = true};
-    for (; t.offer < t.n_offers; t.offer++) {
-      ck_assert_ptr_null(guard_run(try_offer, &t));
+    attempt t = {.row = &rows[_i], .machine = &machines[k], .n_configs = 1, .placed = true};
+    for (; t.config < t.n_configs; t.config++) {
+      ck_assert_ptr_null(guard_run(try_config, &t));
     }
   }
 }
 END_TEST
 
 /* A residual whose memory the result may take, unless it is what the contraction reads. */
-START_TEST(every_way_over_its_residual) {
+START_TEST(every_plan_over_its_residual) {
   const row *r = &rows[_i];
   bool adds = r->epilogue && strstr(r->epilogue, "%s)"), square = adds && strcmp(r->x, r->y) == 0;
   for (addend one = COMPUTED; adds && one < (square ? N_RESIDUALS : OPERAND); one++) {
@@ -450,7 +450,7 @@ START_TEST(every_machine) {
 END_TEST
 
 /* With both operands rounded beforehand, products are exact in f32, and the tolerance is that of f32. */
-START_TEST(every_narrow_way) {
+START_TEST(every_reduced_precision_plan) {
   static const dtype types[] = {DTYPE_BF16, DTYPE_F16};
   for (int k = 0; k < 2 && *rows[_i].x == 'f'; k++) {
     attempt t = {.row = &rows[_i], .machine = machines, .narrow = types[k]};
@@ -476,26 +476,26 @@ START_TEST(names_differ) {
   arena *a = arena_create(NULL);
   emit_target target;
   cpu_problem p;
-  cpu_offer *offers;
+  cpu_config *configs;
   read_problem(a, &rows[_i], &target, &p);
   p.narrow = DTYPE_BF16;
-  uint32_t n = cpu_offers(a, &p, &offers);
+  uint32_t n = cpu_list_configs(a, &p, &configs);
   for (uint32_t k = 0; k < n; k++) {
-    ck_assert(isfinite(offers[k].variant.guess) && offers[k].variant.guess > 0);
-    ck_assert_msg(k > 0 || offers[k].algorithm != &cpu_reduced_precision_algorithm, "a narrow way is the best guess");
+    ck_assert(isfinite(configs[k].variant.estimate) && configs[k].variant.estimate > 0);
+    ck_assert_msg(k > 0 || configs[k].algorithm != &cpu_reduced_precision_algorithm, "a narrow way is the best guess");
     for (uint32_t j = 0; j < k; j++) {
-      ck_assert_str_ne(cpu_offer_name(a, &offers[k]), cpu_offer_name(a, &offers[j]));
+      ck_assert_str_ne(cpu_config_name(a, &configs[k]), cpu_config_name(a, &configs[j]));
     }
   }
   arena_destroy(a);
 }
 END_TEST
 
-static uint32_t winograd_offers(arena *a, const cpu_problem *p) {
-  cpu_offer *offers;
-  uint32_t n = cpu_offers(a, p, &offers), found = 0;
+static uint32_t winograd_configs(arena *a, const cpu_problem *p) {
+  cpu_config *configs;
+  uint32_t n = cpu_list_configs(a, p, &configs), found = 0;
   for (uint32_t k = 0; k < n; k++) {
-    found += offers[k].algorithm == &cpu_winograd_algorithm;
+    found += configs[k].algorithm == &cpu_winograd_algorithm;
   }
   return found;
 }
@@ -510,9 +510,9 @@ START_TEST(exact_means_no_winograd) {
   emit_target target;
   cpu_problem p;
   read_problem(a, r, &target, &p);
-  ck_assert_uint_gt(winograd_offers(a, &p), 0);
+  ck_assert_uint_gt(winograd_configs(a, &p), 0);
   p.exact = true;
-  ck_assert_uint_eq(winograd_offers(a, &p), 0);
+  ck_assert_uint_eq(winograd_configs(a, &p), 0);
   arena_destroy(a);
 }
 END_TEST
@@ -520,11 +520,11 @@ END_TEST
 int main(void) {
   TCase *c = tcase_create("candidates");
   tcase_set_timeout(c, 60); /* a row compiles some dozens of programs */
-  tcase_add_loop_test(c, every_way, 0, N_ROWS);
-  tcase_add_loop_test(c, every_way_in_place, 0, N_ROWS);
-  tcase_add_loop_test(c, every_way_over_its_residual, 0, N_ROWS);
+  tcase_add_loop_test(c, every_plan, 0, N_ROWS);
+  tcase_add_loop_test(c, every_plan_in_place, 0, N_ROWS);
+  tcase_add_loop_test(c, every_plan_over_its_residual, 0, N_ROWS);
   tcase_add_loop_test(c, every_machine, 0, N_ROWS);
-  tcase_add_loop_test(c, every_narrow_way, 0, N_ROWS);
+  tcase_add_loop_test(c, every_reduced_precision_plan, 0, N_ROWS);
   tcase_add_loop_test(c, names_differ, 0, N_ROWS);
   tcase_add_test(c, exact_means_no_winograd);
   return run_suite("candidates", c);

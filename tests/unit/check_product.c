@@ -80,17 +80,17 @@ enum { N_CASES = sizeof cases / sizeof *cases };
 
 static void pack(const void *config, const void *weights, void *packed) { emit_product_pack(config, weights, packed); }
 
-static void check_case(const emit_case *c, const emit_machine *m, emit_product_wish wish) {
+static void check_case(const emit_case *c, const emit_machine *m, emit_product_options options) {
   hlo_instr *i = emit_case_parse(memory, c);
   emit_target t = emit_machine_target(memory, m);
   emit_product p;
   ck_assert_msg(emit_product_of(i, &p), "no product: %s x %s {%s}", c->x, c->w, c->attributes);
-  emit_product_choose(&p, &t, &wish);
+  emit_product_choose(&p, &t, &options);
   emit_way way = {.write = emit_product_write, .config = &p, .phases = emit_product_phases(&p), .scratch_bytes = emit_product_scratch(&p),
                   .pack = pack};
   way.name = arena_printf(memory, "%s, %d lanes, %dx%d%s", m->cpu, t.lanes, (int)p.tile_rows, (int)p.tile_vectors,
-                          wish.constant_weights ? ", packed" : "");
-  way.packed_bytes = wish.constant_weights ? (uint64_t)emit_product_packed(&p) * dtype_bytes((dtype)p.type) : 0;
+                          options.constant_weights ? ", packed" : "");
+  way.packed_bytes = options.constant_weights ? (uint64_t)emit_product_packed(&p) * dtype_bytes((dtype)p.type) : 0;
   emit_case_check(memory, c, i, &t, &way);
 }
 
@@ -102,7 +102,7 @@ static void reset(void) {
 START_TEST(all_forms) {
   for (size_t k = 0; k < N_CASES; k++) {
     for (int packed = 0; packed < 2; packed++) {
-      check_case(&cases[k], &emit_machines[_i], (emit_product_wish){.threads = 2, .cache_bytes = 1 << 20, .constant_weights = packed});
+      check_case(&cases[k], &emit_machines[_i], (emit_product_options){.threads = 2, .cache_bytes = 1 << 20, .constant_weights = packed});
       reset();
     }
   }
@@ -113,9 +113,9 @@ END_TEST
 START_TEST(all_blocks) {
   static const emit_case c = {"f32[29,11]", "f32[11,83]", DOT, "f32[29,83]", BIAS("f32[29,83]", 1), "f32[83]", 1e-6};
   for (int rows = 1; rows <= 14; rows++) {
-    emit_product_wish wish = {.rows = rows, .vectors = rows < 5 ? 4 : rows < 8 ? 3 : 2, .threads = (uint32_t)rows % 3 + 1,
+    emit_product_options options = {.rows = rows, .vectors = rows < 5 ? 4 : rows < 8 ? 3 : 2, .threads = (uint32_t)rows % 3 + 1,
                               .cache_bytes = rows * 400, .constant_weights = rows % 2};
-    check_case(&c, &emit_machines[_i], wish);
+    check_case(&c, &emit_machines[_i], options);
     reset();
   }
 }
@@ -125,7 +125,7 @@ END_TEST
 START_TEST(narrow_vectors) {
   static const emit_case c = {"f32[29,11]", "f32[11,40]", DOT, "f32[29,40]", BIAS("f32[29,40]", 1), "f32[40]", 1e-6};
   for (int lanes = 1; lanes <= emit_machine_target(memory, &emit_machines[_i]).lanes; lanes *= 2) {
-    check_case(&c, &emit_machines[_i], (emit_product_wish){.lanes = lanes, .threads = 2, .cache_bytes = 1 << 20, .constant_weights = true});
+    check_case(&c, &emit_machines[_i], (emit_product_options){.lanes = lanes, .threads = 2, .cache_bytes = 1 << 20, .constant_weights = true});
   }
 }
 END_TEST

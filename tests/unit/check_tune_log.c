@@ -65,7 +65,7 @@ static size_t read_file(char *bytes, size_t room) {
 START_TEST(kept) {
   cpu_tune_log *l = open_log(false);
   add(l, 1, CPU_LOG_FAST, "library:p4");
-  add(l, 2, CPU_LOG_GUESS, "kernel");
+  add(l, 2, CPU_LOG_ESTIMATE, "kernel");
   expect(l, 1, "library:p4");
   l = open_log(false);
   expect(l, 1, "library:p4");
@@ -79,7 +79,7 @@ END_TEST
 /* What was measured more thoroughly holds; of equals the first, so that nothing changes once it is known. */
 START_TEST(several_of_one_key) {
   cpu_tune_log *l = open_log(false);
-  add(l, 1, CPU_LOG_GUESS, "a");
+  add(l, 1, CPU_LOG_ESTIMATE, "a");
   add(l, 1, CPU_LOG_FAST, "b");
   add(l, 1, CPU_LOG_FAST, "c");
   add(l, 2, CPU_LOG_FULL, "d");

@@ -25,7 +25,7 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
   if (out->group.n > 1 && out->columns == 1 && out->lanes > 1) { /* depthwise: all lanes but one would be idle */
     return false;
   }
-  if (out->quads && !(p->target->dots && p->constant_weights && out->lanes >= 4 && out->lanes * 32 <= p->target->vector_bits)) {
+  if (out->dot4 && !(p->target->dots && p->constant_weights && out->lanes >= 4 && out->lanes * 32 <= p->target->vector_bits)) {
     return false;
   }
   /* Small integers are read as panels of whole vectors. */
@@ -111,8 +111,8 @@ static const emit_product *packing_of(arena *a, const emit_product *g) {
   emit_product *b = ARENA_NEW(a, emit_product);
   b->type = g->type;
   b->small_type = g->small_type;
-  b->quads = g->quads;
-  b->quad_step = g->quad_step;
+  b->dot4 = g->dot4;
+  b->dot4_step = g->dot4_step;
   b->lanes = g->lanes;
   b->columns = g->columns;
   b->b_column = g->b_column;

@@ -142,7 +142,7 @@ static LLVMValueRef load_small(const emit_ir *w, const emit_gemm *g, LLVMValueRe
 }
 
 /* Sums of four products each: x is u8, y s8. */
-static LLVMValueRef add_quads(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef sum) {
+static LLVMValueRef add_dot4(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef sum) {
   static const char *const names[] = {"llvm.x86.avx512.vpdpbusd.128", "llvm.x86.avx512.vpdpbusd.256", "llvm.x86.avx512.vpdpbusd.512"};
   unsigned lanes = emit_lanes(x);
   const char *name = names[lanes == 16 ? 2 : lanes == 8];
@@ -163,10 +163,10 @@ static void step(const emit_ir *w, const emit_gemm *g, LLVMValueRef a, LLVMValue
   for (int r = 0; r < t->rows; r++) {
     int64_t row = g->a_at ? g->a_at[r] : r * g->a_row;
     LLVMValueRef x = emit_splat(w, load_at(w, g, a, row + ahead * g->a_k, 1), t->lanes);
-    x = g->quads == DTYPE_S8 ? LLVMBuildXor(w->builder, x, emit_i(x, 0x80808080), "") : x;
+    x = g->dot4 == DTYPE_S8 ? LLVMBuildXor(w->builder, x, emit_i(x, 0x80808080), "") : x;
     for (int v = 0; v < t->vectors; v++) {
       LLVMValueRef *sum = &sums[r * t->vectors + v];
-      *sum = g->quads ? add_quads(w, x, columns[v], *sum) : emit_fma(w, x, columns[v], *sum);
+      *sum = g->dot4 ? add_dot4(w, x, columns[v], *sum) : emit_fma(w, x, columns[v], *sum);
     }
   }
 }

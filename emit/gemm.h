@@ -69,7 +69,7 @@ typedef struct emit_gemm {
   int64_t b_k;      /* from one k to the next; vectors are read whole, side by side.  Not used with `small` */
   int64_t b_vector; /* from one vector of columns to the next; with `small` in bytes */
   emit_small small;
-  dtype quads; /* of A's bytes, four in an element of s32: U8 or S8; B's are S8. DTYPE_INVALID: elements are numbers of `type` */
+  dtype dot4; /* of A's bytes, four in an element of s32: U8 or S8; B's are S8. DTYPE_INVALID: elements are numbers of `type` */
   LLVMValueRef ahead; /* i64: n_ahead vectors so many elements behind B's are brought into the second-level cache with each k; NULL: none */
   int n_ahead;
   emit_fetch fetch;
@@ -79,8 +79,8 @@ typedef struct emit_gemm {
 
 /* The sums at zero. */
 void emit_gemm_zero(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums);
-/* Bytes of A are read as u8: of S8 each is 128 more, and sums must begin at EMIT_QUAD_OFFSET times the sum of B's column. */
-#define EMIT_QUAD_OFFSET (-128)
+/* Bytes of A are read as u8: of S8 each is 128 more, and sums must begin at EMIT_DOT4_OFFSET times the sum of B's column. */
+#define EMIT_DOT4_OFFSET (-128)
 /* How many lines at a time (emit_fetch.lines) `blocks` blocks of this size bring all of a next B of the same size. */
 int emit_gemm_lines(const emit_gemm_tile *t, dtype type, int blocks);
 /* Writes the loop over k, which must be a constant where something is fetched; sums[rows * vectors] go in and out. */

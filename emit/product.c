@@ -189,27 +189,27 @@ static bool small_geometry(const hlo_instr *dot, emit_product *p) {
 }
 
 /* Elements of A instead of bytes.  False: they do not lie so. */
-static bool in_quads(emit_product *p) {
-  enum { QUAD = 4 };
+static bool in_dot4_groups(emit_product *p) {
+  enum { DOT4 = 4 };
   emit_level *inner = p->n_sums ? &p->sums[p->n_sums - 1] : NULL;
-  if (!inner || inner->a != 1 || inner->n % QUAD || p->group.a % QUAD || p->channels % QUAD) {
+  if (!inner || inner->a != 1 || inner->n % DOT4 || p->group.a % DOT4 || p->channels % DOT4) {
     return false;
   }
-  p->quad_step = inner->b;
-  *inner = (emit_level){inner->n / QUAD, QUAD, inner->b * QUAD};
+  p->dot4_step = inner->b;
+  *inner = (emit_level){inner->n / DOT4, DOT4, inner->b * DOT4};
   emit_level *lists[] = {p->batch, p->rows, p->sums};
   const int64_t counts[] = {p->n_batch, p->n_rows, p->n_sums};
   for (int l = 0; l < 3; l++) {
     for (int64_t k = 0; k < counts[l]; k++) {
-      if (lists[l][k].a % QUAD) {
+      if (lists[l][k].a % DOT4) {
         return false;
       }
-      lists[l][k].a /= QUAD;
+      lists[l][k].a /= DOT4;
     }
   }
-  p->group.a /= QUAD;
-  p->channels /= QUAD;
-  p->padded_elements /= QUAD;
+  p->group.a /= DOT4;
+  p->channels /= DOT4;
+  p->padded_elements /= DOT4;
   return true;
 }
 
@@ -230,8 +230,8 @@ bool emit_product_of(const hlo_instr *i, emit_product *p) {
   }
   bool fits = c->op == HLO_DOT ? dot_geometry(c, p) : c->op == HLO_CONVOLUTION && convolution_geometry(c, p);
   p->type = t;
-  p->quads = bytes ? (int64_t)hlo_type(c->operands[0]) : DTYPE_INVALID;
-  return fits && (!bytes || in_quads(p));
+  p->dot4 = bytes ? (int64_t)hlo_type(c->operands[0]) : DTYPE_INVALID;
+  return fits && (!bytes || in_dot4_groups(p));
 }
 
 /* --- how it is cut --- */
@@ -244,7 +244,7 @@ int64_t emit_product_packed(const emit_product *p) {
   return count(p->n_batch, p->batch) * p->group.n * divide_up(p->columns, p->lanes) * emit_product_panel(p);
 }
 
-int64_t emit_product_head(const emit_product *p) { return p->quads == DTYPE_S8 ? p->lanes : 0; }
+int64_t emit_product_head(const emit_product *p) { return p->dot4 == DTYPE_S8 ? p->lanes : 0; }
 
 int64_t emit_product_panel(const emit_product *p) { return emit_product_head(p) + p->lanes * emit_product_sums(p); }
 

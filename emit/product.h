@@ -38,8 +38,8 @@ typedef struct emit_product {
   int64_t columns, b_column; /* of a group; from one column to the next in B */
   int64_t small_type; /* dtype of B's constants, which are scaled in blocks of so many sums; DTYPE_INVALID: B is of `type` */
   int64_t block;
-  int64_t quads;     /* dtype of A's bytes, four of which are an element, `type` being S32 then; DTYPE_INVALID: they are numbers */
-  int64_t quad_step; /* from one byte of them to the next in B, whose steps are in bytes; A's are in elements */
+  int64_t dot4;     /* dtype of A's bytes, four of which are an element, `type` being S32 then; DTYPE_INVALID: they are numbers */
+  int64_t dot4_step; /* from one byte of them to the next in B, whose steps are in bytes; A's are in elements */
   /* The copy of A with zeros around; 0 elements: A as it is. */
   int64_t padded_elements, spatial, channels, images;
   int64_t in[EMIT_PRODUCT_SPATIAL], low[EMIT_PRODUCT_SPATIAL], padded[EMIT_PRODUCT_SPATIAL];

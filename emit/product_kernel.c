@@ -484,7 +484,7 @@ static void write_block(kernel *k, const block *b, LLVMValueRef outer, LLVMValue
   const emit_row_cut *r = &k->rows;
   int64_t places[EMIT_GEMM_ROWS];
   emit_gemm g = {.tile = {(int)(units * r->unit_rows), b->vectors, (int)p->lanes}, .type = k->type, .a_at = places,
-                 .b = b->b, .b_vector = k->b_vector, .quads = (dtype)p->quads, .fetch = b->fetch};
+                 .b = b->b, .b_vector = k->b_vector, .dot4 = (dtype)p->dot4, .fetch = b->fetch};
   for (int j = 0; j < g.tile.rows; j++) {
     places[j] = j / r->unit_rows * r->unit_step + j % r->unit_rows * r->row_step;
   }

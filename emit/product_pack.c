@@ -53,19 +53,19 @@ static void pack_small_panels(const emit_product *p, const uint8_t *weights, uin
 }
 
 /* One panel of quads, `columns` of which exist; `to` is zero. */
-static void pack_quads(const emit_product *p, const int8_t *from, int64_t columns, int8_t *to) {
-  enum { QUAD = 4 };
+static void pack_dot4(const emit_product *p, const int8_t *from, int64_t columns, int8_t *to) {
+  enum { DOT4 = 4 };
   int64_t sums = emit_product_sums(p);
   int32_t *starts = emit_product_head(p) ? (int32_t *)to : NULL;
-  to += emit_product_head(p) * QUAD;
+  to += emit_product_head(p) * DOT4;
   for (int64_t s = 0; s < sums; s++) {
     const int8_t *row = from + emit_product_sum_offset(p, s);
     for (int64_t c = 0; c < columns; c++) {
-      for (int64_t j = 0; j < QUAD; j++) {
-        int8_t x = row[c * p->b_column + j * p->quad_step];
-        to[(s * p->lanes + c) * QUAD + j] = x;
+      for (int64_t j = 0; j < DOT4; j++) {
+        int8_t x = row[c * p->b_column + j * p->dot4_step];
+        to[(s * p->lanes + c) * DOT4 + j] = x;
         if (starts) {
-          starts[c] += EMIT_QUAD_OFFSET * x;
+          starts[c] += EMIT_DOT4_OFFSET * x;
         }
       }
     }
@@ -77,7 +77,7 @@ void emit_product_pack(const emit_product *p, const void *weights, void *packed)
     pack_small_panels(p, weights, packed);
     return;
   }
-  size_t bytes = dtype_bytes((dtype)p->type), panel = (size_t)emit_product_panel(p) * bytes, b_bytes = p->quads ? 1 : bytes;
+  size_t bytes = dtype_bytes((dtype)p->type), panel = (size_t)emit_product_panel(p) * bytes, b_bytes = p->dot4 ? 1 : bytes;
   char *to = packed;
   int64_t batches = 1;
   for (int64_t k = 0; k < p->n_batch; k++) {
@@ -93,9 +93,9 @@ void emit_product_pack(const emit_product *p, const void *weights, void *packed)
         int64_t columns = p->columns - c < p->lanes ? p->columns - c : p->lanes;
         int64_t offset = start + group * p->group.b + c * p->b_column;
         const char *from = (const char *)weights + (size_t)offset * b_bytes;
-        if (p->quads) {
+        if (p->dot4) {
           memset(to, 0, panel);
-          pack_quads(p, (const int8_t *)from, columns, (int8_t *)to);
+          pack_dot4(p, (const int8_t *)from, columns, (int8_t *)to);
         } else {
           pack_panel(p, bytes, from, columns, to);
         }

@@ -227,30 +227,30 @@ double cpu_geometry_multiplications(const cpu_geometry *g) {
 
 /* What one consumer adds to a plan. */
 typedef struct step {
-  bool is_post, is_array; /* is_post: it can be one */
+  bool is_post_op, is_array; /* is_post_op: it can be one */
   bool is_convert, is_bias;
   dtype to; /* of a conversion */
-  cpu_post post;
+  cpu_post_op post_op;
   hlo_value array;
 } step;
 
-static step unary_step(cpu_post_kind kind, double alpha, double beta) {
-  return (step){.is_post = true, .post = {.kind = kind, .alpha = alpha, .beta = beta}};
+static step unary_step(cpu_post_op_kind kind, double alpha, double beta) {
+  return (step){.is_post_op = true, .post_op = {.kind = kind, .alpha = alpha, .beta = beta}};
 }
 
 /* x op number, or number op x where `swapped`. */
 static step splat_step(hlo_op op, bool swapped, double number) {
   switch (op) {
     case HLO_ADD:
-      return unary_step(CPU_POST_LINEAR, 1, number);
+      return unary_step(CPU_POST_OP_LINEAR, 1, number);
     case HLO_SUB:
-      return swapped ? unary_step(CPU_POST_LINEAR, -1, number) : unary_step(CPU_POST_LINEAR, 1, -number);
+      return swapped ? unary_step(CPU_POST_OP_LINEAR, -1, number) : unary_step(CPU_POST_OP_LINEAR, 1, -number);
     case HLO_MUL:
-      return unary_step(CPU_POST_LINEAR, number, 0);
+      return unary_step(CPU_POST_OP_LINEAR, number, 0);
     case HLO_MAX:
-      return number == 0 ? unary_step(CPU_POST_RELU, 0, 0) : unary_step(CPU_POST_CLIP, number, INFINITY);
+      return number == 0 ? unary_step(CPU_POST_OP_RELU, 0, 0) : unary_step(CPU_POST_OP_CLIP, number, INFINITY);
     case HLO_MIN:
-      return unary_step(CPU_POST_CLIP, -INFINITY, number);
+      return unary_step(CPU_POST_OP_CLIP, -INFINITY, number);
     default:
       return (step){0};
   }
@@ -269,36 +269,36 @@ static bool library_stretches(const hlo_instr *convolution, uint32_t dims) {
 }
 
 static step array_step(scope s, const hlo_instr *contraction, hlo_op op, bool swapped, hlo_value v) {
-  cpu_post_kind kind = CPU_POST_ADD;
+  cpu_post_op_kind kind = CPU_POST_OP_ADD;
   switch (op) {
     case HLO_ADD:
       break;
     case HLO_SUB:
-      kind = CPU_POST_SUB;
+      kind = CPU_POST_OP_SUB;
       break;
     case HLO_MUL:
-      kind = CPU_POST_MUL;
+      kind = CPU_POST_OP_MUL;
       break;
     case HLO_DIV:
-      kind = CPU_POST_DIV;
+      kind = CPU_POST_OP_DIV;
       break;
     case HLO_MAX:
-      kind = CPU_POST_MAX;
+      kind = CPU_POST_OP_MAX;
       break;
     case HLO_MIN:
-      kind = CPU_POST_MIN;
+      kind = CPU_POST_OP_MIN;
       break;
     default:
       return (step){0};
   }
-  step r = {.is_post = true, .is_array = true, .post = {.kind = kind}};
+  step r = {.is_post_op = true, .is_array = true, .post_op = {.kind = kind}};
   uint32_t dims;
   if ((swapped && (op == HLO_SUB || op == HLO_DIV)) ||
       !array_of(s, v, &contraction->shapes[0], hlo_type(v), &dims, &r.array)) {
     return (step){0};
   }
-  r.post.dims = dims;
-  bool fits = contraction->op == HLO_DOT ? dot_dims(contraction, dims, &r.post.dims) : library_stretches(contraction, dims);
+  r.post_op.dims = dims;
+  bool fits = contraction->op == HLO_DOT ? dot_dims(contraction, dims, &r.post_op.dims) : library_stretches(contraction, dims);
   return fits ? r : (step){0};
 }
 
@@ -318,9 +318,9 @@ static step clamp_step(scope s, const hlo_instr *consumer, uint32_t operand) {
     return (step){0};
   }
   if (converts_anyway(consumer, low, high)) {
-    return unary_step(CPU_POST_LINEAR, 1, 0);
+    return unary_step(CPU_POST_OP_LINEAR, 1, 0);
   }
-  return low == 0 && high == INFINITY ? unary_step(CPU_POST_RELU, 0, 0) : unary_step(CPU_POST_CLIP, low, high);
+  return low == 0 && high == INFINITY ? unary_step(CPU_POST_OP_RELU, 0, 0) : unary_step(CPU_POST_OP_CLIP, low, high);
 }
 
 /* Sums of bytes: one s32 a channel may be added before they become f32, a type of 8 bits ends it. */
@@ -329,7 +329,7 @@ static step integer_step(scope s, const hlo_instr *contraction, const hlo_instr 
   bool sum = hlo_type(consumer->operands[operand]) == DTYPE_S32;
   if (consumer->op == HLO_CONVERT) {
     bool fits = sum ? to == DTYPE_F32 : to == DTYPE_U8 || to == DTYPE_S8;
-    return (step){.is_post = fits, .is_convert = fits, .to = to};
+    return (step){.is_post_op = fits, .is_convert = fits, .to = to};
   }
   step r = {0};
   if (sum && consumer->op == HLO_ADD && !hlo_value_equal(consumer->operands[0], consumer->operands[1])) {
@@ -349,15 +349,15 @@ static step step_of(scope s, const hlo_instr *contraction, const hlo_instr *cons
   }
   switch (consumer->op) {
     case HLO_ROUND:
-      return hlo_sums_bytes(contraction) ? unary_step(CPU_POST_ROUND, 0, 0) : (step){0};
+      return hlo_sums_bytes(contraction) ? unary_step(CPU_POST_OP_ROUND, 0, 0) : (step){0};
     case HLO_LOGISTIC:
-      return unary_step(CPU_POST_LOGISTIC, 0, 0);
+      return unary_step(CPU_POST_OP_LOGISTIC, 0, 0);
     case HLO_TANH:
-      return unary_step(CPU_POST_TANH, 0, 0);
+      return unary_step(CPU_POST_OP_TANH, 0, 0);
     case HLO_ABS:
-      return unary_step(CPU_POST_ABS, 0, 0);
+      return unary_step(CPU_POST_OP_ABS, 0, 0);
     case HLO_SQRT:
-      return unary_step(CPU_POST_SQRT, 0, 0);
+      return unary_step(CPU_POST_OP_SQRT, 0, 0);
     case HLO_CLAMP:
       return clamp_step(s, consumer, operand);
     default:
@@ -368,70 +368,70 @@ static step step_of(scope s, const hlo_instr *contraction, const hlo_instr *cons
   }
   hlo_value other = consumer->operands[1 - operand];
   step r = splat_of(s, other, &number) ? splat_step(consumer->op, operand == 1, number) : (step){0};
-  return r.is_post ? r : array_step(s, contraction, consumer->op, operand == 1, other);
+  return r.is_post_op ? r : array_step(s, contraction, consumer->op, operand == 1, other);
 }
 
 /* Returns true if the post's array may be added from the result's own memory: the first one that is added. */
-static bool may_be_sum(const cpu_contraction *c, const cpu_post *post) {
-  bool sum = post->kind == CPU_POST_ADD && !cpu_sums_bytes(&c->g);
-  for (uint32_t k = 0; k < c->n_posts; k++) {
-    const cpu_post *before = &c->posts[k];
-    sum = sum && before->kind != CPU_POST_SUM && !(before->kind == CPU_POST_ADD && cpu_reads_by_position(&c->g, before));
+static bool may_be_sum(const cpu_contraction *c, const cpu_post_op *post_op) {
+  bool sum = post_op->kind == CPU_POST_OP_ADD && !cpu_sums_bytes(&c->g);
+  for (uint32_t k = 0; k < c->n_post_ops; k++) {
+    const cpu_post_op *before = &c->post_ops[k];
+    sum = sum && before->kind != CPU_POST_OP_SUM && !(before->kind == CPU_POST_OP_ADD && cpu_reads_by_position(&c->g, before));
   }
   return sum;
 }
 
 /* Returns true if the library is left with plain loops once the post stands behind this convolution: not all of its
  * implementations read arrays of the result's shape (exec_onednn_primitive.c). */
-static bool slows_library(const cpu_contraction *c, const cpu_post *post) {
+static bool slows_library(const cpu_contraction *c, const cpu_post_op *post_op) {
   cpu_contraction with = *c;
-  if (c->g.op != CPU_CONVOLUTION || !cpu_reads_by_position(&c->g, post) || may_be_sum(c, post)) {
+  if (c->g.op != CPU_CONVOLUTION || !cpu_reads_by_position(&c->g, post_op) || may_be_sum(c, post_op)) {
     return false;
   }
-  with.posts[with.n_posts++] = *post;
+  with.post_ops[with.n_post_ops++] = *post_op;
   return !cpu_library_is_fast(&with);
 }
 
 /* Appends a post.  Returns false where there is no room, where the library would have plain loops only, or where it would go
  * wrong: oneDNN 2.6 computes two of one unary kind with the parameters of one of them. */
-static bool add_post(cpu_contraction *c, const cpu_post *post) {
-  cpu_post *last = c->n_posts ? &c->posts[c->n_posts - 1] : NULL;
-  if (cpu_sums_bytes(&c->g) && post->kind == CPU_POST_LINEAR && post->alpha == 1 && post->beta == 0) {
+static bool add_post_op(cpu_contraction *c, const cpu_post_op *post_op) {
+  cpu_post_op *last = c->n_post_ops ? &c->post_ops[c->n_post_ops - 1] : NULL;
+  if (cpu_sums_bytes(&c->g) && post_op->kind == CPU_POST_OP_LINEAR && post_op->alpha == 1 && post_op->beta == 0) {
     return true;
   }
-  if (last && last->kind == CPU_POST_LINEAR && post->kind == CPU_POST_LINEAR) {
-    last->alpha *= post->alpha;
-    last->beta = last->beta * post->alpha + post->beta;
+  if (last && last->kind == CPU_POST_OP_LINEAR && post_op->kind == CPU_POST_OP_LINEAR) {
+    last->alpha *= post_op->alpha;
+    last->beta = last->beta * post_op->alpha + post_op->beta;
     return true;
   }
-  for (uint32_t k = 0; k < c->n_posts; k++) {
-    if (post->kind != CPU_POST_SUM && post->kind <= CPU_POST_LAST_UNARY && c->posts[k].kind == post->kind &&
-        (c->posts[k].alpha != post->alpha || c->posts[k].beta != post->beta)) {
+  for (uint32_t k = 0; k < c->n_post_ops; k++) {
+    if (post_op->kind != CPU_POST_OP_SUM && post_op->kind <= CPU_POST_OP_LAST_UNARY && c->post_ops[k].kind == post_op->kind &&
+        (c->post_ops[k].alpha != post_op->alpha || c->post_ops[k].beta != post_op->beta)) {
       return false;
     }
   }
-  if (c->n_posts == CPU_MAX_POSTS || slows_library(c, post)) {
+  if (c->n_post_ops == CPU_MAX_POST_OPS || slows_library(c, post_op)) {
     return false;
   }
-  c->posts[c->n_posts++] = *post;
+  c->post_ops[c->n_post_ops++] = *post_op;
   return true;
 }
 
 /* Are values whole numbers after these posts? */
 static bool are_whole(const cpu_contraction *c) {
-  for (uint32_t k = c->n_posts; k-- > 0;) {
-    const cpu_post *p = &c->posts[k];
-    if (p->kind == CPU_POST_ROUND) {
+  for (uint32_t k = c->n_post_ops; k-- > 0;) {
+    const cpu_post_op *p = &c->post_ops[k];
+    if (p->kind == CPU_POST_OP_ROUND) {
       return true;
     }
-    if (p->kind != CPU_POST_LINEAR || p->alpha != 1 || p->beta != rint(p->beta)) {
+    if (p->kind != CPU_POST_OP_LINEAR || p->alpha != 1 || p->beta != rint(p->beta)) {
       return false;
     }
   }
   return false;
 }
 
-/* The library rounds as CPU_POST_ROUND does, and cuts off, when it stores bytes. */
+/* The library rounds as CPU_POST_OP_ROUND does, and cuts off, when it stores bytes. */
 static bool add_conversion(cpu_contraction *c, dtype to) {
   c->g.result_type = to;
   if (to == DTYPE_F32) {
@@ -440,7 +440,7 @@ static bool add_conversion(cpu_contraction *c, dtype to) {
   if (!are_whole(c)) {
     return false;
   }
-  c->n_posts -= c->posts[c->n_posts - 1].kind == CPU_POST_ROUND;
+  c->n_post_ops -= c->post_ops[c->n_post_ops - 1].kind == CPU_POST_OP_ROUND;
   return true;
 }
 
@@ -450,18 +450,18 @@ static bool count_step(cpu_contraction *c, const step *s) {
     return add_conversion(c, s->to);
   }
   if (s->is_bias) {
-    bool fits = s->post.dims == cpu_channels_mask(&c->g) && c->n_posts == 0 && !c->g.has_bias;
+    bool fits = s->post_op.dims == cpu_channels_mask(&c->g) && c->n_post_ops == 0 && !c->g.has_bias;
     c->g.has_bias = 1;
     return fits;
   }
-  return add_post(c, &s->post);
+  return add_post_op(c, &s->post_op);
 }
 
 static bool scope_splat(const void *data, hlo_value v, double *number) { return splat_of(*(const scope *)data, v, number); }
 
 static step activation_step(const hlo_activation *a) {
-  static const cpu_post_kind kinds[] = {[HLO_SWISH] = CPU_POST_SWISH, [HLO_GELU_ERF] = CPU_POST_GELU_ERF,
-                                        [HLO_GELU_TANH] = CPU_POST_GELU_TANH, [HLO_HARD_SWISH] = CPU_POST_HARDSWISH};
+  static const cpu_post_op_kind kinds[] = {[HLO_SWISH] = CPU_POST_OP_SWISH, [HLO_GELU_ERF] = CPU_POST_OP_GELU_ERF,
+                                        [HLO_GELU_TANH] = CPU_POST_OP_GELU_TANH, [HLO_HARD_SWISH] = CPU_POST_OP_HARDSWISH};
   return unary_step(kinds[a->kind], a->kind == HLO_SWISH ? a->alpha : 0, 0);
 }
 
@@ -477,7 +477,7 @@ static bool next_step(scope s, const hlo_instr *contraction, hlo_instr **x, step
   } else {
     return false;
   }
-  return out->is_post;
+  return out->is_post_op;
 }
 
 /* The chain from the contraction to `end`, and what comes then, as posts. */
@@ -490,7 +490,7 @@ static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, cons
       return false;
     }
   }
-  return last->is_post && count_step(&c, last);
+  return last->is_post_op && count_step(&c, last);
 }
 
 static bool takes_step(const hlo_instr *contraction, const hlo_instr *end, const step *last) {
@@ -502,7 +502,7 @@ static bool takes_step(const hlo_instr *contraction, const hlo_instr *end, const
 bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
   (void)data;
   step last = step_of((scope){NULL}, contraction, consumer, operand);
-  return last.is_post && takes_step(contraction, consumer->operands[operand].def, &last);
+  return last.is_post_op && takes_step(contraction, consumer->operands[operand].def, &last);
 }
 
 bool cpu_takes_activation(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a) {
@@ -521,27 +521,27 @@ static bool add_step(cpu_library_plan *p, const step *s) {
     p->bias = s->is_bias ? s->array : p->bias;
     return count_step(c, s);
   }
-  if (s->post.kind == CPU_POST_ADD && s->post.dims == cpu_channels_mask(&c->g) && c->n_posts == 0 && !c->g.has_bias && !bytes) {
+  if (s->post_op.kind == CPU_POST_OP_ADD && s->post_op.dims == cpu_channels_mask(&c->g) && c->n_post_ops == 0 && !c->g.has_bias && !bytes) {
     c->g.has_bias = 1;
     p->bias = s->array;
     return true;
   }
-  uint32_t before = c->n_posts;
-  if (!add_post(c, &s->post)) {
+  uint32_t before = c->n_post_ops;
+  if (!add_post_op(c, &s->post_op)) {
     return false;
   }
-  if (c->n_posts == before && !s->is_array) {
+  if (c->n_post_ops == before && !s->is_array) {
     return true;
   }
-  cpu_post *post = &c->posts[c->n_posts - 1];
+  cpu_post_op *post_op = &c->post_ops[c->n_post_ops - 1];
   int64_t dims[CPU_MAX_RANK], elements = 1;
   for (int d = cpu_contraction_dims(c, dims); d-- > 0;) {
     elements *= dims[d];
   }
-  bool whole = s->is_array && (post->dims & everything) == everything;
+  bool whole = s->is_array && (post_op->dims & everything) == everything;
   whole = whole || (s->is_array && shape_elements(hlo_shape(s->array)) == elements);
-  if (post->kind == CPU_POST_ADD && whole && !p->sum.def && !hlo_literal(s->array) && !bytes) {
-    *post = (cpu_post){.kind = CPU_POST_SUM};
+  if (post_op->kind == CPU_POST_OP_ADD && whole && !p->sum.def && !hlo_literal(s->array) && !bytes) {
+    *post_op = (cpu_post_op){.kind = CPU_POST_OP_SUM};
     p->sum = s->array;
   } else if (s->is_array) {
     p->arrays[cpu_contraction_arrays(c) - 1] = s->array;
@@ -619,7 +619,7 @@ static double largest_bias(const cpu_library_plan *p) {
 static bool has_exact_sums(const cpu_library_plan *p) {
   const double whole = 1 << 24;
   return p->c.g.result_type != DTYPE_S32 ||
-         (p->c.n_posts == 0 && largest_sum(&p->c.g, hlo_literal(p->weights)) + largest_bias(p) < whole);
+         (p->c.n_post_ops == 0 && largest_sum(&p->c.g, hlo_literal(p->weights)) + largest_bias(p) < whole);
 }
 
 bool cpu_library_plan_read(const hlo_instr *i, cpu_library_plan *p) {

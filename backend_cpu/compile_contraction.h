@@ -11,7 +11,7 @@ typedef struct cpu_library_plan {
   cpu_contraction c;
   const hlo_instr *instr;
   hlo_value lhs, weights, bias;       /* of the computation that `instr` stands in; bias.def NULL: none */
-  hlo_value arrays[CPU_MAX_POSTS];    /* of the posts that read one, in order */
+  hlo_value arrays[CPU_MAX_POST_OPS];    /* of the posts that read one, in order */
   hlo_value sum;                      /* added to the result, whose buffer holds it beforehand; def NULL: none */
   cpu_call *call;
   cpu_call_info info;

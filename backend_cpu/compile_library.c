@@ -29,9 +29,9 @@ static void lay_down(cpu_contraction *c) {
     swap(lists[k]);
   }
   uint32_t first = g->channels_last ? 1 : 2; /* the dimension of the result that is spatial dimension 0 */
-  for (uint32_t k = 0; k < c->n_posts; k++) {
-    uint32_t dims = c->posts[k].dims, both = 3u << first;
-    c->posts[k].dims = (dims & ~both) | (dims >> 1 & 1u << first) | (dims << 1 & 2u << first);
+  for (uint32_t k = 0; k < c->n_post_ops; k++) {
+    uint32_t dims = c->post_ops[k].dims, both = 3u << first;
+    c->post_ops[k].dims = (dims & ~both) | (dims >> 1 & 1u << first) | (dims << 1 & 2u << first);
   }
 }
 
@@ -42,9 +42,9 @@ static void flatten(cpu_contraction *c) {
   for (int d = 0; plain && d < g->spatial; d++) {
     plain = g->kernel[d] == 1 && g->strides[d] == 1 && g->low[d] == 0 && g->high[d] == 0;
   }
-  for (uint32_t k = 0; plain && k < c->n_posts; k++) { /* arrays that stretch along one of them */
-    uint32_t places = ((1u << g->spatial) - 1) << 1, dims = c->posts[k].dims & places;
-    plain = c->posts[k].kind <= CPU_POST_LAST_UNARY || dims == 0 || dims == places;
+  for (uint32_t k = 0; plain && k < c->n_post_ops; k++) { /* arrays that stretch along one of them */
+    uint32_t places = ((1u << g->spatial) - 1) << 1, dims = c->post_ops[k].dims & places;
+    plain = c->post_ops[k].kind <= CPU_POST_OP_LAST_UNARY || dims == 0 || dims == places;
   }
   for (int d = 0; plain && d < g->spatial - 1; d++) {
     g->in[g->spatial - 1] *= g->in[d];

@@ -6,18 +6,18 @@
 
 #include "backend_cpu/exec_kinds.h"
 
-enum { GEOMETRY_FIELDS = sizeof(cpu_geometry) / sizeof(int64_t), MAX_CALL_BUFFERS = 4 + CPU_MAX_POSTS };
+enum { GEOMETRY_FIELDS = sizeof(cpu_geometry) / sizeof(int64_t), MAX_CALL_BUFFERS = 4 + CPU_MAX_POST_OPS };
 
 /* --- description --- */
 
 void cpu_contraction_write(rt_writer *w, const cpu_contraction *c) {
   rt_put_i64s(w, GEOMETRY_FIELDS, (const int64_t *)&c->g);
-  rt_put_i64(w, c->n_posts);
-  for (uint32_t k = 0; k < c->n_posts; k++) {
-    rt_put_i64(w, c->posts[k].kind);
-    rt_put_i64(w, c->posts[k].dims);
-    rt_put_f64(w, c->posts[k].alpha);
-    rt_put_f64(w, c->posts[k].beta);
+  rt_put_i64(w, c->n_post_ops);
+  for (uint32_t k = 0; k < c->n_post_ops; k++) {
+    rt_put_i64(w, c->post_ops[k].kind);
+    rt_put_i64(w, c->post_ops[k].dims);
+    rt_put_f64(w, c->post_ops[k].alpha);
+    rt_put_f64(w, c->post_ops[k].beta);
   }
 }
 
@@ -57,10 +57,10 @@ status cpu_contraction_read(rt_reader *r, arena *a, const char *what, cpu_contra
   const int64_t *fields = rt_get_i64s(r, a, &n);
   CHECK_THAT(n == GEOMETRY_FIELDS, STATUS_INVALID_FILE, "%s: its description is damaged", what);
   memcpy(&c->g, fields, sizeof c->g);
-  c->n_posts = (uint32_t)rt_get_in(r, 0, CPU_MAX_POSTS);
-  for (uint32_t k = 0; k < c->n_posts; k++) {
-    cpu_post *p = &c->posts[k];
-    p->kind = (cpu_post_kind)rt_get_in(r, 0, CPU_POST_COUNT - 1);
+  c->n_post_ops = (uint32_t)rt_get_in(r, 0, CPU_MAX_POST_OPS);
+  for (uint32_t k = 0; k < c->n_post_ops; k++) {
+    cpu_post_op *p = &c->post_ops[k];
+    p->kind = (cpu_post_op_kind)rt_get_in(r, 0, CPU_POST_OP_COUNT - 1);
     p->dims = (uint32_t)rt_get_in(r, 0, (1 << CPU_MAX_RANK) - 1);
     p->alpha = rt_get_f64(r);
     p->beta = rt_get_f64(r);
@@ -111,8 +111,8 @@ int cpu_contraction_axis(const cpu_contraction *c) {
 
 uint32_t cpu_contraction_arrays(const cpu_contraction *c) {
   uint32_t n = 0;
-  for (uint32_t k = 0; k < c->n_posts; k++) {
-    n += c->posts[k].kind > CPU_POST_LAST_UNARY;
+  for (uint32_t k = 0; k < c->n_post_ops; k++) {
+    n += c->post_ops[k].kind > CPU_POST_OP_LAST_UNARY;
   }
   return n;
 }
@@ -162,11 +162,11 @@ static bool buffers_fit(const rt_thunk *t, const cpu_contraction *c, const cpu_c
   bool ok = holds(b++, (int64_t)dtype_bytes((dtype)g->lhs_type) * lhs_elements(g));
   ok = ok && holds(b++, g->packed ? (int64_t)info->weights_bytes : (int64_t)sizeof(float) * weights_elements(g));
   ok = ok && (!g->has_bias || holds(b++, CPU_BIAS_BYTES * channels));
-  for (uint32_t k = 0; ok && k < c->n_posts; k++) {
-    if (c->posts[k].kind > CPU_POST_LAST_UNARY) {
+  for (uint32_t k = 0; ok && k < c->n_post_ops; k++) {
+    if (c->post_ops[k].kind > CPU_POST_OP_LAST_UNARY) {
       int64_t n = 1;
       for (int d = 0; d < rank; d++) {
-        n *= c->posts[k].dims >> d & 1 ? dims[d] : 1;
+        n *= c->post_ops[k].dims >> d & 1 ? dims[d] : 1;
       }
       ok = holds(b++, (int64_t)sizeof(float) * n);
     }

@@ -5,40 +5,40 @@
 
 #include "runtime/target.h"
 
-enum { CPU_MAX_POSTS = 8, CPU_MAX_PARTS = 1024, CPU_MAX_SPATIAL = 3, CPU_MAX_RANK = CPU_MAX_SPATIAL + 2 };
+enum { CPU_MAX_POST_OPS = 8, CPU_MAX_PARTS = 1024, CPU_MAX_SPATIAL = 3, CPU_MAX_RANK = CPU_MAX_SPATIAL + 2 };
 
 /* What follows the contraction in the same call, on the value x so far. */
-typedef enum cpu_post_kind {
-  CPU_POST_SUM,      /* x + what the result's buffer held before */
-  CPU_POST_RELU,     /* x > 0 ? x : alpha*x */
-  CPU_POST_CLIP,     /* min(max(x, alpha), beta) */
-  CPU_POST_LINEAR,   /* alpha*x + beta */
-  CPU_POST_LOGISTIC,
-  CPU_POST_SWISH,    /* x * logistic(alpha*x) */
-  CPU_POST_TANH,
-  CPU_POST_ELU,      /* x > 0 ? x : alpha*(exp(x)-1) */
-  CPU_POST_GELU_ERF,
-  CPU_POST_GELU_TANH,
-  CPU_POST_HARDSWISH, /* x * min(max(x/6 + 1/2, 0), 1) */
-  CPU_POST_ABS,
-  CPU_POST_SQRT,
-  CPU_POST_EXP,
-  CPU_POST_ROUND, /* to the nearest whole number, of two the even one */
-  CPU_POST_LAST_UNARY = CPU_POST_ROUND,
-  CPU_POST_ADD, /* from here on: x op array */
-  CPU_POST_SUB,
-  CPU_POST_MUL,
-  CPU_POST_DIV,
-  CPU_POST_MAX,
-  CPU_POST_MIN,
-  CPU_POST_COUNT
-} cpu_post_kind;
+typedef enum cpu_post_op_kind {
+  CPU_POST_OP_SUM,      /* x + what the result's buffer held before */
+  CPU_POST_OP_RELU,     /* x > 0 ? x : alpha*x */
+  CPU_POST_OP_CLIP,     /* min(max(x, alpha), beta) */
+  CPU_POST_OP_LINEAR,   /* alpha*x + beta */
+  CPU_POST_OP_LOGISTIC,
+  CPU_POST_OP_SWISH,    /* x * logistic(alpha*x) */
+  CPU_POST_OP_TANH,
+  CPU_POST_OP_ELU,      /* x > 0 ? x : alpha*(exp(x)-1) */
+  CPU_POST_OP_GELU_ERF,
+  CPU_POST_OP_GELU_TANH,
+  CPU_POST_OP_HARDSWISH, /* x * min(max(x/6 + 1/2, 0), 1) */
+  CPU_POST_OP_ABS,
+  CPU_POST_OP_SQRT,
+  CPU_POST_OP_EXP,
+  CPU_POST_OP_ROUND, /* to the nearest whole number, of two the even one */
+  CPU_POST_OP_LAST_UNARY = CPU_POST_OP_ROUND,
+  CPU_POST_OP_ADD, /* from here on: x op array */
+  CPU_POST_OP_SUB,
+  CPU_POST_OP_MUL,
+  CPU_POST_OP_DIV,
+  CPU_POST_OP_MAX,
+  CPU_POST_OP_MIN,
+  CPU_POST_OP_COUNT
+} cpu_post_op_kind;
 
-typedef struct cpu_post {
-  cpu_post_kind kind;
+typedef struct cpu_post_op {
+  cpu_post_op_kind kind;
   uint32_t dims; /* of an array: bit d says that it has dimension d of the result, otherwise it is stretched */
   double alpha, beta;
-} cpu_post;
+} cpu_post_op;
 
 typedef enum cpu_contraction_op { CPU_CONVOLUTION, CPU_MATMUL } cpu_contraction_op;
 
@@ -66,8 +66,8 @@ typedef struct cpu_geometry {
  * if there is any. */
 typedef struct cpu_contraction {
   cpu_geometry g;
-  uint32_t n_posts;
-  cpu_post posts[CPU_MAX_POSTS];
+  uint32_t n_post_ops;
+  cpu_post_op post_ops[CPU_MAX_POST_OPS];
 } cpu_contraction;
 
 void cpu_contraction_write(rt_writer *w, const cpu_contraction *c);
@@ -83,8 +83,8 @@ static inline uint32_t cpu_channels_mask(const cpu_geometry *g) {
   return g->op == CPU_MATMUL ? 4 : g->channels_last ? 1u << (g->spatial + 1) : 2;
 }
 /* Returns true if the post reads an array that differs along more than the channels. */
-static inline bool cpu_reads_by_position(const cpu_geometry *g, const cpu_post *post) {
-  return post->kind > CPU_POST_LAST_UNARY && (post->dims & ~cpu_channels_mask(g));
+static inline bool cpu_reads_by_position(const cpu_geometry *g, const cpu_post_op *post_op) {
+  return post_op->kind > CPU_POST_OP_LAST_UNARY && (post_op->dims & ~cpu_channels_mask(g));
 }
 static inline bool cpu_sums_bytes(const cpu_geometry *g) { return g->weights_type == DTYPE_S8; }
 /* Bytes of an element of the bias. */

@@ -121,9 +121,9 @@ static void set_offsets(const cpu_contraction *c, const cpu_call *call, uint32_t
   if (c->g.has_bias) {
     offsets[n++] = columns ? begin * CPU_BIAS_BYTES : 0;
   }
-  for (uint32_t p = 0; p < c->n_posts; p++) {
-    if (c->posts[p].kind > CPU_POST_LAST_UNARY) {
-      offsets[n++] = begin * array_step(c, axis, c->posts[p].dims) * size;
+  for (uint32_t p = 0; p < c->n_post_ops; p++) {
+    if (c->post_ops[p].kind > CPU_POST_OP_LAST_UNARY) {
+      offsets[n++] = begin * array_step(c, axis, c->post_ops[p].dims) * size;
     }
   }
   offsets[n] = begin * array_step(c, axis, ONEDNN_EVERY_DIM) * (int64_t)dtype_bytes((dtype)c->g.result_type);

@@ -63,8 +63,8 @@ dnnl_status_t onednn_matmul(const onednn_operands *d, dnnl_primitive_attr_t attr
 
 /* --- pieces, one primitive each: exec_onednn_primitive.c --- */
 
-/* ONEDNN_EVERY_DIM: a mask of dimensions as cpu_post has it. */
-enum { ONEDNN_MAX_ARGS = 6 + CPU_MAX_POSTS, ONEDNN_EVERY_DIM = (1 << CPU_MAX_RANK) - 1 };
+/* ONEDNN_EVERY_DIM: a mask of dimensions as cpu_post_op has it. */
+enum { ONEDNN_MAX_ARGS = 6 + CPU_MAX_POST_OPS, ONEDNN_EVERY_DIM = (1 << CPU_MAX_RANK) - 1 };
 
 typedef struct onednn_primitive {
   cpu_geometry geometry;

@@ -111,22 +111,22 @@ static status array_md(arena *a, const cpu_contraction *c, uint32_t mask, onednn
 
 /* --- post operations --- */
 
-static dnnl_alg_kind_t unary_algorithm(cpu_post_kind k) {
+static dnnl_alg_kind_t unary_algorithm(cpu_post_op_kind k) {
   static const dnnl_alg_kind_t table[] = {
-      [CPU_POST_RELU] = dnnl_eltwise_relu,           [CPU_POST_CLIP] = dnnl_eltwise_clip,
-      [CPU_POST_LINEAR] = dnnl_eltwise_linear,       [CPU_POST_LOGISTIC] = dnnl_eltwise_logistic,
-      [CPU_POST_SWISH] = dnnl_eltwise_swish,         [CPU_POST_TANH] = dnnl_eltwise_tanh,
-      [CPU_POST_ELU] = dnnl_eltwise_elu,             [CPU_POST_GELU_ERF] = dnnl_eltwise_gelu_erf,
-      [CPU_POST_GELU_TANH] = dnnl_eltwise_gelu_tanh, [CPU_POST_HARDSWISH] = dnnl_eltwise_hardswish,
-      [CPU_POST_ABS] = dnnl_eltwise_abs,             [CPU_POST_SQRT] = dnnl_eltwise_sqrt,
-      [CPU_POST_EXP] = dnnl_eltwise_exp,             [CPU_POST_ROUND] = dnnl_eltwise_round};
+      [CPU_POST_OP_RELU] = dnnl_eltwise_relu,           [CPU_POST_OP_CLIP] = dnnl_eltwise_clip,
+      [CPU_POST_OP_LINEAR] = dnnl_eltwise_linear,       [CPU_POST_OP_LOGISTIC] = dnnl_eltwise_logistic,
+      [CPU_POST_OP_SWISH] = dnnl_eltwise_swish,         [CPU_POST_OP_TANH] = dnnl_eltwise_tanh,
+      [CPU_POST_OP_ELU] = dnnl_eltwise_elu,             [CPU_POST_OP_GELU_ERF] = dnnl_eltwise_gelu_erf,
+      [CPU_POST_OP_GELU_TANH] = dnnl_eltwise_gelu_tanh, [CPU_POST_OP_HARDSWISH] = dnnl_eltwise_hardswish,
+      [CPU_POST_OP_ABS] = dnnl_eltwise_abs,             [CPU_POST_OP_SQRT] = dnnl_eltwise_sqrt,
+      [CPU_POST_OP_EXP] = dnnl_eltwise_exp,             [CPU_POST_OP_ROUND] = dnnl_eltwise_round};
   return table[k];
 }
 
-static dnnl_alg_kind_t binary_algorithm(cpu_post_kind k) {
+static dnnl_alg_kind_t binary_algorithm(cpu_post_op_kind k) {
   static const dnnl_alg_kind_t table[] = {dnnl_binary_add, dnnl_binary_sub, dnnl_binary_mul,
                                           dnnl_binary_div, dnnl_binary_max, dnnl_binary_min};
-  return table[k - CPU_POST_ADD];
+  return table[k - CPU_POST_OP_ADD];
 }
 
 /* --- the primitive --- */
@@ -143,12 +143,12 @@ static void add_arg(onednn_primitive *p, int arg, onednn_md md) {
   p->args[p->n_args++].md = md;
 }
 
-static status append_posts(arena *a, const cpu_contraction *c, onednn_primitive *x, dnnl_post_ops_t ops) {
-  for (uint32_t k = 0; k < c->n_posts; k++) {
-    const cpu_post *p = &c->posts[k];
-    if (p->kind == CPU_POST_SUM) {
+static status append_post_ops(arena *a, const cpu_contraction *c, onednn_primitive *x, dnnl_post_ops_t ops) {
+  for (uint32_t k = 0; k < c->n_post_ops; k++) {
+    const cpu_post_op *p = &c->post_ops[k];
+    if (p->kind == CPU_POST_OP_SUM) {
       DNNL(onednn_append_sum(ops), "a sum");
-    } else if (p->kind <= CPU_POST_LAST_UNARY) {
+    } else if (p->kind <= CPU_POST_OP_LAST_UNARY) {
       DNNL(onednn_append_unary(ops, unary_algorithm(p->kind), (float)p->alpha, (float)p->beta), "an activation");
     } else {
       onednn_md md;
@@ -165,7 +165,7 @@ static status make_attr(arena *a, const cpu_contraction *c, onednn_primitive *x)
   DNNL(dnnl_primitive_attr_set_scratchpad_mode(x->attr, dnnl_scratchpad_mode_user), "attributes");
   dnnl_post_ops_t ops;
   DNNL(dnnl_post_ops_create(&ops), "attributes");
-  status s = append_posts(a, c, x, ops);
+  status s = append_post_ops(a, c, x, ops);
   dnnl_status_t set = s ? dnnl_success : dnnl_primitive_attr_set_post_ops(x->attr, ops);
   dnnl_post_ops_destroy(ops);
   return s ? s : set ? onednn_failed(set, "attributes") : NULL;
@@ -177,8 +177,8 @@ static status make_attr(arena *a, const cpu_contraction *c, onednn_primitive *x)
  * vector, padding that is wider than their registers. */
 static bool reads_arrays_by_position(const cpu_contraction *c) {
   bool found = false;
-  for (uint32_t k = 0; k < c->n_posts; k++) {
-    found = found || cpu_reads_by_position(&c->g, &c->posts[k]);
+  for (uint32_t k = 0; k < c->n_post_ops; k++) {
+    found = found || cpu_reads_by_position(&c->g, &c->post_ops[k]);
   }
   return found && c->g.channels_last;
 }

@@ -29,7 +29,7 @@ bool cpu_library_is_blas(void) { return true; }
 
 bool cpu_library_has_bytes(void) { return false; }
 
-bool cpu_library_is_fast(const cpu_contraction *c) { return c->g.op == CPU_MATMUL && c->n_posts == 0; }
+bool cpu_library_is_fast(const cpu_contraction *c) { return c->g.op == CPU_MATMUL && c->n_post_ops == 0; }
 
 /* --- matrices as BLAS has them --- */
 
@@ -64,7 +64,7 @@ status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format
   int64_t dims[CPU_MAX_RANK];
   cpu_call *call = ARENA_NEW(a, cpu_call);
   *out = call;
-  CHECK_THAT(g->op == CPU_MATMUL && !g->has_bias && c->n_posts == 0 && !g->packed && !format, STATUS_UNSUPPORTED,
+  CHECK_THAT(g->op == CPU_MATMUL && !g->has_bias && c->n_post_ops == 0 && !g->packed && !format, STATUS_UNSUPPORTED,
              "%s only multiplies plain matrices: compile the model again", cpu_library_name());
   CHECK_THAT(g->m <= INT_MAX && g->k <= INT_MAX && g->n <= INT_MAX &&
                  matrix_of(g->m, g->k, g->lhs_m, g->lhs_k, &call->lhs) &&

@@ -49,13 +49,13 @@ FAULTS = [
     fault(
         "bias-after-activation",
         "what is added to channels behind an activation becomes the bias before it",
-        (CONTRACTION, "«c->n_posts == 0 && !c->g.has_bias» && !bytes", "!c->g.has_bias"),
+        (CONTRACTION, "«c->n_post_ops == 0 && !c->g.has_bias» && !bytes", "!c->g.has_bias"),
         runs=ALGORITHMS,
     ),
     fault(
         "product-as-sum",
         "an array that a contraction is multiplied by is added to it",
-        (CONTRACTION, "«post->kind == CPU_POST_ADD && whole»", "whole"),
+        (CONTRACTION, "«post->kind == CPU_POST_OP_ADD && whole»", "whole"),
         runs=ALGORITHMS,
     ),
     fault(

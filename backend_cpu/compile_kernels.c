@@ -31,16 +31,16 @@ typedef struct kernel {
 struct cpu_kernels {
   arena *arena;
   const emit_target *target;
-  rt_shared *shared;
+  rt_weight_pool *weight_pool;
   uint32_t n, cap, asked, n_found;
   kernel *kernels;
 };
 
-cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target, rt_shared *shared) {
+cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target, rt_weight_pool *weight_pool) {
   cpu_kernels *k = ARENA_NEW(a, cpu_kernels);
   k->arena = a;
   k->target = target;
-  k->shared = shared;
+  k->weight_pool = weight_pool;
   return k;
 }
 
@@ -101,7 +101,7 @@ static hash128 identity_of(const cpu_kernels *k, const kernel *x) {
   rt_put_i64(&w, x->writer.phase);
   rt_put_i64(&w, x->writer.packed);
   rt_put_i64(&w, x->rows);
-  return rt_shared_identity(k->shared, w.bytes, w.n);
+  return rt_weight_pool_identity(k->weight_pool, w.bytes, w.n);
 }
 
 /* Blocks of sums in registers are unrolled; of other kernels each operation counts. */
@@ -154,7 +154,7 @@ static status add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, cons
   for (char *c = (char *)new->symbol; *c; c++) {
     *c = *c == '-' ? '_' : *c;
   }
-  if (k->shared) {
+  if (k->weight_pool) {
     new->identity = identity_of(k, new);
   }
   return NULL;
@@ -216,16 +216,16 @@ static bool find_in_object(void *data, rt_span name) {
 /* Marks the kernels that are there; their objects are [out->n], numbered from 0. */
 static void find_kernels(cpu_kernels *all, cpu_code *out) {
   *out = (cpu_code){.objects = ARENA_NEW_N(all->arena, rt_span, all->n), .names = ARENA_NEW_N(all->arena, rt_span, all->n)};
-  for (uint32_t k = 0; k < all->n && all->shared; k++) {
+  for (uint32_t k = 0; k < all->n && all->weight_pool; k++) {
     kernel *x = &all->kernels[k];
-    rt_span object = rt_shared_search(all->shared, find_in_object, x);
+    rt_span object = rt_weight_pool_search(all->weight_pool, find_in_object, x);
     x->found = object.data;
     all->n_found += x->found;
     for (x->object = 0; x->found && x->object < out->n && out->objects[x->object].data != object.data;) {
       x->object++;
     }
     if (x->found && x->object == out->n) {
-      out->names[out->n] = rt_shared_name(all->shared, object.data);
+      out->names[out->n] = rt_weight_pool_name(all->weight_pool, object.data);
       out->objects[out->n++] = object;
     }
   }
@@ -235,13 +235,13 @@ static void find_kernels(cpu_kernels *all, cpu_code *out) {
 static status leave_object(cpu_kernels *all, uint32_t number, rt_span compiled, cpu_code *out) {
   rt_span name = name_object(all, number);
   bool fresh = true;
-  void *copy = all->shared ? rt_shared_get(all->shared, name, compiled.size, &fresh) : arena_alloc_aligned(all->arena, compiled.size, 64);
+  void *copy = all->weight_pool ? rt_weight_pool_get(all->weight_pool, name, compiled.size, &fresh) : arena_alloc_aligned(all->arena, compiled.size, 64);
   CHECK_THAT(copy, STATUS_RESOURCE, "no %llu bytes of memory for code", (unsigned long long)compiled.size);
   if (fresh) {
     memcpy(copy, compiled.data, compiled.size);
   }
   out->objects[number] = (rt_span){copy, compiled.size};
-  out->names[number] = all->shared ? name : (rt_span){NULL, 0};
+  out->names[number] = all->weight_pool ? name : (rt_span){NULL, 0};
   return NULL;
 }
 

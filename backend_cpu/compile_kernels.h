@@ -5,7 +5,7 @@
 #include "backend_cpu/compile_jobs.h"
 #include "emit/compile.h"
 #include "emit/target.h"
-#include "runtime/shared.h"
+#include "runtime/weight_pool.h"
 #include "runtime/target.h"
 
 enum { CPU_RANGE_NANOSECONDS = 2000 }; /* of work that make another thread worth its while */
@@ -14,7 +14,7 @@ typedef struct cpu_kernels cpu_kernels;
 
 /* The target is borrowed.  Kernels that programs of the session have already are taken from there, and new ones are left there;
  * shared NULL: there is no session. */
-cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target, rt_shared *shared);
+cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target, rt_weight_pool *weight_pool);
 
 /* How a kernel is written that is not emit_kernel's. */
 typedef struct cpu_writer {

@@ -10,7 +10,7 @@
 #include "hlo/in_place_update.h"
 #include "hlo/sorted_front.h"
 #include "lower/lower.h"
-#include "runtime/shared.h"
+#include "runtime/weight_pool.h"
 
 /* What is known about a contraction or an attention, kept because it is asked for more than once. */
 typedef struct planned {
@@ -340,9 +340,9 @@ static status packed_memory(const lowering *l, const literal *plain, rt_span how
   }
   rt_writer name = {.arena = l->arena};
   rt_put_text(&name, "packed");
-  rt_shared_put_name(&name, sharing, plain->data, (uint64_t)shape_bytes(&plain->shape));
+  rt_weight_pool_put_name(&name, sharing, plain->data, (uint64_t)shape_bytes(&plain->shape));
   rt_put_bytes(&name, how.data, how.size);
-  *out = rt_shared_get(sharing->shared, rt_written(&name), bytes, fresh);
+  *out = rt_weight_pool_get(sharing->weight_pool, rt_written(&name), bytes, fresh);
   CHECK_THAT(*out, STATUS_RESOURCE, "no %llu bytes of memory for weights", (unsigned long long)bytes);
   return NULL;
 }

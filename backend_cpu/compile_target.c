@@ -205,7 +205,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   r->seconds_tuning = (now = seconds()) - start;
   start = now;
   bool shares = options->sharing && !options->keep_text;
-  cpu_kernels *kernels = cpu_kernels_create(a, target, shares ? options->sharing->shared : NULL);
+  cpu_kernels *kernels = cpu_kernels_create(a, target, shares ? options->sharing->weight_pool : NULL);
   nth_plan nth = {options->algorithm, r};
   cpu_plan_selector selector = options->algorithm ? (cpu_plan_selector){choose_nth, &nth} : (cpu_plan_selector){cpu_tuned_plan, tuner};
   cpu_jobs *jobs = cpu_jobs_create(a);

@@ -14,7 +14,7 @@
 #include "hlo/verify.h"
 #include "lower/concurrent_groups.h"
 #include "runtime/bounds.h"
-#include "runtime/shared.h"
+#include "runtime/weight_pool.h"
 
 enum { CONSTANT_ALIGN = 64, LARGE = 4096 };
 
@@ -73,18 +73,18 @@ static const void *shared_array(lower_context *c, const void *data, uint64_t byt
   const rt_sharing *sharing = c->backend->sharing;
   rt_writer w = {.arena = c->a};
   bool fresh;
-  *name = rt_shared_name(sharing->shared, data);
+  *name = rt_weight_pool_name(sharing->weight_pool, data);
   if (name->size) {
     return data;
   }
   rt_put_text(&w, "plain");
-  rt_shared_put_name(&w, sharing, data, bytes);
+  rt_weight_pool_put_name(&w, sharing, data, bytes);
   *name = rt_written(&w);
-  const void *there = rt_shared_find(sharing->shared, *name, bytes);
-  if (!there && is_aligned(data) && sharing->lasts && sharing->lasts(sharing->owner, data, NULL)) {
+  const void *there = rt_weight_pool_find(sharing->weight_pool, *name, bytes);
+  if (!there && is_aligned(data) && sharing->is_persistent && sharing->is_persistent(sharing->owner, data, NULL)) {
     return data;
   }
-  void *copy = there ? NULL : rt_shared_get(sharing->shared, *name, bytes, &fresh);
+  void *copy = there ? NULL : rt_weight_pool_get(sharing->weight_pool, *name, bytes, &fresh);
   if (!there && !copy) {
     guard_fail("out of memory");
   }

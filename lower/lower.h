@@ -38,7 +38,7 @@ typedef struct lower_backend {
   bool out_of_place;   /* rt_compile_options.out_of_place: may_share is not asked */
   rt_origins *origins; /* rt_compile_options.origins */
   bool keep_text; /* fill report->buffers, and check that what shares bytes may */
-  const struct rt_sharing *sharing; /* where large constants go (runtime/shared.h); NULL: they are the program's own */
+  const struct rt_sharing *sharing; /* where large constants go (runtime/weight_pool.h); NULL: they are the program's own */
   void *data;
 } lower_backend;
 

@@ -27,7 +27,7 @@
 #include "plugin/compiler_survey.h"
 #include "plugin/compiler_text.h"
 #include "plugin/compiler_verify.h"
-#include "runtime/shared.h"
+#include "runtime/weight_pool.h"
 
 /* What stands behind plug_source.model. */
 typedef struct loaded {
@@ -387,16 +387,16 @@ static bool file_lasts(const loaded *l, const void *data, rt_writer *place) {
 /* The model and the constants beside it stay for the life of their session; what an import makes does not. */
 static bool model_lasts(const void *owner, const void *data, rt_writer *place) {
   const loaded *l = owner;
-  bool lasts = file_lasts(l, data, place);
-  for (uint32_t k = 0; k < l->n_constants && !lasts; k++) {
+  bool is_persistent = file_lasts(l, data, place);
+  for (uint32_t k = 0; k < l->n_constants && !is_persistent; k++) {
     const literal *x = &l->constants[k].value;
-    lasts = holds(x->data, (uint64_t)shape_bytes(&x->shape), data);
-    if (lasts) {
+    is_persistent = holds(x->data, (uint64_t)shape_bytes(&x->shape), data);
+    if (is_persistent) {
       put_place(place, "constant", (const uint8_t *)data - (const uint8_t *)x->data);
       put_place(place, l->constants[k].name, k);
     }
   }
-  return lasts;
+  return is_persistent;
 }
 
 /* Of a mapped file; whole pages, since others may be in use on the first and the last. */
@@ -425,7 +425,7 @@ static status compile_and_keep(void *data) {
   compile_call *c = data;
   rt_sharing sharing = *c->request->options.sharing;
   plug_request request = *c->request;
-  sharing.lasts = model_lasts;
+  sharing.is_persistent = model_lasts;
   sharing.drop = drop_pages;
   sharing.owner = c->s->model;
   request.options.sharing = &sharing;

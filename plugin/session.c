@@ -48,8 +48,8 @@ static void destroy_compiled(plug_session *s, plug_compiled *c) {
   rt_executable_destroy(c->executable);
   status_free(c->elsewhere);
   if (c->program) {
-    rt_shared_give_back(s->shared, c->program);
-    rt_shared_sweep(s->shared);
+    rt_weight_pool_release(s->weight_pool, c->program);
+    rt_weight_pool_collect(s->weight_pool);
   }
   arena_destroy(c->arena);
   free(c);
@@ -111,7 +111,7 @@ status plug_make_compiled(plug_session *s, const rt_program *p, arena *a, plug_c
   c->program = p;
   c->reads_file = reads_file(s, p);
   if (p) {
-    rt_shared_hold(s->shared, p);
+    rt_weight_pool_retain(s->weight_pool, p);
   }
   *out = c;
   return NULL;
@@ -134,7 +134,7 @@ void plug_session_close(plug_session *s) {
     status_free(plug_compiler_open(&compiler)); /* it is open, or there were no pieces */
     compiler->segments_destroy(s->segments);
   }
-  rt_shared_destroy(s->shared);
+  rt_weight_pool_destroy(s->weight_pool);
   rt_pool_destroy(s->pool);
   arena_destroy(s->arena);
   pthread_cond_destroy(&s->turn_ends);
@@ -315,7 +315,7 @@ static status compile_guarded(void *data) {
   TRY(file_check(s->arena));
   plug_request request = plug_session_request(s, c->inputs);
   request.options.tune = c->tune;
-  rt_sharing sharing = {.shared = s->shared};
+  rt_sharing sharing = {.weight_pool = s->weight_pool};
   request.options.sharing = &sharing;
   arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
   TRY(compiler->compile(s->source, &request, a, &program, &report));
@@ -382,7 +382,7 @@ static status compile(plug_session *s, const plug_inputs *inputs, rt_tune tune, 
     destroy_compiled(s, c.out);
     c.out = NULL;
   }
-  rt_shared_sweep(s->shared); /* of one that failed, or was tried */
+  rt_weight_pool_collect(s->weight_pool); /* of one that failed, or was tried */
   *out = c.out;
   if (!failed && s->options.log) {
     plug_log_compiled(s, inputs, c.out);

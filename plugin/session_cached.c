@@ -388,10 +388,10 @@ static const rt_image *get(const plug_session *s, arena *a, plug_key key) {
 /* The program on `a`, its weights those that the session has already, or the file's from now on. */
 static const rt_program *take(plug_session *s, const rt_program *p, arena *a) {
   plug_cached *c = s->cached;
-  if (rt_shared_lend(s->shared, p, c->mapped)) {
+  if (rt_weight_pool_register(s->weight_pool, p, c->mapped)) {
     c->mapped = NULL;
   }
-  return rt_program_keep(a, p, &(rt_sharing){.shared = s->shared});
+  return rt_program_keep(a, p, &(rt_sharing){.weight_pool = s->weight_pool});
 }
 
 static const rt_program *find_tuned(plug_session *s, const plug_inputs *inputs, rt_tune tune, arena *a) {

@@ -8,7 +8,7 @@
 #include "plugin/session.h"
 #include "plugin/session_store.h"
 #include "runtime/pool.h"
-#include "runtime/shared.h"
+#include "runtime/weight_pool.h"
 
 typedef struct plug_cached plug_cached;
 
@@ -35,7 +35,7 @@ struct plug_session {
   pthread_cond_t turn_ends;
   /* Only who has the turn changes what follows, `compiling`, and what is behind `arena`, `source` and `cached`; nobody else takes programs
    * away. */
-  rt_shared *shared; /* constants of the programs */
+  rt_weight_pool *weight_pool; /* constants of the programs */
   segmented_model *segments; /* NULL: not needed so far */
   atomic_uint busy; /* how many runs and compilations there are now */
   uint64_t entropy;

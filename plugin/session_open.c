@@ -215,14 +215,14 @@ static status open_guarded(void *data) {
   copy_options(s, o->options);
   TRY(rt_pool_create(s->options.compile.threads, &s->pool));
   if (o->path ? rt_image_is_one(o->path) : rt_image_begins(o->bytes, o->size)) {
-    TRY(rt_shared_create(&s->budget, NULL, &s->shared));
+    TRY(rt_weight_pool_create(&s->budget, NULL, &s->weight_pool));
     return open_image(s, o);
   }
   s->path = o->path ? arena_strdup(s->arena, o->path) : NULL;
   s->bytes = (rt_span){o->bytes, o->size};
   TRY(set_tuning(s));
   plug_cached_open(s, o->path, o->bytes, o->size);
-  TRY(rt_shared_create(&s->budget, plug_cached_secret(s), &s->shared));
+  TRY(rt_weight_pool_create(&s->budget, plug_cached_secret(s), &s->weight_pool));
   if (s->source) {
     s->options.backend = "cpu";
     return plug_target_find("cpu", &s->target);

@@ -81,7 +81,7 @@ typedef struct rt_program {
   uint32_t n_params, n_results, n_constants, n_code;
   rt_io *params, *results;
   rt_span *constants; /* 64-byte aligned */
-  rt_span *names;     /* of constants: how a session's programs share them (shared.h); no bytes: it has none.  May be NULL */
+  rt_span *names;     /* of constants: how a session's programs share them (weight_pool.h); no bytes: it has none.  May be NULL */
   rt_span *code;      /* object files */
   rt_span *code_names; /* of code, likewise: what is in it.  May be NULL */
   uint64_t arena_bytes;

@@ -12,8 +12,8 @@ runtime_sources = \
 	runtime/program.c \
 	runtime/random.c \
 	runtime/roofline.c \
-	runtime/shared.c \
-	runtime/trial.c
+	runtime/trial.c \
+	runtime/weight_pool.c
 runtime_files = \
 	runtime/README \
 	runtime/bounds.h \
@@ -28,6 +28,6 @@ runtime_files = \
 	runtime/program.h \
 	runtime/random.h \
 	runtime/roofline.h \
-	runtime/shared.h \
 	runtime/target.h \
-	runtime/trial.h
+	runtime/trial.h \
+	runtime/weight_pool.h

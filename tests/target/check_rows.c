@@ -10,7 +10,7 @@
 #include "hlo/text.h"
 #include "runtime/executable.h"
 #include "runtime/pool.h"
-#include "runtime/shared.h"
+#include "runtime/weight_pool.h"
 #include "tests/unit/kernel_test.h"
 
 enum { MOST = 10, N_COUNTS = 5, RUNS = 2 };
@@ -56,7 +56,7 @@ static const row rows[] = {
 typedef struct session {
   const row *row;
   arena *a;
-  rt_shared *shared;
+  rt_weight_pool *weight_pool;
   const void *known[MOST]; /* objects of the programs before */
   uint32_t n_known;
   int n; /* rows */
@@ -152,7 +152,7 @@ static status meet(void *data) {
   hlo_module *m;
   rt_program *p;
   literal in[MOST], want;
-  rt_sharing sharing = {.shared = s->shared};
+  rt_sharing sharing = {.weight_pool = s->weight_pool};
   rt_compile_options options = {.threads = 2, .eval = ref_fold, .sharing = &sharing};
   TRY(hlo_parse(s->a, text, strlen(text), NULL, &m));
   for (uint32_t k = 0; k < m->entry->n_params; k++) {
@@ -172,13 +172,13 @@ static status meet(void *data) {
 
 START_TEST(any_number) {
   session s = {.row = &rows[_i], .a = arena_create(NULL)};
-  ck_assert_ptr_null(rt_shared_create(NULL, NULL, &s.shared));
+  ck_assert_ptr_null(rt_weight_pool_create(NULL, NULL, &s.weight_pool));
   for (int k = 0; k < N_COUNTS; k++) {
     s.n = s.row->counts[k];
     status failed = guard_run(meet, &s);
     ck_assert_msg(!failed, "%s, %d rows: %s", s.row->name, s.n, status_message(failed));
   }
-  rt_shared_destroy(s.shared);
+  rt_weight_pool_destroy(s.weight_pool);
   arena_destroy(s.a);
 }
 END_TEST

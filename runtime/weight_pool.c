@@ -1,4 +1,4 @@
-#include "runtime/shared.h"
+#include "runtime/weight_pool.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,28 +9,28 @@
 enum { ALIGN = 64, PAGE = 4096, LARGE = 1 << 18 };
 
 /* Whom mapped arrays come from. */
-typedef struct lender {
+typedef struct owner {
   arena *mapped;
   uint32_t arrays;
-} lender;
+} owner;
 
 typedef struct array {
   struct array *next;
   void *data;
-  lender *lender; /* NULL: the array is ours */
+  owner *owner; /* NULL: the array is ours */
   uint64_t bytes, hash;
-  uint32_t holders;
+  uint32_t references;
   size_t name_size;
   uint8_t name[];
 } array;
 
-struct rt_shared {
+struct rt_weight_pool {
   mem_budget *budget;
   hash_secret secret;
   array *arrays;
 };
 
-status rt_shared_create(mem_budget *budget, const hash_secret *secret, rt_shared **out) {
+status rt_weight_pool_create(mem_budget *budget, const hash_secret *secret, rt_weight_pool **out) {
   *out = calloc(1, sizeof **out);
   CHECK_THAT(*out, STATUS_RESOURCE, "out of memory");
   (*out)->budget = budget;
@@ -42,17 +42,17 @@ status rt_shared_create(mem_budget *budget, const hash_secret *secret, rt_shared
   return NULL;
 }
 
-static void destroy_array(rt_shared *s, array *x) {
-  if (!x->lender) {
+static void destroy_array(rt_weight_pool *s, array *x) {
+  if (!x->owner) {
     budget_free(s->budget, x->data, x->bytes, ALIGN);
-  } else if (--x->lender->arrays == 0) {
-    arena_destroy(x->lender->mapped);
-    free(x->lender);
+  } else if (--x->owner->arrays == 0) {
+    arena_destroy(x->owner->mapped);
+    free(x->owner);
   }
   free(x);
 }
 
-void rt_shared_destroy(rt_shared *s) {
+void rt_weight_pool_destroy(rt_weight_pool *s) {
   while (s && s->arrays) {
     array *next = s->arrays->next;
     destroy_array(s, s->arrays);
@@ -61,12 +61,12 @@ void rt_shared_destroy(rt_shared *s) {
   free(s);
 }
 
-hash128 rt_shared_identity(const rt_shared *s, const void *data, size_t bytes) { return hash_keyed(&s->secret, data, bytes); }
+hash128 rt_weight_pool_identity(const rt_weight_pool *s, const void *data, size_t bytes) { return hash_keyed(&s->secret, data, bytes); }
 
-void rt_shared_put_name(rt_writer *w, const rt_sharing *s, const void *data, uint64_t bytes) {
+void rt_weight_pool_put_name(rt_writer *w, const rt_sharing *s, const void *data, uint64_t bytes) {
   rt_put_i64(w, (int64_t)bytes);
-  if (!s->lasts || !s->lasts(s->owner, data, w)) {
-    hash128 identity = rt_shared_identity(s->shared, data, bytes);
+  if (!s->is_persistent || !s->is_persistent(s->owner, data, w)) {
+    hash128 identity = rt_weight_pool_identity(s->weight_pool, data, bytes);
     rt_put_bytes(w, &identity, sizeof identity);
   }
 }
@@ -82,7 +82,7 @@ static void use_large_pages(void *data, uint64_t bytes) {
 static uint64_t hash_of(rt_span name, uint64_t bytes) { return hash_bytes(name.data, name.size, bytes); }
 
 /* Without its data.  NULL: out of memory. */
-static array *add_array(rt_shared *s, rt_span name, uint64_t bytes) {
+static array *add_array(rt_weight_pool *s, rt_span name, uint64_t bytes) {
   array *x = malloc(sizeof *x + name.size);
   if (x) {
     *x = (array){.next = s->arrays, .bytes = bytes, .hash = hash_of(name, bytes), .name_size = name.size};
@@ -92,7 +92,7 @@ static array *add_array(rt_shared *s, rt_span name, uint64_t bytes) {
   return x;
 }
 
-static array *find_named(const rt_shared *s, rt_span name, uint64_t bytes) {
+static array *find_named(const rt_weight_pool *s, rt_span name, uint64_t bytes) {
   uint64_t hash = hash_of(name, bytes);
   array *x = s->arrays;
   while (x && !(x->hash == hash && x->bytes == bytes && x->name_size == name.size && memcmp(x->name, name.data, name.size) == 0)) {
@@ -101,12 +101,12 @@ static array *find_named(const rt_shared *s, rt_span name, uint64_t bytes) {
   return x;
 }
 
-const void *rt_shared_find(const rt_shared *s, rt_span name, uint64_t bytes) {
+const void *rt_weight_pool_find(const rt_weight_pool *s, rt_span name, uint64_t bytes) {
   const array *x = find_named(s, name, bytes);
   return x ? x->data : NULL;
 }
 
-void *rt_shared_get(rt_shared *s, rt_span name, uint64_t bytes, bool *fresh) {
+void *rt_weight_pool_get(rt_weight_pool *s, rt_span name, uint64_t bytes, bool *fresh) {
   array *x = find_named(s, name, bytes);
   *fresh = !x;
   if (x) {
@@ -122,7 +122,7 @@ void *rt_shared_get(rt_shared *s, rt_span name, uint64_t bytes, bool *fresh) {
   return x->data = data;
 }
 
-rt_span rt_shared_search(const rt_shared *s, rt_shared_match *matches, void *data) {
+rt_span rt_weight_pool_search(const rt_weight_pool *s, rt_weight_pool_match *matches, void *data) {
   for (const array *x = s->arrays; x; x = x->next) {
     if (matches(data, (rt_span){x->name, x->name_size})) {
       return (rt_span){x->data, x->bytes};
@@ -131,22 +131,22 @@ rt_span rt_shared_search(const rt_shared *s, rt_shared_match *matches, void *dat
   return (rt_span){NULL, 0};
 }
 
-static void lend(rt_shared *s, lender *from, rt_span bytes, rt_span name) {
+static void register_array(rt_weight_pool *s, owner *from, rt_span bytes, rt_span name) {
   array *x = name.size && !find_named(s, name, bytes.size) ? add_array(s, name, bytes.size) : NULL;
   if (x) {
     x->data = (void *)(uintptr_t)bytes.data;
-    x->lender = from;
+    x->owner = from;
     from->arrays++;
   }
 }
 
-bool rt_shared_lend(rt_shared *s, const rt_program *p, arena *mapped) {
-  lender *from = calloc(1, sizeof *from);
+bool rt_weight_pool_register(rt_weight_pool *s, const rt_program *p, arena *mapped) {
+  owner *from = calloc(1, sizeof *from);
   for (uint32_t k = 0; from && k < p->n_constants; k++) {
-    lend(s, from, p->constants[k], rt_program_name(p, k));
+    register_array(s, from, p->constants[k], rt_program_name(p, k));
   }
   for (uint32_t k = 0; from && k < p->n_code; k++) {
-    lend(s, from, p->code[k], rt_program_code_name(p, k));
+    register_array(s, from, p->code[k], rt_program_code_name(p, k));
   }
   if (from && from->arrays) {
     from->mapped = mapped;
@@ -156,7 +156,7 @@ bool rt_shared_lend(rt_shared *s, const rt_program *p, arena *mapped) {
   return false;
 }
 
-static array *find(const rt_shared *s, const void *data) {
+static array *find(const rt_weight_pool *s, const void *data) {
   array *x = s->arrays;
   while (x && x->data != data) {
     x = x->next;
@@ -164,33 +164,33 @@ static array *find(const rt_shared *s, const void *data) {
   return x;
 }
 
-rt_span rt_shared_name(const rt_shared *s, const void *data) {
+rt_span rt_weight_pool_name(const rt_weight_pool *s, const void *data) {
   const array *x = find(s, data);
   return x ? (rt_span){x->name, x->name_size} : (rt_span){NULL, 0};
 }
 
-static void count_all(rt_shared *s, uint32_t n, const rt_span *spans, uint32_t by) {
+static void count_all(rt_weight_pool *s, uint32_t n, const rt_span *spans, uint32_t by) {
   for (uint32_t k = 0; k < n; k++) {
     array *x = find(s, spans[k].data);
     if (x) {
-      x->holders += by;
+      x->references += by;
     }
   }
 }
 
-static void count(rt_shared *s, const rt_program *p, uint32_t by) {
+static void count(rt_weight_pool *s, const rt_program *p, uint32_t by) {
   count_all(s, p->n_constants, p->constants, by);
   count_all(s, p->n_code, p->code, by);
 }
 
-void rt_shared_hold(rt_shared *s, const rt_program *p) { count(s, p, 1); }
+void rt_weight_pool_retain(rt_weight_pool *s, const rt_program *p) { count(s, p, 1); }
 
-void rt_shared_give_back(rt_shared *s, const rt_program *p) { count(s, p, UINT32_MAX); }
+void rt_weight_pool_release(rt_weight_pool *s, const rt_program *p) { count(s, p, UINT32_MAX); }
 
-void rt_shared_sweep(rt_shared *s) {
+void rt_weight_pool_collect(rt_weight_pool *s) {
   for (array **at = &s->arrays; *at;) {
     array *x = *at;
-    if (x->holders) {
+    if (x->references) {
       at = &x->next;
     } else {
       *at = x->next;
@@ -242,11 +242,11 @@ static rt_sequence keep_sequence(arena *a, const rt_sequence *from) {
 }
 
 static rt_span keep_span(arena *a, rt_span c, rt_span name, const rt_sharing *s) {
-  const void *there = name.size ? rt_shared_find(s->shared, name, c.size) : NULL;
+  const void *there = name.size ? rt_weight_pool_find(s->weight_pool, name, c.size) : NULL;
   if (there) {
     return (rt_span){there, c.size};
   }
-  return find(s->shared, c.data) || (s->lasts && s->lasts(s->owner, c.data, NULL)) ? c : keep_bytes(a, c);
+  return find(s->weight_pool, c.data) || (s->is_persistent && s->is_persistent(s->owner, c.data, NULL)) ? c : keep_bytes(a, c);
 }
 
 rt_program *rt_program_keep(arena *a, const rt_program *p, const rt_sharing *s) {

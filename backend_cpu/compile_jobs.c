@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 
 typedef struct job {
   double cost;
@@ -56,14 +56,14 @@ static int by_cost(const void *a, const void *b) {
 
 status cpu_jobs_run(cpu_jobs *jobs, uint32_t threads) {
   run r = {.jobs = jobs};
-  rt_pool *pool;
+  rt_thread_pool *pool;
   if (jobs->n == 0) {
     return NULL;
   }
   qsort(jobs->items, jobs->n, sizeof *jobs->items, by_cost);
-  TRY(rt_pool_create(threads < jobs->n ? threads : jobs->n, &pool));
-  rt_parallel_for(pool, rt_pool_threads(pool), 1, take_jobs, &r);
-  rt_pool_destroy(pool);
+  TRY(rt_thread_pool_create(threads < jobs->n ? threads : jobs->n, &pool));
+  rt_parallel_for(pool, rt_thread_pool_threads(pool), 1, take_jobs, &r);
+  rt_thread_pool_destroy(pool);
   jobs->n = 0;
   return atomic_load(&r.failed);
 }

@@ -6,7 +6,7 @@
 #include "backend_cpu/compile_algorithm.h"
 
 typedef struct cpu_measuring {
-  rt_pool *pool;
+  rt_thread_pool *pool;
   mem_budget *budget;
   /* Weights are read from so many bytes in turn, so that they come from the memory or cache that they come from in the whole
    * program; 0: always the same ones. */

@@ -17,7 +17,7 @@
 #include "base/hash.h"
 #include "hlo/rewrite.h"
 #include "hlo/text.h"
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 
 static const double fast_seconds = 2.5; /* that RT_TUNE_FAST may take for a module */
 /* Ways whose guess is so far from the best are not timed; nor, fast, is what is a small part of all. */
@@ -369,7 +369,7 @@ static int64_t interruptions(void) {
   return getrusage(RUSAGE_SELF, &u) == 0 ? u.ru_nivcsw : 0;
 }
 
-static status measure(cpu_tuner *t, rt_pool *pool, decision *d) {
+static status measure(cpu_tuner *t, rt_thread_pool *pool, decision *d) {
   bool full = t->options->tune == RT_TUNE_FULL;
   cpu_measuring m = {pool, arena_budget(t->arena), weights_span(t), full};
   double times[CPU_MAX_CONFIGS];
@@ -408,14 +408,14 @@ static int by_weight(const void *a, const void *b) {
 
 /* The dearest first, as long as there is time. */
 static status measure_all(cpu_tuner *t, uint32_t n, decision **open, rt_report *report) {
-  rt_pool *pool;
+  rt_thread_pool *pool;
   double all = 0;
   status s = NULL;
   for (uint32_t k = 0; k < t->n; k++) {
     all += weight_of(&t->decisions[k]);
   }
   qsort(open, n, sizeof *open, by_weight);
-  TRY(rt_pool_create(t->threads, &pool));
+  TRY(rt_thread_pool_create(t->threads, &pool));
   for (uint32_t k = 0; k < n && !s; k++) {
     bool full = t->options->tune == RT_TUNE_FULL, late = seconds() - t->start > fast_seconds;
     uint32_t numbers[CPU_MAX_CONFIGS];
@@ -427,7 +427,7 @@ static status measure_all(cpu_tuner *t, uint32_t n, decision **open, rt_report *
       note(t, open[k], CPU_LOG_ESTIMATE);
     }
   }
-  rt_pool_destroy(pool);
+  rt_thread_pool_destroy(pool);
   return s;
 }
 

@@ -1,7 +1,7 @@
 /* exec_kernel.c - the thunk kind cpu.kernel: a function of ours, its grid divided among the run's threads. */
 #include "backend_cpu/exec_kinds.h"
 #include "runtime/code_loader.h"
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 
 enum { MAX_KERNEL_BUFFERS = 4096, KERNEL_ALIGN = 64 };
 

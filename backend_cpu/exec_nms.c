@@ -1,7 +1,7 @@
 /* exec_nms.c - the thunk kind cpu.nms: non-max-suppression, its lines (batches times classes) divided into parts. */
 #include "backend_cpu/exec_kinds.h"
 #include "base/nms.h"
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 
 typedef struct nms_state {
   nms problem; /* its sizes */

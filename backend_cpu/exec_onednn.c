@@ -2,7 +2,7 @@
  *
  * A call owns its primitives; memory objects belong to one run at a time and are kept for the next. */
 #include "backend_cpu/exec_onednn.h"
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 
 #ifdef HAVE_ONEDNN
 

@@ -1,7 +1,7 @@
 /* exec_openblas.c - the library calls of exec_contraction.h on OpenBLAS, for builds without oneDNN: products of plain
  * matrices.  They are divided among our own threads; OpenBLAS, whose number of threads is the process's, uses one. */
 #include "backend_cpu/exec_contraction.h"
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 
 #if defined HAVE_OPENBLAS && !defined HAVE_ONEDNN
 

@@ -6,7 +6,7 @@
 
 #include "backend_cpu/exec_kinds.h"
 #include "backend_cpu/exec_order.h"
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 
 typedef struct sort_state {
   int64_t n, inner, lines, parts; /* elements of a line stand `inner` apart */

@@ -649,8 +649,8 @@ status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const e
       emit_write_rows(&w);
     } else if (emit_is_tiles(&w)) {
       emit_write_tiles(&w);
-    } else if (emit_is_pool(&w)) {
-      emit_write_pool(&w);
+    } else if (emit_is_pooling(&w)) {
+      emit_write_pooling(&w);
     } else {
       write_loops(&w);
     }

@@ -19,7 +19,7 @@ emit_sources = \
 	emit/movement.c \
 	emit/number.c \
 	emit/plan.c \
-	emit/pool.c \
+	emit/pooling.c \
 	emit/product.c \
 	emit/product_kernel.c \
 	emit/product_pack.c \

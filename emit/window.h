@@ -1,4 +1,4 @@
-/* window.h - what kernels of sliding windows (pool.c) and window.c have in common. */
+/* window.h - what kernels of sliding windows (thread_pool.c) and window.c have in common. */
 #ifndef EMIT_WINDOW_H
 #define EMIT_WINDOW_H
 

@@ -67,7 +67,7 @@ typedef struct segmented_model segmented_model;
 typedef struct segments_run_options {
   const shape *const *shapes; /* by the source's inputs */
   const void *const *values;
-  rt_pool *pool;
+  rt_thread_pool *pool;
   mem_budget *budget; /* of this run; may be NULL */
   uint64_t seed;            /* of random operators */
   struct rt_profiler *profiler; /* NULL: off */

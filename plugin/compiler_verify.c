@@ -5,7 +5,7 @@
 #include "plugin/compiler_part.h"
 #include "plugin/compiler_segments.h"
 #include "plugin/compiler_text.h"
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 
 typedef struct verify_call {
   const plug_source *s;
@@ -84,7 +84,7 @@ static status verify_segments(verify_call *c) {
 
 /* --- any model --- */
 
-static void destroy_pool(void *pool) { rt_pool_destroy(pool); }
+static void destroy_pool(void *pool) { rt_thread_pool_destroy(pool); }
 
 static status verify(void *data) {
   verify_call *c = data;
@@ -99,7 +99,7 @@ static status verify(void *data) {
                                 .progress_data = c->o->progress_data};
   c->options.compile.dump = NULL;
   TRY(plug_backend(c->request->backend, &c->options.backend));
-  TRY(rt_pool_create(c->options.compile.threads, &c->options.pool));
+  TRY(rt_thread_pool_create(c->options.compile.threads, &c->options.pool));
   arena_cleanup(c->a, destroy_pool, c->options.pool);
   TRY(plug_import(c->s, c->request, c->a, &m, NULL, &complete));
   TRY(complete ? verify_one(c, import_model, c, c->o->inputs) : verify_segments(c));

@@ -135,7 +135,7 @@ void plug_session_close(plug_session *s) {
     compiler->segments_destroy(s->segments);
   }
   rt_weight_pool_destroy(s->weight_pool);
-  rt_pool_destroy(s->pool);
+  rt_thread_pool_destroy(s->pool);
   arena_destroy(s->arena);
   pthread_cond_destroy(&s->turn_ends);
   pthread_mutex_destroy(&s->lock);
@@ -148,7 +148,7 @@ const plug_source *plug_session_source(const plug_session *s) { return s->source
 double plug_session_load_seconds(const plug_session *s) { return s->load_seconds; }
 bool plug_session_is_image(const plug_session *s) { return s->image; }
 const char *plug_session_backend(const plug_session *s) { return s->target->name; }
-uint32_t plug_session_threads(const plug_session *s) { return rt_pool_threads(s->pool); }
+uint32_t plug_session_threads(const plug_session *s) { return rt_thread_pool_threads(s->pool); }
 
 /* --- compiling --- */
 

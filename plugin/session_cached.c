@@ -90,7 +90,7 @@ static void put_builds(rt_writer *w) {
 /* Of those that stand elsewhere, threads are as many as there are, and tune is in the key of each program. */
 static void put_options(rt_writer *w, const plug_session *s) {
   const rt_compile_options *o = &s->options.compile;
-  rt_put_i64(w, rt_pool_threads(s->pool));
+  rt_put_i64(w, rt_thread_pool_threads(s->pool));
 #define put_text(value) rt_put_text(w, value)
 #define put_number(value) rt_put_i64(w, (int64_t)(value))
 #define put_elsewhere(value)

@@ -44,7 +44,7 @@ static void hash_range(void *data, int64_t begin, int64_t end) {
   }
 }
 
-plug_key plug_key_of(const plug_contents *c, rt_pool *pool, const void *bytes, size_t size) {
+plug_key plug_key_of(const plug_contents *c, rt_thread_pool *pool, const void *bytes, size_t size) {
   plug_key few[16] = {0}, *keys = few;
   size_t step = CHUNK;
   while (size / step >= MAX_CHUNKS) {
@@ -160,7 +160,7 @@ static bool is_settled(const struct stat *st, const struct timespec *now) {
 
 typedef struct reading {
   const plug_contents *c;
-  rt_pool *pool;
+  rt_thread_pool *pool;
   arena *a;
   int fd;
   plug_key key;
@@ -176,7 +176,7 @@ static status read_whole(void *data) {
   return NULL;
 }
 
-status plug_key_of_file(const plug_contents *c, rt_pool *pool, int fd, struct stat *st, plug_key *out) {
+status plug_key_of_file(const plug_contents *c, rt_thread_pool *pool, int fd, struct stat *st, plug_key *out) {
   struct stat after;
   struct timespec now;
   stamp known;

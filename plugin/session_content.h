@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/hash.h"
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 
 typedef hash128 plug_key;
 
@@ -25,13 +25,13 @@ typedef struct plug_contents {
 
 void plug_contents_init(plug_contents *c, int folder, const hash_secret *secret);
 
-plug_key plug_key_of(const plug_contents *c, rt_pool *pool, const void *bytes, size_t size);
+plug_key plug_key_of(const plug_contents *c, rt_thread_pool *pool, const void *bytes, size_t size);
 plug_key plug_key_join(const plug_contents *c, plug_key a, plug_key b);
 /* 32 digits. */
 void plug_key_text(plug_key k, char out[PLUG_KEY_TEXT]);
 
 /* Of a regular file; *st is how it was then.  IO: it cannot be read, or changes meanwhile. */
-STATUS_MUST_USE status plug_key_of_file(const plug_contents *c, rt_pool *pool, int fd, struct stat *st, plug_key *out);
+STATUS_MUST_USE status plug_key_of_file(const plug_contents *c, rt_thread_pool *pool, int fd, struct stat *st, plug_key *out);
 /* Whether nothing was written to the file in between. */
 bool plug_same_file(const struct stat *a, const struct stat *b);
 

@@ -7,7 +7,7 @@
 
 #include "plugin/session.h"
 #include "plugin/session_store.h"
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 #include "runtime/weight_pool.h"
 
 typedef struct plug_cached plug_cached;
@@ -25,7 +25,7 @@ struct plug_session {
   const rt_image *image; /* NULL: a model */
   const char *warning;
   double load_seconds;
-  rt_pool *pool;
+  rt_thread_pool *pool;
   /* The lock guards the list of programs, who uses them, and whose turn it is; nobody works under it. */
   pthread_mutex_t lock;
   plug_compiled *compiled;

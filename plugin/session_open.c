@@ -213,7 +213,7 @@ static status open_guarded(void *data) {
   plug_session *s = o->s;
   s->arena = arena_create(&s->budget);
   copy_options(s, o->options);
-  TRY(rt_pool_create(s->options.compile.threads, &s->pool));
+  TRY(rt_thread_pool_create(s->options.compile.threads, &s->pool));
   if (o->path ? rt_image_is_one(o->path) : rt_image_begins(o->bytes, o->size)) {
     TRY(rt_weight_pool_create(&s->budget, NULL, &s->weight_pool));
     return open_image(s, o);

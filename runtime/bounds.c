@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 
 #include "base/bounds.h"
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 
 rt_span rt_bounds_config(arena *a, const char *what, uint32_t n, const int64_t *low, const int64_t *high) {
   rt_writer w = {.arena = a};

@@ -5,7 +5,7 @@
 #include "runtime/bounds.h"
 #include "runtime/check_memory.h"
 #include "runtime/executable.h"
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 #include "runtime/random.h"
 
 /* --- copy: one input, one output of the same type and extents, any strides --- */

@@ -14,7 +14,7 @@ const rt_program *rt_executable_program(const rt_executable *e);
 const rt_target *rt_executable_target(const rt_executable *e);
 
 typedef struct rt_run_options {
-  rt_pool *pool;            /* NULL: one thread */
+  rt_thread_pool *pool;            /* NULL: one thread */
   mem_budget *budget;       /* of this run: cancel, deadline; its memory counts there */
   struct rt_profiler *profiler;
   uint64_t seed; /* of random numbers: equal seeds, equal numbers */

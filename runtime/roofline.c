@@ -12,7 +12,7 @@
 #include <arm_neon.h>
 #endif
 
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 
 /* --- multiply-adds --- */
 
@@ -117,7 +117,7 @@ typedef struct work {
 } work;
 
 /* The best of a few times; each item of the loop is one thread's work. */
-static double best_time(rt_pool *pool, uint32_t items, void (*fn)(void *, int64_t, int64_t), work *w) {
+static double best_time(rt_thread_pool *pool, uint32_t items, void (*fn)(void *, int64_t, int64_t), work *w) {
   enum { TIMES = 5 };
   double best = 1e9;
   for (int k = 0; k < TIMES; k++) {
@@ -138,7 +138,7 @@ static void multiply(void *data, int64_t begin, int64_t end) {
   w->sink += (uint64_t)sum;
 }
 
-static double peak_flops(rt_pool *pool, uint32_t threads) {
+static double peak_flops(rt_thread_pool *pool, uint32_t threads) {
   enum { STEP_OF_SUMS = (MOST_SUMS - SUMS_AT_LEAST) / (VARIANTS - 1) };
   const double steps = 4e6; /* a millisecond or two of them */
   const peak_family *f = best_family();
@@ -184,8 +184,8 @@ static size_t memory_bytes(void) {
   return wanted < least ? least : wanted > most ? most : wanted;
 }
 
-status rt_roofline_measure(rt_pool *pool, rt_roofline *out) {
-  uint32_t threads = rt_pool_threads(pool);
+status rt_roofline_measure(rt_thread_pool *pool, rt_roofline *out) {
+  uint32_t threads = rt_thread_pool_threads(pool);
   size_t bytes = memory_bytes() / threads / 4096 * 4096;
   uint8_t *memory = aligned_alloc(4096, bytes * threads);
   CHECK_THAT(memory, STATUS_RESOURCE, "no %zu bytes of memory to measure its speed", bytes * threads);

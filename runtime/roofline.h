@@ -11,6 +11,6 @@ typedef struct rt_roofline {
 } rt_roofline;
 
 /* Takes about a third of a second.  The pool must be idle. */
-STATUS_MUST_USE status rt_roofline_measure(rt_pool *pool, rt_roofline *out);
+STATUS_MUST_USE status rt_roofline_measure(rt_thread_pool *pool, rt_roofline *out);
 
 #endif

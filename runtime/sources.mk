@@ -7,11 +7,11 @@ runtime_sources = \
 	runtime/executable.c \
 	runtime/guarded.c \
 	runtime/image.c \
-	runtime/pool.c \
 	runtime/profile.c \
 	runtime/program.c \
 	runtime/random.c \
 	runtime/roofline.c \
+	runtime/thread_pool.c \
 	runtime/trial.c \
 	runtime/weight_pool.c
 runtime_files = \
@@ -23,11 +23,11 @@ runtime_files = \
 	runtime/executable.h \
 	runtime/guarded.h \
 	runtime/image.h \
-	runtime/pool.h \
 	runtime/profile.h \
 	runtime/program.h \
 	runtime/random.h \
 	runtime/roofline.h \
 	runtime/target.h \
+	runtime/thread_pool.h \
 	runtime/trial.h \
 	runtime/weight_pool.h

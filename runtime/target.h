@@ -17,7 +17,7 @@ enum { RT_ABI = 3 };
 
 struct hlo_module; /* opaque here */
 struct hlo_instr;
-typedef struct rt_pool rt_pool;
+typedef struct rt_thread_pool rt_thread_pool;
 typedef struct rt_device rt_device; /* a target's own: NULL for host targets */
 typedef struct rt_stream rt_stream; /* a target's own: NULL means work is done when the call returns */
 typedef struct rt_event rt_event;
@@ -34,7 +34,7 @@ typedef struct rt_run {
   void **handles;
   rt_device *device;
   rt_stream *stream;
-  rt_pool *pool;                /* NULL: one thread */
+  rt_thread_pool *pool;                /* NULL: one thread */
   mem_budget *budget;           /* cancel flag and deadline; check in loops.  Memory counts there.  NULL: none */
   struct rt_profiler *profiler; /* NULL: off */
   /* Compiles or finds a program for a computation whose sizes are known only now; sessions provide it.  NULL: none. */

@@ -15,7 +15,7 @@
 typedef struct verify_options {
   const rt_backend *backend;
   rt_compile_options compile; /* dump, origins and eval are verify's own */
-  rt_pool *pool;              /* NULL: one thread */
+  rt_thread_pool *pool;              /* NULL: one thread */
   bool all_algorithms;        /* each contraction is computed in all the ways that there are */
   const char *folder; /* where the smallest modules that show a finding are written, with their inputs; NULL:
                          nowhere */

@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "hlo/text.h"
 #include "runtime/executable.h"
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 #include "tests/suite.h"
 #include "tests/target/text_case.h"
 
@@ -348,19 +348,19 @@ static status compile(attempt *t, arena *a, hlo_module *m) {
 
 static literal run(const attempt *t, arena *a, const literal *in, uint32_t threads) {
   rt_executable *e;
-  rt_pool *pool;
+  rt_thread_pool *pool;
   void *result;
   literal out = literal_new(a, t->program->results[0].shape, &result);
   const void *params[] = {in[0].data, in[1].data, in[2].data};
   memset(result, 0x5a, (size_t)shape_bytes(&out.shape));
   status s = rt_executable_create(t->program, &cpu_target, NULL, &e);
   ck_assert_msg(!s, "%s, %s: %s", t->row->name, t->name, status_message(s));
-  ck_assert_ptr_null(rt_pool_create(threads, &pool));
+  ck_assert_ptr_null(rt_thread_pool_create(threads, &pool));
   for (int k = 0; k < 2 && !s; k++) {
     s = rt_execute(e, &(rt_run_options){.pool = pool}, params, &result);
   }
   ck_assert_msg(!s, "%s, %s: %s", t->row->name, t->name, status_message(s));
-  rt_pool_destroy(pool);
+  rt_thread_pool_destroy(pool);
   rt_executable_destroy(e);
   return out;
 }

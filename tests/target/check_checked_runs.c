@@ -15,7 +15,7 @@
 #include "hlo/text.h"
 #include "runtime/executable.h"
 #include "runtime/image.h"
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 #include "tests/suite.h"
 
 static arena *a;
@@ -221,13 +221,13 @@ static rt_thunk *append(rt_sequence *s, const char *kind, uint32_t n_inputs, uin
 static status execute(const rt_program *p, const rt_target *target, bool check, const void *input,
                       void *output) {
   rt_executable *e;
-  rt_pool *pool;
+  rt_thread_pool *pool;
   int64_t size;
   ASSERT_OK(rt_executable_create(p, target, NULL, &e));
-  ASSERT_OK(rt_pool_create(2, &pool));
+  ASSERT_OK(rt_thread_pool_create(2, &pool));
   status s = rt_execute(e, &(rt_run_options){.pool = pool, .check_memory = check}, (const void *[]){input},
                         (void *[]){output, &size});
-  rt_pool_destroy(pool);
+  rt_thread_pool_destroy(pool);
   rt_executable_destroy(e);
   return s;
 }

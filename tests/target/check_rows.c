@@ -9,7 +9,7 @@
 #include "backend_ref/eval.h"
 #include "hlo/text.h"
 #include "runtime/executable.h"
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 #include "runtime/weight_pool.h"
 #include "tests/unit/kernel_test.h"
 
@@ -99,7 +99,7 @@ static literal random_literal(const shape *x) {
 
 static literal run(const session *s, const rt_program *p, const literal *in, uint32_t threads) {
   rt_executable *e;
-  rt_pool *pool;
+  rt_thread_pool *pool;
   literal out = {.shape = p->results[0].shape};
   size_t bytes = (size_t)shape_bytes(&out.shape);
   void *result = guarded_memory(bytes), *kept = arena_alloc_aligned(s->a, bytes, 64);
@@ -108,11 +108,11 @@ static literal run(const session *s, const rt_program *p, const literal *in, uin
     params[k] = in[k].data;
   }
   ck_assert_ptr_null(rt_executable_create(p, &cpu_target, NULL, &e));
-  ck_assert_ptr_null(rt_pool_create(threads, &pool));
+  ck_assert_ptr_null(rt_thread_pool_create(threads, &pool));
   for (int k = 0; k < RUNS; k++) {
     ck_assert_ptr_null(rt_execute(e, &(rt_run_options){.pool = pool}, params, &result));
   }
-  rt_pool_destroy(pool);
+  rt_thread_pool_destroy(pool);
   rt_executable_destroy(e);
   out.data = memcpy(kept, result, bytes);
   guarded_free(result, bytes);

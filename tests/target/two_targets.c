@@ -6,7 +6,7 @@
 #include "backend_cpu/exec_target.h"
 #include "backend_ref/eval.h"
 #include "runtime/executable.h"
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 
 const variant variants[N_VARIANTS] = {
     {"native", "native", 0, 2, true}, {"16 lanes", "native", 16, 1, false}, {"8 lanes", "native", 8, 1, false},
@@ -19,8 +19,8 @@ status run_on_cpu(arena *a, hlo_module *m, const variant *v, const literal *in, 
                                 .eval = v->folds ? ref_fold : NULL};
   TRY(cpu_compiler.compile((struct hlo_module *)m, &options, a, &p, NULL));
   TRY(rt_executable_create(p, &cpu_target, NULL, &e));
-  rt_pool *pool;
-  status s = rt_pool_create(v->threads, &pool);
+  rt_thread_pool *pool;
+  status s = rt_thread_pool_create(v->threads, &pool);
   const void **params = ARENA_NEW_N(a, const void *, p->n_params + 1);
   void **results = ARENA_NEW_N(a, void *, p->n_results + 1);
   for (uint32_t k = 0; k < p->n_params; k++) {
@@ -33,7 +33,7 @@ status run_on_cpu(arena *a, hlo_module *m, const variant *v, const literal *in, 
   for (int round = 0; round < 3 && !s; round++) { /* the first one's thunks are watched; memory of the second run is used again */
     s = rt_execute(e, &(rt_run_options){.pool = pool, .check_memory = round == 0}, params, results);
   }
-  rt_pool_destroy(pool);
+  rt_thread_pool_destroy(pool);
   rt_executable_destroy(e);
   return s;
 }

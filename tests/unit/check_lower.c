@@ -14,7 +14,7 @@
 #include "hlo/verify.h"
 #include "runtime/executable.h"
 #include "runtime/image.h"
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 #include "tests/suite.h"
 #include "verify/lockstep.h"
 
@@ -203,10 +203,10 @@ static uint32_t turn_around(const rt_sequence *s) {
 static void expect_same(const rt_program *p, const literal *expected, const char *text) {
   int64_t out[4][4];
   rt_executable *e;
-  rt_pool *threads;
+  rt_thread_pool *threads;
   status s = rt_executable_create(p, &ref_target, NULL, &e);
   ck_assert_msg(!s, "%s\n%s", status_message(s), text);
-  s = rt_pool_create(3, &threads);
+  s = rt_thread_pool_create(3, &threads);
   ck_assert_ptr_null(s);
   for (int twice = 0; twice < 2; twice++) { /* the first is checked; the second finds its arena, and has threads */
     memset(out, 0x55, sizeof out);
@@ -218,7 +218,7 @@ static void expect_same(const rt_program *p, const literal *expected, const char
     }
   }
   rt_executable_destroy(e);
-  rt_pool_destroy(threads);
+  rt_thread_pool_destroy(threads);
 }
 
 static void save_and_load(arena *a, rt_program *p, const literal *expected, const char *text) {

@@ -9,7 +9,7 @@
 #include "hlo/cost.h"
 #include "hlo/text.h"
 #include "plugin/session_profile.h"
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 #include "tests/suite.h"
 
 static arena *a;
@@ -224,11 +224,11 @@ END_TEST
 /* --- the machine --- */
 
 START_TEST(roofline) {
-  rt_pool *pool;
+  rt_thread_pool *pool;
   rt_roofline r;
-  ASSERT_OK(rt_pool_create(2, &pool));
+  ASSERT_OK(rt_thread_pool_create(2, &pool));
   ASSERT_OK(rt_roofline_measure(pool, &r));
-  rt_pool_destroy(pool);
+  rt_thread_pool_destroy(pool);
   ck_assert_uint_eq(r.threads, 2);
   /* No processor that runs this does less, none more: a core's 512-bit units at 10 GHz, 2 of them, are 640 GFLOP/s. */
   ck_assert_msg(r.flops_one > 1e7 && r.flops_one < 640e9, "%g", r.flops_one);

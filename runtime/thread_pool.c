@@ -1,4 +1,4 @@
-/* pool.c - fork and join of parallel loops.
+/* thread_pool.c - fork and join of parallel loops.
  *
  * The caller publishes a loop, works on it like everybody else, closes it, and waits for those who have entered it.  A
  * worker that wakes up late finds the loop closed: nobody ever waits for a thread to be woken, which takes long.
@@ -8,7 +8,7 @@
  *
  * The loop may be written while open == 0 and inside == 0 only, and is read between inside++ and inside-- with open
  * seen as 1 only; both flags are sequentially consistent, so that one side always sees the other. */
-#include "runtime/pool.h"
+#include "runtime/thread_pool.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -37,12 +37,12 @@ typedef struct loop {
 } loop;
 
 typedef struct worker {
-  rt_pool *pool;
+  rt_thread_pool *pool;
   pthread_t thread;
   uint32_t number; /* its share is tried first; the caller's is 0 */
 } worker;
 
-struct rt_pool {
+struct rt_thread_pool {
   _Alignas(LINE) atomic_uint seq; /* a new value: there may be something to do */
   atomic_int open;
   _Alignas(LINE) atomic_int inside;
@@ -66,7 +66,7 @@ static void count_fork(void) { atomic_fetch_add(&forks, 1); }
 
 static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, count_fork); }
 
-static bool is_of_parent(const rt_pool *p) { return p->forks != atomic_load_explicit(&forks, memory_order_relaxed); }
+static bool is_of_parent(const rt_thread_pool *p) { return p->forks != atomic_load_explicit(&forks, memory_order_relaxed); }
 
 static void pause_cpu(void) {
 #if defined(__x86_64__)
@@ -120,7 +120,7 @@ static void divide(loop *l, int64_t n, int64_t grain, uint32_t threads) {
 /* --- workers --- */
 
 /* Until seq is no longer `seen`: spins for a while, then sleeps. */
-static void await_change(rt_pool *p, unsigned seen) {
+static void await_change(rt_thread_pool *p, unsigned seen) {
   int64_t until = 0;
   for (uint32_t k = 1; atomic_load(&p->seq) == seen; k++) {
     pause_cpu();
@@ -145,7 +145,7 @@ static void await_change(rt_pool *p, unsigned seen) {
 
 static void *worker_main(void *data) {
   worker *w = data;
-  rt_pool *p = w->pool;
+  rt_thread_pool *p = w->pool;
   unsigned seen = 0;
   for (;;) {
     await_change(p, seen);
@@ -162,7 +162,7 @@ static void *worker_main(void *data) {
 }
 
 /* A worker that cannot be started is missed, not mourned. */
-static void start_workers(rt_pool *p) {
+static void start_workers(rt_thread_pool *p) {
   p->started = true;
   for (uint32_t k = 0; k + 1 < p->threads; k++) {
     worker *w = &p->workers[p->n_workers];
@@ -174,7 +174,7 @@ static void start_workers(rt_pool *p) {
   }
 }
 
-static void announce(rt_pool *p) {
+static void announce(rt_thread_pool *p) {
   atomic_fetch_add(&p->seq, 1);
   if (atomic_load(&p->parked)) {
     pthread_mutex_lock(&p->lock);
@@ -184,7 +184,7 @@ static void announce(rt_pool *p) {
 }
 
 /* Until nobody is inside.  Who is late by much was taken off a core, or has a long range: others may have this one meanwhile. */
-static void await_others(rt_pool *p) {
+static void await_others(rt_thread_pool *p) {
   const int64_t long_wait = 2000000;
   int64_t start = 0;
   for (uint32_t k = 1; atomic_load(&p->inside); k++) {
@@ -213,20 +213,20 @@ static uint32_t cores(void) {
   return n > 0 ? (uint32_t)n : 1;
 }
 
-status rt_pool_create(uint32_t threads, rt_pool **out) {
+status rt_thread_pool_create(uint32_t threads, rt_thread_pool **out) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, watch_forks);
   *out = NULL;
   threads = threads ? threads : cores();
   threads = threads < RT_MAX_THREADS ? threads : RT_MAX_THREADS;
-  rt_pool *p = aligned_alloc(LINE, sizeof *p);
+  rt_thread_pool *p = aligned_alloc(LINE, sizeof *p);
   worker *workers = calloc(threads, sizeof *workers);
   if (!p || !workers) {
     free(p);
     free(workers);
     return status_error(STATUS_RESOURCE, "out of memory for %u threads", threads);
   }
-  *p = (rt_pool){.threads = threads, .workers = workers, .forks = atomic_load(&forks)};
+  *p = (rt_thread_pool){.threads = threads, .workers = workers, .forks = atomic_load(&forks)};
   pthread_mutex_init(&p->turn, NULL);
   pthread_mutex_init(&p->lock, NULL);
   pthread_cond_init(&p->wake, NULL);
@@ -234,7 +234,7 @@ status rt_pool_create(uint32_t threads, rt_pool **out) {
   return NULL;
 }
 
-void rt_pool_destroy(rt_pool *p) {
+void rt_thread_pool_destroy(rt_thread_pool *p) {
   if (!p) {
     return;
   }
@@ -252,15 +252,15 @@ void rt_pool_destroy(rt_pool *p) {
   free(p);
 }
 
-uint32_t rt_pool_threads(const rt_pool *p) { return p ? p->threads : 1; }
+uint32_t rt_thread_pool_threads(const rt_thread_pool *p) { return p ? p->threads : 1; }
 
-void rt_parallel_for(rt_pool *p, int64_t n, int64_t grain, void (*fn)(void *data, int64_t begin, int64_t end),
+void rt_parallel_for(rt_thread_pool *p, int64_t n, int64_t grain, void (*fn)(void *data, int64_t begin, int64_t end),
                      void *data) {
   grain = grain > 0 ? grain : 1;
   if (n <= 0) {
     return;
   }
-  if (rt_pool_threads(p) == 1 || n / 2 < grain || is_of_parent(p) || pthread_mutex_trylock(&p->turn) != 0) {
+  if (rt_thread_pool_threads(p) == 1 || n / 2 < grain || is_of_parent(p) || pthread_mutex_trylock(&p->turn) != 0) {
     fn(data, 0, n);
     return;
   }

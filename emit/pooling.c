@@ -1,4 +1,4 @@
-/* pool.c - kernels of windows that slide along the innermost dimension: pooling of arrays whose channels stand outside.
+/* thread_pool.c - kernels of windows that slide along the innermost dimension: pooling of arrays whose channels stand outside.
  *
  * A step of the grid is a row of the result.  First the columns of its windows are reduced, for each place of the operand's
  * innermost dimension once, by vectors that lie side by side whatever the stride is; they go into a row in memory, which has
@@ -135,7 +135,7 @@ static bool find(emit_writer *w, pools *p) {
   return p->n && w->e.wide >= LEAST && cut(p);
 }
 
-bool emit_is_pool(emit_writer *w) {
+bool emit_is_pooling(emit_writer *w) {
   pools p;
   return find(w, &p);
 }
@@ -350,7 +350,7 @@ static void group_body(emit_writer *w, const void *data, const emit_index *at) {
   each_row(p, &s, first, n, store_row);
 }
 
-void emit_write_pool(emit_writer *w) {
+void emit_write_pooling(emit_writer *w) {
   arena *a = w->e.w->arena;
   pools *p = ARENA_NEW(a, pools);
   (void)find(w, p);

@@ -1,5 +1,5 @@
 /* session.c - the programs of a session: by the inputs that they are for, compiled when they are asked for. */
-#include "plugin/session_cached.h"
+#include "plugin/session_compile_cache.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -123,7 +123,7 @@ void plug_session_close(plug_session *s) {
   if (!s) {
     return;
   }
-  plug_cached_close(s); /* first: it may still write programs */
+  compile_cache_close(s); /* first: it may still write programs */
   while (s->compiled) {
     plug_compiled *c = s->compiled;
     unlink_compiled(s, c);
@@ -237,8 +237,8 @@ status plug_need_model(plug_session *s) {
     return NULL;
   }
   TRY(plug_open_model(s, s->path, s->bytes.data, s->bytes.size, &opened));
-  plug_cached_opened(s, s->path);
-  CHECK_THAT(!s->path || s->cached, STATUS_INVALID_FILE, "%s: the file has changed since it was opened", s->path);
+  compile_cache_check_model(s, s->path);
+  CHECK_THAT(!s->path || s->cache, STATUS_INVALID_FILE, "%s: the file has changed since it was opened", s->path);
   s->source->model = opened->model;
   return NULL;
 }
@@ -279,14 +279,14 @@ static status find_in_cache(compilation *c) {
   plug_session *s = c->s;
   double start = plug_now();
   arena *a = c->arena = arena_create(&s->compiling);
-  const rt_program *p = plug_cached_find(s, c->inputs, c->tune, a);
+  const rt_program *p = compile_cache_find(s, c->inputs, c->tune, a);
   if (!p) {
     return NULL;
   }
   c->arena = NULL;
   status failed = plug_make_compiled(s, p, a, &c->out);
   if (failed && status_get_code(failed) != STATUS_RESOURCE) { /* it can be made again */
-    plug_cached_forget(s);
+    compile_cache_forget(s);
     status_free(failed);
     return NULL;
   }
@@ -303,7 +303,7 @@ static status compile_guarded(void *data) {
   const plug_compiler *compiler;
   rt_program *program;
   rt_report report = {0};
-  if (s->cached) {
+  if (s->cache) {
     TRY(find_in_cache(c));
     if (c->out) {
       return NULL;
@@ -326,7 +326,7 @@ static status compile_guarded(void *data) {
   c->out->report = report;
   c->out->compile_seconds = seconds;
   if (program) {
-    plug_cached_store(s, c->inputs, request.options.tune, c->out);
+    compile_cache_put(s, c->inputs, request.options.tune, c->out);
   }
   return NULL;
 }

@@ -30,7 +30,7 @@ typedef struct plug_session_options {
   uint32_t n_constants;
   bool check_memory;    /* of all runs (runtime/check_memory.h) */
   bool keep_programs;   /* programs are kept in the cache folder and found there (session_store.h) */
-  uint64_t cache_bytes; /* at most so much of programs is kept there; 0: PLUG_STORE_GIGABYTES */
+  uint64_t cache_bytes; /* at most so much of programs is kept there; 0: CONTENT_STORE_GIGABYTES */
   bool verify;          /* sums of constants are compared when a compiled file, or a program in the cache folder, is opened */
   void (*log)(void *data, plug_log_level level, const char *line); /* called from any thread, by compilations one at a time; NULL: none */
   void *log_data;

@@ -10,7 +10,7 @@
 #include "runtime/thread_pool.h"
 #include "runtime/weight_pool.h"
 
-typedef struct plug_cached plug_cached;
+typedef struct compile_cache compile_cache;
 
 struct plug_session {
   arena *arena; /* options, the source, or the image */
@@ -21,7 +21,7 @@ struct plug_session {
   plug_source *source; /* its model is NULL as long as the cache's description is all that was needed */
   const char *path;    /* what it was opened from: a file, or */
   rt_span bytes;       /* memory */
-  plug_cached *cached; /* NULL: no cache */
+  compile_cache *cache; /* NULL: no cache */
   const rt_image *image; /* NULL: a model */
   const char *warning;
   double load_seconds;

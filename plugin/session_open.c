@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "plugin/session_cache.h"
-#include "plugin/session_cached.h"
+#include "plugin/session_compile_cache.h"
 #include "plugin/session_stack.h"
 
 /* Lanes as emit/target.h has them. */
@@ -221,14 +221,14 @@ static status open_guarded(void *data) {
   s->path = o->path ? arena_strdup(s->arena, o->path) : NULL;
   s->bytes = (rt_span){o->bytes, o->size};
   TRY(set_tuning(s));
-  plug_cached_open(s, o->path, o->bytes, o->size);
-  TRY(rt_weight_pool_create(&s->budget, plug_cached_secret(s), &s->weight_pool));
+  compile_cache_open(s, o->path, o->bytes, o->size);
+  TRY(rt_weight_pool_create(&s->budget, compile_cache_secret(s), &s->weight_pool));
   if (s->source) {
     s->options.backend = "cpu";
     return plug_target_find("cpu", &s->target);
   }
   TRY(open_model(s, o->path, o->bytes, o->size));
-  plug_cached_opened(s, o->path);
+  compile_cache_check_model(s, o->path);
   return NULL;
 }
 

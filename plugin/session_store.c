@@ -68,7 +68,7 @@ static int open_below(int folder, const char *name) {
   return openat(folder, name, OPEN_FOLDER);
 }
 
-static status open_folders(const char *path, plug_store *c) {
+static status open_folders(const char *path, content_store *c) {
   struct stat st;
   hash_secret secret;
   make_folders(path);
@@ -78,25 +78,25 @@ static status open_folders(const char *path, plug_store *c) {
   CHECK_THAT((st.st_mode & 077) == 0, STATUS_INVALID_ARGUMENT,
              "has mode %03o; with 700 nobody else could put code there that runs here", st.st_mode & 0777);
   c->models = open_below(c->folder, "models");
-  int stamps = open_below(c->folder, "stamps");
-  c->contents.folder = stamps;
-  CHECK_THAT(c->models >= 0 && stamps >= 0, STATUS_IO, "cannot be written: %s", strerror(errno));
+  int fingerprints_folder = open_below(c->folder, "stamps");
+  c->contents.folder = fingerprints_folder;
+  CHECK_THAT(c->models >= 0 && fingerprints_folder >= 0, STATUS_IO, "cannot be written: %s", strerror(errno));
   TRY(get_secret(c->folder, &secret));
-  plug_contents_init(&c->contents, stamps, &secret);
+  fingerprints_init(&c->contents, fingerprints_folder, &secret);
   return NULL;
 }
 
-status plug_store_open(const char *path, uint64_t max_bytes, plug_store *out) {
-  *out = (plug_store){.folder = -1, .models = -1, .contents = {.folder = -1}};
-  out->max_bytes = max_bytes ? max_bytes : (uint64_t)PLUG_STORE_GIGABYTES << 30;
+status content_store_open(const char *path, uint64_t max_bytes, content_store *out) {
+  *out = (content_store){.folder = -1, .models = -1, .contents = {.folder = -1}};
+  out->max_bytes = max_bytes ? max_bytes : (uint64_t)CONTENT_STORE_GIGABYTES << 30;
   status s = open_folders(path, out);
   if (s) {
-    plug_store_close(out);
+    content_store_close(out);
   }
   return s ? status_prefix(s, "the cache %s", path) : NULL;
 }
 
-void plug_store_close(plug_store *c) {
+void content_store_close(content_store *c) {
   int all[] = {c->folder, c->models, c->contents.folder};
   for (int k = 0; k < 3; k++) {
     if (all[k] >= 0) {
@@ -109,11 +109,11 @@ void plug_store_close(plug_store *c) {
 /* --- names --- */
 
 static bool is_key(const char *text, size_t n) {
-  return n == PLUG_KEY_TEXT - 1 && strspn(text, "0123456789abcdef") >= n;
+  return n == CONTENT_KEY_TEXT - 1 && strspn(text, "0123456789abcdef") >= n;
 }
 
 typedef struct name {
-  char text[2 * PLUG_KEY_TEXT + 16];
+  char text[2 * CONTENT_KEY_TEXT + 16];
 } name;
 
 static const char *const suffixes[] = {".oxla", ".weights"};
@@ -133,7 +133,7 @@ static name source_name(const char *model) {
 /* --- programs --- */
 
 typedef struct getting {
-  plug_store *c;
+  content_store *c;
   const char *folder; /* the model's */
   arena *a;
   int fd;
@@ -141,7 +141,7 @@ typedef struct getting {
   rt_image *image;
 } getting;
 
-static rt_image *get(plug_store *c, arena *a, const char *folder, const char *made, bool weights);
+static rt_image *get(content_store *c, arena *a, const char *folder, const char *made, bool weights);
 
 /* Whatever a damaged file says is no path. */
 static rt_image *find_weights(void *data, arena *a, const char *made) {
@@ -156,7 +156,7 @@ static status read_image(void *data) {
 }
 
 /* Weights are used after their program, and so never the first to go. */
-static rt_image *get(plug_store *c, arena *a, const char *folder, const char *made, bool weights) {
+static rt_image *get(content_store *c, arena *a, const char *folder, const char *made, bool weights) {
   name n = file_name(folder, made, weights);
   struct timespec start;
   int fd = openat(c->models, n.text, READ_FILE);
@@ -164,49 +164,49 @@ static rt_image *get(plug_store *c, arena *a, const char *folder, const char *ma
     return NULL;
   }
   clock_gettime(CLOCK_REALTIME, &start);
-  bool whole = plug_is_whole(&c->contents, fd);
+  bool whole = fingerprint_is_whole(&c->contents, fd);
   getting g = {.c = c, .folder = folder, .a = a, .fd = fd, .verify = c->verify || !whole, .weights = weights};
   status failed = guard_run(read_image, &g);
   bool good = !failed && g.image->n_programs == 1 && strcmp(g.image->producer, made) == 0;
   if (good && !whole) {
-    plug_mark_whole(&c->contents, fd);
+    fingerprint_mark_whole(&c->contents, fd);
   } else if (!good && status_get_code(failed) != STATUS_RESOURCE) {
     (void)unlinkat(c->models, n.text, 0);
   }
   if (good) {
-    plug_mark_used(&c->contents, fd, &start);
+    fingerprint_mark_used(&c->contents, fd, &start);
   }
   status_free(failed);
   close(fd);
   return good ? g.image : NULL;
 }
 
-static rt_image *get_by_key(plug_store *c, arena *a, plug_key model, plug_key key, bool weights) {
-  char folder[PLUG_KEY_TEXT], made[PLUG_KEY_TEXT];
-  plug_key_text(model, folder);
-  plug_key_text(key, made);
+static rt_image *get_by_key(content_store *c, arena *a, content_key model, content_key key, bool weights) {
+  char folder[CONTENT_KEY_TEXT], made[CONTENT_KEY_TEXT];
+  content_key_text(model, folder);
+  content_key_text(key, made);
   return get(c, a, folder, made, weights);
 }
 
-rt_image *plug_store_get(plug_store *c, arena *a, plug_key model, plug_key program) {
+rt_image *content_store_get(content_store *c, arena *a, content_key model, content_key program) {
   return get_by_key(c, a, model, program, false);
 }
 
-rt_image *plug_store_get_weights(plug_store *c, arena *a, plug_key model, plug_key weights) {
+rt_image *content_store_get_weights(content_store *c, arena *a, content_key model, content_key weights) {
   return get_by_key(c, a, model, weights, true);
 }
 
-void plug_store_remove(plug_store *c, plug_key model, plug_key program) {
-  char folder[PLUG_KEY_TEXT], made[PLUG_KEY_TEXT];
-  plug_key_text(model, folder);
-  plug_key_text(program, made);
+void content_store_remove(content_store *c, content_key model, content_key program) {
+  char folder[CONTENT_KEY_TEXT], made[CONTENT_KEY_TEXT];
+  content_key_text(model, folder);
+  content_key_text(program, made);
   (void)unlinkat(c->models, file_name(folder, made, false).text, 0);
 }
 
-static status put(plug_store *c, plug_key model, plug_key key, bool weights, rt_image image) {
-  char folder[PLUG_KEY_TEXT], made[PLUG_KEY_TEXT];
-  plug_key_text(model, folder);
-  plug_key_text(key, made);
+static status put(content_store *c, content_key model, content_key key, bool weights, rt_image image) {
+  char folder[CONTENT_KEY_TEXT], made[CONTENT_KEY_TEXT];
+  content_key_text(model, folder);
+  content_key_text(key, made);
   image.producer = made;
   (void)mkdirat(c->models, folder, 0700);
   name n = file_name(folder, made, weights);
@@ -214,26 +214,26 @@ static status put(plug_store *c, plug_key model, plug_key key, bool weights, rt_
   if (!failed) {
     int fd = openat(c->models, n.text, READ_FILE);
     if (fd >= 0) {
-      plug_mark_whole(&c->contents, fd);
+      fingerprint_mark_whole(&c->contents, fd);
       close(fd);
     }
   }
   return failed;
 }
 
-status plug_store_put(plug_store *c, plug_key model, plug_key program, rt_image image) {
+status content_store_put(content_store *c, content_key model, content_key program, rt_image image) {
   status failed = put(c, model, program, false, image);
-  plug_store_trim(c, c->max_bytes);
+  content_store_trim(c, c->max_bytes);
   return failed;
 }
 
-status plug_store_put_weights(plug_store *c, plug_key model, plug_key weights, rt_image image) {
+status content_store_put_weights(content_store *c, content_key model, content_key weights, rt_image image) {
   return put(c, model, weights, true, image);
 }
 
 /* --- sources --- */
 
-rt_span plug_store_get_source(plug_store *c, arena *a, const char *model) {
+rt_span content_store_get_source(content_store *c, arena *a, const char *model) {
   name n = source_name(model);
   struct stat st;
   rt_span bytes = {NULL, 0};
@@ -250,9 +250,9 @@ rt_span plug_store_get_source(plug_store *c, arena *a, const char *model) {
   return bytes;
 }
 
-void plug_store_put_source(plug_store *c, plug_key model, rt_span bytes) {
-  char folder[PLUG_KEY_TEXT];
-  plug_key_text(model, folder);
+void content_store_put_source(content_store *c, content_key model, rt_span bytes) {
+  char folder[CONTENT_KEY_TEXT];
+  content_key_text(model, folder);
   name n = source_name(folder), temporary = n;
   (void)mkdirat(c->models, folder, 0700);
   snprintf(temporary.text, sizeof temporary.text, "%s/source.%ld", folder, (long)getpid());
@@ -269,14 +269,14 @@ void plug_store_put_source(plug_store *c, plug_key model, rt_span bytes) {
 /* --- all of them --- */
 
 typedef struct listing {
-  const plug_store *c;
+  const content_store *c;
   arena *a;
-  plug_store_entry *entries;
+  content_store_entry *entries;
   uint32_t n, cap;
 } listing;
 
 /* Calls see(data, model's folder, its name, file) for all files of all models. */
-static void walk(const plug_store *c, void (*see)(void *data, int folder, const char *model, const char *file), void *data) {
+static void walk(const content_store *c, void (*see)(void *data, int folder, const char *model, const char *file), void *data) {
   int copy = openat(c->models, ".", OPEN_FOLDER);
   DIR *models = copy >= 0 ? fdopendir(copy) : NULL;
   if (!models) {
@@ -316,20 +316,20 @@ static void see_entry(void *data, int folder, const char *model, const char *fil
   if (!is_entry(file, &weights) || fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) != 0) {
     return;
   }
-  plug_store_entry *e = ARENA_PUSH(l->a, l->entries, l->n, l->cap);
-  memcpy(e->model, model, PLUG_KEY_TEXT);
-  memcpy(e->name, file, PLUG_KEY_TEXT - 1);
+  content_store_entry *e = ARENA_PUSH(l->a, l->entries, l->n, l->cap);
+  memcpy(e->model, model, CONTENT_KEY_TEXT);
+  memcpy(e->name, file, CONTENT_KEY_TEXT - 1);
   e->weights = weights;
   e->bytes = (uint64_t)st.st_size;
-  e->used = plug_last_used(&l->c->contents, &st);
+  e->used = fingerprint_last_used(&l->c->contents, &st);
 }
 
 static int by_use(const void *a, const void *b) {
-  const plug_store_entry *x = a, *y = b;
+  const content_store_entry *x = a, *y = b;
   return x->used != y->used ? (x->used < y->used) - (x->used > y->used) : strcmp(x->name, y->name);
 }
 
-void plug_store_list(const plug_store *c, arena *a, plug_store_entry **out, uint32_t *n) {
+void content_store_list(const content_store *c, arena *a, content_store_entry **out, uint32_t *n) {
   listing l = {.c = c, .a = a};
   walk(c, see_entry, &l);
   if (l.n) {
@@ -351,7 +351,7 @@ static void see_abandoned(void *data, int folder, const char *model, const char 
 }
 
 /* A model without any goes with its source; fails where there are others. */
-static void drop_entry(const plug_store *c, const plug_store_entry *e, bool last) {
+static void drop_entry(const content_store *c, const content_store_entry *e, bool last) {
   name n = file_name(e->model, e->name, e->weights);
   (void)unlinkat(c->models, n.text, 0);
   if (last) {
@@ -361,7 +361,7 @@ static void drop_entry(const plug_store *c, const plug_store_entry *e, bool last
   }
 }
 
-static bool is_last(const plug_store_entry *entries, uint32_t k) {
+static bool is_last(const content_store_entry *entries, uint32_t k) {
   for (uint32_t j = 0; j < k; j++) {
     if (strcmp(entries[j].model, entries[k].model) == 0) {
       return false;
@@ -370,7 +370,7 @@ static bool is_last(const plug_store_entry *entries, uint32_t k) {
   return true;
 }
 
-void plug_store_drop(const plug_store *c, const plug_store_entry *entries, uint32_t n, uint32_t k) {
+void content_store_drop(const content_store *c, const content_store_entry *entries, uint32_t n, uint32_t k) {
   bool last = true;
   for (uint32_t j = 0; j < n; j++) {
     last &= j == k || strcmp(entries[j].model, entries[k].model) != 0;
@@ -379,7 +379,7 @@ void plug_store_drop(const plug_store *c, const plug_store_entry *entries, uint3
 }
 
 typedef struct trimming {
-  const plug_store *c;
+  const content_store *c;
   uint64_t bytes;
   arena *a;
 } trimming;
@@ -387,11 +387,11 @@ typedef struct trimming {
 static status trim(void *data) {
   trimming *t = data;
   time_t now = time(NULL);
-  plug_store_entry *entries;
+  content_store_entry *entries;
   uint32_t n;
   uint64_t total = 0;
   t->a = arena_create(NULL);
-  plug_store_list(t->c, t->a, &entries, &n);
+  content_store_list(t->c, t->a, &entries, &n);
   for (uint32_t k = 0; k < n; k++) {
     total += entries[k].bytes;
   }
@@ -404,7 +404,7 @@ static status trim(void *data) {
 }
 
 /* One process at a time; whoever comes meanwhile leaves it to that one. */
-void plug_store_trim(const plug_store *c, uint64_t bytes) {
+void content_store_trim(const content_store *c, uint64_t bytes) {
   if (flock(c->models, LOCK_EX | LOCK_NB) == 0) {
     trimming t = {.c = c, .bytes = bytes};
     status_free(guard_run(trim, &t));

@@ -6,9 +6,9 @@ plugin_api_sources = \
 	plugin/api_run.c \
 	plugin/session.c \
 	plugin/session_cache.c \
-	plugin/session_cached.c \
+	plugin/session_compile_cache.c \
 	plugin/session_compiler.c \
-	plugin/session_content.c \
+	plugin/session_fingerprint.c \
 	plugin/session_libraries.c \
 	plugin/session_log.c \
 	plugin/session_open.c \
@@ -119,8 +119,8 @@ plugin_files = \
 	plugin/ort_wire.h \
 	plugin/session.h \
 	plugin/session_cache.h \
-	plugin/session_cached.h \
-	plugin/session_content.h \
+	plugin/session_compile_cache.h \
+	plugin/session_fingerprint.h \
 	plugin/session_internal.h \
 	plugin/session_profile.h \
 	plugin/session_stack.h \

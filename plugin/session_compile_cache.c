@@ -1,4 +1,4 @@
-#include "plugin/session_cached.h"
+#include "plugin/session_compile_cache.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -18,16 +18,16 @@
 #include "backend_cpu/exec_contraction.h"
 #include "plugin/session_cache.h"
 
-struct plug_cached {
-  plug_store store;
-  plug_key model;   /* the model's own bytes and constants: names its folder in the cache */
-  plug_key content; /* with the files beside it */
-  plug_key build;   /* who compiles, and where */
-  plug_key maker;   /* and how: all of it but sizes */
-  plug_key dims;    /* the sizes that the options give */
+struct compile_cache {
+  content_store store;
+  content_key model;   /* the model's own bytes and constants: names its folder in the cache */
+  content_key content; /* with the files beside it */
+  content_key build;   /* who compiles, and where */
+  content_key options_key;   /* and how: all of it but sizes */
+  content_key dims;    /* the sizes that the options give */
   bool described;   /* the description is there */
   struct stat seen; /* the model's file when it was read; zeros: there is none */
-  plug_key last;    /* the program that was found last */
+  content_key last;    /* the program that was found last */
   arena *mapped;    /* on which a file is that is being looked at */
   pthread_mutex_t lock; /* guards what follows */
   struct storing *queue;
@@ -113,19 +113,19 @@ static void put_dims(rt_writer *w, const plug_session *s) {
   }
 }
 
-static plug_key key_of_written(const plug_session *s, const rt_writer *w) {
-  return plug_key_of(&s->cached->store.contents, NULL, w->bytes, w->n);
+static content_key key_of_written(const plug_session *s, const rt_writer *w) {
+  return content_key_of(&s->cache->store.contents, NULL, w->bytes, w->n);
 }
 
-static void find_maker(plug_session *s) {
-  plug_cached *c = s->cached;
+static void find_options_key(plug_session *s) {
+  compile_cache *c = s->cache;
   rt_writer build = {.arena = s->arena}, options = build, dims = build;
   put_builds(&build);
   put_processor(&build);
   put_options(&options, s);
   put_dims(&dims, s);
   c->build = key_of_written(s, &build);
-  c->maker = plug_key_join(&c->store.contents, c->build, key_of_written(s, &options));
+  c->options_key = content_key_join(&c->store.contents, c->build, key_of_written(s, &options));
   c->dims = key_of_written(s, &dims);
 }
 
@@ -153,7 +153,7 @@ static rt_span source_bytes(const plug_session *s, arena *a) {
   const plug_source *x = s->source;
   rt_writer w = {.arena = a};
   rt_put_text(&w, source_magic);
-  rt_put_bytes(&w, &s->cached->build, sizeof s->cached->build);
+  rt_put_bytes(&w, &s->cache->build, sizeof s->cache->build);
   rt_put_text(&w, x->name);
   rt_put_i64(&w, x->n_nodes);
   rt_put_i64(&w, x->n_initializers);
@@ -168,12 +168,12 @@ static rt_span source_bytes(const plug_session *s, arena *a) {
   for (uint32_t k = 0; k < x->n_files; k++) {
     rt_put_text(&w, x->files[k]);
   }
-  plug_key check = key_of_written(s, &w);
+  content_key check = key_of_written(s, &w);
   rt_put_bytes(&w, &check, sizeof check);
   return rt_written(&w);
 }
 
-enum { CHECK_BYTES = 8 + sizeof(plug_key) }; /* as rt_put_bytes has it, without padding */
+enum { CHECK_BYTES = 8 + sizeof(content_key) }; /* as rt_put_bytes has it, without padding */
 
 static uint32_t get_count(rt_reader *r) { return (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 8); }
 
@@ -204,12 +204,12 @@ static plug_source *read_source(const plug_session *s, rt_span bytes) {
   if (bytes.size < CHECK_BYTES) {
     return NULL;
   }
-  plug_key check = plug_key_of(&s->cached->store.contents, NULL, bytes.data, bytes.size - CHECK_BYTES);
+  content_key check = content_key_of(&s->cache->store.contents, NULL, bytes.data, bytes.size - CHECK_BYTES);
   rt_reader r = rt_reader_make(bytes);
   plug_source *x = ARENA_NEW(a, plug_source);
   bool ours = strcmp(rt_get_text(&r), source_magic) == 0;
   rt_span build = rt_get_bytes(&r);
-  ours = ours && build.size == sizeof check && memcmp(build.data, &s->cached->build, sizeof check) == 0;
+  ours = ours && build.size == sizeof check && memcmp(build.data, &s->cache->build, sizeof check) == 0;
   x->name = rt_get_text(&r);
   x->n_nodes = (uint32_t)rt_get_i64(&r);
   x->n_initializers = (uint32_t)rt_get_i64(&r);
@@ -234,7 +234,7 @@ static plug_source *read_source(const plug_session *s, rt_span bytes) {
   return ours ? x : NULL;
 }
 
-const char *plug_cached_name(rt_span source) {
+const char *compile_cache_name(rt_span source) {
   rt_reader r = rt_reader_make(source);
   bool ours = strcmp(rt_get_text(&r), source_magic) == 0;
   (void)rt_get_bytes(&r);
@@ -244,40 +244,40 @@ const char *plug_cached_name(rt_span source) {
 
 /* --- what the model is --- */
 
-static plug_key constants_key(const plug_session *s) {
-  const plug_contents *c = &s->cached->store.contents;
-  plug_key key = {{s->options.n_constants, 0}};
+static content_key constants_key(const plug_session *s) {
+  const fingerprints *c = &s->cache->store.contents;
+  content_key key = {{s->options.n_constants, 0}};
   for (uint32_t k = 0; k < s->options.n_constants; k++) {
     const plug_constant *x = &s->options.constants[k];
     rt_writer w = {.arena = s->arena};
     rt_put_text(&w, x->name);
     put_shape(&w, &x->value.shape);
-    key = plug_key_join(c, key, key_of_written(s, &w));
-    key = plug_key_join(c, key, plug_key_of(c, s->pool, x->value.data, (size_t)shape_bytes(&x->value.shape)));
+    key = content_key_join(c, key, key_of_written(s, &w));
+    key = content_key_join(c, key, content_key_of(c, s->pool, x->value.data, (size_t)shape_bytes(&x->value.shape)));
   }
   return key;
 }
 
-static status key_of_path(const plug_session *s, const char *path, struct stat *st, plug_key *out) {
+static status key_of_path(const plug_session *s, const char *path, struct stat *st, content_key *out) {
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   CHECK_THAT(fd >= 0, STATUS_IO, "%s cannot be opened", path);
-  status failed = plug_key_of_file(&s->cached->store.contents, s->pool, fd, st, out);
+  status failed = content_key_of_file(&s->cache->store.contents, s->pool, fd, st, out);
   close(fd);
   return failed;
 }
 
 /* The files that tensors lie in, found from the model's path. */
 static status join_files(plug_session *s, const char *path) {
-  plug_cached *c = s->cached;
+  compile_cache *c = s->cache;
   const char *slash = path ? strrchr(path, '/') : NULL;
   c->content = c->model;
   for (uint32_t k = 0; k < s->source->n_files; k++) {
     struct stat st;
-    plug_key key;
+    content_key key;
     const char *file = arena_printf(s->arena, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path ? path : "",
                                     s->source->files[k]);
     TRY(key_of_path(s, file, &st, &key));
-    c->content = plug_key_join(&c->store.contents, c->content, key);
+    c->content = content_key_join(&c->store.contents, c->content, key);
   }
   return NULL;
 }
@@ -288,21 +288,21 @@ static bool can_be_cached(const plug_session *s) {
 }
 
 static status identify(plug_session *s, const char *path, const void *bytes, size_t size) {
-  plug_cached *c = s->cached;
+  compile_cache *c = s->cache;
   if (path) {
     TRY(key_of_path(s, path, &c->seen, &c->model));
   } else {
-    c->model = plug_key_of(&c->store.contents, s->pool, bytes, size);
+    c->model = content_key_of(&c->store.contents, s->pool, bytes, size);
   }
-  c->model = plug_key_join(&c->store.contents, c->model, constants_key(s));
-  char model[PLUG_KEY_TEXT];
-  plug_key_text(c->model, model);
-  s->source = read_source(s, plug_store_get_source(&c->store, s->arena, model));
+  c->model = content_key_join(&c->store.contents, c->model, constants_key(s));
+  char model[CONTENT_KEY_TEXT];
+  content_key_text(c->model, model);
+  s->source = read_source(s, content_store_get_source(&c->store, s->arena, model));
   c->described = s->source;
   return s->source ? join_files(s, path) : NULL;
 }
 
-void plug_cached_open(plug_session *s, const char *path, const void *bytes, size_t size) {
+void compile_cache_open(plug_session *s, const char *path, const void *bytes, size_t size) {
   const char *folder = NULL, *why = NULL;
   if (can_be_cached(s)) {
     plug_cache_folder(s->arena, s->options.cache, &folder, &why);
@@ -311,8 +311,8 @@ void plug_cached_open(plug_session *s, const char *path, const void *bytes, size
   if (!folder) {
     return;
   }
-  plug_cached *c = ARENA_NEW(s->arena, plug_cached);
-  status unusable = plug_store_open(arena_printf(s->arena, "%s/programs", folder), s->options.cache_bytes, &c->store);
+  compile_cache *c = ARENA_NEW(s->arena, compile_cache);
+  status unusable = content_store_open(arena_printf(s->arena, "%s/programs", folder), s->options.cache_bytes, &c->store);
   c->store.verify = s->options.verify;
   if (unusable) {
     s->warning = arena_strdup(s->arena, status_message(unusable));
@@ -322,50 +322,50 @@ void plug_cached_open(plug_session *s, const char *path, const void *bytes, size
   pthread_mutex_init(&c->lock, NULL);
   pthread_cond_init(&c->close, NULL);
   c->process = getpid();
-  s->cached = c;
-  find_maker(s);
+  s->cache = c;
+  find_options_key(s);
   status failed = identify(s, path, bytes, size);
   if (failed) {
     status_free(failed);
-    plug_cached_close(s);
+    compile_cache_close(s);
     s->source = NULL;
   }
 }
 
-const hash_secret *plug_cached_secret(const plug_session *s) { return s->cached ? &s->cached->store.contents.secret : NULL; }
+const hash_secret *compile_cache_secret(const plug_session *s) { return s->cache ? &s->cache->store.contents.secret : NULL; }
 
-void plug_cached_opened(plug_session *s, const char *path) {
+void compile_cache_check_model(plug_session *s, const char *path) {
   struct stat now;
-  if (s->cached && path && (stat(path, &now) != 0 || !plug_same_file(&now, &s->cached->seen))) {
-    plug_cached_close(s);
+  if (s->cache && path && (stat(path, &now) != 0 || !fingerprint_same_file(&now, &s->cache->seen))) {
+    compile_cache_close(s);
   }
-  status failed = s->cached ? join_files(s, path) : NULL;
+  status failed = s->cache ? join_files(s, path) : NULL;
   if (failed) {
     status_free(failed);
-    plug_cached_close(s);
+    compile_cache_close(s);
   }
 }
 
 /* --- programs --- */
 
 /* Of what programs for all shapes have in common. */
-static plug_key weights_key(const plug_session *s) {
-  return plug_key_join(&s->cached->store.contents, s->cached->content, s->cached->maker);
+static content_key weights_key(const plug_session *s) {
+  return content_key_join(&s->cache->store.contents, s->cache->content, s->cache->options_key);
 }
 
-static plug_key program_key(const plug_session *s, const plug_inputs *inputs, rt_tune tune, arena *a) {
-  const plug_contents *c = &s->cached->store.contents;
+static content_key program_key(const plug_session *s, const plug_inputs *inputs, rt_tune tune, arena *a) {
+  const fingerprints *c = &s->cache->store.contents;
   rt_writer w = {.arena = a};
   rt_put_i64(&w, tune);
   for (uint32_t k = 0; k < s->source->n_inputs; k++) {
     shape wanted = plug_session_input_shape(s, inputs, k);
     put_shape(&w, &wanted);
   }
-  return plug_key_join(c, plug_key_join(c, weights_key(s), s->cached->dims), key_of_written(s, &w));
+  return content_key_join(c, content_key_join(c, weights_key(s), s->cache->dims), key_of_written(s, &w));
 }
 
 /* The first program for these shapes that is for certain contents stands under their key; others under this one. */
-static bool key_with_values(const plug_session *s, const rt_program *first, const void *const *values, plug_key *key) {
+static bool key_with_values(const plug_session *s, const rt_program *first, const void *const *values, content_key *key) {
   bool any = false;
   for (uint32_t k = 0; k < first->n_params; k++) {
     if (first->params[k].value) {
@@ -373,21 +373,21 @@ static bool key_with_values(const plug_session *s, const rt_program *first, cons
         return false;
       }
       size_t size = (size_t)shape_bytes(&first->params[k].shape);
-      *key = plug_key_join(&s->cached->store.contents, *key,
-                           plug_key_of(&s->cached->store.contents, NULL, values[k], size));
+      *key = content_key_join(&s->cache->store.contents, *key,
+                           content_key_of(&s->cache->store.contents, NULL, values[k], size));
       any = true;
     }
   }
   return any;
 }
 
-static const rt_image *get(const plug_session *s, arena *a, plug_key key) {
-  return plug_store_get(&s->cached->store, a, s->cached->model, key);
+static const rt_image *get(const plug_session *s, arena *a, content_key key) {
+  return content_store_get(&s->cache->store, a, s->cache->model, key);
 }
 
 /* The program on `a`, its weights those that the session has already, or the file's from now on. */
 static const rt_program *take(plug_session *s, const rt_program *p, arena *a) {
-  plug_cached *c = s->cached;
+  compile_cache *c = s->cache;
   if (rt_weight_pool_register(s->weight_pool, p, c->mapped)) {
     c->mapped = NULL;
   }
@@ -395,8 +395,8 @@ static const rt_program *take(plug_session *s, const rt_program *p, arena *a) {
 }
 
 static const rt_program *find_tuned(plug_session *s, const plug_inputs *inputs, rt_tune tune, arena *a) {
-  plug_cached *c = s->cached;
-  plug_key key = program_key(s, inputs, tune, a);
+  compile_cache *c = s->cache;
+  content_key key = program_key(s, inputs, tune, a);
   arena_destroy(c->mapped); /* of a search that memory did not suffice for */
   c->mapped = arena_create(&s->budget);
   const rt_image *image = get(s, c->mapped, key);
@@ -411,19 +411,19 @@ static const rt_program *find_tuned(plug_session *s, const plug_inputs *inputs, 
   return p;
 }
 
-void plug_cached_forget(plug_session *s) { plug_store_remove(&s->cached->store, s->cached->model, s->cached->last); }
+void compile_cache_forget(plug_session *s) { content_store_remove(&s->cache->store, s->cache->model, s->cache->last); }
 
 static void describe(plug_session *s, arena *a) {
-  plug_cached *c = s->cached;
+  compile_cache *c = s->cache;
   if (!c->described) {
-    plug_store_put_source(&c->store, c->model, source_bytes(s, a));
+    content_store_put_source(&c->store, c->model, source_bytes(s, a));
     c->described = true;
   }
 }
 
 /* A shape that another process began with has been timed. */
-const rt_program *plug_cached_find(plug_session *s, const plug_inputs *inputs, rt_tune tune, arena *a) {
-  if (!s->cached) {
+const rt_program *compile_cache_find(plug_session *s, const plug_inputs *inputs, rt_tune tune, arena *a) {
+  if (!s->cache) {
     return NULL;
   }
   const rt_program *p = tune == RT_TUNE_KNOWN ? find_tuned(s, inputs, RT_TUNE_FAST, a) : NULL;
@@ -440,14 +440,14 @@ typedef struct storing {
   struct storing *next;
   plug_session *s;
   plug_compiled *compiled;
-  plug_key key;
+  content_key key;
   arena *scratch;
 } storing;
 
 /* Writing much slows runs down: it waits until none was there for a moment, for the end of the session, or for two seconds. */
 static void let_runs_go_first(plug_session *s) {
   enum { PAUSE = 10000000, IDLE_PAUSES = 5, MOST_PAUSES = 200, SECOND = 1000000000 };
-  plug_cached *c = s->cached;
+  compile_cache *c = s->cache;
   pthread_mutex_lock(&c->lock);
   for (int k = 0, idle = 0; k < MOST_PAUSES && idle < IDLE_PAUSES && !c->closing; k++) {
     struct timespec until;
@@ -461,7 +461,7 @@ static void let_runs_go_first(plug_session *s) {
 }
 
 /* The first of them: a full disk, say. */
-static void note_failure(plug_cached *c, status failed) {
+static void note_failure(compile_cache *c, status failed) {
   if (failed) {
     pthread_mutex_lock(&c->lock);
     if (!*c->failure) {
@@ -473,7 +473,7 @@ static void note_failure(plug_cached *c, status failed) {
 }
 
 /* What the model's programs of this maker have in common is what the first of them has by names. */
-static void put_weights(plug_session *s, arena *a, const rt_program *p, plug_key key) {
+static void put_weights(plug_session *s, arena *a, const rt_program *p, content_key key) {
   const uint64_t much = (uint64_t)16 << 20;
   uint64_t bytes = 0;
   rt_program weights = {.target = p->target, .cpu = "", .constants = ARENA_NEW_N(a, rt_span, p->n_constants),
@@ -490,7 +490,7 @@ static void put_weights(plug_session *s, arena *a, const rt_program *p, plug_key
   }
   if (weights.n_constants) {
     rt_image image = {.model = s->source->name, .target = p->target, .n_programs = 1, .programs = &(rt_program *){&weights}};
-    note_failure(s->cached, plug_store_put_weights(&s->cached->store, s->cached->model, key, image));
+    note_failure(s->cache, content_store_put_weights(&s->cache->store, s->cache->model, key, image));
   }
 }
 
@@ -506,19 +506,19 @@ static bool has_most(const rt_program *weights, const rt_program *p) {
 }
 
 static const rt_image *weights_for(plug_session *s, arena *a, const rt_program *p) {
-  plug_cached *c = s->cached;
-  plug_key key = weights_key(s);
-  const rt_image *weights = plug_store_get_weights(&c->store, a, c->model, key);
+  compile_cache *c = s->cache;
+  content_key key = weights_key(s);
+  const rt_image *weights = content_store_get_weights(&c->store, a, c->model, key);
   if (!weights) {
     put_weights(s, a, p, key);
-    weights = plug_store_get_weights(&c->store, a, c->model, key);
+    weights = content_store_get_weights(&c->store, a, c->model, key);
   }
   return weights && has_most(weights->programs[0], p) ? weights : NULL;
 }
 
 static status write_program(void *data) {
   storing *x = data;
-  plug_cached *c = x->s->cached;
+  compile_cache *c = x->s->cache;
   const rt_program *p = x->compiled->program;
   x->scratch = arena_create(NULL);
   const void **values = ARENA_NEW_N(x->scratch, const void *, p->n_params);
@@ -531,11 +531,11 @@ static status write_program(void *data) {
   }
   rt_image image = {.model = x->s->source->name, .target = p->target, .n_programs = 1,
                     .programs = &(rt_program *){(rt_program *)(uintptr_t)p}, .base = weights_for(x->s, x->scratch, p)};
-  return plug_store_put(&c->store, c->model, x->key, image);
+  return content_store_put(&c->store, c->model, x->key, image);
 }
 
 static void write_one(storing *x) {
-  note_failure(x->s->cached, guard_run(write_program, x));
+  note_failure(x->s->cache, guard_run(write_program, x));
   arena_destroy(x->scratch);
   plug_session_release(x->s, x->compiled);
   free(x);
@@ -543,7 +543,7 @@ static void write_one(storing *x) {
 
 /* Runs go first. */
 static void *write_all(void *data) {
-  plug_cached *c = data;
+  compile_cache *c = data;
   (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOW_PRIORITY);
   pthread_mutex_lock(&c->lock);
   while (c->queue) {
@@ -559,7 +559,7 @@ static void *write_all(void *data) {
 }
 
 /* A thread that has said that it ends is gone at once. */
-static void enqueue(plug_cached *c, storing *x) {
+static void enqueue(compile_cache *c, storing *x) {
   storing **last = &c->queue;
   pthread_mutex_lock(&c->lock);
   while (*last) {
@@ -581,7 +581,7 @@ static void enqueue(plug_cached *c, storing *x) {
 }
 
 /* A forked child has no such thread. */
-static void await_writing(plug_cached *c) {
+static void await_writing(compile_cache *c) {
   if (c->has_thread && c->process == getpid()) {
     pthread_mutex_lock(&c->lock);
     c->closing = true;
@@ -592,8 +592,8 @@ static void await_writing(plug_cached *c) {
   }
 }
 
-void plug_cached_store(plug_session *s, const plug_inputs *inputs, rt_tune tune, plug_compiled *compiled) {
-  plug_cached *c = s->cached;
+void compile_cache_put(plug_session *s, const plug_inputs *inputs, rt_tune tune, plug_compiled *compiled) {
+  compile_cache *c = s->cache;
   if (!c || c->process != getpid()) {
     return;
   }
@@ -610,16 +610,16 @@ void plug_cached_store(plug_session *s, const plug_inputs *inputs, rt_tune tune,
   enqueue(c, x);
 }
 
-void plug_cached_close(plug_session *s) {
-  if (s->cached) {
-    await_writing(s->cached);
-    if (*s->cached->failure) {
-      plug_log(s, PLUG_LOG_WARNING, "the compiled program is not kept for the next start: %s", s->cached->failure);
+void compile_cache_close(plug_session *s) {
+  if (s->cache) {
+    await_writing(s->cache);
+    if (*s->cache->failure) {
+      plug_log(s, PLUG_LOG_WARNING, "the compiled program is not kept for the next start: %s", s->cache->failure);
     }
-    plug_store_close(&s->cached->store);
-    arena_destroy(s->cached->mapped);
-    pthread_mutex_destroy(&s->cached->lock);
-    pthread_cond_destroy(&s->cached->close);
-    s->cached = NULL;
+    content_store_close(&s->cache->store);
+    arena_destroy(s->cache->mapped);
+    pthread_mutex_destroy(&s->cache->lock);
+    pthread_cond_destroy(&s->cache->close);
+    s->cache = NULL;
   }
 }

@@ -23,7 +23,7 @@ typedef struct onnx_array {
 } onnx_array;
 
 typedef enum onnx_node_state {
-  ONNX_NODE_WAITS, /* for values that are not there yet */
+  ONNX_NODE_DEFERRED, /* for values that are not there yet */
   ONNX_NODE_DONE,  /* by this piece or an earlier one */
   ONNX_NODE_HOST_INTERPRETED  /* a call, If, Loop or Scan whose body needs contents of its own values, or what moves elements of the
                     * frame's sequences (onnx_reads_sequences): run it by itself */
@@ -39,7 +39,7 @@ typedef struct onnx_finding {
 typedef struct onnx_findings {
   uint32_t n, cap;
   onnx_finding *items;
-  const char *waits; /* of the first node that needs contents of computed values, which ones; or NULL */
+  const char *deferred; /* of the first node that needs contents of computed values, which ones; or NULL */
 } onnx_findings;
 
 /* The main graph, a subgraph or a function's body.  Of an outer frame only what is there can be seen. */

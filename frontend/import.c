@@ -86,7 +86,7 @@ hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer) {
   if (copy_constant(s, outer, &inner)) {
     return inner;
   }
-  if (onnx_want_sizes(s->importer, outer)) { /* a body sees arrays of constant dimensions only */
+  if (onnx_require_sizes(s->importer, outer)) { /* a body sees arrays of constant dimensions only */
     hlo_fail(s->b, status_error(STATUS_UNSUPPORTED, "the size of a value that a body reads depends on data"));
   }
   onnx_captures *caps = s->captures;
@@ -107,7 +107,7 @@ static hlo_instr nothing;
 bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out) {
   hlo_value *found = str_map_get(&s->values, name);
   if (found && found->def == &nothing) {
-    s->importer->wants.waits = true;
+    s->importer->requirements.deferred = true;
     return false;
   }
   if (found) {
@@ -172,7 +172,7 @@ static status find_inputs(onnx_scope *s, const Onnx__NodeProto *node, hlo_value 
 
 static status leave_sequences(onnx_scope *s, const Onnx__NodeProto *node) {
   if (onnx_reads_sequences(s, node)) {
-    s->importer->wants.host_interpreted = true;
+    s->importer->requirements.host_interpreted = true;
     return status_error(STATUS_UNSUPPORTED, "it reads a sequence that was made before");
   }
   return NULL;
@@ -252,7 +252,7 @@ status onnx_import_node(onnx_scope *s, const Onnx__NodeProto *node) {
   return f ? import_call(s, node, f) : import_operator(s, node);
 }
 
-bool onnx_wants_contents(const onnx_wants *w) { return w->host_interpreted || w->asked.n || w->contents.n; }
+bool onnx_requires_contents(const onnx_requirements *w) { return w->host_interpreted || w->asked.n || w->contents.n; }
 
 /* With the labels of the calls around it, outermost first. */
 const char *onnx_describe_failure(const onnx_scope *s, const Onnx__NodeProto *node, status failed) {
@@ -280,29 +280,29 @@ bool onnx_list_finding(onnx_scope *s, const Onnx__NodeProto *node, status failed
  * loops are imported in more than one way, and the first that works counts.) */
 static bool go_on_without(onnx_scope *s, const Onnx__NodeProto *node, status failed) {
   onnx_importer *im = s->importer;
-  onnx_wants *w = &im->wants;
+  onnx_requirements *w = &im->requirements;
   for (const onnx_scope *up = s; up->around; up = up->around) {
     if (up->outer) {
       return false;
     }
   }
-  bool contents = onnx_wants_contents(w);
-  if (!im->frame->findings || (!contents && !w->waits && !onnx_list_finding(s, node, failed))) {
+  bool contents = onnx_requires_contents(w);
+  if (!im->frame->findings || (!contents && !w->deferred && !onnx_list_finding(s, node, failed))) {
     return false;
   }
   if (contents && !im->segment->reason) {
     im->segment->reason = onnx_describe_failure(s, node, failed);
   }
-  w->waits = false;
+  w->deferred = false;
   for (size_t k = 0; k < node->n_output; k++) {
     onnx_scope_define(s, node->output[k], (hlo_value){.def = &nothing});
   }
   return true;
 }
 
-static void add_wants(onnx_importer *im, const onnx_wants *more) {
-  onnx_wants *w = &im->wants;
-  w->waits |= more->waits;
+static void add_requirements(onnx_importer *im, const onnx_requirements *more) {
+  onnx_requirements *w = &im->requirements;
+  w->deferred |= more->deferred;
   w->host_interpreted |= more->host_interpreted;
   for (uint32_t k = 0; k < more->asked.n; k++) {
     *ARENA_PUSH(im->arena, w->asked.items, w->asked.n, w->asked.cap) = more->asked.items[k];
@@ -316,14 +316,14 @@ status onnx_import_nodes(onnx_scope *s, size_t n, Onnx__NodeProto *const *nodes)
   TRY(onnx_scope_check_depth(s));
   for (size_t k = 0; k < n; k++) {
     TRY(budget_check(arena_budget(s->importer->arena)));
-    onnx_wants before = s->importer->wants;
-    s->importer->wants = (onnx_wants){0};
+    onnx_requirements before = s->importer->requirements;
+    s->importer->requirements = (onnx_requirements){0};
     status failed = onnx_import_node(s, nodes[k]);
     if (failed && go_on_without(s, nodes[k], failed)) {
       status_free(failed);
       failed = NULL;
     }
-    add_wants(s->importer, &before);
+    add_requirements(s->importer, &before);
     if (failed) {
       return status_at_node(failed, onnx_node_label(s->importer->arena, nodes[k]));
     }

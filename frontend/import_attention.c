@@ -248,7 +248,7 @@ status onnx_import_attention(onnx_node *n) {
   n->out[0] = hlo_convert(b, y, type);
   n->out[1] = key;
   n->out[2] = value;
-  if (onnx_wants_out(n, 3)) {
+  if (onnx_has_out(n, 3)) {
     n->out[3] = hlo_convert(b, stages[a.output_mode], type);
   }
   return NULL;

@@ -157,7 +157,7 @@ static hlo_value inside_sizes(const onnx_node *n, hlo_value x, int64_t inside) {
   const shape *s = hlo_shape(x);
   hlo_value all = x;
   for (int d = 0; d < s->rank; d++) {
-    hlo_value size = onnx_open_dim_get(n->scope->importer, all, d);
+    hlo_value size = onnx_dynamic_dim_get(n->scope->importer, all, d);
     if (size.def) {
       hlo_value place = hlo_iota(b, shape_with_type(*s, DTYPE_S64), d);
       hlo_value there = hlo_compare(b, HLO_LT, place, hlo_broadcast_to(b, size, hlo_shape(place)));
@@ -184,7 +184,7 @@ status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t co
     status_free(failed);
     return invalid;
   }
-  if (!n->scope->importer->frame->unchecked && (zero_fits || !onnx_has_open_dims(n->scope->importer, x))) {
+  if (!n->scope->importer->frame->unchecked && (zero_fits || !onnx_has_dynamic_dims(n->scope->importer, x))) {
     hlo_check(n->b, inside_sizes(n, x, count == 0), what, count, low, high);
   }
   return NULL;

@@ -42,12 +42,12 @@ status onnx_import_if(onnx_node *n) {
   }
   onnx_captures captures = {0};
   hlo_computation *branches[2];
-  onnx_wants wants = n->scope->importer->wants;
+  onnx_requirements requirements = n->scope->importer->requirements;
   status s = import_branches(n, &captures, branches);
   if (s) { /* a branch that is not taken may not fit the shapes at hand: with a known condition it is never
               looked at */
-    n->scope->importer->wants = wants;
-    onnx_want_constant(n, 0);
+    n->scope->importer->requirements = requirements;
+    onnx_require_constant(n, 0);
     status unsupported =
         status_error(STATUS_UNSUPPORTED, "cond is not a constant, and %s", status_message(s));
     status_free(s);

@@ -101,7 +101,7 @@ status onnx_import_dropout(onnx_node *n) {
   if (d.ratio.def) {
     TRY(drop(n, &d, &mask));
   }
-  if (onnx_wants_out(n, 1)) {
+  if (onnx_has_out(n, 1)) {
     n->out[1] = hlo_convert(n->b, mask, n->since >= 10 ? DTYPE_PRED : (dtype)s.type);
   }
   return NULL;

@@ -184,7 +184,7 @@ status onnx_import(arena *a, const onnx_model *model, const onnx_import_options 
   }
   CHECK_THAT(!asked, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "%s; what input '%s' holds decides that", segment.reason, asked);
   if (options->findings) {
-    options->findings->waits = segment.reason;
+    options->findings->deferred = segment.reason;
   }
   *complete = segment.complete;
   *out = segment.module;

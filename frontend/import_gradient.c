@@ -213,15 +213,15 @@ static status import_y(gradient *g, hlo_value *y) {
   s.place = g->graph->place; /* the same draws of random numbers */
   TRY(find_between(g, &nodes, &n_nodes));
   TRY(bind_inputs(g, &s));
-  bool host_interpreted = n->scope->importer->wants.host_interpreted;
+  bool host_interpreted = n->scope->importer->requirements.host_interpreted;
   status failed = import_between(g, &s, n_nodes, nodes);
-  n->scope->importer->wants.host_interpreted = host_interpreted; /* no piece could be run by itself here */
+  n->scope->importer->requirements.host_interpreted = host_interpreted; /* no piece could be run by itself here */
   TRY(failed);
   n->b->source = source;
   CHECK_THAT(onnx_scope_lookup(&s, g->y, y) && y->def, INVALID, "y names '%.200s', which is no value of the graph", g->y);
   CHECK_THAT(hlo_shape(*y)->kind == SHAPE_ARRAY && dtype_is_float(hlo_type(*y)), INVALID,
              "y ('%.200s') is %s; only tensors of floats have derivatives", g->y, SHAPE_STR(NULL, hlo_shape(*y)));
-  CHECK_THAT(!onnx_has_open_dims(n->scope->importer, *y), STATUS_UNSUPPORTED, "the size of y ('%.200s') depends on data", g->y);
+  CHECK_THAT(!onnx_has_dynamic_dims(n->scope->importer, *y), STATUS_UNSUPPORTED, "the size of y ('%.200s') depends on data", g->y);
   return NULL;
 }
 
@@ -248,13 +248,13 @@ status onnx_import_gradient(onnx_node *n) {
   hlo_value *dxs = ARENA_NEW_N(n->arena, hlo_value, g.n_xs), *xs = ARENA_NEW_N(n->arena, hlo_value, g.n_xs);
   uint32_t wanted = 0;
   for (uint32_t k = 0; k < g.n_xs; k++) {
-    if (onnx_wants_out(n, k)) {
+    if (onnx_has_out(n, k)) {
       xs[wanted++] = g.marks[k];
     }
   }
   hlo_gradients(n->b, 1, &y, &seed, wanted, xs, dxs);
   for (uint32_t k = 0, at = 0; k < n->n_out; k++) {
-    if (onnx_wants_out(n, k)) {
+    if (onnx_has_out(n, k)) {
       hlo_value d = dxs[at++];
       n->out[k] = d.def ? d : hlo_like(n->b, n->in[k], 0); /* y does not depend on it */
     }

@@ -322,7 +322,7 @@ static status build_while(loop *l, hlo_value *results) {
   copy_values(results, out + (n - (l->n_states + l->n_out + l->n_in + l->captures.n)),
               l->n_states + l->n_out);
   for (uint32_t k = 0; l->may_end && k < l->n_out; k++) {
-    onnx_open_dim_set(l->n->scope->importer, results[l->n_states + k], (int)l->out[k].axis, out[0]);
+    onnx_dynamic_dim_set(l->n->scope->importer, results[l->n_states + k], (int)l->out[k].axis, out[0]);
   }
   return NULL;
 }
@@ -352,7 +352,7 @@ static status unroll(loop *l, hlo_value *results) {
     for (uint32_t k = 0; k < n_roots; k++) {
       CHECK_THAT(k <= l->n_states || !onnx_is_sequence(roots[k]), STATUS_INVALID_MODEL,
                  "scan output %u is a sequence; a tensor is needed", k - 1 - l->n_states);
-      CHECK_THAT(!onnx_want_sizes(n->scope->importer, roots[k]), STATUS_UNSUPPORTED,
+      CHECK_THAT(!onnx_require_sizes(n->scope->importer, roots[k]), STATUS_UNSUPPORTED,
                  "the size of output %u of body depends on data", k);
     }
     copy_values(inputs + 2, roots + 1, l->n_states);
@@ -438,7 +438,7 @@ static bool keeps_sequences(const loop *l) {
 
 /* The steps could be written out if their number were known; otherwise they run one by one. */
 static void run_interpreted(const onnx_node *n) {
-  bool trip = onnx_want_inputs(n, 0), cond = onnx_want_inputs(n, 1);
+  bool trip = onnx_require_inputs(n, 0), cond = onnx_require_inputs(n, 1);
   if (!trip && !cond) {
     onnx_require_interpreter(n);
   }

@@ -116,7 +116,7 @@ status onnx_import_softmax_cross_entropy_loss(onnx_node *n) {
   TRY(check_target(n, &l, "labels"));
   hlo_value log_prob = onnx_log_softmax(n->b, onnx_widen(n->b, n->in[0]), 1);
   n->out[0] = hlo_convert(n->b, negative_log_likelihood(n, &l, log_prob), hlo_type(n->in[0]));
-  if (onnx_wants_out(n, 1)) {
+  if (onnx_has_out(n, 1)) {
     n->out[1] = hlo_convert(n->b, log_prob, hlo_type(n->in[0]));
   }
   return NULL;

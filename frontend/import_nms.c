@@ -80,7 +80,7 @@ status onnx_import_non_max_suppression(onnx_node *n) {
     n->out[0] = hlo_slice_dim(n->b, out[0], 0, 0, literal_i64(size, 0));
   } else {
     n->out[0] = out[0];
-    onnx_open_dim_set(n->scope->importer, n->out[0], 0, out[1]);
+    onnx_dynamic_dim_set(n->scope->importer, n->out[0], 0, out[1]);
   }
   return NULL;
 }

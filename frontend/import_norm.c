@@ -86,9 +86,9 @@ static status read_training(const onnx_node *n, bool *out) {
     TRY(onnx_attr_bool(n->proto, "is_test", false, &test));
   }
   for (uint32_t k = 1; k < n->n_out; k++) {
-    CHECK_THAT(n->since < 14 || *out || !onnx_wants_out(n, k), STATUS_INVALID_MODEL,
+    CHECK_THAT(n->since < 14 || *out || !onnx_has_out(n, k), STATUS_INVALID_MODEL,
                "output %" PRIu32 " exists in training mode only", k);
-    test &= !onnx_wants_out(n, k);
+    test &= !onnx_has_out(n, k);
   }
   *out = n->since >= 14 ? *out : !test;
   return NULL;
@@ -143,7 +143,7 @@ static hlo_value bn_running(const onnx_node *n, const batch_norm *p, uint32_t k,
 static void bn_train_outputs(onnx_node *n, const batch_norm *p, hlo_value mean, hlo_value variance) {
   for (uint32_t k = 1; k < 5; k++) {
     hlo_value current = k % 2 == 1 ? mean : variance, like = n->in[k % 2 == 1 ? 3 : 4];
-    if (k < n->n_out && onnx_wants_out(n, k)) {
+    if (k < n->n_out && onnx_has_out(n, k)) {
       n->out[k] = k < 3 ? bn_running(n, p, k + 2, current)
                         : hlo_convert(n->b, hlo_reshape(n->b, current, hlo_rank(like), hlo_shape(like)->dims), hlo_type(like));
     }

@@ -155,7 +155,7 @@ status onnx_import_max_pool(onnx_node *n) {
   TRY(onnx_attr_bool(n->proto, "storage_order", false, &columns));
   hlo_window w = window_of(&p);
   n->out[0] = hlo_reduce_window(n->b, n->in[0], HLO_REDUCE_MAX, &w);
-  if (onnx_wants_out(n, 1)) {
+  if (onnx_has_out(n, 1)) {
     hlo_value index = hlo_arg_reduce_window(n->b, n->in[0], &w);
     n->out[1] = columns && shape_elements(onnx_in_shape(n, 0)) > 0 ? column_major(n, &p, index) : index;
   }

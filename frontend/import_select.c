@@ -44,12 +44,12 @@ static positions find_positions(hlo_builder *b, hlo_value mask) {
 }
 
 /* v, of which `size` elements along the axis mean something: cut right now if the size is known. */
-static hlo_value open_result(onnx_node *n, hlo_value v, int axis, hlo_value size) {
+static hlo_value dynamic_result(onnx_node *n, hlo_value v, int axis, hlo_value size) {
   const literal *known = n->b->error ? NULL : hlo_literal(size);
   if (known) {
     return hlo_slice_dim(n->b, v, axis, 0, literal_i64(known, 0));
   }
-  onnx_open_dim_set(n->scope->importer, v, axis, size);
+  onnx_dynamic_dim_set(n->scope->importer, v, axis, size);
   return v;
 }
 
@@ -74,7 +74,7 @@ status onnx_import_non_zero(onnx_node *n) {
   }
   hlo_value all = s->rank ? hlo_concatenate(b, (uint32_t)s->rank, rows, 0)
                           : hlo_splat(b, shape_make(DTYPE_S64, 2, (dim[]){0, total}), 0);
-  n->out[0] = open_result(n, all, 1, p.count);
+  n->out[0] = dynamic_result(n, all, 1, p.count);
   return NULL;
 }
 
@@ -100,7 +100,7 @@ status onnx_import_compress(onnx_node *n) {
     condition = hlo_slice_dim(b, condition, 0, 0, extent);
   }
   positions p = find_positions(b, condition);
-  n->out[0] = open_result(n, take(b, x, p.list, axis), (int)axis, p.count);
+  n->out[0] = dynamic_result(n, take(b, x, p.list, axis), (int)axis, p.count);
   return NULL;
 }
 
@@ -232,9 +232,9 @@ status onnx_import_unique(onnx_node *n) {
   }
   groups g = group_rows(b, sort_keys(b, rows_of(b, x, axis)));
   g = sorted ? g : by_first(b, g);
-  n->out[0] = open_result(n, take(b, x, g.first, axis), (int)axis, g.n);
-  n->out[1] = open_result(n, g.first, 0, g.n);
+  n->out[0] = dynamic_result(n, take(b, x, g.first, axis), (int)axis, g.n);
+  n->out[1] = dynamic_result(n, g.first, 0, g.n);
   n->out[2] = g.inverse;
-  n->out[3] = open_result(n, g.counts, 0, g.n);
+  n->out[3] = dynamic_result(n, g.counts, 0, g.n);
   return NULL;
 }

@@ -223,7 +223,7 @@ static status map_step(onnx_node *n, uint32_t step, hlo_value *inputs, hlo_value
   TRY(onnx_import_inline(n, "body", n->n_in, inputs, number, n->n_out, roots));
   TRY(hlo_builder_take_error(n->b));
   for (uint32_t k = 0; k < n->n_out; k++) {
-    CHECK_THAT(!onnx_want_sizes(n->scope->importer, roots[k]), STATUS_UNSUPPORTED,
+    CHECK_THAT(!onnx_require_sizes(n->scope->importer, roots[k]), STATUS_UNSUPPORTED,
                "the size of output %" PRIu32 " depends on data", k);
   }
   return NULL;

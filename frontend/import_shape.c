@@ -26,7 +26,7 @@ status onnx_import_shape(onnx_node *n) {
   end = clamp_position(end, s->rank);
   n->out[0] = hlo_s64s(n->b, s->dims + start, end > start ? end - start : 0);
   for (int64_t d = start; d < end; d++) {
-    hlo_value size = onnx_open_dim_get(n->scope->importer, n->in[0], (int)d);
+    hlo_value size = onnx_dynamic_dim_get(n->scope->importer, n->in[0], (int)d);
     if (size.def) {
       hlo_value at = hlo_s64s(n->b, (int64_t[]){d - start}, 1);
       n->out[0] = hlo_dynamic_update_slice(n->b, n->out[0], hlo_reshape(n->b, size, 1, (dim[]){1}), at);
@@ -39,7 +39,7 @@ status onnx_import_size(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
   n->out[0] = hlo_scalar_int(n->b, DTYPE_S64, 1);
   for (int d = 0; d < s->rank; d++) {
-    hlo_value size = onnx_open_dim_get(n->scope->importer, n->in[0], d);
+    hlo_value size = onnx_dynamic_dim_get(n->scope->importer, n->in[0], d);
     size = size.def ? size : hlo_scalar_int(n->b, DTYPE_S64, s->dims[d]);
     n->out[0] = hlo_binary(n->b, HLO_MUL, n->out[0], size);
   }

@@ -13,7 +13,7 @@ static status read_k(onnx_node *n, int64_t extent, int64_t *k, hlo_value *size) 
     TRY(onnx_attr_required(n->proto, "k"));
     return onnx_attr_int(n->proto, "k", 0, k);
   }
-  if (hlo_literal(n->in[1]) || onnx_want_inputs(n, 1)) {
+  if (hlo_literal(n->in[1]) || onnx_require_inputs(n, 1)) {
     return onnx_const_int(n, 1, "K", k);
   }
   *k = extent;
@@ -40,7 +40,7 @@ status onnx_import_top_k(onnx_node *n) {
   hlo_sort(n->b, 2, both, axis, largest, out);
   for (uint32_t j = 0; j < 2; j++) {
     n->out[j] = hlo_slice_dim(n->b, out[j], axis, 0, k);
-    onnx_open_dim_set(n->scope->importer, n->out[j], (int)axis, size);
+    onnx_dynamic_dim_set(n->scope->importer, n->out[j], (int)axis, size);
   }
   return NULL;
 }

@@ -8,7 +8,7 @@
 #include "frontend/sizes.h"
 #include "frontend/tensor.h"
 
-bool onnx_wants_out(const onnx_node *n, uint32_t k) { return k < n->n_out && *n->proto->output[k]; }
+bool onnx_has_out(const onnx_node *n, uint32_t k) { return k < n->n_out && *n->proto->output[k]; }
 
 /* --- constants --- */
 
@@ -87,7 +87,7 @@ static bool computed_from_few(hlo_value v, const sources *s) {
   return s->arrays.n && !s->more && (itself || elements <= FEW);
 }
 
-bool onnx_want_inputs(const onnx_node *n, uint32_t k) {
+bool onnx_require_inputs(const onnx_node *n, uint32_t k) {
   sources s = {0};
   onnx_importer *im = n->scope->importer;
   if (!onnx_has_in(n, k) || hlo_literal(n->in[k])) {
@@ -98,23 +98,23 @@ bool onnx_want_inputs(const onnx_node *n, uint32_t k) {
     return false;
   }
   for (uint32_t i = 0; i < s.arrays.n; i++) {
-    *ARENA_PUSH(im->arena, im->wants.asked.items, im->wants.asked.n, im->wants.asked.cap) = s.arrays.items[i];
+    *ARENA_PUSH(im->arena, im->requirements.asked.items, im->requirements.asked.n, im->requirements.asked.cap) = s.arrays.items[i];
   }
   return true;
 }
 
-void onnx_require_interpreter(const onnx_node *n) { n->scope->importer->wants.host_interpreted = true; }
+void onnx_require_interpreter(const onnx_node *n) { n->scope->importer->requirements.host_interpreted = true; }
 
-void onnx_want_constant(const onnx_node *n, uint32_t k) {
+void onnx_require_constant(const onnx_node *n, uint32_t k) {
   onnx_importer *im = n->scope->importer;
-  if (!onnx_has_in(n, k) || hlo_literal(n->in[k]) || onnx_want_inputs(n, k)) {
+  if (!onnx_has_in(n, k) || hlo_literal(n->in[k]) || onnx_require_inputs(n, k)) {
     return;
   }
   if (n->scope->frame) {
-    im->wants.waits = true;
-    *ARENA_PUSH(im->arena, im->wants.contents.items, im->wants.contents.n, im->wants.contents.cap) = n->proto->input[k];
+    im->requirements.deferred = true;
+    *ARENA_PUSH(im->arena, im->requirements.contents.items, im->requirements.contents.n, im->requirements.contents.cap) = n->proto->input[k];
   } else {
-    im->wants.host_interpreted = true;
+    im->requirements.host_interpreted = true;
   }
 }
 
@@ -125,7 +125,7 @@ status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, cons
     *out = splat_literal(n, n->in[k]);
   }
   if (!*out) {
-    onnx_want_constant(n, k);
+    onnx_require_constant(n, k);
   }
   CHECK_THAT(*out, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE,
              "input %s ('%s') is not a constant, and its content decides sizes", what,
@@ -255,7 +255,7 @@ status onnx_import_body(onnx_node *n, const char *attribute, uint32_t n_inputs, 
   for (size_t k = 0; k < g->n_output; k++) {
     CHECK_THAT(!onnx_is_sequence(roots[k]), STATUS_UNSUPPORTED, "output '%s' is a sequence whose length depends on data",
                g->output[k]->name);
-    CHECK_THAT(!onnx_want_sizes(n->scope->importer, roots[k]), STATUS_UNSUPPORTED,
+    CHECK_THAT(!onnx_require_sizes(n->scope->importer, roots[k]), STATUS_UNSUPPORTED,
                "the size of output '%s' depends on data", g->output[k]->name);
   }
   hlo_set_roots(c, (uint32_t)g->n_output, roots);

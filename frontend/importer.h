@@ -30,15 +30,15 @@ struct onnx_node {
 
 /* An optional input or output that is there. */
 static inline bool onnx_has_in(const onnx_node *n, uint32_t k) { return k < n->n_in && n->in[k].def; }
-bool onnx_wants_out(const onnx_node *n, uint32_t k);
+bool onnx_has_out(const onnx_node *n, uint32_t k);
 
 /* The constant that input k is.  UNSUPPORTED where it is not: its value decides a size. `what` is the standard's name. */
 STATUS_MUST_USE status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, const literal **out);
 /* For importers that fail for want of a constant without asking for it by onnx_const_*: notes that input k would have to be
  * one.  The node is then imported again once its content is known. */
-void onnx_want_constant(const onnx_node *n, uint32_t k);
+void onnx_require_constant(const onnx_node *n, uint32_t k);
 /* The same if input k is one of the model's inputs or computed from a few numbers of theirs; otherwise false. */
-bool onnx_want_inputs(const onnx_node *n, uint32_t k);
+bool onnx_require_inputs(const onnx_node *n, uint32_t k);
 /* Notes that the node's bodies must be run one by one, outside of a module. */
 void onnx_require_interpreter(const onnx_node *n);
 /* The same as integers, of an s64, s32 or other integer array of rank 0 or 1. */

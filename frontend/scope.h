@@ -7,20 +7,20 @@
 #include "frontend/importer.h"
 
 /* Why a node of the frame cannot be imported now; all empty: it is wrong, or not supported. */
-typedef struct onnx_wants {
-  bool waits;            /* it reads what a waiting node gives, or what must leave this piece first */
+typedef struct onnx_requirements {
+  bool deferred;            /* it reads what a waiting node gives, or what must leave this piece first */
   bool host_interpreted;            /* its body needs contents of its own values */
   onnx_array_uses asked; /* arrays whose content it needs */
   onnx_names contents;   /* values of this piece whose content it needs */
-} onnx_wants;
+} onnx_requirements;
 
 /* A dimension whose size is known only at run time: the shape has its bound, elements beyond `size` hold anything. */
-typedef struct onnx_open_dim {
+typedef struct onnx_dynamic_dim {
   hlo_value value;
   int axis;
   hlo_value size; /* s64[] */
   uint32_t node;  /* number of the frame's node that made it */
-} onnx_open_dim;
+} onnx_dynamic_dim;
 
 typedef struct onnx_importer {
   arena *arena; /* the module's */
@@ -28,13 +28,13 @@ typedef struct onnx_importer {
   const onnx_frame *frame;
   onnx_segment *segment;
   onnx_array_uses params, constants; /* params: the entry's, in order */
-  str_map waiting; /* names that nodes give which wait */
-  onnx_wants wants;
+  str_map deferred; /* names that nodes give which wait */
+  onnx_requirements requirements;
   uint32_t node; /* of the frame: being imported */
   bool sequences; /* the frame has some */
   uint32_t n_written_out; /* steps of SequenceMap so far */
-  onnx_open_dim *open;
-  uint32_t n_open, cap_open;
+  onnx_dynamic_dim *dynamic;
+  uint32_t n_dynamic, cap_dynamic;
 } onnx_importer;
 
 /* One graph or function body being imported.  A body with a computation of its own (captures not NULL) turns
@@ -74,7 +74,7 @@ void onnx_scope_define(onnx_scope *s, const char *name, hlo_value v);
 const char *onnx_describe_failure(const onnx_scope *s, const Onnx__NodeProto *node, status failed);
 /* Lists the failure of a node, where the frame has a list and the failure is the model's.  It stays the caller's. */
 bool onnx_list_finding(onnx_scope *s, const Onnx__NodeProto *node, status failed);
-bool onnx_wants_contents(const onnx_wants *w);
+bool onnx_requires_contents(const onnx_requirements *w);
 bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out);
 /* What the frame of the scope, or one around it, has under that name; defines it in the scope. */
 bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out);

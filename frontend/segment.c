@@ -59,8 +59,8 @@ static bool value_in(onnx_scope *s, const char *name, hlo_value *out) {
 }
 
 bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out) {
-  if (str_map_get(&s->importer->waiting, name)) {
-    s->importer->wants.waits = true;
+  if (str_map_get(&s->importer->deferred, name)) {
+    s->importer->requirements.deferred = true;
     return false;
   }
   bool found = value_in(s, name, out);
@@ -130,48 +130,48 @@ bool onnx_reads_sequences(const onnx_scope *s, const Onnx__NodeProto *node) {
 /* --- the nodes --- */
 
 /* The import of a body stops where it fails: what stands behind may read more. */
-static bool reads_waiting(onnx_importer *im, const Onnx__NodeProto *node) {
+static bool reads_deferred(onnx_importer *im, const Onnx__NodeProto *node) {
   onnx_names reads = {0};
   onnx_node_reads(im->arena, node, &reads);
   for (uint32_t k = 0; k < reads.n; k++) {
-    if (str_map_get(&im->waiting, reads.items[k])) {
+    if (str_map_get(&im->deferred, reads.items[k])) {
       return true;
     }
   }
   return false;
 }
 
-static void let_wait(onnx_importer *im, size_t k) {
-  const onnx_wants *w = &im->wants;
+static void defer(onnx_importer *im, size_t k) {
+  const onnx_requirements *w = &im->requirements;
   const Onnx__NodeProto *node = im->frame->nodes[k];
-  bool host_interpreted = w->host_interpreted && !w->waits && !w->asked.n && !reads_waiting(im, node);
-  im->segment->states[k] = host_interpreted ? ONNX_NODE_HOST_INTERPRETED : ONNX_NODE_WAITS;
+  bool host_interpreted = w->host_interpreted && !w->deferred && !w->asked.n && !reads_deferred(im, node);
+  im->segment->states[k] = host_interpreted ? ONNX_NODE_HOST_INTERPRETED : ONNX_NODE_DEFERRED;
   for (uint32_t i = 0; i < w->asked.n; i++) {
     w->asked.items[i].array->asked = true;
   }
   for (size_t o = 0; o < node->n_output; o++) {
-    *str_map_put(&im->waiting, node->output[o]) = im;
+    *str_map_put(&im->deferred, node->output[o]) = im;
   }
 }
 
 /* A node that fails waits, or the import fails, or (*failed is taken) it is listed and counts as waiting. */
-static status refuse_or_wait(onnx_scope *s, size_t k, status failed) {
+static status refuse_or_defer(onnx_scope *s, size_t k, status failed) {
   onnx_importer *im = s->importer;
   const Onnx__NodeProto *node = im->frame->nodes[k];
-  bool contents = onnx_wants_contents(&im->wants);
+  bool contents = onnx_requires_contents(&im->requirements);
   status in_builder = hlo_builder_take_error(s->b); /* what stopped a node before its importer came to look */
   if (in_builder) {
     status_free(failed);
     failed = in_builder;
   }
-  if (!contents && !im->wants.waits && !onnx_list_finding(s, node, failed)) {
+  if (!contents && !im->requirements.deferred && !onnx_list_finding(s, node, failed)) {
     return status_at_node(failed, onnx_node_label(im->arena, node));
   }
   if (contents && !im->segment->reason) {
     im->segment->reason = onnx_describe_failure(s, node, failed);
   }
   status_free(failed);
-  let_wait(im, k);
+  defer(im, k);
   return NULL;
 }
 
@@ -183,14 +183,14 @@ static status import_waiting(onnx_scope *s, str_map *contents) {
       continue;
     }
     TRY(budget_check(arena_budget(im->arena)));
-    im->wants = (onnx_wants){0};
+    im->requirements = (onnx_requirements){0};
     im->node = (uint32_t)k;
     status failed = onnx_import_node(s, f->nodes[k]);
     im->segment->states[k] = ONNX_NODE_DONE;
     if (failed) {
-      TRY(refuse_or_wait(s, k, failed));
-      for (uint32_t i = 0; i < im->wants.contents.n; i++) {
-        *str_map_put(contents, im->wants.contents.items[i]) = im;
+      TRY(refuse_or_defer(s, k, failed));
+      for (uint32_t i = 0; i < im->requirements.contents.n; i++) {
+        *str_map_put(contents, im->requirements.contents.items[i]) = im;
       }
     }
   }
@@ -261,7 +261,7 @@ static status add_outputs(onnx_scope *s, bool all, root_list *roots) {
   for (size_t k = 0; k < im->frame->n_outputs; k++) {
     const char *name = onnx_frame_output(im->frame, k);
     hlo_value v = {0};
-    if (str_map_get(&im->waiting, name) || (!all && str_map_get(&im->frame->arrays, name))) {
+    if (str_map_get(&im->deferred, name) || (!all && str_map_get(&im->frame->arrays, name))) {
       continue;
     }
     CHECK_THAT(onnx_scope_lookup(s, name, &v) && v.def, STATUS_INVALID_MODEL, "graph output '%s' is not defined", name);
@@ -298,7 +298,7 @@ static void add_signature(onnx_scope *s) {
     const char *name = g->input[k]->name;
     onnx_array *array = str_map_get(&im->frame->arrays, name);
     if (!array && im->frame->findings && !onnx_model_has_initializer(im->frame->model, name)) {
-      *str_map_put(&im->waiting, name) = im; /* the caller leaves it out */
+      *str_map_put(&im->deferred, name) = im; /* the caller leaves it out */
     }
     if (array) {
       hlo_value v = add_parameter(im, name, array);
@@ -355,7 +355,7 @@ status onnx_import_segment(arena *a, const onnx_frame *f, bool signature, hlo_ev
                       .opsets = onnx_frame_opsets(f), .place = f->place, .n_nodes = f->n_nodes, .nodes = f->nodes,
                       .depth = f->depth};
   str_map_init(&scope.values, a);
-  str_map_init(&importer.waiting, a);
+  str_map_init(&importer.deferred, a);
   TRY(onnx_scope_check_depth(&scope));
   return import_frame(&scope, signature);
 }

@@ -4,32 +4,32 @@
 
 /* --- open dimensions --- */
 
-void onnx_open_dim_set(onnx_importer *im, hlo_value v, int axis, hlo_value size) {
+void onnx_dynamic_dim_set(onnx_importer *im, hlo_value v, int axis, hlo_value size) {
   if (v.def && size.def) {
-    *ARENA_PUSH(im->arena, im->open, im->n_open, im->cap_open) = (onnx_open_dim){v, axis, size, im->node};
+    *ARENA_PUSH(im->arena, im->dynamic, im->n_dynamic, im->cap_dynamic) = (onnx_dynamic_dim){v, axis, size, im->node};
   }
 }
 
-static const onnx_open_dim *find_open(const onnx_importer *im, hlo_value v, int axis) {
-  for (uint32_t k = im->n_open; k-- > 0;) {
-    if (hlo_value_equal(im->open[k].value, v) && (axis < 0 || im->open[k].axis == axis)) {
-      return &im->open[k];
+static const onnx_dynamic_dim *find_dynamic(const onnx_importer *im, hlo_value v, int axis) {
+  for (uint32_t k = im->n_dynamic; k-- > 0;) {
+    if (hlo_value_equal(im->dynamic[k].value, v) && (axis < 0 || im->dynamic[k].axis == axis)) {
+      return &im->dynamic[k];
     }
   }
   return NULL;
 }
 
-hlo_value onnx_open_dim_get(const onnx_importer *im, hlo_value v, int axis) {
-  const onnx_open_dim *d = find_open(im, v, axis);
+hlo_value onnx_dynamic_dim_get(const onnx_importer *im, hlo_value v, int axis) {
+  const onnx_dynamic_dim *d = find_dynamic(im, v, axis);
   return d ? d->size : (hlo_value){0};
 }
 
-bool onnx_has_open_dims(const onnx_importer *im, hlo_value v) { return find_open(im, v, -1); }
+bool onnx_has_dynamic_dims(const onnx_importer *im, hlo_value v) { return find_dynamic(im, v, -1); }
 
-bool onnx_want_sizes(onnx_importer *im, hlo_value v) {
-  const onnx_open_dim *d = find_open(im, v, -1);
+bool onnx_require_sizes(onnx_importer *im, hlo_value v) {
+  const onnx_dynamic_dim *d = find_dynamic(im, v, -1);
   if (d) { /* what this very node made never leaves the piece while the node is in one */
-    *(d->node == im->node ? &im->wants.host_interpreted : &im->wants.waits) = true;
+    *(d->node == im->node ? &im->requirements.host_interpreted : &im->requirements.deferred) = true;
   }
   return d;
 }
@@ -37,16 +37,16 @@ bool onnx_want_sizes(onnx_importer *im, hlo_value v) {
 /* --- rules: which dimensions of the outputs are open when those of the inputs are --- */
 
 static hlo_value size_of(const onnx_node *n, uint32_t k, int axis) {
-  return onnx_open_dim_get(n->scope->importer, n->in[k], axis);
+  return onnx_dynamic_dim_get(n->scope->importer, n->in[k], axis);
 }
 
-static bool is_open(const onnx_node *n, uint32_t k) {
-  return onnx_has_in(n, k) && onnx_has_open_dims(n->scope->importer, n->in[k]);
+static bool is_dynamic(const onnx_node *n, uint32_t k) {
+  return onnx_has_in(n, k) && onnx_has_dynamic_dims(n->scope->importer, n->in[k]);
 }
 
 /* No input from k on is open. */
 static bool closed_from(const onnx_node *n, uint32_t k) {
-  while (k < n->n_in && !is_open(n, k)) {
+  while (k < n->n_in && !is_dynamic(n, k)) {
     k++;
   }
   return k >= n->n_in;
@@ -75,7 +75,7 @@ bool onnx_sizes_quantize(const onnx_node *n, onnx_sizes *out) {
 bool onnx_sizes_dropout(const onnx_node *n, onnx_sizes *out) {
   const literal *training = onnx_has_in(n, 2) ? hlo_literal(n->in[2]) : NULL;
   bool infers = !onnx_has_in(n, 2) || (training && shape_elements(&training->shape) == 1 && !literal_i64(training, 0));
-  return infers && !onnx_wants_out(n, 1) && onnx_sizes_unary(n, out);
+  return infers && !onnx_has_out(n, 1) && onnx_sizes_unary(n, out);
 }
 
 /* Element by element with broadcasting: dimensions that meet are open alike, or one of them is 1. */
@@ -151,7 +151,7 @@ bool onnx_sizes_gather_nd(const onnx_node *n, onnx_sizes *out) {
   for (int d = 0; d < last; d++) {
     out->size[d] = size_of(n, 1, d);
   }
-  return !onnx_attr_has(n->proto, "batch_dims") && last >= 0 && !size_of(n, 1, last).def && !is_open(n, 0);
+  return !onnx_attr_has(n->proto, "batch_dims") && last >= 0 && !size_of(n, 1, last).def && !is_dynamic(n, 0);
 }
 
 /* The axes that Squeeze takes away or Unsqueeze brings in: an attribute or a constant. */
@@ -263,14 +263,14 @@ bool onnx_sizes_reshape(const onnx_node *n, onnx_sizes *out) {
   const literal *want = n->n_in > 1 && n->in[1].def ? hlo_literal(n->in[1]) : NULL;
   const shape *s = hlo_shape(n->in[0]);
   int64_t before = 1, behind = 1, product = 1;
-  int open = 0;
+  int dynamic = 0;
   if (!want || want->shape.rank != 1 || want->shape.dims[0] > SHAPE_MAX_RANK || onnx_attr_has(n->proto, "allowzero")) {
     return false;
   }
-  for (; open < s->rank && !size_of(n, 0, open).def; open++) {
-    before *= s->dims[open];
+  for (; dynamic < s->rank && !size_of(n, 0, dynamic).def; dynamic++) {
+    before *= s->dims[dynamic];
   }
-  for (int d = open + 1; d < s->rank; d++) {
+  for (int d = dynamic + 1; d < s->rank; d++) {
     behind *= s->dims[d];
     if (size_of(n, 0, d).def) {
       return false;
@@ -279,12 +279,12 @@ bool onnx_sizes_reshape(const onnx_node *n, onnx_sizes *out) {
   bool fine = true;
   for (int k = 0; fine && k < (int)want->shape.dims[0]; k++) {
     int64_t value = literal_i64(want, k);
-    if (product == before && (value == -1 || (value == 0 && k == open))) {
+    if (product == before && (value == -1 || (value == 0 && k == dynamic))) {
       int64_t rest = 1;
       for (int d = k + 1; fine && d < (int)want->shape.dims[0]; d++) {
         fine = multiply(&rest, literal_i64(want, d));
       }
-      out->size[k] = size_of(n, 0, open);
+      out->size[k] = size_of(n, 0, dynamic);
       return fine && rest == behind;
     }
     fine = multiply(&product, value == 0 && k < s->rank ? s->dims[k] : value);
@@ -304,7 +304,7 @@ bool onnx_sizes_by_importer(const onnx_node *n, onnx_sizes *out) {
 status onnx_sizes_before(onnx_node *n, const onnx_op_row *row, onnx_sizes **out) {
   onnx_importer *im = n->scope->importer;
   *out = NULL;
-  if (!im->n_open || closed_from(n, 0)) {
+  if (!im->n_dynamic || closed_from(n, 0)) {
     return NULL;
   }
   *out = ARENA_NEW(n->arena, onnx_sizes);
@@ -313,7 +313,7 @@ status onnx_sizes_before(onnx_node *n, const onnx_op_row *row, onnx_sizes **out)
   }
   for (uint32_t k = 0; k < n->n_in; k++) {
     if (onnx_has_in(n, k)) {
-      (void)onnx_want_sizes(im, n->in[k]);
+      (void)onnx_require_sizes(im, n->in[k]);
     }
   }
   return status_error(STATUS_UNSUPPORTED, "the size of an input depends on data");
@@ -321,7 +321,7 @@ status onnx_sizes_before(onnx_node *n, const onnx_op_row *row, onnx_sizes **out)
 
 void onnx_sizes_after(onnx_node *n, const onnx_sizes *s) {
   for (int d = 0; s && d < hlo_rank(n->out[0]); d++) {
-    onnx_open_dim_set(n->scope->importer, n->out[0], d, s->size[d]);
+    onnx_dynamic_dim_set(n->scope->importer, n->out[0], d, s->size[d]);
   }
 }
 
@@ -330,7 +330,7 @@ void onnx_sizes_after(onnx_node *n, const onnx_sizes *s) {
 void onnx_set_roots(onnx_importer *im, uint32_t n, const hlo_value *values) {
   uint32_t n_roots = n, most = n; /* a value may be several results */
   for (uint32_t k = 0; k < n; k++) {
-    most += onnx_has_open_dims(im, values[k]) ? (uint32_t)hlo_rank(values[k]) : 0;
+    most += onnx_has_dynamic_dims(im, values[k]) ? (uint32_t)hlo_rank(values[k]) : 0;
   }
   hlo_value *roots = ARENA_NEW_N(im->arena, hlo_value, most);
   hlo_size_of *size_of = ARENA_NEW_N(im->arena, hlo_size_of, most);
@@ -338,7 +338,7 @@ void onnx_set_roots(onnx_importer *im, uint32_t n, const hlo_value *values) {
     roots[k] = values[k];
     size_of[k].axis = -1;
     for (int axis = 0; axis < hlo_rank(values[k]); axis++) {
-      hlo_value size = onnx_open_dim_get(im, values[k], axis);
+      hlo_value size = onnx_dynamic_dim_get(im, values[k], axis);
       if (size.def) {
         size_of[n_roots] = (hlo_size_of){.result = k, .axis = axis};
         roots[n_roots++] = size;

@@ -11,13 +11,13 @@
 #include "frontend/scope.h"
 
 /* v, of the bound's extent, has `size` (s64[]) elements along the axis. */
-void onnx_open_dim_set(onnx_importer *im, hlo_value v, int axis, hlo_value size);
+void onnx_dynamic_dim_set(onnx_importer *im, hlo_value v, int axis, hlo_value size);
 /* The size along the axis; no value where the dimension is constant. */
-hlo_value onnx_open_dim_get(const onnx_importer *im, hlo_value v, int axis);
-bool onnx_has_open_dims(const onnx_importer *im, hlo_value v);
+hlo_value onnx_dynamic_dim_get(const onnx_importer *im, hlo_value v, int axis);
+bool onnx_has_dynamic_dims(const onnx_importer *im, hlo_value v);
 
 /* Notes that v must have constant dimensions, if it has open ones; then true. */
-bool onnx_want_sizes(onnx_importer *im, hlo_value v);
+bool onnx_require_sizes(onnx_importer *im, hlo_value v);
 
 /* Which dimensions of a node's first output are open; found before its importer runs, set after it. */
 struct onnx_sizes {

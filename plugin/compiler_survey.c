@@ -174,8 +174,8 @@ static void survey_nodes(survey *c) {
       add_finding(c, findings.items[k].code, findings.items[k].text);
     }
   }
-  if (!failed && findings.waits) {
-    add_note(c, arena_printf(c->a, "what depends on this was not looked at: %s", findings.waits));
+  if (!failed && findings.deferred) {
+    add_note(c, arena_printf(c->a, "what depends on this was not looked at: %s", findings.deferred));
   }
   if (failed && !wants) {
     add_finding(c, status_get_code(failed), arena_strdup(c->a, status_message(failed)));

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "backend_cpu/compile_algorithm.h"
-#include "backend_cpu/compile_rows.h"
+#include "backend_cpu/compile_dynamic_m.h"
 #include "emit/product.h"
 
 enum { ROWS, VECTORS, LANES }; /* v[] of a variant; 0: as emit_product_choose likes */
@@ -131,8 +131,8 @@ static void set_call(arena *a, const cpu_problem *p, const emit_product *g, cpu_
   emit_product *code = ARENA_NEW(a, emit_product);
   int64_t *args = ARENA_NEW_N(a, int64_t, EMIT_PRODUCT_ARGS), rows = g->n_rows == 1 ? g->rows[0].n : 0;
   cpu_call_of call = {.rows = rows, .known = true, .n_args = EMIT_PRODUCT_ARGS, .args = args};
-  if (kernel->n_phases == 1 && p->contraction->op == HLO_DOT && emit_product_open(g, code, &call.stand_in, &call.info, args) &&
-      cpu_has_rows(a, p->instr, rows)) {
+  if (kernel->n_phases == 1 && p->contraction->op == HLO_DOT && emit_product_dynamic_m(g, code, &call.placeholder_m, &call.info, args) &&
+      cpu_has_leading_rows(a, p->instr, rows)) {
     kernel->config = code;
     kernel->call = call;
   }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend_cpu/compile_rows.h"
+#include "backend_cpu/compile_dynamic_m.h"
 #include "base/hash.h"
 #include "emit/compile.h"
 #include "hlo/text.h"
@@ -118,7 +118,7 @@ static rt_span mark_of(const cpu_kernels *k, uint32_t number, const cpu_call_of 
   rt_writer w = {.arena = k->arena};
   rt_put_i64(&w, number);
   rt_put_i64(&w, call->rows);
-  rt_put_i64(&w, call->stand_in);
+  rt_put_i64(&w, call->placeholder_m);
   rt_put_i64(&w, call->known);
   rt_put_i64(&w, call->info.grid);
   rt_put_f64(&w, call->info.item_cost);
@@ -135,13 +135,13 @@ static status add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, cons
   cpu_writer how = writer ? *writer : (cpu_writer){.packed = -1};
   hlo_instr *alone = cpu_isolate(k->arena, i, CPU_ISOLATE_KERNEL, how.packed);
   if (call->rows) {
-    cpu_set_rows(k->arena, alone, call->rows, call->stand_in);
+    cpu_set_m(k->arena, alone, call->rows, call->placeholder_m);
   }
   TRY(hlo_print(k->arena, alone->parent->module, &options, &text, &size));
   uint64_t hash = hash_bytes(alias, i->n_results * sizeof *alias, hash_bytes(text, size, 0));
   for (*number = 0; *number < k->n; ++*number) {
     const kernel *old = &k->kernels[*number];
-    if (old->hash == hash && strcmp(old->text, text) == 0 && same_writer(&old->writer, &how) && old->rows == call->stand_in &&
+    if (old->hash == hash && strcmp(old->text, text) == 0 && same_writer(&old->writer, &how) && old->rows == call->placeholder_m &&
         memcmp(old->alias, alias, i->n_results * sizeof *alias) == 0) {
       return NULL;
     }
@@ -150,7 +150,7 @@ static status add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, cons
   kernel *new = ARENA_PUSH(k->arena, k->kernels, k->n, k->cap);
   *new = (kernel){.hash = hash, .text = text, .instr = alone,
                   .alias = arena_memdup(k->arena, alias, i->n_results * sizeof *alias),
-                  .rows = call->stand_in, .writer = how, .cost = cost_of(i, &how), .symbol = arena_printf(k->arena, "k%u_%s", *number, hlo_info(i)->name)};
+                  .rows = call->placeholder_m, .writer = how, .cost = cost_of(i, &how), .symbol = arena_printf(k->arena, "k%u_%s", *number, hlo_info(i)->name)};
   for (char *c = (char *)new->symbol; *c; c++) {
     *c = *c == '-' ? '_' : *c;
   }
@@ -385,8 +385,8 @@ static status call_info(const kernel *x, const cpu_call_of *call, emit_kernel_in
   if (call->known || !call->rows) {
     return NULL;
   }
-  int64_t each = x->info.grid / call->stand_in;
-  CHECK_THAT(x->info.grid % call->stand_in == 0 && !__builtin_mul_overflow(each, call->rows, &out->grid), STATUS_INTERNAL,
+  int64_t each = x->info.grid / call->placeholder_m;
+  CHECK_THAT(x->info.grid % call->placeholder_m == 0 && !__builtin_mul_overflow(each, call->rows, &out->grid), STATUS_INTERNAL,
              "the grid of %s does not go by rows", hlo_info(x->instr)->name);
   return NULL;
 }
@@ -395,7 +395,7 @@ status cpu_kernels_config(const cpu_kernels *k, rt_span mark, rt_span *out) {
   rt_reader r = rt_reader_make(mark);
   const kernel *x = &k->kernels[rt_get_i64(&r)];
   cpu_call_of call = {.rows = rt_get_i64(&r)};
-  call.stand_in = rt_get_i64(&r);
+  call.placeholder_m = rt_get_i64(&r);
   call.known = rt_get_i64(&r);
   call.info.grid = rt_get_i64(&r);
   call.info.item_cost = rt_get_f64(&r);

@@ -26,11 +26,11 @@ typedef struct cpu_writer {
   int32_t packed; /* the operand whose buffer holds packed weights, which is never part of the code; -1: none */
 } cpu_writer;
 
-/* A call of a kernel that is for any number of rows (compile_rows.h). */
+/* A call of a kernel that is for any number of rows (compile_dynamic_m.h). */
 typedef struct cpu_call_of {
   int64_t rows;          /* of this call; 0: the kernel is for its instruction's sizes alone */
-  int64_t stand_in;      /* what stands for them in the code */
-  bool known;            /* `info` says how it is called; else the grid is rows / stand_in of that of the kernel */
+  int64_t placeholder_m;      /* what stands for them in the code */
+  bool known;            /* `info` says how it is called; else the grid is rows / placeholder_m of that of the kernel */
   emit_kernel_info info;
   uint32_t n_args;
   const int64_t *args;   /* borrowed */

@@ -4,7 +4,7 @@
 
 #include "backend_cpu/compile_attention.h"
 #include "backend_cpu/compile_algorithm.h"
-#include "backend_cpu/compile_rows.h"
+#include "backend_cpu/compile_dynamic_m.h"
 #include "backend_cpu/exec_kinds.h"
 #include "hlo/cost.h"
 #include "hlo/in_place_update.h"
@@ -277,9 +277,9 @@ static status add_kernel(lowering *l, rt_thunk *t, const hlo_instr *i, const cpu
 static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *i) {
   const char *why = "";
   CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
-  enum { STAND_IN = 17 }; /* no multiple of anything */
+  enum { PLACEHOLDER_M = 17 }; /* no multiple of anything */
   bring_base(c, i);
-  cpu_call_of call = {.rows = cpu_rows_of(l->arena, i, l->options->target), .stand_in = STAND_IN};
+  cpu_call_of call = {.rows = cpu_dynamic_m(l->arena, i, l->options->target), .placeholder_m = PLACEHOLDER_M};
   rt_thunk *t = lower_thunk(c, "cpu.kernel", i);
   use_base(t, i);
   return add_kernel(l, t, i, NULL, call.rows ? &call : NULL);

@@ -15,13 +15,13 @@ cpu_compile_sources = \
 	backend_cpu/compile_attention.c \
 	backend_cpu/compile_contraction.c \
 	backend_cpu/compile_depthwise.c \
+	backend_cpu/compile_dynamic_m.c \
 	backend_cpu/compile_gemm.c \
 	backend_cpu/compile_jobs.c \
 	backend_cpu/compile_kernels.c \
 	backend_cpu/compile_library.c \
 	backend_cpu/compile_lower.c \
 	backend_cpu/compile_measure.c \
-	backend_cpu/compile_rows.c \
 	backend_cpu/compile_target.c \
 	backend_cpu/compile_tune.c \
 	backend_cpu/compile_tune_log.c \
@@ -31,11 +31,11 @@ backend_cpu_files = \
 	backend_cpu/compile_algorithm.h \
 	backend_cpu/compile_attention.h \
 	backend_cpu/compile_contraction.h \
+	backend_cpu/compile_dynamic_m.h \
 	backend_cpu/compile_jobs.h \
 	backend_cpu/compile_kernels.h \
 	backend_cpu/compile_lower.h \
 	backend_cpu/compile_measure.h \
-	backend_cpu/compile_rows.h \
 	backend_cpu/compile_target.h \
 	backend_cpu/compile_tune.h \
 	backend_cpu/compile_tune_log.h \

@@ -18,9 +18,9 @@ typedef struct emit_input {
   bool shared;       /* a result is written over it: loads stay in order with stores */
 } emit_input;
 
-/* What a kernel of rows has at hand (rows.c): the value of v at i; *out as it is if it has none.  True if it had. */
-typedef struct emit_rows emit_rows;
-bool emit_row_value(const emit_rows *r, hlo_value v, const emit_index *i, emit_pair *out);
+/* What a kernel of rows has at hand (row_space.c): the value of v at i; *out as it is if it has none.  True if it had. */
+typedef struct emit_row_fusion emit_row_fusion;
+bool emit_row_value(const emit_row_fusion *r, hlo_value v, const emit_index *i, emit_pair *out);
 
 typedef struct emit_element {
   emit_ir *w;
@@ -29,7 +29,7 @@ typedef struct emit_element {
   const emit_input *inputs;
   const hlo_computation
       *body; /* of a fusion: its reductions over the same elements share a loop; else NULL */
-  emit_rows *rows; /* in a kernel of rows; else NULL */
+  emit_row_fusion *rows; /* in a kernel of rows; else NULL */
   int wide;  /* lanes that a loop inside of a scalar may use */
   int slow;  /* > 0: inside of a path for lanes that are scattered; do not branch for speed again */
   LLVMValueRef scope_inputs, scope_results, invariant; /* metadata */

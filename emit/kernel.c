@@ -460,7 +460,7 @@ static void write_loops(emit_writer *w) {
   for (uint32_t k = 0; k < w->n_results; k++) {
     emit_cuts_of(&w->e, w->roots[k], &cuts);
     columns = columns || emit_sums_columns(&w->e, w->roots[k]);
-    rows = rows || emit_wants_rows(&w->e, w->roots[k]);
+    rows = rows || emit_prefers_row_loop(&w->e, w->roots[k]);
   }
   if (w->place && cuts.n < EMIT_MAX_CUTS) {
     cuts.at[cuts.n++] = w->place->run;
@@ -645,8 +645,8 @@ status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const e
   if (shape_elements(&i->shapes[0])) {
     if (emit_is_update(&w)) {
       emit_write_update(&w);
-    } else if (emit_is_rows(&w)) {
-      emit_write_rows(&w);
+    } else if (emit_is_row_fusion(&w)) {
+      emit_write_row_fusion(&w);
     } else if (emit_is_tiles(&w)) {
       emit_write_tiles(&w);
     } else if (emit_is_pooling(&w)) {

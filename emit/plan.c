@@ -361,7 +361,7 @@ bool emit_reduces_rows(const hlo_instr *i) {
          hlo_ints(i, HLO_ATTR_RHS_CONTRACT)[n - 1] == innermost(hlo_shape(i->operands[1]));
 }
 
-static bool wants_rows(walk *w, hlo_value v) {
+static bool prefers_row_loop(walk *w, hlo_value v) {
   if (is_leaf(w->e, v) || was_seen(w, v.def)) {
     return false;
   }
@@ -369,7 +369,7 @@ static bool wants_rows(walk *w, hlo_value v) {
     return true;
   }
   for (uint32_t k = 0; keeps_order(v.def) && k < v.def->n_operands; k++) {
-    if (wants_rows(w, v.def->operands[k])) {
+    if (prefers_row_loop(w, v.def->operands[k])) {
       return true;
     }
   }
@@ -399,7 +399,7 @@ bool emit_sums_columns(const emit_element *e, hlo_value v) {
   return sums_columns(&w, v);
 }
 
-bool emit_wants_rows(const emit_element *e, hlo_value v) {
+bool emit_prefers_row_loop(const emit_element *e, hlo_value v) {
   walk w = {.e = e};
-  return wants_rows(&w, v);
+  return prefers_row_loop(&w, v);
 }

@@ -37,7 +37,7 @@ bool emit_sums_columns(const emit_element *e, hlo_value v); /* is v, or what v i
 
 /* Does evaluating v one element at a time want a loop along the innermost dimension of an operand, which can
  * use vectors itself (a reduction of rows)? */
-bool emit_wants_rows(const emit_element *e, hlo_value v);
+bool emit_prefers_row_loop(const emit_element *e, hlo_value v);
 bool emit_reduces_rows(const hlo_instr *i);
 
 #endif

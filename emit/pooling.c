@@ -11,7 +11,7 @@
 #include "emit/plan.h"
 #include "emit/window.h"
 #include "emit/writer.h"
-#include "hlo/rows.h"
+#include "hlo/row_space.h"
 
 enum { LEAST = 4, MAX_POOLS = 4, STACK_BYTES = 16384 };
 
@@ -126,7 +126,7 @@ static bool cut(pools *p) {
 static bool find(emit_writer *w, pools *p) {
   *p = (pools){.w = w};
   for (uint32_t k = 0; k < w->n_results; k++) {
-    if (w->e.w->target->gpu || emit_wants_rows(&w->e, w->roots[k])) {
+    if (w->e.w->target->gpu || emit_prefers_row_loop(&w->e, w->roots[k])) {
       return false;
     }
     p->shared |= w->shared[k];

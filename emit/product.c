@@ -370,7 +370,7 @@ static int64_t column_blocks_of(const emit_product *p) {
 int64_t emit_product_row_steps(const emit_product *p) { return divide_up(emit_product_rows(p).blocks, p->row_blocks); }
 int64_t emit_product_column_steps(const emit_product *p) { return divide_up(column_blocks_of(p), p->column_blocks); }
 
-bool emit_product_open(const emit_product *p, emit_product *code, int64_t *stand_in, emit_kernel_info *info,
+bool emit_product_dynamic_m(const emit_product *p, emit_product *code, int64_t *placeholder_m, emit_kernel_info *info,
                        int64_t args[EMIT_PRODUCT_ARGS]) {
   enum { MANY_BLOCKS = 64 }; /* how long a step may take, for code that asks whether it shall go on */
   emit_row_cut r = emit_product_rows(p);
@@ -386,9 +386,9 @@ bool emit_product_open(const emit_product *p, emit_product *code, int64_t *stand
   args[EMIT_PRODUCT_COLUMN_BLOCKS] = p->column_blocks;
   args[EMIT_PRODUCT_FIRST] = p->rows_first ? row_steps : column_steps;
   *code = *p;
-  code->open = true;
+  code->dynamic_m = true;
   code->tile_rows = r.large;
-  code->rows[0].n = *stand_in = 2 * (int64_t)r.large - 1; /* a block of each size */
+  code->rows[0].n = *placeholder_m = 2 * (int64_t)r.large - 1; /* a block of each size */
   code->row_blocks = MANY_BLOCKS;
   code->column_blocks = column_blocks_of(p);
   return true;

@@ -50,7 +50,7 @@ typedef struct emit_product {
   int64_t row_blocks, column_blocks;     /* of a step of the grid */
   int64_t rows_first;                    /* steps of the grid go along rows first */
   int64_t fetch_lines;                   /* of the next panels of B, asked for at a time while a block is multiplied; 0: none */
-  int64_t open;                          /* how many rows there are is an argument (emit_product_open) */
+  int64_t dynamic_m;                          /* how many rows there are is an argument (emit_product_dynamic_m) */
 } emit_product;
 
 typedef enum emit_packing {
@@ -112,9 +112,9 @@ emit_row_cut emit_product_rows(const emit_product *p);
 
 /* Products that differ in nothing but the number of their rows have one kernel: only how high blocks are is part of its code.
  * False: not this one, whose rows are no list or fit one block.  `code` is then how the kernel is written, for emit_options.rows =
- * *stand_in rows, and info and args (of the last phase) how it is called for those of p. */
+ * *placeholder_m rows, and info and args (of the last phase) how it is called for those of p. */
 enum { EMIT_PRODUCT_ARGS = 5 };
-bool emit_product_open(const emit_product *p, emit_product *code, int64_t *stand_in, emit_kernel_info *info,
+bool emit_product_dynamic_m(const emit_product *p, emit_product *code, int64_t *placeholder_m, emit_kernel_info *info,
                        int64_t args[EMIT_PRODUCT_ARGS]);
 
 /* Phases run one after the other; scratch memory lies behind the results. */

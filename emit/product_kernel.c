@@ -629,7 +629,7 @@ static void write_step(kernel *k, LLVMValueRef item) {
   emit_loop_begin(w, &l, s.column_from, s.column_to, 1, true, 0, NULL);
   double block_work = (double)emit_product_sums(p) * (double)(p->tile_rows * p->row_blocks * p->tile_vectors);
   const int64_t much = 4 * EMIT_POLL; /* the rows of a column block do not ask: it does, however long they are or may be */
-  emit_poll(w, l.iv, 1, p->open ? INT32_MAX : p->column_blocks, p->open || block_work > (double)much ? much : (int64_t)block_work);
+  emit_poll(w, l.iv, 1, p->dynamic_m ? INT32_MAX : p->column_blocks, p->dynamic_m || block_work > (double)much ? much : (int64_t)block_work);
   each_size(k, &k->columns, emit_i64(w, k->columns.n_large), l.iv, column_body, &s);
   emit_loop_end(w, &l, NULL);
 }
@@ -670,11 +670,11 @@ static void find_numbers(kernel *k) {
   const emit_product *p = k->p;
   int64_t first = p->rows_first ? emit_product_row_steps(p) : emit_product_column_steps(p);
   k->rows = emit_product_rows(p);
-  k->blocks = p->open ? emit_writer_arg(&k->w, EMIT_PRODUCT_BLOCKS) : emit_i64(w, k->rows.blocks);
-  k->large = p->open ? emit_writer_arg(&k->w, EMIT_PRODUCT_LARGE) : emit_i64(w, k->rows.n_large);
-  k->row_blocks = p->open ? emit_writer_arg(&k->w, EMIT_PRODUCT_ROW_BLOCKS) : emit_i64(w, p->row_blocks);
-  k->column_blocks = p->open ? emit_writer_arg(&k->w, EMIT_PRODUCT_COLUMN_BLOCKS) : emit_i64(w, p->column_blocks);
-  k->first = p->open ? emit_writer_arg(&k->w, EMIT_PRODUCT_FIRST) : emit_i64(w, first);
+  k->blocks = p->dynamic_m ? emit_writer_arg(&k->w, EMIT_PRODUCT_BLOCKS) : emit_i64(w, k->rows.blocks);
+  k->large = p->dynamic_m ? emit_writer_arg(&k->w, EMIT_PRODUCT_LARGE) : emit_i64(w, k->rows.n_large);
+  k->row_blocks = p->dynamic_m ? emit_writer_arg(&k->w, EMIT_PRODUCT_ROW_BLOCKS) : emit_i64(w, p->row_blocks);
+  k->column_blocks = p->dynamic_m ? emit_writer_arg(&k->w, EMIT_PRODUCT_COLUMN_BLOCKS) : emit_i64(w, p->column_blocks);
+  k->first = p->dynamic_m ? emit_writer_arg(&k->w, EMIT_PRODUCT_FIRST) : emit_i64(w, first);
 }
 
 static void write_product(kernel *k) {

@@ -1,4 +1,4 @@
-/* reduce.h - reductions that share a loop: what emit_reduce (reduce.c) and kernels of rows (rows.c) have in common. */
+/* reduce.h - reductions that share a loop: what emit_reduce (reduce.c) and kernels of rows (row_space.c) have in common. */
 #ifndef EMIT_REDUCE_H
 #define EMIT_REDUCE_H
 

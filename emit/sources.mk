@@ -26,7 +26,7 @@ emit_sources = \
 	emit/quantize.c \
 	emit/random.c \
 	emit/reduce.c \
-	emit/rows.c \
+	emit/row_fusion.c \
 	emit/support.c \
 	emit/target.c \
 	emit/tiles.c \

@@ -4,7 +4,7 @@
 #include "emit/element.h"
 #include "hlo/in_place_update.h"
 #include "hlo/quantized.h"
-#include "hlo/rows.h"
+#include "hlo/row_space.h"
 
 static bool refuse(const char **why, const char *reason) {
   if (why) {
@@ -96,7 +96,7 @@ static bool supports_fusion(const hlo_instr *i, const char **why) {
     }
   }
   hlo_row_space rows;
-  for (uint32_t k = 1; k < i->n_results && !hlo_goes_by_rows(c, &rows); k++) {
+  for (uint32_t k = 1; k < i->n_results && !hlo_is_row_wise(c, &rows); k++) {
     if (shape_elements(&i->shapes[k]) != shape_elements(&i->shapes[0])) {
       return refuse(why, "results of different sizes");
     }
@@ -155,7 +155,7 @@ static bool reads_own_row(const hlo_row_space *s, const hlo_computation *c, cons
   readings r = {0};
   for (const hlo_instr *i = c->first; i; i = i->next) {
     reading how = i == v ? SAME_PLACE : reading_by(&r, i);
-    bool row = i->op == HLO_REDUCE || (i->op == HLO_BROADCAST && hlo_spreads_rows(s, i));
+    bool row = i->op == HLO_REDUCE || (i->op == HLO_BROADCAST && hlo_broadcasts_rows(s, i));
     if (how == ELSEWHERE && row && reading_of(&r, i->operands[0].def) == SAME_PLACE) {
       how = SAME_PLACE;
     }
@@ -200,7 +200,7 @@ static bool fusion_reads_in_place(const hlo_computation *c, const hlo_instr *v) 
            reading_of(&r, root->operands[2].def) == NOT_AT_ALL;
   }
   hlo_row_space rows;
-  return hlo_goes_by_rows(c, &rows) ? reads_own_row(&rows, c, v) : roots_in_place(&r, c);
+  return hlo_is_row_wise(c, &rows) ? reads_own_row(&rows, c, v) : roots_in_place(&r, c);
 }
 
 static bool roots_read_in_place(const hlo_computation *c, const hlo_instr *v) {

@@ -9,7 +9,7 @@
  * side by side) is no square: its columns are computed in the same way, and then interleaved. */
 #include "emit/plan.h"
 #include "emit/writer.h"
-#include "hlo/rows.h"
+#include "hlo/row_space.h"
 
 enum { LEAST = 4, MOST = 16, MAX_TURNED = 4, FEW = 4 };
 

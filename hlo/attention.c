@@ -2,7 +2,7 @@
 #include "hlo/attention.h"
 
 #include "hlo/fuse.h"
-#include "hlo/rows.h"
+#include "hlo/row_space.h"
 
 /* --- members --- */
 
@@ -146,7 +146,7 @@ static bool reduces(const hlo_instr *i, hlo_reducer how) {
 /* v spreads one value a row over it: that value. */
 static bool find_spread(const hlo_row_space *s, hlo_attention *a, hlo_value v, hlo_value *kept) {
   v = behind_reshapes(a, v);
-  if (v.def->op != HLO_BROADCAST || !hlo_spreads_rows(s, v.def)) {
+  if (v.def->op != HLO_BROADCAST || !hlo_broadcasts_rows(s, v.def)) {
     return false;
   }
   *kept = v.def->operands[0];

@@ -1,7 +1,7 @@
 /* overlap.c - see overlap.h. */
 #include "hlo/overlap.h"
 
-#include "hlo/rows.h"
+#include "hlo/row_space.h"
 
 /* What is known of each instruction of a body, in the order of its list. */
 typedef struct analysis {
@@ -55,7 +55,7 @@ static bool maps_elements(const hlo_instr *i, uint32_t operand) {
 
 static bool maps_rows(const analysis *a, const hlo_instr *i) {
   return a->rows && ((i->op == HLO_REDUCE && hlo_reduces_rows(a->rows, i)) ||
-                     (i->op == HLO_BROADCAST && hlo_spreads_rows(a->rows, i)));
+                     (i->op == HLO_BROADCAST && hlo_broadcasts_rows(a->rows, i)));
 }
 
 /* How `i` depends on what its operand depends on in that way. */
@@ -87,7 +87,7 @@ static uint32_t length_of(const hlo_computation *c) {
 static hlo_dependence of_body(arena *memory, const hlo_computation *c, const hlo_instr *param) {
   hlo_row_space space;
   uint32_t n = length_of(c);
-  bool by_rows = hlo_goes_by_rows(c, &space) && hlo_is_full(&space, &param->shapes[0]);
+  bool by_rows = hlo_is_row_wise(c, &space) && hlo_is_full(&space, &param->shapes[0]);
   analysis a = {.rows = by_rows ? &space : NULL,
                 .of = ARENA_NEW_N(memory, const hlo_instr *, n),
                 .dependence = ARENA_NEW_N(memory, hlo_dependence, n)};

@@ -22,7 +22,7 @@ typedef enum hlo_access {
 typedef enum hlo_dependence {
   HLO_INDEPENDENT,
   HLO_ON_SAME_ELEMENT, /* element k in row-major order depends on element k of the operand alone */
-  HLO_ON_SAME_ROW,     /* an element depends on its own row of the operand (hlo/rows.h) */
+  HLO_ON_SAME_ROW,     /* an element depends on its own row of the operand (hlo/row_space.h) */
   HLO_ON_ANY_ELEMENT
 } hlo_dependence;
 

@@ -4,7 +4,7 @@
  *
  * Requires: nothing; best after simplify, transpose_sinking and epilogue; before reduce_fusion, which takes what is left.  Keeps:
  * results (sums in the order of a kernel of rows); nothing expensive is computed twice that a kernel can keep.  Breaks:
- * the assumption that an instruction stands at top level.  A fusion has kind input and a body that hlo_goes_by_rows.
+ * the assumption that an instruction stands at top level.  A fusion has kind input and a body that hlo_is_row_wise.
  *
  * A cluster grows from a reduction: first down the list, to what depends on members alone; then upwards, to the
  * elementwise operations and reductions that members read.  Whatever depends on a member and is none must not feed a
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "hlo/fuse.h"
-#include "hlo/rows.h"
+#include "hlo/row_space.h"
 
 enum { MAX_OUTPUTS = 8, CACHED = 1 << 17, FEW_ROWS = 8 };
 
@@ -65,7 +65,7 @@ static bool reads_well(const growing *g, const hlo_instr *i, hlo_value v) {
     return true;
   }
   if (hlo_is_free(v.def)) {
-    return v.def->op == HLO_BROADCAST && !hlo_is_free(v.def->operands[0].def) && hlo_spreads_rows(&g->space, v.def) &&
+    return v.def->op == HLO_BROADCAST && !hlo_is_free(v.def->operands[0].def) && hlo_broadcasts_rows(&g->space, v.def) &&
            hlo_is_full(&g->space, &i->shapes[0]);
   }
   return i->op == HLO_REDUCE || shape_elements(hlo_shape(v)) == shape_elements(&i->shapes[0]);

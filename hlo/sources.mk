@@ -47,7 +47,7 @@ hlo_sources = \
 	hlo/print.c \
 	hlo/quantized.c \
 	hlo/rewrite.c \
-	hlo/rows.c \
+	hlo/row_space.c \
 	hlo/schedule.c \
 	hlo/shape_loops.c \
 	hlo/shape_movement.c \
@@ -85,7 +85,7 @@ hlo_files = \
 	hlo/passes.def \
 	hlo/quantized.h \
 	hlo/rewrite.h \
-	hlo/rows.h \
+	hlo/row_space.h \
 	hlo/schedule.h \
 	hlo/shape_rules.h \
 	hlo/simplify.h \

@@ -11,10 +11,10 @@ check_programs = \
 	tests/target/check_attention \
 	tests/target/check_candidates \
 	tests/target/check_checked_runs \
+	tests/target/check_dynamic_m \
 	tests/target/check_exact \
 	tests/target/check_operations \
 	tests/target/check_random \
-	tests/target/check_rows \
 	tests/target/check_target \
 	tests/target/check_verify \
 	tests/unit/check_base \
@@ -607,14 +607,14 @@ tests_target_check_candidates_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_candidates_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_checked_runs_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_checked_runs_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_target_check_dynamic_m_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_target_check_dynamic_m_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_exact_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_exact_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_operations_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_operations_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_random_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_random_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_target_check_rows_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_target_check_rows_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_verify_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -1,4 +1,4 @@
-#include "backend_cpu/compile_rows.h"
+#include "backend_cpu/compile_dynamic_m.h"
 
 #include <string.h>
 
@@ -177,12 +177,12 @@ static bool find(rows *r, const hlo_instr *i) {
   return !r->fails;
 }
 
-bool cpu_has_rows(arena *a, const hlo_instr *i, int64_t n) {
+bool cpu_has_leading_rows(arena *a, const hlo_instr *i, int64_t n) {
   rows r = {.arena = a, .n = n};
   return n > 1 && find(&r, i);
 }
 
-int64_t cpu_rows_of(arena *a, const hlo_instr *i, const emit_target *t) {
+int64_t cpu_dynamic_m(arena *a, const hlo_instr *i, const emit_target *t) {
   const shape *s = &i->shapes[0];
   bool elementwise = i->op == HLO_FUSION || hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_GATHER;
   if (t->gpu || !elementwise || s->kind != SHAPE_ARRAY) {
@@ -190,7 +190,7 @@ int64_t cpu_rows_of(arena *a, const hlo_instr *i, const emit_target *t) {
   }
   for (int q = s->rank - 1; q > 0; q--) {
     int64_t inner = shape_product(s, q, s->rank), n = shape_product(s, 0, q);
-    if (inner >= LEAST_ROW && inner % t->lanes == 0 && cpu_has_rows(a, i, n)) {
+    if (inner >= LEAST_ROW && inner % t->lanes == 0 && cpu_has_leading_rows(a, i, n)) {
       return n;
     }
   }
@@ -199,12 +199,12 @@ int64_t cpu_rows_of(arena *a, const hlo_instr *i, const emit_target *t) {
 
 /* --- another number of rows --- */
 
-static shape with_rows(const rows *r, const shape *s, int64_t stand_in) {
+static shape with_rows(const rows *r, const shape *s, int64_t placeholder_m) {
   int q = leading(r, s);
   shape out = *s;
   memset(out.dims, 0, sizeof out.dims);
   out.rank = (uint8_t)(s->rank - q + 1);
-  out.dims[0] = stand_in;
+  out.dims[0] = placeholder_m;
   memcpy(out.dims + 1, s->dims + q, (size_t)(s->rank - q) * sizeof *s->dims);
   return out;
 }
@@ -245,7 +245,7 @@ static void change_attributes(const rows *r, hlo_instr *i) {
   }
 }
 
-void cpu_set_rows(arena *a, hlo_instr *alone, int64_t n, int64_t stand_in) {
+void cpu_set_m(arena *a, hlo_instr *alone, int64_t n, int64_t placeholder_m) {
   rows r = {.arena = a, .n = n};
   (void)find(&r, alone);
   for (uint32_t k = 0; k < r.n_facts; k++) {
@@ -256,9 +256,9 @@ void cpu_set_rows(arena *a, hlo_instr *alone, int64_t n, int64_t stand_in) {
   }
   for (uint32_t k = 0; k < r.n_facts; k++) {
     shape *s = (shape *)(uintptr_t)hlo_shape(r.facts[k].value);
-    *s = r.facts[k].has ? with_rows(&r, s, stand_in) : *s;
+    *s = r.facts[k].has ? with_rows(&r, s, placeholder_m) : *s;
   }
   for (uint32_t k = 0; alone->op == HLO_FUSION && k < alone->n_results; k++) {
-    alone->shapes[k] = with_rows(&r, &alone->shapes[k], stand_in);
+    alone->shapes[k] = with_rows(&r, &alone->shapes[k], placeholder_m);
   }
 }

@@ -1,4 +1,4 @@
-/* rows.c - kernels that go row by row (hlo/rows.h): softmax, normalisations.
+/* row_space.c - kernels that go row by row (hlo/row_space.h): softmax, normalisations.
  *
  * A step of the grid is a row, or a vector of neighbouring columns.  It has phases: each is a loop over the row for the
  * reductions whose operands are known by then; the last one stores.  Between phases stands what there is one of a row.  What a
@@ -9,7 +9,7 @@
 #include "emit/reduce.h"
 #include "emit/writer.h"
 #include "hlo/fuse.h"
-#include "hlo/rows.h"
+#include "hlo/row_space.h"
 
 enum { STACK_BYTES = 16384 };
 
@@ -30,7 +30,7 @@ typedef struct fact {
   LLVMValueRef inverse; /* of it, where rows are divided by it just now; else NULL */
 } fact;
 
-struct emit_rows {
+struct emit_row_fusion {
   emit_writer *w;
   hlo_row_space space;
   uint32_t n_facts, n_stored;
@@ -45,7 +45,7 @@ struct emit_rows {
   const emit_index *at; /* the row */
 };
 
-static fact *fact_of(const emit_rows *r, const hlo_instr *i) {
+static fact *fact_of(const emit_row_fusion *r, const hlo_instr *i) {
   for (uint32_t k = 0; k < r->n_facts; k++) {
     if (r->facts[k].instr == i) {
       return &r->facts[k];
@@ -56,7 +56,7 @@ static fact *fact_of(const emit_rows *r, const hlo_instr *i) {
 
 /* --- what is known of the body --- */
 
-static void find_levels(emit_rows *r, const hlo_computation *c) {
+static void find_levels(emit_row_fusion *r, const hlo_computation *c) {
   for (const hlo_instr *i = c->first; i; i = i->next) {
     r->n_facts++;
   }
@@ -78,17 +78,17 @@ static void find_levels(emit_rows *r, const hlo_computation *c) {
 
 static uint64_t bit(int k) { return (uint64_t)1 << k; }
 
-static bool is_full_root(const emit_rows *r, uint32_t k) { return hlo_is_full(&r->space, hlo_shape(r->w->roots[k])); }
+static bool is_full_root(const emit_row_fusion *r, uint32_t k) { return hlo_is_full(&r->space, hlo_shape(r->w->roots[k])); }
 
 /* Worth keeping rather than doing twice. */
-static bool is_dear(const emit_rows *r, const fact *f) {
+static bool is_dear(const emit_row_fusion *r, const fact *f) {
   const hlo_instr *i = f->instr;
   return hlo_info(i)->kind == HLO_ELEMENTWISE && !hlo_is_cheap(i) && hlo_is_full(&r->space, &i->shapes[0]) &&
          (f->phases & (f->phases - 1));
 }
 
 /* A place for f in memory; base NULL if there is none. */
-static stored place_for(emit_rows *r, const fact *f, int64_t *stack, uint64_t *taken) {
+static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint64_t *taken) {
   emit_writer *w = r->w;
   const emit_ir *ir = w->e.w;
   stored s = {.value = hlo_result((hlo_instr *)f->instr, 0), .phase = __builtin_ctzll(f->phases)};
@@ -123,7 +123,7 @@ static stored place_for(emit_rows *r, const fact *f, int64_t *stack, uint64_t *t
 }
 
 /* From the results up: who is wanted in which phases; what is kept is computed in its first one only. */
-static void find_stored(emit_rows *r) {
+static void find_stored(emit_row_fusion *r) {
   int64_t stack = STACK_BYTES;
   uint64_t taken = 0;
   r->stored = ARENA_NEW_N(r->w->e.w->arena, stored, r->n_facts);
@@ -151,7 +151,7 @@ static void find_stored(emit_rows *r) {
 /* --- places --- */
 
 /* The full arrays' index at r, a place in the row. */
-static const emit_index *place_in_row(emit_element *e, const emit_rows *rows, const emit_index *r) {
+static const emit_index *place_in_row(emit_element *e, const emit_row_fusion *rows, const emit_index *r) {
   const hlo_row_space *s = &rows->space;
   emit_index *x = emit_index_new(&e->x, s->rank, s->dims);
   for (int k = 0, kept = 0, gone = 0; k < s->rank; k++) {
@@ -169,7 +169,7 @@ static const emit_index *reductions_place(emit_element *e, const emit_reductions
 }
 
 /* Where i, an index of a full array, stands in the memory of s. */
-static emit_pos stored_at(emit_element *e, const emit_rows *r, const stored *s, const emit_index *i) {
+static emit_pos stored_at(emit_element *e, const emit_row_fusion *r, const stored *s, const emit_index *i) {
   if (s->whole) {
     return emit_index_linear(&e->x, i);
   }
@@ -192,7 +192,7 @@ static emit_pos stored_at(emit_element *e, const emit_rows *r, const stored *s, 
 /* --- division of a row by a number --- */
 
 /* Where i divides a row by one number of it: that. */
-static fact *divisor_of(const emit_rows *r, const hlo_instr *i) {
+static fact *divisor_of(const emit_row_fusion *r, const hlo_instr *i) {
   if (i->op != HLO_DIV || i->shapes[0].type != DTYPE_F32 || !r->w->e.w->target->fma) {
     return NULL;
   }
@@ -208,7 +208,7 @@ static emit_pair divide(emit_element *e, const fact *d, emit_pair x) {
 }
 
 /* Inverts what the results divide by.  *fits: i1, whether all are far from the ends of the range; NULL if there are none. */
-static void invert(emit_rows *r, LLVMValueRef *fits) {
+static void invert(emit_row_fusion *r, LLVMValueRef *fits) {
   const emit_ir *w = r->w->e.w;
   *fits = NULL;
   for (uint32_t k = 0; k < r->n_facts; k++) {
@@ -225,7 +225,7 @@ static void invert(emit_rows *r, LLVMValueRef *fits) {
   }
 }
 
-bool emit_row_value(const emit_rows *r, hlo_value v, const emit_index *i, emit_pair *out) {
+bool emit_row_value(const emit_row_fusion *r, hlo_value v, const emit_index *i, emit_pair *out) {
   emit_element *e = &r->w->e;
   const fact *f = fact_of(r, v.def);
   if (f && f->known.v) {
@@ -254,7 +254,7 @@ static emit_pair value_at(emit_element *e, hlo_value v, const emit_index *place)
   return emit_value(e, v, emit_index_reshape(&e->x, place, hlo_rank(v), hlo_shape(v)->dims));
 }
 
-static void store_first(emit_rows *r, const emit_index *place) {
+static void store_first(emit_row_fusion *r, const emit_index *place) {
   emit_element *e = &r->w->e;
   for (uint32_t k = 0; k < r->n_stored; k++) {
     const stored *s = &r->stored[k];
@@ -268,10 +268,10 @@ static void store_first(emit_rows *r, const emit_index *place) {
 static void phase_step(const emit_fold *f, const emit_index *at, LLVMValueRef *acc) {
   const emit_reductions *g = f->data;
   emit_reductions_step(f, at, acc);
-  store_first((emit_rows *)g->data, place_in_row(f->e, g->data, at));
+  store_first((emit_row_fusion *)g->data, place_in_row(f->e, g->data, at));
 }
 
-static void set_space(const emit_rows *r, emit_fold *f) {
+static void set_space(const emit_row_fusion *r, emit_fold *f) {
   f->rows = !r->columns;
   f->rank = r->n_gone;
   for (int k = 0; k < r->n_gone; k++) {
@@ -280,7 +280,7 @@ static void set_space(const emit_rows *r, emit_fold *f) {
 }
 
 /* The reductions of this phase from number `from` on, as many as one loop takes; gives the next one's number. */
-static uint32_t reduce_some(emit_rows *r, uint32_t from) {
+static uint32_t reduce_some(emit_row_fusion *r, uint32_t from) {
   emit_element *e = &r->w->e;
   emit_reductions g = {.place = reductions_place, .data = r};
   int parts = 0;
@@ -310,7 +310,7 @@ static uint32_t reduce_some(emit_rows *r, uint32_t from) {
 }
 
 /* What there is one of a row and has just become known. */
-static void compute_kept(emit_rows *r) {
+static void compute_kept(emit_row_fusion *r) {
   for (uint32_t k = 0; k < r->n_facts; k++) {
     fact *f = &r->facts[k];
     if (f->hot && f->level == r->phase + 1 && f->instr->op != HLO_REDUCE && hlo_is_kept(&r->space, &f->instr->shapes[0])) {
@@ -322,7 +322,7 @@ static void compute_kept(emit_rows *r) {
 /* --- results --- */
 
 /* A result that lies where it was stored before is there already. */
-static bool is_written(const emit_rows *r, uint32_t result) {
+static bool is_written(const emit_row_fusion *r, uint32_t result) {
   for (uint32_t k = 0; k < r->n_stored; k++) {
     const stored *s = &r->stored[k];
     if (s->whole && hlo_value_equal(s->value, r->w->roots[result]) && s->base == r->w->results[result]) {
@@ -332,7 +332,7 @@ static bool is_written(const emit_rows *r, uint32_t result) {
   return false;
 }
 
-static void compute_results(emit_rows *r, bool full, const emit_index *place, emit_pair *values) {
+static void compute_results(emit_row_fusion *r, bool full, const emit_index *place, emit_pair *values) {
   for (uint32_t k = 0; k < r->w->n_results; k++) {
     if (is_full_root(r, k) == full && !is_written(r, k)) {
       values[k] = value_at(&r->w->e, r->w->roots[k], place);
@@ -340,7 +340,7 @@ static void compute_results(emit_rows *r, bool full, const emit_index *place, em
   }
 }
 
-static void store_results(emit_rows *r, bool full, const emit_index *place, const emit_pair *values) {
+static void store_results(emit_row_fusion *r, bool full, const emit_index *place, const emit_pair *values) {
   emit_writer *w = r->w;
   emit_pos at = emit_index_linear(&w->e.x, place);
   for (uint32_t k = 0; k < w->n_results; k++) {
@@ -353,7 +353,7 @@ static void store_results(emit_rows *r, bool full, const emit_index *place, cons
 /* All values before any store: a result may lie over an operand. */
 static void result_step(const emit_fold *f, const emit_index *at, LLVMValueRef *acc) {
   (void)acc;
-  emit_rows *r = (emit_rows *)f->data;
+  emit_row_fusion *r = (emit_row_fusion *)f->data;
   const emit_index *place = place_in_row(f->e, r, at);
   emit_pair *values = ARENA_NEW_N(f->e->w->arena, emit_pair, r->w->n_results);
   compute_results(r, true, place, values);
@@ -361,7 +361,7 @@ static void result_step(const emit_fold *f, const emit_index *at, LLVMValueRef *
 }
 
 /* The last vector of the row: computed before the others are stored, if it reads what they write. */
-static const emit_index *last_vector(emit_rows *r, emit_fold *f, int lanes, emit_pair *values) {
+static const emit_index *last_vector(emit_row_fusion *r, emit_fold *f, int lanes, emit_pair *values) {
   emit_element *e = &r->w->e;
   emit_index *last = emit_index_new(&e->x, 1, r->gone);
   emit_axis_at(last, 0, emit_pos_lanes(emit_i64(e->w, r->gone[0] - lanes), 1, 1));
@@ -373,7 +373,7 @@ static const emit_index *last_vector(emit_rows *r, emit_fold *f, int lanes, emit
   return place;
 }
 
-static void write_results(emit_rows *r) {
+static void write_results(emit_row_fusion *r) {
   emit_element *e = &r->w->e;
   emit_fold f = {.e = e, .data = r, .step = result_step, .masks = !r->tail_first};
   emit_pair *values = ARENA_NEW_N(e->w->arena, emit_pair, r->w->n_results);
@@ -392,7 +392,7 @@ static void write_results(emit_rows *r) {
 }
 
 /* The results once with inverses of what they divide by, and once without. */
-static void write_either(emit_rows *r, LLVMValueRef fits) {
+static void write_either(emit_row_fusion *r, LLVMValueRef fits) {
   emit_element *e = &r->w->e;
   const emit_ir *w = e->w;
   LLVMBasicBlockRef at[2] = {emit_block(w, "invert"), emit_block(w, "divide")}, done = emit_block(w, "written");
@@ -411,7 +411,7 @@ static void write_either(emit_rows *r, LLVMValueRef fits) {
 }
 
 static void row_body(emit_writer *w, const void *data, const emit_index *at) {
-  emit_rows *r = (emit_rows *)data;
+  emit_row_fusion *r = (emit_row_fusion *)data;
   r->at = at;
   for (uint32_t k = 0; k < r->n_facts; k++) {
     r->facts[k].known = (emit_pair){NULL, NULL};
@@ -441,16 +441,16 @@ static void row_body(emit_writer *w, const void *data, const emit_index *at) {
   }
 }
 
-bool emit_is_rows(const emit_writer *w) {
+bool emit_is_row_fusion(const emit_writer *w) {
   hlo_row_space s;
-  return w->e.body && hlo_goes_by_rows(w->e.body, &s);
+  return w->e.body && hlo_is_row_wise(w->e.body, &s);
 }
 
-void emit_write_rows(emit_writer *w) {
+void emit_write_row_fusion(emit_writer *w) {
   arena *a = w->e.w->arena;
-  emit_rows *r = ARENA_NEW(a, emit_rows);
+  emit_row_fusion *r = ARENA_NEW(a, emit_row_fusion);
   r->w = w;
-  (void)hlo_goes_by_rows(w->e.body, &r->space);
+  (void)hlo_is_row_wise(w->e.body, &r->space);
   const hlo_row_space *s = &r->space;
   int64_t *extents = ARENA_NEW_N(a, int64_t, HLO_ROW_DIMS + 1);
   int rank = 0;

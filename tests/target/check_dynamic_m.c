@@ -1,4 +1,4 @@
-/* check_rows.c - kernels for any number of rows: right for every number, without a load or store outside of their arrays, the same
+/* check_dynamic_m.c - kernels for any number of rows: right for every number, without a load or store outside of their arrays, the same
  * bits for one thread and three, and compiled once for a session. */
 #include <math.h>
 #include <stdio.h>

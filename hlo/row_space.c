@@ -1,5 +1,5 @@
-/* rows.c - see rows.h. */
-#include "hlo/rows.h"
+/* row_space.c - see row_space.h. */
+#include "hlo/row_space.h"
 
 /* --- spaces --- */
 
@@ -59,7 +59,7 @@ bool hlo_reduces_rows(const hlo_row_space *s, const hlo_instr *reduce) {
   return hlo_row_space_of(reduce, &mine) && hlo_row_space_equal(s, &mine);
 }
 
-bool hlo_spreads_rows(const hlo_row_space *s, const hlo_instr *broadcast) {
+bool hlo_broadcasts_rows(const hlo_row_space *s, const hlo_instr *broadcast) {
   const shape *x = hlo_shape(broadcast->operands[0]), *y = &broadcast->shapes[0];
   if (!is_plain(x) || !is_plain(y)) {
     return false;
@@ -113,7 +113,7 @@ static bool fits(const body *b, const hlo_row_space *s, const hlo_instr *i, bool
     return true;
   }
   if (i->op == HLO_BROADCAST) {
-    return hlo_spreads_rows(s, i);
+    return hlo_broadcasts_rows(s, i);
   }
   bool whole = i->n_results == 1 && hlo_is_position_wise(i);
   int64_t n = shape_elements(&i->shapes[0]);
@@ -123,7 +123,7 @@ static bool fits(const body *b, const hlo_row_space *s, const hlo_instr *i, bool
   return whole && (n == s->rows || n == s->rows * s->length);
 }
 
-bool hlo_goes_by_rows(const hlo_computation *c, hlo_row_space *s) {
+bool hlo_is_row_wise(const hlo_computation *c, hlo_row_space *s) {
   body b = {0};
   uint32_t n_reduces = 0;
   bool any = false, full_hot = false, full_root = false, kept_root = false;

@@ -1,10 +1,10 @@
-/* rows.h - work that goes row by row: reductions over the same dimensions of arrays of one size, with elementwise work
+/* row_space.h - work that goes row by row: reductions over the same dimensions of arrays of one size, with elementwise work
  * before, between and behind them.
  *
  * Each row gives one value a reduction, and nothing of one row is wanted by another; so one kernel can do all of a row
  * while it lies in the cache.  Pass row_fusion makes such fusions, emit/ writes them: both ask here what one is. */
-#ifndef HLO_ROWS_H
-#define HLO_ROWS_H
+#ifndef HLO_ROW_SPACE_H
+#define HLO_ROW_SPACE_H
 
 #include "hlo/ir.h"
 
@@ -32,13 +32,13 @@ static inline bool hlo_is_kept(const hlo_row_space *s, const shape *x) { return 
 /* Does the reduction take a full array to one value a row? */
 bool hlo_reduces_rows(const hlo_row_space *s, const hlo_instr *reduce);
 /* Does the broadcast give each element of a row the row's value? */
-bool hlo_spreads_rows(const hlo_row_space *s, const hlo_instr *broadcast);
+bool hlo_broadcasts_rows(const hlo_row_space *s, const hlo_instr *broadcast);
 /* Elementwise operations and reshapes: the element of each operand is that of the result. */
 bool hlo_is_position_wise(const hlo_instr *i);
 
 /* Is it the body of a fusion whose kernel goes row by row: all results are full or kept, and where one depends on a
  * reduction, it is one of the space's, of its own row?  And is that of use: a full array depends on a reduction, or
  * results are of both sizes? */
-bool hlo_goes_by_rows(const hlo_computation *body, hlo_row_space *s);
+bool hlo_is_row_wise(const hlo_computation *body, hlo_row_space *s);
 
 #endif

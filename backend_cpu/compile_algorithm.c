@@ -14,11 +14,11 @@ const uint32_t cpu_n_algorithms = sizeof cpu_algorithms / sizeof *cpu_algorithms
  * is none, or the fusion changes it. */
 static int32_t operand_of(const hlo_instr *i, const hlo_instr *contraction, uint32_t k) {
   hlo_value v = contraction->operands[k];
-  hlo_small_weights small;
+  hlo_quantized_weights small;
   if (i == contraction) {
     return hlo_value_equal(v, i->operands[1 - k]) ? -1 : (int32_t)k;
   }
-  v = k == 1 && hlo_small_weights_of(contraction, &small) ? small.q : v;
+  v = k == 1 && hlo_quantized_weights_of(contraction, &small) ? small.q : v;
   while (v.def->op == HLO_RESHAPE && v.def->n_uses == 1) {
     v = v.def->operands[0];
   }

@@ -652,11 +652,11 @@ bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
 /* Where few rows share the work of making f32 of them, weights that do not fit a core's cache are read faster as they are: 1024 x
  * 4096 of 4 bits by one row take 0.2 (from memory) to 0.8 (from the last cache) of the time of f32, by 8 to 32 rows from the caches
  * 1.15 to 1.25.  Scaling the sum of a block rounds differently from scaling each weight. */
-bool cpu_takes_small_weights(void *data, const hlo_instr *dot) {
+bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot) {
   enum { WIDEST = 16, MOST_ROWS = 16, LEAST_WEIGHTS = 1 << 18 }; /* lanes: whole vectors at any width */
   const cpu_asked *about = data;
-  hlo_small_weights w;
-  if (about->options->exact || !hlo_small_weights_of(dot, &w) || w.columns % WIDEST || !emit_product_reads_small(&w)) {
+  hlo_quantized_weights w;
+  if (about->options->exact || !hlo_quantized_weights_of(dot, &w) || w.columns % WIDEST || !emit_product_reads_quantized(&w)) {
     return false;
   }
   return (double)w.sums * (double)w.columns >= LEAST_WEIGHTS &&

@@ -32,8 +32,8 @@ typedef struct cpu_asked {
 /* hlo_target.takes_bytes. */
 bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs);
 
-/* hlo_target.takes_small_weights.  The candidate "gemm" does it. */
-bool cpu_takes_small_weights(void *data, const hlo_instr *dot);
+/* hlo_target.takes_quantized_weights.  The candidate "gemm" does it. */
+bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot);
 bool cpu_takes_in_place_update(void *data, const hlo_instr *i);
 
 /* Below so many multiplications a library call costs more than it saves. */

@@ -172,7 +172,7 @@ static bool find(rows *r, const hlo_instr *i) {
     want(r, i->operands[k], has_rows(r, hlo_result(c->params[k], 0)));
   }
   for (uint32_t k = 0; k < i->n_operands && !r->fails; k++) {
-    r->fails |= has_rows(r, i->operands[k]) && cpu_is_baked_in(i->operands[k]);
+    r->fails |= has_rows(r, i->operands[k]) && cpu_is_embedded(i->operands[k]);
   }
   return !r->fails;
 }

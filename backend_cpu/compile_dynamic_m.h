@@ -16,7 +16,7 @@ bool cpu_has_leading_rows(arena *a, const hlo_instr *i, int64_t rows);
 /* How many rows the kernel that emit_kernel makes of `i` has, if it is to be for any number of them; else 0. */
 int64_t cpu_dynamic_m(arena *a, const hlo_instr *i, const emit_target *t);
 
-/* Makes the rows of `alone`, the only instruction of its module beside parameters and constants (cpu_isolate), placeholder_m ones. */
+/* Makes the rows of `alone`, the only instruction of its module beside parameters and constants (cpu_outline), placeholder_m ones. */
 void cpu_set_m(arena *a, hlo_instr *alone, int64_t rows, int64_t placeholder_m);
 
 #endif

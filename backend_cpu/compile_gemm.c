@@ -29,7 +29,7 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
     return false;
   }
   /* Small integers are read as panels of whole vectors. */
-  return !out->small_type || (p->constant_weights && out->columns % out->lanes == 0);
+  return !out->quantized_type || (p->constant_weights && out->columns % out->lanes == 0);
 }
 
 /* Of one thread: a register block of full size is bound by multiplications, two vectors a cycle at some 3 GHz; a small one by
@@ -39,7 +39,7 @@ static double estimate(const cpu_problem *p, const emit_product *g) {
   int64_t vectors = (g->columns + g->lanes - 1) / g->lanes; /* a group's last one may be empty but for one column */
   double padded = p->multiplications / (double)g->columns * (double)(vectors * g->lanes);
   double work = padded / (double)g->lanes * (0.15 + 0.015 * loads) + (double)emit_product_scratch(g) * 0.1;
-  work += g->small_type ? padded / (double)g->lanes / (double)g->tile_rows * 0.3 : 0; /* what makes f32 of integers */
+  work += g->quantized_type ? padded / (double)g->lanes / (double)g->tile_rows * 0.3 : 0; /* what makes f32 of integers */
   return 300 * emit_product_phases(g) + cpu_shared(work, p->threads);
 }
 
@@ -110,7 +110,7 @@ static status pack(const void *config, const literal *weights, void *packed) {
 static const emit_product *packing_of(arena *a, const emit_product *g) {
   emit_product *b = ARENA_NEW(a, emit_product);
   b->type = g->type;
-  b->small_type = g->small_type;
+  b->quantized_type = g->quantized_type;
   b->dot4 = g->dot4;
   b->dot4_step = g->dot4_step;
   b->lanes = g->lanes;

@@ -51,17 +51,17 @@ uint32_t cpu_kernels_asked(const cpu_kernels *k) { return k->asked; }
 /* --- collecting --- */
 
 /* Single numbers and short lists (places, sizes) make better code; weights make kernels differ that could be one. */
-bool cpu_is_baked_in(hlo_value v) {
+bool cpu_is_embedded(hlo_value v) {
   const literal *l = hlo_literal(v);
   return l && (shape_bytes(&l->shape) <= SMALL_CONSTANT || literal_is_splat(l));
 }
 
-hlo_instr *cpu_isolate(arena *a, const hlo_instr *i, cpu_isolation how, int32_t packed) {
+hlo_instr *cpu_outline(arena *a, const hlo_instr *i, cpu_isolation how, int32_t packed) {
   hlo_module *m = hlo_module_create(a, "kernel");
   hlo_computation *c = hlo_computation_create(m, "kernel");
   hlo_value *operands = ARENA_NEW_N(a, hlo_value, i->n_operands);
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    bool stays = how == CPU_ISOLATE_PROGRAM ? hlo_literal(i->operands[k]) != NULL : cpu_is_baked_in(i->operands[k]);
+    bool stays = how == CPU_OUTLINE_PROGRAM ? hlo_literal(i->operands[k]) != NULL : cpu_is_embedded(i->operands[k]);
     if ((int32_t)k == packed || !stays) {
       operands[k] = hlo_result(hlo_parameter(c, *hlo_shape(i->operands[k])), 0);
     }
@@ -133,7 +133,7 @@ static status add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, cons
   size_t size;
   k->asked++;
   cpu_writer how = writer ? *writer : (cpu_writer){.packed = -1};
-  hlo_instr *alone = cpu_isolate(k->arena, i, CPU_ISOLATE_KERNEL, how.packed);
+  hlo_instr *alone = cpu_outline(k->arena, i, CPU_OUTLINE_KERNEL, how.packed);
   if (call->rows) {
     cpu_set_m(k->arena, alone, call->rows, call->placeholder_m);
   }

@@ -42,16 +42,16 @@ STATUS_MUST_USE status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const
                                        const cpu_call_of *call, rt_span *mark);
 
 /* Does the kernel hold the constant, so that it is no parameter? */
-bool cpu_is_baked_in(hlo_value v);
+bool cpu_is_embedded(hlo_value v);
 
 typedef enum cpu_isolation {
-  CPU_ISOLATE_KERNEL, /* operands become parameters, but for constants that a kernel holds: short ones, single numbers */
-  CPU_ISOLATE_PROGRAM /* all constants stay */
+  CPU_OUTLINE_KERNEL, /* operands become parameters, but for constants that a kernel holds: short ones, single numbers */
+  CPU_OUTLINE_PROGRAM /* all constants stay */
 } cpu_isolation;
 
 /* A copy of `i` alone in a module of its own.  Operand number `packed` (-1: none) becomes a parameter in any case.  Names and
  * sources are left out, so that equal texts mean equal kernels. */
-hlo_instr *cpu_isolate(arena *a, const hlo_instr *i, cpu_isolation how, int32_t packed);
+hlo_instr *cpu_outline(arena *a, const hlo_instr *i, cpu_isolation how, int32_t packed);
 
 /* How many there are, without repetitions, and how often they were asked for. */
 uint32_t cpu_kernels_unique(const cpu_kernels *k);

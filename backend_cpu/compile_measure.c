@@ -138,7 +138,7 @@ static status build(void *data) {
   const emit_target *target = t->p->target;
   cpu_kernels *kernels = cpu_kernels_create(a, target, NULL);
   cpu_plan_selector selector = {select_config, t};
-  const hlo_instr *alone = cpu_isolate(a, t->p->instr, CPU_ISOLATE_PROGRAM, -1);
+  const hlo_instr *alone = cpu_outline(a, t->p->instr, CPU_OUTLINE_PROGRAM, -1);
   cpu_code code;
   rt_report report = {0};
   cpu_jobs *jobs = cpu_jobs_create(a);

@@ -82,7 +82,7 @@ static status prepare(hlo_module *m, const rt_compile_options *options, const em
   cpu_asked data = {options, t};
   const hlo_target target = {.name = "cpu", .data = &data, .takes_epilogue = cpu_takes_epilogue,
                              .takes_activation = cpu_takes_activation, .takes_fused = takes_fused, .takes_bytes = cpu_takes_bytes,
-                             .takes_attention = takes_attention, .takes_small_weights = cpu_takes_small_weights,
+                             .takes_attention = takes_attention, .takes_quantized_weights = cpu_takes_quantized_weights,
                              .takes_in_place_update = cpu_takes_in_place_update, .channels_last = true, .lookup_tables = true, .canonical_dots = true};
   pass_context c = {.arena = a, .eval = options->eval, .fold_bytes = fold_bytes, .target = &target,
                     .skip = options->skip_passes, .verify = true};

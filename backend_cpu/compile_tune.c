@@ -101,15 +101,15 @@ static uint64_t weights_span(const cpu_tuner *t) {
   return t->constants <= near ? 0 : t->constants <= far / 2 ? 2 * near : 4 * far;
 }
 
-static uint64_t hash_words(const char *text, uint64_t seed) { return hash_bytes(text, strlen(text), seed); }
+static uint64_t hash_values(const char *text, uint64_t seed) { return hash_bytes(text, strlen(text), seed); }
 
 static uint64_t machine_hash(const cpu_tuner *t) {
   arena *a = t->arena;
   const char *library = cpu_library_name();
-  uint64_t h = hash_words(PACKAGE_VERSION, 1);
-  h = hash_words(processor_name(a), h);
-  h = hash_words(emit_target_text(a, t->target), h);
-  h = hash_words(library ? library : "", h);
+  uint64_t h = hash_values(PACKAGE_VERSION, 1);
+  h = hash_values(processor_name(a), h);
+  h = hash_values(emit_target_text(a, t->target), h);
+  h = hash_values(library ? library : "", h);
   h = hash_mix(h, t->threads);
   h = hash_mix(h, t->options->exact);
   return hash_mix(h, weights_span(t));
@@ -151,13 +151,13 @@ static uint64_t near_key(const cpu_tuner *t, const cpu_problem *p) {
   for (uint32_t k = 0; c->op == HLO_CONVOLUTION && k < hlo_n_ints(c, HLO_ATTR_STRIDES); k++) {
     rows = arena_printf(t->arena, "%s/%d", rows, (int)hlo_ints(c, HLO_ATTR_STRIDES)[k]);
   }
-  return p->constant_weights && !p->narrow ? hash_words(describe(t->arena, p, rows), t->machine) : 0;
+  return p->constant_weights && !p->narrow ? hash_values(describe(t->arena, p, rows), t->machine) : 0;
 }
 
 static status set_key(const cpu_tuner *t, decision *d) {
   const hlo_print_options options = {.no_sources = true};
   const cpu_problem *p = &d->problem;
-  const hlo_instr *alone = cpu_isolate(t->arena, p->instr, CPU_ISOLATE_KERNEL, p->weights);
+  const hlo_instr *alone = cpu_outline(t->arena, p->instr, CPU_OUTLINE_KERNEL, p->weights);
   const char *text;
   rt_writer w = {.arena = t->arena};
   TRY(hlo_print(t->arena, alone->parent->module, &options, &text, NULL));

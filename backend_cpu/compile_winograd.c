@@ -10,18 +10,18 @@ static const double largest_error = 0x1p-17;
  * weights come from memory, in phases once.  Late ones are transformed by each share of the tiles.  What phases hand on goes through
  * memory, but for what the threads' parts of the last cache hold. */
 static const double multiplication_nanoseconds = 0.0117, fused_byte_nanoseconds = 0.025, phased_byte_nanoseconds = 0.015,
-                    late_nanoseconds = 0.02, scratch_nanoseconds = 0.1, cached_bytes = 4 << 20,
-                    least_late_bytes = 16 << 20, call_nanoseconds = 1000;
+                    on_the_fly_nanoseconds = 0.02, scratch_nanoseconds = 0.1, cached_bytes = 4 << 20,
+                    least_on_the_fly_bytes = 16 << 20, call_nanoseconds = 1000;
 
 static int64_t cache_bytes(void) {
   long n = sysconf(_SC_LEVEL2_CACHE_SIZE);
   return n > 0 ? n : (int64_t)1 << 19;
 }
 
-enum { TILE, SCHEDULE, FUSED = 0, PHASED, LATE }; /* v[] of a variant */
+enum { TILE, SCHEDULE, FUSED = 0, PHASED, ON_THE_FLY }; /* v[] of a variant */
 
 static bool plan_of(const cpu_problem *p, const cpu_config *v, emit_winograd *w) {
-  emit_winograd_options options = {v->v[TILE], v->v[SCHEDULE] != FUSED, v->v[SCHEDULE] == LATE, p->threads, cache_bytes()};
+  emit_winograd_options options = {v->v[TILE], v->v[SCHEDULE] != FUSED, v->v[SCHEDULE] == ON_THE_FLY, p->threads, cache_bytes()};
   if (p->exact || p->multiplications < CPU_SMALL_CONTRACTION || !p->constant_weights || p->lhs < 0 || !emit_supports(p->instr, NULL) ||
       !emit_winograd_plan(p->contraction, p->target, &options, w)) {
     return false;
@@ -38,13 +38,13 @@ static double transformed_bytes(const emit_winograd *w) {
 static bool is_worth_listing(const cpu_problem *p, const emit_winograd *w) {
   bool same = p->threads == 1 && emit_winograd_all_tiles(w) <= w->rows;
   bool smaller = emit_winograd_products(w) >= 2 * w->r[0] * w->r[1]; /* late: in memory */
-  bool late = smaller && transformed_bytes(w) > least_late_bytes;
-  return !w->phased || (transformed_bytes(w) > (double)cache_bytes() && (w->late ? late : !same));
+  bool on_the_fly = smaller && transformed_bytes(w) > least_on_the_fly_bytes;
+  return !w->phased || (transformed_bytes(w) > (double)cache_bytes() && (w->on_the_fly ? on_the_fly : !same));
 }
 
 static double estimate_of(const cpu_problem *p, const emit_winograd *w) {
   double bytes = (double)emit_winograd_packed_bytes(w), work = emit_winograd_multiplications(w) * multiplication_nanoseconds;
-  work += w->late ? late_nanoseconds * transformed_bytes(w) * (double)emit_winograd_shares(w) : 0;
+  work += w->on_the_fly ? on_the_fly_nanoseconds * transformed_bytes(w) * (double)emit_winograd_shares(w) : 0;
   bytes *= w->phased ? phased_byte_nanoseconds : fused_byte_nanoseconds;
   double far = w->phased ? (double)emit_winograd_scratch_bytes(w) - p->threads * cached_bytes : 0;
   bytes += far > 0 ? far * scratch_nanoseconds : 0;
@@ -71,7 +71,7 @@ static uint32_t config(arena *a, const cpu_problem *p, uint32_t room, cpu_config
   static const cpu_config plans[] = {
       {.name = "8", .v = {8, FUSED}},  {.name = "8.phased", .v = {8, PHASED}}, {.name = "6", .v = {6, FUSED}},
       {.name = "6.phased", .v = {6, PHASED}}, {.name = "4", .v = {4, FUSED}},  {.name = "4.phased", .v = {4, PHASED}},
-      {.name = "4.late", .v = {4, LATE}},  {.name = "2", .v = {2, FUSED}},  {.name = "2.phased", .v = {2, PHASED}}};
+      {.name = "4.late", .v = {4, ON_THE_FLY}},  {.name = "2", .v = {2, FUSED}},  {.name = "2.phased", .v = {2, PHASED}}};
   uint32_t n = 0;
   emit_winograd w;
   for (size_t k = 0; k < sizeof plans / sizeof *plans && n < room; k++) {

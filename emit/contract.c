@@ -1,8 +1,8 @@
 /* contract.c - dot and convolution, of any type and shape: what runs where no library does.  Vectors along
  * the result's innermost dimension, or along the contracted one where that is innermost in both operands. */
 #include "emit/elementwise.h"
-#include "emit/fold.h"
-#include "emit/plan.h"
+#include "emit/reduction_loop.h"
+#include "emit/loop_plan.h"
 
 static const shape *operand(const hlo_instr *i, uint32_t k) { return hlo_shape(i->operands[k]); }
 
@@ -20,7 +20,7 @@ static emit_pair factor(const emit_element *e, const hlo_instr *i, uint32_t k, e
   return from == to ? emit_widen_pair(e, from, v) : emit_convert(e->w, from, to, v, false, DTYPE_ROUND_NEAREST);
 }
 
-static void multiply_add(const emit_fold *f, const hlo_instr *i, emit_pair x, emit_pair y, LLVMValueRef *acc) {
+static void multiply_add(const emit_reduction_loop *f, const hlo_instr *i, emit_pair x, emit_pair y, LLVMValueRef *acc) {
   const emit_element *e = f->e;
   emit_pair s = {acc[0], f->n == 2 ? acc[1] : NULL};
   s = emit_multiply_add(e->w, emit_compute_type((dtype)i->shapes[0].type), factor(e, i, 0, x), factor(e, i, 1, y), s);
@@ -30,7 +30,7 @@ static void multiply_add(const emit_fold *f, const hlo_instr *i, emit_pair x, em
   }
 }
 
-static void add_up(const emit_fold *f, LLVMValueRef *acc, const LLVMValueRef *other) {
+static void add_up(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMValueRef *other) {
   const contraction *g = f->data;
   emit_pair x = {acc[0], f->n == 2 ? acc[1] : NULL}, y = {other[0], f->n == 2 ? other[1] : NULL};
   x = emit_reduce_combine(f->e->w, HLO_REDUCE_ADD, (dtype)g->i->shapes[0].type, x, y);
@@ -41,7 +41,7 @@ static void add_up(const emit_fold *f, LLVMValueRef *acc, const LLVMValueRef *ot
 }
 
 /* clear: NULL, or what is known to hold where `inside` does. */
-static emit_pair fold_products(emit_fold *f, dtype t, LLVMValueRef inside, const contraction *clear) {
+static emit_pair fold_products(emit_reduction_loop *f, dtype t, LLVMValueRef inside, const contraction *clear) {
   emit_pair zero = emit_reduce_identity(f->e->w, HLO_REDUCE_ADD, t);
   LLVMValueRef out[2];
   f->combine = add_up;
@@ -49,12 +49,12 @@ static emit_pair fold_products(emit_fold *f, dtype t, LLVMValueRef inside, const
   f->init[0] = zero.v;
   f->init[1] = zero.im;
   if (inside) {
-    emit_fold fast = *f;
+    emit_reduction_loop fast = *f;
     fast.data = clear;
     f->compact = true;
-    emit_fold_either(inside, &fast, f, out);
+    emit_reduction_loop_either(inside, &fast, f, out);
   } else {
-    emit_fold_run(f, out);
+    emit_reduction_loop_run(f, out);
   }
   return (emit_pair){emit_narrow(f->e->w, t, out[0]), zero.im ? out[1] : NULL};
 }
@@ -90,7 +90,7 @@ static emit_index *side_index(emit_element *e, const contraction *g, uint32_t si
   return x;
 }
 
-static void dot_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc) {
+static void dot_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
   const contraction *g = f->data;
   emit_element *e = f->e;
   const emit_index *apart = emit_index_reshape(&e->x, r, g->n, g->dims);
@@ -102,16 +102,16 @@ static void dot_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc)
 }
 
 /* Contracted dims that are neighbours on both sides are one, where nothing below needs them apart. */
-static void merge_contracted(emit_fold *f, const contraction *g) {
+static void merge_contracted(emit_reduction_loop *f, const contraction *g) {
   const shape *x = operand(g->i, 0), *y = operand(g->i, 1);
   const int64_t *p = hlo_ints(g->i, HLO_ATTR_LHS_CONTRACT), *q = hlo_ints(g->i, HLO_ATTR_RHS_CONTRACT);
-  emit_cuts x_cuts = {0}, y_cuts = {0};
-  emit_cuts_of(f->e, g->i->operands[0], &x_cuts);
-  emit_cuts_of(f->e, g->i->operands[1], &y_cuts);
+  emit_dim_boundaries x_cuts = {0}, y_cuts = {0};
+  emit_dim_boundaries_of(f->e, g->i->operands[0], &x_cuts);
+  emit_dim_boundaries_of(f->e, g->i->operands[1], &y_cuts);
   for (int k = 0; k < g->n; k++) {
     bool join = k > 0 && p[k] == p[k - 1] + 1 && q[k] == q[k - 1] + 1 &&
-                !emit_is_cut(&x_cuts, shape_product(x, (int)p[k], x->rank)) &&
-                !emit_is_cut(&y_cuts, shape_product(y, (int)q[k], y->rank));
+                !emit_is_dim_boundary(&x_cuts, shape_product(x, (int)p[k], x->rank)) &&
+                !emit_is_dim_boundary(&y_cuts, shape_product(y, (int)q[k], y->rank));
     if (join) {
       f->dims[f->rank - 1] *= g->dims[k];
     } else {
@@ -125,7 +125,7 @@ emit_pair emit_dot(emit_element *e, const hlo_instr *i, const emit_index *at) {
   for (int k = 0; k < g.n; k++) {
     g.dims[k] = operand(i, 0)->dims[hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[k]];
   }
-  emit_fold f = {.e = e, .data = &g, .step = dot_step, .rows = emit_reduces_rows(i)};
+  emit_reduction_loop f = {.e = e, .data = &g, .step = dot_step, .rows = emit_reduces_rows(i)};
   merge_contracted(&f, &g);
   return fold_products(&f, (dtype)i->shapes[0].type, NULL, NULL);
 }
@@ -155,7 +155,7 @@ static LLVMValueRef clear_of_padding(emit_element *e, const contraction *g) {
       emit_pos p =
           emit_pos_scale(&e->x, emit_index_dim(&e->x, g->at, spatial + k), hlo_ints(i, HLO_ATTR_STRIDES)[k]);
       p = emit_pos_add_const(&e->x, p, -hlo_ints(i, HLO_ATTR_LOW)[k]);
-      if (!emit_fold_inside(e, p, span, operand(i, 0)->dims[spatial + k], &inside)) {
+      if (!emit_reduction_loop_inside(e, p, span, operand(i, 0)->dims[spatial + k], &inside)) {
         return NULL;
       }
     }
@@ -163,7 +163,7 @@ static LLVMValueRef clear_of_padding(emit_element *e, const contraction *g) {
   return inside;
 }
 
-static void conv_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc) {
+static void conv_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
   const contraction *g = f->data;
   const hlo_instr *i = g->i;
   emit_element *e = f->e;
@@ -208,7 +208,7 @@ static void conv_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc
 emit_pair emit_convolution(emit_element *e, const hlo_instr *i, const emit_index *at) {
   const shape *kernel = operand(i, 1);
   contraction g = {.i = i, .at = at};
-  emit_fold f = {.e = e, .data = &g, .step = conv_step, .rank = kernel->rank - 1};
+  emit_reduction_loop f = {.e = e, .data = &g, .step = conv_step, .rank = kernel->rank - 1};
   for (int k = 1; k < kernel->rank; k++) {
     f.dims[k - 1] = kernel->dims[k];
   }

@@ -3,7 +3,7 @@
  *
  * It walks from the value through its producers down to the inputs, which are loaded; movement changes the
  * index on the way, elementwise operations map.  What was written once (same value, same position) is used
- * again.  Reductions, windows and contractions write loops (fold.c).  No load is ever outside of its array.
+ * again.  Reductions, windows and contractions write loops (reduction_loop.c).  No load is ever outside of its array.
  */
 #ifndef EMIT_ELEMENT_H
 #define EMIT_ELEMENT_H
@@ -76,7 +76,7 @@ emit_op_fn emit_copy, emit_iota, emit_broadcast, emit_reshape, emit_transpose, e
 emit_op_fn emit_concatenate, emit_dynamic_slice, emit_gather, emit_dynamic_update_slice;
 /* random.c */
 emit_op_fn emit_rng;
-/* fold.c */
+/* reduction_loop.c */
 emit_op_fn emit_reduce, emit_arg_reduce, emit_reduce_window, emit_arg_reduce_window, emit_dot,
     emit_convolution;
 

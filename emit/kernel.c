@@ -6,7 +6,7 @@
 
 #include "emit/math.h"
 #include "emit/module.h"
-#include "emit/plan.h"
+#include "emit/loop_plan.h"
 #include "emit/writer.h"
 
 /* --- attributes and metadata --- */
@@ -261,9 +261,9 @@ static void piece(const nest *n, int64_t from, int64_t to) {
 static void inner_part(const nest *n, LLVMValueRef block) {
   const emit_ir *ir = n->w->e.w;
   int64_t whole = n->inner / n->lanes * n->lanes;
-  if (n->blocks == 1 && n->w->n_stops) {
-    for (int k = 0; k <= n->w->n_stops; k++) {
-      piece(n, k ? n->w->stops[k - 1] : 0, k < n->w->n_stops ? n->w->stops[k] : n->inner);
+  if (n->blocks == 1 && n->w->n_split_points) {
+    for (int k = 0; k <= n->w->n_split_points; k++) {
+      piece(n, k ? n->w->split_points[k - 1] : 0, k < n->w->n_split_points ? n->w->split_points[k] : n->inner);
     }
     return;
   }
@@ -455,24 +455,24 @@ static void store_roots(emit_writer *w, const void *data, const emit_index *at) 
 }
 
 static void write_loops(emit_writer *w) {
-  emit_cuts cuts = {0};
+  emit_dim_boundaries cuts = {0};
   bool rows = false, columns = false;
   for (uint32_t k = 0; k < w->n_results; k++) {
-    emit_cuts_of(&w->e, w->roots[k], &cuts);
+    emit_dim_boundaries_of(&w->e, w->roots[k], &cuts);
     columns = columns || emit_sums_columns(&w->e, w->roots[k]);
     rows = rows || emit_prefers_row_loop(&w->e, w->roots[k]);
   }
-  if (w->place && cuts.n < EMIT_MAX_CUTS) {
+  if (w->place && cuts.n < EMIT_MAX_DIM_BOUNDARIES) {
     cuts.at[cuts.n++] = w->place->run;
   }
   int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, SHAPE_MAX_RANK + 1), total = shape_elements(hlo_shape(w->roots[0]));
   int rank = w->rows ? 1 + emit_loop_extents(&cuts, total / w->rows, extents + 1) : emit_loop_extents(&cuts, total, extents);
   extents[0] = w->rows ? w->rows : extents[0];
   int64_t inner = extents[rank - 1], outer = total / inner;
-  w->stops = rows || columns ? NULL : emit_stops_of(&w->e, w->n_results, w->roots, inner, &w->n_stops);
+  w->split_points = rows || columns ? NULL : emit_split_points_of(&w->e, w->n_results, w->roots, inner, &w->n_split_points);
   int lanes = rows         ? 1
               : columns    ? emit_column_lanes(outer, inner, w->e.wide)
-              : w->n_stops ? w->e.wide
+              : w->n_split_points ? w->e.wide
                            : emit_choose_lanes(inner, w->e.wide);
   emit_nest(w, rank, extents, lanes, false, store_roots, NULL);
 }

@@ -52,6 +52,6 @@ bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result);
 /* The dot or convolution that `i` is, or the only one in the fusion `i`, if its operands are read as they lie in memory (or are
  * weights of small integers that do: hlo/quantized.h) and its result only for the same element of the fusion's results; else NULL. */
 const hlo_instr *emit_contraction_of(const hlo_instr *i);
-bool emit_has_small_weights(const hlo_instr *i);
+bool emit_has_quantized_weights(const hlo_instr *i);
 
 #endif

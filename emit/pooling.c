@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "emit/accumulate.h"
-#include "emit/fold.h"
-#include "emit/plan.h"
+#include "emit/reduction_loop.h"
+#include "emit/loop_plan.h"
 #include "emit/window.h"
 #include "emit/writer.h"
 #include "hlo/row_space.h"
@@ -263,7 +263,7 @@ typedef struct along {
   emit_pos at; /* of the window, in the memory of all rows */
 } along;
 
-static void along_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc) {
+static void along_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
   const along *a = f->data;
   emit_element *e = f->e;
   const hlo_instr *i = a->g->i;
@@ -273,7 +273,7 @@ static void along_step(const emit_fold *f, const emit_index *r, LLVMValueRef *ac
                             (emit_pair){acc[0], NULL}, v).v;
 }
 
-static void along_combine(const emit_fold *f, LLVMValueRef *acc, const LLVMValueRef *other) {
+static void along_combine(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMValueRef *other) {
   const hlo_instr *i = ((const along *)f->data)->g->i;
   acc[0] = emit_acc_combine(f->e->w, (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER), hlo_type(i->operands[0]),
                             (emit_pair){acc[0], NULL}, (emit_pair){other[0], NULL}).v;
@@ -285,11 +285,11 @@ static emit_pair window_at(emit_element *e, const step *s, const pool *g, LLVMVa
   emit_pos begin = emit_pos_scale(&e->x, emit_pos_at(s->number, 1), g->span);
   emit_pos along_row = emit_pos_scale(&e->x, emit_pos_lanes(at, e->x.lanes > 1, 1), g->stride);
   along a = {g, emit_pos_add(&e->x, begin, along_row)};
-  emit_fold f = {.e = e, .data = &a, .n = 1, .step = along_step, .combine = along_combine, .unroll = true, .rank = 1};
+  emit_reduction_loop f = {.e = e, .data = &a, .n = 1, .step = along_step, .combine = along_combine, .unroll = true, .rank = 1};
   f.dims[0] = g->window;
   f.init[0] = emit_acc_identity(e->w, r, t).v;
   LLVMValueRef out;
-  emit_fold_run(&f, &out);
+  emit_reduction_loop_run(&f, &out);
   return emit_acc_value(e->w, r, t, (emit_pair){out, NULL});
 }
 

@@ -173,19 +173,19 @@ static bool convolution_geometry(const hlo_instr *i, emit_product *p) {
 /* --- instructions --- */
 
 /* A matrix of f32 that the fusion makes of small integers: B is those, and the sums go block by block. */
-static bool small_geometry(const hlo_instr *dot, emit_product *p) {
-  hlo_small_weights w;
-  if (!hlo_small_weights_of(dot, &w) || !dot_geometry(dot, p) || p->n_batch || p->n_sums > 1) {
+static bool quantized_geometry(const hlo_instr *dot, emit_product *p) {
+  hlo_quantized_weights w;
+  if (!hlo_quantized_weights_of(dot, &w) || !dot_geometry(dot, p) || p->n_batch || p->n_sums > 1) {
     return false;
   }
   int64_t step = p->n_sums ? p->sums[0].a : 0;
-  p->small_type = hlo_type(w.q);
+  p->quantized_type = hlo_type(w.q);
   p->block = w.block;
   p->b_column = w.column_step;
   p->n_sums = 2;
   p->sums[0] = (emit_level){w.sums / w.block, step * w.block, w.sum_step * w.block};
   p->sums[1] = (emit_level){w.block, step, w.sum_step};
-  return emit_product_reads_small(&w);
+  return emit_product_reads_quantized(&w);
 }
 
 /* Elements of A instead of bytes.  False: they do not lie so. */
@@ -225,8 +225,8 @@ bool emit_product_of(const hlo_instr *i, emit_product *p) {
   if (empty || (!bytes && (!emit_gemm_takes(t) || hlo_type(c->operands[0]) != t || hlo_type(c->operands[1]) != t))) {
     return false;
   }
-  if (emit_has_small_weights(i)) {
-    return small_geometry(c, p);
+  if (emit_has_quantized_weights(i)) {
+    return quantized_geometry(c, p);
   }
   bool fits = c->op == HLO_DOT ? dot_geometry(c, p) : c->op == HLO_CONVOLUTION && convolution_geometry(c, p);
   p->type = t;
@@ -248,24 +248,24 @@ int64_t emit_product_head(const emit_product *p) { return p->dot4 == DTYPE_S8 ? 
 
 int64_t emit_product_panel(const emit_product *p) { return emit_product_head(p) + p->lanes * emit_product_sums(p); }
 
-static int small_bits(dtype t) { return dtype_get_info(t)->bits > 4 ? 8 : 4; }
+static int quantized_bits(dtype t) { return dtype_get_info(t)->bits > 4 ? 8 : 4; }
 
-int emit_product_small_bits(const emit_product *p) { return small_bits((dtype)p->small_type); }
+int emit_product_quantized_bits(const emit_product *p) { return quantized_bits((dtype)p->quantized_type); }
 
-bool emit_product_reads_small(const hlo_small_weights *w) {
-  return w->sums == w->block || w->block % 2 == 0 || small_bits(hlo_type(w->q)) == 8;
+bool emit_product_reads_quantized(const hlo_quantized_weights *w) {
+  return w->sums == w->block || w->block % 2 == 0 || quantized_bits(hlo_type(w->q)) == 8;
 }
 
-int emit_product_small_offset(const emit_product *p) {
-  return dtype_is_signed((dtype)p->small_type) ? 1 << (emit_product_small_bits(p) - 1) : 0;
+int emit_product_quantized_offset(const emit_product *p) {
+  return dtype_is_signed((dtype)p->quantized_type) ? 1 << (emit_product_quantized_bits(p) - 1) : 0;
 }
 
 uint64_t emit_product_packed_bytes(const emit_product *p) {
   int64_t n = emit_product_packed(p), rows = n / p->lanes, panels = rows / emit_product_sums(p);
-  if (!p->small_type) {
+  if (!p->quantized_type) {
     return (uint64_t)n * dtype_bytes((dtype)p->type);
   }
-  return (uint64_t)(panels * p->lanes * divide_up(emit_product_sums(p) * emit_product_small_bits(p), 8));
+  return (uint64_t)(panels * p->lanes * divide_up(emit_product_sums(p) * emit_product_quantized_bits(p), 8));
 }
 
 static bool pads(const emit_product *p) { return p->padded_elements > 0; }
@@ -318,7 +318,7 @@ static int64_t choose_fetch(const emit_product *p, int64_t rows, int64_t cache_b
   enum { FEW_ROWS = 1024 }; /* above, waiting is less than 1 % at 100 multiplications for each element that memory can bring */
   int64_t b = p->columns * emit_product_sums(p) * (int64_t)dtype_bytes((dtype)p->type);
   emit_gemm_tile tile = {(int)p->tile_rows, (int)p->tile_vectors, (int)p->lanes};
-  bool pays = p->packing != EMIT_B_PLAIN && !p->small_type && rows <= FEW_ROWS && p->row_blocks > 1 && b > cache_bytes / 4;
+  bool pays = p->packing != EMIT_B_PLAIN && !p->quantized_type && rows <= FEW_ROWS && p->row_blocks > 1 && b > cache_bytes / 4;
   return pays ? emit_gemm_lines(&tile, (dtype)p->type, (int)smaller(p->row_blocks, INT32_MAX)) : 0;
 }
 
@@ -374,7 +374,7 @@ bool emit_product_dynamic_m(const emit_product *p, emit_product *code, int64_t *
                        int64_t args[EMIT_PRODUCT_ARGS]) {
   enum { MANY_BLOCKS = 64 }; /* how long a step may take, for code that asks whether it shall go on */
   emit_row_cut r = emit_product_rows(p);
-  if (p->n_batch || p->group.n != 1 || p->n_rows != 1 || p->padded_elements || p->small_type || r.n_large + r.n_small < 2) {
+  if (p->n_batch || p->group.n != 1 || p->n_rows != 1 || p->padded_elements || p->quantized_type || r.n_large + r.n_small < 2) {
     return false;
   }
   int64_t row_steps = emit_product_row_steps(p), column_steps = emit_product_column_steps(p);

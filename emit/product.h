@@ -36,7 +36,7 @@ typedef struct emit_product {
   emit_level batch[EMIT_PRODUCT_LEVELS], rows[EMIT_PRODUCT_LEVELS], sums[EMIT_PRODUCT_LEVELS];
   emit_level group; /* of a convolution; its columns stand side by side in C */
   int64_t columns, b_column; /* of a group; from one column to the next in B */
-  int64_t small_type; /* dtype of B's constants, which are scaled in blocks of so many sums; DTYPE_INVALID: B is of `type` */
+  int64_t quantized_type; /* dtype of B's constants, which are scaled in blocks of so many sums; DTYPE_INVALID: B is of `type` */
   int64_t block;
   int64_t dot4;     /* dtype of A's bytes, four of which are an element, `type` being S32 then; DTYPE_INVALID: they are numbers */
   int64_t dot4_step; /* from one byte of them to the next in B, whose steps are in bytes; A's are in elements */
@@ -89,10 +89,10 @@ int64_t emit_product_head(const emit_product *p);
 /* Their bytes: small integers of up to 4 bits stand as emit_gemm reads them, two in a byte. */
 uint64_t emit_product_packed_bytes(const emit_product *p);
 /* 4 or 8, for small integers; what packing adds to them, so that none is negative. */
-int emit_product_small_bits(const emit_product *p);
-int emit_product_small_offset(const emit_product *p);
+int emit_product_quantized_bits(const emit_product *p);
+int emit_product_quantized_offset(const emit_product *p);
 /* No byte of such weights belongs to two blocks. */
-bool emit_product_reads_small(const hlo_small_weights *w);
+bool emit_product_reads_quantized(const hlo_quantized_weights *w);
 /* From B as the instruction has it; `packed` has room for emit_product_packed elements. */
 void emit_product_pack(const emit_product *p, const void *weights, void *packed);
 /* How many products a sum has, and where in B number s of them finds its element of column 0. */

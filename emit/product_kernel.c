@@ -20,7 +20,7 @@ typedef struct kernel {
   emit_level sums[EMIT_PRODUCT_LEVELS];
   int64_t b_vector; /* from one column vector of B to the next: of b_type */
   LLVMTypeRef b_type;
-  hlo_small_weights small;
+  hlo_quantized_weights small;
   LLVMValueRef tile; /* memory for a block's sums; NULL: never needed */
   bool direct;       /* the epilogue is written for each vector of the block, on registers */
 } kernel;
@@ -394,7 +394,7 @@ static void sum_level(const kernel *k, emit_gemm *g, int64_t level, LLVMValueRef
 /* What a block of small integers is scaled by, or (zero) what is subtracted from them: for a column vector, in f32. */
 static LLVMValueRef block_vector(kernel *k, hlo_value v, LLVMValueRef number, LLVMValueRef column) {
   emit_element *e = &k->w.e;
-  const hlo_small_weights *s = &k->small;
+  const hlo_quantized_weights *s = &k->small;
   int before = e->x.lanes, lanes = (int)k->p->lanes;
   emit_index *at = emit_index_new(&e->x, s->scaled->shapes[0].rank, s->scaled->shapes[0].dims);
   e->x.lanes = lanes;
@@ -412,7 +412,7 @@ static LLVMValueRef block_vector(kernel *k, hlo_value v, LLVMValueRef number, LL
 /* The zeros of emit_gemm: those of the weights, and what packing adds to signed integers. */
 static void find_zeros(kernel *k, int vectors, LLVMValueRef number, LLVMValueRef column, LLVMValueRef *zeros) {
   const emit_ir *w = k->w.e.w;
-  double base = EMIT_SMALL_BASE + emit_product_small_offset(k->p);
+  double base = EMIT_SMALL_BASE + emit_product_quantized_offset(k->p);
   LLVMValueRef added = emit_splat(w, LLVMConstReal(w->f32, base), (int)k->p->lanes);
   for (int v = 0; v < vectors; v++) {
     zeros[v] = added;
@@ -424,10 +424,10 @@ static void find_zeros(kernel *k, int vectors, LLVMValueRef number, LLVMValueRef
 }
 
 /* The sums of all blocks of small integers, each scaled; `column` is that of the first vector. */
-static void sum_small(kernel *k, emit_gemm *g, LLVMValueRef column, LLVMValueRef *sums) {
+static void sum_quantized(kernel *k, emit_gemm *g, LLVMValueRef column, LLVMValueRef *sums) {
   const emit_ir *w = k->w.e.w;
   const emit_product *p = k->p;
-  int n = g->tile.rows * g->tile.vectors, bits = emit_product_small_bits(p);
+  int n = g->tile.rows * g->tile.vectors, bits = emit_product_quantized_bits(p);
   LLVMValueRef a = g->a, b = g->b, inner[EMIT_GEMM_SUMS], zeros[EMIT_GEMM_SUMS];
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, p->sums[0].n), 1, true, n, sums);
@@ -492,8 +492,8 @@ static void write_block(kernel *k, const block *b, LLVMValueRef outer, LLVMValue
   LLVMValueRef sums[EMIT_GEMM_SUMS];
   LLVMValueRef row = add(w, b->first_row, add(w, times(w, outer, r->inner), times(w, unit, r->unit_rows)));
   start_sums(k, &g, sums);
-  if (p->small_type) {
-    sum_small(k, &g, b->first_column, sums);
+  if (p->quantized_type) {
+    sum_quantized(k, &g, b->first_column, sums);
   } else {
     sum_level(k, &g, 0, sums);
   }
@@ -634,12 +634,12 @@ static void write_step(kernel *k, LLVMValueRef item) {
   emit_loop_end(w, &l, NULL);
 }
 
-/* The loops over s as B lies: panels have them all in a row.  Those of small integers have loops of their own (sum_small). */
+/* The loops over s as B lies: panels have them all in a row.  Those of small integers have loops of their own (sum_quantized). */
 static void set_sums(kernel *k) {
   const emit_product *p = k->p;
   bool panels = p->packing != EMIT_B_PLAIN;
-  k->b_type = p->small_type ? k->w.e.w->i8 : emit_memory_type(k->w.e.w, k->type);
-  if (p->small_type) {
+  k->b_type = p->quantized_type ? k->w.e.w->i8 : emit_memory_type(k->w.e.w, k->type);
+  if (p->quantized_type) {
     k->b_vector = (int64_t)emit_product_packed_bytes(p) / panels_of(p);
     return;
   }
@@ -703,7 +703,7 @@ static void write_product(kernel *k) {
 static void bind(kernel *k) {
   const emit_ir *w = k->w.e.w;
   k->contraction = emit_contraction_of(k->w.i);
-  hlo_value weights = k->p->small_type && hlo_small_weights_of(k->contraction, &k->small) ? k->small.q : k->contraction->operands[1];
+  hlo_value weights = k->p->quantized_type && hlo_quantized_weights_of(k->contraction, &k->small) ? k->small.q : k->contraction->operands[1];
   k->a = emit_writer_operand(&k->w, k->contraction->operands[0]);
   k->b = emit_writer_operand(&k->w, weights);
   if (emit_product_scratch(k->p)) {

@@ -30,9 +30,9 @@ static void pack_panel(const emit_product *p, size_t bytes, const char *from, in
 }
 
 /* One panel of small integers, each a byte of its own in `from`; `to` is zero. */
-static void pack_small(const emit_product *p, const uint8_t *from, uint8_t *to) {
-  bool halves = emit_product_small_bits(p) == 4;
-  int offset = emit_product_small_offset(p);
+static void pack_quantized(const emit_product *p, const uint8_t *from, uint8_t *to) {
+  bool halves = emit_product_quantized_bits(p) == 4;
+  int offset = emit_product_quantized_offset(p);
   int64_t sums = emit_product_sums(p);
   for (int64_t s = 0; s < sums; s++) {
     const uint8_t *row = from + emit_product_sum_offset(p, s);
@@ -44,11 +44,11 @@ static void pack_small(const emit_product *p, const uint8_t *from, uint8_t *to) 
   }
 }
 
-static void pack_small_panels(const emit_product *p, const uint8_t *weights, uint8_t *packed) {
+static void pack_quantized_panels(const emit_product *p, const uint8_t *weights, uint8_t *packed) {
   uint64_t panel = emit_product_packed_bytes(p) / (uint64_t)(p->columns / p->lanes);
   memset(packed, 0, emit_product_packed_bytes(p));
   for (int64_t c = 0; c < p->columns; c += p->lanes, packed += panel) {
-    pack_small(p, weights + c * p->b_column, packed);
+    pack_quantized(p, weights + c * p->b_column, packed);
   }
 }
 
@@ -73,8 +73,8 @@ static void pack_dot4(const emit_product *p, const int8_t *from, int64_t columns
 }
 
 void emit_product_pack(const emit_product *p, const void *weights, void *packed) {
-  if (p->small_type) {
-    pack_small_panels(p, weights, packed);
+  if (p->quantized_type) {
+    pack_quantized_panels(p, weights, packed);
     return;
   }
   size_t bytes = dtype_bytes((dtype)p->type), panel = (size_t)emit_product_panel(p) * bytes, b_bytes = p->dot4 ? 1 : bytes;

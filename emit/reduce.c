@@ -1,7 +1,7 @@
 /* reduce.c - reduce and arg-reduce. */
 #include "emit/accumulate.h"
-#include "emit/fold.h"
-#include "emit/plan.h"
+#include "emit/reduction_loop.h"
+#include "emit/loop_plan.h"
 #include "emit/reduce.h"
 
 /* What emit_reduce adds to the reductions: where the kept dims stand. */
@@ -33,14 +33,14 @@ static const emit_index *reduced_index(emit_element *e, const emit_reductions *g
 static hlo_reducer reducer_of(const hlo_instr *i) { return (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER); }
 
 /* The lanes that the fold sees a second time leave the sum as it is. */
-static emit_pair masked(const emit_fold *f, const hlo_instr *i, dtype t, emit_pair v) {
+static emit_pair masked(const emit_reduction_loop *f, const hlo_instr *i, dtype t, emit_pair v) {
   if (!f->mask) {
     return v;
   }
   return emit_select_pair(f->e, f->mask, v, emit_splat_pair(f->e, emit_acc_identity(f->e->w, reducer_of(i), t)));
 }
 
-void emit_reductions_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc) {
+void emit_reductions_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
   const emit_reductions *g = f->data;
   for (int k = 0, j = 0; k < g->n; j += emit_reduction_parts(g->of[k]), k++) {
     hlo_value x = g->of[k]->operands[0];
@@ -58,7 +58,7 @@ void emit_reductions_step(const emit_fold *f, const emit_index *r, LLVMValueRef 
   }
 }
 
-static void reduce_combine(const emit_fold *f, LLVMValueRef *acc, const LLVMValueRef *other) {
+static void reduce_combine(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMValueRef *other) {
   const emit_reductions *g = f->data;
   for (int k = 0, j = 0; k < g->n; j += emit_reduction_parts(g->of[k]), k++) {
     bool pair = emit_reduction_parts(g->of[k]) == 2;
@@ -71,8 +71,8 @@ static void reduce_combine(const emit_fold *f, LLVMValueRef *acc, const LLVMValu
   }
 }
 
-emit_fold emit_reductions_fold(emit_element *e, const emit_reductions *g) {
-  emit_fold f = {.e = e, .data = g, .step = emit_reductions_step, .combine = reduce_combine, .masks = true};
+emit_reduction_loop emit_reductions_loop(emit_element *e, const emit_reductions *g) {
+  emit_reduction_loop f = {.e = e, .data = g, .step = emit_reductions_step, .combine = reduce_combine, .masks = true};
   for (int k = 0; k < g->n; k++) {
     emit_pair id = emit_acc_identity(e->w, reducer_of(g->of[k]), hlo_type(g->of[k]->operands[0]));
     f.init[f.n++] = id.v;
@@ -108,10 +108,10 @@ static bool depends(const hlo_instr *i, const hlo_instr *on, int budget) {
 static void find_siblings(const emit_element *e, emit_reductions *g) {
   const hlo_instr *i = g->of[0];
   int parts = emit_reduction_parts(i);
-  for (hlo_instr *j = e->body ? e->body->first : NULL; j && g->n < EMIT_FOLD_PARTS / 2; j = j->next) {
+  for (hlo_instr *j = e->body ? e->body->first : NULL; j && g->n < EMIT_REDUCTION_LOOP_VALUES / 2; j = j->next) {
     if (j == i || j->op != HLO_REDUCE || !shape_same_dims(operand(i, 0), operand(j, 0)) ||
         hlo_n_ints(i, HLO_ATTR_DIMENSIONS) != hlo_n_ints(j, HLO_ATTR_DIMENSIONS) ||
-        !hlo_value_uses(hlo_result(j, 0)) || parts + emit_reduction_parts(j) > EMIT_FOLD_PARTS) {
+        !hlo_value_uses(hlo_result(j, 0)) || parts + emit_reduction_parts(j) > EMIT_REDUCTION_LOOP_VALUES) {
       continue;
     }
     bool same = true;
@@ -129,15 +129,15 @@ static void find_siblings(const emit_element *e, emit_reductions *g) {
 }
 
 /* Reduced dims that are neighbours become one where nothing below needs them apart. */
-static void merge_dims(emit_fold *f, const emit_reductions *g, const reduced *d) {
-  emit_cuts cuts = {0};
+static void merge_dims(emit_reduction_loop *f, const emit_reductions *g, const reduced *d) {
+  emit_dim_boundaries cuts = {0};
   for (int k = 0; k < g->n; k++) {
-    emit_cuts_of(f->e, g->of[k]->operands[0], &cuts);
+    emit_dim_boundaries_of(f->e, g->of[k]->operands[0], &cuts);
   }
   const shape *x = operand(g->of[0], 0);
   for (int k = 0; k < d->n_gone; k++) {
     bool join = k > 0 && d->gone[k] == d->gone[k - 1] + 1 &&
-                !emit_is_cut(&cuts, shape_product(x, d->gone[k], x->rank));
+                !emit_is_dim_boundary(&cuts, shape_product(x, d->gone[k], x->rank));
     if (join) {
       f->dims[f->rank - 1] *= d->gone_dims[k];
     } else {
@@ -154,11 +154,11 @@ emit_pair emit_reduce(emit_element *e, const hlo_instr *i, const emit_index *at)
     d.gone_dims[k] = operand(i, 0)->dims[d.gone[k]];
   }
   find_siblings(e, &g);
-  emit_fold f = emit_reductions_fold(e, &g);
+  emit_reduction_loop f = emit_reductions_loop(e, &g);
   f.rows = emit_reduces_rows(i);
   merge_dims(&f, &g, &d);
-  LLVMValueRef out[EMIT_FOLD_PARTS];
-  emit_fold_run(&f, out);
+  LLVMValueRef out[EMIT_REDUCTION_LOOP_VALUES];
+  emit_reduction_loop_run(&f, out);
   emit_pos linear = emit_index_linear(&e->x, at);
   for (int k = 1; k < g.n; k++) { /* the caller of emit_value keeps the first */
     uintptr_t key[5] = {16, (uintptr_t)g.of[k], (uintptr_t)e->x.lanes, (uintptr_t)linear.base,
@@ -184,7 +184,7 @@ LLVMValueRef emit_arg_position(const emit_element *e, emit_pos p) {
   return emit_lanes(v) ? v : emit_splat(e->w, v, e->x.lanes);
 }
 
-void emit_arg_take(const emit_fold *f, dtype t, bool largest, bool last, LLVMValueRef *acc, LLVMValueRef x,
+void emit_arg_take(const emit_reduction_loop *f, dtype t, bool largest, bool last, LLVMValueRef *acc, LLVMValueRef x,
                    LLVMValueRef at) {
   const emit_ir *w = f->e->w;
   LLVMBuilderRef b = w->builder;
@@ -207,7 +207,7 @@ void emit_arg_take(const emit_fold *f, dtype t, bool largest, bool last, LLVMVal
   acc[1] = emit_select(w, take, at, acc[1]);
 }
 
-static void arg_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc) {
+static void arg_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
   const arg *g = f->data;
   emit_element *e = f->e;
   dtype t = hlo_type(g->i->operands[0]);
@@ -224,29 +224,29 @@ static void arg_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc)
   emit_arg_take(f, t, g->largest, g->last, acc, v, emit_arg_position(e, emit_index_dim(&e->x, r, 0)));
 }
 
-static void arg_combine(const emit_fold *f, LLVMValueRef *acc, const LLVMValueRef *other) {
+static void arg_combine(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMValueRef *other) {
   const arg *g = f->data;
   emit_arg_take(f, hlo_type(g->i->operands[0]), g->largest, g->last, acc, other[0], other[1]);
 }
 
-void emit_arg_init(emit_fold *f, dtype t) {
+void emit_arg_init(emit_reduction_loop *f, dtype t) {
   f->n = 2;
   f->init[0] = LLVMConstNull(emit_register_type(f->e->w, emit_compute_type(t)));
   f->init[1] = emit_i_of(position_type(f->e), -1);
 }
 
-emit_pair emit_arg_result(const emit_fold *f, LLVMValueRef position) {
+emit_pair emit_arg_result(const emit_reduction_loop *f, LLVMValueRef position) {
   LLVMTypeRef s64 = emit_type_like(position, f->e->w->i64);
   return (emit_pair){LLVMBuildIntCast2(f->e->w->builder, position, s64, true, ""), NULL};
 }
 
 emit_pair emit_arg_reduce(emit_element *e, const hlo_instr *i, const emit_index *at) {
   arg g = {i, at, hlo_int(i, HLO_ATTR_LARGEST), hlo_int(i, HLO_ATTR_LAST)};
-  emit_fold f = {
+  emit_reduction_loop f = {
       .e = e, .data = &g, .step = arg_step, .combine = arg_combine, .rows = emit_reduces_rows(i), .rank = 1};
   f.dims[0] = operand(i, 0)->dims[hlo_int(i, HLO_ATTR_DIMENSION)];
   emit_arg_init(&f, hlo_type(i->operands[0]));
   LLVMValueRef out[2];
-  emit_fold_run(&f, out);
+  emit_reduction_loop_run(&f, out);
   return emit_arg_result(&f, out[1]);
 }

@@ -5,7 +5,7 @@
  * later phase wants of an earlier one is computed again if that is cheap, else it is kept: in the result that it is, in
  * memory on the stack, or in a result that is not written yet. */
 #include "emit/elementwise.h"
-#include "emit/plan.h"
+#include "emit/loop_plan.h"
 #include "emit/reduce.h"
 #include "emit/writer.h"
 #include "hlo/fuse.h"
@@ -265,13 +265,13 @@ static void store_first(emit_row_fusion *r, const emit_index *place) {
   }
 }
 
-static void phase_step(const emit_fold *f, const emit_index *at, LLVMValueRef *acc) {
+static void phase_step(const emit_reduction_loop *f, const emit_index *at, LLVMValueRef *acc) {
   const emit_reductions *g = f->data;
   emit_reductions_step(f, at, acc);
   store_first((emit_row_fusion *)g->data, place_in_row(f->e, g->data, at));
 }
 
-static void set_space(const emit_row_fusion *r, emit_fold *f) {
+static void set_space(const emit_row_fusion *r, emit_reduction_loop *f) {
   f->rows = !r->columns;
   f->rank = r->n_gone;
   for (int k = 0; k < r->n_gone; k++) {
@@ -291,17 +291,17 @@ static uint32_t reduce_some(emit_row_fusion *r, uint32_t from) {
       continue;
     }
     parts += emit_reduction_parts(i);
-    if (parts > EMIT_FOLD_PARTS || g.n == EMIT_FOLD_PARTS / 2) {
+    if (parts > EMIT_REDUCTION_LOOP_VALUES || g.n == EMIT_REDUCTION_LOOP_VALUES / 2) {
       break;
     }
     g.of[g.n++] = i;
   }
   if (g.n) {
-    LLVMValueRef out[EMIT_FOLD_PARTS];
-    emit_fold f = emit_reductions_fold(e, &g);
+    LLVMValueRef out[EMIT_REDUCTION_LOOP_VALUES];
+    emit_reduction_loop f = emit_reductions_loop(e, &g);
     f.step = phase_step;
     set_space(r, &f);
-    emit_fold_run(&f, out);
+    emit_reduction_loop_run(&f, out);
     for (int j = 0; j < g.n; j++) {
       fact_of(r, g.of[j])->known = emit_reductions_value(e, &g, j, out);
     }
@@ -351,7 +351,7 @@ static void store_results(emit_row_fusion *r, bool full, const emit_index *place
 }
 
 /* All values before any store: a result may lie over an operand. */
-static void result_step(const emit_fold *f, const emit_index *at, LLVMValueRef *acc) {
+static void result_step(const emit_reduction_loop *f, const emit_index *at, LLVMValueRef *acc) {
   (void)acc;
   emit_row_fusion *r = (emit_row_fusion *)f->data;
   const emit_index *place = place_in_row(f->e, r, at);
@@ -361,7 +361,7 @@ static void result_step(const emit_fold *f, const emit_index *at, LLVMValueRef *
 }
 
 /* The last vector of the row: computed before the others are stored, if it reads what they write. */
-static const emit_index *last_vector(emit_row_fusion *r, emit_fold *f, int lanes, emit_pair *values) {
+static const emit_index *last_vector(emit_row_fusion *r, emit_reduction_loop *f, int lanes, emit_pair *values) {
   emit_element *e = &r->w->e;
   emit_index *last = emit_index_new(&e->x, 1, r->gone);
   emit_axis_at(last, 0, emit_pos_lanes(emit_i64(e->w, r->gone[0] - lanes), 1, 1));
@@ -375,7 +375,7 @@ static const emit_index *last_vector(emit_row_fusion *r, emit_fold *f, int lanes
 
 static void write_results(emit_row_fusion *r) {
   emit_element *e = &r->w->e;
-  emit_fold f = {.e = e, .data = r, .step = result_step, .masks = !r->tail_first};
+  emit_reduction_loop f = {.e = e, .data = r, .step = result_step, .masks = !r->tail_first};
   emit_pair *values = ARENA_NEW_N(e->w->arena, emit_pair, r->w->n_results);
   const emit_index *tail = NULL;
   int lanes = e->wide;
@@ -383,7 +383,7 @@ static void write_results(emit_row_fusion *r) {
   if (r->tail_first && !r->columns && r->n_gone == 1 && lanes > 1 && r->gone[0] > lanes && r->gone[0] % lanes > 1) {
     tail = last_vector(r, &f, lanes, values);
   }
-  emit_fold_run(&f, NULL);
+  emit_reduction_loop_run(&f, NULL);
   if (tail) {
     e->x.lanes = lanes;
     store_results(r, true, tail, values);

@@ -9,16 +9,15 @@ emit_sources = \
 	emit/depthwise_plan.c \
 	emit/element.c \
 	emit/elementwise.c \
-	emit/fold.c \
 	emit/gemm.c \
 	emit/index.c \
 	emit/ir.c \
 	emit/kernel.c \
+	emit/loop_plan.c \
 	emit/math.c \
 	emit/math_f64.c \
 	emit/movement.c \
 	emit/number.c \
-	emit/plan.c \
 	emit/pooling.c \
 	emit/product.c \
 	emit/product_kernel.c \
@@ -26,10 +25,11 @@ emit_sources = \
 	emit/quantize.c \
 	emit/random.c \
 	emit/reduce.c \
+	emit/reduction_loop.c \
 	emit/row_fusion.c \
 	emit/support.c \
 	emit/target.c \
-	emit/tiles.c \
+	emit/transpose_tiles.c \
 	emit/update.c \
 	emit/view.c \
 	emit/window.c \
@@ -45,19 +45,19 @@ emit_files = \
 	emit/depthwise.h \
 	emit/element.h \
 	emit/elementwise.h \
-	emit/fold.h \
 	emit/gemm.h \
 	emit/index.h \
 	emit/ir.h \
 	emit/kernel.h \
+	emit/loop_plan.h \
 	emit/math.h \
 	emit/math_primitives.h \
 	emit/module.h \
 	emit/number.h \
-	emit/plan.h \
 	emit/product.h \
 	emit/product_internal.h \
 	emit/reduce.h \
+	emit/reduction_loop.h \
 	emit/target.h \
 	emit/view.h \
 	emit/window.h \

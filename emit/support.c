@@ -229,10 +229,10 @@ const hlo_instr *emit_contraction_of(const hlo_instr *i) {
       found = k;
     }
   }
-  hlo_small_weights w;
+  hlo_quantized_weights w;
   hlo_in_place_update place;
   bool plain = found && is_plain(found->operands[0]) &&
-               (is_plain(found->operands[1]) || (hlo_small_weights_of(found, &w) && is_plain(w.q)));
+               (is_plain(found->operands[1]) || (hlo_quantized_weights_of(found, &w) && is_plain(w.q)));
   if (plain && hlo_in_place_update_of(i, &place)) {
     readings r = {0};
     return read_all(&r, hlo_callee(i, 0), found) && reading_of(&r, place.value.def) != ELSEWHERE ? found : NULL;
@@ -240,7 +240,7 @@ const hlo_instr *emit_contraction_of(const hlo_instr *i) {
   return plain && roots_read_in_place(hlo_callee(i, 0), found) ? found : NULL;
 }
 
-bool emit_has_small_weights(const hlo_instr *i) {
+bool emit_has_quantized_weights(const hlo_instr *i) {
   const hlo_instr *c = i->op == HLO_FUSION ? emit_contraction_of(i) : NULL;
   return c && !is_plain(c->operands[1]);
 }

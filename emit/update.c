@@ -1,6 +1,6 @@
 /* update.c - kernels that write parts of their result: dynamic-update-slice in place, scatter, cumulative. */
 #include "emit/elementwise.h"
-#include "emit/plan.h"
+#include "emit/loop_plan.h"
 #include "emit/writer.h"
 
 static const hlo_instr *root_of(const emit_writer *w) { return w->n_results == 1 ? w->roots[0].def : NULL; }
@@ -50,9 +50,9 @@ static void update_body(emit_writer *w, const void *data, const emit_index *at) 
 static void write_slice(emit_writer *w) {
   const hlo_instr *i = root_of(w);
   const shape *u = hlo_shape(i->operands[1]), *x = hlo_shape(i->operands[0]);
-  emit_cuts cuts = {0};
-  emit_cuts_of(&w->e, i->operands[1], &cuts);
-  for (int k = 0; k < u->rank && cuts.n + 2 < EMIT_MAX_CUTS; k++) {
+  emit_dim_boundaries cuts = {0};
+  emit_dim_boundaries_of(&w->e, i->operands[1], &cuts);
+  for (int k = 0; k < u->rank && cuts.n + 2 < EMIT_MAX_DIM_BOUNDARIES; k++) {
     if (u->dims[k] != x->dims[k]) {
       cuts.at[cuts.n++] = shape_product(u, k, u->rank);
       cuts.at[cuts.n++] = shape_product(u, k + 1, u->rank);
@@ -77,8 +77,8 @@ static void copy_body(emit_writer *w, const void *data, const emit_index *at) {
 }
 
 static void copy_operand(emit_writer *w, const hlo_instr *i) {
-  emit_cuts cuts = {0};
-  emit_cuts_of(&w->e, i->operands[0], &cuts);
+  emit_dim_boundaries cuts = {0};
+  emit_dim_boundaries_of(&w->e, i->operands[0], &cuts);
   int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, SHAPE_MAX_RANK);
   int rank = emit_loop_extents(&cuts, shape_elements(&i->shapes[0]), extents);
   emit_nest(w, rank, extents, emit_choose_lanes(extents[rank - 1], w->e.wide), true, copy_body, i);

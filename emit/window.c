@@ -1,6 +1,6 @@
 /* window.c - reduce-window and arg-reduce-window: a loop over the window for each result element. */
 #include "emit/accumulate.h"
-#include "emit/fold.h"
+#include "emit/reduction_loop.h"
 #include "emit/window.h"
 
 static const shape *operand(const hlo_instr *i, uint32_t k) { return hlo_shape(i->operands[k]); }
@@ -62,7 +62,7 @@ static bool has_padding(emit_element *e, const windows *g, LLVMValueRef *inside)
       emit_pos p = emit_pos_scale(&e->x, emit_index_dim(&e->x, g->at, k), g->stride[k]);
       p = emit_pos_add_const(&e->x, p, -g->low[k]);
       padded = true;
-      known = known && emit_fold_inside(e, p, (g->size[k] - 1) * g->hole[k], operand(g->i, 0)->dims[k], inside);
+      known = known && emit_reduction_loop_inside(e, p, (g->size[k] - 1) * g->hole[k], operand(g->i, 0)->dims[k], inside);
     }
   }
   *inside = known ? *inside : NULL;
@@ -75,7 +75,7 @@ static LLVMValueRef steps_to(const emit_ir *w, LLVMValueRef distance, int64_t ho
 }
 
 /* Where all lanes' windows leave the operand alike, the loop runs over what is inside. */
-static void cut_loops(emit_fold *f, windows *g) {
+static void cut_loops(emit_reduction_loop *f, windows *g) {
   emit_element *e = f->e;
   const emit_ir *w = e->w;
   for (int k = 0; k < g->at->rank; k++) {
@@ -93,27 +93,27 @@ static void cut_loops(emit_fold *f, windows *g) {
 }
 
 /* Windows inside of the operand, nearly all of them, go without looking at every place. */
-static void run_windows(emit_fold *f, windows *g, LLVMValueRef *out) {
+static void run_windows(emit_reduction_loop *f, windows *g, LLVMValueRef *out) {
   LLVMValueRef inside;
   if (!has_padding(f->e, g, &inside)) {
-    emit_fold_run(f, out);
+    emit_reduction_loop_run(f, out);
     return;
   }
   if (!inside) {
     cut_loops(f, g);
-    emit_fold_run(f, out);
+    emit_reduction_loop_run(f, out);
     return;
   }
   windows clear = *g;
-  emit_fold fast = *f;
+  emit_reduction_loop fast = *f;
   clear.inside = UINT32_MAX;
   fast.data = &clear;
   f->compact = true;
   cut_loops(f, g);
-  emit_fold_either(inside, &fast, f, out);
+  emit_reduction_loop_either(inside, &fast, f, out);
 }
 
-static void window_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc) {
+static void window_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
   const windows *g = f->data;
   emit_element *e = f->e;
   dtype t = hlo_type(g->i->operands[0]);
@@ -129,7 +129,7 @@ static void window_step(const emit_fold *f, const emit_index *r, LLVMValueRef *a
   }
 }
 
-static void window_combine(const emit_fold *f, LLVMValueRef *acc, const LLVMValueRef *other) {
+static void window_combine(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMValueRef *other) {
   const windows *g = f->data;
   emit_pair x = {acc[0], f->n == 2 ? acc[1] : NULL}, y = {other[0], f->n == 2 ? other[1] : NULL};
   x = emit_acc_combine(f->e->w, reducer_of(g), hlo_type(g->i->operands[0]), x, y);
@@ -139,7 +139,7 @@ static void window_combine(const emit_fold *f, LLVMValueRef *acc, const LLVMValu
   }
 }
 
-static void window_space(emit_fold *f, windows *g) {
+static void window_space(emit_reduction_loop *f, windows *g) {
   for (int k = 0; k < operand(g->i, 0)->rank; k++) {
     g->loop_of[k] = g->size[k] > 1 ? f->rank : -1;
     if (g->size[k] > 1) {
@@ -151,7 +151,7 @@ static void window_space(emit_fold *f, windows *g) {
 /* What windows hold in the end. */
 static emit_pair reduce_windows(emit_element *e, windows *g) {
   dtype t = hlo_type(g->i->operands[0]);
-  emit_fold f = {.e = e, .data = g, .step = window_step, .combine = window_combine, .unroll = true};
+  emit_reduction_loop f = {.e = e, .data = g, .step = window_step, .combine = window_combine, .unroll = true};
   window_space(&f, g);
   emit_pair held = emit_acc_identity(e->w, reducer_of(g), t);
   g->outside = emit_acc_value(e->w, reducer_of(g), t, held);
@@ -176,7 +176,7 @@ emit_pair emit_reduce_window_columns(emit_element *e, const hlo_instr *i, const 
   return reduce_windows(e, &g);
 }
 
-static void arg_window_step(const emit_fold *f, const emit_index *r, LLVMValueRef *acc) {
+static void arg_window_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
   const windows *g = f->data;
   emit_element *e = f->e;
   const emit_ir *w = e->w;
@@ -195,7 +195,7 @@ static void arg_window_step(const emit_fold *f, const emit_index *r, LLVMValueRe
   emit_arg_take(f, t, true, false, acc, v, at);
 }
 
-static void arg_window_combine(const emit_fold *f, LLVMValueRef *acc, const LLVMValueRef *other) {
+static void arg_window_combine(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMValueRef *other) {
   const windows *g = f->data;
   emit_arg_take(f, hlo_type(g->i->operands[0]), true, false, acc, other[0], other[1]);
 }
@@ -204,7 +204,7 @@ emit_pair emit_arg_reduce_window(emit_element *e, const hlo_instr *i, const emit
   dtype t = hlo_type(i->operands[0]);
   windows g = windows_of(i, at);
   g.outside = (emit_pair){LLVMConstNull(emit_register_type(e->w, t)), NULL};
-  emit_fold f = {.e = e, .data = &g, .step = arg_window_step, .combine = arg_window_combine};
+  emit_reduction_loop f = {.e = e, .data = &g, .step = arg_window_step, .combine = arg_window_combine};
   window_space(&f, &g);
   emit_arg_init(&f, t);
   LLVMValueRef out[2];

@@ -52,19 +52,19 @@ static void write_products(const winograd *g, LLVMValueRef v, LLVMValueRef m) {
 }
 
 /* The grid is workers, each with some of the panels' shares of the tiles. */
-static void write_late(const winograd *g, LLVMValueRef v, LLVMValueRef m, LLVMValueRef late) {
+static void write_on_the_fly(const winograd *g, LLVMValueRef v, LLVMValueRef m, LLVMValueRef on_the_fly) {
   const emit_winograd *p = g->p;
   const int64_t shares = emit_winograd_shares(p), pieces = emit_winograd_panels(p) * shares;
   emit_loop workers, l;
   emit_loop_begin(g->ir, &workers, g->w->begin, g->w->end, 1, false, 0, NULL);
   LLVMValueRef from = quotient(g, scaled(g, workers.iv, pieces), p->workers);
   LLVMValueRef to = quotient(g, scaled(g, plus(g, workers.iv, 1), pieces), p->workers);
-  LLVMValueRef u = address(g, late, scaled(g, workers.iv, emit_winograd_late_elements(p)));
+  LLVMValueRef u = address(g, on_the_fly, scaled(g, workers.iv, emit_winograd_on_the_fly_elements(p)));
   emit_loop_begin(g->ir, &l, from, to, 1, false, 0, NULL);
   LLVMValueRef panel = quotient(g, l.iv, shares), tile = scaled(g, remainder_of(g, l.iv, shares), p->share);
   LLVMValueRef left = LLVMBuildNSWSub(g->ir->builder, number(g, emit_winograd_all_tiles(p)), tile, "");
   LLVMValueRef column = add(g, scaled(g, tile, p->m_row), scaled(g, panel, emit_winograd_panel(p)));
-  winograd_multiply_late(g, lesser(g, left, number(g, p->share)), address(g, v, scaled(g, tile, p->v_row)),
+  winograd_multiply_on_the_fly(g, lesser(g, left, number(g, p->share)), address(g, v, scaled(g, tile, p->v_row)),
                 address(g, g->u, scaled(g, panel, panel_size(p) * p->r[0] * p->r[1])), u, address(g, m, column));
   emit_loop_end(g->ir, &l, NULL);
   emit_loop_end(g->ir, &workers, NULL);
@@ -75,8 +75,8 @@ static void write_phase(const winograd *g, uint32_t phase, LLVMValueRef scratch)
   const emit_winograd *p = g->p;
   LLVMValueRef m = address(g, scratch, number(g, v_elements(p)));
   if (phase == 1) {
-    if (p->late) {
-      write_late(g, scratch, m, address(g, m, number(g, m_elements(p))));
+    if (p->on_the_fly) {
+      write_on_the_fly(g, scratch, m, address(g, m, number(g, m_elements(p))));
     } else {
       write_products(g, scratch, m);
     }

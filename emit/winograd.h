@@ -33,7 +33,7 @@ typedef struct emit_winograd {
   int64_t rows, vectors, lanes; /* registers of the product: rows x vectors of lanes */
   int64_t slab;                 /* outputs between multiplying and finishing, whole panels */
   int64_t v_row, v_plane, m_row, m_plane; /* distances in V and M, in elements */
-  int64_t late, workers;  /* weights are transformed when they are multiplied, by so many parts of the work */
+  int64_t on_the_fly, workers;  /* weights are transformed when they are multiplied, by so many parts of the work */
   int64_t chunk, share;   /* channels that are transformed at once, tiles that are then multiplied (whole blocks of rows) */
   int64_t u_plane;        /* the distance of products in a chunk's transformed weights */
 } emit_winograd;
@@ -41,7 +41,7 @@ typedef struct emit_winograd {
 /* What the caller wishes. */
 typedef struct emit_winograd_options {
   int64_t tile;       /* m, even (where there are several taps) */
-  bool phased, late; /* late: phased, too */
+  bool phased, on_the_fly; /* late: phased, too */
   uint32_t threads;
   int64_t cache_bytes; /* a core's own cache */
 } emit_winograd_options;
@@ -57,7 +57,7 @@ int64_t emit_winograd_all_tiles(const emit_winograd *p); /* of the batch */
 int64_t emit_winograd_panel(const emit_winograd *p);     /* outputs of a panel of weights */
 int64_t emit_winograd_panels(const emit_winograd *p);
 int64_t emit_winograd_shares(const emit_winograd *p);
-int64_t emit_winograd_late_elements(const emit_winograd *p); /* of a worker's transformed weights */
+int64_t emit_winograd_on_the_fly_elements(const emit_winograd *p); /* of a worker's transformed weights */
 uint64_t emit_winograd_packed_bytes(const emit_winograd *p);
 uint64_t emit_winograd_scratch_bytes(const emit_winograd *p);
 /* What the products cost, counted in multiplications of the direct convolution that take as long. */

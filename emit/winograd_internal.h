@@ -84,7 +84,7 @@ void winograd_multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLV
 void winograd_multiply_panel(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m);
 /* n tiles by one panel, whose weights w are as they come: channels in chunks, whose weights are transformed to u
  * first. */
-void winograd_multiply_late(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef w, LLVMValueRef u,
+void winograd_multiply_on_the_fly(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef w, LLVMValueRef u,
                             LLVMValueRef m);
 
 #endif

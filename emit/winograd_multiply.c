@@ -113,7 +113,7 @@ static void add_block(const winograd *g, const multiplying *of, LLVMValueRef v, 
   }
 }
 
-void winograd_multiply_late(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef w, LLVMValueRef u,
+void winograd_multiply_on_the_fly(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef w, LLVMValueRef u,
                             LLVMValueRef m) {
   const emit_winograd *p = g->p;
   const int64_t panel = emit_winograd_panel(p);

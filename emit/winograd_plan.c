@@ -83,16 +83,16 @@ int64_t emit_winograd_panels(const emit_winograd *p) { return divided_up(p->outp
 
 int64_t emit_winograd_shares(const emit_winograd *p) { return divided_up(emit_winograd_all_tiles(p), p->share); }
 
-int64_t emit_winograd_late_elements(const emit_winograd *p) { return emit_winograd_products(p) * p->u_plane; }
+int64_t emit_winograd_on_the_fly_elements(const emit_winograd *p) { return emit_winograd_products(p) * p->u_plane; }
 
 uint64_t emit_winograd_packed_bytes(const emit_winograd *p) {
-  int64_t numbers = p->late ? p->r[0] * p->r[1] : emit_winograd_products(p);
+  int64_t numbers = p->on_the_fly ? p->r[0] * p->r[1] : emit_winograd_products(p);
   return (uint64_t)(numbers * emit_winograd_panels(p) * emit_winograd_panel(p) * p->channels * f32_bytes);
 }
 
 uint64_t emit_winograd_scratch_bytes(const emit_winograd *p) {
-  int64_t late = p->late ? p->workers * emit_winograd_late_elements(p) : 0;
-  return (uint64_t)((p->parts * emit_winograd_products(p) * (p->v_plane + p->m_plane) + late) * f32_bytes);
+  int64_t on_the_fly = p->on_the_fly ? p->workers * emit_winograd_on_the_fly_elements(p) : 0;
+  return (uint64_t)((p->parts * emit_winograd_products(p) * (p->v_plane + p->m_plane) + on_the_fly) * f32_bytes);
 }
 
 uint32_t emit_winograd_kernels(const emit_winograd *p) { return p->phased ? EMIT_WINOGRAD_PHASES : 1; }
@@ -207,7 +207,7 @@ static int64_t choose_chunk(int64_t channels, int64_t fit) {
 
 /* Each worker has the transformed weights of some channels in its cache, and sums of enough tiles for them to be worth it, which
  * every chunk of channels reads and writes again. */
-static void choose_late(emit_winograd *p, const emit_winograd_options *o) {
+static void choose_on_the_fly(emit_winograd *p, const emit_winograd_options *o) {
   enum { LEAST_CHANNELS = 8, LEAST_TILES = 24 };
   int64_t tiles = emit_winograd_all_tiles(p), panels = emit_winograd_panels(p), wanted = o->threads > 1 ? 4 * (int64_t)o->threads : 1;
   int64_t fit = o->cache_bytes * 9 / 10 / (emit_winograd_products(p) * emit_winograd_panel(p) * f32_bytes); /* of both */
@@ -241,9 +241,9 @@ static void choose_blocks(emit_winograd *p, const emit_target *t, const emit_win
   p->m_row = odd_lines(p->slab);
   p->v_plane = odd_lines(held * p->v_row);
   p->m_plane = odd_lines(held * p->m_row);
-  p->late = o->late;
-  if (o->late) {
-    choose_late(p, o);
+  p->on_the_fly = o->on_the_fly;
+  if (o->on_the_fly) {
+    choose_on_the_fly(p, o);
   }
 }
 
@@ -324,7 +324,7 @@ static void transform_weights(weights *t, int64_t n, const float *w, int64_t str
 }
 
 /* W[panels][channels][taps][panel], zeros behind the last output. */
-static void pack_late(const emit_winograd *p, const float *w, float *packed) {
+static void pack_on_the_fly(const emit_winograd *p, const float *w, float *packed) {
   int64_t taps = p->r[0] * p->r[1], panel = emit_winograd_panel(p);
   for (int64_t first = 0; first < p->outputs; first += panel) {
     int64_t n = p->outputs - first < panel ? p->outputs - first : panel;
@@ -337,8 +337,8 @@ static void pack_late(const emit_winograd *p, const float *w, float *packed) {
 }
 
 void emit_winograd_pack(const emit_winograd *p, const float *w, float *packed) {
-  if (p->late) {
-    pack_late(p, w, packed);
+  if (p->on_the_fly) {
+    pack_on_the_fly(p, w, packed);
     return;
   }
   int64_t taps = p->r[0] * p->r[1], panel = emit_winograd_panel(p), plane = emit_winograd_panels(p) * panel * p->channels;
@@ -417,7 +417,7 @@ static void spread(int64_t size, int64_t r, float *x, int64_t step) {
   }
 }
 
-static void transform_late(const emit_winograd *p, const float *w, float *u) {
+static void transform_on_the_fly(const emit_winograd *p, const float *w, float *u) {
   int64_t a[] = {emit_winograd_size(p, 0), emit_winograd_size(p, 1)};
   for (int64_t i = 0; i < p->r[0]; i++) {
     memcpy(u + i * a[1], w + i * p->r[1], (size_t)p->r[1] * sizeof *u);
@@ -509,8 +509,8 @@ double emit_winograd_error(arena *scratch, const emit_winograd *p, const float *
     for (int64_t k = 0; k < outputs; k++) {
       const float *of = w + k * p->outputs / outputs * p->channels * taps;
       for (int64_t c = 0; c < p->channels; c++) {
-        if (p->late) {
-          transform_late(p, of + c * taps, u + c * products);
+        if (p->on_the_fly) {
+          transform_on_the_fly(p, of + c * taps, u + c * products);
         } else {
           transform_weights(&t, 1, of + c * taps, taps, 1, u + c * products);
         }

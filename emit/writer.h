@@ -18,8 +18,8 @@ typedef struct emit_writer {
   const hlo_in_place_update *place; /* of the only result in the array that lies in its buffer: its root is the part; NULL: it is all of it */
   int64_t rows;          /* as in emit_options */
   LLVMValueRef begin, end;
-  int n_stops;          /* in emit_nest: where the loops' last dimension is cut into pieces, each with loops of its own, */
-  const int64_t *stops; /* in order, inside of the dimension */
+  int n_split_points;          /* in emit_nest: where the loops' last dimension is cut into pieces, each with loops of its own, */
+  const int64_t *split_points; /* in order, inside of the dimension */
   emit_kernel_info *info;
   double cost; /* of the whole kernel, in nanoseconds */
 } emit_writer;
@@ -63,7 +63,7 @@ int emit_writer_lanes(const emit_writer *w);
 /* Memory of the function's own, of so many elements of type t, for one step of the grid. */
 LLVMValueRef emit_row_memory(const emit_ir *w, dtype t, int64_t elements);
 
-/* The kinds of kernels (update.c, row_space.c, tiles.c, thread_pool.c); write_loops in kernel.c is the one for everything else. */
+/* The kinds of kernels (update.c, row_space.c, transpose_tiles.c, thread_pool.c); write_loops in kernel.c is the one for everything else. */
 bool emit_is_update(const emit_writer *w);
 void emit_write_update(emit_writer *w);
 bool emit_is_row_fusion(const emit_writer *w);

@@ -102,11 +102,11 @@ hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer) {
 }
 
 /* In a function's body: what a node would give that could not be imported.  Nodes that read it fail as if they waited. */
-static hlo_instr nothing;
+static hlo_instr poison;
 
 bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out) {
   hlo_value *found = str_map_get(&s->values, name);
-  if (found && found->def == &nothing) {
+  if (found && found->def == &poison) {
     s->importer->requirements.deferred = true;
     return false;
   }
@@ -295,7 +295,7 @@ static bool go_on_without(onnx_scope *s, const Onnx__NodeProto *node, status fai
   }
   w->deferred = false;
   for (size_t k = 0; k < node->n_output; k++) {
-    onnx_scope_define(s, node->output[k], (hlo_value){.def = &nothing});
+    onnx_scope_define(s, node->output[k], (hlo_value){.def = &poison});
   }
   return true;
 }

@@ -59,9 +59,9 @@ typedef struct hlo_target {
   /* This dot or convolution, in f32 or s32, is better one of bytes (u8 or s8, `lhs`, by constant s8) with sums in
    * s32. */
   bool (*takes_bytes)(void *data, const hlo_instr *contraction, dtype lhs);
-  /* The kernel of this dot can scale its weights itself, which are small integers (hlo_small_weights_of): they stay
+  /* The kernel of this dot can scale its weights itself, which are small integers (hlo_quantized_weights_of): they stay
    * so. */
-  bool (*takes_small_weights)(void *data, const hlo_instr *dot);
+  bool (*takes_quantized_weights)(void *data, const hlo_instr *dot);
   /* An activation that is spelled out can, `x` being the value so far. */
   bool (*takes_activation)(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a);
   /* Channels that a blocked layout of this convolution puts innermost; 1: leave it as it is. */

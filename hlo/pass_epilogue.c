@@ -69,9 +69,9 @@ static uint32_t follow(const pass_context *c, hlo_instr *contraction, const bool
 /* What makes f32 of the contraction's weights, if the target does it in the same kernel, before the other members. */
 static uint32_t precede(const pass_context *c, hlo_instr **members, uint32_t n) {
   const hlo_target *t = c->target;
-  hlo_small_weights w;
-  if (!t->takes_small_weights || !hlo_small_weights_of(members[0], &w) || !hlo_literal(w.q) ||
-      n + w.n > FUSE_MAX_MEMBERS || !t->takes_small_weights(t->data, members[0])) {
+  hlo_quantized_weights w;
+  if (!t->takes_quantized_weights || !hlo_quantized_weights_of(members[0], &w) || !hlo_literal(w.q) ||
+      n + w.n > FUSE_MAX_MEMBERS || !t->takes_quantized_weights(t->data, members[0])) {
     return n;
   }
   memmove(members + w.n, members, n * sizeof *members);

@@ -330,18 +330,18 @@ static bool compact_splat(folding *f, hlo_instr *i) {
 }
 
 /* convert(q): the beginning of weights that stay small integers. */
-static bool begins_small_weights(const folding *f, const hlo_instr *i) {
+static bool begins_quantized_weights(const folding *f, const hlo_instr *i) {
   const hlo_target *t = f->context->target;
-  hlo_small_weights w;
-  if (!t || !t->takes_small_weights || i->op != HLO_CONVERT || !hlo_literal(i->operands[0]) || i->shapes[0].rank < 2) {
+  hlo_quantized_weights w;
+  if (!t || !t->takes_quantized_weights || i->op != HLO_CONVERT || !hlo_literal(i->operands[0]) || i->shapes[0].rank < 2) {
     return false;
   }
   const hlo_instr *last = i;
   for (int k = 0; last && last->op != HLO_DOT && k < 8; k++) {
     last = last->n_uses == 1 ? last->uses[0].user : NULL;
   }
-  return last && last->op == HLO_DOT && hlo_small_weights_of(last, &w) && w.members[0] == i &&
-         t->takes_small_weights(t->data, last);
+  return last && last->op == HLO_DOT && hlo_quantized_weights_of(last, &w) && w.members[0] == i &&
+         t->takes_quantized_weights(t->data, last);
 }
 
 static status fold_computation(folding *f, hlo_computation *c) {
@@ -349,7 +349,7 @@ static status fold_computation(folding *f, hlo_computation *c) {
     hlo_instr *before = i->prev;
     TRY(budget_check(arena_budget(f->context->scratch)));
     bool skip = i->op == HLO_PARAMETER || (i->n_uses == 0 && i->op == HLO_CONSTANT) || i->op == HLO_FUSION ||
-                hlo_has_effect(i) || (hlo_info(i)->flags & HLO_RUN) || begins_small_weights(f, i);
+                hlo_has_effect(i) || (hlo_info(i)->flags & HLO_RUN) || begins_quantized_weights(f, i);
     if (!skip && compact_splat(f, i)) {
       i = before ? before->next : c->first; /* looks at the scalar and the broadcast: nothing to do there */
     } else if (!skip && i->op != HLO_CONSTANT && fold_instr(f, i)) {

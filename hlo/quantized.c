@@ -194,7 +194,7 @@ static bool is_even_along(hlo_value v, int d) {
 }
 
 /* convert(subtract(convert(q), zero)) or convert(q); members come last first. */
-static bool read_centered(hlo_value v, hlo_small_weights *out) {
+static bool read_centered(hlo_value v, hlo_quantized_weights *out) {
   if (v.def->op != HLO_CONVERT) {
     return false;
   }
@@ -210,7 +210,7 @@ static bool read_centered(hlo_value v, hlo_small_weights *out) {
   return is_small_int(x);
 }
 
-static bool read_scaled(hlo_small_weights *out) {
+static bool read_scaled(hlo_quantized_weights *out) {
   uint32_t n = out->n;
   for (uint32_t k = 0; k < 2; k++) {
     out->n = n;
@@ -224,7 +224,7 @@ static bool read_scaled(hlo_small_weights *out) {
 }
 
 /* The last `n` members are single links of a chain, in the order in which they are computed from now on. */
-static bool turn_chain(hlo_small_weights *w) {
+static bool turn_chain(hlo_quantized_weights *w) {
   for (uint32_t k = 0; k < w->n / 2; k++) {
     hlo_instr *first = w->members[k];
     w->members[k] = w->members[w->n - 1 - k];
@@ -238,8 +238,8 @@ static bool turn_chain(hlo_small_weights *w) {
   return true;
 }
 
-bool hlo_small_weights_of(const hlo_instr *dot, hlo_small_weights *out) {
-  *out = (hlo_small_weights){.block_dim = -1};
+bool hlo_quantized_weights_of(const hlo_instr *dot, hlo_quantized_weights *out) {
+  *out = (hlo_quantized_weights){.block_dim = -1};
   hlo_value v = dot->operands[1];
   if (dot->op != HLO_DOT || hlo_n_ints(dot, HLO_ATTR_RHS_BATCH) || hlo_n_ints(dot, HLO_ATTR_RHS_CONTRACT) != 1 ||
       hlo_rank(v) != 2 || hlo_type(v) != DTYPE_F32 || hlo_value_equal(v, dot->operands[0])) {

@@ -48,7 +48,7 @@ bool hlo_requantized_of(hlo_value v, hlo_requantized *out);
  *
  * with or without the zero point, and with or without the reshape, which joins a dimension of blocks with one of the
  * elements of a block; perhaps transposed.  scale and zero are broadcasts that are the same for all of a block. */
-typedef struct hlo_small_weights {
+typedef struct hlo_quantized_weights {
   hlo_value q;
   hlo_value scale, zero; /* with the dims of `scaled`; zero.def NULL: none */
   const hlo_instr *scaled; /* the multiplication */
@@ -58,7 +58,7 @@ typedef struct hlo_small_weights {
   uint32_t n;
   /* all instructions but q, scale and zero, each the only user of the one before; the last one is what the dot reads */
   hlo_instr *members[8];
-} hlo_small_weights;
-bool hlo_small_weights_of(const hlo_instr *dot, hlo_small_weights *out);
+} hlo_quantized_weights;
+bool hlo_quantized_weights_of(const hlo_instr *dot, hlo_quantized_weights *out);
 
 #endif

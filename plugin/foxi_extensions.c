@@ -68,7 +68,7 @@ static onnxStatus set_io_and_run(onnxGraph graph, uint32_t n_inputs, const foxiT
   s = s ? s : ifi_io_create(g, &(ifi_list){n_inputs, inputs}, &(ifi_list){n_outputs, outputs}, &io);
   if (!s) {
     remember_batch(n_inputs, inputs);
-    s = ifi_graph_run_with(g, io, (ifi_witness){traces ? trace : NULL, traces}, &fence->event);
+    s = ifi_graph_run_with(g, io, (ifi_completion_callback){traces ? trace : NULL, traces}, &fence->event);
   }
   ifi_release(&g->object);
   return s;

@@ -44,17 +44,17 @@ void ifi_io_release(ifi_io *io);
 /* --- runs --- */
 
 /* For those who want to know when a run was: called before the output event is signalled. */
-typedef struct ifi_witness {
+typedef struct ifi_completion_callback {
   void (*ran)(void *data, uint64_t start, uint64_t end); /* microseconds since the epoch */
   void *data;
-} ifi_witness;
+} ifi_completion_callback;
 
 /* A run that waits for its turn. */
 typedef struct ifi_job {
   struct ifi_job *next;
   ifi_io *io;
   ifi_event *before, *after; /* before: NULL where the inputs are there */
-  ifi_witness witness;
+  ifi_completion_callback callback;
 } ifi_job;
 
 struct ifi_graph {
@@ -78,7 +78,7 @@ struct ifi_graph {
 void ifi_graph_stop(ifi_graph *g);
 /* Runs with inputs and outputs of its own, whose reference it takes over, as soon as a thread is there.  *after is the output
  * event, NULL after a failure. */
-onnxStatus ifi_graph_run_with(ifi_graph *g, ifi_io *io, ifi_witness witness, onnxEvent *after);
+onnxStatus ifi_graph_run_with(ifi_graph *g, ifi_io *io, ifi_completion_callback callback, onnxEvent *after);
 
 onnxStatus ifi_check_fence_type(onnxEnum type);
 

@@ -30,8 +30,8 @@ static void run_job(const ifi_graph *g, ifi_job *job) {
     s = ifi_io_execute(g, job->io, message);
     uint64_t end = now();
     ifi_log(g->backend, ONNXIFI_LOG_LEVEL_DEBUG, "run: %llu microseconds", (unsigned long long)(end - start));
-    if (job->witness.ran) {
-      job->witness.ran(job->witness.data, start, end);
+    if (job->callback.ran) {
+      job->callback.ran(job->callback.data, start, end);
     }
   }
   ifi_event_signal(job->after, s, message);
@@ -154,8 +154,8 @@ static onnxStatus start(ifi_graph *g, ifi_job wanted, onnxEvent *out) {
   return s;
 }
 
-onnxStatus ifi_graph_run_with(ifi_graph *g, ifi_io *io, ifi_witness witness, onnxEvent *after) {
-  return start(g, (ifi_job){.io = io, .witness = witness}, after);
+onnxStatus ifi_graph_run_with(ifi_graph *g, ifi_io *io, ifi_completion_callback callback, onnxEvent *after) {
+  return start(g, (ifi_job){.io = io, .callback = callback}, after);
 }
 
 onnxStatus ifi_check_fence_type(onnxEnum type) {

@@ -339,8 +339,8 @@ static OrtStatus *compile_ahead(fused *f, bool *done) {
 static OrtStatus *build(fused *f, const ort_graph *g, const ort_node *node, size_t *size) {
   ort_wire model = {0};
   ort_weights weights = {0};
-  ort_borders b = {.p = f->p};
-  OrtStatus *failed = ort_borders_find(&b, g, NULL);
+  ort_partition_values b = {.p = f->p};
+  OrtStatus *failed = ort_partition_values_find(&b, g, NULL);
   ort_model_parts parts = {.n_inputs = node->n_in,
                            .inputs = node->in,
                            .n_outputs = node->n_out,
@@ -350,7 +350,7 @@ static OrtStatus *build(fused *f, const ort_graph *g, const ort_node *node, size
                            .apart = !f->p->options.context_enable,
                            .weights = &weights};
   failed = failed ? failed : ort_model_write(f->p, g, &parts, &model);
-  ort_borders_free(&b);
+  ort_partition_values_free(&b);
   f->bytes = model.bytes;
   *size = model.n;
   failed = failed ? failed : ort_weights_keep(f->p, g, &weights, &f->kept);

@@ -100,13 +100,13 @@ typedef struct ort_values {
   size_t n, capacity;
 } ort_values;
 
-typedef struct ort_borders {
+typedef struct ort_partition_values {
   const ort_provider *p;
   ort_values inputs, constants;
   void *made, *seen; /* tsearch's, of names */
-} ort_borders;
-OrtStatus *ort_borders_find(ort_borders *b, const ort_graph *g, const bool *chosen);
-void ort_borders_free(ort_borders *b);
+} ort_partition_values;
+OrtStatus *ort_partition_values_find(ort_partition_values *b, const ort_graph *g, const bool *chosen);
+void ort_partition_values_free(ort_partition_values *b);
 
 /* A constant that stands beside the model. */
 typedef struct ort_weights {

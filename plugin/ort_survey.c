@@ -87,7 +87,7 @@ OrtStatus *ort_node_crosses(const ort_provider *p, const ort_node *n, bool *ok) 
 static int by_text(const void *a, const void *b) { return strcmp(a, b); }
 static void keep(void *node) { (void)node; }
 
-static OrtStatus *add_made(ort_borders *b, const ort_node *n) {
+static OrtStatus *add_made(ort_partition_values *b, const ort_node *n) {
   for (size_t k = 0; k < n->n_out; k++) {
     const char *name;
     ORT_TRY(ort_value_name(b->p, n->out[k], &name));
@@ -112,7 +112,7 @@ static OrtStatus *push(const ort_provider *p, ort_values *v, const OrtValueInfo 
   return NULL;
 }
 
-static OrtStatus *add_input(ort_borders *b, const OrtValueInfo *info) {
+static OrtStatus *add_input(ort_partition_values *b, const OrtValueInfo *info) {
   const char *name;
   bool constant = false;
   const OrtValue *value = NULL;
@@ -130,14 +130,14 @@ static OrtStatus *add_input(ort_borders *b, const OrtValueInfo *info) {
   return push(b->p, value ? &b->constants : &b->inputs, info);
 }
 
-static OrtStatus *add_inputs(ort_borders *b, size_t n, const OrtValueInfo *const *values) {
+static OrtStatus *add_inputs(ort_partition_values *b, size_t n, const OrtValueInfo *const *values) {
   for (size_t k = 0; k < n; k++) {
     ORT_TRY(add_input(b, values[k]));
   }
   return NULL;
 }
 
-OrtStatus *ort_borders_find(ort_borders *b, const ort_graph *g, const bool *chosen) {
+OrtStatus *ort_partition_values_find(ort_partition_values *b, const ort_graph *g, const bool *chosen) {
   for (size_t k = 0; k < g->n_nodes; k++) {
     ORT_TRY(!chosen || chosen[k] ? add_made(b, &g->nodes[k]) : NULL);
   }
@@ -150,16 +150,16 @@ OrtStatus *ort_borders_find(ort_borders *b, const ort_graph *g, const bool *chos
   return NULL;
 }
 
-void ort_borders_free(ort_borders *b) {
+void ort_partition_values_free(ort_partition_values *b) {
   tdestroy(b->made, keep);
   tdestroy(b->seen, keep);
   free(b->inputs.items);
   free(b->constants.items);
-  *b = (ort_borders){0};
+  *b = (ort_partition_values){0};
 }
 
 /* Whether every input has a size that is known. */
-static OrtStatus *all_known(const ort_borders *b, bool *out) {
+static OrtStatus *all_known(const ort_partition_values *b, bool *out) {
   *out = true;
   for (size_t k = 0; k < b->inputs.n && *out; k++) {
     ort_array x;
@@ -199,7 +199,7 @@ static void take_none(finding *f, size_t n) {
   }
 }
 
-static OrtStatus *import(finding *f, const ort_graph *g, const bool *chosen, const ort_borders *b, size_t n) {
+static OrtStatus *import(finding *f, const ort_graph *g, const bool *chosen, const ort_partition_values *b, size_t n) {
   const ort_provider *p = f->p;
   const ort_node *last = &g->nodes[f->numbers[n - 1]];
   ort_wire model = {0};
@@ -228,7 +228,7 @@ static OrtStatus *import(finding *f, const ort_graph *g, const bool *chosen, con
 }
 
 OrtStatus *ort_survey(const ort_provider *p, const ort_graph *g, const bool *chosen, bool *taken, size_t *n_found) {
-  ort_borders b = {.p = p};
+  ort_partition_values b = {.p = p};
   size_t *numbers = calloc(g->n_nodes + 1, sizeof *numbers), n = 0;
   OrtStatus *failed = numbers ? NULL : ort_no_memory(p);
   for (size_t k = 0; !failed && k < g->n_nodes; k++) {
@@ -237,13 +237,13 @@ OrtStatus *ort_survey(const ort_provider *p, const ort_graph *g, const bool *cho
   }
   finding f = {.p = p, .numbers = numbers, .taken = taken};
   if (!failed && n) {
-    failed = ort_borders_find(&b, g, chosen);
+    failed = ort_partition_values_find(&b, g, chosen);
     failed = failed ? failed : all_known(&b, &f.guessed);
     f.guessed = !f.guessed;
     failed = failed ? failed : import(&f, g, chosen, &b, n);
   }
   *n_found = f.n_found;
-  ort_borders_free(&b);
+  ort_partition_values_free(&b);
   free(numbers);
   return failed;
 }

@@ -140,7 +140,7 @@ def dynamic(m, kind):
 
 
 def blocks(m, kind):
-    """4-bit weights, a scale and zero point for 32 of a column; enough of them to stay so (cpu_takes_small_weights)."""
+    """4-bit weights, a scale and zero point for 32 of a column; enough of them to stay so (cpu_takes_quantized_weights)."""
     code, low, high = (TensorProto.UINT4, 0, 16) if kind == np.uint8 else (TensorProto.INT4, -8, 8)
     w = m.packed(m.rng.integers(low, high, (640, 528)), code)
     scale = m.constant((m.rng.random((20, 528)) * 0.1).astype(np.float32))

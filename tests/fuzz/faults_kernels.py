@@ -145,7 +145,7 @@ FAULTS = [
     fault(
         "row-end",
         "a row's last vector leaves out the first of its elements that are left",
-        ("emit/fold.c", "LLVMConstInt(w->i1, k >= seen, false)", "LLVMConstInt(w->i1, k > seen, false)"),
+        ("emit/reduction_loop.c", "LLVMConstInt(w->i1, k >= seen, false)", "LLVMConstInt(w->i1, k > seen, false)"),
     ),
     fault(
         "pad-behind",

@@ -57,7 +57,7 @@ static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
 
 static bool takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) { return true; }
 
-static bool takes_small_weights(void *data, const hlo_instr *dot) { return true; }
+static bool takes_quantized_weights(void *data, const hlo_instr *dot) { return true; }
 static bool takes_attention(void *data, const hlo_attention *a) { return true; }
 
 static bool takes_in_place_update(void *data, const hlo_instr *i) {
@@ -77,7 +77,7 @@ static status run(void *data) {
   static const hlo_target target = {.name = "test", .takes_composite = takes_composite, .takes_epilogue = takes_epilogue,
                                     .takes_activation = takes_activation,
                                     .takes_fused = takes_fused, .takes_bytes = takes_bytes,
-                                    .takes_small_weights = takes_small_weights,
+                                    .takes_quantized_weights = takes_quantized_weights,
                                     .takes_attention = takes_attention, .takes_in_place_update = takes_in_place_update, .channels_last = true, .lookup_tables = true,
                                     .canonical_dots = true};
   job *j = data;

@@ -291,7 +291,7 @@ static void fuse(arena *a, hlo_module *m) {
   static rt_compile_options options;
   static cpu_asked asked = {.options = &options};
   static const hlo_target target = {.name = "cpu", .data = &asked, .takes_epilogue = cpu_takes_epilogue,
-                                    .takes_small_weights = cpu_takes_small_weights, .takes_in_place_update = cpu_takes_in_place_update,
+                                    .takes_quantized_weights = cpu_takes_quantized_weights, .takes_in_place_update = cpu_takes_in_place_update,
                                     .channels_last = true};
   static const hlo_pass steps[] = {HLO_STEP(epilogue), HLO_STEP(concat_in_place), HLO_STEP(dce)};
   pass_context c = {.arena = a, .target = &target, .verify = true};

@@ -176,8 +176,8 @@ static void try_tile(const problem *p, const emit_target *t, int64_t tile, const
   const float *first = NULL;
   for (int way = 0; way < 5; way++) {
     emit_winograd w;
-    bool small = way == 1 || way == 4, late = way >= 3;
-    emit_winograd_options o = {.tile = tile, .phased = way >= 2, .late = late, .threads = small ? 3 : 1,
+    bool small = way == 1 || way == 4, on_the_fly = way >= 3;
+    emit_winograd_options o = {.tile = tile, .phased = way >= 2, .on_the_fly = on_the_fly, .threads = small ? 3 : 1,
                                .cache_bytes = small ? 1 << 14 : 1 << 20};
     if (!emit_winograd_plan(p->instr, t, &o, &w)) {
       ck_assert_msg(!should_plan(p->c, tile), "%s, F(%d): no plan", what, (int)tile);
@@ -228,8 +228,8 @@ END_TEST
 /* --- the stated error --- */
 
 /* Of taps x taps, or 1 x taps. */
-static double sample_error(int64_t channels, int64_t tile, int64_t taps, bool both, bool late) {
-  emit_winograd w = {.late = late, .m = {both ? tile : 1, tile}, .r = {both ? taps : 1, taps}, .channels = channels, .outputs = 16};
+static double sample_error(int64_t channels, int64_t tile, int64_t taps, bool both, bool on_the_fly) {
+  emit_winograd w = {.on_the_fly = on_the_fly, .m = {both ? tile : 1, tile}, .r = {both ? taps : 1, taps}, .channels = channels, .outputs = 16};
   int64_t n = w.outputs * channels * w.r[0] * taps;
   float *weights = ARENA_NEW_N(memory, float, (size_t)n);
   fill(weights, n, 1, 3);
@@ -240,8 +240,8 @@ START_TEST(errors) {
   static const int64_t channels[] = {1, 16, 64, 512};
   for (size_t k = 0; k < sizeof channels / sizeof *channels; k++) {
     double two = sample_error(channels[k], 2, 3, true, false), four = sample_error(channels[k], 4, 3, true, false);
-    double late = sample_error(channels[k], 4, 3, true, true);
-    ck_assert_msg(late > 0 && late < bound, "%d channels, late: %g", (int)channels[k], late);
+    double on_the_fly = sample_error(channels[k], 4, 3, true, true);
+    ck_assert_msg(on_the_fly > 0 && on_the_fly < bound, "%d channels, late: %g", (int)channels[k], on_the_fly);
     ck_assert_msg(two > 0 && two < bound / 4 && four < bound && two < four, "%d channels: F(2,3) %g, F(4,3) %g", (int)channels[k],
                   two, four);
     for (int64_t size = 8; size <= 10; size += 2) { /* in one dimension */

@@ -1,11 +1,11 @@
-/* plan.c - see plan.h. */
-#include "emit/plan.h"
+/* loop_plan.c - see loop_plan.h. */
+#include "emit/loop_plan.h"
 
 #include <string.h>
 
 #include "hlo/rewrite.h"
 
-bool emit_is_cut(const emit_cuts *c, int64_t n) {
+bool emit_is_dim_boundary(const emit_dim_boundaries *c, int64_t n) {
   for (int k = 0; k < c->n; k++) {
     if (c->at[k] == n) {
       return true;
@@ -14,15 +14,15 @@ bool emit_is_cut(const emit_cuts *c, int64_t n) {
   return false;
 }
 
-static void add_cut(emit_cuts *c, int64_t n) {
-  if (n > 1 && c->n < EMIT_MAX_CUTS && !emit_is_cut(c, n)) {
+static void add_cut(emit_dim_boundaries *c, int64_t n) {
+  if (n > 1 && c->n < EMIT_MAX_DIM_BOUNDARIES && !emit_is_dim_boundary(c, n)) {
     c->at[c->n++] = n;
   }
 }
 
 typedef struct walk {
   const emit_element *e;
-  emit_cuts *cuts;
+  emit_dim_boundaries *cuts;
   uint32_t n, cap;
   const hlo_instr **seen;
 } walk;
@@ -180,12 +180,12 @@ static void visit(walk *w, hlo_value v) {
   }
 }
 
-void emit_cuts_of(const emit_element *e, hlo_value v, emit_cuts *c) {
+void emit_dim_boundaries_of(const emit_element *e, hlo_value v, emit_dim_boundaries *c) {
   walk w = {.e = e, .cuts = c};
   visit(&w, v);
 }
 
-int emit_loop_extents(const emit_cuts *c, int64_t total, int64_t extents[SHAPE_MAX_RANK]) {
+int emit_loop_extents(const emit_dim_boundaries *c, int64_t total, int64_t extents[SHAPE_MAX_RANK]) {
   int64_t bounds[SHAPE_MAX_RANK + 1] = {1}, last = 1;
   int n = 1;
   for (;;) { /* the next larger cut that fits */
@@ -219,15 +219,15 @@ static int innermost(const shape *s) {
   return k;
 }
 
-enum { MAX_STOPS = 24, MAX_WRITTEN = 256 }; /* pieces; instructions times pieces */
+enum { MAX_SPLIT_POINTS = 24, MAX_WRITTEN = 256 }; /* pieces; instructions times pieces */
 
-typedef struct stops {
+typedef struct split_points {
   const emit_element *e;
   int n, written;
-  int64_t inner, at[MAX_STOPS];
-} stops;
+  int64_t inner, at[MAX_SPLIT_POINTS];
+} split_points;
 
-static void add_stop(stops *s, int64_t at) {
+static void add_split_point(split_points *s, int64_t at) {
   int k = 0;
   while (k < s->n && s->at[k] < at) {
     k++;
@@ -235,7 +235,7 @@ static void add_stop(stops *s, int64_t at) {
   if (at <= 0 || at >= s->inner || (k < s->n && s->at[k] == at)) {
     return;
   }
-  if (s->n == MAX_STOPS) {
+  if (s->n == MAX_SPLIT_POINTS) {
     s->written = MAX_WRITTEN + 1;
     return;
   }
@@ -243,39 +243,39 @@ static void add_stop(stops *s, int64_t at) {
   s->at[k] = at;
 }
 
-static void find_stops(stops *s, hlo_value v, int64_t from);
+static void find_split_points(split_points *s, hlo_value v, int64_t from);
 
-static void stops_of_padding(stops *s, const hlo_instr *i, int d, int64_t from) {
+static void split_points_of_padding(split_points *s, const hlo_instr *i, int d, int64_t from) {
   const shape *x = hlo_shape(i->operands[0]);
   int64_t low = hlo_ints(i, HLO_ATTR_LOW)[d];
   if (hlo_ints(i, HLO_ATTR_INTERIOR)[d] == 0 && low >= 0 && hlo_ints(i, HLO_ATTR_HIGH)[d] >= 0) {
-    add_stop(s, from + low);
-    add_stop(s, from + low + x->dims[d]);
-    find_stops(s, i->operands[0], from + low);
+    add_split_point(s, from + low);
+    add_split_point(s, from + low + x->dims[d]);
+    find_split_points(s, i->operands[0], from + low);
   }
 }
 
-static void stops_of_parts(stops *s, const hlo_instr *i, int d, int64_t from) {
+static void split_points_of_parts(split_points *s, const hlo_instr *i, int d, int64_t from) {
   bool along = hlo_int(i, HLO_ATTR_DIMENSION) == d;
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    find_stops(s, i->operands[k], from);
+    find_split_points(s, i->operands[k], from);
     from += along ? hlo_shape(i->operands[k])->dims[d] : 0;
-    add_stop(s, from);
+    add_split_point(s, from);
   }
 }
 
 /* What is taken by a constant list: where that goes on with another step. */
-static void stops_of_taking(stops *s, const hlo_instr *i, int d, int64_t from) {
+static void split_points_of_taking(split_points *s, const hlo_instr *i, int d, int64_t from) {
   const literal *l = hlo_literal(i->operands[1]);
   for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_OFFSET_DIMS); k++) {
     l = hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[k] == d ? NULL : l;
   }
-  int64_t n = i->shapes[0].dims[d], runs[MAX_STOPS], n_runs = 0, begin = 0;
+  int64_t n = i->shapes[0].dims[d], runs[MAX_SPLIT_POINTS], n_runs = 0, begin = 0;
   if (!l || shape_elements(&l->shape) != n) {
     return;
   }
   size_t size = dtype_bytes((dtype)l->shape.type);
-  for (int64_t k = 1; k < n && n_runs < MAX_STOPS; k++) {
+  for (int64_t k = 1; k < n && n_runs < MAX_SPLIT_POINTS; k++) {
     int64_t v[3];
     for (int j = 0; j < 3; j++) {
       v[j] = dtype_load_i64((dtype)l->shape.type, (const char *)l->data + (size_t)(k - 2 + j > 0 ? k - 2 + j : 0) * size);
@@ -284,13 +284,13 @@ static void stops_of_taking(stops *s, const hlo_instr *i, int d, int64_t from) {
       runs[n_runs++] = begin = k;
     }
   }
-  for (int64_t k = 0; n_runs < MAX_STOPS && k < n_runs; k++) {
-    add_stop(s, from + runs[k]);
+  for (int64_t k = 0; n_runs < MAX_SPLIT_POINTS && k < n_runs; k++) {
+    add_split_point(s, from + runs[k]);
   }
 }
 
 /* v's innermost dimension lies at `from` of the loop's. */
-static void find_stops(stops *s, hlo_value v, int64_t from) {
+static void find_split_points(split_points *s, hlo_value v, int64_t from) {
   int d = innermost(hlo_shape(v));
   if (d < 0 || is_leaf(s->e, v) || s->written > MAX_WRITTEN) {
     return;
@@ -299,28 +299,28 @@ static void find_stops(stops *s, hlo_value v, int64_t from) {
   int64_t n = hlo_shape(v)->dims[d];
   s->written++;
   if (i->op == HLO_PAD) {
-    stops_of_padding(s, i, d, from);
+    split_points_of_padding(s, i, d, from);
   } else if (i->op == HLO_CONCAT) {
-    stops_of_parts(s, i, d, from);
+    split_points_of_parts(s, i, d, from);
   } else if (i->op == HLO_GATHER) {
-    stops_of_taking(s, i, d, from);
+    split_points_of_taking(s, i, d, from);
   }
   for (uint32_t k = 0; keeps_order(i) && k < i->n_operands; k++) {
     const shape *x = hlo_shape(i->operands[k]);
     int inner = innermost(x);
     if (inner >= 0 && x->dims[inner] == n && shape_elements(x) == shape_elements(hlo_shape(v))) {
-      find_stops(s, i->operands[k], from);
+      find_split_points(s, i->operands[k], from);
     }
   }
 }
 
-const int64_t *emit_stops_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, int64_t inner, int *n) {
-  stops *s = ARENA_NEW(e->w->arena, stops);
-  *s = (stops){.e = e, .inner = inner};
+const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, int64_t inner, int *n) {
+  split_points *s = ARENA_NEW(e->w->arena, split_points);
+  *s = (split_points){.e = e, .inner = inner};
   for (uint32_t k = 0; k < n_roots; k++) {
     int d = innermost(hlo_shape(roots[k]));
     if (d >= 0 && hlo_shape(roots[k])->dims[d] == inner) {
-      find_stops(s, roots[k], 0);
+      find_split_points(s, roots[k], 0);
     }
   }
   bool few = s->written * (s->n + 1) <= MAX_WRITTEN && !e->w->target->gpu;

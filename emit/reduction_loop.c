@@ -1,18 +1,18 @@
-/* fold.c - see fold.h. */
+/* reduction_loop.c - see reduction_loop.h. */
 #include <assert.h>
 
-#include "emit/fold.h"
-#include "emit/plan.h"
+#include "emit/reduction_loop.h"
+#include "emit/loop_plan.h"
 
 enum { MAX_COPIES = 4, SHORT = 4, UNROLL = 12 };
 
 /* Carried values: copies * n vectors, then for rows n scalars for what is left at the ends of rows. */
-static int carried(const emit_fold *f) { return f->n * (f->copies + f->rows); }
+static int carried(const emit_reduction_loop *f) { return f->n * (f->copies + f->rows); }
 
-static LLVMValueRef *scalars_of(const emit_fold *f, LLVMValueRef *acc) { return acc + f->n * f->copies; }
+static LLVMValueRef *scalars_of(const emit_reduction_loop *f, LLVMValueRef *acc) { return acc + f->n * f->copies; }
 
 /* One step at position `p` of the innermost dimension, into copy number `copy` (copies: the scalars). */
-static void step_at(const emit_fold *f, emit_index *outer, emit_pos p, int copy, LLVMValueRef *acc) {
+static void step_at(const emit_reduction_loop *f, emit_index *outer, emit_pos p, int copy, LLVMValueRef *acc) {
   emit_element *e = f->e;
   int lanes = e->x.lanes;
   emit_index *r = emit_index_new(&e->x, f->rank, f->dims);
@@ -28,7 +28,7 @@ static void step_at(const emit_fold *f, emit_index *outer, emit_pos p, int copy,
 }
 
 /* Positions [from, to) of the innermost dimension, `copies` steps of `width` each time around. */
-static void inner_loop(const emit_fold *f, emit_index *outer, int64_t from, int64_t to, int width, int copies,
+static void inner_loop(const emit_reduction_loop *f, emit_index *outer, int64_t from, int64_t to, int width, int copies,
                        int first_copy, LLVMValueRef *acc) {
   emit_element *e = f->e;
   int64_t stride = (int64_t)width * copies, trips = (to - from) / stride;
@@ -61,21 +61,21 @@ static void inner_loop(const emit_fold *f, emit_index *outer, int64_t from, int6
 }
 
 /* The row's last vector, of which `seen` lanes have been taken. */
-static void last_vector(const emit_fold *f, emit_index *outer, int64_t n, int seen, LLVMValueRef *acc) {
+static void last_vector(const emit_reduction_loop *f, emit_index *outer, int64_t n, int seen, LLVMValueRef *acc) {
   const emit_ir *w = f->e->w;
   LLVMValueRef lanes[256];
   for (int k = 0; k < f->lanes; k++) {
     lanes[k] = LLVMConstInt(w->i1, k >= seen, false);
   }
-  emit_fold once = *f;
+  emit_reduction_loop once = *f;
   once.mask = LLVMConstVector(lanes, (unsigned)f->lanes);
   step_at(&once, outer, emit_pos_lanes(emit_i64(w, n - f->lanes), 1, 1), 0, acc);
 }
 
-static void nest(const emit_fold *f, int level, emit_index *outer, LLVMValueRef *acc);
+static void nest(const emit_reduction_loop *f, int level, emit_index *outer, LLVMValueRef *acc);
 
 /* The part of dim `level` that is wanted, or all of it. */
-static void part_loop(const emit_fold *f, int level, emit_index *outer, LLVMValueRef *acc) {
+static void part_loop(const emit_reduction_loop *f, int level, emit_index *outer, LLVMValueRef *acc) {
   emit_element *e = f->e;
   int64_t left = 1;
   for (int k = level + 1; k < f->rank; k++) {
@@ -104,7 +104,7 @@ static void part_loop(const emit_fold *f, int level, emit_index *outer, LLVMValu
   }
 }
 
-static void innermost(const emit_fold *f, emit_index *outer, LLVMValueRef *acc) {
+static void innermost(const emit_reduction_loop *f, emit_index *outer, LLVMValueRef *acc) {
   if (f->rank && f->from[f->rank - 1]) {
     part_loop(f, f->rank - 1, outer, acc);
     return;
@@ -125,7 +125,7 @@ static void innermost(const emit_fold *f, emit_index *outer, LLVMValueRef *acc) 
   }
 }
 
-static void nest(const emit_fold *f, int level, emit_index *outer, LLVMValueRef *acc) {
+static void nest(const emit_reduction_loop *f, int level, emit_index *outer, LLVMValueRef *acc) {
   if (level >= f->rank - 1) {
     innermost(f, outer, acc);
     return;
@@ -145,11 +145,11 @@ static void nest(const emit_fold *f, int level, emit_index *outer, LLVMValueRef 
 }
 
 /* The upper half of the lanes onto the lower one until one is left. */
-static void across_lanes(const emit_fold *f, LLVMValueRef *acc) {
+static void across_lanes(const emit_reduction_loop *f, LLVMValueRef *acc) {
   emit_element *e = f->e;
   int lanes = e->x.lanes, mask[256];
   for (int half = f->lanes / 2; half >= 1; half /= 2) {
-    LLVMValueRef low[EMIT_FOLD_PARTS], high[EMIT_FOLD_PARTS];
+    LLVMValueRef low[EMIT_REDUCTION_LOOP_VALUES], high[EMIT_REDUCTION_LOOP_VALUES];
     for (int k = 0; k < f->n; k++) {
       for (int j = 0; j < half; j++) {
         mask[j] = j;
@@ -170,7 +170,7 @@ static void across_lanes(const emit_fold *f, LLVMValueRef *acc) {
 }
 
 /* How many sums at once hide the latency of one: as long as the body is small. */
-static int choose_copies(const emit_fold *f) {
+static int choose_copies(const emit_reduction_loop *f) {
   int64_t n = f->rank ? f->dims[f->rank - 1] / (f->rows ? f->lanes : 1) : 1;
   bool many = !f->rows && f->e->x.lanes > f->e->wide; /* several vectors at once are copies enough */
   int copies = f->compact || many ? 1 : f->n <= 2 ? MAX_COPIES : 2;
@@ -181,7 +181,7 @@ static int choose_copies(const emit_fold *f) {
 }
 
 /* Lanes for a row of n elements, of which the last vector may be taken twice. */
-static int row_lanes(const emit_fold *f, int64_t n) {
+static int row_lanes(const emit_reduction_loop *f, int64_t n) {
   if (!f->masks) {
     return emit_choose_lanes(n, f->e->wide);
   }
@@ -192,7 +192,7 @@ static int row_lanes(const emit_fold *f, int64_t n) {
   return lanes >= 4 || lanes == f->e->wide ? lanes : 1;
 }
 
-void emit_fold_run(emit_fold *f, LLVMValueRef *out) {
+void emit_reduction_loop_run(emit_reduction_loop *f, LLVMValueRef *out) {
   emit_element *e = f->e;
   f->lanes = e->x.lanes;
   if (f->rows) {
@@ -233,7 +233,7 @@ void emit_fold_run(emit_fold *f, LLVMValueRef *out) {
   }
 }
 
-bool emit_fold_inside(const emit_element *e, emit_pos p, int64_t span, int64_t n, LLVMValueRef *inside) {
+bool emit_reduction_loop_inside(const emit_element *e, emit_pos p, int64_t span, int64_t n, LLVMValueRef *inside) {
   if (p.step < 0 && e->x.lanes > 1) { /* scattered, or backwards */
     return false;
   }
@@ -250,11 +250,11 @@ bool emit_fold_inside(const emit_element *e, emit_pos p, int64_t span, int64_t n
   return true;
 }
 
-void emit_fold_either(LLVMValueRef inside, emit_fold *fast, emit_fold *slow, LLVMValueRef *out) {
+void emit_reduction_loop_either(LLVMValueRef inside, emit_reduction_loop *fast, emit_reduction_loop *slow, LLVMValueRef *out) {
   emit_element *e = fast->e;
   const emit_ir *w = e->w;
-  emit_fold *folds[2] = {fast, slow};
-  LLVMValueRef values[2][EMIT_FOLD_PARTS];
+  emit_reduction_loop *folds[2] = {fast, slow};
+  LLVMValueRef values[2][EMIT_REDUCTION_LOOP_VALUES];
   LLVMBasicBlockRef at[2] = {emit_block(w, "inside"), emit_block(w, "edge")}, done = emit_block(w, "folded"),
                     from[2];
   LLVMBuildCondBr(w->builder, inside, at[0], at[1]);
@@ -262,7 +262,7 @@ void emit_fold_either(LLVMValueRef inside, emit_fold *fast, emit_fold *slow, LLV
     uint32_t mark = emit_table_mark(e->x.table);
     LLVMPositionBuilderAtEnd(w->builder, at[k]);
     e->slow += k;
-    emit_fold_run(folds[k], values[k]);
+    emit_reduction_loop_run(folds[k], values[k]);
     e->slow -= k;
     emit_table_release(e->x.table, mark);
     from[k] = emit_here(w);

@@ -1,4 +1,4 @@
-/* tiles.c - kernels that turn arrays around: a transpose, and the elementwise work around it.
+/* transpose_tiles.c - kernels that turn arrays around: a transpose, and the elementwise work around it.
  *
  * Where the innermost dimension of the result is not that of the transposed array, elements that lie side by side on one side
  * stand far apart on the other.  A step of these kernels is a square of both dimensions, as wide as a vector: its columns are
@@ -7,7 +7,7 @@
  *
  * A result with two to four columns (colours become channels, channels are shuffled, elements are repeated, single columns are put
  * side by side) is no square: its columns are computed in the same way, and then interleaved. */
-#include "emit/plan.h"
+#include "emit/loop_plan.h"
 #include "emit/writer.h"
 #include "hlo/row_space.h"
 
@@ -126,10 +126,10 @@ static hlo_value unviewed(const emit_writer *w, hlo_value v) {
 
 /* Rows as runs along which nothing that is read changes: the last two dims before the columns.  False: there are none. */
 static bool cut_rows(tiles *t, const hlo_instr *turned) {
-  emit_cuts cuts = {0};
+  emit_dim_boundaries cuts = {0};
   int64_t runs[SHAPE_MAX_RANK], rows = t->dims[t->column], columns = t->dims[t->rank - 1];
   for (uint32_t k = 0; k < turned->n_operands; k++) {
-    emit_cuts_of(&t->w->e, turned->operands[k], &cuts);
+    emit_dim_boundaries_of(&t->w->e, turned->operands[k], &cuts);
   }
   int64_t run = runs[emit_loop_extents(&cuts, shape_elements(hlo_shape(turned->operands[0])), runs) - 1];
   if (run % rows == 0) {

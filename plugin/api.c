@@ -268,23 +268,23 @@ static status check(oxla_model *model) {
 
 oxla_error *oxla_check(oxla_model *model) { return api_error(check(model)); }
 
-typedef struct surveying {
+typedef struct support_call {
   rt_span bytes;
   const char *backend;
   oxla_finding_fn *found;
   void *data;
-} surveying;
+} support_call;
 
-static status survey(void *data) {
-  const surveying *s = data;
+static status report(void *data) {
+  const support_call *s = data;
   const plug_compiler *compiler;
   const rt_target *target;
-  plug_survey out;
+  support_report out;
   plug_request request = {.backend = s->backend ? s->backend : "cpu", .open_dim = 1};
   TRY(plug_target_find(request.backend, &target));
   TRY(plug_compiler_open(&compiler));
   arena *a = arena_create(NULL);
-  status failed = compiler->survey(a, NULL, s->bytes, &request, &out);
+  status failed = compiler->report(a, NULL, s->bytes, &request, &out);
   for (uint32_t k = 0; !failed && k < out.n_findings; k++) {
     s->found(s->data, out.findings[k].node, (oxla_code)out.findings[k].code, out.findings[k].text);
   }
@@ -298,8 +298,8 @@ oxla_error *oxla_survey(const void *bytes, size_t size, const oxla_options *opti
   }
   oxla_options o;
   status failed = read_options(options, &o);
-  surveying s = {{bytes, size}, o.backend, found, data};
-  return api_error(failed ? failed : plug_run_with_stack(PLUG_COMPILE_STACK, survey, &s));
+  support_call s = {{bytes, size}, o.backend, found, data};
+  return api_error(failed ? failed : plug_run_with_stack(PLUG_COMPILE_STACK, report, &s));
 }
 
 /* --- versions --- */

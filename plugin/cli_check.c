@@ -16,7 +16,7 @@ static arena *bounded_arena(const cli_args *args, arena *a) {
   return *kept = arena_create(budget);
 }
 
-static void print_ops(const plug_survey *c) {
+static void print_ops(const support_report *c) {
   printf("%-40s %7s %7s %7s\n", "operator", "opset", "version", "nodes");
   for (uint32_t k = 0; k < c->n_ops; k++) {
     const plug_op_use *u = &c->ops[k];
@@ -35,7 +35,7 @@ static void print_ops(const plug_survey *c) {
 status cli_check(const cli_args *args, arena *a, int *code) {
   const plug_compiler *compiler;
   plug_session_options options;
-  plug_survey found;
+  support_report found;
   TRY(cli_session_options(args, a, &options));
   TRY(plug_compiler_open(&compiler));
   if (args->list) {
@@ -51,7 +51,7 @@ status cli_check(const cli_args *args, arena *a, int *code) {
                           .open_dim = options.open_dim};
   arena *model = bounded_arena(args, a);
   cli_progress_start(args->quiet, "checking", 0);
-  TRY(plug_name_file(compiler->survey(model, args->files.items[0], (rt_span){0}, &request, &found), args->files.items[0]));
+  TRY(plug_name_file(compiler->report(model, args->files.items[0], (rt_span){0}, &request, &found), args->files.items[0]));
   cli_progress_end();
   TRY(plug_name_file(plug_check_dims(a, options.dims, options.n_dims, found.dim_names, found.n_dim_names), args->files.items[0]));
   if (!args->quiet) {

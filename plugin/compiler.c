@@ -24,7 +24,7 @@
 #include "hlo/verify.h"
 #include "plugin/compiler_backend.h"
 #include "plugin/compiler_segments.h"
-#include "plugin/compiler_survey.h"
+#include "plugin/compiler_support.h"
 #include "plugin/compiler_text.h"
 #include "plugin/compiler_verify.h"
 #include "runtime/weight_pool.h"
@@ -713,7 +713,7 @@ const plug_compiler *onnx_xla_compiler_get(uint32_t abi) {
       .verify = plug_verify,
       .print_ptx = plug_print_ptx,
       .list_ops = plug_list_ops,
-      .survey = plug_survey_model,
+      .check_support = compiler_check_support,
       .opt = plug_opt,
       .pass_list = plug_pass_list,
       .op_page = onnx_op_page,

@@ -100,7 +100,7 @@ typedef struct plug_finding {
 } plug_finding;
 
 /* What stands between a model and running it. */
-typedef struct plug_survey {
+typedef struct support_report {
   plug_op_use *ops;
   uint32_t n_ops, n_values, n_problems, n_notes;
   const char **values;   /* "input x: f32[batch,3]", as declared */
@@ -110,7 +110,7 @@ typedef struct plug_survey {
   uint32_t n_dim_names;
   plug_finding *findings; /* problems and guesses, by node; what depends on a node with one is not looked at */
   uint32_t n_findings;
-} plug_survey;
+} support_report;
 
 /* What to verify a source with. */
 typedef struct plug_verify_options {
@@ -163,7 +163,7 @@ typedef struct plug_compiler {
   status (*list_ops)(const plug_source *s, arena *a, plug_op_use **out, uint32_t *n);
   /* All operators of a model file, or (path NULL) of a model in memory, and all that is not supported in it.  Fails only if
    * it cannot be read. */
-  status (*survey)(arena *a, const char *path, rt_span bytes, const plug_request *request, plug_survey *out);
+  status (*check_support)(arena *a, const char *path, rt_span bytes, const plug_request *request, support_report *out);
   /* Named passes, comma-separated, on HLO text. */
   status (*opt)(arena *a, const char *name, const char *text, size_t size, const char *passes, const char **out);
   /* "name: contract" lines of all passes. */

@@ -108,7 +108,7 @@ static OrtStatus *set_levels(claim *c) {
 
 /* --- what can be imported --- */
 
-static OrtStatus *survey_groups(claim *c, bool *chosen, size_t *n_found) {
+static OrtStatus *check_partitions(claim *c, bool *chosen, size_t *n_found) {
   *n_found = 0;
   for (size_t level = 0; level < c->n_levels; level++) {
     size_t more = 0, n = 0;
@@ -117,7 +117,7 @@ static OrtStatus *survey_groups(claim *c, bool *chosen, size_t *n_found) {
       n += chosen[k];
     }
     if (n) {
-      ORT_TRY(ort_survey(c->p, &c->g, chosen, c->taken, &more));
+      ORT_TRY(ort_support(c->p, &c->g, chosen, c->taken, &more));
     }
     *n_found += more;
   }
@@ -130,7 +130,7 @@ static OrtStatus *settle(claim *c) {
   size_t n_found = 1;
   for (int round = 0; !failed && n_found && round < MOST_ROUNDS; round++) {
     failed = set_levels(c);
-    failed = failed ? failed : survey_groups(c, chosen, &n_found);
+    failed = failed ? failed : check_partitions(c, chosen, &n_found);
   }
   free(chosen);
   return failed;
@@ -251,7 +251,7 @@ static OrtStatus *leaves_bodies(const ort_provider *p, const OrtGraph *graph, co
   size_t n_found;
   OrtStatus *failed = ort_node_read(p, node, &n);
   failed = failed ? failed : ort_node_crosses(p, &n, out);
-  failed = failed || !*out ? failed : ort_survey(p, &g, &chosen, out, &n_found);
+  failed = failed || !*out ? failed : ort_support(p, &g, &chosen, out, &n_found);
   *out = *out || !n.op || !keeps_bodies(n.op);
   ort_node_free(&n);
   return failed;

@@ -94,7 +94,7 @@ OrtStatus *ort_value_type(const ort_provider *p, const OrtValueInfo *value, int 
 OrtStatus *ort_value_shape(const ort_provider *p, const OrtValueInfo *value, ort_array *out, bool *known);
 
 /* What the chosen nodes (NULL: all) read that none of them makes, once each.  Set p, the rest to zeros; to be freed
- * also when it fails (ort_survey.c). */
+ * also when it fails (ort_support.c). */
 typedef struct ort_values {
   const OrtValueInfo **items;
   size_t n, capacity;
@@ -154,10 +154,10 @@ OrtStatus *ort_model_write(const ort_provider *p, const ort_graph *g, const ort_
 /* --- what the provider does --- */
 
 /* Whether the values around a node and in its bodies are arrays of types that we share with ONNX Runtime, and it can
- * be written (ort_survey.c). */
+ * be written (ort_support.c). */
 OrtStatus *ort_node_crosses(const ort_provider *p, const ort_node *n, bool *ok);
 /* Looks at the chosen nodes as one model; those that cannot be imported are taken no more: *n_found of them. */
-OrtStatus *ort_survey(const ort_provider *p, const ort_graph *g, const bool *chosen, bool *taken, size_t *n_found);
+OrtStatus *ort_support(const ort_provider *p, const ort_graph *g, const bool *chosen, bool *taken, size_t *n_found);
 OrtStatus *ort_claim(ort_provider *p, const OrtGraph *graph, OrtEpGraphSupportInfo *support); /* ort_claim.c */
 OrtStatus *ort_compile(ort_provider *p, const OrtGraph *graph, const OrtNode *node, OrtNodeComputeInfo **out,
                        OrtNode **context_node); /* ort_fused.c */

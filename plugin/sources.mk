@@ -27,7 +27,7 @@ plugin_compiler_sources = \
 	plugin/compiler_part.c \
 	plugin/compiler_segments.c \
 	plugin/compiler_sequences.c \
-	plugin/compiler_survey.c \
+	plugin/compiler_support.c \
 	plugin/compiler_text.c \
 	plugin/compiler_verify.c
 plugin_ifi_sources = \
@@ -53,7 +53,7 @@ plugin_ort_sources = \
 	plugin/ort_factory.c \
 	plugin/ort_fused.c \
 	plugin/ort_model.c \
-	plugin/ort_survey.c \
+	plugin/ort_support.c \
 	plugin/ort_verify.c \
 	plugin/ort_weights.c \
 	plugin/ort_wire.c
@@ -104,7 +104,7 @@ plugin_files = \
 	plugin/compiler_interpreter_internal.h \
 	plugin/compiler_part.h \
 	plugin/compiler_segments.h \
-	plugin/compiler_survey.h \
+	plugin/compiler_support.h \
 	plugin/compiler_text.h \
 	plugin/compiler_verify.h \
 	plugin/foxi-xla.map \

@@ -1,28 +1,28 @@
-#include "plugin/compiler_survey.h"
+#include "plugin/compiler_support.h"
 
 #include <string.h>
 
 #include "backend_ref/eval.h"
 #include "frontend/import.h"
 
-typedef struct survey {
+typedef struct check_support {
   arena *a;
   const char *path;
   rt_span bytes; /* where there is no path */
   const plug_request *request;
-  plug_survey *out;
+  support_report *out;
   const onnx_model *m;
   dim_table *dims;
   onnx_input_shape *inputs;
   uint32_t n_inputs, cap_problems, cap_notes, cap_values, cap_dim_names;
   bool open; /* some dimension was guessed */
-} survey;
+} check_support;
 
-static void add_problem(survey *c, const char *text) {
+static void add_problem(check_support *c, const char *text) {
   *ARENA_PUSH(c->a, c->out->problems, c->out->n_problems, c->cap_problems) = text;
 }
 
-static void add_status(survey *c, status s) {
+static void add_status(check_support *c, status s) {
   add_problem(c, arena_strdup(c->a, status_message(s)));
   status_free(s);
 }
@@ -42,7 +42,7 @@ plug_op_use *plug_op_uses(arena *a, const void *onnx_usage, uint32_t n) {
   return out;
 }
 
-static status survey_ops(survey *c) {
+static status check_ops(check_support *c) {
   onnx_op_usage *used;
   TRY(onnx_list_ops(c->a, c->m, &used, &c->out->n_ops));
   c->out->ops = plug_op_uses(c->a, used, c->out->n_ops);
@@ -57,7 +57,7 @@ static status survey_ops(survey *c) {
 }
 
 /* Those that the importer made up begin with '_'. */
-static void list_dim_name(survey *c, const char *name) {
+static void list_dim_name(check_support *c, const char *name) {
   bool listed = *name == '_';
   for (uint32_t k = 0; k < c->out->n_dim_names && !listed; k++) {
     listed = strcmp(c->out->dim_names[k], name) == 0;
@@ -69,7 +69,7 @@ static void list_dim_name(survey *c, const char *name) {
 
 /* A dimension as the request has it. */
 static dim size_of(void *data, dim symbol) {
-  survey *c = data;
+  check_support *c = data;
   list_dim_name(c, dim_name(c->dims, symbol));
   for (uint32_t k = 0; k < c->request->n_dims; k++) {
     if (strcmp(dim_name(c->dims, symbol), c->request->dims[k].name) == 0) {
@@ -81,7 +81,7 @@ static dim size_of(void *data, dim symbol) {
 }
 
 /* Names that the importer made up begin with '_'. */
-static const char *shape_for_people(survey *c, const shape *s) {
+static const char *shape_for_people(check_support *c, const shape *s) {
   const char *text = "";
   for (int d = 0; d < s->rank; d++) {
     const char *name = dim_name(c->dims, s->dims[d]);
@@ -92,7 +92,7 @@ static const char *shape_for_people(survey *c, const shape *s) {
 }
 
 /* The declared shape, listed for people; false where it is no array. */
-static bool list_value(survey *c, const char *what, const Onnx__ValueInfoProto *v, shape *s, status *failed) {
+static bool list_value(check_support *c, const char *what, const Onnx__ValueInfoProto *v, shape *s, status *failed) {
   *failed = v->type ? onnx_value_shape(c->dims, v, s) : NULL;
   bool known = v->type && !*failed;
   *ARENA_PUSH(c->a, c->out->values, c->out->n_values, c->cap_values) =
@@ -101,7 +101,7 @@ static bool list_value(survey *c, const char *what, const Onnx__ValueInfoProto *
 }
 
 /* Every input with a shape, so that the import can say whose contents it wants. */
-static void survey_values(survey *c) {
+static void check_values(check_support *c) {
   const Onnx__GraphProto *g = c->m->graph;
   shape s;
   status failed;
@@ -133,12 +133,12 @@ static void survey_values(survey *c) {
   }
 }
 
-static void add_note(survey *c, const char *text) {
+static void add_note(check_support *c, const char *text) {
   *ARENA_PUSH(c->a, c->out->notes, c->out->n_notes, c->cap_notes) = text;
 }
 
 /* Where sizes are guessed, what does not fit them says nothing about the model. */
-static void add_finding(survey *c, status_code code, const char *text) {
+static void add_finding(check_support *c, status_code code, const char *text) {
   if (c->open && code != STATUS_UNSUPPORTED) {
     add_note(c, arena_printf(c->a, "with open dimensions as %lld (--dim and --shape change that): %s",
                              (long long)c->request->open_dim, text));
@@ -148,7 +148,7 @@ static void add_finding(survey *c, status_code code, const char *text) {
 }
 
 /* What importing finds, node by node: attributes, types, sizes.  Operators that are not supported stand there already. */
-static void survey_nodes(survey *c) {
+static void check_nodes(check_support *c) {
   hlo_module *m;
   onnx_findings findings = {0};
   bool wants = false, complete;
@@ -183,20 +183,20 @@ static void survey_nodes(survey *c) {
   status_free(failed);
 }
 
-static status survey_guarded(void *data) {
-  survey *c = data;
+static status check_guarded(void *data) {
+  check_support *c = data;
   onnx_model *m;
-  *c->out = (plug_survey){0};
+  *c->out = (support_report){0};
   TRY(c->path ? onnx_model_open(c->a, c->path, NULL, &m)
               : onnx_model_from_memory(c->a, c->bytes.data, c->bytes.size, NULL, NULL, &m));
   c->m = m;
-  TRY(survey_ops(c));
+  TRY(check_ops(c));
   c->dims = dim_table_create(c->a);
-  survey_values(c);
-  survey_nodes(c);
+  check_values(c);
+  check_nodes(c);
   return NULL;
 }
 
-status plug_survey_model(arena *a, const char *path, rt_span bytes, const plug_request *request, plug_survey *out) {
-  return guard_run(survey_guarded, &(survey){.a = a, .path = path, .bytes = bytes, .request = request, .out = out});
+status compiler_check_support(arena *a, const char *path, rt_span bytes, const plug_request *request, support_report *out) {
+  return guard_run(check_guarded, &(check_support){.a = a, .path = path, .bytes = bytes, .request = request, .out = out});
 }

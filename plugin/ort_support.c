@@ -1,4 +1,4 @@
-/* ort_survey.c - which nodes of a graph can be taken: found by importing them, not by a list of operators. */
+/* ort_support.c - which nodes of a graph can be taken: found by importing them, not by a list of operators. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static OrtStatus *all_possible(const ort_provider *p, const ort_graph *g, bool *
     ORT_TRY(ort_node_crosses(p, &g->nodes[k], ok));
     taken[k] = *ok;
   }
-  ORT_TRY(*ok ? ort_survey(p, g, chosen, taken, &n_found) : NULL);
+  ORT_TRY(*ok ? ort_support(p, g, chosen, taken, &n_found) : NULL);
   *ok = *ok && n_found == 0;
   return NULL;
 }
@@ -227,7 +227,7 @@ static OrtStatus *import(finding *f, const ort_graph *g, const bool *chosen, con
   return failed;
 }
 
-OrtStatus *ort_survey(const ort_provider *p, const ort_graph *g, const bool *chosen, bool *taken, size_t *n_found) {
+OrtStatus *ort_support(const ort_provider *p, const ort_graph *g, const bool *chosen, bool *taken, size_t *n_found) {
   ort_partition_values b = {.p = p};
   size_t *numbers = calloc(g->n_nodes + 1, sizeof *numbers), n = 0;
   OrtStatus *failed = numbers ? NULL : ort_no_memory(p);

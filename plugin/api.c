@@ -55,7 +55,7 @@ status api_shape(const char *name, oxla_type type, int rank, const int64_t *dims
   return status_about(shape_check(out, name), STATUS_ABOUT_SHAPE);
 }
 
-static status take_constants(const oxla_options *o, plug_constant *out) {
+static status take_constants(const oxla_options *o, compiler_constant *out) {
   CHECK_THAT(o->constants || o->n_constants == 0, STATUS_INVALID_ARGUMENT, "%zu constants, but no list of them",
              o->n_constants);
   for (size_t k = 0; k < o->n_constants; k++) {
@@ -71,20 +71,20 @@ static status take_constants(const oxla_options *o, plug_constant *out) {
 }
 
 static status open_session(const char *path, const void *bytes, size_t size, const oxla_options *o,
-                           plug_session_options *options, plug_session **out) {
-  plug_constant *constants = calloc(o->n_constants + 1, sizeof *constants);
+                           session_options *options, session **out) {
+  compiler_constant *constants = calloc(o->n_constants + 1, sizeof *constants);
   CHECK_THAT(constants, STATUS_RESOURCE, "out of memory");
   options->constants = constants;
   options->n_constants = (uint32_t)o->n_constants;
   status failed = take_constants(o, constants);
   if (!failed) {
-    failed = plug_session_open(path, bytes, size, options, out);
+    failed = session_open(path, bytes, size, options, out);
   }
   free(constants);
   return failed;
 }
 
-static void log_line(void *model, plug_log_level level, const char *line) {
+static void log_line(void *model, session_log_level level, const char *line) {
   const oxla_model *m = model;
   m->log(m->log_data, (oxla_log_level)level, line);
 }
@@ -99,7 +99,7 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
              o.threads, o.lanes);
   CHECK_THAT(o.n_dims <= MAX_LIST && o.n_constants <= MAX_LIST, STATUS_INVALID_ARGUMENT,
              "%zu values of dimensions and %zu constants: more than %d", o.n_dims, o.n_constants, MAX_LIST);
-  plug_session_options options = {
+  session_options options = {
       .backend = o.backend,
       .compile = {.cpu = o.cpu, .lanes = (uint32_t)o.lanes, .threads = (uint32_t)o.threads,
                   .skip_passes = o.skip_passes, .exact = o.exact != 0,
@@ -109,7 +109,7 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
       .cache = o.cache,
       .keep_programs = o.cache && *o.cache,
       .cache_bytes = o.cache_bytes,
-      .dims = (const plug_dim *)o.dims,
+      .dims = (const compiler_dim *)o.dims,
       .n_dims = (uint32_t)o.n_dims,
       .open_dim = !o.closed_dims,
       .max_memory = o.max_memory,
@@ -137,7 +137,7 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
   return NULL;
 }
 
-_Static_assert(sizeof(oxla_dim) == sizeof(plug_dim), "one is used as the other");
+_Static_assert(sizeof(oxla_dim) == sizeof(compiler_dim), "one is used as the other");
 
 oxla_error *oxla_load(const char *path, const oxla_options *options, oxla_model **out) {
   return api_error(load(path, NULL, 0, options, out));
@@ -150,7 +150,7 @@ oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options 
 void oxla_model_destroy(oxla_model *model) {
   if (model) {
     api_free_taken(model);
-    plug_session_close(model->session);
+    session_close(model->session);
     pthread_mutex_destroy(&model->lock);
     free(model);
   }
@@ -159,18 +159,18 @@ void oxla_model_destroy(oxla_model *model) {
 /* --- what a model declares --- */
 
 /* No model declares nothing. */
-static const plug_source *source_of(const oxla_model *model) {
-  static const plug_source nothing;
-  return model ? plug_session_source(model->session) : &nothing;
+static const compiler_model *source_of(const oxla_model *model) {
+  static const compiler_model nothing;
+  return model ? session_source(model->session) : &nothing;
 }
 
-static const plug_value *value_at(const plug_value *values, uint32_t n, size_t index) {
+static const model_value *value_at(const model_value *values, uint32_t n, size_t index) {
   return index < n ? &values[index] : NULL;
 }
-static const plug_value *input_at(const oxla_model *model, size_t index) {
+static const model_value *input_at(const oxla_model *model, size_t index) {
   return value_at(source_of(model)->inputs, source_of(model)->n_inputs, index);
 }
-static const plug_value *output_at(const oxla_model *model, size_t index) {
+static const model_value *output_at(const oxla_model *model, size_t index) {
   return value_at(source_of(model)->outputs, source_of(model)->n_outputs, index);
 }
 
@@ -179,17 +179,17 @@ size_t oxla_output_count(const oxla_model *model) { return source_of(model)->n_o
 size_t oxla_initializer_count(const oxla_model *model) { return source_of(model)->n_initializers; }
 
 const char *oxla_input_name(const oxla_model *model, size_t index) {
-  const plug_value *v = input_at(model, index);
+  const model_value *v = input_at(model, index);
   return v ? v->name : NULL;
 }
 
 const char *oxla_output_name(const oxla_model *model, size_t index) {
-  const plug_value *v = output_at(model, index);
+  const model_value *v = output_at(model, index);
   return v ? v->name : NULL;
 }
 
 const char *oxla_input_dim_name(const oxla_model *model, size_t index, int number) {
-  const plug_value *v = input_at(model, index);
+  const model_value *v = input_at(model, index);
   return v && number >= 0 && number < v->shape.rank ? v->dim_names[number] : NULL;
 }
 
@@ -201,7 +201,7 @@ oxla_tensor api_tensor(const shape *s) {
   return t;
 }
 
-static status describe(const plug_value *v, const char *what, size_t index, oxla_tensor *out) {
+static status describe(const model_value *v, const char *what, size_t index, oxla_tensor *out) {
   CHECK_THAT(v, STATUS_INVALID_ARGUMENT, "there is no %s %zu", what, index);
   CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the type of %s %zu", what, index);
   *out = api_tensor(&v->shape);
@@ -217,7 +217,7 @@ oxla_error *oxla_output_type(const oxla_model *model, size_t index, oxla_tensor 
 }
 
 const char *oxla_metadata(const oxla_model *model, const char *key) {
-  const plug_source *s = source_of(model);
+  const compiler_model *s = source_of(model);
   for (uint32_t k = 0; key && k < s->n_properties; k++) {
     if (strcmp(s->properties[k].key, key) == 0) {
       return s->properties[k].value;
@@ -228,7 +228,7 @@ const char *oxla_metadata(const oxla_model *model, const char *key) {
 
 static status save(oxla_model *model, const char *path) {
   CHECK_THAT(model && path, STATUS_INVALID_ARGUMENT, "no %s", model ? "path" : "model");
-  return plug_session_save(model->session, path);
+  return session_save(model->session, path);
 }
 
 oxla_error *oxla_save(oxla_model *model, const char *path) { return api_error(save(model, path)); }
@@ -240,7 +240,7 @@ static status save_memory(oxla_model *model, void **bytes, size_t *size) {
   *size = 0;
   FILE *f = open_memstream(&text, size);
   CHECK_THAT(f, STATUS_RESOURCE, "out of memory");
-  status failed = plug_session_save_stream(model->session, f);
+  status failed = session_save_stream(model->session, f);
   if (fclose(f) != 0 && !failed) {
     failed = status_error(STATUS_RESOURCE, "out of memory");
   }
@@ -263,7 +263,7 @@ void oxla_free(void *memory) { free(memory); }
 
 static status check(oxla_model *model) {
   CHECK_THAT(model, STATUS_INVALID_ARGUMENT, "no model");
-  return plug_session_check(model->session, &(plug_inputs){0});
+  return session_check(model->session, &(session_inputs){0});
 }
 
 oxla_error *oxla_check(oxla_model *model) { return api_error(check(model)); }
@@ -275,16 +275,16 @@ typedef struct support_call {
   void *data;
 } support_call;
 
-static status report(void *data) {
+static status run_support_call(void *data) {
   const support_call *s = data;
-  const plug_compiler *compiler;
+  const compiler_api *compiler;
   const rt_target *target;
   support_report out;
-  plug_request request = {.backend = s->backend ? s->backend : "cpu", .open_dim = 1};
-  TRY(plug_target_find(request.backend, &target));
-  TRY(plug_compiler_open(&compiler));
+  compile_request request = {.backend = s->backend ? s->backend : "cpu", .open_dim = 1};
+  TRY(session_find_target(request.backend, &target));
+  TRY(session_open_compiler(&compiler));
   arena *a = arena_create(NULL);
-  status failed = compiler->report(a, NULL, s->bytes, &request, &out);
+  status failed = compiler->check_support(a, NULL, s->bytes, &request, &out);
   for (uint32_t k = 0; !failed && k < out.n_findings; k++) {
     s->found(s->data, out.findings[k].node, (oxla_code)out.findings[k].code, out.findings[k].text);
   }
@@ -299,16 +299,16 @@ oxla_error *oxla_survey(const void *bytes, size_t size, const oxla_options *opti
   oxla_options o;
   status failed = read_options(options, &o);
   support_call s = {{bytes, size}, o.backend, found, data};
-  return api_error(failed ? failed : plug_run_with_stack(PLUG_COMPILE_STACK, report, &s));
+  return api_error(failed ? failed : run_with_stack(SESSION_COMPILE_STACK, run_support_call, &s));
 }
 
 /* --- versions --- */
 
 static status versions(int *ir_version, int *opset_version) {
-  const plug_compiler *compiler;
+  const compiler_api *compiler;
   CHECK_THAT(ir_version && opset_version, STATUS_INVALID_ARGUMENT, "no place for the versions");
   *ir_version = *opset_version = 0;
-  TRY(plug_compiler_open(&compiler));
+  TRY(session_open_compiler(&compiler));
   *ir_version = compiler->ir_version;
   *opset_version = compiler->opset_version;
   return NULL;
@@ -318,4 +318,4 @@ oxla_error *oxla_onnx_versions(int *ir_version, int *opset_version) {
   return api_error(versions(ir_version, opset_version));
 }
 
-const char *oxla_version(void) { return plug_version(); }
+const char *oxla_version(void) { return session_version(); }

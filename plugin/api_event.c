@@ -162,7 +162,7 @@ static status worker_create(oxla_run *run, api_worker **out) {
   pthread_mutex_init(&w->lock, NULL);
   pthread_cond_init(&w->wake, NULL);
   pthread_attr_init(&attributes);
-  bool started = pthread_attr_setstacksize(&attributes, 2 * PLUG_COMPILE_STACK) == 0 &&
+  bool started = pthread_attr_setstacksize(&attributes, 2 * SESSION_COMPILE_STACK) == 0 &&
                  pthread_create(&w->thread, &attributes, worker_main, w) == 0;
   pthread_attr_destroy(&attributes);
   if (!started) {

@@ -16,7 +16,7 @@ typedef struct api_taken {
 } api_taken;
 
 struct oxla_model {
-  plug_session *session;
+  session *session;
   oxla_log_fn *log;
   void *log_data;
   pthread_mutex_t lock; /* guards taken */
@@ -38,13 +38,13 @@ struct oxla_run {
   shape *shapes;             /* of the inputs that are set */
   const shape **set;         /* by input: its shape, or NULL */
   const void **data;
-  plug_output *kept;         /* memory for inputs of its own */
-  plug_output *outputs;
+  session_output *kept;         /* memory for inputs of its own */
+  session_output *outputs;
   bool executed; /* outputs are of the inputs as they are */
   bool has_seed;
   uint64_t seed;
   double max_seconds;            /* 0: the session's */
-  const plug_compiled *compiled; /* for the inputs as they are; NULL: to be found */
+  const session_program *compiled; /* for the inputs as they are; NULL: to be found */
   _Atomic int cancelled; /* bits of api_cancel; 0: the run goes on */
   api_worker *worker; /* NULL: never started */
 };
@@ -60,7 +60,7 @@ oxla_tensor api_tensor(const shape *s);
 /* What oxla_execute does, after api_begin. */
 STATUS_MUST_USE status api_execute(oxla_run *run);
 /* Checks that every input is there and makes the program for them, so that the session can run it; after api_begin. */
-STATUS_MUST_USE status api_prepare(oxla_run *run, plug_inputs *inputs);
+STATUS_MUST_USE status api_prepare(oxla_run *run, session_inputs *inputs);
 /* Begins an execution or compilation: nothing may go on in the background, and of former requests to cancel only one
  * that is still on counts. */
 STATUS_MUST_USE status api_begin(oxla_run *run);

@@ -5,11 +5,11 @@
 #include "plugin/session_internal.h"
 #include "plugin/session_profile.h"
 
-static status write_text(const plug_profile *p, oxla_profile_format format, char **text) {
+static status write_text(const run_profile *p, oxla_profile_format format, char **text) {
   size_t size = 0;
   FILE *f = open_memstream(text, &size);
   CHECK_THAT(f, STATUS_RESOURCE, "out of memory for a profile");
-  format == OXLA_PROFILE_JSON ? plug_profile_write_json(p, f) : plug_profile_write_trace(p, f);
+  format == OXLA_PROFILE_JSON ? run_profile_write_json(p, f) : run_profile_write_trace(p, f);
   bool failed = ferror(f);
   failed = fclose(f) != 0 || failed;
   if (failed) {
@@ -22,7 +22,7 @@ static status write_text(const plug_profile *p, oxla_profile_format format, char
 
 typedef struct profiling {
   oxla_run *run;
-  plug_profile_options options;
+  run_profile_options options;
   oxla_profile_format format;
   arena *arena;
   char *text;
@@ -30,12 +30,12 @@ typedef struct profiling {
 
 static status profile_guarded(void *data) {
   profiling *x = data;
-  plug_inputs inputs;
-  plug_profile p;
+  session_inputs inputs;
+  run_profile p;
   oxla_run *run = x->run;
   x->arena = arena_create(&run->model->session->budget);
   TRY(api_prepare(run, &inputs));
-  TRY(plug_session_profile(run->model->session, run->compiled, run->has_seed ? &run->seed : NULL, &inputs, run->outputs,
+  TRY(session_profile(run->model->session, run->compiled, run->has_seed ? &run->seed : NULL, &inputs, run->outputs,
                            &x->options, x->arena, &p));
   run->executed = true;
   return write_text(&p, x->format, &x->text);

@@ -4,14 +4,14 @@
 
 #include "plugin/api_internal.h"
 
-static plug_session *session_of(const oxla_run *run) { return run->model->session; }
-static const plug_source *source_of(const oxla_run *run) { return plug_session_source(session_of(run)); }
+static session *session_of(const oxla_run *run) { return run->model->session; }
+static const compiler_model *source_of(const oxla_run *run) { return session_source(session_of(run)); }
 
 static status create(oxla_model *model, oxla_run **out) {
   CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the run");
   *out = NULL;
   CHECK_THAT(model, STATUS_INVALID_ARGUMENT, "no model");
-  const plug_source *s = plug_session_source(model->session);
+  const compiler_model *s = session_source(model->session);
   oxla_run *r = calloc(1, sizeof *r);
   if (r) {
     r->model = model;
@@ -32,13 +32,13 @@ static status create(oxla_model *model, oxla_run **out) {
 oxla_error *oxla_run_create(oxla_model *model, oxla_run **out) { return api_error(create(model, out)); }
 
 static void forget_program(oxla_run *run) {
-  plug_session_release(session_of(run), run->compiled);
+  session_release(session_of(run), run->compiled);
   run->compiled = NULL;
 }
 
-static void finish_all(oxla_run *run, plug_output *buffers, uint32_t n) {
+static void finish_all(oxla_run *run, session_output *buffers, uint32_t n) {
   for (uint32_t k = 0; buffers && k < n; k++) {
-    plug_output_finish(session_of(run), &buffers[k]);
+    session_output_finish(session_of(run), &buffers[k]);
   }
   free(buffers);
 }
@@ -60,7 +60,7 @@ void oxla_run_destroy(oxla_run *run) {
 
 /* --- by name, by index --- */
 
-static status find_name(const plug_value *values, uint32_t n, const char *what, const char *name, uint32_t *out) {
+static status find_name(const model_value *values, uint32_t n, const char *what, const char *name, uint32_t *out) {
   CHECK_THAT(name, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "no %s name is given", what);
   for (uint32_t k = 0; k < n; k++) {
     if (strcmp(values[k].name, name) == 0) {
@@ -90,7 +90,7 @@ static status check_index(size_t index, uint32_t n, const char *what) {
 
 /* Type and rank must be the declared ones, and dims where they are fixed; what compiling checks beyond that are symbols
  * that stand in several places. */
-static status check_input(const plug_value *v, const shape *s) {
+static status check_input(const model_value *v, const shape *s) {
   CHECK_THAT(s->type == v->shape.type, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
              "input '%s' is %s; the model wants %s", v->name, dtype_name((dtype)s->type), dtype_name((dtype)v->shape.type));
   CHECK_THAT(v->shape.kind == SHAPE_UNRANKED || s->rank == v->shape.rank, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
@@ -101,7 +101,7 @@ static status check_input(const plug_value *v, const shape *s) {
 static status set_input(oxla_run *run, size_t k, oxla_type type, int rank, const int64_t *dims, const void *data) {
   TRY(api_check_idle(run));
   TRY(check_index(k, source_of(run)->n_inputs, "input"));
-  const plug_value *v = &source_of(run)->inputs[k];
+  const model_value *v = &source_of(run)->inputs[k];
   shape given;
   TRY(status_prefix(api_shape(v->name, type, rank, dims, &given), "input"));
   TRY(check_input(v, &given));
@@ -130,10 +130,10 @@ oxla_error *oxla_set_input_at(oxla_run *run, size_t index, oxla_type type, int r
 static status keep_inputs(oxla_run *run) {
   TRY(api_check_idle(run));
   for (uint32_t k = 0; k < source_of(run)->n_inputs; k++) {
-    plug_output *kept = &run->kept[k];
+    session_output *kept = &run->kept[k];
     if (run->data[k] && run->data[k] != kept->own) {
       size_t bytes = (size_t)shape_bytes(run->set[k]);
-      TRY(plug_output_reserve(session_of(run), kept, bytes, "input", source_of(run)->inputs[k].name));
+      TRY(session_output_reserve(session_of(run), kept, bytes, "input", source_of(run)->inputs[k].name));
       memcpy(kept->own, run->data[k], bytes);
       run->data[k] = kept->own;
     }
@@ -198,28 +198,28 @@ status api_begin(oxla_run *run) {
 
 /* --- compiling, executing --- */
 
-static plug_inputs inputs_of(oxla_run *run) {
-  return (plug_inputs){run->set, run->data, &run->cancelled, plug_deadline_after(run->max_seconds)};
+static session_inputs inputs_of(oxla_run *run) {
+  return (session_inputs){run->set, run->data, &run->cancelled, deadline_after(run->max_seconds)};
 }
 
-static status compile(oxla_run *run, const plug_inputs *inputs) {
-  if (run->compiled && !plug_compiled_has_values(run->compiled)) {
+static status compile(oxla_run *run, const session_inputs *inputs) {
+  if (run->compiled && !session_program_has_values(run->compiled)) {
     return NULL;
   }
   forget_program(run);
-  return plug_session_compile(session_of(run), inputs, &run->compiled);
+  return session_compile(session_of(run), inputs, &run->compiled);
 }
 
 static status compile_idle(oxla_run *run) {
   TRY(api_begin(run));
-  plug_inputs inputs = inputs_of(run);
+  session_inputs inputs = inputs_of(run);
   run->executed = false; /* sizes may differ from those of the last execution */
   return compile(run, &inputs);
 }
 
 oxla_error *oxla_compile(oxla_run *run) { return api_error(compile_idle(run)); }
 
-status api_prepare(oxla_run *run, plug_inputs *inputs) {
+status api_prepare(oxla_run *run, session_inputs *inputs) {
   for (uint32_t k = 0; k < source_of(run)->n_inputs; k++) {
     bool given = run->set[k] && (run->data[k] || shape_elements(run->set[k]) == 0);
     CHECK_THAT(given, STATUS_INVALID_ARGUMENT, "input '%s' is not set", source_of(run)->inputs[k].name);
@@ -230,9 +230,9 @@ status api_prepare(oxla_run *run, plug_inputs *inputs) {
 }
 
 status api_execute(oxla_run *run) {
-  plug_inputs inputs;
+  session_inputs inputs;
   TRY(api_prepare(run, &inputs));
-  TRY(plug_session_run(session_of(run), run->compiled, run->has_seed ? &run->seed : NULL, &inputs, run->outputs));
+  TRY(session_run(session_of(run), run->compiled, run->has_seed ? &run->seed : NULL, &inputs, run->outputs));
   run->executed = true;
   return NULL;
 }
@@ -250,7 +250,7 @@ static status get_output(const oxla_run *run, size_t k, oxla_tensor *out) {
   CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the output");
   CHECK_THAT(run->compiled, STATUS_INVALID_ARGUMENT, "output '%s': the run has not been compiled",
              source_of(run)->outputs[k].name);
-  shape result = run->executed ? run->outputs[k].shape : plug_compiled_output(session_of(run), run->compiled, (uint32_t)k);
+  shape result = run->executed ? run->outputs[k].shape : session_program_output(session_of(run), run->compiled, (uint32_t)k);
   *out = api_tensor(&result);
   out->bytes = result.kind != SHAPE_UNRANKED && shape_is_static(&result) ? (size_t)shape_bytes(&result) : 0;
   out->data = run->executed ? run->outputs[k].data : NULL;
@@ -277,7 +277,7 @@ static void remember_taken(oxla_model *m, api_taken *t) {
 static status take_output(oxla_run *run, const oxla_tensor *output) {
   TRY(api_check_idle(run));
   for (uint32_t k = 0; output && run->executed && output->data && k < source_of(run)->n_outputs; k++) {
-    plug_output *o = &run->outputs[k];
+    session_output *o = &run->outputs[k];
     if (o->data == output->data && o->data == o->own) {
       api_taken *t = malloc(sizeof *t);
       CHECK_THAT(t, STATUS_RESOURCE, "out of memory");
@@ -294,7 +294,7 @@ static status take_output(oxla_run *run, const oxla_tensor *output) {
 oxla_error *oxla_take_output(oxla_run *run, const oxla_tensor *output) { return api_error(take_output(run, output)); }
 
 static void free_taken(oxla_model *m, api_taken *t) {
-  plug_output_finish(m->session, &(plug_output){.own = t->data, .own_bytes = t->bytes});
+  session_output_finish(m->session, &(session_output){.own = t->data, .own_bytes = t->bytes});
   free(t);
 }
 

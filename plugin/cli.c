@@ -90,11 +90,11 @@ static void print_processor(void) {
 }
 
 static int print_version(void) {
-  const plug_compiler *compiler;
+  const compiler_api *compiler;
   printf("onnx-xla %s\n", PACKAGE_VERSION);
-  status s = plug_compiler_open(&compiler);
-  printf("libraries  %s%s%s\n", s ? status_message(s) : compiler->versions, *plug_libraries() ? ", " : "",
-         plug_libraries());
+  status s = session_open_compiler(&compiler);
+  printf("libraries  %s%s%s\n", s ? status_message(s) : compiler->versions, *session_libraries() ? ", " : "",
+         session_libraries());
   status_free(s);
   print_processor();
   return CLI_OK;

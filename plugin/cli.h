@@ -20,35 +20,35 @@ status cli_profile(const cli_args *args, arena *a, int *code);
 /* --- models: cli_model.c --- */
 
 /* Session options as the command line has them, with warnings on standard error; dims that are no NAME=N are refused. */
-STATUS_MUST_USE status cli_session_options(const cli_args *args, arena *a, plug_session_options *out);
+STATUS_MUST_USE status cli_session_options(const cli_args *args, arena *a, session_options *out);
 
 /* A session that ends with the arena. */
-STATUS_MUST_USE status cli_open(const cli_args *args, const plug_session_options *options, const char *path,
-                                arena *a, plug_session **out);
+STATUS_MUST_USE status cli_open(const cli_args *args, const session_options *options, const char *path,
+                                arena *a, session **out);
 
 /* What --shape and --input tell of the model's inputs: shapes, and values of those that are in files. */
-STATUS_MUST_USE status cli_told_inputs(const cli_args *args, const plug_session *s, arena *a, plug_inputs *out);
+STATUS_MUST_USE status cli_told_inputs(const cli_args *args, const session *s, arena *a, session_inputs *out);
 
 /* One array for each of the model's inputs: those that --input names, and seeded random ones.  Shapes that
  * nothing tells are as the session's options say. */
-STATUS_MUST_USE status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out);
+STATUS_MUST_USE status cli_make_inputs(const cli_args *args, const session *s, arena *a, literal **out);
 
 /* The arrays as a session takes them. */
-plug_inputs cli_inputs(const plug_session *s, const literal *inputs, arena *a);
+session_inputs cli_inputs(const session *s, const literal *inputs, arena *a);
 
 /* The program for these inputs. */
-STATUS_MUST_USE status cli_compile_for(plug_session *s, const literal *inputs, arena *a,
-                                       const plug_compiled **out);
+STATUS_MUST_USE status cli_compile_for(session *s, const literal *inputs, arena *a,
+                                       const session_program **out);
 /* What cli_make_inputs does, and the program for them.  What is wrong with the model is found before large inputs are made. */
-STATUS_MUST_USE status cli_prepare(const cli_args *args, plug_session *s, arena *a, literal **inputs,
-                                   const plug_compiled **out);
+STATUS_MUST_USE status cli_prepare(const cli_args *args, session *s, arena *a, literal **inputs,
+                                   const session_program **out);
 
 /* One for each output of the model; what they hold is freed with the arena, before which the session must not be closed. */
-plug_output *cli_make_outputs(plug_session *s, arena *a);
+session_output *cli_make_outputs(session *s, arena *a);
 
 /* seed: of random operators; -1: a fresh one. */
-STATUS_MUST_USE status cli_execute(plug_session *s, const plug_compiled *c, int64_t seed, const literal *inputs,
-                                   plug_output *outputs, arena *a);
+STATUS_MUST_USE status cli_execute(session *s, const session_program *c, int64_t seed, const literal *inputs,
+                                   session_output *outputs, arena *a);
 
 /* --- arrays: cli_tensor.c --- */
 

@@ -45,8 +45,8 @@ static double peak_megabytes(void) {
 
 typedef struct bench {
   const cli_args *args;
-  plug_session *s;
-  const plug_compiled *c;
+  session *s;
+  const session_program *c;
   const literal *inputs;
   double first, elapsed; /* elapsed: of all measured runs */
   timings t;
@@ -56,7 +56,7 @@ typedef struct bench {
 typedef struct runner {
   bench *b;
   arena *a;
-  plug_output *outputs;
+  session_output *outputs;
   timings t;
   double start;
   status failed;
@@ -65,9 +65,9 @@ typedef struct runner {
 
 static status run_once(runner *r, double *seconds) {
   const bench *b = r->b;
-  double start = plug_now();
+  double start = monotonic_seconds();
   TRY(cli_execute(b->s, b->c, b->args->seed, b->inputs, r->outputs, r->a));
-  *seconds = plug_now() - start;
+  *seconds = monotonic_seconds() - start;
   return NULL;
 }
 
@@ -80,7 +80,7 @@ static status run_many(void *data) {
   do {
     TRY(run_once(r, &one));
     *ARENA_PUSH(r->a, r->t.seconds, r->t.n, r->t.cap) = one;
-  } while (r->t.n < share || plug_now() - r->start < args->seconds);
+  } while (r->t.n < share || monotonic_seconds() - r->start < args->seconds);
   return NULL;
 }
 
@@ -125,7 +125,7 @@ static status measure(bench *b, arena *a) {
   uint32_t n = (uint32_t)b->args->parallel, begun = 0;
   runner *all = make_runners(b, n, a);
   TRY(warm_up(&all[0]));
-  double start = plug_now();
+  double start = monotonic_seconds();
   status failed = NULL;
   for (; begun < n && !failed; begun++) {
     all[begun].start = start;
@@ -139,7 +139,7 @@ static status measure(bench *b, arena *a) {
     status_free(failed ? all[k].failed : NULL);
     failed = failed ? failed : all[k].failed;
   }
-  b->elapsed = plug_now() - start;
+  b->elapsed = monotonic_seconds() - start;
   TRY(failed);
   join_timings(b, all, n, a);
   return NULL;
@@ -156,7 +156,7 @@ static void print_text(const bench *b, double load) {
     printf("%s%s %.4f ms", k ? ", " : "", columns[k].name, 1e3 * quantile(&b->t, columns[k].quantile));
   }
   printf(" (%" PRIu32 " runs, %" PRId64 " at a time, %" PRIu32 " threads, %s)\n", b->t.n, b->args->parallel,
-         plug_session_threads(b->s), plug_session_backend(b->s));
+         session_threads(b->s), session_backend(b->s));
   printf("%.1f runs a second, load %.3f s, compile %.3f s, first run %.4f ms, at most %.1f MB of memory\n",
          b->t.n / b->elapsed, load, b->c->compile_seconds, 1e3 * b->first, peak_megabytes());
 }
@@ -170,15 +170,15 @@ static void print_json(const bench *b, double load) {
          b->args->parallel);
   printf("\"compile_s\": %.6f, \"load_s\": %.6f, \"first_ms\": %.6f, \"peak_rss_mb\": %.1f, \"threads\": "
          "%" PRIu32 ", \"backend\": \"%s\"}\n",
-         b->c->compile_seconds, load, 1e3 * b->first, peak_megabytes(), plug_session_threads(b->s),
-         plug_session_backend(b->s));
+         b->c->compile_seconds, load, 1e3 * b->first, peak_megabytes(), session_threads(b->s),
+         session_backend(b->s));
 }
 
 status cli_bench(const cli_args *args, arena *a, int *code) {
   (void)code;
   const char *path = args->files.items[0];
   bench b = {.args = args};
-  plug_session_options options;
+  session_options options;
   literal *inputs;
   CHECK_THAT(args->parallel >= 1 && args->parallel <= 1024, STATUS_INVALID_ARGUMENT, "--parallel is from 1 to 1024");
   TRY(cli_session_options(args, a, &options));
@@ -187,9 +187,9 @@ status cli_bench(const cli_args *args, arena *a, int *code) {
   TRY(cli_prepare(args, b.s, a, &inputs, &b.c));
   b.inputs = inputs;
   cli_progress_start(args->quiet, "measuring", 0);
-  TRY(plug_name_file(measure(&b, a), path));
+  TRY(status_name_file(measure(&b, a), path));
   cli_progress_end();
-  double load = plug_session_load_seconds(b.s) + b.c->load_seconds;
+  double load = session_load_seconds(b.s) + b.c->load_seconds;
   args->json ? print_json(&b, load) : print_text(&b, load);
   return NULL;
 }

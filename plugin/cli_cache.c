@@ -77,7 +77,7 @@ status cli_cache(const cli_args *args, arena *a, int *code) {
   (void)code;
   const char *folder, *why;
   content_store *store = ARENA_NEW(a, content_store);
-  plug_cache_folder(a, args->cache, &folder, &why);
+  session_cache_folder(a, args->cache, &folder, &why);
   CHECK_THAT(folder, STATUS_IO, "%s", why ? why : "there is no cache folder");
   TRY(content_store_open(arena_printf(a, "%s/programs", folder), 0, store));
   arena_cleanup(a, close_store, store);

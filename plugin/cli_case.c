@@ -100,7 +100,7 @@ static bool exists(const char *path) {
 }
 
 /* As ONNX's runner feeds light models: element i of n is i/n. */
-static status make_light_inputs(arena *a, const plug_source *source, literal *inputs) {
+static status make_light_inputs(arena *a, const compiler_model *source, literal *inputs) {
   for (uint32_t k = 0; k < source->n_inputs; k++) {
     shape s = source->inputs[k].shape;
     for (int d = 0; d < s.rank; d++) {
@@ -119,7 +119,7 @@ static status make_light_inputs(arena *a, const plug_source *source, literal *in
   return NULL;
 }
 
-static status read_inputs(arena *a, const char *folder, const plug_source *source, literal *inputs) {
+static status read_inputs(arena *a, const char *folder, const compiler_model *source, literal *inputs) {
   for (uint32_t k = 0; k < source->n_inputs; k++) {
     const char *path = arena_printf(a, "%s/input_%" PRIu32 ".pb", folder, k);
     shape_kind kind = (shape_kind)source->inputs[k].shape.kind;
@@ -134,7 +134,7 @@ static status read_inputs(arena *a, const char *folder, const plug_source *sourc
 }
 
 /* Files prefix0.pb, prefix1.pb, ... */
-static status read_outputs(arena *a, const plug_source *source, data_set *set) {
+static status read_outputs(arena *a, const compiler_model *source, data_set *set) {
   set->outputs = ARENA_NEW_N(a, literal, source->n_outputs);
   for (;; set->n_outputs++) {
     const char *path = arena_printf(a, "%s%" PRIu32 ".pb", set->outputs_prefix, set->n_outputs);
@@ -160,7 +160,7 @@ typedef struct data_sets {
 } data_sets;
 
 /* Inputs alone: what is wrong with the model shall be said before what cannot be read of its outputs. */
-static status read_sets(const cli_case *c, const plug_source *source, arena *a, data_sets *out) {
+static status read_sets(const cli_case *c, const compiler_model *source, arena *a, data_sets *out) {
   for (;; out->n++) {
     const char *folder = arena_printf(a, "%s/test_data_set_%" PRIu32, c->path, out->n);
     if (c->light_output ? out->n == 1 : !exists(folder)) {
@@ -194,7 +194,7 @@ static bool uses_host(const rt_sequence *s) {
   return false;
 }
 
-static void add_times(const plug_compiled *c, cli_case_report *report) {
+static void add_times(const session_program *c, cli_case_report *report) {
   report->compile += c->compile_seconds;
   report->passes += c->report.seconds_passes;
   report->codegen += c->report.seconds_codegen;
@@ -202,36 +202,36 @@ static void add_times(const plug_compiled *c, cli_case_report *report) {
 }
 
 /* A session that the case closes itself: one is gone before the other is opened. */
-static status save(const cli_case *c, const plug_session_options *options, const char *image, arena *a,
+static status save(const cli_case *c, const session_options *options, const char *image, arena *a,
                    data_sets *sets, cli_case_report *report) {
-  plug_session *s;
-  TRY(plug_session_open(c->model, NULL, 0, options, &s));
-  status failed = read_sets(c, plug_session_source(s), a, sets);
+  session *s;
+  TRY(session_open(c->model, NULL, 0, options, &s));
+  status failed = read_sets(c, session_source(s), a, sets);
   for (uint32_t k = 0; !failed && k < sets->n; k++) {
-    const plug_compiled *program;
+    const session_program *program;
     failed = cli_compile_for(s, sets->items[k].inputs, a, &program);
     if (!failed) {
       add_times(program, report);
     }
-    failed = failed ? failed : read_outputs(a, plug_session_source(s), &sets->items[k]);
+    failed = failed ? failed : read_outputs(a, session_source(s), &sets->items[k]);
   }
   if (!failed) {
-    failed = plug_session_save(s, image);
+    failed = session_save(s, image);
   }
-  plug_session_close(s);
+  session_close(s);
   return failed;
 }
 
-static status compare_set(const cli_case *c, plug_session *s, const data_set *set, arena *a,
+static status compare_set(const cli_case *c, session *s, const data_set *set, arena *a,
                           cli_case_report *report) {
-  const plug_compiled *program;
+  const session_program *program;
   TRY(cli_compile_for(s, set->inputs, a, &program));
   report->host_thunks |= program->program && uses_host(&program->program->body);
-  const plug_source *source = plug_session_source(s);
-  plug_output *outputs = cli_make_outputs(s, a);
-  double start = plug_now();
+  const compiler_model *source = session_source(s);
+  session_output *outputs = cli_make_outputs(s, a);
+  double start = monotonic_seconds();
   TRY(cli_execute(s, program, 0, set->inputs, outputs, a));
-  report->run += plug_now() - start;
+  report->run += monotonic_seconds() - start;
   for (uint32_t k = 0; k < set->n_outputs; k++) {
     literal got = literal_make(outputs[k].shape, outputs[k].data);
     status failed = cli_compare(a, &got, &set->outputs[k], c->rtol, c->atol);
@@ -242,29 +242,29 @@ static status compare_set(const cli_case *c, plug_session *s, const data_set *se
 }
 
 /* On an arena of its own: outputs end before their session. */
-static status run_set(const cli_case *c, plug_session *s, const data_set *set, cli_case_report *report) {
+static status run_set(const cli_case *c, session *s, const data_set *set, cli_case_report *report) {
   arena *a = arena_create(NULL);
   status failed = compare_set(c, s, set, a, report);
   arena_destroy(a);
   return failed;
 }
 
-static status run_sets(const cli_case *c, const plug_session_options *options, const char *image,
+static status run_sets(const cli_case *c, const session_options *options, const char *image,
                        const data_sets *sets, cli_case_report *report) {
-  plug_session *s;
+  session *s;
   status failed = NULL;
-  TRY(plug_session_open(image, NULL, 0, options, &s));
+  TRY(session_open(image, NULL, 0, options, &s));
   for (uint32_t k = 0; !failed && k < sets->n; k++) {
     failed = run_set(c, s, &sets->items[k], report);
   }
-  plug_session_close(s);
+  session_close(s);
   return failed;
 }
 
 /* Where memory is checked, runs that share it as programs do follow. */
 status cli_run_case(const cli_case *c, const cli_args *args, const char *image, arena *a,
                     cli_case_report *report) {
-  plug_session_options options;
+  session_options options;
   data_sets sets = {0};
   TRY(cli_session_options(args, a, &options));
   options.tune = options.tune ? options.tune : "off"; /* results that do not depend on time */

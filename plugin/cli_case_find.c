@@ -103,7 +103,7 @@ static status read_json(arena *a, const char *path, cli_case *c, const char **ur
   const uint8_t *bytes;
   size_t size;
   TRY(file_map(a, path, &bytes, &size));
-  return plug_name_file(parse_json((json){(const char *)bytes, (const char *)bytes + size}, a, c, url), path);
+  return status_name_file(parse_json((json){(const char *)bytes, (const char *)bytes + size}, a, c, url), path);
 }
 
 /* --- one folder --- */
@@ -232,7 +232,7 @@ status cli_read_expected(arena *a, const char *path, cli_expect_list *out) {
   if (!path) {
     return NULL;
   }
-  TRY(plug_name_file(file_map(a, path, &bytes, &size), path));
+  TRY(status_name_file(file_map(a, path, &bytes, &size), path));
   char *text = arena_strndup(a, (const char *)bytes, size);
   for (char *line = text, *next; line; line = next) {
     next = strchr(line, '\n');

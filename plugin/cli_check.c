@@ -11,7 +11,7 @@ static arena *bounded_arena(const cli_args *args, arena *a) {
   arena **kept = ARENA_NEW(a, arena *);
   budget->limit = (uint64_t)args->max_memory;
   budget->outer = arena_budget(a);
-  budget->deadline = args->max_seconds > 0 ? (uint64_t)(1e9 * (plug_now() + args->max_seconds)) : 0;
+  budget->deadline = args->max_seconds > 0 ? (uint64_t)(1e9 * (monotonic_seconds() + args->max_seconds)) : 0;
   arena_cleanup(a, destroy_arena, kept);
   return *kept = arena_create(budget);
 }
@@ -19,7 +19,7 @@ static arena *bounded_arena(const cli_args *args, arena *a) {
 static void print_ops(const support_report *c) {
   printf("%-40s %7s %7s %7s\n", "operator", "opset", "version", "nodes");
   for (uint32_t k = 0; k < c->n_ops; k++) {
-    const plug_op_use *u = &c->ops[k];
+    const operator_use *u = &c->ops[k];
     char name[128], version[16] = "-";
     snprintf(name, sizeof name, "%s.%s", u->domain, u->name);
     if (u->since) {
@@ -33,11 +33,11 @@ static void print_ops(const support_report *c) {
 }
 
 status cli_check(const cli_args *args, arena *a, int *code) {
-  const plug_compiler *compiler;
-  plug_session_options options;
+  const compiler_api *compiler;
+  session_options options;
   support_report found;
   TRY(cli_session_options(args, a, &options));
-  TRY(plug_compiler_open(&compiler));
+  TRY(session_open_compiler(&compiler));
   if (args->list) {
     fputs(compiler->op_page(a), stdout);
     return NULL;
@@ -45,15 +45,15 @@ status cli_check(const cli_args *args, arena *a, int *code) {
   CHECK_THAT(!rt_image_is_one(args->files.items[0]), STATUS_INVALID_ARGUMENT,
              "%s: a compiled file was checked when it was compiled; onnx-xla run runs it, check is for ONNX files",
              args->files.items[0]);
-  plug_request request = {.backend = args->backend ? args->backend : "cpu",
+  compile_request request = {.backend = args->backend ? args->backend : "cpu",
                           .dims = options.dims,
                           .n_dims = options.n_dims,
                           .open_dim = options.open_dim};
   arena *model = bounded_arena(args, a);
   cli_progress_start(args->quiet, "checking", 0);
-  TRY(plug_name_file(compiler->report(model, args->files.items[0], (rt_span){0}, &request, &found), args->files.items[0]));
+  TRY(status_name_file(compiler->check_support(model, args->files.items[0], (rt_span){0}, &request, &found), args->files.items[0]));
   cli_progress_end();
-  TRY(plug_name_file(plug_check_dims(a, options.dims, options.n_dims, found.dim_names, found.n_dim_names), args->files.items[0]));
+  TRY(status_name_file(session_check_dims(a, options.dims, options.n_dims, found.dim_names, found.n_dim_names), args->files.items[0]));
   if (!args->quiet) {
     print_ops(&found);
   }

@@ -39,16 +39,16 @@ static void print_tuning(FILE *f, const rt_report *r, const char *precision, boo
 }
 
 /* The dimensions that nothing told a size of: "n, x[1]". */
-static const char *guessed_dims(const plug_session *s, const plug_inputs *inputs, arena *a) {
-  const plug_source *source = plug_session_source(s);
+static const char *guessed_dims(const session *s, const session_inputs *inputs, arena *a) {
+  const compiler_model *source = session_source(s);
   str_map seen;
   const char *text = "";
   str_map_init(&seen, a);
   for (uint32_t k = 0; k < source->n_inputs; k++) {
-    const plug_value *v = &source->inputs[k];
+    const model_value *v = &source->inputs[k];
     for (int d = 0; d < v->shape.rank; d++) {
       const char *name = v->dim_names[d] ? v->dim_names[d] : arena_printf(a, "%s[%d]", v->name, d);
-      if (plug_session_guesses(s, inputs, k, d) && !str_map_get(&seen, name)) {
+      if (session_guesses(s, inputs, k, d) && !str_map_get(&seen, name)) {
         *str_map_put(&seen, name) = &seen;
         text = arena_printf(a, "%s%s%s", text, *text ? ", " : "", name);
       }
@@ -57,14 +57,14 @@ static const char *guessed_dims(const plug_session *s, const plug_inputs *inputs
   return text;
 }
 
-static void print_report(FILE *f, const plug_session *s, const plug_inputs *inputs, const plug_compiled *c,
+static void print_report(FILE *f, const session *s, const session_inputs *inputs, const session_program *c,
                          const cli_args *args, arena *a) {
   const rt_report *r = &c->report;
   const char *guessed = guessed_dims(s, inputs, a);
   if (*guessed) {
     fprintf(f, "open dimensions   %s: 1 (--dim and --shape say otherwise)\n", guessed);
   }
-  fprintf(f, "operators         %" PRIu32 "\n", plug_session_source(s)->n_nodes);
+  fprintf(f, "operators         %" PRIu32 "\n", session_source(s)->n_nodes);
   fprintf(f, "HLO operations    %" PRIu32 " imported, %" PRIu32 " after the passes\n", r->hlo_before,
           r->hlo_after);
   fprintf(f, "clusters          %" PRIu32 "\n", r->clusters);
@@ -87,7 +87,7 @@ static void print_report(FILE *f, const plug_session *s, const plug_inputs *inpu
   fprintf(
       f,
       "seconds           open %.3f, import %.3f, passes %.3f, tuning %.3f, lowering %.3f, code %.3f, ready to run %.3f\n",
-      plug_session_load_seconds(s), import > 0 ? import : 0, r->seconds_passes, r->seconds_tuning, r->seconds_lower,
+      session_load_seconds(s), import > 0 ? import : 0, r->seconds_passes, r->seconds_tuning, r->seconds_lower,
       r->seconds_codegen, c->load_seconds);
 }
 
@@ -98,38 +98,38 @@ static status write_text(const char *path, const char *text) {
     fputs(text, stdout);
     return NULL;
   }
-  return plug_name_file(file_write(path, text, strlen(text)), path);
+  return status_name_file(file_write(path, text, strlen(text)), path);
 }
 
-static status save(plug_session *s, const char *path) {
+static status save(session *s, const char *path) {
   if (strcmp(path, "-") == 0) {
-    return status_prefix(plug_session_save_stream(s, stdout), "standard output");
+    return status_prefix(session_save_stream(s, stdout), "standard output");
   }
-  return plug_name_file(plug_session_save(s, path), path);
+  return status_name_file(session_save(s, path), path);
 }
 
 /* --- the command --- */
 
 /* Texts that need no program of the session's: HLO, PTX, a node's history. */
-static status emit_source(const cli_args *args, plug_session *s, const plug_inputs *inputs, const char *emit,
+static status emit_source(const cli_args *args, session *s, const session_inputs *inputs, const char *emit,
                           arena *a) {
-  const plug_compiler *compiler;
-  plug_request request = plug_session_request(s, inputs);
+  const compiler_api *compiler;
+  compile_request request = session_request(s, inputs);
   const char *text;
-  TRY(plug_compiler_open(&compiler));
-  const plug_source *source = plug_session_source(s);
+  TRY(session_open_compiler(&compiler));
+  const compiler_model *source = session_source(s);
   status failed = args->explain                ? compiler->explain(source, &request, args->explain, a, &text)
                   : strcmp(emit, "ptx") == 0 ? compiler->print_ptx(source, &request, a, &text)
                                              : compiler->print(source, &request, args->after, args->no_constants, a, &text);
   cli_progress_end();
-  TRY(plug_name_file(failed, args->files.items[0]));
+  TRY(status_name_file(failed, args->files.items[0]));
   return write_text(args->output, text);
 }
 
-static status emit_program(const cli_args *args, plug_session *s, const plug_inputs *inputs, const char *emit,
+static status emit_program(const cli_args *args, session *s, const session_inputs *inputs, const char *emit,
                            arena *a) {
-  const plug_compiled *c;
-  TRY(plug_name_file(plug_session_compile(s, inputs, &c), args->files.items[0]));
+  const session_program *c;
+  TRY(status_name_file(session_compile(s, inputs, &c), args->files.items[0]));
   cli_progress_end();
   if (strcmp(emit, "oxla") == 0) {
     TRY(save(s, args->output));
@@ -153,9 +153,9 @@ static int complain(const char *message) {
 status cli_compile(const cli_args *args, arena *a, int *code) {
   const char *emit = args->emit ? args->emit : args->after || args->explain ? "hlo" : "oxla", *path = args->files.items[0];
   bool program = strcmp(emit, "oxla") == 0;
-  plug_session_options options;
-  plug_session *s;
-  plug_inputs inputs;
+  session_options options;
+  session *s;
+  session_inputs inputs;
   if ((program && !args->output) || (args->after && strcmp(emit, "hlo") != 0)) {
     *code = complain(args->after ? "--after goes with --emit=hlo" : "-o FILE.oxla is missing");
     return NULL;
@@ -167,7 +167,7 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
   TRY(cli_session_options(args, a, &options));
   options.compile.keep_text = !program && strcmp(emit, "hlo") != 0;
   TRY(cli_open(args, &options, path, a, &s));
-  CHECK_THAT(!plug_session_is_image(s), STATUS_INVALID_ARGUMENT, "%s: it is compiled already", path);
+  CHECK_THAT(!session_is_image(s), STATUS_INVALID_ARGUMENT, "%s: it is compiled already", path);
   TRY(cli_told_inputs(args, s, a, &inputs));
   cli_progress_start(args->quiet, "compiling", 0);
   bool text = strcmp(emit, "hlo") == 0 || strcmp(emit, "ptx") == 0;

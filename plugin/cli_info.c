@@ -34,7 +34,7 @@ status cli_info(const cli_args *args, arena *a, int *code) {
   (void)code;
   const char *path = args->files.items[0];
   rt_image *image;
-  TRY(plug_name_file(rt_image_open(a, path, args->verify, &image), path));
+  TRY(status_name_file(rt_image_open(a, path, args->verify, &image), path));
   printf("model      %s\nmade by    %s\n", image->model, image->producer);
   for (uint32_t k = 0; k < image->n_programs; k++) {
     print_program(image->programs[k], k + 1);

@@ -6,8 +6,8 @@
 
 /* --- sessions --- */
 
-static status read_dims(const cli_args *args, arena *a, plug_session_options *out) {
-  plug_dim *dims = ARENA_NEW_N(a, plug_dim, args->dims.n);
+static status read_dims(const cli_args *args, arena *a, session_options *out) {
+  compiler_dim *dims = ARENA_NEW_N(a, compiler_dim, args->dims.n);
   for (uint32_t k = 0; k < args->dims.n; k++) {
     const char *text = args->dims.items[k], *equals = strrchr(text, '=');
     char *end;
@@ -21,18 +21,18 @@ static status read_dims(const cli_args *args, arena *a, plug_session_options *ou
   return NULL;
 }
 
-static void print_warning(void *data, plug_log_level level, const char *line) {
+static void print_warning(void *data, session_log_level level, const char *line) {
   (void)data;
-  if (level == PLUG_LOG_WARNING) {
+  if (level == SESSION_LOG_WARNING) {
     cli_progress_end();
     fprintf(stderr, "onnx-xla: warning: %s\n", line);
   }
 }
 
-status cli_session_options(const cli_args *args, arena *a, plug_session_options *out) {
+status cli_session_options(const cli_args *args, arena *a, session_options *out) {
   CHECK_THAT(args->threads <= INT32_MAX && args->lanes <= INT32_MAX, STATUS_INVALID_ARGUMENT,
              "--threads or --lanes is too large");
-  *out = (plug_session_options){
+  *out = (session_options){
       .backend = args->backend,
       .compile = {.cpu = args->cpu,
                   .lanes = (uint32_t)args->lanes,
@@ -57,7 +57,7 @@ status cli_session_options(const cli_args *args, arena *a, plug_session_options 
 }
 
 typedef struct opened {
-  plug_session *s;
+  session *s;
   bool quiet;
 } opened;
 
@@ -65,17 +65,17 @@ typedef struct opened {
 static void close_session(void *data) {
   opened *o = data;
   cli_progress_start(o->quiet, "closing, and keeping what was compiled", 0);
-  plug_session_close(o->s);
+  session_close(o->s);
   cli_progress_end();
 }
 
-status cli_open(const cli_args *args, const plug_session_options *options, const char *path, arena *a,
-                plug_session **out) {
+status cli_open(const cli_args *args, const session_options *options, const char *path, arena *a,
+                session **out) {
   opened *kept = ARENA_NEW(a, opened);
   kept->quiet = args->quiet;
   arena_cleanup(a, close_session, kept);
   cli_progress_start(args->quiet, "loading", 0);
-  TRY(plug_session_open(path, NULL, 0, options, &kept->s));
+  TRY(session_open(path, NULL, 0, options, &kept->s));
   cli_progress_end();
   *out = kept->s;
   return NULL;
@@ -83,7 +83,7 @@ status cli_open(const cli_args *args, const plug_session_options *options, const
 
 /* --- inputs --- */
 
-static const char *list_inputs(const plug_source *source, arena *a) {
+static const char *list_inputs(const compiler_model *source, arena *a) {
   const char *text = source->n_inputs ? source->inputs[0].name : "none";
   for (uint32_t k = 1; k < source->n_inputs; k++) {
     text = arena_printf(a, "%s, %s", text, source->inputs[k].name);
@@ -92,7 +92,7 @@ static const char *list_inputs(const plug_source *source, arena *a) {
 }
 
 /* The input that NAME=FILE is for; names may hold '='. */
-static status find_input(const plug_source *source, const char *option, const char *text, arena *a, uint32_t *out,
+static status find_input(const compiler_model *source, const char *option, const char *text, arena *a, uint32_t *out,
                          const char **file) {
   size_t longest = 0;
   for (uint32_t k = 0; k < source->n_inputs; k++) {
@@ -124,7 +124,7 @@ static status read_shape(const char *text, const shape *declared, shape *out) {
   return NULL;
 }
 
-static status read_shapes(const cli_args *args, const plug_source *source, arena *a, const shape **known) {
+static status read_shapes(const cli_args *args, const compiler_model *source, arena *a, const shape **known) {
   for (uint32_t n = 0; n < args->shapes.n; n++) {
     const char *text;
     uint32_t k;
@@ -136,8 +136,8 @@ static status read_shapes(const cli_args *args, const plug_source *source, arena
   return NULL;
 }
 
-status cli_told_inputs(const cli_args *args, const plug_session *s, arena *a, plug_inputs *out) {
-  const plug_source *source = plug_session_source(s);
+status cli_told_inputs(const cli_args *args, const session *s, arena *a, session_inputs *out) {
+  const compiler_model *source = session_source(s);
   const shape **shapes = ARENA_NEW_N(a, const shape *, source->n_inputs);
   const void **values = ARENA_NEW_N(a, const void *, source->n_inputs);
   TRY(read_shapes(args, source, a, shapes));
@@ -151,25 +151,25 @@ status cli_told_inputs(const cli_args *args, const plug_session *s, arena *a, pl
     shapes[k] = &l->shape;
     values[k] = l->data;
   }
-  *out = (plug_inputs){.shapes = shapes, .values = values};
+  *out = (session_inputs){.shapes = shapes, .values = values};
   return NULL;
 }
 
 /* The shape of input k as a run would have it. */
-static status shape_input(const plug_session *s, const plug_inputs *told, uint32_t k, literal *out) {
-  const plug_value *v = &plug_session_source(s)->inputs[k];
+static status shape_input(const session *s, const session_inputs *told, uint32_t k, literal *out) {
+  const model_value *v = &session_source(s)->inputs[k];
   shape_kind kind = (shape_kind)v->shape.kind;
   CHECK_THAT(kind != SHAPE_UNRANKED || told->shapes[k], STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
              "the model says no rank for input '%s': --input or --shape must", v->name);
   CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
              "input '%s' is no array: sequences, optional values and maps are not supported", v->name);
-  *out = literal_make(told->values[k] ? *told->shapes[k] : plug_session_input_shape(s, told, k), told->values[k]);
+  *out = literal_make(told->values[k] ? *told->shapes[k] : session_input_shape(s, told, k), told->values[k]);
   return shape_check(&out->shape, v->name);
 }
 
-static status shape_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out) {
-  uint32_t n = plug_session_source(s)->n_inputs;
-  plug_inputs told;
+static status shape_inputs(const cli_args *args, const session *s, arena *a, literal **out) {
+  uint32_t n = session_source(s)->n_inputs;
+  session_inputs told;
   *out = ARENA_NEW_N(a, literal, n);
   TRY(cli_told_inputs(args, s, a, &told));
   for (uint32_t k = 0; k < n; k++) {
@@ -179,42 +179,42 @@ static status shape_inputs(const cli_args *args, const plug_session *s, arena *a
 }
 
 /* Random numbers for the inputs of at most so many bytes that have none yet. */
-static status fill_inputs(const cli_args *args, const plug_session *s, int64_t bytes, arena *a, literal *inputs) {
-  const mem_budget time = {.deadline = plug_deadline_after(args->max_seconds)};
+static status fill_inputs(const cli_args *args, const session *s, int64_t bytes, arena *a, literal *inputs) {
+  const mem_budget time = {.deadline = deadline_after(args->max_seconds)};
   uint64_t seed = args->seed < 0 ? 0 : (uint64_t)args->seed;
-  for (uint32_t k = 0; k < plug_session_source(s)->n_inputs; k++) {
+  for (uint32_t k = 0; k < session_source(s)->n_inputs; k++) {
     if (!inputs[k].data && shape_bytes(&inputs[k].shape) <= bytes) {
       status failed = cli_random_tensor(a, &inputs[k].shape, seed + (uint64_t)k * 0x100000001u, &time, &inputs[k]);
-      TRY(status_prefix(failed, "input '%s'", plug_session_source(s)->inputs[k].name));
+      TRY(status_prefix(failed, "input '%s'", session_source(s)->inputs[k].name));
     }
   }
   return NULL;
 }
 
-status cli_make_inputs(const cli_args *args, const plug_session *s, arena *a, literal **out) {
+status cli_make_inputs(const cli_args *args, const session *s, arena *a, literal **out) {
   TRY(shape_inputs(args, s, a, out));
   return fill_inputs(args, s, INT64_MAX, a, *out);
 }
 
 /* --- running --- */
 
-plug_inputs cli_inputs(const plug_session *s, const literal *inputs, arena *a) {
-  uint32_t n = plug_session_source(s)->n_inputs;
+session_inputs cli_inputs(const session *s, const literal *inputs, arena *a) {
+  uint32_t n = session_source(s)->n_inputs;
   const shape **shapes = ARENA_NEW_N(a, const shape *, n);
   const void **values = ARENA_NEW_N(a, const void *, n);
   for (uint32_t k = 0; k < n; k++) {
     shapes[k] = &inputs[k].shape;
     values[k] = inputs[k].data;
   }
-  return (plug_inputs){.shapes = shapes, .values = values};
+  return (session_inputs){.shapes = shapes, .values = values};
 }
 
-status cli_compile_for(plug_session *s, const literal *inputs, arena *a, const plug_compiled **out) {
-  plug_inputs all = cli_inputs(s, inputs, a);
-  return plug_session_compile(s, &all, out);
+status cli_compile_for(session *s, const literal *inputs, arena *a, const session_program **out) {
+  session_inputs all = cli_inputs(s, inputs, a);
+  return session_compile(s, &all, out);
 }
 
-status cli_prepare(const cli_args *args, plug_session *s, arena *a, literal **out, const plug_compiled **program) {
+status cli_prepare(const cli_args *args, session *s, arena *a, literal **out, const session_program **program) {
   enum { SMALL = 1 << 20 }; /* bytes; what decides a size is seldom larger */
   const char *path = args->files.items[0];
   TRY(shape_inputs(args, s, a, out));
@@ -227,7 +227,7 @@ status cli_prepare(const cli_args *args, plug_session *s, arena *a, literal **ou
     TRY(fill_inputs(args, s, INT64_MAX, a, inputs));
     failed = cli_compile_for(s, inputs, a, program);
   }
-  TRY(plug_name_file(failed, path));
+  TRY(status_name_file(failed, path));
   cli_progress_start(args->quiet, "making inputs", 0);
   TRY(fill_inputs(args, s, INT64_MAX, a, inputs));
   cli_progress_end();
@@ -235,27 +235,27 @@ status cli_prepare(const cli_args *args, plug_session *s, arena *a, literal **ou
 }
 
 typedef struct output_list {
-  plug_session *s;
+  session *s;
   uint32_t n;
-  plug_output *items;
+  session_output *items;
 } output_list;
 
 static void finish_outputs(void *data) {
   output_list *o = data;
   for (uint32_t k = 0; k < o->n; k++) {
-    plug_output_finish(o->s, &o->items[k]);
+    session_output_finish(o->s, &o->items[k]);
   }
 }
 
-plug_output *cli_make_outputs(plug_session *s, arena *a) {
+session_output *cli_make_outputs(session *s, arena *a) {
   output_list *o = ARENA_NEW(a, output_list);
-  *o = (output_list){s, plug_session_source(s)->n_outputs, ARENA_NEW_N(a, plug_output, plug_session_source(s)->n_outputs)};
+  *o = (output_list){s, session_source(s)->n_outputs, ARENA_NEW_N(a, session_output, session_source(s)->n_outputs)};
   arena_cleanup(a, finish_outputs, o);
   return o->items;
 }
 
-status cli_execute(plug_session *s, const plug_compiled *c, int64_t seed, const literal *inputs, plug_output *outputs,
+status cli_execute(session *s, const session_program *c, int64_t seed, const literal *inputs, session_output *outputs,
                    arena *a) {
-  plug_inputs all = cli_inputs(s, inputs, a);
-  return plug_session_run(s, c, seed < 0 ? NULL : &(uint64_t){(uint64_t)seed}, &all, outputs);
+  session_inputs all = cli_inputs(s, inputs, a);
+  return session_run(s, c, seed < 0 ? NULL : &(uint64_t){(uint64_t)seed}, &all, outputs);
 }

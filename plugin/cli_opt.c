@@ -31,7 +31,7 @@ static status read_stdin(arena *a, const uint8_t **bytes, size_t *size) {
 }
 
 status cli_opt(const cli_args *args, arena *a, int *code) {
-  const plug_compiler *compiler;
+  const compiler_api *compiler;
   const uint8_t *bytes;
   const char *text;
   size_t size;
@@ -40,18 +40,18 @@ status cli_opt(const cli_args *args, arena *a, int *code) {
     *code = CLI_USAGE;
     return NULL;
   }
-  TRY(plug_compiler_open(&compiler));
+  TRY(session_open_compiler(&compiler));
   if (args->list) {
     fputs(compiler->pass_list(a), stdout);
     return NULL;
   }
   const char *path = args->files.items[0];
   bool piped = strcmp(path, "-") == 0;
-  TRY(piped ? read_stdin(a, &bytes, &size) : plug_name_file(file_map(a, path, &bytes, &size), path));
+  TRY(piped ? read_stdin(a, &bytes, &size) : status_name_file(file_map(a, path, &bytes, &size), path));
   TRY(compiler->opt(a, piped ? "standard input" : path, (const char *)bytes, size, args->passes, &text));
   if (!args->output || strcmp(args->output, "-") == 0) {
     fputs(text, stdout);
     return NULL;
   }
-  return plug_name_file(file_write(args->output, text, strlen(text)), args->output);
+  return status_name_file(file_write(args->output, text, strlen(text)), args->output);
 }

@@ -38,11 +38,11 @@ static void print_label(const char *label) {
   printf("%s", open ? open : "");
 }
 
-static void print_thunks(const cli_args *args, const plug_profile *p) {
+static void print_thunks(const cli_args *args, const run_profile *p) {
   uint32_t n = rows_of(args, p->raw->n_thunks);
   printf("\n%9s %9s %6s %8s %5s %7s %5s  %s\n", "median ms", "min ms", "share", "GFLOP/s", "peak", "GB/s", "mem", "thunk");
   for (uint32_t k = 0; k < n; k++) {
-    const plug_profile_row *row = &p->rows[k];
+    const run_profile_row *row = &p->rows[k];
     const rt_profiled *t = row->thunk;
     double flops = giga(row->calls * (double)t->operations, row->median), bytes = giga(row->calls * (double)t->bytes, row->median);
     printf("%9.4f %9.4f %5.1f%% %8.1f %4.0f%% %7.1f %4.0f%%  %*s#%td %s ", 1e3 * row->median, 1e3 * row->min,
@@ -57,17 +57,17 @@ static void print_thunks(const cli_args *args, const plug_profile *p) {
   print_rest(p->raw->n_thunks, n);
 }
 
-static void print_groups(const cli_args *args, const char *what, const char *of, const plug_profile_groups *g) {
+static void print_groups(const cli_args *args, const char *what, const char *of, const run_profile_groups *g) {
   uint32_t n = rows_of(args, g->n);
   printf("\n%9s %6s %6s  %s\n", "median ms", "share", of, what);
   for (uint32_t k = 0; k < n; k++) {
-    const plug_profile_group *x = &g->items[k];
+    const run_profile_group *x = &g->items[k];
     printf("%9.4f %5.1f%% %6" PRIu32 "  %s\n", 1e3 * x->seconds, 100 * x->share, x->count, x->name);
   }
   print_rest(g->n, n);
 }
 
-static void print_all(const cli_args *args, const plug_profile *p) {
+static void print_all(const cli_args *args, const run_profile *p) {
   const rt_roofline *r = &p->roofline;
   printf("run: median %.4f ms, min %.4f ms (%" PRIu32 " runs, %" PRIu32 " threads, %s); %" PRIu32
          " thunks, beside them %.4f ms (%.1f%%)\n",
@@ -83,10 +83,10 @@ static void print_all(const cli_args *args, const plug_profile *p) {
 
 /* --- the command --- */
 
-static status write_trace(const plug_profile *p, const char *path) {
+static status write_trace(const run_profile *p, const char *path) {
   FILE *f = fopen(path, "w");
   CHECK_THAT(f, STATUS_IO, "%s: cannot be written: %s", path, strerror(errno));
-  plug_profile_write_trace(p, f);
+  run_profile_write_trace(p, f);
   bool failed = ferror(f);
   failed = fclose(f) != 0 || failed;
   CHECK_THAT(!failed, STATUS_IO, "%s: cannot be written: %s", path, strerror(errno));
@@ -96,27 +96,27 @@ static status write_trace(const plug_profile *p, const char *path) {
 status cli_profile(const cli_args *args, arena *a, int *code) {
   (void)code;
   const char *path = args->files.items[0];
-  plug_session_options options;
-  plug_session *s;
-  const plug_compiled *c;
+  session_options options;
+  session *s;
+  const session_program *c;
   literal *inputs;
-  plug_profile p;
+  run_profile p;
   CHECK_THAT(args->runs <= UINT32_MAX && args->warm_up <= UINT32_MAX, STATUS_INVALID_ARGUMENT, "too many runs");
   TRY(cli_session_options(args, a, &options));
   TRY(cli_open(args, &options, path, a, &s));
   TRY(cli_prepare(args, s, a, &inputs, &c));
-  plug_output *outputs = cli_make_outputs(s, a);
-  plug_profile_options how = {(uint32_t)args->warm_up, (uint32_t)args->runs, args->seconds};
-  plug_inputs all = cli_inputs(s, inputs, a);
+  session_output *outputs = cli_make_outputs(s, a);
+  run_profile_options how = {(uint32_t)args->warm_up, (uint32_t)args->runs, args->seconds};
+  session_inputs all = cli_inputs(s, inputs, a);
   uint64_t seed = (uint64_t)args->seed;
   cli_progress_start(args->quiet, "measuring", 0);
-  TRY(plug_name_file(plug_session_profile(s, c, args->seed < 0 ? NULL : &seed, &all, outputs, &how, a, &p), path));
+  TRY(status_name_file(session_profile(s, c, args->seed < 0 ? NULL : &seed, &all, outputs, &how, a, &p), path));
   cli_progress_end();
   if (args->trace) {
     TRY(write_trace(&p, args->trace));
   }
   if (args->json) {
-    plug_profile_write_json(&p, stdout);
+    run_profile_write_json(&p, stdout);
   } else {
     print_all(args, &p);
   }

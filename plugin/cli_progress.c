@@ -49,7 +49,7 @@ static void *tick(void *data) {
     until.tv_sec += (until.tv_nsec + tenth) / second;
     until.tv_nsec = (until.tv_nsec + tenth) % second;
     (void)pthread_cond_timedwait(&bar.end, &bar.lock, &until);
-    double took = plug_now() - bar.started;
+    double took = monotonic_seconds() - bar.started;
     if (!bar.ended && took >= PATIENCE) {
       bar.drawn = true;
       draw(0, bar.note, took);
@@ -64,7 +64,7 @@ void cli_progress_start(bool quiet, const char *what, uint64_t total) {
   bar.on = !quiet && isatty(STDERR_FILENO);
   bar.what = what;
   bar.total = total;
-  bar.started = bar.last = bar.on ? plug_now() : 0;
+  bar.started = bar.last = bar.on ? monotonic_seconds() : 0;
   bar.ended = false;
   bar.note[0] = '\0';
   bar.ticking = bar.on && !total && pthread_create(&bar.thread, NULL, tick, NULL) == 0;
@@ -80,7 +80,7 @@ void cli_progress_step(uint64_t done, const char *note) {
     pthread_mutex_unlock(&bar.lock);
     return;
   }
-  double now = plug_now();
+  double now = monotonic_seconds();
   if (now - bar.started < PATIENCE || now - bar.last < REDRAW) {
     return;
   }

@@ -17,15 +17,15 @@ status cli_read_tensor(arena *a, const char *path, dtype raw, literal *out) {
   const uint8_t *bytes;
   const char *name;
   size_t size;
-  TRY(plug_name_file(file_map(a, path, &bytes, &size), path));
+  TRY(status_name_file(file_map(a, path, &bytes, &size), path));
   if (size >= sizeof npy - 1 && memcmp(bytes, npy, sizeof npy - 1) == 0) {
     return npy_parse(a, path, bytes, size, raw, out);
   }
   CHECK_THAT(size < sizeof zip - 1 || memcmp(bytes, zip, sizeof zip - 1) != 0, STATUS_INVALID_FILE,
              "%s: an archive of arrays (.npz): give each array as a file of its own, numpy.save writes a .npy", path);
-  const plug_compiler *compiler;
-  TRY(plug_compiler_open(&compiler));
-  return plug_name_file(compiler->read_pb(a, path, &name, out), path);
+  const compiler_api *compiler;
+  TRY(session_open_compiler(&compiler));
+  return status_name_file(compiler->read_pb(a, path, &name, out), path);
 }
 
 static status make_folder(const char *dir) {
@@ -42,12 +42,12 @@ status cli_write_tensor(arena *a, const char *dir, const char *format, const cha
   if (strcmp(format, "npy") == 0) {
     TRY(npy_format(a, l, &bytes, &size));
   } else {
-    const plug_compiler *compiler;
-    TRY(plug_compiler_open(&compiler));
+    const compiler_api *compiler;
+    TRY(session_open_compiler(&compiler));
     TRY(compiler->tensor_to_pb(a, name, l, &bytes, &size));
   }
   const char *path = arena_printf(a, "%s/output_%" PRIu32 ".%s", dir, k, format);
-  return plug_name_file(file_write(path, bytes, size), path);
+  return status_name_file(file_write(path, bytes, size), path);
 }
 
 /* --- random arrays --- */

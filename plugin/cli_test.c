@@ -150,14 +150,14 @@ static status make_folder(arena *a, const char **out) {
 
 static status run_cases(suite *s) {
   int number = 0;
-  const plug_compiler *compiler;
+  const compiler_api *compiler;
   cli_workers w = {.n = s->cases.n,
                    .at_once = (uint32_t)s->args->jobs,
                    .timeout = s->args->timeout,
                    .work = work,
                    .done = done,
                    .data = s};
-  status_free(plug_compiler_open(&compiler)); /* once for all workers; they say it if it is not there */
+  status_free(session_open_compiler(&compiler)); /* once for all workers; they say it if it is not there */
   TRY(make_folder(s->a, &s->folder));
   cli_progress_start(s->args->quiet, "testing", s->cases.n);
   status failed = cli_run_workers(&w, s->a, &number);
@@ -223,7 +223,7 @@ static status write_list(const suite *s) {
   status failed = written ? file_write(s->args->write_expect_fail, text, size)
                           : status_error(STATUS_RESOURCE, "out of memory");
   free(text);
-  return plug_name_file(failed, s->args->write_expect_fail);
+  return status_name_file(failed, s->args->write_expect_fail);
 }
 
 /* --- times --- */
@@ -255,7 +255,7 @@ static void show_slowest(suite *s) {
 
 status cli_test(const cli_args *args, arena *a, int *code) {
   suite s = {.args = args, .a = a};
-  double start = plug_now();
+  double start = monotonic_seconds();
   for (uint32_t k = 0; k < args->files.n; k++) {
     TRY(cli_find_cases(a, args->files.items[k], &s.cases));
   }
@@ -275,7 +275,7 @@ status cli_test(const cli_args *args, arena *a, int *code) {
   }
   printf("%" PRIu32 " cases in %.1f s; %" PRIu32 " with a host thunk, %" PRIu32 " expected failures, %" PRIu32
          " crashes\n",
-         s.cases.n, plug_now() - start, s.host, s.count[EXPECTED], s.count[CRASHED]);
+         s.cases.n, monotonic_seconds() - start, s.host, s.count[EXPECTED], s.count[CRASHED]);
   printf("%" PRIu32 " passed, %" PRIu32 " failed, %" PRIu32 " skipped\n", s.count[PASSED], failed,
          s.count[EXPECTED]);
   *code = failed ? CLI_FAILED : CLI_OK;

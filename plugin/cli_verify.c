@@ -92,30 +92,30 @@ static void print_report(const cli_args *args, const verify_report *r) {
 
 static status verify_once(const cli_args *args, const cli_list *dims, arena *a, bool *wrong) {
   cli_args own = *args;
-  plug_session_options options;
-  plug_session *s;
+  session_options options;
+  session *s;
   literal *inputs;
-  const plug_compiler *compiler;
+  const compiler_api *compiler;
   verify_report report;
   bar progress = {.quiet = args->quiet};
   own.dims = *dims;
-  TRY(plug_compiler_open(&compiler));
+  TRY(session_open_compiler(&compiler));
   TRY(cli_session_options(&own, a, &options));
   TRY(cli_open(&own, &options, args->files.items[0], a, &s));
-  CHECK_THAT(!plug_session_is_image(s), STATUS_INVALID_ARGUMENT,
+  CHECK_THAT(!session_is_image(s), STATUS_INVALID_ARGUMENT,
              "a compiled file holds no HLO to compare it with: verify the model that it was compiled from, with the same "
              "options; to see whether the file is damaged, onnx-xla info --verify FILE");
   TRY(cli_make_inputs(&own, s, a, &inputs));
-  plug_inputs all = cli_inputs(s, inputs, a);
-  plug_request request = plug_session_request(s, &all);
-  request.options.threads = plug_session_threads(s);
-  plug_verify_options o = {.inputs = inputs,
+  session_inputs all = cli_inputs(s, inputs, a);
+  compile_request request = session_request(s, &all);
+  request.options.threads = session_threads(s);
+  compiler_verify_options o = {.inputs = inputs,
                            .all_algorithms = args->all_algorithms,
                            .folder = args->output_dir ? args->output_dir : ".",
                            .seed = args->seed < 0 ? 0 : (uint64_t)args->seed,
                            .progress = show_progress,
                            .progress_data = &progress};
-  status failed = compiler->verify(plug_session_source(s), &request, &o, a, &report);
+  status failed = compiler->verify(session_source(s), &request, &o, a, &report);
   if (progress.what) {
     cli_progress_end();
   }
@@ -140,12 +140,12 @@ static cli_list dims_of(const cli_args *args, const char *set, arena *a) {
 status cli_verify(const cli_args *args, arena *a, int *code) {
   bool wrong = false;
   if (args->sets.n == 0) {
-    TRY(plug_name_file(verify_once(args, &args->dims, a, &wrong), args->files.items[0]));
+    TRY(status_name_file(verify_once(args, &args->dims, a, &wrong), args->files.items[0]));
   }
   for (uint32_t k = 0; k < args->sets.n; k++) {
     cli_list dims = dims_of(args, args->sets.items[k], a);
     printf("sizes %s\n", args->sets.items[k]);
-    TRY(plug_name_file(verify_once(args, &dims, a, &wrong), args->files.items[0]));
+    TRY(status_name_file(verify_once(args, &dims, a, &wrong), args->files.items[0]));
   }
   *code = wrong ? CLI_FAILED : CLI_OK;
   return NULL;

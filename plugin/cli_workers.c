@@ -62,7 +62,7 @@ _Noreturn static void be_child(const cli_workers *w, job *j, int fd) {
 static status start(const cli_workers *w, job *j, uint32_t number) {
   int ends[2];
   CHECK_THAT(pipe(ends) == 0, STATUS_IO, "a pipe cannot be made: %s", strerror(errno));
-  *j = (job){.fd = ends[0], .number = number, .deadline = w->timeout > 0 ? plug_now() + w->timeout : 0};
+  *j = (job){.fd = ends[0], .number = number, .deadline = w->timeout > 0 ? monotonic_seconds() + w->timeout : 0};
   fflush(NULL);
   pid_t pid = fork();
   if (pid == 0) {
@@ -129,7 +129,7 @@ static void attend(const cli_workers *w, job *jobs, struct pollfd *fds, uint32_t
   if (poll(fds, n, MILLISECONDS) < 0) {
     return;
   }
-  double now = plug_now();
+  double now = monotonic_seconds();
   for (uint32_t k = 0; k < n; k++) {
     job *j = &jobs[k];
     if (!j->pid) {

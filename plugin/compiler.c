@@ -29,11 +29,11 @@
 #include "plugin/compiler_verify.h"
 #include "runtime/weight_pool.h"
 
-/* What stands behind plug_source.model. */
+/* What stands behind compiler_model.model. */
 typedef struct loaded {
   const onnx_model *onnx; /* or: */
   uint32_t n_constants;   /* beside what its file holds */
-  const plug_constant *constants;
+  const compiler_constant *constants;
   arena *arena;           /* on which its files are mapped */
   const hlo_module *hlo;
 } loaded;
@@ -41,8 +41,8 @@ typedef struct loaded {
 /* --- opening --- */
 
 /* Symbols become -1 and a name; those that the importer made up for nameless dimensions have none. */
-static plug_value describe(arena *a, const dim_table *dims, const char *name, const shape *s) {
-  plug_value v = {.name = arena_strdup(a, name), .shape = *s};
+static model_value describe(arena *a, const dim_table *dims, const char *name, const shape *s) {
+  model_value v = {.name = arena_strdup(a, name), .shape = *s};
   for (int k = 0; k < s->rank; k++) {
     if (!dim_is_const(s->dims[k])) {
       const char *symbol = dim_name(dims, s->dims[k]);
@@ -54,7 +54,7 @@ static plug_value describe(arena *a, const dim_table *dims, const char *name, co
 }
 
 /* Outputs may come without a type or of a kind that only running tells. */
-static plug_value describe_output(arena *a, dim_table *dims, const Onnx__ValueInfoProto *v) {
+static model_value describe_output(arena *a, dim_table *dims, const Onnx__ValueInfoProto *v) {
   const shape unknown = {.kind = SHAPE_UNRANKED};
   shape s = unknown;
   status failed = v->type ? onnx_value_shape(dims, v, &s) : NULL;
@@ -68,7 +68,7 @@ static plug_value describe_output(arena *a, dim_table *dims, const Onnx__ValueIn
 typedef struct files {
   arena *a;
   str_map seen;
-  plug_source *s;
+  compiler_model *s;
   uint32_t cap;
 } files;
 
@@ -114,7 +114,7 @@ static status add_files_of_node(void *data, Onnx__NodeProto *node) {
   return NULL;
 }
 
-static status describe_files(arena *a, const onnx_model *m, plug_source *s) {
+static status describe_files(arena *a, const onnx_model *m, compiler_model *s) {
   files f = {.a = a, .s = s};
   str_map_init(&f.seen, a);
   add_files_of_graph(&f, m->graph);
@@ -125,12 +125,12 @@ static status describe_files(arena *a, const onnx_model *m, plug_source *s) {
   return NULL;
 }
 
-static status describe_model(arena *a, const onnx_model *m, plug_source *s) {
+static status describe_model(arena *a, const onnx_model *m, compiler_model *s) {
   const Onnx__GraphProto *g = m->graph;
   dim_table *dims = dim_table_create(a);
   s->name = g->name && *g->name ? g->name : "model";
   s->n_nodes = (uint32_t)m->expanded_nodes;
-  s->inputs = ARENA_NEW_N(a, plug_value, g->n_input);
+  s->inputs = ARENA_NEW_N(a, model_value, g->n_input);
   for (size_t k = 0; k < g->n_input; k++) {
     if (!onnx_model_has_initializer(m, g->input[k]->name)) {
       shape declared;
@@ -140,20 +140,20 @@ static status describe_model(arena *a, const onnx_model *m, plug_source *s) {
   }
   s->n_initializers = (uint32_t)(g->n_initializer + g->n_sparse_initializer);
   s->n_outputs = (uint32_t)g->n_output;
-  s->outputs = ARENA_NEW_N(a, plug_value, g->n_output);
+  s->outputs = ARENA_NEW_N(a, model_value, g->n_output);
   for (size_t k = 0; k < g->n_output; k++) {
     s->outputs[k] = describe_output(a, dims, g->output[k]);
   }
   s->n_properties = (uint32_t)m->proto->n_metadata_props;
-  s->properties = ARENA_NEW_N(a, plug_property, s->n_properties);
+  s->properties = ARENA_NEW_N(a, model_property, s->n_properties);
   for (uint32_t k = 0; k < s->n_properties; k++) {
-    s->properties[k] = (plug_property){m->proto->metadata_props[k]->key, m->proto->metadata_props[k]->value};
+    s->properties[k] = (model_property){m->proto->metadata_props[k]->key, m->proto->metadata_props[k]->value};
   }
   return describe_files(a, m, s);
 }
 
 /* A constant must fit the declared input. */
-static status check_constant(arena *a, const onnx_model *m, const plug_constant *c) {
+static status check_constant(arena *a, const onnx_model *m, const compiler_constant *c) {
   const Onnx__GraphProto *g = m->graph;
   const Onnx__ValueInfoProto *input = NULL;
   for (size_t k = 0; !input && k < g->n_input; k++) {
@@ -179,7 +179,7 @@ static status check_constant(arena *a, const onnx_model *m, const plug_constant 
 }
 
 /* The importer then meets it as an initializer. */
-static status add_constant(arena *a, onnx_model *m, const plug_constant *c) {
+static status add_constant(arena *a, onnx_model *m, const compiler_constant *c) {
   Onnx__GraphProto *g = m->graph;
   Onnx__TensorProto *t = ARENA_NEW(a, Onnx__TensorProto);
   TRY(onnx_tensor_from_literal(a, c->name, &c->value, t));
@@ -195,8 +195,8 @@ typedef struct open_call {
   const void *bytes;
   size_t size;
   uint32_t n_constants;
-  const plug_constant *constants;
-  plug_source **out;
+  const compiler_constant *constants;
+  compiler_model **out;
 } open_call;
 
 static status open_onnx(void *data) {
@@ -213,13 +213,13 @@ static status open_onnx(void *data) {
   l->n_constants = c->n_constants;
   l->constants = c->constants;
   l->arena = c->a;
-  *c->out = ARENA_NEW(c->a, plug_source);
+  *c->out = ARENA_NEW(c->a, compiler_model);
   (*c->out)->model = l;
   return describe_model(c->a, m, *c->out);
 }
 
-static status plug_open(arena *a, const char *path, const void *bytes, size_t size, uint32_t n_constants,
-                        const plug_constant *constants, plug_source **out) {
+static status compiler_open(arena *a, const char *path, const void *bytes, size_t size, uint32_t n_constants,
+                        const compiler_constant *constants, compiler_model **out) {
   return guard_run(open_onnx, &(open_call){.a = a, .path = path, .bytes = bytes, .size = size,
                                            .n_constants = n_constants, .constants = constants, .out = out});
 }
@@ -230,8 +230,8 @@ static const char *name_or_number(arena *a, const char *name, const char *prefix
 
 /* Sizes of other results are results too, behind all others (hlo_module.size_of): they are no outputs, they say how large
  * these turn out. */
-static void describe_results(arena *a, const hlo_module *m, plug_source *s) {
-  s->outputs = ARENA_NEW_N(a, plug_value, m->entry->n_roots);
+static void describe_results(arena *a, const hlo_module *m, compiler_model *s) {
+  s->outputs = ARENA_NEW_N(a, model_value, m->entry->n_roots);
   for (uint32_t k = 0; k < m->entry->n_roots; k++) {
     if (m->size_of && m->size_of[k].axis >= 0) {
       s->outputs[m->size_of[k].result].shape.dims[m->size_of[k].axis] = -1;
@@ -250,11 +250,11 @@ static status open_text(void *data) {
   loaded *l = ARENA_NEW(a, loaded);
   l->hlo = m;
   l->arena = a;
-  plug_source *s = *c->out = ARENA_NEW(a, plug_source);
+  compiler_model *s = *c->out = ARENA_NEW(a, compiler_model);
   s->model = l;
   s->name = m->name;
   s->n_inputs = m->entry->n_params;
-  s->inputs = ARENA_NEW_N(a, plug_value, s->n_inputs);
+  s->inputs = ARENA_NEW_N(a, model_value, s->n_inputs);
   for (uint32_t k = 0; k < s->n_inputs; k++) {
     const char *name = name_or_number(a, m->param_names ? m->param_names[k] : NULL, "input_", k);
     s->inputs[k] = describe(a, m->dims, name, &m->entry->params[k]->shapes[0]);
@@ -263,7 +263,7 @@ static status open_text(void *data) {
   return NULL;
 }
 
-static status plug_open_hlo(arena *a, const char *name, const char *text, size_t size, plug_source **out) {
+static status compiler_open_hlo(arena *a, const char *name, const char *text, size_t size, compiler_model **out) {
   status s = guard_run(open_text, &(open_call){.a = a, .bytes = text, .size = size, .out = out});
   return s ? status_prefix(s, "%s", name) : NULL;
 }
@@ -272,7 +272,7 @@ static status plug_open_hlo(arena *a, const char *name, const char *text, size_t
 
 /* Sizes that depend on inputs' values: the import says which it wants, and gets them if they are known.  Each round
  * gives at least one more, so there are at most as many as inputs. */
-static status import_with_values(const plug_source *s, const plug_request *r, arena *a, onnx_import_options *o,
+static status import_with_values(const compiler_model *s, const compile_request *r, arena *a, onnx_import_options *o,
                                  onnx_input_shape *inputs, const uint32_t *number, hlo_module **out, bool *complete) {
   const loaded *l = s->model;
   bool *wanted = ARENA_NEW_N(a, bool, o->n_inputs);
@@ -299,7 +299,7 @@ static status import_with_values(const plug_source *s, const plug_request *r, ar
 }
 
 /* values[n_inputs] (may be NULL) gets what the module takes for granted of its inputs. */
-status plug_import(const plug_source *s, const plug_request *r, arena *a, hlo_module **out, const void **values,
+status compiler_import(const compiler_model *s, const compile_request *r, arena *a, hlo_module **out, const void **values,
                    bool *complete) {
   const loaded *l = s->model;
   *complete = true;
@@ -329,10 +329,10 @@ status plug_import(const plug_source *s, const plug_request *r, arena *a, hlo_mo
   return NULL;
 }
 
-const onnx_model *plug_onnx_model(const plug_source *s) { return ((const loaded *)s->model)->onnx; }
+const onnx_model *compiler_onnx_model(const compiler_model *s) { return ((const loaded *)s->model)->onnx; }
 
-plug_source *plug_with_outputs(const plug_source *s, arena *a, uint32_t n, const char *const *names) {
-  plug_source *copy = arena_memdup(a, s, sizeof *s);
+compiler_model *compiler_with_outputs(const compiler_model *s, arena *a, uint32_t n, const char *const *names) {
+  compiler_model *copy = arena_memdup(a, s, sizeof *s);
   loaded *l = arena_memdup(a, s->model, sizeof *l);
   l->onnx = onnx_model_with_outputs(a, l->onnx, n, names);
   copy->model = l;
@@ -342,8 +342,8 @@ plug_source *plug_with_outputs(const plug_source *s, arena *a, uint32_t n, const
 /* --- compiling --- */
 
 typedef struct compile_call {
-  const plug_source *s;
-  const plug_request *request;
+  const compiler_model *s;
+  const compile_request *request;
   arena *a;
   rt_program **out;
   rt_report *report;
@@ -424,7 +424,7 @@ static status compile_module(void *data);
 static status compile_and_keep(void *data) {
   compile_call *c = data;
   rt_sharing sharing = *c->request->options.sharing;
-  plug_request request = *c->request;
+  compile_request request = *c->request;
   sharing.is_persistent = model_lasts;
   sharing.drop = drop_pages;
   sharing.owner = c->s->model;
@@ -445,12 +445,12 @@ static status compile_module(void *data) {
   const rt_backend *backend;
   hlo_module *m;
   bool complete;
-  TRY(plug_backend(c->request->backend, &backend));
+  TRY(compiler_backend(c->request->backend, &backend));
   TRY(check_skipped(c->a, c->request->options.skip_passes));
   CHECK_THAT(backend->compiler, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
              "backend %s runs programs but compiles none", c->request->backend);
   const void **values = ARENA_NEW_N(c->a, const void *, c->s->n_inputs);
-  TRY(plug_import(c->s, c->request, c->a, &m, values, &complete));
+  TRY(compiler_import(c->s, c->request, c->a, &m, values, &complete));
   *c->out = NULL;
   if (!complete) {
     return NULL;
@@ -465,7 +465,7 @@ static status compile_module(void *data) {
   return NULL;
 }
 
-static status segmented_model_of(const plug_source *s, const plug_request *request, mem_budget *budget, segmented_model **out) {
+static status segmented_model_of(const compiler_model *s, const compile_request *request, mem_budget *budget, segmented_model **out) {
   const loaded *l = s->model;
   return segmented_model_create(s, l->onnx, request, budget, out);
 }
@@ -481,7 +481,7 @@ static status refuse_external(void *data, Onnx__NodeProto *node) {
 }
 
 /* Constants of the options, and data in files beside the model, are not in its bytes. */
-static status plug_bytes(const plug_source *s, rt_span *out) {
+static status model_bytes(const compiler_model *s, rt_span *out) {
   const onnx_model *m = ((const loaded *)s->model)->onnx;
   CHECK_THAT(m && ((const loaded *)s->model)->n_constants == 0, STATUS_UNSUPPORTED, "the source is no model file alone");
   for (size_t k = 0; k < m->graph->n_initializer; k++) {
@@ -506,9 +506,9 @@ static void give_memory_back(const loaded *l) {
 #endif
 }
 
-static status plug_compile(const plug_source *s, const plug_request *request, arena *a, rt_program **out,
+static status compiler_compile(const compiler_model *s, const compile_request *request, arena *a, rt_program **out,
                            rt_report *report) {
-  plug_request own = *request;
+  compile_request own = *request;
   compile_call c = {.s = s, .request = &own, .a = a, .out = out, .report = report};
   if (own.options.keep_text) { /* the texts are where everything else is */
     own.options.sharing = NULL;
@@ -524,9 +524,9 @@ static status plug_compile(const plug_source *s, const plug_request *request, ar
 /* --- operators --- */
 
 typedef struct ops_call {
-  const plug_source *s;
+  const compiler_model *s;
   arena *a;
-  plug_op_use **out;
+  operator_use **out;
   uint32_t *n;
 } ops_call;
 
@@ -539,11 +539,11 @@ static status list_ops(void *data) {
   }
   onnx_op_usage *used;
   TRY(onnx_list_ops(c->a, l->onnx, &used, c->n));
-  *c->out = plug_op_uses(c->a, used, *c->n);
+  *c->out = operator_uses(c->a, used, *c->n);
   return NULL;
 }
 
-static status plug_list_ops(const plug_source *s, arena *a, plug_op_use **out, uint32_t *n) {
+static status compiler_list_ops(const compiler_model *s, arena *a, operator_use **out, uint32_t *n) {
   return guard_run(list_ops, &(ops_call){s, a, out, n});
 }
 
@@ -566,8 +566,8 @@ static status match_node(void *data, Onnx__NodeProto *node) {
   return NULL;
 }
 
-status plug_find_node(const plug_source *s, const char *node, arena *a, const char **label) {
-  const onnx_model *m = plug_onnx_model(s);
+status compiler_find_node(const compiler_model *s, const char *node, arena *a, const char **label) {
+  const onnx_model *m = compiler_onnx_model(s);
   node_search search = {.a = a, .wanted = node};
   CHECK_THAT(m, STATUS_INVALID_ARGUMENT, "HLO text has no nodes of a model");
   TRY(onnx_walk_nodes(a, m->graph->node, m->graph->n_node, match_node, &search));
@@ -580,14 +580,14 @@ status plug_find_node(const plug_source *s, const char *node, arena *a, const ch
 /* --- checking --- */
 
 typedef struct check_call {
-  const plug_source *s;
-  const plug_request *request;
+  const compiler_model *s;
+  const compile_request *request;
   mem_budget *budget;
   arena *a;
 } check_call;
 
 static status check_operators(check_call *c) {
-  plug_op_use *ops;
+  operator_use *ops;
   uint32_t n;
   const char *missing = NULL;
   TRY(list_ops(&(ops_call){c->s, c->a, &ops, &n}));
@@ -603,7 +603,7 @@ static status check_operators(check_call *c) {
 
 /* Declared outputs that no run could give, also where which branch is taken, and so what comes out, is known later. */
 static status check_declared(const check_call *c) {
-  const onnx_model *m = plug_onnx_model(c->s);
+  const onnx_model *m = compiler_onnx_model(c->s);
   dim_table *dims = dim_table_create(c->a);
   for (size_t k = 0; m && k < m->graph->n_output; k++) {
     const Onnx__ValueInfoProto *v = m->graph->output[k];
@@ -628,7 +628,7 @@ static bool is_computed(const hlo_module *m, uint32_t k, int axis) {
 }
 
 /* Declared dimensions that are open, or 0 (which exporters write for "any"), fit everything. */
-static status check_output(const plug_value *declared, const hlo_module *m, uint32_t root) {
+static status check_output(const model_value *declared, const hlo_module *m, uint32_t root) {
   const shape *want = &declared->shape, *given = hlo_shape(m->entry->roots[root]);
   if (want->type == DTYPE_INVALID) {
     return NULL;
@@ -652,14 +652,14 @@ static status check_module(void *data) {
   c->a = arena_create(c->budget);
   TRY(check_operators(c));
   TRY(check_declared(c));
-  TRY(plug_import(c->s, c->request, c->a, &m, NULL, &complete));
+  TRY(compiler_import(c->s, c->request, c->a, &m, NULL, &complete));
   for (uint32_t k = 0; complete && k < c->s->n_outputs; k++) {
     TRY(check_output(&c->s->outputs[k], m, k));
   }
   return NULL;
 }
 
-static status plug_check(const plug_source *s, const plug_request *request, mem_budget *budget) {
+static status compiler_check(const compiler_model *s, const compile_request *request, mem_budget *budget) {
   check_call c = {.s = s, .request = request, .budget = budget};
   status failed = guard_run(check_module, &c);
   arena_destroy(c.a);
@@ -681,7 +681,7 @@ static status read_pb(void *data) {
   return onnx_tensor_read_pb(c->a, c->path, c->name, c->l);
 }
 
-static status plug_read_pb(arena *a, const char *path, const char **name, literal *out) {
+static status compiler_read_pb(arena *a, const char *path, const char **name, literal *out) {
   return guard_run(read_pb, &(pb_call){.a = a, .path = path, .name = name, .l = out});
 }
 
@@ -690,39 +690,39 @@ static status write_pb(void *data) {
   return onnx_tensor_to_pb(c->a, *c->name, c->l, c->bytes, c->size);
 }
 
-static status plug_tensor_to_pb(arena *a, const char *name, const literal *l, uint8_t **bytes, size_t *size) {
+static status compiler_tensor_to_pb(arena *a, const char *name, const literal *l, uint8_t **bytes, size_t *size) {
   return guard_run(write_pb, &(pb_call){.a = a, .name = &name, .l = (literal *)l, .bytes = bytes, .size = size});
 }
 
-const plug_compiler *onnx_xla_compiler_get(uint32_t abi) {
-  static plug_compiler compiler = {
-      .abi = PLUG_COMPILER_ABI,
+const compiler_api *onnx_xla_compiler_get(uint32_t abi) {
+  static compiler_api compiler = {
+      .abi = COMPILER_ABI,
       .adopt_guard = guard_adopt,
       .ir_version = ONNX_IR_VERSION_MAX,
       .opset_version = ONNX_OPSET_MAX,
-      .open = plug_open,
-      .open_hlo = plug_open_hlo,
-      .compile = plug_compile,
+      .open = compiler_open,
+      .open_hlo = compiler_open_hlo,
+      .compile = compiler_compile,
       .segments_create = segmented_model_of,
       .segments_destroy = segmented_model_destroy,
       .segments_run = segmented_model_run,
-      .bytes = plug_bytes,
-      .check = plug_check,
-      .print = plug_print,
-      .explain = plug_explain,
-      .verify = plug_verify,
-      .print_ptx = plug_print_ptx,
-      .list_ops = plug_list_ops,
+      .bytes = model_bytes,
+      .check = compiler_check,
+      .print = compiler_print,
+      .explain = compiler_explain,
+      .verify = compiler_verify,
+      .print_ptx = compiler_print_ptx,
+      .list_ops = compiler_list_ops,
       .check_support = compiler_check_support,
-      .opt = plug_opt,
-      .pass_list = plug_pass_list,
+      .opt = compiler_opt,
+      .pass_list = compiler_pass_list,
       .op_page = onnx_op_page,
-      .backend = plug_backend,
-      .read_pb = plug_read_pb,
-      .tensor_to_pb = plug_tensor_to_pb,
+      .backend = compiler_backend,
+      .read_pb = compiler_read_pb,
+      .tensor_to_pb = compiler_tensor_to_pb,
   };
   if (!compiler.versions) {
-    compiler.versions = plug_versions();
+    compiler.versions = compiler_versions();
   }
-  return abi == PLUG_COMPILER_ABI ? &compiler : NULL;
+  return abi == COMPILER_ABI ? &compiler : NULL;
 }

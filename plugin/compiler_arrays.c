@@ -55,9 +55,9 @@ host_array *host_array_retain(host_array *a) {
   return a;
 }
 
-plug_array host_array_let_go(host_array *a) {
+compiler_array host_array_let_go(host_array *a) {
   void *memory = a->base.elements ? (void *)a->base.elements : host_array_data(a);
-  plug_array data = {a->base.value.shape, memory, a->bytes};
+  compiler_array data = {a->base.value.shape, memory, a->bytes};
   *(a->previous ? &a->previous->next : &a->run->arrays) = a->next;
   if (a->next) {
     a->next->previous = a->previous;
@@ -66,7 +66,7 @@ plug_array host_array_let_go(host_array *a) {
   return data;
 }
 
-void host_memory_free(mem_budget *budget, plug_array a) { budget_free(budget, a.data, a.bytes, ALIGN); }
+void host_memory_free(mem_budget *budget, compiler_array a) { budget_free(budget, a.data, a.bytes, ALIGN); }
 
 /* Elements are no sequences. */
 void host_array_release(host_array *a) {

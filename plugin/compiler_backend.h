@@ -5,6 +5,6 @@
 #include "runtime/target.h"
 
 /* "cpu", "ref", or the path of a backend's shared object. */
-STATUS_MUST_USE status plug_backend(const char *name, const rt_backend **out);
+STATUS_MUST_USE status compiler_backend(const char *name, const rt_backend **out);
 
 #endif

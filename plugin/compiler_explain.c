@@ -149,8 +149,8 @@ static const char *section(const explaining *e, const char *title, const char *l
 /* --- the node --- */
 
 typedef struct explain_call {
-  const plug_source *s;
-  const plug_request *request;
+  const compiler_model *s;
+  const compile_request *request;
   const char *node;
   arena *a;
   const char **text;
@@ -159,9 +159,9 @@ typedef struct explain_call {
 static status explain_node(void *data) {
   explain_call *c = data;
   explaining e = {.a = c->a, .imported = "", .left = ""};
-  TRY(plug_find_node(c->s, c->node, c->a, &e.label));
-  const plug_compiler *compiler = onnx_xla_compiler_get(PLUG_COMPILER_ABI);
-  plug_request request = *c->request;
+  TRY(compiler_find_node(c->s, c->node, c->a, &e.label));
+  const compiler_api *compiler = onnx_xla_compiler_get(COMPILER_ABI);
+  compile_request request = *c->request;
   request.options.keep_text = true; /* the table of buffers */
   request.options.dump = look;
   request.options.dump_data = &e;
@@ -182,6 +182,6 @@ static status explain_node(void *data) {
   return NULL;
 }
 
-status plug_explain(const plug_source *s, const plug_request *request, const char *node, arena *a, const char **text) {
+status compiler_explain(const compiler_model *s, const compile_request *request, const char *node, arena *a, const char **text) {
   return guard_run(explain_node, &(explain_call){s, request, node, a, text});
 }

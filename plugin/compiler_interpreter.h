@@ -49,8 +49,8 @@ static inline host_array *host_sequence_element(const host_array *sequence, uint
 host_array *host_array_retain(host_array *a);
 void host_array_release(host_array *a); /* NULL is fine */
 /* The memory stays and is the caller's, who ends it with host_memory_free. */
-plug_array host_array_let_go(host_array *a);
-void host_memory_free(mem_budget *budget, plug_array a);
+compiler_array host_array_let_go(host_array *a);
+void host_memory_free(mem_budget *budget, compiler_array a);
 /* All of them, whoever holds them. */
 void host_arrays_free(interpreter_run *run);
 

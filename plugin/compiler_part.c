@@ -10,9 +10,9 @@
 
 /* All findings of a model: what stands around their nodes is computed once, in one run of the reference. */
 typedef struct parts_call {
-  const plug_source *s;
-  const plug_request *request;
-  const plug_verify_options *o;
+  const compiler_model *s;
+  const compile_request *request;
+  const compiler_verify_options *o;
   arena *a;
   verify_report *report;
   onnx_part *parts; /* by finding */
@@ -40,7 +40,7 @@ static void find_parts(parts_call *c) {
   str_map_init(&c->numbers, c->a);
   for (uint32_t k = 0; k < c->report->n_findings; k++) {
     verify_finding *f = &c->report->findings[k];
-    status failed = onnx_part_find(c->a, plug_onnx_model(c->s), f->n_sources, f->sources, &c->parts[k]);
+    status failed = onnx_part_find(c->a, compiler_onnx_model(c->s), f->n_sources, f->sources, &c->parts[k]);
     f->model_note = failed ? arena_printf(c->a, "none is written: %s", status_message(failed)) : NULL;
     if (!failed) {
       add_names(c, &c->parts[k].inputs);
@@ -54,7 +54,7 @@ static void find_parts(parts_call *c) {
 static status compute_values(parts_call *c) {
   hlo_module *m;
   bool complete;
-  TRY(plug_import(plug_with_outputs(c->s, c->a, c->n, c->names), c->request, c->a, &m, NULL, &complete));
+  TRY(compiler_import(compiler_with_outputs(c->s, c->a, c->n, c->names), c->request, c->a, &m, NULL, &complete));
   CHECK_THAT(complete, STATUS_UNSUPPORTED,
              "the model runs piece by piece, since sizes depend on what it computes");
   literal *values = ARENA_NEW_N(c->a, literal, m->entry->n_roots);
@@ -104,10 +104,10 @@ static given given_of(arena *a, uint32_t n, const onnx_part_value *inputs) {
 }
 
 static status verify_part(const parts_call *c, const void *bytes, size_t size, const given *g, bool *wrong) {
-  const plug_compiler *compiler = onnx_xla_compiler_get(PLUG_COMPILER_ABI);
-  plug_source *s;
+  const compiler_api *compiler = onnx_xla_compiler_get(COMPILER_ABI);
+  compiler_model *s;
   verify_report report;
-  plug_request request = *c->request;
+  compile_request request = *c->request;
   const shape **shapes = ARENA_NEW_N(c->a, const shape *, g->n + 1);
   const void **values = ARENA_NEW_N(c->a, const void *, g->n + 1);
   for (uint32_t k = 0; k < g->n; k++) {
@@ -116,7 +116,7 @@ static status verify_part(const parts_call *c, const void *bytes, size_t size, c
   }
   request.inputs = shapes;
   request.values = values;
-  plug_verify_options o = {.inputs = g->values, .all_algorithms = c->o->all_algorithms, .seed = c->o->seed};
+  compiler_verify_options o = {.inputs = g->values, .all_algorithms = c->o->all_algorithms, .seed = c->o->seed};
   TRY(compiler->open(c->a, NULL, bytes, size, 0, NULL, &s));
   TRY(compiler->verify(s, &request, &o, c->a, &report));
   *wrong = report.n_different > 0;
@@ -139,7 +139,7 @@ static status write_part(void *data) {
   bool wrong;
   TRY(values_of(c, &call->part->inputs, &inputs));
   TRY(values_of(c, &call->part->results, &results));
-  TRY(onnx_part_pack(c->a, plug_onnx_model(c->s), call->part, inputs, results, &bytes, &size));
+  TRY(onnx_part_pack(c->a, compiler_onnx_model(c->s), call->part, inputs, results, &bytes, &size));
   given g = given_of(c->a, call->part->inputs.n, inputs);
   TRY(f->stem ? NULL : verify_claim(c->a, c->o->folder, "onnx", &f->stem));
   TRY(verify_write_example(c->a, f->stem, "onnx", bytes, size, g.n, g.names, g.values, &f->model));
@@ -157,9 +157,9 @@ static status compute_guarded(void *data) {
   return c->n ? compute_values(c) : NULL;
 }
 
-void plug_write_parts(const plug_source *s, const plug_request *request, const plug_verify_options *o,
+void compiler_write_parts(const compiler_model *s, const compile_request *request, const compiler_verify_options *o,
                       arena *a, verify_report *report) {
-  if (!o->folder || !report->n_findings || !plug_onnx_model(s)) {
+  if (!o->folder || !report->n_findings || !compiler_onnx_model(s)) {
     return;
   }
   parts_call c = {.s = s, .request = request, .o = o, .a = a, .report = report};

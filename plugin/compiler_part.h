@@ -7,7 +7,7 @@
 /* Writes the model of each finding to o->folder, its inputs beside it, which are what the reference evaluator
  * computes there, and verifies it.  model_note says how that went, or why there is none; neither is a
  * failure.  Call it inside guard_run. */
-void plug_write_parts(const plug_source *s, const plug_request *request, const plug_verify_options *o,
+void compiler_write_parts(const compiler_model *s, const compile_request *request, const compiler_verify_options *o,
                       arena *a, verify_report *report);
 
 #endif

@@ -40,9 +40,9 @@ typedef struct segment {
 static const double MOST_TUNING = 1; /* seconds, after which further pieces are not timed */
 
 struct segmented_model {
-  const plug_source *source;
+  const compiler_model *source;
   const onnx_model *model;
-  plug_request request;
+  compile_request request;
   const rt_backend *backend;
   mem_budget *budget;
   pthread_mutex_t lock; /* guards sites, pieces, and importing and compiling */
@@ -501,7 +501,7 @@ void interpreter_frame_end(interpreter_run *run, onnx_frame *f) {
 
 typedef struct whole {
   interpreter_run *run;
-  plug_array *outputs;
+  compiler_array *outputs;
 } whole;
 
 /* The main frame, with copies of the inputs: a piece may be compiled for what they hold. */
@@ -541,7 +541,7 @@ static status run_guarded(void *data) {
   return NULL;
 }
 
-status segmented_model_run(segmented_model *p, const segments_run_options *options, plug_array *outputs) {
+status segmented_model_run(segmented_model *p, const segments_run_options *options, compiler_array *outputs) {
   interpreter_run run = {.segments = p, .budget = p->budget, .options = options, .scratch = arena_create(NULL)};
   memset(outputs, 0, p->source->n_outputs * sizeof *outputs);
   status failed = guard_run(run_guarded, &(whole){&run, outputs});
@@ -553,7 +553,7 @@ status segmented_model_run(segmented_model *p, const segments_run_options *optio
   host_arrays_free(&run);
   for (uint32_t k = 0; failed && k < p->source->n_outputs; k++) {
     host_memory_free(p->budget, outputs[k]);
-    outputs[k] = (plug_array){0};
+    outputs[k] = (compiler_array){0};
   }
   arena_destroy(run.scratch);
   return failed;
@@ -578,10 +578,10 @@ void segmented_model_destroy(segmented_model *p) {
   }
 }
 
-status segmented_model_create(const plug_source *s, const onnx_model *m, const plug_request *request, mem_budget *budget,
+status segmented_model_create(const compiler_model *s, const onnx_model *m, const compile_request *request, mem_budget *budget,
                           segmented_model **out) {
   const rt_backend *backend;
-  TRY(plug_backend(request->backend, &backend));
+  TRY(compiler_backend(request->backend, &backend));
   segmented_model *p = calloc(1, sizeof *p);
   CHECK_THAT(p, STATUS_RESOURCE, "out of memory");
   p->source = s;

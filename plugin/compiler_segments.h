@@ -10,9 +10,9 @@
 #include "frontend/model.h"
 
 /* request: strings and lists in it are borrowed, inputs and values not used. */
-STATUS_MUST_USE status segmented_model_create(const plug_source *s, const onnx_model *m, const plug_request *request,
+STATUS_MUST_USE status segmented_model_create(const compiler_model *s, const onnx_model *m, const compile_request *request,
                                           mem_budget *budget, segmented_model **out);
 void segmented_model_destroy(segmented_model *p);
-STATUS_MUST_USE status segmented_model_run(segmented_model *p, const segments_run_options *run, plug_array *outputs);
+STATUS_MUST_USE status segmented_model_run(segmented_model *p, const segments_run_options *run, compiler_array *outputs);
 
 #endif

@@ -9,7 +9,7 @@ typedef struct check_support {
   arena *a;
   const char *path;
   rt_span bytes; /* where there is no path */
-  const plug_request *request;
+  const compile_request *request;
   support_report *out;
   const onnx_model *m;
   dim_table *dims;
@@ -27,12 +27,12 @@ static void add_status(check_support *c, status s) {
   status_free(s);
 }
 
-plug_op_use *plug_op_uses(arena *a, const void *onnx_usage, uint32_t n) {
+operator_use *operator_uses(arena *a, const void *onnx_usage, uint32_t n) {
   const onnx_op_usage *used = onnx_usage;
-  plug_op_use *out = ARENA_NEW_N(a, plug_op_use, n);
+  operator_use *out = ARENA_NEW_N(a, operator_use, n);
   for (uint32_t k = 0; k < n; k++) {
     const onnx_op_usage *u = &used[k];
-    out[k] = (plug_op_use){.domain = *u->domain ? u->domain : "ai.onnx",
+    out[k] = (operator_use){.domain = *u->domain ? u->domain : "ai.onnx",
                            .name = u->name,
                            .opset = u->opset,
                            .since = u->row ? u->row->since : 0,
@@ -45,9 +45,9 @@ plug_op_use *plug_op_uses(arena *a, const void *onnx_usage, uint32_t n) {
 static status check_ops(check_support *c) {
   onnx_op_usage *used;
   TRY(onnx_list_ops(c->a, c->m, &used, &c->out->n_ops));
-  c->out->ops = plug_op_uses(c->a, used, c->out->n_ops);
+  c->out->ops = operator_uses(c->a, used, c->out->n_ops);
   for (uint32_t k = 0; k < c->out->n_ops; k++) {
-    const plug_op_use *u = &c->out->ops[k];
+    const operator_use *u = &c->out->ops[k];
     if (!u->supported) {
       add_problem(c, arena_printf(c->a, u->since ? "%s.%s (version %d)" : "%s.%s: there is no such operator",
                                   u->domain, u->name, u->since));
@@ -167,9 +167,9 @@ static void check_nodes(check_support *c) {
     }
   }
   c->out->n_findings = findings.n;
-  c->out->findings = ARENA_NEW_N(c->a, plug_finding, findings.n);
+  c->out->findings = ARENA_NEW_N(c->a, compiler_finding, findings.n);
   for (uint32_t k = 0; k < findings.n; k++) {
-    c->out->findings[k] = (plug_finding){findings.items[k].code, findings.items[k].node, findings.items[k].text};
+    c->out->findings[k] = (compiler_finding){findings.items[k].code, findings.items[k].node, findings.items[k].text};
     if (findings.items[k].subject != STATUS_ABOUT_OPERATOR) {
       add_finding(c, findings.items[k].code, findings.items[k].text);
     }
@@ -197,6 +197,6 @@ static status check_guarded(void *data) {
   return NULL;
 }
 
-status compiler_check_support(arena *a, const char *path, rt_span bytes, const plug_request *request, support_report *out) {
+status compiler_check_support(arena *a, const char *path, rt_span bytes, const compile_request *request, support_report *out) {
   return guard_run(check_guarded, &(check_support){.a = a, .path = path, .bytes = bytes, .request = request, .out = out});
 }

@@ -1,12 +1,12 @@
-/* compiler_support.h - see plug_compiler.survey. */
+/* compiler_support.h - see compiler_api.survey. */
 #ifndef PLUGIN_COMPILER_SUPPORT_H
 #define PLUGIN_COMPILER_SUPPORT_H
 
 #include "plugin/compiler.h"
 
-STATUS_MUST_USE status compiler_check_support(arena *a, const char *path, rt_span bytes, const plug_request *request,
+STATUS_MUST_USE status compiler_check_support(arena *a, const char *path, rt_span bytes, const compile_request *request,
                                          support_report *out);
 /* What onnx_list_ops found, in the interface's words. */
-plug_op_use *plug_op_uses(arena *a, const void *onnx_usage, uint32_t n);
+operator_use *operator_uses(arena *a, const void *onnx_usage, uint32_t n);
 
 #endif

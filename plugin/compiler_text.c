@@ -12,8 +12,8 @@
 /* --- HLO --- */
 
 typedef struct print_call {
-  const plug_source *s;
-  const plug_request *request;
+  const compiler_model *s;
+  const compile_request *request;
   const char *after;
   bool no_constants;
   arena *a;
@@ -46,8 +46,8 @@ static status keep_text(void *data, const char *dump, const struct hlo_module *m
 }
 
 static status print_after(print_call *c) {
-  const plug_compiler *compiler = onnx_xla_compiler_get(PLUG_COMPILER_ABI);
-  plug_request request = *c->request;
+  const compiler_api *compiler = onnx_xla_compiler_get(COMPILER_ABI);
+  compile_request request = *c->request;
   request.options.dump = keep_text;
   request.options.dump_data = c;
   rt_program *program;
@@ -66,11 +66,11 @@ static status print_module(void *data) {
   }
   hlo_module *m;
   bool complete;
-  TRY(plug_import(c->s, c->request, c->a, &m, NULL, &complete));
+  TRY(compiler_import(c->s, c->request, c->a, &m, NULL, &complete));
   return print_hlo(c, m);
 }
 
-status plug_print(const plug_source *s, const plug_request *request, const char *after, bool no_constants, arena *a,
+status compiler_print(const compiler_model *s, const compile_request *request, const char *after, bool no_constants, arena *a,
                   const char **text) {
   return guard_run(print_module, &(print_call){s, request, after, no_constants, a, text, ""});
 }
@@ -96,12 +96,12 @@ static status run_named(void *data) {
   return hlo_print(c->a, m, NULL, c->out, NULL);
 }
 
-status plug_opt(arena *a, const char *name, const char *text, size_t size, const char *passes, const char **out) {
+status compiler_opt(arena *a, const char *name, const char *text, size_t size, const char *passes, const char **out) {
   status s = guard_run(run_named, &(opt_call){a, text, size, passes, out});
   return s ? status_prefix(s, "%s", name) : NULL;
 }
 
-const char *plug_pass_list(arena *a) {
+const char *compiler_pass_list(arena *a) {
   uint32_t n;
   const hlo_pass_info *passes = hlo_pass_list(&n);
   const char *text = "";
@@ -118,7 +118,7 @@ static status print_kernels(void *data) {
   hlo_module *m;
   bool complete;
   uint32_t number = 0;
-  TRY(plug_import(c->s, c->request, c->a, &m, NULL, &complete));
+  TRY(compiler_import(c->s, c->request, c->a, &m, NULL, &complete));
   const char *text = "";
   for (const hlo_instr *i = m->entry->first; i; i = i->next) {
     if (hlo_info(i)->kind == HLO_ELEMENTWISE || (i->op == HLO_FUSION && hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_LOOP)) {
@@ -132,11 +132,11 @@ static status print_kernels(void *data) {
   return NULL;
 }
 
-status plug_print_ptx(const plug_source *s, const plug_request *request, arena *a, const char **text) {
+status compiler_print_ptx(const compiler_model *s, const compile_request *request, arena *a, const char **text) {
   return guard_run(print_kernels, &(print_call){.s = s, .request = request, .a = a, .text = text});
 }
 
-const char *plug_versions(void) {
+const char *compiler_versions(void) {
   static char text[64];
   unsigned major, minor, patch;
   LLVMGetVersion(&major, &minor, &patch);

@@ -8,9 +8,9 @@
 #include "runtime/thread_pool.h"
 
 typedef struct verify_call {
-  const plug_source *s;
-  const plug_request *request;
-  const plug_verify_options *o;
+  const compiler_model *s;
+  const compile_request *request;
+  const compiler_verify_options *o;
   arena *a;
   verify_report *out;
   uint32_t cap_findings;
@@ -40,7 +40,7 @@ static status verify_one(verify_call *c, verify_import_fn *import, void *data, c
 static status import_model(void *data, arena *a, hlo_module **out) {
   const verify_call *c = data;
   bool complete;
-  return plug_import(c->s, c->request, a, out, NULL, &complete);
+  return compiler_import(c->s, c->request, a, out, NULL, &complete);
 }
 
 /* --- a model whose sizes depend on what it computes --- */
@@ -57,11 +57,11 @@ static status verify_segment(void *data, hlo_module *segment, const literal *inp
 static void destroy_segments(void *data) { segmented_model_destroy(data); }
 
 static status verify_segments(verify_call *c) {
-  const plug_compiler *compiler = onnx_xla_compiler_get(PLUG_COMPILER_ABI);
+  const compiler_api *compiler = onnx_xla_compiler_get(COMPILER_ABI);
   segmented_model *segments;
   const shape **shapes = ARENA_NEW_N(c->a, const shape *, c->s->n_inputs);
   const void **values = ARENA_NEW_N(c->a, const void *, c->s->n_inputs);
-  plug_array *outputs = ARENA_NEW_N(c->a, plug_array, c->s->n_outputs + 1);
+  compiler_array *outputs = ARENA_NEW_N(c->a, compiler_array, c->s->n_outputs + 1);
   for (uint32_t k = 0; k < c->s->n_inputs; k++) {
     shapes[k] = &c->o->inputs[k].shape;
     values[k] = c->o->inputs[k].data;
@@ -98,16 +98,16 @@ static status verify(void *data) {
                                 .progress = c->o->progress,
                                 .progress_data = c->o->progress_data};
   c->options.compile.dump = NULL;
-  TRY(plug_backend(c->request->backend, &c->options.backend));
+  TRY(compiler_backend(c->request->backend, &c->options.backend));
   TRY(rt_thread_pool_create(c->options.compile.threads, &c->options.pool));
   arena_cleanup(c->a, destroy_pool, c->options.pool);
-  TRY(plug_import(c->s, c->request, c->a, &m, NULL, &complete));
+  TRY(compiler_import(c->s, c->request, c->a, &m, NULL, &complete));
   TRY(complete ? verify_one(c, import_model, c, c->o->inputs) : verify_segments(c));
-  plug_write_parts(c->s, c->request, c->o, c->a, c->out);
+  compiler_write_parts(c->s, c->request, c->o, c->a, c->out);
   return NULL;
 }
 
-status plug_verify(const plug_source *s, const plug_request *request, const plug_verify_options *o, arena *a,
+status compiler_verify(const compiler_model *s, const compile_request *request, const compiler_verify_options *o, arena *a,
                    verify_report *out) {
   return guard_run(verify, &(verify_call){.s = s, .request = request, .o = o, .a = a, .out = out});
 }

@@ -4,7 +4,7 @@
 
 #include "plugin/compiler.h"
 
-STATUS_MUST_USE status plug_verify(const plug_source *s, const plug_request *request,
-                                   const plug_verify_options *o, arena *a, verify_report *out);
+STATUS_MUST_USE status compiler_verify(const compiler_model *s, const compile_request *request,
+                                   const compiler_verify_options *o, arena *a, verify_report *out);
 
 #endif

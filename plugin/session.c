@@ -12,21 +12,21 @@
 
 enum { NANOSECONDS = 1000000000 };
 
-double plug_now(void) {
+double monotonic_seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-uint64_t plug_deadline_after(double seconds) {
+uint64_t deadline_after(double seconds) {
   enum { YEARS = 1000000000 };
   if (!(seconds > 0)) {
     return 0;
   }
-  return seconds < YEARS ? (uint64_t)((plug_now() + seconds) * NANOSECONDS) : UINT64_MAX;
+  return seconds < YEARS ? (uint64_t)((monotonic_seconds() + seconds) * NANOSECONDS) : UINT64_MAX;
 }
 
-status plug_name_file(status s, const char *path) {
+status status_name_file(status s, const char *path) {
   const char *message = status_message(s);
   size_t n = strlen(path);
   if (!s || strncmp(message, path, n) != 0 || (message[n] != ':' && message[n] != ' ')) {
@@ -44,7 +44,7 @@ status plug_name_file(status s, const char *path) {
 
 /* --- the list of programs --- */
 
-static void destroy_compiled(plug_session *s, plug_compiled *c) {
+static void destroy_compiled(session *s, session_program *c) {
   rt_executable_destroy(c->executable);
   status_free(c->elsewhere);
   if (c->program) {
@@ -56,8 +56,8 @@ static void destroy_compiled(plug_session *s, plug_compiled *c) {
 }
 
 /* Out of the list; the lock is held. */
-static void unlink_compiled(plug_session *s, plug_compiled *c) {
-  plug_compiled **at = &s->compiled;
+static void unlink_compiled(session *s, session_program *c) {
+  session_program **at = &s->compiled;
   while (*at != c) {
     at = &(*at)->next;
   }
@@ -67,9 +67,9 @@ static void unlink_compiled(plug_session *s, plug_compiled *c) {
 
 /* The one that was not used for longest where there are too many, taken out of the list; the lock is held.  Programs of a .oxla cannot be
  * made again. */
-static plug_compiled *take_oldest(plug_session *s) {
-  plug_compiled *oldest = NULL;
-  for (plug_compiled *c = s->compiled; c && !s->image && s->n_compiled > PLUG_MAX_PROGRAMS; c = c->next) {
+static session_program *take_oldest(session *s) {
+  session_program *oldest = NULL;
+  for (session_program *c = s->compiled; c && !s->image && s->n_compiled > SESSION_MAX_PROGRAMS; c = c->next) {
     oldest = !c->users && (!oldest || c->last_used < oldest->last_used) ? c : oldest;
   }
   if (oldest) {
@@ -78,14 +78,14 @@ static plug_compiled *take_oldest(plug_session *s) {
   return oldest;
 }
 
-void plug_add_compiled(plug_session *s, plug_compiled *c) {
+void session_add_program(session *s, session_program *c) {
   c->next = s->compiled;
   s->compiled = c;
   s->n_compiled++;
 }
 
 /* An image's programs have more there than constants; a model's pieces are compiled from it. */
-static bool reads_file(const plug_session *s, const rt_program *p) {
+static bool reads_file(const session *s, const rt_program *p) {
   bool reads = !p || s->image;
   for (uint32_t k = 0; !reads && k < p->n_constants; k++) {
     reads = file_is_mapped(s->arena, p->constants[k].data);
@@ -93,9 +93,9 @@ static bool reads_file(const plug_session *s, const rt_program *p) {
   return reads;
 }
 
-status plug_make_compiled(plug_session *s, const rt_program *p, arena *a, plug_compiled **out) {
-  plug_compiled *c = calloc(1, sizeof *c);
-  double start = plug_now();
+status session_make_program(session *s, const rt_program *p, arena *a, session_program **out) {
+  session_program *c = calloc(1, sizeof *c);
+  double start = monotonic_seconds();
   status failed = c ? NULL : status_error(STATUS_RESOURCE, "out of memory");
   if (!failed && p) {
     c->elsewhere = s->target->check_cpu ? s->target->check_cpu(p->cpu) : NULL;
@@ -106,7 +106,7 @@ status plug_make_compiled(plug_session *s, const rt_program *p, arena *a, plug_c
     arena_destroy(a);
     return failed;
   }
-  c->load_seconds = plug_now() - start;
+  c->load_seconds = monotonic_seconds() - start;
   c->arena = a;
   c->program = p;
   c->reads_file = reads_file(s, p);
@@ -119,19 +119,19 @@ status plug_make_compiled(plug_session *s, const rt_program *p, arena *a, plug_c
 
 /* --- closing --- */
 
-void plug_session_close(plug_session *s) {
+void session_close(session *s) {
   if (!s) {
     return;
   }
   compile_cache_close(s); /* first: it may still write programs */
   while (s->compiled) {
-    plug_compiled *c = s->compiled;
+    session_program *c = s->compiled;
     unlink_compiled(s, c);
     destroy_compiled(s, c);
   }
   if (s->segments) {
-    const plug_compiler *compiler;
-    status_free(plug_compiler_open(&compiler)); /* it is open, or there were no pieces */
+    const compiler_api *compiler;
+    status_free(session_open_compiler(&compiler)); /* it is open, or there were no pieces */
     compiler->segments_destroy(s->segments);
   }
   rt_weight_pool_destroy(s->weight_pool);
@@ -144,29 +144,29 @@ void plug_session_close(plug_session *s) {
 
 /* --- looking --- */
 
-const plug_source *plug_session_source(const plug_session *s) { return s->source; }
-double plug_session_load_seconds(const plug_session *s) { return s->load_seconds; }
-bool plug_session_is_image(const plug_session *s) { return s->image; }
-const char *plug_session_backend(const plug_session *s) { return s->target->name; }
-uint32_t plug_session_threads(const plug_session *s) { return rt_thread_pool_threads(s->pool); }
+const compiler_model *session_source(const session *s) { return s->source; }
+double session_load_seconds(const session *s) { return s->load_seconds; }
+bool session_is_image(const session *s) { return s->image; }
+const char *session_backend(const session *s) { return s->target->name; }
+uint32_t session_threads(const session *s) { return rt_thread_pool_threads(s->pool); }
 
 /* --- compiling --- */
 
-plug_request plug_session_request(const plug_session *s, const plug_inputs *inputs) {
-  return (plug_request){.backend = s->options.backend, .options = s->options.compile, .dims = s->options.dims,
+compile_request session_request(const session *s, const session_inputs *inputs) {
+  return (compile_request){.backend = s->options.backend, .options = s->options.compile, .dims = s->options.dims,
                         .n_dims = s->options.n_dims, .inputs = inputs->shapes, .values = inputs->values,
                         .open_dim = s->options.open_dim};
 }
 
 /* The size of a named dimension: as the options have it, or as another input that is given shows; -1 if nothing tells. */
-static int64_t size_of_name(const plug_session *s, const plug_inputs *inputs, const char *name) {
+static int64_t size_of_name(const session *s, const session_inputs *inputs, const char *name) {
   for (uint32_t n = 0; n < s->options.n_dims; n++) {
     if (strcmp(name, s->options.dims[n].name) == 0) {
       return s->options.dims[n].value;
     }
   }
   for (uint32_t k = 0; inputs->shapes && k < s->source->n_inputs; k++) {
-    const plug_value *v = &s->source->inputs[k];
+    const model_value *v = &s->source->inputs[k];
     for (int d = 0; inputs->shapes[k] && d < v->shape.rank && d < inputs->shapes[k]->rank; d++) {
       if (v->dim_names[d] && strcmp(v->dim_names[d], name) == 0) {
         return inputs->shapes[k]->dims[d];
@@ -177,20 +177,20 @@ static int64_t size_of_name(const plug_session *s, const plug_inputs *inputs, co
 }
 
 /* The size of dimension d of input k, as far as something tells it; -1 otherwise. */
-static int64_t told_size(const plug_session *s, const plug_inputs *inputs, uint32_t k, int d) {
-  const plug_value *v = &s->source->inputs[k];
+static int64_t told_size(const session *s, const session_inputs *inputs, uint32_t k, int d) {
+  const model_value *v = &s->source->inputs[k];
   if (inputs->shapes && inputs->shapes[k]) {
     return inputs->shapes[k]->dims[d];
   }
   return v->shape.dims[d] >= 0 || !v->dim_names[d] ? v->shape.dims[d] : size_of_name(s, inputs, v->dim_names[d]);
 }
 
-bool plug_session_guesses(const plug_session *s, const plug_inputs *inputs, uint32_t k, int d) {
+bool session_guesses(const session *s, const session_inputs *inputs, uint32_t k, int d) {
   return told_size(s, inputs, k, d) < 0;
 }
 
-shape plug_session_input_shape(const plug_session *s, const plug_inputs *inputs, uint32_t k) {
-  const plug_value *v = &s->source->inputs[k];
+shape session_input_shape(const session *s, const session_inputs *inputs, uint32_t k) {
+  const model_value *v = &s->source->inputs[k];
   if (inputs->shapes && inputs->shapes[k]) {
     return *inputs->shapes[k];
   }
@@ -202,10 +202,10 @@ shape plug_session_input_shape(const plug_session *s, const plug_inputs *inputs,
   return wanted;
 }
 
-bool plug_program_serves(const plug_session *s, const rt_program *p, const plug_inputs *inputs) {
+bool session_program_serves(const session *s, const rt_program *p, const session_inputs *inputs) {
   for (uint32_t k = 0; k < p->n_params; k++) {
     const rt_io *io = &p->params[k];
-    shape wanted = plug_session_input_shape(s, inputs, k);
+    shape wanted = session_input_shape(s, inputs, k);
     const void *value = inputs->values ? inputs->values[k] : NULL;
     if (!shape_equal(&wanted, &io->shape)) {
       return false;
@@ -218,12 +218,12 @@ bool plug_program_serves(const plug_session *s, const rt_program *p, const plug_
   return true;
 }
 
-static bool serves(const plug_session *s, const plug_compiled *c, const plug_inputs *inputs) {
+static bool serves(const session *s, const session_program *c, const session_inputs *inputs) {
   if (c->program) {
-    return plug_program_serves(s, c->program, inputs);
+    return session_program_serves(s, c->program, inputs);
   }
   for (uint32_t k = 0; k < s->source->n_inputs; k++) {
-    shape wanted = plug_session_input_shape(s, inputs, k);
+    shape wanted = session_input_shape(s, inputs, k);
     if (!shape_equal(&wanted, &c->shapes[k])) {
       return false;
     }
@@ -231,12 +231,12 @@ static bool serves(const plug_session *s, const plug_compiled *c, const plug_inp
   return true;
 }
 
-status plug_need_model(plug_session *s) {
-  plug_source *opened;
+status session_need_model(session *s) {
+  compiler_model *opened;
   if (s->source->model) {
     return NULL;
   }
-  TRY(plug_open_model(s, s->path, s->bytes.data, s->bytes.size, &opened));
+  TRY(session_open_model(s, s->path, s->bytes.data, s->bytes.size, &opened));
   compile_cache_check_model(s, s->path);
   CHECK_THAT(!s->path || s->cache, STATUS_INVALID_FILE, "%s: the file has changed since it was opened", s->path);
   s->source->model = opened->model;
@@ -244,17 +244,17 @@ status plug_need_model(plug_session *s) {
 }
 
 typedef struct compilation {
-  plug_session *s;
-  const plug_inputs *inputs;
+  session *s;
+  const session_inputs *inputs;
   rt_tune tune;
   arena *arena; /* of what is made, until it has an owner */
-  plug_compiled *out;
+  session_program *out;
 } compilation;
 
 /* For shapes of which compiling cannot make one program.  Takes the arena. */
-static status make_segments(plug_session *s, const plug_compiler *compiler, const plug_inputs *inputs, arena *a,
-                         plug_compiled **out) {
-  plug_request request = plug_session_request(s, &(plug_inputs){0});
+static status make_segments(session *s, const compiler_api *compiler, const session_inputs *inputs, arena *a,
+                         session_program **out) {
+  compile_request request = session_request(s, &(session_inputs){0});
   status failed = s->segments ? NULL : compiler->segments_create(s->source, &request, &s->budget, &s->segments);
   if (failed) {
     arena_destroy(a);
@@ -262,29 +262,29 @@ static status make_segments(plug_session *s, const plug_compiler *compiler, cons
   }
   shape *shapes = ARENA_NEW_N(a, shape, s->source->n_inputs);
   for (uint32_t k = 0; k < s->source->n_inputs; k++) {
-    shapes[k] = plug_session_input_shape(s, inputs, k);
+    shapes[k] = session_input_shape(s, inputs, k);
   }
-  TRY(plug_make_compiled(s, NULL, a, out));
+  TRY(session_make_program(s, NULL, a, out));
   (*out)->shapes = shapes;
   return NULL;
 }
 
 /* A session has been tuned once: new shapes must not take seconds.  The lock is held. */
-static rt_tune tune_of_next(const plug_session *s) {
+static rt_tune tune_of_next(const session *s) {
   rt_tune wanted = s->options.compile.tune;
   return s->compiled && wanted == RT_TUNE_FAST ? RT_TUNE_KNOWN : wanted;
 }
 
 static status find_in_cache(compilation *c) {
-  plug_session *s = c->s;
-  double start = plug_now();
+  session *s = c->s;
+  double start = monotonic_seconds();
   arena *a = c->arena = arena_create(&s->compiling);
   const rt_program *p = compile_cache_find(s, c->inputs, c->tune, a);
   if (!p) {
     return NULL;
   }
   c->arena = NULL;
-  status failed = plug_make_compiled(s, p, a, &c->out);
+  status failed = session_make_program(s, p, a, &c->out);
   if (failed && status_get_code(failed) != STATUS_RESOURCE) { /* it can be made again */
     compile_cache_forget(s);
     status_free(failed);
@@ -292,15 +292,15 @@ static status find_in_cache(compilation *c) {
   }
   if (!failed) {
     c->out->from_cache = true;
-    c->out->load_seconds = plug_now() - start;
+    c->out->load_seconds = monotonic_seconds() - start;
   }
   return failed;
 }
 
 static status compile_guarded(void *data) {
   compilation *c = data;
-  plug_session *s = c->s;
-  const plug_compiler *compiler;
+  session *s = c->s;
+  const compiler_api *compiler;
   rt_program *program;
   rt_report report = {0};
   if (s->cache) {
@@ -309,20 +309,20 @@ static status compile_guarded(void *data) {
       return NULL;
     }
   }
-  double start = plug_now();
-  TRY(plug_compiler_open(&compiler));
-  TRY(plug_need_model(s));
+  double start = monotonic_seconds();
+  TRY(session_open_compiler(&compiler));
+  TRY(session_need_model(s));
   TRY(file_check(s->arena));
-  plug_request request = plug_session_request(s, c->inputs);
+  compile_request request = session_request(s, c->inputs);
   request.options.tune = c->tune;
   rt_sharing sharing = {.weight_pool = s->weight_pool};
   request.options.sharing = &sharing;
   arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
   TRY(compiler->compile(s->source, &request, a, &program, &report));
   TRY(file_check(s->arena));
-  double seconds = plug_now() - start;
+  double seconds = monotonic_seconds() - start;
   c->arena = NULL; /* it goes to what is added */
-  TRY(program ? plug_make_compiled(s, program, a, &c->out) : make_segments(s, compiler, c->inputs, a, &c->out));
+  TRY(program ? session_make_program(s, program, a, &c->out) : make_segments(s, compiler, c->inputs, a, &c->out));
   c->out->report = report;
   c->out->compile_seconds = seconds;
   if (program) {
@@ -331,9 +331,9 @@ static status compile_guarded(void *data) {
   return NULL;
 }
 
-static status no_such_program(const plug_session *s, const plug_inputs *inputs) {
+static status no_such_program(const session *s, const session_inputs *inputs) {
   for (uint32_t k = 0; k < s->source->n_inputs; k++) {
-    shape wanted = plug_session_input_shape(s, inputs, k);
+    shape wanted = session_input_shape(s, inputs, k);
     if (!shape_equal(&wanted, &s->source->inputs[k].shape)) {
       return status_error(STATUS_INVALID_ARGUMENT,
                           "input '%s' is %s, for which this file holds no program (its first takes %s)",
@@ -344,8 +344,8 @@ static status no_such_program(const plug_session *s, const plug_inputs *inputs) 
 }
 
 /* What the model declares holds whatever it is compiled to; an image's dims are those of one program among several. */
-static status check_input(const plug_session *s, uint32_t k, const shape *given) {
-  const plug_value *v = &s->source->inputs[k];
+static status check_input(const session *s, uint32_t k, const shape *given) {
+  const model_value *v = &s->source->inputs[k];
   bool any_rank = v->shape.kind == SHAPE_UNRANKED && given->kind == SHAPE_ARRAY;
   bool fits = given->type == v->shape.type &&
               (any_rank || (given->kind == v->shape.kind && given->rank == v->shape.rank));
@@ -358,7 +358,7 @@ static status check_input(const plug_session *s, uint32_t k, const shape *given)
   return NULL;
 }
 
-static status check_inputs(const plug_session *s, const plug_inputs *inputs) {
+static status check_inputs(const session *s, const session_inputs *inputs) {
   for (uint32_t k = 0; inputs->shapes && k < s->source->n_inputs; k++) {
     if (inputs->shapes[k]) {
       TRY(check_input(s, k, inputs->shapes[k]));
@@ -368,12 +368,12 @@ static status check_inputs(const plug_session *s, const plug_inputs *inputs) {
 }
 
 /* In a turn.  What is made is not in the list yet. */
-static status compile(plug_session *s, const plug_inputs *inputs, rt_tune tune, plug_compiled **out) {
+static status compile(session *s, const session_inputs *inputs, rt_tune tune, session_program **out) {
   compilation c = {.s = s, .inputs = inputs, .tune = tune};
-  s->compiling.deadline = inputs->deadline ? inputs->deadline : plug_deadline_after(s->options.max_seconds);
+  s->compiling.deadline = inputs->deadline ? inputs->deadline : deadline_after(s->options.max_seconds);
   s->compiling.stopped = inputs->stopped;
   atomic_fetch_add(&s->busy, 1);
-  status failed = plug_run_with_stack(PLUG_COMPILE_STACK, compile_guarded, &c);
+  status failed = run_with_stack(SESSION_COMPILE_STACK, compile_guarded, &c);
   atomic_fetch_sub(&s->busy, 1);
   s->compiling.stopped = NULL;
   s->compiling.deadline = 0;
@@ -385,39 +385,39 @@ static status compile(plug_session *s, const plug_inputs *inputs, rt_tune tune, 
   rt_weight_pool_collect(s->weight_pool); /* of one that failed, or was tried */
   *out = c.out;
   if (!failed && s->options.log) {
-    plug_log_compiled(s, inputs, c.out);
+    session_log_compiled(s, inputs, c.out);
   }
   return failed;
 }
 
 typedef struct checking {
-  plug_session *s;
-  const plug_compiler *compiler;
-  const plug_request *request;
+  session *s;
+  const compiler_api *compiler;
+  const compile_request *request;
 } checking;
 
 static status check_guarded(void *data) {
   const checking *c = data;
-  TRY(plug_need_model(c->s));
+  TRY(session_need_model(c->s));
   return c->compiler->check(c->s->source, c->request, &c->s->compiling);
 }
 
-status plug_session_check(plug_session *s, const plug_inputs *inputs) {
+status session_check(session *s, const session_inputs *inputs) {
   if (s->image) {
     return NULL;
   }
-  const plug_compiler *compiler;
-  plug_request request = plug_session_request(s, inputs);
-  TRY(plug_compiler_open(&compiler));
-  plug_take_turn(s);
-  s->compiling.deadline = plug_deadline_after(s->options.max_seconds);
-  status failed = plug_run_with_stack(PLUG_COMPILE_STACK, check_guarded, &(checking){s, compiler, &request});
+  const compiler_api *compiler;
+  compile_request request = session_request(s, inputs);
+  TRY(session_open_compiler(&compiler));
+  session_take_turn(s);
+  s->compiling.deadline = deadline_after(s->options.max_seconds);
+  status failed = run_with_stack(SESSION_COMPILE_STACK, check_guarded, &(checking){s, compiler, &request});
   s->compiling.deadline = 0;
-  plug_end_turn(s);
+  session_end_turn(s);
   return failed;
 }
 
-bool plug_compiled_has_values(const plug_compiled *c) {
+bool session_program_has_values(const session_program *c) {
   for (uint32_t k = 0; c->program && k < c->program->n_params; k++) {
     if (c->program->params[k].value) {
       return true;
@@ -428,7 +428,7 @@ bool plug_compiled_has_values(const plug_compiled *c) {
 
 /* --- turns --- */
 
-void plug_take_turn(plug_session *s) {
+void session_take_turn(session *s) {
   pthread_mutex_lock(&s->lock);
   while (s->is_taken) {
     pthread_cond_wait(&s->turn_ends, &s->lock);
@@ -437,7 +437,7 @@ void plug_take_turn(plug_session *s) {
   pthread_mutex_unlock(&s->lock);
 }
 
-void plug_end_turn(plug_session *s) {
+void session_end_turn(session *s) {
   pthread_mutex_lock(&s->lock);
   s->is_taken = false;
   pthread_cond_broadcast(&s->turn_ends);
@@ -445,7 +445,7 @@ void plug_end_turn(plug_session *s) {
 }
 
 /* Until the turn ends, or a moment is over: another's compilation may take longer than this one may wait.  The lock is held. */
-static status await_end(plug_session *s, const plug_inputs *inputs) {
+static status await_end(session *s, const session_inputs *inputs) {
   enum { PATIENCE = 20000000 }; /* nanoseconds between looks at the clock */
   mem_budget waiting = {.deadline = inputs->deadline, .stopped = inputs->stopped};
   struct timespec until;
@@ -459,7 +459,7 @@ static status await_end(plug_session *s, const plug_inputs *inputs) {
 }
 
 /* A program that is ready, which has one user more now; NULL: it is the caller's turn to make one.  The lock is held. */
-static status find_ready(plug_session *s, const plug_inputs *inputs, plug_compiled **out) {
+static status find_ready(session *s, const session_inputs *inputs, session_program **out) {
   for (;;) {
     for (*out = s->compiled; *out && !serves(s, *out, inputs);) {
       *out = (*out)->next;
@@ -480,17 +480,17 @@ static status find_ready(plug_session *s, const plug_inputs *inputs, plug_compil
 }
 
 /* In a turn. */
-static void add(plug_session *s, plug_compiled *c) {
+static void add(session *s, session_program *c) {
   pthread_mutex_lock(&s->lock);
   c->users++;
   c->last_used = ++s->clock;
-  plug_add_compiled(s, c);
+  session_add_program(s, c);
   pthread_mutex_unlock(&s->lock);
 }
 
 /* In a turn. */
-static void bound_programs(plug_session *s) {
-  plug_compiled *oldest;
+static void bound_programs(session *s) {
+  session_program *oldest;
   do {
     pthread_mutex_lock(&s->lock);
     oldest = take_oldest(s);
@@ -501,8 +501,8 @@ static void bound_programs(plug_session *s) {
   } while (oldest);
 }
 
-status plug_session_compile(plug_session *s, const plug_inputs *inputs, const plug_compiled **out) {
-  plug_compiled *c = NULL;
+status session_compile(session *s, const session_inputs *inputs, const session_program **out) {
+  session_program *c = NULL;
   *out = NULL;
   TRY(check_inputs(s, inputs));
   pthread_mutex_lock(&s->lock);
@@ -515,15 +515,15 @@ status plug_session_compile(plug_session *s, const plug_inputs *inputs, const pl
       add(s, c);
       bound_programs(s);
     }
-    plug_end_turn(s);
+    session_end_turn(s);
   }
   *out = failed ? NULL : c;
   return failed;
 }
 
-void plug_session_release(plug_session *s, const plug_compiled *c) {
+void session_release(session *s, const session_program *c) {
   (void)s;
   if (c) {
-    ((plug_compiled *)(uintptr_t)c)->users--;
+    ((session_program *)(uintptr_t)c)->users--;
   }
 }

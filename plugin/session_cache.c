@@ -30,7 +30,7 @@ static bool make_folders(arena *a, const char *path) {
   return mkdir(text, 0700) == 0 || errno == EEXIST;
 }
 
-void plug_cache_folder(arena *a, const char *wanted, const char **out, const char **why) {
+void session_cache_folder(arena *a, const char *wanted, const char **out, const char **why) {
   const char *path = wanted ? wanted : default_folder(a);
   struct stat s;
   *out = *why = NULL;
@@ -51,7 +51,7 @@ void plug_cache_folder(arena *a, const char *wanted, const char **out, const cha
 static const char *const words[] = {
     [RT_TUNE_OFF] = "off", [RT_TUNE_KNOWN] = "known", [RT_TUNE_FAST] = "fast", [RT_TUNE_FULL] = "full"};
 
-status plug_set_tuning(arena *a, const char *tune, const char *cache, rt_compile_options *o, const char **why) {
+status session_set_tuning(arena *a, const char *tune, const char *cache, rt_compile_options *o, const char **why) {
   const char *given = tune ? tune : o->deterministic ? words[RT_TUNE_OFF] : getenv("ONNX_XLA_TUNE"), *folder;
   const char *word = is_set(given) ? given : "fast";
   uint32_t k = 0;
@@ -65,13 +65,13 @@ status plug_set_tuning(arena *a, const char *tune, const char *cache, rt_compile
   o->tune = (rt_tune)k;
   *why = NULL;
   if (o->tune != RT_TUNE_OFF) {
-    plug_cache_folder(a, cache, &folder, why);
+    session_cache_folder(a, cache, &folder, why);
     o->tune_log = folder ? arena_printf(a, "%s/tuning.log", folder) : NULL;
   }
   return NULL;
 }
 
-status plug_set_precision(const char *precision, rt_compile_options *o) {
+status session_set_precision(const char *precision, rt_compile_options *o) {
   static const struct {
     const char *word;
     dtype narrow;

@@ -81,14 +81,14 @@ static void put_processor(rt_writer *w) {
 static void put_builds(rt_writer *w) {
   Dl_info self;
   char path[PATH_MAX];
-  rt_put_text(w, plug_version());
+  rt_put_text(w, session_version());
   rt_put_text(w, cpu_library_name());
-  put_file(w, dladdr((void *)(uintptr_t)plug_now, &self) ? self.dli_fname : NULL);
-  put_file(w, plug_compiler_path(path) ? path : NULL);
+  put_file(w, dladdr((void *)(uintptr_t)monotonic_seconds, &self) ? self.dli_fname : NULL);
+  put_file(w, session_compiler_path(path) ? path : NULL);
 }
 
 /* Of those that stand elsewhere, threads are as many as there are, and tune is in the key of each program. */
-static void put_options(rt_writer *w, const plug_session *s) {
+static void put_options(rt_writer *w, const session *s) {
   const rt_compile_options *o = &s->options.compile;
   rt_put_i64(w, rt_thread_pool_threads(s->pool));
 #define put_text(value) rt_put_text(w, value)
@@ -104,7 +104,7 @@ static void put_options(rt_writer *w, const plug_session *s) {
 #undef put_nothing
 }
 
-static void put_dims(rt_writer *w, const plug_session *s) {
+static void put_dims(rt_writer *w, const session *s) {
   rt_put_i64(w, s->options.open_dim);
   rt_put_i64(w, s->options.n_dims);
   for (uint32_t k = 0; k < s->options.n_dims; k++) {
@@ -113,11 +113,11 @@ static void put_dims(rt_writer *w, const plug_session *s) {
   }
 }
 
-static content_key key_of_written(const plug_session *s, const rt_writer *w) {
+static content_key key_of_written(const session *s, const rt_writer *w) {
   return content_key_of(&s->cache->store.contents, NULL, w->bytes, w->n);
 }
 
-static void find_options_key(plug_session *s) {
+static void find_options_key(session *s) {
   compile_cache *c = s->cache;
   rt_writer build = {.arena = s->arena}, options = build, dims = build;
   put_builds(&build);
@@ -137,7 +137,7 @@ static void put_shape(rt_writer *w, const shape *s) {
   rt_put_i64s(w, s->rank, s->dims);
 }
 
-static void put_values(rt_writer *w, uint32_t n, const plug_value *v) {
+static void put_values(rt_writer *w, uint32_t n, const model_value *v) {
   rt_put_i64(w, n);
   for (uint32_t k = 0; k < n; k++) {
     rt_put_text(w, v[k].name);
@@ -149,8 +149,8 @@ static void put_values(rt_writer *w, uint32_t n, const plug_value *v) {
   }
 }
 
-static rt_span source_bytes(const plug_session *s, arena *a) {
-  const plug_source *x = s->source;
+static rt_span source_bytes(const session *s, arena *a) {
+  const compiler_model *x = s->source;
   rt_writer w = {.arena = a};
   rt_put_text(&w, source_magic);
   rt_put_bytes(&w, &s->cache->build, sizeof s->cache->build);
@@ -177,9 +177,9 @@ enum { CHECK_BYTES = 8 + sizeof(content_key) }; /* as rt_put_bytes has it, witho
 
 static uint32_t get_count(rt_reader *r) { return (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 8); }
 
-static plug_value *get_values(rt_reader *r, arena *a, uint32_t *n) {
+static model_value *get_values(rt_reader *r, arena *a, uint32_t *n) {
   *n = get_count(r);
-  plug_value *v = ARENA_NEW_N(a, plug_value, *n);
+  model_value *v = ARENA_NEW_N(a, model_value, *n);
   for (uint32_t k = 0; k < *n && !r->bad; k++) {
     v[k].name = rt_get_text(r);
     v[k].shape.kind = (uint8_t)rt_get_in(r, 0, UINT8_MAX);
@@ -199,14 +199,14 @@ static plug_value *get_values(rt_reader *r, arena *a, uint32_t *n) {
 }
 
 /* NULL: another build's, or damaged. */
-static plug_source *read_source(const plug_session *s, rt_span bytes) {
+static compiler_model *read_source(const session *s, rt_span bytes) {
   arena *a = s->arena;
   if (bytes.size < CHECK_BYTES) {
     return NULL;
   }
   content_key check = content_key_of(&s->cache->store.contents, NULL, bytes.data, bytes.size - CHECK_BYTES);
   rt_reader r = rt_reader_make(bytes);
-  plug_source *x = ARENA_NEW(a, plug_source);
+  compiler_model *x = ARENA_NEW(a, compiler_model);
   bool ours = strcmp(rt_get_text(&r), source_magic) == 0;
   rt_span build = rt_get_bytes(&r);
   ours = ours && build.size == sizeof check && memcmp(build.data, &s->cache->build, sizeof check) == 0;
@@ -216,7 +216,7 @@ static plug_source *read_source(const plug_session *s, rt_span bytes) {
   x->inputs = get_values(&r, a, &x->n_inputs);
   x->outputs = get_values(&r, a, &x->n_outputs);
   x->n_properties = get_count(&r);
-  x->properties = ARENA_NEW_N(a, plug_property, x->n_properties);
+  x->properties = ARENA_NEW_N(a, model_property, x->n_properties);
   for (uint32_t k = 0; k < x->n_properties; k++) {
     x->properties[k].key = rt_get_text(&r);
     x->properties[k].value = rt_get_text(&r);
@@ -244,11 +244,11 @@ const char *compile_cache_name(rt_span source) {
 
 /* --- what the model is --- */
 
-static content_key constants_key(const plug_session *s) {
+static content_key constants_key(const session *s) {
   const fingerprints *c = &s->cache->store.contents;
   content_key key = {{s->options.n_constants, 0}};
   for (uint32_t k = 0; k < s->options.n_constants; k++) {
-    const plug_constant *x = &s->options.constants[k];
+    const compiler_constant *x = &s->options.constants[k];
     rt_writer w = {.arena = s->arena};
     rt_put_text(&w, x->name);
     put_shape(&w, &x->value.shape);
@@ -258,7 +258,7 @@ static content_key constants_key(const plug_session *s) {
   return key;
 }
 
-static status key_of_path(const plug_session *s, const char *path, struct stat *st, content_key *out) {
+static status key_of_path(const session *s, const char *path, struct stat *st, content_key *out) {
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   CHECK_THAT(fd >= 0, STATUS_IO, "%s cannot be opened", path);
   status failed = content_key_of_file(&s->cache->store.contents, s->pool, fd, st, out);
@@ -267,7 +267,7 @@ static status key_of_path(const plug_session *s, const char *path, struct stat *
 }
 
 /* The files that tensors lie in, found from the model's path. */
-static status join_files(plug_session *s, const char *path) {
+static status join_files(session *s, const char *path) {
   compile_cache *c = s->cache;
   const char *slash = path ? strrchr(path, '/') : NULL;
   c->content = c->model;
@@ -282,12 +282,12 @@ static status join_files(plug_session *s, const char *path) {
   return NULL;
 }
 
-static bool can_be_cached(const plug_session *s) {
-  const plug_session_options *o = &s->options;
+static bool can_be_cached(const session *s) {
+  const session_options *o = &s->options;
   return o->keep_programs && !o->compile.keep_text && (!o->backend || strcmp(o->backend, "cpu") == 0);
 }
 
-static status identify(plug_session *s, const char *path, const void *bytes, size_t size) {
+static status identify(session *s, const char *path, const void *bytes, size_t size) {
   compile_cache *c = s->cache;
   if (path) {
     TRY(key_of_path(s, path, &c->seen, &c->model));
@@ -302,10 +302,10 @@ static status identify(plug_session *s, const char *path, const void *bytes, siz
   return s->source ? join_files(s, path) : NULL;
 }
 
-void compile_cache_open(plug_session *s, const char *path, const void *bytes, size_t size) {
+void compile_cache_open(session *s, const char *path, const void *bytes, size_t size) {
   const char *folder = NULL, *why = NULL;
   if (can_be_cached(s)) {
-    plug_cache_folder(s->arena, s->options.cache, &folder, &why);
+    session_cache_folder(s->arena, s->options.cache, &folder, &why);
     s->warning = s->warning ? s->warning : why;
   }
   if (!folder) {
@@ -332,9 +332,9 @@ void compile_cache_open(plug_session *s, const char *path, const void *bytes, si
   }
 }
 
-const hash_secret *compile_cache_secret(const plug_session *s) { return s->cache ? &s->cache->store.contents.secret : NULL; }
+const hash_secret *compile_cache_secret(const session *s) { return s->cache ? &s->cache->store.contents.secret : NULL; }
 
-void compile_cache_check_model(plug_session *s, const char *path) {
+void compile_cache_check_model(session *s, const char *path) {
   struct stat now;
   if (s->cache && path && (stat(path, &now) != 0 || !fingerprint_same_file(&now, &s->cache->seen))) {
     compile_cache_close(s);
@@ -349,23 +349,23 @@ void compile_cache_check_model(plug_session *s, const char *path) {
 /* --- programs --- */
 
 /* Of what programs for all shapes have in common. */
-static content_key weights_key(const plug_session *s) {
+static content_key weights_key(const session *s) {
   return content_key_join(&s->cache->store.contents, s->cache->content, s->cache->options_key);
 }
 
-static content_key program_key(const plug_session *s, const plug_inputs *inputs, rt_tune tune, arena *a) {
+static content_key program_key(const session *s, const session_inputs *inputs, rt_tune tune, arena *a) {
   const fingerprints *c = &s->cache->store.contents;
   rt_writer w = {.arena = a};
   rt_put_i64(&w, tune);
   for (uint32_t k = 0; k < s->source->n_inputs; k++) {
-    shape wanted = plug_session_input_shape(s, inputs, k);
+    shape wanted = session_input_shape(s, inputs, k);
     put_shape(&w, &wanted);
   }
   return content_key_join(c, content_key_join(c, weights_key(s), s->cache->dims), key_of_written(s, &w));
 }
 
 /* The first program for these shapes that is for certain contents stands under their key; others under this one. */
-static bool key_with_values(const plug_session *s, const rt_program *first, const void *const *values, content_key *key) {
+static bool key_with_values(const session *s, const rt_program *first, const void *const *values, content_key *key) {
   bool any = false;
   for (uint32_t k = 0; k < first->n_params; k++) {
     if (first->params[k].value) {
@@ -381,12 +381,12 @@ static bool key_with_values(const plug_session *s, const rt_program *first, cons
   return any;
 }
 
-static const rt_image *get(const plug_session *s, arena *a, content_key key) {
+static const rt_image *get(const session *s, arena *a, content_key key) {
   return content_store_get(&s->cache->store, a, s->cache->model, key);
 }
 
 /* The program on `a`, its weights those that the session has already, or the file's from now on. */
-static const rt_program *take(plug_session *s, const rt_program *p, arena *a) {
+static const rt_program *take(session *s, const rt_program *p, arena *a) {
   compile_cache *c = s->cache;
   if (rt_weight_pool_register(s->weight_pool, p, c->mapped)) {
     c->mapped = NULL;
@@ -394,26 +394,26 @@ static const rt_program *take(plug_session *s, const rt_program *p, arena *a) {
   return rt_program_keep(a, p, &(rt_sharing){.weight_pool = s->weight_pool});
 }
 
-static const rt_program *find_tuned(plug_session *s, const plug_inputs *inputs, rt_tune tune, arena *a) {
+static const rt_program *find_tuned(session *s, const session_inputs *inputs, rt_tune tune, arena *a) {
   compile_cache *c = s->cache;
   content_key key = program_key(s, inputs, tune, a);
   arena_destroy(c->mapped); /* of a search that memory did not suffice for */
   c->mapped = arena_create(&s->budget);
   const rt_image *image = get(s, c->mapped, key);
-  if (image && !plug_program_serves(s, image->programs[0], inputs)) {
+  if (image && !session_program_serves(s, image->programs[0], inputs)) {
     image = key_with_values(s, image->programs[0], inputs->values, &key) ? get(s, c->mapped, key) : NULL;
   }
   c->last = key;
-  bool good = image && plug_program_serves(s, image->programs[0], inputs);
+  bool good = image && session_program_serves(s, image->programs[0], inputs);
   const rt_program *p = good ? take(s, image->programs[0], a) : NULL;
   arena_destroy(c->mapped);
   c->mapped = NULL;
   return p;
 }
 
-void compile_cache_forget(plug_session *s) { content_store_remove(&s->cache->store, s->cache->model, s->cache->last); }
+void compile_cache_forget(session *s) { content_store_remove(&s->cache->store, s->cache->model, s->cache->last); }
 
-static void describe(plug_session *s, arena *a) {
+static void describe(session *s, arena *a) {
   compile_cache *c = s->cache;
   if (!c->described) {
     content_store_put_source(&c->store, c->model, source_bytes(s, a));
@@ -422,7 +422,7 @@ static void describe(plug_session *s, arena *a) {
 }
 
 /* A shape that another process began with has been timed. */
-const rt_program *compile_cache_find(plug_session *s, const plug_inputs *inputs, rt_tune tune, arena *a) {
+const rt_program *compile_cache_find(session *s, const session_inputs *inputs, rt_tune tune, arena *a) {
   if (!s->cache) {
     return NULL;
   }
@@ -438,14 +438,14 @@ const rt_program *compile_cache_find(plug_session *s, const plug_inputs *inputs,
 
 typedef struct storing {
   struct storing *next;
-  plug_session *s;
-  plug_compiled *compiled;
+  session *s;
+  session_program *compiled;
   content_key key;
   arena *scratch;
 } storing;
 
 /* Writing much slows runs down: it waits until none was there for a moment, for the end of the session, or for two seconds. */
-static void let_runs_go_first(plug_session *s) {
+static void let_runs_go_first(session *s) {
   enum { PAUSE = 10000000, IDLE_PAUSES = 5, MOST_PAUSES = 200, SECOND = 1000000000 };
   compile_cache *c = s->cache;
   pthread_mutex_lock(&c->lock);
@@ -473,7 +473,7 @@ static void note_failure(compile_cache *c, status failed) {
 }
 
 /* What the model's programs of this maker have in common is what the first of them has by names. */
-static void put_weights(plug_session *s, arena *a, const rt_program *p, content_key key) {
+static void put_weights(session *s, arena *a, const rt_program *p, content_key key) {
   const uint64_t much = (uint64_t)16 << 20;
   uint64_t bytes = 0;
   rt_program weights = {.target = p->target, .cpu = "", .constants = ARENA_NEW_N(a, rt_span, p->n_constants),
@@ -505,7 +505,7 @@ static bool has_most(const rt_program *weights, const rt_program *p) {
   return there && there >= all / 2;
 }
 
-static const rt_image *weights_for(plug_session *s, arena *a, const rt_program *p) {
+static const rt_image *weights_for(session *s, arena *a, const rt_program *p) {
   compile_cache *c = s->cache;
   content_key key = weights_key(s);
   const rt_image *weights = content_store_get_weights(&c->store, a, c->model, key);
@@ -537,7 +537,7 @@ static status write_program(void *data) {
 static void write_one(storing *x) {
   note_failure(x->s->cache, guard_run(write_program, x));
   arena_destroy(x->scratch);
-  plug_session_release(x->s, x->compiled);
+  session_release(x->s, x->compiled);
   free(x);
 }
 
@@ -592,7 +592,7 @@ static void await_writing(compile_cache *c) {
   }
 }
 
-void compile_cache_put(plug_session *s, const plug_inputs *inputs, rt_tune tune, plug_compiled *compiled) {
+void compile_cache_put(session *s, const session_inputs *inputs, rt_tune tune, session_program *compiled) {
   compile_cache *c = s->cache;
   if (!c || c->process != getpid()) {
     return;
@@ -610,11 +610,11 @@ void compile_cache_put(plug_session *s, const plug_inputs *inputs, rt_tune tune,
   enqueue(c, x);
 }
 
-void compile_cache_close(plug_session *s) {
+void compile_cache_close(session *s) {
   if (s->cache) {
     await_writing(s->cache);
     if (*s->cache->failure) {
-      plug_log(s, PLUG_LOG_WARNING, "the compiled program is not kept for the next start: %s", s->cache->failure);
+      session_log(s, SESSION_LOG_WARNING, "the compiled program is not kept for the next start: %s", s->cache->failure);
     }
     content_store_close(&s->cache->store);
     arena_destroy(s->cache->mapped);

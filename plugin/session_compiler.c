@@ -18,7 +18,7 @@ static const char library_name[] = "libonnx-xla-compiler.so";
  * False: nobody knows it. */
 static bool own_folder(char folder[PATH_MAX]) {
   Dl_info self;
-  bool known = dladdr((void *)(uintptr_t)plug_now, &self) && self.dli_fname;
+  bool known = dladdr((void *)(uintptr_t)monotonic_seconds, &self) && self.dli_fname;
   snprintf(folder, PATH_MAX, "%s", known ? self.dli_fname : "");
   if (!strchr(folder, '/')) {
     ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
@@ -49,7 +49,7 @@ static bool place(size_t k, char path[PATH_MAX]) {
   return true;
 }
 
-bool plug_compiler_path(char path[PATH_MAX]) {
+bool session_compiler_path(char path[PATH_MAX]) {
   for (size_t k = 0; place(k, path); k++) {
     if (access(path, R_OK) == 0) {
       return true;
@@ -60,7 +60,7 @@ bool plug_compiler_path(char path[PATH_MAX]) {
 
 static status open_library(void **library) {
   char path[PATH_MAX];
-  CHECK_THAT(plug_compiler_path(path), STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
+  CHECK_THAT(session_compiler_path(path), STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
              "it lies neither beside this one nor in %s", ONNX_XLA_PKGLIBDIR);
   TRY(headroom_check(HEADROOM_COMPILER)); /* LLVM's constructors run while it is opened */
   *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -71,22 +71,22 @@ static status open_library(void **library) {
   return NULL;
 }
 
-static status open_compiler(const plug_compiler **out) {
+static status open_compiler(const compiler_api **out) {
   void *library;
-  plug_compiler_entry *entry;
+  compiler_entry *entry;
   TRY(open_library(&library));
   *(void **)&entry = dlsym(library, "onnx_xla_compiler_get");
   CHECK_THAT(entry, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "%s", dlerror());
-  *out = entry(PLUG_COMPILER_ABI);
+  *out = entry(COMPILER_ABI);
   CHECK_THAT(*out, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "it is of another version");
   (*out)->adopt_guard(guard_here());
   return NULL;
 }
 
 /* Only success is remembered: what lacks now, most likely memory, may be there later. */
-status plug_compiler_open(const plug_compiler **out) {
+status session_open_compiler(const compiler_api **out) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static const plug_compiler *_Atomic opened;
+  static const compiler_api *_Atomic opened;
   status failed = NULL;
   *out = atomic_load(&opened);
   if (!*out) {
@@ -99,14 +99,14 @@ status plug_compiler_open(const plug_compiler **out) {
   return status_prefix(failed, "the compiler half (%s) cannot be opened", library_name);
 }
 
-status plug_target_find(const char *backend, const rt_target **out) {
+status session_find_target(const char *backend, const rt_target **out) {
   if (strcmp(backend, "cpu") == 0) {
     *out = &cpu_target;
     return NULL;
   }
-  const plug_compiler *c;
+  const compiler_api *c;
   const rt_backend *b;
-  TRY(plug_compiler_open(&c));
+  TRY(session_open_compiler(&c));
   TRY(c->backend(backend, &b));
   *out = b->target;
   return NULL;

@@ -12,13 +12,13 @@
 
 typedef struct compile_cache compile_cache;
 
-struct plug_session {
+struct session {
   arena *arena; /* options, the source, or the image */
   mem_budget budget;    /* of all: runs read it without the lock, so that nothing but the memory changes */
   mem_budget compiling; /* inside it, with the deadline of what is compiled now */
-  plug_session_options options;
+  session_options options;
   const rt_target *target;
-  plug_source *source; /* its model is NULL as long as the cache's description is all that was needed */
+  compiler_model *source; /* its model is NULL as long as the cache's description is all that was needed */
   const char *path;    /* what it was opened from: a file, or */
   rt_span bytes;       /* memory */
   compile_cache *cache; /* NULL: no cache */
@@ -28,7 +28,7 @@ struct plug_session {
   rt_thread_pool *pool;
   /* The lock guards the list of programs, who uses them, and whose turn it is; nobody works under it. */
   pthread_mutex_t lock;
-  plug_compiled *compiled;
+  session_program *compiled;
   uint32_t n_compiled;
   uint64_t clock;
   bool is_taken;              /* somebody has the turn: */
@@ -43,28 +43,28 @@ struct plug_session {
 };
 
 /* Whether the program is for these inputs. */
-bool plug_program_serves(const plug_session *s, const rt_program *p, const plug_inputs *inputs);
+bool session_program_serves(const session *s, const rt_program *p, const session_inputs *inputs);
 /* Reads the model, or HLO text, which is told by its first words. */
-STATUS_MUST_USE status plug_open_model(const plug_session *s, const char *path, const void *bytes, size_t size, plug_source **out);
+STATUS_MUST_USE status session_open_model(const session *s, const char *path, const void *bytes, size_t size, compiler_model **out);
 /* Who compiles, checks or saves takes turns; runs of programs that are there need none. */
-void plug_take_turn(plug_session *s);
-void plug_end_turn(plug_session *s);
+void session_take_turn(session *s);
+void session_end_turn(session *s);
 /* The model itself, where the cache's description has been enough so far.  In a turn. */
-STATUS_MUST_USE status plug_need_model(plug_session *s);
+STATUS_MUST_USE status session_need_model(session *s);
 /* Makes the program (NULL: pieces) ready, even if another machine must run it.  Takes the arena, also when it fails.  In a turn. */
-STATUS_MUST_USE status plug_make_compiled(plug_session *s, const rt_program *p, arena *a, plug_compiled **out);
+STATUS_MUST_USE status session_make_program(session *s, const rt_program *p, arena *a, session_program **out);
 /* From now on it is one of the session's: complete, for others find it. */
-void plug_add_compiled(plug_session *s, plug_compiled *c);
+void session_add_program(session *s, session_program *c);
 
 /* A line for whoever listens. */
-void plug_log(const plug_session *s, plug_log_level level, const char *format, ...) STATUS_PRINTF(3, 4);
+void session_log(const session *s, session_log_level level, const char *format, ...) STATUS_PRINTF(3, 4);
 /* That the session was opened; that it has a program for these inputs now. */
-void plug_log_opened(const plug_session *s);
-void plug_log_compiled(const plug_session *s, const plug_inputs *inputs, const plug_compiled *c);
+void session_log_opened(const session *s);
+void session_log_compiled(const session *s, const session_inputs *inputs, const session_program *c);
 
-/* plug_session_run with a profiler that looks on; NULL: none. */
-STATUS_MUST_USE status plug_session_run_watched(plug_session *s, const plug_compiled *c, const uint64_t *seed,
-                                                const plug_inputs *inputs, plug_output *outputs,
+/* session_run with a profiler that looks on; NULL: none. */
+STATUS_MUST_USE status session_run_watched(session *s, const session_program *c, const uint64_t *seed,
+                                                const session_inputs *inputs, session_output *outputs,
                                                 struct rt_profiler *profiler);
 
 #endif

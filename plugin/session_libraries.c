@@ -36,12 +36,12 @@ static void look(void) {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-const char *plug_libraries(void) {
+const char *session_libraries(void) {
   pthread_once(&once, look);
   return text;
 }
 
-const char *plug_version(void) {
+const char *session_version(void) {
   pthread_once(&once, look);
   return whole;
 }

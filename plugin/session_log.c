@@ -7,7 +7,7 @@
 
 enum { LINE_MAX_BYTES = 1000 };
 
-void plug_log(const plug_session *s, plug_log_level level, const char *format, ...) {
+void session_log(const session *s, session_log_level level, const char *format, ...) {
   if (!s->options.log) {
     return;
   }
@@ -20,24 +20,24 @@ void plug_log(const plug_session *s, plug_log_level level, const char *format, .
   s->options.log(s->options.log_data, level, line);
 }
 
-void plug_log_opened(const plug_session *s) {
-  const plug_source *m = s->source;
+void session_log_opened(const session *s) {
+  const compiler_model *m = s->source;
   if (s->warning) {
-    plug_log(s, PLUG_LOG_WARNING, "%s", s->warning);
+    session_log(s, SESSION_LOG_WARNING, "%s", s->warning);
   }
-  plug_log(s, PLUG_LOG_INFO, "opened \"%.200s\" for the %s backend in %.3f seconds: %u inputs, %u outputs, %u programs", m->name,
+  session_log(s, SESSION_LOG_INFO, "opened \"%.200s\" for the %s backend in %.3f seconds: %u inputs, %u outputs, %u programs", m->name,
            s->target->name, s->load_seconds, m->n_inputs, m->n_outputs, s->n_compiled);
 }
 
 /* "x f32[1,4], n s64[]" */
-static void list_inputs(const plug_session *s, const plug_inputs *inputs, FILE *out) {
+static void list_inputs(const session *s, const session_inputs *inputs, FILE *out) {
   for (uint32_t k = 0; k < s->source->n_inputs; k++) {
-    shape given = plug_session_input_shape(s, inputs, k);
+    shape given = session_input_shape(s, inputs, k);
     fprintf(out, "%s%s %s", k ? ", " : "", s->source->inputs[k].name, SHAPE_STR(NULL, &given));
   }
 }
 
-void plug_log_compiled(const plug_session *s, const plug_inputs *inputs, const plug_compiled *c) {
+void session_log_compiled(const session *s, const session_inputs *inputs, const session_program *c) {
   char shapes[LINE_MAX_BYTES / 2] = "";
   FILE *out = fmemopen(shapes, sizeof shapes, "w");
   if (out) {
@@ -45,9 +45,9 @@ void plug_log_compiled(const plug_session *s, const plug_inputs *inputs, const p
     fclose(out);
   }
   if (c->report.warning) {
-    plug_log(s, PLUG_LOG_WARNING, "%s", c->report.warning);
+    session_log(s, SESSION_LOG_WARNING, "%s", c->report.warning);
   }
   const char *how = c->from_cache ? "found in the cache" : c->program ? "compiled" : "runs piece by piece";
-  plug_log(s, PLUG_LOG_INFO, "%s for %s: %.3f seconds", how, shapes,
+  session_log(s, SESSION_LOG_INFO, "%s for %s: %.3f seconds", how, shapes,
            c->from_cache ? c->load_seconds : c->compile_seconds + c->load_seconds);
 }

@@ -14,7 +14,7 @@
 /* Lanes as emit/target.h has them. */
 static bool is_lanes(uint32_t n) { return n == 0 || n == 1 || n == 4 || n == 8 || n == 16; }
 
-static status check_dim_values(const plug_dim *dims, uint32_t n) {
+static status check_dim_values(const compiler_dim *dims, uint32_t n) {
   CHECK_THAT(dims || n == 0, STATUS_INVALID_ARGUMENT, "%u values of dimensions, but no list of them", n);
   for (uint32_t k = 0; k < n; k++) {
     CHECK_THAT(dims[k].name && *dims[k].name, STATUS_INVALID_ARGUMENT, "value %u of a dimension: it has no name", k);
@@ -28,7 +28,7 @@ static status check_dim_values(const plug_dim *dims, uint32_t n) {
   return NULL;
 }
 
-static status check_options(const plug_session_options *o) {
+static status check_options(const session_options *o) {
   CHECK_THAT(o->compile.threads <= RT_MAX_THREADS, STATUS_INVALID_ARGUMENT, "%u threads; %d are the most",
              o->compile.threads, RT_MAX_THREADS);
   CHECK_THAT(is_lanes(o->compile.lanes), STATUS_INVALID_ARGUMENT, "%u lanes; 1, 4, 8 and 16 are possible",
@@ -51,19 +51,19 @@ static void copy_texts(arena *a, rt_compile_options *o) {
 #undef copy_nothing
 }
 
-static void copy_options(plug_session *s, const plug_session_options *o) {
+static void copy_options(session *s, const session_options *o) {
   arena *a = s->arena;
   s->options = *o;
   s->options.backend = o->backend ? arena_strdup(a, o->backend) : NULL;
   s->options.tune = o->tune ? arena_strdup(a, o->tune) : NULL;
   s->options.cache = o->cache ? arena_strdup(a, o->cache) : NULL;
   copy_texts(a, &s->options.compile);
-  plug_dim *dims = arena_memdup(a, o->dims, o->n_dims * sizeof *dims);
+  compiler_dim *dims = arena_memdup(a, o->dims, o->n_dims * sizeof *dims);
   for (uint32_t k = 0; k < o->n_dims; k++) {
     dims[k].name = arena_strdup(a, dims[k].name);
   }
   s->options.dims = dims;
-  plug_constant *constants = arena_memdup(a, o->constants, o->n_constants * sizeof *constants);
+  compiler_constant *constants = arena_memdup(a, o->constants, o->n_constants * sizeof *constants);
   for (uint32_t k = 0; k < o->n_constants; k++) {
     constants[k].name = arena_strdup(a, constants[k].name);
   }
@@ -71,18 +71,18 @@ static void copy_options(plug_session *s, const plug_session_options *o) {
 }
 
 /* The signature of an image: all its programs are of one model, so the first tells names and types. */
-static void describe_image(plug_session *s) {
+static void describe_image(session *s) {
   const rt_program *p = s->image->programs[0];
-  plug_source *source = ARENA_NEW(s->arena, plug_source);
+  compiler_model *source = ARENA_NEW(s->arena, compiler_model);
   source->name = s->image->model;
   source->n_inputs = p->n_params;
-  source->inputs = ARENA_NEW_N(s->arena, plug_value, p->n_params);
+  source->inputs = ARENA_NEW_N(s->arena, model_value, p->n_params);
   for (uint32_t k = 0; k < p->n_params; k++) {
     source->inputs[k].name = p->params[k].name;
     source->inputs[k].shape = p->params[k].shape;
   }
   source->n_outputs = rt_program_outputs(p);
-  source->outputs = ARENA_NEW_N(s->arena, plug_value, source->n_outputs);
+  source->outputs = ARENA_NEW_N(s->arena, model_value, source->n_outputs);
   for (uint32_t k = 0; k < source->n_outputs; k++) {
     source->outputs[k].name = p->results[k].name;
     source->outputs[k].shape = p->results[k].shape;
@@ -103,7 +103,7 @@ static bool is_named(const char *name, const char *const *names, uint32_t n) {
   return found;
 }
 
-status plug_check_dims(arena *a, const plug_dim *dims, uint32_t n_dims, const char *const *names, uint32_t n) {
+status session_check_dims(arena *a, const compiler_dim *dims, uint32_t n_dims, const char *const *names, uint32_t n) {
   const char *list = n ? names[0] : "none";
   for (uint32_t k = 1; k < n; k++) {
     list = arena_printf(a, "%s, %s", list, names[k]);
@@ -116,30 +116,30 @@ status plug_check_dims(arena *a, const plug_dim *dims, uint32_t n_dims, const ch
 }
 
 /* A misspelt name would leave the dimension open without a word. */
-static status check_dims(const plug_session *s) {
-  const plug_session_options *o = &s->options;
+static status check_dims(const session *s) {
+  const session_options *o = &s->options;
   const char **names = NULL;
   uint32_t n = 0, cap = 0;
   CHECK_THAT(!s->image || o->n_dims == 0, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
              "dimension '%s' is given a size, but a compiled file has the sizes that it was compiled for",
              o->dims[0].name);
   for (uint32_t k = 0; k < s->source->n_inputs && o->n_dims; k++) {
-    const plug_value *v = &s->source->inputs[k];
+    const model_value *v = &s->source->inputs[k];
     for (int d = 0; d < v->shape.rank; d++) {
       if (v->dim_names[d] && !is_named(v->dim_names[d], names, n)) {
         *ARENA_PUSH(s->arena, names, n, cap) = v->dim_names[d];
       }
     }
   }
-  return plug_check_dims(s->arena, o->dims, o->n_dims, names, n);
+  return session_check_dims(s->arena, o->dims, o->n_dims, names, n);
 }
 
 /* --- models and images --- */
 
-static status set_tuning(plug_session *s) {
-  const plug_session_options *o = &s->options;
-  TRY(plug_set_tuning(s->arena, o->tune, o->cache, &s->options.compile, &s->warning));
-  return plug_set_precision(o->precision, &s->options.compile);
+static status set_tuning(session *s) {
+  const session_options *o = &s->options;
+  TRY(session_set_tuning(s->arena, o->tune, o->cache, &s->options.compile, &s->warning));
+  return session_set_precision(o->precision, &s->options.compile);
 }
 
 /* HLO text is told by its first words; comments may stand before them. */
@@ -153,11 +153,11 @@ static bool is_hlo(const uint8_t *text, size_t size) {
   return size - at >= sizeof words - 1 && memcmp(text + at, words, sizeof words - 1) == 0;
 }
 
-status plug_open_model(const plug_session *s, const char *path, const void *bytes, size_t size, plug_source **out) {
-  const plug_compiler *compiler;
+status session_open_model(const session *s, const char *path, const void *bytes, size_t size, compiler_model **out) {
+  const compiler_api *compiler;
   const uint8_t *text = bytes;
-  TRY(plug_compiler_open(&compiler));
-  const plug_session_options *o = &s->options;
+  TRY(session_open_compiler(&compiler));
+  const session_options *o = &s->options;
   if (path) {
     TRY(file_map(s->arena, path, &text, &size));
   }
@@ -168,21 +168,21 @@ status plug_open_model(const plug_session *s, const char *path, const void *byte
   return compiler->open(s->arena, path, bytes, size, o->n_constants, o->constants, out);
 }
 
-static status open_model(plug_session *s, const char *path, const void *bytes, size_t size) {
+static status open_model(session *s, const char *path, const void *bytes, size_t size) {
   s->options.backend = s->options.backend ? s->options.backend : "cpu";
-  TRY(plug_target_find(s->options.backend, &s->target));
-  return plug_open_model(s, path, bytes, size, &s->source);
+  TRY(session_find_target(s->options.backend, &s->target));
+  return session_open_model(s, path, bytes, size, &s->source);
 }
 
 typedef struct opening {
-  plug_session *s;
+  session *s;
   const char *path;
   const void *bytes;
   size_t size;
-  const plug_session_options *options;
+  const session_options *options;
 } opening;
 
-static status open_image(plug_session *s, const opening *o) {
+static status open_image(session *s, const opening *o) {
   rt_image *image;
   bool verify = s->options.verify;
   TRY(o->path ? rt_image_open(s->arena, o->path, verify, &image)
@@ -191,7 +191,7 @@ static status open_image(plug_session *s, const opening *o) {
              o->path ? o->path : "the compiled model");
   CHECK_THAT(s->options.n_constants == 0, STATUS_INVALID_ARGUMENT, "a compiled file takes no constants");
   s->options.backend = s->options.backend ? s->options.backend : image->target;
-  TRY(plug_target_find(s->options.backend, &s->target));
+  TRY(session_find_target(s->options.backend, &s->target));
   if (image->source.size) {
     TRY(set_tuning(s));
     TRY(open_model(s, NULL, image->source.data, image->source.size));
@@ -200,9 +200,9 @@ static status open_image(plug_session *s, const opening *o) {
     describe_image(s);
   }
   for (uint32_t k = 0; k < image->n_programs; k++) {
-    plug_compiled *c;
-    TRY(plug_make_compiled(s, image->programs[k], NULL, &c));
-    plug_add_compiled(s, c);
+    session_program *c;
+    TRY(session_make_program(s, image->programs[k], NULL, &c));
+    session_add_program(s, c);
     CHECK_THAT(!c->elsewhere, STATUS_INVALID_FILE, "%s", status_message(c->elsewhere));
   }
   return NULL;
@@ -210,7 +210,7 @@ static status open_image(plug_session *s, const opening *o) {
 
 static status open_guarded(void *data) {
   opening *o = data;
-  plug_session *s = o->s;
+  session *s = o->s;
   s->arena = arena_create(&s->budget);
   copy_options(s, o->options);
   TRY(rt_thread_pool_create(s->options.compile.threads, &s->pool));
@@ -225,7 +225,7 @@ static status open_guarded(void *data) {
   TRY(rt_weight_pool_create(&s->budget, compile_cache_secret(s), &s->weight_pool));
   if (s->source) {
     s->options.backend = "cpu";
-    return plug_target_find("cpu", &s->target);
+    return session_find_target("cpu", &s->target);
   }
   TRY(open_model(s, o->path, o->bytes, o->size));
   compile_cache_check_model(s, o->path);
@@ -237,11 +237,11 @@ static status open_and_check(void *data) {
   return check_dims(((const opening *)data)->s);
 }
 
-status plug_session_open(const char *path, const void *bytes, size_t size, const plug_session_options *options,
-                         plug_session **out) {
+status session_open(const char *path, const void *bytes, size_t size, const session_options *options,
+                         session **out) {
   *out = NULL;
   TRY(check_options(options));
-  plug_session *s = calloc(1, sizeof *s);
+  session *s = calloc(1, sizeof *s);
   CHECK_THAT(s, STATUS_RESOURCE, "out of memory");
   pthread_mutex_init(&s->lock, NULL);
   pthread_cond_init(&s->turn_ends, NULL);
@@ -250,19 +250,19 @@ status plug_session_open(const char *path, const void *bytes, size_t size, const
   s->budget.limit = options->max_memory;
   s->budget.outer = options->outer;
   s->compiling.outer = &s->budget;
-  s->budget.deadline = s->compiling.deadline = plug_deadline_after(options->max_seconds);
-  double start = plug_now();
+  s->budget.deadline = s->compiling.deadline = deadline_after(options->max_seconds);
+  double start = monotonic_seconds();
   if (getrandom(&s->entropy, sizeof s->entropy, GRND_NONBLOCK) != sizeof s->entropy) {
     s->entropy = hash_mix((uint64_t)(start * 1e9), (uintptr_t)s); /* too early after the system's start */
   }
-  status failed = plug_run_with_stack(PLUG_COMPILE_STACK, open_and_check, &(opening){s, path, bytes, size, options});
-  s->load_seconds = plug_now() - start;
+  status failed = run_with_stack(SESSION_COMPILE_STACK, open_and_check, &(opening){s, path, bytes, size, options});
+  s->load_seconds = monotonic_seconds() - start;
   s->budget.deadline = s->compiling.deadline = 0;
   if (failed) {
-    plug_session_close(s);
-    return path ? plug_name_file(failed, path) : failed;
+    session_close(s);
+    return path ? status_name_file(failed, path) : failed;
   }
-  plug_log_opened(s);
+  session_log_opened(s);
   *out = s;
   return NULL;
 }

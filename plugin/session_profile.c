@@ -21,7 +21,7 @@ static double median_of(double *list, uint32_t n) {
 }
 
 static int by_median(const void *a, const void *b) {
-  const plug_profile_row *x = a, *y = b;
+  const run_profile_row *x = a, *y = b;
   if (x->median != y->median) {
     return x->median < y->median ? 1 : -1;
   }
@@ -29,7 +29,7 @@ static int by_median(const void *a, const void *b) {
 }
 
 static int by_seconds(const void *a, const void *b) {
-  const plug_profile_group *x = a, *y = b;
+  const run_profile_group *x = a, *y = b;
   return x->seconds != y->seconds ? (x->seconds < y->seconds ? 1 : -1) : strcmp(x->name, y->name);
 }
 
@@ -38,10 +38,10 @@ static int by_seconds(const void *a, const void *b) {
 typedef struct grouping {
   arena *a;
   str_map seen; /* name -> place + 1 */
-  plug_profile_groups *groups;
+  run_profile_groups *groups;
 } grouping;
 
-static grouping grouping_make(arena *a, plug_profile_groups *groups) {
+static grouping grouping_make(arena *a, run_profile_groups *groups) {
   grouping g = {.a = a, .groups = groups};
   str_map_init(&g.seen, a);
   return g;
@@ -54,13 +54,13 @@ static void add(grouping *g, const char *name, size_t length, uint32_t count, do
     ARENA_PUSH(g->a, g->groups->items, g->groups->n, g->groups->cap)->name = key;
     *place = (void *)(uintptr_t)g->groups->n;
   }
-  plug_profile_group *group = &g->groups->items[(uintptr_t)*place - 1];
+  run_profile_group *group = &g->groups->items[(uintptr_t)*place - 1];
   group->count += count;
   group->seconds += seconds;
   group->share += share;
 }
 
-static void sort(plug_profile_groups *g) {
+static void sort(run_profile_groups *g) {
   if (g->n) {
     qsort(g->items, g->n, sizeof *g->items, by_seconds);
   }
@@ -100,7 +100,7 @@ static node_text operator_of(node_text node) {
 
 static bool is_contraction(const rt_profiled *t) { return strncmp(t->note, "dot", 3) == 0 || strncmp(t->note, "conv", 4) == 0; }
 
-static void group_row(const plug_profile_row *row, grouping *nodes) {
+static void group_row(const run_profile_row *row, grouping *nodes) {
   static const char none[] = "(no node)";
   node_text list[MAX_NODES];
   uint32_t n = nodes_of(row->thunk, list);
@@ -122,7 +122,7 @@ static const char *kind_of(arena *a, const rt_profiled *t) {
 }
 
 /* Nodes count once in their operator, however many thunks they have. */
-static void group_all(plug_profile *p, arena *a) {
+static void group_all(run_profile *p, arena *a) {
   grouping kinds = grouping_make(a, &p->kinds), nodes = grouping_make(a, &p->nodes),
            operators = grouping_make(a, &p->operators);
   for (uint32_t k = 0; k < p->raw->n_thunks; k++) {
@@ -131,7 +131,7 @@ static void group_all(plug_profile *p, arena *a) {
     group_row(&p->rows[k], &nodes);
   }
   for (uint32_t k = 0; k < p->nodes.n; k++) {
-    const plug_profile_group *node = &p->nodes.items[k];
+    const run_profile_group *node = &p->nodes.items[k];
     node_text op = operator_of((node_text){node->name, strlen(node->name)});
     add(&operators, op.at, op.length, 1, node->seconds, node->share);
   }
@@ -162,17 +162,17 @@ static double share_of(const rt_profile *raw, const rt_profiled *t, double *list
   return median_of(list, raw->n_runs);
 }
 
-static void sum_up(plug_profile *p, const rt_profile *raw, arena *a) {
+static void sum_up(run_profile *p, const rt_profile *raw, arena *a) {
   double *list = ARENA_NEW_N(a, double, raw->n_runs);
   p->raw = raw;
   memcpy(list, raw->run_seconds, raw->n_runs * sizeof *list);
   p->median = median_of(list, raw->n_runs);
   p->min = list[0];
   p->gaps = gaps_of(raw, a);
-  p->rows = ARENA_NEW_N(a, plug_profile_row, raw->n_thunks);
+  p->rows = ARENA_NEW_N(a, run_profile_row, raw->n_thunks);
   for (uint32_t k = 0; k < raw->n_thunks; k++) {
     const rt_profiled *t = &raw->thunks[k];
-    plug_profile_row *row = &p->rows[k];
+    run_profile_row *row = &p->rows[k];
     memcpy(list, t->seconds, raw->n_runs * sizeof *list);
     row->thunk = t;
     row->median = median_of(list, raw->n_runs);
@@ -186,25 +186,25 @@ static void sum_up(plug_profile *p, const rt_profile *raw, arena *a) {
   group_all(p, a);
 }
 
-static status run_all(plug_session *s, const plug_compiled *c, const uint64_t *seed, const plug_inputs *inputs,
-                      plug_output *outputs, const plug_profile_options *o, rt_profiler *profiler) {
+static status run_all(session *s, const session_program *c, const uint64_t *seed, const session_inputs *inputs,
+                      session_output *outputs, const run_profile_options *o, rt_profiler *profiler) {
   enum { MOST_RUNS = 10000 };
   for (uint32_t k = 0; k < o->warm_up; k++) {
-    TRY(plug_session_run(s, c, seed, inputs, outputs));
+    TRY(session_run(s, c, seed, inputs, outputs));
   }
-  double start = plug_now();
-  for (uint32_t k = 0; k < MOST_RUNS && (k < o->runs || k == 0 || plug_now() - start < o->seconds); k++) {
+  double start = monotonic_seconds();
+  for (uint32_t k = 0; k < MOST_RUNS && (k < o->runs || k == 0 || monotonic_seconds() - start < o->seconds); k++) {
     rt_profiler_begin(profiler);
-    TRY(plug_session_run_watched(s, c, seed, inputs, outputs, profiler));
+    TRY(session_run_watched(s, c, seed, inputs, outputs, profiler));
     rt_profiler_end(profiler);
   }
   return NULL;
 }
 
-status plug_session_profile(plug_session *s, const plug_compiled *c, const uint64_t *seed, const plug_inputs *inputs,
-                            plug_output *outputs, const plug_profile_options *options, arena *a, plug_profile *out) {
+status session_profile(session *s, const session_program *c, const uint64_t *seed, const session_inputs *inputs,
+                            session_output *outputs, const run_profile_options *options, arena *a, run_profile *out) {
   rt_profiler *profiler = rt_profiler_create(a);
-  *out = (plug_profile){.model = s->source->name, .backend = s->target->name, .threads = plug_session_threads(s)};
+  *out = (run_profile){.model = s->source->name, .backend = s->target->name, .threads = session_threads(s)};
   TRY(run_all(s, c, seed, inputs, outputs, options, profiler));
   TRY(rt_roofline_measure(s->pool, &out->roofline));
   sum_up(out, rt_profiler_result(profiler), a);

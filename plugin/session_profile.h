@@ -8,50 +8,50 @@
 #include "runtime/profile.h"
 #include "runtime/roofline.h"
 
-typedef struct plug_profile_options {
+typedef struct run_profile_options {
   uint32_t warm_up; /* runs that are not looked at */
   uint32_t runs;    /* at least; 0: one */
   double seconds;   /* at least */
-} plug_profile_options;
+} run_profile_options;
 
-typedef struct plug_profile_row {
+typedef struct run_profile_row {
   const rt_profiled *thunk;
   double min, median, share; /* seconds a run, all calls; share: median of those of each run */
   double calls;              /* a run */
-} plug_profile_row;
+} run_profile_row;
 
 /* Of thunks that have something in common.  A thunk's time is its node's; of several nodes, a contraction's is the first one's,
  * which contracts, and the others' is divided evenly. */
-typedef struct plug_profile_group {
+typedef struct run_profile_group {
   const char *name;
   uint32_t count; /* of thunks, or nodes */
   double seconds, share;
-} plug_profile_group;
+} run_profile_group;
 
-typedef struct plug_profile_groups {
+typedef struct run_profile_groups {
   uint32_t n, cap;
-  plug_profile_group *items; /* the longest first */
-} plug_profile_groups;
+  run_profile_group *items; /* the longest first */
+} run_profile_groups;
 
-typedef struct plug_profile {
+typedef struct run_profile {
   const char *model, *backend;
   uint32_t threads;
   const rt_profile *raw;
   double min, median;    /* seconds of a run */
   double gaps;           /* median time that no thunk took: between them, before and behind them, and the profiler itself */
-  plug_profile_row *rows; /* raw->n_thunks, the longest first */
-  plug_profile_groups kinds, operators, nodes; /* nodes by "name: Operator" */
+  run_profile_row *rows; /* raw->n_thunks, the longest first */
+  run_profile_groups kinds, operators, nodes; /* nodes by "name: Operator" */
   rt_roofline roofline;
-} plug_profile;
+} run_profile;
 
 /* Runs and sums up; what it gives lives on `a`. */
-STATUS_MUST_USE status plug_session_profile(plug_session *s, const plug_compiled *c, const uint64_t *seed,
-                                            const plug_inputs *inputs, plug_output *outputs,
-                                            const plug_profile_options *options, arena *a, plug_profile *out);
+STATUS_MUST_USE status session_profile(session *s, const session_program *c, const uint64_t *seed,
+                                            const session_inputs *inputs, session_output *outputs,
+                                            const run_profile_options *options, arena *a, run_profile *out);
 
 /* One JSON object. */
-void plug_profile_write_json(const plug_profile *p, FILE *f);
+void run_profile_write_json(const run_profile *p, FILE *f);
 /* The fastest run as Chrome's tracing pages read it (about:tracing, Perfetto). */
-void plug_profile_write_trace(const plug_profile *p, FILE *f);
+void run_profile_write_trace(const run_profile *p, FILE *f);
 
 #endif

@@ -34,7 +34,7 @@ static void put_named_text(FILE *f, const char *key, const char *text) {
 /* Billions a second; 0 where nothing is known. */
 static double giga(double amount, double seconds) { return seconds > 0 ? 1e-9 * amount / seconds : 0; }
 
-static void put_thunk(FILE *f, const plug_profile *p, const plug_profile_row *row) {
+static void put_thunk(FILE *f, const run_profile *p, const run_profile_row *row) {
   const rt_profiled *t = row->thunk;
   double operations = row->calls * (double)t->operations, bytes = row->calls * (double)t->bytes;
   double gflops = giga(operations, row->median), gbytes = giga(bytes, row->median);
@@ -50,10 +50,10 @@ static void put_thunk(FILE *f, const plug_profile *p, const plug_profile_row *ro
           operations, bytes, gflops, 1e9 * gflops / p->roofline.flops_all, gbytes, 1e9 * gbytes / p->roofline.read_all);
 }
 
-static void put_groups(FILE *f, const char *key, const plug_profile_groups *g) {
+static void put_groups(FILE *f, const char *key, const run_profile_groups *g) {
   fprintf(f, ",\n \"%s\": [", key);
   for (uint32_t k = 0; k < g->n; k++) {
-    const plug_profile_group *x = &g->items[k];
+    const run_profile_group *x = &g->items[k];
     fputs(k ? ",\n  {" : "\n  {", f);
     put_named_text(f, "name", x->name);
     fprintf(f, ", \"count\": %" PRIu32 ", \"median_ms\": %.6f, \"share\": %.6f}", x->count, 1e3 * x->seconds, x->share);
@@ -61,7 +61,7 @@ static void put_groups(FILE *f, const char *key, const plug_profile_groups *g) {
   fputs("]", f);
 }
 
-static void write_json(const plug_profile *p, FILE *f) {
+static void write_json(const run_profile *p, FILE *f) {
   const rt_roofline *r = &p->roofline;
   fputs("{", f);
   put_named_text(f, "model", p->model);
@@ -83,7 +83,7 @@ static void write_json(const plug_profile *p, FILE *f) {
   fputs("}\n", f);
 }
 
-static void put_event(FILE *f, const plug_profile *p, const rt_profile_event *e) {
+static void put_event(FILE *f, const run_profile *p, const rt_profile_event *e) {
   const rt_profiled *t = &p->raw->thunks[e->thunk];
   fputs(",\n{", f);
   put_named_text(f, "name", t->label);
@@ -96,7 +96,7 @@ static void put_event(FILE *f, const plug_profile *p, const rt_profile_event *e)
   fprintf(f, ", \"gflops\": %.4f, \"gbytes\": %.4f}}", giga((double)t->operations, seconds), giga((double)t->bytes, seconds));
 }
 
-static void write_trace(const plug_profile *p, FILE *f) {
+static void write_trace(const run_profile *p, FILE *f) {
   fputs("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 1, \"args\": {", f);
   put_named_text(f, "name", p->model);
   fputs("}}", f);
@@ -106,13 +106,13 @@ static void write_trace(const plug_profile *p, FILE *f) {
   fputs("]}\n", f);
 }
 
-void plug_profile_write_json(const plug_profile *p, FILE *f) {
+void run_profile_write_json(const run_profile *p, FILE *f) {
   c_locale outer = c_locale_enter();
   write_json(p, f);
   c_locale_leave(outer);
 }
 
-void plug_profile_write_trace(const plug_profile *p, FILE *f) {
+void run_profile_write_trace(const run_profile *p, FILE *f) {
   c_locale outer = c_locale_enter();
   write_trace(p, f);
   c_locale_leave(outer);

@@ -11,15 +11,15 @@ enum { ALIGN = 64 }; /* what kernels like; other buffers are copied through */
 
 /* --- outputs --- */
 
-void plug_output_finish(plug_session *s, plug_output *o) {
+void session_output_finish(session *s, session_output *o) {
   budget_free(&s->budget, o->own, o->own_bytes, ALIGN);
   o->own = NULL;
   o->own_bytes = 0;
 }
 
-status plug_output_reserve(plug_session *s, plug_output *o, size_t bytes, const char *what, const char *name) {
+status session_output_reserve(session *s, session_output *o, size_t bytes, const char *what, const char *name) {
   if (!o->own || o->own_bytes < bytes) {
-    plug_output_finish(s, o);
+    session_output_finish(s, o);
     size_t size = bytes ? bytes : 1; /* of an empty array, too, the caller gets an address */
     o->own = budget_alloc(&s->budget, size, ALIGN);
     CHECK_THAT(o->own, STATUS_RESOURCE, "out of memory: no %zu bytes for %s '%s'", bytes, what, name);
@@ -28,7 +28,7 @@ status plug_output_reserve(plug_session *s, plug_output *o, size_t bytes, const 
   return NULL;
 }
 
-static status check_given(const plug_output *o, const char *name) {
+static status check_given(const session_output *o, const char *name) {
   size_t bytes = (size_t)shape_bytes(&o->shape);
   CHECK_THAT(!o->given || o->given_bytes == bytes, STATUS_INVALID_ARGUMENT, "output '%s' has %zu bytes; %zu are given", name,
              bytes, o->given_bytes);
@@ -36,7 +36,7 @@ static status check_given(const plug_output *o, const char *name) {
 }
 
 /* What was made in memory of its own goes where the caller wants it. */
-static status deliver(plug_output *o, const char *name) {
+static status deliver(session_output *o, const char *name) {
   TRY(check_given(o, name));
   if (o->given && o->given_bytes) {
     memcpy(o->given, o->own, o->given_bytes);
@@ -57,20 +57,20 @@ static bool is_open(const rt_program *p, uint32_t k) {
 }
 
 /* Addresses for all results; of outputs whose size is known, where the caller wants them. */
-static status place_results(plug_session *s, const rt_program *p, plug_output *outputs, int64_t *sizes, void **results) {
+static status place_results(session *s, const rt_program *p, session_output *outputs, int64_t *sizes, void **results) {
   for (uint32_t k = 0; k < p->n_results; k++) {
     const rt_io *io = &p->results[k];
     if (io->is_size) {
       results[k] = &sizes[k];
       continue;
     }
-    plug_output *o = &outputs[k];
+    session_output *o = &outputs[k];
     o->shape = io->shape;
     if (o->given && !is_open(p, k)) {
       TRY(check_given(o, io->name));
       results[k] = o->given;
     } else {
-      TRY(plug_output_reserve(s, o, (size_t)shape_bytes(&io->shape), "output", io->name));
+      TRY(session_output_reserve(s, o, (size_t)shape_bytes(&io->shape), "output", io->name));
       results[k] = o->own;
     }
     o->data = results[k];
@@ -79,7 +79,7 @@ static status place_results(plug_session *s, const rt_program *p, plug_output *o
 }
 
 /* Cuts outputs to the sizes that came with them. */
-static status cut_outputs(const rt_program *p, plug_output *outputs, void *const *results) {
+static status cut_outputs(const rt_program *p, session_output *outputs, void *const *results) {
   int64_t extents[SHAPE_MAX_RANK];
   for (uint32_t k = 0; k < p->n_results && !p->results[k].is_size; k++) {
     if (rt_program_extents(p, k, results, extents)) {
@@ -90,8 +90,8 @@ static status cut_outputs(const rt_program *p, plug_output *outputs, void *const
   return NULL;
 }
 
-static status run_program(plug_session *s, const plug_compiled *c, const rt_run_options *options, const void *const *params,
-                          plug_output *outputs) {
+static status run_program(session *s, const session_program *c, const rt_run_options *options, const void *const *params,
+                          session_output *outputs) {
   const rt_program *p = c->program;
   CHECK_THAT(!c->elsewhere, STATUS_INVALID_ARGUMENT, "%s", status_message(c->elsewhere));
   void **results = calloc(p->n_results + 1, sizeof *results);
@@ -107,19 +107,19 @@ static status run_program(plug_session *s, const plug_compiled *c, const rt_run_
 
 /* --- piece by piece --- */
 
-static status run_segments(plug_session *s, const rt_run_options *options, const plug_inputs *inputs, plug_output *outputs) {
-  const plug_compiler *compiler;
+static status run_segments(session *s, const rt_run_options *options, const session_inputs *inputs, session_output *outputs) {
+  const compiler_api *compiler;
   uint32_t n = s->source->n_outputs;
-  TRY(plug_compiler_open(&compiler));
-  plug_array *arrays = calloc(n + 1, sizeof *arrays);
+  TRY(session_open_compiler(&compiler));
+  compiler_array *arrays = calloc(n + 1, sizeof *arrays);
   CHECK_THAT(arrays, STATUS_RESOURCE, "out of memory");
   segments_run_options run = {.shapes = inputs->shapes, .values = inputs->values, .pool = options->pool, .budget = options->budget,
                         .seed = options->seed, .profiler = options->profiler,
                         .check_memory = options->check_memory};
   status failed = compiler->segments_run(s->segments, &run, arrays);
   for (uint32_t k = 0; k < n; k++) {
-    plug_output *o = &outputs[k];
-    plug_output_finish(s, o);
+    session_output *o = &outputs[k];
+    session_output_finish(s, o);
     o->shape = arrays[k].shape;
     o->own = arrays[k].data;
     o->own_bytes = arrays[k].bytes;
@@ -132,18 +132,18 @@ static status run_segments(plug_session *s, const rt_run_options *options, const
 /* --- both --- */
 
 /* What the system gave when the session was opened, and the number of the run. */
-static uint64_t fresh_seed(plug_session *s) {
+static uint64_t fresh_seed(session *s) {
   uint32_t block[PHILOX_WORDS];
   philox_block(s->entropy, atomic_fetch_add(&s->n_fresh_seeds, 1), 0, block);
   return (uint64_t)block[1] << 32 | block[0];
 }
 
 typedef struct running {
-  plug_session *s;
-  const plug_compiled *c;
+  session *s;
+  const session_program *c;
   const rt_run_options *options;
-  const plug_inputs *inputs;
-  plug_output *outputs;
+  const session_inputs *inputs;
+  session_output *outputs;
 } running;
 
 static status run_either(const running *r) {
@@ -162,29 +162,29 @@ static status run_guarded(void *data) {
   return file_check(r->s->arena);
 }
 
-status plug_session_run(plug_session *s, const plug_compiled *c, const uint64_t *seed, const plug_inputs *inputs,
-                        plug_output *outputs) {
-  return plug_session_run_watched(s, c, seed, inputs, outputs, NULL);
+status session_run(session *s, const session_program *c, const uint64_t *seed, const session_inputs *inputs,
+                        session_output *outputs) {
+  return session_run_watched(s, c, seed, inputs, outputs, NULL);
 }
 
-status plug_session_run_watched(plug_session *s, const plug_compiled *c, const uint64_t *seed, const plug_inputs *inputs,
-                                plug_output *outputs, struct rt_profiler *profiler) {
-  double start = s->options.log ? plug_now() : 0;
-  uint64_t deadline = inputs->deadline ? inputs->deadline : plug_deadline_after(s->options.max_seconds);
+status session_run_watched(session *s, const session_program *c, const uint64_t *seed, const session_inputs *inputs,
+                                session_output *outputs, struct rt_profiler *profiler) {
+  double start = s->options.log ? monotonic_seconds() : 0;
+  uint64_t deadline = inputs->deadline ? inputs->deadline : deadline_after(s->options.max_seconds);
   mem_budget budget = {.deadline = deadline, .outer = &s->budget, .stopped = inputs->stopped};
   rt_run_options options = {.pool = s->pool, .budget = &budget, .seed = seed ? *seed : fresh_seed(s),
                             .profiler = profiler, .check_memory = s->options.check_memory};
   running r = {s, c, &options, inputs, outputs};
   atomic_fetch_add(&s->busy, 1);
-  status failed = plug_run_with_stack(c->program ? PLUG_RUN_STACK : PLUG_COMPILE_STACK, run_guarded, &r);
+  status failed = run_with_stack(c->program ? SESSION_RUN_STACK : SESSION_COMPILE_STACK, run_guarded, &r);
   atomic_fetch_sub(&s->busy, 1);
   if (s->options.log) {
-    plug_log(s, PLUG_LOG_DEBUG, "%s in %.6f seconds", failed ? status_message(failed) : "executed", plug_now() - start);
+    session_log(s, SESSION_LOG_DEBUG, "%s in %.6f seconds", failed ? status_message(failed) : "executed", monotonic_seconds() - start);
   }
   return failed;
 }
 
-shape plug_compiled_output(const plug_session *s, const plug_compiled *c, uint32_t k) {
+shape session_program_output(const session *s, const session_program *c, uint32_t k) {
   if (!c->program) {
     return s->source->outputs[k].shape;
   }

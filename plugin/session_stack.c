@@ -45,7 +45,7 @@ static void *run(void *data) {
   return NULL;
 }
 
-status plug_run_with_stack(size_t bytes, status (*fn)(void *), void *data) {
+status run_with_stack(size_t bytes, status (*fn)(void *), void *data) {
   if (has_room(bytes)) {
     return guard_run(fn, data);
   }

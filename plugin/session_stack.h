@@ -5,9 +5,9 @@
 #include "base/arena.h"
 
 /* Of what compiles (LLVM's passes are the deepest), and of what runs. */
-enum { PLUG_COMPILE_STACK = 1 << 20, PLUG_RUN_STACK = 192 << 10 };
+enum { SESSION_COMPILE_STACK = 1 << 20, SESSION_RUN_STACK = 192 << 10 };
 
 /* guard_run: here if that many bytes are left of this thread's stack, else in a thread that this one waits for. */
-STATUS_MUST_USE status plug_run_with_stack(size_t bytes, status (*fn)(void *), void *data);
+STATUS_MUST_USE status run_with_stack(size_t bytes, status (*fn)(void *), void *data);
 
 #endif

@@ -336,7 +336,7 @@ static status compile(attempt *t, arena *a, hlo_module *m) {
   cpu_plan_selector chooser = {choose, t};
   cpu_jobs *jobs = cpu_jobs_create(a);
   cpu_lower_options options = {
-      .target = &t->target, .threads = 3, .narrow = t->narrow, .chooser = &chooser, .jobs = jobs};
+      .target = &t->target, .threads = 3, .narrow = t->narrow, .selector = &chooser, .jobs = jobs};
   rt_report report = {0};
   cpu_code code;
   TRY(cpu_lower(m, kernels, &options, a, &t->program, &report));
@@ -481,7 +481,7 @@ START_TEST(names_differ) {
   p.narrow = DTYPE_BF16;
   uint32_t n = cpu_list_configs(a, &p, &configs);
   for (uint32_t k = 0; k < n; k++) {
-    ck_assert(isfinite(configs[k].variant.estimate) && configs[k].variant.estimate > 0);
+    ck_assert(isfinite(configs[k].estimate) && configs[k].estimate > 0);
     ck_assert_msg(k > 0 || configs[k].algorithm != &cpu_reduced_precision_algorithm, "a narrow way is the best guess");
     for (uint32_t j = 0; j < k; j++) {
       ck_assert_str_ne(cpu_config_name(a, &configs[k]), cpu_config_name(a, &configs[j]));

@@ -71,7 +71,7 @@ START_TEST(test_all_of_a_graph) {
   onnx_findings found = findings_of(p, 0);
   expect(&found, 3, parts);
   ck_assert_int_eq(found.items[1].subject, STATUS_ABOUT_OPERATOR);
-  ck_assert_ptr_null(found.waits);
+  ck_assert_ptr_null(found.deferred);
 }
 END_TEST
 
@@ -113,7 +113,7 @@ START_TEST(test_sizes_in_a_function) {
   add_node(a, &f->node, &f->n_node, "Add", "s,t", "b");
   onnx_findings found = findings_of(p, 0);
   expect(&found, 0, NULL);
-  ck_assert_ptr_nonnull(strstr(found.waits, "ReduceSum that makes \"s\": "));
+  ck_assert_ptr_nonnull(strstr(found.deferred, "ReduceSum that makes \"s\": "));
 }
 END_TEST
 

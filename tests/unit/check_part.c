@@ -286,21 +286,21 @@ typedef struct trial {
   verify_report report;
 } trial;
 
-static plug_source *verify(trial *t, const float *x) {
-  const plug_compiler *compiler;
-  plug_source *s;
+static compiler_model *verify(trial *t, const float *x) {
+  const compiler_api *compiler;
+  compiler_model *s;
   size_t size;
   const uint8_t *bytes = pack(a, t->proto, &size);
   const char *top = getenv("top_builddir");
   shape two_rows = weight_literal().shape;
   literal input = literal_make(two_rows, x);
-  plug_request request = {
+  compile_request request = {
       .backend = arena_printf(a, "%s/tests/e2e/.libs/module_faulty_backend.so", top ? top : "."),
       .inputs = (const shape *const[]){&two_rows},
       .values = (const void *const[]){x}};
   request.options.threads = 1;
-  plug_verify_options o = {.inputs = &input, .folder = t->folder};
-  ASSERT_OK(plug_compiler_open(&compiler));
+  compiler_verify_options o = {.inputs = &input, .folder = t->folder};
+  ASSERT_OK(session_open_compiler(&compiler));
   ASSERT_OK(compiler->open(a, NULL, bytes, size, 0, NULL, &s));
   ASSERT_OK(compiler->verify(s, &request, &o, a, &t->report));
   return s;

@@ -101,23 +101,23 @@ static const char program[] =
 
 enum { RUNS = 4, STEPS = 5, N = 4096 };
 
-static plug_session *session;
+static session *opened;
 
-static plug_profile profile_of(const char *backend) {
+static run_profile profile_of(const char *backend) {
   static float x[N], y[N], z[N];
-  plug_session_options options = {.backend = backend, .open_dim = 1, .compile.threads = 1};
-  plug_output out = {.given = z, .given_bytes = sizeof z};
-  plug_inputs inputs = {.values = (const void *[]){x, y}};
-  plug_profile_options how = {.warm_up = 1, .runs = RUNS};
-  const plug_compiled *c;
-  plug_profile p;
-  ASSERT_OK(plug_session_open(NULL, program, sizeof program - 1, &options, &session));
-  ASSERT_OK(plug_session_compile(session, &inputs, &c));
-  ASSERT_OK(plug_session_profile(session, c, NULL, &inputs, &out, &how, a, &p));
+  session_options options = {.backend = backend, .open_dim = 1, .compile.threads = 1};
+  session_output out = {.given = z, .given_bytes = sizeof z};
+  session_inputs inputs = {.values = (const void *[]){x, y}};
+  run_profile_options how = {.warm_up = 1, .runs = RUNS};
+  const session_program *c;
+  run_profile p;
+  ASSERT_OK(session_open(NULL, program, sizeof program - 1, &options, &opened));
+  ASSERT_OK(session_compile(opened, &inputs, &c));
+  ASSERT_OK(session_profile(opened, c, NULL, &inputs, &out, &how, a, &p));
   return p;
 }
 
-static const plug_profile_group *find_group(const plug_profile_groups *g, const char *name) {
+static const run_profile_group *find_group(const run_profile_groups *g, const char *name) {
   for (uint32_t k = 0; k < g->n; k++) {
     if (strcmp(g->items[k].name, name) == 0) {
       return &g->items[k];
@@ -127,7 +127,7 @@ static const plug_profile_group *find_group(const plug_profile_groups *g, const 
   return NULL;
 }
 
-static const rt_profiled *find_thunk(const plug_profile *p, const char *part) {
+static const rt_profiled *find_thunk(const run_profile *p, const char *part) {
   for (uint32_t k = 0; k < p->raw->n_thunks; k++) {
     if (strstr(p->raw->thunks[k].label, part)) {
       return &p->raw->thunks[k];
@@ -141,7 +141,7 @@ static const char *const backends[] = {"cpu", "ref"};
 
 /* Own times of all thunks and what is left make the run; what stands in the loop runs once a step. */
 START_TEST(times_add_up) {
-  plug_profile p = profile_of(backends[_i]);
+  run_profile p = profile_of(backends[_i]);
   ck_assert_uint_eq(p.raw->n_runs, RUNS);
   for (uint32_t r = 0; r < RUNS; r++) {
     double sum = 0;
@@ -162,13 +162,13 @@ START_TEST(times_add_up) {
   for (uint32_t k = 1; k < p.raw->n_thunks; k++) {
     ck_assert(p.rows[k - 1].median >= p.rows[k].median);
   }
-  plug_session_close(session);
+  session_close(opened);
 }
 END_TEST
 
 /* Events end in order, and inner ones lie inside of the outer one that ends behind them. */
 START_TEST(events_nest) {
-  plug_profile p = profile_of(backends[_i]);
+  run_profile p = profile_of(backends[_i]);
   const rt_profile_event *e = p.raw->events;
   uint32_t inner = 0;
   ck_assert(p.raw->n_events > 2 * STEPS && !p.raw->cut);
@@ -181,14 +181,14 @@ START_TEST(events_nest) {
     }
   }
   ck_assert_uint_ge(inner, 2 * STEPS);
-  plug_session_close(session);
+  session_close(opened);
 }
 END_TEST
 
 /* The kernel of two nodes is half of each. */
 START_TEST(nodes_share_a_kernel) {
-  plug_profile p = profile_of("cpu");
-  const plug_profile_group *product = find_group(&p.nodes, "a \"quoted\" one: Mul"), *less = find_group(&p.nodes, "less: Sub");
+  run_profile p = profile_of("cpu");
+  const run_profile_group *product = find_group(&p.nodes, "a \"quoted\" one: Mul"), *less = find_group(&p.nodes, "less: Sub");
   const rt_profiled *kernel = find_thunk(&p, "less: Sub");
   ck_assert_str_eq(kernel->label, "a \"quoted\" one: Mul + less: Sub (loop fusion)");
   ck_assert_str_eq(kernel->note, "multiply subtract");
@@ -196,7 +196,7 @@ START_TEST(nodes_share_a_kernel) {
   ck_assert_uint_eq(find_group(&p.operators, "Sub")->count, 1);
   ck_assert(find_group(&p.operators, "Sub")->seconds == less->seconds);
   ck_assert_uint_eq(find_group(&p.kinds, "cpu.kernel loop fusion")->count, 1);
-  plug_session_close(session);
+  session_close(opened);
 }
 END_TEST
 
@@ -204,12 +204,12 @@ START_TEST(texts) {
   static const char *const json[] = {"\"model\": \"m\"", "\"runs\": 4", "\"a \\\"quoted\\\" one: Mul + less: Sub (loop fusion)\"",
                                      "\"gflops\": ", "\"operators\": [", "\"name\": \"Sub\", \"count\": 1, \"median_ms\": "};
   static const char *const trace[] = {"\"traceEvents\": [", "\"ph\": \"X\"", "\"wave: Sin (sine)\"", "\"dur\": "};
-  plug_profile p = profile_of("cpu");
+  run_profile p = profile_of("cpu");
   char *text;
   size_t size;
   for (int kind = 0; kind < 2; kind++) {
     FILE *f = open_memstream(&text, &size);
-    kind ? plug_profile_write_trace(&p, f) : plug_profile_write_json(&p, f);
+    kind ? run_profile_write_trace(&p, f) : run_profile_write_json(&p, f);
     fclose(f);
     for (uint32_t k = 0; k < (kind ? sizeof trace / sizeof *trace : sizeof json / sizeof *json); k++) {
       const char *part = kind ? trace[k] : json[k];
@@ -217,7 +217,7 @@ START_TEST(texts) {
     }
     free(text);
   }
-  plug_session_close(session);
+  session_close(opened);
 }
 END_TEST
 

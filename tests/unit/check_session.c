@@ -37,31 +37,31 @@ static void teardown(void) { unlink(path); }
     status_free(bad_);                                                                              \
   } while (0)
 
-static plug_session *open_with(const char *file, plug_session_options options) {
-  plug_session *s;
-  ASSERT_OK(plug_session_open(file, NULL, 0, &options, &s));
+static session *open_with(const char *file, session_options options) {
+  session *s;
+  ASSERT_OK(session_open(file, NULL, 0, &options, &s));
   return s;
 }
 
-static plug_session *open_file(const char *file, const char *backend) {
-  return open_with(file, (plug_session_options){.backend = backend, .open_dim = 1, .compile.threads = 1});
+static session *open_file(const char *file, const char *backend) {
+  return open_with(file, (session_options){.backend = backend, .open_dim = 1, .compile.threads = 1});
 }
 
 /* The program for one f32 input of that shape. */
-static const plug_compiled *compile(plug_session *s, int64_t rows, int64_t columns) {
+static const session_program *compile(session *s, int64_t rows, int64_t columns) {
   shape given = shape_make(DTYPE_F32, 2, (dim[]){rows, columns});
-  const plug_compiled *c;
-  ASSERT_OK(plug_session_compile(s, &(plug_inputs){.shapes = (const shape *[]){&given}}, &c));
+  const session_program *c;
+  ASSERT_OK(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&given}}, &c));
   return c;
 }
 
-static void run_relu(plug_session *s, const plug_compiled *c, int64_t n) {
+static void run_relu(session *s, const session_program *c, int64_t n) {
   float x[64], y[64];
   for (int64_t k = 0; k < n; k++) {
     x[k] = k % 2 ? (float)-k : (float)k;
   }
-  plug_output out = {.given = y, .given_bytes = (size_t)n * sizeof *y};
-  ASSERT_OK(plug_session_run(s, c, NULL, &(plug_inputs){.values = (const void *[]){x}}, &out));
+  session_output out = {.given = y, .given_bytes = (size_t)n * sizeof *y};
+  ASSERT_OK(session_run(s, c, NULL, &(session_inputs){.values = (const void *[]){x}}, &out));
   for (int64_t k = 0; k < n; k++) {
     ck_assert(y[k] == (k % 2 ? 0 : x[k]));
   }
@@ -127,17 +127,17 @@ static void write_reshape(void) {
 
 START_TEST(by_shape) {
   write_relu();
-  plug_session *s = open_file(path, backends[_i]);
-  const plug_source *source = plug_session_source(s);
+  session *s = open_file(path, backends[_i]);
+  const compiler_model *source = session_source(s);
   ck_assert(source->n_inputs == 1 && source->n_outputs == 1 && strcmp(source->inputs[0].name, "x") == 0);
   ck_assert(source->inputs[0].shape.dims[0] == -1 && strcmp(source->inputs[0].dim_names[1], "m") == 0);
-  const plug_compiled *a = compile(s, 2, 3), *b = compile(s, 4, 5);
+  const session_program *a = compile(s, 2, 3), *b = compile(s, 4, 5);
   ck_assert(a != b && compile(s, 2, 3) == a && compile(s, 4, 5) == b);
-  ck_assert(!plug_compiled_has_values(a));
+  ck_assert(!session_program_has_values(a));
   run_relu(s, a, 6);
   run_relu(s, b, 20);
   run_relu(s, compile(s, 0, 3), 0);
-  plug_session_close(s);
+  session_close(s);
 }
 END_TEST
 
@@ -160,37 +160,37 @@ START_TEST(checked_memory) {
   write_relu();
   for (int check = 0; check < 2; check++) {
     float x[6] = {0}, y[6];
-    plug_session *s = open_with(
-        path, (plug_session_options){.backend = backends[_i], .open_dim = 1, .check_memory = check});
-    const plug_compiled *c = compile(s, 2, 3);
-    plug_output out = {.given = y, .given_bytes = sizeof y};
+    session *s = open_with(
+        path, (session_options){.backend = backends[_i], .open_dim = 1, .check_memory = check});
+    const session_program *c = compile(s, 2, 3);
+    session_output out = {.given = y, .given_bytes = sizeof y};
     move_input((rt_program *)c->program);
-    status failed = plug_session_run(s, c, NULL, &(plug_inputs){.values = (const void *[]){x}}, &out);
+    status failed = session_run(s, c, NULL, &(session_inputs){.values = (const void *[]){x}}, &out);
     bool found = failed && strstr(status_message(failed), "output 'y' is not defined: nothing wrote it");
     ck_assert_msg(check ? found : !failed, "%s", status_message(failed));
     status_free(failed);
-    plug_session_close(s);
+    session_close(s);
   }
 }
 END_TEST
 
 START_TEST(saved) {
   write_relu();
-  plug_session *s = open_file(path, backends[_i]);
-  ASSERT_FAILS(plug_session_save(s, path), STATUS_INVALID_ARGUMENT, "nothing");
+  session *s = open_file(path, backends[_i]);
+  ASSERT_FAILS(session_save(s, path), STATUS_INVALID_ARGUMENT, "nothing");
   (void)compile(s, 2, 3);
   (void)compile(s, 4, 5);
-  ASSERT_OK(plug_session_save(s, path)); /* over the model, which is mapped */
-  plug_session_close(s);
+  ASSERT_OK(session_save(s, path)); /* over the model, which is mapped */
+  session_close(s);
   s = open_file(path, NULL);
-  ck_assert(plug_session_is_image(s));
+  ck_assert(session_is_image(s));
   run_relu(s, compile(s, 4, 5), 20);
   run_relu(s, compile(s, 2, 3), 6);
   shape other = shape_make(DTYPE_F32, 2, (dim[]){7, 7});
-  const plug_compiled *c;
-  ASSERT_FAILS(plug_session_compile(s, &(plug_inputs){.shapes = (const shape *[]){&other}}, &c),
+  const session_program *c;
+  ASSERT_FAILS(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&other}}, &c),
                STATUS_INVALID_ARGUMENT, "f32[7,7]");
-  plug_session_close(s);
+  session_close(s);
 }
 END_TEST
 
@@ -208,11 +208,11 @@ static void write_random(void) {
   write_model(a, m);
 }
 
-static void run_random(plug_session *s, const uint64_t *seed, float *y) {
-  const plug_compiled *c;
-  ASSERT_OK(plug_session_compile(s, &(plug_inputs){0}, &c));
-  plug_output out = {.given = y, .given_bytes = 100 * sizeof *y};
-  ASSERT_OK(plug_session_run(s, c, seed, &(plug_inputs){0}, &out));
+static void run_random(session *s, const uint64_t *seed, float *y) {
+  const session_program *c;
+  ASSERT_OK(session_compile(s, &(session_inputs){0}, &c));
+  session_output out = {.given = y, .given_bytes = 100 * sizeof *y};
+  ASSERT_OK(session_run(s, c, seed, &(session_inputs){0}, &out));
 }
 
 /* The same numbers for the same seed, also from a saved file; others for every run without one. */
@@ -221,14 +221,14 @@ START_TEST(seeds) {
   float y[4][100], again[100];
   const uint64_t five = 5;
   write_random();
-  plug_session *s = open_file(path, backends[_i]);
+  session *s = open_file(path, backends[_i]);
   for (int k = 0; k < 3; k++) {
     run_random(s, k ? NULL : &five, y[k]);
   }
   run_random(s, &five, again);
   ck_assert_mem_eq(again, y[0], BYTES);
-  ASSERT_OK(plug_session_save(s, path));
-  plug_session_close(s);
+  ASSERT_OK(session_save(s, path));
+  session_close(s);
   s = open_file(path, NULL);
   run_random(s, &five, again);
   ck_assert_mem_eq(again, y[0], BYTES);
@@ -238,75 +238,75 @@ START_TEST(seeds) {
       ck_assert_mem_ne(y[j], y[k], BYTES);
     }
   }
-  plug_session_close(s);
+  session_close(s);
 }
 END_TEST
 
-static void run_reshape(plug_session *s, int64_t p, int64_t q, const plug_compiled **out) {
+static void run_reshape(session *s, int64_t p, int64_t q, const session_program **out) {
   float x[6] = {0, 1, 2, 3, 4, 5}, y[6] = {0};
   int64_t want[] = {p, q};
   const void *values[] = {x, want};
   const shape shapes[] = {shape_make(DTYPE_F32, 1, (dim[]){6}), shape_make(DTYPE_S64, 1, (dim[]){2})};
-  plug_inputs inputs = {.shapes = (const shape *[]){&shapes[0], &shapes[1]}, .values = values};
-  ASSERT_OK(plug_session_compile(s, &inputs, out));
-  ck_assert(plug_compiled_has_values(*out));
+  session_inputs inputs = {.shapes = (const shape *[]){&shapes[0], &shapes[1]}, .values = values};
+  ASSERT_OK(session_compile(s, &inputs, out));
+  ck_assert(session_program_has_values(*out));
   const shape *got = &(*out)->program->results[0].shape;
   ck_assert(got->rank == 2 && got->dims[0] == p && got->dims[1] == q);
-  plug_output output = {.given = y, .given_bytes = sizeof y};
-  ASSERT_OK(plug_session_run(s, *out, NULL, &inputs, &output));
+  session_output output = {.given = y, .given_bytes = sizeof y};
+  ASSERT_OK(session_run(s, *out, NULL, &inputs, &output));
   ck_assert(memcmp(x, y, sizeof x) == 0);
 }
 
 /* What an input holds decides sizes: programs are kept by that too, also in files. */
 START_TEST(by_value) {
-  const plug_compiled *a, *b, *c;
+  const session_program *a, *b, *c;
   write_reshape();
-  plug_session *s = open_file(path, backends[_i]);
-  ASSERT_FAILS(plug_session_compile(s, &(plug_inputs){0}, &c), STATUS_UNSUPPORTED, "shape");
+  session *s = open_file(path, backends[_i]);
+  ASSERT_FAILS(session_compile(s, &(session_inputs){0}, &c), STATUS_UNSUPPORTED, "shape");
   run_reshape(s, 2, 3, &a);
   run_reshape(s, 3, 2, &b);
   run_reshape(s, 2, 3, &c);
   ck_assert(a != b && a == c);
-  ASSERT_OK(plug_session_save(s, path));
-  plug_session_close(s);
+  ASSERT_OK(session_save(s, path));
+  session_close(s);
   s = open_file(path, NULL);
   run_reshape(s, 3, 2, &a);
   run_reshape(s, 2, 3, &b);
   ck_assert(a != b);
-  plug_session_close(s);
+  session_close(s);
 }
 END_TEST
 
 START_TEST(dims) {
-  const plug_compiled *c;
+  const session_program *c;
   write_relu();
-  plug_dim n = {"n", 5};
-  plug_session *s = open_with(path, (plug_session_options){.backend = "ref", .dims = &n, .n_dims = 1});
-  ASSERT_FAILS(plug_session_compile(s, &(plug_inputs){0}, &c), STATUS_INVALID_ARGUMENT, "m");
-  plug_session_close(s);
-  s = open_with(path, (plug_session_options){.backend = "ref", .dims = &n, .n_dims = 1, .open_dim = 3});
-  shape wanted = plug_session_input_shape(s, &(plug_inputs){0}, 0);
+  compiler_dim n = {"n", 5};
+  session *s = open_with(path, (session_options){.backend = "ref", .dims = &n, .n_dims = 1});
+  ASSERT_FAILS(session_compile(s, &(session_inputs){0}, &c), STATUS_INVALID_ARGUMENT, "m");
+  session_close(s);
+  s = open_with(path, (session_options){.backend = "ref", .dims = &n, .n_dims = 1, .open_dim = 3});
+  shape wanted = session_input_shape(s, &(session_inputs){0}, 0);
   ck_assert(wanted.dims[0] == 5 && wanted.dims[1] == 3);
-  ASSERT_OK(plug_session_compile(s, &(plug_inputs){0}, &c));
+  ASSERT_OK(session_compile(s, &(session_inputs){0}, &c));
   ck_assert(shape_equal(&c->program->params[0].shape, &wanted));
-  plug_session_close(s);
-  plug_dim wrong[] = {n, {"k", 5}};
-  ASSERT_FAILS(plug_session_open(path, NULL, 0, &(plug_session_options){.backend = "ref", .dims = wrong, .n_dims = 2}, &s),
+  session_close(s);
+  compiler_dim wrong[] = {n, {"k", 5}};
+  ASSERT_FAILS(session_open(path, NULL, 0, &(session_options){.backend = "ref", .dims = wrong, .n_dims = 2}, &s),
                STATUS_INVALID_ARGUMENT, "no input has a dimension 'k'; the model's named dimensions are: n, m");
 }
 END_TEST
 
 START_TEST(wrong_inputs) {
-  const plug_compiled *c;
+  const session_program *c;
   write_relu();
-  plug_session *s = open_file(path, "ref");
+  session *s = open_file(path, "ref");
   shape wrong = shape_make(DTYPE_S32, 2, (dim[]){2, 3});
-  ASSERT_FAILS(plug_session_compile(s, &(plug_inputs){.shapes = (const shape *[]){&wrong}}, &c),
+  ASSERT_FAILS(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&wrong}}, &c),
                STATUS_INVALID_ARGUMENT, "input 'x' is s32[2,3]");
   wrong = shape_make(DTYPE_F32, 1, (dim[]){2});
-  ASSERT_FAILS(plug_session_compile(s, &(plug_inputs){.shapes = (const shape *[]){&wrong}}, &c),
+  ASSERT_FAILS(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&wrong}}, &c),
                STATUS_INVALID_ARGUMENT, "input 'x' is f32[2]");
-  plug_session_close(s);
+  session_close(s);
 }
 END_TEST
 
@@ -317,23 +317,23 @@ START_TEST(hlo_text) {
       "    %2 = broadcast(%1) {dimensions=[]} : f32[2,3]\n"
       "    %3 = maximum(%0, %2) : f32[2,3]\n    return %3 \"y\"\n  }\n}\n";
   ASSERT_OK(file_write(path, text, strlen(text)));
-  plug_session *s = open_file(path, backends[_i]);
+  session *s = open_file(path, backends[_i]);
   run_relu(s, compile(s, 2, 3), 6);
-  plug_session_close(s);
+  session_close(s);
 }
 END_TEST
 
 START_TEST(budgets) {
-  plug_session *s;
+  session *s;
   write_relu();
-  plug_session_options small = {.backend = "ref", .open_dim = 1, .max_memory = 1000};
-  ASSERT_FAILS(plug_session_open(path, NULL, 0, &small, &s), STATUS_RESOURCE, path);
+  session_options small = {.backend = "ref", .open_dim = 1, .max_memory = 1000};
+  ASSERT_FAILS(session_open(path, NULL, 0, &small, &s), STATUS_RESOURCE, path);
   ck_assert(!s);
-  plug_session_options none = {.backend = "nothing"};
-  ASSERT_FAILS(plug_session_open(path, NULL, 0, &none, &s), STATUS_INVALID_ARGUMENT, "nothing");
-  ASSERT_FAILS(plug_session_open("/nowhere/at all", NULL, 0, &none, &s), STATUS_INVALID_ARGUMENT, "nothing");
-  plug_session_options ref = {.backend = "ref"};
-  ASSERT_FAILS(plug_session_open("/nowhere/at all", NULL, 0, &ref, &s), STATUS_IO, "/nowhere/at all: ");
+  session_options none = {.backend = "nothing"};
+  ASSERT_FAILS(session_open(path, NULL, 0, &none, &s), STATUS_INVALID_ARGUMENT, "nothing");
+  ASSERT_FAILS(session_open("/nowhere/at all", NULL, 0, &none, &s), STATUS_INVALID_ARGUMENT, "nothing");
+  session_options ref = {.backend = "ref"};
+  ASSERT_FAILS(session_open("/nowhere/at all", NULL, 0, &ref, &s), STATUS_IO, "/nowhere/at all: ");
 }
 END_TEST
 
@@ -341,15 +341,15 @@ END_TEST
 enum { THREADS = 8, ROUNDS = 50, SHAPES = 5 };
 
 typedef struct worker {
-  plug_session *s;
-  const plug_compiled *seen[SHAPES];
+  session *s;
+  const session_program *seen[SHAPES];
 } worker;
 
 static void *work(void *data) {
   worker *w = data;
   for (int k = 0; k < ROUNDS; k++) {
     int rows = 1 + k % SHAPES;
-    const plug_compiled *c = compile(w->s, rows, 4);
+    const session_program *c = compile(w->s, rows, 4);
     w->seen[rows - 1] = c;
     run_relu(w->s, c, rows * 4);
   }
@@ -368,7 +368,7 @@ START_TEST(threads) {
     pthread_join(ids[k], NULL);
     ck_assert(memcmp(workers[k].seen, workers[0].seen, sizeof workers[0].seen) == 0);
   }
-  plug_session_close(workers[0].s);
+  session_close(workers[0].s);
 }
 END_TEST
 
@@ -386,8 +386,8 @@ static void write_pieces(void) {
 
 /* More sizes than a session keeps pieces for. */
 static void *work_in_pieces(void *data) {
-  plug_session *s = data;
-  plug_output out = {0};
+  session *s = data;
+  session_output out = {0};
   for (int k = 0; k < 3 * ROUNDS; k++) {
     float x[100] = {0};
     int count = (k * 7) % 100;
@@ -395,32 +395,32 @@ static void *work_in_pieces(void *data) {
       x[(i * 13) % 100] = 1;
     }
     shape given = shape_make(DTYPE_F32, 1, (dim[]){100});
-    plug_inputs inputs = {.shapes = (const shape *[]){&given}, .values = (const void *[]){x}};
-    const plug_compiled *c;
-    ASSERT_OK(plug_session_compile(s, &inputs, &c));
-    ck_assert(!c->program && plug_compiled_output(s, c, 0).dims[1] == -1);
-    ASSERT_OK(plug_session_run(s, c, NULL, &inputs, &out));
+    session_inputs inputs = {.shapes = (const shape *[]){&given}, .values = (const void *[]){x}};
+    const session_program *c;
+    ASSERT_OK(session_compile(s, &inputs, &c));
+    ck_assert(!c->program && session_program_output(s, c, 0).dims[1] == -1);
+    ASSERT_OK(session_run(s, c, NULL, &inputs, &out));
     ck_assert(out.shape.rank == 2 && out.shape.dims[0] == 1 && out.shape.dims[1] == count);
   }
-  plug_output_finish(s, &out);
+  session_output_finish(s, &out);
   return NULL;
 }
 
 START_TEST(pieces) {
   write_pieces();
   pthread_t ids[THREADS];
-  plug_session *s = open_file(path, "ref");
+  session *s = open_file(path, "ref");
   for (int k = 0; k < THREADS; k++) {
     ck_assert(pthread_create(&ids[k], NULL, work_in_pieces, s) == 0);
   }
   for (int k = 0; k < THREADS; k++) {
     pthread_join(ids[k], NULL);
   }
-  ASSERT_OK(plug_session_save(s, path)); /* with the model in it */
-  plug_session_close(s);
+  ASSERT_OK(session_save(s, path)); /* with the model in it */
+  session_close(s);
   s = open_file(path, NULL);
   (void)work_in_pieces(s);
-  plug_session_close(s);
+  session_close(s);
 }
 END_TEST
 
@@ -440,26 +440,26 @@ START_TEST(piece_constants) {
   set_type(a, m->graph->output[1], 7, "1");
   set_type(a, m->graph->output[2], 1, "q,p");
   write_model(a, m);
-  plug_session *s = open_file(path, "ref");
+  session *s = open_file(path, "ref");
   shape sizes = shape_make(DTYPE_S64, 1, (dim[]){1}), given = shape_make(DTYPE_F32, 1, (dim[]){100});
-  plug_output out[3];
+  session_output out[3];
   memset(out, 0, sizeof out);
   for (int k = 0; k < ROUNDS; k++) {
     int64_t x[1] = {3};
     float z[100] = {0, 1, (float)k};
-    plug_inputs inputs = {.shapes = (const shape *[]){&sizes, &given}, .values = (const void *[]){x, z}};
-    const plug_compiled *c;
-    ASSERT_OK(plug_session_compile(s, &inputs, &c));
+    session_inputs inputs = {.shapes = (const shape *[]){&sizes, &given}, .values = (const void *[]){x, z}};
+    const session_program *c;
+    ASSERT_OK(session_compile(s, &inputs, &c));
     ck_assert(!c->program);
-    ASSERT_OK(plug_session_run(s, c, NULL, &inputs, out));
+    ASSERT_OK(session_run(s, c, NULL, &inputs, out));
     ck_assert_int_eq(out[0].shape.dims[0], 3);
     ck_assert_int_eq(*(const int64_t *)out[1].data, 3);
     ck_assert_int_eq(out[2].shape.dims[1], k ? 2 : 1);
   }
   for (int k = 0; k < 3; k++) {
-    plug_output_finish(s, &out[k]);
+    session_output_finish(s, &out[k]);
   }
-  plug_session_close(s);
+  session_close(s);
 }
 END_TEST
 
@@ -487,7 +487,7 @@ static void write_product(void) {
   write_model(a, m);
 }
 
-static const void *largest_constant(const plug_compiled *c) {
+static const void *largest_constant(const session_program *c) {
   const rt_span *largest = NULL;
   for (uint32_t k = 0; k < c->program->n_constants; k++) {
     largest = !largest || c->program->constants[k].size > largest->size ? &c->program->constants[k] : largest;
@@ -501,15 +501,15 @@ START_TEST(one_array_of_weights) {
   char folder[] = "/tmp/check-session-cache-XXXXXX", command[100];
   ck_assert_ptr_nonnull(mkdtemp(folder));
   write_product();
-  plug_session_options options = {.cache = folder, .tune = "off", .keep_programs = true, .compile.threads = 1};
+  session_options options = {.cache = folder, .tune = "off", .keep_programs = true, .compile.threads = 1};
   for (int start = 0; start < 3; start++) {
-    plug_session *s = open_with(path, options);
-    const plug_compiled *a = compile(s, 40, 256), *b = compile(s, 50 + start, 256), *c = compile(s, 50, 256);
+    session *s = open_with(path, options);
+    const session_program *a = compile(s, 40, 256), *b = compile(s, 50 + start, 256), *c = compile(s, 50, 256);
     ck_assert(a->from_cache == (start > 0) && !b->from_cache);
     ck_assert(c == b || c->from_cache);
     ck_assert_ptr_eq(largest_constant(a), largest_constant(b));
     ck_assert_ptr_eq(largest_constant(a), largest_constant(c));
-    plug_session_close(s);
+    session_close(s);
   }
   snprintf(command, sizeof command, "rm -r %s", folder);
   ck_assert_int_eq(system(command), 0);
@@ -523,7 +523,7 @@ typedef struct gate {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   bool closed, reached; /* somebody waits at it */
-  plug_session *s;
+  session *s;
 } gate;
 
 /* False after ten seconds. */
@@ -567,10 +567,10 @@ static void *compile_other(void *data) {
 /* Of two that want the same new shape one compiles and the other waits; a third runs what is there; a fourth gives up. */
 START_TEST(runs_while_another_compiles) {
   gate g = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-  plug_session_options options = {.backend = "cpu", .tune = "off", .compile = {.threads = 1, .dump = stop_at_gate, .dump_data = &g}};
+  session_options options = {.backend = "cpu", .tune = "off", .compile = {.threads = 1, .dump = stop_at_gate, .dump_data = &g}};
   write_relu();
   g.s = open_with(path, options);
-  const plug_compiled *ready = compile(g.s, 2, 3);
+  const session_program *ready = compile(g.s, 2, 3);
   set_gate(&g, true);
   pthread_t compilers[2];
   for (int k = 0; k < 2; k++) {
@@ -580,15 +580,15 @@ START_TEST(runs_while_another_compiles) {
   ck_assert(await(&g, &g.reached, true));
   pthread_mutex_unlock(&g.lock);
   for (int k = 0; k < 10; k++) {
-    const plug_compiled *c = compile(g.s, 2, 3);
+    const session_program *c = compile(g.s, 2, 3);
     ck_assert_ptr_eq(c, ready);
     run_relu(g.s, c, 6);
-    plug_session_release(g.s, c);
+    session_release(g.s, c);
   }
   shape third = shape_make(DTYPE_F32, 2, (dim[]){1, 1});
   const _Atomic int stopped = 1;
-  const plug_compiled *none;
-  ASSERT_FAILS(plug_session_compile(g.s, &(plug_inputs){.shapes = (const shape *[]){&third}, .stopped = &stopped}, &none),
+  const session_program *none;
+  ASSERT_FAILS(session_compile(g.s, &(session_inputs){.shapes = (const shape *[]){&third}, .stopped = &stopped}, &none),
                STATUS_RESOURCE, "cancelled");
   set_gate(&g, false);
   void *made[2];
@@ -598,22 +598,22 @@ START_TEST(runs_while_another_compiles) {
   ck_assert_ptr_eq(made[0], made[1]);
   ck_assert_ptr_ne(made[0], ready);
   run_relu(g.s, made[0], 20);
-  plug_session_close(g.s);
+  session_close(g.s);
 }
 END_TEST
 
 /* --- names --- */
 
 START_TEST(names_of_files) {
-  status s = plug_name_file(status_error(STATUS_IO, "a.onnx cannot be opened"), "a.onnx");
+  status s = status_name_file(status_error(STATUS_IO, "a.onnx cannot be opened"), "a.onnx");
   ck_assert_str_eq(status_message(s), "a.onnx: cannot be opened");
-  s = plug_name_file(s, "a.onnx");
+  s = status_name_file(s, "a.onnx");
   ck_assert_str_eq(status_message(s), "a.onnx: cannot be opened");
   ck_assert_int_eq(status_get_code(s), STATUS_IO);
-  s = plug_name_file(s, "a");
+  s = status_name_file(s, "a");
   ck_assert_str_eq(status_message(s), "a: a.onnx: cannot be opened");
   status_free(s);
-  ck_assert(!plug_name_file(NULL, "a"));
+  ck_assert(!status_name_file(NULL, "a"));
 }
 END_TEST
 

@@ -10,7 +10,7 @@
 #include "backend_cpu/exec_target.h"
 #include "plugin/session.h"
 
-bool plug_compiler_path(char path[PATH_MAX]) {
+bool session_compiler_path(char path[PATH_MAX]) {
   const char *top = getenv("top_builddir"), *given = getenv("ONNX_XLA_COMPILER");
   snprintf(path, PATH_MAX, "%s/.libs/libonnx-xla-compiler.so", top ? top : ".");
   if (given) {
@@ -19,23 +19,23 @@ bool plug_compiler_path(char path[PATH_MAX]) {
   return access(path, R_OK) == 0;
 }
 
-status plug_compiler_open(const plug_compiler **out) {
+status session_open_compiler(const compiler_api **out) {
   char path[PATH_MAX];
-  (void)plug_compiler_path(path);
+  (void)session_compiler_path(path);
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  plug_compiler_entry *entry = NULL;
+  compiler_entry *entry = NULL;
   if (library) {
     *(void **)&entry = dlsym(library, "onnx_xla_compiler_get");
   }
-  *out = entry ? entry(PLUG_COMPILER_ABI) : NULL;
+  *out = entry ? entry(COMPILER_ABI) : NULL;
   CHECK_THAT(*out, STATUS_IO, "no compiler half: %s", dlerror());
   return NULL;
 }
 
-status plug_target_find(const char *name, const rt_target **out) {
-  const plug_compiler *c;
+status session_find_target(const char *name, const rt_target **out) {
+  const compiler_api *c;
   const rt_backend *b;
-  TRY(plug_compiler_open(&c));
+  TRY(session_open_compiler(&c));
   TRY(c->backend(name, &b));
   *out = strcmp(name, "cpu") == 0 ? &cpu_target : b->target;
   return NULL;

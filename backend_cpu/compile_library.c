@@ -143,13 +143,13 @@ static uint32_t list_library(arena *a, const cpu_problem *p, uint32_t room, cpu_
   return read(p, library) && !is_small(p) ? list_parts(p, library, room, out) : 0;
 }
 
-static status build_call(arena *a, const cpu_problem *p, const cpu_config *v, dtype narrow, cpu_plan *out) {
+static status build_call(arena *a, const cpu_problem *p, const cpu_config *v, dtype reduced_precision, cpu_plan *out) {
   cpu_library_plan *library = ARENA_NEW(a, cpu_library_plan);
   CHECK_THAT(read(p, library), STATUS_UNSUPPORTED, "no library takes it");
   library->c.g.parts = v->v[PARTS];
-  library->c.g.narrow = narrow;
+  library->c.g.reduced_precision = reduced_precision;
   TRY(cpu_call_create(a, &library->c, NULL, &library->call, &library->info));
-  CHECK_THAT(library->info.fast || (!narrow && !emit_supports(p->instr, NULL)), STATUS_UNSUPPORTED,
+  CHECK_THAT(library->info.fast || (!reduced_precision && !emit_supports(p->instr, NULL)), STATUS_UNSUPPORTED,
              "the library has plain loops only");
   out->library = library;
   out->scratch_bytes = library->info.scratch_bytes;
@@ -170,7 +170,7 @@ static const double reduced_precision_estimate = 1.01;
 
 static uint32_t list_reduced_precision(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   cpu_library_plan *library = ARENA_NEW(a, cpu_library_plan);
-  if (!p->narrow || !read(p, library) || !library->c.g.packed || cpu_sums_bytes(&library->c.g) || is_small(p)) {
+  if (!p->reduced_precision || !read(p, library) || !library->c.g.packed || cpu_sums_bytes(&library->c.g) || is_small(p)) {
     return 0;
   }
   uint32_t n = list_parts(p, library, room, out);
@@ -181,7 +181,7 @@ static uint32_t list_reduced_precision(arena *a, const cpu_problem *p, uint32_t 
 }
 
 static status build_reduced_precision(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out) {
-  return build_call(a, p, v, p->narrow, out);
+  return build_call(a, p, v, p->reduced_precision, out);
 }
 
 const cpu_algorithm cpu_reduced_precision_algorithm = {"narrow", list_reduced_precision, build_reduced_precision, NULL};

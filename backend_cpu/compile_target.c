@@ -211,7 +211,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   cpu_jobs *jobs = cpu_jobs_create(a);
   cpu_lower_options lower = {.target = target, .threads = shares_of(options), .out_of_place = options->out_of_place,
                              .origins = options->origins, .keep_text = options->keep_text,
-                             .exact = options->exact, .narrow = options->narrow, .selector = &selector,
+                             .exact = options->exact, .reduced_precision = options->reduced_precision, .selector = &selector,
                              .sharing = options->sharing, .jobs = jobs};
   TRY(cpu_lower(m, kernels, &lower, a, out, r));
   cpu_tune_report(tuner, r);

@@ -151,7 +151,7 @@ static uint64_t near_key(const cpu_tuner *t, const cpu_problem *p) {
   for (uint32_t k = 0; c->op == HLO_CONVOLUTION && k < hlo_n_ints(c, HLO_ATTR_STRIDES); k++) {
     rows = arena_printf(t->arena, "%s/%d", rows, (int)hlo_ints(c, HLO_ATTR_STRIDES)[k]);
   }
-  return p->constant_weights && !p->narrow ? hash_values(describe(t->arena, p, rows), t->machine) : 0;
+  return p->constant_weights && !p->reduced_precision ? hash_values(describe(t->arena, p, rows), t->machine) : 0;
 }
 
 static status set_key(const cpu_tuner *t, decision *d) {
@@ -180,7 +180,7 @@ static bool same_decision(const decision *a, const decision *b) {
 static bool make_problem(const cpu_tuner *t, const hlo_instr *i, cpu_problem *p) {
   bool is_one = cpu_problem_of(i, t->threads, t->target, p);
   p->exact = t->options->exact;
-  p->narrow = t->options->narrow;
+  p->reduced_precision = t->options->reduced_precision;
   return is_one;
 }
 

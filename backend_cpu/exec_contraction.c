@@ -25,11 +25,11 @@ static bool in_range(int64_t v, int64_t low, int64_t high) { return v >= low && 
 
 static bool types_are_sane(const cpu_geometry *g) {
   if (g->weights_type == DTYPE_F32) {
-    bool is_narrow = g->packed && (g->narrow == DTYPE_BF16 || g->narrow == DTYPE_F16);
-    return g->lhs_type == DTYPE_F32 && g->result_type == DTYPE_F32 && (is_narrow || g->narrow == DTYPE_INVALID);
+    bool has_reduced_operands = g->packed && (g->reduced_precision == DTYPE_BF16 || g->reduced_precision == DTYPE_F16);
+    return g->lhs_type == DTYPE_F32 && g->result_type == DTYPE_F32 && (has_reduced_operands || g->reduced_precision == DTYPE_INVALID);
   }
   int64_t x = g->lhs_type, y = g->result_type;
-  return g->weights_type == DTYPE_S8 && g->packed && g->narrow == DTYPE_INVALID && (x == DTYPE_U8 || x == DTYPE_S8) &&
+  return g->weights_type == DTYPE_S8 && g->packed && g->reduced_precision == DTYPE_INVALID && (x == DTYPE_U8 || x == DTYPE_S8) &&
          (y == DTYPE_F32 || y == DTYPE_S32 || y == DTYPE_U8 || y == DTYPE_S8);
 }
 

@@ -53,7 +53,7 @@ typedef struct cpu_geometry {
   int64_t lhs_type, weights_type, result_type;
   /* DTYPE_BF16 or DTYPE_F16: operands are f32, but rounded to this type before they are multiplied; the weights when they are
    * packed, the other one in each run.  Sums, bias and posts are f32.  DTYPE_INVALID: nothing is rounded. */
-  int64_t narrow;
+  int64_t reduced_precision;
   /* convolution; kernel [O, I/groups, spatial...] */
   int64_t spatial, channels_last, batch, in_channels, out_channels, groups;
   int64_t in[CPU_MAX_SPATIAL], out[CPU_MAX_SPATIAL], kernel[CPU_MAX_SPATIAL];

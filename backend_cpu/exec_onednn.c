@@ -48,7 +48,7 @@ typedef struct ready {
   uint32_t n;
   dnnl_exec_arg_t args[ONEDNN_MAX_ARGS + 1];
   void *at[ONEDNN_MAX_ARGS + 1]; /* where the arguments' memory lies */
-  dnnl_exec_arg_t narrowing[2]; /* from lhs as it is given, to the first of args, whose memory it borrows */
+  dnnl_exec_arg_t lhs_reorder[2]; /* from lhs as it is given, to the first of args, whose memory it borrows */
 } ready;
 
 typedef struct part {
@@ -162,7 +162,7 @@ static status make_parts(arena *a, const cpu_contraction *c, const rt_span *form
     const onednn_primitive *x = call->parts[k].primitive;
     CHECK_THAT(!call->divides_weights || x == call->primitives, STATUS_INVALID_FILE, "parts of the weights differ");
     call->weights_bytes = dnnl_memory_desc_get_size(x->weights);
-    uint64_t scratch = x->scratch_bytes + x->narrow_bytes;
+    uint64_t scratch = x->scratch_bytes + x->reduced_lhs_bytes;
     call->scratch_bytes = scratch > call->scratch_bytes ? scratch : call->scratch_bytes;
     if (call->n_parts > 1) {
       set_offsets(c, call, k, axis, begin, first, call->parts[k].offsets);
@@ -192,7 +192,7 @@ static void destroy_args(uint32_t n, dnnl_exec_arg_t *args) {
 static void destroy_ready(ready *r) {
   if (r) {
     destroy_args(r->n, r->args);
-    dnnl_memory_destroy(r->narrowing[0].memory);
+    dnnl_memory_destroy(r->lhs_reorder[0].memory);
     dnnl_stream_destroy(r->stream);
     free(r);
   }
@@ -257,10 +257,10 @@ static dnnl_status_t make_ready(const onednn_primitive *x, ready **out) {
     s = dnnl_memory_create(&r->args[k].memory, md, onednn_engine(), DNNL_MEMORY_NONE);
     r->n += !s;
   }
-  if (!s && x->narrowing) {
-    r->narrowing[0].arg = DNNL_ARG_FROM;
-    r->narrowing[1] = (dnnl_exec_arg_t){DNNL_ARG_TO, r->args[0].memory};
-    s = dnnl_memory_create(&r->narrowing[0].memory, x->given_lhs, onednn_engine(), DNNL_MEMORY_NONE);
+  if (!s && x->lhs_reorder) {
+    r->lhs_reorder[0].arg = DNNL_ARG_FROM;
+    r->lhs_reorder[1] = (dnnl_exec_arg_t){DNNL_ARG_TO, r->args[0].memory};
+    s = dnnl_memory_create(&r->lhs_reorder[0].memory, x->given_lhs, onednn_engine(), DNNL_MEMORY_NONE);
   }
   return s;
 }
@@ -274,9 +274,9 @@ static dnnl_status_t point_at(ready *r, uint32_t k, void *memory) {
 }
 
 /* Rounds the part's operand to narrow numbers in scratch memory. */
-static dnnl_status_t narrow_operand(const onednn_primitive *x, ready *r, void *given) {
-  dnnl_status_t s = dnnl_memory_set_data_handle(r->narrowing[0].memory, given);
-  return s ? s : dnnl_primitive_execute(x->narrowing, r->stream, 2, r->narrowing);
+static dnnl_status_t reduce_operand(const onednn_primitive *x, ready *r, void *given) {
+  dnnl_status_t s = dnnl_memory_set_data_handle(r->lhs_reorder[0].memory, given);
+  return s ? s : dnnl_primitive_execute(x->lhs_reorder, r->stream, 2, r->lhs_reorder);
 }
 
 static dnnl_status_t run_part(const call_run *r, uint32_t number) {
@@ -289,13 +289,13 @@ static dnnl_status_t run_part(const call_run *r, uint32_t number) {
   }
   uint8_t *scratch = r->scratch + number * r->call->scratch_bytes;
   for (uint32_t k = 0; !s && k < x->n; k++) {
-    bool is_scratch = k == of->n_args, is_narrow = k == 0 && of->narrowing;
+    bool is_scratch = k == of->n_args, has_reduced_operands = k == 0 && of->lhs_reorder;
     s = point_at(x, k, is_scratch  ? scratch
-                       : is_narrow ? scratch + of->scratch_bytes
+                       : has_reduced_operands ? scratch + of->scratch_bytes
                                    : (uint8_t *)r->buffers[k] + p->offsets[k]);
   }
-  if (!s && of->narrowing) {
-    s = narrow_operand(of, x, (uint8_t *)r->buffers[0] + p->offsets[0]);
+  if (!s && of->lhs_reorder) {
+    s = reduce_operand(of, x, (uint8_t *)r->buffers[0] + p->offsets[0]);
   }
   s = s ? s : dnnl_primitive_execute(of->primitive, x->stream, (int)x->n, x->args);
   s = s ? s : dnnl_stream_wait(x->stream);

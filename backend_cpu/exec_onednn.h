@@ -73,9 +73,9 @@ typedef struct onednn_primitive {
   dnnl_primitive_attr_t attr;
   onednn_md plain_weights, weights, scratch;
   uint64_t scratch_bytes;     /* the library's, a multiple of 64 */
-  dnnl_primitive_t narrowing; /* of lhs, into scratch memory behind the library's; NULL: it is read where it lies */
+  dnnl_primitive_t lhs_reorder; /* of lhs, into scratch memory behind the library's; NULL: it is read where it lies */
   onednn_md given_lhs;
-  uint64_t narrow_bytes; /* a multiple of 64 */
+  uint64_t reduced_lhs_bytes; /* a multiple of 64 */
   uint32_t n_args;
   struct {
     int arg;

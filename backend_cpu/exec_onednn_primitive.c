@@ -35,8 +35,8 @@ static status activation_md(arena *a, const cpu_geometry *g, int64_t type, int r
 }
 
 /* Types in which operands are multiplied. */
-static int64_t lhs_type(const cpu_geometry *g) { return g->narrow ? g->narrow : g->lhs_type; }
-static int64_t weights_type(const cpu_geometry *g) { return g->narrow ? g->narrow : g->weights_type; }
+static int64_t lhs_type(const cpu_geometry *g) { return g->reduced_precision ? g->reduced_precision : g->lhs_type; }
+static int64_t weights_type(const cpu_geometry *g) { return g->reduced_precision ? g->reduced_precision : g->weights_type; }
 
 static status convolution_mds(arena *a, const cpu_contraction *c, onednn_operands *d) {
   const cpu_geometry *g = &c->g;
@@ -88,7 +88,7 @@ static status matmul_mds(arena *a, const cpu_geometry *g, onednn_operands *d) {
   dnnl_dims_t result = {g->batch, g->m, g->n}, strides = {g->m * g->n, g->n, 1};
   dnnl_dims_t dense = {g->m * g->k, g->k, 1};
   TRY(onednn_make_md(a, g->lhs_type, n, lhs + first, lhs_strides + first, &d->given_lhs));
-  TRY(onednn_make_md(a, lhs_type(g), n, lhs + first, (g->narrow ? dense : lhs_strides) + first, &d->lhs));
+  TRY(onednn_make_md(a, lhs_type(g), n, lhs + first, (g->reduced_precision ? dense : lhs_strides) + first, &d->lhs));
   TRY(onednn_make_md(a, g->weights_type, n, rhs + first, rhs_strides + first, &d->plain_weights));
   if (g->packed) {
     TRY(onednn_make_md(a, weights_type(g), n, rhs + first, NULL, &d->weights));
@@ -132,7 +132,7 @@ static dnnl_alg_kind_t binary_algorithm(cpu_post_op_kind k) {
 /* --- the primitive --- */
 
 void onednn_destroy_primitive(onednn_primitive *p) {
-  dnnl_primitive_destroy(p->narrowing);
+  dnnl_primitive_destroy(p->lhs_reorder);
   dnnl_primitive_destroy(p->primitive);
   dnnl_primitive_desc_destroy(p->pd);
   dnnl_primitive_attr_destroy(p->attr);
@@ -233,10 +233,10 @@ dnnl_status_t onednn_make_reorder(onednn_md from, onednn_md to, dnnl_primitive_t
 
 static uint64_t whole_lines(uint64_t bytes) { return (bytes + 63) & ~(uint64_t)63; }
 
-static status make_narrowing(const onednn_operands *d, onednn_primitive *x) {
+static status make_lhs_reorder(const onednn_operands *d, onednn_primitive *x) {
   x->given_lhs = d->given_lhs;
-  x->narrow_bytes = whole_lines(dnnl_memory_desc_get_size(d->lhs));
-  DNNL(onednn_make_reorder(d->given_lhs, d->lhs, &x->narrowing), "a conversion of the operand");
+  x->reduced_lhs_bytes = whole_lines(dnnl_memory_desc_get_size(d->lhs));
+  DNNL(onednn_make_reorder(d->given_lhs, d->lhs, &x->lhs_reorder), "a conversion of the operand");
   return NULL;
 }
 
@@ -288,7 +288,7 @@ status onednn_make_primitive(arena *a, const cpu_contraction *c, const rt_span *
   x->weights = x->args[1].md = dnnl_primitive_desc_query_md(x->pd, dnnl_query_weights_md, 0);
   x->scratch = dnnl_primitive_desc_query_md(x->pd, dnnl_query_scratchpad_md, 0);
   x->scratch_bytes = x->scratch ? whole_lines(dnnl_memory_desc_get_size(x->scratch)) : 0;
-  return c->g.narrow ? make_narrowing(&d, x) : NULL;
+  return c->g.reduced_precision ? make_lhs_reorder(&d, x) : NULL;
 }
 
 #endif

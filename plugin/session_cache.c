@@ -74,17 +74,17 @@ status session_set_tuning(arena *a, const char *tune, const char *cache, rt_comp
 status session_set_precision(const char *precision, rt_compile_options *o) {
   static const struct {
     const char *word;
-    dtype narrow;
+    dtype type;
   } precisions[] = {{"fp32", DTYPE_INVALID}, {"bf16", DTYPE_BF16}, {"fp16", DTYPE_F16}};
   uint32_t k = 0, n = sizeof precisions / sizeof *precisions;
   while (precision && k < n && strcmp(precisions[k].word, precision) != 0) {
     k++;
   }
   CHECK_THAT(k < n, STATUS_INVALID_ARGUMENT, "precision '%s' is none of fp32, bf16, fp16", precision);
-  o->narrow = precisions[k].narrow;
-  CHECK_THAT(!o->narrow || o->tune != RT_TUNE_OFF, STATUS_INVALID_ARGUMENT,
+  o->reduced_precision = precisions[k].type;
+  CHECK_THAT(!o->reduced_precision || o->tune != RT_TUNE_OFF, STATUS_INVALID_ARGUMENT,
              "precision %s is chosen where it is measured to be faster, but %s", precision,
              o->deterministic ? "that is not deterministic" : "tuning is off");
-  CHECK_THAT(!o->narrow || !o->exact, STATUS_INVALID_ARGUMENT, "precision %s is not exact", precision);
+  CHECK_THAT(!o->reduced_precision || !o->exact, STATUS_INVALID_ARGUMENT, "precision %s is not exact", precision);
   return NULL;
 }

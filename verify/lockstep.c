@@ -166,7 +166,7 @@ static status compare(walk *w, const hlo_instr *i, const literal *operands, cons
                       const rt_thunk *t) {
   arena *scratch = arena_create(w->v->budget);
   literal *want = ARENA_NEW_N(scratch, literal, i->n_results);
-  verify_tolerance tolerance = verify_tolerance_of(i, w->v->narrow);
+  verify_tolerance tolerance = verify_tolerance_of(i, w->v->reduced_precision);
   verify_difference d;
   bool differ = false;
   meaning m = meaning_of(i);

@@ -15,7 +15,7 @@ typedef struct verify_lockstep {
   const rt_origins *origins; /* from compiling */
   const hlo_module *module;  /* as compiling left it */
   const literal *inputs;     /* of its entry */
-  dtype narrow;
+  dtype reduced_precision;
   mem_budget *budget; /* of the values that are kept: about those that live at the same time.  May be NULL */
   /* Called for each instruction that differs, with its operands' values (NULL for control flow), what its
    * results should be, and its last thunk.  A failure that it returns ends the run. */

@@ -156,17 +156,17 @@ static const row rows[] = {
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-static float rounded(float x, dtype narrow) {
+static float rounded(float x, dtype reduced_precision) {
   uint8_t element[8];
-  if (!narrow) {
+  if (!reduced_precision) {
     return x;
   }
-  dtype_store_f64(narrow, element, x, false, DTYPE_ROUND_NEAREST);
-  return (float)dtype_load_f64(narrow, element);
+  dtype_store_f64(reduced_precision, element, x, false, DTYPE_ROUND_NEAREST);
+  return (float)dtype_load_f64(reduced_precision, element);
 }
 
 /* narrow: numbers are rounded to it; DTYPE_INVALID: they are not. */
-static literal random_literal(arena *a, shape s, uint64_t seed, dtype narrow) {
+static literal random_literal(arena *a, shape s, uint64_t seed, dtype reduced_precision) {
   void *data;
   literal l = literal_new(a, s, &data);
   if (dtype_is_int((dtype)s.type)) {
@@ -176,14 +176,14 @@ static literal random_literal(arena *a, shape s, uint64_t seed, dtype narrow) {
     return l;
   }
   for (int64_t k = 0; k < shape_elements(&s); k++) {
-    ((float *)data)[k] = rounded((float)((double)(hash_mix(seed, (uint64_t)k) >> 11) * 0x1p-52 - 1), narrow);
+    ((float *)data)[k] = rounded((float)((double)(hash_mix(seed, (uint64_t)k) >> 11) * 0x1p-52 - 1), reduced_precision);
   }
   return l;
 }
 
 typedef struct weights {
   arena *arena;
-  dtype narrow;
+  dtype reduced_precision;
 } weights;
 
 /* hlo_parse_options.blob: the weights. */
@@ -191,7 +191,7 @@ static status random_blob(void *data, uint64_t number, const shape *s, const voi
   const weights *w = data;
   const dtype_info *type = dtype_get_info((dtype)s->type);
   if (!dtype_is_int((dtype)s->type)) {
-    *bytes = random_literal(w->arena, *s, number + 100, w->narrow).data;
+    *bytes = random_literal(w->arena, *s, number + 100, w->reduced_precision).data;
     return NULL;
   }
   int8_t *small = arena_alloc(w->arena, (size_t)shape_elements(s));
@@ -261,7 +261,7 @@ static void add_operand_itself(char *text) {
 }
 
 /* placed: what is computed is a part of the result. */
-static hlo_module *parse(arena *a, const row *r, dtype narrow, bool placed, addend residual) {
+static hlo_module *parse(arena *a, const row *r, dtype reduced_precision, bool placed, addend residual) {
   char text[4000], epilogue[ROW] = "", concatenation[200] = "", operands[200] = "";
   const char *kernel = residual == GIVEN ? "" : "0";
   const char *channels = strrchr(r->y, ',') + 1, *root = placed ? "%joined" : r->epilogue ? "%r" : "%y";
@@ -278,7 +278,7 @@ static hlo_module *parse(arena *a, const row *r, dtype narrow, bool placed, adde
   if (residual == OPERAND) {
     add_operand_itself(text);
   }
-  weights w = {a, narrow};
+  weights w = {a, reduced_precision};
   hlo_parse_options options = {.blob = random_blob, .blob_data = &w};
   hlo_module *m = NULL;
   status s = hlo_parse(a, text, strlen(text), &options, &m);
@@ -315,7 +315,7 @@ typedef struct attempt {
   uint32_t config, n_configs;
   bool placed;  /* the result is a part of a larger one */
   addend residual;
-  dtype narrow; /* only ways that round operands to it are tried; DTYPE_INVALID: all that do not */
+  dtype reduced_precision; /* only ways that round operands to it are tried; DTYPE_INVALID: all that do not */
   emit_target target;
   char name[80];
   rt_program *program;
@@ -326,7 +326,7 @@ static status choose(void *data, arena *a, const cpu_problem *p, cpu_plan **out)
   cpu_config *configs;
   t->n_configs = cpu_list_configs(a, p, &configs);
   CHECK_THAT(t->config < t->n_configs, STATUS_UNSUPPORTED, "no such offer");
-  CHECK_THAT(!t->narrow || configs[t->config].algorithm == &cpu_reduced_precision_algorithm, STATUS_UNSUPPORTED, "no narrow way");
+  CHECK_THAT(!t->reduced_precision || configs[t->config].algorithm == &cpu_reduced_precision_algorithm, STATUS_UNSUPPORTED, "no narrow way");
   snprintf(t->name, sizeof t->name, "%s", cpu_config_name(a, &configs[t->config]));
   return cpu_plan_build(a, p, &configs[t->config], out);
 }
@@ -336,7 +336,7 @@ static status compile(attempt *t, arena *a, hlo_module *m) {
   cpu_plan_selector chooser = {choose, t};
   cpu_jobs *jobs = cpu_jobs_create(a);
   cpu_lower_options options = {
-      .target = &t->target, .threads = 3, .narrow = t->narrow, .selector = &chooser, .jobs = jobs};
+      .target = &t->target, .threads = 3, .reduced_precision = t->reduced_precision, .selector = &chooser, .jobs = jobs};
   rt_report report = {0};
   cpu_code code;
   TRY(cpu_lower(m, kernels, &options, a, &t->program, &report));
@@ -382,12 +382,12 @@ static status try_config(void *data) {
   attempt *t = data;
   arena *a = arena_create(NULL);
   hlo_module *m = parse(a, t->row, DTYPE_INVALID, t->placed, t->residual);
-  hlo_module *rounded_m = parse(a, t->row, t->narrow, t->placed, t->residual);
+  hlo_module *rounded_m = parse(a, t->row, t->reduced_precision, t->placed, t->residual);
   literal in[3], rounded_in[3], want;
   for (uint32_t k = 0; k < 3; k++) { /* the operand, bias, residual */
     shape s = *hlo_shape(hlo_result(m->entry->params[k], 0));
     in[k] = random_literal(a, s, k, DTYPE_INVALID);
-    rounded_in[k] = random_literal(a, s, k, k == 0 ? t->narrow : DTYPE_INVALID);
+    rounded_in[k] = random_literal(a, s, k, k == 0 ? t->reduced_precision : DTYPE_INVALID);
   }
   ck_assert_ptr_null(ref_eval_computation(rounded_m->entry, rounded_in, a, &want));
   fuse(a, m);
@@ -453,7 +453,7 @@ END_TEST
 START_TEST(every_reduced_precision_plan) {
   static const dtype types[] = {DTYPE_BF16, DTYPE_F16};
   for (int k = 0; k < 2 && *rows[_i].x == 'f'; k++) {
-    attempt t = {.row = &rows[_i], .machine = machines, .narrow = types[k]};
+    attempt t = {.row = &rows[_i], .machine = machines, .reduced_precision = types[k]};
     try_all(&t);
   }
 }
@@ -478,7 +478,7 @@ START_TEST(names_differ) {
   cpu_problem p;
   cpu_config *configs;
   read_problem(a, &rows[_i], &target, &p);
-  p.narrow = DTYPE_BF16;
+  p.reduced_precision = DTYPE_BF16;
   uint32_t n = cpu_list_configs(a, &p, &configs);
   for (uint32_t k = 0; k < n; k++) {
     ck_assert(isfinite(configs[k].estimate) && configs[k].estimate > 0);

@@ -147,13 +147,6 @@ ref_kernel *ref_binary_kernel(hlo_op op, ref_class c) {
   return c == REF_C128 ? ref_complex_kernel(op) : binary_kernels[op][c];
 }
 
-hlo_op ref_reducer_op(hlo_reducer r) {
-  static const hlo_op ops[] = {[HLO_REDUCE_ADD] = HLO_ADD, [HLO_REDUCE_MUL] = HLO_MUL, [HLO_REDUCE_MAX] = HLO_MAX,
-                               [HLO_REDUCE_MIN] = HLO_MIN, [HLO_REDUCE_AND] = HLO_AND, [HLO_REDUCE_OR] = HLO_OR,
-                               [HLO_REDUCE_XOR] = HLO_XOR};
-  return ops[r];
-}
-
 /* --- comparisons --- */
 
 #define COMPARE(name, operator)                           \

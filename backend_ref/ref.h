@@ -97,8 +97,6 @@ typedef void ref_kernel(const void *x, const void *y, void *out, int64_t n, int 
 /* NULL if the class does not have the operation. */
 ref_kernel *ref_binary_kernel(hlo_op op, ref_class c);
 ref_kernel *ref_complex_kernel(hlo_op op);
-/* The operation that a reducer repeats (not REPLACE). */
-hlo_op ref_reducer_op(hlo_reducer r);
 
 /* acc[k * acc_stride] = f(acc[k * acc_stride], x[k * x_stride]) for k below n. */
 typedef void ref_row_kernel(void *acc, const void *x, int64_t acc_stride, int64_t x_stride, int64_t n);

@@ -80,7 +80,7 @@ status ref_scatter(ref_call *c) {
   hlo_reducer reducer = (hlo_reducer)hlo_int(c->i, HLO_ATTR_REDUCER);
   dtype t = (dtype)updates->type;
   ref_class class = ref_class_of(t);
-  ref_kernel *kernel = reducer == HLO_REDUCE_REPLACE ? NULL : ref_binary_kernel(ref_reducer_op(reducer), class);
+  ref_kernel *kernel = reducer == HLO_REDUCE_REPLACE ? NULL : ref_binary_kernel(hlo_reducer_op(reducer), class);
   if (reducer != HLO_REDUCE_REPLACE && (!kernel || t == DTYPE_STR)) {
     return ref_unsupported(c->i);
   }

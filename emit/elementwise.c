@@ -400,14 +400,6 @@ bool emit_elementwise_supported(hlo_op op, dtype t, dtype to) {
 
 /* --- reductions --- */
 
-static hlo_op reducer_op(hlo_reducer r) {
-  static const hlo_op ops[] = {
-      [HLO_REDUCE_ADD] = HLO_ADD, [HLO_REDUCE_MUL] = HLO_MUL, [HLO_REDUCE_MAX] = HLO_MAX,
-      [HLO_REDUCE_MIN] = HLO_MIN, [HLO_REDUCE_AND] = HLO_AND, [HLO_REDUCE_OR] = HLO_OR,
-      [HLO_REDUCE_XOR] = HLO_XOR};
-  return ops[r];
-}
-
 /* Lowest or highest value: infinities where the type has them. */
 static V extreme(W w, dtype t, bool lowest) {
   if (dtype_is_float(t)) {
@@ -453,7 +445,7 @@ emit_pair emit_reduce_identity(W w, hlo_reducer r, dtype t) {
 }
 
 emit_pair emit_reduce_combine(W w, hlo_reducer r, dtype t, emit_pair x, emit_pair y) {
-  hlo_op op = reducer_op(r);
+  hlo_op op = hlo_reducer_op(r);
   if (dtype_is_complex(t)) {
     return complex_binary(w, op, x, y);
   }

@@ -111,6 +111,8 @@ typedef struct hlo_attr_info {
 const hlo_attr_info *hlo_attr_get_info(hlo_attr_id id);
 /* Text of value v of an enumerated kind; NULL when out of range. */
 const char *hlo_enum_name(hlo_attr_kind kind, int64_t v);
+/* The elementwise operation that combines two elements; not of REPLACE. */
+hlo_op hlo_reducer_op(hlo_reducer r);
 
 typedef struct hlo_use {
   hlo_instr *user;

@@ -66,3 +66,11 @@ const char *hlo_enum_name(hlo_attr_kind kind, int64_t v) {
   }
   return enums[kind].texts[v];
 }
+
+hlo_op hlo_reducer_op(hlo_reducer r) {
+  static const hlo_op combining[] = {
+      [HLO_REDUCE_ADD] = HLO_ADD, [HLO_REDUCE_MUL] = HLO_MUL, [HLO_REDUCE_MAX] = HLO_MAX,
+      [HLO_REDUCE_MIN] = HLO_MIN, [HLO_REDUCE_AND] = HLO_AND, [HLO_REDUCE_OR] = HLO_OR,
+      [HLO_REDUCE_XOR] = HLO_XOR};
+  return combining[r];
+}

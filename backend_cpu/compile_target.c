@@ -23,6 +23,8 @@ static const hlo_pass cleaning[] = {HLO_STEP(fold), HLO_STEP(simplify), HLO_STEP
 static const hlo_pass pipeline[] = {
     HLO_STEP(qdq_fusion),
     HLO_NEEDED_STEP(inline_composites),
+    HLO_STEP(gather_to_slice),
+    HLO_STEP(dce),
     HLO_GROUP("clean", cleaning),
     HLO_STEP(batch_norm),
     HLO_STEP(dce),

@@ -8,6 +8,7 @@
 extern const hlo_rule_row hlo_arithmetic_rules[]; /* simplify_arith.c */
 extern const hlo_rule_row hlo_movement_rules[];   /* simplify_move.c */
 extern const hlo_rule_row hlo_index_rules[];      /* simplify_index.c */
+extern const hlo_rule_row hlo_gather_rules[];     /* simplify_gather.c */
 extern const hlo_rule_row hlo_loop_rules[];       /* simplify_loops.c */
 extern const hlo_rule_row hlo_control_rules[];    /* simplify_control.c */
 

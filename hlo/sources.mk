@@ -1,6 +1,7 @@
 # Written by m4/list-sources: do not edit.
 hlo_sources = \
 	hlo/activation.c \
+	hlo/affine.c \
 	hlo/attention.c \
 	hlo/buffers.c \
 	hlo/buffers_check.c \
@@ -34,6 +35,7 @@ hlo_sources = \
 	hlo/pass_epilogue.c \
 	hlo/pass_fold.c \
 	hlo/pass_gather_to_broadcast.c \
+	hlo/pass_gather_to_slice.c \
 	hlo/pass_inline_composites.c \
 	hlo/pass_layout.c \
 	hlo/pass_lookup_tables.c \
@@ -54,6 +56,7 @@ hlo_sources = \
 	hlo/shape_rules.c \
 	hlo/simplify_arith.c \
 	hlo/simplify_control.c \
+	hlo/simplify_gather.c \
 	hlo/simplify_index.c \
 	hlo/simplify_loops.c \
 	hlo/simplify_move.c \
@@ -65,6 +68,7 @@ hlo_files = \
 	hlo/OPS.md \
 	hlo/README \
 	hlo/activation.h \
+	hlo/affine.h \
 	hlo/attention.h \
 	hlo/attrs.def \
 	hlo/buffers.h \

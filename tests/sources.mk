@@ -17,6 +17,7 @@ check_programs = \
 	tests/target/check_random \
 	tests/target/check_target \
 	tests/target/check_verify \
+	tests/unit/check_affine \
 	tests/unit/check_base \
 	tests/unit/check_bounds \
 	tests/unit/check_code_loader \
@@ -157,6 +158,13 @@ hlo_tests = \
 	tests/hlo/fold/random.hlo \
 	tests/hlo/gather_to_broadcast/heads.hlo \
 	tests/hlo/gather_to_broadcast/takes.hlo \
+	tests/hlo/gather_to_slice/checks.hlo \
+	tests/hlo/gather_to_slice/exported.hlo \
+	tests/hlo/gather_to_slice/failing.hlo \
+	tests/hlo/gather_to_slice/gather.hlo \
+	tests/hlo/gather_to_slice/left.hlo \
+	tests/hlo/gather_to_slice/negative.hlo \
+	tests/hlo/gather_to_slice/scatter.hlo \
 	tests/hlo/inline_composites/nested.hlo \
 	tests/hlo/layout/nothing.hlo \
 	tests/hlo/layout/residual.hlo \
@@ -479,6 +487,13 @@ tests_files = \
 	tests/hlo/fold/random.expected \
 	tests/hlo/gather_to_broadcast/heads.expected \
 	tests/hlo/gather_to_broadcast/takes.expected \
+	tests/hlo/gather_to_slice/checks.expected \
+	tests/hlo/gather_to_slice/exported.expected \
+	tests/hlo/gather_to_slice/failing.expected \
+	tests/hlo/gather_to_slice/gather.expected \
+	tests/hlo/gather_to_slice/left.expected \
+	tests/hlo/gather_to_slice/negative.expected \
+	tests/hlo/gather_to_slice/scatter.expected \
 	tests/hlo/inline_composites/nested.expected \
 	tests/hlo/layout/nothing.expected \
 	tests/hlo/layout/residual.expected \
@@ -619,6 +634,8 @@ tests_target_check_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_verify_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_verify_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_check_affine_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_check_affine_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_base_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_check_base_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_check_bounds_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -31,6 +31,7 @@ PASSES = (
     "concat_in_place",
     "reduce_fusion",
     "gather_to_broadcast",
+    "gather_to_slice",
     "row_fusion",
     "simplify",
     "lookup_tables",

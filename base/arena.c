@@ -310,6 +310,7 @@ void *arena_push_grow(arena *a, void *items, uint32_t *cap, size_t item_size) {
     guard_fail("out of memory");
   }
   void *copy = arena_grow(a, items, *cap * item_size, grown * item_size);
+  POISON(items, *cap * item_size); /* who still reads there misses what is pushed from now on */
   *cap = grown;
   return copy;
 }

@@ -76,7 +76,8 @@ char *arena_printf(arena *a, const char *format, ...) STATUS_PRINTF(2, 3);
 void arena_cleanup(arena *a, void (*fn)(void *), void *data);
 
 /* Appends to a growing array kept as (pointer, uint32 count, uint32 capacity); gives a pointer to the new, zeroed
- * slot:   *ARENA_PUSH(a, list->items, list->n, list->cap) = item; */
+ * slot:   *ARENA_PUSH(a, list->items, list->n, list->cap) = item;
+ * The array may move: pointers into it from before are of no use, and AddressSanitizer reports them. */
 #define ARENA_PUSH(a, items, n, cap)                                                                    \
   ((n) == (cap) ? (void)((items) = arena_push_grow((a), (items), &(cap), sizeof *(items))) : (void)0, \
    &(items)[(n)++])

@@ -115,6 +115,20 @@ START_TEST(arena_ends) {
   }
 }
 END_TEST
+
+/* A pointer into an array from before it grew is seen when it is used. */
+START_TEST(arena_old_arrays) {
+  uint32_t *items = NULL, n = 0, cap = 0;
+  for (uint32_t i = 0; i < 100; i++) {
+    const uint32_t *old = items, before = cap;
+    *ARENA_PUSH(memory, items, n, cap) = i;
+    for (uint32_t k = 0; k < before; k++) {
+      ck_assert_int_eq(__asan_address_is_poisoned(&old[k]), items != old);
+    }
+    ck_assert_ptr_null(__asan_region_is_poisoned(items, cap * sizeof *items));
+  }
+}
+END_TEST
 #endif
 
 /* Small things between large ones go into the same chunk. */
@@ -389,6 +403,7 @@ int main(void) {
   tcase_add_test(all, arena_waste);
 #ifdef POISON_IS_SEEN
   tcase_add_test(all, arena_ends);
+  tcase_add_test(all, arena_old_arrays);
 #endif
   tcase_add_test(all, arena_text);
   tcase_add_test(all, arena_cleanups);

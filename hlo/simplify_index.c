@@ -72,6 +72,57 @@ static bool update_again(hlo_builder *b, hlo_instr *i) {
          hlo_becomes(i, hlo_dynamic_update_slice(b, x->operands[0], i->operands[1], i->operands[2]));
 }
 
+/* Returns true if v is the part of i's array that i updates. */
+static bool is_updated_part(const hlo_instr *i, hlo_value v) {
+  const literal *starts = hlo_literal(i->operands[2]);
+  const shape *x = from_shape(i), *part = hlo_shape(v);
+  if (v.def->op != HLO_SLICE || !starts || !hlo_value_equal(v.def->operands[0], i->operands[0]) ||
+      !shape_is_static(x) || !shape_is_static(part)) {
+    return false;
+  }
+  for (int d = 0; d < x->rank; d++) {
+    if (hlo_ints(v.def, HLO_ATTR_STARTS)[d] != clamped(literal_i64(starts, d), x->dims[d], part->dims[d]) ||
+        hlo_ints(v.def, HLO_ATTR_STRIDES)[d] != 1) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* What changes no number as the second operand of op: x - 0 is x, as is x + -0, but not x + 0 where x is -0.
+ */
+static bool neutral_of(hlo_op op, dtype t, double *neutral) {
+  bool is_float = dtype_is_float(t);
+  *neutral = op == HLO_MUL || op == HLO_DIV ? 1 : op == HLO_ADD && is_float ? -0.0 : 0;
+  return (op == HLO_ADD || op == HLO_SUB || op == HLO_MUL || op == HLO_DIV) &&
+         (dtype_is_int(t) ||
+          (is_float && dtype_bytes(t) > 1)); /* some floats of 8 bits have no zero, or no -0 */
+}
+
+/* x with x[part] op y in the place of x[part] is x op y, with what changes nothing around y: that is
+ * elementwise, so the operation before and the one after can be computed in one kernel with it.  Not for a
+ * small part, which may be updated in place. */
+static bool update_by_operation(hlo_builder *b, hlo_instr *i) {
+  hlo_instr *v = i->operands[1].def;
+  const literal *starts = hlo_literal(i->operands[2]);
+  const shape *x = from_shape(i), *part = hlo_shape(i->operands[1]);
+  double neutral;
+  if (!neutral_of(v->op, (dtype)x->type, &neutral) || !hlo_used_once(i->operands[1])) {
+    return false;
+  }
+  uint32_t other = !is_updated_part(i, v->operands[0]) && hlo_info(v)->flags & HLO_COMM ? 0 : 1;
+  if (!is_updated_part(i, v->operands[1 - other]) || 2 * shape_elements(part) < shape_elements(x)) {
+    return false;
+  }
+  int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK];
+  for (int d = 0; d < x->rank; d++) {
+    low[d] = clamped(literal_i64(starts, d), x->dims[d], part->dims[d]);
+    high[d] = x->dims[d] - part->dims[d] - low[d];
+  }
+  hlo_value y = hlo_pad(b, v->operands[other], hlo_scalar(b, (dtype)x->type, neutral), low, high, NULL);
+  return hlo_becomes(i, hlo_binary(b, v->op, i->operands[0], y));
+}
+
 /* --- iota --- */
 
 static bool iota_one(hlo_builder *b, hlo_instr *i) {
@@ -83,5 +134,6 @@ const hlo_rule_row hlo_index_rules[] = {{HLO_DYNAMIC_SLICE, takes_everything},
                                         {HLO_DYNAMIC_SLICE, slice_at_constant},
                                         {HLO_DYNAMIC_UPDATE_SLICE, update_everything},
                                         {HLO_DYNAMIC_UPDATE_SLICE, update_again},
+                                        {HLO_DYNAMIC_UPDATE_SLICE, update_by_operation},
                                         {HLO_IOTA, iota_one},
                                         {HLO_OP_COUNT, NULL}};

@@ -197,6 +197,7 @@ hlo_tests = \
 	tests/hlo/simplify/movement.hlo \
 	tests/hlo/simplify/reduce.hlo \
 	tests/hlo/simplify/root.hlo \
+	tests/hlo/simplify/update.hlo \
 	tests/hlo/text/all-ops.hlo \
 	tests/hlo/text/names.hlo \
 	tests/hlo/text/refused-empty-fusion.hlo \
@@ -435,6 +436,7 @@ tests_files = \
 	tests/fuzz/idioms_pieces.py \
 	tests/fuzz/idioms_quantized.py \
 	tests/fuzz/idioms_residual.py \
+	tests/fuzz/idioms_updates.py \
 	tests/fuzz/idioms_vision.py \
 	tests/fuzz/models.py \
 	tests/fuzz/ops_control.py \
@@ -528,6 +530,7 @@ tests_files = \
 	tests/hlo/simplify/movement.expected \
 	tests/hlo/simplify/reduce.expected \
 	tests/hlo/simplify/root.expected \
+	tests/hlo/simplify/update.expected \
 	tests/hlo/test-run-hlo \
 	tests/hlo/text/all-ops.expected \
 	tests/hlo/text/names.expected \

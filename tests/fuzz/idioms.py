@@ -58,6 +58,7 @@ def load():
     import idioms_pieces  # noqa: F401
     import idioms_quantized  # noqa: F401
     import idioms_residual  # noqa: F401
+    import idioms_updates  # noqa: F401
     import idioms_vision  # noqa: F401
 
     return IDIOMS

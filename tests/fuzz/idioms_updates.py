@@ -1,0 +1,109 @@
+"""idioms_updates.py: parts of an array that are read or written by index, as torch exports x[:, 1:, ::2] += y:
+the indices are ranges, sliced, broadcast and joined, one number for each dimension of each element."""
+
+import numpy as np
+
+from idioms import MOST, idiom
+
+
+def some_part(k, n):
+    """start, end and step of a part of n."""
+    return k.one(
+        (0, n, 1),
+        (0, n, 1),
+        (1, n, 1),
+        (0, n - 1, 1),
+        (n // 3, n - n // 4, 1),
+        (0, n, 2),
+        (1, n, 3),
+        (n // 2, n // 2 + 1, 1),
+    )
+
+
+def numbers_along(k, x, axis, part):
+    """The indices along an axis: 0, 1, ... as far as x goes, which Slice takes the part of."""
+    n = x.shape[axis]
+    end = k.const(np.array(n))
+    if k.chance(0.6):
+        end = k.Gather(k.Shape(x), k.const(np.array(axis)), axis=0)
+    start, stop, step = part
+    y = k.Range(k.const(np.array(0)), end, k.const(np.array(1)))
+    if part != (0, n, 1):
+        y = k.slice(y, 0, start, stop if stop < n else 2**63 - 1, step)
+    if k.chance(0.2):  # from the end
+        y = k.Sub(y, k.const(np.array(n)))
+    if k.chance(0.1):
+        y = k.Slice(y, *[k.const(np.array([v])) for v in (-1, -(2**63), 0, -1)])
+    return y
+
+
+def indices_of(k, x, parts):
+    """The index vectors of all elements of the part, for the leading dimensions."""
+    rank = len(parts)
+    lines = [k.reshape(numbers_along(k, x, d, p), (-1,) + (1,) * (rank - 1 - d)) for d, p in enumerate(parts)]
+    shape = [line.shape[0] for line in lines]
+    k.need(rank * int(np.prod(shape)) <= MOST)
+    if k.chance(0.5):
+        total = lines[0]
+        for line in lines[1:]:
+            total = k.Add(total, line)
+        sizes = k.Shape(total)
+        spread = [k.Expand(line, sizes) for line in lines]
+    else:
+        spread = [k.expand(line, shape) for line in lines]
+    return k.concat([k.Unsqueeze(v, axes=[rank]) for v in spread], -1)
+
+
+def part_of(k, x, parts):
+    for d, part in enumerate(parts):
+        if part != (0, x.shape[d], 1):
+            x = k.slice(x, d, *part)
+    return x
+
+
+def choose_parts(k, x):
+    rank = x.rank if k.chance(0.7) else k.r.randint(1, x.rank)
+    parts = [some_part(k, n) for n in x.shape[:rank]]
+    k.need(all(len(range(*p)) > 0 for p in parts))
+    return parts
+
+
+@idiom("any", 1.5, since=13)
+def updated_part(k, x):
+    """x[part] op= y, or x[part] = y; the assignment stands twice, as torch writes it."""
+    parts = choose_parts(k, x)
+    old = part_of(k, x, parts)
+    indices = indices_of(k, x, parts)
+    y = k.other(old) if k.chance(0.7) else k.vector(0, 0.5, (1,) * (old.rank - 1) + old.shape[-1:])
+    if k.chance(0.25) and k.b.opset >= 16:
+        y = k.expand(y, old.shape)
+        reduction = k.one(*("add", "mul", "max", "min")[: 4 if k.b.opset >= 18 else 2])
+        kind = {"add": "sum", "mul": "round"}.get(reduction, "exact")
+        return k.ScatterND(x, indices, y, reduction=reduction, kind=kind)
+    new = k.one(k.Add, k.Add, k.Sub, k.Mul, k.Max)(old, y) if k.chance(0.85) else k.expand(y, old.shape)
+    z = k.ScatterND(x, indices, new)
+    return k.ScatterND(z, indices, new) if k.chance(0.4) else z
+
+
+@idiom("heads", 1.0, since=13)
+def scores_with_positions(k, q):
+    """MViT: scores whose first row and column, those of the class, have nothing added; then softmax and values."""
+    n, heads, steps, width = q.shape
+    k.need(steps > 2 and n * heads * steps * steps * 4 <= MOST)
+    scores = k.matmul(q, k.swap(k.other(q)))
+    parts = [(0, n, 1), (0, heads, 1), (1, steps, 1), (1, steps, 1)]
+    old = part_of(k, scores, parts)
+    bias = k.matmul(part_of(k, q, parts[:3]), k.weights((width, steps - 1), width))
+    z = k.ScatterND(scores, indices_of(k, scores, parts), k.Add(old, bias))
+    return k.matmul(k.Softmax(z, axis=-1), k.other(q))
+
+
+@idiom("any", 1.0, since=13)
+def picked_part(k, x):
+    """x[part] by GatherND, or by a Gather along each axis."""
+    parts = choose_parts(k, x)
+    if k.chance(0.6):
+        return k.GatherND(x, indices_of(k, x, parts))
+    for d, part in enumerate(parts):
+        x = k.Gather(x, numbers_along(k, x, d, part), axis=d)
+    return x

@@ -413,6 +413,7 @@ tests_files = \
 	tests/fuzz/bytes/targets.h \
 	tests/fuzz/bytes/test-byte-fuzz \
 	tests/fuzz/check.py \
+	tests/fuzz/check_errors.py \
 	tests/fuzz/check_peers.py \
 	tests/fuzz/errors.py \
 	tests/fuzz/faults.py \

@@ -100,6 +100,7 @@ class Builder:
             self.faults = []  # one-node models that our library calls wrong
             self.idioms = []  # names of those that it is made of
             self.kept = set()  # names of values that are to come out
+            self.makings = {}  # name -> how it came to be (errors.py)
 
     # --- names, values ---
 
@@ -464,7 +465,10 @@ class Builder:
             raise Skip("large numbers")
         errors.check_integers(self, kind, operands, outputs)
         off_by = errors.errors_of(self, schema, entry, node, kind, ulps, inputs, operands, outputs)
-        off_by = [e if e is None else e + (inner[k] if inner else 0) for k, e in enumerate(off_by)]
+        if inner:
+            off_by = [e if e is None else e + inner[k] for k, e in enumerate(off_by)]
+            for output in node.output:
+                self.root.makings.pop(output, None)
         if self.root.peer and not self.runs_elsewhere(node, operands, outputs):
             raise Skip("a second implementation refuses it")
         varying = any(v.varying for v in operands)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend_cpu/compile_target.h"
+#include "backend_ref/eval.h"
 #include "hlo/text.h"
 #include "tests/target/text_case.h"
 
@@ -585,6 +586,51 @@ START_TEST(two_kept_values) {
 }
 END_TEST
 
+/* x[1:, ::2] += y for x of n rows and columns, as exporters write it: the operations are %2 to %10. */
+static const char *indexed_update(arena *a, int n) {
+  int lower = n - 1, even = n / 2;
+  return arena_printf(
+      a,
+      "%%2 = iota() {dimension=0} : s64[%1$d]\n"
+      "%%3 = slice(%%2) {starts=[1], limits=[%1$d], strides=[1]} : s64[%2$d]\n"
+      "%%4 = slice(%%2) {starts=[0], limits=[%1$d], strides=[2]} : s64[%3$d]\n"
+      "%%5 = broadcast(%%3) {dimensions=[0]} : s64[%2$d,%3$d,1]\n"
+      "%%6 = broadcast(%%4) {dimensions=[1]} : s64[%2$d,%3$d,1]\n"
+      "%%7 = concatenate(%%5, %%6) {dimension=2} : s64[%2$d,%3$d,2]\n"
+      "check(%%7) {name=\"indices\", low=[-%1$d,-%1$d], high=[%1$d,%1$d]} : ()\n"
+      "%%8 = slice(%%0) {starts=[1,0], limits=[%1$d,%1$d], strides=[1,2]} : f32[%2$d,%3$d]\n"
+      "%%9 = add(%%8, %%1) : f32[%2$d,%3$d]\n"
+      "%%10 = scatter(%%0, %%7, %%9) {offset_dims=[], collapsed_dims=[0,1], operand_batch=[], indices_batch=[], "
+      "index_map=[0,1], index_vector_dim=2, reducer=replace} : f32[%1$d,%1$d]",
+      n, lower, even);
+}
+
+static status compile_indexed_update(void *data) {
+  enum { N = 2000 };
+  static const rt_compile_options options = {.threads = 1, .eval = ref_fold};
+  arena *a = arena_create(data);
+  hlo_module *m;
+  rt_program *p;
+  const char *text = arena_printf(
+      a, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%%0: f32[%d,%d], %%1: f32[%d,%d]) {\n%s\nreturn %%10\n}\n}\n",
+      N, N, N - 1, N / 2, indexed_update(a, N));
+  TRY(hlo_parse(a, text, strlen(text), NULL, &m));
+  TRY(cpu_compiler.compile((struct hlo_module *)m, &options, a, &p, NULL));
+  arena_destroy(a);
+  return NULL;
+}
+
+/* The indices of two million elements would be an array of 32 MB.  They are none while compiling, either. */
+START_TEST(updated_by_index) {
+  mem_budget budget = {.limit = 8 << 20};
+  arena *a = arena_create(NULL);
+  check_body("%0: f32[40,40] \"x\", %1: f32[39,20] \"y\"", indexed_update(a, 40), "%10 \"z\"", 0, -1, 1);
+  status s = guard_run(compile_indexed_update, &budget);
+  ck_assert_msg(!s, "%s", s ? status_message(s) : "");
+  arena_destroy(a);
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("target");
   tcase_set_timeout(t, 60); /* the machine may be busy */
@@ -608,5 +654,6 @@ int main(void) {
   tcase_add_test(t, shared_branches_are_tuned);
   tcase_add_test(t, divided_by_the_sum_of_all);
   tcase_add_test(t, two_kept_values);
+  tcase_add_test(t, updated_by_index);
   return run_suite("target", t);
 }

@@ -1,7 +1,7 @@
 /* control.c - instructions that call computations, constants, and checks. */
 #include <string.h>
 
-#include "base/bounds.h"
+#include "base/tensor/bounds.h"
 
 #include "backend_ref/ref.h"
 

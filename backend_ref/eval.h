@@ -9,8 +9,8 @@
 #ifndef BACKEND_REF_EVAL_H
 #define BACKEND_REF_EVAL_H
 
-#include "hlo/builder.h"
-#include "hlo/ir.h"
+#include "hlo/ir/builder.h"
+#include "hlo/ir/ir.h"
 
 /* Is there an evaluation for this operation, these element types, static shapes and everything it calls? */
 bool ref_supports(const hlo_instr *i);

@@ -3,7 +3,7 @@
 
 #include "backend_ref/ref.h"
 
-/* An evaluation is no run: its seed is 0.  In programs the runtime writes it (runtime/random.c). */
+/* An evaluation is no run: its seed is 0.  In programs the runtime writes it (runtime/exec/random.c). */
 status ref_run_seed(ref_call *c) {
   *(uint64_t *)ref_result(c, 0) = 0;
   return NULL;

@@ -5,7 +5,7 @@
 #ifndef BACKEND_REF_REF_H
 #define BACKEND_REF_REF_H
 
-#include "hlo/ir.h"
+#include "hlo/ir/ir.h"
 
 /* --- one evaluation --- */
 

@@ -6,7 +6,7 @@
 
 #include "backend_ref/eval.h"
 #include "backend_ref/ref.h"
-#include "hlo/text.h"
+#include "hlo/text/text.h"
 #include "lower/lower.h"
 
 /* --- running a thunk --- */

@@ -3,7 +3,7 @@
 #ifndef BACKEND_REF_TARGET_H
 #define BACKEND_REF_TARGET_H
 
-#include "runtime/target.h"
+#include "runtime/program/target.h"
 
 extern const rt_target ref_target;     /* "ref"; host memory, one thread */
 extern const rt_compiler ref_compiler; /* no passes: what is given is what runs */

@@ -1,38 +1,38 @@
 # Written by m4/list-sources: do not edit.
 base_sources = \
 	base/arena.c \
-	base/bounds.c \
-	base/dim.c \
-	base/dim_nodes.c \
-	base/dim_text.c \
-	base/dtype.c \
+	base/dim/dim.c \
+	base/dim/dim_nodes.c \
+	base/dim/dim_text.c \
 	base/file.c \
 	base/hash.c \
 	base/headroom.c \
-	base/literal.c \
 	base/locale.c \
 	base/nms.c \
-	base/npy.c \
 	base/random.c \
-	base/shape.c \
-	base/status.c
+	base/status.c \
+	base/tensor/bounds.c \
+	base/tensor/dtype.c \
+	base/tensor/literal.c \
+	base/tensor/npy.c \
+	base/tensor/shape.c
 base_files = \
 	base/README \
 	base/arena.h \
-	base/bounds.h \
-	base/dim.h \
-	base/dim_nodes.h \
-	base/dtype.h \
-	base/dtypes.def \
+	base/dim/dim.h \
+	base/dim/dim_nodes.h \
 	base/file.h \
 	base/hash.h \
 	base/headroom.h \
-	base/literal.h \
 	base/locale.h \
 	base/nms.h \
-	base/npy.h \
 	base/poison.h \
 	base/random.h \
-	base/shape.h \
 	base/status.h \
+	base/tensor/bounds.h \
+	base/tensor/dtype.h \
+	base/tensor/dtypes.def \
+	base/tensor/literal.h \
+	base/tensor/npy.h \
+	base/tensor/shape.h \
 	base/x86_features.def

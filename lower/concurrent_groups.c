@@ -5,7 +5,7 @@
  * lives longer, so it must be small. */
 #include "lower/concurrent_groups.h"
 
-#include "hlo/ir.h"
+#include "hlo/ir/ir.h"
 
 enum {
   WINDOW = 64,

@@ -7,14 +7,14 @@
 
 #include "base/hash.h"
 #include "base/locale.h"
-#include "hlo/buffers.h"
-#include "hlo/cost.h"
-#include "hlo/flatten_calls.h"
-#include "hlo/schedule.h"
-#include "hlo/verify.h"
+#include "hlo/schedule/buffers.h"
+#include "hlo/analysis/cost.h"
+#include "hlo/ir/flatten_calls.h"
+#include "hlo/schedule/schedule.h"
+#include "hlo/text/verify.h"
 #include "lower/concurrent_groups.h"
-#include "runtime/bounds.h"
-#include "runtime/weight_pool.h"
+#include "runtime/exec/bounds.h"
+#include "runtime/program/weight_pool.h"
 
 enum { CONSTANT_ALIGN = 64, LARGE = 4096 };
 

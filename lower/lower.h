@@ -3,9 +3,9 @@
 #ifndef LOWER_LOWER_H
 #define LOWER_LOWER_H
 
-#include "hlo/ir.h"
-#include "hlo/overlap.h"
-#include "runtime/target.h"
+#include "hlo/ir/ir.h"
+#include "hlo/analysis/overlap.h"
+#include "runtime/program/target.h"
 
 typedef struct lower_context lower_context;
 
@@ -38,7 +38,7 @@ typedef struct lower_backend {
   bool out_of_place;   /* rt_compile_options.out_of_place: may_share is not asked */
   rt_origins *origins; /* rt_compile_options.origins */
   bool keep_text; /* fill report->buffers, and check that what shares bytes may */
-  const struct rt_sharing *sharing; /* where large constants go (runtime/weight_pool.h); NULL: they are the program's own */
+  const struct rt_sharing *sharing; /* where large constants go (runtime/program/weight_pool.h); NULL: they are the program's own */
   void *data;
 } lower_backend;
 

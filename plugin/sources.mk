@@ -1,127 +1,117 @@
 # Written by m4/list-sources: do not edit.
 plugin_api_sources = \
-	plugin/api.c \
-	plugin/api_event.c \
-	plugin/api_profile.c \
-	plugin/api_run.c \
-	plugin/session.c \
-	plugin/session_cache.c \
-	plugin/session_compile_cache.c \
-	plugin/session_compiler.c \
-	plugin/session_fingerprint.c \
-	plugin/session_libraries.c \
-	plugin/session_log.c \
-	plugin/session_open.c \
-	plugin/session_profile.c \
-	plugin/session_profile_text.c \
-	plugin/session_run.c \
-	plugin/session_save.c \
-	plugin/session_stack.c \
-	plugin/session_store.c
+	plugin/api/api.c \
+	plugin/api/event.c \
+	plugin/api/profile.c \
+	plugin/api/run.c \
+	plugin/session/cache.c \
+	plugin/session/compile_cache.c \
+	plugin/session/compiler.c \
+	plugin/session/fingerprint.c \
+	plugin/session/libraries.c \
+	plugin/session/log.c \
+	plugin/session/open.c \
+	plugin/session/profile.c \
+	plugin/session/profile_text.c \
+	plugin/session/run.c \
+	plugin/session/save.c \
+	plugin/session/session.c \
+	plugin/session/stack.c \
+	plugin/session/store.c
 plugin_compiler_sources = \
-	plugin/compiler.c \
-	plugin/compiler_arrays.c \
-	plugin/compiler_backend.c \
-	plugin/compiler_explain.c \
-	plugin/compiler_interpreter.c \
-	plugin/compiler_part.c \
-	plugin/compiler_segments.c \
-	plugin/compiler_sequences.c \
-	plugin/compiler_support.c \
-	plugin/compiler_text.c \
-	plugin/compiler_verify.c
+	plugin/compiler/arrays.c \
+	plugin/compiler/backend.c \
+	plugin/compiler/compiler.c \
+	plugin/compiler/explain.c \
+	plugin/compiler/interpreter.c \
+	plugin/compiler/part.c \
+	plugin/compiler/segments.c \
+	plugin/compiler/sequences.c \
+	plugin/compiler/support.c \
+	plugin/compiler/text.c \
+	plugin/compiler/verify.c
 plugin_ifi_sources = \
-	plugin/onnxifi_backend.c \
-	plugin/onnxifi_descriptor.c \
-	plugin/onnxifi_event.c \
-	plugin/onnxifi_graph.c \
-	plugin/onnxifi_handles.c \
-	plugin/onnxifi_info.c \
-	plugin/onnxifi_io.c \
-	plugin/onnxifi_rates.c \
-	plugin/onnxifi_run.c \
-	plugin/onnxifi_status.c
+	plugin/onnxifi/backend.c \
+	plugin/onnxifi/descriptor.c \
+	plugin/onnxifi/event.c \
+	plugin/onnxifi/graph.c \
+	plugin/onnxifi/handles.c \
+	plugin/onnxifi/info.c \
+	plugin/onnxifi/io.c \
+	plugin/onnxifi/rates.c \
+	plugin/onnxifi/run.c \
+	plugin/onnxifi/status.c
 plugin_onnxifi_sources = \
-	plugin/onnxifi.c
+	plugin/onnxifi/onnxifi.c
 plugin_foxi_sources = \
-	plugin/foxi.c \
-	plugin/foxi_extensions.c \
-	plugin/foxi_types.c
+	plugin/onnxifi/foxi.c \
+	plugin/onnxifi/foxi_extensions.c \
+	plugin/onnxifi/foxi_types.c
 plugin_ort_sources = \
-	plugin/ort_claim.c \
-	plugin/ort_context.c \
-	plugin/ort_factory.c \
-	plugin/ort_fused.c \
-	plugin/ort_model.c \
-	plugin/ort_support.c \
-	plugin/ort_verify.c \
-	plugin/ort_weights.c \
-	plugin/ort_wire.c
+	plugin/onnxruntime/claim.c \
+	plugin/onnxruntime/context.c \
+	plugin/onnxruntime/factory.c \
+	plugin/onnxruntime/fused.c \
+	plugin/onnxruntime/model.c \
+	plugin/onnxruntime/support.c \
+	plugin/onnxruntime/verify.c \
+	plugin/onnxruntime/weights.c \
+	plugin/onnxruntime/wire.c
 plugin_cli_sources = \
-	plugin/cli.c \
-	plugin/cli_bench.c \
-	plugin/cli_cache.c \
-	plugin/cli_case.c \
-	plugin/cli_case_find.c \
-	plugin/cli_check.c \
-	plugin/cli_compile.c \
-	plugin/cli_info.c \
-	plugin/cli_model.c \
-	plugin/cli_opt.c \
-	plugin/cli_options.c \
-	plugin/cli_profile.c \
-	plugin/cli_progress.c \
-	plugin/cli_run.c \
-	plugin/cli_tensor.c \
-	plugin/cli_test.c \
-	plugin/cli_verify.c \
-	plugin/cli_workers.c
-plugin_libraries = \
-	libonnx-xla.la \
-	libfoxi-xla.la
-plugin_onnxifi_libraries = \
-	libonnxifi-xla.la
-plugin_modules = \
-	libonnx-xla-compiler.la \
-	libonnxruntime_ep_xla.la
-plugin_programs = \
-	onnx-xla
+	plugin/cli/bench.c \
+	plugin/cli/cache.c \
+	plugin/cli/case.c \
+	plugin/cli/case_find.c \
+	plugin/cli/check.c \
+	plugin/cli/cli.c \
+	plugin/cli/compile.c \
+	plugin/cli/info.c \
+	plugin/cli/model.c \
+	plugin/cli/opt.c \
+	plugin/cli/options.c \
+	plugin/cli/profile.c \
+	plugin/cli/progress.c \
+	plugin/cli/run.c \
+	plugin/cli/tensor.c \
+	plugin/cli/test.c \
+	plugin/cli/verify.c \
+	plugin/cli/workers.c
 plugin_public_headers = \
-	plugin/foxi.h \
-	plugin/onnx-xla.h \
-	plugin/onnxifi.h
+	plugin/api/onnx-xla.h \
+	plugin/onnxifi/foxi.h \
+	plugin/onnxifi/onnxifi.h
 plugin_files = \
 	plugin/README \
-	plugin/api_internal.h \
-	plugin/cli.h \
-	plugin/cli_case.h \
-	plugin/cli_options.h \
-	plugin/cli_workers.h \
-	plugin/compiler.h \
-	plugin/compiler.map \
-	plugin/compiler_backend.h \
-	plugin/compiler_interpreter.h \
-	plugin/compiler_interpreter_internal.h \
-	plugin/compiler_part.h \
-	plugin/compiler_segments.h \
-	plugin/compiler_support.h \
-	plugin/compiler_text.h \
-	plugin/compiler_verify.h \
-	plugin/foxi-xla.map \
-	plugin/foxi_internal.h \
-	plugin/onnx-xla.map \
-	plugin/onnxifi-xla.map \
-	plugin/onnxifi_graph.h \
-	plugin/onnxifi_internal.h \
-	plugin/ort.map \
-	plugin/ort_abi.h \
-	plugin/ort_internal.h \
-	plugin/ort_wire.h \
-	plugin/session.h \
-	plugin/session_cache.h \
-	plugin/session_compile_cache.h \
-	plugin/session_fingerprint.h \
-	plugin/session_internal.h \
-	plugin/session_profile.h \
-	plugin/session_stack.h \
-	plugin/session_store.h
+	plugin/api/internal.h \
+	plugin/api/onnx-xla.map \
+	plugin/cli/case.h \
+	plugin/cli/cli.h \
+	plugin/cli/options.h \
+	plugin/cli/workers.h \
+	plugin/compiler/backend.h \
+	plugin/compiler/compiler.h \
+	plugin/compiler/compiler.map \
+	plugin/compiler/interpreter.h \
+	plugin/compiler/interpreter_internal.h \
+	plugin/compiler/part.h \
+	plugin/compiler/segments.h \
+	plugin/compiler/support.h \
+	plugin/compiler/text.h \
+	plugin/compiler/verify.h \
+	plugin/onnxifi/foxi-xla.map \
+	plugin/onnxifi/foxi_internal.h \
+	plugin/onnxifi/graph.h \
+	plugin/onnxifi/internal.h \
+	plugin/onnxifi/onnxifi-xla.map \
+	plugin/onnxruntime/abi.h \
+	plugin/onnxruntime/internal.h \
+	plugin/onnxruntime/ort.map \
+	plugin/onnxruntime/wire.h \
+	plugin/session/cache.h \
+	plugin/session/compile_cache.h \
+	plugin/session/fingerprint.h \
+	plugin/session/internal.h \
+	plugin/session/profile.h \
+	plugin/session/session.h \
+	plugin/session/stack.h \
+	plugin/session/store.h

@@ -1,33 +1,33 @@
 # Written by m4/list-sources: do not edit.
 runtime_sources = \
-	runtime/bounds.c \
-	runtime/check_memory.c \
-	runtime/code_loader.c \
-	runtime/control.c \
-	runtime/executable.c \
-	runtime/guarded.c \
-	runtime/image.c \
-	runtime/profile.c \
-	runtime/program.c \
-	runtime/random.c \
-	runtime/roofline.c \
-	runtime/thread_pool.c \
-	runtime/trial.c \
-	runtime/weight_pool.c
+	runtime/exec/bounds.c \
+	runtime/exec/check_memory.c \
+	runtime/exec/control.c \
+	runtime/exec/executable.c \
+	runtime/exec/guarded.c \
+	runtime/exec/profile.c \
+	runtime/exec/random.c \
+	runtime/exec/trial.c \
+	runtime/host/code_loader.c \
+	runtime/host/roofline.c \
+	runtime/host/thread_pool.c \
+	runtime/program/image.c \
+	runtime/program/program.c \
+	runtime/program/weight_pool.c
 runtime_files = \
 	runtime/README \
-	runtime/bounds.h \
-	runtime/check_memory.h \
-	runtime/code_loader.h \
-	runtime/compile_options.def \
-	runtime/executable.h \
-	runtime/guarded.h \
-	runtime/image.h \
-	runtime/profile.h \
-	runtime/program.h \
-	runtime/random.h \
-	runtime/roofline.h \
-	runtime/target.h \
-	runtime/thread_pool.h \
-	runtime/trial.h \
-	runtime/weight_pool.h
+	runtime/exec/bounds.h \
+	runtime/exec/check_memory.h \
+	runtime/exec/executable.h \
+	runtime/exec/guarded.h \
+	runtime/exec/profile.h \
+	runtime/exec/random.h \
+	runtime/exec/trial.h \
+	runtime/host/code_loader.h \
+	runtime/host/roofline.h \
+	runtime/host/thread_pool.h \
+	runtime/program/compile_options.def \
+	runtime/program/image.h \
+	runtime/program/program.h \
+	runtime/program/target.h \
+	runtime/program/weight_pool.h

@@ -1,10 +1,10 @@
 # Written by m4/list-sources: do not edit.
 check_programs = \
-	tests/e2e/check_api \
-	tests/e2e/check_backend \
-	tests/e2e/check_events \
-	tests/e2e/check_hostile_api \
-	tests/e2e/check_memory \
+	tests/api/check_api \
+	tests/api/check_backend \
+	tests/api/check_events \
+	tests/api/check_hostile_api \
+	tests/api/check_memory \
 	tests/onnxifi/check_foxi \
 	tests/onnxifi/check_onnxifi \
 	tests/onnxifi/check_threads \
@@ -17,70 +17,74 @@ check_programs = \
 	tests/target/check_random \
 	tests/target/check_target \
 	tests/target/check_verify \
-	tests/unit/check_affine \
-	tests/unit/check_base \
-	tests/unit/check_bounds \
-	tests/unit/check_code_loader \
-	tests/unit/check_depthwise \
-	tests/unit/check_dim \
-	tests/unit/check_dtype \
-	tests/unit/check_emit \
-	tests/unit/check_emit_machines \
-	tests/unit/check_emit_movement \
-	tests/unit/check_emit_sums \
-	tests/unit/check_exec_target \
-	tests/unit/check_findings \
-	tests/unit/check_gemm \
-	tests/unit/check_gradient \
-	tests/unit/check_hash \
-	tests/unit/check_hlo_text \
-	tests/unit/check_hlo_verify \
-	tests/unit/check_hostile_text \
-	tests/unit/check_image \
-	tests/unit/check_import_arithmetic \
-	tests/unit/check_import_b \
-	tests/unit/check_import_movement \
-	tests/unit/check_lower \
-	tests/unit/check_math \
-	tests/unit/check_math_f64 \
-	tests/unit/check_model \
-	tests/unit/check_npy \
-	tests/unit/check_part \
-	tests/unit/check_passes \
-	tests/unit/check_product \
-	tests/unit/check_profile \
-	tests/unit/check_ref \
-	tests/unit/check_ref_target \
-	tests/unit/check_same_values \
-	tests/unit/check_session \
-	tests/unit/check_sizes \
-	tests/unit/check_tensor \
-	tests/unit/check_thread_pool \
-	tests/unit/check_tune_log \
-	tests/unit/check_weight_pool \
-	tests/unit/check_winograd \
-	tests/unit/check_wire_scan
+	tests/unit/backend_cpu/check_exec_target \
+	tests/unit/backend_cpu/check_tune_log \
+	tests/unit/backend_ref/check_ref \
+	tests/unit/backend_ref/check_ref_target \
+	tests/unit/base/check_base \
+	tests/unit/base/check_bounds \
+	tests/unit/base/check_dim \
+	tests/unit/base/check_dtype \
+	tests/unit/base/check_hash \
+	tests/unit/base/check_npy \
+	tests/unit/emit/check_depthwise \
+	tests/unit/emit/check_emit \
+	tests/unit/emit/check_emit_machines \
+	tests/unit/emit/check_emit_movement \
+	tests/unit/emit/check_emit_sums \
+	tests/unit/emit/check_gemm \
+	tests/unit/emit/check_math \
+	tests/unit/emit/check_math_f64 \
+	tests/unit/emit/check_product \
+	tests/unit/emit/check_winograd \
+	tests/unit/frontend/check_findings \
+	tests/unit/frontend/check_import_arithmetic \
+	tests/unit/frontend/check_import_b \
+	tests/unit/frontend/check_import_movement \
+	tests/unit/frontend/check_model \
+	tests/unit/frontend/check_part \
+	tests/unit/frontend/check_sizes \
+	tests/unit/frontend/check_tensor \
+	tests/unit/frontend/check_wire_scan \
+	tests/unit/hlo/check_affine \
+	tests/unit/hlo/check_gradient \
+	tests/unit/hlo/check_hlo_text \
+	tests/unit/hlo/check_hlo_verify \
+	tests/unit/hlo/check_hostile_text \
+	tests/unit/hlo/check_passes \
+	tests/unit/hlo/check_same_values \
+	tests/unit/lower/check_lower \
+	tests/unit/plugin/check_profile \
+	tests/unit/plugin/check_session \
+	tests/unit/runtime/check_code_loader \
+	tests/unit/runtime/check_image \
+	tests/unit/runtime/check_thread_pool \
+	tests/unit/runtime/check_weight_pool
 test_programs = \
-	tests/e2e/prog_hostile \
-	tests/e2e/prog_locale \
+	tests/api/prog_locale \
 	tests/fuzz/bytes/prog_fuzz_bytes \
-	tests/hlo/prog_run_pass
+	tests/hlo/prog_run_pass \
+	tests/hostile/prog_hostile
 test_modules = \
-	tests/e2e/module_failing_malloc.la \
-	tests/e2e/module_faulty_backend.la \
-	tests/e2e/module_toy_backend.la
+	tests/api/module_failing_malloc.la \
+	tests/api/module_faulty_backend.la \
+	tests/api/module_toy_backend.la
 test_helper_sources = \
 	tests/fuzz/bytes/mutate.c \
 	tests/fuzz/bytes/targets.c \
 	tests/hlo/same_values.c \
 	tests/target/text_case.c \
 	tests/target/two_targets.c \
-	tests/unit/emit_case.c \
-	tests/unit/kernel_case.c \
-	tests/unit/kernel_test.c
+	tests/unit/emit/emit_case.c \
+	tests/unit/emit/kernel_case.c \
+	tests/unit/emit/kernel_test.c
 script_tests = \
 	tests/abi/test-abi \
 	tests/abi/test-backend-abi \
+	tests/api/test-api-page \
+	tests/api/test-locale \
+	tests/api/test-malloc \
+	tests/api/test-memory-limits \
 	tests/attributes/test-attributes \
 	tests/attributes/test-types \
 	tests/build/test-byte-fuzzers \
@@ -95,18 +99,12 @@ script_tests = \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
 	tests/dynamic/test-dynamic \
-	tests/e2e/test-api-page \
-	tests/e2e/test-bombs \
 	tests/e2e/test-cache \
 	tests/e2e/test-checks \
 	tests/e2e/test-cli \
 	tests/e2e/test-cpus \
 	tests/e2e/test-edges \
-	tests/e2e/test-hostile \
 	tests/e2e/test-light-models \
-	tests/e2e/test-locale \
-	tests/e2e/test-malloc \
-	tests/e2e/test-memory-limits \
 	tests/e2e/test-ocr \
 	tests/e2e/test-ort-cases \
 	tests/e2e/test-ort-ep \
@@ -119,6 +117,8 @@ script_tests = \
 	tests/fuzz/test-fuzz \
 	tests/fuzz/test-planted \
 	tests/hlo/test-run-hlo \
+	tests/hostile/test-bombs \
+	tests/hostile/test-hostile \
 	tests/models/test-models \
 	tests/models/test-models-full \
 	tests/onnxifi/test-caffe2 \
@@ -214,6 +214,13 @@ tests_files = \
 	tests/abi/test-abi \
 	tests/abi/test-backend-abi \
 	tests/allowed-skips \
+	tests/api/api_client.h \
+	tests/api/little_room.h \
+	tests/api/test-api-page \
+	tests/api/test-locale \
+	tests/api/test-malloc \
+	tests/api/test-memory-limits \
+	tests/api/write_model.h \
 	tests/attributes/algebra.py \
 	tests/attributes/attention.py \
 	tests/attributes/cases.py \
@@ -285,16 +292,10 @@ tests_files = \
 	tests/dynamic/sequence_programs.py \
 	tests/dynamic/test-dynamic \
 	tests/e2e/README \
-	tests/e2e/api_client.h \
 	tests/e2e/check_values.py \
 	tests/e2e/compare_ort.py \
 	tests/e2e/edge_values.py \
-	tests/e2e/hostile_more.py \
-	tests/e2e/hostile_sequences.py \
 	tests/e2e/light_models.py \
-	tests/e2e/little_room.h \
-	tests/e2e/make_bombs.py \
-	tests/e2e/make_hostile.py \
 	tests/e2e/ort_cases.py \
 	tests/e2e/ort_dynamic.py \
 	tests/e2e/ort_ep.py \
@@ -306,20 +307,13 @@ tests_files = \
 	tests/e2e/quantized_models.py \
 	tests/e2e/randomize_light.py \
 	tests/e2e/real_models.py \
-	tests/e2e/run_bombs.py \
 	tests/e2e/tensor_files.py \
-	tests/e2e/test-api-page \
-	tests/e2e/test-bombs \
 	tests/e2e/test-cache \
 	tests/e2e/test-checks \
 	tests/e2e/test-cli \
 	tests/e2e/test-cpus \
 	tests/e2e/test-edges \
-	tests/e2e/test-hostile \
 	tests/e2e/test-light-models \
-	tests/e2e/test-locale \
-	tests/e2e/test-malloc \
-	tests/e2e/test-memory-limits \
 	tests/e2e/test-ocr \
 	tests/e2e/test-ort-cases \
 	tests/e2e/test-ort-ep \
@@ -329,7 +323,6 @@ tests_files = \
 	tests/e2e/test-tensor-files \
 	tests/e2e/test-tune \
 	tests/e2e/transformer_models.py \
-	tests/e2e/write_model.h \
 	tests/fetch-data \
 	tests/fuzz/README \
 	tests/fuzz/algorithms.py \
@@ -542,6 +535,13 @@ tests_files = \
 	tests/hlo/transpose_sinking/follow-contraction.expected \
 	tests/hlo/transpose_sinking/sink.expected \
 	tests/hlo/transposed_convolution/phases.expected \
+	tests/hostile/hostile_more.py \
+	tests/hostile/hostile_sequences.py \
+	tests/hostile/make_bombs.py \
+	tests/hostile/make_hostile.py \
+	tests/hostile/run_bombs.py \
+	tests/hostile/test-bombs \
+	tests/hostile/test-hostile \
 	tests/lsan.supp \
 	tests/made-cases \
 	tests/models/README \
@@ -585,14 +585,14 @@ tests_files = \
 	tests/test-operators \
 	tests/test-sources \
 	tests/tsan.supp \
-	tests/unit/build_model.h \
-	tests/unit/compiler_half.h \
-	tests/unit/emit_case.h \
-	tests/unit/import_b_numbers.def \
-	tests/unit/kernel_case.h \
-	tests/unit/kernel_test.h \
-	tests/unit/kernel_texts.h \
-	tests/unit/node_case.h \
+	tests/unit/emit/emit_case.h \
+	tests/unit/emit/kernel_case.h \
+	tests/unit/emit/kernel_test.h \
+	tests/unit/emit/kernel_texts.h \
+	tests/unit/frontend/build_model.h \
+	tests/unit/frontend/import_b_numbers.def \
+	tests/unit/frontend/node_case.h \
+	tests/unit/plugin/compiler_half.h \
 	tests/versions/case.py \
 	tests/versions/cases_control.py \
 	tests/versions/cases_elementwise.py \
@@ -604,16 +604,16 @@ tests_files = \
 	tests/versions/table.py \
 	tests/versions/test-versions \
 	tests/versions/write_cases.py
-tests_e2e_check_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
-tests_e2e_check_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_e2e_check_backend_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
-tests_e2e_check_backend_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_e2e_check_events_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
-tests_e2e_check_events_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_e2e_check_hostile_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
-tests_e2e_check_hostile_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_e2e_check_memory_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
-tests_e2e_check_memory_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_api_check_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_api_check_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_api_check_backend_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_api_check_backend_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_api_check_events_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_api_check_events_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_api_check_hostile_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_api_check_hostile_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_api_check_memory_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_api_check_memory_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_onnxifi_check_foxi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_onnxifi_check_foxi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_onnxifi_check_onnxifi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
@@ -638,106 +638,106 @@ tests_target_check_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_verify_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_verify_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_affine_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_affine_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_base_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_base_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_bounds_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_bounds_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_code_loader_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_code_loader_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_depthwise_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_depthwise_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_dim_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_dim_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_dtype_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_dtype_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_emit_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_emit_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_emit_machines_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_emit_machines_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_emit_movement_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_emit_movement_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_emit_sums_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_emit_sums_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_exec_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_exec_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_findings_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_findings_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_gemm_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_gemm_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_gradient_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_gradient_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_hash_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_hash_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_hlo_text_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_hlo_text_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_hlo_verify_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_hlo_verify_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_hostile_text_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_hostile_text_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_image_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_image_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_import_arithmetic_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_import_arithmetic_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_import_b_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_import_b_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_import_movement_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_import_movement_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_lower_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_lower_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_math_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_math_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_math_f64_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_math_f64_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_model_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_model_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_npy_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_npy_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_part_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_part_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_passes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_passes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_product_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_product_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_profile_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_profile_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_ref_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_ref_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_ref_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_ref_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_same_values_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_same_values_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_session_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_session_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_sizes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_tensor_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_tensor_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_thread_pool_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_thread_pool_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_tune_log_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_tune_log_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_weight_pool_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_weight_pool_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_winograd_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_winograd_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_check_wire_scan_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_check_wire_scan_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_e2e_prog_hostile_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
-tests_e2e_prog_hostile_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_e2e_prog_locale_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
-tests_e2e_prog_locale_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_backend_cpu_check_exec_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_backend_cpu_check_exec_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_backend_cpu_check_tune_log_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_backend_cpu_check_tune_log_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_backend_ref_check_ref_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_backend_ref_check_ref_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_backend_ref_check_ref_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_backend_ref_check_ref_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_base_check_base_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_base_check_base_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_base_check_bounds_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_base_check_bounds_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_base_check_dim_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_base_check_dim_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_base_check_dtype_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_base_check_dtype_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_base_check_hash_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_base_check_hash_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_base_check_npy_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_base_check_npy_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_depthwise_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_depthwise_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_emit_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_emit_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_emit_machines_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_emit_machines_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_emit_movement_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_emit_movement_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_emit_sums_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_emit_sums_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_gemm_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_gemm_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_math_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_math_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_math_f64_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_math_f64_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_product_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_product_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_winograd_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_winograd_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_frontend_check_findings_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_frontend_check_findings_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_frontend_check_import_arithmetic_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_frontend_check_import_arithmetic_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_frontend_check_import_b_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_frontend_check_import_b_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_frontend_check_import_movement_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_frontend_check_import_movement_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_frontend_check_model_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_frontend_check_model_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_frontend_check_part_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_frontend_check_part_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_frontend_check_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_frontend_check_sizes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_frontend_check_tensor_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_frontend_check_tensor_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_frontend_check_wire_scan_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_frontend_check_wire_scan_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_hlo_check_affine_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_hlo_check_affine_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_hlo_check_gradient_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_hlo_check_gradient_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_hlo_check_hlo_text_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_hlo_check_hlo_text_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_hlo_check_hlo_verify_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_hlo_check_hlo_verify_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_hlo_check_hostile_text_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_hlo_check_hostile_text_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_hlo_check_passes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_hlo_check_passes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_hlo_check_same_values_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_hlo_check_same_values_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_lower_check_lower_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_lower_check_lower_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_plugin_check_profile_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_plugin_check_profile_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_plugin_check_session_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_plugin_check_session_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_runtime_check_code_loader_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_runtime_check_code_loader_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_runtime_check_image_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_runtime_check_image_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_runtime_check_thread_pool_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_runtime_check_thread_pool_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_runtime_check_weight_pool_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_runtime_check_weight_pool_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_api_prog_locale_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_api_prog_locale_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_fuzz_bytes_prog_fuzz_bytes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_fuzz_bytes_prog_fuzz_bytes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_hlo_prog_run_pass_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_hlo_prog_run_pass_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_e2e_module_failing_malloc_la_SOURCES = tests/e2e/module_failing_malloc.c
-tests_e2e_module_failing_malloc_la_LDFLAGS = $(FLAGS_OF_MODULES)
-tests_e2e_module_failing_malloc_la_LIBADD = $(LIBS_OF_MODULES)
-tests_e2e_module_faulty_backend_la_SOURCES = tests/e2e/module_faulty_backend.c
-tests_e2e_module_faulty_backend_la_LDFLAGS = $(FLAGS_OF_MODULES)
-tests_e2e_module_faulty_backend_la_LIBADD = $(LIBS_OF_MODULES)
-tests_e2e_module_toy_backend_la_SOURCES = tests/e2e/module_toy_backend.c
-tests_e2e_module_toy_backend_la_LDFLAGS = $(FLAGS_OF_MODULES)
-tests_e2e_module_toy_backend_la_LIBADD = $(LIBS_OF_MODULES)
+tests_hostile_prog_hostile_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_hostile_prog_hostile_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_api_module_failing_malloc_la_SOURCES = tests/api/module_failing_malloc.c
+tests_api_module_failing_malloc_la_LDFLAGS = $(FLAGS_OF_MODULES)
+tests_api_module_failing_malloc_la_LIBADD = $(LIBS_OF_MODULES)
+tests_api_module_faulty_backend_la_SOURCES = tests/api/module_faulty_backend.c
+tests_api_module_faulty_backend_la_LDFLAGS = $(FLAGS_OF_MODULES)
+tests_api_module_faulty_backend_la_LIBADD = $(LIBS_OF_MODULES)
+tests_api_module_toy_backend_la_SOURCES = tests/api/module_toy_backend.c
+tests_api_module_toy_backend_la_LDFLAGS = $(FLAGS_OF_MODULES)
+tests_api_module_toy_backend_la_LIBADD = $(LIBS_OF_MODULES)

@@ -6,7 +6,7 @@
 
 #include "backend_ref/eval.h"
 #include "base/hash.h"
-#include "hlo/cost.h"
+#include "hlo/analysis/cost.h"
 #include "verify/evaluate.h"
 
 /* --- tolerances --- */

@@ -2,7 +2,7 @@
  * same operands.
  *
  * What is compared is one instruction (which may be a fusion), so errors do not add up over a model.  An
- * array that only exact operations make (hlo/ops.def) must be equal.  Any other element may differ by
+ * array that only exact operations make (hlo/ir/ops.def) must be equal.  Any other element may differ by
  *
  *   u * (16 + 2 n) * |reference|                 for n operations, and in addition
  *   s * (128 + 4 sqrt(k)) * largest |reference|  behind sums of k terms, in any order (Winograd's algorithm
@@ -18,8 +18,8 @@
 #ifndef VERIFY_COMPARE_H
 #define VERIFY_COMPARE_H
 
-#include "base/literal.h"
-#include "hlo/ir.h"
+#include "base/tensor/literal.h"
+#include "hlo/ir/ir.h"
 
 typedef struct verify_difference {
   uint32_t result;                    /* of the instruction; the first with a difference */

@@ -2,7 +2,7 @@
 #ifndef VERIFY_EVALUATE_H
 #define VERIFY_EVALUATE_H
 
-#include "hlo/ir.h"
+#include "hlo/ir/ir.h"
 
 /* What is done to the results of each instruction, once they are computed, before others read them. */
 typedef struct verify_change {

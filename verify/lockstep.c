@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "backend_ref/eval.h"
-#include "hlo/in_place_update.h"
-#include "hlo/sorted_front.h"
+#include "hlo/analysis/in_place_update.h"
+#include "hlo/analysis/sorted_front.h"
 #include "verify/evaluate.h"
 
 /* --- the values of a computation, each in memory of its own until its last use --- */

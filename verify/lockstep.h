@@ -7,7 +7,7 @@
 #ifndef VERIFY_LOCKSTEP_H
 #define VERIFY_LOCKSTEP_H
 
-#include "runtime/executable.h"
+#include "runtime/exec/executable.h"
 #include "verify/compare.h"
 
 typedef struct verify_lockstep {

@@ -2,7 +2,7 @@
 #ifndef VERIFY_OUTLINE_H
 #define VERIFY_OUTLINE_H
 
-#include "hlo/ir.h"
+#include "hlo/ir/ir.h"
 
 /* A module whose results are those of `i`.  What `i` reads, up to `depth` instructions back, comes with it;
  * constants do always. What these read are the module's parameters: their values are copied from values[],

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "backend_ref/eval.h"
-#include "hlo/text.h"
+#include "hlo/text/text.h"
 #include "verify/evaluate.h"
 #include "verify/outline.h"
 #include "verify/program.h"

@@ -3,7 +3,7 @@
 #ifndef VERIFY_PROGRAM_H
 #define VERIFY_PROGRAM_H
 
-#include "runtime/executable.h"
+#include "runtime/exec/executable.h"
 #include "verify/compare.h"
 #include "verify/verify.h"
 

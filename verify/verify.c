@@ -6,7 +6,7 @@
 
 #include "backend_ref/eval.h"
 #include "base/hash.h"
-#include "hlo/text.h"
+#include "hlo/text/text.h"
 #include "verify/lockstep.h"
 #include "verify/outline.h"
 #include "verify/passes.h"

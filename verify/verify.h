@@ -9,8 +9,8 @@
 #ifndef VERIFY_VERIFY_H
 #define VERIFY_VERIFY_H
 
-#include "hlo/ir.h"
-#include "runtime/target.h"
+#include "hlo/ir/ir.h"
+#include "runtime/program/target.h"
 
 typedef struct verify_options {
   const rt_backend *backend;

@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/npy.h"
-#include "hlo/text.h"
+#include "base/tensor/npy.h"
+#include "hlo/text/text.h"
 
 const char *verify_difference_text(arena *a, const verify_difference *d) {
   return arena_printf(a,

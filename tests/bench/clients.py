@@ -34,7 +34,7 @@ def build(name, patterns, options):
 
 def build_client():
     return build("client", ["client.c", "client.h", "engine_*.c"],
-                 ["-O2", "-I" + os.path.join(HERE, "../../plugin"), "-ldl"])
+                 ["-O2", "-I" + os.path.join(HERE, "../../plugin/api"), "-ldl"])
 
 
 def library(engine):

@@ -2,15 +2,15 @@
 
 from faults import ALGORITHMS, fault
 
-ELEMENTWISE, ATTENTION, DEPTHWISE = "emit/elementwise.c", "emit/attention_kernel.c", "emit/depthwise.c"
-MOVEMENT, REDUCE, PRODUCT = "emit/movement.c", "emit/reduce.c", "emit/product_kernel.c"
+ELEMENTWISE, ATTENTION, DEPTHWISE = "emit/element/elementwise.c", "emit/contraction/attention_kernel.c", "emit/contraction/depthwise.c"
+MOVEMENT, REDUCE, PRODUCT = "emit/element/movement.c", "emit/element/reduce.c", "emit/contraction/product_kernel.c"
 
 FAULTS = [
     fault(
         "tail-short",
         "the last element behind the vectors is left out",
         (
-            "emit/kernel.c",
+            "emit/kernel/kernel.c",
             "emit_select(ir, last, emit_i64(ir, n->inner), emit_i64(ir, whole))",
             "emit_select(ir, last, emit_i64(ir, n->inner - 1), emit_i64(ir, whole))",
         ),
@@ -19,7 +19,7 @@ FAULTS = [
         "window-padding",
         "windows see zeros in the padding, also those that look for the largest",
         (
-            "emit/window.c",
+            "emit/element/window.c",
             "g->outside = emit_acc_value(e->w, reducer_of(g), t, held);",
             "g->outside = (emit_pair){LLVMConstNull(emit_register_type(e->w, t)), held.im};",
         ),
@@ -28,7 +28,7 @@ FAULTS = [
         "fusion-stores-early",
         "a result is stored before the next one has read what lies there",
         (
-            "emit/kernel.c",
+            "emit/kernel/kernel.c",
             "values[k] = emit_value(e, w->roots[k], emit_index_reshape(&e->x, at, s->rank, s->dims));",
             "values[k] = emit_value(e, w->roots[k], emit_index_reshape(&e->x, at, s->rank, s->dims)); "
             "emit_store(e, w->results[k], hlo_type(w->roots[k]), emit_index_linear(&e->x, at), values[k], "
@@ -57,7 +57,7 @@ FAULTS = [
         "scan-direction",
         "exclusive sums from the end run from the start",
         (
-            "emit/update.c",
+            "emit/kernel/update.c",
             "backward = «hlo_int(i, HLO_ATTR_BACKWARD)»;",
             "hlo_int(i, HLO_ATTR_BACKWARD) && !exclusive",
         ),
@@ -66,7 +66,7 @@ FAULTS = [
         "index-clamp",
         "indices are held below the last place",
         (
-            "emit/element.c",
+            "emit/element/element.c",
             'emit_intrinsic2(e->w, "llvm.smin", n, emit_i(n, limit))',
             'emit_intrinsic2(e->w, "llvm.smin", n, emit_i(n, limit > 1 ? limit - 1 : limit))',
         ),
@@ -75,7 +75,7 @@ FAULTS = [
         "group-offset",
         "groups of a convolution begin one channel apart",
         (
-            "emit/contract.c",
+            "emit/element/contract.c",
             "emit_pos_scale(&e->x, group, kernel->dims[1])",
             "emit_pos_scale(&e->x, group, kernel->dims[1] > 1 ? 1 : kernel->dims[1])",
         ),
@@ -115,7 +115,7 @@ FAULTS = [
     fault(
         "winograd-height",
         "rows of a patch end where its columns do",
-        ("emit/winograd_transform.c", "«number(g, g->p->in[d])») : NULL", "number(g, g->p->in[1])"),
+        ("emit/contraction/winograd_transform.c", "«number(g, g->p->in[d])») : NULL", "number(g, g->p->in[1])"),
     ),
     fault(
         "depthwise-border",
@@ -145,7 +145,7 @@ FAULTS = [
     fault(
         "row-end",
         "a row's last vector leaves out the first of its elements that are left",
-        ("emit/reduction_loop.c", "LLVMConstInt(w->i1, k >= seen, false)", "LLVMConstInt(w->i1, k > seen, false)"),
+        ("emit/element/reduction_loop.c", "LLVMConstInt(w->i1, k >= seen, false)", "LLVMConstInt(w->i1, k > seen, false)"),
     ),
     fault(
         "pad-behind",

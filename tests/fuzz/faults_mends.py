@@ -3,7 +3,7 @@
 from faults import ALGORITHMS, fault
 
 RESIDUAL = (
-    "backend_cpu/compile_lower.c",
+    "backend_cpu/lower/lower.c",
     "return is_only_residual(p, i->operands[operand]);",
     "return p->sum.def && hlo_value_equal(p->sum, i->operands[operand]);",
 )
@@ -19,15 +19,15 @@ FAULTS = [
         "the same, and no check looks at the buffers",
         RESIDUAL,
         ("lower/lower.c", "TRY(hlo_check_overlaps(a, m, rules, c.buffers));", ";"),
-        ("runtime/executable.c", "TRY(check_overlaps(t));", ";"),
+        ("runtime/exec/executable.c", "TRY(check_overlaps(t));", ";"),
     ),
     fault(
         "attention-operands",
         "what attention reads may be what its fusion makes a copy of",
-        ("hlo/attention.c", "«i->op == HLO_TRANSPOSE || i->op == HLO_BROADCAST»;", "i->op == HLO_TRANSPOSE"),
-        ("hlo/attention.c", "if («!hlo_is_free(v.def)») {\n      shown", "1"),
+        ("hlo/analysis/attention.c", "«i->op == HLO_TRANSPOSE || i->op == HLO_BROADCAST»;", "i->op == HLO_TRANSPOSE"),
+        ("hlo/analysis/attention.c", "if («!hlo_is_free(v.def)») {\n      shown", "1"),
         (
-            "hlo/attention.c",
+            "hlo/analysis/attention.c",
             "a->q.def->op == HLO_PARAMETER && a->k.def->op == HLO_PARAMETER && a->v.def->op == HLO_PARAMETER",
             "1",
         ),
@@ -36,7 +36,7 @@ FAULTS = [
         "misread-arrays",
         "the library's convolution by matrix products is given arrays of the result's shape",
         (
-            "backend_cpu/exec_onednn_primitive.c",
+            "backend_cpu/runtime/onednn_primitive.c",
             "return found && c->g.channels_last;",
             "return false;",
         ),
@@ -46,7 +46,7 @@ FAULTS = [
         "pool-larger-window",
         "with ceil_mode a window that is larger than the image is refused",
         (
-            "frontend/import_pool.c",
+            "frontend/ops/nn/pool.c",
             "enough[k] = starts && extent > in[k] ? extent : in[k];",
             "enough[k] = in[k];",
         ),
@@ -54,11 +54,11 @@ FAULTS = [
     fault(
         "prelu-slope",
         "a slope of more dimensions than x is refused",
-        ("frontend/import_activation.c", "more <= 0 || shape_product(s, 0, more) != 1", "1"),
+        ("frontend/ops/math/activation.c", "more <= 0 || shape_product(s, 0, more) != 1", "1"),
     ),
     fault(
         "rotary-one-batch",
         "caches of one batch for all are refused",
-        ("frontend/import_attention.c", "dims[0] = s->dims[0] == 1 ? 1 : r->batch;", "dims[0] = r->batch;"),
+        ("frontend/ops/nn/attention.c", "dims[0] = s->dims[0] == 1 ? 1 : r->batch;", "dims[0] = r->batch;"),
     ),
 ]

@@ -2,9 +2,9 @@
 
 from faults import fault
 
-MOVE, MOTION, LAYOUT = "hlo/simplify_move.c", "hlo/pass_transpose_sinking.c", "hlo/pass_layout.c"
-ARITH, NORM, INTEGERS = "hlo/simplify_arith.c", "hlo/pass_batch_norm.c", "hlo/pass_qdq_fusion.c"
-PHASES, MATRICES, PLACES = "hlo/pass_transposed_convolution.c", "hlo/pass_dot_canonicalization.c", "hlo/pass_concat_in_place.c"
+MOVE, MOTION, LAYOUT = "hlo/passes/simplify/move.c", "hlo/passes/transpose_sinking.c", "hlo/passes/layout.c"
+ARITH, NORM, INTEGERS = "hlo/passes/simplify/arith.c", "hlo/passes/batch_norm.c", "hlo/passes/qdq_fusion.c"
+PHASES, MATRICES, PLACES = "hlo/passes/transposed_convolution.c", "hlo/passes/dot_canonicalization.c", "hlo/passes/concat_in_place.c"
 
 FAULTS = [
     fault(
@@ -30,7 +30,7 @@ FAULTS = [
         "recurrence-direction",
         "the second direction of a bidirectional recurrence runs forwards",
         (
-            "hlo/composite_recurrence.c",
+            "hlo/ir/composite_recurrence.c",
             "l.reverse = d == 1 || r->direction == HLO_DIR_REVERSE;",
             "l.reverse = r->direction == HLO_DIR_REVERSE;",
         ),
@@ -39,11 +39,11 @@ FAULTS = [
         "cse-attribute",
         "equal instructions may have other lists of numbers",
         (
-            "hlo/ir.c",
+            "hlo/ir/ir.c",
             "return a->n == b->n && (!a->n || memcmp(a->ints, b->ints, a->n * sizeof *a->ints) == 0);",
             "return a->n == b->n;",
         ),
-        ("hlo/ir.c", "return hash_bytes(v->ints, v->n * sizeof *v->ints, h);", "return hash_mix(h, v->n);"),
+        ("hlo/ir/ir.c", "return hash_bytes(v->ints, v->n * sizeof *v->ints, h);", "return hash_mix(h, v->n);"),
     ),
     fault(
         "norm-shift-unscaled",

@@ -2,8 +2,8 @@
 
 from faults import ALGORITHMS, SAVED, THREADS, fault
 
-BUFFERS, CONTRACTION, CONV = "hlo/buffers.c", "backend_cpu/compile_contraction.c", "frontend/import_conv.c"
-LOWER, NORM = "backend_cpu/compile_lower.c", "frontend/import_norm.c"
+BUFFERS, CONTRACTION, CONV = "hlo/schedule/buffers.c", "backend_cpu/algorithms/contraction.c", "frontend/ops/nn/conv.c"
+LOWER, NORM = "backend_cpu/lower/lower.c", "frontend/ops/math/norm.c"
 
 FAULTS = [
     fault(
@@ -19,19 +19,19 @@ FAULTS = [
     fault(
         "image-offset",
         "saved buffers lose a bit of their offsets",
-        ("runtime/image.c", "rt_put_i64(out, b->offset);", "rt_put_i64(out, b->offset & ~(int64_t)64);"),
+        ("runtime/program/image.c", "rt_put_i64(out, b->offset);", "rt_put_i64(out, b->offset & ~(int64_t)64);"),
         runs=SAVED,
     ),
     fault(
         "branches-exchanged",
         "a condition that holds takes the other branch",
-        ("runtime/control.c", "branch = !branch;", "branch = branch != 0;"),
+        ("runtime/exec/control.c", "branch = !branch;", "branch = branch != 0;"),
     ),
     fault(
         "pads-in-pairs",
         "windows are padded at the end as at the beginning",
         (
-            "frontend/import_nn.c",
+            "frontend/import/import_helpers.c",
             "«explicit_pads ? pads[spatial + k] : 0»;",
             "explicit_pads ? pads[k] : 0",
         ),
@@ -113,7 +113,7 @@ FAULTS = [
     fault(
         "shuffle-axes",
         "DepthToSpace exchanges height and width of its blocks",
-        ("frontend/import_shape.c", "«(int64_t[]){0, 1, 4, 2, 5, 3}», to)", "(int64_t[]){0, 1, 4, 3, 5, 2}"),
+        ("frontend/ops/array/shape.c", "«(int64_t[]){0, 1, 4, 2, 5, 3}», to)", "(int64_t[]){0, 1, 4, 3, 5, 2}"),
     ),
     fault(
         "norm-epsilon",
@@ -124,7 +124,7 @@ FAULTS = [
         "pool-counts",
         "means at the end of the image count what lies beyond it",
         (
-            "frontend/import_pool.c",
+            "frontend/ops/nn/pool.c",
             "end = «p->in[k] + (include_pad ? w->high[k] : 0)»;",
             "p->in[k] + w->high[k]",
         ),
@@ -133,7 +133,7 @@ FAULTS = [
         "slice-backwards",
         "a slice that runs backwards by steps ends at the wrong element",
         (
-            "frontend/import_slice.c",
+            "frontend/ops/array/slice.c",
             "(slice_dim){start - last, start + 1, stride, true}",
             "(slice_dim){end + 1, start + 1, stride, true}",
         ),
@@ -141,6 +141,6 @@ FAULTS = [
     fault(
         "old-softmax",
         "Softmax before version 13 is over one dimension",
-        ("frontend/import_softmax.c", "if («n->since < 13») {", "n->since < 11"),
+        ("frontend/ops/math/softmax.c", "if («n->since < 13») {", "n->since < 11"),
     ),
 ]

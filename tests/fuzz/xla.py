@@ -1,4 +1,4 @@
-"""xla.py: onnx-xla through its C API (plugin/onnx-xla.h), so that thousands of models run in one process."""
+"""xla.py: onnx-xla through its C API (plugin/api/onnx-xla.h), so that thousands of models run in one process."""
 
 import ctypes
 import os

@@ -9,9 +9,9 @@
 #include <time.h>
 
 #include "backend_ref/eval.h"
-#include "hlo/pass.h"
-#include "hlo/text.h"
-#include "hlo/verify.h"
+#include "hlo/passes/pass.h"
+#include "hlo/text/text.h"
+#include "hlo/text/verify.h"
 #include "tests/hlo/same_values.h"
 
 static char *read_file(const char *path, size_t *n) {

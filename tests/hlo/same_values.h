@@ -2,7 +2,7 @@
 #ifndef TESTS_HLO_SAME_VALUES_H
 #define TESTS_HLO_SAME_VALUES_H
 
-#include "hlo/ir.h"
+#include "hlo/ir/ir.h"
 
 /* How close floats must be.  Everything else, infinities, NaNs and the signs of zeros included, must be the same. */
 typedef enum same_floats {

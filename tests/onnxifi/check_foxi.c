@@ -1,5 +1,5 @@
 /* check_foxi.c - libfoxi-xla.so as Caffe2 and Glow call it.  What is declared here was written from foxi's documented layout, not
- * from plugin/foxi.h, which must agree with it. */
+ * from plugin/onnxifi/foxi.h, which must agree with it. */
 #include <check.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../e2e/write_model.h"
+#include "../api/write_model.h"
 #include "../suite.h"
 
 /* --- the ABI --- */

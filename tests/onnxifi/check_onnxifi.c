@@ -3,8 +3,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../e2e/little_room.h"
-#include "../e2e/write_model.h"
+#include "../api/little_room.h"
+#include "../api/write_model.h"
 #include "../suite.h"
 #include "onnxifi_client.h"
 

@@ -2,7 +2,7 @@
  * released in any order, stale handles.  Meant for TSan and ASan, too. */
 #include <pthread.h>
 
-#include "../e2e/write_model.h"
+#include "../api/write_model.h"
 #include "../suite.h"
 #include "onnxifi_client.h"
 

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend_cpu/compile_lower.h"
-#include "backend_cpu/exec_target.h"
+#include "backend_cpu/lower/lower.h"
+#include "backend_cpu/runtime/target.h"
 #include "backend_ref/eval.h"
 #include "base/hash.h"
-#include "hlo/text.h"
-#include "runtime/executable.h"
-#include "runtime/thread_pool.h"
+#include "hlo/text/text.h"
+#include "runtime/exec/executable.h"
+#include "runtime/host/thread_pool.h"
 #include "tests/suite.h"
 #include "tests/target/text_case.h"
 

@@ -9,13 +9,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "backend_cpu/compile_target.h"
-#include "backend_cpu/exec_target.h"
+#include "backend_cpu/compile/target.h"
+#include "backend_cpu/runtime/target.h"
 #include "backend_ref/target.h"
-#include "hlo/text.h"
-#include "runtime/executable.h"
-#include "runtime/image.h"
-#include "runtime/thread_pool.h"
+#include "hlo/text/text.h"
+#include "runtime/exec/executable.h"
+#include "runtime/program/image.h"
+#include "runtime/host/thread_pool.h"
 #include "tests/suite.h"
 
 static arena *a;

@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend_cpu/compile_target.h"
-#include "backend_cpu/exec_target.h"
+#include "backend_cpu/compile/target.h"
+#include "backend_cpu/runtime/target.h"
 #include "backend_ref/eval.h"
-#include "hlo/text.h"
-#include "runtime/executable.h"
-#include "runtime/thread_pool.h"
-#include "runtime/weight_pool.h"
-#include "tests/unit/kernel_test.h"
+#include "hlo/text/text.h"
+#include "runtime/exec/executable.h"
+#include "runtime/host/thread_pool.h"
+#include "runtime/program/weight_pool.h"
+#include "tests/unit/emit/kernel_test.h"
 
 enum { MOST = 10, N_COUNTS = 5, RUNS = 2 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "backend_ref/eval.h"
-#include "hlo/text.h"
+#include "hlo/text/text.h"
 #include "tests/suite.h"
 #include "tests/target/two_targets.h"
 

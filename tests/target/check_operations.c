@@ -254,7 +254,7 @@ START_TEST(windows) {
 }
 END_TEST
 
-/* Windows that slide along rows (emit/pooling.c), dims and geometry of the last three dimensions; 1 more outside. */
+/* Windows that slide along rows (emit/kernel/pooling.c), dims and geometry of the last three dimensions; 1 more outside. */
 typedef struct sliding {
   int64_t n[3], window[3], stride[3], low[3], high[3], hole[3];
 } sliding;

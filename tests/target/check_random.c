@@ -2,12 +2,12 @@
  *
  * Seeds are fixed, so nothing here depends on luck.  Bounds are those that a sound generator misses once in 1.7 million
  * seeds, 5 standard deviations of what is estimated; N draws each. */
-#include "backend_cpu/compile_target.h"
-#include "backend_cpu/exec_target.h"
+#include "backend_cpu/compile/target.h"
+#include "backend_cpu/runtime/target.h"
 #include "backend_ref/target.h"
-#include "runtime/executable.h"
+#include "runtime/exec/executable.h"
 #include "tests/suite.h"
-#include "tests/unit/node_case.h"
+#include "tests/unit/frontend/node_case.h"
 
 enum { N = 200000, CPU = 0, REF = 1 };
 
@@ -234,7 +234,7 @@ START_TEST(normal) {
 }
 END_TEST
 
-/* Normals are no exact operation (log, cos), but from the same bits: f32 differs by what emit/math.h states of both, times
+/* Normals are no exact operation (log, cos), but from the same bits: f32 differs by what emit/llvm/math.h states of both, times
  * the largest radius, 6.7. */
 START_TEST(normals_agree) {
   Onnx__ModelProto *m = generator("RandomNormal", "shape=[200000]");

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend_cpu/compile_target.h"
+#include "backend_cpu/compile/target.h"
 #include "backend_ref/eval.h"
-#include "hlo/text.h"
+#include "hlo/text/text.h"
 #include "tests/target/text_case.h"
 
 /* --- clusters: the shapes of real networks in small --- */

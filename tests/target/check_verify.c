@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend_cpu/compile_target.h"
-#include "backend_cpu/exec_target.h"
+#include "backend_cpu/compile/target.h"
+#include "backend_cpu/runtime/target.h"
 #include "backend_ref/eval.h"
-#include "hlo/text.h"
-#include "runtime/executable.h"
+#include "hlo/text/text.h"
+#include "runtime/exec/executable.h"
 #include "tests/suite.h"
 #include "verify/verify.h"
 

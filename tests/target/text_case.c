@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "backend_ref/eval.h"
-#include "hlo/text.h"
+#include "hlo/text/text.h"
 
 typedef struct trial {
   const char *text;

@@ -4,7 +4,7 @@
 #define TESTS_TARGET_TEXT_CASE_H
 
 #include "tests/target/two_targets.h"
-#include "tests/unit/kernel_test.h"
+#include "tests/unit/emit/kernel_test.h"
 
 /* Attributes of dots and convolutions; lists are given without their brackets. */
 #define DOT_OF(lhs_batch, rhs_batch, lhs, rhs) \

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "backend_cpu/compile_target.h"
-#include "backend_cpu/exec_target.h"
+#include "backend_cpu/compile/target.h"
+#include "backend_cpu/runtime/target.h"
 #include "backend_ref/eval.h"
-#include "runtime/executable.h"
-#include "runtime/thread_pool.h"
+#include "runtime/exec/executable.h"
+#include "runtime/host/thread_pool.h"
 
 const variant variants[N_VARIANTS] = {
     {"native", "native", 0, 2, true}, {"16 lanes", "native", 16, 1, false}, {"8 lanes", "native", 8, 1, false},

@@ -2,8 +2,8 @@
 #ifndef TESTS_TARGET_TWO_TARGETS_H
 #define TESTS_TARGET_TWO_TARGETS_H
 
-#include "base/literal.h"
-#include "hlo/ir.h"
+#include "base/tensor/literal.h"
+#include "hlo/ir/ir.h"
 
 typedef struct variant {
   const char *name, *cpu;

@@ -1,4 +1,4 @@
-"""table.py: the rows of frontend/onnx_ops.def, as the tests of operator versions see them."""
+"""table.py: the rows of frontend/import/onnx_ops.def, as the tests of operator versions see them."""
 import os
 import re
 from collections import defaultdict

@@ -1,6 +1,6 @@
 """write_cases.py FOLDER: writes the cases of old (and new) operator versions below FOLDER, as `onnx-xla test` wants them.
 
-Fails where a row of frontend/onnx_ops.def that is not the newest of its operator, or that ONNX took back, has none, unless the file `exceptions` has the
+Fails where a row of frontend/import/onnx_ops.def that is not the newest of its operator, or that ONNX took back, has none, unless the file `exceptions` has the
 reason, and where a description holds for no version or cannot be written."""
 import importlib
 import glob

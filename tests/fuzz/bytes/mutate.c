@@ -336,7 +336,7 @@ size_t mutate_text(uint8_t *bytes, size_t size, size_t most, uint64_t seed) {
   return size;
 }
 
-/* --- .oxla (the layout stands in runtime/image.c) --- */
+/* --- .oxla (the layout stands in runtime/program/image.c) --- */
 
 static uint64_t get64(const uint8_t *p) {
   uint64_t v;

@@ -9,14 +9,14 @@
 
 #include "backend_ref/eval.h"
 #include "backend_ref/target.h"
-#include "base/npy.h"
-#include "frontend/import.h"
-#include "frontend/model.h"
-#include "frontend/tensor.h"
-#include "hlo/pass.h"
-#include "hlo/text.h"
-#include "runtime/executable.h"
-#include "runtime/image.h"
+#include "base/tensor/npy.h"
+#include "frontend/import/import.h"
+#include "frontend/model/model.h"
+#include "frontend/model/tensor.h"
+#include "hlo/passes/pass.h"
+#include "hlo/text/text.h"
+#include "runtime/exec/executable.h"
+#include "runtime/program/image.h"
 #include "tests/fuzz/bytes/mutate.h"
 
 enum {

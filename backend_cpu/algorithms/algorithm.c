@@ -1,0 +1,133 @@
+#include "backend_cpu/algorithms/algorithm.h"
+
+#include <string.h>
+
+#include "hlo/analysis/quantized.h"
+
+const cpu_algorithm *const cpu_algorithms[] = {&cpu_library_algorithm, &cpu_gemm_algorithm, &cpu_kernel_algorithm,
+                                               &cpu_winograd_algorithm, &cpu_reduced_precision_algorithm, &cpu_depthwise_algorithm};
+const uint32_t cpu_n_algorithms = sizeof cpu_algorithms / sizeof *cpu_algorithms;
+
+/* --- problems --- */
+
+/* The operand of `i` that the contraction reads as operand number k, behind views, and that is read nowhere else; -1: there
+ * is none, or the fusion changes it. */
+static int32_t operand_of(const hlo_instr *i, const hlo_instr *contraction, uint32_t k) {
+  hlo_value v = contraction->operands[k];
+  hlo_quantized_weights small;
+  if (i == contraction) {
+    return hlo_value_equal(v, i->operands[1 - k]) ? -1 : (int32_t)k;
+  }
+  v = k == 1 && hlo_quantized_weights_of(contraction, &small) ? small.q : v;
+  while (v.def->op == HLO_RESHAPE && v.def->n_uses == 1) {
+    v = v.def->operands[0];
+  }
+  return v.def->op == HLO_PARAMETER && v.def->n_uses == 1 ? (int32_t)hlo_int(v.def, HLO_ATTR_INDEX) : -1;
+}
+
+bool cpu_problem_of(const hlo_instr *i, uint32_t threads, const emit_target *target, cpu_problem *out) {
+  const hlo_instr *c = cpu_find_contraction(i);
+  if (!c) {
+    return false;
+  }
+  *out = (cpu_problem){.instr = i, .contraction = c, .lhs = operand_of(i, c, 0), .weights = operand_of(i, c, 1),
+                       .multiplications = cpu_multiplications(c), .threads = threads ? threads : 1, .target = target};
+  out->constant_weights = out->weights >= 0 && hlo_literal(i->operands[out->weights]);
+  return true;
+}
+
+double cpu_shared(double nanoseconds, uint32_t threads) {
+  double worth = nanoseconds / 6000, most = worth < threads ? worth : threads;
+  return most > 1 ? nanoseconds / most : nanoseconds;
+}
+
+/* --- offers --- */
+
+static int by_estimate(const void *a, const void *b) {
+  double x = ((const cpu_config *)a)->estimate, y = ((const cpu_config *)b)->estimate;
+  return x < y ? -1 : x > y;
+}
+
+/* Insertion: few, and those of equal guess keep their order. */
+static void sort_configs(uint32_t n, cpu_config *configs) {
+  for (uint32_t k = 1; k < n; k++) {
+    cpu_config moved = configs[k];
+    uint32_t to = k;
+    for (; to > 0 && by_estimate(&configs[to - 1], &moved) > 0; to--) {
+      configs[to] = configs[to - 1];
+    }
+    configs[to] = moved;
+  }
+}
+
+uint32_t cpu_list_configs(arena *a, const cpu_problem *p, cpu_config **out) {
+  cpu_config of_one[CPU_MAX_CONFIGS_OF_ONE], *configs = NULL;
+  uint32_t n = 0, cap = 0;
+  for (uint32_t c = 0; c < cpu_n_algorithms; c++) {
+    memset(of_one, 0, sizeof of_one);
+    uint32_t found = cpu_algorithms[c]->list_configs(a, p, CPU_MAX_CONFIGS_OF_ONE, of_one);
+    for (uint32_t k = 0; k < found; k++) {
+      of_one[k].algorithm = cpu_algorithms[c];
+      *ARENA_PUSH(a, configs, n, cap) = of_one[k];
+    }
+  }
+  sort_configs(n, configs);
+  *out = configs;
+  return n;
+}
+
+const char *cpu_config_name(arena *a, const cpu_config *c) {
+  return *c->name ? arena_printf(a, "%s:%s", c->algorithm->name, c->name) : c->algorithm->name;
+}
+
+status cpu_plan_build(arena *a, const cpu_problem *p, const cpu_config *config, cpu_plan **out) {
+  cpu_plan *plan = ARENA_NEW(a, cpu_plan);
+  plan->config = *config;
+  plan->why = arena_printf(a, "guessed %.2f us", config->estimate * 1e-3);
+  *out = plan;
+  return config->algorithm->build(a, p, config, plan);
+}
+
+status cpu_best_estimate(arena *a, const cpu_problem *p, cpu_plan **out) {
+  cpu_config *configs;
+  uint32_t n = cpu_list_configs(a, p, &configs);
+  *out = NULL;
+  for (uint32_t k = 0; k < n; k++) {
+    status s = cpu_plan_build(a, p, &configs[k], out);
+    if (!s) {
+      return NULL;
+    }
+    *out = NULL;
+    if (status_get_code(s) != STATUS_UNSUPPORTED) {
+      return s;
+    }
+    status_free(s);
+  }
+  return NULL;
+}
+
+/* --- emit's plain loops, of any type and shape --- */
+
+/* About 15 GFLOP/s a thread. */
+static const double kernel_nanoseconds = 0.15;
+
+static uint32_t list_kernel(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
+  (void)a, (void)room;
+  out->estimate = cpu_shared(p->multiplications * kernel_nanoseconds, p->threads);
+  return emit_supports(p->instr, NULL);
+}
+
+static status write_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
+                           const void *config, uint32_t phase, emit_kernel_info *info) {
+  (void)config, (void)phase;
+  return emit_kernel(m, name, i, options, info);
+}
+
+static status build_kernel(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out) {
+  (void)p, (void)v;
+  out->kernel = ARENA_NEW(a, cpu_kernel_plan);
+  *out->kernel = (cpu_kernel_plan){.n_phases = 1, .write = write_kernel};
+  return NULL;
+}
+
+const cpu_algorithm cpu_kernel_algorithm = {"kernel", list_kernel, build_kernel, NULL};

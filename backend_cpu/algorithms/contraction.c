@@ -1,0 +1,685 @@
+#include "backend_cpu/algorithms/contraction.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "emit/contraction/depthwise.h"
+#include "emit/kernel/kernel.h"
+#include "emit/contraction/product.h"
+#include "hlo/analysis/queries.h"
+#include "hlo/analysis/in_place_update.h"
+#include "hlo/analysis/quantized.h"
+
+enum { MOST_TAPS = 1 << 14 }; /* of a convolution's kernel: with more, the library takes minutes to choose a way */
+/* A body is read together with the fusion it belongs to, so that its parameters lead on to what the fusion is given. */
+typedef struct scope {
+  const hlo_instr *fusion; /* NULL: no body, values are those of the computation itself */
+} scope;
+
+/* A parameter of the body is what the fusion is given; one of the computation around it stays. */
+static hlo_value outside(scope s, hlo_value v) {
+  bool inside = s.fusion && v.def->op == HLO_PARAMETER && v.def->parent == hlo_callee(s.fusion, 0);
+  return inside ? s.fusion->operands[hlo_int(v.def, HLO_ATTR_INDEX)] : v;
+}
+
+static bool is_reshape(hlo_value v) { return v.def->op == HLO_RESHAPE; }
+
+/* --- operands of an epilogue --- */
+
+/* A constant of one number, or such a number stretched. */
+static bool splat_of(scope s, hlo_value v, double *number) {
+  v = outside(s, v);
+  while (v.def->op == HLO_BROADCAST || is_reshape(v)) {
+    v = outside(s, v.def->operands[0]);
+  }
+  const literal *l = hlo_literal(v);
+  if (!l || !literal_is_splat(l)) {
+    return false;
+  }
+  *number = literal_f64(l, 0);
+  return true;
+}
+
+/* An array that stands for dimensions `*dims` of `result` and is stretched along the others.  In a body it comes from
+ * outside of the fusion. */
+static bool array_of(scope s, hlo_value v, const shape *result, dtype type, uint32_t *dims, hlo_value *array) {
+  *dims = 0;
+  if (v.def->op == HLO_BROADCAST) {
+    const int64_t *to = hlo_ints(v.def, HLO_ATTR_DIMENSIONS);
+    v = v.def->operands[0];
+    for (int d = 0; d < hlo_rank(v); d++) {
+      *dims |= hlo_shape(v)->dims[d] == result->dims[to[d]] ? 1u << to[d] : 0;
+    }
+  } else {
+    *dims = (1u << result->rank) - 1;
+  }
+  while (is_reshape(v)) {
+    v = v.def->operands[0];
+  }
+  if (s.fusion ? v.def->op != HLO_PARAMETER : hlo_is_free(v.def)) { /* fusions get copies of what is free */
+    return false;
+  }
+  *array = outside(s, v);
+  return hlo_type(v) == type;
+}
+
+/* --- dots as matrix products --- */
+
+typedef struct extent {
+  int64_t n, stride; /* elements, their distance */
+  bool ok;
+} extent;
+
+/* Several dimensions that can be walked as one. */
+static extent collapse(const shape *s, uint32_t n, const int64_t *dims) {
+  int64_t strides[SHAPE_MAX_RANK];
+  shape_strides(s, strides);
+  extent e = {1, 1, true};
+  for (uint32_t k = n; k-- > 0;) {
+    int64_t size = s->dims[dims[k]];
+    if (size != 1) {
+      e.ok = e.ok && (e.n == 1 || strides[dims[k]] == e.n * e.stride);
+      e.stride = e.n == 1 ? strides[dims[k]] : e.stride;
+      e.n *= size;
+    }
+  }
+  return e;
+}
+
+static uint32_t free_dims(const shape *s, const hlo_attr *batch, const hlo_attr *contract, int64_t *out) {
+  uint32_t n = 0, taken = 0;
+  for (uint32_t k = 0; k < batch->n; k++) {
+    taken |= 1u << batch->ints[k];
+  }
+  for (uint32_t k = 0; k < contract->n; k++) {
+    taken |= 1u << contract->ints[k];
+  }
+  for (int d = 0; d < s->rank; d++) {
+    if (!(taken >> d & 1)) {
+      out[n++] = d;
+    }
+  }
+  return n;
+}
+
+/* Strides of a dimension of one element are chosen as a dense matrix has them. */
+static void tidy_strides(int64_t rows, int64_t columns, int64_t *row, int64_t *column) {
+  if (columns == 1) {
+    *column = rows == 1 || *row == 1 ? rows : 1;
+  }
+  if (rows == 1) {
+    *row = *column == 1 ? columns : 1;
+  }
+}
+
+static bool dot_geometry(const hlo_instr *i, cpu_geometry *g) {
+  const hlo_attr *lb = hlo_attr_of(i, HLO_ATTR_LHS_BATCH), *rb = hlo_attr_of(i, HLO_ATTR_RHS_BATCH);
+  const hlo_attr *lc = hlo_attr_of(i, HLO_ATTR_LHS_CONTRACT), *rc = hlo_attr_of(i, HLO_ATTR_RHS_CONTRACT);
+  const shape *x = hlo_shape(i->operands[0]), *y = hlo_shape(i->operands[1]);
+  int64_t lhs_free[SHAPE_MAX_RANK], rhs_free[SHAPE_MAX_RANK];
+  uint32_t n_lhs = free_dims(x, lb, lc, lhs_free), n_rhs = free_dims(y, rb, rc, rhs_free);
+  extent b = collapse(x, lb->n, lb->ints), m = collapse(x, n_lhs, lhs_free), k = collapse(x, lc->n, lc->ints);
+  extent b2 = collapse(y, rb->n, rb->ints), n = collapse(y, n_rhs, rhs_free), k2 = collapse(y, rc->n, rc->ints);
+  if (!b.ok || !m.ok || !k.ok || !b2.ok || !n.ok || !k2.ok || b.n == 0 || m.n == 0 || n.n == 0 || k.n == 0) {
+    return false;
+  }
+  *g = (cpu_geometry){.op = CPU_MATMUL, .batch = b.n, .m = m.n, .k = k.n, .n = n.n, .lhs_m = m.stride, .lhs_k = k.stride,
+                      .rhs_k = k2.stride, .rhs_n = n.stride, .lhs_batch_stride = b.stride, .rhs_batch_stride = b2.stride};
+  tidy_strides(m.n, k.n, &g->lhs_m, &g->lhs_k);
+  tidy_strides(k.n, n.n, &g->rhs_k, &g->rhs_n);
+  if (b.n == 1) {
+    g->lhs_batch_stride = m.n * k.n;
+    g->rhs_batch_stride = k.n * n.n;
+  }
+  return (g->lhs_m == 1 || g->lhs_k == 1) && (g->rhs_k == 1 || g->rhs_n == 1);
+}
+
+/* Dimensions of a dot's result as those of [batch, m, n]; false for a part of one of them. */
+static bool dot_dims(const hlo_instr *dot, uint32_t dims, uint32_t *out) {
+  const shape *r = &dot->shapes[0];
+  uint32_t batch = hlo_n_ints(dot, HLO_ATTR_LHS_BATCH);
+  uint32_t lhs = (uint32_t)hlo_rank(dot->operands[0]) - hlo_n_ints(dot, HLO_ATTR_LHS_CONTRACT); /* and batch */
+  uint32_t ends[] = {batch, lhs, r->rank};
+  *out = 0;
+  for (uint32_t group = 0, d = 0; group < 3; group++) {
+    bool all = true, any = false;
+    for (; d < ends[group]; d++) {
+      bool here = dims >> d & 1;
+      all = all && (here || r->dims[d] == 1);
+      any = any || (here && r->dims[d] != 1);
+    }
+    if (any && !all) {
+      return false;
+    }
+    *out |= any ? 1u << group : 0;
+  }
+  return true;
+}
+
+/* --- convolutions --- */
+
+static bool all_in(uint32_t n, const int64_t *v, int64_t low, int64_t high) {
+  for (uint32_t k = 0; k < n; k++) {
+    if (v[k] < low || v[k] > high) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool convolution_geometry(const hlo_instr *i, cpu_geometry *g) {
+  const shape *x = hlo_shape(i->operands[0]), *w = hlo_shape(i->operands[1]), *y = &i->shapes[0];
+  uint32_t n = hlo_n_ints(i, HLO_ATTR_STRIDES);
+  const int64_t *low = hlo_ints(i, HLO_ATTR_LOW), *high = hlo_ints(i, HLO_ATTR_HIGH);
+  bool last = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_LAST;
+  if (n < 1 || n > CPU_MAX_SPATIAL || shape_elements(x) == 0 || shape_elements(w) == 0 || shape_elements(y) == 0 ||
+      !all_in(n, hlo_ints(i, HLO_ATTR_LHS_DILATION), 1, 1) || !all_in(n, low, 0, INT32_MAX) ||
+      !all_in(n, high, 0, INT32_MAX)) {
+    return false;
+  }
+  *g = (cpu_geometry){.op = CPU_CONVOLUTION, .spatial = n, .channels_last = last, .batch = x->dims[0],
+                      .in_channels = x->dims[last ? n + 1 : 1], .out_channels = w->dims[0],
+                      .groups = hlo_int(i, HLO_ATTR_GROUPS)};
+  if (shape_product(w, 2, w->rank) > MOST_TAPS) {
+    return false;
+  }
+  for (uint32_t d = 0; d < n; d++) {
+    g->in[d] = x->dims[d + (last ? 1 : 2)];
+    g->out[d] = y->dims[d + (last ? 1 : 2)];
+    g->kernel[d] = w->dims[d + 2];
+    g->strides[d] = hlo_ints(i, HLO_ATTR_STRIDES)[d];
+    g->low[d] = low[d];
+    g->high[d] = high[d];
+    g->dilation[d] = hlo_ints(i, HLO_ATTR_RHS_DILATION)[d];
+  }
+  return true;
+}
+
+/* Products that the library has: of f32, or of bytes where the weights are signed. */
+static bool has_library_types(const hlo_instr *i) {
+  bool bytes = i->shapes[0].type == DTYPE_S32 && hlo_sums_bytes(i) && hlo_type(i->operands[1]) == DTYPE_S8;
+  return cpu_library_name() && (bytes ? cpu_library_has_bytes() : i->shapes[0].type == DTYPE_F32);
+}
+
+static bool geometry_of(const hlo_instr *contraction, cpu_geometry *g) {
+  if ((contraction->op != HLO_DOT && contraction->op != HLO_CONVOLUTION) || !has_library_types(contraction) ||
+      !(contraction->op == HLO_DOT ? dot_geometry(contraction, g) : convolution_geometry(contraction, g))) {
+    return false;
+  }
+  g->lhs_type = hlo_type(contraction->operands[0]);
+  g->weights_type = hlo_type(contraction->operands[1]);
+  g->result_type = (int64_t)contraction->shapes[0].type;
+  return true;
+}
+
+double cpu_geometry_multiplications(const cpu_geometry *g) {
+  if (g->op == CPU_MATMUL) {
+    return (double)g->batch * (double)g->m * (double)g->k * (double)g->n;
+  }
+  double n = (double)g->batch * (double)g->out_channels * (double)(g->in_channels / g->groups);
+  for (int d = 0; d < g->spatial; d++) {
+    n *= (double)g->out[d] * (double)g->kernel[d];
+  }
+  return n;
+}
+
+/* --- epilogues --- */
+
+/* What one consumer adds to a plan. */
+typedef struct step {
+  bool is_post_op, is_array; /* is_post_op: it can be one */
+  bool is_convert, is_bias;
+  dtype to; /* of a conversion */
+  cpu_post_op post_op;
+  hlo_value array;
+} step;
+
+static step unary_step(cpu_post_op_kind kind, double alpha, double beta) {
+  return (step){.is_post_op = true, .post_op = {.kind = kind, .alpha = alpha, .beta = beta}};
+}
+
+/* x op number, or number op x where `swapped`. */
+static step splat_step(hlo_op op, bool swapped, double number) {
+  switch (op) {
+    case HLO_ADD:
+      return unary_step(CPU_POST_OP_LINEAR, 1, number);
+    case HLO_SUB:
+      return swapped ? unary_step(CPU_POST_OP_LINEAR, -1, number) : unary_step(CPU_POST_OP_LINEAR, 1, -number);
+    case HLO_MUL:
+      return unary_step(CPU_POST_OP_LINEAR, number, 0);
+    case HLO_MAX:
+      return number == 0 ? unary_step(CPU_POST_OP_RELU, 0, 0) : unary_step(CPU_POST_OP_CLIP, number, INFINITY);
+    case HLO_MIN:
+      return unary_step(CPU_POST_OP_CLIP, -INFINITY, number);
+    default:
+      return (step){0};
+  }
+}
+
+/* oneDNN 2.6 computes a convolution's binary post wrongly, and says nothing, unless its array has one number, one a channel,
+ * or one for each of the result.  (A matrix product's may be stretched along any dimensions.) */
+static bool library_stretches(const hlo_instr *convolution, uint32_t dims) {
+  const shape *r = &convolution->shapes[0];
+  uint32_t channels = hlo_int(convolution, HLO_ATTR_LAYOUT) == HLO_CHANNELS_LAST ? 1u << (r->rank - 1) : 2, all = 0;
+  for (int d = 0; d < r->rank; d++) {
+    all |= r->dims[d] != 1 ? 1u << d : 0;
+  }
+  dims &= all;
+  return dims == 0 || dims == (channels & all) || dims == all;
+}
+
+static step array_step(scope s, const hlo_instr *contraction, hlo_op op, bool swapped, hlo_value v) {
+  cpu_post_op_kind kind = CPU_POST_OP_ADD;
+  switch (op) {
+    case HLO_ADD:
+      break;
+    case HLO_SUB:
+      kind = CPU_POST_OP_SUB;
+      break;
+    case HLO_MUL:
+      kind = CPU_POST_OP_MUL;
+      break;
+    case HLO_DIV:
+      kind = CPU_POST_OP_DIV;
+      break;
+    case HLO_MAX:
+      kind = CPU_POST_OP_MAX;
+      break;
+    case HLO_MIN:
+      kind = CPU_POST_OP_MIN;
+      break;
+    default:
+      return (step){0};
+  }
+  step r = {.is_post_op = true, .is_array = true, .post_op = {.kind = kind}};
+  uint32_t dims;
+  if ((swapped && (op == HLO_SUB || op == HLO_DIV)) ||
+      !array_of(s, v, &contraction->shapes[0], hlo_type(v), &dims, &r.array)) {
+    return (step){0};
+  }
+  r.post_op.dims = dims;
+  bool fits = contraction->op == HLO_DOT ? dot_dims(contraction, dims, &r.post_op.dims) : library_stretches(contraction, dims);
+  return fits ? r : (step){0};
+}
+
+/* Does the conversion that follows cut off where the clamp does, or before? */
+static bool converts_anyway(const hlo_instr *clamp, double low, double high) {
+  const hlo_instr *next = clamp->n_uses == 1 ? clamp->uses[0].user : NULL;
+  if (!next || next->op != HLO_CONVERT || hlo_is_root(hlo_result((hlo_instr *)clamp, 0))) {
+    return false;
+  }
+  dtype to = (dtype)next->shapes[0].type;
+  return (to == DTYPE_U8 || to == DTYPE_S8) && low <= dtype_lowest_f64(to) && high >= dtype_max_f64(to);
+}
+
+static step clamp_step(scope s, const hlo_instr *consumer, uint32_t operand) {
+  double low, high;
+  if (operand != 1 || !splat_of(s, consumer->operands[0], &low) || !splat_of(s, consumer->operands[2], &high)) {
+    return (step){0};
+  }
+  if (converts_anyway(consumer, low, high)) {
+    return unary_step(CPU_POST_OP_LINEAR, 1, 0);
+  }
+  return low == 0 && high == INFINITY ? unary_step(CPU_POST_OP_RELU, 0, 0) : unary_step(CPU_POST_OP_CLIP, low, high);
+}
+
+/* Sums of bytes: one s32 a channel may be added before they become f32, a type of 8 bits ends it. */
+static step integer_step(scope s, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
+  dtype to = (dtype)consumer->shapes[0].type;
+  bool sum = hlo_type(consumer->operands[operand]) == DTYPE_S32;
+  if (consumer->op == HLO_CONVERT) {
+    bool fits = sum ? to == DTYPE_F32 : to == DTYPE_U8 || to == DTYPE_S8;
+    return (step){.is_post_op = fits, .is_convert = fits, .to = to};
+  }
+  step r = {0};
+  if (sum && consumer->op == HLO_ADD && !hlo_value_equal(consumer->operands[0], consumer->operands[1])) {
+    r = array_step(s, contraction, HLO_ADD, operand == 1, consumer->operands[1 - operand]);
+    r.is_bias = true;
+  }
+  return r;
+}
+
+static step step_of(scope s, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
+  double number;
+  if (consumer->n_results != 1 || !shape_same_dims(&consumer->shapes[0], &contraction->shapes[0])) {
+    return (step){0};
+  }
+  if (consumer->op == HLO_CONVERT || consumer->shapes[0].type != DTYPE_F32) {
+    return hlo_sums_bytes(contraction) ? integer_step(s, contraction, consumer, operand) : (step){0};
+  }
+  switch (consumer->op) {
+    case HLO_ROUND:
+      return hlo_sums_bytes(contraction) ? unary_step(CPU_POST_OP_ROUND, 0, 0) : (step){0};
+    case HLO_LOGISTIC:
+      return unary_step(CPU_POST_OP_LOGISTIC, 0, 0);
+    case HLO_TANH:
+      return unary_step(CPU_POST_OP_TANH, 0, 0);
+    case HLO_ABS:
+      return unary_step(CPU_POST_OP_ABS, 0, 0);
+    case HLO_SQRT:
+      return unary_step(CPU_POST_OP_SQRT, 0, 0);
+    case HLO_CLAMP:
+      return clamp_step(s, consumer, operand);
+    default:
+      break;
+  }
+  if (consumer->n_operands != 2 || hlo_value_equal(consumer->operands[0], consumer->operands[1])) {
+    return (step){0};
+  }
+  hlo_value other = consumer->operands[1 - operand];
+  step r = splat_of(s, other, &number) ? splat_step(consumer->op, operand == 1, number) : (step){0};
+  return r.is_post_op ? r : array_step(s, contraction, consumer->op, operand == 1, other);
+}
+
+/* Returns true if the post's array may be added from the result's own memory: the first one that is added. */
+static bool may_be_sum(const cpu_contraction *c, const cpu_post_op *post_op) {
+  bool sum = post_op->kind == CPU_POST_OP_ADD && !cpu_sums_bytes(&c->g);
+  for (uint32_t k = 0; k < c->n_post_ops; k++) {
+    const cpu_post_op *before = &c->post_ops[k];
+    sum = sum && before->kind != CPU_POST_OP_SUM && !(before->kind == CPU_POST_OP_ADD && cpu_reads_by_position(&c->g, before));
+  }
+  return sum;
+}
+
+/* Returns true if the library is left with plain loops once the post stands behind this convolution: not all of its
+ * implementations read arrays of the result's shape (onednn_primitive.c). */
+static bool slows_library(const cpu_contraction *c, const cpu_post_op *post_op) {
+  cpu_contraction with = *c;
+  if (c->g.op != CPU_CONVOLUTION || !cpu_reads_by_position(&c->g, post_op) || may_be_sum(c, post_op)) {
+    return false;
+  }
+  with.post_ops[with.n_post_ops++] = *post_op;
+  return !cpu_library_is_fast(&with);
+}
+
+/* Appends a post.  Returns false where there is no room, where the library would have plain loops only, or where it would go
+ * wrong: oneDNN 2.6 computes two of one unary kind with the parameters of one of them. */
+static bool add_post_op(cpu_contraction *c, const cpu_post_op *post_op) {
+  cpu_post_op *last = c->n_post_ops ? &c->post_ops[c->n_post_ops - 1] : NULL;
+  if (cpu_sums_bytes(&c->g) && post_op->kind == CPU_POST_OP_LINEAR && post_op->alpha == 1 && post_op->beta == 0) {
+    return true;
+  }
+  if (last && last->kind == CPU_POST_OP_LINEAR && post_op->kind == CPU_POST_OP_LINEAR) {
+    last->alpha *= post_op->alpha;
+    last->beta = last->beta * post_op->alpha + post_op->beta;
+    return true;
+  }
+  for (uint32_t k = 0; k < c->n_post_ops; k++) {
+    if (post_op->kind != CPU_POST_OP_SUM && post_op->kind <= CPU_POST_OP_LAST_UNARY && c->post_ops[k].kind == post_op->kind &&
+        (c->post_ops[k].alpha != post_op->alpha || c->post_ops[k].beta != post_op->beta)) {
+      return false;
+    }
+  }
+  if (c->n_post_ops == CPU_MAX_POST_OPS || slows_library(c, post_op)) {
+    return false;
+  }
+  c->post_ops[c->n_post_ops++] = *post_op;
+  return true;
+}
+
+/* Are values whole numbers after these posts? */
+static bool are_whole(const cpu_contraction *c) {
+  for (uint32_t k = c->n_post_ops; k-- > 0;) {
+    const cpu_post_op *p = &c->post_ops[k];
+    if (p->kind == CPU_POST_OP_ROUND) {
+      return true;
+    }
+    if (p->kind != CPU_POST_OP_LINEAR || p->alpha != 1 || p->beta != rint(p->beta)) {
+      return false;
+    }
+  }
+  return false;
+}
+
+/* The library rounds as CPU_POST_OP_ROUND does, and cuts off, when it stores bytes. */
+static bool add_conversion(cpu_contraction *c, dtype to) {
+  c->g.result_type = to;
+  if (to == DTYPE_F32) {
+    return true;
+  }
+  if (!are_whole(c)) {
+    return false;
+  }
+  c->n_post_ops -= c->post_ops[c->n_post_ops - 1].kind == CPU_POST_OP_ROUND;
+  return true;
+}
+
+/* What of a step is not its array. */
+static bool count_step(cpu_contraction *c, const step *s) {
+  if (s->is_convert) {
+    return add_conversion(c, s->to);
+  }
+  if (s->is_bias) {
+    bool fits = s->post_op.dims == cpu_channels_mask(&c->g) && c->n_post_ops == 0 && !c->g.has_bias;
+    c->g.has_bias = 1;
+    return fits;
+  }
+  return add_post_op(c, &s->post_op);
+}
+
+static bool scope_splat(const void *data, hlo_value v, double *number) { return splat_of(*(const scope *)data, v, number); }
+
+static step activation_step(const hlo_activation *a) {
+  static const cpu_post_op_kind kinds[] = {[HLO_SWISH] = CPU_POST_OP_SWISH, [HLO_GELU_ERF] = CPU_POST_OP_GELU_ERF,
+                                        [HLO_GELU_TANH] = CPU_POST_OP_GELU_TANH, [HLO_HARD_SWISH] = CPU_POST_OP_HARDSWISH};
+  return unary_step(kinds[a->kind], a->kind == HLO_SWISH ? a->alpha : 0, 0);
+}
+
+/* What comes after x, whose only users it has: an activation that is spelled out, or one operation; *x is then its end. */
+static bool next_step(scope s, const hlo_instr *contraction, hlo_instr **x, step *out) {
+  hlo_activation a;
+  if (hlo_find_activation(*x, scope_splat, &s, &a)) {
+    *out = activation_step(&a);
+    *x = a.members[a.n - 1];
+  } else if ((*x)->n_uses == 1) {
+    *out = step_of(s, contraction, (*x)->uses[0].user, (*x)->uses[0].operand);
+    *x = (*x)->uses[0].user;
+  } else {
+    return false;
+  }
+  return out->is_post_op;
+}
+
+/* The chain from the contraction to `end`, and what comes then, as posts. */
+static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, const hlo_instr *end, const step *last) {
+  cpu_contraction c = {.g = *g};
+  const scope here = {NULL};
+  for (hlo_instr *x = (hlo_instr *)contraction; x != end;) {
+    step next;
+    if (!next_step(here, contraction, &x, &next) || !count_step(&c, &next)) {
+      return false;
+    }
+  }
+  return last->is_post_op && count_step(&c, last);
+}
+
+static bool takes_step(const hlo_instr *contraction, const hlo_instr *end, const step *last) {
+  cpu_geometry g;
+  return !cpu_library_is_blas() && geometry_of(contraction, &g) && cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION &&
+         chain_fits(&g, contraction, end, last);
+}
+
+bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
+  (void)data;
+  step last = step_of((scope){NULL}, contraction, consumer, operand);
+  return last.is_post_op && takes_step(contraction, consumer->operands[operand].def, &last);
+}
+
+bool cpu_takes_activation(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a) {
+  (void)data;
+  step last = activation_step(a);
+  return takes_step(contraction, x, &last);
+}
+
+/* --- plans --- */
+
+static bool add_step(cpu_library_plan *p, const step *s) {
+  cpu_contraction *c = &p->c;
+  uint32_t everything = c->g.op == CPU_MATMUL ? 7 : (1u << (c->g.spatial + 2)) - 1;
+  bool bytes = cpu_sums_bytes(&c->g); /* their bias is s32 */
+  if (s->is_convert || s->is_bias) {
+    p->bias = s->is_bias ? s->array : p->bias;
+    return count_step(c, s);
+  }
+  if (s->post_op.kind == CPU_POST_OP_ADD && s->post_op.dims == cpu_channels_mask(&c->g) && c->n_post_ops == 0 && !c->g.has_bias && !bytes) {
+    c->g.has_bias = 1;
+    p->bias = s->array;
+    return true;
+  }
+  uint32_t before = c->n_post_ops;
+  if (!add_post_op(c, &s->post_op)) {
+    return false;
+  }
+  if (c->n_post_ops == before && !s->is_array) {
+    return true;
+  }
+  cpu_post_op *post_op = &c->post_ops[c->n_post_ops - 1];
+  int64_t dims[CPU_MAX_RANK], elements = 1;
+  for (int d = cpu_contraction_dims(c, dims); d-- > 0;) {
+    elements *= dims[d];
+  }
+  bool whole = s->is_array && (post_op->dims & everything) == everything;
+  whole = whole || (s->is_array && shape_elements(hlo_shape(s->array)) == elements);
+  if (post_op->kind == CPU_POST_OP_ADD && whole && !p->sum.def && !hlo_literal(s->array) && !bytes) {
+    *post_op = (cpu_post_op){.kind = CPU_POST_OP_SUM};
+    p->sum = s->array;
+  } else if (s->is_array) {
+    p->arrays[cpu_contraction_arrays(c) - 1] = s->array;
+  }
+  return true;
+}
+
+static bool read_epilogue(cpu_library_plan *p, scope s, hlo_instr *contraction) {
+  hlo_instr *x = contraction;
+  const hlo_computation *body = contraction->parent;
+  while (x != body->roots[0].def) {
+    step next;
+    if (!next_step(s, contraction, &x, &next) || !add_step(p, &next)) {
+      return false;
+    }
+  }
+  return body->n_roots == 1;
+}
+
+/* Operand k of the contraction, from outside of the fusion; views do not matter to the library. */
+static bool read_operand(scope s, hlo_value v, hlo_value *out) {
+  while (s.fusion && is_reshape(v)) {
+    v = v.def->operands[0];
+  }
+  *out = outside(s, v);
+  return !s.fusion || v.def->op == HLO_PARAMETER;
+}
+
+hlo_instr *cpu_find_contraction(const hlo_instr *i) {
+  if (i->op == HLO_DOT || i->op == HLO_CONVOLUTION) {
+    return (hlo_instr *)i;
+  }
+  if (i->op != HLO_FUSION || hlo_int(i, HLO_ATTR_FUSION) != HLO_FUSION_OUTPUT) {
+    return NULL;
+  }
+  hlo_instr *found = NULL;
+  for (hlo_instr *k = hlo_callee(i, 0)->first; k; k = k->next) {
+    if (k->op == HLO_DOT || k->op == HLO_CONVOLUTION) {
+      if (found) {
+        return NULL;
+      }
+      found = k;
+    }
+  }
+  return found;
+}
+
+/* The largest that a sum of products of bytes can be: for one output, of all. */
+static double largest_sum(const cpu_geometry *g, const literal *weights) {
+  double most = 0, byte = g->lhs_type == DTYPE_U8 ? 255 : 128;
+  bool product = g->op == CPU_MATMUL;
+  int64_t outputs = product ? g->n : g->out_channels, terms = product ? g->k : shape_elements(&weights->shape) / outputs;
+  int64_t along = product ? g->rhs_k : 1, next = product ? g->rhs_n : terms;
+  const int8_t *w = weights->data;
+  for (int64_t o = 0; o < outputs; o++) {
+    double sum = 0;
+    for (int64_t k = 0; k < terms; k++) {
+      sum += fabs((double)w[o * next + k * along]);
+    }
+    most = fmax(most, sum * byte);
+  }
+  return most;
+}
+
+static double largest_bias(const cpu_library_plan *p) {
+  const literal *l = p->bias.def ? hlo_literal(p->bias) : NULL;
+  double most = p->bias.def && !l ? INFINITY : 0;
+  for (int64_t k = 0; l && k < shape_elements(&l->shape); k++) {
+    most = fmax(most, fabs(literal_f64(l, k)));
+  }
+  return most;
+}
+
+/* The library computes all that follows a sum in f32, and conversions, too: a result in s32 must fit there. */
+static bool has_exact_sums(const cpu_library_plan *p) {
+  const double whole = 1 << 24;
+  return p->c.g.result_type != DTYPE_S32 ||
+         (p->c.n_post_ops == 0 && largest_sum(&p->c.g, hlo_literal(p->weights)) + largest_bias(p) < whole);
+}
+
+bool cpu_library_plan_read(const hlo_instr *i, cpu_library_plan *p) {
+  hlo_instr *contraction = cpu_find_contraction(i);
+  if (!contraction || !geometry_of(contraction, &p->c.g)) {
+    return false;
+  }
+  scope s = {i->op == HLO_FUSION ? i : NULL};
+  p->instr = i;
+  if (!read_operand(s, contraction->operands[0], &p->lhs) || !read_operand(s, contraction->operands[1], &p->weights) ||
+      (s.fusion && !read_epilogue(p, s, contraction))) {
+    return false;
+  }
+  p->c.g.packed = hlo_literal(p->weights) && !cpu_library_is_blas() && (p->c.g.op == CPU_CONVOLUTION || p->c.g.batch == 1);
+  return !cpu_sums_bytes(&p->c.g) || (p->c.g.packed && has_exact_sums(p));
+}
+
+bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
+  const cpu_asked *about = data;
+  cpu_geometry g;
+  bool integers = contraction->shapes[0].type == DTYPE_S32;
+  (void)lhs;
+  if (!cpu_library_has_bytes() || (about->options->exact && !integers) ||
+      !(contraction->op == HLO_DOT ? dot_geometry(contraction, &g) : convolution_geometry(contraction, &g))) {
+    return false;
+  }
+  return cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && (g.op == CPU_CONVOLUTION || g.batch == 1);
+}
+
+/* Where few rows share the work of making f32 of them, weights that do not fit a core's cache are read faster as they are: 1024 x
+ * 4096 of 4 bits by one row take 0.2 (from memory) to 0.8 (from the last cache) of the time of f32, by 8 to 32 rows from the caches
+ * 1.15 to 1.25.  Scaling the sum of a block rounds differently from scaling each weight. */
+bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot) {
+  enum { WIDEST = 16, MOST_ROWS = 16, LEAST_WEIGHTS = 1 << 18 }; /* lanes: whole vectors at any width */
+  const cpu_asked *about = data;
+  hlo_quantized_weights w;
+  if (about->options->exact || !hlo_quantized_weights_of(dot, &w) || w.columns % WIDEST || !emit_product_reads_quantized(&w)) {
+    return false;
+  }
+  return (double)w.sums * (double)w.columns >= LEAST_WEIGHTS &&
+         shape_elements(&dot->shapes[0]) <= MOST_ROWS * w.columns;
+}
+
+/* Our own kernels of contractions can, which store vector by vector; the library writes whole arrays. */
+bool cpu_takes_in_place_update(void *data, const hlo_instr *i) {
+  emit_product product;
+  emit_depthwise depthwise;
+  hlo_in_place_update already;
+  (void)data;
+  return cpu_find_contraction(i) && i->shapes[0].type == DTYPE_F32 && !hlo_in_place_update_of(i, &already) &&
+         (emit_product_of(i, &product) || emit_depthwise_of(i, &depthwise));
+}
+
+double cpu_multiplications(const hlo_instr *i) {
+  double n = (double)shape_elements(&i->shapes[0]);
+  if (i->op == HLO_CONVOLUTION) {
+    return n * (double)shape_product(hlo_shape(i->operands[1]), 1, hlo_rank(i->operands[1]));
+  }
+  for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT); k++) {
+    n *= (double)hlo_shape(i->operands[0])->dims[hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[k]];
+  }
+  return n;
+}

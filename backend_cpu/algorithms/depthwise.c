@@ -1,0 +1,62 @@
+/* depthwise.c - the candidate "depthwise": emit/contraction/depthwise.h for convolutions with constant weights. */
+#include <stdio.h>
+
+#include "backend_cpu/algorithms/algorithm.h"
+#include "emit/contraction/depthwise.h"
+
+/* Of one thread: a vector instruction takes about a fifth of a nanosecond; arrays come from the caches. */
+static const double call_nanoseconds = 300, instruction_nanoseconds = 0.2, byte_nanoseconds = 0.04;
+
+static bool plan_of(const cpu_problem *p, int64_t vectors, emit_depthwise *d) {
+  if (!p->constant_weights || p->lhs < 0 || !emit_depthwise_of(p->instr, d) ||
+      !emit_depthwise_choose(d, p->target, vectors, p->threads)) {
+    return false;
+  }
+  d->weights = p->weights;
+  return true;
+}
+
+static double estimate_of(const cpu_problem *p, const emit_depthwise *d) {
+  double work = emit_depthwise_size(d) / (double)d->lanes * emit_depthwise_effort(d) * instruction_nanoseconds;
+  double bytes = (double)shape_bytes(hlo_shape(p->instr->operands[p->lhs])) + (double)shape_bytes(&p->instr->shapes[0]);
+  return call_nanoseconds + cpu_shared(work + bytes * byte_nanoseconds, p->threads);
+}
+
+static uint32_t config(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
+  enum { MOST = 4 };
+  uint32_t n = 0;
+  emit_depthwise d;
+  for (int64_t vectors = 1; vectors <= MOST && n < room; vectors *= 2) {
+    if (plan_of(p, vectors, &d)) {
+      out[n] = (cpu_config){.v = {vectors}, .estimate = estimate_of(p, &d)};
+      snprintf(out[n].name, sizeof out[n].name, "%dx%d", (int)d.width, (int)(vectors * d.lanes));
+      n++;
+    }
+  }
+  (void)a;
+  return n;
+}
+
+static status pack(const void *config, const literal *weights, void *packed) {
+  emit_depthwise_pack(config, weights->data, packed);
+  return NULL;
+}
+
+/* What packing depends on. */
+static const emit_depthwise *packing_of(arena *a, const emit_depthwise *d) {
+  emit_depthwise *w = ARENA_NEW(a, emit_depthwise);
+  *w = (emit_depthwise){.type = d->type, .input = d->input, .group = d->group, .channels = d->channels, .taps = {d->taps[0], d->taps[1]}};
+  return w;
+}
+
+static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out) {
+  emit_depthwise *d = ARENA_NEW(a, emit_depthwise);
+  CHECK_THAT(plan_of(p, v->v[0], d), STATUS_UNSUPPORTED, "no depthwise convolution");
+  out->kernel = ARENA_NEW(a, cpu_kernel_plan);
+  *out->kernel = (cpu_kernel_plan){.n_phases = 1, .write = emit_depthwise_write, .config = d, .config_bytes = sizeof *d,
+                        .packed_bytes = emit_depthwise_packed_bytes(d), .pack = pack, .packing = packing_of(a, d),
+                        .packing_bytes = sizeof *d};
+  return NULL;
+}
+
+const cpu_algorithm cpu_depthwise_algorithm = {"depthwise", config, build, NULL};

@@ -1,0 +1,175 @@
+/* gemm.c - the candidate "gemm": products in register blocks by kernels of our own (emit/contraction/product.h). */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend_cpu/algorithms/algorithm.h"
+#include "backend_cpu/kernels/dynamic_m.h"
+#include "emit/contraction/product.h"
+
+enum { ROWS, VECTORS, LANES }; /* v[] of a variant; 0: as emit_product_choose likes */
+
+static int64_t cache_bytes(void) {
+  long n = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return n > 0 ? n : 256 << 10;
+}
+
+static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
+  emit_product_options options = {.rows = (int)v->v[ROWS], .vectors = (int)v->v[VECTORS], .lanes = (int)v->v[LANES], .threads = p->threads,
+                            .cache_bytes = cache_bytes(), .constant_weights = p->constant_weights};
+  hlo_instr *alone = (hlo_instr *)p->instr;
+  if (!emit_product_of(alone, out)) {
+    return false;
+  }
+  emit_product_choose(out, p->target, &options);
+  if (out->group.n > 1 && out->columns == 1 && out->lanes > 1) { /* depthwise: all lanes but one would be idle */
+    return false;
+  }
+  if (out->dot4 && !(p->target->dots && p->constant_weights && out->lanes >= 4 && out->lanes * 32 <= p->target->vector_bits)) {
+    return false;
+  }
+  /* Small integers are read as panels of whole vectors. */
+  return !out->quantized_type || (p->constant_weights && out->columns % out->lanes == 0);
+}
+
+/* Of one thread: a register block of full size is bound by multiplications, two vectors a cycle at some 3 GHz; a small one by
+ * loads. */
+static double estimate(const cpu_problem *p, const emit_product *g) {
+  double loads = (double)(g->tile_rows + g->tile_vectors) / (double)(g->tile_rows * g->tile_vectors);
+  int64_t vectors = (g->columns + g->lanes - 1) / g->lanes; /* a group's last one may be empty but for one column */
+  double padded = p->multiplications / (double)g->columns * (double)(vectors * g->lanes);
+  double work = padded / (double)g->lanes * (0.15 + 0.015 * loads) + (double)emit_product_scratch(g) * 0.1;
+  work += g->quantized_type ? padded / (double)g->lanes / (double)g->tile_rows * 0.3 : 0; /* what makes f32 of integers */
+  return 300 * emit_product_phases(g) + cpu_shared(work, p->threads);
+}
+
+/* The time of a vector of half the width, as a part: between machines that halve wide vectors, and others. */
+static const double half_width = 0.62;
+
+static void add_config(const cpu_problem *p, const cpu_config *options, uint32_t *n, cpu_config *out) {
+  emit_product g;
+  cpu_config v = *options;
+  if (!make(p, &v, &g)) {
+    return;
+  }
+  snprintf(v.name, sizeof v.name, options->v[LANES] ? "%dx%d.%d" : "%dx%d", (int)g.tile_rows, (int)(g.tile_vectors * g.lanes), (int)g.lanes);
+  v.estimate = estimate(p, &g) * (options->v[LANES] ? half_width : 1);
+  for (uint32_t k = 0; k < *n; k++) {
+    if (strcmp(out[k].name, v.name) == 0) {
+      return;
+    }
+  }
+  v.estimate += *n ? 0.05 * v.estimate : 0; /* than the block that seems best */
+  out[(*n)++] = v;
+}
+
+/* Lanes of which the columns are whole vectors where they are not of the widest; 0: they are, or there are none. */
+static int whole_lanes(const cpu_problem *p) {
+  enum { FEWEST = 4 };
+  emit_product g;
+  if (!make(p, &(cpu_config){.v = {0}}, &g) || g.columns % g.lanes == 0) {
+    return 0;
+  }
+  int lanes = (int)g.lanes / 2;
+  return lanes >= FEWEST && g.columns % lanes == 0 ? lanes : 0;
+}
+
+/* One row, and no loop around it whose next step finds the weights in a cache: each is read once. */
+static bool reads_once(const cpu_problem *p) {
+  emit_product g;
+  const hlo_computation *c = p->instr->parent;
+  return c == c->module->entry && make(p, &(cpu_config){.v = {0}}, &g) && g.tile_rows == 1;
+}
+
+/* The block that seems best, the same in narrower vectors that the columns fill, and for products of some size those that read B
+ * less often, or A.  Weights that are read once come from memory faster in one or two streams (measured: 20 % than in eight). */
+static uint32_t config(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
+  uint32_t n = 0;
+  (void)a, (void)room;
+  add_config(p, &(cpu_config){.v = {0}}, &n, out);
+  int lanes = n ? whole_lanes(p) : 0;
+  if (lanes) {
+    add_config(p, &(cpu_config){.v = {[LANES] = lanes}}, &n, out);
+  }
+  if (!n || p->multiplications <= CPU_SMALL_CONTRACTION) {
+    return n;
+  }
+  bool once = reads_once(p);
+  for (int vectors = once ? 1 : 2; vectors <= (once ? 2 : 4); vectors++) {
+    add_config(p, &(cpu_config){.v = {[ROWS] = (p->target->registers - 1 - vectors) / vectors, [VECTORS] = vectors}}, &n, out);
+  }
+  return n;
+}
+
+static status pack(const void *config, const literal *weights, void *packed) {
+  emit_product_pack(config, weights->data, packed);
+  return NULL;
+}
+
+/* Panels depend on B alone: products with other rows have the same. */
+static const emit_product *packing_of(arena *a, const emit_product *g) {
+  emit_product *b = ARENA_NEW(a, emit_product);
+  b->type = g->type;
+  b->quantized_type = g->quantized_type;
+  b->dot4 = g->dot4;
+  b->dot4_step = g->dot4_step;
+  b->lanes = g->lanes;
+  b->columns = g->columns;
+  b->b_column = g->b_column;
+  b->n_batch = g->n_batch;
+  b->n_sums = g->n_sums;
+  b->group = (emit_level){.n = g->group.n, .b = g->group.b};
+  for (int k = 0; k < EMIT_PRODUCT_LEVELS; k++) {
+    b->batch[k] = (emit_level){.n = g->batch[k].n, .b = g->batch[k].b};
+    b->sums[k] = (emit_level){.n = g->sums[k].n, .b = g->sums[k].b};
+  }
+  return b;
+}
+
+/* For any number of rows where that is possible; panels that the kernel packs itself have no rows. */
+static void set_call(arena *a, const cpu_problem *p, const emit_product *g, cpu_kernel_plan *kernel) {
+  emit_product *code = ARENA_NEW(a, emit_product);
+  int64_t *args = ARENA_NEW_N(a, int64_t, EMIT_PRODUCT_ARGS), rows = g->n_rows == 1 ? g->rows[0].n : 0;
+  cpu_call_of call = {.rows = rows, .known = true, .n_args = EMIT_PRODUCT_ARGS, .args = args};
+  if (kernel->n_phases == 1 && p->contraction->op == HLO_DOT && emit_product_dynamic_m(g, code, &call.placeholder_m, &call.info, args) &&
+      cpu_has_leading_rows(a, p->instr, rows)) {
+    kernel->config = code;
+    kernel->call = call;
+  }
+}
+
+static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out) {
+  emit_product *g = ARENA_NEW(a, emit_product);
+  CHECK_THAT(make(p, v, g), STATUS_UNSUPPORTED, "no product of matrices");
+  out->kernel = ARENA_NEW(a, cpu_kernel_plan);
+  *out->kernel = (cpu_kernel_plan){.n_phases = emit_product_phases(g), .write = emit_product_write, .config = g, .config_bytes = sizeof *g,
+                        .scratch_bytes = emit_product_scratch(g)};
+  set_call(a, p, g, out->kernel);
+  if (g->packing == EMIT_B_PACKED) {
+    out->kernel->packed_bytes = emit_product_packed_bytes(g);
+    out->kernel->pack = pack;
+    out->kernel->packing = packing_of(a, g);
+    out->kernel->packing_bytes = sizeof *g;
+  }
+  out->scratch_bytes = out->kernel->scratch_bytes;
+  return NULL;
+}
+
+/* Blocks that other numbers of rows have: for these rows the same code may serve. */
+static bool named(const cpu_problem *p, const char *name, cpu_config *out) {
+  emit_product g;
+  int rows, columns, lanes = 0;
+  uint32_t n = 0;
+  if (sscanf(name, "%dx%d.%d", &rows, &columns, &lanes) < 2 || lanes < 0 || !make(p, &(cpu_config){.v = {[LANES] = lanes}}, &g)) {
+    return false;
+  }
+  int64_t vectors = columns / g.lanes;
+  if (rows < 1 || rows > EMIT_PRODUCT_ROWS || vectors < 1 || vectors > EMIT_PRODUCT_VECTORS ||
+      rows * vectors + vectors + 1 > p->target->registers) {
+    return false;
+  }
+  add_config(p, &(cpu_config){.v = {[ROWS] = rows, [VECTORS] = vectors, [LANES] = lanes}}, &n, out);
+  return n && strcmp(out->name, name) == 0;
+}
+
+const cpu_algorithm cpu_gemm_algorithm = {"gemm", config, build, named};

@@ -1,0 +1,111 @@
+/* winograd.c - the candidate "winograd": emit/contraction/winograd.h for convolutions with constant weights. */
+#include <unistd.h>
+
+#include "backend_cpu/algorithms/algorithm.h"
+#include "emit/contraction/winograd.h"
+
+/* Of the largest output: what a layer may differ by from sums in f64 (README). */
+static const double largest_error = 0x1p-17;
+/* A multiplication of the products takes one thread what the library's do, and a sixth for what is around them; the packed
+ * weights come from memory, in phases once.  Late ones are transformed by each share of the tiles.  What phases hand on goes through
+ * memory, but for what the threads' parts of the last cache hold. */
+static const double multiplication_nanoseconds = 0.0117, fused_byte_nanoseconds = 0.025, phased_byte_nanoseconds = 0.015,
+                    on_the_fly_nanoseconds = 0.02, scratch_nanoseconds = 0.1, cached_bytes = 4 << 20,
+                    least_on_the_fly_bytes = 16 << 20, call_nanoseconds = 1000;
+
+static int64_t cache_bytes(void) {
+  long n = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return n > 0 ? n : (int64_t)1 << 19;
+}
+
+enum { TILE, SCHEDULE, FUSED = 0, PHASED, ON_THE_FLY }; /* v[] of a variant */
+
+static bool plan_of(const cpu_problem *p, const cpu_config *v, emit_winograd *w) {
+  emit_winograd_options options = {v->v[TILE], v->v[SCHEDULE] != FUSED, v->v[SCHEDULE] == ON_THE_FLY, p->threads, cache_bytes()};
+  if (p->exact || p->multiplications < CPU_SMALL_CONTRACTION || !p->constant_weights || p->lhs < 0 || !emit_supports(p->instr, NULL) ||
+      !emit_winograd_plan(p->contraction, p->target, &options, w)) {
+    return false;
+  }
+  w->weights = p->weights;
+  return true;
+}
+
+static double transformed_bytes(const emit_winograd *w) {
+  return (double)emit_winograd_products(w) * (double)w->channels * (double)w->outputs * sizeof(float);
+}
+
+/* Late weights cost time: they are for those that no cache keeps.  Phases pay where the weights are more than a core's cache holds, and something else than one thread's one block is left. */
+static bool is_worth_listing(const cpu_problem *p, const emit_winograd *w) {
+  bool same = p->threads == 1 && emit_winograd_all_tiles(w) <= w->rows;
+  bool smaller = emit_winograd_products(w) >= 2 * w->r[0] * w->r[1]; /* late: in memory */
+  bool on_the_fly = smaller && transformed_bytes(w) > least_on_the_fly_bytes;
+  return !w->phased || (transformed_bytes(w) > (double)cache_bytes() && (w->on_the_fly ? on_the_fly : !same));
+}
+
+static double estimate_of(const cpu_problem *p, const emit_winograd *w) {
+  double bytes = (double)emit_winograd_packed_bytes(w), work = emit_winograd_multiplications(w) * multiplication_nanoseconds;
+  work += w->on_the_fly ? on_the_fly_nanoseconds * transformed_bytes(w) * (double)emit_winograd_shares(w) : 0;
+  bytes *= w->phased ? phased_byte_nanoseconds : fused_byte_nanoseconds;
+  double far = w->phased ? (double)emit_winograd_scratch_bytes(w) - p->threads * cached_bytes : 0;
+  bytes += far > 0 ? far * scratch_nanoseconds : 0;
+  return call_nanoseconds * emit_winograd_kernels(w) + cpu_shared(work, p->threads) + bytes;
+}
+
+/* Ways that are far behind the best one are not worth being compiled and timed. */
+static uint32_t keep_promising(uint32_t n, cpu_config *v) {
+  const double far = 1.35;
+  double least = n ? v[0].estimate : 0;
+  uint32_t kept = 0;
+  for (uint32_t k = 1; k < n; k++) {
+    least = v[k].estimate < least ? v[k].estimate : least;
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    if (v[k].estimate <= far * least) {
+      v[kept++] = v[k];
+    }
+  }
+  return kept;
+}
+
+static uint32_t config(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
+  static const cpu_config plans[] = {
+      {.name = "8", .v = {8, FUSED}},  {.name = "8.phased", .v = {8, PHASED}}, {.name = "6", .v = {6, FUSED}},
+      {.name = "6.phased", .v = {6, PHASED}}, {.name = "4", .v = {4, FUSED}},  {.name = "4.phased", .v = {4, PHASED}},
+      {.name = "4.late", .v = {4, ON_THE_FLY}},  {.name = "2", .v = {2, FUSED}},  {.name = "2.phased", .v = {2, PHASED}}};
+  uint32_t n = 0;
+  emit_winograd w;
+  for (size_t k = 0; k < sizeof plans / sizeof *plans && n < room; k++) {
+    if (plan_of(p, &plans[k], &w) && is_worth_listing(p, &w)) {
+      out[n] = plans[k];
+      out[n].bytes = (double)(emit_winograd_packed_bytes(&w) + emit_winograd_scratch_bytes(&w));
+      out[n++].estimate = estimate_of(p, &w);
+    }
+  }
+  (void)a;
+  return keep_promising(n, out);
+}
+
+static status write_phase(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
+                          const void *config, uint32_t phase, emit_kernel_info *info) {
+  return emit_winograd_kernel(m, name, i, options, config, phase, info);
+}
+
+static status pack(const void *config, const literal *weights, void *packed) {
+  emit_winograd_pack(config, weights->data, packed);
+  return NULL;
+}
+
+static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out) {
+  emit_winograd *w = ARENA_NEW(a, emit_winograd);
+  CHECK_THAT(plan_of(p, v, w), STATUS_UNSUPPORTED, "not for winograd");
+  double error = emit_winograd_error(a, w, literal_aligned(hlo_literal(p->instr->operands[p->weights]), a));
+  CHECK_THAT(error <= largest_error, STATUS_UNSUPPORTED, "its error with these weights is %g of the largest output", error);
+  out->kernel = ARENA_NEW(a, cpu_kernel_plan);
+  *out->kernel = (cpu_kernel_plan){.n_phases = emit_winograd_kernels(w), .write = write_phase, .config = w, .config_bytes = sizeof *w,
+                        .packed_bytes = emit_winograd_packed_bytes(w), .pack = pack,
+                        .scratch_bytes = emit_winograd_scratch_bytes(w)};
+  out->scratch_bytes = out->kernel->scratch_bytes;
+  return NULL;
+}
+
+const cpu_algorithm cpu_winograd_algorithm = {"winograd", config, build, NULL};

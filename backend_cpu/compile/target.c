@@ -1,0 +1,235 @@
+/* target.c - the cpu's pipeline and the way from a module to a program. */
+#include "backend_cpu/compile/target.h"
+
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+#include "backend_cpu/algorithms/contraction.h"
+#include "backend_cpu/kernels/kernels.h"
+#include "backend_cpu/lower/lower.h"
+#include "backend_cpu/autotune/tune.h"
+#include "emit/contraction/attention.h"
+#include "emit/kernel/kernel.h"
+#include "emit/llvm/target.h"
+#include "hlo/ir/flatten_calls.h"
+#include "hlo/schedule/hlo_report.h"
+#include "hlo/passes/pass.h"
+
+/* --- the pipeline --- */
+
+static const hlo_pass cleaning[] = {HLO_STEP(fold), HLO_STEP(simplify), HLO_STEP(transpose_sinking), HLO_STEP(cse), HLO_STEP(dce)};
+
+static const hlo_pass pipeline[] = {
+    HLO_STEP(qdq_fusion),
+    HLO_NEEDED_STEP(inline_composites),
+    HLO_STEP(gather_to_slice),
+    HLO_STEP(dce),
+    HLO_GROUP("clean", cleaning),
+    HLO_STEP(batch_norm),
+    HLO_STEP(dce),
+    HLO_STEP(layout),
+    HLO_STEP(transposed_convolution),
+    HLO_GROUP("clean-layout", cleaning),
+    HLO_STEP(lookup_tables),
+    HLO_STEP(gather_to_broadcast),
+    HLO_STEP(dce),
+    HLO_STEP(attention),
+    HLO_STEP(dot_canonicalization),
+    HLO_STEP(fold),
+    HLO_STEP(dce),
+    HLO_STEP(epilogue),
+    HLO_STEP(concat_in_place),
+    HLO_STEP(row_fusion),
+    HLO_STEP(reduce_fusion),
+    HLO_STEP(loop_fusion),
+    HLO_STEP(dce),
+};
+
+static bool takes_attention(void *data, const hlo_attention *a) {
+  const cpu_asked *about = data;
+  emit_attention c;
+  return !about->options->exact && emit_attention_of(a, about->target, &c);
+}
+
+/* What emit/ can write may be part of a kernel. */
+static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
+  (void)data;
+  switch (hlo_info(i)->kind) {
+    case HLO_ELEMENTWISE:
+      break;
+    case HLO_MOVEMENT:
+    case HLO_RANDOM:
+      if (kind == HLO_FUSION_OUTPUT) {
+        return false;
+      }
+      break;
+    default:
+      if (i->op != HLO_REDUCE || kind != HLO_FUSION_INPUT) {
+        return false;
+      }
+  }
+  return emit_supports(i, NULL);
+}
+
+static status dump(void *data, const char *file, const hlo_module *m) {
+  const rt_compile_options *o = ((const cpu_asked *)data)->options;
+  return o->dump(o->dump_data, file, m);
+}
+
+/* Of one folded result: the weights of a layer, which batch normalisation scales. */
+static const int64_t fold_bytes = (int64_t)1 << 28;
+
+static status prepare(hlo_module *m, const rt_compile_options *options, const emit_target *t, arena *a) {
+  cpu_asked data = {options, t};
+  const hlo_target target = {.name = "cpu", .data = &data, .takes_epilogue = cpu_takes_epilogue,
+                             .takes_activation = cpu_takes_activation, .takes_fused = takes_fused, .takes_bytes = cpu_takes_bytes,
+                             .takes_attention = takes_attention, .takes_quantized_weights = cpu_takes_quantized_weights,
+                             .takes_in_place_update = cpu_takes_in_place_update, .channels_last = true, .lookup_tables = true, .canonical_dots = true};
+  pass_context c = {.arena = a, .eval = options->eval, .fold_bytes = fold_bytes, .target = &target,
+                    .skip = options->skip_passes, .verify = true};
+  if (options->dump) {
+    c.dump = dump;
+    c.dump_data = &data;
+  }
+  return hlo_run_passes(m, pipeline, sizeof pipeline / sizeof *pipeline, &c);
+}
+
+/* --- the report --- */
+
+/* The module as the passes left it; `before` is what was known when it came. */
+static void report_module(const hlo_module *m, const hlo_report *before, rt_report *r) {
+  hlo_report after = hlo_report_of(m);
+  r->hlo_before = before->instructions;
+  r->hlo_after = after.instructions;
+  r->bytes_moved_before = (uint64_t)before->bytes_moved;
+  r->bytes_moved_after = (uint64_t)after.bytes_moved;
+  r->clusters = after.clusters;
+  r->convolutions = after.convolutions + after.clustered_convolutions;
+  r->clustered_convolutions = after.clustered_convolutions;
+  r->dots = after.dots + after.clustered_dots;
+  r->clustered_dots = after.clustered_dots;
+  r->lone_elementwise = after.lone_elementwise;
+}
+
+static uint32_t count_thunks(const rt_sequence *s) {
+  uint32_t n = s->n;
+  for (uint32_t k = 0; k < s->n; k++) {
+    for (uint32_t b = 0; b < s->thunks[k].n_bodies; b++) {
+      n += count_thunks(&s->thunks[k].bodies[b]);
+    }
+  }
+  return n;
+}
+
+static void report_program(const rt_program *p, const cpu_kernels *kernels, rt_report *r) {
+  r->thunks = count_thunks(&p->body);
+  r->kernels = cpu_kernels_asked(kernels);
+  r->kernels_unique = cpu_kernels_unique(kernels);
+  for (uint32_t k = 0; k < p->n_constants; k++) {
+    r->constant_bytes += p->constants[k].size;
+  }
+  for (uint32_t k = 0; k < p->n_code; k++) {
+    r->code_bytes += p->code[k].size;
+  }
+}
+
+/* --- the way --- */
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static uint32_t threads_of(const rt_compile_options *o) {
+  cpu_set_t set;
+  if (o->threads) {
+    return o->threads;
+  }
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
+}
+
+/* What programs are divided for.  A deterministic one is the same whatever runs it, so here stands a number that few threads
+ * and many can share. */
+static uint32_t shares_of(const rt_compile_options *o) {
+  enum { ANY_THREADS = 8 };
+  return o->deterministic ? ANY_THREADS : threads_of(o);
+}
+
+/* rt_compile_options.algorithm. */
+typedef struct nth_plan {
+  uint32_t number;
+  rt_report *report;
+} nth_plan;
+
+static status choose_nth(void *data, arena *a, const cpu_problem *p, cpu_plan **out) {
+  const nth_plan *nth = data;
+  cpu_config *configs;
+  uint32_t n = cpu_list_configs(a, p, &configs);
+  nth->report->n_algorithms = n > nth->report->n_algorithms ? n : nth->report->n_algorithms;
+  status failed = nth->number <= n ? cpu_plan_build(a, p, &configs[nth->number - 1], out) : NULL;
+  bool impossible = failed && (status_get_code(failed) & STATUS_CODE_MASK) == STATUS_UNSUPPORTED;
+  if (nth->number <= n && !impossible) {
+    return failed;
+  }
+  status_free(failed);
+  return cpu_best_estimate(a, p, out);
+}
+
+static status add_texts(cpu_kernels *kernels, rt_report *r) {
+  TRY(cpu_kernels_text(kernels, false, &r->llvm));
+  return cpu_kernels_text(kernels, true, &r->assembly);
+}
+
+/* What takes long beside the passes, for who shows progress. */
+static status begin(const rt_compile_options *o, const char *phase, const hlo_module *m) {
+  return o->dump ? o->dump(o->dump_data, phase, m) : NULL;
+}
+
+static status compile(struct hlo_module *m, const rt_compile_options *given, arena *a, rt_program **out,
+                      rt_report *report) {
+  static const rt_compile_options defaults;
+  const rt_compile_options *options = given ? given : &defaults;
+  rt_report unused = {0}, *r = report ? report : &unused;
+  emit_target *target = ARENA_NEW(a, emit_target);
+  double start = seconds(), now;
+  TRY(emit_target_init(a, NULL, options->cpu ? options->cpu : "native", (int)options->lanes, target));
+  hlo_report before = hlo_report_of(m);
+  TRY(prepare(m, options, target, a));
+  report_module(m, &before, r);
+  r->seconds_passes = (now = seconds()) - start;
+  start = now;
+  cpu_tuner *tuner;
+  TRY(begin(options, "tuning", m));
+  hlo_flatten_calls(m); /* what is decided now is about an instruction, of which lowering then makes no copies */
+  TRY(cpu_tune(a, m, options, target, shares_of(options), &tuner, r));
+  r->seconds_tuning = (now = seconds()) - start;
+  start = now;
+  bool shares = options->sharing && !options->keep_text;
+  cpu_kernels *kernels = cpu_kernels_create(a, target, shares ? options->sharing->weight_pool : NULL);
+  nth_plan nth = {options->algorithm, r};
+  cpu_plan_selector selector = options->algorithm ? (cpu_plan_selector){choose_nth, &nth} : (cpu_plan_selector){cpu_tuned_plan, tuner};
+  cpu_jobs *jobs = cpu_jobs_create(a);
+  cpu_lower_options lower = {.target = target, .threads = shares_of(options), .out_of_place = options->out_of_place,
+                             .origins = options->origins, .keep_text = options->keep_text,
+                             .exact = options->exact, .reduced_precision = options->reduced_precision, .selector = &selector,
+                             .sharing = options->sharing, .jobs = jobs};
+  TRY(cpu_lower(m, kernels, &lower, a, out, r));
+  cpu_tune_report(tuner, r);
+  r->seconds_lower = (now = seconds()) - start;
+  start = now;
+  cpu_code code;
+  TRY(begin(options, "machine code", m));
+  TRY(cpu_kernels_compile(kernels, jobs, shares_of(options), threads_of(options), &code));
+  TRY(cpu_attach_code(*out, kernels, &code));
+  if (options->keep_text) {
+    TRY(add_texts(kernels, r));
+  }
+  (*out)->cpu = code.n ? emit_target_text(a, target) : "";
+  r->seconds_codegen = seconds() - start;
+  report_program(*out, kernels, r);
+  return NULL;
+}
+
+const rt_compiler cpu_compiler = {.abi = RT_ABI, .name = "cpu", .compile = compile};

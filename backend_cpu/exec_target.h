@@ -1,9 +1,0 @@
-/* exec_target.h - the cpu target: what runs programs on this machine's processor. */
-#ifndef BACKEND_CPU_EXEC_TARGET_H
-#define BACKEND_CPU_EXEC_TARGET_H
-
-#include "runtime/target.h"
-
-extern const rt_target cpu_target;
-
-#endif

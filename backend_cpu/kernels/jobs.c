@@ -1,0 +1,69 @@
+#include "backend_cpu/kernels/jobs.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "runtime/host/thread_pool.h"
+
+typedef struct job {
+  double cost;
+  status (*run)(void *data);
+  void *data;
+} job;
+
+struct cpu_jobs {
+  arena *arena;
+  uint32_t n, cap;
+  job *items;
+};
+
+cpu_jobs *cpu_jobs_create(arena *a) {
+  cpu_jobs *jobs = ARENA_NEW(a, cpu_jobs);
+  jobs->arena = a;
+  return jobs;
+}
+
+void cpu_jobs_add(cpu_jobs *jobs, double nanoseconds, status (*run)(void *data), void *data) {
+  *ARENA_PUSH(jobs->arena, jobs->items, jobs->n, jobs->cap) = (job){nanoseconds, run, data};
+}
+
+/* --- running --- */
+
+typedef struct run {
+  const cpu_jobs *jobs;
+  atomic_uint next;
+  _Atomic(status) failed;
+} run;
+
+/* Takes jobs until none is left.  Each thread has one range of the loop, which is a number and no more. */
+static void take_jobs(void *data, int64_t begin, int64_t end) {
+  run *r = data;
+  (void)begin, (void)end;
+  for (uint32_t k; !atomic_load(&r->failed) && (k = atomic_fetch_add(&r->next, 1)) < r->jobs->n;) {
+    const job *j = &r->jobs->items[k];
+    status s = budget_check(arena_budget(r->jobs->arena)), none = NULL;
+    s = s ? s : guard_run(j->run, j->data);
+    if (s && !atomic_compare_exchange_strong(&r->failed, &none, s)) {
+      status_free(s);
+    }
+  }
+}
+
+static int by_cost(const void *a, const void *b) {
+  double x = ((const job *)a)->cost, y = ((const job *)b)->cost;
+  return x > y ? -1 : x < y;
+}
+
+status cpu_jobs_run(cpu_jobs *jobs, uint32_t threads) {
+  run r = {.jobs = jobs};
+  rt_thread_pool *pool;
+  if (jobs->n == 0) {
+    return NULL;
+  }
+  qsort(jobs->items, jobs->n, sizeof *jobs->items, by_cost);
+  TRY(rt_thread_pool_create(threads < jobs->n ? threads : jobs->n, &pool));
+  rt_parallel_for(pool, rt_thread_pool_threads(pool), 1, take_jobs, &r);
+  rt_thread_pool_destroy(pool);
+  jobs->n = 0;
+  return atomic_load(&r.failed);
+}

@@ -1,0 +1,414 @@
+#include "backend_cpu/kernels/kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend_cpu/kernels/dynamic_m.h"
+#include "base/hash.h"
+#include "emit/kernel/compile.h"
+#include "hlo/text/text.h"
+
+enum {
+  SMALL_CONSTANT = 64,
+  BATCH = 6               /* kernels a module at most: it costs some 2 ms by itself */
+};
+
+typedef struct kernel {
+  uint64_t hash; /* of the text and the aliases */
+  hash128 identity; /* of all that its code depends on: who has the same in another program is taken for the same */
+  const char *text;
+  const hlo_instr *instr; /* in a module of its own: threads may number and read it */
+  const int32_t *alias;
+  int64_t rows;      /* emit_options */
+  cpu_writer writer; /* write NULL: emit_kernel */
+  const char *symbol;
+  double cost;    /* of compiling: nanoseconds, a guess */
+  bool found;     /* it is there, compiled for another program */
+  uint32_t object; /* in which it is; the first are those that are compiled now */
+  emit_kernel_info info;
+} kernel;
+
+struct cpu_kernels {
+  arena *arena;
+  const emit_target *target;
+  rt_weight_pool *weight_pool;
+  uint32_t n, cap, asked, n_found;
+  kernel *kernels;
+};
+
+cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target, rt_weight_pool *weight_pool) {
+  cpu_kernels *k = ARENA_NEW(a, cpu_kernels);
+  k->arena = a;
+  k->target = target;
+  k->weight_pool = weight_pool;
+  return k;
+}
+
+uint32_t cpu_kernels_unique(const cpu_kernels *k) { return k->n; }
+
+uint32_t cpu_kernels_asked(const cpu_kernels *k) { return k->asked; }
+
+/* --- collecting --- */
+
+/* Single numbers and short lists (places, sizes) make better code; weights make kernels differ that could be one. */
+bool cpu_is_embedded(hlo_value v) {
+  const literal *l = hlo_literal(v);
+  return l && (shape_bytes(&l->shape) <= SMALL_CONSTANT || literal_is_splat(l));
+}
+
+hlo_instr *cpu_outline(arena *a, const hlo_instr *i, cpu_isolation how, int32_t packed) {
+  hlo_module *m = hlo_module_create(a, "kernel");
+  hlo_computation *c = hlo_computation_create(m, "kernel");
+  hlo_value *operands = ARENA_NEW_N(a, hlo_value, i->n_operands);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    bool stays = how == CPU_OUTLINE_PROGRAM ? hlo_literal(i->operands[k]) != NULL : cpu_is_embedded(i->operands[k]);
+    if ((int32_t)k == packed || !stays) {
+      operands[k] = hlo_result(hlo_parameter(c, *hlo_shape(i->operands[k])), 0);
+    }
+  }
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    if (!operands[k].def) {
+      operands[k] = hlo_result(hlo_instr_clone(c, NULL, i->operands[k].def, NULL), 0);
+    }
+  }
+  hlo_instr *copy = hlo_instr_clone(c, NULL, i, operands);
+  hlo_value *roots = ARENA_NEW_N(a, hlo_value, i->n_results);
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    roots[k] = hlo_result(copy, k);
+  }
+  hlo_set_roots(c, i->n_results, roots);
+  m->entry = c;
+  for (uint32_t k = 0; k < m->n_computations; k++) { /* names make no difference */
+    m->computations[k]->name = arena_printf(a, "c%u", k);
+    for (hlo_instr *j = m->computations[k]->first; j; j = j->next) {
+      j->source = "";
+    }
+  }
+  return copy;
+}
+
+static bool same_writer(const cpu_writer *a, const cpu_writer *b) {
+  return a->write == b->write && a->phase == b->phase && a->packed == b->packed && a->config_bytes == b->config_bytes &&
+         (a->config_bytes == 0 || memcmp(a->config, b->config, a->config_bytes) == 0);
+}
+
+static hash128 identity_of(const cpu_kernels *k, const kernel *x) {
+  rt_writer w = {.arena = k->arena};
+  rt_put_text(&w, x->text);
+  rt_put_bytes(&w, x->alias, x->instr->n_results * sizeof *x->alias);
+  rt_put_bytes(&w, x->writer.config, x->writer.config_bytes);
+  rt_put_text(&w, x->writer.name);
+  rt_put_i64(&w, x->writer.phase);
+  rt_put_i64(&w, x->writer.packed);
+  rt_put_i64(&w, x->rows);
+  return rt_weight_pool_identity(k->weight_pool, w.bytes, w.n);
+}
+
+/* Blocks of sums in registers are unrolled; of other kernels each operation counts. */
+static double cost_of(const hlo_instr *i, const cpu_writer *writer) {
+  const double block = 1e7, operation = 2.5e5, least = 1e6;
+  uint32_t n = 0;
+  for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j; j = j->next) {
+    n++;
+  }
+  return (writer->write ? block : least) + operation * n;
+}
+
+static rt_span mark_of(const cpu_kernels *k, uint32_t number, const cpu_call_of *call) {
+  rt_writer w = {.arena = k->arena};
+  rt_put_i64(&w, number);
+  rt_put_i64(&w, call->rows);
+  rt_put_i64(&w, call->placeholder_m);
+  rt_put_i64(&w, call->known);
+  rt_put_i64(&w, call->info.grid);
+  rt_put_f64(&w, call->info.item_cost);
+  rt_put_i64s(&w, call->n_args, call->args);
+  return rt_written(&w);
+}
+
+static status add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, const cpu_writer *writer, const cpu_call_of *call,
+                  uint32_t *number) {
+  const hlo_print_options options = {.no_sources = true};
+  const char *text;
+  size_t size;
+  k->asked++;
+  cpu_writer how = writer ? *writer : (cpu_writer){.packed = -1};
+  hlo_instr *alone = cpu_outline(k->arena, i, CPU_OUTLINE_KERNEL, how.packed);
+  if (call->rows) {
+    cpu_set_m(k->arena, alone, call->rows, call->placeholder_m);
+  }
+  TRY(hlo_print(k->arena, alone->parent->module, &options, &text, &size));
+  uint64_t hash = hash_bytes(alias, i->n_results * sizeof *alias, hash_bytes(text, size, 0));
+  for (*number = 0; *number < k->n; ++*number) {
+    const kernel *old = &k->kernels[*number];
+    if (old->hash == hash && strcmp(old->text, text) == 0 && same_writer(&old->writer, &how) && old->rows == call->placeholder_m &&
+        memcmp(old->alias, alias, i->n_results * sizeof *alias) == 0) {
+      return NULL;
+    }
+  }
+  how.config = arena_memdup(k->arena, how.config, how.config_bytes);
+  kernel *new = ARENA_PUSH(k->arena, k->kernels, k->n, k->cap);
+  *new = (kernel){.hash = hash, .text = text, .instr = alone,
+                  .alias = arena_memdup(k->arena, alias, i->n_results * sizeof *alias),
+                  .rows = call->placeholder_m, .writer = how, .cost = cost_of(i, &how), .symbol = arena_printf(k->arena, "k%u_%s", *number, hlo_info(i)->name)};
+  for (char *c = (char *)new->symbol; *c; c++) {
+    *c = *c == '-' ? '_' : *c;
+  }
+  if (k->weight_pool) {
+    new->identity = identity_of(k, new);
+  }
+  return NULL;
+}
+
+status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, const cpu_writer *writer, const cpu_call_of *call,
+                       rt_span *mark) {
+  static const cpu_call_of closed;
+  uint32_t number;
+  call = call ? call : &closed;
+  TRY(add(k, i, alias, writer, call, &number));
+  *mark = mark_of(k, number, call);
+  return NULL;
+}
+
+/* --- kernels of other programs --- */
+
+static const char object_magic[] = "kernels";
+
+/* What is in object number `object`: each kernel's identity, and how it is called. */
+static rt_span name_object(const cpu_kernels *all, uint32_t object) {
+  rt_writer w = {.arena = all->arena};
+  rt_put_text(&w, object_magic);
+  for (uint32_t k = 0; k < all->n; k++) {
+    const kernel *x = &all->kernels[k];
+    if (!x->found && x->object == object) {
+      rt_put_i64(&w, (int64_t)x->identity.words[0]);
+      rt_put_i64(&w, (int64_t)x->identity.words[1]);
+      rt_put_text(&w, x->symbol);
+      rt_put_i64(&w, x->info.grid);
+      rt_put_f64(&w, x->info.item_cost);
+    }
+  }
+  return rt_written(&w);
+}
+
+/* Whether the object of that name has the kernel, which then learns how it is called. */
+static bool find_in_object(void *data, rt_span name) {
+  kernel *x = data;
+  rt_reader r = rt_reader_make(name);
+  if (strcmp(rt_get_text(&r), object_magic) != 0) {
+    return false;
+  }
+  while (r.at < r.end && !r.bad) {
+    hash128 identity;
+    identity.words[0] = (uint64_t)rt_get_i64(&r);
+    identity.words[1] = (uint64_t)rt_get_i64(&r);
+    const char *symbol = rt_get_text(&r);
+    emit_kernel_info info = {.grid = rt_get_in(&r, 0, INT64_MAX), .item_cost = rt_get_f64(&r)};
+    if (!r.bad && hash128_equal(identity, x->identity)) {
+      x->symbol = symbol;
+      x->info = info;
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Marks the kernels that are there; their objects are [out->n], numbered from 0. */
+static void find_kernels(cpu_kernels *all, cpu_code *out) {
+  *out = (cpu_code){.objects = ARENA_NEW_N(all->arena, rt_span, all->n), .names = ARENA_NEW_N(all->arena, rt_span, all->n)};
+  for (uint32_t k = 0; k < all->n && all->weight_pool; k++) {
+    kernel *x = &all->kernels[k];
+    rt_span object = rt_weight_pool_search(all->weight_pool, find_in_object, x);
+    x->found = object.data;
+    all->n_found += x->found;
+    for (x->object = 0; x->found && x->object < out->n && out->objects[x->object].data != object.data;) {
+      x->object++;
+    }
+    if (x->found && x->object == out->n) {
+      out->names[out->n] = rt_weight_pool_name(all->weight_pool, object.data);
+      out->objects[out->n++] = object;
+    }
+  }
+}
+
+/* A compiled object, which others may find from now on. */
+static status leave_object(cpu_kernels *all, uint32_t number, rt_span compiled, cpu_code *out) {
+  rt_span name = name_object(all, number);
+  bool fresh = true;
+  void *copy = all->weight_pool ? rt_weight_pool_get(all->weight_pool, name, compiled.size, &fresh) : arena_alloc_aligned(all->arena, compiled.size, 64);
+  CHECK_THAT(copy, STATUS_RESOURCE, "no %llu bytes of memory for code", (unsigned long long)compiled.size);
+  if (fresh) {
+    memcpy(copy, compiled.data, compiled.size);
+  }
+  out->objects[number] = (rt_span){copy, compiled.size};
+  out->names[number] = all->weight_pool ? name : (rt_span){NULL, 0};
+  return NULL;
+}
+
+/* --- compiling --- */
+
+typedef struct batch {
+  cpu_kernels *all;
+  uint32_t number;
+  double cost;
+  arena *arena;
+  rt_span object;
+} batch;
+
+static const uint32_t all_kernels = UINT32_MAX; /* in the place of the number of a batch */
+
+static status build_module(cpu_kernels *all, uint32_t number, arena *a, emit_module **out) {
+  TRY(emit_module_create(a, all->target, "kernels", out));
+  for (uint32_t k = 0; k < all->n; k++) {
+    kernel *x = &all->kernels[k];
+    if (number != all_kernels && (x->found || x->object != number)) {
+      continue;
+    }
+    emit_options options = {.alias = x->alias, .rows = x->rows};
+    TRY(budget_check(arena_budget(a)));
+    const cpu_writer *w = &x->writer;
+    status s = w->write ? w->write(*out, x->symbol, x->instr, &options, w->config, w->phase, &x->info)
+                        : emit_kernel(*out, x->symbol, x->instr, &options, &x->info);
+    if (s) {
+      return status_prefix(s, "no kernel for %s", hlo_info(x->instr)->name);
+    }
+  }
+  return NULL;
+}
+
+static status compile_batch(void *data) {
+  batch *b = data;
+  emit_module *m;
+  const void *bytes;
+  size_t size;
+  TRY(build_module(b->all, b->number, b->arena, &m));
+  TRY(budget_check(arena_budget(b->arena)));
+  TRY(emit_module_object(m, &bytes, &size));
+  b->object = (rt_span){bytes, size};
+  emit_module_destroy(m);
+  return NULL;
+}
+
+static void destroy_batches(uint32_t n, batch *batches) {
+  for (uint32_t k = 0; k < n; k++) {
+    arena_destroy(batches[k].arena);
+  }
+}
+
+typedef struct all_batches {
+  cpu_kernels *k;
+  cpu_jobs *jobs;
+  uint32_t threads, n;
+  batch *batches;
+  cpu_code *out;
+} all_batches;
+
+static int dearest_first(const void *a, const void *b) {
+  const kernel *x = *(const kernel *const *)a, *y = *(const kernel *const *)b;
+  return x->cost != y->cost ? (x->cost < y->cost) - (x->cost > y->cost) : (x > y) - (x < y);
+}
+
+/* Each kernel, the dearest first, goes where there is least. */
+static void divide(all_batches *x) {
+  kernel **order = ARENA_NEW_N(x->k->arena, kernel *, x->k->n);
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < x->k->n; k++) {
+    if (!x->k->kernels[k].found) {
+      order[n++] = &x->k->kernels[k];
+    }
+  }
+  qsort(order, n, sizeof *order, dearest_first);
+  for (uint32_t k = 0; k < n; k++) {
+    uint32_t least = 0;
+    for (uint32_t b = 1; b < x->n; b++) {
+      least = x->batches[b].cost < x->batches[least].cost ? b : least;
+    }
+    order[k]->object = least;
+    x->batches[least].cost += order[k]->cost;
+  }
+}
+
+/* Allocates, and so may be left by a jump; what it must give back then is in `data`. */
+static status compile_all(void *data) {
+  all_batches *x = data;
+  if (x->n) {
+    divide(x);
+  }
+  for (uint32_t b = 0; b < x->n; b++) {
+    batch *y = &x->batches[b];
+    *y = (batch){.all = x->k, .number = b, .cost = y->cost, .arena = arena_create(arena_budget(x->k->arena))};
+    cpu_jobs_add(x->jobs, y->cost, compile_batch, y);
+  }
+  TRY(cpu_jobs_run(x->jobs, x->threads));
+  for (uint32_t b = 0; b < x->n; b++) {
+    TRY(leave_object(x->k, b, x->batches[b].object, x->out));
+  }
+  return NULL;
+}
+
+static uint32_t batch_count(const cpu_kernels *k, uint32_t shares) {
+  uint32_t kernels = k->n - k->n_found, n = (kernels + BATCH - 1) / BATCH;
+  n = (n + shares - 1) / shares * shares;
+  return n < kernels ? n : kernels;
+}
+
+status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t shares, uint32_t threads, cpu_code *out) {
+  cpu_code found;
+  find_kernels(k, &found);
+  all_batches x = {.k = k, .jobs = jobs, .threads = threads, .n = batch_count(k, shares), .out = out};
+  x.batches = ARENA_NEW_N(k->arena, batch, x.n);
+  out->n = x.n + found.n;
+  out->objects = ARENA_NEW_N(k->arena, rt_span, out->n);
+  out->names = ARENA_NEW_N(k->arena, rt_span, out->n);
+  memcpy(out->objects + x.n, found.objects, found.n * sizeof *found.objects);
+  memcpy(out->names + x.n, found.names, found.n * sizeof *found.names);
+  for (uint32_t j = 0; j < k->n; j++) {
+    k->kernels[j].object += k->kernels[j].found ? x.n : 0;
+  }
+  status s = guard_run(compile_all, &x);
+  destroy_batches(x.n, x.batches);
+  return s;
+}
+
+status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text) {
+  emit_module *m;
+  size_t size;
+  TRY(build_module(k, all_kernels, k->arena, &m));
+  TRY(assembly ? emit_module_assembly(m, text, &size) : emit_module_ir(m, text, &size));
+  emit_module_destroy(m);
+  return NULL;
+}
+
+/* How the kernel is called for so many rows. */
+static status call_info(const kernel *x, const cpu_call_of *call, emit_kernel_info *out) {
+  *out = call->known ? call->info : x->info;
+  if (call->known || !call->rows) {
+    return NULL;
+  }
+  int64_t each = x->info.grid / call->placeholder_m;
+  CHECK_THAT(x->info.grid % call->placeholder_m == 0 && !__builtin_mul_overflow(each, call->rows, &out->grid), STATUS_INTERNAL,
+             "the grid of %s does not go by rows", hlo_info(x->instr)->name);
+  return NULL;
+}
+
+status cpu_kernels_config(const cpu_kernels *k, rt_span mark, rt_span *out) {
+  rt_reader r = rt_reader_make(mark);
+  const kernel *x = &k->kernels[rt_get_i64(&r)];
+  cpu_call_of call = {.rows = rt_get_i64(&r)};
+  call.placeholder_m = rt_get_i64(&r);
+  call.known = rt_get_i64(&r);
+  call.info.grid = rt_get_i64(&r);
+  call.info.item_cost = rt_get_f64(&r);
+  call.args = rt_get_i64s(&r, k->arena, &call.n_args);
+  emit_kernel_info info;
+  TRY(call_info(x, &call, &info));
+  rt_writer w = {.arena = k->arena};
+  double grain = info.item_cost > 0 ? CPU_RANGE_NANOSECONDS / info.item_cost : 1e9;
+  rt_put_i64(&w, x->object);
+  rt_put_text(&w, x->symbol);
+  rt_put_i64(&w, info.grid);
+  rt_put_i64(&w, grain < 1 ? 1 : grain > 1e15 ? (int64_t)1e15 : (int64_t)grain);
+  rt_put_i64s(&w, call.n_args, call.args);
+  *out = rt_written(&w);
+  return NULL;
+}

@@ -1,0 +1,595 @@
+#include "backend_cpu/lower/lower.h"
+
+#include <string.h>
+
+#include "backend_cpu/algorithms/attention.h"
+#include "backend_cpu/algorithms/algorithm.h"
+#include "backend_cpu/kernels/dynamic_m.h"
+#include "backend_cpu/runtime/kinds.h"
+#include "hlo/analysis/cost.h"
+#include "hlo/analysis/in_place_update.h"
+#include "hlo/analysis/sorted_front.h"
+#include "lower/lower.h"
+#include "runtime/program/weight_pool.h"
+
+/* What is known about a contraction or an attention, kept because it is asked for more than once. */
+typedef struct planned {
+  const hlo_instr *instr;
+  cpu_plan *plan; /* NULL: none is found, which emit says */
+} planned;
+
+typedef struct lowering {
+  arena *arena;
+  cpu_kernels *kernels;
+  const cpu_lower_options *options;
+  uint32_t threads;
+  uint32_t n_plans, cap_plans;
+  planned *plans;
+  status failed; /* of a callback that cannot fail: the first */
+} lowering;
+
+static bool problem_of(const lowering *l, const hlo_instr *i, cpu_problem *out) {
+  bool is_one = cpu_problem_of(i, l->threads, l->options->target, out);
+  out->exact = l->options->exact;
+  out->reduced_precision = l->options->reduced_precision;
+  return is_one;
+}
+
+static bool is_attention(const hlo_instr *i) {
+  return i->op == HLO_FUSION && hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_ATTENTION;
+}
+
+static cpu_plan *plan_of(lowering *l, const hlo_instr *i) {
+  cpu_problem problem;
+  bool attention = is_attention(i);
+  if (!attention && !problem_of(l, i, &problem)) {
+    return NULL;
+  }
+  for (uint32_t k = l->n_plans; k-- > 0;) {
+    if (l->plans[k].instr == i) {
+      return l->plans[k].plan;
+    }
+  }
+  planned *p = ARENA_PUSH(l->arena, l->plans, l->n_plans, l->cap_plans);
+  p->instr = i;
+  if (attention) {
+    (void)cpu_attention_plan(l->arena, i, l->options->target, &p->plan);
+    return p->plan;
+  }
+  const cpu_plan_selector *selector = l->options->selector;
+  status s = selector ? selector->select_plan(selector->data, l->arena, &problem, &p->plan)
+                     : cpu_best_estimate(l->arena, &problem, &p->plan);
+  if (s && !l->failed) {
+    l->failed = s;
+  } else {
+    status_free(s);
+  }
+  return p->plan;
+}
+
+static cpu_library_plan *library_plan_of(lowering *l, const hlo_instr *i) {
+  const cpu_plan *plan = plan_of(l, i);
+  return plan ? plan->library : NULL;
+}
+
+/* --- the rules for buffers --- */
+
+/* A transpose that moves only dimensions of one element leaves memory as it is. */
+static bool is_trivial_transpose(const hlo_instr *i) {
+  const shape *s = hlo_shape(i->operands[0]);
+  int64_t last = -1;
+  for (int d = 0; d < s->rank; d++) {
+    int64_t from = hlo_ints(i, HLO_ATTR_PERMUTATION)[d];
+    if (s->dims[from] != 1) {
+      if (from < last) {
+        return false;
+      }
+      last = from;
+    }
+  }
+  return true;
+}
+
+static bool is_view(const hlo_instr *i) {
+  switch (i->op) {
+    case HLO_RESHAPE:
+      return true;
+    case HLO_BITCAST:
+      return hlo_is_bitcast_view(i);
+    case HLO_BROADCAST: /* adds dimensions of one element */
+      return shape_elements(&i->shapes[0]) == shape_elements(hlo_shape(i->operands[0])) &&
+             hlo_shape(i->operands[0])->kind == SHAPE_ARRAY;
+    case HLO_TRANSPOSE:
+      return is_trivial_transpose(i);
+    default:
+      return false;
+  }
+}
+
+/* A kernel has a loop for each operand of a concatenation, all in one function, on which LLVM takes quadratic time. */
+static bool joins_many(const hlo_instr *i) {
+  enum { MANY = 64 };
+  return i->op == HLO_CONCAT && i->n_operands > MANY;
+}
+
+/* A library's call adds the residual from where the result comes to lie, and reads all else while it writes. */
+static bool is_only_residual(const cpu_library_plan *p, hlo_value v) {
+  bool only = p->sum.def && hlo_value_equal(p->sum, v) && !hlo_value_equal(p->lhs, v) && !hlo_value_equal(p->weights, v) &&
+              !(p->bias.def && hlo_value_equal(p->bias, v));
+  for (uint32_t k = 0; only && k < cpu_contraction_arrays(&p->c); k++) {
+    only = !hlo_value_equal(p->arrays[k], v);
+  }
+  return only;
+}
+
+static hlo_access access_of(void *data, const hlo_instr *i) {
+  (void)data;
+  bool again = is_attention(i); /* rows are computed twice where the last two tiles overlap */
+  bool any_order = i->op == HLO_SORT || i->op == HLO_NMS || i->op == HLO_COPY || joins_many(i);
+  return again || any_order ? HLO_READS_WHILE_WRITING : HLO_READS_ROW_FIRST;
+}
+
+static bool may_share(void *data, const hlo_instr *i, uint32_t operand, uint32_t result) {
+  const cpu_library_plan *p = library_plan_of(data, i);
+  if (p) {
+    return is_only_residual(p, i->operands[operand]);
+  }
+  return access_of(data, i) != HLO_READS_WHILE_WRITING && emit_can_alias(i, operand, result);
+}
+
+/* --- sorting, suppression of boxes --- */
+
+static int64_t sorted_lines(const hlo_instr *i) {
+  const shape *s = &i->shapes[0];
+  int64_t n = s->dims[hlo_int(i, HLO_ATTR_DIMENSION)];
+  return n ? shape_elements(s) / n : 0;
+}
+
+static int64_t sort_parts(const lowering *l, const hlo_instr *i) {
+  int64_t lines = sorted_lines(i);
+  return lines < 1 ? 1 : lines < (int64_t)l->threads ? lines : (int64_t)l->threads;
+}
+
+/* Problems too small to be divided are one part. */
+static int64_t nms_parts(const lowering *l, const hlo_instr *i) {
+  enum { SMALL = 1 << 13 };
+  const shape *scores = hlo_shape(i->operands[1]);
+  int64_t lines = scores->dims[0] * scores->dims[1];
+  return lines < 1 || shape_elements(scores) < SMALL ? 1 : lines < (int64_t)l->threads ? lines : (int64_t)l->threads;
+}
+
+static uint64_t nms_scratch_bytes(const lowering *l, const hlo_instr *i) {
+  const shape *scores = hlo_shape(i->operands[1]);
+  int64_t limit = hlo_int(i, HLO_ATTR_LIMIT), boxes = scores->dims[2];
+  return cpu_nms_scratch(scores->dims[0] * scores->dims[1], boxes, limit < boxes ? limit : boxes, nms_parts(l, i));
+}
+
+static uint64_t scratch(void *data, const hlo_instr *i) {
+  lowering *l = data;
+  if (i->op == HLO_NMS) {
+    return nms_scratch_bytes(l, i);
+  }
+  if (i->op == HLO_SORT) {
+    return cpu_sort_scratch(i->shapes[0].dims[hlo_int(i, HLO_ATTR_DIMENSION)]) * (uint64_t)sort_parts(l, i) + 64;
+  }
+  const cpu_plan *plan = plan_of(l, i);
+  return plan ? plan->scratch_bytes : 0;
+}
+
+/* The operand that says where elements stood: it is not read. */
+static int64_t places_of(const hlo_instr *sort) {
+  for (uint32_t k = 1; k < sort->n_operands; k++) {
+    const hlo_instr *x = sort->operands[k].def;
+    if (x->op == HLO_IOTA && x->shapes[0].type == DTYPE_S64 &&
+        hlo_int(x, HLO_ATTR_DIMENSION) == hlo_int(sort, HLO_ATTR_DIMENSION)) {
+      return k;
+    }
+  }
+  return -1;
+}
+
+static bool only_places(const hlo_instr *i) {
+  bool only = !hlo_is_root(hlo_result((hlo_instr *)i, 0));
+  for (uint32_t k = 0; k < i->n_uses && only; k++) {
+    const hlo_instr *u = i->uses[k].user;
+    only = u->op == HLO_SORT && (int64_t)i->uses[k].operand == places_of(u);
+  }
+  return only;
+}
+
+static status emit_sort(lowering *l, lower_context *c, const hlo_instr *i) {
+  dtype type = (dtype)i->shapes[0].type;
+  CHECK_THAT(!dtype_is_complex(type) && dtype_get_info(type)->kind != DTYPE_CLASS_STRING, STATUS_UNSUPPORTED,
+             "cannot sort by %s", dtype_name(type));
+  rt_thunk *t = lower_thunk(c, "cpu.sort", i);
+  rt_writer w = {.arena = l->arena};
+  rt_put_i64(&w, hlo_int(i, HLO_ATTR_DIMENSION));
+  rt_put_i64(&w, hlo_int(i, HLO_ATTR_DESCENDING));
+  rt_put_i64(&w, sort_parts(l, i));
+  rt_put_i64(&w, hlo_sorted_front(i));
+  rt_put_i64(&w, places_of(i));
+  t->config = rt_written(&w);
+  return NULL;
+}
+
+static status emit_nms(lowering *l, lower_context *c, const hlo_instr *i) {
+  rt_thunk *t = lower_thunk(c, "cpu.nms", i);
+  rt_writer w = {.arena = l->arena};
+  rt_put_i64(&w, nms_parts(l, i));
+  t->config = rt_written(&w);
+  return NULL;
+}
+
+/* --- kernels --- */
+
+static bool same_buffer(const rt_buffer *a, const rt_buffer *b) {
+  return a->space == b->space && a->index == b->index && a->offset == b->offset;
+}
+
+static void copy_to_result(lower_context *c, const hlo_instr *i, rt_buffer from, rt_buffer to) {
+  rt_thunk *copy = lower_bare_thunk(c, "copy", i);
+  lower_add_buffer(c, copy, from);
+  copy->n_inputs = 1;
+  lower_add_buffer(c, copy, to);
+}
+
+/* A kernel that writes a part of its result finds the rest there. */
+static void bring_base(lower_context *c, const hlo_instr *i) {
+  hlo_in_place_update place;
+  if (hlo_in_place_update_of(i, &place)) {
+    rt_buffer base = lower_buffer(c, i->operands[place.base]), result = lower_buffer(c, hlo_result((hlo_instr *)i, 0));
+    if (!same_buffer(&base, &result)) {
+      copy_to_result(c, i, base, result);
+    }
+  }
+}
+
+/* And that is what it reads in the place of the base, wherever that lies. */
+static void use_base(rt_thunk *t, const hlo_instr *i) {
+  hlo_in_place_update place;
+  if (hlo_in_place_update_of(i, &place)) {
+    t->buffers[place.base] = t->buffers[i->n_operands];
+  }
+}
+
+/* Operands whose buffers the results have, or what was in them. */
+static const int32_t *aliases(lowering *l, const hlo_instr *i, const rt_thunk *t) {
+  int32_t *alias = ARENA_NEW_N(l->arena, int32_t, i->n_results + 1);
+  hlo_in_place_update place;
+  if (hlo_in_place_update_of(i, &place)) {
+    alias[0] = (int32_t)place.base;
+    return alias;
+  }
+  for (uint32_t r = 0; r < i->n_results; r++) {
+    alias[r] = -1;
+    for (uint32_t k = 0; k < i->n_operands && alias[r] < 0; k++) {
+      alias[r] = same_buffer(&t->buffers[k], &t->buffers[i->n_operands + r]) ? (int32_t)k : -1;
+    }
+  }
+  return alias;
+}
+
+/* Until the kernels are compiled, the config is their mark. */
+static status add_kernel(lowering *l, rt_thunk *t, const hlo_instr *i, const cpu_writer *writer, const cpu_call_of *call) {
+  return cpu_kernels_add(l->kernels, i, aliases(l, i, t), writer, call, &t->config);
+}
+
+static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *i) {
+  const char *why = "";
+  CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
+  enum { PLACEHOLDER_M = 17 }; /* no multiple of anything */
+  bring_base(c, i);
+  cpu_call_of call = {.rows = cpu_dynamic_m(l->arena, i, l->options->target), .placeholder_m = PLACEHOLDER_M};
+  rt_thunk *t = lower_thunk(c, "cpu.kernel", i);
+  use_base(t, i);
+  return add_kernel(l, t, i, NULL, call.rows ? &call : NULL);
+}
+
+static status attach_sequence(rt_sequence *s, const cpu_kernels *kernels) {
+  for (uint32_t k = 0; k < s->n; k++) {
+    rt_thunk *t = &s->thunks[k];
+    if (strcmp(t->kind, "cpu.kernel") == 0) {
+      TRY(cpu_kernels_config(kernels, t->config, &t->config));
+    }
+    for (uint32_t b = 0; b < t->n_bodies; b++) {
+      TRY(attach_sequence(&t->bodies[b], kernels));
+    }
+  }
+  return NULL;
+}
+
+status cpu_attach_code(rt_program *p, const cpu_kernels *kernels, const cpu_code *code) {
+  p->n_code = code->n;
+  p->code = code->objects;
+  p->code_names = code->names;
+  return attach_sequence(&p->body, kernels);
+}
+
+/* --- contractions --- */
+
+/* Weights as they can be packed: a copy for a while where a model file has them at an odd address. */
+static status take_plain(const lowering *l, const literal *given, literal *out) {
+  size_t bytes = (size_t)shape_bytes(&given->shape);
+  *out = *given;
+  if (!literal_is_aligned(given)) {
+    void *copy = budget_alloc(arena_budget(l->arena), bytes, 64);
+    CHECK_THAT(copy, STATUS_RESOURCE, "no %zu bytes of memory for weights", bytes);
+    out->data = memcpy(copy, given->data, bytes);
+  }
+  return NULL;
+}
+
+static void give_plain(const lowering *l, const literal *given, const literal *taken) {
+  if (taken->data != given->data) {
+    budget_free(arena_budget(l->arena), (void *)(uintptr_t)taken->data, (size_t)shape_bytes(&given->shape), 64);
+  }
+  const rt_sharing *sharing = l->options->sharing;
+  if (sharing && sharing->drop) {
+    sharing->drop(sharing->owner, given->data, (uint64_t)shape_bytes(&given->shape));
+  }
+}
+
+/* Memory for packed weights.  With sharing, programs for other shapes have the same: *fresh false means that they are there.
+ * `how` says in bytes how they are packed. */
+static status packed_memory(const lowering *l, const literal *plain, rt_span how, uint64_t bytes, void **out, bool *fresh) {
+  const rt_sharing *sharing = l->options->sharing;
+  *fresh = true;
+  if (!sharing) {
+    *out = arena_alloc_aligned(l->arena, bytes, 64);
+    return NULL;
+  }
+  rt_writer name = {.arena = l->arena};
+  rt_put_text(&name, "packed");
+  rt_weight_pool_put_name(&name, sharing, plain->data, (uint64_t)shape_bytes(&plain->shape));
+  rt_put_bytes(&name, how.data, how.size);
+  *out = rt_weight_pool_get(sharing->weight_pool, rt_written(&name), bytes, fresh);
+  CHECK_THAT(*out, STATUS_RESOURCE, "no %llu bytes of memory for weights", (unsigned long long)bytes);
+  return NULL;
+}
+
+/* Weights to be packed, by a library's call or a kernel's own function. */
+typedef struct packing {
+  const lowering *lowering;
+  const literal *given;
+  const cpu_call *call;
+  const cpu_kernel_plan *kernel; /* where call is NULL */
+  void *packed;
+} packing;
+
+static status pack(void *data) {
+  const packing *p = data;
+  literal plain;
+  TRY(take_plain(p->lowering, p->given, &plain));
+  status failed = p->call ? cpu_call_pack(p->call, plain.data, p->packed) : p->kernel->pack(p->kernel->config, &plain, p->packed);
+  give_plain(p->lowering, p->given, &plain);
+  return failed;
+}
+
+static void pack_later(lowering *l, packing p) {
+  const double byte_nanoseconds = 0.3;
+  p.lowering = l;
+  double cost = byte_nanoseconds * (double)shape_bytes(&p.given->shape);
+  cpu_jobs_add(l->options->jobs, cost, pack, arena_memdup(l->arena, &p, sizeof p));
+}
+
+/* All that the library's packing depends on. */
+static rt_span library_packing(const lowering *l, const cpu_library_plan *p) {
+  cpu_geometry g = p->c.g;
+  rt_writer w = {.arena = l->arena};
+  g.parts = cpu_contraction_axis(&p->c) == 2 && g.op == CPU_MATMUL ? g.parts : 1; /* columns are packed part by part */
+  g.m = g.m == 1;
+  g.batch = g.has_bias = g.result_type = g.lhs_batch_stride = g.lhs_m = g.lhs_k = 0;
+  memset(g.in, 0, sizeof g.in);
+  memset(g.out, 0, sizeof g.out);
+  rt_put_text(&w, cpu_library_name());
+  rt_put_bytes(&w, p->info.format.data, p->info.format.size);
+  rt_put_bytes(&w, &g, sizeof g);
+  return rt_written(&w);
+}
+
+static status add_weights(lowering *l, lower_context *c, rt_thunk *t, const cpu_library_plan *p) {
+  if (!p->c.g.packed) {
+    lower_add_buffer(c, t, lower_buffer(c, p->weights));
+    return NULL;
+  }
+  const literal *given = hlo_literal(p->weights);
+  void *packed;
+  bool fresh;
+  TRY(packed_memory(l, given, library_packing(l, p), p->info.weights_bytes, &packed, &fresh));
+  if (fresh) {
+    pack_later(l, (packing){.given = given, .call = p->call, .packed = packed});
+  }
+  shape bytes = shape_make(DTYPE_U8, 1, (dim[]){(dim)p->info.weights_bytes});
+  uint32_t number = lower_constant(c, packed, p->info.weights_bytes);
+  lower_add_buffer(c, t, lower_constant_buffer(c, number, &bytes));
+  return NULL;
+}
+
+/* Of what can be computed in one way only there is nothing to say. */
+static void note_plan(lower_context *c, rt_thunk *t, const cpu_plan *plan) {
+  if (!plan->config.algorithm) {
+    return;
+  }
+  lower_note(c, t, "%s, %s", cpu_config_name(lower_arena(c), &plan->config), plan->why);
+}
+
+static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i, const cpu_plan *plan) {
+  const cpu_library_plan *p = plan->library;
+  rt_buffer result = lower_buffer(c, hlo_result((hlo_instr *)i, 0));
+  if (p->sum.def) {
+    result.kept = true;
+    rt_buffer sum = lower_buffer(c, p->sum);
+    if (!same_buffer(&sum, &result)) {
+      copy_to_result(c, i, sum, result);
+    }
+  }
+  rt_thunk *whole = lower_bare_thunk(c, p->c.g.op == CPU_MATMUL ? "cpu.dot" : "cpu.convolution", i);
+  rt_buffer scratch_memory;
+  lower_note(c, whole, "%s %s%s, %d part(s)", cpu_library_is_blas() ? "OpenBLAS" : "oneDNN",
+             p->info.implementation ? p->info.implementation : "",
+             p->c.g.packed ? ", weights packed" : "", (int)p->c.g.parts);
+  note_plan(c, whole, plan);
+  lower_add_buffer(c, whole, lower_buffer(c, p->lhs));
+  TRY(add_weights(l, c, whole, p));
+  if (p->bias.def) {
+    lower_add_buffer(c, whole, lower_buffer(c, p->bias));
+  }
+  for (uint32_t k = 0; k < cpu_contraction_arrays(&p->c); k++) {
+    lower_add_buffer(c, whole, lower_buffer(c, p->arrays[k]));
+  }
+  whole->n_inputs = whole->n_buffers;
+  lower_add_buffer(c, whole, result);
+  if (lower_scratch(c, i, &scratch_memory)) {
+    lower_add_buffer(c, whole, scratch_memory);
+  }
+  rt_writer w = {.arena = l->arena};
+  cpu_contraction_write(&w, &p->c);
+  rt_put_text(&w, cpu_library_name());
+  rt_put_bytes(&w, p->info.format.data, p->info.format.size);
+  whole->config = rt_written(&w);
+  return NULL;
+}
+
+/* A constant of the program with the weights as the kernel wants them. */
+static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, uint32_t operand, const cpu_plan *plan,
+                           rt_buffer *out) {
+  const cpu_kernel_plan *kernel = plan->kernel;
+  const literal *given = hlo_literal(i->operands[operand]);
+  rt_writer how = {.arena = l->arena};
+  void *packed;
+  bool fresh;
+  rt_put_text(&how, plan->config.algorithm->name);
+  rt_put_i64(&how, given->shape.type);
+  rt_put_i64s(&how, given->shape.rank, given->shape.dims);
+  rt_put_bytes(&how, kernel->packing ? kernel->packing : kernel->config, kernel->packing ? kernel->packing_bytes : kernel->config_bytes);
+  TRY(packed_memory(l, given, rt_written(&how), kernel->packed_bytes, &packed, &fresh));
+  if (fresh) {
+    pack_later(l, (packing){.given = given, .kernel = kernel, .packed = packed});
+  }
+  shape bytes = shape_make(DTYPE_U8, 1, (dim[]){(dim)kernel->packed_bytes});
+  *out = lower_constant_buffer(c, lower_constant(c, packed, kernel->packed_bytes), &bytes);
+  return NULL;
+}
+
+static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const cpu_plan *plan) {
+  const cpu_kernel_plan *kernel = plan->kernel;
+  cpu_problem problem;
+  (void)problem_of(l, i, &problem);
+  int32_t packed = kernel->packed_bytes ? problem.weights : -1;
+  rt_buffer weights = {0};
+  if (packed >= 0) {
+    TRY(pack_weights(l, c, i, (uint32_t)packed, plan, &weights));
+  }
+  bring_base(c, i);
+  for (uint32_t phase = 0; phase < kernel->n_phases; phase++) {
+    rt_thunk *t = lower_thunk_replacing(c, "cpu.kernel", i, packed < 0 ? UINT32_MAX : (uint32_t)packed, weights);
+    use_base(t, i);
+    for (uint32_t k = t->n_inputs; k < t->n_buffers; k++) {
+      t->buffers[k].kept = phase > 0; /* what the phases before wrote */
+    }
+    if (kernel->n_phases > 1) {
+      lower_note(c, t, "step %u of %u", phase + 1, kernel->n_phases);
+    }
+    note_plan(c, t, plan);
+    const char *name = plan->config.algorithm ? plan->config.algorithm->name : "attention";
+    TRY(add_kernel(l, t, i, &(cpu_writer){kernel->write, name, kernel->config, kernel->config_bytes, phase, packed}, &kernel->call));
+  }
+  return NULL;
+}
+
+/* --- instructions --- */
+
+/* Each operand is copied to its place. */
+static void emit_joined(lowering *l, lower_context *c, const hlo_instr *i) {
+  rt_buffer result = lower_buffer(c, hlo_result((hlo_instr *)i, 0));
+  int64_t dimension = hlo_int(i, HLO_ATTR_DIMENSION);
+  size_t step = (size_t)result.strides[dimension] * dtype_bytes((dtype)result.type);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    const shape *s = hlo_shape(i->operands[k]);
+    rt_buffer place = result;
+    place.extents = arena_memdup(l->arena, s->dims, s->rank * sizeof *s->dims);
+    if (shape_elements(s)) {
+      copy_to_result(c, i, lower_buffer(c, i->operands[k]), place);
+    }
+    result.offset += (int64_t)((size_t)s->dims[dimension] * step);
+  }
+}
+
+static status emit(lower_context *c, const hlo_instr *i) {
+  lowering *l = lower_data(c);
+  if (l->failed) {
+    status s = l->failed;
+    l->failed = NULL;
+    return s;
+  }
+  if (hlo_result_bytes(i) == 0) {
+    return NULL;
+  }
+  const cpu_plan *plan = plan_of(l, i);
+  if (plan) {
+    return plan->library ? emit_contraction(l, c, i, plan) : emit_own(l, c, i, plan);
+  }
+  switch (i->op) {
+    case HLO_EMPTY:
+      return NULL;
+    case HLO_COPY:
+      copy_to_result(c, i, lower_buffer(c, i->operands[0]), lower_buffer(c, hlo_result((hlo_instr *)i, 0)));
+      return NULL;
+    case HLO_CONCAT:
+      if (joins_many(i)) {
+        emit_joined(l, c, i);
+        return NULL;
+      }
+      return emit_kernel_thunk(l, c, i);
+    case HLO_SORT:
+      return emit_sort(l, c, i);
+    case HLO_NMS:
+      return emit_nms(l, c, i);
+    case HLO_IOTA:
+      return only_places(i) ? NULL : emit_kernel_thunk(l, c, i);
+    case HLO_RNG:
+      if (hlo_int(i, HLO_ATTR_ALGORITHM) == HLO_MT19937) {
+        (void)lower_thunk(c, "mt19937", i);
+        return NULL;
+      }
+      return emit_kernel_thunk(l, c, i);
+    case HLO_CUSTOM_CALL:
+    case HLO_COMPOSITE:
+      return status_error(STATUS_UNSUPPORTED, "the cpu target does not know %s '%s'", hlo_info(i)->name,
+                          hlo_attr_of(i, HLO_ATTR_NAME)->s);
+    default:
+      return emit_kernel_thunk(l, c, i);
+  }
+}
+
+/* A guess, of what is small: multiply-adds near their peak, bytes from the second-level cache, and threads as cpu_kernels_config
+ * has them. */
+static lower_time time_of(void *data, const hlo_instr *i) {
+  const lowering *l = data;
+  const double least = 300, byte = 0.015, vector = 0.2;
+  hlo_cost cost = hlo_cost_of(i);
+  double serial = least + vector / l->options->target->lanes * (double)cost.operations + byte * (double)cost.bytes;
+  double ranges = serial / CPU_RANGE_NANOSECONDS, threads = ranges < l->threads ? ranges : l->threads;
+  bool none = i->op == HLO_CUSTOM_CALL || i->op == HLO_EMPTY;
+  return none ? (lower_time){-1, -1} : (lower_time){serial, threads < 2 ? serial : serial / threads + LOWER_FORK_NANOSECONDS};
+}
+
+static void later(void *data, double nanoseconds, status (*run)(void *data), void *run_data) {
+  cpu_jobs_add(((lowering *)data)->options->jobs, nanoseconds, run, run_data);
+}
+
+status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *options, arena *a, rt_program **out,
+                 rt_report *report) {
+  lowering *l = ARENA_NEW(a, lowering);
+  *l = (lowering){.arena = a, .kernels = kernels, .options = options, .threads = options->threads};
+  lower_backend backend = {.target = "cpu", .emit = emit, .may_share = may_share, .access = access_of, .is_view = is_view,
+                           .scratch = scratch, .time = time_of, .threads = options->threads, .later = later,
+                           .out_of_place = options->out_of_place, .origins = options->origins, .keep_text = options->keep_text,
+                           .sharing = options->sharing, .data = l};
+  status s = lower_program(m, &backend, a, out, report);
+  if (!s) {
+    return l->failed;
+  }
+  status_free(l->failed);
+  return s;
+}

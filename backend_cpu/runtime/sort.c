@@ -1,0 +1,137 @@
+/* sort.c - the thunk kind cpu.sort: stable, by the first operand, any element types.
+ *
+ * Each line is put in order by order.h; then every operand is permuted.  Lines (all but the sorted dimension) are divided
+ * into parts, each with scratch memory of its own. */
+#include <string.h>
+
+#include "backend_cpu/runtime/kinds.h"
+#include "backend_cpu/runtime/order.h"
+#include "runtime/host/thread_pool.h"
+
+typedef struct sort_state {
+  int64_t n, inner, lines, parts; /* elements of a line stand `inner` apart */
+  int64_t wanted;                 /* so many of the first are to be found; the others' places may hold anything */
+  int64_t places;                 /* the operand that holds places in the line, which are not read; -1: none */
+  uint32_t n_operands;
+  bool descending;
+} sort_state;
+
+/* Items, and a line that does not lie side by side. */
+uint64_t cpu_sort_scratch(int64_t n) {
+  return (cpu_order_scratch(n) + (uint64_t)n * sizeof(uint64_t) + 63) & ~(uint64_t)63;
+}
+
+typedef struct sort_run {
+  const sort_state *s;
+  const rt_buffer *in;
+  uint8_t **from, **to;
+  uint8_t *scratch;
+  const mem_budget *budget;
+} sort_run;
+
+/* Elements of any type, `from_step` and `to_step` apart; order NULL: as they stand. */
+static void copy_elements(size_t size, void *to, int64_t to_step, const void *from, int64_t from_step, const cpu_item *order,
+                          int64_t n) {
+#define COPY(type)                                                                                           \
+  for (int64_t k = 0; k < n; k++) {                                                                          \
+    ((type *)to)[k * to_step] = ((const type *)from)[(order ? order[k].place : k) * from_step];              \
+  }
+  switch (size) {
+    case 1:
+      COPY(uint8_t) break;
+    case 2:
+      COPY(uint16_t) break;
+    case 4:
+      COPY(uint32_t) break;
+    case 8:
+      COPY(uint64_t) break;
+    default: /* pairs */
+      for (size_t k = 0; k < size; k += sizeof(uint64_t)) {
+        int64_t words = (int64_t)(size / sizeof(uint64_t));
+        copy_elements(sizeof(uint64_t), (char *)to + k, to_step * words, (const char *)from + k, from_step * words, order, n);
+      }
+  }
+#undef COPY
+}
+
+static void sort_line(const sort_run *r, int64_t line, void *scratch) {
+  const sort_state *s = r->s;
+  int64_t first = line / s->inner * s->n * s->inner + line % s->inner;
+  size_t size = dtype_bytes(r->in[0].type);
+  cpu_line l = {r->in[0].type, r->from[0] + (size_t)first * size, s->n, s->descending, r->budget};
+  if (s->inner > 1) {
+    void *copy = (char *)scratch + cpu_order_scratch(s->n);
+    copy_elements(size, copy, 1, l.data, s->inner, NULL, s->n);
+    l.data = copy;
+  }
+  const cpu_item *sorted = cpu_order(&l, s->wanted, scratch);
+  for (uint32_t o = 0; o < s->n_operands; o++) {
+    size = dtype_bytes(r->in[o].type);
+    size_t at = (size_t)first * size;
+    if (o == s->places) {
+      copy_elements(size, r->to[o] + at, s->inner, &sorted[0].place, sizeof(cpu_item) / sizeof(int64_t), NULL, s->wanted);
+    } else {
+      copy_elements(size, r->to[o] + at, s->inner, r->from[o] + at, s->inner, sorted, s->wanted);
+    }
+  }
+}
+
+static void sort_parts(void *data, int64_t begin, int64_t end) {
+  const sort_run *r = data;
+  const sort_state *s = r->s;
+  for (int64_t part = begin; part < end; part++) {
+    void *items = r->scratch + (uint64_t)part * cpu_sort_scratch(s->n);
+    for (int64_t line = part * s->lines / s->parts; line < (part + 1) * s->lines / s->parts; line++) {
+      if (budget_expired(r->budget)) {
+        return;
+      }
+      sort_line(r, line, items);
+    }
+  }
+}
+
+status cpu_sort_run(const rt_thunk *t, rt_run *r) {
+  const sort_state *s = t->state;
+  uint8_t *addresses[t->n_buffers];
+  for (uint32_t k = 0; k < t->n_buffers; k++) {
+    addresses[k] = rt_address(r, &t->buffers[k]);
+  }
+  sort_run run = {s, t->buffers, addresses, addresses + s->n_operands, addresses[t->n_buffers - 1], r->budget};
+  if (s->n > 0 && s->lines > 0) {
+    return rt_parallel_run(r, s->parts, 1, sort_parts, &run);
+  }
+  return NULL;
+}
+
+status cpu_sort_load(rt_thunk *t, rt_loader *l) {
+  rt_reader r = rt_reader_make(t->config);
+  int64_t dimension = rt_get_in(&r, 0, SHAPE_MAX_RANK - 1);
+  sort_state *s = ARENA_NEW(l->arena, sort_state);
+  s->descending = rt_get_in(&r, 0, 1);
+  s->parts = rt_get_in(&r, 1, INT32_MAX);
+  s->wanted = rt_get_in(&r, 0, INT64_MAX);
+  s->places = rt_get_in(&r, -1, INT32_MAX);
+  TRY(rt_reader_end(&r, t->label));
+  s->n_operands = t->n_inputs;
+  const rt_buffer *key = t->buffers;
+  bool ok = t->n_inputs >= 1 && t->n_inputs < 1000 && t->n_buffers == 2 * t->n_inputs + 1 && dimension < key->rank;
+  for (uint32_t k = 0; ok && k < 2 * t->n_inputs; k++) {
+    const rt_buffer *b = &t->buffers[k];
+    ok = rt_buffer_is_dense(b) && b->rank == key->rank && b->type == t->buffers[k % t->n_inputs].type &&
+         memcmp(b->extents, key->extents, key->rank * sizeof *key->extents) == 0;
+  }
+  ok = ok && s->places < t->n_inputs && (s->places < 0 || t->buffers[s->places].type == DTYPE_S64);
+  CHECK_THAT(ok, STATUS_INVALID_FILE, "%s: damaged", t->label);
+  s->n = key->extents[dimension];
+  s->wanted = s->wanted < s->n ? s->wanted : s->n;
+  s->inner = s->lines = 1;
+  for (int k = 0; k < key->rank; k++) {
+    s->inner *= k > dimension ? key->extents[k] : 1;
+    s->lines *= k != dimension ? key->extents[k] : 1;
+  }
+  const rt_buffer *scratch = &t->buffers[t->n_buffers - 1];
+  CHECK_THAT((uint64_t)rt_buffer_bytes(scratch) / (uint64_t)s->parts >= cpu_sort_scratch(s->n) && scratch->offset % 64 == 0,
+             STATUS_INVALID_FILE, "%s: damaged", t->label);
+  t->state = s;
+  return NULL;
+}

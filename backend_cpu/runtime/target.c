@@ -1,0 +1,102 @@
+/* target.c - the cpu target: which processors run a program, what its code may call, its kinds of thunk. */
+#include "backend_cpu/runtime/target.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "backend_cpu/runtime/kinds.h"
+#include "runtime/host/code_loader.h"
+
+/* --- what kernels may call: emit_externals (emit/kernel/compile.h) --- */
+
+/* 1 once the budget (NULL: none) is used up: the kernel then returns, and what it wrote is not looked at. */
+static int expired(const void *budget) { return budget_expired(budget); }
+
+static void *resolve(const char *name) {
+#define F(function) {#function, (void *)function}
+  static const struct {
+    const char *name;
+    void *address;
+  } table[] = {
+      F(memcpy), F(memmove), F(memset), F(exp),   F(exp2),  F(expm1), F(log),   F(log2),  F(log10), F(log1p), F(sin),
+      F(cos),    F(tan),     F(asin),   F(acos),  F(atan),  F(atan2), F(sinh),  F(cosh),  F(tanh),  F(asinh), F(acosh),
+      F(atanh),  F(erf),     F(pow),    F(fmod),  F(fmodf), F(fma),   F(fmaf),  F(sqrt),  F(cbrt),  F(floor), F(ceil),
+      F(trunc),  F(rint),    F(floorf), F(ceilf), F(truncf), F(rintf), F(nearbyint), F(nearbyintf), F(round), F(roundf),
+      F(roundeven), F(roundevenf), {"onnx_xla_expired", (void *)expired}};
+#undef F
+  for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
+    if (strcmp(table[k].name, name) == 0) {
+      return table[k].address;
+    }
+  }
+  return NULL;
+}
+
+static status load_code(arena *a, rt_span object, rt_code **out) { return rt_code_load(a, object, resolve, out); }
+
+/* --- processors --- */
+
+/* One of the features that code needs, "+name": what is not known here cannot be looked for. */
+static status check_feature(const char *text, size_t n) {
+#if defined(__x86_64__)
+#define X86_FEATURE(name) {name, __builtin_cpu_supports(name) != 0},
+  const struct {
+    const char *name;
+    bool here;
+  } known[] = {
+#include "base/x86_features.def"
+  };
+#undef X86_FEATURE
+  for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+    if (*text == '+' && strlen(known[k].name) == n - 1 && memcmp(known[k].name, text + 1, n - 1) == 0) {
+      CHECK_THAT(known[k].here, STATUS_INVALID_FILE,
+                 "its code needs %s, which this processor lacks", known[k].name);
+      return NULL;
+    }
+  }
+#endif
+  return status_error(STATUS_INVALID_FILE, "its code needs '%.*s', which this onnx-xla does not know", (int)n, text);
+}
+
+static const char *this_architecture(void) {
+#if defined(__x86_64__)
+  return "x86_64";
+#elif defined(__aarch64__)
+  return "aarch64";
+#else
+  return "unknown";
+#endif
+}
+
+/* `cpu` is emit_target_text: triple, LLVM's name of the processor, features, lanes. */
+static status check_cpu(const char *cpu) {
+  const char *architecture = this_architecture();
+  if (*cpu == '\0') { /* no kernels: any machine will do */
+    return NULL;
+  }
+  CHECK_THAT(strncmp(cpu, architecture, strlen(architecture)) == 0, STATUS_INVALID_FILE,
+             "compiled for %.*s, but this machine is %s", (int)strcspn(cpu, " "), cpu, architecture);
+  const char *name = strchr(cpu, ' '), *features = name ? strchr(name + 1, ' ') : NULL;
+  CHECK_THAT(features, STATUS_INVALID_FILE, "compiled for '%s', which is no processor", cpu);
+  size_t n;
+  for (const char *at = features + 1; *at && *at != ' '; at += n + (at[n] == ',')) {
+    n = strcspn(at, ", ");
+    TRY(check_feature(at, n));
+  }
+  return NULL;
+}
+
+/* --- kinds --- */
+
+static const rt_thunk_kind kinds[] = {
+    {"cpu.kernel", cpu_kernel_load, cpu_kernel_run, RT_READS_ELEMENT_FIRST},
+    {"cpu.sort", cpu_sort_load, cpu_sort_run, RT_READS_WHILE_WRITING},
+    {"cpu.nms", cpu_nms_load, cpu_nms_run, RT_READS_WHILE_WRITING},
+    {"cpu.convolution", cpu_convolution_load, cpu_contraction_run, RT_READS_WHILE_WRITING},
+    {"cpu.dot", cpu_dot_load, cpu_contraction_run, RT_READS_WHILE_WRITING},
+};
+
+static void *find_symbol(const rt_code *code, const char *name) { return rt_code_find(code, name); }
+
+const rt_target cpu_target = {.abi = RT_ABI, .name = "cpu", .kinds = kinds, .n_kinds = sizeof kinds / sizeof *kinds,
+                              .check_cpu = check_cpu, .load_code = load_code, .find_symbol = find_symbol};

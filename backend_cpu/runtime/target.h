@@ -1,0 +1,9 @@
+/* target.h - the cpu target: what runs programs on this machine's processor. */
+#ifndef BACKEND_CPU_RUNTIME_TARGET_H
+#define BACKEND_CPU_RUNTIME_TARGET_H
+
+#include "runtime/program/target.h"
+
+extern const rt_target cpu_target;
+
+#endif

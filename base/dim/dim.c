@@ -1,0 +1,521 @@
+/* dim.c - arithmetic of dim.h: dim -> polynomial -> dim. */
+#include "base/dim/dim_nodes.h"
+
+#include <string.h>
+
+/* What has more terms is DIM_OVERFLOW: nobody's model, but perhaps somebody's attack. */
+enum { TERMS_MAX = 64 };
+
+/* --- polynomials --- */
+
+typedef struct term {
+  dim monomial; /* 1 in the constant term */
+  int64_t factor; /* not 0 */
+} term;
+
+typedef struct poly {
+  int n;
+  bool overflow;
+  term terms[TERMS_MAX]; /* in dim_monomial_compare's order: the constant is the last */
+} poly;
+
+static void poly_add_term(const dim_table *t, poly *p, dim atoms, int64_t factor) {
+  p->overflow = p->overflow || atoms == DIM_OVERFLOW || factor > DIM_MAX || factor < -DIM_MAX;
+  if (p->overflow || !factor) {
+    return;
+  }
+  int at = 0;
+  while (at < p->n && dim_monomial_compare(t, p->terms[at].monomial, atoms) < 0) {
+    at++;
+  }
+  term *here = &p->terms[at];
+  if (at < p->n && here->monomial == atoms) {
+    here->factor += factor; /* both are far from the limits of 64 bits */
+    p->overflow = here->factor > DIM_MAX || here->factor < -DIM_MAX;
+    if (!here->factor) {
+      p->n--;
+      memmove(here, here + 1, (size_t)(p->n - at) * sizeof *here);
+    }
+    return;
+  }
+  if (p->n == TERMS_MAX) {
+    p->overflow = true;
+    return;
+  }
+  memmove(here + 1, here, (size_t)(p->n - at) * sizeof *here);
+  *here = (term){atoms, factor};
+  p->n++;
+}
+
+static void poly_init(poly *p) {
+  p->n = 0;
+  p->overflow = false;
+}
+
+static void poly_add_signed(const dim_table *t, poly *p, dim d) {
+  bool negative = d < 0 && dim_at(t, d)->kind == DIM_NEG;
+  d = negative ? dim_at(t, d)->lhs : d;
+  int64_t factor = 1;
+  if (d >= 0) {
+    factor = d;
+    d = 1;
+  } else if (dim_at(t, d)->kind == DIM_MUL && dim_at(t, d)->lhs >= 0) {
+    factor = dim_at(t, d)->lhs;
+    d = dim_at(t, d)->rhs;
+  }
+  poly_add_term(t, p, d, negative ? -factor : factor);
+}
+
+static void poly_open(const dim_table *t, dim d, poly *p) {
+  poly_init(p);
+  if (d == DIM_OVERFLOW || d > DIM_MAX) {
+    p->overflow = true;
+    return;
+  }
+  for (; d < 0 && dim_at(t, d)->kind == DIM_ADD; d = dim_at(t, d)->lhs) {
+    poly_add_signed(t, p, dim_at(t, d)->rhs);
+  }
+  poly_add_signed(t, p, d);
+}
+
+static dim append_term(dim_table *t, dim sum, const term *x) {
+  int64_t factor = x->factor < 0 ? -x->factor : x->factor;
+  dim d = x->monomial == 1 ? factor : factor == 1 ? x->monomial : dim_intern(t, DIM_MUL, factor, x->monomial);
+  d = x->factor < 0 ? dim_intern(t, DIM_NEG, d, 0) : d;
+  return sum ? dim_intern(t, DIM_ADD, sum, d) : d;
+}
+
+/* Positive terms come first, negative ones next, the constant last unless it alone is positive (5-n).  A negative
+ * constant becomes a DIM_NEG, which `whole` refuses where it is a result: max(2-5,0) is 0. */
+static dim poly_close(dim_table *t, const poly *p) {
+  if (p->overflow) {
+    return DIM_OVERFLOW;
+  }
+  int n = p->n;
+  const term *constant = n && p->terms[n - 1].monomial == 1 ? &p->terms[--n] : NULL;
+  if (!n) {
+    return constant ? append_term(t, 0, constant) : 0;
+  }
+  dim sum = 0;
+  for (int i = 0; i < n; i++) {
+    sum = p->terms[i].factor > 0 ? append_term(t, sum, &p->terms[i]) : sum;
+  }
+  if (!sum && constant && constant->factor > 0) {
+    sum = append_term(t, sum, constant);
+    constant = NULL;
+  }
+  for (int i = 0; i < n; i++) {
+    sum = p->terms[i].factor < 0 ? append_term(t, sum, &p->terms[i]) : sum;
+  }
+  return constant ? append_term(t, sum, constant) : sum;
+}
+
+static dim whole(const dim_table *t, dim d) {
+  bool negative = d < 0 && d != DIM_OVERFLOW && dim_at(t, d)->kind == DIM_NEG && dim_is_const(dim_at(t, d)->lhs);
+  return negative ? DIM_OVERFLOW : d;
+}
+
+/* p += factor * atoms * q */
+static void poly_add_scaled(dim_table *t, poly *p, const poly *q, dim atoms, int64_t factor) {
+  p->overflow = p->overflow || q->overflow;
+  for (int i = 0; i < q->n && !p->overflow; i++) {
+    int64_t product;
+    if (__builtin_mul_overflow(factor, q->terms[i].factor, &product)) {
+      p->overflow = true;
+      return;
+    }
+    poly_add_term(t, p, dim_monomial_multiply(t, atoms, q->terms[i].monomial), product);
+  }
+}
+
+static dim add_scaled(dim_table *t, dim a, dim b, int64_t factor) {
+  poly p, q;
+  poly_open(t, a, &p);
+  poly_open(t, b, &q);
+  poly_add_scaled(t, &p, &q, 1, factor);
+  return poly_close(t, &p);
+}
+
+dim dim_add(dim_table *t, dim a, dim b) { return whole(t, add_scaled(t, a, b, 1)); }
+
+dim dim_sub(dim_table *t, dim a, dim b) { return whole(t, add_scaled(t, a, b, -1)); }
+
+dim dim_add_const(dim_table *t, dim a, int64_t c) {
+  poly p;
+  poly_open(t, a, &p);
+  poly_add_term(t, &p, 1, c);
+  return whole(t, poly_close(t, &p));
+}
+
+static dim multiply(dim_table *t, dim a, dim b) {
+  poly p, q, product;
+  poly_open(t, a, &p);
+  poly_open(t, b, &q);
+  poly_init(&product);
+  product.overflow = p.overflow || q.overflow;
+  for (int i = 0; i < p.n && !product.overflow; i++) {
+    poly_add_scaled(t, &product, &q, p.terms[i].monomial, p.terms[i].factor);
+  }
+  return poly_close(t, &product);
+}
+
+dim dim_mul(dim_table *t, dim a, dim b) { return whole(t, multiply(t, a, b)); }
+
+/* --- division --- */
+
+static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+
+static int64_t gcd(int64_t a, int64_t b) {
+  a = a < 0 ? -a : a;
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+/* Long division without a remainder: a = quotient * b.  False, and nothing said, if that is not so. */
+static bool poly_divide_exactly(dim_table *t, const poly *a, const poly *b, poly *quotient) {
+  poly rest = *a;
+  poly_init(quotient);
+  while (rest.n) {
+    dim common, factor;
+    dim_monomial_split(t, rest.terms[0].monomial, b->terms[0].monomial, &common, &factor);
+    if (common != b->terms[0].monomial || rest.terms[0].factor % b->terms[0].factor) {
+      return false;
+    }
+    int64_t scale = rest.terms[0].factor / b->terms[0].factor;
+    poly_add_term(t, quotient, factor, scale);
+    poly_add_scaled(t, &rest, b, factor, -scale);
+    if (rest.overflow || quotient->overflow) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* a = quotient * b + rest, term by term, so that the rest has coefficients in [0, b). */
+static void poly_divide_terms(const dim_table *t, const poly *a, int64_t b, poly *quotient, poly *rest) {
+  poly_init(quotient);
+  poly_init(rest);
+  for (int i = 0; i < a->n; i++) {
+    const term *x = &a->terms[i];
+    int64_t times = floor_div(x->factor, b);
+    poly_add_term(t, quotient, x->monomial, times);
+    poly_add_term(t, rest, x->monomial, x->factor - times * b);
+  }
+}
+
+/* Divides a and b by the symbols that all of a's terms and b have. */
+static void cancel_symbols(dim_table *t, poly *a, term *b) {
+  dim shared = b->monomial, unused;
+  for (int i = 0; i < a->n; i++) {
+    dim_monomial_split(t, shared, a->terms[i].monomial, &shared, &unused);
+  }
+  if (shared == 1) {
+    return;
+  }
+  poly smaller;
+  poly_init(&smaller);
+  for (int i = 0; i < a->n; i++) {
+    dim left;
+    dim_monomial_split(t, a->terms[i].monomial, shared, &unused, &left);
+    poly_add_term(t, &smaller, left, a->terms[i].factor);
+  }
+  *a = smaller;
+  dim_monomial_split(t, b->monomial, shared, &unused, &b->monomial);
+}
+
+/* floor((g*x + c) / (g*y)) is floor((x + floor(c/g)) / y), and likewise with ceilings. */
+static void cancel_factor(const dim_table *t, poly *a, term *b, bool ceiling) {
+  int64_t g = b->factor;
+  for (int i = 0; i < a->n; i++) {
+    g = a->terms[i].monomial == 1 ? g : gcd(a->terms[i].factor, g);
+  }
+  if (g == 1) {
+    return;
+  }
+  poly smaller;
+  poly_init(&smaller);
+  for (int i = 0; i < a->n; i++) {
+    int64_t c = a->terms[i].factor;
+    poly_add_term(t, &smaller, a->terms[i].monomial, ceiling ? -floor_div(-c, g) : floor_div(c, g));
+  }
+  *a = smaller;
+  b->factor /= g;
+}
+
+/* floor((floor(x/c) + y) / b) is floor((x + c*y) / (b*c)).  Does that once, if a has exactly one term floor(x/c)
+ * with a constant c. */
+static bool merge_nested(dim_table *t, poly *a, int64_t *b) {
+  int found = -1;
+  for (int i = 0; i < a->n; i++) {
+    dim d = a->terms[i].monomial;
+    if (d < 0 && dim_at(t, d)->kind == DIM_FLOORDIV && dim_is_const(dim_at(t, d)->rhs)) {
+      if (found >= 0) {
+        return false;
+      }
+      found = i;
+    }
+  }
+  if (found < 0 || a->terms[found].factor != 1) {
+    return false;
+  }
+  poly y = *a, merged;
+  dim inner = a->terms[found].monomial;
+  int64_t c = dim_at(t, inner)->rhs, product;
+  if (__builtin_mul_overflow(c, *b, &product) || product > DIM_MAX) {
+    return false;
+  }
+  poly_add_term(t, &y, inner, -1);
+  poly_open(t, dim_at(t, inner)->lhs, &merged);
+  poly_add_scaled(t, &merged, &y, 1, c);
+  if (merged.overflow) {
+    return false;
+  }
+  *a = merged;
+  *b = product;
+  return true;
+}
+
+/* floor(a / b) */
+static dim divide_by_const(dim_table *t, poly *a, int64_t b) {
+  poly sum, quotient, rest;
+  poly_init(&sum);
+  do {
+    term divisor = {1, b};
+    poly_divide_terms(t, a, b, &quotient, &rest);
+    poly_add_scaled(t, &sum, &quotient, 1, 1);
+    cancel_factor(t, &rest, &divisor, false);
+    *a = rest;
+    b = divisor.factor;
+    if (sum.overflow || a->overflow) {
+      return DIM_OVERFLOW;
+    }
+  } while (merge_nested(t, a, &b));
+  dim rounded = b == 1 || !a->n ? poly_close(t, a) : dim_intern(t, DIM_FLOORDIV, poly_close(t, a), b);
+  return add_scaled(t, poly_close(t, &sum), rounded, 1);
+}
+
+/* By a constant: only floors remain, and everything that can come out of them is out.  By anything else: what
+ * divides exactly, then a/b in lowest terms. */
+static dim divide(dim_table *t, dim a, dim b, bool ceiling) {
+  poly p, q, quotient;
+  poly_open(t, a, &p);
+  poly_open(t, b, &q);
+  if (p.overflow || q.overflow || q.n == 0) {
+    return DIM_OVERFLOW;
+  }
+  bool by_term = q.n == 1 && q.terms[0].factor > 0;
+  if (by_term) {
+    cancel_factor(t, &p, &q.terms[0], ceiling);
+  }
+  if (poly_divide_exactly(t, &p, &q, &quotient)) {
+    return poly_close(t, &quotient);
+  }
+  if (by_term) {
+    cancel_symbols(t, &p, &q.terms[0]);
+    cancel_factor(t, &p, &q.terms[0], ceiling); /* a/(2*a*b) became 1/(2*b) */
+    if (p.n == 0) {
+      return 0;
+    }
+    if (q.terms[0].monomial == 1) {
+      poly_add_term(t, &p, 1, ceiling ? q.terms[0].factor - 1 : 0); /* ceil(a/b) is floor((a + b-1) / b) */
+      return p.overflow ? DIM_OVERFLOW : divide_by_const(t, &p, q.terms[0].factor);
+    }
+  }
+  return dim_intern(t, ceiling ? DIM_CEILDIV : DIM_FLOORDIV, whole(t, poly_close(t, &p)), whole(t, poly_close(t, &q)));
+}
+
+dim dim_floordiv(dim_table *t, dim a, dim b) { return whole(t, divide(t, a, b, false)); }
+
+dim dim_ceildiv(dim_table *t, dim a, dim b) { return whole(t, divide(t, a, b, true)); }
+
+/* Of a division that rounds down: never negative where b is not. */
+dim dim_mod(dim_table *t, dim a, dim b) {
+  poly p, q, quotient, rest;
+  poly_open(t, a, &p);
+  poly_open(t, b, &q);
+  if (p.overflow || q.overflow || q.n == 0) {
+    return DIM_OVERFLOW;
+  }
+  if (poly_divide_exactly(t, &p, &q, &quotient)) {
+    return 0;
+  }
+  if (dim_is_const(b)) {
+    poly_divide_terms(t, &p, b, &quotient, &rest);
+    a = poly_close(t, &rest);
+    return dim_is_const(a) ? a : dim_intern(t, DIM_MOD, a, b);
+  }
+  return dim_intern(t, DIM_MOD, whole(t, a), whole(t, b));
+}
+
+/* --- maximum and minimum --- */
+
+static bool never_negative(const dim_table *t, dim d);
+
+static bool poly_never_negative(const dim_table *t, const poly *p) {
+  dim_monomial m;
+  for (int i = 0; i < p->n; i++) {
+    if (p->terms[i].factor < 0) {
+      return false;
+    }
+    dim_monomial_open(t, p->terms[i].monomial, &m);
+    for (int k = 0; k < m.degree; k++) {
+      if (!never_negative(t, m.atoms[k])) {
+        return false;
+      }
+    }
+  }
+  return !p->overflow;
+}
+
+/* Known not to be negative, given that symbols and divisors are not. */
+static bool never_negative(const dim_table *t, dim d) {
+  switch (dim_get_kind(t, d)) {
+  case DIM_CONST:
+  case DIM_SYMBOL:
+  case DIM_BOUNDED:
+  case DIM_MOD:
+    return true;
+  case DIM_ADD:
+  case DIM_MUL:
+    return never_negative(t, dim_at(t, d)->lhs) && never_negative(t, dim_at(t, d)->rhs);
+  case DIM_FLOORDIV:
+  case DIM_CEILDIV:
+    return never_negative(t, dim_at(t, d)->lhs);
+  case DIM_MAX_OF:
+    return never_negative(t, dim_at(t, d)->lhs) || never_negative(t, dim_at(t, d)->rhs);
+  case DIM_MIN_OF:
+    return never_negative(t, dim_at(t, d)->lhs) && never_negative(t, dim_at(t, d)->rhs);
+  case DIM_NEG:
+    break;
+  }
+  return false;
+}
+
+static bool at_least(dim_table *t, dim a, dim b) {
+  poly p, q;
+  poly_open(t, a, &p);
+  poly_open(t, b, &q);
+  poly_add_scaled(t, &p, &q, 1, -1);
+  return poly_never_negative(t, &p);
+}
+
+typedef struct extremes {
+  int n;
+  bool overflow;
+  dim items[TERMS_MAX]; /* sorted, none known to be beaten by another */
+} extremes;
+
+static void extremes_add(dim_table *t, dim_kind kind, extremes *list, dim d) {
+  int kept = 0, at = 0;
+  for (int i = 0; i < list->n; i++) {
+    dim other = list->items[i];
+    if (kind == DIM_MAX_OF ? at_least(t, other, d) : at_least(t, d, other)) {
+      return; /* before anything was dropped: what d beats cannot beat d */
+    }
+  }
+  for (int i = 0; i < list->n; i++) {
+    dim other = list->items[i];
+    if (!(kind == DIM_MAX_OF ? at_least(t, d, other) : at_least(t, other, d))) {
+      list->items[kept++] = other;
+    }
+  }
+  if (kept == TERMS_MAX) {
+    list->overflow = true;
+    return;
+  }
+  while (at < kept && dim_compare(t, list->items[at], d) < 0) {
+    at++;
+  }
+  memmove(&list->items[at + 1], &list->items[at], (size_t)(kept - at) * sizeof d);
+  list->items[at] = d;
+  list->n = kept + 1;
+}
+
+static dim extreme(dim_table *t, dim_kind kind, dim a, dim b) {
+  if (a == DIM_OVERFLOW || b == DIM_OVERFLOW) {
+    return DIM_OVERFLOW;
+  }
+  extremes list = {0};
+  for (int side = 0; side < 2; side++) {
+    dim d = side ? b : a;
+    for (; dim_get_kind(t, d) == kind; d = dim_at(t, d)->lhs) {
+      extremes_add(t, kind, &list, dim_at(t, d)->rhs);
+    }
+    extremes_add(t, kind, &list, d);
+  }
+  dim all = list.overflow ? DIM_OVERFLOW : list.items[0];
+  for (int i = 1; i < list.n; i++) {
+    all = dim_intern(t, kind, all, list.items[i]);
+  }
+  return all;
+}
+
+dim dim_max(dim_table *t, dim a, dim b) { return whole(t, extreme(t, DIM_MAX_OF, a, b)); }
+
+dim dim_min(dim_table *t, dim a, dim b) { return whole(t, extreme(t, DIM_MIN_OF, a, b)); }
+
+/* --- substitution --- */
+
+static dim substitute_bounded(dim_table *t, dim d, dim (*value)(void *, dim), void *data) {
+  dim size = value(data, dim_at(t, d)->rhs);
+  if (dim_is_const(size)) {
+    return size;
+  }
+  return size != DIM_OVERFLOW && dim_at(t, size)->kind == DIM_SYMBOL
+             ? dim_intern(t, DIM_BOUNDED, dim_at(t, d)->lhs, size)
+             : d;
+}
+
+static dim substitute(dim_table *t, dim d, dim (*value)(void *, dim), void *data);
+
+/* In one polynomial: what comes of a part of a sum may be negative. */
+static dim substitute_sum(dim_table *t, dim d, dim (*value)(void *, dim), void *data) {
+  poly sum, part;
+  poly_init(&sum);
+  for (bool last = false; !last; d = last ? d : dim_lhs(t, d)) {
+    last = dim_get_kind(t, d) != DIM_ADD;
+    dim x = last ? d : dim_at(t, d)->rhs;
+    bool negative = dim_get_kind(t, x) == DIM_NEG;
+    poly_open(t, substitute(t, negative ? dim_at(t, x)->lhs : x, value, data), &part);
+    poly_add_scaled(t, &sum, &part, 1, negative ? -1 : 1);
+  }
+  return poly_close(t, &sum);
+}
+
+/* The result may be a negative constant. */
+static dim substitute(dim_table *t, dim d, dim (*value)(void *, dim), void *data) {
+  switch (dim_get_kind(t, d)) {
+  case DIM_CONST:
+    return d;
+  case DIM_SYMBOL:
+    return value(data, d);
+  case DIM_BOUNDED:
+    return substitute_bounded(t, d, value, data);
+  case DIM_ADD:
+  case DIM_NEG:
+    return substitute_sum(t, d, value, data);
+  default:
+    break;
+  }
+  dim_kind kind = dim_at(t, d)->kind;
+  dim lhs = substitute(t, dim_at(t, d)->lhs, value, data), rhs = substitute(t, dim_at(t, d)->rhs, value, data);
+  switch (kind) {
+  case DIM_MUL:
+    return multiply(t, lhs, rhs);
+  case DIM_MOD:
+    return dim_mod(t, lhs, rhs);
+  case DIM_MAX_OF:
+  case DIM_MIN_OF:
+    return extreme(t, kind, lhs, rhs);
+  default:
+    return divide(t, lhs, rhs, kind == DIM_CEILDIV);
+  }
+}
+
+dim dim_substitute(dim_table *t, dim d, dim (*value)(void *data, dim symbol), void *data) {
+  return d == DIM_OVERFLOW ? d : whole(t, substitute(t, d, value, data));
+}

@@ -1,0 +1,80 @@
+#include "base/tensor/bounds.h"
+
+#include <inttypes.h>
+
+/* The loops have no branch: whether a number lies outside is one comparison without signs, and all are put together by
+ * `or`. */
+#define DEFINE_OUTSIDE(type, wide)                                                                     \
+  static bool type##_outside(const type *x, int64_t begin, int64_t end, int64_t step, int64_t low,     \
+                             int64_t high) {                                                           \
+    uint64_t first = (uint64_t)low, extent = (uint64_t)high - first;                                   \
+    unsigned bad = 0;                                                                                  \
+    if (step == 1) {                                                                                   \
+      for (int64_t k = begin; k < end; k++) {                                                          \
+        bad |= (uint64_t)(wide)x[k] - first >= extent;                                                 \
+      }                                                                                                \
+    } else {                                                                                           \
+      for (int64_t k = begin; k < end; k += step) {                                                    \
+        bad |= (uint64_t)(wide)x[k] - first >= extent;                                                 \
+      }                                                                                                \
+    }                                                                                                  \
+    return bad;                                                                                        \
+  }
+DEFINE_OUTSIDE(int8_t, int64_t)
+DEFINE_OUTSIDE(int16_t, int64_t)
+DEFINE_OUTSIDE(int32_t, int64_t)
+DEFINE_OUTSIDE(int64_t, int64_t)
+DEFINE_OUTSIDE(uint8_t, uint64_t)
+DEFINE_OUTSIDE(uint16_t, uint64_t)
+DEFINE_OUTSIDE(uint32_t, uint64_t)
+DEFINE_OUTSIDE(uint64_t, uint64_t)
+
+/* Types of less than 8 bits have a byte an element, which holds the number. */
+static bool is_outside(dtype type, const void *data, int64_t begin, int64_t end, int64_t step, int64_t low,
+                       int64_t high) {
+  bool is_signed = dtype_is_signed(type);
+  switch (dtype_bytes(type)) {
+    case 1:
+      return is_signed ? int8_t_outside(data, begin, end, step, low, high)
+                       : uint8_t_outside(data, begin, end, step, low, high);
+    case 2:
+      return is_signed ? int16_t_outside(data, begin, end, step, low, high)
+                       : uint16_t_outside(data, begin, end, step, low, high);
+    case 4:
+      return is_signed ? int32_t_outside(data, begin, end, step, low, high)
+                       : uint32_t_outside(data, begin, end, step, low, high);
+    default:
+      return is_signed ? int64_t_outside(data, begin, end, step, low, high)
+                       : uint64_t_outside(data, begin, end, step, low, high);
+  }
+}
+
+/* Without signs 1 to the largest number is everything but 0. */
+static bool has_zeros(dtype type, const void *data, int64_t begin, int64_t end) {
+  return is_outside(type, data, begin, end, 1, 1, 0);
+}
+
+bool bounds_hold(const bounds *b, dtype type, const void *data, int64_t begin, int64_t end) {
+  bool bad = b->n == 0 && has_zeros(type, data, begin, end);
+  for (uint32_t k = 0; k < b->n && !bad; k++) {
+    bad = is_outside(type, data, begin + k, end, b->n, b->low[k], b->high[k]);
+  }
+  return !bad;
+}
+
+status bounds_check(const bounds *b, dtype type, const void *data, int64_t count) {
+  int64_t at = 0;
+  if (bounds_hold(b, type, data, 0, count)) {
+    return NULL;
+  }
+  while (b->n ? !is_outside(type, data, at, at + 1, 1, b->low[at % b->n], b->high[at % b->n])
+              : !has_zeros(type, data, at, at + 1)) {
+    at++;
+  }
+  CHECK_THAT(b->n, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_VALUE,
+             "%s holds 0, by which integers cannot be divided (element %" PRId64 ")", b->what, at);
+  int64_t value = dtype_load_i64(type, (const char *)data + (size_t)at * dtype_bytes(type));
+  return status_error(STATUS_INVALID_ARGUMENT | STATUS_ABOUT_VALUE,
+                      "%s holds %" PRId64 ", outside of [%" PRId64 ", %" PRId64 ") (element %" PRId64 ")", b->what,
+                      value, b->low[at % b->n], b->high[at % b->n], at);
+}

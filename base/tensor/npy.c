@@ -1,0 +1,368 @@
+#include "base/tensor/npy.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+
+/* The header is a Python dictionary; ours and NumPy's have 128 bytes for most arrays. */
+enum { MAGIC_SIZE = 6, HEADER_MAX = 65536, HEADER_ALIGN = 64 };
+static const char MAGIC[MAGIC_SIZE + 1] = "\x93NUMPY";
+
+typedef struct header {
+  dtype type, raw; /* raw: of elements without a name */
+  bool swap, fortran;
+  int rank;
+  dim dims[SHAPE_MAX_RANK];
+  bool has_type, has_order, has_shape;
+} header;
+
+/* --- the dictionary --- */
+
+typedef struct reader {
+  const char *at, *end;
+} reader;
+
+static void skip_spaces(reader *r) {
+  while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r')) {
+    r->at++;
+  }
+}
+
+/* Whether the token comes next; it is then consumed. */
+static bool accept(reader *r, const char *token) {
+  size_t n = strlen(token);
+  skip_spaces(r);
+  if ((size_t)(r->end - r->at) < n || memcmp(r->at, token, n) != 0) {
+    return false;
+  }
+  r->at += n;
+  return true;
+}
+
+static status expect(reader *r, const char *token) {
+  CHECK_THAT(accept(r, token), STATUS_INVALID_FILE, "its header lacks a '%s' where one belongs", token);
+  return NULL;
+}
+
+/* A quoted string without escapes, as (*text, *n). */
+static status read_quoted(reader *r, const char **text, size_t *n) {
+  skip_spaces(r);
+  CHECK_THAT(r->at < r->end && (*r->at == '\'' || *r->at == '"'), STATUS_INVALID_FILE,
+             "its header lacks a string where one belongs");
+  char quote = *r->at++;
+  const char *close = memchr(r->at, quote, (size_t)(r->end - r->at));
+  CHECK_THAT(close, STATUS_INVALID_FILE, "its header ends inside a string");
+  *text = r->at;
+  *n = (size_t)(close - r->at);
+  r->at = close + 1;
+  return NULL;
+}
+
+static status read_dim(reader *r, dim *out) {
+  int64_t value = 0;
+  const char *start = r->at;
+  for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
+    value = value > DIM_MAX ? value : value * 10 + (*r->at - '0');
+  }
+  CHECK_THAT(r->at > start, STATUS_INVALID_FILE, "its shape has something else than a number");
+  (void)accept(r, "L"); /* Python 2 wrote long numbers so */
+  *out = value <= DIM_MAX ? value : DIM_OVERFLOW;
+  return NULL;
+}
+
+static status read_dims(reader *r, header *h) {
+  TRY(expect(r, "("));
+  while (!accept(r, ")")) {
+    CHECK_THAT(h->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "it has more than %d dimensions",
+               SHAPE_MAX_RANK);
+    TRY(read_dim(r, &h->dims[h->rank++]));
+    if (!accept(r, ",")) {
+      TRY(expect(r, ")"));
+      break;
+    }
+  }
+  return NULL;
+}
+
+/* --- element types: byte order, kind and size, as in "<f4"; or a name of ml_dtypes --- */
+
+static const struct {
+  const char *code;
+  dtype type;
+} codes[] = {
+    {"b1", DTYPE_PRED}, {"i1", DTYPE_S8},  {"i2", DTYPE_S16}, {"i4", DTYPE_S32},   {"i8", DTYPE_S64},
+    {"u1", DTYPE_U8},   {"u2", DTYPE_U16}, {"u4", DTYPE_U32}, {"u8", DTYPE_U64},   {"f2", DTYPE_F16},
+    {"f4", DTYPE_F32},  {"f8", DTYPE_F64}, {"c8", DTYPE_C64}, {"c16", DTYPE_C128},
+};
+
+static const struct {
+  const char *name;
+  dtype type;
+} names[] = {
+    {"bfloat16", DTYPE_BF16},
+    {"float8_e4m3fn", DTYPE_F8E4M3FN},
+    {"float8_e4m3fnuz", DTYPE_F8E4M3FNUZ},
+    {"float8_e5m2", DTYPE_F8E5M2},
+    {"float8_e5m2fnuz", DTYPE_F8E5M2FNUZ},
+    {"float8_e8m0fnu", DTYPE_F8E8M0FNU},
+    {"float6_e2m3fn", DTYPE_F6E2M3FN},
+    {"float6_e3m2fn", DTYPE_F6E3M2FN},
+    {"float4_e2m1fn", DTYPE_F4E2M1FN},
+    {"int4", DTYPE_S4},
+    {"uint4", DTYPE_U4},
+    {"int2", DTYPE_S2},
+    {"uint2", DTYPE_U2},
+    {"<f1", DTYPE_F8E5M2}, /* what np.save calls it */
+};
+
+static bool is_text(const char *text, size_t n, const char *want) {
+  return strlen(want) == n && memcmp(text, want, n) == 0;
+}
+
+/* "<V2" and the like are as many bytes; where the reader expects a type of that size, they are one. */
+static bool is_raw(const char *text, size_t n, dtype raw) {
+  return n == 3 && strchr("<|", text[0]) && text[1] == 'V' && raw != DTYPE_INVALID &&
+         (size_t)(text[2] - '0') == dtype_bytes(raw) && dtype_bytes(raw) <= 2;
+}
+
+static status find_type(const char *text, size_t n, header *h) {
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (is_text(text, n, names[i].name)) {
+      h->type = names[i].type;
+      return NULL;
+    }
+  }
+  CHECK_THAT(n >= 2 && strchr("<>=|", *text), STATUS_INVALID_FILE, "its element type is \"%.*s\"",
+             (int)(n < 40 ? n : 40), text);
+  h->swap = *text == '>';
+  for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+    if (is_text(text + 1, n - 1, codes[i].code)) {
+      h->type = codes[i].type;
+      return NULL;
+    }
+  }
+  h->type = h->raw;
+  CHECK_THAT(is_raw(text, n, h->raw), STATUS_UNSUPPORTED, "its element type \"%.*s\" has no equal here",
+             (int)(n < 40 ? n : 40), text);
+  return NULL;
+}
+
+static status read_type(reader *r, header *h) {
+  const char *text;
+  size_t n;
+  skip_spaces(r);
+  CHECK_THAT(r->at == r->end || *r->at != '[', STATUS_UNSUPPORTED, "its elements are records");
+  TRY(read_quoted(r, &text, &n));
+  return find_type(text, n, h);
+}
+
+static status read_bool(reader *r, bool *out) {
+  *out = accept(r, "True");
+  CHECK_THAT(*out || accept(r, "False"), STATUS_INVALID_FILE, "its fortran_order is neither True nor False");
+  return NULL;
+}
+
+static status read_entry(reader *r, header *h) {
+  const char *key;
+  size_t n;
+  TRY(read_quoted(r, &key, &n));
+  TRY(expect(r, ":"));
+  bool *seen = n == 5 && !memcmp(key, "descr", n)            ? &h->has_type
+               : n == 13 && !memcmp(key, "fortran_order", n) ? &h->has_order
+               : n == 5 && !memcmp(key, "shape", n)          ? &h->has_shape
+                                                             : NULL;
+  CHECK_THAT(seen && !*seen, STATUS_INVALID_FILE, "its header has the key \"%.*s\"%s", (int)(n < 40 ? n : 40),
+             key, seen ? " twice" : "");
+  *seen = true;
+  return seen == &h->has_type    ? read_type(r, h)
+         : seen == &h->has_order ? read_bool(r, &h->fortran)
+                                 : read_dims(r, h);
+}
+
+static status read_dictionary(reader *r, header *h) {
+  TRY(expect(r, "{"));
+  while (!accept(r, "}")) {
+    TRY(read_entry(r, h));
+    if (!accept(r, ",")) {
+      TRY(expect(r, "}"));
+      break;
+    }
+  }
+  skip_spaces(r);
+  CHECK_THAT(r->at == r->end, STATUS_INVALID_FILE, "its header goes on after the dictionary");
+  CHECK_THAT(h->has_type && h->has_order && h->has_shape, STATUS_INVALID_FILE,
+             "its header lacks one of descr, fortran_order and shape");
+  return NULL;
+}
+
+/* Magic, version, length of the dictionary; *data is where the elements begin. */
+static status read_header(const uint8_t *bytes, size_t size, header *h, size_t *data) {
+  CHECK_THAT(size >= MAGIC_SIZE + 4 && !memcmp(bytes, MAGIC, MAGIC_SIZE), STATUS_INVALID_FILE,
+             "it is not a .npy file");
+  unsigned version = bytes[6];
+  CHECK_THAT(version >= 1 && version <= 3, STATUS_UNSUPPORTED, "it has version %u of the .npy format",
+             version);
+  size_t start = version == 1 ? 10 : 12;
+  CHECK_THAT(size >= start, STATUS_INVALID_FILE, "it ends inside its header");
+  size_t length = bytes[8] | (size_t)bytes[9] << 8;
+  if (version > 1) {
+    length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+  }
+  CHECK_THAT(length <= HEADER_MAX, STATUS_INVALID_FILE, "its header has %zu bytes", length);
+  CHECK_THAT(length <= size - start, STATUS_INVALID_FILE, "it ends inside its header");
+  reader r = {(const char *)bytes + start, (const char *)bytes + start + length};
+  *data = start + length;
+  return read_dictionary(&r, h);
+}
+
+/* --- elements --- */
+
+/* Bytes of each number (complex elements are two) in reverse. */
+static void swap_bytes(uint8_t *data, int64_t n, dtype type) {
+  size_t width = dtype_bytes(type), count = (size_t)n;
+  if (dtype_is_complex(type)) {
+    width /= 2;
+    count *= 2;
+  }
+  for (size_t i = 0; i < count; i++, data += width) {
+    for (size_t k = 0; k < width / 2; k++) {
+      uint8_t byte = data[k];
+      data[k] = data[width - 1 - k];
+      data[width - 1 - k] = byte;
+    }
+  }
+}
+
+/* From the first index running fastest to the last one. */
+static void from_fortran(const shape *s, const uint8_t *from, uint8_t *to) {
+  int64_t n = shape_elements(s), at[SHAPE_MAX_RANK] = {0}, step[SHAPE_MAX_RANK], source = 0;
+  size_t width = dtype_bytes(s->type);
+  int64_t stride = 1;
+  for (int d = 0; d < s->rank; d++) {
+    step[d] = stride;
+    stride *= s->dims[d];
+  }
+  for (int64_t i = 0; i < n; i++) {
+    memcpy(to + (size_t)i * width, from + (size_t)source * width, width);
+    for (int d = s->rank - 1; d >= 0; d--) {
+      source += step[d];
+      if (++at[d] < s->dims[d]) {
+        break;
+      }
+      source -= step[d] * s->dims[d];
+      at[d] = 0;
+    }
+  }
+}
+
+/* Bytes hold more than the element: bools become 0 or 1, the other types keep their low bits, as dtypes.def has them. */
+static void normalise(uint8_t *data, int64_t n, dtype type) {
+  const dtype_info *info = dtype_get_info(type);
+  for (int64_t i = 0; i < n; i++) {
+    if (type == DTYPE_PRED) {
+      data[i] = data[i] != 0;
+    } else if (dtype_is_int(type)) {
+      dtype_store_i64(type, &data[i], data[i]);
+    } else {
+      data[i] &= (uint8_t)((1u << info->bits) - 1);
+    }
+  }
+}
+
+static const void *decode(arena *a, const header *h, const shape *s, const uint8_t *from) {
+  size_t width = dtype_bytes(h->type), total = (size_t)shape_bytes(s);
+  bool reorder = h->fortran && s->rank > 1, narrow = dtype_get_info(h->type)->bits < 8;
+  if (!h->swap && !reorder && !narrow && (uintptr_t)from % width == 0) {
+    return from;
+  }
+  uint8_t *data = arena_alloc(a, total);
+  if (reorder) {
+    from_fortran(s, from, data);
+  } else if (total) {
+    memcpy(data, from, total);
+  }
+  if (h->swap) {
+    swap_bytes(data, shape_elements(s), h->type);
+  }
+  if (narrow) {
+    normalise(data, shape_elements(s), h->type);
+  }
+  return data;
+}
+
+static status parse(arena *a, const uint8_t *bytes, size_t size, dtype raw, literal *out) {
+  header h = {.raw = raw};
+  size_t start;
+  TRY(read_header(bytes, size, &h, &start));
+  shape s = shape_make(h.type, h.rank, h.dims);
+  TRY(shape_check(&s, "its shape"));
+  uint64_t total = (uint64_t)shape_bytes(&s);
+  CHECK_THAT(size - start == total, STATUS_INVALID_FILE, "it has %zu bytes of elements, but %s has %" PRIu64,
+             size - start, SHAPE_STR(NULL, &s), total);
+  *out = literal_make(s, decode(a, &h, &s, bytes + start));
+  return NULL;
+}
+
+status npy_parse(arena *a, const char *what, const void *bytes, size_t size, dtype raw, literal *out) {
+  return status_prefix(parse(a, bytes, size, raw, out), "%s", what);
+}
+
+status npy_read(arena *a, const char *path, dtype raw, literal *out) {
+  const uint8_t *bytes;
+  size_t size;
+  TRY(file_map(a, path, &bytes, &size));
+  return npy_parse(a, path, bytes, size, raw, out);
+}
+
+/* --- writing --- */
+
+static const char *code_of(arena *a, dtype type) {
+  for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+    if (codes[i].type == type) {
+      return arena_printf(a, "%c%s", dtype_bytes(type) == 1 ? '|' : '<', codes[i].code);
+    }
+  }
+  size_t i = 0;
+  while (names[i].type != type) {
+    i++;
+  }
+  return names[i].name;
+}
+
+static const char *dictionary(arena *a, const shape *s) {
+  const char *dims = "";
+  for (int d = 0; d < s->rank; d++) {
+    dims = arena_printf(a, "%s%s%" PRId64, dims, d ? ", " : "", s->dims[d]);
+  }
+  return arena_printf(a, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }", code_of(a, s->type),
+                      dims, s->rank == 1 ? "," : "");
+}
+
+status npy_format(arena *a, const literal *l, uint8_t **bytes, size_t *size) {
+  CHECK_THAT(l->shape.type != DTYPE_STR, STATUS_UNSUPPORTED, "arrays of strings cannot be written as .npy");
+  const char *text = dictionary(a, &l->shape);
+  unsigned bits = dtype_get_info((dtype)l->shape.type)->bits;
+  size_t n = strlen(text), total = (size_t)shape_bytes(&l->shape);
+  /* Spaces and a newline bring the elements to a multiple of 64. */
+  size_t start = (MAGIC_SIZE + 4 + n + 1 + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN;
+  size_t length = start - MAGIC_SIZE - 4;
+  uint8_t *file = arena_alloc_aligned(a, start + total, HEADER_ALIGN);
+  memcpy(file, MAGIC, MAGIC_SIZE);
+  file[6] = 1;
+  file[8] = (uint8_t)length;
+  file[9] = (uint8_t)(length >> 8);
+  memset(file + 10, ' ', length);
+  memcpy(file + 10, text, n);
+  file[start - 1] = '\n';
+  if (total) {
+    memcpy(file + start, l->data, total);
+  }
+  for (size_t i = 0; dtype_is_int((dtype)l->shape.type) && bits < 8 && i < total; i++) {
+    file[start + i] &= (uint8_t)((1u << bits) - 1); /* ml_dtypes extends no signs */
+  }
+  *bytes = file;
+  *size = start + total;
+  return NULL;
+}

@@ -1,0 +1,142 @@
+/* attention.c - see attention.h: where everything lies, and how it is cut. */
+#include "emit/contraction/attention.h"
+
+#include <string.h>
+
+#include "emit/contraction/gemm.h"
+#include "emit/element/view.h"
+
+enum {
+  LEAST_ROWS = 8,        /* fewer are bound by reading k and v, which packing reads once more */
+  TILE_ELEMENTS = 8192,  /* 32 KB of stack */
+  WIDEST = 1024,         /* so a step is soon over */
+};
+
+/* --- where everything lies --- */
+
+/* The result's levels from the strides that dims of pv's result have in the root's. */
+static bool find_result(const hlo_attention *a, emit_attention *c) {
+  const shape *s = &a->pv->shapes[0], *v = hlo_shape(a->pv->operands[1]);
+  int64_t root[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK];
+  uint32_t n_batch = hlo_n_ints(a->pv, HLO_ATTR_RHS_BATCH);
+  int n_columns = v->rank - (int)n_batch - (int)hlo_n_ints(a->pv, HLO_ATTR_RHS_CONTRACT);
+  shape_strides(&a->root->shapes[0], root);
+  for (int d = 0; d < s->rank; d++) {
+    strides[a->root == a->pv ? d : hlo_ints(a->root, HLO_ATTR_PERMUTATION)[d]] = root[d];
+  }
+  int64_t n_rows = 0, n_wide = 0;
+  emit_level rows[EMIT_PRODUCT_LEVELS], columns[EMIT_PRODUCT_LEVELS];
+  for (int d = 0; d < s->rank; d++) {
+    emit_level l = {s->dims[d], strides[d], 0};
+    bool is_batch = d < (int)n_batch, is_column = d >= s->rank - n_columns;
+    int64_t *n = is_batch ? &c->n_out : is_column ? &n_wide : &n_rows;
+    if (!emit_add_level(n, is_batch ? c->out : is_column ? columns : rows, l, false)) {
+      return false;
+    }
+  }
+  c->out_row = n_rows ? rows[0].a : 0;
+  return n_rows <= 1 && (n_wide == 0 || (n_wide == 1 && columns[0].a == 1));
+}
+
+static bool find_operands(const hlo_attention *a, emit_attention *c) {
+  emit_view q, k, v;
+  int64_t p[SHAPE_MAX_RANK];
+  shape_strides(hlo_shape(a->pv->operands[0]), p);
+  if (!emit_view_of(a->qk->operands[0], a->q, &q) || !emit_view_of(a->qk->operands[1], a->k, &k) ||
+      !emit_view_of(a->pv->operands[1], a->v, &v) || !emit_product_of_dot(a->qk, q.strides, k.strides, &c->qk) ||
+      !emit_product_of_dot(a->pv, p, v.strides, &c->pv)) {
+    return false;
+  }
+  c->q_at = q.offset;
+  c->k_at = k.offset;
+  c->v_at = v.offset;
+  return c->qk.n_rows <= 1 && c->qk.n_sums <= 1 && c->pv.n_sums == 1 && c->pv.b_column == 1;
+}
+
+static bool is_f32(const hlo_attention *a) {
+  const hlo_value all[] = {a->qk->operands[0], a->qk->operands[1], a->pv->operands[1], hlo_result(a->qk, 0), a->scores,
+                           hlo_result(a->exp, 0), hlo_result(a->pv, 0), a->shift, a->total};
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+    if (hlo_type(all[k]) != DTYPE_F32) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* --- how it is cut --- */
+
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Tiles of one or two blocks of rows, so that few rows are computed twice: blocks load less for their products the higher they
+ * are. */
+static void cut_rows(emit_attention *c) {
+  int64_t most = smaller(TILE_ELEMENTS / c->stride, c->rows);
+  double least = 0;
+  for (int64_t rows = smaller(c->qk.tile_rows, most); rows >= 1; rows--) {
+    for (int64_t blocks = 2; blocks >= 1; blocks--) {
+      int64_t tile = blocks * rows;
+      double cost = (double)(divide_up(c->rows, tile) * tile) * (1 + 0.5 / (double)rows);
+      if (tile <= most && (!c->tile_rows || cost < least)) {
+        c->tile_rows = tile;
+        c->qk_rows = rows;
+        least = cost;
+      }
+    }
+  }
+}
+
+static int largest_power(int64_t n, int most) {
+  int power = 1;
+  while (power * 2 <= n && power * 2 <= most) {
+    power *= 2;
+  }
+  return power;
+}
+
+static bool choose(emit_attention *c, const emit_target *t) {
+  emit_product_options options = {.threads = 1, .cache_bytes = 1 << 18};
+  emit_product_choose(&c->qk, t, &options);
+  int lanes = emit_gemm_lanes(t, DTYPE_F32);
+  c->stride = divide_up(c->keys, c->qk.lanes) * c->qk.lanes;
+  c->lanes = largest_power(c->keys, lanes);
+  c->pv_lanes = largest_power(c->width & -c->width, lanes);
+  if (c->stride > TILE_ELEMENTS || c->pv_lanes < smaller(lanes, 4)) {
+    return false;
+  }
+  cut_rows(c);
+  c->qk_vectors = c->qk.tile_vectors;
+  int64_t vectors = c->width / c->pv_lanes;
+  emit_gemm_tile tile = emit_gemm_fit(t, DTYPE_F32, c->tile_rows, vectors * lanes);
+  c->pv_vectors = tile.vectors;
+  for (c->pv_rows = smaller(tile.rows, c->tile_rows); c->tile_rows % c->pv_rows;) {
+    c->pv_rows--;
+  }
+  return true;
+}
+
+bool emit_attention_of(const hlo_attention *a, const emit_target *t, emit_attention *out) {
+  memset(out, 0, sizeof *out);
+  out->batches = a->batches;
+  out->rows = a->rows;
+  out->keys = a->keys;
+  if (t->gpu || !is_f32(a) || a->rows < LEAST_ROWS || !find_operands(a, out) || !find_result(a, out)) {
+    return false;
+  }
+  out->width = out->pv.columns;
+  return out->width <= WIDEST && emit_product_sums(&out->qk) <= WIDEST && out->qk.columns == a->keys && choose(out, t);
+}
+
+bool emit_attention_of_fusion(const hlo_instr *fusion, const emit_target *t, emit_attention *out) {
+  hlo_attention a;
+  return hlo_attention_of_fusion(fusion, &a) && emit_attention_of(&a, t, out);
+}
+
+static bool packs(const emit_attention *c) { return c->qk.packing == EMIT_B_SCRATCH; }
+
+uint32_t emit_attention_phases(const emit_attention *c) { return 1 + packs(c); }
+
+uint64_t emit_attention_scratch(const emit_attention *c) {
+  return packs(c) ? (uint64_t)emit_product_packed(&c->qk) * sizeof(float) : 0;
+}

@@ -1,0 +1,331 @@
+/* attention_kernel.c - the kernels of attention.h: panels of k; then tile by tile scores, softmax and the sum of the values. */
+#include <math.h>
+
+#include "emit/contraction/attention.h"
+#include "emit/contraction/gemm.h"
+#include "emit/llvm/math.h"
+#include "emit/kernel/module.h"
+#include "emit/contraction/product_internal.h"
+
+typedef struct kernel {
+  emit_writer w;
+  const emit_attention *c;
+  hlo_attention a;
+  LLVMValueRef tile, inverses; /* scores of some rows, later e^(...) of them; of each the shift, later 1 / total */
+  LLVMValueRef q, k, v, out;   /* of this step: its first row, or all of its batch */
+  LLVMValueRef row;            /* the first, of all batches' */
+} kernel;
+
+/* --- small words --- */
+
+static LLVMValueRef add(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) { return LLVMBuildNSWAdd(w->builder, x, y, ""); }
+static LLVMValueRef times(const emit_ir *w, LLVMValueRef x, int64_t n) {
+  return n == 1 ? x : LLVMBuildNSWMul(w->builder, x, emit_i64(w, n), "");
+}
+static LLVMValueRef at(const emit_ir *w, LLVMValueRef base, LLVMValueRef offset) {
+  return LLVMBuildInBoundsGEP2(w->builder, w->f32, base, &offset, 1, "");
+}
+static LLVMValueRef load(const emit_ir *w, LLVMValueRef p, int lanes) {
+  LLVMValueRef v = LLVMBuildLoad2(w->builder, emit_vector_type(w->f32, lanes), p, "");
+  LLVMSetAlignment(v, sizeof(float));
+  return v;
+}
+static void store(const emit_ir *w, LLVMValueRef v, LLVMValueRef p) {
+  LLVMSetAlignment(LLVMBuildStore(w->builder, v, p), sizeof(float));
+}
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* --- products of a tile --- */
+
+/* C = A B for the rows of a tile, in blocks of `rows` by at most `vectors`. */
+typedef struct product {
+  int64_t rows, vectors, lanes, n_vectors, sums;
+  LLVMValueRef a, b;
+  int64_t a_row, a_k, b_k, b_vector;
+  /* Takes the sums of a block whose first place is (row, column). */
+  void (*take)(const kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column, const LLVMValueRef *sums);
+} product;
+
+static void write_block(const kernel *k, const product *p, int64_t vectors, LLVMValueRef row, LLVMValueRef vector) {
+  const emit_ir *w = k->w.e.w;
+  LLVMValueRef sums[EMIT_GEMM_SUMS];
+  emit_gemm g = {.tile = {(int)p->rows, (int)vectors, (int)p->lanes}, .type = DTYPE_F32, .a_row = p->a_row, .a_k = p->a_k,
+                 .b_k = p->b_k, .b_vector = p->b_vector, .k = emit_i64(w, p->sums)};
+  g.a = at(w, p->a, times(w, row, p->a_row));
+  g.b = at(w, p->b, times(w, vector, p->b_vector));
+  emit_gemm_zero(w, &g, sums);
+  emit_gemm_block(w, &g, sums);
+  p->take(k, &g, row, times(w, vector, p->lanes), sums);
+}
+
+/* `n` column blocks of so many vectors, from number `first` on; for each all rows. */
+static void write_columns(const kernel *k, const product *p, int64_t n, int64_t vectors, int64_t first) {
+  const emit_ir *w = k->w.e.w;
+  emit_loop columns, rows;
+  if (!n) {
+    return;
+  }
+  emit_loop_begin(w, &columns, emit_i64(w, first), emit_i64(w, first + n * vectors), vectors, true, 0, NULL);
+  emit_loop_begin(w, &rows, emit_i64(w, 0), emit_i64(w, k->c->tile_rows), p->rows, true, 0, NULL);
+  write_block(k, p, vectors, rows.iv, columns.iv);
+  emit_loop_end(w, &rows, NULL);
+  emit_loop_end(w, &columns, NULL);
+}
+
+static void write_product(const kernel *k, const product *p) {
+  emit_gemm_parts parts = emit_gemm_cut(p->n_vectors, (int)p->vectors);
+  write_columns(k, p, parts.n_large, parts.large, 0);
+  write_columns(k, p, parts.n_small, parts.large - 1, parts.n_large * parts.large);
+}
+
+/* --- scores --- */
+
+static LLVMValueRef tile_at(const kernel *k, LLVMValueRef row, LLVMValueRef column) {
+  const emit_ir *w = k->w.e.w;
+  return at(w, k->tile, add(w, times(w, row, k->c->stride), column));
+}
+
+static void keep_scores(const kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column, const LLVMValueRef *sums) {
+  const emit_ir *w = k->w.e.w;
+  LLVMValueRef first = tile_at(k, row, column);
+  for (int r = 0; r < g->tile.rows; r++) {
+    for (int v = 0; v < g->tile.vectors; v++) {
+      store(w, sums[r * g->tile.vectors + v], at(w, first, emit_i64(w, r * k->c->stride + v * g->tile.lanes)));
+    }
+  }
+}
+
+static void write_scores(const kernel *k) {
+  const emit_product *qk = &k->c->qk;
+  bool panels = qk->packing == EMIT_B_SCRATCH;
+  int64_t sums = emit_product_sums(qk);
+  emit_level one = {1, 0, 0}, level = qk->n_sums ? qk->sums[0] : one;
+  product p = {.rows = k->c->qk_rows, .vectors = k->c->qk_vectors, .lanes = qk->lanes, .sums = sums, .a = k->q, .b = k->k,
+               .a_row = qk->n_rows ? qk->rows[0].a : 0, .a_k = level.a, .b_k = panels ? qk->lanes : level.b,
+               .b_vector = panels ? sums * qk->lanes : qk->lanes, .take = keep_scores};
+  p.n_vectors = divide_up(qk->columns, qk->lanes);
+  write_product(k, &p);
+}
+
+/* --- softmax --- */
+
+static const emit_index *place_of(kernel *k, LLVMValueRef row, LLVMValueRef column, bool whole, int64_t multiple) {
+  emit_element *e = &k->w.e;
+  int64_t *dims = ARENA_NEW_N(e->w->arena, int64_t, 2);
+  dims[0] = k->c->batches * k->c->rows;
+  dims[1] = k->c->keys;
+  emit_index *place = emit_index_new(&e->x, whole ? 2 : 1, dims);
+  emit_axis_at(place, 0, emit_pos_at(add(e->w, k->row, row), 1));
+  if (whole) {
+    emit_axis_at(place, 1, emit_pos_lanes(column, e->x.lanes > 1, multiple));
+  }
+  return place;
+}
+
+static const emit_index *index_of(kernel *k, hlo_value v, const emit_index *place) {
+  return emit_index_reshape(&k->w.e.x, place, hlo_rank(v), hlo_shape(v)->dims);
+}
+
+/* What `made` is where `from` is x. */
+static LLVMValueRef value_from(kernel *k, hlo_value made, hlo_value from, const emit_index *place, LLVMValueRef x) {
+  emit_element *e = &k->w.e;
+  emit_element_set(e, from, index_of(k, from, place), (emit_pair){x, NULL});
+  return emit_value(e, made, index_of(k, made, place)).v;
+}
+
+/* Softmax's operand in the lanes from `column` on. */
+static LLVMValueRef score_at(kernel *k, LLVMValueRef row, LLVMValueRef column, int64_t multiple) {
+  emit_element *e = &k->w.e;
+  e->x.lanes = (int)k->c->lanes;
+  LLVMValueRef raw = load(e->w, tile_at(k, row, column), e->x.lanes);
+  LLVMValueRef x = value_from(k, k->a.scores, hlo_result(k->a.qk, 0), place_of(k, row, column, true, multiple), raw);
+  e->x.lanes = 1;
+  return x;
+}
+
+static LLVMValueRef largest(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  return emit_select(w, emit_fcmp(w, LLVMRealOGT, x, y), x, y);
+}
+static LLVMValueRef sum(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) { return LLVMBuildFAdd(w->builder, x, y, ""); }
+
+/* All lanes of x as one number. */
+static LLVMValueRef over_lanes(const emit_ir *w, LLVMValueRef x, int lanes,
+                               LLVMValueRef (*join)(const emit_ir *w, LLVMValueRef x, LLVMValueRef y)) {
+  for (int half = lanes / 2; half >= 1; half /= 2) {
+    int low[256], high[256];
+    for (int j = 0; j < half; j++) {
+      low[j] = j;
+      high[j] = half + j;
+    }
+    x = half > 1 ? join(w, emit_shuffle(w, x, x, low, half), emit_shuffle(w, x, x, high, half))
+                 : join(w, emit_lane(w, x, 0), emit_lane(w, x, 1));
+  }
+  return x;
+}
+
+/* The lanes of x, a row's last vector, that no vector before has, in front of others that do not count. */
+static LLVMValueRef new_lanes(const emit_ir *w, LLVMValueRef x, int lanes, int rest) {
+  int from[256];
+  for (int j = 0; j < lanes; j++) {
+    from[j] = j < rest ? lanes - rest + j : lanes;
+  }
+  return emit_shuffle(w, x, emit_f(x, -INFINITY), from, lanes);
+}
+
+/* The row's scores become softmax's operands, filled up with -infinity to whole vectors; gives the largest one. */
+static LLVMValueRef finish_scores(kernel *k, LLVMValueRef row) {
+  emit_element *e = &k->w.e;
+  const emit_ir *w = e->w;
+  int lanes = (int)k->c->lanes, rest = (int)(k->c->keys % lanes);
+  int64_t n = k->c->keys, whole = n - rest;
+  LLVMValueRef last = NULL, most = emit_f_of(emit_vector_type(w->f32, lanes), -INFINITY);
+  uint32_t mark = emit_table_mark(e->x.table);
+  if (rest) { /* reads places that the loop writes */
+    last = score_at(k, row, emit_i64(w, n - lanes), 1);
+    last = lanes > 1 ? new_lanes(w, last, lanes, rest) : last;
+    most = last;
+    emit_table_release(e->x.table, mark);
+  }
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, whole), lanes, true, 1, &most);
+  LLVMValueRef x = score_at(k, row, l.iv, lanes);
+  store(w, x, tile_at(k, row, l.iv));
+  most = largest(w, l.carried[0], x);
+  emit_table_release(e->x.table, mark);
+  emit_loop_end(w, &l, &most);
+  if (last) {
+    store(w, last, tile_at(k, row, emit_i64(w, whole)));
+  }
+  return over_lanes(w, l.carried[0], lanes, largest);
+}
+
+/* The row becomes e^(itself - shift); gives the sum. */
+static LLVMValueRef raise(kernel *k, LLVMValueRef row, LLVMValueRef shift) {
+  const emit_ir *w = k->w.e.w;
+  int lanes = (int)k->c->lanes;
+  LLVMValueRef all = LLVMConstNull(emit_vector_type(w->f32, lanes));
+  shift = emit_splat(w, shift, lanes);
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, k->c->keys), lanes, true, 1, &all);
+  LLVMValueRef to = tile_at(k, row, l.iv);
+  LLVMValueRef x = emit_math(w, HLO_EXP, LLVMBuildFSub(w->builder, load(w, to, lanes), shift, ""), NULL);
+  store(w, x, to);
+  all = sum(w, l.carried[0], x);
+  emit_loop_end(w, &l, &all);
+  return over_lanes(w, l.carried[0], lanes, sum);
+}
+
+/* In two loops over the rows, so that rows run side by side where one alone would wait for its maximum, then for its sum. */
+static void write_softmax(kernel *k) {
+  emit_element *e = &k->w.e;
+  const emit_ir *w = e->w;
+  uint32_t mark = emit_table_mark(e->x.table);
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, k->c->tile_rows), 1, true, 0, NULL);
+  LLVMValueRef most = finish_scores(k, l.iv);
+  LLVMValueRef shift = value_from(k, k->a.shift, hlo_result(k->a.max, 0), place_of(k, l.iv, NULL, false, 1), most);
+  store(w, shift, at(w, k->inverses, l.iv));
+  emit_table_release(e->x.table, mark);
+  emit_loop_end(w, &l, NULL);
+  emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, k->c->tile_rows), 1, true, 0, NULL);
+  LLVMValueRef number = at(w, k->inverses, l.iv), all = raise(k, l.iv, load(w, number, 1));
+  LLVMValueRef total = value_from(k, k->a.total, hlo_result(k->a.sum, 0), place_of(k, l.iv, NULL, false, 1), all);
+  store(w, LLVMBuildFDiv(w->builder, emit_f(total, 1), total, ""), number);
+  emit_table_release(e->x.table, mark);
+  emit_loop_end(w, &l, NULL);
+}
+
+/* --- values --- */
+
+static void store_result(const kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column, const LLVMValueRef *sums) {
+  const emit_ir *w = k->w.e.w;
+  LLVMValueRef first = at(w, k->out, add(w, times(w, row, k->c->out_row), column)), inverses = at(w, k->inverses, row);
+  for (int r = 0; r < g->tile.rows; r++) {
+    LLVMValueRef inverse = emit_splat(w, load(w, at(w, inverses, emit_i64(w, r)), 1), g->tile.lanes);
+    for (int v = 0; v < g->tile.vectors; v++) {
+      LLVMValueRef x = LLVMBuildFMul(w->builder, sums[r * g->tile.vectors + v], inverse, "");
+      store(w, x, at(w, first, emit_i64(w, r * k->c->out_row + v * g->tile.lanes)));
+    }
+  }
+}
+
+static void write_values(const kernel *k) {
+  const emit_attention *c = k->c;
+  product p = {.rows = c->pv_rows, .vectors = c->pv_vectors, .lanes = c->pv_lanes, .n_vectors = c->width / c->pv_lanes,
+               .sums = c->keys, .a = k->tile, .b = k->v, .a_row = c->stride, .a_k = 1, .b_k = c->pv.sums[0].b,
+               .b_vector = c->pv_lanes, .take = store_result};
+  write_product(k, &p);
+}
+
+/* --- steps --- */
+
+/* Where a parameter of the fusion's body lies, which q, k and v are (hlo_attention_of_fusion). */
+static LLVMValueRef operand(const kernel *k, hlo_value parameter) {
+  return k->w.e.inputs[hlo_int(parameter.def, HLO_ATTR_INDEX)].base;
+}
+
+static LLVMValueRef scratch(const kernel *k) { return emit_writer_buffer(&k->w, k->w.e.n_inputs + k->w.n_results); }
+
+static LLVMValueRef keys_of(const kernel *k, LLVMValueRef batch) {
+  const emit_ir *w = k->w.e.w;
+  const emit_product *qk = &k->c->qk;
+  if (qk->packing == EMIT_B_SCRATCH) {
+    return at(w, scratch(k), times(w, batch, emit_product_packed(qk) / k->c->batches));
+  }
+  return at(w, operand(k, k->a.k), add(w, emit_level_offset(w, qk->n_batch, qk->batch, true, batch), emit_i64(w, k->c->k_at)));
+}
+
+/* Step number `item`: the last tile of a batch ends with its last row. */
+static void begin_step(kernel *k, LLVMValueRef item) {
+  const emit_ir *w = k->w.e.w;
+  const emit_attention *c = k->c;
+  LLVMValueRef tiles = emit_i64(w, divide_up(c->rows, c->tile_rows));
+  LLVMValueRef batch = LLVMBuildUDiv(w->builder, item, tiles, ""), tile = LLVMBuildURem(w->builder, item, tiles, "");
+  LLVMValueRef row = emit_intrinsic2(w, "llvm.smin", times(w, tile, c->tile_rows), emit_i64(w, c->rows - c->tile_rows));
+  LLVMValueRef q = emit_level_offset(w, c->qk.n_batch, c->qk.batch, false, batch);
+  LLVMValueRef v = emit_level_offset(w, c->pv.n_batch, c->pv.batch, true, batch);
+  LLVMValueRef out = emit_level_offset(w, c->n_out, c->out, false, batch);
+  int64_t q_row = c->qk.n_rows ? c->qk.rows[0].a : 0;
+  k->row = add(w, times(w, batch, c->rows), row);
+  k->q = at(w, operand(k, k->a.q), add(w, add(w, q, times(w, row, q_row)), emit_i64(w, c->q_at)));
+  k->k = keys_of(k, batch);
+  k->v = at(w, operand(k, k->a.v), add(w, v, emit_i64(w, c->v_at)));
+  k->out = at(w, k->w.results[0], add(w, out, times(w, row, c->out_row)));
+}
+
+static void write_tiles(kernel *k) {
+  emit_ir *w = k->w.e.w;
+  const emit_attention *c = k->c;
+  k->tile = emit_row_memory(w, DTYPE_F32, c->tile_rows * c->stride);
+  k->inverses = emit_row_memory(w, DTYPE_F32, c->tile_rows);
+  emit_loop l;
+  emit_loop_begin(w, &l, k->w.begin, k->w.end, 1, false, 0, NULL);
+  uint32_t mark = emit_table_mark(k->w.e.x.table);
+  begin_step(k, l.iv);
+  write_scores(k);
+  write_softmax(k);
+  write_values(k);
+  emit_table_release(k->w.e.x.table, mark);
+  emit_loop_end(w, &l, NULL);
+  const double each = 1; /* of softmax, in nanoseconds */
+  double places = (double)c->batches * (double)c->rows * (double)c->keys;
+  double products = (double)emit_product_sums(&c->qk) + (double)c->width;
+  k->w.info->grid = c->batches * divide_up(c->rows, c->tile_rows);
+  k->w.cost = places * (each + products * 0.25 / (double)c->qk.lanes);
+}
+
+status emit_attention_write(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options, const void *config,
+                            uint32_t phase, emit_kernel_info *info) {
+  kernel *k = ARENA_NEW(emit_module_ir_of(m)->arena, kernel);
+  k->c = config;
+  CHECK_THAT(hlo_attention_of_fusion(i, &k->a), STATUS_INTERNAL, "no attention");
+  TRY(emit_writer_begin(&k->w, m, name, i, options, emit_attention_scratch(k->c) > 0, info));
+  if (phase + 1 < emit_attention_phases(k->c)) {
+    LLVMValueRef offset = emit_i64(k->w.e.w, k->c->k_at);
+    emit_product_panels(&k->w, &k->c->qk, at(k->w.e.w, operand(k, k->a.k), offset), scratch(k));
+  } else {
+    write_tiles(k);
+  }
+  emit_writer_end(&k->w);
+  return NULL;
+}

@@ -1,0 +1,363 @@
+/* depthwise.c - the kernel of depthwise.h. */
+#include "emit/contraction/depthwise.h"
+
+#include "emit/contraction/gemm.h"
+#include "emit/kernel/module.h"
+#include "emit/llvm/number.h"
+#include "emit/kernel/writer.h"
+
+typedef struct depthwise {
+  emit_writer w;
+  const emit_depthwise *p;
+  const emit_ir *ir;
+  hlo_value convolution;      /* what the epilogue starts from */
+  dtype type, input;
+  LLVMValueRef x, weights;
+  LLVMValueRef tile;          /* on the stack: a tile's sums, where the epilogue is a loop; else NULL */
+  int lanes;
+} depthwise;
+
+/* A tile while it is written: `vectors` vectors of channels by `width` places. */
+typedef struct tile {
+  LLVMValueRef image, row, place;             /* of the result: where it begins */
+  LLVMValueRef channel[EMIT_GEMM_VECTORS];    /* of each vector */
+  LLVMValueRef line, taps;                    /* addresses: of the first place that it reads, of the weights */
+  int64_t first;                              /* its first place, if it is not inside */
+  int64_t width;
+  int vectors;
+  bool inside;
+} tile;
+
+/* --- small words --- */
+
+static LLVMValueRef number(const depthwise *g, int64_t n) { return emit_i64(g->ir, n); }
+
+static LLVMValueRef add(const depthwise *g, LLVMValueRef x, LLVMValueRef y) { return LLVMBuildNSWAdd(g->ir->builder, x, y, ""); }
+
+static LLVMValueRef scaled(const depthwise *g, LLVMValueRef x, int64_t n) {
+  return n == 1 ? x : LLVMBuildNSWMul(g->ir->builder, x, number(g, n), "");
+}
+
+static LLVMValueRef quotient(const depthwise *g, LLVMValueRef x, int64_t n) {
+  return n == 1 ? x : emit_opaque(g->ir, LLVMBuildUDiv(g->ir->builder, x, number(g, n), ""));
+}
+
+static LLVMValueRef remainder_of(const depthwise *g, LLVMValueRef x, int64_t n) {
+  return n == 1 ? number(g, 0) : emit_opaque(g->ir, LLVMBuildURem(g->ir->builder, x, number(g, n), ""));
+}
+
+/* May lie outside of the array while nothing is read there. */
+static LLVMValueRef address(const depthwise *g, dtype t, LLVMValueRef base, LLVMValueRef at) {
+  return LLVMBuildGEP2(g->ir->builder, emit_memory_type(g->ir, t), base, &at, 1, "");
+}
+
+static LLVMTypeRef sums_type(const depthwise *g) {
+  return emit_vector_type(emit_register_type(g->ir, emit_compute_type(g->type)), g->lanes);
+}
+
+/* A vector of elements as they are summed. */
+static LLVMValueRef load(const depthwise *g, dtype t, LLVMValueRef from) {
+  LLVMValueRef v = LLVMBuildLoad2(g->ir->builder, emit_vector_type(emit_memory_type(g->ir, t), g->lanes), from, "");
+  LLVMSetAlignment(v, (unsigned)dtype_bytes(t));
+  v = emit_from_memory(g->ir, t, v);
+  bool bytes = dtype_is_int(t);
+  return bytes ? emit_convert(g->ir, t, g->type, (emit_pair){v, NULL}, false, DTYPE_ROUND_NEAREST).v : emit_widen(g->ir, t, v);
+}
+
+/* --- sums --- */
+
+/* Does tap k of place i read column `column` of the line, and is that one there? */
+static bool reads(const depthwise *g, const tile *t, int64_t i, int64_t k, int64_t column) {
+  const emit_depthwise *p = g->p;
+  int64_t at = (t->first + i) * p->strides[1] - p->low[1] + k * p->dilation[1];
+  return i * p->strides[1] + k * p->dilation[1] == column && (t->inside || (at >= 0 && at < p->in[1]));
+}
+
+/* Element j of each group in all lanes of the group. */
+static LLVMValueRef spread(const depthwise *g, LLVMValueRef x, int64_t j) {
+  int from[64], group = (int)g->p->group;
+  for (int lane = 0; lane < g->lanes; lane++) {
+    from[lane] = lane / group * group + (int)j;
+  }
+  return group == 1 ? x : emit_shuffle(g->ir, x, NULL, from, g->lanes);
+}
+
+/* One column of the line, of which channel j of each group, for all places that read it. */
+static void add_column(const depthwise *g, const tile *t, LLVMValueRef line, int64_t column, int64_t j,
+                       LLVMValueRef weights[][EMIT_GEMM_VECTORS], LLVMValueRef *sums) {
+  LLVMValueRef x[EMIT_GEMM_VECTORS] = {NULL};
+  for (int64_t k = 0; k < g->p->taps[1]; k++) {
+    for (int64_t i = 0; i < t->width; i++) {
+      for (int v = 0; reads(g, t, i, k, column) && v < t->vectors; v++) {
+        LLVMValueRef *sum = &sums[i * t->vectors + v];
+        if (!x[v]) {
+          LLVMValueRef at = address(g, g->input, address(g, g->input, line, t->channel[v]), number(g, column * g->p->channels));
+          x[v] = spread(g, load(g, g->input, at), j);
+        }
+        *sum = emit_fma(g->ir, x[v], weights[k][v], *sum);
+      }
+    }
+  }
+}
+
+/* The taps of one row of them; `tap` is its number. */
+static void add_row(const depthwise *g, const tile *t, LLVMValueRef tap, LLVMValueRef *sums) {
+  const emit_depthwise *p = g->p;
+  LLVMValueRef weights[16][EMIT_GEMM_VECTORS];
+  LLVMValueRef from = address(g, g->type, t->taps, scaled(g, tap, p->taps[1] * p->group * p->channels));
+  LLVMValueRef line = address(g, g->input, t->line, scaled(g, tap, p->dilation[0] * p->in[1] * p->channels));
+  int64_t last = (t->width - 1) * p->strides[1] + (p->taps[1] - 1) * p->dilation[1];
+  for (int64_t j = 0; j < p->group; j++) {
+    for (int64_t k = 0; k < p->taps[1]; k++) {
+      for (int v = 0; v < t->vectors; v++) {
+        LLVMValueRef place = number(g, (k * p->group + j) * p->channels);
+        weights[k][v] = load(g, g->type, address(g, g->type, address(g, g->type, from, t->channel[v]), place));
+      }
+    }
+    for (int64_t column = 0; column <= last; column++) {
+      add_column(g, t, line, column, j, weights, sums);
+    }
+  }
+}
+
+/* Rows of taps [from, to). */
+static void add_rows(const depthwise *g, const tile *t, LLVMValueRef from, LLVMValueRef to, LLVMValueRef *sums) {
+  int n = (int)t->width * t->vectors;
+  emit_loop l;
+  for (int k = 0; k < n; k++) {
+    sums[k] = LLVMConstNull(sums_type(g));
+  }
+  emit_loop_begin(g->ir, &l, from, to, 1, false, n, sums);
+  for (int k = 0; k < n; k++) {
+    sums[k] = l.carried[k];
+  }
+  add_row(g, t, l.iv, sums);
+  emit_loop_end(g->ir, &l, sums);
+  for (int k = 0; k < n; k++) {
+    sums[k] = l.carried[k];
+  }
+}
+
+/* --- the epilogue --- */
+
+/* The convolution's value; of bytes also what makes f32 of it. */
+static void set_sum(depthwise *g, const emit_index *index, LLVMValueRef sum) {
+  emit_element *e = &g->w.e;
+  if (g->input == g->type) {
+    emit_element_set(e, g->convolution, index, (emit_pair){emit_narrow(g->ir, g->type, sum), NULL});
+    return;
+  }
+  emit_pair real = {sum, NULL};
+  emit_element_set(e, g->convolution, index, emit_convert(g->ir, g->type, hlo_type(g->convolution), real, false, DTYPE_ROUND_NEAREST));
+  for (uint32_t k = 0; k < g->convolution.def->n_uses; k++) {
+    hlo_value v = hlo_result(g->convolution.def->uses[k].user, 0);
+    if (v.def->op == HLO_CONVERT && hlo_type(v) == g->type) {
+      emit_element_set(e, v, index, real);
+    }
+  }
+}
+
+static void finish_vector(depthwise *g, const tile *t, LLVMValueRef place, LLVMValueRef channel, LLVMValueRef sum) {
+  emit_element *e = &g->w.e;
+  const emit_depthwise *p = g->p;
+  const shape *s = hlo_shape(g->convolution);
+  LLVMValueRef at[] = {t->row, place};
+  int before = e->x.lanes;
+  e->x.lanes = g->lanes;
+  emit_index *index = emit_index_new(&e->x, s->rank, s->dims);
+  for (int d = 1; d < s->rank - 1; d++) {
+    emit_axis_at(index, d, emit_pos_const(&e->x, 0));
+  }
+  emit_axis_at(index, 0, emit_pos_at(t->image, 1));
+  for (int d = 0; d < 2; d++) {
+    if (p->axis[d]) {
+      emit_axis_at(index, (int)p->axis[d], emit_pos_at(at[d], 1));
+    }
+  }
+  emit_axis_at(index, s->rank - 1, emit_pos_lanes(channel, g->lanes > 1, p->channels % g->lanes ? 1 : g->lanes));
+  set_sum(g, index, sum);
+  emit_store_roots(&g->w, index);
+  e->x.lanes = before;
+}
+
+static LLVMValueRef tile_at(const depthwise *g, LLVMValueRef at) {
+  return LLVMBuildInBoundsGEP2(g->ir->builder, sums_type(g), g->tile, &at, 1, "");
+}
+
+/* Through memory, so that the epilogue is written once for each vector of channels. */
+static void finish_loop(depthwise *g, const tile *t, const LLVMValueRef *sums) {
+  emit_loop l;
+  for (int64_t k = 0; k < t->width * t->vectors; k++) {
+    LLVMBuildStore(g->ir->builder, sums[k], tile_at(g, number(g, k)));
+  }
+  emit_loop_begin(g->ir, &l, number(g, 0), number(g, t->width), 1, true, 0, NULL);
+  for (int v = 0; v < t->vectors; v++) {
+    LLVMValueRef at = add(g, scaled(g, l.iv, t->vectors), number(g, v));
+    LLVMValueRef sum = LLVMBuildLoad2(g->ir->builder, sums_type(g), tile_at(g, at), "");
+    finish_vector(g, t, add(g, t->place, l.iv), t->channel[v], sum);
+  }
+  emit_loop_end(g->ir, &l, NULL);
+}
+
+static void finish(depthwise *g, const tile *t, const LLVMValueRef *sums) {
+  uint32_t mark = emit_table_mark(g->w.e.x.table);
+  if (g->tile) {
+    finish_loop(g, t, sums);
+  } else {
+    for (int64_t k = 0; k < t->width * t->vectors; k++) {
+      finish_vector(g, t, add(g, t->place, number(g, k / t->vectors)), t->channel[k % t->vectors], sums[k]);
+    }
+  }
+  emit_table_release(g->w.e.x.table, mark);
+}
+
+/* --- rows --- */
+
+/* A row of the result for some vectors of channels. */
+typedef struct row {
+  tile tile;
+  LLVMValueRef line;     /* address of the input's line for tap row 0, which need not be there */
+  LLVMValueRef from, to; /* rows of taps that lie in the input */
+} row;
+
+static void write_tile(depthwise *g, const row *r, const emit_depthwise_run *run, LLVMValueRef place) {
+  const emit_depthwise *p = g->p;
+  LLVMValueRef sums[EMIT_GEMM_SUMS];
+  tile t = r->tile;
+  t.place = place;
+  t.first = run->first;
+  t.width = run->width;
+  t.inside = run->inside;
+  LLVMValueRef column = LLVMBuildSub(g->ir->builder, scaled(g, place, p->strides[1]), number(g, p->low[1]), "");
+  t.line = address(g, g->input, r->line, scaled(g, column, p->channels));
+  add_rows(g, &t, r->from, r->to, sums);
+  finish(g, &t, sums);
+}
+
+static void write_row(depthwise *g, const row *r) {
+  emit_depthwise_run runs[EMIT_DEPTHWISE_RUNS];
+  int n = emit_depthwise_runs(g->p, runs);
+  for (int k = 0; k < n; k++) {
+    if (runs[k].n == 1) {
+      write_tile(g, r, &runs[k], number(g, runs[k].first));
+      continue;
+    }
+    emit_loop l;
+    emit_loop_begin(g->ir, &l, number(g, runs[k].first), number(g, runs[k].first + runs[k].n * runs[k].width), runs[k].width, true, 0,
+                    NULL);
+    write_tile(g, r, &runs[k], l.iv);
+    emit_loop_end(g->ir, &l, NULL);
+  }
+}
+
+/* n / by, rounded up, at least 0; by > 0. */
+static LLVMValueRef divide_up(const depthwise *g, LLVMValueRef n, int64_t by) {
+  LLVMValueRef positive = emit_intrinsic2(g->ir, "llvm.smax", n, number(g, 0));
+  return by == 1 ? positive : quotient(g, add(g, positive, number(g, by - 1)), by);
+}
+
+static LLVMValueRef at_most(const depthwise *g, LLVMValueRef x, int64_t n) { return emit_intrinsic2(g->ir, "llvm.smin", x, number(g, n)); }
+
+/* Which rows of taps a row of the result has. */
+static void find_taps(const depthwise *g, row *r) {
+  const emit_depthwise *p = g->p;
+  LLVMValueRef first = LLVMBuildSub(g->ir->builder, scaled(g, r->tile.row, p->strides[0]), number(g, p->low[0]), "");
+  int64_t last = (p->out[0] - 1) * p->strides[0] - p->low[0] + (p->taps[0] - 1) * p->dilation[0];
+  r->from = number(g, 0);
+  r->to = number(g, p->taps[0]);
+  if (p->low[0] > 0) {
+    r->from = at_most(g, divide_up(g, LLVMBuildNeg(g->ir->builder, first, ""), p->dilation[0]), p->taps[0]);
+  }
+  if (last >= p->in[0]) {
+    LLVMValueRef left = LLVMBuildSub(g->ir->builder, number(g, p->in[0]), first, "");
+    r->to = at_most(g, divide_up(g, left, p->dilation[0]), p->taps[0]);
+  }
+  LLVMValueRef line = add(g, scaled(g, r->tile.image, p->in[0]), first);
+  r->line = address(g, g->input, g->x, scaled(g, line, p->in[1] * p->channels));
+}
+
+typedef struct item {
+  LLVMValueRef image, from, to; /* rows */
+} item;
+
+static void write_rows(depthwise *g, const item *i, LLVMValueRef vector, int vectors) {
+  const emit_depthwise *p = g->p;
+  row r = {.tile = {.image = i->image, .taps = g->weights, .vectors = vectors}};
+  for (int v = 0; v < vectors; v++) {
+    LLVMValueRef channel = scaled(g, add(g, vector, number(g, v)), g->lanes);
+    r.tile.channel[v] = p->channels % g->lanes ? at_most(g, channel, p->channels - g->lanes) : channel;
+  }
+  emit_loop l;
+  emit_loop_begin(g->ir, &l, i->from, i->to, 1, false, 0, NULL);
+  r.tile.row = l.iv;
+  int64_t work = p->out[1] * p->taps[0] * p->taps[1] * p->group * vectors;
+  emit_poll(g->ir, l.iv, 1, p->out[0], work);
+  find_taps(g, &r);
+  write_row(g, &r);
+  emit_loop_end(g->ir, &l, NULL);
+}
+
+/* --- the kernel --- */
+
+/* Parts of the rows one after the other, in each the vectors of channels. */
+static void write_items(depthwise *g) {
+  const emit_depthwise *p = g->p;
+  emit_gemm_parts cut = emit_gemm_cut((p->channels + g->lanes - 1) / g->lanes, (int)p->vectors);
+  int64_t tiles = cut.n_large + cut.n_small;
+  emit_loop l;
+  emit_loop_begin(g->ir, &l, g->w.begin, g->w.end, 1, false, 0, NULL);
+  LLVMValueRef number_of = remainder_of(g, l.iv, tiles), rest = quotient(g, l.iv, tiles), part = remainder_of(g, rest, p->parts);
+  item i = {.image = quotient(g, rest, p->parts), .from = quotient(g, scaled(g, part, p->out[0]), p->parts)};
+  i.to = quotient(g, scaled(g, add(g, part, number(g, 1)), p->out[0]), p->parts);
+  LLVMBasicBlockRef sizes[] = {emit_block(g->ir, "large"), emit_block(g->ir, "small")}, next = emit_block(g->ir, "next");
+  LLVMValueRef is_large = emit_icmp(g->ir, LLVMIntSLT, number_of, number(g, cut.n_large));
+  LLVMValueRef first = add(g, scaled(g, number_of, cut.large - 1), at_most(g, number_of, cut.n_large));
+  LLVMBuildCondBr(g->ir->builder, is_large, sizes[0], sizes[1]);
+  for (int k = 0; k < 2; k++) {
+    LLVMPositionBuilderAtEnd(g->ir->builder, sizes[k]);
+    if (k ? cut.n_small : cut.n_large) {
+      write_rows(g, &i, first, cut.large - k);
+    }
+    LLVMBuildBr(g->ir->builder, next);
+  }
+  LLVMPositionBuilderAtEnd(g->ir->builder, next);
+  emit_loop_end(g->ir, &l, NULL);
+  g->w.info->grid = p->images * p->parts * tiles;
+}
+
+/* A vector that overlaps the one before must not be computed again where an operand was overwritten. */
+static int lanes_of(const depthwise *g) {
+  bool shared = false;
+  int lanes = (int)g->p->lanes;
+  for (uint32_t k = 0; k < g->w.n_results; k++) {
+    shared = shared || g->w.shared[k];
+  }
+  while (shared && g->p->channels % lanes) {
+    lanes /= 2;
+  }
+  return lanes;
+}
+
+status emit_depthwise_write(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options, const void *config,
+                            uint32_t phase, emit_kernel_info *info) {
+  depthwise *g = ARENA_NEW(emit_module_ir_of(m)->arena, depthwise);
+  (void)phase;
+  g->p = config;
+  g->type = (dtype)g->p->type;
+  g->input = (dtype)g->p->input;
+  TRY(emit_writer_begin(&g->w, m, name, i, options, 0, info));
+  g->ir = g->w.e.w;
+  g->lanes = lanes_of(g);
+  const hlo_instr *c = emit_contraction_of(i);
+  g->convolution = hlo_result((hlo_instr *)c, 0);
+  g->x = emit_writer_operand(&g->w, c->operands[0]);
+  g->weights = emit_writer_buffer(&g->w, (uint32_t)g->p->weights);
+  if (!emit_is_light(i)) {
+    g->tile = LLVMBuildArrayAlloca(g->ir->builder, sums_type(g), number(g, g->p->width * g->p->vectors), "");
+    LLVMSetAlignment(g->tile, 64);
+  }
+  write_items(g);
+  g->w.cost = emit_depthwise_size(g->p) / (double)g->lanes * 0.4;
+  emit_writer_end(&g->w);
+  return NULL;
+}

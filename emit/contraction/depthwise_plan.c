@@ -1,0 +1,168 @@
+/* depthwise_plan.c - the numbers of depthwise.h: geometry, tiles, packed weights. */
+#include <string.h>
+
+#include "emit/contraction/depthwise.h"
+#include "emit/contraction/gemm.h"
+#include "emit/llvm/number.h"
+#include "emit/kernel/writer.h"
+
+/* --- geometry --- */
+
+/* Dimension k of the convolution: where the input, the result and the taps have one place, nothing happens along it. */
+static bool is_flat(const hlo_instr *c, int k) {
+  return hlo_shape(c->operands[0])->dims[1 + k] == 1 && c->shapes[0].dims[1 + k] == 1 && hlo_shape(c->operands[1])->dims[2 + k] == 1 &&
+         hlo_ints(c, HLO_ATTR_LOW)[k] == 0;
+}
+
+static bool in_range(int64_t v) { return v >= -INT32_MAX && v <= INT32_MAX; }
+
+/* Dimension k as the d-th of rows and places. */
+static bool read_dimension(const hlo_instr *c, int k, int d, emit_depthwise *p) {
+  enum { MOST_TAPS = 16 };
+  p->axis[d] = 1 + k;
+  p->in[d] = hlo_shape(c->operands[0])->dims[1 + k];
+  p->out[d] = c->shapes[0].dims[1 + k];
+  p->taps[d] = hlo_shape(c->operands[1])->dims[2 + k];
+  p->strides[d] = hlo_ints(c, HLO_ATTR_STRIDES)[k];
+  p->dilation[d] = hlo_ints(c, HLO_ATTR_RHS_DILATION)[k];
+  p->low[d] = hlo_ints(c, HLO_ATTR_LOW)[k];
+  return hlo_ints(c, HLO_ATTR_LHS_DILATION)[k] == 1 && p->taps[d] <= MOST_TAPS && in_range(p->in[d]) && in_range(p->out[d]) &&
+         in_range(p->strides[d]) && in_range(p->dilation[d]) && in_range(p->low[d]);
+}
+
+static bool convolution_geometry(const hlo_instr *c, emit_depthwise *p) {
+  const shape *x = hlo_shape(c->operands[0]), *w = hlo_shape(c->operands[1]), *y = &c->shapes[0];
+  int64_t channels = x->dims[x->rank - 1], group = w->dims[1];
+  int d = 2;
+  *p = (emit_depthwise){.type = y->type, .input = x->type, .group = group, .images = x->dims[0], .channels = channels, .in = {1, 1}, .out = {1, 1},
+                        .taps = {1, 1}, .strides = {1, 1}, .dilation = {1, 1}};
+  if (hlo_int(c, HLO_ATTR_LAYOUT) != HLO_CHANNELS_LAST || hlo_int(c, HLO_ATTR_GROUPS) * group != channels || w->dims[0] != channels ||
+      hlo_int(c, HLO_ATTR_GROUPS) == 1) {
+    return false;
+  }
+  for (int k = x->rank - 2; k-- > 0;) { /* the innermost dimension that is not flat is that of a row's places */
+    if (!is_flat(c, k) && (d == 0 || !read_dimension(c, k, --d, p))) {
+      return false;
+    }
+  }
+  return d < 2;
+}
+
+bool emit_depthwise_of(const hlo_instr *i, emit_depthwise *d) {
+  const hlo_instr *c = emit_contraction_of(i);
+  if (!c || c->op != HLO_CONVOLUTION || !emit_supports(i, NULL) || shape_elements(&c->shapes[0]) == 0 ||
+      shape_elements(hlo_shape(c->operands[0])) == 0 || shape_elements(hlo_shape(c->operands[1])) == 0) {
+    return false;
+  }
+  dtype t = (dtype)c->shapes[0].type;
+  bool bytes = hlo_sums_bytes(c) && hlo_type(c->operands[1]) == DTYPE_S8;
+  bool fits = bytes || (emit_gemm_takes(t) && hlo_type(c->operands[0]) == t && hlo_type(c->operands[1]) == t);
+  fits = fits && convolution_geometry(c, d);
+  d->type = bytes ? DTYPE_F32 : t;
+  const int64_t exact = 512; /* products of bytes whose sum f32 holds */
+  return fits && (!bytes || d->taps[0] * d->taps[1] * d->group <= exact);
+}
+
+/* --- tiles --- */
+
+/* Do all taps of the places [first, first + n) lie in the input's row? */
+static bool is_inside(const emit_depthwise *d, int64_t first, int64_t n) {
+  int64_t last = (first + n - 1) * d->strides[1] - d->low[1] + (d->taps[1] - 1) * d->dilation[1];
+  return first * d->strides[1] >= d->low[1] && last < d->in[1];
+}
+
+int emit_depthwise_runs(const emit_depthwise *d, emit_depthwise_run *runs) {
+  emit_gemm_parts p = emit_gemm_cut(d->out[1], (int)d->width);
+  int n = 0;
+  for (int64_t k = 0, first = 0; k < p.n_large + p.n_small; k++) {
+    int64_t width = k < p.n_large ? p.large : p.large - 1;
+    bool inside = is_inside(d, first, width);
+    if (n && inside && runs[n - 1].inside && runs[n - 1].width == width) {
+      runs[n - 1].n++;
+    } else if (n == EMIT_DEPTHWISE_RUNS) {
+      return 0;
+    } else {
+      runs[n++] = (emit_depthwise_run){first, width, 1, inside};
+    }
+    first += width;
+  }
+  return n;
+}
+
+/* Even tiles are fewer bodies. */
+static int64_t even_width(int64_t n, int64_t most) {
+  for (int64_t w = most; w > 1 && w > most / 2; w--) {
+    if (n % w == 0) {
+      return w;
+    }
+  }
+  return emit_gemm_cut(n, (int)most).large;
+}
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* The whole rows of few places are tiles of their own, so rows are what threads share; each costs those above it again. */
+static int64_t choose_parts(const emit_depthwise *d, uint32_t threads) {
+  const int64_t fewest_rows = 4;
+  int64_t wanted = threads > 1 ? 4 * (int64_t)threads : 1;
+  return smaller(d->out[0], larger(smaller(wanted, d->out[0] / fewest_rows), threads));
+}
+
+bool emit_depthwise_choose(emit_depthwise *d, const emit_target *t, int64_t vectors, uint32_t threads) {
+  enum { OTHERS = 3, LONGEST = 4096 }; /* registers for input vectors; multiplications that are written */
+  emit_depthwise_run runs[EMIT_DEPTHWISE_RUNS];
+  d->lanes = emit_gemm_lanes(t, (dtype)d->type);
+  while (d->lanes > d->channels) {
+    d->lanes /= 2;
+  }
+  int64_t held = smaller(d->taps[1], 5) * vectors, most = (t->registers - OTHERS - held) / vectors;
+  most = smaller(most, smaller(d->out[1], EMIT_GEMM_SUMS / vectors));
+  d->vectors = vectors;
+  if (vectors > (d->channels + d->lanes - 1) / d->lanes || most < 1 || d->lanes % d->group) {
+    return false;
+  }
+  d->width = even_width(d->out[1], most);
+  d->parts = choose_parts(d, threads);
+  int n = emit_depthwise_runs(d, runs);
+  return n > 0 && n * d->width * d->vectors * d->taps[1] * d->group <= LONGEST;
+}
+
+double emit_depthwise_size(const emit_depthwise *d) {
+  return (double)(d->images * d->out[0] * d->out[1] * d->channels) * (double)(d->taps[0] * d->taps[1] * d->group);
+}
+
+double emit_depthwise_effort(const emit_depthwise *d) {
+  int64_t all = d->width * d->taps[1], reach = (d->width - 1) * d->strides[1] + (d->taps[1] - 1) * d->dilation[1] + 1;
+  int64_t loads = smaller(reach, all) * (d->group > 1 ? 2 : 1); /* and spread over the group */
+  return 1 + (double)(loads + d->taps[1]) / (double)all;
+}
+
+/* --- weights --- */
+
+uint64_t emit_depthwise_packed_bytes(const emit_depthwise *d) {
+  return (uint64_t)(d->channels * d->taps[0] * d->taps[1] * d->group) * dtype_bytes((dtype)d->type);
+}
+
+/* Where the weights have what is packed as number k. */
+static int64_t place_of(const emit_depthwise *d, int64_t k) {
+  int64_t taps = d->taps[0] * d->taps[1], c = k % d->channels, j = k / d->channels % d->group, tap = k / d->channels / d->group;
+  return (c * d->group + j) * taps + tap;
+}
+
+static void pack_bytes(const emit_depthwise *d, const int8_t *weights, float *packed) {
+  for (int64_t k = 0, n = d->channels * d->taps[0] * d->taps[1] * d->group; k < n; k++) {
+    packed[k] = weights[place_of(d, k)];
+  }
+}
+
+void emit_depthwise_pack(const emit_depthwise *d, const void *weights, void *packed) {
+  if (d->input != d->type) {
+    pack_bytes(d, weights, packed);
+    return;
+  }
+  size_t bytes = dtype_bytes((dtype)d->type);
+  for (int64_t k = 0, n = d->channels * d->taps[0] * d->taps[1] * d->group; k < n; k++) {
+    memcpy((char *)packed + (size_t)k * bytes, (const char *)weights + (size_t)place_of(d, k) * bytes, bytes);
+  }
+}

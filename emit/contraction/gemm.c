@@ -1,0 +1,267 @@
+/* gemm.c - see gemm.h. */
+#include "emit/contraction/gemm.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "emit/llvm/number.h"
+
+bool emit_gemm_takes(dtype type) {
+  return type == DTYPE_F32 || type == DTYPE_F64 || type == DTYPE_F16 || type == DTYPE_BF16;
+}
+
+int emit_gemm_lanes(const emit_target *t, dtype type) {
+  bool wide = dtype_bytes(emit_compute_type(type)) == 8;
+  return wide && t->lanes > 1 ? t->lanes / 2 : t->lanes;
+}
+
+/* --- the size of a block --- */
+
+/* Vectors of sums that the registers hold; those wider than the machine's take several. */
+static int registers_of(const emit_target *t, dtype type, int lanes) {
+  int bits = lanes * 8 * (int)dtype_bytes(emit_compute_type(type));
+  int each = t->vector_bits && bits > t->vector_bits ? bits / t->vector_bits : 1;
+  return t->registers / each;
+}
+
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+emit_gemm_parts emit_gemm_cut(int64_t n, int most) {
+  int64_t parts = divide_up(n, most);
+  int large = (int)divide_up(n, parts);
+  int64_t n_small = parts * large - n;
+  return (emit_gemm_parts){parts - n_small, n_small, large};
+}
+
+/* Cycles for one k of m rows and `columns` vectors, about: two multiplications or loads a cycle, of each what takes longer and a
+ * part of the other, but no less than a multiplication takes until its sum can be used again. */
+static double cost(int rows, int vectors, int64_t m, int64_t columns) {
+  const double latency = 4;
+  double row_blocks = (double)divide_up(m, rows), column_blocks = (double)divide_up(columns, vectors);
+  double sums = (double)m / row_blocks * (double)columns / column_blocks / 2;
+  double loads = ((double)m / row_blocks + (double)columns / column_blocks) / 2;
+  double work = (sums > loads ? sums + loads / 8 : loads + sums / 8);
+  const double uneven = 0.03; /* two sizes of blocks are more code, and seldom both the best */
+  work *= 1 + uneven * ((m % rows != 0) + (columns % vectors != 0));
+  return row_blocks * column_blocks * (work > latency ? work : latency);
+}
+
+emit_gemm_tile emit_gemm_fit(const emit_target *t, dtype type, int64_t m, int64_t n) {
+  int lanes = emit_gemm_lanes(t, type), registers = registers_of(t, type, lanes);
+  int64_t columns = divide_up(n, lanes);
+  emit_gemm_tile best = {1, 1, lanes};
+  double least = cost(1, 1, m, columns);
+  for (int vectors = 1; vectors <= EMIT_GEMM_VECTORS && vectors <= columns; vectors++) {
+    for (int rows = 1; rows <= EMIT_GEMM_ROWS && rows <= m; rows++) {
+      double c = cost(rows, vectors, m, columns);
+      if (rows * vectors + vectors + 1 <= registers && c < least) {
+        best = (emit_gemm_tile){rows, vectors, lanes};
+        least = c;
+      }
+    }
+  }
+  return best;
+}
+
+/* --- the block --- */
+
+static LLVMTypeRef sum_type(const emit_ir *w, const emit_gemm *g) {
+  return emit_vector_type(emit_register_type(w, emit_compute_type(g->type)), g->tile.lanes);
+}
+
+void emit_gemm_zero(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums) {
+  for (int k = 0; k < g->tile.rows * g->tile.vectors; k++) {
+    sums[k] = LLVMConstNull(sum_type(w, g));
+  }
+}
+
+static LLVMValueRef load_at(const emit_ir *w, const emit_gemm *g, LLVMValueRef base, int64_t at, int lanes) {
+  LLVMTypeRef element = emit_memory_type(w, g->type);
+  LLVMValueRef offset = emit_i64(w, at), p = LLVMBuildInBoundsGEP2(w->builder, element, base, &offset, 1, "");
+  LLVMValueRef v = LLVMBuildLoad2(w->builder, emit_vector_type(element, lanes), p, "");
+  LLVMSetAlignment(v, (unsigned)dtype_bytes(g->type));
+  return emit_widen(w, g->type, emit_from_memory(w, g->type, v));
+}
+
+/* How near a line is brought: llvm.prefetch's locality. */
+enum { SECOND_CACHE = 2, FIRST_CACHE = 3 };
+
+static void prefetch(const emit_ir *w, LLVMValueRef p, int locality) {
+  static const char name[] = "llvm.prefetch";
+  LLVMTypeRef types[] = {w->ptr};
+  LLVMValueRef f = LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID(name, sizeof name - 1), types, 1);
+  LLVMValueRef args[] = {p, LLVMConstInt(w->i32, 0, false), LLVMConstInt(w->i32, (unsigned)locality, false),
+                         LLVMConstInt(w->i32, 1, false)};
+  LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, 4, "");
+}
+
+/* Asks for what lies `at` elements behind g->ahead behind base.  Not in the nearest cache: so often asked, Winograd's products
+ * took a quarter longer. */
+static void prefetch_ahead(const emit_ir *w, const emit_gemm *g, LLVMValueRef base, int64_t at) {
+  LLVMTypeRef element = emit_memory_type(w, g->type);
+  LLVMValueRef far = LLVMBuildGEP2(w->builder, element, base, (LLVMValueRef[]){g->ahead}, 1, "");
+  prefetch(w, LLVMBuildGEP2(w->builder, element, far, (LLVMValueRef[]){emit_i64(w, at)}, 1, ""), SECOND_CACHE);
+}
+
+/* --- what will be multiplied soon --- */
+
+/* Places within g->fetch are in parts of a byte, so that they go on evenly. */
+enum { PLACE_BITS = 8, LINE = 64 };
+
+/* How far a place goes on with each of `steps` (i64, at least 1). */
+static LLVMValueRef fetch_step(const emit_ir *w, const emit_gemm *g, LLVMValueRef steps) {
+  return LLVMBuildUDiv(w->builder, LLVMBuildShl(w->builder, g->fetch.bytes, emit_i64(w, PLACE_BITS), ""), steps, "");
+}
+
+static void fetch_lines(const emit_ir *w, const emit_gemm *g, LLVMValueRef place) {
+  LLVMValueRef at = LLVMBuildLShr(w->builder, place, emit_i64(w, PLACE_BITS), "");
+  LLVMValueRef from = LLVMBuildGEP2(w->builder, w->i8, g->fetch.from, &at, 1, "");
+  for (int k = 0; k < g->fetch.lines; k++) {
+    LLVMValueRef offset = emit_i64(w, (int64_t)k * LINE);
+    prefetch(w, LLVMBuildGEP2(w->builder, w->i8, from, &offset, 1, ""), FIRST_CACHE);
+  }
+}
+
+/* Column vector v of small integers, k being `ahead` steps from where b stands, which is an even k. */
+static LLVMValueRef load_small(const emit_ir *w, const emit_gemm *g, LLVMValueRef b, int v, int64_t ahead) {
+  int lanes = g->tile.lanes, a_byte = 8 / g->small.bits;
+  LLVMTypeRef bytes = emit_vector_type(w->i8, lanes), wide = emit_vector_type(w->i32, lanes);
+  LLVMValueRef offset = emit_i64(w, v * g->b_vector + ahead / a_byte * lanes);
+  LLVMValueRef x = LLVMBuildLoad2(w->builder, bytes, LLVMBuildInBoundsGEP2(w->builder, w->i8, b, &offset, 1, ""), "");
+  LLVMSetAlignment(x, 1);
+  x = LLVMBuildZExt(w->builder, x, wide, "");
+  if (a_byte == 2) {
+    bool high = ahead % 2;
+    LLVMValueRef by = emit_splat(w, LLVMConstInt(w->i32, high ? 4 : 15, false), lanes);
+    x = high ? LLVMBuildLShr(w->builder, x, by, "") : LLVMBuildAnd(w->builder, x, by, "");
+  }
+  LLVMValueRef base = LLVMConstBitCast(LLVMConstReal(w->f32, EMIT_SMALL_BASE), w->i32);
+  x = LLVMBuildOr(w->builder, x, emit_splat(w, base, lanes), "");
+  x = LLVMBuildBitCast(w->builder, x, emit_vector_type(w->f32, lanes), "");
+  return LLVMBuildFSub(w->builder, x, g->small.zero[v], "");
+}
+
+/* Sums of four products each: x is u8, y s8. */
+static LLVMValueRef add_dot4(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef sum) {
+  static const char *const names[] = {"llvm.x86.avx512.vpdpbusd.128", "llvm.x86.avx512.vpdpbusd.256", "llvm.x86.avx512.vpdpbusd.512"};
+  unsigned lanes = emit_lanes(x);
+  const char *name = names[lanes == 16 ? 2 : lanes == 8];
+  LLVMValueRef f = LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID(name, strlen(name)), NULL, 0);
+  return LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, (LLVMValueRef[]){sum, x, y}, 3, "");
+}
+
+/* One k: `a` and `b` stand at its elements, `ahead` more steps. */
+static void step(const emit_ir *w, const emit_gemm *g, LLVMValueRef a, LLVMValueRef b, int64_t ahead, LLVMValueRef *sums) {
+  const emit_gemm_tile *t = &g->tile;
+  LLVMValueRef columns[EMIT_GEMM_SUMS];
+  for (int v = 0; v < t->vectors; v++) {
+    columns[v] = g->small.bits ? load_small(w, g, b, v, ahead) : load_at(w, g, b, v * g->b_vector + ahead * g->b_k, t->lanes);
+  }
+  for (int v = 0; g->ahead && v < g->n_ahead; v++) {
+    prefetch_ahead(w, g, b, v * g->b_vector + ahead * g->b_k);
+  }
+  for (int r = 0; r < t->rows; r++) {
+    int64_t row = g->a_at ? g->a_at[r] : r * g->a_row;
+    LLVMValueRef x = emit_splat(w, load_at(w, g, a, row + ahead * g->a_k, 1), t->lanes);
+    x = g->dot4 == DTYPE_S8 ? LLVMBuildXor(w->builder, x, emit_i(x, 0x80808080), "") : x;
+    for (int v = 0; v < t->vectors; v++) {
+      LLVMValueRef *sum = &sums[r * t->vectors + v];
+      *sum = g->dot4 ? add_dot4(w, x, columns[v], *sum) : emit_fma(w, x, columns[v], *sum);
+    }
+  }
+}
+
+static LLVMValueRef advance(const emit_ir *w, const emit_gemm *g, LLVMValueRef p, int64_t elements) {
+  LLVMValueRef n = emit_i64(w, elements);
+  return LLVMBuildInBoundsGEP2(w->builder, emit_memory_type(w, g->type), p, &n, 1, "");
+}
+
+static LLVMValueRef advance_b(const emit_ir *w, const emit_gemm *g, LLVMValueRef p, int64_t steps) {
+  if (!g->small.bits) {
+    return advance(w, g, p, steps * g->b_k);
+  }
+  LLVMValueRef n = emit_i64(w, steps * g->small.bits * g->tile.lanes / 8);
+  return LLVMBuildInBoundsGEP2(w->builder, w->i8, p, &n, 1, "");
+}
+
+/* How far a block's loops have come: where A and B stand, and the place in what is fetched (NULL: nothing is) with its step. */
+typedef struct position {
+  LLVMValueRef a, b, place, step;
+} position;
+
+/* Steps of k in [from, to), `unroll` at a time; from and to differ by a multiple. */
+static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMValueRef to, int unroll, bool runs,
+                position *p, LLVMValueRef *sums) {
+  int n = g->tile.rows * g->tile.vectors, n_carried = n + 2 + (p->place != NULL);
+  LLVMValueRef carried[EMIT_GEMM_SUMS + 3];
+  for (int k = 0; k < n; k++) {
+    carried[k] = sums[k];
+  }
+  carried[n] = p->a;
+  carried[n + 1] = p->b;
+  carried[n + 2] = p->place;
+  emit_loop l;
+  emit_loop_begin(w, &l, from, to, unroll, runs, n_carried, carried);
+  for (int k = 0; k < n; k++) {
+    carried[k] = l.carried[k];
+  }
+  for (int j = 0; j < unroll; j++) {
+    step(w, g, l.carried[n], l.carried[n + 1], j, carried);
+  }
+  carried[n] = advance(w, g, l.carried[n], unroll * g->a_k);
+  carried[n + 1] = advance_b(w, g, l.carried[n + 1], unroll);
+  if (p->place) {
+    fetch_lines(w, g, l.carried[n + 2]);
+    carried[n + 2] = LLVMBuildAdd(w->builder, l.carried[n + 2], p->step, "");
+  }
+  emit_loop_end(w, &l, carried);
+  for (int k = 0; k < n; k++) {
+    sums[k] = l.carried[k];
+  }
+  p->a = l.carried[n];
+  p->b = l.carried[n + 1];
+  p->place = p->place ? l.carried[n + 2] : NULL;
+}
+
+/* About 32 multiplications in the loop's body, and whole bytes of small integers: more make nothing faster, and LLVM slower. */
+static int choose_unroll(const emit_gemm *g) {
+  int n = g->tile.rows * g->tile.vectors, unroll = g->small.bits ? 2 : 1;
+  while (unroll < 8 && unroll * 2 * n <= 32) {
+    unroll *= 2;
+  }
+  return unroll;
+}
+
+void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums) {
+  assert(g->tile.rows * g->tile.vectors <= EMIT_GEMM_SUMS && (!g->a_at || g->tile.rows <= EMIT_GEMM_ROWS));
+  assert(!g->small.bits || (g->type == DTYPE_F32 && LLVMIsAConstantInt(g->k)));
+  position p = {.a = emit_opaque(w, g->a), .b = emit_opaque(w, g->b)};
+  LLVMValueRef zero = emit_i64(w, 0);
+  int unroll = g->unroll ? g->unroll : choose_unroll(g);
+  if (!LLVMIsAConstantInt(g->k)) {
+    LLVMValueRef rest = LLVMBuildURem(w->builder, g->k, emit_i64(w, unroll), "");
+    LLVMValueRef whole = LLVMBuildNSWSub(w->builder, g->k, rest, "");
+    run(w, g, zero, whole, unroll, false, &p, sums);
+    if (unroll > 1) {
+      run(w, g, whole, g->k, 1, false, &p, sums);
+    }
+    return;
+  }
+  int64_t k = LLVMConstIntGetSExtValue(g->k), whole = k / unroll * unroll;
+  if (whole > unroll) {
+    p.place = g->fetch.from ? zero : NULL;
+    p.step = g->fetch.from ? fetch_step(w, g, emit_i64(w, whole / unroll)) : NULL;
+    run(w, g, zero, emit_i64(w, whole), unroll, true, &p, sums);
+    p.place = NULL;
+  } else {
+    whole = 0;
+  }
+  for (int64_t j = 0; j < k - whole; j++) { /* the rest, fewer than two rounds */
+    step(w, g, p.a, p.b, j, sums);
+  }
+}
+
+int emit_gemm_lines(const emit_gemm_tile *t, dtype type, int blocks) {
+  int unroll = choose_unroll(&(emit_gemm){.tile = *t}), bytes = t->vectors * t->lanes * unroll * (int)dtype_bytes(type);
+  return (bytes / LINE + blocks - 1) / blocks;
+}

@@ -1,0 +1,25 @@
+/* product_internal.h - parts of product.h's kernels for kernels that hold products. */
+#ifndef EMIT_CONTRACTION_PRODUCT_INTERNAL_H
+#define EMIT_CONTRACTION_PRODUCT_INTERNAL_H
+
+#include "emit/contraction/product.h"
+#include "emit/kernel/writer.h"
+
+/* Where step number `index` of the levels stands, in A or in B: i64, in elements. */
+LLVMValueRef emit_level_offset(const emit_ir *w, int64_t n, const emit_level *levels, bool in_b, LLVMValueRef index);
+
+/* All of a kernel that packs B, whose batch 0 begins at `b`, as panels at `packed`: writes its loop, sets its grid and cost. */
+void emit_product_panels(emit_writer *w, const emit_product *p, LLVMValueRef b, LLVMValueRef packed);
+
+/* Of a call of a kernel for any number of rows: blocks of rows, how many of them are large; of a step of the grid, blocks of rows
+ * and of columns; steps along the dimension that comes first. */
+enum { EMIT_PRODUCT_BLOCKS, EMIT_PRODUCT_LARGE, EMIT_PRODUCT_ROW_BLOCKS, EMIT_PRODUCT_COLUMN_BLOCKS, EMIT_PRODUCT_FIRST };
+
+/* How long all of it takes, in nanoseconds. */
+double emit_product_cost(const emit_product *p);
+/* Steps of the grid along rows and columns of a group of a batch; how many such there are. */
+int64_t emit_product_row_steps(const emit_product *p);
+int64_t emit_product_column_steps(const emit_product *p);
+int64_t emit_product_outside(const emit_product *p);
+
+#endif

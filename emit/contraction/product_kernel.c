@@ -1,0 +1,735 @@
+/* product_kernel.c - the kernels of product.h: a copy of A with zeros around it, panels of B, the product and its epilogue. */
+#include "emit/contraction/gemm.h"
+#include "emit/kernel/module.h"
+#include "emit/llvm/number.h"
+#include "emit/contraction/product.h"
+#include "emit/contraction/product_internal.h"
+#include "emit/kernel/writer.h"
+#include "hlo/analysis/quantized.h"
+
+typedef struct kernel {
+  emit_writer w;
+  const emit_product *p;
+  const hlo_instr *contraction;
+  dtype type;
+  LLVMValueRef a, b, copy, packed; /* the operands, and the places in scratch memory */
+  emit_row_cut rows;
+  LLVMValueRef blocks, large, row_blocks, column_blocks, first; /* the call's numbers (product_internal.h), constants unless p->open */
+  emit_gemm_parts columns; /* of a group, in vectors */
+  int64_t n_sums;          /* loops over s, innermost last */
+  emit_level sums[EMIT_PRODUCT_LEVELS];
+  int64_t b_vector; /* from one column vector of B to the next: of b_type */
+  LLVMTypeRef b_type;
+  hlo_quantized_weights small;
+  LLVMValueRef tile; /* memory for a block's sums; NULL: never needed */
+  bool direct;       /* the epilogue is written for each vector of the block, on registers */
+} kernel;
+
+/* --- small words --- */
+
+static LLVMValueRef add(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) { return LLVMBuildNSWAdd(w->builder, x, y, ""); }
+static LLVMValueRef times(const emit_ir *w, LLVMValueRef x, int64_t n) {
+  return n == 1 ? x : LLVMBuildNSWMul(w->builder, x, emit_i64(w, n), "");
+}
+static LLVMValueRef over(const emit_ir *w, LLVMValueRef x, int64_t n) {
+  return n == 1 ? x : emit_opaque(w, LLVMBuildUDiv(w->builder, x, emit_i64(w, n), ""));
+}
+static LLVMValueRef modulo(const emit_ir *w, LLVMValueRef x, int64_t n) {
+  return n == 1 ? emit_i64(w, 0) : emit_opaque(w, LLVMBuildURem(w->builder, x, emit_i64(w, n), ""));
+}
+static LLVMValueRef lesser(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) { return emit_intrinsic2(w, "llvm.smin", x, n); }
+static LLVMValueRef least(const emit_ir *w, LLVMValueRef x, int64_t n) { return lesser(w, x, emit_i64(w, n)); }
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static LLVMValueRef at(const kernel *k, LLVMValueRef base, LLVMValueRef offset) {
+  const emit_ir *w = k->w.e.w;
+  return LLVMBuildInBoundsGEP2(w->builder, emit_memory_type(w, k->type), base, &offset, 1, "");
+}
+
+static LLVMValueRef b_at(const kernel *k, LLVMValueRef base, LLVMValueRef offset) {
+  return LLVMBuildInBoundsGEP2(k->w.e.w->builder, k->b_type, base, &offset, 1, "");
+}
+
+LLVMValueRef emit_level_offset(const emit_ir *w, int64_t n, const emit_level *levels, bool in_b, LLVMValueRef index) {
+  LLVMValueRef sum = emit_i64(w, 0);
+  for (int64_t l = n; l-- > 0;) {
+    LLVMValueRef digit = l ? modulo(w, index, levels[l].n) : index;
+    sum = add(w, sum, times(w, digit, in_b ? levels[l].b : levels[l].a));
+    index = l ? over(w, index, levels[l].n) : index;
+  }
+  return sum;
+}
+
+static int64_t panels_of(const emit_product *p) { return divide_up(p->columns, p->lanes); }
+
+static int64_t batch_of(const emit_product *p) {
+  int64_t n = 1;
+  for (int64_t k = 0; k < p->n_batch; k++) {
+    n *= p->batch[k].n;
+  }
+  return n;
+}
+
+/* --- copies --- */
+
+/* n elements from `from` (NULL: zeros) to `to`. */
+static void copy_run(const kernel *k, LLVMValueRef to, LLVMValueRef from, int64_t n) {
+  const emit_ir *w = k->w.e.w;
+  LLVMTypeRef element = emit_memory_type(w, k->type);
+  int64_t wide = k->p->lanes, done = 0;
+  for (int64_t lanes = wide; n > 0; lanes = 1) {
+    int64_t end = n / lanes * lanes;
+    if (end > done) {
+      LLVMTypeRef type = emit_vector_type(element, (int)lanes);
+      emit_loop l;
+      emit_loop_begin(w, &l, emit_i64(w, done), emit_i64(w, end), lanes, true, 0, NULL);
+      LLVMValueRef v = from ? LLVMBuildLoad2(w->builder, type, at(k, from, l.iv), "") : LLVMConstNull(type);
+      if (from) {
+        LLVMSetAlignment(v, (unsigned)dtype_bytes(k->type));
+      }
+      LLVMSetAlignment(LLVMBuildStore(w->builder, v, at(k, to, l.iv)), (unsigned)dtype_bytes(k->type));
+      emit_loop_end(w, &l, NULL);
+      done = end;
+    }
+    if (lanes == 1) {
+      return;
+    }
+  }
+}
+
+/* One line of the innermost spatial dimension: zeros, what is there of A, zeros. */
+static void pad_line(const kernel *k, LLVMValueRef line) {
+  const emit_ir *w = k->w.e.w;
+  const emit_product *p = k->p;
+  int64_t last = p->spatial - 1, c = p->channels, width = p->padded[last], low = p->low[last];
+  int64_t there = width - low < p->in[last] ? width - low : p->in[last], high = width - low - there;
+  LLVMValueRef to = at(k, k->copy, times(w, line, width * c)), from = emit_i64(w, 0);
+  LLVMValueRef rest = line, inside = LLVMConstInt(w->i1, 1, false);
+  int64_t stride = p->in[last] * c;
+  for (int64_t d = last; d-- > 0;) {
+    LLVMValueRef place = LLVMBuildSub(w->builder, modulo(w, rest, p->padded[d]), emit_i64(w, p->low[d]), "");
+    rest = over(w, rest, p->padded[d]);
+    inside = LLVMBuildAnd(w->builder, inside, emit_icmp(w, LLVMIntULT, place, emit_i64(w, p->in[d])), "");
+    from = LLVMBuildAdd(w->builder, from, LLVMBuildMul(w->builder, place, emit_i64(w, stride), ""), "");
+    stride *= p->in[d];
+  }
+  from = LLVMBuildAdd(w->builder, from, LLVMBuildMul(w->builder, rest, emit_i64(w, stride), ""), "");
+  LLVMBasicBlockRef real = emit_block(w, "line"), empty = emit_block(w, "empty"), done = emit_block(w, "next");
+  LLVMBuildCondBr(w->builder, inside, real, empty);
+  LLVMPositionBuilderAtEnd(w->builder, real);
+  copy_run(k, to, NULL, low * c);
+  copy_run(k, at(k, to, emit_i64(w, low * c)), at(k, k->a, from), there * c);
+  copy_run(k, at(k, to, emit_i64(w, (low + there) * c)), NULL, high * c);
+  LLVMBuildBr(w->builder, done);
+  LLVMPositionBuilderAtEnd(w->builder, empty);
+  copy_run(k, to, NULL, width * c);
+  LLVMBuildBr(w->builder, done);
+  LLVMPositionBuilderAtEnd(w->builder, done);
+}
+
+static void write_padding(kernel *k) {
+  const emit_ir *w = k->w.e.w;
+  const emit_product *p = k->p;
+  int64_t lines = p->images;
+  for (int64_t d = 0; d < p->spatial - 1; d++) {
+    lines *= p->padded[d];
+  }
+  emit_loop l;
+  emit_loop_begin(w, &l, k->w.begin, k->w.end, 1, false, 0, NULL);
+  pad_line(k, l.iv);
+  emit_loop_end(w, &l, NULL);
+  k->w.info->grid = lines;
+  k->w.cost = (double)p->padded_elements * 0.1;
+}
+
+/* --- panels of B --- */
+
+static LLVMValueRef load_vector(const kernel *k, LLVMValueRef base, LLVMValueRef offset, int lanes) {
+  const emit_ir *w = k->w.e.w;
+  LLVMValueRef v = LLVMBuildLoad2(w->builder, emit_vector_type(emit_memory_type(w, k->type), lanes), at(k, base, offset), "");
+  LLVMSetAlignment(v, (unsigned)dtype_bytes(k->type));
+  return v;
+}
+
+/* n vectors of n lanes as a matrix, turned around: in each round halves of pairs of rows change places. */
+static void transpose(const kernel *k, LLVMValueRef *rows, int n) {
+  const emit_ir *w = k->w.e.w;
+  for (int half = 1; half < n; half *= 2) {
+    int low[256], high[256];
+    for (int j = 0; j < n; j++) {
+      bool upper = j & half;
+      low[j] = upper ? n + j - half : j;
+      high[j] = upper ? n + j : j + half;
+    }
+    for (int j = 0; j < n; j++) {
+      if (!(j & half)) {
+        LLVMValueRef x = rows[j], y = rows[j + half];
+        rows[j] = emit_shuffle(w, x, y, low, n);
+        rows[j + half] = emit_shuffle(w, x, y, high, n);
+      }
+    }
+  }
+}
+
+/* The offsets of a panel's columns; those behind the last one read it again. */
+static LLVMValueRef column_offset(const kernel *k, LLVMValueRef panel, int lane) {
+  const emit_ir *w = k->w.e.w;
+  LLVMValueRef column = add(w, times(w, panel, k->p->lanes), emit_i64(w, lane));
+  if (k->p->columns % k->p->lanes) {
+    column = least(w, column, k->p->columns - 1);
+  }
+  return times(w, column, k->p->b_column);
+}
+
+/* s = from ... in steps of `size`: `size` rows of the panel, element by element or, turned around, vector by vector. */
+static void pack_rows(const kernel *k, LLVMValueRef from, LLVMValueRef to, LLVMValueRef panel, LLVMValueRef s, int size) {
+  const emit_ir *w = k->w.e.w;
+  int lanes = (int)k->p->lanes;
+  LLVMValueRef rows[256];
+  if (size > 1) {
+    for (int j = 0; j < lanes; j++) {
+      rows[j] = load_vector(k, from, add(w, column_offset(k, panel, j), s), lanes);
+    }
+    transpose(k, rows, lanes);
+  } else if (k->p->b_column == 1 && k->p->columns % lanes == 0) {
+    rows[0] = load_vector(k, from, add(w, column_offset(k, panel, 0), s), lanes);
+  } else {
+    rows[0] = LLVMGetPoison(emit_vector_type(emit_memory_type(w, k->type), lanes));
+    for (int j = 0; j < lanes; j++) {
+      LLVMValueRef v = load_vector(k, from, add(w, column_offset(k, panel, j), s), 1);
+      rows[0] = lanes > 1 ? emit_set_lane(w, rows[0], v, j) : v;
+    }
+  }
+  for (int j = 0; j < size; j++) {
+    LLVMSetAlignment(LLVMBuildStore(w->builder, rows[j], at(k, to, emit_i64(w, j * lanes))), (unsigned)dtype_bytes(k->type));
+  }
+}
+
+/* The levels from `level` on; `to` is where their first row goes. */
+static void pack_level(const kernel *k, int64_t level, LLVMValueRef from, LLVMValueRef to, LLVMValueRef panel) {
+  const emit_ir *w = k->w.e.w;
+  const emit_product *p = k->p;
+  emit_loop l;
+  if (level == p->n_sums) {
+    pack_rows(k, from, to, panel, emit_i64(w, 0), 1);
+    return;
+  }
+  const emit_level *s = &p->sums[level];
+  if (level + 1 < p->n_sums) {
+    int64_t inner = p->lanes;
+    for (int64_t j = level + 1; j < p->n_sums; j++) {
+      inner *= p->sums[j].n;
+    }
+    emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, s->n), 1, true, 0, NULL);
+    pack_level(k, level + 1, at(k, from, times(w, l.iv, s->b)), at(k, to, times(w, l.iv, inner)), panel);
+    emit_loop_end(w, &l, NULL);
+    return;
+  }
+  int64_t turned = s->b == 1 && p->b_column != 1 && p->lanes > 1 ? s->n / p->lanes * p->lanes : 0;
+  if (turned) {
+    emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, turned), p->lanes, true, 0, NULL);
+    pack_rows(k, from, at(k, to, times(w, l.iv, p->lanes)), panel, l.iv, (int)p->lanes);
+    emit_loop_end(w, &l, NULL);
+  }
+  if (turned < s->n) {
+    emit_loop_begin(w, &l, emit_i64(w, turned), emit_i64(w, s->n), 1, true, 0, NULL);
+    pack_rows(k, from, at(k, to, times(w, l.iv, p->lanes)), panel, times(w, l.iv, s->b), 1);
+    emit_loop_end(w, &l, NULL);
+  }
+}
+
+static void write_panels(kernel *k) {
+  const emit_ir *w = k->w.e.w;
+  const emit_product *p = k->p;
+  int64_t panels = panels_of(p), sums = emit_product_sums(p);
+  emit_loop l;
+  emit_loop_begin(w, &l, k->w.begin, k->w.end, 1, false, 0, NULL);
+  LLVMValueRef outside = over(w, l.iv, panels), batch = over(w, outside, p->group.n);
+  LLVMValueRef from = at(k, k->b, add(w, emit_level_offset(w, p->n_batch, p->batch, true, batch),
+                                      times(w, modulo(w, outside, p->group.n), p->group.b)));
+  pack_level(k, 0, from, at(k, k->packed, times(w, l.iv, sums * p->lanes)), modulo(w, l.iv, panels));
+  emit_loop_end(w, &l, NULL);
+  k->w.info->grid = batch_of(p) * p->group.n * panels;
+  k->w.cost = (double)emit_product_packed(p) * 0.2;
+}
+
+void emit_product_panels(emit_writer *w, const emit_product *p, LLVMValueRef b, LLVMValueRef packed) {
+  kernel k = {.w = *w, .p = p, .type = (dtype)p->type, .b = b, .packed = packed};
+  write_panels(&k);
+  w->cost = k.w.cost;
+}
+
+/* --- the epilogue --- */
+
+/* The contraction's value at (row, column) in `lanes` lanes is `sums`: computes and stores the results there. */
+static void finish_place(kernel *k, LLVMValueRef row, LLVMValueRef column, int64_t multiple, int lanes, LLVMValueRef sums) {
+  emit_element *e = &k->w.e;
+  const emit_product *p = k->p;
+  int before = e->x.lanes;
+  e->x.lanes = lanes;
+  int64_t *dims = ARENA_NEW_N(e->w->arena, int64_t, 2);
+  dims[1] = p->columns * p->group.n;
+  dims[0] = shape_elements(&k->contraction->shapes[0]) / dims[1];
+  emit_index *place = emit_index_new(&e->x, 2, dims);
+  emit_axis_at(place, 0, emit_pos_at(row, 1));
+  emit_axis_at(place, 1, emit_pos_lanes(column, lanes > 1, multiple));
+  const shape *s = &k->contraction->shapes[0];
+  emit_element_set(e, hlo_result((hlo_instr *)k->contraction, 0), emit_index_reshape(&e->x, place, s->rank, s->dims),
+                   (emit_pair){emit_narrow(e->w, k->type, sums), NULL});
+  emit_store_roots(&k->w, place);
+  e->x.lanes = before;
+}
+
+static LLVMTypeRef sum_element(const kernel *k) {
+  return emit_register_type(k->w.e.w, emit_compute_type(k->type));
+}
+
+static unsigned sum_bytes(const kernel *k) { return (unsigned)dtype_bytes(emit_compute_type(k->type)); }
+
+static LLVMValueRef tile_at(const kernel *k, LLVMValueRef row, LLVMValueRef column) {
+  const emit_ir *w = k->w.e.w;
+  LLVMValueRef offset = add(w, times(w, row, k->p->tile_vectors * k->p->lanes), column);
+  return LLVMBuildInBoundsGEP2(w->builder, sum_element(k), k->tile, &offset, 1, "");
+}
+
+/* Places of one row of the tile, [from, to) in steps of `lanes`. */
+static void finish_run(kernel *k, LLVMValueRef row, LLVMValueRef tile_row, LLVMValueRef column, LLVMValueRef from,
+                       LLVMValueRef to, int lanes, bool runs) {
+  emit_element *e = &k->w.e;
+  emit_loop l;
+  emit_loop_begin(e->w, &l, from, to, lanes, runs, 0, NULL);
+  uint32_t mark = emit_table_mark(e->x.table);
+  LLVMValueRef v = LLVMBuildLoad2(e->w->builder, emit_vector_type(sum_element(k), lanes), tile_at(k, tile_row, l.iv), "");
+  LLVMSetAlignment(v, sum_bytes(k));
+  finish_place(k, row, add(e->w, column, l.iv), 1, lanes, v);
+  emit_table_release(e->x.table, mark);
+  emit_loop_end(e->w, &l, NULL);
+}
+
+/* A block whose sums are in the tile, from column `column` on; `width` columns of it exist. */
+static void finish_tile(kernel *k, LLVMValueRef row, LLVMValueRef rows, LLVMValueRef column, LLVMValueRef width) {
+  const emit_ir *w = k->w.e.w;
+  int lanes = (int)k->p->lanes;
+  int64_t rest = k->p->columns % lanes;
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), rows, 1, true, 0, NULL);
+  LLVMValueRef here = add(w, row, l.iv), done = emit_i64(w, 0);
+  for (int step = lanes; step >= 1; step = step > 4 ? step / 2 : step > 1 ? 1 : 0) {
+    if (step == lanes || rest & (step > 1 ? step : 3)) {
+      LLVMValueRef end = step == 1 ? width : LLVMBuildAnd(w->builder, width, emit_i64(w, -step), "");
+      finish_run(k, here, l.iv, column, done, end, step, false);
+      done = end;
+    }
+  }
+  emit_loop_end(w, &l, NULL);
+}
+
+static void keep_in_tile(const kernel *k, const emit_gemm *g, const LLVMValueRef *sums) {
+  const emit_ir *w = k->w.e.w;
+  for (int r = 0; r < g->tile.rows; r++) {
+    for (int v = 0; v < g->tile.vectors; v++) {
+      LLVMValueRef to = tile_at(k, emit_i64(w, r), emit_i64(w, (int64_t)v * g->tile.lanes));
+      LLVMSetAlignment(LLVMBuildStore(w->builder, sums[r * g->tile.vectors + v], to), sum_bytes(k));
+    }
+  }
+}
+
+static void finish_registers(kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column, const LLVMValueRef *sums) {
+  emit_element *e = &k->w.e;
+  uint32_t mark = emit_table_mark(e->x.table);
+  int lanes = g->tile.lanes;
+  int64_t multiple = k->p->group.n == 1 ? lanes : 1;
+  LLVMValueRef columns[EMIT_GEMM_SUMS];
+  for (int v = 0; v < g->tile.vectors; v++) {
+    columns[v] = v ? add(e->w, column, emit_i64(e->w, (int64_t)v * lanes)) : column;
+  }
+  for (int r = 0; r < g->tile.rows; r++) {
+    LLVMValueRef here = r ? add(e->w, row, emit_i64(e->w, r)) : row;
+    for (int v = 0; v < g->tile.vectors; v++) {
+      finish_place(k, here, columns[v], multiple, lanes, sums[r * g->tile.vectors + v]);
+    }
+  }
+  emit_table_release(e->x.table, mark);
+}
+
+/* --- blocks --- */
+
+/* Part `number` of n of what is to be fetched. */
+static emit_fetch part_of_fetch(const emit_ir *w, const emit_fetch *f, LLVMValueRef number, LLVMValueRef n) {
+  LLVMValueRef bytes = LLVMBuildUDiv(w->builder, f->bytes, n, ""), offset = LLVMBuildNSWMul(w->builder, number, bytes, "");
+  return (emit_fetch){LLVMBuildGEP2(w->builder, w->i8, f->from, &offset, 1, ""), bytes, f->lines};
+}
+
+/* The loops over s from `level` on. */
+static void sum_level(const kernel *k, emit_gemm *g, int64_t level, LLVMValueRef *sums) {
+  const emit_ir *w = k->w.e.w;
+  const emit_level *s = &k->sums[level];
+  if (level + 1 == k->n_sums) {
+    g->a_k = s->a;
+    g->b_k = s->b;
+    g->k = emit_i64(w, s->n);
+    emit_gemm_block(w, g, sums);
+    return;
+  }
+  LLVMValueRef a = g->a, b = g->b;
+  emit_fetch fetch = g->fetch;
+  int n = g->tile.rows * g->tile.vectors;
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, s->n), 1, true, n, sums);
+  g->a = at(k, a, times(w, l.iv, s->a));
+  g->b = at(k, b, times(w, l.iv, s->b));
+  if (fetch.from) {
+    g->fetch = part_of_fetch(w, &fetch, l.iv, emit_i64(w, s->n));
+  }
+  for (int j = 0; j < n; j++) {
+    sums[j] = l.carried[j];
+  }
+  sum_level(k, g, level + 1, sums);
+  emit_loop_end(w, &l, sums);
+  for (int j = 0; j < n; j++) {
+    sums[j] = l.carried[j];
+  }
+}
+
+/* What a block of small integers is scaled by, or (zero) what is subtracted from them: for a column vector, in f32. */
+static LLVMValueRef block_vector(kernel *k, hlo_value v, LLVMValueRef number, LLVMValueRef column) {
+  emit_element *e = &k->w.e;
+  const hlo_quantized_weights *s = &k->small;
+  int before = e->x.lanes, lanes = (int)k->p->lanes;
+  emit_index *at = emit_index_new(&e->x, s->scaled->shapes[0].rank, s->scaled->shapes[0].dims);
+  e->x.lanes = lanes;
+  emit_axis_at(at, s->sum_dim, s->block_dim < 0 ? emit_pos_const(&e->x, 0) : emit_pos_at(number, 1));
+  if (s->block_dim >= 0) {
+    emit_axis_at(at, s->block_dim, emit_pos_const(&e->x, 0));
+  }
+  emit_axis_at(at, s->column_dim, emit_pos_lanes(column, lanes > 1, lanes));
+  emit_pair x = emit_value(e, v, at);
+  x = hlo_type(v) == DTYPE_F32 ? x : emit_convert(e->w, hlo_type(v), DTYPE_F32, x, false, DTYPE_ROUND_NEAREST);
+  e->x.lanes = before;
+  return x.v;
+}
+
+/* The zeros of emit_gemm: those of the weights, and what packing adds to signed integers. */
+static void find_zeros(kernel *k, int vectors, LLVMValueRef number, LLVMValueRef column, LLVMValueRef *zeros) {
+  const emit_ir *w = k->w.e.w;
+  double base = EMIT_SMALL_BASE + emit_product_quantized_offset(k->p);
+  LLVMValueRef added = emit_splat(w, LLVMConstReal(w->f32, base), (int)k->p->lanes);
+  for (int v = 0; v < vectors; v++) {
+    zeros[v] = added;
+    if (k->small.zero.def) {
+      LLVMValueRef x = block_vector(k, k->small.zero, number, add(w, column, emit_i64(w, v * k->p->lanes)));
+      zeros[v] = LLVMBuildFAdd(w->builder, x, added, "");
+    }
+  }
+}
+
+/* The sums of all blocks of small integers, each scaled; `column` is that of the first vector. */
+static void sum_quantized(kernel *k, emit_gemm *g, LLVMValueRef column, LLVMValueRef *sums) {
+  const emit_ir *w = k->w.e.w;
+  const emit_product *p = k->p;
+  int n = g->tile.rows * g->tile.vectors, bits = emit_product_quantized_bits(p);
+  LLVMValueRef a = g->a, b = g->b, inner[EMIT_GEMM_SUMS], zeros[EMIT_GEMM_SUMS];
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, p->sums[0].n), 1, true, n, sums);
+  uint32_t mark = emit_table_mark(k->w.e.x.table);
+  find_zeros(k, g->tile.vectors, l.iv, column, zeros);
+  g->small = (emit_small){bits, zeros};
+  g->a = at(k, a, times(w, l.iv, p->sums[0].a));
+  g->b = b_at(k, b, times(w, l.iv, p->block * bits * p->lanes / 8));
+  g->a_k = p->sums[1].a;
+  g->k = emit_i64(w, p->block);
+  emit_gemm_zero(w, g, inner);
+  emit_gemm_block(w, g, inner);
+  for (int v = 0; v < g->tile.vectors; v++) {
+    LLVMValueRef scale = block_vector(k, k->small.scale, l.iv, add(w, column, emit_i64(w, v * p->lanes)));
+    for (int r = 0; r < g->tile.rows; r++) {
+      int j = r * g->tile.vectors + v;
+      sums[j] = emit_fma(w, inner[j], scale, l.carried[j]);
+    }
+  }
+  emit_table_release(k->w.e.x.table, mark);
+  emit_loop_end(w, &l, sums);
+  for (int j = 0; j < n; j++) {
+    sums[j] = l.carried[j];
+  }
+}
+
+typedef struct block {
+  LLVMValueRef a, b;         /* A of the batch and group; B of the block's first column */
+  LLVMValueRef first_row;    /* of C: where the batch begins */
+  LLVMValueRef first_column; /* of C */
+  LLVMValueRef vector;       /* number of the block's first column vector, within the group */
+  int vectors;
+  emit_fetch fetch;
+} block;
+
+/* At zero, or with what the panels begin with. */
+static void start_sums(const kernel *k, emit_gemm *g, LLVMValueRef *sums) {
+  const emit_ir *w = k->w.e.w;
+  emit_gemm_zero(w, g, sums);
+  if (emit_product_head(k->p)) {
+    for (int v = 0; v < g->tile.vectors; v++) {
+      LLVMValueRef start = load_vector(k, g->b, emit_i64(w, v * g->b_vector), g->tile.lanes);
+      for (int r = 0; r < g->tile.rows; r++) {
+        sums[r * g->tile.vectors + v] = start;
+      }
+    }
+    g->b = at(k, g->b, emit_i64(w, emit_product_head(k->p)));
+  }
+}
+
+static void write_block(kernel *k, const block *b, LLVMValueRef outer, LLVMValueRef unit, int64_t units) {
+  const emit_ir *w = k->w.e.w;
+  const emit_product *p = k->p;
+  const emit_row_cut *r = &k->rows;
+  int64_t places[EMIT_GEMM_ROWS];
+  emit_gemm g = {.tile = {(int)(units * r->unit_rows), b->vectors, (int)p->lanes}, .type = k->type, .a_at = places,
+                 .b = b->b, .b_vector = k->b_vector, .dot4 = (dtype)p->dot4, .fetch = b->fetch};
+  for (int j = 0; j < g.tile.rows; j++) {
+    places[j] = j / r->unit_rows * r->unit_step + j % r->unit_rows * r->row_step;
+  }
+  g.a = at(k, b->a, add(w, emit_level_offset(w, r->n_outside, p->rows, false, outer), times(w, unit, r->unit_step)));
+  LLVMValueRef sums[EMIT_GEMM_SUMS];
+  LLVMValueRef row = add(w, b->first_row, add(w, times(w, outer, r->inner), times(w, unit, r->unit_rows)));
+  start_sums(k, &g, sums);
+  if (p->quantized_type) {
+    sum_quantized(k, &g, b->first_column, sums);
+  } else {
+    sum_level(k, &g, 0, sums);
+  }
+  int64_t rest = p->columns % p->lanes;
+  if (k->direct && !rest) {
+    finish_registers(k, &g, row, b->first_column, sums);
+    return;
+  }
+  LLVMValueRef end = add(w, b->vector, emit_i64(w, b->vectors)), width = emit_i64(w, b->vectors * p->lanes);
+  LLVMValueRef is_last = emit_icmp(w, LLVMIntEQ, end, emit_i64(w, panels_of(p)));
+  if (rest) {
+    width = emit_select(w, is_last, emit_i64(w, (b->vectors - 1) * p->lanes + rest), width);
+  }
+  LLVMBasicBlockRef whole = NULL, part = NULL, done = NULL;
+  if (k->direct) {
+    whole = emit_block(w, "whole");
+    part = emit_block(w, "part");
+    done = emit_block(w, "next");
+    LLVMBuildCondBr(w->builder, is_last, part, whole);
+    LLVMPositionBuilderAtEnd(w->builder, whole);
+    finish_registers(k, &g, row, b->first_column, sums);
+    LLVMBuildBr(w->builder, done);
+    LLVMPositionBuilderAtEnd(w->builder, part);
+  }
+  keep_in_tile(k, &g, sums);
+  emit_forget_vectors(w);
+  finish_tile(k, row, emit_i64(w, g.tile.rows), b->first_column, width);
+  if (k->direct) {
+    LLVMBuildBr(w->builder, done);
+    LLVMPositionBuilderAtEnd(w->builder, done);
+  }
+}
+
+/* Writes a body for each of the two sizes that parts have, of which part number `i` has one: the first n_large are large. */
+static void each_size(kernel *k, const emit_gemm_parts *parts, LLVMValueRef n_large, LLVMValueRef i,
+                      void (*body)(kernel *k, void *data, LLVMValueRef start, int64_t size), void *data) {
+  const emit_ir *w = k->w.e.w;
+  int64_t large = parts->large;
+  if (!parts->n_small) {
+    body(k, data, times(w, i, large), large);
+    return;
+  }
+  if (!parts->n_large) {
+    body(k, data, times(w, i, large - 1), large - 1);
+    return;
+  }
+  LLVMBasicBlockRef is[] = {emit_block(w, "large"), emit_block(w, "small")}, next = emit_block(w, "next");
+  LLVMValueRef start = add(w, times(w, i, large - 1), lesser(w, i, n_large));
+  LLVMBuildCondBr(w->builder, emit_icmp(w, LLVMIntSLT, i, n_large), is[0], is[1]);
+  for (int j = 0; j < 2; j++) {
+    LLVMPositionBuilderAtEnd(w->builder, is[j]);
+    body(k, data, start, large - j);
+    LLVMBuildBr(w->builder, next);
+  }
+  LLVMPositionBuilderAtEnd(w->builder, next);
+}
+
+typedef struct step {
+  LLVMValueRef a, b, first_row, group;
+  LLVMValueRef row_from, row_to, column_from, column_to; /* blocks */
+  block block;
+  LLVMValueRef outer;
+} step;
+
+static void row_body(kernel *k, void *data, LLVMValueRef unit, int64_t units) {
+  const step *s = data;
+  write_block(k, &s->block, s->outer, unit, units);
+}
+
+/* The panels behind a block's.  Behind the last ones lies something else, or nothing: asking for that does no harm. */
+static emit_fetch next_panels(const kernel *k, const block *b) {
+  const emit_ir *w = k->w.e.w;
+  if (!k->p->fetch_lines) {
+    return (emit_fetch){0};
+  }
+  int64_t elements = b->vectors * k->b_vector;
+  LLVMValueRef offset = emit_i64(w, elements), from = LLVMBuildGEP2(w->builder, k->b_type, b->b, &offset, 1, "");
+  return (emit_fetch){from, emit_i64(w, elements * (int64_t)dtype_bytes(k->type)), (int)k->p->fetch_lines};
+}
+
+static void column_body(kernel *k, void *data, LLVMValueRef vector, int64_t vectors) {
+  const emit_ir *w = k->w.e.w;
+  const emit_product *p = k->p;
+  step *s = data;
+  LLVMValueRef column = times(w, vector, p->lanes);
+  s->block = (block){.a = s->a, .b = b_at(k, s->b, times(w, vector, k->b_vector)), .first_row = s->first_row,
+                     .first_column = add(w, times(w, s->group, p->columns), column), .vector = vector, .vectors = (int)vectors};
+  const emit_gemm_parts parts = {k->rows.n_large, k->rows.n_small, (int)k->rows.large};
+  bool one = k->rows.outer == 1;
+  const emit_fetch fetch = next_panels(k, &s->block);
+  emit_loop l;
+  emit_loop_begin(w, &l, s->row_from, s->row_to, 1, true, 0, NULL);
+  if (fetch.from) {
+    LLVMValueRef number = LLVMBuildNSWSub(w->builder, l.iv, s->row_from, "");
+    s->block.fetch = part_of_fetch(w, &fetch, number, LLVMBuildNSWSub(w->builder, s->row_to, s->row_from, ""));
+  }
+  s->outer = one ? emit_i64(w, 0) : over(w, l.iv, parts.n_large + parts.n_small);
+  each_size(k, &parts, k->large, one ? l.iv : modulo(w, l.iv, parts.n_large + parts.n_small), row_body, s);
+  emit_loop_end(w, &l, NULL);
+}
+
+/* The place of a step along the grid's first dimension, or all that is left of its number. */
+static LLVMValueRef of_first(const kernel *k, LLVMValueRef item, bool place) {
+  const emit_ir *w = k->w.e.w;
+  if (LLVMIsAConstantInt(k->first)) {
+    int64_t n = LLVMConstIntGetSExtValue(k->first);
+    return place ? modulo(w, item, n) : over(w, item, n);
+  }
+  return emit_opaque(w, place ? LLVMBuildURem(w->builder, item, k->first, "") : LLVMBuildUDiv(w->builder, item, k->first, ""));
+}
+
+/* Step number `item` of the grid. */
+static void write_step(kernel *k, LLVMValueRef item) {
+  const emit_ir *w = k->w.e.w;
+  const emit_product *p = k->p;
+  int64_t columns = k->columns.n_large + k->columns.n_small;
+  int64_t second = emit_product_outside(p) == 1   ? INT64_MAX /* more than there are */
+                   : p->rows_first ? emit_product_column_steps(p) : emit_product_row_steps(p);
+  LLVMValueRef i = of_first(k, item, true), rest = of_first(k, item, false);
+  LLVMValueRef j = second == INT64_MAX ? rest : modulo(w, rest, second);
+  LLVMValueRef outside = second == INT64_MAX ? emit_i64(w, 0) : over(w, rest, second);
+  LLVMValueRef batch = over(w, outside, p->group.n), group = modulo(w, outside, p->group.n);
+  LLVMValueRef rows = LLVMBuildNSWMul(w->builder, p->rows_first ? i : j, k->row_blocks, "");
+  step s = {.group = group, .row_from = rows, .first_row = times(w, batch, k->rows.outer * k->rows.inner)};
+  s.row_to = lesser(w, add(w, rows, k->row_blocks), k->blocks);
+  s.column_from = LLVMBuildNSWMul(w->builder, p->rows_first ? j : i, k->column_blocks, "");
+  s.column_to = least(w, add(w, s.column_from, k->column_blocks), columns);
+  s.a = at(k, k->a, add(w, emit_level_offset(w, p->n_batch, p->batch, false, batch), times(w, group, p->group.a)));
+  s.b = p->packing == EMIT_B_PLAIN
+            ? at(k, k->b, add(w, emit_level_offset(w, p->n_batch, p->batch, true, batch), times(w, group, p->group.b)))
+            : at(k, k->b, times(w, outside, emit_product_packed(p) / (batch_of(p) * p->group.n)));
+  emit_loop l;
+  emit_loop_begin(w, &l, s.column_from, s.column_to, 1, true, 0, NULL);
+  double block_work = (double)emit_product_sums(p) * (double)(p->tile_rows * p->row_blocks * p->tile_vectors);
+  const int64_t much = 4 * EMIT_POLL; /* the rows of a column block do not ask: it does, however long they are or may be */
+  emit_poll(w, l.iv, 1, p->dynamic_m ? INT32_MAX : p->column_blocks, p->dynamic_m || block_work > (double)much ? much : (int64_t)block_work);
+  each_size(k, &k->columns, emit_i64(w, k->columns.n_large), l.iv, column_body, &s);
+  emit_loop_end(w, &l, NULL);
+}
+
+/* The loops over s as B lies: panels have them all in a row.  Those of small integers have loops of their own (sum_quantized). */
+static void set_sums(kernel *k) {
+  const emit_product *p = k->p;
+  bool panels = p->packing != EMIT_B_PLAIN;
+  k->b_type = p->quantized_type ? k->w.e.w->i8 : emit_memory_type(k->w.e.w, k->type);
+  if (p->quantized_type) {
+    k->b_vector = (int64_t)emit_product_packed_bytes(p) / panels_of(p);
+    return;
+  }
+  k->b_vector = panels ? emit_product_panel(p) : p->lanes;
+  for (int64_t j = p->n_sums, inner = p->lanes; j-- > 0;) { /* innermost first, then turned around */
+    emit_level s = p->sums[j];
+    s.b = panels ? inner : s.b;
+    inner *= s.n;
+    emit_level *last = k->n_sums ? &k->sums[k->n_sums - 1] : NULL;
+    if (last && s.a == last->n * last->a && s.b == last->n * last->b) {
+      last->n *= s.n;
+    } else {
+      k->sums[k->n_sums++] = s;
+    }
+  }
+  for (int64_t j = 0; j < k->n_sums / 2; j++) {
+    emit_level s = k->sums[j];
+    k->sums[j] = k->sums[k->n_sums - 1 - j];
+    k->sums[k->n_sums - 1 - j] = s;
+  }
+  if (!k->n_sums) {
+    k->sums[k->n_sums++] = (emit_level){1, 0, 0};
+  }
+}
+
+static void find_numbers(kernel *k) {
+  const emit_ir *w = k->w.e.w;
+  const emit_product *p = k->p;
+  int64_t first = p->rows_first ? emit_product_row_steps(p) : emit_product_column_steps(p);
+  k->rows = emit_product_rows(p);
+  k->blocks = p->dynamic_m ? emit_writer_arg(&k->w, EMIT_PRODUCT_BLOCKS) : emit_i64(w, k->rows.blocks);
+  k->large = p->dynamic_m ? emit_writer_arg(&k->w, EMIT_PRODUCT_LARGE) : emit_i64(w, k->rows.n_large);
+  k->row_blocks = p->dynamic_m ? emit_writer_arg(&k->w, EMIT_PRODUCT_ROW_BLOCKS) : emit_i64(w, p->row_blocks);
+  k->column_blocks = p->dynamic_m ? emit_writer_arg(&k->w, EMIT_PRODUCT_COLUMN_BLOCKS) : emit_i64(w, p->column_blocks);
+  k->first = p->dynamic_m ? emit_writer_arg(&k->w, EMIT_PRODUCT_FIRST) : emit_i64(w, first);
+}
+
+static void write_product(kernel *k) {
+  emit_ir *w = k->w.e.w;
+  const emit_product *p = k->p;
+  find_numbers(k);
+  k->columns = emit_gemm_cut(panels_of(p), (int)p->tile_vectors);
+  k->direct = emit_is_light(k->w.i);
+  set_sums(k);
+  if (!k->direct || p->columns % p->lanes) {
+    k->tile = LLVMBuildArrayAlloca(w->builder, sum_element(k), emit_i64(w, p->tile_rows * p->tile_vectors * p->lanes), "");
+    LLVMSetAlignment(k->tile, 64);
+  }
+  emit_loop l;
+  emit_loop_begin(w, &l, k->w.begin, k->w.end, 1, false, 0, NULL);
+  uint32_t mark = emit_table_mark(k->w.e.x.table);
+  write_step(k, l.iv);
+  emit_table_release(k->w.e.x.table, mark);
+  emit_loop_end(w, &l, NULL);
+  k->w.info->grid = emit_product_outside(p) * emit_product_row_steps(p) * emit_product_column_steps(p);
+  k->w.cost = emit_product_cost(p);
+}
+
+/* --- phases --- */
+
+static void bind(kernel *k) {
+  const emit_ir *w = k->w.e.w;
+  k->contraction = emit_contraction_of(k->w.i);
+  hlo_value weights = k->p->quantized_type && hlo_quantized_weights_of(k->contraction, &k->small) ? k->small.q : k->contraction->operands[1];
+  k->a = emit_writer_operand(&k->w, k->contraction->operands[0]);
+  k->b = emit_writer_operand(&k->w, weights);
+  if (emit_product_scratch(k->p)) {
+    int64_t copied = (k->p->padded_elements * (int64_t)dtype_bytes(k->type) + 63) / 64 * 64 / (int64_t)dtype_bytes(k->type);
+    k->copy = emit_writer_buffer(&k->w, k->w.e.n_inputs + k->w.n_results);
+    k->packed = at(k, k->copy, emit_i64(w, copied));
+  }
+}
+
+status emit_product_write(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options, const void *config,
+                          uint32_t phase, emit_kernel_info *info) {
+  kernel *k = ARENA_NEW(emit_module_ir_of(m)->arena, kernel);
+  k->p = config;
+  k->type = (dtype)k->p->type;
+  TRY(emit_writer_begin(&k->w, m, name, i, options, emit_product_scratch(k->p) > 0, info));
+  bind(k);
+  bool pads = k->p->padded_elements > 0;
+  if (phase == 0 && pads) {
+    write_padding(k);
+  } else if (phase == pads && k->p->packing == EMIT_B_SCRATCH) {
+    write_panels(k);
+  } else {
+    k->a = pads ? k->copy : k->a;
+    k->b = k->p->packing == EMIT_B_SCRATCH ? k->packed : k->b;
+    write_product(k);
+  }
+  emit_writer_end(&k->w);
+  return NULL;
+}

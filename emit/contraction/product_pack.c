@@ -1,0 +1,105 @@
+/* product_pack.c - B as panels of column vectors, made when compiling. */
+#include <string.h>
+
+#include "emit/contraction/gemm.h"
+#include "emit/contraction/product.h"
+
+/* The panel's rows in the order of s, the innermost level as a run; `columns` of it exist. */
+static void pack_panel(const emit_product *p, size_t bytes, const char *from, int64_t columns, char *to) {
+  int64_t sums = emit_product_sums(p);
+  emit_level inner = p->n_sums ? p->sums[p->n_sums - 1] : (emit_level){1, 0, 0};
+  size_t line = (size_t)p->lanes * bytes, there = (size_t)columns * bytes;
+  for (int64_t s = 0; s < sums; s += inner.n) {
+    const char *run = from + (size_t)emit_product_sum_offset(p, s) * bytes;
+    for (int64_t k = 0; k < inner.n; k++, to += line) {
+      const char *row = run + (size_t)(k * inner.b) * bytes;
+      if (p->b_column == 1) {
+        memcpy(to, row, there);
+      } else if (bytes == 4) {
+        for (int64_t c = 0; c < columns; c++) {
+          memcpy(to + c * 4, row + c * p->b_column * 4, 4);
+        }
+      } else {
+        for (int64_t c = 0; c < columns; c++) {
+          memcpy(to + (size_t)c * bytes, row + (size_t)(c * p->b_column) * bytes, bytes);
+        }
+      }
+      memset(to + there, 0, line - there);
+    }
+  }
+}
+
+/* One panel of small integers, each a byte of its own in `from`; `to` is zero. */
+static void pack_quantized(const emit_product *p, const uint8_t *from, uint8_t *to) {
+  bool halves = emit_product_quantized_bits(p) == 4;
+  int offset = emit_product_quantized_offset(p);
+  int64_t sums = emit_product_sums(p);
+  for (int64_t s = 0; s < sums; s++) {
+    const uint8_t *row = from + emit_product_sum_offset(p, s);
+    uint8_t *line = to + (halves ? s / 2 : s) * p->lanes;
+    for (int64_t c = 0; c < p->lanes; c++) {
+      uint8_t x = (uint8_t)(row[c * p->b_column] + offset);
+      line[c] = (uint8_t)(line[c] | (halves && s % 2 ? x << 4 : x));
+    }
+  }
+}
+
+static void pack_quantized_panels(const emit_product *p, const uint8_t *weights, uint8_t *packed) {
+  uint64_t panel = emit_product_packed_bytes(p) / (uint64_t)(p->columns / p->lanes);
+  memset(packed, 0, emit_product_packed_bytes(p));
+  for (int64_t c = 0; c < p->columns; c += p->lanes, packed += panel) {
+    pack_quantized(p, weights + c * p->b_column, packed);
+  }
+}
+
+/* One panel of quads, `columns` of which exist; `to` is zero. */
+static void pack_dot4(const emit_product *p, const int8_t *from, int64_t columns, int8_t *to) {
+  enum { DOT4 = 4 };
+  int64_t sums = emit_product_sums(p);
+  int32_t *starts = emit_product_head(p) ? (int32_t *)to : NULL;
+  to += emit_product_head(p) * DOT4;
+  for (int64_t s = 0; s < sums; s++) {
+    const int8_t *row = from + emit_product_sum_offset(p, s);
+    for (int64_t c = 0; c < columns; c++) {
+      for (int64_t j = 0; j < DOT4; j++) {
+        int8_t x = row[c * p->b_column + j * p->dot4_step];
+        to[(s * p->lanes + c) * DOT4 + j] = x;
+        if (starts) {
+          starts[c] += EMIT_DOT4_OFFSET * x;
+        }
+      }
+    }
+  }
+}
+
+void emit_product_pack(const emit_product *p, const void *weights, void *packed) {
+  if (p->quantized_type) {
+    pack_quantized_panels(p, weights, packed);
+    return;
+  }
+  size_t bytes = dtype_bytes((dtype)p->type), panel = (size_t)emit_product_panel(p) * bytes, b_bytes = p->dot4 ? 1 : bytes;
+  char *to = packed;
+  int64_t batches = 1;
+  for (int64_t k = 0; k < p->n_batch; k++) {
+    batches *= p->batch[k].n;
+  }
+  for (int64_t b = 0; b < batches; b++) {
+    int64_t start = 0;
+    for (int64_t k = p->n_batch, rest = b; k-- > 0; rest /= p->batch[k].n) {
+      start += rest % p->batch[k].n * p->batch[k].b;
+    }
+    for (int64_t group = 0; group < p->group.n; group++) {
+      for (int64_t c = 0; c < p->columns; c += p->lanes, to += panel) {
+        int64_t columns = p->columns - c < p->lanes ? p->columns - c : p->lanes;
+        int64_t offset = start + group * p->group.b + c * p->b_column;
+        const char *from = (const char *)weights + (size_t)offset * b_bytes;
+        if (p->dot4) {
+          memset(to, 0, panel);
+          pack_dot4(p, (const int8_t *)from, columns, (int8_t *)to);
+        } else {
+          pack_panel(p, bytes, from, columns, to);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,184 @@
+/* winograd.c - the kernels of winograd.h: which parts are written for which range of a grid, and where numbers lie
+ * between them. */
+#include "emit/contraction/winograd_internal.h"
+
+static int64_t v_elements(const emit_winograd *p) { return emit_winograd_products(p) * p->v_plane; }
+
+static int64_t m_elements(const emit_winograd *p) { return emit_winograd_products(p) * p->m_plane; }
+
+/* Slabs of outputs: multiplied, then finished while they are in the cache. */
+static void write_slabs(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v, LLVMValueRef m) {
+  const emit_winograd *p = g->p;
+  int64_t panels = emit_winograd_panels(p), step = p->slab / emit_winograd_panel(p);
+  emit_loop l;
+  emit_loop_begin(g->ir, &l, number(g, 0), number(g, panels), step, true, 0, NULL);
+  LLVMValueRef to = lesser(g, plus(g, l.iv, step), number(g, panels));
+  winograd_multiply(g, n, l.iv, to, v, m);
+  LLVMValueRef end = lesser(g, scaled(g, to, emit_winograd_panel(p)), number(g, p->outputs));
+  winograd_finish(g, first, n, scaled(g, l.iv, emit_winograd_panel(p)), end, m);
+  emit_loop_end(g->ir, &l, NULL);
+}
+
+/* The grid is parts of the tiles, each in blocks. */
+static void write_fused(const winograd *g, LLVMValueRef scratch) {
+  const emit_winograd *p = g->p;
+  int64_t tiles = emit_winograd_all_tiles(p);
+  emit_loop parts, blocks;
+  emit_loop_begin(g->ir, &parts, g->w->begin, g->w->end, 1, false, 0, NULL);
+  LLVMValueRef begin = quotient(g, scaled(g, parts.iv, tiles), p->parts);
+  LLVMValueRef end = quotient(g, scaled(g, plus(g, parts.iv, 1), tiles), p->parts);
+  LLVMValueRef v = address(g, scratch, scaled(g, parts.iv, v_elements(p) + m_elements(p)));
+  emit_loop_begin(g->ir, &blocks, begin, end, p->block, false, 0, NULL);
+  LLVMValueRef n = lesser(g, LLVMBuildNSWSub(g->ir->builder, end, blocks.iv, ""), number(g, p->block));
+  winograd_transform(g, blocks.iv, n, v);
+  write_slabs(g, blocks.iv, n, v, address(g, v, number(g, v_elements(p))));
+  emit_loop_end(g->ir, &blocks, NULL);
+  emit_loop_end(g->ir, &parts, NULL);
+  g->w->info->grid = p->parts;
+}
+
+/* The grid is panels of weights, product by product. */
+static void write_products(const winograd *g, LLVMValueRef v, LLVMValueRef m) {
+  const emit_winograd *p = g->p;
+  emit_loop l;
+  emit_loop_begin(g->ir, &l, g->w->begin, g->w->end, 1, false, 0, NULL);
+  LLVMValueRef product = quotient(g, l.iv, emit_winograd_panels(p));
+  LLVMValueRef panel = remainder_of(g, l.iv, emit_winograd_panels(p));
+  LLVMValueRef row = add(g, scaled(g, product, p->m_plane), scaled(g, panel, emit_winograd_panel(p)));
+  winograd_multiply_panel(g, number(g, emit_winograd_all_tiles(p)), address(g, v, scaled(g, product, p->v_plane)),
+                 address(g, g->u, scaled(g, l.iv, panel_size(p))), address(g, m, row));
+  emit_loop_end(g->ir, &l, NULL);
+  g->w->info->grid = emit_winograd_products(p) * emit_winograd_panels(p);
+}
+
+/* The grid is workers, each with some of the panels' shares of the tiles. */
+static void write_on_the_fly(const winograd *g, LLVMValueRef v, LLVMValueRef m, LLVMValueRef on_the_fly) {
+  const emit_winograd *p = g->p;
+  const int64_t shares = emit_winograd_shares(p), pieces = emit_winograd_panels(p) * shares;
+  emit_loop workers, l;
+  emit_loop_begin(g->ir, &workers, g->w->begin, g->w->end, 1, false, 0, NULL);
+  LLVMValueRef from = quotient(g, scaled(g, workers.iv, pieces), p->workers);
+  LLVMValueRef to = quotient(g, scaled(g, plus(g, workers.iv, 1), pieces), p->workers);
+  LLVMValueRef u = address(g, on_the_fly, scaled(g, workers.iv, emit_winograd_on_the_fly_elements(p)));
+  emit_loop_begin(g->ir, &l, from, to, 1, false, 0, NULL);
+  LLVMValueRef panel = quotient(g, l.iv, shares), tile = scaled(g, remainder_of(g, l.iv, shares), p->share);
+  LLVMValueRef left = LLVMBuildNSWSub(g->ir->builder, number(g, emit_winograd_all_tiles(p)), tile, "");
+  LLVMValueRef column = add(g, scaled(g, tile, p->m_row), scaled(g, panel, emit_winograd_panel(p)));
+  winograd_multiply_on_the_fly(g, lesser(g, left, number(g, p->share)), address(g, v, scaled(g, tile, p->v_row)),
+                address(g, g->u, scaled(g, panel, panel_size(p) * p->r[0] * p->r[1])), u, address(g, m, column));
+  emit_loop_end(g->ir, &l, NULL);
+  emit_loop_end(g->ir, &workers, NULL);
+  g->w->info->grid = p->workers;
+}
+
+static void write_phase(const winograd *g, uint32_t phase, LLVMValueRef scratch) {
+  const emit_winograd *p = g->p;
+  LLVMValueRef m = address(g, scratch, number(g, v_elements(p)));
+  if (phase == 1) {
+    if (p->on_the_fly) {
+      write_on_the_fly(g, scratch, m, address(g, m, number(g, m_elements(p))));
+    } else {
+      write_products(g, scratch, m);
+    }
+    return;
+  }
+  LLVMValueRef n = LLVMBuildNSWSub(g->ir->builder, g->w->end, g->w->begin, "");
+  int64_t row = phase ? p->m_row : p->v_row;
+  LLVMValueRef rows = address(g, phase ? m : scratch, scaled(g, g->w->begin, row));
+  if (phase == 0) {
+    winograd_transform(g, g->w->begin, n, rows);
+  } else {
+    winograd_finish(g, g->w->begin, n, number(g, 0), number(g, p->outputs), rows);
+  }
+  g->w->info->grid = emit_winograd_all_tiles(p);
+}
+
+/* About in nanoseconds: numbers that are transformed, and multiplications. */
+static double cost_of(const emit_winograd *p, uint32_t phase) {
+  double tiles = (double)(emit_winograd_all_tiles(p) * emit_winograd_products(p));
+  double c = (double)p->channels, k = (double)p->outputs;
+  double costs[] = {0.1 * tiles * c, 0.02 * tiles * c * k, 0.1 * tiles * k};
+  return p->phased ? costs[phase] : costs[0] + costs[1] + costs[2];
+}
+
+static hlo_value find_convolution(const hlo_instr *i) {
+  if (i->op == HLO_CONVOLUTION) {
+    return hlo_result((hlo_instr *)i, 0);
+  }
+  hlo_instr *k = hlo_callee(i, 0)->first;
+  while (k->op != HLO_CONVOLUTION) {
+    k = k->next;
+  }
+  return hlo_result(k, 0);
+}
+
+/* Which operand of i the convolution reads as v. */
+static uint32_t operand_of(const hlo_instr *i, hlo_value v) {
+  if (i->op == HLO_CONVOLUTION) {
+    return 0;
+  }
+  while (v.def->op == HLO_RESHAPE) {
+    v = v.def->operands[0];
+  }
+  return (uint32_t)hlo_int(v.def, HLO_ATTR_INDEX);
+}
+
+/* The widest vectors for n elements, the last of which may overlap the one before; not where `exact`. */
+static int lanes_for(int64_t n, int64_t lanes, bool exact) {
+  while (lanes > n || (exact && n % lanes)) {
+    lanes /= 2;
+  }
+  return (int)lanes;
+}
+
+static LLVMValueRef make_zeros(const winograd *g) {
+  LLVMTypeRef type = emit_vector_type(g->ir->f32, g->lanes[0]);
+  LLVMValueRef zeros = LLVMAddGlobal(g->ir->module, type, "zeros");
+  LLVMSetInitializer(zeros, LLVMConstNull(type));
+  LLVMSetGlobalConstant(zeros, true);
+  LLVMSetLinkage(zeros, LLVMInternalLinkage);
+  return zeros;
+}
+
+/* Transforms in registers save a quarter of their time, and take LLVM twice as long where the square is a large one. */
+static bool is_worth_unrolling(const emit_winograd *p) {
+  /* A transformed number. */
+  double sums = (double)p->channels * (double)p->outputs / (double)(p->channels + p->outputs);
+  return emit_winograd_products(p) <= 16 || sums < 40;
+}
+
+/* For n vectors, on the stack. */
+static LLVMValueRef make_room(const winograd *g, int64_t n) {
+  LLVMTypeRef type = LLVMArrayType2(g->ir->f32, (uint64_t)(n * g->p->lanes));
+  LLVMValueRef room = LLVMBuildAlloca(g->ir->builder, type, "");
+  LLVMSetAlignment(room, 64);
+  return room;
+}
+
+status emit_winograd_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
+                            const emit_winograd *p, uint32_t phase, emit_kernel_info *info) {
+  emit_writer w;
+  TRY(emit_writer_begin(&w, m, name, i, options, 1, info));
+  winograd g = {.w = &w, .p = p, .ir = w.e.w, .convolution = find_convolution(i)};
+  bool shared = false;
+  for (uint32_t k = 0; k < w.n_results; k++) {
+    shared = shared || w.shared[k]; /* nothing may be computed again where an operand was overwritten */
+  }
+  g.lanes[0] = lanes_for(p->channels, p->lanes, false);
+  g.lanes[1] = lanes_for(p->outputs, p->lanes, shared);
+  g.x = w.e.inputs[operand_of(i, g.convolution.def->operands[0])].base;
+  g.u = emit_writer_buffer(&w, (uint32_t)p->weights);
+  g.zeros = make_zeros(&g);
+  g.unrolled = is_worth_unrolling(p);
+  g.room = make_room(&g, emit_winograd_products(p));
+  g.line = make_room(&g, p->m[0] * p->m[1]);
+  LLVMValueRef scratch = emit_writer_buffer(&w, i->n_operands + i->n_results);
+  if (p->phased) {
+    write_phase(&g, phase, scratch);
+  } else {
+    write_fused(&g, scratch);
+  }
+  w.cost = cost_of(p, phase);
+  emit_writer_end(&w);
+  return NULL;
+}

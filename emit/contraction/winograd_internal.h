@@ -1,0 +1,90 @@
+/* winograd_internal.h - what the files that write winograd.h's kernels share: the kernel that is being written, arithmetic
+ * on positions, memory.  For winograd.c, winograd_transform.c and winograd_multiply.c only. */
+#ifndef EMIT_CONTRACTION_WINOGRAD_INTERNAL_H
+#define EMIT_CONTRACTION_WINOGRAD_INTERNAL_H
+
+#include "emit/contraction/winograd.h"
+#include "emit/kernel/writer.h"
+
+/* What the kernel's parts know while they are written. */
+typedef struct winograd {
+  emit_writer *w;
+  const emit_winograd *p;
+  const emit_ir *ir;
+  hlo_value convolution;  /* what the epilogue starts from */
+  LLVMValueRef x, u;      /* the input, packed weights */
+  LLVMValueRef zeros;     /* a vector of them */
+  LLVMValueRef room, line; /* on the stack: vectors of a half transformed square, of rows of results */
+  int lanes[2];           /* of vectors along the channels and along the outputs */
+  bool unrolled; /* lines are transformed one after the other in registers: larger code, worth it for few channels */
+} winograd;
+
+/* --- arithmetic on positions: i64 --- */
+
+static inline LLVMValueRef number(const winograd *g, int64_t n) { return emit_i64(g->ir, n); }
+
+static inline LLVMValueRef add(const winograd *g, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildNSWAdd(g->ir->builder, x, y, "");
+}
+
+static inline LLVMValueRef scaled(const winograd *g, LLVMValueRef x, int64_t n) {
+  return n == 1 ? x : LLVMBuildNSWMul(g->ir->builder, x, number(g, n), "");
+}
+
+static inline LLVMValueRef plus(const winograd *g, LLVMValueRef x, int64_t n) {
+  return n ? add(g, x, number(g, n)) : x;
+}
+
+static inline LLVMValueRef quotient(const winograd *g, LLVMValueRef x, int64_t n) {
+  return n == 1 ? x : emit_opaque(g->ir, LLVMBuildUDiv(g->ir->builder, x, number(g, n), ""));
+}
+
+static inline LLVMValueRef remainder_of(const winograd *g, LLVMValueRef x, int64_t n) {
+  return n == 1 ? number(g, 0) : emit_opaque(g->ir, LLVMBuildURem(g->ir->builder, x, number(g, n), ""));
+}
+
+static inline LLVMValueRef lesser(const winograd *g, LLVMValueRef x, LLVMValueRef y) {
+  return emit_intrinsic2(g->ir, "llvm.smin", x, y);
+}
+
+/* --- memory: f32 --- */
+
+/* x may lie before its array while only part of what is read there is used: not in bounds. */
+static inline LLVMValueRef address(const winograd *g, LLVMValueRef base, LLVMValueRef at) {
+  return LLVMBuildGEP2(g->ir->builder, g->ir->f32, base, &at, 1, "");
+}
+
+static inline LLVMValueRef load(const winograd *g, LLVMValueRef from, int lanes) {
+  LLVMValueRef v = LLVMBuildLoad2(g->ir->builder, emit_vector_type(g->ir->f32, lanes), from, "");
+  LLVMSetAlignment(v, sizeof(float));
+  return v;
+}
+
+static inline void store(const winograd *g, LLVMValueRef v, LLVMValueRef to) {
+  LLVMSetAlignment(LLVMBuildStore(g->ir->builder, v, to), sizeof(float));
+}
+
+/* Elements of a panel of weights. */
+static inline int64_t panel_size(const emit_winograd *p) { return p->channels * emit_winograd_panel(p); }
+
+/* --- between the parts --- */
+
+/* Tiles first + [0, n) into rows [0, n) of V. */
+void winograd_transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v);
+/* Tiles first + [0, n), rows [0, n) of M, whose columns are the outputs [from, to). */
+void winograd_finish(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to,
+                     LLVMValueRef m);
+/* One vector of outputs of one channel: its taps, a panel apart, to products that are `plane` elements apart. */
+void winograd_spread(const winograd *g, LLVMValueRef from, LLVMValueRef to, int64_t plane);
+
+/* The products of n tiles with the panels [from, to), which become the first ones of M. */
+void winograd_multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to, LLVMValueRef v,
+                       LLVMValueRef m);
+/* All rows below n (and what fills the last block) by one panel. */
+void winograd_multiply_panel(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m);
+/* n tiles by one panel, whose weights w are as they come: channels in chunks, whose weights are transformed to u
+ * first. */
+void winograd_multiply_on_the_fly(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef w, LLVMValueRef u,
+                            LLVMValueRef m);
+
+#endif

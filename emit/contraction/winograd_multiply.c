@@ -1,0 +1,139 @@
+/* winograd_multiply.c - Winograd's products: transformed tiles by panels of weights, which are transformed already or
+ * on the way. */
+#include "emit/contraction/gemm.h"
+#include "emit/contraction/winograd_internal.h"
+
+/* --- multiply --- */
+
+/* The next panel comes from far away: each block of rows brings a part of it nearer, so that reading it takes all the
+ * time that computing does.  first: of the block's rows. */
+static void fetch_ahead(const winograd *g, LLVMValueRef first, emit_gemm *block) {
+  const emit_winograd *p = g->p;
+  int64_t blocks = (p->block + p->rows - 1) / p->rows, each = (p->vectors + blocks - 1) / blocks;
+  /* Blocks that ask for the same, if there are more than vectors. */
+  int64_t shared = (blocks + p->vectors - 1) / p->vectors;
+  LLVMValueRef part = quotient(g, first, p->rows * shared);
+  block->ahead = add(g, number(g, panel_size(p)), scaled(g, part, each * p->lanes));
+  block->n_ahead = (int)each;
+}
+
+/* `rows` rows of V by one panel, over all channels. */
+static void multiply_block(const winograd *g, LLVMValueRef first, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
+  const emit_winograd *p = g->p;
+  emit_gemm block = {.tile = {(int)p->rows, (int)p->vectors, (int)p->lanes}, .type = DTYPE_F32, .a = v, .b = u,
+                     .a_row = p->v_row, .a_k = 1, .b_k = emit_winograd_panel(p), .b_vector = p->lanes,
+                     .k = number(g, p->channels)};
+  fetch_ahead(g, first, &block);
+  LLVMValueRef sums[EMIT_GEMM_SUMS];
+  emit_gemm_zero(g->ir, &block, sums);
+  emit_gemm_block(g->ir, &block, sums);
+  for (int64_t i = 0; i < p->rows; i++) {
+    for (int64_t j = 0; j < p->vectors; j++) {
+      store(g, sums[i * p->vectors + j], address(g, m, number(g, i * p->m_row + j * p->lanes)));
+    }
+  }
+}
+
+void winograd_multiply_panel(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
+  emit_loop l;
+  emit_loop_begin(g->ir, &l, number(g, 0), n, g->p->rows, false, 0, NULL);
+  multiply_block(g, l.iv, address(g, v, scaled(g, l.iv, g->p->v_row)), u, address(g, m, scaled(g, l.iv, g->p->m_row)));
+  emit_loop_end(g->ir, &l, NULL);
+}
+
+void winograd_multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to, LLVMValueRef v,
+                       LLVMValueRef m) {
+  const emit_winograd *p = g->p;
+  emit_loop products, panels;
+  emit_loop_begin(g->ir, &products, number(g, 0), number(g, emit_winograd_products(p)), 1, true, 0, NULL);
+  LLVMValueRef v_plane = address(g, v, scaled(g, products.iv, p->v_plane));
+  LLVMValueRef m_plane = address(g, m, scaled(g, products.iv, p->m_plane));
+  LLVMValueRef u_plane = address(g, g->u, scaled(g, products.iv, emit_winograd_panels(p) * panel_size(p)));
+  emit_loop_begin(g->ir, &panels, from, to, 1, false, 0, NULL);
+  LLVMValueRef column = scaled(g, LLVMBuildNSWSub(g->ir->builder, panels.iv, from, ""), emit_winograd_panel(p));
+  winograd_multiply_panel(g, n, v_plane, address(g, u_plane, scaled(g, panels.iv, panel_size(p))),
+                          address(g, m_plane, column));
+  emit_loop_end(g->ir, &panels, NULL);
+  emit_loop_end(g->ir, &products, NULL);
+}
+
+/* --- multiply, with weights that are transformed late --- */
+
+/* n channels of a panel, W[n][taps][panel], to U[products][u_plane]. */
+static void spread_weights(const winograd *g, LLVMValueRef n, LLVMValueRef w, LLVMValueRef u) {
+  const emit_winograd *p = g->p;
+  const int64_t panel = emit_winograd_panel(p);
+  emit_loop channels, vectors;
+  emit_loop_begin(g->ir, &channels, number(g, 0), n, 1, true, 0, NULL);
+  LLVMValueRef from = address(g, w, scaled(g, channels.iv, p->r[0] * p->r[1] * panel));
+  LLVMValueRef to = address(g, u, scaled(g, channels.iv, panel));
+  emit_loop_begin(g->ir, &vectors, number(g, 0), number(g, panel), p->lanes, true, 0, NULL);
+  winograd_spread(g, address(g, from, vectors.iv), address(g, to, vectors.iv), p->u_plane);
+  emit_loop_end(g->ir, &vectors, NULL);
+  emit_loop_end(g->ir, &channels, NULL);
+}
+
+/* What a product of one chunk brings nearer of the next chunk's weights, which lie at `next` and come from far away:
+ * every k asks for `each` of its vectors, each of which is a tap's of the k-th channel or one that another k would as
+ * well ask for. */
+static LLVMValueRef fetch_next(const winograd *g, LLVMValueRef product, LLVMValueRef next, LLVMValueRef u, int *each) {
+  const emit_winograd *p = g->p;
+  LLVMBuilderRef b = g->ir->builder;
+  int64_t vectors = p->r[0] * p->r[1] * p->vectors, products = emit_winograd_products(p);
+  *each = (int)((vectors + products - 1) / products);
+  LLVMValueRef first = scaled(g, product, *each), region = quotient(g, first, p->vectors);
+  LLVMValueRef at = add(g, scaled(g, region, p->chunk * emit_winograd_panel(p)),
+                        scaled(g, remainder_of(g, first, p->vectors), p->lanes));
+  LLVMValueRef apart =
+      LLVMBuildSub(b, LLVMBuildPtrToInt(b, next, g->ir->i64, ""), LLVMBuildPtrToInt(b, u, g->ir->i64, ""), "");
+  return add(g, at, LLVMBuildAShr(b, apart, number(g, 2), ""));
+}
+
+typedef struct multiplying {
+  LLVMValueRef channel, n; /* the chunk's first, and how many */
+  LLVMValueRef ahead;      /* as in emit_gemm */
+  int n_ahead;
+} multiplying;
+
+/* Rows of V by a chunk of channels of a panel; sums start at zero or where the channels before left them in M. */
+static void add_block(const winograd *g, const multiplying *of, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
+  const emit_winograd *p = g->p;
+  emit_gemm block = {.tile = {(int)p->rows, (int)p->vectors, (int)p->lanes}, .type = DTYPE_F32, .a = v, .b = u,
+                     .a_row = p->v_row, .a_k = 1, .b_k = emit_winograd_panel(p), .b_vector = p->lanes, .k = of->n,
+                     .ahead = of->ahead, .n_ahead = of->n_ahead};
+  LLVMValueRef sums[EMIT_GEMM_SUMS], first = emit_icmp(g->ir, LLVMIntEQ, of->channel, number(g, 0));
+  emit_gemm_zero(g->ir, &block, sums);
+  for (int64_t k = 0; k < p->rows * p->vectors && p->chunk < p->channels; k++) {
+    LLVMValueRef at = address(g, m, number(g, k / p->vectors * p->m_row + k % p->vectors * p->lanes));
+    sums[k] = emit_select(g->ir, first, sums[k], load(g, at, (int)p->lanes));
+  }
+  emit_gemm_block(g->ir, &block, sums);
+  for (int64_t k = 0; k < p->rows * p->vectors; k++) {
+    store(g, sums[k], address(g, m, number(g, k / p->vectors * p->m_row + k % p->vectors * p->lanes)));
+  }
+}
+
+void winograd_multiply_on_the_fly(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef w, LLVMValueRef u,
+                            LLVMValueRef m) {
+  const emit_winograd *p = g->p;
+  const int64_t panel = emit_winograd_panel(p);
+  emit_loop chunks, products, rows;
+  emit_loop_begin(g->ir, &chunks, number(g, 0), number(g, p->channels), p->chunk, true, 0, NULL);
+  LLVMValueRef left = LLVMBuildNSWSub(g->ir->builder, number(g, p->channels), chunks.iv, "");
+  LLVMValueRef some = p->channels % p->chunk ? lesser(g, left, number(g, p->chunk)) : number(g, p->chunk);
+  LLVMValueRef weights = address(g, w, scaled(g, chunks.iv, p->r[0] * p->r[1] * panel));
+  spread_weights(g, some, weights, u);
+  emit_loop_begin(g->ir, &products, number(g, 0), number(g, emit_winograd_products(p)), 1, true, 0, NULL);
+  LLVMValueRef v_plane = address(g, v, add(g, scaled(g, products.iv, p->v_plane), chunks.iv));
+  LLVMValueRef m_plane = address(g, m, scaled(g, products.iv, p->m_plane));
+  LLVMValueRef u_plane = address(g, u, scaled(g, products.iv, p->u_plane));
+  multiplying of = {.channel = chunks.iv, .n = some};
+  of.ahead = fetch_next(g, products.iv, address(g, weights, number(g, p->chunk * p->r[0] * p->r[1] * panel)), u_plane,
+                        &of.n_ahead);
+  emit_loop_begin(g->ir, &rows, number(g, 0), n, p->rows, false, 0, NULL);
+  add_block(g, &of, address(g, v_plane, scaled(g, rows.iv, p->v_row)), u_plane,
+            address(g, m_plane, scaled(g, rows.iv, p->m_row)));
+  emit_loop_end(g->ir, &rows, NULL);
+  emit_loop_end(g->ir, &products, NULL);
+  emit_loop_end(g->ir, &chunks, NULL);
+}

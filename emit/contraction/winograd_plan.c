@@ -1,0 +1,522 @@
+/* winograd_plan.c - the numbers of winograd.h: points and polynomials, blocks, packed weights, the error of a sample. */
+#include <math.h>
+#include <string.h>
+
+#include "emit/contraction/gemm.h"
+#include "emit/contraction/winograd.h"
+
+static const int64_t f32_bytes = sizeof(float);
+
+/* --- points --- */
+
+/* Measured: among points of few bits these have the smallest errors (0, ±1, ±2 has two to four times that of size 6's).  Of two
+ * dimensions errors multiply: with three or four pairs, as F(4,5) and F(4,7) want, they are small enough for one only. */
+int emit_winograd_points(int64_t size, double *points) {
+  static const double of[][EMIT_WINOGRAD_PAIRS] = {{1}, {0.625, 1.5}, {0.5, 1, 2}, {0.5, 0.75, 1.25, 2}};
+  int n = (int)(size - 2) / 2;
+  memcpy(points, of[size < 4 ? 0 : n - 1], (size_t)n * sizeof *points);
+  return n;
+}
+
+int emit_winograd_polynomial(int64_t size, int without, double *coefficients) {
+  double points[EMIT_WINOGRAD_PAIRS];
+  int n = emit_winograd_points(size, points), degree = 0;
+  coefficients[0] = 1;
+  for (int k = 0; k < n; k++) {
+    if (k == without) {
+      continue;
+    }
+    double square = points[k] * points[k];
+    coefficients[degree + 1] = coefficients[degree];
+    for (int j = degree; j > 0; j--) {
+      coefficients[j] = coefficients[j - 1] - square * coefficients[j];
+    }
+    coefficients[0] *= -square;
+    degree++;
+  }
+  return degree;
+}
+
+void emit_winograd_weight_matrix(int64_t size, int64_t r, double g[EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST]) {
+  double points[EMIT_WINOGRAD_PAIRS], c[EMIT_WINOGRAD_PAIRS + 1];
+  memset(g, 0, EMIT_WINOGRAD_MOST * sizeof *g);
+  if (r == 1) {
+    g[0][0] = 1;
+    return;
+  }
+  int n = emit_winograd_points(size, points);
+  emit_winograd_polynomial(size, -1, c);
+  g[0][0] = 1 / c[0];
+  g[size - 1][r - 1] = 1;
+  for (int k = 0; k < n; k++) {
+    double p = points[k], value = 0;
+    for (int j = emit_winograd_polynomial(size, k, c); j >= 0; j--) {
+      value = value * p * p + c[j];
+    }
+    for (int64_t j = 0; j < r; j++) {
+      double power = pow(p, (double)j) / (2 * p * p * value);
+      g[1 + 2 * k][j] = power;
+      g[2 + 2 * k][j] = j % 2 ? -power : power;
+    }
+  }
+}
+
+/* --- sizes --- */
+
+static int64_t up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
+static int64_t divided_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+/* Distances of an odd number of cache lines do not fall into the same lines of a cache. */
+static int64_t odd_lines(int64_t elements) {
+  const int64_t line = 64 / f32_bytes;
+  return (divided_up(elements, line) | 1) * line;
+}
+
+int64_t emit_winograd_products(const emit_winograd *p) { return emit_winograd_size(p, 0) * emit_winograd_size(p, 1); }
+
+int64_t emit_winograd_all_tiles(const emit_winograd *p) { return p->batch * p->tiles[0] * p->tiles[1]; }
+
+int64_t emit_winograd_panel(const emit_winograd *p) { return p->vectors * p->lanes; }
+
+int64_t emit_winograd_panels(const emit_winograd *p) { return divided_up(p->outputs, emit_winograd_panel(p)); }
+
+int64_t emit_winograd_shares(const emit_winograd *p) { return divided_up(emit_winograd_all_tiles(p), p->share); }
+
+int64_t emit_winograd_on_the_fly_elements(const emit_winograd *p) { return emit_winograd_products(p) * p->u_plane; }
+
+uint64_t emit_winograd_packed_bytes(const emit_winograd *p) {
+  int64_t numbers = p->on_the_fly ? p->r[0] * p->r[1] : emit_winograd_products(p);
+  return (uint64_t)(numbers * emit_winograd_panels(p) * emit_winograd_panel(p) * p->channels * f32_bytes);
+}
+
+uint64_t emit_winograd_scratch_bytes(const emit_winograd *p) {
+  int64_t on_the_fly = p->on_the_fly ? p->workers * emit_winograd_on_the_fly_elements(p) : 0;
+  return (uint64_t)((p->parts * emit_winograd_products(p) * (p->v_plane + p->m_plane) + on_the_fly) * f32_bytes);
+}
+
+uint32_t emit_winograd_kernels(const emit_winograd *p) { return p->phased ? EMIT_WINOGRAD_PHASES : 1; }
+
+/* A transformed number costs about as much as ten multiplications. */
+double emit_winograd_multiplications(const emit_winograd *p) {
+  double numbers = (double)(emit_winograd_products(p) * emit_winograd_all_tiles(p));
+  return numbers * ((double)(p->channels * p->outputs) + 10 * (double)(p->channels + p->outputs));
+}
+
+/* --- plans --- */
+
+static bool in_range(int64_t v, int64_t low, int64_t high) { return v >= low && v <= high; }
+
+static bool read_geometry(const hlo_instr *i, emit_winograd *p) {
+  const shape *x = hlo_shape(i->operands[0]), *w = hlo_shape(i->operands[1]), *y = &i->shapes[0];
+  int n = x->rank - 2;
+  if (i->op != HLO_CONVOLUTION || y->type != DTYPE_F32 || n < 1 || n > 2 || hlo_int(i, HLO_ATTR_GROUPS) != 1 ||
+      hlo_int(i, HLO_ATTR_LAYOUT) != HLO_CHANNELS_LAST || shape_elements(y) == 0 || shape_elements(x) == 0) {
+    return false;
+  }
+  *p = (emit_winograd){.spatial = n, .batch = x->dims[0], .channels = x->dims[n + 1], .outputs = y->dims[n + 1]};
+  for (int d = 0; d < 2; d++) {
+    int k = d - (2 - n); /* the dimension of the arrays, or there is none */
+    p->r[d] = p->in[d] = p->out[d] = 1;
+    if (k < 0) {
+      continue;
+    }
+    p->r[d] = w->dims[2 + k];
+    p->in[d] = x->dims[1 + k];
+    p->out[d] = y->dims[1 + k];
+    p->low[d] = hlo_ints(i, HLO_ATTR_LOW)[k];
+    if (hlo_ints(i, HLO_ATTR_STRIDES)[k] != 1 || hlo_ints(i, HLO_ATTR_LHS_DILATION)[k] != 1 ||
+        (p->r[d] > 1 && hlo_ints(i, HLO_ATTR_RHS_DILATION)[k] != 1) || !in_range(p->low[d], -INT32_MAX, INT32_MAX) ||
+        p->r[d] % 2 == 0 || p->r[d] > 7) {
+      return false;
+    }
+  }
+  return p->r[0] > 1 || p->r[1] > 1;
+}
+
+static bool choose_tiles(emit_winograd *p, int64_t tile) {
+  int64_t most = p->r[0] > 1 && p->r[1] > 1 ? 6 : EMIT_WINOGRAD_MOST;
+  for (int d = 0; d < 2; d++) {
+    p->m[d] = p->r[d] == 1 ? 1 : tile;
+    p->tiles[d] = divided_up(p->out[d], p->m[d]);
+    if (p->r[d] > 1 && (emit_winograd_size(p, d) < 4 || emit_winograd_size(p, d) > most ||
+                        emit_winograd_size(p, d) % 2)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Can hold sums, a row of the weights and an element of V? */
+static bool fits(const emit_target *t, int64_t lanes, int64_t rows, int64_t vectors) {
+  int64_t each = t->vector_bits && lanes * 32 > t->vector_bits ? lanes * 32 / t->vector_bits : 1;
+  return each * (rows * vectors + vectors + 1) <= t->registers && rows <= EMIT_GEMM_ROWS && rows * vectors <= EMIT_GEMM_SUMS;
+}
+
+/* The registers' block for products of `rows` rows, so that equal blocks cover rows and outputs with little left over. */
+static void choose_registers(emit_winograd *p, const emit_target *t, int64_t rows) {
+  /* In multiply-adds, which hide most of the loads; weights come from the second cache, V from the first. */
+  const double latency = 8, of_v = 0.1, of_weights = 0.5;
+  double best = INFINITY;
+  p->lanes = t->lanes;
+  p->rows = p->vectors = 1;
+  for (int64_t v = 1; v <= EMIT_GEMM_VECTORS; v++) {
+    for (int64_t r = 1; r <= rows && fits(t, p->lanes, r, v); r++) {
+      double each = fmax((double)(r * v), latency) + of_v * (double)r + of_weights * (double)v;
+      double cost = each * (double)(divided_up(rows, r) * divided_up(p->outputs, v * p->lanes));
+      if (cost < best) {
+        best = cost;
+        p->rows = r;
+        p->vectors = v;
+      }
+    }
+  }
+}
+
+/* Tiles that are worked on at once: their V and a slab of M fill most of the cache, but enough to be worth reading the weights. */
+static int64_t choose_block(const emit_winograd *p, int64_t tiles, int64_t slab, int64_t cache) {
+  enum { LEAST = 16 };
+  int64_t fit = cache * 7 / 10 / (emit_winograd_products(p) * (p->channels + slab) * f32_bytes);
+  fit = fit < LEAST ? LEAST : fit;
+  return divided_up(tiles, divided_up(tiles, fit));
+}
+
+static void choose_parts(emit_winograd *p, uint32_t threads) {
+  enum { WORTH = 1000000, LEAST = 12, MOST = 256 };
+  int64_t tiles = emit_winograd_all_tiles(p);
+  double work = emit_winograd_multiplications(p);
+  int64_t parts = threads > 1 ? 2 * (int64_t)threads : 1;
+  if (tiles / parts < LEAST && threads > 1) {
+    parts = threads;
+  }
+  parts = work / WORTH < (double)parts ? (int64_t)(work / WORTH) : parts;
+  parts = work / 1e10 > (double)parts ? (int64_t)fmin(work / 1e10, MOST) : parts;
+  p->parts = parts < 1 ? 1 : parts < tiles ? parts : tiles;
+}
+
+/* Channels in equal chunks of at most `fit`: a number that divides them, if there is one that is not much smaller. */
+static int64_t choose_chunk(int64_t channels, int64_t fit) {
+  int64_t chunk = divided_up(channels, divided_up(channels, fit));
+  for (int64_t k = chunk; k > 0 && 2 * k > chunk; k--) {
+    if (channels % k == 0) {
+      return k;
+    }
+  }
+  return chunk;
+}
+
+/* Each worker has the transformed weights of some channels in its cache, and sums of enough tiles for them to be worth it, which
+ * every chunk of channels reads and writes again. */
+static void choose_on_the_fly(emit_winograd *p, const emit_winograd_options *o) {
+  enum { LEAST_CHANNELS = 8, LEAST_TILES = 24 };
+  int64_t tiles = emit_winograd_all_tiles(p), panels = emit_winograd_panels(p), wanted = o->threads > 1 ? 4 * (int64_t)o->threads : 1;
+  int64_t fit = o->cache_bytes * 9 / 10 / (emit_winograd_products(p) * emit_winograd_panel(p) * f32_bytes); /* of both */
+  p->chunk = choose_chunk(p->channels, fit / 2 < LEAST_CHANNELS ? LEAST_CHANNELS : fit / 2);
+  p->u_plane = odd_lines(p->chunk * emit_winograd_panel(p));
+  int64_t most = fit - p->chunk < LEAST_TILES ? LEAST_TILES : fit - p->chunk, shares = divided_up(wanted, panels);
+  shares = shares * most < tiles ? divided_up(tiles, most) : shares;
+  int64_t share = divided_up(tiles, shares);
+  p->share = up(share < LEAST_TILES ? LEAST_TILES : share, p->rows);
+  int64_t pieces = panels * emit_winograd_shares(p);
+  p->workers = pieces < wanted ? pieces : wanted;
+}
+
+static void choose_blocks(emit_winograd *p, const emit_target *t, const emit_winograd_options *o) {
+  enum { SLAB = 128 };
+  int64_t tiles = emit_winograd_all_tiles(p), slab = p->outputs < SLAB ? p->outputs : SLAB;
+  p->phased = o->phased;
+  if (o->phased) {
+    p->parts = 1;
+    p->block = tiles;
+  } else {
+    choose_parts(p, o->threads ? o->threads : 1);
+    p->block = choose_block(p, divided_up(tiles, p->parts), slab, o->cache_bytes);
+  }
+  choose_registers(p, t, p->block);
+  int64_t panel = emit_winograd_panel(p);
+  bool whole = o->phased || p->outputs <= SLAB || p->outputs % p->lanes; /* else a last vector would reach into another slab */
+  p->slab = whole ? up(p->outputs, panel) : up(SLAB, panel);
+  int64_t held = up(p->block, p->rows);
+  p->v_row = odd_lines(p->channels);
+  p->m_row = odd_lines(p->slab);
+  p->v_plane = odd_lines(held * p->v_row);
+  p->m_plane = odd_lines(held * p->m_row);
+  p->on_the_fly = o->on_the_fly;
+  if (o->on_the_fly) {
+    choose_on_the_fly(p, o);
+  }
+}
+
+bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, const emit_winograd_options *o,
+                        emit_winograd *p) {
+  const double most = 0x1p36; /* of bytes in scratch memory or packed weights */
+  if (!read_geometry(convolution, p) || !choose_tiles(p, o->tile)) {
+    return false;
+  }
+  double numbers = (double)emit_winograd_products(p), tiles = (double)p->batch * (double)p->tiles[0] * (double)p->tiles[1];
+  double room = 64, c = (double)p->channels + room, k = (double)p->outputs + room;
+  if (numbers * c * k * 4 > most || (tiles + room) * numbers * (c + k) * 4 > most) {
+    return false;
+  }
+  choose_blocks(p, t, o);
+  return true;
+}
+
+/* --- weights --- */
+
+enum {
+  MOST_PANEL = EMIT_GEMM_VECTORS * 16,
+  STRIP = 16 /* outputs; compilers make vectors of loops that are so long */
+};
+
+/* The transformed weights of `n` outputs side by side: u[a*a][n] from n kernels that are `stride` apart. */
+typedef struct weights {
+  const emit_winograd *p;
+  double g[2][EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST];
+  double taps[25][MOST_PANEL] /* zeros behind the last output */, half[EMIT_WINOGRAD_MOST * 5][MOST_PANEL]; /* G w */
+} weights;
+
+static void init_weights(weights *t, const emit_winograd *p) {
+  memset(t, 0, sizeof *t);
+  t->p = p;
+  for (int d = 0; d < 2; d++) {
+    emit_winograd_weight_matrix(emit_winograd_size(p, d), p->r[d], t->g[d]);
+  }
+}
+
+/* to[j] = sum of row[k] * x[k * step][j], for n rounded up to whole strips. */
+static inline void combine(int64_t n, int64_t r, const double *row, int64_t step, double (*x)[MOST_PANEL], double *to) {
+  for (int64_t at = 0; at < n; at += STRIP) {
+    double sum[STRIP];
+    for (int j = 0; j < STRIP; j++) {
+      sum[j] = row[0] * x[0][at + j];
+    }
+    for (int64_t k = 1; k < r; k++) {
+      for (int j = 0; j < STRIP; j++) {
+        sum[j] += row[k] * x[k * step][at + j];
+      }
+    }
+    memcpy(to + at, sum, sizeof sum);
+  }
+}
+
+static void transform_weights(weights *t, int64_t n, const float *w, int64_t stride, int64_t to_plane, float *to) {
+  const emit_winograd *p = t->p;
+  int64_t rows = p->r[0], columns = p->r[1];
+  double sum[MOST_PANEL];
+  for (int64_t k = 0; k < rows * columns; k++) {
+    for (int64_t j = 0; j < n; j++) {
+      t->taps[k][j] = (double)w[j * stride + k];
+    }
+  }
+  for (int64_t i = 0; i < emit_winograd_size(p, 0); i++) {
+    for (int64_t x = 0; x < columns; x++) {
+      combine(n, rows, t->g[0][i], columns, t->taps + x, t->half[i * columns + x]);
+    }
+    for (int64_t j = 0; j < emit_winograd_size(p, 1); j++) {
+      combine(n, columns, t->g[1][j], 1, t->half + i * columns, sum);
+      for (int64_t k = 0; k < n; k++) {
+        to[k] = (float)sum[k];
+      }
+      to += to_plane;
+    }
+  }
+}
+
+/* W[panels][channels][taps][panel], zeros behind the last output. */
+static void pack_on_the_fly(const emit_winograd *p, const float *w, float *packed) {
+  int64_t taps = p->r[0] * p->r[1], panel = emit_winograd_panel(p);
+  for (int64_t first = 0; first < p->outputs; first += panel) {
+    int64_t n = p->outputs - first < panel ? p->outputs - first : panel;
+    for (int64_t ct = 0; ct < p->channels * taps; ct++, packed += panel) {
+      for (int64_t j = 0; j < panel; j++) {
+        packed[j] = j < n ? w[(first + j) * p->channels * taps + ct] : 0;
+      }
+    }
+  }
+}
+
+void emit_winograd_pack(const emit_winograd *p, const float *w, float *packed) {
+  if (p->on_the_fly) {
+    pack_on_the_fly(p, w, packed);
+    return;
+  }
+  int64_t taps = p->r[0] * p->r[1], panel = emit_winograd_panel(p), plane = emit_winograd_panels(p) * panel * p->channels;
+  weights t;
+  init_weights(&t, p);
+  if (p->outputs % panel) {
+    memset(packed, 0, emit_winograd_packed_bytes(p));
+  }
+  for (int64_t k = 0; k < p->outputs; k += panel) {
+    int64_t n = p->outputs - k < panel ? p->outputs - k : panel;
+    for (int64_t c = 0; c < p->channels; c++) {
+      transform_weights(&t, n, w + (k * p->channels + c) * taps, p->channels * taps, plane, packed + (k * p->channels + c * panel));
+    }
+  }
+}
+
+/* --- the error of a sample --- */
+
+enum { SAMPLE_OUTPUTS = 8, SAMPLE_TILES = 2, NUMBERS = EMIT_WINOGRAD_MOST * EMIT_WINOGRAD_MOST };
+
+static float fused(double x, float y, float z) { return (float)(x * (double)y + (double)z); }
+
+/* B' x along one dimension, `step` apart, in place; as the kernel computes it. */
+static void forward(int64_t size, float *x, int64_t step) {
+  double points[EMIT_WINOGRAD_PAIRS], c[EMIT_WINOGRAD_PAIRS + 1];
+  float out[EMIT_WINOGRAD_MOST];
+  int pairs = emit_winograd_points(size, points), degree = emit_winograd_polynomial(size, -1, c);
+  if (size == 1) {
+    return;
+  }
+  for (int end = 0; end < 2; end++) {
+    float sum = x[(2 * degree + end) * step];
+    for (int j = degree - 1; j >= 0; j--) {
+      sum = fused(c[j], x[(2 * j + end) * step], sum);
+    }
+    out[end ? size - 1 : 0] = sum;
+  }
+  for (int k = 0; k < pairs; k++) {
+    degree = emit_winograd_polynomial(size, k, c);
+    float even = x[(2 * degree + 2) * step], odd = x[(2 * degree + 1) * step];
+    for (int j = degree - 1; j >= 0; j--) {
+      even = fused(c[j], x[(2 * j + 2) * step], even);
+      odd = fused(c[j], x[(2 * j + 1) * step], odd);
+    }
+    out[1 + 2 * k] = fused(points[k], odd, even);
+    out[2 + 2 * k] = fused(-points[k], odd, even);
+  }
+  for (int64_t k = 0; k < size; k++) {
+    x[k * step] = out[k];
+  }
+}
+
+/* G x along one dimension in f32, r numbers to `size`, in place; as the kernel computes it where weights are late. */
+static void spread(int64_t size, int64_t r, float *x, int64_t step) {
+  double g[EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST];
+  float out[EMIT_WINOGRAD_MOST];
+  if (r == 1) {
+    return;
+  }
+  emit_winograd_weight_matrix(size, r, g);
+  out[0] = (float)g[0][0] * x[0];
+  out[size - 1] = x[(r - 1) * step];
+  for (int64_t k = 1; k + 1 < size; k += 2) {
+    float even = (float)g[k][0] * x[0];
+    for (int64_t j = 2; j < r; j += 2) {
+      even = fused((float)g[k][j], x[j * step], even);
+    }
+    out[k] = out[k + 1] = even;
+    for (int64_t j = 1; j < r; j += 2) {
+      out[k] = fused((float)g[k][j], x[j * step], out[k]);
+      out[k + 1] = fused(-(float)g[k][j], x[j * step], out[k + 1]);
+    }
+  }
+  for (int64_t k = 0; k < size; k++) {
+    x[k * step] = out[k];
+  }
+}
+
+static void transform_on_the_fly(const emit_winograd *p, const float *w, float *u) {
+  int64_t a[] = {emit_winograd_size(p, 0), emit_winograd_size(p, 1)};
+  for (int64_t i = 0; i < p->r[0]; i++) {
+    memcpy(u + i * a[1], w + i * p->r[1], (size_t)p->r[1] * sizeof *u);
+  }
+  for (int64_t j = 0; j < p->r[1]; j++) {
+    spread(a[0], p->r[0], u + j, a[1]);
+  }
+  for (int64_t i = 0; i < a[0]; i++) {
+    spread(a[1], p->r[1], u + i * a[1], 1);
+  }
+}
+
+/* A' x, m numbers from `size`, in place. */
+static void backward(int64_t size, int64_t m, float *x, int64_t step) {
+  double points[EMIT_WINOGRAD_PAIRS];
+  float out[EMIT_WINOGRAD_MOST];
+  int pairs = emit_winograd_points(size, points);
+  if (size == 1) {
+    return;
+  }
+  for (int64_t i = 0; i < m; i++) {
+    float sum = i == 0 ? x[0] : i == m - 1 ? x[(size - 1) * step] : 0;
+    for (int k = 0; k < pairs; k++) {
+      float plus = x[(1 + 2 * k) * step], minus = x[(2 + 2 * k) * step];
+      sum = fused(pow(points[k], (double)i), i % 2 ? plus - minus : plus + minus, sum);
+    }
+    out[i] = sum;
+  }
+  for (int64_t i = 0; i < m; i++) {
+    x[i * step] = out[i];
+  }
+}
+
+static uint64_t next_random(uint64_t *state) {
+  *state = *state * 6364136223846793005u + 1442695040888963407u;
+  return *state >> 40;
+}
+
+/* One tile of one output: its largest number, and how far the algorithm is from sums in f64. */
+static void sample(const emit_winograd *p, const float *x, const float *v, const float *w, const float *u, double *largest,
+                   double *error) {
+  int64_t a[] = {emit_winograd_size(p, 0), emit_winograd_size(p, 1)}, products = a[0] * a[1];
+  float sums[NUMBERS] = {0};
+  for (int64_t c = 0; c < p->channels; c++) {
+    for (int64_t n = 0; n < products; n++) {
+      sums[n] = fused((double)v[c * products + n], u[c * products + n], sums[n]);
+    }
+  }
+  for (int64_t j = 0; j < a[1]; j++) {
+    backward(a[0], p->m[0], sums + j, a[1]);
+  }
+  for (int64_t i = 0; i < p->m[0]; i++) {
+    backward(a[1], p->m[1], sums + i * a[1], 1);
+    for (int64_t j = 0; j < p->m[1]; j++) {
+      double direct = 0;
+      for (int64_t c = 0; c < p->channels; c++) {
+        for (int64_t t = 0; t < p->r[0] * p->r[1]; t++) {
+          int64_t at = (i + t / p->r[1]) * a[1] + j + t % p->r[1];
+          direct += (double)x[c * products + at] * (double)w[c * p->r[0] * p->r[1] + t];
+        }
+      }
+      *largest = fmax(*largest, fabs(direct));
+      *error = fmax(*error, fabs((double)sums[i * a[1] + j] - direct));
+    }
+  }
+}
+
+double emit_winograd_error(arena *scratch, const emit_winograd *p, const float *w) {
+  int64_t a[] = {emit_winograd_size(p, 0), emit_winograd_size(p, 1)}, products = a[0] * a[1], taps = p->r[0] * p->r[1];
+  size_t n = (size_t)(p->channels * products);
+  float *x = ARENA_NEW_N(scratch, float, n), *v = ARENA_NEW_N(scratch, float, n), *u = ARENA_NEW_N(scratch, float, n);
+  double largest = 0, error = 0;
+  uint64_t state = 1;
+  weights t;
+  init_weights(&t, p);
+  for (int tile = 0; tile < SAMPLE_TILES; tile++) {
+    for (size_t k = 0; k < n; k++) {
+      x[k] = v[k] = (float)next_random(&state) * 0x1p-23f - 1;
+    }
+    for (int64_t c = 0; c < p->channels; c++) {
+      for (int64_t k = 0; k < a[1]; k++) {
+        forward(a[0], v + c * products + k, a[1]);
+      }
+      for (int64_t k = 0; k < a[0]; k++) {
+        forward(a[1], v + c * products + k * a[1], 1);
+      }
+    }
+    int64_t outputs = p->outputs < SAMPLE_OUTPUTS ? p->outputs : SAMPLE_OUTPUTS;
+    for (int64_t k = 0; k < outputs; k++) {
+      const float *of = w + k * p->outputs / outputs * p->channels * taps;
+      for (int64_t c = 0; c < p->channels; c++) {
+        if (p->on_the_fly) {
+          transform_on_the_fly(p, of + c * taps, u + c * products);
+        } else {
+          transform_weights(&t, 1, of + c * taps, taps, 1, u + c * products);
+        }
+      }
+      sample(p, x, v, of, u, &largest, &error);
+    }
+  }
+  return largest > 0 ? error / largest : error;
+}

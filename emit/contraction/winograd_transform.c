@@ -1,0 +1,358 @@
+/* winograd_transform.c - Winograd's transforms: of numbers along one dimension, of tiles of the input, of weights, and
+ * of sums of products back to results. */
+#include <math.h>
+
+#include "emit/contraction/winograd_internal.h"
+
+enum { MOST = EMIT_WINOGRAD_MOST };
+
+/* Vectors between the transforms of columns and of rows, [row][column]: in registers, or in the room on the stack. */
+typedef struct square {
+  LLVMValueRef v[MOST][MOST];
+} square;
+
+/* --- transforms along one dimension --- */
+
+static LLVMValueRef times_plus(const winograd *g, double c, LLVMValueRef x, LLVMValueRef y) {
+  LLVMBuilderRef b = g->ir->builder;
+  return c == 1    ? LLVMBuildFAdd(b, y, x, "")
+         : c == -1 ? LLVMBuildFSub(b, y, x, "")
+                   : emit_fma(g->ir, emit_f(x, c), x, y);
+}
+
+/* The polynomial with x[0], x[2], x[4], ... for its powers; the highest one has coefficient 1. */
+static LLVMValueRef apply(const winograd *g, int degree, const double *coefficients, const LLVMValueRef *x) {
+  LLVMValueRef sum = x[2 * degree];
+  for (int j = degree - 1; j >= 0; j--) {
+    sum = times_plus(g, coefficients[j], x[2 * j], sum);
+  }
+  return sum;
+}
+
+/* B' x in place: the polynomial without a point stands for that point, once for it and once for its negative. */
+static void forward(const winograd *g, int64_t size, LLVMValueRef *x) {
+  double points[EMIT_WINOGRAD_PAIRS], c[EMIT_WINOGRAD_PAIRS + 1];
+  LLVMValueRef out[MOST];
+  if (size == 1) {
+    return;
+  }
+  int pairs = emit_winograd_points(size, points), degree = emit_winograd_polynomial(size, -1, c);
+  out[0] = apply(g, degree, c, x);
+  out[size - 1] = apply(g, degree, c, x + 1);
+  for (int k = 0; k < pairs; k++) {
+    degree = emit_winograd_polynomial(size, k, c);
+    LLVMValueRef odd = apply(g, degree, c, x + 1), even = apply(g, degree, c, x + 2);
+    out[1 + 2 * k] = times_plus(g, points[k], odd, even);
+    out[2 + 2 * k] = times_plus(g, -points[k], odd, even);
+  }
+  for (int64_t k = 0; k < size; k++) {
+    x[k] = out[k];
+  }
+}
+
+/* A' x in place, into the first m: the values of a polynomial's coefficients at the points. */
+static void backward(const winograd *g, int64_t size, int64_t m, LLVMValueRef *x) {
+  LLVMBuilderRef b = g->ir->builder;
+  double points[EMIT_WINOGRAD_PAIRS];
+  LLVMValueRef sum[EMIT_WINOGRAD_PAIRS], difference[EMIT_WINOGRAD_PAIRS], out[MOST];
+  if (size == 1) {
+    return;
+  }
+  int pairs = emit_winograd_points(size, points);
+  for (int k = 0; k < pairs; k++) {
+    sum[k] = LLVMBuildFAdd(b, x[1 + 2 * k], x[2 + 2 * k], "");
+    difference[k] = LLVMBuildFSub(b, x[1 + 2 * k], x[2 + 2 * k], "");
+  }
+  for (int64_t i = 0; i < m; i++) {
+    out[i] = i == 0 ? x[0] : i == m - 1 ? x[size - 1] : NULL;
+    for (int k = 0; k < pairs; k++) {
+      LLVMValueRef v = i % 2 ? difference[k] : sum[k];
+      double power = pow(points[k], (double)i);
+      out[i] = out[i] ? times_plus(g, power, v, out[i]) : LLVMBuildFMul(b, v, emit_f(v, power), "");
+    }
+  }
+  for (int64_t i = 0; i < m; i++) {
+    x[i] = out[i];
+  }
+}
+
+/* G x in place, r numbers to `size`. */
+static void spread(const winograd *g, int64_t size, int64_t r, LLVMValueRef *x) {
+  double c[MOST][MOST];
+  LLVMValueRef out[MOST];
+  if (r == 1) {
+    return;
+  }
+  emit_winograd_weight_matrix(size, r, c);
+  out[0] = LLVMBuildFMul(g->ir->builder, x[0], emit_f(x[0], c[0][0]), "");
+  out[size - 1] = x[r - 1];
+  for (int64_t k = 1; k + 1 < size; k += 2) {
+    LLVMValueRef even = LLVMBuildFMul(g->ir->builder, x[0], emit_f(x[0], c[k][0]), "");
+    for (int64_t j = 2; j < r; j += 2) {
+      even = emit_fma(g->ir, emit_f(x[0], c[k][j]), x[j], even);
+    }
+    out[k] = out[k + 1] = even;
+    for (int64_t j = 1; j < r; j += 2) {
+      out[k] = emit_fma(g->ir, emit_f(x[0], c[k][j]), x[j], out[k]);
+      out[k + 1] = emit_fma(g->ir, emit_f(x[0], -c[k][j]), x[j], out[k + 1]);
+    }
+  }
+  for (int64_t k = 0; k < size; k++) {
+    x[k] = out[k];
+  }
+}
+
+/* n vectors whose places are `step` elements apart. */
+static void load_line(const winograd *g, LLVMValueRef from, int64_t n, int64_t step, int lanes, LLVMValueRef *line) {
+  for (int64_t k = 0; k < n; k++) {
+    line[k] = load(g, address(g, from, number(g, k * step)), lanes);
+  }
+}
+
+static void store_line(const winograd *g, const LLVMValueRef *line, int64_t n, LLVMValueRef to, int64_t step) {
+  for (int64_t k = 0; k < n; k++) {
+    store(g, line[k], address(g, to, number(g, k * step)));
+  }
+}
+
+/* Column `at` of the square gets n numbers. */
+static void put_column(const winograd *g, square *s, LLVMValueRef at, const LLVMValueRef *line, int64_t n) {
+  const int64_t lanes = g->p->lanes, columns = emit_winograd_size(g->p, 1);
+  if (!g->unrolled) {
+    store_line(g, line, n, address(g, g->room, scaled(g, at, lanes)), columns * lanes);
+    return;
+  }
+  for (int64_t k = 0; k < n; k++) {
+    s->v[k][LLVMConstIntGetSExtValue(at)] = line[k];
+  }
+}
+
+static void get_row(const winograd *g, const square *s, LLVMValueRef at, int lanes, LLVMValueRef *line) {
+  const int64_t step = g->p->lanes, columns = emit_winograd_size(g->p, 1);
+  if (!g->unrolled) {
+    load_line(g, address(g, g->room, scaled(g, at, columns * step)), columns, step, lanes, line);
+    return;
+  }
+  for (int64_t k = 0; k < columns; k++) {
+    line[k] = s->v[LLVMConstIntGetSExtValue(at)][k];
+  }
+}
+
+typedef void line_fn(const winograd *g, const void *data, LLVMValueRef at, square *s);
+
+static void each_line(const winograd *g, int64_t n, line_fn *write, const void *data, square *s) {
+  emit_loop l;
+  for (int64_t k = 0; g->unrolled && k < n; k++) {
+    write(g, data, number(g, k), s);
+  }
+  if (!g->unrolled) {
+    emit_loop_begin(g->ir, &l, number(g, 0), number(g, n), 1, true, 0, NULL);
+    write(g, data, l.iv, s);
+    emit_loop_end(g->ir, &l, NULL);
+  }
+}
+
+/* --- weights --- */
+
+void winograd_spread(const winograd *g, LLVMValueRef from, LLVMValueRef to, int64_t plane) {
+  const emit_winograd *p = g->p;
+  const int64_t rows = emit_winograd_size(p, 0), columns = emit_winograd_size(p, 1), panel = emit_winograd_panel(p);
+  LLVMValueRef half[MOST][MOST], line[MOST];
+  for (int64_t j = 0; j < p->r[1]; j++) {
+    load_line(g, address(g, from, number(g, j * panel)), p->r[0], p->r[1] * panel, (int)p->lanes, line);
+    spread(g, rows, p->r[0], line);
+    for (int64_t i = 0; i < rows; i++) {
+      half[i][j] = line[i];
+    }
+  }
+  for (int64_t i = 0; i < rows; i++) {
+    spread(g, columns, p->r[1], half[i]);
+    store_line(g, half[i], columns, address(g, to, number(g, i * columns * plane)), plane);
+  }
+}
+
+/* --- places --- */
+
+typedef struct place {
+  LLVMValueRef image, at[2]; /* the first place of a tile in the result */
+} place;
+
+static place place_of(const winograd *g, LLVMValueRef tile) {
+  const emit_winograd *p = g->p;
+  LLVMValueRef line = quotient(g, tile, p->tiles[1]);
+  return (place){.image = quotient(g, line, p->tiles[0]),
+                 .at = {scaled(g, remainder_of(g, line, p->tiles[0]), p->m[0]),
+                        scaled(g, remainder_of(g, tile, p->tiles[1]), p->m[1])}};
+}
+
+/* --- transform --- */
+
+typedef struct patch {
+  place from;              /* in the input; may lie outside */
+  LLVMValueRef start;      /* its element */
+  LLVMValueRef rows[MOST]; /* i1: the row lies inside */
+} patch;
+
+/* Can dimension d of a patch leave the input? */
+static bool is_padded(const winograd *g, int d) {
+  const emit_winograd *p = g->p;
+  return p->low[d] > 0 || (p->tiles[d] - 1) * p->m[d] - p->low[d] + emit_winograd_size(p, d) > p->in[d];
+}
+
+/* i1: place number `at` of the patch lies in the input; NULL where it always does. */
+static LLVMValueRef is_inside(const winograd *g, const patch *s, int d, LLVMValueRef at) {
+  return is_padded(g, d) ? emit_icmp(g->ir, LLVMIntULT, add(g, s->from.at[d], at), number(g, g->p->in[d])) : NULL;
+}
+
+static LLVMValueRef both(const winograd *g, LLVMValueRef x, LLVMValueRef y) {
+  return !x ? y : !y ? x : LLVMBuildAnd(g->ir->builder, x, y, "");
+}
+
+typedef struct transforming {
+  const patch *from;
+  LLVMValueRef channel, to; /* where the vector lies along the channels, the tile's row of V */
+} transforming;
+
+static void transform_column(const winograd *g, const void *data, LLVMValueRef at, square *s) {
+  const transforming *t = data;
+  const emit_winograd *p = g->p;
+  const int64_t rows = emit_winograd_size(p, 0);
+  LLVMValueRef line[MOST];
+  LLVMValueRef column = address(g, g->x, add(g, add(g, t->from->start, t->channel), scaled(g, at, p->channels)));
+  LLVMValueRef inside = is_inside(g, t->from, 1, at);
+  for (int64_t i = 0; i < rows; i++) {
+    LLVMValueRef from = address(g, column, number(g, i * p->in[1] * p->channels));
+    LLVMValueRef there = both(g, t->from->rows[i], inside);
+    line[i] = load(g, there ? emit_select(g->ir, there, from, g->zeros) : from, g->lanes[0]);
+  }
+  forward(g, rows, line);
+  put_column(g, s, at, line, rows);
+}
+
+static void transform_row(const winograd *g, const void *data, LLVMValueRef at, square *s) {
+  const transforming *t = data;
+  const int64_t columns = emit_winograd_size(g->p, 1), plane = g->p->v_plane;
+  LLVMValueRef line[MOST];
+  get_row(g, s, at, g->lanes[0], line);
+  forward(g, columns, line);
+  store_line(g, line, columns, address(g, t->to, add(g, t->channel, scaled(g, at, columns * plane))), plane);
+}
+
+/* Vectors of `lanes` over [0, n): the last one is moved back to end with the last element. */
+static LLVMValueRef begin_vectors(const winograd *g, emit_loop *l, LLVMValueRef from, LLVMValueRef to, int64_t n,
+                                  int lanes, bool runs) {
+  emit_loop_begin(g->ir, l, from, to, lanes, runs, 0, NULL);
+  return n % lanes ? lesser(g, l->iv, number(g, n - lanes)) : l->iv;
+}
+
+static void transform_tile(const winograd *g, const patch *s, LLVMValueRef to) {
+  emit_loop l;
+  LLVMValueRef c = begin_vectors(g, &l, number(g, 0), number(g, g->p->channels), g->p->channels, g->lanes[0], true);
+  transforming t = {s, c, to};
+  square numbers;
+  each_line(g, emit_winograd_size(g->p, 1), transform_column, &t, &numbers);
+  each_line(g, emit_winograd_size(g->p, 0), transform_row, &t, &numbers);
+  emit_loop_end(g->ir, &l, NULL);
+}
+
+void winograd_transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v) {
+  const emit_winograd *p = g->p;
+  emit_loop l;
+  emit_loop_begin(g->ir, &l, number(g, 0), n, 1, false, 0, NULL);
+  patch s = {.from = place_of(g, add(g, first, l.iv))};
+  for (int d = 0; d < 2; d++) {
+    s.from.at[d] = plus(g, s.from.at[d], -p->low[d]);
+  }
+  for (int64_t k = 0; k < emit_winograd_size(p, 0); k++) {
+    s.rows[k] = is_inside(g, &s, 0, number(g, k));
+  }
+  LLVMValueRef line = add(g, scaled(g, s.from.image, p->in[0]), s.from.at[0]);
+  s.start = emit_opaque(g->ir, scaled(g, add(g, scaled(g, line, p->in[1]), s.from.at[1]), p->channels));
+  LLVMValueRef to = emit_opaque(g->ir, address(g, v, scaled(g, l.iv, p->v_row)));
+  transform_tile(g, &s, to);
+  emit_loop_end(g->ir, &l, NULL);
+}
+
+/* --- finish --- */
+
+/* The epilogue of the vector at row i and column j of the tile, column j of the line. */
+static void finish_vector(const winograd *g, const place *at, LLVMValueRef i, LLVMValueRef j, LLVMValueRef k,
+                          LLVMValueRef line) {
+  emit_element *e = &g->w->e;
+  const shape *s = hlo_shape(g->convolution);
+  uint32_t mark = emit_table_mark(e->x.table);
+  int before = e->x.lanes;
+  e->x.lanes = g->lanes[1];
+  emit_index *index = emit_index_new(&e->x, s->rank, s->dims);
+  emit_axis_at(index, 0, emit_pos_at(at->image, 1));
+  if (g->p->spatial == 2) {
+    emit_axis_at(index, 1, emit_pos_at(add(g, at->at[0], i), 1));
+  }
+  emit_axis_at(index, s->rank - 2, emit_pos_at(add(g, at->at[1], j), 1));
+  emit_axis_at(index, s->rank - 1, emit_pos_lanes(k, g->lanes[1] > 1, 1));
+  LLVMValueRef value = load(g, address(g, line, scaled(g, j, g->p->lanes)), g->lanes[1]);
+  emit_element_set(e, g->convolution, index, (emit_pair){value, NULL});
+  emit_store_roots(g->w, index);
+  e->x.lanes = before;
+  emit_table_release(e->x.table, mark);
+}
+
+/* How much of a tile lies in the result. */
+static LLVMValueRef extent_of(const winograd *g, const place *at, int d) {
+  const emit_winograd *p = g->p;
+  LLVMValueRef left = LLVMBuildNSWSub(g->ir->builder, number(g, p->out[d]), at->at[d], "");
+  return p->out[d] % p->m[d] ? lesser(g, left, number(g, p->m[d])) : number(g, p->m[d]);
+}
+
+/* data: the tile's vector in M. */
+static void finish_column(const winograd *g, const void *data, LLVMValueRef at, square *s) {
+  const emit_winograd *p = g->p;
+  const int64_t rows = emit_winograd_size(p, 0), columns = emit_winograd_size(p, 1);
+  LLVMValueRef line[MOST], m = *(const LLVMValueRef *)data;
+  load_line(g, address(g, m, scaled(g, at, p->m_plane)), rows, columns * p->m_plane, g->lanes[1], line);
+  backward(g, rows, p->m[0], line);
+  put_column(g, s, at, line, p->m[0]);
+}
+
+static void finish_row(const winograd *g, LLVMValueRef at, square *s, LLVMValueRef to) {
+  const emit_winograd *p = g->p;
+  LLVMValueRef line[MOST];
+  get_row(g, s, at, g->lanes[1], line);
+  backward(g, emit_winograd_size(p, 1), p->m[1], line);
+  store_line(g, line, p->m[1], to, p->lanes);
+}
+
+/* A vector of outputs of one tile, [m, m + lanes) of M: those of its places that lie in the result. */
+static void finish_tile(const winograd *g, const place *at, LLVMValueRef m, LLVMValueRef k) {
+  const emit_winograd *p = g->p;
+  const int64_t row = p->m[1] * p->lanes;
+  square s;
+  emit_loop l, c;
+  each_line(g, emit_winograd_size(p, 1), finish_column, &m, &s);
+  for (int64_t i = 0; g->unrolled && i < p->m[0]; i++) {
+    finish_row(g, number(g, i), &s, address(g, g->line, number(g, i * row)));
+  }
+  emit_loop_begin(g->ir, &l, number(g, 0), extent_of(g, at, 0), 1, true, 0, NULL);
+  LLVMValueRef line = g->unrolled ? address(g, g->line, scaled(g, l.iv, row)) : g->line;
+  if (!g->unrolled) {
+    finish_row(g, l.iv, &s, line);
+  }
+  emit_loop_begin(g->ir, &c, number(g, 0), extent_of(g, at, 1), 1, true, 0, NULL);
+  finish_vector(g, at, l.iv, c.iv, k, line);
+  emit_loop_end(g->ir, &c, NULL);
+  emit_loop_end(g->ir, &l, NULL);
+}
+
+void winograd_finish(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to,
+                     LLVMValueRef m) {
+  const emit_winograd *p = g->p;
+  emit_loop tiles, vectors;
+  emit_loop_begin(g->ir, &tiles, number(g, 0), n, 1, false, 0, NULL);
+  place at = place_of(g, add(g, first, tiles.iv));
+  LLVMValueRef row = address(g, m, scaled(g, tiles.iv, p->m_row));
+  LLVMValueRef k = begin_vectors(g, &vectors, from, to, p->outputs, g->lanes[1], true);
+  LLVMValueRef column = LLVMBuildNSWSub(g->ir->builder, k, from, "");
+  finish_tile(g, &at, emit_opaque(g->ir, address(g, row, column)), k);
+  emit_loop_end(g->ir, &vectors, NULL);
+  emit_loop_end(g->ir, &tiles, NULL);
+}

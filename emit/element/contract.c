@@ -1,0 +1,225 @@
+/* contract.c - dot and convolution, of any type and shape: what runs where no library does.  Vectors along
+ * the result's innermost dimension, or along the contracted one where that is innermost in both operands. */
+#include "emit/element/elementwise.h"
+#include "emit/element/reduction_loop.h"
+#include "emit/element/loop_plan.h"
+
+static const shape *operand(const hlo_instr *i, uint32_t k) { return hlo_shape(i->operands[k]); }
+
+typedef struct contraction {
+  const hlo_instr *i;
+  const emit_index *at;
+  int n; /* contracted dims, before neighbours were merged */
+  int64_t dims[SHAPE_MAX_RANK];
+  bool inside; /* convolution: the whole window is known to lie in the operand */
+} contraction;
+
+/* An element of operand k as it is multiplied: in the type of the sum, small floats in f32. */
+static emit_pair factor(const emit_element *e, const hlo_instr *i, uint32_t k, emit_pair v) {
+  dtype from = hlo_type(i->operands[k]), to = (dtype)i->shapes[0].type;
+  return from == to ? emit_widen_pair(e, from, v) : emit_convert(e->w, from, to, v, false, DTYPE_ROUND_NEAREST);
+}
+
+static void multiply_add(const emit_reduction_loop *f, const hlo_instr *i, emit_pair x, emit_pair y, LLVMValueRef *acc) {
+  const emit_element *e = f->e;
+  emit_pair s = {acc[0], f->n == 2 ? acc[1] : NULL};
+  s = emit_multiply_add(e->w, emit_compute_type((dtype)i->shapes[0].type), factor(e, i, 0, x), factor(e, i, 1, y), s);
+  acc[0] = s.v;
+  if (f->n == 2) {
+    acc[1] = s.im;
+  }
+}
+
+static void add_up(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMValueRef *other) {
+  const contraction *g = f->data;
+  emit_pair x = {acc[0], f->n == 2 ? acc[1] : NULL}, y = {other[0], f->n == 2 ? other[1] : NULL};
+  x = emit_reduce_combine(f->e->w, HLO_REDUCE_ADD, (dtype)g->i->shapes[0].type, x, y);
+  acc[0] = x.v;
+  if (f->n == 2) {
+    acc[1] = x.im;
+  }
+}
+
+/* clear: NULL, or what is known to hold where `inside` does. */
+static emit_pair fold_products(emit_reduction_loop *f, dtype t, LLVMValueRef inside, const contraction *clear) {
+  emit_pair zero = emit_reduce_identity(f->e->w, HLO_REDUCE_ADD, t);
+  LLVMValueRef out[2];
+  f->combine = add_up;
+  f->n = zero.im ? 2 : 1;
+  f->init[0] = zero.v;
+  f->init[1] = zero.im;
+  if (inside) {
+    emit_reduction_loop fast = *f;
+    fast.data = clear;
+    f->compact = true;
+    emit_reduction_loop_either(inside, &fast, f, out);
+  } else {
+    emit_reduction_loop_run(f, out);
+  }
+  return (emit_pair){emit_narrow(f->e->w, t, out[0]), zero.im ? out[1] : NULL};
+}
+
+/* --- dot --- */
+
+static int find(const hlo_instr *i, hlo_attr_id list, int d) {
+  for (uint32_t k = 0; k < hlo_n_ints(i, list); k++) {
+    if (hlo_ints(i, list)[k] == d) {
+      return (int)k;
+    }
+  }
+  return -1;
+}
+
+/* The index of one side: batch dims and free dims from the result, contracted ones from r.  `free_dim`: the
+ * result's first dim of this side's free ones. */
+static emit_index *side_index(emit_element *e, const contraction *g, uint32_t side, const emit_index *r,
+                              int free_dim) {
+  hlo_attr_id batch = side ? HLO_ATTR_RHS_BATCH : HLO_ATTR_LHS_BATCH;
+  hlo_attr_id contract = side ? HLO_ATTR_RHS_CONTRACT : HLO_ATTR_LHS_CONTRACT;
+  emit_index *x = emit_operand_index(e, g->i, side);
+  for (int k = 0; k < x->rank; k++) {
+    int b = find(g->i, batch, k), c = find(g->i, contract, k);
+    if (b >= 0) {
+      emit_axis_from(x, k, g->at, b);
+    } else if (c >= 0) {
+      emit_axis_from(x, k, r, c);
+    } else {
+      emit_axis_from(x, k, g->at, free_dim++);
+    }
+  }
+  return x;
+}
+
+static void dot_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
+  const contraction *g = f->data;
+  emit_element *e = f->e;
+  const emit_index *apart = emit_index_reshape(&e->x, r, g->n, g->dims);
+  int n_batch = (int)hlo_n_ints(g->i, HLO_ATTR_LHS_BATCH);
+  int n_free = operand(g->i, 0)->rank - n_batch - g->n;
+  emit_pair x = emit_value(e, g->i->operands[0], side_index(e, g, 0, apart, n_batch));
+  emit_pair y = emit_value(e, g->i->operands[1], side_index(e, g, 1, apart, n_batch + n_free));
+  multiply_add(f, g->i, x, y, acc);
+}
+
+/* Contracted dims that are neighbours on both sides are one, where nothing below needs them apart. */
+static void merge_contracted(emit_reduction_loop *f, const contraction *g) {
+  const shape *x = operand(g->i, 0), *y = operand(g->i, 1);
+  const int64_t *p = hlo_ints(g->i, HLO_ATTR_LHS_CONTRACT), *q = hlo_ints(g->i, HLO_ATTR_RHS_CONTRACT);
+  emit_dim_boundaries x_cuts = {0}, y_cuts = {0};
+  emit_dim_boundaries_of(f->e, g->i->operands[0], &x_cuts);
+  emit_dim_boundaries_of(f->e, g->i->operands[1], &y_cuts);
+  for (int k = 0; k < g->n; k++) {
+    bool join = k > 0 && p[k] == p[k - 1] + 1 && q[k] == q[k - 1] + 1 &&
+                !emit_is_dim_boundary(&x_cuts, shape_product(x, (int)p[k], x->rank)) &&
+                !emit_is_dim_boundary(&y_cuts, shape_product(y, (int)q[k], y->rank));
+    if (join) {
+      f->dims[f->rank - 1] *= g->dims[k];
+    } else {
+      f->dims[f->rank++] = g->dims[k];
+    }
+  }
+}
+
+emit_pair emit_dot(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  contraction g = {.i = i, .at = at, .n = (int)hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT)};
+  for (int k = 0; k < g.n; k++) {
+    g.dims[k] = operand(i, 0)->dims[hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[k]];
+  }
+  emit_reduction_loop f = {.e = e, .data = &g, .step = dot_step, .rows = emit_reduces_rows(i)};
+  merge_contracted(&f, &g);
+  return fold_products(&f, (dtype)i->shapes[0].type, NULL, NULL);
+}
+
+/* --- convolution: r is [input channel of the group, kernel extents...] --- */
+
+/* Can spatial dim k leave the operand? */
+static bool is_padded(const contraction *g, int spatial, int k) {
+  const hlo_instr *i = g->i;
+  int64_t low = hlo_ints(i, HLO_ATTR_LOW)[k],
+          last = (g->at->dims[spatial + k] - 1) * hlo_ints(i, HLO_ATTR_STRIDES)[k];
+  int64_t span = (operand(i, 1)->dims[2 + k] - 1) * hlo_ints(i, HLO_ATTR_RHS_DILATION)[k];
+  return low > 0 || last + span - low >= operand(i, 0)->dims[spatial + k];
+}
+
+/* i1: the windows of all lanes are clear of the padding; NULL: there is none, or it cannot be told. */
+static LLVMValueRef clear_of_padding(emit_element *e, const contraction *g) {
+  const hlo_instr *i = g->i;
+  LLVMValueRef inside = NULL;
+  int spatial = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST ? 2 : 1;
+  for (int k = 0; k < g->at->rank - 2; k++) {
+    if (e->slow || hlo_ints(i, HLO_ATTR_LHS_DILATION)[k] > 1) {
+      return NULL;
+    }
+    if (is_padded(g, spatial, k)) {
+      int64_t span = (operand(i, 1)->dims[2 + k] - 1) * hlo_ints(i, HLO_ATTR_RHS_DILATION)[k];
+      emit_pos p =
+          emit_pos_scale(&e->x, emit_index_dim(&e->x, g->at, spatial + k), hlo_ints(i, HLO_ATTR_STRIDES)[k]);
+      p = emit_pos_add_const(&e->x, p, -hlo_ints(i, HLO_ATTR_LOW)[k]);
+      if (!emit_reduction_loop_inside(e, p, span, operand(i, 0)->dims[spatial + k], &inside)) {
+        return NULL;
+      }
+    }
+  }
+  return inside;
+}
+
+static void conv_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
+  const contraction *g = f->data;
+  const hlo_instr *i = g->i;
+  emit_element *e = f->e;
+  dtype t = hlo_type(i->operands[0]);
+  bool first = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST;
+  emit_index *x = emit_operand_index(e, i, 0), *kernel = emit_operand_index(e, i, 1);
+  int channel = first ? 1 : x->rank - 1, spatial = first ? 2 : 1;
+  int64_t groups = hlo_int(i, HLO_ATTR_GROUPS), outputs = kernel->dims[0];
+  LLVMValueRef mask = NULL;
+  uint32_t checked = 0;
+  emit_axis_from(kernel, 0, g->at, channel);
+  emit_axis_from(x, 0, g->at, 0);
+  emit_axis_from(kernel, 1, r, 0);
+  emit_axis_from(x, channel, r, 0);
+  if (groups > 1) {
+    emit_pos group = emit_pos_div(&e->x, emit_index_dim(&e->x, g->at, channel), outputs / groups);
+    emit_axis_at(
+        x, channel,
+        emit_pos_add(&e->x, emit_pos_scale(&e->x, group, kernel->dims[1]), emit_index_dim(&e->x, r, 0)));
+  }
+  for (int k = 0; k < x->rank - 2; k++) {
+    emit_axis_from(kernel, 2 + k, r, 1 + k);
+    int64_t stride = hlo_ints(i, HLO_ATTR_STRIDES)[k], low = hlo_ints(i, HLO_ATTR_LOW)[k];
+    int64_t gap = hlo_ints(i, HLO_ATTR_LHS_DILATION)[k], hole = hlo_ints(i, HLO_ATTR_RHS_DILATION)[k];
+    emit_pos p = emit_pos_scale(&e->x, emit_index_dim(&e->x, g->at, spatial + k), stride);
+    p = emit_pos_add(&e->x, p, emit_pos_scale(&e->x, emit_index_dim(&e->x, r, 1 + k), hole));
+    p = emit_pos_add_const(&e->x, p, -low);
+    if (gap > 1) {
+      p = emit_without_gaps(e, p, x->dims[spatial + k], gap, &mask);
+    } else if (!g->inside && is_padded(g, spatial, k)) {
+      checked |= (uint32_t)1 << (spatial + k);
+    }
+    emit_axis_at(x, spatial + k, p);
+  }
+  LLVMTypeRef type = emit_register_type(e->w, t);
+  emit_pair zero = {LLVMConstNull(type), dtype_is_complex(t) ? LLVMConstNull(type) : NULL};
+  emit_pair v = checked || mask ? emit_guarded(e, i->operands[0], x, checked, mask, emit_splat_pair(e, zero))
+                                : emit_value(e, i->operands[0], x);
+  multiply_add(f, i, v, emit_value(e, i->operands[1], kernel), acc);
+}
+
+emit_pair emit_convolution(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  const shape *kernel = operand(i, 1);
+  contraction g = {.i = i, .at = at};
+  emit_reduction_loop f = {.e = e, .data = &g, .step = conv_step, .rank = kernel->rank - 1};
+  for (int k = 1; k < kernel->rank; k++) {
+    f.dims[k - 1] = kernel->dims[k];
+  }
+  bool empty = false;
+  for (int k = 0; k < operand(i, 0)->rank; k++) {
+    empty = empty || operand(i, 0)->dims[k] == 0;
+  }
+  if (empty) {
+    f.dims[0] = 0;
+  }
+  contraction clear = g;
+  clear.inside = true;
+  return fold_products(&f, (dtype)i->shapes[0].type, empty ? NULL : clear_of_padding(e, &g), &clear);
+}

@@ -1,0 +1,595 @@
+/* element.c - see element.h: the walk, and memory. */
+#include "emit/element/element.h"
+
+#include <assert.h>
+
+#include "emit/element/elementwise.h"
+#include "emit/llvm/math.h"
+#include "hlo/analysis/queries.h"
+
+static emit_op_fn *const emitters[HLO_OP_COUNT] = {
+    [HLO_COPY] = emit_copy,
+    [HLO_IOTA] = emit_iota,
+    [HLO_BROADCAST] = emit_broadcast,
+    [HLO_RESHAPE] = emit_reshape,
+    [HLO_TRANSPOSE] = emit_transpose,
+    [HLO_REVERSE] = emit_reverse,
+    [HLO_SLICE] = emit_slice,
+    [HLO_PAD] = emit_pad,
+    [HLO_CONCAT] = emit_concatenate,
+    [HLO_DYNAMIC_SLICE] = emit_dynamic_slice,
+    [HLO_GATHER] = emit_gather,
+    [HLO_DYNAMIC_UPDATE_SLICE] = emit_dynamic_update_slice,
+    [HLO_RNG] = emit_rng,
+    [HLO_REDUCE] = emit_reduce,
+    [HLO_ARG_REDUCE] = emit_arg_reduce,
+    [HLO_REDUCE_WINDOW] = emit_reduce_window,
+    [HLO_ARG_REDUCE_WINDOW] = emit_arg_reduce_window,
+    [HLO_DOT] = emit_dot,
+    [HLO_CONVOLUTION] = emit_convolution,
+};
+
+emit_op_fn *emit_op_emitter(hlo_op op) { return emitters[op]; }
+
+emit_pair emit_splat_pair(const emit_element *e, emit_pair v) {
+  if (e->x.lanes == 1) {
+    return v;
+  }
+  return (emit_pair){emit_splat(e->w, v.v, e->x.lanes), v.im ? emit_splat(e->w, v.im, e->x.lanes) : NULL};
+}
+
+emit_pair emit_select_pair(const emit_element *e, LLVMValueRef c, emit_pair x, emit_pair y) {
+  return (emit_pair){emit_select(e->w, c, x.v, y.v), x.im ? emit_select(e->w, c, x.im, y.im) : NULL};
+}
+
+/* --- memory --- */
+
+static void annotate(const emit_element *e, LLVMValueRef access, bool shared, bool store, bool constant) {
+  unsigned scope = LLVMGetMDKindIDInContext(e->w->context, "alias.scope", 11);
+  unsigned noalias = LLVMGetMDKindIDInContext(e->w->context, "noalias", 7);
+  if (!store && (constant || !shared)) {
+    LLVMSetMetadata(access, LLVMGetMDKindIDInContext(e->w->context, "invariant.load", 14), e->invariant);
+  }
+  if (!shared && !constant) {
+    LLVMSetMetadata(access, scope, store ? e->scope_results : e->scope_inputs);
+    LLVMSetMetadata(access, noalias, store ? e->scope_inputs : e->scope_results);
+  } else if (store) { /* shares its buffer with one input, whose loads carry no scope */
+    LLVMSetMetadata(access, noalias, e->scope_inputs);
+  }
+}
+
+typedef struct access {
+  emit_element *e;
+  LLVMValueRef base;
+  LLVMTypeRef type; /* of an element */
+  unsigned align;
+  bool shared, constant;
+  const emit_pos
+      *along; /* masked: place along the innermost dimension, which has n elements; NULL: all are there */
+  int64_t n;
+} access;
+
+/* A masked vector may begin before its array. */
+static LLVMValueRef address(const access *a, LLVMValueRef at, bool inside) {
+  LLVMBuilderRef b = a->e->w->builder;
+  return inside ? LLVMBuildInBoundsGEP2(b, a->type, a->base, &at, 1, "")
+                : LLVMBuildGEP2(b, a->type, a->base, &at, 1, "");
+}
+
+static LLVMValueRef load_of(const access *a, LLVMTypeRef type, LLVMValueRef at) {
+  LLVMValueRef v = LLVMBuildLoad2(a->e->w->builder, type, address(a, at, true), "");
+  LLVMSetAlignment(v, a->align);
+  annotate(a->e, v, a->shared, false, a->constant);
+  return v;
+}
+
+/* A vector of elements side by side from `at` on, `skip` behind lane 0; of a masked access, those that exist.
+ */
+static LLVMValueRef load_vector(const access *a, LLVMValueRef at, int64_t skip) {
+  const emit_ir *w = a->e->w;
+  LLVMTypeRef type = LLVMVectorType(a->type, (unsigned)a->e->x.lanes);
+  if (!a->along) {
+    return load_of(a, type, at);
+  }
+  emit_pos place = emit_pos_add_const(&a->e->x, emit_pos_lanes(a->along->base, 1, 1), skip);
+  LLVMValueRef lanes = emit_pos_vector(&a->e->x, place),
+               mask = emit_icmp(w, LLVMIntULT, lanes, emit_i(lanes, a->n));
+  LLVMTypeRef types[] = {type, w->ptr};
+  LLVMValueRef f =
+      LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID("llvm.masked.load", 16), types, 2);
+  LLVMValueRef args[] = {address(a, at, false), LLVMConstInt(w->i32, a->align, false), mask,
+                         LLVMConstNull(type)};
+  LLVMValueRef v = LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, 4, "");
+  annotate(a->e, v, a->shared, false, false);
+  return v;
+}
+
+static LLVMValueRef plus(const access *a, LLVMValueRef at, int64_t n) {
+  return n ? LLVMBuildNSWAdd(a->e->w->builder, at, emit_i64(a->e->w, n), "") : at;
+}
+
+/* Every step-th element: `step` vectors side by side, the last one moved back so that it ends with the last
+ * element. */
+static LLVMValueRef load_strided(const access *a, LLVMValueRef at, int step) {
+  int lanes = a->e->x.lanes, mask[256];
+  LLVMValueRef r = NULL;
+  for (int j = 0; j < step; j++) {
+    int start = j < step - 1 ? j * lanes : (lanes - 1) * (step - 1);
+    LLVMValueRef part = load_vector(a, plus(a, at, start), start);
+    for (int k = 0; k < lanes; k++) {
+      int owner = k * step / lanes < step ? k * step / lanes : step - 1;
+      mask[k] = owner == j ? (r ? lanes : 0) + k * step - start : k;
+    }
+    r = emit_shuffle(a->e->w, r ? r : part, r ? part : NULL, mask, lanes);
+  }
+  return r;
+}
+
+static LLVMValueRef load_lanes(const access *a, emit_pos at) {
+  const emit_ir *w = a->e->w;
+  LLVMValueRef r = LLVMGetPoison(LLVMVectorType(a->type, (unsigned)a->e->x.lanes));
+  for (int k = 0; k < a->e->x.lanes; k++) {
+    LLVMValueRef index = at.step == EMIT_SCATTERED
+                             ? LLVMBuildSExt(w->builder, emit_lane(w, at.base, k), w->i64, "")
+                             : plus(a, at.base, k * at.step);
+    r = emit_set_lane(w, r, load_of(a, a->type, index), k);
+  }
+  return r;
+}
+
+static LLVMValueRef load_part(const access *a, emit_pos at) {
+  int lanes = a->e->x.lanes;
+  if (lanes == 1) {
+    return load_of(a, a->type, at.base);
+  }
+  if (at.step == 0) {
+    return emit_splat(a->e->w, load_of(a, a->type, at.base), lanes);
+  }
+  if (at.step == 1) {
+    return load_vector(a, at.base, 0);
+  }
+  if (at.step == -1) {
+    int mask[256];
+    for (int k = 0; k < lanes; k++) {
+      mask[k] = lanes - 1 - k;
+    }
+    return emit_shuffle(a->e->w, load_vector(a, plus(a, at.base, 1 - lanes), 0), NULL, mask, lanes);
+  }
+  return at.step >= 2 && at.step <= 4 ? load_strided(a, at.base, (int)at.step) : load_lanes(a, at);
+}
+
+static access access_of(emit_element *e, LLVMValueRef base, dtype t, bool shared, bool constant) {
+  unsigned bytes = (unsigned)dtype_bytes(t);
+  return (access){
+      e, base, emit_memory_type(e->w, t), dtype_is_complex(t) ? bytes / 2 : bytes, shared, constant, NULL, 0};
+}
+
+emit_pair emit_load(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, bool shared, bool constant) {
+  access a = access_of(e, base, t, shared, constant);
+  if (dtype_is_complex(t)) {
+    emit_pos re = emit_pos_scale(&e->x, at, 2);
+    return (emit_pair){load_part(&a, re), load_part(&a, emit_pos_add_const(&e->x, re, 1))};
+  }
+  return (emit_pair){emit_from_memory(e->w, t, load_part(&a, at)), NULL};
+}
+
+bool emit_masks_loads(const emit_element *e, dtype t) {
+  int bits = e->w->target->vector_bits;
+  size_t bytes = dtype_bytes(t);
+  return !dtype_is_complex(t) && (bits >= 512 || (bits >= 256 && (bytes == 4 || bytes == 8)));
+}
+
+emit_pair emit_load_masked(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, emit_pos along,
+                           int64_t n, bool shared) {
+  access a = access_of(e, base, t, shared, false);
+  a.along = &along;
+  a.n = n;
+  return (emit_pair){emit_from_memory(e->w, t, load_part(&a, at)), NULL};
+}
+
+static void store_part(const access *a, emit_pos at, LLVMValueRef v) {
+  const emit_ir *w = a->e->w;
+  int lanes = a->e->x.lanes, n = lanes > 1 && at.step != 1 ? lanes : 1;
+  for (int k = 0; k < n; k++) {
+    LLVMValueRef index = at.base;
+    if (n > 1) {
+      index = at.step == EMIT_SCATTERED ? LLVMBuildSExt(w->builder, emit_lane(w, at.base, k), w->i64, "")
+                                        : plus(a, at.base, k * at.step);
+    }
+    LLVMValueRef store = LLVMBuildStore(w->builder, n > 1 ? emit_lane(w, v, k) : v, address(a, index, true));
+    LLVMSetAlignment(store, a->align);
+    annotate(a->e, store, a->shared, true, false);
+  }
+}
+
+void emit_store(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, emit_pair v, bool shared) {
+  access a = access_of(e, base, t, shared, false);
+  if (dtype_is_complex(t)) {
+    emit_pos re = emit_pos_scale(&e->x, at, 2);
+    store_part(&a, re, v.v);
+    store_part(&a, emit_pos_add_const(&e->x, re, 1), v.im);
+    return;
+  }
+  store_part(&a, at, emit_to_memory(e->w, t, v.v));
+}
+
+static const emit_input *find_input(const emit_element *e, hlo_value v) {
+  for (uint32_t k = 0; k < e->n_inputs; k++) {
+    if (hlo_value_equal(e->inputs[k].value, v)) {
+      return &e->inputs[k];
+    }
+  }
+  return NULL;
+}
+
+bool emit_is_input(const emit_element *e, hlo_value v) { return find_input(e, v) != NULL; }
+
+/* --- constants --- */
+
+static LLVMValueRef constant_array(emit_element *e, const literal *l) {
+  uintptr_t key[5] = {5, (uintptr_t)l, 0, 0, 0};
+  const emit_pair *found = emit_table_find(e->x.table, key);
+  if (found) {
+    return found->v;
+  }
+  dtype t = (dtype)l->shape.type;
+  bool pair = dtype_is_complex(t);
+  int64_t n = shape_elements(&l->shape);
+  LLVMValueRef *elements = ARENA_NEW_N(e->w->arena, LLVMValueRef, (size_t)n * 2);
+  int64_t m = 0;
+  for (int64_t k = 0; k < n; k++) {
+    emit_pair v = emit_number_at(e->w, t, (const char *)l->data + (size_t)k * dtype_bytes(t));
+    elements[m++] = t == DTYPE_PRED ? LLVMConstInt(e->w->i8, LLVMConstIntGetZExtValue(v.v), false) : v.v;
+    if (pair) {
+      elements[m++] = v.im;
+    }
+  }
+  LLVMTypeRef type = emit_memory_type(e->w, t);
+  LLVMValueRef g = LLVMAddGlobal(e->w->module, LLVMArrayType2(type, (uint64_t)m), "constant");
+  LLVMSetInitializer(g, LLVMConstArray2(type, elements, (uint64_t)m));
+  LLVMSetGlobalConstant(g, true);
+  LLVMSetLinkage(g, LLVMInternalLinkage);
+  LLVMSetAlignment(g, 64);
+  emit_table_put(e->x.table, key, (emit_pair){g, NULL});
+  return g;
+}
+
+static emit_pair constant(emit_element *e, const literal *l, emit_pos at) {
+  if (literal_is_splat(l)) {
+    return emit_splat_pair(e, emit_number_at(e->w, (dtype)l->shape.type, l->data));
+  }
+  return emit_load(e, constant_array(e, l), (dtype)l->shape.type, at, false, true);
+}
+
+/* --- the walk --- */
+
+static bool is_number(hlo_value v, double number) {
+  const literal *l = hlo_literal(v);
+  return l && literal_is_splat(l) && dtype_load_f64((dtype)l->shape.type, l->data) == number;
+}
+
+/* What a conversion to an integer reads: it clamps to what the type holds, which a clamp before it need not. */
+static hlo_value unclamped(const hlo_instr *i, hlo_value v) {
+  dtype to = (dtype)i->shapes[0].type;
+  const hlo_instr *x = v.def;
+  if (i->op != HLO_CONVERT || x->op != HLO_CLAMP || !dtype_is_float(hlo_type(v)) || !dtype_is_int(to) ||
+      dtype_get_info(to)->bits > 16) {
+    return v;
+  }
+  int digits = (int)dtype_get_info(to)->bits - dtype_is_signed(to);
+  double most = (double)(((int64_t)1 << digits) - 1), least = dtype_is_signed(to) ? -most - 1 : 0;
+  return is_number(x->operands[0], least) && is_number(x->operands[2], most) ? x->operands[1] : v;
+}
+
+/* The operand of a product in f32 that is a logistic for it alone, or -1: the two are written as one. */
+static int gate_of(const emit_element *e, const hlo_instr *i) {
+  if (i->op != HLO_MUL || i->shapes[0].type != DTYPE_F32 || e->rows) {
+    return -1;
+  }
+  for (int k = 1; k >= 0; k--) {
+    hlo_value v = i->operands[k];
+    if (v.def->op == HLO_LOGISTIC && hlo_used_once(v) && !find_input(e, v)) {
+      return k;
+    }
+  }
+  return -1;
+}
+
+static bool number_of(hlo_value v, double *number) {
+  literal l;
+  bool known = hlo_splat_of(v, &l);
+  *number = known ? literal_f64(&l, 0) : 0;
+  return known;
+}
+
+/* Is it clamp(0, y, high)? */
+static bool is_gate(const hlo_instr *clamp, double high) {
+  double low, most;
+  return clamp->op == HLO_CLAMP && number_of(clamp->operands[0], &low) && low == 0 &&
+         number_of(clamp->operands[2], &most) && most == high;
+}
+
+/* x * clamp(0, y, c) / c in f32, as hard-swish is spelled: multiplying by 1/c, *inverse, is a third of the work, and
+ * one ULP off at most. */
+static bool divides_gate(const hlo_instr *i, double *inverse) {
+  const hlo_instr *x = i->operands[0].def;
+  double by;
+  if (i->op != HLO_DIV || i->shapes[0].type != DTYPE_F32 || x->op != HLO_MUL || !number_of(i->operands[1], &by) ||
+      !(by >= EMIT_LEAST_DIVISOR && by <= EMIT_MOST_DIVISOR)) {
+    return false;
+  }
+  *inverse = (double)(float)(1 / by);
+  return is_gate(x->operands[0].def, by) || is_gate(x->operands[1].def, by);
+}
+
+static emit_pair elementwise(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  emit_pair args[3], r;
+  if (i->op == HLO_CONVERT && emit_quantize(e, (dtype)i->shapes[0].type, unclamped(i, i->operands[0]), at, &r)) {
+    return r;
+  }
+  double inverse;
+  int gate = gate_of(e, i);
+  if (gate >= 0) {
+    LLVMValueRef x = emit_value(e, i->operands[1 - gate], at).v;
+    return (emit_pair){emit_times_logistic(e->w, x, emit_value(e, i->operands[gate].def->operands[0], at).v), NULL};
+  }
+  assert(i->n_operands <= 3);
+  for (uint32_t k = 0; k < i->n_operands; k++) { /* scalars: clamp's bounds, select's condition */
+    bool scalar = hlo_rank(i->operands[k]) == 0 && at->rank > 0;
+    args[k] = emit_value(e, unclamped(i, i->operands[k]), scalar ? emit_index_new(&e->x, 0, NULL) : at);
+  }
+  if (divides_gate(i, &inverse)) {
+    return (emit_pair){LLVMBuildFMul(e->w->builder, args[0].v, emit_f(args[0].v, inverse), ""), NULL};
+  }
+  return emit_elementwise(e->w, i, args);
+}
+
+static emit_pair compute(emit_element *e, hlo_value v, const emit_index *i, emit_pos at) {
+  const emit_input *in = find_input(e, v);
+  const literal *l = hlo_literal(v);
+  if (l && (!in || literal_is_splat(l))) {
+    return constant(e, l, at);
+  }
+  if (in) {
+    return emit_load(e, in->base, hlo_type(v), at, in->shared, false);
+  }
+  emit_pair known;
+  if (e->rows && emit_row_value(e->rows, v, i, &known)) {
+    return known;
+  }
+  emit_op_fn *f = emitters[v.def->op];
+  return f ? f(e, v.def, i) : elementwise(e, v.def, i);
+}
+
+/* The same place without any lanes in it, for an i that is the same in all of them. */
+static const emit_index *uniform_index(emit_element *e, const emit_index *i) {
+  emit_index *u = emit_index_new(&e->x, i->rank, i->dims);
+  for (int k = 0; k < i->rank; k++) {
+    emit_pos p = emit_index_dim(&e->x, i, k);
+    assert(p.step == 0);
+    emit_axis_at(u, k, p);
+  }
+  return u;
+}
+
+typedef struct value_key {
+  uintptr_t key[5];
+} value_key;
+
+static value_key key_of(const emit_element *e, hlo_value v, emit_pos at) {
+  return (value_key){{16 + v.index, (uintptr_t)v.def, (uintptr_t)e->x.lanes, (uintptr_t)at.base, (uintptr_t)at.step}};
+}
+
+void emit_element_set(emit_element *e, hlo_value v, const emit_index *i, emit_pair value) {
+  value_key k = key_of(e, v, emit_index_linear(&e->x, i));
+  emit_table_put(e->x.table, k.key, value);
+}
+
+emit_pair emit_value(emit_element *e, hlo_value v, const emit_index *i) {
+  emit_pos at = emit_index_linear(&e->x, i);
+  value_key k = key_of(e, v, at);
+  const emit_pair *found = emit_table_find(e->x.table, k.key);
+  if (found) {
+    return *found;
+  }
+  emit_pair r;
+  int lanes = e->x.lanes;
+  if (lanes > 1 && at.step == 0) { /* the same in all lanes: once */
+    const emit_index *u = uniform_index(e, i);
+    e->x.lanes = 1;
+    r = emit_value(e, v, u);
+    e->x.lanes = lanes;
+    r = emit_splat_pair(e, r);
+  } else {
+    r = compute(e, v, i, at);
+  }
+  emit_table_put(e->x.table, k.key, r);
+  return r;
+}
+
+static int64_t start_at(const literal *l, int64_t k, int64_t limit) {
+  dtype t = (dtype)l->shape.type;
+  int64_t n = dtype_load_i64(t, (const char *)l->data + (size_t)k * dtype_bytes(t));
+  n = n < 0 && !dtype_is_signed(t) ? limit : n; /* u64 */
+  return n < 0 ? 0 : n > limit ? limit : n;
+}
+
+/* Does a constant have the same step from each of the elements that the lanes may stand on to the next? */
+static bool known_start(const emit_element *e, const literal *l, emit_pos at, int64_t limit, emit_pos *start) {
+  if (!l || !emit_pos_inside(at, 0, shape_elements(&l->shape))) {
+    return false;
+  }
+  int64_t first = start_at(l, at.least, limit), step = 0;
+  for (int64_t k = at.least + 1; k < at.past; k++) {
+    int64_t n = start_at(l, k, limit) - start_at(l, k - 1, limit);
+    step = k == at.least + 1 ? n : step;
+    if (n != step) {
+      return false;
+    }
+  }
+  *start = emit_pos_add_const(&e->x, emit_pos_scale(&e->x, emit_pos_add_const(&e->x, at, -at.least), step), first);
+  return true;
+}
+
+emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, int64_t limit) {
+  emit_pos known;
+  if (known_start(e, hlo_literal(v), emit_index_linear(&e->x, i), limit, &known)) {
+    return known;
+  }
+  bool uniform = e->x.lanes == 1 || emit_index_linear(&e->x, i).step == 0;
+  int lanes = e->x.lanes;
+  const emit_index *at = uniform && lanes > 1 ? uniform_index(e, i) : i;
+  e->x.lanes = uniform ? 1 : lanes;
+  LLVMValueRef n = emit_value(e, v, at).v;
+  n = LLVMBuildIntCast2(e->w->builder, n, emit_type_like(n, e->w->i64), dtype_is_signed(hlo_type(v)), "");
+  n = emit_intrinsic2(e->w, "llvm.smax", emit_intrinsic2(e->w, "llvm.smin", n, emit_i(n, limit)),
+                      emit_i(n, 0));
+  e->x.lanes = lanes;
+  return uniform ? emit_pos_at(n, 1) : emit_pos_scattered(&e->x, n);
+}
+
+/* --- guarded --- */
+
+static LLVMValueRef both(const emit_element *e, LLVMValueRef x, LLVMValueRef y) {
+  return !x ? y : !y ? x : LLVMBuildAnd(e->w->builder, x, y, "");
+}
+
+static LLVMValueRef below(const emit_element *e, LLVMValueRef x, int64_t n) {
+  return emit_icmp(e->w, LLVMIntULT, x, emit_i(x, n));
+}
+
+typedef struct guard {
+  emit_element *e;
+  hlo_value v;
+  const emit_index *i;
+  uint32_t checked;
+  LLVMValueRef mask;
+  emit_pair otherwise;
+} guard;
+
+/* All positions clamped; `lanes` in range or not decide by a vector of conditions. */
+static emit_pair guarded_lanes(const guard *g, bool clamp_lanes) {
+  emit_element *e = g->e;
+  emit_index *safe = emit_index_new(&e->x, g->i->rank, g->i->dims);
+  LLVMValueRef mask = clamp_lanes ? g->mask : NULL;
+  for (int k = 0; k < safe->rank; k++) {
+    safe->axes[k] = g->i->axes[k];
+    emit_pos p = g->i->axes[k].pos;
+    if (!(g->checked >> k & 1)) {
+      continue;
+    }
+    if (p.step == 0) {
+      safe->axes[k].pos = emit_pos_clamp(&e->x, p, safe->dims[k]);
+    } else if (clamp_lanes) {
+      mask = both(e, mask, below(e, emit_pos_vector(&e->x, p), safe->dims[k]));
+      safe->axes[k].pos = emit_pos_clamp(&e->x, p, safe->dims[k]);
+    }
+  }
+  emit_pair v = emit_value(e, g->v, safe);
+  return mask ? emit_select_pair(e, mask, v, g->otherwise) : v;
+}
+
+static emit_pair join(const emit_element *e, emit_pair x, LLVMBasicBlockRef from_x, emit_pair y,
+                      LLVMBasicBlockRef from_y) {
+  LLVMBasicBlockRef from[2] = {from_x, from_y};
+  emit_pair r = {LLVMBuildPhi(e->w->builder, LLVMTypeOf(x.v), ""), NULL};
+  LLVMAddIncoming(r.v, (LLVMValueRef[]){x.v, y.v}, from, 2);
+  if (x.im) {
+    r.im = LLVMBuildPhi(e->w->builder, LLVMTypeOf(x.im), "");
+    LLVMAddIncoming(r.im, (LLVMValueRef[]){x.im, y.im}, from, 2);
+  }
+  return r;
+}
+
+/* Where all lanes are in range, which is nearly always, loads stay contiguous. */
+static emit_pair guarded_branch(const guard *g, LLVMValueRef all_in_range) {
+  emit_element *e = g->e;
+  const emit_ir *w = e->w;
+  LLVMBasicBlockRef fast = emit_block(w, "inside"), slow = emit_block(w, "edge"),
+                    done = emit_block(w, "guarded");
+  LLVMBuildCondBr(w->builder, all_in_range, fast, slow);
+  emit_pair v[2];
+  LLVMBasicBlockRef from[2], at[2] = {fast, slow};
+  for (int k = 0; k < 2; k++) {
+    uint32_t mark = emit_table_mark(e->x.table);
+    LLVMPositionBuilderAtEnd(w->builder, at[k]);
+    e->slow += k;
+    v[k] = guarded_lanes(g, k == 1);
+    e->slow -= k;
+    emit_table_release(e->x.table, mark);
+    from[k] = emit_here(w);
+    LLVMBuildBr(w->builder, done);
+  }
+  LLVMPositionBuilderAtEnd(w->builder, done);
+  return join(e, v[0], from[0], v[1], from[1]);
+}
+
+/* An input whose lanes lie side by side along the one dimension that they may leave: loads leave out what is
+ * not there. Gives no value where that does not apply. */
+static emit_pair guarded_masked(const guard *g) {
+  emit_element *e = g->e;
+  const emit_input *in = find_input(e, g->v);
+  int d = -1, n = 0;
+  emit_index *safe = emit_index_new(&e->x, g->i->rank, g->i->dims);
+  for (int k = 0; k < safe->rank; k++) {
+    safe->axes[k] = g->i->axes[k];
+    if (g->checked >> k & 1 && g->i->axes[k].pos.step == 0) {
+      safe->axes[k].pos = emit_pos_clamp(&e->x, g->i->axes[k].pos, safe->dims[k]);
+    } else if (g->checked >> k & 1) {
+      d = k;
+      n++;
+    }
+  }
+  emit_pair none = {NULL, NULL};
+  if (!in || n != 1 || g->mask || !emit_masks_loads(e, hlo_type(g->v)) || hlo_literal(g->v)) {
+    return none;
+  }
+  emit_pos along = safe->axes[d].pos, at = emit_index_linear(&e->x, safe);
+  if (along.step < 1 || along.step > 4 || at.step != along.step) {
+    return none;
+  }
+  emit_pair r = emit_load_masked(e, in->base, hlo_type(g->v), at, along, safe->dims[d], in->shared);
+  return emit_select_pair(e, below(e, emit_pos_vector(&e->x, along), safe->dims[d]), r, g->otherwise);
+}
+
+emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t checked, LLVMValueRef mask,
+                       emit_pair otherwise) {
+  guard g = {e, v, i, checked, mask, otherwise};
+  LLVMValueRef uniform = NULL, fast = NULL;
+  bool varying = false, affine = !mask && e->slow == 0;
+  for (int k = 0; k < i->rank; k++) {
+    if (i->dims[k] == 0) {
+      return otherwise;
+    }
+    emit_pos p = i->axes[k].pos;
+    if (!(checked >> k & 1)) {
+      continue;
+    }
+    if (e->x.lanes == 1) {
+      p.step = 0; /* a scalar has no lanes to go astray */
+      i->axes[k].pos.step = 0;
+    }
+    if (emit_pos_outside(p, 0, i->dims[k])) {
+      return otherwise;
+    }
+    if (emit_pos_inside(p, 0, i->dims[k])) {
+      g.checked &= ~((uint32_t)1 << k);
+      continue;
+    }
+    if (p.step == 0) {
+      uniform = both(e, uniform, below(e, p.base, i->dims[k]));
+      continue;
+    }
+    varying = true;
+    affine = affine && p.step != EMIT_SCATTERED;
+    if (affine) {
+      fast =
+          both(e, fast, both(e, below(e, p.base, i->dims[k]), below(e, emit_pos_last(&e->x, p), i->dims[k])));
+    }
+  }
+  emit_pair r = varying ? guarded_masked(&g) : (emit_pair){NULL, NULL};
+  if (!r.v) {
+    r = varying && affine ? guarded_branch(&g, fast) : guarded_lanes(&g, true);
+  }
+  return uniform ? emit_select_pair(e, uniform, r, otherwise) : r;
+}

@@ -1,0 +1,405 @@
+/* loop_plan.c - see loop_plan.h. */
+#include "emit/element/loop_plan.h"
+
+#include <string.h>
+
+#include "hlo/analysis/queries.h"
+
+bool emit_is_dim_boundary(const emit_dim_boundaries *c, int64_t n) {
+  for (int k = 0; k < c->n; k++) {
+    if (c->at[k] == n) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static void add_cut(emit_dim_boundaries *c, int64_t n) {
+  if (n > 1 && c->n < EMIT_MAX_DIM_BOUNDARIES && !emit_is_dim_boundary(c, n)) {
+    c->at[c->n++] = n;
+  }
+}
+
+typedef struct walk {
+  const emit_element *e;
+  emit_dim_boundaries *cuts;
+  uint32_t n, cap;
+  const hlo_instr **seen;
+} walk;
+
+static bool is_leaf(const emit_element *e, hlo_value v) {
+  if (hlo_literal(v) || hlo_rank(v) == 0) {
+    return true;
+  }
+  for (uint32_t k = 0; k < e->n_inputs; k++) {
+    if (hlo_value_equal(e->inputs[k].value, v)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool keeps_order(const hlo_instr *i) {
+  return hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_COPY || i->op == HLO_RESHAPE ||
+         (i->op == HLO_GATHER && hlo_is_lookup(i));
+}
+
+static bool was_seen(walk *w, const hlo_instr *i) {
+  for (uint32_t k = 0; k < w->n; k++) {
+    if (w->seen[k] == i) {
+      return true;
+    }
+  }
+  *ARENA_PUSH(w->e->w->arena, w->seen, w->n, w->cap) = i;
+  return false;
+}
+
+/* Nothing but elementwise operations and reshapes down to the leaves? */
+static bool is_flat(walk *w, hlo_value v) {
+  if (is_leaf(w->e, v) || was_seen(w, v.def)) {
+    return true;
+  }
+  if (!keeps_order(v.def)) {
+    return false;
+  }
+  for (uint32_t k = 0; k < v.def->n_operands; k++) {
+    if (!is_flat(w, v.def->operands[k])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Where a result dim comes from: dims that stay neighbours in the operand need no cut.  -1: from nowhere;
+ * -2: changed on the way. */
+static void origins(const hlo_instr *i, int *from) {
+  const shape *s = &i->shapes[0], *x = i->n_operands ? hlo_shape(i->operands[0]) : NULL;
+  for (int k = 0; k < s->rank; k++) {
+    from[k] = -2;
+  }
+  switch (i->op) {
+    case HLO_BROADCAST:
+      for (int k = 0; k < s->rank; k++) {
+        from[k] = -1;
+      }
+      for (int k = 0; k < x->rank; k++) {
+        int64_t d = hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
+        from[d] = x->dims[k] == s->dims[d] ? k : -1;
+      }
+      break;
+    case HLO_TRANSPOSE:
+      for (int k = 0; k < s->rank; k++) {
+        from[k] = (int)hlo_ints(i, HLO_ATTR_PERMUTATION)[k];
+      }
+      break;
+    case HLO_SLICE:
+    case HLO_PAD:
+    case HLO_DYNAMIC_SLICE:
+    case HLO_CONCAT:
+      for (int k = 0; k < s->rank; k++) {
+        from[k] = x->dims[k] == s->dims[k] ? k : -2;
+      }
+      for (uint32_t k = 0; i->op == HLO_PAD && k < x->rank; k++) {
+        from[k] = hlo_ints(i, HLO_ATTR_LOW)[k] == 0 ? from[k] : -2;
+      }
+      if (i->op == HLO_CONCAT) {
+        from[hlo_int(i, HLO_ATTR_DIMENSION)] = -2;
+      }
+      break;
+    case HLO_DYNAMIC_UPDATE_SLICE:
+      for (int k = 0; k < s->rank; k++) {
+        from[k] = hlo_shape(i->operands[1])->dims[k] == s->dims[k] ? k : -2;
+      }
+      break;
+    case HLO_REVERSE:
+      for (int k = 0; k < s->rank; k++) {
+        from[k] = k;
+      }
+      for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
+        from[hlo_ints(i, HLO_ATTR_DIMENSIONS)[k]] = -2;
+      }
+      break;
+    case HLO_IOTA:
+      for (int k = 0; k < s->rank; k++) {
+        from[k] = k == hlo_int(i, HLO_ATTR_DIMENSION) ? -2 : -1;
+      }
+      break;
+    case HLO_RNG:
+      for (int k = 0; k < s->rank; k++) {
+        from[k] = k;
+      }
+      break;
+    case HLO_REDUCE: {
+      uint32_t gone = 0;
+      for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
+        gone |= (uint32_t)1 << hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
+      }
+      for (int k = 0, d = 0; k < x->rank; k++) {
+        if (!(gone >> k & 1)) {
+          from[d++] = k;
+        }
+      }
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+static void visit(walk *w, hlo_value v) {
+  if (is_leaf(w->e, v) || was_seen(w, v.def)) {
+    return;
+  }
+  const hlo_instr *i = v.def;
+  if (keeps_order(i)) {
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+      visit(w, i->operands[k]);
+    }
+    return;
+  }
+  bool flat = true;
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    walk below = {.e = w->e};
+    flat = flat && is_flat(&below, i->operands[k]);
+  }
+  int from[SHAPE_MAX_RANK];
+  origins(i, from);
+  const shape *s = &i->shapes[v.index];
+  int64_t right = 1;
+  int inner = -3; /* origin of the dim to the right, dims of 1 left out */
+  for (int k = s->rank - 1; k >= 0; k--) {
+    if (s->dims[k] == 1) {
+      continue;
+    }
+    bool together = flat && ((from[k] == -1 && inner == -1) || (from[k] >= 0 && inner == from[k] + 1));
+    if (!together) {
+      add_cut(w->cuts, right);
+    }
+    inner = from[k];
+    right *= s->dims[k];
+  }
+}
+
+void emit_dim_boundaries_of(const emit_element *e, hlo_value v, emit_dim_boundaries *c) {
+  walk w = {.e = e, .cuts = c};
+  visit(&w, v);
+}
+
+int emit_loop_extents(const emit_dim_boundaries *c, int64_t total, int64_t extents[SHAPE_MAX_RANK]) {
+  int64_t bounds[SHAPE_MAX_RANK + 1] = {1}, last = 1;
+  int n = 1;
+  for (;;) { /* the next larger cut that fits */
+    int64_t next = INT64_MAX;
+    for (int k = 0; k < c->n; k++) {
+      int64_t s = c->at[k];
+      if (s > last && s < next && s % last == 0 && total % s == 0) {
+        next = s;
+      }
+    }
+    if (next >= total || n == SHAPE_MAX_RANK) {
+      break;
+    }
+    bounds[n++] = last = next;
+  }
+  bounds[n] = total;
+  for (int k = 0; k < n; k++) {
+    extents[n - 1 - k] = bounds[k + 1] / bounds[k];
+  }
+  return n;
+}
+
+/* --- stops --- */
+
+/* The innermost dimension of more than one element; -1 if there is none. */
+static int innermost(const shape *s) {
+  int k = s->rank - 1;
+  while (k >= 0 && s->dims[k] == 1) {
+    k--;
+  }
+  return k;
+}
+
+enum { MAX_SPLIT_POINTS = 24, MAX_WRITTEN = 256 }; /* pieces; instructions times pieces */
+
+typedef struct split_points {
+  const emit_element *e;
+  int n, written;
+  int64_t inner, at[MAX_SPLIT_POINTS];
+} split_points;
+
+static void add_split_point(split_points *s, int64_t at) {
+  int k = 0;
+  while (k < s->n && s->at[k] < at) {
+    k++;
+  }
+  if (at <= 0 || at >= s->inner || (k < s->n && s->at[k] == at)) {
+    return;
+  }
+  if (s->n == MAX_SPLIT_POINTS) {
+    s->written = MAX_WRITTEN + 1;
+    return;
+  }
+  memmove(s->at + k + 1, s->at + k, (size_t)(s->n++ - k) * sizeof *s->at);
+  s->at[k] = at;
+}
+
+static void find_split_points(split_points *s, hlo_value v, int64_t from);
+
+static void split_points_of_padding(split_points *s, const hlo_instr *i, int d, int64_t from) {
+  const shape *x = hlo_shape(i->operands[0]);
+  int64_t low = hlo_ints(i, HLO_ATTR_LOW)[d];
+  if (hlo_ints(i, HLO_ATTR_INTERIOR)[d] == 0 && low >= 0 && hlo_ints(i, HLO_ATTR_HIGH)[d] >= 0) {
+    add_split_point(s, from + low);
+    add_split_point(s, from + low + x->dims[d]);
+    find_split_points(s, i->operands[0], from + low);
+  }
+}
+
+static void split_points_of_parts(split_points *s, const hlo_instr *i, int d, int64_t from) {
+  bool along = hlo_int(i, HLO_ATTR_DIMENSION) == d;
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    find_split_points(s, i->operands[k], from);
+    from += along ? hlo_shape(i->operands[k])->dims[d] : 0;
+    add_split_point(s, from);
+  }
+}
+
+/* What is taken by a constant list: where that goes on with another step. */
+static void split_points_of_taking(split_points *s, const hlo_instr *i, int d, int64_t from) {
+  const literal *l = hlo_literal(i->operands[1]);
+  for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_OFFSET_DIMS); k++) {
+    l = hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[k] == d ? NULL : l;
+  }
+  int64_t n = i->shapes[0].dims[d], runs[MAX_SPLIT_POINTS], n_runs = 0, begin = 0;
+  if (!l || shape_elements(&l->shape) != n) {
+    return;
+  }
+  size_t size = dtype_bytes((dtype)l->shape.type);
+  for (int64_t k = 1; k < n && n_runs < MAX_SPLIT_POINTS; k++) {
+    int64_t v[3];
+    for (int j = 0; j < 3; j++) {
+      v[j] = dtype_load_i64((dtype)l->shape.type, (const char *)l->data + (size_t)(k - 2 + j > 0 ? k - 2 + j : 0) * size);
+    }
+    if (k - begin >= 2 && v[2] - v[1] != v[1] - v[0]) {
+      runs[n_runs++] = begin = k;
+    }
+  }
+  for (int64_t k = 0; n_runs < MAX_SPLIT_POINTS && k < n_runs; k++) {
+    add_split_point(s, from + runs[k]);
+  }
+}
+
+/* v's innermost dimension lies at `from` of the loop's. */
+static void find_split_points(split_points *s, hlo_value v, int64_t from) {
+  int d = innermost(hlo_shape(v));
+  if (d < 0 || is_leaf(s->e, v) || s->written > MAX_WRITTEN) {
+    return;
+  }
+  const hlo_instr *i = v.def;
+  int64_t n = hlo_shape(v)->dims[d];
+  s->written++;
+  if (i->op == HLO_PAD) {
+    split_points_of_padding(s, i, d, from);
+  } else if (i->op == HLO_CONCAT) {
+    split_points_of_parts(s, i, d, from);
+  } else if (i->op == HLO_GATHER) {
+    split_points_of_taking(s, i, d, from);
+  }
+  for (uint32_t k = 0; keeps_order(i) && k < i->n_operands; k++) {
+    const shape *x = hlo_shape(i->operands[k]);
+    int inner = innermost(x);
+    if (inner >= 0 && x->dims[inner] == n && shape_elements(x) == shape_elements(hlo_shape(v))) {
+      find_split_points(s, i->operands[k], from);
+    }
+  }
+}
+
+const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, int64_t inner, int *n) {
+  split_points *s = ARENA_NEW(e->w->arena, split_points);
+  *s = (split_points){.e = e, .inner = inner};
+  for (uint32_t k = 0; k < n_roots; k++) {
+    int d = innermost(hlo_shape(roots[k]));
+    if (d >= 0 && hlo_shape(roots[k])->dims[d] == inner) {
+      find_split_points(s, roots[k], 0);
+    }
+  }
+  bool few = s->written * (s->n + 1) <= MAX_WRITTEN && !e->w->target->gpu;
+  *n = few ? s->n : 0;
+  return *n ? s->at : NULL;
+}
+
+/* --- widths --- */
+
+int emit_choose_lanes(int64_t n, int lanes) {
+  int best = 1;
+  int64_t steps = n;
+  for (int w = lanes; w >= 4 || (w == lanes && w > 1); w /= 2) {
+    int64_t s = n / w + n % w;
+    if (s < steps) {
+      steps = s;
+      best = w;
+    }
+  }
+  return best;
+}
+
+bool emit_reduces_rows(const hlo_instr *i) {
+  const shape *x = i->n_operands ? hlo_shape(i->operands[0]) : NULL;
+  if (i->op == HLO_ARG_REDUCE) {
+    return hlo_int(i, HLO_ATTR_DIMENSION) == innermost(x);
+  }
+  if (i->op == HLO_REDUCE) {
+    for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
+      if (hlo_ints(i, HLO_ATTR_DIMENSIONS)[k] == innermost(x)) {
+        return true;
+      }
+    }
+    return false;
+  }
+  uint32_t n = i->op == HLO_DOT ? hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT) : 0;
+  return n && hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[n - 1] == innermost(x) &&
+         hlo_ints(i, HLO_ATTR_RHS_CONTRACT)[n - 1] == innermost(hlo_shape(i->operands[1]));
+}
+
+static bool prefers_row_loop(walk *w, hlo_value v) {
+  if (is_leaf(w->e, v) || was_seen(w, v.def)) {
+    return false;
+  }
+  if (emit_reduces_rows(v.def)) {
+    return true;
+  }
+  for (uint32_t k = 0; keeps_order(v.def) && k < v.def->n_operands; k++) {
+    if (prefers_row_loop(w, v.def->operands[k])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* A reduction whose lanes are kept elements, which lie side by side, is wanted at its own place. */
+static bool sums_columns(walk *w, hlo_value v) {
+  if (is_leaf(w->e, v) || was_seen(w, v.def)) {
+    return false;
+  }
+  bool found = v.def->op == HLO_REDUCE && !emit_reduces_rows(v.def);
+  for (uint32_t k = 0; !found && keeps_order(v.def) && k < v.def->n_operands; k++) {
+    found = sums_columns(w, v.def->operands[k]);
+  }
+  return found;
+}
+
+int emit_column_lanes(int64_t rows, int64_t n, int lanes) {
+  enum { SIDE_BY_SIDE = 4, BUSY = 8 };
+  int wide = lanes * SIDE_BY_SIDE;
+  return lanes > 1 && n % wide == 0 && rows * (n / wide) >= BUSY ? wide : emit_choose_lanes(n, lanes);
+}
+
+bool emit_sums_columns(const emit_element *e, hlo_value v) {
+  walk w = {.e = e};
+  return sums_columns(&w, v);
+}
+
+bool emit_prefers_row_loop(const emit_element *e, hlo_value v) {
+  walk w = {.e = e};
+  return prefers_row_loop(&w, v);
+}

@@ -1,0 +1,432 @@
+/* movement.c - operations whose result elements are operand elements: each finds the operand's index from the
+ * result's. */
+#include "emit/element/element.h"
+#include "hlo/analysis/queries.h"
+
+static const shape *operand(const hlo_instr *i, uint32_t k) { return hlo_shape(i->operands[k]); }
+
+emit_index *emit_operand_index(emit_element *e, const hlo_instr *i, uint32_t k) {
+  return emit_index_new(&e->x, operand(i, k)->rank, operand(i, k)->dims);
+}
+
+emit_pair emit_copy(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  return emit_value(e, i->operands[0], at);
+}
+
+emit_pair emit_reshape(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  const shape *x = operand(i, 0);
+  return emit_value(e, i->operands[0], emit_index_reshape(&e->x, at, x->rank, x->dims));
+}
+
+emit_pair emit_iota(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  emit_pos p = emit_index_dim(&e->x, at, (int)hlo_int(i, HLO_ATTR_DIMENSION));
+  bool scalar = e->x.lanes == 1 || p.step == 0;
+  LLVMValueRef n = scalar ? p.base : emit_pos_vector(&e->x, p);
+  dtype from = emit_bits(n) == 32 ? DTYPE_S32 : DTYPE_S64;
+  emit_pair r =
+      emit_convert(e->w, from, (dtype)i->shapes[0].type, (emit_pair){n, NULL}, false, DTYPE_ROUND_NEAREST);
+  return scalar ? emit_splat_pair(e, r) : r;
+}
+
+emit_pair emit_broadcast(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  emit_index *x = emit_operand_index(e, i, 0);
+  for (int k = 0; k < x->rank; k++) {
+    if (x->dims[k] == 1) {
+      emit_axis_at(x, k, emit_pos_const(&e->x, 0));
+    } else {
+      emit_axis_from(x, k, at, (int)hlo_ints(i, HLO_ATTR_DIMENSIONS)[k]);
+    }
+  }
+  return emit_value(e, i->operands[0], x);
+}
+
+emit_pair emit_transpose(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  emit_index *x = emit_operand_index(e, i, 0);
+  for (int k = 0; k < x->rank; k++) {
+    emit_axis_from(x, (int)hlo_ints(i, HLO_ATTR_PERMUTATION)[k], at, k);
+  }
+  return emit_value(e, i->operands[0], x);
+}
+
+emit_pair emit_reverse(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  emit_index *x = emit_operand_index(e, i, 0);
+  for (int k = 0; k < x->rank; k++) {
+    emit_axis_from(x, k, at, k);
+  }
+  for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
+    int d = (int)hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
+    emit_pos p = emit_pos_scale(&e->x, emit_index_dim(&e->x, at, d), -1);
+    emit_axis_at(x, d, emit_pos_add_const(&e->x, p, x->dims[d] - 1));
+  }
+  return emit_value(e, i->operands[0], x);
+}
+
+emit_pair emit_slice(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  emit_index *x = emit_operand_index(e, i, 0);
+  for (int k = 0; k < x->rank; k++) {
+    int64_t start = hlo_ints(i, HLO_ATTR_STARTS)[k], stride = hlo_ints(i, HLO_ATTR_STRIDES)[k];
+    if (x->dims[k] == at->dims[k]) {
+      emit_axis_from(x, k, at, k);
+    } else {
+      emit_pos p = emit_pos_scale(&e->x, emit_index_dim(&e->x, at, k), stride);
+      emit_axis_at(x, k, emit_pos_add_const(&e->x, p, start));
+    }
+  }
+  return emit_value(e, i->operands[0], x);
+}
+
+/* Between elements that stand `gap` apart lies padding: which lanes stand on an element, and on which one. */
+emit_pos emit_without_gaps(emit_element *e, emit_pos p, int64_t n, int64_t gap, LLVMValueRef *mask) {
+  emit_pos safe = emit_pos_clamp(&e->x, p, (n - 1) * gap + 1);
+  emit_pos rest = emit_pos_mod(&e->x, safe, gap);
+  LLVMValueRef r = emit_pos_vector(&e->x, rest), q = emit_pos_vector(&e->x, p),
+               s = emit_pos_vector(&e->x, safe);
+  if (p.step == 0) {
+    r = rest.base;
+    q = p.base;
+    s = safe.base;
+  }
+  LLVMValueRef on = LLVMBuildAnd(e->w->builder, emit_icmp(e->w, LLVMIntEQ, r, emit_i(r, 0)),
+                                 emit_icmp(e->w, LLVMIntEQ, q, s), "");
+  on = emit_lanes(on) || e->x.lanes == 1 ? on : emit_splat(e->w, on, e->x.lanes);
+  *mask = *mask ? LLVMBuildAnd(e->w->builder, *mask, on, "") : on;
+  return emit_pos_div(&e->x, safe, gap);
+}
+
+emit_pair emit_pad(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  emit_index *x = emit_operand_index(e, i, 0);
+  uint32_t checked = 0;
+  LLVMValueRef mask = NULL;
+  emit_pair padding = emit_value(e, i->operands[1], emit_index_new(&e->x, 0, NULL));
+  for (int k = 0; k < x->rank; k++) {
+    if (x->dims[k] == 0) {
+      return padding;
+    }
+    int64_t low = hlo_ints(i, HLO_ATTR_LOW)[k], gap = hlo_ints(i, HLO_ATTR_INTERIOR)[k] + 1;
+    if (low == 0 && x->dims[k] == at->dims[k]) {
+      emit_axis_from(x, k, at, k);
+      continue;
+    }
+    emit_pos p = emit_pos_add_const(&e->x, emit_index_dim(&e->x, at, k), -low);
+    if (gap > 1) {
+      emit_axis_at(x, k, emit_without_gaps(e, p, x->dims[k], gap, &mask));
+    } else {
+      emit_axis_at(x, k, p);
+      checked |= (uint32_t)1 << k;
+    }
+  }
+  return emit_guarded(e, i->operands[0], x, checked, mask, padding);
+}
+
+/* --- concatenate --- */
+
+typedef struct concat {
+  emit_element *e;
+  const hlo_instr *i;
+  const emit_index *at;
+  int d;
+  emit_pos p; /* along d */
+} concat;
+
+static emit_index *part_index(const concat *c, uint32_t k, int64_t start) {
+  emit_index *x = emit_operand_index(c->e, c->i, k);
+  for (int j = 0; j < x->rank; j++) {
+    if (j == c->d) {
+      emit_axis_at(x, j, emit_pos_add_const(&c->e->x, c->p, -start));
+    } else {
+      emit_axis_from(x, j, c->at, j);
+    }
+  }
+  return x;
+}
+
+/* Every operand at a safe position; lanes take the one they belong to. */
+static emit_pair concat_lanes(const concat *c) {
+  emit_pair r = {NULL, NULL};
+  int64_t start = 0;
+  for (uint32_t k = 0; k < c->i->n_operands; k++) {
+    int64_t n = operand(c->i, k)->dims[c->d];
+    if (n == 0) {
+      continue;
+    }
+    emit_index *x = part_index(c, k, start);
+    LLVMValueRef own = emit_pos_vector(&c->e->x, x->axes[c->d].pos);
+    x->axes[c->d].pos = emit_pos_clamp(&c->e->x, x->axes[c->d].pos, n);
+    emit_pair v = emit_value(c->e, c->i->operands[k], x);
+    LLVMValueRef later = emit_icmp(c->e->w, LLVMIntSGE, own, emit_i(own, 0));
+    r = r.v ? emit_select_pair(c->e, later, v, r) : v;
+    start += n;
+  }
+  return r;
+}
+
+typedef struct arm {
+  emit_pair v;
+  LLVMBasicBlockRef from;
+} arm;
+
+static emit_pair join_arms(const concat *c, const arm *arms, uint32_t n) {
+  emit_pair r = {LLVMBuildPhi(c->e->w->builder, LLVMTypeOf(arms[0].v.v), ""), NULL};
+  if (arms[0].v.im) {
+    r.im = LLVMBuildPhi(c->e->w->builder, LLVMTypeOf(arms[0].v.im), "");
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    LLVMAddIncoming(r.v, (LLVMValueRef *)&arms[k].v.v, (LLVMBasicBlockRef *)&arms[k].from, 1);
+    if (r.im) {
+      LLVMAddIncoming(r.im, (LLVMValueRef *)&arms[k].v.im, (LLVMBasicBlockRef *)&arms[k].from, 1);
+    }
+  }
+  return r;
+}
+
+/* Are all lanes in [start, start + n)? */
+static LLVMValueRef all_inside(const concat *c, int64_t start, int64_t n) {
+  emit_pos own = emit_pos_add_const(&c->e->x, c->p, -start);
+  LLVMValueRef first = emit_icmp(c->e->w, LLVMIntULT, own.base, emit_i(own.base, n));
+  if (own.step == 0) {
+    return first;
+  }
+  LLVMValueRef last = emit_pos_last(&c->e->x, own);
+  return LLVMBuildAnd(c->e->w->builder, first, emit_icmp(c->e->w, LLVMIntULT, last, emit_i(last, n)), "");
+}
+
+/* One branch an operand, and one for lanes that belong to several. */
+static emit_pair concat_branches(const concat *c) {
+  emit_element *e = c->e;
+  const emit_ir *w = e->w;
+  LLVMBasicBlockRef done = emit_block(w, "joined");
+  arm *arms = ARENA_NEW_N(w->arena, arm, c->i->n_operands + 1);
+  uint32_t n_arms = 0, left = 0;
+  for (uint32_t k = 0; k < c->i->n_operands; k++) {
+    left += operand(c->i, k)->dims[c->d] != 0;
+  }
+  int64_t start = 0;
+  bool mixed = c->p.step != 0 && left > 1;
+  for (uint32_t k = 0; k < c->i->n_operands; k++) {
+    int64_t n = operand(c->i, k)->dims[c->d];
+    if (n == 0) {
+      continue;
+    }
+    left--;
+    LLVMBasicBlockRef next = NULL;
+    if (left || mixed) {
+      LLVMBasicBlockRef mine = emit_block(w, "part");
+      next = emit_block(w, "next");
+      LLVMBuildCondBr(w->builder, all_inside(c, start, n), mine, next);
+      LLVMPositionBuilderAtEnd(w->builder, mine);
+    }
+    uint32_t mark = emit_table_mark(e->x.table);
+    arms[n_arms].v = emit_value(e, c->i->operands[k], part_index(c, k, start));
+    emit_table_release(e->x.table, mark);
+    arms[n_arms++].from = emit_here(w);
+    LLVMBuildBr(w->builder, done);
+    if (next) {
+      LLVMPositionBuilderAtEnd(w->builder, next);
+    }
+    start += n;
+  }
+  if (mixed) {
+    uint32_t mark = emit_table_mark(e->x.table);
+    e->slow++;
+    arms[n_arms].v = concat_lanes(c);
+    e->slow--;
+    emit_table_release(e->x.table, mark);
+    arms[n_arms++].from = emit_here(w);
+    LLVMBuildBr(w->builder, done);
+  }
+  LLVMPositionBuilderAtEnd(w->builder, done);
+  return join_arms(c, arms, n_arms);
+}
+
+emit_pair emit_concatenate(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  concat c = {e, i, at, (int)hlo_int(i, HLO_ATTR_DIMENSION), {0}};
+  c.p = emit_index_dim(&e->x, at, c.d);
+  if (e->x.lanes == 1) {
+    c.p.step = 0;
+  }
+  int64_t start = 0;
+  for (uint32_t k = 0; k < i->n_operands; k++) { /* one operand, as is known */
+    int64_t n = operand(i, k)->dims[c.d];
+    if (emit_pos_inside(c.p, start, start + n)) {
+      return emit_value(e, i->operands[k], part_index(&c, k, start));
+    }
+    start += n;
+  }
+  uint32_t mark = emit_table_mark(e->x.table);
+  bool scattered = c.p.step == EMIT_SCATTERED || (c.p.step != 0 && e->slow);
+  emit_pair r = scattered ? concat_lanes(&c) : concat_branches(&c);
+  if (!scattered) {
+    emit_table_release(e->x.table, mark); /* conditions stand in blocks that do not dominate the join */
+  }
+  return r;
+}
+
+/* --- indices that are computed --- */
+
+emit_pair emit_dynamic_slice(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  emit_index *x = emit_operand_index(e, i, 0);
+  for (int k = 0; k < x->rank; k++) {
+    int64_t room = x->dims[k] - at->dims[k];
+    if (room == 0) {
+      emit_axis_from(x, k, at, k);
+      continue;
+    }
+    emit_index *s = emit_operand_index(e, i, 1);
+    emit_axis_at(s, 0, emit_pos_const(&e->x, k));
+    emit_pos start = emit_start(e, i->operands[1], s, room);
+    emit_axis_at(x, k, emit_pos_add(&e->x, emit_index_dim(&e->x, at, k), start));
+  }
+  return emit_value(e, i->operands[0], x);
+}
+
+emit_pair emit_dynamic_update_slice(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  emit_pair old = emit_value(e, i->operands[0], at);
+  emit_index *u = emit_operand_index(e, i, 1);
+  uint32_t checked = 0;
+  for (int k = 0; k < u->rank; k++) {
+    int64_t room = at->dims[k] - u->dims[k];
+    if (room == 0) {
+      emit_axis_from(u, k, at, k);
+      continue;
+    }
+    emit_index *s = emit_operand_index(e, i, 2);
+    emit_axis_at(s, 0, emit_pos_const(&e->x, k));
+    emit_pos start = emit_pos_scale(&e->x, emit_start(e, i->operands[2], s, room), -1);
+    emit_axis_at(u, k, emit_pos_add(&e->x, emit_index_dim(&e->x, at, k), start));
+    checked |= (uint32_t)1 << k;
+  }
+  return emit_guarded(e, i->operands[1], u, checked, NULL, old);
+}
+
+/* --- gather and scatter --- */
+
+static bool listed(const hlo_instr *i, hlo_attr_id list, int64_t d, int *where) {
+  for (uint32_t k = 0; k < hlo_n_ints(i, list); k++) {
+    if (hlo_ints(i, list)[k] == d) {
+      *where = (int)k;
+      return true;
+    }
+  }
+  return false;
+}
+
+emit_window_dims emit_window_dims_of(const hlo_instr *i, const shape *outer) {
+  emit_window_dims w = {0};
+  int where, n = 0;
+  for (int k = 0; k < outer->rank; k++) {
+    if (!listed(i, HLO_ATTR_OFFSET_DIMS, k, &where)) {
+      w.batch[w.n_batch++] = k;
+    }
+  }
+  for (int d = 0; d < operand(i, 0)->rank; d++) {
+    bool inserted =
+        listed(i, HLO_ATTR_COLLAPSED_DIMS, d, &where) || listed(i, HLO_ATTR_OPERAND_BATCH, d, &where);
+    w.offset_of[d] = inserted ? -1 : (int)hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[n++];
+  }
+  return w;
+}
+
+/* The index of component `component` of the index vector that `at` picks. */
+static emit_index *vector_index(emit_element *e, const hlo_instr *i, const emit_window_dims *d,
+                                const emit_index *at, int component) {
+  emit_index *x = emit_operand_index(e, i, 1);
+  int vector_dim = (int)hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM), b = 0;
+  for (int k = 0; k < x->rank; k++) {
+    if (k == vector_dim) {
+      emit_axis_at(x, k, emit_pos_const(&e->x, component));
+    } else {
+      emit_axis_from(x, k, at, d->batch[b++]);
+    }
+  }
+  return x;
+}
+
+void emit_window_starts(emit_element *e, const hlo_instr *i, const emit_window_dims *d, const emit_index *at,
+                        const int64_t *sizes, bool clamp, emit_pos *starts) {
+  int where, vector_dim = (int)hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM);
+  for (int k = 0; k < operand(i, 0)->rank; k++) {
+    starts[k] = emit_pos_const(&e->x, 0);
+    if (listed(i, HLO_ATTR_INDEX_MAP, k, &where)) {
+      emit_index *x = vector_index(e, i, d, at, where);
+      if (clamp) {
+        starts[k] = emit_start(e, i->operands[1], x, operand(i, 0)->dims[k] - sizes[k]);
+      } else {
+        LLVMValueRef n = emit_value(e, i->operands[1], x).v;
+        bool is_signed = dtype_is_signed(hlo_type(i->operands[1]));
+        starts[k] = emit_pos_at(LLVMBuildIntCast2(e->w->builder, n, e->w->i64, is_signed, ""), 1);
+      }
+    } else if (listed(i, HLO_ATTR_OPERAND_BATCH, k, &where)) {
+      int64_t dim_of_indices = hlo_ints(i, HLO_ATTR_INDICES_BATCH)[where];
+      int b = (int)dim_of_indices - (dim_of_indices > vector_dim);
+      starts[k] = emit_index_dim(&e->x, at, d->batch[b]);
+    }
+  }
+}
+
+/* --- bytes from a table --- */
+
+static LLVMValueRef table_part(const emit_element *e, LLVMValueRef base, int64_t from) {
+  LLVMValueRef at = emit_i64(e->w, from), p = LLVMBuildInBoundsGEP2(e->w->builder, e->w->i8, base, &at, 1, "");
+  LLVMValueRef v = LLVMBuildLoad2(e->w->builder, emit_vector_type(e->w->i8, 64), p, "");
+  LLVMSetAlignment(v, 1);
+  return v;
+}
+
+/* Of 128 bytes, those whose numbers are the lower seven bits of `bytes`. */
+static LLVMValueRef pick(const emit_element *e, LLVMValueRef base, int64_t from, LLVMValueRef bytes) {
+  static const char name[] = "llvm.x86.avx512.vpermi2var.qi.512";
+  LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->w->module, LLVMLookupIntrinsicID(name, sizeof name - 1), NULL, 0);
+  LLVMValueRef args[] = {table_part(e, base, from), bytes, table_part(e, base, from + 64)};
+  return LLVMBuildCall2(e->w->builder, LLVMGlobalGetValueType(f), f, args, 3, "");
+}
+
+/* The table's address, if the kernel has that but not the numbers of its elements. */
+static LLVMValueRef table_base(const emit_element *e, const hlo_instr *i) {
+  LLVMValueRef base = NULL;
+  for (uint32_t k = 0; k < e->n_inputs; k++) {
+    const emit_input *in = &e->inputs[k];
+    if (hlo_value_equal(in->value, i->operands[1])) {
+      return NULL;
+    }
+    base = hlo_value_equal(in->value, i->operands[0]) && !in->shared ? in->base : base;
+  }
+  return base;
+}
+
+/* hlo_is_lookup, 64 bytes at a time at most. */
+static LLVMValueRef look_up(emit_element *e, const hlo_instr *i, LLVMValueRef base, const emit_index *at) {
+  enum { MOST = 64 };
+  int lanes = e->x.lanes, wide[MOST], narrow[MOST];
+  LLVMValueRef bytes = emit_value(e, i->operands[1].def->operands[0], at).v;
+  for (int k = 0; k < MOST; k++) {
+    wide[k] = k % lanes;
+    narrow[k] = k;
+  }
+  bytes = lanes == MOST ? bytes : emit_shuffle(e->w, bytes, NULL, wide, MOST);
+  LLVMValueRef low = pick(e, base, 0, bytes), high = pick(e, base, 128, bytes);
+  LLVMValueRef v = emit_select(e->w, emit_icmp(e->w, LLVMIntSLT, bytes, LLVMConstNull(LLVMTypeOf(bytes))), high, low);
+  return lanes == MOST ? v : emit_shuffle(e->w, v, NULL, narrow, lanes);
+}
+
+emit_pair emit_gather(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  bool picks = e->w->target->permutes && e->x.lanes > 1 && e->x.lanes <= 64 && hlo_is_lookup(i);
+  LLVMValueRef table = picks ? table_base(e, i) : NULL;
+  if (table) {
+    return (emit_pair){look_up(e, i, table, at), NULL};
+  }
+  emit_window_dims d = emit_window_dims_of(i, &i->shapes[0]);
+  emit_pos starts[SHAPE_MAX_RANK];
+  emit_window_starts(e, i, &d, at, hlo_ints(i, HLO_ATTR_SIZES), true, starts);
+  emit_index *x = emit_operand_index(e, i, 0);
+  for (int k = 0; k < x->rank; k++) {
+    int outer = d.offset_of[k];
+    bool whole = outer >= 0 && x->dims[k] == at->dims[outer];
+    if (whole) { /* nothing to choose: the start is 0 */
+      emit_axis_from(x, k, at, outer);
+    } else {
+      emit_axis_at(x, k,
+                   outer < 0 ? starts[k] : emit_pos_add(&e->x, starts[k], emit_index_dim(&e->x, at, outer)));
+    }
+  }
+  return emit_value(e, i->operands[0], x);
+}

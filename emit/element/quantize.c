@@ -1,0 +1,111 @@
+/* quantize.c - numbers rounded to small integers: convert(add(round(v), zero)), clamped to what the type holds.
+ *
+ * Whole numbers may be added to limits as well as to what is limited: so v is limited first, and then one addition rounds it and
+ * leaves the integer in its lowest bits.  Where v is x divided by a constant, x is limited before that, and what is divided is
+ * finite: the quotient by the inverse needs no guard. */
+#include <math.h>
+
+#include "emit/element/element.h"
+
+typedef struct quantization {
+  hlo_value v, zero; /* zero: the same in all elements; .def NULL: none */
+  bool is_known;     /* zero is `number` */
+  double number, low, high;
+} quantization;
+
+static hlo_value unspread(hlo_value v) {
+  while (v.def->op == HLO_BROADCAST) {
+    v = v.def->operands[0];
+  }
+  return v;
+}
+
+static bool is_one_number(hlo_value v, double *number) {
+  const literal *l = hlo_literal(unspread(v));
+  if (!l || !literal_is_splat(l) || !dtype_is_float((dtype)l->shape.type)) {
+    return false;
+  }
+  *number = dtype_load_f64((dtype)l->shape.type, l->data);
+  return true;
+}
+
+/* A whole number of no more than 16 bits, one for all elements. */
+static bool is_zero_point(quantization *q, hlo_value v) {
+  enum { LARGEST = 1 << 16 };
+  hlo_value x = unspread(v);
+  q->zero = v;
+  q->is_known = is_one_number(v, &q->number);
+  if (q->is_known) {
+    return fabs(q->number) <= LARGEST && floor(q->number) == q->number;
+  }
+  return x.def->op == HLO_CONVERT && hlo_rank(x) == 0 && dtype_is_int(hlo_type(x.def->operands[0])) &&
+         dtype_get_info(hlo_type(x.def->operands[0]))->bits <= 16;
+}
+
+static bool is_quantization(const emit_element *e, dtype to, hlo_value v, quantization *q) {
+  *q = (quantization){0};
+  if (!dtype_is_int(to) || dtype_get_info(to)->bits > 16 || dtype_get_info(to)->bits < 8 || hlo_type(v) != DTYPE_F32 ||
+      e->w->target->gpu || emit_is_input(e, v)) {
+    return false;
+  }
+  if (v.def->op == HLO_ADD) {
+    int other = v.def->operands[0].def->op == HLO_ROUND;
+    if (!is_zero_point(q, v.def->operands[other])) {
+      return false;
+    }
+    v = v.def->operands[!other];
+  }
+  if (v.def->op != HLO_ROUND || emit_is_input(e, v)) {
+    return false;
+  }
+  q->v = v.def->operands[0];
+  q->low = dtype_lowest_f64(to);
+  q->high = dtype_max_f64(to);
+  return true;
+}
+
+/* Limits as selects, which become one instruction each; NaN becomes one of them. */
+static LLVMValueRef limited(const emit_ir *w, LLVMValueRef x, LLVMValueRef low, LLVMValueRef high) {
+  x = emit_select(w, emit_fcmp(w, LLVMRealOLT, x, high), x, high);
+  return emit_select(w, emit_fcmp(w, LLVMRealOGT, x, low), x, low);
+}
+
+/* v is a quotient whose limits, as limits of the dividend, are known; *nan says where it is none. */
+static bool divided(emit_element *e, const quantization *q, const emit_index *at, LLVMValueRef *v, LLVMValueRef *number) {
+  const emit_ir *w = e->w;
+  double by, zero = q->zero.def ? q->number : 0;
+  if (q->v.def->op != HLO_DIV || emit_is_input(e, q->v) || (q->zero.def && !q->is_known) || !w->target->fma ||
+      !is_one_number(q->v.def->operands[1], &by) || !(by >= EMIT_LEAST_DIVISOR && by <= EMIT_MOST_DIVISOR)) {
+    return false;
+  }
+  LLVMValueRef x = emit_value(e, q->v.def->operands[0], at).v;
+  *number = emit_fcmp(w, LLVMRealORD, x, x);
+  x = limited(w, x, emit_f(x, (q->low - zero) * by), emit_f(x, (q->high - zero) * by));
+  LLVMValueRef inverse = emit_f(x, (float)(1 / by)), first = LLVMBuildFMul(w->builder, x, inverse, "");
+  int exponent;
+  LLVMValueRef rest = emit_fma(w, LLVMBuildFNeg(w->builder, first, ""), emit_f(x, by), x);
+  *v = frexp(by, &exponent) == 0.5 ? first : emit_fma(w, rest, inverse, first);
+  return true;
+}
+
+bool emit_quantize(emit_element *e, dtype to, hlo_value x, const emit_index *at, emit_pair *out) {
+  quantization q;
+  if (!is_quantization(e, to, x, &q)) {
+    return false;
+  }
+  const emit_ir *w = e->w;
+  LLVMBuilderRef b = w->builder;
+  LLVMValueRef v, number, zero = q.zero.def ? emit_value(e, q.zero, at).v : NULL;
+  if (!divided(e, &q, at, &v, &number)) {
+    v = emit_value(e, q.v, at).v;
+    number = emit_fcmp(w, LLVMRealORD, v, v);
+    LLVMValueRef low = emit_f(v, q.low), high = emit_f(v, q.high);
+    v = limited(w, v, zero ? LLVMBuildFSub(b, low, zero, "") : low, zero ? LLVMBuildFSub(b, high, zero, "") : high);
+  }
+  /* Between 2^23 and 2^24 neighbours are 1 apart: the sum is rounded to even, and the last 16 bits of 1.5 2^23 are 0. */
+  LLVMValueRef n = emit_bits_of(w, LLVMBuildFAdd(b, v, emit_f(v, 0x1.8p23), ""));
+  n = zero ? LLVMBuildAdd(b, n, LLVMBuildFPToSI(b, zero, LLVMTypeOf(n), ""), "") : n;
+  n = emit_select(w, number, n, emit_i(n, 0));
+  *out = (emit_pair){LLVMBuildTrunc(b, n, emit_type_like(n, emit_register_type(w, to)), ""), NULL};
+  return true;
+}

@@ -1,0 +1,252 @@
+/* reduce.c - reduce and arg-reduce. */
+#include "emit/element/accumulate.h"
+#include "emit/element/reduction_loop.h"
+#include "emit/element/loop_plan.h"
+#include "emit/element/reduce.h"
+
+/* What emit_reduce adds to the reductions: where the kept dims stand. */
+typedef struct reduced {
+  const emit_index *at;
+  int n_gone, gone[SHAPE_MAX_RANK]; /* reduced dims */
+  int64_t gone_dims[SHAPE_MAX_RANK];
+} reduced;
+
+static const shape *operand(const hlo_instr *i, uint32_t k) { return hlo_shape(i->operands[k]); }
+
+int emit_reduction_parts(const hlo_instr *i) { return dtype_is_complex((dtype)i->shapes[0].type) ? 2 : 1; }
+
+/* The operand's index: kept dims from `at`, reduced ones from r, a place in the space of merged dims. */
+static const emit_index *reduced_index(emit_element *e, const emit_reductions *g, const emit_index *r) {
+  const reduced *d = g->data;
+  emit_index *x = emit_operand_index(e, g->of[0], 0);
+  const emit_index *apart = emit_index_reshape(&e->x, r, d->n_gone, d->gone_dims);
+  for (int k = 0, kept = 0, gone = 0; k < x->rank; k++) {
+    if (gone < d->n_gone && d->gone[gone] == k) {
+      emit_axis_from(x, k, apart, gone++);
+    } else {
+      emit_axis_from(x, k, d->at, kept++);
+    }
+  }
+  return x;
+}
+
+static hlo_reducer reducer_of(const hlo_instr *i) { return (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER); }
+
+/* The lanes that the fold sees a second time leave the sum as it is. */
+static emit_pair masked(const emit_reduction_loop *f, const hlo_instr *i, dtype t, emit_pair v) {
+  if (!f->mask) {
+    return v;
+  }
+  return emit_select_pair(f->e, f->mask, v, emit_splat_pair(f->e, emit_acc_identity(f->e->w, reducer_of(i), t)));
+}
+
+void emit_reductions_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
+  const emit_reductions *g = f->data;
+  for (int k = 0, j = 0; k < g->n; j += emit_reduction_parts(g->of[k]), k++) {
+    hlo_value x = g->of[k]->operands[0];
+    dtype t = hlo_type(x);
+    const emit_index *place = g->place(f->e, g, r), *at = emit_index_reshape(&f->e->x, place, hlo_rank(x), hlo_shape(x)->dims);
+    hlo_reducer reducer = reducer_of(g->of[k]);
+    emit_pair v = masked(f, g->of[k], t, emit_acc_hold(f->e->w, reducer, t, emit_value(f->e, x, at)));
+    bool pair = emit_reduction_parts(g->of[k]) == 2;
+    emit_pair s = {acc[j], pair ? acc[j + 1] : NULL};
+    s = emit_acc_combine(f->e->w, reducer, t, s, v);
+    acc[j] = s.v;
+    if (pair) {
+      acc[j + 1] = s.im;
+    }
+  }
+}
+
+static void reduce_combine(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMValueRef *other) {
+  const emit_reductions *g = f->data;
+  for (int k = 0, j = 0; k < g->n; j += emit_reduction_parts(g->of[k]), k++) {
+    bool pair = emit_reduction_parts(g->of[k]) == 2;
+    emit_pair x = {acc[j], pair ? acc[j + 1] : NULL}, y = {other[j], pair ? other[j + 1] : NULL};
+    x = emit_acc_combine(f->e->w, reducer_of(g->of[k]), hlo_type(g->of[k]->operands[0]), x, y);
+    acc[j] = x.v;
+    if (pair) {
+      acc[j + 1] = x.im;
+    }
+  }
+}
+
+emit_reduction_loop emit_reductions_loop(emit_element *e, const emit_reductions *g) {
+  emit_reduction_loop f = {.e = e, .data = g, .step = emit_reductions_step, .combine = reduce_combine, .masks = true};
+  for (int k = 0; k < g->n; k++) {
+    emit_pair id = emit_acc_identity(e->w, reducer_of(g->of[k]), hlo_type(g->of[k]->operands[0]));
+    f.init[f.n++] = id.v;
+    if (id.im) {
+      f.init[f.n++] = id.im;
+    }
+  }
+  return f;
+}
+
+emit_pair emit_reductions_value(const emit_element *e, const emit_reductions *g, int k, const LLVMValueRef *out) {
+  int j = 0;
+  for (int m = 0; m < k; m++) {
+    j += emit_reduction_parts(g->of[m]);
+  }
+  emit_pair held = {out[j], emit_reduction_parts(g->of[k]) == 2 ? out[j + 1] : NULL};
+  return emit_acc_value(e->w, reducer_of(g->of[k]), (dtype)g->of[k]->shapes[0].type, held);
+}
+
+static bool depends(const hlo_instr *i, const hlo_instr *on, int budget) {
+  if (i == on) {
+    return true;
+  }
+  for (uint32_t k = 0; k < i->n_operands && budget > 0; k++) {
+    if (depends(i->operands[k].def, on, budget - 1)) {
+      return true;
+    }
+  }
+  return budget <= 0;
+}
+
+/* Reductions of a fusion over elements of the same places share a loop. */
+static void find_siblings(const emit_element *e, emit_reductions *g) {
+  const hlo_instr *i = g->of[0];
+  int parts = emit_reduction_parts(i);
+  for (hlo_instr *j = e->body ? e->body->first : NULL; j && g->n < EMIT_REDUCTION_LOOP_VALUES / 2; j = j->next) {
+    if (j == i || j->op != HLO_REDUCE || !shape_same_dims(operand(i, 0), operand(j, 0)) ||
+        hlo_n_ints(i, HLO_ATTR_DIMENSIONS) != hlo_n_ints(j, HLO_ATTR_DIMENSIONS) ||
+        !hlo_value_uses(hlo_result(j, 0)) || parts + emit_reduction_parts(j) > EMIT_REDUCTION_LOOP_VALUES) {
+      continue;
+    }
+    bool same = true;
+    for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
+      same = same && hlo_ints(i, HLO_ATTR_DIMENSIONS)[k] == hlo_ints(j, HLO_ATTR_DIMENSIONS)[k];
+    }
+    for (int k = 0; k < g->n; k++) {
+      same = same && !depends(j, g->of[k], 16) && !depends(g->of[k], j, 16);
+    }
+    if (same) {
+      g->of[g->n++] = j;
+      parts += emit_reduction_parts(j);
+    }
+  }
+}
+
+/* Reduced dims that are neighbours become one where nothing below needs them apart. */
+static void merge_dims(emit_reduction_loop *f, const emit_reductions *g, const reduced *d) {
+  emit_dim_boundaries cuts = {0};
+  for (int k = 0; k < g->n; k++) {
+    emit_dim_boundaries_of(f->e, g->of[k]->operands[0], &cuts);
+  }
+  const shape *x = operand(g->of[0], 0);
+  for (int k = 0; k < d->n_gone; k++) {
+    bool join = k > 0 && d->gone[k] == d->gone[k - 1] + 1 &&
+                !emit_is_dim_boundary(&cuts, shape_product(x, d->gone[k], x->rank));
+    if (join) {
+      f->dims[f->rank - 1] *= d->gone_dims[k];
+    } else {
+      f->dims[f->rank++] = d->gone_dims[k];
+    }
+  }
+}
+
+emit_pair emit_reduce(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  reduced d = {.at = at, .n_gone = (int)hlo_n_ints(i, HLO_ATTR_DIMENSIONS)};
+  emit_reductions g = {.n = 1, .of = {i}, .place = reduced_index, .data = &d};
+  for (int k = 0; k < d.n_gone; k++) {
+    d.gone[k] = (int)hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
+    d.gone_dims[k] = operand(i, 0)->dims[d.gone[k]];
+  }
+  find_siblings(e, &g);
+  emit_reduction_loop f = emit_reductions_loop(e, &g);
+  f.rows = emit_reduces_rows(i);
+  merge_dims(&f, &g, &d);
+  LLVMValueRef out[EMIT_REDUCTION_LOOP_VALUES];
+  emit_reduction_loop_run(&f, out);
+  emit_pos linear = emit_index_linear(&e->x, at);
+  for (int k = 1; k < g.n; k++) { /* the caller of emit_value keeps the first */
+    uintptr_t key[5] = {16, (uintptr_t)g.of[k], (uintptr_t)e->x.lanes, (uintptr_t)linear.base,
+                        (uintptr_t)linear.step};
+    emit_table_put(e->x.table, key, emit_reductions_value(e, &g, k, out));
+  }
+  return emit_reductions_value(e, &g, 0, out);
+}
+
+/* --- arg-reduce: values {best, its position}; position -1: none yet --- */
+
+typedef struct arg {
+  const hlo_instr *i;
+  const emit_index *at;
+  bool largest, last;
+} arg;
+
+static LLVMTypeRef position_type(const emit_element *e) { return e->x.narrow ? e->w->i32 : e->w->i64; }
+
+LLVMValueRef emit_arg_position(const emit_element *e, emit_pos p) {
+  LLVMValueRef v = e->x.lanes == 1 || p.step == 0 ? p.base : emit_pos_vector(&e->x, p);
+  v = LLVMBuildIntCast2(e->w->builder, v, emit_type_like(v, position_type(e)), true, "");
+  return emit_lanes(v) ? v : emit_splat(e->w, v, e->x.lanes);
+}
+
+void emit_arg_take(const emit_reduction_loop *f, dtype t, bool largest, bool last, LLVMValueRef *acc, LLVMValueRef x,
+                   LLVMValueRef at) {
+  const emit_ir *w = f->e->w;
+  LLVMBuilderRef b = w->builder;
+  LLVMValueRef better = largest ? emit_less(w, t, acc[0], x) : emit_less(w, t, x, acc[0]);
+  LLVMValueRef earlier = emit_icmp(w, LLVMIntSLT, at, acc[1]),
+               wanted = last ? LLVMBuildNot(b, earlier, "") : earlier;
+  LLVMValueRef take;
+  if (dtype_is_float(t)) {
+    LLVMValueRef x_nan = emit_fcmp(w, LLVMRealUNO, x, x),
+                 best_nan = emit_fcmp(w, LLVMRealUNO, acc[0], acc[0]);
+    LLVMValueRef equal = emit_fcmp(w, LLVMRealOEQ, x, acc[0]);
+    take = LLVMBuildOr(b, better, LLVMBuildAnd(b, equal, wanted, ""), "");
+    take = emit_select(w, x_nan, LLVMBuildOr(b, LLVMBuildNot(b, best_nan, ""), earlier, ""), take);
+  } else {
+    take = LLVMBuildOr(b, better, LLVMBuildAnd(b, emit_icmp(w, LLVMIntEQ, x, acc[0]), wanted, ""), "");
+  }
+  take = LLVMBuildOr(b, take, emit_icmp(w, LLVMIntSLT, acc[1], emit_i(at, 0)), "");
+  take = LLVMBuildAnd(b, take, emit_icmp(w, LLVMIntSGE, at, emit_i(at, 0)), "");
+  acc[0] = emit_select(w, take, x, acc[0]);
+  acc[1] = emit_select(w, take, at, acc[1]);
+}
+
+static void arg_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
+  const arg *g = f->data;
+  emit_element *e = f->e;
+  dtype t = hlo_type(g->i->operands[0]);
+  int d = (int)hlo_int(g->i, HLO_ATTR_DIMENSION);
+  emit_index *x = emit_operand_index(e, g->i, 0);
+  for (int k = 0; k < x->rank; k++) {
+    if (k == d) {
+      emit_axis_from(x, k, r, 0);
+    } else {
+      emit_axis_from(x, k, g->at, k - (k > d));
+    }
+  }
+  LLVMValueRef v = emit_widen(e->w, t, emit_value(e, g->i->operands[0], x).v);
+  emit_arg_take(f, t, g->largest, g->last, acc, v, emit_arg_position(e, emit_index_dim(&e->x, r, 0)));
+}
+
+static void arg_combine(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMValueRef *other) {
+  const arg *g = f->data;
+  emit_arg_take(f, hlo_type(g->i->operands[0]), g->largest, g->last, acc, other[0], other[1]);
+}
+
+void emit_arg_init(emit_reduction_loop *f, dtype t) {
+  f->n = 2;
+  f->init[0] = LLVMConstNull(emit_register_type(f->e->w, emit_compute_type(t)));
+  f->init[1] = emit_i_of(position_type(f->e), -1);
+}
+
+emit_pair emit_arg_result(const emit_reduction_loop *f, LLVMValueRef position) {
+  LLVMTypeRef s64 = emit_type_like(position, f->e->w->i64);
+  return (emit_pair){LLVMBuildIntCast2(f->e->w->builder, position, s64, true, ""), NULL};
+}
+
+emit_pair emit_arg_reduce(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  arg g = {i, at, hlo_int(i, HLO_ATTR_LARGEST), hlo_int(i, HLO_ATTR_LAST)};
+  emit_reduction_loop f = {
+      .e = e, .data = &g, .step = arg_step, .combine = arg_combine, .rows = emit_reduces_rows(i), .rank = 1};
+  f.dims[0] = operand(i, 0)->dims[hlo_int(i, HLO_ATTR_DIMENSION)];
+  emit_arg_init(&f, hlo_type(i->operands[0]));
+  LLVMValueRef out[2];
+  emit_reduction_loop_run(&f, out);
+  return emit_arg_result(&f, out[1]);
+}

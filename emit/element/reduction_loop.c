@@ -1,0 +1,276 @@
+/* reduction_loop.c - see reduction_loop.h. */
+#include <assert.h>
+
+#include "emit/element/reduction_loop.h"
+#include "emit/element/loop_plan.h"
+
+enum { MAX_COPIES = 4, SHORT = 4, UNROLL = 12 };
+
+/* Carried values: copies * n vectors, then for rows n scalars for what is left at the ends of rows. */
+static int carried(const emit_reduction_loop *f) { return f->n * (f->copies + f->rows); }
+
+static LLVMValueRef *scalars_of(const emit_reduction_loop *f, LLVMValueRef *acc) { return acc + f->n * f->copies; }
+
+/* One step at position `p` of the innermost dimension, into copy number `copy` (copies: the scalars). */
+static void step_at(const emit_reduction_loop *f, emit_index *outer, emit_pos p, int copy, LLVMValueRef *acc) {
+  emit_element *e = f->e;
+  int lanes = e->x.lanes;
+  emit_index *r = emit_index_new(&e->x, f->rank, f->dims);
+  for (int k = 0; k < f->rank - 1; k++) {
+    r->axes[k] = outer->axes[k];
+  }
+  if (f->rank) {
+    emit_axis_at(r, f->rank - 1, p);
+  }
+  e->x.lanes = f->rows ? (copy == f->copies ? 1 : f->lanes) : lanes;
+  f->step(f, r, acc + f->n * copy);
+  e->x.lanes = lanes;
+}
+
+/* Positions [from, to) of the innermost dimension, `copies` steps of `width` each time around. */
+static void inner_loop(const emit_reduction_loop *f, emit_index *outer, int64_t from, int64_t to, int width, int copies,
+                       int first_copy, LLVMValueRef *acc) {
+  emit_element *e = f->e;
+  int64_t stride = (int64_t)width * copies, trips = (to - from) / stride;
+  int64_t written_out = f->unroll && !f->compact ? UNROLL / copies : f->rank > 1 && copies == 1 && !f->compact ? SHORT : 1;
+  bool unrolled = trips <= written_out;
+  emit_loop l;
+  uint32_t mark = emit_table_mark(e->x.table);
+  if (!unrolled) {
+    emit_loop_begin(e->w, &l, emit_i64(e->w, from), emit_i64(e->w, to), stride, true, carried(f), acc);
+    emit_poll(e->w, l.iv, stride, to - from, 1);
+  }
+  LLVMValueRef *now = unrolled ? acc : l.carried, next[EMIT_MAX_CARRIED];
+  for (int k = 0; k < carried(f); k++) {
+    next[k] = now[k];
+  }
+  for (int64_t t = 0; t < (unrolled ? trips : 1); t++) {
+    for (int c = 0; c < copies; c++) {
+      emit_pos p = unrolled ? emit_pos_const(&e->x, from + t * stride) : emit_pos_at(l.iv, width);
+      p = emit_pos_along(emit_pos_add_const(&e->x, p, (int64_t)c * width), width);
+      step_at(f, outer, p, first_copy + c, next);
+    }
+  }
+  if (!unrolled) {
+    emit_table_release(e->x.table, mark);
+    emit_loop_end(e->w, &l, next);
+  }
+  for (int k = 0; k < carried(f); k++) {
+    acc[k] = unrolled ? next[k] : l.carried[k];
+  }
+}
+
+/* The row's last vector, of which `seen` lanes have been taken. */
+static void last_vector(const emit_reduction_loop *f, emit_index *outer, int64_t n, int seen, LLVMValueRef *acc) {
+  const emit_ir *w = f->e->w;
+  LLVMValueRef lanes[256];
+  for (int k = 0; k < f->lanes; k++) {
+    lanes[k] = LLVMConstInt(w->i1, k >= seen, false);
+  }
+  emit_reduction_loop once = *f;
+  once.mask = LLVMConstVector(lanes, (unsigned)f->lanes);
+  step_at(&once, outer, emit_pos_lanes(emit_i64(w, n - f->lanes), 1, 1), 0, acc);
+}
+
+static void nest(const emit_reduction_loop *f, int level, emit_index *outer, LLVMValueRef *acc);
+
+/* The part of dim `level` that is wanted, or all of it. */
+static void part_loop(const emit_reduction_loop *f, int level, emit_index *outer, LLVMValueRef *acc) {
+  emit_element *e = f->e;
+  int64_t left = 1;
+  for (int k = level + 1; k < f->rank; k++) {
+    left *= f->dims[k];
+  }
+  LLVMValueRef from = f->from[level] ? f->from[level] : emit_i64(e->w, 0);
+  LLVMValueRef to = f->to[level] ? f->to[level] : emit_i64(e->w, f->dims[level]);
+  emit_loop l;
+  LLVMValueRef next[EMIT_MAX_CARRIED];
+  uint32_t mark = emit_table_mark(e->x.table);
+  emit_loop_begin(e->w, &l, from, to, 1, !f->from[level], carried(f), acc);
+  emit_poll(e->w, l.iv, 1, f->dims[level], left);
+  for (int k = 0; k < carried(f); k++) {
+    next[k] = l.carried[k];
+  }
+  if (level == f->rank - 1) {
+    step_at(f, outer, emit_pos_at(l.iv, 1), 0, next);
+  } else {
+    emit_axis_at(outer, level, emit_pos_at(l.iv, 1));
+    nest(f, level + 1, outer, next);
+  }
+  emit_table_release(e->x.table, mark);
+  emit_loop_end(e->w, &l, next);
+  for (int k = 0; k < carried(f); k++) {
+    acc[k] = l.carried[k];
+  }
+}
+
+static void innermost(const emit_reduction_loop *f, emit_index *outer, LLVMValueRef *acc) {
+  if (f->rank && f->from[f->rank - 1]) {
+    part_loop(f, f->rank - 1, outer, acc);
+    return;
+  }
+  int64_t n = f->rank ? f->dims[f->rank - 1] : 1;
+  int width = f->rows ? f->lanes : 1;
+  int64_t main = n / (width * f->copies) * (width * f->copies), whole = n / width * width;
+  if (main) {
+    inner_loop(f, outer, 0, main, width, f->copies, 0, acc);
+  }
+  if (whole > main) {
+    inner_loop(f, outer, main, whole, width, 1, 0, acc);
+  }
+  if (n > whole && f->masks && width > 1 && whole) {
+    last_vector(f, outer, n, width - (int)(n - whole), acc);
+  } else if (n > whole) {
+    inner_loop(f, outer, whole, n, 1, 1, f->copies, acc);
+  }
+}
+
+static void nest(const emit_reduction_loop *f, int level, emit_index *outer, LLVMValueRef *acc) {
+  if (level >= f->rank - 1) {
+    innermost(f, outer, acc);
+    return;
+  }
+  int64_t left = 1;
+  for (int k = level; k < f->rank; k++) {
+    left *= f->dims[k];
+  }
+  if (left > UNROLL || f->compact || f->from[level]) {
+    part_loop(f, level, outer, acc);
+    return;
+  }
+  for (int64_t k = 0; k < f->dims[level]; k++) {
+    emit_axis_at(outer, level, emit_pos_const(&f->e->x, k));
+    nest(f, level + 1, outer, acc);
+  }
+}
+
+/* The upper half of the lanes onto the lower one until one is left. */
+static void across_lanes(const emit_reduction_loop *f, LLVMValueRef *acc) {
+  emit_element *e = f->e;
+  int lanes = e->x.lanes, mask[256];
+  for (int half = f->lanes / 2; half >= 1; half /= 2) {
+    LLVMValueRef low[EMIT_REDUCTION_LOOP_VALUES], high[EMIT_REDUCTION_LOOP_VALUES];
+    for (int k = 0; k < f->n; k++) {
+      for (int j = 0; j < half; j++) {
+        mask[j] = j;
+      }
+      low[k] = half == 1 ? emit_lane(e->w, acc[k], 0) : emit_shuffle(e->w, acc[k], NULL, mask, half);
+      for (int j = 0; j < half; j++) {
+        mask[j] = half + j;
+      }
+      high[k] = half == 1 ? emit_lane(e->w, acc[k], 1) : emit_shuffle(e->w, acc[k], NULL, mask, half);
+    }
+    e->x.lanes = half;
+    f->combine(f, low, high);
+    for (int k = 0; k < f->n; k++) {
+      acc[k] = low[k];
+    }
+  }
+  e->x.lanes = lanes;
+}
+
+/* How many sums at once hide the latency of one: as long as the body is small. */
+static int choose_copies(const emit_reduction_loop *f) {
+  int64_t n = f->rank ? f->dims[f->rank - 1] / (f->rows ? f->lanes : 1) : 1;
+  bool many = !f->rows && f->e->x.lanes > f->e->wide; /* several vectors at once are copies enough */
+  int copies = f->compact || many ? 1 : f->n <= 2 ? MAX_COPIES : 2;
+  while (copies > 1 && n < 2 * copies) {
+    copies /= 2;
+  }
+  return copies;
+}
+
+/* Lanes for a row of n elements, of which the last vector may be taken twice. */
+static int row_lanes(const emit_reduction_loop *f, int64_t n) {
+  if (!f->masks) {
+    return emit_choose_lanes(n, f->e->wide);
+  }
+  int lanes = f->e->wide;
+  while (lanes > 1 && lanes > n) {
+    lanes /= 2;
+  }
+  return lanes >= 4 || lanes == f->e->wide ? lanes : 1;
+}
+
+void emit_reduction_loop_run(emit_reduction_loop *f, LLVMValueRef *out) {
+  emit_element *e = f->e;
+  f->lanes = e->x.lanes;
+  if (f->rows) {
+    f->lanes = e->x.lanes == 1 && f->rank ? row_lanes(f, f->dims[f->rank - 1]) : 1;
+    f->rows = f->lanes > 1;
+    f->lanes = f->rows ? f->lanes : e->x.lanes;
+  }
+  f->copies = choose_copies(f);
+  LLVMValueRef acc[EMIT_MAX_CARRIED];
+  assert(carried(f) <= EMIT_MAX_CARRIED);
+  for (int k = 0; k < carried(f); k++) {
+    acc[k] = emit_splat(e->w, f->init[k % f->n], k < f->n * f->copies ? f->lanes : 1);
+  }
+  for (int k = 0; k < f->rank; k++) {
+    if (f->dims[k] == 0) {
+      for (int j = 0; j < f->n; j++) {
+        out[j] = emit_splat(e->w, f->init[j], e->x.lanes);
+      }
+      return;
+    }
+  }
+  nest(f, 0, emit_index_new(&e->x, f->rank, f->dims), acc);
+  if (f->n == 0) {
+    return;
+  }
+  int lanes = e->x.lanes;
+  e->x.lanes = f->lanes;
+  for (int c = 1; c < f->copies; c++) {
+    f->combine(f, acc, acc + f->n * c);
+  }
+  e->x.lanes = lanes;
+  if (f->rows) {
+    across_lanes(f, acc);
+    f->combine(f, acc, scalars_of(f, acc));
+  }
+  for (int k = 0; k < f->n; k++) {
+    out[k] = acc[k];
+  }
+}
+
+bool emit_reduction_loop_inside(const emit_element *e, emit_pos p, int64_t span, int64_t n, LLVMValueRef *inside) {
+  if (p.step < 0 && e->x.lanes > 1) { /* scattered, or backwards */
+    return false;
+  }
+  if (n - span <= 0) {
+    return false;
+  }
+  LLVMBuilderRef b = e->w->builder;
+  LLVMValueRef limit = emit_i64(e->w, n - span), one = emit_icmp(e->w, LLVMIntULT, p.base, limit);
+  if (p.step != 0 && e->x.lanes > 1) {
+    LLVMValueRef last = emit_icmp(e->w, LLVMIntULT, emit_pos_last(&e->x, p), limit);
+    one = LLVMBuildAnd(b, one, last, "");
+  }
+  *inside = *inside ? LLVMBuildAnd(b, *inside, one, "") : one;
+  return true;
+}
+
+void emit_reduction_loop_either(LLVMValueRef inside, emit_reduction_loop *fast, emit_reduction_loop *slow, LLVMValueRef *out) {
+  emit_element *e = fast->e;
+  const emit_ir *w = e->w;
+  emit_reduction_loop *folds[2] = {fast, slow};
+  LLVMValueRef values[2][EMIT_REDUCTION_LOOP_VALUES];
+  LLVMBasicBlockRef at[2] = {emit_block(w, "inside"), emit_block(w, "edge")}, done = emit_block(w, "folded"),
+                    from[2];
+  LLVMBuildCondBr(w->builder, inside, at[0], at[1]);
+  for (int k = 0; k < 2; k++) {
+    uint32_t mark = emit_table_mark(e->x.table);
+    LLVMPositionBuilderAtEnd(w->builder, at[k]);
+    e->slow += k;
+    emit_reduction_loop_run(folds[k], values[k]);
+    e->slow -= k;
+    emit_table_release(e->x.table, mark);
+    from[k] = emit_here(w);
+    LLVMBuildBr(w->builder, done);
+  }
+  LLVMPositionBuilderAtEnd(w->builder, done);
+  for (int k = 0; k < fast->n; k++) {
+    out[k] = LLVMBuildPhi(w->builder, LLVMTypeOf(values[0][k]), "");
+    LLVMAddIncoming(out[k], (LLVMValueRef[]){values[0][k], values[1][k]}, from, 2);
+  }
+}

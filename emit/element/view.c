@@ -1,0 +1,94 @@
+/* view.c - see view.h. */
+#include "emit/element/view.h"
+
+#include <string.h>
+
+static int skip_ones(const shape *s, int d) {
+  while (d < s->rank && s->dims[d] == 1) {
+    d++;
+  }
+  return d;
+}
+
+/* Strides of `from` as those of `to`, an array of as many elements, at least one. */
+static bool reshape_strides(const shape *from, const int64_t *given, const shape *to, int64_t *out) {
+  memset(out, 0, sizeof *out * SHAPE_MAX_RANK);
+  int f = skip_ones(from, 0), t = skip_ones(to, 0);
+  while (f < from->rank && t < to->rank) { /* the next dims of both that are of one size together */
+    int64_t n = from->dims[f], m = to->dims[t];
+    int last_f = f, last_t = t;
+    while (n != m) {
+      int *last = n < m ? &last_f : &last_t;
+      const shape *s = n < m ? from : to;
+      *last = skip_ones(s, *last + 1);
+      if (*last >= s->rank) {
+        return false;
+      }
+      *(n < m ? &n : &m) *= s->dims[*last];
+    }
+    int64_t stride = given[last_f];
+    for (int d = last_f, inner = last_f; --d >= f;) {
+      if (from->dims[d] != 1 && given[d] != given[inner] * from->dims[inner]) {
+        return false;
+      }
+      inner = from->dims[d] != 1 ? d : inner;
+    }
+    for (int d = last_t; d >= t; d--) {
+      out[d] = stride;
+      stride *= to->dims[d];
+    }
+    f = skip_ones(from, last_f + 1);
+    t = skip_ones(to, last_t + 1);
+  }
+  return true;
+}
+
+/* The view of i's operand becomes that of i. */
+static bool step(const hlo_instr *i, emit_view *x) {
+  const shape *s = &i->shapes[0];
+  int64_t before[SHAPE_MAX_RANK];
+  memcpy(before, x->strides, sizeof before);
+  switch (i->op) {
+    case HLO_RESHAPE:
+      return reshape_strides(hlo_shape(i->operands[0]), before, s, x->strides);
+    case HLO_TRANSPOSE:
+      for (int d = 0; d < s->rank; d++) {
+        x->strides[d] = before[hlo_ints(i, HLO_ATTR_PERMUTATION)[d]];
+      }
+      return true;
+    case HLO_SLICE:
+      for (int d = 0; d < s->rank; d++) {
+        x->offset += hlo_ints(i, HLO_ATTR_STARTS)[d] * before[d];
+        x->strides[d] = hlo_ints(i, HLO_ATTR_STRIDES)[d] * before[d];
+      }
+      return true;
+    case HLO_BROADCAST:
+      memset(x->strides, 0, sizeof x->strides);
+      for (int d = 0; d < hlo_rank(i->operands[0]); d++) {
+        x->strides[hlo_ints(i, HLO_ATTR_DIMENSIONS)[d]] = hlo_shape(i->operands[0])->dims[d] == 1 ? 0 : before[d];
+      }
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool emit_view_of(hlo_value v, hlo_value base, emit_view *out) {
+  enum { DEEPEST = 16 };
+  const hlo_instr *way[DEEPEST];
+  int n = 0;
+  for (; !hlo_value_equal(v, base); v = v.def->operands[0]) {
+    if (n == DEEPEST || v.def->n_operands != 1) {
+      return false;
+    }
+    way[n++] = v.def;
+  }
+  memset(out, 0, sizeof *out);
+  shape_strides(hlo_shape(base), out->strides);
+  while (n > 0) {
+    if (!step(way[--n], out)) {
+      return false;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,176 @@
+/* compile.c - modules: their life, LLVM's passes, code as objects and as text. */
+#include "emit/kernel/compile.h"
+
+#include <string.h>
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+
+#include "base/headroom.h"
+#include "emit/kernel/module.h"
+
+const char *const emit_externals[] = {"exp",    "expm1",  "log",     "log1p", "sin",   "cos",  "tan",
+                                      "asin",   "acos",   "atan",    "sinh",  "cosh",  "tanh", "asinh",
+                                      "acosh",  "atanh",  "erf",     "pow",   "atan2", "fmod", "fmodf",
+                                      "memcpy", "memset", "memmove", "onnx_xla_expired", NULL};
+
+struct emit_module {
+  emit_ir ir;
+  emit_target target;
+  LLVMTargetMachineRef machine;
+  const char *error; /* what LLVM complained about */
+  bool spent;
+};
+
+emit_ir *emit_module_ir_of(emit_module *m) { return &m->ir; }
+
+/* Emission reports success after a failed selection: the complaint tells. */
+static void complain(LLVMDiagnosticInfoRef info, void *data) {
+  emit_module *m = data;
+  if (LLVMGetDiagInfoSeverity(info) == LLVMDSError && !m->error) {
+    char *text = LLVMGetDiagInfoDescription(info);
+    m->error = arena_strdup(m->ir.arena, text);
+    LLVMDisposeMessage(text);
+  }
+}
+
+void emit_module_destroy(emit_module *m) {
+  if (!m || !m->ir.context) {
+    return;
+  }
+  if (m->ir.builder) {
+    emit_ir_finish(&m->ir);
+  }
+  if (m->ir.module) {
+    LLVMDisposeModule(m->ir.module);
+  }
+  if (m->machine) {
+    LLVMDisposeTargetMachine(m->machine);
+  }
+  LLVMContextDispose(m->ir.context);
+  m->ir.context = NULL;
+}
+
+static void destroy(void *m) { emit_module_destroy(m); }
+
+static status fail(arena *a, const char *what, char *message) {
+  const char *text = message ? arena_strdup(a, message) : "";
+  LLVMDisposeMessage(message);
+  return status_error(STATUS_INTERNAL, "LLVM: %s: %s", what, text);
+}
+
+status emit_module_create(arena *a, const emit_target *t, const char *name, emit_module **out) {
+  TRY(headroom_check(HEADROOM_LIBRARY));
+  emit_start_llvm();
+  emit_module *m = ARENA_NEW(a, emit_module);
+  m->target = *t;
+  LLVMTargetRef target;
+  char *message = NULL;
+  if (LLVMGetTargetFromTriple(t->triple, &target, &message)) {
+    return fail(a, t->triple, message);
+  }
+  arena_cleanup(a, destroy, m);
+  m->ir.arena = a;
+  m->ir.context = LLVMContextCreate();
+  LLVMContextSetDiagnosticHandler(m->ir.context, complain, m);
+  LLVMModuleRef module = LLVMModuleCreateWithNameInContext(name, m->ir.context);
+  emit_ir_init(&m->ir, a, &m->target, m->ir.context, module);
+  m->machine = LLVMCreateTargetMachine(target, t->triple, t->least, emit_target_llvm_features(a, t), LLVMCodeGenLevelDefault,
+                                       LLVMRelocPIC, LLVMCodeModelSmall);
+  CHECK_THAT(m->machine, STATUS_INTERNAL, "LLVM has no code generator for %s", t->triple);
+  LLVMSetTarget(module, t->triple);
+  LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(m->machine);
+  LLVMSetModuleDataLayout(module, layout);
+  LLVMDisposeTargetData(layout);
+  *out = m;
+  return NULL;
+}
+
+/* Kernels are written as they should run: what is left is to share what several lanes or results need, and to
+ * move what does not change out of loops.  More passes (instcombine, simplifycfg, O2) cost a tenth to a half
+ * more time and made no kernel faster. */
+static const char passes[] = "function(early-cse,loop-mssa(licm))";
+
+/* Code is scheduled for the target's CPU, but uses no more than what the features say. */
+static void schedule_for_cpu(emit_module *m) {
+  static const char name[] = "tune-cpu";
+  const char *cpu = m->target.cpu;
+  LLVMAttributeRef a =
+      LLVMCreateStringAttribute(m->ir.context, name, sizeof name - 1, cpu, (unsigned)strlen(cpu));
+  for (LLVMValueRef f = LLVMGetFirstFunction(m->ir.module); f; f = LLVMGetNextFunction(f)) {
+    if (!LLVMIsDeclaration(f)) {
+      LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
+    }
+  }
+}
+
+static status finish(emit_module *m) {
+  CHECK_THAT(!m->spent, STATUS_INTERNAL, "the module is spent");
+  m->spent = true;
+  schedule_for_cpu(m);
+  char *message = NULL;
+  if (LLVMVerifyModule(m->ir.module, LLVMReturnStatusAction, &message)) {
+    return fail(m->ir.arena, "a wrong module", message);
+  }
+  LLVMDisposeMessage(message);
+  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+  LLVMErrorRef error = LLVMRunPasses(m->ir.module, passes, m->machine, options);
+  LLVMDisposePassBuilderOptions(options);
+  if (error) {
+    char *text = LLVMGetErrorMessage(error);
+    status s = status_error(STATUS_INTERNAL, "LLVM: passes: %s", text);
+    LLVMDisposeErrorMessage(text);
+    return s;
+  }
+  return NULL;
+}
+
+static status generate(emit_module *m, LLVMCodeGenFileType type, const char **bytes, size_t *size) {
+  TRY(headroom_check(HEADROOM_LIBRARY));
+  TRY(finish(m));
+  LLVMMemoryBufferRef buffer = NULL;
+  char *message = NULL;
+  if (LLVMTargetMachineEmitToMemoryBuffer(m->machine, m->ir.module, type, &message, &buffer)) {
+    return fail(m->ir.arena, "code generation", message);
+  }
+  *size = LLVMGetBufferSize(buffer);
+  char *copy = arena_alloc_aligned(m->ir.arena, *size + 1, 64);
+  memcpy(copy, LLVMGetBufferStart(buffer), *size);
+  *bytes = copy;
+  LLVMDisposeMemoryBuffer(buffer);
+  CHECK_THAT(!m->error, STATUS_INTERNAL, "LLVM: %s", m->error);
+  return NULL;
+}
+
+status emit_module_object(emit_module *m, const void **bytes, size_t *size) {
+  const char *data = NULL;
+  TRY(generate(m, LLVMObjectFile, &data, size));
+  *bytes = data;
+  return NULL;
+}
+
+status emit_module_assembly(emit_module *m, const char **text, size_t *size) {
+  return generate(m, LLVMAssemblyFile, text, size);
+}
+
+status emit_module_ir(emit_module *m, const char **text, size_t *size) {
+  TRY(finish(m));
+  char *printed = LLVMPrintModuleToString(m->ir.module);
+  *text = arena_strdup(m->ir.arena, printed);
+  *size = strlen(printed);
+  LLVMDisposeMessage(printed);
+  return NULL;
+}
+
+status emit_ptx(arena *a, const char *name, const hlo_instr *i, const char **text) {
+  emit_target t;
+  emit_module *m = NULL;
+  emit_kernel_info info;
+  size_t size;
+  TRY(emit_target_nvptx(a, "sm_80", &t));
+  TRY(emit_module_create(a, &t, name, &m));
+  TRY(emit_kernel(m, name, i, NULL, &info));
+  return emit_module_assembly(m, text, &size);
+}

@@ -1,0 +1,365 @@
+/* thread_pool.c - kernels of windows that slide along the innermost dimension: pooling of arrays whose channels stand outside.
+ *
+ * A step of the grid is a row of the result.  First the columns of its windows are reduced, for each place of the operand's
+ * innermost dimension once, by vectors that lie side by side whatever the stride is; they go into a row in memory, which has
+ * the padding around them.  Then the windows are folds along that row, without a look at its ends.  So a window of K x K costs
+ * 2 K and no element of it is masked. */
+#include <string.h>
+
+#include "emit/element/accumulate.h"
+#include "emit/element/reduction_loop.h"
+#include "emit/element/loop_plan.h"
+#include "emit/element/window.h"
+#include "emit/kernel/writer.h"
+#include "hlo/analysis/row_space.h"
+
+enum { LEAST = 4, MAX_POOLS = 4, STACK_BYTES = 16384 };
+
+typedef struct pool {
+  const hlo_instr *i;
+  int64_t window, stride, hole, low, n; /* along the innermost dimension; n: of the operand */
+  int64_t span;                         /* places that a row of `block` windows touches */
+  LLVMValueRef row;
+} pool;
+
+typedef struct pools {
+  emit_writer *w;
+  int n, rank;
+  pool of[MAX_POOLS];
+  int64_t dims[SHAPE_MAX_RANK]; /* of their results */
+  int64_t block, blocks;        /* a row's results come in `blocks` pieces, of which the last one ends with the row */
+  int64_t rows, group;          /* of the results; of a step */
+  bool shared;                  /* a result lies over an operand: no element may be computed twice */
+} pools;
+
+/* --- finding them --- */
+
+static bool is_input(const emit_writer *w, hlo_value v) {
+  for (uint32_t k = 0; k < w->e.n_inputs; k++) {
+    if (hlo_value_equal(w->e.inputs[k].value, v)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Over nothing, or to no results, there is nothing to slide. */
+static bool slides(const hlo_instr *i) {
+  const shape *x = i->n_operands ? hlo_shape(i->operands[0]) : NULL;
+  return i->op == HLO_REDUCE_WINDOW && x->rank && shape_elements(x) > 0 && shape_elements(&i->shapes[0]) > 0 &&
+         !dtype_is_complex((dtype)x->type) && hlo_ints(i, HLO_ATTR_WINDOW)[x->rank - 1] > 1 && hlo_ints(i, HLO_ATTR_LOW)[x->rank - 1] >= 0;
+}
+
+static void add(pools *p, const hlo_instr *i) {
+  const shape *x = hlo_shape(i->operands[0]), *y = &i->shapes[0];
+  int last = x->rank - 1;
+  for (int k = 0; k < p->n; k++) {
+    if (p->of[k].i == i || !shape_same_dims(&p->of[0].i->shapes[0], y)) {
+      return;
+    }
+  }
+  p->rank = y->rank;
+  for (int k = 0; k < y->rank; k++) {
+    p->dims[k] = y->dims[k];
+  }
+  p->of[p->n++] = (pool){.i = i,
+                         .window = hlo_ints(i, HLO_ATTR_WINDOW)[last],
+                         .stride = hlo_ints(i, HLO_ATTR_STRIDES)[last],
+                         .hole = hlo_ints(i, HLO_ATTR_RHS_DILATION)[last],
+                         .low = hlo_ints(i, HLO_ATTR_LOW)[last],
+                         .n = x->dims[last]};
+}
+
+/* Windows whose elements are wanted where the result has them. */
+static void collect(pools *p, hlo_value v, int depth) {
+  enum { DEEP = 24 };
+  if (depth == DEEP || is_input(p->w, v) || hlo_literal(v)) {
+    return;
+  }
+  if (slides(v.def) && p->n < MAX_POOLS) {
+    add(p, v.def);
+  } else if (hlo_is_position_wise(v.def)) {
+    for (uint32_t k = 0; k < v.def->n_operands; k++) {
+      if (shape_elements(hlo_shape(v.def->operands[k])) == shape_elements(&v.def->shapes[0])) {
+        collect(p, v.def->operands[k], depth + 1);
+      }
+    }
+  }
+}
+
+/* Rows of one step: what was stored for the first one is read long after, and what is found out once is for all. */
+enum { GROUP = 8 };
+
+static int64_t span_of(const pool *g, int64_t block) { return (block - 1) * g->stride + (g->window - 1) * g->hole + 1; }
+
+/* Rows that fit; false where pieces would be too short to be of use, or hold more padding than else. */
+static bool cut(pools *p) {
+  int64_t room = STACK_BYTES / p->n / (int64_t)sizeof(double), width = p->dims[p->rank - 1];
+  p->block = width;
+  p->rows = shape_product(&p->of[0].i->shapes[0], 0, p->rank - 1);
+  p->group = p->rows < GROUP ? p->rows : GROUP;
+  for (int k = 0; k < p->n; k++) {
+    const pool *g = &p->of[k];
+    int64_t most = (room - (g->window - 1) * g->hole - 1) / g->stride + 1;
+    p->block = p->block < most ? p->block : most;
+  }
+  if (p->block < LEAST) {
+    return false;
+  }
+  p->blocks = (width + p->block - 1) / p->block;
+  if (p->shared && p->blocks > 1) {
+    return false;
+  }
+  for (int k = 0; k < p->n; k++) {
+    pool *g = &p->of[k];
+    int64_t high = span_of(g, width) - g->low - g->n;
+    g->span = span_of(g, p->block);
+    if (g->span - g->low - (high > 0 ? high : 0) < LEAST) {
+      return false;
+    }
+    int64_t fit = room / g->span;
+    p->group = fit < p->group ? fit : p->group;
+  }
+  return true;
+}
+
+static bool find(emit_writer *w, pools *p) {
+  *p = (pools){.w = w};
+  for (uint32_t k = 0; k < w->n_results; k++) {
+    if (w->e.w->target->gpu || emit_prefers_row_loop(&w->e, w->roots[k])) {
+      return false;
+    }
+    p->shared |= w->shared[k];
+    collect(p, w->roots[k], 0);
+  }
+  return p->n && w->e.wide >= LEAST && cut(p);
+}
+
+bool emit_is_pooling(emit_writer *w) {
+  pools p;
+  return find(w, &p);
+}
+
+/* --- writing them --- */
+
+typedef void sweep_fn(const pools *p, void *data, LLVMValueRef at);
+
+static void sweep_by(const pools *p, LLVMValueRef from, LLVMValueRef to, int lanes, sweep_fn *f, void *data) {
+  emit_element *e = &p->w->e;
+  emit_loop l;
+  emit_loop_begin(e->w, &l, from, to, lanes, false, 0, NULL);
+  uint32_t mark = emit_table_mark(e->x.table);
+  e->x.lanes = lanes;
+  f(p, data, l.iv);
+  e->x.lanes = 1;
+  emit_table_release(e->x.table, mark);
+  emit_loop_end(e->w, &l, NULL);
+}
+
+/* All places of [from, to), at least `least` of them, by vectors: what is left at the end is a vector that ends there, or
+ * single elements where none may be visited `twice`. */
+static void sweep(const pools *p, LLVMValueRef from, LLVMValueRef to, int64_t least, bool twice, sweep_fn *f, void *data) {
+  emit_element *e = &p->w->e;
+  LLVMBuilderRef b = e->w->builder;
+  int lanes = e->wide;
+  while (lanes > least) {
+    lanes /= 2;
+  }
+  LLVMValueRef n = LLVMBuildSub(b, to, from, ""), rest = LLVMBuildURem(b, n, emit_i64(e->w, lanes), "");
+  LLVMValueRef whole = LLVMBuildSub(b, to, rest, "");
+  sweep_by(p, from, whole, lanes, f, data);
+  if (LLVMIsAConstantInt(rest) && LLVMConstIntGetZExtValue(rest) == 0) {
+    return;
+  }
+  if (twice) {
+    LLVMValueRef last = LLVMBuildSub(b, to, emit_i64(e->w, lanes), "");
+    sweep_by(p, last, LLVMBuildAdd(b, last, rest, ""), lanes, f, data);
+  } else {
+    sweep_by(p, whole, to, 1, f, data);
+  }
+}
+
+typedef struct step {
+  const emit_index *at; /* of the row, without its innermost dimension */
+  LLVMValueRef number;  /* of the row in the step */
+  LLVMValueRef start; /* of this piece among the row's results */
+  const pool *g;
+  LLVMValueRef first; /* place in the operand of the row's first element; it may be outside */
+} step;
+
+static dtype held_type(const pool *g) {
+  return emit_acc_type((hlo_reducer)hlo_int(g->i, HLO_ATTR_REDUCER), hlo_type(g->i->operands[0]));
+}
+
+static emit_index *row_index(const pools *p, const step *s, const int64_t *dims, LLVMValueRef column) {
+  emit_element *e = &p->w->e;
+  emit_index *x = emit_index_new(&e->x, p->rank, dims);
+  for (int k = 0; k < p->rank - 1; k++) {
+    emit_axis_from(x, k, s->at, k);
+  }
+  emit_axis_at(x, p->rank - 1, emit_pos_lanes(column, e->x.lanes > 1, 1));
+  return x;
+}
+
+/* Place `at` in the memory of the step's row. */
+static emit_pos row_pos(emit_element *e, const step *s, LLVMValueRef at) {
+  emit_pos begin = emit_pos_scale(&e->x, emit_pos_at(s->number, 1), s->g->span);
+  return emit_pos_add(&e->x, begin, emit_pos_lanes(at, e->x.lanes > 1, 1));
+}
+
+/* What the columns from `at` on hold. */
+static void fill_column(const pools *p, void *data, LLVMValueRef at) {
+  const step *s = data;
+  emit_element *e = &p->w->e;
+  int64_t *dims = ARENA_NEW_N(e->w->arena, int64_t, SHAPE_MAX_RANK);
+  memcpy(dims, p->dims, sizeof p->dims);
+  dims[p->rank - 1] = s->g->n;
+  LLVMValueRef column = LLVMBuildNSWAdd(e->w->builder, at, s->first, "");
+  emit_pair v = emit_reduce_window_columns(e, s->g->i, row_index(p, s, dims, column));
+  emit_store(e, s->g->row, held_type(s->g), row_pos(e, s, at), v, true);
+}
+
+static void fill_padding(const pools *p, void *data, LLVMValueRef at) {
+  const step *s = data;
+  emit_element *e = &p->w->e;
+  const hlo_instr *i = s->g->i;
+  emit_pair v = emit_acc_identity(e->w, (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER), hlo_type(i->operands[0]));
+  emit_store(e, s->g->row, held_type(s->g), row_pos(e, s, at), v, true);
+}
+
+/* The places of the row that are the operand's: [*from, *to). */
+static void bounds(const pools *p, const step *s, LLVMValueRef *from, LLVMValueRef *to) {
+  const emit_ir *w = p->w->e.w;
+  const pool *g = s->g;
+  LLVMValueRef before = LLVMBuildNeg(w->builder, s->first, ""), end = LLVMBuildAdd(w->builder, before, emit_i64(w, g->n), "");
+  if (p->blocks == 1) {
+    *from = before;
+    *to = emit_i64(w, g->n + g->low < g->span ? g->n + g->low : g->span);
+    return;
+  }
+  *from = emit_intrinsic2(w, "llvm.smax", before, emit_i64(w, 0));
+  *to = emit_intrinsic2(w, "llvm.smin", end, emit_i64(w, g->span));
+}
+
+static void fill_row(const pools *p, step *s) {
+  emit_element *e = &p->w->e;
+  const emit_ir *w = e->w;
+  LLVMBuilderRef b = w->builder;
+  const pool *g = s->g;
+  s->first = LLVMBuildNSWMul(b, s->start, emit_i64(w, g->stride), "");
+  s->first = LLVMBuildNSWSub(b, s->first, emit_i64(w, g->low), "");
+  LLVMValueRef from, to;
+  bounds(p, s, &from, &to);
+  sweep_by(p, emit_i64(w, 0), from, 1, fill_padding, s);
+  sweep_by(p, to, emit_i64(w, g->span), 1, fill_padding, s);
+  int64_t high = span_of(g, p->dims[p->rank - 1]) - g->low - g->n;
+  sweep(p, from, to, g->span - g->low - (high > 0 ? high : 0), true, fill_column, s);
+}
+
+/* --- windows along the row --- */
+
+typedef struct along {
+  const pool *g;
+  emit_pos at; /* of the window, in the memory of all rows */
+} along;
+
+static void along_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
+  const along *a = f->data;
+  emit_element *e = f->e;
+  const hlo_instr *i = a->g->i;
+  emit_pos p = emit_pos_add(&e->x, a->at, emit_pos_scale(&e->x, emit_index_dim(&e->x, r, 0), a->g->hole));
+  emit_pair v = emit_load(e, a->g->row, held_type(a->g), p, true, false);
+  acc[0] = emit_acc_combine(e->w, (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER), hlo_type(i->operands[0]),
+                            (emit_pair){acc[0], NULL}, v).v;
+}
+
+static void along_combine(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMValueRef *other) {
+  const hlo_instr *i = ((const along *)f->data)->g->i;
+  acc[0] = emit_acc_combine(f->e->w, (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER), hlo_type(i->operands[0]),
+                            (emit_pair){acc[0], NULL}, (emit_pair){other[0], NULL}).v;
+}
+
+static emit_pair window_at(emit_element *e, const step *s, const pool *g, LLVMValueRef at) {
+  hlo_reducer r = (hlo_reducer)hlo_int(g->i, HLO_ATTR_REDUCER);
+  dtype t = hlo_type(g->i->operands[0]);
+  emit_pos begin = emit_pos_scale(&e->x, emit_pos_at(s->number, 1), g->span);
+  emit_pos along_row = emit_pos_scale(&e->x, emit_pos_lanes(at, e->x.lanes > 1, 1), g->stride);
+  along a = {g, emit_pos_add(&e->x, begin, along_row)};
+  emit_reduction_loop f = {.e = e, .data = &a, .n = 1, .step = along_step, .combine = along_combine, .unroll = true, .rank = 1};
+  f.dims[0] = g->window;
+  f.init[0] = emit_acc_identity(e->w, r, t).v;
+  LLVMValueRef out;
+  emit_reduction_loop_run(&f, &out);
+  return emit_acc_value(e->w, r, t, (emit_pair){out, NULL});
+}
+
+static void store_windows(const pools *p, void *data, LLVMValueRef at) {
+  const step *s = data;
+  emit_element *e = &p->w->e;
+  const emit_index *x = row_index(p, s, p->dims, LLVMBuildNSWAdd(e->w->builder, s->start, at, ""));
+  for (int k = 0; k < p->n; k++) {
+    emit_element_set(e, hlo_result((hlo_instr *)p->of[k].i, 0), x, window_at(e, s, &p->of[k], at));
+  }
+  emit_store_roots(p->w, x);
+}
+
+typedef void row_fn(const pools *p, step *s);
+
+static void store_row(const pools *p, step *s) {
+  const emit_ir *w = p->w->e.w;
+  sweep(p, emit_i64(w, 0), emit_i64(w, p->block), p->block, !p->shared, store_windows, s);
+}
+
+/* Each row of the group that begins with row `first`. */
+static void each_row(const pools *p, step *s, LLVMValueRef first, LLVMValueRef n, row_fn *f) {
+  emit_element *e = &p->w->e;
+  const emit_ir *w = e->w;
+  int64_t *rows = ARENA_NEW(w->arena, int64_t);
+  *rows = p->rows;
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), n, 1, true, 0, NULL);
+  uint32_t mark = emit_table_mark(e->x.table);
+  s->number = l.iv;
+  emit_index *flat = emit_index_new(&e->x, 1, rows);
+  emit_axis_at(flat, 0, emit_pos_at(LLVMBuildNSWAdd(w->builder, first, l.iv, ""), 1));
+  s->at = p->rank > 1 ? emit_index_reshape(&e->x, flat, p->rank - 1, p->dims) : flat;
+  for (int k = 0; k < p->rank - 1; k++) { /* before the loops inside, which find them again */
+    (void)emit_index_dim(&e->x, s->at, k);
+  }
+  f(p, s);
+  emit_table_release(e->x.table, mark);
+  emit_loop_end(w, &l, NULL);
+}
+
+static void group_body(emit_writer *w, const void *data, const emit_index *at) {
+  const pools *p = data;
+  emit_element *e = &w->e;
+  const emit_ir *ir = e->w;
+  step s = {.start = emit_i64(ir, 0)};
+  if (p->blocks > 1) {
+    s.start = emit_pos_scale(&e->x, emit_index_dim(&e->x, at, 1), p->block).base;
+    s.start = emit_intrinsic2(ir, "llvm.smin", s.start, emit_i64(ir, p->dims[p->rank - 1] - p->block));
+  }
+  LLVMValueRef first = emit_pos_scale(&e->x, emit_index_dim(&e->x, at, 0), p->group).base;
+  LLVMValueRef left = LLVMBuildSub(ir->builder, emit_i64(ir, p->rows), first, "");
+  LLVMValueRef n = emit_intrinsic2(ir, "llvm.smin", left, emit_i64(ir, p->group));
+  for (int k = 0; k < p->n; k++) {
+    s.g = &p->of[k];
+    each_row(p, &s, first, n, fill_row);
+  }
+  each_row(p, &s, first, n, store_row);
+}
+
+void emit_write_pooling(emit_writer *w) {
+  arena *a = w->e.w->arena;
+  pools *p = ARENA_NEW(a, pools);
+  (void)find(w, p);
+  int64_t *extents = ARENA_NEW_N(a, int64_t, 2);
+  extents[0] = (p->rows + p->group - 1) / p->group;
+  extents[1] = p->blocks;
+  for (int k = 0; k < p->n; k++) {
+    pool *g = &p->of[k];
+    g->row = emit_row_memory(w->e.w, held_type(g), p->group * g->span);
+  }
+  emit_nest(w, 2, extents, 1, false, group_body, p);
+}

@@ -1,0 +1,476 @@
+/* row_space.c - kernels that go row by row (hlo/analysis/row_space.h): softmax, normalisations.
+ *
+ * A step of the grid is a row, or a vector of neighbouring columns.  It has phases: each is a loop over the row for the
+ * reductions whose operands are known by then; the last one stores.  Between phases stands what there is one of a row.  What a
+ * later phase wants of an earlier one is computed again if that is cheap, else it is kept: in the result that it is, in
+ * memory on the stack, or in a result that is not written yet. */
+#include "emit/element/elementwise.h"
+#include "emit/element/loop_plan.h"
+#include "emit/element/reduce.h"
+#include "emit/kernel/writer.h"
+#include "hlo/analysis/queries.h"
+#include "hlo/analysis/row_space.h"
+
+enum { STACK_BYTES = 16384 };
+
+/* A full array of which a row is kept from its first phase on. */
+typedef struct stored {
+  hlo_value value;
+  int phase;         /* writes it; the later ones read it */
+  LLVMValueRef base;
+  bool whole;        /* base is that of a whole array; else of a row, or of a row of vectors */
+} stored;
+
+typedef struct fact {
+  const hlo_instr *instr;
+  int level;        /* phases that must have run */
+  uint64_t phases;  /* a bit each: where it is wanted element by element */
+  bool hot;         /* depends on a reduction */
+  emit_pair known;  /* kept and hot: its value, from that phase on */
+  LLVMValueRef inverse; /* of it, where rows are divided by it just now; else NULL */
+} fact;
+
+struct emit_row_fusion {
+  emit_writer *w;
+  hlo_row_space space;
+  uint32_t n_facts, n_stored;
+  fact *facts;
+  stored *stored;
+  int phase, last; /* that runs; that stores the results */
+  int n_gone;
+  int64_t gone[HLO_ROW_DIMS];
+  bool columns;        /* rows lie side by side: lanes are rows, `vector` of them at once */
+  int vector;
+  bool tail_first;     /* a result is read in the last phase, where it was not written yet */
+  const emit_index *at; /* the row */
+};
+
+static fact *fact_of(const emit_row_fusion *r, const hlo_instr *i) {
+  for (uint32_t k = 0; k < r->n_facts; k++) {
+    if (r->facts[k].instr == i) {
+      return &r->facts[k];
+    }
+  }
+  return NULL;
+}
+
+/* --- what is known of the body --- */
+
+static void find_levels(emit_row_fusion *r, const hlo_computation *c) {
+  for (const hlo_instr *i = c->first; i; i = i->next) {
+    r->n_facts++;
+  }
+  r->facts = ARENA_NEW_N(r->w->e.w->arena, fact, r->n_facts);
+  uint32_t n = 0;
+  for (const hlo_instr *i = c->first; i; i = i->next) {
+    fact f = {.instr = i};
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+      const fact *x = fact_of(r, i->operands[k].def);
+      f.level = x->level > f.level ? x->level : f.level;
+      f.hot |= x->hot;
+    }
+    f.level += i->op == HLO_REDUCE;
+    f.hot |= i->op == HLO_REDUCE;
+    r->last = f.level > r->last ? f.level : r->last;
+    r->facts[n++] = f;
+  }
+}
+
+static uint64_t bit(int k) { return (uint64_t)1 << k; }
+
+static bool is_full_root(const emit_row_fusion *r, uint32_t k) { return hlo_is_full(&r->space, hlo_shape(r->w->roots[k])); }
+
+/* Worth keeping rather than doing twice. */
+static bool is_dear(const emit_row_fusion *r, const fact *f) {
+  const hlo_instr *i = f->instr;
+  return hlo_info(i)->kind == HLO_ELEMENTWISE && !hlo_is_cheap(i) && hlo_is_full(&r->space, &i->shapes[0]) &&
+         (f->phases & (f->phases - 1));
+}
+
+/* A place for f in memory; base NULL if there is none. */
+static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint64_t *taken) {
+  emit_writer *w = r->w;
+  const emit_ir *ir = w->e.w;
+  stored s = {.value = hlo_result((hlo_instr *)f->instr, 0), .phase = __builtin_ctzll(f->phases)};
+  dtype t = hlo_type(s.value);
+  int64_t elements = r->space.length * (r->columns ? r->vector : 1), bytes = elements * (int64_t)dtype_bytes(t);
+  for (uint32_t k = 0; k < w->n_results; k++) {
+    bool lent = k < 64 && (*taken & bit((int)k)); /* to a value that is computed of this one */
+    if (hlo_value_equal(w->roots[k], s.value) && !w->shared[k] && !lent) {
+      s.base = w->results[k];
+      s.whole = true;
+      return s;
+    }
+  }
+  if (!ir->target->gpu && r->space.length <= STACK_BYTES && bytes <= *stack) {
+    *stack -= bytes;
+    s.base = emit_row_memory(ir, t, elements);
+    return s;
+  }
+  for (uint32_t k = 0; k < w->n_results && k < 64; k++) {
+    bool own = false;
+    for (uint32_t j = 0; j < r->n_facts; j++) { /* its place is its own */
+      own |= is_dear(r, &r->facts[j]) && r->facts[j].instr == w->roots[k].def;
+    }
+    if (!own && !w->shared[k] && !(*taken & bit((int)k)) && is_full_root(r, k) && hlo_type(w->roots[k]) == t) {
+      *taken |= bit((int)k);
+      s.base = w->results[k];
+      s.whole = r->tail_first = true;
+      return s;
+    }
+  }
+  return s;
+}
+
+/* From the results up: who is wanted in which phases; what is kept is computed in its first one only. */
+static void find_stored(emit_row_fusion *r) {
+  int64_t stack = STACK_BYTES;
+  uint64_t taken = 0;
+  r->stored = ARENA_NEW_N(r->w->e.w->arena, stored, r->n_facts);
+  for (uint32_t k = 0; k < r->w->n_results; k++) {
+    fact_of(r, r->w->roots[k].def)->phases |= is_full_root(r, k) ? bit(r->last) : 0;
+    r->tail_first |= r->w->shared[k];
+  }
+  for (uint32_t k = r->n_facts; k-- > 0;) {
+    fact *f = &r->facts[k];
+    uint64_t phases = f->phases;
+    if (is_dear(r, f)) {
+      stored s = place_for(r, f, &stack, &taken);
+      if (s.base) {
+        r->stored[r->n_stored++] = s;
+        phases = bit(s.phase);
+      }
+    }
+    for (uint32_t j = 0; j < f->instr->n_operands; j++) {
+      fact *x = fact_of(r, f->instr->operands[j].def);
+      x->phases |= f->instr->op == HLO_REDUCE ? bit(f->level - 1) : phases;
+    }
+  }
+}
+
+/* --- places --- */
+
+/* The full arrays' index at r, a place in the row. */
+static const emit_index *place_in_row(emit_element *e, const emit_row_fusion *rows, const emit_index *r) {
+  const hlo_row_space *s = &rows->space;
+  emit_index *x = emit_index_new(&e->x, s->rank, s->dims);
+  for (int k = 0, kept = 0, gone = 0; k < s->rank; k++) {
+    if (s->gone[k]) {
+      emit_axis_from(x, k, r, gone++);
+    } else {
+      emit_axis_from(x, k, rows->at, kept++);
+    }
+  }
+  return x;
+}
+
+static const emit_index *reductions_place(emit_element *e, const emit_reductions *g, const emit_index *r) {
+  return place_in_row(e, g->data, r);
+}
+
+/* Where i, an index of a full array, stands in the memory of s. */
+static emit_pos stored_at(emit_element *e, const emit_row_fusion *r, const stored *s, const emit_index *i) {
+  if (s->whole) {
+    return emit_index_linear(&e->x, i);
+  }
+  const hlo_row_space *space = &r->space;
+  const emit_index *x = emit_index_reshape(&e->x, i, space->rank, space->dims);
+  emit_pos at = emit_pos_const(&e->x, 0);
+  int64_t stride = 1;
+  for (int k = space->rank - 1; k >= 0; k--) {
+    if (space->gone[k]) {
+      at = emit_pos_add(&e->x, at, emit_pos_scale(&e->x, emit_index_dim(&e->x, x, k), stride));
+      stride *= space->dims[k];
+    }
+  }
+  if (r->columns && e->x.lanes > 1) {
+    at = emit_pos_along(emit_pos_scale(&e->x, at, e->x.lanes), e->x.lanes);
+  }
+  return at;
+}
+
+/* --- division of a row by a number --- */
+
+/* Where i divides a row by one number of it: that. */
+static fact *divisor_of(const emit_row_fusion *r, const hlo_instr *i) {
+  if (i->op != HLO_DIV || i->shapes[0].type != DTYPE_F32 || !r->w->e.w->target->fma) {
+    return NULL;
+  }
+  const hlo_instr *spread = i->operands[1].def;
+  fact *f = spread->op == HLO_BROADCAST ? fact_of(r, spread->operands[0].def) : NULL;
+  return f && f->known.v ? f : NULL;
+}
+
+static emit_pair divide(emit_element *e, const fact *d, emit_pair x) {
+  emit_pair by = emit_lanes(d->known.v) ? d->known : emit_splat_pair(e, d->known), inverse = {d->inverse, NULL};
+  inverse = emit_lanes(d->inverse) ? inverse : emit_splat_pair(e, inverse);
+  return (emit_pair){emit_divide(e->w, x.v, by.v, inverse.v), NULL};
+}
+
+/* Inverts what the results divide by.  *fits: i1, whether all are far from the ends of the range; NULL if there are none. */
+static void invert(emit_row_fusion *r, LLVMValueRef *fits) {
+  const emit_ir *w = r->w->e.w;
+  *fits = NULL;
+  for (uint32_t k = 0; k < r->n_facts; k++) {
+    fact *d = r->facts[k].phases & bit(r->last) ? divisor_of(r, r->facts[k].instr) : NULL;
+    if (!d || d->inverse) {
+      continue;
+    }
+    LLVMValueRef x = d->known.v, size = emit_intrinsic1(w, "llvm.fabs", x);
+    LLVMValueRef low = emit_fcmp(w, LLVMRealUGT, emit_f(x, EMIT_LEAST_DIVISOR), size),
+                 high = emit_fcmp(w, LLVMRealUGT, size, emit_f(x, EMIT_MOST_DIVISOR));
+    LLVMValueRef out = emit_any(w, LLVMBuildOr(w->builder, low, high, "")), fine = LLVMBuildNot(w->builder, out, "");
+    *fits = *fits ? LLVMBuildAnd(w->builder, *fits, fine, "") : fine;
+    d->inverse = LLVMBuildFDiv(w->builder, emit_f(x, 1), x, "");
+  }
+}
+
+bool emit_row_value(const emit_row_fusion *r, hlo_value v, const emit_index *i, emit_pair *out) {
+  emit_element *e = &r->w->e;
+  const fact *f = fact_of(r, v.def);
+  if (f && f->known.v) {
+    bool same = emit_lanes(f->known.v) || e->x.lanes == 1;
+    *out = same ? f->known : emit_splat_pair(e, f->known);
+    return true;
+  }
+  for (uint32_t k = 0; k < r->n_stored; k++) {
+    const stored *s = &r->stored[k];
+    if (hlo_value_equal(s->value, v) && s->phase < r->phase) {
+      *out = emit_load(e, s->base, hlo_type(v), stored_at(e, r, s, i), true, false);
+      return true;
+    }
+  }
+  const fact *d = divisor_of(r, v.def);
+  if (d && d->inverse) {
+    *out = divide(e, d, emit_value(e, v.def->operands[0], i));
+    return true;
+  }
+  return false;
+}
+
+/* --- phases --- */
+
+static emit_pair value_at(emit_element *e, hlo_value v, const emit_index *place) {
+  return emit_value(e, v, emit_index_reshape(&e->x, place, hlo_rank(v), hlo_shape(v)->dims));
+}
+
+static void store_first(emit_row_fusion *r, const emit_index *place) {
+  emit_element *e = &r->w->e;
+  for (uint32_t k = 0; k < r->n_stored; k++) {
+    const stored *s = &r->stored[k];
+    if (s->phase == r->phase) {
+      emit_pair v = value_at(e, s->value, place);
+      emit_store(e, s->base, hlo_type(s->value), stored_at(e, r, s, place), v, true);
+    }
+  }
+}
+
+static void phase_step(const emit_reduction_loop *f, const emit_index *at, LLVMValueRef *acc) {
+  const emit_reductions *g = f->data;
+  emit_reductions_step(f, at, acc);
+  store_first((emit_row_fusion *)g->data, place_in_row(f->e, g->data, at));
+}
+
+static void set_space(const emit_row_fusion *r, emit_reduction_loop *f) {
+  f->rows = !r->columns;
+  f->rank = r->n_gone;
+  for (int k = 0; k < r->n_gone; k++) {
+    f->dims[k] = r->gone[k];
+  }
+}
+
+/* The reductions of this phase from number `from` on, as many as one loop takes; gives the next one's number. */
+static uint32_t reduce_some(emit_row_fusion *r, uint32_t from) {
+  emit_element *e = &r->w->e;
+  emit_reductions g = {.place = reductions_place, .data = r};
+  int parts = 0;
+  uint32_t k = from;
+  for (; k < r->n_facts; k++) {
+    const hlo_instr *i = r->facts[k].instr;
+    if (i->op != HLO_REDUCE || r->facts[k].level != r->phase + 1) {
+      continue;
+    }
+    parts += emit_reduction_parts(i);
+    if (parts > EMIT_REDUCTION_LOOP_VALUES || g.n == EMIT_REDUCTION_LOOP_VALUES / 2) {
+      break;
+    }
+    g.of[g.n++] = i;
+  }
+  if (g.n) {
+    LLVMValueRef out[EMIT_REDUCTION_LOOP_VALUES];
+    emit_reduction_loop f = emit_reductions_loop(e, &g);
+    f.step = phase_step;
+    set_space(r, &f);
+    emit_reduction_loop_run(&f, out);
+    for (int j = 0; j < g.n; j++) {
+      fact_of(r, g.of[j])->known = emit_reductions_value(e, &g, j, out);
+    }
+  }
+  return k;
+}
+
+/* What there is one of a row and has just become known. */
+static void compute_kept(emit_row_fusion *r) {
+  for (uint32_t k = 0; k < r->n_facts; k++) {
+    fact *f = &r->facts[k];
+    if (f->hot && f->level == r->phase + 1 && f->instr->op != HLO_REDUCE && hlo_is_kept(&r->space, &f->instr->shapes[0])) {
+      f->known = value_at(&r->w->e, hlo_result((hlo_instr *)f->instr, 0), r->at);
+    }
+  }
+}
+
+/* --- results --- */
+
+/* A result that lies where it was stored before is there already. */
+static bool is_written(const emit_row_fusion *r, uint32_t result) {
+  for (uint32_t k = 0; k < r->n_stored; k++) {
+    const stored *s = &r->stored[k];
+    if (s->whole && hlo_value_equal(s->value, r->w->roots[result]) && s->base == r->w->results[result]) {
+      return s->phase < r->last;
+    }
+  }
+  return false;
+}
+
+static void compute_results(emit_row_fusion *r, bool full, const emit_index *place, emit_pair *values) {
+  for (uint32_t k = 0; k < r->w->n_results; k++) {
+    if (is_full_root(r, k) == full && !is_written(r, k)) {
+      values[k] = value_at(&r->w->e, r->w->roots[k], place);
+    }
+  }
+}
+
+static void store_results(emit_row_fusion *r, bool full, const emit_index *place, const emit_pair *values) {
+  emit_writer *w = r->w;
+  emit_pos at = emit_index_linear(&w->e.x, place);
+  for (uint32_t k = 0; k < w->n_results; k++) {
+    if (is_full_root(r, k) == full && !is_written(r, k)) {
+      emit_store(&w->e, w->results[k], hlo_type(w->roots[k]), at, values[k], w->shared[k] || r->tail_first);
+    }
+  }
+}
+
+/* All values before any store: a result may lie over an operand. */
+static void result_step(const emit_reduction_loop *f, const emit_index *at, LLVMValueRef *acc) {
+  (void)acc;
+  emit_row_fusion *r = (emit_row_fusion *)f->data;
+  const emit_index *place = place_in_row(f->e, r, at);
+  emit_pair *values = ARENA_NEW_N(f->e->w->arena, emit_pair, r->w->n_results);
+  compute_results(r, true, place, values);
+  store_results(r, true, place, values);
+}
+
+/* The last vector of the row: computed before the others are stored, if it reads what they write. */
+static const emit_index *last_vector(emit_row_fusion *r, emit_reduction_loop *f, int lanes, emit_pair *values) {
+  emit_element *e = &r->w->e;
+  emit_index *last = emit_index_new(&e->x, 1, r->gone);
+  emit_axis_at(last, 0, emit_pos_lanes(emit_i64(e->w, r->gone[0] - lanes), 1, 1));
+  f->dims[0] = r->gone[0] / lanes * lanes;
+  const emit_index *place = place_in_row(e, r, last);
+  e->x.lanes = lanes;
+  compute_results(r, true, place, values);
+  e->x.lanes = 1;
+  return place;
+}
+
+static void write_results(emit_row_fusion *r) {
+  emit_element *e = &r->w->e;
+  emit_reduction_loop f = {.e = e, .data = r, .step = result_step, .masks = !r->tail_first};
+  emit_pair *values = ARENA_NEW_N(e->w->arena, emit_pair, r->w->n_results);
+  const emit_index *tail = NULL;
+  int lanes = e->wide;
+  set_space(r, &f);
+  if (r->tail_first && !r->columns && r->n_gone == 1 && lanes > 1 && r->gone[0] > lanes && r->gone[0] % lanes > 1) {
+    tail = last_vector(r, &f, lanes, values);
+  }
+  emit_reduction_loop_run(&f, NULL);
+  if (tail) {
+    e->x.lanes = lanes;
+    store_results(r, true, tail, values);
+    e->x.lanes = 1;
+  }
+}
+
+/* The results once with inverses of what they divide by, and once without. */
+static void write_either(emit_row_fusion *r, LLVMValueRef fits) {
+  emit_element *e = &r->w->e;
+  const emit_ir *w = e->w;
+  LLVMBasicBlockRef at[2] = {emit_block(w, "invert"), emit_block(w, "divide")}, done = emit_block(w, "written");
+  LLVMBuildCondBr(w->builder, fits, at[0], at[1]);
+  for (int k = 0; k < 2; k++) {
+    uint32_t mark = emit_table_mark(e->x.table);
+    LLVMPositionBuilderAtEnd(w->builder, at[k]);
+    write_results(r);
+    emit_table_release(e->x.table, mark);
+    LLVMBuildBr(w->builder, done);
+    for (uint32_t j = 0; j < r->n_facts; j++) {
+      r->facts[j].inverse = NULL;
+    }
+  }
+  LLVMPositionBuilderAtEnd(w->builder, done);
+}
+
+static void row_body(emit_writer *w, const void *data, const emit_index *at) {
+  emit_row_fusion *r = (emit_row_fusion *)data;
+  r->at = at;
+  for (uint32_t k = 0; k < r->n_facts; k++) {
+    r->facts[k].known = (emit_pair){NULL, NULL};
+    r->facts[k].inverse = NULL;
+  }
+  for (r->phase = 0; r->phase < r->last; r->phase++) {
+    for (uint32_t k = 0; k < r->n_facts;) {
+      k = reduce_some(r, k);
+    }
+    compute_kept(r);
+  }
+  emit_pair *values = ARENA_NEW_N(w->e.w->arena, emit_pair, w->n_results);
+  compute_results(r, false, at, values);
+  store_results(r, false, at, values);
+  bool full = false;
+  for (uint32_t k = 0; k < w->n_results; k++) {
+    full |= is_full_root(r, k) && !is_written(r, k);
+  }
+  LLVMValueRef fits = NULL;
+  if (full) {
+    invert(r, &fits);
+  }
+  if (fits) {
+    write_either(r, fits);
+  } else if (full) {
+    write_results(r);
+  }
+}
+
+bool emit_is_row_fusion(const emit_writer *w) {
+  hlo_row_space s;
+  return w->e.body && hlo_is_row_wise(w->e.body, &s);
+}
+
+void emit_write_row_fusion(emit_writer *w) {
+  arena *a = w->e.w->arena;
+  emit_row_fusion *r = ARENA_NEW(a, emit_row_fusion);
+  r->w = w;
+  (void)hlo_is_row_wise(w->e.body, &r->space);
+  const hlo_row_space *s = &r->space;
+  int64_t *extents = ARENA_NEW_N(a, int64_t, HLO_ROW_DIMS + 1);
+  int rank = 0;
+  for (int k = 0; k < s->rank; k++) {
+    if (s->gone[k]) {
+      r->gone[r->n_gone++] = s->dims[k];
+    } else {
+      extents[rank++] = s->dims[k];
+    }
+  }
+  r->columns = !s->gone[s->rank - 1];
+  if (!r->columns) {
+    extents[rank++] = 1;
+  }
+  find_levels(r, w->e.body);
+  w->e.rows = r;
+  int64_t inner = extents[rank - 1];
+  int lanes = r->columns ? emit_column_lanes(s->rows / inner, inner, w->e.wide) : 1;
+  r->vector = lanes;
+  find_stored(r);
+  emit_nest(w, rank, extents, lanes, false, row_body, r);
+  w->e.rows = NULL;
+}

@@ -1,0 +1,265 @@
+/* support.c - what can be a kernel, and what may be written in place. */
+#include "emit/element/elementwise.h"
+#include "emit/kernel/kernel.h"
+#include "emit/element/element.h"
+#include "hlo/analysis/in_place_update.h"
+#include "hlo/analysis/quantized.h"
+#include "hlo/analysis/row_space.h"
+
+static bool refuse(const char **why, const char *reason) {
+  if (why) {
+    *why = reason;
+  }
+  return false;
+}
+
+static bool is_string(hlo_value v) { return hlo_type(v) == DTYPE_STR; }
+
+static bool supports_types(const hlo_instr *i) {
+  dtype t = i->n_operands ? hlo_type(i->operands[0]) : (dtype)i->shapes[0].type;
+  switch (hlo_info(i)->kind) {
+    case HLO_ELEMENTWISE: {
+      dtype of = i->op == HLO_SELECT ? hlo_type(i->operands[1]) : t;
+      if (i->op == HLO_COMPARE && t == DTYPE_STR) {
+        return hlo_int(i, HLO_ATTR_COMPARISON) <= HLO_NE;
+      }
+      return emit_elementwise_supported(i->op, of, (dtype)i->shapes[0].type);
+    }
+    case HLO_REDUCTION:
+    case HLO_WINDOW:
+    case HLO_SCAN:
+      if (i->op == HLO_ARG_REDUCE || i->op == HLO_ARG_REDUCE_WINDOW) {
+        return !dtype_is_complex(t) && t != DTYPE_STR;
+      }
+      return emit_reduce_supported((hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER), t);
+    case HLO_UPDATE:
+      return i->op != HLO_SCATTER || emit_reduce_supported((hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER), t);
+    case HLO_CONTRACTION:
+      return !is_string(i->operands[0]);
+    case HLO_RANDOM:
+      return hlo_int(i, HLO_ATTR_ALGORITHM) == HLO_PHILOX;
+    default:
+      return true;
+  }
+}
+
+static bool arrays_only(const hlo_instr *i, const char **why) {
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    const shape *s = &i->shapes[k];
+    if (s->kind != SHAPE_ARRAY || s->type == DTYPE_INVALID) {
+      return refuse(why, "a value that is no array");
+    }
+    if (!shape_is_static(s)) {
+      return refuse(why, "a shape that is not known");
+    }
+  }
+  return true;
+}
+
+/* One instruction, alone or in a fusion. */
+static bool supports_one(const hlo_instr *i, const char **why) {
+  if (!arrays_only(i, why)) {
+    return false;
+  }
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    if (!arrays_only(i->operands[k].def, why)) {
+      return false;
+    }
+  }
+  bool own_kernel = i->op == HLO_SCATTER || i->op == HLO_CUMULATIVE;
+  if (hlo_info(i)->kind != HLO_ELEMENTWISE && !emit_op_emitter(i->op) && !own_kernel) {
+    return refuse(why, "no emitter for this operation");
+  }
+  return supports_types(i) || refuse(why, "no emitter for this element type");
+}
+
+static bool supports_fusion(const hlo_instr *i, const char **why) {
+  const hlo_computation *c = hlo_callee(i, 0);
+  if (!arrays_only(i, why)) {
+    return false;
+  }
+  for (const hlo_instr *j = c->first; j; j = j->next) {
+    if (j->op == HLO_PARAMETER) {
+      if (!arrays_only(j, why)) {
+        return false;
+      }
+    } else if (j->op == HLO_CONSTANT) {
+      const literal *l = hlo_literal(hlo_result((hlo_instr *)j, 0));
+      if (!literal_is_splat(l) && shape_bytes(&l->shape) > EMIT_MAX_CONSTANT) {
+        return refuse(why, "a large constant inside of a fusion");
+      }
+    } else if (j->op == HLO_FUSION || !supports_one(j, why)) {
+      return j->op == HLO_FUSION ? refuse(why, "a fusion inside of a fusion") : false;
+    } else if ((j->op == HLO_SCATTER || j->op == HLO_CUMULATIVE) &&
+               (c->n_roots != 1 || c->roots[0].def != j)) {
+      return refuse(why, "scatter and cumulative must be the only root of their fusion");
+    }
+  }
+  hlo_row_space rows;
+  for (uint32_t k = 1; k < i->n_results && !hlo_is_row_wise(c, &rows); k++) {
+    if (shape_elements(&i->shapes[k]) != shape_elements(&i->shapes[0])) {
+      return refuse(why, "results of different sizes");
+    }
+  }
+  return true;
+}
+
+bool emit_supports(const hlo_instr *i, const char **why) {
+  if (i->op == HLO_FUSION) {
+    return supports_fusion(i, why);
+  }
+  if (i->op == HLO_PARAMETER || i->op == HLO_CONSTANT) {
+    return refuse(why, "nothing to compute");
+  }
+  return supports_one(i, why);
+}
+
+/* --- in place --- */
+
+/* How a value of a computation reads the operand that is to be overwritten. */
+typedef enum reading { NOT_AT_ALL, SAME_PLACE, ELSEWHERE } reading;
+
+enum { MAX_INSTRUCTIONS = 512 }; /* in fusions that run in place */
+
+typedef struct readings {
+  uint32_t n;
+  const hlo_instr *of[MAX_INSTRUCTIONS];
+  reading how[MAX_INSTRUCTIONS];
+} readings;
+
+static reading reading_of(const readings *r, const hlo_instr *i) {
+  for (uint32_t k = r->n; k-- > 0;) {
+    if (r->of[k] == i) {
+      return r->how[k];
+    }
+  }
+  return ELSEWHERE;
+}
+
+/* Elementwise operations and reshapes keep the place. */
+static reading reading_by(const readings *r, const hlo_instr *i) {
+  bool keeps = hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_RESHAPE || i->op == HLO_COPY;
+  reading worst = NOT_AT_ALL;
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    reading one = reading_of(r, i->operands[k].def);
+    bool scalar = hlo_rank(i->operands[k]) == 0 && i->shapes[0].rank > 0;
+    one = one == SAME_PLACE && (!keeps || scalar) ? ELSEWHERE : one;
+    worst = one > worst ? one : worst;
+  }
+  return worst;
+}
+
+/* A kernel of rows reads v, a full array, before it writes, and then element by element: if what is made of it stays in its
+ * row, or place. */
+static bool reads_own_row(const hlo_row_space *s, const hlo_computation *c, const hlo_instr *v) {
+  readings r = {0};
+  for (const hlo_instr *i = c->first; i; i = i->next) {
+    reading how = i == v ? SAME_PLACE : reading_by(&r, i);
+    bool row = i->op == HLO_REDUCE || (i->op == HLO_BROADCAST && hlo_broadcasts_rows(s, i));
+    if (how == ELSEWHERE && row && reading_of(&r, i->operands[0].def) == SAME_PLACE) {
+      how = SAME_PLACE;
+    }
+    if (how == ELSEWHERE) {
+      return false;
+    }
+    r.of[r.n] = i;
+    r.how[r.n++] = how;
+  }
+  return hlo_is_full(s, &v->shapes[0]);
+}
+
+/* How each instruction reads v.  False: too many. */
+static bool read_all(readings *r, const hlo_computation *c, const hlo_instr *v) {
+  for (const hlo_instr *i = c->first; i; i = i->next) {
+    if (r->n == MAX_INSTRUCTIONS) {
+      return false;
+    }
+    r->how[r->n] = i == v ? SAME_PLACE : reading_by(r, i);
+    r->of[r->n++] = i;
+  }
+  return true;
+}
+
+static bool roots_in_place(const readings *r, const hlo_computation *c) {
+  for (uint32_t k = 0; k < c->n_roots; k++) {
+    if (reading_of(r, c->roots[k].def) == ELSEWHERE) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool fusion_reads_in_place(const hlo_computation *c, const hlo_instr *v) {
+  readings r = {0};
+  if (!read_all(&r, c, v)) {
+    return false;
+  }
+  const hlo_instr *root = c->roots[0].def;
+  if (c->n_roots == 1 && (root->op == HLO_SCATTER || root->op == HLO_DYNAMIC_UPDATE_SLICE)) {
+    return root->operands[0].def == v && reading_of(&r, root->operands[1].def) == NOT_AT_ALL &&
+           reading_of(&r, root->operands[2].def) == NOT_AT_ALL;
+  }
+  hlo_row_space rows;
+  return hlo_is_row_wise(c, &rows) ? reads_own_row(&rows, c, v) : roots_in_place(&r, c);
+}
+
+static bool roots_read_in_place(const hlo_computation *c, const hlo_instr *v) {
+  readings r = {0};
+  return read_all(&r, c, v) && roots_in_place(&r, c);
+}
+
+/* An operand as it lies in memory. */
+static bool is_plain(hlo_value v) {
+  while (v.def->op == HLO_RESHAPE) {
+    v = v.def->operands[0];
+  }
+  return v.def->op == HLO_PARAMETER;
+}
+
+const hlo_instr *emit_contraction_of(const hlo_instr *i) {
+  const hlo_instr *found = NULL;
+  if (i->op != HLO_FUSION) {
+    return hlo_info(i)->kind == HLO_CONTRACTION ? i : NULL;
+  }
+  for (const hlo_instr *k = hlo_callee(i, 0)->first; k; k = k->next) {
+    if (hlo_info(k)->kind == HLO_CONTRACTION) {
+      if (found) {
+        return NULL;
+      }
+      found = k;
+    }
+  }
+  hlo_quantized_weights w;
+  hlo_in_place_update place;
+  bool plain = found && is_plain(found->operands[0]) &&
+               (is_plain(found->operands[1]) || (hlo_quantized_weights_of(found, &w) && is_plain(w.q)));
+  if (plain && hlo_in_place_update_of(i, &place)) {
+    readings r = {0};
+    return read_all(&r, hlo_callee(i, 0), found) && reading_of(&r, place.value.def) != ELSEWHERE ? found : NULL;
+  }
+  return plain && roots_read_in_place(hlo_callee(i, 0), found) ? found : NULL;
+}
+
+bool emit_has_quantized_weights(const hlo_instr *i) {
+  const hlo_instr *c = i->op == HLO_FUSION ? emit_contraction_of(i) : NULL;
+  return c && !is_plain(c->operands[1]);
+}
+
+bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result) {
+  const shape *x = hlo_shape(i->operands[operand]), *y = &i->shapes[result];
+  if (shape_bytes(x) != shape_bytes(y) || dtype_bytes((dtype)x->type) != dtype_bytes((dtype)y->type)) {
+    return false;
+  }
+  for (uint32_t k = 0; k < i->n_operands; k++) { /* the same buffer, read under another name */
+    if (k != operand && hlo_value_equal(i->operands[k], i->operands[operand])) {
+      return false;
+    }
+  }
+  if (i->op == HLO_FUSION) {
+    return fusion_reads_in_place(hlo_callee(i, 0), hlo_callee(i, 0)->params[operand]);
+  }
+  if (i->op == HLO_SCATTER || i->op == HLO_DYNAMIC_UPDATE_SLICE) {
+    return operand == 0;
+  }
+  return hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_RESHAPE || i->op == HLO_COPY;
+}

@@ -1,0 +1,382 @@
+/* transpose_tiles.c - kernels that turn arrays around: a transpose, and the elementwise work around it.
+ *
+ * Where the innermost dimension of the result is not that of the transposed array, elements that lie side by side on one side
+ * stand far apart on the other.  A step of these kernels is a square of both dimensions, as wide as a vector: its columns are
+ * computed as vectors along the operand's innermost dimension, turned in registers, and used as rows of the result.  So both
+ * sides are read and written by whole vectors.
+ *
+ * A result with two to four columns (colours become channels, channels are shuffled, elements are repeated, single columns are put
+ * side by side) is no square: its columns are computed in the same way, and then interleaved. */
+#include "emit/element/loop_plan.h"
+#include "emit/kernel/writer.h"
+#include "hlo/analysis/row_space.h"
+
+enum { LEAST = 4, MOST = 16, MAX_TURNED = 4, FEW = 4 };
+
+typedef struct tiles {
+  emit_writer *w;
+  int n_turned;
+  const hlo_instr *turned[MAX_TURNED]; /* transposes of one shape and permutation; or what is interleaved, alone */
+  int rank, column;                    /* of the result, dims that travel together merged; where the operand's innermost is */
+  int64_t dims[SHAPE_MAX_RANK];
+  int side;
+} tiles;
+
+/* --- finding them --- */
+
+static bool is_input(const emit_writer *w, hlo_value v) {
+  for (uint32_t k = 0; k < w->e.n_inputs; k++) {
+    if (hlo_value_equal(w->e.inputs[k].value, v)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* The result's dims without those of one element, neighbours that are neighbours in the operand as one.  False if the
+ * innermost dimension stays where it is. */
+static bool merge(tiles *t, const hlo_instr *i) {
+  const shape *s = &i->shapes[0], *x = hlo_shape(i->operands[0]);
+  int64_t last = -2;
+  int from[SHAPE_MAX_RANK], innermost = -1;
+  t->rank = 0;
+  for (int k = 0; k < s->rank; k++) {
+    int64_t p = hlo_ints(i, HLO_ATTR_PERMUTATION)[k];
+    if (s->dims[k] == 1) {
+      continue;
+    }
+    int64_t before = last;
+    while (before >= 0 && before + 1 < p && x->dims[before + 1] == 1) {
+      before++;
+    }
+    if (t->rank && p == before + 1) {
+      t->dims[t->rank - 1] *= s->dims[k];
+    } else {
+      from[t->rank] = (int)p;
+      t->dims[t->rank++] = s->dims[k];
+    }
+    last = p;
+  }
+  for (int k = 0; k < t->rank; k++) {
+    innermost = innermost < 0 || from[k] > from[innermost] ? k : innermost;
+  }
+  t->column = innermost;
+  return t->rank >= 2 && innermost < t->rank - 1;
+}
+
+static bool same_turn(const hlo_instr *a, const hlo_instr *b) {
+  return a->op == b->op && shape_same_dims(&a->shapes[0], &b->shapes[0]) && hlo_same_operation(a, b);
+}
+
+/* Collects the transposes whose elements are wanted where the result has them. */
+static void collect(tiles *t, hlo_value v, int depth) {
+  enum { DEEP = 24 };
+  if (depth == DEEP || is_input(t->w, v) || hlo_literal(v)) {
+    return;
+  }
+  if (v.def->op == HLO_TRANSPOSE) {
+    bool known = t->n_turned == MAX_TURNED;
+    for (int k = 0; k < t->n_turned && !known; k++) {
+      known = t->turned[k] == v.def || !same_turn(t->turned[0], v.def);
+    }
+    if (!known && !dtype_is_complex(hlo_type(v)) && hlo_type(v) != DTYPE_PRED) {
+      t->turned[t->n_turned++] = v.def;
+    }
+  } else if (hlo_is_position_wise(v.def)) {
+    for (uint32_t k = 0; k < v.def->n_operands; k++) {
+      if (shape_elements(hlo_shape(v.def->operands[k])) == shape_elements(&v.def->shapes[0])) {
+        collect(t, v.def->operands[k], depth + 1);
+      }
+    }
+  }
+}
+
+/* Is every window that i gathers a row at least? */
+static bool takes_rows(const hlo_instr *i) {
+  const shape *s = &i->shapes[0];
+  uint32_t n = hlo_n_ints(i, HLO_ATTR_OFFSET_DIMS);
+  return n && hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[n - 1] == s->rank - 1 && s->dims[s->rank - 1] > 1;
+}
+
+/* Loops inside of elements would be written once for each row of a square; some places that are computed may be. */
+static bool is_simple(const emit_writer *w) {
+  enum { MOST_GATHERED = 4 };
+  int gathered = 0;
+  for (const hlo_instr *i = w->e.body ? w->e.body->first : w->i; i; i = w->e.body ? i->next : NULL) {
+    hlo_kind kind = hlo_info(i)->kind;
+    if (i->op == HLO_GATHER && takes_rows(i) && gathered < MOST_GATHERED) {
+      gathered++;
+    } else if (kind != HLO_ELEMENTWISE && kind != HLO_STRUCTURE && i->op != HLO_TRANSPOSE && i->op != HLO_RESHAPE &&
+        i->op != HLO_BROADCAST && i->op != HLO_COPY && i->op != HLO_SLICE) {
+      return false;
+    }
+  }
+  return !w->e.w->target->gpu;
+}
+
+/* --- few columns --- */
+
+/* What a result is without the views around it. */
+static hlo_value unviewed(const emit_writer *w, hlo_value v) {
+  while ((v.def->op == HLO_RESHAPE || v.def->op == HLO_COPY) && !is_input(w, v)) {
+    v = v.def->operands[0];
+  }
+  return v;
+}
+
+/* Rows as runs along which nothing that is read changes: the last two dims before the columns.  False: there are none. */
+static bool cut_rows(tiles *t, const hlo_instr *turned) {
+  emit_dim_boundaries cuts = {0};
+  int64_t runs[SHAPE_MAX_RANK], rows = t->dims[t->column], columns = t->dims[t->rank - 1];
+  for (uint32_t k = 0; k < turned->n_operands; k++) {
+    emit_dim_boundaries_of(&t->w->e, turned->operands[k], &cuts);
+  }
+  int64_t run = runs[emit_loop_extents(&cuts, shape_elements(hlo_shape(turned->operands[0])), runs) - 1];
+  if (run % rows == 0) {
+    return true;
+  }
+  if (rows % run || t->rank == SHAPE_MAX_RANK) {
+    return false;
+  }
+  t->dims[t->rank - 2] = rows / run;
+  t->dims[t->rank - 1] = run;
+  t->dims[t->rank++] = columns;
+  t->column = t->rank - 2;
+  return true;
+}
+
+/* The dims of more than one element, of which the last two are rows and columns; gives where the last one is. */
+static int keep_dims(tiles *t, const shape *s) {
+  int columns = 0;
+  t->rank = 0;
+  for (int k = 0; k < s->rank; k++) {
+    if (s->dims[k] > 1) {
+      t->dims[t->rank++] = s->dims[k];
+      columns = k;
+    }
+  }
+  t->column = t->rank - 2;
+  return columns;
+}
+
+/* A concatenation of single columns. */
+static bool joins_columns(tiles *t, const hlo_instr *i) {
+  int64_t d = hlo_int(i, HLO_ATTR_DIMENSION);
+  bool single = keep_dims(t, &i->shapes[0]) == d;
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    single = single && hlo_shape(i->operands[k])->dims[d] == 1;
+  }
+  return single && t->rank >= 2;
+}
+
+/* The dims of a broadcast that repeats each element of its operand's rows. */
+static bool repeats(tiles *t, const hlo_instr *i) {
+  const shape *s = &i->shapes[0], *x = hlo_shape(i->operands[0]);
+  int rows = -1, columns = keep_dims(t, s);
+  for (int k = 0; k < x->rank; k++) {
+    int d = (int)hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
+    if (x->dims[k] > 1) {
+      rows = d > rows ? d : rows;
+    }
+  }
+  bool next = rows >= 0 && rows < columns;
+  for (int k = rows + 1; k < columns; k++) {
+    next = next && s->dims[k] == 1;
+  }
+  return next;
+}
+
+/* Is i what is interleaved?  Its rows and columns are known then. */
+static bool has_columns(tiles *t, const hlo_instr *i) {
+  switch (i->op) {
+    case HLO_TRANSPOSE:
+      return merge(t, i);
+    case HLO_BROADCAST:
+      return repeats(t, i);
+    case HLO_CONCAT:
+      return joins_columns(t, i);
+    default:
+      return false;
+  }
+}
+
+/* A transpose, a broadcast or a concatenation, and nothing behind it, whose rows are what was innermost. */
+static bool find_few(emit_writer *w, tiles *t) {
+  *t = (tiles){.w = w};
+  hlo_value v = unviewed(w, w->roots[0]);
+  dtype type = hlo_type(v);
+  if (w->n_results != 1 || w->shared[0] || w->place || w->e.w->target->gpu || is_input(w, v) || type == DTYPE_PRED ||
+      dtype_is_complex(type) || !has_columns(t, v.def) || t->column != t->rank - 2 || t->dims[t->rank - 1] > FEW || !cut_rows(t, v.def)) {
+    return false;
+  }
+  t->n_turned = 1;
+  t->turned[0] = v.def;
+  t->side = w->e.wide < MOST ? w->e.wide : MOST;
+  while (t->side > t->dims[t->column]) {
+    t->side /= 2;
+  }
+  return t->side >= LEAST;
+}
+
+/* --- squares --- */
+
+static bool find(emit_writer *w, tiles *t) {
+  *t = (tiles){.w = w};
+  if (!is_simple(w)) {
+    return false;
+  }
+  for (uint32_t k = 0; k < w->n_results; k++) {
+    collect(t, w->roots[k], 0);
+  }
+  if (!t->n_turned || !merge(t, t->turned[0])) {
+    return false;
+  }
+  int64_t rows = t->dims[t->column], columns = t->dims[t->rank - 1];
+  int side = w->e.wide < MOST ? w->e.wide : MOST;
+  while (side > rows || side > columns) {
+    side /= 2;
+  }
+  t->side = side;
+  for (uint32_t k = 0; k < w->n_results; k++) { /* the last square lies over the one before: that one must still be as it was */
+    if (w->shared[k] && (rows % side || columns % side)) {
+      return false;
+    }
+  }
+  return side >= LEAST;
+}
+
+bool emit_is_tiles(emit_writer *w) {
+  tiles t;
+  return find_few(w, &t) || find(w, &t);
+}
+
+/* --- writing them --- */
+
+/* Rows become columns: with each step, blocks of `half` off the diagonal change places. */
+static void turn(const emit_ir *w, int side, LLVMValueRef *v) {
+  int low[MOST], high[MOST];
+  for (int half = 1; half < side; half *= 2) {
+    for (int k = 0; k < side; k++) {
+      low[k] = k & half ? side + k - half : k;
+      high[k] = k & half ? side + k : k + half;
+    }
+    for (int k = 0; k < side; k++) {
+      if (!(k & half)) {
+        LLVMValueRef a = v[k], b = v[k + half];
+        v[k] = emit_shuffle(w, a, b, low, side);
+        v[k + half] = emit_shuffle(w, a, b, high, side);
+      }
+    }
+  }
+}
+
+/* The index of the result at (row, column) of the square that begins at (rows, columns). */
+static const emit_index *place(const tiles *t, const emit_index *at, emit_pos row, emit_pos column) {
+  emit_element *e = &t->w->e;
+  emit_index *x = emit_index_new(&e->x, t->rank, t->dims);
+  for (int k = 0; k < t->rank - 1; k++) {
+    emit_axis_from(x, k, at, k);
+  }
+  emit_axis_at(x, t->column, row);
+  emit_axis_at(x, t->rank - 1, column);
+  return x;
+}
+
+static const emit_index *as_shape(emit_element *e, const emit_index *i, hlo_value v) {
+  return emit_index_reshape(&e->x, i, hlo_rank(v), hlo_shape(v)->dims);
+}
+
+/* The first element of square number n of `extent` elements; the last square ends with them. */
+static emit_pos begin(emit_element *e, emit_pos n, int64_t extent, int side) {
+  emit_pos at = emit_pos_scale(&e->x, n, side);
+  return extent % side ? emit_pos_at(emit_intrinsic2(e->w, "llvm.smin", at.base, emit_i64(e->w, extent - side)), 1) : at;
+}
+
+static emit_pos along(emit_pos p) { return emit_pos_lanes(p.base, 1, p.multiple); }
+
+/* Row number k of all results; the turned values are found in the table. */
+static void write_row(const tiles *t, const emit_index *x) {
+  emit_writer *w = t->w;
+  emit_element *e = &w->e;
+  emit_pair *values = ARENA_NEW_N(e->w->arena, emit_pair, w->n_results);
+  for (uint32_t k = 0; k < w->n_results; k++) {
+    values[k] = emit_value(e, w->roots[k], as_shape(e, x, w->roots[k]));
+  }
+  emit_pos at = emit_result_pos(w, x);
+  for (uint32_t k = 0; k < w->n_results; k++) {
+    emit_store(e, w->results[k], hlo_type(w->roots[k]), at, values[k], w->shared[k]);
+  }
+}
+
+static void square(emit_writer *w, const void *data, const emit_index *at) {
+  const tiles *t = data;
+  emit_element *e = &w->e;
+  LLVMValueRef v[MAX_TURNED][MOST];
+  emit_pos row = begin(e, emit_index_dim(&e->x, at, t->column), t->dims[t->column], t->side);
+  emit_pos column = begin(e, emit_index_dim(&e->x, at, t->rank - 1), t->dims[t->rank - 1], t->side);
+  e->x.lanes = t->side;
+  for (int j = 0; j < t->n_turned; j++) {
+    hlo_value x = hlo_result((hlo_instr *)t->turned[j], 0);
+    for (int k = 0; k < t->side; k++) {
+      v[j][k] = emit_value(e, x, as_shape(e, place(t, at, along(row), emit_pos_add_const(&e->x, column, k)), x)).v;
+    }
+    turn(e->w, t->side, v[j]);
+  }
+  for (int k = 0; k < t->side; k++) {
+    const emit_index *x = place(t, at, emit_pos_add_const(&e->x, row, k), along(column));
+    uint32_t mark = emit_table_mark(e->x.table);
+    emit_pos linear = emit_index_linear(&e->x, x);
+    for (int j = 0; j < t->n_turned; j++) {
+      uintptr_t key[5] = {16, (uintptr_t)t->turned[j], (uintptr_t)e->x.lanes, (uintptr_t)linear.base, (uintptr_t)linear.step};
+      emit_table_put(e->x.table, key, (emit_pair){v[j][k], NULL});
+    }
+    write_row(t, x);
+    emit_table_release(e->x.table, mark);
+  }
+  e->x.lanes = 1;
+}
+
+/* Number k of the vectors that follow each other when `n` vectors are interleaved. */
+static LLVMValueRef interleaved(const emit_ir *w, int n, int side, const LLVMValueRef *v, int k) {
+  LLVMValueRef all = v[0];
+  for (int j = 1; j < n; j++) {
+    int from[MOST];
+    for (int lane = 0; lane < side; lane++) {
+      int at = k * side + lane, column = at % n, row = at / n;
+      from[lane] = column == j ? side + row : j == 1 ? row : lane;
+    }
+    all = emit_shuffle(w, all, v[j], from, side);
+  }
+  return all;
+}
+
+static void strip(emit_writer *w, const void *data, const emit_index *at) {
+  const tiles *t = data;
+  emit_element *e = &w->e;
+  LLVMValueRef v[FEW];
+  hlo_value x = hlo_result((hlo_instr *)t->turned[0], 0);
+  int columns = (int)t->dims[t->rank - 1];
+  emit_pos row = begin(e, emit_index_dim(&e->x, at, t->column), t->dims[t->column], t->side);
+  emit_pos first = emit_index_linear(&e->x, place(t, at, row, emit_pos_const(&e->x, 0)));
+  e->x.lanes = t->side;
+  for (int k = 0; k < columns; k++) {
+    v[k] = emit_value(e, x, as_shape(e, place(t, at, along(row), emit_pos_const(&e->x, k)), x)).v;
+  }
+  for (int k = 0; k < columns; k++) {
+    emit_pair part = {interleaved(e->w, columns, t->side, v, k), NULL};
+    emit_store(e, w->results[0], hlo_type(x), along(emit_pos_add_const(&e->x, first, k * t->side)), part, false);
+  }
+  e->x.lanes = 1;
+}
+
+void emit_write_tiles(emit_writer *w) {
+  arena *a = w->e.w->arena;
+  tiles *t = ARENA_NEW(a, tiles);
+  bool few = find_few(w, t);
+  (void)(few || find(w, t));
+  int64_t *extents = ARENA_NEW_N(a, int64_t, SHAPE_MAX_RANK);
+  for (int k = 0; k < t->rank; k++) {
+    extents[k] = few && k == t->rank - 1 ? 1 : k == t->column || k == t->rank - 1 ? (t->dims[k] + t->side - 1) / t->side : t->dims[k];
+  }
+  emit_nest(w, t->rank, extents, 1, false, few ? strip : square, t);
+}

@@ -1,0 +1,278 @@
+/* update.c - kernels that write parts of their result: dynamic-update-slice in place, scatter, cumulative. */
+#include "emit/element/elementwise.h"
+#include "emit/element/loop_plan.h"
+#include "emit/kernel/writer.h"
+
+static const hlo_instr *root_of(const emit_writer *w) { return w->n_results == 1 ? w->roots[0].def : NULL; }
+
+/* Is the array that the root updates in the result's buffer already? */
+static bool in_place(const emit_writer *w) {
+  const hlo_instr *i = root_of(w);
+  return w->alias[0] >= 0 && hlo_value_equal(w->e.inputs[w->alias[0]].value, i->operands[0]);
+}
+
+static bool is_input(const emit_writer *w, const hlo_instr *i) {
+  for (uint32_t k = 0; k < w->e.n_inputs; k++) {
+    if (w->e.inputs[k].value.def == i) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool emit_is_update(const emit_writer *w) {
+  const hlo_instr *i = root_of(w);
+  if (!i || is_input(w, i)) {
+    return false;
+  }
+  return i->op == HLO_SCATTER || i->op == HLO_CUMULATIVE ||
+         (i->op == HLO_DYNAMIC_UPDATE_SLICE && in_place(w));
+}
+
+/* --- dynamic-update-slice: the update only --- */
+
+static void update_body(emit_writer *w, const void *data, const emit_index *at) {
+  const hlo_instr *i = data;
+  emit_element *e = &w->e;
+  const shape *u = hlo_shape(i->operands[1]);
+  const emit_index *from = emit_index_reshape(&e->x, at, u->rank, u->dims);
+  emit_index *to = emit_operand_index(e, i, 0);
+  for (int k = 0; k < to->rank; k++) {
+    emit_index *s = emit_operand_index(e, i, 2);
+    emit_axis_at(s, 0, emit_pos_const(&e->x, k));
+    emit_pos start = emit_start(e, i->operands[2], s, to->dims[k] - u->dims[k]);
+    emit_axis_at(to, k, emit_pos_add(&e->x, start, emit_index_dim(&e->x, from, k)));
+  }
+  emit_pair v = emit_value(e, i->operands[1], from);
+  emit_store(e, w->results[0], hlo_type(i->operands[1]), emit_index_linear(&e->x, to), v, true);
+}
+
+static void write_slice(emit_writer *w) {
+  const hlo_instr *i = root_of(w);
+  const shape *u = hlo_shape(i->operands[1]), *x = hlo_shape(i->operands[0]);
+  emit_dim_boundaries cuts = {0};
+  emit_dim_boundaries_of(&w->e, i->operands[1], &cuts);
+  for (int k = 0; k < u->rank && cuts.n + 2 < EMIT_MAX_DIM_BOUNDARIES; k++) {
+    if (u->dims[k] != x->dims[k]) {
+      cuts.at[cuts.n++] = shape_product(u, k, u->rank);
+      cuts.at[cuts.n++] = shape_product(u, k + 1, u->rank);
+    }
+  }
+  int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, SHAPE_MAX_RANK), total = shape_elements(u);
+  if (total == 0) {
+    return;
+  }
+  int rank = emit_loop_extents(&cuts, total, extents);
+  emit_nest(w, rank, extents, emit_choose_lanes(extents[rank - 1], w->e.wide), false, update_body, i);
+}
+
+/* --- scatter: a copy, then one update after the other --- */
+
+static void copy_body(emit_writer *w, const void *data, const emit_index *at) {
+  const hlo_instr *i = data;
+  emit_element *e = &w->e;
+  const shape *x = hlo_shape(i->operands[0]);
+  emit_pair v = emit_value(e, i->operands[0], emit_index_reshape(&e->x, at, x->rank, x->dims));
+  emit_store(e, w->results[0], hlo_type(i->operands[0]), emit_index_linear(&e->x, at), v, false);
+}
+
+static void copy_operand(emit_writer *w, const hlo_instr *i) {
+  emit_dim_boundaries cuts = {0};
+  emit_dim_boundaries_of(&w->e, i->operands[0], &cuts);
+  int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, SHAPE_MAX_RANK);
+  int rank = emit_loop_extents(&cuts, shape_elements(&i->shapes[0]), extents);
+  emit_nest(w, rank, extents, emit_choose_lanes(extents[rank - 1], w->e.wide), true, copy_body, i);
+}
+
+typedef struct scatter {
+  emit_writer *w;
+  const hlo_instr *i;
+  emit_window_dims d;
+  emit_pos starts[SHAPE_MAX_RANK];
+  emit_index *at;                       /* in the updates */
+  int n_window, window[SHAPE_MAX_RANK]; /* dims of the updates that run over a window */
+} scatter;
+
+/* New value at the place that s->at says, in e's lanes. */
+static void scatter_element(const scatter *s) {
+  emit_element *e = &s->w->e;
+  dtype t = hlo_type(s->i->operands[0]);
+  emit_index *to = emit_operand_index(e, s->i, 0);
+  for (int k = 0; k < to->rank; k++) {
+    emit_pos p = s->starts[k];
+    if (s->d.offset_of[k] >= 0) {
+      p = emit_pos_add(&e->x, p, emit_index_dim(&e->x, s->at, s->d.offset_of[k]));
+    }
+    emit_axis_at(to, k, p);
+  }
+  emit_pos linear = emit_index_linear(&e->x, to);
+  emit_pair v = emit_value(e, s->i->operands[2], s->at);
+  hlo_reducer r = (hlo_reducer)hlo_int(s->i, HLO_ATTR_REDUCER);
+  if (r != HLO_REDUCE_REPLACE) {
+    emit_pair old = emit_load(e, s->w->results[0], t, linear, true, false);
+    old = (emit_pair){emit_widen(e->w, t, old.v), old.im};
+    v = emit_reduce_combine(e->w, r, t, old, (emit_pair){emit_widen(e->w, t, v.v), v.im});
+    v.v = emit_narrow(e->w, t, v.v);
+  }
+  emit_store(e, s->w->results[0], t, linear, v, true);
+}
+
+static void window_loop(scatter *s, int level);
+
+static void window_steps(scatter *s, int level, int64_t from, int64_t to, int lanes) {
+  emit_element *e = &s->w->e;
+  if (from == to) {
+    return;
+  }
+  emit_loop l;
+  int d = s->window[level];
+  emit_loop_begin(e->w, &l, emit_i64(e->w, from), emit_i64(e->w, to), lanes, true, 0, NULL);
+  uint32_t mark = emit_table_mark(e->x.table);
+  e->x.lanes = lanes;
+  emit_axis_at(s->at, d, emit_pos_lanes(l.iv, lanes > 1, lanes));
+  window_loop(s, level + 1);
+  e->x.lanes = 1;
+  emit_table_release(e->x.table, mark);
+  emit_loop_end(e->w, &l, NULL);
+}
+
+static void window_loop(scatter *s, int level) {
+  if (level == s->n_window) {
+    scatter_element(s);
+    return;
+  }
+  int64_t n = s->at->dims[s->window[level]];
+  int lanes = level == s->n_window - 1 ? emit_choose_lanes(n, s->w->e.wide) : 1;
+  window_steps(s, level, 0, n / lanes * lanes, lanes);
+  window_steps(s, level, n / lanes * lanes, n, 1);
+}
+
+/* i1: the window fits. */
+static LLVMValueRef window_fits(const scatter *s) {
+  const emit_element *e = &s->w->e;
+  const shape *x = hlo_shape(s->i->operands[0]);
+  LLVMValueRef fits = NULL;
+  for (int k = 0; k < x->rank; k++) {
+    int64_t size = s->d.offset_of[k] < 0 ? 1 : s->at->dims[s->d.offset_of[k]], room = x->dims[k] - size;
+    LLVMValueRef one = room < 0 ? LLVMConstInt(e->w->i1, 0, false)
+                                : emit_icmp(e->w, LLVMIntULT, s->starts[k].base, emit_i64(e->w, room + 1));
+    fits = fits ? LLVMBuildAnd(e->w->builder, fits, one, "") : one;
+  }
+  return fits ? fits : LLVMConstInt(e->w->i1, 1, false);
+}
+
+static void write_scatter(emit_writer *w) {
+  const hlo_instr *i = root_of(w);
+  emit_element *e = &w->e;
+  const emit_ir *ir = e->w;
+  const shape *u = hlo_shape(i->operands[2]);
+  /* One part of the grid does it all; a caller may still split [0, 1) into nothing and one. */
+  LLVMBasicBlockRef work = emit_block(ir, "work"), out = emit_block(ir, "out");
+  LLVMBuildCondBr(ir->builder, emit_icmp(ir, LLVMIntSLT, w->begin, w->end), work, out);
+  LLVMPositionBuilderAtEnd(ir->builder, work);
+  if (!in_place(w)) {
+    copy_operand(w, i);
+  }
+  w->info->grid = 1;
+  if (shape_elements(u)) {
+    scatter s = {.w = w, .i = i, .d = emit_window_dims_of(i, u), .at = emit_operand_index(e, i, 2)};
+    int64_t *batch_dims = ARENA_NEW_N(ir->arena, int64_t, SHAPE_MAX_RANK),
+            *flat_dims = ARENA_NEW_N(ir->arena, int64_t, 1);
+    *flat_dims = 1;
+    for (int k = 0; k < s.d.n_batch; k++) {
+      batch_dims[k] = u->dims[s.d.batch[k]];
+      *flat_dims *= batch_dims[k];
+    }
+    emit_loop l;
+    e->x.lanes = 1;
+    emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_i64(ir, *flat_dims), 1, true, 0, NULL);
+    emit_poll(ir, l.iv, 1, *flat_dims, shape_elements(u) / *flat_dims);
+    uint32_t mark = emit_table_mark(e->x.table);
+    emit_index *flat = emit_index_new(&e->x, 1, flat_dims);
+    emit_axis_at(flat, 0, emit_pos_at(l.iv, 1));
+    const emit_index *batch = emit_index_reshape(&e->x, flat, s.d.n_batch, batch_dims);
+    for (int k = 0, b = 0; k < u->rank; k++) {
+      if (b < s.d.n_batch && s.d.batch[b] == k) {
+        emit_axis_from(s.at, k, batch, b++);
+      } else {
+        emit_axis_at(s.at, k, emit_pos_const(&e->x, 0));
+        s.window[s.n_window++] = k;
+      }
+    }
+    emit_window_starts(e, i, &s.d, s.at, NULL, false, s.starts);
+    LLVMBasicBlockRef apply = emit_block(ir, "apply"), next = emit_block(ir, "next");
+    LLVMBuildCondBr(ir->builder, window_fits(&s), apply, next);
+    LLVMPositionBuilderAtEnd(ir->builder, apply);
+    window_loop(&s, 0);
+    LLVMBuildBr(ir->builder, next);
+    LLVMPositionBuilderAtEnd(ir->builder, next);
+    emit_table_release(e->x.table, mark);
+    emit_loop_end(ir, &l, NULL);
+  }
+  LLVMBuildBr(ir->builder, out);
+  LLVMPositionBuilderAtEnd(ir->builder, out);
+}
+
+/* --- cumulative: lines along one dimension, vectors across lines --- */
+
+typedef struct lines {
+  const hlo_instr *i;
+  int64_t dims[3]; /* outer, n, inner */
+} lines;
+
+static void line_body(emit_writer *w, const void *data, const emit_index *at) {
+  const lines *g = data;
+  const hlo_instr *i = g->i;
+  emit_element *e = &w->e;
+  const emit_ir *ir = e->w;
+  dtype t = hlo_type(i->operands[0]);
+  hlo_reducer r = (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER);
+  bool exclusive = hlo_int(i, HLO_ATTR_EXCLUSIVE), backward = hlo_int(i, HLO_ATTR_BACKWARD);
+  emit_pair start = emit_splat_pair(e, emit_reduce_identity(ir, r, t));
+  emit_loop l;
+  emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_i64(ir, g->dims[1]), 1, true, start.im ? 2 : 1,
+                  (LLVMValueRef[]){start.v, start.im});
+  emit_poll(ir, l.iv, 1, g->dims[1], 1);
+  uint32_t mark = emit_table_mark(e->x.table);
+  emit_index *line = emit_index_new(&e->x, 3, g->dims);
+  emit_pos p = emit_pos_at(l.iv, 1);
+  emit_axis_from(line, 0, at, 0);
+  emit_axis_at(line, 1,
+               backward ? emit_pos_add_const(&e->x, emit_pos_scale(&e->x, p, -1), g->dims[1] - 1) : p);
+  emit_axis_from(line, 2, at, 1);
+  const shape *s = hlo_shape(i->operands[0]);
+  emit_pair v = emit_value(e, i->operands[0], emit_index_reshape(&e->x, line, s->rank, s->dims));
+  emit_pair sum = {l.carried[0], start.im ? l.carried[1] : NULL};
+  emit_pair next = emit_reduce_combine(ir, r, t, sum, (emit_pair){emit_widen(ir, t, v.v), v.im});
+  emit_pair out = exclusive ? sum : next;
+  out.v = emit_narrow(ir, t, out.v);
+  emit_store(e, w->results[0], t, emit_index_linear(&e->x, line), out, w->shared[0]);
+  emit_table_release(e->x.table, mark);
+  emit_loop_end(ir, &l, (LLVMValueRef[]){next.v, next.im});
+}
+
+static void write_lines(emit_writer *w) {
+  const hlo_instr *i = root_of(w);
+  const shape *s = &i->shapes[0];
+  int d = (int)hlo_int(i, HLO_ATTR_DIMENSION);
+  lines *g = ARENA_NEW(w->e.w->arena, lines);
+  *g = (lines){i, {shape_product(s, 0, d), s->dims[d], shape_product(s, d + 1, s->rank)}};
+  int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, 2);
+  extents[0] = g->dims[0];
+  extents[1] = g->dims[2];
+  emit_nest(w, 2, extents, emit_column_lanes(extents[0], extents[1], w->e.wide), false, line_body, g);
+}
+
+void emit_write_update(emit_writer *w) {
+  switch (root_of(w)->op) {
+    case HLO_SCATTER:
+      write_scatter(w);
+      break;
+    case HLO_CUMULATIVE:
+      write_lines(w);
+      break;
+    default:
+      write_slice(w);
+      break;
+  }
+}

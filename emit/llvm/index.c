@@ -1,0 +1,365 @@
+/* index.c - see index.h. */
+#include "emit/llvm/index.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+/* --- the table of what was written --- */
+
+enum { BUCKETS = 1024 };
+typedef struct entry {
+  uintptr_t key[5];
+  emit_pair value;
+  uint32_t bucket, next; /* next: number of an older entry plus one */
+} entry;
+
+struct emit_table {
+  arena *arena;
+  entry *items;
+  uint32_t n, cap, heads[BUCKETS];
+};
+
+emit_table *emit_table_create(arena *a) {
+  emit_table *t = ARENA_NEW(a, emit_table);
+  t->arena = a;
+  return t;
+}
+
+static uint32_t bucket_of(const uintptr_t key[5]) {
+  return (uint32_t)(hash_bytes(key, 5 * sizeof *key, 0) % BUCKETS);
+}
+
+const emit_pair *emit_table_find(const emit_table *t, const uintptr_t key[5]) {
+  for (uint32_t k = t->heads[bucket_of(key)]; k; k = t->items[k - 1].next) {
+    if (memcmp(t->items[k - 1].key, key, 5 * sizeof *key) == 0) {
+      return &t->items[k - 1].value;
+    }
+  }
+  return NULL;
+}
+
+void emit_table_put(emit_table *t, const uintptr_t key[5], emit_pair value) {
+  entry *e = ARENA_PUSH(t->arena, t->items, t->n, t->cap);
+  memcpy(e->key, key, sizeof e->key);
+  e->value = value;
+  e->bucket = bucket_of(key);
+  e->next = t->heads[e->bucket];
+  t->heads[e->bucket] = t->n;
+}
+
+uint32_t emit_table_mark(const emit_table *t) { return t->n; }
+
+void emit_table_release(emit_table *t, uint32_t mark) {
+  while (t->n > mark) {
+    entry *e = &t->items[--t->n];
+    t->heads[e->bucket] = e->next;
+  }
+}
+
+/* --- arithmetic, each once --- */
+
+static LLVMValueRef build(const emit_indexer *x, LLVMOpcode op, LLVMValueRef a, LLVMValueRef b) {
+  LLVMBuilderRef l = x->w->builder;
+  switch (op) {
+    case LLVMAdd:
+      return LLVMBuildNSWAdd(l, a, b, "");
+    case LLVMMul:
+      return LLVMBuildNSWMul(l, a, b, "");
+    case LLVMUDiv:
+      return emit_opaque(x->w, LLVMBuildUDiv(l, a, b, ""));
+    default:
+      return emit_opaque(x->w, LLVMBuildURem(l, a, b, ""));
+  }
+}
+
+static bool is_const(LLVMValueRef v, int64_t c) {
+  return LLVMIsAConstantInt(v) && LLVMConstIntGetSExtValue(v) == c;
+}
+
+static LLVMValueRef once(const emit_indexer *x, LLVMOpcode op, LLVMValueRef a, LLVMValueRef b) {
+  if (op == LLVMAdd && is_const(b, 0)) {
+    return a;
+  }
+  if (op == LLVMAdd && is_const(a, 0)) {
+    return b;
+  }
+  if ((op == LLVMMul || op == LLVMUDiv) && is_const(b, 1)) {
+    return a;
+  }
+  uintptr_t key[5] = {1, (uintptr_t)op, (uintptr_t)a, (uintptr_t)b, 0};
+  const emit_pair *found = emit_table_find(x->table, key);
+  if (found) {
+    return found->v;
+  }
+  LLVMValueRef v = build(x, op, a, b);
+  emit_table_put(x->table, key, (emit_pair){v, NULL});
+  return v;
+}
+
+static int64_t gcd(int64_t a, int64_t b) {
+  while (b) {
+    int64_t r = a % b;
+    a = b;
+    b = r;
+  }
+  return a < 0 ? -a : a;
+}
+
+/* --- positions --- */
+
+emit_pos emit_pos_const(const emit_indexer *x, int64_t c) {
+  return (emit_pos){emit_i64(x->w, c), 0, c < 0 ? -c : c, c, c + 1};
+}
+emit_pos emit_pos_at(LLVMValueRef base, int64_t multiple) { return emit_pos_lanes(base, 0, multiple); }
+
+static LLVMTypeRef lane_type(const emit_indexer *x) { return x->narrow ? x->w->i32 : x->w->i64; }
+
+emit_pos emit_pos_scattered(const emit_indexer *x, LLVMValueRef v) {
+  LLVMTypeRef t = emit_type_like(v, x->lanes == 1 ? x->w->i64 : lane_type(x));
+  v = LLVMBuildIntCast2(x->w->builder, v, t, true, "");
+  return x->lanes == 1 ? emit_pos_at(v, 1) : emit_pos_lanes(v, EMIT_SCATTERED, 1);
+}
+
+LLVMValueRef emit_pos_vector(const emit_indexer *x, emit_pos a) {
+  if (x->lanes == 1 || a.step == EMIT_SCATTERED) {
+    return a.base;
+  }
+  uintptr_t key[5] = {2, (uintptr_t)a.base, (uintptr_t)a.step, (uintptr_t)x->lanes, 0};
+  const emit_pair *found = emit_table_find(x->table, key);
+  if (found) {
+    return found->v;
+  }
+  LLVMTypeRef t = lane_type(x);
+  LLVMValueRef offsets[256], base = LLVMBuildIntCast2(x->w->builder, a.base, t, true, "");
+  for (int k = 0; k < x->lanes; k++) {
+    offsets[k] = LLVMConstInt(t, (unsigned long long)(k * a.step), true);
+  }
+  LLVMValueRef v = LLVMBuildAdd(x->w->builder, emit_splat(x->w, base, x->lanes),
+                                LLVMConstVector(offsets, (unsigned)x->lanes), "");
+  emit_table_put(x->table, key, (emit_pair){v, NULL});
+  return v;
+}
+
+LLVMValueRef emit_pos_last(const emit_indexer *x, emit_pos a) {
+  return once(x, LLVMAdd, a.base, emit_i64(x->w, a.step * (x->lanes - 1)));
+}
+
+static emit_pos scattered(LLVMValueRef v) { return emit_pos_lanes(v, EMIT_SCATTERED, 1); }
+
+emit_pos emit_pos_add(const emit_indexer *x, emit_pos a, emit_pos b) {
+  if (a.step == EMIT_SCATTERED || b.step == EMIT_SCATTERED) {
+    return scattered(once(x, LLVMAdd, emit_pos_vector(x, a), emit_pos_vector(x, b)));
+  }
+  emit_pos sum = emit_pos_lanes(once(x, LLVMAdd, a.base, b.base), a.step + b.step, gcd(a.multiple, b.multiple));
+  bool known = a.least < a.past && b.least < b.past;
+  if (!known || __builtin_add_overflow(a.least, b.least, &sum.least) ||
+      __builtin_add_overflow(a.past, b.past - 1, &sum.past)) {
+    sum.least = sum.past = 0;
+  }
+  return sum;
+}
+
+emit_pos emit_pos_add_const(const emit_indexer *x, emit_pos a, int64_t c) {
+  if (a.step == EMIT_SCATTERED) {
+    return scattered(once(x, LLVMAdd, a.base, emit_i(a.base, c)));
+  }
+  return emit_pos_add(x, a, emit_pos_const(x, c));
+}
+
+emit_pos emit_pos_scale(const emit_indexer *x, emit_pos a, int64_t c) {
+  if (c == 1) {
+    return a;
+  }
+  if (c == 0) {
+    return emit_pos_const(x, 0);
+  }
+  if (a.step == EMIT_SCATTERED) {
+    return scattered(once(x, LLVMMul, a.base, emit_i(a.base, c)));
+  }
+  int64_t multiple = 0;
+  if (__builtin_mul_overflow(a.multiple, c, &multiple)) {
+    multiple = a.multiple;
+  }
+  emit_pos r = emit_pos_lanes(once(x, LLVMMul, a.base, emit_i64(x->w, c)), a.step * c, multiple < 0 ? -multiple : multiple);
+  int64_t least, most;
+  if (a.least < a.past && !__builtin_mul_overflow(c < 0 ? a.past - 1 : a.least, c, &least) &&
+      !__builtin_mul_overflow(c < 0 ? a.least : a.past - 1, c, &most) && most < INT64_MAX) {
+    r.least = least;
+    r.past = most + 1;
+  }
+  return r;
+}
+
+/* Do all lanes, which start at a multiple of `multiple`, stay in one bucket of c? */
+static bool one_bucket(const emit_indexer *x, emit_pos a, int64_t c) {
+  return a.step > 0 && gcd(a.multiple, c) > (x->lanes - 1) * a.step;
+}
+
+/* Are all lanes known to stand in one bucket of c, which one? */
+static bool known_bucket(emit_pos a, int64_t c, int64_t *bucket) {
+  *bucket = a.least / c;
+  return a.least >= 0 && emit_pos_inside(a, *bucket * c, *bucket * c + c);
+}
+
+emit_pos emit_pos_div(const emit_indexer *x, emit_pos a, int64_t c) {
+  int64_t bucket;
+  if (c == 1) {
+    return a;
+  }
+  if (known_bucket(a, c, &bucket)) {
+    return emit_pos_const(x, bucket);
+  }
+  if (a.step == 0 || (a.step != EMIT_SCATTERED && one_bucket(x, a, c))) {
+    return emit_pos_at(once(x, LLVMUDiv, a.base, emit_i64(x->w, c)),
+                       a.multiple % c == 0 ? a.multiple / c : 1);
+  }
+  if (a.step != EMIT_SCATTERED && a.step % c == 0 && a.multiple % c == 0) {
+    return emit_pos_lanes(once(x, LLVMUDiv, a.base, emit_i64(x->w, c)), a.step / c, a.multiple / c);
+  }
+  LLVMValueRef v = emit_pos_vector(x, a);
+  return scattered(once(x, LLVMUDiv, v, emit_i(v, c)));
+}
+
+emit_pos emit_pos_mod(const emit_indexer *x, emit_pos a, int64_t c) {
+  int64_t bucket;
+  if (c == 1) {
+    return emit_pos_const(x, 0);
+  }
+  if (known_bucket(a, c, &bucket)) {
+    return emit_pos_add_const(x, a, -bucket * c);
+  }
+  if (a.step == 0 || (a.step != EMIT_SCATTERED && one_bucket(x, a, c))) {
+    return emit_pos_lanes(once(x, LLVMURem, a.base, emit_i64(x->w, c)), a.step, gcd(a.multiple, c));
+  }
+  if (a.step != EMIT_SCATTERED && a.step % c == 0) {
+    return emit_pos_at(once(x, LLVMURem, a.base, emit_i64(x->w, c)), gcd(a.multiple, c));
+  }
+  LLVMValueRef v = emit_pos_vector(x, a);
+  return scattered(once(x, LLVMURem, v, emit_i(v, c)));
+}
+
+/* Does emit_pos_mod need arithmetic on vectors? */
+static bool mod_scatters(const emit_indexer *x, emit_pos a, int64_t c) {
+  int64_t bucket;
+  return c != 1 && a.step != 0 && !known_bucket(a, c, &bucket) &&
+         (a.step == EMIT_SCATTERED || (!one_bucket(x, a, c) && a.step % c != 0));
+}
+
+emit_pos emit_pos_clamp(const emit_indexer *x, emit_pos a, int64_t n) {
+  LLVMValueRef v = a.step == 0 ? a.base : emit_pos_vector(x, a);
+  uintptr_t key[5] = {3, (uintptr_t)v, (uintptr_t)n, 0, 0};
+  const emit_pair *found = emit_table_find(x->table, key);
+  LLVMValueRef r = found ? found->v : NULL;
+  if (!found) {
+    r = emit_intrinsic2(x->w, "llvm.smax", emit_intrinsic2(x->w, "llvm.smin", v, emit_i(v, n - 1)),
+                        emit_i(v, 0));
+    emit_table_put(x->table, key, (emit_pair){r, NULL});
+  }
+  return a.step == 0 || x->lanes == 1 ? emit_pos_at(r, 1) : scattered(r);
+}
+
+/* --- indices --- */
+
+emit_index *emit_index_new(const emit_indexer *x, int rank, const int64_t *dims) {
+  emit_index *i = arena_alloc(x->w->arena, sizeof(emit_index) + (size_t)rank * sizeof(emit_axis));
+  i->rank = rank;
+  i->dims = dims;
+  return i;
+}
+
+const emit_index *emit_index_reshape(const emit_indexer *x, const emit_index *i, int rank,
+                                     const int64_t *dims) {
+  if (i->rank == rank && memcmp(i->dims, dims, (size_t)rank * sizeof *dims) == 0) {
+    return i;
+  }
+  emit_index *r = emit_index_new(x, 0, dims);
+  r->rank = rank;
+  r->reshaped = i->reshaped ? i->reshaped : i;
+  return r;
+}
+
+static int64_t product(const int64_t *dims, int first, int last) {
+  int64_t n = 1;
+  for (int k = first; k < last; k++) {
+    n *= dims[k];
+  }
+  return n;
+}
+
+/* The position over [left, right) of p, modulo c: of its outer dimensions where the inner ones, along which lanes may run, are
+ * within c as they are. */
+static emit_pos range_modulo(const emit_indexer *x, const emit_index *p, int left, int right, int64_t c) {
+  for (int k = left + 1; k < right; k++) {
+    int64_t inner = product(p->dims, k, right);
+    if (c % inner == 0) {
+      emit_pos outer = emit_pos_mod(x, emit_index_range(x, p, left, k), c / inner);
+      return emit_pos_add(x, emit_pos_scale(x, outer, inner), emit_index_range(x, p, k, right));
+    }
+  }
+  return emit_pos_mod(x, emit_index_range(x, p, left, right), c);
+}
+
+/* Looks for boundaries between dimensions of the other shape that enclose the wanted ones as tightly as
+ * possible. */
+static emit_pos reshaped_range(const emit_indexer *x, const emit_index *i, int first, int last) {
+  const emit_index *p = i->reshaped;
+  int64_t low = product(i->dims, last, i->rank), high = product(i->dims, first, i->rank);
+  int right = p->rank;
+  int64_t t = 1, t_low = 1;
+  for (int k = p->rank - 1; k >= 0; k--) {
+    t *= p->dims[k];
+    if (t <= low && low % t == 0) {
+      right = k;
+      t_low = t;
+    }
+  }
+  int left = right;
+  int64_t t_high = t_low;
+  while (t_high < high || t_high % high != 0) {
+    assert(left > 0);
+    t_high *= p->dims[--left];
+  }
+  emit_pos r = emit_pos_div(x, emit_index_range(x, p, left, right), low / t_low);
+  if (t_high == high) {
+    return r;
+  }
+  bool apart = low == t_low && mod_scatters(x, r, high / low);
+  return apart ? range_modulo(x, p, left, right, high / low) : emit_pos_mod(x, r, high / low);
+}
+
+/* How many axes ending with `k` travel together: consecutive dimensions of one index, with its extents. */
+static int run_length(const emit_index *i, int first, int k) {
+  const emit_index *from = i->axes[k].from;
+  int n = 1;
+  while (from && k - n >= first && i->axes[k - n].from == from && i->axes[k - n].dim == i->axes[k].dim - n &&
+         i->dims[k - n + 1] == from->dims[i->axes[k - n + 1].dim]) {
+    n++;
+  }
+  return n;
+}
+
+emit_pos emit_index_range(const emit_indexer *x, const emit_index *i, int first, int last) {
+  if (product(i->dims, first, last) <= 1) {
+    return emit_pos_const(x, 0);
+  }
+  if (i->reshaped) {
+    return reshaped_range(x, i, first, last);
+  }
+  emit_pos sum = emit_pos_const(x, 0);
+  int64_t stride = 1;
+  for (int k = last - 1; k >= first;) {
+    if (i->dims[k] == 1) {
+      k--;
+      continue;
+    }
+    int n = run_length(i, first, k);
+    const emit_axis *a = &i->axes[k];
+    emit_pos p = a->from ? emit_index_range(x, a->from, a->dim - n + 1, a->dim + 1) : a->pos;
+    sum = emit_pos_add(x, sum, emit_pos_scale(x, p, stride));
+    stride *= product(i->dims, k - n + 1, k + 1);
+    k -= n;
+  }
+  return sum;
+}

@@ -1,0 +1,510 @@
+/* math.c - see math.h.
+ *
+ * Coefficients were fitted for this file: weighted least squares on Chebyshev nodes, reweighted towards the
+ * least maximum of the relative error, in 40 digits, rounded to f32 one by one from the lowest power up. */
+#include "emit/llvm/math.h"
+
+#include <assert.h>
+
+#include "emit/llvm/math_primitives.h"
+
+static V to_int(W w, V x) { return LLVMBuildFPToSI(w->builder, x, emit_type_like(x, w->i32), ""); }
+static V to_float(W w, V i) { return LLVMBuildSIToFP(w->builder, i, emit_type_like(i, w->f32), ""); }
+/* 2^n for normal results. */
+static V two_to(W w, V n) {
+  V biased = LLVMBuildAdd(w->builder, n, emit_i(n, 127), "");
+  return emit_float_of(w, LLVMBuildShl(w->builder, biased, emit_i(n, 23), ""));
+}
+/* An integer for every lane, 0 where x is NaN: converting that is undefined. */
+static V whole(W w, V x) { return to_int(w, pick(w, emit_fcmp(w, LLVMRealORD, x, x), x, emit_f(x, 0))); }
+
+/* --- exponentials --- */
+
+#define LN2_HIGH 0.693359375 /* 10 bits: times an exponent it is exact */
+#define LN2_LOW -2.12194440054690583e-4
+#define LN2 0.693147180559945309
+#define LOG2_E 1.44269504088896341
+#define EXP_POLY 4.999999702e-01, 1.666654050e-01, 4.166744277e-02, 8.367014118e-03, 1.387089258e-03
+
+/* x = n ln2 + r, |r| <= ln2 / 2; gives e^r - 1 - r over r^2 in *p. */
+static V reduce_exp(W w, V x, V *n, V *p) {
+  *n = emit_round_even(w, mul_c(w, x, LOG2_E));
+  V r = fma_c(w, *n, -LN2_LOW, fma_c(w, *n, -LN2_HIGH, x));
+  *p = POLY(w, r, EXP_POLY);
+  return r;
+}
+
+/* e^x 2^extra for x up to `most`; without an instruction for it, the power of two is applied in two steps, for results near both
+ * ends. */
+static V exp_up_to(W w, V x, double most, int extra) {
+  V n, p;
+  x = at_least(w, at_most(w, x, most), -106);
+  V r = reduce_exp(w, x, &n, &p);
+  V e = add_c(w, emit_fma(w, mul(w, r, r), p, r), 1);
+  if (w->target->scalef) {
+    return emit_scale(w, e, extra ? add_c(w, n, extra) : n);
+  }
+  V i = LLVMBuildAdd(w->builder, whole(w, n), emit_i(whole(w, n), extra), "");
+  V half = LLVMBuildAShr(w->builder, i, emit_i(i, 1), "");
+  return mul(w, mul(w, e, two_to(w, half)), two_to(w, LLVMBuildSub(w->builder, i, half, "")));
+}
+
+static V exp_scaled(W w, V x, int extra) { return exp_up_to(w, x, 90, extra); }
+
+static V exp_f32(W w, V x) { return exp_scaled(w, x, 0); }
+
+/* The same bits for x in [-80, 80] alone: nothing to limit, and the power of two is one number. */
+static V exp_within(W w, V x) {
+  V n, p, r = reduce_exp(w, x, &n, &p);
+  V e = add_c(w, emit_fma(w, mul(w, r, r), p, r), 1);
+  return w->target->scalef ? emit_scale(w, e, n) : mul(w, e, two_to(w, whole(w, n)));
+}
+
+static V expm1_f32(W w, V x) {
+  V n, p, c = at_least(w, at_most(w, x, 89), -20); /* n is 128 at most */
+  V r = reduce_exp(w, c, &n, &p);
+  V e = emit_fma(w, mul(w, r, r), p, r);
+  V i = whole(w, n);
+  V half = two_to(w, LLVMBuildSub(w->builder, i, emit_i(i, 1), "")); /* 2^(n-1): 2^128 does not exist */
+  V y = emit_fma(w, half, e, add_c(w, half, -0.5));
+  return pick(w, eq(w, x, 0), x, add(w, y, y));
+}
+
+static V logistic_f32(W w, V x) {
+  V e = exp_up_to(w, x, 88, 0); /* finite; the quotient is 1 long before */
+  return quo(w, e, add_c(w, e, 1));
+}
+
+/* x / (1 + e^-y).  Five terms do, and one constant for ln2: what that loses grows with y, where y is negative, to two
+ * ULP.  e^-y is infinite from 2^128 on and no less than 2^-126, both of which the sum swallows. */
+static V times_logistic_f32(W w, V x, V y) {
+  V c = at_least(w, at_most(w, y, 87), -89);
+  V n = emit_round_even(w, mul_c(w, c, -LOG2_E)), minus = neg(w, c);
+  V r = w->target->fma ? fma_c(w, n, -LN2, minus) : fma_c(w, n, -LN2_LOW, fma_c(w, n, -LN2_HIGH, minus));
+  V p = POLY(w, r, 1, 9.999997020e-01, 4.999914765e-01, 1.666765213e-01, 4.189817607e-02, 8.289360441e-03);
+  V e = w->target->scalef ? emit_scale(w, p, n) : mul(w, p, two_to(w, whole(w, n)));
+  return quo(w, x, add_c(w, e, 1));
+}
+
+/* (e^2a - 1) / (e^2a + 1) of the absolute value; e^2a - 1 = 2^n e + (2^n - 1) loses nothing where n is 0. */
+static V tanh_f32(W w, V x) {
+  V n, p, a = absolute(w, x);
+  V r = reduce_exp(w, at_most(w, add(w, a, a), 30), &n, &p);
+  V e = emit_fma(w, mul(w, r, r), p, r);
+  V scale = w->target->scalef ? emit_scale(w, emit_f(x, 1), n) : two_to(w, whole(w, n));
+  V m = emit_fma(w, scale, e, add_c(w, scale, -1));
+  return with_sign(w, quo(w, m, add_c(w, m, 2)), x);
+}
+
+static V sinh_f32(W w, V x) {
+  V a = absolute(w, x), z = mul(w, x, x);
+  V p = POLY(w, z, 1.666666716e-01, 8.333310485e-03, 1.984289556e-04, 2.782213187e-06);
+  V e = exp_scaled(w, a, -1);
+  V large = sub(w, e, quo(w, emit_f(x, 0.25), e));
+  return with_sign(w, pick(w, lt(w, a, 1), emit_fma(w, mul(w, x, z), p, x), large), x);
+}
+
+static V cosh_f32(W w, V x) {
+  V e = exp_scaled(w, absolute(w, x), -1);
+  return add(w, e, quo(w, emit_f(x, 0.25), e));
+}
+
+static V erf_f32(W w, V x) {
+  V a = absolute(w, x), z = mul(w, x, x);
+  V p = POLY(w, z, 1.283791661e-01, -3.761262894e-01, 1.128363162e-01, -2.685649320e-02, 5.195784848e-03,
+             -8.117376128e-04, 8.621031157e-05, -2.163581712e-06);
+  V small = emit_fma(w, x, p, x);
+  V q = POLY(w, at_most(w, a, 4), 1.506182743e-04, -1.129381895e+00, -6.336629391e-01, -1.078589857e-01,
+             2.477540821e-02, -3.994716331e-03, 3.790981427e-04, -1.136576338e-05, -7.324817375e-07);
+  V large = sub(w, emit_f(x, 1), exp_within(w, q)); /* q is in [-18, 0.001] */
+  return with_sign(w, pick(w, lt(w, a, 0.95), small, large), x);
+}
+
+/* --- logarithms --- */
+
+/* x = 2^e m with m in [sqrt(1/2), sqrt(2)), for normal x > 0. */
+static V split(W w, V x, V *e) {
+  V bits = emit_bits_of(w, x);
+  V shifted = LLVMBuildSub(w->builder, bits, emit_i(bits, 0x3f3504f3), "");
+  *e = LLVMBuildAShr(w->builder, shifted, emit_i(bits, 23), "");
+  return emit_float_of(
+      w, LLVMBuildSub(w->builder, bits, LLVMBuildShl(w->builder, *e, emit_i(bits, 23), ""), ""));
+}
+
+/* Also for denormals. */
+static V split_any(W w, V x, V *e) {
+  V tiny = lt(w, x, 0x1p-126);
+  V m = split(w, pick(w, tiny, mul_c(w, x, 0x1p24), x), e);
+  *e = LLVMBuildSub(w->builder, *e, pick(w, tiny, emit_i(*e, 24), emit_i(*e, 0)), "");
+  return m;
+}
+
+/* e ln2 + log(1 + f). */
+static V log_of_parts(W w, V f, V e) {
+  V z = mul(w, f, f);
+  V p = POLY(w, f, 3.333331347e-01, -2.500000894e-01, 2.000207305e-01, -1.666799635e-01, 1.422032714e-01,
+             -1.240603179e-01, 1.188356802e-01, -1.167144924e-01, 6.750956178e-02);
+  V r = fma_c(w, z, -0.5, mul(w, mul(w, f, z), p));
+  r = fma_c(w, e, LN2_LOW, r);
+  return fma_c(w, e, LN2_HIGH, add(w, f, r));
+}
+
+static V log_f32(W w, V x) {
+  V e, m = split_any(w, x, &e);
+  return log_edges(w, x, log_of_parts(w, add_c(w, m, -1), to_float(w, e)));
+}
+
+static V log1p_f32(W w, V x) {
+  V e, u = add_c(w, x, 1);
+  /* What the sum lost, to be added to the mantissa. */
+  V lost = pick(w, lt(w, x, 1), sub(w, x, add_c(w, u, -1)), sub(w, emit_f(x, 1), sub(w, u, x)));
+  V m = split(w, u, &e);
+  V scale = two_to(
+      w, LLVMBuildNeg(w->builder, e, "")); /* e = 128 is no number: x is infinite then or fixed below */
+  V f = emit_fma(w, lost, scale, add_c(w, m, -1));
+  V y = log_edges(w, u, log_of_parts(w, f, to_float(w, e)));
+  V huge = ge(w, x, 0x1p60);
+  y = pick(w, huge, log_f32(w, x), y);
+  return pick(w, lt(w, absolute(w, x), 0x1p-24), x, y);
+}
+
+static V asinh_f32(W w, V x) {
+  V a = absolute(w, x), z = mul(w, a, a);
+  V t = add(w, a, quo(w, z, add_c(w, root(w, add_c(w, z, 1)), 1)));
+  V large = add_c(w, log_f32(w, a), 0.693147180559945309);
+  V y = pick(w, lt(w, a, 0x1p14), log1p_f32(w, t), large);
+  return with_sign(w, pick(w, lt(w, a, 0x1p-13), a, y), x);
+}
+
+static V acosh_f32(W w, V x) {
+  V t = add_c(w, x, -1);
+  V s = add(w, t, root(w, emit_fma(w, t, t, add(w, t, t))));
+  V large = add_c(w, log_f32(w, x), 0.693147180559945309);
+  V y = pick(w, lt(w, x, 0x1p14), log1p_f32(w, s), large);
+  return pick(w, ge(w, x, 1), y, emit_f(x, (double)NAN));
+}
+
+static V atanh_f32(W w, V x) {
+  V a = absolute(w, x);
+  V t = quo(w, add(w, a, a), sub(w, emit_f(x, 1), a));
+  V y = mul_c(w, log1p_f32(w, t), 0.5);
+  return with_sign(w, pick(w, lt(w, a, 0x1p-13), a, y), x);
+}
+
+/* --- trigonometry --- */
+
+/* The bits of 2/pi behind the point, after a word of zeros. */
+static const unsigned two_over_pi[] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
+                                       0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561, 0xb7246e3a};
+
+/* 32 bits of the table from bit `at` on. */
+static V table_bits(W w, V table, V at) {
+  LLVMBuilderRef b = w->builder;
+  V word = LLVMBuildLShr(b, at, emit_i64(w, 5), ""), shift = LLVMBuildAnd(b, at, emit_i64(w, 31), "");
+  V both[2];
+  for (int k = 0; k < 2; k++) {
+    V index = LLVMBuildAdd(b, word, emit_i64(w, k), "");
+    V p = LLVMBuildInBoundsGEP2(b, w->i32, table, &index, 1, "");
+    V v = LLVMBuildLoad2(b, w->i32, p, "");
+    LLVMSetAlignment(v, 4);
+    both[k] = LLVMBuildZExt(b, v, w->i64, "");
+  }
+  V pair = LLVMBuildOr(b, LLVMBuildShl(b, both[0], emit_i64(w, 32), ""), both[1], "");
+  return LLVMBuildAnd(b, LLVMBuildLShr(b, LLVMBuildShl(b, pair, shift, ""), emit_i64(w, 32), ""),
+                      emit_i64(w, 0xffffffff), "");
+}
+
+/* For one large finite number x = m 2^e: m times a window of 2/pi, modulo 4, as a 64-bit fraction. */
+static void reduce_large(W w, V table, V x, V *r, V *n) {
+  LLVMBuilderRef b = w->builder;
+  V bits = emit_bits_of(w, x),
+    exponent = LLVMBuildAnd(b, LLVMBuildLShr(b, bits, emit_i(bits, 23), ""), emit_i(bits, 255), "");
+  V m = LLVMBuildOr(b, LLVMBuildAnd(b, bits, emit_i(bits, 0x7fffff), ""), emit_i(bits, 0x800000), "");
+  m = LLVMBuildZExt(b, m, w->i64, "");
+  V at = LLVMBuildSub(b, LLVMBuildZExt(b, exponent, w->i64, ""), emit_i64(w, 150 - 30), ""); /* e - 2 + 32 */
+  at = emit_intrinsic2(w, "llvm.smin", emit_intrinsic2(w, "llvm.smax", at, emit_i64(w, 0)), emit_i64(w, 134));
+  V high = table_bits(w, table, at);
+  V mid = table_bits(w, table, LLVMBuildAdd(b, at, emit_i64(w, 32), ""));
+  V low = table_bits(w, table, LLVMBuildAdd(b, at, emit_i64(w, 64), ""));
+  V sum = LLVMBuildShl(b, LLVMBuildMul(b, m, high, ""), emit_i64(w, 32), "");
+  sum = LLVMBuildAdd(b, sum, LLVMBuildMul(b, m, mid, ""), "");
+  sum = LLVMBuildAdd(b, sum, LLVMBuildLShr(b, LLVMBuildMul(b, m, low, ""), emit_i64(w, 32), ""), "");
+  V q = LLVMBuildLShr(b, LLVMBuildAdd(b, sum, emit_i64(w, (int64_t)1 << 61), ""), emit_i64(w, 62), "");
+  V rest = LLVMBuildSub(b, sum, LLVMBuildShl(b, q, emit_i64(w, 62), ""), "");
+  V f = LLVMBuildSIToFP(b, rest, w->f64, "");
+  f = LLVMBuildFMul(b, f, LLVMConstReal(w->f64, 1.57079632679489662 * 0x1p-62), "");
+  f = LLVMBuildFPTrunc(b, f, w->f32, "");
+  V negative = emit_icmp(w, LLVMIntSLT, bits, emit_i(bits, 0));
+  V i = LLVMBuildTrunc(b, q, w->i32, "");
+  *r = pick(w, negative, neg(w, f), f);
+  *n = pick(w, negative, LLVMBuildNeg(b, i, ""), i);
+}
+
+static V pi_table(W w) {
+  V table = LLVMGetNamedGlobal(w->module, "emit.two_over_pi");
+  if (!table) {
+    enum { N = sizeof two_over_pi / sizeof *two_over_pi };
+    V words[N];
+    for (int k = 0; k < N; k++) {
+      words[k] = LLVMConstInt(w->i32, two_over_pi[k], false);
+    }
+    table = LLVMAddGlobal(w->module, LLVMArrayType2(w->i32, N), "emit.two_over_pi");
+    LLVMSetInitializer(table, LLVMConstArray2(w->i32, words, N));
+    LLVMSetGlobalConstant(table, true);
+    LLVMSetLinkage(table, LLVMInternalLinkage);
+    LLVMSetAlignment(table, 16);
+  }
+  return table;
+}
+
+/* The slow path, entered when some lane is large: one lane after the other. */
+static void reduce_lanes(W w, V x, V large, V *r, V *n) {
+  LLVMBasicBlockRef before = emit_here(w), slow = emit_block(w, "large"), join = emit_block(w, "reduced");
+  LLVMBuildCondBr(w->builder, emit_any(w, large), slow, join);
+  LLVMPositionBuilderAtEnd(w->builder, slow);
+  V table = pi_table(w), slow_r, slow_n;
+  int lanes = (int)emit_lanes(x);
+  if (lanes) {
+    emit_loop l;
+    emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, lanes), 1, true, 2, (V[]){*r, *n});
+    V one_r, one_n;
+    reduce_large(w, table, LLVMBuildExtractElement(w->builder, x, l.iv, ""), &one_r, &one_n);
+    emit_loop_end(w, &l,
+                  (V[]){LLVMBuildInsertElement(w->builder, l.carried[0], one_r, l.iv, ""),
+                        LLVMBuildInsertElement(w->builder, l.carried[1], one_n, l.iv, "")});
+    slow_r = l.carried[0];
+    slow_n = l.carried[1];
+  } else {
+    reduce_large(w, table, x, &slow_r, &slow_n);
+  }
+  slow_r = pick(w, large, slow_r, *r);
+  slow_n = pick(w, large, slow_n, *n);
+  LLVMBasicBlockRef after = emit_here(w), from[2] = {before, after};
+  LLVMBuildBr(w->builder, join);
+  LLVMPositionBuilderAtEnd(w->builder, join);
+  V phi_r = LLVMBuildPhi(w->builder, LLVMTypeOf(x), ""), phi_n = LLVMBuildPhi(w->builder, LLVMTypeOf(*n), "");
+  LLVMAddIncoming(phi_r, (V[]){*r, slow_r}, from, 2);
+  LLVMAddIncoming(phi_n, (V[]){*n, slow_n}, from, 2);
+  *r = phi_r;
+  *n = phi_n;
+}
+
+/* x = n pi/2 + r, |r| <= pi/4.  Up to 8192 pi/2 is taken away in parts of 11 bits, whose products with n are
+ * exact. */
+static V reduce_pi(W w, V x, V *n) {
+  double infinity = (double)INFINITY, nan = (double)NAN;
+  V a = absolute(w, x), large = ge(w, a, 8192);
+  V near = pick(w, lt(w, a, 8192), x, emit_f(x, 0));
+  V k = emit_round_even(w, mul_c(w, near, 0.636619772367581343));
+  V r = fma_c(w, k, -0x1.92p+0, near);
+  r = fma_c(w, k, -0x1.fb4p-12, r);
+  r = fma_c(w, k, w->target->fma ? -0x1.4442d2p-24 : -0x1.444p-24, r); /* a fused product is always exact */
+  r = fma_c(w, k, w->target->fma ? 0x1.ee59dap-50 : -0x1.68c234p-39, r);
+  *n = to_int(w, k);
+  reduce_lanes(w, x, large, &r, n);
+  return pick(w, lt(w, a, infinity), r, emit_f(x, nan));
+}
+
+static V sin_poly(W w, V r, V z) {
+  V p = POLY(w, z, -1.666666716e-01, 8.333378471e-03, -1.985257113e-04, 2.826513764e-06);
+  return emit_fma(w, mul(w, r, z), p, r);
+}
+static V cos_poly(W w, V z) {
+  V p = POLY(w, z, 4.166666791e-02, -1.388897770e-03, 2.482097443e-05, -2.876806775e-07);
+  V half = mul_c(w, z, 0.5), head = sub(w, emit_f(z, 1), half);
+  V lost = sub(w, sub(w, emit_f(z, 1), head), half); /* what rounding the head took away */
+  return add(w, head, emit_fma(w, mul(w, z, z), p, lost));
+}
+
+static V bit(W w, V n, int k) {
+  V masked = LLVMBuildAnd(w->builder, n, emit_i(n, 1 << k), "");
+  return emit_icmp(w, LLVMIntNE, masked, emit_i(n, 0));
+}
+
+/* sin(x + shift pi/2) */
+static V sin_shifted(W w, V x, int shift) {
+  V n, r = reduce_pi(w, x, &n), z = mul(w, r, r);
+  n = LLVMBuildAdd(w->builder, n, emit_i(n, shift), "");
+  V y = pick(w, bit(w, n, 0), cos_poly(w, z), sin_poly(w, r, z));
+  y = pick(w, bit(w, n, 1), neg(w, y), y);
+  return shift ? y : pick(w, eq(w, x, 0), x, y);
+}
+
+static V tan_f32(W w, V x) {
+  V n, r = reduce_pi(w, x, &n), z = mul(w, r, r);
+  V p = POLY(w, z, 3.333335221e-01, 1.333257109e-01, 5.407097563e-02, 2.122264169e-02, 1.099543180e-02,
+             -1.185915680e-04, 4.481462762e-03);
+  V t = emit_fma(w, mul(w, r, z), p, r);
+  V y = pick(w, bit(w, n, 0), quo(w, emit_f(x, -1), t), t);
+  return pick(w, eq(w, x, 0), x, y);
+}
+
+/* asin on [0, 1/2]. */
+static V asin_poly(W w, V x, V z) {
+  V p = POLY(w, z, 1.666665971e-01, 7.500519603e-02, 4.451410472e-02, 3.183102608e-02, 1.435147971e-02,
+             3.763806820e-02);
+  return emit_fma(w, mul(w, x, z), p, x);
+}
+
+#define HALF_PI 1.57079632679489662
+#define HALF_PI_LOW -4.37113900018624283e-8 /* pi/2 less its f32 */
+
+/* Above 1/2: pi/2 - 2 asin(sqrt((1 - x) / 2)). */
+static V asin_f32(W w, V x) {
+  V a = absolute(w, x), large = gt(w, a, 0.5);
+  V z = pick(w, large, fma_c(w, a, -0.5, emit_f(x, 0.5)), mul(w, a, a));
+  V y = asin_poly(w, pick(w, large, root(w, z), a), z);
+  V far = sub(w, emit_f(x, HALF_PI), add_c(w, add(w, y, y), -HALF_PI_LOW));
+  return with_sign(w, pick(w, large, far, y), x);
+}
+
+static V acos_f32(W w, V x) {
+  V a = absolute(w, x), large = gt(w, a, 0.5);
+  V z = pick(w, large, fma_c(w, a, -0.5, emit_f(x, 0.5)), mul(w, a, a));
+  V y = asin_poly(w, pick(w, large, root(w, z), x), z), twice = add(w, y, y);
+  V negative = sub(w, emit_f(x, 2 * HALF_PI), add_c(w, twice, -2 * HALF_PI_LOW));
+  V middle = sub(w, emit_f(x, HALF_PI), add_c(w, y, -HALF_PI_LOW));
+  return pick(w, large, pick(w, lt(w, x, 0), negative, twice), middle);
+}
+
+/* atan of t in [0, 1]. */
+static V atan_poly(W w, V t) {
+  V z = mul(w, t, t);
+  V p = POLY(w, z, -3.333329856e-01, 1.999853402e-01, -1.426410228e-01, 1.095150635e-01, -8.401581645e-02,
+             5.792722851e-02, -3.114893660e-02, 1.089969650e-02, -1.790405833e-03);
+  return emit_fma(w, mul(w, t, z), p, t);
+}
+
+static V atan_f32(W w, V x) {
+  V a = absolute(w, x), large = gt(w, a, 1);
+  V y = atan_poly(w, pick(w, large, quo(w, emit_f(x, 1), a), a));
+  V far = sub(w, emit_f(x, HALF_PI), add_c(w, y, -HALF_PI_LOW));
+  return with_sign(w, pick(w, large, far, y), x);
+}
+
+static V atan2_f32(W w, V y, V x) {
+  double infinity = (double)INFINITY;
+  V a = absolute(w, y), b = absolute(w, x);
+  V steep = emit_fcmp(w, LLVMRealOGT, a, b), top = pick(w, steep, b, a), bottom = pick(w, steep, a, b);
+  V t = quo(w, top, bottom);
+  V same = emit_fcmp(w, LLVMRealOEQ, a, b); /* two zeros, two infinities */
+  V both_zero = eq(w, bottom, 0), both_infinite = eq(w, top, infinity);
+  t = pick(w, both_zero, emit_f(x, 0),
+           pick(w, LLVMBuildAnd(w->builder, same, both_infinite, ""), emit_f(x, 1), t));
+  V r = atan_poly(w, t);
+  r = pick(w, steep, sub(w, emit_f(x, HALF_PI), add_c(w, r, -HALF_PI_LOW)), r);
+  V sign = emit_bits_of(w, x);
+  V negative = emit_icmp(w, LLVMIntSLT, sign, emit_i(sign, 0));
+  r = pick(w, negative, sub(w, emit_f(x, 2 * HALF_PI), add_c(w, r, -2 * HALF_PI_LOW)), r);
+  r = with_sign(w, r, y);
+  V nan = emit_fcmp(w, LLVMRealUNO, x, y);
+  return pick(w, nan, add(w, x, y), r);
+}
+
+/* --- pow, in f64: log2|x| y needs more digits than f32 has --- */
+
+static V log2_f64(W w, V a) {
+  V e, m = split_any(w, a, &e);
+  LLVMTypeRef f64 = emit_type_like(a, w->f64);
+  m = LLVMBuildFPExt(w->builder, m, f64, "");
+  V s = quo(w, add_c(w, m, -1), add_c(w, m, 1)), z = mul(w, s, s);
+  V p = POLY(w, z, 2.88539008177792722e+00, 9.61796693923824941e-01, 5.77078017472819838e-01,
+             4.12198372060315898e-01, 3.20618128919435086e-01, 2.61397559000015378e-01,
+             2.43390392891837393e-01);
+  return emit_fma(w, s, p, LLVMBuildSIToFP(w->builder, e, f64, ""));
+}
+
+/* 2^t for t within +-1000, as f64. */
+static V exp2_f64(W w, V t) {
+  V n = emit_round_even(w, t), f = sub(w, t, n);
+  V p = POLY(w, f, 9.99999999999752198e-01, 6.93147180546083708e-01, 2.40226506989777211e-01,
+             5.55041094108754129e-02, 9.61812852884685876e-03, 1.33334503714314240e-03,
+             1.54038572012862862e-04, 1.53101905944951974e-05, 1.31754717089217419e-06);
+  V i = LLVMBuildZExt(w->builder, LLVMBuildAdd(w->builder, to_int(w, n), emit_i(to_int(w, n), 1023), ""),
+                      emit_type_like(t, w->i64), "");
+  return mul(w, p, emit_float_of(w, LLVMBuildShl(w->builder, i, emit_i(i, 52), "")));
+}
+
+static V pow_f32(W w, V x, V y) {
+  double infinity = (double)INFINITY, nan = (double)NAN;
+  if (emit_is_f(y, 1)) {
+    return x;
+  }
+  if (emit_is_f(y, 2)) {
+    return mul(w, x, x);
+  }
+  LLVMBuilderRef b = w->builder;
+  V a = absolute(w, x), l = log2_f64(w, a);
+  l = pick(w, eq(w, a, infinity), emit_f(l, infinity), pick(w, eq(w, a, 0), emit_f(l, -infinity), l));
+  V t = mul(w, l, LLVMBuildFPExt(b, y, LLVMTypeOf(l), ""));
+  V plain = pick(w, emit_fcmp(w, LLVMRealUNO, x, y), emit_f(l, 0), t); /* NaN is put in at the end */
+  plain = pick(w, emit_fcmp(w, LLVMRealORD, plain, plain), plain, emit_f(l, 0)); /* 0 * infinity: 1 */
+  plain = at_least(w, at_most(w, plain, 1000), -1000);
+  V r = LLVMBuildFPTrunc(b, exp2_f64(w, plain), LLVMTypeOf(x), "");
+  /* The sign of a negative x, and whether it has a power at all. */
+  V half = mul_c(w, y, 0.5);
+  V integer = emit_fcmp(w, LLVMRealOEQ, emit_floor(w, y), y);
+  V odd = LLVMBuildAnd(b, integer, emit_fcmp(w, LLVMRealUNE, emit_floor(w, half), half), "");
+  V bits = emit_bits_of(w, x);
+  V negative = emit_icmp(w, LLVMIntSLT, bits, emit_i(bits, 0));
+  r = pick(w, LLVMBuildAnd(b, negative, odd, ""), neg(w, r), r);
+  V none = LLVMBuildAnd(b, LLVMBuildAnd(b, lt(w, x, 0), gt(w, x, -infinity), ""),
+                        LLVMBuildNot(b, integer, ""), "");
+  r = pick(w, LLVMBuildOr(b, none, emit_fcmp(w, LLVMRealUNO, x, y), ""), emit_f(x, nan), r);
+  V one = LLVMBuildOr(b, eq(w, x, 1), eq(w, y, 0), "");
+  return pick(w, one, emit_f(x, 1), r);
+}
+
+/* --- the table --- */
+
+static V sin_f32(W w, V x) { return sin_shifted(w, x, 0); }
+static V cos_f32(W w, V x) { return sin_shifted(w, x, 1); }
+
+typedef struct row {
+  V (*one)(W, V);
+  V (*two)(W, V, V);
+  const char *libm;
+  V (*wide)(W, V); /* of f64; NULL: libm */
+} row;
+
+static const row rows[HLO_OP_COUNT] = {
+    [HLO_EXP] = {exp_f32, NULL, "exp", emit_exp_f64},
+    [HLO_EXPM1] = {expm1_f32, NULL, "expm1", emit_expm1_f64},
+    [HLO_LOG] = {log_f32, NULL, "log", emit_log_f64},
+    [HLO_LOG1P] = {log1p_f32, NULL, "log1p", emit_log1p_f64},
+    [HLO_SIN] = {sin_f32, NULL, "sin", emit_sin_f64},
+    [HLO_COS] = {cos_f32, NULL, "cos", emit_cos_f64},
+    [HLO_TAN] = {tan_f32, NULL, "tan", NULL},
+    [HLO_ASIN] = {asin_f32, NULL, "asin", NULL},
+    [HLO_ACOS] = {acos_f32, NULL, "acos", NULL},
+    [HLO_ATAN] = {atan_f32, NULL, "atan", NULL},
+    [HLO_SINH] = {sinh_f32, NULL, "sinh", emit_sinh_f64},
+    [HLO_COSH] = {cosh_f32, NULL, "cosh", emit_cosh_f64},
+    [HLO_TANH] = {tanh_f32, NULL, "tanh", emit_tanh_f64},
+    [HLO_ASINH] = {asinh_f32, NULL, "asinh", NULL},
+    [HLO_ACOSH] = {acosh_f32, NULL, "acosh", NULL},
+    [HLO_ATANH] = {atanh_f32, NULL, "atanh", NULL},
+    [HLO_ERF] = {erf_f32, NULL, "erf", NULL},
+    [HLO_LOGISTIC] = {logistic_f32, NULL, "exp", emit_logistic_f64},
+    [HLO_POW] = {NULL, pow_f32, "pow", NULL},
+    [HLO_ATAN2] = {NULL, atan2_f32, "atan2", NULL},
+};
+
+bool emit_is_math(hlo_op op) { return rows[op].libm != NULL; }
+
+bool emit_math_supported(const emit_target *t, hlo_op op, bool f64) {
+  return !(t->gpu && f64 && emit_is_math(op));
+}
+
+V emit_times_logistic(W w, V x, V y) {
+  return emit_bits(x) == 32 ? times_logistic_f32(w, x, y) : mul(w, x, emit_math(w, HLO_LOGISTIC, y, NULL));
+}
+
+V emit_math(W w, hlo_op op, V x, V y) {
+  const row *r = &rows[op];
+  assert(r->libm); /* what has no case in elementwise.c has a row */
+  if (emit_bits(x) == 32) {
+    return r->one ? r->one(w, x) : r->two(w, x, y);
+  }
+  return r->wide ? r->wide(w, x) : emit_call_lanes(w, r->libm, r->one ? 1 : 2, (V[]){x, y});
+}

@@ -1,0 +1,41 @@
+/* math.h - the transcendental functions, as instructions on f32 and f64 scalars or vectors.
+ *
+ * In f32 they are polynomials of ours with fused multiply-adds, the same on every target; where the target has no
+ * such instruction, products are rounded first and errors grow a little.  Infinities, NaN, zeros and
+ * denormals give what C's functions give.  Largest errors seen over dense samples of all of f32, in units of
+ * the last place (ULP):
+ *
+ *              fma  plain           fma  plain             fma  plain
+ *   exp        1.1  1.1      sin       1.5  1.9      sinh      1.7  1.7
+ *   expm1      1.7  1.7      cos       1.6  2.1      cosh      1.6  1.6
+ *   log        0.9  0.9      tan       2.5  2.9      tanh      2.5  2.5
+ *   log1p      1.4  1.4      asin      2.3  2.3      asinh     1.9  1.9
+ *   logistic   2.5  2.5      acos      1.1  1.1      acosh     2.1  2.1
+ *   erf        1.1  1.3      atan      1.5  1.6      atanh     2.2  2.2
+ *   pow        0.51 0.51     atan2     1.6  1.6
+ *
+ * In f64 these are polynomials too (of sin and cos those below 2^20):
+ *
+ *   exp        1.0      log        0.9      sin       2.6      sinh      1.7
+ *   expm1      2.1      log1p      1.4      cos       2.6      cosh      1.6
+ *   logistic   2.4      tanh       2.5
+ *
+ * The others call the C library one lane at a time; GPUs have none of that (emit_math_supported). */
+#ifndef EMIT_LLVM_MATH_H
+#define EMIT_LLVM_MATH_H
+
+#include "emit/llvm/ir.h"
+#include "hlo/ir/ir.h"
+
+/* Is the operation written here, rather than by plain instructions? */
+bool emit_is_math(hlo_op op);
+bool emit_math_supported(const emit_target *t, hlo_op op, bool f64);
+
+/* x, and y for POW and ATAN2 (otherwise NULL): f32 or f64, scalars or vectors. */
+LLVMValueRef emit_math(const emit_ir *w, hlo_op op, LLVMValueRef x, LLVMValueRef y);
+
+/* x times logistic(y): three quarters of the time of the two.  1.7 ULP where y is within 8, up to 7.0 near -88 (3.8
+ * plain); below that a zero. */
+LLVMValueRef emit_times_logistic(const emit_ir *w, LLVMValueRef x, LLVMValueRef y);
+
+#endif

@@ -1,0 +1,64 @@
+/* math_primitives.h - what the functions of f32 (math.c) and of f64 (math_f64.c) are written with. */
+#ifndef EMIT_LLVM_MATH_PRIMITIVES_H
+#define EMIT_LLVM_MATH_PRIMITIVES_H
+
+#include <math.h>
+
+#include "emit/llvm/ir.h"
+
+typedef const emit_ir *W;
+typedef LLVMValueRef V;
+
+static inline V add(W w, V x, V y) { return LLVMBuildFAdd(w->builder, x, y, ""); }
+static inline V sub(W w, V x, V y) { return LLVMBuildFSub(w->builder, x, y, ""); }
+static inline V mul(W w, V x, V y) { return LLVMBuildFMul(w->builder, x, y, ""); }
+static inline V quo(W w, V x, V y) { return LLVMBuildFDiv(w->builder, x, y, ""); }
+static inline V neg(W w, V x) { return LLVMBuildFNeg(w->builder, x, ""); }
+static inline V mul_c(W w, V x, double c) { return mul(w, x, emit_f(x, c)); }
+static inline V add_c(W w, V x, double c) { return add(w, x, emit_f(x, c)); }
+static inline V fma_c(W w, V x, double c, V z) { return emit_fma(w, x, emit_f(x, c), z); }
+static inline V absolute(W w, V x) { return emit_intrinsic1(w, "llvm.fabs", x); }
+static inline V with_sign(W w, V x, V sign) { return emit_intrinsic2(w, "llvm.copysign", x, sign); }
+static inline V root(W w, V x) { return emit_intrinsic1(w, "llvm.sqrt", x); }
+static inline V pick(W w, V c, V x, V y) { return emit_select(w, c, x, y); }
+/* Comparisons with constants; false for NaN. */
+static inline V lt(W w, V x, double c) { return emit_fcmp(w, LLVMRealOLT, x, emit_f(x, c)); }
+static inline V gt(W w, V x, double c) { return emit_fcmp(w, LLVMRealOGT, x, emit_f(x, c)); }
+static inline V ge(W w, V x, double c) { return emit_fcmp(w, LLVMRealOGE, x, emit_f(x, c)); }
+static inline V eq(W w, V x, double c) { return emit_fcmp(w, LLVMRealOEQ, x, emit_f(x, c)); }
+/* x within [low, high]; NaN stays. */
+static inline V at_most(W w, V x, double high) { return pick(w, gt(w, x, high), emit_f(x, high), x); }
+static inline V at_least(W w, V x, double low) { return pick(w, lt(w, x, low), emit_f(x, low), x); }
+
+/* c[0] + c[1] x + ... */
+static inline V poly(W w, V x, const double *c, int n) {
+  V r = emit_f(x, c[n - 1]);
+  for (int k = n - 2; k >= 0; k--) {
+    r = emit_fma(w, r, x, emit_f(x, c[k]));
+  }
+  return r;
+}
+#define POLY(w, x, ...) \
+  poly((w), (x), (const double[]){__VA_ARGS__}, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)))
+
+/* The logarithm y of x where that is 0, infinity, NaN and what is below 0. */
+static inline V log_edges(W w, V x, V y) {
+  double infinity = (double)INFINITY, nan = (double)NAN;
+  y = pick(w, eq(w, x, infinity), x, y);
+  y = pick(w, eq(w, x, 0), emit_f(x, -infinity), y);
+  return pick(w, ge(w, x, 0), y, emit_f(x, nan));
+}
+
+/* Functions of f64 (math_f64.c). */
+LLVMValueRef emit_exp_f64(W w, V x);
+LLVMValueRef emit_expm1_f64(W w, V x);
+LLVMValueRef emit_logistic_f64(W w, V x);
+LLVMValueRef emit_tanh_f64(W w, V x);
+LLVMValueRef emit_sinh_f64(W w, V x);
+LLVMValueRef emit_cosh_f64(W w, V x);
+LLVMValueRef emit_log_f64(W w, V x);
+LLVMValueRef emit_log1p_f64(W w, V x);
+LLVMValueRef emit_sin_f64(W w, V x);
+LLVMValueRef emit_cos_f64(W w, V x);
+
+#endif

@@ -1,0 +1,239 @@
+#include "frontend/import/import_common.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/tensor/bounds.h"
+#include "frontend/import/scope.h"
+#include "frontend/import/sizes.h"
+
+#define INVALID STATUS_INVALID_MODEL
+
+hlo_value onnx_widen(hlo_builder *b, hlo_value x) {
+  dtype t = hlo_type(x);
+  if (dtype_is_int(t)) {
+    return hlo_convert(b, x, dtype_bytes(t) < 4 ? DTYPE_F32 : DTYPE_F64);
+  }
+  return hlo_convert(b, x, t == DTYPE_PRED ? DTYPE_F32 : dtype_compute_type(t));
+}
+
+/* --- scalars --- */
+
+hlo_value onnx_scalar_input(onnx_node *n, uint32_t k, const char *what) {
+  const shape *s = hlo_shape(n->in[k]);
+  if (shape_elements(s) != 1) {
+    hlo_fail(n->b, status_error(INVALID, "input %s is %s; a scalar is wanted", what, SHAPE_STR(NULL, s)));
+    return (hlo_value){0};
+  }
+  return hlo_reshape(n->b, n->in[k], 0, NULL);
+}
+
+static status const_scalar(const onnx_node *n, uint32_t k, const char *what, const literal **l) {
+  TRY(onnx_const_literal(n, k, what, l));
+  CHECK_THAT(shape_elements(&(*l)->shape) == 1, INVALID, "input %s is %s; a scalar is wanted", what,
+             SHAPE_STR(NULL, &(*l)->shape));
+  return NULL;
+}
+
+status onnx_const_int(const onnx_node *n, uint32_t k, const char *what, int64_t *out) {
+  const literal *l;
+  TRY(const_scalar(n, k, what, &l));
+  CHECK_THAT(dtype_is_int(l->shape.type), INVALID, "input %s is %s; an integer is wanted", what,
+             SHAPE_STR(NULL, &l->shape));
+  *out = literal_i64(l, 0);
+  return NULL;
+}
+
+status onnx_const_float(const onnx_node *n, uint32_t k, const char *what, double *out) {
+  const literal *l;
+  TRY(const_scalar(n, k, what, &l));
+  CHECK_THAT(dtype_is_int(l->shape.type) || dtype_is_float(l->shape.type), INVALID,
+             "input %s is %s; a number is wanted", what, SHAPE_STR(NULL, &l->shape));
+  *out = literal_f64(l, 0);
+  return NULL;
+}
+
+/* --- attributes --- */
+
+status onnx_axis_attr(const onnx_node *n, int64_t def, int64_t rank, int64_t *out) {
+  int64_t axis;
+  TRY(onnx_attr_int(n->proto, "axis", def, &axis));
+  return onnx_axis(axis, rank, out);
+}
+
+status onnx_dtype_attr(const onnx_node *n, const char *name, dtype def, dtype *out) {
+  int64_t number;
+  *out = def;
+  if (!onnx_attr_has(n->proto, name)) {
+    return NULL;
+  }
+  TRY(onnx_attr_int(n->proto, name, 0, &number));
+  *out = number >= 0 && number <= INT32_MAX ? dtype_from_onnx((int32_t)number) : DTYPE_INVALID;
+  CHECK_THAT(*out != DTYPE_INVALID, INVALID, "attribute %s: %" PRId64 " is no element type", name, number);
+  CHECK_THAT(*out != DTYPE_STR, STATUS_UNSUPPORTED, "attribute %s: strings are not supported yet", name);
+  return NULL;
+}
+
+/* --- reductions --- */
+
+hlo_value onnx_reduce_keep(hlo_builder *b, hlo_value x, hlo_reducer r, uint32_t n, const int64_t *axes) {
+  shape s = *hlo_shape(x);
+  for (uint32_t k = 0; k < n; k++) {
+    s.dims[axes[k]] = 1;
+  }
+  return hlo_reshape(b, hlo_reduce(b, x, r, n, axes), s.rank, s.dims);
+}
+
+hlo_value onnx_mean_keep(hlo_builder *b, hlo_value x, uint32_t n, const int64_t *axes) {
+  double count = 1;
+  for (uint32_t k = 0; k < n; k++) {
+    count *= (double)hlo_shape(x)->dims[axes[k]];
+  }
+  return onnx_binary_scalar(b, HLO_DIV, onnx_reduce_keep(b, x, HLO_REDUCE_ADD, n, axes), count);
+}
+
+hlo_reducer onnx_reducer_for(dtype t, hlo_reducer r) {
+  if (t != DTYPE_PRED) {
+    return r;
+  }
+  return r == HLO_REDUCE_MAX || r == HLO_REDUCE_ADD   ? HLO_REDUCE_OR
+         : r == HLO_REDUCE_MIN || r == HLO_REDUCE_MUL ? HLO_REDUCE_AND
+                                                      : r;
+}
+
+/* --- broadcasting --- */
+
+hlo_value onnx_binary_scalar(hlo_builder *b, hlo_op op, hlo_value x, double scalar) {
+  return hlo_binary(b, op, x, hlo_like(b, x, scalar));
+}
+
+hlo_value onnx_compare_scalar(hlo_builder *b, hlo_comparison c, hlo_value x, double scalar) {
+  return hlo_compare(b, c, x, hlo_like(b, x, scalar));
+}
+
+/* y's dims with 1s behind, so that they start at x's dimension `axis`. */
+static status align_at_axis(onnx_node *n, hlo_value x, hlo_value *y) {
+  const shape *sx = hlo_shape(x), *sy = hlo_shape(*y);
+  int64_t axis;
+  if (shape_elements(sy) == 1) {
+    *y = hlo_reshape(n->b, *y, 0, NULL);
+    return NULL;
+  }
+  TRY(onnx_attr_int(n->proto, "axis", sx->rank - sy->rank, &axis));
+  CHECK_THAT(sy->rank <= sx->rank && axis >= 0 && axis <= sx->rank - sy->rank, INVALID,
+             "B is %s and axis %" PRId64 "; it must fit into A, which is %s", SHAPE_STR(NULL, sy), axis,
+             SHAPE_STR(NULL, sx));
+  dim dims[SHAPE_MAX_RANK];
+  int rank = sx->rank - (int)axis;
+  for (int k = 0; k < rank; k++) {
+    dims[k] = k < sy->rank ? sy->dims[k] : 1;
+  }
+  *y = hlo_reshape(n->b, *y, rank, dims);
+  return NULL;
+}
+
+status onnx_broadcast_inputs(onnx_node *n, hlo_value *x, hlo_value *y) {
+  if (n->since >= 7) {
+    hlo_broadcast_both(n->b, x, y);
+    return NULL;
+  }
+  bool broadcast;
+  TRY(onnx_attr_bool(n->proto, "broadcast", false, &broadcast));
+  if (broadcast) {
+    TRY(align_at_axis(n, *x, y));
+    *y = hlo_broadcast_to(n->b, *y, hlo_shape(*x));
+  }
+  CHECK_THAT(n->b->error || shape_same_dims(hlo_shape(*x), hlo_shape(*y)), INVALID,
+             "A is %s but B is %s; version %d broadcasts only with broadcast=1",
+             SHAPE_STR(NULL, hlo_shape(*x)), SHAPE_STR(NULL, hlo_shape(*y)), n->since);
+  return NULL;
+}
+
+/* --- indices --- */
+
+/* x, with a number that lies inside in the place of what is behind an open dimension's size. */
+static hlo_value inside_sizes(const onnx_node *n, hlo_value x, int64_t inside) {
+  hlo_builder *b = n->b;
+  const shape *s = hlo_shape(x);
+  hlo_value all = x;
+  for (int d = 0; d < s->rank; d++) {
+    hlo_value size = onnx_dynamic_dim_get(n->scope->importer, all, d);
+    if (size.def) {
+      hlo_value place = hlo_iota(b, shape_with_type(*s, DTYPE_S64), d);
+      hlo_value there = hlo_compare(b, HLO_LT, place, hlo_broadcast_to(b, size, hlo_shape(place)));
+      x = hlo_select(b, there, x, hlo_like(b, x, (double)inside));
+    }
+  }
+  return x;
+}
+
+status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const int64_t *low,
+                  const int64_t *high) {
+  const literal *known = hlo_literal(x);
+  bool zero_fits = true;
+  for (uint32_t k = 0; k < count; k++) {
+    zero_fits &= low[k] <= 0 && high[k] > 0;
+  }
+  if (n->b->error || shape_elements(hlo_shape(x)) == 0) {
+    return NULL;
+  }
+  if (known) { /* large constants are not folded, but their values are known all the same */
+    const bounds b = {what, count, low, high};
+    status failed = bounds_check(&b, hlo_type(x), literal_aligned(known, n->arena), shape_elements(&known->shape));
+    status invalid = failed ? status_error(INVALID, "%s", status_message(failed)) : NULL;
+    status_free(failed);
+    return invalid;
+  }
+  if (!n->scope->importer->frame->unchecked && (zero_fits || !onnx_has_dynamic_dims(n->scope->importer, x))) {
+    hlo_check(n->b, inside_sizes(n, x, count == 0), what, count, low, high);
+  }
+  return NULL;
+}
+
+status onnx_check_below(const onnx_node *n, hlo_value x, const char *what, int64_t size) {
+  return onnx_check(n, x, what, 1, (int64_t[]){0}, &size);
+}
+
+static bool has_negative(const literal *l) {
+  bool negative = false;
+  for (int64_t k = 0, n = shape_elements(&l->shape); k < n && !negative; k++) {
+    negative = literal_i64(l, k) < 0;
+  }
+  return negative;
+}
+
+status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count, const dim *sizes,
+                         hlo_value *out) {
+  hlo_value x = n->in[k];
+  int64_t low[SHAPE_MAX_RANK];
+  *out = x;
+  if (count == 0) {
+    return NULL;
+  }
+  for (uint32_t j = 0; j < count; j++) {
+    low[j] = -sizes[j];
+  }
+  TRY(onnx_check(n, x, what, count, low, sizes));
+  if (hlo_literal(x) && !has_negative(hlo_literal(x))) {
+    return NULL;
+  }
+  hlo_value size = hlo_convert(n->b, hlo_s64s(n->b, sizes, count), hlo_type(x));
+  if (count == 1) {
+    size = hlo_reshape(n->b, size, 0, NULL);
+  }
+  size = hlo_broadcast_to(n->b, size, hlo_shape(x));
+  hlo_value below = onnx_compare_scalar(n->b, HLO_LT, x, 0);
+  *out = hlo_select(n->b, below, hlo_binary(n->b, HLO_ADD, x, size), x);
+  return NULL;
+}
+
+status onnx_indices(onnx_node *n, uint32_t k, const char *what, int64_t size, hlo_value *out) {
+  return onnx_index_tuples(n, k, what, 1, &size, out);
+}
+
+hlo_value onnx_take_known(hlo_builder *b, hlo_value x, int64_t axis, const int64_t *indices, int64_t count) {
+  if (count == 0) {
+    return hlo_slice_dim(b, x, axis, 0, 0);
+  }
+  return hlo_take(b, x, hlo_s64s(b, indices, count), axis);
+}

@@ -1,0 +1,192 @@
+/* import_entry.c - from what a caller tells of a model's inputs to the frame of its main graph; a whole model as a module. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "frontend/import/frame.h"
+#include "frontend/import/import.h"
+
+/* --- declared types --- */
+
+status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *out) {
+  const Onnx__TypeProto *type = v->type;
+  CHECK_THAT(type, STATUS_INVALID_MODEL, "'%s' has no type", v->name);
+  CHECK_THAT(type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
+             "'%s' is not a tensor; sequences, optionals, maps and sparse tensors are not supported yet", v->name);
+  const Onnx__TypeProto__Tensor *t = type->tensor_type;
+  dtype element = dtype_from_onnx(t->elem_type);
+  CHECK_THAT(element != DTYPE_INVALID, STATUS_INVALID_MODEL, "'%s' has element type %d, which is none", v->name,
+             (int)t->elem_type);
+  CHECK_THAT(element != DTYPE_STR, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
+             "'%s' holds strings, which are not supported yet", v->name);
+  if (!t->shape) {
+    *out = shape_scalar(element);
+    out->kind = SHAPE_UNRANKED;
+    return NULL;
+  }
+  CHECK_THAT(t->shape->n_dim <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE, "'%s' has rank %zu, above %d",
+             v->name, t->shape->n_dim, SHAPE_MAX_RANK);
+  *out = shape_scalar(element);
+  out->rank = (uint8_t)t->shape->n_dim;
+  for (int k = 0; k < out->rank; k++) {
+    const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[k];
+    if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value >= 0) {
+      out->dims[k] = d->dim_value;
+    } else if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && *d->dim_param &&
+               strcmp(d->dim_param, "?") != 0) {
+      out->dims[k] = dim_symbol(dims, d->dim_param);
+    } else { /* nothing, or a negative number, which exporters write for "any" */
+      out->dims[k] = dim_nameless(dims, v->name, k);
+    }
+  }
+  return shape_check(out, v->name);
+}
+
+/* --- values for symbols: the caller's, then those that given input shapes tell --- */
+
+typedef struct binding {
+  dim symbol;
+  int64_t value;
+} binding;
+
+typedef struct bindings {
+  const onnx_import_options *options;
+  dim_table *dims;
+  binding *items;
+  uint32_t n, cap;
+} bindings;
+
+static bool find_binding(const bindings *b, dim symbol, int64_t *value) {
+  for (uint32_t k = 0; k < b->n; k++) {
+    if (b->items[k].symbol == symbol) {
+      *value = b->items[k].value;
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Compares a given shape with the declared one, and learns symbols from it.  Exporters write 0 for "any" too, so a
+ * declared 0 accepts everything. */
+static status bind_given(arena *a, bindings *b, const char *name, const shape *declared, const shape *given) {
+  bool any_rank = declared->kind == SHAPE_UNRANKED;
+  CHECK_THAT(given->type == declared->type && (any_rank || given->rank == declared->rank),
+             STATUS_INVALID_ARGUMENT | (given->type == declared->type ? STATUS_ABOUT_SHAPE : STATUS_ABOUT_TYPE),
+             "input '%s' is %s; the model wants %s", name, SHAPE_STR(NULL, given), SHAPE_STR(b->dims, declared));
+  for (int k = 0; !any_rank && k < given->rank; k++) {
+    dim want = declared->dims[k];
+    int64_t value = given->dims[k], bound = value;
+    if (dim_is_const(want)) {
+      bound = want == 0 ? value : want;
+    } else if (!find_binding(b, want, &bound)) {
+      *ARENA_PUSH(a, b->items, b->n, b->cap) = (binding){want, value};
+    }
+    CHECK_THAT(value == bound, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+               "input '%s' is %s; dimension %d of %s must be %" PRId64, name, SHAPE_STR(NULL, given), k,
+               SHAPE_STR(b->dims, declared), bound);
+  }
+  return NULL;
+}
+
+static const onnx_input_shape *given_input(const onnx_import_options *o, const char *name) {
+  for (uint32_t k = 0; k < o->n_inputs; k++) {
+    if (strcmp(o->inputs[k].name, name) == 0) {
+      return &o->inputs[k];
+    }
+  }
+  return NULL;
+}
+
+static status close_shape(const bindings *b, const char *name, shape *s) {
+  CHECK_THAT(s->kind != SHAPE_UNRANKED, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+             "the model says no rank for input '%s': its shape must be given", name);
+  for (int k = 0; k < s->rank; k++) {
+    dim d = s->dims[k];
+    if (dim_is_const(d) || find_binding(b, d, &s->dims[k])) {
+      continue;
+    }
+    CHECK_THAT(b->options->open_dim > 0, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+               "dimension %d (%s) of input '%s' has no value", k, dim_name(b->dims, d), name);
+    s->dims[k] = b->options->open_dim;
+  }
+  return shape_check(s, name);
+}
+
+/* The declared shape with what the caller tells. */
+static status given_shape(arena *a, bindings *b, const Onnx__ValueInfoProto *input, shape *out) {
+  const onnx_input_shape *given = given_input(b->options, input->name);
+  TRY(onnx_value_shape(b->dims, input, out));
+  if (given) {
+    TRY(bind_given(a, b, input->name, out, &given->shape));
+    *out = given->shape;
+  }
+  return NULL;
+}
+
+/* Does the frame have it?  Initializers it finds where they are read. */
+static bool has_array(const onnx_model *m, const onnx_import_options *o, const char *name) {
+  return !onnx_model_has_initializer(m, name) && (!o->findings || given_input(o, name));
+}
+
+static status add_array(onnx_frame *f, const char *name, const shape *s, const onnx_input_shape *given) {
+  onnx_array *array = ARENA_NEW(f->arena, onnx_array);
+  array->value.shape = *s;
+  if (given && given->value) {
+    CHECK_THAT(shape_equal(&given->value->shape, s), STATUS_INVALID_ARGUMENT, "the value of input '%s' is %s instead of %s",
+               name, SHAPE_STR(NULL, &given->value->shape), SHAPE_STR(NULL, s));
+    array->value = *given->value;
+    array->known = true;
+  }
+  *str_map_put(&f->arrays, name) = array;
+  return NULL;
+}
+
+status onnx_frame_main(arena *a, const onnx_model *model, const onnx_import_options *options, onnx_frame **out) {
+  const Onnx__GraphProto *g = model->graph;
+  onnx_frame *f = *out = onnx_frame_create(a, model, NULL, g, NULL, NULL);
+  f->findings = options->findings;
+  f->unchecked = options->unchecked;
+  bindings b = {.options = options, .dims = dim_table_create(a)};
+  for (uint32_t k = 0; k < options->n_dims; k++) {
+    dim symbol = dim_symbol(b.dims, options->dims[k].name);
+    *ARENA_PUSH(a, b.items, b.n, b.cap) = (binding){symbol, options->dims[k].value};
+  }
+  shape *shapes = ARENA_NEW_N(a, shape, g->n_input);
+  for (size_t k = 0; k < g->n_input; k++) {
+    if (has_array(model, options, g->input[k]->name)) {
+      TRY(given_shape(a, &b, g->input[k], &shapes[k]));
+    }
+  }
+  for (size_t k = 0; k < g->n_input; k++) {
+    const char *name = g->input[k]->name;
+    if (has_array(model, options, name)) {
+      TRY(close_shape(&b, name, &shapes[k]));
+      TRY(add_array(f, name, &shapes[k], given_input(options, name)));
+    }
+  }
+  return NULL;
+}
+
+/* --- a whole model --- */
+
+status onnx_import(arena *a, const onnx_model *model, const onnx_import_options *options, hlo_module **out,
+                   bool *complete) {
+  onnx_frame *f;
+  onnx_segment segment;
+  TRY(onnx_frame_main(a, model, options, &f));
+  TRY(onnx_import_segment(a, f, true, options->eval, &segment));
+  const char *asked = NULL;
+  for (uint32_t k = segment.module->entry->n_params; k-- > 0;) {
+    asked = segment.params[k]->asked ? segment.module->param_names[k] : asked;
+  }
+  for (uint32_t k = 0; k < options->n_inputs && options->wanted; k++) {
+    const onnx_array *array = str_map_get(&f->arrays, options->inputs[k].name);
+    options->wanted[k] = array && array->asked;
+  }
+  CHECK_THAT(!asked, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "%s; what input '%s' holds decides that", segment.reason, asked);
+  if (options->findings) {
+    options->findings->deferred = segment.reason;
+  }
+  *complete = segment.complete;
+  *out = segment.module;
+  return NULL;
+}

@@ -1,0 +1,279 @@
+/* importer.c - what importers call: constants, axes, subgraphs. */
+#include "frontend/import/importer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "frontend/import/sequence.h"
+#include "frontend/import/sizes.h"
+#include "frontend/model/tensor.h"
+
+bool onnx_has_out(const onnx_node *n, uint32_t k) { return k < n->n_out && *n->proto->output[k]; }
+
+/* --- constants --- */
+
+/* Folding leaves a large splat as broadcast(scalar); importers that need its elements get them here. */
+static const literal *splat_literal(const onnx_node *n, hlo_value v) {
+  const hlo_instr *i = v.def;
+  const literal *scalar = i->op == HLO_BROADCAST ? hlo_literal(i->operands[0]) : NULL;
+  if (!scalar || shape_elements(&scalar->shape) != 1) {
+    return NULL;
+  }
+  void *data;
+  literal *l = ARENA_NEW(n->arena, literal);
+  *l = literal_new(n->arena, *hlo_shape(v), &data);
+  size_t size = dtype_bytes(hlo_type(v));
+  for (int64_t k = 0, count = shape_elements(&l->shape); k < count; k++) {
+    memcpy((char *)data + (size_t)k * size, scalar->data, size);
+  }
+  return l;
+}
+
+/* The body that the scope's computation is, or the main graph (or a function, which cannot see out). */
+static const onnx_scope *body_of(const onnx_scope *s) {
+  while (!s->captures && s->outer) {
+    s = s->outer;
+  }
+  return s;
+}
+
+/* What a value is computed from: arrays of the frame, through captures, body by body. */
+typedef struct sources {
+  onnx_array_uses arrays;
+  bool more; /* and from what a body computes or is given, which nobody knows before it runs */
+} sources;
+
+static void find_sources(const onnx_scope *s, uint32_t n, const hlo_value *values, sources *out) {
+  const onnx_importer *im = s->importer;
+  hlo_computation *c = s->b->computation;
+  hlo_number(c);
+  bool *depends = ARENA_NEW_N(im->arena, bool, c->n_ids);
+  for (uint32_t k = 0; k < n; k++) {
+    depends[values[k].def->id] = true;
+  }
+  for (const hlo_instr *i = c->last; i; i = i->prev) { /* users stand behind what they use */
+    for (uint32_t k = 0; depends[i->id] && k < i->n_operands; k++) {
+      depends[i->operands[k].def->id] = true;
+    }
+  }
+  const onnx_scope *body = body_of(s);
+  hlo_value *outer = ARENA_NEW_N(im->arena, hlo_value, c->n_params);
+  uint32_t n_outer = 0;
+  for (uint32_t k = 0; k < c->n_params; k++) {
+    bool dependent = depends[c->params[k]->id];
+    if (dependent && c == im->module->entry) {
+      *ARENA_PUSH(im->arena, out->arrays.items, out->arrays.n, out->arrays.cap) = im->params.items[k];
+    } else if (dependent && body->captures && k >= body->n_inputs && k - body->n_inputs < body->captures->n) {
+      outer[n_outer++] = body->captures->outer[k - body->n_inputs];
+    } else {
+      out->more |= dependent;
+    }
+  }
+  if (n_outer) {
+    find_sources(body->outer, n_outer, outer, out);
+  }
+}
+
+/* A value that is computed from a few numbers of the caller's (a shape, a count) is computed while importing.  What is
+ * computed from more is computed by a piece: its content changes less often than theirs. */
+enum { FEW = 16 };
+
+static bool computed_from_few(hlo_value v, const sources *s) {
+  int64_t elements = 0;
+  for (uint32_t k = 0; k < s->arrays.n; k++) {
+    elements += shape_elements(&s->arrays.items[k].array->value.shape);
+  }
+  bool itself = v.def->op == HLO_PARAMETER;
+  return s->arrays.n && !s->more && (itself || elements <= FEW);
+}
+
+bool onnx_require_inputs(const onnx_node *n, uint32_t k) {
+  sources s = {0};
+  onnx_importer *im = n->scope->importer;
+  if (!onnx_has_in(n, k) || hlo_literal(n->in[k])) {
+    return false;
+  }
+  find_sources(n->scope, 1, &n->in[k], &s);
+  if (!computed_from_few(n->in[k], &s)) {
+    return false;
+  }
+  for (uint32_t i = 0; i < s.arrays.n; i++) {
+    *ARENA_PUSH(im->arena, im->requirements.asked.items, im->requirements.asked.n, im->requirements.asked.cap) = s.arrays.items[i];
+  }
+  return true;
+}
+
+void onnx_require_interpreter(const onnx_node *n) { n->scope->importer->requirements.host_interpreted = true; }
+
+void onnx_require_constant(const onnx_node *n, uint32_t k) {
+  onnx_importer *im = n->scope->importer;
+  if (!onnx_has_in(n, k) || hlo_literal(n->in[k]) || onnx_require_inputs(n, k)) {
+    return;
+  }
+  if (n->scope->frame) {
+    im->requirements.deferred = true;
+    *ARENA_PUSH(im->arena, im->requirements.contents.items, im->requirements.contents.n, im->requirements.contents.cap) = n->proto->input[k];
+  } else {
+    im->requirements.host_interpreted = true;
+  }
+}
+
+status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, const literal **out) {
+  CHECK_THAT(onnx_has_in(n, k), STATUS_INVALID_MODEL, "input %s is missing", what);
+  *out = hlo_literal(n->in[k]);
+  if (!*out) {
+    *out = splat_literal(n, n->in[k]);
+  }
+  if (!*out) {
+    onnx_require_constant(n, k);
+  }
+  CHECK_THAT(*out, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE,
+             "input %s ('%s') is not a constant, and its content decides sizes", what,
+             n->proto->input[k]);
+  return NULL;
+}
+
+static status const_list(const onnx_node *n, uint32_t k, const char *what, const literal **out, int64_t *count) {
+  TRY(onnx_const_literal(n, k, what, out));
+  CHECK_THAT((*out)->shape.rank <= 1, STATUS_INVALID_MODEL, "input %s is %s; a list is wanted", what,
+             SHAPE_STR(NULL, &(*out)->shape));
+  *count = shape_elements(&(*out)->shape);
+  return NULL;
+}
+
+status onnx_const_ints(const onnx_node *n, uint32_t k, const char *what, const int64_t **values, int64_t *count) {
+  const literal *l;
+  TRY(const_list(n, k, what, &l, count));
+  CHECK_THAT(dtype_is_int(l->shape.type), STATUS_INVALID_MODEL, "input %s is %s; integers are wanted", what,
+             SHAPE_STR(NULL, &l->shape));
+  int64_t *list = ARENA_NEW_N(n->arena, int64_t, (size_t)*count);
+  for (int64_t i = 0; i < *count; i++) {
+    list[i] = literal_i64(l, i);
+  }
+  *values = list;
+  return NULL;
+}
+
+status onnx_const_floats(const onnx_node *n, uint32_t k, const char *what, const double **values, int64_t *count) {
+  const literal *l;
+  TRY(const_list(n, k, what, &l, count));
+  double *list = ARENA_NEW_N(n->arena, double, (size_t)*count);
+  for (int64_t i = 0; i < *count; i++) {
+    list[i] = literal_f64(l, i);
+  }
+  *values = list;
+  return NULL;
+}
+
+status onnx_ints_attr_or_input(const onnx_node *n, const char *name, uint32_t k, const int64_t **values,
+                               int64_t *count) {
+  size_t size = 0;
+  *values = NULL;
+  *count = 0;
+  if (onnx_has_in(n, k)) {
+    return onnx_const_ints(n, k, name, values, count);
+  }
+  TRY(onnx_attr_ints(n->proto, name, values, &size));
+  *count = (int64_t)size;
+  return NULL;
+}
+
+status onnx_node_tensor(const onnx_node *n, const Onnx__TensorProto *t, literal *out) {
+  return onnx_tensor_literal(n->arena, &n->scope->importer->frame->model->source, t, out);
+}
+
+status onnx_node_sparse_tensor(const onnx_node *n, const Onnx__SparseTensorProto *t, literal *out) {
+  return onnx_sparse_tensor_literal(n->arena, &n->scope->importer->frame->model->source, t, out);
+}
+
+/* --- axes --- */
+
+status onnx_axis(int64_t axis, int64_t rank, int64_t *out) {
+  CHECK_THAT(axis >= -rank && axis < rank, STATUS_INVALID_MODEL, "axis %" PRId64 " is outside of [-%" PRId64 ", %" PRId64
+             ")", axis, rank, rank);
+  *out = axis < 0 ? axis + rank : axis;
+  return NULL;
+}
+
+status onnx_axes(const int64_t *axes, size_t n, int64_t rank, int64_t *out) {
+  bool seen[SHAPE_MAX_RANK] = {false};
+  size_t count = 0;
+  for (size_t k = 0; k < n; k++) {
+    int64_t axis;
+    TRY(onnx_axis(axes[k], rank, &axis));
+    CHECK_THAT(axis < SHAPE_MAX_RANK && !seen[axis], STATUS_INVALID_MODEL, "axis %" PRId64 " stands twice", axes[k]);
+    seen[axis] = true;
+  }
+  for (int64_t axis = 0; axis < rank && axis < SHAPE_MAX_RANK; axis++) {
+    if (seen[axis]) {
+      out[count++] = axis;
+    }
+  }
+  return NULL;
+}
+
+/* --- subgraphs --- */
+
+void onnx_add_capture_params(const onnx_captures *captures, uint32_t n, uint32_t n_inputs, hlo_computation *c) {
+  for (uint32_t k = c->n_params - n_inputs; k < n; k++) {
+    hlo_parameter(c, *hlo_shape(captures->outer[k]));
+  }
+}
+
+void onnx_finish_body(const onnx_captures *captures, uint32_t n_inputs, hlo_computation *body) {
+  onnx_add_capture_params(captures, captures->n, n_inputs, body);
+}
+
+static status check_inputs(const Onnx__GraphProto *g, const char *attribute, uint32_t n_inputs) {
+  CHECK_THAT(g->n_input == n_inputs, STATUS_INVALID_MODEL, "subgraph %s has %zu inputs; %" PRIu32 " are given",
+             attribute, g->n_input, n_inputs);
+  return NULL;
+}
+
+status onnx_import_body(onnx_node *n, const char *attribute, uint32_t n_inputs, const shape *shapes,
+                        const literal *const *known, int64_t step, onnx_captures *captures, hlo_computation **out) {
+  const Onnx__GraphProto *g;
+  TRY(onnx_attr_graph(n->proto, attribute, &g));
+  uint32_t n_own = step == (int64_t)g->n_input ? n_inputs - 1 : n_inputs;
+  TRY(check_inputs(g, attribute, n_own));
+  hlo_computation *c = hlo_computation_create(n->scope->importer->module, attribute);
+  hlo_builder b = hlo_builder_make(c);
+  b.eval = n->b->eval;
+  b.fold_bytes = n->b->fold_bytes;
+  onnx_scope scope = onnx_scope_make(n->scope, n->proto, attribute, &b, captures);
+  scope.n_inputs = n_inputs;
+  for (uint32_t k = 0; k < n_inputs; k++) {
+    hlo_parameter(c, shapes[k]);
+  }
+  scope.step = step >= 0 ? hlo_result(c->params[step], 0) : scope.step;
+  for (uint32_t k = 0; k < n_own; k++) {
+    hlo_value v = known && known[k] ? hlo_constant(&b, *known[k]) : hlo_result(c->params[k], 0);
+    onnx_scope_define(&scope, g->input[k]->name, v);
+  }
+  hlo_value *roots = ARENA_NEW_N(n->arena, hlo_value, g->n_output);
+  TRY(onnx_import_graph(&scope, g, roots));
+  for (size_t k = 0; k < g->n_output; k++) {
+    CHECK_THAT(!onnx_is_sequence(roots[k]), STATUS_UNSUPPORTED, "output '%s' is a sequence whose length depends on data",
+               g->output[k]->name);
+    CHECK_THAT(!onnx_require_sizes(n->scope->importer, roots[k]), STATUS_UNSUPPORTED,
+               "the size of output '%s' depends on data", g->output[k]->name);
+  }
+  hlo_set_roots(c, (uint32_t)g->n_output, roots);
+  *out = c;
+  return NULL;
+}
+
+status onnx_import_inline(onnx_node *n, const char *attribute, uint32_t n_inputs, const hlo_value *inputs,
+                          hlo_value step, uint32_t n_outputs, hlo_value *out) {
+  const Onnx__GraphProto *g;
+  TRY(onnx_attr_graph(n->proto, attribute, &g));
+  TRY(check_inputs(g, attribute, n_inputs));
+  CHECK_THAT(g->n_output == n_outputs, STATUS_INVALID_MODEL, "subgraph %s has %zu outputs; %" PRIu32 " are wanted",
+             attribute, g->n_output, n_outputs);
+  onnx_scope scope = onnx_scope_make(n->scope, n->proto, attribute, n->b, NULL);
+  scope.step = step;
+  for (uint32_t k = 0; k < n_inputs; k++) {
+    onnx_scope_define(&scope, g->input[k]->name, inputs[k]);
+  }
+  return onnx_import_graph(&scope, g, out);
+}

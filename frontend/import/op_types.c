@@ -1,0 +1,204 @@
+/* op_types.c - onnx_types.def: rows, and inputs checked against them. */
+#include "frontend/import/op_types.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frontend/import/importer.h"
+#include "frontend/import/sequence.h"
+
+#define DOMAIN(id, name) static const char id[] = name;
+#include "frontend/model/onnx_domains.def"
+#undef DOMAIN
+
+static const onnx_op_types rows[] = {
+#define TYPES(domain, name, since, inputs, outputs, types) {domain, name, since, inputs, outputs, types},
+#include "frontend/import/onnx_types.def"
+#undef TYPES
+};
+
+static int compare(const void *x, const void *y) {
+  const onnx_op_types *a = x, *b = y;
+  int by_domain = strcmp(a->domain, b->domain), by_name = strcmp(a->name, b->name);
+  return by_domain ? by_domain : by_name ? by_name : (a->since > b->since) - (a->since < b->since);
+}
+
+const onnx_op_types *onnx_op_types_of(const onnx_op_row *row) {
+  onnx_op_types key = {.domain = row->domain, .name = row->name, .since = row->since};
+  return bsearch(&key, rows, sizeof rows / sizeof *rows, sizeof *rows, compare);
+}
+
+const onnx_op_types *onnx_op_types_rows(uint32_t *n) {
+  *n = sizeof rows / sizeof *rows;
+  return rows;
+}
+
+/* --- the texts --- */
+
+typedef struct part {
+  const char *text;
+  size_t n;
+} part;
+
+static bool same_text(part p, part q) { return p.n == q.n && memcmp(p.text, q.text, p.n) == 0; }
+static bool is_text(part p, const char *text) { return same_text(p, (part){text, strlen(text)}); }
+
+/* The next part of *list up to one of `ends`, which is skipped with the blanks behind it; false at the end. */
+static bool next_part(part *list, const char *ends, part *out) {
+  *out = (part){list->text, 0};
+  while (out->n < list->n && !strchr(ends, out->text[out->n])) {
+    out->n++;
+  }
+  bool found = list->n > 0;
+  size_t used = out->n < list->n ? out->n + 1 : out->n;
+  while (used < list->n && list->text[used] == ' ') {
+    used++;
+  }
+  *list = (part){list->text + used, list->n - used};
+  return found;
+}
+
+/* An input or output as listed. */
+typedef struct formal {
+  part name, type;
+  bool alone;  /* one of many whose types may differ */
+  uint32_t of; /* which of many it is */
+} formal;
+
+/* Entry k; the last one again where it stands for many. */
+static bool formal_at(const char *text, uint32_t k, formal *out) {
+  part list = {text, strlen(text)}, entry, name;
+  for (uint32_t j = 0; next_part(&list, " ", &entry); j++) {
+    (void)next_part(&entry, ":", &name);
+    *out = (formal){name, entry, entry.text[entry.n - 1] == '*', k - j};
+    bool many = out->alone || entry.text[entry.n - 1] == '.';
+    out->type.n -= out->alone ? 1 : many ? strlen("...") : 0;
+    if (j == k || many) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* "X", or "inputs[2]" of many. */
+static const char *label(arena *a, const formal *f) {
+  const char *name = arena_printf(a, "%.*s", (int)f->name.n, f->name.text);
+  return f->of ? arena_printf(a, "%s[%" PRIu32 "]", name, f->of) : name;
+}
+
+/* --- types as bits --- */
+
+#define BIT(id) ((uint64_t)1 << DTYPE_##id)
+#define INTS (BIT(S8) | BIT(S16) | BIT(S32) | BIT(S64) | BIT(U8) | BIT(U16) | BIT(U32) | BIT(U64))
+#define FLOATS (BIT(F16) | BIT(F32) | BIT(F64))
+#define COMPLEX (BIT(C64) | BIT(C128))
+#define SEQUENCE ((uint64_t)1 << 63) /* of any element type */
+_Static_assert(DTYPE_COUNT <= 63, "a bit each");
+
+static uint64_t types_of_word(part word) {
+  static const struct group {
+    const char *name;
+    uint64_t types;
+  } groups[] = {
+      {"any", BIT(PRED) | BIT(STR) | INTS | FLOATS | COMPLEX},
+      {"ints", INTS},
+      {"floats", FLOATS},
+      {"complex", COMPLEX},
+      {"f8", BIT(F8E4M3FN) | BIT(F8E4M3FNUZ) | BIT(F8E5M2) | BIT(F8E5M2FNUZ)},
+      {"f6", BIT(F6E2M3FN) | BIT(F6E3M2FN)},
+      {"seq", SEQUENCE},
+  };
+  for (size_t k = 0; k < sizeof groups / sizeof *groups; k++) {
+    if (is_text(word, groups[k].name)) {
+      return groups[k].types;
+    }
+  }
+  dtype t = dtype_from_name(word.text, word.n); /* DTYPE_INVALID for what is neither array nor sequence */
+  return t == DTYPE_INVALID ? 0 : (uint64_t)1 << t;
+}
+
+static uint64_t types_of_words(part words) {
+  uint64_t types = 0;
+  for (part word; next_part(&words, " ", &word);) {
+    types |= types_of_word(word);
+  }
+  return types;
+}
+
+/* What a variable of the row stands for; a type stands for itself. */
+static uint64_t types_of(const onnx_op_types *row, part variable) {
+  part list = {row->types, strlen(row->types)}, entry, names, name;
+  while (next_part(&list, ";", &entry)) {
+    (void)next_part(&entry, "=", &names);
+    while (next_part(&names, ",", &name)) {
+      if (same_text(name, variable)) {
+        return types_of_words(entry);
+      }
+    }
+  }
+  return types_of_words(variable);
+}
+
+static const char *names_of(arena *a, uint64_t types) {
+  const char *text = "";
+  for (int t = 0; t < DTYPE_COUNT; t++) {
+    if (types >> t & 1) {
+      text = arena_printf(a, "%s%s%s", text, *text ? ", " : "", dtype_name((dtype)t));
+    }
+  }
+  return types & SEQUENCE ? arena_printf(a, "%s%ssequences", text, *text ? ", " : "") : text;
+}
+
+static uint64_t type_of_value(hlo_value v) { return onnx_is_sequence(v) ? SEQUENCE : (uint64_t)1 << hlo_type(v); }
+
+/* --- checking --- */
+
+/* The first input of each variable: the others must be like it. */
+enum { VARIABLES_MAX = 8 };
+typedef struct variables {
+  uint32_t n;
+  struct {
+    formal input;
+    hlo_value value;
+  } items[VARIABLES_MAX];
+} variables;
+
+static status check_alike(arena *a, variables *seen, const formal *f, hlo_value v) {
+  uint32_t k = 0;
+  while (k < seen->n && !same_text(seen->items[k].input.type, f->type)) {
+    k++;
+  }
+  if (k < seen->n) {
+    CHECK_THAT(hlo_type(v) == hlo_type(seen->items[k].value), STATUS_INVALID_MODEL,
+               "%s is %s but %s is %s; the types differ", label(a, f), SHAPE_STR(NULL, hlo_shape(v)),
+               label(a, &seen->items[k].input), SHAPE_STR(NULL, hlo_shape(seen->items[k].value)));
+  } else if (k < VARIABLES_MAX) {
+    seen->items[k].input = *f;
+    seen->items[k].value = v;
+    seen->n++;
+  }
+  return NULL;
+}
+
+status onnx_check_types(const onnx_node *n, const onnx_op_row *row) {
+  const onnx_op_types *types = onnx_op_types_of(row);
+  variables seen = {0};
+  formal f;
+  for (uint32_t k = 0; !types && k < n->n_in; k++) {
+    CHECK_THAT(!onnx_has_in(n, k) || !onnx_is_sequence(n->in[k]), STATUS_INVALID_MODEL, "input %" PRIu32 " is %s; a tensor is "
+               "needed", k, SHAPE_STR(NULL, hlo_shape(n->in[k])));
+  }
+  for (uint32_t k = 0; types && k < n->n_in && formal_at(types->inputs, k, &f); k++) {
+    if (!onnx_has_in(n, k)) {
+      continue;
+    }
+    uint64_t allowed = types_of(types, f.type);
+    CHECK_THAT(allowed & type_of_value(n->in[k]), STATUS_INVALID_MODEL, "%s is %s; version %d takes %s",
+               label(n->arena, &f), SHAPE_STR(NULL, hlo_shape(n->in[k])), row->since, names_of(n->arena, allowed));
+    if (!f.alone) {
+      TRY(check_alike(n->arena, &seen, &f, n->in[k]));
+    }
+  }
+  return NULL;
+}

@@ -1,0 +1,361 @@
+/* segment.c - the nodes of a frame that can be imported now, as a module. */
+#include <string.h>
+
+#include "frontend/import/import.h"
+#include "frontend/import/scope.h"
+#include "frontend/import/sequence.h"
+#include "frontend/import/sizes.h"
+
+/* What the reference evaluator folds while importing: shape arithmetic and small tables, not weights. */
+enum { FOLD_BYTES = 64 * 1024 };
+
+/* --- what a frame knows of a name --- */
+
+static hlo_value add_parameter(onnx_importer *im, const char *name, onnx_array *array) {
+  *ARENA_PUSH(im->arena, im->params.items, im->params.n, im->params.cap) = (onnx_array_use){name, array};
+  return hlo_result(hlo_parameter(im->module->entry, array->value.shape), 0);
+}
+
+/* A copy: the piece is run again when the array is long gone. */
+static hlo_value add_constant(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *array) {
+  *ARENA_PUSH(im->arena, im->constants.items, im->constants.n, im->constants.cap) = (onnx_array_use){name, array};
+  const literal *l = &array->value;
+  return hlo_constant(b, literal_make(l->shape, arena_memdup(im->arena, l->data, (size_t)shape_bytes(&l->shape))));
+}
+
+static hlo_value add_array(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *array) {
+  return array->known ? add_constant(im, b, name, array) : add_parameter(im, name, array);
+}
+
+static hlo_value add_sequence(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *sequence) {
+  onnx_array_uses *all = &im->segment->sequences;
+  hlo_value *elements = ARENA_NEW_N(im->arena, hlo_value, sequence->n);
+  *ARENA_PUSH(im->arena, all->items, all->n, all->cap) = (onnx_array_use){name, sequence};
+  for (uint32_t k = 0; k < sequence->n; k++) {
+    elements[k] = add_array(im, b, onnx_element_name(im->arena, name, k), sequence->elements[k]);
+  }
+  return onnx_sequence_make(im->arena, (dtype)sequence->value.shape.type, sequence->n, elements);
+}
+
+static bool value_in(onnx_scope *s, const char *name, hlo_value *out) {
+  onnx_importer *im = s->importer;
+  onnx_array *array;
+  literal *initializer;
+  hlo_fail(s->b, onnx_frame_find(s->frame, im->arena, name, &array, &initializer));
+  if (s->b->error) {
+    *out = (hlo_value){0};
+    return true;
+  }
+  if (array && array->elements) {
+    *out = add_sequence(im, s->b, name, array);
+  } else if (array) {
+    *out = add_array(im, s->b, name, array);
+  } else if (initializer) {
+    *out = hlo_constant(s->b, *initializer);
+  } else {
+    *out = (hlo_value){0};
+  }
+  return array || initializer || onnx_frame_leaves_out(s->frame, name);
+}
+
+bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out) {
+  if (str_map_get(&s->importer->deferred, name)) {
+    s->importer->requirements.deferred = true;
+    return false;
+  }
+  bool found = value_in(s, name, out);
+  if (found) {
+    onnx_scope_define(s, name, *out);
+  }
+  return found;
+}
+
+/* --- nodes that stand apart for what they read --- */
+
+static bool takes_sequences(const char *op) {
+  static const struct {
+    const char *name;
+    bool sequences;
+  } all[] = {
+#define ONNX_HOST_INTERPRETED(name, sequences, run) {name, sequences},
+#include "frontend/import/host_interpreted.def"
+#undef ONNX_HOST_INTERPRETED
+  };
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+    if (strcmp(all[k].name, op) == 0) {
+      return all[k].sequences;
+    }
+  }
+  return false;
+}
+
+static bool is_sequence_of(const onnx_frame *f, const char *name) {
+  const onnx_array *array = NULL;
+  for (; f && !array; f = f->outer) {
+    array = str_map_get(&f->arrays, name);
+  }
+  return array && array->elements;
+}
+
+static bool has_sequences(const onnx_frame *f) {
+  for (; f; f = f->outer) {
+    uint32_t at = 0;
+    const char *name;
+    void *array;
+    while (str_map_next(&f->arrays, &at, &name, &array)) {
+      if (array && ((onnx_array *)array)->elements) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool onnx_reads_sequences(const onnx_scope *s, const Onnx__NodeProto *node) {
+  onnx_importer *im = s->importer;
+  bool call = onnx_model_callee(im->frame->model, node);
+  if (!s->frame || !im->sequences || !(call || (!*node->domain && takes_sequences(node->op_type)))) {
+    return false;
+  }
+  onnx_names reads = {0};
+  onnx_node_reads(im->arena, node, &reads);
+  for (uint32_t k = 0; k < reads.n; k++) {
+    if (is_sequence_of(s->frame, reads.items[k])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* --- the nodes --- */
+
+/* The import of a body stops where it fails: what stands behind may read more. */
+static bool reads_deferred(onnx_importer *im, const Onnx__NodeProto *node) {
+  onnx_names reads = {0};
+  onnx_node_reads(im->arena, node, &reads);
+  for (uint32_t k = 0; k < reads.n; k++) {
+    if (str_map_get(&im->deferred, reads.items[k])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static void defer(onnx_importer *im, size_t k) {
+  const onnx_requirements *w = &im->requirements;
+  const Onnx__NodeProto *node = im->frame->nodes[k];
+  bool host_interpreted = w->host_interpreted && !w->deferred && !w->asked.n && !reads_deferred(im, node);
+  im->segment->states[k] = host_interpreted ? ONNX_NODE_HOST_INTERPRETED : ONNX_NODE_DEFERRED;
+  for (uint32_t i = 0; i < w->asked.n; i++) {
+    w->asked.items[i].array->asked = true;
+  }
+  for (size_t o = 0; o < node->n_output; o++) {
+    *str_map_put(&im->deferred, node->output[o]) = im;
+  }
+}
+
+/* A node that fails waits, or the import fails, or (*failed is taken) it is listed and counts as waiting. */
+static status refuse_or_defer(onnx_scope *s, size_t k, status failed) {
+  onnx_importer *im = s->importer;
+  const Onnx__NodeProto *node = im->frame->nodes[k];
+  bool contents = onnx_requires_contents(&im->requirements);
+  status in_builder = hlo_builder_take_error(s->b); /* what stopped a node before its importer came to look */
+  if (in_builder) {
+    status_free(failed);
+    failed = in_builder;
+  }
+  if (!contents && !im->requirements.deferred && !onnx_list_finding(s, node, failed)) {
+    return status_at_node(failed, onnx_node_label(im->arena, node));
+  }
+  if (contents && !im->segment->reason) {
+    im->segment->reason = onnx_describe_failure(s, node, failed);
+  }
+  status_free(failed);
+  defer(im, k);
+  return NULL;
+}
+
+static status import_waiting(onnx_scope *s, str_map *contents) {
+  onnx_importer *im = s->importer;
+  const onnx_frame *f = im->frame;
+  for (size_t k = 0; k < f->n_nodes; k++) {
+    if (f->states[k] == ONNX_NODE_DONE) {
+      continue;
+    }
+    TRY(budget_check(arena_budget(im->arena)));
+    im->requirements = (onnx_requirements){0};
+    im->node = (uint32_t)k;
+    status failed = onnx_import_node(s, f->nodes[k]);
+    im->segment->states[k] = ONNX_NODE_DONE;
+    if (failed) {
+      TRY(refuse_or_defer(s, k, failed));
+      for (uint32_t i = 0; i < im->requirements.contents.n; i++) {
+        *str_map_put(contents, im->requirements.contents.items[i]) = im;
+      }
+    }
+  }
+  return NULL;
+}
+
+/* --- what leaves the piece --- */
+
+typedef struct root_list {
+  uint32_t n, cap, cap_names;
+  hlo_value *values;
+} root_list;
+
+static void add_root(onnx_importer *im, root_list *roots, const char *name, hlo_value v) {
+  uint32_t n = roots->n;
+  *ARENA_PUSH(im->arena, roots->values, roots->n, roots->cap) = v;
+  *ARENA_PUSH(im->arena, im->module->result_names, n, roots->cap_names) = arena_strdup(im->arena, name);
+}
+
+/* A value that leaves the piece.  A sequence does so element by element. */
+static void add_leaving(onnx_importer *im, root_list *roots, const char *name, hlo_value v) {
+  onnx_segment *p = im->segment;
+  if (!onnx_is_sequence(v)) {
+    add_root(im, roots, name, v);
+    return;
+  }
+  uint32_t n = onnx_sequence_length(v);
+  *ARENA_PUSH(im->arena, p->leaving, p->n_leaving, p->cap_leaving) =
+      (onnx_leaving){arena_strdup(im->arena, name), hlo_type(v), n, roots->n};
+  for (uint32_t k = 0; k < n; k++) {
+    add_root(im, roots, onnx_element_name(im->arena, name, k), onnx_sequence_elements(v)[k]);
+  }
+}
+
+/* What nodes that wait read of what nodes of this piece give, but for the frame's outputs, which leave it anyway. */
+static void add_needed(onnx_scope *s, root_list *roots) {
+  onnx_importer *im = s->importer;
+  const onnx_frame *f = im->frame;
+  onnx_names reads = {0};
+  str_map needed;
+  str_map_init(&needed, im->arena);
+  for (size_t k = 0; k < f->n_nodes; k++) {
+    if (im->segment->states[k] != ONNX_NODE_DONE) {
+      onnx_node_reads(im->arena, f->nodes[k], &reads);
+    }
+  }
+  for (uint32_t k = 0; k < reads.n; k++) {
+    *str_map_put(&needed, reads.items[k]) = im;
+  }
+  for (size_t k = 0; k < f->n_outputs; k++) {
+    *str_map_put(&needed, onnx_frame_output(f, k)) = NULL;
+  }
+  for (size_t k = 0; k < f->n_nodes; k++) {
+    bool fresh = im->segment->states[k] == ONNX_NODE_DONE && f->states[k] != ONNX_NODE_DONE;
+    for (size_t o = 0; fresh && o < f->nodes[k]->n_output; o++) {
+      const char *name = f->nodes[k]->output[o];
+      hlo_value *v = *name ? str_map_get(&s->values, name) : NULL;
+      if (v && v->def && str_map_get(&needed, name)) {
+        add_leaving(im, roots, name, *v);
+      }
+    }
+  }
+}
+
+/* The frame's outputs, as far as they are there.  `all`: also those that the frame has as arrays. */
+static status add_outputs(onnx_scope *s, bool all, root_list *roots) {
+  onnx_importer *im = s->importer;
+  for (size_t k = 0; k < im->frame->n_outputs; k++) {
+    const char *name = onnx_frame_output(im->frame, k);
+    hlo_value v = {0};
+    if (str_map_get(&im->deferred, name) || (!all && str_map_get(&im->frame->arrays, name))) {
+      continue;
+    }
+    CHECK_THAT(onnx_scope_lookup(s, name, &v) && v.def, STATUS_INVALID_MODEL, "graph output '%s' is not defined", name);
+    bool main = im->frame->graph && !im->frame->outer;
+    CHECK_THAT(!main || !onnx_is_sequence(v), STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
+               "output '%s' is %s; a model's inputs and outputs are tensors", name, SHAPE_STR(NULL, hlo_shape(v)));
+    add_leaving(im, roots, name, v);
+  }
+  return NULL;
+}
+
+static status set_roots(onnx_scope *s, bool signature, const str_map *contents) {
+  onnx_importer *im = s->importer;
+  onnx_segment *p = im->segment;
+  root_list roots = {0};
+  im->module->result_names = ARENA_NEW_N(im->arena, const char *, 1);
+  TRY(add_outputs(s, signature && p->complete, &roots));
+  add_needed(s, &roots);
+  p->known = ARENA_NEW_N(im->arena, bool, roots.n);
+  for (uint32_t k = 0; k < roots.n; k++) {
+    p->known[k] = hlo_literal(roots.values[k]) || str_map_get(contents, im->module->result_names[k]);
+  }
+  onnx_set_roots(im, roots.n, roots.values);
+  return NULL;
+}
+
+/* --- the piece --- */
+
+/* All inputs of the graph, in order: what an executable's callers see. */
+static void add_signature(onnx_scope *s) {
+  onnx_importer *im = s->importer;
+  const Onnx__GraphProto *g = im->frame->graph;
+  for (size_t k = 0; k < g->n_input; k++) {
+    const char *name = g->input[k]->name;
+    onnx_array *array = str_map_get(&im->frame->arrays, name);
+    if (!array && im->frame->findings && !onnx_model_has_initializer(im->frame->model, name)) {
+      *str_map_put(&im->deferred, name) = im; /* the caller leaves it out */
+    }
+    if (array) {
+      hlo_value v = add_parameter(im, name, array);
+      onnx_scope_define(s, name, array->known ? add_constant(im, s->b, name, array) : v);
+    }
+  }
+}
+
+static void finish(onnx_importer *im) {
+  onnx_segment *p = im->segment;
+  p->module = im->module;
+  p->params = ARENA_NEW_N(im->arena, onnx_array *, im->params.n);
+  im->module->param_names = ARENA_NEW_N(im->arena, const char *, im->params.n);
+  for (uint32_t k = 0; k < im->params.n; k++) {
+    p->params[k] = im->params.items[k].array;
+    im->module->param_names[k] = arena_strdup(im->arena, im->params.items[k].name);
+  }
+  p->constants = im->constants;
+  hlo_module_clean(im->module);
+}
+
+static status import_frame(onnx_scope *s, bool signature) {
+  onnx_importer *im = s->importer;
+  str_map contents; /* values that nodes which wait want to know */
+  str_map_init(&contents, im->arena);
+  if (signature) {
+    add_signature(s);
+    if (!im->frame->findings) { /* otherwise each where it is read, so that its node is told what is wrong with it */
+      TRY(onnx_import_initializers(s, im->frame->graph));
+    }
+  }
+  TRY(hlo_builder_take_error(s->b));
+  TRY(import_waiting(s, &contents));
+  im->segment->complete = true;
+  for (size_t k = 0; k < im->frame->n_nodes; k++) {
+    im->segment->complete &= im->segment->states[k] == ONNX_NODE_DONE;
+  }
+  TRY(set_roots(s, signature, &contents));
+  TRY(hlo_builder_take_error(s->b));
+  finish(im);
+  return NULL;
+}
+
+status onnx_import_segment(arena *a, const onnx_frame *f, bool signature, hlo_eval_fn *eval, onnx_segment *out) {
+  const char *name = f->graph ? f->graph->name : f->function->proto->name;
+  hlo_module *m = hlo_module_create(a, name && *name ? name : "model");
+  m->entry = hlo_computation_create(m, "main");
+  hlo_builder b = hlo_builder_make(m->entry);
+  b.eval = eval;
+  b.fold_bytes = FOLD_BYTES;
+  *out = (onnx_segment){.states = arena_memdup(a, f->states, f->n_nodes)};
+  onnx_importer importer = {.arena = a, .module = m, .frame = f, .segment = out, .sequences = has_sequences(f)};
+  onnx_scope scope = {.importer = &importer, .b = &b, .frame = f, .function = f->function, .call = f->call,
+                      .opsets = onnx_frame_opsets(f), .place = f->place, .n_nodes = f->n_nodes, .nodes = f->nodes,
+                      .depth = f->depth};
+  str_map_init(&scope.values, a);
+  str_map_init(&importer.deferred, a);
+  TRY(onnx_scope_check_depth(&scope));
+  return import_frame(&scope, signature);
+}

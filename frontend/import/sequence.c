@@ -1,0 +1,25 @@
+#include "frontend/import/sequence.h"
+
+#include <inttypes.h>
+
+hlo_value onnx_sequence_make(arena *a, dtype type, uint32_t n, const hlo_value *elements) {
+  shape *s = ARENA_NEW(a, shape);
+  *s = shape_scalar(type);
+  s->kind = SHAPE_SEQUENCE;
+  /* Of no computation, and no operation: whoever takes it for one fails at once. */
+  hlo_instr *list = ARENA_NEW(a, hlo_instr);
+  *list = (hlo_instr){.op = HLO_OP_COUNT, .n_operands = n, .n_results = 1, .shapes = s, .source = ""};
+  list->operands = ARENA_NEW_N(a, hlo_value, n + 1);
+  for (uint32_t k = 0; k < n; k++) {
+    list->operands[k] = elements[k];
+  }
+  return hlo_result(list, 0);
+}
+
+status onnx_sequence_position(int64_t position, int64_t n, bool end, int64_t *out) {
+  CHECK_THAT(position >= -n && (position < n || (end && position == n)), STATUS_INVALID_MODEL,
+             "position is %" PRId64 "; in a sequence of %" PRId64 " it must be within [%" PRId64 ", %" PRId64 "%s",
+             position, n, -n, n, end ? "]" : ")");
+  *out = position < 0 ? position + n : position;
+  return NULL;
+}

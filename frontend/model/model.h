@@ -1,0 +1,80 @@
+/* model.h - an ONNX model: opened, scanned, unpacked and checked, before anything of it is imported.
+ *
+ * A loaded model keeps these promises, so that importers need not look again:
+ * - every string is valid UTF-8 without NUL and never a NULL pointer; messages nest at most 100 deep;
+ * - the domain "ai.onnx" is spelled "" in nodes, functions and opset imports; IR version and opsets are known
+ * ones;
+ * - every domain that a node uses is imported by its model or function;
+ * - in every graph and function, names are defined once (a subgraph may shadow an outer name), every input
+ * that is not "" is defined, and node[] is in dependency order (it is sorted while loading if need be);
+ * - no function calls itself, however indirectly, and inlining all calls gives at most `max_nodes` nodes.
+ *
+ * What is not checked here: operators, their attributes and their types (importers), tensor contents
+ * (tensor.h). */
+#ifndef FRONTEND_MODEL_MODEL_H
+#define FRONTEND_MODEL_MODEL_H
+
+#include "base/hash.h"
+#include "frontend/onnx.pb-c.h"
+#include "frontend/model/source.h"
+
+enum { ONNX_IR_VERSION_MAX = 14, ONNX_OPSET_MAX = 28 };
+
+/* The operator set versions that a model or function imports. */
+typedef struct onnx_opsets {
+  str_map versions; /* domain -> version as a pointer-sized integer; use onnx_opset_version */
+} onnx_opsets;
+
+/* 0 when the domain is not imported.  domain: "" or "ai.onnx" for the standard operators. */
+int64_t onnx_opset_version(const onnx_opsets *o, const char *domain);
+/* The domain with "ai.onnx" spelled "". */
+const char *onnx_domain(const char *domain);
+
+/* A model-local function. */
+typedef struct onnx_function {
+  const Onnx__FunctionProto *proto;
+  onnx_opsets opsets;      /* its own imports, or the model's where it has none */
+  uint64_t expanded_nodes; /* nodes when it and all it calls is inlined */
+} onnx_function;
+
+/* Everything here is read-only for users and lives on the arena that the model was loaded on. */
+typedef struct onnx_model {
+  arena *arena;
+  onnx_source source;
+  Onnx__ModelProto *proto;
+  Onnx__GraphProto *graph; /* proto->graph, not NULL */
+  int64_t ir_version;
+  onnx_opsets opsets;
+  str_map functions; /* see onnx_model_function */
+  str_map
+      initializers; /* name -> Onnx__TensorProto or Onnx__SparseTensorProto of the main graph: see below */
+  uint64_t expanded_nodes;
+} onnx_model;
+
+typedef struct onnx_load_options {
+  uint64_t max_nodes; /* after all functions are inlined; 0: 10 million */
+} onnx_load_options;
+
+/* Both load a model onto `a` (its budget bounds the memory; call inside guard_run) and leave nothing to close
+ * but the arena.  options may be NULL. Errors: IO (the file cannot be opened), INVALID_FILE (not an ONNX
+ * file, damaged), INVALID_MODEL, UNSUPPORTED (a newer standard), RESOURCE. */
+STATUS_MUST_USE status onnx_model_open(arena *a, const char *path, const onnx_load_options *options,
+                                       onnx_model **out);
+/* bytes are borrowed for the life of the arena.  folder: where external data lies, or NULL to refuse it. */
+STATUS_MUST_USE status onnx_model_from_memory(arena *a, const void *bytes, size_t size, const char *folder,
+                                              const onnx_load_options *options, onnx_model **out);
+
+/* The function that a node of this domain, type and overload calls, or NULL: then it is an operator. */
+const onnx_function *onnx_model_function(const onnx_model *m, const char *domain, const char *name,
+                                         const char *overload);
+/* The function that this node calls, or NULL. */
+const onnx_function *onnx_model_callee(const onnx_model *m, const Onnx__NodeProto *node);
+
+/* Whether the main graph has an initializer (dense or sparse) of that name. */
+bool onnx_model_has_initializer(const onnx_model *m, const char *name);
+/* Whether the main graph's input is one that callers must give: it has no initializer.  Since IR version 4 an
+ * input with an initializer may be given, and is then a default; before, it is a constant. */
+bool onnx_model_input_is_required(const onnx_model *m, const Onnx__ValueInfoProto *input);
+bool onnx_model_input_is_overridable(const onnx_model *m, const Onnx__ValueInfoProto *input);
+
+#endif

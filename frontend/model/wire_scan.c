@@ -1,0 +1,429 @@
+#include "frontend/model/wire_scan.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/locale.h"
+#include "frontend/onnx.pb-c.h"
+
+enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_LENGTH = 2, WIRE_32 = 5 };
+enum { MAX_FIELDS = 32, VARINT_MAX = 10, LENGTH_WIDTH_MAX = 5 };
+enum { RAW_DATA = 9, FLOAT_DATA = 4, DOUBLE_DATA = 10 }; /* of TensorProto */
+
+/* A message that the scan is inside of. */
+typedef struct frame {
+  const ProtobufCMessageDescriptor *type;
+  const uint8_t *end;
+  size_t length_at; /* where in the copy its length stands, */
+  int length_width; /* in so many bytes; 0 for the outermost */
+  int in_field;     /* the current field, for messages: an index into type->fields, or -1 */
+  uint32_t n_fields;
+  bool cut;                    /* of a tensor: its payload is cut out */
+  uint32_t counts[MAX_FIELDS]; /* how often each field was seen, saturating */
+} frame;
+
+typedef struct scan {
+  const uint8_t *start, *at;
+  uint8_t *out; /* NULL in the first pass, which only measures */
+  size_t n_out;
+  uint64_t memory; /* estimate of what the unpacked message takes */
+  uint64_t most_fields;
+  int depth; /* frames[depth] is the innermost */
+  frame frames[ONNX_WIRE_MAX_DEPTH];
+} scan;
+
+/* One field as it stands on the wire. */
+typedef struct item {
+  const uint8_t *start; /* of its tag */
+  uint64_t id;
+  int wire;
+  const ProtobufCFieldDescriptor *field; /* NULL: unknown */
+  const uint8_t *value;
+  uint64_t size;    /* of the value, without the length in front of it */
+  int length_width; /* of that length */
+} item;
+
+/* --- errors --- */
+
+/* graph.node[3].attribute[1].t */
+static void write_path(const scan *s, char *text, size_t room) {
+  size_t n = 0;
+  text[0] = '\0';
+  for (int i = 0; i <= s->depth && n < room; i++) {
+    const frame *f = &s->frames[i];
+    if (f->in_field < 0) {
+      continue;
+    }
+    const ProtobufCFieldDescriptor *field = &f->type->fields[f->in_field];
+    n += (size_t)snprintf(text + n, room - n, "%s%s", n ? "." : "", field->name);
+    if (field->label == PROTOBUF_C_LABEL_REPEATED && n < room) {
+      n += (size_t)snprintf(text + n, room - n, "[%" PRIu32 "]", f->counts[f->in_field] - 1);
+    }
+  }
+}
+
+static STATUS_PRINTF(3, 4) status fail(const scan *s, const uint8_t *at, const char *format, ...) {
+  char path[600], rule[300];
+  va_list args;
+  va_start(args, format);
+  c_vsnprintf(rule, sizeof rule, format, args);
+  va_end(args);
+  write_path(s, path, sizeof path);
+  return status_error(STATUS_INVALID_FILE, "byte %zu%s%s: %s", (size_t)(at - s->start), path[0] ? ", " : "",
+                      path, rule);
+}
+
+/* --- the copy --- */
+
+static void put(scan *s, const void *bytes, size_t n) {
+  if (s->out && n) {
+    memcpy(s->out + s->n_out, bytes, n);
+  }
+  s->n_out += n;
+}
+
+/* In `width` bytes, padded by zeros of no value, or in as few as it takes (width 0). */
+static int encode_varint(uint8_t *text, uint64_t value, int width) {
+  int n = 0;
+  do {
+    text[n++] = (uint8_t)(value | 0x80);
+    value >>= 7;
+  } while (value || n < width);
+  text[n - 1] &= 0x7f;
+  return n;
+}
+
+static void put_varint(scan *s, uint64_t value) {
+  uint8_t text[VARINT_MAX];
+  put(s, text, (size_t)encode_varint(text, value, 0));
+}
+
+static void put_tag(scan *s, uint64_t id, int wire) { put_varint(s, id << 3 | (unsigned)wire); }
+
+/* --- the wire --- */
+
+/* Reads a varint that ends before `end`; NULL on success, otherwise what is wrong. */
+static const char *read_varint(const uint8_t **at, const uint8_t *end, uint64_t *value) {
+  *value = 0;
+  for (int n = 0; n < VARINT_MAX; n++) {
+    if (*at == end) {
+      return "ends inside a number";
+    }
+    uint8_t byte = *(*at)++;
+    if (n == VARINT_MAX - 1 && byte > 1) {
+      return "a number of more than 64 bits";
+    }
+    *value |= (uint64_t)(byte & 0x7f) << (7 * n);
+    if (!(byte & 0x80)) {
+      return NULL;
+    }
+  }
+  return "a number of more than 10 bytes";
+}
+
+static int wire_of(ProtobufCType type) {
+  switch (type) {
+    case PROTOBUF_C_TYPE_FLOAT:
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_SFIXED32:
+      return WIRE_32;
+    case PROTOBUF_C_TYPE_DOUBLE:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+      return WIRE_64;
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_BYTES:
+    case PROTOBUF_C_TYPE_MESSAGE:
+      return WIRE_LENGTH;
+    default:
+      return WIRE_VARINT;
+  }
+}
+
+static status read_tag(scan *s, item *it) {
+  const frame *f = &s->frames[s->depth];
+  uint64_t tag;
+  it->start = s->at;
+  const char *wrong = read_varint(&s->at, f->end, &tag);
+  if (wrong) {
+    return fail(s, it->start, "%s", wrong);
+  }
+  it->id = tag >> 3;
+  it->wire = (int)(tag & 7);
+  if (it->id == 0 || it->id >= (uint64_t)1 << 29) {
+    return fail(s, it->start, "field number %" PRIu64 " of %s is not a legal one", it->id,
+                f->type->short_name);
+  }
+  if (it->wire != WIRE_VARINT && it->wire != WIRE_64 && it->wire != WIRE_LENGTH && it->wire != WIRE_32) {
+    return fail(s, it->start, "field %" PRIu64 " of %s has wire type %d, which ONNX does not use", it->id,
+                f->type->short_name, it->wire);
+  }
+  it->field = it->id < ONNX_WIRE_PRIVATE_FIELD
+                  ? protobuf_c_message_descriptor_get_field(f->type, (unsigned)it->id)
+                  : NULL;
+  return NULL;
+}
+
+/* Finds the value's extent, checked against the end of the message. */
+static status read_extent(scan *s, item *it) {
+  const frame *f = &s->frames[s->depth];
+  const char *name = it->field ? it->field->name : "an unknown field";
+  uint64_t number, left;
+  it->length_width = 0;
+  it->value = s->at;
+  const char *wrong = NULL;
+  if (it->wire == WIRE_VARINT) {
+    wrong = read_varint(&s->at, f->end, &number);
+    it->size = (uint64_t)(s->at - it->value);
+  } else if (it->wire == WIRE_LENGTH) {
+    wrong = read_varint(&s->at, f->end, &it->size);
+    it->length_width = (int)(s->at - it->value);
+    it->value = s->at;
+  } else {
+    it->size = it->wire == WIRE_64 ? 8 : 4;
+  }
+  if (wrong) {
+    return fail(s, it->start, "%s: %s", name, wrong);
+  }
+  left = (uint64_t)(f->end - it->value);
+  if (it->size > left) {
+    return fail(s, it->start, "%s is %" PRIu64 " bytes long, but only %" PRIu64 " are left in %s", name,
+                it->size, left, f->type->short_name);
+  }
+  return NULL;
+}
+
+/* --- values --- */
+
+/* Offset of the first byte that does not belong in a string (NUL, or not UTF-8), or n. */
+static size_t valid_text(const uint8_t *p, size_t n) {
+  enum { NO_CHARACTER = 4 };
+  size_t i = 0;
+  while (i < n) {
+    uint32_t c = p[i];
+    size_t more = c < 0x80                ? 0
+                  : c >= 0xc2 && c < 0xe0 ? 1
+                  : c >= 0xe0 && c < 0xf0 ? 2
+                  : c >= 0xf0 && c < 0xf5 ? 3
+                                          : NO_CHARACTER;
+    if (c == 0 || more == NO_CHARACTER || more > n - 1 - i) {
+      return i;
+    }
+    c &= more ? 0x3fu >> more : 0x7f;
+    for (size_t k = 1; k <= more; k++) {
+      if ((p[i + k] & 0xc0) != 0x80) {
+        return i;
+      }
+      c = c << 6 | (p[i + k] & 0x3f);
+    }
+    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+    if (c < least[more] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) {
+      return i;
+    }
+    i += more + 1;
+  }
+  return n;
+}
+
+static status check_text(const scan *s, const item *it) {
+  if (!strcmp(it->field->name, "doc_string")) {
+    return NULL; /* only ever shown, never compared */
+  }
+  size_t bad = valid_text(it->value, it->size);
+  if (bad < it->size) {
+    return fail(s, it->value + bad, "the string is not UTF-8 or contains NUL");
+  }
+  return NULL;
+}
+
+/* A packed list: whole elements only; counts them. */
+static status check_packed(const scan *s, const item *it, uint64_t *count) {
+  int wire = wire_of(it->field->type);
+  if (wire != WIRE_VARINT) {
+    unsigned width = wire == WIRE_64 ? 8 : 4;
+    if (it->size % width) {
+      return fail(s, it->start, "a list of %" PRIu64 " bytes does not hold whole elements of %u", it->size,
+                  width);
+    }
+    *count = it->size / width;
+    return NULL;
+  }
+  *count = 0;
+  for (const uint8_t *at = it->value, *end = at + it->size; at < end; ++*count) {
+    uint64_t number;
+    const char *wrong = read_varint(&at, end, &number);
+    if (wrong) {
+      return fail(s, it->start, "element %" PRIu64 " of the list: %s", *count, wrong);
+    }
+  }
+  return NULL;
+}
+
+/* Whether this is the payload of a tensor, as one piece of bytes. */
+static bool is_payload(const frame *f, const item *it) {
+  return f->type == &onnx__tensor_proto__descriptor && it->wire == WIRE_LENGTH &&
+         (it->id == RAW_DATA || it->id == FLOAT_DATA || it->id == DOUBLE_DATA);
+}
+
+/* Leaves a tensor's payload where it is, and a note of where that is. */
+static void put_span(scan *s, const item *it) {
+  put_tag(s, 100001, WIRE_VARINT);
+  put_varint(s, it->id);
+  put_tag(s, 100002, WIRE_VARINT);
+  put_varint(s, (uint64_t)(it->value - s->start));
+  put_tag(s, 100003, WIRE_VARINT);
+  put_varint(s, it->size);
+}
+
+static status scan_payload(scan *s, frame *f, const item *it) {
+  bool cut = it->size >= ONNX_WIRE_MIN_CUT;
+  if (f->cut || (f->counts[f->in_field] > 1 && (cut || it->id == RAW_DATA))) {
+    return fail(s, it->start, "the tensor has its elements in more than one piece");
+  }
+  f->cut = cut;
+  if (cut) {
+    put_span(s, it);
+    return NULL;
+  }
+  put_tag(s, it->id, it->wire);
+  put_varint(s, it->size);
+  put(s, it->value, it->size);
+  s->memory += it->size + 32;
+  return NULL;
+}
+
+static status enter(scan *s, const item *it) {
+  frame *f = &s->frames[s->depth];
+  if (it->field->label != PROTOBUF_C_LABEL_REPEATED && f->counts[f->in_field] > 1) {
+    return fail(s, it->start, "the message is there twice");
+  }
+  if (s->depth + 1 >= ONNX_WIRE_MAX_DEPTH) {
+    return status_error(STATUS_INVALID_FILE, "byte %zu: messages are nested more than %d deep",
+                        (size_t)(it->start - s->start), ONNX_WIRE_MAX_DEPTH);
+  }
+  put_tag(s, it->id, it->wire);
+  frame *inner = &s->frames[++s->depth];
+  *inner = (frame){.type = it->field->descriptor, .end = it->value + it->size, .in_field = -1};
+  inner->length_at = s->n_out;
+  inner->length_width = it->length_width < LENGTH_WIDTH_MAX ? it->length_width : LENGTH_WIDTH_MAX;
+  s->n_out += (size_t)inner->length_width;
+  s->memory += inner->type->sizeof_message + 40;
+  return NULL;
+}
+
+/* The message ends: now its length in the copy is known.  It is never larger than in the file, so it fits. */
+static status leave(scan *s) {
+  const frame *f = &s->frames[s->depth];
+  size_t length = s->n_out - f->length_at - (size_t)f->length_width;
+  if (length > INT32_MAX) {
+    return fail(s, s->at, "more than 2 GiB without the tensors' data");
+  }
+  if (s->out) {
+    encode_varint(s->out + f->length_at, length, f->length_width);
+  }
+  s->most_fields = f->n_fields > s->most_fields ? f->n_fields : s->most_fields;
+  s->depth--;
+  return NULL;
+}
+
+static status scan_scalar(scan *s, const item *it) {
+  uint64_t count = 1;
+  if (it->wire == WIRE_LENGTH && wire_of(it->field->type) != WIRE_LENGTH) {
+    TRY(check_packed(s, it, &count));
+  } else if (it->field->type == PROTOBUF_C_TYPE_STRING) {
+    TRY(check_text(s, it));
+  }
+  s->memory += it->wire == WIRE_LENGTH && wire_of(it->field->type) == WIRE_LENGTH ? it->size + 32 : 8 * count;
+  put_tag(s, it->id, it->wire);
+  if (it->wire == WIRE_LENGTH) {
+    put_varint(s, it->size);
+  }
+  put(s, it->value, it->size);
+  return NULL;
+}
+
+static status scan_field(scan *s) {
+  frame *f = &s->frames[s->depth];
+  item it = {0};
+  f->in_field = -1;
+  TRY(read_tag(s, &it));
+  if (!it.field) {
+    TRY(read_extent(s, &it));
+    s->at = it.value + it.size;
+    return NULL;
+  }
+  f->in_field = (int)(it.field - f->type->fields);
+  f->counts[f->in_field] += f->counts[f->in_field] < UINT32_MAX;
+  f->n_fields += f->n_fields < UINT32_MAX;
+  int wire = wire_of(it.field->type);
+  if (it.wire != wire && !(it.wire == WIRE_LENGTH && it.field->label == PROTOBUF_C_LABEL_REPEATED)) {
+    return fail(s, it.start, "wire type %d where %d belongs", it.wire, wire);
+  }
+  TRY(read_extent(s, &it));
+  if (it.field->type == PROTOBUF_C_TYPE_MESSAGE) {
+    return enter(s, &it);
+  }
+  if (is_payload(f, &it)) {
+    uint64_t count;
+    if (it.id != RAW_DATA) {
+      TRY(check_packed(s, &it, &count));
+    }
+    TRY(scan_payload(s, f, &it));
+  } else {
+    TRY(scan_scalar(s, &it));
+  }
+  s->at = it.value + it.size;
+  return NULL;
+}
+
+/* Goes over all the bytes; writes the copy when `out` is not NULL. */
+static status run(scan *s, const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t size,
+                  uint8_t *out) {
+  s->start = s->at = bytes;
+  s->out = out;
+  s->n_out = 0;
+  s->memory = type->sizeof_message;
+  s->depth = 0;
+  s->frames[0] = (frame){.type = type, .end = bytes + size, .in_field = -1};
+  for (;;) {
+    if (s->at < s->frames[s->depth].end) {
+      TRY(scan_field(s));
+    } else if (s->depth > 0) {
+      TRY(leave(s));
+    } else {
+      break;
+    }
+  }
+  s->most_fields = s->frames[0].n_fields > s->most_fields ? s->frames[0].n_fields : s->most_fields;
+  return NULL;
+}
+
+/* The unpacked message, the copy, and protobuf-c's list of the fields of one message, which it grows by
+ * doubling, must fit into what is left. */
+static status check_memory(const scan *s, const mem_budget *b) {
+  uint64_t need = s->memory + s->n_out + s->most_fields * 96;
+  if (b && b->limit) {
+    uint64_t used = b->used;
+    uint64_t left = used < b->limit ? b->limit - used : 0;
+    CHECK_THAT(need <= left, STATUS_RESOURCE,
+               "the memory limit is used up: unpacking needs about %" PRIu64 " bytes, %" PRIu64 " are left",
+               need, left);
+  }
+  return NULL;
+}
+
+status onnx_wire_scan(arena *a, const ProtobufCMessageDescriptor *type, const void *bytes, size_t size,
+                      uint8_t **copy, size_t *copy_size) {
+  scan *s = ARENA_NEW(a, scan);
+  TRY(run(s, type, bytes, size, NULL));
+  TRY(check_memory(s, arena_budget(a)));
+  size_t n = s->n_out;
+  CHECK_THAT(n <= INT32_MAX, STATUS_INVALID_FILE, "more than 2 GiB without the tensors' data");
+  *copy = arena_alloc(a, n);
+  TRY(run(s, type, bytes, size, *copy));
+  assert(s->n_out == n);
+  *copy_size = n;
+  return NULL;
+}

@@ -1,0 +1,339 @@
+/* gather.c - elements picked and placed by index.  Negative indices count from the end; constant ones are checked
+ * here, others when the model runs.  In an unchecked run they are clamped (gather) or skipped (scatter) where they lie outside. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "frontend/import/import_common.h"
+
+#define INVALID STATUS_INVALID_MODEL
+
+/* 0, 1, ... n-1 for lists of dimensions. */
+static const int64_t counting[SHAPE_MAX_RANK + 1] = {0, 1,  2,  3,  4,  5,  6,  7, 8,
+                                                     9, 10, 11, 12, 13, 14, 15, 16};
+
+/* Where the result has no elements: HLO's gather would want a slice of one element even of an empty axis. */
+static bool give_empty(onnx_node *n, int rank, const dim *dims) {
+  shape s = shape_make(hlo_type(n->in[0]), rank, dims);
+  void *data;
+  if (shape_elements(&s) != 0) {
+    return false;
+  }
+  n->out[0] = hlo_constant(n->b, literal_new(n->arena, s, &data));
+  return true;
+}
+
+/* --- Gather --- */
+
+/* data's dims with those of indices in the place of `axis`. */
+static status taken_dims(const shape *s, const shape *si, int64_t axis, shape *out) {
+  CHECK_THAT(s->rank - 1 + si->rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED,
+             "data is %s and indices is %s; ranks above %d are not supported", SHAPE_STR(NULL, s),
+             SHAPE_STR(NULL, si), SHAPE_MAX_RANK);
+  *out = shape_scalar((dtype)s->type);
+  for (int k = 0; k < s->rank; k++) {
+    for (int j = 0; k == axis && j < si->rank; j++) {
+      out->dims[out->rank++] = si->dims[j];
+    }
+    if (k != axis) {
+      out->dims[out->rank++] = s->dims[k];
+    }
+  }
+  return shape_check(out, "the result");
+}
+
+/* One known index makes a slice, which every backend has at no cost. */
+status onnx_import_gather(onnx_node *n) {
+  const shape *s = hlo_shape(n->in[0]);
+  int64_t axis;
+  hlo_value indices;
+  shape to;
+  TRY(onnx_axis_attr(n, 0, s->rank, &axis));
+  TRY(onnx_indices(n, 1, "indices", s->dims[axis], &indices));
+  TRY(taken_dims(s, hlo_shape(n->in[1]), axis, &to));
+  if (give_empty(n, to.rank, to.dims)) {
+    return NULL;
+  }
+  const literal *known = hlo_literal(indices);
+  if (known && shape_elements(&known->shape) == 1) {
+    int64_t index = literal_i64(known, 0);
+    n->out[0] = hlo_reshape(n->b, hlo_slice_dim(n->b, n->in[0], axis, index, index + 1), to.rank, to.dims);
+  } else {
+    n->out[0] = hlo_take(n->b, n->in[0], indices, axis);
+  }
+  return NULL;
+}
+
+/* --- one index an element --- */
+
+/* Dimension numbers where every dimension but `axis` walks along with the indices. */
+typedef struct element_dims {
+  int64_t batch[SHAPE_MAX_RANK];
+  int64_t axis;
+  dim ones[SHAPE_MAX_RANK];
+  hlo_gather_dims d;
+} element_dims;
+
+static void make_element_dims(int rank, int64_t axis, element_dims *e) {
+  uint32_t n = 0;
+  e->axis = axis;
+  for (int k = 0; k < rank; k++) {
+    e->ones[k] = 1;
+    if (k != axis) {
+      e->batch[n++] = k;
+    }
+  }
+  e->d = (hlo_gather_dims){.n_collapsed = 1,
+                           .collapsed = &e->axis,
+                           .n_batch = n,
+                           .operand_batch = e->batch,
+                           .indices_batch = e->batch,
+                           .n_map = 1,
+                           .map = &e->axis,
+                           .index_vector_dim = rank};
+}
+
+/* The part of data that indices can reach: their dims but along `axis`. */
+static status reachable(onnx_node *n, int64_t axis, hlo_value *part) {
+  const shape *s = hlo_shape(n->in[0]), *si = hlo_shape(n->in[1]);
+  CHECK_THAT(s->rank == si->rank, INVALID, "data is %s but indices is %s; the ranks differ",
+             SHAPE_STR(NULL, s), SHAPE_STR(NULL, si));
+  dim starts[SHAPE_MAX_RANK] = {0}, limits[SHAPE_MAX_RANK];
+  for (int k = 0; k < s->rank; k++) {
+    limits[k] = k == axis ? s->dims[k] : si->dims[k];
+    CHECK_THAT(limits[k] <= s->dims[k], INVALID, "data is %s but indices is %s, larger in dimension %d",
+               SHAPE_STR(NULL, s), SHAPE_STR(NULL, si), k);
+  }
+  shape reached = shape_make((dtype)s->type, s->rank, limits);
+  *part = shape_same_dims(s, &reached) ? n->in[0] : hlo_slice(n->b, n->in[0], starts, limits, NULL);
+  return NULL;
+}
+
+status onnx_import_gather_elements(onnx_node *n) {
+  const shape *s = hlo_shape(n->in[0]);
+  int64_t axis;
+  hlo_value part, indices;
+  element_dims e;
+  TRY(onnx_axis_attr(n, 0, s->rank, &axis));
+  TRY(reachable(n, axis, &part));
+  TRY(onnx_indices(n, 1, "indices", s->dims[axis], &indices));
+  make_element_dims(s->rank, axis, &e);
+  if (!give_empty(n, s->rank, hlo_shape(n->in[1])->dims)) {
+    n->out[0] = hlo_gather(n->b, part, indices, &e.d, e.ones);
+  }
+  return NULL;
+}
+
+static status reduction_attr(const onnx_node *n, hlo_reducer *out) {
+  static const struct {
+    const char *name;
+    int since;
+    hlo_reducer reducer;
+  } names[] = {
+      {"none", 1, HLO_REDUCE_REPLACE}, {"add", 16, HLO_REDUCE_ADD}, {"mul", 16, HLO_REDUCE_MUL},
+      {"max", 18, HLO_REDUCE_MAX},     {"min", 18, HLO_REDUCE_MIN},
+  };
+  const char *reduction;
+  TRY(onnx_attr_string(n->arena, n->proto, "reduction", "none", &reduction));
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+    if (strcmp(names[k].name, reduction) == 0 && n->since >= names[k].since) {
+      *out = onnx_reducer_for(hlo_type(n->in[0]), names[k].reducer);
+      return NULL;
+    }
+  }
+  return status_error(INVALID, "reduction is '%s', which version %d does not have", reduction, n->since);
+}
+
+/* Scatters into the part that indices can reach, which then replaces the corner of data that it was. */
+status onnx_import_scatter_elements(onnx_node *n) {
+  const shape *s = hlo_shape(n->in[0]), *si = hlo_shape(n->in[1]), *su = hlo_shape(n->in[2]);
+  int64_t axis;
+  hlo_value part, indices;
+  hlo_reducer reducer;
+  element_dims e;
+  TRY(onnx_axis_attr(n, 0, s->rank, &axis));
+  TRY(reduction_attr(n, &reducer));
+  CHECK_THAT(shape_same_dims(si, su), INVALID, "indices is %s but updates is %s; the dims differ",
+             SHAPE_STR(NULL, si), SHAPE_STR(NULL, su));
+  TRY(reachable(n, axis, &part));
+  TRY(onnx_indices(n, 1, "indices", s->dims[axis], &indices));
+  make_element_dims(s->rank, axis, &e);
+  hlo_value y = hlo_scatter(n->b, part, indices, n->in[2], &e.d, reducer);
+  if (!hlo_value_equal(part, n->in[0])) {
+    static const int64_t corner[SHAPE_MAX_RANK];
+    y = hlo_dynamic_update_slice(n->b, n->in[0], y, hlo_s64s(n->b, corner, s->rank));
+  }
+  n->out[0] = y;
+  return NULL;
+}
+
+/* --- one index tuple a slice --- */
+
+/* How many leading dims of data, after `batch` ones, the last dimension of indices addresses. */
+static status tuple_length(onnx_node *n, int64_t batch, int64_t *k) {
+  const shape *s = hlo_shape(n->in[0]), *si = hlo_shape(n->in[1]);
+  CHECK_THAT(si->rank >= 1 && batch < si->rank && batch < s->rank + (batch == 0), INVALID,
+             "indices is %s and data is %s; both ranks must be above batch_dims %" PRId64,
+             SHAPE_STR(NULL, si), SHAPE_STR(NULL, s), batch);
+  *k = si->dims[si->rank - 1];
+  CHECK_THAT(*k <= s->rank - batch, INVALID,
+             "indices is %s; its last dim must be at most %" PRId64 ", since data is %s", SHAPE_STR(NULL, si),
+             s->rank - batch, SHAPE_STR(NULL, s));
+  return NULL;
+}
+
+status onnx_import_gather_nd(onnx_node *n) {
+  const shape *s = hlo_shape(n->in[0]), *si = hlo_shape(n->in[1]);
+  int64_t batch, k, offset[SHAPE_MAX_RANK];
+  hlo_value indices;
+  TRY(onnx_attr_int_in(n->proto, "batch_dims", 0, 0, SHAPE_MAX_RANK, &batch));
+  TRY(tuple_length(n, batch, &k));
+  TRY(onnx_index_tuples(n, 1, "indices", (uint32_t)k, s->dims + batch, &indices));
+  uint32_t n_offset = (uint32_t)(s->rank - batch - k);
+  CHECK_THAT(si->rank - 1 + n_offset <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "the result's rank is above %d",
+             SHAPE_MAX_RANK);
+  for (uint32_t j = 0; j < n_offset; j++) {
+    offset[j] = si->rank - 1 + j;
+  }
+  dim sizes[SHAPE_MAX_RANK];
+  for (int j = 0; j < s->rank; j++) {
+    sizes[j] = j < batch + k ? 1 : s->dims[j];
+  }
+  hlo_gather_dims d = {.n_offset = n_offset,
+                       .offset = offset,
+                       .n_collapsed = (uint32_t)k,
+                       .collapsed = counting + batch,
+                       .n_batch = (uint32_t)batch,
+                       .operand_batch = counting,
+                       .indices_batch = counting,
+                       .n_map = (uint32_t)k,
+                       .map = counting + batch,
+                       .index_vector_dim = si->rank - 1};
+  dim dims[SHAPE_MAX_RANK]; /* of the result */
+  memcpy(dims, si->dims, sizeof dims);
+  memcpy(dims + si->rank - 1, s->dims + batch + k, n_offset * sizeof *dims);
+  if (!give_empty(n, si->rank - 1 + (int)n_offset, dims)) {
+    n->out[0] = hlo_gather(n->b, n->in[0], indices, &d, sizes);
+  }
+  return NULL;
+}
+
+status onnx_import_scatter_nd(onnx_node *n) {
+  const shape *s = hlo_shape(n->in[0]), *si = hlo_shape(n->in[1]), *su = hlo_shape(n->in[2]);
+  int64_t k, window[SHAPE_MAX_RANK];
+  hlo_value indices;
+  hlo_reducer reducer;
+  TRY(reduction_attr(n, &reducer));
+  TRY(tuple_length(n, 0, &k));
+  TRY(onnx_index_tuples(n, 1, "indices", (uint32_t)k, s->dims, &indices));
+  uint32_t n_window = (uint32_t)(s->rank - k);
+  CHECK_THAT(su->rank == si->rank - 1 + (int)n_window, INVALID, "updates is %s; rank %d is wanted",
+             SHAPE_STR(NULL, su), si->rank - 1 + (int)n_window);
+  for (uint32_t j = 0; j < n_window; j++) {
+    window[j] = si->rank - 1 + j;
+    CHECK_THAT(su->dims[window[j]] == s->dims[k + j], INVALID,
+               "updates is %s but data is %s; the last %" PRIu32 " dims must be equal", SHAPE_STR(NULL, su),
+               SHAPE_STR(NULL, s), n_window);
+  }
+  hlo_gather_dims d = {.n_offset = n_window,
+                       .offset = window,
+                       .n_collapsed = (uint32_t)k,
+                       .collapsed = counting,
+                       .n_map = (uint32_t)k,
+                       .map = counting,
+                       .index_vector_dim = si->rank - 1};
+  n->out[0] = hlo_scatter(n->b, n->in[0], indices, n->in[2], &d, reducer);
+  return NULL;
+}
+
+/* --- along sequences --- */
+
+/* s64 positions 0, 1, ... along one dimension of an array of these dims. */
+static hlo_value positions(hlo_builder *b, int rank, const dim *dims, int64_t dimension) {
+  return hlo_iota(b, shape_make(DTYPE_S64, rank, dims), dimension);
+}
+
+/* One number a batch element, along all else. */
+static hlo_value spread_batch(hlo_builder *b, hlo_value x, int rank, const dim *dims, int64_t batch_axis) {
+  return hlo_broadcast(b, hlo_convert(b, x, DTYPE_S64), shape_make(DTYPE_S64, rank, dims), &batch_axis);
+}
+
+static status check_batch_list(const onnx_node *n, uint32_t k, const char *what, dim batch) {
+  const shape *s = hlo_shape(n->in[k]);
+  CHECK_THAT(s->rank == 1 && s->dims[0] == batch, INVALID, "%s is %s; a list of %" PRId64 " is wanted", what,
+             SHAPE_STR(NULL, s), batch);
+  return NULL;
+}
+
+/* Position t takes length - 1 - t while t < length; the indices have the two leading dims of the input. */
+status onnx_import_reverse_sequence(onnx_node *n) {
+  hlo_builder *b = n->b;
+  const shape *s = hlo_shape(n->in[0]);
+  int64_t batch_axis, time_axis;
+  TRY(onnx_attr_int_in(n->proto, "batch_axis", 1, 0, 1, &batch_axis));
+  TRY(onnx_attr_int_in(n->proto, "time_axis", 0, 0, 1, &time_axis));
+  CHECK_THAT(batch_axis != time_axis, INVALID, "batch_axis and time_axis are both %" PRId64, batch_axis);
+  CHECK_THAT(s->rank >= 2, INVALID, "input is %s; rank 2 or more is wanted", SHAPE_STR(NULL, s));
+  TRY(check_batch_list(n, 1, "sequence_lens", s->dims[batch_axis]));
+  TRY(onnx_check_below(n, n->in[1], "sequence_lens", s->dims[time_axis] + 1));
+  hlo_value t = positions(b, 2, s->dims, time_axis);
+  hlo_value length = spread_batch(b, n->in[1], 2, s->dims, batch_axis);
+  hlo_value turned = onnx_binary_scalar(b, HLO_SUB, hlo_binary(b, HLO_SUB, length, t), 1);
+  hlo_value index = hlo_select(b, hlo_compare(b, HLO_LT, t, length), turned, t);
+  dim sizes[SHAPE_MAX_RANK];
+  for (int k = 0; k < s->rank; k++) {
+    sizes[k] = k < 2 ? 1 : s->dims[k];
+  }
+  hlo_gather_dims d = {.n_offset = (uint32_t)s->rank - 2,
+                       .offset = counting + 2,
+                       .n_collapsed = 1,
+                       .collapsed = &time_axis,
+                       .n_batch = 1,
+                       .operand_batch = &batch_axis,
+                       .indices_batch = &batch_axis,
+                       .n_map = 1,
+                       .map = &time_axis,
+                       .index_vector_dim = 2};
+  if (!give_empty(n, s->rank, s->dims)) {
+    n->out[0] = hlo_gather(b, n->in[0], index, &d, sizes);
+  }
+  return NULL;
+}
+
+static status check_update(const onnx_node *n, int64_t axis) {
+  const shape *s = hlo_shape(n->in[0]), *su = hlo_shape(n->in[1]);
+  shape rest = *su;
+  CHECK_THAT(su->rank == s->rank, INVALID, "update is %s but past_cache is %s; the ranks differ",
+             SHAPE_STR(NULL, su), SHAPE_STR(NULL, s));
+  rest.dims[axis] = s->dims[axis];
+  CHECK_THAT(shape_same_dims(s, &rest) && su->dims[axis] <= s->dims[axis], INVALID,
+             "update is %s but past_cache is %s; only dimension %" PRId64 " may be smaller",
+             SHAPE_STR(NULL, su), SHAPE_STR(NULL, s), axis);
+  return NULL;
+}
+
+/* Row i of the update goes to write_indices[batch] + i, modulo the extent where the cache is circular. */
+status onnx_import_tensor_scatter(onnx_node *n) {
+  hlo_builder *b = n->b;
+  const shape *s = hlo_shape(n->in[0]), *su = hlo_shape(n->in[1]);
+  int64_t axis;
+  const char *mode;
+  element_dims e;
+  TRY(onnx_axis_attr(n, -2, s->rank, &axis));
+  CHECK_THAT(axis != 0, INVALID, "axis is 0, the batch");
+  TRY(onnx_attr_string(n->arena, n->proto, "mode", "linear", &mode));
+  bool circular = strcmp(mode, "circular") == 0;
+  CHECK_THAT(circular || strcmp(mode, "linear") == 0, INVALID, "mode is '%s', not linear or circular", mode);
+  TRY(check_update(n, axis));
+  hlo_value index = positions(b, su->rank, su->dims, axis);
+  if (onnx_has_in(n, 2)) {
+    TRY(check_batch_list(n, 2, "write_indices", s->dims[0]));
+    TRY(onnx_check_below(n, n->in[2], "write_indices", circular ? INT64_MAX : s->dims[axis] - su->dims[axis] + 1));
+    index = hlo_binary(b, HLO_ADD, index, spread_batch(b, n->in[2], su->rank, su->dims, 0));
+  }
+  if (circular) {
+    index = onnx_binary_scalar(b, HLO_REM, index, (double)s->dims[axis]);
+  }
+  make_element_dims(s->rank, axis, &e);
+  n->out[0] = hlo_scatter(b, n->in[0], index, n->in[1], &e.d, HLO_REDUCE_REPLACE);
+  return NULL;
+}

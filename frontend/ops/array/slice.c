@@ -1,0 +1,324 @@
+/* slice.c - parts of arrays and arrays put together: Slice, Split, Concat, Pad, CenterCropPad. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "frontend/import/import_common.h"
+
+#define INVALID STATUS_INVALID_MODEL
+
+/* --- Slice --- */
+
+static int64_t clamp(int64_t v, int64_t low, int64_t high) { return v < low ? low : v > high ? high : v; }
+
+/* Which elements of one dimension: a slice that counts upwards, and whether it is then turned around. */
+typedef struct slice_dim {
+  int64_t start, limit, stride;
+  bool reversed;
+} slice_dim;
+
+/* x[start:end:step]; unlike numpy's, a start before the first element is the first also where the step is
+ * negative.  A step may be as far from 0 as an int64 gets: beyond the extent it makes no difference. */
+static slice_dim resolve_slice(int64_t start, int64_t end, int64_t step, int64_t extent) {
+  bool back = step < 0;
+  int64_t stride = clamp(step, -extent - 1, extent + 1), highest = back ? extent - 1 : extent;
+  stride = back ? -stride : stride;
+  start = clamp(start < 0 ? start + extent : start, 0, highest);
+  end = clamp(end < 0 ? end + extent : end, back ? -1 : 0, highest);
+  int64_t span = back ? start - end : end - start;
+  if (span <= 0 || extent == 0) {
+    return (slice_dim){0, 0, 1, false};
+  }
+  int64_t last = (span - 1) / stride * stride; /* from the first element to the last */
+  return back ? (slice_dim){start - last, start + 1, stride, true} : (slice_dim){start, end, stride, false};
+}
+
+typedef struct slice_args {
+  const int64_t *starts, *ends, *axes, *steps; /* axes, steps NULL: all, 1 */
+  int64_t n;
+} slice_args;
+
+static status same_count(const char *what, int64_t count, int64_t n) {
+  CHECK_THAT(count == n, INVALID, "%s has %" PRId64 " entries but starts has %" PRId64, what, count, n);
+  return NULL;
+}
+
+/* Attributes in version 1, inputs since; DynamicSlice, which came between, has no steps. */
+static status slice_arguments(const onnx_node *n, slice_args *a) {
+  int64_t count;
+  bool attrs = n->n_in == 1;
+  for (int k = 0; attrs && k < 2; k++) {
+    TRY(onnx_attr_required(n->proto, k ? "ends" : "starts"));
+  }
+  *a = (slice_args){0};
+  TRY(onnx_ints_attr_or_input(n, "starts", 1, &a->starts, &a->n));
+  TRY(onnx_ints_attr_or_input(n, "ends", 2, &a->ends, &count));
+  TRY(same_count("ends", count, a->n));
+  TRY(onnx_ints_attr_or_input(n, "axes", 3, &a->axes, &count));
+  if (a->axes) {
+    TRY(same_count("axes", count, a->n));
+  }
+  if (!attrs && onnx_has_in(n, 4)) {
+    TRY(onnx_const_ints(n, 4, "steps", &a->steps, &count));
+    TRY(same_count("steps", count, a->n));
+  }
+  return NULL;
+}
+
+status onnx_import_slice(onnx_node *n) {
+  const shape *s = hlo_shape(n->in[0]);
+  slice_args a;
+  int64_t sorted[SHAPE_MAX_RANK], reversed[SHAPE_MAX_RANK];
+  TRY(slice_arguments(n, &a));
+  CHECK_THAT(a.axes || a.n <= s->rank, INVALID, "starts has %" PRId64 " entries but data is %s", a.n,
+             SHAPE_STR(NULL, s));
+  if (a.axes) {
+    TRY(onnx_axes(a.axes, (size_t)a.n, s->rank, sorted));
+  }
+  dim starts[SHAPE_MAX_RANK] = {0}, limits[SHAPE_MAX_RANK];
+  int64_t strides[SHAPE_MAX_RANK];
+  bool turn[SHAPE_MAX_RANK] = {false};
+  for (int k = 0; k < s->rank; k++) {
+    limits[k] = s->dims[k];
+    strides[k] = 1;
+  }
+  for (int64_t k = 0; k < a.n; k++) {
+    int64_t axis = !a.axes         ? k
+                   : a.axes[k] < 0 ? a.axes[k] + s->rank
+                                   : a.axes[k],
+            step = a.steps ? a.steps[k] : 1;
+    CHECK_THAT(step != 0, INVALID, "steps[%" PRId64 "] is 0", k);
+    slice_dim d = resolve_slice(a.starts[k], a.ends[k], step, s->dims[axis]);
+    starts[axis] = d.start;
+    limits[axis] = d.limit;
+    strides[axis] = d.stride;
+    turn[axis] = d.reversed;
+  }
+  uint32_t n_reversed = 0;
+  for (int k = 0; k < s->rank; k++) {
+    if (turn[k]) {
+      reversed[n_reversed++] = k;
+    }
+  }
+  hlo_value y = hlo_slice(n->b, n->in[0], starts, limits, strides);
+  n->out[0] = n_reversed ? hlo_reverse(n->b, y, n_reversed, reversed) : y;
+  return NULL;
+}
+
+/* --- Split --- */
+
+/* Without sizes: equal parts; since version 18 the last may be smaller. */
+static status equal_parts(const onnx_node *n, int64_t extent, int64_t *sizes) {
+  int64_t parts;
+  TRY(onnx_attr_int(n->proto, "num_outputs", n->n_out, &parts));
+  CHECK_THAT(parts == n->n_out, INVALID, "num_outputs is %" PRId64 " but the node has %" PRIu32 " outputs",
+             parts, n->n_out);
+  CHECK_THAT(n->since >= 18 || extent % parts == 0, INVALID,
+             "dimension %" PRId64 " does not divide into %" PRId64 " parts", extent, parts);
+  int64_t part = extent / parts + (extent % parts != 0);
+  for (int64_t k = 0; k < parts; k++) {
+    sizes[k] = clamp(extent - k * part, 0, part);
+  }
+  return NULL;
+}
+
+/* Version 1 has the sizes, where they are an input, in the data's type. */
+static status given_sizes(const onnx_node *n, const int64_t **given, int64_t *count) {
+  if (n->since > 1 || !onnx_has_in(n, 1)) {
+    return onnx_ints_attr_or_input(n, "split", 1, given, count);
+  }
+  const double *numbers;
+  TRY(onnx_const_floats(n, 1, "split", &numbers, count));
+  int64_t *list = ARENA_NEW_N(n->arena, int64_t, (size_t)*count);
+  for (int64_t k = 0; k < *count; k++) {
+    CHECK_THAT(numbers[k] >= 0 && numbers[k] <= DIM_MAX, INVALID, "split[%" PRId64 "] is %g", k, numbers[k]);
+    list[k] = (int64_t)numbers[k];
+  }
+  *given = list;
+  return NULL;
+}
+
+static status split_sizes(const onnx_node *n, int64_t extent, int64_t *sizes) {
+  const int64_t *given;
+  int64_t count, sum = 0;
+  TRY(given_sizes(n, &given, &count));
+  if (!given) {
+    return equal_parts(n, extent, sizes);
+  }
+  CHECK_THAT(!onnx_attr_has(n->proto, "num_outputs"), INVALID, "split and num_outputs are both given");
+  CHECK_THAT(count == n->n_out, INVALID, "split has %" PRId64 " entries but the node has %" PRIu32 " outputs",
+             count, n->n_out);
+  for (int64_t k = 0; k < count; k++) {
+    CHECK_THAT(given[k] >= 0 && given[k] <= extent - sum, INVALID,
+               "split[%" PRId64 "] is %" PRId64 "; %" PRId64 " of %" PRId64 " elements are left", k, given[k],
+               extent - sum, extent);
+    sum += sizes[k] = given[k];
+  }
+  CHECK_THAT(sum == extent, INVALID, "split sums to %" PRId64 ", not to the dimension %" PRId64, sum, extent);
+  return NULL;
+}
+
+status onnx_import_split(onnx_node *n) {
+  const shape *s = hlo_shape(n->in[0]);
+  int64_t axis, *sizes = ARENA_NEW_N(n->arena, int64_t, n->n_out), start = 0;
+  TRY(onnx_axis_attr(n, 0, s->rank, &axis));
+  TRY(split_sizes(n, s->dims[axis], sizes));
+  for (uint32_t k = 0; k < n->n_out; k++) {
+    n->out[k] = hlo_slice_dim(n->b, n->in[0], axis, start, start + sizes[k]);
+    start += sizes[k];
+  }
+  return NULL;
+}
+
+/* --- Concat --- */
+
+status onnx_import_concat(onnx_node *n) {
+  int64_t axis;
+  if (n->since >= 4) {
+    TRY(onnx_attr_required(n->proto, "axis"));
+  }
+  for (uint32_t k = 0; k < n->n_in; k++) {
+    CHECK_THAT(n->in[k].def, INVALID, "input %" PRIu32 " is missing", k);
+  }
+  TRY(onnx_axis_attr(n, 1, hlo_rank(n->in[0]), &axis));
+  n->out[0] = hlo_concatenate(n->b, n->n_in, n->in, axis);
+  return NULL;
+}
+
+/* --- Pad --- */
+
+typedef enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } pad_mode;
+
+static status pad_mode_attr(const onnx_node *n, pad_mode *out) {
+  static const char *const names[] = {"constant", "reflect", "edge", "wrap"};
+  const char *mode;
+  TRY(onnx_attr_string(n->arena, n->proto, "mode", "constant", &mode));
+  for (int k = 0; k < (n->since >= 19 ? 4 : 3); k++) {
+    if (strcmp(mode, names[k]) == 0) {
+      *out = (pad_mode)k;
+      return NULL;
+    }
+  }
+  return status_error(INVALID, "mode is '%s', which version %d does not have", mode, n->since);
+}
+
+/* low[k], high[k] for every dimension, 0 for those that axes (since version 18) does not name. */
+static status pad_widths(const onnx_node *n, const shape *s, int64_t *low, int64_t *high) {
+  const int64_t *pads, *axes = NULL;
+  int64_t count, n_axes = s->rank, sorted[SHAPE_MAX_RANK];
+  const char *name = n->since == 1 ? "paddings" : "pads";
+  if (n->since < 11) {
+    TRY(onnx_attr_required(n->proto, name));
+  }
+  TRY(onnx_ints_attr_or_input(n, name, 1, &pads, &count));
+  if (onnx_has_in(n, 3)) {
+    TRY(onnx_const_ints(n, 3, "axes", &axes, &n_axes));
+    TRY(onnx_axes(axes, (size_t)n_axes, s->rank, sorted));
+  }
+  CHECK_THAT(count == 2 * n_axes, INVALID, "%s has %" PRId64 " entries; %" PRId64 " are wanted", name, count,
+             2 * n_axes);
+  memset(low, 0, SHAPE_MAX_RANK * sizeof *low);
+  memset(high, 0, SHAPE_MAX_RANK * sizeof *high);
+  for (int64_t k = 0; k < n_axes; k++) {
+    int64_t axis = !axes ? k : axes[k] < 0 ? axes[k] + s->rank : axes[k], extent = s->dims[axis];
+    low[axis] = pads[k];
+    high[axis] = pads[k + n_axes];
+    CHECK_THAT(
+        low[axis] >= -DIM_MAX && low[axis] <= DIM_MAX && high[axis] >= -DIM_MAX && high[axis] <= DIM_MAX,
+        INVALID, "%s of axis %" PRId64 " are %" PRId64 " and %" PRId64, name, axis, low[axis], high[axis]);
+    CHECK_THAT(extent + low[axis] + high[axis] >= 0, INVALID,
+               "%s of axis %" PRId64 " are %" PRId64 " and %" PRId64 ", which takes more than its %" PRId64
+               " elements",
+               name, axis, low[axis], high[axis], extent);
+  }
+  return NULL;
+}
+
+static status pad_value(onnx_node *n, hlo_value *value) {
+  dtype t = hlo_type(n->in[0]);
+  float v = 0;
+  if (n->since >= 11 && onnx_has_in(n, 2)) {
+    *value = onnx_scalar_input(n, 2, "constant_value");
+    return NULL;
+  }
+  if (n->since < 11) {
+    TRY(onnx_attr_float(n->proto, "value", 0, &v));
+  }
+  CHECK_THAT(t != DTYPE_STR, STATUS_UNSUPPORTED, "padding of strings is not supported yet");
+  *value = hlo_scalar(n->b, t, v);
+  return NULL;
+}
+
+/* The element of [0, extent) that stands at position p of the padded dimension; p may be negative. */
+static int64_t padded_index(pad_mode mode, int64_t p, int64_t extent) {
+  int64_t period = mode == PAD_REFLECT ? 2 * (extent - 1) : extent;
+  if (mode == PAD_EDGE || period == 0) {
+    return clamp(p, 0, extent - 1);
+  }
+  p = p % period + (p % period < 0 ? period : 0);
+  return p < extent ? p : period - p;
+}
+
+/* One axis, by the list of the elements that stand there afterwards. */
+static status pad_axis(onnx_node *n, pad_mode mode, int64_t axis, int64_t low, int64_t high, hlo_value *x) {
+  int64_t extent = hlo_shape(*x)->dims[axis], count = extent + low + high;
+  shape to = *hlo_shape(*x);
+  to.dims[axis] = count;
+  TRY(shape_check(&to, "the result"));
+  CHECK_THAT(extent > 0 || count == 0, INVALID, "axis %" PRId64 " has no elements to pad from", axis);
+  if (low <= 0 && high <= 0) {
+    *x = hlo_slice_dim(n->b, *x, axis, -low, extent + high);
+    return NULL;
+  }
+  int64_t *indices = ARENA_NEW_N(n->arena, int64_t, (size_t)count);
+  for (int64_t k = 0; k < count; k++) {
+    indices[k] = padded_index(mode, k - low, extent);
+  }
+  *x = onnx_take_known(n->b, *x, axis, indices, count);
+  return NULL;
+}
+
+status onnx_import_pad(onnx_node *n) {
+  hlo_value x = n->in[0], value;
+  int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK];
+  pad_mode mode;
+  TRY(pad_mode_attr(n, &mode));
+  TRY(pad_widths(n, hlo_shape(x), low, high));
+  if (mode == PAD_CONSTANT) {
+    TRY(pad_value(n, &value));
+    n->out[0] = hlo_pad(n->b, x, value, low, high, NULL);
+    return NULL;
+  }
+  for (int k = 0; k < hlo_rank(n->in[0]); k++) {
+    if (low[k] || high[k]) {
+      TRY(pad_axis(n, mode, k, low[k], high[k], &x));
+    }
+  }
+  n->out[0] = x;
+  return NULL;
+}
+
+/* Crops take the smaller half before, pads too. */
+status onnx_import_center_crop_pad(onnx_node *n) {
+  const shape *s = hlo_shape(n->in[0]);
+  const int64_t *want, *axes;
+  int64_t count, sorted[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0};
+  size_t n_axes;
+  TRY(onnx_const_ints(n, 1, "shape", &want, &count));
+  TRY(onnx_attr_ints(n->proto, "axes", &axes, &n_axes));
+  n_axes = onnx_attr_has(n->proto, "axes") ? n_axes : s->rank;
+  CHECK_THAT(count == (int64_t)n_axes, INVALID, "shape has %" PRId64 " entries; %zu are wanted", count,
+             n_axes);
+  CHECK_THAT(s->type != DTYPE_STR, STATUS_UNSUPPORTED, "padding of strings is not supported yet");
+  if (axes) {
+    TRY(onnx_axes(axes, n_axes, s->rank, sorted));
+  }
+  for (int64_t k = 0; k < count; k++) {
+    int64_t axis = !axes ? k : axes[k] < 0 ? axes[k] + s->rank : axes[k];
+    CHECK_THAT(want[k] >= 0 && want[k] <= DIM_MAX, INVALID, "shape[%" PRId64 "] is %" PRId64, k, want[k]);
+    int64_t more = want[k] - s->dims[axis];
+    low[axis] = more / 2; /* towards zero: the odd one goes to the end */
+    high[axis] = more - low[axis];
+  }
+  n->out[0] = hlo_pad(n->b, n->in[0], hlo_scalar(n->b, (dtype)s->type, 0), low, high, NULL);
+  return NULL;
+}

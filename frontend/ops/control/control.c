@@ -1,0 +1,58 @@
+/* control.c - If. */
+#include "frontend/import/import_helpers.h"
+#include "frontend/import/scope.h"
+
+/* The condition as pred[]. */
+static status read_condition(onnx_node *n, hlo_value *out) {
+  const shape *s = onnx_in_shape(n, 0);
+  CHECK_THAT(shape_elements(s) == 1, STATUS_INVALID_MODEL, "cond is %s; it must have one element",
+             SHAPE_STR(NULL, s));
+  *out = hlo_reshape(n->b, n->in[0], 0, NULL);
+  return NULL;
+}
+
+/* Both branches as computations with the same parameters. */
+static status import_branches(onnx_node *n, onnx_captures *captures, hlo_computation **branches) {
+  static const char *const names[] = {"then_branch", "else_branch"};
+  for (int k = 0; k < 2; k++) {
+    TRY(status_prefix(onnx_import_body(n, names[k], 0, NULL, NULL, -1, captures, &branches[k]), "%s", names[k]));
+    CHECK_THAT(branches[k]->n_roots == n->n_out, STATUS_INVALID_MODEL,
+               "%s has %u outputs but the node has %u", names[k], branches[k]->n_roots, n->n_out);
+  }
+  for (uint32_t k = 0; k < n->n_out; k++) {
+    const shape *a = hlo_shape(branches[0]->roots[k]), *b = hlo_shape(branches[1]->roots[k]);
+    CHECK_THAT(
+        shape_equal(a, b), STATUS_UNSUPPORTED,
+        "output %u is %s in then_branch but %s in else_branch: its shape depends on "
+        "data",
+        k, SHAPE_STR(NULL, a), SHAPE_STR(NULL, b));
+  }
+  onnx_finish_body(captures, 0, branches[0]);
+  onnx_finish_body(captures, 0, branches[1]);
+  return NULL;
+}
+
+status onnx_import_if(onnx_node *n) {
+  hlo_value cond;
+  TRY(read_condition(n, &cond));
+  const literal *known = n->b->error ? NULL : hlo_literal(cond);
+  if (known) {
+    const char *taken = literal_i64(known, 0) ? "then_branch" : "else_branch";
+    return status_prefix(onnx_import_inline(n, taken, 0, NULL, (hlo_value){0}, n->n_out, n->out), "%s", taken);
+  }
+  onnx_captures captures = {0};
+  hlo_computation *branches[2];
+  onnx_requirements requirements = n->scope->importer->requirements;
+  status s = import_branches(n, &captures, branches);
+  if (s) { /* a branch that is not taken may not fit the shapes at hand: with a known condition it is never
+              looked at */
+    n->scope->importer->requirements = requirements;
+    onnx_require_constant(n, 0);
+    status unsupported =
+        status_error(STATUS_UNSUPPORTED, "cond is not a constant, and %s", status_message(s));
+    status_free(s);
+    return unsupported;
+  }
+  hlo_conditional(n->b, cond, 2, branches, captures.n, captures.outer, n->out);
+  return NULL;
+}

@@ -1,0 +1,232 @@
+/* fourier.c - the discrete Fourier transform of any length, of dots and elementwise operations.
+ *
+ * Up to MATRIX_MAX points it is one product with a matrix of cosines and sines.  More points are split in two factors
+ * (Cooley and Tukey): transforms of one, a turn of each number, transforms of the other.  A prime number of points
+ * becomes a convolution, which transforms of a power of two compute (Bluestein). */
+#include "frontend/ops/math/fourier.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MATRIX_MAX = 1024 };
+
+/* cos(2 pi a / n); 0, 1 and -1 are exact: angles are brought into the first eighth of a turn while they are integers. */
+static double cosine(int64_t a, int64_t n) {
+  bool negative = false;
+  a %= n;
+  a = 2 * (a < 0 ? a + n : a); /* of 2n parts */
+  a = a > n ? 2 * n - a : a;
+  if (2 * a > n) {
+    a = n - a;
+    negative = true;
+  }
+  double c = 4 * a > n ? sin(M_PI * (double)(n - 2 * a) / (2 * (double)n)) : cos(M_PI * (double)a / (double)n);
+  return negative ? -c : c;
+}
+
+static double sine(int64_t a, int64_t n) { return cosine(4 * (a % n) - n, 4 * n); }
+
+/* A constant to be filled by the caller, in the type of computation. */
+typedef struct table {
+  literal l;
+  void *data;
+} table;
+
+static table table_new(const onnx_node *n, dtype type, int rank, const dim *dims) {
+  table t;
+  t.l = literal_new(n->arena, shape_make(type, rank, dims), &t.data);
+  return t;
+}
+
+static void table_set(const table *t, int64_t k, double value) {
+  dtype_store_f64((dtype)t->l.shape.type, (char *)t->data + (size_t)k * dtype_bytes((dtype)t->l.shape.type), value, false,
+                  DTYPE_ROUND_NEAREST);
+}
+
+/* --- a few points: one matrix --- */
+
+static int64_t bins_taken(const onnx_fourier *f) { return f->inverse && f->one_sided ? f->n / 2 + 1 : f->n; }
+static int64_t bins_given(const onnx_fourier *f) { return !f->inverse && f->one_sided ? f->n / 2 + 1 : f->n; }
+
+/* What bin i counts: those that a one-sided inverse does not see are the conjugates of others, which count twice. */
+static double bin_weight(const onnx_fourier *f, int64_t i) {
+  double once = f->inverse ? 1 / (double)f->n : 1;
+  return f->inverse && f->one_sided && i != 0 && 2 * i != f->n ? 2 * once : once;
+}
+
+/* [taken, parts, given, given parts] for e^(-2 pi i k / n), or its conjugate. */
+static hlo_value matrix(const onnx_node *n, const onnx_fourier *f, dtype type, int64_t parts, int64_t given_parts) {
+  int64_t taken = bins_taken(f), given = bins_given(f), at = 0;
+  double *cosines = ARENA_NEW_N(n->arena, double, (size_t)f->n), *sines = ARENA_NEW_N(n->arena, double, (size_t)f->n);
+  for (int64_t a = 0; a < f->n; a++) {
+    cosines[a] = cosine(a, f->n);
+    sines[a] = f->inverse ? -sine(a, f->n) : sine(a, f->n);
+  }
+  table t = table_new(n, type, 4, (dim[]){taken, parts, given, given_parts});
+  for (int64_t i = 0; i < taken; i++) {
+    for (int64_t p = 0; p < parts; p++) {
+      for (int64_t k = 0; k < given; k++) {
+        for (int64_t q = 0; q < given_parts; q++) {
+          int64_t a = i * k % f->n;
+          table_set(&t, at++, bin_weight(f, i) * (p == q ? cosines[a] : p > q ? sines[a] : -sines[a]));
+        }
+      }
+    }
+  }
+  return hlo_constant(n->b, t.l);
+}
+
+/* --- many: x is [rows, n, 2], and so is what comes out, without the factor 1 / n --- */
+
+static hlo_value part(hlo_builder *b, hlo_value x, int64_t k) {
+  return hlo_slice_dim(b, x, hlo_rank(x) - 1, k, k + 1);
+}
+
+/* x times c + i s: constants of x's dims behind the first, but for the parts. */
+static hlo_value turned(hlo_builder *b, hlo_value x, const table *c, const table *s) {
+  hlo_value re = part(b, x, 0), im = part(b, x, 1);
+  int64_t dims[SHAPE_MAX_RANK];
+  for (int k = 0; k < c->l.shape.rank; k++) {
+    dims[k] = k + 1;
+  }
+  hlo_value cs = hlo_broadcast(b, hlo_constant(b, c->l), *hlo_shape(re), dims);
+  hlo_value sn = hlo_broadcast(b, hlo_constant(b, s->l), *hlo_shape(re), dims);
+  hlo_value parts[] = {hlo_binary(b, HLO_SUB, hlo_binary(b, HLO_MUL, re, cs), hlo_binary(b, HLO_MUL, im, sn)),
+                       hlo_binary(b, HLO_ADD, hlo_binary(b, HLO_MUL, re, sn), hlo_binary(b, HLO_MUL, im, cs))};
+  return hlo_concatenate(b, 2, parts, hlo_rank(x) - 1);
+}
+
+static hlo_value many_points(const onnx_node *n, hlo_value x, bool inverse);
+
+static hlo_value few_points(const onnx_node *n, hlo_value x, bool inverse) {
+  onnx_fourier f = {.n = hlo_shape(x)->dims[1]};
+  hlo_dot_dims d = {.n_contract = 2, .lhs_contract = (int64_t[]){1, 2}, .rhs_contract = (int64_t[]){0, 1}};
+  if (inverse) { /* by exchanging the parts, before and after */
+    x = hlo_reverse(n->b, x, 1, (int64_t[]){2});
+  }
+  x = hlo_dot(n->b, x, matrix(n, &f, hlo_type(x), 2, 2), &d);
+  return inverse ? hlo_reverse(n->b, x, 1, (int64_t[]){2}) : x;
+}
+
+/* n = p q, i = i1 q + i2, k = k1 + p k2: over i1, a turn of -i2 k1 / n, over i2. */
+static hlo_value split_points(const onnx_node *n, hlo_value x, int64_t p, bool inverse) {
+  static const int64_t exchange[] = {0, 2, 1, 3};
+  hlo_builder *b = n->b;
+  dim rows = hlo_shape(x)->dims[0], count = hlo_shape(x)->dims[1], q = count / p;
+  x = hlo_transpose(b, hlo_reshape(b, x, 4, (dim[]){rows, p, q, 2}), exchange);
+  x = many_points(n, hlo_reshape(b, x, 3, (dim[]){rows * q, p, 2}), inverse);
+  table c = table_new(n, hlo_type(x), 3, (dim[]){q, p, 1}), s = table_new(n, hlo_type(x), 3, (dim[]){q, p, 1});
+  for (int64_t i = 0; i < q; i++) {
+    for (int64_t k = 0; k < p; k++) {
+      table_set(&c, i * p + k, cosine(i * k, count));
+      table_set(&s, i * p + k, inverse ? sine(i * k, count) : -sine(i * k, count));
+    }
+  }
+  x = hlo_transpose(b, turned(b, hlo_reshape(b, x, 4, (dim[]){rows, q, p, 2}), &c, &s), exchange);
+  x = many_points(n, hlo_reshape(b, x, 3, (dim[]){rows * p, q, 2}), inverse);
+  x = hlo_transpose(b, hlo_reshape(b, x, 4, (dim[]){rows, p, q, 2}), exchange);
+  return hlo_reshape(b, x, 3, (dim[]){rows, count, 2});
+}
+
+/* i k = (i^2 + k^2 - (k - i)^2) / 2: turned by -i^2 / 2n, convolved with +j^2 / 2n, turned by -k^2 / 2n. */
+static hlo_value prime_points(const onnx_node *n, hlo_value x, bool inverse) {
+  hlo_builder *b = n->b;
+  int64_t rows = hlo_shape(x)->dims[0], count = hlo_shape(x)->dims[1], around = 1;
+  dtype type = hlo_type(x);
+  while (around < 2 * count - 1) {
+    around *= 2;
+  }
+  table c = table_new(n, type, 2, (dim[]){count, 1}), s = table_new(n, type, 2, (dim[]){count, 1});
+  table filter = table_new(n, type, 3, (dim[]){1, around, 2});
+  memset(filter.data, 0, (size_t)shape_bytes(&filter.l.shape));
+  for (int64_t i = 0; i < count; i++) {
+    int64_t a = i * i % (2 * count), places[] = {i, i ? around - i : 0};
+    double co = cosine(a, 2 * count), si = inverse ? -sine(a, 2 * count) : sine(a, 2 * count);
+    table_set(&c, i, co);
+    table_set(&s, i, -si);
+    for (int k = 0; k < 2; k++) {
+      table_set(&filter, 2 * places[k], co / (double)around);
+      table_set(&filter, 2 * places[k] + 1, si / (double)around);
+    }
+  }
+  static const int64_t none[3];
+  x = hlo_pad(b, turned(b, x, &c, &s), hlo_scalar(b, type, 0), none, (int64_t[]){0, around - count, 0}, NULL);
+  hlo_value g = many_points(n, hlo_constant(b, filter.l), false);
+  x = many_points(n, x, false);
+  g = hlo_broadcast_to(b, g, hlo_shape(x));
+  hlo_value re = part(b, x, 0), im = part(b, x, 1), gr = part(b, g, 0), gi = part(b, g, 1);
+  hlo_value parts[] = {hlo_binary(b, HLO_SUB, hlo_binary(b, HLO_MUL, re, gr), hlo_binary(b, HLO_MUL, im, gi)),
+                       hlo_binary(b, HLO_ADD, hlo_binary(b, HLO_MUL, re, gi), hlo_binary(b, HLO_MUL, im, gr))};
+  x = many_points(n, hlo_concatenate(b, 2, parts, 2), true);
+  x = hlo_slice(b, x, none, (dim[]){rows, count, 2}, NULL);
+  return turned(b, x, &c, &s);
+}
+
+static hlo_value many_points(const onnx_node *n, hlo_value x, bool inverse) {
+  if (n->b->error) {
+    return x;
+  }
+  int64_t count = hlo_shape(x)->dims[1], p = 1;
+  if (count <= MATRIX_MAX) {
+    return few_points(n, x, inverse);
+  }
+  for (int64_t k = 2; k <= count / k; k++) { /* the factor nearest to the root: both are small then */
+    p = count % k == 0 ? k : p;
+  }
+  return p > 1 ? split_points(n, x, p, inverse) : prime_points(n, x, inverse);
+}
+
+/* n / 2 + 1 bins to all: the other ones are conjugates. */
+static hlo_value mirrored(hlo_builder *b, const onnx_fourier *f, hlo_value x) {
+  hlo_value tail = hlo_slice_dim(b, x, 1, 1, f->n - f->n / 2);
+  tail = hlo_reverse(b, tail, 1, (int64_t[]){1});
+  hlo_value parts[] = {part(b, tail, 0), hlo_unary(b, HLO_NEG, part(b, tail, 1))};
+  return hlo_concatenate(b, 2, (hlo_value[]){x, hlo_concatenate(b, 2, parts, 2)}, 1);
+}
+
+/* x: [rows, taken, parts] to [rows, given, given parts]. */
+static hlo_value transform_rows(const onnx_node *n, const onnx_fourier *f, hlo_value x, int64_t given_parts) {
+  hlo_builder *b = n->b;
+  int64_t parts = hlo_shape(x)->dims[2];
+  if (f->n <= MATRIX_MAX) {
+    hlo_dot_dims d = {.n_contract = 2, .lhs_contract = (int64_t[]){1, 2}, .rhs_contract = (int64_t[]){0, 1}};
+    return hlo_dot(b, x, matrix(n, f, hlo_type(x), parts, given_parts), &d);
+  }
+  if (parts == 1) {
+    x = hlo_concatenate(b, 2, (hlo_value[]){x, hlo_like(b, x, 0)}, 2);
+  }
+  x = f->inverse && f->one_sided ? mirrored(b, f, x) : x;
+  x = many_points(n, x, f->inverse);
+  x = given_parts == 1 ? part(b, x, 0) : x;
+  x = hlo_slice_dim(b, x, 1, 0, bins_given(f));
+  return f->inverse ? onnx_binary_scalar(b, HLO_MUL, x, 1 / (double)f->n) : x;
+}
+
+/* x with `count` elements along the axis: the first ones, or all and zeros. */
+static hlo_value resize_axis(hlo_builder *b, hlo_value x, int64_t axis, int64_t count) {
+  int64_t low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0};
+  high[axis] = count - hlo_shape(x)->dims[axis];
+  return high[axis] ? hlo_pad(b, x, hlo_scalar(b, hlo_type(x), 0), low, high, NULL) : x;
+}
+
+hlo_value onnx_fourier_transform(const onnx_node *n, const onnx_fourier *f, hlo_value x, int64_t axis) {
+  hlo_builder *b = n->b;
+  dtype type = hlo_type(x);
+  x = onnx_widen(b, resize_axis(b, x, axis, bins_taken(f)));
+  if (b->error) {
+    return x;
+  }
+  int64_t last = hlo_rank(x) - 1, there[SHAPE_MAX_RANK], back[SHAPE_MAX_RANK];
+  for (int64_t k = 0; k <= last; k++) { /* the axis goes next to the parts */
+    there[k] = k < axis || k == last ? k : k == last - 1 ? axis : k + 1;
+    back[there[k]] = k;
+  }
+  x = hlo_transpose(b, x, there);
+  shape s = *hlo_shape(x);
+  x = hlo_reshape(b, x, 3, (dim[]){shape_product(&s, 0, (int)last - 1), s.dims[last - 1], s.dims[last]});
+  s.dims[last - 1] = bins_given(f);
+  s.dims[last] = f->inverse && f->one_sided ? 1 : 2;
+  x = transform_rows(n, f, x, s.dims[last]);
+  x = hlo_transpose(b, hlo_reshape(b, x, s.rank, s.dims), back);
+  return hlo_convert(b, x, type);
+}

@@ -1,0 +1,239 @@
+/* geometry.c - sampling grids, images from columns, determinants. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "frontend/import/import_common.h"
+
+#define INVALID STATUS_INVALID_MODEL
+
+/* --- AffineGrid --- */
+
+/* [spatial..., rank + 1]: the position x, y(, z), 1 of each point, between -1 and 1.  Dimensions are named in
+ * the opposite order of their coordinates. */
+static hlo_value base_grid(hlo_builder *b, int rank, const dim *spatial, bool align_corners, dtype t) {
+  shape s = shape_make(t, rank, spatial);
+  s.dims[s.rank++] = 1;
+  hlo_value columns[4];
+  for (int k = 0; k < rank; k++) {
+    int dimension = rank - 1 - k;
+    double count = (double)spatial[dimension],
+           step = align_corners ? 2 / (count > 1 ? count - 1 : 1) : 2 / count;
+    hlo_value p = onnx_binary_scalar(b, HLO_MUL, hlo_iota(b, s, dimension), step);
+    columns[k] = onnx_binary_scalar(b, HLO_ADD, p, align_corners ? -1 : -1 + step / 2);
+  }
+  columns[rank] = hlo_splat(b, s, 1);
+  return hlo_concatenate(b, (uint32_t)rank + 1, columns, rank);
+}
+
+status onnx_import_affine_grid(onnx_node *n) {
+  hlo_builder *b = n->b;
+  const shape *s = hlo_shape(n->in[0]);
+  const int64_t *size;
+  int64_t count;
+  bool align_corners;
+  TRY(onnx_attr_bool(n->proto, "align_corners", false, &align_corners));
+  TRY(onnx_const_ints(n, 1, "size", &size, &count));
+  int rank = (int)count - 2;
+  CHECK_THAT(count == 4 || count == 5, INVALID, "size has %" PRId64 " entries; 4 or 5 are wanted", count);
+  for (int k = 0; k < count; k++) {
+    CHECK_THAT(size[k] >= 1 && size[k] <= DIM_MAX, INVALID, "size[%d] is %" PRId64, k, size[k]);
+  }
+  CHECK_THAT(s->rank == 3 && s->dims[0] == size[0] && s->dims[1] == rank && s->dims[2] == rank + 1, INVALID,
+             "theta is %s; [%" PRId64 ",%d,%d] is wanted", SHAPE_STR(NULL, s), size[0], rank, rank + 1);
+  hlo_value theta = onnx_widen(b, n->in[0]);
+  hlo_value grid = base_grid(b, rank, size + 2, align_corners, hlo_type(theta));
+  hlo_dot_dims d = {.n_contract = 1, .lhs_contract = (int64_t[]){2}, .rhs_contract = (int64_t[]){rank}};
+  hlo_value y = hlo_dot(b, theta, grid, &d); /* [N, rank, spatial...] */
+  n->out[0] =
+      hlo_convert(b, hlo_transpose(b, y, rank == 2 ? (int64_t[]){0, 2, 3, 1} : (int64_t[]){0, 2, 3, 4, 1}),
+                  (dtype)s->type);
+  return NULL;
+}
+
+/* --- Col2Im --- */
+
+/* Blocks slide over an image of `rank` dimensions; lists have one entry a dimension. */
+typedef struct blocks {
+  int64_t rank;
+  int64_t image[SHAPE_MAX_RANK], block[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK], dilations[SHAPE_MAX_RANK];
+  int64_t low[SHAPE_MAX_RANK], count[SHAPE_MAX_RANK]; /* padding before; how many blocks */
+} blocks;
+
+/* An attribute's list, or the default for every entry. */
+static status spatial_list(const onnx_node *n, const char *name, int64_t want, int64_t least, int64_t *out) {
+  const int64_t *values;
+  size_t count;
+  TRY(onnx_attr_ints(n->proto, name, &values, &count));
+  CHECK_THAT(!onnx_attr_has(n->proto, name) || count == (size_t)want, INVALID,
+             "%s has %zu entries; %" PRId64 " are wanted", name, count, want);
+  for (int64_t k = 0; k < want; k++) {
+    out[k] = values ? values[k] : least;
+    CHECK_THAT(out[k] >= least && out[k] <= INT32_MAX, INVALID, "%s[%" PRId64 "] is %" PRId64, name, k,
+               out[k]);
+  }
+  return NULL;
+}
+
+static status spatial_input(const onnx_node *n, uint32_t k, const char *name, int64_t *count, int64_t *out) {
+  const int64_t *values;
+  TRY(onnx_const_ints(n, k, name, &values, count));
+  CHECK_THAT(*count >= 1 && *count <= SHAPE_MAX_RANK - 2, INVALID, "%s has %" PRId64 " entries", name,
+             *count);
+  for (int64_t j = 0; j < *count; j++) {
+    CHECK_THAT(values[j] >= 1 && values[j] <= INT32_MAX, INVALID, "%s[%" PRId64 "] is %" PRId64, name, j,
+               values[j]);
+    out[j] = values[j];
+  }
+  return NULL;
+}
+
+static status read_blocks(const onnx_node *n, blocks *g) {
+  int64_t rank, pads[2 * SHAPE_MAX_RANK];
+  TRY(spatial_input(n, 1, "image_shape", &g->rank, g->image));
+  TRY(spatial_input(n, 2, "block_shape", &rank, g->block));
+  CHECK_THAT(rank == g->rank, INVALID, "block_shape has %" PRId64 " entries but image_shape %" PRId64, rank,
+             g->rank);
+  TRY(spatial_list(n, "strides", rank, 1, g->strides));
+  TRY(spatial_list(n, "dilations", rank, 1, g->dilations));
+  TRY(spatial_list(n, "pads", 2 * rank, 0, pads));
+  for (int64_t k = 0; k < rank; k++) {
+    int64_t room = g->image[k] + pads[k] + pads[rank + k] - (g->block[k] - 1) * g->dilations[k] - 1;
+    g->low[k] = pads[k];
+    g->count[k] = room < 0 ? 0 : room / g->strides[k] + 1;
+  }
+  return NULL;
+}
+
+/* Where element `element` of block `block` lies in the flat image; -1 in the padding. */
+static int64_t block_position(const blocks *g, int64_t element, int64_t block) {
+  int64_t position = 0, scale = 1;
+  for (int64_t k = g->rank - 1; k >= 0; k--) {
+    int64_t at = block % g->count[k] * g->strides[k] + element % g->block[k] * g->dilations[k] - g->low[k];
+    if (at < 0 || at >= g->image[k]) {
+      return -1;
+    }
+    position += at * scale;
+    scale *= g->image[k];
+    block /= g->count[k];
+    element /= g->block[k];
+  }
+  return position;
+}
+
+/* Adds every column element to its place; those in the padding have no place and are skipped. */
+status onnx_import_col2im(onnx_node *n) {
+  hlo_builder *b = n->b;
+  const shape *s = hlo_shape(n->in[0]);
+  blocks g;
+  TRY(read_blocks(n, &g));
+  shape block = shape_make(DTYPE_S64, (int)g.rank, g.block),
+        all = shape_make(DTYPE_S64, (int)g.rank, g.count);
+  shape image = shape_make((dtype)s->type, (int)g.rank, g.image);
+  TRY(shape_check(&block, "block_shape"));
+  TRY(shape_check(&all, "the blocks"));
+  TRY(shape_check(&image, "image_shape"));
+  int64_t elements = shape_elements(&block), count = shape_elements(&all), pixels = shape_elements(&image);
+  CHECK_THAT(s->rank == 3 && s->dims[1] % elements == 0 && s->dims[2] == count, INVALID,
+             "input is %s; its dims must be N, a multiple of %" PRId64 " and %" PRId64, SHAPE_STR(NULL, s),
+             elements, count);
+  int64_t channels = s->dims[1] / elements, rows = s->dims[0] * channels;
+  int64_t *where = ARENA_NEW_N(n->arena, int64_t, (size_t)(elements * count));
+  for (int64_t k = 0; k < elements * count; k++) {
+    where[k] = block_position(&g, k / count, k % count);
+  }
+  hlo_value columns = hlo_reshape(b, n->in[0], 2, (dim[]){rows, elements * count});
+  hlo_value empty = hlo_splat(b, shape_make((dtype)s->type, 2, (dim[]){rows, pixels}), 0);
+  hlo_gather_dims d = {.n_offset = 1,
+                       .offset = (int64_t[]){0},
+                       .n_collapsed = 1,
+                       .collapsed = (int64_t[]){1},
+                       .n_map = 1,
+                       .map = (int64_t[]){1},
+                       .index_vector_dim = 1};
+  hlo_value y = hlo_scatter(b, empty, hlo_s64s(b, where, elements * count), columns, &d,
+                            onnx_reducer_for((dtype)s->type, HLO_REDUCE_ADD));
+  dim dims[SHAPE_MAX_RANK] = {s->dims[0], channels};
+  memcpy(dims + 2, g.image, (size_t)g.rank * sizeof *dims);
+  n->out[0] = hlo_reshape(b, y, (int)g.rank + 2, dims);
+  return NULL;
+}
+
+/* --- Det --- */
+
+/* What the elimination carries from step to step: the matrices [B, n, n] and the product of the pivots [B]. */
+enum { DET_STEP, DET_A, DET_PRODUCT, DET_CARRIED };
+
+/* s64[3] that is 0 but for `step` at dimension d. */
+static hlo_value starts_at(hlo_builder *b, hlo_value step, int d) {
+  hlo_value zero = hlo_s64s(b, (int64_t[]){0}, 1), parts[] = {zero, zero, zero};
+  parts[d] = hlo_reshape(b, step, 1, (dim[]){1});
+  return hlo_concatenate(b, 3, parts, 0);
+}
+
+/* [B]: the row of the largest element of column `step`, of those rows that are no pivot yet. */
+static hlo_value pivot_place(hlo_builder *b, hlo_value column, hlo_value step) {
+  shape s = *hlo_shape(column), index = shape_with_type(s, DTYPE_S64);
+  hlo_value open = hlo_compare(b, HLO_GE, hlo_iota(b, index, 1), hlo_broadcast(b, step, index, NULL));
+  hlo_value size = hlo_select(b, open, hlo_unary(b, HLO_ABS, column), hlo_like(b, column, -1));
+  return hlo_reshape(b, hlo_arg_reduce(b, size, 1, true, false), 1, s.dims);
+}
+
+/* One step: the pivot's row changes places with row `step` and is taken off those below.  Rows above keep what they
+ * happen to get: nobody looks at them again. */
+static void eliminate(hlo_builder *b, const hlo_value *in, hlo_value *next) {
+  hlo_value a = in[DET_A], step = in[DET_STEP];
+  shape s = *hlo_shape(a), index = shape_with_type(s, DTYPE_S64);
+  dim rows = s.dims[0], size = s.dims[1], one_column[] = {rows, size, 1}, one_row[] = {rows, 1, size};
+  hlo_value p = pivot_place(b, hlo_dynamic_slice(b, a, starts_at(b, step, 2), one_column), step);
+  hlo_value at = hlo_compare(b, HLO_EQ, hlo_iota(b, index, 1), hlo_broadcast(b, p, index, (int64_t[]){0}));
+  hlo_value pivot_row =
+      onnx_reduce_keep(b, hlo_select(b, at, a, hlo_like(b, a, 0)), HLO_REDUCE_ADD, 1, (int64_t[]){1});
+  hlo_value top = hlo_dynamic_slice(b, a, starts_at(b, step, 1), one_row);
+  a = hlo_select(b, at, hlo_broadcast_to(b, top, &s), a);
+  hlo_value pivot = hlo_dynamic_slice(b, pivot_row, starts_at(b, step, 2), (dim[]){rows, 1, 1});
+  hlo_value factors = hlo_dynamic_slice(b, a, starts_at(b, step, 2), one_column);
+  hlo_value divisor = hlo_broadcast_to(b, pivot, hlo_shape(factors)), zero = hlo_like(b, factors, 0);
+  factors = hlo_select(b, hlo_compare(b, HLO_EQ, divisor, zero), zero, hlo_binary(b, HLO_DIV, factors, divisor));
+  next[DET_A] = hlo_binary(b, HLO_SUB, a,
+                           hlo_binary(b, HLO_MUL, hlo_broadcast_to(b, factors, &s), hlo_broadcast_to(b, pivot_row, &s)));
+  pivot = hlo_reshape(b, pivot, 1, &rows);
+  hlo_value in_place = hlo_compare(b, HLO_EQ, p, hlo_broadcast(b, step, *hlo_shape(p), NULL));
+  pivot = hlo_select(b, in_place, pivot, hlo_unary(b, HLO_NEG, pivot));
+  next[DET_PRODUCT] = hlo_binary(b, HLO_MUL, in[DET_PRODUCT], pivot);
+  next[DET_STEP] = onnx_binary_scalar(b, HLO_ADD, step, 1);
+}
+
+static void take_parameters(hlo_builder *b, const hlo_value *outside, hlo_value *in) {
+  for (int k = 0; k < DET_CARRIED; k++) {
+    in[k] = hlo_result(hlo_parameter(b->computation, *hlo_shape(outside[k])), 0);
+  }
+}
+
+/* Elimination that swaps rows; the determinant is the product of the pivots, negated at each swap. */
+status onnx_import_det(onnx_node *n) {
+  hlo_builder *b = n->b;
+  const shape *s = hlo_shape(n->in[0]);
+  CHECK_THAT(s->rank >= 2 && s->dims[s->rank - 1] == s->dims[s->rank - 2], INVALID,
+             "X is %s; the last two dims must be equal", SHAPE_STR(NULL, s));
+  int64_t size = s->dims[s->rank - 1], batch = shape_product(s, 0, s->rank - 2);
+  hlo_value a = onnx_widen(b, hlo_reshape(b, n->in[0], 3, (dim[]){batch, size, size}));
+  hlo_value carried[] = {[DET_STEP] = hlo_scalar_int(b, DTYPE_S64, 0),
+                         [DET_A] = a,
+                         [DET_PRODUCT] = hlo_splat(b, shape_make(hlo_type(a), 1, &batch), 1)};
+  if (size > 0 && batch > 0 && !b->error) {
+    hlo_builder condition = hlo_builder_inner(b, "pivots_left"), body = hlo_builder_inner(b, "eliminate");
+    hlo_value in[DET_CARRIED], next[DET_CARRIED];
+    take_parameters(&condition, carried, in);
+    hlo_value left = hlo_compare(&condition, HLO_LT, in[DET_STEP], hlo_scalar_int(&condition, DTYPE_S64, size));
+    hlo_set_roots(condition.computation, 1, &left);
+    take_parameters(&body, carried, in);
+    eliminate(&body, in, next);
+    TRY(hlo_builder_take_error(&condition));
+    TRY(hlo_builder_take_error(&body));
+    hlo_set_roots(body.computation, DET_CARRIED, next);
+    hlo_while(b, condition.computation, body.computation, DET_CARRIED, carried, carried);
+  }
+  n->out[0] = hlo_convert(b, hlo_reshape(b, carried[DET_PRODUCT], s->rank - 2, s->dims), (dtype)s->type);
+  return NULL;
+}

@@ -1,0 +1,155 @@
+/* matmul.c - matrix products: Gemm, MatMul and their integer and quantised forms. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "frontend/import/import_helpers.h"
+
+/* --- Gemm --- */
+
+/* The old `broadcast` attribute: without it C has the result's shape. */
+static status check_c(const onnx_node *n, const shape *y) {
+  const shape *c = onnx_in_shape(n, 2);
+  bool broadcast = n->since >= 7;
+  if (!broadcast) {
+    TRY(onnx_attr_bool(n->proto, "broadcast", false, &broadcast));
+  }
+  CHECK_THAT(c->rank <= 2 && (broadcast || shape_same_dims(c, y)), STATUS_INVALID_MODEL,
+             "C is %s but A * B is %s", SHAPE_STR(NULL, c), SHAPE_STR(NULL, y));
+  for (int k = 0; k < c->rank; k++) {
+    dim have = c->dims[c->rank - 1 - k];
+    CHECK_THAT(have == 1 || have == y->dims[1 - k], STATUS_INVALID_MODEL,
+               "C is %s, which does not broadcast to A * B, %s", SHAPE_STR(NULL, c), SHAPE_STR(NULL, y));
+  }
+  return NULL;
+}
+
+status onnx_import_gemm(onnx_node *n) {
+  hlo_builder *b = n->b;
+  float alpha, beta;
+  bool trans_a, trans_b;
+  TRY(onnx_need_rank(n, 0, "A", 2, 2));
+  TRY(onnx_need_rank(n, 1, "B", 2, 2));
+  TRY(onnx_attr_float(n->proto, "alpha", 1, &alpha));
+  TRY(onnx_attr_float(n->proto, "beta", 1, &beta));
+  TRY(onnx_attr_bool(n->proto, "transA", false, &trans_a));
+  TRY(onnx_attr_bool(n->proto, "transB", false, &trans_b));
+  const shape *sa = onnx_in_shape(n, 0), *sb = onnx_in_shape(n, 1);
+  int64_t ka = trans_a ? 0 : 1, kb = trans_b ? 1 : 0;
+  CHECK_THAT(sa->dims[ka] == sb->dims[kb], STATUS_INVALID_MODEL,
+             "A is %s%s but B is %s%s; K %" PRId64 " != %" PRId64, SHAPE_STR(NULL, sa),
+             trans_a ? " transposed" : "", SHAPE_STR(NULL, sb), trans_b ? " transposed" : "", sa->dims[ka],
+             sb->dims[kb]);
+  hlo_dot_dims d = {.n_contract = 1, .lhs_contract = &ka, .rhs_contract = &kb};
+  hlo_value y = hlo_dot(b, n->in[0], n->in[1], &d), c = n->in[2];
+  dtype type = hlo_type(n->in[0]);
+  if (!dtype_is_float(type) && (alpha != truncf(alpha) || beta != truncf(beta))) {
+    y = hlo_convert(b, y, DTYPE_F64); /* a fraction of integers is cut off once, at the end */
+    c = onnx_has_in(n, 2) ? hlo_convert(b, c, DTYPE_F64) : c;
+  }
+  y = onnx_times(b, y, alpha);
+  if (onnx_has_in(n, 2) && !b->error) {
+    TRY(check_c(n, hlo_shape(y)));
+    y = onnx_op_stretched(b, HLO_ADD, y, onnx_times(b, c, beta));
+  }
+  n->out[0] = hlo_convert(b, y, type);
+  return NULL;
+}
+
+/* --- MatMul --- */
+
+static status check_k(const onnx_node *n, uint32_t ak, uint32_t bk) {
+  const shape *a = onnx_in_shape(n, ak), *c = onnx_in_shape(n, bk);
+  TRY(onnx_need_rank(n, ak, "A", 1, SHAPE_MAX_RANK));
+  TRY(onnx_need_rank(n, bk, "B", 1, SHAPE_MAX_RANK));
+  dim ka = a->dims[a->rank - 1], kb = c->dims[c->rank == 1 ? 0 : c->rank - 2];
+  CHECK_THAT(ka == kb, STATUS_INVALID_MODEL, "A is %s but B is %s; K %" PRId64 " != %" PRId64,
+             SHAPE_STR(NULL, a), SHAPE_STR(NULL, c), ka, kb);
+  return NULL;
+}
+
+status onnx_import_matmul(onnx_node *n) {
+  TRY(check_k(n, 0, 1));
+  n->out[0] = hlo_matmul(n->b, n->in[0], n->in[1]);
+  return NULL;
+}
+
+/* A zero point or scale of a matrix x: a scalar, one a row (of A) or column (of B), or x's rank with extents
+ * of 1. */
+static status parameter_like(const onnx_node *n, uint32_t k, const char *what, const shape *x, int64_t along,
+                             hlo_value *out) {
+  const shape *s = onnx_in_shape(n, k);
+  bool one = s->rank == 0 || (s->rank == 1 && s->dims[0] == 1);
+  if (one || (s->rank == 1 && along >= 0 && s->dims[0] == x->dims[along])) {
+    *out = onnx_along(n->b, n->in[k], x, along >= 0 ? along : 0);
+    return NULL;
+  }
+  CHECK_THAT(s->rank == x->rank, STATUS_INVALID_MODEL,
+             "%s is %s, which fits neither a row, a column nor all of %s", what, SHAPE_STR(NULL, s),
+             SHAPE_STR(NULL, x));
+  *out = hlo_broadcast_to(n->b, n->in[k], x);
+  return NULL;
+}
+
+/* Input k in s32 less its zero point. */
+static status centered(const onnx_node *n, uint32_t k, uint32_t zk, const char *what, int64_t along,
+                       hlo_value *out) {
+  hlo_value zero;
+  *out = hlo_convert(n->b, n->in[k], DTYPE_S32);
+  if (onnx_has_in(n, zk)) {
+    TRY(parameter_like(n, zk, what, onnx_in_shape(n, k), along, &zero));
+    *out = hlo_binary(n->b, HLO_SUB, *out, hlo_convert(n->b, zero, DTYPE_S32));
+  }
+  return NULL;
+}
+
+static int64_t row_dim(const shape *a) { return a->rank >= 2 ? a->rank - 2 : -1; }
+static int64_t column_dim(const shape *b) { return b->rank >= 2 ? b->rank - 1 : -1; }
+
+status onnx_import_matmul_integer(onnx_node *n) {
+  hlo_value x, y;
+  TRY(check_k(n, 0, 1));
+  TRY(centered(n, 0, 2, "a_zero_point", row_dim(onnx_in_shape(n, 0)), &x));
+  TRY(centered(n, 1, 3, "b_zero_point", column_dim(onnx_in_shape(n, 1)), &y));
+  n->out[0] = hlo_matmul(n->b, x, y);
+  return NULL;
+}
+
+/* A scale by rows of the result for A, by columns for B; one a row of A is given by [.., M] or [.., M, 1]. */
+static status result_scale(const onnx_node *n, uint32_t k, const char *what, const shape *y, int64_t along,
+                           hlo_value *out) {
+  TRY(parameter_like(n, k, what, y, along, out));
+  *out = hlo_convert(n->b, *out, DTYPE_F32);
+  return NULL;
+}
+
+/* Inputs: a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point.  8-bit floats have no
+ * zero point but 0 and are multiplied as f32. */
+status onnx_import_qlinear_matmul(onnx_node *n) {
+  hlo_builder *b = n->b;
+  hlo_value x, w, sx, sw, sy, zero;
+  TRY(check_k(n, 0, 3));
+  dtype to = hlo_type(n->in[7]);
+  if (dtype_is_float(hlo_type(n->in[0]))) {
+    x = hlo_convert(b, n->in[0], DTYPE_F32);
+    w = hlo_convert(b, n->in[3], DTYPE_F32);
+  } else {
+    TRY(centered(n, 0, 2, "a_zero_point", row_dim(onnx_in_shape(n, 0)), &x));
+    TRY(centered(n, 3, 5, "b_zero_point", column_dim(onnx_in_shape(n, 3)), &w));
+  }
+  hlo_value y = hlo_convert(b, hlo_matmul(b, x, w), DTYPE_F32);
+  if (b->error) {
+    return NULL;
+  }
+  const shape *s = hlo_shape(y);
+  TRY(result_scale(n, 1, "a_scale", s, row_dim(s), &sx));
+  TRY(result_scale(n, 4, "b_scale", s, column_dim(s), &sw));
+  TRY(result_scale(n, 6, "y_scale", s, row_dim(s), &sy));
+  y = hlo_binary(b, HLO_MUL, y, hlo_binary(b, HLO_DIV, hlo_binary(b, HLO_MUL, sx, sw), sy));
+  if (dtype_is_float(to)) {
+    n->out[0] = hlo_convert(b, y, to);
+    return NULL;
+  }
+  TRY(parameter_like(n, 7, "y_zero_point", s, row_dim(s), &zero));
+  n->out[0] = onnx_saturate(b, y, zero, to);
+  return NULL;
+}

@@ -1,0 +1,304 @@
+/* norm.c - normalisations.  Statistics of the smaller float types are computed in f32. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "frontend/import/import_helpers.h"
+
+typedef struct dim_list {
+  uint32_t n;
+  int64_t dims[SHAPE_MAX_RANK];
+} dim_list;
+
+/* [from, rank), without `except` (-1: none). */
+static dim_list dims_from(int from, int rank, int except) {
+  dim_list l = {0};
+  for (int k = from; k < rank; k++) {
+    if (k != except) {
+      l.dims[l.n++] = k;
+    }
+  }
+  return l;
+}
+
+typedef struct moments {
+  hlo_value mean, centered, variance; /* extents 1 where reduced; population variance */
+} moments;
+
+static moments moments_over(hlo_builder *b, hlo_value x, const dim_list *over) {
+  moments m;
+  m.mean = onnx_mean_keep(b, x, over->n, over->dims);
+  m.centered = onnx_op_stretched(b, HLO_SUB, x, m.mean);
+  m.variance = onnx_mean_keep(b, hlo_binary(b, HLO_MUL, m.centered, m.centered), over->n, over->dims);
+  return m;
+}
+
+/* 1 / sqrt(x + epsilon). */
+static hlo_value inverse_deviation(hlo_builder *b, hlo_value variance, float epsilon) {
+  return hlo_unary(b, HLO_RSQRT, onnx_plus(b, variance, epsilon));
+}
+
+/* (x - mean) / sqrt(variance + epsilon) over some dims, in x's type. */
+static hlo_value normalized(hlo_builder *b, hlo_value x, const dim_list *over, float epsilon) {
+  moments m = moments_over(b, x, over);
+  return onnx_op_stretched(b, HLO_MUL, m.centered, inverse_deviation(b, m.variance, epsilon));
+}
+
+static status read_epsilon(const onnx_node *n, float *epsilon) {
+  return onnx_attr_float(n->proto, "epsilon", 1e-5f, epsilon);
+}
+
+/* The type that stage one is computed in. */
+static status read_stash(const onnx_node *n, dtype *stash) {
+  TRY(onnx_dtype_attr(n, "stash_type", DTYPE_F32, stash));
+  CHECK_THAT(dtype_is_float(*stash) && dtype_bytes(*stash) > 1, STATUS_INVALID_MODEL,
+             "stash_type is %s; it must be a floating-point type", dtype_name(*stash));
+  return NULL;
+}
+
+/* y * input k + input k + 1, both along dimension 1 and in y's type. */
+static hlo_value scale_channels(const onnx_node *n, hlo_value y, uint32_t k) {
+  hlo_builder *b = n->b;
+  const shape *s = hlo_shape(y);
+  hlo_value scale = onnx_along(b, hlo_convert(b, n->in[k], hlo_type(y)), s, 1);
+  hlo_value bias = onnx_along(b, hlo_convert(b, n->in[k + 1], hlo_type(y)), s, 1);
+  return hlo_binary(b, HLO_ADD, hlo_binary(b, HLO_MUL, y, scale), bias);
+}
+
+/* --- batch normalisation --- */
+
+typedef struct batch_norm {
+  float epsilon, momentum;
+  bool training;
+  shape x;       /* in the type of computation */
+  int n_feature; /* rank of the parameters */
+  int64_t at[SHAPE_MAX_RANK];
+  dim_list over; /* the dims that statistics are taken of: all others */
+} batch_norm;
+
+/* An attribute since version 14; before, outputs that only training has ask for it, and so does the first versions' is_test,
+ * which is 0 unless it is given. */
+static status read_training(const onnx_node *n, bool *out) {
+  bool test = true;
+  *out = false;
+  if (n->since >= 14) {
+    TRY(onnx_attr_bool(n->proto, "training_mode", false, out));
+  } else if (n->since < 7) {
+    TRY(onnx_attr_bool(n->proto, "is_test", false, &test));
+  }
+  for (uint32_t k = 1; k < n->n_out; k++) {
+    CHECK_THAT(n->since < 14 || *out || !onnx_has_out(n, k), STATUS_INVALID_MODEL,
+               "output %" PRIu32 " exists in training mode only", k);
+    test &= !onnx_has_out(n, k);
+  }
+  *out = n->since >= 14 ? *out : !test;
+  return NULL;
+}
+
+static status read_batch_norm(const onnx_node *n, batch_norm *p) {
+  static const char *const names[] = {"X", "scale", "B", "mean", "var"};
+  bool spatial = true;
+  const shape *x = onnx_in_shape(n, 0);
+  TRY(onnx_need_rank(n, 0, "X", 1, SHAPE_MAX_RANK));
+  TRY(read_epsilon(n, &p->epsilon));
+  TRY(onnx_attr_float(n->proto, "momentum", 0.9f, &p->momentum));
+  TRY(read_training(n, &p->training));
+  if (n->since < 9) {
+    TRY(onnx_attr_bool(n->proto, "spatial", true, &spatial));
+  }
+  p->x = shape_with_type(*x, dtype_compute_type((dtype)x->type));
+  p->n_feature = x->rank == 1 ? 0 : spatial ? 1 : x->rank - 1;
+  dim want[SHAPE_MAX_RANK] = {1};
+  for (int k = 0; k < p->n_feature; k++) {
+    p->at[k] = 1 + k;
+    want[k] = x->dims[1 + k];
+  }
+  p->over = spatial ? dims_from(0, x->rank, 1) : dims_from(0, 1, -1);
+  for (uint32_t k = 1; k < 5; k++) {
+    TRY(onnx_need_dims(n, k, names[k], x->rank == 1 ? 1 : p->n_feature, want));
+  }
+  return NULL;
+}
+
+/* A parameter in the type of computation, and stretched to X. */
+static hlo_value bn_parameter(const onnx_node *n, const batch_norm *p, uint32_t k) {
+  hlo_value v = hlo_convert(n->b, n->in[k], (dtype)p->x.type);
+  return p->n_feature ? v : hlo_reshape(n->b, v, 0, NULL);
+}
+
+static hlo_value bn_stretch(const onnx_node *n, const batch_norm *p, hlo_value v) {
+  return hlo_broadcast(n->b, v, p->x, p->at);
+}
+
+/* running = input * momentum + current * (1 - momentum). */
+static hlo_value bn_running(const onnx_node *n, const batch_norm *p, uint32_t k, hlo_value current) {
+  hlo_builder *b = n->b;
+  hlo_value old = hlo_convert(b, n->in[k], (dtype)p->x.type);
+  current = hlo_reshape(b, current, hlo_rank(old), hlo_shape(old)->dims);
+  hlo_value y = hlo_binary(b, HLO_ADD, onnx_times(b, old, p->momentum),
+                           onnx_times(b, current, 1.0 - (double)p->momentum));
+  return hlo_convert(b, y, hlo_type(n->in[k]));
+}
+
+/* The running statistics, and before version 14 the batch's own. */
+static void bn_train_outputs(onnx_node *n, const batch_norm *p, hlo_value mean, hlo_value variance) {
+  for (uint32_t k = 1; k < 5; k++) {
+    hlo_value current = k % 2 == 1 ? mean : variance, like = n->in[k % 2 == 1 ? 3 : 4];
+    if (k < n->n_out && onnx_has_out(n, k)) {
+      n->out[k] = k < 3 ? bn_running(n, p, k + 2, current)
+                        : hlo_convert(n->b, hlo_reshape(n->b, current, hlo_rank(like), hlo_shape(like)->dims), hlo_type(like));
+    }
+  }
+}
+
+/* Y = X * a + (B - mean * a) with a = scale / sqrt(var + epsilon): a and the sum are constants where the
+ * parameters are. */
+status onnx_import_batch_normalization(onnx_node *n) {
+  hlo_builder *b = n->b;
+  batch_norm p;
+  TRY(read_batch_norm(n, &p));
+  hlo_value x = onnx_widen(b, n->in[0]), mean, variance;
+  if (p.training) {
+    moments m = moments_over(b, x, &p.over);
+    mean = hlo_reshape(b, m.mean, p.n_feature, p.x.dims + 1);
+    variance = hlo_reshape(b, m.variance, p.n_feature, p.x.dims + 1);
+    bn_train_outputs(n, &p, mean, variance);
+  } else {
+    mean = bn_parameter(n, &p, 3);
+    variance = bn_parameter(n, &p, 4);
+  }
+  hlo_value deviation = hlo_unary(b, HLO_SQRT, onnx_plus(b, variance, p.epsilon));
+  hlo_value factor = hlo_binary(b, HLO_DIV, bn_parameter(n, &p, 1), deviation);
+  hlo_value term = hlo_binary(b, HLO_SUB, bn_parameter(n, &p, 2), hlo_binary(b, HLO_MUL, mean, factor));
+  hlo_value y = hlo_binary(b, HLO_MUL, x, bn_stretch(n, &p, factor));
+  y = hlo_binary(b, HLO_ADD, y, bn_stretch(n, &p, term));
+  n->out[0] = hlo_convert(b, y, hlo_type(n->in[0]));
+  return NULL;
+}
+
+/* --- instance, group --- */
+
+status onnx_import_instance_normalization(onnx_node *n) {
+  hlo_builder *b = n->b;
+  const shape *x = onnx_in_shape(n, 0);
+  float epsilon;
+  TRY(onnx_need_rank(n, 0, "input", 3, SHAPE_MAX_RANK));
+  TRY(onnx_need_dims(n, 1, "scale", 1, &x->dims[1]));
+  TRY(onnx_need_dims(n, 2, "B", 1, &x->dims[1]));
+  TRY(read_epsilon(n, &epsilon));
+  dim_list over = dims_from(2, x->rank, -1);
+  hlo_value y = normalized(b, onnx_widen(b, n->in[0]), &over, epsilon);
+  n->out[0] = hlo_convert(b, scale_channels(n, y, 1), hlo_type(n->in[0]));
+  return NULL;
+}
+
+/* Scale and bias have one element a group before version 21, one a channel since. */
+status onnx_import_group_normalization(onnx_node *n) {
+  hlo_builder *b = n->b;
+  const shape *x = onnx_in_shape(n, 0);
+  float epsilon;
+  int64_t groups;
+  dtype stash = dtype_compute_type(hlo_type(n->in[0]));
+  TRY(onnx_need_rank(n, 0, "X", 2, SHAPE_MAX_RANK));
+  TRY(read_epsilon(n, &epsilon));
+  TRY(onnx_attr_required(n->proto, "num_groups"));
+  TRY(onnx_attr_int(n->proto, "num_groups", 0, &groups));
+  if (n->since >= 21) {
+    TRY(read_stash(n, &stash));
+  }
+  CHECK_THAT(groups >= 1 && x->dims[1] % groups == 0, STATUS_INVALID_MODEL,
+             "num_groups is %" PRId64 "; it must divide the %" PRId64 " channels of X", groups, x->dims[1]);
+  bool by_group = n->since < 21;
+  dim each = by_group ? groups : x->dims[1];
+  TRY(onnx_need_dims(n, 1, "scale", 1, &each));
+  TRY(onnx_need_dims(n, 2, "bias", 1, &each));
+  shape grouped = shape_make(stash, 3, (dim[]){x->dims[0], groups, 0});
+  int64_t inner = x->dims[1] / groups * shape_product(x, 2, x->rank);
+  grouped.dims[2] = inner;
+  dim_list over = {.n = 1, .dims = {2}};
+  hlo_value y = hlo_reshape(b, hlo_convert(b, n->in[0], stash), 3, grouped.dims);
+  y = normalized(b, y, &over, epsilon);
+  if (by_group) {
+    y = scale_channels(n, y, 1);
+  }
+  y = hlo_reshape(b, y, x->rank, x->dims);
+  n->out[0] = hlo_convert(b, by_group ? y : scale_channels(n, y, 1), hlo_type(n->in[0]));
+  return NULL;
+}
+
+/* --- layer, root mean square --- */
+
+/* What both normalise, and how. */
+typedef struct row_norm {
+  hlo_value x; /* in the type that is computed in */
+  dim_list over;
+  float epsilon;
+} row_norm;
+
+static status read_row_norm(onnx_node *n, row_norm *out) {
+  int64_t axis;
+  dtype stash;
+  TRY(onnx_need_rank(n, 0, "X", 1, SHAPE_MAX_RANK));
+  TRY(onnx_axis_attr(n, -1, onnx_in_shape(n, 0)->rank, &axis));
+  TRY(read_epsilon(n, &out->epsilon));
+  TRY(read_stash(n, &stash));
+  out->over = dims_from((int)axis, hlo_rank(n->in[0]), -1);
+  out->x = hlo_convert(n->b, n->in[0], stash);
+  return NULL;
+}
+
+status onnx_import_layer_normalization(onnx_node *n) {
+  hlo_builder *b = n->b;
+  row_norm r;
+  TRY(read_row_norm(n, &r));
+  dtype type = hlo_type(n->in[0]);
+  moments m = moments_over(b, r.x, &r.over);
+  hlo_value inverse = inverse_deviation(b, m.variance, r.epsilon);
+  hlo_value y = hlo_convert(b, onnx_op_stretched(b, HLO_MUL, m.centered, inverse), type);
+  y = onnx_op_stretched(b, HLO_MUL, y, n->in[1]);
+  n->out[0] = onnx_has_in(n, 2) ? onnx_op_stretched(b, HLO_ADD, y, n->in[2]) : y;
+  n->out[1] = m.mean;
+  n->out[2] = inverse;
+  return NULL;
+}
+
+status onnx_import_rms_normalization(onnx_node *n) {
+  hlo_builder *b = n->b;
+  row_norm r;
+  TRY(read_row_norm(n, &r));
+  hlo_value mean = onnx_mean_keep(b, hlo_binary(b, HLO_MUL, r.x, r.x), r.over.n, r.over.dims);
+  hlo_value y = onnx_op_stretched(b, HLO_MUL, r.x, inverse_deviation(b, mean, r.epsilon));
+  hlo_value scale = n->in[1]; /* of a type of its own, which is the result's */
+  y = hlo_convert(b, y, hlo_type(scale));
+  n->out[0] = hlo_convert(b, onnx_op_stretched(b, HLO_MUL, y, scale), hlo_type(n->in[0]));
+  return NULL;
+}
+
+/* --- local response --- */
+
+/* Y = X / (bias + alpha / size * sum of squares of the `size` channels around)^beta. */
+status onnx_import_lrn(onnx_node *n) {
+  hlo_builder *b = n->b;
+  float alpha, beta, bias;
+  int64_t size;
+  int rank = onnx_in_shape(n, 0)->rank;
+  TRY(onnx_need_rank(n, 0, "X", 2, SHAPE_MAX_RANK));
+  TRY(onnx_attr_float(n->proto, "alpha", 1e-4f, &alpha));
+  TRY(onnx_attr_float(n->proto, "beta", 0.75f, &beta));
+  TRY(onnx_attr_float(n->proto, "bias", 1, &bias));
+  TRY(onnx_attr_required(n->proto, "size"));
+  TRY(onnx_attr_int_in(n->proto, "size", 0, 1, ONNX_WINDOW_MAX, &size));
+  int64_t window[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0};
+  for (int k = 0; k < rank; k++) {
+    window[k] = 1;
+  }
+  window[1] = size;
+  low[1] = (size - 1) / 2;
+  high[1] = size - 1 - low[1];
+  hlo_window w = {.window = window, .low = low, .high = high};
+  hlo_value x = onnx_widen(b, n->in[0]);
+  hlo_value sum = hlo_reduce_window(b, hlo_binary(b, HLO_MUL, x, x), HLO_REDUCE_ADD, &w);
+  hlo_value base = onnx_plus(b, onnx_times(b, sum, (double)alpha / (double)size), bias);
+  hlo_value y = hlo_binary(b, HLO_DIV, x, hlo_binary(b, HLO_POW, base, hlo_like(b, base, beta)));
+  n->out[0] = hlo_convert(b, y, hlo_type(n->in[0]));
+  return NULL;
+}

@@ -1,0 +1,240 @@
+/* select.c - NonZero, Compress, Unique: what they keep, and how much, depends on data (sizes.h). */
+#include <string.h>
+
+#include "frontend/import/import_helpers.h"
+#include "frontend/import/sizes.h"
+
+#define INVALID STATUS_INVALID_MODEL
+
+/* --- lists --- */
+
+static hlo_value s64(hlo_builder *b, int64_t value) { return hlo_scalar_int(b, DTYPE_S64, value); }
+
+static shape list_of(dtype type, int64_t n) { return shape_make(type, 1, &n); }
+
+static int64_t length(hlo_value list) { return hlo_shape(list)->dims[0]; }
+
+/* to[at[k]] r= values[k]; places outside of `to` are left out. */
+static hlo_value scatter_list(hlo_builder *b, hlo_value to, hlo_value at, hlo_value values, hlo_reducer r) {
+  static const int64_t zero = 0;
+  const hlo_gather_dims d = {.n_collapsed = 1, .collapsed = &zero, .n_map = 1, .map = &zero, .index_vector_dim = 1};
+  at = hlo_reshape(b, at, 2, (dim[]){length(at), 1});
+  return hlo_scatter(b, to, at, values, &d, r);
+}
+
+/* Element k of a list is x's at position list[k]; of an empty x there is none to take. */
+static hlo_value take(hlo_builder *b, hlo_value x, hlo_value list, int64_t axis) {
+  return length(list) == 0 ? hlo_slice_dim(b, x, axis, 0, 0) : hlo_take(b, x, list, axis);
+}
+
+/* The positions of a mask's true elements, in order, and how many there are; behind them stand zeros. */
+typedef struct positions {
+  hlo_value list, count; /* s64[length of the mask], s64[] */
+} positions;
+
+static positions find_positions(hlo_builder *b, hlo_value mask) {
+  static const int64_t zero = 0;
+  int64_t n = length(mask);
+  hlo_value one = hlo_convert(b, mask, DTYPE_S64), nowhere = hlo_like(b, one, (double)n);
+  hlo_value before = hlo_cumulative(b, one, HLO_REDUCE_ADD, 0, true, false);
+  hlo_value to = hlo_select(b, mask, before, nowhere);
+  hlo_value from = hlo_iota(b, list_of(DTYPE_S64, n), 0);
+  return (positions){scatter_list(b, hlo_splat(b, list_of(DTYPE_S64, n), 0), to, from, HLO_REDUCE_REPLACE),
+                     hlo_reduce(b, one, HLO_REDUCE_ADD, 1, &zero)};
+}
+
+/* v, of which `size` elements along the axis mean something: cut right now if the size is known. */
+static hlo_value dynamic_result(onnx_node *n, hlo_value v, int axis, hlo_value size) {
+  const literal *known = n->b->error ? NULL : hlo_literal(size);
+  if (known) {
+    return hlo_slice_dim(n->b, v, axis, 0, literal_i64(known, 0));
+  }
+  onnx_dynamic_dim_set(n->scope->importer, v, axis, size);
+  return v;
+}
+
+static hlo_value flat(hlo_builder *b, hlo_value x) { return hlo_reshape(b, x, 1, (dim[]){shape_elements(hlo_shape(x))}); }
+
+/* --- NonZero --- */
+
+/* [rank, count]: column j holds the position of the j-th element that is not 0. */
+status onnx_import_non_zero(onnx_node *n) {
+  hlo_builder *b = n->b;
+  hlo_value x = n->in[0], rows[SHAPE_MAX_RANK];
+  const shape *s = hlo_shape(x);
+  CHECK_THAT(s->type != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s", SHAPE_STR(NULL, s));
+  hlo_value mask = s->type == DTYPE_PRED ? x : hlo_compare(b, HLO_NE, x, hlo_like(b, x, 0));
+  positions p = find_positions(b, flat(b, mask));
+  int64_t strides[SHAPE_MAX_RANK], total = shape_elements(s);
+  shape_strides(s, strides);
+  for (int d = 0; d < s->rank; d++) {
+    hlo_value row = onnx_binary_scalar(b, HLO_DIV, p.list, strides[d] > 0 ? (double)strides[d] : 1);
+    row = d == 0 ? row : onnx_binary_scalar(b, HLO_REM, row, s->dims[d] > 0 ? (double)s->dims[d] : 1);
+    rows[d] = hlo_reshape(b, row, 2, (dim[]){1, total});
+  }
+  hlo_value all = s->rank ? hlo_concatenate(b, (uint32_t)s->rank, rows, 0)
+                          : hlo_splat(b, shape_make(DTYPE_S64, 2, (dim[]){0, total}), 0);
+  n->out[0] = dynamic_result(n, all, 1, p.count);
+  return NULL;
+}
+
+/* --- Compress --- */
+
+status onnx_import_compress(onnx_node *n) {
+  hlo_builder *b = n->b;
+  hlo_value x = n->in[0], condition = n->in[1];
+  int64_t axis = 0;
+  if (onnx_attr_has(n->proto, "axis")) {
+    TRY(onnx_axis_attr(n, 0, hlo_rank(x), &axis));
+  } else {
+    x = flat(b, x);
+  }
+  const shape *s = hlo_shape(condition);
+  CHECK_THAT(s->type == DTYPE_PRED && s->rank == 1, INVALID, "condition is %s; a list of pred is wanted", SHAPE_STR(NULL, s));
+  int64_t extent = hlo_shape(x)->dims[axis];
+  const literal *known = hlo_literal(condition);
+  for (int64_t k = extent; known && k < s->dims[0]; k++) {
+    CHECK_THAT(!literal_i64(known, k), INVALID, "condition keeps element %lld of %lld", (long long)k, (long long)extent);
+  }
+  if (s->dims[0] > extent) { /* there is nothing to keep beyond */
+    condition = hlo_slice_dim(b, condition, 0, 0, extent);
+  }
+  positions p = find_positions(b, condition);
+  n->out[0] = dynamic_result(n, take(b, x, p.list, axis), (int)axis, p.count);
+  return NULL;
+}
+
+/* --- Unique --- */
+
+/* Rows as columns of keys that sort can order: [columns, rows].  Complex numbers are ordered by their real parts first. */
+static hlo_value sort_keys(hlo_builder *b, hlo_value rows) {
+  dim count = hlo_shape(rows)->dims[0], width = hlo_shape(rows)->dims[1];
+  if (dtype_is_complex(hlo_type(rows))) {
+    hlo_value parts[] = {hlo_unary(b, HLO_REAL, rows), hlo_unary(b, HLO_IMAG, rows)};
+    for (int k = 0; k < 2; k++) {
+      parts[k] = hlo_reshape(b, parts[k], 3, (dim[]){count, width, 1});
+    }
+    rows = hlo_reshape(b, hlo_concatenate(b, 2, parts, 2), 2, (dim[]){count, 2 * width});
+  }
+  rows = hlo_type(rows) == DTYPE_PRED ? hlo_convert(b, rows, DTYPE_U8) : rows;
+  return hlo_transpose(b, rows, (int64_t[]){1, 0});
+}
+
+/* A step of sort_rows: by one column more; `order` is stable. */
+static hlo_value sort_by(hlo_builder *b, hlo_value keys, hlo_value column, hlo_value order) {
+  hlo_value out[2], starts[] = {hlo_reshape(b, column, 1, (dim[]){1}), hlo_s64s(b, (int64_t[]){0}, 1)};
+  dim count = length(order);
+  hlo_value key = hlo_dynamic_slice(b, keys, hlo_concatenate(b, 2, starts, 0), (dim[]){1, count});
+  key = take(b, hlo_reshape(b, key, 1, &count), order, 0);
+  hlo_sort(b, 2, (hlo_value[]){key, order}, 0, false, out);
+  return out[1];
+}
+
+/* The rows' order, by the last column first, so that the first decides: a while over columns. */
+static hlo_value sort_rows(hlo_builder *b, hlo_value keys) {
+  dim columns = hlo_shape(keys)->dims[0], count = hlo_shape(keys)->dims[1];
+  hlo_value order = hlo_iota(b, list_of(DTYPE_S64, count), 0);
+  if (columns <= 1 || count == 0 || b->error) {
+    return columns == 1 && count ? sort_by(b, keys, s64(b, 0), order) : order;
+  }
+  hlo_value init[] = {s64(b, columns - 1), order, keys}, out[3], in[3], go;
+  hlo_builder condition = hlo_builder_inner(b, "unique_condition"), body = hlo_builder_inner(b, "unique_column");
+  for (int k = 0; k < 3; k++) {
+    hlo_value c = hlo_result(hlo_parameter(condition.computation, *hlo_shape(init[k])), 0);
+    in[k] = hlo_result(hlo_parameter(body.computation, *hlo_shape(init[k])), 0);
+    go = k == 0 ? c : go;
+  }
+  go = hlo_compare(&condition, HLO_GE, go, s64(&condition, 0));
+  hlo_set_roots(condition.computation, 1, &go);
+  hlo_value next[] = {hlo_binary(&body, HLO_SUB, in[0], s64(&body, 1)), sort_by(&body, in[2], in[0], in[1]), in[2]};
+  hlo_set_roots(body.computation, 3, next);
+  hlo_fail(b, hlo_builder_take_error(&condition));
+  hlo_fail(b, hlo_builder_take_error(&body));
+  hlo_while(b, condition.computation, body.computation, 3, init, out);
+  return b->error ? order : out[1];
+}
+
+/* Which rows, in order, differ from the one before: NaN is equal to NaN. */
+static hlo_value group_starts(hlo_builder *b, hlo_value keys, hlo_value order) {
+  static const int64_t zero = 0;
+  dim columns = hlo_shape(keys)->dims[0], count = hlo_shape(keys)->dims[1];
+  hlo_value sorted = take(b, keys, order, 1);
+  hlo_value x = hlo_slice_dim(b, sorted, 1, 0, count - 1), y = hlo_slice_dim(b, sorted, 1, 1, count);
+  hlo_value differ = hlo_compare(b, HLO_NE, x, y);
+  if (dtype_is_float(hlo_type(x))) {
+    hlo_value nan = hlo_binary(b, HLO_AND, hlo_compare(b, HLO_NE, x, x), hlo_compare(b, HLO_NE, y, y));
+    differ = hlo_binary(b, HLO_AND, differ, hlo_unary(b, HLO_NOT, nan));
+  }
+  differ = columns ? hlo_reduce(b, differ, HLO_REDUCE_OR, 1, &zero) : hlo_splat(b, list_of(DTYPE_PRED, count - 1), 0);
+  hlo_value parts[] = {hlo_splat(b, list_of(DTYPE_PRED, 1), 1), differ};
+  return hlo_concatenate(b, 2, parts, 0);
+}
+
+/* Lists of a bound's length, of which `n` entries mean something; inverse all. */
+typedef struct groups {
+  hlo_value n, first, counts, inverse;
+} groups;
+
+static groups group_rows(hlo_builder *b, hlo_value keys) {
+  dim count = hlo_shape(keys)->dims[1];
+  hlo_value order = sort_rows(b, keys), starts = group_starts(b, keys, order);
+  hlo_value zeros = hlo_splat(b, list_of(DTYPE_S64, count), 0);
+  hlo_value number = hlo_cumulative(b, hlo_convert(b, starts, DTYPE_S64), HLO_REDUCE_ADD, 0, false, false);
+  number = onnx_binary_scalar(b, HLO_SUB, number, 1);
+  positions p = find_positions(b, starts);
+  return (groups){p.count, take(b, order, p.list, 0),
+                  scatter_list(b, zeros, number, hlo_like(b, zeros, 1), HLO_REDUCE_ADD),
+                  scatter_list(b, zeros, order, number, HLO_REDUCE_REPLACE)};
+}
+
+/* Groups in the order of their first rows. */
+static groups by_first(hlo_builder *b, groups g) {
+  dim count = length(g.first);
+  hlo_value out[2], index = hlo_iota(b, list_of(DTYPE_S64, count), 0);
+  hlo_value n = hlo_broadcast(b, g.n, list_of(DTYPE_S64, count), NULL);
+  hlo_value key = hlo_select(b, hlo_compare(b, HLO_LT, index, n), g.first, hlo_like(b, index, (double)count));
+  hlo_sort(b, 2, (hlo_value[]){key, index}, 0, false, out);
+  hlo_value number = scatter_list(b, hlo_like(b, index, 0), out[1], index, HLO_REDUCE_REPLACE);
+  return (groups){g.n, out[0], take(b, g.counts, out[1], 0), take(b, number, g.inverse, 0)};
+}
+
+/* x with the axis in front, as rows. */
+static hlo_value rows_of(hlo_builder *b, hlo_value x, int64_t axis) {
+  const shape *s = hlo_shape(x);
+  int64_t front[SHAPE_MAX_RANK] = {axis}, width = 1;
+  for (int k = 0, next = 1; k < s->rank; k++) {
+    if (k != axis) {
+      front[next++] = k;
+      width *= s->dims[k];
+    }
+  }
+  return hlo_reshape(b, hlo_transpose(b, x, front), 2, (dim[]){s->dims[axis], width});
+}
+
+status onnx_import_unique(onnx_node *n) {
+  hlo_builder *b = n->b;
+  hlo_value x = n->in[0];
+  int64_t axis = 0;
+  bool sorted;
+  TRY(onnx_attr_bool(n->proto, "sorted", true, &sorted));
+  if (onnx_attr_has(n->proto, "axis")) {
+    TRY(onnx_axis_attr(n, 0, hlo_rank(x), &axis));
+  } else {
+    x = flat(b, x);
+  }
+  CHECK_THAT(hlo_type(x) != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s", SHAPE_STR(NULL, hlo_shape(x)));
+  if (hlo_shape(x)->dims[axis] == 0) {
+    n->out[0] = x;
+    for (int k = 1; k < 4; k++) {
+      n->out[k] = hlo_splat(b, list_of(DTYPE_S64, 0), 0);
+    }
+    return NULL;
+  }
+  groups g = group_rows(b, sort_keys(b, rows_of(b, x, axis)));
+  g = sorted ? g : by_first(b, g);
+  n->out[0] = dynamic_result(n, take(b, x, g.first, axis), (int)axis, g.n);
+  n->out[1] = dynamic_result(n, g.first, 0, g.n);
+  n->out[2] = g.inverse;
+  n->out[3] = dynamic_result(n, g.counts, 0, g.n);
+  return NULL;
+}

@@ -1,0 +1,388 @@
+/* attention.c - Attention, FlexAttention and RotaryEmbedding. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "frontend/import/import_helpers.h"
+
+enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, NONPAD }; /* inputs of Attention */
+
+typedef struct attention {
+  bool packed; /* inputs of rank 3: heads and their elements in one dimension */
+  dim batch, q_heads, kv_heads, q_steps, kv_steps, past, total, head, v_head;
+  float scale, softcap;
+  bool causal;
+  int64_t left, right; /* how far a query sees to either side; -1: without end */
+  int64_t output_mode; /* of qk_matmul_output */
+  dtype type, softmax_type;
+} attention;
+
+/* --- checks --- */
+
+static status read_heads(const onnx_node *n, const shape *s, const char *what, const char *attribute,
+                         attention *a, dim *heads, dim *steps, dim *head) {
+  if (!a->packed) {
+    *heads = s->dims[1];
+    *steps = s->dims[2];
+    *head = s->dims[3];
+    return NULL;
+  }
+  TRY(onnx_attr_required(n->proto, attribute));
+  TRY(onnx_attr_int(n->proto, attribute, 0, heads));
+  CHECK_THAT(*heads >= 1 && s->dims[2] % *heads == 0, STATUS_INVALID_MODEL,
+             "%s is %s and %s is %" PRId64 "; it must divide the last dimension", what, SHAPE_STR(NULL, s),
+             attribute, *heads);
+  *steps = s->dims[1];
+  *head = s->dims[2] / *heads;
+  return NULL;
+}
+
+static status read_shapes(const onnx_node *n, attention *a) {
+  static const char *const names[] = {"Q", "K", "V"};
+  const shape *q = onnx_in_shape(n, Q);
+  dim k_head, v_heads, v_steps;
+  TRY(onnx_need_rank(n, Q, "Q", 3, 4));
+  for (uint32_t k = Q; k <= V; k++) {
+    TRY(onnx_need_rank(n, k, names[k], q->rank, q->rank));
+    CHECK_THAT(onnx_in_shape(n, k)->dims[0] == q->dims[0], STATUS_INVALID_MODEL,
+               "Q is %s but %s is %s; the batches differ", SHAPE_STR(NULL, q), names[k],
+               SHAPE_STR(NULL, onnx_in_shape(n, k)));
+  }
+  a->packed = q->rank == 3;
+  a->batch = q->dims[0];
+  TRY(read_heads(n, q, "Q", "q_num_heads", a, &a->q_heads, &a->q_steps, &a->head));
+  TRY(read_heads(n, onnx_in_shape(n, K), "K", "kv_num_heads", a, &a->kv_heads, &a->kv_steps, &k_head));
+  TRY(read_heads(n, onnx_in_shape(n, V), "V", "kv_num_heads", a, &v_heads, &v_steps, &a->v_head));
+  CHECK_THAT(k_head == a->head && v_heads == a->kv_heads && v_steps == a->kv_steps, STATUS_INVALID_MODEL,
+             "Q is %s, K %s and V %s; heads, their sizes or the sequences of K and V disagree",
+             SHAPE_STR(NULL, q), SHAPE_STR(NULL, onnx_in_shape(n, K)), SHAPE_STR(NULL, onnx_in_shape(n, V)));
+  CHECK_THAT(a->kv_heads >= 1 && a->q_heads % a->kv_heads == 0, STATUS_INVALID_MODEL,
+             "%" PRId64 " heads of Q are no multiple of %" PRId64 " of K", a->q_heads, a->kv_heads);
+  return NULL;
+}
+
+static status read_past(const onnx_node *n, attention *a) {
+  CHECK_THAT(onnx_has_in(n, PAST_KEY) == onnx_has_in(n, PAST_VALUE), STATUS_INVALID_MODEL,
+             "past_key and past_value must be given together");
+  if (onnx_has_in(n, PAST_KEY)) {
+    TRY(onnx_need_rank(n, PAST_KEY, "past_key", 4, 4));
+    a->past = onnx_in_shape(n, PAST_KEY)->dims[2];
+    TRY(onnx_need_dims(n, PAST_KEY, "past_key", 4, (dim[]){a->batch, a->kv_heads, a->past, a->head}));
+    TRY(onnx_need_dims(n, PAST_VALUE, "past_value", 4, (dim[]){a->batch, a->kv_heads, a->past, a->v_head}));
+  }
+  a->total = a->past + a->kv_steps;
+  return onnx_need_dims(n, NONPAD, "nonpad_kv_seqlen", 1, &a->batch);
+}
+
+static status read_attention(const onnx_node *n, attention *a) {
+  TRY(read_shapes(n, a));
+  TRY(read_past(n, a));
+  TRY(onnx_attr_float(n->proto, "scale", 1 / sqrtf((float)a->head), &a->scale));
+  TRY(onnx_attr_float(n->proto, "softcap", 0, &a->softcap));
+  TRY(onnx_attr_bool(n->proto, "is_causal", false, &a->causal));
+  TRY(onnx_attr_int_in(n->proto, "qk_matmul_output_mode", 0, 0, 3, &a->output_mode));
+  a->type = dtype_compute_type(hlo_type(n->in[Q]));
+  TRY(onnx_dtype_attr(n, "softmax_precision", a->type, &a->softmax_type));
+  CHECK_THAT(dtype_is_float(a->softmax_type) && dtype_bytes(a->softmax_type) > 1, STATUS_INVALID_MODEL,
+             "softmax_precision is %s; it must be a floating-point type", dtype_name(a->softmax_type));
+  a->softmax_type = dtype_compute_type(a->softmax_type);
+  TRY(onnx_attr_int_in(n->proto, "left_window_size", -1, -1, DIM_MAX, &a->left));
+  return onnx_attr_int_in(n->proto, "right_window_size", -1, -1, DIM_MAX, &a->right);
+}
+
+/* --- building --- */
+
+/* [B, S, H*D] to [B, H, S, D]. */
+static hlo_value split_heads(hlo_builder *b, const attention *a, hlo_value x, dim heads) {
+  if (!a->packed) {
+    return x;
+  }
+  const shape *s = hlo_shape(x);
+  x = hlo_reshape(b, x, 4, (dim[]){s->dims[0], s->dims[1], heads, s->dims[2] / heads});
+  return hlo_transpose(b, x, (int64_t[]){0, 2, 1, 3});
+}
+
+static hlo_value with_past(const onnx_node *n, hlo_value x, uint32_t past) {
+  return onnx_has_in(n, past) ? hlo_concatenate(n->b, 2, (hlo_value[]){n->in[past], x}, 2) : x;
+}
+
+/* A product for each head of K; the heads of Q that share one are its rows: x [B, Hq, S, .] * y [B, Hkv,
+ * ...]. */
+static hlo_value by_kv_head(hlo_builder *b, const attention *a, hlo_value x, hlo_value y, int64_t y_contract,
+                            dim result) {
+  static const int64_t batch[] = {0, 1};
+  const shape *s = hlo_shape(x);
+  int64_t x_contract = 3;
+  dim group = a->q_heads / a->kv_heads;
+  x = hlo_reshape(b, x, 4, (dim[]){a->batch, a->kv_heads, group * a->q_steps, s->dims[3]});
+  hlo_dot_dims d = {.n_batch = 2,
+                    .lhs_batch = batch,
+                    .rhs_batch = batch,
+                    .n_contract = 1,
+                    .lhs_contract = &x_contract,
+                    .rhs_contract = &y_contract};
+  return hlo_reshape(b, hlo_dot(b, x, y, &d), 4, (dim[]){a->batch, a->q_heads, a->q_steps, result});
+}
+
+static hlo_value minus_infinity_unless(hlo_builder *b, hlo_value keep, hlo_value x) {
+  return hlo_select(b, hlo_broadcast_to(b, keep, hlo_shape(x)), x, hlo_like(b, x, -INFINITY));
+}
+
+/* attn_mask, whose last dimension may be shorter than the sequence: what is missing takes no part. */
+static status apply_mask(const onnx_node *n, const attention *a, hlo_value *x) {
+  hlo_builder *b = n->b;
+  TRY(onnx_need_rank(n, MASK, "attn_mask", 1, 4));
+  hlo_value mask = n->in[MASK];
+  const shape *s = hlo_shape(mask);
+  bool is_bool = s->type == DTYPE_PRED;
+  int64_t low[4] = {0}, high[4] = {0};
+  high[s->rank - 1] = a->total - s->dims[s->rank - 1];
+  CHECK_THAT(high[s->rank - 1] >= 0, STATUS_INVALID_MODEL,
+             "attn_mask is %s; its last dimension exceeds the %" PRId64 " keys", SHAPE_STR(NULL, s),
+             a->total);
+  mask = is_bool ? mask : hlo_convert(b, mask, hlo_type(*x));
+  if (high[s->rank - 1] > 0 && s->dims[s->rank - 1] != 1) {
+    hlo_value nothing = hlo_scalar(b, hlo_type(mask), is_bool ? 0 : -INFINITY);
+    mask = hlo_pad(b, mask, nothing, low, high, NULL);
+  }
+  /* a key of -inf takes no part, whatever its score is: inf - inf would be NaN */
+  hlo_value keep = is_bool ? mask : onnx_compare_scalar(b, HLO_NE, mask, -INFINITY);
+  *x = minus_infinity_unless(b, keep, is_bool ? *x : onnx_op_stretched(b, HLO_ADD, *x, mask));
+  return NULL;
+}
+
+/* The place of each query among the keys, like `full` but for its last dimension of 1: those of the cache come first,
+ * and where nonpad_kv_seqlen counts the cache's keys, the queries are the last of them. */
+static hlo_value query_places(const onnx_node *n, const attention *a, const shape *full) {
+  hlo_builder *b = n->b;
+  shape s = shape_with_type(*full, DTYPE_S64);
+  s.dims[3] = 1;
+  hlo_value query = hlo_iota(b, s, 2);
+  if (!onnx_has_in(n, NONPAD)) {
+    return onnx_plus(b, query, (double)a->past);
+  }
+  hlo_value length = hlo_broadcast(b, hlo_convert(b, n->in[NONPAD], DTYPE_S64), s, (int64_t[]){0});
+  return hlo_binary(b, HLO_ADD, query, onnx_plus(b, length, -(double)a->q_steps));
+}
+
+/* What follows from positions: causality, windows, and sequences that are shorter than the cache. */
+static hlo_value apply_positions(const onnx_node *n, const attention *a, hlo_value x) {
+  hlo_builder *b = n->b;
+  shape full = shape_with_type(*hlo_shape(x), DTYPE_S64);
+  hlo_value key = hlo_iota(b, full, 3), query = query_places(n, a, &full);
+  int64_t right = a->causal ? 0 : a->right;
+  if (right >= 0) {
+    hlo_value last = hlo_broadcast_to(b, onnx_plus(b, query, (double)right), &full);
+    x = hlo_select(b, hlo_compare(b, HLO_LE, key, last), x, hlo_like(b, x, -INFINITY));
+  }
+  if (a->left >= 0) {
+    hlo_value first = hlo_broadcast_to(b, onnx_plus(b, query, -(double)a->left), &full);
+    x = hlo_select(b, hlo_compare(b, HLO_GE, key, first), x, hlo_like(b, x, -INFINITY));
+  }
+  if (onnx_has_in(n, NONPAD)) {
+    hlo_value length = hlo_broadcast(b, hlo_convert(b, n->in[NONPAD], DTYPE_S64), full, (int64_t[]){0});
+    x = hlo_select(b, hlo_compare(b, HLO_LT, key, length), x, hlo_like(b, x, -INFINITY));
+  }
+  return x;
+}
+
+static hlo_value cap(hlo_builder *b, const attention *a, hlo_value x) {
+  if (a->softcap == 0) {
+    return x;
+  }
+  return onnx_times(b, hlo_unary(b, HLO_TANH, hlo_binary(b, HLO_DIV, x, hlo_like(b, x, a->softcap))),
+                    a->softcap);
+}
+
+/* Can a query be left without any key? */
+static bool may_be_blind(const onnx_node *n, const attention *a) {
+  return onnx_has_in(n, MASK) || onnx_has_in(n, NONPAD) || a->left >= 0;
+}
+
+/* Scores to probabilities: all 0 where a query sees no key. */
+static hlo_value probabilities(const onnx_node *n, const attention *a, hlo_value x) {
+  hlo_builder *b = n->b;
+  int64_t axis = 3;
+  if (!may_be_blind(n, a)) {
+    return onnx_softmax(b, x, axis);
+  }
+  hlo_value most = onnx_reduce_keep(b, x, HLO_REDUCE_MAX, 1, &axis);
+  hlo_value blind = onnx_compare_scalar(b, HLO_EQ, most, -INFINITY);
+  most = hlo_select(b, blind, hlo_like(b, most, 0), most);
+  hlo_value e = hlo_unary(b, HLO_EXP, onnx_op_stretched(b, HLO_SUB, x, most));
+  hlo_value sum = onnx_reduce_keep(b, e, HLO_REDUCE_ADD, 1, &axis);
+  return onnx_op_stretched(b, HLO_DIV, e, hlo_select(b, blind, hlo_like(b, sum, 1), sum));
+}
+
+/* Scores to probabilities; stages[k] is what qk_matmul_output_mode k gives out. */
+static status weigh(const onnx_node *n, const attention *a, hlo_value x, hlo_value *stages) {
+  stages[0] = x;
+  x = stages[1] = cap(n->b, a, x);
+  if (onnx_has_in(n, MASK)) {
+    TRY(apply_mask(n, a, &x));
+  }
+  x = stages[2] = apply_positions(n, a, x);
+  stages[3] = probabilities(n, a, hlo_convert(n->b, x, a->softmax_type));
+  return NULL;
+}
+
+status onnx_import_attention(onnx_node *n) {
+  hlo_builder *b = n->b;
+  attention a = {0};
+  hlo_value stages[4];
+  TRY(read_attention(n, &a));
+  dtype type = hlo_type(n->in[Q]);
+  hlo_value key = with_past(n, split_heads(b, &a, n->in[K], a.kv_heads), PAST_KEY);
+  hlo_value value = with_past(n, split_heads(b, &a, n->in[V], a.kv_heads), PAST_VALUE);
+  /* both sides take the root of the scale, so that the product does not overflow */
+  double root = sqrt(fabs((double)a.scale));
+  hlo_value q = onnx_times(b, onnx_widen(b, split_heads(b, &a, n->in[Q], a.q_heads)), a.scale < 0 ? -root : root);
+  hlo_value k = onnx_times(b, onnx_widen(b, key), root);
+  TRY(weigh(n, &a, by_kv_head(b, &a, q, k, 3, a.total), stages));
+  hlo_value p = hlo_convert(b, stages[3], a.type);
+  hlo_value y = by_kv_head(b, &a, p, hlo_convert(b, value, a.type), 2, a.v_head);
+  if (a.packed) {
+    y = hlo_transpose(b, y, (int64_t[]){0, 2, 1, 3});
+    y = hlo_reshape(b, y, 3, (dim[]){a.batch, a.q_steps, a.q_heads * a.v_head});
+  }
+  n->out[0] = hlo_convert(b, y, type);
+  n->out[1] = key;
+  n->out[2] = value;
+  if (onnx_has_out(n, 3)) {
+    n->out[3] = hlo_convert(b, stages[a.output_mode], type);
+  }
+  return NULL;
+}
+
+/* --- with subgraphs that modify scores and probabilities --- */
+
+/* x through the graph attribute, where there is one: of the same shape and type. */
+static status modify(onnx_node *n, const char *attribute, hlo_value *x) {
+  if (n->b->error || !onnx_attr_has(n->proto, attribute)) {
+    return NULL;
+  }
+  shape before = *hlo_shape(*x);
+  TRY(status_prefix(onnx_import_inline(n, attribute, 1, x, (hlo_value){0}, 1, x), "%s", attribute));
+  const shape *after = hlo_shape(*x);
+  CHECK_THAT(n->b->error || shape_equal(&before, after), STATUS_INVALID_MODEL, "%s makes %s of %s", attribute,
+             SHAPE_STR(NULL, after), SHAPE_STR(NULL, &before));
+  return NULL;
+}
+
+status onnx_import_flex_attention(onnx_node *n) {
+  hlo_builder *b = n->b;
+  attention a = {0};
+  TRY(onnx_need_rank(n, Q, "Q", 4, 4));
+  TRY(read_shapes(n, &a));
+  TRY(onnx_attr_float(n->proto, "scale", 1 / sqrtf((float)a.head), &a.scale));
+  dtype type = hlo_type(n->in[Q]);
+  TRY(onnx_dtype_attr(n, "softmax_precision", dtype_compute_type(type), &a.softmax_type));
+  CHECK_THAT(dtype_is_float(a.softmax_type) && dtype_bytes(a.softmax_type) > 1, STATUS_INVALID_MODEL,
+             "softmax_precision is %s; it must be a floating-point type", dtype_name(a.softmax_type));
+  hlo_value q = hlo_convert(b, n->in[Q], a.softmax_type), k = hlo_convert(b, n->in[K], a.softmax_type);
+  hlo_value x = onnx_times(b, by_kv_head(b, &a, q, k, 3, a.kv_steps), a.scale);
+  TRY(modify(n, "score_mod", &x));
+  x = onnx_softmax(b, x, 3);
+  TRY(modify(n, "prob_mod", &x));
+  hlo_value y = by_kv_head(b, &a, x, hlo_convert(b, n->in[V], a.softmax_type), 2, a.v_head);
+  n->out[0] = hlo_convert(b, y, type);
+  return NULL;
+}
+
+/* --- rotary embedding --- */
+
+typedef struct rotary {
+  dim batch, steps, heads, head, rotated;
+  bool packed, interleaved;
+} rotary;
+
+static status read_rotary(const onnx_node *n, rotary *r) {
+  const shape *x = onnx_in_shape(n, 0);
+  TRY(onnx_need_rank(n, 0, "X", 3, 4));
+  r->packed = x->rank == 3;
+  r->batch = x->dims[0];
+  r->steps = x->dims[r->packed ? 1 : 2];
+  r->heads = x->dims[1];
+  r->head = x->dims[x->rank - 1];
+  if (r->packed) {
+    TRY(onnx_attr_int(n->proto, "num_heads", 0, &r->heads));
+    CHECK_THAT(r->heads >= 1 && r->head % r->heads == 0, STATUS_INVALID_MODEL,
+               "X is %s and num_heads is %" PRId64 "; it must divide the last dimension", SHAPE_STR(NULL, x),
+               r->heads);
+    r->head /= r->heads;
+  }
+  TRY(onnx_attr_bool(n->proto, "interleaved", false, &r->interleaved));
+  TRY(onnx_attr_int(n->proto, "rotary_embedding_dim", 0, &r->rotated));
+  r->rotated = r->rotated ? r->rotated : r->head;
+  CHECK_THAT(r->rotated >= 0 && r->rotated <= r->head && r->rotated % 2 == 0, STATUS_INVALID_MODEL,
+             "rotary_embedding_dim is %" PRId64 "; it must be even and at most the head's %" PRId64,
+             r->rotated, r->head);
+  return NULL;
+}
+
+/* A cache as [B, S, 1, rotated / 2], or with one batch for all: rows picked by position_ids, or given for every step. */
+static status read_cache(const onnx_node *n, const rotary *r, uint32_t k, const char *what, hlo_value *out) {
+  dim half = r->rotated / 2, dims[] = {r->batch, r->steps, half};
+  bool picked = onnx_has_in(n, 3);
+  TRY(onnx_need_rank(n, k, what, picked ? 2 : 3, picked ? 2 : 3));
+  const shape *s = onnx_in_shape(n, k);
+  *out = n->in[k];
+  if (picked) {
+    TRY(onnx_need_dims(n, 3, "position_ids", 2, dims));
+    CHECK_THAT(s->dims[1] == half, STATUS_INVALID_MODEL, "%s is %s; its last dimension must be %" PRId64,
+               what, SHAPE_STR(NULL, s), half);
+    TRY(onnx_check_below(n, n->in[3], "position_ids", s->dims[0]));
+    *out = hlo_take(n->b, *out, hlo_convert(n->b, n->in[3], DTYPE_S64), 0);
+  } else {
+    dims[0] = s->dims[0] == 1 ? 1 : r->batch;
+    TRY(onnx_need_dims(n, k, what, 3, dims));
+  }
+  *out = onnx_insert_dim(n->b, *out, 2);
+  return NULL;
+}
+
+/* Element `which` of each pair in the rotated part of x [B, S, H, D]. */
+static hlo_value half_of(hlo_builder *b, const rotary *r, hlo_value x, int which) {
+  dim half = r->rotated / 2;
+  if (!r->interleaved) {
+    return hlo_slice_dim(b, x, 3, which * half, (which + 1) * half);
+  }
+  x = hlo_slice_dim(b, x, 3, 0, r->rotated);
+  x = hlo_reshape(b, x, 5, (dim[]){r->batch, r->steps, r->heads, half, 2});
+  return onnx_pick(b, x, 4, which);
+}
+
+static hlo_value rotated(hlo_builder *b, const rotary *r, hlo_value x, hlo_value cosine, hlo_value sine) {
+  hlo_value x1 = half_of(b, r, x, 0), x2 = half_of(b, r, x, 1), parts[3];
+  parts[0] = hlo_binary(b, HLO_SUB, onnx_op_stretched(b, HLO_MUL, x1, cosine),
+                        onnx_op_stretched(b, HLO_MUL, x2, sine));
+  parts[1] = hlo_binary(b, HLO_ADD, onnx_op_stretched(b, HLO_MUL, x1, sine),
+                        onnx_op_stretched(b, HLO_MUL, x2, cosine));
+  if (r->interleaved) {
+    hlo_value pairs[] = {onnx_insert_dim(b, parts[0], 4), onnx_insert_dim(b, parts[1], 4)};
+    parts[0] =
+        hlo_reshape(b, hlo_concatenate(b, 2, pairs, 4), 4, (dim[]){r->batch, r->steps, r->heads, r->rotated});
+  }
+  uint32_t n = r->interleaved ? 1 : 2;
+  if (r->rotated < r->head) {
+    parts[n++] = hlo_slice_dim(b, x, 3, r->rotated, r->head);
+  }
+  return hlo_concatenate(b, n, parts, 3);
+}
+
+status onnx_import_rotary_embedding(onnx_node *n) {
+  static const int64_t swap_heads[] = {0, 2, 1, 3};
+  hlo_builder *b = n->b;
+  rotary r = {0};
+  hlo_value cosine, sine, x = n->in[0];
+  TRY(read_rotary(n, &r));
+  TRY(read_cache(n, &r, 1, "cos_cache", &cosine));
+  TRY(read_cache(n, &r, 2, "sin_cache", &sine));
+  dim dims[] = {r.batch, r.steps, r.heads, r.head};
+  x = r.packed ? hlo_reshape(b, x, 4, dims) : hlo_transpose(b, x, swap_heads);
+  dtype type = hlo_type(n->in[0]);
+  hlo_value y = rotated(b, &r, onnx_widen(b, x), onnx_widen(b, cosine), onnx_widen(b, sine));
+  y = hlo_convert(b, y, type);
+  n->out[0] = r.packed ? hlo_reshape(b, y, 3, onnx_in_shape(n, 0)->dims) : hlo_transpose(b, y, swap_heads);
+  return NULL;
+}

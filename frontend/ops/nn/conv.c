@@ -1,0 +1,266 @@
+/* conv.c - Conv, ConvTranspose, ConvInteger, QLinearConv, CausalConvWithState. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "frontend/import/import_helpers.h"
+
+typedef struct conv_attrs {
+  onnx_window window;
+  int64_t groups;
+} conv_attrs;
+
+/* Checks x [N, C, spatial...] against w, whose input channels stand in dimension `channel_dim` (1 of a
+ * convolution's kernel, counted within a group; 0 of a transposed one's, counted over all groups). */
+static status read_conv(const onnx_node *n, uint32_t xk, uint32_t wk, bool transposed, conv_attrs *c) {
+  const shape *x = onnx_in_shape(n, xk), *w = onnx_in_shape(n, wk);
+  TRY(onnx_need_rank(n, xk, "X", 3, SHAPE_MAX_RANK));
+  TRY(onnx_need_rank(n, wk, "W", x->rank, x->rank));
+  TRY(onnx_attr_int_in(n->proto, "group", 1, 1, ONNX_WINDOW_MAX, &c->groups));
+  int64_t channels = transposed ? w->dims[0] : w->dims[1] * c->groups;
+  CHECK_THAT(x->dims[1] == channels, STATUS_INVALID_MODEL,
+             "X is %s but W is %s with group %" PRId64 "; channels %" PRId64 " != %" PRId64,
+             SHAPE_STR(NULL, x), SHAPE_STR(NULL, w), c->groups, x->dims[1], channels);
+  CHECK_THAT(w->dims[0] % c->groups == 0, STATUS_INVALID_MODEL,
+             "W is %s; its first dimension is no multiple of group %" PRId64, SHAPE_STR(NULL, w), c->groups);
+  return onnx_read_window(n, x->rank - 2, w->dims + 2, &c->window);
+}
+
+static hlo_value convolve(hlo_builder *b, hlo_value x, hlo_value w, const conv_attrs *c) {
+  hlo_conv_dims d = {.strides = c->window.strides,
+                     .low = c->window.low,
+                     .high = c->window.high,
+                     .rhs_dilation = c->window.dilations,
+                     .groups = c->groups,
+                     .layout = HLO_CHANNELS_FIRST};
+  return hlo_convolution(b, x, w, &d);
+}
+
+/* Pads and the check that the kernel fits, for a plain convolution of input xk. */
+static status finish_window(const onnx_node *n, uint32_t xk, conv_attrs *c) {
+  const dim *in = onnx_in_shape(n, xk)->dims + 2;
+  onnx_window_same_pads(&c->window, in);
+  return onnx_window_fits(&c->window, in);
+}
+
+/* Adds input k [channels] to y [N, channels, spatial...]. */
+static status add_bias(onnx_node *n, uint32_t k, hlo_value *y) {
+  if (n->b->error || !onnx_has_in(n, k)) {
+    return NULL;
+  }
+  dim channels = hlo_shape(*y)->dims[1];
+  TRY(onnx_need_dims(n, k, "B", 1, &channels));
+  *y = hlo_binary(n->b, HLO_ADD, *y, onnx_along(n->b, n->in[k], hlo_shape(*y), 1));
+  return NULL;
+}
+
+status onnx_import_conv(onnx_node *n) {
+  conv_attrs c;
+  TRY(read_conv(n, 0, 1, false, &c));
+  TRY(finish_window(n, 0, &c));
+  n->out[0] = convolve(n->b, n->in[0], n->in[1], &c);
+  return add_bias(n, 2, &n->out[0]);
+}
+
+/* --- transposed --- */
+
+/* [C, M/g, spatial...] to the kernel of the equivalent convolution: [M, C/g, reversed spatial...]. */
+static hlo_value transposed_kernel(hlo_builder *b, hlo_value w, int64_t groups) {
+  shape s = *hlo_shape(w);
+  dim split[] = {groups, s.dims[0] / groups, s.dims[1], shape_product(&s, 2, s.rank)};
+  int64_t reversed[SHAPE_MAX_RANK];
+  dim merged[SHAPE_MAX_RANK] = {groups * s.dims[1], s.dims[0] / groups};
+  for (int k = 2; k < s.rank; k++) {
+    merged[k] = s.dims[k];
+    reversed[k - 2] = k;
+  }
+  w = hlo_transpose(b, hlo_reshape(b, w, 4, split), (int64_t[]){0, 2, 1, 3});
+  return hlo_reverse(b, hlo_reshape(b, w, s.rank, merged), (uint32_t)s.rank - 2, reversed);
+}
+
+/* `total` elements are to be cut off, the odd one at the end for SAME_UPPER; less than none means zeros at
+ * the end. (The equations of versions 1 and 11 say the opposite of their own auto_pad's text; 22 mended
+ * them.) */
+static void split_total_padding(onnx_window *w, int k, int64_t total) {
+  int64_t half = total > 0 ? total / 2 : 0, rest = total > 0 ? total - half : 0;
+  w->low[k] = w->auto_pad == ONNX_PAD_SAME_UPPER ? half : rest;
+  w->high[k] = total - w->low[k];
+}
+
+static status read_output_shape(const onnx_node *n, onnx_window *w, const int64_t *full, const dim *in) {
+  const int64_t *wanted;
+  size_t count;
+  TRY(onnx_attr_ints(n->proto, "output_shape", &wanted, &count));
+  bool same = w->auto_pad == ONNX_PAD_SAME_UPPER || w->auto_pad == ONNX_PAD_SAME_LOWER;
+  if (count == 0 && !same) {
+    return NULL;
+  }
+  if (count == (size_t)w->n + 2) { /* some exporters write batch and channels too */
+    wanted += 2;
+    count -= 2;
+  }
+  CHECK_THAT(count == 0 || count == (size_t)w->n, STATUS_INVALID_MODEL,
+             "output_shape has %zu entries instead of %d", count, w->n);
+  for (int k = 0; k < w->n; k++) {
+    int64_t extent = count ? wanted[k] : in[k] * w->strides[k];
+    CHECK_THAT(extent >= 1 && extent <= DIM_MAX, STATUS_INVALID_MODEL,
+               "output_shape[%d] is %" PRId64 "; it must be positive", k, extent);
+    split_total_padding(w, k, full[k] - extent);
+  }
+  return NULL;
+}
+
+static status read_output_padding(const onnx_node *n, const onnx_window *w, int64_t *out) {
+  const int64_t *values;
+  size_t count;
+  TRY(onnx_attr_ints(n->proto, "output_padding", &values, &count));
+  CHECK_THAT(count == 0 || count == (size_t)w->n, STATUS_INVALID_MODEL,
+             "output_padding has %zu entries instead of %d", count, w->n);
+  for (int k = 0; k < w->n; k++) {
+    out[k] = count ? values[k] : 0;
+    int64_t limit = w->strides[k] > w->dilations[k] ? w->strides[k] : w->dilations[k];
+    CHECK_THAT(out[k] >= 0 && out[k] < limit, STATUS_INVALID_MODEL,
+               "output_padding[%d] is %" PRId64 "; it must be within 0..%" PRId64
+               ", below stride or dilation",
+               k, out[k], limit - 1);
+  }
+  return NULL;
+}
+
+/* A convolution of the input, spread out by the strides, with the reversed kernel. */
+status onnx_import_conv_transpose(onnx_node *n) {
+  conv_attrs c;
+  TRY(read_conv(n, 0, 1, true, &c));
+  onnx_window *w = &c.window;
+  const dim *in = onnx_in_shape(n, 0)->dims + 2;
+  int64_t extra[SHAPE_MAX_RANK], full[SHAPE_MAX_RANK];
+  TRY(read_output_padding(n, w, extra));
+  for (int k = 0; k < w->n; k++) {
+    CHECK_THAT(in[k] >= 1 && in[k] <= DIM_MAX / w->strides[k], STATUS_INVALID_MODEL,
+               "spatial dimension %d of X is %" PRId64
+               "; it must be positive and, times the stride, not overflow",
+               k, in[k]);
+    full[k] = w->strides[k] * (in[k] - 1) + extra[k] + onnx_window_extent(w, k);
+  }
+  TRY(read_output_shape(n, w, full, in));
+  hlo_conv_dims d = {.lhs_dilation = w->strides,
+                     .rhs_dilation = w->dilations,
+                     .low = w->low,
+                     .high = w->high,
+                     .groups = c.groups,
+                     .layout = HLO_CHANNELS_FIRST};
+  for (int k = 0; k < w->n; k++) {
+    CHECK_THAT(full[k] - w->low[k] - w->high[k] >= 0, STATUS_INVALID_MODEL,
+               "pads %" PRId64 " and %" PRId64 " cut off more than the %" PRId64
+               " elements of spatial dimension %d",
+               w->low[k], w->high[k], full[k], k);
+    int64_t around = onnx_window_extent(w, k) - 1;
+    w->low[k] = around - w->low[k];
+    w->high[k] = around - w->high[k] + extra[k];
+  }
+  n->out[0] = hlo_convolution(n->b, n->in[0], transposed_kernel(n->b, n->in[1], c.groups), &d);
+  return add_bias(n, 2, &n->out[0]);
+}
+
+/* --- integers --- */
+
+/* Input k as s32, less the zero point of input zk (along dimension 0 where it is a vector). */
+static hlo_value centered(const onnx_node *n, uint32_t k, uint32_t zk) {
+  hlo_value x = hlo_convert(n->b, n->in[k], DTYPE_S32);
+  if (!onnx_has_in(n, zk)) {
+    return x;
+  }
+  hlo_value zero = hlo_convert(n->b, n->in[zk], DTYPE_S32);
+  return hlo_binary(n->b, HLO_SUB, x, onnx_along(n->b, zero, hlo_shape(x), 0));
+}
+
+/* A zero point or scale: one element or, where `channels` is not 0, one a channel. */
+static status need_parameter(const onnx_node *n, uint32_t k, const char *what, dim channels) {
+  if (!onnx_has_in(n, k)) {
+    return NULL;
+  }
+  const shape *s = onnx_in_shape(n, k);
+  bool one = s->rank == 0 || (s->rank == 1 && s->dims[0] == 1);
+  CHECK_THAT(one || (s->rank == 1 && channels && s->dims[0] == channels), STATUS_INVALID_MODEL,
+             "%s is %s; it must be a scalar%s", what, SHAPE_STR(NULL, s),
+             channels ? " or have one element a channel" : "");
+  return NULL;
+}
+
+/* A zero point has the type of what it is subtracted from. */
+static status need_type(const onnx_node *n, uint32_t k, const char *what, uint32_t of, const char *whose) {
+  if (!onnx_has_in(n, k)) {
+    return NULL;
+  }
+  dtype t = hlo_type(n->in[k]), want = hlo_type(n->in[of]);
+  CHECK_THAT(t == want, STATUS_INVALID_MODEL, "%s is %s but %s is %s", what, dtype_name(t), whose, dtype_name(want));
+  return NULL;
+}
+
+status onnx_import_conv_integer(onnx_node *n) {
+  conv_attrs c;
+  TRY(read_conv(n, 0, 1, false, &c));
+  TRY(finish_window(n, 0, &c));
+  TRY(need_type(n, 2, "x_zero_point", 0, "x"));
+  TRY(need_type(n, 3, "w_zero_point", 1, "w"));
+  TRY(need_parameter(n, 2, "x_zero_point", 0));
+  TRY(need_parameter(n, 3, "w_zero_point", onnx_in_shape(n, 1)->dims[0]));
+  n->out[0] = convolve(n->b, centered(n, 0, 2), centered(n, 1, 3), &c);
+  return NULL;
+}
+
+/* Inputs: x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, B. */
+status onnx_import_qlinear_conv(onnx_node *n) {
+  hlo_builder *b = n->b;
+  conv_attrs c;
+  TRY(read_conv(n, 0, 3, false, &c));
+  TRY(finish_window(n, 0, &c));
+  dim channels = onnx_in_shape(n, 3)->dims[0];
+  static const char *const names[] = {"x_scale", "x_zero_point", "", "w_scale", "w_zero_point",
+                                      "y_scale", "y_zero_point"};
+  for (uint32_t k = 1; k < 8; k++) {
+    if (k != 3) {
+      TRY(need_parameter(n, k, names[k - 1], k == 4 || k == 5 ? channels : 0));
+    }
+  }
+  hlo_value y = convolve(b, centered(n, 0, 2), centered(n, 3, 5), &c);
+  TRY(add_bias(n, 8, &y));
+  const shape *s = hlo_shape(y);
+  hlo_value scale = onnx_along(b, n->in[1], s, 1);
+  scale = hlo_binary(b, HLO_MUL, scale, onnx_along(b, n->in[4], s, 1));
+  scale = hlo_binary(b, HLO_DIV, scale, onnx_along(b, n->in[6], s, 1));
+  y = hlo_binary(b, HLO_MUL, hlo_convert(b, y, hlo_type(scale)), scale);
+  n->out[0] = onnx_saturate(b, y, onnx_along(b, n->in[7], s, 1), hlo_type(n->in[7]));
+  return NULL;
+}
+
+/* --- causal, with the last elements kept for the next call --- */
+
+/* Inputs: input [B, C, L], weight [C, 1, k], bias [C], past_state [B, C, k - 1]. */
+status onnx_import_causal_conv_with_state(onnx_node *n) {
+  hlo_builder *b = n->b;
+  const shape *x = onnx_in_shape(n, 0), *w = onnx_in_shape(n, 1);
+  const char *activation;
+  TRY(onnx_need_rank(n, 0, "input", 3, 3));
+  TRY(onnx_need_rank(n, 1, "weight", 3, 3));
+  dim k = w->dims[2];
+  TRY(onnx_need_dims(n, 1, "weight", 3, (dim[]){x->dims[1], 1, k}));
+  CHECK_THAT(k >= 1, STATUS_INVALID_MODEL, "weight is %s; the kernel must not be empty", SHAPE_STR(NULL, w));
+  dim state_dims[] = {x->dims[0], x->dims[1], k - 1};
+  TRY(onnx_need_dims(n, 3, "past_state", 3, state_dims));
+  TRY(onnx_attr_string(n->arena, n->proto, "activation", "none", &activation));
+  bool silu = strcmp(activation, "silu") == 0 || strcmp(activation, "swish") == 0;
+  CHECK_THAT(silu || strcmp(activation, "none") == 0, STATUS_INVALID_MODEL,
+             "activation is \"%.40s\"; it must be none, silu or swish", activation);
+  hlo_value past = onnx_has_in(n, 3) ? n->in[3] : hlo_splat(b, shape_make((dtype)x->type, 3, state_dims), 0);
+  hlo_value all = hlo_concatenate(b, 2, (hlo_value[]){past, n->in[0]}, 2);
+  hlo_conv_dims d = {.groups = x->dims[1], .layout = HLO_CHANNELS_FIRST};
+  hlo_value y = hlo_convolution(b, all, n->in[1], &d);
+  TRY(add_bias(n, 2, &y));
+  if (silu) {
+    hlo_value wide = onnx_widen(b, y);
+    y = hlo_convert(b, hlo_binary(b, HLO_MUL, wide, hlo_unary(b, HLO_LOGISTIC, wide)), hlo_type(y));
+  }
+  n->out[0] = y;
+  n->out[1] = hlo_slice_dim(b, all, 2, x->dims[2], x->dims[2] + k - 1);
+  return NULL;
+}

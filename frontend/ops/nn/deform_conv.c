@@ -1,0 +1,130 @@
+/* deform_conv.c - DeformConv: every kernel element reads at a position of its own; the columns so read
+ * are convolved with a kernel of as many rows. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "frontend/ops/nn/sample.h"
+
+typedef struct deform {
+  onnx_window w;
+  int64_t groups, offset_groups, cells; /* cells: elements of a kernel */
+  dim batch, channels, in[ONNX_MAX_SPATIAL], out[ONNX_MAX_SPATIAL];
+} deform;
+
+/* Dims of an array with one entry for each place of the result, behind `n` leading ones. */
+static int over_places(const deform *d, int n, dim *dims) {
+  memcpy(dims + n, d->out, (size_t)d->w.n * sizeof *dims);
+  return n + d->w.n;
+}
+
+static status check_offsets(const onnx_node *n, const deform *d) {
+  dim want[2 + ONNX_MAX_SPATIAL] = {d->batch, d->offset_groups * d->cells * d->w.n};
+  int rank = over_places(d, 2, want);
+  TRY(onnx_need_dims(n, 2, "offset", rank, want));
+  TRY(onnx_need_dims(n, 3, "B", 1, &onnx_in_shape(n, 1)->dims[0]));
+  want[1] = d->offset_groups * d->cells;
+  return onnx_need_dims(n, 4, "mask", rank, want);
+}
+
+static status read_deform(const onnx_node *n, deform *d) {
+  const shape *x = onnx_in_shape(n, 0), *w = onnx_in_shape(n, 1);
+  TRY(onnx_need_rank(n, 0, "X", 3, 2 + ONNX_MAX_SPATIAL));
+  TRY(onnx_need_rank(n, 1, "W", x->rank, x->rank));
+  TRY(onnx_attr_int_in(n->proto, "group", 1, 1, ONNX_WINDOW_MAX, &d->groups));
+  TRY(onnx_attr_int_in(n->proto, "offset_group", 1, 1, ONNX_WINDOW_MAX, &d->offset_groups));
+  TRY(onnx_read_window(n, x->rank - 2, w->dims + 2, &d->w));
+  TRY(onnx_window_fits(&d->w, x->dims + 2));
+  d->batch = x->dims[0];
+  d->channels = x->dims[1];
+  CHECK_THAT(d->channels == w->dims[1] * d->groups && w->dims[0] % d->groups == 0 &&
+                 d->channels % d->offset_groups == 0,
+             STATUS_INVALID_MODEL,
+             "X is %s and W is %s; they do not fit group %" PRId64 " and offset_group %" PRId64,
+             SHAPE_STR(NULL, x), SHAPE_STR(NULL, w), d->groups, d->offset_groups);
+  d->cells = shape_product(w, 2, w->rank);
+  for (int k = 0; k < d->w.n; k++) {
+    d->in[k] = x->dims[2 + k];
+    d->out[k] = (d->in[k] + d->w.low[k] + d->w.high[k] - onnx_window_extent(&d->w, k)) / d->w.strides[k] + 1;
+  }
+  return check_offsets(n, d);
+}
+
+/* Where each cell reads along spatial dimension k, [N * offset groups, cells, out...]: the window's place
+ * plus offset. */
+static hlo_value positions(const onnx_node *n, const deform *d, hlo_value offset, int k) {
+  hlo_builder *b = n->b;
+  shape s = *hlo_shape(offset);
+  int64_t behind = 1; /* cells that differ in later dimensions only */
+  for (int j = k + 1; j < d->w.n; j++) {
+    behind *= d->w.kernel[j];
+  }
+  hlo_value at = onnx_times(b, hlo_iota(b, s, 2 + k), (double)d->w.strides[k]);
+  hlo_value cell = hlo_iota(b, shape_with_type(s, DTYPE_S64), 1);
+  cell = onnx_binary_scalar(b, HLO_DIV, cell, (double)behind);
+  cell = onnx_binary_scalar(b, HLO_REM, cell, (double)d->w.kernel[k]);
+  cell = hlo_convert(b, cell, hlo_type(offset));
+  at = hlo_binary(b, HLO_ADD, at, onnx_times(b, cell, (double)d->w.dilations[k]));
+  return hlo_binary(b, HLO_ADD, onnx_plus(b, at, -(double)d->w.low[k]), offset);
+}
+
+/* x [N * offset groups, C / offset groups, in...] at the 2^n neighbours of each position, weighted and summed. */
+static hlo_value interpolate(const onnx_node *n, const deform *d, hlo_value x, const onnx_taps *taps) {
+  hlo_builder *b = n->b;
+  hlo_value sum = {0};
+  bool last = onnx_channels_go_last(hlo_shape(x));
+  x = last ? onnx_channels_last(b, x) : x;
+  for (int c = 0; c < 1 << d->w.n && !b->error; c++) {
+    hlo_value index[ONNX_MAX_SPATIAL], weight = {0};
+    for (int k = 0; k < d->w.n; k++) {
+      int side = c >> (d->w.n - 1 - k) & 1;
+      index[k] = taps[k].index[side];
+      weight = k == 0 ? taps[k].weight[side] : hlo_binary(b, HLO_MUL, weight, taps[k].weight[side]);
+    }
+    /* the output has one dimension more than x here: cells come first */
+    hlo_value y = onnx_read_pixels(b, x, onnx_stacked(b, (uint32_t)d->w.n, index), d->w.n, last);
+    y = hlo_binary(b, HLO_MUL, y, onnx_over_channels(b, weight, y, last));
+    sum = c == 0 ? y : hlo_binary(b, HLO_ADD, sum, y);
+  }
+  return last ? onnx_channels_first(b, sum) : sum;
+}
+
+/* The columns, [N * offset groups, C / offset groups, cells, out...]. */
+static hlo_value read_columns(const onnx_node *n, const deform *d, hlo_value x) {
+  hlo_builder *b = n->b;
+  onnx_taps taps[ONNX_MAX_SPATIAL];
+  dim rows = d->batch * d->offset_groups, dims[3 + ONNX_MAX_SPATIAL] = {rows, d->cells, d->w.n};
+  hlo_value offset = hlo_reshape(b, onnx_widen(b, n->in[2]), over_places(d, 3, dims), dims);
+  for (int k = 0; k < d->w.n; k++) {
+    onnx_linear_taps(b, positions(n, d, onnx_pick(b, offset, 2, k), k), d->in[k], &taps[k]);
+  }
+  dim split[2 + ONNX_MAX_SPATIAL] = {rows, d->channels / d->offset_groups};
+  memcpy(split + 2, d->in, (size_t)d->w.n * sizeof *split);
+  hlo_value sum = interpolate(n, d, hlo_reshape(b, x, 2 + d->w.n, split), taps);
+  if (onnx_has_in(n, 4)) {
+    hlo_value mask = hlo_reshape(b, onnx_widen(b, n->in[4]), over_places(d, 2, dims), dims);
+    sum = hlo_binary(b, HLO_MUL, sum, onnx_over_channels(b, mask, sum, false));
+  }
+  return sum;
+}
+
+status onnx_import_deform_conv(onnx_node *n) {
+  hlo_builder *b = n->b;
+  deform d = {0};
+  TRY(read_deform(n, &d));
+  const shape *w = onnx_in_shape(n, 1);
+  hlo_value columns = read_columns(n, &d, onnx_widen(b, n->in[0])), kernel = onnx_widen(b, n->in[1]);
+  dim places = 1, result[2 + ONNX_MAX_SPATIAL] = {d.batch, w->dims[0]};
+  for (int k = 0; k < d.w.n; k++) {
+    places *= d.out[k];
+  }
+  columns = hlo_reshape(b, columns, 4, (dim[]){d.batch, d.channels, d.cells, places});
+  kernel = hlo_reshape(b, kernel, 4, (dim[]){w->dims[0], w->dims[1], d.cells, 1});
+  hlo_conv_dims dims = {.groups = d.groups, .layout = HLO_CHANNELS_FIRST};
+  hlo_value y = hlo_convolution(b, columns, kernel, &dims);
+  y = hlo_reshape(b, y, over_places(&d, 2, result), result);
+  if (onnx_has_in(n, 3)) {
+    y = hlo_binary(b, HLO_ADD, y, onnx_along(b, onnx_widen(b, n->in[3]), hlo_shape(y), 1));
+  }
+  n->out[0] = hlo_convert(b, y, hlo_type(n->in[0]));
+  return NULL;
+}

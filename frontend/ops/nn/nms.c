@@ -1,0 +1,86 @@
+/* nms.c - NonMaxSuppression: the boxes that no better one of their class hides. */
+#include <inttypes.h>
+
+#include "frontend/import/import_common.h"
+#include "frontend/import/sizes.h"
+
+#define INVALID STATUS_INVALID_MODEL
+
+static status check_shapes(const onnx_node *n) {
+  const shape *boxes = hlo_shape(n->in[0]), *scores = hlo_shape(n->in[1]);
+  CHECK_THAT(boxes->rank == 3 && boxes->dims[2] == 4, INVALID, "boxes is %s; [batches, boxes, 4] is wanted",
+             SHAPE_STR(NULL, boxes));
+  CHECK_THAT(scores->rank == 3 && scores->dims[0] == boxes->dims[0] && scores->dims[2] == boxes->dims[1], INVALID,
+             "scores is %s but boxes is %s; [batches, classes, boxes] is wanted", SHAPE_STR(NULL, scores),
+             SHAPE_STR(NULL, boxes));
+  return NULL;
+}
+
+/* [batches, boxes, 4]: low ends on both axes, then the high ones.  Two opposite corners come in any order; a width
+ * below 0 gives a box that meets no other. */
+static hlo_value corners_of(onnx_node *n, bool centers) {
+  hlo_builder *b = n->b;
+  hlo_value first = hlo_slice_dim(b, n->in[0], 2, 0, 2), second = hlo_slice_dim(b, n->in[0], 2, 2, 4), ends[2];
+  if (centers) {
+    hlo_value half = onnx_binary_scalar(b, HLO_MUL, second, 0.5);
+    ends[0] = hlo_binary(b, HLO_SUB, first, half);
+    ends[1] = hlo_binary(b, HLO_ADD, first, half);
+  } else {
+    ends[0] = hlo_binary(b, HLO_MIN, first, second);
+    ends[1] = hlo_binary(b, HLO_MAX, first, second);
+  }
+  return hlo_concatenate(b, 2, ends, 2);
+}
+
+/* A threshold that is known must lie where ONNX says; one that only running tells is taken as it is. */
+static status overlap_of(onnx_node *n, hlo_value *out) {
+  *out = onnx_has_in(n, 3) ? onnx_scalar_input(n, 3, "iou_threshold") : hlo_scalar(n->b, DTYPE_F32, 0);
+  const literal *l = out->def ? hlo_literal(*out) : NULL;
+  if (l) {
+    double overlap = literal_f64(l, 0);
+    CHECK_THAT(overlap >= 0 && overlap <= 1, INVALID, "iou_threshold is %g; it must lie in [0, 1]", overlap);
+  }
+  return NULL;
+}
+
+/* How many boxes of a class there may be, and for how many there is room.  Without a number there are none. */
+static void most_of(onnx_node *n, hlo_value *most, int64_t *limit) {
+  *most = onnx_has_in(n, 2) ? onnx_scalar_input(n, 2, "max_output_boxes_per_class")
+                            : hlo_scalar_int(n->b, DTYPE_S64, 0);
+  *limit = hlo_shape(n->in[0])->dims[1];
+  const literal *l = most->def ? hlo_literal(*most) : NULL;
+  if (l && literal_i64(l, 0) < *limit) {
+    *limit = literal_i64(l, 0) < 0 ? 0 : literal_i64(l, 0);
+  }
+}
+
+/* The rows of all classes have room in one array, whose first rows are used: their number is known only if everything
+ * is. */
+status onnx_import_non_max_suppression(onnx_node *n) {
+  int64_t centers, limit;
+  hlo_value operands[5], out[2];
+  TRY(check_shapes(n));
+  TRY(onnx_attr_int(n->proto, "center_point_box", 0, &centers));
+  CHECK_THAT(centers == 0 || centers == 1, INVALID, "center_point_box is %" PRId64 "; it must be 0 or 1", centers);
+  operands[0] = corners_of(n, centers);
+  operands[1] = n->in[1];
+  most_of(n, &operands[2], &limit);
+  TRY(overlap_of(n, &operands[3]));
+  if (onnx_has_in(n, 4)) {
+    operands[4] = onnx_scalar_input(n, 4, "score_threshold");
+  }
+  hlo_nms(n->b, onnx_has_in(n, 4) ? 5 : 4, operands, limit, out);
+  if (n->b->error) {
+    return NULL;
+  }
+  const literal *size = hlo_literal(out[1]);
+  if (hlo_shape(out[0])->dims[0] == 0) {
+    n->out[0] = hlo_splat(n->b, *hlo_shape(out[0]), 0);
+  } else if (size) {
+    n->out[0] = hlo_slice_dim(n->b, out[0], 0, 0, literal_i64(size, 0));
+  } else {
+    n->out[0] = out[0];
+    onnx_dynamic_dim_set(n->scope->importer, n->out[0], 0, out[1]);
+  }
+  return NULL;
+}

@@ -1,0 +1,291 @@
+/* pool.c - pooling: AveragePool, MaxPool, LpPool, their global forms, MaxUnpool. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "frontend/import/import_helpers.h"
+
+typedef struct pool { /* the window with batch and channels in front, as reduce-window wants it */
+  onnx_window w;      /* pads as the node states them */
+  int rank;
+  dim in[SHAPE_MAX_RANK], out[SHAPE_MAX_RANK]; /* spatial extents */
+  int64_t beyond[SHAPE_MAX_RANK];              /* how far whole windows reach behind the input, or the padding does */
+  int64_t window[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK],
+      dilation[SHAPE_MAX_RANK];
+} pool;
+
+/* Positions of the window in one dimension, for a padded extent that it fits, or with ceil_mode is less than a stride short
+ * of fitting.  With ceil_mode the last one may reach beyond the padding, but must start within the input or the padding
+ * before it. */
+static int64_t positions(const onnx_window *w, int k, int64_t in, bool ceil_mode) {
+  int64_t room = in + w->low[k] + w->high[k] - onnx_window_extent(w, k), stride = w->strides[k];
+  if (!ceil_mode) {
+    return room / stride + 1;
+  }
+  int64_t n = (room + stride - 1) / stride + 1;
+  return (n - 1) * stride >= in + w->low[k] ? n - 1 : n;
+}
+
+/* With ceil_mode a kernel that is by less than a stride larger than the padded input has a place too. */
+static status window_fits(const onnx_window *w, const dim *in, bool ceil_mode) {
+  dim enough[SHAPE_MAX_RANK];
+  for (int k = 0; k < w->n; k++) {
+    int64_t extent = onnx_window_extent(w, k), padded = in[k] + w->low[k] + w->high[k];
+    bool starts = ceil_mode && in[k] + w->low[k] > 0 && extent - padded < w->strides[k];
+    enough[k] = starts && extent > in[k] ? extent : in[k];
+  }
+  return onnx_window_fits(w, enough);
+}
+
+/* Cells of a window at its only place, in dimension k: those behind the input add nothing. */
+static void leave_out_cells(pool *p, int k) {
+  int64_t d = p->dilation[2 + k], cells = (p->in[k] + p->low[2 + k] + d - 1) / d;
+  if (p->out[k] == 1 && cells > 0 && cells < p->window[2 + k]) {
+    int64_t reach = (cells - 1) * d + 1 - p->in[k] - p->low[2 + k];
+    p->window[2 + k] = cells;
+    p->strides[2 + k] = p->in[k] + p->low[2 + k];
+    p->high[2 + k] = reach > 0 ? reach : 0;
+  }
+}
+
+static status read_pool(const onnx_node *n, pool *p) {
+  const shape *x = onnx_in_shape(n, 0);
+  bool ceil_mode;
+  TRY(onnx_need_rank(n, 0, "X", 3, SHAPE_MAX_RANK));
+  TRY(onnx_read_window(n, x->rank - 2, NULL, &p->w));
+  TRY(onnx_attr_bool(n->proto, "ceil_mode", false, &ceil_mode));
+  p->rank = x->rank;
+  memcpy(p->in, x->dims + 2, (size_t)p->w.n * sizeof *p->in);
+  onnx_window_same_pads(&p->w, p->in);
+  TRY(window_fits(&p->w, p->in, ceil_mode));
+  for (int k = 0; k < 2; k++) {
+    p->window[k] = p->strides[k] = p->dilation[k] = 1;
+    p->low[k] = p->high[k] = 0;
+  }
+  for (int k = 0; k < p->w.n; k++) {
+    p->out[k] = positions(&p->w, k, p->in[k], ceil_mode);
+    int64_t reach = (p->out[k] - 1) * p->w.strides[k] + onnx_window_extent(&p->w, k) - p->in[k] - p->w.low[k];
+    p->window[2 + k] = p->w.kernel[k];
+    p->strides[2 + k] = p->w.strides[k];
+    p->dilation[2 + k] = p->w.dilations[k];
+    p->low[2 + k] = p->w.low[k];
+    p->beyond[k] = p->high[2 + k] = !ceil_mode ? p->w.high[k] : reach > 0 ? reach : 0;
+    leave_out_cells(p, k);
+  }
+  return NULL;
+}
+
+static hlo_window window_of(const pool *p) {
+  return (hlo_window){
+      .window = p->window, .strides = p->strides, .low = p->low, .high = p->high, .dilation = p->dilation};
+}
+
+/* --- average --- */
+
+/* How many cells of each window count, in dimension k, as a rank-1 constant; padding counts if asked, what
+ * ceil_mode adds behind it never does. */
+static hlo_value cell_counts(const onnx_node *n, const pool *p, int k, bool include_pad) {
+  float *counts = ARENA_NEW_N(n->arena, float, (size_t)p->out[k]);
+  const onnx_window *w = &p->w;
+  int64_t first = include_pad ? -w->low[k] : 0, end = p->in[k] + (include_pad ? w->high[k] : 0);
+  for (int64_t o = 0; o < p->out[k];
+       o++) { /* cells at start + i * dilation, i < kernel, that lie in [first, end) */
+    int64_t start = o * w->strides[k] - w->low[k], d = w->dilations[k];
+    int64_t from = start >= first ? 0 : (first - start + d - 1) / d;
+    int64_t to = end <= start ? 0 : (end - start + d - 1) / d;
+    to = to < w->kernel[k] ? to : w->kernel[k];
+    counts[o] = (float)(to > from ? to - from : 0);
+  }
+  return onnx_f32_array(n, counts, 1, &p->out[k]);
+}
+
+status onnx_import_average_pool(onnx_node *n) {
+  hlo_builder *b = n->b;
+  pool p;
+  bool include_pad = false;
+  TRY(read_pool(n, &p));
+  TRY(onnx_attr_bool(n->proto, "count_include_pad", false, &include_pad));
+  hlo_window w = window_of(&p);
+  hlo_value sum = hlo_reduce_window(b, onnx_widen(b, n->in[0]), HLO_REDUCE_ADD, &w);
+  if (n->b->error) {
+    return NULL;
+  }
+  double whole = 1;
+  bool uniform = true;
+  for (int k = 0; k < p.w.n; k++) {
+    whole *= (double)p.w.kernel[k];
+    uniform &= p.beyond[k] <= p.w.high[k] && (include_pad || (p.low[2 + k] == 0 && p.beyond[k] == 0));
+  }
+  hlo_value count = hlo_like(b, sum, uniform ? whole : 1);
+  for (int k = 0; k < p.w.n && !uniform; k++) {
+    hlo_value c = hlo_convert(b, cell_counts(n, &p, k, include_pad), hlo_type(sum));
+    count = hlo_binary(b, HLO_MUL, count, hlo_broadcast(b, c, *hlo_shape(sum), (int64_t[]){2 + k}));
+  }
+  n->out[0] = hlo_convert(b, hlo_binary(b, HLO_DIV, sum, count), hlo_type(n->in[0]));
+  return NULL;
+}
+
+/* --- maximum --- */
+
+/* Row-major indices into [N, C, spatial...] to indices whose spatial part counts with the first spatial
+ * dimension fastest. */
+static hlo_value column_major(const onnx_node *n, const pool *p, hlo_value index) {
+  hlo_builder *b = n->b;
+  int64_t plane = 1, factor = 1;
+  for (int k = 0; k < p->w.n; k++) {
+    plane *= p->in[k];
+  }
+  hlo_value rest = hlo_binary(b, HLO_REM, index, hlo_like(b, index, (double)plane));
+  hlo_value result = hlo_binary(b, HLO_SUB, index, rest);
+  for (int k = 0; k < p->w.n; k++) {
+    plane /= p->in[k];
+    hlo_value unit = hlo_like(b, index, (double)plane);
+    hlo_value coordinate = hlo_binary(b, HLO_DIV, rest, unit);
+    rest = hlo_binary(b, HLO_REM, rest, unit);
+    result = hlo_binary(b, HLO_ADD, result, onnx_times(b, coordinate, (double)factor));
+    factor *= p->in[k];
+  }
+  return result;
+}
+
+status onnx_import_max_pool(onnx_node *n) {
+  pool p;
+  bool columns;
+  TRY(read_pool(n, &p));
+  TRY(onnx_attr_bool(n->proto, "storage_order", false, &columns));
+  hlo_window w = window_of(&p);
+  n->out[0] = hlo_reduce_window(n->b, n->in[0], HLO_REDUCE_MAX, &w);
+  if (onnx_has_out(n, 1)) {
+    hlo_value index = hlo_arg_reduce_window(n->b, n->in[0], &w);
+    n->out[1] = columns && shape_elements(onnx_in_shape(n, 0)) > 0 ? column_major(n, &p, index) : index;
+  }
+  return NULL;
+}
+
+/* Each element of X goes to its row-major index I of the output. */
+status onnx_import_max_unpool(onnx_node *n) {
+  hlo_builder *b = n->b;
+  const shape *x = onnx_in_shape(n, 0);
+  TRY(onnx_need_rank(n, 0, "X", 3, SHAPE_MAX_RANK));
+  TRY(onnx_need_dims(n, 1, "I", x->rank, x->dims));
+  onnx_window w;
+  TRY(onnx_read_window(n, x->rank - 2, NULL, &w));
+  shape s = *x;
+  for (int k = 0; k < w.n; k++) {
+    CHECK_THAT(x->dims[2 + k] <= DIM_MAX / w.strides[k], STATUS_INVALID_MODEL,
+               "X is %s; times stride %" PRId64 " it overflows", SHAPE_STR(NULL, x), w.strides[k]);
+    s.dims[2 + k] = (x->dims[2 + k] - 1) * w.strides[k] - w.low[k] - w.high[k] + w.kernel[k];
+    CHECK_THAT(s.dims[2 + k] >= 0, STATUS_INVALID_MODEL, "spatial dimension %d of the output is %" PRId64, k,
+               s.dims[2 + k]);
+  }
+  TRY(shape_check(&s, "the output"));
+  dim total = shape_elements(&s), count = shape_elements(x);
+  shape flat = shape_make((dtype)s.type, 1, &total);
+  TRY(onnx_check_below(n, n->in[1], "I", total));
+  hlo_value index = hlo_reshape(b, hlo_convert(b, n->in[1], DTYPE_S64), 2, (dim[]){count, 1});
+  hlo_gather_dims d = {.n_collapsed = 1,
+                       .collapsed = (int64_t[]){0},
+                       .n_map = 1,
+                       .map = (int64_t[]){0},
+                       .index_vector_dim = 1};
+  hlo_value y = hlo_scatter(b, hlo_splat(b, flat, 0), index, hlo_reshape(b, n->in[0], 1, &count), &d,
+                            HLO_REDUCE_REPLACE);
+  y = hlo_reshape(b, y, s.rank, s.dims);
+  if (onnx_has_in(n, 2)) {
+    const int64_t *wanted;
+    int64_t entries, high[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK] = {0};
+    TRY(onnx_const_ints(n, 2, "output_shape", &wanted, &entries));
+    CHECK_THAT(entries == s.rank, STATUS_INVALID_MODEL, "output_shape has %" PRId64 " entries instead of %d",
+               entries, s.rank);
+    for (int k = 0; k < s.rank; k++) {
+      CHECK_THAT(wanted[k] >= s.dims[k] && wanted[k] <= DIM_MAX, STATUS_INVALID_MODEL,
+                 "output_shape[%d] is %" PRId64 ", less than the %" PRId64 " that the pooling gives", k,
+                 wanted[k], s.dims[k]);
+      high[k] = wanted[k] - s.dims[k];
+    }
+    y = hlo_pad(b, y, hlo_scalar(b, hlo_type(y), 0), low, high, NULL);
+  }
+  n->out[0] = y;
+  return NULL;
+}
+
+/* --- Lp --- */
+
+/* p is a float in the first version, an integer since. */
+static status read_p(const onnx_node *n, double *p) {
+  if (n->since == 1) {
+    float value;
+    TRY(onnx_attr_float(n->proto, "p", 2, &value));
+    *p = value;
+  } else {
+    int64_t value;
+    TRY(onnx_attr_int(n->proto, "p", 2, &value));
+    *p = (double)value;
+  }
+  CHECK_THAT(isfinite(*p) && *p > 0, STATUS_INVALID_MODEL, "p is %g; it must be positive", *p);
+  return NULL;
+}
+
+static hlo_value raised(hlo_builder *b, hlo_value x, double p) {
+  if (p == 2) {
+    return hlo_binary(b, HLO_MUL, x, x);
+  }
+  x = hlo_unary(b, HLO_ABS, x);
+  return p == 1 ? x : hlo_binary(b, HLO_POW, x, hlo_like(b, x, p));
+}
+
+static hlo_value root(hlo_builder *b, hlo_value x, double p) {
+  return p == 1 ? x : p == 2 ? hlo_unary(b, HLO_SQRT, x) : hlo_binary(b, HLO_POW, x, hlo_like(b, x, 1 / p));
+}
+
+status onnx_import_lp_pool(onnx_node *n) {
+  hlo_builder *b = n->b;
+  pool q;
+  double p;
+  TRY(read_pool(n, &q));
+  TRY(read_p(n, &p));
+  hlo_window w = window_of(&q);
+  hlo_value sum = hlo_reduce_window(b, raised(b, onnx_widen(b, n->in[0]), p), HLO_REDUCE_ADD, &w);
+  n->out[0] = hlo_convert(b, root(b, sum, p), hlo_type(n->in[0]));
+  return NULL;
+}
+
+/* --- global: over all spatial dimensions, which stay with extent 1 --- */
+
+static status spatial_dims(const onnx_node *n, uint32_t *count, int64_t *dims) {
+  TRY(onnx_need_rank(n, 0, "X", 2, SHAPE_MAX_RANK));
+  *count = 0;
+  for (int k = 2; k < onnx_in_shape(n, 0)->rank; k++) {
+    dims[(*count)++] = k;
+  }
+  return NULL;
+}
+
+status onnx_import_global_average_pool(onnx_node *n) {
+  uint32_t count;
+  int64_t dims[SHAPE_MAX_RANK];
+  TRY(spatial_dims(n, &count, dims));
+  hlo_value mean = onnx_mean_keep(n->b, onnx_widen(n->b, n->in[0]), count, dims);
+  n->out[0] = hlo_convert(n->b, mean, hlo_type(n->in[0]));
+  return NULL;
+}
+
+status onnx_import_global_max_pool(onnx_node *n) {
+  uint32_t count;
+  int64_t dims[SHAPE_MAX_RANK];
+  TRY(spatial_dims(n, &count, dims));
+  n->out[0] = onnx_reduce_keep(n->b, n->in[0], HLO_REDUCE_MAX, count, dims);
+  return NULL;
+}
+
+status onnx_import_global_lp_pool(onnx_node *n) {
+  hlo_builder *b = n->b;
+  uint32_t count;
+  int64_t dims[SHAPE_MAX_RANK];
+  double p;
+  TRY(spatial_dims(n, &count, dims));
+  TRY(read_p(n, &p));
+  hlo_value sum = onnx_reduce_keep(b, raised(b, onnx_widen(b, n->in[0]), p), HLO_REDUCE_ADD, count, dims);
+  n->out[0] = hlo_convert(b, root(b, sum, p), hlo_type(n->in[0]));
+  return NULL;
+}

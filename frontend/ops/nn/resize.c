@@ -1,0 +1,438 @@
+/* resize.c - Resize and Upsample: along each axis, every output element is a weighted sum of a few
+ * input elements whose indices and weights are constants ("taps"). */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "frontend/import/import_helpers.h"
+
+typedef enum mode { NEAREST, LINEAR, CUBIC } mode;
+typedef enum coordinates {
+  HALF_PIXEL,
+  HALF_PIXEL_SYMMETRIC,
+  PYTORCH_HALF_PIXEL,
+  ALIGN_CORNERS,
+  ASYMMETRIC,
+  TF_HALF_PIXEL_FOR_NN,
+  TF_CROP_AND_RESIZE
+} coordinates;
+typedef enum nearest { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, BY_SCALE } nearest;
+typedef enum policy { STRETCH, NOT_LARGER, NOT_SMALLER } policy;
+
+/* An antialiasing filter wider than this is refused. */
+/* So many taps are written out; more of them are one reduction. */
+enum { FEW_TAPS = 16 };
+
+typedef struct axis_plan {
+  dim in, out;
+  double scale, start, end; /* start, end: region of interest */
+} axis_plan;
+
+typedef struct resize {
+  int64_t mode, coordinates, nearest, policy; /* the enums */
+  bool antialias, exclude_outside;
+  float cubic_a, extrapolation;
+  int n_axes;
+  int64_t axes[SHAPE_MAX_RANK];
+  axis_plan plan[SHAPE_MAX_RANK]; /* one a dimension of X */
+} resize;
+
+/* The indices of `taps` input elements for each output element, and their weights. */
+typedef struct tap_table {
+  int64_t taps;
+  int64_t *index; /* [out][taps] */
+  double *weight;
+  bool *outside; /* [out]: takes the extrapolation value */
+  bool any_outside;
+} tap_table;
+
+/* --- attributes --- */
+
+static status read_enum(const onnx_node *n, const char *name, const char *const *texts, int count,
+                        int64_t *out) {
+  const char *text;
+  TRY(onnx_attr_string(n->arena, n->proto, name, texts[*out], &text));
+  for (int k = 0; k < count; k++) {
+    if (strcmp(text, texts[k]) == 0) {
+      *out = k;
+      return NULL;
+    }
+  }
+  return status_error(STATUS_INVALID_MODEL, "%s is \"%.40s\", which is unknown", name, text);
+}
+
+static status read_modes(const onnx_node *n, resize *r) {
+  static const char *const modes[] = {"nearest", "linear", "cubic"};
+  static const char *const old_modes[] = {"nearest", "linear", "bilinear"};
+  static const char *const coords[] = {"half_pixel",        "half_pixel_symmetric", "pytorch_half_pixel",
+                                       "align_corners",     "asymmetric",           "tf_half_pixel_for_nn",
+                                       "tf_crop_and_resize"};
+  static const char *const nearests[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+  static const char *const policies[] = {"stretch", "not_larger", "not_smaller"};
+  if (n->since < 11) { /* Upsample, and Resize 10, which is Upsample that may shrink */
+    TRY(read_enum(n, "mode", old_modes, 3, &r->mode));
+    r->mode = r->mode == NEAREST ? NEAREST : LINEAR;
+    r->coordinates = ASYMMETRIC;
+    r->nearest = BY_SCALE;
+    return NULL;
+  }
+  TRY(read_enum(n, "mode", modes, 3, &r->mode));
+  TRY(read_enum(n, "coordinate_transformation_mode", coords, 7, &r->coordinates));
+  TRY(read_enum(n, "nearest_mode", nearests, 4, &r->nearest));
+  TRY(read_enum(n, "keep_aspect_ratio_policy", policies, 3, &r->policy));
+  TRY(onnx_attr_bool(n->proto, "antialias", false, &r->antialias));
+  TRY(onnx_attr_bool(n->proto, "exclude_outside", false, &r->exclude_outside));
+  TRY(onnx_attr_float(n->proto, "cubic_coeff_a", -0.75f, &r->cubic_a));
+  TRY(onnx_attr_float(n->proto, "extrapolation_value", 0, &r->extrapolation));
+  r->antialias = r->antialias && r->mode != NEAREST;
+  return NULL;
+}
+
+/* The axes that scales, sizes and roi speak of, in their order. */
+static status read_axes(const onnx_node *n, resize *r) {
+  const int64_t *axes;
+  size_t count;
+  int rank = onnx_in_shape(n, 0)->rank;
+  int64_t sorted[SHAPE_MAX_RANK];
+  TRY(onnx_attr_ints(n->proto, "axes", &axes, &count));
+  if (n->since < 18 || !onnx_attr_has(n->proto, "axes")) {
+    r->n_axes = rank;
+    for (int k = 0; k < rank; k++) {
+      r->axes[k] = k;
+    }
+    return NULL;
+  }
+  TRY(onnx_axes(axes, count, rank, sorted)); /* none twice */
+  r->n_axes = (int)count;
+  for (size_t k = 0; k < count; k++) {
+    TRY(onnx_axis(axes[k], rank, &r->axes[k]));
+  }
+  return NULL;
+}
+
+static status check_count(const char *what, int64_t count, int64_t want) {
+  CHECK_THAT(count == want, STATUS_INVALID_MODEL, "%s has %" PRId64 " entries instead of %" PRId64, what,
+             count, want);
+  return NULL;
+}
+
+static status read_roi(const onnx_node *n, uint32_t k, resize *r) {
+  const double *roi;
+  int64_t count;
+  if (r->coordinates != TF_CROP_AND_RESIZE) {
+    return NULL;
+  }
+  TRY(onnx_const_floats(n, k, "roi", &roi, &count));
+  TRY(check_count("roi", count, 2 * r->n_axes));
+  for (int i = 0; i < r->n_axes; i++) {
+    CHECK_THAT(isfinite(roi[i]) && isfinite(roi[r->n_axes + i]), STATUS_INVALID_MODEL, "roi holds %g",
+               roi[i]);
+    r->plan[r->axes[i]].start = roi[i];
+    r->plan[r->axes[i]].end = roi[r->n_axes + i];
+  }
+  return NULL;
+}
+
+/* In single precision, as the standard's own cases and other runtimes count: a scale like 0.6, which no float is, must not
+ * put a position just below the element that is meant. */
+static double single(double x) { return (float)x; }
+
+static status use_scales(resize *r, const double *scales, int64_t count) {
+  TRY(check_count("scales", count, r->n_axes));
+  for (int i = 0; i < r->n_axes; i++) {
+    axis_plan *p = &r->plan[r->axes[i]];
+    CHECK_THAT(isfinite(scales[i]) && scales[i] > 0, STATUS_INVALID_MODEL,
+               "scales[%d] is %g; it must be positive", i, scales[i]);
+    double crop = r->coordinates == TF_CROP_AND_RESIZE ? p->end - p->start : 1;
+    double out = floor(single((double)p->in * crop * scales[i]));
+    CHECK_THAT(out >= 0 && out <= (double)DIM_MAX, STATUS_INVALID_MODEL,
+               "scales[%d] is %g, which makes %" PRId64 " into %g", i, scales[i], p->in, out);
+    p->scale = scales[i];
+    p->out = (dim)out;
+  }
+  return NULL;
+}
+
+static status use_sizes(resize *r, const int64_t *sizes, int64_t count) {
+  TRY(check_count("sizes", count, r->n_axes));
+  double common = 0;
+  for (int i = 0; i < r->n_axes; i++) {
+    axis_plan *p = &r->plan[r->axes[i]];
+    CHECK_THAT(sizes[i] >= 0 && sizes[i] <= DIM_MAX, STATUS_INVALID_MODEL, "sizes[%d] is %" PRId64, i,
+               sizes[i]);
+    CHECK_THAT(p->in > 0 || sizes[i] == 0, STATUS_INVALID_MODEL,
+               "nothing can be resized to %" PRId64 " elements", sizes[i]);
+    p->out = sizes[i];
+    p->scale = p->in ? single((double)sizes[i] / (double)p->in) : 1;
+    bool first = i == 0;
+    common = first || (r->policy == NOT_LARGER ? p->scale < common : p->scale > common) ? p->scale : common;
+  }
+  for (int i = 0; i < r->n_axes && r->policy != STRETCH; i++) {
+    axis_plan *p = &r->plan[r->axes[i]];
+    p->scale = common;
+    p->out = (dim)(common * (double)p->in + 0.5);
+  }
+  return NULL;
+}
+
+/* Upsample before version 9: `scales`, and in the first version two for the height and width of images. */
+static status use_attributes(const onnx_node *n, resize *r) {
+  const float *list;
+  float height, width;
+  size_t count;
+  if (n->since == 1) {
+    TRY(onnx_need_rank(n, 0, "X", 4, 4));
+    TRY(onnx_attr_required(n->proto, "height_scale"));
+    TRY(onnx_attr_required(n->proto, "width_scale"));
+    TRY(onnx_attr_float(n->proto, "height_scale", 1, &height));
+    TRY(onnx_attr_float(n->proto, "width_scale", 1, &width));
+    return use_scales(r, (double[]){1, 1, height, width}, 4);
+  }
+  TRY(onnx_attr_required(n->proto, "scales"));
+  TRY(onnx_attr_floats(n->proto, "scales", &list, &count));
+  double *wide = ARENA_NEW_N(n->arena, double, count);
+  for (size_t k = 0; k < count; k++) {
+    wide[k] = list[k];
+  }
+  return use_scales(r, wide, (int64_t)count);
+}
+
+/* Fills r->plan: what is not resized keeps its extent. */
+static status read_sizes(const onnx_node *n, resize *r) {
+  const shape *x = onnx_in_shape(n, 0);
+  for (int k = 0; k < x->rank; k++) {
+    r->plan[k] = (axis_plan){.in = x->dims[k], .out = x->dims[k], .scale = 1, .end = 1};
+  }
+  const double *scales = NULL;
+  const int64_t *sizes = NULL;
+  int64_t n_scales = 0, n_sizes = 0;
+  if (strcmp(n->proto->op_type, "Upsample") == 0 && n->since < 9) {
+    return use_attributes(n, r);
+  }
+  if (n->since < 11) {
+    TRY(onnx_const_floats(n, 1, "scales", &scales, &n_scales));
+    return use_scales(r, scales, n_scales);
+  }
+  TRY(read_roi(n, 1, r));
+  if (onnx_has_in(n, 2) && shape_elements(onnx_in_shape(n, 2)) > 0) {
+    TRY(onnx_const_floats(n, 2, "scales", &scales, &n_scales));
+  }
+  if (onnx_has_in(n, 3) && shape_elements(onnx_in_shape(n, 3)) > 0) {
+    TRY(onnx_const_ints(n, 3, "sizes", &sizes, &n_sizes));
+  }
+  CHECK_THAT(r->n_axes == 0 || !scales != !sizes, STATUS_INVALID_MODEL, "%s scales and sizes %s given",
+             scales ? "both" : "neither", scales ? "are" : "is");
+  return r->n_axes == 0 ? NULL : scales ? use_scales(r, scales, n_scales) : use_sizes(r, sizes, n_sizes);
+}
+
+/* --- taps of one axis --- */
+
+/* Where output element i lies in the input. */
+static double source(const resize *r, const axis_plan *p, int64_t i) {
+  double in = (double)p->in, out = single(p->scale * in), x = (double)i; /* `out` may be a fraction */
+  switch ((coordinates)r->coordinates) {
+    case HALF_PIXEL:
+      return single(single((x + 0.5) / p->scale) - 0.5);
+    case HALF_PIXEL_SYMMETRIC:
+      return in / 2 * (1 - (double)p->out / out) + (x + 0.5) / p->scale - 0.5;
+    case PYTORCH_HALF_PIXEL:
+      return p->out > 1 ? single(single((x + 0.5) / p->scale) - 0.5) : 0;
+    case ALIGN_CORNERS:
+      return out == 1 ? 0 : single(x * (in - 1) / (out - 1));
+    case ASYMMETRIC:
+      return single(x / p->scale);
+    case TF_HALF_PIXEL_FOR_NN:
+      return single((x + 0.5) / p->scale);
+    case TF_CROP_AND_RESIZE:
+      return p->out > 1 ? p->start * (in - 1) + x * (p->end - p->start) * (in - 1) / (double)(p->out - 1)
+                        : 0.5 * (p->start + p->end) * (in - 1);
+  }
+  return 0;
+}
+
+static double nearest_index(const resize *r, const axis_plan *p, double x) {
+  double low = floor(x), part = x - low;
+  switch ((nearest)r->nearest) {
+    case PREFER_FLOOR:
+      return part <= 0.5 ? low : low + 1;
+    case PREFER_CEIL:
+      return part < 0.5 ? low : low + 1;
+    case FLOOR:
+      return low;
+    case CEIL:
+      return ceil(x);
+    case BY_SCALE: /* version 10 has no attribute for it; its own cases are so */
+      return p->scale < 1 ? ceil(x) : low;
+  }
+  return low;
+}
+
+/* The filter at distance t from its centre. */
+static double filter(const resize *r, double t) {
+  double a = r->cubic_a;
+  t = fabs(t);
+  if (r->mode == LINEAR) {
+    return t < 1 ? 1 - t : 0;
+  }
+  if (t <= 1) {
+    return ((a + 2) * t - (a + 3)) * t * t + 1;
+  }
+  return t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a : 0;
+}
+
+static int64_t clamp_index(double x, int64_t n) {
+  return x <= 0 ? 0 : x >= (double)(n - 1) ? n - 1 : (int64_t)x;
+}
+
+/* The taps of output element i.  An antialiasing filter is stretched by the factor of shrinking and
+ * normalised. */
+static void fill_taps(const resize *r, const axis_plan *p, tap_table *t, int64_t i) {
+  double x = source(r, p, i), sum = 0;
+  int64_t *index = t->index + i * t->taps;
+  double *weight = t->weight + i * t->taps;
+  t->outside[i] = r->coordinates == TF_CROP_AND_RESIZE && (x < 0 || x > (double)(p->in - 1));
+  t->any_outside |= t->outside[i];
+  if (r->mode == NEAREST) {
+    index[0] = clamp_index(nearest_index(r, p, x), p->in);
+    weight[0] = 1;
+    return;
+  }
+  double shrink = r->antialias && p->scale < 1 ? p->scale : 1, first = floor(x) - (double)(t->taps / 2 - 1);
+  for (int64_t k = 0; k < t->taps; k++) {
+    double at = first + (double)k;
+    bool counts = !r->exclude_outside || (at >= 0 && at < (double)p->in);
+    weight[k] = counts ? filter(r, (at - x) * shrink) : 0;
+    sum += weight[k];
+    index[k] = clamp_index(at, p->in);
+  }
+  bool normalise = (r->exclude_outside || shrink < 1) && sum != 0;
+  for (int64_t k = 0; normalise && k < t->taps; k++) {
+    weight[k] /= sum;
+  }
+}
+
+static status make_taps(const onnx_node *n, const resize *r, const axis_plan *p, tap_table *t) {
+  double radius = r->mode == LINEAR ? 1 : 2;
+  double shrink = r->antialias && p->scale < 1 ? p->scale : 1;
+  double taps = r->mode == NEAREST ? 1 : 2 * ceil(radius / shrink);
+  CHECK_THAT(taps * (double)p->out <= 0x1p28, STATUS_RESOURCE, "%" PRId64 " elements of %g others each", p->out, taps);
+  t->taps = (int64_t)taps;
+  t->index = ARENA_NEW_N(n->arena, int64_t, (size_t)(p->out * t->taps));
+  t->weight = ARENA_NEW_N(n->arena, double, (size_t)(p->out * t->taps));
+  t->outside = ARENA_NEW_N(n->arena, bool, (size_t)p->out);
+  t->any_outside = false;
+  for (int64_t i = 0; i < p->out; i++) {
+    fill_taps(r, p, t, i);
+  }
+  return NULL;
+}
+
+/* Every index is its own position: nothing moves. */
+static bool is_identity(const resize *r, const axis_plan *p) {
+  return p->in == p->out && p->scale == 1 &&
+         (r->coordinates != TF_CROP_AND_RESIZE || (p->start == 0 && p->end == 1)) &&
+         r->coordinates != TF_HALF_PIXEL_FOR_NN;
+}
+
+/* x with the elements at tap k of each output position along the axis. */
+static hlo_value take_tap(const onnx_node *n, hlo_value x, int64_t axis, const tap_table *t, int64_t k,
+                          dim out) {
+  int64_t *index = ARENA_NEW_N(n->arena, int64_t, (size_t)out);
+  for (int64_t i = 0; i < out; i++) {
+    index[i] = t->index[i * t->taps + k];
+  }
+  return hlo_take(n->b, x, onnx_s64_array(n, index, 1, &out), axis);
+}
+
+/* Weights in x's type: constants are rounded once. */
+static hlo_value weights_like(const onnx_node *n, hlo_value x, const double *weight, int rank, const dim *dims) {
+  void *data;
+  literal l = literal_new(n->arena, shape_make(DTYPE_F64, rank, dims), &data);
+  memcpy(data, weight, (size_t)shape_bytes(&l.shape));
+  return hlo_convert(n->b, hlo_constant(n->b, l), hlo_type(x));
+}
+
+static hlo_value tap_weight(const onnx_node *n, hlo_value y, int64_t axis, const tap_table *t, int64_t k,
+                            dim out) {
+  double *weight = ARENA_NEW_N(n->arena, double, (size_t)out);
+  for (int64_t i = 0; i < out; i++) {
+    weight[i] = t->weight[i * t->taps + k];
+  }
+  return hlo_broadcast(n->b, weights_like(n, y, weight, 1, &out), *hlo_shape(y), &axis);
+}
+
+/* Many taps: those of each output position side by side, weighted, and summed over a dimension of their own. */
+static hlo_value sum_many(const onnx_node *n, hlo_value x, int64_t axis, const tap_table *t, dim out) {
+  hlo_builder *b = n->b;
+  shape s = *hlo_shape(x);
+  dim all = out * t->taps, before = shape_product(&s, 0, (int)axis), behind = shape_product(&s, (int)axis + 1, s.rank);
+  hlo_value y = hlo_reshape(b, x, 3, (dim[]){before, s.dims[axis], behind});
+  y = hlo_reshape(b, hlo_take(b, y, onnx_s64_array(n, t->index, 1, &all), 1), 4, (dim[]){before, out, t->taps, behind});
+  hlo_value w = weights_like(n, y, t->weight, 2, (dim[]){out, t->taps});
+  y = hlo_binary(b, HLO_MUL, y, hlo_broadcast(b, w, *hlo_shape(y), (int64_t[]){1, 2}));
+  s.dims[axis] = out;
+  return hlo_reshape(b, hlo_reduce(b, y, HLO_REDUCE_ADD, 1, (int64_t[]){2}), s.rank, s.dims);
+}
+
+/* The extrapolation value where the position lies outside along this axis. */
+static hlo_value extrapolate(const onnx_node *n, const resize *r, hlo_value y, int64_t axis,
+                             const tap_table *t, dim out) {
+  int64_t *flags = ARENA_NEW_N(n->arena, int64_t, (size_t)out);
+  for (int64_t i = 0; i < out; i++) {
+    flags[i] = t->outside[i];
+  }
+  hlo_value outside = hlo_convert(n->b, onnx_s64_array(n, flags, 1, &out), DTYPE_PRED);
+  return hlo_select(n->b, hlo_broadcast(n->b, outside, *hlo_shape(y), &axis),
+                    hlo_like(n->b, y, r->extrapolation), y);
+}
+
+static status resize_axis(const onnx_node *n, const resize *r, int64_t axis, hlo_value *x) {
+  const axis_plan *p = &r->plan[axis];
+  hlo_builder *b = n->b;
+  tap_table t;
+  if (is_identity(r, p)) {
+    return NULL;
+  }
+  CHECK_THAT(p->in > 0 || p->out == 0, STATUS_INVALID_MODEL, "nothing can be resized to %" PRId64 " elements",
+             p->out);
+  TRY(make_taps(n, r, p, &t));
+  hlo_value sum = {0};
+  for (int64_t k = 0; t.taps <= FEW_TAPS && k < t.taps && !b->error; k++) {
+    hlo_value y = take_tap(n, *x, axis, &t, k, p->out);
+    if (r->mode != NEAREST) {
+      y = hlo_binary(b, HLO_MUL, y, tap_weight(n, y, axis, &t, k, p->out));
+    }
+    sum = k == 0 ? y : hlo_binary(b, HLO_ADD, sum, y);
+  }
+  sum = t.taps > FEW_TAPS && !b->error ? sum_many(n, *x, axis, &t, p->out) : sum;
+  *x = t.any_outside ? extrapolate(n, r, sum, axis, &t, p->out) : sum;
+  return NULL;
+}
+
+status onnx_import_resize(onnx_node *n) {
+  resize r = {0};
+  const shape *x = onnx_in_shape(n, 0);
+  TRY(onnx_need_rank(n, 0, "X", 0, SHAPE_MAX_RANK));
+  TRY(read_modes(n, &r));
+  TRY(read_axes(n, &r));
+  TRY(read_sizes(n, &r));
+  shape out = *x;
+  for (int k = 0; k < x->rank; k++) {
+    out.dims[k] = r.plan[k].out;
+  }
+  TRY(shape_check(&out, "the output"));
+  hlo_value y = r.mode == NEAREST ? n->in[0] : onnx_widen(n->b, n->in[0]);
+  /* those that shrink first, so that what lies between stays small */
+  for (int grows = 0; grows < 2; grows++) {
+    for (int k = 0; k < x->rank; k++) {
+      if ((r.plan[k].out > r.plan[k].in) == (grows == 1)) {
+        TRY(resize_axis(n, &r, k, &y));
+      }
+    }
+  }
+  if (dtype_is_int((dtype)x->type) && dtype_is_float(hlo_type(y))) {
+    y = hlo_unary(n->b, HLO_ROUND, y);
+  }
+  n->out[0] = hlo_convert(n->b, y, (dtype)x->type);
+  return NULL;
+}

@@ -1,0 +1,252 @@
+/* sample.c - GridSample: elements read at positions that are data, weighted and summed; what others that do so share. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "frontend/ops/nn/sample.h"
+
+hlo_value onnx_clamped_index(hlo_builder *b, hlo_value x, dim extent) {
+  hlo_value low = hlo_scalar(b, hlo_type(x), 0), high = hlo_scalar(b, hlo_type(x), (double)extent - 1);
+  return hlo_convert(b, hlo_clamp(b, low, x, high), DTYPE_S64);
+}
+
+hlo_value onnx_in_range(hlo_builder *b, hlo_value x, double low, double high) {
+  return hlo_binary(b, HLO_AND, hlo_compare(b, HLO_GE, x, hlo_like(b, x, low)),
+                    hlo_compare(b, HLO_LE, x, hlo_like(b, x, high)));
+}
+
+hlo_value onnx_stacked(hlo_builder *b, uint32_t n, const hlo_value *index) {
+  hlo_value parts[1 + ONNX_MAX_SPATIAL];
+  int rank = hlo_rank(index[0]);
+  for (uint32_t k = 0; k < n; k++) {
+    parts[k] = onnx_insert_dim(b, index[k], rank);
+  }
+  return hlo_concatenate(b, n, parts, rank);
+}
+
+/* --- GridSample --- */
+
+typedef enum padding { ZEROS, BORDER, REFLECTION } padding;
+typedef enum sampling { NEAREST, LINEAR, CUBIC } sampling;
+
+typedef struct grid_sample {
+  sampling mode;
+  padding padding;
+  bool align;
+  int spatial;
+} grid_sample;
+
+status onnx_choose(const onnx_node *n, const char *name, const char *def, const char *const *texts, int count, int *out) {
+  const char *text;
+  TRY(onnx_attr_string(n->arena, n->proto, name, def, &text));
+  for (int k = 0; k < count; k++) {
+    if (strcmp(text, texts[k]) == 0) {
+      *out = k;
+      return NULL;
+    }
+  }
+  return status_error(STATUS_INVALID_MODEL, "%s is \"%.40s\", which is unknown", name, text);
+}
+
+static status read_grid_sample(const onnx_node *n, grid_sample *g) {
+  static const char *const old_modes[] = {"nearest", "bilinear", "bicubic"}, *const modes[] = {"nearest",
+                                                                                               "linear",
+                                                                                               "cubic"};
+  static const char *const paddings[] = {"zeros", "border", "reflection"};
+  const shape *x = onnx_in_shape(n, 0), *grid = onnx_in_shape(n, 1);
+  int choice;
+  bool old = n->since < 20;
+  TRY(onnx_choose(n, "mode", old ? "bilinear" : "linear", old ? old_modes : modes, 3, &choice));
+  g->mode = (sampling)choice;
+  TRY(onnx_choose(n, "padding_mode", "zeros", paddings, 3, &choice));
+  g->padding = (padding)choice;
+  TRY(onnx_attr_bool(n->proto, "align_corners", false, &g->align));
+  TRY(onnx_need_rank(n, 0, "X", old ? 4 : 3, old ? 4 : 2 + ONNX_MAX_SPATIAL));
+  TRY(onnx_need_rank(n, 1, "grid", x->rank, x->rank));
+  g->spatial = x->rank - 2;
+  CHECK_THAT(grid->dims[0] == x->dims[0] && grid->dims[grid->rank - 1] == g->spatial, STATUS_INVALID_MODEL,
+             "X is %s but grid is %s; it must have the same batch and end in %d", SHAPE_STR(NULL, x),
+             SHAPE_STR(NULL, grid), g->spatial);
+  for (int k = 0; k < g->spatial; k++) {
+    CHECK_THAT(x->dims[2 + k] > 0, STATUS_INVALID_MODEL, "X is %s; there is nothing to sample",
+               SHAPE_STR(NULL, x));
+  }
+  return NULL;
+}
+
+/* x folded back into [low, high] as often as it takes: a triangle wave. */
+static hlo_value reflected(hlo_builder *b, hlo_value x, double low, double high) {
+  if (high <= low) {
+    return hlo_like(b, x, low);
+  }
+  double range = high - low;
+  hlo_value away = hlo_unary(b, HLO_ABS, onnx_plus(b, x, -low));
+  away = hlo_binary(b, HLO_REM, away, hlo_like(b, away, 2 * range));
+  hlo_value back = hlo_binary(b, HLO_SUB, hlo_like(b, away, 2 * range), away);
+  return onnx_plus(b, hlo_binary(b, HLO_MIN, away, back), low);
+}
+
+/* The border needs a finite position, no more: where a tap reads is clamped anyway, and its weight stays. */
+static hlo_value padded_position(hlo_builder *b, const grid_sample *g, hlo_value x, dim extent) {
+  enum { TAPS = 4 };
+  double low = g->align ? 0 : -0.5, high = (double)extent - (g->align ? 1 : 0.5);
+  switch (g->padding) {
+    case REFLECTION:
+      return hlo_select(b, onnx_in_range(b, x, low, high), x, reflected(b, x, low, high));
+    case BORDER:
+      return hlo_clamp(b, hlo_scalar(b, hlo_type(x), -TAPS), x, hlo_scalar(b, hlo_type(x), (double)extent + TAPS));
+    default:
+      return x;
+  }
+}
+
+/* Keys' cubic with a = -0.75, at distance t of the tap: |t| <= 1 for the two near ones. */
+static hlo_value cubic_weight(hlo_builder *b, hlo_value t, bool near) {
+  const double a = -0.75;
+  t = hlo_unary(b, HLO_ABS, t);
+  hlo_value y = onnx_plus(b, onnx_times(b, t, near ? a + 2 : a), near ? -(a + 3) : -5 * a);
+  if (near) {
+    return onnx_plus(b, hlo_binary(b, HLO_MUL, hlo_binary(b, HLO_MUL, y, t), t), 1);
+  }
+  y = onnx_plus(b, hlo_binary(b, HLO_MUL, y, t), 8 * a);
+  return onnx_plus(b, hlo_binary(b, HLO_MUL, y, t), -4 * a);
+}
+
+/* Is the tap outside of the image?  One at NaN is not, so that its weight, NaN too, stays in the sum; but the nearest
+ * one, whose weight is 1, is. */
+static hlo_value is_outside(hlo_builder *b, const grid_sample *g, hlo_value at, dim extent) {
+  hlo_value last = hlo_like(b, at, (double)extent - 1), zero = hlo_like(b, at, 0);
+  return g->mode == NEAREST ? hlo_unary(b, HLO_NOT, onnx_in_range(b, at, 0, (double)extent - 1))
+                            : hlo_binary(b, HLO_OR, hlo_compare(b, HLO_LT, at, zero), hlo_compare(b, HLO_GT, at, last));
+}
+
+/* The tap at the whole position `at`. */
+static void set_tap(hlo_builder *b, const grid_sample *g, onnx_taps *t, int k, hlo_value at, hlo_value weight,
+                    dim extent) {
+  if (g->padding == ZEROS) {
+    weight = hlo_select(b, is_outside(b, g, at, extent), hlo_like(b, weight, 0), weight);
+  }
+  t->index[k] = onnx_clamped_index(b, padded_position(b, g, at, extent), extent);
+  t->weight[k] = weight;
+}
+
+/* x: positions, where 0 is the first element. */
+static void position_taps(hlo_builder *b, const grid_sample *g, hlo_value x, dim extent, onnx_taps *t) {
+  if (g->mode == NEAREST) {
+    t->n = 1;
+    x = padded_position(b, g, hlo_unary(b, HLO_ROUND, x), extent);
+    set_tap(b, g, t, 0, x, hlo_like(b, x, 1), extent);
+    return;
+  }
+  x = padded_position(b, g, x, extent);
+  hlo_value floor = hlo_unary(b, HLO_FLOOR, x), part = hlo_binary(b, HLO_SUB, x, floor);
+  t->n = g->mode == LINEAR ? 2 : 4;
+  int first = g->mode == LINEAR ? 0 : -1;
+  for (int k = 0; k < t->n; k++) {
+    hlo_value distance = onnx_plus(b, part, -(double)(first + k));
+    hlo_value weight = g->mode == CUBIC
+                           ? cubic_weight(b, distance, k == 1 || k == 2)
+                           : hlo_binary(b, HLO_SUB, hlo_like(b, part, 1), hlo_unary(b, HLO_ABS, distance));
+    set_tap(b, g, t, k, onnx_plus(b, floor, first + k), weight, extent);
+  }
+}
+
+void onnx_linear_taps(hlo_builder *b, hlo_value position, dim extent, onnx_taps *t) {
+  grid_sample g = {.mode = LINEAR, .padding = ZEROS};
+  position_taps(b, &g, position, extent, t);
+}
+
+/* x: normalised coordinates. */
+static void grid_taps(hlo_builder *b, const grid_sample *g, hlo_value x, dim extent, onnx_taps *t) {
+  double scale = g->align ? ((double)extent - 1) / 2 : (double)extent / 2;
+  x = onnx_plus(b, onnx_times(b, onnx_plus(b, x, 1), scale), g->align ? 0 : -0.5);
+  position_taps(b, g, x, extent, t);
+}
+
+bool onnx_channels_go_last(const shape *x) {
+  enum { ENOUGH = 8 };
+  return x->dims[1] >= ENOUGH;
+}
+
+hlo_value onnx_channels_last(hlo_builder *b, hlo_value x) {
+  int64_t order[SHAPE_MAX_RANK] = {0};
+  int rank = hlo_rank(x);
+  for (int k = 1; k < rank; k++) {
+    order[k] = k == rank - 1 ? 1 : k + 1;
+  }
+  return hlo_transpose(b, x, order);
+}
+
+hlo_value onnx_channels_first(hlo_builder *b, hlo_value x) {
+  int64_t order[SHAPE_MAX_RANK] = {0};
+  int rank = hlo_rank(x);
+  for (int k = 1; k < rank; k++) {
+    order[k] = k == 1 ? rank - 1 : k - 1;
+  }
+  return hlo_transpose(b, x, order);
+}
+
+hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spatial, bool last) {
+  static const int64_t zero = 0;
+  int64_t dims[ONNX_MAX_SPATIAL], offset = last ? hlo_rank(index) - 1 : 1;
+  dim sizes[2 + ONNX_MAX_SPATIAL] = {1}, channels = hlo_shape(x)->dims[last ? 1 + spatial : 1];
+  for (int k = 0; k < spatial; k++) {
+    dims[k] = last ? 1 + k : 2 + k;
+    sizes[dims[k]] = 1;
+  }
+  sizes[last ? 1 + spatial : 1] = channels;
+  if (x.def && index.def && shape_elements(hlo_shape(x)) == 0) { /* nothing to read, or nothing but what lies outside */
+    shape s = *hlo_shape(index);
+    memmove(s.dims + offset + 1, s.dims + offset, (size_t)(s.rank - 1 - offset) * sizeof *s.dims);
+    s.dims[offset] = channels;
+    return hlo_splat(b, shape_make(hlo_type(x), s.rank, s.dims), 0);
+  }
+  hlo_gather_dims d = {.n_offset = 1,
+                       .offset = &offset,
+                       .n_collapsed = (uint32_t)spatial,
+                       .collapsed = dims,
+                       .n_batch = 1,
+                       .operand_batch = &zero,
+                       .indices_batch = &zero,
+                       .n_map = (uint32_t)spatial,
+                       .map = dims,
+                       .index_vector_dim = hlo_rank(index) - 1};
+  return hlo_gather(b, x, index, &d, sizes);
+}
+
+hlo_value onnx_over_channels(hlo_builder *b, hlo_value weight, hlo_value y, bool last) {
+  int64_t at[2 + ONNX_MAX_SPATIAL] = {0};
+  for (int k = 1; k < 2 + ONNX_MAX_SPATIAL; k++) {
+    at[k] = last ? k : k + 1;
+  }
+  return hlo_broadcast(b, hlo_convert(b, weight, hlo_type(y)), *hlo_shape(y), at);
+}
+
+status onnx_import_grid_sample(onnx_node *n) {
+  hlo_builder *b = n->b;
+  grid_sample g = {0};
+  onnx_taps t[ONNX_MAX_SPATIAL];
+  TRY(read_grid_sample(n, &g));
+  dtype type = hlo_type(n->in[0]);
+  hlo_value x = onnx_widen(b, n->in[0]), grid = onnx_widen(b, n->in[1]), sum = {0};
+  int combinations = 1;
+  bool last = onnx_channels_go_last(hlo_shape(x));
+  for (int k = 0; k < g.spatial; k++) { /* the grid lists the last dimension first */
+    grid_taps(b, &g, onnx_pick(b, grid, g.spatial + 1, g.spatial - 1 - k), hlo_shape(x)->dims[2 + k], &t[k]);
+    combinations *= t[k].n;
+  }
+  x = last ? onnx_channels_last(b, x) : x;
+  for (int c = 0; c < combinations && !b->error; c++) {
+    hlo_value index[ONNX_MAX_SPATIAL], weight = {0};
+    for (int k = g.spatial - 1, rest = c; k >= 0; k--) {
+      index[k] = t[k].index[rest % t[k].n];
+      hlo_value w = t[k].weight[rest % t[k].n];
+      weight = weight.def ? hlo_binary(b, HLO_MUL, w, weight) : w;
+      rest /= t[k].n;
+    }
+    hlo_value y = onnx_read_pixels(b, x, onnx_stacked(b, (uint32_t)g.spatial, index), g.spatial, last);
+    y = hlo_binary(b, HLO_MUL, y, onnx_over_channels(b, weight, y, last));
+    sum = sum.def ? hlo_binary(b, HLO_ADD, sum, y) : y;
+  }
+  n->out[0] = hlo_convert(b, last ? onnx_channels_first(b, sum) : sum, type);
+  return NULL;
+}

@@ -1,0 +1,271 @@
+/* attention.c - see attention.h. */
+#include "hlo/analysis/attention.h"
+
+#include "hlo/analysis/queries.h"
+#include "hlo/analysis/row_space.h"
+
+/* --- members --- */
+
+static bool is_member(const hlo_attention *a, const hlo_instr *i) {
+  for (uint32_t k = 0; k < a->n; k++) {
+    if (a->members[k] == i) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* False: too many. */
+static bool add(hlo_attention *a, hlo_instr *i) {
+  if (is_member(a, i)) {
+    return true;
+  }
+  if (a->n == HLO_ATTENTION_MEMBERS) {
+    return false;
+  }
+  a->members[a->n++] = i;
+  return true;
+}
+
+/* What v is, reshapes aside, which become members. */
+static hlo_value behind_reshapes(hlo_attention *a, hlo_value v) {
+  while (v.def->op == HLO_RESHAPE && add(a, v.def)) {
+    v = v.def->operands[0];
+  }
+  return v;
+}
+
+static bool is_view(const hlo_instr *i) {
+  return i->op == HLO_RESHAPE || i->op == HLO_SLICE || i->op == HLO_TRANSPOSE || i->op == HLO_BROADCAST;
+}
+
+/* What v shows, whose views become members as long as nobody else wants them.  It is an operand of the fusion in the
+ * end: so it is nothing free, of which a fusion makes a copy inside (what a dot reads itself stays an operand). */
+static hlo_value behind_views(hlo_attention *a, hlo_value v, unsigned views) {
+  hlo_value shown = v;
+  uint32_t n = a->n;
+  while (views & HLO_OPERAND_VIEWS && is_view(v.def) && hlo_used_once(v) && add(a, v.def)) {
+    v = v.def->operands[0];
+    if (!hlo_is_free(v.def)) {
+      shown = v;
+      n = a->n;
+    }
+  }
+  a->n = n; /* without views of what is free */
+  return shown;
+}
+
+/* Is i wanted by what is no member?  Broadcasts become part of their users. */
+static bool escapes(const hlo_attention *a, const hlo_instr *i) {
+  for (uint32_t k = 0; k < i->n_uses; k++) {
+    const hlo_instr *u = i->uses[k].user;
+    if (hlo_is_free(u) ? escapes(a, u) : !is_member(a, u)) {
+      return true;
+    }
+  }
+  return hlo_is_root(hlo_result((hlo_instr *)i, 0));
+}
+
+/* --- chains of elementwise operations --- */
+
+enum { MOST_SEEN = 64 };
+
+/* Who depends on `source` by operations that keep the place. */
+typedef struct chain {
+  hlo_attention *a;
+  const hlo_instr *source;
+  int64_t elements; /* of each array on the way */
+  uint32_t n;
+  const hlo_instr *seen[MOST_SEEN];
+  bool depends[MOST_SEEN];
+  bool fits;
+} chain;
+
+/* Adds what stands between v and the source; false if v does not depend on it. */
+static bool follow(chain *c, hlo_value v) {
+  hlo_instr *i = v.def;
+  if (i == c->source) {
+    return true;
+  }
+  if (!hlo_is_position_wise(i) || i->n_results != 1 || shape_elements(&i->shapes[0]) != c->elements) {
+    return false;
+  }
+  for (uint32_t k = 0; k < c->n; k++) {
+    if (c->seen[k] == i) {
+      return c->depends[k];
+    }
+  }
+  if (c->n == MOST_SEEN) {
+    c->fits = false;
+    return false;
+  }
+  uint32_t at = c->n++;
+  c->seen[at] = i;
+  c->depends[at] = false;
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    c->depends[at] |= follow(c, i->operands[k]);
+  }
+  if (c->depends[at]) {
+    c->fits = add(c->a, i) && c->fits;
+  }
+  return c->depends[at];
+}
+
+static bool take_chain(hlo_attention *a, hlo_value v, const hlo_instr *source) {
+  chain c = {.a = a, .source = source, .elements = shape_elements(&source->shapes[0]), .fits = true};
+  return follow(&c, v) && c.fits;
+}
+
+/* An operation of the kind that v comes from by operations that keep the place: the first that is found. */
+static hlo_instr *find_source(hlo_value v, hlo_op op, int *steps) {
+  hlo_instr *i = v.def;
+  if (i->op == op) {
+    return i;
+  }
+  hlo_instr *found = NULL;
+  bool goes_on = hlo_is_position_wise(i) && (*steps)-- > 0;
+  for (uint32_t k = 0; goes_on && k < i->n_operands && !found; k++) {
+    if (shape_elements(hlo_shape(i->operands[k])) == shape_elements(&i->shapes[0])) {
+      found = find_source(i->operands[k], op, steps);
+    }
+  }
+  return found;
+}
+
+static hlo_instr *source_of(hlo_value v, hlo_op op) {
+  int steps = MOST_SEEN;
+  return find_source(v, op, &steps);
+}
+
+/* --- softmax --- */
+
+static bool reduces(const hlo_instr *i, hlo_reducer how) {
+  return i && i->op == HLO_REDUCE && hlo_int(i, HLO_ATTR_REDUCER) == how;
+}
+
+/* v spreads one value a row over it: that value. */
+static bool find_spread(const hlo_row_space *s, hlo_attention *a, hlo_value v, hlo_value *kept) {
+  v = behind_reshapes(a, v);
+  if (v.def->op != HLO_BROADCAST || !hlo_broadcasts_rows(s, v.def)) {
+    return false;
+  }
+  *kept = v.def->operands[0];
+  return true;
+}
+
+/* Rows lie one after the other, their elements side by side. */
+static bool is_last(const hlo_row_space *s) { return s->rank == 2 && !s->gone[0] && s->gone[1]; }
+
+/* The value at the broadcast in operand 1 of `i`, without knowing the rows yet. */
+static hlo_value below_broadcast(const hlo_instr *i) {
+  hlo_value v = i->operands[1];
+  while (v.def->op == HLO_RESHAPE || v.def->op == HLO_BROADCAST) {
+    v = v.def->operands[0];
+  }
+  return v;
+}
+
+/* p is exp(scores - shift) / total. */
+static bool find_softmax(hlo_attention *a, hlo_value p) {
+  hlo_row_space s;
+  hlo_instr *divide = behind_reshapes(a, p).def;
+  if (divide->op != HLO_DIV || !add(a, divide)) {
+    return false;
+  }
+  a->exp = behind_reshapes(a, divide->operands[0]).def;
+  hlo_instr *subtract = a->exp->op == HLO_EXP && add(a, a->exp) ? behind_reshapes(a, a->exp->operands[0]).def : NULL;
+  if (!subtract || subtract->op != HLO_SUB || !add(a, subtract)) {
+    return false;
+  }
+  a->scores = behind_reshapes(a, subtract->operands[0]);
+  a->max = source_of(below_broadcast(subtract), HLO_REDUCE);
+  a->sum = source_of(below_broadcast(divide), HLO_REDUCE);
+  if (!reduces(a->max, HLO_REDUCE_MAX) || !reduces(a->sum, HLO_REDUCE_ADD) || !hlo_row_space_of(a->max, &s) ||
+      !is_last(&s) || !hlo_reduces_rows(&s, a->sum) || !add(a, a->max) || !add(a, a->sum)) {
+    return false;
+  }
+  a->keys = s.length;
+  a->rows = s.rows;
+  return find_spread(&s, a, subtract->operands[1], &a->shift) && take_chain(a, a->shift, a->max) &&
+         find_spread(&s, a, divide->operands[1], &a->total) && take_chain(a, a->total, a->sum) &&
+         hlo_value_equal(behind_reshapes(a, a->max->operands[0]), a->scores) &&
+         behind_reshapes(a, a->sum->operands[0]).def == a->exp;
+}
+
+/* --- the dots --- */
+
+static int64_t product_of(const shape *s, const hlo_attr *dims) {
+  int64_t n = 1;
+  for (uint32_t k = 0; k < dims->n; k++) {
+    n *= s->dims[dims->ints[k]];
+  }
+  return n;
+}
+
+/* Is pv's first operand read as [batch, rows, keys] in the order in which it lies? */
+static bool reads_rows(const hlo_attention *a) {
+  const hlo_attr *batch = hlo_attr_of(a->pv, HLO_ATTR_LHS_BATCH), *contract = hlo_attr_of(a->pv, HLO_ATTR_LHS_CONTRACT);
+  const shape *s = hlo_shape(a->pv->operands[0]);
+  bool fits = true;
+  for (uint32_t k = 0; k < batch->n; k++) {
+    fits = fits && batch->ints[k] == k;
+  }
+  for (uint32_t k = 0; k < contract->n; k++) {
+    fits = fits && contract->ints[k] == s->rank - (int)contract->n + (int)k;
+  }
+  return fits && product_of(s, contract) == a->keys && product_of(s, batch) == a->batches;
+}
+
+static bool find_dots(hlo_attention *a) {
+  a->qk = source_of(a->scores, HLO_DOT);
+  if (!a->qk || shape_elements(&a->qk->shapes[0]) != a->rows * a->keys || !take_chain(a, a->scores, a->qk) ||
+      !add(a, a->qk)) {
+    return false;
+  }
+  const shape *k = hlo_shape(a->qk->operands[1]);
+  const hlo_attr *batch = hlo_attr_of(a->qk, HLO_ATTR_RHS_BATCH), *contract = hlo_attr_of(a->qk, HLO_ATTR_RHS_CONTRACT);
+  a->batches = product_of(k, batch);
+  int64_t keys = shape_elements(k) / a->batches / product_of(k, contract);
+  a->rows /= a->batches;
+  return keys == a->keys && reads_rows(a);
+}
+
+static hlo_instr *find_root(hlo_instr *pv, unsigned views) {
+  hlo_instr *user = views & HLO_RESULT_VIEW ? hlo_only_user(hlo_result(pv, 0)) : NULL;
+  return user && user->op == HLO_TRANSPOSE ? user : pv;
+}
+
+static bool has_elements(const hlo_instr *pv) {
+  const shape *s = &pv->shapes[0];
+  return s->kind == SHAPE_ARRAY && shape_is_static(s) && shape_elements(s) > 0;
+}
+
+bool hlo_find_attention(hlo_instr *pv, unsigned views, hlo_attention *a) {
+  *a = (hlo_attention){.pv = pv};
+  if (pv->op != HLO_DOT || !has_elements(pv) || !find_softmax(a, pv->operands[0]) || !find_dots(a)) {
+    return false;
+  }
+  a->q = behind_views(a, a->qk->operands[0], views);
+  a->k = behind_views(a, a->qk->operands[1], views);
+  a->v = behind_views(a, pv->operands[1], views);
+  a->root = find_root(pv, views);
+  if (!add(a, pv) || !add(a, a->root)) {
+    return false;
+  }
+  for (uint32_t k = 0; k < a->n; k++) {
+    if (a->members[k] != a->root && escapes(a, a->members[k])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool hlo_attention_of_fusion(const hlo_instr *i, hlo_attention *a) {
+  if (i->op != HLO_FUSION || hlo_int(i, HLO_ATTR_FUSION) != HLO_FUSION_ATTENTION || i->n_results != 1) {
+    return false;
+  }
+  hlo_instr *root = hlo_callee(i, 0)->roots[0].def;
+  return hlo_find_attention(root->op == HLO_TRANSPOSE ? root->operands[0].def : root,
+                            HLO_OPERAND_VIEWS | HLO_RESULT_VIEW, a) &&
+         a->q.def->op == HLO_PARAMETER && a->k.def->op == HLO_PARAMETER && a->v.def->op == HLO_PARAMETER;
+}

@@ -1,0 +1,120 @@
+/* overlap.c - see overlap.h. */
+#include "hlo/analysis/overlap.h"
+
+#include "hlo/analysis/row_space.h"
+
+/* What is known of each instruction of a body, in the order of its list. */
+typedef struct analysis {
+  const hlo_row_space *rows; /* NULL: the body does not go by rows */
+  uint32_t n;
+  const hlo_instr **of;
+  hlo_dependence *dependence;
+} analysis;
+
+static hlo_dependence found(const analysis *a, const hlo_instr *i) {
+  for (uint32_t k = a->n; k-- > 0;) {
+    if (a->of[k] == i) {
+      return a->dependence[k];
+    }
+  }
+  return HLO_ON_ANY_ELEMENT;
+}
+
+/* A broadcast that only adds dimensions of one element leaves all elements where they are. */
+static bool keeps_order(const hlo_instr *broadcast) {
+  const shape *x = hlo_shape(broadcast->operands[0]);
+  int64_t last = -1;
+  for (int k = 0; k < x->rank; k++) {
+    int64_t d = hlo_ints(broadcast, HLO_ATTR_DIMENSIONS)[k];
+    if (x->dims[k] != 1 && d < last) {
+      return false;
+    }
+    last = x->dims[k] != 1 ? d : last;
+  }
+  return shape_elements(x) == shape_elements(&broadcast->shapes[0]);
+}
+
+/* Element k of every result is computed from element k of operand `operand`. */
+static bool maps_elements(const hlo_instr *i, uint32_t operand) {
+  const shape *x = hlo_shape(i->operands[operand]), *y = &i->shapes[0];
+  if (x->kind != SHAPE_ARRAY || y->kind != SHAPE_ARRAY || shape_elements(x) != shape_elements(y)) {
+    return false;
+  }
+  switch (i->op) {
+    case HLO_BROADCAST:
+      return keeps_order(i);
+    case HLO_BITCAST:
+      return hlo_is_bitcast_view(i);
+    case HLO_DYNAMIC_UPDATE_SLICE:
+    case HLO_SCATTER: /* what is not updated stays as it is */
+      return operand == 0;
+    default:
+      return hlo_is_position_wise(i);
+  }
+}
+
+static bool maps_rows(const analysis *a, const hlo_instr *i) {
+  return a->rows && ((i->op == HLO_REDUCE && hlo_reduces_rows(a->rows, i)) ||
+                     (i->op == HLO_BROADCAST && hlo_broadcasts_rows(a->rows, i)));
+}
+
+/* How `i` depends on what its operand depends on in that way. */
+static hlo_dependence through(const analysis *a, const hlo_instr *i, uint32_t operand, hlo_dependence given) {
+  if (given == HLO_INDEPENDENT || given == HLO_ON_ANY_ELEMENT || maps_elements(i, operand)) {
+    return given;
+  }
+  return maps_rows(a, i) ? HLO_ON_SAME_ROW : HLO_ON_ANY_ELEMENT;
+}
+
+static hlo_dependence stronger(hlo_dependence x, hlo_dependence y) { return x > y ? x : y; }
+
+static hlo_dependence of_instr(const analysis *a, const hlo_instr *i) {
+  hlo_dependence most = HLO_INDEPENDENT;
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    most = stronger(most, through(a, i, k, found(a, i->operands[k].def)));
+  }
+  return most;
+}
+
+static uint32_t length_of(const hlo_computation *c) {
+  uint32_t n = 0;
+  for (const hlo_instr *i = c->first; i; i = i->next) {
+    n++;
+  }
+  return n;
+}
+
+static hlo_dependence of_body(arena *memory, const hlo_computation *c, const hlo_instr *param) {
+  hlo_row_space space;
+  uint32_t n = length_of(c);
+  bool by_rows = hlo_is_row_wise(c, &space) && hlo_is_full(&space, &param->shapes[0]);
+  analysis a = {.rows = by_rows ? &space : NULL,
+                .of = ARENA_NEW_N(memory, const hlo_instr *, n),
+                .dependence = ARENA_NEW_N(memory, hlo_dependence, n)};
+  for (const hlo_instr *i = c->first; i; i = i->next) {
+    hlo_dependence one = i == param ? HLO_ON_SAME_ELEMENT : of_instr(&a, i);
+    a.of[a.n] = i;
+    a.dependence[a.n++] = one;
+  }
+  hlo_dependence most = HLO_INDEPENDENT;
+  for (uint32_t k = 0; k < c->n_roots; k++) {
+    most = stronger(most, found(&a, c->roots[k].def));
+  }
+  return most;
+}
+
+hlo_dependence hlo_dependence_on(arena *a, const hlo_instr *i, uint32_t operand) {
+  if (i->op == HLO_FUSION) {
+    return of_body(a, hlo_callee(i, 0), hlo_callee(i, 0)->params[operand]);
+  }
+  return maps_elements(i, operand) ? HLO_ON_SAME_ELEMENT : HLO_ON_ANY_ELEMENT;
+}
+
+bool hlo_may_overlap(arena *a, const hlo_instr *i, uint32_t operand, uint32_t result, hlo_access access) {
+  if (access != HLO_READS_ROW_FIRST) {
+    return access == HLO_READS_ALL_FIRST;
+  }
+  const shape *x = hlo_shape(i->operands[operand]), *y = &i->shapes[result];
+  return dtype_bytes((dtype)x->type) == dtype_bytes((dtype)y->type) &&
+         shape_elements(x) == shape_elements(y) && hlo_dependence_on(a, i, operand) <= HLO_ON_SAME_ROW;
+}

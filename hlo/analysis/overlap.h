@@ -1,0 +1,36 @@
+/* overlap.h - which operands of an instruction a result may be computed over, derived from what the
+ * operations mean.
+ *
+ * Buffer assignment asks the backend for permission to compute in place.  This file is what the answers are
+ * held against: it knows nothing of backends, kernels or plans, only how an element of a result depends on
+ * the elements of an operand. */
+#ifndef HLO_ANALYSIS_OVERLAP_H
+#define HLO_ANALYSIS_OVERLAP_H
+
+#include "hlo/ir/ir.h"
+
+/* How the implementation of an instruction orders its reads and writes.  Each allows what those before it
+ * allow. */
+typedef enum hlo_access {
+  HLO_READS_WHILE_WRITING, /* in any order, or more than once: no operand may lie where a result does */
+  HLO_READS_ROW_FIRST,     /* what an element (or a row, in fusions that go by rows) depends on is read once,
+                            * before it is     written: elementwise operands may lie there */
+  HLO_READS_ALL_FIRST      /* everything is read before anything is written: any operand may lie there */
+} hlo_access;
+
+/* How the results of an instruction depend on one operand. */
+typedef enum hlo_dependence {
+  HLO_INDEPENDENT,
+  HLO_ON_SAME_ELEMENT, /* element k in row-major order depends on element k of the operand alone */
+  HLO_ON_SAME_ROW,     /* an element depends on its own row of the operand (hlo/analysis/row_space.h) */
+  HLO_ON_ANY_ELEMENT
+} hlo_dependence;
+
+/* The strongest dependence of any result of `i` on operand `operand`.  Works on `a`. */
+hlo_dependence hlo_dependence_on(arena *a, const hlo_instr *i, uint32_t operand);
+
+/* Returns true if `i`, implemented with this access, may write result `result` where operand `operand` lies,
+ * both beginning at the same byte. */
+bool hlo_may_overlap(arena *a, const hlo_instr *i, uint32_t operand, uint32_t result, hlo_access access);
+
+#endif

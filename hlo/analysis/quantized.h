@@ -1,0 +1,64 @@
+/* quantized.h - arrays of integers that stand for numbers by a scale and a zero point, recognised in a graph as
+ * importers spell them out. */
+#ifndef HLO_ANALYSIS_QUANTIZED_H
+#define HLO_ANALYSIS_QUANTIZED_H
+
+#include "hlo/analysis/queries.h"
+
+/* An array stretched from one number, or from a list of numbers along one of its dimensions. */
+typedef struct hlo_along {
+  hlo_value v;  /* holds the numbers: element k is v's element k * step */
+  int axis;     /* of the stretched array; -1: one number */
+  int64_t n;    /* numbers */
+  int64_t step;
+} hlo_along;
+
+/* False: v is another array.  Looks at constants of up to 2^16 bytes. */
+bool hlo_along_of(hlo_value v, hlo_along *out);
+/* Are they constants?  Then number k, of one or of n. */
+bool hlo_along_is_const(const hlo_along *a);
+double hlo_along_at(const hlo_along *a, int64_t k);
+/* Equal constants along the same axis. */
+bool hlo_along_equal(const hlo_along *a, const hlo_along *b);
+
+/* f32 numbers (q - zero) * scale, or s32 numbers q - zero. */
+typedef struct hlo_quantized {
+  hlo_value q; /* u8 or s8; a constant may be of any type of up to 8 bits */
+  bool has_zero;
+  hlo_along zero, scale; /* scale: of f32 numbers; zero: of any integer type that s32 holds */
+} hlo_quantized;
+
+/* multiply(convert(subtract(convert(q), zero)), scale), subtractions of nothing left out or not. */
+bool hlo_dequantized_of(hlo_value v, hlo_quantized *out);
+/* subtract(convert(q), zero) in s32. */
+bool hlo_centered_of(hlo_value v, hlo_quantized *out);
+
+/* convert(clamp(low, add(round(v), zero), high)) to u8 or s8, seen from its end. */
+typedef struct hlo_requantized {
+  hlo_instr *round, *addition; /* addition: of the zero point, NULL if there is none */
+  hlo_value v; /* what is rounded */
+  double zero, low, high;
+} hlo_requantized;
+bool hlo_requantized_of(hlo_value v, hlo_requantized *out);
+
+/* The second operand of a dot as small integers that are scaled in the dot's own kernel: a matrix of s2, u2, s4, u4, s8
+ * or u8,
+ *
+ *     reshape(multiply(convert(subtract(convert(q), zero)), scale))
+ *
+ * with or without the zero point, and with or without the reshape, which joins a dimension of blocks with one of the
+ * elements of a block; perhaps transposed.  scale and zero are broadcasts that are the same for all of a block. */
+typedef struct hlo_quantized_weights {
+  hlo_value q;
+  hlo_value scale, zero; /* with the dims of `scaled`; zero.def NULL: none */
+  const hlo_instr *scaled; /* the multiplication */
+  int64_t sums, columns, block; /* the dot's matrix is sums x columns; block divides sums */
+  int64_t sum_step, column_step; /* between elements of q */
+  int sum_dim, column_dim, block_dim; /* of `scaled`; sum_dim counts blocks where block_dim is not -1 */
+  uint32_t n;
+  /* all instructions but q, scale and zero, each the only user of the one before; the last one is what the dot reads */
+  hlo_instr *members[8];
+} hlo_quantized_weights;
+bool hlo_quantized_weights_of(const hlo_instr *dot, hlo_quantized_weights *out);
+
+#endif

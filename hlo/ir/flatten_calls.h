@@ -1,0 +1,15 @@
+/* flatten_calls.h - bodies of control flow with one caller each (FlattenCallGraph in XLA).
+ *
+ * Buffers belong to one run of a body, and what is decided about an instruction (an algorithm, a place in
+ * memory) is kept by the instruction: so a computation that several loops or branches call is copied before
+ * anything is decided. */
+#ifndef HLO_IR_FLATTEN_CALLS_H
+#define HLO_IR_FLATTEN_CALLS_H
+
+#include "hlo/ir/ir.h"
+
+/* Copies each computation that more than one instruction of kind control calls, or one calls twice, so that
+ * each call has its own. Bodies of fusions stay shared.  Does nothing the second time. */
+void hlo_flatten_calls(hlo_module *m);
+
+#endif

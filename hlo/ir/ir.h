@@ -1,0 +1,266 @@
+/* ir.h - HLO: modules of computations of instructions over typed arrays.
+ *
+ * An instruction has n operands and n results; a value is (instruction, result number); there is no tuple type.
+ * A computation is closed: it sees its parameters only.  It is a list in topological order, with n parameters
+ * (they stand first, in order) and n roots.  Everything lives on the module's arena; what is removed is
+ * unlinked and dies with the module.  Not thread-safe: one thread changes a module. */
+#ifndef HLO_IR_IR_H
+#define HLO_IR_IR_H
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/tensor/literal.h"
+#include "base/tensor/shape.h"
+
+enum { HLO_TEXT_VERSION = 1 };
+enum { HLO_ANY = -1 };
+
+typedef enum hlo_op {
+#define HLO(id, ...) HLO_##id,
+#include "hlo/ir/ops.def"
+#undef HLO
+  HLO_OP_COUNT
+} hlo_op;
+
+typedef enum hlo_attr_id {
+#define ATTR(id, ...) HLO_ATTR_##id,
+#include "hlo/ir/attrs.def"
+#undef ATTR
+  HLO_ATTR_COUNT
+} hlo_attr_id;
+
+typedef enum hlo_attr_kind {
+  HLO_KIND_INT,
+  HLO_KIND_BOOL,
+  HLO_KIND_STRING,
+  HLO_KIND_INTS,
+  HLO_KIND_DIMS,
+  HLO_KIND_FLOATS,
+  HLO_KIND_LITERAL,
+  HLO_KIND_COMPS,
+  HLO_KIND_REDUCER,
+  HLO_KIND_COMPARISON,
+  HLO_KIND_ROUNDING,
+  HLO_KIND_LAYOUT,
+  HLO_KIND_ALGORITHM,
+  HLO_KIND_FUSION
+} hlo_attr_kind;
+
+/* Values of the enumerated attribute kinds; their texts stand in hlo/ir/op_table.c. */
+typedef enum hlo_reducer { /* REPLACE: scatter only */
+  HLO_REDUCE_ADD, HLO_REDUCE_MUL, HLO_REDUCE_MAX, HLO_REDUCE_MIN, HLO_REDUCE_AND, HLO_REDUCE_OR, HLO_REDUCE_XOR,
+  HLO_REDUCE_REPLACE
+} hlo_reducer;
+typedef enum hlo_comparison { HLO_EQ, HLO_NE, HLO_LT, HLO_LE, HLO_GT, HLO_GE } hlo_comparison;
+/* convolution's operand and result: [N, C, spatial...] or [N, spatial..., C]; the kernel is [O, I/groups,
+ * spatial...] */
+typedef enum hlo_layout { HLO_CHANNELS_FIRST, HLO_CHANNELS_LAST } hlo_layout;
+/* of random bits; OPS.md */
+typedef enum hlo_algorithm { HLO_PHILOX, HLO_MT19937 } hlo_algorithm;
+/* LOOP: elementwise and movement; INPUT: feeds a reduction at its root(s); OUTPUT: a contraction and its epilogue;
+ * ATTENTION: hlo/analysis/attention.h */
+typedef enum hlo_fusion_kind {
+  HLO_FUSION_LOOP, HLO_FUSION_INPUT, HLO_FUSION_OUTPUT, HLO_FUSION_ATTENTION
+} hlo_fusion_kind;
+
+typedef enum hlo_kind {
+  HLO_STRUCTURE, HLO_ELEMENTWISE, HLO_MOVEMENT, HLO_RANDOM, HLO_UPDATE, HLO_REDUCTION, HLO_WINDOW, HLO_SCAN,
+  HLO_SORTING, HLO_CONTRACTION, HLO_CONTROL, HLO_SPECIAL
+} hlo_kind;
+
+enum hlo_flag { HLO_COMM = 1, HLO_DECL = 2, HLO_EXACT = 4, HLO_EFFECT = 8, HLO_RUN = 16 };
+
+typedef struct hlo_instr hlo_instr;
+typedef struct hlo_computation hlo_computation;
+typedef struct hlo_module hlo_module;
+
+typedef struct hlo_value {
+  hlo_instr *def; /* NULL: no value */
+  uint32_t index;
+} hlo_value;
+
+typedef struct hlo_attr {
+  union {
+    int64_t i; /* INT, BOOL and the enumerated kinds */
+    const char *s;
+    struct { uint32_t n; const int64_t *ints; };           /* INTS, DIMS */
+    struct { uint32_t n_floats; const double *floats; };   /* FLOATS */
+    struct { uint32_t n_comps; hlo_computation **comps; }; /* COMPS */
+    const literal *value;                                  /* LITERAL */
+  };
+} hlo_attr;
+
+typedef struct hlo_op_info hlo_op_info;
+typedef status hlo_shape_rule(const hlo_instr *i, dim_table *dims, shape *results);
+struct hlo_op_info {
+  const char *name;
+  int min_operands, max_operands, n_results; /* HLO_ANY */
+  hlo_shape_rule *rule;
+  hlo_kind kind;
+  unsigned flags;
+  uint32_t n_attrs;
+  const hlo_attr_id *attrs;
+};
+const hlo_op_info *hlo_op_get_info(hlo_op op);
+/* HLO_OP_COUNT when there is none. */
+hlo_op hlo_op_from_name(const char *name, size_t length);
+typedef struct hlo_attr_info {
+  const char *name;
+  hlo_attr_kind kind;
+} hlo_attr_info;
+const hlo_attr_info *hlo_attr_get_info(hlo_attr_id id);
+/* Text of value v of an enumerated kind; NULL when out of range. */
+const char *hlo_enum_name(hlo_attr_kind kind, int64_t v);
+/* The elementwise operation that combines two elements; not of REPLACE. */
+hlo_op hlo_reducer_op(hlo_reducer r);
+
+typedef struct hlo_use {
+  hlo_instr *user;
+  uint32_t operand;
+} hlo_use;
+
+struct hlo_instr {
+  hlo_op op;
+  uint32_t id; /* dense and in list order after hlo_number */
+  uint32_t n_operands, n_results;
+  hlo_value *operands;
+  shape *shapes;   /* of the results */
+  hlo_attr *attrs; /* in the order of the op's row */
+  const char *source; /* the ONNX node(s) it comes from, "a: Conv + b: Relu", for messages and profiles; "" if none */
+  hlo_computation *parent;
+  hlo_instr *prev, *next;
+  hlo_use *uses; /* of all its results, in no order; roots are not among them */
+  uint32_t n_uses, cap_uses;
+  bool concurrent; /* scheduled: runs at the same time as the one before it in the list, in any order (lower/concurrent_groups.h) */
+};
+
+struct hlo_computation {
+  const char *name; /* unique in the module */
+  hlo_module *module;
+  hlo_instr *first, *last;
+  uint32_t n_params, cap_params;
+  hlo_instr **params;
+  uint32_t n_roots;
+  hlo_value *roots;
+  uint32_t n_ids; /* after hlo_number: ids are below it */
+};
+
+/* A root that tells the size of another one: only so many elements of `result` along `axis` mean something; its shape
+ * has their bound.  axis -1: an ordinary root.  Such roots stand behind all ordinary ones. */
+typedef struct hlo_size_of {
+  uint32_t result;
+  int axis;
+} hlo_size_of;
+
+struct hlo_module {
+  arena *arena;
+  dim_table *dims;
+  const char *name;
+  uint32_t n_computations, cap_computations;
+  hlo_computation **computations; /* callees before callers after hlo_module_clean; the entry last */
+  hlo_computation *entry;
+  const char **param_names, **result_names; /* of the entry; as in the ONNX graph */
+  hlo_size_of *size_of; /* by root of the entry; NULL: every result has the size that its shape says */
+  str_map names;      /* of all computations ever made */
+  uint32_t next_name; /* for fresh ones */
+};
+
+/* --- making --- */
+
+/* The module is destroyed with its arena. */
+hlo_module *hlo_module_create(arena *a, const char *name);
+/* `name` is made unique.  Not yet the entry. */
+hlo_computation *hlo_computation_create(hlo_module *m, const char *name);
+/* A deep copy into `to` (may be another module), with the computations it calls. */
+hlo_computation *hlo_computation_clone(hlo_module *to, const hlo_computation *c);
+hlo_module *hlo_module_clone(arena *a, const hlo_module *m);
+void hlo_set_roots(hlo_computation *c, uint32_t n, const hlo_value *roots);
+hlo_instr *hlo_parameter(hlo_computation *c, shape s);
+/* Drops parameter k; nobody may use it.  The caller fixes the callers' operands and computation's users. */
+void hlo_remove_parameter(hlo_computation *c, uint32_t k);
+
+/* A new instruction before `before` (NULL: at the end) with zeroed attributes and unset shapes; operands must
+ * come before it.  Most code wants hlo/ir/builder.h. */
+hlo_instr *hlo_instr_create(hlo_computation *c, hlo_instr *before, hlo_op op, uint32_t n_operands,
+                            const hlo_value *operands, uint32_t n_results);
+/* A copy of `i` in computation `to` with other operands; called computations are shared if `to` is in the same
+ * module, otherwise cloned. */
+hlo_instr *hlo_instr_clone(hlo_computation *to, hlo_instr *before, const hlo_instr *i, const hlo_value *operands);
+/* Runs the shape rule into i->shapes (declared results must be set before). */
+STATUS_MUST_USE status hlo_infer(hlo_instr *i);
+
+/* --- changing --- */
+
+static inline hlo_value hlo_result(hlo_instr *i, uint32_t index) { return (hlo_value){i, index}; }
+static inline bool hlo_value_equal(hlo_value a, hlo_value b) { return a.def == b.def && a.index == b.index; }
+void hlo_set_operand(hlo_instr *i, uint32_t k, hlo_value v);
+/* All uses and roots of `old` become `new`; `new`'s definition must stand before every user. */
+void hlo_replace(hlo_value old, hlo_value new_value);
+/* No uses, not a root, not a parameter. */
+void hlo_remove(hlo_instr *i);
+void hlo_move_before(hlo_instr *i, hlo_instr *before);
+/* Copies the body of `callee` before `before` with its parameters replaced by `args`; roots[] get the values. */
+void hlo_inline(hlo_instr *before, const hlo_computation *callee, const hlo_value *args, hlo_value *roots);
+
+/* --- looking --- */
+
+/* Never NULL: an absent value has the shape invalid[]. */
+const shape *hlo_shape(hlo_value v);
+static inline dtype hlo_type(hlo_value v) { return (dtype)hlo_shape(v)->type; }
+static inline int hlo_rank(hlo_value v) { return hlo_shape(v)->rank; }
+/* The attribute slot; the op must have it. */
+hlo_attr *hlo_attr_of(const hlo_instr *i, hlo_attr_id id);
+static inline int64_t hlo_int(const hlo_instr *i, hlo_attr_id id) { return hlo_attr_of(i, id)->i; }
+static inline const int64_t *hlo_ints(const hlo_instr *i, hlo_attr_id id) { return hlo_attr_of(i, id)->ints; }
+static inline uint32_t hlo_n_ints(const hlo_instr *i, hlo_attr_id id) { return hlo_attr_of(i, id)->n; }
+static inline hlo_computation *hlo_callee(const hlo_instr *i, uint32_t k) {
+  return hlo_attr_of(i, HLO_ATTR_COMPUTATIONS)->comps[k];
+}
+/* Called computations; 0 for an op without any. */
+uint32_t hlo_n_callees(const hlo_instr *i);
+/* The literal of a constant, NULL of anything else. */
+const literal *hlo_literal(hlo_value v);
+/* How often the value is used, roots included. */
+uint32_t hlo_value_uses(hlo_value v);
+bool hlo_is_root(hlo_value v);
+/* Dense ids in list order. */
+void hlo_number(hlo_computation *c);
+/* A dot or convolution of bytes, signed or not, each operand as it likes: the sum is s32. */
+static inline bool hlo_sums_bytes(const hlo_instr *i) {
+  for (uint32_t k = 0; k < 2; k++) {
+    dtype t = hlo_type(i->operands[k]);
+    if (t != DTYPE_S8 && t != DTYPE_U8) {
+      return false;
+    }
+  }
+  return true;
+}
+/* A bitcast-convert whose bytes stay as they are. */
+static inline bool hlo_is_bitcast_view(const hlo_instr *i) {
+  return i->op == HLO_BITCAST && dtype_same_memory(hlo_type(i->operands[0]), (dtype)i->shapes[0].type);
+}
+static inline const hlo_op_info *hlo_info(const hlo_instr *i) { return hlo_op_get_info(i->op); }
+static inline bool hlo_is_control(const hlo_instr *i) { return hlo_info(i)->kind == HLO_CONTROL; }
+/* Of all results; their shapes are static. */
+int64_t hlo_result_bytes(const hlo_instr *i);
+/* The first member of i's concurrent group, and the member that follows i; NULL if i is the last. */
+static inline const hlo_instr *hlo_first_concurrent(const hlo_instr *i) {
+  while (i->concurrent) {
+    i = i->prev;
+  }
+  return i;
+}
+static inline const hlo_instr *hlo_next_concurrent(const hlo_instr *i) { return i->next && i->next->concurrent ? i->next : NULL; }
+/* Structural equality of op, attributes, shapes (not operands, not source). */
+bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b);
+/* Equal where hlo_same_operation holds; for tables of this process, as are the others. */
+uint64_t hlo_operation_hash(const hlo_instr *i);
+/* Over everything that the text shows; of names only those of computations. */
+uint64_t hlo_module_hash(const hlo_module *m);
+uint64_t hlo_computation_hash(const hlo_computation *c);
+/* Drops computations that nobody calls, orders callees before callers. */
+void hlo_module_clean(hlo_module *m);
+
+#define HLO_FOR_EACH(i, c) for (hlo_instr *i = (c)->first, *i##_next; i && (i##_next = i->next, 1); i = i##_next)
+
+#endif

@@ -1,0 +1,66 @@
+/* shape_rules.h - the result shapes of every operation; the rules that rows of ops.def name.
+ *
+ * A rule infers the result shapes, or checks the declared ones (then `results` is i->shapes, already set).  The number
+ * of operands and results fits the row and the attributes have values of their kinds (hlo_check_arity); everything else
+ * about shapes and attributes is checked here, for HLO text is not trusted. Dimensions may be expressions: two are
+ * equal if their handles are, sizes are computed by dim_*.  A comparison of expressions that cannot be decided is left
+ * to the specialised module, where all dims are constants - except where two extents must be equal: there it is
+ * STATUS_UNSUPPORTED. A message names the rule and the shapes; the caller puts the instruction before it. */
+#ifndef HLO_IR_SHAPE_RULES_H
+#define HLO_IR_SHAPE_RULES_H
+
+#include "hlo/ir/ir.h"
+
+#define HLO(id, text, min, max, results, rule, ...) hlo_shape_rule hlo_shape_##rule;
+#include "hlo/ir/ops.def"
+#undef HLO
+
+/* Limits on one instruction, so that checking its callees takes no more than time in the size of a hostile text. */
+enum { HLO_MAX_VALUES = 1 << 16, HLO_MAX_BRANCHES = 256 };
+
+/* Refuses a number of operands or results outside the row's, or beyond HLO_MAX_VALUES. */
+STATUS_MUST_USE status hlo_check_arity(hlo_op op, uint32_t n_operands, uint32_t n_results);
+
+/* --- what the rules share; for shape_*.c only --- */
+
+/* Sets of element types; handles (sequences, optionals, maps) belong to none. */
+enum {
+  TYPES_PRED = 1, TYPES_INT = 2, TYPES_FLOAT = 4, TYPES_COMPLEX = 8, TYPES_STRING = 16,
+  TYPES_REAL = TYPES_INT | TYPES_FLOAT,
+  TYPES_NUMBER = TYPES_REAL | TYPES_COMPLEX,
+  TYPES_BITS = TYPES_PRED | TYPES_INT,
+  TYPES_ORDERED = TYPES_PRED | TYPES_REAL,
+  TYPES_ALL = TYPES_PRED | TYPES_NUMBER | TYPES_STRING
+};
+unsigned shape_types(dtype t);
+
+static inline const shape *shape_of(const hlo_instr *i, uint32_t k) { return hlo_shape(i->operands[k]); }
+
+/* Operand k is an array of one of those types. */
+STATUS_MUST_USE status shape_need_types(const hlo_instr *i, dim_table *dims, uint32_t k, unsigned types);
+STATUS_MUST_USE status shape_need_scalar(const hlo_instr *i, dim_table *dims, uint32_t k, dtype type);
+/* Operands j and k have one element type. */
+STATUS_MUST_USE status shape_need_same_type(const hlo_instr *i, dim_table *dims, uint32_t j, uint32_t k);
+/* Extents x and y are equal; the message calls them `what`, with a number unless `dimension` is negative. */
+STATUS_MUST_USE status shape_need_equal(dim_table *dims, const char *what, int dimension, dim x, dim y);
+/* All dims of two shapes are equal. */
+STATUS_MUST_USE status shape_need_same_dims(dim_table *dims, const char *x_name, const shape *x, const char *y_name,
+                                            const shape *y);
+/* Extents known to be greater than `limit` are refused. */
+STATUS_MUST_USE status shape_need_fits(dim_table *dims, const char *what, int dimension, dim x, dim limit);
+/* The attribute is one dimension of an array of that rank. */
+STATUS_MUST_USE status shape_need_dimension(const hlo_instr *i, hlo_attr_id id, int rank);
+/* A list of exactly n entries. */
+STATUS_MUST_USE status shape_need_count(const hlo_instr *i, hlo_attr_id id, uint32_t n);
+/* A list of n entries, each in [low, high]. */
+STATUS_MUST_USE status shape_need_range(const hlo_instr *i, hlo_attr_id id, uint32_t n, int64_t low, int64_t high);
+/* A list of different dimensions below `rank`, none of them in *seen (a bit set), which they join; increasing if
+ * asked. */
+STATUS_MUST_USE status shape_need_dims(const hlo_instr *i, hlo_attr_id id, int rank, bool increasing, uint32_t *seen);
+STATUS_MUST_USE status shape_need_reducer(const hlo_instr *i, dim_table *dims, uint32_t k);
+/* shape_check of a result. */
+STATUS_MUST_USE status shape_finish(const hlo_instr *i, const shape *result);
+/* `low` and `high` around, `interior` between the elements of d; negative is DIM_OVERFLOW. */
+dim shape_pad_dim(dim_table *dims, dim d, int64_t low, int64_t high, int64_t interior);
+
+#endif

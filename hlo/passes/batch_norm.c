@@ -1,0 +1,218 @@
+/* batch_norm.c - what multiplies and shifts the channels of a convolution or dot by constants goes into
+ * its weights and one addition.
+ *
+ * Requires: fold and simplify, so that normalisation is a chain of add, subtract, multiply, divide and negate with
+ * broadcast constants.  Keeps: results but for rounding (the chain is computed in f64 and rounded once into weights and
+ * bias) and the sign of zeros.  Breaks: nothing; the old weights are left to dce. Only for constant weights, in chains
+ * that nobody else looks at.  A dot's weights are its second operand, with one free dimension. */
+#include <math.h>
+#include <string.h>
+
+#include "hlo/passes/rewrite.h"
+
+/* A contraction seen by its channels: results of channel c are `scale[c]` times what they were, plus
+ * `shift[c]`. */
+typedef struct channels {
+  hlo_instr *contraction;
+  int dimension; /* of the result */
+  int weights_dimension;
+  int64_t n;
+  double *scale, *shift;
+  uint32_t n_steps, n_scalings;
+} channels;
+
+static bool is_listed(const hlo_instr *i, hlo_attr_id list, int64_t d) {
+  for (uint32_t k = 0; k < hlo_n_ints(i, list); k++) {
+    if (hlo_ints(i, list)[k] == d) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool find_channels(hlo_instr *i, channels *c) {
+  const literal *w = i->n_operands == 2 ? hlo_literal(i->operands[1]) : NULL;
+  const shape *s = &i->shapes[0];
+  if (!w || !dtype_is_float(hlo_type(i->operands[1])) || !shape_is_static(s) || s->rank == 0) {
+    return false;
+  }
+  *c = (channels){.contraction = i};
+  if (i->op == HLO_CONVOLUTION) {
+    c->dimension = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_LAST ? s->rank - 1 : 1;
+    c->n = s->dims[c->dimension];
+    return true;
+  }
+  int n_free = 0;
+  for (int d = 0; d < w->shape.rank; d++) {
+    if (!is_listed(i, HLO_ATTR_RHS_CONTRACT, d)) {
+      c->weights_dimension = d;
+      n_free++;
+    }
+  }
+  c->dimension = s->rank - 1;
+  c->n = s->dims[c->dimension];
+  return n_free == 1 && hlo_n_ints(i, HLO_ATTR_RHS_BATCH) == 0;
+}
+
+/* The constants of each channel that v holds everywhere else alike. */
+static bool channel_constants(const channels *c, hlo_value v, double *out) {
+  literal splat;
+  const literal *l = hlo_literal(v);
+  int dimension = c->dimension;
+  if (hlo_splat_of(v, &splat)) {
+    for (int64_t k = 0; k < c->n; k++) {
+      out[k] = literal_f64(&splat, 0);
+    }
+    return true;
+  }
+  if (v.def->op == HLO_BROADCAST) {
+    l = hlo_literal(v.def->operands[0]);
+    dimension = l && l->shape.rank == 1 && hlo_ints(v.def, HLO_ATTR_DIMENSIONS)[0] == dimension ? 0 : -1;
+  }
+  if (!l || dimension < 0 || shape_elements(&l->shape) != c->n || l->shape.dims[dimension] != c->n) {
+    return false;
+  }
+  for (int64_t k = 0; k < c->n; k++) {
+    out[k] = literal_f64(l, k);
+  }
+  return true;
+}
+
+/* y = a * x + b for step `i` of x, channel by channel. */
+static bool apply_step(channels *c, const hlo_instr *i, hlo_value x, double *u) {
+  bool first = hlo_value_equal(i->operands[0], x);
+  if (i->op != HLO_NEG && (i->n_operands != 2 || !channel_constants(c, i->operands[first ? 1 : 0], u))) {
+    return false;
+  }
+  if (i->op == HLO_DIV && !first) {
+    return false;
+  }
+  for (int64_t k = 0; k < c->n; k++) {
+    double scale = 1, shift = 0;
+    switch (i->op) {
+      case HLO_ADD:
+        shift = u[k];
+        break;
+      case HLO_SUB:
+        scale = first ? 1 : -1;
+        shift = first ? -u[k] : u[k];
+        break;
+      case HLO_MUL:
+        scale = u[k];
+        break;
+      case HLO_DIV:
+        scale = 1 / u[k];
+        break;
+      case HLO_NEG:
+        scale = -1;
+        break;
+      default:
+        return false;
+    }
+    c->scale[k] *= scale;
+    c->shift[k] = c->shift[k] * scale + shift;
+  }
+  c->n_steps++;
+  c->n_scalings += i->op != HLO_ADD && (i->op != HLO_SUB || !first);
+  return true;
+}
+
+/* Follows the chain; gives its last value.  A step that does not fit may have been looked at, but changed
+ * nothing. */
+static hlo_value follow(channels *c, arena *scratch) {
+  hlo_value v = hlo_result(c->contraction, 0);
+  double *u = ARENA_NEW_N(scratch, double, c->n);
+  c->scale = ARENA_NEW_N(scratch, double, c->n);
+  c->shift = ARENA_NEW_N(scratch, double, c->n);
+  for (int64_t k = 0; k < c->n; k++) {
+    c->scale[k] = 1;
+  }
+  for (hlo_instr *user = hlo_only_user(v); user; user = hlo_only_user(v)) {
+    if (!shape_equal(&user->shapes[0], hlo_shape(v)) || !apply_step(c, user, v, u)) {
+      break;
+    }
+    v = hlo_result(user, 0);
+  }
+  return v;
+}
+
+static bool is_useful(const channels *c) {
+  for (int64_t k = 0; k < c->n; k++) {
+    if (!isfinite(c->scale[k]) || !isfinite(c->shift[k])) {
+      return false;
+    }
+  }
+  return c->n_scalings > 0 || c->n_steps > 1;
+}
+
+/* The weights, rows of `dimension` scaled. */
+static literal scaled(const literal *w, int dimension, const double *scale, arena *a) {
+  void *data;
+  literal l = literal_new(a, w->shape, &data);
+  dtype t = (dtype)w->shape.type;
+  int64_t n = shape_elements(&w->shape), inner = shape_product(&w->shape, dimension + 1, w->shape.rank);
+  int64_t rows = w->shape.dims[dimension];
+  for (int64_t k = 0; k < n; k++) {
+    dtype_store_f64(t, (char *)data + (size_t)k * dtype_bytes(t), literal_f64(w, k) * scale[k / inner % rows],
+                    false, DTYPE_ROUND_NEAREST);
+  }
+  return l;
+}
+
+static bool any_shift(const channels *c) {
+  for (int64_t k = 0; k < c->n; k++) {
+    if (c->shift[k] != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static status fold_chain(channels *c, hlo_value last, pass_context *context) {
+  hlo_instr *i = c->contraction;
+  arena *a = i->parent->module->arena;
+  hlo_builder b = hlo_pass_builder(context, i->parent, i);
+  b.eval = NULL; /* a small broadcast would become an array, and the bias unknown as one */
+  if (c->n_scalings) {
+    hlo_set_operand(i, 1,
+                    hlo_constant(&b, scaled(hlo_literal(i->operands[1]), c->weights_dimension, c->scale, a)));
+  }
+  hlo_value v = hlo_result(i, 0);
+  if (any_shift(c)) {
+    void *data;
+    literal l = literal_new(a, shape_make(hlo_type(v), 1, &c->n), &data);
+    size_t size = dtype_bytes(hlo_type(v));
+    for (int64_t k = 0; k < c->n; k++) {
+      dtype_store_f64(hlo_type(v), (char *)data + (size_t)k * size, c->shift[k], false, DTYPE_ROUND_NEAREST);
+    }
+    int64_t dimension = c->dimension;
+    b.before = last.def;
+    v = hlo_binary(&b, HLO_ADD, v, hlo_broadcast(&b, hlo_constant(&b, l), i->shapes[0], &dimension));
+  }
+  TRY(hlo_builder_take_error(&b));
+  hlo_replace(last, v);
+  hlo_remove(last.def);
+  hlo_pass_note(context, "contractions", 1);
+  hlo_pass_note(context, "operations folded", c->n_steps - any_shift(c));
+  return NULL;
+}
+
+status pass_batch_norm(hlo_module *m, pass_context *c, bool *changed) {
+  uint32_t n;
+  hlo_computation **walked = hlo_walked(m, c->scratch, false, &n);
+  for (uint32_t k = 0; k < n; k++) {
+    for (hlo_instr *i = walked[k]->first; i; i = i->next) {
+      channels x;
+      if (hlo_info(i)->kind != HLO_CONTRACTION || !find_channels(i, &x)) {
+        continue;
+      }
+      TRY(budget_check(arena_budget(c->scratch)));
+      hlo_value last = follow(&x, c->scratch);
+      if (last.def != i && is_useful(&x)) {
+        TRY(fold_chain(&x, last, c));
+        *changed = true;
+      }
+    }
+  }
+  return NULL;
+}

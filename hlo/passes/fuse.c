@@ -1,0 +1,236 @@
+/* fuse.c - makes a fusion of given instructions. */
+#include "hlo/passes/fuse.h"
+
+#include <string.h>
+
+/* The first user; NULL if there is none, or one of them is free itself. */
+static hlo_instr *first_user(const hlo_instr *i) {
+  hlo_instr *first = NULL;
+  for (uint32_t k = 0; k < i->n_uses; k++) {
+    hlo_instr *u = i->uses[k].user;
+    if (hlo_is_free(u)) {
+      return NULL;
+    }
+    first = !first || u->id < first->id ? u : first;
+  }
+  return first;
+}
+
+/* Is there nothing but broadcasts between i and its user? */
+static bool stands_before(const hlo_instr *i, const hlo_instr *user) {
+  do {
+    i = i->next;
+  } while (i != user && i->op == HLO_BROADCAST);
+  return i == user;
+}
+
+bool hlo_sink_free(hlo_computation *c) {
+  bool moved = false;
+  hlo_number(c);
+  for (hlo_instr *i = c->last, *prev; i; i = prev) {
+    prev = i->prev;
+    hlo_instr *user = i->op == HLO_BROADCAST ? first_user(i) : NULL;
+    if (user && !stands_before(i, user)) {
+      hlo_move_before(i, user);
+      moved = true;
+    }
+  }
+  return moved;
+}
+
+hlo_fuser hlo_fuser_make(hlo_computation *c, arena *scratch) {
+  hlo_fuser f = {.c = c, .scratch = scratch, .roots = hlo_count_roots(c, scratch), .n_ids = c->n_ids};
+  size_t most = 2 * (size_t)c->n_ids + 1; /* each fusion takes the place of an instruction at least */
+  f.stamp = ARENA_NEW_N(scratch, uint32_t, most);
+  f.clone = ARENA_NEW_N(scratch, hlo_value, most);
+  return f;
+}
+
+void hlo_fuser_renumber(hlo_fuser *f) {
+  memset(f->roots, 0, f->n_ids * sizeof *f->roots);
+  memset(f->stamp, 0, f->n_ids * sizeof *f->stamp);
+  hlo_number(f->c);
+  f->n_ids = f->c->n_ids;
+  f->n_fusions = 0;
+  for (uint32_t k = 0; k < f->c->n_roots; k++) {
+    f->roots[f->c->roots[k].def->id]++;
+  }
+}
+
+/* A fusion in the making. */
+typedef struct making {
+  hlo_fuser *f;
+  hlo_computation *body;
+  uint32_t n, cap;
+  hlo_value *outer; /* operands; parameter k of the body stands for outer[k] */
+} making;
+
+static hlo_value as_parameter(making *m, hlo_value v) {
+  for (uint32_t k = 0; k < m->n; k++) {
+    if (hlo_value_equal(m->outer[k], v)) {
+      return hlo_result(m->body->params[k], 0);
+    }
+  }
+  *ARENA_PUSH(m->f->scratch, m->outer, m->n, m->cap) = v;
+  return hlo_result(hlo_parameter(m->body, *hlo_shape(v)), 0);
+}
+
+enum { MOST_FREE = 8 };
+
+/* The value inside of the fusion: a member's copy, a copy of something free (not MOST_FREE in a row), or a
+ * parameter. */
+static hlo_value inside(making *m, hlo_value v, int depth) {
+  hlo_fuser *f = m->f;
+  uint32_t id = v.def->id;
+  if (v.def->n_results == 1 && f->stamp[id] == f->n_fusions) {
+    return f->clone[id];
+  }
+  if (!hlo_is_free(v.def) || depth == MOST_FREE) {
+    return as_parameter(m, v);
+  }
+  hlo_value x = v.def->n_operands ? inside(m, v.def->operands[0], depth + 1) : v;
+  f->stamp[id] = f->n_fusions;
+  f->clone[id] = hlo_result(hlo_instr_clone(m->body, NULL, v.def, &x), 0);
+  return f->clone[id];
+}
+
+/* A short constant list that says what i takes: known inside of the fusion, it need not be looked up. */
+static bool is_known_list(const hlo_instr *i, uint32_t k) {
+  enum { LONG = 1024 };
+  return i->op == HLO_GATHER && k == 1 && hlo_literal(i->operands[k]) && shape_elements(hlo_shape(i->operands[k])) <= LONG;
+}
+
+static hlo_value constant_inside(making *m, const hlo_instr *i) {
+  hlo_fuser *f = m->f;
+  if (f->stamp[i->id] != f->n_fusions) {
+    f->stamp[i->id] = f->n_fusions;
+    f->clone[i->id] = hlo_result(hlo_instr_clone(m->body, NULL, i, NULL), 0);
+  }
+  return f->clone[i->id];
+}
+
+/* What a contraction reads stays an operand: libraries want arrays. */
+static void copy_member(making *m, hlo_instr *i) {
+  bool contraction = hlo_info(i)->kind == HLO_CONTRACTION;
+  hlo_value *operands = ARENA_NEW_N(m->f->scratch, hlo_value, i->n_operands + 1);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    operands[k] = is_known_list(i, k) ? constant_inside(m, i->operands[k].def)
+                                      : inside(m, i->operands[k], contraction ? MOST_FREE : 0);
+  }
+  hlo_instr *copy = hlo_instr_clone(m->body, NULL, i, operands);
+  m->f->stamp[i->id] = m->f->n_fusions;
+  m->f->clone[i->id] = hlo_result(copy, 0);
+}
+
+/* Is member i wanted by anybody but members?  Free instructions have copies inside: what counts is who reads them. */
+static bool is_output(const hlo_fuser *f, const hlo_instr *i) {
+  for (uint32_t k = 0; k < i->n_uses; k++) {
+    const hlo_instr *user = i->uses[k].user;
+    if (hlo_is_free(user) ? is_output(f, user) : f->stamp[user->id] != f->n_fusions) {
+      return true;
+    }
+  }
+  return f->roots[i->id] > 0;
+}
+
+/* Everything that fed the members and is not used any more. */
+static void remove_free(hlo_fuser *f, hlo_value v) {
+  while (hlo_is_free(v.def) && v.def->n_uses == 0 && !f->roots[v.def->id]) {
+    hlo_value next = v.def->n_operands ? v.def->operands[0] : v;
+    hlo_remove(v.def);
+    if (next.def == v.def) {
+      return;
+    }
+    v = next;
+  }
+}
+
+/* Where dce was left out, a member may have readers that nobody uses.  Free ones make no output of it (is_output), so they
+ * must not keep it either: it would stay before the fusion and read results of it. */
+static void remove_unused_readers(hlo_fuser *f, hlo_instr *i) {
+  for (uint32_t k = 0; k < i->n_uses;) {
+    hlo_instr *user = i->uses[k].user;
+    bool is_free = hlo_is_free(user);
+    if (is_free) {
+      remove_unused_readers(f, user);
+    }
+    if (is_free && user->n_uses == 0 && f->roots[user->id] == 0) {
+      hlo_remove(user);
+    } else {
+      k++;
+    }
+  }
+}
+
+static void remove_members(hlo_fuser *f, uint32_t n, hlo_instr *const *members) {
+  for (uint32_t k = n; k-- > 0;) {
+    hlo_instr *i = members[k];
+    uint32_t n_operands = i->n_operands;
+    if (i->parent) {
+      remove_unused_readers(f, i);
+    }
+    if (i->n_uses || !i->parent) { /* by what nobody uses, where dce was left out; free members went with their users */
+      continue;
+    }
+    hlo_remove(i);
+    for (uint32_t j = 0; j < n_operands; j++) {
+      if (i->operands[j].def->parent) {
+        remove_free(f, i->operands[j]);
+      }
+    }
+  }
+}
+
+/* "a + b" of the nodes that the members come from, each once, if they are few. */
+static const char *joined_source(arena *a, uint32_t n, hlo_instr *const *members) {
+  enum { MOST = 12 };
+  const char *text = "", *joined[MOST];
+  uint32_t n_joined = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    const char *s = members[k]->source;
+    bool is_new = s[0];
+    for (uint32_t j = 0; j < n_joined && is_new; j++) {
+      is_new = strcmp(s, joined[j]) != 0;
+    }
+    if (is_new && n_joined == MOST) {
+      return arena_printf(a, "%s + ...", text);
+    }
+    if (is_new) {
+      text = n_joined ? arena_printf(a, "%s + %s", text, s) : s;
+      joined[n_joined++] = s;
+    }
+  }
+  return text;
+}
+
+hlo_instr *hlo_fuse(hlo_fuser *f, hlo_fusion_kind kind, uint32_t n, hlo_instr *const *members) {
+  static const char *const names[] = {"fused_loop", "fused_input", "fused_output", "fused_attention"};
+  hlo_module *module = f->c->module;
+  f->n_fusions++;
+  making m = {.f = f, .body = hlo_computation_create(module, names[kind])};
+  hlo_value *roots = ARENA_NEW_N(f->scratch, hlo_value, n), *outputs = ARENA_NEW_N(f->scratch, hlo_value, n);
+  uint32_t n_roots = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    copy_member(&m, members[k]);
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    if (is_output(f, members[k]) || (k == n - 1 && !n_roots)) { /* of dead ones the last is as good as any */
+      outputs[n_roots] = hlo_result(members[k], 0);
+      roots[n_roots++] = f->clone[members[k]->id];
+    }
+  }
+  hlo_set_roots(m.body, n_roots, roots);
+  hlo_instr *i = hlo_instr_create(f->c, members[n - 1], HLO_FUSION, m.n, m.outer, n_roots);
+  i->id = f->n_ids++;
+  hlo_attr_of(i, HLO_ATTR_FUSION)->i = kind;
+  hlo_attr *callee = hlo_attr_of(i, HLO_ATTR_COMPUTATIONS);
+  callee->n_comps = 1;
+  callee->comps = arena_memdup(module->arena, &m.body, sizeof m.body);
+  i->source = joined_source(module->arena, n, members);
+  for (uint32_t k = 0; k < n_roots; k++) {
+    i->shapes[k] = *hlo_shape(roots[k]);
+    hlo_replace(outputs[k], hlo_result(i, k));
+  }
+  remove_members(f, n, members);
+  return i;
+}

@@ -1,0 +1,378 @@
+/* fuse_cluster.c - which instructions run as one kernel.
+ *
+ * Walks a computation backwards and lets each instruction join the cluster of its users, so that what it
+ * computes is not stored and loaded again.  A cluster runs where its last member stands; its position is that
+ * one's.
+ *
+ * No cycles: an instruction joins the cluster of its earliest user only, so that whoever else uses it comes
+ * later; and a cluster moves down into a sibling only if nobody outside wants its results before that.  So at
+ * any time all operands of a cluster come from earlier positions.
+ *
+ * Nothing is computed twice: of an instruction with several users in the cluster, all must want the same
+ * element at the same time.  Each member has a space: 0 is the index of the results; operands of elementwise
+ * operations and reshapes share the space of their user, those of other movement and of reductions have a
+ * space of their own.  (A cheap instruction may be wanted in two spaces, what a gather reads more than once may be a part
+ * of another array, and a dynamic slice may be wanted in many, if these are slices of it; nothing joins above these.)
+ * Broadcasts are boundaries: what they read is computed before, once; they themselves are free, copied into each
+ * cluster that reads them. */
+#include <stdlib.h>
+
+#include "hlo/passes/fuse.h"
+
+typedef struct cluster {
+  uint32_t last; /* position: id of the last member */
+  uint32_t n, n_operands, n_outputs;
+  uint32_t first; /* of the list of members, by id; next in `next` */
+  int64_t elements;
+  bool has_reduce;
+} cluster;
+
+enum { NONE = UINT32_MAX, MANY_SPACES = UINT32_MAX, MAX_OUTPUTS = 8 };
+
+typedef struct clustering {
+  hlo_computation *c;
+  pass_context *context;
+  hlo_fusion_kind kind;
+  hlo_instr **instrs; /* by id */
+  uint32_t *roots;
+  uint32_t *of; /* cluster of an instruction, by id; NONE */
+  uint32_t *space, *next;
+  cluster *clusters;
+  uint32_t n_clusters;
+} clustering;
+
+/* --- instructions --- */
+
+static bool is_plain_array(const shape *s) {
+  return s->kind == SHAPE_ARRAY && shape_is_static(s) && s->type != DTYPE_STR;
+}
+
+static bool is_fusable(const clustering *k, const hlo_instr *i) {
+  const hlo_target *t = k->context->target;
+  if (i->n_results != 1 || hlo_is_free(i) || i->op == HLO_CONSTANT || i->op == HLO_PARAMETER ||
+      (i->op == HLO_REDUCE && k->kind != HLO_FUSION_INPUT) || !is_plain_array(&i->shapes[0])) {
+    return false;
+  }
+  for (uint32_t j = 0; j < i->n_operands; j++) {
+    if (!is_plain_array(hlo_shape(i->operands[j]))) {
+      return false;
+    }
+  }
+  return t->takes_fused && t->takes_fused(t->data, k->kind, i);
+}
+
+static int64_t elements_of(const hlo_instr *i) { return shape_elements(&i->shapes[0]); }
+
+static bool keeps_order(const hlo_instr *i) {
+  return hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_RESHAPE || i->op == HLO_COPY;
+}
+
+/* The space in which user u wants operand j. */
+static uint32_t demand(const clustering *k, const hlo_instr *u) {
+  return keeps_order(u) ? k->space[u->id] : u->id + 1;
+}
+
+/* Would u read more of operand j than there is of it, or only now and then?  Then it is better computed
+ * before. */
+static bool wants_computed(const hlo_instr *u, uint32_t j) {
+  const hlo_instr *x = u->operands[j].def;
+  if (keeps_order(u)) {
+    return elements_of(x) != elements_of(u); /* limits of clamp */
+  }
+  switch (u->op) {
+    case HLO_GATHER:
+      return j ? !hlo_is_cheap(x) : elements_of(u) > elements_of(x);
+    case HLO_RNG: /* all elements want the same state */
+      return true;
+    case HLO_PAD:
+    case HLO_DYNAMIC_SLICE:
+    case HLO_DYNAMIC_UPDATE_SLICE:
+      return j > 0;
+    default:
+      return false;
+  }
+}
+
+/* Is what is wanted more than once nothing but a part of another array, or elements that a constant list names? */
+static bool is_picked(const hlo_instr *u, uint32_t j) {
+  const hlo_instr *x = u->operands[j].def;
+  return j == 0 && u->op == HLO_GATHER && (x->op == HLO_SLICE || (x->op == HLO_GATHER && hlo_literal(x->operands[1])));
+}
+
+/* --- joining --- */
+
+static uint32_t position(const clustering *k, const hlo_instr *i) {
+  uint32_t c = k->of[i->id];
+  return c == NONE ? i->id : k->clusters[c].last;
+}
+
+/* The cluster of the earliest user; NONE if that user is in none.  *all: all users are in it, and no root is.
+ */
+static uint32_t earliest_cluster(const clustering *k, const hlo_instr *i, bool *all) {
+  uint32_t best = NONE, at = NONE;
+  for (uint32_t j = 0; j < i->n_uses; j++) {
+    uint32_t p = position(k, i->uses[j].user);
+    if (p < at) {
+      at = p;
+      best = k->of[i->uses[j].user->id];
+    }
+  }
+  *all = k->roots[i->id] == 0;
+  for (uint32_t j = 0; j < i->n_uses; j++) {
+    *all &= k->of[i->uses[j].user->id] == best;
+  }
+  return best;
+}
+
+/* A part of an array that its users cut up further: they read it where it lies, each element once at most. */
+static bool is_cut_up(const hlo_instr *i) {
+  int64_t read = 0;
+  for (uint32_t j = 0; j < i->n_uses; j++) {
+    const hlo_instr *u = i->uses[j].user;
+    if (u->op != HLO_SLICE) {
+      return false;
+    }
+    read += elements_of(u);
+  }
+  return i->op == HLO_DYNAMIC_SLICE && read <= elements_of(i);
+}
+
+/* The space of i in cluster c: MANY_SPACES if its users there disagree.  False if it must not join them. */
+static bool find_space(const clustering *k, const hlo_instr *i, uint32_t c, uint32_t *space) {
+  bool first = true;
+  uint32_t n = 0;
+  *space = 0;
+  for (uint32_t j = 0; j < i->n_uses; j++) {
+    const hlo_instr *u = i->uses[j].user;
+    if (k->of[u->id] != c) {
+      continue;
+    }
+    uint32_t wanted = demand(k, u);
+    if (k->space[u->id] == MANY_SPACES) {
+      return false;
+    }
+    if (wants_computed(u, i->uses[j].operand)) {
+      *space = MANY_SPACES;
+      return i->n_uses == 1 && is_picked(u, i->uses[j].operand);
+    }
+    bool twice = !first && !keeps_order(u); /* two operands of one concatenation: different places */
+    *space = first ? wanted : *space != wanted || twice ? MANY_SPACES : wanted;
+    first = false;
+    n++;
+  }
+  return *space != MANY_SPACES || (n == 2 && hlo_is_cheap(i)) || is_cut_up(i);
+}
+
+static bool can_join(const clustering *k, const hlo_instr *i, uint32_t c, bool all, uint32_t *space) {
+  const cluster *to = &k->clusters[c];
+  if (to->n == FUSE_MAX_MEMBERS || to->n_operands + i->n_operands > FUSE_MAX_OPERANDS ||
+      !find_space(k, i, c, space)) {
+    return false;
+  }
+  if (!all && (*space != 0 || elements_of(i) != to->elements || i->op == HLO_RESHAPE ||
+               to->n_outputs == MAX_OUTPUTS)) {
+    return false;
+  }
+  return i->op != HLO_REDUCE || (*space == 0 && elements_of(i) == to->elements);
+}
+
+static void put(clustering *k, const hlo_instr *i, uint32_t c, uint32_t space) {
+  cluster *to = &k->clusters[c];
+  k->of[i->id] = c;
+  k->space[i->id] = space;
+  k->next[i->id] = to->first;
+  to->first = i->id;
+  to->n++;
+  to->n_operands += i->n_operands;
+  to->has_reduce |= i->op == HLO_REDUCE;
+}
+
+static void assign(clustering *k, const hlo_instr *i) {
+  bool all;
+  uint32_t space, c = earliest_cluster(k, i, &all);
+  if (c != NONE && can_join(k, i, c, all, &space)) {
+    put(k, i, c, space);
+    k->clusters[c].n_outputs += !all;
+  } else if (i->op != HLO_RESHAPE) { /* alone, it is a view: nothing to compute */
+    c = k->n_clusters++;
+    k->clusters[c] = (cluster){.last = i->id, .first = NONE, .elements = elements_of(i), .n_outputs = 1};
+    put(k, i, c, 0);
+  }
+}
+
+/* --- siblings --- */
+
+/* May everything of a run where b runs?  a is earlier. */
+static bool can_move_down(const clustering *k, uint32_t a, uint32_t b) {
+  for (uint32_t id = k->clusters[a].first; id != NONE; id = k->next[id]) {
+    const hlo_instr *i = k->instrs[id];
+    for (uint32_t j = 0; j < i->n_uses; j++) {
+      const hlo_instr *u = i->uses[j].user;
+      uint32_t c = k->of[u->id];
+      if (c == b ? k->space[id] != 0 || !keeps_order(u) || k->space[u->id] != 0 ||
+                       wants_computed(u, i->uses[j].operand)
+                 : c != a && position(k, u) <= k->clusters[b].last) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+static int64_t reduced_elements(const clustering *k, const cluster *c) {
+  for (uint32_t id = c->first; id != NONE; id = k->next[id]) {
+    if (k->instrs[id]->op == HLO_REDUCE) {
+      return shape_elements(hlo_shape(k->instrs[id]->operands[0]));
+    }
+  }
+  return 0;
+}
+
+static void merge(clustering *k, uint32_t a, uint32_t b) {
+  cluster *x = &k->clusters[a], *y = &k->clusters[b];
+  if (x->elements != y->elements || x->n + y->n > FUSE_MAX_MEMBERS ||
+      x->n_operands + y->n_operands > FUSE_MAX_OPERANDS || x->n_outputs + y->n_outputs > MAX_OUTPUTS ||
+      reduced_elements(k, x) != reduced_elements(k, y) || !can_move_down(k, a, b)) {
+    return;
+  }
+  uint32_t id = x->first, last = id;
+  for (; id != NONE; id = k->next[id]) {
+    k->of[id] = b;
+    last = id;
+  }
+  k->next[last] = y->first;
+  y->first = x->first;
+  y->n += x->n;
+  y->n_operands += x->n_operands;
+  y->n_outputs += x->n_outputs;
+  x->n = 0;
+  x->first = NONE;
+}
+
+/* Clusters that read the same array, as large as what they compute. */
+static void merge_users(clustering *k, const hlo_instr *i) {
+  enum { MOST = 64 };
+  if (i->n_uses < 2 || i->n_uses > MOST || i->n_results != 1 || i->op == HLO_CONSTANT || hlo_is_free(i) ||
+      !is_plain_array(&i->shapes[0])) {
+    return;
+  }
+  uint32_t users[MOST], n = 0;
+  for (uint32_t j = 0; j < i->n_uses; j++) {
+    uint32_t c = k->of[i->uses[j].user->id], at = n;
+    bool known = c == NONE || c == k->of[i->id] || elements_of(i) < k->clusters[c].elements;
+    for (uint32_t m = 0; m < n && !known; m++) {
+      known = users[m] == c;
+    }
+    if (known) {
+      continue;
+    }
+    for (; at > 0 && k->clusters[users[at - 1]].last > k->clusters[c].last; at--) { /* by position */
+      users[at] = users[at - 1];
+    }
+    users[at] = c;
+    n++;
+  }
+  for (uint32_t m = 1; m < n; m++) {
+    merge(k, users[m - 1], users[m]);
+  }
+}
+
+/* --- making the fusions --- */
+
+/* Would a fusion of it save anything?  One instruction: only a broadcast or iota that it reads. */
+static bool is_worth_it(const clustering *k, const cluster *c) {
+  if (c->n == 0 || (c->has_reduce != (k->kind == HLO_FUSION_INPUT))) {
+    return false;
+  }
+  const hlo_instr *i = k->instrs[c->first];
+  bool reads_free = false;
+  for (uint32_t j = 0; j < i->n_operands; j++) {
+    const hlo_instr *x = i->operands[j].def;
+    reads_free |= hlo_is_free(x) && x->op != HLO_CONSTANT;
+  }
+  return c->n > 1 || reads_free;
+}
+
+static int by_number(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+static uint32_t list_members(const clustering *k, const cluster *c, hlo_instr **members) {
+  uint32_t ids[FUSE_MAX_MEMBERS], n = 0;
+  for (uint32_t id = c->first; id != NONE; id = k->next[id]) {
+    ids[n++] = id;
+  }
+  qsort(ids, n, sizeof *ids, by_number);
+  for (uint32_t m = 0; m < n; m++) {
+    members[m] = k->instrs[ids[m]];
+  }
+  return n;
+}
+
+/* Others rely on a cluster's position, also if no fusion is made of it: then its members move there. */
+static void place(clustering *k, hlo_fuser *f, const cluster *c, uint32_t *n_fused) {
+  hlo_instr *members[FUSE_MAX_MEMBERS];
+  uint32_t n = list_members(k, c, members);
+  if (is_worth_it(k, c)) {
+    hlo_fuse(f, k->kind, n, members);
+    *n_fused += n;
+    return;
+  }
+  for (uint32_t m = 0; m + 1 < n; m++) {
+    hlo_move_before(members[m], members[n - 1]);
+  }
+}
+
+static void make_fusions(clustering *k, hlo_fuser *f, bool *changed) {
+  uint32_t n_ids = f->n_ids, n_worth = 0, n_fused = 0;
+  uint32_t *at = ARENA_NEW_N(k->context->scratch, uint32_t, n_ids + 1); /* the cluster that ends here, + 1 */
+  for (uint32_t c = 0; c < k->n_clusters; c++) {
+    n_worth += is_worth_it(k, &k->clusters[c]);
+    if (k->clusters[c].n) {
+      at[k->clusters[c].last] = c + 1;
+    }
+  }
+  if (n_worth == 0) {
+    return;
+  }
+  for (uint32_t id = 0; id < n_ids; id++) {
+    if (at[id]) {
+      place(k, f, &k->clusters[at[id] - 1], &n_fused);
+    }
+  }
+  hlo_pass_note(k->context, "fusions", n_worth);
+  hlo_pass_note(k->context, "instructions in them", n_fused);
+  *changed = true;
+}
+
+status hlo_fuse_clusters(hlo_computation *c, pass_context *context, hlo_fusion_kind kind, bool *changed) {
+  enum { CHECK_EVERY = 1024 };
+  arena *scratch = context->scratch;
+  *changed |= hlo_sink_free(c);
+  hlo_fuser f = hlo_fuser_make(c, scratch);
+  uint32_t n = f.n_ids;
+  clustering k = {.c = c, .context = context, .kind = kind, .roots = f.roots};
+  k.instrs = ARENA_NEW_N(scratch, hlo_instr *, n + 1);
+  k.of = ARENA_NEW_N(scratch, uint32_t, n + 1);
+  k.space = ARENA_NEW_N(scratch, uint32_t, n + 1);
+  k.next = ARENA_NEW_N(scratch, uint32_t, n + 1);
+  k.clusters = ARENA_NEW_N(scratch, cluster, n + 1);
+  for (hlo_instr *i = c->first; i; i = i->next) {
+    k.instrs[i->id] = i;
+    k.of[i->id] = k.next[i->id] = NONE;
+  }
+  for (uint32_t id = n; id-- > 0;) {
+    if (id % CHECK_EVERY == 0) {
+      TRY(budget_check(arena_budget(scratch)));
+    }
+    if (is_fusable(&k, k.instrs[id])) {
+      assign(&k, k.instrs[id]);
+    }
+  }
+  for (uint32_t id = 0; id < n; id++) {
+    merge_users(&k, k.instrs[id]);
+  }
+  make_fusions(&k, &f, changed);
+  return NULL;
+}

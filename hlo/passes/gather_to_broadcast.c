@@ -1,0 +1,204 @@
+/* gather_to_broadcast.c - a take that only repeats elements, each as often as the others, becomes a broadcast: what a resize
+ * by whole factors to the nearest element is.  A dot whose second operand has matrices that repeat (heads of keys that
+ * several heads of queries share) reads each once: the first operand's matrices that meet it are rows of one.
+ *
+ * Requires: nothing; after layout, which carries transposes through takes but not through broadcasts, and after transpose_sinking, which
+ * puts those of a dot's operands into the dot; before attention.  Keeps: results, bit for bit.  Breaks: nothing. */
+#include <string.h>
+
+#include "hlo/passes/rewrite.h"
+
+/* Number k is k / times, for all of them; 0: they are others. */
+static int64_t times_of(const literal *indices, int64_t n) {
+  int64_t all = shape_elements(&indices->shape), times = n > 0 ? all / n : 0;
+  if (times < 2 || times * n != all) {
+    return 0;
+  }
+  for (int64_t k = 0; k < all; k++) {
+    if (literal_i64(indices, k) != k / times) {
+      return 0;
+    }
+  }
+  return times;
+}
+
+/* x[..., n, ...] as [..., n, 1, ...], stretched, and joined again. */
+static bool repeat(hlo_builder *b, hlo_instr *i) {
+  const shape *x = hlo_shape(i->operands[0]);
+  const literal *indices = hlo_literal(i->operands[1]);
+  int64_t dimension, times, apart[SHAPE_MAX_RANK] = {0}, from[SHAPE_MAX_RANK] = {0};
+  if (!indices || indices->shape.rank != 1 || !shape_is_static(x) || x->rank == SHAPE_MAX_RANK ||
+      !hlo_is_take(i, &dimension) || (times = times_of(indices, x->dims[dimension])) == 0) {
+    return false;
+  }
+  for (int d = 0, to = 0; d < x->rank; d++, to++) {
+    from[d] = to;
+    apart[to] = x->dims[d];
+    if (d == dimension) {
+      apart[++to] = times;
+    }
+  }
+  hlo_value stretched = hlo_broadcast(b, i->operands[0], shape_make((dtype)x->type, x->rank + 1, apart), from);
+  return hlo_becomes(i, hlo_reshape(b, stretched, i->shapes[0].rank, i->shapes[0].dims));
+}
+
+/* --- matrices that repeat --- */
+
+/* y, but for reshapes a broadcast of `of`, has dimension `number` = n * times where y[..., i, ...] is that of i / times. */
+typedef struct repeated {
+  hlo_instr *broadcast;
+  int number;
+  int64_t times;
+} repeated;
+
+/* Which dimensions of the broadcast are not its operand's.  False: it changes the order of the others. */
+static bool find_new_dims(const hlo_instr *broadcast, bool *is_new) {
+  const shape *x = hlo_shape(broadcast->operands[0]), *z = &broadcast->shapes[0];
+  const int64_t *dims = hlo_ints(broadcast, HLO_ATTR_DIMENSIONS);
+  for (int d = 0; d < z->rank; d++) {
+    is_new[d] = z->dims[d] > 1;
+  }
+  for (int d = 0; d < x->rank; d++) {
+    is_new[dims[d]] &= x->dims[d] == 1;
+    if (d && dims[d] < dims[d - 1]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* True for one dimension, the last part of which is new. */
+static bool find_repeated(hlo_value y, repeated *r) {
+  hlo_instr *b = y.def->op == HLO_RESHAPE ? y.def->operands[0].def : y.def;
+  const shape *to = hlo_shape(y), *z = &b->shapes[0];
+  bool is_new[SHAPE_MAX_RANK];
+  if (b->op != HLO_BROADCAST || !shape_is_static(to) || shape_elements(to) == 0 || !find_new_dims(b, is_new)) {
+    return false;
+  }
+  *r = (repeated){.broadcast = b, .times = 1};
+  for (int t = 0, d = 0; t < to->rank; t++) {
+    int64_t n = 1, times = 1;
+    for (; n < to->dims[t]; d++) { /* there is such a dimension: the numbers of elements are equal */
+      if (times > 1 && z->dims[d] > 1 && !is_new[d]) {
+        return false;
+      }
+      n *= z->dims[d];
+      times *= is_new[d] ? z->dims[d] : 1;
+    }
+    if (n != to->dims[t] || (times > 1 && r->times > 1)) {
+      return false;
+    }
+    *r = times > 1 ? (repeated){b, t, times} : *r;
+  }
+  return r->times > 1;
+}
+
+/* Which of the dot's batches the dimension is, if none but such of one element follow; -1: none. */
+static int find_last_batch(const hlo_instr *dot, int wanted) {
+  const shape *y = hlo_shape(dot->operands[1]);
+  for (int k = (int)hlo_n_ints(dot, HLO_ATTR_RHS_BATCH); k-- > 0;) {
+    int64_t d = hlo_ints(dot, HLO_ATTR_RHS_BATCH)[k];
+    if (d == wanted) {
+      return k;
+    }
+    if (y->dims[d] > 1) {
+      return -1;
+    }
+  }
+  return -1;
+}
+
+/* The dot's first operand as [batches, free dimensions, what is summed]. */
+static hlo_value in_order(hlo_builder *b, const hlo_instr *dot) {
+  const hlo_attr *batch = hlo_attr_of(dot, HLO_ATTR_LHS_BATCH), *contract = hlo_attr_of(dot, HLO_ATTR_LHS_CONTRACT);
+  int64_t order[SHAPE_MAX_RANK];
+  bool taken[SHAPE_MAX_RANK] = {false}, moves = false;
+  int rank = hlo_rank(dot->operands[0]), n = 0, last = rank - (int)contract->n;
+  for (uint32_t k = 0; k < batch->n; k++) {
+    taken[order[n++] = batch->ints[k]] = true;
+  }
+  for (uint32_t k = 0; k < contract->n; k++) {
+    taken[order[last + (int)k] = contract->ints[k]] = true;
+  }
+  for (int d = 0; d < rank; d++) {
+    if (!taken[d]) {
+      order[n++] = d;
+    }
+  }
+  for (int d = 0; d < rank; d++) {
+    moves |= order[d] != d;
+  }
+  return moves ? hlo_transpose(b, dot->operands[0], order) : dot->operands[0];
+}
+
+/* x [..., n * times, ...] of in_order as [..., n, times * rows, ...]. */
+static hlo_value repeats_as_rows(hlo_builder *b, const hlo_instr *dot, hlo_value x, int batch, int64_t times) {
+  int n_batch = (int)hlo_n_ints(dot, HLO_ATTR_LHS_BATCH), rank = 0;
+  int n_free = hlo_rank(x) - n_batch - (int)hlo_n_ints(dot, HLO_ATTR_LHS_CONTRACT);
+  dim dims[SHAPE_MAX_RANK + 1];
+  for (int d = 0; d < hlo_rank(x); d++) {
+    if (d == n_batch && n_free == 0) {
+      dims[rank++] = times;
+    }
+    dims[rank++] = d == batch ? hlo_shape(x)->dims[d] / times : d == n_batch && n_free ? hlo_shape(x)->dims[d] * times
+                                                                                     : hlo_shape(x)->dims[d];
+  }
+  return hlo_reshape(b, x, rank, dims);
+}
+
+static bool share_matrices(hlo_builder *b, hlo_instr *i) {
+  hlo_value y = i->operands[1];
+  repeated r;
+  if (!shape_is_static(&i->shapes[0]) || shape_elements(&i->shapes[0]) == 0 || hlo_rank(i->operands[0]) == SHAPE_MAX_RANK ||
+      !find_repeated(y, &r)) {
+    return false;
+  }
+  int batch = find_last_batch(i, r.number);
+  if (batch < 0) {
+    return false;
+  }
+  int64_t batches[SHAPE_MAX_RANK], contract[SHAPE_MAX_RANK];
+  uint32_t n_batch = hlo_n_ints(i, HLO_ATTR_LHS_BATCH), n_contract = hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT);
+  hlo_value x = repeats_as_rows(b, i, in_order(b, i), batch, r.times);
+  shape few = *hlo_shape(y);
+  few.dims[r.number] /= r.times;
+  y = hlo_reshape(b, r.broadcast->operands[0], few.rank, few.dims);
+  for (uint32_t k = 0; k < n_batch; k++) {
+    batches[k] = k;
+  }
+  for (uint32_t k = 0; k < n_contract; k++) {
+    contract[k] = hlo_rank(x) - (int)n_contract + (int)k;
+  }
+  hlo_dot_dims d = {.n_batch = n_batch,
+                    .lhs_batch = batches,
+                    .rhs_batch = hlo_ints(i, HLO_ATTR_RHS_BATCH),
+                    .n_contract = n_contract,
+                    .lhs_contract = contract,
+                    .rhs_contract = hlo_ints(i, HLO_ATTR_RHS_CONTRACT)};
+  return hlo_becomes_noted(b, i, hlo_reshape(b, hlo_dot(b, x, y, &d), i->shapes[0].rank, i->shapes[0].dims), "shared matrices");
+}
+
+/* What is repeated for a dot is scaled before. */
+static bool scale_before(hlo_builder *b, hlo_instr *i) {
+  hlo_instr *user = hlo_only_user(hlo_result(i, 0));
+  for (uint32_t k = 0; k < 2 && user && user->op == HLO_DOT; k++) {
+    literal number;
+    repeated r;
+    if (!hlo_splat_of(i->operands[1 - k], &number) || !find_repeated(i->operands[k], &r)) {
+      continue;
+    }
+    hlo_value operands[2], x = r.broadcast->operands[0];
+    operands[k] = x;
+    operands[1 - k] = hlo_splat_literal(b, *hlo_shape(x), number);
+    hlo_value scaled = hlo_binary(b, i->op, operands[0], operands[1]);
+    scaled = hlo_broadcast(b, scaled, r.broadcast->shapes[0], hlo_ints(r.broadcast, HLO_ATTR_DIMENSIONS));
+    return hlo_becomes(i, hlo_reshape(b, scaled, i->shapes[0].rank, i->shapes[0].dims));
+  }
+  return false;
+}
+
+status pass_gather_to_broadcast(hlo_module *m, pass_context *c, bool *changed) {
+  static const hlo_rule_row rules[] = {{HLO_GATHER, repeat},       {HLO_MUL, scale_before},  {HLO_DIV, scale_before},
+                                       {HLO_DOT, share_matrices}, {HLO_OP_COUNT, NULL}};
+  return hlo_sweep_module(m, c, rules, changed);
+}

@@ -1,0 +1,129 @@
+/* pass.h - passes over a module, and the runner of pipelines.
+ *
+ * A pass is `status pass_x(hlo_module *m, pass_context *c, bool *changed)` in hlo/passes/x.c.  It may rely on a module
+ * that passes hlo_verify, and must leave one (computations in any order and unused ones excepted: the runner calls
+ * hlo_module_clean).  It sets *changed, which comes as false, if it changed anything.  What it needs while it runs
+ * comes from c->scratch, which ends with it; what it leaves is on m->arena.  It never prints, opens a file or reads the
+ * environment. */
+#ifndef HLO_PASSES_PASS_H
+#define HLO_PASSES_PASS_H
+
+#include "hlo/analysis/activation.h"
+#include "hlo/analysis/attention.h"
+#include "hlo/ir/builder.h"
+#include "hlo/ir/ir.h"
+
+typedef struct pass_context pass_context;
+typedef status hlo_pass_fn(hlo_module *m, pass_context *c, bool *changed);
+
+/* One step of a pipeline: a pass, or a group of steps that is repeated until none changes anything. */
+typedef struct hlo_pass {
+  const char *name;
+  hlo_pass_fn *run;             /* NULL: a group */
+  const struct hlo_pass *group; /* steps of the group */
+  uint32_t n_group;
+  uint32_t max_rounds; /* of the group; 0: 8.  Not an error to reach it */
+  bool needed;         /* what follows relies on it: it cannot be skipped */
+} hlo_pass;
+
+/* #define-d in place of an initialiser: HLO_STEP(fold) in a pipeline array. */
+#define HLO_STEP(pass) {.name = #pass, .run = pass_##pass}
+/* One without which the target cannot lower the module. */
+#define HLO_NEEDED_STEP(pass) {.name = #pass, .run = pass_##pass, .needed = true}
+#define HLO_GROUP(text, steps) {.name = (text), .group = (steps), .n_group = sizeof(steps) / sizeof *(steps)}
+
+/* The registry, made from passes.def. */
+#define PASS(name, contract) hlo_pass_fn pass_##name;
+#include "hlo/passes/passes.def"
+#undef PASS
+typedef struct hlo_pass_info {
+  const char *name, *contract;
+  hlo_pass_fn *run;
+} hlo_pass_info;
+/* *n rows, ordered by name. */
+const hlo_pass_info *hlo_pass_list(uint32_t *n);
+/* The row of that name ('-' counts as '_'), NULL if there is none. */
+const hlo_pass_info *hlo_pass_find(const char *name, size_t length);
+/* "fold,cse" as steps on the arena. */
+STATUS_MUST_USE status hlo_pass_parse_list(arena *a, const char *names, const hlo_pass **steps, uint32_t *n);
+
+/* What a target can do, for passes that prepare modules for it.  Each function may be NULL: then it cannot. */
+typedef struct hlo_target {
+  const char *name;
+  void *data;
+  /* The backend has a kernel for this composite: do not inline it. */
+  bool (*takes_composite)(void *data, const hlo_instr *composite);
+  /* `consumer` can run inside the thunk of `contraction` (a dot or convolution), its operand number `operand` being
+   * the value so far. */
+  bool (*takes_epilogue)(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand);
+  /* This dot or convolution, in f32 or s32, is better one of bytes (u8 or s8, `lhs`, by constant s8) with sums in
+   * s32. */
+  bool (*takes_bytes)(void *data, const hlo_instr *contraction, dtype lhs);
+  /* The kernel of this dot can scale its weights itself, which are small integers (hlo_quantized_weights_of): they stay
+   * so. */
+  bool (*takes_quantized_weights)(void *data, const hlo_instr *dot);
+  /* An activation that is spelled out can, `x` being the value so far. */
+  bool (*takes_activation)(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a);
+  /* Channels that a blocked layout of this convolution puts innermost; 1: leave it as it is. */
+  int64_t (*channel_block)(void *data, const hlo_instr *convolution);
+  /* The operation may be part of a fusion of that kind. */
+  bool (*takes_fused)(void *data, hlo_fusion_kind kind, const hlo_instr *i);
+  /* It has a kernel for this attention, its views included. */
+  bool (*takes_attention)(void *data, const hlo_attention *a);
+  /* Its kernel can write its only result as a part of another array (hlo/analysis/in_place_update.h). */
+  bool (*takes_in_place_update)(void *data, const hlo_instr *i);
+  bool channels_last; /* convolutions run faster so */
+  bool canonical_dots;      /* dots run faster where each operand can be walked as a matrix */
+  bool lookup_tables;        /* looking up a byte costs no more than some arithmetic */
+} hlo_target;
+
+/* What one pass did in this run, all its calls together. */
+typedef struct pass_record {
+  const char *name;
+  uint32_t runs, changes; /* calls, and those that changed something */
+  uint64_t nanoseconds;
+  int64_t instructions; /* more than before: removed is negative */
+} pass_record;
+
+/* A number that a pass reports, summed over calls: ("fusion", "clusters", 12). */
+typedef struct pass_note {
+  const char *pass, *what;
+  int64_t value;
+} pass_note;
+
+struct pass_context {
+  /* Given by the caller, who sets what he needs of a zeroed context. */
+  arena *arena;             /* outlives the run: records and notes */
+  hlo_eval_fn *eval;        /* constant folder: the reference evaluator; NULL: nothing is folded */
+  int64_t fold_bytes;       /* results that are larger are not folded; 0: 2^20 */
+  const hlo_target *target; /* NULL: one that can do nothing special */
+  const char *skip;         /* "fold,cse": passes to leave out; NULL: none */
+  bool verify;              /* before the first pass and after the last */
+  bool check_changed;       /* compare what a pass says with the module's hash (verify, too, after every pass) */
+  /* Called with the module before the first pass ("000-input.hlo"), after each that changed it ("007-fold.hlo") and at the end
+   * ("042-final.hlo"). */
+  status (*dump)(void *data, const char *file, const hlo_module *m);
+  void *dump_data;
+
+  /* Set by the runner. */
+  /* of the pass that runs; shares the module's budget: budget_check(arena_budget(scratch)) in long loops */
+  arena *scratch;
+  const char *pass;
+  pass_record *records;
+  uint32_t n_records, cap_records;
+  pass_note *notes;
+  uint32_t n_notes, cap_notes;
+  uint32_t n_dumps;
+};
+
+/* Adds to a note of the pass that runs; `what` is a constant text. */
+void hlo_pass_note(pass_context *c, const char *what, int64_t value);
+/* Shorthand: a builder before `at` (NULL: at the end) that folds as the context says. */
+hlo_builder hlo_pass_builder(pass_context *c, hlo_computation *computation, hlo_instr *at);
+
+/* Runs the steps in order, but for those in c->skip (a group goes with all its steps).  A failure names the pass; then
+ * the module is not to be used any more.  A module that a pass broke is STATUS_INTERNAL.  Running out of memory in a
+ * pass is STATUS_RESOURCE, the scratch memory is freed. */
+STATUS_MUST_USE status hlo_run_passes(hlo_module *m, const hlo_pass *steps, uint32_t n, pass_context *c);
+
+#endif

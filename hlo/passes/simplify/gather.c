@@ -1,0 +1,358 @@
+/* gather.c - rules of gather and scatter at indices that step evenly (hlo/analysis/affine.h), and of checks
+ * of such indices.
+ *
+ * Where each dimension of the array that is gathered from, or scattered to, is walked with a step of its own,
+ * a gather is a slice and a scatter updates one.  That is how exporters write x[:, 1:, ::2] += y.  Indices
+ * that may lie outside, and those of a scatter that name an element twice, are left as they are; a gather's
+ * window that is always at the same place is clamped here. */
+#include "hlo/analysis/affine.h"
+#include "hlo/passes/simplify/simplify.h"
+
+/* Which elements along a dimension of the array are addressed: start + step * i for 0 <= i < count.  i is the
+ * position along dimension `along` of what is moved, the result of a gather or the updates of a scatter; -1:
+ * it has no such dimension, and count is 1. */
+typedef struct walk {
+  int64_t start, step, count;
+  int along;
+} walk;
+
+/* How a gather or scatter addresses its array. */
+typedef struct access {
+  const hlo_instr *i;
+  const shape *x, *moved;
+  bool is_offset[SHAPE_MAX_RANK]; /* dimensions of `moved` that are offsets in a window; the others are the
+                                     indices' */
+  int along[SHAPE_MAX_RANK];      /* dimension of `moved` that a dimension of the indices is */
+  walk dims[SHAPE_MAX_RANK];
+} access;
+
+/* --- which elements --- */
+
+static bool is_listed(const hlo_instr *i, hlo_attr_id list, int64_t d) {
+  for (uint32_t k = 0; k < hlo_n_ints(i, list); k++) {
+    if (hlo_ints(i, list)[k] == d) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static void find_along(access *a) {
+  const shape *indices = hlo_shape(a->i->operands[1]);
+  for (int k = 0, d = 0; k < indices->rank; k++) {
+    if (k == hlo_int(a->i, HLO_ATTR_INDEX_VECTOR_DIM)) {
+      continue;
+    }
+    while (a->is_offset[d]) {
+      d++;
+    }
+    a->along[k] = d++;
+  }
+}
+
+/* Windows, which begin at 0 until walk_index moves them, and the batch dimensions. */
+static void walk_windows(access *a) {
+  const hlo_instr *i = a->i;
+  for (int d = 0, k = 0; d < a->x->rank; d++) {
+    a->dims[d] = (walk){.step = 1, .count = 1, .along = -1};
+    if (!is_listed(i, HLO_ATTR_COLLAPSED_DIMS, d) && !is_listed(i, HLO_ATTR_OPERAND_BATCH, d)) {
+      int to = (int)hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[k++];
+      a->dims[d] = (walk){.step = 1, .count = a->moved->dims[to], .along = to};
+    }
+  }
+  for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_OPERAND_BATCH); k++) {
+    int64_t d = hlo_ints(i, HLO_ATTR_OPERAND_BATCH)[k], from = hlo_ints(i, HLO_ATTR_INDICES_BATCH)[k];
+    a->dims[d] = (walk){.step = 1, .count = a->x->dims[d], .along = a->along[from]};
+  }
+}
+
+/* The windows' first positions along the dimension of the array that number k of an index names. */
+static bool walk_index(access *a, uint32_t k) {
+  const shape *indices = hlo_shape(a->i->operands[1]);
+  int64_t vector = hlo_int(a->i, HLO_ATTR_INDEX_VECTOR_DIM), d = hlo_ints(a->i, HLO_ATTR_INDEX_MAP)[k];
+  hlo_region r = hlo_whole_region(indices);
+  hlo_affine form;
+  walk *w = &a->dims[d];
+  if (vector < indices->rank) {
+    r.first[vector] = k;
+    r.count[vector] = 1;
+  }
+  if (!hlo_affine_of(a->i->operands[1], &r, &form)) {
+    return false;
+  }
+  w->start = form.start;
+  for (int j = 0, found = 0; j < indices->rank; j++) {
+    if (form.step[j]) {
+      if (found++ || w->count != 1) {
+        return false;
+      }
+      *w = (walk){form.start, form.step[j], indices->dims[j], a->along[j]};
+    }
+  }
+  return true;
+}
+
+static bool is_inside(const walk *w, dim extent) {
+  if (w->start < 0 || w->start >= extent) {
+    return false;
+  }
+  int64_t last = w->start + w->step * (w->count - 1); /* an index, or within a window: there is no overflow */
+  return last >= 0 && last < extent;
+}
+
+/* How many dimensions of the array step along dimension d of what is moved. */
+static int count_walks(const access *a, int d) {
+  int n = 0;
+  for (int k = 0; k < a->x->rank; k++) {
+    n += a->dims[k].along == d && a->dims[k].count > 1;
+  }
+  return n;
+}
+
+/* Returns true if each dimension of the array is walked by itself; it is not known whether that is inside. */
+static bool find_access(const hlo_instr *i, const shape *moved, access *a) {
+  *a = (access){.i = i, .x = hlo_shape(i->operands[0]), .moved = moved};
+  if (!shape_is_static(a->x) || !shape_is_static(moved) || shape_elements(moved) == 0 ||
+      shape_elements(a->x) == 0) {
+    return false;
+  }
+  for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_OFFSET_DIMS); k++) {
+    a->is_offset[hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[k]] = true;
+  }
+  find_along(a);
+  walk_windows(a);
+  for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_INDEX_MAP); k++) {
+    if (!walk_index(a, k)) {
+      return false;
+    }
+  }
+  for (int d = 0; d < moved->rank; d++) {
+    if (count_walks(a, d) > 1) {
+      return false; /* a diagonal */
+    }
+  }
+  return true;
+}
+
+/* --- the slice --- */
+
+static hlo_value slice_of(hlo_builder *b, const access *a) {
+  int64_t starts[SHAPE_MAX_RANK], limits[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK];
+  for (int d = 0; d < a->x->rank; d++) {
+    walk w = a->dims[d];
+    int64_t last = w.start + w.step * (w.count - 1);
+    starts[d] = w.step < 0 ? last : w.start;
+    limits[d] = (w.step < 0 ? w.start : last) + 1;
+    strides[d] = w.step < 0 ? -w.step : w.step;
+  }
+  return hlo_slice(b, a->i->operands[0], starts, limits, strides);
+}
+
+/* What is walked backwards, the other way round. */
+static hlo_value turn(hlo_builder *b, const access *a, hlo_value v) {
+  int64_t backwards[SHAPE_MAX_RANK];
+  uint32_t n = 0;
+  for (int d = 0; d < a->x->rank; d++) {
+    if (a->dims[d].step < 0) {
+      backwards[n++] = d;
+    }
+  }
+  return n ? hlo_reverse(b, v, n, backwards) : v;
+}
+
+static hlo_value transpose(hlo_builder *b, hlo_value v, const int64_t *order) {
+  bool moves = false;
+  for (int k = 0; v.def && k < hlo_rank(v); k++) {
+    moves |= order[k] != k;
+  }
+  return moves ? hlo_transpose(b, v, order) : v;
+}
+
+/* --- gather --- */
+
+/* A window that is always at the same place is moved inside. */
+static void clamp_windows(access *a) {
+  for (int d = 0; d < a->x->rank; d++) {
+    walk *w = &a->dims[d];
+    int64_t most = a->x->dims[d] - w->count;
+    if (w->step == 1 && (w->count == 1 || a->is_offset[w->along])) {
+      w->start = w->start < 0 ? 0 : w->start > most ? most : w->start;
+    }
+  }
+}
+
+static bool gather_slice(hlo_builder *b, hlo_instr *i) {
+  access a;
+  int64_t order[SHAPE_MAX_RANK], along[SHAPE_MAX_RANK];
+  dim extents[SHAPE_MAX_RANK];
+  int n = 0, rest = 0, rank = hlo_rank(i->operands[0]);
+  if (!find_access(i, &i->shapes[0], &a)) {
+    return false;
+  }
+  clamp_windows(&a);
+  for (int d = 0; d < rank; d++) {
+    if (!is_inside(&a.dims[d], a.x->dims[d])) {
+      return false;
+    }
+  }
+  for (int to = 0; to < a.moved->rank; to++) {
+    for (int d = 0; d < rank; d++) {
+      if (a.dims[d].along == to && a.dims[d].count > 1) {
+        order[n] = d;
+        along[n] = to;
+        extents[n++] = a.dims[d].count;
+      }
+    }
+  }
+  for (int d = 0; d < rank; d++) {
+    if (a.dims[d].count == 1) {
+      order[n + rest++] = d;
+    }
+  }
+  hlo_value v = transpose(b, turn(b, &a, slice_of(b, &a)), order);
+  return hlo_becomes(i, hlo_broadcast(b, hlo_reshape(b, v, n, extents), *a.moved, along));
+}
+
+/* --- scatter --- */
+
+/* The updates in the order of the array's dimensions and forwards. */
+static hlo_value updates_of(hlo_builder *b, const access *a) {
+  int64_t order[SHAPE_MAX_RANK];
+  dim extents[SHAPE_MAX_RANK];
+  int n = 0;
+  for (int d = 0; d < a->x->rank; d++) {
+    extents[d] = a->dims[d].count;
+    if (extents[d] > 1) {
+      order[n++] = a->dims[d].along;
+    }
+  }
+  for (int d = 0; d < a->moved->rank; d++) {
+    if (count_walks(a, d) == 0) {
+      order[n++] = d;
+    }
+  }
+  hlo_value v = transpose(b, a->i->operands[2], order);
+  return turn(b, a, hlo_reshape(b, v, a->x->rank, extents));
+}
+
+/* pred[extent]: which positions along dimension d are walked. */
+static hlo_value mask_of(hlo_builder *b, const access *a, int d) {
+  void *data;
+  walk w = a->dims[d];
+  literal mask = literal_new(hlo_arena(b), shape_make(DTYPE_PRED, 1, &a->x->dims[d]), &data);
+  for (int64_t k = 0; k < w.count; k++) {
+    ((uint8_t *)data)[w.start + k * w.step] = 1;
+  }
+  return hlo_constant(b, mask);
+}
+
+/* x with v in the place of the elements that are walked, some of which have others between them. */
+static hlo_value update_strided(hlo_builder *b, const access *a, hlo_value v) {
+  int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK], interior[SHAPE_MAX_RANK];
+  for (int d = 0; d < a->x->rank; d++) {
+    walk w = a->dims[d];
+    int64_t last = w.start + w.step * (w.count - 1);
+    low[d] = w.step < 0 ? last : w.start;
+    high[d] = a->x->dims[d] - 1 - (w.step < 0 ? w.start : last);
+    interior[d] = (w.step < 0 ? -w.step : w.step) - 1;
+  }
+  v = hlo_pad(b, v, hlo_scalar(b, (dtype)a->x->type, 0), low, high, interior);
+  for (int64_t d = 0; d < a->x->rank; d++) {
+    if (a->dims[d].count < a->x->dims[d]) {
+      hlo_value mask = hlo_broadcast(b, mask_of(b, a, (int)d), shape_with_type(*a->x, DTYPE_PRED), &d);
+      v = hlo_select(b, mask, v, a->i->operands[0]);
+    }
+  }
+  return v;
+}
+
+/* x with v in the place of the elements that are walked. */
+static hlo_value update(hlo_builder *b, const access *a, hlo_value v) {
+  int64_t starts[SHAPE_MAX_RANK];
+  for (int d = 0; d < a->x->rank; d++) {
+    walk w = a->dims[d];
+    if (w.step < -1 || w.step > 1) {
+      return update_strided(b, a, v);
+    }
+    starts[d] = w.step < 0 ? w.start - (w.count - 1) : w.start;
+  }
+  return hlo_dynamic_update_slice(b, a->i->operands[0], v, hlo_s64s(b, starts, a->x->rank));
+}
+
+/* Every element of the updates goes to a place of its own. */
+static bool places_each_once(const access *a) {
+  for (int d = 0; d < a->x->rank; d++) {
+    if (!is_inside(&a->dims[d], a->x->dims[d])) {
+      return false;
+    }
+  }
+  for (int d = 0; d < a->moved->rank; d++) {
+    if (a->moved->dims[d] > 1 && count_walks(a, d) == 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool scatter_slice(hlo_builder *b, hlo_instr *i) {
+  access a;
+  hlo_reducer r = (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER);
+  dtype t = hlo_type(i->operands[0]);
+  bool ordered = r == HLO_REDUCE_MAX || r == HLO_REDUCE_MIN;
+  if (t == DTYPE_STR || (t == DTYPE_PRED && ordered)) {
+    return false; /* neither pad nor maximum and minimum take them */
+  }
+  if (!find_access(i, hlo_shape(i->operands[2]), &a) || !places_each_once(&a)) {
+    return false;
+  }
+  hlo_value v = updates_of(b, &a);
+  if (r != HLO_REDUCE_REPLACE) {
+    v = hlo_binary(b, hlo_reducer_op(r), slice_of(b, &a), v);
+  }
+  return hlo_becomes(i, update(b, &a, v));
+}
+
+static bool scatter_nothing(hlo_builder *b, hlo_instr *i) {
+  const shape *u = hlo_shape(i->operands[2]);
+  (void)b;
+  return shape_is_static(u) && shape_elements(u) == 0 && hlo_becomes(i, i->operands[0]);
+}
+
+/* --- checks --- */
+
+/* Number k of each n integers is within the bounds of number k. */
+static bool keeps_to(const hlo_instr *i, uint32_t k, uint32_t n) {
+  const shape *s = hlo_shape(i->operands[0]);
+  hlo_region r = hlo_whole_region(s);
+  hlo_affine form;
+  if (n > 1) {
+    r.first[s->rank - 1] = k;
+    r.count[s->rank - 1] = 1;
+  }
+  return hlo_affine_of(i->operands[0], &r, &form) && form.low >= hlo_ints(i, HLO_ATTR_LOW)[k] &&
+         form.high < hlo_ints(i, HLO_ATTR_HIGH)[k];
+}
+
+/* It holds for all numbers, so it says nothing. */
+static bool check_holds(hlo_builder *b, hlo_instr *i) {
+  const shape *s = hlo_shape(i->operands[0]);
+  uint32_t n = hlo_n_ints(i, HLO_ATTR_LOW);
+  (void)b;
+  bool divides = n == 1 || (n > 1 && s->rank > 0 && s->dims[s->rank - 1] == n);
+  if (!shape_is_static(s) || shape_elements(s) == 0 || !divides) {
+    return false;
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    if (!keeps_to(i, k, n)) {
+      return false;
+    }
+  }
+  hlo_remove(i);
+  return true;
+}
+
+const hlo_rule_row hlo_gather_rules[] = {{HLO_GATHER, gather_slice},
+                                         {HLO_SCATTER, scatter_nothing},
+                                         {HLO_SCATTER, scatter_slice},
+                                         {HLO_CHECK, check_holds},
+                                         {HLO_OP_COUNT, NULL}};

@@ -1,0 +1,136 @@
+/* transposed_convolution.c - a convolution of an operand that is spread out with zeros between its elements (lhs_dilation,
+ * which is how a transposed convolution comes) becomes one of the operand as it is, with s times the channels along
+ * each such dimension, which are then put where they belong.
+ *
+ * Requires: a target that says channels_last; after layout.  Keeps: results but for rounding (zeros are added), and
+ * what infinities make of the zeros.  Breaks: nothing.  Only without groups, strides and dilation of the kernel, and
+ * where the zeros that come into the kernel are not too many.
+ *
+ * Along one dimension, y[o] = sum over t of w[t] * x[(o + t - low) / s], where that is a whole number.  With o = s*u +
+ * p this is sum over m of v[p][m] * x[u + m + first] with v[p][m] = w[s*(m + first) + low - p], 0 outside of w: a plain
+ * convolution for each of the s phases p.  v is w with zeros at both ends, cut into pieces of s, each reversed. */
+#include "hlo/passes/rewrite.h"
+
+/* The dims of a spatial dimension. */
+typedef struct axis {
+  int64_t s, k, low, in, out; /* of the convolution as it is */
+  int64_t first, taps;        /* of the new kernel */
+  int64_t before, after;      /* zeros around the old one */
+  int64_t new_low, new_high, places;
+} axis;
+
+static int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static void find_taps(axis *x) {
+  int64_t first = 0, end = 0;
+  for (int64_t p = 0; p < x->s; p++) {
+    int64_t t = floor_mod(x->low - p, x->s); /* the first element of w that phase p reads */
+    if (t < x->k) {
+      int64_t at = (p + t - x->low) / x->s; /* exact */
+      first = at < first ? at : first;
+      end = max(end, at + (x->k - t + x->s - 1) / x->s);
+    }
+  }
+  int64_t places = (x->out + x->s - 1) / x->s;
+  x->first = first;
+  x->taps = end - first;
+  x->before = x->s - 1 - x->low - x->s * first;
+  x->after = x->s * x->taps - x->k - x->before;
+  x->new_low = -first;
+  x->new_high = max(0, places + x->taps - 1 - x->in - x->new_low);
+  x->places = x->in + x->new_low + x->new_high - x->taps + 1;
+}
+
+/* False: not a convolution that this pass is for. */
+static bool read_axes(const hlo_instr *i, axis *axes, int n) {
+  const shape *x = hlo_shape(i->operands[0]), *w = hlo_shape(i->operands[1]);
+  const int64_t most = (int64_t)1 << 20; /* of sizes beside the operand's: products fit */
+  double waste = 1;
+  bool spread = false;
+  for (int d = 0; d < n; d++) {
+    axis *a = &axes[d];
+    *a = (axis){.s = hlo_ints(i, HLO_ATTR_LHS_DILATION)[d], .k = w->dims[d + 2], .low = hlo_ints(i, HLO_ATTR_LOW)[d],
+                .in = x->dims[d + 1], .out = i->shapes[0].dims[d + 1]};
+    if (hlo_ints(i, HLO_ATTR_STRIDES)[d] != 1 || hlo_ints(i, HLO_ATTR_RHS_DILATION)[d] != 1 || a->s > 64 ||
+        a->k > most || a->low > most || a->low < -most || a->in > most * most || a->out > most * most) {
+      return false;
+    }
+    find_taps(a);
+    spread = spread || a->s > 1;
+    waste *= (double)(a->s * a->taps) / (double)a->k;
+  }
+  return spread && waste <= 4;
+}
+
+static bool applies(const hlo_instr *i) {
+  const shape *y = &i->shapes[0];
+  return hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_LAST && hlo_int(i, HLO_ATTR_GROUPS) == 1 && shape_is_static(y) &&
+         shape_is_static(hlo_shape(i->operands[0])) && shape_is_static(hlo_shape(i->operands[1])) &&
+         shape_elements(y) > 0 && shape_elements(hlo_shape(i->operands[0])) > 0 && 2 * y->rank - 2 <= SHAPE_MAX_RANK;
+}
+
+/* [O, I, k...] to [s..., O, I, taps...], the first ones merged. */
+static hlo_value new_kernel(hlo_builder *b, hlo_value w, const axis *axes, int n) {
+  const shape *old = hlo_shape(w);
+  int64_t low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0}, phases[SHAPE_MAX_RANK], order[SHAPE_MAX_RANK];
+  dim apart[SHAPE_MAX_RANK] = {old->dims[0], old->dims[1]}, merged[SHAPE_MAX_RANK] = {old->dims[0], old->dims[1]};
+  for (int d = 0; d < n; d++) {
+    low[d + 2] = axes[d].before;
+    high[d + 2] = axes[d].after;
+    apart[2 + 2 * d] = merged[d + 2] = axes[d].taps;
+    apart[3 + 2 * d] = axes[d].s;
+    phases[d] = order[d] = 3 + 2 * d;
+    order[n + 2 + d] = 2 + 2 * d;
+    merged[0] *= axes[d].s;
+  }
+  order[n] = 0;
+  order[n + 1] = 1;
+  w = hlo_pad(b, w, hlo_scalar(b, (dtype)old->type, 0), low, high, NULL);
+  w = hlo_reverse(b, hlo_reshape(b, w, 2 + 2 * n, apart), (uint32_t)n, phases);
+  return hlo_reshape(b, hlo_transpose(b, w, order), n + 2, merged);
+}
+
+/* [N, places..., s... * C] to [N, out..., C]. */
+static hlo_value place_phases(hlo_builder *b, hlo_value y, const axis *axes, int n, int64_t channels) {
+  int64_t batch = hlo_shape(y)->dims[0], order[SHAPE_MAX_RANK] = {0};
+  dim apart[SHAPE_MAX_RANK] = {batch}, merged[SHAPE_MAX_RANK] = {batch}, starts[SHAPE_MAX_RANK] = {0};
+  dim limits[SHAPE_MAX_RANK] = {batch};
+  for (int d = 0; d < n; d++) {
+    apart[1 + d] = axes[d].places;
+    apart[1 + n + d] = axes[d].s;
+    merged[1 + d] = axes[d].places * axes[d].s;
+    limits[1 + d] = axes[d].out;
+    order[1 + 2 * d] = 1 + d;
+    order[2 + 2 * d] = 1 + n + d;
+  }
+  apart[1 + 2 * n] = merged[1 + n] = limits[1 + n] = channels;
+  order[1 + 2 * n] = 1 + 2 * n;
+  y = hlo_transpose(b, hlo_reshape(b, y, 2 + 2 * n, apart), order);
+  return hlo_slice(b, hlo_reshape(b, y, n + 2, merged), starts, limits, NULL);
+}
+
+static bool spread_to_phases(hlo_builder *b, hlo_instr *i) {
+  axis axes[SHAPE_MAX_RANK];
+  int n = i->shapes[0].rank - 2;
+  int64_t ones[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK];
+  if (!applies(i) || !read_axes(i, axes, n)) {
+    return false;
+  }
+  for (int d = 0; d < n; d++) {
+    ones[d] = 1;
+    low[d] = axes[d].new_low;
+    high[d] = axes[d].new_high;
+  }
+  b->source = i->source;
+  hlo_conv_dims dims = {ones, low, high, ones, ones, 1, HLO_CHANNELS_LAST};
+  hlo_value w = new_kernel(b, i->operands[1], axes, n);
+  hlo_value y = hlo_convolution(b, i->operands[0], w, &dims);
+  return !b->error && hlo_becomes(i, place_phases(b, y, axes, n, i->shapes[0].dims[n + 1]));
+}
+
+status pass_transposed_convolution(hlo_module *m, pass_context *c, bool *changed) {
+  static const hlo_rule_row rules[] = {{HLO_CONVOLUTION, spread_to_phases}, {HLO_OP_COUNT, NULL}};
+  return c->target && c->target->channels_last ? hlo_sweep_module(m, c, rules, changed) : NULL;
+}

@@ -1,0 +1,598 @@
+/* buffers.c - buffer assignment.
+ *
+ * Values that must or may share memory are joined into units (union-find); every unit has one interval of time in
+ * which it is live, over one time line that runs through the entry and, at the place of each while and conditional,
+ * through its bodies.  Units are then placed, the largest first, at the lowest offset that no unit of overlapping
+ * lifetime takes (best fit by size, as XLA's heap simulator does). */
+#include "hlo/schedule/buffers.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64, DEPTH_MAX = 100 };
+
+typedef struct unit {
+  uint32_t parent; /* union-find: itself for a representative */
+  hlo_space space;
+  uint32_t index;
+  uint64_t bytes, offset;
+  uint32_t first, last; /* closed interval of time */
+  bool defined;
+} unit;
+
+/* Where a computation's values stand in the table of units. */
+typedef struct frame {
+  const hlo_computation *c;
+  uint32_t *first_unit; /* by instruction id: the unit of result 0 */
+  uint32_t *time;       /* by instruction id: when it runs */
+} frame;
+
+struct hlo_buffers {
+  arena *a;
+  const hlo_buffer_rules *rules;
+  frame *frames; /* sorted by computation after they are all made */
+  uint32_t n_frames, cap_frames;
+  unit *units;
+  uint32_t n_units, cap_units;
+  uint32_t now;
+  uint64_t arena_bytes, lower_bound;
+  const literal **constants;
+  uint32_t n_constants, cap_constants;
+};
+
+/* --- units --- */
+
+static uint32_t new_unit(hlo_buffers *b, hlo_space space, uint32_t index, uint64_t bytes) {
+  unit *u = ARENA_PUSH(b->a, b->units, b->n_units, b->cap_units);
+  *u = (unit){.parent = b->n_units - 1, .space = space, .index = index, .bytes = bytes};
+  return u->parent;
+}
+
+static uint32_t find(const hlo_buffers *b, uint32_t u) {
+  while (b->units[u].parent != u) {
+    u = b->units[u].parent = b->units[b->units[u].parent].parent;
+  }
+  return u;
+}
+
+static void live_at(hlo_buffers *b, uint32_t u, uint32_t time) {
+  unit *r = &b->units[find(b, u)];
+  if (!r->defined) {
+    r->first = r->last = time;
+    r->defined = true;
+  }
+  r->first = time < r->first ? time : r->first;
+  r->last = time > r->last ? time : r->last;
+}
+
+/* `from` joins `into`, whose space stays. */
+static void join(hlo_buffers *b, uint32_t from, uint32_t into) {
+  from = find(b, from);
+  into = find(b, into);
+  if (from == into) {
+    return;
+  }
+  unit *f = &b->units[from], *t = &b->units[into];
+  f->parent = into;
+  if (f->defined) {
+    live_at(b, into, f->first);
+    live_at(b, into, f->last);
+  }
+  t->bytes = f->bytes > t->bytes ? f->bytes : t->bytes;
+}
+
+static bool in_arena(const hlo_buffers *b, uint32_t u) { return b->units[find(b, u)].space == HLO_IN_ARENA; }
+
+static int compare_frames(const void *x, const void *y) {
+  uintptr_t a = (uintptr_t)((const frame *)x)->c, b = (uintptr_t)((const frame *)y)->c;
+  return (a > b) - (a < b);
+}
+
+static const frame *frame_of(const hlo_buffers *b, const hlo_computation *c) {
+  frame key = {.c = c};
+  return bsearch(&key, b->frames, b->n_frames, sizeof key, compare_frames);
+}
+
+static uint32_t unit_of(const hlo_buffers *b, hlo_value v) {
+  return frame_of(b, v.def->parent)->first_unit[v.def->id] + v.index;
+}
+
+static uint64_t value_bytes(hlo_value v) { return (uint64_t)shape_bytes(hlo_shape(v)); }
+
+static bool is_view(const hlo_buffers *b, const hlo_instr *i) { return b->rules->is_view && b->rules->is_view(i); }
+
+static uint64_t scratch_bytes(const hlo_buffers *b, const hlo_instr *i) {
+  return b->rules->scratch && i->op != HLO_PARAMETER && i->op != HLO_CONSTANT && !hlo_is_control(i)
+             ? b->rules->scratch(b->rules->data, i)
+             : 0;
+}
+
+/* --- first pass: a unit for every value, a time for every instruction --- */
+
+static uint32_t constant_number(hlo_buffers *b, const hlo_instr *i) {
+  *ARENA_PUSH(b->a, b->constants, b->n_constants, b->cap_constants) = hlo_attr_of(i, HLO_ATTR_VALUE)->value;
+  return b->n_constants - 1;
+}
+
+static void number_instr(hlo_buffers *b, const hlo_instr *i, bool entry) {
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    uint64_t bytes = value_bytes(hlo_result((hlo_instr *)i, k));
+    if (i->op == HLO_CONSTANT) {
+      new_unit(b, HLO_IN_CONSTANT, constant_number(b, i), bytes);
+    } else if (i->op == HLO_PARAMETER && entry) {
+      new_unit(b, HLO_IN_PARAM, (uint32_t)hlo_int(i, HLO_ATTR_INDEX), bytes);
+    } else {
+      new_unit(b, HLO_IN_ARENA, 0, bytes);
+    }
+  }
+  new_unit(b, HLO_IN_ARENA, 0, scratch_bytes(b, i)); /* stands behind the results */
+}
+
+static status number(hlo_buffers *b, hlo_computation *c, bool entry, int depth) {
+  CHECK_THAT(depth < DEPTH_MAX, STATUS_RESOURCE, "control flow nests deeper than %d", DEPTH_MAX);
+  hlo_number(c);
+  frame f = {.c = c, .first_unit = ARENA_NEW_N(b->a, uint32_t, c->n_ids), .time = ARENA_NEW_N(b->a, uint32_t, c->n_ids)};
+  *ARENA_PUSH(b->a, b->frames, b->n_frames, b->cap_frames) = f;
+  for (const hlo_instr *i = c->first; i; i = i->next) {
+    f.first_unit[i->id] = b->n_units;
+    number_instr(b, i, entry);
+    for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
+      TRY(number(b, hlo_callee(i, k), false, depth + 1));
+    }
+    f.time[i->id] = i->concurrent && !hlo_is_control(i) ? b->now : ++b->now;
+  }
+  return NULL;
+}
+
+/* --- second pass: lifetimes, and values that are one buffer by construction --- */
+
+/* Before its body runs, a while has its carried values; time at the start of a control instruction. */
+static uint32_t start_time(const hlo_buffers *b, const hlo_instr *i) {
+  const frame *f = frame_of(b, i->parent);
+  return i->prev ? f->time[i->prev->id] : f->time[i->id] - 1;
+}
+
+static void join_while(hlo_buffers *b, const hlo_instr *i) {
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    uint32_t carried = unit_of(b, hlo_result((hlo_instr *)i, k));
+    for (uint32_t c = 0; c < 2; c++) {
+      join(b, unit_of(b, hlo_result(hlo_callee(i, c)->params[k], 0)), carried);
+    }
+    hlo_value root = hlo_callee(i, 1)->roots[k];
+    if (root.def == hlo_callee(i, 1)->params[k]) { /* never written: the loop reads what it was given */
+      join(b, carried, unit_of(b, i->operands[k]));
+    }
+    live_at(b, carried, start_time(b, i));
+  }
+}
+
+/* Branch parameters are the arguments themselves. */
+static void join_conditional(hlo_buffers *b, const hlo_instr *i) {
+  for (uint32_t c = 0; c < hlo_n_callees(i); c++) {
+    const hlo_computation *branch = hlo_callee(i, c);
+    for (uint32_t k = 0; k < branch->n_params; k++) {
+      join(b, unit_of(b, hlo_result(branch->params[k], 0)), unit_of(b, i->operands[k + 1]));
+    }
+  }
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    live_at(b, unit_of(b, hlo_result((hlo_instr *)i, k)), start_time(b, i));
+  }
+}
+
+static void set_lifetimes(hlo_buffers *b, const hlo_computation *c, uint32_t end) {
+  const frame *f = frame_of(b, c);
+  for (const hlo_instr *i = c->first; i; i = i->next) {
+    uint32_t time = f->time[i->id];
+    if (i->op == HLO_WHILE) {
+      join_while(b, i);
+    } else if (i->op == HLO_CONDITIONAL) {
+      join_conditional(b, i);
+    } else if (is_view(b, i)) {
+      join(b, unit_of(b, hlo_result((hlo_instr *)i, 0)), unit_of(b, i->operands[0]));
+    }
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+      live_at(b, unit_of(b, i->operands[k]), time);
+    }
+    for (uint32_t k = 0; k <= i->n_results; k++) { /* with the scratch */
+      live_at(b, f->first_unit[i->id] + k, time);
+    }
+    for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
+      set_lifetimes(b, hlo_callee(i, k), time);
+    }
+  }
+  for (uint32_t k = 0; k < c->n_roots; k++) {
+    live_at(b, unit_of(b, c->roots[k]), end);
+  }
+}
+
+/* --- third pass: sharing that is allowed --- */
+
+/* Whether another instruction reads that unit while `i` runs. */
+static bool is_read_concurrently(const hlo_buffers *b, const hlo_instr *i, uint32_t u) {
+  for (const hlo_instr *j = hlo_first_concurrent(i); j; j = hlo_next_concurrent(j)) {
+    for (uint32_t k = 0; k < j->n_operands && j != i; k++) {
+      if (find(b, unit_of(b, j->operands[k])) == u) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/* Every operand that lies in that unit, under whatever name, must bear being overwritten. */
+static bool may_overwrite(const hlo_buffers *b, const hlo_instr *i, uint32_t memory, uint32_t result) {
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    if (find(b, unit_of(b, i->operands[k])) == memory && !b->rules->may_share(b->rules->data, i, k, result)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Writes in place: an operand that dies here gives its memory to a result of equal size. */
+static void share_operands(hlo_buffers *b, const hlo_instr *i) {
+  uint32_t time = frame_of(b, i->parent)->time[i->id];
+  for (uint32_t r = 0; b->rules->may_share && r < i->n_results; r++) {
+    uint32_t result = find(b, unit_of(b, hlo_result((hlo_instr *)i, r)));
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+      uint32_t operand = find(b, unit_of(b, i->operands[k]));
+      if (operand != result && in_arena(b, operand) && in_arena(b, result) && b->units[operand].last == time &&
+          b->units[result].first == time && b->units[operand].bytes == b->units[result].bytes &&
+          !is_read_concurrently(b, i, operand) && may_overwrite(b, i, operand, r)) {
+        join(b, result, operand);
+        break;
+      }
+    }
+  }
+}
+
+/* When all that runs at the same time as `i` is over. */
+static uint32_t end_time(const frame *f, const hlo_instr *i) {
+  while (hlo_next_concurrent(i)) {
+    i = hlo_next_concurrent(i);
+  }
+  return f->time[i->id];
+}
+
+/* Whether all that reads this body parameter is done before `first`, or is `d` itself, which starts then and writes in
+ * place. */
+static bool param_is_done(const hlo_buffers *b, const hlo_instr *param, const hlo_instr *d, uint32_t result,
+                          uint32_t first) {
+  const frame *f = frame_of(b, param->parent);
+  if (hlo_is_root(hlo_result((hlo_instr *)param, 0))) {
+    return false;
+  }
+  for (uint32_t k = 0; k < param->n_uses; k++) {
+    const hlo_instr *user = param->uses[k].user;
+    bool in_place = user == d && f->time[d->id] == first && b->rules->may_share &&
+                    may_overwrite(b, d, find(b, unit_of(b, hlo_result((hlo_instr *)param, 0))), result);
+    if (is_view(b, user) || hlo_is_control(user) || (end_time(f, user) >= first && !in_place)) {
+      return false; /* read later, or living on under another name */
+    }
+  }
+  return true;
+}
+
+/* The next carried value is computed straight into the carried slice where nobody needs the old one any more. */
+static void share_carried(hlo_buffers *b, const hlo_instr *i) {
+  const hlo_computation *body = hlo_callee(i, 1);
+  uint32_t body_start = frame_of(b, body)->time[body->first->id];
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    hlo_value root = body->roots[k];
+    uint32_t carried = find(b, unit_of(b, hlo_result((hlo_instr *)i, k))), own = find(b, unit_of(b, root));
+    if (own != carried && in_arena(b, own) && in_arena(b, carried) && b->units[own].first >= body_start &&
+        !hlo_is_control(root.def) && root.def->op != HLO_PARAMETER &&
+        param_is_done(b, body->params[k], root.def, root.index, b->units[own].first)) {
+      join(b, own, carried);
+    }
+  }
+}
+
+static void share_inits(hlo_buffers *b, const hlo_instr *i) {
+  uint32_t start = start_time(b, i), time = frame_of(b, i->parent)->time[i->id];
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    uint32_t init = find(b, unit_of(b, i->operands[k])), carried = find(b, unit_of(b, hlo_result((hlo_instr *)i, k)));
+    bool once = true;
+    for (uint32_t j = 0; j < i->n_operands; j++) {
+      once &= j == k || find(b, unit_of(b, i->operands[j])) != init;
+    }
+    if (once && init != carried && in_arena(b, init) && in_arena(b, carried) && b->units[init].last == time &&
+        b->units[init].first <= start && b->units[carried].first == start && !is_read_concurrently(b, i, init)) {
+      join(b, carried, init);
+    }
+  }
+}
+
+/* A branch's root is computed straight into the conditional's result. */
+static void share_branches(hlo_buffers *b, const hlo_instr *i) {
+  for (uint32_t c = 0; c < hlo_n_callees(i); c++) {
+    const hlo_computation *branch = hlo_callee(i, c);
+    for (uint32_t k = 0; k < branch->n_roots; k++) {
+      hlo_value root = branch->roots[k];
+      uint32_t own = find(b, unit_of(b, root)), result = find(b, unit_of(b, hlo_result((hlo_instr *)i, k)));
+      if (own != result && in_arena(b, own) && in_arena(b, result) &&
+          b->units[own].first >= frame_of(b, branch)->time[branch->first->id] && root.def->op != HLO_PARAMETER) {
+        join(b, own, result);
+      }
+    }
+  }
+}
+
+static void share(hlo_buffers *b, const hlo_computation *c) {
+  for (const hlo_instr *i = c->first; i; i = i->next) {
+    for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
+      share(b, hlo_callee(i, k));
+    }
+    if (i->op == HLO_WHILE) {
+      share_carried(b, i);
+      share_inits(b, i);
+    } else if (i->op == HLO_CONDITIONAL) {
+      share_branches(b, i);
+    } else if (!is_view(b, i) && i->op != HLO_PARAMETER && i->op != HLO_CONSTANT) {
+      share_operands(b, i);
+    }
+  }
+}
+
+/* All that `i` touches is live from `from` to `to`. */
+static void widen(hlo_buffers *b, const hlo_instr *i, uint32_t from, uint32_t to) {
+  uint32_t first = frame_of(b, i->parent)->first_unit[i->id];
+  for (uint32_t r = 0; r <= i->n_results; r++) { /* with the scratch */
+    live_at(b, first + r, from);
+    live_at(b, first + r, to);
+  }
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    live_at(b, unit_of(b, i->operands[k]), to);
+  }
+  for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
+    for (const hlo_instr *j = hlo_callee(i, k)->first; j; j = j->next) {
+      widen(b, j, from, to);
+    }
+  }
+}
+
+/* Loops take stretches of time, which those that run side by side have in common: nothing of one may lie where another writes. */
+static void widen_groups(hlo_buffers *b, const hlo_computation *c) {
+  const frame *f = frame_of(b, c);
+  for (const hlo_instr *i = c->first; i; i = i->next) {
+    for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
+      widen_groups(b, hlo_callee(i, k));
+    }
+    if (i->concurrent || !hlo_next_concurrent(i)) {
+      continue;
+    }
+    uint32_t from = hlo_is_control(i) ? start_time(b, i) : f->time[i->id], to = end_time(f, i);
+    for (const hlo_instr *j = i; from < to && j; j = hlo_next_concurrent(j)) {
+      widen(b, j, from, to);
+    }
+  }
+}
+
+/* The entry's roots are written where the caller wants them; one that is a parameter, a constant, or already
+ * another result is copied at the end (by lower/). */
+static void place_results(hlo_buffers *b, const hlo_computation *entry) {
+  for (uint32_t k = 0; k < entry->n_roots; k++) {
+    uint32_t u = find(b, unit_of(b, entry->roots[k]));
+    if (b->units[u].space == HLO_IN_ARENA && b->units[u].bytes == value_bytes(entry->roots[k])) {
+      b->units[u].space = HLO_IN_RESULT;
+      b->units[u].index = k;
+    }
+  }
+}
+
+/* --- placing --- */
+
+static int by_size(const void *x, const void *y) {
+  const unit *a = *(unit *const *)x, *b = *(unit *const *)y;
+  if (a->bytes != b->bytes) {
+    return a->bytes < b->bytes ? 1 : -1;
+  }
+  return (a->first > b->first) - (a->first < b->first);
+}
+
+static int by_offset(const void *x, const void *y) {
+  const unit *a = *(unit *const *)x, *b = *(unit *const *)y;
+  return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static uint64_t padded(uint64_t bytes) { return (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1); }
+
+/* Units that have a place, by when they live: most live briefly, and a model of many nodes has many of them.  Those that
+ * live in more than SPAN slots of time are in a list of their own. */
+typedef struct placed_units {
+  unit **items;
+  uint32_t n, cap;
+} placed_units;
+
+enum { SLOTS = 4096, SPAN = 8 };
+
+typedef struct placing {
+  hlo_buffers *b;
+  int64_t slot; /* points of time in one */
+  placed_units by_time[SLOTS], lasting;
+  unit **clash;
+  uint32_t n_clash;
+} placing;
+
+static void add_clashes(placing *p, const placed_units *units, const unit *u, int64_t slot) {
+  for (uint32_t k = 0; k < units->n; k++) {
+    unit *other = units->items[k];
+    /* One that is in several slots counts in the first that both are in. */
+    int64_t begin = other->first > u->first ? other->first : u->first;
+    if (other->first <= u->last && u->first <= other->last && (slot < 0 || begin / p->slot == slot)) {
+      p->clash[p->n_clash++] = other;
+    }
+  }
+}
+
+static void find_clashes(placing *p, const unit *u) {
+  p->n_clash = 0;
+  add_clashes(p, &p->lasting, u, -1);
+  for (int64_t s = u->first / p->slot; s <= u->last / p->slot; s++) {
+    add_clashes(p, &p->by_time[s], u, s);
+  }
+}
+
+static void remember(placing *p, unit *u) {
+  int64_t first = u->first / p->slot, last = u->last / p->slot;
+  if (last - first > SPAN) {
+    *ARENA_PUSH(p->b->a, p->lasting.items, p->lasting.n, p->lasting.cap) = u;
+    return;
+  }
+  for (int64_t s = first; s <= last; s++) {
+    *ARENA_PUSH(p->b->a, p->by_time[s].items, p->by_time[s].n, p->by_time[s].cap) = u;
+  }
+}
+
+static void place(placing *p, unit *u) {
+  hlo_buffers *b = p->b;
+  find_clashes(p, u);
+  unit **clash = p->clash;
+  uint32_t n = p->n_clash;
+  if (n) {
+    qsort(clash, n, sizeof *clash, by_offset);
+  }
+  uint64_t at = 0;
+  for (uint32_t k = 0; k < n && clash[k]->offset < at + padded(u->bytes); k++) {
+    uint64_t end = clash[k]->offset + padded(clash[k]->bytes);
+    at = end > at ? end : at;
+  }
+  u->offset = at;
+  if (at + padded(u->bytes) > b->arena_bytes) {
+    b->arena_bytes = at + padded(u->bytes);
+  }
+  remember(p, u);
+}
+
+static void find_lower_bound(hlo_buffers *b, unit *const *units, uint32_t n) {
+  int64_t *change = ARENA_NEW_N(b->a, int64_t, b->now + 3);
+  for (uint32_t k = 0; k < n; k++) {
+    change[units[k]->first] += (int64_t)padded(units[k]->bytes);
+    change[units[k]->last + 1] -= (int64_t)padded(units[k]->bytes);
+  }
+  int64_t live = 0;
+  for (uint32_t t = 0; t < b->now + 3; t++) {
+    live += change[t];
+    b->lower_bound = live > (int64_t)b->lower_bound ? (uint64_t)live : b->lower_bound;
+  }
+}
+
+static status place_all(hlo_buffers *b) {
+  unit **units = ARENA_NEW_N(b->a, unit *, b->n_units);
+  placing *p = ARENA_NEW(b->a, placing);
+  *p = (placing){.b = b, .slot = ((int64_t)b->now + 3) / SLOTS + 1, .clash = ARENA_NEW_N(b->a, unit *, b->n_units)};
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < b->n_units; k++) {
+    unit *u = &b->units[k];
+    if (u->parent == k && u->space == HLO_IN_ARENA && u->bytes && u->defined) {
+      units[n++] = u;
+    }
+  }
+  if (n) {
+    qsort(units, n, sizeof *units, by_size);
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    place(p, units[k]);
+    TRY(budget_check(arena_budget(b->a)));
+  }
+  find_lower_bound(b, units, n);
+  return NULL;
+}
+
+/* Control-flow bodies run for one instruction only: see hlo/ir/flatten_calls.h. */
+status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules, hlo_buffers **out) {
+  hlo_buffers *b = ARENA_NEW(a, hlo_buffers);
+  b->a = a;
+  b->rules = rules;
+  b->now = 1;
+  TRY(number(b, m->entry, true, 0));
+  qsort(b->frames, b->n_frames, sizeof *b->frames, compare_frames);
+  set_lifetimes(b, m->entry, b->now + 1);
+  share(b, m->entry);
+  place_results(b, m->entry);
+  widen_groups(b, m->entry);
+  TRY(place_all(b));
+  *out = b;
+  return NULL;
+}
+
+/* --- looking --- */
+
+static hlo_buffer slice_of_unit(const hlo_buffers *b, uint32_t u, uint64_t bytes) {
+  const unit *r = &b->units[find(b, u)];
+  return (hlo_buffer){.space = r->space, .index = r->index, .offset = r->offset, .bytes = bytes};
+}
+
+hlo_buffer hlo_slice_of(const hlo_buffers *b, hlo_value v) { return slice_of_unit(b, unit_of(b, v), value_bytes(v)); }
+
+hlo_buffer hlo_scratch_of(const hlo_buffers *b, const hlo_instr *i) {
+  uint32_t u = frame_of(b, i->parent)->first_unit[i->id] + i->n_results;
+  return slice_of_unit(b, u, b->units[u].bytes);
+}
+
+uint64_t hlo_arena_bytes(const hlo_buffers *b) { return b->arena_bytes; }
+uint64_t hlo_arena_lower_bound(const hlo_buffers *b) { return b->lower_bound; }
+uint32_t hlo_n_constants(const hlo_buffers *b) { return b->n_constants; }
+const literal *hlo_constant_at(const hlo_buffers *b, uint32_t index) { return b->constants[index]; }
+
+typedef struct lines {
+  const char **items;
+  uint32_t n, cap;
+  size_t size; /* of all, without an end */
+} lines;
+
+static void add_line(arena *a, lines *l, const char *line) {
+  *ARENA_PUSH(a, l->items, l->n, l->cap) = line;
+  l->size += strlen(line);
+}
+
+static const char *join_lines(arena *a, const lines *l) {
+  char *text = arena_alloc(a, l->size + 1), *at = text;
+  for (uint32_t k = 0; k < l->n; k++) {
+    size_t n = strlen(l->items[k]);
+    memcpy(at, l->items[k], n);
+    at += n;
+  }
+  return text;
+}
+
+/* ", in place over %2.0", or that it is the same bytes without a copy; "" where the result has bytes of its own. */
+static const char *sharing_text(arena *a, const hlo_buffers *b, hlo_instr *i, uint32_t k) {
+  hlo_buffer mine = hlo_slice_of(b, (hlo_value){i, k});
+  bool view = b->rules->is_view && b->rules->is_view(i);
+  for (uint32_t j = 0; j < i->n_operands && mine.bytes; j++) {
+    hlo_value x = i->operands[j];
+    if (value_bytes(x) && hlo_same_slice(mine, hlo_slice_of(b, x))) {
+      return arena_printf(a, ", %s %%%u.%u", view ? "a view of" : "in place over", x.def->id, x.index);
+    }
+  }
+  return "";
+}
+
+const char *hlo_buffers_report(arena *a, const hlo_module *m, const hlo_buffers *b) {
+  static const char *const spaces[] = {"arena", "constant", "param", "result"};
+  lines l = {0};
+  for (uint32_t c = 0; c < m->n_computations; c++) {
+    const frame *f = frame_of(b, m->computations[c]);
+    if (!f) { /* a fusion's body has no buffers */
+      continue;
+    }
+    add_line(a, &l, arena_printf(a, "%s\n", f->c->name));
+    for (hlo_instr *i = f->c->first; i; i = i->next) {
+      const char *source = *i->source ? arena_printf(a, " @\"%s\"", i->source) : "";
+      for (uint32_t k = 0; k <= i->n_results; k++) { /* the last one is scratch memory */
+        const unit *u = &b->units[find(b, f->first_unit[i->id] + k)];
+        bool scratch = k == i->n_results;
+        if (!scratch || u->bytes) {
+          add_line(a, &l, arena_printf(a, "  %%%u.%u %s%s: %s %u + %" PRIu64 ", %" PRIu64 " bytes, live %u to %u%s%s\n", i->id, k,
+                                       hlo_info(i)->name, scratch ? ", scratch" : "", spaces[u->space], u->index, u->offset,
+                                       u->bytes, u->first, u->last, scratch ? "" : sharing_text(a, b, i, k), source));
+        }
+      }
+    }
+  }
+  add_line(a, &l, arena_printf(a, "arena %" PRIu64 " bytes, lower bound %" PRIu64 " bytes\n", b->arena_bytes, b->lower_bound));
+  return join_lines(a, &l);
+}

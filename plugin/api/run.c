@@ -1,0 +1,324 @@
+/* run.c - onnx-xla.h: runs and their outputs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/api/internal.h"
+
+static session *session_of(const oxla_run *run) { return run->model->session; }
+static const compiler_model *source_of(const oxla_run *run) { return session_source(session_of(run)); }
+
+static status create(oxla_model *model, oxla_run **out) {
+  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the run");
+  *out = NULL;
+  CHECK_THAT(model, STATUS_INVALID_ARGUMENT, "no model");
+  const compiler_model *s = session_source(model->session);
+  oxla_run *r = calloc(1, sizeof *r);
+  if (r) {
+    r->model = model;
+    r->shapes = calloc(s->n_inputs + 1, sizeof *r->shapes);
+    r->set = calloc(s->n_inputs + 1, sizeof *r->set);
+    r->data = calloc(s->n_inputs + 1, sizeof *r->data);
+    r->kept = calloc(s->n_inputs + 1, sizeof *r->kept);
+    r->outputs = calloc(s->n_outputs + 1, sizeof *r->outputs);
+  }
+  if (!r || !r->shapes || !r->set || !r->data || !r->kept || !r->outputs) {
+    oxla_run_destroy(r);
+    return status_error(STATUS_RESOURCE, "out of memory");
+  }
+  *out = r;
+  return NULL;
+}
+
+oxla_error *oxla_run_create(oxla_model *model, oxla_run **out) { return api_error(create(model, out)); }
+
+static void forget_program(oxla_run *run) {
+  session_release(session_of(run), run->compiled);
+  run->compiled = NULL;
+}
+
+static void finish_all(oxla_run *run, session_output *buffers, uint32_t n) {
+  for (uint32_t k = 0; buffers && k < n; k++) {
+    session_output_finish(session_of(run), &buffers[k]);
+  }
+  free(buffers);
+}
+
+void oxla_run_destroy(oxla_run *run) {
+  if (!run) {
+    return;
+  }
+  oxla_cancel(run, 1);
+  api_worker_destroy(run->worker);
+  finish_all(run, run->kept, source_of(run)->n_inputs);
+  finish_all(run, run->outputs, source_of(run)->n_outputs);
+  forget_program(run);
+  free(run->shapes);
+  free(run->set);
+  free(run->data);
+  free(run);
+}
+
+/* --- by name, by index --- */
+
+static status find_name(const model_value *values, uint32_t n, const char *what, const char *name, uint32_t *out) {
+  CHECK_THAT(name, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "no %s name is given", what);
+  for (uint32_t k = 0; k < n; k++) {
+    if (strcmp(values[k].name, name) == 0) {
+      *out = k;
+      return NULL;
+    }
+  }
+  return status_error(STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "the model has no %s '%s'", what, name);
+}
+
+static status find_input(const oxla_run *run, const char *name, uint32_t *out) {
+  TRY(api_check_idle(run));
+  return find_name(source_of(run)->inputs, source_of(run)->n_inputs, "input", name, out);
+}
+
+static status find_output(const oxla_run *run, const char *name, uint32_t *out) {
+  TRY(api_check_idle(run));
+  return find_name(source_of(run)->outputs, source_of(run)->n_outputs, "output", name, out);
+}
+
+static status check_index(size_t index, uint32_t n, const char *what) {
+  CHECK_THAT(index < n, STATUS_INVALID_ARGUMENT, "there is no %s %zu", what, index);
+  return NULL;
+}
+
+/* --- inputs --- */
+
+/* Type and rank must be the declared ones, and dims where they are fixed; what compiling checks beyond that are symbols
+ * that stand in several places. */
+static status check_input(const model_value *v, const shape *s) {
+  CHECK_THAT(s->type == v->shape.type, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
+             "input '%s' is %s; the model wants %s", v->name, dtype_name((dtype)s->type), dtype_name((dtype)v->shape.type));
+  CHECK_THAT(v->shape.kind == SHAPE_UNRANKED || s->rank == v->shape.rank, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+             "input '%s' has rank %d; the model wants %d", v->name, s->rank, v->shape.rank);
+  return NULL;
+}
+
+static status set_input(oxla_run *run, size_t k, oxla_type type, int rank, const int64_t *dims, const void *data) {
+  TRY(api_check_idle(run));
+  TRY(check_index(k, source_of(run)->n_inputs, "input"));
+  const model_value *v = &source_of(run)->inputs[k];
+  shape given;
+  TRY(status_prefix(api_shape(v->name, type, rank, dims, &given), "input"));
+  TRY(check_input(v, &given));
+  if (!run->set[k] || !shape_equal(&run->shapes[k], &given)) {
+    forget_program(run);
+    run->executed = false;
+  }
+  run->shapes[k] = given;
+  run->set[k] = &run->shapes[k];
+  run->data[k] = data;
+  return NULL;
+}
+
+oxla_error *oxla_set_input(oxla_run *run, const char *name, oxla_type type, int rank, const int64_t *dims,
+                           const void *data) {
+  uint32_t k = 0;
+  status failed = find_input(run, name, &k);
+  return api_error(failed ? failed : set_input(run, k, type, rank, dims, data));
+}
+
+oxla_error *oxla_set_input_at(oxla_run *run, size_t index, oxla_type type, int rank, const int64_t *dims,
+                              const void *data) {
+  return api_error(set_input(run, index, type, rank, dims, data));
+}
+
+static status keep_inputs(oxla_run *run) {
+  TRY(api_check_idle(run));
+  for (uint32_t k = 0; k < source_of(run)->n_inputs; k++) {
+    session_output *kept = &run->kept[k];
+    if (run->data[k] && run->data[k] != kept->own) {
+      size_t bytes = (size_t)shape_bytes(run->set[k]);
+      TRY(session_output_reserve(session_of(run), kept, bytes, "input", source_of(run)->inputs[k].name));
+      memcpy(kept->own, run->data[k], bytes);
+      run->data[k] = kept->own;
+    }
+  }
+  return NULL;
+}
+
+oxla_error *oxla_keep_inputs(oxla_run *run) { return api_error(keep_inputs(run)); }
+
+/* --- what a run does otherwise --- */
+
+static status set_output(oxla_run *run, size_t k, void *data, size_t bytes) {
+  TRY(api_check_idle(run));
+  TRY(check_index(k, source_of(run)->n_outputs, "output"));
+  run->outputs[k].given = data;
+  run->outputs[k].given_bytes = data ? bytes : 0;
+  return NULL;
+}
+
+oxla_error *oxla_set_output(oxla_run *run, const char *name, void *data, size_t bytes) {
+  uint32_t k = 0;
+  status failed = find_output(run, name, &k);
+  return api_error(failed ? failed : set_output(run, k, data, bytes));
+}
+
+oxla_error *oxla_set_output_at(oxla_run *run, size_t index, void *data, size_t bytes) {
+  return api_error(set_output(run, index, data, bytes));
+}
+
+static status set_seed(oxla_run *run, uint64_t seed) {
+  TRY(api_check_idle(run));
+  run->has_seed = true;
+  run->seed = seed;
+  return NULL;
+}
+
+oxla_error *oxla_set_seed(oxla_run *run, uint64_t seed) { return api_error(set_seed(run, seed)); }
+
+static status set_max_seconds(oxla_run *run, double seconds) {
+  TRY(api_check_idle(run));
+  CHECK_THAT(seconds >= 0, STATUS_INVALID_ARGUMENT, "a time limit of %g seconds", seconds);
+  run->max_seconds = seconds;
+  return NULL;
+}
+
+oxla_error *oxla_set_max_seconds(oxla_run *run, double seconds) { return api_error(set_max_seconds(run, seconds)); }
+
+void oxla_cancel(oxla_run *run, int on) {
+  if (run && on) {
+    atomic_fetch_or(&run->cancelled, API_CANCEL_ON | API_CANCEL_MET);
+  } else if (run) {
+    atomic_fetch_and(&run->cancelled, ~API_CANCEL_ON);
+  }
+}
+
+status api_begin(oxla_run *run) {
+  TRY(api_check_idle(run));
+  int met = API_CANCEL_MET; /* and taken back since */
+  atomic_compare_exchange_strong(&run->cancelled, &met, 0);
+  return NULL;
+}
+
+/* --- compiling, executing --- */
+
+static session_inputs inputs_of(oxla_run *run) {
+  return (session_inputs){run->set, run->data, &run->cancelled, deadline_after(run->max_seconds)};
+}
+
+static status compile(oxla_run *run, const session_inputs *inputs) {
+  if (run->compiled && !session_program_has_values(run->compiled)) {
+    return NULL;
+  }
+  forget_program(run);
+  return session_compile(session_of(run), inputs, &run->compiled);
+}
+
+static status compile_idle(oxla_run *run) {
+  TRY(api_begin(run));
+  session_inputs inputs = inputs_of(run);
+  run->executed = false; /* sizes may differ from those of the last execution */
+  return compile(run, &inputs);
+}
+
+oxla_error *oxla_compile(oxla_run *run) { return api_error(compile_idle(run)); }
+
+status api_prepare(oxla_run *run, session_inputs *inputs) {
+  for (uint32_t k = 0; k < source_of(run)->n_inputs; k++) {
+    bool given = run->set[k] && (run->data[k] || shape_elements(run->set[k]) == 0);
+    CHECK_THAT(given, STATUS_INVALID_ARGUMENT, "input '%s' is not set", source_of(run)->inputs[k].name);
+  }
+  run->executed = false;
+  *inputs = inputs_of(run);
+  return compile(run, inputs);
+}
+
+status api_execute(oxla_run *run) {
+  session_inputs inputs;
+  TRY(api_prepare(run, &inputs));
+  TRY(session_run(session_of(run), run->compiled, run->has_seed ? &run->seed : NULL, &inputs, run->outputs));
+  run->executed = true;
+  return NULL;
+}
+
+oxla_error *oxla_execute(oxla_run *run) {
+  status busy = api_begin(run);
+  return api_error(busy ? busy : api_execute(run));
+}
+
+/* --- results --- */
+
+static status get_output(const oxla_run *run, size_t k, oxla_tensor *out) {
+  TRY(api_check_idle(run));
+  TRY(check_index(k, source_of(run)->n_outputs, "output"));
+  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the output");
+  CHECK_THAT(run->compiled, STATUS_INVALID_ARGUMENT, "output '%s': the run has not been compiled",
+             source_of(run)->outputs[k].name);
+  shape result = run->executed ? run->outputs[k].shape : session_program_output(session_of(run), run->compiled, (uint32_t)k);
+  *out = api_tensor(&result);
+  out->bytes = result.kind != SHAPE_UNRANKED && shape_is_static(&result) ? (size_t)shape_bytes(&result) : 0;
+  out->data = run->executed ? run->outputs[k].data : NULL;
+  return NULL;
+}
+
+oxla_error *oxla_get_output(const oxla_run *run, const char *name, oxla_tensor *out) {
+  uint32_t k = 0;
+  status failed = find_output(run, name, &k);
+  return api_error(failed ? failed : get_output(run, k, out));
+}
+
+oxla_error *oxla_get_output_at(const oxla_run *run, size_t index, oxla_tensor *out) {
+  return api_error(get_output(run, index, out));
+}
+
+static void remember_taken(oxla_model *m, api_taken *t) {
+  pthread_mutex_lock(&m->lock);
+  t->next = m->taken;
+  m->taken = t;
+  pthread_mutex_unlock(&m->lock);
+}
+
+static status take_output(oxla_run *run, const oxla_tensor *output) {
+  TRY(api_check_idle(run));
+  for (uint32_t k = 0; output && run->executed && output->data && k < source_of(run)->n_outputs; k++) {
+    session_output *o = &run->outputs[k];
+    if (o->data == output->data && o->data == o->own) {
+      api_taken *t = malloc(sizeof *t);
+      CHECK_THAT(t, STATUS_RESOURCE, "out of memory");
+      *t = (api_taken){NULL, o->own, o->own_bytes};
+      o->data = o->own = NULL;
+      o->own_bytes = 0;
+      remember_taken(run->model, t);
+      return NULL;
+    }
+  }
+  return status_error(STATUS_INVALID_ARGUMENT, "this is no output in the run's own memory");
+}
+
+oxla_error *oxla_take_output(oxla_run *run, const oxla_tensor *output) { return api_error(take_output(run, output)); }
+
+static void free_taken(oxla_model *m, api_taken *t) {
+  session_output_finish(m->session, &(session_output){.own = t->data, .own_bytes = t->bytes});
+  free(t);
+}
+
+void oxla_free_output(oxla_model *model, void *data) {
+  if (!model || !data) {
+    return;
+  }
+  pthread_mutex_lock(&model->lock);
+  api_taken **at = &model->taken;
+  while (*at && (*at)->data != data) {
+    at = &(*at)->next;
+  }
+  api_taken *t = *at;
+  *at = t ? t->next : NULL;
+  pthread_mutex_unlock(&model->lock);
+  if (t) {
+    free_taken(model, t);
+  }
+}
+
+void api_free_taken(oxla_model *model) {
+  while (model->taken) {
+    api_taken *t = model->taken;
+    model->taken = t->next;
+    free_taken(model, t);
+  }
+}

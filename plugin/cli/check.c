@@ -1,0 +1,74 @@
+/* check.c - onnx-xla check */
+#include <inttypes.h>
+
+#include "plugin/cli/cli.h"
+
+/* An arena of its own for the model, so that a budget bounds it. */
+static void destroy_arena(void *data) { arena_destroy(*(arena **)data); }
+
+static arena *bounded_arena(const cli_args *args, arena *a) {
+  mem_budget *budget = ARENA_NEW(a, mem_budget);
+  arena **kept = ARENA_NEW(a, arena *);
+  budget->limit = (uint64_t)args->max_memory;
+  budget->outer = arena_budget(a);
+  budget->deadline = args->max_seconds > 0 ? (uint64_t)(1e9 * (monotonic_seconds() + args->max_seconds)) : 0;
+  arena_cleanup(a, destroy_arena, kept);
+  return *kept = arena_create(budget);
+}
+
+static void print_ops(const support_report *c) {
+  printf("%-40s %7s %7s %7s\n", "operator", "opset", "version", "nodes");
+  for (uint32_t k = 0; k < c->n_ops; k++) {
+    const operator_use *u = &c->ops[k];
+    char name[128], version[16] = "-";
+    snprintf(name, sizeof name, "%s.%s", u->domain, u->name);
+    if (u->since) {
+      snprintf(version, sizeof version, "%d", u->since);
+    }
+    printf("%-40s %7" PRId64 " %7s %7" PRIu64 "%s\n", name, u->opset, version, u->count,
+           u->supported ? ""
+           : u->since   ? "  not supported"
+                        : "  unknown");
+  }
+}
+
+status cli_check(const cli_args *args, arena *a, int *code) {
+  const compiler_api *compiler;
+  session_options options;
+  support_report found;
+  TRY(cli_session_options(args, a, &options));
+  TRY(session_open_compiler(&compiler));
+  if (args->list) {
+    fputs(compiler->op_page(a), stdout);
+    return NULL;
+  }
+  CHECK_THAT(!rt_image_is_one(args->files.items[0]), STATUS_INVALID_ARGUMENT,
+             "%s: a compiled file was checked when it was compiled; onnx-xla run runs it, check is for ONNX files",
+             args->files.items[0]);
+  compile_request request = {.backend = args->backend ? args->backend : "cpu",
+                          .dims = options.dims,
+                          .n_dims = options.n_dims,
+                          .open_dim = options.open_dim};
+  arena *model = bounded_arena(args, a);
+  cli_progress_start(args->quiet, "checking", 0);
+  TRY(status_name_file(compiler->check_support(model, args->files.items[0], (rt_span){0}, &request, &found), args->files.items[0]));
+  cli_progress_end();
+  TRY(status_name_file(session_check_dims(a, options.dims, options.n_dims, found.dim_names, found.n_dim_names), args->files.items[0]));
+  if (!args->quiet) {
+    print_ops(&found);
+  }
+  for (uint32_t k = 0; !args->quiet && k < found.n_values; k++) {
+    printf("%s\n", found.values[k]);
+  }
+  for (uint32_t k = 0; k < found.n_notes; k++) {
+    printf("note: %s\n", found.notes[k]);
+  }
+  for (uint32_t k = 0; k < found.n_problems; k++) {
+    printf("not supported: %s\n", found.problems[k]);
+  }
+  if (found.n_problems == 0) {
+    printf("nothing that is not supported was found\n");
+  }
+  *code = found.n_problems ? CLI_FAILED : CLI_OK;
+  return NULL;
+}

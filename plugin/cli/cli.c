@@ -1,0 +1,227 @@
+/* cli.c - the program onnx-xla: finds the command and runs it. */
+#include "plugin/cli/cli.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static const cli_command commands[] = {
+    {CLI_RUN, "run", "MODEL",
+     "Runs a model (.onnx), a compiled one (.oxla) or HLO text (.hlo), and sums up its outputs.",
+     "Inputs that are not given are random; a dimension that nothing tells is 1.\n", 1, 1, cli_run},
+    {CLI_COMPILE, "compile", "MODEL", "Compiles a model to a .oxla file, and reports what was made of it.",
+     "The file holds the program for the shapes that --dim and --input give; --input is for inputs that "
+     "decide sizes.\n",
+     1, 1, cli_compile},
+    {CLI_CHECK, "check", "MODEL", "Lists the model's operators and everything in it that is not supported.",
+     NULL, 1, 1, cli_check},
+    {CLI_TEST, "test", "DIR...",
+     "Runs ONNX test cases: folders with model.onnx and test_data_set_*, or data.json.",
+     "Folders are searched for cases.  Each case runs in a process of its own, through a saved and loaded "
+     "executable.\n"
+     "The last line is 'N passed, N failed, N skipped'; expected failures count as skipped, unexpected "
+     "passes and all\n"
+     "crashes as failed.\n",
+     1, UINT32_MAX, cli_test},
+    {CLI_BENCH, "bench", "MODEL", "Measures how long loading, compiling and running take.", NULL, 1, 1,
+     cli_bench},
+    {CLI_PROFILE, "profile", "MODEL", "Shows where the time of a run goes: by thunk, kind, ONNX operator and node.",
+     "Shares are medians of those in each run; peak and mem are of what this machine reaches in loops of multiply-adds and of reads,\n"
+     "measured now.  Caches read faster than memory.\n",
+     1, 1, cli_profile},
+    {CLI_VERIFY, "verify", "MODEL",
+     "Runs a model beside the reference evaluator and says which instruction differs first, and why.",
+     "Each instruction's results are compared with what the reference makes of the same operands, then the model's with those of\n"
+     "the model as it was imported.  What differs is tried alone, with other algorithms and other buffers; if a pass is to blame, it\n"
+     "is searched for.  The smallest module that shows it is written to the output folder, with a command to run it again.\n"
+     "Exit status 1: something differs.  Inputs that are not given are random; a dimension that nothing tells is 1.\n", 1, 1, cli_verify},
+    {CLI_INFO, "info", "FILE.oxla", "Describes a compiled file, and finds out whether it is damaged.",
+     "Opening such a file checks all but its constants, which are only read as they are used.\n", 1, 1, cli_info},
+    {CLI_CACHE, "cache", "", "Lists what is kept of compiled models, and clears it.",
+     "A model's second start maps a program that an earlier one compiled.\n", 0, 0, cli_cache},
+    {CLI_OPT, "opt", "FILE.hlo", "Runs passes on HLO text (- is standard input) and prints the result.", NULL,
+     1, 1, cli_opt},
+};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+void cli_report(status s) {
+  fprintf(stderr, "onnx-xla: %s (%s)\n", status_message(s), status_code_name(status_get_code(s)));
+}
+
+/* --- onnx-xla --help, --version --- */
+
+static void print_usage(FILE *f) {
+  fprintf(
+      f, "usage: onnx-xla COMMAND [OPTION]... [FILE]...\n\nonnx-xla compiles ONNX models and runs them.\n\n");
+  for (uint32_t k = 0; k < N_COMMANDS; k++) {
+    fprintf(f, "  %-9s %s\n", commands[k].name, commands[k].summary);
+  }
+  fprintf(f,
+          "\n  onnx-xla COMMAND --help   the command's options\n  onnx-xla --version        versions, and "
+          "the processor\n"
+          "\nExit status: 0, 1 (failed), 2 (usage).\n");
+}
+
+/* The kernel's name of the processor; "unknown" where it has none. */
+static void print_processor(void) {
+  char line[256], *colon;
+  FILE *f = fopen("/proc/cpuinfo", "r");
+  bool found = false;
+  while (f && !found && fgets(line, sizeof line, f)) {
+    colon = strchr(line, ':');
+    found = strncmp(line, "model name", 10) == 0 && colon;
+  }
+  if (f) {
+    fclose(f);
+  }
+  line[strcspn(line, "\n")] = '\0';
+  printf("processor  %s", found ? colon + 2 : "unknown");
+#if defined(__x86_64__)
+  /* Not asked for by the levels' names, which not every compiler knows. */
+  bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+  bool v3 =
+      v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  bool v4 = v3 && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+  printf(" (%s)", v4 ? "x86-64-v4" : v3 ? "x86-64-v3" : v2 ? "x86-64-v2" : "x86-64");
+#endif
+  printf("\n");
+}
+
+static int print_version(void) {
+  const compiler_api *compiler;
+  printf("onnx-xla %s\n", PACKAGE_VERSION);
+  status s = session_open_compiler(&compiler);
+  printf("libraries  %s%s%s\n", s ? status_message(s) : compiler->versions, *session_libraries() ? ", " : "",
+         session_libraries());
+  status_free(s);
+  print_processor();
+  return CLI_OK;
+}
+
+/* --- commands --- */
+
+static const cli_command *find_command(const char *name) {
+  for (uint32_t k = 0; k < N_COMMANDS; k++) {
+    if (strcmp(commands[k].name, name) == 0) {
+      return &commands[k];
+    }
+  }
+  return NULL;
+}
+
+static int unknown_command(const char *name) {
+  const char *names[N_COMMANDS];
+  for (uint32_t k = 0; k < N_COMMANDS; k++) {
+    names[k] = commands[k].name;
+  }
+  const char *near = cli_nearest(name, names, N_COMMANDS);
+  if (near) {
+    fprintf(stderr, "onnx-xla: unknown command '%s'; did you mean %s?\n", name, near);
+  } else {
+    fprintf(stderr, "onnx-xla: unknown command '%s' (see onnx-xla --help)\n", name);
+  }
+  return CLI_USAGE;
+}
+
+typedef struct call {
+  const cli_command *command;
+  int argc;
+  char **argv;
+  arena *a;
+  int *code;
+} call;
+
+/* Of what the command itself takes: inputs, outputs, texts.  --max-memory bounds it too. */
+static mem_budget own_budget;
+
+static status run_guarded(void *data) {
+  call *c = data;
+  cli_args args;
+  *c->code = cli_parse(c->command, c->argc, c->argv, c->a, &args);
+  if (*c->code) {
+    return NULL;
+  }
+  if (args.help) {
+    cli_print_help(stdout, c->command);
+    return NULL;
+  }
+  own_budget.limit = (uint64_t)args.max_memory;
+  return c->command->run(&args, c->a, c->code);
+}
+
+static status create_arena(void *data) {
+  *(arena **)data = arena_create(&own_budget);
+  return NULL;
+}
+
+static int run_command(const cli_command *command, int argc, char **argv) {
+  int code = CLI_OK;
+  arena *a = NULL;
+  status s = guard_run(create_arena, &a);
+  if (!s) {
+    s = guard_run(run_guarded, &(call){command, argc, argv, a, &code});
+  }
+  cli_progress_end();
+  if (s) {
+    cli_report(s);
+    status_free(s);
+    code = CLI_FAILED;
+  }
+  arena_destroy(a);
+  return code;
+}
+
+static int dispatch(int argc, char **argv) {
+  const char *first = argc > 1 ? argv[1] : "";
+  if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || (strcmp(first, "help") == 0 && argc == 2)) {
+    print_usage(stdout);
+    return CLI_OK;
+  }
+  if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
+    return print_version();
+  }
+  if (argc < 2) {
+    print_usage(stderr);
+    return CLI_USAGE;
+  }
+  bool help = strcmp(first, "help") == 0;
+  const cli_command *c = find_command(argv[1 + help]);
+  if (!c) {
+    return unknown_command(argv[1 + help]);
+  }
+  if (help) {
+    cli_print_help(stdout, c);
+    return CLI_OK;
+  }
+  return run_command(c, argc - 2, argv + 2);
+}
+
+static void end_without_memory(void) {
+  static const char text[] = "onnx-xla: a library gets no more memory (resource)\n";
+  (void)!write(STDERR_FILENO, text, sizeof text - 1);
+  _exit(CLI_FAILED);
+}
+
+/* LLVM and oneDNN are C++: where they get no memory they throw, and nothing could catch that.  The process is this program's own,
+ * so it ends with a message instead of a signal.  (std::set_new_handler, where a library has brought C++'s.) */
+static void expect_lack_of_memory(void) {
+  typedef void handler(void);
+  handler *(*set_new_handler)(handler *);
+  *(void **)&set_new_handler = dlsym(RTLD_DEFAULT, "_ZSt15set_new_handlerPFvvE");
+  if (set_new_handler) {
+    set_new_handler(end_without_memory);
+  }
+}
+
+int main(int argc, char **argv) {
+  expect_lack_of_memory();
+  int code = dispatch(argc, argv);
+  /* What was printed must have arrived: a full disk is a failure, not silence. */
+  if (fflush(stdout) || ferror(stdout)) {
+    fprintf(stderr, "onnx-xla: standard output cannot be written: %s (io)\n", strerror(errno));
+    return code ? code : CLI_FAILED;
+  }
+  return code;
+}

@@ -1,0 +1,175 @@
+/* compile.c - onnx-xla compile */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "plugin/cli/cli.h"
+
+/* --- the report --- */
+
+static const char *size_text(arena *a, uint64_t bytes) {
+  return bytes < 10000      ? arena_printf(a, "%" PRIu64 " B", bytes)
+         : bytes < 10000000 ? arena_printf(a, "%.1f kB", (double)bytes / 1e3)
+                            : arena_printf(a, "%.1f MB", (double)bytes / 1e6);
+}
+
+/* Each contraction with the way that was chosen and the times of all that were tried. */
+static void print_tuning(FILE *f, const rt_report *r, const char *precision, bool verbose) {
+  uint32_t from_log = 0, timed = 0, narrow = 0;
+  for (uint32_t k = 0; k < r->n_tuned; k++) {
+    from_log += strcmp(r->tuned[k].how, "log") == 0;
+    timed += strcmp(r->tuned[k].how, "timed") == 0;
+    narrow += strncmp(r->tuned[k].winner, "narrow", strlen("narrow")) == 0;
+  }
+  if (r->n_tuned) {
+    fprintf(f, "tuning            %" PRIu32 " contractions: %" PRIu32 " timed now (%" PRIu32 " different), %" PRIu32
+            " as the log says, %" PRIu32 " by rules\n", r->n_tuned, timed, r->n_timed, from_log,
+            r->n_tuned - timed - from_log);
+  }
+  if (precision) {
+    fprintf(f, "precision         %" PRIu32 " contractions in %s, where it is faster; %" PRIu32 " in fp32\n", narrow, precision,
+            r->n_tuned - narrow);
+  }
+  for (uint32_t k = 0; k < r->n_tuned && verbose; k++) {
+    const rt_tuned *t = &r->tuned[k];
+    fprintf(f, "  %s\n    %s (%s)%s%s\n", t->what, t->winner, t->how, *t->times ? ": us " : "", t->times);
+  }
+}
+
+/* The dimensions that nothing told a size of: "n, x[1]". */
+static const char *guessed_dims(const session *s, const session_inputs *inputs, arena *a) {
+  const compiler_model *source = session_source(s);
+  str_map seen;
+  const char *text = "";
+  str_map_init(&seen, a);
+  for (uint32_t k = 0; k < source->n_inputs; k++) {
+    const model_value *v = &source->inputs[k];
+    for (int d = 0; d < v->shape.rank; d++) {
+      const char *name = v->dim_names[d] ? v->dim_names[d] : arena_printf(a, "%s[%d]", v->name, d);
+      if (session_guesses(s, inputs, k, d) && !str_map_get(&seen, name)) {
+        *str_map_put(&seen, name) = &seen;
+        text = arena_printf(a, "%s%s%s", text, *text ? ", " : "", name);
+      }
+    }
+  }
+  return text;
+}
+
+static void print_report(FILE *f, const session *s, const session_inputs *inputs, const session_program *c,
+                         const cli_args *args, arena *a) {
+  const rt_report *r = &c->report;
+  const char *guessed = guessed_dims(s, inputs, a);
+  if (*guessed) {
+    fprintf(f, "open dimensions   %s: 1 (--dim and --shape say otherwise)\n", guessed);
+  }
+  fprintf(f, "operators         %" PRIu32 "\n", session_source(s)->n_nodes);
+  fprintf(f, "HLO operations    %" PRIu32 " imported, %" PRIu32 " after the passes\n", r->hlo_before,
+          r->hlo_after);
+  fprintf(f, "clusters          %" PRIu32 "\n", r->clusters);
+  fprintf(f, "convolutions      %" PRIu32 " clustered, %" PRIu32 " not\n", r->clustered_convolutions,
+          r->convolutions - r->clustered_convolutions);
+  fprintf(f, "dots              %" PRIu32 " clustered, %" PRIu32 " not\n", r->clustered_dots,
+          r->dots - r->clustered_dots);
+  fprintf(f, "elementwise       %" PRIu32 " left alone\n", r->lone_elementwise);
+  fprintf(f, "bytes moved       %s before fusion, %s after\n", size_text(a, r->bytes_moved_before),
+          size_text(a, r->bytes_moved_after));
+  fprintf(f, "arena             %s (lower bound %s)\n", size_text(a, r->arena_bytes),
+          size_text(a, r->arena_lower_bound));
+  fprintf(f, "constants         %s\n", size_text(a, r->constant_bytes));
+  fprintf(f, "code              %s, %" PRIu32 " kernels of %" PRIu32 " uses\n", size_text(a, r->code_bytes),
+          r->kernels_unique, r->kernels);
+  fprintf(f, "thunks            %" PRIu32 "\n", r->thunks);
+  print_tuning(f, r, args->precision, args->verbose);
+  double known = r->seconds_passes + r->seconds_tuning + r->seconds_lower + r->seconds_codegen,
+         import = c->compile_seconds - known;
+  fprintf(
+      f,
+      "seconds           open %.3f, import %.3f, passes %.3f, tuning %.3f, lowering %.3f, code %.3f, ready to run %.3f\n",
+      session_load_seconds(s), import > 0 ? import : 0, r->seconds_passes, r->seconds_tuning, r->seconds_lower,
+      r->seconds_codegen, c->load_seconds);
+}
+
+/* --- writing --- */
+
+static status write_text(const char *path, const char *text) {
+  if (!path || strcmp(path, "-") == 0) {
+    fputs(text, stdout);
+    return NULL;
+  }
+  return status_name_file(file_write(path, text, strlen(text)), path);
+}
+
+static status save(session *s, const char *path) {
+  if (strcmp(path, "-") == 0) {
+    return status_prefix(session_save_stream(s, stdout), "standard output");
+  }
+  return status_name_file(session_save(s, path), path);
+}
+
+/* --- the command --- */
+
+/* Texts that need no program of the session's: HLO, PTX, a node's history. */
+static status emit_source(const cli_args *args, session *s, const session_inputs *inputs, const char *emit,
+                          arena *a) {
+  const compiler_api *compiler;
+  compile_request request = session_request(s, inputs);
+  const char *text;
+  TRY(session_open_compiler(&compiler));
+  const compiler_model *source = session_source(s);
+  status failed = args->explain                ? compiler->explain(source, &request, args->explain, a, &text)
+                  : strcmp(emit, "ptx") == 0 ? compiler->print_ptx(source, &request, a, &text)
+                                             : compiler->print(source, &request, args->after, args->no_constants, a, &text);
+  cli_progress_end();
+  TRY(status_name_file(failed, args->files.items[0]));
+  return write_text(args->output, text);
+}
+
+static status emit_program(const cli_args *args, session *s, const session_inputs *inputs, const char *emit,
+                           arena *a) {
+  const session_program *c;
+  TRY(status_name_file(session_compile(s, inputs, &c), args->files.items[0]));
+  cli_progress_end();
+  if (strcmp(emit, "oxla") == 0) {
+    TRY(save(s, args->output));
+    if (!args->quiet) {
+      print_report(strcmp(args->output, "-") == 0 ? stderr : stdout, s, inputs, c, args, a);
+    }
+    return NULL;
+  }
+  const rt_report *r = &c->report;
+  const char *text = strcmp(emit, "llvm") == 0 ? r->llvm : strcmp(emit, "asm") == 0 ? r->assembly : r->buffers;
+  CHECK_THAT(text, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "backend %s makes no such text for this model",
+             args->backend ? args->backend : "cpu");
+  return write_text(args->output, text);
+}
+
+static int complain(const char *message) {
+  fprintf(stderr, "onnx-xla compile: %s (see onnx-xla compile --help)\n", message);
+  return CLI_USAGE;
+}
+
+status cli_compile(const cli_args *args, arena *a, int *code) {
+  const char *emit = args->emit ? args->emit : args->after || args->explain ? "hlo" : "oxla", *path = args->files.items[0];
+  bool program = strcmp(emit, "oxla") == 0;
+  session_options options;
+  session *s;
+  session_inputs inputs;
+  if ((program && !args->output) || (args->after && strcmp(emit, "hlo") != 0)) {
+    *code = complain(args->after ? "--after goes with --emit=hlo" : "-o FILE.oxla is missing");
+    return NULL;
+  }
+  if (args->explain && (args->emit || args->after)) {
+    *code = complain("--explain goes without --emit and --after");
+    return NULL;
+  }
+  TRY(cli_session_options(args, a, &options));
+  options.compile.keep_text = !program && strcmp(emit, "hlo") != 0;
+  TRY(cli_open(args, &options, path, a, &s));
+  CHECK_THAT(!session_is_image(s), STATUS_INVALID_ARGUMENT, "%s: it is compiled already", path);
+  TRY(cli_told_inputs(args, s, a, &inputs));
+  cli_progress_start(args->quiet, "compiling", 0);
+  bool text = strcmp(emit, "hlo") == 0 || strcmp(emit, "ptx") == 0;
+  return text ? emit_source(args, s, &inputs, emit, a) : emit_program(args, s, &inputs, emit, a);
+}

@@ -1,0 +1,49 @@
+/* info.c - onnx-xla info */
+#include <inttypes.h>
+
+#include "plugin/cli/cli.h"
+#include "runtime/program/image.h"
+
+static uint64_t bytes_of(const rt_span *spans, uint32_t n) {
+  uint64_t bytes = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    bytes += spans[k].size;
+  }
+  return bytes;
+}
+
+static void print_values(const char *what, const rt_io *io, uint32_t n) {
+  printf("  %-10s", what);
+  for (uint32_t k = 0; k < n; k++) {
+    printf("%s %s %s%s", k ? "," : "", io[k].name, SHAPE_STR(NULL, &io[k].shape), io[k].value ? " (of certain contents)" : "");
+  }
+  fputs("\n", stdout);
+}
+
+static void print_program(const rt_program *p, uint32_t number) {
+  printf("program %" PRIu32 "\n", number);
+  print_values("inputs", p->params, p->n_params);
+  print_values("outputs", p->results, rt_program_outputs(p));
+  printf("  %-10s %s %s\n", "for", p->target, p->cpu);
+  printf("  %-10s %" PRIu32 " of %" PRIu64 " bytes\n", "constants", p->n_constants, bytes_of(p->constants, p->n_constants));
+  printf("  %-10s %" PRIu64 " bytes\n", "code", bytes_of(p->code, p->n_code));
+  printf("  %-10s %" PRIu64 " bytes\n", "arena", p->arena_bytes);
+}
+
+status cli_info(const cli_args *args, arena *a, int *code) {
+  (void)code;
+  const char *path = args->files.items[0];
+  rt_image *image;
+  TRY(status_name_file(rt_image_open(a, path, args->verify, &image), path));
+  printf("model      %s\nmade by    %s\n", image->model, image->producer);
+  for (uint32_t k = 0; k < image->n_programs; k++) {
+    print_program(image->programs[k], k + 1);
+  }
+  if (image->source.size) {
+    printf("the model itself, %" PRIu64 " bytes: its sizes depend on what it computes\n", image->source.size);
+  }
+  if (args->verify) {
+    puts("verified   all sums are right");
+  }
+  return NULL;
+}

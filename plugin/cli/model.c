@@ -1,0 +1,261 @@
+/* model.c - opening what a command names, and giving it inputs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/cli/cli.h"
+
+/* --- sessions --- */
+
+static status read_dims(const cli_args *args, arena *a, session_options *out) {
+  compiler_dim *dims = ARENA_NEW_N(a, compiler_dim, args->dims.n);
+  for (uint32_t k = 0; k < args->dims.n; k++) {
+    const char *text = args->dims.items[k], *equals = strrchr(text, '=');
+    char *end;
+    dims[k].name = arena_strndup(a, text, (size_t)(equals - text));
+    dims[k].value = strtoll(equals + 1, &end, 10);
+    CHECK_THAT(end != equals + 1 && *end == '\0' && dims[k].value >= 0 && dims[k].value <= DIM_MAX,
+               STATUS_INVALID_ARGUMENT, "--dim %s: the size is no number from 0 to 2^56", text);
+  }
+  out->dims = dims;
+  out->n_dims = args->dims.n;
+  return NULL;
+}
+
+static void print_warning(void *data, session_log_level level, const char *line) {
+  (void)data;
+  if (level == SESSION_LOG_WARNING) {
+    cli_progress_end();
+    fprintf(stderr, "onnx-xla: warning: %s\n", line);
+  }
+}
+
+status cli_session_options(const cli_args *args, arena *a, session_options *out) {
+  CHECK_THAT(args->threads <= INT32_MAX && args->lanes <= INT32_MAX, STATUS_INVALID_ARGUMENT,
+             "--threads or --lanes is too large");
+  *out = (session_options){
+      .backend = args->backend,
+      .compile = {.cpu = args->cpu,
+                  .lanes = (uint32_t)args->lanes,
+                  .threads = (uint32_t)args->threads,
+                  .skip_passes = args->skip_passes,
+                  .exact = args->exact,
+                  .unchecked = args->unchecked,
+                  .deterministic = args->deterministic,
+                  .dump = cli_progress_pass},
+      .tune = args->tune,
+      .precision = args->precision,
+      .cache = args->no_cache ? "" : args->cache,
+      .cache_bytes = (uint64_t)args->cache_size,
+      .open_dim = 1,
+      .max_memory = (uint64_t)args->max_memory,
+      .outer = arena_budget(a),
+      .max_seconds = args->max_seconds,
+      .check_memory = args->check_memory,
+      .log = print_warning,
+  };
+  return read_dims(args, a, out);
+}
+
+typedef struct opened {
+  session *s;
+  bool quiet;
+} opened;
+
+/* What a session keeps for the next start it may write now. */
+static void close_session(void *data) {
+  opened *o = data;
+  cli_progress_start(o->quiet, "closing, and keeping what was compiled", 0);
+  session_close(o->s);
+  cli_progress_end();
+}
+
+status cli_open(const cli_args *args, const session_options *options, const char *path, arena *a,
+                session **out) {
+  opened *kept = ARENA_NEW(a, opened);
+  kept->quiet = args->quiet;
+  arena_cleanup(a, close_session, kept);
+  cli_progress_start(args->quiet, "loading", 0);
+  TRY(session_open(path, NULL, 0, options, &kept->s));
+  cli_progress_end();
+  *out = kept->s;
+  return NULL;
+}
+
+/* --- inputs --- */
+
+static const char *list_inputs(const compiler_model *source, arena *a) {
+  const char *text = source->n_inputs ? source->inputs[0].name : "none";
+  for (uint32_t k = 1; k < source->n_inputs; k++) {
+    text = arena_printf(a, "%s, %s", text, source->inputs[k].name);
+  }
+  return text;
+}
+
+/* The input that NAME=FILE is for; names may hold '='. */
+static status find_input(const compiler_model *source, const char *option, const char *text, arena *a, uint32_t *out,
+                         const char **file) {
+  size_t longest = 0;
+  for (uint32_t k = 0; k < source->n_inputs; k++) {
+    const char *name = source->inputs[k].name;
+    size_t n = strlen(name);
+    if (n >= longest && strncmp(text, name, n) == 0 && text[n] == '=') {
+      longest = n;
+      *out = k;
+      *file = text + n + 1;
+    }
+  }
+  CHECK_THAT(longest, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "--%s %s: the model has no such input; its inputs: %s",
+             option, text, list_inputs(source, a));
+  return NULL;
+}
+
+/* AxBxC for an input of that type. */
+static status read_shape(const char *text, const shape *declared, shape *out) {
+  const char *at = text;
+  *out = shape_make((dtype)declared->type, 0, NULL);
+  do {
+    char *end;
+    int64_t size = strtoll(at, &end, 10);
+    CHECK_THAT(end != at && size >= 0 && size <= DIM_MAX && out->rank < SHAPE_MAX_RANK && strchr("x,", *end),
+               STATUS_INVALID_ARGUMENT, "--shape: '%s' is not written as 1x3x224x224", text);
+    out->dims[out->rank++] = size;
+    at = *end ? end + 1 : end;
+  } while (*at);
+  return NULL;
+}
+
+static status read_shapes(const cli_args *args, const compiler_model *source, arena *a, const shape **known) {
+  for (uint32_t n = 0; n < args->shapes.n; n++) {
+    const char *text;
+    uint32_t k;
+    shape *s = ARENA_NEW(a, shape);
+    TRY(find_input(source, "shape", args->shapes.items[n], a, &k, &text));
+    TRY(read_shape(text, &source->inputs[k].shape, s));
+    known[k] = s;
+  }
+  return NULL;
+}
+
+status cli_told_inputs(const cli_args *args, const session *s, arena *a, session_inputs *out) {
+  const compiler_model *source = session_source(s);
+  const shape **shapes = ARENA_NEW_N(a, const shape *, source->n_inputs);
+  const void **values = ARENA_NEW_N(a, const void *, source->n_inputs);
+  TRY(read_shapes(args, source, a, shapes));
+  for (uint32_t n = 0; n < args->inputs.n; n++) {
+    const char *file;
+    uint32_t k;
+    literal *l = ARENA_NEW(a, literal);
+    TRY(find_input(source, "input", args->inputs.items[n], a, &k, &file));
+    CHECK_THAT(!values[k], STATUS_INVALID_ARGUMENT, "--input %s: this input is given twice", args->inputs.items[n]);
+    TRY(cli_read_tensor(a, file, (dtype)source->inputs[k].shape.type, l));
+    shapes[k] = &l->shape;
+    values[k] = l->data;
+  }
+  *out = (session_inputs){.shapes = shapes, .values = values};
+  return NULL;
+}
+
+/* The shape of input k as a run would have it. */
+static status shape_input(const session *s, const session_inputs *told, uint32_t k, literal *out) {
+  const model_value *v = &session_source(s)->inputs[k];
+  shape_kind kind = (shape_kind)v->shape.kind;
+  CHECK_THAT(kind != SHAPE_UNRANKED || told->shapes[k], STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+             "the model says no rank for input '%s': --input or --shape must", v->name);
+  CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
+             "input '%s' is no array: sequences, optional values and maps are not supported", v->name);
+  *out = literal_make(told->values[k] ? *told->shapes[k] : session_input_shape(s, told, k), told->values[k]);
+  return shape_check(&out->shape, v->name);
+}
+
+static status shape_inputs(const cli_args *args, const session *s, arena *a, literal **out) {
+  uint32_t n = session_source(s)->n_inputs;
+  session_inputs told;
+  *out = ARENA_NEW_N(a, literal, n);
+  TRY(cli_told_inputs(args, s, a, &told));
+  for (uint32_t k = 0; k < n; k++) {
+    TRY(shape_input(s, &told, k, &(*out)[k]));
+  }
+  return NULL;
+}
+
+/* Random numbers for the inputs of at most so many bytes that have none yet. */
+static status fill_inputs(const cli_args *args, const session *s, int64_t bytes, arena *a, literal *inputs) {
+  const mem_budget time = {.deadline = deadline_after(args->max_seconds)};
+  uint64_t seed = args->seed < 0 ? 0 : (uint64_t)args->seed;
+  for (uint32_t k = 0; k < session_source(s)->n_inputs; k++) {
+    if (!inputs[k].data && shape_bytes(&inputs[k].shape) <= bytes) {
+      status failed = cli_random_tensor(a, &inputs[k].shape, seed + (uint64_t)k * 0x100000001u, &time, &inputs[k]);
+      TRY(status_prefix(failed, "input '%s'", session_source(s)->inputs[k].name));
+    }
+  }
+  return NULL;
+}
+
+status cli_make_inputs(const cli_args *args, const session *s, arena *a, literal **out) {
+  TRY(shape_inputs(args, s, a, out));
+  return fill_inputs(args, s, INT64_MAX, a, *out);
+}
+
+/* --- running --- */
+
+session_inputs cli_inputs(const session *s, const literal *inputs, arena *a) {
+  uint32_t n = session_source(s)->n_inputs;
+  const shape **shapes = ARENA_NEW_N(a, const shape *, n);
+  const void **values = ARENA_NEW_N(a, const void *, n);
+  for (uint32_t k = 0; k < n; k++) {
+    shapes[k] = &inputs[k].shape;
+    values[k] = inputs[k].data;
+  }
+  return (session_inputs){.shapes = shapes, .values = values};
+}
+
+status cli_compile_for(session *s, const literal *inputs, arena *a, const session_program **out) {
+  session_inputs all = cli_inputs(s, inputs, a);
+  return session_compile(s, &all, out);
+}
+
+status cli_prepare(const cli_args *args, session *s, arena *a, literal **out, const session_program **program) {
+  enum { SMALL = 1 << 20 }; /* bytes; what decides a size is seldom larger */
+  const char *path = args->files.items[0];
+  TRY(shape_inputs(args, s, a, out));
+  literal *inputs = *out;
+  TRY(fill_inputs(args, s, SMALL, a, inputs));
+  cli_progress_start(args->quiet, "compiling", 0);
+  status failed = cli_compile_for(s, inputs, a, program);
+  if (status_get_subject(failed) == STATUS_ABOUT_VALUE) {
+    status_free(failed);
+    TRY(fill_inputs(args, s, INT64_MAX, a, inputs));
+    failed = cli_compile_for(s, inputs, a, program);
+  }
+  TRY(status_name_file(failed, path));
+  cli_progress_start(args->quiet, "making inputs", 0);
+  TRY(fill_inputs(args, s, INT64_MAX, a, inputs));
+  cli_progress_end();
+  return NULL;
+}
+
+typedef struct output_list {
+  session *s;
+  uint32_t n;
+  session_output *items;
+} output_list;
+
+static void finish_outputs(void *data) {
+  output_list *o = data;
+  for (uint32_t k = 0; k < o->n; k++) {
+    session_output_finish(o->s, &o->items[k]);
+  }
+}
+
+session_output *cli_make_outputs(session *s, arena *a) {
+  output_list *o = ARENA_NEW(a, output_list);
+  *o = (output_list){s, session_source(s)->n_outputs, ARENA_NEW_N(a, session_output, session_source(s)->n_outputs)};
+  arena_cleanup(a, finish_outputs, o);
+  return o->items;
+}
+
+status cli_execute(session *s, const session_program *c, int64_t seed, const literal *inputs, session_output *outputs,
+                   arena *a) {
+  session_inputs all = cli_inputs(s, inputs, a);
+  return session_run(s, c, seed < 0 ? NULL : &(uint64_t){(uint64_t)seed}, &all, outputs);
+}

@@ -1,0 +1,43 @@
+/* run.c - onnx-xla run */
+#include <inttypes.h>
+
+#include "plugin/cli/cli.h"
+
+static status write_outputs(const cli_args *args, const compiler_model *s, const session_output *outputs, arena *a) {
+  for (uint32_t k = 0; args->output_dir && k < s->n_outputs; k++) {
+    literal l = literal_make(outputs[k].shape, outputs[k].data);
+    TRY(cli_write_tensor(a, args->output_dir, args->format ? args->format : "pb", s->outputs[k].name, k, &l));
+  }
+  return NULL;
+}
+
+status cli_run(const cli_args *args, arena *a, int *code) {
+  (void)code;
+  session_options options;
+  session *s;
+  literal *inputs;
+  const session_program *c;
+  TRY(cli_session_options(args, a, &options));
+  options.keep_programs = true;
+  TRY(cli_open(args, &options, args->files.items[0], a, &s));
+  TRY(cli_prepare(args, s, a, &inputs, &c));
+  const compiler_model *source = session_source(s);
+  session_output *outputs = cli_make_outputs(s, a);
+  double start = monotonic_seconds();
+  TRY(status_name_file(cli_execute(s, c, args->seed, inputs, outputs, a), args->files.items[0]));
+  double seconds = monotonic_seconds() - start;
+  for (uint32_t k = 0; args->verbose && k < source->n_inputs; k++) {
+    fputs("in  ", stdout);
+    cli_print_tensor(stdout, source->inputs[k].name, &inputs[k]);
+  }
+  for (uint32_t k = 0; k < source->n_outputs; k++) {
+    fputs(args->verbose ? "out " : "", stdout);
+    literal l = literal_make(outputs[k].shape, outputs[k].data);
+    cli_print_tensor(stdout, source->outputs[k].name, &l);
+  }
+  if (!args->quiet) {
+    printf("load %.3f s, compile %.3f s, run %.6f s\n", session_load_seconds(s) + c->load_seconds,
+           c->compile_seconds, seconds);
+  }
+  return write_outputs(args, source, outputs, a);
+}

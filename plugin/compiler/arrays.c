@@ -1,0 +1,86 @@
+/* arrays.c - the arrays and sequences of a run that goes piece by piece (interpreter.h). */
+#include <string.h>
+
+#include "plugin/compiler/interpreter.h"
+
+enum { ALIGN = 64 };
+
+/* With `bytes` of memory, which hold its data or, of a sequence, its elements. */
+static status new_array(interpreter_run *run, const shape *s, size_t bytes, host_array **out, void **memory) {
+  bytes = bytes ? bytes : 1; /* an empty array has an address, too */
+  host_array *a = budget_alloc(run->budget, sizeof *a, ALIGN);
+  *memory = a ? budget_alloc(run->budget, bytes, ALIGN) : NULL;
+  if (!*memory) {
+    budget_free(run->budget, a, sizeof *a, ALIGN);
+    return status_error(STATUS_RESOURCE, "out of memory: no %zu bytes for an array", bytes);
+  }
+  *a = (host_array){.base = {.value = {*s, NULL}}, .references = 1, .bytes = bytes, .run = run, .next = run->arrays};
+  if (a->next) {
+    a->next->previous = a;
+  }
+  *out = run->arrays = a;
+  return NULL;
+}
+
+status host_array_new(interpreter_run *run, const shape *s, host_array **out) {
+  void *data;
+  TRY(new_array(run, s, (size_t)shape_bytes(s), out, &data));
+  (*out)->base.value.data = data;
+  return NULL;
+}
+
+status host_array_copy(interpreter_run *run, const literal *l, host_array **out) {
+  TRY(host_array_new(run, &l->shape, out));
+  if (shape_elements(&l->shape)) {
+    memcpy(host_array_data(*out), l->data, (size_t)shape_bytes(&l->shape));
+  }
+  return NULL;
+}
+
+status host_sequence_new(interpreter_run *run, dtype type, uint32_t n, host_array *const *elements, host_array **out) {
+  shape s = shape_scalar(type);
+  s.kind = SHAPE_SEQUENCE;
+  void *list;
+  TRY(new_array(run, &s, n * sizeof(onnx_array *), out, &list));
+  (*out)->base.n = n;
+  (*out)->base.elements = list;
+  for (uint32_t k = 0; k < n; k++) {
+    (*out)->base.elements[k] = &elements[k]->base;
+  }
+  return NULL;
+}
+
+host_array *host_array_retain(host_array *a) {
+  a->references++;
+  return a;
+}
+
+compiler_array host_array_let_go(host_array *a) {
+  void *memory = a->base.elements ? (void *)a->base.elements : host_array_data(a);
+  compiler_array data = {a->base.value.shape, memory, a->bytes};
+  *(a->previous ? &a->previous->next : &a->run->arrays) = a->next;
+  if (a->next) {
+    a->next->previous = a->previous;
+  }
+  budget_free(a->run->budget, a, sizeof *a, ALIGN);
+  return data;
+}
+
+void host_memory_free(mem_budget *budget, compiler_array a) { budget_free(budget, a.data, a.bytes, ALIGN); }
+
+/* Elements are no sequences. */
+void host_array_release(host_array *a) {
+  if (a && --a->references == 0) {
+    for (uint32_t k = 0; k < a->base.n; k++) {
+      host_array_release(host_sequence_element(a, k));
+    }
+    mem_budget *budget = a->run->budget;
+    host_memory_free(budget, host_array_let_go(a));
+  }
+}
+
+void host_arrays_free(interpreter_run *run) {
+  while (run->arrays) {
+    host_memory_free(run->budget, host_array_let_go(run->arrays));
+  }
+}

@@ -1,0 +1,33 @@
+/* backend.c - backends by name. */
+#include "plugin/compiler/backend.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "backend_cpu/compile/target.h"
+#include "backend_cpu/runtime/target.h"
+#include "backend_ref/target.h"
+
+/* A third party's: kept open for the life of the process. */
+static status open_backend(const char *path, const rt_backend **out) {
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  CHECK_THAT(library, STATUS_INVALID_ARGUMENT, "backend %s: %s", path, dlerror());
+  rt_backend_entry *entry;
+  *(void **)&entry = dlsym(library, "onnx_xla_backend");
+  CHECK_THAT(entry, STATUS_INVALID_ARGUMENT, "backend %s exports no onnx_xla_backend", path);
+  *out = entry(RT_ABI);
+  CHECK_THAT(*out && (*out)->abi == RT_ABI && (*out)->target && (*out)->adopt_guard, STATUS_INVALID_ARGUMENT,
+             "backend %s does not serve version %d of the interface", path, RT_ABI);
+  (*out)->adopt_guard(guard_here());
+  return NULL;
+}
+
+status compiler_backend(const char *name, const rt_backend **out) {
+  static const rt_backend cpu = {RT_ABI, guard_adopt, &cpu_target, &cpu_compiler}, ref = {RT_ABI, guard_adopt, &ref_target, &ref_compiler};
+  if (strcmp(name, "cpu") == 0 || strcmp(name, "ref") == 0) {
+    *out = *name == 'c' ? &cpu : &ref;
+    return NULL;
+  }
+  CHECK_THAT(strchr(name, '/'), STATUS_INVALID_ARGUMENT, "backend '%s' is unknown; there are cpu, ref, and paths of shared objects", name);
+  return open_backend(name, out);
+}

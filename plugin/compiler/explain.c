@@ -1,0 +1,187 @@
+/* explain.c - what became of one node of a model: imported as, fused into, removed by, computed by, kept where. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "plugin/compiler/text.h"
+#include "hlo/text/text.h"
+
+/* Does a list of labels, "a: Conv + b: Relu (output fusion)", have this one? */
+static bool mentions(const char *text, const char *label) {
+  size_t n = strlen(label);
+  for (const char *at = text; (at = strstr(at, label)); at++) {
+    bool begins = at == text || at[-1] == '"' || (at - text > 1 && strncmp(at - 2, "+ ", 2) == 0);
+    if (begins && strchr(" :;\"", at[n])) { /* or the end */
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool is_operation(const hlo_instr *i) { return i->op != HLO_CONSTANT && i->op != HLO_PARAMETER; }
+
+/* A fusion is about whatever its body computes. */
+static bool is_about(const hlo_instr *i, const char *label) {
+  bool about = mentions(i->source, label);
+  for (const hlo_instr *j = i->op == HLO_FUSION && !about ? hlo_callee(i, 0)->first : NULL; j && !about; j = j->next) {
+    about = is_operation(j) && mentions(j->source, label);
+  }
+  return about;
+}
+
+/* --- while the passes run --- */
+
+typedef struct explaining {
+  const char *label;
+  arena *a;
+  bool begun, folded;
+  uint32_t operations;    /* of the node, constants aside, when the passes last looked */
+  const char *imported;   /* their names as they came */
+  const char *gone;       /* what removed the last one; NULL: some are left */
+  const char *left;       /* lines of the final module */
+} explaining;
+
+static bool is_fused_body(const hlo_module *m, const hlo_computation *c) {
+  for (uint32_t k = 0; k < m->n_computations; k++) {
+    for (const hlo_instr *i = m->computations[k]->first; i; i = i->next) {
+      if (i->op == HLO_FUSION && hlo_callee(i, 0) == c) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+static bool has_constant(const explaining *e, const hlo_module *m) {
+  bool found = false;
+  for (uint32_t k = 0; k < m->n_computations; k++) {
+    for (const hlo_instr *i = m->computations[k]->first; i && !found; i = i->next) {
+      found = i->op == HLO_CONSTANT && mentions(i->source, e->label);
+    }
+  }
+  return found;
+}
+
+/* Names of the node's operations, or (lines) their texts. */
+static const char *list_operations(const explaining *e, const hlo_module *m, bool lines, uint32_t *n) {
+  const char *text = "";
+  *n = 0;
+  for (uint32_t k = 0; k < m->n_computations; k++) {
+    bool body = lines && is_fused_body(m, m->computations[k]);
+    for (const hlo_instr *i = m->computations[k]->first; i && !body; i = i->next) {
+      if (is_operation(i) && is_about(i, e->label)) {
+        text = lines ? arena_printf(e->a, "%s  %s\n", text, hlo_instr_text(e->a, i))
+                     : arena_printf(e->a, "%s%s%s", text, (*n)++ ? ", " : "", hlo_info(i)->name);
+      }
+    }
+  }
+  return text;
+}
+
+/* As rt_compile_options.dump.  `name` is as pass runners make them, "007-fold.hlo", or plain. */
+static status look(void *data, const char *name, const struct hlo_module *m) {
+  explaining *e = data;
+  uint32_t n;
+  const char *dash = strchr(name, '-');
+  if (!dash && strcmp(name, "final") != 0) { /* no pass */
+    return NULL;
+  }
+  name = dash ? dash + 1 : name;
+  const char *names = list_operations(e, m, false, &n);
+  if (!e->begun) {
+    e->begun = true;
+    e->imported = names;
+    e->folded = has_constant(e, m);
+  } else if (n == 0 && e->operations) {
+    e->gone = arena_strndup(e->a, name, strcspn(name, "."));
+  }
+  e->gone = n ? NULL : e->gone;
+  e->operations = n;
+  if (strncmp(name, "final", strlen("final")) == 0) {
+    e->left = list_operations(e, m, true, &n);
+  }
+  return NULL;
+}
+
+/* --- what was made of the module --- */
+
+static void add_thunks(explaining *e, const rt_sequence *s, const char **text) {
+  for (uint32_t k = 0; k < s->n; k++) {
+    const rt_thunk *t = &s->thunks[k];
+    if (mentions(t->label, e->label)) {
+      *text = arena_printf(e->a, "%s  %s%s%s: %s\n", *text, t->kind, t->note && *t->note ? ", " : "", t->note ? t->note : "",
+                           t->label);
+    }
+    for (uint32_t b = 0; b < t->n_bodies; b++) {
+      add_thunks(e, &t->bodies[b], text);
+    }
+  }
+}
+
+static const char *list_algorithms(const explaining *e, const rt_report *r) {
+  const char *text = "";
+  for (uint32_t k = 0; k < r->n_tuned; k++) {
+    const rt_tuned *t = &r->tuned[k];
+    if (mentions(t->what, e->label)) {
+      text = arena_printf(e->a, "%s  %s (%s)%s%s\n", text, t->winner, t->how, *t->times ? ": us " : "", t->times);
+    }
+  }
+  return text;
+}
+
+/* The lines of the table of buffers that are about the node. */
+static const char *list_buffers(const explaining *e, const char *table) {
+  const char *text = "";
+  for (const char *at = table ? table : ""; *at;) {
+    size_t n = strcspn(at, "\n");
+    const char *line = arena_strndup(e->a, at, n);
+    if (strchr(line, '@') && mentions(strchr(line, '@'), e->label)) {
+      text = arena_printf(e->a, "%s%s\n", text, line);
+    }
+    at += n + (at[n] == '\n');
+  }
+  return text;
+}
+
+static const char *section(const explaining *e, const char *title, const char *lines) {
+  return *lines ? arena_printf(e->a, "%s\n%s", title, lines) : "";
+}
+
+/* --- the node --- */
+
+typedef struct explain_call {
+  const compiler_model *s;
+  const compile_request *request;
+  const char *node;
+  arena *a;
+  const char **text;
+} explain_call;
+
+static status explain_node(void *data) {
+  explain_call *c = data;
+  explaining e = {.a = c->a, .imported = "", .left = ""};
+  TRY(compiler_find_node(c->s, c->node, c->a, &e.label));
+  const compiler_api *compiler = onnx_xla_compiler_get(COMPILER_ABI);
+  compile_request request = *c->request;
+  request.options.keep_text = true; /* the table of buffers */
+  request.options.dump = look;
+  request.options.dump_data = &e;
+  rt_program *program;
+  rt_report report = {0};
+  TRY(compiler->compile(c->s, &request, c->a, &program, &report));
+  CHECK_THAT(program, STATUS_UNSUPPORTED, "the model runs piece by piece, since sizes depend on what it computes: there is no "
+             "one program to explain a node in");
+  const char *fate = !*e.imported && e.folded ? "folded to a constant while importing"
+                     : !*e.imported ? "imported as nothing that runs: its results are arrays that were there, or nobody uses them"
+                     : e.gone     ? arena_printf(c->a, "imported as %s\nnothing of it is left since pass %s", e.imported, e.gone)
+                                  : arena_printf(c->a, "imported as %s", e.imported);
+  const char *thunks = "";
+  add_thunks(&e, &program->body, &thunks);
+  *c->text = arena_printf(c->a, "%s\n%s\n%s%s%s%s", e.label, fate, section(&e, "after the passes", e.left),
+                          section(&e, "algorithm", list_algorithms(&e, &report)),
+                          section(&e, "thunks", thunks), section(&e, "buffers", list_buffers(&e, report.buffers)));
+  return NULL;
+}
+
+status compiler_explain(const compiler_model *s, const compile_request *request, const char *node, arena *a, const char **text) {
+  return guard_run(explain_node, &(explain_call){s, request, node, a, text});
+}

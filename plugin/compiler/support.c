@@ -1,0 +1,202 @@
+#include "plugin/compiler/support.h"
+
+#include <string.h>
+
+#include "backend_ref/eval.h"
+#include "frontend/import/import.h"
+
+typedef struct check_support {
+  arena *a;
+  const char *path;
+  rt_span bytes; /* where there is no path */
+  const compile_request *request;
+  support_report *out;
+  const onnx_model *m;
+  dim_table *dims;
+  onnx_input_shape *inputs;
+  uint32_t n_inputs, cap_problems, cap_notes, cap_values, cap_dim_names;
+  bool open; /* some dimension was guessed */
+} check_support;
+
+static void add_problem(check_support *c, const char *text) {
+  *ARENA_PUSH(c->a, c->out->problems, c->out->n_problems, c->cap_problems) = text;
+}
+
+static void add_status(check_support *c, status s) {
+  add_problem(c, arena_strdup(c->a, status_message(s)));
+  status_free(s);
+}
+
+operator_use *operator_uses(arena *a, const void *onnx_usage, uint32_t n) {
+  const onnx_op_usage *used = onnx_usage;
+  operator_use *out = ARENA_NEW_N(a, operator_use, n);
+  for (uint32_t k = 0; k < n; k++) {
+    const onnx_op_usage *u = &used[k];
+    out[k] = (operator_use){.domain = *u->domain ? u->domain : "ai.onnx",
+                           .name = u->name,
+                           .opset = u->opset,
+                           .since = u->row ? u->row->since : 0,
+                           .supported = onnx_op_is_supported(u->row),
+                           .count = u->count};
+  }
+  return out;
+}
+
+static status check_ops(check_support *c) {
+  onnx_op_usage *used;
+  TRY(onnx_list_ops(c->a, c->m, &used, &c->out->n_ops));
+  c->out->ops = operator_uses(c->a, used, c->out->n_ops);
+  for (uint32_t k = 0; k < c->out->n_ops; k++) {
+    const operator_use *u = &c->out->ops[k];
+    if (!u->supported) {
+      add_problem(c, arena_printf(c->a, u->since ? "%s.%s (version %d)" : "%s.%s: there is no such operator",
+                                  u->domain, u->name, u->since));
+    }
+  }
+  return NULL;
+}
+
+/* Those that the importer made up begin with '_'. */
+static void list_dim_name(check_support *c, const char *name) {
+  bool listed = *name == '_';
+  for (uint32_t k = 0; k < c->out->n_dim_names && !listed; k++) {
+    listed = strcmp(c->out->dim_names[k], name) == 0;
+  }
+  if (!listed) {
+    *ARENA_PUSH(c->a, c->out->dim_names, c->out->n_dim_names, c->cap_dim_names) = name;
+  }
+}
+
+/* A dimension as the request has it. */
+static dim size_of(void *data, dim symbol) {
+  check_support *c = data;
+  list_dim_name(c, dim_name(c->dims, symbol));
+  for (uint32_t k = 0; k < c->request->n_dims; k++) {
+    if (strcmp(dim_name(c->dims, symbol), c->request->dims[k].name) == 0) {
+      return c->request->dims[k].value;
+    }
+  }
+  c->open = true;
+  return c->request->open_dim;
+}
+
+/* Names that the importer made up begin with '_'. */
+static const char *shape_for_people(check_support *c, const shape *s) {
+  const char *text = "";
+  for (int d = 0; d < s->rank; d++) {
+    const char *name = dim_name(c->dims, s->dims[d]);
+    text = arena_printf(c->a, "%s%s%s", text, d ? "," : "",
+                        name && *name == '_' ? "?" : dim_print(c->a, c->dims, s->dims[d]));
+  }
+  return arena_printf(c->a, "%s[%s]", dtype_name((dtype)s->type), s->kind == SHAPE_UNRANKED ? "..." : text);
+}
+
+/* The declared shape, listed for people; false where it is no array. */
+static bool list_value(check_support *c, const char *what, const Onnx__ValueInfoProto *v, shape *s, status *failed) {
+  *failed = v->type ? onnx_value_shape(c->dims, v, s) : NULL;
+  bool known = v->type && !*failed;
+  *ARENA_PUSH(c->a, c->out->values, c->out->n_values, c->cap_values) =
+      arena_printf(c->a, "%-7s %s: %s", what, v->name, known ? shape_for_people(c, s) : "?");
+  return known;
+}
+
+/* Every input with a shape, so that the import can say whose contents it wants. */
+static void check_values(check_support *c) {
+  const Onnx__GraphProto *g = c->m->graph;
+  shape s;
+  status failed;
+  c->inputs = ARENA_NEW_N(c->a, onnx_input_shape, g->n_input);
+  for (size_t k = 0; k < g->n_input; k++) {
+    if (onnx_model_has_initializer(c->m, g->input[k]->name)) {
+      continue;
+    }
+    if (!list_value(c, "input", g->input[k], &s, &failed)) {
+      add_status(c, failed);
+      continue;
+    }
+    if (s.kind == SHAPE_UNRANKED) {
+      c->open = true;
+      continue;
+    }
+    for (int d = 0; d < s.rank; d++) {
+      s.dims[d] = dim_substitute(c->dims, s.dims[d], size_of, c);
+    }
+    c->inputs[c->n_inputs++] = (onnx_input_shape){.name = g->input[k]->name, .shape = s};
+  }
+  for (size_t k = 0; k < g->n_output; k++) {
+    (void)list_value(c, "output", g->output[k], &s, &failed);
+    if (failed && status_get_code(failed) == STATUS_UNSUPPORTED) { /* nothing else of a declared type counts */
+      add_status(c, failed);
+    } else {
+      status_free(failed);
+    }
+  }
+}
+
+static void add_note(check_support *c, const char *text) {
+  *ARENA_PUSH(c->a, c->out->notes, c->out->n_notes, c->cap_notes) = text;
+}
+
+/* Where sizes are guessed, what does not fit them says nothing about the model. */
+static void add_finding(check_support *c, status_code code, const char *text) {
+  if (c->open && code != STATUS_UNSUPPORTED) {
+    add_note(c, arena_printf(c->a, "with open dimensions as %lld (--dim and --shape change that): %s",
+                             (long long)c->request->open_dim, text));
+  } else {
+    add_problem(c, text);
+  }
+}
+
+/* What importing finds, node by node: attributes, types, sizes.  Operators that are not supported stand there already. */
+static void check_nodes(check_support *c) {
+  hlo_module *m;
+  onnx_findings findings = {0};
+  bool wants = false, complete;
+  onnx_import_options options = {.inputs = c->inputs,
+                                 .n_inputs = c->n_inputs,
+                                 .open_dim = c->request->open_dim,
+                                 .wanted = ARENA_NEW_N(c->a, bool, c->n_inputs),
+                                 .findings = &findings,
+                                 .eval = ref_fold};
+  status failed = onnx_import(c->a, c->m, &options, &m, &complete);
+  for (uint32_t k = 0; failed && k < c->n_inputs; k++) {
+    if (options.wanted[k]) {
+      wants = true;
+      add_note(c, arena_printf(c->a, "what input %s holds decides sizes: compile and run with --input",
+                               c->inputs[k].name));
+    }
+  }
+  c->out->n_findings = findings.n;
+  c->out->findings = ARENA_NEW_N(c->a, compiler_finding, findings.n);
+  for (uint32_t k = 0; k < findings.n; k++) {
+    c->out->findings[k] = (compiler_finding){findings.items[k].code, findings.items[k].node, findings.items[k].text};
+    if (findings.items[k].subject != STATUS_ABOUT_OPERATOR) {
+      add_finding(c, findings.items[k].code, findings.items[k].text);
+    }
+  }
+  if (!failed && findings.deferred) {
+    add_note(c, arena_printf(c->a, "what depends on this was not looked at: %s", findings.deferred));
+  }
+  if (failed && !wants) {
+    add_finding(c, status_get_code(failed), arena_strdup(c->a, status_message(failed)));
+  }
+  status_free(failed);
+}
+
+static status check_guarded(void *data) {
+  check_support *c = data;
+  onnx_model *m;
+  *c->out = (support_report){0};
+  TRY(c->path ? onnx_model_open(c->a, c->path, NULL, &m)
+              : onnx_model_from_memory(c->a, c->bytes.data, c->bytes.size, NULL, NULL, &m));
+  c->m = m;
+  TRY(check_ops(c));
+  c->dims = dim_table_create(c->a);
+  check_values(c);
+  check_nodes(c);
+  return NULL;
+}
+
+status compiler_check_support(arena *a, const char *path, rt_span bytes, const compile_request *request, support_report *out) {
+  return guard_run(check_guarded, &(check_support){.a = a, .path = path, .bytes = bytes, .request = request, .out = out});
+}

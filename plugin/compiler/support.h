@@ -1,0 +1,12 @@
+/* support.h - see compiler_api.survey. */
+#ifndef PLUGIN_COMPILER_SUPPORT_H
+#define PLUGIN_COMPILER_SUPPORT_H
+
+#include "plugin/compiler/compiler.h"
+
+STATUS_MUST_USE status compiler_check_support(arena *a, const char *path, rt_span bytes, const compile_request *request,
+                                         support_report *out);
+/* What onnx_list_ops found, in the interface's words. */
+operator_use *operator_uses(arena *a, const void *onnx_usage, uint32_t n);
+
+#endif

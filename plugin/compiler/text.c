@@ -1,0 +1,145 @@
+#include "plugin/compiler/text.h"
+
+#include <llvm-c/Core.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend_ref/eval.h"
+#include "emit/kernel/compile.h"
+#include "hlo/passes/pass.h"
+#include "hlo/text/text.h"
+
+/* --- HLO --- */
+
+typedef struct print_call {
+  const compiler_model *s;
+  const compile_request *request;
+  const char *after;
+  bool no_constants;
+  arena *a;
+  const char **text;
+  const char *passes; /* that changed something */
+} print_call;
+
+static status print_hlo(print_call *c, const hlo_module *m) {
+  const hlo_print_options options = {.literals = c->no_constants ? HLO_LITERAL_ELIDE : HLO_LITERAL_FULL};
+  return hlo_print(c->a, m, &options, c->text, NULL);
+}
+
+/* Keeps the text of the module as the named pass last left it.  `dump` is a name as the pass runner makes them: 007-fold.hlo,
+ * or that of a pass alone. */
+static status keep_text(void *data, const char *dump, const struct hlo_module *m) {
+  print_call *c = data;
+  if (!strchr(dump, '-') && strcmp(dump, "final") != 0) { /* no pass */
+    return NULL;
+  }
+  const char *name = strchr(dump, '-') ? strchr(dump, '-') + 1 : dump;
+  size_t n = strcspn(name, ".");
+  const char *pass = arena_strndup(c->a, name, n);
+  if (strcmp(pass, c->after) == 0) {
+    return print_hlo(c, (const hlo_module *)m);
+  }
+  if (!strstr(c->passes, arena_printf(c->a, " %s,", pass))) {
+    c->passes = arena_printf(c->a, "%s %s,", c->passes, pass);
+  }
+  return NULL;
+}
+
+static status print_after(print_call *c) {
+  const compiler_api *compiler = onnx_xla_compiler_get(COMPILER_ABI);
+  compile_request request = *c->request;
+  request.options.dump = keep_text;
+  request.options.dump_data = c;
+  rt_program *program;
+  rt_report report = {0};
+  TRY(compiler->compile(c->s, &request, c->a, &program, &report));
+  CHECK_THAT(*c->text, STATUS_INVALID_ARGUMENT, "backend %s runs no pass '%s', or it changed nothing; the module can be shown after:%.*s", request.backend,
+             c->after, (int)strlen(c->passes) - 1, c->passes);
+  return NULL;
+}
+
+static status print_module(void *data) {
+  print_call *c = data;
+  *c->text = NULL;
+  if (c->after) {
+    return print_after(c);
+  }
+  hlo_module *m;
+  bool complete;
+  TRY(compiler_import(c->s, c->request, c->a, &m, NULL, &complete));
+  return print_hlo(c, m);
+}
+
+status compiler_print(const compiler_model *s, const compile_request *request, const char *after, bool no_constants, arena *a,
+                  const char **text) {
+  return guard_run(print_module, &(print_call){s, request, after, no_constants, a, text, ""});
+}
+
+/* --- passes by name --- */
+
+typedef struct opt_call {
+  arena *a;
+  const char *text;
+  size_t size;
+  const char *passes, **out;
+} opt_call;
+
+static status run_named(void *data) {
+  opt_call *c = data;
+  hlo_module *m;
+  const hlo_pass *steps;
+  uint32_t n;
+  pass_context context = {.arena = c->a, .eval = ref_fold, .verify = true, .check_changed = true};
+  TRY(hlo_pass_parse_list(c->a, c->passes, &steps, &n));
+  TRY(hlo_parse(c->a, c->text, c->size, NULL, &m));
+  TRY(hlo_run_passes(m, steps, n, &context));
+  return hlo_print(c->a, m, NULL, c->out, NULL);
+}
+
+status compiler_opt(arena *a, const char *name, const char *text, size_t size, const char *passes, const char **out) {
+  status s = guard_run(run_named, &(opt_call){a, text, size, passes, out});
+  return s ? status_prefix(s, "%s", name) : NULL;
+}
+
+const char *compiler_pass_list(arena *a) {
+  uint32_t n;
+  const hlo_pass_info *passes = hlo_pass_list(&n);
+  const char *text = "";
+  for (uint32_t k = 0; k < n; k++) {
+    text = arena_printf(a, "%s%-22s %s\n", text, passes[k].name, passes[k].contract);
+  }
+  return text;
+}
+
+/* --- PTX --- */
+
+static status print_kernels(void *data) {
+  print_call *c = data;
+  hlo_module *m;
+  bool complete;
+  uint32_t number = 0;
+  TRY(compiler_import(c->s, c->request, c->a, &m, NULL, &complete));
+  const char *text = "";
+  for (const hlo_instr *i = m->entry->first; i; i = i->next) {
+    if (hlo_info(i)->kind == HLO_ELEMENTWISE || (i->op == HLO_FUSION && hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_LOOP)) {
+      const char *kernel;
+      TRY(emit_ptx(c->a, arena_printf(c->a, "kernel_%u", number++), i, &kernel));
+      text = arena_printf(c->a, "%s// %s\n%s\n", text, hlo_instr_text(c->a, i), kernel);
+    }
+  }
+  CHECK_THAT(number, STATUS_UNSUPPORTED, "the model has no elementwise operation outside of control flow");
+  *c->text = text;
+  return NULL;
+}
+
+status compiler_print_ptx(const compiler_model *s, const compile_request *request, arena *a, const char **text) {
+  return guard_run(print_kernels, &(print_call){.s = s, .request = request, .a = a, .text = text});
+}
+
+const char *compiler_versions(void) {
+  static char text[64];
+  unsigned major, minor, patch;
+  LLVMGetVersion(&major, &minor, &patch);
+  snprintf(text, sizeof text, "LLVM %u.%u.%u", major, minor, patch);
+  return text;
+}

@@ -1,0 +1,181 @@
+/* info.c - backend IDs and what they tell. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plugin/onnxifi/internal.h"
+
+/* --- IDs --- */
+
+/* An ID is the address of one of these: good for the life of the process, so that releasing one changes nothing. */
+const ifi_id *ifi_id_of(onnxBackendID id) {
+  for (size_t k = 0; k < ifi_the_abi.n_ids; k++) {
+    if (id == (onnxBackendID)&ifi_the_abi.ids[k]) {
+      return &ifi_the_abi.ids[k];
+    }
+  }
+  return NULL;
+}
+
+onnxStatus onnxGetBackendIDs(onnxBackendID *backendIDs, size_t *numBackends) {
+  if (!numBackends) {
+    return ONNXIFI_STATUS_INVALID_POINTER;
+  }
+  size_t room = backendIDs ? *numBackends : 0;
+  *numBackends = ifi_the_abi.n_ids;
+  if (room < ifi_the_abi.n_ids) {
+    return ONNXIFI_STATUS_FALLBACK;
+  }
+  for (size_t k = 0; k < ifi_the_abi.n_ids; k++) {
+    backendIDs[k] = (onnxBackendID)(uintptr_t)&ifi_the_abi.ids[k];
+  }
+  return ONNXIFI_STATUS_SUCCESS;
+}
+
+onnxStatus onnxReleaseBackendID(onnxBackendID backendID) {
+  return ifi_id_of(backendID) ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_INVALID_ID;
+}
+
+/* --- info --- */
+
+/* The processor's name as Linux tells it. */
+static void cpu_name(char *text, size_t size) {
+  char line[256];
+  snprintf(text, size, "CPU");
+  FILE *f = fopen("/proc/cpuinfo", "r");
+  while (f && fgets(line, sizeof line, f)) {
+    char *colon = strchr(line, ':');
+    if (strncmp(line, "model name", strlen("model name")) == 0 && colon && colon[1]) {
+      colon[1 + strcspn(colon + 1, "\n")] = 0;
+      snprintf(text, size, "%s", colon + 2);
+      break;
+    }
+  }
+  if (f) {
+    fclose(f);
+  }
+}
+
+/* The IR versions from 3 (what came before is not in use), or the operator set; needs the compiler half. */
+static onnxStatus versions(onnxBackendInfo type, char *text, size_t size) {
+  int ir, opset;
+  onnxStatus s = ifi_status(oxla_onnx_versions(&ir, &opset));
+  size_t n = 0;
+  *text = 0;
+  if (type == ONNXIFI_BACKEND_OPSET_VERSION) {
+    snprintf(text, size, "ai.onnx:%d", opset);
+  } else {
+    for (int v = 3; v <= ir && n < size; v++) {
+      n += (size_t)snprintf(text + n, size - n, v > 3 ? " %d" : "%d", v);
+    }
+  }
+  return s;
+}
+
+/* SUCCESS with a text, FALLBACK where the type is no text. */
+static onnxStatus text_info(const ifi_id *id, onnxBackendInfo type, char *text, size_t size) {
+  switch (type) {
+    case ONNXIFI_BACKEND_NAME:
+      snprintf(text, size, "%s", id->name);
+      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_VENDOR:
+      snprintf(text, size, "onnx-xla");
+      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_VERSION:
+      snprintf(text, size, "%s", PACKAGE_VERSION);
+      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_EXTENSIONS:
+      snprintf(text, size, "%s", ifi_the_abi.extensions);
+      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_DEVICE:
+      cpu_name(text, size);
+      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_ONNX_IR_VERSION:
+    case ONNXIFI_BACKEND_OPSET_VERSION:
+      return versions(type, text, size);
+    default:
+      return ONNXIFI_STATUS_FALLBACK;
+  }
+}
+
+/* The reference is nowhere near what the machine could do. */
+static onnxStatus rate_info(const ifi_id *id, onnxBackendInfo type, uint64_t *out) {
+  ifi_rates rates = {0, 0};
+  onnxStatus s = strcmp(id->backend, "ref") != 0 ? ifi_measure_rates(&rates) : ONNXIFI_STATUS_SUCCESS;
+  *out = type == ONNXIFI_BACKEND_MACS_FP32 ? rates.macs : rates.bytes;
+  return s || *out ? s : ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE;
+}
+
+/* Other rates and places on buses are optional, and not known here. */
+static onnxStatus number_info(const ifi_id *id, onnxBackendInfo type, uint64_t *out) {
+  switch (type) {
+    case ONNXIFI_BACKEND_ONNXIFI_VERSION:
+      *out = (uint64_t)1 << 32;
+      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_DEVICE_TYPE:
+      *out = ONNXIFI_DEVICE_TYPE_CPU;
+      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_CAPABILITIES:
+      *out = ONNXIFI_CAPABILITY_THREAD_SAFE | ONNXIFI_CAPABILITY_SYMBOLIC_BATCH_SIZE |
+             ONNXIFI_CAPABILITY_SYMBOLIC_SIZE_TENSORS | ONNXIFI_CAPABILITY_VARIABLE_BATCH_SIZE |
+             ONNXIFI_CAPABILITY_VARIABLE_SIZE_OUTPUTS;
+      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_MEMORY_TYPES:
+      *out = ONNXIFI_MEMORY_TYPE_CPU;
+      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES:
+      *out = ONNXIFI_SYNCHRONIZATION_EVENT;
+      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_INIT_PROPERTIES: /* vendors' own: none */
+    case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES:
+      *out = 0;
+      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_MEMORY_SIZE:
+      *out = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_MAX_GRAPH_SIZE:
+      *out = INT32_MAX; /* what a protobuf message may have */
+      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_MACS_FP32:
+    case ONNXIFI_BACKEND_MEMORY_BANDWIDTH:
+    case ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH: /* the memory is the processor's */
+      return rate_info(id, type, out);
+    case ONNXIFI_BACKEND_MAX_GRAPH_COUNT:
+      *out = UINT32_MAX; /* handles */
+      return ONNXIFI_STATUS_SUCCESS;
+    default:
+      return ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE;
+  }
+}
+
+onnxStatus onnxGetBackendInfo(onnxBackendID backendID, onnxBackendInfo infoType, void *infoValue,
+                              size_t *infoValueSize) {
+  const ifi_id *id = ifi_id_of(backendID);
+  if (!id) {
+    return ONNXIFI_STATUS_INVALID_ID;
+  }
+  if (!infoValueSize) {
+    return ONNXIFI_STATUS_INVALID_POINTER;
+  }
+  char text[256];
+  uint64_t number = 0;
+  const void *value = text;
+  onnxStatus s = text_info(id, infoType, text, sizeof text);
+  size_t size = s ? sizeof number : strlen(text) + 1;
+  if (s == ONNXIFI_STATUS_FALLBACK) {
+    s = number_info(id, infoType, &number);
+    value = &number;
+  }
+  if (s) {
+    return s;
+  }
+  size_t room = infoValue ? *infoValueSize : 0;
+  *infoValueSize = size;
+  if (room < size) {
+    return ONNXIFI_STATUS_FALLBACK;
+  }
+  memcpy(infoValue, value, size);
+  return ONNXIFI_STATUS_SUCCESS;
+}

@@ -1,0 +1,303 @@
+/* io.c - where a graph's inputs and outputs lie, and runs on them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/onnxifi/graph.h"
+
+void ifi_io_release(ifi_io *io) {
+  if (io && --io->references == 0) {
+    oxla_run_destroy(io->run);
+    for (uint32_t k = 0; k < io->n_fills; k++) {
+      free(io->fills[k].to);
+    }
+    free(io->fills);
+    free(io->cuts);
+    pthread_mutex_destroy(&io->lock);
+    free(io);
+  }
+}
+
+/* The graph's side of a list of descriptors: inputs or outputs. */
+typedef struct side {
+  const oxla_model *model;
+  size_t (*count)(const oxla_model *model);
+  const char *(*name)(const oxla_model *model, size_t index);
+  oxla_error *(*type)(const oxla_model *model, size_t index, oxla_tensor *out);
+  bool is_input;
+  uint32_t n;
+  onnxTensorDescriptorV1 *descriptors;
+} side;
+
+/* --- checks --- */
+
+/* The number of the graph's value of that name, or its count. */
+static size_t find(const side *s, const char *name) {
+  size_t n = s->count(s->model), k = 0;
+  while (k < n && !(name && strcmp(s->name(s->model, k), name) == 0)) {
+    k++;
+  }
+  return k;
+}
+
+/* Every name must be known and stand once, and none may be missing. */
+static onnxStatus check_names(const side *s) {
+  size_t n = s->count(s->model), seen = 0;
+  bool *given = calloc(n + 1, sizeof *given);
+  onnxStatus result = given ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
+  for (uint32_t k = 0; !result && k < s->n; k++, seen++) {
+    size_t at = find(s, s->descriptors[k].name);
+    result = at == n || given[at] ? ONNXIFI_STATUS_INVALID_NAME : ONNXIFI_STATUS_SUCCESS;
+    given[at] = true;
+  }
+  free(given);
+  return !result && seen < n ? ONNXIFI_STATUS_UNIDENTIFIED_NAME : result;
+}
+
+static onnxStatus check_fields(const side *s) {
+  for (uint32_t k = 0; k < s->n; k++) {
+    onnxStatus result = ifi_check_descriptor(&s->descriptors[k], false);
+    if (result) {
+      return result;
+    }
+  }
+  return ONNXIFI_STATUS_SUCCESS;
+}
+
+/* An input that may be filled up with zeros to the rows that the model declares. */
+static bool wants_rows(const side *s, const onnxTensorDescriptorV1 *d, const oxla_tensor *declared) {
+  return s->is_input && ifi_the_abi.fills_batches && declared->rank > 0 && d->dimensions == (uint32_t)declared->rank &&
+         declared->dims[0] > 0 && d->shape[0] < (uint64_t)declared->dims[0];
+}
+
+/* Open dimensions, and 0, which exporters write for "any", fit everything. */
+static onnxStatus compare_with_declared(const side *s, const onnxTensorDescriptorV1 *d, const oxla_tensor *declared) {
+  if (declared->type == 0) {
+    return ONNXIFI_STATUS_SUCCESS;
+  }
+  if ((oxla_type)d->dataType != declared->type) {
+    return ONNXIFI_STATUS_MISMATCHING_DATATYPE;
+  }
+  bool same = declared->rank < 0 || d->dimensions == (uint32_t)declared->rank;
+  for (int k = wants_rows(s, d, declared); same && k < declared->rank; k++) {
+    same = declared->dims[k] <= 0 || declared->dims[k] == (int64_t)d->shape[k];
+  }
+  return same ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_MISMATCHING_SHAPE;
+}
+
+static onnxStatus check_declared(const side *s) {
+  for (uint32_t k = 0; k < s->n; k++) {
+    oxla_tensor declared;
+    onnxStatus result = ifi_status(s->type(s->model, find(s, s->descriptors[k].name), &declared));
+    result = result ? result : compare_with_declared(s, &s->descriptors[k], &declared);
+    if (result) {
+      return result;
+    }
+  }
+  return ONNXIFI_STATUS_SUCCESS;
+}
+
+static onnxStatus check(const side *in, const side *out) {
+  onnxStatus (*const checks[])(const side *) = {check_names, check_fields, check_declared};
+  onnxStatus s = ONNXIFI_STATUS_SUCCESS;
+  for (size_t k = 0; !s && k < sizeof checks / sizeof *checks; k++) {
+    s = checks[k](in);
+    s = s ? s : checks[k](out);
+  }
+  return s;
+}
+
+/* --- inputs --- */
+
+/* The client's data, or memory of our own that it is copied into before each run. */
+static const void *input_data(ifi_io *io, const onnxTensorDescriptorV1 *d, const int64_t *dims) {
+  const void *given = (const void *)(uintptr_t)d->buffer;
+  if (d->dimensions == 0 || (uint64_t)dims[0] == d->shape[0]) {
+    return given;
+  }
+  ifi_fill *fill = &io->fills[io->n_fills];
+  *fill = (ifi_fill){.from = given, .bytes = ifi_descriptor_bytes(d)};
+  onnxTensorDescriptorV1 whole = *d;
+  uint64_t shape[OXLA_MAX_RANK];
+  memcpy(shape, d->shape, d->dimensions * sizeof *shape);
+  shape[0] = (uint64_t)dims[0];
+  whole.shape = shape;
+  fill->to = ifi_check_descriptor(&whole, false) ? NULL : calloc(1, ifi_descriptor_bytes(&whole) + 1);
+  io->n_fills += fill->to != NULL;
+  return fill->to;
+}
+
+static onnxStatus set_input(ifi_io *io, const side *s, const onnxTensorDescriptorV1 *d, bool with_data) {
+  int64_t dims[OXLA_MAX_RANK];
+  ifi_get_dims(d, dims);
+  oxla_tensor declared;
+  onnxStatus result = ifi_status(s->type(s->model, find(s, d->name), &declared));
+  if (!result && wants_rows(s, d, &declared)) {
+    dims[0] = declared.dims[0];
+  }
+  const void *data = with_data ? input_data(io, d, dims) : NULL;
+  if (!result && with_data && !data && d->buffer) {
+    result = ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
+  }
+  return result ? result
+                : ifi_descriptor_status(
+                      oxla_set_input(io->run, d->name, (oxla_type)d->dataType, (int)d->dimensions, dims, data));
+}
+
+static onnxStatus set_inputs(ifi_io *io, const side *s, bool with_data) {
+  onnxStatus result = ONNXIFI_STATUS_SUCCESS;
+  for (uint32_t k = 0; !result && k < s->n; k++) {
+    result = set_input(io, s, &s->descriptors[k], with_data);
+  }
+  return result;
+}
+
+/* --- outputs --- */
+
+static void add_cut(ifi_io *io, const side *s, const onnxTensorDescriptorV1 *d) {
+  ifi_cut *cut = &io->cuts[io->n_cuts++];
+  *cut = (ifi_cut){.name = s->name(s->model, find(s, d->name)), .buffer = d->buffer, .rank = (int)d->dimensions};
+  ifi_get_dims(d, cut->dims);
+}
+
+/* The shape is what compiling tells: where it leaves a dimension open, the descriptor's is the most that it can be. */
+static onnxStatus set_output(ifi_io *io, const side *s, const onnxTensorDescriptorV1 *d, const oxla_tensor *t) {
+  if (t->type && (oxla_type)d->dataType != t->type) {
+    return ONNXIFI_STATUS_MISMATCHING_DATATYPE;
+  }
+  bool fits = t->rank < 0 || d->dimensions == (uint32_t)t->rank, open = t->rank < 0;
+  for (int k = 0; fits && k < t->rank; k++) {
+    open |= t->dims[k] < 0;
+    fits = t->dims[k] < 0 || t->dims[k] == (int64_t)d->shape[k];
+  }
+  if (!fits) {
+    return ONNXIFI_STATUS_MISMATCHING_SHAPE;
+  }
+  if (open) {
+    add_cut(io, s, d);
+    return ONNXIFI_STATUS_SUCCESS;
+  }
+  return ifi_status(oxla_set_output(io->run, d->name, (void *)(uintptr_t)d->buffer, ifi_descriptor_bytes(d)));
+}
+
+static onnxStatus set_outputs(ifi_io *io, const side *s, bool compiled) {
+  onnxStatus result = ONNXIFI_STATUS_SUCCESS;
+  for (uint32_t k = 0; !result && k < s->n; k++) {
+    oxla_tensor t = {.rank = -1};
+    result = compiled ? ifi_status(oxla_get_output(io->run, s->descriptors[k].name, &t)) : result;
+    result = result ? result : set_output(io, s, &s->descriptors[k], &t);
+  }
+  return result;
+}
+
+/* --- making one --- */
+
+/* Compiles for the shapes alone: what inputs hold may be read only when a run's input event is signalled.  Where it
+ * decides a size, the run compiles. */
+static onnxStatus fill_run(const ifi_graph *g, ifi_io *io, const side *in, const side *out) {
+  onnxStatus s = set_inputs(io, in, false);
+  if (s) {
+    return s;
+  }
+  oxla_error *error = oxla_compile(io->run);
+  bool later = oxla_error_subject(error) == OXLA_ABOUT_VALUE;
+  if (later) {
+    ifi_log(g->backend, ONNXIFI_LOG_LEVEL_WARNING, "inputs and outputs: a run compiles, once it knows its inputs: %s", oxla_error_message(error));
+    oxla_error_free(error);
+  } else {
+    s = ifi_descriptor_status(ifi_log_error(g->backend, "inputs and outputs", error));
+  }
+  s = s ? s : set_outputs(io, out, !later);
+  return s ? s : set_inputs(io, in, true);
+}
+
+static onnxStatus create(const ifi_graph *g, const side *in, const side *out, ifi_io **io) {
+  ifi_io *made = calloc(1, sizeof *made);
+  if (!made) {
+    return ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
+  }
+  made->references = 1;
+  pthread_mutex_init(&made->lock, NULL);
+  made->fills = calloc(in->n + (size_t)1, sizeof *made->fills);
+  made->cuts = calloc(out->n + (size_t)1, sizeof *made->cuts);
+  onnxStatus s = made->fills && made->cuts ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
+  s = s ? s : ifi_status(oxla_run_create(g->model, &made->run));
+  s = s ? s : fill_run(g, made, in, out);
+  *io = s ? NULL : made;
+  ifi_io_release(s ? made : NULL);
+  return s;
+}
+
+onnxStatus ifi_io_create(const ifi_graph *g, const ifi_list *inputs, const ifi_list *outputs, ifi_io **out) {
+  *out = NULL;
+  if (!outputs->descriptors || (inputs->n && !inputs->descriptors)) {
+    return ONNXIFI_STATUS_INVALID_POINTER;
+  }
+  side in = {g->model, oxla_input_count, oxla_input_name, oxla_input_type, true, inputs->n, NULL};
+  side made = {g->model, oxla_output_count, oxla_output_name, oxla_output_type, false, outputs->n, NULL};
+  onnxStatus s = ifi_read_list(inputs, &in.descriptors);
+  s = s ? s : ifi_read_list(outputs, &made.descriptors);
+  s = s ? s : check(&in, &made);
+  if (s) {
+    ifi_log(g->backend, ONNXIFI_LOG_LEVEL_ERROR, "inputs and outputs: the descriptors are refused, status 0x%04x", (unsigned)s);
+  } else {
+    s = create(g, &in, &made, out);
+  }
+  free(in.descriptors);
+  free(made.descriptors);
+  return s;
+}
+
+onnxStatus ifi_set_graph_io(onnxGraph graph, const ifi_list *inputs, const ifi_list *outputs) {
+  ifi_graph *g = ifi_handle_get(graph, IFI_GRAPH);
+  if (!g) {
+    return ONNXIFI_STATUS_INVALID_GRAPH;
+  }
+  ifi_io *io;
+  onnxStatus s = ifi_io_create(g, inputs, outputs, &io);
+  pthread_mutex_lock(&g->lock);
+  ifi_io *old = g->io;
+  g->io = io; /* after a failure there is none */
+  pthread_mutex_unlock(&g->lock);
+  ifi_io_release(old);
+  ifi_release(&g->object);
+  return s;
+}
+
+/* --- runs --- */
+
+/* The array goes to the front of the client's memory: its dimensions are its own, not the descriptor's. */
+static onnxStatus cut(const ifi_cut *c, const oxla_run *run, char *message) {
+  oxla_tensor t;
+  onnxStatus s = ifi_status(oxla_get_output(run, c->name, &t));
+  bool fits = !s && t.rank == c->rank;
+  for (int k = 0; fits && k < t.rank; k++) {
+    fits = t.dims[k] <= c->dims[k];
+    if (!fits) {
+      snprintf(message, IFI_MESSAGE, "output '%s': dimension %d is %lld; %lld is the most that the descriptor allows", c->name, k,
+               (long long)t.dims[k], (long long)c->dims[k]);
+    }
+  }
+  if (fits && t.bytes) {
+    memcpy((void *)(uintptr_t)c->buffer, t.data, t.bytes);
+  }
+  return s ? s : fits ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_MISMATCHING_SHAPE;
+}
+
+onnxStatus ifi_io_execute(const ifi_graph *g, ifi_io *io, char *message) {
+  pthread_mutex_lock(&io->lock);
+  for (uint32_t k = 0; k < io->n_fills; k++) {
+    memcpy(io->fills[k].to, io->fills[k].from, io->fills[k].bytes);
+  }
+  oxla_error *error = oxla_execute(io->run);
+  snprintf(message, IFI_MESSAGE, "%s", error ? oxla_error_message(error) : "");
+  onnxStatus s = ifi_descriptor_status(error);
+  for (uint32_t k = 0; !s && k < io->n_cuts; k++) {
+    s = cut(&io->cuts[k], io->run, message);
+  }
+  pthread_mutex_unlock(&io->lock);
+  if (s) {
+    ifi_log(g->backend, ONNXIFI_LOG_LEVEL_ERROR, "run: %s", message);
+  }
+  return s;
+}

@@ -1,0 +1,290 @@
+/* factory.c - what ONNX Runtime finds in the library: a factory of providers, and each session's provider. */
+#include <ctype.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/onnxruntime/internal.h"
+
+/* Minor versions of ONNX Runtime (1.x), which are those of its interface. */
+enum { FIRST_WITH_RANKS = ORT_SHAPE_API, FIRST_WITH_BODIES = 25 };
+
+typedef struct factory {
+  OrtEpFactory table; /* first */
+  const OrtApi *api;
+  bool early, tells_ranks; /* ort_provider's */
+  char name[128];          /* that the library was registered under; devices show it */
+} factory;
+
+/* --- errors and messages --- */
+
+OrtStatus *ort_fail(const ort_provider *p, const char *format, ...) {
+  char text[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return p->api->CreateStatus(ORT_EP_FAIL, text);
+}
+
+OrtStatus *ort_no_memory(const ort_provider *p) { return ort_fail(p, "onnx-xla: out of memory"); }
+
+OrtStatus *ort_from_error(const ort_provider *p, const char *what, oxla_error *error) {
+  if (!error) {
+    return NULL;
+  }
+  OrtStatus *s = ort_fail(p, "onnx-xla: %s: %s", what, oxla_error_message(error));
+  oxla_error_free(error);
+  return s;
+}
+
+void ort_log(const ort_provider *p, OrtLoggingLevel level, const char *format, ...) {
+  char text[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  OrtStatus *failed = p->api->Logger_LogMessage(p->logger, level, text, __FILE__, __LINE__, __func__);
+  if (failed) {
+    p->api->ReleaseStatus(failed);
+  }
+}
+
+/* --- options --- */
+
+typedef enum option_kind { TEXT, FLAG, COUNT, CHOICE } option_kind; /* CHOICE: a text, one of `choices` */
+
+/* Provider options stand in the session's configuration as ep.<the provider's name in small letters>.<name>; those of
+ * ONNX Runtime for compiled models as ep.<name>. */
+static const struct option {
+  const char *name;
+  bool general;
+  option_kind kind;
+  size_t place, room;
+  const char *choices;
+} known_options[] = {
+#define PLACE(field) offsetof(ort_options, field), sizeof(((ort_options *)0)->field)
+    {"backend", false, TEXT, PLACE(backend), NULL},
+    {"cache_dir", false, TEXT, PLACE(cache_dir), NULL},
+    {"check_memory", false, FLAG, PLACE(check_memory), NULL},
+    {"claim", false, CHOICE, PLACE(claim), "cost, all"},
+    {"deterministic", false, FLAG, PLACE(deterministic), NULL},
+    {"exact", false, FLAG, PLACE(exact), NULL},
+    {"precision", false, CHOICE, PLACE(precision), "fp32, bf16, fp16"},
+    {"threads", false, COUNT, PLACE(threads), NULL},
+    {"tune", false, CHOICE, PLACE(tune), "off, fast, full"},
+    {"unchecked", false, FLAG, PLACE(unchecked), NULL},
+    {"verify", false, FLAG, PLACE(verify), NULL},
+    {"context_enable", true, FLAG, PLACE(context_enable), NULL},
+    {"context_embed_mode", true, FLAG, PLACE(context_embed), NULL},
+    {"context_file_path", true, TEXT, PLACE(context_path), NULL},
+#undef PLACE
+};
+
+static OrtStatus *wrong_option(const ort_provider *p, const struct option *o, const char *text, const char *rule) {
+  return ort_fail(p, "onnx-xla: option '%s' is \"%s\"; it must be %s", o->name, text, rule);
+}
+
+static OrtStatus *set_flag(const ort_provider *p, const struct option *o, const char *text, bool *out) {
+  *out = strcmp(text, "1") == 0 || strcmp(text, "true") == 0;
+  bool off = !*text || strcmp(text, "0") == 0 || strcmp(text, "false") == 0;
+  return *out || off ? NULL : wrong_option(p, o, text, "0 or 1");
+}
+
+static OrtStatus *set_count(const ort_provider *p, const struct option *o, const char *text, int *out) {
+  char *end;
+  long n = strtol(text, &end, 10);
+  *out = (int)n;
+  return *end || n < 0 || n > 4096 ? wrong_option(p, o, text, "a number from 0 to 4096") : NULL;
+}
+
+static bool is_choice(const char *choices, const char *text) {
+  size_t n = strlen(text);
+  const char *at = strstr(choices, text);
+  return n == 0 || (at && (at == choices || at[-1] == ' ') && (at[n] == ',' || at[n] == '\0'));
+}
+
+static OrtStatus *set_option(ort_provider *p, const struct option *o, const char *text) {
+  char *place = (char *)&p->options + o->place;
+  switch (o->kind) {
+    case FLAG:
+      return set_flag(p, o, text, (bool *)place);
+    case COUNT:
+      return set_count(p, o, text, (int *)(void *)place);
+    default:
+      if (o->kind == CHOICE && !is_choice(o->choices, text)) {
+        return wrong_option(p, o, text, o->choices);
+      }
+      return (size_t)snprintf(place, o->room, "%s", text) < o->room ? NULL : wrong_option(p, o, text, "shorter");
+  }
+}
+
+/* `key`: without "ep.", and without the provider's name if it was there. */
+static OrtStatus *read_option(ort_provider *p, const char *key, bool general, const char *text) {
+  for (size_t k = 0; k < sizeof known_options / sizeof *known_options; k++) {
+    if (known_options[k].general == general && strcmp(known_options[k].name, key) == 0) {
+      return set_option(p, &known_options[k], text);
+    }
+  }
+  return general ? NULL : ort_fail(p, "onnx-xla: there is no option '%s'", key);
+}
+
+static OrtStatus *read_options(ort_provider *p, const OrtSessionOptions *o) {
+  char own[192];
+  OrtKeyValuePairs *all;
+  const char *const *keys, *const *texts;
+  size_t n;
+  OrtStatus *failed = NULL;
+  snprintf(own, sizeof own, "ep.%s.", p->name);
+  for (char *c = own; *c; c++) {
+    *c = (char)tolower((unsigned char)*c);
+  }
+  ORT_TRY(p->api->GetSessionOptionsConfigEntries(o, &all));
+  p->api->GetKeyValuePairs(all, &keys, &texts, &n);
+  for (size_t k = 0; k < n && !failed; k++) {
+    bool is_own = strncmp(keys[k], own, strlen(own)) == 0;
+    if (is_own || strncmp(keys[k], "ep.", 3) == 0) {
+      failed = read_option(p, keys[k] + (is_own ? strlen(own) : 3), !is_own, texts[k]);
+    }
+  }
+  p->api->ReleaseKeyValuePairs(all);
+  return failed;
+}
+
+/* --- providers --- */
+
+static const char *provider_name(const OrtEp *self) { return ((const ort_provider *)self)->name; }
+
+static OrtStatus *get_capability(OrtEp *self, const OrtGraph *graph, OrtEpGraphSupportInfo *support) {
+  return ort_claim((ort_provider *)self, graph, support);
+}
+
+static OrtStatus *compile(OrtEp *self, const OrtGraph **graphs, const OrtNode **nodes, size_t n,
+                          OrtNodeComputeInfo **infos, OrtNode **context_nodes) {
+  for (size_t k = 0; k < n; k++) {
+    infos[k] = NULL;
+  }
+  ((ort_provider *)self)->has_compiled = true;
+  for (size_t k = 0; k < n; k++) {
+    ORT_TRY(
+        ort_compile((ort_provider *)self, graphs[k], nodes[k], &infos[k], context_nodes ? &context_nodes[k] : NULL));
+  }
+  return NULL;
+}
+
+static void release_infos(OrtEp *self, OrtNodeComputeInfo **infos, size_t n) {
+  (void)self;
+  for (size_t k = 0; k < n; k++) {
+    ort_fused_destroy(infos[k]);
+  }
+}
+
+static OrtStatus *create_ep(OrtEpFactory *self, const OrtHardwareDevice *const *devices,
+                            const OrtKeyValuePairs *const *metadata, size_t n, const OrtSessionOptions *options,
+                            const OrtLogger *logger, OrtEp **out) {
+  (void)devices, (void)metadata, (void)n;
+  const factory *f = (factory *)self;
+  *out = NULL;
+  ort_provider *p = calloc(1, sizeof *p);
+  if (!p) {
+    return f->api->CreateStatus(ORT_EP_FAIL, "onnx-xla: out of memory");
+  }
+  *p = (ort_provider){.ep = {.ort_version_supported = ORT_API_VERSION,
+                             .GetName = provider_name,
+                             .GetCapability = get_capability,
+                             .Compile = compile,
+                             .ReleaseNodeComputeInfos = release_infos},
+                      .api = f->api,
+                      .logger = logger,
+                      .name = f->name,
+                      .early = f->early,
+                      .tells_ranks = f->tells_ranks};
+  OrtStatus *failed = read_options(p, options);
+  if (failed) {
+    free(p);
+    return failed;
+  }
+  *out = &p->ep;
+  return NULL;
+}
+
+static void release_ep(OrtEpFactory *self, OrtEp *ep) {
+  (void)self;
+  free(ep);
+}
+
+/* --- the factory --- */
+
+static const char *factory_name(const OrtEpFactory *self) { return ((const factory *)self)->name; }
+static const char *factory_vendor(const OrtEpFactory *self) { return (void)self, "onnx-xla"; }
+static uint32_t factory_vendor_id(const OrtEpFactory *self) { return (void)self, 0; }
+static const char *factory_version(const OrtEpFactory *self) { return (void)self, PACKAGE_VERSION; }
+static bool is_stream_aware(const OrtEpFactory *self) { return (void)self, false; }
+
+/* Arrays stay in the host's memory. */
+static OrtStatus *no_transfer(OrtEpFactory *self, void **out) {
+  (void)self;
+  *out = NULL;
+  return NULL;
+}
+
+/* The CPU. */
+static OrtStatus *supported_devices(OrtEpFactory *self, const OrtHardwareDevice *const *devices, size_t n,
+                                    OrtEpDevice **out, size_t room, size_t *n_out) {
+  const OrtApi *api = ((factory *)self)->api;
+  *n_out = 0;
+  for (size_t k = 0; k < n && *n_out < room; k++) {
+    if (api->HardwareDevice_Type(devices[k]) == OrtHardwareDeviceType_CPU) {
+      ORT_TRY(api->GetEpApi()->CreateEpDevice(self, devices[k], NULL, NULL, &out[*n_out]));
+      ++*n_out;
+    }
+  }
+  return NULL;
+}
+
+/* INT_MAX for a version 2, whatever that will be. */
+static int minor_version(const OrtApiBase *base) {
+  int major = 0, minor = 0;
+  return sscanf(base->GetVersionString(), "%d.%d", &major, &minor) == 2 && major == 1 ? minor : INT_MAX;
+}
+
+OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *base, const OrtLogger *default_logger,
+                             OrtEpFactory **factories, size_t max_factories, size_t *num_factories) {
+  (void)default_logger;
+  *num_factories = 0;
+  const OrtApi *api = base->GetApi(ORT_API_VERSION);
+  if (!api) { /* there is nothing to make a status with */
+    fprintf(stderr, "onnx-xla: ONNX Runtime %s is too old for a plugin that compiles: 1.23 is the first\n",
+            base->GetVersionString());
+    return NULL;
+  }
+  factory *f = max_factories ? calloc(1, sizeof *f) : NULL;
+  if (!f) {
+    return api->CreateStatus(ORT_INVALID_ARGUMENT, "onnx-xla: no room for a factory");
+  }
+  f->table = (OrtEpFactory){.ort_version_supported = ORT_API_VERSION,
+                            .GetName = factory_name,
+                            .GetVendor = factory_vendor,
+                            .GetSupportedDevices = supported_devices,
+                            .CreateEp = create_ep,
+                            .ReleaseEp = release_ep,
+                            .GetVendorId = factory_vendor_id,
+                            .GetVersion = factory_version,
+                            .CreateDataTransfer = no_transfer,
+                            .IsStreamAware = is_stream_aware};
+  f->api = api;
+  int minor = minor_version(base); /* asking for a table that is not there would print a line */
+  f->early = minor < FIRST_WITH_BODIES;
+  f->tells_ranks = minor >= FIRST_WITH_RANKS;
+  snprintf(f->name, sizeof f->name, "%s", registered_name && *registered_name ? registered_name : ORT_EP_NAME);
+  factories[0] = &f->table;
+  *num_factories = 1;
+  return NULL;
+}
+
+OrtStatus *ReleaseEpFactory(OrtEpFactory *self) {
+  free(self);
+  return NULL;
+}

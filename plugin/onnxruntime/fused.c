@@ -1,0 +1,421 @@
+/* fused.c - a group of nodes as one: compiled by a model of ours, run in ONNX Runtime's memory. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "plugin/onnxruntime/internal.h"
+
+/* Runs that nobody uses now: as many as ever ran at once. */
+typedef struct idle_run {
+  struct idle_run *next;
+  oxla_run *run;
+  uint64_t sizes; /* a hash of those of its inputs, the last time */
+} idle_run;
+
+typedef struct fused {
+  OrtNodeComputeInfo info; /* first */
+  const ort_provider *p;
+  size_t n_inputs, n_outputs;
+  char **inputs, **outputs;      /* names, as ONNX Runtime numbers them */
+  size_t *input_at, *output_at;  /* their numbers in the model */
+  void *bytes;                   /* of the model, or: */
+  int file;                      /* a compiled model; -1: none */
+  ort_span image;                /* the same in mapped memory; empty: none */
+  ort_kept kept;                 /* large constants */
+  oxla_model *model, *reference; /* reference: what results are compared with; NULL: nothing */
+  pthread_mutex_t lock;          /* guards idle */
+  idle_run *idle;
+} fused;
+
+static void free_names(char **names, size_t n) {
+  for (size_t k = 0; names && k < n; k++) {
+    free(names[k]);
+  }
+  free(names);
+}
+
+void ort_fused_destroy(OrtNodeComputeInfo *info) {
+  fused *f = (fused *)info;
+  if (!f) {
+    return;
+  }
+  for (idle_run *r = f->idle, *next; r; r = next) {
+    next = r->next;
+    oxla_run_destroy(r->run);
+    free(r);
+  }
+  oxla_model_destroy(f->model);
+  oxla_model_destroy(f->reference);
+  ort_kept_free(&f->kept);
+  free(f->bytes);
+  if (f->file >= 0) {
+    close(f->file);
+  }
+  if (f->image.bytes) {
+    munmap((void *)(uintptr_t)f->image.bytes, f->image.n);
+  }
+  free(f->input_at);
+  free(f->output_at);
+  free_names(f->inputs, f->n_inputs);
+  free_names(f->outputs, f->n_outputs);
+  pthread_mutex_destroy(&f->lock);
+  free(f);
+}
+
+/* --- runs --- */
+
+static OrtStatus *take_run(fused *f, idle_run **out) {
+  pthread_mutex_lock(&f->lock);
+  *out = f->idle;
+  f->idle = *out ? (*out)->next : NULL;
+  pthread_mutex_unlock(&f->lock);
+  if (*out) {
+    return NULL;
+  }
+  idle_run *r = calloc(1, sizeof *r);
+  if (!r) {
+    return ort_no_memory(f->p);
+  }
+  oxla_error *error = oxla_run_create(f->model, &r->run);
+  if (error) {
+    free(r);
+    return ort_from_error(f->p, "a run", error);
+  }
+  *out = r;
+  return NULL;
+}
+
+static void give_back(fused *f, idle_run *r) {
+  pthread_mutex_lock(&f->lock);
+  r->next = f->idle;
+  f->idle = r;
+  pthread_mutex_unlock(&f->lock);
+}
+
+/* *sizes: a hash of them; NULL: nobody wants it. */
+static OrtStatus *set_inputs(const fused *f, OrtKernelContext *context, oxla_run *run, uint64_t *sizes) {
+  uint64_t hash = 0;
+  for (size_t k = 0; k < f->n_inputs; k++) {
+    const OrtValue *value = NULL;
+    ort_array x;
+    ORT_TRY(f->p->api->KernelContext_GetInput(context, k, &value));
+    if (!value) {
+      return ort_fail(f->p, "onnx-xla: input '%s' is not given", f->inputs[k]);
+    }
+    ORT_TRY(ort_array_read(f->p, value, &x));
+    /* An empty array may have no memory, which would mean that there is no input. */
+    static char nothing;
+    ORT_TRY(ort_from_error(
+        f->p, "input",
+        oxla_set_input_at(run, f->input_at[k], (oxla_type)x.type, (int)x.rank, x.dims, x.data ? x.data : &nothing)));
+    hash = XXH3_64bits_withSeed(x.dims, x.rank * sizeof *x.dims, hash);
+  }
+  if (sizes) {
+    *sizes = hash;
+  }
+  return NULL;
+}
+
+static bool is_open(const oxla_tensor *t) {
+  for (int d = 0; d < t->rank; d++) {
+    if (t->dims[d] < 0) {
+      return true;
+    }
+  }
+  return t->rank < 0;
+}
+
+static OrtStatus *make_output(const fused *f, OrtKernelContext *context, size_t k, const oxla_tensor *t,
+                              void **data) {
+  OrtValue *value;
+  ORT_TRY(f->p->api->KernelContext_GetOutput(context, k, t->dims, (size_t)t->rank, &value));
+  return f->p->api->GetTensorMutableData(value, data);
+}
+
+/* Outputs whose size is known are written where ONNX Runtime wants them; the others are open. */
+static OrtStatus *place_outputs(const fused *f, OrtKernelContext *context, oxla_run *run, bool *open) {
+  for (size_t k = 0; k < f->n_outputs; k++) {
+    oxla_tensor t;
+    void *data = NULL;
+    ORT_TRY(ort_from_error(f->p, "output", oxla_get_output_at(run, f->output_at[k], &t)));
+    open[k] = is_open(&t);
+    if (!open[k]) {
+      ORT_TRY(make_output(f, context, k, &t, &data));
+    }
+    ORT_TRY(ort_from_error(f->p, "output", oxla_set_output_at(run, f->output_at[k], data, data ? t.bytes : 0)));
+  }
+  return NULL;
+}
+
+static OrtStatus *copy_open_outputs(const fused *f, OrtKernelContext *context, oxla_run *run, const bool *open) {
+  for (size_t k = 0; k < f->n_outputs; k++) {
+    oxla_tensor t;
+    void *data;
+    if (open[k]) {
+      ORT_TRY(ort_from_error(f->p, "output", oxla_get_output_at(run, f->output_at[k], &t)));
+      ORT_TRY(make_output(f, context, k, &t, &data));
+      if (t.bytes) {
+        memcpy(data, t.data, t.bytes);
+      }
+    }
+  }
+  return NULL;
+}
+
+static OrtStatus *compute_with(const fused *f, OrtKernelContext *context, idle_run *r, bool *open) {
+  oxla_run *run = r->run;
+  uint64_t last = r->sizes;
+  ORT_TRY(set_inputs(f, context, run, &r->sizes));
+  ORT_TRY(ort_from_error(f->p, "compiling", oxla_compile(run)));
+  if (r->sizes != last) { /* which may have read the weights */
+    ort_kept_drop(&f->kept);
+  }
+  ORT_TRY(place_outputs(f, context, run, open));
+  ORT_TRY(ort_from_error(f->p, "running", oxla_execute(run)));
+  return copy_open_outputs(f, context, run, open);
+}
+
+/* --- verification --- */
+
+static OrtStatus *verify_outputs(const fused *f, OrtKernelContext *context, oxla_run *run, oxla_run *reference) {
+  ORT_TRY(set_inputs(f, context, reference, NULL));
+  ORT_TRY(ort_from_error(f->p, "verify", oxla_execute(reference)));
+  for (size_t k = 0; k < f->n_outputs; k++) {
+    oxla_tensor got, want;
+    ORT_TRY(ort_from_error(f->p, "verify", oxla_get_output_at(run, f->output_at[k], &got)));
+    ORT_TRY(ort_from_error(f->p, "verify", oxla_get_output_at(reference, f->output_at[k], &want)));
+    ORT_TRY(ort_compare(f->p, f->outputs[k], &got, &want));
+  }
+  return NULL;
+}
+
+static OrtStatus *verify(const fused *f, OrtKernelContext *context, oxla_run *run) {
+  oxla_run *reference;
+  if (!f->reference) {
+    return NULL;
+  }
+  ORT_TRY(ort_from_error(f->p, "verify", oxla_run_create(f->reference, &reference)));
+  OrtStatus *failed = verify_outputs(f, context, run, reference);
+  oxla_run_destroy(reference);
+  return failed;
+}
+
+/* --- what ONNX Runtime calls --- */
+
+static OrtStatus *create_state(OrtNodeComputeInfo *self, OrtNodeComputeContext *context, void **state) {
+  (void)context;
+  *state = self;
+  return NULL;
+}
+
+static void release_state(OrtNodeComputeInfo *self, void *state) { (void)self, (void)state; }
+
+static OrtStatus *compute(OrtNodeComputeInfo *self, void *state, OrtKernelContext *context) {
+  (void)self;
+  fused *f = state;
+  idle_run *r;
+  bool few[16], *open = f->n_outputs <= sizeof few ? few : malloc(f->n_outputs);
+  if (!open) {
+    return ort_no_memory(f->p);
+  }
+  OrtStatus *failed = take_run(f, &r);
+  if (!failed) {
+    failed = compute_with(f, context, r, open);
+    failed = failed ? failed : verify(f, context, r->run);
+    give_back(f, r);
+  }
+  if (open != few) {
+    free(open);
+  }
+  return failed;
+}
+
+/* --- compiling --- */
+
+static OrtStatus *copy_names(const ort_provider *p, size_t n, const OrtValueInfo *const *values, char ***out) {
+  *out = calloc(n + 1, sizeof **out);
+  for (size_t k = 0; *out && k < n; k++) {
+    const char *name;
+    ORT_TRY(ort_value_name(p, values[k], &name));
+    (*out)[k] = strdup(name);
+    if (!(*out)[k]) {
+      return ort_no_memory(p);
+    }
+  }
+  return *out ? NULL : ort_no_memory(p);
+}
+
+static oxla_options options_of(const fused *f, const ort_weights *w) {
+  const ort_options *o = &f->p->options;
+  return (oxla_options){.size = sizeof(oxla_options),
+                        .backend = *o->backend ? o->backend : NULL,
+                        .threads = o->threads,
+                        .tune = *o->tune ? o->tune : NULL,
+                        .cache = *o->cache_dir ? o->cache_dir : NULL,
+                        .exact = o->exact,
+                        .deterministic = o->deterministic,
+                        .unchecked = o->unchecked,
+                        .check_memory = o->check_memory,
+                        .precision = *o->precision ? o->precision : NULL,
+                        .constants = w->items,
+                        .n_constants = w->n};
+}
+
+static OrtStatus *find_names(const ort_provider *p, const oxla_model *m,
+                             const char *name_of(const oxla_model *, size_t), size_t n_there, size_t n,
+                             char *const *names, size_t **out) {
+  *out = calloc(n + 1, sizeof **out);
+  for (size_t k = 0; *out && k < n; k++) {
+    size_t at = 0;
+    while (at < n_there && strcmp(name_of(m, at), names[k]) != 0) {
+      at++;
+    }
+    if (at == n_there) {
+      return ort_fail(p, "onnx-xla: the model has no '%s'", names[k]);
+    }
+    (*out)[k] = at;
+  }
+  return *out ? NULL : ort_no_memory(p);
+}
+
+static OrtStatus *number_names(fused *f) {
+  const oxla_model *m = f->model;
+  ORT_TRY(find_names(f->p, m, oxla_input_name, oxla_input_count(m), f->n_inputs, f->inputs, &f->input_at));
+  return find_names(f->p, m, oxla_output_name, oxla_output_count(m), f->n_outputs, f->outputs, &f->output_at);
+}
+
+static OrtStatus *load(fused *f, size_t size, const ort_weights *w) {
+  oxla_options options = options_of(f, w);
+  ORT_TRY(ort_from_error(f->p, "loading", oxla_load_memory(f->bytes, size, &options, &f->model)));
+  if (f->p->options.verify) {
+    options.backend = "ref";
+    options.cache = "";
+    options.precision = NULL;
+    return ort_from_error(f->p, "loading", oxla_load_memory(f->bytes, size, &options, &f->reference));
+  }
+  return NULL;
+}
+
+static OrtStatus *load_compiled(fused *f, size_t size) {
+  char path[32];
+  oxla_options options = options_of(f, &(ort_weights){0});
+  if (f->image.bytes) {
+    return ort_from_error(f->p, "loading", oxla_load_memory(f->image.bytes, size, &options, &f->model));
+  }
+  snprintf(path, sizeof path, "/proc/self/fd/%d", f->file);
+  return ort_from_error(f->p, "loading", oxla_load(path, &options, &f->model));
+}
+
+/* Compiled now where every size is known; otherwise with the first run. */
+static OrtStatus *compile_ahead(fused *f, bool *done) {
+  oxla_run *run;
+  *done = false;
+  for (size_t k = 0; k < oxla_input_count(f->model); k++) {
+    oxla_tensor t;
+    ORT_TRY(ort_from_error(f->p, "loading", oxla_input_type(f->model, k, &t)));
+    if (is_open(&t)) {
+      return NULL;
+    }
+  }
+  ORT_TRY(ort_from_error(f->p, "a run", oxla_run_create(f->model, &run)));
+  oxla_error *error = oxla_compile(run);
+  oxla_run_destroy(run);
+  if (oxla_error_subject(error) == OXLA_ABOUT_VALUE) { /* what an input holds decides a size */
+    oxla_error_free(error);
+    return NULL;
+  }
+  ort_kept_drop(&f->kept);
+  ORT_TRY(ort_from_error(f->p, "compiling", error));
+  *done = true;
+  return NULL;
+}
+
+static OrtStatus *build(fused *f, const ort_graph *g, const ort_node *node, size_t *size) {
+  ort_wire model = {0};
+  ort_weights weights = {0};
+  ort_partition_values b = {.p = f->p};
+  OrtStatus *failed = ort_partition_values_find(&b, g, NULL);
+  ort_model_parts parts = {.n_inputs = node->n_in,
+                           .inputs = node->in,
+                           .n_outputs = node->n_out,
+                           .outputs = node->out,
+                           .n_constants = b.constants.n,
+                           .constants = b.constants.items,
+                           .apart = !f->p->options.context_enable,
+                           .weights = &weights};
+  failed = failed ? failed : ort_model_write(f->p, g, &parts, &model);
+  ort_partition_values_free(&b);
+  f->bytes = model.bytes;
+  *size = model.n;
+  failed = failed ? failed : ort_weights_keep(f->p, g, &weights, &f->kept);
+  failed = failed ? failed : load(f, model.n, &weights);
+  ort_weights_free(&weights);
+  return failed;
+}
+
+/* The compiled program where there is one, else the model: what a later session begins with. */
+static OrtStatus *write_context(fused *f, const ort_graph *g, const OrtNode *node, size_t size, bool compiled,
+                                OrtNode **out) {
+  if (!compiled) {
+    return ort_context_write(f->p, g, node, f->bytes, size, out);
+  }
+  void *bytes = NULL;
+  OrtStatus *failed = ort_from_error(f->p, "saving", oxla_save_memory(f->model, &bytes, &size));
+  failed = failed ? failed : ort_context_write(f->p, g, node, bytes, size, out);
+  oxla_free(bytes);
+  return failed;
+}
+
+static OrtStatus *compile(fused *f, const OrtGraph *graph, const OrtNode *fused_node, ort_graph *g, ort_node *node,
+                          OrtNode **context_node) {
+  bool compiled;
+  size_t size = 0;
+  ORT_TRY(ort_graph_read(f->p, graph, g));
+  ORT_TRY(ort_node_read(f->p, fused_node, node));
+  f->n_inputs = node->n_in;
+  f->n_outputs = node->n_out;
+  ORT_TRY(copy_names(f->p, node->n_in, node->in, &f->inputs));
+  ORT_TRY(copy_names(f->p, node->n_out, node->out, &f->outputs));
+  if (g->n_nodes == 1 && ort_is_context(f->p, &g->nodes[0])) {
+    ORT_TRY(ort_context_open(f->p, g, &g->nodes[0], &f->file, &f->image, &size));
+    ORT_TRY(load_compiled(f, size));
+    return number_names(f);
+  }
+  ORT_TRY(build(f, g, node, &size));
+  ORT_TRY(number_names(f));
+  ORT_TRY(compile_ahead(f, &compiled));
+  return f->p->options.context_enable && context_node ? write_context(f, g, fused_node, size, compiled, context_node)
+                                                      : NULL;
+}
+
+OrtStatus *ort_compile(ort_provider *p, const OrtGraph *graph, const OrtNode *fused_node, OrtNodeComputeInfo **out,
+                       OrtNode **context_node) {
+  ort_graph g = {0};
+  ort_node node = {0};
+  fused *f = calloc(1, sizeof *f);
+  if (!f) {
+    return ort_no_memory(p);
+  }
+  *f = (fused){.info = {.ort_version_supported = ORT_API_VERSION,
+                        .CreateState = create_state,
+                        .Compute = compute,
+                        .ReleaseState = release_state},
+               .p = p,
+               .file = -1};
+  pthread_mutex_init(&f->lock, NULL);
+  OrtStatus *failed = compile(f, graph, fused_node, &g, &node, context_node);
+  ort_graph_free(&g);
+  ort_node_free(&node);
+  if (failed) {
+    ort_fused_destroy(&f->info);
+    return failed;
+  }
+  *out = &f->info;
+  return NULL;
+}

@@ -1,0 +1,625 @@
+#include "plugin/session/compile_cache.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "backend_cpu/runtime/contraction.h"
+#include "plugin/session/cache.h"
+
+struct compile_cache {
+  content_store store;
+  content_key model;   /* the model's own bytes and constants: names its folder in the cache */
+  content_key content; /* with the files beside it */
+  content_key build;   /* who compiles, and where */
+  content_key options_key;   /* and how: all of it but sizes */
+  content_key dims;    /* the sizes that the options give */
+  bool described;   /* the description is there */
+  struct stat seen; /* the model's file when it was read; zeros: there is none */
+  content_key last;    /* the program that was found last */
+  arena *mapped;    /* on which a file is that is being looked at */
+  pthread_mutex_t lock; /* guards what follows */
+  struct storing *queue;
+  bool writing, has_thread; /* a thread takes from the queue; one is there */
+  bool closing;
+  char failure[200];        /* why a program could not be kept; "": all were */
+  pthread_cond_t close;     /* with the lock: the session closes */
+  pthread_t thread;
+  pid_t process; /* whose thread it is */
+};
+
+static const char source_magic[] = "onnx-xla source 1";
+enum { LOW_PRIORITY = 10 };
+
+/* --- who compiles --- */
+
+static void put_file(rt_writer *w, const char *path) {
+  struct stat st;
+  if (path && stat(path, &st) == 0) {
+    rt_put_i64(w, (int64_t)st.st_dev);
+    rt_put_i64(w, (int64_t)st.st_ino);
+    rt_put_i64(w, st.st_size);
+    rt_put_i64(w, st.st_mtim.tv_sec);
+    rt_put_i64(w, st.st_mtim.tv_nsec);
+    rt_put_i64(w, st.st_ctim.tv_sec);
+    rt_put_i64(w, st.st_ctim.tv_nsec);
+  }
+}
+
+static void put_processor(rt_writer *w) {
+#if defined(__x86_64__)
+  static const unsigned leaves[][2] = {{0, 0}, {1, 0}, {7, 0}, {7, 1}, {0x80000001u, 0}};
+  for (size_t k = 0; k < sizeof leaves / sizeof *leaves; k++) {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    (void)__get_cpuid_count(leaves[k][0], leaves[k][1], &a, &b, &c, &d);
+    rt_put_i64(w, a);
+    rt_put_i64(w, leaves[k][0] == 1 ? 0 : b); /* it has the core's number */
+    rt_put_i64(w, c);
+    rt_put_i64(w, d);
+  }
+#endif
+  rt_put_i64(w, (int64_t)getauxval(AT_HWCAP));
+  rt_put_i64(w, (int64_t)getauxval(AT_HWCAP2));
+  static const int caches[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
+  for (size_t k = 0; k < sizeof caches / sizeof *caches; k++) {
+    rt_put_i64(w, sysconf(caches[k]));
+  }
+}
+
+/* A build that replaces another has the same version but another file. */
+static void put_builds(rt_writer *w) {
+  Dl_info self;
+  char path[PATH_MAX];
+  rt_put_text(w, session_version());
+  rt_put_text(w, cpu_library_name());
+  put_file(w, dladdr((void *)(uintptr_t)monotonic_seconds, &self) ? self.dli_fname : NULL);
+  put_file(w, session_compiler_path(path) ? path : NULL);
+}
+
+/* Of those that stand elsewhere, threads are as many as there are, and tune is in the key of each program. */
+static void put_options(rt_writer *w, const session *s) {
+  const rt_compile_options *o = &s->options.compile;
+  rt_put_i64(w, rt_thread_pool_threads(s->pool));
+#define put_text(value) rt_put_text(w, value)
+#define put_number(value) rt_put_i64(w, (int64_t)(value))
+#define put_elsewhere(value)
+#define put_nothing(value)
+#define COMPILE_OPTION(kind, name, ...) put_##kind(o->name);
+#include "runtime/program/compile_options.def"
+#undef COMPILE_OPTION
+#undef put_text
+#undef put_number
+#undef put_elsewhere
+#undef put_nothing
+}
+
+static void put_dims(rt_writer *w, const session *s) {
+  rt_put_i64(w, s->options.open_dim);
+  rt_put_i64(w, s->options.n_dims);
+  for (uint32_t k = 0; k < s->options.n_dims; k++) {
+    rt_put_text(w, s->options.dims[k].name);
+    rt_put_i64(w, s->options.dims[k].value);
+  }
+}
+
+static content_key key_of_written(const session *s, const rt_writer *w) {
+  return content_key_of(&s->cache->store.contents, NULL, w->bytes, w->n);
+}
+
+static void find_options_key(session *s) {
+  compile_cache *c = s->cache;
+  rt_writer build = {.arena = s->arena}, options = build, dims = build;
+  put_builds(&build);
+  put_processor(&build);
+  put_options(&options, s);
+  put_dims(&dims, s);
+  c->build = key_of_written(s, &build);
+  c->options_key = content_key_join(&c->store.contents, c->build, key_of_written(s, &options));
+  c->dims = key_of_written(s, &dims);
+}
+
+/* --- shapes and descriptions as bytes --- */
+
+static void put_shape(rt_writer *w, const shape *s) {
+  rt_put_i64(w, s->kind);
+  rt_put_i64(w, s->type);
+  rt_put_i64s(w, s->rank, s->dims);
+}
+
+static void put_values(rt_writer *w, uint32_t n, const model_value *v) {
+  rt_put_i64(w, n);
+  for (uint32_t k = 0; k < n; k++) {
+    rt_put_text(w, v[k].name);
+    put_shape(w, &v[k].shape);
+    for (int d = 0; d < v[k].shape.rank; d++) {
+      rt_put_i64(w, v[k].dim_names[d] != NULL);
+      rt_put_text(w, v[k].dim_names[d]);
+    }
+  }
+}
+
+static rt_span source_bytes(const session *s, arena *a) {
+  const compiler_model *x = s->source;
+  rt_writer w = {.arena = a};
+  rt_put_text(&w, source_magic);
+  rt_put_bytes(&w, &s->cache->build, sizeof s->cache->build);
+  rt_put_text(&w, x->name);
+  rt_put_i64(&w, x->n_nodes);
+  rt_put_i64(&w, x->n_initializers);
+  put_values(&w, x->n_inputs, x->inputs);
+  put_values(&w, x->n_outputs, x->outputs);
+  rt_put_i64(&w, x->n_properties);
+  for (uint32_t k = 0; k < x->n_properties; k++) {
+    rt_put_text(&w, x->properties[k].key);
+    rt_put_text(&w, x->properties[k].value);
+  }
+  rt_put_i64(&w, x->n_files);
+  for (uint32_t k = 0; k < x->n_files; k++) {
+    rt_put_text(&w, x->files[k]);
+  }
+  content_key check = key_of_written(s, &w);
+  rt_put_bytes(&w, &check, sizeof check);
+  return rt_written(&w);
+}
+
+enum { CHECK_BYTES = 8 + sizeof(content_key) }; /* as rt_put_bytes has it, without padding */
+
+static uint32_t get_count(rt_reader *r) { return (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 8); }
+
+static model_value *get_values(rt_reader *r, arena *a, uint32_t *n) {
+  *n = get_count(r);
+  model_value *v = ARENA_NEW_N(a, model_value, *n);
+  for (uint32_t k = 0; k < *n && !r->bad; k++) {
+    v[k].name = rt_get_text(r);
+    v[k].shape.kind = (uint8_t)rt_get_in(r, 0, UINT8_MAX);
+    v[k].shape.type = (uint8_t)rt_get_in(r, 0, DTYPE_COUNT - 1);
+    uint32_t rank;
+    const int64_t *dims = rt_get_i64s(r, a, &rank);
+    r->bad |= rank > SHAPE_MAX_RANK;
+    v[k].shape.rank = (uint8_t)(r->bad ? 0 : rank);
+    for (int d = 0; d < v[k].shape.rank; d++) {
+      v[k].shape.dims[d] = dims[d];
+      bool named = rt_get_i64(r) != 0;
+      const char *name = rt_get_text(r);
+      v[k].dim_names[d] = named ? name : NULL;
+    }
+  }
+  return v;
+}
+
+/* NULL: another build's, or damaged. */
+static compiler_model *read_source(const session *s, rt_span bytes) {
+  arena *a = s->arena;
+  if (bytes.size < CHECK_BYTES) {
+    return NULL;
+  }
+  content_key check = content_key_of(&s->cache->store.contents, NULL, bytes.data, bytes.size - CHECK_BYTES);
+  rt_reader r = rt_reader_make(bytes);
+  compiler_model *x = ARENA_NEW(a, compiler_model);
+  bool ours = strcmp(rt_get_text(&r), source_magic) == 0;
+  rt_span build = rt_get_bytes(&r);
+  ours = ours && build.size == sizeof check && memcmp(build.data, &s->cache->build, sizeof check) == 0;
+  x->name = rt_get_text(&r);
+  x->n_nodes = (uint32_t)rt_get_i64(&r);
+  x->n_initializers = (uint32_t)rt_get_i64(&r);
+  x->inputs = get_values(&r, a, &x->n_inputs);
+  x->outputs = get_values(&r, a, &x->n_outputs);
+  x->n_properties = get_count(&r);
+  x->properties = ARENA_NEW_N(a, model_property, x->n_properties);
+  for (uint32_t k = 0; k < x->n_properties; k++) {
+    x->properties[k].key = rt_get_text(&r);
+    x->properties[k].value = rt_get_text(&r);
+  }
+  x->n_files = get_count(&r);
+  x->files = ARENA_NEW_N(a, const char *, x->n_files);
+  for (uint32_t k = 0; k < x->n_files; k++) {
+    x->files[k] = rt_get_text(&r);
+  }
+  rt_span found = rt_get_bytes(&r);
+  ours = ours && found.size == sizeof check && memcmp(found.data, &check, sizeof check) == 0;
+  status failed = rt_reader_end(&r, "source");
+  ours = ours && !failed;
+  status_free(failed);
+  return ours ? x : NULL;
+}
+
+const char *compile_cache_name(rt_span source) {
+  rt_reader r = rt_reader_make(source);
+  bool ours = strcmp(rt_get_text(&r), source_magic) == 0;
+  (void)rt_get_bytes(&r);
+  const char *name = rt_get_text(&r);
+  return ours && !r.bad ? name : "unknown";
+}
+
+/* --- what the model is --- */
+
+static content_key constants_key(const session *s) {
+  const fingerprints *c = &s->cache->store.contents;
+  content_key key = {{s->options.n_constants, 0}};
+  for (uint32_t k = 0; k < s->options.n_constants; k++) {
+    const compiler_constant *x = &s->options.constants[k];
+    rt_writer w = {.arena = s->arena};
+    rt_put_text(&w, x->name);
+    put_shape(&w, &x->value.shape);
+    key = content_key_join(c, key, key_of_written(s, &w));
+    key = content_key_join(c, key, content_key_of(c, s->pool, x->value.data, (size_t)shape_bytes(&x->value.shape)));
+  }
+  return key;
+}
+
+static status key_of_path(const session *s, const char *path, struct stat *st, content_key *out) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  CHECK_THAT(fd >= 0, STATUS_IO, "%s cannot be opened", path);
+  status failed = content_key_of_file(&s->cache->store.contents, s->pool, fd, st, out);
+  close(fd);
+  return failed;
+}
+
+/* The files that tensors lie in, found from the model's path. */
+static status join_files(session *s, const char *path) {
+  compile_cache *c = s->cache;
+  const char *slash = path ? strrchr(path, '/') : NULL;
+  c->content = c->model;
+  for (uint32_t k = 0; k < s->source->n_files; k++) {
+    struct stat st;
+    content_key key;
+    const char *file = arena_printf(s->arena, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path ? path : "",
+                                    s->source->files[k]);
+    TRY(key_of_path(s, file, &st, &key));
+    c->content = content_key_join(&c->store.contents, c->content, key);
+  }
+  return NULL;
+}
+
+static bool can_be_cached(const session *s) {
+  const session_options *o = &s->options;
+  return o->keep_programs && !o->compile.keep_text && (!o->backend || strcmp(o->backend, "cpu") == 0);
+}
+
+static status identify(session *s, const char *path, const void *bytes, size_t size) {
+  compile_cache *c = s->cache;
+  if (path) {
+    TRY(key_of_path(s, path, &c->seen, &c->model));
+  } else {
+    c->model = content_key_of(&c->store.contents, s->pool, bytes, size);
+  }
+  c->model = content_key_join(&c->store.contents, c->model, constants_key(s));
+  char model[CONTENT_KEY_TEXT];
+  content_key_text(c->model, model);
+  s->source = read_source(s, content_store_get_source(&c->store, s->arena, model));
+  c->described = s->source;
+  return s->source ? join_files(s, path) : NULL;
+}
+
+void compile_cache_open(session *s, const char *path, const void *bytes, size_t size) {
+  const char *folder = NULL, *why = NULL;
+  if (can_be_cached(s)) {
+    session_cache_folder(s->arena, s->options.cache, &folder, &why);
+    s->warning = s->warning ? s->warning : why;
+  }
+  if (!folder) {
+    return;
+  }
+  compile_cache *c = ARENA_NEW(s->arena, compile_cache);
+  status unusable = content_store_open(arena_printf(s->arena, "%s/programs", folder), s->options.cache_bytes, &c->store);
+  c->store.verify = s->options.verify;
+  if (unusable) {
+    s->warning = arena_strdup(s->arena, status_message(unusable));
+    status_free(unusable);
+    return;
+  }
+  pthread_mutex_init(&c->lock, NULL);
+  pthread_cond_init(&c->close, NULL);
+  c->process = getpid();
+  s->cache = c;
+  find_options_key(s);
+  status failed = identify(s, path, bytes, size);
+  if (failed) {
+    status_free(failed);
+    compile_cache_close(s);
+    s->source = NULL;
+  }
+}
+
+const hash_secret *compile_cache_secret(const session *s) { return s->cache ? &s->cache->store.contents.secret : NULL; }
+
+void compile_cache_check_model(session *s, const char *path) {
+  struct stat now;
+  if (s->cache && path && (stat(path, &now) != 0 || !fingerprint_same_file(&now, &s->cache->seen))) {
+    compile_cache_close(s);
+  }
+  status failed = s->cache ? join_files(s, path) : NULL;
+  if (failed) {
+    status_free(failed);
+    compile_cache_close(s);
+  }
+}
+
+/* --- programs --- */
+
+/* Of what programs for all shapes have in common. */
+static content_key weights_key(const session *s) {
+  return content_key_join(&s->cache->store.contents, s->cache->content, s->cache->options_key);
+}
+
+static content_key program_key(const session *s, const session_inputs *inputs, rt_tune tune, arena *a) {
+  const fingerprints *c = &s->cache->store.contents;
+  rt_writer w = {.arena = a};
+  rt_put_i64(&w, tune);
+  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
+    shape wanted = session_input_shape(s, inputs, k);
+    put_shape(&w, &wanted);
+  }
+  return content_key_join(c, content_key_join(c, weights_key(s), s->cache->dims), key_of_written(s, &w));
+}
+
+/* The first program for these shapes that is for certain contents stands under their key; others under this one. */
+static bool key_with_values(const session *s, const rt_program *first, const void *const *values, content_key *key) {
+  bool any = false;
+  for (uint32_t k = 0; k < first->n_params; k++) {
+    if (first->params[k].value) {
+      if (!values || !values[k]) {
+        return false;
+      }
+      size_t size = (size_t)shape_bytes(&first->params[k].shape);
+      *key = content_key_join(&s->cache->store.contents, *key,
+                           content_key_of(&s->cache->store.contents, NULL, values[k], size));
+      any = true;
+    }
+  }
+  return any;
+}
+
+static const rt_image *get(const session *s, arena *a, content_key key) {
+  return content_store_get(&s->cache->store, a, s->cache->model, key);
+}
+
+/* The program on `a`, its weights those that the session has already, or the file's from now on. */
+static const rt_program *take(session *s, const rt_program *p, arena *a) {
+  compile_cache *c = s->cache;
+  if (rt_weight_pool_register(s->weight_pool, p, c->mapped)) {
+    c->mapped = NULL;
+  }
+  return rt_program_keep(a, p, &(rt_sharing){.weight_pool = s->weight_pool});
+}
+
+static const rt_program *find_tuned(session *s, const session_inputs *inputs, rt_tune tune, arena *a) {
+  compile_cache *c = s->cache;
+  content_key key = program_key(s, inputs, tune, a);
+  arena_destroy(c->mapped); /* of a search that memory did not suffice for */
+  c->mapped = arena_create(&s->budget);
+  const rt_image *image = get(s, c->mapped, key);
+  if (image && !session_program_serves(s, image->programs[0], inputs)) {
+    image = key_with_values(s, image->programs[0], inputs->values, &key) ? get(s, c->mapped, key) : NULL;
+  }
+  c->last = key;
+  bool good = image && session_program_serves(s, image->programs[0], inputs);
+  const rt_program *p = good ? take(s, image->programs[0], a) : NULL;
+  arena_destroy(c->mapped);
+  c->mapped = NULL;
+  return p;
+}
+
+void compile_cache_forget(session *s) { content_store_remove(&s->cache->store, s->cache->model, s->cache->last); }
+
+static void describe(session *s, arena *a) {
+  compile_cache *c = s->cache;
+  if (!c->described) {
+    content_store_put_source(&c->store, c->model, source_bytes(s, a));
+    c->described = true;
+  }
+}
+
+/* A shape that another process began with has been timed. */
+const rt_program *compile_cache_find(session *s, const session_inputs *inputs, rt_tune tune, arena *a) {
+  if (!s->cache) {
+    return NULL;
+  }
+  const rt_program *p = tune == RT_TUNE_KNOWN ? find_tuned(s, inputs, RT_TUNE_FAST, a) : NULL;
+  p = p ? p : find_tuned(s, inputs, tune, a);
+  if (p) {
+    describe(s, a);
+  }
+  return p;
+}
+
+/* --- keeping programs: writing hundreds of megabytes takes longer than running --- */
+
+typedef struct storing {
+  struct storing *next;
+  session *s;
+  session_program *compiled;
+  content_key key;
+  arena *scratch;
+} storing;
+
+/* Writing much slows runs down: it waits until none was there for a moment, for the end of the session, or for two seconds. */
+static void let_runs_go_first(session *s) {
+  enum { PAUSE = 10000000, IDLE_PAUSES = 5, MOST_PAUSES = 200, SECOND = 1000000000 };
+  compile_cache *c = s->cache;
+  pthread_mutex_lock(&c->lock);
+  for (int k = 0, idle = 0; k < MOST_PAUSES && idle < IDLE_PAUSES && !c->closing; k++) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (until.tv_nsec + PAUSE) / SECOND;
+    until.tv_nsec = (until.tv_nsec + PAUSE) % SECOND;
+    (void)pthread_cond_timedwait(&c->close, &c->lock, &until);
+    idle = atomic_load(&s->busy) ? 0 : idle + 1;
+  }
+  pthread_mutex_unlock(&c->lock);
+}
+
+/* The first of them: a full disk, say. */
+static void note_failure(compile_cache *c, status failed) {
+  if (failed) {
+    pthread_mutex_lock(&c->lock);
+    if (!*c->failure) {
+      snprintf(c->failure, sizeof c->failure, "%s", status_message(failed));
+    }
+    pthread_mutex_unlock(&c->lock);
+  }
+  status_free(failed);
+}
+
+/* What the model's programs of this maker have in common is what the first of them has by names. */
+static void put_weights(session *s, arena *a, const rt_program *p, content_key key) {
+  const uint64_t much = (uint64_t)16 << 20;
+  uint64_t bytes = 0;
+  rt_program weights = {.target = p->target, .cpu = "", .constants = ARENA_NEW_N(a, rt_span, p->n_constants),
+                        .names = ARENA_NEW_N(a, rt_span, p->n_constants)};
+  for (uint32_t k = 0; k < p->n_constants; k++) {
+    if (rt_program_name(p, k).size) {
+      bytes += p->constants[k].size;
+      weights.constants[weights.n_constants] = p->constants[k];
+      weights.names[weights.n_constants++] = p->names[k];
+    }
+  }
+  if (bytes > much) {
+    let_runs_go_first(s);
+  }
+  if (weights.n_constants) {
+    rt_image image = {.model = s->source->name, .target = p->target, .n_programs = 1, .programs = &(rt_program *){&weights}};
+    note_failure(s->cache, content_store_put_weights(&s->cache->store, s->cache->model, key, image));
+  }
+}
+
+/* Whether at least half of the program's constants are there. */
+static bool has_most(const rt_program *weights, const rt_program *p) {
+  uint64_t all = 0, there = 0;
+  for (uint32_t k = 0; k < p->n_constants; k++) {
+    uint64_t size = p->constants[k].size;
+    all += size;
+    there += rt_program_find(weights, rt_program_name(p, k), size) < weights->n_constants ? size : 0;
+  }
+  return there && there >= all / 2;
+}
+
+static const rt_image *weights_for(session *s, arena *a, const rt_program *p) {
+  compile_cache *c = s->cache;
+  content_key key = weights_key(s);
+  const rt_image *weights = content_store_get_weights(&c->store, a, c->model, key);
+  if (!weights) {
+    put_weights(s, a, p, key);
+    weights = content_store_get_weights(&c->store, a, c->model, key);
+  }
+  return weights && has_most(weights->programs[0], p) ? weights : NULL;
+}
+
+static status write_program(void *data) {
+  storing *x = data;
+  compile_cache *c = x->s->cache;
+  const rt_program *p = x->compiled->program;
+  x->scratch = arena_create(NULL);
+  const void **values = ARENA_NEW_N(x->scratch, const void *, p->n_params);
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    values[k] = p->params[k].value;
+  }
+  const rt_image *first = get(x->s, x->scratch, x->key);
+  if (first) {
+    (void)key_with_values(x->s, first->programs[0], values, &x->key);
+  }
+  rt_image image = {.model = x->s->source->name, .target = p->target, .n_programs = 1,
+                    .programs = &(rt_program *){(rt_program *)(uintptr_t)p}, .base = weights_for(x->s, x->scratch, p)};
+  return content_store_put(&c->store, c->model, x->key, image);
+}
+
+static void write_one(storing *x) {
+  note_failure(x->s->cache, guard_run(write_program, x));
+  arena_destroy(x->scratch);
+  session_release(x->s, x->compiled);
+  free(x);
+}
+
+/* Runs go first. */
+static void *write_all(void *data) {
+  compile_cache *c = data;
+  (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOW_PRIORITY);
+  pthread_mutex_lock(&c->lock);
+  while (c->queue) {
+    storing *x = c->queue;
+    c->queue = x->next;
+    pthread_mutex_unlock(&c->lock);
+    write_one(x);
+    pthread_mutex_lock(&c->lock);
+  }
+  c->writing = false;
+  pthread_mutex_unlock(&c->lock);
+  return NULL;
+}
+
+/* A thread that has said that it ends is gone at once. */
+static void enqueue(compile_cache *c, storing *x) {
+  storing **last = &c->queue;
+  pthread_mutex_lock(&c->lock);
+  while (*last) {
+    last = &(*last)->next;
+  }
+  *last = x;
+  if (!c->writing) {
+    if (c->has_thread) {
+      pthread_join(c->thread, NULL);
+    }
+    c->has_thread = c->writing = pthread_create(&c->thread, NULL, write_all, c) == 0;
+  }
+  bool left = !c->writing;
+  pthread_mutex_unlock(&c->lock);
+  if (left) {
+    c->queue = NULL;
+    write_one(x);
+  }
+}
+
+/* A forked child has no such thread. */
+static void await_writing(compile_cache *c) {
+  if (c->has_thread && c->process == getpid()) {
+    pthread_mutex_lock(&c->lock);
+    c->closing = true;
+    pthread_cond_signal(&c->close);
+    pthread_mutex_unlock(&c->lock);
+    pthread_join(c->thread, NULL);
+    c->has_thread = false;
+  }
+}
+
+void compile_cache_put(session *s, const session_inputs *inputs, rt_tune tune, session_program *compiled) {
+  compile_cache *c = s->cache;
+  if (!c || c->process != getpid()) {
+    return;
+  }
+  storing *x = calloc(1, sizeof *x);
+  if (!x) {
+    return;
+  }
+  arena *a = arena_create(NULL);
+  *x = (storing){.s = s, .compiled = compiled, .key = program_key(s, inputs, tune, a)};
+  c->described = false; /* it may have been cleared */
+  describe(s, a);
+  arena_destroy(a);
+  compiled->users++;
+  enqueue(c, x);
+}
+
+void compile_cache_close(session *s) {
+  if (s->cache) {
+    await_writing(s->cache);
+    if (*s->cache->failure) {
+      session_log(s, SESSION_LOG_WARNING, "the compiled program is not kept for the next start: %s", s->cache->failure);
+    }
+    content_store_close(&s->cache->store);
+    arena_destroy(s->cache->mapped);
+    pthread_mutex_destroy(&s->cache->lock);
+    pthread_cond_destroy(&s->cache->close);
+    s->cache = NULL;
+  }
+}

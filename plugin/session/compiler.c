@@ -1,0 +1,113 @@
+/* compiler.c - finds and opens the compiler half, and backends. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend_cpu/runtime/target.h"
+#include "base/headroom.h"
+#include "plugin/session/session.h"
+
+static const char library_name[] = "libonnx-xla-compiler.so";
+
+/* The folder of the file that this code lies in, a library or the program.  A program that was found in PATH
+ * knows itself by its name alone; the current folder, which may be a stranger's, is not where to look then.
+ * False: nobody knows it. */
+static bool own_folder(char folder[PATH_MAX]) {
+  Dl_info self;
+  bool known = dladdr((void *)(uintptr_t)monotonic_seconds, &self) && self.dli_fname;
+  snprintf(folder, PATH_MAX, "%s", known ? self.dli_fname : "");
+  if (!strchr(folder, '/')) {
+    ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+    folder[n > 0 ? n : 0] = '\0';
+  }
+  char *slash = strrchr(folder, '/');
+  if (slash) {
+    *slash = '\0';
+  }
+  return slash != NULL;
+}
+
+/* Where it may lie: beside this library (the build tree), in the package's folder below it, or where it was
+ * configured to be.  False: there is no k-th place. */
+static bool place(size_t k, char path[PATH_MAX]) {
+  static const char *const folders[] = {"", "/.libs", "/onnx-xla", "/../lib/onnx-xla"};
+  enum { N_FOLDERS = sizeof folders / sizeof *folders };
+  char own[PATH_MAX];
+  if (k > N_FOLDERS) {
+    return false;
+  }
+  int n = k == N_FOLDERS     ? snprintf(path, PATH_MAX, "%s/%s", ONNX_XLA_PKGLIBDIR, library_name)
+          : own_folder(own) ? snprintf(path, PATH_MAX, "%s%s/%s", own, folders[k], library_name)
+                            : PATH_MAX;
+  if (n >= PATH_MAX) {
+    *path = '\0';
+  }
+  return true;
+}
+
+bool session_compiler_path(char path[PATH_MAX]) {
+  for (size_t k = 0; place(k, path); k++) {
+    if (access(path, R_OK) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static status open_library(void **library) {
+  char path[PATH_MAX];
+  CHECK_THAT(session_compiler_path(path), STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
+             "it lies neither beside this one nor in %s", ONNX_XLA_PKGLIBDIR);
+  TRY(headroom_check(HEADROOM_COMPILER)); /* LLVM's constructors run while it is opened */
+  *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!*library) {
+    TRY(headroom_check(HEADROOM_COMPILER)); /* another thread took it meanwhile */
+  }
+  CHECK_THAT(*library, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "%s", dlerror());
+  return NULL;
+}
+
+static status open_compiler(const compiler_api **out) {
+  void *library;
+  compiler_entry *entry;
+  TRY(open_library(&library));
+  *(void **)&entry = dlsym(library, "onnx_xla_compiler_get");
+  CHECK_THAT(entry, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "%s", dlerror());
+  *out = entry(COMPILER_ABI);
+  CHECK_THAT(*out, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "it is of another version");
+  (*out)->adopt_guard(guard_here());
+  return NULL;
+}
+
+/* Only success is remembered: what lacks now, most likely memory, may be there later. */
+status session_open_compiler(const compiler_api **out) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static const compiler_api *_Atomic opened;
+  status failed = NULL;
+  *out = atomic_load(&opened);
+  if (!*out) {
+    pthread_mutex_lock(&lock);
+    *out = atomic_load(&opened);
+    failed = *out ? NULL : open_compiler(out);
+    atomic_store(&opened, *out);
+    pthread_mutex_unlock(&lock);
+  }
+  return status_prefix(failed, "the compiler half (%s) cannot be opened", library_name);
+}
+
+status session_find_target(const char *backend, const rt_target **out) {
+  if (strcmp(backend, "cpu") == 0) {
+    *out = &cpu_target;
+    return NULL;
+  }
+  const compiler_api *c;
+  const rt_backend *b;
+  TRY(session_open_compiler(&c));
+  TRY(c->backend(backend, &b));
+  *out = b->target;
+  return NULL;
+}

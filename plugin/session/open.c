@@ -1,0 +1,268 @@
+/* open.c - opening a session: a model, HLO text, a compiled file, or what the cache tells of a model. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "plugin/session/cache.h"
+#include "plugin/session/compile_cache.h"
+#include "plugin/session/stack.h"
+
+/* Lanes as emit/llvm/target.h has them. */
+static bool is_lanes(uint32_t n) { return n == 0 || n == 1 || n == 4 || n == 8 || n == 16; }
+
+static status check_dim_values(const compiler_dim *dims, uint32_t n) {
+  CHECK_THAT(dims || n == 0, STATUS_INVALID_ARGUMENT, "%u values of dimensions, but no list of them", n);
+  for (uint32_t k = 0; k < n; k++) {
+    CHECK_THAT(dims[k].name && *dims[k].name, STATUS_INVALID_ARGUMENT, "value %u of a dimension: it has no name", k);
+    CHECK_THAT(dims[k].value >= 0 && dims[k].value <= DIM_MAX, STATUS_INVALID_ARGUMENT,
+               "dimension '%s' is %" PRId64 "; a size from 0 to 2^56 is wanted", dims[k].name, dims[k].value);
+    for (uint32_t i = 0; i < k; i++) {
+      CHECK_THAT(strcmp(dims[i].name, dims[k].name) != 0 || dims[i].value == dims[k].value, STATUS_INVALID_ARGUMENT,
+                 "dimension '%s' is both %" PRId64 " and %" PRId64, dims[k].name, dims[i].value, dims[k].value);
+    }
+  }
+  return NULL;
+}
+
+static status check_options(const session_options *o) {
+  CHECK_THAT(o->compile.threads <= RT_MAX_THREADS, STATUS_INVALID_ARGUMENT, "%u threads; %d are the most",
+             o->compile.threads, RT_MAX_THREADS);
+  CHECK_THAT(is_lanes(o->compile.lanes), STATUS_INVALID_ARGUMENT, "%u lanes; 1, 4, 8 and 16 are possible",
+             o->compile.lanes);
+  CHECK_THAT(o->max_seconds >= 0, STATUS_INVALID_ARGUMENT, "a time limit of %g seconds", o->max_seconds);
+  return check_dim_values(o->dims, o->n_dims);
+}
+
+static void copy_texts(arena *a, rt_compile_options *o) {
+#define copy_text(value) value = value ? arena_strdup(a, value) : NULL
+#define copy_number(value)
+#define copy_elsewhere(value)
+#define copy_nothing(value)
+#define COMPILE_OPTION(kind, name, ...) copy_##kind(o->name);
+#include "runtime/program/compile_options.def"
+#undef COMPILE_OPTION
+#undef copy_text
+#undef copy_number
+#undef copy_elsewhere
+#undef copy_nothing
+}
+
+static void copy_options(session *s, const session_options *o) {
+  arena *a = s->arena;
+  s->options = *o;
+  s->options.backend = o->backend ? arena_strdup(a, o->backend) : NULL;
+  s->options.tune = o->tune ? arena_strdup(a, o->tune) : NULL;
+  s->options.cache = o->cache ? arena_strdup(a, o->cache) : NULL;
+  copy_texts(a, &s->options.compile);
+  compiler_dim *dims = arena_memdup(a, o->dims, o->n_dims * sizeof *dims);
+  for (uint32_t k = 0; k < o->n_dims; k++) {
+    dims[k].name = arena_strdup(a, dims[k].name);
+  }
+  s->options.dims = dims;
+  compiler_constant *constants = arena_memdup(a, o->constants, o->n_constants * sizeof *constants);
+  for (uint32_t k = 0; k < o->n_constants; k++) {
+    constants[k].name = arena_strdup(a, constants[k].name);
+  }
+  s->options.constants = constants;
+}
+
+/* The signature of an image: all its programs are of one model, so the first tells names and types. */
+static void describe_image(session *s) {
+  const rt_program *p = s->image->programs[0];
+  compiler_model *source = ARENA_NEW(s->arena, compiler_model);
+  source->name = s->image->model;
+  source->n_inputs = p->n_params;
+  source->inputs = ARENA_NEW_N(s->arena, model_value, p->n_params);
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    source->inputs[k].name = p->params[k].name;
+    source->inputs[k].shape = p->params[k].shape;
+  }
+  source->n_outputs = rt_program_outputs(p);
+  source->outputs = ARENA_NEW_N(s->arena, model_value, source->n_outputs);
+  for (uint32_t k = 0; k < source->n_outputs; k++) {
+    source->outputs[k].name = p->results[k].name;
+    source->outputs[k].shape = p->results[k].shape;
+  }
+  for (uint32_t k = source->n_outputs; k < p->n_results; k++) {
+    source->outputs[p->results[k].sized].shape.dims[p->results[k].axis] = -1;
+  }
+  s->source = source;
+}
+
+/* --- named dimensions --- */
+
+static bool is_named(const char *name, const char *const *names, uint32_t n) {
+  bool found = false;
+  for (uint32_t k = 0; k < n && !found; k++) {
+    found = strcmp(name, names[k]) == 0;
+  }
+  return found;
+}
+
+status session_check_dims(arena *a, const compiler_dim *dims, uint32_t n_dims, const char *const *names, uint32_t n) {
+  const char *list = n ? names[0] : "none";
+  for (uint32_t k = 1; k < n; k++) {
+    list = arena_printf(a, "%s, %s", list, names[k]);
+  }
+  for (uint32_t k = 0; k < n_dims; k++) {
+    CHECK_THAT(is_named(dims[k].name, names, n), STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
+               "no input has a dimension '%s'; the model's named dimensions are: %s", dims[k].name, list);
+  }
+  return NULL;
+}
+
+/* A misspelt name would leave the dimension open without a word. */
+static status check_dims(const session *s) {
+  const session_options *o = &s->options;
+  const char **names = NULL;
+  uint32_t n = 0, cap = 0;
+  CHECK_THAT(!s->image || o->n_dims == 0, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
+             "dimension '%s' is given a size, but a compiled file has the sizes that it was compiled for",
+             o->dims[0].name);
+  for (uint32_t k = 0; k < s->source->n_inputs && o->n_dims; k++) {
+    const model_value *v = &s->source->inputs[k];
+    for (int d = 0; d < v->shape.rank; d++) {
+      if (v->dim_names[d] && !is_named(v->dim_names[d], names, n)) {
+        *ARENA_PUSH(s->arena, names, n, cap) = v->dim_names[d];
+      }
+    }
+  }
+  return session_check_dims(s->arena, o->dims, o->n_dims, names, n);
+}
+
+/* --- models and images --- */
+
+static status set_tuning(session *s) {
+  const session_options *o = &s->options;
+  TRY(session_set_tuning(s->arena, o->tune, o->cache, &s->options.compile, &s->warning));
+  return session_set_precision(o->precision, &s->options.compile);
+}
+
+/* HLO text is told by its first words; comments may stand before them. */
+static bool is_hlo(const uint8_t *text, size_t size) {
+  static const char words[] = "onnx-xla hlo ";
+  size_t at = 0;
+  while (at < size && (isspace(text[at]) || (size - at > 1 && memcmp(text + at, "//", 2) == 0))) {
+    const uint8_t *end = text[at] == '/' ? memchr(text + at, '\n', size - at) : text + at;
+    at = end ? (size_t)(end - text) + 1 : size;
+  }
+  return size - at >= sizeof words - 1 && memcmp(text + at, words, sizeof words - 1) == 0;
+}
+
+status session_open_model(const session *s, const char *path, const void *bytes, size_t size, compiler_model **out) {
+  const compiler_api *compiler;
+  const uint8_t *text = bytes;
+  TRY(session_open_compiler(&compiler));
+  const session_options *o = &s->options;
+  if (path) {
+    TRY(file_map(s->arena, path, &text, &size));
+  }
+  if (is_hlo(text, size)) {
+    CHECK_THAT(o->n_constants == 0, STATUS_INVALID_ARGUMENT, "HLO text takes no constants");
+    return compiler->open_hlo(s->arena, path ? path : "text", (const char *)text, size, out);
+  }
+  return compiler->open(s->arena, path, bytes, size, o->n_constants, o->constants, out);
+}
+
+static status open_model(session *s, const char *path, const void *bytes, size_t size) {
+  s->options.backend = s->options.backend ? s->options.backend : "cpu";
+  TRY(session_find_target(s->options.backend, &s->target));
+  return session_open_model(s, path, bytes, size, &s->source);
+}
+
+typedef struct opening {
+  session *s;
+  const char *path;
+  const void *bytes;
+  size_t size;
+  const session_options *options;
+} opening;
+
+static status open_image(session *s, const opening *o) {
+  rt_image *image;
+  bool verify = s->options.verify;
+  TRY(o->path ? rt_image_open(s->arena, o->path, verify, &image)
+              : rt_image_open_bytes(s->arena, o->bytes, o->size, "compiled model", verify, &image));
+  CHECK_THAT(image->n_programs > 0 || image->source.size, STATUS_INVALID_FILE, "%s holds no program",
+             o->path ? o->path : "the compiled model");
+  CHECK_THAT(s->options.n_constants == 0, STATUS_INVALID_ARGUMENT, "a compiled file takes no constants");
+  s->options.backend = s->options.backend ? s->options.backend : image->target;
+  TRY(session_find_target(s->options.backend, &s->target));
+  if (image->source.size) {
+    TRY(set_tuning(s));
+    TRY(open_model(s, NULL, image->source.data, image->source.size));
+  } else {
+    s->image = image;
+    describe_image(s);
+  }
+  for (uint32_t k = 0; k < image->n_programs; k++) {
+    session_program *c;
+    TRY(session_make_program(s, image->programs[k], NULL, &c));
+    session_add_program(s, c);
+    CHECK_THAT(!c->elsewhere, STATUS_INVALID_FILE, "%s", status_message(c->elsewhere));
+  }
+  return NULL;
+}
+
+static status open_guarded(void *data) {
+  opening *o = data;
+  session *s = o->s;
+  s->arena = arena_create(&s->budget);
+  copy_options(s, o->options);
+  TRY(rt_thread_pool_create(s->options.compile.threads, &s->pool));
+  if (o->path ? rt_image_is_one(o->path) : rt_image_begins(o->bytes, o->size)) {
+    TRY(rt_weight_pool_create(&s->budget, NULL, &s->weight_pool));
+    return open_image(s, o);
+  }
+  s->path = o->path ? arena_strdup(s->arena, o->path) : NULL;
+  s->bytes = (rt_span){o->bytes, o->size};
+  TRY(set_tuning(s));
+  compile_cache_open(s, o->path, o->bytes, o->size);
+  TRY(rt_weight_pool_create(&s->budget, compile_cache_secret(s), &s->weight_pool));
+  if (s->source) {
+    s->options.backend = "cpu";
+    return session_find_target("cpu", &s->target);
+  }
+  TRY(open_model(s, o->path, o->bytes, o->size));
+  compile_cache_check_model(s, o->path);
+  return NULL;
+}
+
+static status open_and_check(void *data) {
+  TRY(open_guarded(data));
+  return check_dims(((const opening *)data)->s);
+}
+
+status session_open(const char *path, const void *bytes, size_t size, const session_options *options,
+                         session **out) {
+  *out = NULL;
+  TRY(check_options(options));
+  session *s = calloc(1, sizeof *s);
+  CHECK_THAT(s, STATUS_RESOURCE, "out of memory");
+  pthread_mutex_init(&s->lock, NULL);
+  pthread_cond_init(&s->turn_ends, NULL);
+  s->options.allocator = options->allocator;
+  s->budget.allocator = options->allocator.allocate ? &s->options.allocator : NULL;
+  s->budget.limit = options->max_memory;
+  s->budget.outer = options->outer;
+  s->compiling.outer = &s->budget;
+  s->budget.deadline = s->compiling.deadline = deadline_after(options->max_seconds);
+  double start = monotonic_seconds();
+  if (getrandom(&s->entropy, sizeof s->entropy, GRND_NONBLOCK) != sizeof s->entropy) {
+    s->entropy = hash_mix((uint64_t)(start * 1e9), (uintptr_t)s); /* too early after the system's start */
+  }
+  status failed = run_with_stack(SESSION_COMPILE_STACK, open_and_check, &(opening){s, path, bytes, size, options});
+  s->load_seconds = monotonic_seconds() - start;
+  s->budget.deadline = s->compiling.deadline = 0;
+  if (failed) {
+    session_close(s);
+    return path ? status_name_file(failed, path) : failed;
+  }
+  session_log_opened(s);
+  *out = s;
+  return NULL;
+}

@@ -1,0 +1,212 @@
+/* profile.c - see profile.h. */
+#include "plugin/session/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "plugin/session/internal.h"
+
+/* --- numbers --- */
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Sorts `list`. */
+static double median_of(double *list, uint32_t n) {
+  qsort(list, n, sizeof *list, by_value);
+  return n % 2 ? list[n / 2] : (list[n / 2 - 1] + list[n / 2]) / 2;
+}
+
+static int by_median(const void *a, const void *b) {
+  const run_profile_row *x = a, *y = b;
+  if (x->median != y->median) {
+    return x->median < y->median ? 1 : -1;
+  }
+  return (x->thunk > y->thunk) - (x->thunk < y->thunk); /* the order of the program */
+}
+
+static int by_seconds(const void *a, const void *b) {
+  const run_profile_group *x = a, *y = b;
+  return x->seconds != y->seconds ? (x->seconds < y->seconds ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+/* --- groups --- */
+
+typedef struct grouping {
+  arena *a;
+  str_map seen; /* name -> place + 1 */
+  run_profile_groups *groups;
+} grouping;
+
+static grouping grouping_make(arena *a, run_profile_groups *groups) {
+  grouping g = {.a = a, .groups = groups};
+  str_map_init(&g.seen, a);
+  return g;
+}
+
+static void add(grouping *g, const char *name, size_t length, uint32_t count, double seconds, double share) {
+  char *key = arena_strndup(g->a, name, length);
+  void **place = str_map_put(&g->seen, key);
+  if (!*place) {
+    ARENA_PUSH(g->a, g->groups->items, g->groups->n, g->groups->cap)->name = key;
+    *place = (void *)(uintptr_t)g->groups->n;
+  }
+  run_profile_group *group = &g->groups->items[(uintptr_t)*place - 1];
+  group->count += count;
+  group->seconds += seconds;
+  group->share += share;
+}
+
+static void sort(run_profile_groups *g) {
+  if (g->n) {
+    qsort(g->items, g->n, sizeof *g->items, by_seconds);
+  }
+}
+
+/* --- nodes: a label is "a: Conv + b: Relu (fusion)" --- */
+
+enum { MAX_NODES = 16 };
+typedef struct node_text {
+  const char *at;
+  size_t length;
+} node_text;
+
+static uint32_t nodes_of(const rt_profiled *t, node_text *nodes) {
+  const char *end = t->label + strlen(t->label), *open = strrchr(t->label, '('), *next;
+  uint32_t n = 0;
+  end = open && open > t->label && open[-1] == ' ' ? open - 1 : open == t->label || !strchr(t->label, ' ') ? t->label : end;
+  for (const char *at = t->label; at < end && n < MAX_NODES; at = next + 3) {
+    next = strstr(at, " + ");
+    next = next && next < end ? next : end;
+    if ((size_t)(next - at) != 3 || memcmp(at, "...", 3) != 0) {
+      nodes[n++] = (node_text){at, (size_t)(next - at)};
+    }
+  }
+  return n;
+}
+
+/* Behind the last ": ". */
+static node_text operator_of(node_text node) {
+  for (size_t k = node.length; k-- > 1;) {
+    if (node.at[k] == ' ' && node.at[k - 1] == ':') {
+      return (node_text){node.at + k + 1, node.length - k - 1};
+    }
+  }
+  return node;
+}
+
+static bool is_contraction(const rt_profiled *t) { return strncmp(t->note, "dot", 3) == 0 || strncmp(t->note, "conv", 4) == 0; }
+
+static void group_row(const run_profile_row *row, grouping *nodes) {
+  static const char none[] = "(no node)";
+  node_text list[MAX_NODES];
+  uint32_t n = nodes_of(row->thunk, list);
+  bool first_only = n > 1 && is_contraction(row->thunk);
+  if (n == 0) {
+    add(nodes, none, sizeof none - 1, 1, row->median, row->share);
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    double part = first_only ? k == 0 : 1.0 / n;
+    add(nodes, list[k].at, list[k].length, 1, part * row->median, part * row->share);
+  }
+}
+
+/* "cpu.kernel transpose", "cpu.dot fusion" */
+static const char *kind_of(arena *a, const rt_profiled *t) {
+  const char *open = strrchr(t->label, '(');
+  size_t length = open ? strcspn(open + 1, ")") : strlen(t->label);
+  return arena_printf(a, "%s %.*s", t->kind, (int)(length < 60 ? length : 60), open ? open + 1 : t->label);
+}
+
+/* Nodes count once in their operator, however many thunks they have. */
+static void group_all(run_profile *p, arena *a) {
+  grouping kinds = grouping_make(a, &p->kinds), nodes = grouping_make(a, &p->nodes),
+           operators = grouping_make(a, &p->operators);
+  for (uint32_t k = 0; k < p->raw->n_thunks; k++) {
+    const char *kind = kind_of(a, p->rows[k].thunk);
+    add(&kinds, kind, strlen(kind), 1, p->rows[k].median, p->rows[k].share);
+    group_row(&p->rows[k], &nodes);
+  }
+  for (uint32_t k = 0; k < p->nodes.n; k++) {
+    const run_profile_group *node = &p->nodes.items[k];
+    node_text op = operator_of((node_text){node->name, strlen(node->name)});
+    add(&operators, op.at, op.length, 1, node->seconds, node->share);
+  }
+  sort(&p->kinds);
+  sort(&p->nodes);
+  sort(&p->operators);
+}
+
+/* --- the whole --- */
+
+/* What is left of each run when all thunks' own times are taken off. */
+static double gaps_of(const rt_profile *raw, arena *a) {
+  double *left = arena_memdup(a, raw->run_seconds, raw->n_runs * sizeof *left);
+  for (uint32_t k = 0; k < raw->n_thunks; k++) {
+    for (uint32_t r = 0; r < raw->n_runs; r++) {
+      left[r] -= raw->thunks[k].seconds[r];
+    }
+  }
+  return median_of(left, raw->n_runs);
+}
+
+/* The median of the part that the thunk has of each run: what slows a whole run down, such as other work on the machine, does not
+ * change it. */
+static double share_of(const rt_profile *raw, const rt_profiled *t, double *list) {
+  for (uint32_t r = 0; r < raw->n_runs; r++) {
+    list[r] = t->seconds[r] / raw->run_seconds[r];
+  }
+  return median_of(list, raw->n_runs);
+}
+
+static void sum_up(run_profile *p, const rt_profile *raw, arena *a) {
+  double *list = ARENA_NEW_N(a, double, raw->n_runs);
+  p->raw = raw;
+  memcpy(list, raw->run_seconds, raw->n_runs * sizeof *list);
+  p->median = median_of(list, raw->n_runs);
+  p->min = list[0];
+  p->gaps = gaps_of(raw, a);
+  p->rows = ARENA_NEW_N(a, run_profile_row, raw->n_thunks);
+  for (uint32_t k = 0; k < raw->n_thunks; k++) {
+    const rt_profiled *t = &raw->thunks[k];
+    run_profile_row *row = &p->rows[k];
+    memcpy(list, t->seconds, raw->n_runs * sizeof *list);
+    row->thunk = t;
+    row->median = median_of(list, raw->n_runs);
+    row->min = list[0];
+    row->share = share_of(raw, t, list);
+    row->calls = (double)t->calls / raw->n_runs;
+  }
+  if (raw->n_thunks) {
+    qsort(p->rows, raw->n_thunks, sizeof *p->rows, by_median);
+  }
+  group_all(p, a);
+}
+
+static status run_all(session *s, const session_program *c, const uint64_t *seed, const session_inputs *inputs,
+                      session_output *outputs, const run_profile_options *o, rt_profiler *profiler) {
+  enum { MOST_RUNS = 10000 };
+  for (uint32_t k = 0; k < o->warm_up; k++) {
+    TRY(session_run(s, c, seed, inputs, outputs));
+  }
+  double start = monotonic_seconds();
+  for (uint32_t k = 0; k < MOST_RUNS && (k < o->runs || k == 0 || monotonic_seconds() - start < o->seconds); k++) {
+    rt_profiler_begin(profiler);
+    TRY(session_run_watched(s, c, seed, inputs, outputs, profiler));
+    rt_profiler_end(profiler);
+  }
+  return NULL;
+}
+
+status session_profile(session *s, const session_program *c, const uint64_t *seed, const session_inputs *inputs,
+                            session_output *outputs, const run_profile_options *options, arena *a, run_profile *out) {
+  rt_profiler *profiler = rt_profiler_create(a);
+  *out = (run_profile){.model = s->source->name, .backend = s->target->name, .threads = session_threads(s)};
+  TRY(run_all(s, c, seed, inputs, outputs, options, profiler));
+  TRY(rt_roofline_measure(s->pool, &out->roofline));
+  sum_up(out, rt_profiler_result(profiler), a);
+  return NULL;
+}

@@ -1,0 +1,198 @@
+/* run.c - running what a session has compiled. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/random.h"
+#include "plugin/session/internal.h"
+#include "plugin/session/stack.h"
+
+enum { ALIGN = 64 }; /* what kernels like; other buffers are copied through */
+
+/* --- outputs --- */
+
+void session_output_finish(session *s, session_output *o) {
+  budget_free(&s->budget, o->own, o->own_bytes, ALIGN);
+  o->own = NULL;
+  o->own_bytes = 0;
+}
+
+status session_output_reserve(session *s, session_output *o, size_t bytes, const char *what, const char *name) {
+  if (!o->own || o->own_bytes < bytes) {
+    session_output_finish(s, o);
+    size_t size = bytes ? bytes : 1; /* of an empty array, too, the caller gets an address */
+    o->own = budget_alloc(&s->budget, size, ALIGN);
+    CHECK_THAT(o->own, STATUS_RESOURCE, "out of memory: no %zu bytes for %s '%s'", bytes, what, name);
+    o->own_bytes = size;
+  }
+  return NULL;
+}
+
+static status check_given(const session_output *o, const char *name) {
+  size_t bytes = (size_t)shape_bytes(&o->shape);
+  CHECK_THAT(!o->given || o->given_bytes == bytes, STATUS_INVALID_ARGUMENT, "output '%s' has %zu bytes; %zu are given", name,
+             bytes, o->given_bytes);
+  return NULL;
+}
+
+/* What was made in memory of its own goes where the caller wants it. */
+static status deliver(session_output *o, const char *name) {
+  TRY(check_given(o, name));
+  if (o->given && o->given_bytes) {
+    memcpy(o->given, o->own, o->given_bytes);
+  }
+  o->data = o->given ? o->given : o->own;
+  return NULL;
+}
+
+/* --- programs --- */
+
+static bool is_open(const rt_program *p, uint32_t k) {
+  for (uint32_t i = k + 1; i < p->n_results; i++) {
+    if (p->results[i].is_size && p->results[i].sized == k) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Addresses for all results; of outputs whose size is known, where the caller wants them. */
+static status place_results(session *s, const rt_program *p, session_output *outputs, int64_t *sizes, void **results) {
+  for (uint32_t k = 0; k < p->n_results; k++) {
+    const rt_io *io = &p->results[k];
+    if (io->is_size) {
+      results[k] = &sizes[k];
+      continue;
+    }
+    session_output *o = &outputs[k];
+    o->shape = io->shape;
+    if (o->given && !is_open(p, k)) {
+      TRY(check_given(o, io->name));
+      results[k] = o->given;
+    } else {
+      TRY(session_output_reserve(s, o, (size_t)shape_bytes(&io->shape), "output", io->name));
+      results[k] = o->own;
+    }
+    o->data = results[k];
+  }
+  return NULL;
+}
+
+/* Cuts outputs to the sizes that came with them. */
+static status cut_outputs(const rt_program *p, session_output *outputs, void *const *results) {
+  int64_t extents[SHAPE_MAX_RANK];
+  for (uint32_t k = 0; k < p->n_results && !p->results[k].is_size; k++) {
+    if (rt_program_extents(p, k, results, extents)) {
+      literal_compact(&outputs[k].shape, outputs[k].own, extents);
+      TRY(deliver(&outputs[k], p->results[k].name));
+    }
+  }
+  return NULL;
+}
+
+static status run_program(session *s, const session_program *c, const rt_run_options *options, const void *const *params,
+                          session_output *outputs) {
+  const rt_program *p = c->program;
+  CHECK_THAT(!c->elsewhere, STATUS_INVALID_ARGUMENT, "%s", status_message(c->elsewhere));
+  void **results = calloc(p->n_results + 1, sizeof *results);
+  int64_t *sizes = calloc(p->n_results + 1, sizeof *sizes);
+  status failed = results && sizes ? NULL : status_error(STATUS_RESOURCE, "out of memory");
+  failed = failed ? failed : place_results(s, p, outputs, sizes, results);
+  failed = failed ? failed : rt_execute(c->executable, options, params, results);
+  failed = failed ? failed : cut_outputs(p, outputs, results);
+  free(results);
+  free(sizes);
+  return failed;
+}
+
+/* --- piece by piece --- */
+
+static status run_segments(session *s, const rt_run_options *options, const session_inputs *inputs, session_output *outputs) {
+  const compiler_api *compiler;
+  uint32_t n = s->source->n_outputs;
+  TRY(session_open_compiler(&compiler));
+  compiler_array *arrays = calloc(n + 1, sizeof *arrays);
+  CHECK_THAT(arrays, STATUS_RESOURCE, "out of memory");
+  segments_run_options run = {.shapes = inputs->shapes, .values = inputs->values, .pool = options->pool, .budget = options->budget,
+                        .seed = options->seed, .profiler = options->profiler,
+                        .check_memory = options->check_memory};
+  status failed = compiler->segments_run(s->segments, &run, arrays);
+  for (uint32_t k = 0; k < n; k++) {
+    session_output *o = &outputs[k];
+    session_output_finish(s, o);
+    o->shape = arrays[k].shape;
+    o->own = arrays[k].data;
+    o->own_bytes = arrays[k].bytes;
+    failed = failed ? failed : deliver(o, s->source->outputs[k].name);
+  }
+  free(arrays);
+  return failed;
+}
+
+/* --- both --- */
+
+/* What the system gave when the session was opened, and the number of the run. */
+static uint64_t fresh_seed(session *s) {
+  uint32_t block[PHILOX_WORDS];
+  philox_block(s->entropy, atomic_fetch_add(&s->n_fresh_seeds, 1), 0, block);
+  return (uint64_t)block[1] << 32 | block[0];
+}
+
+typedef struct running {
+  session *s;
+  const session_program *c;
+  const rt_run_options *options;
+  const session_inputs *inputs;
+  session_output *outputs;
+} running;
+
+static status run_either(const running *r) {
+  return r->c->program ? run_program(r->s, r->c, r->options, r->inputs->values, r->outputs)
+                       : run_segments(r->s, r->options, r->inputs, r->outputs);
+}
+
+/* What a file became while it was read shows in the outputs: they count only if it is still what it was. */
+static status run_guarded(void *data) {
+  const running *r = data;
+  if (!r->c->reads_file) {
+    return run_either(r);
+  }
+  TRY(file_check(r->s->arena));
+  TRY(run_either(r));
+  return file_check(r->s->arena);
+}
+
+status session_run(session *s, const session_program *c, const uint64_t *seed, const session_inputs *inputs,
+                        session_output *outputs) {
+  return session_run_watched(s, c, seed, inputs, outputs, NULL);
+}
+
+status session_run_watched(session *s, const session_program *c, const uint64_t *seed, const session_inputs *inputs,
+                                session_output *outputs, struct rt_profiler *profiler) {
+  double start = s->options.log ? monotonic_seconds() : 0;
+  uint64_t deadline = inputs->deadline ? inputs->deadline : deadline_after(s->options.max_seconds);
+  mem_budget budget = {.deadline = deadline, .outer = &s->budget, .stopped = inputs->stopped};
+  rt_run_options options = {.pool = s->pool, .budget = &budget, .seed = seed ? *seed : fresh_seed(s),
+                            .profiler = profiler, .check_memory = s->options.check_memory};
+  running r = {s, c, &options, inputs, outputs};
+  atomic_fetch_add(&s->busy, 1);
+  status failed = run_with_stack(c->program ? SESSION_RUN_STACK : SESSION_COMPILE_STACK, run_guarded, &r);
+  atomic_fetch_sub(&s->busy, 1);
+  if (s->options.log) {
+    session_log(s, SESSION_LOG_DEBUG, "%s in %.6f seconds", failed ? status_message(failed) : "executed", monotonic_seconds() - start);
+  }
+  return failed;
+}
+
+shape session_program_output(const session *s, const session_program *c, uint32_t k) {
+  if (!c->program) {
+    return s->source->outputs[k].shape;
+  }
+  shape out = c->program->results[k].shape;
+  for (uint32_t i = k + 1; i < c->program->n_results; i++) {
+    if (c->program->results[i].is_size && c->program->results[i].sized == k) {
+      out.dims[c->program->results[i].axis] = -1;
+    }
+  }
+  return out;
+}

@@ -1,0 +1,58 @@
+/* save.c - a session's programs as a .oxla file. */
+#include "plugin/session/internal.h"
+
+typedef struct saving {
+  session *s;
+  const char *path; /* NULL: to the stream */
+  FILE *stream;
+  arena *scratch;
+} saving;
+
+/* Pieces are compiled while they run: the file carries the model for them. */
+static status take_source(session *s, rt_span *out) {
+  const compiler_api *compiler;
+  TRY(session_open_compiler(&compiler));
+  TRY(session_need_model(s));
+  return status_prefix(compiler->bytes(s->source, out), "sizes depend on what the model computes, so that it must be in the file");
+}
+
+/* Names are for the cache and made with its secret: the same model makes the same file everywhere. */
+static rt_program *without_names(arena *a, const rt_program *p) {
+  rt_program *plain = arena_memdup(a, p, sizeof *p);
+  plain->names = plain->code_names = NULL;
+  return plain;
+}
+
+static status save_guarded(void *data) {
+  saving *x = data;
+  session *s = x->s;
+  x->scratch = arena_create(&s->budget);
+  rt_image image = {.model = s->source->name, .producer = PACKAGE_VERSION, .target = s->target->name};
+  for (const session_program *c = s->compiled; c; c = c->next) {
+    image.n_programs += c->program != NULL;
+    if (!c->program && !image.source.size) {
+      TRY(take_source(s, &image.source));
+    }
+  }
+  CHECK_THAT(s->compiled, STATUS_INVALID_ARGUMENT, "nothing has been compiled yet");
+  image.programs = ARENA_NEW_N(x->scratch, rt_program *, image.n_programs);
+  uint32_t n = image.n_programs; /* the list has the newest first */
+  for (const session_program *c = s->compiled; c; c = c->next) {
+    if (c->program) {
+      image.programs[--n] = without_names(x->scratch, c->program);
+    }
+  }
+  return x->path ? rt_image_write(&image, x->path) : rt_image_write_stream(&image, x->stream);
+}
+
+static status save(session *s, const char *path, FILE *stream) {
+  session_take_turn(s);
+  saving x = {.s = s, .path = path, .stream = stream};
+  status failed = guard_run(save_guarded, &x);
+  arena_destroy(x.scratch);
+  session_end_turn(s);
+  return failed;
+}
+
+status session_save(session *s, const char *path) { return save(s, path, NULL); }
+status session_save_stream(session *s, FILE *f) { return save(s, NULL, f); }

@@ -1,0 +1,529 @@
+/* session.c - the programs of a session: by the inputs that they are for, compiled when they are asked for. */
+#include "plugin/session/compile_cache.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "plugin/session/stack.h"
+
+enum { NANOSECONDS = 1000000000 };
+
+double monotonic_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+uint64_t deadline_after(double seconds) {
+  enum { YEARS = 1000000000 };
+  if (!(seconds > 0)) {
+    return 0;
+  }
+  return seconds < YEARS ? (uint64_t)((monotonic_seconds() + seconds) * NANOSECONDS) : UINT64_MAX;
+}
+
+status status_name_file(status s, const char *path) {
+  const char *message = status_message(s);
+  size_t n = strlen(path);
+  if (!s || strncmp(message, path, n) != 0 || (message[n] != ':' && message[n] != ' ')) {
+    return status_prefix(s, "%s", path);
+  }
+  if (message[n] == ':') {
+    return s;
+  }
+  status named = status_error((unsigned)status_get_code(s) | (unsigned)status_get_subject(s), "%s: %s", path,
+                              message + n + 1);
+  named = status_about_node(named, status_get_node(s), strlen(status_get_node(s)));
+  status_free(s);
+  return named;
+}
+
+/* --- the list of programs --- */
+
+static void destroy_compiled(session *s, session_program *c) {
+  rt_executable_destroy(c->executable);
+  status_free(c->elsewhere);
+  if (c->program) {
+    rt_weight_pool_release(s->weight_pool, c->program);
+    rt_weight_pool_collect(s->weight_pool);
+  }
+  arena_destroy(c->arena);
+  free(c);
+}
+
+/* Out of the list; the lock is held. */
+static void unlink_compiled(session *s, session_program *c) {
+  session_program **at = &s->compiled;
+  while (*at != c) {
+    at = &(*at)->next;
+  }
+  *at = c->next;
+  s->n_compiled--;
+}
+
+/* The one that was not used for longest where there are too many, taken out of the list; the lock is held.  Programs of a .oxla cannot be
+ * made again. */
+static session_program *take_oldest(session *s) {
+  session_program *oldest = NULL;
+  for (session_program *c = s->compiled; c && !s->image && s->n_compiled > SESSION_MAX_PROGRAMS; c = c->next) {
+    oldest = !c->users && (!oldest || c->last_used < oldest->last_used) ? c : oldest;
+  }
+  if (oldest) {
+    unlink_compiled(s, oldest);
+  }
+  return oldest;
+}
+
+void session_add_program(session *s, session_program *c) {
+  c->next = s->compiled;
+  s->compiled = c;
+  s->n_compiled++;
+}
+
+/* An image's programs have more there than constants; a model's pieces are compiled from it. */
+static bool reads_file(const session *s, const rt_program *p) {
+  bool reads = !p || s->image;
+  for (uint32_t k = 0; !reads && k < p->n_constants; k++) {
+    reads = file_is_mapped(s->arena, p->constants[k].data);
+  }
+  return reads;
+}
+
+status session_make_program(session *s, const rt_program *p, arena *a, session_program **out) {
+  session_program *c = calloc(1, sizeof *c);
+  double start = monotonic_seconds();
+  status failed = c ? NULL : status_error(STATUS_RESOURCE, "out of memory");
+  if (!failed && p) {
+    c->elsewhere = s->target->check_cpu ? s->target->check_cpu(p->cpu) : NULL;
+    failed = c->elsewhere ? NULL : rt_executable_create(p, s->target, &s->budget, &c->executable);
+  }
+  if (failed) {
+    free(c);
+    arena_destroy(a);
+    return failed;
+  }
+  c->load_seconds = monotonic_seconds() - start;
+  c->arena = a;
+  c->program = p;
+  c->reads_file = reads_file(s, p);
+  if (p) {
+    rt_weight_pool_retain(s->weight_pool, p);
+  }
+  *out = c;
+  return NULL;
+}
+
+/* --- closing --- */
+
+void session_close(session *s) {
+  if (!s) {
+    return;
+  }
+  compile_cache_close(s); /* first: it may still write programs */
+  while (s->compiled) {
+    session_program *c = s->compiled;
+    unlink_compiled(s, c);
+    destroy_compiled(s, c);
+  }
+  if (s->segments) {
+    const compiler_api *compiler;
+    status_free(session_open_compiler(&compiler)); /* it is open, or there were no pieces */
+    compiler->segments_destroy(s->segments);
+  }
+  rt_weight_pool_destroy(s->weight_pool);
+  rt_thread_pool_destroy(s->pool);
+  arena_destroy(s->arena);
+  pthread_cond_destroy(&s->turn_ends);
+  pthread_mutex_destroy(&s->lock);
+  free(s);
+}
+
+/* --- looking --- */
+
+const compiler_model *session_source(const session *s) { return s->source; }
+double session_load_seconds(const session *s) { return s->load_seconds; }
+bool session_is_image(const session *s) { return s->image; }
+const char *session_backend(const session *s) { return s->target->name; }
+uint32_t session_threads(const session *s) { return rt_thread_pool_threads(s->pool); }
+
+/* --- compiling --- */
+
+compile_request session_request(const session *s, const session_inputs *inputs) {
+  return (compile_request){.backend = s->options.backend, .options = s->options.compile, .dims = s->options.dims,
+                        .n_dims = s->options.n_dims, .inputs = inputs->shapes, .values = inputs->values,
+                        .open_dim = s->options.open_dim};
+}
+
+/* The size of a named dimension: as the options have it, or as another input that is given shows; -1 if nothing tells. */
+static int64_t size_of_name(const session *s, const session_inputs *inputs, const char *name) {
+  for (uint32_t n = 0; n < s->options.n_dims; n++) {
+    if (strcmp(name, s->options.dims[n].name) == 0) {
+      return s->options.dims[n].value;
+    }
+  }
+  for (uint32_t k = 0; inputs->shapes && k < s->source->n_inputs; k++) {
+    const model_value *v = &s->source->inputs[k];
+    for (int d = 0; inputs->shapes[k] && d < v->shape.rank && d < inputs->shapes[k]->rank; d++) {
+      if (v->dim_names[d] && strcmp(v->dim_names[d], name) == 0) {
+        return inputs->shapes[k]->dims[d];
+      }
+    }
+  }
+  return -1;
+}
+
+/* The size of dimension d of input k, as far as something tells it; -1 otherwise. */
+static int64_t told_size(const session *s, const session_inputs *inputs, uint32_t k, int d) {
+  const model_value *v = &s->source->inputs[k];
+  if (inputs->shapes && inputs->shapes[k]) {
+    return inputs->shapes[k]->dims[d];
+  }
+  return v->shape.dims[d] >= 0 || !v->dim_names[d] ? v->shape.dims[d] : size_of_name(s, inputs, v->dim_names[d]);
+}
+
+bool session_guesses(const session *s, const session_inputs *inputs, uint32_t k, int d) {
+  return told_size(s, inputs, k, d) < 0;
+}
+
+shape session_input_shape(const session *s, const session_inputs *inputs, uint32_t k) {
+  const model_value *v = &s->source->inputs[k];
+  if (inputs->shapes && inputs->shapes[k]) {
+    return *inputs->shapes[k];
+  }
+  shape wanted = v->shape;
+  for (int d = 0; d < wanted.rank; d++) {
+    int64_t size = told_size(s, inputs, k, d);
+    wanted.dims[d] = size >= 0 ? size : s->options.open_dim ? s->options.open_dim : -1;
+  }
+  return wanted;
+}
+
+bool session_program_serves(const session *s, const rt_program *p, const session_inputs *inputs) {
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    const rt_io *io = &p->params[k];
+    shape wanted = session_input_shape(s, inputs, k);
+    const void *value = inputs->values ? inputs->values[k] : NULL;
+    if (!shape_equal(&wanted, &io->shape)) {
+      return false;
+    }
+    size_t bytes = (size_t)shape_bytes(&io->shape); /* what is empty is known by its shape */
+    if (io->value && bytes && (!value || memcmp(io->value, value, bytes) != 0)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool serves(const session *s, const session_program *c, const session_inputs *inputs) {
+  if (c->program) {
+    return session_program_serves(s, c->program, inputs);
+  }
+  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
+    shape wanted = session_input_shape(s, inputs, k);
+    if (!shape_equal(&wanted, &c->shapes[k])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+status session_need_model(session *s) {
+  compiler_model *opened;
+  if (s->source->model) {
+    return NULL;
+  }
+  TRY(session_open_model(s, s->path, s->bytes.data, s->bytes.size, &opened));
+  compile_cache_check_model(s, s->path);
+  CHECK_THAT(!s->path || s->cache, STATUS_INVALID_FILE, "%s: the file has changed since it was opened", s->path);
+  s->source->model = opened->model;
+  return NULL;
+}
+
+typedef struct compilation {
+  session *s;
+  const session_inputs *inputs;
+  rt_tune tune;
+  arena *arena; /* of what is made, until it has an owner */
+  session_program *out;
+} compilation;
+
+/* For shapes of which compiling cannot make one program.  Takes the arena. */
+static status make_segments(session *s, const compiler_api *compiler, const session_inputs *inputs, arena *a,
+                         session_program **out) {
+  compile_request request = session_request(s, &(session_inputs){0});
+  status failed = s->segments ? NULL : compiler->segments_create(s->source, &request, &s->budget, &s->segments);
+  if (failed) {
+    arena_destroy(a);
+    return failed;
+  }
+  shape *shapes = ARENA_NEW_N(a, shape, s->source->n_inputs);
+  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
+    shapes[k] = session_input_shape(s, inputs, k);
+  }
+  TRY(session_make_program(s, NULL, a, out));
+  (*out)->shapes = shapes;
+  return NULL;
+}
+
+/* A session has been tuned once: new shapes must not take seconds.  The lock is held. */
+static rt_tune tune_of_next(const session *s) {
+  rt_tune wanted = s->options.compile.tune;
+  return s->compiled && wanted == RT_TUNE_FAST ? RT_TUNE_KNOWN : wanted;
+}
+
+static status find_in_cache(compilation *c) {
+  session *s = c->s;
+  double start = monotonic_seconds();
+  arena *a = c->arena = arena_create(&s->compiling);
+  const rt_program *p = compile_cache_find(s, c->inputs, c->tune, a);
+  if (!p) {
+    return NULL;
+  }
+  c->arena = NULL;
+  status failed = session_make_program(s, p, a, &c->out);
+  if (failed && status_get_code(failed) != STATUS_RESOURCE) { /* it can be made again */
+    compile_cache_forget(s);
+    status_free(failed);
+    return NULL;
+  }
+  if (!failed) {
+    c->out->from_cache = true;
+    c->out->load_seconds = monotonic_seconds() - start;
+  }
+  return failed;
+}
+
+static status compile_guarded(void *data) {
+  compilation *c = data;
+  session *s = c->s;
+  const compiler_api *compiler;
+  rt_program *program;
+  rt_report report = {0};
+  if (s->cache) {
+    TRY(find_in_cache(c));
+    if (c->out) {
+      return NULL;
+    }
+  }
+  double start = monotonic_seconds();
+  TRY(session_open_compiler(&compiler));
+  TRY(session_need_model(s));
+  TRY(file_check(s->arena));
+  compile_request request = session_request(s, c->inputs);
+  request.options.tune = c->tune;
+  rt_sharing sharing = {.weight_pool = s->weight_pool};
+  request.options.sharing = &sharing;
+  arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
+  TRY(compiler->compile(s->source, &request, a, &program, &report));
+  TRY(file_check(s->arena));
+  double seconds = monotonic_seconds() - start;
+  c->arena = NULL; /* it goes to what is added */
+  TRY(program ? session_make_program(s, program, a, &c->out) : make_segments(s, compiler, c->inputs, a, &c->out));
+  c->out->report = report;
+  c->out->compile_seconds = seconds;
+  if (program) {
+    compile_cache_put(s, c->inputs, request.options.tune, c->out);
+  }
+  return NULL;
+}
+
+static status no_such_program(const session *s, const session_inputs *inputs) {
+  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
+    shape wanted = session_input_shape(s, inputs, k);
+    if (!shape_equal(&wanted, &s->source->inputs[k].shape)) {
+      return status_error(STATUS_INVALID_ARGUMENT,
+                          "input '%s' is %s, for which this file holds no program (its first takes %s)",
+                          s->source->inputs[k].name, SHAPE_STR(NULL, &wanted), SHAPE_STR(NULL, &s->source->inputs[k].shape));
+    }
+  }
+  return status_error(STATUS_INVALID_ARGUMENT, "this file holds no program for these inputs' shapes and contents");
+}
+
+/* What the model declares holds whatever it is compiled to; an image's dims are those of one program among several. */
+static status check_input(const session *s, uint32_t k, const shape *given) {
+  const model_value *v = &s->source->inputs[k];
+  bool any_rank = v->shape.kind == SHAPE_UNRANKED && given->kind == SHAPE_ARRAY;
+  bool fits = given->type == v->shape.type &&
+              (any_rank || (given->kind == v->shape.kind && given->rank == v->shape.rank));
+  unsigned about = given->type == v->shape.type ? STATUS_ABOUT_SHAPE : STATUS_ABOUT_TYPE;
+  for (int d = 0; fits && !any_rank && !s->image && d < given->rank; d++) {
+    fits = v->shape.dims[d] < 0 || v->shape.dims[d] == given->dims[d];
+  }
+  CHECK_THAT(fits, STATUS_INVALID_ARGUMENT | about, "input '%s' is %s, but the model wants %s", v->name,
+             SHAPE_STR(NULL, given), SHAPE_STR(NULL, &v->shape));
+  return NULL;
+}
+
+static status check_inputs(const session *s, const session_inputs *inputs) {
+  for (uint32_t k = 0; inputs->shapes && k < s->source->n_inputs; k++) {
+    if (inputs->shapes[k]) {
+      TRY(check_input(s, k, inputs->shapes[k]));
+    }
+  }
+  return NULL;
+}
+
+/* In a turn.  What is made is not in the list yet. */
+static status compile(session *s, const session_inputs *inputs, rt_tune tune, session_program **out) {
+  compilation c = {.s = s, .inputs = inputs, .tune = tune};
+  s->compiling.deadline = inputs->deadline ? inputs->deadline : deadline_after(s->options.max_seconds);
+  s->compiling.stopped = inputs->stopped;
+  atomic_fetch_add(&s->busy, 1);
+  status failed = run_with_stack(SESSION_COMPILE_STACK, compile_guarded, &c);
+  atomic_fetch_sub(&s->busy, 1);
+  s->compiling.stopped = NULL;
+  s->compiling.deadline = 0;
+  arena_destroy(c.arena);
+  if (failed && c.out) { /* memory ran out when it was there */
+    destroy_compiled(s, c.out);
+    c.out = NULL;
+  }
+  rt_weight_pool_collect(s->weight_pool); /* of one that failed, or was tried */
+  *out = c.out;
+  if (!failed && s->options.log) {
+    session_log_compiled(s, inputs, c.out);
+  }
+  return failed;
+}
+
+typedef struct checking {
+  session *s;
+  const compiler_api *compiler;
+  const compile_request *request;
+} checking;
+
+static status check_guarded(void *data) {
+  const checking *c = data;
+  TRY(session_need_model(c->s));
+  return c->compiler->check(c->s->source, c->request, &c->s->compiling);
+}
+
+status session_check(session *s, const session_inputs *inputs) {
+  if (s->image) {
+    return NULL;
+  }
+  const compiler_api *compiler;
+  compile_request request = session_request(s, inputs);
+  TRY(session_open_compiler(&compiler));
+  session_take_turn(s);
+  s->compiling.deadline = deadline_after(s->options.max_seconds);
+  status failed = run_with_stack(SESSION_COMPILE_STACK, check_guarded, &(checking){s, compiler, &request});
+  s->compiling.deadline = 0;
+  session_end_turn(s);
+  return failed;
+}
+
+bool session_program_has_values(const session_program *c) {
+  for (uint32_t k = 0; c->program && k < c->program->n_params; k++) {
+    if (c->program->params[k].value) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* --- turns --- */
+
+void session_take_turn(session *s) {
+  pthread_mutex_lock(&s->lock);
+  while (s->is_taken) {
+    pthread_cond_wait(&s->turn_ends, &s->lock);
+  }
+  s->is_taken = true;
+  pthread_mutex_unlock(&s->lock);
+}
+
+void session_end_turn(session *s) {
+  pthread_mutex_lock(&s->lock);
+  s->is_taken = false;
+  pthread_cond_broadcast(&s->turn_ends);
+  pthread_mutex_unlock(&s->lock);
+}
+
+/* Until the turn ends, or a moment is over: another's compilation may take longer than this one may wait.  The lock is held. */
+static status await_end(session *s, const session_inputs *inputs) {
+  enum { PATIENCE = 20000000 }; /* nanoseconds between looks at the clock */
+  mem_budget waiting = {.deadline = inputs->deadline, .stopped = inputs->stopped};
+  struct timespec until;
+  TRY(budget_check(&waiting));
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += PATIENCE;
+  until.tv_sec += until.tv_nsec / NANOSECONDS;
+  until.tv_nsec %= NANOSECONDS;
+  (void)pthread_cond_timedwait(&s->turn_ends, &s->lock, &until);
+  return NULL;
+}
+
+/* A program that is ready, which has one user more now; NULL: it is the caller's turn to make one.  The lock is held. */
+static status find_ready(session *s, const session_inputs *inputs, session_program **out) {
+  for (;;) {
+    for (*out = s->compiled; *out && !serves(s, *out, inputs);) {
+      *out = (*out)->next;
+    }
+    if (*out || !s->is_taken || s->image) {
+      break;
+    }
+    TRY(await_end(s, inputs));
+  }
+  if (*out) {
+    (*out)->users++;
+    (*out)->last_used = ++s->clock;
+    return NULL;
+  }
+  TRY(s->image ? no_such_program(s, inputs) : NULL);
+  s->is_taken = true;
+  return NULL;
+}
+
+/* In a turn. */
+static void add(session *s, session_program *c) {
+  pthread_mutex_lock(&s->lock);
+  c->users++;
+  c->last_used = ++s->clock;
+  session_add_program(s, c);
+  pthread_mutex_unlock(&s->lock);
+}
+
+/* In a turn. */
+static void bound_programs(session *s) {
+  session_program *oldest;
+  do {
+    pthread_mutex_lock(&s->lock);
+    oldest = take_oldest(s);
+    pthread_mutex_unlock(&s->lock);
+    if (oldest) {
+      destroy_compiled(s, oldest);
+    }
+  } while (oldest);
+}
+
+status session_compile(session *s, const session_inputs *inputs, const session_program **out) {
+  session_program *c = NULL;
+  *out = NULL;
+  TRY(check_inputs(s, inputs));
+  pthread_mutex_lock(&s->lock);
+  status failed = find_ready(s, inputs, &c);
+  rt_tune tune = tune_of_next(s);
+  pthread_mutex_unlock(&s->lock);
+  if (!failed && !c) {
+    failed = compile(s, inputs, tune, &c);
+    if (!failed) {
+      add(s, c);
+      bound_programs(s);
+    }
+    session_end_turn(s);
+  }
+  *out = failed ? NULL : c;
+  return failed;
+}
+
+void session_release(session *s, const session_program *c) {
+  (void)s;
+  if (c) {
+    ((session_program *)(uintptr_t)c)->users--;
+  }
+}

@@ -1,0 +1,61 @@
+/* stack.c - work on a stack that is large enough, whatever thread the caller has. */
+#include "plugin/session/stack.h"
+
+#include <pthread.h>
+#include <stdint.h>
+
+enum { LARGE = 8 << 20 };
+
+/* The lowest address of this thread's stack and the one behind it; both 1 where the system does not tell. */
+static _Thread_local uintptr_t lowest, end;
+
+static void find_stack(void) {
+  pthread_attr_t attributes;
+  void *address = NULL;
+  size_t size = 0;
+  lowest = end = 1;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) {
+    return;
+  }
+  if (pthread_attr_getstack(&attributes, &address, &size) == 0) {
+    lowest = (uintptr_t)address;
+    end = lowest + size;
+  }
+  pthread_attr_destroy(&attributes);
+}
+
+/* On another stack than the thread's (a coroutine's) nothing is known, and it is taken for large. */
+static bool has_room(size_t bytes) {
+  uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+  if (!lowest) {
+    find_stack();
+  }
+  return here < lowest || here >= end || here - lowest >= bytes;
+}
+
+typedef struct work {
+  status (*fn)(void *);
+  void *data;
+  status result;
+} work;
+
+static void *run(void *data) {
+  work *w = data;
+  w->result = guard_run(w->fn, w->data);
+  return NULL;
+}
+
+status run_with_stack(size_t bytes, status (*fn)(void *), void *data) {
+  if (has_room(bytes)) {
+    return guard_run(fn, data);
+  }
+  work w = {fn, data, NULL};
+  pthread_attr_t attributes;
+  pthread_t thread;
+  pthread_attr_init(&attributes);
+  bool started = pthread_attr_setstacksize(&attributes, LARGE) == 0 && pthread_create(&thread, &attributes, run, &w) == 0;
+  pthread_attr_destroy(&attributes);
+  CHECK_THAT(started, STATUS_RESOURCE, "no thread with a stack of %d bytes", LARGE);
+  pthread_join(thread, NULL);
+  return w.result;
+}

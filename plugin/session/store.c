@@ -1,0 +1,414 @@
+#include "plugin/session/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+enum {
+  ABANDONED_SECONDS = 3600,
+  OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW,
+  READ_FILE = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, /* what is a pipe, by accident, makes nobody wait */
+  MAX_SOURCE = 1 << 28
+};
+
+/* --- the folder --- */
+
+/* With the folders above it, like mkdir -p. */
+static void make_folders(const char *path) {
+  char *copy = strdup(path);
+  for (char *at = copy; at && (at = strchr(at + 1, '/'));) {
+    *at = '\0';
+    (void)mkdir(copy, 0700);
+    *at = '/';
+  }
+  free(copy);
+  (void)mkdir(path, 0700);
+}
+
+/* The first process makes it; one that comes meanwhile reads what that one made. */
+static status get_secret(int folder, hash_secret *secret) {
+  for (int k = 0; k < 3; k++) {
+    int fd = openat(folder, "secret", READ_FILE);
+    ssize_t n = fd >= 0 ? read(fd, secret, sizeof *secret) : 0;
+    if (fd >= 0) {
+      close(fd);
+    }
+    if (n == sizeof *secret) {
+      return NULL;
+    }
+    char name[64];
+    snprintf(name, sizeof name, "secret.%ld", (long)getpid());
+    if (fd >= 0) {
+      (void)unlinkat(folder, "secret", 0); /* it is damaged */
+    }
+    CHECK_THAT(hash_secret_init(secret), STATUS_IO, "no random numbers");
+    fd = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    bool written = fd >= 0 && write(fd, secret, sizeof *secret) == sizeof *secret;
+    if (fd >= 0) {
+      close(fd);
+    }
+    if (written) {
+      (void)linkat(folder, name, folder, "secret", 0); /* fails where another was faster */
+    }
+    (void)unlinkat(folder, name, 0);
+  }
+  return status_error(STATUS_IO, "cannot be written");
+}
+
+static int open_below(int folder, const char *name) {
+  (void)mkdirat(folder, name, 0700);
+  return openat(folder, name, OPEN_FOLDER);
+}
+
+static status open_folders(const char *path, content_store *c) {
+  struct stat st;
+  hash_secret secret;
+  make_folders(path);
+  c->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  CHECK_THAT(c->folder >= 0 && fstat(c->folder, &st) == 0, STATUS_IO, "cannot be opened: %s", strerror(errno));
+  CHECK_THAT(st.st_uid == geteuid(), STATUS_INVALID_ARGUMENT, "belongs to another user, whose code would run here; --cache or ONNX_XLA_CACHE names a folder of your own");
+  CHECK_THAT((st.st_mode & 077) == 0, STATUS_INVALID_ARGUMENT,
+             "has mode %03o; with 700 nobody else could put code there that runs here", st.st_mode & 0777);
+  c->models = open_below(c->folder, "models");
+  int fingerprints_folder = open_below(c->folder, "stamps");
+  c->contents.folder = fingerprints_folder;
+  CHECK_THAT(c->models >= 0 && fingerprints_folder >= 0, STATUS_IO, "cannot be written: %s", strerror(errno));
+  TRY(get_secret(c->folder, &secret));
+  fingerprints_init(&c->contents, fingerprints_folder, &secret);
+  return NULL;
+}
+
+status content_store_open(const char *path, uint64_t max_bytes, content_store *out) {
+  *out = (content_store){.folder = -1, .models = -1, .contents = {.folder = -1}};
+  out->max_bytes = max_bytes ? max_bytes : (uint64_t)CONTENT_STORE_GIGABYTES << 30;
+  status s = open_folders(path, out);
+  if (s) {
+    content_store_close(out);
+  }
+  return s ? status_prefix(s, "the cache %s", path) : NULL;
+}
+
+void content_store_close(content_store *c) {
+  int all[] = {c->folder, c->models, c->contents.folder};
+  for (int k = 0; k < 3; k++) {
+    if (all[k] >= 0) {
+      close(all[k]);
+    }
+  }
+  c->folder = c->models = c->contents.folder = -1;
+}
+
+/* --- names --- */
+
+static bool is_key(const char *text, size_t n) {
+  return n == CONTENT_KEY_TEXT - 1 && strspn(text, "0123456789abcdef") >= n;
+}
+
+typedef struct name {
+  char text[2 * CONTENT_KEY_TEXT + 16];
+} name;
+
+static const char *const suffixes[] = {".oxla", ".weights"};
+
+static name file_name(const char *folder, const char *made, bool weights) {
+  name n;
+  snprintf(n.text, sizeof n.text, "%s/%s%s", folder, made, suffixes[weights]);
+  return n;
+}
+
+static name source_name(const char *model) {
+  name n;
+  snprintf(n.text, sizeof n.text, "%s/source", model);
+  return n;
+}
+
+/* --- programs --- */
+
+typedef struct getting {
+  content_store *c;
+  const char *folder; /* the model's */
+  arena *a;
+  int fd;
+  bool verify, weights;
+  rt_image *image;
+} getting;
+
+static rt_image *get(content_store *c, arena *a, const char *folder, const char *made, bool weights);
+
+/* Whatever a damaged file says is no path. */
+static rt_image *find_weights(void *data, arena *a, const char *made) {
+  const getting *g = data;
+  return is_key(made, strlen(made)) ? get(g->c, a, g->folder, made, true) : NULL;
+}
+
+static status read_image(void *data) {
+  getting *g = data;
+  const rt_image_finder bases = {find_weights, g};
+  return rt_image_open_fd(g->a, g->fd, "cached program", g->verify, g->weights ? NULL : &bases, &g->image);
+}
+
+/* Weights are used after their program, and so never the first to go. */
+static rt_image *get(content_store *c, arena *a, const char *folder, const char *made, bool weights) {
+  name n = file_name(folder, made, weights);
+  struct timespec start;
+  int fd = openat(c->models, n.text, READ_FILE);
+  if (fd < 0) {
+    return NULL;
+  }
+  clock_gettime(CLOCK_REALTIME, &start);
+  bool whole = fingerprint_is_whole(&c->contents, fd);
+  getting g = {.c = c, .folder = folder, .a = a, .fd = fd, .verify = c->verify || !whole, .weights = weights};
+  status failed = guard_run(read_image, &g);
+  bool good = !failed && g.image->n_programs == 1 && strcmp(g.image->producer, made) == 0;
+  if (good && !whole) {
+    fingerprint_mark_whole(&c->contents, fd);
+  } else if (!good && status_get_code(failed) != STATUS_RESOURCE) {
+    (void)unlinkat(c->models, n.text, 0);
+  }
+  if (good) {
+    fingerprint_mark_used(&c->contents, fd, &start);
+  }
+  status_free(failed);
+  close(fd);
+  return good ? g.image : NULL;
+}
+
+static rt_image *get_by_key(content_store *c, arena *a, content_key model, content_key key, bool weights) {
+  char folder[CONTENT_KEY_TEXT], made[CONTENT_KEY_TEXT];
+  content_key_text(model, folder);
+  content_key_text(key, made);
+  return get(c, a, folder, made, weights);
+}
+
+rt_image *content_store_get(content_store *c, arena *a, content_key model, content_key program) {
+  return get_by_key(c, a, model, program, false);
+}
+
+rt_image *content_store_get_weights(content_store *c, arena *a, content_key model, content_key weights) {
+  return get_by_key(c, a, model, weights, true);
+}
+
+void content_store_remove(content_store *c, content_key model, content_key program) {
+  char folder[CONTENT_KEY_TEXT], made[CONTENT_KEY_TEXT];
+  content_key_text(model, folder);
+  content_key_text(program, made);
+  (void)unlinkat(c->models, file_name(folder, made, false).text, 0);
+}
+
+static status put(content_store *c, content_key model, content_key key, bool weights, rt_image image) {
+  char folder[CONTENT_KEY_TEXT], made[CONTENT_KEY_TEXT];
+  content_key_text(model, folder);
+  content_key_text(key, made);
+  image.producer = made;
+  (void)mkdirat(c->models, folder, 0700);
+  name n = file_name(folder, made, weights);
+  status failed = rt_image_write_at(&image, c->models, n.text);
+  if (!failed) {
+    int fd = openat(c->models, n.text, READ_FILE);
+    if (fd >= 0) {
+      fingerprint_mark_whole(&c->contents, fd);
+      close(fd);
+    }
+  }
+  return failed;
+}
+
+status content_store_put(content_store *c, content_key model, content_key program, rt_image image) {
+  status failed = put(c, model, program, false, image);
+  content_store_trim(c, c->max_bytes);
+  return failed;
+}
+
+status content_store_put_weights(content_store *c, content_key model, content_key weights, rt_image image) {
+  return put(c, model, weights, true, image);
+}
+
+/* --- sources --- */
+
+rt_span content_store_get_source(content_store *c, arena *a, const char *model) {
+  name n = source_name(model);
+  struct stat st;
+  rt_span bytes = {NULL, 0};
+  int fd = openat(c->models, n.text, READ_FILE);
+  if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size < MAX_SOURCE) {
+    uint8_t *memory = arena_alloc(a, (size_t)st.st_size + 1);
+    if (read(fd, memory, (size_t)st.st_size) == st.st_size) {
+      bytes = (rt_span){memory, (uint64_t)st.st_size};
+    }
+  }
+  if (fd >= 0) {
+    close(fd);
+  }
+  return bytes;
+}
+
+void content_store_put_source(content_store *c, content_key model, rt_span bytes) {
+  char folder[CONTENT_KEY_TEXT];
+  content_key_text(model, folder);
+  name n = source_name(folder), temporary = n;
+  (void)mkdirat(c->models, folder, 0700);
+  snprintf(temporary.text, sizeof temporary.text, "%s/source.%ld", folder, (long)getpid());
+  int fd = openat(c->models, temporary.text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) {
+    return;
+  }
+  bool written = write(fd, bytes.data, bytes.size) == (ssize_t)bytes.size;
+  if (close(fd) != 0 || !written || renameat(c->models, temporary.text, c->models, n.text) != 0) {
+    (void)unlinkat(c->models, temporary.text, 0);
+  }
+}
+
+/* --- all of them --- */
+
+typedef struct listing {
+  const content_store *c;
+  arena *a;
+  content_store_entry *entries;
+  uint32_t n, cap;
+} listing;
+
+/* Calls see(data, model's folder, its name, file) for all files of all models. */
+static void walk(const content_store *c, void (*see)(void *data, int folder, const char *model, const char *file), void *data) {
+  int copy = openat(c->models, ".", OPEN_FOLDER);
+  DIR *models = copy >= 0 ? fdopendir(copy) : NULL;
+  if (!models) {
+    if (copy >= 0) {
+      close(copy);
+    }
+    return;
+  }
+  for (struct dirent *m; (m = readdir(models));) {
+    int fd = is_key(m->d_name, strlen(m->d_name)) ? openat(c->models, m->d_name, OPEN_FOLDER) : -1;
+    DIR *files = fd >= 0 ? fdopendir(fd) : NULL;
+    for (struct dirent *f; files && (f = readdir(files));) {
+      if (f->d_name[0] != '.') {
+        see(data, dirfd(files), m->d_name, f->d_name);
+      }
+    }
+    if (files) {
+      closedir(files);
+    } else if (fd >= 0) {
+      close(fd);
+    }
+  }
+  closedir(models);
+}
+
+/* A program or weights. */
+static bool is_entry(const char *file, bool *weights) {
+  size_t n = strcspn(file, ".");
+  *weights = strcmp(file + n, suffixes[true]) == 0;
+  return is_key(file, n) && (*weights || strcmp(file + n, suffixes[false]) == 0);
+}
+
+static void see_entry(void *data, int folder, const char *model, const char *file) {
+  listing *l = data;
+  struct stat st;
+  bool weights;
+  if (!is_entry(file, &weights) || fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+    return;
+  }
+  content_store_entry *e = ARENA_PUSH(l->a, l->entries, l->n, l->cap);
+  memcpy(e->model, model, CONTENT_KEY_TEXT);
+  memcpy(e->name, file, CONTENT_KEY_TEXT - 1);
+  e->weights = weights;
+  e->bytes = (uint64_t)st.st_size;
+  e->used = fingerprint_last_used(&l->c->contents, &st);
+}
+
+static int by_use(const void *a, const void *b) {
+  const content_store_entry *x = a, *y = b;
+  return x->used != y->used ? (x->used < y->used) - (x->used > y->used) : strcmp(x->name, y->name);
+}
+
+void content_store_list(const content_store *c, arena *a, content_store_entry **out, uint32_t *n) {
+  listing l = {.c = c, .a = a};
+  walk(c, see_entry, &l);
+  if (l.n) {
+    qsort(l.entries, l.n, sizeof *l.entries, by_use);
+  }
+  *out = l.entries;
+  *n = l.n;
+}
+
+/* Files under temporary names whose writer must be dead. */
+static void see_abandoned(void *data, int folder, const char *model, const char *file) {
+  (void)model;
+  struct stat st;
+  const time_t *now = data;
+  bool weights, known = strcmp(file, "source") == 0 || is_entry(file, &weights);
+  if (!known && fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) == 0 && *now - st.st_mtim.tv_sec > ABANDONED_SECONDS) {
+    (void)unlinkat(folder, file, 0);
+  }
+}
+
+/* A model without any goes with its source; fails where there are others. */
+static void drop_entry(const content_store *c, const content_store_entry *e, bool last) {
+  name n = file_name(e->model, e->name, e->weights);
+  (void)unlinkat(c->models, n.text, 0);
+  if (last) {
+    snprintf(n.text, sizeof n.text, "%s/source", e->model);
+    (void)unlinkat(c->models, n.text, 0);
+    (void)unlinkat(c->models, e->model, AT_REMOVEDIR);
+  }
+}
+
+static bool is_last(const content_store_entry *entries, uint32_t k) {
+  for (uint32_t j = 0; j < k; j++) {
+    if (strcmp(entries[j].model, entries[k].model) == 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void content_store_drop(const content_store *c, const content_store_entry *entries, uint32_t n, uint32_t k) {
+  bool last = true;
+  for (uint32_t j = 0; j < n; j++) {
+    last &= j == k || strcmp(entries[j].model, entries[k].model) != 0;
+  }
+  drop_entry(c, &entries[k], last);
+}
+
+typedef struct trimming {
+  const content_store *c;
+  uint64_t bytes;
+  arena *a;
+} trimming;
+
+static status trim(void *data) {
+  trimming *t = data;
+  time_t now = time(NULL);
+  content_store_entry *entries;
+  uint32_t n;
+  uint64_t total = 0;
+  t->a = arena_create(NULL);
+  content_store_list(t->c, t->a, &entries, &n);
+  for (uint32_t k = 0; k < n; k++) {
+    total += entries[k].bytes;
+  }
+  for (uint32_t k = n; k-- > 0 && total > t->bytes;) {
+    total -= entries[k].bytes;
+    drop_entry(t->c, &entries[k], is_last(entries, k));
+  }
+  walk(t->c, see_abandoned, &now);
+  return NULL;
+}
+
+/* One process at a time; whoever comes meanwhile leaves it to that one. */
+void content_store_trim(const content_store *c, uint64_t bytes) {
+  if (flock(c->models, LOCK_EX | LOCK_NB) == 0) {
+    trimming t = {.c = c, .bytes = bytes};
+    status_free(guard_run(trim, &t));
+    arena_destroy(t.a);
+    (void)flock(c->models, LOCK_UN);
+  }
+}

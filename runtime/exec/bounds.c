@@ -1,0 +1,54 @@
+#include "runtime/exec/bounds.h"
+
+#include <stdatomic.h>
+
+#include "base/tensor/bounds.h"
+#include "runtime/host/thread_pool.h"
+
+rt_span rt_bounds_config(arena *a, const char *what, uint32_t n, const int64_t *low, const int64_t *high) {
+  rt_writer w = {.arena = a};
+  rt_put_text(&w, what);
+  rt_put_i64s(&w, n, low);
+  rt_put_i64s(&w, n, high);
+  return rt_written(&w);
+}
+
+status rt_load_check(rt_thunk *t, rt_loader *l) {
+  rt_reader r = rt_reader_make(t->config);
+  bounds *b = t->state = ARENA_NEW(l->arena, bounds);
+  uint32_t n_high;
+  b->what = rt_get_text(&r);
+  b->low = rt_get_i64s(&r, l->arena, &b->n);
+  b->high = rt_get_i64s(&r, l->arena, &n_high);
+  TRY(rt_reader_end(&r, t->label));
+  CHECK_THAT(t->n_buffers == 1 && t->n_inputs == 1 && dtype_is_int(t->buffers[0].type) &&
+                 rt_buffer_is_dense(&t->buffers[0]) && n_high == b->n,
+             STATUS_INVALID_FILE, "%s: damaged", t->label);
+  return NULL;
+}
+
+typedef struct checking {
+  const bounds *b;
+  dtype type;
+  const void *data;
+  int64_t count;
+  atomic_bool bad;
+} checking;
+
+enum { PART = 1 << 15 }; /* elements, so many times what the bounds take turns of: some microseconds */
+
+static void check_parts(void *data, int64_t begin, int64_t end) {
+  checking *c = data;
+  int64_t part = PART * (int64_t)(c->b->n ? c->b->n : 1), last = end * part;
+  if (!bounds_hold(c->b, c->type, c->data, begin * part, last < c->count ? last : c->count)) {
+    atomic_store(&c->bad, true);
+  }
+}
+
+status rt_run_check(const rt_thunk *t, rt_run *r) {
+  const rt_buffer *in = &t->buffers[0];
+  checking c = {.b = t->state, .type = in->type, .data = rt_address(r, in), .count = rt_buffer_elements(in)};
+  int64_t part = PART * (int64_t)(c.b->n ? c.b->n : 1);
+  rt_parallel_for(c.count > part ? r->pool : NULL, (c.count + part - 1) / part, 1, check_parts, &c);
+  return atomic_load(&c.bad) ? bounds_check(c.b, c.type, c.data, c.count) : NULL;
+}

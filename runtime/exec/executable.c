@@ -1,0 +1,408 @@
+/* executable.c - makes programs ready and runs them. */
+#include "runtime/exec/executable.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/exec/check_memory.h"
+#include "runtime/exec/profile.h"
+
+enum {
+  BUFFER_ALIGN = 64,   /* what kernels may count on for the start of every space */
+  BODY_DEPTH_MAX = 100 /* control flow in control flow: the walks recurse on the C stack */
+};
+
+typedef struct spare_arena { /* a run's scratch memory, kept for the next run */
+  struct spare_arena *next;
+} spare_arena;
+
+struct rt_executable {
+  arena *arena;
+  const rt_program *program;
+  const rt_target *target;
+  rt_sequence body; /* a copy of the program's, with ops and state */
+  pthread_mutex_t lock; /* guards spare */
+  spare_arena *spare;
+};
+
+/* --- checking what a file may have damaged --- */
+
+static uint64_t space_bytes(const rt_program *p, const rt_buffer *b) {
+  switch (b->space) {
+    case RT_ARENA:
+      return b->index == 0 ? p->arena_bytes : 0;
+    case RT_CONSTANT:
+      return b->index < p->n_constants ? p->constants[b->index].size : 0;
+    case RT_PARAM:
+      return b->index < p->n_params ? (uint64_t)shape_bytes(&p->params[b->index].shape) : 0;
+    case RT_RESULT:
+      return b->index < p->n_results ? (uint64_t)shape_bytes(&p->results[b->index].shape) : 0;
+    default:
+      return 0;
+  }
+}
+
+static bool extent_of(const rt_buffer *b, int64_t *bytes) {
+  int64_t last = 0, n = 1;
+  for (int k = 0; k < b->rank; k++) {
+    int64_t reach;
+    if (b->extents[k] < 0 || b->strides[k] < 0 || __builtin_mul_overflow(n, b->extents[k], &n)) {
+      return false;
+    }
+    if (b->extents[k] > 0 && (__builtin_mul_overflow(b->extents[k] - 1, b->strides[k], &reach) ||
+                              __builtin_add_overflow(last, reach, &last))) {
+      return false;
+    }
+  }
+  if (n == 0) {
+    *bytes = 0;
+    return true;
+  }
+  return !__builtin_mul_overflow(last + 1, (int64_t)dtype_bytes(b->type), bytes);
+}
+
+/* Inside its space, aligned to its element. */
+static status check_buffer(const rt_program *p, const rt_thunk *t, const rt_buffer *b) {
+  int64_t bytes;
+  uint64_t space = space_bytes(p, b);
+  CHECK_THAT(b->space < RT_SPACE_COUNT && b->type > 0 && b->type < DTYPE_COUNT && b->rank <= SHAPE_MAX_RANK,
+             STATUS_INVALID_FILE, "%s: a buffer is damaged", t->label);
+  CHECK_THAT(extent_of(b, &bytes) && b->offset >= 0 && (uint64_t)b->offset <= space &&
+                 (uint64_t)bytes <= space - (uint64_t)b->offset,
+             STATUS_INVALID_FILE, "%s: a buffer lies outside of its space", t->label);
+  CHECK_THAT(b->offset % (int64_t)dtype_bytes(b->type) == 0, STATUS_INVALID_FILE, "%s: a buffer is misaligned", t->label);
+  return NULL;
+}
+
+/* Constants and the caller's inputs are only read. */
+static bool is_writable(const rt_buffer *b) { return b->space == RT_ARENA || b->space == RT_RESULT; }
+
+static bool overlap(const rt_buffer *x, const rt_buffer *y) {
+  return x->space == y->space && x->index == y->index && x->offset < y->offset + rt_buffer_bytes(y) &&
+         y->offset < x->offset + rt_buffer_bytes(x);
+}
+
+/* Whether the output may lie over the input as the kind of thunk reads and writes. */
+static bool may_overlap(rt_access access, const rt_buffer *input, const rt_buffer *output) {
+  return access == RT_READS_ALL_FIRST || (access == RT_READS_ELEMENT_FIRST && input->offset == output->offset &&
+                                          rt_buffer_bytes(input) == rt_buffer_bytes(output));
+}
+
+/* What a thunk writes lies neither over what else it writes nor over what it still reads. */
+static status check_overlaps(const rt_thunk *t) {
+  for (uint32_t w = t->n_inputs; w < t->n_buffers; w++) {
+    for (uint32_t k = 0; k < w; k++) {
+      bool allowed = k < t->n_inputs && may_overlap(t->ops->access, &t->buffers[k], &t->buffers[w]);
+      CHECK_THAT(allowed || !overlap(&t->buffers[k], &t->buffers[w]), STATUS_INVALID_FILE,
+                 "%s: buffer %" PRIu32 " is written over buffer %" PRIu32 ", which %s still needs", t->label, w, k, t->kind);
+    }
+  }
+  return NULL;
+}
+
+/* --- loading --- */
+
+static const rt_thunk_kind *find_in(const rt_thunk_kind *kinds, uint32_t n, const char *name) {
+  for (uint32_t k = 0; k < n; k++) {
+    if (strcmp(kinds[k].name, name) == 0) {
+      return &kinds[k];
+    }
+  }
+  return NULL;
+}
+
+/* A target's own go before those that all have: a device copies and loops in its own way. */
+static const rt_thunk_kind *find_kind(const rt_target *target, const char *name) {
+  const rt_thunk_kind *own = find_in(target->kinds, target->n_kinds, name);
+  return own ? own : find_in(rt_common_kinds, rt_n_common_kinds, name);
+}
+
+static status load_sequence(rt_loader *l, const rt_target *target, const rt_sequence *from, int depth,
+                            rt_sequence *to) {
+  CHECK_THAT(depth < BODY_DEPTH_MAX, STATUS_RESOURCE, "control flow nests deeper than %d", BODY_DEPTH_MAX);
+  to->n = to->cap = from->n;
+  to->thunks = arena_memdup(l->arena, from->thunks, from->n * sizeof *from->thunks);
+  for (uint32_t k = 0; k < to->n; k++) {
+    rt_thunk *t = &to->thunks[k];
+    t->ops = find_kind(target, t->kind);
+    CHECK_THAT(t->ops, STATUS_INVALID_FILE, "%s: target %s has no thunk kind '%s'", t->label, target->name, t->kind);
+    CHECK_THAT(t->n_inputs <= t->n_buffers, STATUS_INVALID_FILE, "%s: damaged", t->label);
+    for (uint32_t b = 0; b < t->n_buffers; b++) {
+      TRY(check_buffer(l->program, t, &t->buffers[b]));
+      CHECK_THAT(b < t->n_inputs || is_writable(&t->buffers[b]), STATUS_INVALID_FILE, "%s: a result lies where nothing is written",
+                 t->label);
+    }
+    TRY(check_overlaps(t));
+    t->bodies = arena_memdup(l->arena, t->bodies, t->n_bodies * sizeof *t->bodies);
+    for (uint32_t b = 0; b < t->n_bodies; b++) {
+      TRY(load_sequence(l, target, &from->thunks[k].bodies[b], depth + 1, &t->bodies[b]));
+    }
+    if (t->ops->load) {
+      TRY(t->ops->load(t, l));
+    }
+  }
+  return NULL;
+}
+
+static status create(void *data) {
+  rt_executable *e = data;
+  const rt_program *p = e->program;
+  rt_loader l = {.arena = e->arena, .program = p};
+  if (e->target->check_cpu) {
+    TRY(e->target->check_cpu(p->cpu));
+  }
+  l.code = ARENA_NEW_N(e->arena, rt_code *, p->n_code);
+  for (uint32_t k = 0; k < p->n_code; k++) {
+    CHECK_THAT(e->target->load_code, STATUS_INVALID_FILE, "target %s takes no code", e->target->name);
+    TRY(e->target->load_code(e->arena, p->code[k], &l.code[k]));
+  }
+  TRY(load_sequence(&l, e->target, &p->body, 0, &e->body));
+  return NULL;
+}
+
+status rt_executable_create(const rt_program *p, const rt_target *target, mem_budget *budget, rt_executable **out) {
+  *out = NULL;
+  CHECK_THAT(strcmp(p->target, target->name) == 0, STATUS_INVALID_ARGUMENT, "a program for target %s, not %s", p->target,
+             target->name);
+  rt_executable *e = calloc(1, sizeof *e);
+  CHECK_THAT(e, STATUS_RESOURCE, "out of memory");
+  pthread_mutex_init(&e->lock, NULL);
+  e->program = p;
+  e->target = target;
+  e->arena = arena_create(budget);
+  status s = guard_run(create, e);
+  if (s) {
+    rt_executable_destroy(e);
+    return s;
+  }
+  *out = e;
+  return NULL;
+}
+
+/* A spare one is a link in a list. */
+static size_t arena_size(const rt_program *p) {
+  return (size_t)p->arena_bytes > sizeof(spare_arena) ? (size_t)p->arena_bytes : sizeof(spare_arena);
+}
+
+void rt_executable_destroy(rt_executable *e) {
+  if (!e) {
+    return;
+  }
+  while (e->spare) {
+    spare_arena *next = e->spare->next;
+    budget_free(arena_budget(e->arena), e->spare, arena_size(e->program), BUFFER_ALIGN);
+    e->spare = next;
+  }
+  arena_destroy(e->arena);
+  pthread_mutex_destroy(&e->lock);
+  free(e);
+}
+
+const rt_program *rt_executable_program(const rt_executable *e) { return e->program; }
+
+const rt_target *rt_executable_target(const rt_executable *e) { return e->target; }
+
+/* --- running --- */
+
+void *rt_address(const rt_run *r, const rt_buffer *b) {
+  uint8_t *base = NULL;
+  switch (b->space) {
+    case RT_ARENA:
+      base = r->arena;
+      break;
+    case RT_CONSTANT:
+      base = (uint8_t *)rt_executable_program(r->executable)->constants[b->index].data;
+      break;
+    case RT_PARAM:
+      base = (uint8_t *)r->params[b->index];
+      break;
+    case RT_RESULT:
+      base = r->results[b->index];
+      break;
+    default:
+      break;
+  }
+  return base + b->offset;
+}
+
+/* A label is "the nodes (what was made of them)", or only the latter. */
+static status at_thunk(status failed, const rt_thunk *t) {
+  const char *made = strrchr(t->label, '(');
+  if (made && made > t->label) {
+    failed = status_about_node(failed, t->label, (size_t)(made - t->label) - 1);
+  }
+  return status_prefix(failed, "%s", t->label);
+}
+
+static inline status finish_thunk(const rt_thunk *t, const rt_run *r, status failed) {
+  failed = failed ? failed : budget_check(r->budget);
+  return failed ? at_thunk(failed, t) : NULL;
+}
+
+/* Control flow looks after itself: its bodies' thunks are checked. */
+static status run_checked(const rt_thunk *t, rt_run *r) {
+  return r->checker && t->n_bodies == 0 ? rt_checker_run(r->checker, t, r) : t->ops->run(t, r);
+}
+
+static status run_profiled(const rt_thunk *t, rt_run *r) {
+  rt_profile_mark mark = rt_profile_enter(r->profiler, t);
+  status failed = run_checked(t, r);
+  rt_profile_leave(r->profiler, &mark);
+  return failed;
+}
+
+static status run_watched(const rt_sequence *s, rt_run *r) {
+  for (uint32_t k = 0; k < s->n; k++) {
+    const rt_thunk *t = &s->thunks[k];
+    TRY(finish_thunk(t, r, r->profiler ? run_profiled(t, r) : run_checked(t, r)));
+  }
+  return NULL;
+}
+
+status rt_run_sequence(const rt_sequence *s, rt_run *r) {
+  if (r->profiler || r->checker) {
+    return run_watched(s, r);
+  }
+  for (uint32_t k = 0; k < s->n; k++) {
+    TRY(finish_thunk(&s->thunks[k], r, s->thunks[k].ops->run(&s->thunks[k], r)));
+  }
+  return NULL;
+}
+
+static spare_arena *take_arena(rt_executable *e) {
+  pthread_mutex_lock(&e->lock);
+  spare_arena *s = e->spare;
+  if (s) {
+    e->spare = s->next;
+  }
+  pthread_mutex_unlock(&e->lock);
+  return s ? s : budget_alloc(arena_budget(e->arena), arena_size(e->program), BUFFER_ALIGN);
+}
+
+static void give_arena(rt_executable *e, spare_arena *s) {
+  pthread_mutex_lock(&e->lock);
+  s->next = e->spare;
+  e->spare = s;
+  pthread_mutex_unlock(&e->lock);
+}
+
+/* Callers' buffers that are not aligned as kernels want are copied through memory that is. */
+typedef struct staging {
+  uint32_t n;
+  const rt_io *io;
+  void **owned, **used; /* owned[k] NULL: used[k] is the caller's */
+} staging;
+
+static size_t bytes_of(const rt_io *io) { return (size_t)shape_bytes(&io->shape); }
+
+static bool is_aligned(const void *p) { return ((uintptr_t)p & (BUFFER_ALIGN - 1)) == 0; }
+
+static status stage(staging *s, mem_budget *budget, uint32_t n, const rt_io *io, void *const *given, const char *what) {
+  s->n = n;
+  s->io = io;
+  s->owned = calloc(2 * (size_t)n + 1, sizeof *s->owned);
+  CHECK_THAT(s->owned, STATUS_RESOURCE, "out of memory");
+  s->used = s->owned + n;
+  for (uint32_t k = 0; k < n; k++) {
+    size_t bytes = bytes_of(&io[k]);
+    CHECK_THAT(given[k] || bytes == 0, STATUS_INVALID_ARGUMENT, "%s '%s' has no buffer", what, io[k].name);
+    s->used[k] = given[k];
+    if (!is_aligned(given[k]) || !given[k]) {
+      s->owned[k] = budget_alloc(budget, bytes, BUFFER_ALIGN);
+      CHECK_THAT(s->owned[k], STATUS_RESOURCE, "no %zu bytes of memory for %s '%s'", bytes, what, io[k].name);
+      s->used[k] = s->owned[k];
+    }
+  }
+  return NULL;
+}
+
+/* A program may be for one content of an input. */
+static status check_values(const rt_program *p, const void *const *params) {
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    const rt_io *io = &p->params[k];
+    size_t bytes = bytes_of(io); /* nothing needs no address */
+    CHECK_THAT(!io->value || bytes == 0 || memcmp(io->value, params[k], bytes) == 0,
+               STATUS_INVALID_ARGUMENT, "input '%s' decides sizes and holds other values than the program is for",
+               io->name);
+  }
+  return NULL;
+}
+
+static void copy_staged(const staging *s, void *const *given, bool in) {
+  for (uint32_t k = 0; k < s->n; k++) {
+    size_t bytes = bytes_of(&s->io[k]);
+    if (s->owned[k] && bytes) {
+      memcpy(in ? s->owned[k] : given[k], in ? given[k] : s->owned[k], bytes);
+    }
+  }
+}
+
+static void unstage(staging *s, mem_budget *budget) {
+  for (uint32_t k = 0; k < s->n && s->owned; k++) {
+    budget_free(budget, s->owned[k], bytes_of(&s->io[k]), BUFFER_ALIGN);
+  }
+  free(s->owned);
+}
+
+typedef struct execution {
+  const rt_executable *e;
+  const rt_run_options *options;
+  rt_run *run;
+  arena *arena; /* the checker's; NULL until there is one */
+} execution;
+
+static status run_body(void *data) {
+  execution *x = data;
+  const rt_run_options *o = x->options;
+  bool check_memory = o && o->check_memory;
+  if (check_memory) {
+    x->arena = arena_create(x->run->budget);
+    x->run->checker = rt_checker_create(x->arena, x->run);
+  }
+  TRY(o && o->drive ? o->drive(o->drive_data, &x->e->body, x->run) : rt_run_sequence(&x->e->body, x->run));
+  return check_memory ? rt_checker_finish(x->run->checker) : NULL;
+}
+
+static status run_guarded(const rt_executable *e, rt_run *r, const rt_run_options *options) {
+  execution x = {.e = e, .options = options, .run = r};
+  status s = guard_run(run_body, &x);
+  arena_destroy(x.arena);
+  return s;
+}
+
+status rt_execute(const rt_executable *e, const rt_run_options *options, const void *const *params,
+                  void *const *results) {
+  const rt_program *p = e->program;
+  mem_budget *budget = options ? options->budget : NULL;
+  staging in = {0}, out = {0};
+  status s = stage(&in, budget, p->n_params, p->params, (void *const *)params, "input");
+  if (!s) {
+    s = check_values(p, params);
+  }
+  if (!s) {
+    s = stage(&out, budget, p->n_results, p->results, results, "output");
+  }
+  spare_arena *memory = s ? NULL : take_arena((rt_executable *)e);
+  if (!s && !memory) {
+    s = status_error(STATUS_RESOURCE, "no %zu bytes of memory for a run", arena_size(p));
+  }
+  if (!s) {
+    copy_staged(&in, (void *const *)params, true);
+    rt_run run = {.executable = e, .arena = (uint8_t *)memory, .params = (const void *const *)in.used,
+                  .results = out.used, .pool = options ? options->pool : NULL,
+                  .budget = budget, .profiler = options ? options->profiler : NULL, .seed = options ? options->seed : 0};
+    s = run_guarded(e, &run, options);
+    if (!s) {
+      copy_staged(&out, results, false);
+    }
+  }
+  if (memory) {
+    give_arena((rt_executable *)e, memory);
+  }
+  unstage(&in, budget);
+  unstage(&out, budget);
+  return s;
+}

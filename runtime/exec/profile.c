@@ -1,0 +1,163 @@
+/* profile.c - see profile.h. */
+#include "runtime/exec/profile.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/hash.h"
+
+/* Open addressing by the thunk's address; a thunk of an executable that is gone may have had the same one. */
+typedef struct slot {
+  const rt_thunk *thunk; /* NULL: free */
+  uint32_t number;
+} slot;
+
+struct rt_profiler {
+  arena *arena;
+  rt_profile result;
+  slot *slots; /* a power of two of them, at most half filled */
+  uint32_t n_slots, used;
+  rt_profile_event *events, *best; /* of this run, of the fastest */
+  uint32_t n_events, cap_events, cap_best;
+  bool cut;
+  uint64_t start;  /* of the run */
+  uint64_t inside; /* nanoseconds of the thunks that ended in the sequence that runs now */
+  uint32_t depth;
+};
+
+enum { FIRST_SLOTS = 256 };
+
+static uint64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+rt_profiler *rt_profiler_create(arena *a) {
+  rt_profiler *p = ARENA_NEW(a, rt_profiler);
+  p->arena = a;
+  p->n_slots = FIRST_SLOTS;
+  p->slots = ARENA_NEW_N(a, slot, p->n_slots);
+  return p;
+}
+
+/* --- thunks --- */
+
+static int64_t bytes_of(const rt_thunk *t) {
+  int64_t sum = 0;
+  for (uint32_t b = 0; b < t->n_buffers && t->bytes == 0 && t->n_bodies == 0; b++) {
+    sum += rt_buffer_elements(&t->buffers[b]) * (int64_t)dtype_bytes((dtype)t->buffers[b].type);
+  }
+  return t->bytes ? t->bytes : sum;
+}
+
+static uint32_t add(rt_profiler *p, const rt_thunk *t) {
+  arena *a = p->arena;
+  rt_profiled *new = ARENA_PUSH(a, p->result.thunks, p->result.n_thunks, p->result.cap_thunks);
+  *new = (rt_profiled){.kind = arena_strdup(a, t->kind), .label = arena_strdup(a, t->label),
+                       .note = arena_strdup(a, t->note ? t->note : ""), .operations = t->operations,
+                       .bytes = bytes_of(t), .depth = p->depth};
+  return p->result.n_thunks - 1;
+}
+
+static slot *find(slot *slots, uint32_t n, const rt_thunk *t) {
+  uint32_t k = (uint32_t)hash_mix(0, (uintptr_t)t) & (n - 1);
+  while (slots[k].thunk && slots[k].thunk != t) {
+    k = (k + 1) & (n - 1);
+  }
+  return &slots[k];
+}
+
+static void grow(rt_profiler *p) {
+  uint32_t n = 2 * p->n_slots;
+  slot *slots = ARENA_NEW_N(p->arena, slot, n);
+  for (uint32_t k = 0; k < p->n_slots; k++) {
+    if (p->slots[k].thunk) {
+      *find(slots, n, p->slots[k].thunk) = p->slots[k];
+    }
+  }
+  p->slots = slots;
+  p->n_slots = n;
+}
+
+static uint32_t number_of(rt_profiler *p, const rt_thunk *t) {
+  slot *s = find(p->slots, p->n_slots, t);
+  if (s->thunk && strcmp(p->result.thunks[s->number].label, t->label) == 0) {
+    return s->number;
+  }
+  p->used += !s->thunk;
+  *s = (slot){t, add(p, t)};
+  uint32_t number = s->number;
+  if (2 * p->used > p->n_slots) {
+    grow(p);
+  }
+  return number;
+}
+
+/* --- runs --- */
+
+/* The place of run n_runs, which is not over; zeroed first. */
+static double *place(rt_profiler *p, rt_profiled *t) {
+  uint32_t n = p->result.n_runs + 1;
+  if (t->cap < n) {
+    uint32_t cap = 2 * n;
+    t->seconds = arena_grow(p->arena, t->seconds, t->cap * sizeof *t->seconds, cap * sizeof *t->seconds);
+    memset(t->seconds + t->cap, 0, (cap - t->cap) * sizeof *t->seconds);
+    t->cap = cap;
+  }
+  return &t->seconds[p->result.n_runs];
+}
+
+void rt_profiler_begin(rt_profiler *p) {
+  for (uint32_t k = 0; k < p->result.n_thunks; k++) {
+    *place(p, &p->result.thunks[k]) = 0;
+  }
+  p->n_events = p->depth = 0;
+  p->inside = 0;
+  p->cut = false;
+  p->start = now();
+}
+
+void rt_profiler_end(rt_profiler *p) {
+  rt_profile *r = &p->result;
+  double seconds = 1e-9 * (double)(now() - p->start);
+  uint32_t run = r->n_runs;
+  *ARENA_PUSH(p->arena, r->run_seconds, r->n_runs, r->cap_runs) = seconds;
+  if (run == 0 || seconds < r->run_seconds[r->fastest]) {
+    rt_profile_event *old = p->best;
+    uint32_t cap_old = p->cap_best;
+    p->best = p->events;
+    p->cap_best = p->cap_events;
+    p->events = old;
+    p->cap_events = cap_old;
+    r->fastest = run;
+    r->events = p->best;
+    r->n_events = p->n_events;
+    r->cut = p->cut;
+  }
+}
+
+const rt_profile *rt_profiler_result(const rt_profiler *p) { return &p->result; }
+
+rt_profile_mark rt_profile_enter(rt_profiler *p, const rt_thunk *t) {
+  rt_profile_mark mark = {.thunk = number_of(p, t), .inside = p->inside};
+  (void)place(p, &p->result.thunks[mark.thunk]);
+  p->inside = 0;
+  p->depth++;
+  mark.begin = now();
+  return mark;
+}
+
+void rt_profile_leave(rt_profiler *p, const rt_profile_mark *mark) {
+  uint64_t end = now(), took = end - mark->begin;
+  rt_profiled *t = &p->result.thunks[mark->thunk];
+  *place(p, t) += 1e-9 * (double)(took - p->inside);
+  t->calls++;
+  p->inside = mark->inside + took;
+  p->depth--;
+  if (p->n_events < RT_PROFILE_EVENTS) {
+    *ARENA_PUSH(p->arena, p->events, p->n_events, p->cap_events) = (rt_profile_event){mark->thunk, p->depth, mark->begin - p->start, end - p->start};
+  } else {
+    p->cut = true;
+  }
+}

@@ -1,0 +1,204 @@
+/* roofline.c - see roofline.h.  A peak is the best of loops with 8 to 28 independent sums: how many hide the latency of a
+ * multiply-add and still fit into the registers differs between machines. */
+#include "runtime/host/roofline.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#include "runtime/host/thread_pool.h"
+
+/* --- multiply-adds --- */
+
+/* Sums start from what is given, one vector after the other, so that the compiler cannot take them for one; the result keeps
+ * it from dropping the work. */
+typedef float peak_loop(int64_t rounds, const float *start);
+
+#define SUMS_4(X, k) X(k##0) X(k##1) X(k##2) X(k##3)
+#define SUMS_8(X) SUMS_4(X, a) SUMS_4(X, b)
+#define SUMS_12(X) SUMS_8(X) SUMS_4(X, c)
+#define SUMS_16(X) SUMS_12(X) SUMS_4(X, d)
+#define SUMS_20(X) SUMS_16(X) SUMS_4(X, e)
+#define SUMS_24(X) SUMS_20(X) SUMS_4(X, f)
+#define SUMS_28(X) SUMS_24(X) SUMS_4(X, g)
+
+#define DECLARE(s)                        \
+  vector s;                               \
+  memcpy(&s, start + at, sizeof s);       \
+  at += (int)(sizeof s / sizeof *start);
+#define STEP(s) s = FMA(s, factor, one);
+#define JOIN(s) total = FMA(total, factor, s);
+
+/* One loop for each number of sums. */
+#define LOOP(name, n, type, target)            \
+  target static float name##_##n(int64_t rounds, const float *start) { \
+    typedef type vector;                       \
+    const vector one = FILL(1.0f), factor = FILL(0.5f); \
+    vector total = one;                        \
+    int at = 0;                                \
+    SUMS_##n(DECLARE)                          \
+    for (int64_t k = 0; k < rounds; k++) {     \
+      SUMS_##n(STEP)                           \
+    }                                          \
+    SUMS_##n(JOIN)                             \
+    float first;                               \
+    memcpy(&first, &total, sizeof first);      \
+    return first;                              \
+  }
+#define LOOPS(name, type, target)                                                                             \
+  LOOP(name, 8, type, target) LOOP(name, 12, type, target) LOOP(name, 16, type, target) LOOP(name, 20, type, target) \
+  LOOP(name, 24, type, target) LOOP(name, 28, type, target)                                                   \
+  static const peak_family name = {sizeof(type) / sizeof(float),                                              \
+                                   {name##_8, name##_12, name##_16, name##_20, name##_24, name##_28}};
+
+enum { VARIANTS = 6, SUMS_AT_LEAST = 8, MOST_SUMS = 28, WIDEST = 16 };
+typedef struct peak_family {
+  int lanes;
+  peak_loop *loops[VARIANTS]; /* of 8, 12, .. sums */
+} peak_family;
+
+#if defined(__x86_64__)
+#define FMA(x, y, z) _mm512_fmadd_ps(x, y, z)
+#define FILL(x) _mm512_set1_ps(x)
+LOOPS(avx512, __m512, __attribute__((target("avx512f"))))
+#undef FMA
+#undef FILL
+#define FMA(x, y, z) _mm256_fmadd_ps(x, y, z)
+#define FILL(x) _mm256_set1_ps(x)
+LOOPS(avx2, __m256, __attribute__((target("avx2,fma"))))
+#undef FMA
+#undef FILL
+#define FMA(x, y, z) _mm_add_ps(_mm_mul_ps(x, y), z)
+#define FILL(x) _mm_set1_ps(x)
+LOOPS(plain, __m128, )
+#elif defined(__aarch64__)
+#define FMA(x, y, z) vfmaq_f32(z, x, y)
+#define FILL(x) vdupq_n_f32(x)
+LOOPS(plain, float32x4_t, )
+#else
+#define FMA(x, y, z) ((x) * (y) + (z))
+#define FILL(x) (x)
+LOOPS(plain, float, )
+#endif
+
+static const peak_family *best_family(void) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) {
+    return &avx512;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    return &avx2;
+  }
+#endif
+  return &plain;
+}
+
+/* --- timing --- */
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+typedef struct work {
+  peak_loop *loop;
+  int64_t rounds;
+  float start[MOST_SUMS * WIDEST];
+  const uint8_t *memory; /* of the reading loop */
+  size_t bytes;          /* of each item */
+  _Atomic uint64_t sink;
+} work;
+
+/* The best of a few times; each item of the loop is one thread's work. */
+static double best_time(rt_thread_pool *pool, uint32_t items, void (*fn)(void *, int64_t, int64_t), work *w) {
+  enum { TIMES = 5 };
+  double best = 1e9;
+  for (int k = 0; k < TIMES; k++) {
+    double start = seconds();
+    rt_parallel_for(items == 1 ? NULL : pool, items, 1, fn, w);
+    double took = seconds() - start;
+    best = took < best ? took : best;
+  }
+  return best > 1e-9 ? best : 1e-9;
+}
+
+static void multiply(void *data, int64_t begin, int64_t end) {
+  work *w = data;
+  float sum = 0;
+  for (int64_t k = begin; k < end; k++) {
+    sum += w->loop(w->rounds, w->start);
+  }
+  w->sink += (uint64_t)sum;
+}
+
+static double peak_flops(rt_thread_pool *pool, uint32_t threads) {
+  enum { STEP_OF_SUMS = (MOST_SUMS - SUMS_AT_LEAST) / (VARIANTS - 1) };
+  const double steps = 4e6; /* a millisecond or two of them */
+  const peak_family *f = best_family();
+  double best = 0;
+  for (int v = 0; v < VARIANTS; v++) {
+    int sums = SUMS_AT_LEAST + STEP_OF_SUMS * v;
+    work w = {.loop = f->loops[v], .rounds = (int64_t)(steps / sums)};
+    double flops = 2.0 * f->lanes * sums * (double)w.rounds * threads / best_time(pool, threads, multiply, &w);
+    best = flops > best ? flops : best;
+  }
+  return best;
+}
+
+/* --- reading --- */
+
+/* Wide enough that loads, not additions, are what counts. */
+typedef uint64_t words __attribute__((vector_size(64), aligned(64)));
+
+static void read_range(void *data, int64_t begin, int64_t end) {
+  work *w = data;
+  for (int64_t k = begin; k < end; k++) {
+    const words *at = (const words *)(w->memory + (size_t)k * w->bytes);
+    words s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    for (size_t n = w->bytes / sizeof *at; n >= 4; n -= 4, at += 4) {
+      s0 ^= at[0];
+      s1 ^= at[1];
+      s2 ^= at[2];
+      s3 ^= at[3];
+    }
+    s0 ^= s1 ^ s2 ^ s3;
+    w->sink += s0[0];
+  }
+}
+
+/* More than the caches hold, and not so much that a small machine minds. */
+static size_t memory_bytes(void) {
+  const size_t least = (size_t)64 << 20, most = (size_t)256 << 20;
+  size_t wanted = least;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  wanted = cache > 0 ? 4 * (size_t)cache : least;
+#endif
+  return wanted < least ? least : wanted > most ? most : wanted;
+}
+
+status rt_roofline_measure(rt_thread_pool *pool, rt_roofline *out) {
+  uint32_t threads = rt_thread_pool_threads(pool);
+  size_t bytes = memory_bytes() / threads / 4096 * 4096;
+  uint8_t *memory = aligned_alloc(4096, bytes * threads);
+  CHECK_THAT(memory, STATUS_RESOURCE, "no %zu bytes of memory to measure its speed", bytes * threads);
+  memset(memory, 1, bytes * threads);
+  work w = {.memory = memory, .bytes = bytes};
+  *out = (rt_roofline){.threads = threads};
+  out->read_all = (double)bytes * threads / best_time(pool, threads, read_range, &w);
+  w.bytes = bytes * threads;
+  out->read_one = (double)w.bytes / best_time(pool, 1, read_range, &w);
+  free(memory);
+  out->flops_one = peak_flops(pool, 1);
+  out->flops_all = threads == 1 ? out->flops_one : peak_flops(pool, threads);
+  out->flops_all = out->flops_all > out->flops_one ? out->flops_all : out->flops_one; /* others may be at work meanwhile */
+  out->read_all = out->read_all > out->read_one ? out->read_all : out->read_one;
+  return NULL;
+}

@@ -1,0 +1,592 @@
+/* image.c - the .oxla file.
+ *
+ *   header    magic, version, number of sections, file size, hash of header and table
+ *   table     a row a section: kind, offset, size, hash
+ *   sections  META (model, producer, target), PROGRAMS, SOURCE (a model, or nothing), CODE (objects, 64-byte aligned),
+ *             CONSTANTS (page-aligned, last)
+ *
+ * All numbers are little-endian 64-bit.  Programs name constants and code by (offset, size) in their sections; ~k in the place of a
+ * constant's offset is constant k of the base's program. */
+#include "runtime/program/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+
+static const char magic[8] = {'O', 'X', 'L', 'A', '\r', '\n', 0x1a, '\n'};
+
+enum { VERSION = 9, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
+
+enum { META, PROGRAMS, SOURCE, CODE, CONSTANTS, N_SECTIONS };
+static const char *const section_names[N_SECTIONS] = {"meta", "programs", "source", "code", "constants"};
+
+enum {
+  HEADER_BYTES = 8 + 4 * 8,   /* magic; version, sections, file size, hash */
+  ROW_BYTES = 4 * 8,
+  TABLE_END = HEADER_BYTES + N_SECTIONS * ROW_BYTES
+};
+
+/* --- pools of spans: where constants and code go --- */
+
+typedef struct pool {
+  struct item {
+    rt_span bytes;
+    uint64_t offset, hash;
+  } *items;
+  uint32_t n, cap;
+  uint64_t size;
+} pool;
+
+typedef struct writing {
+  arena *a;
+  pool constants, code;
+  str_map seen; /* hash of a span, as text -> a copy of its item */
+  const rt_program *base; /* has constants already; NULL: none does */
+} writing;
+
+/* The offset of a span in its section; equal bytes are kept once. */
+static uint64_t place(writing *w, pool *p, rt_span s) {
+  uint64_t hash = hash_bytes(s.data, s.size, 0);
+  void **slot = str_map_put(&w->seen, arena_printf(w->a, "%c%016" PRIx64 "%" PRIx64, p == &w->code ? 'c' : 'w', hash, s.size));
+  const struct item *old = *slot;
+  if (old && memcmp(old->bytes.data, s.data, s.size) == 0) {
+    return old->offset;
+  }
+  uint64_t offset = (p->size + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
+  *ARENA_PUSH(w->a, p->items, p->n, p->cap) = (struct item){s, offset, hash};
+  p->size = offset + s.size;
+  *slot = arena_memdup(w->a, &p->items[p->n - 1], sizeof *p->items);
+  return offset;
+}
+
+/* Over the spans of a section, in their order. */
+static uint64_t mix_span(uint64_t h, uint64_t offset, uint64_t hash) { return hash_mix(hash_mix(h, offset), hash); }
+
+/* --- programs as bytes --- */
+
+static void put_code(writing *w, rt_writer *out, const rt_program *p) {
+  rt_put_i64(out, p->n_code);
+  for (uint32_t k = 0; k < p->n_code; k++) {
+    rt_put_i64(out, (int64_t)place(w, &w->code, p->code[k]));
+    rt_put_i64(out, (int64_t)p->code[k].size);
+    rt_span name = rt_program_code_name(p, k);
+    rt_put_bytes(out, name.data, name.size);
+  }
+}
+
+static void put_constants(writing *w, rt_writer *out, const rt_program *p) {
+  rt_put_i64(out, p->n_constants);
+  for (uint32_t k = 0; k < p->n_constants; k++) {
+    rt_span c = p->constants[k], name = rt_program_name(p, k);
+    uint32_t old = w->base ? rt_program_find(w->base, name, c.size) : 0;
+    bool there = w->base && old < w->base->n_constants;
+    rt_put_i64(out, there ? ~(int64_t)old : (int64_t)place(w, &w->constants, c));
+    rt_put_i64(out, (int64_t)c.size);
+    rt_put_bytes(out, name.data, name.size);
+  }
+}
+
+static void put_io(rt_writer *out, uint32_t n, const rt_io *io) {
+  rt_put_i64(out, n);
+  for (uint32_t k = 0; k < n; k++) {
+    rt_put_text(out, io[k].name);
+    rt_put_i64(out, io[k].shape.type);
+    rt_put_i64s(out, io[k].shape.rank, io[k].shape.dims);
+    rt_put_bytes(out, io[k].value, io[k].value ? (size_t)shape_bytes(&io[k].shape) : 0);
+    rt_put_i64(out, io[k].value != NULL);
+    rt_put_i64(out, io[k].is_size ? (int64_t)io[k].sized : -1);
+    rt_put_i64(out, io[k].axis);
+  }
+}
+
+static void put_buffer(rt_writer *out, const rt_buffer *b) {
+  rt_put_i64(out, b->space + (b->kept ? RT_SPACE_COUNT : 0));
+  rt_put_i64(out, b->type);
+  rt_put_i64(out, b->index);
+  rt_put_i64(out, b->offset);
+  rt_put_i64s(out, b->rank, b->extents);
+  rt_put_i64s(out, b->rank, b->strides);
+}
+
+static void put_sequence(rt_writer *out, const rt_sequence *s) {
+  rt_put_i64(out, s->n);
+  for (uint32_t k = 0; k < s->n; k++) {
+    const rt_thunk *t = &s->thunks[k];
+    rt_put_text(out, t->kind);
+    rt_put_text(out, t->label);
+    rt_put_text(out, t->note);
+    rt_put_i64(out, t->operations);
+    rt_put_i64(out, t->bytes);
+    rt_put_i64(out, t->n_inputs);
+    rt_put_i64(out, t->n_buffers);
+    for (uint32_t b = 0; b < t->n_buffers; b++) {
+      put_buffer(out, &t->buffers[b]);
+    }
+    rt_put_bytes(out, t->config.data, t->config.size);
+    rt_put_i64(out, t->n_bodies);
+    for (uint32_t b = 0; b < t->n_bodies; b++) {
+      put_sequence(out, &t->bodies[b]);
+    }
+  }
+}
+
+static void put_program(writing *w, rt_writer *out, const rt_program *p) {
+  rt_put_text(out, p->target);
+  rt_put_text(out, p->cpu);
+  put_io(out, p->n_params, p->params);
+  put_io(out, p->n_results, p->results);
+  put_constants(w, out, p);
+  put_code(w, out, p);
+  rt_put_i64(out, (int64_t)p->arena_bytes);
+  put_sequence(out, &p->body);
+}
+
+/* --- writing --- */
+
+static status write_bytes(FILE *f, const void *data, uint64_t n) {
+  CHECK_THAT(n == 0 || fwrite(data, 1, n, f) == n, STATUS_IO, "cannot write: %s", strerror(errno));
+  return NULL;
+}
+
+static status write_zeros(FILE *f, uint64_t n) {
+  static const char zeros[PAGE];
+  for (; n; n -= n < PAGE ? n : PAGE) {
+    TRY(write_bytes(f, zeros, n < PAGE ? n : PAGE));
+  }
+  return NULL;
+}
+
+static status write_pool(FILE *f, const pool *p) {
+  uint64_t at = 0;
+  for (uint32_t k = 0; k < p->n; k++) {
+    const struct item *x = &p->items[k];
+    TRY(write_zeros(f, x->offset - at));
+    TRY(write_bytes(f, x->bytes.data, x->bytes.size));
+    at = x->offset + x->bytes.size;
+  }
+  return NULL;
+}
+
+static uint64_t pool_hash(const pool *p) {
+  uint64_t h = 0;
+  for (uint32_t k = 0; k < p->n; k++) {
+    h = mix_span(h, p->items[k].offset, p->items[k].hash);
+  }
+  return h;
+}
+
+static status write_sections(writing *w, FILE *f, const rt_span *flat) {
+  uint64_t offsets[N_SECTIONS], sizes[N_SECTIONS], at = TABLE_END;
+  for (int k = 0; k < N_SECTIONS; k++) {
+    uint64_t align = k == CONSTANTS ? PAGE : ALIGN;
+    sizes[k] = k == CODE ? w->code.size : k == CONSTANTS ? w->constants.size : flat[k].size;
+    offsets[k] = at = (at + align - 1) & ~(align - 1);
+    at += sizes[k];
+  }
+  rt_writer table = {.arena = w->a}, header = {.arena = w->a};
+  for (int k = 0; k < N_SECTIONS; k++) {
+    rt_put_i64(&table, k);
+    rt_put_i64(&table, (int64_t)offsets[k]);
+    rt_put_i64(&table, (int64_t)sizes[k]);
+    const pool *p = k == CODE ? &w->code : &w->constants;
+    rt_put_i64(&table, (int64_t)(k == CODE || k == CONSTANTS ? pool_hash(p) : hash_bytes(flat[k].data, flat[k].size, 0)));
+  }
+  rt_put_i64(&header, VERSION);
+  rt_put_i64(&header, N_SECTIONS);
+  rt_put_i64(&header, (int64_t)at);
+  rt_put_i64(&header, (int64_t)hash_bytes(table.bytes, table.n, hash_bytes(header.bytes, header.n, 0)));
+  TRY(write_bytes(f, magic, sizeof magic));
+  TRY(write_bytes(f, header.bytes, header.n));
+  TRY(write_bytes(f, table.bytes, table.n));
+  uint64_t written = TABLE_END;
+  for (int k = 0; k < N_SECTIONS; k++) {
+    TRY(write_zeros(f, offsets[k] - written));
+    TRY(k == CODE ? write_pool(f, &w->code) : k == CONSTANTS ? write_pool(f, &w->constants)
+                                            : write_bytes(f, flat[k].data, flat[k].size));
+    written = offsets[k] + sizes[k];
+  }
+  return NULL;
+}
+
+static status write_image(arena *a, const rt_image *image, FILE *f) {
+  writing w = {.a = a, .base = image->base ? image->base->programs[0] : NULL};
+  rt_writer meta = {.arena = a}, programs = {.arena = a};
+  str_map_init(&w.seen, a);
+  rt_put_text(&meta, image->model);
+  rt_put_text(&meta, image->producer);
+  rt_put_text(&meta, image->target);
+  rt_put_text(&meta, image->base ? image->base->producer : "");
+  rt_put_i64(&meta, image->base ? (int64_t)image->base->identity : 0);
+  rt_put_i64(&programs, image->n_programs);
+  for (uint32_t k = 0; k < image->n_programs; k++) {
+    put_program(&w, &programs, image->programs[k]);
+  }
+  rt_span flat[N_SECTIONS] = {[META] = rt_written(&meta), [PROGRAMS] = rt_written(&programs), [SOURCE] = image->source};
+  return write_sections(&w, f, flat);
+}
+
+status rt_image_write_stream(const rt_image *image, FILE *f) {
+  arena *a = arena_create(NULL);
+  status s = write_image(a, image, f);
+  if (fflush(f) != 0 && !s) {
+    s = status_error(STATUS_IO, "cannot be written: %s", strerror(errno));
+  }
+  arena_destroy(a);
+  return s;
+}
+
+/* Takes the descriptor. */
+static status write_to(const rt_image *image, arena *a, int fd) {
+  FILE *f = fdopen(fd, "wb");
+  if (!f) {
+    close(fd);
+  }
+  CHECK_THAT(f, STATUS_IO, "cannot be written: %s", strerror(errno));
+  status s = write_image(a, image, f);
+  if (fclose(f) != 0 && !s) {
+    s = status_error(STATUS_IO, "cannot be written: %s", strerror(errno));
+  }
+  return s;
+}
+
+/* A regular file is replaced at once by a finished one; anything else (a pipe, /dev/full) is written to as it is. */
+status rt_image_write(const rt_image *image, const char *path) {
+  struct stat st;
+  bool direct = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+  arena *a = arena_create(NULL);
+  char *temporary = arena_printf(a, "%s.XXXXXX", path);
+  int fd = direct ? open(path, O_WRONLY | O_CLOEXEC) : mkstemp(temporary);
+  status s = fd >= 0 ? write_to(image, a, fd) : status_error(STATUS_IO, "cannot be opened for writing: %s", strerror(errno));
+  if (!s && !direct && (chmod(temporary, 0644) != 0 || rename(temporary, path) != 0)) {
+    s = status_error(STATUS_IO, "cannot be written: %s", strerror(errno));
+  }
+  if (s && fd >= 0 && !direct) {
+    unlink(temporary);
+  }
+  arena_destroy(a);
+  return s ? status_prefix(s, "%s", path) : NULL;
+}
+
+status rt_image_write_at(const rt_image *image, int folder, const char *path) {
+  static atomic_uint number; /* of this process's files */
+  arena *a = arena_create(NULL);
+  char *temporary = arena_printf(a, "%s.%ld.%u", path, (long)getpid(), atomic_fetch_add(&number, 1));
+  int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  status s = fd >= 0 ? write_to(image, a, fd) : status_error(STATUS_IO, "cannot be made: %s", strerror(errno));
+  if (!s && renameat(folder, temporary, folder, path) != 0) {
+    s = status_error(STATUS_IO, "cannot be renamed: %s", strerror(errno));
+  }
+  if (s && fd >= 0) {
+    unlinkat(folder, temporary, 0);
+  }
+  arena_destroy(a);
+  return s;
+}
+
+/* --- reading --- */
+
+typedef struct reading {
+  arena *a;
+  const char *path;
+  rt_span sections[N_SECTIONS];
+  const rt_program *base; /* NULL: there is none */
+} reading;
+
+static rt_span get_span(rt_reader *r, const reading *x, int section, int64_t at, int64_t bytes) {
+  uint64_t offset = (uint64_t)at, size = (uint64_t)bytes;
+  if (r->bad || offset % ALIGN || offset > x->sections[section].size || size > x->sections[section].size - offset) {
+    r->bad = true;
+    return (rt_span){NULL, 0};
+  }
+  return (rt_span){(const uint8_t *)x->sections[section].data + offset, size};
+}
+
+static rt_span get_of_base(rt_reader *r, const reading *x, int64_t number, int64_t size) {
+  if (r->bad || !x->base || number >= x->base->n_constants || x->base->constants[number].size != (uint64_t)size) {
+    r->bad = true;
+    return (rt_span){NULL, 0};
+  }
+  return x->base->constants[number];
+}
+
+static void get_constants(rt_reader *r, reading *x, rt_program *p) {
+  p->n_constants = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 24);
+  p->constants = ARENA_NEW_N(x->a, rt_span, p->n_constants);
+  p->names = ARENA_NEW_N(x->a, rt_span, p->n_constants);
+  for (uint32_t k = 0; k < p->n_constants; k++) {
+    int64_t at = rt_get_i64(r), size = rt_get_i64(r);
+    p->constants[k] = at < 0 ? get_of_base(r, x, ~at, size) : get_span(r, x, CONSTANTS, at, size);
+    p->names[k] = rt_get_bytes(r);
+  }
+}
+
+static void get_code(rt_reader *r, reading *x, rt_program *p) {
+  p->n_code = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 24);
+  p->code = ARENA_NEW_N(x->a, rt_span, p->n_code);
+  p->code_names = ARENA_NEW_N(x->a, rt_span, p->n_code);
+  for (uint32_t k = 0; k < p->n_code; k++) {
+    int64_t at = rt_get_i64(r), size = rt_get_i64(r);
+    p->code[k] = get_span(r, x, CODE, at, size);
+    p->code_names[k] = rt_get_bytes(r);
+  }
+}
+
+static void get_dims(rt_reader *r, arena *a, uint8_t *rank, const int64_t **dims) {
+  uint32_t n;
+  *dims = rt_get_i64s(r, a, &n);
+  if (n > SHAPE_MAX_RANK) {
+    r->bad = true;
+    n = 0;
+  }
+  *rank = (uint8_t)n;
+}
+
+static rt_io *get_io(rt_reader *r, reading *x, uint32_t *n) {
+  *n = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 24);
+  rt_io *io = ARENA_NEW_N(x->a, rt_io, *n);
+  for (uint32_t k = 0; k < *n; k++) {
+    const int64_t *dims;
+    uint8_t rank;
+    io[k].name = rt_get_text(r);
+    dtype type = (dtype)rt_get_in(r, 1, DTYPE_COUNT - 1);
+    get_dims(r, x->a, &rank, &dims);
+    io[k].shape = shape_make(type, rank, dims);
+    status s = shape_check(&io[k].shape, "shape");
+    r->bad |= s != NULL || !shape_is_static(&io[k].shape);
+    status_free(s);
+    rt_span value = rt_get_bytes(r);
+    bool has_value = rt_get_in(r, 0, 1);
+    if (has_value && !r->bad) {
+      r->bad = value.size != (uint64_t)shape_bytes(&io[k].shape);
+      io[k].value = arena_memdup(x->a, value.data, r->bad ? 0 : value.size);
+    }
+    int64_t sized = rt_get_in(r, -1, (int64_t)k - 1);
+    io[k].axis = (uint8_t)rt_get_in(r, 0, SHAPE_MAX_RANK - 1);
+    io[k].is_size = sized >= 0;
+    io[k].sized = sized >= 0 ? (uint32_t)sized : 0;
+    r->bad |= io[k].is_size && (io[k].shape.type != DTYPE_S64 || io[k].shape.rank != 0 || io[sized].is_size ||
+                                io[k].axis >= io[sized].shape.rank);
+    r->bad |= !io[k].is_size && k > 0 && io[k - 1].is_size;
+  }
+  return io;
+}
+
+static void get_buffer(rt_reader *r, reading *x, rt_buffer *b) {
+  uint8_t rank;
+  int64_t space = rt_get_in(r, 0, 2 * RT_SPACE_COUNT - 1);
+  b->space = (uint8_t)(space % RT_SPACE_COUNT);
+  b->kept = space >= RT_SPACE_COUNT;
+  b->type = (uint8_t)rt_get_in(r, 1, DTYPE_COUNT - 1);
+  b->index = (uint32_t)rt_get_in(r, 0, UINT32_MAX);
+  b->offset = rt_get_in(r, 0, INT64_MAX);
+  get_dims(r, x->a, &b->rank, &b->extents);
+  get_dims(r, x->a, &rank, &b->strides);
+  r->bad |= rank != b->rank;
+}
+
+static void get_sequence(rt_reader *r, reading *x, int depth, rt_sequence *s);
+
+static void get_thunk(rt_reader *r, reading *x, int depth, rt_thunk *t) {
+  t->kind = rt_get_text(r);
+  t->label = rt_get_text(r);
+  t->note = rt_get_text(r);
+  t->operations = rt_get_in(r, 0, INT64_MAX);
+  t->bytes = rt_get_in(r, 0, INT64_MAX);
+  t->n_inputs = (uint32_t)rt_get_in(r, 0, UINT32_MAX);
+  t->n_buffers = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 48);
+  t->buffers = ARENA_NEW_N(x->a, rt_buffer, t->n_buffers);
+  for (uint32_t k = 0; k < t->n_buffers; k++) {
+    get_buffer(r, x, &t->buffers[k]);
+  }
+  t->config = rt_get_bytes(r);
+  t->n_bodies = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 8);
+  t->bodies = ARENA_NEW_N(x->a, rt_sequence, t->n_bodies);
+  for (uint32_t k = 0; k < t->n_bodies; k++) {
+    get_sequence(r, x, depth + 1, &t->bodies[k]);
+  }
+}
+
+static void get_sequence(rt_reader *r, reading *x, int depth, rt_sequence *s) {
+  r->bad |= depth > DEPTH_MAX;
+  s->n = s->cap = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 40);
+  s->thunks = ARENA_NEW_N(x->a, rt_thunk, s->n);
+  for (uint32_t k = 0; k < s->n && !r->bad; k++) {
+    get_thunk(r, x, depth, &s->thunks[k]);
+  }
+}
+
+static rt_program *get_program(rt_reader *r, reading *x) {
+  rt_program *p = ARENA_NEW(x->a, rt_program);
+  p->target = rt_get_text(r);
+  p->cpu = rt_get_text(r);
+  p->params = get_io(r, x, &p->n_params);
+  p->results = get_io(r, x, &p->n_results);
+  get_constants(r, x, p);
+  get_code(r, x, p);
+  p->arena_bytes = (uint64_t)rt_get_in(r, 0, (int64_t)1 << 46);
+  get_sequence(r, x, 0, &p->body);
+  return p;
+}
+
+static status get_programs(reading *x, rt_image *image) {
+  rt_reader r = rt_reader_make(x->sections[PROGRAMS]);
+  image->n_programs = (uint32_t)rt_get_in(&r, 0, (int64_t)(x->sections[PROGRAMS].size / 8));
+  image->programs = ARENA_NEW_N(x->a, rt_program *, image->n_programs);
+  for (uint32_t k = 0; k < image->n_programs && !r.bad; k++) {
+    image->programs[k] = get_program(&r, x);
+  }
+  return rt_reader_end(&r, "programs");
+}
+
+static status get_base(reading *x, const rt_image_finder *bases, const char *name, uint64_t identity, rt_image *image) {
+  CHECK_THAT(bases, STATUS_INVALID_FILE, "no compiled model by itself: its constants are in another file");
+  const rt_image *base = bases->find(bases->data, x->a, name);
+  CHECK_THAT(base && base->n_programs == 1 && !base->base && base->identity == identity, STATUS_INVALID_FILE,
+             "the file with its constants is gone");
+  image->base = base;
+  x->base = base->programs[0];
+  return NULL;
+}
+
+static status get_meta(reading *x, const rt_image_finder *bases, rt_image *image) {
+  rt_reader r = rt_reader_make(x->sections[META]);
+  image->model = rt_get_text(&r);
+  image->producer = rt_get_text(&r);
+  image->target = rt_get_text(&r);
+  const char *base = rt_get_text(&r);
+  uint64_t identity = (uint64_t)rt_get_i64(&r);
+  TRY(rt_reader_end(&r, "meta"));
+  return *base ? get_base(x, bases, base, identity, image) : NULL;
+}
+
+/* Spans of a pool section are found through the programs; hashing them alike needs their borders, so the check
+ * walks what was read. */
+typedef struct border {
+  uint64_t offset, size;
+} border;
+
+static int by_offset(const void *a, const void *b) {
+  const border *x = a, *y = b; /* an empty span comes before what begins at the same place */
+  return x->offset != y->offset ? (x->offset > y->offset) - (x->offset < y->offset) : (x->size > y->size) - (x->size < y->size);
+}
+
+static status check_pool(reading *x, const rt_image *image, int section, uint64_t expected) {
+  border *list = NULL;
+  uint32_t n = 0, cap = 0;
+  const uint8_t *base = x->sections[section].data;
+  for (uint32_t k = 0; k < image->n_programs; k++) {
+    const rt_program *p = image->programs[k];
+    const rt_span *spans = section == CODE ? p->code : p->constants;
+    uint32_t count = section == CODE ? p->n_code : p->n_constants;
+    for (uint32_t j = 0; j < count; j++) {
+      uint64_t offset = (uint64_t)((uintptr_t)spans[j].data - (uintptr_t)base);
+      if (offset <= x->sections[section].size) { /* else the base's */
+        *ARENA_PUSH(x->a, list, n, cap) = (border){offset, spans[j].size};
+      }
+    }
+  }
+  if (n) {
+    qsort(list, n, sizeof *list, by_offset);
+  }
+  uint64_t h = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    if (k == 0 || list[k].offset != list[k - 1].offset || list[k].size != list[k - 1].size) {
+      h = mix_span(h, list[k].offset, hash_bytes(base + list[k].offset, list[k].size, 0));
+    }
+  }
+  CHECK_THAT(h == expected, STATUS_INVALID_FILE, "the %s section is damaged", section_names[section]);
+  return NULL;
+}
+
+static status get_sections(reading *x, const uint8_t *bytes, size_t file_size, uint64_t *hashes, uint64_t *identity) {
+  rt_reader header = rt_reader_make((rt_span){bytes + sizeof magic, HEADER_BYTES - sizeof magic});
+  rt_reader table = rt_reader_make((rt_span){bytes + HEADER_BYTES, N_SECTIONS * ROW_BYTES});
+  CHECK_THAT(memcmp(bytes, magic, sizeof magic) == 0, STATUS_INVALID_FILE, "not a .oxla file");
+  int64_t version = rt_get_i64(&header), n = rt_get_i64(&header), size = rt_get_i64(&header);
+  uint64_t hash = *identity = (uint64_t)rt_get_i64(&header);
+  CHECK_THAT(version == VERSION, STATUS_INVALID_FILE,
+             "written in version %" PRId64 " of the format; this onnx-xla reads %d: compile the model again", version,
+             VERSION);
+  CHECK_THAT(n == N_SECTIONS && size == (int64_t)file_size, STATUS_INVALID_FILE, "truncated or damaged");
+  uint64_t seed = hash_bytes(bytes + sizeof magic, HEADER_BYTES - sizeof magic - 8, 0);
+  CHECK_THAT(hash == hash_bytes(bytes + HEADER_BYTES, N_SECTIONS * ROW_BYTES, seed), STATUS_INVALID_FILE,
+             "the header is damaged");
+  for (int k = 0; k < N_SECTIONS; k++) {
+    uint64_t kind = (uint64_t)rt_get_i64(&table), offset = (uint64_t)rt_get_i64(&table),
+             bytes_of = (uint64_t)rt_get_i64(&table);
+    hashes[k] = (uint64_t)rt_get_i64(&table);
+    CHECK_THAT(kind == (uint64_t)k && offset % ALIGN == 0 && offset <= file_size && bytes_of <= file_size - offset,
+               STATUS_INVALID_FILE, "the table of sections is damaged");
+    x->sections[k] = (rt_span){bytes + offset, bytes_of};
+  }
+  return NULL;
+}
+
+static status open_bytes(arena *a, const char *path, const uint8_t *bytes, size_t size, bool verify_constants,
+                         const rt_image_finder *bases, rt_image **out) {
+  reading x = {.a = a, .path = path};
+  uint64_t hashes[N_SECTIONS], identity;
+  CHECK_THAT(size >= TABLE_END, STATUS_INVALID_FILE, "not a whole .oxla file");
+  TRY(get_sections(&x, bytes, size, hashes, &identity));
+  for (int k = META; k < CONSTANTS; k++) {
+    CHECK_THAT(k == CODE || hash_bytes(x.sections[k].data, x.sections[k].size, 0) == hashes[k], STATUS_INVALID_FILE,
+               "the %s section is damaged", section_names[k]);
+  }
+  rt_image *image = ARENA_NEW(a, rt_image);
+  image->source = x.sections[SOURCE];
+  image->identity = identity;
+  TRY(get_meta(&x, bases, image));
+  TRY(get_programs(&x, image));
+  TRY(check_pool(&x, image, CODE, hashes[CODE]));
+  if (verify_constants) {
+    TRY(check_pool(&x, image, CONSTANTS, hashes[CONSTANTS]));
+  }
+  *out = image;
+  return NULL;
+}
+
+status rt_image_open(arena *a, const char *path, bool verify_constants, rt_image **out) {
+  const uint8_t *bytes;
+  size_t size;
+  TRY(file_map(a, path, &bytes, &size));
+  return open_bytes(a, path, bytes, size, verify_constants, NULL, out);
+}
+
+status rt_image_open_fd(arena *a, int fd, const char *name, bool verify_constants, const rt_image_finder *bases, rt_image **out) {
+  const uint8_t *bytes;
+  size_t size;
+  TRY(file_map_fd(a, fd, name, &bytes, &size));
+  return open_bytes(a, name, bytes, size, verify_constants, bases, out);
+}
+
+status rt_image_open_bytes(arena *a, const void *bytes, size_t size, const char *name, bool verify_constants,
+                           rt_image **out) {
+  if ((uintptr_t)bytes % ALIGN) {
+    void *copy = arena_alloc_aligned(a, size, ALIGN);
+    bytes = memcpy(copy, bytes, size);
+  }
+  return open_bytes(a, name, bytes, size, verify_constants, NULL, out);
+}
+
+bool rt_image_begins(const void *bytes, size_t size) {
+  return size >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
+}
+
+bool rt_image_is_one(const char *path) {
+  char start[sizeof magic];
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  bool is = fd >= 0 && read(fd, start, sizeof start) == sizeof start && rt_image_begins(start, sizeof start);
+  if (fd >= 0) {
+    close(fd);
+  }
+  return is;
+}

@@ -1,0 +1,175 @@
+/* target.h - what a backend is.  Two interfaces, so that a process that only runs programs needs no compiler:
+ *
+ *   rt_target    memory, streams and events of a device, and the kinds of thunk that it runs   (StreamExecutor,
+ *                TransferManager and Executable in XLA's words)
+ *   rt_compiler  HLO in, program out                                                            (Compiler)
+ *
+ * A third party's backend is a shared object that exports  const rt_backend *onnx_xla_backend(uint32_t abi).
+ * All functions may be called from many threads unless they say otherwise. */
+#ifndef RUNTIME_PROGRAM_TARGET_H
+#define RUNTIME_PROGRAM_TARGET_H
+
+#include "base/tensor/literal.h"
+#include "runtime/program/program.h"
+
+/* Goes up with every change of what a backend sees of this header and of program.h (tests/abi/test-backend-abi). */
+enum { RT_ABI = 3 };
+
+struct hlo_module; /* opaque here */
+struct hlo_instr;
+typedef struct rt_thread_pool rt_thread_pool;
+typedef struct rt_device rt_device; /* a target's own: NULL for host targets */
+typedef struct rt_stream rt_stream; /* a target's own: NULL means work is done when the call returns */
+typedef struct rt_event rt_event;
+typedef struct rt_code rt_code;     /* loaded machine code */
+typedef struct rt_executable rt_executable;
+
+/* What a thunk sees while it runs. */
+typedef struct rt_run {
+  const rt_executable *executable;
+  uint8_t *arena;
+  const void *const *params;    /* addresses by index */
+  void *const *results;
+  const int64_t *sizes;         /* the table behind negative rt_size */
+  void **handles;
+  rt_device *device;
+  rt_stream *stream;
+  rt_thread_pool *pool;                /* NULL: one thread */
+  mem_budget *budget;           /* cancel flag and deadline; check in loops.  Memory counts there.  NULL: none */
+  struct rt_profiler *profiler; /* NULL: off */
+  /* Compiles or finds a program for a computation whose sizes are known only now; sessions provide it.  NULL: none. */
+  status (*specialise)(void *session, const char *computation, uint32_t n, const shape *shapes,
+                       const rt_executable **out);
+  void *session;
+  uint64_t seed; /* of the run's random numbers */
+  struct rt_checker *checker; /* NULL: off */
+} rt_run;
+
+/* While thunks are loaded. */
+typedef struct rt_loader {
+  arena *arena; /* the executable's: state lives here, library handles are cleanups of it */
+  const rt_program *program;
+  rt_code **code; /* one an object of the program */
+  rt_device *device;
+} rt_loader;
+
+/* Which inputs of a thunk may lie where its outputs or its scratch memory do; checked when a program is loaded. */
+typedef enum rt_access {
+  RT_READS_WHILE_WRITING, /* none: inputs are read in any order, or more than once, while outputs are written */
+  RT_READS_ELEMENT_FIRST, /* such as begin and end at the same bytes as an output: the code was compiled for that */
+  RT_READS_ALL_FIRST      /* any: everything is read before anything is written */
+} rt_access;
+
+typedef struct rt_thunk_kind {
+  const char *name; /* "cpu.kernel"; those of the runtime itself have no dot */
+  /* Checks buffers and config, which come from a file, and makes t->state.  May be NULL. */
+  status (*load)(rt_thunk *t, rt_loader *l);
+  /* Enqueues the work on r->stream (or does it). */
+  status (*run)(const rt_thunk *t, rt_run *r);
+  rt_access access;
+} rt_thunk_kind;
+
+typedef struct rt_target {
+  uint32_t abi; /* RT_ABI it was built against */
+  const char *name;
+  const rt_thunk_kind *kinds;
+  uint32_t n_kinds;
+  /* Whether this machine can run code compiled for `cpu` (rt_program.cpu).  NULL: always. */
+  status (*check_cpu)(const char *cpu);
+  /* Loads an object file; entry points by name.  Destroyed with the arena. */
+  status (*load_code)(arena *a, rt_span object, rt_code **out);
+  void *(*find_symbol)(const rt_code *code, const char *name);
+  /* Memory and copies.  All NULL for a target that works in host memory. */
+  status (*device_create)(rt_device **out);
+  void (*device_destroy)(rt_device *d);
+  status (*allocate)(rt_device *d, size_t bytes, void **out);
+  void (*release)(rt_device *d, void *memory);
+  status (*copy_to_device)(rt_device *d, rt_stream *s, void *to, const void *from, size_t bytes);
+  status (*copy_to_host)(rt_device *d, rt_stream *s, void *to, const void *from, size_t bytes);
+  status (*stream_create)(rt_device *d, rt_stream **out);
+  void (*stream_destroy)(rt_stream *s);
+  status (*stream_synchronize)(rt_stream *s);
+  status (*event_create)(rt_device *d, rt_event **out);
+  void (*event_destroy)(rt_event *e);
+  status (*event_record)(rt_event *e, rt_stream *s);
+  status (*event_wait)(rt_stream *s, rt_event *e);
+  status (*event_synchronize)(rt_event *e);
+} rt_target;
+
+/* Instructions of the scheduled module, in the order in which they were lowered, and where their results lie: for who compares
+ * values while a program runs.  Parameters, constants and views are not among them. */
+typedef struct rt_origin {
+  const struct hlo_instr *instr;
+  const rt_buffer *results; /* as many as the instruction has */
+} rt_origin;
+
+typedef struct rt_origins {
+  uint32_t n, cap;
+  rt_origin *items;
+} rt_origins;
+
+/* How a compiler chooses among ways to compute the same. */
+typedef enum rt_tune {
+  RT_TUNE_OFF,   /* by rules */
+  RT_TUNE_KNOWN, /* by what the log knows, rules for the rest; nothing is timed */
+  RT_TUNE_FAST,  /* what is not in the log is timed, the dearest first, for a few seconds at most */
+  RT_TUNE_FULL   /* however long it takes */
+} rt_tune;
+
+typedef struct rt_compile_options {
+#define COMPILE_OPTION(kind, name, ...) __VA_ARGS__;
+#include "runtime/program/compile_options.def"
+#undef COMPILE_OPTION
+} rt_compile_options;
+
+/* How one contraction is computed, and what is known of the ways that there were. */
+typedef struct rt_tuned {
+  const char *what;   /* label of its thunk */
+  const char *winner; /* "library:p4" */
+  const char *times;  /* "library:p4 123.4 us, kernel 400.1 us", or "" where nothing was timed */
+  const char *how;    /* "timed", "log", "guess" */
+} rt_tuned;
+
+/* What compiling did; numbers that a target does not know stay 0. */
+typedef struct rt_report {
+  uint32_t hlo_before, hlo_after; /* instructions */
+  uint32_t clusters;              /* fusions and contractions with an epilogue */
+  uint32_t convolutions, clustered_convolutions, dots, clustered_dots, lone_elementwise;
+  uint32_t kernels, kernels_unique, thunks;
+  uint64_t bytes_moved_before, bytes_moved_after;
+  uint64_t arena_bytes, arena_lower_bound, constant_bytes, code_bytes;
+  double seconds_passes, seconds_lower, seconds_codegen;
+  /* On the arena, with keep_text: LLVM IR, assembly, and where each value lies and how long it lives. */
+  const char *llvm, *assembly, *buffers;
+  /* Contractions that were tuned, on the arena. */
+  uint32_t n_algorithms; /* the most ways that there are for one contraction */
+  uint32_t n_tuned, n_timed; /* of them: timed now */
+  rt_tuned *tuned;
+  double seconds_tuning;
+  const char *warning; /* on the arena: of a log that cannot be used; NULL: none */
+} rt_report;
+
+typedef struct rt_compiler {
+  uint32_t abi;
+  const char *name; /* that of its target */
+  /* Runs the target's pipeline on the module (changed in place) and lowers it; the program lives on `a` and borrows the
+   * module's constants.  Called inside guard_run, as are the target's functions. */
+  status (*compile)(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
+                    rt_report *report);
+} rt_compiler;
+
+typedef struct rt_backend {
+  uint32_t abi;
+  /* guard_adopt of the shared object's own copy of base/, so that guards around its functions hold there. */
+  void (*adopt_guard)(const guard_owner *other);
+  const rt_target *target;
+  const rt_compiler *compiler; /* NULL: runs programs only */
+} rt_backend;
+
+/* The function a backend's shared object exports under the name "onnx_xla_backend": NULL when it cannot serve this ABI. */
+typedef const rt_backend *rt_backend_entry(uint32_t abi);
+
+/* The first byte of a buffer in this run. */
+void *rt_address(const rt_run *r, const rt_buffer *b);
+
+#endif

@@ -1,0 +1,119 @@
+/* kernel_texts.h - kernels that move elements, and reductions with something fused to them, as HLO text (kernel_case.h). */
+#ifndef TESTS_UNIT_EMIT_KERNEL_TEXTS_H
+#define TESTS_UNIT_EMIT_KERNEL_TEXTS_H
+
+static const char *const movement_texts[] = {
+    "f32[3,5,7](%x: f32[5,7]) {\n%y = broadcast(%x) {dimensions=[1, 2]} : f32[3,5,7]\nreturn %y\n}",
+    "f32[6,40](%x: f32[6]) {\n%y = broadcast(%x) {dimensions=[0]} : f32[6,40]\nreturn %y\n}",
+    "f32[2,3,8,8](%x: f32[2,3,8,8], %b: f32[3]) {\n%c = broadcast(%b) {dimensions=[1]} : f32[2,3,8,8]\n%y = "
+    "add(%x, %c) : "
+    "f32[2,3,8,8]\n%z = maximum(%y, %c) : f32[2,3,8,8]\nreturn %z\n}",
+    "f32[2,33](%x: f32[2,1]) {\n%y = broadcast(%x) {dimensions=[0, 1]} : f32[2,33]\nreturn %y\n}",
+    "f32[9,4](%x: f32[]) {\n%y = broadcast(%x) {dimensions=[]} : f32[9,4]\n%z = negate(%y) : "
+    "f32[9,4]\nreturn %z\n}",
+    "f32[13,17](%x: f32[17,13]) {\n%y = transpose(%x) {permutation=[1, 0]} : f32[13,17]\nreturn %y\n}",
+    "f32[2,20,5,3](%x: f32[2,3,20,5]) {\n%y = transpose(%x) {permutation=[0, 2, 3, 1]} : "
+    "f32[2,20,5,3]\nreturn %y\n}",
+    "f32[2,32,20](%x: f32[2,20,32]) {\n%y = transpose(%x) {permutation=[0, 2, 1]} : f32[2,32,20]\nreturn "
+    "%y\n}",
+    "f32[4,30](%x: f32[4,6,5]) {\n%y = reshape(%x) : f32[4,30]\nreturn %y\n}",
+    "f32[24,7](%x: f32[8,21]) {\n%y = reverse(%x) {dimensions=[1]} : f32[8,21]\n%z = reshape(%y) : "
+    "f32[24,7]\nreturn %z\n}",
+    "f32[10,12](%x: f32[3,5,8]) {\n%y = transpose(%x) {permutation=[2, 0, 1]} : f32[8,3,5]\n%z = reshape(%y) "
+    ": f32[10,12]\nreturn "
+    "%z\n}",
+    "f32[64,49](%x: f32[64,7,7], %b: f32[7]) {\n%c = broadcast(%b) {dimensions=[2]} : f32[64,7,7]\n%y = "
+    "add(%x, %c) : "
+    "f32[64,7,7]\n%z = reshape(%y) : f32[64,49]\nreturn %z\n}",
+    "f32[5,40](%x: f32[5,40]) {\n%y = reverse(%x) {dimensions=[0, 1]} : f32[5,40]\nreturn %y\n}",
+    "f32[3,17](%x: f32[5,40]) {\n%y = slice(%x) {starts=[1, 5], limits=[4, 39], strides=[1, 2]} : "
+    "f32[3,17]\nreturn %y\n}",
+    "f32[3,7](%x: f32[3,40]) {\n%y = slice(%x) {starts=[0, 1], limits=[3, 38], strides=[1, 4]} : "
+    "f32[3,10]\n%z = slice(%y) "
+    "{starts=[0, 3], limits=[3, 10], strides=[1, 1]} : f32[3,7]\nreturn %z\n}",
+    "f32[2,20](%x: f32[4,200]) {\n%y = slice(%x) {starts=[1, 7], limits=[4, 200], strides=[2, 10]} : "
+    "f32[2,20]\nreturn %y\n}",
+    "f32[6,45](%x: f32[5,40], %v: f32[]) {\n%y = pad(%x, %v) {low=[2, 3], high=[-1, 2], interior=[0, 0]} : "
+    "f32[6,45]\nreturn %y\n}",
+    "f32[5,35](%x: f32[5,40], %v: f32[]) {\n%y = pad(%x, %v) {low=[0, -3], high=[0, -2], interior=[0, 0]} : "
+    "f32[5,35]\nreturn %y\n}",
+    "f32[10,41](%x: f32[5,20], %v: f32[]) {\n%y = pad(%x, %v) {low=[1, -1], high=[0, 3], interior=[1, 1]} : "
+    "f32[10,41]\nreturn %y\n}",
+    "f32[5](%x: f32[0], %v: f32[]) {\n%y = pad(%x, %v) {low=[2], high=[3], interior=[0]} : f32[5]\nreturn "
+    "%y\n}",
+    "f32[2,10,6](%x: f32[2,3,6], %y: f32[2,0,6], %z: f32[2,7,6]) {\n%c = concatenate(%x, %y, %z) "
+    "{dimension=1} : f32[2,10,6]\nreturn "
+    "%c\n}",
+    "f32[3,60](%x: f32[3,33], %y: f32[3,4], %z: f32[3,23]) {\n%c = concatenate(%x, %y, %z) {dimension=1} : "
+    "f32[3,60]\n%d = "
+    "negate(%c) : f32[3,60]\nreturn %d\n}",
+    "f32[40](%x: f32[17], %y: f32[23]) {\n%c = concatenate(%x, %y) {dimension=0} : f32[40]\n%d = reverse(%c) "
+    "{dimensions=[0]} : "
+    "f32[40]\n%e = add(%c, %d) : f32[40]\nreturn %e\n}",
+    "f32[4,70](%x: f32[4,30], %v: f32[]) {\n%p = pad(%x, %v) {low=[0, 3], high=[0, 2], interior=[0, 0]} : "
+    "f32[4,35]\n%q = reverse(%p) "
+    "{dimensions=[1]} : f32[4,35]\n%c = concatenate(%p, %q) {dimension=1} : f32[4,70]\nreturn %c\n}",
+    "s64[5,40]() {\n%y = iota() {dimension=1} : s64[5,40]\nreturn %y\n}",
+    "f32[5,40]() {\n%y = iota() {dimension=0} : f32[5,40]\nreturn %y\n}",
+    "u4[40]() {\n%y = iota() {dimension=0} : u4[40]\nreturn %y\n}",
+    "bf16[3,20](%x: bf16[20,3]) {\n%i = iota() {dimension=1} : bf16[3,20]\n%t = transpose(%x) "
+    "{permutation=[1, 0]} : bf16[3,20]\n%y = "
+    "multiply(%i, %t) : bf16[3,20]\nreturn %y\n}",
+    "u32[33](%s: u64[3]) {\n%y = rng-bit-generator(%s) {algorithm=philox} : u32[33]\nreturn %y\n}",
+    "u64[3,31](%s: u64[3]) {\n%y = rng-bit-generator(%s) {algorithm=philox} : u64[3,31]\nreturn %y\n}",
+    "u32[8,32](%s: u64[3]) {\n%y = rng-bit-generator(%s) {algorithm=philox} : u32[8,32]\n%z = not(%y) : "
+    "u32[8,32]\nreturn %z\n}",
+    "u64[64](%s: u64[3]) {\n%y = rng-bit-generator(%s) {algorithm=philox} : u64[64]\nreturn %y\n}",
+    "u32[5,40](%s: u64[3]) {\n%y = rng-bit-generator(%s) {algorithm=philox} : u32[40,5]\n%t = transpose(%y) "
+    "{permutation=[1, 0]} : u32[5,40]\nreturn %t\n}",
+    "u64[37](%s: u64[3]) {\n%y = rng-bit-generator(%s) {algorithm=philox} : u64[80]\n%t = slice(%y) {starts=[3], "
+    "limits=[77], strides=[2]} : u64[37]\nreturn %t\n}",
+    "u32[48](%s: u64[3]) {\n%y = rng-bit-generator(%s) {algorithm=philox} : u32[48]\n%t = reverse(%y) {dimensions=[0]} "
+    ": u32[48]\nreturn %t\n}",
+    "u32[](%s: u64[3]) {\n%y = rng-bit-generator(%s) {algorithm=philox} : u32[]\nreturn %y\n}",
+    "c64[7,5](%x: c64[5,7]) {\n%y = transpose(%x) {permutation=[1, 0]} : c64[7,5]\nreturn %y\n}",
+    "str[40](%x: str[17], %y: str[23]) {\n%c = concatenate(%x, %y) {dimension=0} : str[40]\nreturn %c\n}",
+    "pred[3,37](%x: pred[37], %y: f32[3]) {\n%a = broadcast(%x) {dimensions=[1]} : pred[3,37]\nreturn %a\n}",
+    "f32[40](%x: f32[40]) {\n%c = constant() {value=f32[4] {1, 2, 3, 4}} : f32[4]\n%b = broadcast(%c) "
+    "{dimensions=[1]} : f32[10,4]\n%r = "
+    "reshape(%b) : f32[40]\n%y = multiply(%x, %r) : f32[40]\nreturn %y\n}",
+    "f32[2,3,4,5];f32[120](%x: f32[2,3,4,5]) {\n%y = negate(%x) : f32[2,3,4,5]\n%z = reshape(%x) : "
+    "f32[120]\n%w = sqrt(%z) : "
+    "f32[120]\nreturn %y, %w\n}",
+    "f32[1](%x: f32[1]) {\n%y = negate(%x) : f32[1]\nreturn %y\n}",
+    "f32[](%x: f32[]) {\n%y = negate(%x) : f32[]\nreturn %y\n}",
+    "f32[0,3](%x: f32[0,3]) {\n%y = negate(%x) : f32[0,3]\nreturn %y\n}",
+    "f32[3000](%x: f32[3000], %y: f32[3000]) {\n%z = add(%x, %y) : f32[3000]\nreturn %z\n}",
+    "f32[100003](%x: f32[100003], %y: f32[100003]) {\n%z = multiply(%x, %y) : f32[100003]\nreturn %z\n}",
+};
+
+static const char *const fused_reductions[] = {
+    /* the producer inlined, two reductions in one loop, an epilogue */
+    "f32[5];f32[5](%x: f32[5,100]) {\n%s = reduce(%x) {dimensions=[1], reducer=add} : f32[5]\n%q = "
+    "multiply(%x, %x) : "
+    "f32[5,100]\n%r = reduce(%q) {dimensions=[1], reducer=add} : f32[5]\nreturn %s, %r\n}",
+    "f32[5,1](%x: f32[5,100], %b: f32[100]) {\n%c = broadcast(%b) {dimensions=[1]} : f32[5,100]\n%d = "
+    "subtract(%x, %c) : "
+    "f32[5,100]\n%e = exponential(%d) : f32[5,100]\n%s = reduce(%e) {dimensions=[1], reducer=add} : "
+    "f32[5]\n%l = log(%s) : f32[5]\n%r = "
+    "reshape(%l) : f32[5,1]\nreturn %r\n}",
+    "f32[40](%x: f32[30,40]) {\n%s = reduce(%x) {dimensions=[0], reducer=add} : f32[40]\n%y = multiply(%s, "
+    "%s) : f32[40]\nreturn "
+    "%y\n}",
+    "f32[3,40](%x: f32[3,40]) {\n%m = reduce(%x) {dimensions=[1], reducer=maximum} : f32[3]\n%b = "
+    "broadcast(%m) {dimensions=[0]} : "
+    "f32[3,40]\n%d = subtract(%x, %b) : f32[3,40]\n%e = exponential(%d) : f32[3,40]\nreturn %e\n}",
+    "f32[6](%x: f32[2,3,6,7,8]) {\n%t = transpose(%x) {permutation=[1, 3, 2, 0, 4]} : f32[3,7,6,2,8]\n%s = "
+    "reduce(%t) "
+    "{dimensions=[0, 1, 3, 4], reducer=add} : f32[6]\nreturn %s\n}",
+    "f32[2,3](%x: f32[2,3,5,5], %b: f32[5]) {\n%c = broadcast(%b) {dimensions=[3]} : f32[2,3,5,5]\n%y = "
+    "multiply(%x, %c) : "
+    "f32[2,3,5,5]\n%s = reduce(%y) {dimensions=[2, 3], reducer=add} : f32[2,3]\nreturn %s\n}",
+};
+
+enum {
+  N_MOVEMENT = sizeof movement_texts / sizeof *movement_texts,
+  N_FUSED = sizeof fused_reductions / sizeof *fused_reductions
+};
+
+#endif

@@ -1,0 +1,142 @@
+/* check_findings.c - an import that lists what is wrong with nodes instead of failing at the first. */
+#include <check.h>
+
+#include "backend_ref/eval.h"
+#include "frontend/import/import.h"
+#include "tests/suite.h"
+#include "tests/unit/frontend/build_model.h"
+
+static arena *a;
+
+static void setup(void) { a = arena_create(NULL); }
+static void teardown(void) { arena_destroy(a); }
+
+/* Gives an input of the graph the type f32[2,3]. */
+static void set_type(Onnx__ValueInfoProto *v) {
+  v->type = PB_NEW(a, Onnx__TypeProto, ONNX__TYPE_PROTO__INIT);
+  v->type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+  Onnx__TypeProto__Tensor *t = v->type->tensor_type = PB_NEW(a, Onnx__TypeProto__Tensor, ONNX__TYPE_PROTO__TENSOR__INIT);
+  t->has_elem_type = 1;
+  t->elem_type = dtype_get_info(DTYPE_F32)->onnx;
+  t->shape = PB_NEW(a, Onnx__TensorShapeProto, ONNX__TENSOR_SHAPE_PROTO__INIT);
+  for (int64_t k = 2; k <= 3; k++) {
+    Onnx__TensorShapeProto__Dimension *d =
+        PB_NEW(a, Onnx__TensorShapeProto__Dimension, ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT);
+    d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+    d->dim_value = k;
+    PB_ADD(a, t->shape->dim, t->shape->n_dim, d);
+  }
+}
+
+/* What importing says of a model whose input x is f32[2,3]; other inputs are left out.  subject: 0, or what the import itself
+ * fails for. */
+static onnx_findings findings_of(Onnx__ModelProto *p, status_code subject) {
+  onnx_findings found = {0};
+  bool complete = false;
+  onnx_model *m;
+  hlo_module *h;
+  size_t size;
+  for (size_t k = 0; k < p->graph->n_input; k++) {
+    set_type(p->graph->input[k]);
+  }
+  uint8_t *bytes = pack(a, p, &size);
+  status s = onnx_model_from_memory(a, bytes, size, NULL, NULL, &m);
+  ck_assert_msg(!s, "%s", status_message(s));
+  onnx_input_shape x = {.name = "x", .shape = shape_make(DTYPE_F32, 2, (dim[]){2, 3})};
+  onnx_import_options o = {.inputs = &x, .n_inputs = 1, .findings = &found, .eval = ref_fold};
+  s = onnx_import(a, m, &o, &h, &complete);
+  ck_assert_msg(!s == !subject && (!s || status_get_subject(s) == subject), "%s", status_message(s));
+  ck_assert(!complete);
+  status_free(s);
+  return found;
+}
+
+static void expect(const onnx_findings *found, uint32_t n, const char *const *parts) {
+  for (uint32_t k = 0; k < found->n && k < n; k++) {
+    ck_assert_msg(strstr(found->items[k].text, parts[k]), "\"%s\" lacks \"%s\"", found->items[k].text, parts[k]);
+  }
+  ck_assert_uint_eq(found->n, n);
+}
+
+START_TEST(test_all_of_a_graph) {
+  static const char *const parts[] = {"MatMul that makes \"bad1\": A is", "Nope that makes \"bad2\"", "Gemm that makes \"bad3\": "};
+  Onnx__ModelProto *p = new_model(a, "x,other", "behind2,fine");
+  graph_node(a, p->graph, "MatMul", "x,x", "bad1");
+  graph_node(a, p->graph, "Relu", "bad1", "behind1");
+  graph_node(a, p->graph, "Nope", "x", "bad2");
+  graph_node(a, p->graph, "Gemm", "x,x", "bad3");
+  graph_node(a, p->graph, "Add", "behind1,bad3", "behind2");
+  graph_node(a, p->graph, "Neg", "other", "of_other");
+  graph_node(a, p->graph, "Relu", "x", "fine");
+  onnx_findings found = findings_of(p, 0);
+  expect(&found, 3, parts);
+  ck_assert_int_eq(found.items[1].subject, STATUS_ABOUT_OPERATOR);
+  ck_assert_ptr_null(found.deferred);
+}
+END_TEST
+
+/* An empty function my.F of a to b, called for y. */
+static Onnx__FunctionProto *add_function(Onnx__ModelProto *p) {
+  add_opset(a, p, "my", 1);
+  Onnx__FunctionProto *f = PB_NEW(a, Onnx__FunctionProto, ONNX__FUNCTION_PROTO__INIT);
+  f->domain = "my";
+  f->name = "F";
+  f->input = names(a, "a", &f->n_input);
+  f->output = names(a, "b", &f->n_output);
+  PB_ADD(a, f->opset_import, f->n_opset_import, p->opset_import[0]);
+  PB_ADD(a, p->functions, p->n_functions, f);
+  graph_node(a, p->graph, "F", "x", "y")->domain = "my";
+  return f;
+}
+
+START_TEST(test_all_of_a_function) {
+  static const char *const parts[] = {"my.F that makes \"y\": MatMul that makes \"bad\": ",
+                                      "my.F that makes \"y\": Gemm that makes \"b\": "};
+  Onnx__ModelProto *p = new_model(a, "x", "behind");
+  Onnx__FunctionProto *f = add_function(p);
+  add_node(a, &f->node, &f->n_node, "MatMul", "a,a", "bad");
+  add_node(a, &f->node, &f->n_node, "Relu", "bad", "behind");
+  add_node(a, &f->node, &f->n_node, "Gemm", "a,a", "b");
+  graph_node(a, p->graph, "Relu", "y", "behind");
+  onnx_findings found = findings_of(p, 0);
+  expect(&found, 2, parts);
+}
+END_TEST
+
+/* Not only the first of a body's nodes that need sizes waits. */
+START_TEST(test_sizes_in_a_function) {
+  Onnx__ModelProto *p = new_model(a, "x", "y");
+  Onnx__FunctionProto *f = add_function(p);
+  add_node(a, &f->node, &f->n_node, "NonZero", "a", "nz");
+  add_node(a, &f->node, &f->n_node, "ReduceSum", "nz", "s");
+  add_node(a, &f->node, &f->n_node, "ReduceSum", "nz", "t");
+  add_node(a, &f->node, &f->n_node, "Add", "s,t", "b");
+  onnx_findings found = findings_of(p, 0);
+  expect(&found, 0, NULL);
+  ck_assert_ptr_nonnull(strstr(found.deferred, "ReduceSum that makes \"s\": "));
+}
+END_TEST
+
+/* Where contents of inputs decide sizes the import fails as ever, with what was found until then. */
+START_TEST(test_wanted_contents) {
+  static const char *const parts[] = {"MatMul that makes \"bad\": ", "Gemm that makes \"worse\": "};
+  Onnx__ModelProto *p = new_model(a, "x", "y");
+  graph_node(a, p->graph, "MatMul", "x,x", "bad");
+  graph_node(a, p->graph, "ArgMax", "x", "rows");
+  graph_node(a, p->graph, "Squeeze", "rows", "row");
+  graph_node(a, p->graph, "Reshape", "x,row", "y");
+  graph_node(a, p->graph, "Gemm", "x,x", "worse");
+  onnx_findings found = findings_of(p, STATUS_ABOUT_VALUE);
+  expect(&found, 2, parts);
+}
+END_TEST
+
+int main(void) {
+  TCase *t = tcase_create("all");
+  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_test(t, test_all_of_a_graph);
+  tcase_add_test(t, test_all_of_a_function);
+  tcase_add_test(t, test_sizes_in_a_function);
+  tcase_add_test(t, test_wanted_contents);
+  return run_suite("findings", t);
+}

@@ -1,0 +1,282 @@
+/* node_case.h - tests of importers as rows of text: one node, its inputs and what must come out.
+ *
+ *   {"Slice", 1, "starts=[1] ends=[-1]", "f32[3]:1,2,3", "f32[1]:2"}
+ *
+ * Attributes: k=3 is an int, a=0.5 a float (it has a point), p=[1,2] ints, q=[0.5] floats, mode=edge a string
+ * and value=f32[1]:7 a tensor.  Inputs are arrays separated by spaces ("-": absent); those after a '=' are
+ * initializers, the others graph inputs whose value the import may ask for.  Expected are arrays, one an
+ * output, or "!" and a part of the message of STATUS_INVALID_MODEL ("?": of STATUS_UNSUPPORTED, "#": of any
+ * failure). */
+#ifndef TESTS_UNIT_FRONTEND_NODE_CASE_H
+#define TESTS_UNIT_FRONTEND_NODE_CASE_H
+
+#include <check.h>
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "backend_ref/eval.h"
+#include "frontend/import/import.h"
+#include "frontend/model/tensor.h"
+#include "tests/unit/frontend/build_model.h"
+
+typedef struct node_case {
+  const char *op;
+  int opset;
+  const char *attributes, *inputs, *expected;
+} node_case;
+
+enum { NODE_CASE_MAX = 16 };
+
+/* "f32[2]:1,2" up to a space or the end; moves *text behind it. */
+static inline literal case_literal(arena *a, const char **text) {
+  shape s;
+  void *data;
+  status bad = shape_parse(NULL, text, &s);
+  ck_assert_msg(!bad, "%s in %s", status_message(bad), *text);
+  ck_assert_msg(**text == ':', "no ':' before %s", *text);
+  ++*text;
+  literal l = literal_new(a, s, &data);
+  size_t size = dtype_bytes(s.type);
+  for (int64_t k = 0, n = shape_elements(&s); k < n; k++) {
+    char *end, *at = (char *)data + (size_t)k * size;
+    if (dtype_is_float(s.type)) {
+      dtype_store_f64(s.type, at, strtod(*text, &end), true, DTYPE_ROUND_NEAREST);
+    } else {
+      dtype_store_i64(
+          s.type, at,
+          dtype_is_unsigned(s.type) ? (int64_t)strtoull(*text, &end, 10) : strtoll(*text, &end, 10));
+    }
+    ck_assert_msg(end != *text, "too few elements before '%s'", *text);
+    *text = end + (*end == ',');
+  }
+  ck_assert_msg(**text == '\0' || **text == ' ', "too many elements: '%s'", *text);
+  return l;
+}
+
+static inline Onnx__TensorProto *case_tensor(arena *a, const char *name, const literal *l) {
+  Onnx__TensorProto *t =
+      new_tensor(a, name, dtype_get_info(l->shape.type)->onnx, l->shape.rank, l->shape.dims);
+  set_raw(a, t, l->data, (size_t)shape_bytes(&l->shape));
+  return t;
+}
+
+/* [1,2] or [0.5,1.5]. */
+static inline void case_list(arena *a, Onnx__AttributeProto *t, const char *text) {
+  bool floats = strchr(text, '.');
+  size_t n = 0, room = strlen(text);
+  t->type =
+      floats ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS : ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
+  t->ints = ARENA_NEW_N(a, int64_t, room);
+  t->floats = ARENA_NEW_N(a, float, room);
+  for (const char *c = text + 1; *c && *c != ']'; n++) {
+    char *end;
+    if (floats) {
+      t->floats[n] = strtof(c, &end);
+    } else {
+      t->ints[n] = strtoll(c, &end, 10);
+    }
+    c = end + (*end == ',');
+  }
+  t->n_ints = floats ? 0 : n;
+  t->n_floats = floats ? n : 0;
+}
+
+static inline void case_attribute(arena *a, Onnx__NodeProto *node, const char *name, const char *value) {
+  Onnx__AttributeProto *t = add_attribute(a, node, name);
+  bool number = isdigit((unsigned char)*value) || *value == '-' || *value == '.';
+  t->has_type = 1;
+  if (strchr(value, ':')) {
+    literal l = case_literal(a, &value);
+    t->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR;
+    t->t = case_tensor(a, "", &l);
+  } else if (*value == '[') {
+    case_list(a, t, value);
+  } else if (number && strchr(value, '.')) {
+    t->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT;
+    t->has_f = 1;
+    t->f = strtof(value, NULL);
+  } else if (number) {
+    t->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
+    t->has_i = 1;
+    t->i = strtoll(value, NULL, 10);
+  } else {
+    t->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING;
+    t->has_s = 1;
+    t->s.data = (uint8_t *)arena_strdup(a, value);
+    t->s.len = strlen(value);
+  }
+}
+
+static inline void case_attributes(arena *a, Onnx__NodeProto *node, const char *text) {
+  while (*text) {
+    size_t length = strcspn(text, " "), equals = strcspn(text, "=");
+    ck_assert_msg(equals < length, "no '=' in %s", text);
+    case_attribute(a, node, arena_strndup(a, text, equals),
+                   arena_strndup(a, text + equals + 1, length - equals - 1));
+    text += length + strspn(text + length, " ");
+  }
+}
+
+static inline Onnx__ValueInfoProto *case_input(arena *a, const char *name, const literal *l) {
+  Onnx__ValueInfoProto *v = new_value(a, name);
+  v->type = PB_NEW(a, Onnx__TypeProto, ONNX__TYPE_PROTO__INIT);
+  v->type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+  v->type->tensor_type = PB_NEW(a, Onnx__TypeProto__Tensor, ONNX__TYPE_PROTO__TENSOR__INIT);
+  v->type->tensor_type->has_elem_type = 1;
+  v->type->tensor_type->elem_type = dtype_get_info(l->shape.type)->onnx;
+  v->type->tensor_type->shape = PB_NEW(a, Onnx__TensorShapeProto, ONNX__TENSOR_SHAPE_PROTO__INIT);
+  for (int k = 0; k < l->shape.rank; k++) {
+    Onnx__TensorShapeProto__Dimension *d =
+        PB_NEW(a, Onnx__TensorShapeProto__Dimension, ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT);
+    d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+    d->dim_value = l->shape.dims[k];
+    PB_ADD(a, v->type->tensor_type->shape->dim, v->type->tensor_type->shape->n_dim, d);
+  }
+  return v;
+}
+
+typedef struct case_run {
+  arena *arena;
+  const node_case *c;
+  uint32_t n_inputs, n_outputs;
+  onnx_input_shape inputs[NODE_CASE_MAX];
+  literal values[NODE_CASE_MAX], expected[NODE_CASE_MAX], *results;
+} case_run;
+
+static inline void case_inputs(case_run *r, Onnx__GraphProto *g, Onnx__NodeProto *node) {
+  arena *a = r->arena;
+  const char *text = r->c->inputs;
+  for (int k = 0; *text; k++, text += strspn(text, " ")) {
+    char *name = arena_printf(a, "in%d", k);
+    if (*text == '-') {
+      PB_ADD(a, node->input, node->n_input, arena_strdup(a, ""));
+      text++;
+      continue;
+    }
+    bool constant = *text == '=';
+    text += constant;
+    literal l = case_literal(a, &text);
+    PB_ADD(a, node->input, node->n_input, name);
+    if (constant) {
+      PB_ADD(a, g->initializer, g->n_initializer, case_tensor(a, name, &l));
+    } else {
+      PB_ADD(a, g->input, g->n_input, case_input(a, name, &l));
+      r->inputs[r->n_inputs] = (onnx_input_shape){.name = name, .shape = l.shape};
+      r->values[r->n_inputs++] = l;
+    }
+  }
+}
+
+static inline Onnx__ModelProto *case_model(case_run *r) {
+  arena *a = r->arena;
+  Onnx__ModelProto *m = new_model(a, "", "");
+  m->opset_import[0]->version = r->c->opset;
+  Onnx__NodeProto *node = graph_node(a, m->graph, r->c->op, "", "");
+  case_attributes(a, node, r->c->attributes);
+  case_inputs(r, m->graph, node);
+  const char *text = r->c->expected;
+  bool fails = strchr("!?#", *text);
+  const onnx_op_row *row = onnx_op_find("", r->c->op, r->c->opset);
+  do {
+    char *name = arena_printf(a, "out%" PRIu32, r->n_outputs);
+    if (!fails) {
+      r->expected[r->n_outputs] = case_literal(a, &text);
+      text += strspn(text, " ");
+    }
+    PB_ADD(a, node->output, node->n_output, name);
+    PB_ADD(a, m->graph->output, m->graph->n_output, new_value(a, name));
+    r->n_outputs++;
+  } while (fails ? row && r->n_outputs < row->min_outputs : *text != '\0');
+  return m;
+}
+
+/* Cuts results to the sizes that came with them. */
+static inline void case_cut(const hlo_module *h, literal *results) {
+  for (uint32_t k = 0; h->size_of && k < h->entry->n_roots; k++) {
+    if (h->size_of[k].axis >= 0) {
+      literal *l = &results[h->size_of[k].result];
+      int64_t sizes[SHAPE_MAX_RANK];
+      memcpy(sizes, l->shape.dims, sizeof sizes);
+      sizes[h->size_of[k].axis] = literal_i64(&results[k], 0);
+      literal_compact(&l->shape, (void *)(uintptr_t)l->data, sizes);
+    }
+  }
+}
+
+/* Imports, giving the values of inputs that the import asks for, and evaluates. */
+static inline status case_call(void *data) {
+  case_run *r = data;
+  arena *a = r->arena;
+  onnx_model *m;
+  hlo_module *h;
+  size_t size;
+  uint8_t *bytes = pack(a, case_model(r), &size);
+  TRY(onnx_model_from_memory(a, bytes, size, NULL, NULL, &m));
+  bool wanted[NODE_CASE_MAX] = {false};
+  onnx_import_options options = {
+      .inputs = r->inputs, .n_inputs = r->n_inputs, .wanted = wanted, .eval = ref_fold};
+  bool complete;
+  for (bool again = true; again;) {
+    status failed = onnx_import(a, m, &options, &h, &complete);
+    failed = failed || complete ? failed : status_error(STATUS_UNSUPPORTED, "sizes depend on what is computed");
+    again = false;
+    for (uint32_t k = 0; failed && k < r->n_inputs; k++) {
+      if (wanted[k] && !r->inputs[k].value) {
+        r->inputs[k].value = &r->values[k];
+        again = true;
+      }
+    }
+    if (failed && !again) {
+      return failed;
+    }
+    status_free(failed);
+  }
+  r->results = ARENA_NEW_N(a, literal, h->entry->n_roots);
+  TRY(ref_eval_computation(h->entry, r->values, a, r->results));
+  case_cut(h, r->results);
+  return NULL;
+}
+
+static inline void case_compare(const node_case *c, const literal *want, const literal *got) {
+  ck_assert_msg(shape_equal(&want->shape, &got->shape), "%s-%d %s: got %s", c->op, c->opset, c->attributes,
+                SHAPE_STR(NULL, &got->shape));
+  for (int64_t k = 0, n = shape_elements(&want->shape); k < n; k++) {
+    bool equal;
+    if (dtype_is_float(want->shape.type)) {
+      double w = literal_f64(want, k), g = literal_f64(got, k);
+      double relative = dtype_bytes(want->shape.type) < 4 ? 4e-3 : 1e-5;
+      equal = w == g || (isnan(w) && isnan(g)) || fabs(w - g) <= 1e-6 + relative * fabs(w);
+      ck_assert_msg(equal, "%s-%d %s: element %d is %g, not %g", c->op, c->opset, c->attributes, (int)k, g,
+                    w);
+    } else {
+      long long w = literal_i64(want, k), g = literal_i64(got, k);
+      ck_assert_msg(w == g, "%s-%d %s: element %d is %lld, not %lld", c->op, c->opset, c->attributes, (int)k,
+                    g, w);
+    }
+  }
+}
+
+static inline void run_node_case(const node_case *c) {
+  case_run r = {.arena = arena_create(NULL), .c = c};
+  status s = guard_run(case_call, &r);
+  char kind = *c->expected;
+  if (strchr("!?#", kind)) {
+    status_code code = kind == '!'   ? STATUS_INVALID_MODEL
+                       : kind == '?' ? STATUS_UNSUPPORTED
+                                     : status_get_code(s);
+    ck_assert_msg(s && status_get_code(s) == code && strstr(status_message(s), c->expected + 1),
+                  "%s-%d %s %s: \"%s\" (%s) lacks \"%s\"", c->op, c->opset, c->attributes, c->inputs,
+                  status_message(s), status_code_name(status_get_code(s)), c->expected + 1);
+    status_free(s);
+  } else {
+    ck_assert_msg(!s, "%s-%d %s %s: %s", c->op, c->opset, c->attributes, c->inputs, status_message(s));
+    for (uint32_t k = 0; k < r.n_outputs; k++) {
+      case_compare(c, &r.expected[k], &r.results[k]);
+    }
+  }
+  arena_destroy(r.arena);
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* compiler_half.h - the compiler half as it was built, wherever it will be installed (compiler.c has the real search).
+ * Included once by a test that opens sessions. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend_cpu/runtime/target.h"
+#include "plugin/session/session.h"
+
+bool session_compiler_path(char path[PATH_MAX]) {
+  const char *top = getenv("top_builddir"), *given = getenv("ONNX_XLA_COMPILER");
+  snprintf(path, PATH_MAX, "%s/.libs/libonnx-xla-compiler.so", top ? top : ".");
+  if (given) {
+    snprintf(path, PATH_MAX, "%s", given);
+  }
+  return access(path, R_OK) == 0;
+}
+
+status session_open_compiler(const compiler_api **out) {
+  char path[PATH_MAX];
+  (void)session_compiler_path(path);
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  compiler_entry *entry = NULL;
+  if (library) {
+    *(void **)&entry = dlsym(library, "onnx_xla_compiler_get");
+  }
+  *out = entry ? entry(COMPILER_ABI) : NULL;
+  CHECK_THAT(*out, STATUS_IO, "no compiler half: %s", dlerror());
+  return NULL;
+}
+
+status session_find_target(const char *name, const rt_target **out) {
+  const compiler_api *c;
+  const rt_backend *b;
+  TRY(session_open_compiler(&c));
+  TRY(c->backend(name, &b));
+  *out = strcmp(name, "cpu") == 0 ? &cpu_target : b->target;
+  return NULL;
+}

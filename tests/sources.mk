@@ -546,6 +546,7 @@ tests_files = \
 	tests/made-cases \
 	tests/models/README \
 	tests/models/architecture.py \
+	tests/models/chaotic \
 	tests/models/compare.py \
 	tests/models/diffusion.py \
 	tests/models/expected-refusals \
@@ -564,7 +565,6 @@ tests_files = \
 	tests/models/text.py \
 	tests/models/tiny.py \
 	tests/models/trained.py \
-	tests/models/untried \
 	tests/models/vision_timm.py \
 	tests/models/vision_torchvision.py \
 	tests/onnxifi/README \

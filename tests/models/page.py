@@ -37,5 +37,5 @@ Where a nudge of the inputs by 2^-20 of themselves moves ONNX Runtime's own resu
 network is changed until something can. DAC, a codec whose residuals have no norms, was the worst: whole, with random weights,
 a nudge moves ONNX Runtime's output by 2e-3 to 1e-2 and onnx-xla's by 9e-3 to 1.5e-2; they are 8e-3 apart, and `onnx-xla verify`
 finds none of 62 instructions wrong. So its encoder and its decoder stand here, each with small inputs. What is still chaotic is
-listed in tests/models/untried, with the reason.
+listed in tests/models/chaotic, with the reason.
 """

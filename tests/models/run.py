@@ -41,8 +41,8 @@ def expected_refusals():
     return found
 
 
-def untried():
-    with open(os.path.join(HERE, "untried")) as lines:
+def chaotic():
+    with open(os.path.join(HERE, "chaotic")) as lines:
         return {line.split("|")[0].strip() for line in lines if not line.startswith("#")}
 
 
@@ -199,7 +199,7 @@ def main():
     if o.only:
         names = dict.fromkeys(n for p in o.only.split(",") for n in names if fnmatch.fnmatch(n, p))
     elif not o.small:
-        names = [n for n in names if n not in untried()]
+        names = [n for n in names if n not in chaotic()]
     if o.list:
         print("\n".join(names))
         return 0

@@ -48,7 +48,7 @@ efficientvit_m0 efficientvit_m4 eva02_tiny_patch14_224 flexivit_small gcresnext2
 gmixer_12_224 gmlp_ti16_224 hiera_tiny_224 lambda_resnet26rpt_256 lambda_resnet26t levit_128s
 levit_conv_128s maxvit_pico_rw_256 maxvit_rmlp_pico_rw_256 maxvit_tiny_pm_256 maxvit_tiny_tf_224
 maxxvit_rmlp_nano_rw_256 maxxvitv2_nano_rw_256 mixer_s32_224 mobileone_s0 mobileone_s1 mobilevit_xxs mobilevitv2_050
-mvitv2_tiny naflexvit_base_patch16_gap nest_tiny nest_tiny_jx pit_ti_224 pit_ti_distilled_224 regnetz_b16
+mvitv2_tiny nest_tiny nest_tiny_jx pit_ti_224 pit_ti_distilled_224 regnetz_b16
 regnetz_b16_evos regnetz_d8 repvgg_a0 repvgg_b1g4 repvgg_d2se repvit_m0_9 repvit_m1 resmlp_12_224 resnet33ts
 resnet50_clip resnet50_mlp resnet51q sebotnet33ts_256 sequencer2d_s seresnext26ts swiftformer_xs swin_s3_tiny_224
 swin_tiny_patch4_window7_224 swinv2_cr_tiny_224 swinv2_cr_tiny_ns_224 swinv2_tiny_window8_256 test_byobnet
@@ -60,14 +60,10 @@ vit_pe_core_tiny_patch16_384 vit_pe_spatial_tiny_patch16_512 vit_relpos_small_pa
 vit_small_patch14_reg4_dinov2 vit_small_patch16_dinov3 vit_small_patch16_rope_224 vit_small_patch16_rope_ape_224
 vit_small_r26_s32_224 vit_small_resnet26d_224 vit_srelpos_small_patch16_224
 vit_tiny_patch16_224 vit_tiny_patch16_dinov3_qkvb vit_tiny_r_s16_p8_224 vit_xsmall_patch16_clip_224 vitamin_small_224
-volo_d1_224 xcit_nano_12_p16_224 xcit_nano_12_p8_224
+xcit_nano_12_p16_224 xcit_nano_12_p8_224
 """.split()  # those that are made for one size
 
 LARGER = {
-    "eca_halonext26ts": (256, {}),
-    "halonet26t": (256, {}),
-    "haloregnetz_b": (224, {}),
-    "bat_resnext26ts": (256, {}),
     "efficientformer_l1": (224, {}),
     "inception_resnet_v2": (96, {}),
     "inception_v3": (96, {}),

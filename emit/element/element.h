@@ -18,7 +18,7 @@ typedef struct emit_input {
   bool shared;       /* a result is written over it: loads stay in order with stores */
 } emit_input;
 
-/* What a kernel of rows has at hand (row_space.c): the value of v at i; *out as it is if it has none.  True if it had. */
+/* What a kernel of rows has at hand (emit/kernel/row_fusion.c): the value of v at i; *out as it is if it has none.  True if it had. */
 typedef struct emit_row_fusion emit_row_fusion;
 bool emit_row_value(const emit_row_fusion *r, hlo_value v, const emit_index *i, emit_pair *out);
 

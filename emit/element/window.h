@@ -1,4 +1,4 @@
-/* window.h - what kernels of sliding windows (thread_pool.c) and window.c have in common. */
+/* window.h - what kernels of sliding windows (emit/kernel/pooling.c) and window.c have in common. */
 #ifndef EMIT_ELEMENT_WINDOW_H
 #define EMIT_ELEMENT_WINDOW_H
 

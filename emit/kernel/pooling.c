@@ -1,4 +1,4 @@
-/* thread_pool.c - kernels of windows that slide along the innermost dimension: pooling of arrays whose channels stand outside.
+/* pooling.c - kernels of windows that slide along the innermost dimension: pooling of arrays whose channels stand outside.
  *
  * A step of the grid is a row of the result.  First the columns of its windows are reduced, for each place of the operand's
  * innermost dimension once, by vectors that lie side by side whatever the stride is; they go into a row in memory, which has

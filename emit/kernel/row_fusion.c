@@ -1,4 +1,4 @@
-/* row_space.c - kernels that go row by row (hlo/analysis/row_space.h): softmax, normalisations.
+/* row_fusion.c - kernels that go row by row (hlo/analysis/row_space.h): softmax, normalisations.
  *
  * A step of the grid is a row, or a vector of neighbouring columns.  It has phases: each is a loop over the row for the
  * reductions whose operands are known by then; the last one stores.  Between phases stands what there is one of a row.  What a

@@ -63,7 +63,7 @@ int emit_writer_lanes(const emit_writer *w);
 /* Memory of the function's own, of so many elements of type t, for one step of the grid. */
 LLVMValueRef emit_row_memory(const emit_ir *w, dtype t, int64_t elements);
 
-/* The kinds of kernels (update.c, row_space.c, transpose_tiles.c, thread_pool.c); write_loops in kernel.c is the one for everything else. */
+/* The kinds of kernels (update.c, row_fusion.c, transpose_tiles.c, pooling.c); write_loops in kernel.c is the one for everything else. */
 bool emit_is_update(const emit_writer *w);
 void emit_write_update(emit_writer *w);
 bool emit_is_row_fusion(const emit_writer *w);

@@ -1,4 +1,4 @@
-/* import_common.h - what several import_*.c share: types to compute in, scalars, reduced axes. */
+/* import_common.h - what several importers in frontend/ops/ share: types to compute in, scalars, reduced axes. */
 #ifndef FRONTEND_IMPORT_IMPORT_COMMON_H
 #define FRONTEND_IMPORT_IMPORT_COMMON_H
 

@@ -1,5 +1,5 @@
 /* importer.h - what the importer of an operator sees and calls.  To add one: a row in onnx_ops.def names it, a
- * function  status onnx_import_<name>(onnx_node *n)  in one of the import_*.c writes it:
+ * function  status onnx_import_<name>(onnx_node *n)  in a file below frontend/ops/ writes it:
  *
  *   status onnx_import_relu(onnx_node *n) {
  *     n->out[0] = hlo_binary(n->b, HLO_MAX, n->in[0], hlo_like(n->b, n->in[0], 0));

@@ -1,4 +1,4 @@
-/* rules.h - what the rules of differentiation share; for gradient*.c only. */
+/* rules.h - what the rules of differentiation share; for the files of hlo/gradient/ only. */
 #ifndef HLO_GRADIENT_RULES_H
 #define HLO_GRADIENT_RULES_H
 

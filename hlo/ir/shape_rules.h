@@ -21,7 +21,7 @@ enum { HLO_MAX_VALUES = 1 << 16, HLO_MAX_BRANCHES = 256 };
 /* Refuses a number of operands or results outside the row's, or beyond HLO_MAX_VALUES. */
 STATUS_MUST_USE status hlo_check_arity(hlo_op op, uint32_t n_operands, uint32_t n_results);
 
-/* --- what the rules share; for shape_*.c only --- */
+/* --- what the rules share; for hlo/ir/shape_*.c only --- */
 
 /* Sets of element types; handles (sequences, optionals, maps) belong to none. */
 enum {

@@ -1,4 +1,4 @@
-/* simplify.c - rewrites instructions into cheaper ones of the same meaning: the rules of simplify_*.c.
+/* simplify.c - rewrites instructions into cheaper ones of the same meaning: the rules of this folder.
  *
  * Requires: nothing; finds more after fold (splats as broadcast(scalar)), leaves dead instructions to dce.
  * Keeps: results, bit for bit, but for what hlo/ir/OPS.md leaves open: the order of float sums, the sign and

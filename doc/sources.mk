@@ -79,6 +79,7 @@ doc_files = \
 	doc/debugging.md \
 	doc/make-man \
 	doc/measurements/checks.md \
+	doc/measurements/compile-time.md \
 	doc/measurements/planted.md \
 	doc/measurements/random-graphs.md \
 	doc/measurements/sanitizers.md \

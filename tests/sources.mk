@@ -124,6 +124,7 @@ script_tests = \
 	tests/onnxifi/test-caffe2 \
 	tests/onnxifi/test-driver \
 	tests/onnxifi/test-loader \
+	tests/test-glossary \
 	tests/test-includes \
 	tests/test-libs \
 	tests/test-man \
@@ -579,6 +580,7 @@ tests_files = \
 	tests/suite.h \
 	tests/target/text_case.h \
 	tests/target/two_targets.h \
+	tests/test-glossary \
 	tests/test-includes \
 	tests/test-libs \
 	tests/test-man \

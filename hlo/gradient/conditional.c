@@ -45,7 +45,7 @@ void hlo_gradient_conditional(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_value *args = ARENA_NEW_N(a, hlo_value, n_args + i->n_results + 1), *dxs = ARENA_NEW_N(a, hlo_value, n_args + 1);
   for (uint32_t k = 0; k < n_args; k++) {
     args[n++] = i->operands[k + 1];
-    wanted[k] = hlo_tape_wants(t, i, k + 1);
+    wanted[k] = hlo_tape_needs(t, i, k + 1);
     n_xs += wanted[k];
   }
   for (uint32_t r = 0; r < i->n_results; r++) {

@@ -78,7 +78,7 @@ static void dot_operand(hlo_tape *t, hlo_instr *i, uint32_t k, hlo_value dy) {
 
 void hlo_gradient_dot(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   for (uint32_t k = 0; k < 2; k++) {
-    if (hlo_tape_wants(t, i, k)) {
+    if (hlo_tape_needs(t, i, k)) {
       dot_operand(t, i, k, dy);
     }
   }
@@ -208,10 +208,10 @@ void hlo_gradient_convolution(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   if (shape_elements(hlo_shape(i->operands[0])) == 0 || shape_elements(&i->shapes[0]) == 0) {
     return; /* all zeros */
   }
-  if (hlo_tape_wants(t, i, 0)) {
+  if (hlo_tape_needs(t, i, 0)) {
     hlo_tape_add(t, i, 0, conv_operand(t->b, i, dy));
   }
-  if (hlo_tape_wants(t, i, 1)) {
+  if (hlo_tape_needs(t, i, 1)) {
     hlo_tape_add(t, i, 1, conv_kernel(t->b, i, dy));
   }
 }

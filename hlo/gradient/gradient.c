@@ -80,7 +80,7 @@ static bool is_active(const hlo_tape *t, const hlo_instr *i) {
   return i->id < t->n && t->order[i->id] == i && t->active[i->id];
 }
 
-bool hlo_tape_wants(const hlo_tape *t, const hlo_instr *i, uint32_t k) {
+bool hlo_tape_needs(const hlo_tape *t, const hlo_instr *i, uint32_t k) {
   return is_active(t, i->operands[k].def) && carries(i->operands[k]);
 }
 
@@ -98,14 +98,14 @@ static void add_to(hlo_tape *t, hlo_value v, hlo_value gradient) {
 }
 
 void hlo_tape_add(hlo_tape *t, const hlo_instr *i, uint32_t k, hlo_value gradient) {
-  if (hlo_tape_wants(t, i, k) && !t->b->error) {
+  if (hlo_tape_needs(t, i, k) && !t->b->error) {
     add_to(t, i->operands[k], gradient);
   }
 }
 
 hlo_value hlo_tape_take(hlo_tape *t, const hlo_instr *i, uint32_t k) {
   hlo_value none = {0}, taken = none;
-  if (hlo_tape_wants(t, i, k)) {
+  if (hlo_tape_needs(t, i, k)) {
     hlo_value *sum = slot(t, i->operands[k]);
     taken = *sum;
     *sum = none;
@@ -175,7 +175,7 @@ static hlo_tape read_forward(hlo_builder *b, uint32_t n_xs, const hlo_value *xs)
   }
   for (hlo_instr *i = first; i; i = i->next) {
     for (uint32_t k = 0; k < i->n_operands && !t.active[i->id]; k++) {
-      t.active[i->id] = hlo_tape_wants(&t, i, k);
+      t.active[i->id] = hlo_tape_needs(&t, i, k);
     }
   }
   return t;

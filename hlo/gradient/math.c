@@ -99,14 +99,14 @@ void hlo_gradient_add(hlo_tape *t, hlo_instr *i, hlo_value dy) {
 
 void hlo_gradient_subtract(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_tape_add(t, i, 0, dy);
-  if (hlo_tape_wants(t, i, 1)) {
+  if (hlo_tape_needs(t, i, 1)) {
     hlo_tape_add(t, i, 1, negate(t->b, dy));
   }
 }
 
 void hlo_gradient_multiply(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   for (uint32_t k = 0; k < 2; k++) {
-    if (hlo_tape_wants(t, i, k)) {
+    if (hlo_tape_needs(t, i, k)) {
       hlo_tape_add(t, i, k, mul(t->b, dy, i->operands[1 - k]));
     }
   }
@@ -119,7 +119,7 @@ void hlo_gradient_divide(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_value y = i->operands[1], dx = divide(b, dy, y);
   bool never_zero = hlo_splat_of(y, &divisor) && literal_f64(&divisor, 0) != 0;
   hlo_tape_add(t, i, 0, never_zero ? dx : unless_zero(b, dy, dx));
-  if (hlo_tape_wants(t, i, 1)) {
+  if (hlo_tape_needs(t, i, 1)) {
     hlo_tape_add(t, i, 1, unless_zero(b, dy, negate(b, mul(b, dx, hlo_result(i, 0)))));
   }
 }
@@ -128,7 +128,7 @@ void hlo_gradient_divide(hlo_tape *t, hlo_instr *i, hlo_value dy) {
 void hlo_gradient_remainder(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   hlo_tape_add(t, i, 0, dy);
-  if (hlo_tape_wants(t, i, 1)) {
+  if (hlo_tape_needs(t, i, 1)) {
     hlo_value whole = divide(b, sub(b, i->operands[0], hlo_result(i, 0)), i->operands[1]);
     hlo_tape_add(t, i, 1, unless_zero(b, dy, negate(b, mul(b, dy, hlo_unary(b, HLO_ROUND, whole)))));
   }
@@ -154,10 +154,10 @@ static hlo_value power_by_base(hlo_builder *b, hlo_value dy, hlo_value x, hlo_va
 void hlo_gradient_power(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   hlo_value x = i->operands[0], y = i->operands[1];
-  if (hlo_tape_wants(t, i, 0)) {
+  if (hlo_tape_needs(t, i, 0)) {
     hlo_tape_add(t, i, 0, power_by_base(b, dy, x, y));
   }
-  if (hlo_tape_wants(t, i, 1)) {
+  if (hlo_tape_needs(t, i, 1)) {
     hlo_value zero = hlo_like(b, x, 0);
     hlo_value base = hlo_select(b, hlo_compare(b, HLO_EQ, x, zero), hlo_like(b, x, 1), x);
     hlo_value d = mul(b, hlo_result(i, 0), hlo_unary(b, HLO_LOG, base));
@@ -176,10 +176,10 @@ void hlo_gradient_atan2(hlo_tape *t, hlo_instr *i, hlo_value dy) {
 /* maximum, minimum */
 void hlo_gradient_extreme(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
-  bool both = hlo_tape_wants(t, i, 0) && hlo_tape_wants(t, i, 1);
+  bool both = hlo_tape_needs(t, i, 0) && hlo_tape_needs(t, i, 1);
   hlo_value at_tie = both ? times(b, dy, 0.5) : hlo_like(b, dy, 0);
   for (uint32_t k = 0; k < 2; k++) {
-    if (hlo_tape_wants(t, i, k)) {
+    if (hlo_tape_needs(t, i, k)) {
       hlo_value mine = i->operands[k], other = i->operands[1 - k];
       hlo_value wins = hlo_compare(b, i->op == HLO_MAX ? HLO_GT : HLO_LT, mine, other);
       hlo_value lost = both ? hlo_select_or_zero(b, hlo_compare(b, HLO_EQ, mine, other), at_tie) : at_tie;
@@ -192,10 +192,10 @@ void hlo_gradient_extreme(hlo_tape *t, hlo_instr *i, hlo_value dy) {
 
 void hlo_gradient_select(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_value zero = hlo_like(t->b, dy, 0);
-  if (hlo_tape_wants(t, i, 1)) {
+  if (hlo_tape_needs(t, i, 1)) {
     hlo_tape_add(t, i, 1, hlo_select(t->b, i->operands[0], dy, zero));
   }
-  if (hlo_tape_wants(t, i, 2)) {
+  if (hlo_tape_needs(t, i, 2)) {
     hlo_tape_add(t, i, 2, hlo_select(t->b, i->operands[0], zero, dy));
   }
 }
@@ -212,7 +212,7 @@ void hlo_gradient_clamp(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_value at_low = hlo_binary(b, HLO_AND, below, hlo_unary(b, HLO_NOT, above));
   hlo_value parts[] = {at_low, within, above};
   for (uint32_t k = 0; k < 3; k++) {
-    if (hlo_tape_wants(t, i, k)) {
+    if (hlo_tape_needs(t, i, k)) {
       hlo_value part = hlo_select_or_zero(b, parts[k], dy);
       hlo_tape_add(t, i, k, hlo_rank(i->operands[k]) ? part : hlo_sum_all(b, part));
     }

@@ -77,10 +77,10 @@ static hlo_value unpad(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
 void hlo_gradient_pad(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   hlo_value x = i->operands[0];
-  if (hlo_tape_wants(t, i, 0)) {
+  if (hlo_tape_needs(t, i, 0)) {
     hlo_tape_add(t, i, 0, unpad(b, i, dy));
   }
-  if (hlo_tape_wants(t, i, 1)) { /* the sum over the padding: a mask, since a difference of sums would lose digits */
+  if (hlo_tape_needs(t, i, 1)) { /* the sum over the padding: a mask, since a difference of sums would lose digits */
     hlo_value mask = hlo_pad(b, hlo_like(b, x, 0), hlo_scalar(b, hlo_type(x), 1), hlo_ints(i, HLO_ATTR_LOW),
                              hlo_ints(i, HLO_ATTR_HIGH), hlo_ints(i, HLO_ATTR_INTERIOR));
     hlo_tape_add(t, i, 1, hlo_sum_all(b, hlo_binary(b, HLO_MUL, dy, mask)));
@@ -91,7 +91,7 @@ void hlo_gradient_concatenate(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   int64_t d = hlo_int(i, HLO_ATTR_DIMENSION), start = 0;
   for (uint32_t k = 0; k < i->n_operands; k++) {
     int64_t limit = start + hlo_shape(i->operands[k])->dims[d];
-    if (hlo_tape_wants(t, i, k)) {
+    if (hlo_tape_needs(t, i, k)) {
       hlo_tape_add(t, i, k, hlo_slice_dim(t->b, dy, d, start, limit));
     }
     start = limit;
@@ -110,10 +110,10 @@ void hlo_gradient_dynamic_slice(hlo_tape *t, hlo_instr *i, hlo_value dy) {
 
 void hlo_gradient_dynamic_update_slice(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_value update = i->operands[1], starts = i->operands[2];
-  if (hlo_tape_wants(t, i, 0)) {
+  if (hlo_tape_needs(t, i, 0)) {
     hlo_tape_add(t, i, 0, hlo_dynamic_update_slice(t->b, dy, hlo_like(t->b, update, 0), starts));
   }
-  if (hlo_tape_wants(t, i, 1)) {
+  if (hlo_tape_needs(t, i, 1)) {
     hlo_tape_add(t, i, 1, hlo_dynamic_slice(t->b, dy, starts, hlo_shape(update)->dims));
   }
 }
@@ -226,11 +226,11 @@ static hlo_value fitting(hlo_builder *b, const hlo_instr *i) {
 static void scatter_replace(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   hlo_gather_dims d = dims_of(i);
-  if (hlo_tape_wants(t, i, 0)) {
+  if (hlo_tape_needs(t, i, 0)) {
     hlo_value zeros = hlo_like(b, i->operands[2], 0);
     hlo_tape_add(t, i, 0, hlo_scatter(b, dy, i->operands[1], zeros, &d, HLO_REDUCE_REPLACE));
   }
-  if (hlo_tape_wants(t, i, 2)) {
+  if (hlo_tape_needs(t, i, 2)) {
     hlo_tape_add(t, i, 2, hlo_select_or_zero(b, last_writers(b, i), read_back(b, i, dy)));
   }
 }
@@ -258,12 +258,12 @@ void hlo_gradient_scatter(hlo_tape *t, hlo_instr *i, hlo_value dy) {
       break;
     case HLO_REDUCE_ADD:
       hlo_tape_add(t, i, 0, dy);
-      if (hlo_tape_wants(t, i, 2)) {
+      if (hlo_tape_needs(t, i, 2)) {
         hlo_tape_add(t, i, 2, hlo_select_or_zero(b, fitting(b, i), read_back(b, i, dy)));
       }
       break;
     case HLO_REDUCE_MUL:
-      if (hlo_tape_wants(t, i, 2)) {
+      if (hlo_tape_needs(t, i, 2)) {
         hlo_tape_refuse(t, i, "the factors of products");
       } else {
         hlo_value factors = hlo_scatter(b, hlo_like(b, dy, 1), i->operands[1], i->operands[2], &d, HLO_REDUCE_MUL);
@@ -289,7 +289,7 @@ void hlo_gradient_sort(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   moved[0] = place[1];
   for (uint32_t k = 0; k < i->n_operands; k++) {
     hlo_value g = hlo_tape_get(t, i, k);
-    if (g.def && hlo_tape_wants(t, i, k)) {
+    if (g.def && hlo_tape_needs(t, i, k)) {
       which[n] = k;
       moved[n++] = g;
     }

@@ -18,7 +18,7 @@ typedef struct hlo_tape {
 typedef void hlo_gradient_rule(hlo_tape *t, hlo_instr *i, hlo_value dy);
 
 /* Is the gradient of operand k of interest? */
-bool hlo_tape_wants(const hlo_tape *t, const hlo_instr *i, uint32_t k);
+bool hlo_tape_needs(const hlo_tape *t, const hlo_instr *i, uint32_t k);
 void hlo_tape_add(hlo_tape *t, const hlo_instr *i, uint32_t k, hlo_value gradient);
 /* What has arrived for operand k so far (no value: nothing), to be put back with more in it: what changes few elements
  * of a large array need not go over all of them. */

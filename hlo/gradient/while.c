@@ -86,7 +86,7 @@ static void find_active(looping *l) {
   hlo_number(body);
   bool *depends = ARENA_NEW_N(a, bool, body->n_ids);
   for (uint32_t k = 0; k < l->n; k++) {
-    l->active[k] = hlo_tape_wants(l->t, l->i, k);
+    l->active[k] = hlo_tape_needs(l->t, l->i, k);
   }
   for (bool more = true; more;) {
     more = false;

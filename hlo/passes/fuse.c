@@ -41,14 +41,14 @@ bool hlo_sink_free(hlo_computation *c) {
 hlo_fuser hlo_fuser_make(hlo_computation *c, arena *scratch) {
   hlo_fuser f = {.c = c, .scratch = scratch, .roots = hlo_count_roots(c, scratch), .n_ids = c->n_ids};
   size_t most = 2 * (size_t)c->n_ids + 1; /* each fusion takes the place of an instruction at least */
-  f.stamp = ARENA_NEW_N(scratch, uint32_t, most);
+  f.fusion_of = ARENA_NEW_N(scratch, uint32_t, most);
   f.clone = ARENA_NEW_N(scratch, hlo_value, most);
   return f;
 }
 
 void hlo_fuser_renumber(hlo_fuser *f) {
   memset(f->roots, 0, f->n_ids * sizeof *f->roots);
-  memset(f->stamp, 0, f->n_ids * sizeof *f->stamp);
+  memset(f->fusion_of, 0, f->n_ids * sizeof *f->fusion_of);
   hlo_number(f->c);
   f->n_ids = f->c->n_ids;
   f->n_fusions = 0;
@@ -82,14 +82,14 @@ enum { MOST_FREE = 8 };
 static hlo_value inside(making *m, hlo_value v, int depth) {
   hlo_fuser *f = m->f;
   uint32_t id = v.def->id;
-  if (v.def->n_results == 1 && f->stamp[id] == f->n_fusions) {
+  if (v.def->n_results == 1 && f->fusion_of[id] == f->n_fusions) {
     return f->clone[id];
   }
   if (!hlo_is_free(v.def) || depth == MOST_FREE) {
     return as_parameter(m, v);
   }
   hlo_value x = v.def->n_operands ? inside(m, v.def->operands[0], depth + 1) : v;
-  f->stamp[id] = f->n_fusions;
+  f->fusion_of[id] = f->n_fusions;
   f->clone[id] = hlo_result(hlo_instr_clone(m->body, NULL, v.def, &x), 0);
   return f->clone[id];
 }
@@ -102,8 +102,8 @@ static bool is_known_list(const hlo_instr *i, uint32_t k) {
 
 static hlo_value constant_inside(making *m, const hlo_instr *i) {
   hlo_fuser *f = m->f;
-  if (f->stamp[i->id] != f->n_fusions) {
-    f->stamp[i->id] = f->n_fusions;
+  if (f->fusion_of[i->id] != f->n_fusions) {
+    f->fusion_of[i->id] = f->n_fusions;
     f->clone[i->id] = hlo_result(hlo_instr_clone(m->body, NULL, i, NULL), 0);
   }
   return f->clone[i->id];
@@ -118,7 +118,7 @@ static void copy_member(making *m, hlo_instr *i) {
                                       : inside(m, i->operands[k], contraction ? MOST_FREE : 0);
   }
   hlo_instr *copy = hlo_instr_clone(m->body, NULL, i, operands);
-  m->f->stamp[i->id] = m->f->n_fusions;
+  m->f->fusion_of[i->id] = m->f->n_fusions;
   m->f->clone[i->id] = hlo_result(copy, 0);
 }
 
@@ -126,7 +126,7 @@ static void copy_member(making *m, hlo_instr *i) {
 static bool is_output(const hlo_fuser *f, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_uses; k++) {
     const hlo_instr *user = i->uses[k].user;
-    if (hlo_is_free(user) ? is_output(f, user) : f->stamp[user->id] != f->n_fusions) {
+    if (hlo_is_free(user) ? is_output(f, user) : f->fusion_of[user->id] != f->n_fusions) {
       return true;
     }
   }

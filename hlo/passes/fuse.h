@@ -15,7 +15,7 @@ typedef struct hlo_fuser {
   hlo_computation *c;
   arena *scratch;
   uint32_t *roots;  /* by id: how many roots an instruction has */
-  uint32_t *stamp;  /* by id: the number of the fusion that clone[id] belongs to */
+  uint32_t *fusion_of;  /* by id: the number of the fusion that clone[id] belongs to */
   hlo_value *clone; /* by id: the copy inside of that fusion (of instructions with one result) */
   uint32_t n_ids, n_fusions;
 } hlo_fuser;

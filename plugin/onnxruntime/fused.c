@@ -347,7 +347,7 @@ static OrtStatus *build(fused *f, const ort_graph *g, const ort_node *node, size
                            .outputs = node->out,
                            .n_constants = b.constants.n,
                            .constants = b.constants.items,
-                           .apart = !f->p->options.context_enable,
+                           .large_constants_are_inputs = !f->p->options.context_enable,
                            .weights = &weights};
   failed = failed ? failed : ort_model_write(f->p, g, &parts, &model);
   ort_partition_values_free(&b);

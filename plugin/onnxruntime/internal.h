@@ -144,7 +144,7 @@ typedef struct ort_model_parts {
   const bool *chosen;
   size_t n_inputs, n_outputs, n_constants;
   const OrtValueInfo *const *inputs, *const *outputs, *const *constants;
-  bool apart; /* large constants are inputs */
+  bool large_constants_are_inputs; /* large constants are inputs */
   bool is_body; /* outputs have types, for loops without steps; a model's would only be checked against what comes out */
   ort_weights *weights;
 } ort_model_parts;

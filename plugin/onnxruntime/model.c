@@ -264,7 +264,7 @@ static OrtStatus *add_weight(const ort_provider *p, ort_weights *w, const OrtVal
 /* Bits less than a byte are packed in ONNX Runtime's arrays and in models, not in those of oxla_constant. */
 static bool is_packed(int type) { return type == OXLA_UINT4 || type == OXLA_INT4 || type > OXLA_INT4; }
 
-static OrtStatus *put_initializer(const ort_provider *p, ort_wire *w, const OrtValueInfo *info, bool apart,
+static OrtStatus *put_initializer(const ort_provider *p, ort_wire *w, const OrtValueInfo *info, bool large_constants_are_inputs,
                                   ort_weights *weights) {
   const OrtValue *value = NULL;
   const char *name;
@@ -282,7 +282,7 @@ static OrtStatus *put_initializer(const ort_provider *p, ort_wire *w, const OrtV
     return NULL;
   }
   ORT_TRY(read_constant(p, value, &x, &bytes));
-  if (!apart || bytes <= SMALL_CONSTANT || is_packed(x.type)) {
+  if (!large_constants_are_inputs || bytes <= SMALL_CONSTANT || is_packed(x.type)) {
     put_array(w, GRAPH_INITIALIZER, name, &x, bytes);
     return NULL;
   }
@@ -494,7 +494,7 @@ static OrtStatus *put_graph(const ort_provider *p, ort_wire *w, const ort_graph 
     }
   }
   for (size_t k = 0; k < parts->n_constants; k++) {
-    ORT_TRY(put_initializer(p, w, parts->constants[k], parts->apart, parts->weights));
+    ORT_TRY(put_initializer(p, w, parts->constants[k], parts->large_constants_are_inputs, parts->weights));
   }
   for (size_t k = 0; k < parts->n_inputs; k++) {
     ORT_TRY(put_value(p, w, GRAPH_INPUT, parts->inputs[k], true));

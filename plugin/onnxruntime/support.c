@@ -210,7 +210,7 @@ static OrtStatus *import(finding *f, const ort_graph *g, const bool *chosen, con
                            .outputs = last->out,
                            .n_constants = b->constants.n,
                            .constants = b->constants.items,
-                           .apart = true};
+                           .large_constants_are_inputs = true};
   OrtStatus *failed = ort_model_write(p, g, &parts, &model);
   if (!failed) {
     oxla_options options = {.size = sizeof options, .backend = *p->options.backend ? p->options.backend : NULL};

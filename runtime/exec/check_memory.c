@@ -48,9 +48,9 @@ rt_checker *rt_checker_create(arena *a, rt_run *run) {
 /* The first mark of the buffer's bytes that is not MARK_DEFINED, and the number of its element. */
 static uint32_t undefined_mark(const rt_checker *c, const rt_buffer *b, int64_t *element) {
   const tracked *space = tracked_space(&c->run, b);
-  pieces p = pieces_of(b);
+  slices p = slices_of(b);
   for (int64_t k = 0; space && k < p.n; k++) {
-    const uint32_t *marks = space->marks + b->offset + piece_offset(&p, k);
+    const uint32_t *marks = space->marks + b->offset + slice_offset(&p, k);
     size_t at = first_undefined(marks, p.bytes);
     if (at < p.bytes) {
       *element = k + (int64_t)(at / dtype_bytes((dtype)b->type));
@@ -134,13 +134,13 @@ static size_t first_difference(const uint8_t *one, const uint8_t *other, size_t 
 }
 
 /* Outputs are the same wherever the inputs lie. */
-static status compare_outputs(const checking *x, const trial *together, const trial *apart) {
+static status compare_outputs(const checking *x, const trial *together, const trial *out_of_place) {
   const rt_thunk *t = x->thunk;
   for (uint32_t k = t->n_inputs; k < t->n_buffers; k++) {
-    pieces p = pieces_of(&t->buffers[k]);
+    slices p = slices_of(&t->buffers[k]);
     for (int64_t j = 0; j < p.n; j++) {
-      uint64_t at = piece_offset(&p, j);
-      size_t differs = first_difference(trial_buffer(together, k) + at, trial_buffer(apart, k) + at, p.bytes);
+      uint64_t at = slice_offset(&p, j);
+      size_t differs = first_difference(trial_buffer(together, k) + at, trial_buffer(out_of_place, k) + at, p.bytes);
       if (differs < p.bytes) {
         return written_early(x, k, j + (int64_t)(differs / dtype_bytes((dtype)t->buffers[k].type)));
       }
@@ -207,9 +207,9 @@ static void mark_elements(const checking *x, uint32_t k, outcome one, outcome ot
 static void take_output(const checking *x, uint32_t k, outcome one, outcome other, uint32_t inherited) {
   const rt_buffer *b = &x->thunk->buffers[k];
   const tracked *space = tracked_space(&x->checker->run, b);
-  pieces p = pieces_of(b);
+  slices p = slices_of(b);
   for (int64_t j = 0; j < p.n; j++) {
-    uint64_t at = piece_offset(&p, j);
+    uint64_t at = slice_offset(&p, j);
     if (memcmp(one.after + at, other.after + at, p.bytes) == 0) {
       set_marks(space->marks + b->offset + at, p.bytes, MARK_DEFINED);
     } else {
@@ -223,11 +223,11 @@ static status check_thunk(void *data) {
   const checking *x = data;
   const rt_thunk *t = x->thunk;
   checked_run *run = &x->checker->run;
-  trial *first, *apart, *other;
+  trial *first, *out_of_place, *other;
   TRY(trial_run(run, x->a, t, x->run, false, WILD_NAN, &first));
   if (lies_over_inputs(t)) {
-    TRY(trial_run(run, x->a, t, x->run, true, WILD_NAN, &apart));
-    TRY(compare_outputs(x, first, apart));
+    TRY(trial_run(run, x->a, t, x->run, true, WILD_NAN, &out_of_place));
+    TRY(compare_outputs(x, first, out_of_place));
   }
   TRY(trial_run(run, x->a, t, x->run, false, WILD_FINITE, &other));
   uint32_t inherited = inherited_mark(x);

@@ -34,13 +34,13 @@ struct trial {
 
 /* --- buffers --- */
 
-pieces pieces_of(const rt_buffer *b) {
+slices slices_of(const rt_buffer *b) {
   size_t size = dtype_bytes((dtype)b->type);
   int64_t n = rt_buffer_elements(b);
-  return rt_buffer_is_dense(b) && n ? (pieces){b, 1, (size_t)n * size} : (pieces){b, n, size};
+  return rt_buffer_is_dense(b) && n ? (slices){b, 1, (size_t)n * size} : (slices){b, n, size};
 }
 
-uint64_t piece_offset(const pieces *p, int64_t k) {
+uint64_t slice_offset(const slices *p, int64_t k) {
   const rt_buffer *b = p->buffer;
   int64_t at = 0;
   for (int d = b->rank - 1; d >= 0 && k > 0; d--) {
@@ -144,18 +144,18 @@ static void fill_slice(dtype type, wild kind, uint8_t *to, size_t bytes) {
 }
 
 static void fill_wild(const rt_buffer *b, wild kind, uint8_t *to) {
-  pieces p = pieces_of(b);
+  slices p = slices_of(b);
   for (int64_t k = 0; k < p.n; k++) {
-    fill_slice((dtype)b->type, kind, to + piece_offset(&p, k), p.bytes);
+    fill_slice((dtype)b->type, kind, to + slice_offset(&p, k), p.bytes);
   }
 }
 
 /* What the space holds there, where it is defined. */
 static void fill_content(const checked_run *c, const rt_buffer *b, wild kind, uint8_t *to) {
   const tracked *space = tracked_space(c, b);
-  pieces p = pieces_of(b);
+  slices p = slices_of(b);
   for (int64_t k = 0; k < p.n; k++) {
-    uint64_t at = piece_offset(&p, k), from = (uint64_t)b->offset + at;
+    uint64_t at = slice_offset(&p, k), from = (uint64_t)b->offset + at;
     memcpy(to + at, space->data + from, p.bytes);
     for (size_t j = first_undefined(space->marks + from, p.bytes); j < p.bytes; j++) {
       to[at + j] =
@@ -183,12 +183,12 @@ static int compare_items(const void *p, const void *q) {
   return order ? order : compare_u64(x->buffer, y->buffer);
 }
 
-static void make_areas(trial *t, arena *a, bool apart) {
+static void make_areas(trial *t, arena *a, bool out_of_place) {
   const rt_thunk *thunk = t->thunk;
   item *items = ARENA_NEW_N(a, item, thunk->n_buffers);
   const item *previous = NULL;
   for (uint32_t k = 0; k < thunk->n_buffers; k++) {
-    items[k] = (item){apart && k >= thunk->n_inputs, range_of(&thunk->buffers[k]), k};
+    items[k] = (item){out_of_place && k >= thunk->n_inputs, range_of(&thunk->buffers[k]), k};
   }
   if (thunk->n_buffers) {
     qsort(items, thunk->n_buffers, sizeof *items, compare_items);
@@ -389,9 +389,9 @@ static bool *outputs_of(const trial *t, arena *a, uint32_t number) {
   const area *x = &t->areas[number];
   bool *mine = ARENA_NEW_N(a, bool, x->memory->page_bytes + 1);
   for (uint32_t k = t->thunk->n_inputs; k < t->thunk->n_buffers; k++) {
-    pieces p = pieces_of(&t->thunk->buffers[k]);
+    slices p = slices_of(&t->thunk->buffers[k]);
     for (int64_t j = 0; t->area_of[k] == number && j < p.n; j++) {
-      memset(mine + (address_of(t, k) - x->memory->pages) + piece_offset(&p, j), true, p.bytes);
+      memset(mine + (address_of(t, k) - x->memory->pages) + slice_offset(&p, j), true, p.bytes);
     }
   }
   return mine;
@@ -411,13 +411,13 @@ static status check_untouched(const trial *t, arena *a, uint32_t number) {
 
 /* --- all of it --- */
 
-status trial_run(checked_run *c, arena *a, const rt_thunk *thunk, rt_run *r, bool apart, wild kind,
+status trial_run(checked_run *c, arena *a, const rt_thunk *thunk, rt_run *r, bool out_of_place, wild kind,
                  trial **out) {
   trial *t = *out = ARENA_NEW(a, trial);
   guarded_fault fault;
   t->run = c;
   t->thunk = thunk;
-  make_areas(t, a, apart);
+  make_areas(t, a, out_of_place);
   TRY(make_memory(t, a, kind));
   for (uint32_t k = 0; k < thunk->n_buffers; k++) {
     if (thunk_reads(thunk, k) && tracked_space(c, &thunk->buffers[k])) {

@@ -32,9 +32,9 @@ typedef struct checked_run {
 
 typedef struct trial trial;
 
-/* apart: outputs do not share memory with inputs, whatever the program says.  Fails as the thunk does, or
+/* out_of_place: outputs do not share memory with inputs, whatever the program says.  Fails as the thunk does, or
  * with a violation. */
-STATUS_MUST_USE status trial_run(checked_run *c, arena *a, const rt_thunk *t, rt_run *r, bool apart,
+STATUS_MUST_USE status trial_run(checked_run *c, arena *a, const rt_thunk *t, rt_run *r, bool out_of_place,
                                  wild kind, trial **out);
 /* Where buffer k lies in it; and, of outputs, what was there before the run. */
 const uint8_t *trial_buffer(const trial *t, uint32_t k);
@@ -43,15 +43,15 @@ const uint8_t *trial_before(const trial *t, uint32_t k);
 /* --- for check_memory.c, too --- */
 
 /* A buffer as pieces without holes: one, or one an element, in row-major order. */
-typedef struct pieces {
+typedef struct slices {
   const rt_buffer *buffer;
   int64_t n;
   size_t bytes; /* of one */
-} pieces;
+} slices;
 
-pieces pieces_of(const rt_buffer *b);
+slices slices_of(const rt_buffer *b);
 /* Bytes from the buffer's first to its k-th piece. */
-uint64_t piece_offset(const pieces *p, int64_t k);
+uint64_t slice_offset(const slices *p, int64_t k);
 /* The first of n marks that is not MARK_DEFINED; n: there is none. */
 size_t first_undefined(const uint32_t *marks, size_t n);
 

@@ -80,6 +80,12 @@ doc_files = \
 	doc/make-man \
 	doc/measurements/checks.md \
 	doc/measurements/compile-time.md \
+	doc/measurements/cpu-contractions.md \
+	doc/measurements/cpu-depthwise.md \
+	doc/measurements/cpu-models.md \
+	doc/measurements/cpu-quantised.md \
+	doc/measurements/cpu-threads.md \
+	doc/measurements/cpu-winograd.md \
 	doc/measurements/planted.md \
 	doc/measurements/random-graphs.md \
 	doc/measurements/sanitizers.md \

@@ -1,5 +1,5 @@
 /* contraction.h - convolutions and matrix products as a library computes them: what both halves of the target say to
- * each other about them, and what hides the library (exec_onednn*.c, openblas.c). */
+ * each other about them, and what hides the library (onednn*.c, openblas.c). */
 #ifndef BACKEND_CPU_RUNTIME_CONTRACTION_H
 #define BACKEND_CPU_RUNTIME_CONTRACTION_H
 

@@ -1,4 +1,4 @@
-/* onednn.h - between the files that know oneDNN (exec_onednn*.c): one face for its versions 2.x and 3.x, which
+/* onednn.h - between the files that know oneDNN (onednn*.c): one face for its versions 2.x and 3.x, which
  * describe things differently, and primitives for geometries. */
 #ifndef BACKEND_CPU_RUNTIME_ONEDNN_H
 #define BACKEND_CPU_RUNTIME_ONEDNN_H

@@ -5,7 +5,7 @@
 #include "plugin/cli/options.h"
 #include "plugin/session/session.h"
 
-/* The commands: cli_<name>.c each.  As cli_command.run. */
+/* The commands, each in plugin/cli/<name>.c.  As cli_command.run. */
 status cli_run(const cli_args *args, arena *a, int *code);
 status cli_compile(const cli_args *args, arena *a, int *code);
 status cli_test(const cli_args *args, arena *a, int *code);

@@ -96,6 +96,7 @@ hlo_files = \
 	hlo/schedule/buffers.h \
 	hlo/schedule/hlo_report.h \
 	hlo/schedule/schedule.h \
+	hlo/text/GRAMMAR.md \
 	hlo/text/text.h \
 	hlo/text/text_internal.h \
 	hlo/text/verify.h

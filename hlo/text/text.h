@@ -1,5 +1,5 @@
 /* text.h - modules as text, version HLO_TEXT_VERSION: deterministic, and print(parse(text)) is `text` again, byte for
- * byte, for whatever hlo_print wrote with the same options.  The grammar stands in hlo/README.
+ * byte, for whatever hlo_print wrote with the same options.  The grammar is in hlo/text/GRAMMAR.md.
  *
  *   onnx-xla hlo 1
  *   module "net" {

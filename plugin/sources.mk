@@ -21,9 +21,13 @@ plugin_api_sources = \
 plugin_compiler_sources = \
 	plugin/compiler/arrays.c \
 	plugin/compiler/backend.c \
+	plugin/compiler/check.c \
+	plugin/compiler/compile.c \
 	plugin/compiler/compiler.c \
 	plugin/compiler/explain.c \
+	plugin/compiler/import.c \
 	plugin/compiler/interpreter.c \
+	plugin/compiler/open.c \
 	plugin/compiler/part.c \
 	plugin/compiler/segments.c \
 	plugin/compiler/sequences.c \
@@ -91,6 +95,7 @@ plugin_files = \
 	plugin/compiler/backend.h \
 	plugin/compiler/compiler.h \
 	plugin/compiler/compiler.map \
+	plugin/compiler/internal.h \
 	plugin/compiler/interpreter.h \
 	plugin/compiler/interpreter_internal.h \
 	plugin/compiler/part.h \

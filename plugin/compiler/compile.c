@@ -1,0 +1,200 @@
+/* compile.c - from a compiler_model to a program: compile_module imports it and calls the backend; what the program may borrow
+ * from the model or share with other programs is decided here. */
+#include "plugin/compiler/internal.h"
+
+#include <inttypes.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <string.h>
+#include <sys/mman.h>
+
+#include "backend_ref/eval.h"
+#include "base/file.h"
+#include "frontend/model/external_data.h"
+#include "frontend/model/model_internal.h"
+#include "hlo/passes/pass.h"
+#include "plugin/compiler/backend.h"
+#include "hlo/text/verify.h"
+#include "plugin/compiler/segments.h"
+#include "runtime/program/weight_pool.h"
+
+typedef struct compile_call {
+  const compiler_model *s;
+  const compile_request *request;
+  arena *a;
+  rt_program **out;
+  rt_report *report;
+  arena *scratch;
+} compile_call;
+
+/* Here, so that a name that is no pass's is noticed whatever the backend. */
+static status check_skipped(arena *a, const char *names) {
+  const hlo_pass *steps;
+  uint32_t n;
+  return names ? hlo_pass_parse_list(a, names, &steps, &n) : NULL;
+}
+
+static bool holds(const void *bytes, uint64_t size, const void *data) {
+  return (const uint8_t *)data >= (const uint8_t *)bytes && (const uint8_t *)data < (const uint8_t *)bytes + size;
+}
+
+static void put_place(rt_writer *w, const char *where, int64_t offset) {
+  if (w) {
+    rt_put_text(w, where);
+    rt_put_i64(w, offset);
+  }
+}
+
+/* In the model's file or one beside it. */
+static bool file_lasts(const loaded *l, const void *data, rt_writer *place) {
+  const onnx_model *m = l->onnx;
+  if (m && holds(m->source.bytes, m->source.size, data)) {
+    put_place(place, "model", (const uint8_t *)data - (const uint8_t *)m->source.bytes);
+    return true;
+  }
+  int64_t offset;
+  const char *file = m && m->source.folder ? onnx_folder_find(m->source.folder, data, &offset) : NULL;
+  if (file) {
+    put_place(place, "file", offset);
+    put_place(place, file, 0);
+  }
+  return file != NULL;
+}
+
+/* The model and the constants beside it stay for the life of their session; what an import makes does not. */
+static bool model_lasts(const void *owner, const void *data, rt_writer *place) {
+  const loaded *l = owner;
+  bool is_persistent = file_lasts(l, data, place);
+  for (uint32_t k = 0; k < l->n_constants && !is_persistent; k++) {
+    const literal *x = &l->constants[k].value;
+    is_persistent = holds(x->data, (uint64_t)shape_bytes(&x->shape), data);
+    if (is_persistent) {
+      put_place(place, "constant", (const uint8_t *)data - (const uint8_t *)x->data);
+      put_place(place, l->constants[k].name, k);
+    }
+  }
+  return is_persistent;
+}
+
+/* Of a mapped file; whole pages, since others may be in use on the first and the last. */
+static void drop_pages(const void *owner, const void *data, uint64_t bytes) {
+  enum { PAGE = 4096 };
+  uintptr_t start = ((uintptr_t)data + PAGE - 1) & ~(uintptr_t)(PAGE - 1), end = ((uintptr_t)data + bytes) & ~(uintptr_t)(PAGE - 1);
+  if (owner && end > start && file_is_mapped(((const loaded *)owner)->arena, data)) {
+    (void)madvise((void *)start, end - start, MADV_DONTNEED);
+  }
+}
+
+/* What the report has beside numbers. */
+static void keep_report(arena *a, rt_report *r) {
+  r->tuned = arena_memdup(a, r->tuned, r->n_tuned * sizeof *r->tuned);
+  for (uint32_t k = 0; k < r->n_tuned; k++) {
+    rt_tuned *t = &r->tuned[k];
+    *t = (rt_tuned){arena_strdup(a, t->what), arena_strdup(a, t->winner), arena_strdup(a, t->times), arena_strdup(a, t->how)};
+  }
+  r->warning = r->warning ? arena_strdup(a, r->warning) : NULL;
+}
+
+static status compile_module(void *data);
+
+/* All that making a program takes goes when it is there. */
+static status compile_and_keep(void *data) {
+  compile_call *c = data;
+  rt_sharing sharing = *c->request->options.sharing;
+  compile_request request = *c->request;
+  sharing.is_persistent = model_lasts;
+  sharing.drop = drop_pages;
+  sharing.owner = c->s->model;
+  request.options.sharing = &sharing;
+  compile_call inner = *c;
+  inner.request = &request;
+  inner.a = c->scratch = arena_create(arena_budget(c->a));
+  TRY(compile_module(&inner));
+  if (*c->out) {
+    *c->out = rt_program_keep(c->a, *c->out, &sharing);
+    keep_report(c->a, c->report);
+  }
+  return NULL;
+}
+
+static status compile_module(void *data) {
+  compile_call *c = data;
+  const rt_backend *backend;
+  hlo_module *m;
+  bool complete;
+  TRY(compiler_backend(c->request->backend, &backend));
+  TRY(check_skipped(c->a, c->request->options.skip_passes));
+  CHECK_THAT(backend->compiler, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
+             "backend %s runs programs but compiles none", c->request->backend);
+  const void **values = ARENA_NEW_N(c->a, const void *, c->s->n_inputs);
+  TRY(compiler_import(c->s, c->request, c->a, &m, values, &complete));
+  *c->out = NULL;
+  if (!complete) {
+    return NULL;
+  }
+  TRY(hlo_check_static(m));
+  rt_compile_options options = c->request->options;
+  options.eval = ref_fold;
+  TRY(backend->compiler->compile((struct hlo_module *)m, &options, c->a, c->out, c->report));
+  for (uint32_t k = 0; k < c->s->n_inputs; k++) {
+    (*c->out)->params[k].value = values[k];
+  }
+  return NULL;
+}
+
+status segmented_model_of(const compiler_model *s, const compile_request *request, mem_budget *budget, segmented_model **out) {
+  const loaded *l = s->model;
+  return segmented_model_create(s, l->onnx, request, budget, out);
+}
+
+static status refuse_external(void *data, Onnx__NodeProto *node) {
+  (void)data;
+  for (size_t k = 0; k < node->n_attribute; k++) {
+    const Onnx__TensorProto *t = node->attribute[k]->t;
+    CHECK_THAT(!t || t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL, STATUS_UNSUPPORTED,
+               "the model has data in other files");
+  }
+  return NULL;
+}
+
+/* Constants of the options, and data in files beside the model, are not in its bytes. */
+status model_bytes(const compiler_model *s, rt_span *out) {
+  const onnx_model *m = ((const loaded *)s->model)->onnx;
+  CHECK_THAT(m && ((const loaded *)s->model)->n_constants == 0, STATUS_UNSUPPORTED, "the source is no model file alone");
+  for (size_t k = 0; k < m->graph->n_initializer; k++) {
+    CHECK_THAT(m->graph->initializer[k]->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL, STATUS_UNSUPPORTED,
+               "the model has data in other files");
+  }
+  *out = (rt_span){m->source.bytes, m->source.size};
+  arena *scratch = arena_create(NULL);
+  status failed = onnx_walk_nodes(scratch, m->graph->node, m->graph->n_node, refuse_external, NULL);
+  arena_destroy(scratch);
+  return failed;
+}
+
+/* Of hundreds of megabytes that compiling had for a while, the allocator would keep most; and pages of the model that passes looked
+ * at count as this process's. */
+static void give_memory_back(const loaded *l) {
+  if (l->onnx) {
+    drop_pages(l, l->onnx->source.bytes, l->onnx->source.size);
+  }
+#ifdef __GLIBC__
+  (void)malloc_trim(0);
+#endif
+}
+
+status compiler_compile(const compiler_model *s, const compile_request *request, arena *a, rt_program **out,
+                           rt_report *report) {
+  compile_request own = *request;
+  compile_call c = {.s = s, .request = &own, .a = a, .out = out, .report = report};
+  if (own.options.keep_text) { /* the texts are where everything else is */
+    own.options.sharing = NULL;
+  }
+  status failed = guard_run(own.options.sharing ? compile_and_keep : compile_module, &c);
+  arena_destroy(c.scratch);
+  if (c.scratch) {
+    give_memory_back(s->model);
+  }
+  return failed;
+}

@@ -1,0 +1,79 @@
+/* import.c - from a compiler_model to an HLO module for the shapes and values of a request. */
+#include "plugin/compiler/internal.h"
+
+#include <string.h>
+
+#include "backend_ref/eval.h"
+#include "frontend/import/import.h"
+#include "frontend/import/part.h"
+#include "frontend/model/model_internal.h"
+#include "hlo/text/text.h"
+
+/* Sizes that depend on inputs' values: the import says which it wants, and gets them if they are known.  Each round
+ * gives at least one more, so there are at most as many as inputs. */
+static status import_with_values(const compiler_model *s, const compile_request *r, arena *a, onnx_import_options *o,
+                                 onnx_input_shape *inputs, const uint32_t *number, hlo_module **out, bool *complete) {
+  const loaded *l = s->model;
+  bool *wanted = ARENA_NEW_N(a, bool, o->n_inputs);
+  for (;;) {
+    bool more = false, unknown = false;
+    o->wanted = wanted;
+    status failed = onnx_import(a, l->onnx, o, out, complete);
+    for (uint32_t k = 0; failed && k < o->n_inputs; k++) {
+      const void *value = r->values ? r->values[number[k]] : NULL;
+      value = value || shape_elements(&inputs[k].shape) ? value : ""; /* what is empty is known by its shape */
+      if (wanted[k] && value && !inputs[k].value) {
+        literal *known = ARENA_NEW(a, literal);
+        *known = literal_make(inputs[k].shape, arena_memdup(a, value, (size_t)shape_bytes(&inputs[k].shape)));
+        inputs[k].value = known;
+        more = true;
+      }
+      unknown |= wanted[k] && !value;
+    }
+    if (!failed || !more) {
+      return unknown ? status_about(failed, STATUS_ABOUT_VALUE) : failed;
+    }
+    status_free(failed);
+  }
+}
+
+/* values[n_inputs] (may be NULL) gets what the module takes for granted of its inputs. */
+status compiler_import(const compiler_model *s, const compile_request *r, arena *a, hlo_module **out, const void **values,
+                   bool *complete) {
+  const loaded *l = s->model;
+  *complete = true;
+  if (l->hlo) {
+    *out = hlo_module_clone(a, l->hlo);
+    return NULL;
+  }
+  onnx_import_options o = {.n_dims = r->n_dims, .open_dim = r->open_dim, .unchecked = r->options.unchecked, .eval = ref_fold};
+  onnx_dim_binding *dims = ARENA_NEW_N(a, onnx_dim_binding, r->n_dims);
+  for (uint32_t k = 0; k < r->n_dims; k++) {
+    dims[k] = (onnx_dim_binding){r->dims[k].name, r->dims[k].value};
+  }
+  onnx_input_shape *inputs = ARENA_NEW_N(a, onnx_input_shape, s->n_inputs);
+  uint32_t *number = ARENA_NEW_N(a, uint32_t, s->n_inputs);
+  for (uint32_t k = 0; r->inputs && k < s->n_inputs; k++) {
+    if (r->inputs[k]) {
+      number[o.n_inputs] = k;
+      inputs[o.n_inputs++] = (onnx_input_shape){.name = s->inputs[k].name, .shape = *r->inputs[k]};
+    }
+  }
+  o.dims = dims;
+  o.inputs = inputs;
+  TRY(import_with_values(s, r, a, &o, inputs, number, out, complete));
+  for (uint32_t k = 0; values && k < o.n_inputs; k++) {
+    values[number[k]] = inputs[k].value ? inputs[k].value->data : NULL;
+  }
+  return NULL;
+}
+
+const onnx_model *compiler_onnx_model(const compiler_model *s) { return ((const loaded *)s->model)->onnx; }
+
+compiler_model *compiler_with_outputs(const compiler_model *s, arena *a, uint32_t n, const char *const *names) {
+  compiler_model *copy = arena_memdup(a, s, sizeof *s);
+  loaded *l = arena_memdup(a, s->model, sizeof *l);
+  l->onnx = onnx_model_with_outputs(a, l->onnx, n, names);
+  copy->model = l;
+  return copy;
+}

@@ -1,0 +1,243 @@
+/* open.c - from a model file or HLO text to a compiler_model: what it declares, and the files beside it. */
+#include "plugin/compiler/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "frontend/import/import.h"
+#include "frontend/model/attributes.h"
+#include "frontend/model/external_data.h"
+#include "frontend/model/model_internal.h"
+#include "frontend/model/tensor.h"
+#include "hlo/text/text.h"
+#include "hlo/text/verify.h"
+
+/* Symbols become -1 and a name; those that the importer made up for nameless dimensions have none. */
+static model_value describe(arena *a, const dim_table *dims, const char *name, const shape *s) {
+  model_value v = {.name = arena_strdup(a, name), .shape = *s};
+  for (int k = 0; k < s->rank; k++) {
+    if (!dim_is_const(s->dims[k])) {
+      const char *symbol = dim_name(dims, s->dims[k]);
+      v.dim_names[k] = symbol && *symbol != '_' ? arena_strdup(a, symbol) : NULL;
+      v.shape.dims[k] = -1;
+    }
+  }
+  return v;
+}
+
+/* Outputs may come without a type or of a kind that only running tells. */
+static model_value describe_output(arena *a, dim_table *dims, const Onnx__ValueInfoProto *v) {
+  const shape unknown = {.kind = SHAPE_UNRANKED};
+  shape s = unknown;
+  status failed = v->type ? onnx_value_shape(dims, v, &s) : NULL;
+  s = failed ? unknown : s;
+  status_free(failed);
+  return describe(a, dims, v->name, &s);
+}
+
+/* --- files beside the model --- */
+
+typedef struct files {
+  arena *a;
+  str_map seen;
+  compiler_model *s;
+  uint32_t cap;
+} files;
+
+static void add_file(files *f, const Onnx__TensorProto *t) {
+  for (size_t k = 0; t && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL && k < t->n_external_data; k++) {
+    if (strcmp(t->external_data[k]->key, "location") == 0) {
+      void **seen = str_map_put(&f->seen, t->external_data[k]->value);
+      if (!*seen) {
+        *ARENA_PUSH(f->a, f->s->files, f->s->n_files, f->cap) = t->external_data[k]->value;
+      }
+      *seen = f;
+    }
+  }
+}
+
+static void add_files_of_graph(files *f, const Onnx__GraphProto *g) {
+  for (size_t k = 0; k < g->n_initializer; k++) {
+    add_file(f, g->initializer[k]);
+  }
+  for (size_t k = 0; k < g->n_sparse_initializer; k++) {
+    add_file(f, g->sparse_initializer[k]->values);
+    add_file(f, g->sparse_initializer[k]->indices);
+  }
+}
+
+static status add_files_of_node(void *data, Onnx__NodeProto *node) {
+  files *f = data;
+  for (size_t k = 0; k < node->n_attribute; k++) {
+    const Onnx__AttributeProto *x = node->attribute[k];
+    const Onnx__GraphProto *g;
+    add_file(f, x->t);
+    for (size_t t = 0; t < x->n_tensors; t++) {
+      add_file(f, x->tensors[t]);
+    }
+    if (x->sparse_tensor) {
+      add_file(f, x->sparse_tensor->values);
+      add_file(f, x->sparse_tensor->indices);
+    }
+    for (size_t n = 0; (g = onnx_attribute_graph(x, n)); n++) {
+      add_files_of_graph(f, g);
+    }
+  }
+  return NULL;
+}
+
+static status describe_files(arena *a, const onnx_model *m, compiler_model *s) {
+  files f = {.a = a, .s = s};
+  str_map_init(&f.seen, a);
+  add_files_of_graph(&f, m->graph);
+  TRY(onnx_walk_nodes(a, m->graph->node, m->graph->n_node, add_files_of_node, &f));
+  for (size_t k = 0; k < m->proto->n_functions; k++) {
+    TRY(onnx_walk_nodes(a, m->proto->functions[k]->node, m->proto->functions[k]->n_node, add_files_of_node, &f));
+  }
+  return NULL;
+}
+
+static status describe_model(arena *a, const onnx_model *m, compiler_model *s) {
+  const Onnx__GraphProto *g = m->graph;
+  dim_table *dims = dim_table_create(a);
+  s->name = g->name && *g->name ? g->name : "model";
+  s->n_nodes = (uint32_t)m->expanded_nodes;
+  s->inputs = ARENA_NEW_N(a, model_value, g->n_input);
+  for (size_t k = 0; k < g->n_input; k++) {
+    if (!onnx_model_has_initializer(m, g->input[k]->name)) {
+      shape declared;
+      TRY(onnx_value_shape(dims, g->input[k], &declared));
+      s->inputs[s->n_inputs++] = describe(a, dims, g->input[k]->name, &declared);
+    }
+  }
+  s->n_initializers = (uint32_t)(g->n_initializer + g->n_sparse_initializer);
+  s->n_outputs = (uint32_t)g->n_output;
+  s->outputs = ARENA_NEW_N(a, model_value, g->n_output);
+  for (size_t k = 0; k < g->n_output; k++) {
+    s->outputs[k] = describe_output(a, dims, g->output[k]);
+  }
+  s->n_properties = (uint32_t)m->proto->n_metadata_props;
+  s->properties = ARENA_NEW_N(a, model_property, s->n_properties);
+  for (uint32_t k = 0; k < s->n_properties; k++) {
+    s->properties[k] = (model_property){m->proto->metadata_props[k]->key, m->proto->metadata_props[k]->value};
+  }
+  return describe_files(a, m, s);
+}
+
+/* A constant must fit the declared input. */
+static status check_constant(arena *a, const onnx_model *m, const compiler_constant *c) {
+  const Onnx__GraphProto *g = m->graph;
+  const Onnx__ValueInfoProto *input = NULL;
+  for (size_t k = 0; !input && k < g->n_input; k++) {
+    input = strcmp(g->input[k]->name, c->name) == 0 ? g->input[k] : NULL;
+  }
+  CHECK_THAT(input && !onnx_model_has_initializer(m, c->name), STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
+             "constant '%s' is no open input of the model", c->name);
+  const shape *given = &c->value.shape;
+  shape want;
+  dim_table *dims = dim_table_create(a);
+  TRY(onnx_value_shape(dims, input, &want));
+  CHECK_THAT(given->type == want.type, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
+             "constant '%s' is %s; the model wants %s", c->name, SHAPE_STR(NULL, given), SHAPE_STR(dims, &want));
+  bool fits = want.kind == SHAPE_UNRANKED || given->rank == want.rank;
+  for (int k = 0; fits && k < want.rank; k++) {
+    fits = !dim_is_const(want.dims[k]) || want.dims[k] == given->dims[k];
+  }
+  CHECK_THAT(fits, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE, "constant '%s' is %s; the model wants %s", c->name,
+             SHAPE_STR(NULL, given), SHAPE_STR(dims, &want));
+  CHECK_THAT(dtype_get_info((dtype)given->type)->bits >= 8 || given->type == DTYPE_PRED,
+             STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE, "constant '%s' is %s", c->name, SHAPE_STR(NULL, given));
+  return NULL;
+}
+
+/* The importer then meets it as an initializer. */
+static status add_constant(arena *a, onnx_model *m, const compiler_constant *c) {
+  Onnx__GraphProto *g = m->graph;
+  Onnx__TensorProto *t = ARENA_NEW(a, Onnx__TensorProto);
+  TRY(onnx_tensor_from_literal(a, c->name, &c->value, t));
+  g->initializer = arena_grow(a, g->initializer, g->n_initializer * sizeof t, (g->n_initializer + 1) * sizeof t);
+  g->initializer[g->n_initializer++] = t;
+  *str_map_put(&m->initializers, t->name) = t;
+  return NULL;
+}
+
+typedef struct open_call {
+  arena *a;
+  const char *path;
+  const void *bytes;
+  size_t size;
+  uint32_t n_constants;
+  const compiler_constant *constants;
+  compiler_model **out;
+} open_call;
+
+static status open_onnx(void *data) {
+  open_call *c = data;
+  onnx_model *m;
+  TRY(c->path ? onnx_model_open(c->a, c->path, NULL, &m)
+              : onnx_model_from_memory(c->a, c->bytes, c->size, NULL, NULL, &m));
+  for (uint32_t k = 0; k < c->n_constants; k++) {
+    TRY(check_constant(c->a, m, &c->constants[k]));
+    TRY(add_constant(c->a, m, &c->constants[k]));
+  }
+  loaded *l = ARENA_NEW(c->a, loaded);
+  l->onnx = m;
+  l->n_constants = c->n_constants;
+  l->constants = c->constants;
+  l->arena = c->a;
+  *c->out = ARENA_NEW(c->a, compiler_model);
+  (*c->out)->model = l;
+  return describe_model(c->a, m, *c->out);
+}
+
+status compiler_open(arena *a, const char *path, const void *bytes, size_t size, uint32_t n_constants,
+                        const compiler_constant *constants, compiler_model **out) {
+  return guard_run(open_onnx, &(open_call){.a = a, .path = path, .bytes = bytes, .size = size,
+                                           .n_constants = n_constants, .constants = constants, .out = out});
+}
+
+static const char *name_or_number(arena *a, const char *name, const char *prefix, uint32_t k) {
+  return name ? name : arena_printf(a, "%s%" PRIu32, prefix, k);
+}
+
+/* Sizes of other results are results too, behind all others (hlo_module.size_of): they are no outputs, they say how large
+ * these turn out. */
+static void describe_results(arena *a, const hlo_module *m, compiler_model *s) {
+  s->outputs = ARENA_NEW_N(a, model_value, m->entry->n_roots);
+  for (uint32_t k = 0; k < m->entry->n_roots; k++) {
+    if (m->size_of && m->size_of[k].axis >= 0) {
+      s->outputs[m->size_of[k].result].shape.dims[m->size_of[k].axis] = -1;
+    } else {
+      const char *name = name_or_number(a, m->result_names ? m->result_names[k] : NULL, "output_", k);
+      s->outputs[s->n_outputs++] = describe(a, m->dims, name, hlo_shape(m->entry->roots[k]));
+    }
+  }
+}
+
+static status open_text(void *data) {
+  open_call *c = data;
+  arena *a = c->a;
+  hlo_module *m;
+  TRY(hlo_parse(a, c->bytes, c->size, NULL, &m));
+  loaded *l = ARENA_NEW(a, loaded);
+  l->hlo = m;
+  l->arena = a;
+  compiler_model *s = *c->out = ARENA_NEW(a, compiler_model);
+  s->model = l;
+  s->name = m->name;
+  s->n_inputs = m->entry->n_params;
+  s->inputs = ARENA_NEW_N(a, model_value, s->n_inputs);
+  for (uint32_t k = 0; k < s->n_inputs; k++) {
+    const char *name = name_or_number(a, m->param_names ? m->param_names[k] : NULL, "input_", k);
+    s->inputs[k] = describe(a, m->dims, name, &m->entry->params[k]->shapes[0]);
+  }
+  describe_results(a, m, s);
+  return NULL;
+}
+
+status compiler_open_hlo(arena *a, const char *name, const char *text, size_t size, compiler_model **out) {
+  status s = guard_run(open_text, &(open_call){.a = a, .bytes = text, .size = size, .out = out});
+  return s ? status_prefix(s, "%s", name) : NULL;
+}

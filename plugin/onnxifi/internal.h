@@ -1,6 +1,6 @@
 /* internal.h - what the files of libonnxifi-xla.so and libfoxi-xla.so share: live handles, backends, events, translated
- * errors.  One core (onnxifi_*.c) stands behind two binary interfaces, ONNXIFI 1.0 (onnxifi.c) and foxi (foxi*.c); each library
- * has one of them.  Both are clients of onnx-xla.h. */
+ * errors.  One core (the other .c files of this folder) stands behind two binary interfaces, ONNXIFI 1.0 (onnxifi.c) and foxi
+ * (foxi*.c); each library has one of them.  Both are clients of onnx-xla.h. */
 #ifndef PLUGIN_ONNXIFI_INTERNAL_H
 #define PLUGIN_ONNXIFI_INTERNAL_H
 

@@ -1,4 +1,4 @@
-/* client ENGINE LIBRARY MODEL THREADS NAME:TYPE:DIMS:FILE...: an engine with a model in a process of its own, which
+/* client.c - client ENGINE LIBRARY MODEL THREADS NAME:TYPE:DIMS:FILE...: an engine with a model in a process of its own, which
  * run_bench.py talks to.  It loads the model, runs it once, and says `ready`; then it answers lines of standard input:
  *
  *   measure SECONDS RUNS WARM-UP   runs for so long and so often at least: "MIN MEDIAN RUNS", in seconds

@@ -1,4 +1,4 @@
-/* floor THREADS [now]: prints what this machine can do at most, "GFLOPS GBYTES CACHE": fp32 operations a second in loops of
+/* floor.c - floor THREADS [now]: prints what this machine can do at most, "GFLOPS GBYTES CACHE": fp32 operations a second in loops of
  * multiply-adds that touch nothing but registers, the best of 8 to 28 accumulators; bytes a second read from memory; and the bytes
  * of the last level's cache (0: unknown).  With `now` only the first, and in a tenth of a second.  run-bench compiles it with -march=native; the compiler makes multiply-adds of
  * a * b + c. */

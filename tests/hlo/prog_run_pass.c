@@ -1,4 +1,4 @@
-/* prog_run_pass: reads HLO text, runs passes on it, prints it, and evaluates the module before and after them.
+/* prog_run_pass.c - reads HLO text, runs passes on it, prints it, and evaluates the module before and after them.
  *   prog_run_pass [-p PASS,PASS,...] [-r] FILE
  * -r: the passes sum in another order, so floats may be rounded differently (same_values.h).
  * A failure is printed as `error: CODE: MESSAGE` on standard output, where run-hlo compares it too; the exit status is 1.

@@ -1,4 +1,4 @@
-/* check_attention: attention in the forms in which models spell it, on the reference evaluator and on the cpu target at all
+/* check_attention.c - attention in the forms in which models spell it, on the reference evaluator and on the cpu target at all
  * widths: fused where it should be, the same within what sums in another order differ by, the same bits for any threads;
  * and with operands that are repeated, in every spelling, for several batches and numbers of rows. */
 #include <check.h>

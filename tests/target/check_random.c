@@ -1,4 +1,4 @@
-/* check_random: random operators from ONNX nodes to numbers, on both targets: distributions, seeds, streams, loops.
+/* check_random.c - random operators from ONNX nodes to numbers, on both targets: distributions, seeds, streams, loops.
  *
  * Seeds are fixed, so nothing here depends on luck.  Bounds are those that a sound generator misses once in 1.7 million
  * seeds, 5 standard deviations of what is estimated; N draws each. */

@@ -1,4 +1,4 @@
-/* Statuses, arenas with guards and budgets, shapes, literals. */
+/* check_base.c - statuses, arenas with guards and budgets, shapes, literals. */
 #include <check.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Dimension expressions: canonical form, text, substitution; random expressions against plain arithmetic. */
+/* check_dim.c - dimension expressions: canonical form, text, substitution; random expressions against plain arithmetic. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

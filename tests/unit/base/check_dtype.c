@@ -1,4 +1,4 @@
-/* Element types: every bit pattern of every float type, all pairs of conversions.
+/* check_dtype.c - element types: every bit pattern of every float type, all pairs of conversions.
  *
  * What is expected comes from three places: the definition of the formats, written out with ldexp below; the tables of
  * ONNX's Cast operator; and hashes of what numpy and ml_dtypes give (an implementation that shares nothing with

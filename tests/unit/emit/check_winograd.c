@@ -18,7 +18,7 @@ static void teardown(void) { arena_destroy(memory); }
 
 static void succeed(status s) { ck_assert_msg(!s, "%s", s ? status_message(s) : ""); }
 
-/* What backend_cpu/README states, of the largest result. */
+/* The error, relative to the largest result, that the compiler accepts (backend_cpu/README). */
 static const double bound = 0x1p-17;
 
 typedef struct conv_case {

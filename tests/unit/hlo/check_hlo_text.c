@@ -1,4 +1,4 @@
-/* check_hlo_text: HLO text, written and read: round trips of every operation, what is refused and with which words, damaged
+/* check_hlo_text.c - HLO text, written and read: round trips of every operation, what is refused and with which words, damaged
  * texts.  The sample with every operation is tests/hlo/text/all-ops.expected. */
 #include <check.h>
 #include <stdio.h>

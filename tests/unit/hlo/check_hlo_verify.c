@@ -1,4 +1,4 @@
-/* check_hlo_verify: the verifier against broken modules, the shape rules against wrong operands and attributes, and the
+/* check_hlo_verify.c - the verifier against broken modules, the shape rules against wrong operands and attributes, and the
  * runner of passes against passes that misbehave. */
 #include <check.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* check_code_loader: objects that the C compiler makes are loaded and run; damaged ones are refused. */
+/* check_code_loader.c - objects that the C compiler makes are loaded and run; damaged ones are refused. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

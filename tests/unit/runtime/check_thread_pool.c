@@ -1,4 +1,4 @@
-/* check_thread_pool: loops cover their range once, from many callers, across parking; an idle pool sleeps. */
+/* check_thread_pool.c - loops cover their range once, from many callers, across parking; an idle pool sleeps. */
 #include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -32,7 +32,7 @@ typedef struct cpu_asked {
 /* hlo_target.takes_bytes. */
 bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs);
 
-/* hlo_target.takes_quantized_weights.  The candidate "gemm" does it. */
+/* hlo_target.takes_quantized_weights.  The algorithm "gemm" does it. */
 bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot);
 bool cpu_takes_in_place_update(void *data, const hlo_instr *i);
 

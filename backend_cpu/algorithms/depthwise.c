@@ -1,4 +1,4 @@
-/* depthwise.c - the candidate "depthwise": emit/contraction/depthwise.h for convolutions with constant weights. */
+/* depthwise.c - the algorithm "depthwise": emit/contraction/depthwise.h for convolutions with constant weights. */
 #include <stdio.h>
 
 #include "backend_cpu/algorithms/algorithm.h"

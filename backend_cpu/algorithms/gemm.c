@@ -1,4 +1,4 @@
-/* gemm.c - the candidate "gemm": products in register blocks by kernels of our own (emit/contraction/product.h). */
+/* gemm.c - the algorithm "gemm": products in register blocks by kernels of our own (emit/contraction/product.h). */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

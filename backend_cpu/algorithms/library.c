@@ -1,5 +1,5 @@
-/* library.c - the candidate "library": one call of oneDNN or OpenBLAS with all that follows, divided into parts; and
- * the candidate "narrow": the same with products of narrow numbers, where the user allows it. */
+/* library.c - the algorithm "library": one call of oneDNN or OpenBLAS with all that follows, divided into parts; and
+ * the algorithm "narrow": the same in reduced precision, where the user allows it. */
 #include "backend_cpu/algorithms/algorithm.h"
 
 #include <math.h>
@@ -93,7 +93,7 @@ static int64_t choose_parts(const cpu_problem *p, const cpu_contraction *c) {
   return whole_parts(c, wanted > threads ? wanted - wanted % threads : wanted);
 }
 
-/* --- the candidate --- */
+/* --- the algorithm --- */
 
 enum { PARTS }; /* v[] of a variant */
 

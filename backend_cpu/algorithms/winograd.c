@@ -1,4 +1,4 @@
-/* winograd.c - the candidate "winograd": emit/contraction/winograd.h for convolutions with constant weights. */
+/* winograd.c - the algorithm "winograd": emit/contraction/winograd.h for convolutions with constant weights. */
 #include <unistd.h>
 
 #include "backend_cpu/algorithms/algorithm.h"

@@ -165,7 +165,7 @@ static status set_key(const cpu_tuner *t, decision *d) {
   for (uint32_t k = 0; k < p->instr->n_operands; k++) {
     rt_put_i64(&w, hlo_literal(p->instr->operands[k]) != NULL);
   }
-  for (uint32_t k = 0; k < d->n_configs; k++) { /* new candidates, or others, are to be timed */
+  for (uint32_t k = 0; k < d->n_configs; k++) { /* new configs, or others, are to be timed */
     rt_put_text(&w, cpu_config_name(t->arena, &d->configs[k]));
   }
   d->all = rt_written(&w);
@@ -223,7 +223,7 @@ static status find_uses(cpu_tuner *t, const hlo_module *m) {
 
 /* --- deciding --- */
 
-/* The variant that a candidate has though it did not offer it; false: there is none. */
+/* The config that an algorithm has though list_configs left it out; false: there is none. */
 static bool find_config(const cpu_problem *p, const char *name, cpu_config *out) {
   const char *config = strchr(name, ':');
   for (uint32_t c = 0; config && c < cpu_n_algorithms; c++) {
@@ -286,7 +286,7 @@ static void estimate_by_near(const cpu_tuner *t, decision *d, const cpu_log_entr
   }
 }
 
-/* What was fastest with another number of rows, if no guess speaks against it: the same variant or its candidate's best. */
+/* What was fastest with another number of rows, if no estimate speaks against it: the same config or its algorithm's best. */
 static void decide_by_near(const cpu_tuner *t, decision *d) {
   const double same_config = 1.25;
   const cpu_log_entry *e = d->near ? cpu_tune_log_find(t->log, d->near) : NULL;
@@ -319,7 +319,7 @@ static void note(cpu_tuner *t, const decision *d, cpu_log_how how) {
   }
 }
 
-/* How many of the candidate's variants stand before offer k, which are those with better guesses. */
+/* How many of the algorithm's configs stand before config k, which are those with better estimates. */
 static uint32_t better_configs(const decision *d, uint32_t k) {
   uint32_t n = 0;
   for (uint32_t j = 0; j < k; j++) {
@@ -328,7 +328,7 @@ static uint32_t better_configs(const decision *d, uint32_t k) {
   return n;
 }
 
-/* The offers that are worth timing, by number: not those with bad guesses, nor, fast, more than some of one candidate. */
+/* The configs that are worth timing, by number: not those with bad estimates, nor, fast, more than some of one algorithm. */
 static uint32_t worth_timing(const cpu_tuner *t, const decision *d, uint32_t *out) {
   bool full = t->options->tune == RT_TUNE_FULL;
   double most = (full ? farther_estimate : far_estimate) * d->configs[0].estimate;

@@ -41,8 +41,8 @@ FAULTS = [
         "what is added behind a product before a factor is not multiplied",
         (
             CONTRACTION,
-            "last->beta = last->beta * post->alpha + post->beta;",
-            "last->beta = last->beta + post->beta;",
+            "last->beta = last->beta * post_op->alpha + post_op->beta;",
+            "last->beta = last->beta + post_op->beta;",
         ),
         runs=ALGORITHMS,
     ),
@@ -55,7 +55,7 @@ FAULTS = [
     fault(
         "product-as-sum",
         "an array that a contraction is multiplied by is added to it",
-        (CONTRACTION, "«post->kind == CPU_POST_OP_ADD && whole»", "whole"),
+        (CONTRACTION, "«post_op->kind == CPU_POST_OP_ADD && whole»", "whole"),
         runs=ALGORITHMS,
     ),
     fault(

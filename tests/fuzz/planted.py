@@ -1,6 +1,7 @@
 """planted.py: faults put into a copy of the sources, which random graphs must find; test-planted calls this.
 
-  planted.py plant SOURCES            puts all faults of faults_*.py into SOURCES, each behind a switch
+  planted.py check SOURCES            whether the text of each fault of faults_*.py stands in SOURCES, once; test-fuzz asks that
+  planted.py plant SOURCES            puts all faults into SOURCES, each behind a switch
   planted.py hunt BUILD [--only NAME,NAME] [--kinds passes,mends] [--idioms NAME,NAME] [--graphs N]
                         [--may-miss N]
 
@@ -42,12 +43,13 @@ def table(kinds=KINDS, only=()):
     return {kind: [f for f in of if not only or f.name in only] for kind, of in found.items()}
 
 
-def plant(sources):
+def plant(sources, only_check):
     everything = [f for of in table().values() for f in of]
     wrong = faults.check_table(sources, everything)
     if wrong:
         raise SystemExit("\n".join(wrong))
-    faults.plant(sources, everything)
+    if not only_check:
+        faults.plant(sources, everything)
 
 
 class Switches:
@@ -195,6 +197,7 @@ def hunt(options):
 def main():
     p = argparse.ArgumentParser()
     commands = p.add_subparsers(dest="command", required=True)
+    commands.add_parser("check").add_argument("sources")
     commands.add_parser("plant").add_argument("sources")
     q = commands.add_parser("hunt")
     q.add_argument("build")
@@ -206,7 +209,9 @@ def main():
     q.add_argument("--jobs", type=int, default=os.cpu_count())
     q.add_argument("--may-miss", type=int, default=2)
     options = p.parse_args()
-    sys.exit(plant(options.sources) if options.command == "plant" else hunt(options))
+    if options.command == "hunt":
+        sys.exit(hunt(options))
+    plant(options.sources, options.command == "check")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DEF = os.path.join(HERE, "..", "..", "frontend", "onnx_ops.def")
+DEF = os.path.join(HERE, "..", "..", "frontend", "import", "onnx_ops.def")
 DOMAINS = {"AI_ONNX": "", "PREVIEW": "ai.onnx.preview", "AI_ONNX_ML": "ai.onnx.ml", "TRAINING": "ai.onnx.preview.training"}
 
 

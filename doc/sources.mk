@@ -88,6 +88,7 @@ doc_files = \
 	doc/measurements/cpu-winograd.md \
 	doc/measurements/planted.md \
 	doc/measurements/random-graphs.md \
+	doc/measurements/renames.md \
 	doc/measurements/sanitizers.md \
 	doc/measurements/verify.md \
 	doc/models.md \

@@ -267,34 +267,25 @@ status ref_concatenate(ref_call *c) {
 
 /* --- gather, and what it shares with scatter --- */
 
-static bool contains(const hlo_instr *i, hlo_attr_id attr, int64_t d, int *where) {
-  for (uint32_t k = 0; k < hlo_n_ints(i, attr); k++) {
-    if (hlo_ints(i, attr)[k] == d) {
-      *where = (int)k;
-      return true;
-    }
-  }
-  return false;
-}
-
 void ref_windows_init(ref_windows *w, const hlo_instr *i, const shape *outer) {
   const shape *operand = hlo_shape(i->operands[0]), *indices = hlo_shape(i->operands[1]);
   int64_t strides[SHAPE_MAX_RANK], vector = hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM);
-  int where, n = 0;
+  int n = 0;
   shape_strides(indices, strides);
   *w = (ref_windows){.n_map = (int)hlo_n_ints(i, HLO_ATTR_INDEX_MAP), .map = hlo_ints(i, HLO_ATTR_INDEX_MAP)};
   w->vector_stride = vector < indices->rank ? strides[vector] : 0;
   for (int d = 0; d < operand->rank; d++) {
+    int batch = hlo_find_int(i, HLO_ATTR_OPERAND_BATCH, d);
     w->batch_of[d] = -1;
-    if (contains(i, HLO_ATTR_OPERAND_BATCH, d, &where)) {
-      int64_t of_indices = hlo_ints(i, HLO_ATTR_INDICES_BATCH)[where];
+    if (batch >= 0) {
+      int64_t of_indices = hlo_ints(i, HLO_ATTR_INDICES_BATCH)[batch];
       w->batch_of[d] = (int)(of_indices > vector ? of_indices - 1 : of_indices);
-    } else if (!contains(i, HLO_ATTR_COLLAPSED_DIMS, d, &where)) {
+    } else if (!hlo_has_int(i, HLO_ATTR_COLLAPSED_DIMS, d)) {
       w->operand_dim[n++] = d;
     }
   }
   for (int d = 0, from = 0; d < outer->rank; d++) {
-    if (contains(i, HLO_ATTR_OFFSET_DIMS, d, &where)) {
+    if (hlo_has_int(i, HLO_ATTR_OFFSET_DIMS, d)) {
       w->outer_dim[w->n_window++] = d;
     } else {
       from += from == vector;

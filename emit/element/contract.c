@@ -61,15 +61,6 @@ static emit_pair fold_products(emit_reduction_loop *f, dtype t, LLVMValueRef ins
 
 /* --- dot --- */
 
-static int find(const hlo_instr *i, hlo_attr_id list, int d) {
-  for (uint32_t k = 0; k < hlo_n_ints(i, list); k++) {
-    if (hlo_ints(i, list)[k] == d) {
-      return (int)k;
-    }
-  }
-  return -1;
-}
-
 /* The index of one side: batch dims and free dims from the result, contracted ones from r.  `free_dim`: the
  * result's first dim of this side's free ones. */
 static emit_index *side_index(emit_element *e, const contraction *g, uint32_t side, const emit_index *r,
@@ -78,7 +69,7 @@ static emit_index *side_index(emit_element *e, const contraction *g, uint32_t si
   hlo_attr_id contract = side ? HLO_ATTR_RHS_CONTRACT : HLO_ATTR_LHS_CONTRACT;
   emit_index *x = emit_operand_index(e, g->i, side);
   for (int k = 0; k < x->rank; k++) {
-    int b = find(g->i, batch, k), c = find(g->i, contract, k);
+    int b = hlo_find_int(g->i, batch, k), c = hlo_find_int(g->i, contract, k);
     if (b >= 0) {
       emit_axis_from(x, k, g->at, b);
     } else if (c >= 0) {

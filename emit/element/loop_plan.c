@@ -349,12 +349,7 @@ bool emit_reduces_rows(const hlo_instr *i) {
     return hlo_int(i, HLO_ATTR_DIMENSION) == innermost(x);
   }
   if (i->op == HLO_REDUCE) {
-    for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
-      if (hlo_ints(i, HLO_ATTR_DIMENSIONS)[k] == innermost(x)) {
-        return true;
-      }
-    }
-    return false;
+    return hlo_has_int(i, HLO_ATTR_DIMENSIONS, innermost(x));
   }
   uint32_t n = i->op == HLO_DOT ? hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT) : 0;
   return n && hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[n - 1] == innermost(x) &&

@@ -300,27 +300,16 @@ emit_pair emit_dynamic_update_slice(emit_element *e, const hlo_instr *i, const e
 
 /* --- gather and scatter --- */
 
-static bool listed(const hlo_instr *i, hlo_attr_id list, int64_t d, int *where) {
-  for (uint32_t k = 0; k < hlo_n_ints(i, list); k++) {
-    if (hlo_ints(i, list)[k] == d) {
-      *where = (int)k;
-      return true;
-    }
-  }
-  return false;
-}
-
 emit_window_dims emit_window_dims_of(const hlo_instr *i, const shape *outer) {
   emit_window_dims w = {0};
-  int where, n = 0;
+  int n = 0;
   for (int k = 0; k < outer->rank; k++) {
-    if (!listed(i, HLO_ATTR_OFFSET_DIMS, k, &where)) {
+    if (!hlo_has_int(i, HLO_ATTR_OFFSET_DIMS, k)) {
       w.batch[w.n_batch++] = k;
     }
   }
   for (int d = 0; d < operand(i, 0)->rank; d++) {
-    bool inserted =
-        listed(i, HLO_ATTR_COLLAPSED_DIMS, d, &where) || listed(i, HLO_ATTR_OPERAND_BATCH, d, &where);
+    bool inserted = hlo_has_int(i, HLO_ATTR_COLLAPSED_DIMS, d) || hlo_has_int(i, HLO_ATTR_OPERAND_BATCH, d);
     w.offset_of[d] = inserted ? -1 : (int)hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[n++];
   }
   return w;
@@ -343,11 +332,12 @@ static emit_index *vector_index(emit_element *e, const hlo_instr *i, const emit_
 
 void emit_window_starts(emit_element *e, const hlo_instr *i, const emit_window_dims *d, const emit_index *at,
                         const int64_t *sizes, bool clamp, emit_pos *starts) {
-  int where, vector_dim = (int)hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM);
+  int vector_dim = (int)hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM);
   for (int k = 0; k < operand(i, 0)->rank; k++) {
     starts[k] = emit_pos_const(&e->x, 0);
-    if (listed(i, HLO_ATTR_INDEX_MAP, k, &where)) {
-      emit_index *x = vector_index(e, i, d, at, where);
+    int number = hlo_find_int(i, HLO_ATTR_INDEX_MAP, k), batch = hlo_find_int(i, HLO_ATTR_OPERAND_BATCH, k);
+    if (number >= 0) {
+      emit_index *x = vector_index(e, i, d, at, number);
       if (clamp) {
         starts[k] = emit_start(e, i->operands[1], x, operand(i, 0)->dims[k] - sizes[k]);
       } else {
@@ -355,8 +345,8 @@ void emit_window_starts(emit_element *e, const hlo_instr *i, const emit_window_d
         bool is_signed = dtype_is_signed(hlo_type(i->operands[1]));
         starts[k] = emit_pos_at(LLVMBuildIntCast2(e->w->builder, n, e->w->i64, is_signed, ""), 1);
       }
-    } else if (listed(i, HLO_ATTR_OPERAND_BATCH, k, &where)) {
-      int64_t dim_of_indices = hlo_ints(i, HLO_ATTR_INDICES_BATCH)[where];
+    } else if (batch >= 0) {
+      int64_t dim_of_indices = hlo_ints(i, HLO_ATTR_INDICES_BATCH)[batch];
       int b = (int)dim_of_indices - (dim_of_indices > vector_dim);
       starts[k] = emit_index_dim(&e->x, at, d->batch[b]);
     }

@@ -318,6 +318,16 @@ hlo_attr *hlo_attr_of(const hlo_instr *i, hlo_attr_id id) {
   return NULL;
 }
 
+int hlo_find_int(const hlo_instr *i, hlo_attr_id id, int64_t number) {
+  const hlo_attr *list = hlo_attr_of(i, id);
+  for (uint32_t k = 0; k < list->n; k++) {
+    if (list->ints[k] == number) {
+      return (int)k;
+    }
+  }
+  return -1;
+}
+
 uint32_t hlo_n_callees(const hlo_instr *i) {
   const hlo_op_info *info = hlo_info(i);
   for (uint32_t k = 0; k < info->n_attrs; k++) {

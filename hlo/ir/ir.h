@@ -213,6 +213,11 @@ hlo_attr *hlo_attr_of(const hlo_instr *i, hlo_attr_id id);
 static inline int64_t hlo_int(const hlo_instr *i, hlo_attr_id id) { return hlo_attr_of(i, id)->i; }
 static inline const int64_t *hlo_ints(const hlo_instr *i, hlo_attr_id id) { return hlo_attr_of(i, id)->ints; }
 static inline uint32_t hlo_n_ints(const hlo_instr *i, hlo_attr_id id) { return hlo_attr_of(i, id)->n; }
+/* The first position of `number` in the list; -1 if it is not there. */
+int hlo_find_int(const hlo_instr *i, hlo_attr_id id, int64_t number);
+static inline bool hlo_has_int(const hlo_instr *i, hlo_attr_id id, int64_t number) {
+  return hlo_find_int(i, id, number) >= 0;
+}
 static inline hlo_computation *hlo_callee(const hlo_instr *i, uint32_t k) {
   return hlo_attr_of(i, HLO_ATTR_COMPUTATIONS)->comps[k];
 }

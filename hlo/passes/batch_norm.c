@@ -21,15 +21,6 @@ typedef struct channels {
   uint32_t n_steps, n_scalings;
 } channels;
 
-static bool is_listed(const hlo_instr *i, hlo_attr_id list, int64_t d) {
-  for (uint32_t k = 0; k < hlo_n_ints(i, list); k++) {
-    if (hlo_ints(i, list)[k] == d) {
-      return true;
-    }
-  }
-  return false;
-}
-
 static bool find_channels(hlo_instr *i, channels *c) {
   const literal *w = i->n_operands == 2 ? hlo_literal(i->operands[1]) : NULL;
   const shape *s = &i->shapes[0];
@@ -44,7 +35,7 @@ static bool find_channels(hlo_instr *i, channels *c) {
   }
   int n_free = 0;
   for (int d = 0; d < w->shape.rank; d++) {
-    if (!is_listed(i, HLO_ATTR_RHS_CONTRACT, d)) {
+    if (!hlo_has_int(i, HLO_ATTR_RHS_CONTRACT, d)) {
       c->weights_dimension = d;
       n_free++;
     }

@@ -28,15 +28,6 @@ typedef struct access {
 
 /* --- which elements --- */
 
-static bool is_listed(const hlo_instr *i, hlo_attr_id list, int64_t d) {
-  for (uint32_t k = 0; k < hlo_n_ints(i, list); k++) {
-    if (hlo_ints(i, list)[k] == d) {
-      return true;
-    }
-  }
-  return false;
-}
-
 static void find_along(access *a) {
   const shape *indices = hlo_shape(a->i->operands[1]);
   for (int k = 0, d = 0; k < indices->rank; k++) {
@@ -55,7 +46,7 @@ static void walk_windows(access *a) {
   const hlo_instr *i = a->i;
   for (int d = 0, k = 0; d < a->x->rank; d++) {
     a->dims[d] = (walk){.step = 1, .count = 1, .along = -1};
-    if (!is_listed(i, HLO_ATTR_COLLAPSED_DIMS, d) && !is_listed(i, HLO_ATTR_OPERAND_BATCH, d)) {
+    if (!hlo_has_int(i, HLO_ATTR_COLLAPSED_DIMS, d) && !hlo_has_int(i, HLO_ATTR_OPERAND_BATCH, d)) {
       int to = (int)hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[k++];
       a->dims[d] = (walk){.step = 1, .count = a->moved->dims[to], .along = to};
     }

@@ -127,17 +127,16 @@ def tightened(b, node, operands, outputs, found):
         return found
     try:
         tries = [making.again(number) for number in range(TRIES)]
-        far = [max(distance(a, t[k], operands) for t in tries) for k, a in enumerate(outputs)]
+        far = [max(distance_of_try(a, t[k], operands) for t in tries) for k, a in enumerate(outputs)]
     except Skip:
         return found
     return [min(e, SAFETY * d) if n else e for e, d, n in zip(found, far, notable)]
 
 
-def distance(a, now, operands):
+def distance_of_try(a, now, operands):
     if a.shape != now.shape or np.any(np.isfinite(as_wide(a)) & ~np.isfinite(as_wide(now))):
         raise Skip("not for moved operands")
-    far = np.abs(counted(a, operands) - counted(now, operands))
-    return float(np.max(far[np.isfinite(far)], initial=0))
+    return distance(a, now, operands)
 
 
 # --- one step ---
@@ -166,6 +165,12 @@ def counted(a, operands):
     return np.where(moderate(wide), wide, 0.0) if any(v.wild for v in operands) else wide
 
 
+def distance(a, now, operands):
+    """The largest difference that is finite."""
+    far = np.abs(counted(a, operands) - counted(now, operands))
+    return float(np.max(far[np.isfinite(far)], initial=0))
+
+
 def largest_of(a, operands):
     return float(np.max(np.abs(counted(a, operands)), initial=0))
 
@@ -189,9 +194,8 @@ def carried(b, node, operands, outputs):
             if a.shape != now.shape:
                 raise Skip("a size of inexact values")
             if a.size and is_inexact(rows.NAME_OF_NP[a.dtype]):
-                far = np.abs(counted(a, operands) - counted(now, operands))
                 more = 1.25 if a.size >= MANY else 2.0  # the worst direction is less likely to be met by few
-                worst[k] = max(worst[k], more * float(np.max(far[np.isfinite(far)], initial=0)))
+                worst[k] = max(worst[k], more * distance(a, now, operands))
     return worst
 
 

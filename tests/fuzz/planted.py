@@ -43,13 +43,17 @@ def table(kinds=KINDS, only=()):
     return {kind: [f for f in of if not only or f.name in only] for kind, of in found.items()}
 
 
-def plant(sources, only_check):
+def checked_table(sources):
+    """All faults, whose texts stand in the sources."""
     everything = [f for of in table().values() for f in of]
     wrong = faults.check_table(sources, everything)
     if wrong:
         raise SystemExit("\n".join(wrong))
-    if not only_check:
-        faults.plant(sources, everything)
+    return everything
+
+
+def plant(sources):
+    faults.plant(sources, checked_table(sources))
 
 
 class Switches:
@@ -209,9 +213,12 @@ def main():
     q.add_argument("--jobs", type=int, default=os.cpu_count())
     q.add_argument("--may-miss", type=int, default=2)
     options = p.parse_args()
-    if options.command == "hunt":
+    if options.command == "check":
+        checked_table(options.sources)
+    elif options.command == "plant":
+        plant(options.sources)
+    else:
         sys.exit(hunt(options))
-    plant(options.sources, options.command == "check")
 
 
 if __name__ == "__main__":

@@ -39,18 +39,12 @@ KERNEL(neg, -x)
 
 ref_kernel *ref_complex_kernel(hlo_op op) {
   switch (op) {
-    case HLO_ADD:
-      return add;
-    case HLO_SUB:
-      return sub;
-    case HLO_MUL:
-      return mul;
-    case HLO_DIV:
-      return divide;
-    case HLO_NEG:
-      return neg;
-    default:
-      return NULL;
+    case HLO_ADD: return add;
+    case HLO_SUB: return sub;
+    case HLO_MUL: return mul;
+    case HLO_DIV: return divide;
+    case HLO_NEG: return neg;
+    default: return NULL;
   }
 }
 

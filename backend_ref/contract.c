@@ -12,17 +12,17 @@ enum { PANEL = 8 };
 /* sums[PANEL] of row[n] times panel[n][PANEL]. */
 typedef void tile_fn(const void *row, const void *panel, int64_t n, void *sums);
 
-#define TILE(name, T)                                                             \
-  static void name(const void *row, const void *panel, int64_t n, void *sums) {   \
-    const T *x = row, *y = panel;                                                 \
-    T s[PANEL] = {0};                                                             \
-    for (int64_t k = 0; k < n; k++, y += PANEL) {                                 \
-      T v = x[k];                                                                 \
-      for (int j = 0; j < PANEL; j++) {                                           \
-        s[j] += v * y[j];                                                         \
-      }                                                                           \
-    }                                                                             \
-    memcpy(sums, s, sizeof s);                                                    \
+#define TILE(name, T)                                                           \
+  static void name(const void *row, const void *panel, int64_t n, void *sums) { \
+    const T *x = row, *y = panel;                                               \
+    T s[PANEL] = {0};                                                           \
+    for (int64_t k = 0; k < n; k++, y += PANEL) {                               \
+      T v = x[k];                                                               \
+      for (int j = 0; j < PANEL; j++) {                                         \
+        s[j] += v * y[j];                                                       \
+      }                                                                         \
+    }                                                                           \
+    memcpy(sums, s, sizeof s);                                                  \
   }
 
 TILE(tile_f64, double)
@@ -208,21 +208,20 @@ static status find_offsets(ref_call *c, const convolution *v, int64_t m, int64_t
   return NULL;
 }
 
-#define GATHER_PANEL(T)                                                     \
-  do {                                                                      \
-    const T *from = x;                                                      \
-    T *to = panel;                                                          \
-    for (int64_t k = 0; k < v->group_channels; k++) {                       \
-      for (int64_t t = 0; t < v->taps * PANEL; t++, to++) {                 \
-        *to = offsets[t] < 0 ? 0 : from[offsets[t]];                        \
-      }                                                                     \
-      from += v->channel_stride;                                            \
-    }                                                                       \
+#define GATHER_PANEL(T)                                     \
+  do {                                                      \
+    const T *from = x;                                      \
+    T *to = panel;                                          \
+    for (int64_t k = 0; k < v->group_channels; k++) {       \
+      for (int64_t t = 0; t < v->taps * PANEL; t++, to++) { \
+        *to = offsets[t] < 0 ? 0 : from[offsets[t]];        \
+      }                                                     \
+      from += v->channel_stride;                            \
+    }                                                       \
   } while (0)
 
 /* panel[channels of the group][taps][PANEL]: the order of the kernel's rows. */
-static void gather_panel(const convolution *v, ref_class class, const void *x, const int64_t *offsets,
-                         void *panel) {
+static void gather_panel(const convolution *v, ref_class class, const void *x, const int64_t *offsets, void *panel) {
   if (class == REF_C128) {
     GATHER_PANEL(double complex);
   } else if (class == REF_F64) {
@@ -242,8 +241,8 @@ static void put_sums(const convolution *v, char *image, int64_t o, int64_t first
 }
 
 /* One image: x and image are its channels and points in class numbers. */
-static status convolve_image(ref_call *c, const convolution *v, ref_class class, const char *x,
-                             const char *kernel, int64_t *offsets, char *panel, char *image) {
+static status convolve_image(ref_call *c, const convolution *v, ref_class class, const char *x, const char *kernel,
+                             int64_t *offsets, char *panel, char *image) {
   int64_t depth = v->group_channels * v->taps, rows = v->out_channels / v->groups, point[SHAPE_MAX_RANK] = {0};
   size_t size = ref_class_bytes(class);
   tile_fn *tile = tile_of(class);

@@ -6,18 +6,18 @@
 
 /* --- kernels of one operand --- */
 
-#define KERNEL1(name, T, R, expression)                                                           \
-  static void name(const void *xs, const void *ys, void *out, int64_t n, int bits) {              \
-    const T *px = xs;                                                                             \
-    R *r = out;                                                                                   \
-    for (int64_t k = 0; k < n; k++) {                                                             \
-      T x = px[k];                                                                                \
-      r[k] = (R)(expression);                                                                     \
-    }                                                                                             \
+#define KERNEL1(name, T, R, expression)                                              \
+  static void name(const void *xs, const void *ys, void *out, int64_t n, int bits) { \
+    const T *px = xs;                                                                \
+    R *r = out;                                                                      \
+    for (int64_t k = 0; k < n; k++) {                                                \
+      T x = px[k];                                                                   \
+      r[k] = (R)(expression);                                                        \
+    }                                                                                \
   }
 /* In f64 for both, rounded once. */
-#define MATH1(name, expression)                       \
-  KERNEL1(name##_f32, float, float, expression)       \
+#define MATH1(name, expression)                 \
+  KERNEL1(name##_f32, float, float, expression) \
   KERNEL1(name##_f64, double, double, expression)
 
 #define INT1(name, signed_expression, unsigned_expression) \
@@ -34,12 +34,14 @@ KERNEL1(rsqrt_f32, float, float, 1 / sqrtf(x))
 KERNEL1(rsqrt_f64, double, double, 1 / sqrt(x))
 
 /* Functions of floats: the operation and what it computes.  An entry here is all that such an operation needs. */
+/* clang-format off */
 #define FLOAT_FUNCTIONS(F)                                                            \
   F(CEIL, ceil(x)) F(FLOOR, floor(x)) F(ROUND, nearbyint(x)) F(EXP, exp(x))           \
   F(EXPM1, expm1(x)) F(LOG, log(x)) F(LOG1P, log1p(x)) F(SIN, sin(x)) F(COS, cos(x))  \
   F(TAN, tan(x)) F(ASIN, asin(x)) F(ACOS, acos(x)) F(ATAN, atan(x)) F(SINH, sinh(x))  \
   F(COSH, cosh(x)) F(TANH, tanh(x)) F(ASINH, asinh(x)) F(ACOSH, acosh(x))             \
   F(ATANH, atanh(x)) F(ERF, erf(x)) F(LOGISTIC, 1 / (1 + exp(-(double)x)))
+/* clang-format on */
 #define F(op, expression) MATH1(op, expression)
 FLOAT_FUNCTIONS(F)
 #undef F
@@ -52,9 +54,12 @@ KERNEL1(not_pred, uint64_t, uint64_t, !x)
 KERNEL1(finite_f32, float, uint8_t, isfinite(x) != 0)
 KERNEL1(finite_f64, double, uint8_t, isfinite(x) != 0)
 
-#define FLOATS(name) {[REF_F32] = name##_f32, [REF_F64] = name##_f64}
-#define INTS(name) {[REF_S64] = name##_s64, [REF_U64] = name##_u64}
-#define ALL(name) {name##_f32, name##_f64, name##_s64, name##_u64}
+#define FLOATS(name) \
+  { [REF_F32] = name##_f32, [REF_F64] = name##_f64 }
+#define INTS(name) \
+  { [REF_S64] = name##_s64, [REF_U64] = name##_u64 }
+#define ALL(name) \
+  { name##_f32, name##_f64, name##_s64, name##_u64 }
 
 typedef ref_kernel *by_class[REF_CLASSES];
 
@@ -62,26 +67,30 @@ static const by_class unary_kernels[HLO_OP_COUNT] = {
 #define F(op, expression) [HLO_##op] = FLOATS(op),
     FLOAT_FUNCTIONS(F)
 #undef F
-    [HLO_ABS] = ALL(abs), [HLO_NEG] = ALL(neg), [HLO_NOT] = INTS(not),
-    [HLO_SIGN] = ALL(sign), [HLO_SQRT] = FLOATS(sqrt), [HLO_RSQRT] = FLOATS(rsqrt),
+        [HLO_ABS] = ALL(abs),
+    [HLO_NEG] = ALL(neg),
+    [HLO_NOT] = INTS(not ),
+    [HLO_SIGN] = ALL(sign),
+    [HLO_SQRT] = FLOATS(sqrt),
+    [HLO_RSQRT] = FLOATS(rsqrt),
 };
 
 /* --- kernels of two operands --- */
 
-#define KERNEL2(name, T, R, expression)                                                           \
-  static void name(const void *xs, const void *ys, void *out, int64_t n, int bits) {              \
-    const T *px = xs, *py = ys;                                                                   \
-    R *r = out;                                                                                   \
-    for (int64_t k = 0; k < n; k++) {                                                             \
-      T x = px[k], y = py[k];                                                                     \
-      r[k] = (R)(expression);                                                                     \
-    }                                                                                             \
+#define KERNEL2(name, T, R, expression)                                              \
+  static void name(const void *xs, const void *ys, void *out, int64_t n, int bits) { \
+    const T *px = xs, *py = ys;                                                      \
+    R *r = out;                                                                      \
+    for (int64_t k = 0; k < n; k++) {                                                \
+      T x = px[k], y = py[k];                                                        \
+      r[k] = (R)(expression);                                                        \
+    }                                                                                \
   }
-#define FLOAT2(name, f32_expression, f64_expression)     \
-  KERNEL2(name##_f32, float, float, f32_expression)      \
+#define FLOAT2(name, f32_expression, f64_expression) \
+  KERNEL2(name##_f32, float, float, f32_expression)  \
   KERNEL2(name##_f64, double, double, f64_expression)
-#define INT2(name, signed_expression, unsigned_expression)     \
-  KERNEL2(name##_s64, int64_t, int64_t, signed_expression)     \
+#define INT2(name, signed_expression, unsigned_expression) \
+  KERNEL2(name##_s64, int64_t, int64_t, signed_expression) \
   KERNEL2(name##_u64, uint64_t, uint64_t, unsigned_expression)
 
 /* NaN wins; +0 is larger than -0, so that the operands' order never shows. */
@@ -89,9 +98,7 @@ static const by_class unary_kernels[HLO_OP_COUNT] = {
 #define MINIMUM (x != x ? x : y != y ? y : x == y ? (signbit(x) ? x : y) : x < y ? x : y)
 
 /* Narrow integers wrap when they are stored; 64-bit ones here, as unsigned. */
-static int64_t divide_s64(int64_t x, int64_t y) {
-  return y == 0 ? -1 : y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
-}
+static int64_t divide_s64(int64_t x, int64_t y) { return y == 0 ? -1 : y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y; }
 static int64_t remainder_s64(int64_t x, int64_t y) { return y == 0 ? x : y == -1 ? 0 : x % y; }
 
 static uint64_t power_u64(uint64_t x, uint64_t y) {
@@ -115,7 +122,7 @@ static int64_t shift_right_s64(int64_t x, int64_t y, int bits) {
 
 FLOAT2(add, x + y, x + y)
 FLOAT2(sub, x - y, x - y)
-FLOAT2(mul, x * y, x * y)
+FLOAT2(mul, x *y, x *y)
 FLOAT2(div, x / y, x / y)
 FLOAT2(rem, fmodf(x, y), fmod(x, y))
 FLOAT2(pow, pow(x, y), pow(x, y))
@@ -124,22 +131,22 @@ FLOAT2(max, MAXIMUM, MAXIMUM)
 FLOAT2(min, MINIMUM, MINIMUM)
 INT2(add, (uint64_t)x + (uint64_t)y, x + y)
 INT2(sub, (uint64_t)x - (uint64_t)y, x - y)
-INT2(mul, (uint64_t)x * (uint64_t)y, x * y)
+INT2(mul, (uint64_t)x *(uint64_t)y, x *y)
 INT2(div, divide_s64(x, y), y ? x / y : UINT64_MAX)
 INT2(rem, remainder_s64(x, y), y ? x % y : x)
 INT2(pow, power_s64(x, y), power_u64(x, y))
 INT2(max, x > y ? x : y, x > y ? x : y)
 INT2(min, x < y ? x : y, x < y ? x : y)
-INT2(and, x & y, x & y)
+INT2(and, x &y, x &y)
 INT2(or, x | y, x | y)
 INT2(xor, x ^ y, x ^ y)
 INT2(shl, (uint64_t)y < (uint64_t)bits ? (uint64_t)x << y : 0, y < (uint64_t)bits ? x << y : 0)
 INT2(shr, shift_right_s64(x, y, bits), y < (uint64_t)bits ? x >> y : 0)
 
 static const by_class binary_kernels[HLO_OP_COUNT] = {
-    [HLO_ADD] = ALL(add), [HLO_SUB] = ALL(sub), [HLO_MUL] = ALL(mul),         [HLO_DIV] = ALL(div),
-    [HLO_REM] = ALL(rem), [HLO_POW] = ALL(pow), [HLO_ATAN2] = FLOATS(atan2),  [HLO_MAX] = ALL(max),
-    [HLO_MIN] = ALL(min), [HLO_AND] = INTS(and), [HLO_OR] = INTS(or),         [HLO_XOR] = INTS(xor),
+    [HLO_ADD] = ALL(add),  [HLO_SUB] = ALL(sub),  [HLO_MUL] = ALL(mul),        [HLO_DIV] = ALL(div),
+    [HLO_REM] = ALL(rem),  [HLO_POW] = ALL(pow),  [HLO_ATAN2] = FLOATS(atan2), [HLO_MAX] = ALL(max),
+    [HLO_MIN] = ALL(min),  [HLO_AND] = INTS(and), [HLO_OR] = INTS(or),         [HLO_XOR] = INTS(xor),
     [HLO_SHL] = INTS(shl), [HLO_SHR] = INTS(shr),
 };
 
@@ -149,10 +156,10 @@ ref_kernel *ref_binary_kernel(hlo_op op, ref_class c) {
 
 /* --- comparisons --- */
 
-#define COMPARE(name, operator)                           \
-  KERNEL2(name##_f32, float, uint8_t, x operator y)       \
-  KERNEL2(name##_f64, double, uint8_t, x operator y)      \
-  KERNEL2(name##_s64, int64_t, uint8_t, x operator y)     \
+#define COMPARE(name, operator)                       \
+  KERNEL2(name##_f32, float, uint8_t, x operator y)   \
+  KERNEL2(name##_f64, double, uint8_t, x operator y)  \
+  KERNEL2(name##_s64, int64_t, uint8_t, x operator y) \
   KERNEL2(name##_u64, uint64_t, uint8_t, x operator y)
 COMPARE(eq, ==)
 COMPARE(ne, !=)
@@ -170,7 +177,10 @@ KERNEL2(ne_c128, complex_number, uint8_t, x.re != y.re || x.im != y.im)
 static const by_class compare_kernels[] = {
     [HLO_EQ] = {eq_f32, eq_f64, eq_s64, eq_u64, eq_c128},
     [HLO_NE] = {ne_f32, ne_f64, ne_s64, ne_u64, ne_c128},
-    [HLO_LT] = ALL(lt), [HLO_LE] = ALL(le), [HLO_GT] = ALL(gt), [HLO_GE] = ALL(ge),
+    [HLO_LT] = ALL(lt),
+    [HLO_LE] = ALL(le),
+    [HLO_GT] = ALL(gt),
+    [HLO_GE] = ALL(ge),
 };
 
 /* --- the loops --- */

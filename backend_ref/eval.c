@@ -179,8 +179,8 @@ status ref_eval(const hlo_instr *i, const literal *operands, arena *a, literal *
 status ref_eval_computation(const hlo_computation *c, const literal *args, arena *a, literal *roots) {
   for (uint32_t k = 0; k < c->n_params; k++) {
     const shape *want = &c->params[k]->shapes[0];
-    CHECK_THAT(shape_equal(want, &args[k].shape), STATUS_INVALID_ARGUMENT, "%s: argument %u is %s, not %s",
-               c->name, k, SHAPE_STR(NULL, &args[k].shape), SHAPE_STR(NULL, want));
+    CHECK_THAT(shape_equal(want, &args[k].shape), STATUS_INVALID_ARGUMENT, "%s: argument %u is %s, not %s", c->name, k,
+               SHAPE_STR(NULL, &args[k].shape), SHAPE_STR(NULL, want));
   }
   ref_slot **slots = ARENA_NEW_N(a, ref_slot *, c->n_roots);
   return ref_run(ref_pool_create(a), c, args, NULL, roots, slots);

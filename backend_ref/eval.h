@@ -22,8 +22,7 @@ STATUS_MUST_USE status ref_eval(const hlo_instr *i, const literal *operands, are
 /* Evaluates a computation: args[n_params] to roots[n_roots].  Intermediate values are freed as soon as they have
  * been used; the roots live as long as `a`, the arguments and the module.  A failure leaves what was allocated
  * to `a`. */
-STATUS_MUST_USE status ref_eval_computation(const hlo_computation *c, const literal *args, arena *a,
-                                            literal *roots);
+STATUS_MUST_USE status ref_eval_computation(const hlo_computation *c, const literal *args, arena *a, literal *roots);
 
 /* For hlo_builder.eval and the folding pass: an instruction whose operands are constants.  Gives up
  * (STATUS_UNSUPPORTED) where folding does not pay: large broadcasts, iotas and random bits, which are constants in a

@@ -44,13 +44,13 @@ static ref_box simplify(const ref_box *b) {
   return r;
 }
 
-#define MOVE_ROW(T)                                           \
-  do {                                                        \
-    T *d = dst;                                               \
-    const T *s = src;                                         \
-    for (int64_t k = 0; k < n; k++) {                         \
-      d[k * to] = s[k * from];                                \
-    }                                                         \
+#define MOVE_ROW(T)                   \
+  do {                                \
+    T *d = dst;                       \
+    const T *s = src;                 \
+    for (int64_t k = 0; k < n; k++) { \
+      d[k * to] = s[k * from];        \
+    }                                 \
   } while (0)
 
 typedef struct pair {
@@ -63,21 +63,11 @@ static void move_row(size_t size, int64_t n, void *dst, int64_t to, const void *
     return;
   }
   switch (size) {
-    case 1:
-      MOVE_ROW(uint8_t);
-      break;
-    case 2:
-      MOVE_ROW(uint16_t);
-      break;
-    case 4:
-      MOVE_ROW(uint32_t);
-      break;
-    case 8:
-      MOVE_ROW(uint64_t);
-      break;
-    default: /* c128 */
-      MOVE_ROW(pair);
-      break;
+    case 1: MOVE_ROW(uint8_t); break;
+    case 2: MOVE_ROW(uint16_t); break;
+    case 4: MOVE_ROW(uint32_t); break;
+    case 8: MOVE_ROW(uint64_t); break;
+    default: /* c128 */ MOVE_ROW(pair); break;
   }
 }
 
@@ -295,8 +285,7 @@ void ref_windows_init(ref_windows *w, const hlo_instr *i, const shape *outer) {
   }
 }
 
-void ref_windows_start(const ref_windows *w, const literal *indices, int rank, const int64_t *index,
-                       int64_t *start) {
+void ref_windows_start(const ref_windows *w, const literal *indices, int rank, const int64_t *index, int64_t *start) {
   int64_t base = 0;
   for (int k = 0; k < w->n_batch; k++) {
     base += index[w->batch_dim[k]] * w->index_stride[k];

@@ -4,19 +4,18 @@
 
 #include "backend_ref/ref.h"
 
-static const dtype class_types[REF_CLASSES] = {[REF_F32] = DTYPE_F32, [REF_F64] = DTYPE_F64, [REF_S64] = DTYPE_S64,
-                                               [REF_U64] = DTYPE_U64, [REF_C128] = DTYPE_C128};
+static const dtype class_types[REF_CLASSES] = {[REF_F32] = DTYPE_F32,
+                                               [REF_F64] = DTYPE_F64,
+                                               [REF_S64] = DTYPE_S64,
+                                               [REF_U64] = DTYPE_U64,
+                                               [REF_C128] = DTYPE_C128};
 
 ref_class ref_class_of(dtype t) {
   switch (dtype_get_info(t)->kind) {
-    case DTYPE_CLASS_FLOAT:
-      return t == DTYPE_F64 ? REF_F64 : REF_F32;
-    case DTYPE_CLASS_COMPLEX:
-      return REF_C128;
-    case DTYPE_CLASS_SIGNED:
-      return REF_S64;
-    default:
-      return REF_U64;
+    case DTYPE_CLASS_FLOAT: return t == DTYPE_F64 ? REF_F64 : REF_F32;
+    case DTYPE_CLASS_COMPLEX: return REF_C128;
+    case DTYPE_CLASS_SIGNED: return REF_S64;
+    default: return REF_U64;
   }
 }
 
@@ -79,14 +78,10 @@ static int order_f64(double x, double y) {
 
 int ref_order(ref_class c, const void *x, const void *y) {
   switch (c) {
-    case REF_F32:
-      return order_f64(*(const float *)x, *(const float *)y);
-    case REF_F64:
-      return order_f64(*(const double *)x, *(const double *)y);
-    case REF_S64:
-      return (*(const int64_t *)x > *(const int64_t *)y) - (*(const int64_t *)x < *(const int64_t *)y);
-    default:
-      return (*(const uint64_t *)x > *(const uint64_t *)y) - (*(const uint64_t *)x < *(const uint64_t *)y);
+    case REF_F32: return order_f64(*(const float *)x, *(const float *)y);
+    case REF_F64: return order_f64(*(const double *)x, *(const double *)y);
+    case REF_S64: return (*(const int64_t *)x > *(const int64_t *)y) - (*(const int64_t *)x < *(const int64_t *)y);
+    default: return (*(const uint64_t *)x > *(const uint64_t *)y) - (*(const uint64_t *)x < *(const uint64_t *)y);
   }
 }
 

@@ -7,23 +7,23 @@
 
 /* --- row kernels: a is the accumulator, b the element --- */
 
-#define ROW(name, T, expression)                                                                       \
-  static void name(void *accs, const void *xs, int64_t acc_stride, int64_t x_stride, int64_t n) {      \
-    T *acc = accs;                                                                                     \
-    const T *x = xs;                                                                                   \
-    if (acc_stride == 0) { /* a line into one number, kept in a register */                            \
-      T a = *acc;                                                                                      \
-      for (int64_t k = 0; k < n; k++) {                                                                \
-        T b = x[k * x_stride];                                                                         \
-        a = (expression);                                                                              \
-      }                                                                                                \
-      *acc = a;                                                                                        \
-      return;                                                                                          \
-    }                                                                                                  \
-    for (int64_t k = 0; k < n; k++) {                                                                  \
-      T a = acc[k * acc_stride], b = x[k * x_stride];                                                  \
-      acc[k * acc_stride] = (expression);                                                              \
-    }                                                                                                  \
+#define ROW(name, T, expression)                                                                  \
+  static void name(void *accs, const void *xs, int64_t acc_stride, int64_t x_stride, int64_t n) { \
+    T *acc = accs;                                                                                \
+    const T *x = xs;                                                                              \
+    if (acc_stride == 0) { /* a line into one number, kept in a register */                       \
+      T a = *acc;                                                                                 \
+      for (int64_t k = 0; k < n; k++) {                                                           \
+        T b = x[k * x_stride];                                                                    \
+        a = (expression);                                                                         \
+      }                                                                                           \
+      *acc = a;                                                                                   \
+      return;                                                                                     \
+    }                                                                                             \
+    for (int64_t k = 0; k < n; k++) {                                                             \
+      T a = acc[k * acc_stride], b = x[k * x_stride];                                             \
+      acc[k * acc_stride] = (expression);                                                         \
+    }                                                                                             \
   }
 
 /* What roundings lose is added up beside (Neumaier): this is what other sums are measured by. */
@@ -49,22 +49,22 @@ static void add_f64(void *accs, const void *xs, int64_t acc_stride, int64_t x_st
   }
 }
 
-ROW(mul_f64, double, a * b)
+ROW(mul_f64, double, a *b)
 ROW(max_f64, double, a != a ? a : b != b ? b : a == b ? (signbit(a) ? b : a) : a > b ? a : b)
 ROW(min_f64, double, a != a ? a : b != b ? b : a == b ? (signbit(a) ? a : b) : a < b ? a : b)
 ROW(add_s64, int64_t, (int64_t)((uint64_t)a + (uint64_t)b))
-ROW(mul_s64, int64_t, (int64_t)((uint64_t)a * (uint64_t)b))
+ROW(mul_s64, int64_t, (int64_t)((uint64_t)a *(uint64_t)b))
 ROW(max_s64, int64_t, a > b ? a : b)
 ROW(min_s64, int64_t, a < b ? a : b)
 ROW(add_u64, uint64_t, a + b)
-ROW(mul_u64, uint64_t, a * b)
+ROW(mul_u64, uint64_t, a *b)
 ROW(max_u64, uint64_t, a > b ? a : b)
 ROW(min_u64, uint64_t, a < b ? a : b)
-ROW(and_u64, uint64_t, a & b)
+ROW(and_u64, uint64_t, a &b)
 ROW(or_u64, uint64_t, a | b)
 ROW(xor_u64, uint64_t, a ^ b)
 ROW(add_c128, double complex, a + b)
-ROW(mul_c128, double complex, a * b)
+ROW(mul_c128, double complex, a *b)
 
 ref_row_kernel *ref_row(hlo_reducer r, ref_class c) {
   /* Bits do not care about signs, so and, or, xor serve both. */

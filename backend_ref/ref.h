@@ -55,8 +55,8 @@ ref_slot *ref_slot_retain(ref_slot *s);
 void ref_slot_release(ref_pool *p, ref_slot *s);
 /* args[n_params] with their slots (NULL: all are somebody else's); roots[n_roots] come with a reference each.
  * After a failure the pool is good for nothing but being destroyed. */
-status ref_run(ref_pool *p, const hlo_computation *c, const literal *args, ref_slot *const *arg_slots,
-               literal *roots, ref_slot **root_slots);
+status ref_run(ref_pool *p, const hlo_computation *c, const literal *args, ref_slot *const *arg_slots, literal *roots,
+               ref_slot **root_slots);
 
 /* --- numbers (number.c) --- */
 
@@ -131,8 +131,7 @@ typedef struct ref_windows {
 } ref_windows;
 void ref_windows_init(ref_windows *w, const hlo_instr *i, const shape *outer);
 /* The start of the window of outer index `index`, as the indices say: anything. */
-void ref_windows_start(const ref_windows *w, const literal *indices, int rank, const int64_t *index,
-                       int64_t *start);
+void ref_windows_start(const ref_windows *w, const literal *indices, int rank, const int64_t *index, int64_t *start);
 /* x within [0, room]. */
 static inline int64_t ref_clamp(int64_t x, int64_t room) { return x < 0 || room < 0 ? 0 : x > room ? room : x; }
 

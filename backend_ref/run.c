@@ -176,8 +176,13 @@ static void drop_value(frame *f, uint32_t v) {
 /* Evaluates one instruction into values[result...]; memory of its own for what does not share an operand's. */
 static status run_step(frame *f, const hlo_instr *i, uint32_t result) {
   ref_slot *own = take_slot(f->pool);
-  ref_call call = {.i = i, .in = f->in, .in_slots = f->in_slots, .out = &f->values[result],
-                   .out_slots = &f->slots[result], .a = own->memory, .pool = f->pool};
+  ref_call call = {.i = i,
+                   .in = f->in,
+                   .in_slots = f->in_slots,
+                   .out = &f->values[result],
+                   .out_slots = &f->slots[result],
+                   .a = own->memory,
+                   .pool = f->pool};
   TRY(budget_check(arena_budget(f->pool->home)));
   TRY(ref_run_op(&call));
   for (uint32_t k = 0; k < i->n_results; k++) {
@@ -221,8 +226,8 @@ static status run_steps(frame *f) {
   return NULL;
 }
 
-status ref_run(ref_pool *p, const hlo_computation *c, const literal *args, ref_slot *const *arg_slots,
-               literal *roots, ref_slot **root_slots) {
+status ref_run(ref_pool *p, const hlo_computation *c, const literal *args, ref_slot *const *arg_slots, literal *roots,
+               ref_slot **root_slots) {
   CHECK_THAT(p->depth < MAX_DEPTH, STATUS_RESOURCE, "%s: computations are nested too deeply", c->name);
   p->depth++;
   const plan *r = find_plan(p, c);

@@ -125,8 +125,14 @@ status ref_nms(ref_call *c) {
   const int64_t *most = c->in[2].data;
   const float *overlap = c->in[3].data;
   int64_t boxes = scores->dims[2], lines = scores->dims[0] * scores->dims[1], limit = hlo_int(c->i, HLO_ATTR_LIMIT);
-  nms p = {.batches = scores->dims[0], .classes = scores->dims[1], .boxes = boxes, .limit = limit < boxes ? limit : boxes,
-           .most = *most, .corners = c->in[0].data, .scores = c->in[1].data, .overlap = *overlap,
+  nms p = {.batches = scores->dims[0],
+           .classes = scores->dims[1],
+           .boxes = boxes,
+           .limit = limit < boxes ? limit : boxes,
+           .most = *most,
+           .corners = c->in[0].data,
+           .scores = c->in[1].data,
+           .overlap = *overlap,
            .floor = c->i->n_operands > 4 ? c->in[4].data : NULL};
   int64_t *rows = ref_result(c, 0), *total = ref_result(c, 1);
   int64_t *counts = ARENA_NEW_N(ref_scratch(c), int64_t, (size_t)lines + 1);

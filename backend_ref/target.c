@@ -171,9 +171,15 @@ static uint32_t count(const hlo_module *m) {
 
 static status compile(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
                       rt_report *report) {
-  lower_backend backend = {.target = "ref", .emit = emit_op, .may_share = may_share, .access = access_of, .is_view = is_view,
-                           .time = time_of, .threads = options ? options->threads : 1,
-                           .keep_text = options && options->keep_text, .origins = options ? options->origins : NULL,
+  lower_backend backend = {.target = "ref",
+                           .emit = emit_op,
+                           .may_share = may_share,
+                           .access = access_of,
+                           .is_view = is_view,
+                           .time = time_of,
+                           .threads = options ? options->threads : 1,
+                           .keep_text = options && options->keep_text,
+                           .origins = options ? options->origins : NULL,
                            .out_of_place = options && options->out_of_place};
   hlo_module_clean(m);
   if (options && options->dump) {
@@ -192,7 +198,6 @@ static status compile(struct hlo_module *m, const rt_compile_options *options, a
 
 static const rt_thunk_kind kinds[] = {{"ref.op", load_op, run_op, RT_READS_ALL_FIRST}};
 
-const rt_target ref_target = {
-    .abi = RT_ABI, .name = "ref", .kinds = kinds, .n_kinds = sizeof kinds / sizeof *kinds};
+const rt_target ref_target = {.abi = RT_ABI, .name = "ref", .kinds = kinds, .n_kinds = sizeof kinds / sizeof *kinds};
 const rt_compiler ref_compiler = {.abi = RT_ABI, .name = "ref", .compile = compile};
 const rt_backend ref_backend = {.abi = RT_ABI, .target = &ref_target, .compiler = &ref_compiler};

@@ -80,7 +80,9 @@ void guard_fail(const char *what) {
 
 /* --- budgets --- */
 
-static bool is_set(const _Atomic int *flag) { return flag && atomic_load_explicit((_Atomic int *)flag, memory_order_relaxed); }
+static bool is_set(const _Atomic int *flag) {
+  return flag && atomic_load_explicit((_Atomic int *)flag, memory_order_relaxed);
+}
 
 static bool is_cancelled(const mem_budget *b) {
   for (; b; b = b->outer) {

@@ -15,8 +15,8 @@
 
 typedef struct arena arena;
 
-/* Where memory comes from, in place of the system's.  allocate gives `bytes` at a multiple of `align`, a power of two, or NULL;
- * what it gave comes back with the same numbers.  Both are called from many threads at once. */
+/* Where memory comes from, in place of the system's.  allocate gives `bytes` at a multiple of `align`, a power of two,
+ * or NULL; what it gave comes back with the same numbers.  Both are called from many threads at once. */
 typedef struct mem_allocator {
   void *(*allocate)(void *data, size_t bytes, size_t align);
   void (*release)(void *data, void *memory, size_t bytes, size_t align);
@@ -30,8 +30,8 @@ typedef struct mem_budget {
   uint64_t limit;
   uint64_t deadline;
   _Atomic int cancel;
-  struct mem_budget *outer;   /* memory counts there too and its limit holds; its deadline does not.  NULL: none */
-  const _Atomic int *stopped; /* a flag of somebody else's that counts like cancel.  NULL: none */
+  struct mem_budget *outer;       /* memory counts there too and its limit holds; its deadline does not.  NULL: none */
+  const _Atomic int *stopped;     /* a flag of somebody else's that counts like cancel.  NULL: none */
   const mem_allocator *allocator; /* of it and those inside it.  NULL: the outer one's, at last the system's */
 } mem_budget;
 
@@ -39,8 +39,8 @@ typedef struct mem_budget {
 STATUS_MUST_USE status budget_check(const mem_budget *b);
 /* Whether budget_check would fail, for code that cannot return a status. */
 bool budget_expired(const mem_budget *b);
-/* Memory beside arenas that the budget (NULL: none) counts; bytes are rounded up to `align`, a power of two.  NULL when it
- * or the system has no more. */
+/* Memory beside arenas that the budget (NULL: none) counts; bytes are rounded up to `align`, a power of two.  NULL when
+ * it or the system has no more. */
 void *budget_alloc(mem_budget *b, size_t bytes, size_t align);
 /* bytes and align as they were; NULL is fine. */
 void budget_free(mem_budget *b, void *memory, size_t bytes, size_t align);
@@ -78,9 +78,8 @@ void arena_cleanup(arena *a, void (*fn)(void *), void *data);
 /* Appends to a growing array kept as (pointer, uint32 count, uint32 capacity); gives a pointer to the new, zeroed
  * slot:   *ARENA_PUSH(a, list->items, list->n, list->cap) = item;
  * The array may move: pointers into it from before are of no use, and AddressSanitizer reports them. */
-#define ARENA_PUSH(a, items, n, cap)                                                                    \
-  ((n) == (cap) ? (void)((items) = arena_push_grow((a), (items), &(cap), sizeof *(items))) : (void)0, \
-   &(items)[(n)++])
+#define ARENA_PUSH(a, items, n, cap) \
+  ((n) == (cap) ? (void)((items) = arena_push_grow((a), (items), &(cap), sizeof *(items))) : (void)0, &(items)[(n)++])
 void *arena_push_grow(arena *a, void *items, uint32_t *cap, size_t item_size);
 
 /* Runs fn(data) so that running out of memory inside it becomes the returned status. */
@@ -88,8 +87,8 @@ STATUS_MUST_USE status guard_run(status (*fn)(void *), void *data);
 /* What allocation does when it fails; for other allocators that join the scheme. */
 _Noreturn void guard_fail(const char *what);
 
-/* A process may have several copies of this library, in shared objects that call each other.  Who opens another hands its guards over,
- * before anything runs there: then a guard holds whatever copy memory runs out in. */
+/* A process may have several copies of this library, in shared objects that call each other.  Who opens another hands
+ * its guards over, before anything runs there: then a guard holds whatever copy memory runs out in. */
 typedef struct guard_owner {
   status (*run)(status (*fn)(void *), void *data);
   void (*fail)(const char *what); /* does not return */

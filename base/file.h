@@ -7,11 +7,11 @@
 /* Reading takes about as long as the page faults of a mapping up to this size, and what was read nobody can change. */
 enum { FILE_MAX_COPIED = 1 << 20 };
 
-/* The bytes of a regular file until the arena ends, at a multiple of 64: a copy up to FILE_MAX_COPIED, else mapped read-only; an
- * empty one gives size 0 and a pointer that is not NULL.  Directories, pipes and devices are refused without waiting for them.
- * Errors (IO, INVALID_ARGUMENT) name the path.  What is mapped shows what others write into the file, which file_check finds
- * out; whoever truncates it while it is being read ends the process with SIGBUS.  Files that are replaced by renaming stay
- * as they were. */
+/* The bytes of a regular file until the arena ends, at a multiple of 64: a copy up to FILE_MAX_COPIED, else mapped
+ * read-only; an empty one gives size 0 and a pointer that is not NULL.  Directories, pipes and devices are refused
+ * without waiting for them. Errors (IO, INVALID_ARGUMENT) name the path.  What is mapped shows what others write into
+ * the file, which file_check finds out; whoever truncates it while it is being read ends the process with SIGBUS. Files
+ * that are replaced by renaming stay as they were. */
 STATUS_MUST_USE status file_map(arena *a, const char *path, const uint8_t **bytes, size_t *size);
 
 /* The same for an open descriptor, which stays open; `name` is for messages. */

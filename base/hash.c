@@ -24,7 +24,8 @@ bool hash_secret_init(hash_secret *s) {
   }
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  uint64_t h = hash_mix(hash_mix((uintptr_t)s, (uintptr_t)&hash_secret_init), (uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec);
+  uint64_t h = hash_mix(hash_mix((uintptr_t)s, (uintptr_t)&hash_secret_init),
+                        (uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec);
   for (size_t k = 0; k < sizeof s->bytes; k += sizeof h) {
     h = hash_mix(h, k);
     memcpy(s->bytes + k, &h, sizeof h);

@@ -2,14 +2,16 @@
  *
  * XXH3 is no cryptographic hash: whoever knows all that goes into it can make bytes that collide.  Hence two kinds.
  *
- * hash_bytes, hash_mix and hash_text are the same everywhere, and collisions can be chosen.  They are for checksums, which tell that
- * nothing was damaged by accident, and for tables, which compare what they find and so lose no more than time.
+ * hash_bytes, hash_mix and hash_text are the same everywhere, and collisions can be chosen.  They are for checksums,
+ * which tell that nothing was damaged by accident, and for tables, which compare what they find and so lose no more
+ * than time.
  *
- * hash_keyed has 128 bits and a secret.  It is for identities, where the other bytes are not at hand to be compared: what a file held,
- * which weights were packed, what code was made of.  It stands against who makes models and other inputs: all bytes that are hashed
- * are chosen by him, but he sees neither the secret nor a hash.  To have his model taken for somebody else's he must hit 128 bits;
- * among arrays of his own he may bet on some collision, and wins wrong numbers from his own model.  It does not stand against who reads
- * the secret, which is in the process's memory and in a file of mode 600: that is the user, whose programs lie there, too. */
+ * hash_keyed has 128 bits and a secret.  It is for identities, where the other bytes are not at hand to be compared:
+ * what a file held, which weights were packed, what code was made of.  It stands against who makes models and other
+ * inputs: all bytes that are hashed are chosen by him, but he sees neither the secret nor a hash.  To have his model
+ * taken for somebody else's he must hit 128 bits; among arrays of his own he may bet on some collision, and wins wrong
+ * numbers from his own model.  It does not stand against who reads the secret, which is in the process's memory and in
+ * a file of mode 600: that is the user, whose programs lie there, too. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
@@ -25,7 +27,8 @@ uint64_t hash_bytes(const void *data, size_t size, uint64_t seed);
 uint64_t hash_mix(uint64_t hash, uint64_t value);
 /* Of the text without its end. */
 uint64_t hash_text(const char *text);
-/* A seed that differs from process to process, for tables whose keys a file chooses; nothing visible may depend on it. */
+/* A seed that differs from process to process, for tables whose keys a file chooses; nothing visible may depend on it.
+ */
 uint64_t hash_seed(void);
 
 typedef struct hash_secret {

@@ -3,8 +3,8 @@
 #include <string.h>
 
 enum {
-  BLOCK = 16,         /* chosen boxes that a candidate is compared with at once */
-  LOOK = 1 << 20,     /* comparisons between two looks at the budget */
+  BLOCK = 16,           /* chosen boxes that a candidate is compared with at once */
+  LOOK = 1 << 20,       /* comparisons between two looks at the budget */
   AROUND_CANDIDATE = 64 /* what else is done for one, in comparisons */
 };
 

@@ -10,12 +10,12 @@
 
 typedef struct nms {
   int64_t batches, classes, boxes; /* boxes: below 2^32 */
-  int64_t limit;        /* what a line has room for */
-  int64_t most;         /* what it may choose at most */
-  const float *corners; /* [batches, boxes, 4]: low ends on both axes, high ends on both */
-  const float *scores;  /* [batches, classes, boxes] */
-  float overlap;        /* of a chosen box, as a part of both boxes' union: more hides a box */
-  const float *floor;   /* candidates have larger scores; NULL: all are candidates */
+  int64_t limit;                   /* what a line has room for */
+  int64_t most;                    /* what it may choose at most */
+  const float *corners;            /* [batches, boxes, 4]: low ends on both axes, high ends on both */
+  const float *scores;             /* [batches, classes, boxes] */
+  float overlap;                   /* of a chosen box, as a part of both boxes' union: more hides a box */
+  const float *floor;              /* candidates have larger scores; NULL: all are candidates */
 } nms;
 
 /* Bytes that a line needs meanwhile, aligned to 64; a multiple of that. */

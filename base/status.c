@@ -7,7 +7,7 @@
 #include "base/locale.h"
 
 struct status_record {
-  unsigned code; /* a code, and what it is about */
+  unsigned code;  /* a code, and what it is about */
   bool is_static; /* not to be freed, by whichever library's copy of this file */
   const char *message;
   const char *node;

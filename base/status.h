@@ -50,8 +50,8 @@ status_code status_get_code(status s);
 status_code status_get_subject(status s);
 /* Gives `s` that subject if it has none (takes `s`, gives it back; NULL stays NULL). */
 STATUS_MUST_USE status status_about(status s, status_code subject);
-/* Names the node that `s` is about, the first `length` bytes of a label, unless one is named already: the innermost counts
- * (takes `s`, gives it back; NULL stays NULL). */
+/* Names the node that `s` is about, the first `length` bytes of a label, unless one is named already: the innermost
+ * counts (takes `s`, gives it back; NULL stays NULL). */
 STATUS_MUST_USE status status_about_node(status s, const char *label, size_t length);
 /* That, and "label: " before the message. */
 STATUS_MUST_USE status status_at_node(status s, const char *label);
@@ -68,20 +68,20 @@ void status_free(status s);
 void status_make_line(char *text);
 
 /* Passes a failure on to the caller. */
-#define TRY(expression)              \
-  do {                               \
+#define TRY(expression)                \
+  do {                                 \
     status try_status_ = (expression); \
-    if (try_status_) {               \
-      return try_status_;            \
-    }                                \
+    if (try_status_) {                 \
+      return try_status_;              \
+    }                                  \
   } while (0)
 
 /* Fails with `code` and a message unless `condition` holds. */
-#define CHECK_THAT(condition, code, ...)     \
-  do {                                       \
-    if (!(condition)) {                      \
+#define CHECK_THAT(condition, code, ...)        \
+  do {                                          \
+    if (!(condition)) {                         \
       return status_error((code), __VA_ARGS__); \
-    }                                        \
+    }                                           \
   } while (0)
 
 #endif

@@ -2,9 +2,9 @@
  *
  *   ocr MODEL.onnx PICTURE.ppm      (binary .ppm or .pgm, 8 bits a sample)
  *
- * The model takes pictures of 48 rows and any width; it gives, for every few columns, a probability of each character of a
- * list that stands in the model's metadata.  Reading means: take the likeliest one in each place, drop repetitions, then
- * drop blanks (CTC decoding). */
+ * The model takes pictures of 48 rows and any width; it gives, for every few columns, a probability of each character
+ * of a list that stands in the model's metadata.  Reading means: take the likeliest one in each place, drop
+ * repetitions, then drop blanks (CTC decoding). */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,7 +161,8 @@ int main(int argc, char **argv) {
   oxla_run *run;
   oxla_tensor scores;
   check(argv[1], oxla_run_create(model, &run));
-  check(argv[2], oxla_set_input(run, oxla_input_name(model, 0), OXLA_FLOAT, 4, (int64_t[]){1, 3, HEIGHT, width}, pixels));
+  check(argv[2],
+        oxla_set_input(run, oxla_input_name(model, 0), OXLA_FLOAT, 4, (int64_t[]){1, 3, HEIGHT, width}, pixels));
   check(argv[2], oxla_execute(run));
   check(argv[1], oxla_get_output(run, oxla_output_name(model, 0), &scores));
   if (scores.type != OXLA_FLOAT || scores.rank != 3) {

@@ -1,8 +1,8 @@
 /* concurrent_groups.c - see concurrent_groups.h.
  *
- * Greedy, in the order of the list: what comes next takes along whatever of the next WINDOW instructions depends on nothing that
- * has not run, if the times say that it pays; kernels take kernels, loops and branches take such.  What comes from further behind
- * lives longer, so it must be small. */
+ * Greedy, in the order of the list: what comes next takes along whatever of the next WINDOW instructions depends on
+ * nothing that has not run, if the times say that it pays; kernels take kernels, loops and branches take such.  What
+ * comes from further behind lives longer, so it must be small. */
 #include "lower/concurrent_groups.h"
 
 #include "hlo/ir/ir.h"
@@ -60,12 +60,13 @@ static lower_time time_of(const lower_backend *b, const hlo_instr *i) {
 
 static bool is_small(const hlo_instr *i) { return hlo_result_bytes(i) <= FAR_BYTES; }
 
-/* Whether all that `i` reads is there, or can be there before the group: views and constants, and for loops, for which it
- * pays, small things to be computed. */
+/* Whether all that `i` reads is there, or can be there before the group: views and constants, and for loops, for which
+ * it pays, small things to be computed. */
 static bool is_ready(const search *s, const hlo_instr *i, bool computes, int depth) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     const hlo_instr *def = i->operands[k].def;
-    bool comes = !s->is_member[def->id] && (is_free(s->backend, def) || (computes && !hlo_is_control(def) && is_small(def)));
+    bool comes =
+        !s->is_member[def->id] && (is_free(s->backend, def) || (computes && !hlo_is_control(def) && is_small(def)));
     if (!s->done[def->id] && !(comes && depth > 0 && is_ready(s, def, computes, depth - 1))) {
       return false;
     }
@@ -141,8 +142,12 @@ static uint32_t find_members(const search *s, hlo_instr *first, hlo_instr **memb
 static void group(const lower_backend *b, hlo_computation *c) {
   hlo_number(c);
   arena *a = c->module->arena;
-  search s = {.backend = b, .c = c, .times = ARENA_NEW_N(a, lower_time, c->n_ids), .is_known = ARENA_NEW_N(a, bool, c->n_ids),
-              .done = ARENA_NEW_N(a, bool, c->n_ids), .is_member = ARENA_NEW_N(a, bool, c->n_ids)};
+  search s = {.backend = b,
+              .c = c,
+              .times = ARENA_NEW_N(a, lower_time, c->n_ids),
+              .is_known = ARENA_NEW_N(a, bool, c->n_ids),
+              .done = ARENA_NEW_N(a, bool, c->n_ids),
+              .is_member = ARENA_NEW_N(a, bool, c->n_ids)};
   for (hlo_instr *i = c->first; i; i = i->next) {
     hlo_instr *members[MOST] = {i}, *last = i;
     uint32_t n = is_free(b, i) ? 1 : find_members(&s, i, members);

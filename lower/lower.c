@@ -127,8 +127,12 @@ static uint32_t used_constant(lower_context *c, uint32_t index) {
 static rt_buffer dense_buffer(arena *a, rt_space space, uint32_t index, uint64_t offset, const shape *s) {
   int64_t *strides = ARENA_NEW_N(a, int64_t, s->rank);
   shape_strides(s, strides);
-  return (rt_buffer){.space = (uint8_t)space, .type = s->type, .rank = s->rank, .index = index,
-                     .offset = (rt_size)offset, .extents = arena_memdup(a, s->dims, s->rank * sizeof *s->dims),
+  return (rt_buffer){.space = (uint8_t)space,
+                     .type = s->type,
+                     .rank = s->rank,
+                     .index = index,
+                     .offset = (rt_size)offset,
+                     .extents = arena_memdup(a, s->dims, s->rank * sizeof *s->dims),
                      .strides = strides};
 }
 
@@ -170,7 +174,8 @@ static void add_origin(lower_context *c, const hlo_instr *i) {
 /* "dot add maximum": what a fusion computes, each operation once; "" of others. */
 static const char *operations_of(arena *a, const hlo_instr *i) {
   enum { MOST = 12 };
-  bool seen[HLO_OP_COUNT] = {[HLO_PARAMETER] = true, [HLO_CONSTANT] = true, [HLO_BROADCAST] = true, [HLO_RESHAPE] = true};
+  bool seen[HLO_OP_COUNT] = {
+      [HLO_PARAMETER] = true, [HLO_CONSTANT] = true, [HLO_BROADCAST] = true, [HLO_RESHAPE] = true};
   const char *text = "";
   int n = 0;
   for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j && n <= MOST; j = j->next) {
@@ -298,12 +303,14 @@ static status lower_conditional(lower_context *c, const hlo_instr *i) {
   return NULL;
 }
 
-static bool is_view(const lower_context *c, const hlo_instr *i) { return c->backend->is_view && c->backend->is_view(i); }
+static bool is_view(const lower_context *c, const hlo_instr *i) {
+  return c->backend->is_view && c->backend->is_view(i);
+}
 
 static status lower_check(lower_context *c, const hlo_instr *i) {
   rt_thunk *t = lower_thunk(c, "check", i);
-  t->config = rt_bounds_config(c->a, hlo_attr_of(i, HLO_ATTR_NAME)->s, hlo_n_ints(i, HLO_ATTR_LOW), hlo_ints(i, HLO_ATTR_LOW),
-                               hlo_ints(i, HLO_ATTR_HIGH));
+  t->config = rt_bounds_config(c->a, hlo_attr_of(i, HLO_ATTR_NAME)->s, hlo_n_ints(i, HLO_ATTR_LOW),
+                               hlo_ints(i, HLO_ATTR_LOW), hlo_ints(i, HLO_ATTR_HIGH));
   return NULL;
 }
 
@@ -315,17 +322,11 @@ static status lower_instr(lower_context *c, const hlo_instr *i) {
     add_origin(c, i);
   }
   switch (i->op) {
-    case HLO_WHILE:
-      return lower_while(c, i);
-    case HLO_CONDITIONAL:
-      return lower_conditional(c, i);
-    case HLO_RUN_SEED:
-      (void)lower_thunk(c, "run-seed", i);
-      return NULL;
-    case HLO_CHECK:
-      return lower_check(c, i);
-    default:
-      break;
+    case HLO_WHILE: return lower_while(c, i);
+    case HLO_CONDITIONAL: return lower_conditional(c, i);
+    case HLO_RUN_SEED: (void)lower_thunk(c, "run-seed", i); return NULL;
+    case HLO_CHECK: return lower_check(c, i);
+    default: break;
   }
   status s = c->backend->emit(c, i);
   return s ? status_prefix(s, "%s", *i->source ? i->source : hlo_info(i)->name) : NULL;
@@ -438,8 +439,11 @@ status lower_program(hlo_module *m, const lower_backend *backend, arena *a, rt_p
   TRY(hlo_schedule(m));
   lower_concurrent_groups(m, backend);
   hlo_buffer_rules *rules = ARENA_NEW(a, hlo_buffer_rules);
-  *rules = (hlo_buffer_rules){.may_share = backend->out_of_place ? NULL : backend->may_share, .access = backend->access, .is_view = backend->is_view,
-                              .scratch = backend->scratch, .data = backend->data};
+  *rules = (hlo_buffer_rules){.may_share = backend->out_of_place ? NULL : backend->may_share,
+                              .access = backend->access,
+                              .is_view = backend->is_view,
+                              .scratch = backend->scratch,
+                              .data = backend->data};
   lower_context c = {.backend = backend, .a = a, .module = m};
   TRY(hlo_assign_buffers(a, m, rules, &c.buffers));
   TRY(hlo_check_overlaps(a, m, rules, c.buffers));
@@ -449,7 +453,8 @@ status lower_program(hlo_module *m, const lower_backend *backend, arena *a, rt_p
   c.sequence = &c.program->body;
   for (uint32_t k = 0; k < m->entry->n_roots; k++) {
     hlo_value root = m->entry->roots[k];
-    copy_slice(&c, root.def, root, (hlo_buffer){.space = HLO_IN_RESULT, .index = k, .bytes = (uint64_t)shape_bytes(hlo_shape(root))});
+    copy_slice(&c, root.def, root,
+               (hlo_buffer){.space = HLO_IN_RESULT, .index = k, .bytes = (uint64_t)shape_bytes(hlo_shape(root))});
   }
   if (backend->keep_text) {
     report->buffers = hlo_buffers_report(a, m, c.buffers);

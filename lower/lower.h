@@ -21,10 +21,11 @@ typedef struct lower_backend {
   const char *target;
   /* Appends the thunks that compute `i`; every op but parameter, constant, while and conditional comes here. */
   status (*emit)(lower_context *c, const hlo_instr *i);
-  /* Whether result `result` may be written over operand `operand` (their buffers are then the same one), if no other operand
-   * lies there.  NULL: never. */
+  /* Whether result `result` may be written over operand `operand` (their buffers are then the same one), if no other
+   * operand lies there.  NULL: never. */
   bool (*may_share)(void *data, const hlo_instr *i, uint32_t operand, uint32_t result);
-  /* How the thunks of `i` read and write, which is what may_share's answers are checked by.  NULL: HLO_READS_WHILE_WRITING. */
+  /* How the thunks of `i` read and write, which is what may_share's answers are checked by.  NULL:
+   * HLO_READS_WHILE_WRITING. */
   hlo_access (*access)(void *data, const hlo_instr *i);
   /* Whether the result is the operand's buffer seen in another shape: reshape, bitcast; no thunk is made. */
   bool (*is_view)(const hlo_instr *i);
@@ -35,10 +36,10 @@ typedef struct lower_backend {
   uint32_t threads; /* that a run will use */
   /* Takes work that must be done before the program is used, on any thread.  NULL: it is done at once. */
   void (*later)(void *data, double nanoseconds, status (*run)(void *run_data), void *run_data);
-  bool out_of_place;   /* rt_compile_options.out_of_place: may_share is not asked */
-  rt_origins *origins; /* rt_compile_options.origins */
-  bool keep_text; /* fill report->buffers, and check that what shares bytes may */
-  const struct rt_sharing *sharing; /* where large constants go (runtime/program/weight_pool.h); NULL: they are the program's own */
+  bool out_of_place;                /* rt_compile_options.out_of_place: may_share is not asked */
+  rt_origins *origins;              /* rt_compile_options.origins */
+  bool keep_text;                   /* fill report->buffers, and check that what shares bytes may */
+  const struct rt_sharing *sharing; /* where large constants go (weight_pool.h); NULL: the program owns them */
   void *data;
 } lower_backend;
 
@@ -50,7 +51,8 @@ STATUS_MUST_USE status lower_program(hlo_module *m, const lower_backend *b, aren
 
 void *lower_data(const lower_context *c);
 arena *lower_arena(const lower_context *c);
-/* A new thunk at the end of the current sequence, its buffers those of i's operands, then of its results, then the scratch. */
+/* A new thunk at the end of the current sequence, its buffers those of i's operands, then of its results, then the
+ * scratch. */
 rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i);
 /* The same with another buffer in the place of operand k, which the program then need not have. */
 rt_thunk *lower_thunk_replacing(lower_context *c, const char *kind, const hlo_instr *i, uint32_t k, rt_buffer b);

@@ -124,6 +124,7 @@ script_tests = \
 	tests/onnxifi/test-caffe2 \
 	tests/onnxifi/test-driver \
 	tests/onnxifi/test-loader \
+	tests/test-format \
 	tests/test-glossary \
 	tests/test-includes \
 	tests/test-libs \
@@ -580,6 +581,7 @@ tests_files = \
 	tests/suite.h \
 	tests/target/text_case.h \
 	tests/target/two_targets.h \
+	tests/test-format \
 	tests/test-glossary \
 	tests/test-includes \
 	tests/test-libs \

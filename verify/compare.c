@@ -15,17 +15,12 @@
 static double unit_of(dtype type) {
   switch (type) {
     case DTYPE_F64:
-    case DTYPE_C128:
-      return 0x1p-53;
+    case DTYPE_C128: return 0x1p-53;
     case DTYPE_F32:
-    case DTYPE_C64:
-      return 0x1p-24;
-    case DTYPE_F16:
-      return 0x1p-11;
-    case DTYPE_BF16:
-      return 0x1p-8;
-    default: /* of 8 bits and fewer, 2 or 3 of them behind the point */
-      return dtype_is_float(type) ? 0x1p-3 : 0;
+    case DTYPE_C64: return 0x1p-24;
+    case DTYPE_F16: return 0x1p-11;
+    case DTYPE_BF16: return 0x1p-8;
+    default: /* of 8 bits and fewer, 2 or 3 of them behind the point */ return dtype_is_float(type) ? 0x1p-3 : 0;
   }
 }
 
@@ -36,19 +31,14 @@ static int64_t contracted(const hlo_instr *i) {
 
 /* Terms of the sums behind one element; 1: it is computed from single elements. */
 static int64_t terms_of(const hlo_instr *i) {
-  int64_t n = i->n_operands ? shape_elements(hlo_shape(i->operands[0])) : 1,
-          results = shape_elements(&i->shapes[0]);
+  int64_t n = i->n_operands ? shape_elements(hlo_shape(i->operands[0])) : 1, results = shape_elements(&i->shapes[0]);
   switch (hlo_info(i)->kind) {
-    case HLO_CONTRACTION:
-      return contracted(i);
-    case HLO_REDUCTION:
-      return results ? n / results : 1;
+    case HLO_CONTRACTION: return contracted(i);
+    case HLO_REDUCTION: return results ? n / results : 1;
     case HLO_WINDOW:
     case HLO_SCAN:
-    case HLO_UPDATE:
-      return n;
-    default:
-      return 1;
+    case HLO_UPDATE: return n;
+    default: return 1;
   }
 }
 
@@ -151,8 +141,8 @@ static double largest(const numbers *x) {
 
 /* --- moving --- */
 
-/* The first two go all up and all down, and count for integers only: a number that is rounded near a tie must be seen to
- * pass it, and of the others each may happen to stay on its side. */
+/* The first two go all up and all down, and count for integers only: a number that is rounded near a tie must be seen
+ * to pass it, and of the others each may happen to stay on its side. */
 enum { DIRECTED = 2, MOVES = 6 };
 static const double reach = 4, movement_factor = 16;
 
@@ -165,15 +155,12 @@ literal verify_moved(arena *a, const literal *from, double unit, uint64_t seed) 
   literal l = literal_new(a, from->shape, &data);
   for (int64_t k = 0; k < x.n; k++) {
     double v = number(&x, k), sign = seed == VERIFY_ALL_UP || hash_mix(seed, (uint64_t)k) & 1 ? 1 : -1;
-    dtype_store_f64(x.type, (char *)data + (size_t)k * x.step, v + sign * reach * unit * v, false,
-                    DTYPE_ROUND_NEAREST);
+    dtype_store_f64(x.type, (char *)data + (size_t)k * x.step, v + sign * reach * unit * v, false, DTYPE_ROUND_NEAREST);
   }
   return l;
 }
 
-uint64_t verify_seed(uint64_t seed, uint64_t k) {
-  return seed == VERIFY_ALL_UP ? VERIFY_ALL_UP : hash_mix(seed, k);
-}
+uint64_t verify_seed(uint64_t seed, uint64_t k) { return seed == VERIFY_ALL_UP ? VERIFY_ALL_UP : hash_mix(seed, k); }
 
 /* Constants, and what only brings elements elsewhere, round nothing. */
 static bool rounds(const hlo_instr *i) {
@@ -271,8 +258,7 @@ static bool within(double got, double want, double allowed) {
 }
 
 static void note(verify_difference *d, uint32_t r, int64_t k, double got, double want, double allowed) {
-  bool worse = d->n_wrong == 0 || isnan(got - want) ||
-               fabs(got - want) - allowed > fabs(d->got - d->want) - d->allowed;
+  bool worse = d->n_wrong == 0 || isnan(got - want) || fabs(got - want) - allowed > fabs(d->got - d->want) - d->allowed;
   if (worse && !(d->n_wrong && isnan(d->got - d->want))) {
     d->result = r;
     d->element = k;
@@ -304,10 +290,9 @@ static verify_difference compare_result(const comparison *c, uint32_t r, bool mo
   return d;
 }
 
-status verify_compare(arena *a, const verify_tolerance *t, uint32_t n, const literal *want,
-                      const literal *got, bool (*checked)(const void *data, uint32_t result, int64_t element),
-                      const void *checked_data, verify_move_fn *move_fn, void *move_data, bool *differ,
-                      verify_difference *out) {
+status verify_compare(arena *a, const verify_tolerance *t, uint32_t n, const literal *want, const literal *got,
+                      bool (*checked)(const void *data, uint32_t result, int64_t element), const void *checked_data,
+                      verify_move_fn *move_fn, void *move_data, bool *differ, verify_difference *out) {
   comparison c = {.a = a,
                   .t = t,
                   .n = n,

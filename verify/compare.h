@@ -61,7 +61,7 @@ verify_tolerance verify_tolerance_of(const hlo_instr *i, dtype narrow);
 STATUS_MUST_USE status verify_compare(arena *a, const verify_tolerance *t, uint32_t n, const literal *want,
                                       const literal *got,
                                       bool (*checked)(const void *data, uint32_t result, int64_t element),
-                                      const void *checked_data, verify_move_fn *move, void *move_data,
-                                      bool *differ, verify_difference *out);
+                                      const void *checked_data, verify_move_fn *move, void *move_data, bool *differ,
+                                      verify_difference *out);
 
 #endif

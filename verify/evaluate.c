@@ -11,14 +11,9 @@ static status evaluate(arena *a, const hlo_instr *i, const literal *args, litera
     operands[k] = values[i->operands[k].def->id][i->operands[k].index];
   }
   switch (i->op) {
-    case HLO_PARAMETER:
-      *results = args[hlo_int(i, HLO_ATTR_INDEX)];
-      return NULL;
-    case HLO_CONSTANT:
-      *results = *hlo_literal(hlo_result((hlo_instr *)i, 0));
-      return NULL;
-    default:
-      return ref_eval(i, operands, a, results);
+    case HLO_PARAMETER: *results = args[hlo_int(i, HLO_ATTR_INDEX)]; return NULL;
+    case HLO_CONSTANT: *results = *hlo_literal(hlo_result((hlo_instr *)i, 0)); return NULL;
+    default: return ref_eval(i, operands, a, results);
   }
 }
 

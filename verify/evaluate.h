@@ -10,8 +10,8 @@ typedef struct verify_change {
   void *data;
 } verify_change;
 
-/* Evaluates the computation and keeps all values on `a`: (*out)[id][result], by the ids that hlo_number gives, which it calls.
- * change NULL: nothing is done to them. */
+/* Evaluates the computation and keeps all values on `a`: (*out)[id][result], by the ids that hlo_number gives, which it
+ * calls. change NULL: nothing is done to them. */
 STATUS_MUST_USE status verify_values(arena *a, const hlo_computation *c, const literal *args,
                                      const verify_change *change, literal ***out);
 

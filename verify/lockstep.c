@@ -62,9 +62,7 @@ static frame *new_frame(walk *w, const hlo_computation *c, const literal *args) 
 static void give_up_frame(frame *f) { arena_destroy(f->a); }
 
 /* Memory for the results of `i`. */
-static arena *own(walk *w, frame *f, const hlo_instr *i) {
-  return f->owners[i->id] = arena_create(w->v->budget);
-}
+static arena *own(walk *w, frame *f, const hlo_instr *i) { return f->owners[i->id] = arena_create(w->v->budget); }
 
 static literal copy_of(arena *a, const literal *l) {
   size_t bytes = (size_t)shape_bytes(&l->shape);
@@ -104,9 +102,7 @@ static status run_thunk(walk *w, const rt_thunk *t) {
   return failed ? status_prefix(failed, "%s", t->label) : NULL;
 }
 
-static const rt_origin *origin_of(const walk *w, const rt_thunk *t) {
-  return &w->v->origins->items[t->origin - 1];
-}
+static const rt_origin *origin_of(const walk *w, const rt_thunk *t) { return &w->v->origins->items[t->origin - 1]; }
 
 /* Of what has no thunk, but memory. */
 static const rt_origin *find_origin(const walk *w, const hlo_instr *i) {
@@ -162,8 +158,7 @@ static meaning meaning_of(const hlo_instr *i) {
   return m;
 }
 
-static status compare(walk *w, const hlo_instr *i, const literal *operands, const literal *got,
-                      const rt_thunk *t) {
+static status compare(walk *w, const hlo_instr *i, const literal *operands, const literal *got, const rt_thunk *t) {
   arena *scratch = arena_create(w->v->budget);
   literal *want = ARENA_NEW_N(scratch, literal, i->n_results);
   verify_tolerance tolerance = verify_tolerance_of(i, w->v->reduced_precision);
@@ -173,10 +168,10 @@ static status compare(walk *w, const hlo_instr *i, const literal *operands, cons
   verify_evaluation evaluation = {i, operands};
   double start = verify_seconds();
   status failed = ref_eval(i, operands, scratch, want);
-  failed = failed ? failed
-                  : verify_compare(scratch, &tolerance, i->n_results, want, got,
-                                   i->op == HLO_SORT ? means_something : NULL, &m, verify_move_instr,
-                                   &evaluation, &differ, &d);
+  failed =
+      failed ? failed
+             : verify_compare(scratch, &tolerance, i->n_results, want, got, i->op == HLO_SORT ? means_something : NULL,
+                              &m, verify_move_instr, &evaluation, &differ, &d);
   w->v->seconds_reference += verify_seconds() - start;
   w->v->n_compared++;
   if (!failed && differ) {
@@ -249,8 +244,7 @@ static status run_until(walk *w, const hlo_instr *i, const rt_sequence *s, uint3
 }
 
 /* What a loop or a conditional leaves is, bit for bit, what its last body gave. */
-static status take_control_results(walk *w, frame *f, const hlo_instr *i, const rt_thunk *t,
-                                   const literal *want) {
+static status take_control_results(walk *w, frame *f, const hlo_instr *i, const rt_thunk *t, const literal *want) {
   f->values[i->id] = read_results(w, f, origin_of(w, t));
   for (uint32_t k = 0; k < i->n_results; k++) {
     if (!literal_equal(&want[k], &f->values[i->id][k])) {
@@ -299,17 +293,13 @@ static status run_conditional(walk *w, frame *f, const hlo_instr *i, const rt_se
 
 static status run_instr(walk *w, frame *f, const hlo_instr *i, const rt_sequence *s, uint32_t *at) {
   switch (i->op) {
-    case HLO_PARAMETER:
-      return NULL;
+    case HLO_PARAMETER: return NULL;
     case HLO_CONSTANT:
       f->values[i->id] = arena_memdup(f->a, hlo_literal(hlo_result((hlo_instr *)i, 0)), sizeof(literal));
       return NULL;
-    case HLO_WHILE:
-      return run_while(w, f, i, s, at);
-    case HLO_CONDITIONAL:
-      return run_conditional(w, f, i, s, at);
-    default:
-      return run_plain(w, f, i, s, at);
+    case HLO_WHILE: return run_while(w, f, i, s, at);
+    case HLO_CONDITIONAL: return run_conditional(w, f, i, s, at);
+    default: return run_plain(w, f, i, s, at);
   }
 }
 

@@ -51,8 +51,7 @@ static hlo_instr *copy(outline *o, const hlo_instr *i, int depth) {
   return o->made[i->id] = made;
 }
 
-hlo_module *verify_outline(arena *a, const hlo_instr *i, int depth, literal *const *values,
-                           literal **inputs) {
+hlo_module *verify_outline(arena *a, const hlo_instr *i, int depth, literal *const *values, literal **inputs) {
   uint32_t n = i->parent->n_ids;
   outline o = {.a = a,
                .m = hlo_module_create(a, "outline"),

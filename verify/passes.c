@@ -88,8 +88,7 @@ static status first_wrong(search *s, const stages *all, uint32_t *out) {
 /* --- the smallest module that shows it --- */
 
 /* Whether compiling this small module changes what it computes. */
-static status passes_change(const verify_options *o, arena *a, hlo_module *m, const literal *inputs,
-                            bool *change) {
+static status passes_change(const verify_options *o, arena *a, hlo_module *m, const literal *inputs, bool *change) {
   stages s;
   literal *want = ARENA_NEW_N(a, literal, m->entry->n_roots + 1);
   *change = false;
@@ -119,8 +118,7 @@ static status try_outline(void *data) {
   return passes_change(t->o, t->a, m, inputs, &t->change);
 }
 
-static bool shows_it(const verify_options *o, arena *a, const hlo_instr *root, int depth,
-                     literal *const *values) {
+static bool shows_it(const verify_options *o, arena *a, const hlo_instr *root, int depth, literal *const *values) {
   trial t = {.o = o, .a = arena_create(arena_budget(a)), .root = root, .depth = depth, .values = values};
   status failed = guard_run(try_outline, &t);
   status_free(failed);
@@ -178,14 +176,13 @@ status verify_passes(arena *a, const hlo_module *imported, verify_import_fn *imp
   *found = true;
   const char *const *names = imported->result_names;
   const char *name = names && names[s.difference.result] ? names[s.difference.result] : "";
-  *out = (verify_finding){
-      .cause = VERIFY_PASS,
-      .node = "",
-      .instruction = arena_printf(a, "output %" PRIu32 " '%s'", s.difference.result, name),
-      .thunk = "",
-      .algorithm = "",
-      .difference = verify_difference_text(a, &s.difference),
-      .why = arena_printf(a, "pass %s changes what the module computes (dump %s, %u of %u)",
-                          pass_of(a, all.items[bad].file), all.items[bad].file, bad + 1, all.n)};
+  *out = (verify_finding){.cause = VERIFY_PASS,
+                          .node = "",
+                          .instruction = arena_printf(a, "output %" PRIu32 " '%s'", s.difference.result, name),
+                          .thunk = "",
+                          .algorithm = "",
+                          .difference = verify_difference_text(a, &s.difference),
+                          .why = arena_printf(a, "pass %s changes what the module computes (dump %s, %u of %u)",
+                                              pass_of(a, all.items[bad].file), all.items[bad].file, bad + 1, all.n)};
   return bad > 0 && o->folder ? write_smallest(&s, all.items[bad - 1].m, out) : NULL;
 }

@@ -84,14 +84,12 @@ static status run_alone(void *data) {
   verify_difference d;
   bool differ;
   options.algorithm = l->algorithm;
-  options.tune =
-      l->algorithm ? RT_TUNE_OFF : options.tune; /* what is asked for by number need not be timed */
+  options.tune = l->algorithm ? RT_TUNE_OFF : options.tune; /* what is asked for by number need not be timed */
   TRY(verify_make(l->v->o, &options, l->a, m, &e, &report));
   TRY(verify_run(l->v->o, e, inputs, NULL, NULL, l->a, got));
   verify_tolerance t = verify_tolerance_of(l->i, options.reduced_precision);
   verify_evaluation evaluation = {l->i, l->operands};
-  TRY(verify_compare(l->a, &t, l->i->n_results, l->want, got, NULL, NULL, verify_move_instr, &evaluation,
-                     &differ, &d));
+  TRY(verify_compare(l->a, &t, l->i->n_results, l->want, got, NULL, NULL, verify_move_instr, &evaluation, &differ, &d));
   l->right = !differ;
   l->n_algorithms = report.n_algorithms;
   l->how = how_of(l->v->a, rt_executable_program(e));
@@ -131,8 +129,7 @@ static status blame_algorithm(verifier *v, const hlo_instr *i, const literal *op
     n = one.n_algorithms;
     if (n && one.right) {
       f->cause = VERIFY_ALGORITHM;
-      f->why =
-          arena_printf(v->a, "it is wrong alone, too, and right as '%s': its algorithm is wrong", one.how);
+      f->why = arena_printf(v->a, "it is wrong alone, too, and right as '%s': its algorithm is wrong", one.how);
       return NULL;
     }
   }
@@ -163,16 +160,15 @@ static status find_cause(verifier *v, const hlo_instr *i, const literal *operand
   return write_alone(v, i, operands, f);
 }
 
-static status differs(void *data, const hlo_instr *i, const literal *operands, const literal *want,
-                      const rt_thunk *t, const verify_difference *d) {
+static status differs(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_thunk *t,
+                      const verify_difference *d) {
   verifier *v = data;
   for (uint32_t k = 0; k < v->n_places; k++) {
     if (is_same(v->places[k], place_of(i))) { /* in another round of a loop */
       return NULL;
     }
   }
-  *ARENA_PUSH(v->a, v->places, v->n_places, v->cap_places) =
-      (place){arena_strdup(v->a, i->parent->name), i->id};
+  *ARENA_PUSH(v->a, v->places, v->n_places, v->cap_places) = (place){arena_strdup(v->a, i->parent->name), i->id};
   v->out->n_different++;
   if (v->out->n_findings == MOST_FINDINGS) {
     return NULL;
@@ -188,8 +184,7 @@ static status differs(void *data, const hlo_instr *i, const literal *operands, c
 }
 
 /* verify_options.all_algorithms. */
-static status try_all_algorithms(void *data, const hlo_instr *i, const literal *operands,
-                                 const literal *want) {
+static status try_all_algorithms(void *data, const hlo_instr *i, const literal *operands, const literal *want) {
   verifier *v = data;
   lone one;
   uint32_t n = 1;
@@ -204,16 +199,14 @@ static status try_all_algorithms(void *data, const hlo_instr *i, const literal *
       v->out->n_different++;
       if (v->out->n_findings < MOST_FINDINGS) {
         verify_finding *f = ARENA_PUSH(v->a, v->out->findings, v->out->n_findings, v->cap_findings);
-        *f = (verify_finding){
-            .cause = VERIFY_ALGORITHM,
-            .node = arena_strdup(v->a, i->source),
-            .instruction = hlo_instr_text(v->a, i),
-            .thunk = "",
-            .algorithm = one.how,
-            .difference = "",
-            .why = "this way to compute it is wrong alone; the program computes it in another way"};
-        *ARENA_PUSH(v->a, v->places, v->n_places, v->cap_places) =
-            (place){arena_strdup(v->a, i->parent->name), i->id};
+        *f = (verify_finding){.cause = VERIFY_ALGORITHM,
+                              .node = arena_strdup(v->a, i->source),
+                              .instruction = hlo_instr_text(v->a, i),
+                              .thunk = "",
+                              .algorithm = one.how,
+                              .difference = "",
+                              .why = "this way to compute it is wrong alone; the program computes it in another way"};
+        *ARENA_PUSH(v->a, v->places, v->n_places, v->cap_places) = (place){arena_strdup(v->a, i->parent->name), i->id};
         TRY(write_alone(v, i, operands, f));
       }
     }
@@ -235,15 +228,14 @@ static status check_origins(const rt_program *p) {
     n += strchr(p->body.thunks[k].kind, '.') != NULL;
     n_known += p->body.thunks[k].origin != 0;
   }
-  CHECK_THAT(n == 0 || n_known, STATUS_UNSUPPORTED,
-             "backend %s does not tell which instruction a thunk computes", p->target);
+  CHECK_THAT(n == 0 || n_known, STATUS_UNSUPPORTED, "backend %s does not tell which instruction a thunk computes",
+             p->target);
   return NULL;
 }
 
 /* Compiles as `compile` says and runs in lockstep.  results: of the entry, on the verifier's arena, as is
  * what is compiled. */
-static status run_lockstep(verifier *v, const rt_compile_options *compile, verify_lockstep *given,
-                           literal *results) {
+static status run_lockstep(verifier *v, const rt_compile_options *compile, verify_lockstep *given, literal *results) {
   hlo_module *m;
   rt_executable *e;
   rt_report report = {0};
@@ -371,8 +363,7 @@ static void second_progress(void *data, uint32_t done, uint32_t all) {
 static status blame_buffers(verifier *v) {
   uint32_t n = v->out->n_findings;
   second_run s = {v, ARENA_NEW_N(v->a, bool, n + 1), ARENA_NEW_N(v->a, const hlo_instr *, n + 1)};
-  verify_lockstep again = {
-      .differs = still_differs, .compared = find_place, .progress = second_progress, .data = &s};
+  verify_lockstep again = {.differs = still_differs, .compared = find_place, .progress = second_progress, .data = &s};
   rt_compile_options options = v->o->compile;
   literal *results = ARENA_NEW_N(v->a, literal, v->n_results + 1);
   options.out_of_place = true;
@@ -381,8 +372,7 @@ static status blame_buffers(verifier *v) {
     verify_finding *f = &v->out->findings[k];
     if (f->cause == VERIFY_UNKNOWN && *f->thunk && !s.still[k]) {
       f->cause = VERIFY_BUFFER;
-      f->why =
-          "it is right where no result lies over an operand: its result is written over what is still read";
+      f->why = "it is right where no result lies over an operand: its result is written over what is still read";
       TRY(s.where[k] ? write_in_context(v, s.where[k], f) : NULL);
     }
   }

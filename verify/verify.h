@@ -15,11 +15,11 @@
 typedef struct verify_options {
   const rt_backend *backend;
   rt_compile_options compile; /* dump, origins and eval are verify's own */
-  rt_thread_pool *pool;              /* NULL: one thread */
+  rt_thread_pool *pool;       /* NULL: one thread */
   bool all_algorithms;        /* each contraction is computed in all the ways that there are */
-  const char *folder; /* where the smallest modules that show a finding are written, with their inputs; NULL:
-                         nowhere */
-  uint64_t seed;      /* of random operators */
+  const char *folder;         /* where the smallest modules that show a finding are written, with their inputs; NULL:
+                                 nowhere */
+  uint64_t seed;              /* of random operators */
   /* Called with what is being done and how much of it is done, from 0 to 1.  May be NULL. */
   void (*progress)(void *data, const char *what, double share);
   void *progress_data;
@@ -51,11 +51,10 @@ typedef struct verify_finding {
   const char *why;         /* the cause in a sentence */
   const char *stem;        /* of the names of its files; NULL: there are none yet */
   verify_example module;   /* the smallest HLO that shows it */
-  uint32_t n_sources; /* ONNX nodes, each by itself, that the module comes from, or else the instruction */
+  uint32_t n_sources;      /* ONNX nodes, each by itself, that the module comes from, or else the instruction */
   const char **sources;
-  verify_example model; /* those nodes; a caller who has the model writes it */
-  const char
-      *model_note; /* whether the model shows it, or why there is none; NULL: the caller has no model */
+  verify_example model;   /* those nodes; a caller who has the model writes it */
+  const char *model_note; /* whether the model shows it, or why there is none; NULL: the caller has no model */
 } verify_finding;
 
 typedef struct verify_report {
@@ -71,7 +70,7 @@ typedef status verify_import_fn(void *data, arena *a, hlo_module **out);
 
 /* Verifies the module with these inputs, one a parameter of its entry.  A failure is one of importing,
  * compiling or running; what differs is no failure.  Call it inside guard_run. */
-STATUS_MUST_USE status verify_module(arena *a, verify_import_fn *import, void *import_data,
-                                     const literal *inputs, const verify_options *o, verify_report *out);
+STATUS_MUST_USE status verify_module(arena *a, verify_import_fn *import, void *import_data, const literal *inputs,
+                                     const verify_options *o, verify_report *out);
 
 #endif

@@ -16,8 +16,7 @@ const char *verify_difference_text(arena *a, const verify_difference *d) {
   return arena_printf(a,
                       "result %" PRIu32 ": %" PRId64 " of %" PRId64 " elements differ; element %" PRId64
                       " is %.9g, not %.9g (%.2g allowed; the largest is %.3g)",
-                      d->result, d->n_wrong, d->n_elements, d->element, d->got, d->want, d->allowed,
-                      d->largest);
+                      d->result, d->n_wrong, d->n_elements, d->element, d->got, d->want, d->allowed, d->largest);
 }
 
 static int64_t constant_bytes(const hlo_module *m) {
@@ -35,8 +34,7 @@ static status write_file(const char *path, const void *bytes, size_t size) {
 
 /* A finding may have a file of each kind, under one name. */
 static bool is_taken(arena *a, const char *stem) {
-  return access(arena_printf(a, "%s.hlo", stem), F_OK) == 0 ||
-         access(arena_printf(a, "%s.onnx", stem), F_OK) == 0;
+  return access(arena_printf(a, "%s.hlo", stem), F_OK) == 0 || access(arena_printf(a, "%s.onnx", stem), F_OK) == 0;
 }
 
 status verify_claim(arena *a, const char *folder, const char *extension, const char **stem) {
@@ -53,10 +51,8 @@ status verify_claim(arena *a, const char *folder, const char *extension, const c
 }
 
 status verify_write_example(arena *a, const char *stem, const char *extension, const void *bytes, size_t size,
-                            uint32_t n_inputs, const char **names, const literal *inputs,
-                            verify_example *out) {
-  const char *file = arena_printf(a, "%s.%s", stem, extension),
-             **files = ARENA_NEW_N(a, const char *, n_inputs + 1);
+                            uint32_t n_inputs, const char **names, const literal *inputs, verify_example *out) {
+  const char *file = arena_printf(a, "%s.%s", stem, extension), **files = ARENA_NEW_N(a, const char *, n_inputs + 1);
   TRY(write_file(file, bytes, size));
   for (uint32_t k = 0; k < n_inputs; k++) {
     uint8_t *array;

@@ -16,9 +16,9 @@ void verify_name_sources(arena *a, const hlo_instr *i, verify_finding *f);
 STATUS_MUST_USE status verify_claim(arena *a, const char *folder, const char *extension, const char **stem);
 
 /* Writes the bytes to STEM.EXTENSION, the inputs beside it. */
-STATUS_MUST_USE status verify_write_example(arena *a, const char *stem, const char *extension,
-                                            const void *bytes, size_t size, uint32_t n_inputs,
-                                            const char **names, const literal *inputs, verify_example *out);
+STATUS_MUST_USE status verify_write_example(arena *a, const char *stem, const char *extension, const void *bytes,
+                                            size_t size, uint32_t n_inputs, const char **names, const literal *inputs,
+                                            verify_example *out);
 
 /* Writes the module with its inputs and tells the finding, its sources included.  Where constants make it
  * larger than 64 MiB, or folder is NULL, nothing is written. */

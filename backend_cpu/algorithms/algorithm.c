@@ -4,14 +4,15 @@
 
 #include "hlo/analysis/quantized.h"
 
-const cpu_algorithm *const cpu_algorithms[] = {&cpu_library_algorithm, &cpu_gemm_algorithm, &cpu_kernel_algorithm,
-                                               &cpu_winograd_algorithm, &cpu_reduced_precision_algorithm, &cpu_depthwise_algorithm};
+const cpu_algorithm *const cpu_algorithms[] = {
+    &cpu_library_algorithm,           &cpu_gemm_algorithm,     &cpu_kernel_algorithm, &cpu_winograd_algorithm,
+    &cpu_reduced_precision_algorithm, &cpu_depthwise_algorithm};
 const uint32_t cpu_n_algorithms = sizeof cpu_algorithms / sizeof *cpu_algorithms;
 
 /* --- problems --- */
 
-/* The operand of `i` that the contraction reads as operand number k, behind views, and that is read nowhere else; -1: there
- * is none, or the fusion changes it. */
+/* The operand of `i` that the contraction reads as operand number k, behind views, and that is read nowhere else; -1:
+ * there is none, or the fusion changes it. */
 static int32_t operand_of(const hlo_instr *i, const hlo_instr *contraction, uint32_t k) {
   hlo_value v = contraction->operands[k];
   hlo_quantized_weights small;
@@ -30,8 +31,13 @@ bool cpu_problem_of(const hlo_instr *i, uint32_t threads, const emit_target *tar
   if (!c) {
     return false;
   }
-  *out = (cpu_problem){.instr = i, .contraction = c, .lhs = operand_of(i, c, 0), .weights = operand_of(i, c, 1),
-                       .multiplications = cpu_multiplications(c), .threads = threads ? threads : 1, .target = target};
+  *out = (cpu_problem){.instr = i,
+                       .contraction = c,
+                       .lhs = operand_of(i, c, 0),
+                       .weights = operand_of(i, c, 1),
+                       .multiplications = cpu_multiplications(c),
+                       .threads = threads ? threads : 1,
+                       .target = target};
   out->constant_weights = out->weights >= 0 && hlo_literal(i->operands[out->weights]);
   return true;
 }

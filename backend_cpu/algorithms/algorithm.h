@@ -1,10 +1,10 @@
 /* algorithm.h - the algorithms that compute a contraction, and their configs.
  *
- * A contraction is a dot, a convolution, or an output fusion around one (its epilogue).  An algorithm is one way to compute
- * contractions: a library's call, emit's plain loops, or a kernel of ours with packed weights.  For a problem it lists its
- * configs, each with an estimate of its time.  The autotuner times configs (tune.h); where nothing is timed, the
- * config with the least estimate is taken.  A config that is made ready for code generation is a plan.  A result must not
- * depend on the number of threads; configs may round differently from each other.
+ * A contraction is a dot, a convolution, or an output fusion around one (its epilogue).  An algorithm is one way to
+ * compute contractions: a library's call, emit's plain loops, or a kernel of ours with packed weights.  For a problem
+ * it lists its configs, each with an estimate of its time.  The autotuner times configs (tune.h); where nothing is
+ * timed, the config with the least estimate is taken.  A config that is made ready for code generation is a plan.  A
+ * result must not depend on the number of threads; configs may round differently from each other.
  *
  * To add an algorithm: a cpu_algorithm in a file of its own, and a row in cpu_algorithms (algorithm.c). */
 #ifndef BACKEND_CPU_ALGORITHMS_ALGORITHM_H
@@ -24,8 +24,9 @@ typedef struct cpu_problem {
   double multiplications;
   uint32_t threads; /* that runs will use */
   const emit_target *target;
-  bool exact; /* asked for: no way that rounds differently from a sum of products */
-  dtype reduced_precision; /* what f32 operands may be rounded to if that is measured to be faster; DTYPE_INVALID: nothing */
+  bool exact;              /* asked for: no way that rounds differently from a sum of products */
+  dtype reduced_precision; /* what f32 operands may be rounded to if that is measured to be faster; DTYPE_INVALID:
+                              nothing */
 } cpu_problem;
 
 typedef struct cpu_algorithm cpu_algorithm;
@@ -33,15 +34,17 @@ typedef struct cpu_algorithm cpu_algorithm;
 /* An algorithm with its parameters. */
 typedef struct cpu_config {
   const cpu_algorithm *algorithm; /* set by cpu_list_configs; NULL: a kernel of ours to which there is no alternative */
-  char name[24];    /* letters, digits and dots, unique among the algorithm's configs: "p4", "8x48"; "" if there is only one */
-  int64_t v[6];     /* the algorithm's parameters; only the algorithm reads them */
-  double estimate;  /* expected nanoseconds: decides what is timed first, and what is taken where nothing is timed */
-  double bytes;     /* of packed weights and scratch memory, where these may be large; 0: not more than the plain weights */
-  bool idle;        /* leaves threads without work: wins only where it is clearly faster */
+  char name[24];   /* letters, digits and dots, unique among the algorithm's configs: "p4", "8x48"; "" if there is only
+                      one */
+  int64_t v[6];    /* the algorithm's parameters; only the algorithm reads them */
+  double estimate; /* expected nanoseconds: decides what is timed first, and what is taken where nothing is timed */
+  double bytes; /* of packed weights and scratch memory, where these may be large; 0: not more than the plain weights */
+  bool idle;    /* leaves threads without work: wins only where it is clearly faster */
 } cpu_config;
 
-/* A kernel of ours: phases that run one after the other, each divided over its own grid.  All phases have the same buffers:
- * the operands of the instruction (with packed weights in place of plain ones), its results, and scratch memory if it needs some. */
+/* A kernel of ours: phases that run one after the other, each divided over its own grid.  All phases have the same
+ * buffers: the operands of the instruction (with packed weights in place of plain ones), its results, and scratch
+ * memory if it needs some. */
 typedef struct cpu_kernel_plan {
   uint32_t n_phases;
   emit_write_fn *write;
@@ -50,8 +53,8 @@ typedef struct cpu_kernel_plan {
   uint64_t packed_bytes; /* 0: weights as they are */
   /* From the weights' literal, the constant operand number problem.weights. */
   status (*pack)(const void *config, const literal *weights, void *packed);
-  /* Bytes that say all that packing depends on beside the weights, so that programs for other shapes share what is packed.
-   * NULL: the whole config. */
+  /* Bytes that say all that packing depends on beside the weights, so that programs for other shapes share what is
+   * packed. NULL: the whole config. */
   const void *packing;
   size_t packing_bytes;
   uint64_t scratch_bytes;
@@ -69,12 +72,14 @@ typedef struct cpu_plan {
 
 struct cpu_algorithm {
   const char *name;
-  /* Writes at most `room` configs for the problem and returns their number; 0: it cannot compute it.  Must be quick: nothing is
-   * built here. */
+  /* Writes at most `room` configs for the problem and returns their number; 0: it cannot compute it.  Must be quick:
+   * nothing is built here. */
   uint32_t (*list_configs)(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out);
-  /* Fills `library` or `kernel`, and scratch_bytes.  UNSUPPORTED: it cannot after all, and the next best config is taken. */
+  /* Fills `library` or `kernel`, and scratch_bytes.  UNSUPPORTED: it cannot after all, and the next best config is
+   * taken. */
   status (*build)(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out);
-  /* Finds a config by its name that list_configs may have left out; returns false if there is none.  NULL: list_configs lists all. */
+  /* Finds a config by its name that list_configs may have left out; returns false if there is none.  NULL: list_configs
+   * lists all. */
   bool (*find_config)(const cpu_problem *p, const char *name, cpu_config *out);
 };
 
@@ -82,13 +87,14 @@ struct cpu_algorithm {
 extern const cpu_algorithm *const cpu_algorithms[];
 extern const uint32_t cpu_n_algorithms;
 
-extern const cpu_algorithm cpu_library_algorithm, cpu_reduced_precision_algorithm, cpu_gemm_algorithm, cpu_kernel_algorithm,
-    cpu_winograd_algorithm, cpu_depthwise_algorithm;
+extern const cpu_algorithm cpu_library_algorithm, cpu_reduced_precision_algorithm, cpu_gemm_algorithm,
+    cpu_kernel_algorithm, cpu_winograd_algorithm, cpu_depthwise_algorithm;
 
 /* Returns false if `i` is not a contraction. */
 bool cpu_problem_of(const hlo_instr *i, uint32_t threads, const emit_target *target, cpu_problem *out);
 
-/* Estimated wall time of `nanoseconds` of work on up to `threads` threads; fewer where starting them costs more than they save. */
+/* Estimated wall time of `nanoseconds` of work on up to `threads` threads; fewer where starting them costs more than
+ * they save. */
 double cpu_shared(double nanoseconds, uint32_t threads);
 
 /* Lists the configs of all algorithms on the arena, the least estimate first. */

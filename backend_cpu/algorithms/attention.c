@@ -9,9 +9,11 @@ bool cpu_attention_plan(arena *a, const hlo_instr *i, const emit_target *t, cpu_
   }
   cpu_plan *plan = ARENA_NEW(a, cpu_plan);
   plan->kernel = ARENA_NEW(a, cpu_kernel_plan);
-  *plan->kernel = (cpu_kernel_plan){.n_phases = emit_attention_phases(&c), .write = emit_attention_write,
-                        .config = arena_memdup(a, &c, sizeof c), .config_bytes = sizeof c,
-                        .scratch_bytes = emit_attention_scratch(&c)};
+  *plan->kernel = (cpu_kernel_plan){.n_phases = emit_attention_phases(&c),
+                                    .write = emit_attention_write,
+                                    .config = arena_memdup(a, &c, sizeof c),
+                                    .config_bytes = sizeof c,
+                                    .scratch_bytes = emit_attention_scratch(&c)};
   plan->scratch_bytes = plan->kernel->scratch_bytes;
   *out = plan;
   return true;

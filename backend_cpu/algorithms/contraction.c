@@ -123,8 +123,17 @@ static bool dot_geometry(const hlo_instr *i, cpu_geometry *g) {
   if (!b.ok || !m.ok || !k.ok || !b2.ok || !n.ok || !k2.ok || b.n == 0 || m.n == 0 || n.n == 0 || k.n == 0) {
     return false;
   }
-  *g = (cpu_geometry){.op = CPU_MATMUL, .batch = b.n, .m = m.n, .k = k.n, .n = n.n, .lhs_m = m.stride, .lhs_k = k.stride,
-                      .rhs_k = k2.stride, .rhs_n = n.stride, .lhs_batch_stride = b.stride, .rhs_batch_stride = b2.stride};
+  *g = (cpu_geometry){.op = CPU_MATMUL,
+                      .batch = b.n,
+                      .m = m.n,
+                      .k = k.n,
+                      .n = n.n,
+                      .lhs_m = m.stride,
+                      .lhs_k = k.stride,
+                      .rhs_k = k2.stride,
+                      .rhs_n = n.stride,
+                      .lhs_batch_stride = b.stride,
+                      .rhs_batch_stride = b2.stride};
   tidy_strides(m.n, k.n, &g->lhs_m, &g->lhs_k);
   tidy_strides(k.n, n.n, &g->rhs_k, &g->rhs_n);
   if (b.n == 1) {
@@ -177,8 +186,12 @@ static bool convolution_geometry(const hlo_instr *i, cpu_geometry *g) {
       !all_in(n, high, 0, INT32_MAX)) {
     return false;
   }
-  *g = (cpu_geometry){.op = CPU_CONVOLUTION, .spatial = n, .channels_last = last, .batch = x->dims[0],
-                      .in_channels = x->dims[last ? n + 1 : 1], .out_channels = w->dims[0],
+  *g = (cpu_geometry){.op = CPU_CONVOLUTION,
+                      .spatial = n,
+                      .channels_last = last,
+                      .batch = x->dims[0],
+                      .in_channels = x->dims[last ? n + 1 : 1],
+                      .out_channels = w->dims[0],
                       .groups = hlo_int(i, HLO_ATTR_GROUPS)};
   if (shape_product(w, 2, w->rank) > MOST_TAPS) {
     return false;
@@ -241,23 +254,19 @@ static step unary_step(cpu_post_op_kind kind, double alpha, double beta) {
 /* x op number, or number op x where `swapped`. */
 static step splat_step(hlo_op op, bool swapped, double number) {
   switch (op) {
-    case HLO_ADD:
-      return unary_step(CPU_POST_OP_LINEAR, 1, number);
+    case HLO_ADD: return unary_step(CPU_POST_OP_LINEAR, 1, number);
     case HLO_SUB:
       return swapped ? unary_step(CPU_POST_OP_LINEAR, -1, number) : unary_step(CPU_POST_OP_LINEAR, 1, -number);
-    case HLO_MUL:
-      return unary_step(CPU_POST_OP_LINEAR, number, 0);
+    case HLO_MUL: return unary_step(CPU_POST_OP_LINEAR, number, 0);
     case HLO_MAX:
       return number == 0 ? unary_step(CPU_POST_OP_RELU, 0, 0) : unary_step(CPU_POST_OP_CLIP, number, INFINITY);
-    case HLO_MIN:
-      return unary_step(CPU_POST_OP_CLIP, -INFINITY, number);
-    default:
-      return (step){0};
+    case HLO_MIN: return unary_step(CPU_POST_OP_CLIP, -INFINITY, number);
+    default: return (step){0};
   }
 }
 
-/* oneDNN 2.6 computes a convolution's binary post wrongly, and says nothing, unless its array has one number, one a channel,
- * or one for each of the result.  (A matrix product's may be stretched along any dimensions.) */
+/* oneDNN 2.6 computes a convolution's binary post wrongly, and says nothing, unless its array has one number, one a
+ * channel, or one for each of the result.  (A matrix product's may be stretched along any dimensions.) */
 static bool library_stretches(const hlo_instr *convolution, uint32_t dims) {
   const shape *r = &convolution->shapes[0];
   uint32_t channels = hlo_int(convolution, HLO_ATTR_LAYOUT) == HLO_CHANNELS_LAST ? 1u << (r->rank - 1) : 2, all = 0;
@@ -271,25 +280,13 @@ static bool library_stretches(const hlo_instr *convolution, uint32_t dims) {
 static step array_step(scope s, const hlo_instr *contraction, hlo_op op, bool swapped, hlo_value v) {
   cpu_post_op_kind kind = CPU_POST_OP_ADD;
   switch (op) {
-    case HLO_ADD:
-      break;
-    case HLO_SUB:
-      kind = CPU_POST_OP_SUB;
-      break;
-    case HLO_MUL:
-      kind = CPU_POST_OP_MUL;
-      break;
-    case HLO_DIV:
-      kind = CPU_POST_OP_DIV;
-      break;
-    case HLO_MAX:
-      kind = CPU_POST_OP_MAX;
-      break;
-    case HLO_MIN:
-      kind = CPU_POST_OP_MIN;
-      break;
-    default:
-      return (step){0};
+    case HLO_ADD: break;
+    case HLO_SUB: kind = CPU_POST_OP_SUB; break;
+    case HLO_MUL: kind = CPU_POST_OP_MUL; break;
+    case HLO_DIV: kind = CPU_POST_OP_DIV; break;
+    case HLO_MAX: kind = CPU_POST_OP_MAX; break;
+    case HLO_MIN: kind = CPU_POST_OP_MIN; break;
+    default: return (step){0};
   }
   step r = {.is_post_op = true, .is_array = true, .post_op = {.kind = kind}};
   uint32_t dims;
@@ -298,7 +295,8 @@ static step array_step(scope s, const hlo_instr *contraction, hlo_op op, bool sw
     return (step){0};
   }
   r.post_op.dims = dims;
-  bool fits = contraction->op == HLO_DOT ? dot_dims(contraction, dims, &r.post_op.dims) : library_stretches(contraction, dims);
+  bool fits =
+      contraction->op == HLO_DOT ? dot_dims(contraction, dims, &r.post_op.dims) : library_stretches(contraction, dims);
   return fits ? r : (step){0};
 }
 
@@ -348,20 +346,13 @@ static step step_of(scope s, const hlo_instr *contraction, const hlo_instr *cons
     return hlo_sums_bytes(contraction) ? integer_step(s, contraction, consumer, operand) : (step){0};
   }
   switch (consumer->op) {
-    case HLO_ROUND:
-      return hlo_sums_bytes(contraction) ? unary_step(CPU_POST_OP_ROUND, 0, 0) : (step){0};
-    case HLO_LOGISTIC:
-      return unary_step(CPU_POST_OP_LOGISTIC, 0, 0);
-    case HLO_TANH:
-      return unary_step(CPU_POST_OP_TANH, 0, 0);
-    case HLO_ABS:
-      return unary_step(CPU_POST_OP_ABS, 0, 0);
-    case HLO_SQRT:
-      return unary_step(CPU_POST_OP_SQRT, 0, 0);
-    case HLO_CLAMP:
-      return clamp_step(s, consumer, operand);
-    default:
-      break;
+    case HLO_ROUND: return hlo_sums_bytes(contraction) ? unary_step(CPU_POST_OP_ROUND, 0, 0) : (step){0};
+    case HLO_LOGISTIC: return unary_step(CPU_POST_OP_LOGISTIC, 0, 0);
+    case HLO_TANH: return unary_step(CPU_POST_OP_TANH, 0, 0);
+    case HLO_ABS: return unary_step(CPU_POST_OP_ABS, 0, 0);
+    case HLO_SQRT: return unary_step(CPU_POST_OP_SQRT, 0, 0);
+    case HLO_CLAMP: return clamp_step(s, consumer, operand);
+    default: break;
   }
   if (consumer->n_operands != 2 || hlo_value_equal(consumer->operands[0], consumer->operands[1])) {
     return (step){0};
@@ -376,7 +367,8 @@ static bool may_be_sum(const cpu_contraction *c, const cpu_post_op *post_op) {
   bool sum = post_op->kind == CPU_POST_OP_ADD && !cpu_sums_bytes(&c->g);
   for (uint32_t k = 0; k < c->n_post_ops; k++) {
     const cpu_post_op *before = &c->post_ops[k];
-    sum = sum && before->kind != CPU_POST_OP_SUM && !(before->kind == CPU_POST_OP_ADD && cpu_reads_by_position(&c->g, before));
+    sum = sum && before->kind != CPU_POST_OP_SUM &&
+          !(before->kind == CPU_POST_OP_ADD && cpu_reads_by_position(&c->g, before));
   }
   return sum;
 }
@@ -392,8 +384,8 @@ static bool slows_library(const cpu_contraction *c, const cpu_post_op *post_op) 
   return !cpu_library_is_fast(&with);
 }
 
-/* Appends a post.  Returns false where there is no room, where the library would have plain loops only, or where it would go
- * wrong: oneDNN 2.6 computes two of one unary kind with the parameters of one of them. */
+/* Appends a post.  Returns false where there is no room, where the library would have plain loops only, or where it
+ * would go wrong: oneDNN 2.6 computes two of one unary kind with the parameters of one of them. */
 static bool add_post_op(cpu_contraction *c, const cpu_post_op *post_op) {
   cpu_post_op *last = c->n_post_ops ? &c->post_ops[c->n_post_ops - 1] : NULL;
   if (cpu_sums_bytes(&c->g) && post_op->kind == CPU_POST_OP_LINEAR && post_op->alpha == 1 && post_op->beta == 0) {
@@ -405,7 +397,8 @@ static bool add_post_op(cpu_contraction *c, const cpu_post_op *post_op) {
     return true;
   }
   for (uint32_t k = 0; k < c->n_post_ops; k++) {
-    if (post_op->kind != CPU_POST_OP_SUM && post_op->kind <= CPU_POST_OP_LAST_UNARY && c->post_ops[k].kind == post_op->kind &&
+    if (post_op->kind != CPU_POST_OP_SUM && post_op->kind <= CPU_POST_OP_LAST_UNARY &&
+        c->post_ops[k].kind == post_op->kind &&
         (c->post_ops[k].alpha != post_op->alpha || c->post_ops[k].beta != post_op->beta)) {
       return false;
     }
@@ -457,15 +450,20 @@ static bool count_step(cpu_contraction *c, const step *s) {
   return add_post_op(c, &s->post_op);
 }
 
-static bool scope_splat(const void *data, hlo_value v, double *number) { return splat_of(*(const scope *)data, v, number); }
+static bool scope_splat(const void *data, hlo_value v, double *number) {
+  return splat_of(*(const scope *)data, v, number);
+}
 
 static step activation_step(const hlo_activation *a) {
-  static const cpu_post_op_kind kinds[] = {[HLO_SWISH] = CPU_POST_OP_SWISH, [HLO_GELU_ERF] = CPU_POST_OP_GELU_ERF,
-                                        [HLO_GELU_TANH] = CPU_POST_OP_GELU_TANH, [HLO_HARD_SWISH] = CPU_POST_OP_HARDSWISH};
+  static const cpu_post_op_kind kinds[] = {[HLO_SWISH] = CPU_POST_OP_SWISH,
+                                           [HLO_GELU_ERF] = CPU_POST_OP_GELU_ERF,
+                                           [HLO_GELU_TANH] = CPU_POST_OP_GELU_TANH,
+                                           [HLO_HARD_SWISH] = CPU_POST_OP_HARDSWISH};
   return unary_step(kinds[a->kind], a->kind == HLO_SWISH ? a->alpha : 0, 0);
 }
 
-/* What comes after x, whose only users it has: an activation that is spelled out, or one operation; *x is then its end. */
+/* What comes after x, whose only users it has: an activation that is spelled out, or one operation; *x is then its end.
+ */
 static bool next_step(scope s, const hlo_instr *contraction, hlo_instr **x, step *out) {
   hlo_activation a;
   if (hlo_find_activation(*x, scope_splat, &s, &a)) {
@@ -495,8 +493,8 @@ static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, cons
 
 static bool takes_step(const hlo_instr *contraction, const hlo_instr *end, const step *last) {
   cpu_geometry g;
-  return !cpu_library_is_blas() && geometry_of(contraction, &g) && cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION &&
-         chain_fits(&g, contraction, end, last);
+  return !cpu_library_is_blas() && geometry_of(contraction, &g) &&
+         cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && chain_fits(&g, contraction, end, last);
 }
 
 bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
@@ -521,7 +519,8 @@ static bool add_step(cpu_library_plan *p, const step *s) {
     p->bias = s->is_bias ? s->array : p->bias;
     return count_step(c, s);
   }
-  if (s->post_op.kind == CPU_POST_OP_ADD && s->post_op.dims == cpu_channels_mask(&c->g) && c->n_post_ops == 0 && !c->g.has_bias && !bytes) {
+  if (s->post_op.kind == CPU_POST_OP_ADD && s->post_op.dims == cpu_channels_mask(&c->g) && c->n_post_ops == 0 &&
+      !c->g.has_bias && !bytes) {
     c->g.has_bias = 1;
     p->bias = s->array;
     return true;
@@ -593,7 +592,8 @@ hlo_instr *cpu_find_contraction(const hlo_instr *i) {
 static double largest_sum(const cpu_geometry *g, const literal *weights) {
   double most = 0, byte = g->lhs_type == DTYPE_U8 ? 255 : 128;
   bool product = g->op == CPU_MATMUL;
-  int64_t outputs = product ? g->n : g->out_channels, terms = product ? g->k : shape_elements(&weights->shape) / outputs;
+  int64_t outputs = product ? g->n : g->out_channels,
+          terms = product ? g->k : shape_elements(&weights->shape) / outputs;
   int64_t along = product ? g->rhs_k : 1, next = product ? g->rhs_n : terms;
   const int8_t *w = weights->data;
   for (int64_t o = 0; o < outputs; o++) {
@@ -633,7 +633,8 @@ bool cpu_library_plan_read(const hlo_instr *i, cpu_library_plan *p) {
       (s.fusion && !read_epilogue(p, s, contraction))) {
     return false;
   }
-  p->c.g.packed = hlo_literal(p->weights) && !cpu_library_is_blas() && (p->c.g.op == CPU_CONVOLUTION || p->c.g.batch == 1);
+  p->c.g.packed =
+      hlo_literal(p->weights) && !cpu_library_is_blas() && (p->c.g.op == CPU_CONVOLUTION || p->c.g.batch == 1);
   return !cpu_sums_bytes(&p->c.g) || (p->c.g.packed && has_exact_sums(p));
 }
 
@@ -649,14 +650,15 @@ bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
   return cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && (g.op == CPU_CONVOLUTION || g.batch == 1);
 }
 
-/* Where few rows share the work of making f32 of them, weights that do not fit a core's cache are read faster as they are: 1024 x
- * 4096 of 4 bits by one row take 0.2 (from memory) to 0.8 (from the last cache) of the time of f32, by 8 to 32 rows from the caches
- * 1.15 to 1.25.  Scaling the sum of a block rounds differently from scaling each weight. */
+/* Where few rows share the work of making f32 of them, weights that do not fit a core's cache are read faster as they
+ * are: 1024 x 4096 of 4 bits by one row take 0.2 (from memory) to 0.8 (from the last cache) of the time of f32, by 8 to
+ * 32 rows from the caches 1.15 to 1.25.  Scaling the sum of a block rounds differently from scaling each weight. */
 bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot) {
   enum { WIDEST = 16, MOST_ROWS = 16, LEAST_WEIGHTS = 1 << 18 }; /* lanes: whole vectors at any width */
   const cpu_asked *about = data;
   hlo_quantized_weights w;
-  if (about->options->exact || !hlo_quantized_weights_of(dot, &w) || w.columns % WIDEST || !emit_product_reads_quantized(&w)) {
+  if (about->options->exact || !hlo_quantized_weights_of(dot, &w) || w.columns % WIDEST ||
+      !emit_product_reads_quantized(&w)) {
     return false;
   }
   return (double)w.sums * (double)w.columns >= LEAST_WEIGHTS &&

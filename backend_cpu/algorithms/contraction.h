@@ -11,7 +11,7 @@ typedef struct cpu_library_plan {
   cpu_contraction c;
   const hlo_instr *instr;
   hlo_value lhs, weights, bias;       /* of the computation that `instr` stands in; bias.def NULL: none */
-  hlo_value arrays[CPU_MAX_POST_OPS];    /* of the posts that read one, in order */
+  hlo_value arrays[CPU_MAX_POST_OPS]; /* of the posts that read one, in order */
   hlo_value sum;                      /* added to the result, whose buffer holds it beforehand; def NULL: none */
   cpu_call *call;
   cpu_call_info info;
@@ -45,8 +45,8 @@ hlo_instr *cpu_find_contraction(const hlo_instr *i);
 double cpu_multiplications(const hlo_instr *contraction);
 double cpu_geometry_multiplications(const cpu_geometry *g);
 
-/* The geometry, operands and epilogue of a dot, a convolution or an output fusion in a library's words, without parts and
- * call; false where they have none for it. */
+/* The geometry, operands and epilogue of a dot, a convolution or an output fusion in a library's words, without parts
+ * and call; false where they have none for it. */
 bool cpu_library_plan_read(const hlo_instr *i, cpu_library_plan *p);
 
 #endif

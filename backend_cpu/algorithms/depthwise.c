@@ -45,7 +45,8 @@ static status pack(const void *config, const literal *weights, void *packed) {
 /* What packing depends on. */
 static const emit_depthwise *packing_of(arena *a, const emit_depthwise *d) {
   emit_depthwise *w = ARENA_NEW(a, emit_depthwise);
-  *w = (emit_depthwise){.type = d->type, .input = d->input, .group = d->group, .channels = d->channels, .taps = {d->taps[0], d->taps[1]}};
+  *w = (emit_depthwise){
+      .type = d->type, .input = d->input, .group = d->group, .channels = d->channels, .taps = {d->taps[0], d->taps[1]}};
   return w;
 }
 
@@ -53,9 +54,14 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
   emit_depthwise *d = ARENA_NEW(a, emit_depthwise);
   CHECK_THAT(plan_of(p, v->v[0], d), STATUS_UNSUPPORTED, "no depthwise convolution");
   out->kernel = ARENA_NEW(a, cpu_kernel_plan);
-  *out->kernel = (cpu_kernel_plan){.n_phases = 1, .write = emit_depthwise_write, .config = d, .config_bytes = sizeof *d,
-                        .packed_bytes = emit_depthwise_packed_bytes(d), .pack = pack, .packing = packing_of(a, d),
-                        .packing_bytes = sizeof *d};
+  *out->kernel = (cpu_kernel_plan){.n_phases = 1,
+                                   .write = emit_depthwise_write,
+                                   .config = d,
+                                   .config_bytes = sizeof *d,
+                                   .packed_bytes = emit_depthwise_packed_bytes(d),
+                                   .pack = pack,
+                                   .packing = packing_of(a, d),
+                                   .packing_bytes = sizeof *d};
   return NULL;
 }
 

@@ -15,8 +15,12 @@ static int64_t cache_bytes(void) {
 }
 
 static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
-  emit_product_options options = {.rows = (int)v->v[ROWS], .vectors = (int)v->v[VECTORS], .lanes = (int)v->v[LANES], .threads = p->threads,
-                            .cache_bytes = cache_bytes(), .constant_weights = p->constant_weights};
+  emit_product_options options = {.rows = (int)v->v[ROWS],
+                                  .vectors = (int)v->v[VECTORS],
+                                  .lanes = (int)v->v[LANES],
+                                  .threads = p->threads,
+                                  .cache_bytes = cache_bytes(),
+                                  .constant_weights = p->constant_weights};
   hlo_instr *alone = (hlo_instr *)p->instr;
   if (!emit_product_of(alone, out)) {
     return false;
@@ -25,21 +29,23 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
   if (out->group.n > 1 && out->columns == 1 && out->lanes > 1) { /* depthwise: all lanes but one would be idle */
     return false;
   }
-  if (out->dot4 && !(p->target->dots && p->constant_weights && out->lanes >= 4 && out->lanes * 32 <= p->target->vector_bits)) {
+  if (out->dot4 &&
+      !(p->target->dots && p->constant_weights && out->lanes >= 4 && out->lanes * 32 <= p->target->vector_bits)) {
     return false;
   }
   /* Small integers are read as panels of whole vectors. */
   return !out->quantized_type || (p->constant_weights && out->columns % out->lanes == 0);
 }
 
-/* Of one thread: a register block of full size is bound by multiplications, two vectors a cycle at some 3 GHz; a small one by
- * loads. */
+/* Of one thread: a register block of full size is bound by multiplications, two vectors a cycle at some 3 GHz; a small
+ * one by loads. */
 static double estimate(const cpu_problem *p, const emit_product *g) {
   double loads = (double)(g->tile_rows + g->tile_vectors) / (double)(g->tile_rows * g->tile_vectors);
   int64_t vectors = (g->columns + g->lanes - 1) / g->lanes; /* a group's last one may be empty but for one column */
   double padded = p->multiplications / (double)g->columns * (double)(vectors * g->lanes);
   double work = padded / (double)g->lanes * (0.15 + 0.015 * loads) + (double)emit_product_scratch(g) * 0.1;
-  work += g->quantized_type ? padded / (double)g->lanes / (double)g->tile_rows * 0.3 : 0; /* what makes f32 of integers */
+  work +=
+      g->quantized_type ? padded / (double)g->lanes / (double)g->tile_rows * 0.3 : 0; /* what makes f32 of integers */
   return 300 * emit_product_phases(g) + cpu_shared(work, p->threads);
 }
 
@@ -52,7 +58,8 @@ static void add_config(const cpu_problem *p, const cpu_config *options, uint32_t
   if (!make(p, &v, &g)) {
     return;
   }
-  snprintf(v.name, sizeof v.name, options->v[LANES] ? "%dx%d.%d" : "%dx%d", (int)g.tile_rows, (int)(g.tile_vectors * g.lanes), (int)g.lanes);
+  snprintf(v.name, sizeof v.name, options->v[LANES] ? "%dx%d.%d" : "%dx%d", (int)g.tile_rows,
+           (int)(g.tile_vectors * g.lanes), (int)g.lanes);
   v.estimate = estimate(p, &g) * (options->v[LANES] ? half_width : 1);
   for (uint32_t k = 0; k < *n; k++) {
     if (strcmp(out[k].name, v.name) == 0) {
@@ -81,8 +88,9 @@ static bool reads_once(const cpu_problem *p) {
   return c == c->module->entry && make(p, &(cpu_config){.v = {0}}, &g) && g.tile_rows == 1;
 }
 
-/* The block that seems best, the same in narrower vectors that the columns fill, and for products of some size those that read B
- * less often, or A.  Weights that are read once come from memory faster in one or two streams (measured: 20 % than in eight). */
+/* The block that seems best, the same in narrower vectors that the columns fill, and for products of some size those
+ * that read B less often, or A.  Weights that are read once come from memory faster in one or two streams (measured: 20
+ * % than in eight). */
 static uint32_t config(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   uint32_t n = 0;
   (void)a, (void)room;
@@ -96,7 +104,8 @@ static uint32_t config(arena *a, const cpu_problem *p, uint32_t room, cpu_config
   }
   bool once = reads_once(p);
   for (int vectors = once ? 1 : 2; vectors <= (once ? 2 : 4); vectors++) {
-    add_config(p, &(cpu_config){.v = {[ROWS] = (p->target->registers - 1 - vectors) / vectors, [VECTORS] = vectors}}, &n, out);
+    add_config(p, &(cpu_config){.v = {[ROWS] = (p->target->registers - 1 - vectors) / vectors, [VECTORS] = vectors}},
+               &n, out);
   }
   return n;
 }
@@ -131,7 +140,8 @@ static void set_call(arena *a, const cpu_problem *p, const emit_product *g, cpu_
   emit_product *code = ARENA_NEW(a, emit_product);
   int64_t *args = ARENA_NEW_N(a, int64_t, EMIT_PRODUCT_ARGS), rows = g->n_rows == 1 ? g->rows[0].n : 0;
   cpu_call_of call = {.rows = rows, .known = true, .n_args = EMIT_PRODUCT_ARGS, .args = args};
-  if (kernel->n_phases == 1 && p->contraction->op == HLO_DOT && emit_product_dynamic_m(g, code, &call.placeholder_m, &call.info, args) &&
+  if (kernel->n_phases == 1 && p->contraction->op == HLO_DOT &&
+      emit_product_dynamic_m(g, code, &call.placeholder_m, &call.info, args) &&
       cpu_has_leading_rows(a, p->instr, rows)) {
     kernel->config = code;
     kernel->call = call;
@@ -142,8 +152,11 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
   emit_product *g = ARENA_NEW(a, emit_product);
   CHECK_THAT(make(p, v, g), STATUS_UNSUPPORTED, "no product of matrices");
   out->kernel = ARENA_NEW(a, cpu_kernel_plan);
-  *out->kernel = (cpu_kernel_plan){.n_phases = emit_product_phases(g), .write = emit_product_write, .config = g, .config_bytes = sizeof *g,
-                        .scratch_bytes = emit_product_scratch(g)};
+  *out->kernel = (cpu_kernel_plan){.n_phases = emit_product_phases(g),
+                                   .write = emit_product_write,
+                                   .config = g,
+                                   .config_bytes = sizeof *g,
+                                   .scratch_bytes = emit_product_scratch(g)};
   set_call(a, p, g, out->kernel);
   if (g->packing == EMIT_B_PACKED) {
     out->kernel->packed_bytes = emit_product_packed_bytes(g);
@@ -160,7 +173,8 @@ static bool named(const cpu_problem *p, const char *name, cpu_config *out) {
   emit_product g;
   int rows, columns, lanes = 0;
   uint32_t n = 0;
-  if (sscanf(name, "%dx%d.%d", &rows, &columns, &lanes) < 2 || lanes < 0 || !make(p, &(cpu_config){.v = {[LANES] = lanes}}, &g)) {
+  if (sscanf(name, "%dx%d.%d", &rows, &columns, &lanes) < 2 || lanes < 0 ||
+      !make(p, &(cpu_config){.v = {[LANES] = lanes}}, &g)) {
     return false;
   }
   int64_t vectors = columns / g.lanes;

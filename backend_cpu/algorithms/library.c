@@ -6,9 +6,11 @@
 #include <stdio.h>
 
 static const double part_nanoseconds = 4000; /* what another thread is worth asking for */
-static const double longest_part = 1e10; /* multiplications, some tenths of a second, between which a run's budget is looked at */
+static const double longest_part =
+    1e10; /* multiplications, some tenths of a second, between which a run's budget is looked at */
 /* About 200 GFLOP/s a thread, a third of that where channels do not meet each other, and 20 GB/s. */
-static const double call_nanoseconds = 600, multiplication_nanoseconds = 0.01, lonely_factor = 3, byte_nanoseconds = 0.05;
+static const double call_nanoseconds = 600, multiplication_nanoseconds = 0.01, lonely_factor = 3,
+                    byte_nanoseconds = 0.05;
 
 static void swap(int64_t *list) {
   int64_t first = list[0];
@@ -16,8 +18,8 @@ static void swap(int64_t *list) {
   list[1] = first;
 }
 
-/* A column of places, as 1-D convolutions often come, is laid down as a row, which lies in memory alike: the library blocks
- * its registers along the last spatial dimension. */
+/* A column of places, as 1-D convolutions often come, is laid down as a row, which lies in memory alike: the library
+ * blocks its registers along the last spatial dimension. */
 static void lay_down(cpu_contraction *c) {
   cpu_geometry *g = &c->g;
   if (g->op != CPU_CONVOLUTION || g->spatial != 2 || g->in[1] != 1 || g->out[1] != 1 || g->kernel[1] != 1 ||
@@ -164,13 +166,14 @@ const cpu_algorithm cpu_library_algorithm = {"library", list_library, build_libr
 
 /* --- with products of narrow numbers --- */
 
-/* Whether they are faster depends on the processor: on some they are twice as fast as f32, on others half.  So they are never
- * taken without having been timed: their guess is behind that for f32. */
+/* Whether they are faster depends on the processor: on some they are twice as fast as f32, on others half.  So they are
+ * never taken without having been timed: their guess is behind that for f32. */
 static const double reduced_precision_estimate = 1.01;
 
 static uint32_t list_reduced_precision(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   cpu_library_plan *library = ARENA_NEW(a, cpu_library_plan);
-  if (!p->reduced_precision || !read(p, library) || !library->c.g.packed || cpu_sums_bytes(&library->c.g) || is_small(p)) {
+  if (!p->reduced_precision || !read(p, library) || !library->c.g.packed || cpu_sums_bytes(&library->c.g) ||
+      is_small(p)) {
     return 0;
   }
   uint32_t n = list_parts(p, library, room, out);

@@ -6,12 +6,12 @@
 
 /* Of the largest output: what a layer may differ by from sums in f64 (README). */
 static const double largest_error = 0x1p-17;
-/* A multiplication of the products takes one thread what the library's do, and a sixth for what is around them; the packed
- * weights come from memory, in phases once.  Late ones are transformed by each share of the tiles.  What phases hand on goes through
- * memory, but for what the threads' parts of the last cache hold. */
-static const double multiplication_nanoseconds = 0.0117, fused_byte_nanoseconds = 0.025, phased_byte_nanoseconds = 0.015,
-                    on_the_fly_nanoseconds = 0.02, scratch_nanoseconds = 0.1, cached_bytes = 4 << 20,
-                    least_on_the_fly_bytes = 16 << 20, call_nanoseconds = 1000;
+/* A multiplication of the products takes one thread what the library's do, and a sixth for what is around them; the
+ * packed weights come from memory, in phases once.  Late ones are transformed by each share of the tiles.  What phases
+ * hand on goes through memory, but for what the threads' parts of the last cache hold. */
+static const double multiplication_nanoseconds = 0.0117, fused_byte_nanoseconds = 0.025,
+                    phased_byte_nanoseconds = 0.015, on_the_fly_nanoseconds = 0.02, scratch_nanoseconds = 0.1,
+                    cached_bytes = 4 << 20, least_on_the_fly_bytes = 16 << 20, call_nanoseconds = 1000;
 
 static int64_t cache_bytes(void) {
   long n = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -21,9 +21,10 @@ static int64_t cache_bytes(void) {
 enum { TILE, SCHEDULE, FUSED = 0, PHASED, ON_THE_FLY }; /* v[] of a variant */
 
 static bool plan_of(const cpu_problem *p, const cpu_config *v, emit_winograd *w) {
-  emit_winograd_options options = {v->v[TILE], v->v[SCHEDULE] != FUSED, v->v[SCHEDULE] == ON_THE_FLY, p->threads, cache_bytes()};
-  if (p->exact || p->multiplications < CPU_SMALL_CONTRACTION || !p->constant_weights || p->lhs < 0 || !emit_supports(p->instr, NULL) ||
-      !emit_winograd_plan(p->contraction, p->target, &options, w)) {
+  emit_winograd_options options = {v->v[TILE], v->v[SCHEDULE] != FUSED, v->v[SCHEDULE] == ON_THE_FLY, p->threads,
+                                   cache_bytes()};
+  if (p->exact || p->multiplications < CPU_SMALL_CONTRACTION || !p->constant_weights || p->lhs < 0 ||
+      !emit_supports(p->instr, NULL) || !emit_winograd_plan(p->contraction, p->target, &options, w)) {
     return false;
   }
   w->weights = p->weights;
@@ -34,7 +35,8 @@ static double transformed_bytes(const emit_winograd *w) {
   return (double)emit_winograd_products(w) * (double)w->channels * (double)w->outputs * sizeof(float);
 }
 
-/* Late weights cost time: they are for those that no cache keeps.  Phases pay where the weights are more than a core's cache holds, and something else than one thread's one block is left. */
+/* Late weights cost time: they are for those that no cache keeps.  Phases pay where the weights are more than a core's
+ * cache holds, and something else than one thread's one block is left. */
 static bool is_worth_listing(const cpu_problem *p, const emit_winograd *w) {
   bool same = p->threads == 1 && emit_winograd_all_tiles(w) <= w->rows;
   bool smaller = emit_winograd_products(w) >= 2 * w->r[0] * w->r[1]; /* late: in memory */
@@ -43,7 +45,8 @@ static bool is_worth_listing(const cpu_problem *p, const emit_winograd *w) {
 }
 
 static double estimate_of(const cpu_problem *p, const emit_winograd *w) {
-  double bytes = (double)emit_winograd_packed_bytes(w), work = emit_winograd_multiplications(w) * multiplication_nanoseconds;
+  double bytes = (double)emit_winograd_packed_bytes(w),
+         work = emit_winograd_multiplications(w) * multiplication_nanoseconds;
   work += w->on_the_fly ? on_the_fly_nanoseconds * transformed_bytes(w) * (double)emit_winograd_shares(w) : 0;
   bytes *= w->phased ? phased_byte_nanoseconds : fused_byte_nanoseconds;
   double far = w->phased ? (double)emit_winograd_scratch_bytes(w) - p->threads * cached_bytes : 0;
@@ -68,10 +71,11 @@ static uint32_t keep_promising(uint32_t n, cpu_config *v) {
 }
 
 static uint32_t config(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
-  static const cpu_config plans[] = {
-      {.name = "8", .v = {8, FUSED}},  {.name = "8.phased", .v = {8, PHASED}}, {.name = "6", .v = {6, FUSED}},
-      {.name = "6.phased", .v = {6, PHASED}}, {.name = "4", .v = {4, FUSED}},  {.name = "4.phased", .v = {4, PHASED}},
-      {.name = "4.late", .v = {4, ON_THE_FLY}},  {.name = "2", .v = {2, FUSED}},  {.name = "2.phased", .v = {2, PHASED}}};
+  static const cpu_config plans[] = {{.name = "8", .v = {8, FUSED}},           {.name = "8.phased", .v = {8, PHASED}},
+                                     {.name = "6", .v = {6, FUSED}},           {.name = "6.phased", .v = {6, PHASED}},
+                                     {.name = "4", .v = {4, FUSED}},           {.name = "4.phased", .v = {4, PHASED}},
+                                     {.name = "4.late", .v = {4, ON_THE_FLY}}, {.name = "2", .v = {2, FUSED}},
+                                     {.name = "2.phased", .v = {2, PHASED}}};
   uint32_t n = 0;
   emit_winograd w;
   for (size_t k = 0; k < sizeof plans / sizeof *plans && n < room; k++) {
@@ -99,11 +103,16 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
   emit_winograd *w = ARENA_NEW(a, emit_winograd);
   CHECK_THAT(plan_of(p, v, w), STATUS_UNSUPPORTED, "not for winograd");
   double error = emit_winograd_error(a, w, literal_aligned(hlo_literal(p->instr->operands[p->weights]), a));
-  CHECK_THAT(error <= largest_error, STATUS_UNSUPPORTED, "its error with these weights is %g of the largest output", error);
+  CHECK_THAT(error <= largest_error, STATUS_UNSUPPORTED, "its error with these weights is %g of the largest output",
+             error);
   out->kernel = ARENA_NEW(a, cpu_kernel_plan);
-  *out->kernel = (cpu_kernel_plan){.n_phases = emit_winograd_kernels(w), .write = write_phase, .config = w, .config_bytes = sizeof *w,
-                        .packed_bytes = emit_winograd_packed_bytes(w), .pack = pack,
-                        .scratch_bytes = emit_winograd_scratch_bytes(w)};
+  *out->kernel = (cpu_kernel_plan){.n_phases = emit_winograd_kernels(w),
+                                   .write = write_phase,
+                                   .config = w,
+                                   .config_bytes = sizeof *w,
+                                   .packed_bytes = emit_winograd_packed_bytes(w),
+                                   .pack = pack,
+                                   .scratch_bytes = emit_winograd_scratch_bytes(w)};
   out->scratch_bytes = out->kernel->scratch_bytes;
   return NULL;
 }

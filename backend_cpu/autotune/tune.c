@@ -27,8 +27,8 @@ static const double far_estimate = 4, farther_estimate = 50, small_share = 0.002
 
 /* What is equal is decided once. */
 typedef struct decision {
-  rt_span all;        /* that decides, as bytes: the same, the same decision */
-  uint64_t key, near; /* in the log: of `all`; of problems that are alike but for rows (0: of none) */
+  rt_span all;         /* that decides, as bytes: the same, the same decision */
+  uint64_t key, near;  /* in the log: of `all`; of problems that are alike but for rows (0: of none) */
   cpu_problem problem; /* of the first of them */
   uint32_t count, n_configs;
   cpu_config *configs;
@@ -82,7 +82,8 @@ static const char *processor_name(arena *a) {
   return arena_strdup(a, (const char *)words);
 }
 
-/* A virtual machine tells the last cache of a whole computer, of which it has a part: no more than is common for so many cores. */
+/* A virtual machine tells the last cache of a whole computer, of which it has a part: no more than is common for so
+ * many cores. */
 static uint64_t last_cache_bytes(uint64_t told) {
   static const uint64_t a_core = 8 << 20;
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -137,8 +138,8 @@ static const char *describe(arena *a, const cpu_problem *p, const char *rows) {
   return arena_printf(a, "%s%s; %u threads", text, p->constant_weights ? ", constant weights" : "", p->threads);
 }
 
-/* The same for all numbers of rows, of images or places: a new shape then has the packed weights of others.  One row is another
- * matter, and fewer digits are to be measured for each shape. */
+/* The same for all numbers of rows, of images or places: a new shape then has the packed weights of others.  One row is
+ * another matter, and fewer digits are to be measured for each shape. */
 static uint64_t near_key(const cpu_tuner *t, const cpu_problem *p) {
   const shape *x = hlo_shape(p->contraction->operands[0]);
   int64_t longest = 1;
@@ -286,7 +287,8 @@ static void estimate_by_near(const cpu_tuner *t, decision *d, const cpu_log_entr
   }
 }
 
-/* What was fastest with another number of rows, if no estimate speaks against it: the same config or its algorithm's best. */
+/* What was fastest with another number of rows, if no estimate speaks against it: the same config or its algorithm's
+ * best. */
 static void decide_by_near(const cpu_tuner *t, decision *d) {
   const double same_config = 1.25;
   const cpu_log_entry *e = d->near ? cpu_tune_log_find(t->log, d->near) : NULL;
@@ -328,7 +330,8 @@ static uint32_t better_configs(const decision *d, uint32_t k) {
   return n;
 }
 
-/* The configs that are worth timing, by number: not those with bad estimates, nor, fast, more than some of one algorithm. */
+/* The configs that are worth timing, by number: not those with bad estimates, nor, fast, more than some of one
+ * algorithm. */
 static uint32_t worth_timing(const cpu_tuner *t, const decision *d, uint32_t *out) {
   bool full = t->options->tune == RT_TUNE_FULL;
   double most = (full ? farther_estimate : far_estimate) * d->configs[0].estimate;
@@ -342,21 +345,22 @@ static uint32_t worth_timing(const cpu_tuner *t, const decision *d, uint32_t *ou
   return n;
 }
 
-/* What a way must be faster by to be worth so much more memory, or may be slower by to save it: pages that a start must map, caches
- * that others could use. */
+/* What a way must be faster by to be worth so much more memory, or may be slower by to save it: pages that a start must
+ * map, caches that others could use. */
 static double worth_of_memory(const cpu_config *other, const cpu_config *best) {
   const double much = 4 << 20, very_much = 12 << 20, more = other->bytes - best->bytes;
   double worth = fabs(more) > very_much ? 0.75 : fabs(more) > much ? 0.93 : 1;
   return more > 0 ? worth : 1 / worth;
 }
 
-/* The fastest; who stands behind another must be faster by more than what differs from one time to the next, by much where
- * others disturbed us: a log is made once.  -1: none ran. */
+/* The fastest; who stands behind another must be faster by more than what differs from one time to the next, by much
+ * where others disturbed us: a log is made once.  -1: none ran. */
 static int64_t fastest(uint32_t n, const cpu_config *configs, const double *times, bool disturbed) {
   int64_t best = -1;
   for (uint32_t k = 0; k < n; k++) {
     double clearly = disturbed ? 0.7 : configs[k].idle ? 0.85 : 0.96;
-    if (times[k] >= 0 && (best < 0 || times[k] < clearly * worth_of_memory(&configs[k], &configs[best]) * times[best])) {
+    if (times[k] >= 0 &&
+        (best < 0 || times[k] < clearly * worth_of_memory(&configs[k], &configs[best]) * times[best])) {
       best = k;
     }
   }

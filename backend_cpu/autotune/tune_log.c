@@ -13,7 +13,8 @@
 
 enum { MAX_LINE = 8192, MAX_TEXT = 2048, FIELDS = 7, KEY_DIGITS = 16 };
 static const int64_t max_size = (int64_t)64 << 20;
-static const char version[] = "2", former[] = "1\t"; /* of lines; the former ones say nothing today, which is no damage */
+static const char version[] = "2",
+                  former[] = "1\t"; /* of lines; the former ones say nothing today, which is no damage */
 static const char *const hows[] = {[CPU_LOG_ESTIMATE] = "guess", [CPU_LOG_FAST] = "fast", [CPU_LOG_FULL] = "full"};
 
 typedef struct slot {
@@ -25,7 +26,7 @@ enum { BUCKETS = 1024 };
 
 struct cpu_tune_log {
   arena *arena;
-  int fd; /* -1: nothing is written */
+  int fd;    /* -1: nothing is written */
   bool torn; /* the file does not end with a line's end: somebody was stopped while writing */
   slot *buckets[BUCKETS];
 };
@@ -205,8 +206,8 @@ void cpu_tune_log_add(cpu_tune_log *l, const cpu_log_entry *e) {
   }
   const char *body = arena_printf(l->arena, "%s\t%016" PRIx64 "\t%s\t%s\t%s\t%s", version, e->key, hows[e->how],
                                   tidied.winner, tidied.times, tidied.what);
-  const char *line = arena_printf(l->arena, "%s%s\t%08" PRIx32 "\n", l->torn ? "\n" : "", body,
-                                  check_of(body, strlen(body)));
+  const char *line =
+      arena_printf(l->arena, "%s%s\t%08" PRIx32 "\n", l->torn ? "\n" : "", body, check_of(body, strlen(body)));
   size_t n = strlen(line);
   ssize_t written = write(l->fd, line, n); /* one write: lines of several processes do not mix */
   l->torn = written >= 0 && (size_t)written < n;

@@ -18,7 +18,8 @@
 
 /* --- the pipeline --- */
 
-static const hlo_pass cleaning[] = {HLO_STEP(fold), HLO_STEP(simplify), HLO_STEP(transpose_sinking), HLO_STEP(cse), HLO_STEP(dce)};
+static const hlo_pass cleaning[] = {HLO_STEP(fold), HLO_STEP(simplify), HLO_STEP(transpose_sinking), HLO_STEP(cse),
+                                    HLO_STEP(dce)};
 
 static const hlo_pass pipeline[] = {
     HLO_STEP(qdq_fusion),
@@ -56,8 +57,7 @@ static bool takes_attention(void *data, const hlo_attention *a) {
 static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
   (void)data;
   switch (hlo_info(i)->kind) {
-    case HLO_ELEMENTWISE:
-      break;
+    case HLO_ELEMENTWISE: break;
     case HLO_MOVEMENT:
     case HLO_RANDOM:
       if (kind == HLO_FUSION_OUTPUT) {
@@ -82,12 +82,24 @@ static const int64_t fold_bytes = (int64_t)1 << 28;
 
 static status prepare(hlo_module *m, const rt_compile_options *options, const emit_target *t, arena *a) {
   cpu_asked data = {options, t};
-  const hlo_target target = {.name = "cpu", .data = &data, .takes_epilogue = cpu_takes_epilogue,
-                             .takes_activation = cpu_takes_activation, .takes_fused = takes_fused, .takes_bytes = cpu_takes_bytes,
-                             .takes_attention = takes_attention, .takes_quantized_weights = cpu_takes_quantized_weights,
-                             .takes_in_place_update = cpu_takes_in_place_update, .channels_last = true, .lookup_tables = true, .canonical_dots = true};
-  pass_context c = {.arena = a, .eval = options->eval, .fold_bytes = fold_bytes, .target = &target,
-                    .skip = options->skip_passes, .verify = true};
+  const hlo_target target = {.name = "cpu",
+                             .data = &data,
+                             .takes_epilogue = cpu_takes_epilogue,
+                             .takes_activation = cpu_takes_activation,
+                             .takes_fused = takes_fused,
+                             .takes_bytes = cpu_takes_bytes,
+                             .takes_attention = takes_attention,
+                             .takes_quantized_weights = cpu_takes_quantized_weights,
+                             .takes_in_place_update = cpu_takes_in_place_update,
+                             .channels_last = true,
+                             .lookup_tables = true,
+                             .canonical_dots = true};
+  pass_context c = {.arena = a,
+                    .eval = options->eval,
+                    .fold_bytes = fold_bytes,
+                    .target = &target,
+                    .skip = options->skip_passes,
+                    .verify = true};
   if (options->dump) {
     c.dump = dump;
     c.dump_data = &data;
@@ -150,8 +162,8 @@ static uint32_t threads_of(const rt_compile_options *o) {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
 }
 
-/* What programs are divided for.  A deterministic one is the same whatever runs it, so here stands a number that few threads
- * and many can share. */
+/* What programs are divided for.  A deterministic one is the same whatever runs it, so here stands a number that few
+ * threads and many can share. */
 static uint32_t shares_of(const rt_compile_options *o) {
   enum { ANY_THREADS = 8 };
   return o->deterministic ? ANY_THREADS : threads_of(o);
@@ -209,12 +221,19 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   bool shares = options->sharing && !options->keep_text;
   cpu_kernels *kernels = cpu_kernels_create(a, target, shares ? options->sharing->weight_pool : NULL);
   nth_plan nth = {options->algorithm, r};
-  cpu_plan_selector selector = options->algorithm ? (cpu_plan_selector){choose_nth, &nth} : (cpu_plan_selector){cpu_tuned_plan, tuner};
+  cpu_plan_selector selector =
+      options->algorithm ? (cpu_plan_selector){choose_nth, &nth} : (cpu_plan_selector){cpu_tuned_plan, tuner};
   cpu_jobs *jobs = cpu_jobs_create(a);
-  cpu_lower_options lower = {.target = target, .threads = shares_of(options), .out_of_place = options->out_of_place,
-                             .origins = options->origins, .keep_text = options->keep_text,
-                             .exact = options->exact, .reduced_precision = options->reduced_precision, .selector = &selector,
-                             .sharing = options->sharing, .jobs = jobs};
+  cpu_lower_options lower = {.target = target,
+                             .threads = shares_of(options),
+                             .out_of_place = options->out_of_place,
+                             .origins = options->origins,
+                             .keep_text = options->keep_text,
+                             .exact = options->exact,
+                             .reduced_precision = options->reduced_precision,
+                             .selector = &selector,
+                             .sharing = options->sharing,
+                             .jobs = jobs};
   TRY(cpu_lower(m, kernels, &lower, a, out, r));
   cpu_tune_report(tuner, r);
   r->seconds_lower = (now = seconds()) - start;

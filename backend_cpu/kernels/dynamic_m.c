@@ -16,7 +16,7 @@ typedef struct rows {
   struct fact {
     hlo_value value;
     bool has;
-  } *facts;
+  } * facts;
   bool fails;
 } rows;
 
@@ -49,7 +49,8 @@ static bool has_rows(const rows *r, hlo_value v) {
 /* v is wanted row by row, or as a whole: both is too much. */
 static void want(rows *r, hlo_value v, bool by_rows) {
   struct fact *f = fact_of(r, v);
-  r->fails |= hlo_shape(v)->kind != SHAPE_ARRAY || (by_rows && leading(r, hlo_shape(v)) < 0) || (f && f->has != by_rows);
+  r->fails |=
+      hlo_shape(v)->kind != SHAPE_ARRAY || (by_rows && leading(r, hlo_shape(v)) < 0) || (f && f->has != by_rows);
   if (!f) {
     *ARENA_PUSH(r->arena, r->facts, r->n_facts, r->cap) = (struct fact){v, by_rows};
   }
@@ -106,14 +107,9 @@ static void want_gather(rows *r, const hlo_instr *i, int q) {
 static void want_operands(rows *r, const hlo_instr *i) {
   int q = leading(r, &i->shapes[0]);
   switch (i->op) {
-    case HLO_PARAMETER:
-      return;
-    case HLO_BROADCAST:
-      want_broadcast(r, i, q);
-      return;
-    case HLO_RESHAPE:
-      want(r, i->operands[0], true);
-      return;
+    case HLO_PARAMETER: return;
+    case HLO_BROADCAST: want_broadcast(r, i, q); return;
+    case HLO_RESHAPE: want(r, i->operands[0], true); return;
     case HLO_REDUCE:
       for (uint32_t k = 0; k < i->n_operands; k++) {
         want(r, i->operands[k], true);
@@ -121,12 +117,8 @@ static void want_operands(rows *r, const hlo_instr *i) {
       }
       r->fails |= !all_behind(hlo_n_ints(i, HLO_ATTR_DIMENSIONS), hlo_ints(i, HLO_ATTR_DIMENSIONS), q);
       return;
-    case HLO_DOT:
-      want_dot(r, i, q);
-      return;
-    case HLO_GATHER:
-      want_gather(r, i, q);
-      return;
+    case HLO_DOT: want_dot(r, i, q); return;
+    case HLO_GATHER: want_gather(r, i, q); return;
     default:
       r->fails |= hlo_info(i)->kind != HLO_ELEMENTWISE || i->n_operands == 0;
       for (uint32_t k = 0; k < i->n_operands; k++) {
@@ -230,18 +222,13 @@ static void change_attributes(const rows *r, hlo_instr *i) {
   int q = leading(r, &i->shapes[0]);
   switch (i->op) {
     case HLO_BROADCAST:
-    case HLO_REDUCE:
-      shift(r->arena, i, HLO_ATTR_DIMENSIONS, q);
-      return;
-    case HLO_DOT:
-      shift(r->arena, i, HLO_ATTR_LHS_CONTRACT, q);
-      return;
+    case HLO_REDUCE: shift(r->arena, i, HLO_ATTR_DIMENSIONS, q); return;
+    case HLO_DOT: shift(r->arena, i, HLO_ATTR_LHS_CONTRACT, q); return;
     case HLO_GATHER:
       shift(r->arena, i, HLO_ATTR_OFFSET_DIMS, q);
       hlo_attr_of(i, HLO_ATTR_INDEX_VECTOR_DIM)->i -= q - 1;
       return;
-    default:
-      return;
+    default: return;
   }
 }
 

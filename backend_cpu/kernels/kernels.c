@@ -10,11 +10,11 @@
 
 enum {
   SMALL_CONSTANT = 64,
-  BATCH = 6               /* kernels a module at most: it costs some 2 ms by itself */
+  BATCH = 6 /* kernels a module at most: it costs some 2 ms by itself */
 };
 
 typedef struct kernel {
-  uint64_t hash; /* of the text and the aliases */
+  uint64_t hash;    /* of the text and the aliases */
   hash128 identity; /* of all that its code depends on: who has the same in another program is taken for the same */
   const char *text;
   const hlo_instr *instr; /* in a module of its own: threads may number and read it */
@@ -22,8 +22,8 @@ typedef struct kernel {
   int64_t rows;      /* emit_options */
   cpu_writer writer; /* write NULL: emit_kernel */
   const char *symbol;
-  double cost;    /* of compiling: nanoseconds, a guess */
-  bool found;     /* it is there, compiled for another program */
+  double cost;     /* of compiling: nanoseconds, a guess */
+  bool found;      /* it is there, compiled for another program */
   uint32_t object; /* in which it is; the first are those that are compiled now */
   emit_kernel_info info;
 } kernel;
@@ -126,8 +126,8 @@ static rt_span mark_of(const cpu_kernels *k, uint32_t number, const cpu_call_of 
   return rt_written(&w);
 }
 
-static status add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, const cpu_writer *writer, const cpu_call_of *call,
-                  uint32_t *number) {
+static status add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, const cpu_writer *writer,
+                  const cpu_call_of *call, uint32_t *number) {
   const hlo_print_options options = {.no_sources = true};
   const char *text;
   size_t size;
@@ -141,16 +141,21 @@ static status add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, cons
   uint64_t hash = hash_bytes(alias, i->n_results * sizeof *alias, hash_bytes(text, size, 0));
   for (*number = 0; *number < k->n; ++*number) {
     const kernel *old = &k->kernels[*number];
-    if (old->hash == hash && strcmp(old->text, text) == 0 && same_writer(&old->writer, &how) && old->rows == call->placeholder_m &&
-        memcmp(old->alias, alias, i->n_results * sizeof *alias) == 0) {
+    if (old->hash == hash && strcmp(old->text, text) == 0 && same_writer(&old->writer, &how) &&
+        old->rows == call->placeholder_m && memcmp(old->alias, alias, i->n_results * sizeof *alias) == 0) {
       return NULL;
     }
   }
   how.config = arena_memdup(k->arena, how.config, how.config_bytes);
   kernel *new = ARENA_PUSH(k->arena, k->kernels, k->n, k->cap);
-  *new = (kernel){.hash = hash, .text = text, .instr = alone,
+  *new = (kernel){.hash = hash,
+                  .text = text,
+                  .instr = alone,
                   .alias = arena_memdup(k->arena, alias, i->n_results * sizeof *alias),
-                  .rows = call->placeholder_m, .writer = how, .cost = cost_of(i, &how), .symbol = arena_printf(k->arena, "k%u_%s", *number, hlo_info(i)->name)};
+                  .rows = call->placeholder_m,
+                  .writer = how,
+                  .cost = cost_of(i, &how),
+                  .symbol = arena_printf(k->arena, "k%u_%s", *number, hlo_info(i)->name)};
   for (char *c = (char *)new->symbol; *c; c++) {
     *c = *c == '-' ? '_' : *c;
   }
@@ -160,8 +165,8 @@ static status add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, cons
   return NULL;
 }
 
-status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, const cpu_writer *writer, const cpu_call_of *call,
-                       rt_span *mark) {
+status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, const cpu_writer *writer,
+                       const cpu_call_of *call, rt_span *mark) {
   static const cpu_call_of closed;
   uint32_t number;
   call = call ? call : &closed;
@@ -215,7 +220,8 @@ static bool find_in_object(void *data, rt_span name) {
 
 /* Marks the kernels that are there; their objects are [out->n], numbered from 0. */
 static void find_kernels(cpu_kernels *all, cpu_code *out) {
-  *out = (cpu_code){.objects = ARENA_NEW_N(all->arena, rt_span, all->n), .names = ARENA_NEW_N(all->arena, rt_span, all->n)};
+  *out = (cpu_code){.objects = ARENA_NEW_N(all->arena, rt_span, all->n),
+                    .names = ARENA_NEW_N(all->arena, rt_span, all->n)};
   for (uint32_t k = 0; k < all->n && all->weight_pool; k++) {
     kernel *x = &all->kernels[k];
     rt_span object = rt_weight_pool_search(all->weight_pool, find_in_object, x);
@@ -235,7 +241,8 @@ static void find_kernels(cpu_kernels *all, cpu_code *out) {
 static status leave_object(cpu_kernels *all, uint32_t number, rt_span compiled, cpu_code *out) {
   rt_span name = name_object(all, number);
   bool fresh = true;
-  void *copy = all->weight_pool ? rt_weight_pool_get(all->weight_pool, name, compiled.size, &fresh) : arena_alloc_aligned(all->arena, compiled.size, 64);
+  void *copy = all->weight_pool ? rt_weight_pool_get(all->weight_pool, name, compiled.size, &fresh)
+                                : arena_alloc_aligned(all->arena, compiled.size, 64);
   CHECK_THAT(copy, STATUS_RESOURCE, "no %llu bytes of memory for code", (unsigned long long)compiled.size);
   if (fresh) {
     memcpy(copy, compiled.data, compiled.size);
@@ -386,8 +393,8 @@ static status call_info(const kernel *x, const cpu_call_of *call, emit_kernel_in
     return NULL;
   }
   int64_t each = x->info.grid / call->placeholder_m;
-  CHECK_THAT(x->info.grid % call->placeholder_m == 0 && !__builtin_mul_overflow(each, call->rows, &out->grid), STATUS_INTERNAL,
-             "the grid of %s does not go by rows", hlo_info(x->instr)->name);
+  CHECK_THAT(x->info.grid % call->placeholder_m == 0 && !__builtin_mul_overflow(each, call->rows, &out->grid),
+             STATUS_INTERNAL, "the grid of %s does not go by rows", hlo_info(x->instr)->name);
   return NULL;
 }
 

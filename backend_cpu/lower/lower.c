@@ -58,7 +58,7 @@ static cpu_plan *plan_of(lowering *l, const hlo_instr *i) {
   }
   const cpu_plan_selector *selector = l->options->selector;
   status s = selector ? selector->select_plan(selector->data, l->arena, &problem, &p->plan)
-                     : cpu_best_estimate(l->arena, &problem, &p->plan);
+                      : cpu_best_estimate(l->arena, &problem, &p->plan);
   if (s && !l->failed) {
     l->failed = s;
   } else {
@@ -92,17 +92,13 @@ static bool is_trivial_transpose(const hlo_instr *i) {
 
 static bool is_view(const hlo_instr *i) {
   switch (i->op) {
-    case HLO_RESHAPE:
-      return true;
-    case HLO_BITCAST:
-      return hlo_is_bitcast_view(i);
+    case HLO_RESHAPE: return true;
+    case HLO_BITCAST: return hlo_is_bitcast_view(i);
     case HLO_BROADCAST: /* adds dimensions of one element */
       return shape_elements(&i->shapes[0]) == shape_elements(hlo_shape(i->operands[0])) &&
              hlo_shape(i->operands[0])->kind == SHAPE_ARRAY;
-    case HLO_TRANSPOSE:
-      return is_trivial_transpose(i);
-    default:
-      return false;
+    case HLO_TRANSPOSE: return is_trivial_transpose(i);
+    default: return false;
   }
 }
 
@@ -114,8 +110,8 @@ static bool joins_many(const hlo_instr *i) {
 
 /* A library's call adds the residual from where the result comes to lie, and reads all else while it writes. */
 static bool is_only_residual(const cpu_library_plan *p, hlo_value v) {
-  bool only = p->sum.def && hlo_value_equal(p->sum, v) && !hlo_value_equal(p->lhs, v) && !hlo_value_equal(p->weights, v) &&
-              !(p->bias.def && hlo_value_equal(p->bias, v));
+  bool only = p->sum.def && hlo_value_equal(p->sum, v) && !hlo_value_equal(p->lhs, v) &&
+              !hlo_value_equal(p->weights, v) && !(p->bias.def && hlo_value_equal(p->bias, v));
   for (uint32_t k = 0; only && k < cpu_contraction_arrays(&p->c); k++) {
     only = !hlo_value_equal(p->arrays[k], v);
   }
@@ -270,7 +266,8 @@ static const int32_t *aliases(lowering *l, const hlo_instr *i, const rt_thunk *t
 }
 
 /* Until the kernels are compiled, the config is their mark. */
-static status add_kernel(lowering *l, rt_thunk *t, const hlo_instr *i, const cpu_writer *writer, const cpu_call_of *call) {
+static status add_kernel(lowering *l, rt_thunk *t, const hlo_instr *i, const cpu_writer *writer,
+                         const cpu_call_of *call) {
   return cpu_kernels_add(l->kernels, i, aliases(l, i, t), writer, call, &t->config);
 }
 
@@ -329,9 +326,10 @@ static void give_plain(const lowering *l, const literal *given, const literal *t
   }
 }
 
-/* Memory for packed weights.  With sharing, programs for other shapes have the same: *fresh false means that they are there.
- * `how` says in bytes how they are packed. */
-static status packed_memory(const lowering *l, const literal *plain, rt_span how, uint64_t bytes, void **out, bool *fresh) {
+/* Memory for packed weights.  With sharing, programs for other shapes have the same: *fresh false means that they are
+ * there. `how` says in bytes how they are packed. */
+static status packed_memory(const lowering *l, const literal *plain, rt_span how, uint64_t bytes, void **out,
+                            bool *fresh) {
   const rt_sharing *sharing = l->options->sharing;
   *fresh = true;
   if (!sharing) {
@@ -360,7 +358,8 @@ static status pack(void *data) {
   const packing *p = data;
   literal plain;
   TRY(take_plain(p->lowering, p->given, &plain));
-  status failed = p->call ? cpu_call_pack(p->call, plain.data, p->packed) : p->kernel->pack(p->kernel->config, &plain, p->packed);
+  status failed =
+      p->call ? cpu_call_pack(p->call, plain.data, p->packed) : p->kernel->pack(p->kernel->config, &plain, p->packed);
   give_plain(p->lowering, p->given, &plain);
   return failed;
 }
@@ -426,8 +425,8 @@ static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i
   rt_thunk *whole = lower_bare_thunk(c, p->c.g.op == CPU_MATMUL ? "cpu.dot" : "cpu.convolution", i);
   rt_buffer scratch_memory;
   lower_note(c, whole, "%s %s%s, %d part(s)", cpu_library_is_blas() ? "OpenBLAS" : "oneDNN",
-             p->info.implementation ? p->info.implementation : "",
-             p->c.g.packed ? ", weights packed" : "", (int)p->c.g.parts);
+             p->info.implementation ? p->info.implementation : "", p->c.g.packed ? ", weights packed" : "",
+             (int)p->c.g.parts);
   note_plan(c, whole, plan);
   lower_add_buffer(c, whole, lower_buffer(c, p->lhs));
   TRY(add_weights(l, c, whole, p));
@@ -461,7 +460,8 @@ static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, ui
   rt_put_text(&how, plan->config.algorithm->name);
   rt_put_i64(&how, given->shape.type);
   rt_put_i64s(&how, given->shape.rank, given->shape.dims);
-  rt_put_bytes(&how, kernel->packing ? kernel->packing : kernel->config, kernel->packing ? kernel->packing_bytes : kernel->config_bytes);
+  rt_put_bytes(&how, kernel->packing ? kernel->packing : kernel->config,
+               kernel->packing ? kernel->packing_bytes : kernel->config_bytes);
   TRY(packed_memory(l, given, rt_written(&how), kernel->packed_bytes, &packed, &fresh));
   if (fresh) {
     pack_later(l, (packing){.given = given, .kernel = kernel, .packed = packed});
@@ -492,7 +492,8 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
     }
     note_plan(c, t, plan);
     const char *name = plan->config.algorithm ? plan->config.algorithm->name : "attention";
-    TRY(add_kernel(l, t, i, &(cpu_writer){kernel->write, name, kernel->config, kernel->config_bytes, phase, packed}, &kernel->call));
+    TRY(add_kernel(l, t, i, &(cpu_writer){kernel->write, name, kernel->config, kernel->config_bytes, phase, packed},
+                   &kernel->call));
   }
   return NULL;
 }
@@ -530,8 +531,7 @@ static status emit(lower_context *c, const hlo_instr *i) {
     return plan->library ? emit_contraction(l, c, i, plan) : emit_own(l, c, i, plan);
   }
   switch (i->op) {
-    case HLO_EMPTY:
-      return NULL;
+    case HLO_EMPTY: return NULL;
     case HLO_COPY:
       copy_to_result(c, i, lower_buffer(c, i->operands[0]), lower_buffer(c, hlo_result((hlo_instr *)i, 0)));
       return NULL;
@@ -541,12 +541,9 @@ static status emit(lower_context *c, const hlo_instr *i) {
         return NULL;
       }
       return emit_kernel_thunk(l, c, i);
-    case HLO_SORT:
-      return emit_sort(l, c, i);
-    case HLO_NMS:
-      return emit_nms(l, c, i);
-    case HLO_IOTA:
-      return only_places(i) ? NULL : emit_kernel_thunk(l, c, i);
+    case HLO_SORT: return emit_sort(l, c, i);
+    case HLO_NMS: return emit_nms(l, c, i);
+    case HLO_IOTA: return only_places(i) ? NULL : emit_kernel_thunk(l, c, i);
     case HLO_RNG:
       if (hlo_int(i, HLO_ATTR_ALGORITHM) == HLO_MT19937) {
         (void)lower_thunk(c, "mt19937", i);
@@ -557,13 +554,12 @@ static status emit(lower_context *c, const hlo_instr *i) {
     case HLO_COMPOSITE:
       return status_error(STATUS_UNSUPPORTED, "the cpu target does not know %s '%s'", hlo_info(i)->name,
                           hlo_attr_of(i, HLO_ATTR_NAME)->s);
-    default:
-      return emit_kernel_thunk(l, c, i);
+    default: return emit_kernel_thunk(l, c, i);
   }
 }
 
-/* A guess, of what is small: multiply-adds near their peak, bytes from the second-level cache, and threads as cpu_kernels_config
- * has them. */
+/* A guess, of what is small: multiply-adds near their peak, bytes from the second-level cache, and threads as
+ * cpu_kernels_config has them. */
 static lower_time time_of(void *data, const hlo_instr *i) {
   const lowering *l = data;
   const double least = 300, byte = 0.015, vector = 0.2;
@@ -571,7 +567,8 @@ static lower_time time_of(void *data, const hlo_instr *i) {
   double serial = least + vector / l->options->target->lanes * (double)cost.operations + byte * (double)cost.bytes;
   double ranges = serial / CPU_RANGE_NANOSECONDS, threads = ranges < l->threads ? ranges : l->threads;
   bool none = i->op == HLO_CUSTOM_CALL || i->op == HLO_EMPTY;
-  return none ? (lower_time){-1, -1} : (lower_time){serial, threads < 2 ? serial : serial / threads + LOWER_FORK_NANOSECONDS};
+  return none ? (lower_time){-1, -1}
+              : (lower_time){serial, threads < 2 ? serial : serial / threads + LOWER_FORK_NANOSECONDS};
 }
 
 static void later(void *data, double nanoseconds, status (*run)(void *data), void *run_data) {
@@ -582,10 +579,20 @@ status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *o
                  rt_report *report) {
   lowering *l = ARENA_NEW(a, lowering);
   *l = (lowering){.arena = a, .kernels = kernels, .options = options, .threads = options->threads};
-  lower_backend backend = {.target = "cpu", .emit = emit, .may_share = may_share, .access = access_of, .is_view = is_view,
-                           .scratch = scratch, .time = time_of, .threads = options->threads, .later = later,
-                           .out_of_place = options->out_of_place, .origins = options->origins, .keep_text = options->keep_text,
-                           .sharing = options->sharing, .data = l};
+  lower_backend backend = {.target = "cpu",
+                           .emit = emit,
+                           .may_share = may_share,
+                           .access = access_of,
+                           .is_view = is_view,
+                           .scratch = scratch,
+                           .time = time_of,
+                           .threads = options->threads,
+                           .later = later,
+                           .out_of_place = options->out_of_place,
+                           .origins = options->origins,
+                           .keep_text = options->keep_text,
+                           .sharing = options->sharing,
+                           .data = l};
   status s = lower_program(m, &backend, a, out, report);
   if (!s) {
     return l->failed;

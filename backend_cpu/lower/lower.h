@@ -8,11 +8,11 @@ typedef struct cpu_lower_options {
   const emit_target *target;
   uint32_t threads;
   bool keep_text, exact, out_of_place;
-  dtype reduced_precision; /* of cpu_problem */
+  dtype reduced_precision;           /* of cpu_problem */
   const cpu_plan_selector *selector; /* NULL: the best guess */
-  const struct rt_sharing *sharing; /* where packed weights go; NULL: they are the program's own */
-  rt_origins *origins; /* rt_compile_options.origins */
-  cpu_jobs *jobs; /* gets what is to be packed and copied */
+  const struct rt_sharing *sharing;  /* where packed weights go; NULL: they are the program's own */
+  rt_origins *origins;               /* rt_compile_options.origins */
+  cpu_jobs *jobs;                    /* gets what is to be packed and copied */
 } cpu_lower_options;
 
 /* Without its code: the kernels are collected in `kernels`, and cpu_attach_code comes last. */

@@ -26,11 +26,12 @@ static bool in_range(int64_t v, int64_t low, int64_t high) { return v >= low && 
 static bool types_are_sane(const cpu_geometry *g) {
   if (g->weights_type == DTYPE_F32) {
     bool has_reduced_operands = g->packed && (g->reduced_precision == DTYPE_BF16 || g->reduced_precision == DTYPE_F16);
-    return g->lhs_type == DTYPE_F32 && g->result_type == DTYPE_F32 && (has_reduced_operands || g->reduced_precision == DTYPE_INVALID);
+    return g->lhs_type == DTYPE_F32 && g->result_type == DTYPE_F32 &&
+           (has_reduced_operands || g->reduced_precision == DTYPE_INVALID);
   }
   int64_t x = g->lhs_type, y = g->result_type;
-  return g->weights_type == DTYPE_S8 && g->packed && g->reduced_precision == DTYPE_INVALID && (x == DTYPE_U8 || x == DTYPE_S8) &&
-         (y == DTYPE_F32 || y == DTYPE_S32 || y == DTYPE_U8 || y == DTYPE_S8);
+  return g->weights_type == DTYPE_S8 && g->packed && g->reduced_precision == DTYPE_INVALID &&
+         (x == DTYPE_U8 || x == DTYPE_S8) && (y == DTYPE_F32 || y == DTYPE_S32 || y == DTYPE_U8 || y == DTYPE_S8);
 }
 
 static bool geometry_is_sane(const cpu_geometry *g) {
@@ -38,12 +39,13 @@ static bool geometry_is_sane(const cpu_geometry *g) {
   bool ok = in_range(g->op, CPU_CONVOLUTION, CPU_MATMUL) && in_range(g->batch, 1, most) &&
             in_range(g->parts, 1, CPU_MAX_PARTS) && types_are_sane(g);
   if (g->op == CPU_MATMUL) {
-    return ok && in_range(g->m, 1, most) && in_range(g->k, 1, most) && in_range(g->n, 1, most) && g->lhs_batch_stride >= 0 &&
-           g->lhs_m >= 0 && g->lhs_k >= 0 && g->rhs_batch_stride >= 0 && g->rhs_k >= 0 && g->rhs_n >= 0;
+    return ok && in_range(g->m, 1, most) && in_range(g->k, 1, most) && in_range(g->n, 1, most) &&
+           g->lhs_batch_stride >= 0 && g->lhs_m >= 0 && g->lhs_k >= 0 && g->rhs_batch_stride >= 0 && g->rhs_k >= 0 &&
+           g->rhs_n >= 0;
   }
   ok = ok && in_range(g->spatial, 1, CPU_MAX_SPATIAL) && in_range(g->in_channels, 1, most) &&
-       in_range(g->out_channels, 1, most) && in_range(g->groups, 1, g->in_channels) && g->in_channels % g->groups == 0 &&
-       g->out_channels % g->groups == 0;
+       in_range(g->out_channels, 1, most) && in_range(g->groups, 1, g->in_channels) &&
+       g->in_channels % g->groups == 0 && g->out_channels % g->groups == 0;
   for (int d = 0; ok && d < g->spatial; d++) {
     ok = in_range(g->in[d], 1, most) && in_range(g->out[d], 1, most) && in_range(g->kernel[d], 1, most) &&
          in_range(g->strides[d], 1, most) && in_range(g->dilation[d], 1, most) && in_range(g->low[d], 0, most) &&

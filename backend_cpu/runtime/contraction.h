@@ -9,14 +9,14 @@ enum { CPU_MAX_POST_OPS = 8, CPU_MAX_PARTS = 1024, CPU_MAX_SPATIAL = 3, CPU_MAX_
 
 /* What follows the contraction in the same call, on the value x so far. */
 typedef enum cpu_post_op_kind {
-  CPU_POST_OP_SUM,      /* x + what the result's buffer held before */
-  CPU_POST_OP_RELU,     /* x > 0 ? x : alpha*x */
-  CPU_POST_OP_CLIP,     /* min(max(x, alpha), beta) */
-  CPU_POST_OP_LINEAR,   /* alpha*x + beta */
+  CPU_POST_OP_SUM,    /* x + what the result's buffer held before */
+  CPU_POST_OP_RELU,   /* x > 0 ? x : alpha*x */
+  CPU_POST_OP_CLIP,   /* min(max(x, alpha), beta) */
+  CPU_POST_OP_LINEAR, /* alpha*x + beta */
   CPU_POST_OP_LOGISTIC,
-  CPU_POST_OP_SWISH,    /* x * logistic(alpha*x) */
+  CPU_POST_OP_SWISH, /* x * logistic(alpha*x) */
   CPU_POST_OP_TANH,
-  CPU_POST_OP_ELU,      /* x > 0 ? x : alpha*(exp(x)-1) */
+  CPU_POST_OP_ELU, /* x > 0 ? x : alpha*(exp(x)-1) */
   CPU_POST_OP_GELU_ERF,
   CPU_POST_OP_GELU_TANH,
   CPU_POST_OP_HARDSWISH, /* x * min(max(x/6 + 1/2, 0), 1) */
@@ -48,11 +48,11 @@ typedef struct cpu_geometry {
   int64_t has_bias; /* one number an output channel or column */
   int64_t packed;   /* the weights are a constant in the library's own format */
   int64_t parts;    /* library calls that the result is divided into, one thread each: see cpu_contraction_axis */
-  /* dtypes: all f32, or lhs u8 or s8, weights s8 and packed: then bias is s32, posts are computed in f32, and a result that is not
-   * f32 is rounded to the nearest and cut off at its type's ends. */
+  /* dtypes: all f32, or lhs u8 or s8, weights s8 and packed: then bias is s32, posts are computed in f32, and a result
+   * that is not f32 is rounded to the nearest and cut off at its type's ends. */
   int64_t lhs_type, weights_type, result_type;
-  /* DTYPE_BF16 or DTYPE_F16: operands are f32, but rounded to this type before they are multiplied; the weights when they are
-   * packed, the other one in each run.  Sums, bias and posts are f32.  DTYPE_INVALID: nothing is rounded. */
+  /* DTYPE_BF16 or DTYPE_F16: operands are f32, but rounded to this type before they are multiplied; the weights when
+   * they are packed, the other one in each run.  Sums, bias and posts are f32.  DTYPE_INVALID: nothing is rounded. */
   int64_t reduced_precision;
   /* convolution; kernel [O, I/groups, spatial...] */
   int64_t spatial, channels_last, batch, in_channels, out_channels, groups;
@@ -62,8 +62,8 @@ typedef struct cpu_geometry {
   int64_t m, k, n, lhs_batch_stride, lhs_m, lhs_k, rhs_batch_stride, rhs_k, rhs_n;
 } cpu_geometry;
 
-/* Arrays of posts are f32.  Buffers of its thunk: lhs, weights, bias if there is one, the posts' arrays in order; the result; scratch
- * if there is any. */
+/* Arrays of posts are f32.  Buffers of its thunk: lhs, weights, bias if there is one, the posts' arrays in order; the
+ * result; scratch if there is any. */
 typedef struct cpu_contraction {
   cpu_geometry g;
   uint32_t n_post_ops;
@@ -112,8 +112,8 @@ typedef struct cpu_call_info {
   rt_span format; /* of packed weights: equal bytes, equal format */
 } cpu_call_info;
 
-/* format: of the weights as they are packed; NULL while compiling: the library chooses.  Handles are cleanups of the arena.
- * UNSUPPORTED when the library cannot do it, or not with that format. */
+/* format: of the weights as they are packed; NULL while compiling: the library chooses.  Handles are cleanups of the
+ * arena. UNSUPPORTED when the library cannot do it, or not with that format. */
 STATUS_MUST_USE status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call **out,
                                        cpu_call_info *info);
 /* Plain weights, as HLO has them (a matrix product's: strides rhs_k, rhs_n), into weights_bytes. */

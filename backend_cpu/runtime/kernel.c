@@ -23,7 +23,8 @@ status cpu_kernel_load(rt_thunk *t, rt_loader *l) {
   uint32_t n_args;
   s->args = rt_get_i64s(&r, l->arena, &n_args);
   TRY(rt_reader_end(&r, t->label));
-  CHECK_THAT(t->n_buffers <= MAX_KERNEL_BUFFERS, STATUS_INVALID_FILE, "%s: a kernel of %u buffers", t->label, t->n_buffers);
+  CHECK_THAT(t->n_buffers <= MAX_KERNEL_BUFFERS, STATUS_INVALID_FILE, "%s: a kernel of %u buffers", t->label,
+             t->n_buffers);
   for (uint32_t k = 0; k < t->n_buffers; k++) {
     CHECK_THAT(t->buffers[k].offset % KERNEL_ALIGN == 0, STATUS_INVALID_FILE, "%s: a buffer is misaligned", t->label);
   }

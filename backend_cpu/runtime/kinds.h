@@ -8,8 +8,8 @@
 status cpu_kernel_load(rt_thunk *t, rt_loader *l);
 status cpu_kernel_run(const rt_thunk *t, rt_run *r);
 
-/* n operands, n results, scratch.  config: dimension, descending, number of parts the lines are divided into, how many of the
- * first are wanted, which operand holds the places where elements stand (-1: none). */
+/* n operands, n results, scratch.  config: dimension, descending, number of parts the lines are divided into, how many
+ * of the first are wanted, which operand holds the places where elements stand (-1: none). */
 status cpu_sort_load(rt_thunk *t, rt_loader *l);
 status cpu_sort_run(const rt_thunk *t, rt_run *r);
 

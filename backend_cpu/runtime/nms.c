@@ -36,8 +36,11 @@ static void run_parts(void *data, int64_t begin, int64_t end) {
 status cpu_nms_run(const rt_thunk *t, rt_run *r) {
   const nms_state *s = t->state;
   const rt_buffer *results = t->buffers + t->n_inputs;
-  nms_run run = {.s = s, .problem = s->problem, .rows = rt_address(r, &results[0]),
-                 .counts = rt_address(r, &results[2]), .budget = r->budget};
+  nms_run run = {.s = s,
+                 .problem = s->problem,
+                 .rows = rt_address(r, &results[0]),
+                 .counts = rt_address(r, &results[2]),
+                 .budget = r->budget};
   run.scratch = (uint8_t *)run.counts + counts_bytes(s->lines);
   run.problem.corners = rt_address(r, &t->buffers[0]);
   run.problem.scores = rt_address(r, &t->buffers[1]);

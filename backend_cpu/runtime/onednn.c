@@ -47,14 +47,14 @@ typedef struct ready {
   dnnl_stream_t stream;
   uint32_t n;
   dnnl_exec_arg_t args[ONEDNN_MAX_ARGS + 1];
-  void *at[ONEDNN_MAX_ARGS + 1]; /* where the arguments' memory lies */
+  void *at[ONEDNN_MAX_ARGS + 1];  /* where the arguments' memory lies */
   dnnl_exec_arg_t lhs_reorder[2]; /* from lhs as it is given, to the first of args, whose memory it borrows */
 } ready;
 
 typedef struct part {
   const onednn_primitive *primitive;
   int64_t offsets[ONEDNN_MAX_ARGS]; /* bytes, of each argument */
-  ready *_Atomic spare;      /* of the last run; a run takes it, one that finds none makes another */
+  ready *_Atomic spare;             /* of the last run; a run takes it, one that finds none makes another */
 } part;
 
 struct cpu_call {
@@ -114,10 +114,10 @@ static void set_offsets(const cpu_contraction *c, const cpu_call *call, uint32_t
   int64_t weight = (int64_t)dtype_bytes((dtype)c->g.weights_type), size = sizeof(float);
   uint32_t n = 0;
   offsets[n++] = first * lhs_step(&c->g, axis) * (int64_t)dtype_bytes((dtype)c->g.lhs_type);
-  offsets[n++] = call->divides_weights              ? (int64_t)(k * call->weights_bytes)
-                 : columns                          ? begin * c->g.rhs_n * weight
+  offsets[n++] = call->divides_weights            ? (int64_t)(k * call->weights_bytes)
+                 : columns                        ? begin * c->g.rhs_n * weight
                  : c->g.op == CPU_MATMUL && !axis ? begin * c->g.rhs_batch_stride * weight
-                                                    : 0;
+                                                  : 0;
   if (c->g.has_bias) {
     offsets[n++] = columns ? begin * CPU_BIAS_BYTES : 0;
   }
@@ -130,7 +130,7 @@ static void set_offsets(const cpu_contraction *c, const cpu_call *call, uint32_t
 }
 
 static status find_primitive(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call *call,
-                         const onednn_primitive **out) {
+                             const onednn_primitive **out) {
   for (uint32_t k = 0; k < call->n_primitives; k++) {
     if (memcmp(&call->primitives[k].geometry, &c->g, sizeof c->g) == 0) {
       *out = &call->primitives[k];
@@ -290,9 +290,10 @@ static dnnl_status_t run_part(const call_run *r, uint32_t number) {
   uint8_t *scratch = r->scratch + number * r->call->scratch_bytes;
   for (uint32_t k = 0; !s && k < x->n; k++) {
     bool is_scratch = k == of->n_args, has_reduced_operands = k == 0 && of->lhs_reorder;
-    s = point_at(x, k, is_scratch  ? scratch
-                       : has_reduced_operands ? scratch + of->scratch_bytes
-                                   : (uint8_t *)r->buffers[k] + p->offsets[k]);
+    s = point_at(x, k,
+                 is_scratch             ? scratch
+                 : has_reduced_operands ? scratch + of->scratch_bytes
+                                        : (uint8_t *)r->buffers[k] + p->offsets[k]);
   }
   if (!s && of->lhs_reorder) {
     s = reduce_operand(of, x, (uint8_t *)r->buffers[0] + p->offsets[0]);
@@ -360,8 +361,7 @@ bool cpu_library_is_fast(const cpu_contraction *c) {
   return true;
 }
 
-status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call **out,
-                       cpu_call_info *info) {
+status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call **out, cpu_call_info *info) {
   (void)a, (void)c, (void)format, (void)info;
   *out = NULL;
   return status_error(STATUS_UNSUPPORTED, "built without oneDNN and OpenBLAS");

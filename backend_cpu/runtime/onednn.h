@@ -72,7 +72,7 @@ typedef struct onednn_primitive {
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
   onednn_md plain_weights, weights, scratch;
-  uint64_t scratch_bytes;     /* the library's, a multiple of 64 */
+  uint64_t scratch_bytes;       /* the library's, a multiple of 64 */
   dnnl_primitive_t lhs_reorder; /* of lhs, into scratch memory behind the library's; NULL: it is read where it lies */
   onednn_md given_lhs;
   uint64_t reduced_lhs_bytes; /* a multiple of 64 */
@@ -86,7 +86,7 @@ typedef struct onednn_primitive {
 /* format: of packed weights, NULL for the library's choice; known: the same as a descriptor, if there is one.  *x,
  * which comes as zeros, is to be destroyed after a failure too. */
 STATUS_MUST_USE status onednn_make_primitive(arena *a, const cpu_contraction *c, const rt_span *format, onednn_md known,
-                                         onednn_primitive *x);
+                                             onednn_primitive *x);
 void onednn_destroy_primitive(onednn_primitive *x);
 
 /* A primitive that copies from one format, or type, to another. */

@@ -36,7 +36,9 @@ static status activation_md(arena *a, const cpu_geometry *g, int64_t type, int r
 
 /* Types in which operands are multiplied. */
 static int64_t lhs_type(const cpu_geometry *g) { return g->reduced_precision ? g->reduced_precision : g->lhs_type; }
-static int64_t weights_type(const cpu_geometry *g) { return g->reduced_precision ? g->reduced_precision : g->weights_type; }
+static int64_t weights_type(const cpu_geometry *g) {
+  return g->reduced_precision ? g->reduced_precision : g->weights_type;
+}
 
 static status convolution_mds(arena *a, const cpu_contraction *c, onednn_operands *d) {
   const cpu_geometry *g = &c->g;
@@ -112,14 +114,20 @@ static status array_md(arena *a, const cpu_contraction *c, uint32_t mask, onednn
 /* --- post operations --- */
 
 static dnnl_alg_kind_t unary_algorithm(cpu_post_op_kind k) {
-  static const dnnl_alg_kind_t table[] = {
-      [CPU_POST_OP_RELU] = dnnl_eltwise_relu,           [CPU_POST_OP_CLIP] = dnnl_eltwise_clip,
-      [CPU_POST_OP_LINEAR] = dnnl_eltwise_linear,       [CPU_POST_OP_LOGISTIC] = dnnl_eltwise_logistic,
-      [CPU_POST_OP_SWISH] = dnnl_eltwise_swish,         [CPU_POST_OP_TANH] = dnnl_eltwise_tanh,
-      [CPU_POST_OP_ELU] = dnnl_eltwise_elu,             [CPU_POST_OP_GELU_ERF] = dnnl_eltwise_gelu_erf,
-      [CPU_POST_OP_GELU_TANH] = dnnl_eltwise_gelu_tanh, [CPU_POST_OP_HARDSWISH] = dnnl_eltwise_hardswish,
-      [CPU_POST_OP_ABS] = dnnl_eltwise_abs,             [CPU_POST_OP_SQRT] = dnnl_eltwise_sqrt,
-      [CPU_POST_OP_EXP] = dnnl_eltwise_exp,             [CPU_POST_OP_ROUND] = dnnl_eltwise_round};
+  static const dnnl_alg_kind_t table[] = {[CPU_POST_OP_RELU] = dnnl_eltwise_relu,
+                                          [CPU_POST_OP_CLIP] = dnnl_eltwise_clip,
+                                          [CPU_POST_OP_LINEAR] = dnnl_eltwise_linear,
+                                          [CPU_POST_OP_LOGISTIC] = dnnl_eltwise_logistic,
+                                          [CPU_POST_OP_SWISH] = dnnl_eltwise_swish,
+                                          [CPU_POST_OP_TANH] = dnnl_eltwise_tanh,
+                                          [CPU_POST_OP_ELU] = dnnl_eltwise_elu,
+                                          [CPU_POST_OP_GELU_ERF] = dnnl_eltwise_gelu_erf,
+                                          [CPU_POST_OP_GELU_TANH] = dnnl_eltwise_gelu_tanh,
+                                          [CPU_POST_OP_HARDSWISH] = dnnl_eltwise_hardswish,
+                                          [CPU_POST_OP_ABS] = dnnl_eltwise_abs,
+                                          [CPU_POST_OP_SQRT] = dnnl_eltwise_sqrt,
+                                          [CPU_POST_OP_EXP] = dnnl_eltwise_exp,
+                                          [CPU_POST_OP_ROUND] = dnnl_eltwise_round};
   return table[k];
 }
 
@@ -281,7 +289,8 @@ bool cpu_library_is_fast(const cpu_contraction *c) {
   return fast;
 }
 
-status onednn_make_primitive(arena *a, const cpu_contraction *c, const rt_span *format, onednn_md known, onednn_primitive *x) {
+status onednn_make_primitive(arena *a, const cpu_contraction *c, const rt_span *format, onednn_md known,
+                             onednn_primitive *x) {
   onednn_operands d = {0};
   TRY(describe(a, c, format, known, &d, x));
   DNNL(dnnl_primitive_create(&x->primitive, x->pd), "this operation");

@@ -68,7 +68,7 @@ static bool is_refused(const onednn_window *w, const_dnnl_primitive_desc_t pd) {
 /* A dtype in the library's words. */
 static dnnl_data_type_t data_type(int64_t t) {
   static const dnnl_data_type_t table[DTYPE_COUNT] = {
-      [DTYPE_U8] = dnnl_u8,   [DTYPE_S8] = dnnl_s8,   [DTYPE_S32] = dnnl_s32,
+      [DTYPE_U8] = dnnl_u8,   [DTYPE_S8] = dnnl_s8,     [DTYPE_S32] = dnnl_s32,
       [DTYPE_F16] = dnnl_f16, [DTYPE_BF16] = dnnl_bf16, [DTYPE_F32] = dnnl_f32};
   return table[t];
 }

@@ -101,9 +101,9 @@ static void run_part(const call_run *r, int64_t number) {
   from[c->axis] = begin;
   to[c->axis] = end;
   for (int64_t b = from[0]; b < to[0]; b++) {
-    cblas_sgemm(CblasRowMajor, c->lhs.transpose, c->rhs.transpose, (blasint)(to[1] - from[1]), (blasint)(to[2] - from[2]),
-                (blasint)g->k, 1, r->lhs + b * g->lhs_batch_stride + from[1] * g->lhs_m, c->lhs.leading,
-                r->rhs + b * g->rhs_batch_stride + from[2] * g->rhs_n, c->rhs.leading, 0,
+    cblas_sgemm(CblasRowMajor, c->lhs.transpose, c->rhs.transpose, (blasint)(to[1] - from[1]),
+                (blasint)(to[2] - from[2]), (blasint)g->k, 1, r->lhs + b * g->lhs_batch_stride + from[1] * g->lhs_m,
+                c->lhs.leading, r->rhs + b * g->rhs_batch_stride + from[2] * g->rhs_n, c->rhs.leading, 0,
                 r->result + (b * g->m + from[1]) * g->n + from[2], (blasint)g->n);
   }
 }

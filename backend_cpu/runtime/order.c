@@ -1,7 +1,8 @@
 /* order.c - see order.h.
  *
- * Elements become unsigned numbers of the same order, so that one radix sort serves all types.  For the first few, the line is
- * scanned for elements that come before the last one that is kept, which most do not; a scan compares many at a time. */
+ * Elements become unsigned numbers of the same order, so that one radix sort serves all types.  For the first few, the
+ * line is scanned for elements that come before the last one that is kept, which most do not; a scan compares many at a
+ * time. */
 #include "backend_cpu/runtime/order.h"
 
 #include <string.h>
@@ -11,7 +12,8 @@ enum {
   FEW = 16,       /* items up to this many are kept in order while the line is read */
   ROOM = 64,      /* else so many more than twice as many are gathered before the worse ones go */
   LOOK = 1 << 18, /* items between two looks at the run's budget */
-  SAMPLE = 512, LONG = 4096 /* lines of at least LONG elements are sampled before */
+  SAMPLE = 512,
+  LONG = 4096 /* lines of at least LONG elements are sampled before */
 };
 
 uint64_t cpu_order_scratch(int64_t n) { return (uint64_t)n * (2 * sizeof(cpu_item) + sizeof(uint64_t)); }
@@ -36,20 +38,13 @@ static inline uint64_t load_bits(const void *p, size_t bytes) {
 static inline uint64_t key_of(dtype type, const void *data, int64_t k) {
   const char *p = (const char *)data + (size_t)k * dtype_bytes(type);
   switch (type) {
-    case DTYPE_F64:
-      return float_key(load_bits(p, 8), 64, 0x7ff0000000000000u);
-    case DTYPE_F32:
-      return float_key(load_bits(p, 4), 32, 0x7f800000u);
-    case DTYPE_F16:
-      return float_key(load_bits(p, 2), 16, 0x7c00u);
-    case DTYPE_BF16:
-      return float_key(load_bits(p, 2), 16, 0x7f80u);
-    case DTYPE_S64:
-      return load_bits(p, 8) ^ (uint64_t)1 << 63;
-    case DTYPE_S32:
-      return load_bits(p, 4) ^ (uint64_t)1 << 31;
-    default:
-      break;
+    case DTYPE_F64: return float_key(load_bits(p, 8), 64, 0x7ff0000000000000u);
+    case DTYPE_F32: return float_key(load_bits(p, 4), 32, 0x7f800000u);
+    case DTYPE_F16: return float_key(load_bits(p, 2), 16, 0x7c00u);
+    case DTYPE_BF16: return float_key(load_bits(p, 2), 16, 0x7f80u);
+    case DTYPE_S64: return load_bits(p, 8) ^ (uint64_t)1 << 63;
+    case DTYPE_S32: return load_bits(p, 4) ^ (uint64_t)1 << 31;
+    default: break;
   }
   if (dtype_is_float(type)) { /* 8 bits and less: exact in f32 */
     float f = (float)dtype_load_f64(type, p);
@@ -160,23 +155,23 @@ static uint64_t select_key(uint64_t *keys, int64_t n, int64_t rank) {
 
 /* The first place from k on whose element may come before t, or n: none that stands `within` t, what is no number may.
  * `vectors`: comparing is an instruction on every processor. */
-#define SCAN(name, type, within, vectors)                                                                  \
-  static int64_t name(const void *data, int64_t k, int64_t n, const void *limit) {                         \
-    typedef type vector __attribute__((vector_size(16), aligned(1), may_alias));                           \
-    typedef uint64_t words __attribute__((vector_size(16)));                                               \
-    enum { AT_ONCE = 4 * 16 / sizeof(type) };                                                              \
-    const type *x = data, t = *(const type *)limit;                                                        \
-    for (; vectors && k + AT_ONCE <= n; k += AT_ONCE) {                                                    \
-      const vector *v = (const vector *)(x + k);                                                           \
-      words w = (words)((v[0] within t) & (v[1] within t) & (v[2] within t) & (v[3] within t));            \
-      if ((w[0] & w[1]) != UINT64_MAX) {                                                                   \
-        break;                                                                                             \
-      }                                                                                                    \
-    }                                                                                                      \
-    while (k < n && x[k] within t) {                                                                       \
-      k++;                                                                                                 \
-    }                                                                                                      \
-    return k;                                                                                              \
+#define SCAN(name, type, within, vectors)                                                       \
+  static int64_t name(const void *data, int64_t k, int64_t n, const void *limit) {              \
+    typedef type vector __attribute__((vector_size(16), aligned(1), may_alias));                \
+    typedef uint64_t words __attribute__((vector_size(16)));                                    \
+    enum { AT_ONCE = 4 * 16 / sizeof(type) };                                                   \
+    const type *x = data, t = *(const type *)limit;                                             \
+    for (; vectors && k + AT_ONCE <= n; k += AT_ONCE) {                                         \
+      const vector *v = (const vector *)(x + k);                                                \
+      words w = (words)((v[0] within t) & (v[1] within t) & (v[2] within t) & (v[3] within t)); \
+      if ((w[0] & w[1]) != UINT64_MAX) {                                                        \
+        break;                                                                                  \
+      }                                                                                         \
+    }                                                                                           \
+    while (k < n && x[k] within t) {                                                            \
+      k++;                                                                                      \
+    }                                                                                           \
+    return k;                                                                                   \
   }
 SCAN(f32_up, float, >=, true)
 SCAN(f32_down, float, <=, true)
@@ -190,16 +185,11 @@ SCAN(s64_down, int64_t, <=, false)
 static int64_t scan(const cpu_line *l, int64_t k, int64_t limit) {
   const void *at = (const char *)l->data + (size_t)limit * dtype_bytes(l->type);
   switch (l->type) {
-    case DTYPE_F32:
-      return (l->descending ? f32_down : f32_up)(l->data, k, l->n, at);
-    case DTYPE_F64:
-      return (l->descending ? f64_down : f64_up)(l->data, k, l->n, at);
-    case DTYPE_S32:
-      return (l->descending ? s32_down : s32_up)(l->data, k, l->n, at);
-    case DTYPE_S64:
-      return (l->descending ? s64_down : s64_up)(l->data, k, l->n, at);
-    default:
-      return k;
+    case DTYPE_F32: return (l->descending ? f32_down : f32_up)(l->data, k, l->n, at);
+    case DTYPE_F64: return (l->descending ? f64_down : f64_up)(l->data, k, l->n, at);
+    case DTYPE_S32: return (l->descending ? s32_down : s32_up)(l->data, k, l->n, at);
+    case DTYPE_S64: return (l->descending ? s64_down : s64_up)(l->data, k, l->n, at);
+    default: return k;
   }
 }
 

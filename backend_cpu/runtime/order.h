@@ -19,8 +19,8 @@ typedef struct cpu_item {
   int64_t place;
 } cpu_item;
 
-/* The first `wanted` (at most n) items, in order; equals as they stand in the line; NaN beyond all numbers.  `scratch` has
- * cpu_order_scratch(n) bytes, aligned to 8.  In some order if the budget is used up. */
+/* The first `wanted` (at most n) items, in order; equals as they stand in the line; NaN beyond all numbers.  `scratch`
+ * has cpu_order_scratch(n) bytes, aligned to 8.  In some order if the budget is used up. */
 uint64_t cpu_order_scratch(int64_t n);
 const cpu_item *cpu_order(const cpu_line *l, int64_t wanted, void *scratch);
 

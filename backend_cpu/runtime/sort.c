@@ -1,7 +1,7 @@
 /* sort.c - the thunk kind cpu.sort: stable, by the first operand, any element types.
  *
- * Each line is put in order by order.h; then every operand is permuted.  Lines (all but the sorted dimension) are divided
- * into parts, each with scratch memory of its own. */
+ * Each line is put in order by order.h; then every operand is permuted.  Lines (all but the sorted dimension) are
+ * divided into parts, each with scratch memory of its own. */
 #include <string.h>
 
 #include "backend_cpu/runtime/kinds.h"
@@ -30,25 +30,22 @@ typedef struct sort_run {
 } sort_run;
 
 /* Elements of any type, `from_step` and `to_step` apart; order NULL: as they stand. */
-static void copy_elements(size_t size, void *to, int64_t to_step, const void *from, int64_t from_step, const cpu_item *order,
-                          int64_t n) {
-#define COPY(type)                                                                                           \
-  for (int64_t k = 0; k < n; k++) {                                                                          \
-    ((type *)to)[k * to_step] = ((const type *)from)[(order ? order[k].place : k) * from_step];              \
+static void copy_elements(size_t size, void *to, int64_t to_step, const void *from, int64_t from_step,
+                          const cpu_item *order, int64_t n) {
+#define COPY(type)                                                                              \
+  for (int64_t k = 0; k < n; k++) {                                                             \
+    ((type *)to)[k * to_step] = ((const type *)from)[(order ? order[k].place : k) * from_step]; \
   }
   switch (size) {
-    case 1:
-      COPY(uint8_t) break;
-    case 2:
-      COPY(uint16_t) break;
-    case 4:
-      COPY(uint32_t) break;
-    case 8:
-      COPY(uint64_t) break;
+    case 1: COPY(uint8_t) break;
+    case 2: COPY(uint16_t) break;
+    case 4: COPY(uint32_t) break;
+    case 8: COPY(uint64_t) break;
     default: /* pairs */
       for (size_t k = 0; k < size; k += sizeof(uint64_t)) {
         int64_t words = (int64_t)(size / sizeof(uint64_t));
-        copy_elements(sizeof(uint64_t), (char *)to + k, to_step * words, (const char *)from + k, from_step * words, order, n);
+        copy_elements(sizeof(uint64_t), (char *)to + k, to_step * words, (const char *)from + k, from_step * words,
+                      order, n);
       }
   }
 #undef COPY
@@ -69,7 +66,8 @@ static void sort_line(const sort_run *r, int64_t line, void *scratch) {
     size = dtype_bytes(r->in[o].type);
     size_t at = (size_t)first * size;
     if (o == s->places) {
-      copy_elements(size, r->to[o] + at, s->inner, &sorted[0].place, sizeof(cpu_item) / sizeof(int64_t), NULL, s->wanted);
+      copy_elements(size, r->to[o] + at, s->inner, &sorted[0].place, sizeof(cpu_item) / sizeof(int64_t), NULL,
+                    s->wanted);
     } else {
       copy_elements(size, r->to[o] + at, s->inner, r->from[o] + at, s->inner, sorted, s->wanted);
     }
@@ -130,8 +128,9 @@ status cpu_sort_load(rt_thunk *t, rt_loader *l) {
     s->lines *= k != dimension ? key->extents[k] : 1;
   }
   const rt_buffer *scratch = &t->buffers[t->n_buffers - 1];
-  CHECK_THAT((uint64_t)rt_buffer_bytes(scratch) / (uint64_t)s->parts >= cpu_sort_scratch(s->n) && scratch->offset % 64 == 0,
-             STATUS_INVALID_FILE, "%s: damaged", t->label);
+  CHECK_THAT(
+      (uint64_t)rt_buffer_bytes(scratch) / (uint64_t)s->parts >= cpu_sort_scratch(s->n) && scratch->offset % 64 == 0,
+      STATUS_INVALID_FILE, "%s: damaged", t->label);
   t->state = s;
   return NULL;
 }

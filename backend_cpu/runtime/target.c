@@ -13,16 +13,34 @@
 static int expired(const void *budget) { return budget_expired(budget); }
 
 static void *resolve(const char *name) {
-#define F(function) {#function, (void *)function}
+#define F(function) \
+  { #function, (void *)function }
   static const struct {
     const char *name;
     void *address;
-  } table[] = {
-      F(memcpy), F(memmove), F(memset), F(exp),   F(exp2),  F(expm1), F(log),   F(log2),  F(log10), F(log1p), F(sin),
-      F(cos),    F(tan),     F(asin),   F(acos),  F(atan),  F(atan2), F(sinh),  F(cosh),  F(tanh),  F(asinh), F(acosh),
-      F(atanh),  F(erf),     F(pow),    F(fmod),  F(fmodf), F(fma),   F(fmaf),  F(sqrt),  F(cbrt),  F(floor), F(ceil),
-      F(trunc),  F(rint),    F(floorf), F(ceilf), F(truncf), F(rintf), F(nearbyint), F(nearbyintf), F(round), F(roundf),
-      F(roundeven), F(roundevenf), {"onnx_xla_expired", (void *)expired}};
+  } table[] = {F(memcpy),     F(memmove),
+               F(memset),     F(exp),
+               F(exp2),       F(expm1),
+               F(log),        F(log2),
+               F(log10),      F(log1p),
+               F(sin),        F(cos),
+               F(tan),        F(asin),
+               F(acos),       F(atan),
+               F(atan2),      F(sinh),
+               F(cosh),       F(tanh),
+               F(asinh),      F(acosh),
+               F(atanh),      F(erf),
+               F(pow),        F(fmod),
+               F(fmodf),      F(fma),
+               F(fmaf),       F(sqrt),
+               F(cbrt),       F(floor),
+               F(ceil),       F(trunc),
+               F(rint),       F(floorf),
+               F(ceilf),      F(truncf),
+               F(rintf),      F(nearbyint),
+               F(nearbyintf), F(round),
+               F(roundf),     F(roundeven),
+               F(roundevenf), {"onnx_xla_expired", (void *)expired}};
 #undef F
   for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
     if (strcmp(table[k].name, name) == 0) {
@@ -49,8 +67,7 @@ static status check_feature(const char *text, size_t n) {
 #undef X86_FEATURE
   for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
     if (*text == '+' && strlen(known[k].name) == n - 1 && memcmp(known[k].name, text + 1, n - 1) == 0) {
-      CHECK_THAT(known[k].here, STATUS_INVALID_FILE,
-                 "its code needs %s, which this processor lacks", known[k].name);
+      CHECK_THAT(known[k].here, STATUS_INVALID_FILE, "its code needs %s, which this processor lacks", known[k].name);
       return NULL;
     }
   }
@@ -98,5 +115,10 @@ static const rt_thunk_kind kinds[] = {
 
 static void *find_symbol(const rt_code *code, const char *name) { return rt_code_find(code, name); }
 
-const rt_target cpu_target = {.abi = RT_ABI, .name = "cpu", .kinds = kinds, .n_kinds = sizeof kinds / sizeof *kinds,
-                              .check_cpu = check_cpu, .load_code = load_code, .find_symbol = find_symbol};
+const rt_target cpu_target = {.abi = RT_ABI,
+                              .name = "cpu",
+                              .kinds = kinds,
+                              .n_kinds = sizeof kinds / sizeof *kinds,
+                              .check_cpu = check_cpu,
+                              .load_code = load_code,
+                              .find_symbol = find_symbol};

@@ -9,7 +9,7 @@ enum { TERMS_MAX = 64 };
 /* --- polynomials --- */
 
 typedef struct term {
-  dim monomial; /* 1 in the constant term */
+  dim monomial;   /* 1 in the constant term */
   int64_t factor; /* not 0 */
 } term;
 
@@ -374,23 +374,17 @@ static bool poly_never_negative(const dim_table *t, const poly *p) {
 /* Known not to be negative, given that symbols and divisors are not. */
 static bool never_negative(const dim_table *t, dim d) {
   switch (dim_get_kind(t, d)) {
-  case DIM_CONST:
-  case DIM_SYMBOL:
-  case DIM_BOUNDED:
-  case DIM_MOD:
-    return true;
-  case DIM_ADD:
-  case DIM_MUL:
-    return never_negative(t, dim_at(t, d)->lhs) && never_negative(t, dim_at(t, d)->rhs);
-  case DIM_FLOORDIV:
-  case DIM_CEILDIV:
-    return never_negative(t, dim_at(t, d)->lhs);
-  case DIM_MAX_OF:
-    return never_negative(t, dim_at(t, d)->lhs) || never_negative(t, dim_at(t, d)->rhs);
-  case DIM_MIN_OF:
-    return never_negative(t, dim_at(t, d)->lhs) && never_negative(t, dim_at(t, d)->rhs);
-  case DIM_NEG:
-    break;
+    case DIM_CONST:
+    case DIM_SYMBOL:
+    case DIM_BOUNDED:
+    case DIM_MOD: return true;
+    case DIM_ADD:
+    case DIM_MUL: return never_negative(t, dim_at(t, d)->lhs) && never_negative(t, dim_at(t, d)->rhs);
+    case DIM_FLOORDIV:
+    case DIM_CEILDIV: return never_negative(t, dim_at(t, d)->lhs);
+    case DIM_MAX_OF: return never_negative(t, dim_at(t, d)->lhs) || never_negative(t, dim_at(t, d)->rhs);
+    case DIM_MIN_OF: return never_negative(t, dim_at(t, d)->lhs) && never_negative(t, dim_at(t, d)->rhs);
+    case DIM_NEG: break;
   }
   return false;
 }
@@ -489,30 +483,21 @@ static dim substitute_sum(dim_table *t, dim d, dim (*value)(void *, dim), void *
 /* The result may be a negative constant. */
 static dim substitute(dim_table *t, dim d, dim (*value)(void *, dim), void *data) {
   switch (dim_get_kind(t, d)) {
-  case DIM_CONST:
-    return d;
-  case DIM_SYMBOL:
-    return value(data, d);
-  case DIM_BOUNDED:
-    return substitute_bounded(t, d, value, data);
-  case DIM_ADD:
-  case DIM_NEG:
-    return substitute_sum(t, d, value, data);
-  default:
-    break;
+    case DIM_CONST: return d;
+    case DIM_SYMBOL: return value(data, d);
+    case DIM_BOUNDED: return substitute_bounded(t, d, value, data);
+    case DIM_ADD:
+    case DIM_NEG: return substitute_sum(t, d, value, data);
+    default: break;
   }
   dim_kind kind = dim_at(t, d)->kind;
   dim lhs = substitute(t, dim_at(t, d)->lhs, value, data), rhs = substitute(t, dim_at(t, d)->rhs, value, data);
   switch (kind) {
-  case DIM_MUL:
-    return multiply(t, lhs, rhs);
-  case DIM_MOD:
-    return dim_mod(t, lhs, rhs);
-  case DIM_MAX_OF:
-  case DIM_MIN_OF:
-    return extreme(t, kind, lhs, rhs);
-  default:
-    return divide(t, lhs, rhs, kind == DIM_CEILDIV);
+    case DIM_MUL: return multiply(t, lhs, rhs);
+    case DIM_MOD: return dim_mod(t, lhs, rhs);
+    case DIM_MAX_OF:
+    case DIM_MIN_OF: return extreme(t, kind, lhs, rhs);
+    default: return divide(t, lhs, rhs, kind == DIM_CEILDIV);
   }
 }
 

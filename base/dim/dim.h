@@ -45,8 +45,8 @@ static inline bool dim_is_const(dim d) { return d >= 0; }
  * gets a '_' before it). */
 dim dim_symbol(dim_table *t, const char *name);
 dim dim_symbol_n(dim_table *t, const char *name, size_t length);
-/* The symbol that stands for dimension k of an array, which has no name of its own: "_array_k", cut short, with a number behind
- * it where that is another's. */
+/* The symbol that stands for dimension k of an array, which has no name of its own: "_array_k", cut short, with a
+ * number behind it where that is another's. */
 dim dim_nameless(dim_table *t, const char *array, int k);
 /* `bound` is a constant. */
 dim dim_bounded(dim_table *t, dim bound, const char *size_name);

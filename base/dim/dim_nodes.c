@@ -133,12 +133,9 @@ dim dim_rhs(const dim_table *t, dim d) { return dim_is_const(d) ? 0 : dim_at(t, 
 
 const char *dim_name(const dim_table *t, dim d) {
   switch (dim_get_kind(t, d)) {
-  case DIM_SYMBOL:
-    return dim_at(t, d)->name;
-  case DIM_BOUNDED:
-    return dim_at(t, dim_at(t, d)->rhs)->name;
-  default:
-    return NULL;
+    case DIM_SYMBOL: return dim_at(t, d)->name;
+    case DIM_BOUNDED: return dim_at(t, dim_at(t, d)->rhs)->name;
+    default: return NULL;
   }
 }
 

@@ -56,55 +56,33 @@ static void put_sum(text *out, const dim_table *t, dim d) {
 
 static void put_open(text *out, const dim_table *t, dim d) {
   switch (dim_get_kind(t, d)) {
-  case DIM_CONST:
-    put_number(out, d);
-    return;
-  case DIM_SYMBOL:
-    put(out, dim_name(t, d));
-    return;
-  case DIM_BOUNDED:
-    put(out, "<=");
-    put_number(out, dim_lhs(t, d));
-    put(out, ":");
-    put(out, dim_name(t, d));
-    return;
-  case DIM_ADD:
-  case DIM_NEG:
-    put_sum(out, t, d);
-    return;
-  case DIM_MUL:
-    put_infix(out, t, d, "*", BIND_FACTOR);
-    return;
-  case DIM_FLOORDIV:
-    put_infix(out, t, d, "/", BIND_OPERAND);
-    return;
-  case DIM_MOD:
-    put_infix(out, t, d, "%", BIND_OPERAND);
-    return;
-  case DIM_CEILDIV:
-    put_call(out, t, d, "ceil(", "/", BIND_OPERAND);
-    return;
-  case DIM_MAX_OF:
-    put_call(out, t, d, "max(", ",", BIND_SUM);
-    return;
-  case DIM_MIN_OF:
-    put_call(out, t, d, "min(", ",", BIND_SUM);
-    return;
+    case DIM_CONST: put_number(out, d); return;
+    case DIM_SYMBOL: put(out, dim_name(t, d)); return;
+    case DIM_BOUNDED:
+      put(out, "<=");
+      put_number(out, dim_lhs(t, d));
+      put(out, ":");
+      put(out, dim_name(t, d));
+      return;
+    case DIM_ADD:
+    case DIM_NEG: put_sum(out, t, d); return;
+    case DIM_MUL: put_infix(out, t, d, "*", BIND_FACTOR); return;
+    case DIM_FLOORDIV: put_infix(out, t, d, "/", BIND_OPERAND); return;
+    case DIM_MOD: put_infix(out, t, d, "%", BIND_OPERAND); return;
+    case DIM_CEILDIV: put_call(out, t, d, "ceil(", "/", BIND_OPERAND); return;
+    case DIM_MAX_OF: put_call(out, t, d, "max(", ",", BIND_SUM); return;
+    case DIM_MIN_OF: put_call(out, t, d, "min(", ",", BIND_SUM); return;
   }
 }
 
 static bool needs_parentheses(dim_kind kind, binding place) {
   switch (kind) {
-  case DIM_ADD:
-  case DIM_NEG:
-    return place > BIND_SUM;
-  case DIM_FLOORDIV:
-  case DIM_MOD:
-    return place > BIND_TERM;
-  case DIM_MUL:
-    return place > BIND_FACTOR;
-  default:
-    return false;
+    case DIM_ADD:
+    case DIM_NEG: return place > BIND_SUM;
+    case DIM_FLOORDIV:
+    case DIM_MOD: return place > BIND_TERM;
+    case DIM_MUL: return place > BIND_FACTOR;
+    default: return false;
   }
 }
 
@@ -149,7 +127,8 @@ static char accept_operator(reader *r, const char *set) {
 }
 
 static status expect(reader *r, char c) {
-  CHECK_THAT(accept_operator(r, (char[]){c, 0}), STATUS_INVALID_FILE, "'%c' expected in a dimension at '%.20s'", c, r->at);
+  CHECK_THAT(accept_operator(r, (char[]){c, 0}), STATUS_INVALID_FILE, "'%c' expected in a dimension at '%.20s'", c,
+             r->at);
   return NULL;
 }
 

@@ -4,21 +4,20 @@
 
 /* The loops have no branch: whether a number lies outside is one comparison without signs, and all are put together by
  * `or`. */
-#define DEFINE_OUTSIDE(type, wide)                                                                     \
-  static bool type##_outside(const type *x, int64_t begin, int64_t end, int64_t step, int64_t low,     \
-                             int64_t high) {                                                           \
-    uint64_t first = (uint64_t)low, extent = (uint64_t)high - first;                                   \
-    unsigned bad = 0;                                                                                  \
-    if (step == 1) {                                                                                   \
-      for (int64_t k = begin; k < end; k++) {                                                          \
-        bad |= (uint64_t)(wide)x[k] - first >= extent;                                                 \
-      }                                                                                                \
-    } else {                                                                                           \
-      for (int64_t k = begin; k < end; k += step) {                                                    \
-        bad |= (uint64_t)(wide)x[k] - first >= extent;                                                 \
-      }                                                                                                \
-    }                                                                                                  \
-    return bad;                                                                                        \
+#define DEFINE_OUTSIDE(type, wide)                                                                                 \
+  static bool type##_outside(const type *x, int64_t begin, int64_t end, int64_t step, int64_t low, int64_t high) { \
+    uint64_t first = (uint64_t)low, extent = (uint64_t)high - first;                                               \
+    unsigned bad = 0;                                                                                              \
+    if (step == 1) {                                                                                               \
+      for (int64_t k = begin; k < end; k++) {                                                                      \
+        bad |= (uint64_t)(wide)x[k] - first >= extent;                                                             \
+      }                                                                                                            \
+    } else {                                                                                                       \
+      for (int64_t k = begin; k < end; k += step) {                                                                \
+        bad |= (uint64_t)(wide)x[k] - first >= extent;                                                             \
+      }                                                                                                            \
+    }                                                                                                              \
+    return bad;                                                                                                    \
   }
 DEFINE_OUTSIDE(int8_t, int64_t)
 DEFINE_OUTSIDE(int16_t, int64_t)

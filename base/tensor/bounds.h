@@ -5,7 +5,8 @@
 #include "base/tensor/dtype.h"
 #include "base/status.h"
 
-/* What the integers of an array may be: element k at least low[k % n] and less than high[k % n].  n 0: anything but 0. */
+/* What the integers of an array may be: element k at least low[k % n] and less than high[k % n].  n 0: anything but 0.
+ */
 typedef struct bounds {
   const char *what; /* the array, for messages */
   uint32_t n;

@@ -13,9 +13,7 @@ static const dtype_info infos[DTYPE_COUNT] = {
 #undef DTYPE
 };
 
-const dtype_info *dtype_get_info(dtype t) {
-  return &infos[(unsigned)t < DTYPE_COUNT ? t : DTYPE_INVALID];
-}
+const dtype_info *dtype_get_info(dtype t) { return &infos[(unsigned)t < DTYPE_COUNT ? t : DTYPE_INVALID]; }
 
 dtype dtype_from_name(const char *name, size_t length) {
   for (int t = DTYPE_INVALID + 1; t < DTYPE_COUNT; t++) {
@@ -35,22 +33,16 @@ dtype dtype_from_onnx(int32_t number) {
   return DTYPE_INVALID;
 }
 
-dtype dtype_compute_type(dtype t) {
-  return dtype_is_float(t) && t != DTYPE_F64 ? DTYPE_F32 : t;
-}
+dtype dtype_compute_type(dtype t) { return dtype_is_float(t) && t != DTYPE_F64 ? DTYPE_F32 : t; }
 
 /* --- floats of 4 to 16 bits --- */
 
 /* Those of 4 and 6 bits have no NaN; ONNX's reference gives a zero of the opposite sign. */
 static const dtype_format formats[DTYPE_COUNT] = {
-    [DTYPE_F4E2M1FN] = {4, 1, 1, true, 0x7, 0x7, 0x8},
-    [DTYPE_F6E2M3FN] = {6, 3, 1, true, 0x1f, 0x1f, 0x20},
-    [DTYPE_F6E3M2FN] = {6, 2, 3, true, 0x1f, 0x1f, 0x20},
-    [DTYPE_F8E4M3FN] = {8, 3, 7, true, 0x7e, 0x7f, 0x7f},
-    [DTYPE_F8E4M3FNUZ] = {8, 3, 8, false, 0x7f, 0x80, 0x80},
-    [DTYPE_F8E5M2] = {8, 2, 15, true, 0x7b, 0x7c, 0x7e},
-    [DTYPE_F8E5M2FNUZ] = {8, 2, 16, false, 0x7f, 0x80, 0x80},
-    [DTYPE_F16] = {16, 10, 15, true, 0x7bff, 0x7c00, 0x7e00},
+    [DTYPE_F4E2M1FN] = {4, 1, 1, true, 0x7, 0x7, 0x8},         [DTYPE_F6E2M3FN] = {6, 3, 1, true, 0x1f, 0x1f, 0x20},
+    [DTYPE_F6E3M2FN] = {6, 2, 3, true, 0x1f, 0x1f, 0x20},      [DTYPE_F8E4M3FN] = {8, 3, 7, true, 0x7e, 0x7f, 0x7f},
+    [DTYPE_F8E4M3FNUZ] = {8, 3, 8, false, 0x7f, 0x80, 0x80},   [DTYPE_F8E5M2] = {8, 2, 15, true, 0x7b, 0x7c, 0x7e},
+    [DTYPE_F8E5M2FNUZ] = {8, 2, 16, false, 0x7f, 0x80, 0x80},  [DTYPE_F16] = {16, 10, 15, true, 0x7bff, 0x7c00, 0x7e00},
     [DTYPE_BF16] = {16, 7, 127, true, 0x7f7f, 0x7f80, 0x7fc0},
 };
 
@@ -147,9 +139,7 @@ static uint8_t e8m0_encode(double value, bool saturate, dtype_round round) {
   return (uint8_t)field;
 }
 
-static double e8m0_decode(uint8_t bits) {
-  return bits == 0xff ? (double)NAN : power_of_two(bits - 127);
-}
+static double e8m0_decode(uint8_t bits) { return bits == 0xff ? (double)NAN : power_of_two(bits - 127); }
 
 /* --- f16 and bf16 against f32, the hot ones --- */
 
@@ -226,31 +216,21 @@ DEFINE_LOAD(double, f64)
 
 int64_t dtype_load_i64(dtype t, const void *element) {
   switch (t) {
-  case DTYPE_PRED:
-    return *(const uint8_t *)element != 0;
-  case DTYPE_S2:
-  case DTYPE_S4:
-  case DTYPE_S8:
-    return *(const int8_t *)element;
-  case DTYPE_U2:
-  case DTYPE_U4:
-  case DTYPE_U8:
-    return *(const uint8_t *)element;
-  case DTYPE_S16:
-    return load_s16(element);
-  case DTYPE_U16:
-    return load_u16(element);
-  case DTYPE_S32:
-    return load_s32(element);
-  case DTYPE_U32:
-    return load_u32(element);
-  case DTYPE_S64:
-  case DTYPE_U64:
-  case DTYPE_STR:
-    return load_s64(element);
-  default:
-    assert(!"an integer type");
-    return 0;
+    case DTYPE_PRED: return *(const uint8_t *)element != 0;
+    case DTYPE_S2:
+    case DTYPE_S4:
+    case DTYPE_S8: return *(const int8_t *)element;
+    case DTYPE_U2:
+    case DTYPE_U4:
+    case DTYPE_U8: return *(const uint8_t *)element;
+    case DTYPE_S16: return load_s16(element);
+    case DTYPE_U16: return load_u16(element);
+    case DTYPE_S32: return load_s32(element);
+    case DTYPE_U32: return load_u32(element);
+    case DTYPE_S64:
+    case DTYPE_U64:
+    case DTYPE_STR: return load_s64(element);
+    default: assert(!"an integer type"); return 0;
   }
 }
 
@@ -258,48 +238,36 @@ void dtype_store_i64(dtype t, void *element, int64_t value) {
   const dtype_info *info = dtype_get_info(t);
   uint64_t bits = (uint64_t)value;
   switch (info->kind) {
-  case DTYPE_CLASS_BOOL:
-    bits = value != 0;
-    break;
-  case DTYPE_CLASS_SIGNED:
-  case DTYPE_CLASS_UNSIGNED:
-    if (info->bits < 8) {
-      uint64_t sign = (uint64_t)1 << (info->bits - 1), mask = 2 * sign - 1;
-      bits = info->kind == DTYPE_CLASS_SIGNED ? ((bits & mask) ^ sign) - sign : bits & mask;
-    }
-    break;
-  case DTYPE_CLASS_STRING:
-    break;
-  default:
-    assert(!"an integer type");
-    return;
+    case DTYPE_CLASS_BOOL: bits = value != 0; break;
+    case DTYPE_CLASS_SIGNED:
+    case DTYPE_CLASS_UNSIGNED:
+      if (info->bits < 8) {
+        uint64_t sign = (uint64_t)1 << (info->bits - 1), mask = 2 * sign - 1;
+        bits = info->kind == DTYPE_CLASS_SIGNED ? ((bits & mask) ^ sign) - sign : bits & mask;
+      }
+      break;
+    case DTYPE_CLASS_STRING: break;
+    default: assert(!"an integer type"); return;
   }
   memcpy(element, &bits, info->bytes); /* little-endian, as all stored data */
 }
 
 double dtype_load_f64(dtype t, const void *element) {
   switch (t) {
-  case DTYPE_F32:
-  case DTYPE_C64:
-    return (double)load_f32(element);
-  case DTYPE_F64:
-  case DTYPE_C128:
-    return load_f64(element);
-  case DTYPE_F16:
-  case DTYPE_BF16:
-    return small_decode(&formats[t], load_u16(element));
-  case DTYPE_U64:
-    return (double)(uint64_t)load_s64(element);
-  case DTYPE_F8E8M0FNU:
-    return e8m0_decode(*(const uint8_t *)element);
-  case DTYPE_STR:
-  case DTYPE_INVALID:
-  case DTYPE_COUNT:
-    assert(!"a number");
-    return 0;
-  default:
-    return formats[t].width ? small_decode(&formats[t], *(const uint8_t *)element)
-                                 : (double)dtype_load_i64(t, element);
+    case DTYPE_F32:
+    case DTYPE_C64: return (double)load_f32(element);
+    case DTYPE_F64:
+    case DTYPE_C128: return load_f64(element);
+    case DTYPE_F16:
+    case DTYPE_BF16: return small_decode(&formats[t], load_u16(element));
+    case DTYPE_U64: return (double)(uint64_t)load_s64(element);
+    case DTYPE_F8E8M0FNU: return e8m0_decode(*(const uint8_t *)element);
+    case DTYPE_STR:
+    case DTYPE_INVALID:
+    case DTYPE_COUNT: assert(!"a number"); return 0;
+    default:
+      return formats[t].width ? small_decode(&formats[t], *(const uint8_t *)element)
+                              : (double)dtype_load_i64(t, element);
   }
 }
 
@@ -344,33 +312,28 @@ void dtype_store_f64(dtype t, void *element, double value, bool saturate, dtype_
 double dtype_max_f64(dtype t) {
   const dtype_info *info = dtype_get_info(t);
   switch (info->kind) {
-  case DTYPE_CLASS_BOOL:
-    return 1;
-  case DTYPE_CLASS_UNSIGNED:
-    return (double)(UINT64_MAX >> (64 - info->bits));
-  case DTYPE_CLASS_SIGNED:
-    return (double)(INT64_MAX >> (64 - info->bits));
-  case DTYPE_CLASS_FLOAT:
-  case DTYPE_CLASS_COMPLEX:
-    if (formats[t].width) {
-      return small_decode(&formats[t], formats[t].max);
-    }
-    return t == DTYPE_F8E8M0FNU ? 0x1p127 : t == DTYPE_F32 || t == DTYPE_C64 ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
-  default:
-    return 0;
+    case DTYPE_CLASS_BOOL: return 1;
+    case DTYPE_CLASS_UNSIGNED: return (double)(UINT64_MAX >> (64 - info->bits));
+    case DTYPE_CLASS_SIGNED: return (double)(INT64_MAX >> (64 - info->bits));
+    case DTYPE_CLASS_FLOAT:
+    case DTYPE_CLASS_COMPLEX:
+      if (formats[t].width) {
+        return small_decode(&formats[t], formats[t].max);
+      }
+      return t == DTYPE_F8E8M0FNU               ? 0x1p127
+             : t == DTYPE_F32 || t == DTYPE_C64 ? 0x1.fffffep127
+                                                : 0x1.fffffffffffffp1023;
+    default: return 0;
   }
 }
 
 double dtype_lowest_f64(dtype t) {
   const dtype_info *info = dtype_get_info(t);
   switch (info->kind) {
-  case DTYPE_CLASS_SIGNED:
-    return -power_of_two(info->bits - 1);
-  case DTYPE_CLASS_FLOAT:
-  case DTYPE_CLASS_COMPLEX:
-    return t == DTYPE_F8E8M0FNU ? 0x1p-127 : -dtype_max_f64(t);
-  default:
-    return 0;
+    case DTYPE_CLASS_SIGNED: return -power_of_two(info->bits - 1);
+    case DTYPE_CLASS_FLOAT:
+    case DTYPE_CLASS_COMPLEX: return t == DTYPE_F8E8M0FNU ? 0x1p-127 : -dtype_max_f64(t);
+    default: return 0;
   }
 }
 
@@ -418,37 +381,37 @@ static void convert_one(dtype from, const void *src, dtype to, void *dst, bool s
 }
 
 /* The pairs that models convert in bulk: FAST(from, its C type, to, its C type, the value from x). */
-#define FAST_PAIRS(FAST)                                  \
-  FAST(F32, float, F16, uint16_t, f32_to_f16(x))          \
-  FAST(F16, uint16_t, F32, float, f16_to_f32(x))          \
-  FAST(F32, float, BF16, uint16_t, f32_to_bf16(x))        \
-  FAST(BF16, uint16_t, F32, float, bf16_to_f32(x))        \
-  FAST(F32, float, F64, double, (double)x)                \
-  FAST(F64, double, F32, float, (float)x)                 \
-  FAST(S64, int64_t, S32, int32_t, (int32_t)(uint32_t)x)  \
-  FAST(S32, int32_t, S64, int64_t, x)                     \
-  FAST(S64, int64_t, F32, float, (float)x)                \
-  FAST(S32, int32_t, F32, float, (float)x)                \
-  FAST(U8, uint8_t, F32, float, (float)x)                 \
-  FAST(S8, int8_t, F32, float, (float)x)                  \
-  FAST(U8, uint8_t, S32, int32_t, x)                      \
-  FAST(S8, int8_t, S32, int32_t, x)                       \
-  FAST(PRED, uint8_t, F32, float, x ? 1.0f : 0.0f)        \
-  FAST(PRED, uint8_t, S32, int32_t, x != 0)               \
-  FAST(PRED, uint8_t, S64, int64_t, x != 0)               \
-  FAST(F32, float, PRED, uint8_t, x != 0)                 \
-  FAST(S32, int32_t, PRED, uint8_t, x != 0)               \
+#define FAST_PAIRS(FAST)                                 \
+  FAST(F32, float, F16, uint16_t, f32_to_f16(x))         \
+  FAST(F16, uint16_t, F32, float, f16_to_f32(x))         \
+  FAST(F32, float, BF16, uint16_t, f32_to_bf16(x))       \
+  FAST(BF16, uint16_t, F32, float, bf16_to_f32(x))       \
+  FAST(F32, float, F64, double, (double)x)               \
+  FAST(F64, double, F32, float, (float)x)                \
+  FAST(S64, int64_t, S32, int32_t, (int32_t)(uint32_t)x) \
+  FAST(S32, int32_t, S64, int64_t, x)                    \
+  FAST(S64, int64_t, F32, float, (float)x)               \
+  FAST(S32, int32_t, F32, float, (float)x)               \
+  FAST(U8, uint8_t, F32, float, (float)x)                \
+  FAST(S8, int8_t, F32, float, (float)x)                 \
+  FAST(U8, uint8_t, S32, int32_t, x)                     \
+  FAST(S8, int8_t, S32, int32_t, x)                      \
+  FAST(PRED, uint8_t, F32, float, x ? 1.0f : 0.0f)       \
+  FAST(PRED, uint8_t, S32, int32_t, x != 0)              \
+  FAST(PRED, uint8_t, S64, int64_t, x != 0)              \
+  FAST(F32, float, PRED, uint8_t, x != 0)                \
+  FAST(S32, int32_t, PRED, uint8_t, x != 0)              \
   FAST(S64, int64_t, PRED, uint8_t, x != 0)
 
 /* memcpy, since a span of a file need not be aligned; it costs nothing. */
-#define FAST_LOOP(from, from_c, to, to_c, value)                                        \
-  static void convert_##from##_##to(const char *src, char *dst, size_t n) {             \
-    for (size_t i = 0; i < n; i++) {                                                    \
-      from_c x;                                                                         \
-      memcpy(&x, src + i * sizeof x, sizeof x);                                         \
-      to_c y = (to_c)(value);                                                           \
-      memcpy(dst + i * sizeof y, &y, sizeof y);                                         \
-    }                                                                                   \
+#define FAST_LOOP(from, from_c, to, to_c, value)                            \
+  static void convert_##from##_##to(const char *src, char *dst, size_t n) { \
+    for (size_t i = 0; i < n; i++) {                                        \
+      from_c x;                                                             \
+      memcpy(&x, src + i * sizeof x, sizeof x);                             \
+      to_c y = (to_c)(value);                                               \
+      memcpy(dst + i * sizeof y, &y, sizeof y);                             \
+    }                                                                       \
   }
 FAST_PAIRS(FAST_LOOP)
 

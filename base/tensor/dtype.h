@@ -46,8 +46,8 @@ static inline bool dtype_is_signed(dtype t) { return dtype_get_info(t)->kind == 
 static inline bool dtype_is_unsigned(dtype t) { return dtype_get_info(t)->kind == DTYPE_CLASS_UNSIGNED; }
 /* Signed or unsigned, not pred. */
 static inline bool dtype_is_int(dtype t) { return dtype_is_signed(t) || dtype_is_unsigned(t); }
-/* Whether the same bits as the other type (of as many) are the same bytes in memory: not where one of them extends the sign
- * of less than 8 bits and the other does not. */
+/* Whether the same bits as the other type (of as many) are the same bytes in memory: not where one of them extends the
+ * sign of less than 8 bits and the other does not. */
 static inline bool dtype_same_memory(dtype a, dtype b) {
   return dtype_get_info(a)->bits >= 8 || dtype_is_signed(a) == dtype_is_signed(b);
 }
@@ -83,7 +83,8 @@ double dtype_load_f64(dtype t, const void *element);
  * is 0. */
 void dtype_store_f64(dtype t, void *element, double value, bool saturate, dtype_round round);
 
-/* The integer and pred types, and a string's id; u64 travels as its bits.  Storing wraps modulo 2^bits (pred: value != 0). */
+/* The integer and pred types, and a string's id; u64 travels as its bits.  Storing wraps modulo 2^bits (pred: value !=
+ * 0). */
 int64_t dtype_load_i64(dtype t, const void *element);
 void dtype_store_i64(dtype t, void *element, int64_t value);
 

@@ -67,7 +67,8 @@ bool literal_equal(const literal *a, const literal *b) {
   return !bytes || a->data == b->data || memcmp(a->data, b->data, bytes) == 0;
 }
 
-/* Of a long array, its ends and the middle: equality is what decides, and each place is a page of a file to be fetched. */
+/* Of a long array, its ends and the middle: equality is what decides, and each place is a page of a file to be fetched.
+ */
 uint64_t literal_hash(const literal *l) {
   enum { BLOCK = 1024, BLOCKS = 3 };
   size_t bytes = (size_t)shape_bytes(&l->shape);

@@ -7,9 +7,9 @@
 
 typedef struct literal {
   shape shape;
-  /* shape_bytes(&shape) bytes; borrowed: on the arena of whoever made the literal, or a span of a mapped file that lives as
-   * long.  Aligned to the element, but for large weights in a model file, which may begin anywhere: literal_aligned is for who
-   * reads them as what they are.  Not NULL unless the array is empty. */
+  /* shape_bytes(&shape) bytes; borrowed: on the arena of whoever made the literal, or a span of a mapped file that
+   * lives as long.  Aligned to the element, but for large weights in a model file, which may begin anywhere:
+   * literal_aligned is for who reads them as what they are.  Not NULL unless the array is empty. */
   const void *data;
 } literal;
 

@@ -75,8 +75,7 @@ static status read_dim(reader *r, dim *out) {
 static status read_dims(reader *r, header *h) {
   TRY(expect(r, "("));
   while (!accept(r, ")")) {
-    CHECK_THAT(h->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "it has more than %d dimensions",
-               SHAPE_MAX_RANK);
+    CHECK_THAT(h->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "it has more than %d dimensions", SHAPE_MAX_RANK);
     TRY(read_dim(r, &h->dims[h->rank++]));
     if (!accept(r, ",")) {
       TRY(expect(r, ")"));
@@ -173,12 +172,10 @@ static status read_entry(reader *r, header *h) {
                : n == 13 && !memcmp(key, "fortran_order", n) ? &h->has_order
                : n == 5 && !memcmp(key, "shape", n)          ? &h->has_shape
                                                              : NULL;
-  CHECK_THAT(seen && !*seen, STATUS_INVALID_FILE, "its header has the key \"%.*s\"%s", (int)(n < 40 ? n : 40),
-             key, seen ? " twice" : "");
+  CHECK_THAT(seen && !*seen, STATUS_INVALID_FILE, "its header has the key \"%.*s\"%s", (int)(n < 40 ? n : 40), key,
+             seen ? " twice" : "");
   *seen = true;
-  return seen == &h->has_type    ? read_type(r, h)
-         : seen == &h->has_order ? read_bool(r, &h->fortran)
-                                 : read_dims(r, h);
+  return seen == &h->has_type ? read_type(r, h) : seen == &h->has_order ? read_bool(r, &h->fortran) : read_dims(r, h);
 }
 
 static status read_dictionary(reader *r, header *h) {
@@ -199,11 +196,9 @@ static status read_dictionary(reader *r, header *h) {
 
 /* Magic, version, length of the dictionary; *data is where the elements begin. */
 static status read_header(const uint8_t *bytes, size_t size, header *h, size_t *data) {
-  CHECK_THAT(size >= MAGIC_SIZE + 4 && !memcmp(bytes, MAGIC, MAGIC_SIZE), STATUS_INVALID_FILE,
-             "it is not a .npy file");
+  CHECK_THAT(size >= MAGIC_SIZE + 4 && !memcmp(bytes, MAGIC, MAGIC_SIZE), STATUS_INVALID_FILE, "it is not a .npy file");
   unsigned version = bytes[6];
-  CHECK_THAT(version >= 1 && version <= 3, STATUS_UNSUPPORTED, "it has version %u of the .npy format",
-             version);
+  CHECK_THAT(version >= 1 && version <= 3, STATUS_UNSUPPORTED, "it has version %u of the .npy format", version);
   size_t start = version == 1 ? 10 : 12;
   CHECK_THAT(size >= start, STATUS_INVALID_FILE, "it ends inside its header");
   size_t length = bytes[8] | (size_t)bytes[9] << 8;
@@ -257,7 +252,8 @@ static void from_fortran(const shape *s, const uint8_t *from, uint8_t *to) {
   }
 }
 
-/* Bytes hold more than the element: bools become 0 or 1, the other types keep their low bits, as dtypes.def has them. */
+/* Bytes hold more than the element: bools become 0 or 1, the other types keep their low bits, as dtypes.def has them.
+ */
 static void normalise(uint8_t *data, int64_t n, dtype type) {
   const dtype_info *info = dtype_get_info(type);
   for (int64_t i = 0; i < n; i++) {
@@ -336,8 +332,8 @@ static const char *dictionary(arena *a, const shape *s) {
   for (int d = 0; d < s->rank; d++) {
     dims = arena_printf(a, "%s%s%" PRId64, dims, d ? ", " : "", s->dims[d]);
   }
-  return arena_printf(a, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }", code_of(a, s->type),
-                      dims, s->rank == 1 ? "," : "");
+  return arena_printf(a, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }", code_of(a, s->type), dims,
+                      s->rank == 1 ? "," : "");
 }
 
 status npy_format(arena *a, const literal *l, uint8_t **bytes, size_t *size) {

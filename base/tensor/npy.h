@@ -5,9 +5,9 @@
 #include "base/tensor/literal.h"
 
 /* Element types that NumPy itself lacks go by the names that the ml_dtypes package gives them ("bfloat16",
- * "float8_e4m3fn", "int4", ...): np.load reads and we write them so, where that package is imported.  np.save writes them as
- * bytes without a name ("<V2", "<V1"): such are taken for `raw`, what the reader expects, if that has their size;
- * DTYPE_INVALID: they are refused.
+ * "float8_e4m3fn", "int4", ...): np.load reads and we write them so, where that package is imported.  np.save writes
+ * them as bytes without a name ("<V2", "<V1"): such are taken for `raw`, what the reader expects, if that has their
+ * size; DTYPE_INVALID: they are refused.
  *
  * Elements are borrowed from `bytes` where they can stay as they are, otherwise copied to `a`: big-endian and
  * Fortran-ordered arrays are turned round, bools become 0 or 1, types below a byte lose the bits above them.  `what`

@@ -93,7 +93,8 @@ const char *shape_text(char *buffer, const dim_table *table, const shape *s) {
 const char *shape_print(arena *a, const dim_table *table, const shape *s) {
   const char *text = "";
   for (int i = 0; i < s->rank; i++) {
-    const char *d = dim_is_const(s->dims[i]) ? arena_printf(a, "%" PRId64, s->dims[i]) : dim_print(a, table, s->dims[i]);
+    const char *d =
+        dim_is_const(s->dims[i]) ? arena_printf(a, "%" PRId64, s->dims[i]) : dim_print(a, table, s->dims[i]);
     text = arena_printf(a, "%s%s%s", text, i ? "," : "", d);
   }
   bool dims = s->kind == SHAPE_ARRAY || s->rank > 0;

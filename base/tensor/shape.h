@@ -9,8 +9,8 @@
 /* ONNX sets no limit; models that need more are refused with a clear message. */
 enum { SHAPE_MAX_RANK = 16 };
 
-/* What kind of value a shape describes; the middle ones are handles into the run's table of host values.  UNRANKED is an
- * array of any rank: what a model may declare as its input, and no value has. */
+/* What kind of value a shape describes; the middle ones are handles into the run's table of host values.  UNRANKED is
+ * an array of any rank: what a model may declare as its input, and no value has. */
 typedef enum shape_kind { SHAPE_ARRAY, SHAPE_SEQUENCE, SHAPE_OPTIONAL, SHAPE_MAP, SHAPE_UNRANKED } shape_kind;
 
 typedef struct shape {

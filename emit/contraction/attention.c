@@ -7,9 +7,9 @@
 #include "emit/element/view.h"
 
 enum {
-  LEAST_ROWS = 8,        /* fewer are bound by reading k and v, which packing reads once more */
-  TILE_ELEMENTS = 8192,  /* 32 KB of stack */
-  WIDEST = 1024,         /* so a step is soon over */
+  LEAST_ROWS = 8,       /* fewer are bound by reading k and v, which packing reads once more */
+  TILE_ELEMENTS = 8192, /* 32 KB of stack */
+  WIDEST = 1024,        /* so a step is soon over */
 };
 
 /* --- where everything lies --- */
@@ -54,8 +54,9 @@ static bool find_operands(const hlo_attention *a, emit_attention *c) {
 }
 
 static bool is_f32(const hlo_attention *a) {
-  const hlo_value all[] = {a->qk->operands[0], a->qk->operands[1], a->pv->operands[1], hlo_result(a->qk, 0), a->scores,
-                           hlo_result(a->exp, 0), hlo_result(a->pv, 0), a->shift, a->total};
+  const hlo_value all[] = {a->qk->operands[0],   a->qk->operands[1], a->pv->operands[1],
+                           hlo_result(a->qk, 0), a->scores,          hlo_result(a->exp, 0),
+                           hlo_result(a->pv, 0), a->shift,           a->total};
   for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
     if (hlo_type(all[k]) != DTYPE_F32) {
       return false;
@@ -69,8 +70,8 @@ static bool is_f32(const hlo_attention *a) {
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Tiles of one or two blocks of rows, so that few rows are computed twice: blocks load less for their products the higher they
- * are. */
+/* Tiles of one or two blocks of rows, so that few rows are computed twice: blocks load less for their products the
+ * higher they are. */
 static void cut_rows(emit_attention *c) {
   int64_t most = smaller(TILE_ELEMENTS / c->stride, c->rows);
   double least = 0;

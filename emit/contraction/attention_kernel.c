@@ -1,4 +1,5 @@
-/* attention_kernel.c - the kernels of attention.h: panels of k; then tile by tile scores, softmax and the sum of the values. */
+/* attention_kernel.c - the kernels of attention.h: panels of k; then tile by tile scores, softmax and the sum of the
+ * values. */
 #include <math.h>
 
 #include "emit/contraction/attention.h"
@@ -18,7 +19,9 @@ typedef struct kernel {
 
 /* --- small words --- */
 
-static LLVMValueRef add(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) { return LLVMBuildNSWAdd(w->builder, x, y, ""); }
+static LLVMValueRef add(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildNSWAdd(w->builder, x, y, "");
+}
 static LLVMValueRef times(const emit_ir *w, LLVMValueRef x, int64_t n) {
   return n == 1 ? x : LLVMBuildNSWMul(w->builder, x, emit_i64(w, n), "");
 }
@@ -49,8 +52,13 @@ typedef struct product {
 static void write_block(const kernel *k, const product *p, int64_t vectors, LLVMValueRef row, LLVMValueRef vector) {
   const emit_ir *w = k->w.e.w;
   LLVMValueRef sums[EMIT_GEMM_SUMS];
-  emit_gemm g = {.tile = {(int)p->rows, (int)vectors, (int)p->lanes}, .type = DTYPE_F32, .a_row = p->a_row, .a_k = p->a_k,
-                 .b_k = p->b_k, .b_vector = p->b_vector, .k = emit_i64(w, p->sums)};
+  emit_gemm g = {.tile = {(int)p->rows, (int)vectors, (int)p->lanes},
+                 .type = DTYPE_F32,
+                 .a_row = p->a_row,
+                 .a_k = p->a_k,
+                 .b_k = p->b_k,
+                 .b_vector = p->b_vector,
+                 .k = emit_i64(w, p->sums)};
   g.a = at(w, p->a, times(w, row, p->a_row));
   g.b = at(w, p->b, times(w, vector, p->b_vector));
   emit_gemm_zero(w, &g, sums);
@@ -85,7 +93,8 @@ static LLVMValueRef tile_at(const kernel *k, LLVMValueRef row, LLVMValueRef colu
   return at(w, k->tile, add(w, times(w, row, k->c->stride), column));
 }
 
-static void keep_scores(const kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column, const LLVMValueRef *sums) {
+static void keep_scores(const kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column,
+                        const LLVMValueRef *sums) {
   const emit_ir *w = k->w.e.w;
   LLVMValueRef first = tile_at(k, row, column);
   for (int r = 0; r < g->tile.rows; r++) {
@@ -100,9 +109,17 @@ static void write_scores(const kernel *k) {
   bool panels = qk->packing == EMIT_B_SCRATCH;
   int64_t sums = emit_product_sums(qk);
   emit_level one = {1, 0, 0}, level = qk->n_sums ? qk->sums[0] : one;
-  product p = {.rows = k->c->qk_rows, .vectors = k->c->qk_vectors, .lanes = qk->lanes, .sums = sums, .a = k->q, .b = k->k,
-               .a_row = qk->n_rows ? qk->rows[0].a : 0, .a_k = level.a, .b_k = panels ? qk->lanes : level.b,
-               .b_vector = panels ? sums * qk->lanes : qk->lanes, .take = keep_scores};
+  product p = {.rows = k->c->qk_rows,
+               .vectors = k->c->qk_vectors,
+               .lanes = qk->lanes,
+               .sums = sums,
+               .a = k->q,
+               .b = k->k,
+               .a_row = qk->n_rows ? qk->rows[0].a : 0,
+               .a_k = level.a,
+               .b_k = panels ? qk->lanes : level.b,
+               .b_vector = panels ? sums * qk->lanes : qk->lanes,
+               .take = keep_scores};
   p.n_vectors = divide_up(qk->columns, qk->lanes);
   write_product(k, &p);
 }
@@ -146,7 +163,9 @@ static LLVMValueRef score_at(kernel *k, LLVMValueRef row, LLVMValueRef column, i
 static LLVMValueRef largest(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
   return emit_select(w, emit_fcmp(w, LLVMRealOGT, x, y), x, y);
 }
-static LLVMValueRef sum(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) { return LLVMBuildFAdd(w->builder, x, y, ""); }
+static LLVMValueRef sum(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildFAdd(w->builder, x, y, "");
+}
 
 /* All lanes of x as one number. */
 static LLVMValueRef over_lanes(const emit_ir *w, LLVMValueRef x, int lanes,
@@ -215,7 +234,8 @@ static LLVMValueRef raise(kernel *k, LLVMValueRef row, LLVMValueRef shift) {
   return over_lanes(w, l.carried[0], lanes, sum);
 }
 
-/* In two loops over the rows, so that rows run side by side where one alone would wait for its maximum, then for its sum. */
+/* In two loops over the rows, so that rows run side by side where one alone would wait for its maximum, then for its
+ * sum. */
 static void write_softmax(kernel *k) {
   emit_element *e = &k->w.e;
   const emit_ir *w = e->w;
@@ -237,7 +257,8 @@ static void write_softmax(kernel *k) {
 
 /* --- values --- */
 
-static void store_result(const kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column, const LLVMValueRef *sums) {
+static void store_result(const kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column,
+                         const LLVMValueRef *sums) {
   const emit_ir *w = k->w.e.w;
   LLVMValueRef first = at(w, k->out, add(w, times(w, row, k->c->out_row), column)), inverses = at(w, k->inverses, row);
   for (int r = 0; r < g->tile.rows; r++) {
@@ -251,9 +272,18 @@ static void store_result(const kernel *k, const emit_gemm *g, LLVMValueRef row, 
 
 static void write_values(const kernel *k) {
   const emit_attention *c = k->c;
-  product p = {.rows = c->pv_rows, .vectors = c->pv_vectors, .lanes = c->pv_lanes, .n_vectors = c->width / c->pv_lanes,
-               .sums = c->keys, .a = k->tile, .b = k->v, .a_row = c->stride, .a_k = 1, .b_k = c->pv.sums[0].b,
-               .b_vector = c->pv_lanes, .take = store_result};
+  product p = {.rows = c->pv_rows,
+               .vectors = c->pv_vectors,
+               .lanes = c->pv_lanes,
+               .n_vectors = c->width / c->pv_lanes,
+               .sums = c->keys,
+               .a = k->tile,
+               .b = k->v,
+               .a_row = c->stride,
+               .a_k = 1,
+               .b_k = c->pv.sums[0].b,
+               .b_vector = c->pv_lanes,
+               .take = store_result};
   write_product(k, &p);
 }
 
@@ -272,7 +302,8 @@ static LLVMValueRef keys_of(const kernel *k, LLVMValueRef batch) {
   if (qk->packing == EMIT_B_SCRATCH) {
     return at(w, scratch(k), times(w, batch, emit_product_packed(qk) / k->c->batches));
   }
-  return at(w, operand(k, k->a.k), add(w, emit_level_offset(w, qk->n_batch, qk->batch, true, batch), emit_i64(w, k->c->k_at)));
+  return at(w, operand(k, k->a.k),
+            add(w, emit_level_offset(w, qk->n_batch, qk->batch, true, batch), emit_i64(w, k->c->k_at)));
 }
 
 /* Step number `item`: the last tile of a batch ends with its last row. */
@@ -314,8 +345,8 @@ static void write_tiles(kernel *k) {
   k->w.cost = places * (each + products * 0.25 / (double)c->qk.lanes);
 }
 
-status emit_attention_write(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options, const void *config,
-                            uint32_t phase, emit_kernel_info *info) {
+status emit_attention_write(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
+                            const void *config, uint32_t phase, emit_kernel_info *info) {
   kernel *k = ARENA_NEW(emit_module_ir_of(m)->arena, kernel);
   k->c = config;
   CHECK_THAT(hlo_attention_of_fusion(i, &k->a), STATUS_INTERNAL, "no attention");

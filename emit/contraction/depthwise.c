@@ -10,19 +10,19 @@ typedef struct depthwise {
   emit_writer w;
   const emit_depthwise *p;
   const emit_ir *ir;
-  hlo_value convolution;      /* what the epilogue starts from */
+  hlo_value convolution; /* what the epilogue starts from */
   dtype type, input;
   LLVMValueRef x, weights;
-  LLVMValueRef tile;          /* on the stack: a tile's sums, where the epilogue is a loop; else NULL */
+  LLVMValueRef tile; /* on the stack: a tile's sums, where the epilogue is a loop; else NULL */
   int lanes;
 } depthwise;
 
 /* A tile while it is written: `vectors` vectors of channels by `width` places. */
 typedef struct tile {
-  LLVMValueRef image, row, place;             /* of the result: where it begins */
-  LLVMValueRef channel[EMIT_GEMM_VECTORS];    /* of each vector */
-  LLVMValueRef line, taps;                    /* addresses: of the first place that it reads, of the weights */
-  int64_t first;                              /* its first place, if it is not inside */
+  LLVMValueRef image, row, place;          /* of the result: where it begins */
+  LLVMValueRef channel[EMIT_GEMM_VECTORS]; /* of each vector */
+  LLVMValueRef line, taps;                 /* addresses: of the first place that it reads, of the weights */
+  int64_t first;                           /* its first place, if it is not inside */
   int64_t width;
   int vectors;
   bool inside;
@@ -32,7 +32,9 @@ typedef struct tile {
 
 static LLVMValueRef number(const depthwise *g, int64_t n) { return emit_i64(g->ir, n); }
 
-static LLVMValueRef add(const depthwise *g, LLVMValueRef x, LLVMValueRef y) { return LLVMBuildNSWAdd(g->ir->builder, x, y, ""); }
+static LLVMValueRef add(const depthwise *g, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildNSWAdd(g->ir->builder, x, y, "");
+}
 
 static LLVMValueRef scaled(const depthwise *g, LLVMValueRef x, int64_t n) {
   return n == 1 ? x : LLVMBuildNSWMul(g->ir->builder, x, number(g, n), "");
@@ -61,7 +63,8 @@ static LLVMValueRef load(const depthwise *g, dtype t, LLVMValueRef from) {
   LLVMSetAlignment(v, (unsigned)dtype_bytes(t));
   v = emit_from_memory(g->ir, t, v);
   bool bytes = dtype_is_int(t);
-  return bytes ? emit_convert(g->ir, t, g->type, (emit_pair){v, NULL}, false, DTYPE_ROUND_NEAREST).v : emit_widen(g->ir, t, v);
+  return bytes ? emit_convert(g->ir, t, g->type, (emit_pair){v, NULL}, false, DTYPE_ROUND_NEAREST).v
+               : emit_widen(g->ir, t, v);
 }
 
 /* --- sums --- */
@@ -91,7 +94,8 @@ static void add_column(const depthwise *g, const tile *t, LLVMValueRef line, int
       for (int v = 0; reads(g, t, i, k, column) && v < t->vectors; v++) {
         LLVMValueRef *sum = &sums[i * t->vectors + v];
         if (!x[v]) {
-          LLVMValueRef at = address(g, g->input, address(g, g->input, line, t->channel[v]), number(g, column * g->p->channels));
+          LLVMValueRef at =
+              address(g, g->input, address(g, g->input, line, t->channel[v]), number(g, column * g->p->channels));
           x[v] = spread(g, load(g, g->input, at), j);
         }
         *sum = emit_fma(g->ir, x[v], weights[k][v], *sum);
@@ -148,7 +152,8 @@ static void set_sum(depthwise *g, const emit_index *index, LLVMValueRef sum) {
     return;
   }
   emit_pair real = {sum, NULL};
-  emit_element_set(e, g->convolution, index, emit_convert(g->ir, g->type, hlo_type(g->convolution), real, false, DTYPE_ROUND_NEAREST));
+  emit_element_set(e, g->convolution, index,
+                   emit_convert(g->ir, g->type, hlo_type(g->convolution), real, false, DTYPE_ROUND_NEAREST));
   for (uint32_t k = 0; k < g->convolution.def->n_uses; k++) {
     hlo_value v = hlo_result(g->convolution.def->uses[k].user, 0);
     if (v.def->op == HLO_CONVERT && hlo_type(v) == g->type) {
@@ -243,8 +248,8 @@ static void write_row(depthwise *g, const row *r) {
       continue;
     }
     emit_loop l;
-    emit_loop_begin(g->ir, &l, number(g, runs[k].first), number(g, runs[k].first + runs[k].n * runs[k].width), runs[k].width, true, 0,
-                    NULL);
+    emit_loop_begin(g->ir, &l, number(g, runs[k].first), number(g, runs[k].first + runs[k].n * runs[k].width),
+                    runs[k].width, true, 0, NULL);
     write_tile(g, r, &runs[k], l.iv);
     emit_loop_end(g->ir, &l, NULL);
   }
@@ -256,7 +261,9 @@ static LLVMValueRef divide_up(const depthwise *g, LLVMValueRef n, int64_t by) {
   return by == 1 ? positive : quotient(g, add(g, positive, number(g, by - 1)), by);
 }
 
-static LLVMValueRef at_most(const depthwise *g, LLVMValueRef x, int64_t n) { return emit_intrinsic2(g->ir, "llvm.smin", x, number(g, n)); }
+static LLVMValueRef at_most(const depthwise *g, LLVMValueRef x, int64_t n) {
+  return emit_intrinsic2(g->ir, "llvm.smin", x, number(g, n));
+}
 
 /* Which rows of taps a row of the result has. */
 static void find_taps(const depthwise *g, row *r) {
@@ -306,10 +313,12 @@ static void write_items(depthwise *g) {
   int64_t tiles = cut.n_large + cut.n_small;
   emit_loop l;
   emit_loop_begin(g->ir, &l, g->w.begin, g->w.end, 1, false, 0, NULL);
-  LLVMValueRef number_of = remainder_of(g, l.iv, tiles), rest = quotient(g, l.iv, tiles), part = remainder_of(g, rest, p->parts);
+  LLVMValueRef number_of = remainder_of(g, l.iv, tiles), rest = quotient(g, l.iv, tiles),
+               part = remainder_of(g, rest, p->parts);
   item i = {.image = quotient(g, rest, p->parts), .from = quotient(g, scaled(g, part, p->out[0]), p->parts)};
   i.to = quotient(g, scaled(g, add(g, part, number(g, 1)), p->out[0]), p->parts);
-  LLVMBasicBlockRef sizes[] = {emit_block(g->ir, "large"), emit_block(g->ir, "small")}, next = emit_block(g->ir, "next");
+  LLVMBasicBlockRef sizes[] = {emit_block(g->ir, "large"), emit_block(g->ir, "small")},
+                    next = emit_block(g->ir, "next");
   LLVMValueRef is_large = emit_icmp(g->ir, LLVMIntSLT, number_of, number(g, cut.n_large));
   LLVMValueRef first = add(g, scaled(g, number_of, cut.large - 1), at_most(g, number_of, cut.n_large));
   LLVMBuildCondBr(g->ir->builder, is_large, sizes[0], sizes[1]);
@@ -338,8 +347,8 @@ static int lanes_of(const depthwise *g) {
   return lanes;
 }
 
-status emit_depthwise_write(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options, const void *config,
-                            uint32_t phase, emit_kernel_info *info) {
+status emit_depthwise_write(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
+                            const void *config, uint32_t phase, emit_kernel_info *info) {
   depthwise *g = ARENA_NEW(emit_module_ir_of(m)->arena, depthwise);
   (void)phase;
   g->p = config;

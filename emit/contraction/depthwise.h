@@ -1,17 +1,17 @@
-/* depthwise.h - depthwise convolutions, channels last: each channel has taps of its own and meets no other; or few others: groups
- * of so many channels, as many in as out, that whole groups fill a vector.  Then each channel of a group in turn is spread over its
- * group's lanes.
+/* depthwise.h - depthwise convolutions, channels last: each channel has taps of its own and meets no other; or few
+ * others: groups of so many channels, as many in as out, that whole groups fill a vector.  Then each channel of a group
+ * in turn is spread over its group's lanes.
  *
- * Vectors lie along the channels.  A tile of `width` places of one row of the result by `vectors` vectors of channels stays in
- * registers while the taps run over it; each input vector is loaded once a tap's row and used for all places that read it.
- * Weights are packed as [taps][channel of a group][channels].  Taps that reach into the padding are left out: tiles at the ends of a row are written
- * each for its own place, those between as a loop.
+ * Vectors lie along the channels.  A tile of `width` places of one row of the result by `vectors` vectors of channels
+ * stays in registers while the taps run over it; each input vector is loaded once a tap's row and used for all places
+ * that read it. Weights are packed as [taps][channel of a group][channels].  Taps that reach into the padding are left
+ * out: tiles at the ends of a row are written each for its own place, those between as a loop.
  *
- * Bytes (u8 or s8 by s8) become f32 as they are loaded: sums of so few products are exact there, and become s32 only where the
- * epilogue does not make f32 of them at once.
+ * Bytes (u8 or s8 by s8) become f32 as they are loaded: sums of so few products are exact there, and become s32 only
+ * where the epilogue does not make f32 of them at once.
  *
- * Of one, two or more spatial dimensions those that are not 1 throughout must be at most two.  An element's sum is in the order of
- * the taps, whatever tiles and threads: the same bits.
+ * Of one, two or more spatial dimensions those that are not 1 throughout must be at most two.  An element's sum is in
+ * the order of the taps, whatever tiles and threads: the same bits.
  *
  * Free of LLVM's headers. */
 #ifndef EMIT_CONTRACTION_DEPTHWISE_H
@@ -34,8 +34,8 @@ typedef struct emit_depthwise {
 /* The geometry of the convolution that `i` is or, in a fusion, holds.  False: it is no such convolution. */
 bool emit_depthwise_of(const hlo_instr *i, emit_depthwise *d);
 
-/* The tile of so many vectors that the target's registers hold, and a grid for so many threads.  False: there is none, or too
- * many places of a row lie at its ends. */
+/* The tile of so many vectors that the target's registers hold, and a grid for so many threads.  False: there is none,
+ * or too many places of a row lie at its ends. */
 bool emit_depthwise_choose(emit_depthwise *d, const emit_target *t, int64_t vectors, uint32_t threads);
 
 double emit_depthwise_size(const emit_depthwise *d); /* multiplications */
@@ -46,12 +46,14 @@ uint64_t emit_depthwise_packed_bytes(const emit_depthwise *d);
 void emit_depthwise_pack(const emit_depthwise *d, const void *weights, void *packed);
 
 /* An emit_write_fn of one phase; config is an emit_depthwise. */
-STATUS_MUST_USE status emit_depthwise_write(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
-                                            const void *config, uint32_t phase, emit_kernel_info *info);
+STATUS_MUST_USE status emit_depthwise_write(emit_module *m, const char *name, const hlo_instr *i,
+                                            const emit_options *options, const void *config, uint32_t phase,
+                                            emit_kernel_info *info);
 
 /* --- tiles of a row --- */
 
-/* `n` tiles of `width` places one after the other, the first at `first`.  Several: none of their taps leaves the input. */
+/* `n` tiles of `width` places one after the other, the first at `first`.  Several: none of their taps leaves the input.
+ */
 typedef struct emit_depthwise_run {
   int64_t first, width, n;
   bool inside;

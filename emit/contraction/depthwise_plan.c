@@ -10,8 +10,8 @@
 
 /* Dimension k of the convolution: where the input, the result and the taps have one place, nothing happens along it. */
 static bool is_flat(const hlo_instr *c, int k) {
-  return hlo_shape(c->operands[0])->dims[1 + k] == 1 && c->shapes[0].dims[1 + k] == 1 && hlo_shape(c->operands[1])->dims[2 + k] == 1 &&
-         hlo_ints(c, HLO_ATTR_LOW)[k] == 0;
+  return hlo_shape(c->operands[0])->dims[1 + k] == 1 && c->shapes[0].dims[1 + k] == 1 &&
+         hlo_shape(c->operands[1])->dims[2 + k] == 1 && hlo_ints(c, HLO_ATTR_LOW)[k] == 0;
 }
 
 static bool in_range(int64_t v) { return v >= -INT32_MAX && v <= INT32_MAX; }
@@ -26,18 +26,26 @@ static bool read_dimension(const hlo_instr *c, int k, int d, emit_depthwise *p) 
   p->strides[d] = hlo_ints(c, HLO_ATTR_STRIDES)[k];
   p->dilation[d] = hlo_ints(c, HLO_ATTR_RHS_DILATION)[k];
   p->low[d] = hlo_ints(c, HLO_ATTR_LOW)[k];
-  return hlo_ints(c, HLO_ATTR_LHS_DILATION)[k] == 1 && p->taps[d] <= MOST_TAPS && in_range(p->in[d]) && in_range(p->out[d]) &&
-         in_range(p->strides[d]) && in_range(p->dilation[d]) && in_range(p->low[d]);
+  return hlo_ints(c, HLO_ATTR_LHS_DILATION)[k] == 1 && p->taps[d] <= MOST_TAPS && in_range(p->in[d]) &&
+         in_range(p->out[d]) && in_range(p->strides[d]) && in_range(p->dilation[d]) && in_range(p->low[d]);
 }
 
 static bool convolution_geometry(const hlo_instr *c, emit_depthwise *p) {
   const shape *x = hlo_shape(c->operands[0]), *w = hlo_shape(c->operands[1]), *y = &c->shapes[0];
   int64_t channels = x->dims[x->rank - 1], group = w->dims[1];
   int d = 2;
-  *p = (emit_depthwise){.type = y->type, .input = x->type, .group = group, .images = x->dims[0], .channels = channels, .in = {1, 1}, .out = {1, 1},
-                        .taps = {1, 1}, .strides = {1, 1}, .dilation = {1, 1}};
-  if (hlo_int(c, HLO_ATTR_LAYOUT) != HLO_CHANNELS_LAST || hlo_int(c, HLO_ATTR_GROUPS) * group != channels || w->dims[0] != channels ||
-      hlo_int(c, HLO_ATTR_GROUPS) == 1) {
+  *p = (emit_depthwise){.type = y->type,
+                        .input = x->type,
+                        .group = group,
+                        .images = x->dims[0],
+                        .channels = channels,
+                        .in = {1, 1},
+                        .out = {1, 1},
+                        .taps = {1, 1},
+                        .strides = {1, 1},
+                        .dilation = {1, 1}};
+  if (hlo_int(c, HLO_ATTR_LAYOUT) != HLO_CHANNELS_LAST || hlo_int(c, HLO_ATTR_GROUPS) * group != channels ||
+      w->dims[0] != channels || hlo_int(c, HLO_ATTR_GROUPS) == 1) {
     return false;
   }
   for (int k = x->rank - 2; k-- > 0;) { /* the innermost dimension that is not flat is that of a row's places */
@@ -102,7 +110,8 @@ static int64_t even_width(int64_t n, int64_t most) {
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* The whole rows of few places are tiles of their own, so rows are what threads share; each costs those above it again. */
+/* The whole rows of few places are tiles of their own, so rows are what threads share; each costs those above it again.
+ */
 static int64_t choose_parts(const emit_depthwise *d, uint32_t threads) {
   const int64_t fewest_rows = 4;
   int64_t wanted = threads > 1 ? 4 * (int64_t)threads : 1;
@@ -146,7 +155,8 @@ uint64_t emit_depthwise_packed_bytes(const emit_depthwise *d) {
 
 /* Where the weights have what is packed as number k. */
 static int64_t place_of(const emit_depthwise *d, int64_t k) {
-  int64_t taps = d->taps[0] * d->taps[1], c = k % d->channels, j = k / d->channels % d->group, tap = k / d->channels / d->group;
+  int64_t taps = d->taps[0] * d->taps[1], c = k % d->channels, j = k / d->channels % d->group,
+          tap = k / d->channels / d->group;
   return (c * d->group + j) * taps + tap;
 }
 

@@ -33,8 +33,8 @@ emit_gemm_parts emit_gemm_cut(int64_t n, int most) {
   return (emit_gemm_parts){parts - n_small, n_small, large};
 }
 
-/* Cycles for one k of m rows and `columns` vectors, about: two multiplications or loads a cycle, of each what takes longer and a
- * part of the other, but no less than a multiplication takes until its sum can be used again. */
+/* Cycles for one k of m rows and `columns` vectors, about: two multiplications or loads a cycle, of each what takes
+ * longer and a part of the other, but no less than a multiplication takes until its sum can be used again. */
 static double cost(int rows, int vectors, int64_t m, int64_t columns) {
   const double latency = 4;
   double row_blocks = (double)divide_up(m, rows), column_blocks = (double)divide_up(columns, vectors);
@@ -95,8 +95,8 @@ static void prefetch(const emit_ir *w, LLVMValueRef p, int locality) {
   LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, 4, "");
 }
 
-/* Asks for what lies `at` elements behind g->ahead behind base.  Not in the nearest cache: so often asked, Winograd's products
- * took a quarter longer. */
+/* Asks for what lies `at` elements behind g->ahead behind base.  Not in the nearest cache: so often asked, Winograd's
+ * products took a quarter longer. */
 static void prefetch_ahead(const emit_ir *w, const emit_gemm *g, LLVMValueRef base, int64_t at) {
   LLVMTypeRef element = emit_memory_type(w, g->type);
   LLVMValueRef far = LLVMBuildGEP2(w->builder, element, base, (LLVMValueRef[]){g->ahead}, 1, "");
@@ -143,7 +143,8 @@ static LLVMValueRef load_small(const emit_ir *w, const emit_gemm *g, LLVMValueRe
 
 /* Sums of four products each: x is u8, y s8. */
 static LLVMValueRef add_dot4(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef sum) {
-  static const char *const names[] = {"llvm.x86.avx512.vpdpbusd.128", "llvm.x86.avx512.vpdpbusd.256", "llvm.x86.avx512.vpdpbusd.512"};
+  static const char *const names[] = {"llvm.x86.avx512.vpdpbusd.128", "llvm.x86.avx512.vpdpbusd.256",
+                                      "llvm.x86.avx512.vpdpbusd.512"};
   unsigned lanes = emit_lanes(x);
   const char *name = names[lanes == 16 ? 2 : lanes == 8];
   LLVMValueRef f = LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID(name, strlen(name)), NULL, 0);
@@ -151,11 +152,13 @@ static LLVMValueRef add_dot4(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, L
 }
 
 /* One k: `a` and `b` stand at its elements, `ahead` more steps. */
-static void step(const emit_ir *w, const emit_gemm *g, LLVMValueRef a, LLVMValueRef b, int64_t ahead, LLVMValueRef *sums) {
+static void step(const emit_ir *w, const emit_gemm *g, LLVMValueRef a, LLVMValueRef b, int64_t ahead,
+                 LLVMValueRef *sums) {
   const emit_gemm_tile *t = &g->tile;
   LLVMValueRef columns[EMIT_GEMM_SUMS];
   for (int v = 0; v < t->vectors; v++) {
-    columns[v] = g->small.bits ? load_small(w, g, b, v, ahead) : load_at(w, g, b, v * g->b_vector + ahead * g->b_k, t->lanes);
+    columns[v] =
+        g->small.bits ? load_small(w, g, b, v, ahead) : load_at(w, g, b, v * g->b_vector + ahead * g->b_k, t->lanes);
   }
   for (int v = 0; g->ahead && v < g->n_ahead; v++) {
     prefetch_ahead(w, g, b, v * g->b_vector + ahead * g->b_k);
@@ -184,7 +187,8 @@ static LLVMValueRef advance_b(const emit_ir *w, const emit_gemm *g, LLVMValueRef
   return LLVMBuildInBoundsGEP2(w->builder, w->i8, p, &n, 1, "");
 }
 
-/* How far a block's loops have come: where A and B stand, and the place in what is fetched (NULL: nothing is) with its step. */
+/* How far a block's loops have come: where A and B stand, and the place in what is fetched (NULL: nothing is) with its
+ * step. */
 typedef struct position {
   LLVMValueRef a, b, place, step;
 } position;
@@ -223,7 +227,8 @@ static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMVal
   p->place = p->place ? l.carried[n + 2] : NULL;
 }
 
-/* About 32 multiplications in the loop's body, and whole bytes of small integers: more make nothing faster, and LLVM slower. */
+/* About 32 multiplications in the loop's body, and whole bytes of small integers: more make nothing faster, and LLVM
+ * slower. */
 static int choose_unroll(const emit_gemm *g) {
   int n = g->tile.rows * g->tile.vectors, unroll = g->small.bits ? 2 : 1;
   while (unroll < 8 && unroll * 2 * n <= 32) {

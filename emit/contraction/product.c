@@ -8,7 +8,8 @@
 #include "emit/contraction/product_internal.h"
 #include "emit/kernel/writer.h"
 
-_Static_assert((int)EMIT_PRODUCT_ROWS == EMIT_GEMM_ROWS && (int)EMIT_PRODUCT_VECTORS == EMIT_GEMM_VECTORS, "blocks of other sizes");
+_Static_assert((int)EMIT_PRODUCT_ROWS == EMIT_GEMM_ROWS && (int)EMIT_PRODUCT_VECTORS == EMIT_GEMM_VECTORS,
+               "blocks of other sizes");
 
 /* --- levels --- */
 
@@ -48,8 +49,8 @@ int64_t emit_product_sum_offset(const emit_product *p, int64_t s) {
 }
 
 double emit_product_size(const emit_product *p) {
-  return (double)count(p->n_batch, p->batch) * (double)p->group.n * (double)count(p->n_rows, p->rows) * (double)p->columns *
-         (double)emit_product_sums(p);
+  return (double)count(p->n_batch, p->batch) * (double)p->group.n * (double)count(p->n_rows, p->rows) *
+         (double)p->columns * (double)emit_product_sums(p);
 }
 
 /* --- dots --- */
@@ -273,7 +274,8 @@ static bool pads(const emit_product *p) { return p->padded_elements > 0; }
 uint32_t emit_product_phases(const emit_product *p) { return 1 + pads(p) + (p->packing == EMIT_B_SCRATCH); }
 
 uint64_t emit_product_scratch(const emit_product *p) {
-  uint64_t bytes = (uint64_t)dtype_bytes((dtype)p->type), packed = p->packing == EMIT_B_SCRATCH ? (uint64_t)emit_product_packed(p) : 0;
+  uint64_t bytes = (uint64_t)dtype_bytes((dtype)p->type),
+           packed = p->packing == EMIT_B_SCRATCH ? (uint64_t)emit_product_packed(p) : 0;
   return ((uint64_t)p->padded_elements * bytes + 63) / 64 * 64 + packed * bytes;
 }
 
@@ -300,11 +302,12 @@ emit_row_cut emit_product_rows(const emit_product *p) {
 /* Column vectors that lie in B as the kernel loads them. */
 static bool lies_in_vectors(const emit_product *p) { return p->b_column == 1 && p->columns % p->lanes == 0; }
 
-/* Row blocks of a step: as many as leave its part of A in the cache, so that A comes from farther away once; or all, so that B
- * does, where less is read so. */
+/* Row blocks of a step: as many as leave its part of A in the cache, so that A comes from farther away once; or all, so
+ * that B does, where less is read so. */
 static int64_t rows_of_step(const emit_product *p, int64_t blocks, int64_t panels, int64_t cache_bytes) {
   int64_t sum_bytes = larger(emit_product_sums(p) * (int64_t)dtype_bytes((dtype)p->type), 1);
-  int64_t most = larger(smaller(blocks, cache_bytes / 2 / (p->tile_rows * sum_bytes)), 1), steps = divide_up(blocks, most);
+  int64_t most = larger(smaller(blocks, cache_bytes / 2 / (p->tile_rows * sum_bytes)), 1),
+          steps = divide_up(blocks, most);
   double a = (double)(blocks * p->tile_rows) * (double)sum_bytes, b = (double)p->columns * (double)sum_bytes;
   bool b_fits = b <= (double)cache_bytes / 2;
   if (!b_fits && a * (double)panels + b < a + b * (double)steps) {
@@ -313,19 +316,24 @@ static int64_t rows_of_step(const emit_product *p, int64_t blocks, int64_t panel
   return divide_up(blocks, steps); /* evenly */
 }
 
-/* Lines of the next panels to ask for at a time.  B comes from memory as a rule: what has few rows would wait for it. */
+/* Lines of the next panels to ask for at a time.  B comes from memory as a rule: what has few rows would wait for it.
+ */
 static int64_t choose_fetch(const emit_product *p, int64_t rows, int64_t cache_bytes) {
-  enum { FEW_ROWS = 1024 }; /* above, waiting is less than 1 % at 100 multiplications for each element that memory can bring */
+  enum {
+    FEW_ROWS = 1024
+  }; /* above, waiting is less than 1 % at 100 multiplications for each element that memory can bring */
   int64_t b = p->columns * emit_product_sums(p) * (int64_t)dtype_bytes((dtype)p->type);
   emit_gemm_tile tile = {(int)p->tile_rows, (int)p->tile_vectors, (int)p->lanes};
-  bool pays = p->packing != EMIT_B_PLAIN && !p->quantized_type && rows <= FEW_ROWS && p->row_blocks > 1 && b > cache_bytes / 4;
+  bool pays =
+      p->packing != EMIT_B_PLAIN && !p->quantized_type && rows <= FEW_ROWS && p->row_blocks > 1 && b > cache_bytes / 4;
   return pays ? emit_gemm_lines(&tile, (dtype)p->type, (int)smaller(p->row_blocks, INT32_MAX)) : 0;
 }
 
-/* Steps of the grid: rows, then columns so that there is enough for the threads.  Where B is the larger one, rows go first: its
- * panels are read once. */
+/* Steps of the grid: rows, then columns so that there is enough for the threads.  Where B is the larger one, rows go
+ * first: its panels are read once. */
 static void cut_grid(emit_product *p, const emit_product_options *options) {
-  int64_t sums = emit_product_sums(p), rows = count(p->n_rows, p->rows), outside = count(p->n_batch, p->batch) * p->group.n;
+  int64_t sums = emit_product_sums(p), rows = count(p->n_rows, p->rows),
+          outside = count(p->n_batch, p->batch) * p->group.n;
   emit_row_cut r = emit_product_rows(p);
   emit_gemm_parts c = emit_gemm_cut(divide_up(p->columns, p->lanes), (int)p->tile_vectors);
   int64_t panels = c.n_large + c.n_small;
@@ -348,8 +356,8 @@ static void cut_grid(emit_product *p, const emit_product_options *options) {
   p->fetch_lines = choose_fetch(p, rows, options->cache_bytes);
 }
 
-/* Rows that lie a multiple of this apart share the lines of a first-level cache that can hold them, which are few: measured, 14
- * rows 4096 bytes apart ran at a third of the speed of 6. */
+/* Rows that lie a multiple of this apart share the lines of a first-level cache that can hold them, which are few:
+ * measured, 14 rows 4096 bytes apart ran at a third of the speed of 6. */
 static int most_rows(const emit_product *p) {
   enum { SAME_LINES = 4096, WAYS = 6 };
   int64_t step = p->n_rows ? p->rows[p->n_rows - 1].a * (int64_t)dtype_bytes((dtype)p->type) : 0;
@@ -371,10 +379,11 @@ int64_t emit_product_row_steps(const emit_product *p) { return divide_up(emit_pr
 int64_t emit_product_column_steps(const emit_product *p) { return divide_up(column_blocks_of(p), p->column_blocks); }
 
 bool emit_product_dynamic_m(const emit_product *p, emit_product *code, int64_t *placeholder_m, emit_kernel_info *info,
-                       int64_t args[EMIT_PRODUCT_ARGS]) {
+                            int64_t args[EMIT_PRODUCT_ARGS]) {
   enum { MANY_BLOCKS = 64 }; /* how long a step may take, for code that asks whether it shall go on */
   emit_row_cut r = emit_product_rows(p);
-  if (p->n_batch || p->group.n != 1 || p->n_rows != 1 || p->padded_elements || p->quantized_type || r.n_large + r.n_small < 2) {
+  if (p->n_batch || p->group.n != 1 || p->n_rows != 1 || p->padded_elements || p->quantized_type ||
+      r.n_large + r.n_small < 2) {
     return false;
   }
   int64_t row_steps = emit_product_row_steps(p), column_steps = emit_product_column_steps(p);

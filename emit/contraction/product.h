@@ -1,19 +1,22 @@
-/* product.h - dots and channels-last convolutions as products of matrices, cut into blocks that stay in registers (gemm.h).
+/* product.h - dots and channels-last convolutions as products of matrices, cut into blocks that stay in registers
+ * (gemm.h).
  *
  *     C[batch][group][row][column] = sum over s of A[batch, group, row, s] * B[batch, group, s, column]
  *
- * Rows of a convolution are the places of its result, its columns the channels, and what is summed runs over the kernel's places
- * and the input's channels.  A's places in memory are sums of steps, one a level; so no copy of A is made but one with the
- * padding around it, where a convolution has padding.  B is read as panels of column vectors: a constant is packed so when
- * compiling (emit_product_pack), anything else by the kernel where it does not lie so by itself.
+ * Rows of a convolution are the places of its result, its columns the channels, and what is summed runs over the
+ * kernel's places and the input's channels.  A's places in memory are sums of steps, one a level; so no copy of A is
+ * made but one with the padding around it, where a convolution has padding.  B is read as panels of column vectors: a
+ * constant is packed so when compiling (emit_product_pack), anything else by the kernel where it does not lie so by
+ * itself.
  *
- * Weights of small integers (hlo/analysis/quantized.h) stay so in their panels: products of a block of them are summed, and its sum scaled.
+ * Weights of small integers (hlo/analysis/quantized.h) stay so in their panels: products of a block of them are summed,
+ * and its sum scaled.
  *
- * Bytes (u8 or s8 by constant s8, sums in s32) go four at a time where the target has such an instruction: what this file calls
- * an element is then four bytes of A that follow each other in the sum (quads).
+ * Bytes (u8 or s8 by constant s8, sums in s32) go four at a time where the target has such an instruction: what this
+ * file calls an element is then four bytes of A that follow each other in the sum (quads).
  *
- * What follows the contraction in its fusion is computed in registers, or on a small tile right after the sums.  An element's
- * sum is in the order of s, whatever blocks and threads: the same bits. */
+ * What follows the contraction in its fusion is computed in registers, or on a small tile right after the sums.  An
+ * element's sum is in the order of s, whatever blocks and threads: the same bits. */
 #ifndef EMIT_CONTRACTION_PRODUCT_H
 #define EMIT_CONTRACTION_PRODUCT_H
 
@@ -34,23 +37,25 @@ typedef struct emit_product {
   /* Outermost first; levels that follow each other evenly are one.  rows have no b. */
   int64_t n_batch, n_rows, n_sums;
   emit_level batch[EMIT_PRODUCT_LEVELS], rows[EMIT_PRODUCT_LEVELS], sums[EMIT_PRODUCT_LEVELS];
-  emit_level group; /* of a convolution; its columns stand side by side in C */
+  emit_level group;          /* of a convolution; its columns stand side by side in C */
   int64_t columns, b_column; /* of a group; from one column to the next in B */
-  int64_t quantized_type; /* dtype of B's constants, which are scaled in blocks of so many sums; DTYPE_INVALID: B is of `type` */
+  int64_t quantized_type; /* dtype of B's constants, which are scaled in blocks of so many sums; DTYPE_INVALID: B is of
+                             `type` */
   int64_t block;
-  int64_t dot4;     /* dtype of A's bytes, four of which are an element, `type` being S32 then; DTYPE_INVALID: they are numbers */
+  int64_t dot4;      /* dtype of A's bytes, four of which are an element, `type` being S32 then; DTYPE_INVALID: they are
+                        numbers */
   int64_t dot4_step; /* from one byte of them to the next in B, whose steps are in bytes; A's are in elements */
   /* The copy of A with zeros around; 0 elements: A as it is. */
   int64_t padded_elements, spatial, channels, images;
   int64_t in[EMIT_PRODUCT_SPATIAL], low[EMIT_PRODUCT_SPATIAL], padded[EMIT_PRODUCT_SPATIAL];
   /* Chosen (emit_product_choose). */
-  int64_t lanes;                         /* columns of a vector */
-  int64_t tile_rows, tile_vectors;       /* the largest block; the others are at most one smaller */
-  int64_t packing;                       /* emit_packing */
-  int64_t row_blocks, column_blocks;     /* of a step of the grid */
-  int64_t rows_first;                    /* steps of the grid go along rows first */
-  int64_t fetch_lines;                   /* of the next panels of B, asked for at a time while a block is multiplied; 0: none */
-  int64_t dynamic_m;                          /* how many rows there are is an argument (emit_product_dynamic_m) */
+  int64_t lanes;                     /* columns of a vector */
+  int64_t tile_rows, tile_vectors;   /* the largest block; the others are at most one smaller */
+  int64_t packing;                   /* emit_packing */
+  int64_t row_blocks, column_blocks; /* of a step of the grid */
+  int64_t rows_first;                /* steps of the grid go along rows first */
+  int64_t fetch_lines; /* of the next panels of B, asked for at a time while a block is multiplied; 0: none */
+  int64_t dynamic_m;   /* how many rows there are is an argument (emit_product_dynamic_m) */
 } emit_product;
 
 typedef enum emit_packing {
@@ -59,17 +64,18 @@ typedef enum emit_packing {
   EMIT_B_SCRATCH /* the kernel packs them */
 } emit_packing;
 
-/* The geometry of the dot or convolution that `i` is or, in a fusion, holds, and whose own result nothing but elementwise
- * operations lead to the fusion's results.  False: it has none that this file can do. */
+/* The geometry of the dot or convolution that `i` is or, in a fusion, holds, and whose own result nothing but
+ * elementwise operations lead to the fusion's results.  False: it has none that this file can do. */
 bool emit_product_of(const hlo_instr *i, emit_product *p);
 
 /* The same of a dot in f32 whose operands lie in memory with these strides, a step for each dim. */
 bool emit_product_of_dot(const hlo_instr *dot, const int64_t *xs, const int64_t *ys, emit_product *p);
-/* Appends a level inside of the others, or makes the last one longer (merge_b: if it is also in B).  False: too many. */
+/* Appends a level inside of the others, or makes the last one longer (merge_b: if it is also in B).  False: too many.
+ */
 bool emit_add_level(int64_t *n, emit_level *levels, emit_level l, bool merge_b);
 
-/* What runs it: the size of a block (0: the best by emit_gemm_fit), lanes of a vector (0: the target's), and for how many threads, with how large a second-level
- * cache, the grid is cut. */
+/* What runs it: the size of a block (0: the best by emit_gemm_fit), lanes of a vector (0: the target's), and for how
+ * many threads, with how large a second-level cache, the grid is cut. */
 typedef struct emit_product_options {
   int rows, vectors, lanes;
   uint32_t threads;
@@ -81,8 +87,9 @@ void emit_product_choose(emit_product *p, const emit_target *t, const emit_produ
 /* All multiplications. */
 double emit_product_size(const emit_product *p);
 
-/* Packed B: [batch][group][panel][s][lanes], a panel being a vector of columns; columns that are not there are 0.  Panels for
- * quads of s8 begin with what their sums begin with.  Elements: of all, of one panel, of what it begins with. */
+/* Packed B: [batch][group][panel][s][lanes], a panel being a vector of columns; columns that are not there are 0.
+ * Panels for quads of s8 begin with what their sums begin with.  Elements: of all, of one panel, of what it begins
+ * with. */
 int64_t emit_product_packed(const emit_product *p);
 int64_t emit_product_panel(const emit_product *p);
 int64_t emit_product_head(const emit_product *p);
@@ -99,8 +106,8 @@ void emit_product_pack(const emit_product *p, const void *weights, void *packed)
 int64_t emit_product_sums(const emit_product *p);
 int64_t emit_product_sum_offset(const emit_product *p, int64_t s);
 
-/* Rows as blocks: `outer` times the levels outside, within each `parts` of so many units, a unit being one row or one run of the
- * innermost level, where that is short. */
+/* Rows as blocks: `outer` times the levels outside, within each `parts` of so many units, a unit being one row or one
+ * run of the innermost level, where that is short. */
 typedef struct emit_row_cut {
   int64_t n_outside, outer; /* levels, their steps */
   int64_t unit_rows, unit_step, row_step;
@@ -110,18 +117,19 @@ typedef struct emit_row_cut {
 } emit_row_cut;
 emit_row_cut emit_product_rows(const emit_product *p);
 
-/* Products that differ in nothing but the number of their rows have one kernel: only how high blocks are is part of its code.
- * False: not this one, whose rows are no list or fit one block.  `code` is then how the kernel is written, for emit_options.rows =
- * *placeholder_m rows, and info and args (of the last phase) how it is called for those of p. */
+/* Products that differ in nothing but the number of their rows have one kernel: only how high blocks are is part of its
+ * code. False: not this one, whose rows are no list or fit one block.  `code` is then how the kernel is written, for
+ * emit_options.rows = *placeholder_m rows, and info and args (of the last phase) how it is called for those of p. */
 enum { EMIT_PRODUCT_ARGS = 5 };
 bool emit_product_dynamic_m(const emit_product *p, emit_product *code, int64_t *placeholder_m, emit_kernel_info *info,
-                       int64_t args[EMIT_PRODUCT_ARGS]);
+                            int64_t args[EMIT_PRODUCT_ARGS]);
 
 /* Phases run one after the other; scratch memory lies behind the results. */
 uint32_t emit_product_phases(const emit_product *p);
 uint64_t emit_product_scratch(const emit_product *p);
 /* An emit_write_fn; config is an emit_product. */
-STATUS_MUST_USE status emit_product_write(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
-                                          const void *config, uint32_t phase, emit_kernel_info *info);
+STATUS_MUST_USE status emit_product_write(emit_module *m, const char *name, const hlo_instr *i,
+                                          const emit_options *options, const void *config, uint32_t phase,
+                                          emit_kernel_info *info);
 
 #endif

@@ -8,12 +8,19 @@
 /* Where step number `index` of the levels stands, in A or in B: i64, in elements. */
 LLVMValueRef emit_level_offset(const emit_ir *w, int64_t n, const emit_level *levels, bool in_b, LLVMValueRef index);
 
-/* All of a kernel that packs B, whose batch 0 begins at `b`, as panels at `packed`: writes its loop, sets its grid and cost. */
+/* All of a kernel that packs B, whose batch 0 begins at `b`, as panels at `packed`: writes its loop, sets its grid and
+ * cost. */
 void emit_product_panels(emit_writer *w, const emit_product *p, LLVMValueRef b, LLVMValueRef packed);
 
-/* Of a call of a kernel for any number of rows: blocks of rows, how many of them are large; of a step of the grid, blocks of rows
- * and of columns; steps along the dimension that comes first. */
-enum { EMIT_PRODUCT_BLOCKS, EMIT_PRODUCT_LARGE, EMIT_PRODUCT_ROW_BLOCKS, EMIT_PRODUCT_COLUMN_BLOCKS, EMIT_PRODUCT_FIRST };
+/* Of a call of a kernel for any number of rows: blocks of rows, how many of them are large; of a step of the grid,
+ * blocks of rows and of columns; steps along the dimension that comes first. */
+enum {
+  EMIT_PRODUCT_BLOCKS,
+  EMIT_PRODUCT_LARGE,
+  EMIT_PRODUCT_ROW_BLOCKS,
+  EMIT_PRODUCT_COLUMN_BLOCKS,
+  EMIT_PRODUCT_FIRST
+};
 
 /* How long all of it takes, in nanoseconds. */
 double emit_product_cost(const emit_product *p);

@@ -1,4 +1,5 @@
-/* product_kernel.c - the kernels of product.h: a copy of A with zeros around it, panels of B, the product and its epilogue. */
+/* product_kernel.c - the kernels of product.h: a copy of A with zeros around it, panels of B, the product and its
+ * epilogue. */
 #include "emit/contraction/gemm.h"
 #include "emit/kernel/module.h"
 #include "emit/llvm/number.h"
@@ -14,7 +15,8 @@ typedef struct kernel {
   dtype type;
   LLVMValueRef a, b, copy, packed; /* the operands, and the places in scratch memory */
   emit_row_cut rows;
-  LLVMValueRef blocks, large, row_blocks, column_blocks, first; /* the call's numbers (product_internal.h), constants unless p->open */
+  LLVMValueRef blocks, large, row_blocks, column_blocks,
+      first;               /* the call's numbers (product_internal.h), constants unless p->open */
   emit_gemm_parts columns; /* of a group, in vectors */
   int64_t n_sums;          /* loops over s, innermost last */
   emit_level sums[EMIT_PRODUCT_LEVELS];
@@ -27,7 +29,9 @@ typedef struct kernel {
 
 /* --- small words --- */
 
-static LLVMValueRef add(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) { return LLVMBuildNSWAdd(w->builder, x, y, ""); }
+static LLVMValueRef add(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildNSWAdd(w->builder, x, y, "");
+}
 static LLVMValueRef times(const emit_ir *w, LLVMValueRef x, int64_t n) {
   return n == 1 ? x : LLVMBuildNSWMul(w->builder, x, emit_i64(w, n), "");
 }
@@ -37,7 +41,9 @@ static LLVMValueRef over(const emit_ir *w, LLVMValueRef x, int64_t n) {
 static LLVMValueRef modulo(const emit_ir *w, LLVMValueRef x, int64_t n) {
   return n == 1 ? emit_i64(w, 0) : emit_opaque(w, LLVMBuildURem(w->builder, x, emit_i64(w, n), ""));
 }
-static LLVMValueRef lesser(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) { return emit_intrinsic2(w, "llvm.smin", x, n); }
+static LLVMValueRef lesser(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) {
+  return emit_intrinsic2(w, "llvm.smin", x, n);
+}
 static LLVMValueRef least(const emit_ir *w, LLVMValueRef x, int64_t n) { return lesser(w, x, emit_i64(w, n)); }
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -146,7 +152,8 @@ static void write_padding(kernel *k) {
 
 static LLVMValueRef load_vector(const kernel *k, LLVMValueRef base, LLVMValueRef offset, int lanes) {
   const emit_ir *w = k->w.e.w;
-  LLVMValueRef v = LLVMBuildLoad2(w->builder, emit_vector_type(emit_memory_type(w, k->type), lanes), at(k, base, offset), "");
+  LLVMValueRef v =
+      LLVMBuildLoad2(w->builder, emit_vector_type(emit_memory_type(w, k->type), lanes), at(k, base, offset), "");
   LLVMSetAlignment(v, (unsigned)dtype_bytes(k->type));
   return v;
 }
@@ -182,7 +189,8 @@ static LLVMValueRef column_offset(const kernel *k, LLVMValueRef panel, int lane)
 }
 
 /* s = from ... in steps of `size`: `size` rows of the panel, element by element or, turned around, vector by vector. */
-static void pack_rows(const kernel *k, LLVMValueRef from, LLVMValueRef to, LLVMValueRef panel, LLVMValueRef s, int size) {
+static void pack_rows(const kernel *k, LLVMValueRef from, LLVMValueRef to, LLVMValueRef panel, LLVMValueRef s,
+                      int size) {
   const emit_ir *w = k->w.e.w;
   int lanes = (int)k->p->lanes;
   LLVMValueRef rows[256];
@@ -201,7 +209,8 @@ static void pack_rows(const kernel *k, LLVMValueRef from, LLVMValueRef to, LLVMV
     }
   }
   for (int j = 0; j < size; j++) {
-    LLVMSetAlignment(LLVMBuildStore(w->builder, rows[j], at(k, to, emit_i64(w, j * lanes))), (unsigned)dtype_bytes(k->type));
+    LLVMSetAlignment(LLVMBuildStore(w->builder, rows[j], at(k, to, emit_i64(w, j * lanes))),
+                     (unsigned)dtype_bytes(k->type));
   }
 }
 
@@ -245,8 +254,9 @@ static void write_panels(kernel *k) {
   emit_loop l;
   emit_loop_begin(w, &l, k->w.begin, k->w.end, 1, false, 0, NULL);
   LLVMValueRef outside = over(w, l.iv, panels), batch = over(w, outside, p->group.n);
-  LLVMValueRef from = at(k, k->b, add(w, emit_level_offset(w, p->n_batch, p->batch, true, batch),
-                                      times(w, modulo(w, outside, p->group.n), p->group.b)));
+  LLVMValueRef from = at(k, k->b,
+                         add(w, emit_level_offset(w, p->n_batch, p->batch, true, batch),
+                             times(w, modulo(w, outside, p->group.n), p->group.b)));
   pack_level(k, 0, from, at(k, k->packed, times(w, l.iv, sums * p->lanes)), modulo(w, l.iv, panels));
   emit_loop_end(w, &l, NULL);
   k->w.info->grid = batch_of(p) * p->group.n * panels;
@@ -262,7 +272,8 @@ void emit_product_panels(emit_writer *w, const emit_product *p, LLVMValueRef b, 
 /* --- the epilogue --- */
 
 /* The contraction's value at (row, column) in `lanes` lanes is `sums`: computes and stores the results there. */
-static void finish_place(kernel *k, LLVMValueRef row, LLVMValueRef column, int64_t multiple, int lanes, LLVMValueRef sums) {
+static void finish_place(kernel *k, LLVMValueRef row, LLVMValueRef column, int64_t multiple, int lanes,
+                         LLVMValueRef sums) {
   emit_element *e = &k->w.e;
   const emit_product *p = k->p;
   int before = e->x.lanes;
@@ -280,9 +291,7 @@ static void finish_place(kernel *k, LLVMValueRef row, LLVMValueRef column, int64
   e->x.lanes = before;
 }
 
-static LLVMTypeRef sum_element(const kernel *k) {
-  return emit_register_type(k->w.e.w, emit_compute_type(k->type));
-}
+static LLVMTypeRef sum_element(const kernel *k) { return emit_register_type(k->w.e.w, emit_compute_type(k->type)); }
 
 static unsigned sum_bytes(const kernel *k) { return (unsigned)dtype_bytes(emit_compute_type(k->type)); }
 
@@ -299,7 +308,8 @@ static void finish_run(kernel *k, LLVMValueRef row, LLVMValueRef tile_row, LLVMV
   emit_loop l;
   emit_loop_begin(e->w, &l, from, to, lanes, runs, 0, NULL);
   uint32_t mark = emit_table_mark(e->x.table);
-  LLVMValueRef v = LLVMBuildLoad2(e->w->builder, emit_vector_type(sum_element(k), lanes), tile_at(k, tile_row, l.iv), "");
+  LLVMValueRef v =
+      LLVMBuildLoad2(e->w->builder, emit_vector_type(sum_element(k), lanes), tile_at(k, tile_row, l.iv), "");
   LLVMSetAlignment(v, sum_bytes(k));
   finish_place(k, row, add(e->w, column, l.iv), 1, lanes, v);
   emit_table_release(e->x.table, mark);
@@ -334,7 +344,8 @@ static void keep_in_tile(const kernel *k, const emit_gemm *g, const LLVMValueRef
   }
 }
 
-static void finish_registers(kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column, const LLVMValueRef *sums) {
+static void finish_registers(kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column,
+                             const LLVMValueRef *sums) {
   emit_element *e = &k->w.e;
   uint32_t mark = emit_table_mark(e->x.table);
   int lanes = g->tile.lanes;
@@ -356,7 +367,8 @@ static void finish_registers(kernel *k, const emit_gemm *g, LLVMValueRef row, LL
 
 /* Part `number` of n of what is to be fetched. */
 static emit_fetch part_of_fetch(const emit_ir *w, const emit_fetch *f, LLVMValueRef number, LLVMValueRef n) {
-  LLVMValueRef bytes = LLVMBuildUDiv(w->builder, f->bytes, n, ""), offset = LLVMBuildNSWMul(w->builder, number, bytes, "");
+  LLVMValueRef bytes = LLVMBuildUDiv(w->builder, f->bytes, n, ""),
+               offset = LLVMBuildNSWMul(w->builder, number, bytes, "");
   return (emit_fetch){LLVMBuildGEP2(w->builder, w->i8, f->from, &offset, 1, ""), bytes, f->lines};
 }
 
@@ -483,8 +495,13 @@ static void write_block(kernel *k, const block *b, LLVMValueRef outer, LLVMValue
   const emit_product *p = k->p;
   const emit_row_cut *r = &k->rows;
   int64_t places[EMIT_GEMM_ROWS];
-  emit_gemm g = {.tile = {(int)(units * r->unit_rows), b->vectors, (int)p->lanes}, .type = k->type, .a_at = places,
-                 .b = b->b, .b_vector = k->b_vector, .dot4 = (dtype)p->dot4, .fetch = b->fetch};
+  emit_gemm g = {.tile = {(int)(units * r->unit_rows), b->vectors, (int)p->lanes},
+                 .type = k->type,
+                 .a_at = places,
+                 .b = b->b,
+                 .b_vector = k->b_vector,
+                 .dot4 = (dtype)p->dot4,
+                 .fetch = b->fetch};
   for (int j = 0; j < g.tile.rows; j++) {
     places[j] = j / r->unit_rows * r->unit_step + j % r->unit_rows * r->row_step;
   }
@@ -527,7 +544,8 @@ static void write_block(kernel *k, const block *b, LLVMValueRef outer, LLVMValue
   }
 }
 
-/* Writes a body for each of the two sizes that parts have, of which part number `i` has one: the first n_large are large. */
+/* Writes a body for each of the two sizes that parts have, of which part number `i` has one: the first n_large are
+ * large. */
 static void each_size(kernel *k, const emit_gemm_parts *parts, LLVMValueRef n_large, LLVMValueRef i,
                       void (*body)(kernel *k, void *data, LLVMValueRef start, int64_t size), void *data) {
   const emit_ir *w = k->w.e.w;
@@ -579,8 +597,12 @@ static void column_body(kernel *k, void *data, LLVMValueRef vector, int64_t vect
   const emit_product *p = k->p;
   step *s = data;
   LLVMValueRef column = times(w, vector, p->lanes);
-  s->block = (block){.a = s->a, .b = b_at(k, s->b, times(w, vector, k->b_vector)), .first_row = s->first_row,
-                     .first_column = add(w, times(w, s->group, p->columns), column), .vector = vector, .vectors = (int)vectors};
+  s->block = (block){.a = s->a,
+                     .b = b_at(k, s->b, times(w, vector, k->b_vector)),
+                     .first_row = s->first_row,
+                     .first_column = add(w, times(w, s->group, p->columns), column),
+                     .vector = vector,
+                     .vectors = (int)vectors};
   const emit_gemm_parts parts = {k->rows.n_large, k->rows.n_small, (int)k->rows.large};
   bool one = k->rows.outer == 1;
   const emit_fetch fetch = next_panels(k, &s->block);
@@ -602,7 +624,8 @@ static LLVMValueRef of_first(const kernel *k, LLVMValueRef item, bool place) {
     int64_t n = LLVMConstIntGetSExtValue(k->first);
     return place ? modulo(w, item, n) : over(w, item, n);
   }
-  return emit_opaque(w, place ? LLVMBuildURem(w->builder, item, k->first, "") : LLVMBuildUDiv(w->builder, item, k->first, ""));
+  return emit_opaque(
+      w, place ? LLVMBuildURem(w->builder, item, k->first, "") : LLVMBuildUDiv(w->builder, item, k->first, ""));
 }
 
 /* Step number `item` of the grid. */
@@ -610,8 +633,9 @@ static void write_step(kernel *k, LLVMValueRef item) {
   const emit_ir *w = k->w.e.w;
   const emit_product *p = k->p;
   int64_t columns = k->columns.n_large + k->columns.n_small;
-  int64_t second = emit_product_outside(p) == 1   ? INT64_MAX /* more than there are */
-                   : p->rows_first ? emit_product_column_steps(p) : emit_product_row_steps(p);
+  int64_t second = emit_product_outside(p) == 1 ? INT64_MAX /* more than there are */
+                   : p->rows_first              ? emit_product_column_steps(p)
+                                                : emit_product_row_steps(p);
   LLVMValueRef i = of_first(k, item, true), rest = of_first(k, item, false);
   LLVMValueRef j = second == INT64_MAX ? rest : modulo(w, rest, second);
   LLVMValueRef outside = second == INT64_MAX ? emit_i64(w, 0) : over(w, rest, second);
@@ -628,13 +652,16 @@ static void write_step(kernel *k, LLVMValueRef item) {
   emit_loop l;
   emit_loop_begin(w, &l, s.column_from, s.column_to, 1, true, 0, NULL);
   double block_work = (double)emit_product_sums(p) * (double)(p->tile_rows * p->row_blocks * p->tile_vectors);
-  const int64_t much = 4 * EMIT_POLL; /* the rows of a column block do not ask: it does, however long they are or may be */
-  emit_poll(w, l.iv, 1, p->dynamic_m ? INT32_MAX : p->column_blocks, p->dynamic_m || block_work > (double)much ? much : (int64_t)block_work);
+  const int64_t much =
+      4 * EMIT_POLL; /* the rows of a column block do not ask: it does, however long they are or may be */
+  emit_poll(w, l.iv, 1, p->dynamic_m ? INT32_MAX : p->column_blocks,
+            p->dynamic_m || block_work > (double)much ? much : (int64_t)block_work);
   each_size(k, &k->columns, emit_i64(w, k->columns.n_large), l.iv, column_body, &s);
   emit_loop_end(w, &l, NULL);
 }
 
-/* The loops over s as B lies: panels have them all in a row.  Those of small integers have loops of their own (sum_quantized). */
+/* The loops over s as B lies: panels have them all in a row.  Those of small integers have loops of their own
+ * (sum_quantized). */
 static void set_sums(kernel *k) {
   const emit_product *p = k->p;
   bool panels = p->packing != EMIT_B_PLAIN;
@@ -685,7 +712,8 @@ static void write_product(kernel *k) {
   k->direct = emit_is_light(k->w.i);
   set_sums(k);
   if (!k->direct || p->columns % p->lanes) {
-    k->tile = LLVMBuildArrayAlloca(w->builder, sum_element(k), emit_i64(w, p->tile_rows * p->tile_vectors * p->lanes), "");
+    k->tile =
+        LLVMBuildArrayAlloca(w->builder, sum_element(k), emit_i64(w, p->tile_rows * p->tile_vectors * p->lanes), "");
     LLVMSetAlignment(k->tile, 64);
   }
   emit_loop l;
@@ -703,18 +731,21 @@ static void write_product(kernel *k) {
 static void bind(kernel *k) {
   const emit_ir *w = k->w.e.w;
   k->contraction = emit_contraction_of(k->w.i);
-  hlo_value weights = k->p->quantized_type && hlo_quantized_weights_of(k->contraction, &k->small) ? k->small.q : k->contraction->operands[1];
+  hlo_value weights = k->p->quantized_type && hlo_quantized_weights_of(k->contraction, &k->small)
+                          ? k->small.q
+                          : k->contraction->operands[1];
   k->a = emit_writer_operand(&k->w, k->contraction->operands[0]);
   k->b = emit_writer_operand(&k->w, weights);
   if (emit_product_scratch(k->p)) {
-    int64_t copied = (k->p->padded_elements * (int64_t)dtype_bytes(k->type) + 63) / 64 * 64 / (int64_t)dtype_bytes(k->type);
+    int64_t copied =
+        (k->p->padded_elements * (int64_t)dtype_bytes(k->type) + 63) / 64 * 64 / (int64_t)dtype_bytes(k->type);
     k->copy = emit_writer_buffer(&k->w, k->w.e.n_inputs + k->w.n_results);
     k->packed = at(k, k->copy, emit_i64(w, copied));
   }
 }
 
-status emit_product_write(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options, const void *config,
-                          uint32_t phase, emit_kernel_info *info) {
+status emit_product_write(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
+                          const void *config, uint32_t phase, emit_kernel_info *info) {
   kernel *k = ARENA_NEW(emit_module_ir_of(m)->arena, kernel);
   k->p = config;
   k->type = (dtype)k->p->type;

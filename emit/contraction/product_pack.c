@@ -77,7 +77,8 @@ void emit_product_pack(const emit_product *p, const void *weights, void *packed)
     pack_quantized_panels(p, weights, packed);
     return;
   }
-  size_t bytes = dtype_bytes((dtype)p->type), panel = (size_t)emit_product_panel(p) * bytes, b_bytes = p->dot4 ? 1 : bytes;
+  size_t bytes = dtype_bytes((dtype)p->type), panel = (size_t)emit_product_panel(p) * bytes,
+         b_bytes = p->dot4 ? 1 : bytes;
   char *to = packed;
   int64_t batches = 1;
   for (int64_t k = 0; k < p->n_batch; k++) {

@@ -46,7 +46,7 @@ static void write_products(const winograd *g, LLVMValueRef v, LLVMValueRef m) {
   LLVMValueRef panel = remainder_of(g, l.iv, emit_winograd_panels(p));
   LLVMValueRef row = add(g, scaled(g, product, p->m_plane), scaled(g, panel, emit_winograd_panel(p)));
   winograd_multiply_panel(g, number(g, emit_winograd_all_tiles(p)), address(g, v, scaled(g, product, p->v_plane)),
-                 address(g, g->u, scaled(g, l.iv, panel_size(p))), address(g, m, row));
+                          address(g, g->u, scaled(g, l.iv, panel_size(p))), address(g, m, row));
   emit_loop_end(g->ir, &l, NULL);
   g->w->info->grid = emit_winograd_products(p) * emit_winograd_panels(p);
 }
@@ -65,7 +65,8 @@ static void write_on_the_fly(const winograd *g, LLVMValueRef v, LLVMValueRef m, 
   LLVMValueRef left = LLVMBuildNSWSub(g->ir->builder, number(g, emit_winograd_all_tiles(p)), tile, "");
   LLVMValueRef column = add(g, scaled(g, tile, p->m_row), scaled(g, panel, emit_winograd_panel(p)));
   winograd_multiply_on_the_fly(g, lesser(g, left, number(g, p->share)), address(g, v, scaled(g, tile, p->v_row)),
-                address(g, g->u, scaled(g, panel, panel_size(p) * p->r[0] * p->r[1])), u, address(g, m, column));
+                               address(g, g->u, scaled(g, panel, panel_size(p) * p->r[0] * p->r[1])), u,
+                               address(g, m, column));
   emit_loop_end(g->ir, &l, NULL);
   emit_loop_end(g->ir, &workers, NULL);
   g->w->info->grid = p->workers;

@@ -1,5 +1,5 @@
-/* winograd_internal.h - what the files that write winograd.h's kernels share: the kernel that is being written, arithmetic
- * on positions, memory.  For winograd.c, winograd_transform.c and winograd_multiply.c only. */
+/* winograd_internal.h - what the files that write winograd.h's kernels share: the kernel that is being written,
+ * arithmetic on positions, memory.  For winograd.c, winograd_transform.c and winograd_multiply.c only. */
 #ifndef EMIT_CONTRACTION_WINOGRAD_INTERNAL_H
 #define EMIT_CONTRACTION_WINOGRAD_INTERNAL_H
 
@@ -11,11 +11,11 @@ typedef struct winograd {
   emit_writer *w;
   const emit_winograd *p;
   const emit_ir *ir;
-  hlo_value convolution;  /* what the epilogue starts from */
-  LLVMValueRef x, u;      /* the input, packed weights */
-  LLVMValueRef zeros;     /* a vector of them */
+  hlo_value convolution;   /* what the epilogue starts from */
+  LLVMValueRef x, u;       /* the input, packed weights */
+  LLVMValueRef zeros;      /* a vector of them */
   LLVMValueRef room, line; /* on the stack: vectors of a half transformed square, of rows of results */
-  int lanes[2];           /* of vectors along the channels and along the outputs */
+  int lanes[2];            /* of vectors along the channels and along the outputs */
   bool unrolled; /* lines are transformed one after the other in registers: larger code, worth it for few channels */
 } winograd;
 
@@ -85,6 +85,6 @@ void winograd_multiply_panel(const winograd *g, LLVMValueRef n, LLVMValueRef v, 
 /* n tiles by one panel, whose weights w are as they come: channels in chunks, whose weights are transformed to u
  * first. */
 void winograd_multiply_on_the_fly(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef w, LLVMValueRef u,
-                            LLVMValueRef m);
+                                  LLVMValueRef m);
 
 #endif

@@ -20,8 +20,14 @@ static void fetch_ahead(const winograd *g, LLVMValueRef first, emit_gemm *block)
 /* `rows` rows of V by one panel, over all channels. */
 static void multiply_block(const winograd *g, LLVMValueRef first, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
   const emit_winograd *p = g->p;
-  emit_gemm block = {.tile = {(int)p->rows, (int)p->vectors, (int)p->lanes}, .type = DTYPE_F32, .a = v, .b = u,
-                     .a_row = p->v_row, .a_k = 1, .b_k = emit_winograd_panel(p), .b_vector = p->lanes,
+  emit_gemm block = {.tile = {(int)p->rows, (int)p->vectors, (int)p->lanes},
+                     .type = DTYPE_F32,
+                     .a = v,
+                     .b = u,
+                     .a_row = p->v_row,
+                     .a_k = 1,
+                     .b_k = emit_winograd_panel(p),
+                     .b_vector = p->lanes,
                      .k = number(g, p->channels)};
   fetch_ahead(g, first, &block);
   LLVMValueRef sums[EMIT_GEMM_SUMS];
@@ -98,9 +104,17 @@ typedef struct multiplying {
 /* Rows of V by a chunk of channels of a panel; sums start at zero or where the channels before left them in M. */
 static void add_block(const winograd *g, const multiplying *of, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
   const emit_winograd *p = g->p;
-  emit_gemm block = {.tile = {(int)p->rows, (int)p->vectors, (int)p->lanes}, .type = DTYPE_F32, .a = v, .b = u,
-                     .a_row = p->v_row, .a_k = 1, .b_k = emit_winograd_panel(p), .b_vector = p->lanes, .k = of->n,
-                     .ahead = of->ahead, .n_ahead = of->n_ahead};
+  emit_gemm block = {.tile = {(int)p->rows, (int)p->vectors, (int)p->lanes},
+                     .type = DTYPE_F32,
+                     .a = v,
+                     .b = u,
+                     .a_row = p->v_row,
+                     .a_k = 1,
+                     .b_k = emit_winograd_panel(p),
+                     .b_vector = p->lanes,
+                     .k = of->n,
+                     .ahead = of->ahead,
+                     .n_ahead = of->n_ahead};
   LLVMValueRef sums[EMIT_GEMM_SUMS], first = emit_icmp(g->ir, LLVMIntEQ, of->channel, number(g, 0));
   emit_gemm_zero(g->ir, &block, sums);
   for (int64_t k = 0; k < p->rows * p->vectors && p->chunk < p->channels; k++) {
@@ -114,7 +128,7 @@ static void add_block(const winograd *g, const multiplying *of, LLVMValueRef v, 
 }
 
 void winograd_multiply_on_the_fly(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef w, LLVMValueRef u,
-                            LLVMValueRef m) {
+                                  LLVMValueRef m) {
   const emit_winograd *p = g->p;
   const int64_t panel = emit_winograd_panel(p);
   emit_loop chunks, products, rows;

@@ -1,4 +1,5 @@
-/* winograd_plan.c - the numbers of winograd.h: points and polynomials, blocks, packed weights, the error of a sample. */
+/* winograd_plan.c - the numbers of winograd.h: points and polynomials, blocks, packed weights, the error of a sample.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -9,8 +10,9 @@ static const int64_t f32_bytes = sizeof(float);
 
 /* --- points --- */
 
-/* Measured: among points of few bits these have the smallest errors (0, ±1, ±2 has two to four times that of size 6's).  Of two
- * dimensions errors multiply: with three or four pairs, as F(4,5) and F(4,7) want, they are small enough for one only. */
+/* Measured: among points of few bits these have the smallest errors (0, ±1, ±2 has two to four times that of size 6's).
+ * Of two dimensions errors multiply: with three or four pairs, as F(4,5) and F(4,7) want, they are small enough for one
+ * only. */
 int emit_winograd_points(int64_t size, double *points) {
   static const double of[][EMIT_WINOGRAD_PAIRS] = {{1}, {0.625, 1.5}, {0.5, 1, 2}, {0.5, 0.75, 1.25, 2}};
   int n = (int)(size - 2) / 2;
@@ -139,8 +141,8 @@ static bool choose_tiles(emit_winograd *p, int64_t tile) {
   for (int d = 0; d < 2; d++) {
     p->m[d] = p->r[d] == 1 ? 1 : tile;
     p->tiles[d] = divided_up(p->out[d], p->m[d]);
-    if (p->r[d] > 1 && (emit_winograd_size(p, d) < 4 || emit_winograd_size(p, d) > most ||
-                        emit_winograd_size(p, d) % 2)) {
+    if (p->r[d] > 1 &&
+        (emit_winograd_size(p, d) < 4 || emit_winograd_size(p, d) > most || emit_winograd_size(p, d) % 2)) {
       return false;
     }
   }
@@ -150,10 +152,12 @@ static bool choose_tiles(emit_winograd *p, int64_t tile) {
 /* Can hold sums, a row of the weights and an element of V? */
 static bool fits(const emit_target *t, int64_t lanes, int64_t rows, int64_t vectors) {
   int64_t each = t->vector_bits && lanes * 32 > t->vector_bits ? lanes * 32 / t->vector_bits : 1;
-  return each * (rows * vectors + vectors + 1) <= t->registers && rows <= EMIT_GEMM_ROWS && rows * vectors <= EMIT_GEMM_SUMS;
+  return each * (rows * vectors + vectors + 1) <= t->registers && rows <= EMIT_GEMM_ROWS &&
+         rows * vectors <= EMIT_GEMM_SUMS;
 }
 
-/* The registers' block for products of `rows` rows, so that equal blocks cover rows and outputs with little left over. */
+/* The registers' block for products of `rows` rows, so that equal blocks cover rows and outputs with little left over.
+ */
 static void choose_registers(emit_winograd *p, const emit_target *t, int64_t rows) {
   /* In multiply-adds, which hide most of the loads; weights come from the second cache, V from the first. */
   const double latency = 8, of_v = 0.1, of_weights = 0.5;
@@ -173,7 +177,8 @@ static void choose_registers(emit_winograd *p, const emit_target *t, int64_t row
   }
 }
 
-/* Tiles that are worked on at once: their V and a slab of M fill most of the cache, but enough to be worth reading the weights. */
+/* Tiles that are worked on at once: their V and a slab of M fill most of the cache, but enough to be worth reading the
+ * weights. */
 static int64_t choose_block(const emit_winograd *p, int64_t tiles, int64_t slab, int64_t cache) {
   enum { LEAST = 16 };
   int64_t fit = cache * 7 / 10 / (emit_winograd_products(p) * (p->channels + slab) * f32_bytes);
@@ -205,12 +210,14 @@ static int64_t choose_chunk(int64_t channels, int64_t fit) {
   return chunk;
 }
 
-/* Each worker has the transformed weights of some channels in its cache, and sums of enough tiles for them to be worth it, which
- * every chunk of channels reads and writes again. */
+/* Each worker has the transformed weights of some channels in its cache, and sums of enough tiles for them to be worth
+ * it, which every chunk of channels reads and writes again. */
 static void choose_on_the_fly(emit_winograd *p, const emit_winograd_options *o) {
   enum { LEAST_CHANNELS = 8, LEAST_TILES = 24 };
-  int64_t tiles = emit_winograd_all_tiles(p), panels = emit_winograd_panels(p), wanted = o->threads > 1 ? 4 * (int64_t)o->threads : 1;
-  int64_t fit = o->cache_bytes * 9 / 10 / (emit_winograd_products(p) * emit_winograd_panel(p) * f32_bytes); /* of both */
+  int64_t tiles = emit_winograd_all_tiles(p), panels = emit_winograd_panels(p),
+          wanted = o->threads > 1 ? 4 * (int64_t)o->threads : 1;
+  int64_t fit =
+      o->cache_bytes * 9 / 10 / (emit_winograd_products(p) * emit_winograd_panel(p) * f32_bytes); /* of both */
   p->chunk = choose_chunk(p->channels, fit / 2 < LEAST_CHANNELS ? LEAST_CHANNELS : fit / 2);
   p->u_plane = odd_lines(p->chunk * emit_winograd_panel(p));
   int64_t most = fit - p->chunk < LEAST_TILES ? LEAST_TILES : fit - p->chunk, shares = divided_up(wanted, panels);
@@ -234,7 +241,8 @@ static void choose_blocks(emit_winograd *p, const emit_target *t, const emit_win
   }
   choose_registers(p, t, p->block);
   int64_t panel = emit_winograd_panel(p);
-  bool whole = o->phased || p->outputs <= SLAB || p->outputs % p->lanes; /* else a last vector would reach into another slab */
+  bool whole =
+      o->phased || p->outputs <= SLAB || p->outputs % p->lanes; /* else a last vector would reach into another slab */
   p->slab = whole ? up(p->outputs, panel) : up(SLAB, panel);
   int64_t held = up(p->block, p->rows);
   p->v_row = odd_lines(p->channels);
@@ -253,7 +261,8 @@ bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, cons
   if (!read_geometry(convolution, p) || !choose_tiles(p, o->tile)) {
     return false;
   }
-  double numbers = (double)emit_winograd_products(p), tiles = (double)p->batch * (double)p->tiles[0] * (double)p->tiles[1];
+  double numbers = (double)emit_winograd_products(p),
+         tiles = (double)p->batch * (double)p->tiles[0] * (double)p->tiles[1];
   double room = 64, c = (double)p->channels + room, k = (double)p->outputs + room;
   if (numbers * c * k * 4 > most || (tiles + room) * numbers * (c + k) * 4 > most) {
     return false;
@@ -341,7 +350,8 @@ void emit_winograd_pack(const emit_winograd *p, const float *w, float *packed) {
     pack_on_the_fly(p, w, packed);
     return;
   }
-  int64_t taps = p->r[0] * p->r[1], panel = emit_winograd_panel(p), plane = emit_winograd_panels(p) * panel * p->channels;
+  int64_t taps = p->r[0] * p->r[1], panel = emit_winograd_panel(p),
+          plane = emit_winograd_panels(p) * panel * p->channels;
   weights t;
   init_weights(&t, p);
   if (p->outputs % panel) {
@@ -350,7 +360,8 @@ void emit_winograd_pack(const emit_winograd *p, const float *w, float *packed) {
   for (int64_t k = 0; k < p->outputs; k += panel) {
     int64_t n = p->outputs - k < panel ? p->outputs - k : panel;
     for (int64_t c = 0; c < p->channels; c++) {
-      transform_weights(&t, n, w + (k * p->channels + c) * taps, p->channels * taps, plane, packed + (k * p->channels + c * panel));
+      transform_weights(&t, n, w + (k * p->channels + c) * taps, p->channels * taps, plane,
+                        packed + (k * p->channels + c * panel));
     }
   }
 }
@@ -457,8 +468,8 @@ static uint64_t next_random(uint64_t *state) {
 }
 
 /* One tile of one output: its largest number, and how far the algorithm is from sums in f64. */
-static void sample(const emit_winograd *p, const float *x, const float *v, const float *w, const float *u, double *largest,
-                   double *error) {
+static void sample(const emit_winograd *p, const float *x, const float *v, const float *w, const float *u,
+                   double *largest, double *error) {
   int64_t a[] = {emit_winograd_size(p, 0), emit_winograd_size(p, 1)}, products = a[0] * a[1];
   float sums[NUMBERS] = {0};
   for (int64_t c = 0; c < p->channels; c++) {

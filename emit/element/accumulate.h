@@ -1,8 +1,8 @@
 /* accumulate.h - how reductions and windows hold what they have so far.
  *
- * Sums of small floats are held in f32.  The maximum and minimum of floats are held as integers of the same order (keys), in
- * which -0 is below 0 and each NaN beyond the extreme that is wanted: so combining two is one instruction that knows of
- * neither, while a float's costs five on most processors.  Everything else is held as it is.
+ * Sums of small floats are held in f32.  The maximum and minimum of floats are held as integers of the same order
+ * (keys), in which -0 is below 0 and each NaN beyond the extreme that is wanted: so combining two is one instruction
+ * that knows of neither, while a float's costs five on most processors.  Everything else is held as it is.
  *
  * `t` is the element type of the array that is reduced. */
 #ifndef EMIT_ELEMENT_ACCUMULATE_H

@@ -20,7 +20,8 @@ static emit_pair factor(const emit_element *e, const hlo_instr *i, uint32_t k, e
   return from == to ? emit_widen_pair(e, from, v) : emit_convert(e->w, from, to, v, false, DTYPE_ROUND_NEAREST);
 }
 
-static void multiply_add(const emit_reduction_loop *f, const hlo_instr *i, emit_pair x, emit_pair y, LLVMValueRef *acc) {
+static void multiply_add(const emit_reduction_loop *f, const hlo_instr *i, emit_pair x, emit_pair y,
+                         LLVMValueRef *acc) {
   const emit_element *e = f->e;
   emit_pair s = {acc[0], f->n == 2 ? acc[1] : NULL};
   s = emit_multiply_add(e->w, emit_compute_type((dtype)i->shapes[0].type), factor(e, i, 0, x), factor(e, i, 1, y), s);
@@ -63,8 +64,7 @@ static emit_pair fold_products(emit_reduction_loop *f, dtype t, LLVMValueRef ins
 
 /* The index of one side: batch dims and free dims from the result, contracted ones from r.  `free_dim`: the
  * result's first dim of this side's free ones. */
-static emit_index *side_index(emit_element *e, const contraction *g, uint32_t side, const emit_index *r,
-                              int free_dim) {
+static emit_index *side_index(emit_element *e, const contraction *g, uint32_t side, const emit_index *r, int free_dim) {
   hlo_attr_id batch = side ? HLO_ATTR_RHS_BATCH : HLO_ATTR_LHS_BATCH;
   hlo_attr_id contract = side ? HLO_ATTR_RHS_CONTRACT : HLO_ATTR_LHS_CONTRACT;
   emit_index *x = emit_operand_index(e, g->i, side);
@@ -126,8 +126,7 @@ emit_pair emit_dot(emit_element *e, const hlo_instr *i, const emit_index *at) {
 /* Can spatial dim k leave the operand? */
 static bool is_padded(const contraction *g, int spatial, int k) {
   const hlo_instr *i = g->i;
-  int64_t low = hlo_ints(i, HLO_ATTR_LOW)[k],
-          last = (g->at->dims[spatial + k] - 1) * hlo_ints(i, HLO_ATTR_STRIDES)[k];
+  int64_t low = hlo_ints(i, HLO_ATTR_LOW)[k], last = (g->at->dims[spatial + k] - 1) * hlo_ints(i, HLO_ATTR_STRIDES)[k];
   int64_t span = (operand(i, 1)->dims[2 + k] - 1) * hlo_ints(i, HLO_ATTR_RHS_DILATION)[k];
   return low > 0 || last + span - low >= operand(i, 0)->dims[spatial + k];
 }
@@ -143,8 +142,7 @@ static LLVMValueRef clear_of_padding(emit_element *e, const contraction *g) {
     }
     if (is_padded(g, spatial, k)) {
       int64_t span = (operand(i, 1)->dims[2 + k] - 1) * hlo_ints(i, HLO_ATTR_RHS_DILATION)[k];
-      emit_pos p =
-          emit_pos_scale(&e->x, emit_index_dim(&e->x, g->at, spatial + k), hlo_ints(i, HLO_ATTR_STRIDES)[k]);
+      emit_pos p = emit_pos_scale(&e->x, emit_index_dim(&e->x, g->at, spatial + k), hlo_ints(i, HLO_ATTR_STRIDES)[k]);
       p = emit_pos_add_const(&e->x, p, -hlo_ints(i, HLO_ATTR_LOW)[k]);
       if (!emit_reduction_loop_inside(e, p, span, operand(i, 0)->dims[spatial + k], &inside)) {
         return NULL;
@@ -171,9 +169,8 @@ static void conv_step(const emit_reduction_loop *f, const emit_index *r, LLVMVal
   emit_axis_from(x, channel, r, 0);
   if (groups > 1) {
     emit_pos group = emit_pos_div(&e->x, emit_index_dim(&e->x, g->at, channel), outputs / groups);
-    emit_axis_at(
-        x, channel,
-        emit_pos_add(&e->x, emit_pos_scale(&e->x, group, kernel->dims[1]), emit_index_dim(&e->x, r, 0)));
+    emit_axis_at(x, channel,
+                 emit_pos_add(&e->x, emit_pos_scale(&e->x, group, kernel->dims[1]), emit_index_dim(&e->x, r, 0)));
   }
   for (int k = 0; k < x->rank - 2; k++) {
     emit_axis_from(kernel, 2 + k, r, 1 + k);

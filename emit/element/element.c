@@ -64,8 +64,7 @@ typedef struct access {
   LLVMTypeRef type; /* of an element */
   unsigned align;
   bool shared, constant;
-  const emit_pos
-      *along; /* masked: place along the innermost dimension, which has n elements; NULL: all are there */
+  const emit_pos *along; /* masked: place along the innermost dimension, which has n elements; NULL: all are there */
   int64_t n;
 } access;
 
@@ -92,13 +91,10 @@ static LLVMValueRef load_vector(const access *a, LLVMValueRef at, int64_t skip) 
     return load_of(a, type, at);
   }
   emit_pos place = emit_pos_add_const(&a->e->x, emit_pos_lanes(a->along->base, 1, 1), skip);
-  LLVMValueRef lanes = emit_pos_vector(&a->e->x, place),
-               mask = emit_icmp(w, LLVMIntULT, lanes, emit_i(lanes, a->n));
+  LLVMValueRef lanes = emit_pos_vector(&a->e->x, place), mask = emit_icmp(w, LLVMIntULT, lanes, emit_i(lanes, a->n));
   LLVMTypeRef types[] = {type, w->ptr};
-  LLVMValueRef f =
-      LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID("llvm.masked.load", 16), types, 2);
-  LLVMValueRef args[] = {address(a, at, false), LLVMConstInt(w->i32, a->align, false), mask,
-                         LLVMConstNull(type)};
+  LLVMValueRef f = LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID("llvm.masked.load", 16), types, 2);
+  LLVMValueRef args[] = {address(a, at, false), LLVMConstInt(w->i32, a->align, false), mask, LLVMConstNull(type)};
   LLVMValueRef v = LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, 4, "");
   annotate(a->e, v, a->shared, false, false);
   return v;
@@ -129,9 +125,8 @@ static LLVMValueRef load_lanes(const access *a, emit_pos at) {
   const emit_ir *w = a->e->w;
   LLVMValueRef r = LLVMGetPoison(LLVMVectorType(a->type, (unsigned)a->e->x.lanes));
   for (int k = 0; k < a->e->x.lanes; k++) {
-    LLVMValueRef index = at.step == EMIT_SCATTERED
-                             ? LLVMBuildSExt(w->builder, emit_lane(w, at.base, k), w->i64, "")
-                             : plus(a, at.base, k * at.step);
+    LLVMValueRef index = at.step == EMIT_SCATTERED ? LLVMBuildSExt(w->builder, emit_lane(w, at.base, k), w->i64, "")
+                                                   : plus(a, at.base, k * at.step);
     r = emit_set_lane(w, r, load_of(a, a->type, index), k);
   }
   return r;
@@ -160,8 +155,8 @@ static LLVMValueRef load_part(const access *a, emit_pos at) {
 
 static access access_of(emit_element *e, LLVMValueRef base, dtype t, bool shared, bool constant) {
   unsigned bytes = (unsigned)dtype_bytes(t);
-  return (access){
-      e, base, emit_memory_type(e->w, t), dtype_is_complex(t) ? bytes / 2 : bytes, shared, constant, NULL, 0};
+  return (access){e,    base, emit_memory_type(e->w, t), dtype_is_complex(t) ? bytes / 2 : bytes, shared, constant,
+                  NULL, 0};
 }
 
 emit_pair emit_load(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, bool shared, bool constant) {
@@ -179,8 +174,8 @@ bool emit_masks_loads(const emit_element *e, dtype t) {
   return !dtype_is_complex(t) && (bits >= 512 || (bits >= 256 && (bytes == 4 || bytes == 8)));
 }
 
-emit_pair emit_load_masked(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, emit_pos along,
-                           int64_t n, bool shared) {
+emit_pair emit_load_masked(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, emit_pos along, int64_t n,
+                           bool shared) {
   access a = access_of(e, base, t, shared, false);
   a.along = &along;
   a.n = n;
@@ -442,8 +437,7 @@ emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, int64_t l
   e->x.lanes = uniform ? 1 : lanes;
   LLVMValueRef n = emit_value(e, v, at).v;
   n = LLVMBuildIntCast2(e->w->builder, n, emit_type_like(n, e->w->i64), dtype_is_signed(hlo_type(v)), "");
-  n = emit_intrinsic2(e->w, "llvm.smax", emit_intrinsic2(e->w, "llvm.smin", n, emit_i(n, limit)),
-                      emit_i(n, 0));
+  n = emit_intrinsic2(e->w, "llvm.smax", emit_intrinsic2(e->w, "llvm.smin", n, emit_i(n, limit)), emit_i(n, 0));
   e->x.lanes = lanes;
   return uniform ? emit_pos_at(n, 1) : emit_pos_scattered(&e->x, n);
 }
@@ -505,8 +499,7 @@ static emit_pair join(const emit_element *e, emit_pair x, LLVMBasicBlockRef from
 static emit_pair guarded_branch(const guard *g, LLVMValueRef all_in_range) {
   emit_element *e = g->e;
   const emit_ir *w = e->w;
-  LLVMBasicBlockRef fast = emit_block(w, "inside"), slow = emit_block(w, "edge"),
-                    done = emit_block(w, "guarded");
+  LLVMBasicBlockRef fast = emit_block(w, "inside"), slow = emit_block(w, "edge"), done = emit_block(w, "guarded");
   LLVMBuildCondBr(w->builder, all_in_range, fast, slow);
   emit_pair v[2];
   LLVMBasicBlockRef from[2], at[2] = {fast, slow};
@@ -583,8 +576,7 @@ emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t che
     varying = true;
     affine = affine && p.step != EMIT_SCATTERED;
     if (affine) {
-      fast =
-          both(e, fast, both(e, below(e, p.base, i->dims[k]), below(e, emit_pos_last(&e->x, p), i->dims[k])));
+      fast = both(e, fast, both(e, below(e, p.base, i->dims[k]), below(e, emit_pos_last(&e->x, p), i->dims[k])));
     }
   }
   emit_pair r = varying ? guarded_masked(&g) : (emit_pair){NULL, NULL};

@@ -18,24 +18,15 @@ static V float_sign(W w, V x) {
 
 static V float_unary(W w, hlo_op op, V x) {
   switch (op) {
-    case HLO_ABS:
-      return emit_intrinsic1(w, "llvm.fabs", x);
-    case HLO_NEG:
-      return LLVMBuildFNeg(w->builder, x, "");
-    case HLO_SIGN:
-      return float_sign(w, x);
-    case HLO_CEIL:
-      return emit_ceil(w, x);
-    case HLO_FLOOR:
-      return emit_floor(w, x);
-    case HLO_ROUND:
-      return emit_round_even(w, x);
-    case HLO_SQRT:
-      return emit_intrinsic1(w, "llvm.sqrt", x);
-    case HLO_RSQRT:
-      return LLVMBuildFDiv(w->builder, emit_f(x, 1), emit_intrinsic1(w, "llvm.sqrt", x), "");
-    default:
-      return emit_math(w, op, x, NULL);
+    case HLO_ABS: return emit_intrinsic1(w, "llvm.fabs", x);
+    case HLO_NEG: return LLVMBuildFNeg(w->builder, x, "");
+    case HLO_SIGN: return float_sign(w, x);
+    case HLO_CEIL: return emit_ceil(w, x);
+    case HLO_FLOOR: return emit_floor(w, x);
+    case HLO_ROUND: return emit_round_even(w, x);
+    case HLO_SQRT: return emit_intrinsic1(w, "llvm.sqrt", x);
+    case HLO_RSQRT: return LLVMBuildFDiv(w->builder, emit_f(x, 1), emit_intrinsic1(w, "llvm.sqrt", x), "");
+    default: return emit_math(w, op, x, NULL);
   }
 }
 
@@ -55,8 +46,9 @@ static V quotient(W w, V x, V y) {
   return frexp(size, &exponent) == 0.5 ? LLVMBuildFMul(w->builder, x, inverse, "") : emit_divide(w, x, y, inverse);
 }
 
-/* Exactly C's fmod.  The rounded quotient's whole part is that of the exact one, or one more; so what is left is exact, and y is added
- * where that went below 0.  Lanes whose quotient has no places behind the point, infinities, NaN and a y of 0 go to libm. */
+/* Exactly C's fmod.  The rounded quotient's whole part is that of the exact one, or one more; so what is left is exact,
+ * and y is added where that went below 0.  Lanes whose quotient has no places behind the point, infinities, NaN and a y
+ * of 0 go to libm. */
 static V remainder_of(W w, V x, V y) {
   const char *libm = emit_bits(x) == 32 ? "fmodf" : "fmod";
   if (!w->target->fma || !w->target->rounding) {
@@ -75,22 +67,14 @@ static V remainder_of(W w, V x, V y) {
 static V float_binary(W w, hlo_op op, V x, V y) {
   LLVMBuilderRef b = w->builder;
   switch (op) {
-    case HLO_ADD:
-      return LLVMBuildFAdd(b, x, y, "");
-    case HLO_SUB:
-      return LLVMBuildFSub(b, x, y, "");
-    case HLO_MUL:
-      return LLVMBuildFMul(b, x, y, "");
-    case HLO_DIV:
-      return quotient(w, x, y);
-    case HLO_REM:
-      return remainder_of(w, x, y);
-    case HLO_MAX:
-      return emit_intrinsic2(w, "llvm.maximum", x, y);
-    case HLO_MIN:
-      return emit_intrinsic2(w, "llvm.minimum", x, y);
-    default:
-      return emit_math(w, op, x, y);
+    case HLO_ADD: return LLVMBuildFAdd(b, x, y, "");
+    case HLO_SUB: return LLVMBuildFSub(b, x, y, "");
+    case HLO_MUL: return LLVMBuildFMul(b, x, y, "");
+    case HLO_DIV: return quotient(w, x, y);
+    case HLO_REM: return remainder_of(w, x, y);
+    case HLO_MAX: return emit_intrinsic2(w, "llvm.maximum", x, y);
+    case HLO_MIN: return emit_intrinsic2(w, "llvm.minimum", x, y);
+    default: return emit_math(w, op, x, y);
   }
 }
 
@@ -99,12 +83,9 @@ static V float_binary(W w, hlo_op op, V x, V y) {
 static V int_unary(W w, hlo_op op, dtype t, V x) {
   LLVMBuilderRef b = w->builder;
   switch (op) {
-    case HLO_NOT:
-      return LLVMBuildNot(b, x, "");
-    case HLO_NEG:
-      return LLVMBuildNeg(b, x, "");
-    case HLO_ABS:
-      return dtype_is_signed(t) ? emit_intrinsic2(w, "llvm.abs", x, LLVMConstInt(w->i1, 0, false)) : x;
+    case HLO_NOT: return LLVMBuildNot(b, x, "");
+    case HLO_NEG: return LLVMBuildNeg(b, x, "");
+    case HLO_ABS: return dtype_is_signed(t) ? emit_intrinsic2(w, "llvm.abs", x, LLVMConstInt(w->i1, 0, false)) : x;
     default: {
       assert(op == HLO_SIGN);
       V positive = LLVMBuildZExt(b, emit_icmp(w, LLVMIntNE, x, emit_i(x, 0)), LLVMTypeOf(x), "");
@@ -114,8 +95,8 @@ static V int_unary(W w, hlo_op op, dtype t, V x) {
   }
 }
 
-/* x / y in vectors of a float type that has some more digits than x: where the exact quotient is no whole number, the next one is
- * further away, by 1/y at least, than rounding goes. */
+/* x / y in vectors of a float type that has some more digits than x: where the exact quotient is no whole number, the
+ * next one is further away, by 1/y at least, than rounding goes. */
 static V quotient_of_ints(W w, dtype t, V x, V y) {
   LLVMBuilderRef b = w->builder;
   bool is_signed = dtype_is_signed(t);
@@ -165,8 +146,7 @@ static V int_power(W w, dtype t, V x, V y) {
   V r = LLVMBuildPhi(b, LLVMTypeOf(x), ""), base = LLVMBuildPhi(b, LLVMTypeOf(x), ""),
     e = LLVMBuildPhi(b, LLVMTypeOf(x), "");
   V odd = emit_icmp(w, LLVMIntNE, LLVMBuildAnd(b, e, emit_i(e, 1), ""), emit_i(e, 0));
-  V next_r = emit_select(w, odd, LLVMBuildMul(b, r, base, ""), r),
-    next_base = LLVMBuildMul(b, base, base, "");
+  V next_r = emit_select(w, odd, LLVMBuildMul(b, r, base, ""), r), next_base = LLVMBuildMul(b, base, base, "");
   V next_e = LLVMBuildLShr(b, e, emit_i(e, 1), "");
   LLVMBasicBlockRef from[2] = {before, body};
   LLVMAddIncoming(r, (V[]){result, next_r}, from, 2);
@@ -201,32 +181,22 @@ static V int_binary(W w, hlo_op op, dtype t, V x, V y) {
   LLVMBuilderRef b = w->builder;
   bool is_signed = dtype_is_signed(t);
   switch (op) {
-    case HLO_ADD:
-      return LLVMBuildAdd(b, x, y, "");
-    case HLO_SUB:
-      return LLVMBuildSub(b, x, y, "");
-    case HLO_MUL:
-      return LLVMBuildMul(b, x, y, "");
+    case HLO_ADD: return LLVMBuildAdd(b, x, y, "");
+    case HLO_SUB: return LLVMBuildSub(b, x, y, "");
+    case HLO_MUL: return LLVMBuildMul(b, x, y, "");
     case HLO_DIV:
-    case HLO_REM:
-      return int_divide(w, op, t, x, y);
-    case HLO_POW:
-      return int_power(w, t, x, y);
-    case HLO_AND:
-      return LLVMBuildAnd(b, x, y, "");
-    case HLO_OR:
-      return LLVMBuildOr(b, x, y, "");
-    case HLO_XOR:
-      return LLVMBuildXor(b, x, y, "");
+    case HLO_REM: return int_divide(w, op, t, x, y);
+    case HLO_POW: return int_power(w, t, x, y);
+    case HLO_AND: return LLVMBuildAnd(b, x, y, "");
+    case HLO_OR: return LLVMBuildOr(b, x, y, "");
+    case HLO_XOR: return LLVMBuildXor(b, x, y, "");
     case HLO_MAX:
       return t == DTYPE_PRED ? LLVMBuildOr(b, x, y, "")
                              : emit_intrinsic2(w, is_signed ? "llvm.smax" : "llvm.umax", x, y);
     case HLO_MIN:
       return t == DTYPE_PRED ? LLVMBuildAnd(b, x, y, "")
                              : emit_intrinsic2(w, is_signed ? "llvm.smin" : "llvm.umin", x, y);
-    default:
-      assert(op == HLO_SHL || op == HLO_SHR);
-      return int_shift(w, op, t, x, y);
+    default: assert(op == HLO_SHL || op == HLO_SHR); return int_shift(w, op, t, x, y);
   }
 }
 
@@ -235,9 +205,7 @@ static V int_binary(W w, hlo_op op, dtype t, V x, V y) {
 static V part_in_f64(W w, V x) {
   return emit_bits(x) == 64 ? x : LLVMBuildFPExt(w->builder, x, emit_type_like(x, w->f64), "");
 }
-static emit_pair complex_in_f64(W w, emit_pair x) {
-  return (emit_pair){part_in_f64(w, x.v), part_in_f64(w, x.im)};
-}
+static emit_pair complex_in_f64(W w, emit_pair x) { return (emit_pair){part_in_f64(w, x.v), part_in_f64(w, x.im)}; }
 static V part_back(W w, V x, V like) {
   return emit_bits(like) == 64 ? x : LLVMBuildFPTrunc(w->builder, x, LLVMTypeOf(like), "");
 }
@@ -259,10 +227,8 @@ static emit_pair complex_divide(W w, emit_pair x, emit_pair y) {
 static emit_pair complex_binary(W w, hlo_op op, emit_pair x, emit_pair y) {
   LLVMBuilderRef b = w->builder;
   switch (op) {
-    case HLO_ADD:
-      return (emit_pair){LLVMBuildFAdd(b, x.v, y.v, ""), LLVMBuildFAdd(b, x.im, y.im, "")};
-    case HLO_SUB:
-      return (emit_pair){LLVMBuildFSub(b, x.v, y.v, ""), LLVMBuildFSub(b, x.im, y.im, "")};
+    case HLO_ADD: return (emit_pair){LLVMBuildFAdd(b, x.v, y.v, ""), LLVMBuildFAdd(b, x.im, y.im, "")};
+    case HLO_SUB: return (emit_pair){LLVMBuildFSub(b, x.v, y.v, ""), LLVMBuildFSub(b, x.im, y.im, "")};
     default: {
       emit_pair p = complex_in_f64(w, x), q = complex_in_f64(w, y);
       emit_pair r = op == HLO_MUL ? complex_multiply(w, p, q) : complex_divide(w, p, q);
@@ -298,15 +264,12 @@ static V binary(W w, hlo_op op, dtype t, V x, V y) {
 }
 
 static V compare(W w, hlo_comparison c, dtype t, emit_pair x, emit_pair y) {
-  static const LLVMRealPredicate real[] = {
-      [HLO_EQ] = LLVMRealOEQ, [HLO_NE] = LLVMRealUNE, [HLO_LT] = LLVMRealOLT,
-      [HLO_LE] = LLVMRealOLE, [HLO_GT] = LLVMRealOGT, [HLO_GE] = LLVMRealOGE};
-  static const LLVMIntPredicate with_sign[] = {
-      [HLO_EQ] = LLVMIntEQ,  [HLO_NE] = LLVMIntNE,  [HLO_LT] = LLVMIntSLT,
-      [HLO_LE] = LLVMIntSLE, [HLO_GT] = LLVMIntSGT, [HLO_GE] = LLVMIntSGE};
-  static const LLVMIntPredicate without[] = {
-      [HLO_EQ] = LLVMIntEQ,  [HLO_NE] = LLVMIntNE,  [HLO_LT] = LLVMIntULT,
-      [HLO_LE] = LLVMIntULE, [HLO_GT] = LLVMIntUGT, [HLO_GE] = LLVMIntUGE};
+  static const LLVMRealPredicate real[] = {[HLO_EQ] = LLVMRealOEQ, [HLO_NE] = LLVMRealUNE, [HLO_LT] = LLVMRealOLT,
+                                           [HLO_LE] = LLVMRealOLE, [HLO_GT] = LLVMRealOGT, [HLO_GE] = LLVMRealOGE};
+  static const LLVMIntPredicate with_sign[] = {[HLO_EQ] = LLVMIntEQ,  [HLO_NE] = LLVMIntNE,  [HLO_LT] = LLVMIntSLT,
+                                               [HLO_LE] = LLVMIntSLE, [HLO_GT] = LLVMIntSGT, [HLO_GE] = LLVMIntSGE};
+  static const LLVMIntPredicate without[] = {[HLO_EQ] = LLVMIntEQ,  [HLO_NE] = LLVMIntNE,  [HLO_LT] = LLVMIntULT,
+                                             [HLO_LE] = LLVMIntULE, [HLO_GT] = LLVMIntUGT, [HLO_GE] = LLVMIntUGE};
   if (dtype_is_complex(t)) {
     V re = emit_fcmp(w, real[c], x.v, y.v), im = emit_fcmp(w, real[c], x.im, y.im);
     return c == HLO_EQ ? LLVMBuildAnd(w->builder, re, im, "") : LLVMBuildOr(w->builder, re, im, "");
@@ -337,17 +300,13 @@ emit_pair emit_elementwise(W w, const hlo_instr *i, const emit_pair *args) {
   bool is_complex = dtype_is_complex(t);
   switch (i->op) {
     case HLO_CONVERT:
-      return emit_convert(w, t, to, args[0], hlo_int(i, HLO_ATTR_SATURATE),
-                          (int)hlo_int(i, HLO_ATTR_ROUNDING));
-    case HLO_BITCAST:
-      return bitcast(w, t, to, args[0]);
+      return emit_convert(w, t, to, args[0], hlo_int(i, HLO_ATTR_SATURATE), (int)hlo_int(i, HLO_ATTR_ROUNDING));
+    case HLO_BITCAST: return bitcast(w, t, to, args[0]);
     case HLO_COMPARE:
-      return (emit_pair){compare(w, (hlo_comparison)hlo_int(i, HLO_ATTR_COMPARISON), t, args[0], args[1]),
-                         NULL};
+      return (emit_pair){compare(w, (hlo_comparison)hlo_int(i, HLO_ATTR_COMPARISON), t, args[0], args[1]), NULL};
     case HLO_SELECT: {
       emit_pair x = args[1], y = args[2];
-      return (emit_pair){emit_select(w, args[0].v, x.v, y.v),
-                         x.im ? emit_select(w, args[0].v, x.im, y.im) : NULL};
+      return (emit_pair){emit_select(w, args[0].v, x.v, y.v), x.im ? emit_select(w, args[0].v, x.im, y.im) : NULL};
     }
     case HLO_CLAMP: {
       V low = binary(w, HLO_MAX, to, args[1].v, args[0].v);
@@ -357,14 +316,10 @@ emit_pair emit_elementwise(W w, const hlo_instr *i, const emit_pair *args) {
       V a = emit_intrinsic1(w, "llvm.fabs", emit_widen(w, t, args[0].v));
       return (emit_pair){emit_fcmp(w, LLVMRealOLT, a, emit_f(a, (double)INFINITY)), NULL};
     }
-    case HLO_REAL:
-      return (emit_pair){args[0].v, NULL};
-    case HLO_IMAG:
-      return (emit_pair){is_complex ? args[0].im : LLVMConstNull(LLVMTypeOf(args[0].v)), NULL};
-    case HLO_COMPLEX:
-      return (emit_pair){args[0].v, args[1].v};
-    default:
-      break;
+    case HLO_REAL: return (emit_pair){args[0].v, NULL};
+    case HLO_IMAG: return (emit_pair){is_complex ? args[0].im : LLVMConstNull(LLVMTypeOf(args[0].v)), NULL};
+    case HLO_COMPLEX: return (emit_pair){args[0].v, args[1].v};
+    default: break;
   }
   if (i->n_operands == 1) {
     return is_complex ? complex_unary(w, i->op, args[0]) : (emit_pair){unary(w, i->op, t, args[0].v), NULL};
@@ -391,10 +346,8 @@ bool emit_elementwise_supported(hlo_op op, dtype t, dtype to) {
     case HLO_MUL:
     case HLO_DIV:
     case HLO_NEG:
-    case HLO_ABS:
-      return true;
-    default:
-      return op == HLO_BITCAST && t == to;
+    case HLO_ABS: return true;
+    default: return op == HLO_BITCAST && t == to;
   }
 }
 
@@ -403,8 +356,7 @@ bool emit_elementwise_supported(hlo_op op, dtype t, dtype to) {
 /* Lowest or highest value: infinities where the type has them. */
 static V extreme(W w, dtype t, bool lowest) {
   if (dtype_is_float(t)) {
-    bool infinite =
-        t == DTYPE_F32 || t == DTYPE_F64 || t == DTYPE_F16 || t == DTYPE_BF16 || t == DTYPE_F8E5M2;
+    bool infinite = t == DTYPE_F32 || t == DTYPE_F64 || t == DTYPE_F16 || t == DTYPE_BF16 || t == DTYPE_F8E5M2;
     double value = infinite ? (lowest ? -(double)INFINITY : (double)INFINITY)
                    : lowest ? dtype_lowest_f64(t)
                             : dtype_max_f64(t);
@@ -429,17 +381,10 @@ emit_pair emit_reduce_identity(W w, hlo_reducer r, dtype t) {
     case HLO_REDUCE_MUL:
       v = dtype_is_float(t) || dtype_is_complex(t) ? LLVMConstReal(type, 1) : LLVMConstInt(type, 1, false);
       break;
-    case HLO_REDUCE_MAX:
-      v = extreme(w, t, true);
-      break;
-    case HLO_REDUCE_MIN:
-      v = extreme(w, t, false);
-      break;
-    case HLO_REDUCE_AND:
-      v = t == DTYPE_PRED ? LLVMConstInt(type, 1, false) : emit_number_i(w, t, -1);
-      break;
-    default:
-      break;
+    case HLO_REDUCE_MAX: v = extreme(w, t, true); break;
+    case HLO_REDUCE_MIN: v = extreme(w, t, false); break;
+    case HLO_REDUCE_AND: v = t == DTYPE_PRED ? LLVMConstInt(type, 1, false) : emit_number_i(w, t, -1); break;
+    default: break;
   }
   return (emit_pair){v, dtype_is_complex(t) ? zero : NULL};
 }

@@ -141,8 +141,7 @@ static void origins(const hlo_instr *i, int *from) {
       }
       break;
     }
-    default:
-      break;
+    default: break;
   }
 }
 
@@ -278,7 +277,8 @@ static void split_points_of_taking(split_points *s, const hlo_instr *i, int d, i
   for (int64_t k = 1; k < n && n_runs < MAX_SPLIT_POINTS; k++) {
     int64_t v[3];
     for (int j = 0; j < 3; j++) {
-      v[j] = dtype_load_i64((dtype)l->shape.type, (const char *)l->data + (size_t)(k - 2 + j > 0 ? k - 2 + j : 0) * size);
+      v[j] =
+          dtype_load_i64((dtype)l->shape.type, (const char *)l->data + (size_t)(k - 2 + j > 0 ? k - 2 + j : 0) * size);
     }
     if (k - begin >= 2 && v[2] - v[1] != v[1] - v[0]) {
       runs[n_runs++] = begin = k;
@@ -314,7 +314,8 @@ static void find_split_points(split_points *s, hlo_value v, int64_t from) {
   }
 }
 
-const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, int64_t inner, int *n) {
+const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, int64_t inner,
+                                    int *n) {
   split_points *s = ARENA_NEW(e->w->arena, split_points);
   *s = (split_points){.e = e, .inner = inner};
   for (uint32_t k = 0; k < n_roots; k++) {

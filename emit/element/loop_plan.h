@@ -22,16 +22,17 @@ bool emit_is_dim_boundary(const emit_dim_boundaries *c, int64_t elements_right_o
  * one another; gives their number. */
 int emit_loop_extents(const emit_dim_boundaries *c, int64_t total, int64_t extents[SHAPE_MAX_RANK]);
 
-/* Where a loop over the innermost dimension, of `inner` elements, is better cut into pieces: where the elements of the roots begin to
- * come from another operand of a concatenation, from padding, or by another step of a constant list.  In order; NULL and 0: nowhere, or too often for what is written
- * for each piece. */
-const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, int64_t inner, int *n);
+/* Where a loop over the innermost dimension, of `inner` elements, is better cut into pieces: where the elements of the
+ * roots begin to come from another operand of a concatenation, from padding, or by another step of a constant list.  In
+ * order; NULL and 0: nowhere, or too often for what is written for each piece. */
+const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, int64_t inner,
+                                    int *n);
 
 /* The vector width, at most `lanes`, that runs over n elements in the fewest steps; at least 4, or 1. */
 int emit_choose_lanes(int64_t n, int lanes);
 
-/* Lanes for sums of columns, of which `rows` times n stand side by side: several vectors, so that what is read at once is longer
- * than a line of the cache, if that still leaves work for threads. */
+/* Lanes for sums of columns, of which `rows` times n stand side by side: several vectors, so that what is read at once
+ * is longer than a line of the cache, if that still leaves work for threads. */
 int emit_column_lanes(int64_t rows, int64_t n, int lanes);
 bool emit_sums_columns(const emit_element *e, hlo_value v); /* is v, or what v is at the same place, such a sum? */
 

@@ -23,8 +23,7 @@ emit_pair emit_iota(emit_element *e, const hlo_instr *i, const emit_index *at) {
   bool scalar = e->x.lanes == 1 || p.step == 0;
   LLVMValueRef n = scalar ? p.base : emit_pos_vector(&e->x, p);
   dtype from = emit_bits(n) == 32 ? DTYPE_S32 : DTYPE_S64;
-  emit_pair r =
-      emit_convert(e->w, from, (dtype)i->shapes[0].type, (emit_pair){n, NULL}, false, DTYPE_ROUND_NEAREST);
+  emit_pair r = emit_convert(e->w, from, (dtype)i->shapes[0].type, (emit_pair){n, NULL}, false, DTYPE_ROUND_NEAREST);
   return scalar ? emit_splat_pair(e, r) : r;
 }
 
@@ -79,15 +78,14 @@ emit_pair emit_slice(emit_element *e, const hlo_instr *i, const emit_index *at) 
 emit_pos emit_without_gaps(emit_element *e, emit_pos p, int64_t n, int64_t gap, LLVMValueRef *mask) {
   emit_pos safe = emit_pos_clamp(&e->x, p, (n - 1) * gap + 1);
   emit_pos rest = emit_pos_mod(&e->x, safe, gap);
-  LLVMValueRef r = emit_pos_vector(&e->x, rest), q = emit_pos_vector(&e->x, p),
-               s = emit_pos_vector(&e->x, safe);
+  LLVMValueRef r = emit_pos_vector(&e->x, rest), q = emit_pos_vector(&e->x, p), s = emit_pos_vector(&e->x, safe);
   if (p.step == 0) {
     r = rest.base;
     q = p.base;
     s = safe.base;
   }
-  LLVMValueRef on = LLVMBuildAnd(e->w->builder, emit_icmp(e->w, LLVMIntEQ, r, emit_i(r, 0)),
-                                 emit_icmp(e->w, LLVMIntEQ, q, s), "");
+  LLVMValueRef on =
+      LLVMBuildAnd(e->w->builder, emit_icmp(e->w, LLVMIntEQ, r, emit_i(r, 0)), emit_icmp(e->w, LLVMIntEQ, q, s), "");
   on = emit_lanes(on) || e->x.lanes == 1 ? on : emit_splat(e->w, on, e->x.lanes);
   *mask = *mask ? LLVMBuildAnd(e->w->builder, *mask, on, "") : on;
   return emit_pos_div(&e->x, safe, gap);
@@ -316,8 +314,8 @@ emit_window_dims emit_window_dims_of(const hlo_instr *i, const shape *outer) {
 }
 
 /* The index of component `component` of the index vector that `at` picks. */
-static emit_index *vector_index(emit_element *e, const hlo_instr *i, const emit_window_dims *d,
-                                const emit_index *at, int component) {
+static emit_index *vector_index(emit_element *e, const hlo_instr *i, const emit_window_dims *d, const emit_index *at,
+                                int component) {
   emit_index *x = emit_operand_index(e, i, 1);
   int vector_dim = (int)hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM), b = 0;
   for (int k = 0; k < x->rank; k++) {
@@ -414,8 +412,7 @@ emit_pair emit_gather(emit_element *e, const hlo_instr *i, const emit_index *at)
     if (whole) { /* nothing to choose: the start is 0 */
       emit_axis_from(x, k, at, outer);
     } else {
-      emit_axis_at(x, k,
-                   outer < 0 ? starts[k] : emit_pos_add(&e->x, starts[k], emit_index_dim(&e->x, at, outer)));
+      emit_axis_at(x, k, outer < 0 ? starts[k] : emit_pos_add(&e->x, starts[k], emit_index_dim(&e->x, at, outer)));
     }
   }
   return emit_value(e, i->operands[0], x);

@@ -1,8 +1,8 @@
 /* quantize.c - numbers rounded to small integers: convert(add(round(v), zero)), clamped to what the type holds.
  *
- * Whole numbers may be added to limits as well as to what is limited: so v is limited first, and then one addition rounds it and
- * leaves the integer in its lowest bits.  Where v is x divided by a constant, x is limited before that, and what is divided is
- * finite: the quotient by the inverse needs no guard. */
+ * Whole numbers may be added to limits as well as to what is limited: so v is limited first, and then one addition
+ * rounds it and leaves the integer in its lowest bits.  Where v is x divided by a constant, x is limited before that,
+ * and what is divided is finite: the quotient by the inverse needs no guard. */
 #include <math.h>
 
 #include "emit/element/element.h"
@@ -71,7 +71,8 @@ static LLVMValueRef limited(const emit_ir *w, LLVMValueRef x, LLVMValueRef low, 
 }
 
 /* v is a quotient whose limits, as limits of the dividend, are known; *nan says where it is none. */
-static bool divided(emit_element *e, const quantization *q, const emit_index *at, LLVMValueRef *v, LLVMValueRef *number) {
+static bool divided(emit_element *e, const quantization *q, const emit_index *at, LLVMValueRef *v,
+                    LLVMValueRef *number) {
   const emit_ir *w = e->w;
   double by, zero = q->zero.def ? q->number : 0;
   if (q->v.def->op != HLO_DIV || emit_is_input(e, q->v) || (q->zero.def && !q->is_known) || !w->target->fma ||
@@ -102,7 +103,8 @@ bool emit_quantize(emit_element *e, dtype to, hlo_value x, const emit_index *at,
     LLVMValueRef low = emit_f(v, q.low), high = emit_f(v, q.high);
     v = limited(w, v, zero ? LLVMBuildFSub(b, low, zero, "") : low, zero ? LLVMBuildFSub(b, high, zero, "") : high);
   }
-  /* Between 2^23 and 2^24 neighbours are 1 apart: the sum is rounded to even, and the last 16 bits of 1.5 2^23 are 0. */
+  /* Between 2^23 and 2^24 neighbours are 1 apart: the sum is rounded to even, and the last 16 bits of 1.5 2^23 are 0.
+   */
   LLVMValueRef n = emit_bits_of(w, LLVMBuildFAdd(b, v, emit_f(v, 0x1.8p23), ""));
   n = zero ? LLVMBuildAdd(b, n, LLVMBuildFPToSI(b, zero, LLVMTypeOf(n), ""), "") : n;
   n = emit_select(w, number, n, emit_i(n, 0));

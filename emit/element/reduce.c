@@ -45,7 +45,8 @@ void emit_reductions_step(const emit_reduction_loop *f, const emit_index *r, LLV
   for (int k = 0, j = 0; k < g->n; j += emit_reduction_parts(g->of[k]), k++) {
     hlo_value x = g->of[k]->operands[0];
     dtype t = hlo_type(x);
-    const emit_index *place = g->place(f->e, g, r), *at = emit_index_reshape(&f->e->x, place, hlo_rank(x), hlo_shape(x)->dims);
+    const emit_index *place = g->place(f->e, g, r),
+                     *at = emit_index_reshape(&f->e->x, place, hlo_rank(x), hlo_shape(x)->dims);
     hlo_reducer reducer = reducer_of(g->of[k]);
     emit_pair v = masked(f, g->of[k], t, emit_acc_hold(f->e->w, reducer, t, emit_value(f->e, x, at)));
     bool pair = emit_reduction_parts(g->of[k]) == 2;
@@ -110,8 +111,8 @@ static void find_siblings(const emit_element *e, emit_reductions *g) {
   int parts = emit_reduction_parts(i);
   for (hlo_instr *j = e->body ? e->body->first : NULL; j && g->n < EMIT_REDUCTION_LOOP_VALUES / 2; j = j->next) {
     if (j == i || j->op != HLO_REDUCE || !shape_same_dims(operand(i, 0), operand(j, 0)) ||
-        hlo_n_ints(i, HLO_ATTR_DIMENSIONS) != hlo_n_ints(j, HLO_ATTR_DIMENSIONS) ||
-        !hlo_value_uses(hlo_result(j, 0)) || parts + emit_reduction_parts(j) > EMIT_REDUCTION_LOOP_VALUES) {
+        hlo_n_ints(i, HLO_ATTR_DIMENSIONS) != hlo_n_ints(j, HLO_ATTR_DIMENSIONS) || !hlo_value_uses(hlo_result(j, 0)) ||
+        parts + emit_reduction_parts(j) > EMIT_REDUCTION_LOOP_VALUES) {
       continue;
     }
     bool same = true;
@@ -161,8 +162,7 @@ emit_pair emit_reduce(emit_element *e, const hlo_instr *i, const emit_index *at)
   emit_reduction_loop_run(&f, out);
   emit_pos linear = emit_index_linear(&e->x, at);
   for (int k = 1; k < g.n; k++) { /* the caller of emit_value keeps the first */
-    uintptr_t key[5] = {16, (uintptr_t)g.of[k], (uintptr_t)e->x.lanes, (uintptr_t)linear.base,
-                        (uintptr_t)linear.step};
+    uintptr_t key[5] = {16, (uintptr_t)g.of[k], (uintptr_t)e->x.lanes, (uintptr_t)linear.base, (uintptr_t)linear.step};
     emit_table_put(e->x.table, key, emit_reductions_value(e, &g, k, out));
   }
   return emit_reductions_value(e, &g, 0, out);
@@ -189,12 +189,10 @@ void emit_arg_take(const emit_reduction_loop *f, dtype t, bool largest, bool las
   const emit_ir *w = f->e->w;
   LLVMBuilderRef b = w->builder;
   LLVMValueRef better = largest ? emit_less(w, t, acc[0], x) : emit_less(w, t, x, acc[0]);
-  LLVMValueRef earlier = emit_icmp(w, LLVMIntSLT, at, acc[1]),
-               wanted = last ? LLVMBuildNot(b, earlier, "") : earlier;
+  LLVMValueRef earlier = emit_icmp(w, LLVMIntSLT, at, acc[1]), wanted = last ? LLVMBuildNot(b, earlier, "") : earlier;
   LLVMValueRef take;
   if (dtype_is_float(t)) {
-    LLVMValueRef x_nan = emit_fcmp(w, LLVMRealUNO, x, x),
-                 best_nan = emit_fcmp(w, LLVMRealUNO, acc[0], acc[0]);
+    LLVMValueRef x_nan = emit_fcmp(w, LLVMRealUNO, x, x), best_nan = emit_fcmp(w, LLVMRealUNO, acc[0], acc[0]);
     LLVMValueRef equal = emit_fcmp(w, LLVMRealOEQ, x, acc[0]);
     take = LLVMBuildOr(b, better, LLVMBuildAnd(b, equal, wanted, ""), "");
     take = emit_select(w, x_nan, LLVMBuildOr(b, LLVMBuildNot(b, best_nan, ""), earlier, ""), take);

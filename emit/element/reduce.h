@@ -1,4 +1,5 @@
-/* reduce.h - reductions that share a loop: what emit_reduce (reduce.c) and kernels of rows (emit/kernel/row_fusion.c) have in common. */
+/* reduce.h - reductions that share a loop: what emit_reduce (reduce.c) and kernels of rows (emit/kernel/row_fusion.c)
+ * have in common. */
 #ifndef EMIT_ELEMENT_REDUCE_H
 #define EMIT_ELEMENT_REDUCE_H
 

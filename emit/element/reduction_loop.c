@@ -32,7 +32,9 @@ static void inner_loop(const emit_reduction_loop *f, emit_index *outer, int64_t 
                        int first_copy, LLVMValueRef *acc) {
   emit_element *e = f->e;
   int64_t stride = (int64_t)width * copies, trips = (to - from) / stride;
-  int64_t written_out = f->unroll && !f->compact ? UNROLL / copies : f->rank > 1 && copies == 1 && !f->compact ? SHORT : 1;
+  int64_t written_out = f->unroll && !f->compact                    ? UNROLL / copies
+                        : f->rank > 1 && copies == 1 && !f->compact ? SHORT
+                                                                    : 1;
   bool unrolled = trips <= written_out;
   emit_loop l;
   uint32_t mark = emit_table_mark(e->x.table);
@@ -250,13 +252,13 @@ bool emit_reduction_loop_inside(const emit_element *e, emit_pos p, int64_t span,
   return true;
 }
 
-void emit_reduction_loop_either(LLVMValueRef inside, emit_reduction_loop *fast, emit_reduction_loop *slow, LLVMValueRef *out) {
+void emit_reduction_loop_either(LLVMValueRef inside, emit_reduction_loop *fast, emit_reduction_loop *slow,
+                                LLVMValueRef *out) {
   emit_element *e = fast->e;
   const emit_ir *w = e->w;
   emit_reduction_loop *folds[2] = {fast, slow};
   LLVMValueRef values[2][EMIT_REDUCTION_LOOP_VALUES];
-  LLVMBasicBlockRef at[2] = {emit_block(w, "inside"), emit_block(w, "edge")}, done = emit_block(w, "folded"),
-                    from[2];
+  LLVMBasicBlockRef at[2] = {emit_block(w, "inside"), emit_block(w, "edge")}, done = emit_block(w, "folded"), from[2];
   LLVMBuildCondBr(w->builder, inside, at[0], at[1]);
   for (int k = 0; k < 2; k++) {
     uint32_t mark = emit_table_mark(e->x.table);

@@ -49,8 +49,7 @@ static bool step(const hlo_instr *i, emit_view *x) {
   int64_t before[SHAPE_MAX_RANK];
   memcpy(before, x->strides, sizeof before);
   switch (i->op) {
-    case HLO_RESHAPE:
-      return reshape_strides(hlo_shape(i->operands[0]), before, s, x->strides);
+    case HLO_RESHAPE: return reshape_strides(hlo_shape(i->operands[0]), before, s, x->strides);
     case HLO_TRANSPOSE:
       for (int d = 0; d < s->rank; d++) {
         x->strides[d] = before[hlo_ints(i, HLO_ATTR_PERMUTATION)[d]];
@@ -68,8 +67,7 @@ static bool step(const hlo_instr *i, emit_view *x) {
         x->strides[hlo_ints(i, HLO_ATTR_DIMENSIONS)[d]] = hlo_shape(i->operands[0])->dims[d] == 1 ? 0 : before[d];
       }
       return true;
-    default:
-      return false;
+    default: return false;
   }
 }
 

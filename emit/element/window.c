@@ -62,7 +62,8 @@ static bool has_padding(emit_element *e, const windows *g, LLVMValueRef *inside)
       emit_pos p = emit_pos_scale(&e->x, emit_index_dim(&e->x, g->at, k), g->stride[k]);
       p = emit_pos_add_const(&e->x, p, -g->low[k]);
       padded = true;
-      known = known && emit_reduction_loop_inside(e, p, (g->size[k] - 1) * g->hole[k], operand(g->i, 0)->dims[k], inside);
+      known =
+          known && emit_reduction_loop_inside(e, p, (g->size[k] - 1) * g->hole[k], operand(g->i, 0)->dims[k], inside);
     }
   }
   *inside = known ? *inside : NULL;

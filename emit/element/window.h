@@ -4,8 +4,8 @@
 
 #include "emit/element/element.h"
 
-/* The part of reduce-window i that lies along all dimensions but the innermost: what the columns at `at` hold (accumulate.h),
- * an index of the result's dimensions but the innermost, which is the operand's. */
+/* The part of reduce-window i that lies along all dimensions but the innermost: what the columns at `at` hold
+ * (accumulate.h), an index of the result's dimensions but the innermost, which is the operand's. */
 emit_pair emit_reduce_window_columns(emit_element *e, const hlo_instr *i, const emit_index *at);
 
 #endif

@@ -11,10 +11,12 @@
 #include "base/headroom.h"
 #include "emit/kernel/module.h"
 
-const char *const emit_externals[] = {"exp",    "expm1",  "log",     "log1p", "sin",   "cos",  "tan",
-                                      "asin",   "acos",   "atan",    "sinh",  "cosh",  "tanh", "asinh",
-                                      "acosh",  "atanh",  "erf",     "pow",   "atan2", "fmod", "fmodf",
-                                      "memcpy", "memset", "memmove", "onnx_xla_expired", NULL};
+const char *const emit_externals[] = {"exp",   "expm1",  "log",    "log1p",   "sin",
+                                      "cos",   "tan",    "asin",   "acos",    "atan",
+                                      "sinh",  "cosh",   "tanh",   "asinh",   "acosh",
+                                      "atanh", "erf",    "pow",    "atan2",   "fmod",
+                                      "fmodf", "memcpy", "memset", "memmove", "onnx_xla_expired",
+                                      NULL};
 
 struct emit_module {
   emit_ir ir;
@@ -77,8 +79,8 @@ status emit_module_create(arena *a, const emit_target *t, const char *name, emit
   LLVMContextSetDiagnosticHandler(m->ir.context, complain, m);
   LLVMModuleRef module = LLVMModuleCreateWithNameInContext(name, m->ir.context);
   emit_ir_init(&m->ir, a, &m->target, m->ir.context, module);
-  m->machine = LLVMCreateTargetMachine(target, t->triple, t->least, emit_target_llvm_features(a, t), LLVMCodeGenLevelDefault,
-                                       LLVMRelocPIC, LLVMCodeModelSmall);
+  m->machine = LLVMCreateTargetMachine(target, t->triple, t->least, emit_target_llvm_features(a, t),
+                                       LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
   CHECK_THAT(m->machine, STATUS_INTERNAL, "LLVM has no code generator for %s", t->triple);
   LLVMSetTarget(module, t->triple);
   LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(m->machine);
@@ -97,8 +99,7 @@ static const char passes[] = "function(early-cse,loop-mssa(licm))";
 static void schedule_for_cpu(emit_module *m) {
   static const char name[] = "tune-cpu";
   const char *cpu = m->target.cpu;
-  LLVMAttributeRef a =
-      LLVMCreateStringAttribute(m->ir.context, name, sizeof name - 1, cpu, (unsigned)strlen(cpu));
+  LLVMAttributeRef a = LLVMCreateStringAttribute(m->ir.context, name, sizeof name - 1, cpu, (unsigned)strlen(cpu));
   for (LLVMValueRef f = LLVMGetFirstFunction(m->ir.module); f; f = LLVMGetNextFunction(f)) {
     if (!LLVMIsDeclaration(f)) {
       LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);

@@ -12,8 +12,7 @@
 typedef struct emit_module emit_module;
 
 /* Disposed of with the arena, or earlier by emit_module_destroy.  `t` is copied. */
-STATUS_MUST_USE status emit_module_create(arena *a, const emit_target *t, const char *name,
-                                          emit_module **out);
+STATUS_MUST_USE status emit_module_create(arena *a, const emit_target *t, const char *name, emit_module **out);
 /* NULL is fine.  Frees what LLVM holds. */
 void emit_module_destroy(emit_module *m);
 
@@ -21,11 +20,11 @@ void emit_module_destroy(emit_module *m);
  * UNSUPPORTED with the reason where emit_supports is false; the module can still be used then.  On a GPU
  * target: a kernel entry whose parameters are the buffers; it covers its results in a grid-stride loop
  * (info->grid is their element count). */
-STATUS_MUST_USE status emit_kernel(emit_module *m, const char *name, const hlo_instr *i,
-                                   const emit_options *options, emit_kernel_info *info);
+STATUS_MUST_USE status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
+                                   emit_kernel_info *info);
 
-/* Another way to write a kernel with the same signature: from plain bytes that say how, and as one of several phases.  Buffers
- * are those of emit_kernel, and scratch memory after the results if the writer's caller gives any. */
+/* Another way to write a kernel with the same signature: from plain bytes that say how, and as one of several phases.
+ * Buffers are those of emit_kernel, and scratch memory after the results if the writer's caller gives any. */
 typedef status emit_write_fn(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                              const void *config, uint32_t phase, emit_kernel_info *info);
 

@@ -48,7 +48,8 @@ static void set_number(const emit_ir *w, LLVMValueRef v, const char *kind, int64
 }
 
 /* Pointer number k of the table that a kernel on a CPU is given. */
-static LLVMValueRef load_buffer(const emit_element *e, LLVMValueRef table, uint32_t k, const shape *s, bool known_size) {
+static LLVMValueRef load_buffer(const emit_element *e, LLVMValueRef table, uint32_t k, const shape *s,
+                                bool known_size) {
   const emit_ir *w = e->w;
   LLVMValueRef at = emit_i64(w, k), p = LLVMBuildInBoundsGEP2(w->builder, w->ptr, table, &at, 1, "");
   LLVMValueRef v = LLVMBuildLoad2(w->builder, w->ptr, p, "");
@@ -122,7 +123,8 @@ static void bind_buffers(emit_writer *w, emit_input *inputs) {
   ir->watch = NULL;
   if (!gpu) {
     LLVMValueRef at = emit_i64(ir, w->info->n_buffers);
-    ir->watch = LLVMBuildLoad2(ir->builder, ir->ptr, LLVMBuildInBoundsGEP2(ir->builder, ir->ptr, table, &at, 1, ""), "");
+    ir->watch =
+        LLVMBuildLoad2(ir->builder, ir->ptr, LLVMBuildInBoundsGEP2(ir->builder, ir->ptr, table, &at, 1, ""), "");
     w->begin = LLVMGetParam(ir->function, 2);
     w->end = LLVMGetParam(ir->function, 3);
   }
@@ -143,8 +145,7 @@ LLVMValueRef emit_row_memory(const emit_ir *w, dtype t, int64_t elements) {
 static void mark_gpu_entry(const emit_ir *ir) {
   enum { PTX_KERNEL = 71 };
   LLVMSetFunctionCallConv(ir->function, PTX_KERNEL);
-  LLVMMetadataRef parts[] = {LLVMValueAsMetadata(ir->function),
-                             LLVMMDStringInContext2(ir->context, "kernel", 6),
+  LLVMMetadataRef parts[] = {LLVMValueAsMetadata(ir->function), LLVMMDStringInContext2(ir->context, "kernel", 6),
                              LLVMValueAsMetadata(LLVMConstInt(ir->i32, 1, false))};
   LLVMAddNamedMetadataOperand(ir->module, "nvvm.annotations", node(ir, parts, 3));
 }
@@ -240,8 +241,8 @@ static bool writes_in_place(const emit_writer *w) {
   return false;
 }
 
-/* A piece, in vectors that may be narrower than the others.  The last one may lie over the one before, which writes the same again
- * (where nothing that it reads has changed meanwhile). */
+/* A piece, in vectors that may be narrower than the others.  The last one may lie over the one before, which writes the
+ * same again (where nothing that it reads has changed meanwhile). */
 static void piece(const nest *n, int64_t from, int64_t to) {
   int lanes = n->lanes;
   while (lanes > to - from) {
@@ -314,8 +315,7 @@ static void row(nest *n, LLVMValueRef item, int64_t outer) {
   *flat_dims = outer;
   emit_index *flat = emit_index_new(&e->x, 1, flat_dims);
   emit_axis_at(flat, 0, emit_pos_at(number, 1));
-  n->rows =
-      emit_index_reshape(&e->x, flat, n->rank > 1 ? n->rank - 1 : 1, n->rank > 1 ? n->extents : flat_dims);
+  n->rows = emit_index_reshape(&e->x, flat, n->rank > 1 ? n->rank - 1 : 1, n->rank > 1 ? n->extents : flat_dims);
   for (int k = 0; k < n->rank - 1; k++) { /* before the inner loop, which finds them again */
     (void)emit_index_dim(&e->x, n->rows, k);
   }
@@ -350,8 +350,8 @@ void emit_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool
   int64_t grid = outer * n.blocks;
   e->x.lanes = 1;
   emit_loop l;
-  emit_loop_begin(ir, &l, serial ? emit_i64(ir, 0) : w->begin, serial ? emit_i64(ir, grid) : w->end, 1,
-                  serial, 0, NULL);
+  emit_loop_begin(ir, &l, serial ? emit_i64(ir, 0) : w->begin, serial ? emit_i64(ir, grid) : w->end, 1, serial, 0,
+                  NULL);
   uint32_t mark = emit_table_mark(e->x.table);
   row(&n, l.iv, outer);
   emit_table_release(e->x.table, mark);
@@ -465,15 +465,18 @@ static void write_loops(emit_writer *w) {
   if (w->place && cuts.n < EMIT_MAX_DIM_BOUNDARIES) {
     cuts.at[cuts.n++] = w->place->run;
   }
-  int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, SHAPE_MAX_RANK + 1), total = shape_elements(hlo_shape(w->roots[0]));
-  int rank = w->rows ? 1 + emit_loop_extents(&cuts, total / w->rows, extents + 1) : emit_loop_extents(&cuts, total, extents);
+  int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, SHAPE_MAX_RANK + 1),
+          total = shape_elements(hlo_shape(w->roots[0]));
+  int rank =
+      w->rows ? 1 + emit_loop_extents(&cuts, total / w->rows, extents + 1) : emit_loop_extents(&cuts, total, extents);
   extents[0] = w->rows ? w->rows : extents[0];
   int64_t inner = extents[rank - 1], outer = total / inner;
-  w->split_points = rows || columns ? NULL : emit_split_points_of(&w->e, w->n_results, w->roots, inner, &w->n_split_points);
-  int lanes = rows         ? 1
-              : columns    ? emit_column_lanes(outer, inner, w->e.wide)
+  w->split_points =
+      rows || columns ? NULL : emit_split_points_of(&w->e, w->n_results, w->roots, inner, &w->n_split_points);
+  int lanes = rows                ? 1
+              : columns           ? emit_column_lanes(outer, inner, w->e.wide)
               : w->n_split_points ? w->e.wide
-                           : emit_choose_lanes(inner, w->e.wide);
+                                  : emit_choose_lanes(inner, w->e.wide);
   emit_nest(w, rank, extents, lanes, false, store_roots, NULL);
 }
 
@@ -485,16 +488,12 @@ static double cost_of(const hlo_instr *i) {
     n += (double)shape_elements(&i->shapes[k]);
   }
   switch (hlo_info(i)->kind) {
-    case HLO_ELEMENTWISE:
-      return n * (emit_is_math(i->op) ? 1 : 0.15);
-    case HLO_MOVEMENT:
-      return n * 0.2;
-    case HLO_RANDOM:
-      return n;
+    case HLO_ELEMENTWISE: return n * (emit_is_math(i->op) ? 1 : 0.15);
+    case HLO_MOVEMENT: return n * 0.2;
+    case HLO_RANDOM: return n;
     case HLO_CONTRACTION: {
-      double k = i->op == HLO_CONVOLUTION
-                     ? (double)shape_product(hlo_shape(i->operands[1]), 1, hlo_rank(i->operands[1]))
-                     : 1;
+      double k =
+          i->op == HLO_CONVOLUTION ? (double)shape_product(hlo_shape(i->operands[1]), 1, hlo_rank(i->operands[1])) : 1;
       for (uint32_t j = 0; i->op == HLO_DOT && j < hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT); j++) {
         k *= (double)hlo_shape(i->operands[0])->dims[hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[j]];
       }
@@ -507,10 +506,8 @@ static double cost_of(const hlo_instr *i) {
       }
       return n * k * 0.5;
     }
-    case HLO_STRUCTURE:
-      return i->op == HLO_PARAMETER ? n * 0.1 : 0;
-    default:
-      return (n + (i->n_operands ? (double)shape_elements(hlo_shape(i->operands[0])) : 0)) * 0.3;
+    case HLO_STRUCTURE: return i->op == HLO_PARAMETER ? n * 0.1 : 0;
+    default: return (n + (i->n_operands ? (double)shape_elements(hlo_shape(i->operands[0])) : 0)) * 0.3;
   }
 }
 
@@ -575,16 +572,13 @@ static status set_place(emit_writer *w, emit_input *inputs) {
 }
 
 static status check_target(const emit_target *t, const hlo_instr *i) {
-  for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : i; j;
-       j = i == j ? NULL : j->next) {
+  for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : i; j; j = i == j ? NULL : j->next) {
     bool f64 = j->n_operands && hlo_type(j->operands[0]) == DTYPE_F64;
     bool remainder = t->gpu && j->op == HLO_REM && dtype_is_float(hlo_type(j->operands[0]));
-    CHECK_THAT(emit_math_supported(t, j->op, f64) && !remainder, STATUS_UNSUPPORTED,
-               "%s of %s needs a library on %s", hlo_info(j)->name, dtype_name(hlo_type(j->operands[0])),
-               t->triple);
+    CHECK_THAT(emit_math_supported(t, j->op, f64) && !remainder, STATUS_UNSUPPORTED, "%s of %s needs a library on %s",
+               hlo_info(j)->name, dtype_name(hlo_type(j->operands[0])), t->triple);
     bool serial = j->op == HLO_SCATTER || j->op == HLO_CUMULATIVE;
-    CHECK_THAT(!(t->gpu && serial), STATUS_UNSUPPORTED, "%s is not written for %s", hlo_info(j)->name,
-               t->triple);
+    CHECK_THAT(!(t->gpu && serial), STATUS_UNSUPPORTED, "%s is not written for %s", hlo_info(j)->name, t->triple);
   }
   return NULL;
 }
@@ -632,7 +626,8 @@ LLVMValueRef emit_writer_buffer(const emit_writer *w, uint32_t k) {
 LLVMValueRef emit_writer_arg(const emit_writer *w, uint32_t k) {
   const emit_ir *ir = w->e.w;
   LLVMValueRef at = emit_i64(ir, k), table = LLVMGetParam(ir->function, 1);
-  LLVMValueRef v = LLVMBuildLoad2(ir->builder, ir->i64, LLVMBuildInBoundsGEP2(ir->builder, ir->i64, table, &at, 1, ""), "");
+  LLVMValueRef v =
+      LLVMBuildLoad2(ir->builder, ir->i64, LLVMBuildInBoundsGEP2(ir->builder, ir->i64, table, &at, 1, ""), "");
   LLVMSetAlignment(v, 8);
   LLVMSetMetadata(v, LLVMGetMDKindIDInContext(ir->context, "invariant.load", 14), w->e.invariant);
   return v;

@@ -25,12 +25,14 @@ enum { EMIT_MAX_CONSTANT = 16384 };
 
 typedef struct emit_options {
   /* One entry a result: the operand whose buffer it shares (in place), -1 for none.  NULL: no result shares.
-   * A result may share only where emit_can_alias says so.  Buffers not named here never overlap results.  A result that is
-   * the operand but for one part at a fixed place (hlo/analysis/in_place_update.h) is written there alone; of an output fusion it must share. */
+   * A result may share only where emit_can_alias says so.  Buffers not named here never overlap results.  A result that
+   * is the operand but for one part at a fixed place (hlo/analysis/in_place_update.h) is written there alone; of an
+   * output fusion it must share. */
   const int32_t *alias;
-  /* Not 0: the results and some operands have rows of their own, their first dimension, of which there are so many here: a number
-   * that stands for any.  Row r of a result depends on row r of these operands and on all of the others.  The code is for any
-   * number of rows; the grid is that many times as large (or the writer has a function that says how large). */
+  /* Not 0: the results and some operands have rows of their own, their first dimension, of which there are so many
+   * here: a number that stands for any.  Row r of a result depends on row r of these operands and on all of the others.
+   * The code is for any number of rows; the grid is that many times as large (or the writer has a function that says
+   * how large). */
   int64_t rows;
 } emit_options;
 
@@ -49,8 +51,9 @@ bool emit_supports(const hlo_instr *i, const char **why);
  * equal then. */
 bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result);
 
-/* The dot or convolution that `i` is, or the only one in the fusion `i`, if its operands are read as they lie in memory (or are
- * weights of small integers that do: hlo/analysis/quantized.h) and its result only for the same element of the fusion's results; else NULL. */
+/* The dot or convolution that `i` is, or the only one in the fusion `i`, if its operands are read as they lie in memory
+ * (or are weights of small integers that do: hlo/analysis/quantized.h) and its result only for the same element of the
+ * fusion's results; else NULL. */
 const hlo_instr *emit_contraction_of(const hlo_instr *i);
 bool emit_has_quantized_weights(const hlo_instr *i);
 

@@ -1,9 +1,10 @@
-/* pooling.c - kernels of windows that slide along the innermost dimension: pooling of arrays whose channels stand outside.
+/* pooling.c - kernels of windows that slide along the innermost dimension: pooling of arrays whose channels stand
+ * outside.
  *
- * A step of the grid is a row of the result.  First the columns of its windows are reduced, for each place of the operand's
- * innermost dimension once, by vectors that lie side by side whatever the stride is; they go into a row in memory, which has
- * the padding around them.  Then the windows are folds along that row, without a look at its ends.  So a window of K x K costs
- * 2 K and no element of it is masked. */
+ * A step of the grid is a row of the result.  First the columns of its windows are reduced, for each place of the
+ * operand's innermost dimension once, by vectors that lie side by side whatever the stride is; they go into a row in
+ * memory, which has the padding around them.  Then the windows are folds along that row, without a look at its ends. So
+ * a window of K x K costs 2 K and no element of it is masked. */
 #include <string.h>
 
 #include "emit/element/accumulate.h"
@@ -47,7 +48,8 @@ static bool is_input(const emit_writer *w, hlo_value v) {
 static bool slides(const hlo_instr *i) {
   const shape *x = i->n_operands ? hlo_shape(i->operands[0]) : NULL;
   return i->op == HLO_REDUCE_WINDOW && x->rank && shape_elements(x) > 0 && shape_elements(&i->shapes[0]) > 0 &&
-         !dtype_is_complex((dtype)x->type) && hlo_ints(i, HLO_ATTR_WINDOW)[x->rank - 1] > 1 && hlo_ints(i, HLO_ATTR_LOW)[x->rank - 1] >= 0;
+         !dtype_is_complex((dtype)x->type) && hlo_ints(i, HLO_ATTR_WINDOW)[x->rank - 1] > 1 &&
+         hlo_ints(i, HLO_ATTR_LOW)[x->rank - 1] >= 0;
 }
 
 static void add(pools *p, const hlo_instr *i) {
@@ -156,9 +158,10 @@ static void sweep_by(const pools *p, LLVMValueRef from, LLVMValueRef to, int lan
   emit_loop_end(e->w, &l, NULL);
 }
 
-/* All places of [from, to), at least `least` of them, by vectors: what is left at the end is a vector that ends there, or
- * single elements where none may be visited `twice`. */
-static void sweep(const pools *p, LLVMValueRef from, LLVMValueRef to, int64_t least, bool twice, sweep_fn *f, void *data) {
+/* All places of [from, to), at least `least` of them, by vectors: what is left at the end is a vector that ends there,
+ * or single elements where none may be visited `twice`. */
+static void sweep(const pools *p, LLVMValueRef from, LLVMValueRef to, int64_t least, bool twice, sweep_fn *f,
+                  void *data) {
   emit_element *e = &p->w->e;
   LLVMBuilderRef b = e->w->builder;
   int lanes = e->wide;
@@ -182,7 +185,7 @@ static void sweep(const pools *p, LLVMValueRef from, LLVMValueRef to, int64_t le
 typedef struct step {
   const emit_index *at; /* of the row, without its innermost dimension */
   LLVMValueRef number;  /* of the row in the step */
-  LLVMValueRef start; /* of this piece among the row's results */
+  LLVMValueRef start;   /* of this piece among the row's results */
   const pool *g;
   LLVMValueRef first; /* place in the operand of the row's first element; it may be outside */
 } step;
@@ -231,7 +234,8 @@ static void fill_padding(const pools *p, void *data, LLVMValueRef at) {
 static void bounds(const pools *p, const step *s, LLVMValueRef *from, LLVMValueRef *to) {
   const emit_ir *w = p->w->e.w;
   const pool *g = s->g;
-  LLVMValueRef before = LLVMBuildNeg(w->builder, s->first, ""), end = LLVMBuildAdd(w->builder, before, emit_i64(w, g->n), "");
+  LLVMValueRef before = LLVMBuildNeg(w->builder, s->first, ""),
+               end = LLVMBuildAdd(w->builder, before, emit_i64(w, g->n), "");
   if (p->blocks == 1) {
     *from = before;
     *to = emit_i64(w, g->n + g->low < g->span ? g->n + g->low : g->span);
@@ -270,13 +274,15 @@ static void along_step(const emit_reduction_loop *f, const emit_index *r, LLVMVa
   emit_pos p = emit_pos_add(&e->x, a->at, emit_pos_scale(&e->x, emit_index_dim(&e->x, r, 0), a->g->hole));
   emit_pair v = emit_load(e, a->g->row, held_type(a->g), p, true, false);
   acc[0] = emit_acc_combine(e->w, (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER), hlo_type(i->operands[0]),
-                            (emit_pair){acc[0], NULL}, v).v;
+                            (emit_pair){acc[0], NULL}, v)
+               .v;
 }
 
 static void along_combine(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMValueRef *other) {
   const hlo_instr *i = ((const along *)f->data)->g->i;
   acc[0] = emit_acc_combine(f->e->w, (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER), hlo_type(i->operands[0]),
-                            (emit_pair){acc[0], NULL}, (emit_pair){other[0], NULL}).v;
+                            (emit_pair){acc[0], NULL}, (emit_pair){other[0], NULL})
+               .v;
 }
 
 static emit_pair window_at(emit_element *e, const step *s, const pool *g, LLVMValueRef at) {
@@ -285,7 +291,8 @@ static emit_pair window_at(emit_element *e, const step *s, const pool *g, LLVMVa
   emit_pos begin = emit_pos_scale(&e->x, emit_pos_at(s->number, 1), g->span);
   emit_pos along_row = emit_pos_scale(&e->x, emit_pos_lanes(at, e->x.lanes > 1, 1), g->stride);
   along a = {g, emit_pos_add(&e->x, begin, along_row)};
-  emit_reduction_loop f = {.e = e, .data = &a, .n = 1, .step = along_step, .combine = along_combine, .unroll = true, .rank = 1};
+  emit_reduction_loop f = {
+      .e = e, .data = &a, .n = 1, .step = along_step, .combine = along_combine, .unroll = true, .rank = 1};
   f.dims[0] = g->window;
   f.init[0] = emit_acc_identity(e->w, r, t).v;
   LLVMValueRef out;

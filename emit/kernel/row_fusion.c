@@ -1,9 +1,9 @@
 /* row_fusion.c - kernels that go row by row (hlo/analysis/row_space.h): softmax, normalisations.
  *
  * A step of the grid is a row, or a vector of neighbouring columns.  It has phases: each is a loop over the row for the
- * reductions whose operands are known by then; the last one stores.  Between phases stands what there is one of a row.  What a
- * later phase wants of an earlier one is computed again if that is cheap, else it is kept: in the result that it is, in
- * memory on the stack, or in a result that is not written yet. */
+ * reductions whose operands are known by then; the last one stores.  Between phases stands what there is one of a row.
+ * What a later phase wants of an earlier one is computed again if that is cheap, else it is kept: in the result that it
+ * is, in memory on the stack, or in a result that is not written yet. */
 #include "emit/element/elementwise.h"
 #include "emit/element/loop_plan.h"
 #include "emit/element/reduce.h"
@@ -16,17 +16,17 @@ enum { STACK_BYTES = 16384 };
 /* A full array of which a row is kept from its first phase on. */
 typedef struct stored {
   hlo_value value;
-  int phase;         /* writes it; the later ones read it */
+  int phase; /* writes it; the later ones read it */
   LLVMValueRef base;
-  bool whole;        /* base is that of a whole array; else of a row, or of a row of vectors */
+  bool whole; /* base is that of a whole array; else of a row, or of a row of vectors */
 } stored;
 
 typedef struct fact {
   const hlo_instr *instr;
-  int level;        /* phases that must have run */
-  uint64_t phases;  /* a bit each: where it is wanted element by element */
-  bool hot;         /* depends on a reduction */
-  emit_pair known;  /* kept and hot: its value, from that phase on */
+  int level;            /* phases that must have run */
+  uint64_t phases;      /* a bit each: where it is wanted element by element */
+  bool hot;             /* depends on a reduction */
+  emit_pair known;      /* kept and hot: its value, from that phase on */
   LLVMValueRef inverse; /* of it, where rows are divided by it just now; else NULL */
 } fact;
 
@@ -39,9 +39,9 @@ struct emit_row_fusion {
   int phase, last; /* that runs; that stores the results */
   int n_gone;
   int64_t gone[HLO_ROW_DIMS];
-  bool columns;        /* rows lie side by side: lanes are rows, `vector` of them at once */
+  bool columns; /* rows lie side by side: lanes are rows, `vector` of them at once */
   int vector;
-  bool tail_first;     /* a result is read in the last phase, where it was not written yet */
+  bool tail_first;      /* a result is read in the last phase, where it was not written yet */
   const emit_index *at; /* the row */
 };
 
@@ -78,7 +78,9 @@ static void find_levels(emit_row_fusion *r, const hlo_computation *c) {
 
 static uint64_t bit(int k) { return (uint64_t)1 << k; }
 
-static bool is_full_root(const emit_row_fusion *r, uint32_t k) { return hlo_is_full(&r->space, hlo_shape(r->w->roots[k])); }
+static bool is_full_root(const emit_row_fusion *r, uint32_t k) {
+  return hlo_is_full(&r->space, hlo_shape(r->w->roots[k]));
+}
 
 /* Worth keeping rather than doing twice. */
 static bool is_dear(const emit_row_fusion *r, const fact *f) {
@@ -207,7 +209,8 @@ static emit_pair divide(emit_element *e, const fact *d, emit_pair x) {
   return (emit_pair){emit_divide(e->w, x.v, by.v, inverse.v), NULL};
 }
 
-/* Inverts what the results divide by.  *fits: i1, whether all are far from the ends of the range; NULL if there are none. */
+/* Inverts what the results divide by.  *fits: i1, whether all are far from the ends of the range; NULL if there are
+ * none. */
 static void invert(emit_row_fusion *r, LLVMValueRef *fits) {
   const emit_ir *w = r->w->e.w;
   *fits = NULL;
@@ -313,7 +316,8 @@ static uint32_t reduce_some(emit_row_fusion *r, uint32_t from) {
 static void compute_kept(emit_row_fusion *r) {
   for (uint32_t k = 0; k < r->n_facts; k++) {
     fact *f = &r->facts[k];
-    if (f->hot && f->level == r->phase + 1 && f->instr->op != HLO_REDUCE && hlo_is_kept(&r->space, &f->instr->shapes[0])) {
+    if (f->hot && f->level == r->phase + 1 && f->instr->op != HLO_REDUCE &&
+        hlo_is_kept(&r->space, &f->instr->shapes[0])) {
       f->known = value_at(&r->w->e, hlo_result((hlo_instr *)f->instr, 0), r->at);
     }
   }

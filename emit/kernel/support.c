@@ -32,14 +32,10 @@ static bool supports_types(const hlo_instr *i) {
         return !dtype_is_complex(t) && t != DTYPE_STR;
       }
       return emit_reduce_supported((hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER), t);
-    case HLO_UPDATE:
-      return i->op != HLO_SCATTER || emit_reduce_supported((hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER), t);
-    case HLO_CONTRACTION:
-      return !is_string(i->operands[0]);
-    case HLO_RANDOM:
-      return hlo_int(i, HLO_ATTR_ALGORITHM) == HLO_PHILOX;
-    default:
-      return true;
+    case HLO_UPDATE: return i->op != HLO_SCATTER || emit_reduce_supported((hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER), t);
+    case HLO_CONTRACTION: return !is_string(i->operands[0]);
+    case HLO_RANDOM: return hlo_int(i, HLO_ATTR_ALGORITHM) == HLO_PHILOX;
+    default: return true;
   }
 }
 
@@ -90,8 +86,7 @@ static bool supports_fusion(const hlo_instr *i, const char **why) {
       }
     } else if (j->op == HLO_FUSION || !supports_one(j, why)) {
       return j->op == HLO_FUSION ? refuse(why, "a fusion inside of a fusion") : false;
-    } else if ((j->op == HLO_SCATTER || j->op == HLO_CUMULATIVE) &&
-               (c->n_roots != 1 || c->roots[0].def != j)) {
+    } else if ((j->op == HLO_SCATTER || j->op == HLO_CUMULATIVE) && (c->n_roots != 1 || c->roots[0].def != j)) {
       return refuse(why, "scatter and cumulative must be the only root of their fusion");
     }
   }
@@ -149,8 +144,8 @@ static reading reading_by(const readings *r, const hlo_instr *i) {
   return worst;
 }
 
-/* A kernel of rows reads v, a full array, before it writes, and then element by element: if what is made of it stays in its
- * row, or place. */
+/* A kernel of rows reads v, a full array, before it writes, and then element by element: if what is made of it stays in
+ * its row, or place. */
 static bool reads_own_row(const hlo_row_space *s, const hlo_computation *c, const hlo_instr *v) {
   readings r = {0};
   for (const hlo_instr *i = c->first; i; i = i->next) {

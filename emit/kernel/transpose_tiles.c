@@ -1,12 +1,12 @@
 /* transpose_tiles.c - kernels that turn arrays around: a transpose, and the elementwise work around it.
  *
- * Where the innermost dimension of the result is not that of the transposed array, elements that lie side by side on one side
- * stand far apart on the other.  A step of these kernels is a square of both dimensions, as wide as a vector: its columns are
- * computed as vectors along the operand's innermost dimension, turned in registers, and used as rows of the result.  So both
- * sides are read and written by whole vectors.
+ * Where the innermost dimension of the result is not that of the transposed array, elements that lie side by side on
+ * one side stand far apart on the other.  A step of these kernels is a square of both dimensions, as wide as a vector:
+ * its columns are computed as vectors along the operand's innermost dimension, turned in registers, and used as rows of
+ * the result.  So both sides are read and written by whole vectors.
  *
- * A result with two to four columns (colours become channels, channels are shuffled, elements are repeated, single columns are put
- * side by side) is no square: its columns are computed in the same way, and then interleaved. */
+ * A result with two to four columns (colours become channels, channels are shuffled, elements are repeated, single
+ * columns are put side by side) is no square: its columns are computed in the same way, and then interleaved. */
 #include "emit/element/loop_plan.h"
 #include "emit/kernel/writer.h"
 #include "hlo/analysis/row_space.h"
@@ -17,7 +17,7 @@ typedef struct tiles {
   emit_writer *w;
   int n_turned;
   const hlo_instr *turned[MAX_TURNED]; /* transposes of one shape and permutation; or what is interleaved, alone */
-  int rank, column;                    /* of the result, dims that travel together merged; where the operand's innermost is */
+  int rank, column; /* of the result, dims that travel together merged; where the operand's innermost is */
   int64_t dims[SHAPE_MAX_RANK];
   int side;
 } tiles;
@@ -107,7 +107,7 @@ static bool is_simple(const emit_writer *w) {
     if (i->op == HLO_GATHER && takes_rows(i) && gathered < MOST_GATHERED) {
       gathered++;
     } else if (kind != HLO_ELEMENTWISE && kind != HLO_STRUCTURE && i->op != HLO_TRANSPOSE && i->op != HLO_RESHAPE &&
-        i->op != HLO_BROADCAST && i->op != HLO_COPY && i->op != HLO_SLICE) {
+               i->op != HLO_BROADCAST && i->op != HLO_COPY && i->op != HLO_SLICE) {
       return false;
     }
   }
@@ -124,7 +124,8 @@ static hlo_value unviewed(const emit_writer *w, hlo_value v) {
   return v;
 }
 
-/* Rows as runs along which nothing that is read changes: the last two dims before the columns.  False: there are none. */
+/* Rows as runs along which nothing that is read changes: the last two dims before the columns.  False: there are none.
+ */
 static bool cut_rows(tiles *t, const hlo_instr *turned) {
   emit_dim_boundaries cuts = {0};
   int64_t runs[SHAPE_MAX_RANK], rows = t->dims[t->column], columns = t->dims[t->rank - 1];
@@ -189,14 +190,10 @@ static bool repeats(tiles *t, const hlo_instr *i) {
 /* Is i what is interleaved?  Its rows and columns are known then. */
 static bool has_columns(tiles *t, const hlo_instr *i) {
   switch (i->op) {
-    case HLO_TRANSPOSE:
-      return merge(t, i);
-    case HLO_BROADCAST:
-      return repeats(t, i);
-    case HLO_CONCAT:
-      return joins_columns(t, i);
-    default:
-      return false;
+    case HLO_TRANSPOSE: return merge(t, i);
+    case HLO_BROADCAST: return repeats(t, i);
+    case HLO_CONCAT: return joins_columns(t, i);
+    default: return false;
   }
 }
 
@@ -206,7 +203,8 @@ static bool find_few(emit_writer *w, tiles *t) {
   hlo_value v = unviewed(w, w->roots[0]);
   dtype type = hlo_type(v);
   if (w->n_results != 1 || w->shared[0] || w->place || w->e.w->target->gpu || is_input(w, v) || type == DTYPE_PRED ||
-      dtype_is_complex(type) || !has_columns(t, v.def) || t->column != t->rank - 2 || t->dims[t->rank - 1] > FEW || !cut_rows(t, v.def)) {
+      dtype_is_complex(type) || !has_columns(t, v.def) || t->column != t->rank - 2 || t->dims[t->rank - 1] > FEW ||
+      !cut_rows(t, v.def)) {
     return false;
   }
   t->n_turned = 1;
@@ -237,7 +235,8 @@ static bool find(emit_writer *w, tiles *t) {
     side /= 2;
   }
   t->side = side;
-  for (uint32_t k = 0; k < w->n_results; k++) { /* the last square lies over the one before: that one must still be as it was */
+  for (uint32_t k = 0; k < w->n_results;
+       k++) { /* the last square lies over the one before: that one must still be as it was */
     if (w->shared[k] && (rows % side || columns % side)) {
       return false;
     }
@@ -289,7 +288,8 @@ static const emit_index *as_shape(emit_element *e, const emit_index *i, hlo_valu
 /* The first element of square number n of `extent` elements; the last square ends with them. */
 static emit_pos begin(emit_element *e, emit_pos n, int64_t extent, int side) {
   emit_pos at = emit_pos_scale(&e->x, n, side);
-  return extent % side ? emit_pos_at(emit_intrinsic2(e->w, "llvm.smin", at.base, emit_i64(e->w, extent - side)), 1) : at;
+  return extent % side ? emit_pos_at(emit_intrinsic2(e->w, "llvm.smin", at.base, emit_i64(e->w, extent - side)), 1)
+                       : at;
 }
 
 static emit_pos along(emit_pos p) { return emit_pos_lanes(p.base, 1, p.multiple); }
@@ -327,7 +327,8 @@ static void square(emit_writer *w, const void *data, const emit_index *at) {
     uint32_t mark = emit_table_mark(e->x.table);
     emit_pos linear = emit_index_linear(&e->x, x);
     for (int j = 0; j < t->n_turned; j++) {
-      uintptr_t key[5] = {16, (uintptr_t)t->turned[j], (uintptr_t)e->x.lanes, (uintptr_t)linear.base, (uintptr_t)linear.step};
+      uintptr_t key[5] = {16, (uintptr_t)t->turned[j], (uintptr_t)e->x.lanes, (uintptr_t)linear.base,
+                          (uintptr_t)linear.step};
       emit_table_put(e->x.table, key, (emit_pair){v[j][k], NULL});
     }
     write_row(t, x);
@@ -376,7 +377,9 @@ void emit_write_tiles(emit_writer *w) {
   (void)(few || find(w, t));
   int64_t *extents = ARENA_NEW_N(a, int64_t, SHAPE_MAX_RANK);
   for (int k = 0; k < t->rank; k++) {
-    extents[k] = few && k == t->rank - 1 ? 1 : k == t->column || k == t->rank - 1 ? (t->dims[k] + t->side - 1) / t->side : t->dims[k];
+    extents[k] = few && k == t->rank - 1              ? 1
+                 : k == t->column || k == t->rank - 1 ? (t->dims[k] + t->side - 1) / t->side
+                                                      : t->dims[k];
   }
   emit_nest(w, t->rank, extents, 1, false, few ? strip : square, t);
 }

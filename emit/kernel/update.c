@@ -25,8 +25,7 @@ bool emit_is_update(const emit_writer *w) {
   if (!i || is_input(w, i)) {
     return false;
   }
-  return i->op == HLO_SCATTER || i->op == HLO_CUMULATIVE ||
-         (i->op == HLO_DYNAMIC_UPDATE_SLICE && in_place(w));
+  return i->op == HLO_SCATTER || i->op == HLO_CUMULATIVE || (i->op == HLO_DYNAMIC_UPDATE_SLICE && in_place(w));
 }
 
 /* --- dynamic-update-slice: the update only --- */
@@ -237,8 +236,7 @@ static void line_body(emit_writer *w, const void *data, const emit_index *at) {
   emit_index *line = emit_index_new(&e->x, 3, g->dims);
   emit_pos p = emit_pos_at(l.iv, 1);
   emit_axis_from(line, 0, at, 0);
-  emit_axis_at(line, 1,
-               backward ? emit_pos_add_const(&e->x, emit_pos_scale(&e->x, p, -1), g->dims[1] - 1) : p);
+  emit_axis_at(line, 1, backward ? emit_pos_add_const(&e->x, emit_pos_scale(&e->x, p, -1), g->dims[1] - 1) : p);
   emit_axis_from(line, 2, at, 1);
   const shape *s = hlo_shape(i->operands[0]);
   emit_pair v = emit_value(e, i->operands[0], emit_index_reshape(&e->x, line, s->rank, s->dims));
@@ -265,14 +263,8 @@ static void write_lines(emit_writer *w) {
 
 void emit_write_update(emit_writer *w) {
   switch (root_of(w)->op) {
-    case HLO_SCATTER:
-      write_scatter(w);
-      break;
-    case HLO_CUMULATIVE:
-      write_lines(w);
-      break;
-    default:
-      write_slice(w);
-      break;
+    case HLO_SCATTER: write_scatter(w); break;
+    case HLO_CUMULATIVE: write_lines(w); break;
+    default: write_slice(w); break;
   }
 }

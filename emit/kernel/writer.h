@@ -15,10 +15,13 @@ typedef struct emit_writer {
   LLVMValueRef *results; /* pointers */
   bool *shared;          /* the result lies in the buffer of an operand */
   const int32_t *alias;  /* as in emit_options; never NULL */
-  const hlo_in_place_update *place; /* of the only result in the array that lies in its buffer: its root is the part; NULL: it is all of it */
-  int64_t rows;          /* as in emit_options */
+  /* Where the only result lies in the array of its buffer, whose root is the part; NULL: the result is the whole array.
+   */
+  const hlo_in_place_update *place;
+  int64_t rows; /* as in emit_options */
   LLVMValueRef begin, end;
-  int n_split_points;          /* in emit_nest: where the loops' last dimension is cut into pieces, each with loops of its own, */
+  int n_split_points; /* in emit_nest: where the loops' last dimension is cut into pieces, each with loops of its own,
+                       */
   const int64_t *split_points; /* in order, inside of the dimension */
   emit_kernel_info *info;
   double cost; /* of the whole kernel, in nanoseconds */
@@ -49,12 +52,12 @@ void emit_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool
 /* Where the element at `at` of the roots stands in the results' buffers. */
 emit_pos emit_result_pos(const emit_writer *w, const emit_index *at);
 
-/* Writes the values of all roots at `at` to the results.  What the roots are made from may have been put into the table before
- * (emit_element_set). */
+/* Writes the values of all roots at `at` to the results.  What the roots are made from may have been put into the table
+ * before (emit_element_set). */
 void emit_store_roots(emit_writer *w, const emit_index *at);
 
-/* Is what follows the contraction of the fusion `i` few enough operations, in few registers, to be written for every vector of a
- * block?  Otherwise it is written once, in a loop over a tile in memory. */
+/* Is what follows the contraction of the fusion `i` few enough operations, in few registers, to be written for every
+ * vector of a block?  Otherwise it is written once, in a loop over a tile in memory. */
 bool emit_is_light(const hlo_instr *i);
 
 /* The width for kernels that mostly hold elements of these bytes. */
@@ -63,7 +66,8 @@ int emit_writer_lanes(const emit_writer *w);
 /* Memory of the function's own, of so many elements of type t, for one step of the grid. */
 LLVMValueRef emit_row_memory(const emit_ir *w, dtype t, int64_t elements);
 
-/* The kinds of kernels (update.c, row_fusion.c, transpose_tiles.c, pooling.c); write_loops in kernel.c is the one for everything else. */
+/* The kinds of kernels (update.c, row_fusion.c, transpose_tiles.c, pooling.c); write_loops in kernel.c is the one for
+ * everything else. */
 bool emit_is_update(const emit_writer *w);
 void emit_write_update(emit_writer *w);
 bool emit_is_row_fusion(const emit_writer *w);

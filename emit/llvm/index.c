@@ -27,9 +27,7 @@ emit_table *emit_table_create(arena *a) {
   return t;
 }
 
-static uint32_t bucket_of(const uintptr_t key[5]) {
-  return (uint32_t)(hash_bytes(key, 5 * sizeof *key, 0) % BUCKETS);
-}
+static uint32_t bucket_of(const uintptr_t key[5]) { return (uint32_t)(hash_bytes(key, 5 * sizeof *key, 0) % BUCKETS); }
 
 const emit_pair *emit_table_find(const emit_table *t, const uintptr_t key[5]) {
   for (uint32_t k = t->heads[bucket_of(key)]; k; k = t->items[k - 1].next) {
@@ -63,20 +61,14 @@ void emit_table_release(emit_table *t, uint32_t mark) {
 static LLVMValueRef build(const emit_indexer *x, LLVMOpcode op, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef l = x->w->builder;
   switch (op) {
-    case LLVMAdd:
-      return LLVMBuildNSWAdd(l, a, b, "");
-    case LLVMMul:
-      return LLVMBuildNSWMul(l, a, b, "");
-    case LLVMUDiv:
-      return emit_opaque(x->w, LLVMBuildUDiv(l, a, b, ""));
-    default:
-      return emit_opaque(x->w, LLVMBuildURem(l, a, b, ""));
+    case LLVMAdd: return LLVMBuildNSWAdd(l, a, b, "");
+    case LLVMMul: return LLVMBuildNSWMul(l, a, b, "");
+    case LLVMUDiv: return emit_opaque(x->w, LLVMBuildUDiv(l, a, b, ""));
+    default: return emit_opaque(x->w, LLVMBuildURem(l, a, b, ""));
   }
 }
 
-static bool is_const(LLVMValueRef v, int64_t c) {
-  return LLVMIsAConstantInt(v) && LLVMConstIntGetSExtValue(v) == c;
-}
+static bool is_const(LLVMValueRef v, int64_t c) { return LLVMIsAConstantInt(v) && LLVMConstIntGetSExtValue(v) == c; }
 
 static LLVMValueRef once(const emit_indexer *x, LLVMOpcode op, LLVMValueRef a, LLVMValueRef b) {
   if (op == LLVMAdd && is_const(b, 0)) {
@@ -136,8 +128,8 @@ LLVMValueRef emit_pos_vector(const emit_indexer *x, emit_pos a) {
   for (int k = 0; k < x->lanes; k++) {
     offsets[k] = LLVMConstInt(t, (unsigned long long)(k * a.step), true);
   }
-  LLVMValueRef v = LLVMBuildAdd(x->w->builder, emit_splat(x->w, base, x->lanes),
-                                LLVMConstVector(offsets, (unsigned)x->lanes), "");
+  LLVMValueRef v =
+      LLVMBuildAdd(x->w->builder, emit_splat(x->w, base, x->lanes), LLVMConstVector(offsets, (unsigned)x->lanes), "");
   emit_table_put(x->table, key, (emit_pair){v, NULL});
   return v;
 }
@@ -182,7 +174,8 @@ emit_pos emit_pos_scale(const emit_indexer *x, emit_pos a, int64_t c) {
   if (__builtin_mul_overflow(a.multiple, c, &multiple)) {
     multiple = a.multiple;
   }
-  emit_pos r = emit_pos_lanes(once(x, LLVMMul, a.base, emit_i64(x->w, c)), a.step * c, multiple < 0 ? -multiple : multiple);
+  emit_pos r =
+      emit_pos_lanes(once(x, LLVMMul, a.base, emit_i64(x->w, c)), a.step * c, multiple < 0 ? -multiple : multiple);
   int64_t least, most;
   if (a.least < a.past && !__builtin_mul_overflow(c < 0 ? a.past - 1 : a.least, c, &least) &&
       !__builtin_mul_overflow(c < 0 ? a.least : a.past - 1, c, &most) && most < INT64_MAX) {
@@ -212,8 +205,7 @@ emit_pos emit_pos_div(const emit_indexer *x, emit_pos a, int64_t c) {
     return emit_pos_const(x, bucket);
   }
   if (a.step == 0 || (a.step != EMIT_SCATTERED && one_bucket(x, a, c))) {
-    return emit_pos_at(once(x, LLVMUDiv, a.base, emit_i64(x->w, c)),
-                       a.multiple % c == 0 ? a.multiple / c : 1);
+    return emit_pos_at(once(x, LLVMUDiv, a.base, emit_i64(x->w, c)), a.multiple % c == 0 ? a.multiple / c : 1);
   }
   if (a.step != EMIT_SCATTERED && a.step % c == 0 && a.multiple % c == 0) {
     return emit_pos_lanes(once(x, LLVMUDiv, a.base, emit_i64(x->w, c)), a.step / c, a.multiple / c);
@@ -253,8 +245,7 @@ emit_pos emit_pos_clamp(const emit_indexer *x, emit_pos a, int64_t n) {
   const emit_pair *found = emit_table_find(x->table, key);
   LLVMValueRef r = found ? found->v : NULL;
   if (!found) {
-    r = emit_intrinsic2(x->w, "llvm.smax", emit_intrinsic2(x->w, "llvm.smin", v, emit_i(v, n - 1)),
-                        emit_i(v, 0));
+    r = emit_intrinsic2(x->w, "llvm.smax", emit_intrinsic2(x->w, "llvm.smin", v, emit_i(v, n - 1)), emit_i(v, 0));
     emit_table_put(x->table, key, (emit_pair){r, NULL});
   }
   return a.step == 0 || x->lanes == 1 ? emit_pos_at(r, 1) : scattered(r);
@@ -269,8 +260,7 @@ emit_index *emit_index_new(const emit_indexer *x, int rank, const int64_t *dims)
   return i;
 }
 
-const emit_index *emit_index_reshape(const emit_indexer *x, const emit_index *i, int rank,
-                                     const int64_t *dims) {
+const emit_index *emit_index_reshape(const emit_indexer *x, const emit_index *i, int rank, const int64_t *dims) {
   if (i->rank == rank && memcmp(i->dims, dims, (size_t)rank * sizeof *dims) == 0) {
     return i;
   }
@@ -288,8 +278,8 @@ static int64_t product(const int64_t *dims, int first, int last) {
   return n;
 }
 
-/* The position over [left, right) of p, modulo c: of its outer dimensions where the inner ones, along which lanes may run, are
- * within c as they are. */
+/* The position over [left, right) of p, modulo c: of its outer dimensions where the inner ones, along which lanes may
+ * run, are within c as they are. */
 static emit_pos range_modulo(const emit_indexer *x, const emit_index *p, int left, int right, int64_t c) {
   for (int k = left + 1; k < right; k++) {
     int64_t inner = product(p->dims, k, right);

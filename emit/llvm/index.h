@@ -13,9 +13,9 @@
 enum { EMIT_SCATTERED = INT32_MIN };
 
 typedef struct emit_pos {
-  LLVMValueRef base; /* i64: of lane 0.  SCATTERED: a vector of i64 or i32, one a lane */
-  int64_t step;      /* 0: all lanes stand at base; or EMIT_SCATTERED */
-  int64_t multiple;  /* base is a multiple of it; 0: base is 0 */
+  LLVMValueRef base;   /* i64: of lane 0.  SCATTERED: a vector of i64 or i32, one a lane */
+  int64_t step;        /* 0: all lanes stand at base; or EMIT_SCATTERED */
+  int64_t multiple;    /* base is a multiple of it; 0: base is 0 */
   int64_t least, past; /* least < past: all lanes are known to stand in [least, past) */
 } emit_pos;
 
@@ -94,8 +94,7 @@ LLVMValueRef emit_pos_last(const emit_indexer *x, emit_pos a);
 /* --- indices --- */
 /* Axes are to be filled in; dims are borrowed. */
 emit_index *emit_index_new(const emit_indexer *x, int rank, const int64_t *dims);
-const emit_index *emit_index_reshape(const emit_indexer *x, const emit_index *i, int rank,
-                                     const int64_t *dims);
+const emit_index *emit_index_reshape(const emit_indexer *x, const emit_index *i, int rank, const int64_t *dims);
 static inline void emit_axis_from(emit_index *i, int k, const emit_index *from, int d) {
   i->axes[k] = (emit_axis){.from = from, .dim = d};
 }

@@ -42,14 +42,10 @@ LLVMTypeRef emit_type_like(LLVMValueRef like, LLVMTypeRef element) {
 unsigned emit_bits(LLVMValueRef v) {
   LLVMTypeRef t = emit_scalar_type(LLVMTypeOf(v));
   switch (LLVMGetTypeKind(t)) {
-    case LLVMHalfTypeKind:
-      return 16;
-    case LLVMFloatTypeKind:
-      return 32;
-    case LLVMDoubleTypeKind:
-      return 64;
-    default:
-      return LLVMGetIntTypeWidth(t);
+    case LLVMHalfTypeKind: return 16;
+    case LLVMFloatTypeKind: return 32;
+    case LLVMDoubleTypeKind: return 64;
+    default: return LLVMGetIntTypeWidth(t);
   }
 }
 
@@ -74,9 +70,7 @@ LLVMValueRef emit_i_of(LLVMTypeRef type, int64_t value) {
 }
 LLVMValueRef emit_f(LLVMValueRef like, double value) { return emit_f_of(LLVMTypeOf(like), value); }
 LLVMValueRef emit_i(LLVMValueRef like, int64_t value) { return emit_i_of(LLVMTypeOf(like), value); }
-LLVMValueRef emit_i64(const emit_ir *w, int64_t value) {
-  return LLVMConstInt(w->i64, (unsigned long long)value, true);
-}
+LLVMValueRef emit_i64(const emit_ir *w, int64_t value) { return LLVMConstInt(w->i64, (unsigned long long)value, true); }
 
 LLVMValueRef emit_splat(const emit_ir *w, LLVMValueRef scalar, int lanes) {
   if (lanes <= 1) {
@@ -88,8 +82,7 @@ LLVMValueRef emit_splat(const emit_ir *w, LLVMValueRef scalar, int lanes) {
   }
   LLVMValueRef poison = LLVMGetPoison(type);
   LLVMValueRef one = LLVMBuildInsertElement(w->builder, poison, scalar, LLVMConstInt(w->i32, 0, false), "");
-  return LLVMBuildShuffleVector(w->builder, one, poison,
-                                LLVMConstNull(LLVMVectorType(w->i32, (unsigned)lanes)), "");
+  return LLVMBuildShuffleVector(w->builder, one, poison, LLVMConstNull(LLVMVectorType(w->i32, (unsigned)lanes)), "");
 }
 
 LLVMValueRef emit_lane(const emit_ir *w, LLVMValueRef vector, int lane) {
@@ -109,8 +102,8 @@ LLVMValueRef emit_shuffle(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, cons
   for (int k = 0; k < n; k++) {
     mask[k] = LLVMConstInt(w->i32, (unsigned)lanes[k], false);
   }
-  return LLVMBuildShuffleVector(w->builder, x, y ? y : LLVMGetPoison(LLVMTypeOf(x)),
-                                LLVMConstVector(mask, (unsigned)n), "");
+  return LLVMBuildShuffleVector(w->builder, x, y ? y : LLVMGetPoison(LLVMTypeOf(x)), LLVMConstVector(mask, (unsigned)n),
+                                "");
 }
 
 bool emit_is_f(LLVMValueRef v, double value) {
@@ -151,9 +144,10 @@ static LLVMValueRef lanes_of(const emit_ir *w, LLVMValueRef x, int from, int n) 
 
 /* Vectors of 128, 256 or 512 bits. */
 static LLVMValueRef scale_vector(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) {
-  static const char *const names[2][3] = {
-      {"llvm.x86.avx512.mask.scalef.ps.128", "llvm.x86.avx512.mask.scalef.ps.256", "llvm.x86.avx512.mask.scalef.ps.512"},
-      {"llvm.x86.avx512.mask.scalef.pd.128", "llvm.x86.avx512.mask.scalef.pd.256", "llvm.x86.avx512.mask.scalef.pd.512"}};
+  static const char *const names[2][3] = {{"llvm.x86.avx512.mask.scalef.ps.128", "llvm.x86.avx512.mask.scalef.ps.256",
+                                           "llvm.x86.avx512.mask.scalef.ps.512"},
+                                          {"llvm.x86.avx512.mask.scalef.pd.128", "llvm.x86.avx512.mask.scalef.pd.256",
+                                           "llvm.x86.avx512.mask.scalef.pd.512"}};
   enum { CURRENT_ROUNDING = 4 };
   int lanes = (int)emit_lanes(x), bits = lanes * (int)emit_bits(x);
   const char *name = names[emit_bits(x) == 64][bits == 128 ? 0 : bits == 256 ? 1 : 2];
@@ -190,7 +184,8 @@ LLVMValueRef emit_divide(const emit_ir *w, LLVMValueRef x, LLVMValueRef by, LLVM
   LLVMBuilderRef b = w->builder;
   LLVMValueRef q = LLVMBuildFMul(b, x, inverse, "");
   LLVMValueRef rest = emit_fma(w, LLVMBuildFNeg(b, q, ""), by, x);
-  LLVMValueRef smaller = emit_fcmp(w, LLVMRealOLT, emit_intrinsic1(w, "llvm.fabs", rest), emit_intrinsic1(w, "llvm.fabs", x));
+  LLVMValueRef smaller =
+      emit_fcmp(w, LLVMRealOLT, emit_intrinsic1(w, "llvm.fabs", rest), emit_intrinsic1(w, "llvm.fabs", x));
   return emit_select(w, smaller, emit_fma(w, rest, inverse, q), q);
 }
 
@@ -199,7 +194,9 @@ LLVMValueRef emit_opaque(const emit_ir *w, LLVMValueRef x) {
 }
 
 void emit_forget_vectors(const emit_ir *w) {
-  const char *triple = w->target->triple, *name = strncmp(triple, "x86_64", 6) == 0 ? "xmm" : strncmp(triple, "aarch64", 7) == 0 ? "v" : NULL;
+  const char *triple = w->target->triple, *name = strncmp(triple, "x86_64", 6) == 0    ? "xmm"
+                                                  : strncmp(triple, "aarch64", 7) == 0 ? "v"
+                                                                                       : NULL;
   const char *list = "";
   for (int k = 0; name && k < w->target->registers; k++) {
     list = arena_printf(w->arena, "%s%s~{%s%d}", list, k ? "," : "", name, k);
@@ -296,7 +293,8 @@ LLVMValueRef emit_call_lanes(const emit_ir *w, const char *name, int n, const LL
   return r;
 }
 
-LLVMValueRef emit_call_hard_lanes(const emit_ir *w, LLVMValueRef hard, LLVMValueRef easy, const char *name, int n, const LLVMValueRef *args) {
+LLVMValueRef emit_call_hard_lanes(const emit_ir *w, LLVMValueRef hard, LLVMValueRef easy, const char *name, int n,
+                                  const LLVMValueRef *args) {
   LLVMBuilderRef b = w->builder;
   LLVMBasicBlockRef call = emit_block(w, name), join = emit_block(w, "join"), from[2] = {emit_here(w)};
   LLVMBuildCondBr(b, emit_any(w, hard), call, join);
@@ -324,8 +322,8 @@ static LLVMValueRef phi_of(const emit_ir *w, LLVMTypeRef t, LLVMValueRef first, 
 }
 
 /* Tested at the bottom, so that what does not change in a loop can be moved before it. */
-void emit_loop_begin(const emit_ir *w, emit_loop *l, LLVMValueRef from, LLVMValueRef to, int64_t step,
-                     bool runs, int n, const LLVMValueRef *init) {
+void emit_loop_begin(const emit_ir *w, emit_loop *l, LLVMValueRef from, LLVMValueRef to, int64_t step, bool runs, int n,
+                     const LLVMValueRef *init) {
   assert(n <= EMIT_MAX_CARRIED);
   l->to = to;
   l->step = step;

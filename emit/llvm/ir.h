@@ -50,7 +50,8 @@ LLVMValueRef emit_intrinsic2(const emit_ir *w, const char *name, LLVMValueRef x,
 
 /* x * y + z: fused where the target does that in one instruction, else rounded twice. */
 LLVMValueRef emit_fma(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z);
-/* x 2^n for a whole n of x's type, rounded once; what is out of range becomes 0 or infinite.  Only where target->scalef. */
+/* x 2^n for a whole n of x's type, rounded once; what is out of range becomes 0 or infinite.  Only where
+ * target->scalef. */
 LLVMValueRef emit_scale(const emit_ir *w, LLVMValueRef x, LLVMValueRef n);
 /* x / by from by's inverse: the quotient, corrected by its remainder, which gives the nearest f32 as long as |by| is in
  * [EMIT_LEAST_DIVISOR, EMIT_MOST_DIVISOR] and the remainder is no denormal.  For targets with fused multiply-adds. */
@@ -96,23 +97,24 @@ typedef struct emit_loop {
   int n;
 } emit_loop;
 /* for (iv = from; iv < to; iv += step), i64; `runs` says that it runs at least once. */
-void emit_loop_begin(const emit_ir *w, emit_loop *l, LLVMValueRef from, LLVMValueRef to, int64_t step,
-                     bool runs, int n, const LLVMValueRef *init);
+void emit_loop_begin(const emit_ir *w, emit_loop *l, LLVMValueRef from, LLVMValueRef to, int64_t step, bool runs, int n,
+                     const LLVMValueRef *init);
 void emit_loop_end(const emit_ir *w, emit_loop *l, const LLVMValueRef *next);
 
-/* An integer or a pointer of which LLVM's loop passes know no more than its value.  For places that are computed by division, and
- * where inner loops begin: the passes would take them apart into all that they are made of, and spend half of the time of code
- * generation on it. */
+/* An integer or a pointer of which LLVM's loop passes know no more than its value.  For places that are computed by
+ * division, and where inner loops begin: the passes would take them apart into all that they are made of, and spend
+ * half of the time of code generation on it. */
 LLVMValueRef emit_opaque(const emit_ir *w, LLVMValueRef x);
 
-/* No vector stays in a register from before to behind this place.  LLVM takes constants out of all loops around them and then has
- * too few registers for a loop in between that needs them all: a product whose epilogue has fifteen constants ran at half its speed. */
+/* No vector stays in a register from before to behind this place.  LLVM takes constants out of all loops around them
+ * and then has too few registers for a loop in between that needs them all: a product whose epilogue has fifteen
+ * constants ran at half its speed. */
 void emit_forget_vectors(const emit_ir *w);
 
 /* Work between two looks at the budget: elements of the innermost loops. */
 enum { EMIT_POLL = 1 << 18 };
-/* In the body of `for (iv = 0; iv < n; iv += step)`, where each iv means `inner` elements: returns from the function now and
- * then if the run has no time left.  Nothing for loops that are soon over. */
+/* In the body of `for (iv = 0; iv < n; iv += step)`, where each iv means `inner` elements: returns from the function
+ * now and then if the run has no time left.  Nothing for loops that are soon over. */
 void emit_poll(const emit_ir *w, LLVMValueRef iv, int64_t step, int64_t n, int64_t inner);
 
 #endif

@@ -34,8 +34,8 @@ static V reduce_exp(W w, V x, V *n, V *p) {
   return r;
 }
 
-/* e^x 2^extra for x up to `most`; without an instruction for it, the power of two is applied in two steps, for results near both
- * ends. */
+/* e^x 2^extra for x up to `most`; without an instruction for it, the power of two is applied in two steps, for results
+ * near both ends. */
 static V exp_up_to(W w, V x, double most, int extra) {
   V n, p;
   x = at_least(w, at_most(w, x, most), -106);
@@ -127,8 +127,7 @@ static V split(W w, V x, V *e) {
   V bits = emit_bits_of(w, x);
   V shifted = LLVMBuildSub(w->builder, bits, emit_i(bits, 0x3f3504f3), "");
   *e = LLVMBuildAShr(w->builder, shifted, emit_i(bits, 23), "");
-  return emit_float_of(
-      w, LLVMBuildSub(w->builder, bits, LLVMBuildShl(w->builder, *e, emit_i(bits, 23), ""), ""));
+  return emit_float_of(w, LLVMBuildSub(w->builder, bits, LLVMBuildShl(w->builder, *e, emit_i(bits, 23), ""), ""));
 }
 
 /* Also for denormals. */
@@ -159,8 +158,7 @@ static V log1p_f32(W w, V x) {
   /* What the sum lost, to be added to the mantissa. */
   V lost = pick(w, lt(w, x, 1), sub(w, x, add_c(w, u, -1)), sub(w, emit_f(x, 1), sub(w, u, x)));
   V m = split(w, u, &e);
-  V scale = two_to(
-      w, LLVMBuildNeg(w->builder, e, "")); /* e = 128 is no number: x is infinite then or fixed below */
+  V scale = two_to(w, LLVMBuildNeg(w->builder, e, "")); /* e = 128 is no number: x is infinite then or fixed below */
   V f = emit_fma(w, lost, scale, add_c(w, m, -1));
   V y = log_edges(w, u, log_of_parts(w, f, to_float(w, e)));
   V huge = ge(w, x, 0x1p60);
@@ -341,8 +339,8 @@ static V tan_f32(W w, V x) {
 
 /* asin on [0, 1/2]. */
 static V asin_poly(W w, V x, V z) {
-  V p = POLY(w, z, 1.666665971e-01, 7.500519603e-02, 4.451410472e-02, 3.183102608e-02, 1.435147971e-02,
-             3.763806820e-02);
+  V p =
+      POLY(w, z, 1.666665971e-01, 7.500519603e-02, 4.451410472e-02, 3.183102608e-02, 1.435147971e-02, 3.763806820e-02);
   return emit_fma(w, mul(w, x, z), p, x);
 }
 
@@ -389,8 +387,7 @@ static V atan2_f32(W w, V y, V x) {
   V t = quo(w, top, bottom);
   V same = emit_fcmp(w, LLVMRealOEQ, a, b); /* two zeros, two infinities */
   V both_zero = eq(w, bottom, 0), both_infinite = eq(w, top, infinity);
-  t = pick(w, both_zero, emit_f(x, 0),
-           pick(w, LLVMBuildAnd(w->builder, same, both_infinite, ""), emit_f(x, 1), t));
+  t = pick(w, both_zero, emit_f(x, 0), pick(w, LLVMBuildAnd(w->builder, same, both_infinite, ""), emit_f(x, 1), t));
   V r = atan_poly(w, t);
   r = pick(w, steep, sub(w, emit_f(x, HALF_PI), add_c(w, r, -HALF_PI_LOW)), r);
   V sign = emit_bits_of(w, x);
@@ -408,18 +405,17 @@ static V log2_f64(W w, V a) {
   LLVMTypeRef f64 = emit_type_like(a, w->f64);
   m = LLVMBuildFPExt(w->builder, m, f64, "");
   V s = quo(w, add_c(w, m, -1), add_c(w, m, 1)), z = mul(w, s, s);
-  V p = POLY(w, z, 2.88539008177792722e+00, 9.61796693923824941e-01, 5.77078017472819838e-01,
-             4.12198372060315898e-01, 3.20618128919435086e-01, 2.61397559000015378e-01,
-             2.43390392891837393e-01);
+  V p = POLY(w, z, 2.88539008177792722e+00, 9.61796693923824941e-01, 5.77078017472819838e-01, 4.12198372060315898e-01,
+             3.20618128919435086e-01, 2.61397559000015378e-01, 2.43390392891837393e-01);
   return emit_fma(w, s, p, LLVMBuildSIToFP(w->builder, e, f64, ""));
 }
 
 /* 2^t for t within +-1000, as f64. */
 static V exp2_f64(W w, V t) {
   V n = emit_round_even(w, t), f = sub(w, t, n);
-  V p = POLY(w, f, 9.99999999999752198e-01, 6.93147180546083708e-01, 2.40226506989777211e-01,
-             5.55041094108754129e-02, 9.61812852884685876e-03, 1.33334503714314240e-03,
-             1.54038572012862862e-04, 1.53101905944951974e-05, 1.31754717089217419e-06);
+  V p = POLY(w, f, 9.99999999999752198e-01, 6.93147180546083708e-01, 2.40226506989777211e-01, 5.55041094108754129e-02,
+             9.61812852884685876e-03, 1.33334503714314240e-03, 1.54038572012862862e-04, 1.53101905944951974e-05,
+             1.31754717089217419e-06);
   V i = LLVMBuildZExt(w->builder, LLVMBuildAdd(w->builder, to_int(w, n), emit_i(to_int(w, n), 1023), ""),
                       emit_type_like(t, w->i64), "");
   return mul(w, p, emit_float_of(w, LLVMBuildShl(w->builder, i, emit_i(i, 52), "")));
@@ -437,7 +433,7 @@ static V pow_f32(W w, V x, V y) {
   V a = absolute(w, x), l = log2_f64(w, a);
   l = pick(w, eq(w, a, infinity), emit_f(l, infinity), pick(w, eq(w, a, 0), emit_f(l, -infinity), l));
   V t = mul(w, l, LLVMBuildFPExt(b, y, LLVMTypeOf(l), ""));
-  V plain = pick(w, emit_fcmp(w, LLVMRealUNO, x, y), emit_f(l, 0), t); /* NaN is put in at the end */
+  V plain = pick(w, emit_fcmp(w, LLVMRealUNO, x, y), emit_f(l, 0), t);           /* NaN is put in at the end */
   plain = pick(w, emit_fcmp(w, LLVMRealORD, plain, plain), plain, emit_f(l, 0)); /* 0 * infinity: 1 */
   plain = at_least(w, at_most(w, plain, 1000), -1000);
   V r = LLVMBuildFPTrunc(b, exp2_f64(w, plain), LLVMTypeOf(x), "");
@@ -448,8 +444,7 @@ static V pow_f32(W w, V x, V y) {
   V bits = emit_bits_of(w, x);
   V negative = emit_icmp(w, LLVMIntSLT, bits, emit_i(bits, 0));
   r = pick(w, LLVMBuildAnd(b, negative, odd, ""), neg(w, r), r);
-  V none = LLVMBuildAnd(b, LLVMBuildAnd(b, lt(w, x, 0), gt(w, x, -infinity), ""),
-                        LLVMBuildNot(b, integer, ""), "");
+  V none = LLVMBuildAnd(b, LLVMBuildAnd(b, lt(w, x, 0), gt(w, x, -infinity), ""), LLVMBuildNot(b, integer, ""), "");
   r = pick(w, LLVMBuildOr(b, none, emit_fcmp(w, LLVMRealUNO, x, y), ""), emit_f(x, nan), r);
   V one = LLVMBuildOr(b, eq(w, x, 1), eq(w, y, 0), "");
   return pick(w, one, emit_f(x, 1), r);
@@ -492,9 +487,7 @@ static const row rows[HLO_OP_COUNT] = {
 
 bool emit_is_math(hlo_op op) { return rows[op].libm != NULL; }
 
-bool emit_math_supported(const emit_target *t, hlo_op op, bool f64) {
-  return !(t->gpu && f64 && emit_is_math(op));
-}
+bool emit_math_supported(const emit_target *t, hlo_op op, bool f64) { return !(t->gpu && f64 && emit_is_math(op)); }
 
 V emit_times_logistic(W w, V x, V y) {
   return emit_bits(x) == 32 ? times_logistic_f32(w, x, y) : mul(w, x, emit_math(w, HLO_LOGISTIC, y, NULL));

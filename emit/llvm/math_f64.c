@@ -1,7 +1,7 @@
 /* math_f64.c - transcendental functions of f64: polynomials in vectors where libm would be called lane by lane.
  *
- * Coefficients were fitted for this file: by the exchange algorithm towards the least maximum of the relative error, in 60 digits.
- * What f32's functions say of the ways taken (math.c) holds here as well. */
+ * Coefficients were fitted for this file: by the exchange algorithm towards the least maximum of the relative error, in
+ * 60 digits. What f32's functions say of the ways taken (math.c) holds here as well. */
 #include "emit/llvm/math_primitives.h"
 
 /* Exponents and quadrants are i32: vectors of i64 from or to f64 are instructions of few targets. */
@@ -24,8 +24,8 @@ static V reduce_exp(W w, V x, V *n, V *p) {
   *n = emit_round_even(w, mul_c(w, x, LOG2_E));
   V r = fma_c(w, *n, -LN2_LOW, fma_c(w, *n, -LN2_HIGH, x));
   *p = POLY(w, r, 0x1p-1, 0x1.555555555555cp-3, 0x1.555555555555ep-5, 0x1.111111110ebb3p-7, 0x1.6c16c16c1355cp-10,
-            0x1.a01a01b3badfbp-13, 0x1.a01a01b460873p-16, 0x1.71ddef946244cp-19, 0x1.27e4bf1ddcc63p-22, 0x1.af6ccbe9ac0d0p-26,
-            0x1.1f9e0662631afp-29);
+            0x1.a01a01b3badfbp-13, 0x1.a01a01b460873p-16, 0x1.71ddef946244cp-19, 0x1.27e4bf1ddcc63p-22,
+            0x1.af6ccbe9ac0d0p-26, 0x1.1f9e0662631afp-29);
   return r;
 }
 
@@ -71,8 +71,8 @@ V emit_tanh_f64(W w, V x) {
 
 V emit_sinh_f64(W w, V x) {
   V a = absolute(w, x), z = mul(w, x, x);
-  V p = POLY(w, z, 0x1.5555555555555p-3, 0x1.1111111111111p-7, 0x1.a01a01a019fbdp-13, 0x1.71de3a557431dp-19, 0x1.ae645673dbaadp-26,
-             0x1.61246b20b3a3ep-33, 0x1.ae7556885211ep-41, 0x1.9a7f573ee7562p-49);
+  V p = POLY(w, z, 0x1.5555555555555p-3, 0x1.1111111111111p-7, 0x1.a01a01a019fbdp-13, 0x1.71de3a557431dp-19,
+             0x1.ae645673dbaadp-26, 0x1.61246b20b3a3ep-33, 0x1.ae7556885211ep-41, 0x1.9a7f573ee7562p-49);
   V e = exp_up_to(w, a, 711, -1);
   V large = sub(w, e, quo(w, emit_f(x, 0.25), e));
   return with_sign(w, pick(w, lt(w, a, 1), emit_fma(w, mul(w, x, z), p, x), large), x);
@@ -98,8 +98,8 @@ static V split(W w, V x, V *e) {
 /* e ln2 + log(1 + f): with s = f / (2 + f), log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)) (error of R 2^-59). */
 static V log_of_parts(W w, V f, V e) {
   V s = quo(w, f, add_c(w, f, 2)), z = mul(w, s, s), half = mul(w, mul_c(w, f, 0.5), f);
-  V p = POLY(w, z, 0x1.5555555555593p-1, 0x1.999999997fb56p-2, 0x1.2492494215defp-2, 0x1.c71c51e93b736p-3, 0x1.746645f12916dp-3,
-             0x1.39a0fa64869f4p-3, 0x1.2f0d5d843d441p-3);
+  V p = POLY(w, z, 0x1.5555555555593p-1, 0x1.999999997fb56p-2, 0x1.2492494215defp-2, 0x1.c71c51e93b736p-3,
+             0x1.746645f12916dp-3, 0x1.39a0fa64869f4p-3, 0x1.2f0d5d843d441p-3);
   e = LLVMBuildSIToFP(w->builder, e, LLVMTypeOf(f), "");
   V t = fma_c(w, e, LN2_LOW, mul(w, s, emit_fma(w, z, p, half)));
   return fma_c(w, e, LN2_HIGH, sub(w, f, sub(w, half, t)));
@@ -134,7 +134,9 @@ static V reduce_pi(W w, V x, V *n) {
   return r;
 }
 
-static V bit(W w, V n, int k) { return emit_icmp(w, LLVMIntNE, LLVMBuildAnd(w->builder, n, emit_i(n, 1 << k), ""), emit_i(n, 0)); }
+static V bit(W w, V n, int k) {
+  return emit_icmp(w, LLVMIntNE, LLVMBuildAnd(w->builder, n, emit_i(n, 1 << k), ""), emit_i(n, 0));
+}
 
 /* sin(x + shift pi/2) for |x| < 2^20. */
 static V sin_near(W w, V x, int shift) {

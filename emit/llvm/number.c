@@ -9,22 +9,16 @@
 
 LLVMTypeRef emit_register_type(const emit_ir *w, dtype t) {
   switch (t) {
-    case DTYPE_PRED:
-      return w->i1;
+    case DTYPE_PRED: return w->i1;
     case DTYPE_F32:
-    case DTYPE_C64:
-      return w->f32;
+    case DTYPE_C64: return w->f32;
     case DTYPE_F64:
-    case DTYPE_C128:
-      return w->f64;
-    default:
-      return LLVMIntTypeInContext(w->context, (unsigned)dtype_bytes(t) * 8);
+    case DTYPE_C128: return w->f64;
+    default: return LLVMIntTypeInContext(w->context, (unsigned)dtype_bytes(t) * 8);
   }
 }
 
-LLVMTypeRef emit_memory_type(const emit_ir *w, dtype t) {
-  return t == DTYPE_PRED ? w->i8 : emit_register_type(w, t);
-}
+LLVMTypeRef emit_memory_type(const emit_ir *w, dtype t) { return t == DTYPE_PRED ? w->i8 : emit_register_type(w, t); }
 
 LLVMValueRef emit_from_memory(const emit_ir *w, dtype t, LLVMValueRef v) {
   return t == DTYPE_PRED ? emit_icmp(w, LLVMIntNE, v, emit_i(v, 0)) : v;
@@ -77,8 +71,8 @@ static LLVMValueRef widen_small(const emit_ir *w, const dtype_format *f, LLVMVal
       LLVMValueRef nan = LLVMBuildOr(b, shl(w, magnitude, 23 - f->fraction), emit_i(bits, 0x7fc00000), "");
       LLVMValueRef special = nan;
       if (f->inf != f->nan) {
-        special = emit_select(w, emit_icmp(w, LLVMIntEQ, magnitude, emit_i(bits, f->inf)),
-                              emit_i(bits, 0x7f800000), nan);
+        special =
+            emit_select(w, emit_icmp(w, LLVMIntEQ, magnitude, emit_i(bits, f->inf)), emit_i(bits, 0x7f800000), nan);
       }
       r = emit_select(w, emit_icmp(w, LLVMIntUGT, magnitude, emit_i(bits, f->max)), special, r);
     }
@@ -98,8 +92,7 @@ static LLVMValueRef narrow_small(const emit_ir *w, const dtype_format *f, LLVMVa
   int drop = 23 - f->fraction;
   LLVMValueRef rebiased = LLVMBuildSub(b, magnitude, emit_i(bits, (int64_t)(127 - f->bias) << 23), "");
   LLVMValueRef odd = and(w, shr(w, rebiased, drop), 1);
-  LLVMValueRef normal =
-      LLVMBuildAdd(b, LLVMBuildAdd(b, rebiased, emit_i(bits, (1 << (drop - 1)) - 1), ""), odd, "");
+  LLVMValueRef normal = LLVMBuildAdd(b, LLVMBuildAdd(b, rebiased, emit_i(bits, (1 << (drop - 1)) - 1), ""), odd, "");
   normal = shr(w, normal, drop);
   LLVMValueRef magic = emit_f(v, power_of_two(23 + 1 - f->bias - f->fraction));
   LLVMValueRef sum = LLVMBuildFAdd(b, emit_float_of(w, magnitude), magic, "");
@@ -108,8 +101,7 @@ static LLVMValueRef narrow_small(const emit_ir *w, const dtype_format *f, LLVMVa
   LLVMValueRef r = emit_select(w, is_tiny, tiny, normal);
   unsigned over = saturate && f->width <= 8 ? f->max : f->inf;
   LLVMValueRef large = emit_icmp(w, LLVMIntUGT, r, emit_i(bits, f->max));
-  LLVMValueRef huge =
-      emit_icmp(w, LLVMIntUGE, magnitude, emit_i(bits, 0x7f800000)); /* infinity wraps around */
+  LLVMValueRef huge = emit_icmp(w, LLVMIntUGE, magnitude, emit_i(bits, 0x7f800000)); /* infinity wraps around */
   r = emit_select(w, LLVMBuildOr(b, large, huge, ""), emit_i(bits, over), r);
   LLVMValueRef nan = emit_icmp(w, LLVMIntUGT, magnitude, emit_i(bits, 0x7f800000));
   LLVMValueRef sign = and(w, shr(w, bits, 32 - f->width), 1 << (f->width - 1));
@@ -251,7 +243,8 @@ static LLVMValueRef int_to_odd_f64(const emit_ir *w, dtype from, LLVMValueRef v)
   return dtype_is_signed(from) ? LLVMBuildSIToFP(b, v, f64, "") : LLVMBuildUIToFP(b, v, f64, "");
 }
 
-/* Towards zero, clamped to what the type holds, NaN as 0.  (LLVM's saturating conversions do most vectors lane by lane.) */
+/* Towards zero, clamped to what the type holds, NaN as 0.  (LLVM's saturating conversions do most vectors lane by
+ * lane.) */
 static LLVMValueRef float_to_int(const emit_ir *w, dtype to, LLVMValueRef v) {
   LLVMBuilderRef b = w->builder;
   bool is_signed = dtype_is_signed(to);
@@ -259,7 +252,8 @@ static LLVMValueRef float_to_int(const emit_ir *w, dtype to, LLVMValueRef v) {
   double limit = ldexp(1, digits), high = digits <= exact ? limit - 1 : limit - ldexp(1, digits - exact);
   LLVMValueRef x = emit_select(w, emit_fcmp(w, LLVMRealORD, v, v), v, emit_f(v, 0));
   x = emit_select(w, emit_fcmp(w, LLVMRealOLT, x, emit_f(v, high)), x, emit_f(v, high));
-  x = emit_select(w, emit_fcmp(w, LLVMRealOGT, x, emit_f(v, is_signed ? -limit : 0)), x, emit_f(v, is_signed ? -limit : 0));
+  x = emit_select(w, emit_fcmp(w, LLVMRealOGT, x, emit_f(v, is_signed ? -limit : 0)), x,
+                  emit_f(v, is_signed ? -limit : 0));
   LLVMTypeRef via = emit_type_like(v, LLVMIntTypeInContext(w->context, bits < 32 ? 32 : (unsigned)bits));
   LLVMValueRef r = is_signed || bits < 32 ? LLVMBuildFPToSI(b, x, via, "") : LLVMBuildFPToUI(b, x, via, "");
   if (digits > exact) {
@@ -271,8 +265,7 @@ static LLVMValueRef float_to_int(const emit_ir *w, dtype to, LLVMValueRef v) {
   return LLVMBuildIntCast2(b, r, emit_type_like(v, emit_register_type(w, to)), is_signed, "");
 }
 
-static LLVMValueRef int_to_float(const emit_ir *w, dtype from, dtype to, LLVMValueRef v, bool saturate,
-                                 int round) {
+static LLVMValueRef int_to_float(const emit_ir *w, dtype from, dtype to, LLVMValueRef v, bool saturate, int round) {
   LLVMBuilderRef b = w->builder;
   if (emit_is_small_float(to)) {
     LLVMValueRef wide = dtype_get_info(from)->bits > 16 ? f64_to_odd_f32(w, int_to_odd_f64(w, from, v))
@@ -283,8 +276,7 @@ static LLVMValueRef int_to_float(const emit_ir *w, dtype from, dtype to, LLVMVal
   return dtype_is_signed(from) ? LLVMBuildSIToFP(b, v, t, "") : LLVMBuildUIToFP(b, v, t, "");
 }
 
-static LLVMValueRef float_to_float(const emit_ir *w, dtype from, dtype to, LLVMValueRef v, bool saturate,
-                                   int round) {
+static LLVMValueRef float_to_float(const emit_ir *w, dtype from, dtype to, LLVMValueRef v, bool saturate, int round) {
   LLVMBuilderRef b = w->builder;
   if (from == to) {
     return v;
@@ -306,8 +298,7 @@ static LLVMValueRef float_to_float(const emit_ir *w, dtype from, dtype to, LLVMV
   return to == DTYPE_F32 ? v : narrow_as(w, to, v, saturate, round);
 }
 
-static LLVMValueRef convert_real(const emit_ir *w, dtype from, dtype to, LLVMValueRef v, bool saturate,
-                                 int round) {
+static LLVMValueRef convert_real(const emit_ir *w, dtype from, dtype to, LLVMValueRef v, bool saturate, int round) {
   bool from_float = dtype_is_float(from), to_float = dtype_is_float(to);
   if (to == DTYPE_PRED) {
     if (from == DTYPE_PRED) {
@@ -317,8 +308,7 @@ static LLVMValueRef convert_real(const emit_ir *w, dtype from, dtype to, LLVMVal
     return from_float ? emit_fcmp(w, LLVMRealUNE, x, emit_f(x, 0)) : emit_icmp(w, LLVMIntNE, x, emit_i(x, 0));
   }
   if (from_float) {
-    return to_float ? float_to_float(w, from, to, v, saturate, round)
-                    : float_to_int(w, to, emit_widen(w, from, v));
+    return to_float ? float_to_float(w, from, to, v, saturate, round) : float_to_int(w, to, emit_widen(w, from, v));
   }
   if (to_float) {
     return int_to_float(w, from, to, v, saturate, round);

@@ -14,9 +14,7 @@
 /* Of one part for complex types. */
 LLVMTypeRef emit_register_type(const emit_ir *w, dtype t);
 LLVMTypeRef emit_memory_type(const emit_ir *w, dtype t);
-static inline bool emit_is_small_float(dtype t) {
-  return dtype_is_float(t) && t != DTYPE_F32 && t != DTYPE_F64;
-}
+static inline bool emit_is_small_float(dtype t) { return dtype_is_float(t) && t != DTYPE_F32 && t != DTYPE_F64; }
 /* The type that sums and comparisons of t are kept in: small floats as f32. */
 static inline dtype emit_compute_type(dtype t) { return emit_is_small_float(t) ? DTYPE_F32 : t; }
 

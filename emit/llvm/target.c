@@ -24,8 +24,8 @@ typedef struct cpu_row {
 #define ZEN_3 ZEN ",+vaes,+vpclmulqdq"
 #define V4 V3 ",+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl"
 #define CASCADE_LAKE V4 ",+avx512vnni"
-#define ICE_LAKE                                                                                             \
-  CASCADE_LAKE                                                                                               \
+#define ICE_LAKE \
+  CASCADE_LAKE   \
   ",+avx512bitalg,+avx512ifma,+avx512vbmi,+avx512vbmi2,+avx512vpopcntdq,+gfni,+vaes,+vpclmulqdq"
 #define SAPPHIRE_RAPIDS ICE_LAKE ",+avx512bf16,+avx512fp16,+avxvnni"
 #define ZEN_4 ICE_LAKE ",+avx512bf16,+sse4a"
@@ -164,16 +164,14 @@ static status named_cpu(arena *a, const char *cpu, emit_target *t) {
       continue;
     }
     known = arena_printf(a, "%s, %s", known, cpus[k].name);
-    bool first =
-        k == 0 || strcmp(cpus[k - 1].arch, cpus[k].arch) != 0; /* the least of its kind is "generic" */
+    bool first = k == 0 || strcmp(cpus[k - 1].arch, cpus[k].arch) != 0; /* the least of its kind is "generic" */
     if (strcmp(cpu, cpus[k].name) == 0 || (first && strcmp(cpu, "generic") == 0)) {
       t->cpu = cpus[k].name;
       t->features = cpus[k].features;
       return NULL;
     }
   }
-  return status_error(STATUS_INVALID_ARGUMENT, "unknown CPU '%s' for %s; known are %s", cpu, t->triple,
-                      known);
+  return status_error(STATUS_INVALID_ARGUMENT, "unknown CPU '%s' for %s; known are %s", cpu, t->triple, known);
 }
 
 status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes, emit_target *out) {
@@ -186,8 +184,8 @@ status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes
     return status_error(STATUS_INVALID_ARGUMENT, "%s: %s", out->triple, take(a, message));
   }
   bool here = strcmp(out->triple, host) == 0;
-  CHECK_THAT(here || strcmp(cpu, "native") != 0, STATUS_INVALID_ARGUMENT, "native is a CPU of %s, not of %s",
-             host, out->triple);
+  CHECK_THAT(here || strcmp(cpu, "native") != 0, STATUS_INVALID_ARGUMENT, "native is a CPU of %s, not of %s", host,
+             out->triple);
   if (strcmp(cpu, "native") == 0) {
     this_machine(a, out);
   } else {
@@ -214,8 +212,8 @@ status emit_target_nvptx(arena *a, const char *cpu, emit_target *out) {
                        .f16 = true,
                        .rounding = true,
                        .gpu = true};
-  CHECK_THAT(strncmp(cpu, "sm_", 3) == 0 && atoi(cpu + 3) >= 70 && atoi(cpu + 3) <= 90,
-             STATUS_INVALID_ARGUMENT, "unknown GPU '%s'; sm_70 to sm_90 are known", cpu);
+  CHECK_THAT(strncmp(cpu, "sm_", 3) == 0 && atoi(cpu + 3) >= 70 && atoi(cpu + 3) <= 90, STATUS_INVALID_ARGUMENT,
+             "unknown GPU '%s'; sm_70 to sm_90 are known", cpu);
   if (atoi(cpu + 3) > 80) {
     out->features = "+ptx78";
   }

@@ -1,5 +1,5 @@
-/* import.c - walks an ONNX graph and calls one importer per node: onnx_import_graph and onnx_import_node; what importers call
- * back stands in importer.c, where the walk begins in segment.c. */
+/* import.c - walks an ONNX graph and calls one importer per node: onnx_import_graph and onnx_import_node; what
+ * importers call back stands in importer.c, where the walk begins in segment.c. */
 #include "frontend/import/import.h"
 
 #include <assert.h>
@@ -28,8 +28,14 @@ uint64_t onnx_node_hash(const Onnx__NodeProto *node) {
 
 onnx_scope onnx_scope_make(onnx_scope *around, const Onnx__NodeProto *node, const char *name, hlo_builder *b,
                            onnx_captures *captures) {
-  onnx_scope s = {.outer = around, .around = around, .importer = around->importer, .b = b, .captures = captures,
-                  .function = around->function, .call = around->call, .opsets = around->opsets,
+  onnx_scope s = {.outer = around,
+                  .around = around,
+                  .importer = around->importer,
+                  .b = b,
+                  .captures = captures,
+                  .function = around->function,
+                  .call = around->call,
+                  .opsets = around->opsets,
                   .depth = around->depth + 1};
   s.place = hash_mix(hash_mix(around->place, onnx_node_hash(node)), hash_text(name));
   str_map_init(&s.values, around->importer->arena);
@@ -101,7 +107,8 @@ hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer) {
   return hlo_result(s->b->computation->params[s->n_inputs + k], 0);
 }
 
-/* In a function's body: what a node would give that could not be imported.  Nodes that read it fail as if they waited. */
+/* In a function's body: what a node would give that could not be imported.  Nodes that read it fail as if they waited.
+ */
 static hlo_instr poison;
 
 bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out) {
@@ -149,7 +156,8 @@ static status check_arity(const Onnx__NodeProto *node, const onnx_op_row *row) {
              "has %zu outputs; version %d gives %" PRIu32 " to %" PRIu32, node->n_output, row->since, row->min_outputs,
              row->max_outputs);
   for (uint32_t k = 0; k < row->min_inputs; k++) {
-    CHECK_THAT(*node->input[k] || row->max_inputs == UINT32_MAX, STATUS_INVALID_MODEL, "input %" PRIu32 " is missing", k);
+    CHECK_THAT(*node->input[k] || row->max_inputs == UINT32_MAX, STATUS_INVALID_MODEL, "input %" PRIu32 " is missing",
+               k);
   }
   return NULL;
 }
@@ -187,8 +195,15 @@ static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
   hlo_value *in = value_list(a, node->n_input, row->max_inputs);
   hlo_value *out = value_list(a, node->n_output, row->max_outputs);
   TRY(find_inputs(s, node, in));
-  onnx_node n = {.proto = node, .since = row->since, .b = s->b, .arena = a, .scope = s,
-                 .n_in = (uint32_t)node->n_input, .n_out = (uint32_t)node->n_output, .in = in, .out = out};
+  onnx_node n = {.proto = node,
+                 .since = row->since,
+                 .b = s->b,
+                 .arena = a,
+                 .scope = s,
+                 .n_in = (uint32_t)node->n_input,
+                 .n_out = (uint32_t)node->n_output,
+                 .in = in,
+                 .out = out};
   TRY(onnx_check_types(&n, row));
   onnx_sizes *sizes;
   TRY(onnx_sizes_before(&n, row, &sizes));
@@ -271,8 +286,8 @@ bool onnx_list_finding(onnx_scope *s, const Onnx__NodeProto *node, status failed
   if (!f || (code != STATUS_INVALID_MODEL && code != STATUS_UNSUPPORTED)) {
     return false;
   }
-  *ARENA_PUSH(a, f->items, f->n, f->cap) = (onnx_finding){
-      code, status_get_subject(failed), s->importer->node, onnx_describe_failure(s, node, failed)};
+  *ARENA_PUSH(a, f->items, f->n, f->cap) =
+      (onnx_finding){code, status_get_subject(failed), s->importer->node, onnx_describe_failure(s, node, failed)};
   return true;
 }
 
@@ -361,4 +376,3 @@ status onnx_import_graph(onnx_scope *s, const Onnx__GraphProto *g, hlo_value *ro
   }
   return NULL;
 }
-

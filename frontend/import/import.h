@@ -28,23 +28,25 @@ typedef struct onnx_import_options {
   uint32_t n_dims;
   const onnx_input_shape *inputs; /* whole shapes of inputs, where they are known; bind their symbols too */
   uint32_t n_inputs;
-  bool *wanted; /* n_inputs flags or NULL: when the import fails with ABOUT_VALUE since what inputs hold decides sizes, theirs
-                 * are set; import again with their values */
+  bool *wanted; /* n_inputs flags or NULL: when the import fails with ABOUT_VALUE since what inputs hold decides sizes,
+                 * theirs are set; import again with their values */
   int64_t open_dim; /* what a dimension without any value is; 0: that is an error */
-  bool unchecked; /* what the standard forbids of indices and divisors gives some number, instead of a failure of the run */
-  onnx_findings *findings; /* not NULL: what is wrong with the nodes is listed here, on the import's arena, and does not make it
-                            * fail; inputs that are not given count as missing, and so does what reads them */
-  hlo_eval_fn *eval; /* folds constants on the way; NULL: nothing folds, and many models cannot be imported */
+  bool unchecked;   /* what the standard forbids of indices and divisors gives some number, instead of a failure of the
+                       run */
+  onnx_findings *findings; /* not NULL: what is wrong with the nodes is listed here, on the import's arena, and does not
+                            * make it fail; inputs that are not given count as missing, and so does what reads them */
+  hlo_eval_fn *eval;       /* folds constants on the way; NULL: nothing folds, and many models cannot be imported */
 } onnx_import_options;
 
 /* The graph's inputs without initializer become parameters, its outputs roots, both by name.  The module lives on `a`;
- * its large constants are borrowed from the model, which must live as long.  *complete false: sizes depend on what the model
- * computes, and this module is only the first piece of it (frame.h). */
+ * its large constants are borrowed from the model, which must live as long.  *complete false: sizes depend on what the
+ * model computes, and this module is only the first piece of it (frame.h). */
 STATUS_MUST_USE status onnx_import(arena *a, const onnx_model *m, const onnx_import_options *options, hlo_module **out,
                                    bool *complete);
 
 /* The frame of the main graph, with the inputs as the options have them; their data is there where it is known. */
-STATUS_MUST_USE status onnx_frame_main(arena *a, const onnx_model *m, const onnx_import_options *options, onnx_frame **out);
+STATUS_MUST_USE status onnx_frame_main(arena *a, const onnx_model *m, const onnx_import_options *options,
+                                       onnx_frame **out);
 
 /* The declared type of a graph input or output; dims without a value become symbols of `dims`: a fresh name
  * where the model has none.  SHAPE_UNRANKED where it says nothing about its rank. */
@@ -59,7 +61,7 @@ typedef struct onnx_op_row {
   const char *domain, *name;
   int since;
   uint32_t min_inputs, max_inputs, min_outputs, max_outputs; /* UINT32_MAX: no limit */
-  onnx_sizes_fn *sizes; /* frontend/import/sizes.h */
+  onnx_sizes_fn *sizes;                                      /* frontend/import/sizes.h */
   onnx_import_fn *importer;
 } onnx_op_row;
 /* The row in force at an operator set version; NULL when there is none. */

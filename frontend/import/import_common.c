@@ -144,8 +144,8 @@ status onnx_broadcast_inputs(onnx_node *n, hlo_value *x, hlo_value *y) {
     *y = hlo_broadcast_to(n->b, *y, hlo_shape(*x));
   }
   CHECK_THAT(n->b->error || shape_same_dims(hlo_shape(*x), hlo_shape(*y)), INVALID,
-             "A is %s but B is %s; version %d broadcasts only with broadcast=1",
-             SHAPE_STR(NULL, hlo_shape(*x)), SHAPE_STR(NULL, hlo_shape(*y)), n->since);
+             "A is %s but B is %s; version %d broadcasts only with broadcast=1", SHAPE_STR(NULL, hlo_shape(*x)),
+             SHAPE_STR(NULL, hlo_shape(*y)), n->since);
   return NULL;
 }
 
@@ -202,8 +202,7 @@ static bool has_negative(const literal *l) {
   return negative;
 }
 
-status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count, const dim *sizes,
-                         hlo_value *out) {
+status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count, const dim *sizes, hlo_value *out) {
   hlo_value x = n->in[k];
   int64_t low[SHAPE_MAX_RANK];
   *out = x;

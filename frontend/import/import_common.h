@@ -36,10 +36,10 @@ STATUS_MUST_USE status onnx_broadcast_inputs(onnx_node *n, hlo_value *x, hlo_val
  * are checked: INVALID_MODEL when one is outside of [-size, size). */
 STATUS_MUST_USE status onnx_indices(onnx_node *n, uint32_t k, const char *what, int64_t size, hlo_value *out);
 /* The same where the last dimension lists the index of every dimension in sizes. */
-STATUS_MUST_USE status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count,
-                                         const dim *sizes, hlo_value *out);
-/* Runs fail where an integer of x lies outside: element k must be at least low[k % count] and less than high[k % count]; count 0:
- * not 0.  INVALID_MODEL where a constant does.  `what` is the standard's name of x. */
+STATUS_MUST_USE status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count, const dim *sizes,
+                                         hlo_value *out);
+/* Runs fail where an integer of x lies outside: element k must be at least low[k % count] and less than high[k %
+ * count]; count 0: not 0.  INVALID_MODEL where a constant does.  `what` is the standard's name of x. */
 STATUS_MUST_USE status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const int64_t *low,
                                   const int64_t *high);
 /* The same of indices that must lie in [0, size). */

@@ -1,4 +1,5 @@
-/* import_entry.c - from what a caller tells of a model's inputs to the frame of its main graph; a whole model as a module. */
+/* import_entry.c - from what a caller tells of a model's inputs to the frame of its main graph; a whole model as a
+ * module. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -131,8 +132,9 @@ static status add_array(onnx_frame *f, const char *name, const shape *s, const o
   onnx_array *array = ARENA_NEW(f->arena, onnx_array);
   array->value.shape = *s;
   if (given && given->value) {
-    CHECK_THAT(shape_equal(&given->value->shape, s), STATUS_INVALID_ARGUMENT, "the value of input '%s' is %s instead of %s",
-               name, SHAPE_STR(NULL, &given->value->shape), SHAPE_STR(NULL, s));
+    CHECK_THAT(shape_equal(&given->value->shape, s), STATUS_INVALID_ARGUMENT,
+               "the value of input '%s' is %s instead of %s", name, SHAPE_STR(NULL, &given->value->shape),
+               SHAPE_STR(NULL, s));
     array->value = *given->value;
     array->known = true;
   }
@@ -182,7 +184,8 @@ status onnx_import(arena *a, const onnx_model *model, const onnx_import_options 
     const onnx_array *array = str_map_get(&f->arrays, options->inputs[k].name);
     options->wanted[k] = array && array->asked;
   }
-  CHECK_THAT(!asked, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "%s; what input '%s' holds decides that", segment.reason, asked);
+  CHECK_THAT(!asked, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "%s; what input '%s' holds decides that", segment.reason,
+             asked);
   if (options->findings) {
     options->findings->deferred = segment.reason;
   }

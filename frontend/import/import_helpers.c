@@ -7,16 +7,14 @@
 
 status onnx_need_rank(const onnx_node *n, uint32_t k, const char *what, int low, int high) {
   const shape *s = onnx_in_shape(n, k);
-  CHECK_THAT(s->kind == SHAPE_ARRAY, STATUS_INVALID_MODEL, "%s is %s; an array is needed", what,
-             SHAPE_STR(NULL, s));
+  CHECK_THAT(s->kind == SHAPE_ARRAY, STATUS_INVALID_MODEL, "%s is %s; an array is needed", what, SHAPE_STR(NULL, s));
   if (low == high) {
-    CHECK_THAT(s->rank == low, STATUS_INVALID_MODEL, "%s is %s; its rank must be %d", what,
-               SHAPE_STR(NULL, s), low);
+    CHECK_THAT(s->rank == low, STATUS_INVALID_MODEL, "%s is %s; its rank must be %d", what, SHAPE_STR(NULL, s), low);
   }
-  CHECK_THAT(s->rank >= low, STATUS_INVALID_MODEL, "%s is %s; its rank must be at least %d", what,
-             SHAPE_STR(NULL, s), low);
-  CHECK_THAT(s->rank <= high, STATUS_INVALID_MODEL, "%s is %s; its rank must be at most %d", what,
-             SHAPE_STR(NULL, s), high);
+  CHECK_THAT(s->rank >= low, STATUS_INVALID_MODEL, "%s is %s; its rank must be at least %d", what, SHAPE_STR(NULL, s),
+             low);
+  CHECK_THAT(s->rank <= high, STATUS_INVALID_MODEL, "%s is %s; its rank must be at most %d", what, SHAPE_STR(NULL, s),
+             high);
   return NULL;
 }
 
@@ -26,8 +24,8 @@ status onnx_need_dims(const onnx_node *n, uint32_t k, const char *what, int rank
   }
   const shape *s = onnx_in_shape(n, k);
   shape want = shape_make((dtype)s->type, rank, dims);
-  CHECK_THAT(s->kind == SHAPE_ARRAY && shape_same_dims(s, &want), STATUS_INVALID_MODEL,
-             "%s is %s instead of %s", what, SHAPE_STR(NULL, s), SHAPE_STR(NULL, &want));
+  CHECK_THAT(s->kind == SHAPE_ARRAY && shape_same_dims(s, &want), STATUS_INVALID_MODEL, "%s is %s instead of %s", what,
+             SHAPE_STR(NULL, s), SHAPE_STR(NULL, &want));
   return NULL;
 }
 
@@ -128,8 +126,7 @@ hlo_value onnx_saturate(hlo_builder *b, hlo_value x, hlo_value zero_point, dtype
 
 /* A list of `count` integers within [low, ONNX_WINDOW_MAX], or `def` for all where the attribute is absent.
  */
-static status read_list(const onnx_node *n, const char *name, int count, int64_t low, int64_t def,
-                        int64_t *out) {
+static status read_list(const onnx_node *n, const char *name, int count, int64_t low, int64_t def, int64_t *out) {
   const int64_t *values;
   size_t given;
   TRY(onnx_attr_ints(n->proto, name, &values, &given));
@@ -139,8 +136,7 @@ static status read_list(const onnx_node *n, const char *name, int count, int64_t
   if (!onnx_attr_has(n->proto, name)) {
     return NULL;
   }
-  CHECK_THAT(given == (size_t)count, STATUS_INVALID_MODEL, "%s has %zu entries instead of %d", name, given,
-             count);
+  CHECK_THAT(given == (size_t)count, STATUS_INVALID_MODEL, "%s has %zu entries instead of %d", name, given, count);
   for (int k = 0; k < count; k++) {
     CHECK_THAT(values[k] >= low && values[k] <= ONNX_WINDOW_MAX, STATUS_INVALID_MODEL,
                "%s[%d] is %" PRId64 ", outside of %" PRId64 "..%d", name, k, values[k], low, ONNX_WINDOW_MAX);
@@ -159,18 +155,16 @@ static status read_auto_pad(const onnx_node *n, onnx_auto_pad *out) {
       return NULL;
     }
   }
-  return status_error(STATUS_INVALID_MODEL,
-                      "auto_pad is \"%.40s\"; it must be NOTSET, VALID, SAME_UPPER or SAME_LOWER", text);
+  return status_error(STATUS_INVALID_MODEL, "auto_pad is \"%.40s\"; it must be NOTSET, VALID, SAME_UPPER or SAME_LOWER",
+                      text);
 }
 
 static status read_kernel(const onnx_node *n, int spatial, const dim *kernel, onnx_window *w) {
-  CHECK_THAT(kernel || onnx_attr_has(n->proto, "kernel_shape"), STATUS_INVALID_MODEL,
-             "kernel_shape is missing");
+  CHECK_THAT(kernel || onnx_attr_has(n->proto, "kernel_shape"), STATUS_INVALID_MODEL, "kernel_shape is missing");
   TRY(read_list(n, "kernel_shape", spatial, 1, 1, w->kernel));
   for (int k = 0; k < spatial && kernel; k++) {
     CHECK_THAT(!onnx_attr_has(n->proto, "kernel_shape") || w->kernel[k] == kernel[k], STATUS_INVALID_MODEL,
-               "kernel_shape[%d] is %" PRId64 " but W has extent %" PRId64 " there", k, w->kernel[k],
-               kernel[k]);
+               "kernel_shape[%d] is %" PRId64 " but W has extent %" PRId64 " there", k, w->kernel[k], kernel[k]);
     CHECK_THAT(kernel[k] >= 1 && kernel[k] <= ONNX_WINDOW_MAX, STATUS_INVALID_MODEL,
                "W has spatial extent %" PRId64 "; it must be within 1..%d", kernel[k], ONNX_WINDOW_MAX);
     w->kernel[k] = kernel[k];

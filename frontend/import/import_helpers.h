@@ -16,8 +16,7 @@ static inline const shape *onnx_in_shape(const onnx_node *n, uint32_t k) { retur
 /* Input k is an array of a rank in [low, high]; `what` is the standard's name. */
 STATUS_MUST_USE status onnx_need_rank(const onnx_node *n, uint32_t k, const char *what, int low, int high);
 /* Input k, where it is there, is an array of exactly these dims. */
-STATUS_MUST_USE status onnx_need_dims(const onnx_node *n, uint32_t k, const char *what, int rank,
-                                      const dim *dims);
+STATUS_MUST_USE status onnx_need_dims(const onnx_node *n, uint32_t k, const char *what, int rank, const dim *dims);
 
 /* --- values --- */
 
@@ -44,12 +43,7 @@ hlo_value onnx_saturate(hlo_builder *b, hlo_value x, hlo_value zero_point, dtype
 
 /* --- windows: convolutions and pools --- */
 
-typedef enum onnx_auto_pad {
-  ONNX_PAD_NOTSET,
-  ONNX_PAD_VALID,
-  ONNX_PAD_SAME_UPPER,
-  ONNX_PAD_SAME_LOWER
-} onnx_auto_pad;
+typedef enum onnx_auto_pad { ONNX_PAD_NOTSET, ONNX_PAD_VALID, ONNX_PAD_SAME_UPPER, ONNX_PAD_SAME_LOWER } onnx_auto_pad;
 
 typedef struct onnx_window { /* arrays of one entry a spatial dimension */
   int n;

@@ -98,7 +98,8 @@ bool onnx_require_inputs(const onnx_node *n, uint32_t k) {
     return false;
   }
   for (uint32_t i = 0; i < s.arrays.n; i++) {
-    *ARENA_PUSH(im->arena, im->requirements.asked.items, im->requirements.asked.n, im->requirements.asked.cap) = s.arrays.items[i];
+    *ARENA_PUSH(im->arena, im->requirements.asked.items, im->requirements.asked.n, im->requirements.asked.cap) =
+        s.arrays.items[i];
   }
   return true;
 }
@@ -112,7 +113,8 @@ void onnx_require_constant(const onnx_node *n, uint32_t k) {
   }
   if (n->scope->frame) {
     im->requirements.deferred = true;
-    *ARENA_PUSH(im->arena, im->requirements.contents.items, im->requirements.contents.n, im->requirements.contents.cap) = n->proto->input[k];
+    *ARENA_PUSH(im->arena, im->requirements.contents.items, im->requirements.contents.n,
+                im->requirements.contents.cap) = n->proto->input[k];
   } else {
     im->requirements.host_interpreted = true;
   }
@@ -128,8 +130,7 @@ status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, cons
     onnx_require_constant(n, k);
   }
   CHECK_THAT(*out, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE,
-             "input %s ('%s') is not a constant, and its content decides sizes", what,
-             n->proto->input[k]);
+             "input %s ('%s') is not a constant, and its content decides sizes", what, n->proto->input[k]);
   return NULL;
 }
 
@@ -189,8 +190,8 @@ status onnx_node_sparse_tensor(const onnx_node *n, const Onnx__SparseTensorProto
 /* --- axes --- */
 
 status onnx_axis(int64_t axis, int64_t rank, int64_t *out) {
-  CHECK_THAT(axis >= -rank && axis < rank, STATUS_INVALID_MODEL, "axis %" PRId64 " is outside of [-%" PRId64 ", %" PRId64
-             ")", axis, rank, rank);
+  CHECK_THAT(axis >= -rank && axis < rank, STATUS_INVALID_MODEL,
+             "axis %" PRId64 " is outside of [-%" PRId64 ", %" PRId64 ")", axis, rank, rank);
   *out = axis < 0 ? axis + rank : axis;
   return NULL;
 }
@@ -253,8 +254,8 @@ status onnx_import_body(onnx_node *n, const char *attribute, uint32_t n_inputs, 
   hlo_value *roots = ARENA_NEW_N(n->arena, hlo_value, g->n_output);
   TRY(onnx_import_graph(&scope, g, roots));
   for (size_t k = 0; k < g->n_output; k++) {
-    CHECK_THAT(!onnx_is_sequence(roots[k]), STATUS_UNSUPPORTED, "output '%s' is a sequence whose length depends on data",
-               g->output[k]->name);
+    CHECK_THAT(!onnx_is_sequence(roots[k]), STATUS_UNSUPPORTED,
+               "output '%s' is a sequence whose length depends on data", g->output[k]->name);
     CHECK_THAT(!onnx_require_sizes(n->scope->importer, roots[k]), STATUS_UNSUPPORTED,
                "the size of output '%s' depends on data", g->output[k]->name);
   }

@@ -19,9 +19,9 @@ typedef struct onnx_scope onnx_scope;
 
 struct onnx_node {
   const Onnx__NodeProto *proto;
-  int since;     /* the version of the row: which meaning is in force */
+  int since; /* the version of the row: which meaning is in force */
   hlo_builder *b;
-  arena *arena;  /* the module's */
+  arena *arena; /* the module's */
   onnx_scope *scope;
   uint32_t n_in, n_out; /* as listed by the node */
   const hlo_value *in;  /* max(n_in, row's limit) entries: no value where an optional input is absent */
@@ -32,10 +32,11 @@ struct onnx_node {
 static inline bool onnx_has_in(const onnx_node *n, uint32_t k) { return k < n->n_in && n->in[k].def; }
 bool onnx_has_out(const onnx_node *n, uint32_t k);
 
-/* The constant that input k is.  UNSUPPORTED where it is not: its value decides a size. `what` is the standard's name. */
+/* The constant that input k is.  UNSUPPORTED where it is not: its value decides a size. `what` is the standard's name.
+ */
 STATUS_MUST_USE status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, const literal **out);
-/* For importers that fail for want of a constant without asking for it by onnx_const_*: notes that input k would have to be
- * one.  The node is then imported again once its content is known. */
+/* For importers that fail for want of a constant without asking for it by onnx_const_*: notes that input k would have
+ * to be one.  The node is then imported again once its content is known. */
 void onnx_require_constant(const onnx_node *n, uint32_t k);
 /* The same if input k is one of the model's inputs or computed from a few numbers of theirs; otherwise false. */
 bool onnx_require_inputs(const onnx_node *n, uint32_t k);
@@ -53,8 +54,8 @@ STATUS_MUST_USE status onnx_axis(int64_t axis, int64_t rank, int64_t *out);
 STATUS_MUST_USE status onnx_axes(const int64_t *axes, size_t n, int64_t rank, int64_t *out);
 /* The integer list that an operator takes as attribute in old versions and as input k in new ones: *values NULL when
  * absent. */
-STATUS_MUST_USE status onnx_ints_attr_or_input(const onnx_node *n, const char *name, uint32_t k,
-                                               const int64_t **values, int64_t *count);
+STATUS_MUST_USE status onnx_ints_attr_or_input(const onnx_node *n, const char *name, uint32_t k, const int64_t **values,
+                                               int64_t *count);
 
 /* A literal of a TensorProto of this model (attribute `value` and the like). */
 STATUS_MUST_USE status onnx_node_tensor(const onnx_node *n, const Onnx__TensorProto *t, literal *out);
@@ -71,20 +72,21 @@ typedef struct onnx_captures {
 
 /* The graph attribute as a computation of its own, with n_inputs parameters of the given shapes and the graph's outputs
  * as roots.  Constants from outside are copied in, other outer values captured.  known[k] not NULL: input k is
- * that constant inside (its parameter stays, unused).  step: the parameter that is the number of the step of a loop, s64[],
- * which may stand behind the graph's own inputs; -1: none. */
+ * that constant inside (its parameter stays, unused).  step: the parameter that is the number of the step of a loop,
+ * s64[], which may stand behind the graph's own inputs; -1: none. */
 STATUS_MUST_USE status onnx_import_body(onnx_node *n, const char *attribute, uint32_t n_inputs, const shape *shapes,
                                         const literal *const *known, int64_t step, onnx_captures *captures,
                                         hlo_computation **out);
 /* Gives a body parameters for the captures that only its siblings met. */
 void onnx_finish_body(const onnx_captures *captures, uint32_t n_inputs, hlo_computation *body);
-/* The graph attribute right here: its inputs are `inputs`, its outputs go to out (n_outputs must be its count).  step: as a
- * value; no value: it is no loop's body. */
+/* The graph attribute right here: its inputs are `inputs`, its outputs go to out (n_outputs must be its count).  step:
+ * as a value; no value: it is no loop's body. */
 STATUS_MUST_USE status onnx_import_inline(onnx_node *n, const char *attribute, uint32_t n_inputs,
                                           const hlo_value *inputs, hlo_value step, uint32_t n_outputs, hlo_value *out);
 
 /* Every importer of the table. */
-#define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, importer) onnx_import_fn onnx_import_##importer;
+#define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, importer) \
+  onnx_import_fn onnx_import_##importer;
 #include "frontend/import/onnx_ops.def"
 #undef ONNX
 

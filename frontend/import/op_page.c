@@ -26,10 +26,13 @@ static void put(page *p, const char *text) {
 static const char head[] =
     "# Operators\n"
     "\n"
-    "Written by `onnx-xla check --list`: %" PRIu32 " of %" PRIu32 " operator versions are supported, on every backend; those\n"
+    "Written by `onnx-xla check --list`: %" PRIu32 " of %" PRIu32
+    " operator versions are supported, on every backend; those\n"
     "without types are experiments that the standard has no longer.\n"
-    "Of the types, str is not supported, nor are opt, map and sparse, which are no arrays; seq is a sequence of tensors of any\n"
-    "type, which may stand between nodes, while a model's own inputs and outputs are tensors.  A model that gives an operator\n"
+    "Of the types, str is not supported, nor are opt, map and sparse, which are no arrays; seq is a sequence of "
+    "tensors of any\n"
+    "type, which may stand between nodes, while a model's own inputs and outputs are tensors.  A model that gives an "
+    "operator\n"
     "a type that its version does not take is refused.\n"
     "\n"
     "- any: pred, str, ints, floats, complex\n"
@@ -38,8 +41,9 @@ static const char head[] =
     "- f8: f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz; f6: f6e2m3fn, f6e3m2fn\n"
     "- T...: any number of inputs of one type; T*: each of its own\n";
 
-static const char columns[] = "| operator | version | supported | inputs | outputs | types |\n"
-                              "| --- | --: | --- | --- | --- | --- |\n";
+static const char columns[] =
+    "| operator | version | supported | inputs | outputs | types |\n"
+    "| --- | --: | --- | --- | --- | --- |\n";
 
 const char *onnx_op_page(arena *a) {
   uint32_t n, supported = 0;

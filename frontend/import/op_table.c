@@ -76,7 +76,9 @@ static void count_op(usage_list *u, const onnx_opsets *opsets, const Onnx__NodeP
   void **slot = str_map_put(&u->by_key, key);
   if (!*slot) {
     *ARENA_PUSH(u->arena, u->items, u->n, u->cap) =
-        (onnx_op_usage){.domain = node->domain, .name = node->op_type, .opset = opset,
+        (onnx_op_usage){.domain = node->domain,
+                        .name = node->op_type,
+                        .opset = opset,
                         .row = onnx_op_find(node->domain, node->op_type, opset)};
     *slot = (void *)(uintptr_t)u->n;
   }

@@ -186,8 +186,11 @@ status onnx_check_types(const onnx_node *n, const onnx_op_row *row) {
   variables seen = {0};
   formal f;
   for (uint32_t k = 0; !types && k < n->n_in; k++) {
-    CHECK_THAT(!onnx_has_in(n, k) || !onnx_is_sequence(n->in[k]), STATUS_INVALID_MODEL, "input %" PRIu32 " is %s; a tensor is "
-               "needed", k, SHAPE_STR(NULL, hlo_shape(n->in[k])));
+    CHECK_THAT(!onnx_has_in(n, k) || !onnx_is_sequence(n->in[k]), STATUS_INVALID_MODEL,
+               "input %" PRIu32
+               " is %s; a tensor is "
+               "needed",
+               k, SHAPE_STR(NULL, hlo_shape(n->in[k])));
   }
   for (uint32_t k = 0; types && k < n->n_in && formal_at(types->inputs, k, &f); k++) {
     if (!onnx_has_in(n, k)) {

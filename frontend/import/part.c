@@ -131,8 +131,7 @@ static status choose(finder *f, uint32_t n, const char *const *sources, bool *ch
 status onnx_part_find(arena *a, const onnx_model *m, uint32_t n, const char *const *sources, onnx_part *out) {
   size_t n_nodes = m->graph->n_node;
   *out = (onnx_part){.chosen = ARENA_NEW_N(a, bool, n_nodes + 1)};
-  finder f = {
-      .a = a, .m = m, .holders = ARENA_NEW_N(a, uint32_t, n + 1), .last = ARENA_NEW_N(a, uint32_t, n + 1)};
+  finder f = {.a = a, .m = m, .holders = ARENA_NEW_N(a, uint32_t, n + 1), .last = ARENA_NEW_N(a, uint32_t, n + 1)};
   str_map_init(&f.sources, a);
   CHECK_THAT(n, STATUS_UNSUPPORTED, "it is not known which nodes it comes from");
   TRY(choose(&f, n, sources, out->chosen));
@@ -217,8 +216,7 @@ static Onnx__ValueInfoProto *declare(arena *a, const onnx_part_value *v) {
   return info;
 }
 
-static status add_inputs(arena *a, const onnx_part *part, const onnx_part_value *inputs,
-                         Onnx__GraphProto *g) {
+static status add_inputs(arena *a, const onnx_part *part, const onnx_part_value *inputs, Onnx__GraphProto *g) {
   for (uint32_t k = 0; k < part->inputs.n; k++) {
     if (inputs[k].is_constant) {
       Onnx__TensorProto *t = g->initializer[g->n_initializer++] = ARENA_NEW(a, Onnx__TensorProto);
@@ -284,8 +282,7 @@ typedef struct restorer {
 
 static status restore(restorer *r, Onnx__TensorProto *t) {
   literal l;
-  bool is_external =
-      t && t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+  bool is_external = t && t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
   if (t && (t->has_span_field || is_external)) {
     TRY(onnx_tensor_shape(t, &l.shape));
     uint64_t bytes = (uint64_t)shape_bytes(&l.shape);
@@ -359,8 +356,7 @@ status onnx_part_pack(arena *a, const onnx_model *m, const onnx_part *part, cons
   const Onnx__GraphProto *from = m->graph;
   Onnx__ModelProto p = ONNX__MODEL_PROTO__INIT;
   Onnx__GraphProto g = ONNX__GRAPH_PROTO__INIT;
-  CHECK_THAT(m->ir_version >= OLDEST, STATUS_UNSUPPORTED, "the model is of IR version %" PRId64,
-             m->ir_version);
+  CHECK_THAT(m->ir_version >= OLDEST, STATUS_UNSUPPORTED, "the model is of IR version %" PRId64, m->ir_version);
   p.has_ir_version = 1;
   p.ir_version = m->ir_version < UNLISTED ? UNLISTED : m->ir_version;
   p.n_opset_import = m->proto->n_opset_import;
@@ -379,8 +375,7 @@ status onnx_part_pack(arena *a, const onnx_model *m, const onnx_part *part, cons
   }
   TRY(onnx_walk_nodes(a, g.node, g.n_node, add_callee, &(callees){a, m, &p}));
   const uint8_t *packed = pack(a, &p, size);
-  Onnx__ModelProto *copy =
-      (Onnx__ModelProto *)onnx_wire_unpack(a, &onnx__model_proto__descriptor, packed, *size);
+  Onnx__ModelProto *copy = (Onnx__ModelProto *)onnx_wire_unpack(a, &onnx__model_proto__descriptor, packed, *size);
   CHECK_THAT(copy, STATUS_INTERNAL, "a part of the model cannot be unpacked again");
   TRY(restore_model(a, m, *size, copy));
   *bytes = pack(a, copy, size);

@@ -31,7 +31,7 @@ typedef struct onnx_part_value {
 /* The part as the bytes of a model file, with all that it needs.  Values in the order of part->inputs,
  * part->results. UNSUPPORTED where that is more than 64 MiB. */
 STATUS_MUST_USE status onnx_part_pack(arena *a, const onnx_model *m, const onnx_part *part,
-                                      const onnx_part_value *inputs, const onnx_part_value *results,
-                                      uint8_t **bytes, size_t *size);
+                                      const onnx_part_value *inputs, const onnx_part_value *results, uint8_t **bytes,
+                                      size_t *size);
 
 #endif

@@ -87,8 +87,8 @@ hlo_value onnx_stream_bits(hlo_builder *b, const onnx_stream *s, int part, shape
   return hlo_rng(b, state, HLO_PHILOX, bits);
 }
 
-/* The upper `count` bits of x, which are fewer than it has, as floats: exactly where the float holds as many.  By way of
- * signed integers, which processors convert. */
+/* The upper `count` bits of x, which are fewer than it has, as floats: exactly where the float holds as many.  By way
+ * of signed integers, which processors convert. */
 static hlo_value upper_bits(hlo_builder *b, hlo_value x, int count) {
   bool wide = hlo_type(x) == DTYPE_U64;
   x = onnx_binary_scalar(b, HLO_SHR, x, (wide ? 64 : 32) - count);

@@ -8,8 +8,8 @@
 
 /* Why a node of the frame cannot be imported now; all empty: it is wrong, or not supported. */
 typedef struct onnx_requirements {
-  bool deferred;            /* it reads what a waiting node gives, or what must leave this piece first */
-  bool host_interpreted;            /* its body needs contents of its own values */
+  bool deferred;         /* it reads what a waiting node gives, or what must leave this piece first */
+  bool host_interpreted; /* its body needs contents of its own values */
   onnx_array_uses asked; /* arrays whose content it needs */
   onnx_names contents;   /* values of this piece whose content it needs */
 } onnx_requirements;
@@ -28,10 +28,10 @@ typedef struct onnx_importer {
   const onnx_frame *frame;
   onnx_segment *segment;
   onnx_array_uses params, constants; /* params: the entry's, in order */
-  str_map deferred; /* names that nodes give which wait */
+  str_map deferred;                  /* names that nodes give which wait */
   onnx_requirements requirements;
-  uint32_t node; /* of the frame: being imported */
-  bool sequences; /* the frame has some */
+  uint32_t node;          /* of the frame: being imported */
+  bool sequences;         /* the frame has some */
   uint32_t n_written_out; /* steps of SequenceMap so far */
   onnx_dynamic_dim *dynamic;
   uint32_t n_dynamic, cap_dynamic;
@@ -40,21 +40,21 @@ typedef struct onnx_importer {
 /* One graph or function body being imported.  A body with a computation of its own (captures not NULL) turns
  * outer values into parameters; one that is imported in place sees them as they are. */
 struct onnx_scope {
-  onnx_scope *outer; /* NULL: the frame, or a function, which sees nothing around it */
-  const onnx_frame *frame; /* not NULL: names are also what the frame has */
-  onnx_scope *around; /* where the node stands whose body this is, of functions too; NULL: the frame */
-  uint64_t place;     /* of the nodes around it, a number that tells bodies apart */
-  hlo_value step;     /* in the body of a loop: s64[], the number of the step; else no value */
+  onnx_scope *outer;        /* NULL: the frame, or a function, which sees nothing around it */
+  const onnx_frame *frame;  /* not NULL: names are also what the frame has */
+  onnx_scope *around;       /* where the node stands whose body this is, of functions too; NULL: the frame */
+  uint64_t place;           /* of the nodes around it, a number that tells bodies apart */
+  hlo_value step;           /* in the body of a loop: s64[], the number of the step; else no value */
   hlo_value run_seed, path; /* random.c's, once they are asked for */
   onnx_importer *importer;
   hlo_builder *b;
   str_map values; /* name -> hlo_value * */
   onnx_captures *captures;
-  uint32_t n_inputs; /* parameters before the captures */
+  uint32_t n_inputs;             /* parameters before the captures */
   const onnx_function *function; /* whose body this belongs to, with the node that called it; or NULL */
   const Onnx__NodeProto *call;
   const onnx_opsets *opsets;
-  size_t n_nodes;     /* the body's own nodes, in order: a Gradient finds there what to differentiate */
+  size_t n_nodes; /* the body's own nodes, in order: a Gradient finds there what to differentiate */
   Onnx__NodeProto *const *nodes;
   const Onnx__NodeProto *gradient; /* not NULL: this is what a Gradient imports once more */
   int depth;
@@ -79,8 +79,8 @@ bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out);
 /* What the frame of the scope, or one around it, has under that name; defines it in the scope. */
 bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out);
 
-/* A node of the frame that reads a sequence of the frame and moves or counts its elements, or has a body that does: it stands
- * apart, so that no module depends on how long sequences are that grow step by step. */
+/* A node of the frame that reads a sequence of the frame and moves or counts its elements, or has a body that does: it
+ * stands apart, so that no module depends on how long sequences are that grow step by step. */
 bool onnx_reads_sequences(const onnx_scope *s, const Onnx__NodeProto *node);
 
 STATUS_MUST_USE status onnx_import_node(onnx_scope *s, const Onnx__NodeProto *node);

@@ -351,8 +351,15 @@ status onnx_import_segment(arena *a, const onnx_frame *f, bool signature, hlo_ev
   b.fold_bytes = FOLD_BYTES;
   *out = (onnx_segment){.states = arena_memdup(a, f->states, f->n_nodes)};
   onnx_importer importer = {.arena = a, .module = m, .frame = f, .segment = out, .sequences = has_sequences(f)};
-  onnx_scope scope = {.importer = &importer, .b = &b, .frame = f, .function = f->function, .call = f->call,
-                      .opsets = onnx_frame_opsets(f), .place = f->place, .n_nodes = f->n_nodes, .nodes = f->nodes,
+  onnx_scope scope = {.importer = &importer,
+                      .b = &b,
+                      .frame = f,
+                      .function = f->function,
+                      .call = f->call,
+                      .opsets = onnx_frame_opsets(f),
+                      .place = f->place,
+                      .n_nodes = f->n_nodes,
+                      .nodes = f->nodes,
                       .depth = f->depth};
   str_map_init(&scope.values, a);
   str_map_init(&importer.deferred, a);

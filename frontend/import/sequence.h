@@ -18,8 +18,8 @@ hlo_value onnx_sequence_make(arena *a, dtype type, uint32_t n, const hlo_value *
 static inline uint32_t onnx_sequence_length(hlo_value v) { return v.def->n_operands; }
 static inline const hlo_value *onnx_sequence_elements(hlo_value v) { return v.def->operands; }
 
-/* A position in a sequence of n elements, counted from the front.  Negative ones count from the end; n itself is where an
- * insertion may be (`end`). */
+/* A position in a sequence of n elements, counted from the front.  Negative ones count from the end; n itself is where
+ * an insertion may be (`end`). */
 STATUS_MUST_USE status onnx_sequence_position(int64_t position, int64_t n, bool end, int64_t *out);
 
 #endif

@@ -219,7 +219,8 @@ bool onnx_sizes_concat(const onnx_node *n, onnx_sizes *out) {
   for (int d = 0; d < rank; d++) {
     out->size[d] = size_of(n, 0, d);
     for (uint32_t k = 0; k < n->n_in; k++) {
-      if (hlo_rank(n->in[k]) != rank || !hlo_value_equal(size_of(n, k, d), out->size[d]) || (d == axis && out->size[d].def)) {
+      if (hlo_rank(n->in[k]) != rank || !hlo_value_equal(size_of(n, k, d), out->size[d]) ||
+          (d == axis && out->size[d].def)) {
         return false;
       }
     }
@@ -346,6 +347,7 @@ void onnx_set_roots(onnx_importer *im, uint32_t n, const hlo_value *values) {
     }
   }
   hlo_set_roots(im->module->entry, n_roots, roots);
-  im->module->result_names = arena_grow(im->arena, im->module->result_names, n * sizeof(char *), n_roots * sizeof(char *));
+  im->module->result_names =
+      arena_grow(im->arena, im->module->result_names, n * sizeof(char *), n_roots * sizeof(char *));
   im->module->size_of = n_roots > n ? size_of : NULL;
 }

@@ -19,9 +19,7 @@ const Onnx__AttributeProto *onnx_attr_find(const Onnx__NodeProto *node, const ch
   return NULL;
 }
 
-bool onnx_attr_has(const Onnx__NodeProto *node, const char *name) {
-  return onnx_attr_find(node, name) != NULL;
-}
+bool onnx_attr_has(const Onnx__NodeProto *node, const char *name) { return onnx_attr_find(node, name) != NULL; }
 
 /* IR versions 1 and 2 do not state the type. */
 attr_type onnx_attr_type(const Onnx__AttributeProto *t) {
@@ -51,15 +49,14 @@ static const char *type_name(attr_type type) {
 }
 
 /* "fc1: Gemm: attribute transB" in front. */
-static STATUS_PRINTF(3, 4) status
-    bad(const Onnx__NodeProto *node, const char *name, const char *format, ...) {
+static STATUS_PRINTF(3, 4) status bad(const Onnx__NodeProto *node, const char *name, const char *format, ...) {
   char rule[300];
   va_list args;
   va_start(args, format);
   c_vsnprintf(rule, sizeof rule, format, args);
   va_end(args);
-  return status_error(STATUS_INVALID_MODEL, "%.200s%s%.100s: attribute %s %s", node->name,
-                      *node->name ? ": " : "", node->op_type, name, rule);
+  return status_error(STATUS_INVALID_MODEL, "%.200s%s%.100s: attribute %s %s", node->name, *node->name ? ": " : "",
+                      node->op_type, name, rule);
 }
 
 /* NULL in *out when absent.  A list without elements and without a type is of any list type. */
@@ -114,8 +111,8 @@ status onnx_attr_float(const Onnx__NodeProto *node, const char *name, float def,
   return NULL;
 }
 
-static status copy_string(arena *a, const Onnx__NodeProto *node, const char *name,
-                          const ProtobufCBinaryData *s, const char **out) {
+static status copy_string(arena *a, const Onnx__NodeProto *node, const char *name, const ProtobufCBinaryData *s,
+                          const char **out) {
   if (s->len && memchr(s->data, 0, s->len)) {
     return bad(node, name, "contains NUL");
   }
@@ -123,8 +120,7 @@ static status copy_string(arena *a, const Onnx__NodeProto *node, const char *nam
   return NULL;
 }
 
-status onnx_attr_string(arena *a, const Onnx__NodeProto *node, const char *name, const char *def,
-                        const char **out) {
+status onnx_attr_string(arena *a, const Onnx__NodeProto *node, const char *name, const char *def, const char **out) {
   const Onnx__AttributeProto *t;
   TRY(find_typed(node, name, TYPE(STRING), &t));
   *out = def;
@@ -172,8 +168,7 @@ status onnx_attr_tensor(const Onnx__NodeProto *node, const char *name, const Onn
   return t && !t->t ? bad(node, name, "has no tensor") : NULL;
 }
 
-status onnx_attr_sparse_tensor(const Onnx__NodeProto *node, const char *name,
-                               const Onnx__SparseTensorProto **out) {
+status onnx_attr_sparse_tensor(const Onnx__NodeProto *node, const char *name, const Onnx__SparseTensorProto **out) {
   const Onnx__AttributeProto *t;
   TRY(find_typed(node, name, TYPE(SPARSE_TENSOR), &t));
   *out = t ? t->sparse_tensor : NULL;
@@ -207,8 +202,7 @@ const char *onnx_node_label(arena *a, const Onnx__NodeProto *node) {
   }
   for (size_t i = 0; i < node->n_output; i++) {
     if (*node->output[i]) {
-      return arena_printf(a, "%.100s%s%.100s that makes \"%.200s\"", domain, dot, node->op_type,
-                          node->output[i]);
+      return arena_printf(a, "%.100s%s%.100s that makes \"%.200s\"", domain, dot, node->op_type, node->output[i]);
     }
   }
   return arena_printf(a, "%.100s%s%.100s", domain, dot, node->op_type);

@@ -19,37 +19,31 @@ bool onnx_attr_has(const Onnx__NodeProto *node, const char *name);
 /* The type as stated, or as the fields that are set tell. */
 Onnx__AttributeProto__AttributeType onnx_attr_type(const Onnx__AttributeProto *attribute);
 
-STATUS_MUST_USE status onnx_attr_int(const Onnx__NodeProto *node, const char *name, int64_t def,
-                                     int64_t *out);
+STATUS_MUST_USE status onnx_attr_int(const Onnx__NodeProto *node, const char *name, int64_t def, int64_t *out);
 /* An int within [low, high]. */
-STATUS_MUST_USE status onnx_attr_int_in(const Onnx__NodeProto *node, const char *name, int64_t def,
-                                        int64_t low, int64_t high, int64_t *out);
+STATUS_MUST_USE status onnx_attr_int_in(const Onnx__NodeProto *node, const char *name, int64_t def, int64_t low,
+                                        int64_t high, int64_t *out);
 /* An int that is 0 or not. */
 STATUS_MUST_USE status onnx_attr_bool(const Onnx__NodeProto *node, const char *name, bool def, bool *out);
 STATUS_MUST_USE status onnx_attr_float(const Onnx__NodeProto *node, const char *name, float def, float *out);
 /* A copy that ends with NUL, on the arena; `def` itself (may be NULL) when absent.  NUL inside is refused. */
-STATUS_MUST_USE status onnx_attr_string(arena *a, const Onnx__NodeProto *node, const char *name,
-                                        const char *def, const char **out);
+STATUS_MUST_USE status onnx_attr_string(arena *a, const Onnx__NodeProto *node, const char *name, const char *def,
+                                        const char **out);
 
 /* The lists: *values NULL and *n 0 when absent; use onnx_attr_has to tell absent from empty. */
-STATUS_MUST_USE status onnx_attr_ints(const Onnx__NodeProto *node, const char *name, const int64_t **values,
-                                      size_t *n);
-STATUS_MUST_USE status onnx_attr_floats(const Onnx__NodeProto *node, const char *name, const float **values,
-                                        size_t *n);
+STATUS_MUST_USE status onnx_attr_ints(const Onnx__NodeProto *node, const char *name, const int64_t **values, size_t *n);
+STATUS_MUST_USE status onnx_attr_floats(const Onnx__NodeProto *node, const char *name, const float **values, size_t *n);
 /* Copies that end with NUL, on the arena. */
 STATUS_MUST_USE status onnx_attr_strings(arena *a, const Onnx__NodeProto *node, const char *name,
                                          const char *const **values, size_t *n);
 
 /* NULL when absent. */
-STATUS_MUST_USE status onnx_attr_tensor(const Onnx__NodeProto *node, const char *name,
-                                        const Onnx__TensorProto **out);
+STATUS_MUST_USE status onnx_attr_tensor(const Onnx__NodeProto *node, const char *name, const Onnx__TensorProto **out);
 STATUS_MUST_USE status onnx_attr_sparse_tensor(const Onnx__NodeProto *node, const char *name,
                                                const Onnx__SparseTensorProto **out);
-STATUS_MUST_USE status onnx_attr_type_proto(const Onnx__NodeProto *node, const char *name,
-                                            const Onnx__TypeProto **out);
+STATUS_MUST_USE status onnx_attr_type_proto(const Onnx__NodeProto *node, const char *name, const Onnx__TypeProto **out);
 /* Fails when absent. */
-STATUS_MUST_USE status onnx_attr_graph(const Onnx__NodeProto *node, const char *name,
-                                       const Onnx__GraphProto **out);
+STATUS_MUST_USE status onnx_attr_graph(const Onnx__NodeProto *node, const char *name, const Onnx__GraphProto **out);
 
 /* Fails when the attribute is absent. */
 STATUS_MUST_USE status onnx_attr_required(const Onnx__NodeProto *node, const char *name);

@@ -71,10 +71,10 @@ const char *onnx_folder_find(const onnx_folder *folder, const void *data, int64_
 /* A relative path with '/' between plain names; a "./" in front is let through. */
 static status check_location(const char *location) {
   CHECK_THAT(*location, STATUS_INVALID_MODEL, "external data has no location");
-  CHECK_THAT(strlen(location) <= LOCATION_MAX, STATUS_INVALID_MODEL,
-             "the location of external data has %zu characters", strlen(location));
-  CHECK_THAT(!strchr(location, '\\'), STATUS_INVALID_MODEL,
-             "external data \"%.200s\": a backslash in the location", location);
+  CHECK_THAT(strlen(location) <= LOCATION_MAX, STATUS_INVALID_MODEL, "the location of external data has %zu characters",
+             strlen(location));
+  CHECK_THAT(!strchr(location, '\\'), STATUS_INVALID_MODEL, "external data \"%.200s\": a backslash in the location",
+             location);
   CHECK_THAT(*location != '/', STATUS_INVALID_MODEL, "external data \"%.200s\": the location is not relative",
              location);
   const char *at = strncmp(location, "./", 2) == 0 ? location + 2 : location;
@@ -82,8 +82,7 @@ static status check_location(const char *location) {
     size_t n = strcspn(at, "/");
     bool dots = (n == 1 && at[0] == '.') || (n == 2 && at[0] == '.' && at[1] == '.');
     CHECK_THAT(n && !dots, STATUS_INVALID_MODEL,
-               "external data \"%.200s\": the location may only have plain names between single slashes",
-               location);
+               "external data \"%.200s\": the location may only have plain names between single slashes", location);
     if (!at[n]) {
       return NULL;
     }
@@ -96,8 +95,7 @@ static status check_location(const char *location) {
 /* -1 and ENOSYS where the kernel does not have it. */
 static int open_beneath(int folder, const char *location) {
 #if defined SYS_openat2 && defined RESOLVE_BENEATH
-  struct open_how how = {.flags = OPEN_FLAGS,
-                         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+  struct open_how how = {.flags = OPEN_FLAGS, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
   long fd;
   int tries = 0;
   do {
@@ -159,8 +157,7 @@ static status map_file(void *data) {
   struct stat st;
   CHECK_THAT(!fstat(c->fd, &st), STATUS_IO, "external data \"%.200s\" cannot be examined: %s", c->location,
              strerror(errno));
-  CHECK_THAT(S_ISREG(st.st_mode), STATUS_INVALID_MODEL, "external data \"%.200s\" is not a regular file",
-             c->location);
+  CHECK_THAT(S_ISREG(st.st_mode), STATUS_INVALID_MODEL, "external data \"%.200s\" is not a regular file", c->location);
   CHECK_THAT(st.st_nlink == 1, STATUS_INVALID_MODEL,
              "external data \"%.200s\" has %ju hard links: it may be another file than it seems", c->location,
              (uintmax_t)st.st_nlink);
@@ -180,8 +177,7 @@ static status open_file(onnx_folder *folder, const char *location, file *out) {
   int fd = open_location(folder, location);
   if (fd < 0 && (errno == ELOOP || errno == EXDEV || errno == ENOTDIR)) {
     return status_error(STATUS_INVALID_MODEL,
-                        "external data \"%.200s\" lies behind a symbolic link or outside the folder",
-                        location);
+                        "external data \"%.200s\" lies behind a symbolic link or outside the folder", location);
   }
   CHECK_THAT(fd >= 0, STATUS_IO, "external data \"%.200s\" cannot be opened: %s", location, strerror(errno));
   status s = guard_run(map_file, &(map_call){folder, location, fd, out});
@@ -225,16 +221,13 @@ static status read_number(const char *key, const char *text, uint64_t *out) {
     good = *c >= '0' && *c <= '9' && !__builtin_mul_overflow(value, (uint64_t)10, &value) &&
            !__builtin_add_overflow(value, (uint64_t)(*c - '0'), &value);
   }
-  CHECK_THAT(good && value <= INT64_MAX, STATUS_INVALID_MODEL, "external data has the %s \"%.40s\"", key,
-             text);
+  CHECK_THAT(good && value <= INT64_MAX, STATUS_INVALID_MODEL, "external data has the %s \"%.40s\"", key, text);
   *out = value;
   return NULL;
 }
 
-status onnx_external_data(onnx_folder *folder, const Onnx__TensorProto *t, uint64_t size,
-                          const uint8_t **data) {
-  CHECK_THAT(folder, STATUS_INVALID_MODEL,
-             "has external data, but a model in memory has no folder to find it in");
+status onnx_external_data(onnx_folder *folder, const Onnx__TensorProto *t, uint64_t size, const uint8_t **data) {
+  CHECK_THAT(folder, STATUS_INVALID_MODEL, "has external data, but a model in memory has no folder to find it in");
   entry e;
   uint64_t offset = 0, length = size, end;
   file f;
@@ -246,13 +239,13 @@ status onnx_external_data(onnx_folder *folder, const Onnx__TensorProto *t, uint6
     TRY(read_number("length", e.length, &length));
   }
   CHECK_THAT(length == size, STATUS_INVALID_MODEL,
-             "external data \"%.200s\" has length %" PRIu64 ", but type and dims ask for %" PRIu64 " bytes",
-             e.location, length, size);
+             "external data \"%.200s\" has length %" PRIu64 ", but type and dims ask for %" PRIu64 " bytes", e.location,
+             length, size);
   TRY(open_file(folder, e.location, &f));
   bool overflow = __builtin_add_overflow(offset, length, &end);
   CHECK_THAT(!overflow && end <= f.size, STATUS_INVALID_FILE,
-             "external data \"%.200s\" has %zu bytes, too few for %" PRIu64 " from %" PRIu64 " on",
-             e.location, f.size, length, offset);
+             "external data \"%.200s\" has %zu bytes, too few for %" PRIu64 " from %" PRIu64 " on", e.location, f.size,
+             length, offset);
   *data = f.bytes + offset;
   return NULL;
 }

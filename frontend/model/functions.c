@@ -82,8 +82,7 @@ static status collect(void *data, Onnx__NodeProto *node) {
   c->info->own_nodes++;
   if (callee) {
     call_info *info = c->info;
-    *ARENA_PUSH(c->scratch, info->callees, info->n_callees, info->callees_cap) =
-        ((const call_info *)callee)->index;
+    *ARENA_PUSH(c->scratch, info->callees, info->n_callees, info->callees_cap) = ((const call_info *)callee)->index;
   }
   return NULL;
 }
@@ -162,8 +161,7 @@ status onnx_functions_load(onnx_model *m, uint64_t max_nodes) {
 
 /* --- calls --- */
 
-static const Onnx__AttributeProto *find_attribute(Onnx__AttributeProto *const *list, size_t n,
-                                                  const char *name) {
+static const Onnx__AttributeProto *find_attribute(Onnx__AttributeProto *const *list, size_t n, const char *name) {
   for (size_t i = 0; i < n; i++) {
     if (!strcmp(list[i]->name, name)) {
       return list[i];
@@ -193,8 +191,8 @@ static status bind_reference(arena *a, const onnx_function *f, const Onnx__NodeP
   if (!value) {
     return NULL;
   }
-  CHECK_THAT(!*value->ref_attr_name, STATUS_INVALID_MODEL,
-             "attribute %s refers to %s, which is a reference again", reference->name, name);
+  CHECK_THAT(!*value->ref_attr_name, STATUS_INVALID_MODEL, "attribute %s refers to %s, which is a reference again",
+             reference->name, name);
   CHECK_THAT(!reference->type || !value->type || reference->type == value->type, STATUS_INVALID_MODEL,
              "attribute %s refers to %s, which has another type", reference->name, name);
   *out = arena_memdup(a, value, sizeof *value);
@@ -202,8 +200,8 @@ static status bind_reference(arena *a, const onnx_function *f, const Onnx__NodeP
   return NULL;
 }
 
-status onnx_node_bind(arena *a, const onnx_function *f, const Onnx__NodeProto *call,
-                      const Onnx__NodeProto *node, const Onnx__NodeProto **out) {
+status onnx_node_bind(arena *a, const onnx_function *f, const Onnx__NodeProto *call, const Onnx__NodeProto *node,
+                      const Onnx__NodeProto **out) {
   *out = node;
   if (!has_reference(node)) {
     return NULL;

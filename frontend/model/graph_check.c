@@ -77,8 +77,7 @@ static status define_initializer(scope *s, const char *name) {
   CHECK_THAT(*name, STATUS_INVALID_MODEL, "an initializer has no name");
   void **slot = str_map_put(&s->defs, name);
   uintptr_t def = (uintptr_t)*slot;
-  CHECK_THAT(def == DEF_NONE || def == DEF_INPUT, STATUS_INVALID_MODEL,
-             "initializer \"%.200s\" is there twice", name);
+  CHECK_THAT(def == DEF_NONE || def == DEF_INPUT, STATUS_INVALID_MODEL, "initializer \"%.200s\" is there twice", name);
   *slot = (void *)(uintptr_t)(def == DEF_INPUT ? DEF_BOTH : DEF_INITIALIZER);
   return NULL;
 }
@@ -136,11 +135,11 @@ static status check_attributes(const check *c, const Onnx__NodeProto *node) {
     }
     if (*reference) {
       CHECK_THAT(c->function, STATUS_INVALID_MODEL,
-                 "attribute \"%.200s\" refers to an attribute \"%.200s\", but is not in a function",
-                 attribute->name, reference);
+                 "attribute \"%.200s\" refers to an attribute \"%.200s\", but is not in a function", attribute->name,
+                 reference);
       CHECK_THAT(str_map_get(&c->declared, reference), STATUS_INVALID_MODEL,
-                 "attribute \"%.200s\" refers to \"%.200s\", which the function does not have",
-                 attribute->name, reference);
+                 "attribute \"%.200s\" refers to \"%.200s\", which the function does not have", attribute->name,
+                 reference);
     }
   }
   return NULL;
@@ -225,8 +224,7 @@ static bool use(check *c, scope *s, uint32_t at, const char *name, bool note_edg
   if (!note_edges) {
     where->unsorted |= from >= to;
   } else if (where->unsorted) {
-    *ARENA_PUSH(c->scratch, where->edges, where->n_edges, where->edges_cap) =
-        (edge){(uint32_t)from, to, name};
+    *ARENA_PUSH(c->scratch, where->edges, where->n_edges, where->edges_cap) = (edge){(uint32_t)from, to, name};
   }
   return true;
 }
@@ -236,8 +234,7 @@ static status use_all(check *c, scope *s, bool note_edges) {
     const Onnx__NodeProto *node = s->nodes[i];
     for (size_t k = 0; k < node->n_input; k++) {
       if (*node->input[k] && !use(c, s, i, node->input[k], note_edges)) {
-        return at_node(c, node,
-                       status_error(STATUS_INVALID_MODEL, "input \"%.200s\" is not defined", node->input[k]));
+        return at_node(c, node, status_error(STATUS_INVALID_MODEL, "input \"%.200s\" is not defined", node->input[k]));
       }
     }
   }

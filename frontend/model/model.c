@@ -29,8 +29,7 @@ static const magic magics[] = {
     {4, 4, "ORTM", "is ONNX Runtime's own format (.ort): give the .onnx it was made from"},
     {4, 4, "TFL3", "is a TensorFlow Lite model, not an ONNX model"},
     {0, 6, "\x93NUMPY", "is a NumPy array, not an ONNX model"},
-    {0, 40, "version https://git-lfs.github.com/spec/",
-     "is a Git LFS pointer: the model itself was not fetched"},
+    {0, 40, "version https://git-lfs.github.com/spec/", "is a Git LFS pointer: the model itself was not fetched"},
 };
 
 static bool is_text(const uint8_t *bytes, size_t size) {
@@ -50,19 +49,17 @@ static status check_kind(const onnx_source *src) {
     bool same = src->size >= m->offset + m->size && !memcmp(src->bytes + m->offset, m->bytes, m->size);
     CHECK_THAT(!same, STATUS_INVALID_FILE, "%s", m->what);
   }
-  CHECK_THAT(!is_text(src->bytes, src->size), STATUS_INVALID_FILE,
-             "is text, not an ONNX model (binary protobuf)");
+  CHECK_THAT(!is_text(src->bytes, src->size), STATUS_INVALID_FILE, "is text, not an ONNX model (binary protobuf)");
   return NULL;
 }
 
 /* --- loading --- */
 
 static status check_version(const Onnx__ModelProto *p) {
-  CHECK_THAT(p->has_ir_version && p->ir_version >= 1, STATUS_INVALID_MODEL,
-             "ir_version is %s: not an ONNX model", p->has_ir_version ? "not positive" : "missing");
+  CHECK_THAT(p->has_ir_version && p->ir_version >= 1, STATUS_INVALID_MODEL, "ir_version is %s: not an ONNX model",
+             p->has_ir_version ? "not positive" : "missing");
   CHECK_THAT(p->ir_version <= ONNX_IR_VERSION_MAX, STATUS_UNSUPPORTED | STATUS_ABOUT_VERSION,
-             "IR version %" PRId64 " is newer than %d, the newest that is known", p->ir_version,
-             ONNX_IR_VERSION_MAX);
+             "IR version %" PRId64 " is newer than %d, the newest that is known", p->ir_version, ONNX_IR_VERSION_MAX);
   return NULL;
 }
 
@@ -159,9 +156,7 @@ status onnx_model_from_memory(arena *a, const void *bytes, size_t size, const ch
 
 /* --- inputs --- */
 
-bool onnx_model_has_initializer(const onnx_model *m, const char *name) {
-  return str_map_get(&m->initializers, name);
-}
+bool onnx_model_has_initializer(const onnx_model *m, const char *name) { return str_map_get(&m->initializers, name); }
 
 bool onnx_model_input_is_required(const onnx_model *m, const Onnx__ValueInfoProto *input) {
   return !onnx_model_has_initializer(m, input->name);

@@ -45,9 +45,8 @@ typedef struct onnx_model {
   Onnx__GraphProto *graph; /* proto->graph, not NULL */
   int64_t ir_version;
   onnx_opsets opsets;
-  str_map functions; /* see onnx_model_function */
-  str_map
-      initializers; /* name -> Onnx__TensorProto or Onnx__SparseTensorProto of the main graph: see below */
+  str_map functions;    /* see onnx_model_function */
+  str_map initializers; /* name -> Onnx__TensorProto or Onnx__SparseTensorProto of the main graph: see below */
   uint64_t expanded_nodes;
 } onnx_model;
 
@@ -58,8 +57,7 @@ typedef struct onnx_load_options {
 /* Both load a model onto `a` (its budget bounds the memory; call inside guard_run) and leave nothing to close
  * but the arena.  options may be NULL. Errors: IO (the file cannot be opened), INVALID_FILE (not an ONNX
  * file, damaged), INVALID_MODEL, UNSUPPORTED (a newer standard), RESOURCE. */
-STATUS_MUST_USE status onnx_model_open(arena *a, const char *path, const onnx_load_options *options,
-                                       onnx_model **out);
+STATUS_MUST_USE status onnx_model_open(arena *a, const char *path, const onnx_load_options *options, onnx_model **out);
 /* bytes are borrowed for the life of the arena.  folder: where external data lies, or NULL to refuse it. */
 STATUS_MUST_USE status onnx_model_from_memory(arena *a, const void *bytes, size_t size, const char *folder,
                                               const onnx_load_options *options, onnx_model **out);

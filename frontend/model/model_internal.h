@@ -6,8 +6,7 @@
 #include "frontend/model/model.h"
 
 /* opsets.c: checks the versions; tables are on `a`. */
-STATUS_MUST_USE status onnx_opsets_load(arena *a, Onnx__OperatorSetIdProto *const *imports, size_t n,
-                                        onnx_opsets *out);
+STATUS_MUST_USE status onnx_opsets_load(arena *a, Onnx__OperatorSetIdProto *const *imports, size_t n, onnx_opsets *out);
 
 /* graph_check.c: names, domains, order of a whole body with the subgraphs in it; sorts node lists that are
  * not in order and spells "ai.onnx" as "".  scratch memory goes to `scratch`.  m->functions must be loaded.

@@ -12,11 +12,11 @@ int64_t onnx_opset_version(const onnx_opsets *o, const char *domain) {
 
 static status check_version(const char *domain, int64_t version) {
   const char *shown = *domain ? domain : "ai.onnx";
-  CHECK_THAT(version >= 1 && version <= INT32_MAX, STATUS_INVALID_MODEL,
-             "opset_import: version %" PRId64 " of %s", version, shown);
+  CHECK_THAT(version >= 1 && version <= INT32_MAX, STATUS_INVALID_MODEL, "opset_import: version %" PRId64 " of %s",
+             version, shown);
   CHECK_THAT(*domain || version <= ONNX_OPSET_MAX, STATUS_UNSUPPORTED | STATUS_ABOUT_VERSION,
-             "opset_import: version %" PRId64 " of %s is newer than %d, the newest that is known", version,
-             shown, ONNX_OPSET_MAX);
+             "opset_import: version %" PRId64 " of %s is newer than %d, the newest that is known", version, shown,
+             ONNX_OPSET_MAX);
   return NULL;
 }
 
@@ -29,8 +29,8 @@ status onnx_opsets_load(arena *a, Onnx__OperatorSetIdProto *const *imports, size
     void **slot = str_map_put(&out->versions, domain);
     /* Twice the same is common: "" and "ai.onnx". */
     CHECK_THAT(!*slot || (intptr_t)*slot == version, STATUS_INVALID_MODEL,
-               "opset_import has version %" PRId64 " and %" PRId64 " of %s", (int64_t)(intptr_t)*slot,
-               version, *domain ? domain : "ai.onnx");
+               "opset_import has version %" PRId64 " and %" PRId64 " of %s", (int64_t)(intptr_t)*slot, version,
+               *domain ? domain : "ai.onnx");
     *slot = (void *)(intptr_t)version;
   }
   return NULL;

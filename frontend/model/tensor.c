@@ -36,20 +36,14 @@ static const char *field_name(field f) {
 static field field_of_type(dtype type) {
   switch (type) {
     case DTYPE_F32:
-    case DTYPE_C64:
-      return FIELD_FLOAT;
+    case DTYPE_C64: return FIELD_FLOAT;
     case DTYPE_F64:
-    case DTYPE_C128:
-      return FIELD_DOUBLE;
-    case DTYPE_S64:
-      return FIELD_INT64;
+    case DTYPE_C128: return FIELD_DOUBLE;
+    case DTYPE_S64: return FIELD_INT64;
     case DTYPE_U32:
-    case DTYPE_U64:
-      return FIELD_UINT64;
-    case DTYPE_STR:
-      return FIELD_STRING;
-    default:
-      return FIELD_INT32;
+    case DTYPE_U64: return FIELD_UINT64;
+    case DTYPE_STR: return FIELD_STRING;
+    default: return FIELD_INT32;
   }
 }
 
@@ -57,12 +51,11 @@ static field field_of_type(dtype type) {
 
 static status make_shape(int32_t data_type, const int64_t *dims, size_t n_dims, shape *out) {
   dtype type = dtype_from_onnx(data_type);
-  CHECK_THAT(data_type != ONNX__TENSOR_PROTO__DATA_TYPE__UNDEFINED, STATUS_INVALID_MODEL,
-             "has no element type");
-  CHECK_THAT(type != DTYPE_INVALID, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
-             "has the unknown element type %" PRId32, data_type);
-  CHECK_THAT(n_dims <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
-             "has %zu dimensions, more than %d", n_dims, SHAPE_MAX_RANK);
+  CHECK_THAT(data_type != ONNX__TENSOR_PROTO__DATA_TYPE__UNDEFINED, STATUS_INVALID_MODEL, "has no element type");
+  CHECK_THAT(type != DTYPE_INVALID, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE, "has the unknown element type %" PRId32,
+             data_type);
+  CHECK_THAT(n_dims <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE, "has %zu dimensions, more than %d",
+             n_dims, SHAPE_MAX_RANK);
   dim sizes[SHAPE_MAX_RANK];
   for (size_t i = 0; i < n_dims; i++) {
     CHECK_THAT(dims[i] >= 0, STATUS_INVALID_MODEL, "dimension %zu is %" PRId64, i, dims[i]);
@@ -118,14 +111,13 @@ typedef struct byte_span {
 
 /* Resolves what the wire scan cut out. */
 static status cut_span(const onnx_source *src, const Onnx__TensorProto *t, byte_span *out) {
-  CHECK_THAT(src && t->span_length <= src->size && t->span_offset <= src->size - t->span_length,
-             STATUS_INTERNAL, "its data was cut out, but lies outside the file");
+  CHECK_THAT(src && t->span_length <= src->size && t->span_offset <= src->size - t->span_length, STATUS_INTERNAL,
+             "its data was cut out, but lies outside the file");
   *out = (byte_span){src->bytes + t->span_offset, t->span_length};
   return NULL;
 }
 
-static status find_bytes(const onnx_source *src, const Onnx__TensorProto *t, field f, uint64_t size,
-                         byte_span *out) {
+static status find_bytes(const onnx_source *src, const Onnx__TensorProto *t, field f, uint64_t size, byte_span *out) {
   if (f == FIELD_EXTERNAL) {
     out->size = size;
     return onnx_external_data(src ? src->folder : NULL, t, size, &out->bytes);
@@ -232,14 +224,14 @@ static bool fits(dtype type, int64_t value) {
 static status decode_int32(arena *a, const Onnx__TensorProto *t, dtype type, int64_t n, const void **out) {
   bool packed = is_packed_in_int32(type);
   uint64_t count = packed ? packed_bytes(type, n) : (uint64_t)n;
-  CHECK_THAT(t->n_int32_data == count, STATUS_INVALID_MODEL,
-             "int32_data has %zu elements instead of %" PRIu64, t->n_int32_data, count);
+  CHECK_THAT(t->n_int32_data == count, STATUS_INVALID_MODEL, "int32_data has %zu elements instead of %" PRIu64,
+             t->n_int32_data, count);
   size_t width = packed ? 1 : dtype_bytes(type);
   uint8_t *data = arena_calloc(a, (size_t)count, width);
   for (size_t i = 0; i < count; i++) {
     int32_t value = t->int32_data[i];
-    CHECK_THAT(fits(type, value), STATUS_INVALID_MODEL, "element %zu of int32_data is %" PRId32 ", no %s", i,
-               value, dtype_name(type));
+    CHECK_THAT(fits(type, value), STATUS_INVALID_MODEL, "element %zu of int32_data is %" PRId32 ", no %s", i, value,
+               dtype_name(type));
     value = type == DTYPE_PRED ? value != 0 : value;
     memcpy(data + i * width, &value, width);
   }
@@ -248,8 +240,8 @@ static status decode_int32(arena *a, const Onnx__TensorProto *t, dtype type, int
 }
 
 static status decode_uint64(arena *a, const Onnx__TensorProto *t, dtype type, int64_t n, const void **out) {
-  CHECK_THAT(t->n_uint64_data == (uint64_t)n, STATUS_INVALID_MODEL,
-             "uint64_data has %zu elements instead of %" PRId64, t->n_uint64_data, n);
+  CHECK_THAT(t->n_uint64_data == (uint64_t)n, STATUS_INVALID_MODEL, "uint64_data has %zu elements instead of %" PRId64,
+             t->n_uint64_data, n);
   if (type == DTYPE_U64) {
     *out = t->uint64_data;
     return NULL;
@@ -264,15 +256,13 @@ static status decode_uint64(arena *a, const Onnx__TensorProto *t, dtype type, in
   return NULL;
 }
 
-static status decode(arena *a, const onnx_source *src, const Onnx__TensorProto *t, field f, dtype type,
-                     int64_t n, bool anywhere, const void **out) {
+static status decode(arena *a, const onnx_source *src, const Onnx__TensorProto *t, field f, dtype type, int64_t n,
+                     bool anywhere, const void **out) {
   uint64_t size = packed_bytes(type, n);
   byte_span span;
   switch (f) {
-    case FIELD_INT32:
-      return decode_int32(a, t, type, n, out);
-    case FIELD_UINT64:
-      return decode_uint64(a, t, type, n, out);
+    case FIELD_INT32: return decode_int32(a, t, type, n, out);
+    case FIELD_UINT64: return decode_uint64(a, t, type, n, out);
     case FIELD_INT64:
       CHECK_THAT(t->n_int64_data == (uint64_t)n, STATUS_INVALID_MODEL,
                  "int64_data has %zu elements instead of %" PRId64, t->n_int64_data, n);
@@ -280,14 +270,15 @@ static status decode(arena *a, const onnx_source *src, const Onnx__TensorProto *
       return NULL;
     default:
       TRY(find_bytes(src, t, f, size, &span));
-      CHECK_THAT(span.size == size, STATUS_INVALID_MODEL, "%s has %" PRIu64 " bytes instead of %" PRIu64,
-                 field_name(f), span.size, size);
+      CHECK_THAT(span.size == size, STATUS_INVALID_MODEL, "%s has %" PRIu64 " bytes instead of %" PRIu64, field_name(f),
+                 span.size, size);
       *out = decode_bytes(a, type, span.bytes, n, anywhere);
       return NULL;
   }
 }
 
-static status tensor_literal(arena *a, const onnx_source *src, const Onnx__TensorProto *t, bool anywhere, literal *out) {
+static status tensor_literal(arena *a, const onnx_source *src, const Onnx__TensorProto *t, bool anywhere,
+                             literal *out) {
   shape s;
   field f;
   TRY(tensor_shape(t, &s));
@@ -330,8 +321,7 @@ static status sparse_position(const literal *indices, const shape *dense, int64_
   for (int d = 0; d < dense->rank; d++) {
     int64_t index = at[i * dense->rank + d];
     CHECK_THAT(index >= 0 && index < dense->dims[d], STATUS_INVALID_MODEL,
-               "index %" PRId64 " is %" PRId64 " in dimension %d, which has %" PRId64, i, index, d,
-               dense->dims[d]);
+               "index %" PRId64 " is %" PRId64 " in dimension %d, which has %" PRId64, i, index, d, dense->dims[d]);
     *out = *out * dense->dims[d] + index;
   }
   return NULL;
@@ -341,15 +331,13 @@ static status check_sparse(const literal *values, const literal *indices, const 
   const shape *v = &values->shape, *x = &indices->shape;
   CHECK_THAT(v->rank == 1, STATUS_INVALID_MODEL, "the values have rank %d, not 1", v->rank);
   CHECK_THAT(x->type == DTYPE_S64, STATUS_INVALID_MODEL, "the indices are %s, not s64", dtype_name(x->type));
-  bool fits_values =
-      (x->rank == 1 || (x->rank == 2 && x->dims[1] == dense->rank)) && x->dims[0] == v->dims[0];
-  CHECK_THAT(fits_values, STATUS_INVALID_MODEL, "the indices are %s for %s values of a dense %s",
-             SHAPE_STR(NULL, x), SHAPE_STR(NULL, v), SHAPE_STR(NULL, dense));
+  bool fits_values = (x->rank == 1 || (x->rank == 2 && x->dims[1] == dense->rank)) && x->dims[0] == v->dims[0];
+  CHECK_THAT(fits_values, STATUS_INVALID_MODEL, "the indices are %s for %s values of a dense %s", SHAPE_STR(NULL, x),
+             SHAPE_STR(NULL, v), SHAPE_STR(NULL, dense));
   return NULL;
 }
 
-static status sparse_literal(arena *a, const onnx_source *src, const Onnx__SparseTensorProto *t,
-                             literal *out) {
+static status sparse_literal(arena *a, const onnx_source *src, const Onnx__SparseTensorProto *t, literal *out) {
   shape dense;
   literal values, indices;
   TRY(make_shape(t->values->data_type, t->dims, t->n_dims, &dense));
@@ -362,16 +350,14 @@ static status sparse_literal(arena *a, const onnx_source *src, const Onnx__Spars
   int64_t position, previous = -1;
   for (int64_t i = 0; i < values.shape.dims[0]; i++) {
     TRY(sparse_position(&indices, &dense, i, &position));
-    CHECK_THAT(position > previous, STATUS_INVALID_MODEL, "index %" PRId64 " is not behind the one before it",
-               i);
+    CHECK_THAT(position > previous, STATUS_INVALID_MODEL, "index %" PRId64 " is not behind the one before it", i);
     memcpy((char *)data + (size_t)position * width, (const char *)values.data + (size_t)i * width, width);
     previous = position;
   }
   return NULL;
 }
 
-status onnx_sparse_tensor_literal(arena *a, const onnx_source *src, const Onnx__SparseTensorProto *t,
-                                  literal *out) {
+status onnx_sparse_tensor_literal(arena *a, const onnx_source *src, const Onnx__SparseTensorProto *t, literal *out) {
   CHECK_THAT(t->values, STATUS_INVALID_MODEL, "a sparse tensor has no values");
   if (!t->indices) {
     return named(t->values, status_error(STATUS_INVALID_MODEL, "sparse, but has no indices"));

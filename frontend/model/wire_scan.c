@@ -71,8 +71,8 @@ static STATUS_PRINTF(3, 4) status fail(const scan *s, const uint8_t *at, const c
   c_vsnprintf(rule, sizeof rule, format, args);
   va_end(args);
   write_path(s, path, sizeof path);
-  return status_error(STATUS_INVALID_FILE, "byte %zu%s%s: %s", (size_t)(at - s->start), path[0] ? ", " : "",
-                      path, rule);
+  return status_error(STATUS_INVALID_FILE, "byte %zu%s%s: %s", (size_t)(at - s->start), path[0] ? ", " : "", path,
+                      rule);
 }
 
 /* --- the copy --- */
@@ -127,18 +127,14 @@ static int wire_of(ProtobufCType type) {
   switch (type) {
     case PROTOBUF_C_TYPE_FLOAT:
     case PROTOBUF_C_TYPE_FIXED32:
-    case PROTOBUF_C_TYPE_SFIXED32:
-      return WIRE_32;
+    case PROTOBUF_C_TYPE_SFIXED32: return WIRE_32;
     case PROTOBUF_C_TYPE_DOUBLE:
     case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_SFIXED64:
-      return WIRE_64;
+    case PROTOBUF_C_TYPE_SFIXED64: return WIRE_64;
     case PROTOBUF_C_TYPE_STRING:
     case PROTOBUF_C_TYPE_BYTES:
-    case PROTOBUF_C_TYPE_MESSAGE:
-      return WIRE_LENGTH;
-    default:
-      return WIRE_VARINT;
+    case PROTOBUF_C_TYPE_MESSAGE: return WIRE_LENGTH;
+    default: return WIRE_VARINT;
   }
 }
 
@@ -153,16 +149,14 @@ static status read_tag(scan *s, item *it) {
   it->id = tag >> 3;
   it->wire = (int)(tag & 7);
   if (it->id == 0 || it->id >= (uint64_t)1 << 29) {
-    return fail(s, it->start, "field number %" PRIu64 " of %s is not a legal one", it->id,
-                f->type->short_name);
+    return fail(s, it->start, "field number %" PRIu64 " of %s is not a legal one", it->id, f->type->short_name);
   }
   if (it->wire != WIRE_VARINT && it->wire != WIRE_64 && it->wire != WIRE_LENGTH && it->wire != WIRE_32) {
     return fail(s, it->start, "field %" PRIu64 " of %s has wire type %d, which ONNX does not use", it->id,
                 f->type->short_name, it->wire);
   }
-  it->field = it->id < ONNX_WIRE_PRIVATE_FIELD
-                  ? protobuf_c_message_descriptor_get_field(f->type, (unsigned)it->id)
-                  : NULL;
+  it->field =
+      it->id < ONNX_WIRE_PRIVATE_FIELD ? protobuf_c_message_descriptor_get_field(f->type, (unsigned)it->id) : NULL;
   return NULL;
 }
 
@@ -189,8 +183,8 @@ static status read_extent(scan *s, item *it) {
   }
   left = (uint64_t)(f->end - it->value);
   if (it->size > left) {
-    return fail(s, it->start, "%s is %" PRIu64 " bytes long, but only %" PRIu64 " are left in %s", name,
-                it->size, left, f->type->short_name);
+    return fail(s, it->start, "%s is %" PRIu64 " bytes long, but only %" PRIu64 " are left in %s", name, it->size, left,
+                f->type->short_name);
   }
   return NULL;
 }
@@ -244,8 +238,7 @@ static status check_packed(const scan *s, const item *it, uint64_t *count) {
   if (wire != WIRE_VARINT) {
     unsigned width = wire == WIRE_64 ? 8 : 4;
     if (it->size % width) {
-      return fail(s, it->start, "a list of %" PRIu64 " bytes does not hold whole elements of %u", it->size,
-                  width);
+      return fail(s, it->start, "a list of %" PRIu64 " bytes does not hold whole elements of %u", it->size, width);
     }
     *count = it->size / width;
     return NULL;
@@ -379,8 +372,7 @@ static status scan_field(scan *s) {
 }
 
 /* Goes over all the bytes; writes the copy when `out` is not NULL. */
-static status run(scan *s, const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t size,
-                  uint8_t *out) {
+static status run(scan *s, const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t size, uint8_t *out) {
   s->start = s->at = bytes;
   s->out = out;
   s->n_out = 0;
@@ -408,14 +400,14 @@ static status check_memory(const scan *s, const mem_budget *b) {
     uint64_t used = b->used;
     uint64_t left = used < b->limit ? b->limit - used : 0;
     CHECK_THAT(need <= left, STATUS_RESOURCE,
-               "the memory limit is used up: unpacking needs about %" PRIu64 " bytes, %" PRIu64 " are left",
-               need, left);
+               "the memory limit is used up: unpacking needs about %" PRIu64 " bytes, %" PRIu64 " are left", need,
+               left);
   }
   return NULL;
 }
 
-status onnx_wire_scan(arena *a, const ProtobufCMessageDescriptor *type, const void *bytes, size_t size,
-                      uint8_t **copy, size_t *copy_size) {
+status onnx_wire_scan(arena *a, const ProtobufCMessageDescriptor *type, const void *bytes, size_t size, uint8_t **copy,
+                      size_t *copy_size) {
   scan *s = ARENA_NEW(a, scan);
   TRY(run(s, type, bytes, size, NULL));
   TRY(check_memory(s, arena_budget(a)));

@@ -17,22 +17,20 @@
 
 enum {
   ONNX_WIRE_MAX_DEPTH = 100,
-  ONNX_WIRE_MIN_CUT = 1024, /* raw_data, packed float_data and double_data from this many bytes on are cut */
-  ONNX_WIRE_PRIVATE_FIELD =
-      100000 /* fields of onnx.proto from this number on are ours: dropped when a file has them */
+  ONNX_WIRE_MIN_CUT = 1024,        /* raw_data, packed float_data and double_data from this many bytes on are cut */
+  ONNX_WIRE_PRIVATE_FIELD = 100000 /* fields of onnx.proto from this number on are ours: dropped when a file has them */
 };
 
 /* Scans `size` bytes that claim to be a message of that type.  The copy is on the arena, at most as large as
  * the input; span offsets count from `bytes`.  Errors: INVALID_FILE, RESOURCE. */
-STATUS_MUST_USE status onnx_wire_scan(arena *a, const ProtobufCMessageDescriptor *type, const void *bytes,
-                                      size_t size, uint8_t **copy, size_t *copy_size);
+STATUS_MUST_USE status onnx_wire_scan(arena *a, const ProtobufCMessageDescriptor *type, const void *bytes, size_t size,
+                                      uint8_t **copy, size_t *copy_size);
 
 /* Unpacks what the scan gave onto `a`.  NULL only for a bug of ours.  Nothing to free. */
-ProtobufCMessage *onnx_wire_unpack(arena *a, const ProtobufCMessageDescriptor *type, const uint8_t *copy,
-                                   size_t size);
+ProtobufCMessage *onnx_wire_unpack(arena *a, const ProtobufCMessageDescriptor *type, const uint8_t *copy, size_t size);
 
 /* Both, by way of a scratch arena: the message on `a`. */
-STATUS_MUST_USE status onnx_wire_parse(arena *a, const ProtobufCMessageDescriptor *type, const void *bytes,
-                                       size_t size, ProtobufCMessage **out);
+STATUS_MUST_USE status onnx_wire_parse(arena *a, const ProtobufCMessageDescriptor *type, const void *bytes, size_t size,
+                                       ProtobufCMessage **out);
 
 #endif

@@ -54,8 +54,7 @@ static void give_back(void *data, void *pointer) {
   }
 }
 
-ProtobufCMessage *onnx_wire_unpack(arena *a, const ProtobufCMessageDescriptor *type, const uint8_t *copy,
-                                   size_t size) {
+ProtobufCMessage *onnx_wire_unpack(arena *a, const ProtobufCMessageDescriptor *type, const uint8_t *copy, size_t size) {
   unpack_memory *m = ARENA_NEW(a, unpack_memory);
   m->arena = a;
   m->first.next = m->first.previous = &m->first;

@@ -66,8 +66,7 @@ static bool polynomial_binary(const finder *f, const hlo_instr *i, int depth, po
         out->c[k] = x.c[k] + (i->op == HLO_ADD ? y.c[k] : -y.c[k]);
       }
       return true;
-    case HLO_MUL:
-      return product_of(&x, &y, out);
+    case HLO_MUL: return product_of(&x, &y, out);
     case HLO_DIV:
       for (int k = 0; k <= DEGREE; k++) {
         out->c[k] = x.c[k] / y.c[0];
@@ -81,8 +80,7 @@ static bool polynomial_binary(const finder *f, const hlo_instr *i, int depth, po
       *out = square;
       return y.c[0] == 2 || product_of(&square, &x, out);
     }
-    default:
-      return false;
+    default: return false;
   }
 }
 
@@ -125,9 +123,7 @@ static bool gate_of(const finder *f, hlo_value v, int depth, gate *out) {
     return false;
   }
   switch (i->op) {
-    case HLO_ADD:
-      out->p += number;
-      return true;
+    case HLO_ADD: out->p += number; return true;
     case HLO_MUL:
       out->p *= number;
       out->q *= number;
@@ -136,8 +132,7 @@ static bool gate_of(const finder *f, hlo_value v, int depth, gate *out) {
       out->p /= number;
       out->q /= number;
       return !swapped && number != 0;
-    default:
-      return false;
+    default: return false;
   }
 }
 
@@ -179,8 +174,8 @@ static bool is_line(const polynomial *g) { return g->c[0] == 0 && g->c[2] == 0 &
 static bool is_hard_gate(const finder *f, const hlo_instr *clamp, const polynomial *g, double q) {
   double low, high;
   return number_of(f, clamp->operands[0], &low) && number_of(f, clamp->operands[2], &high) && low == 0 &&
-         is_near(q * high, 1) && g->c[2] == 0 && g->c[3] == 0 &&
-         is_near(q * g->c[0], 0.5) && is_near(q * g->c[1], 1.0 / 6);
+         is_near(q * high, 1) && g->c[2] == 0 && g->c[3] == 0 && is_near(q * g->c[0], 0.5) &&
+         is_near(q * g->c[1], 1.0 / 6);
 }
 
 /* Is `y` one of the functions? */
@@ -209,11 +204,8 @@ static bool recognise(const finder *f, hlo_value y, hlo_activation *out) {
       out->kind = HLO_GELU_TANH;
       return is_near(p, 0.5) && is_near(q, 0.5) && g.c[0] == 0 && g.c[2] == 0 && is_near(g.c[1], tanh_scale) &&
              is_near(g.c[3], tanh_scale * tanh_cube);
-    case HLO_CLAMP:
-      out->kind = HLO_HARD_SWISH;
-      return p == 0 && is_hard_gate(f, inner, &g, q);
-    default:
-      return false;
+    case HLO_CLAMP: out->kind = HLO_HARD_SWISH; return p == 0 && is_hard_gate(f, inner, &g, q);
+    default: return false;
   }
 }
 

@@ -13,8 +13,7 @@ static bool find(hlo_value v, const hlo_region *r, int64_t *work, hlo_affine *ou
 
 static bool fits_type(dtype t, int64_t low, int64_t high) {
   int bits = (int)dtype_get_info(t)->bits - dtype_is_signed(t);
-  return low >= (dtype_is_signed(t) ? -1 - (INT64_MAX >> (63 - bits)) : 0) &&
-         (bits > 62 || high >> bits == 0);
+  return low >= (dtype_is_signed(t) ? -1 - (INT64_MAX >> (63 - bits)) : 0) && (bits > 62 || high >> bits == 0);
 }
 
 /* Steps of dimensions with one element become 0; low and high follow. */
@@ -23,8 +22,7 @@ static bool finish(dtype t, int rank, const hlo_region *r, hlo_affine *a) {
   for (int d = 0; d < rank; d++) {
     int64_t span, *end = a->step[d] < 0 ? &a->low : &a->high;
     a->step[d] = r->count[d] == 1 ? 0 : a->step[d];
-    if (__builtin_mul_overflow(a->step[d], r->count[d] - 1, &span) ||
-        __builtin_add_overflow(*end, span, end)) {
+    if (__builtin_mul_overflow(a->step[d], r->count[d] - 1, &span) || __builtin_add_overflow(*end, span, end)) {
       return false;
     }
   }
@@ -34,8 +32,8 @@ static bool finish(dtype t, int rank, const hlo_region *r, hlo_affine *a) {
 /* x + factor * y. */
 static bool add_multiple(const hlo_affine *x, int64_t factor, const hlo_affine *y, hlo_affine *out) {
   int64_t product;
-  bool wraps = __builtin_mul_overflow(factor, y->start, &product) ||
-               __builtin_add_overflow(x->start, product, &out->start);
+  bool wraps =
+      __builtin_mul_overflow(factor, y->start, &product) || __builtin_add_overflow(x->start, product, &out->start);
   for (int d = 0; d < SHAPE_MAX_RANK && !wraps; d++) {
     wraps = __builtin_mul_overflow(factor, y->step[d], &product) ||
             __builtin_add_overflow(x->step[d], product, &out->step[d]);
@@ -59,8 +57,7 @@ static bool advance(const hlo_region *r, int rank, const int64_t *strides, int64
 }
 
 /* The form that the first element and its neighbours have. */
-static bool guess_form(const literal *l, const hlo_region *r, const int64_t *strides, int64_t at,
-                       hlo_affine *out) {
+static bool guess_form(const literal *l, const hlo_region *r, const int64_t *strides, int64_t at, hlo_affine *out) {
   out->start = literal_i64(l, at);
   for (int d = 0; d < l->shape.rank; d++) {
     if (r->count[d] > 1 &&
@@ -245,8 +242,7 @@ static bool find_in_arithmetic(const hlo_instr *i, const hlo_region *r, int64_t 
   if (i->op != HLO_MUL) {
     return add_multiple(&x, i->op == HLO_ADD ? 1 : -1, &y, out);
   }
-  return is_number(&y) ? add_multiple(&zero, y.start, &x, out)
-                       : is_number(&x) && add_multiple(&zero, x.start, &y, out);
+  return is_number(&y) ? add_multiple(&zero, y.start, &x, out) : is_number(&x) && add_multiple(&zero, x.start, &y, out);
 }
 
 /* Returns true if the comparison is known to give *result in all of the region. */
@@ -258,24 +254,12 @@ static bool decide(const hlo_instr *i, const hlo_region *r, int64_t *work, bool 
   bool below = x.high < y.low, not_above = x.high <= y.low;
   bool above = y.high < x.low, not_below = y.high <= x.low;
   switch ((hlo_comparison)hlo_int(i, HLO_ATTR_COMPARISON)) {
-    case HLO_EQ:
-      *result = not_above && not_below;
-      return *result || below || above;
-    case HLO_NE:
-      *result = below || above;
-      return *result || (not_above && not_below);
-    case HLO_LT:
-      *result = below;
-      return below || not_below;
-    case HLO_LE:
-      *result = not_above;
-      return not_above || above;
-    case HLO_GT:
-      *result = above;
-      return above || not_above;
-    case HLO_GE:
-      *result = not_below;
-      return not_below || below;
+    case HLO_EQ: *result = not_above && not_below; return *result || below || above;
+    case HLO_NE: *result = below || above; return *result || (not_above && not_below);
+    case HLO_LT: *result = below; return below || not_below;
+    case HLO_LE: *result = not_above; return not_above || above;
+    case HLO_GT: *result = above; return above || not_above;
+    case HLO_GE: *result = not_below; return not_below || below;
   }
   return false;
 }
@@ -292,33 +276,21 @@ static bool find_in_select(const hlo_instr *i, const hlo_region *r, int64_t *wor
 
 static bool find_in(const hlo_instr *i, const hlo_region *r, int64_t *work, hlo_affine *out) {
   switch (i->op) {
-    case HLO_CONSTANT:
-      return find_in_literal(hlo_literal(hlo_result((hlo_instr *)i, 0)), r, work, out);
-    case HLO_IOTA:
-      return find_in_iota(i, r, out);
-    case HLO_BROADCAST:
-      return find_in_broadcast(i, r, work, out);
-    case HLO_RESHAPE:
-      return find_in_reshape(i, r, work, out);
-    case HLO_TRANSPOSE:
-      return find_in_transpose(i, r, work, out);
-    case HLO_REVERSE:
-      return find_in_reverse(i, r, work, out);
-    case HLO_SLICE:
-      return find_in_slice(i, r, work, out);
-    case HLO_CONCAT:
-      return find_in_concat(i, r, work, out);
+    case HLO_CONSTANT: return find_in_literal(hlo_literal(hlo_result((hlo_instr *)i, 0)), r, work, out);
+    case HLO_IOTA: return find_in_iota(i, r, out);
+    case HLO_BROADCAST: return find_in_broadcast(i, r, work, out);
+    case HLO_RESHAPE: return find_in_reshape(i, r, work, out);
+    case HLO_TRANSPOSE: return find_in_transpose(i, r, work, out);
+    case HLO_REVERSE: return find_in_reverse(i, r, work, out);
+    case HLO_SLICE: return find_in_slice(i, r, work, out);
+    case HLO_CONCAT: return find_in_concat(i, r, work, out);
     case HLO_COPY:
-    case HLO_CONVERT:
-      return find(i->operands[0], r, work, out);
+    case HLO_CONVERT: return find(i->operands[0], r, work, out);
     case HLO_ADD:
     case HLO_SUB:
-    case HLO_MUL:
-      return find_in_arithmetic(i, r, work, out);
-    case HLO_SELECT:
-      return find_in_select(i, r, work, out);
-    default:
-      return false;
+    case HLO_MUL: return find_in_arithmetic(i, r, work, out);
+    case HLO_SELECT: return find_in_select(i, r, work, out);
+    default: return false;
   }
 }
 

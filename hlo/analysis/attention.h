@@ -3,9 +3,9 @@
  *
  *     result[b, m, :] = sum over n of softmax_n(scores(q[b, m, :] . k[b, n, :])) v[b, n, :]
  *
- * Pass attention makes a fusion of it, of kind attention, which emit/contraction/attention.h writes as one kernel: both ask here
- * what one is. In the linear order of all arrays between the dots a row's elements lie side by side, and rows are [b,
- * m]. */
+ * Pass attention makes a fusion of it, of kind attention, which emit/contraction/attention.h writes as one kernel: both
+ * ask here what one is. In the linear order of all arrays between the dots a row's elements lie side by side, and rows
+ * are [b, m]. */
 #ifndef HLO_ANALYSIS_ATTENTION_H
 #define HLO_ANALYSIS_ATTENTION_H
 

@@ -48,17 +48,12 @@ static int64_t operations_of(const hlo_instr *i) {
   }
   int64_t out = elements_of(&i->shapes[0]);
   switch (hlo_info(i)->kind) {
-    case HLO_ELEMENTWISE:
-      return out;
-    case HLO_CONTRACTION:
-      return times(2, times(out, depth_of(i)));
+    case HLO_ELEMENTWISE: return out;
+    case HLO_CONTRACTION: return times(2, times(out, depth_of(i)));
     case HLO_REDUCTION:
-    case HLO_SCAN:
-      return elements_of(hlo_shape(i->operands[0]));
-    case HLO_WINDOW:
-      return times(out, product_of(hlo_ints(i, HLO_ATTR_WINDOW), hlo_n_ints(i, HLO_ATTR_WINDOW)));
-    default:
-      return 0;
+    case HLO_SCAN: return elements_of(hlo_shape(i->operands[0]));
+    case HLO_WINDOW: return times(out, product_of(hlo_ints(i, HLO_ATTR_WINDOW), hlo_n_ints(i, HLO_ATTR_WINDOW)));
+    default: return 0;
   }
 }
 
@@ -70,12 +65,9 @@ static int64_t read_bytes(const hlo_instr *i, uint32_t k) {
   switch (i->op) {
     case HLO_SLICE:
     case HLO_DYNAMIC_SLICE:
-    case HLO_GATHER:
-      return k == 0 ? smaller(all, bytes_of(&i->shapes[0])) : all;
-    case HLO_DYNAMIC_UPDATE_SLICE:
-      return k == 0 ? 0 : all;
-    default:
-      return all;
+    case HLO_GATHER: return k == 0 ? smaller(all, bytes_of(&i->shapes[0])) : all;
+    case HLO_DYNAMIC_UPDATE_SLICE: return k == 0 ? 0 : all;
+    default: return all;
   }
 }
 

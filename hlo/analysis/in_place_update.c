@@ -41,7 +41,8 @@ bool hlo_in_place_update_of(const hlo_instr *i, hlo_in_place_update *out) {
     return false;
   }
   hlo_value base = root->operands[0];
-  bool inside = root != i, once = !hlo_value_equal(base, root->operands[1]) && !hlo_value_equal(base, root->operands[2]);
+  bool inside = root != i,
+       once = !hlo_value_equal(base, root->operands[1]) && !hlo_value_equal(base, root->operands[2]);
   if (inside && (base.def->op != HLO_PARAMETER || base.def->n_uses != 1)) {
     return false;
   }

@@ -1,5 +1,6 @@
-/* in_place_update.h - results that are a part of a larger array: an instruction, or a fusion by its only root, that writes one array at a
- * fixed place of another one (dynamic-update-slice with constant starts).  In place it writes nothing else. */
+/* in_place_update.h - results that are a part of a larger array: an instruction, or a fusion by its only root, that
+ * writes one array at a fixed place of another one (dynamic-update-slice with constant starts).  In place it writes
+ * nothing else. */
 #ifndef HLO_ANALYSIS_IN_PLACE_UPDATE_H
 #define HLO_ANALYSIS_IN_PLACE_UPDATE_H
 
@@ -8,7 +9,8 @@
 typedef struct hlo_in_place_update {
   uint32_t base;   /* the operand that the result is, but for the part */
   hlo_value value; /* the part: in the body, if there is one */
-  /* Where the part's elements stand, in row-major order: `rows` runs of `run` elements, `pitch` apart, from element `first` on. */
+  /* Where the part's elements stand, in row-major order: `rows` runs of `run` elements, `pitch` apart, from element
+   * `first` on. */
   int64_t rows, run, pitch, first;
 } hlo_in_place_update;
 

@@ -41,15 +41,11 @@ static bool maps_elements(const hlo_instr *i, uint32_t operand) {
     return false;
   }
   switch (i->op) {
-    case HLO_BROADCAST:
-      return keeps_order(i);
-    case HLO_BITCAST:
-      return hlo_is_bitcast_view(i);
+    case HLO_BROADCAST: return keeps_order(i);
+    case HLO_BITCAST: return hlo_is_bitcast_view(i);
     case HLO_DYNAMIC_UPDATE_SLICE:
-    case HLO_SCATTER: /* what is not updated stays as it is */
-      return operand == 0;
-    default:
-      return hlo_is_position_wise(i);
+    case HLO_SCATTER: /* what is not updated stays as it is */ return operand == 0;
+    default: return hlo_is_position_wise(i);
   }
 }
 
@@ -115,6 +111,6 @@ bool hlo_may_overlap(arena *a, const hlo_instr *i, uint32_t operand, uint32_t re
     return access == HLO_READS_ALL_FIRST;
   }
   const shape *x = hlo_shape(i->operands[operand]), *y = &i->shapes[result];
-  return dtype_bytes((dtype)x->type) == dtype_bytes((dtype)y->type) &&
-         shape_elements(x) == shape_elements(y) && hlo_dependence_on(a, i, operand) <= HLO_ON_SAME_ROW;
+  return dtype_bytes((dtype)x->type) == dtype_bytes((dtype)y->type) && shape_elements(x) == shape_elements(y) &&
+         hlo_dependence_on(a, i, operand) <= HLO_ON_SAME_ROW;
 }

@@ -7,9 +7,9 @@
 
 /* An array stretched from one number, or from a list of numbers along one of its dimensions. */
 typedef struct hlo_along {
-  hlo_value v;  /* holds the numbers: element k is v's element k * step */
-  int axis;     /* of the stretched array; -1: one number */
-  int64_t n;    /* numbers */
+  hlo_value v; /* holds the numbers: element k is v's element k * step */
+  int axis;    /* of the stretched array; -1: one number */
+  int64_t n;   /* numbers */
   int64_t step;
 } hlo_along;
 
@@ -36,7 +36,7 @@ bool hlo_centered_of(hlo_value v, hlo_quantized *out);
 /* convert(clamp(low, add(round(v), zero), high)) to u8 or s8, seen from its end. */
 typedef struct hlo_requantized {
   hlo_instr *round, *addition; /* addition: of the zero point, NULL if there is none */
-  hlo_value v; /* what is rounded */
+  hlo_value v;                 /* what is rounded */
   double zero, low, high;
 } hlo_requantized;
 bool hlo_requantized_of(hlo_value v, hlo_requantized *out);
@@ -50,10 +50,10 @@ bool hlo_requantized_of(hlo_value v, hlo_requantized *out);
  * elements of a block; perhaps transposed.  scale and zero are broadcasts that are the same for all of a block. */
 typedef struct hlo_quantized_weights {
   hlo_value q;
-  hlo_value scale, zero; /* with the dims of `scaled`; zero.def NULL: none */
-  const hlo_instr *scaled; /* the multiplication */
-  int64_t sums, columns, block; /* the dot's matrix is sums x columns; block divides sums */
-  int64_t sum_step, column_step; /* between elements of q */
+  hlo_value scale, zero;              /* with the dims of `scaled`; zero.def NULL: none */
+  const hlo_instr *scaled;            /* the multiplication */
+  int64_t sums, columns, block;       /* the dot's matrix is sums x columns; block divides sums */
+  int64_t sum_step, column_step;      /* between elements of q */
   int sum_dim, column_dim, block_dim; /* of `scaled`; sum_dim counts blocks where block_dim is not -1 */
   uint32_t n;
   /* all instructions but q, scale and zero, each the only user of the one before; the last one is what the dot reads */

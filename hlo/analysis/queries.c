@@ -120,8 +120,7 @@ bool hlo_is_take(const hlo_instr *i, int64_t *dimension) {
       hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM) < s->rank - 1 + (s->rank == 0)) {
     return false;
   }
-  int64_t d = hlo_ints(i, HLO_ATTR_INDEX_MAP)[0],
-          batch = s->rank - (hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM) < s->rank);
+  int64_t d = hlo_ints(i, HLO_ATTR_INDEX_MAP)[0], batch = s->rank - (hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM) < s->rank);
   *dimension = d;
   if (hlo_ints(i, HLO_ATTR_COLLAPSED_DIMS)[0] != d) {
     return false;
@@ -172,9 +171,7 @@ bool hlo_is_cheap(const hlo_instr *i) {
     case HLO_COMPLEX:
     case HLO_COMPARE:
     case HLO_SELECT:
-    case HLO_CLAMP:
-      return true;
-    default:
-      return false;
+    case HLO_CLAMP: return true;
+    default: return false;
   }
 }

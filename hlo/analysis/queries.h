@@ -1,5 +1,5 @@
-/* queries.h - questions about a module that passes and later stages share: which computations to walk, who uses a value, what a
- * value is known to be. */
+/* queries.h - questions about a module that passes and later stages share: which computations to walk, who uses a
+ * value, what a value is known to be. */
 #ifndef HLO_ANALYSIS_QUERIES_H
 #define HLO_ANALYSIS_QUERIES_H
 
@@ -36,9 +36,7 @@ bool hlo_is_splat(hlo_value v, double number);
 hlo_value hlo_splat_literal(hlo_builder *b, shape s, literal scalar);
 
 /* One list attribute more: hlo_build's attrs. */
-static inline hlo_attr hlo_attr_list(uint32_t n, const int64_t *ints) {
-  return (hlo_attr){.n = n, .ints = ints};
-}
+static inline hlo_attr hlo_attr_list(uint32_t n, const int64_t *ints) { return (hlo_attr){.n = n, .ints = ints}; }
 static inline hlo_attr hlo_attr_int(int64_t i) { return (hlo_attr){.i = i}; }
 
 /* Costs nothing to compute where it is used: constants of one element, broadcasts, iota.  Fusions get a copy

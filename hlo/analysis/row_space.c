@@ -33,9 +33,7 @@ static bool make_space(const shape *x, uint32_t gone, hlo_row_space *s) {
   return s->rows > 0 && s->length > 1;
 }
 
-static bool is_plain(const shape *s) {
-  return s->kind == SHAPE_ARRAY && shape_is_static(s) && s->type != DTYPE_STR;
-}
+static bool is_plain(const shape *s) { return s->kind == SHAPE_ARRAY && shape_is_static(s) && s->type != DTYPE_STR; }
 
 bool hlo_row_space_of(const hlo_instr *reduce, hlo_row_space *s) {
   uint32_t gone = 0;

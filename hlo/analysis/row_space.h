@@ -1,5 +1,5 @@
-/* row_space.h - work that goes row by row: reductions over the same dimensions of arrays of one size, with elementwise work
- * before, between and behind them.
+/* row_space.h - work that goes row by row: reductions over the same dimensions of arrays of one size, with elementwise
+ * work before, between and behind them.
  *
  * Each row gives one value a reduction, and nothing of one row is wanted by another; so one kernel can do all of a row
  * while it lies in the cache.  Pass row_fusion makes such fusions, emit/ writes them: both ask here what one is. */

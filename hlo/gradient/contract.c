@@ -31,7 +31,9 @@ typedef struct side {
 static side side_of(const hlo_instr *i, uint32_t k) {
   hlo_attr_id batch = k ? HLO_ATTR_RHS_BATCH : HLO_ATTR_LHS_BATCH,
               contract = k ? HLO_ATTR_RHS_CONTRACT : HLO_ATTR_LHS_CONTRACT;
-  side s = {.batch = hlo_ints(i, batch), .contract = hlo_ints(i, contract), .n_batch = hlo_n_ints(i, batch),
+  side s = {.batch = hlo_ints(i, batch),
+            .contract = hlo_ints(i, contract),
+            .n_batch = hlo_n_ints(i, batch),
             .n_contract = hlo_n_ints(i, contract)};
   s.n_free = free_dims(hlo_rank(i->operands[k]), s.n_batch, s.batch, s.n_contract, s.contract, s.free);
   return s;

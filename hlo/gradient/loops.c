@@ -60,9 +60,10 @@ static hlo_value of_product(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
 
 void hlo_gradient_reduce(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   int64_t r = hlo_int(i, HLO_ATTR_REDUCER);
-  hlo_tape_add(t, i, 0, r == HLO_REDUCE_ADD   ? spread(t->b, i, dy)
-                        : r == HLO_REDUCE_MUL ? of_product(t->b, i, dy)
-                                              : of_extreme(t->b, i, dy));
+  hlo_tape_add(t, i, 0,
+               r == HLO_REDUCE_ADD   ? spread(t->b, i, dy)
+               : r == HLO_REDUCE_MUL ? of_product(t->b, i, dy)
+                                     : of_extreme(t->b, i, dy));
 }
 
 /* --- windows --- */
@@ -156,13 +157,11 @@ static void of_running_product(hlo_tape *t, hlo_instr *i, hlo_value dy) {
 void hlo_gradient_cumulative(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   switch ((hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER)) {
     case HLO_REDUCE_ADD:
-      hlo_tape_add(t, i, 0, hlo_cumulative(t->b, dy, HLO_REDUCE_ADD, hlo_int(i, HLO_ATTR_DIMENSION),
-                                           hlo_int(i, HLO_ATTR_EXCLUSIVE), !hlo_int(i, HLO_ATTR_BACKWARD)));
+      hlo_tape_add(t, i, 0,
+                   hlo_cumulative(t->b, dy, HLO_REDUCE_ADD, hlo_int(i, HLO_ATTR_DIMENSION),
+                                  hlo_int(i, HLO_ATTR_EXCLUSIVE), !hlo_int(i, HLO_ATTR_BACKWARD)));
       break;
-    case HLO_REDUCE_MUL:
-      of_running_product(t, i, dy);
-      break;
-    default:
-      hlo_tape_refuse(t, i, "a running maximum or minimum");
+    case HLO_REDUCE_MUL: of_running_product(t, i, dy); break;
+    default: hlo_tape_refuse(t, i, "a running maximum or minimum");
   }
 }

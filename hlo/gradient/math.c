@@ -65,13 +65,13 @@ typedef struct unary_row {
 } unary_row;
 
 static const unary_row unary_rows[HLO_OP_COUNT] = {
-    [HLO_ABS] = {of_abs, false},     [HLO_SQRT] = {of_sqrt, true},   [HLO_RSQRT] = {of_rsqrt, true},
-    [HLO_EXP] = {of_exp, true},      [HLO_EXPM1] = {of_expm1, true}, [HLO_LOG] = {of_log, true},
-    [HLO_LOG1P] = {of_log1p, true},  [HLO_SIN] = {of_sin, false},    [HLO_COS] = {of_cos, false},
-    [HLO_TAN] = {of_tan, true},      [HLO_ASIN] = {of_asin, true},   [HLO_ACOS] = {of_acos, true},
-    [HLO_ATAN] = {of_atan, false},   [HLO_SINH] = {of_sinh, true},   [HLO_COSH] = {of_cosh, true},
-    [HLO_TANH] = {of_tanh, false},   [HLO_ASINH] = {of_asinh, false}, [HLO_ACOSH] = {of_acosh, true},
-    [HLO_ATANH] = {of_atanh, true},  [HLO_ERF] = {of_erf, false},    [HLO_LOGISTIC] = {of_logistic, false},
+    [HLO_ABS] = {of_abs, false},    [HLO_SQRT] = {of_sqrt, true},    [HLO_RSQRT] = {of_rsqrt, true},
+    [HLO_EXP] = {of_exp, true},     [HLO_EXPM1] = {of_expm1, true},  [HLO_LOG] = {of_log, true},
+    [HLO_LOG1P] = {of_log1p, true}, [HLO_SIN] = {of_sin, false},     [HLO_COS] = {of_cos, false},
+    [HLO_TAN] = {of_tan, true},     [HLO_ASIN] = {of_asin, true},    [HLO_ACOS] = {of_acos, true},
+    [HLO_ATAN] = {of_atan, false},  [HLO_SINH] = {of_sinh, true},    [HLO_COSH] = {of_cosh, true},
+    [HLO_TANH] = {of_tanh, false},  [HLO_ASINH] = {of_asinh, false}, [HLO_ACOSH] = {of_acosh, true},
+    [HLO_ATANH] = {of_atanh, true}, [HLO_ERF] = {of_erf, false},     [HLO_LOGISTIC] = {of_logistic, false},
 };
 
 void hlo_gradient_unary(hlo_tape *t, hlo_instr *i, hlo_value dy) {

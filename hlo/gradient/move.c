@@ -63,7 +63,7 @@ void hlo_gradient_slice(hlo_tape *t, hlo_instr *i, hlo_value dy) {
 static hlo_value unpad(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   const shape *x = hlo_shape(i->operands[0]);
   int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK], starts[SHAPE_MAX_RANK] = {0}, limits[SHAPE_MAX_RANK],
-      strides[SHAPE_MAX_RANK];
+                                                     strides[SHAPE_MAX_RANK];
   for (int k = 0; k < x->rank; k++) {
     int64_t n = x->dims[k], step = hlo_ints(i, HLO_ATTR_INTERIOR)[k] + 1;
     low[k] = -hlo_ints(i, HLO_ATTR_LOW)[k];
@@ -121,12 +121,16 @@ void hlo_gradient_dynamic_update_slice(hlo_tape *t, hlo_instr *i, hlo_value dy) 
 /* --- gather and scatter --- */
 
 static hlo_gather_dims dims_of(const hlo_instr *i) {
-  return (hlo_gather_dims){
-      .n_offset = hlo_n_ints(i, HLO_ATTR_OFFSET_DIMS),     .offset = hlo_ints(i, HLO_ATTR_OFFSET_DIMS),
-      .n_collapsed = hlo_n_ints(i, HLO_ATTR_COLLAPSED_DIMS), .collapsed = hlo_ints(i, HLO_ATTR_COLLAPSED_DIMS),
-      .n_batch = hlo_n_ints(i, HLO_ATTR_OPERAND_BATCH),    .operand_batch = hlo_ints(i, HLO_ATTR_OPERAND_BATCH),
-      .indices_batch = hlo_ints(i, HLO_ATTR_INDICES_BATCH), .n_map = hlo_n_ints(i, HLO_ATTR_INDEX_MAP),
-      .map = hlo_ints(i, HLO_ATTR_INDEX_MAP),              .index_vector_dim = hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM)};
+  return (hlo_gather_dims){.n_offset = hlo_n_ints(i, HLO_ATTR_OFFSET_DIMS),
+                           .offset = hlo_ints(i, HLO_ATTR_OFFSET_DIMS),
+                           .n_collapsed = hlo_n_ints(i, HLO_ATTR_COLLAPSED_DIMS),
+                           .collapsed = hlo_ints(i, HLO_ATTR_COLLAPSED_DIMS),
+                           .n_batch = hlo_n_ints(i, HLO_ATTR_OPERAND_BATCH),
+                           .operand_batch = hlo_ints(i, HLO_ATTR_OPERAND_BATCH),
+                           .indices_batch = hlo_ints(i, HLO_ATTR_INDICES_BATCH),
+                           .n_map = hlo_n_ints(i, HLO_ATTR_INDEX_MAP),
+                           .map = hlo_ints(i, HLO_ATTR_INDEX_MAP),
+                           .index_vector_dim = hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM)};
 }
 
 /* The largest index of each component at which a window of these sizes fits, in the indices' shape. */
@@ -253,9 +257,7 @@ void hlo_gradient_scatter(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   hlo_gather_dims d = dims_of(i);
   switch ((hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER)) {
-    case HLO_REDUCE_REPLACE:
-      scatter_replace(t, i, dy);
-      break;
+    case HLO_REDUCE_REPLACE: scatter_replace(t, i, dy); break;
     case HLO_REDUCE_ADD:
       hlo_tape_add(t, i, 0, dy);
       if (hlo_tape_needs(t, i, 2)) {
@@ -270,8 +272,7 @@ void hlo_gradient_scatter(hlo_tape *t, hlo_instr *i, hlo_value dy) {
         hlo_tape_add(t, i, 0, hlo_binary(b, HLO_MUL, dy, factors));
       }
       break;
-    default:
-      scatter_extreme(t, i, dy);
+    default: scatter_extreme(t, i, dy);
   }
 }
 

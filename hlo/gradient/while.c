@@ -14,10 +14,10 @@ typedef struct looping {
   hlo_tape *t;
   hlo_builder *b;
   hlo_instr *i;
-  uint32_t n;       /* carried values */
-  uint32_t counter; /* which of them counts the steps, from `start` */
-  int64_t start, steps; /* as many at most */
-  bool exact;           /* not fewer */
+  uint32_t n;                    /* carried values */
+  uint32_t counter;              /* which of them counts the steps, from `start` */
+  int64_t start, steps;          /* as many at most */
+  bool exact;                    /* not fewer */
   bool *active, *fixed, *stored; /* by carried value: has a gradient; no step changes it; is kept for the way back */
   hlo_computation *back; /* carried values, then the gradients of active ones: gradients of those before the step */
 } looping;
@@ -313,8 +313,7 @@ static void run_back(const looping *l, const hlo_value *rows) {
   hlo_builder *b = l->b, condition = hlo_builder_inner(b, "back_condition"), body = hlo_builder_inner(b, "back_body");
   carried c = carried_new(l);
   *c.done = number(b, 0);
-  *c.steps = l->exact ? number(b, l->steps)
-                      : hlo_binary(b, HLO_SUB, hlo_result(l->i, l->counter), number(b, l->start));
+  *c.steps = l->exact ? number(b, l->steps) : hlo_binary(b, HLO_SUB, hlo_result(l->i, l->counter), number(b, l->start));
   for (uint32_t k = 0; k < l->n; k++) {
     hlo_value given = hlo_tape_get(l->t, l->i, k), none = {0};
     c.values[k] = l->fixed[k] ? l->i->operands[k] : none;
@@ -346,7 +345,12 @@ static void run_back(const looping *l, const hlo_value *rows) {
 void hlo_gradient_while(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   arena *a = hlo_arena(t->b);
   uint32_t n = i->n_operands;
-  looping l = {.t = t, .b = t->b, .i = i, .n = n, .active = ARENA_NEW_N(a, bool, n), .fixed = ARENA_NEW_N(a, bool, n),
+  looping l = {.t = t,
+               .b = t->b,
+               .i = i,
+               .n = n,
+               .active = ARENA_NEW_N(a, bool, n),
+               .fixed = ARENA_NEW_N(a, bool, n),
                .stored = ARENA_NEW_N(a, bool, n)};
   if (!find_counter(&l)) {
     hlo_tape_refuse(t, i, "a loop is differentiated only if it counts its steps from a constant up to a constant");

@@ -88,17 +88,14 @@ hlo_instr *hlo_build(hlo_builder *b, hlo_op op, uint32_t n_operands, const hlo_v
     i->attrs[k] = attrs[k];
     switch (hlo_attr_get_info(info->attrs[k])->kind) {
       case HLO_KIND_INTS:
-      case HLO_KIND_DIMS:
-        i->attrs[k].ints = arena_memdup(a, attrs[k].ints, attrs[k].n * sizeof *attrs[k].ints);
-        break;
+      case HLO_KIND_DIMS: i->attrs[k].ints = arena_memdup(a, attrs[k].ints, attrs[k].n * sizeof *attrs[k].ints); break;
       case HLO_KIND_FLOATS:
         i->attrs[k].floats = arena_memdup(a, attrs[k].floats, attrs[k].n_floats * sizeof *attrs[k].floats);
         break;
       case HLO_KIND_COMPS:
         i->attrs[k].comps = arena_memdup(a, attrs[k].comps, attrs[k].n_comps * sizeof *attrs[k].comps);
         break;
-      default:
-        break;
+      default: break;
     }
   }
   status s = hlo_infer(i);
@@ -342,18 +339,24 @@ hlo_value hlo_dynamic_update_slice(hlo_builder *b, hlo_value x, hlo_value update
 }
 
 hlo_value hlo_gather(hlo_builder *b, hlo_value x, hlo_value indices, const hlo_gather_dims *d, const dim *sizes) {
-  hlo_attr attrs[] = {list_attr(d->n_offset, d->offset),        list_attr(d->n_collapsed, d->collapsed),
-                      list_attr(d->n_batch, d->operand_batch),  list_attr(d->n_batch, d->indices_batch),
-                      list_attr(d->n_map, d->map),              int_attr(d->index_vector_dim),
+  hlo_attr attrs[] = {list_attr(d->n_offset, d->offset),
+                      list_attr(d->n_collapsed, d->collapsed),
+                      list_attr(d->n_batch, d->operand_batch),
+                      list_attr(d->n_batch, d->indices_batch),
+                      list_attr(d->n_map, d->map),
+                      int_attr(d->index_vector_dim),
                       list_attr((uint32_t)hlo_rank(x), sizes)};
   return make(b, HLO_GATHER, 2, (hlo_value[]){x, indices}, attrs);
 }
 
 hlo_value hlo_scatter(hlo_builder *b, hlo_value x, hlo_value indices, hlo_value updates, const hlo_gather_dims *d,
                       hlo_reducer reducer) {
-  hlo_attr attrs[] = {list_attr(d->n_offset, d->offset),       list_attr(d->n_collapsed, d->collapsed),
-                      list_attr(d->n_batch, d->operand_batch), list_attr(d->n_batch, d->indices_batch),
-                      list_attr(d->n_map, d->map),             int_attr(d->index_vector_dim),
+  hlo_attr attrs[] = {list_attr(d->n_offset, d->offset),
+                      list_attr(d->n_collapsed, d->collapsed),
+                      list_attr(d->n_batch, d->operand_batch),
+                      list_attr(d->n_batch, d->indices_batch),
+                      list_attr(d->n_map, d->map),
+                      int_attr(d->index_vector_dim),
                       int_attr(reducer)};
   return make(b, HLO_SCATTER, 3, (hlo_value[]){x, indices, updates}, attrs);
 }
@@ -375,8 +378,13 @@ hlo_value hlo_take(hlo_builder *b, hlo_value x, hlo_value indices, int64_t dimen
       offset[n++] = k < dimension ? k : k - 1 + si->rank;
     }
   }
-  hlo_gather_dims d = {.n_offset = n, .offset = offset, .n_collapsed = 1, .collapsed = &dimension,
-                       .n_map = 1, .map = &dimension, .index_vector_dim = si->rank};
+  hlo_gather_dims d = {.n_offset = n,
+                       .offset = offset,
+                       .n_collapsed = 1,
+                       .collapsed = &dimension,
+                       .n_map = 1,
+                       .map = &dimension,
+                       .index_vector_dim = si->rank};
   return hlo_gather(b, x, indices, &d, sizes);
 }
 
@@ -416,8 +424,7 @@ hlo_value hlo_arg_reduce_window(hlo_builder *b, hlo_value x, const hlo_window *w
   return make(b, HLO_ARG_REDUCE_WINDOW, 1, &x, attrs);
 }
 
-hlo_value hlo_cumulative(hlo_builder *b, hlo_value x, hlo_reducer r, int64_t dimension, bool exclusive,
-                         bool backward) {
+hlo_value hlo_cumulative(hlo_builder *b, hlo_value x, hlo_reducer r, int64_t dimension, bool exclusive, bool backward) {
   hlo_attr attrs[] = {int_attr(dimension), int_attr(r), int_attr(exclusive), int_attr(backward)};
   return make(b, HLO_CUMULATIVE, 1, &x, attrs);
 }
@@ -487,8 +494,12 @@ hlo_value hlo_matmul(hlo_builder *b, hlo_value x, hlo_value y) {
     dims[k] = k;
   }
   int64_t contract_x = batch + 1, contract_y = batch;
-  hlo_dot_dims d = {.n_batch = (uint32_t)batch, .lhs_batch = dims, .rhs_batch = dims, .n_contract = 1,
-                    .lhs_contract = &contract_x, .rhs_contract = &contract_y};
+  hlo_dot_dims d = {.n_batch = (uint32_t)batch,
+                    .lhs_batch = dims,
+                    .rhs_batch = dims,
+                    .n_contract = 1,
+                    .lhs_contract = &contract_x,
+                    .rhs_contract = &contract_y};
   return hlo_dot(b, x, y, &d);
 }
 

@@ -16,10 +16,10 @@ typedef status hlo_eval_fn(const hlo_instr *i, arena *a, literal *results);
 
 typedef struct hlo_builder {
   hlo_computation *computation;
-  hlo_instr *before;  /* insertion point; NULL: the end */
-  const char *source; /* given to every instruction; "" */
-  hlo_eval_fn *eval;  /* NULL: nothing is folded */
-  int64_t fold_bytes; /* results larger than this are not folded */
+  hlo_instr *before;         /* insertion point; NULL: the end */
+  const char *source;        /* given to every instruction; "" */
+  hlo_eval_fn *eval;         /* NULL: nothing is folded */
+  int64_t fold_bytes;        /* results larger than this are not folded */
   struct pass_context *pass; /* of the pass that builds (hlo_pass_builder); NULL: none does */
   status error;
 } hlo_builder;
@@ -93,8 +93,8 @@ hlo_value hlo_scatter(hlo_builder *b, hlo_value x, hlo_value indices, hlo_value 
 hlo_value hlo_take(hlo_builder *b, hlo_value x, hlo_value indices, int64_t dimension);
 
 /* The seed of the run: u64[]. */
-/* The run fails where an integer of x lies outside: element k must be at least low[k % n] and less than high[k % n]; n 0: not 0.
- * `what` names x in the message. */
+/* The run fails where an integer of x lies outside: element k must be at least low[k % n] and less than high[k % n]; n
+ * 0: not 0. `what` names x in the message. */
 void hlo_check(hlo_builder *b, hlo_value x, const char *what, uint32_t n, const int64_t *low, const int64_t *high);
 hlo_value hlo_run_seed(hlo_builder *b);
 /* Random bits of shape s, u32 or u64: a function of state (u64[3], of mt19937 u64[1]) and the place. */

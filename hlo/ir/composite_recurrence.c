@@ -7,9 +7,7 @@
 
 #include "hlo/ir/composites.h"
 
-int hlo_cell_gates(hlo_composite_id cell) {
-  return cell == HLO_COMPOSITE_LSTM ? 4 : cell == HLO_COMPOSITE_GRU ? 3 : 1;
-}
+int hlo_cell_gates(hlo_composite_id cell) { return cell == HLO_COMPOSITE_LSTM ? 4 : cell == HLO_COMPOSITE_GRU ? 3 : 1; }
 
 int hlo_cell_activations(hlo_composite_id cell) {
   return cell == HLO_COMPOSITE_LSTM ? 3 : cell == HLO_COMPOSITE_GRU ? 2 : 1;
@@ -51,16 +49,11 @@ static hlo_value activate(hlo_builder *b, const layer *l, int k, hlo_value x) {
     x = hlo_clamp(b, hlo_scalar(b, hlo_type(x), -l->r->clip), x, hlo_scalar(b, hlo_type(x), l->r->clip));
   }
   switch (a->kind) {
-    case HLO_ACT_SIGMOID:
-      return hlo_unary(b, HLO_LOGISTIC, x);
-    case HLO_ACT_TANH:
-      return hlo_unary(b, HLO_TANH, x);
-    case HLO_ACT_RELU:
-      return number(b, HLO_MAX, x, 0);
-    case HLO_ACT_AFFINE:
-      return number(b, HLO_ADD, number(b, HLO_MUL, x, a->alpha), a->beta);
-    case HLO_ACT_LEAKY_RELU:
-      return negative_or(b, x, number(b, HLO_MUL, x, a->alpha));
+    case HLO_ACT_SIGMOID: return hlo_unary(b, HLO_LOGISTIC, x);
+    case HLO_ACT_TANH: return hlo_unary(b, HLO_TANH, x);
+    case HLO_ACT_RELU: return number(b, HLO_MAX, x, 0);
+    case HLO_ACT_AFFINE: return number(b, HLO_ADD, number(b, HLO_MUL, x, a->alpha), a->beta);
+    case HLO_ACT_LEAKY_RELU: return negative_or(b, x, number(b, HLO_MUL, x, a->alpha));
     case HLO_ACT_THRESHOLDED_RELU:
       return hlo_select(b, hlo_compare(b, HLO_GE, x, hlo_like(b, x, a->alpha)), x, hlo_like(b, x, 0));
     case HLO_ACT_SCALED_TANH:
@@ -68,14 +61,10 @@ static hlo_value activate(hlo_builder *b, const layer *l, int k, hlo_value x) {
     case HLO_ACT_HARD_SIGMOID:
       x = number(b, HLO_ADD, number(b, HLO_MUL, x, a->alpha), a->beta);
       return number(b, HLO_MIN, number(b, HLO_MAX, x, 0), 1);
-    case HLO_ACT_ELU:
-      return negative_or(b, x, number(b, HLO_MUL, hlo_unary(b, HLO_EXPM1, x), a->alpha));
-    case HLO_ACT_SOFTSIGN:
-      return hlo_binary(b, HLO_DIV, x, number(b, HLO_ADD, hlo_unary(b, HLO_ABS, x), 1));
-    case HLO_ACT_SOFTPLUS:
-      return softplus(b, x);
-    case HLO_ACT_COUNT:
-      break;
+    case HLO_ACT_ELU: return negative_or(b, x, number(b, HLO_MUL, hlo_unary(b, HLO_EXPM1, x), a->alpha));
+    case HLO_ACT_SOFTSIGN: return hlo_binary(b, HLO_DIV, x, number(b, HLO_ADD, hlo_unary(b, HLO_ABS, x), 1));
+    case HLO_ACT_SOFTPLUS: return softplus(b, x);
+    case HLO_ACT_COUNT: break;
   }
   return (hlo_value){0};
 }
@@ -88,9 +77,7 @@ static hlo_value times_transposed(hlo_builder *b, hlo_value x, hlo_value w) {
 }
 
 /* A vector as every row of `to`. */
-static hlo_value rows(hlo_builder *b, hlo_value v, hlo_value to) {
-  return hlo_broadcast_to(b, v, hlo_shape(to));
-}
+static hlo_value rows(hlo_builder *b, hlo_value v, hlo_value to) { return hlo_broadcast_to(b, v, hlo_shape(to)); }
 
 /* Gates [from, to) of dimension d. */
 static hlo_value gates(hlo_builder *b, const layer *l, hlo_value x, int d, int from, int to) {
@@ -98,9 +85,7 @@ static hlo_value gates(hlo_builder *b, const layer *l, hlo_value x, int d, int f
 }
 
 /* Gates [from, to) of the new pre-activations, without peepholes. */
-static hlo_value gate(hlo_builder *b, const layer *l, hlo_value x, int k) {
-  return gates(b, l, x, 1, k, k + 1);
-}
+static hlo_value gate(hlo_builder *b, const layer *l, hlo_value x, int k) { return gates(b, l, x, 1, k, k + 1); }
 
 /* Gates [from, to) of the step's part of the projection, [1, B, G*H]: sliced as it is, a kernel that wants them reads
  * them where they lie. */
@@ -160,8 +145,7 @@ static hlo_value lstm_cell(hlo_builder *b, const layer *l, const carried in, hlo
 /* Parameters for what is carried, in order of the enum; those absent outside stay absent. */
 static void take_parameters(hlo_builder *b, const carried outside, carried inside) {
   for (int k = 0; k < N_CARRIED; k++) {
-    inside[k] = outside[k].def ? hlo_result(hlo_parameter(b->computation, *hlo_shape(outside[k])), 0)
-                               : (hlo_value){0};
+    inside[k] = outside[k].def ? hlo_result(hlo_parameter(b->computation, *hlo_shape(outside[k])), 0) : (hlo_value){0};
   }
 }
 
@@ -204,15 +188,9 @@ static void build_body(hlo_builder *b, const layer *l, const carried outside) {
   hlo_value xt = hlo_dynamic_slice(b, in[XW], starts, (dim[]){1, n->batch, width});
   hlo_value h, c = {0};
   switch (l->r->cell) {
-    case HLO_COMPOSITE_LSTM:
-      h = lstm_cell(b, l, in, xt, &c);
-      break;
-    case HLO_COMPOSITE_GRU:
-      h = gru_cell(b, l, in, xt);
-      break;
-    default:
-      h = rnn_cell(b, l, in, xt);
-      break;
+    case HLO_COMPOSITE_LSTM: h = lstm_cell(b, l, in, xt, &c); break;
+    case HLO_COMPOSITE_GRU: h = gru_cell(b, l, in, xt); break;
+    default: h = rnn_cell(b, l, in, xt); break;
   }
   next[STEP] = number(b, HLO_ADD, in[STEP], 1);
   next[H] = within(b, in, step, h, in[H]);
@@ -230,8 +208,7 @@ static void run_loop(hlo_builder *b, const layer *l, carried state) {
   hlo_builder condition = hlo_builder_inner(b, "steps_left"), body = hlo_builder_inner(b, "step");
   carried in;
   take_parameters(&condition, state, in);
-  hlo_value left =
-      hlo_compare(&condition, HLO_LT, in[STEP], hlo_scalar_int(&condition, DTYPE_S64, l->n.steps));
+  hlo_value left = hlo_compare(&condition, HLO_LT, in[STEP], hlo_scalar_int(&condition, DTYPE_S64, l->n.steps));
   hlo_set_roots(condition.computation, 1, &left);
   build_body(&body, l, state);
   if (body.error || condition.error) {
@@ -261,15 +238,13 @@ static hlo_value direction_of(hlo_builder *b, hlo_value x, int d) {
 
 /* The inputs of all steps times w, with the biases that are added to them. */
 static hlo_value input_projection(hlo_builder *b, const layer *l, int d, hlo_value *r_bias) {
-  hlo_value xw = times_transposed(b, l->r->x, direction_of(b, l->r->w, d)),
-            bias = direction_of(b, l->r->bias, d);
+  hlo_value xw = times_transposed(b, l->r->x, direction_of(b, l->r->w, d)), bias = direction_of(b, l->r->bias, d);
   if (!bias.def) {
     return xw;
   }
   int n = hlo_cell_gates(l->r->cell);
   hlo_value wb = gates(b, l, bias, 0, 0, n), rb = gates(b, l, bias, 0, n, 2 * n);
-  if (l->r->cell == HLO_COMPOSITE_GRU &&
-      l->r->variant) { /* the hidden gate's is multiplied by the reset gate */
+  if (l->r->cell == HLO_COMPOSITE_GRU && l->r->variant) { /* the hidden gate's is multiplied by the reset gate */
     *r_bias = gates(b, l, rb, 0, 2, 3);
     hlo_value zero = hlo_like(b, *r_bias, 0);
     rb = hlo_concatenate(b, 2, (hlo_value[]){gates(b, l, rb, 0, 0, 2), zero}, 0);
@@ -317,9 +292,8 @@ static void build_decomposition(hlo_builder *b, const hlo_recurrence *r) {
   hlo_value parts[3][2], roots[3];
   for (int d = 0; d < n_directions; d++) {
     hlo_value out[3];
-    layer l = {.r = r,
-               .act = r->activations + d * hlo_cell_activations(r->cell),
-               .n = {x->dims[0], x->dims[1], h->dims[2]}};
+    layer l = {
+        .r = r, .act = r->activations + d * hlo_cell_activations(r->cell), .n = {x->dims[0], x->dims[1], h->dims[2]}};
     l.reverse = d == 1 || r->direction == HLO_DIR_REVERSE;
     build_direction(b, &l, d, out);
     for (uint32_t k = 0; k < n_out; k++) {

@@ -3,8 +3,7 @@
 #include <string.h>
 
 static const hlo_composite_info infos[] = {
-#define COMPOSITE(id, name, version, operands, ints, floats, results) \
-  {name, version, operands, ints, floats, results},
+#define COMPOSITE(id, name, version, operands, ints, floats, results) {name, version, operands, ints, floats, results},
 #include "hlo/ir/composites.def"
 #undef COMPOSITE
 };

@@ -118,7 +118,8 @@ hlo_instr *hlo_instr_create(hlo_computation *c, hlo_instr *before, hlo_op op, ui
   i->n_operands = n_operands;
   i->n_results = n_results;
   i->operands = arena_memdup(a, operands, n_operands * sizeof *operands);
-  i->shapes = ARENA_NEW_N(a, shape, n_results ? n_results : 1); /* what asks for the first shape finds a scalar of no type */
+  i->shapes =
+      ARENA_NEW_N(a, shape, n_results ? n_results : 1); /* what asks for the first shape finds a scalar of no type */
   i->attrs = ARENA_NEW_N(a, hlo_attr, hlo_op_get_info(op)->n_attrs);
   i->source = "";
   link_before(c, i, before);
@@ -170,16 +171,10 @@ static hlo_computation *clone_computation(hlo_module *to, const hlo_computation 
 static hlo_attr copy_attr(hlo_module *to, const hlo_module *from, hlo_attr_kind kind, hlo_attr v, str_map *copies) {
   arena *a = to->arena;
   switch (kind) {
-    case HLO_KIND_STRING:
-      v.s = v.s ? arena_strdup(a, v.s) : NULL;
-      break;
+    case HLO_KIND_STRING: v.s = v.s ? arena_strdup(a, v.s) : NULL; break;
     case HLO_KIND_INTS:
-    case HLO_KIND_DIMS:
-      v.ints = arena_memdup(a, v.ints, v.n * sizeof *v.ints);
-      break;
-    case HLO_KIND_FLOATS:
-      v.floats = arena_memdup(a, v.floats, v.n_floats * sizeof *v.floats);
-      break;
+    case HLO_KIND_DIMS: v.ints = arena_memdup(a, v.ints, v.n * sizeof *v.ints); break;
+    case HLO_KIND_FLOATS: v.floats = arena_memdup(a, v.floats, v.n_floats * sizeof *v.floats); break;
     case HLO_KIND_LITERAL:
       v.value = arena_memdup(a, v.value, sizeof *v.value); /* the elements stay where they are */
       break;
@@ -191,8 +186,7 @@ static hlo_attr copy_attr(hlo_module *to, const hlo_module *from, hlo_attr_kind 
       v.comps = comps;
       break;
     }
-    default:
-      break;
+    default: break;
   }
   return v;
 }
@@ -204,8 +198,7 @@ static hlo_instr *clone_instr(hlo_computation *to, hlo_instr *before, const hlo_
   hlo_instr *copy = hlo_instr_create(to, before, i->op, i->n_operands, operands, i->n_results);
   memcpy(copy->shapes, i->shapes, i->n_results * sizeof *i->shapes);
   for (uint32_t k = 0; k < info->n_attrs; k++) {
-    copy->attrs[k] = copy_attr(to->module, from, hlo_attr_get_info(info->attrs[k])->kind, i->attrs[k],
-                               copies);
+    copy->attrs[k] = copy_attr(to->module, from, hlo_attr_get_info(info->attrs[k])->kind, i->attrs[k], copies);
   }
   copy->source = to->module == from ? i->source : arena_strdup(to->module->arena, i->source);
   return copy;
@@ -383,21 +376,17 @@ void hlo_number(hlo_computation *c) {
 
 static bool same_attr(hlo_attr_kind kind, const hlo_attr *a, const hlo_attr *b) {
   switch (kind) {
-    case HLO_KIND_STRING:
-      return strcmp(a->s, b->s) == 0;
+    case HLO_KIND_STRING: return strcmp(a->s, b->s) == 0;
     case HLO_KIND_INTS:
-    case HLO_KIND_DIMS:
-      return a->n == b->n && (!a->n || memcmp(a->ints, b->ints, a->n * sizeof *a->ints) == 0);
+    case HLO_KIND_DIMS: return a->n == b->n && (!a->n || memcmp(a->ints, b->ints, a->n * sizeof *a->ints) == 0);
     case HLO_KIND_FLOATS:
       return a->n_floats == b->n_floats &&
              (!a->n_floats || memcmp(a->floats, b->floats, a->n_floats * sizeof *a->floats) == 0);
-    case HLO_KIND_LITERAL:
-      return literal_equal(a->value, b->value);
+    case HLO_KIND_LITERAL: return literal_equal(a->value, b->value);
     case HLO_KIND_COMPS:
       return a->n_comps == b->n_comps &&
              (!a->n_comps || memcmp(a->comps, b->comps, a->n_comps * sizeof *a->comps) == 0);
-    default:
-      return a->i == b->i;
+    default: return a->i == b->i;
   }
 }
 
@@ -423,22 +412,17 @@ bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b) {
 
 static uint64_t attr_hash(uint64_t h, hlo_attr_kind kind, const hlo_attr *v) {
   switch (kind) {
-    case HLO_KIND_STRING:
-      return hash_bytes(v->s, strlen(v->s), h);
+    case HLO_KIND_STRING: return hash_bytes(v->s, strlen(v->s), h);
     case HLO_KIND_INTS:
-    case HLO_KIND_DIMS:
-      return hash_bytes(v->ints, v->n * sizeof *v->ints, h);
-    case HLO_KIND_FLOATS:
-      return hash_bytes(v->floats, v->n_floats * sizeof *v->floats, h);
-    case HLO_KIND_LITERAL:
-      return hash_mix(h, literal_hash(v->value));
+    case HLO_KIND_DIMS: return hash_bytes(v->ints, v->n * sizeof *v->ints, h);
+    case HLO_KIND_FLOATS: return hash_bytes(v->floats, v->n_floats * sizeof *v->floats, h);
+    case HLO_KIND_LITERAL: return hash_mix(h, literal_hash(v->value));
     case HLO_KIND_COMPS:
       for (uint32_t k = 0; k < v->n_comps; k++) {
         h = hash_bytes(v->comps[k]->name, strlen(v->comps[k]->name), h);
       }
       return hash_mix(h, v->n_comps);
-    default:
-      return hash_mix(h, (uint64_t)v->i);
+    default: return hash_mix(h, (uint64_t)v->i);
   }
 }
 

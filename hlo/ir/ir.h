@@ -48,8 +48,14 @@ typedef enum hlo_attr_kind {
 
 /* Values of the enumerated attribute kinds; their texts stand in hlo/ir/op_table.c. */
 typedef enum hlo_reducer { /* REPLACE: scatter only */
-  HLO_REDUCE_ADD, HLO_REDUCE_MUL, HLO_REDUCE_MAX, HLO_REDUCE_MIN, HLO_REDUCE_AND, HLO_REDUCE_OR, HLO_REDUCE_XOR,
-  HLO_REDUCE_REPLACE
+                           HLO_REDUCE_ADD,
+                           HLO_REDUCE_MUL,
+                           HLO_REDUCE_MAX,
+                           HLO_REDUCE_MIN,
+                           HLO_REDUCE_AND,
+                           HLO_REDUCE_OR,
+                           HLO_REDUCE_XOR,
+                           HLO_REDUCE_REPLACE
 } hlo_reducer;
 typedef enum hlo_comparison { HLO_EQ, HLO_NE, HLO_LT, HLO_LE, HLO_GT, HLO_GE } hlo_comparison;
 /* convolution's operand and result: [N, C, spatial...] or [N, spatial..., C]; the kernel is [O, I/groups,
@@ -60,12 +66,25 @@ typedef enum hlo_algorithm { HLO_PHILOX, HLO_MT19937 } hlo_algorithm;
 /* LOOP: elementwise and movement; INPUT: feeds a reduction at its root(s); OUTPUT: a contraction and its epilogue;
  * ATTENTION: hlo/analysis/attention.h */
 typedef enum hlo_fusion_kind {
-  HLO_FUSION_LOOP, HLO_FUSION_INPUT, HLO_FUSION_OUTPUT, HLO_FUSION_ATTENTION
+  HLO_FUSION_LOOP,
+  HLO_FUSION_INPUT,
+  HLO_FUSION_OUTPUT,
+  HLO_FUSION_ATTENTION
 } hlo_fusion_kind;
 
 typedef enum hlo_kind {
-  HLO_STRUCTURE, HLO_ELEMENTWISE, HLO_MOVEMENT, HLO_RANDOM, HLO_UPDATE, HLO_REDUCTION, HLO_WINDOW, HLO_SCAN,
-  HLO_SORTING, HLO_CONTRACTION, HLO_CONTROL, HLO_SPECIAL
+  HLO_STRUCTURE,
+  HLO_ELEMENTWISE,
+  HLO_MOVEMENT,
+  HLO_RANDOM,
+  HLO_UPDATE,
+  HLO_REDUCTION,
+  HLO_WINDOW,
+  HLO_SCAN,
+  HLO_SORTING,
+  HLO_CONTRACTION,
+  HLO_CONTROL,
+  HLO_SPECIAL
 } hlo_kind;
 
 enum hlo_flag { HLO_COMM = 1, HLO_DECL = 2, HLO_EXACT = 4, HLO_EFFECT = 8, HLO_RUN = 16 };
@@ -83,10 +102,19 @@ typedef struct hlo_attr {
   union {
     int64_t i; /* INT, BOOL and the enumerated kinds */
     const char *s;
-    struct { uint32_t n; const int64_t *ints; };           /* INTS, DIMS */
-    struct { uint32_t n_floats; const double *floats; };   /* FLOATS */
-    struct { uint32_t n_comps; hlo_computation **comps; }; /* COMPS */
-    const literal *value;                                  /* LITERAL */
+    struct {
+      uint32_t n;
+      const int64_t *ints;
+    }; /* INTS, DIMS */
+    struct {
+      uint32_t n_floats;
+      const double *floats;
+    }; /* FLOATS */
+    struct {
+      uint32_t n_comps;
+      hlo_computation **comps;
+    };                    /* COMPS */
+    const literal *value; /* LITERAL */
   };
 } hlo_attr;
 
@@ -124,14 +152,15 @@ struct hlo_instr {
   uint32_t id; /* dense and in list order after hlo_number */
   uint32_t n_operands, n_results;
   hlo_value *operands;
-  shape *shapes;   /* of the results */
-  hlo_attr *attrs; /* in the order of the op's row */
+  shape *shapes;      /* of the results */
+  hlo_attr *attrs;    /* in the order of the op's row */
   const char *source; /* the ONNX node(s) it comes from, "a: Conv + b: Relu", for messages and profiles; "" if none */
   hlo_computation *parent;
   hlo_instr *prev, *next;
   hlo_use *uses; /* of all its results, in no order; roots are not among them */
   uint32_t n_uses, cap_uses;
-  bool concurrent; /* scheduled: runs at the same time as the one before it in the list, in any order (lower/concurrent_groups.h) */
+  bool concurrent; /* scheduled: runs at the same time as the one before it in the list, in any order
+                      (lower/concurrent_groups.h) */
 };
 
 struct hlo_computation {
@@ -161,8 +190,8 @@ struct hlo_module {
   hlo_computation *entry;
   const char **param_names, **result_names; /* of the entry; as in the ONNX graph */
   hlo_size_of *size_of; /* by root of the entry; NULL: every result has the size that its shape says */
-  str_map names;      /* of all computations ever made */
-  uint32_t next_name; /* for fresh ones */
+  str_map names;        /* of all computations ever made */
+  uint32_t next_name;   /* for fresh ones */
 };
 
 /* --- making --- */
@@ -255,7 +284,9 @@ static inline const hlo_instr *hlo_first_concurrent(const hlo_instr *i) {
   }
   return i;
 }
-static inline const hlo_instr *hlo_next_concurrent(const hlo_instr *i) { return i->next && i->next->concurrent ? i->next : NULL; }
+static inline const hlo_instr *hlo_next_concurrent(const hlo_instr *i) {
+  return i->next && i->next->concurrent ? i->next : NULL;
+}
 /* Structural equality of op, attributes, shapes (not operands, not source). */
 bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b);
 /* Equal where hlo_same_operation holds; for tables of this process, as are the others. */

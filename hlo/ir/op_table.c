@@ -16,10 +16,10 @@ enum { ANY = HLO_ANY, COMM = HLO_COMM, DECL = HLO_DECL, EXACT = HLO_EXACT, EFFEC
 #undef A
 
 static const hlo_op_info ops[HLO_OP_COUNT] = {
-#define HLO(id, text, min, max, results, rule, kind, flags, ...)               \
-  [HLO_##id] = {text,       min,   max,                                        \
-                results,    hlo_shape_##rule, HLO_##kind,                      \
-                flags,      sizeof attrs_##id / sizeof(hlo_attr_id) - 1, attrs_##id},
+#define HLO(id, text, min, max, results, rule, kind, flags, ...)                                                      \
+  [HLO_##id] = {                                                                                                      \
+      text,      min, max, results, hlo_shape_##rule, HLO_##kind, flags, sizeof attrs_##id / sizeof(hlo_attr_id) - 1, \
+      attrs_##id},
 #include "hlo/ir/ops.def"
 #undef HLO
 };
@@ -50,13 +50,14 @@ static const char *const layouts[] = {"channels-first", "channels-last"};
 static const char *const algorithms[] = {"philox", "mt19937"};
 static const char *const fusions[] = {"loop", "input", "output", "attention"};
 
-#define TEXTS(list) {(list), sizeof(list) / sizeof *(list)}
+#define TEXTS(list) \
+  { (list), sizeof(list) / sizeof *(list) }
 static const struct {
   const char *const *texts;
   int64_t n;
 } enums[] = {
-    [HLO_KIND_REDUCER] = TEXTS(reducers), [HLO_KIND_COMPARISON] = TEXTS(comparisons),
-    [HLO_KIND_ROUNDING] = TEXTS(roundings), [HLO_KIND_LAYOUT] = TEXTS(layouts),
+    [HLO_KIND_REDUCER] = TEXTS(reducers),     [HLO_KIND_COMPARISON] = TEXTS(comparisons),
+    [HLO_KIND_ROUNDING] = TEXTS(roundings),   [HLO_KIND_LAYOUT] = TEXTS(layouts),
     [HLO_KIND_ALGORITHM] = TEXTS(algorithms), [HLO_KIND_FUSION] = TEXTS(fusions),
 };
 
@@ -69,8 +70,7 @@ const char *hlo_enum_name(hlo_attr_kind kind, int64_t v) {
 
 hlo_op hlo_reducer_op(hlo_reducer r) {
   static const hlo_op combining[] = {
-      [HLO_REDUCE_ADD] = HLO_ADD, [HLO_REDUCE_MUL] = HLO_MUL, [HLO_REDUCE_MAX] = HLO_MAX,
-      [HLO_REDUCE_MIN] = HLO_MIN, [HLO_REDUCE_AND] = HLO_AND, [HLO_REDUCE_OR] = HLO_OR,
-      [HLO_REDUCE_XOR] = HLO_XOR};
+      [HLO_REDUCE_ADD] = HLO_ADD, [HLO_REDUCE_MUL] = HLO_MUL, [HLO_REDUCE_MAX] = HLO_MAX, [HLO_REDUCE_MIN] = HLO_MIN,
+      [HLO_REDUCE_AND] = HLO_AND, [HLO_REDUCE_OR] = HLO_OR,   [HLO_REDUCE_XOR] = HLO_XOR};
   return combining[r];
 }

@@ -205,8 +205,8 @@ status hlo_shape_dot(const hlo_instr *i, dim_table *dims, shape *results) {
 static status check_conv_lists(const hlo_instr *i, dim_table *dims) {
   const shape *x = shape_of(i, 0), *kernel = shape_of(i, 1);
   TRY(check_factors(i, dims));
-  CHECK_THAT(x->rank >= 2 && kernel->rank == x->rank, INVALID,
-             "A is %s but B is %s; equal ranks from 2 on are needed", SHAPE_STR(dims, x), SHAPE_STR(dims, kernel));
+  CHECK_THAT(x->rank >= 2 && kernel->rank == x->rank, INVALID, "A is %s but B is %s; equal ranks from 2 on are needed",
+             SHAPE_STR(dims, x), SHAPE_STR(dims, kernel));
   uint32_t n = (uint32_t)x->rank - 2;
   TRY(shape_need_range(i, HLO_ATTR_STRIDES, n, 1, DIM_MAX));
   TRY(shape_need_range(i, HLO_ATTR_LHS_DILATION, n, 1, DIM_MAX));
@@ -219,8 +219,8 @@ static status check_channels(const hlo_instr *i, dim_table *dims, dim channels) 
   const shape *kernel = shape_of(i, 1);
   int64_t groups = hlo_int(i, HLO_ATTR_GROUPS);
   CHECK_THAT(groups >= 1 && groups <= DIM_MAX, INVALID, "groups is %" PRId64, groups);
-  TRY(mismatch(dims, i, shape_need_equal(dims, "input channels", -1, channels,
-                                         dim_mul(dims, kernel->dims[1], groups))));
+  TRY(mismatch(dims, i,
+               shape_need_equal(dims, "input channels", -1, channels, dim_mul(dims, kernel->dims[1], groups))));
   CHECK_THAT(dim_is_const(kernel->dims[0]) || groups == 1, STATUS_UNSUPPORTED,
              "B is %s; with groups the number of output channels must be a constant", SHAPE_STR(dims, kernel));
   CHECK_THAT(groups == 1 || kernel->dims[0] % groups == 0, INVALID,

@@ -161,8 +161,8 @@ status shape_need_dims(const hlo_instr *i, hlo_attr_id id, int rank, bool increa
 
 /* What each reducer works on; REPLACE is scatter's alone. */
 static const unsigned reducer_types[] = {
-    [HLO_REDUCE_ADD] = TYPES_NUMBER,  [HLO_REDUCE_MUL] = TYPES_NUMBER, [HLO_REDUCE_MAX] = TYPES_ORDERED,
-    [HLO_REDUCE_MIN] = TYPES_ORDERED, [HLO_REDUCE_AND] = TYPES_BITS,   [HLO_REDUCE_OR] = TYPES_BITS,
+    [HLO_REDUCE_ADD] = TYPES_NUMBER,  [HLO_REDUCE_MUL] = TYPES_NUMBER,  [HLO_REDUCE_MAX] = TYPES_ORDERED,
+    [HLO_REDUCE_MIN] = TYPES_ORDERED, [HLO_REDUCE_AND] = TYPES_BITS,    [HLO_REDUCE_OR] = TYPES_BITS,
     [HLO_REDUCE_XOR] = TYPES_BITS,    [HLO_REDUCE_REPLACE] = TYPES_ALL,
 };
 

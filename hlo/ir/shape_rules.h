@@ -25,7 +25,11 @@ STATUS_MUST_USE status hlo_check_arity(hlo_op op, uint32_t n_operands, uint32_t 
 
 /* Sets of element types; handles (sequences, optionals, maps) belong to none. */
 enum {
-  TYPES_PRED = 1, TYPES_INT = 2, TYPES_FLOAT = 4, TYPES_COMPLEX = 8, TYPES_STRING = 16,
+  TYPES_PRED = 1,
+  TYPES_INT = 2,
+  TYPES_FLOAT = 4,
+  TYPES_COMPLEX = 8,
+  TYPES_STRING = 16,
   TYPES_REAL = TYPES_INT | TYPES_FLOAT,
   TYPES_NUMBER = TYPES_REAL | TYPES_COMPLEX,
   TYPES_BITS = TYPES_PRED | TYPES_INT,

@@ -81,24 +81,15 @@ static bool apply_step(channels *c, const hlo_instr *i, hlo_value x, double *u) 
   for (int64_t k = 0; k < c->n; k++) {
     double scale = 1, shift = 0;
     switch (i->op) {
-      case HLO_ADD:
-        shift = u[k];
-        break;
+      case HLO_ADD: shift = u[k]; break;
       case HLO_SUB:
         scale = first ? 1 : -1;
         shift = first ? -u[k] : u[k];
         break;
-      case HLO_MUL:
-        scale = u[k];
-        break;
-      case HLO_DIV:
-        scale = 1 / u[k];
-        break;
-      case HLO_NEG:
-        scale = -1;
-        break;
-      default:
-        return false;
+      case HLO_MUL: scale = u[k]; break;
+      case HLO_DIV: scale = 1 / u[k]; break;
+      case HLO_NEG: scale = -1; break;
+      default: return false;
     }
     c->scale[k] *= scale;
     c->shift[k] = c->shift[k] * scale + shift;
@@ -144,8 +135,8 @@ static literal scaled(const literal *w, int dimension, const double *scale, aren
   int64_t n = shape_elements(&w->shape), inner = shape_product(&w->shape, dimension + 1, w->shape.rank);
   int64_t rows = w->shape.dims[dimension];
   for (int64_t k = 0; k < n; k++) {
-    dtype_store_f64(t, (char *)data + (size_t)k * dtype_bytes(t), literal_f64(w, k) * scale[k / inner % rows],
-                    false, DTYPE_ROUND_NEAREST);
+    dtype_store_f64(t, (char *)data + (size_t)k * dtype_bytes(t), literal_f64(w, k) * scale[k / inner % rows], false,
+                    DTYPE_ROUND_NEAREST);
   }
   return l;
 }
@@ -165,8 +156,7 @@ static status fold_chain(channels *c, hlo_value last, pass_context *context) {
   hlo_builder b = hlo_pass_builder(context, i->parent, i);
   b.eval = NULL; /* a small broadcast would become an array, and the bias unknown as one */
   if (c->n_scalings) {
-    hlo_set_operand(i, 1,
-                    hlo_constant(&b, scaled(hlo_literal(i->operands[1]), c->weights_dimension, c->scale, a)));
+    hlo_set_operand(i, 1, hlo_constant(&b, scaled(hlo_literal(i->operands[1]), c->weights_dimension, c->scale, a)));
   }
   hlo_value v = hlo_result(i, 0);
   if (any_shift(c)) {

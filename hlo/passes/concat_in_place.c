@@ -1,13 +1,15 @@
-/* concat_in_place.c - a concatenation becomes an array that is written piece by piece: what makes a part writes it where it belongs.
+/* concat_in_place.c - a concatenation becomes an array that is written piece by piece: what makes a part writes it
+ * where it belongs.
  *
- * Requires: nothing; after epilogue, whose fusions can write so, and before loop_fusion.  Keeps: results, bit for bit.  Breaks: the
- * assumption that an output fusion's result is the contraction's.  Only concatenations that would be a kernel of their own are
- * taken: what follows elementwise, or moves, computes a concatenation on the way (loop_fusion).
+ * Requires: nothing; after epilogue, whose fusions can write so, and before loop_fusion.  Keeps: results, bit for bit.
+ * Breaks: the assumption that an output fusion's result is the contraction's.  Only concatenations that would be a
+ * kernel of their own are taken: what follows elementwise, or moves, computes a concatenation on the way (loop_fusion).
  *
  *     a = fusion(x); b = fusion(y); concatenate(a, b)
  *     e = empty; p = fusion(x, e) { dynamic-update-slice(e, a, 0) }; fusion(y, p) { dynamic-update-slice(p, b, n) }
  *
- * Parts that something else makes, or reads, are copied to their places: one of them at most, since each is a kernel. */
+ * Parts that something else makes, or reads, are copied to their places: one of them at most, since each is a kernel.
+ */
 #include <string.h>
 
 #include "hlo/passes/rewrite.h"
@@ -22,12 +24,9 @@ typedef struct part {
 static bool fuses(const hlo_instr *user) {
   switch (hlo_info(user)->kind) {
     case HLO_CONTRACTION:
-    case HLO_WINDOW:
-      return false;
-    case HLO_STRUCTURE:
-      return user->op != HLO_FUSION || hlo_int(user, HLO_ATTR_FUSION) != HLO_FUSION_OUTPUT;
-    default:
-      return true;
+    case HLO_WINDOW: return false;
+    case HLO_STRUCTURE: return user->op != HLO_FUSION || hlo_int(user, HLO_ATTR_FUSION) != HLO_FUSION_OUTPUT;
+    default: return true;
   }
 }
 
@@ -44,7 +43,8 @@ static bool can_write(const pass_context *c, hlo_value v) {
   return v.def->n_results == 1 && hlo_used_once(v) && c->target->takes_in_place_update(c->target->data, v.def);
 }
 
-/* The concatenation's parts that have elements, in the order in which they are made.  False: too many are made elsewhere. */
+/* The concatenation's parts that have elements, in the order in which they are made.  False: too many are made
+ * elsewhere. */
 static bool find_parts(const pass_context *c, const hlo_instr *i, uint32_t *n, part *parts) {
   int64_t dimension = hlo_int(i, HLO_ATTR_DIMENSION), start = 0;
   uint32_t copied = 0;
@@ -124,7 +124,8 @@ static status place_all(pass_context *context, hlo_instr *i, uint32_t n, const p
     if (parts[k].written) {
       TRY(write_part(c, &parts[k], whole, dimension, &whole));
     } else {
-      whole = hlo_dynamic_update_slice(&b, whole, parts[k].value, starts_of(&b, &i->shapes[0], dimension, parts[k].start));
+      whole =
+          hlo_dynamic_update_slice(&b, whole, parts[k].value, starts_of(&b, &i->shapes[0], dimension, parts[k].start));
       TRY(hlo_builder_take_error(&b));
     }
   }

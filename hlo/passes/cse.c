@@ -10,9 +10,7 @@
 
 static uint64_t value_key(hlo_value v) { return (uint64_t)v.def->id << 32 | v.index; }
 
-static bool is_commutative(const hlo_instr *i) {
-  return (hlo_info(i)->flags & HLO_COMM) && i->n_operands == 2;
-}
+static bool is_commutative(const hlo_instr *i) { return (hlo_info(i)->flags & HLO_COMM) && i->n_operands == 2; }
 
 static uint64_t key_of(const hlo_instr *i) {
   uint64_t h = hlo_operation_hash(i);

@@ -86,8 +86,7 @@ static void close_carried(liveness *l) {
 }
 
 /* A copy of `c` without the parameters and, if `roots`, the roots that are not in `keep`. */
-static hlo_computation *narrowed(const hlo_computation *c, const bool *keep, const bool *keep_roots,
-                                 arena *scratch) {
+static hlo_computation *narrowed(const hlo_computation *c, const bool *keep, const bool *keep_roots, arena *scratch) {
   hlo_computation *copy = hlo_computation_clone(c->module, c);
   uint32_t n = 0;
   for (uint32_t k = 0; keep_roots && k < copy->n_roots; k++) {
@@ -165,8 +164,7 @@ static status narrow_conditional(hlo_instr *i, pass_context *c, bool *changed) {
   arena *scratch = c->scratch;
   uint32_t n = i->n_results, n_args = i->n_operands - 1, n_kept = 0, n_branches = hlo_n_callees(i);
   bool *used = ARENA_NEW_N(scratch, bool, n + 1), *needed = ARENA_NEW_N(scratch, bool, n_args + 1);
-  hlo_value *args = ARENA_NEW_N(scratch, hlo_value, n_args + 1),
-            *results = ARENA_NEW_N(scratch, hlo_value, n + 1);
+  hlo_value *args = ARENA_NEW_N(scratch, hlo_value, n_args + 1), *results = ARENA_NEW_N(scratch, hlo_value, n + 1);
   uint32_t n_unused = find_unused(i, used);
   for (uint32_t k = 0; k < n_args; k++) {
     needed[k] = any_branch_uses(i, k);

@@ -1,11 +1,11 @@
-/* dot_canonicalization.c - the operands of dots are laid out so that they are matrices: batch, free and contracted dims can
- * each be walked with one stride, and one of the latter two lies close.
+/* dot_canonicalization.c - the operands of dots are laid out so that they are matrices: batch, free and contracted dims
+ * can each be walked with one stride, and one of the latter two lies close.
  *
- * Requires: a target that says canonical_dots; after transpose_sinking, which puts all transposes into dots, also those that a library
- * then cannot walk.  Keeps: results.  Breaks: nothing.  An operand that is no matrix is transposed to [batch, free,
- * contracted] or [batch, contracted, free], where that is little beside the products.  A transpose meets those that
- * were there, also behind a reshape that joins dims, and most often becomes part of the kernel that makes the
- * operand. */
+ * Requires: a target that says canonical_dots; after transpose_sinking, which puts all transposes into dots, also those
+ * that a library then cannot walk.  Keeps: results.  Breaks: nothing.  An operand that is no matrix is transposed to
+ * [batch, free, contracted] or [batch, contracted, free], where that is little beside the products.  A transpose meets
+ * those that were there, also behind a reshape that joins dims, and most often becomes part of the kernel that makes
+ * the operand. */
 #include <string.h>
 
 #include "hlo/passes/rewrite.h"
@@ -220,8 +220,12 @@ static bool arrange_dot(hlo_builder *b, hlo_instr *i) {
       operands[k] = arrange(b, i->operands[k], k, &r[k]);
     }
   }
-  hlo_dot_dims d = {.n_batch = r[0].n_batch, .lhs_batch = r[0].batch, .rhs_batch = r[1].batch,
-                    .n_contract = r[0].n_contract, .lhs_contract = r[0].contract, .rhs_contract = r[1].contract};
+  hlo_dot_dims d = {.n_batch = r[0].n_batch,
+                    .lhs_batch = r[0].batch,
+                    .rhs_batch = r[1].batch,
+                    .n_contract = r[0].n_contract,
+                    .lhs_contract = r[0].contract,
+                    .rhs_contract = r[1].contract};
   return hlo_becomes(i, hlo_dot(b, operands[0], operands[1], &d));
 }
 

@@ -13,8 +13,7 @@
 #include "hlo/passes/fuse.h"
 #include "hlo/analysis/quantized.h"
 
-static bool takes(const pass_context *c, const hlo_instr *contraction, const hlo_instr *consumer,
-                  hlo_value v) {
+static bool takes(const pass_context *c, const hlo_instr *contraction, const hlo_instr *consumer, hlo_value v) {
   for (uint32_t k = 0; k < consumer->n_operands; k++) {
     if (hlo_value_equal(consumer->operands[k], v)) {
       return c->target->takes_epilogue(c->target->data, contraction, consumer, k);
@@ -48,8 +47,7 @@ static bool follow_activation(const pass_context *c, hlo_instr *contraction, hlo
 
 /* The chain that begins with the contraction, into members[FUSE_MAX_MEMBERS]; gives its length.  taken[id]:
  * in a chain. */
-static uint32_t follow(const pass_context *c, hlo_instr *contraction, const bool *taken,
-                       hlo_instr **members) {
+static uint32_t follow(const pass_context *c, hlo_instr *contraction, const bool *taken, hlo_instr **members) {
   uint32_t n = 0;
   members[n++] = contraction;
   while (n < FUSE_MAX_MEMBERS) {

@@ -24,7 +24,7 @@ typedef struct folding {
   pass_context *context;
   int64_t work; /* bytes left */
   bool changed;
-  arena *memory; /* of what is computed now */
+  arena *memory;   /* of what is computed now */
   hlo_instr *made; /* the first constant that the last instruction became */
   uint32_t n_large, cap_large;
   large_result *large;
@@ -67,15 +67,13 @@ static literal broadcast_literal(const literal *x, const hlo_instr *i, arena *a)
 
 static literal iota_literal(const hlo_instr *i, arena *a) {
   const shape *s = &i->shapes[0];
-  int64_t d = hlo_int(i, HLO_ATTR_DIMENSION), inner = shape_product(s, (int)d + 1, s->rank),
-          n = shape_elements(s);
+  int64_t d = hlo_int(i, HLO_ATTR_DIMENSION), inner = shape_product(s, (int)d + 1, s->rank), n = shape_elements(s);
   size_t size = dtype_bytes((dtype)s->type);
   void *data;
   literal l = literal_new(a, *s, &data);
   for (int64_t e = 0; e < n; e++) {
     int64_t v = e / inner % s->dims[d];
-    dtype_convert(DTYPE_S64, &v, (dtype)s->type, (char *)data + (size_t)e * size, 1, true,
-                  DTYPE_ROUND_NEAREST);
+    dtype_convert(DTYPE_S64, &v, (dtype)s->type, (char *)data + (size_t)e * size, 1, true, DTYPE_ROUND_NEAREST);
   }
   return l;
 }
@@ -162,7 +160,6 @@ static void drop(folding *f, hlo_value v) {
   }
 }
 
-
 /* A copy of the elements. */
 static literal keep(const literal *l, arena *a) {
   return literal_make(l->shape, arena_memdup(a, l->data, (size_t)shape_bytes(&l->shape)));
@@ -193,8 +190,7 @@ static hlo_value constant_of(folding *f, hlo_instr *i, literal l) {
 
 /* Computes i, whose operands are args, through a copy that stands before it for a moment.  Results live as long as the
  * operands and f->memory. */
-static bool evaluate(folding *f, const hlo_instr *i, const hlo_value *args, const shape *shapes,
-                     literal *results) {
+static bool evaluate(folding *f, const hlo_instr *i, const hlo_value *args, const shape *shapes, literal *results) {
   hlo_instr *copy = hlo_instr_clone(i->parent, (hlo_instr *)i, i, args);
   memcpy(copy->shapes, shapes, i->n_results * sizeof *shapes);
   status s = f->context->eval(copy, f->memory, results);
@@ -315,8 +311,8 @@ static bool feeds_contraction(const hlo_instr *i) {
 /* A constant of equal elements becomes broadcast(scalar), unless it holds indices or weights. */
 static bool compact_splat(folding *f, hlo_instr *i) {
   const literal *l = hlo_literal(hlo_result(i, 0));
-  if (!l || l->shape.rank == 0 || is_index_vector(&l->shape) || feeds_contraction(i) ||
-      !shape_is_static(&l->shape) || !literal_is_splat(l)) {
+  if (!l || l->shape.rank == 0 || is_index_vector(&l->shape) || feeds_contraction(i) || !shape_is_static(&l->shape) ||
+      !literal_is_splat(l)) {
     return false;
   }
   hlo_builder b = hlo_pass_builder(f->context, i->parent, i);
@@ -334,7 +330,8 @@ static bool compact_splat(folding *f, hlo_instr *i) {
 static bool begins_quantized_weights(const folding *f, const hlo_instr *i) {
   const hlo_target *t = f->context->target;
   hlo_quantized_weights w;
-  if (!t || !t->takes_quantized_weights || i->op != HLO_CONVERT || !hlo_literal(i->operands[0]) || i->shapes[0].rank < 2) {
+  if (!t || !t->takes_quantized_weights || i->op != HLO_CONVERT || !hlo_literal(i->operands[0]) ||
+      i->shapes[0].rank < 2) {
     return false;
   }
   const hlo_instr *last = i;

@@ -97,7 +97,8 @@ static hlo_value inside(making *m, hlo_value v, int depth) {
 /* A short constant list that says what i takes: known inside of the fusion, it need not be looked up. */
 static bool is_known_list(const hlo_instr *i, uint32_t k) {
   enum { LONG = 1024 };
-  return i->op == HLO_GATHER && k == 1 && hlo_literal(i->operands[k]) && shape_elements(hlo_shape(i->operands[k])) <= LONG;
+  return i->op == HLO_GATHER && k == 1 && hlo_literal(i->operands[k]) &&
+         shape_elements(hlo_shape(i->operands[k])) <= LONG;
 }
 
 static hlo_value constant_inside(making *m, const hlo_instr *i) {
@@ -145,8 +146,8 @@ static void remove_free(hlo_fuser *f, hlo_value v) {
   }
 }
 
-/* Where dce was left out, a member may have readers that nobody uses.  Free ones make no output of it (is_output), so they
- * must not keep it either: it would stay before the fusion and read results of it. */
+/* Where dce was left out, a member may have readers that nobody uses.  Free ones make no output of it (is_output), so
+ * they must not keep it either: it would stay before the fusion and read results of it. */
 static void remove_unused_readers(hlo_fuser *f, hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_uses;) {
     hlo_instr *user = i->uses[k].user;

@@ -14,9 +14,9 @@ enum { FUSE_MAX_MEMBERS = 64, FUSE_MAX_OPERANDS = 40 };
 typedef struct hlo_fuser {
   hlo_computation *c;
   arena *scratch;
-  uint32_t *roots;  /* by id: how many roots an instruction has */
-  uint32_t *fusion_of;  /* by id: the number of the fusion that clone[id] belongs to */
-  hlo_value *clone; /* by id: the copy inside of that fusion (of instructions with one result) */
+  uint32_t *roots;     /* by id: how many roots an instruction has */
+  uint32_t *fusion_of; /* by id: the number of the fusion that clone[id] belongs to */
+  hlo_value *clone;    /* by id: the copy inside of that fusion (of instructions with one result) */
   uint32_t n_ids, n_fusions;
 } hlo_fuser;
 
@@ -29,8 +29,8 @@ void hlo_fuser_renumber(hlo_fuser *f);
 bool hlo_sink_free(hlo_computation *c);
 
 /* Puts members (single results, in list order) into a fusion, which takes the place of the last one; free
- * operands are copied into it, and short constant lists of what is taken.  Every user of a member that is no member must stand behind the last one.
- * Results are the members' that are used outside, in order. */
+ * operands are copied into it, and short constant lists of what is taken.  Every user of a member that is no member
+ * must stand behind the last one. Results are the members' that are used outside, in order. */
 hlo_instr *hlo_fuse(hlo_fuser *f, hlo_fusion_kind kind, uint32_t n, hlo_instr *const *members);
 
 /* Clusters a computation and makes its fusions.  INPUT: those with a reduction, of what the target takes for

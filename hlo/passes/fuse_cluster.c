@@ -11,10 +11,10 @@
  * Nothing is computed twice: of an instruction with several users in the cluster, all must want the same
  * element at the same time.  Each member has a space: 0 is the index of the results; operands of elementwise
  * operations and reshapes share the space of their user, those of other movement and of reductions have a
- * space of their own.  (A cheap instruction may be wanted in two spaces, what a gather reads more than once may be a part
- * of another array, and a dynamic slice may be wanted in many, if these are slices of it; nothing joins above these.)
- * Broadcasts are boundaries: what they read is computed before, once; they themselves are free, copied into each
- * cluster that reads them. */
+ * space of their own.  (A cheap instruction may be wanted in two spaces, what a gather reads more than once may be a
+ * part of another array, and a dynamic slice may be wanted in many, if these are slices of it; nothing joins above
+ * these.) Broadcasts are boundaries: what they read is computed before, once; they themselves are free, copied into
+ * each cluster that reads them. */
 #include <stdlib.h>
 
 #include "hlo/passes/fuse.h"
@@ -68,9 +68,7 @@ static bool keeps_order(const hlo_instr *i) {
 }
 
 /* The space in which user u wants operand j. */
-static uint32_t demand(const clustering *k, const hlo_instr *u) {
-  return keeps_order(u) ? k->space[u->id] : u->id + 1;
-}
+static uint32_t demand(const clustering *k, const hlo_instr *u) { return keeps_order(u) ? k->space[u->id] : u->id + 1; }
 
 /* Would u read more of operand j than there is of it, or only now and then?  Then it is better computed
  * before. */
@@ -80,16 +78,12 @@ static bool wants_computed(const hlo_instr *u, uint32_t j) {
     return elements_of(x) != elements_of(u); /* limits of clamp */
   }
   switch (u->op) {
-    case HLO_GATHER:
-      return j ? !hlo_is_cheap(x) : elements_of(u) > elements_of(x);
-    case HLO_RNG: /* all elements want the same state */
-      return true;
+    case HLO_GATHER: return j ? !hlo_is_cheap(x) : elements_of(u) > elements_of(x);
+    case HLO_RNG: /* all elements want the same state */ return true;
     case HLO_PAD:
     case HLO_DYNAMIC_SLICE:
-    case HLO_DYNAMIC_UPDATE_SLICE:
-      return j > 0;
-    default:
-      return false;
+    case HLO_DYNAMIC_UPDATE_SLICE: return j > 0;
+    default: return false;
   }
 }
 
@@ -165,12 +159,10 @@ static bool find_space(const clustering *k, const hlo_instr *i, uint32_t c, uint
 
 static bool can_join(const clustering *k, const hlo_instr *i, uint32_t c, bool all, uint32_t *space) {
   const cluster *to = &k->clusters[c];
-  if (to->n == FUSE_MAX_MEMBERS || to->n_operands + i->n_operands > FUSE_MAX_OPERANDS ||
-      !find_space(k, i, c, space)) {
+  if (to->n == FUSE_MAX_MEMBERS || to->n_operands + i->n_operands > FUSE_MAX_OPERANDS || !find_space(k, i, c, space)) {
     return false;
   }
-  if (!all && (*space != 0 || elements_of(i) != to->elements || i->op == HLO_RESHAPE ||
-               to->n_outputs == MAX_OUTPUTS)) {
+  if (!all && (*space != 0 || elements_of(i) != to->elements || i->op == HLO_RESHAPE || to->n_outputs == MAX_OUTPUTS)) {
     return false;
   }
   return i->op != HLO_REDUCE || (*space == 0 && elements_of(i) == to->elements);
@@ -209,8 +201,7 @@ static bool can_move_down(const clustering *k, uint32_t a, uint32_t b) {
     for (uint32_t j = 0; j < i->n_uses; j++) {
       const hlo_instr *u = i->uses[j].user;
       uint32_t c = k->of[u->id];
-      if (c == b ? k->space[id] != 0 || !keeps_order(u) || k->space[u->id] != 0 ||
-                       wants_computed(u, i->uses[j].operand)
+      if (c == b ? k->space[id] != 0 || !keeps_order(u) || k->space[u->id] != 0 || wants_computed(u, i->uses[j].operand)
                  : c != a && position(k, u) <= k->clusters[b].last) {
         return false;
       }

@@ -1,9 +1,10 @@
-/* gather_to_broadcast.c - a take that only repeats elements, each as often as the others, becomes a broadcast: what a resize
- * by whole factors to the nearest element is.  A dot whose second operand has matrices that repeat (heads of keys that
- * several heads of queries share) reads each once: the first operand's matrices that meet it are rows of one.
+/* gather_to_broadcast.c - a take that only repeats elements, each as often as the others, becomes a broadcast: what a
+ * resize by whole factors to the nearest element is.  A dot whose second operand has matrices that repeat (heads of
+ * keys that several heads of queries share) reads each once: the first operand's matrices that meet it are rows of one.
  *
- * Requires: nothing; after layout, which carries transposes through takes but not through broadcasts, and after transpose_sinking, which
- * puts those of a dot's operands into the dot; before attention.  Keeps: results, bit for bit.  Breaks: nothing. */
+ * Requires: nothing; after layout, which carries transposes through takes but not through broadcasts, and after
+ * transpose_sinking, which puts those of a dot's operands into the dot; before attention.  Keeps: results, bit for bit.
+ * Breaks: nothing. */
 #include <string.h>
 
 #include "hlo/passes/rewrite.h"
@@ -44,7 +45,8 @@ static bool repeat(hlo_builder *b, hlo_instr *i) {
 
 /* --- matrices that repeat --- */
 
-/* y, but for reshapes a broadcast of `of`, has dimension `number` = n * times where y[..., i, ...] is that of i / times. */
+/* y, but for reshapes a broadcast of `of`, has dimension `number` = n * times where y[..., i, ...] is that of i /
+ * times. */
 typedef struct repeated {
   hlo_instr *broadcast;
   int number;
@@ -140,8 +142,9 @@ static hlo_value repeats_as_rows(hlo_builder *b, const hlo_instr *dot, hlo_value
     if (d == n_batch && n_free == 0) {
       dims[rank++] = times;
     }
-    dims[rank++] = d == batch ? hlo_shape(x)->dims[d] / times : d == n_batch && n_free ? hlo_shape(x)->dims[d] * times
-                                                                                     : hlo_shape(x)->dims[d];
+    dims[rank++] = d == batch               ? hlo_shape(x)->dims[d] / times
+                   : d == n_batch && n_free ? hlo_shape(x)->dims[d] * times
+                                            : hlo_shape(x)->dims[d];
   }
   return hlo_reshape(b, x, rank, dims);
 }
@@ -149,8 +152,8 @@ static hlo_value repeats_as_rows(hlo_builder *b, const hlo_instr *dot, hlo_value
 static bool share_matrices(hlo_builder *b, hlo_instr *i) {
   hlo_value y = i->operands[1];
   repeated r;
-  if (!shape_is_static(&i->shapes[0]) || shape_elements(&i->shapes[0]) == 0 || hlo_rank(i->operands[0]) == SHAPE_MAX_RANK ||
-      !find_repeated(y, &r)) {
+  if (!shape_is_static(&i->shapes[0]) || shape_elements(&i->shapes[0]) == 0 ||
+      hlo_rank(i->operands[0]) == SHAPE_MAX_RANK || !find_repeated(y, &r)) {
     return false;
   }
   int batch = find_last_batch(i, r.number);
@@ -175,7 +178,8 @@ static bool share_matrices(hlo_builder *b, hlo_instr *i) {
                     .n_contract = n_contract,
                     .lhs_contract = contract,
                     .rhs_contract = hlo_ints(i, HLO_ATTR_RHS_CONTRACT)};
-  return hlo_becomes_noted(b, i, hlo_reshape(b, hlo_dot(b, x, y, &d), i->shapes[0].rank, i->shapes[0].dims), "shared matrices");
+  return hlo_becomes_noted(b, i, hlo_reshape(b, hlo_dot(b, x, y, &d), i->shapes[0].rank, i->shapes[0].dims),
+                           "shared matrices");
 }
 
 /* What is repeated for a dot is scaled before. */
@@ -198,7 +202,10 @@ static bool scale_before(hlo_builder *b, hlo_instr *i) {
 }
 
 status pass_gather_to_broadcast(hlo_module *m, pass_context *c, bool *changed) {
-  static const hlo_rule_row rules[] = {{HLO_GATHER, repeat},       {HLO_MUL, scale_before},  {HLO_DIV, scale_before},
-                                       {HLO_DOT, share_matrices}, {HLO_OP_COUNT, NULL}};
+  static const hlo_rule_row rules[] = {{HLO_GATHER, repeat},
+                                       {HLO_MUL, scale_before},
+                                       {HLO_DIV, scale_before},
+                                       {HLO_DOT, share_matrices},
+                                       {HLO_OP_COUNT, NULL}};
   return hlo_sweep_module(m, c, rules, changed);
 }

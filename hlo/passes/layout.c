@@ -17,7 +17,7 @@ typedef struct order {
 } order;
 
 typedef struct held {
-  hlo_value t;     /* def NULL: v itself, nothing is known */
+  hlo_value t; /* def NULL: v itself, nothing is known */
   order p;
   hlo_value plain; /* v made from t, once somebody wanted it */
 } held;
@@ -443,35 +443,18 @@ static void reshape(layout *l, const hlo_instr *i) {
 
 static void visit(layout *l, const hlo_instr *i) {
   switch (i->op) {
-    case HLO_CONVOLUTION:
-      convolution(l, i);
-      return;
-    case HLO_TRANSPOSE:
-      transpose(l, i);
-      return;
-    case HLO_CONCAT:
-      concatenate(l, i);
-      return;
+    case HLO_CONVOLUTION: convolution(l, i); return;
+    case HLO_TRANSPOSE: transpose(l, i); return;
+    case HLO_CONCAT: concatenate(l, i); return;
     case HLO_PAD:
     case HLO_SLICE:
-    case HLO_REDUCE_WINDOW:
-      listed(l, i);
-      return;
+    case HLO_REDUCE_WINDOW: listed(l, i); return;
     case HLO_REDUCE:
-    case HLO_ARG_REDUCE:
-      reduce(l, i);
-      return;
-    case HLO_REVERSE:
-      reverse(l, i);
-      return;
-    case HLO_RESHAPE:
-      reshape(l, i);
-      return;
-    case HLO_GATHER:
-      take(l, i);
-      return;
-    default:
-      break;
+    case HLO_ARG_REDUCE: reduce(l, i); return;
+    case HLO_REVERSE: reverse(l, i); return;
+    case HLO_RESHAPE: reshape(l, i); return;
+    case HLO_GATHER: take(l, i); return;
+    default: break;
   }
   if (hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_COPY) {
     elementwise(l, i);

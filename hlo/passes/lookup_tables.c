@@ -1,9 +1,9 @@
 /* lookup_tables.c - what is computed element by element of one array of bytes, and is bytes again, is looked up:
  * dequantise, an activation, quantise become take(table, q).
  *
- * Requires: a target that says lookup_tables; after layout, since transposes do not sink through a gather.  Keeps: results,
- * which are those of the context's evaluator.  Breaks: nothing; leaves dead instructions to dce.  Without an evaluator
- * it does nothing. */
+ * Requires: a target that says lookup_tables; after layout, since transposes do not sink through a gather.  Keeps:
+ * results, which are those of the context's evaluator.  Breaks: nothing; leaves dead instructions to dce.  Without an
+ * evaluator it does nothing. */
 #include <string.h>
 
 #include "hlo/passes/fuse.h"

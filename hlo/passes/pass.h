@@ -27,10 +27,13 @@ typedef struct hlo_pass {
 } hlo_pass;
 
 /* #define-d in place of an initialiser: HLO_STEP(fold) in a pipeline array. */
-#define HLO_STEP(pass) {.name = #pass, .run = pass_##pass}
+#define HLO_STEP(pass) \
+  { .name = #pass, .run = pass_##pass }
 /* One without which the target cannot lower the module. */
-#define HLO_NEEDED_STEP(pass) {.name = #pass, .run = pass_##pass, .needed = true}
-#define HLO_GROUP(text, steps) {.name = (text), .group = (steps), .n_group = sizeof(steps) / sizeof *(steps)}
+#define HLO_NEEDED_STEP(pass) \
+  { .name = #pass, .run = pass_##pass, .needed = true }
+#define HLO_GROUP(text, steps) \
+  { .name = (text), .group = (steps), .n_group = sizeof(steps) / sizeof *(steps) }
 
 /* The registry, made from passes.def. */
 #define PASS(name, contract) hlo_pass_fn pass_##name;
@@ -72,9 +75,9 @@ typedef struct hlo_target {
   bool (*takes_attention)(void *data, const hlo_attention *a);
   /* Its kernel can write its only result as a part of another array (hlo/analysis/in_place_update.h). */
   bool (*takes_in_place_update)(void *data, const hlo_instr *i);
-  bool channels_last; /* convolutions run faster so */
-  bool canonical_dots;      /* dots run faster where each operand can be walked as a matrix */
-  bool lookup_tables;        /* looking up a byte costs no more than some arithmetic */
+  bool channels_last;  /* convolutions run faster so */
+  bool canonical_dots; /* dots run faster where each operand can be walked as a matrix */
+  bool lookup_tables;  /* looking up a byte costs no more than some arithmetic */
 } hlo_target;
 
 /* What one pass did in this run, all its calls together. */
@@ -100,7 +103,8 @@ struct pass_context {
   const char *skip;         /* "fold,cse": passes to leave out; NULL: none */
   bool verify;              /* before the first pass and after the last */
   bool check_changed;       /* compare what a pass says with the module's hash (verify, too, after every pass) */
-  /* Called with the module before the first pass ("000-input.hlo"), after each that changed it ("007-fold.hlo") and at the end
+  /* Called with the module before the first pass ("000-input.hlo"), after each that changed it ("007-fold.hlo") and at
+   * the end
    * ("042-final.hlo"). */
   status (*dump)(void *data, const char *file, const hlo_module *m);
   void *dump_data;

@@ -76,9 +76,9 @@ static int64_t channel_dim(const hlo_instr *i) {
 }
 
 typedef struct weights {
-  int64_t n;       /* outputs */
-  literal bytes;   /* s8, without a zero point */
-  int64_t *sums;   /* for each output */
+  int64_t n;     /* outputs */
+  literal bytes; /* s8, without a zero point */
+  int64_t *sums; /* for each output */
 } weights;
 
 /* Weight k of `q`, its zero point taken off; false: it is no s8. */
@@ -135,9 +135,8 @@ static hlo_value padded_operand(hlo_builder *b, const hlo_instr *i, const hlo_qu
     low[first + (int)k] = hlo_ints(i, HLO_ATTR_LOW)[k];
     high[first + (int)k] = hlo_ints(i, HLO_ATTR_HIGH)[k];
   }
-  hlo_value zero = hlo_along_is_const(&x->zero)
-                       ? hlo_scalar(b, hlo_type(x->q), hlo_along_at(&x->zero, 0))
-                       : hlo_convert(b, hlo_reshape(b, x->zero.v, 0, NULL), hlo_type(x->q));
+  hlo_value zero = hlo_along_is_const(&x->zero) ? hlo_scalar(b, hlo_type(x->q), hlo_along_at(&x->zero, 0))
+                                                : hlo_convert(b, hlo_reshape(b, x->zero.v, 0, NULL), hlo_type(x->q));
   return hlo_pad(b, x->q, zero, low, high, NULL);
 }
 
@@ -261,9 +260,9 @@ static hlo_value contraction(hlo_builder *b, const hlo_instr *i) {
     return (hlo_value){0};
   }
   dtype t = (dtype)i->shapes[0].type;
-  return t == DTYPE_F32                          ? of_dequantized(b, i)
+  return t == DTYPE_F32                         ? of_dequantized(b, i)
          : t == DTYPE_S32 && !hlo_sums_bytes(i) ? of_centered(b, i)
-                                                 : (hlo_value){0};
+                                                : (hlo_value){0};
 }
 
 /* --- the scale of a quantisation goes into the factors before it --- */

@@ -80,8 +80,7 @@ status hlo_sweep(hlo_computation *c, pass_context *context, const hlo_rule_row *
     if (++looked % CHECK_EVERY == 0) {
       TRY(budget_check(arena_budget(context->scratch)));
     }
-    bool applied =
-        i->op != HLO_PARAMETER && apply(&b, i, x.list + x.begin[i->op], x.list + x.begin[i->op + 1]);
+    bool applied = i->op != HLO_PARAMETER && apply(&b, i, x.list + x.begin[i->op], x.list + x.begin[i->op + 1]);
     if (b.error) {
       return hlo_builder_take_error(&b);
     }

@@ -23,10 +23,8 @@ bool hlo_becomes_noted(hlo_builder *b, hlo_instr *i, hlo_value v, const char *wh
 /* Walks a computation once from first to last and tries the rules of each instruction, again where one
  * applied.  Every rule must make progress; a sweep gives up (not an error) after 16 rewrites an instruction,
  * all in all.  The budget is asked after each that applied. */
-STATUS_MUST_USE status hlo_sweep(hlo_computation *c, pass_context *context, const hlo_rule_row *rules,
-                                 bool *changed);
+STATUS_MUST_USE status hlo_sweep(hlo_computation *c, pass_context *context, const hlo_rule_row *rules, bool *changed);
 /* hlo_sweep over all that hlo_walked gives. */
-STATUS_MUST_USE status hlo_sweep_module(hlo_module *m, pass_context *context, const hlo_rule_row *rules,
-                                        bool *changed);
+STATUS_MUST_USE status hlo_sweep_module(hlo_module *m, pass_context *context, const hlo_rule_row *rules, bool *changed);
 
 #endif

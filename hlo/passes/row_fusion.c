@@ -2,9 +2,10 @@
  * one kernel that does all of a row while it is in the cache: softmax, normalisations of every kind, however they are
  * spelled.
  *
- * Requires: nothing; best after simplify, transpose_sinking and epilogue; before reduce_fusion, which takes what is left.  Keeps:
- * results (sums in the order of a kernel of rows); nothing expensive is computed twice that a kernel can keep.  Breaks:
- * the assumption that an instruction stands at top level.  A fusion has kind input and a body that hlo_is_row_wise.
+ * Requires: nothing; best after simplify, transpose_sinking and epilogue; before reduce_fusion, which takes what is
+ * left.  Keeps: results (sums in the order of a kernel of rows); nothing expensive is computed twice that a kernel can
+ * keep.  Breaks: the assumption that an instruction stands at top level.  A fusion has kind input and a body that
+ * hlo_is_row_wise.
  *
  * A cluster grows from a reduction: first down the list, to what depends on members alone; then upwards, to the
  * elementwise operations and reductions that members read.  Whatever depends on a member and is none must not feed a
@@ -26,8 +27,8 @@ typedef struct growing {
   uint8_t *marks;     /* by id */
   hlo_row_space space;
   uint32_t n, n_operands;
-  uint32_t first, last; /* ids of members */
-  uint32_t lowest;      /* of all that were members for a while */
+  uint32_t first, last;           /* ids of members */
+  uint32_t lowest;                /* of all that were members for a while */
   uint32_t ids[FUSE_MAX_MEMBERS]; /* of the members, in no order */
 } growing;
 
@@ -65,8 +66,8 @@ static bool reads_well(const growing *g, const hlo_instr *i, hlo_value v) {
     return true;
   }
   if (hlo_is_free(v.def)) {
-    return v.def->op == HLO_BROADCAST && !hlo_is_free(v.def->operands[0].def) && hlo_broadcasts_rows(&g->space, v.def) &&
-           hlo_is_full(&g->space, &i->shapes[0]);
+    return v.def->op == HLO_BROADCAST && !hlo_is_free(v.def->operands[0].def) &&
+           hlo_broadcasts_rows(&g->space, v.def) && hlo_is_full(&g->space, &i->shapes[0]);
   }
   return i->op == HLO_REDUCE || shape_elements(hlo_shape(v)) == shape_elements(&i->shapes[0]);
 }

@@ -13,8 +13,7 @@ static hlo_instr *operand(const hlo_instr *i, uint32_t k) { return i->operands[k
 
 /* --- into contractions --- */
 
-static void permuted(const hlo_instr *i, hlo_attr_id list, const int64_t *permutation, hlo_attr *out,
-                     arena *a) {
+static void permuted(const hlo_instr *i, hlo_attr_id list, const int64_t *permutation, hlo_attr *out, arena *a) {
   uint32_t n = hlo_n_ints(i, list);
   int64_t *dims = ARENA_NEW_N(a, int64_t, n + 1);
   for (uint32_t k = 0; k < n; k++) {
@@ -24,8 +23,8 @@ static void permuted(const hlo_instr *i, hlo_attr_id list, const int64_t *permut
 }
 
 /* Do the dims that are in neither list keep their order? */
-static bool free_dims_in_order(const hlo_instr *i, hlo_attr_id batch, hlo_attr_id contract,
-                               const int64_t *permutation, int rank) {
+static bool free_dims_in_order(const hlo_instr *i, hlo_attr_id batch, hlo_attr_id contract, const int64_t *permutation,
+                               int rank) {
   bool listed[SHAPE_MAX_RANK] = {false};
   for (uint32_t k = 0; k < hlo_n_ints(i, batch); k++) {
     listed[hlo_ints(i, batch)[k]] = true;
@@ -111,16 +110,11 @@ static bool pad_into_convolution(hlo_builder *b, hlo_instr *i) {
 static bool is_identity_of(hlo_reducer r, hlo_value v) {
   dtype t = hlo_type(v);
   switch (r) {
-    case HLO_REDUCE_ADD:
-      return hlo_is_splat(v, 0);
-    case HLO_REDUCE_MUL:
-      return hlo_is_splat(v, 1);
-    case HLO_REDUCE_MAX:
-      return dtype_is_float(t) && hlo_is_splat(v, -__builtin_inf());
-    case HLO_REDUCE_MIN:
-      return dtype_is_float(t) && hlo_is_splat(v, __builtin_inf());
-    default:
-      return false;
+    case HLO_REDUCE_ADD: return hlo_is_splat(v, 0);
+    case HLO_REDUCE_MUL: return hlo_is_splat(v, 1);
+    case HLO_REDUCE_MAX: return dtype_is_float(t) && hlo_is_splat(v, -__builtin_inf());
+    case HLO_REDUCE_MIN: return dtype_is_float(t) && hlo_is_splat(v, __builtin_inf());
+    default: return false;
   }
 }
 
@@ -188,9 +182,8 @@ static bool is_moved(hlo_value v) { return v.def->op == HLO_TRANSPOSE || v.def->
 static bool moved_alike(hlo_value v, const hlo_instr *by) {
   const shape *from = hlo_shape(by->operands[0]);
   return v.def->op == by->op && hlo_used_once(v) && shape_same_dims(hlo_shape(v.def->operands[0]), from) &&
-         (by->op == HLO_RESHAPE ||
-          memcmp(hlo_ints(v.def, HLO_ATTR_PERMUTATION), hlo_ints(by, HLO_ATTR_PERMUTATION),
-                 from->rank * sizeof(int64_t)) == 0);
+         (by->op == HLO_RESHAPE || memcmp(hlo_ints(v.def, HLO_ATTR_PERMUTATION), hlo_ints(by, HLO_ATTR_PERMUTATION),
+                                          from->rank * sizeof(int64_t)) == 0);
 }
 
 /* The operand as it was before the movement: what is moved alike, or a splat.  A scalar beside arrays (the bounds of a

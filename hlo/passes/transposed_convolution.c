@@ -1,6 +1,6 @@
-/* transposed_convolution.c - a convolution of an operand that is spread out with zeros between its elements (lhs_dilation,
- * which is how a transposed convolution comes) becomes one of the operand as it is, with s times the channels along
- * each such dimension, which are then put where they belong.
+/* transposed_convolution.c - a convolution of an operand that is spread out with zeros between its elements
+ * (lhs_dilation, which is how a transposed convolution comes) becomes one of the operand as it is, with s times the
+ * channels along each such dimension, which are then put where they belong.
  *
  * Requires: a target that says channels_last; after layout.  Keeps: results but for rounding (zeros are added), and
  * what infinities make of the zeros.  Breaks: nothing.  Only without groups, strides and dilation of the kernel, and
@@ -51,8 +51,11 @@ static bool read_axes(const hlo_instr *i, axis *axes, int n) {
   bool spread = false;
   for (int d = 0; d < n; d++) {
     axis *a = &axes[d];
-    *a = (axis){.s = hlo_ints(i, HLO_ATTR_LHS_DILATION)[d], .k = w->dims[d + 2], .low = hlo_ints(i, HLO_ATTR_LOW)[d],
-                .in = x->dims[d + 1], .out = i->shapes[0].dims[d + 1]};
+    *a = (axis){.s = hlo_ints(i, HLO_ATTR_LHS_DILATION)[d],
+                .k = w->dims[d + 2],
+                .low = hlo_ints(i, HLO_ATTR_LOW)[d],
+                .in = x->dims[d + 1],
+                .out = i->shapes[0].dims[d + 1]};
     if (hlo_ints(i, HLO_ATTR_STRIDES)[d] != 1 || hlo_ints(i, HLO_ATTR_RHS_DILATION)[d] != 1 || a->s > 64 ||
         a->k > most || a->low > most || a->low < -most || a->in > most * most || a->out > most * most) {
       return false;

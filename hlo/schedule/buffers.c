@@ -133,7 +133,8 @@ static void number_instr(hlo_buffers *b, const hlo_instr *i, bool entry) {
 static status number(hlo_buffers *b, hlo_computation *c, bool entry, int depth) {
   CHECK_THAT(depth < DEPTH_MAX, STATUS_RESOURCE, "control flow nests deeper than %d", DEPTH_MAX);
   hlo_number(c);
-  frame f = {.c = c, .first_unit = ARENA_NEW_N(b->a, uint32_t, c->n_ids), .time = ARENA_NEW_N(b->a, uint32_t, c->n_ids)};
+  frame f = {
+      .c = c, .first_unit = ARENA_NEW_N(b->a, uint32_t, c->n_ids), .time = ARENA_NEW_N(b->a, uint32_t, c->n_ids)};
   *ARENA_PUSH(b->a, b->frames, b->n_frames, b->cap_frames) = f;
   for (const hlo_instr *i = c->first; i; i = i->next) {
     f.first_unit[i->id] = b->n_units;
@@ -353,7 +354,8 @@ static void widen(hlo_buffers *b, const hlo_instr *i, uint32_t from, uint32_t to
   }
 }
 
-/* Loops take stretches of time, which those that run side by side have in common: nothing of one may lie where another writes. */
+/* Loops take stretches of time, which those that run side by side have in common: nothing of one may lie where another
+ * writes. */
 static void widen_groups(hlo_buffers *b, const hlo_computation *c) {
   const frame *f = frame_of(b, c);
   for (const hlo_instr *i = c->first; i; i = i->next) {
@@ -399,8 +401,8 @@ static int by_offset(const void *x, const void *y) {
 
 static uint64_t padded(uint64_t bytes) { return (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1); }
 
-/* Units that have a place, by when they live: most live briefly, and a model of many nodes has many of them.  Those that
- * live in more than SPAN slots of time are in a list of their own. */
+/* Units that have a place, by when they live: most live briefly, and a model of many nodes has many of them.  Those
+ * that live in more than SPAN slots of time are in a list of their own. */
 typedef struct placed_units {
   unit **items;
   uint32_t n, cap;
@@ -586,13 +588,15 @@ const char *hlo_buffers_report(arena *a, const hlo_module *m, const hlo_buffers 
         const unit *u = &b->units[find(b, f->first_unit[i->id] + k)];
         bool scratch = k == i->n_results;
         if (!scratch || u->bytes) {
-          add_line(a, &l, arena_printf(a, "  %%%u.%u %s%s: %s %u + %" PRIu64 ", %" PRIu64 " bytes, live %u to %u%s%s\n", i->id, k,
-                                       hlo_info(i)->name, scratch ? ", scratch" : "", spaces[u->space], u->index, u->offset,
-                                       u->bytes, u->first, u->last, scratch ? "" : sharing_text(a, b, i, k), source));
+          add_line(a, &l,
+                   arena_printf(a, "  %%%u.%u %s%s: %s %u + %" PRIu64 ", %" PRIu64 " bytes, live %u to %u%s%s\n", i->id,
+                                k, hlo_info(i)->name, scratch ? ", scratch" : "", spaces[u->space], u->index, u->offset,
+                                u->bytes, u->first, u->last, scratch ? "" : sharing_text(a, b, i, k), source));
         }
       }
     }
   }
-  add_line(a, &l, arena_printf(a, "arena %" PRIu64 " bytes, lower bound %" PRIu64 " bytes\n", b->arena_bytes, b->lower_bound));
+  add_line(a, &l,
+           arena_printf(a, "arena %" PRIu64 " bytes, lower bound %" PRIu64 " bytes\n", b->arena_bytes, b->lower_bound));
   return join_lines(a, &l);
 }

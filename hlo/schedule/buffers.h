@@ -1,5 +1,5 @@
-/* buffers.h - buffer assignment: every value of a scheduled module gets a slice of the arena, a constant, a parameter or
- * a result, decided before anything runs. */
+/* buffers.h - buffer assignment: every value of a scheduled module gets a slice of the arena, a constant, a parameter
+ * or a result, decided before anything runs. */
 #ifndef HLO_SCHEDULE_BUFFERS_H
 #define HLO_SCHEDULE_BUFFERS_H
 
@@ -21,8 +21,8 @@ typedef struct hlo_buffer_rules {
   /* How the implementation of `i` reads and writes: what the checks hold may_share's answers against.
    * NULL: HLO_READS_WHILE_WRITING. */
   hlo_access (*access)(void *data, const hlo_instr *i);
-  bool (*is_view)(const hlo_instr *i);                                     /* NULL: never */
-  uint64_t (*scratch)(void *data, const hlo_instr *i);                     /* NULL: none */
+  bool (*is_view)(const hlo_instr *i);                 /* NULL: never */
+  uint64_t (*scratch)(void *data, const hlo_instr *i); /* NULL: none */
   void *data;
 } hlo_buffer_rules;
 
@@ -37,12 +37,15 @@ static inline bool hlo_same_slice(hlo_buffer x, hlo_buffer y) {
  * through init, parameter, root and result where lifetimes allow (hlo_carry_needs_copy tells where they do not). */
 STATUS_MUST_USE status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules,
                                           hlo_buffers **out);
-/* INTERNAL where a result lies over an operand that is still read while the result is written (hlo/analysis/overlap.h), or over another
- * result or scratch memory of its instruction.  Linear: for every compilation. */
-STATUS_MUST_USE status hlo_check_overlaps(arena *a, const hlo_module *m, const hlo_buffer_rules *rules, const hlo_buffers *b);
-/* Follows the module through its buffers, loops twice: INTERNAL where a value is overwritten before it is read, or buffers of an
- * instruction overlap that the rules keep apart.  Time grows with the square of the values: for tests, and for who looks at the table. */
-STATUS_MUST_USE status hlo_check_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules, const hlo_buffers *b);
+/* INTERNAL where a result lies over an operand that is still read while the result is written (hlo/analysis/overlap.h),
+ * or over another result or scratch memory of its instruction.  Linear: for every compilation. */
+STATUS_MUST_USE status hlo_check_overlaps(arena *a, const hlo_module *m, const hlo_buffer_rules *rules,
+                                          const hlo_buffers *b);
+/* Follows the module through its buffers, loops twice: INTERNAL where a value is overwritten before it is read, or
+ * buffers of an instruction overlap that the rules keep apart.  Time grows with the square of the values: for tests,
+ * and for who looks at the table. */
+STATUS_MUST_USE status hlo_check_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules,
+                                         const hlo_buffers *b);
 hlo_buffer hlo_slice_of(const hlo_buffers *b, hlo_value v);
 /* bytes 0: none. */
 hlo_buffer hlo_scratch_of(const hlo_buffers *b, const hlo_instr *i);
@@ -51,8 +54,8 @@ uint64_t hlo_arena_bytes(const hlo_buffers *b);
 uint64_t hlo_arena_lower_bound(const hlo_buffers *b);
 uint32_t hlo_n_constants(const hlo_buffers *b);
 const literal *hlo_constant_at(const hlo_buffers *b, uint32_t index);
-/* A table for people: one line a value with its slice, lifetime, what it is written over and the nodes that it comes from; then peak
- * against lower bound.  On the arena. */
+/* A table for people: one line a value with its slice, lifetime, what it is written over and the nodes that it comes
+ * from; then peak against lower bound.  On the arena. */
 const char *hlo_buffers_report(arena *a, const hlo_module *m, const hlo_buffers *b);
 
 #endif

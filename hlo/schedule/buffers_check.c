@@ -1,5 +1,5 @@
-/* buffers_check.c - follows a scheduled module through its buffers and knows at each point which values are whole: independent of how
- * buffers.c came to its decisions. */
+/* buffers_check.c - follows a scheduled module through its buffers and knows at each point which values are whole:
+ * independent of how buffers.c came to its decisions. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -20,7 +20,8 @@ typedef struct checker {
 } checker;
 
 static bool overlap(hlo_buffer x, hlo_buffer y) {
-  return x.bytes && y.bytes && x.space == y.space && x.index == y.index && x.offset < y.offset + y.bytes && y.offset < x.offset + x.bytes;
+  return x.bytes && y.bytes && x.space == y.space && x.index == y.index && x.offset < y.offset + y.bytes &&
+         y.offset < x.offset + x.bytes;
 }
 
 static hlo_buffer slice_of(const checker *c, hlo_value v) { return hlo_slice_of(c->b, v); }
@@ -64,8 +65,9 @@ static status overwrite(checker *c, const hlo_instr *by, hlo_buffer where) {
 }
 
 static status need(const checker *c, const hlo_instr *by, hlo_value v) {
-  CHECK_THAT(is_held(c, v), STATUS_INTERNAL, "%s %%%" PRIu32 " reads result %" PRIu32 " of %s %%%" PRIu32 ", which is overwritten",
-             hlo_info(by)->name, by->id, v.index, hlo_info(v.def)->name, v.def->id);
+  CHECK_THAT(is_held(c, v), STATUS_INTERNAL,
+             "%s %%%" PRIu32 " reads result %" PRIu32 " of %s %%%" PRIu32 ", which is overwritten", hlo_info(by)->name,
+             by->id, v.index, hlo_info(v.def)->name, v.def->id);
   return NULL;
 }
 
@@ -78,7 +80,8 @@ static status move(checker *c, const hlo_instr *by, hlo_value from, hlo_buffer t
 /* --- instructions --- */
 
 static status apart(const hlo_instr *i, hlo_buffer x, hlo_buffer y) {
-  CHECK_THAT(!overlap(x, y), STATUS_INTERNAL, "%s %%%" PRIu32 " (%s): two of its buffers overlap", hlo_info(i)->name, i->id, i->source);
+  CHECK_THAT(!overlap(x, y), STATUS_INTERNAL, "%s %%%" PRIu32 " (%s): two of its buffers overlap", hlo_info(i)->name,
+             i->id, i->source);
   return NULL;
 }
 
@@ -89,9 +92,10 @@ static status check_operand(const checker *c, const hlo_instr *i, uint32_t k, ui
   if (!overlap(where, operand)) {
     return NULL;
   }
-  CHECK_THAT(hlo_same_slice(where, operand) && where.bytes == operand.bytes && hlo_may_overlap(c->a, i, k, r, access), STATUS_INTERNAL,
-             "%s %%%" PRIu32 " (%s): result %" PRIu32 " overlaps operand %" PRIu32 ", which is still read", hlo_info(i)->name, i->id,
-             i->source, r, k);
+  CHECK_THAT(hlo_same_slice(where, operand) && where.bytes == operand.bytes && hlo_may_overlap(c->a, i, k, r, access),
+             STATUS_INTERNAL,
+             "%s %%%" PRIu32 " (%s): result %" PRIu32 " overlaps operand %" PRIu32 ", which is still read",
+             hlo_info(i)->name, i->id, i->source, r, k);
   return NULL;
 }
 
@@ -138,8 +142,8 @@ static status run_plain(checker *c, const hlo_instr *i) {
 static status run_view(checker *c, const hlo_instr *i) {
   hlo_value result = hlo_result((hlo_instr *)i, 0);
   TRY(need(c, i, i->operands[0]));
-  CHECK_THAT(hlo_same_slice(slice_of(c, result), slice_of(c, i->operands[0])), STATUS_INTERNAL, "%s %%%" PRIu32 " is a view of other bytes",
-             hlo_info(i)->name, i->id);
+  CHECK_THAT(hlo_same_slice(slice_of(c, result), slice_of(c, i->operands[0])), STATUS_INTERNAL,
+             "%s %%%" PRIu32 " is a view of other bytes", hlo_info(i)->name, i->id);
   hold(c, result);
   return NULL;
 }
@@ -190,8 +194,8 @@ static status run_while(checker *c, const hlo_instr *i) {
 static status run_branch(checker *c, const hlo_instr *i, const hlo_computation *branch) {
   for (uint32_t k = 0; k < branch->n_params; k++) {
     TRY(need(c, i, i->operands[k + 1]));
-    CHECK_THAT(hlo_same_slice(slice_of(c, i->operands[k + 1]), slice_of(c, hlo_result(branch->params[k], 0))), STATUS_INTERNAL,
-               "a branch's parameter is not its argument");
+    CHECK_THAT(hlo_same_slice(slice_of(c, i->operands[k + 1]), slice_of(c, hlo_result(branch->params[k], 0))),
+               STATUS_INTERNAL, "a branch's parameter is not its argument");
     hold(c, hlo_result(branch->params[k], 0));
   }
   return run_body(c, i, branch);
@@ -221,17 +225,11 @@ static status run_conditional(checker *c, const hlo_instr *i) {
 
 static status run_instr(checker *c, const hlo_instr *i) {
   switch (i->op) {
-    case HLO_PARAMETER: /* given by who calls */
-      return NULL;
-    case HLO_CONSTANT:
-      hold(c, hlo_result((hlo_instr *)i, 0));
-      return NULL;
-    case HLO_WHILE:
-      return run_while(c, i);
-    case HLO_CONDITIONAL:
-      return run_conditional(c, i);
-    default:
-      return is_view(c, i) ? run_view(c, i) : run_plain(c, i);
+    case HLO_PARAMETER: /* given by who calls */ return NULL;
+    case HLO_CONSTANT: hold(c, hlo_result((hlo_instr *)i, 0)); return NULL;
+    case HLO_WHILE: return run_while(c, i);
+    case HLO_CONDITIONAL: return run_conditional(c, i);
+    default: return is_view(c, i) ? run_view(c, i) : run_plain(c, i);
   }
 }
 
@@ -277,7 +275,8 @@ static status check_pair(const checker *c, const hlo_instr *i, const hlo_instr *
   for (uint32_t k = 0; k < written.n; k++) {
     for (uint32_t l = 0; l < touched.n; l++) {
       CHECK_THAT(!overlap(written.items[k], touched.items[l]), STATUS_INTERNAL,
-                 "%s %%%" PRIu32 " writes where %s %%%" PRIu32 " works at the same time", hlo_info(i)->name, i->id, hlo_info(j)->name, j->id);
+                 "%s %%%" PRIu32 " writes where %s %%%" PRIu32 " works at the same time", hlo_info(i)->name, i->id,
+                 hlo_info(j)->name, j->id);
     }
   }
   return NULL;
@@ -327,7 +326,8 @@ status hlo_check_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *
   TRY(run_computation(&c, entry));
   for (uint32_t k = 0; k < entry->n_roots; k++) { /* those that lie elsewhere are copied */
     uint64_t bytes = (uint64_t)shape_bytes(hlo_shape(entry->roots[k]));
-    TRY(move(&c, entry->roots[k].def, entry->roots[k], (hlo_buffer){.space = HLO_IN_RESULT, .index = k, .bytes = bytes}));
+    TRY(move(&c, entry->roots[k].def, entry->roots[k],
+             (hlo_buffer){.space = HLO_IN_RESULT, .index = k, .bytes = bytes}));
   }
   return NULL;
 }

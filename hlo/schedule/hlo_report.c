@@ -3,9 +3,7 @@
 
 #include "hlo/analysis/queries.h"
 
-static int64_t bytes_of(const shape *s) {
-  return s->kind == SHAPE_ARRAY && shape_is_static(s) ? shape_bytes(s) : 0;
-}
+static int64_t bytes_of(const shape *s) { return s->kind == SHAPE_ARRAY && shape_is_static(s) ? shape_bytes(s) : 0; }
 
 static bool is_work(const hlo_instr *i) {
   return i->op != HLO_PARAMETER && i->op != HLO_CONSTANT && i->op != HLO_RESHAPE && i->op != HLO_WHILE &&

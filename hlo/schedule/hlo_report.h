@@ -9,9 +9,9 @@
  * bias, normalisation, activation and residual that follow a contraction run inside of its own thunk. */
 typedef struct hlo_report {
   uint32_t instructions; /* all at top level */
-  uint32_t operations; /* those of them that compute */
-  uint32_t fused;      /* instructions inside of fusions */
-  uint32_t clusters;   /* fusions, by kind: */
+  uint32_t operations;   /* those of them that compute */
+  uint32_t fused;        /* instructions inside of fusions */
+  uint32_t clusters;     /* fusions, by kind: */
   uint32_t loop_fusions, input_fusions, output_fusions;
   uint32_t clustered_convolutions, convolutions; /* convolutions: those that are not clustered */
   uint32_t clustered_dots, dots;

@@ -78,7 +78,9 @@ static uint32_t choose(const scheduler *s) {
 }
 
 static bool list_schedule(arena *a, const hlo_computation *c, order *out) {
-  scheduler s = {.c = c, .pending = ARENA_NEW_N(a, uint32_t, c->n_ids), .uses_left = ARENA_NEW_N(a, uint32_t, c->n_ids),
+  scheduler s = {.c = c,
+                 .pending = ARENA_NEW_N(a, uint32_t, c->n_ids),
+                 .uses_left = ARENA_NEW_N(a, uint32_t, c->n_ids),
                  .ready = ARENA_NEW_N(a, hlo_instr *, c->n_ids)};
   count_uses(c, s.uses_left);
   for (hlo_instr *i = c->first; i; i = i->next) {

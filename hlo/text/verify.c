@@ -42,9 +42,7 @@ static status check_attr_value(const hlo_module *m, hlo_attr_kind kind, const hl
     case HLO_KIND_FLOATS: CHECK_THAT(v->floats || !v->n_floats, INVALID, "the list is missing"); return NULL;
     case HLO_KIND_COMPS: CHECK_THAT(v->comps || !v->n_comps, INVALID, "the list is missing"); return NULL;
     case HLO_KIND_LITERAL: CHECK_THAT(v->value != NULL, INVALID, "the literal is missing"); return NULL;
-    case HLO_KIND_DIMS:
-      CHECK_THAT(v->ints || !v->n, INVALID, "the list is missing");
-      return check_dims(m, v);
+    case HLO_KIND_DIMS: CHECK_THAT(v->ints || !v->n, INVALID, "the list is missing"); return check_dims(m, v);
     default: CHECK_THAT(hlo_enum_name(kind, v->i), INVALID, "%" PRId64 " has no name", v->i); return NULL;
   }
 }

@@ -19,8 +19,8 @@ void oxla_error_free(oxla_error *error) { status_free(to_status(error)); }
 
 /* --- loading --- */
 
-/* The caller's version of the struct may be older, with fields missing at its end, or newer: then what this version does
- * not know must be 0, as by default. */
+/* The caller's version of the struct may be older, with fields missing at its end, or newer: then what this version
+ * does not know must be 0, as by default. */
 static status read_options(const oxla_options *given, oxla_options *out) {
   enum { LEAST = offsetof(oxla_options, cpu), MOST = 4096 };
   *out = (oxla_options){.size = sizeof *out};
@@ -63,8 +63,8 @@ static status take_constants(const oxla_options *o, compiler_constant *out) {
     CHECK_THAT(c->name, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "constant %zu has no name", k);
     out[k].name = c->name;
     TRY(api_shape(c->name, c->type, c->rank, c->dims, &out[k].value.shape));
-    CHECK_THAT(c->data || shape_elements(&out[k].value.shape) == 0, STATUS_INVALID_ARGUMENT, "constant '%s' has no data",
-               c->name);
+    CHECK_THAT(c->data || shape_elements(&out[k].value.shape) == 0, STATUS_INVALID_ARGUMENT,
+               "constant '%s' has no data", c->name);
     out[k].value.data = c->data;
   }
   return NULL;
@@ -101,9 +101,13 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
              "%zu values of dimensions and %zu constants: more than %d", o.n_dims, o.n_constants, MAX_LIST);
   session_options options = {
       .backend = o.backend,
-      .compile = {.cpu = o.cpu, .lanes = (uint32_t)o.lanes, .threads = (uint32_t)o.threads,
-                  .skip_passes = o.skip_passes, .exact = o.exact != 0,
-                  .unchecked = o.unchecked != 0, .deterministic = o.deterministic != 0},
+      .compile = {.cpu = o.cpu,
+                  .lanes = (uint32_t)o.lanes,
+                  .threads = (uint32_t)o.threads,
+                  .skip_passes = o.skip_passes,
+                  .exact = o.exact != 0,
+                  .unchecked = o.unchecked != 0,
+                  .deterministic = o.deterministic != 0},
       .tune = o.tune,
       .precision = o.precision,
       .cache = o.cache,
@@ -118,7 +122,8 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
       .check_memory = o.check_memory != 0,
   };
   if (o.allocator) {
-    CHECK_THAT(o.allocator->allocate && o.allocator->release, STATUS_INVALID_ARGUMENT, "an allocator without functions");
+    CHECK_THAT(o.allocator->allocate && o.allocator->release, STATUS_INVALID_ARGUMENT,
+               "an allocator without functions");
     options.allocator = (mem_allocator){o.allocator->allocate, o.allocator->release, o.allocator->data};
   }
   oxla_model *m = calloc(1, sizeof *m);
@@ -194,7 +199,8 @@ const char *oxla_input_dim_name(const oxla_model *model, size_t index, int numbe
 }
 
 oxla_tensor api_tensor(const shape *s) {
-  oxla_tensor t = {.type = (oxla_type)dtype_get_info((dtype)s->type)->onnx, .rank = s->kind == SHAPE_UNRANKED ? -1 : s->rank};
+  oxla_tensor t = {.type = (oxla_type)dtype_get_info((dtype)s->type)->onnx,
+                   .rank = s->kind == SHAPE_UNRANKED ? -1 : s->rank};
   for (int k = 0; k < s->rank; k++) {
     t.dims[k] = s->dims[k] < 0 ? -1 : s->dims[k];
   }
@@ -292,7 +298,8 @@ static status run_support_call(void *data) {
   return failed;
 }
 
-oxla_error *oxla_survey(const void *bytes, size_t size, const oxla_options *options, oxla_finding_fn *found, void *data) {
+oxla_error *oxla_survey(const void *bytes, size_t size, const oxla_options *options, oxla_finding_fn *found,
+                        void *data) {
   if (!bytes || !found) {
     return api_error(status_error(STATUS_INVALID_ARGUMENT, "no %s", bytes ? "function" : "model"));
   }

@@ -1,7 +1,7 @@
 /* event.c - onnx-xla.h: executing in the background.
  *
- * A run has one thread, made when it is first started and kept until the run goes.  An event is shared by whoever started
- * the run and this thread; the last of them frees it. */
+ * A run has one thread, made when it is first started and kept until the run goes.  An event is shared by whoever
+ * started the run and this thread; the last of them frees it. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -128,7 +128,7 @@ struct api_worker {
   oxla_event *job; /* NULL: none */
   bool stop;
   _Atomic bool busy; /* until the outputs are there */
-  pid_t process; /* a forked child does not have the thread */
+  pid_t process;     /* a forked child does not have the thread */
 };
 
 static oxla_event *next_job(api_worker *w) {

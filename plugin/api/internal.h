@@ -35,18 +35,18 @@ typedef enum api_cancel {
 
 struct oxla_run {
   oxla_model *model;
-  shape *shapes;             /* of the inputs that are set */
-  const shape **set;         /* by input: its shape, or NULL */
+  shape *shapes;     /* of the inputs that are set */
+  const shape **set; /* by input: its shape, or NULL */
   const void **data;
-  session_output *kept;         /* memory for inputs of its own */
+  session_output *kept; /* memory for inputs of its own */
   session_output *outputs;
   bool executed; /* outputs are of the inputs as they are */
   bool has_seed;
   uint64_t seed;
-  double max_seconds;            /* 0: the session's */
+  double max_seconds;              /* 0: the session's */
   const session_program *compiled; /* for the inputs as they are; NULL: to be found */
-  _Atomic int cancelled; /* bits of api_cancel; 0: the run goes on */
-  api_worker *worker; /* NULL: never started */
+  _Atomic int cancelled;           /* bits of api_cancel; 0: the run goes on */
+  api_worker *worker;              /* NULL: never started */
 };
 
 /* A status that is not NULL is an oxla_error under another name. */

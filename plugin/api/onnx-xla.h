@@ -17,9 +17,9 @@
  *
  * A model is used from as many threads as one likes, at the same time, until oxla_model_destroy.  A run is used by one
  * thread at a time, but for oxla_cancel, and between oxla_start and its end by none; as many runs of a model as one
- * likes go on side by side.  An event is used from any thread.  Callbacks are called on any thread.  A forked child goes
- * on with its parent's models and runs, on one thread.  Nothing here prints, ends the process or reads the environment,
- * but for ONNX_XLA_CACHE and ONNX_XLA_TUNE where the options leave that open.
+ * likes go on side by side.  An event is used from any thread.  Callbacks are called on any thread.  A forked child
+ * goes on with its parent's models and runs, on one thread.  Nothing here prints, ends the process or reads the
+ * environment, but for ONNX_XLA_CACHE and ONNX_XLA_TUNE where the options leave that open.
  *
  * Names, numbers and layouts stay as they are from version to version of the library: what is new are further
  * functions, and fields at the end of oxla_options. */
@@ -82,11 +82,34 @@ void oxla_error_free(oxla_error *error);
 
 /* ONNX's TensorProto.DataType numbers. */
 typedef enum oxla_type {
-  OXLA_FLOAT = 1, OXLA_UINT8 = 2, OXLA_INT8 = 3, OXLA_UINT16 = 4, OXLA_INT16 = 5, OXLA_INT32 = 6, OXLA_INT64 = 7,
-  OXLA_STRING = 8, OXLA_BOOL = 9, OXLA_FLOAT16 = 10, OXLA_DOUBLE = 11, OXLA_UINT32 = 12, OXLA_UINT64 = 13,
-  OXLA_COMPLEX64 = 14, OXLA_COMPLEX128 = 15, OXLA_BFLOAT16 = 16, OXLA_FLOAT8E4M3FN = 17, OXLA_FLOAT8E4M3FNUZ = 18,
-  OXLA_FLOAT8E5M2 = 19, OXLA_FLOAT8E5M2FNUZ = 20, OXLA_UINT4 = 21, OXLA_INT4 = 22, OXLA_FLOAT4E2M1 = 23,
-  OXLA_FLOAT8E8M0 = 24, OXLA_UINT2 = 25, OXLA_INT2 = 26, OXLA_FLOAT6E2M3 = 27, OXLA_FLOAT6E3M2 = 28
+  OXLA_FLOAT = 1,
+  OXLA_UINT8 = 2,
+  OXLA_INT8 = 3,
+  OXLA_UINT16 = 4,
+  OXLA_INT16 = 5,
+  OXLA_INT32 = 6,
+  OXLA_INT64 = 7,
+  OXLA_STRING = 8,
+  OXLA_BOOL = 9,
+  OXLA_FLOAT16 = 10,
+  OXLA_DOUBLE = 11,
+  OXLA_UINT32 = 12,
+  OXLA_UINT64 = 13,
+  OXLA_COMPLEX64 = 14,
+  OXLA_COMPLEX128 = 15,
+  OXLA_BFLOAT16 = 16,
+  OXLA_FLOAT8E4M3FN = 17,
+  OXLA_FLOAT8E4M3FNUZ = 18,
+  OXLA_FLOAT8E5M2 = 19,
+  OXLA_FLOAT8E5M2FNUZ = 20,
+  OXLA_UINT4 = 21,
+  OXLA_INT4 = 22,
+  OXLA_FLOAT4E2M1 = 23,
+  OXLA_FLOAT8E8M0 = 24,
+  OXLA_UINT2 = 25,
+  OXLA_INT2 = 26,
+  OXLA_FLOAT6E2M3 = 27,
+  OXLA_FLOAT6E3M2 = 28
 } oxla_type;
 
 enum { OXLA_MAX_RANK = 16 };
@@ -140,15 +163,15 @@ typedef struct oxla_allocator {
  * that is older than the program refuses fields that it does not know, unless they are 0. */
 typedef struct oxla_options {
   size_t size;
-  const char *backend;    /* "cpu" (default), "ref", or the path of a backend's shared object */
-  const char *cpu;        /* to compile for: "native" (default), "x86-64", "x86-64-v3", ... */
-  int threads;            /* of a run, at most 256; 0: all cores */
-  int lanes;              /* f32 lanes of a vector: 1, 4, 8, 16; 0: the cpu's widest */
-  const oxla_dim *dims;   /* values of symbolic dimensions of the inputs; another name is an error */
+  const char *backend;  /* "cpu" (default), "ref", or the path of a backend's shared object */
+  const char *cpu;      /* to compile for: "native" (default), "x86-64", "x86-64-v3", ... */
+  int threads;          /* of a run, at most 256; 0: all cores */
+  int lanes;            /* f32 lanes of a vector: 1, 4, 8, 16; 0: the cpu's widest */
+  const oxla_dim *dims; /* values of symbolic dimensions of the inputs; another name is an error */
   size_t n_dims;
-  uint64_t max_memory;    /* bytes for loading, compiling and runs, their outputs included; 0: no limit */
-  double max_seconds;     /* for loading, for each compilation and for each execution; 0: no limit */
-  int closed_dims;        /* not 0: a dimension without a value is an error where a run's inputs do not tell it */
+  uint64_t max_memory; /* bytes for loading, compiling and runs, their outputs included; 0: no limit */
+  double max_seconds;  /* for loading, for each compilation and for each execution; 0: no limit */
+  int closed_dims;     /* not 0: a dimension without a value is an error where a run's inputs do not tell it */
   const oxla_constant *constants;
   size_t n_constants;
   const char *skip_passes; /* "fold,cse": passes that the compiler leaves out, to find the one that does harm */
@@ -157,33 +180,34 @@ typedef struct oxla_options {
   const char *cache; /* folder of what is kept between processes; NULL: ONNX_XLA_CACHE, or onnx-xla in the user's;
                       * "": nothing is */
   int exact;         /* not 0: no algorithm that rounds differently from a plain sum of products (Winograd) */
-  uint64_t cache_bytes; /* of programs in the folder that `cache` names, so that the second start of a model maps a file;
-                         * 0: 8 GiB.  With `cache` NULL programs are not kept */
+  uint64_t cache_bytes;  /* of programs in the folder that `cache` names, so that the second start of a model maps a
+                          * file;  0: 8 GiB.  With `cache` NULL programs are not kept */
   const char *precision; /* "bf16", "fp16": f32 operands of dots and convolutions may be rounded to it, where that is
                           * measured to be faster (sums stay f32); "fp32" (default): nothing is */
-  oxla_log_fn *log;     /* NULL: nobody wants to know */
+  oxla_log_fn *log;      /* NULL: nobody wants to know */
   void *log_data;
   const oxla_allocator *allocator; /* copied; NULL: the system's */
-  int deterministic; /* not 0: the same bits for any number of threads that a model is compiled for, each time that it is: nothing
-                      * is timed (no `tune`, no `precision`), and it is divided for 8 threads whatever `threads` is.  Other
-                      * processors, versions and options may still round differently */
-  int verify; /* not 0: all constants of a .oxla, and of programs in the cache, are read and compared with their sums when they
-               * are opened: damage is OXLA_INVALID_FILE; in the cache it is compiled again.  By default constants of a .oxla
-               * are not read before they are used, and those in the cache are compared once after each start of the system */
-  int unchecked;     /* not 0: an index out of range (Gather and its like) and an integer divided by 0 give some number; 0: the
-                      * execution fails with OXLA_INVALID_ARGUMENT, and the message names node and value */
-  int check_memory;  /* not 0: whether a step of a run touches memory that is not its own, or a result was never written, is looked
-                      * for: OXLA_INTERNAL names the step.  Runs take a few times as long, and while a step runs a handler of
-                      * SIGSEGV is in place */
+  int deterministic; /* not 0: the same bits for any number of threads that a model is compiled for, each time that it
+                      * is: nothing is timed (no `tune`, no `precision`), and it is divided for 8 threads whatever
+                      * `threads` is.  Other processors, versions and options may still round differently */
+  int verify;    /* not 0: all constants of a .oxla, and of programs in the cache, are read and compared with their sums
+                  * when they    are opened: damage is OXLA_INVALID_FILE; in the cache it is compiled again.  By default
+                  * constants of a .oxla    are not read before they are used, and those in the cache are compared once
+                  * after    each start of the system */
+  int unchecked; /* not 0: an index out of range (Gather and its like) and an integer divided by 0 give some number; 0:
+                  * the execution fails with OXLA_INVALID_ARGUMENT, and the message names node and value */
+  int check_memory; /* not 0: whether a step of a run touches memory that is not its own, or a result was never written,
+                     * is looked for: OXLA_INTERNAL names the step.  Runs take a few times as long, and while a step
+                     * runs a handler of SIGSEGV is in place */
 } oxla_options;
 
 /* --- models: loading, describing, saving --- */
 
-/* Opens model.onnx or file.oxla; compiles nothing yet.  options may be NULL.  A file of at most a MiB is read here and then
- * left alone.  A larger one, and large files of external data, stay mapped until the model is destroyed.  They may be replaced
- * by renaming others over them.  What is written into them meanwhile is noticed: what the model compiles then, and
- * executions that read them, end with OXLA_IO.  But an execution at the moment when one is cut short ends the process
- * with SIGBUS: where others may do that, read it into memory of your own for oxla_load_memory. */
+/* Opens model.onnx or file.oxla; compiles nothing yet.  options may be NULL.  A file of at most a MiB is read here and
+ * then left alone.  A larger one, and large files of external data, stay mapped until the model is destroyed.  They may
+ * be replaced by renaming others over them.  What is written into them meanwhile is noticed: what the model compiles
+ * then, and executions that read them, end with OXLA_IO.  But an execution at the moment when one is cut short ends the
+ * process with SIGBUS: where others may do that, read it into memory of your own for oxla_load_memory. */
 oxla_error *oxla_load(const char *path, const oxla_options *options, oxla_model **out);
 /* The same of bytes in memory, which must stay until the model is destroyed.  Those of a .oxla file are copied unless
  * they begin at a page.  External data is not looked for. */
@@ -301,7 +325,8 @@ void oxla_event_destroy(oxla_event *event);
 /* --- profiles: where the time goes --- */
 
 typedef enum oxla_profile_format {
-  OXLA_PROFILE_JSON = 0, /* one object: times by thunk, kind, ONNX operator and node, beside what the machine can reach */
+  OXLA_PROFILE_JSON =
+      0, /* one object: times by thunk, kind, ONNX operator and node, beside what the machine can reach */
   OXLA_PROFILE_TRACE = 1 /* the fastest run, for Chrome's tracing page or Perfetto */
 } oxla_profile_format;
 

@@ -36,7 +36,7 @@ static status profile_guarded(void *data) {
   x->arena = arena_create(&run->model->session->budget);
   TRY(api_prepare(run, &inputs));
   TRY(session_profile(run->model->session, run->compiled, run->has_seed ? &run->seed : NULL, &inputs, run->outputs,
-                           &x->options, x->arena, &p));
+                      &x->options, x->arena, &p));
   run->executed = true;
   return write_text(&p, x->format, &x->text);
 }

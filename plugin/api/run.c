@@ -92,7 +92,8 @@ static status check_index(size_t index, uint32_t n, const char *what) {
  * that stand in several places. */
 static status check_input(const model_value *v, const shape *s) {
   CHECK_THAT(s->type == v->shape.type, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
-             "input '%s' is %s; the model wants %s", v->name, dtype_name((dtype)s->type), dtype_name((dtype)v->shape.type));
+             "input '%s' is %s; the model wants %s", v->name, dtype_name((dtype)s->type),
+             dtype_name((dtype)v->shape.type));
   CHECK_THAT(v->shape.kind == SHAPE_UNRANKED || s->rank == v->shape.rank, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
              "input '%s' has rank %d; the model wants %d", v->name, s->rank, v->shape.rank);
   return NULL;
@@ -250,7 +251,8 @@ static status get_output(const oxla_run *run, size_t k, oxla_tensor *out) {
   CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the output");
   CHECK_THAT(run->compiled, STATUS_INVALID_ARGUMENT, "output '%s': the run has not been compiled",
              source_of(run)->outputs[k].name);
-  shape result = run->executed ? run->outputs[k].shape : session_program_output(session_of(run), run->compiled, (uint32_t)k);
+  shape result =
+      run->executed ? run->outputs[k].shape : session_program_output(session_of(run), run->compiled, (uint32_t)k);
   *out = api_tensor(&result);
   out->bytes = result.kind != SHAPE_UNRANKED && shape_is_static(&result) ? (size_t)shape_bytes(&result) : 0;
   out->data = run->executed ? run->outputs[k].data : NULL;

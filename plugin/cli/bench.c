@@ -130,7 +130,8 @@ static status measure(bench *b, arena *a) {
   for (; begun < n && !failed; begun++) {
     all[begun].start = start;
     int error = n == 1 ? (run_thread(&all[0]), 0) : pthread_create(&all[begun].thread, NULL, run_thread, &all[begun]);
-    failed = error ? status_error(STATUS_RESOURCE, "thread %" PRIu32 " cannot be made: %s", begun, strerror(error)) : NULL;
+    failed =
+        error ? status_error(STATUS_RESOURCE, "thread %" PRIu32 " cannot be made: %s", begun, strerror(error)) : NULL;
   }
   for (uint32_t k = 0; k < begun - (failed != NULL); k++) {
     if (n > 1) {
@@ -168,10 +169,10 @@ static void print_json(const bench *b, double load) {
   }
   printf("\"runs\": %" PRIu32 ", \"runs_per_s\": %.3f, \"parallel\": %" PRId64 ", ", b->t.n, b->t.n / b->elapsed,
          b->args->parallel);
-  printf("\"compile_s\": %.6f, \"load_s\": %.6f, \"first_ms\": %.6f, \"peak_rss_mb\": %.1f, \"threads\": "
-         "%" PRIu32 ", \"backend\": \"%s\"}\n",
-         b->c->compile_seconds, load, 1e3 * b->first, peak_megabytes(), session_threads(b->s),
-         session_backend(b->s));
+  printf(
+      "\"compile_s\": %.6f, \"load_s\": %.6f, \"first_ms\": %.6f, \"peak_rss_mb\": %.1f, \"threads\": "
+      "%" PRIu32 ", \"backend\": \"%s\"}\n",
+      b->c->compile_seconds, load, 1e3 * b->first, peak_megabytes(), session_threads(b->s), session_backend(b->s));
 }
 
 status cli_bench(const cli_args *args, arena *a, int *code) {

@@ -10,7 +10,8 @@
 static void close_store(void *data) { content_store_close(data); }
 
 /* Of the entries, those of one model, which is named. */
-static void print_model(content_store *store, const content_store_entry *entries, uint32_t n, uint32_t first, arena *a) {
+static void print_model(content_store *store, const content_store_entry *entries, uint32_t n, uint32_t first,
+                        arena *a) {
   const content_store_entry *e = &entries[first];
   uint64_t bytes = 0;
   uint32_t programs = 0;
@@ -33,7 +34,8 @@ static void print_model(content_store *store, const content_store_entry *entries
 static void print_files(const content_store_entry *entries, uint32_t n, const char *model) {
   for (uint32_t k = 0; k < n; k++) {
     if (strcmp(entries[k].model, model) == 0) {
-      printf("%9.1f MB    %s%s\n", (double)entries[k].bytes / 1e6, entries[k].name, entries[k].weights ? " (weights)" : "");
+      printf("%9.1f MB    %s%s\n", (double)entries[k].bytes / 1e6, entries[k].name,
+             entries[k].weights ? " (weights)" : "");
     }
   }
 }
@@ -68,7 +70,8 @@ static status remove_one(content_store *store, const char *name, arena *a) {
   while (k < n && strcmp(entries[k].name, name) != 0) {
     k++;
   }
-  CHECK_THAT(k < n, STATUS_INVALID_ARGUMENT, "--remove %s: there is no such file; onnx-xla cache --verbose lists them", name);
+  CHECK_THAT(k < n, STATUS_INVALID_ARGUMENT, "--remove %s: there is no such file; onnx-xla cache --verbose lists them",
+             name);
   content_store_drop(store, entries, n, k);
   return NULL;
 }

@@ -41,8 +41,8 @@ static difference find_differences(const literal *got, const literal *want, doub
   int64_t n = shape_elements(&got->shape);
   for (int64_t k = 0; k < n; k++) {
     double g[2], w[2];
-    if (memcmp((const uint8_t *)got->data + (size_t)k * width,
-               (const uint8_t *)want->data + (size_t)k * width, width) == 0) {
+    if (memcmp((const uint8_t *)got->data + (size_t)k * width, (const uint8_t *)want->data + (size_t)k * width,
+               width) == 0) {
       continue;
     }
     bool close = true;
@@ -79,10 +79,9 @@ status cli_compare(arena *a, const literal *got, const literal *want, double rto
   double g[2], w[2];
   (void)parts_of(got, d.first, g);
   (void)parts_of(want, d.first, w);
-  return status_error(
-      STATUS_INVALID_MODEL,
-      "%" PRId64 " of %" PRId64 " elements differ, by up to %.3g; first [%s]: %.9g, expected %.9g", d.n,
-      shape_elements(&got->shape), d.largest, index_text(a, &got->shape, d.first), g[0], w[0]);
+  return status_error(STATUS_INVALID_MODEL,
+                      "%" PRId64 " of %" PRId64 " elements differ, by up to %.3g; first [%s]: %.9g, expected %.9g", d.n,
+                      shape_elements(&got->shape), d.largest, index_text(a, &got->shape, d.first), g[0], w[0]);
 }
 
 /* --- data sets --- */
@@ -123,9 +122,8 @@ static status read_inputs(arena *a, const char *folder, const compiler_model *so
   for (uint32_t k = 0; k < source->n_inputs; k++) {
     const char *path = arena_printf(a, "%s/input_%" PRIu32 ".pb", folder, k);
     shape_kind kind = (shape_kind)source->inputs[k].shape.kind;
-    CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED,
-               "input '%s' is %s, which is no array", source->inputs[k].name,
-               SHAPE_STR(NULL, &source->inputs[k].shape));
+    CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED, "input '%s' is %s, which is no array",
+               source->inputs[k].name, SHAPE_STR(NULL, &source->inputs[k].shape));
     CHECK_THAT(exists(path), STATUS_INVALID_FILE,
                "the model has %" PRIu32 " inputs, but there is no input_%" PRIu32 ".pb", source->n_inputs, k);
     TRY(status_prefix(cli_read_tensor(a, path, DTYPE_INVALID, &inputs[k]), "input %" PRIu32, k));
@@ -141,11 +139,11 @@ static status read_outputs(arena *a, const compiler_model *source, data_set *set
     if (!exists(path)) {
       break;
     }
-    CHECK_THAT(set->n_outputs < source->n_outputs, STATUS_INVALID_FILE,
-               "more outputs are expected than the model has");
+    CHECK_THAT(set->n_outputs < source->n_outputs, STATUS_INVALID_FILE, "more outputs are expected than the model has");
     shape_kind kind = (shape_kind)source->outputs[set->n_outputs].shape.kind;
-    CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED, "output '%s' is %s, which is no array",
-               source->outputs[set->n_outputs].name, SHAPE_STR(NULL, &source->outputs[set->n_outputs].shape));
+    CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED,
+               "output '%s' is %s, which is no array", source->outputs[set->n_outputs].name,
+               SHAPE_STR(NULL, &source->outputs[set->n_outputs].shape));
     TRY(status_prefix(cli_read_tensor(a, path, DTYPE_INVALID, &set->outputs[set->n_outputs]), "output %" PRIu32,
                       set->n_outputs));
   }
@@ -173,8 +171,7 @@ static status read_sets(const cli_case *c, const compiler_model *source, arena *
     data_set *set = &out->items[out->n];
     set->inputs = ARENA_NEW_N(a, literal, source->n_inputs);
     set->outputs_prefix = c->light_output ? c->light_output : arena_printf(a, "%s/output_", folder);
-    TRY(c->light_output ? make_light_inputs(a, source, set->inputs)
-                        : read_inputs(a, folder, source, set->inputs));
+    TRY(c->light_output ? make_light_inputs(a, source, set->inputs) : read_inputs(a, folder, source, set->inputs));
   }
 }
 
@@ -202,8 +199,8 @@ static void add_times(const session_program *c, cli_case_report *report) {
 }
 
 /* A session that the case closes itself: one is gone before the other is opened. */
-static status save(const cli_case *c, const session_options *options, const char *image, arena *a,
-                   data_sets *sets, cli_case_report *report) {
+static status save(const cli_case *c, const session_options *options, const char *image, arena *a, data_sets *sets,
+                   cli_case_report *report) {
   session *s;
   TRY(session_open(c->model, NULL, 0, options, &s));
   status failed = read_sets(c, session_source(s), a, sets);
@@ -222,8 +219,7 @@ static status save(const cli_case *c, const session_options *options, const char
   return failed;
 }
 
-static status compare_set(const cli_case *c, session *s, const data_set *set, arena *a,
-                          cli_case_report *report) {
+static status compare_set(const cli_case *c, session *s, const data_set *set, arena *a, cli_case_report *report) {
   const session_program *program;
   TRY(cli_compile_for(s, set->inputs, a, &program));
   report->host_thunks |= program->program && uses_host(&program->program->body);
@@ -249,8 +245,8 @@ static status run_set(const cli_case *c, session *s, const data_set *set, cli_ca
   return failed;
 }
 
-static status run_sets(const cli_case *c, const session_options *options, const char *image,
-                       const data_sets *sets, cli_case_report *report) {
+static status run_sets(const cli_case *c, const session_options *options, const char *image, const data_sets *sets,
+                       cli_case_report *report) {
   session *s;
   status failed = NULL;
   TRY(session_open(image, NULL, 0, options, &s));
@@ -262,8 +258,7 @@ static status run_sets(const cli_case *c, const session_options *options, const 
 }
 
 /* Where memory is checked, runs that share it as programs do follow. */
-status cli_run_case(const cli_case *c, const cli_args *args, const char *image, arena *a,
-                    cli_case_report *report) {
+status cli_run_case(const cli_case *c, const cli_args *args, const char *image, arena *a, cli_case_report *report) {
   session_options options;
   data_sets sets = {0};
   TRY(cli_session_options(args, a, &options));

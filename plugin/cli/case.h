@@ -24,8 +24,8 @@ STATUS_MUST_USE status cli_find_cases(arena *a, const char *dir, cli_cases *out)
 
 /* What a case took. */
 typedef struct cli_case_report {
-  bool host_thunks; /* some step runs outside of compiled code */
-  bool differs;     /* it fails since elements differ, and for nothing else */
+  bool host_thunks;                     /* some step runs outside of compiled code */
+  bool differs;                         /* it fails since elements differ, and for nothing else */
   double compile, passes, codegen, run; /* seconds; passes and codegen are parts of compile */
   uint32_t kernels;
 } cli_case_report;
@@ -37,8 +37,7 @@ STATUS_MUST_USE status cli_run_case(const cli_case *c, const cli_args *args, con
 
 /* Whether `got` is `want` as ONNX's runner has it: type, shape, |got - want| <= atol + rtol * |want|, NaN
  * equal to NaN.  Of bfloat16 values, rtol is at least two of their steps. */
-STATUS_MUST_USE status cli_compare(arena *a, const literal *got, const literal *want, double rtol,
-                                   double atol);
+STATUS_MUST_USE status cli_compare(arena *a, const literal *got, const literal *want, double rtol, double atol);
 
 typedef struct cli_expected {
   const char *name, *reason;

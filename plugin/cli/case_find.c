@@ -169,9 +169,7 @@ typedef struct names {
   const char **items;
 } names;
 
-static int by_name(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 static status list_folder(arena *a, const char *path, names *out) {
   DIR *d = opendir(path);

@@ -46,14 +46,16 @@ status cli_check(const cli_args *args, arena *a, int *code) {
              "%s: a compiled file was checked when it was compiled; onnx-xla run runs it, check is for ONNX files",
              args->files.items[0]);
   compile_request request = {.backend = args->backend ? args->backend : "cpu",
-                          .dims = options.dims,
-                          .n_dims = options.n_dims,
-                          .open_dim = options.open_dim};
+                             .dims = options.dims,
+                             .n_dims = options.n_dims,
+                             .open_dim = options.open_dim};
   arena *model = bounded_arena(args, a);
   cli_progress_start(args->quiet, "checking", 0);
-  TRY(status_name_file(compiler->check_support(model, args->files.items[0], (rt_span){0}, &request, &found), args->files.items[0]));
+  TRY(status_name_file(compiler->check_support(model, args->files.items[0], (rt_span){0}, &request, &found),
+                       args->files.items[0]));
   cli_progress_end();
-  TRY(status_name_file(session_check_dims(a, options.dims, options.n_dims, found.dim_names, found.n_dim_names), args->files.items[0]));
+  TRY(status_name_file(session_check_dims(a, options.dims, options.n_dims, found.dim_names, found.n_dim_names),
+                       args->files.items[0]));
   if (!args->quiet) {
     print_ops(&found);
   }

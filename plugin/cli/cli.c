@@ -15,34 +15,37 @@ static const cli_command commands[] = {
      "The file holds the program for the shapes that --dim and --input give; --input is for inputs that "
      "decide sizes.\n",
      1, 1, cli_compile},
-    {CLI_CHECK, "check", "MODEL", "Lists the model's operators and everything in it that is not supported.",
-     NULL, 1, 1, cli_check},
-    {CLI_TEST, "test", "DIR...",
-     "Runs ONNX test cases: folders with model.onnx and test_data_set_*, or data.json.",
+    {CLI_CHECK, "check", "MODEL", "Lists the model's operators and everything in it that is not supported.", NULL, 1, 1,
+     cli_check},
+    {CLI_TEST, "test", "DIR...", "Runs ONNX test cases: folders with model.onnx and test_data_set_*, or data.json.",
      "Folders are searched for cases.  Each case runs in a process of its own, through a saved and loaded "
      "executable.\n"
      "The last line is 'N passed, N failed, N skipped'; expected failures count as skipped, unexpected "
      "passes and all\n"
      "crashes as failed.\n",
      1, UINT32_MAX, cli_test},
-    {CLI_BENCH, "bench", "MODEL", "Measures how long loading, compiling and running take.", NULL, 1, 1,
-     cli_bench},
+    {CLI_BENCH, "bench", "MODEL", "Measures how long loading, compiling and running take.", NULL, 1, 1, cli_bench},
     {CLI_PROFILE, "profile", "MODEL", "Shows where the time of a run goes: by thunk, kind, ONNX operator and node.",
-     "Shares are medians of those in each run; peak and mem are of what this machine reaches in loops of multiply-adds and of reads,\n"
+     "Shares are medians of those in each run; peak and mem are of what this machine reaches in loops of multiply-adds "
+     "and of reads,\n"
      "measured now.  Caches read faster than memory.\n",
      1, 1, cli_profile},
     {CLI_VERIFY, "verify", "MODEL",
      "Runs a model beside the reference evaluator and says which instruction differs first, and why.",
-     "Each instruction's results are compared with what the reference makes of the same operands, then the model's with those of\n"
-     "the model as it was imported.  What differs is tried alone, with other algorithms and other buffers; if a pass is to blame, it\n"
-     "is searched for.  The smallest module that shows it is written to the output folder, with a command to run it again.\n"
-     "Exit status 1: something differs.  Inputs that are not given are random; a dimension that nothing tells is 1.\n", 1, 1, cli_verify},
+     "Each instruction's results are compared with what the reference makes of the same operands, then the model's "
+     "with those of\n"
+     "the model as it was imported.  What differs is tried alone, with other algorithms and other buffers; if a pass "
+     "is to blame, it\n"
+     "is searched for.  The smallest module that shows it is written to the output folder, with a command to run it "
+     "again.\n"
+     "Exit status 1: something differs.  Inputs that are not given are random; a dimension that nothing tells is 1.\n",
+     1, 1, cli_verify},
     {CLI_INFO, "info", "FILE.oxla", "Describes a compiled file, and finds out whether it is damaged.",
      "Opening such a file checks all but its constants, which are only read as they are used.\n", 1, 1, cli_info},
     {CLI_CACHE, "cache", "", "Lists what is kept of compiled models, and clears it.",
      "A model's second start maps a program that an earlier one compiled.\n", 0, 0, cli_cache},
-    {CLI_OPT, "opt", "FILE.hlo", "Runs passes on HLO text (- is standard input) and prints the result.", NULL,
-     1, 1, cli_opt},
+    {CLI_OPT, "opt", "FILE.hlo", "Runs passes on HLO text (- is standard input) and prints the result.", NULL, 1, 1,
+     cli_opt},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
@@ -53,8 +56,7 @@ void cli_report(status s) {
 /* --- onnx-xla --help, --version --- */
 
 static void print_usage(FILE *f) {
-  fprintf(
-      f, "usage: onnx-xla COMMAND [OPTION]... [FILE]...\n\nonnx-xla compiles ONNX models and runs them.\n\n");
+  fprintf(f, "usage: onnx-xla COMMAND [OPTION]... [FILE]...\n\nonnx-xla compiles ONNX models and runs them.\n\n");
   for (uint32_t k = 0; k < N_COMMANDS; k++) {
     fprintf(f, "  %-9s %s\n", commands[k].name, commands[k].summary);
   }
@@ -81,8 +83,7 @@ static void print_processor(void) {
 #if defined(__x86_64__)
   /* Not asked for by the levels' names, which not every compiler knows. */
   bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
-  bool v3 =
-      v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
   bool v4 = v3 && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
   printf(" (%s)", v4 ? "x86-64-v4" : v3 ? "x86-64-v3" : v2 ? "x86-64-v2" : "x86-64");
 #endif
@@ -204,8 +205,9 @@ static void end_without_memory(void) {
   _exit(CLI_FAILED);
 }
 
-/* LLVM and oneDNN are C++: where they get no memory they throw, and nothing could catch that.  The process is this program's own,
- * so it ends with a message instead of a signal.  (std::set_new_handler, where a library has brought C++'s.) */
+/* LLVM and oneDNN are C++: where they get no memory they throw, and nothing could catch that.  The process is this
+ * program's own, so it ends with a message instead of a signal.  (std::set_new_handler, where a library has brought
+ * C++'s.) */
 static void expect_lack_of_memory(void) {
   typedef void handler(void);
   handler *(*set_new_handler)(handler *);

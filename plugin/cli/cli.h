@@ -19,12 +19,13 @@ status cli_profile(const cli_args *args, arena *a, int *code);
 
 /* --- models: model.c --- */
 
-/* Session options as the command line has them, with warnings on standard error; dims that are no NAME=N are refused. */
+/* Session options as the command line has them, with warnings on standard error; dims that are no NAME=N are refused.
+ */
 STATUS_MUST_USE status cli_session_options(const cli_args *args, arena *a, session_options *out);
 
 /* A session that ends with the arena. */
-STATUS_MUST_USE status cli_open(const cli_args *args, const session_options *options, const char *path,
-                                arena *a, session **out);
+STATUS_MUST_USE status cli_open(const cli_args *args, const session_options *options, const char *path, arena *a,
+                                session **out);
 
 /* What --shape and --input tell of the model's inputs: shapes, and values of those that are in files. */
 STATUS_MUST_USE status cli_told_inputs(const cli_args *args, const session *s, arena *a, session_inputs *out);
@@ -37,13 +38,14 @@ STATUS_MUST_USE status cli_make_inputs(const cli_args *args, const session *s, a
 session_inputs cli_inputs(const session *s, const literal *inputs, arena *a);
 
 /* The program for these inputs. */
-STATUS_MUST_USE status cli_compile_for(session *s, const literal *inputs, arena *a,
-                                       const session_program **out);
-/* What cli_make_inputs does, and the program for them.  What is wrong with the model is found before large inputs are made. */
+STATUS_MUST_USE status cli_compile_for(session *s, const literal *inputs, arena *a, const session_program **out);
+/* What cli_make_inputs does, and the program for them.  What is wrong with the model is found before large inputs are
+ * made. */
 STATUS_MUST_USE status cli_prepare(const cli_args *args, session *s, arena *a, literal **inputs,
                                    const session_program **out);
 
-/* One for each output of the model; what they hold is freed with the arena, before which the session must not be closed. */
+/* One for each output of the model; what they hold is freed with the arena, before which the session must not be
+ * closed. */
 session_output *cli_make_outputs(session *s, arena *a);
 
 /* seed: of random operators; -1: a fresh one. */
@@ -55,9 +57,10 @@ STATUS_MUST_USE status cli_execute(session *s, const session_program *c, int64_t
 /* A .npy or ONNX .pb file, told by its content.  raw: as npy_parse has it. */
 STATUS_MUST_USE status cli_read_tensor(arena *a, const char *path, dtype raw, literal *out);
 /* DIR/output_K.pb or .npy. */
-STATUS_MUST_USE status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name,
-                                        uint32_t k, const literal *l);
-/* Floats in [0, 1), integers that are small enough for most tables, the same for the same seed.  As long as there is time. */
+STATUS_MUST_USE status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name, uint32_t k,
+                                        const literal *l);
+/* Floats in [0, 1), integers that are small enough for most tables, the same for the same seed.  As long as there is
+ * time. */
 STATUS_MUST_USE status cli_random_tensor(arena *a, const shape *s, uint64_t seed, const mem_budget *time, literal *out);
 /* "y: f32[2,3] min 0 max 5 mean 2.5 [0 1 2 3 4 5]" */
 void cli_print_tensor(FILE *f, const char *name, const literal *l);

@@ -24,13 +24,14 @@ static void print_tuning(FILE *f, const rt_report *r, const char *precision, boo
     narrow += strncmp(r->tuned[k].winner, "narrow", strlen("narrow")) == 0;
   }
   if (r->n_tuned) {
-    fprintf(f, "tuning            %" PRIu32 " contractions: %" PRIu32 " timed now (%" PRIu32 " different), %" PRIu32
-            " as the log says, %" PRIu32 " by rules\n", r->n_tuned, timed, r->n_timed, from_log,
-            r->n_tuned - timed - from_log);
+    fprintf(f,
+            "tuning            %" PRIu32 " contractions: %" PRIu32 " timed now (%" PRIu32 " different), %" PRIu32
+            " as the log says, %" PRIu32 " by rules\n",
+            r->n_tuned, timed, r->n_timed, from_log, r->n_tuned - timed - from_log);
   }
   if (precision) {
-    fprintf(f, "precision         %" PRIu32 " contractions in %s, where it is faster; %" PRIu32 " in fp32\n", narrow, precision,
-            r->n_tuned - narrow);
+    fprintf(f, "precision         %" PRIu32 " contractions in %s, where it is faster; %" PRIu32 " in fp32\n", narrow,
+            precision, r->n_tuned - narrow);
   }
   for (uint32_t k = 0; k < r->n_tuned && verbose; k++) {
     const rt_tuned *t = &r->tuned[k];
@@ -65,8 +66,7 @@ static void print_report(FILE *f, const session *s, const session_inputs *inputs
     fprintf(f, "open dimensions   %s: 1 (--dim and --shape say otherwise)\n", guessed);
   }
   fprintf(f, "operators         %" PRIu32 "\n", session_source(s)->n_nodes);
-  fprintf(f, "HLO operations    %" PRIu32 " imported, %" PRIu32 " after the passes\n", r->hlo_before,
-          r->hlo_after);
+  fprintf(f, "HLO operations    %" PRIu32 " imported, %" PRIu32 " after the passes\n", r->hlo_before, r->hlo_after);
   fprintf(f, "clusters          %" PRIu32 "\n", r->clusters);
   fprintf(f, "convolutions      %" PRIu32 " clustered, %" PRIu32 " not\n", r->clustered_convolutions,
           r->convolutions - r->clustered_convolutions);
@@ -84,11 +84,11 @@ static void print_report(FILE *f, const session *s, const session_inputs *inputs
   print_tuning(f, r, args->precision, args->verbose);
   double known = r->seconds_passes + r->seconds_tuning + r->seconds_lower + r->seconds_codegen,
          import = c->compile_seconds - known;
-  fprintf(
-      f,
-      "seconds           open %.3f, import %.3f, passes %.3f, tuning %.3f, lowering %.3f, code %.3f, ready to run %.3f\n",
-      session_load_seconds(s), import > 0 ? import : 0, r->seconds_passes, r->seconds_tuning, r->seconds_lower,
-      r->seconds_codegen, c->load_seconds);
+  fprintf(f,
+          "seconds           open %.3f, import %.3f, passes %.3f, tuning %.3f, lowering %.3f, code %.3f, ready to run "
+          "%.3f\n",
+          session_load_seconds(s), import > 0 ? import : 0, r->seconds_passes, r->seconds_tuning, r->seconds_lower,
+          r->seconds_codegen, c->load_seconds);
 }
 
 /* --- writing --- */
@@ -111,23 +111,22 @@ static status save(session *s, const char *path) {
 /* --- the command --- */
 
 /* Texts that need no program of the session's: HLO, PTX, a node's history. */
-static status emit_source(const cli_args *args, session *s, const session_inputs *inputs, const char *emit,
-                          arena *a) {
+static status emit_source(const cli_args *args, session *s, const session_inputs *inputs, const char *emit, arena *a) {
   const compiler_api *compiler;
   compile_request request = session_request(s, inputs);
   const char *text;
   TRY(session_open_compiler(&compiler));
   const compiler_model *source = session_source(s);
-  status failed = args->explain                ? compiler->explain(source, &request, args->explain, a, &text)
-                  : strcmp(emit, "ptx") == 0 ? compiler->print_ptx(source, &request, a, &text)
-                                             : compiler->print(source, &request, args->after, args->no_constants, a, &text);
+  status failed = args->explain ? compiler->explain(source, &request, args->explain, a, &text)
+                  : strcmp(emit, "ptx") == 0
+                      ? compiler->print_ptx(source, &request, a, &text)
+                      : compiler->print(source, &request, args->after, args->no_constants, a, &text);
   cli_progress_end();
   TRY(status_name_file(failed, args->files.items[0]));
   return write_text(args->output, text);
 }
 
-static status emit_program(const cli_args *args, session *s, const session_inputs *inputs, const char *emit,
-                           arena *a) {
+static status emit_program(const cli_args *args, session *s, const session_inputs *inputs, const char *emit, arena *a) {
   const session_program *c;
   TRY(status_name_file(session_compile(s, inputs, &c), args->files.items[0]));
   cli_progress_end();
@@ -151,7 +150,10 @@ static int complain(const char *message) {
 }
 
 status cli_compile(const cli_args *args, arena *a, int *code) {
-  const char *emit = args->emit ? args->emit : args->after || args->explain ? "hlo" : "oxla", *path = args->files.items[0];
+  const char *emit = args->emit                     ? args->emit
+                     : args->after || args->explain ? "hlo"
+                                                    : "oxla",
+             *path = args->files.items[0];
   bool program = strcmp(emit, "oxla") == 0;
   session_options options;
   session *s;

@@ -15,7 +15,8 @@ static uint64_t bytes_of(const rt_span *spans, uint32_t n) {
 static void print_values(const char *what, const rt_io *io, uint32_t n) {
   printf("  %-10s", what);
   for (uint32_t k = 0; k < n; k++) {
-    printf("%s %s %s%s", k ? "," : "", io[k].name, SHAPE_STR(NULL, &io[k].shape), io[k].value ? " (of certain contents)" : "");
+    printf("%s %s %s%s", k ? "," : "", io[k].name, SHAPE_STR(NULL, &io[k].shape),
+           io[k].value ? " (of certain contents)" : "");
   }
   fputs("\n", stdout);
 }
@@ -25,7 +26,8 @@ static void print_program(const rt_program *p, uint32_t number) {
   print_values("inputs", p->params, p->n_params);
   print_values("outputs", p->results, rt_program_outputs(p));
   printf("  %-10s %s %s\n", "for", p->target, p->cpu);
-  printf("  %-10s %" PRIu32 " of %" PRIu64 " bytes\n", "constants", p->n_constants, bytes_of(p->constants, p->n_constants));
+  printf("  %-10s %" PRIu32 " of %" PRIu64 " bytes\n", "constants", p->n_constants,
+         bytes_of(p->constants, p->n_constants));
   printf("  %-10s %" PRIu64 " bytes\n", "code", bytes_of(p->code, p->n_code));
   printf("  %-10s %" PRIu64 " bytes\n", "arena", p->arena_bytes);
 }

@@ -69,8 +69,7 @@ static void close_session(void *data) {
   cli_progress_end();
 }
 
-status cli_open(const cli_args *args, const session_options *options, const char *path, arena *a,
-                session **out) {
+status cli_open(const cli_args *args, const session_options *options, const char *path, arena *a, session **out) {
   opened *kept = ARENA_NEW(a, opened);
   kept->quiet = args->quiet;
   arena_cleanup(a, close_session, kept);
@@ -104,8 +103,8 @@ static status find_input(const compiler_model *source, const char *option, const
       *file = text + n + 1;
     }
   }
-  CHECK_THAT(longest, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "--%s %s: the model has no such input; its inputs: %s",
-             option, text, list_inputs(source, a));
+  CHECK_THAT(longest, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
+             "--%s %s: the model has no such input; its inputs: %s", option, text, list_inputs(source, a));
   return NULL;
 }
 

@@ -37,13 +37,14 @@ static const option options[] = {
     {"output-dir", 'O', "DIR", TEXT, AT(output_dir), CLI_RUN | CLI_VERIFY,
      "writes every output to DIR/output_K.pb (run), or what shows a difference to DIR (verify; .)"},
     {"all-algorithms", 0, NULL, FLAG, AT(all_algorithms), CLI_VERIFY, "checks every way to compute each contraction"},
-    {"set-of-sizes", 0, "NAME=N,...", PAIRS, AT(sets), CLI_VERIFY, "verifies the model with these sizes; may be repeated"},
+    {"set-of-sizes", 0, "NAME=N,...", PAIRS, AT(sets), CLI_VERIFY,
+     "verifies the model with these sizes; may be repeated"},
     {"format", 0, "pb|npy", CHOICE, AT(format), CLI_RUN, "of the files in the output folder (pb)"},
-    {"output", 'o', "FILE", TEXT, AT(output), CLI_COMPILE | CLI_OPT,
-     "where the result goes; - is standard output"},
+    {"output", 'o', "FILE", TEXT, AT(output), CLI_COMPILE | CLI_OPT, "where the result goes; - is standard output"},
     {"emit", 0, "oxla|hlo|buffers|llvm|asm|ptx", CHOICE, AT(emit), CLI_COMPILE,
      "what to write: the executable (default), or a text"},
-    {"after", 0, "PASS", TEXT, AT(after), CLI_COMPILE, "with --emit=hlo: the module as that pass leaves it; final: as it is lowered"},
+    {"after", 0, "PASS", TEXT, AT(after), CLI_COMPILE,
+     "with --emit=hlo: the module as that pass leaves it; final: as it is lowered"},
     {"no-constants", 0, NULL, FLAG, AT(no_constants), CLI_COMPILE,
      "with --emit=hlo: large constants as '...', for reading; such a text cannot be compiled"},
     {"explain", 0, "NODE", TEXT, AT(explain), CLI_COMPILE,
@@ -67,12 +68,10 @@ static const option options[] = {
     {"top", 0, "N", COUNT, AT(top), CLI_PROFILE, "rows of each table (20; 0: all)"},
     {"trace", 0, "FILE.json", TEXT, AT(trace), CLI_PROFILE, "writes the fastest run for Chrome's tracing page"},
     {"json", 0, NULL, FLAG, AT(json), CLI_BENCH | CLI_PROFILE, "prints the numbers as one JSON object"},
-    {"backend", 'b', "cpu|ref|FILE.so", TEXT, AT(backend), MODEL_COMMANDS | CLI_CHECK,
-     "what runs the model (cpu)"},
+    {"backend", 'b', "cpu|ref|FILE.so", TEXT, AT(backend), MODEL_COMMANDS | CLI_CHECK, "what runs the model (cpu)"},
     {"cpu", 0, "NAME", TEXT, AT(cpu), MODEL_COMMANDS,
      "processor to compile for: native (default), x86-64, x86-64-v3, ..."},
-    {"lanes", 0, "N", COUNT, AT(lanes), MODEL_COMMANDS,
-     "f32 lanes of a vector: 1, 4, 8, 16 (the processor's widest)"},
+    {"lanes", 0, "N", COUNT, AT(lanes), MODEL_COMMANDS, "f32 lanes of a vector: 1, 4, 8, 16 (the processor's widest)"},
     {"threads", 't', "N", COUNT, AT(threads), MODEL_COMMANDS, "that a run uses (all cores; test: 1)"},
     {"skip-pass", 0, "NAME,...", TEXT, AT(skip_passes), MODEL_COMMANDS,
      "passes that the compiler leaves out (onnx-xla opt --list names them)"},
@@ -99,7 +98,8 @@ static const option options[] = {
     {"dim", 'd', "NAME=N", PAIRS, AT(dims), MODEL_COMMANDS | CLI_CHECK, "size of a symbolic dimension (1)"},
     {"shape", 0, "NAME=AxBxC", PAIRS, AT(shapes), CLI_RUN | CLI_COMPILE | CLI_BENCH | CLI_PROFILE | CLI_VERIFY,
      "shape of an input that is not given, where it has nameless open dimensions"},
-    {"seed", 0, "N", COUNT, AT(seed), CLI_RUN | CLI_BENCH | CLI_PROFILE | CLI_VERIFY, "of random inputs (0) and random operators (each run its own)"},
+    {"seed", 0, "N", COUNT, AT(seed), CLI_RUN | CLI_BENCH | CLI_PROFILE | CLI_VERIFY,
+     "of random inputs (0) and random operators (each run its own)"},
     {"max-memory", 0, "BYTES", BYTES, AT(max_memory), MODEL_COMMANDS | CLI_CHECK,
      "for loading, compiling and running; K, M and G are understood (no limit)"},
     {"max-time", 0, "SECONDS", NUMBER, AT(max_seconds), MODEL_COMMANDS | CLI_CHECK,
@@ -110,8 +110,15 @@ static const option options[] = {
 };
 enum { N_OPTIONS = sizeof options / sizeof *options };
 
-static const cli_args defaults = {
-    .rtol = -1, .atol = -1, .timeout = 60, .runs = 10, .parallel = 1, .seconds = 1, .warm_up = 3, .top = 20, .seed = -1};
+static const cli_args defaults = {.rtol = -1,
+                                  .atol = -1,
+                                  .timeout = 60,
+                                  .runs = 10,
+                                  .parallel = 1,
+                                  .seconds = 1,
+                                  .warm_up = 3,
+                                  .top = 20,
+                                  .seed = -1};
 
 /* --- messages --- */
 
@@ -229,12 +236,8 @@ static int set(const cli_command *c, const option *o, const char *value, arena *
   void *field = (char *)out + o->offset;
   bool good = true;
   switch (o->kind) {
-    case FLAG:
-      *(bool *)field = true;
-      break;
-    case TEXT:
-      *(const char **)field = value;
-      break;
+    case FLAG: *(bool *)field = true; break;
+    case TEXT: *(const char **)field = value; break;
     case PAIRS: {
       cli_list *list = field;
       const char *equals = strchr(value, '=');
@@ -243,12 +246,8 @@ static int set(const cli_command *c, const option *o, const char *value, arena *
       break;
     }
     case COUNT:
-    case BYTES:
-      good = read_count(value, o->kind == BYTES, field);
-      break;
-    case NUMBER:
-      good = read_number(value, field);
-      break;
+    case BYTES: good = read_count(value, o->kind == BYTES, field); break;
+    case NUMBER: good = read_number(value, field); break;
     case CHOICE:
       *(const char **)field = value;
       good = is_choice(value, o->argument);
@@ -267,8 +266,8 @@ static const option *find(const cli_command *c, const char *text, size_t *length
   *value = text[*length] ? text + *length + is_long : NULL;
   for (uint32_t k = 0; k < N_OPTIONS; k++) {
     const option *o = &options[k];
-    bool same = is_long ? strlen(o->name) == *length - 2 && memcmp(o->name, text + 2, *length - 2) == 0
-                        : o->letter == text[1];
+    bool same =
+        is_long ? strlen(o->name) == *length - 2 && memcmp(o->name, text + 2, *length - 2) == 0 : o->letter == text[1];
     if (same && (o->commands & c->bit)) {
       return o;
     }

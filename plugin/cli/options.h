@@ -32,7 +32,8 @@ typedef struct cli_list {
 /* What the command line said.  Texts are NULL and numbers 0 where nothing else is the default; -1 marks what
  * must be told from 0. */
 typedef struct cli_args {
-  bool help, unchecked, quiet, verbose, json, list, strict_list, exact, deterministic, no_cache, no_constants, warm, clear, verify;
+  bool help, unchecked, quiet, verbose, json, list, strict_list, exact, deterministic, no_cache, no_constants, warm,
+      clear, verify;
   bool check_memory;
   const char *backend, *cpu, *skip_passes, *tune, *precision, *cache;
   int64_t threads, lanes, max_memory, cache_size;

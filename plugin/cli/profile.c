@@ -40,11 +40,13 @@ static void print_label(const char *label) {
 
 static void print_thunks(const cli_args *args, const run_profile *p) {
   uint32_t n = rows_of(args, p->raw->n_thunks);
-  printf("\n%9s %9s %6s %8s %5s %7s %5s  %s\n", "median ms", "min ms", "share", "GFLOP/s", "peak", "GB/s", "mem", "thunk");
+  printf("\n%9s %9s %6s %8s %5s %7s %5s  %s\n", "median ms", "min ms", "share", "GFLOP/s", "peak", "GB/s", "mem",
+         "thunk");
   for (uint32_t k = 0; k < n; k++) {
     const run_profile_row *row = &p->rows[k];
     const rt_profiled *t = row->thunk;
-    double flops = giga(row->calls * (double)t->operations, row->median), bytes = giga(row->calls * (double)t->bytes, row->median);
+    double flops = giga(row->calls * (double)t->operations, row->median),
+           bytes = giga(row->calls * (double)t->bytes, row->median);
     printf("%9.4f %9.4f %5.1f%% %8.1f %4.0f%% %7.1f %4.0f%%  %*s#%td %s ", 1e3 * row->median, 1e3 * row->min,
            100 * row->share, flops, 1e11 * flops / p->roofline.flops_all, bytes, 1e11 * bytes / p->roofline.read_all,
            2 * (int)t->depth, "", t - p->raw->thunks, t->kind);

@@ -36,8 +36,8 @@ status cli_run(const cli_args *args, arena *a, int *code) {
     cli_print_tensor(stdout, source->outputs[k].name, &l);
   }
   if (!args->quiet) {
-    printf("load %.3f s, compile %.3f s, run %.6f s\n", session_load_seconds(s) + c->load_seconds,
-           c->compile_seconds, seconds);
+    printf("load %.3f s, compile %.3f s, run %.6f s\n", session_load_seconds(s) + c->load_seconds, c->compile_seconds,
+           seconds);
   }
   return write_outputs(args, source, outputs, a);
 }

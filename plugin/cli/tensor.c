@@ -34,8 +34,7 @@ static status make_folder(const char *dir) {
   return NULL;
 }
 
-status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name, uint32_t k,
-                        const literal *l) {
+status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name, uint32_t k, const literal *l) {
   uint8_t *bytes;
   size_t size;
   TRY(make_folder(dir));

@@ -125,9 +125,7 @@ static void done(void *data, uint32_t k, const cli_outcome *o) {
     text = strchr(text, '\n') ? strchr(text, '\n') + 1 : text;
   }
   if (o->ended && !(o->flags & FLAG_FAILED)) {
-    r->reason = r->expected
-                    ? arena_printf(s->a, "passes, but is listed as a failure: %s", r->expected->reason)
-                    : NULL;
+    r->reason = r->expected ? arena_printf(s->a, "passes, but is listed as a failure: %s", r->expected->reason) : NULL;
   } else {
     r->reason = arena_strdup(s->a, text);
   }
@@ -193,16 +191,15 @@ static uint32_t show_strangers(const suite *s) {
   uint32_t n = 0;
   for (uint32_t k = 0; s->args->strict_list && k < s->expected.n; k++) {
     if (!s->expected.items[k].met) {
-      printf("FAIL %s: listed in %s, but there is no such case\n", s->expected.items[k].name,
-             s->args->expect_fail);
+      printf("FAIL %s: listed in %s, but there is no such case\n", s->expected.items[k].name, s->args->expect_fail);
       n++;
     }
   }
   return n;
 }
 
-/* Crashes are left out: they are to be mended, not listed; and so are numbers that differ, but for those that the old list
- * has: somebody found out why, and those words stay. */
+/* Crashes are left out: they are to be mended, not listed; and so are numbers that differ, but for those that the old
+ * list has: somebody found out why, and those words stay. */
 static status write_list(const suite *s) {
   char *text;
   size_t size;
@@ -220,8 +217,8 @@ static status write_list(const suite *s) {
     }
   }
   bool written = fclose(f) == 0;
-  status failed = written ? file_write(s->args->write_expect_fail, text, size)
-                          : status_error(STATUS_RESOURCE, "out of memory");
+  status failed =
+      written ? file_write(s->args->write_expect_fail, text, size) : status_error(STATUS_RESOURCE, "out of memory");
   free(text);
   return status_name_file(failed, s->args->write_expect_fail);
 }
@@ -246,8 +243,8 @@ static void show_slowest(suite *s) {
   printf("compiling took %.1f s in all, running %.1f s; slowest to compile:\n", compile, run);
   for (uint32_t k = 0; k < s->cases.n && k < s->args->slowest; k++) {
     const cli_case_report *t = &s->results[order[k]].report;
-    printf("  %.3f s (passes %.3f, code of %" PRIu32 " kernels %.3f), run %.3f s: %s\n", t->compile, t->passes, t->kernels,
-           t->codegen, t->run, s->cases.items[order[k]].name);
+    printf("  %.3f s (passes %.3f, code of %" PRIu32 " kernels %.3f), run %.3f s: %s\n", t->compile, t->passes,
+           t->kernels, t->codegen, t->run, s->cases.items[order[k]].name);
   }
 }
 
@@ -276,8 +273,7 @@ status cli_test(const cli_args *args, arena *a, int *code) {
   printf("%" PRIu32 " cases in %.1f s; %" PRIu32 " with a host thunk, %" PRIu32 " expected failures, %" PRIu32
          " crashes\n",
          s.cases.n, monotonic_seconds() - start, s.host, s.count[EXPECTED], s.count[CRASHED]);
-  printf("%" PRIu32 " passed, %" PRIu32 " failed, %" PRIu32 " skipped\n", s.count[PASSED], failed,
-         s.count[EXPECTED]);
+  printf("%" PRIu32 " passed, %" PRIu32 " failed, %" PRIu32 " skipped\n", s.count[PASSED], failed, s.count[EXPECTED]);
   *code = failed ? CLI_FAILED : CLI_OK;
   return NULL;
 }

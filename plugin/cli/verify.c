@@ -84,8 +84,7 @@ static void print_report(const cli_args *args, const verify_report *r) {
   if (r->n_algorithms) {
     printf(", %" PRIu32 " algorithms tried", r->n_algorithms);
   }
-  printf(args->quiet ? "\n" : " (reference %.2f s, target %.3f s)\n", r->seconds_reference,
-         r->seconds_target);
+  printf(args->quiet ? "\n" : " (reference %.2f s, target %.3f s)\n", r->seconds_reference, r->seconds_target);
 }
 
 /* --- one set of sizes --- */
@@ -102,19 +101,20 @@ static status verify_once(const cli_args *args, const cli_list *dims, arena *a, 
   TRY(session_open_compiler(&compiler));
   TRY(cli_session_options(&own, a, &options));
   TRY(cli_open(&own, &options, args->files.items[0], a, &s));
-  CHECK_THAT(!session_is_image(s), STATUS_INVALID_ARGUMENT,
-             "a compiled file holds no HLO to compare it with: verify the model that it was compiled from, with the same "
-             "options; to see whether the file is damaged, onnx-xla info --verify FILE");
+  CHECK_THAT(
+      !session_is_image(s), STATUS_INVALID_ARGUMENT,
+      "a compiled file holds no HLO to compare it with: verify the model that it was compiled from, with the same "
+      "options; to see whether the file is damaged, onnx-xla info --verify FILE");
   TRY(cli_make_inputs(&own, s, a, &inputs));
   session_inputs all = cli_inputs(s, inputs, a);
   compile_request request = session_request(s, &all);
   request.options.threads = session_threads(s);
   compiler_verify_options o = {.inputs = inputs,
-                           .all_algorithms = args->all_algorithms,
-                           .folder = args->output_dir ? args->output_dir : ".",
-                           .seed = args->seed < 0 ? 0 : (uint64_t)args->seed,
-                           .progress = show_progress,
-                           .progress_data = &progress};
+                               .all_algorithms = args->all_algorithms,
+                               .folder = args->output_dir ? args->output_dir : ".",
+                               .seed = args->seed < 0 ? 0 : (uint64_t)args->seed,
+                               .progress = show_progress,
+                               .progress_data = &progress};
   status failed = compiler->verify(session_source(s), &request, &o, a, &report);
   if (progress.what) {
     cli_progress_end();

@@ -37,7 +37,6 @@ status compiler_list_ops(const compiler_model *s, arena *a, operator_use **out, 
   return guard_run(list_ops, &(ops_call){s, a, out, n});
 }
 
-
 /* --- finding a node --- */
 
 typedef struct node_search {
@@ -67,7 +66,6 @@ status compiler_find_node(const compiler_model *s, const char *node, arena *a, c
   *label = search.label;
   return NULL;
 }
-
 
 /* --- checking --- */
 

@@ -1,5 +1,5 @@
-/* compile.c - from a compiler_model to a program: compile_module imports it and calls the backend; what the program may borrow
- * from the model or share with other programs is decided here. */
+/* compile.c - from a compiler_model to a program: compile_module imports it and calls the backend; what the program may
+ * borrow from the model or share with other programs is decided here. */
 #include "plugin/compiler/internal.h"
 
 #include <inttypes.h>
@@ -80,7 +80,8 @@ static bool model_lasts(const void *owner, const void *data, rt_writer *place) {
 /* Of a mapped file; whole pages, since others may be in use on the first and the last. */
 static void drop_pages(const void *owner, const void *data, uint64_t bytes) {
   enum { PAGE = 4096 };
-  uintptr_t start = ((uintptr_t)data + PAGE - 1) & ~(uintptr_t)(PAGE - 1), end = ((uintptr_t)data + bytes) & ~(uintptr_t)(PAGE - 1);
+  uintptr_t start = ((uintptr_t)data + PAGE - 1) & ~(uintptr_t)(PAGE - 1),
+            end = ((uintptr_t)data + bytes) & ~(uintptr_t)(PAGE - 1);
   if (owner && end > start && file_is_mapped(((const loaded *)owner)->arena, data)) {
     (void)madvise((void *)start, end - start, MADV_DONTNEED);
   }
@@ -91,7 +92,8 @@ static void keep_report(arena *a, rt_report *r) {
   r->tuned = arena_memdup(a, r->tuned, r->n_tuned * sizeof *r->tuned);
   for (uint32_t k = 0; k < r->n_tuned; k++) {
     rt_tuned *t = &r->tuned[k];
-    *t = (rt_tuned){arena_strdup(a, t->what), arena_strdup(a, t->winner), arena_strdup(a, t->times), arena_strdup(a, t->how)};
+    *t = (rt_tuned){arena_strdup(a, t->what), arena_strdup(a, t->winner), arena_strdup(a, t->times),
+                    arena_strdup(a, t->how)};
   }
   r->warning = r->warning ? arena_strdup(a, r->warning) : NULL;
 }
@@ -125,8 +127,8 @@ static status compile_module(void *data) {
   bool complete;
   TRY(compiler_backend(c->request->backend, &backend));
   TRY(check_skipped(c->a, c->request->options.skip_passes));
-  CHECK_THAT(backend->compiler, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
-             "backend %s runs programs but compiles none", c->request->backend);
+  CHECK_THAT(backend->compiler, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "backend %s runs programs but compiles none",
+             c->request->backend);
   const void **values = ARENA_NEW_N(c->a, const void *, c->s->n_inputs);
   TRY(compiler_import(c->s, c->request, c->a, &m, values, &complete));
   *c->out = NULL;
@@ -143,7 +145,8 @@ static status compile_module(void *data) {
   return NULL;
 }
 
-status segmented_model_of(const compiler_model *s, const compile_request *request, mem_budget *budget, segmented_model **out) {
+status segmented_model_of(const compiler_model *s, const compile_request *request, mem_budget *budget,
+                          segmented_model **out) {
   const loaded *l = s->model;
   return segmented_model_create(s, l->onnx, request, budget, out);
 }
@@ -161,10 +164,11 @@ static status refuse_external(void *data, Onnx__NodeProto *node) {
 /* Constants of the options, and data in files beside the model, are not in its bytes. */
 status model_bytes(const compiler_model *s, rt_span *out) {
   const onnx_model *m = ((const loaded *)s->model)->onnx;
-  CHECK_THAT(m && ((const loaded *)s->model)->n_constants == 0, STATUS_UNSUPPORTED, "the source is no model file alone");
+  CHECK_THAT(m && ((const loaded *)s->model)->n_constants == 0, STATUS_UNSUPPORTED,
+             "the source is no model file alone");
   for (size_t k = 0; k < m->graph->n_initializer; k++) {
-    CHECK_THAT(m->graph->initializer[k]->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL, STATUS_UNSUPPORTED,
-               "the model has data in other files");
+    CHECK_THAT(m->graph->initializer[k]->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL,
+               STATUS_UNSUPPORTED, "the model has data in other files");
   }
   *out = (rt_span){m->source.bytes, m->source.size};
   arena *scratch = arena_create(NULL);
@@ -173,8 +177,8 @@ status model_bytes(const compiler_model *s, rt_span *out) {
   return failed;
 }
 
-/* Of hundreds of megabytes that compiling had for a while, the allocator would keep most; and pages of the model that passes looked
- * at count as this process's. */
+/* Of hundreds of megabytes that compiling had for a while, the allocator would keep most; and pages of the model that
+ * passes looked at count as this process's. */
 static void give_memory_back(const loaded *l) {
   if (l->onnx) {
     drop_pages(l, l->onnx->source.bytes, l->onnx->source.size);
@@ -185,7 +189,7 @@ static void give_memory_back(const loaded *l) {
 }
 
 status compiler_compile(const compiler_model *s, const compile_request *request, arena *a, rt_program **out,
-                           rt_report *report) {
+                        rt_report *report) {
   compile_request own = *request;
   compile_call c = {.s = s, .request = &own, .a = a, .out = out, .report = report};
   if (own.options.keep_text) { /* the texts are where everything else is */

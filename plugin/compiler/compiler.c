@@ -1,5 +1,5 @@
-/* compiler.c - the compiler half's table of functions, which is all that it exports.  The way from a model file to a program is
- * open.c -> import.c (frontend) -> compile.c, which calls the backend (passes, lowering, code). */
+/* compiler.c - the compiler half's table of functions, which is all that it exports.  The way from a model file to a
+ * program is open.c -> import.c (frontend) -> compile.c, which calls the backend (passes, lowering, code). */
 #include "plugin/compiler/internal.h"
 
 #include "frontend/import/op_types.h"

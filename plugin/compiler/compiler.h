@@ -2,8 +2,8 @@
  * (libonnx-xla-compiler.so), opened when a model must be read or compiled, so that a process which only runs .oxla
  * files maps neither LLVM nor protobuf.
  *
- * The two libraries carry copies of base/ and runtime/: arenas, statuses and programs pass between them as data, and each
- * function here runs inside a guard of its own. */
+ * The two libraries carry copies of base/ and runtime/: arenas, statuses and programs pass between them as data, and
+ * each function here runs inside a guard of its own. */
 #ifndef PLUGIN_COMPILER_COMPILER_H
 #define PLUGIN_COMPILER_COMPILER_H
 
@@ -29,11 +29,11 @@ typedef struct compiler_model {
   uint32_t n_inputs, n_outputs, n_properties;
   model_value *inputs, *outputs; /* inputs: those that must be given */
   model_property *properties;    /* the model's metadata */
-  uint32_t n_nodes;             /* ONNX operators, functions inlined */
-  uint32_t n_initializers;      /* of the main graph, given constants included */
-  uint32_t n_files;             /* beside the model's, in which tensors of it lie: paths from its folder */
+  uint32_t n_nodes;              /* ONNX operators, functions inlined */
+  uint32_t n_initializers;       /* of the main graph, given constants included */
+  uint32_t n_files;              /* beside the model's, in which tensors of it lie: paths from its folder */
   const char **files;
-  const void *model;            /* the compiler's own */
+  const void *model; /* the compiler's own */
 } compiler_model;
 
 typedef struct compiler_dim {
@@ -54,8 +54,8 @@ typedef struct compile_request {
   const compiler_dim *dims;
   uint32_t n_dims;
   const shape *const *inputs; /* by the source's inputs: whole shapes, entries NULL where unknown; NULL: all unknown */
-  /* By the source's inputs: what they hold, where that is known; entries, or all, NULL.  Those that decide sizes are used,
-   * and the program is then for these values (rt_io.value). */
+  /* By the source's inputs: what they hold, where that is known; entries, or all, NULL.  Those that decide sizes are
+   * used, and the program is then for these values (rt_io.value). */
   const void *const *values;
   int64_t open_dim; /* what an open dimension is; 0: an error */
 } compile_request;
@@ -68,11 +68,12 @@ typedef struct segments_run_options {
   const shape *const *shapes; /* by the source's inputs */
   const void *const *values;
   rt_thread_pool *pool;
-  mem_budget *budget; /* of this run; may be NULL */
-  uint64_t seed;            /* of random operators */
+  mem_budget *budget;           /* of this run; may be NULL */
+  uint64_t seed;                /* of random operators */
   struct rt_profiler *profiler; /* NULL: off */
-  bool check_memory; /* of all its runs */
-  /* Called with each piece as it was imported, and its inputs, before it runs for the first time.  NULL: nobody looks. */
+  bool check_memory;            /* of all its runs */
+  /* Called with each piece as it was imported, and its inputs, before it runs for the first time.  NULL: nobody looks.
+   */
   status (*watch)(void *data, hlo_module *segment, const literal *inputs);
   void *watch_data;
 } segments_run_options;
@@ -103,9 +104,9 @@ typedef struct compiler_finding {
 typedef struct support_report {
   operator_use *ops;
   uint32_t n_ops, n_values, n_problems, n_notes;
-  const char **values;   /* "input x: f32[batch,3]", as declared */
-  const char **problems; /* what is not supported */
-  const char **notes;    /* what its user must give */
+  const char **values;    /* "input x: f32[batch,3]", as declared */
+  const char **problems;  /* what is not supported */
+  const char **notes;     /* what its user must give */
   const char **dim_names; /* of inputs, each once */
   uint32_t n_dim_names;
   compiler_finding *findings; /* problems and guesses, by node; what depends on a node with one is not looked at */
@@ -127,19 +128,22 @@ enum { COMPILER_ABI = 7 };
 typedef struct compiler_api {
   uint32_t abi;
   void (*adopt_guard)(const guard_owner *other); /* the compiler half's copy of guard_adopt */
-  const char *versions; /* of LLVM and the libraries, for people */
-  int ir_version, opset_version; /* the newest of ONNX and ai.onnx that are read */
+  const char *versions;                          /* of LLVM and the libraries, for people */
+  int ir_version, opset_version;                 /* the newest of ONNX and ai.onnx that are read */
   /* A model file, or (path NULL) a model in memory, which is borrowed. */
   status (*open)(arena *a, const char *path, const void *bytes, size_t size, uint32_t n_constants,
                  const compiler_constant *constants, compiler_model **out);
   /* HLO text as a source of its own. */
   status (*open_hlo)(arena *a, const char *name, const char *text, size_t size, compiler_model **out);
-  /* Imports, optimises, lowers.  The program lives on `a` and borrows the source's constants, and (options.sharing, of which
-   * only `shared` is given here) shared arrays.  *out NULL: sizes depend on what
-   * the model computes; it runs piece by piece. */
-  status (*compile)(const compiler_model *s, const compile_request *request, arena *a, rt_program **out, rt_report *report);
-  /* The request's inputs and values are not looked at, strings and lists in it are borrowed.  NULL is fine for destroy. */
-  status (*segments_create)(const compiler_model *s, const compile_request *request, mem_budget *budget, segmented_model **out);
+  /* Imports, optimises, lowers.  The program lives on `a` and borrows the source's constants, and (options.sharing, of
+   * which only `shared` is given here) shared arrays.  *out NULL: sizes depend on what the model computes; it runs
+   * piece by piece. */
+  status (*compile)(const compiler_model *s, const compile_request *request, arena *a, rt_program **out,
+                    rt_report *report);
+  /* The request's inputs and values are not looked at, strings and lists in it are borrowed.  NULL is fine for destroy.
+   */
+  status (*segments_create)(const compiler_model *s, const compile_request *request, mem_budget *budget,
+                            segmented_model **out);
   void (*segments_destroy)(segmented_model *p);
   /* outputs[n_outputs] of the source. */
   status (*segments_run)(segmented_model *p, const segments_run_options *run, compiler_array *outputs);
@@ -148,22 +152,26 @@ typedef struct compiler_api {
   /* Whether it could be compiled, without doing it: names every unsupported operator at once, then what the import
    * finds, then outputs that are not what the model declares. */
   status (*check)(const compiler_model *s, const compile_request *request, mem_budget *budget);
-  /* The module as text: as imported (after NULL), after the last run of the named pass of the target's pipeline, or ("final") as
-   * it is lowered.  no_constants: large ones are "...", for people. */
-  status (*print)(const compiler_model *s, const compile_request *request, const char *after, bool no_constants, arena *a,
-                  const char **text);
-  /* Whether the target computes what the reference evaluator does (verify/verify.h).  The report's texts are on the arena. */
-  status (*verify)(const compiler_model *s, const compile_request *request, const compiler_verify_options *o, arena *a, verify_report *out);
+  /* The module as text: as imported (after NULL), after the last run of the named pass of the target's pipeline, or
+   * ("final") as it is lowered.  no_constants: large ones are "...", for people. */
+  status (*print)(const compiler_model *s, const compile_request *request, const char *after, bool no_constants,
+                  arena *a, const char **text);
+  /* Whether the target computes what the reference evaluator does (verify/verify.h).  The report's texts are on the
+   * arena. */
+  status (*verify)(const compiler_model *s, const compile_request *request, const compiler_verify_options *o, arena *a,
+                   verify_report *out);
   /* PTX text of the module's elementwise fusions. */
   status (*print_ptx)(const compiler_model *s, const compile_request *request, arena *a, const char **text);
-  /* What became of a node, by its name or that of an output: what it was imported as, what removed it or it is a part of, how that
-   * is computed and where it lies. */
-  status (*explain)(const compiler_model *s, const compile_request *request, const char *node, arena *a, const char **text);
+  /* What became of a node, by its name or that of an output: what it was imported as, what removed it or it is a part
+   * of, how that is computed and where it lies. */
+  status (*explain)(const compiler_model *s, const compile_request *request, const char *node, arena *a,
+                    const char **text);
   /* Operators in use, sorted. */
   status (*list_ops)(const compiler_model *s, arena *a, operator_use **out, uint32_t *n);
-  /* All operators of a model file, or (path NULL) of a model in memory, and all that is not supported in it.  Fails only if
-   * it cannot be read. */
-  status (*check_support)(arena *a, const char *path, rt_span bytes, const compile_request *request, support_report *out);
+  /* All operators of a model file, or (path NULL) of a model in memory, and all that is not supported in it.  Fails
+   * only if it cannot be read. */
+  status (*check_support)(arena *a, const char *path, rt_span bytes, const compile_request *request,
+                          support_report *out);
   /* Named passes, comma-separated, on HLO text. */
   status (*opt)(arena *a, const char *name, const char *text, size_t size, const char *passes, const char **out);
   /* "name: contract" lines of all passes. */

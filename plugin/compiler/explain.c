@@ -34,10 +34,10 @@ typedef struct explaining {
   const char *label;
   arena *a;
   bool begun, folded;
-  uint32_t operations;    /* of the node, constants aside, when the passes last looked */
-  const char *imported;   /* their names as they came */
-  const char *gone;       /* what removed the last one; NULL: some are left */
-  const char *left;       /* lines of the final module */
+  uint32_t operations;  /* of the node, constants aside, when the passes last looked */
+  const char *imported; /* their names as they came */
+  const char *gone;     /* what removed the last one; NULL: some are left */
+  const char *left;     /* lines of the final module */
 } explaining;
 
 static bool is_fused_body(const hlo_module *m, const hlo_computation *c) {
@@ -108,8 +108,8 @@ static void add_thunks(explaining *e, const rt_sequence *s, const char **text) {
   for (uint32_t k = 0; k < s->n; k++) {
     const rt_thunk *t = &s->thunks[k];
     if (mentions(t->label, e->label)) {
-      *text = arena_printf(e->a, "%s  %s%s%s: %s\n", *text, t->kind, t->note && *t->note ? ", " : "", t->note ? t->note : "",
-                           t->label);
+      *text = arena_printf(e->a, "%s  %s%s%s: %s\n", *text, t->kind, t->note && *t->note ? ", " : "",
+                           t->note ? t->note : "", t->label);
     }
     for (uint32_t b = 0; b < t->n_bodies; b++) {
       add_thunks(e, &t->bodies[b], text);
@@ -168,20 +168,23 @@ static status explain_node(void *data) {
   rt_program *program;
   rt_report report = {0};
   TRY(compiler->compile(c->s, &request, c->a, &program, &report));
-  CHECK_THAT(program, STATUS_UNSUPPORTED, "the model runs piece by piece, since sizes depend on what it computes: there is no "
+  CHECK_THAT(program, STATUS_UNSUPPORTED,
+             "the model runs piece by piece, since sizes depend on what it computes: there is no "
              "one program to explain a node in");
-  const char *fate = !*e.imported && e.folded ? "folded to a constant while importing"
-                     : !*e.imported ? "imported as nothing that runs: its results are arrays that were there, or nobody uses them"
-                     : e.gone     ? arena_printf(c->a, "imported as %s\nnothing of it is left since pass %s", e.imported, e.gone)
-                                  : arena_printf(c->a, "imported as %s", e.imported);
+  const char *fate =
+      !*e.imported && e.folded ? "folded to a constant while importing"
+      : !*e.imported ? "imported as nothing that runs: its results are arrays that were there, or nobody uses them"
+      : e.gone       ? arena_printf(c->a, "imported as %s\nnothing of it is left since pass %s", e.imported, e.gone)
+                     : arena_printf(c->a, "imported as %s", e.imported);
   const char *thunks = "";
   add_thunks(&e, &program->body, &thunks);
   *c->text = arena_printf(c->a, "%s\n%s\n%s%s%s%s", e.label, fate, section(&e, "after the passes", e.left),
-                          section(&e, "algorithm", list_algorithms(&e, &report)),
-                          section(&e, "thunks", thunks), section(&e, "buffers", list_buffers(&e, report.buffers)));
+                          section(&e, "algorithm", list_algorithms(&e, &report)), section(&e, "thunks", thunks),
+                          section(&e, "buffers", list_buffers(&e, report.buffers)));
   return NULL;
 }
 
-status compiler_explain(const compiler_model *s, const compile_request *request, const char *node, arena *a, const char **text) {
+status compiler_explain(const compiler_model *s, const compile_request *request, const char *node, arena *a,
+                        const char **text) {
   return guard_run(explain_node, &(explain_call){s, request, node, a, text});
 }

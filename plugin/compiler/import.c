@@ -38,15 +38,16 @@ static status import_with_values(const compiler_model *s, const compile_request 
 }
 
 /* values[n_inputs] (may be NULL) gets what the module takes for granted of its inputs. */
-status compiler_import(const compiler_model *s, const compile_request *r, arena *a, hlo_module **out, const void **values,
-                   bool *complete) {
+status compiler_import(const compiler_model *s, const compile_request *r, arena *a, hlo_module **out,
+                       const void **values, bool *complete) {
   const loaded *l = s->model;
   *complete = true;
   if (l->hlo) {
     *out = hlo_module_clone(a, l->hlo);
     return NULL;
   }
-  onnx_import_options o = {.n_dims = r->n_dims, .open_dim = r->open_dim, .unchecked = r->options.unchecked, .eval = ref_fold};
+  onnx_import_options o = {
+      .n_dims = r->n_dims, .open_dim = r->open_dim, .unchecked = r->options.unchecked, .eval = ref_fold};
   onnx_dim_binding *dims = ARENA_NEW_N(a, onnx_dim_binding, r->n_dims);
   for (uint32_t k = 0; k < r->n_dims; k++) {
     dims[k] = (onnx_dim_binding){r->dims[k].name, r->dims[k].value};

@@ -21,8 +21,9 @@ bool interpreter_has_input(const interpreted_node *n, size_t k) {
 
 status interpreter_scalar(const host_array *a, const char *what, int64_t *out) {
   const shape *s = host_array_shape(a);
-  CHECK_THAT(s->kind == SHAPE_ARRAY && shape_elements(s) == 1 && (s->type == DTYPE_PRED || dtype_is_int((dtype)s->type)),
-             STATUS_INVALID_MODEL, "%s is %s; one element is needed", what, SHAPE_STR(NULL, s));
+  CHECK_THAT(
+      s->kind == SHAPE_ARRAY && shape_elements(s) == 1 && (s->type == DTYPE_PRED || dtype_is_int((dtype)s->type)),
+      STATUS_INVALID_MODEL, "%s is %s; one element is needed", what, SHAPE_STR(NULL, s));
   *out = literal_i64(&a->base.value, 0);
   return NULL;
 }
@@ -51,10 +52,11 @@ static status define_step(const interpreter_body *b, onnx_frame *f, int64_t step
   return NULL;
 }
 
-status interpreter_run_body(const interpreter_body *b, size_t n_inputs, host_array *const *inputs, int64_t step, host_array **outputs) {
+status interpreter_run_body(const interpreter_body *b, size_t n_inputs, host_array *const *inputs, int64_t step,
+                            host_array **outputs) {
   const onnx_frame *outer = b->n->outer;
-  CHECK_THAT(b->graph->n_input == n_inputs, STATUS_INVALID_MODEL, "the body has %zu inputs instead of %zu", b->graph->n_input,
-             n_inputs);
+  CHECK_THAT(b->graph->n_input == n_inputs, STATUS_INVALID_MODEL, "the body has %zu inputs instead of %zu",
+             b->graph->n_input, n_inputs);
   onnx_frame *f = interpreter_frame(b->n->run, outer, b->graph, outer->function, outer->call);
   f->place = hash_mix(outer->place, hash_mix(b->n->number, (uint64_t)b->which));
   f->depth = outer->depth + 1;
@@ -68,8 +70,8 @@ status interpreter_run_body(const interpreter_body *b, size_t n_inputs, host_arr
 }
 
 status interpreter_define_outputs(const interpreted_node *n, size_t count, host_array *const *values) {
-  CHECK_THAT(n->node->n_output <= count, STATUS_INVALID_MODEL, "the node has %zu outputs but %zu are given", n->node->n_output,
-             count);
+  CHECK_THAT(n->node->n_output <= count, STATUS_INVALID_MODEL, "the node has %zu outputs but %zu are given",
+             n->node->n_output, count);
   for (size_t k = 0; k < count; k++) {
     interpreter_define(n->outer, k < n->node->n_output ? n->node->output[k] : "", values[k]);
   }
@@ -151,7 +153,7 @@ typedef struct loop {
   interpreter_body body;
   size_t first_input, first_output; /* of the states, in the body */
   size_t n_states, n_scans;         /* scans: outputs */
-  host_array **inputs, **outputs; /* of a step */
+  host_array **inputs, **outputs;   /* of a step */
   shape *states;                    /* before the first one */
   elements *scans;
 } loop;
@@ -180,7 +182,8 @@ static status stack(const loop *l, size_t k, host_array **out) {
   } else {
     TRY(interpreter_declared_shape(&l->body, l->first_output + l->n_states + k, &one));
   }
-  CHECK_THAT(one.kind == SHAPE_ARRAY, STATUS_INVALID_MODEL, "scan output %zu is %s; a tensor is needed", k, SHAPE_STR(NULL, &one));
+  CHECK_THAT(one.kind == SHAPE_ARRAY, STATUS_INVALID_MODEL, "scan output %zu is %s; a tensor is needed", k,
+             SHAPE_STR(NULL, &one));
   CHECK_THAT(one.rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "scan output %zu of rank %d", k, one.rank);
   TRY(onnx_axis(e->axis, one.rank + 1, &axis));
   all = one;
@@ -192,8 +195,8 @@ static status stack(const loop *l, size_t k, host_array **out) {
   extents(&one, axis, &outer, &inner);
   for (uint32_t i = 0; i < e->n; i++) {
     const shape *s = host_array_shape(e->items[i]);
-    CHECK_THAT(shape_equal(s, &one), STATUS_INVALID_MODEL, "scan output %zu is %s in step %" PRIu32 " but %s in step 0", k,
-               SHAPE_STR(NULL, s), i, SHAPE_STR(NULL, &one));
+    CHECK_THAT(shape_equal(s, &one), STATUS_INVALID_MODEL, "scan output %zu is %s in step %" PRIu32 " but %s in step 0",
+               k, SHAPE_STR(NULL, s), i, SHAPE_STR(NULL, &one));
     size_t at = e->backward ? e->n - 1 - i : i;
     for (int64_t o = 0; o < outer; o++) {
       memcpy((char *)host_array_data(*out) + ((size_t)o * e->n + at) * inner,
@@ -226,10 +229,10 @@ static status open_loop(loop *l, const interpreted_node *n, bool is_scan, size_t
   TRY(interpreter_find_body(n, "body", 0, &l->body));
   const Onnx__GraphProto *g = l->body.graph;
   arena *a = n->outer->arena;
-  CHECK_THAT(g->n_output >= l->first_output + n_states, STATUS_INVALID_MODEL, "body has %zu outputs; at least %zu are needed",
-             g->n_output, l->first_output + n_states);
-  CHECK_THAT(g->n_input >= l->first_input + n_states, STATUS_INVALID_MODEL, "body has %zu inputs; at least %zu are needed",
-             g->n_input, l->first_input + n_states);
+  CHECK_THAT(g->n_output >= l->first_output + n_states, STATUS_INVALID_MODEL,
+             "body has %zu outputs; at least %zu are needed", g->n_output, l->first_output + n_states);
+  CHECK_THAT(g->n_input >= l->first_input + n_states, STATUS_INVALID_MODEL,
+             "body has %zu inputs; at least %zu are needed", g->n_input, l->first_input + n_states);
   l->n_scans = g->n_output - l->first_output - n_states;
   l->inputs = ARENA_NEW_N(a, host_array *, g->n_input + 1);
   l->outputs = ARENA_NEW_N(a, host_array *, g->n_output + 1);
@@ -275,8 +278,10 @@ status interpret_loop(const interpreted_node *n) {
   loop l;
   host_array *limit;
   int64_t trips = INT64_MAX, go = 1;
-  CHECK_THAT(n->node->n_input >= 2, STATUS_INVALID_MODEL, "%zu inputs; M and cond are needed, if only by name", n->node->n_input);
-  CHECK_THAT(interpreter_has_input(n, 0) || interpreter_has_input(n, 1), STATUS_UNSUPPORTED, "neither M nor cond is given: the loop never ends");
+  CHECK_THAT(n->node->n_input >= 2, STATUS_INVALID_MODEL, "%zu inputs; M and cond are needed, if only by name",
+             n->node->n_input);
+  CHECK_THAT(interpreter_has_input(n, 0) || interpreter_has_input(n, 1), STATUS_UNSUPPORTED,
+             "neither M nor cond is given: the loop never ends");
   TRY(open_loop(&l, n, false, n->node->n_input - 2, 2));
   if (interpreter_has_input(n, 0)) {
     TRY(interpreter_input(n, 0, &limit));
@@ -289,7 +294,8 @@ status interpret_loop(const interpreted_node *n) {
     host_array_release(limit);
   }
   for (int64_t i = 0; i < trips && go; i++) {
-    literal number = literal_make(shape_scalar(DTYPE_S64), &i), yes = literal_make(shape_scalar(DTYPE_PRED), &(uint8_t){1});
+    literal number = literal_make(shape_scalar(DTYPE_S64), &i),
+            yes = literal_make(shape_scalar(DTYPE_PRED), &(uint8_t){1});
     TRY(host_array_copy(n->run, &number, &l.inputs[0]));
     TRY(host_array_copy(n->run, &yes, &l.inputs[1]));
     TRY(status_prefix(step(&l, n->node->n_input, i), "body, step %" PRId64, i));
@@ -306,7 +312,8 @@ static status list_entry(const interpreted_node *n, const char *name, size_t k, 
   const int64_t *values;
   size_t given;
   TRY(onnx_attr_ints(n->node, name, &values, &given));
-  CHECK_THAT(given == 0 || given == count, STATUS_INVALID_MODEL, "%s has %zu entries instead of %zu", name, given, count);
+  CHECK_THAT(given == 0 || given == count, STATUS_INVALID_MODEL, "%s has %zu entries instead of %zu", name, given,
+             count);
   *out = given ? values[k] : 0;
   return NULL;
 }
@@ -330,8 +337,8 @@ static status open_scan(const interpreted_node *n, loop *l, size_t *n_in, scan_i
     TRY(list_entry(n, "scan_input_directions", k, *n_in, &x->backward));
     TRY(onnx_axis(x->axis, host_array_shape(x->array)->rank, &x->axis));
     int64_t steps = host_array_shape(x->array)->dims[x->axis];
-    CHECK_THAT(k == 0 || steps == *trips, STATUS_INVALID_MODEL, "scan input %zu has %" PRId64 " steps but input 0 has %" PRId64,
-               k, steps, *trips);
+    CHECK_THAT(k == 0 || steps == *trips, STATUS_INVALID_MODEL,
+               "scan input %zu has %" PRId64 " steps but input 0 has %" PRId64, k, steps, *trips);
     *trips = steps;
   }
   for (size_t k = 0; k < l->n_scans; k++) {

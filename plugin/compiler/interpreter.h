@@ -1,5 +1,6 @@
 /* interpreter.h - between segments.c, which runs frames, and interpreter.c, which runs the nodes that stand apart.
- * Everything that belongs to a run is freed at its end, whatever happened: nothing here needs to be undone on failure. */
+ * Everything that belongs to a run is freed at its end, whatever happened: nothing here needs to be undone on failure.
+ */
 #ifndef PLUGIN_COMPILER_INTERPRETER_H
 #define PLUGIN_COMPILER_INTERPRETER_H
 
@@ -42,7 +43,7 @@ STATUS_MUST_USE status host_array_new(interpreter_run *run, const shape *s, host
 STATUS_MUST_USE status host_array_copy(interpreter_run *run, const literal *l, host_array **out);
 /* The references to the elements are taken over. */
 STATUS_MUST_USE status host_sequence_new(interpreter_run *run, dtype type, uint32_t n, host_array *const *elements,
-                                           host_array **out);
+                                         host_array **out);
 static inline host_array *host_sequence_element(const host_array *sequence, uint32_t k) {
   return (host_array *)sequence->base.elements[k];
 }
@@ -55,17 +56,19 @@ void host_memory_free(mem_budget *budget, compiler_array a);
 void host_arrays_free(interpreter_run *run);
 
 /* The place of a body of this node (which: 0, 1, ..). */
-STATUS_MUST_USE status interpreter_site_below(interpreter_run *run, interpreter_site *parent, size_t node, int which, interpreter_site **out);
+STATUS_MUST_USE status interpreter_site_below(interpreter_run *run, interpreter_site *parent, size_t node, int which,
+                                              interpreter_site **out);
 
 onnx_frame *interpreter_frame(interpreter_run *run, const onnx_frame *outer, const Onnx__GraphProto *graph,
-                         const onnx_function *function, const Onnx__NodeProto *call);
+                              const onnx_function *function, const Onnx__NodeProto *call);
 void interpreter_frame_end(interpreter_run *run, onnx_frame *f);
 /* Gives the frame that value, with the caller's reference; the name is copied, "" drops it. */
 void interpreter_define(onnx_frame *f, const char *name, host_array *a);
 /* What the frame sees under that name: a reference for the caller. */
 STATUS_MUST_USE status interpreter_find(interpreter_run *run, const onnx_frame *f, const char *name, host_array **out);
 /* All nodes; outputs[n_outputs] get references. */
-STATUS_MUST_USE status interpreter_run_frame(interpreter_run *run, interpreter_site *site, onnx_frame *f, host_array **outputs);
+STATUS_MUST_USE status interpreter_run_frame(interpreter_run *run, interpreter_site *site, onnx_frame *f,
+                                             host_array **outputs);
 
 /* Node k of the frame: If, Loop, Scan or the call of a function; defines its outputs. */
 STATUS_MUST_USE status interpreter_run_node(interpreter_run *run, interpreter_site *site, onnx_frame *f, size_t k);

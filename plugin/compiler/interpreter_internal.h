@@ -29,11 +29,12 @@ typedef struct interpreter_body {
   const Onnx__GraphProto *graph;
 } interpreter_body;
 
-STATUS_MUST_USE status interpreter_find_body(const interpreted_node *n, const char *attribute, int which, interpreter_body *out);
-/* Runs it once; step -1: it is no loop's.  The references to inputs are taken over, outputs[n_output of the graph] are the
- * caller's. */
-STATUS_MUST_USE status interpreter_run_body(const interpreter_body *b, size_t n_inputs, host_array *const *inputs, int64_t step,
-                                      host_array **outputs);
+STATUS_MUST_USE status interpreter_find_body(const interpreted_node *n, const char *attribute, int which,
+                                             interpreter_body *out);
+/* Runs it once; step -1: it is no loop's.  The references to inputs are taken over, outputs[n_output of the graph] are
+ * the caller's. */
+STATUS_MUST_USE status interpreter_run_body(const interpreter_body *b, size_t n_inputs, host_array *const *inputs,
+                                            int64_t step, host_array **outputs);
 /* Of a body's output where the body never ran: as declared, open dimensions 0.  SHAPE_UNRANKED where no rank is. */
 STATUS_MUST_USE status interpreter_declared_shape(const interpreter_body *b, size_t output, shape *out);
 

@@ -47,7 +47,8 @@ typedef struct files {
 } files;
 
 static void add_file(files *f, const Onnx__TensorProto *t) {
-  for (size_t k = 0; t && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL && k < t->n_external_data; k++) {
+  for (size_t k = 0; t && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL && k < t->n_external_data;
+       k++) {
     if (strcmp(t->external_data[k]->key, "location") == 0) {
       void **seen = str_map_put(&f->seen, t->external_data[k]->value);
       if (!*seen) {
@@ -193,17 +194,22 @@ static status open_onnx(void *data) {
 }
 
 status compiler_open(arena *a, const char *path, const void *bytes, size_t size, uint32_t n_constants,
-                        const compiler_constant *constants, compiler_model **out) {
-  return guard_run(open_onnx, &(open_call){.a = a, .path = path, .bytes = bytes, .size = size,
-                                           .n_constants = n_constants, .constants = constants, .out = out});
+                     const compiler_constant *constants, compiler_model **out) {
+  return guard_run(open_onnx, &(open_call){.a = a,
+                                           .path = path,
+                                           .bytes = bytes,
+                                           .size = size,
+                                           .n_constants = n_constants,
+                                           .constants = constants,
+                                           .out = out});
 }
 
 static const char *name_or_number(arena *a, const char *name, const char *prefix, uint32_t k) {
   return name ? name : arena_printf(a, "%s%" PRIu32, prefix, k);
 }
 
-/* Sizes of other results are results too, behind all others (hlo_module.size_of): they are no outputs, they say how large
- * these turn out. */
+/* Sizes of other results are results too, behind all others (hlo_module.size_of): they are no outputs, they say how
+ * large these turn out. */
 static void describe_results(arena *a, const hlo_module *m, compiler_model *s) {
   s->outputs = ARENA_NEW_N(a, model_value, m->entry->n_roots);
   for (uint32_t k = 0; k < m->entry->n_roots; k++) {

@@ -55,8 +55,7 @@ static status compute_values(parts_call *c) {
   hlo_module *m;
   bool complete;
   TRY(compiler_import(compiler_with_outputs(c->s, c->a, c->n, c->names), c->request, c->a, &m, NULL, &complete));
-  CHECK_THAT(complete, STATUS_UNSUPPORTED,
-             "the model runs piece by piece, since sizes depend on what it computes");
+  CHECK_THAT(complete, STATUS_UNSUPPORTED, "the model runs piece by piece, since sizes depend on what it computes");
   literal *values = ARENA_NEW_N(c->a, literal, m->entry->n_roots);
   TRY(ref_eval_computation(m->entry, c->o->inputs, c->a, values));
   c->values = ARENA_NEW_N(c->a, onnx_part_value, c->n);
@@ -76,8 +75,8 @@ static status values_of(const parts_call *c, const onnx_names *names, onnx_part_
   *out = ARENA_NEW_N(c->a, onnx_part_value, names->n + 1);
   for (uint32_t k = 0; k < names->n; k++) {
     uintptr_t number = (uintptr_t)str_map_get(&c->numbers, names->items[k]);
-    CHECK_THAT(!c->is_open[number - 1], STATUS_UNSUPPORTED,
-               "the size of '%s' depends on what the model computes", names->items[k]);
+    CHECK_THAT(!c->is_open[number - 1], STATUS_UNSUPPORTED, "the size of '%s' depends on what the model computes",
+               names->items[k]);
     (*out)[k] = c->values[number - 1];
   }
   return NULL;
@@ -158,7 +157,7 @@ static status compute_guarded(void *data) {
 }
 
 void compiler_write_parts(const compiler_model *s, const compile_request *request, const compiler_verify_options *o,
-                      arena *a, verify_report *report) {
+                          arena *a, verify_report *report) {
   if (!o->folder || !report->n_findings || !compiler_onnx_model(s)) {
     return;
   }

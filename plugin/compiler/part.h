@@ -8,6 +8,6 @@
  * computes there, and verifies it.  model_note says how that went, or why there is none; neither is a
  * failure.  Call it inside guard_run. */
 void compiler_write_parts(const compiler_model *s, const compile_request *request, const compiler_verify_options *o,
-                      arena *a, verify_report *report);
+                          arena *a, verify_report *report);
 
 #endif

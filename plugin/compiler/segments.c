@@ -29,9 +29,10 @@ typedef struct segment {
   onnx_segment info;
   uint32_t n_uses;
   used_array *uses;
-  literal *literals; /* by result: its value if that is a constant, data NULL otherwise */
-  hlo_module *imported; /* as it was before it was compiled, for segments_run_options.watch; NULL: nobody looks, or has looked already */
-  rt_program *program; /* NULL: there is nothing to compute */
+  literal *literals;    /* by result: its value if that is a constant, data NULL otherwise */
+  hlo_module *imported; /* as it was before it was compiled, for segments_run_options.watch; NULL: nobody looks, or has
+                           looked already */
+  rt_program *program;  /* NULL: there is nothing to compute */
   rt_executable *executable;
   uint32_t n_results, runs; /* visible results; runs of it right now */
   uint64_t last_used;
@@ -84,7 +85,8 @@ static status find_site(void *data) {
   return NULL;
 }
 
-status interpreter_site_below(interpreter_run *run, interpreter_site *parent, size_t node, int which, interpreter_site **out) {
+status interpreter_site_below(interpreter_run *run, interpreter_site *parent, size_t node, int which,
+                              interpreter_site **out) {
   site_search x = {.segments = run->segments, .parent = parent, .node = node, .which = which};
   TRY(locked(run->segments, find_site, &x));
   *out = x.found;
@@ -184,7 +186,8 @@ static void note_uses(segment *x) {
   }
   for (uint32_t k = 0; k < info->sequences.n; k++) {
     const onnx_array_use *u = &info->sequences.items[k];
-    x->uses[x->n_uses++] = (used_array){arena_strdup(a, u->name), literal_make(u->array->value.shape, NULL), u->array->n};
+    x->uses[x->n_uses++] =
+        (used_array){arena_strdup(a, u->name), literal_make(u->array->value.shape, NULL), u->array->n};
   }
 }
 
@@ -249,7 +252,8 @@ static status find_or_make(void *data) {
   if (!x) {
     x = calloc(1, sizeof *x);
     CHECK_THAT(x, STATUS_RESOURCE, "out of memory");
-    status failed = guard_run(make_guarded, &(making){p, r->run->options->budget, r->frame, x, r->run->options->watch != NULL});
+    status failed =
+        guard_run(make_guarded, &(making){p, r->run->options->budget, r->frame, x, r->run->options->watch != NULL});
     if (failed) {
       destroy_segment(x);
       return failed;
@@ -334,8 +338,11 @@ static status execute(interpreter_run *run, const onnx_frame *f, segment *x, hos
   if (x->imported && run->options->watch) {
     TRY(let_watch(run, f, x, params));
   }
-  rt_run_options options = {.pool = run->options->pool, .budget = run->options->budget, .seed = run->options->seed,
-                            .profiler = run->options->profiler, .check_memory = run->options->check_memory};
+  rt_run_options options = {.pool = run->options->pool,
+                            .budget = run->options->budget,
+                            .seed = run->options->seed,
+                            .profiler = run->options->profiler,
+                            .check_memory = run->options->check_memory};
   TRY(rt_execute(x->executable, &options, params, addresses));
   cut(p, results, x->n_results, addresses);
   return NULL;
@@ -433,7 +440,8 @@ static status step(interpreter_run *run, interpreter_site *site, onnx_frame *f, 
     }
     *done &= f->states[k] == ONNX_NODE_DONE;
   }
-  CHECK_THAT(*done || f->arrays.n > arrays || memcmp(before, f->states, f->n_nodes) != 0, STATUS_UNSUPPORTED, "%s", reason);
+  CHECK_THAT(*done || f->arrays.n > arrays || memcmp(before, f->states, f->n_nodes) != 0, STATUS_UNSUPPORTED, "%s",
+             reason);
   release_unread(f);
   return NULL;
 }
@@ -463,7 +471,7 @@ status interpreter_find(interpreter_run *run, const onnx_frame *f, const char *n
 }
 
 onnx_frame *interpreter_frame(interpreter_run *run, const onnx_frame *outer, const Onnx__GraphProto *graph,
-                         const onnx_function *function, const Onnx__NodeProto *call) {
+                              const onnx_function *function, const Onnx__NodeProto *call) {
   frame_list *l = calloc(1, sizeof *l);
   if (!l) {
     guard_fail("out of memory");
@@ -578,8 +586,8 @@ void segmented_model_destroy(segmented_model *p) {
   }
 }
 
-status segmented_model_create(const compiler_model *s, const onnx_model *m, const compile_request *request, mem_budget *budget,
-                          segmented_model **out) {
+status segmented_model_create(const compiler_model *s, const onnx_model *m, const compile_request *request,
+                              mem_budget *budget, segmented_model **out) {
   const rt_backend *backend;
   TRY(compiler_backend(request->backend, &backend));
   segmented_model *p = calloc(1, sizeof *p);

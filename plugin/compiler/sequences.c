@@ -31,7 +31,9 @@ static status read_position(const interpreted_node *n, size_t k, int64_t length,
   return onnx_sequence_position(position, length, end, out);
 }
 
-static status define_one(const interpreted_node *n, host_array *value) { return interpreter_define_outputs(n, 1, &value); }
+static status define_one(const interpreted_node *n, host_array *value) {
+  return interpreter_define_outputs(n, 1, &value);
+}
 
 /* `from` without element `skip` and with `more` (the caller's reference) before element `at`; -1, NULL: neither. */
 static status edit(const interpreted_node *n, const host_array *from, int64_t skip, int64_t at, host_array *more,
@@ -121,8 +123,8 @@ static status open_map(const interpreted_node *n, map *m) {
   for (size_t k = 1; k < n->node->n_input; k++) {
     TRY(interpreter_input(n, k, &m->inputs[k]));
     CHECK_THAT(!m->inputs[k]->base.elements || m->inputs[k]->base.n == m->steps, INVALID,
-               "input %zu is a sequence of %" PRIu32 " tensors, but input 0 is one of %" PRIu32, k, m->inputs[k]->base.n,
-               m->steps);
+               "input %zu is a sequence of %" PRIu32 " tensors, but input 0 is one of %" PRIu32, k,
+               m->inputs[k]->base.n, m->steps);
   }
   m->roots = ARENA_NEW_N(a, host_array *, m->body.graph->n_output);
   m->elements = ARENA_NEW_N(a, host_array *, m->body.graph->n_output * (size_t)m->steps + 1);

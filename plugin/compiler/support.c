@@ -33,11 +33,11 @@ operator_use *operator_uses(arena *a, const void *onnx_usage, uint32_t n) {
   for (uint32_t k = 0; k < n; k++) {
     const onnx_op_usage *u = &used[k];
     out[k] = (operator_use){.domain = *u->domain ? u->domain : "ai.onnx",
-                           .name = u->name,
-                           .opset = u->opset,
-                           .since = u->row ? u->row->since : 0,
-                           .supported = onnx_op_is_supported(u->row),
-                           .count = u->count};
+                            .name = u->name,
+                            .opset = u->opset,
+                            .since = u->row ? u->row->since : 0,
+                            .supported = onnx_op_is_supported(u->row),
+                            .count = u->count};
   }
   return out;
 }
@@ -49,8 +49,8 @@ static status check_ops(check_support *c) {
   for (uint32_t k = 0; k < c->out->n_ops; k++) {
     const operator_use *u = &c->out->ops[k];
     if (!u->supported) {
-      add_problem(c, arena_printf(c->a, u->since ? "%s.%s (version %d)" : "%s.%s: there is no such operator",
-                                  u->domain, u->name, u->since));
+      add_problem(c, arena_printf(c->a, u->since ? "%s.%s (version %d)" : "%s.%s: there is no such operator", u->domain,
+                                  u->name, u->since));
     }
   }
   return NULL;
@@ -147,7 +147,8 @@ static void add_finding(check_support *c, status_code code, const char *text) {
   }
 }
 
-/* What importing finds, node by node: attributes, types, sizes.  Operators that are not supported stand there already. */
+/* What importing finds, node by node: attributes, types, sizes.  Operators that are not supported stand there already.
+ */
 static void check_nodes(check_support *c) {
   hlo_module *m;
   onnx_findings findings = {0};
@@ -162,8 +163,8 @@ static void check_nodes(check_support *c) {
   for (uint32_t k = 0; failed && k < c->n_inputs; k++) {
     if (options.wanted[k]) {
       wants = true;
-      add_note(c, arena_printf(c->a, "what input %s holds decides sizes: compile and run with --input",
-                               c->inputs[k].name));
+      add_note(
+          c, arena_printf(c->a, "what input %s holds decides sizes: compile and run with --input", c->inputs[k].name));
     }
   }
   c->out->n_findings = findings.n;
@@ -197,6 +198,8 @@ static status check_guarded(void *data) {
   return NULL;
 }
 
-status compiler_check_support(arena *a, const char *path, rt_span bytes, const compile_request *request, support_report *out) {
-  return guard_run(check_guarded, &(check_support){.a = a, .path = path, .bytes = bytes, .request = request, .out = out});
+status compiler_check_support(arena *a, const char *path, rt_span bytes, const compile_request *request,
+                              support_report *out) {
+  return guard_run(check_guarded,
+                   &(check_support){.a = a, .path = path, .bytes = bytes, .request = request, .out = out});
 }

@@ -5,7 +5,7 @@
 #include "plugin/compiler/compiler.h"
 
 STATUS_MUST_USE status compiler_check_support(arena *a, const char *path, rt_span bytes, const compile_request *request,
-                                         support_report *out);
+                                              support_report *out);
 /* What onnx_list_ops found, in the interface's words. */
 operator_use *operator_uses(arena *a, const void *onnx_usage, uint32_t n);
 

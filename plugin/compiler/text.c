@@ -26,8 +26,8 @@ static status print_hlo(print_call *c, const hlo_module *m) {
   return hlo_print(c->a, m, &options, c->text, NULL);
 }
 
-/* Keeps the text of the module as the named pass last left it.  `dump` is a name as the pass runner makes them: 007-fold.hlo,
- * or that of a pass alone. */
+/* Keeps the text of the module as the named pass last left it.  `dump` is a name as the pass runner makes them:
+ * 007-fold.hlo, or that of a pass alone. */
 static status keep_text(void *data, const char *dump, const struct hlo_module *m) {
   print_call *c = data;
   if (!strchr(dump, '-') && strcmp(dump, "final") != 0) { /* no pass */
@@ -53,7 +53,8 @@ static status print_after(print_call *c) {
   rt_program *program;
   rt_report report = {0};
   TRY(compiler->compile(c->s, &request, c->a, &program, &report));
-  CHECK_THAT(*c->text, STATUS_INVALID_ARGUMENT, "backend %s runs no pass '%s', or it changed nothing; the module can be shown after:%.*s", request.backend,
+  CHECK_THAT(*c->text, STATUS_INVALID_ARGUMENT,
+             "backend %s runs no pass '%s', or it changed nothing; the module can be shown after:%.*s", request.backend,
              c->after, (int)strlen(c->passes) - 1, c->passes);
   return NULL;
 }
@@ -70,8 +71,8 @@ static status print_module(void *data) {
   return print_hlo(c, m);
 }
 
-status compiler_print(const compiler_model *s, const compile_request *request, const char *after, bool no_constants, arena *a,
-                  const char **text) {
+status compiler_print(const compiler_model *s, const compile_request *request, const char *after, bool no_constants,
+                      arena *a, const char **text) {
   return guard_run(print_module, &(print_call){s, request, after, no_constants, a, text, ""});
 }
 
@@ -121,7 +122,8 @@ static status print_kernels(void *data) {
   TRY(compiler_import(c->s, c->request, c->a, &m, NULL, &complete));
   const char *text = "";
   for (const hlo_instr *i = m->entry->first; i; i = i->next) {
-    if (hlo_info(i)->kind == HLO_ELEMENTWISE || (i->op == HLO_FUSION && hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_LOOP)) {
+    if (hlo_info(i)->kind == HLO_ELEMENTWISE ||
+        (i->op == HLO_FUSION && hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_LOOP)) {
       const char *kernel;
       TRY(emit_ptx(c->a, arena_printf(c->a, "kernel_%u", number++), i, &kernel));
       text = arena_printf(c->a, "%s// %s\n%s\n", text, hlo_instr_text(c->a, i), kernel);

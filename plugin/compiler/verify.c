@@ -67,12 +67,12 @@ static status verify_segments(verify_call *c) {
     values[k] = c->o->inputs[k].data;
   }
   segments_run_options run = {.shapes = shapes,
-                        .values = values,
-                        .pool = c->options.pool,
-                        .budget = arena_budget(c->a),
-                        .seed = c->o->seed,
-                        .watch = verify_segment,
-                        .watch_data = c};
+                              .values = values,
+                              .pool = c->options.pool,
+                              .budget = arena_budget(c->a),
+                              .seed = c->o->seed,
+                              .watch = verify_segment,
+                              .watch_data = c};
   TRY(compiler->segments_create(c->s, c->request, arena_budget(c->a), &segments));
   arena_cleanup(c->a, destroy_segments, segments);
   TRY(compiler->segments_run(segments, &run, outputs));
@@ -107,7 +107,7 @@ static status verify(void *data) {
   return NULL;
 }
 
-status compiler_verify(const compiler_model *s, const compile_request *request, const compiler_verify_options *o, arena *a,
-                   verify_report *out) {
+status compiler_verify(const compiler_model *s, const compile_request *request, const compiler_verify_options *o,
+                       arena *a, verify_report *out) {
   return guard_run(verify, &(verify_call){.s = s, .request = request, .o = o, .a = a, .out = out});
 }

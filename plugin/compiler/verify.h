@@ -5,6 +5,6 @@
 #include "plugin/compiler/compiler.h"
 
 STATUS_MUST_USE status compiler_verify(const compiler_model *s, const compile_request *request,
-                                   const compiler_verify_options *o, arena *a, verify_report *out);
+                                       const compiler_verify_options *o, arena *a, verify_report *out);
 
 #endif

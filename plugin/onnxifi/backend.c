@@ -36,32 +36,24 @@ enum { OPTIMIZATION_AOT = 4 }; /* foxi's: take your time */
 static onnxStatus set_optimization(ifi_backend *b, uint64_t goal) {
   switch (goal <= ifi_the_abi.max_optimization ? goal : UINT64_MAX) {
     case ONNXIFI_OPTIMIZATION_HIGH_THROUGHPUT:
-    case ONNXIFI_OPTIMIZATION_LOW_LATENCY:
-      return ONNXIFI_STATUS_SUCCESS;
-    case ONNXIFI_OPTIMIZATION_LOW_POWER:
-      b->threads = 1;
-      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_OPTIMIZATION_LOW_LATENCY: return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_OPTIMIZATION_LOW_POWER: b->threads = 1; return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_OPTIMIZATION_LOW_DELAY: /* nothing is timed before the first result */
       b->tune = "off";
       return ONNXIFI_STATUS_SUCCESS;
-    case OPTIMIZATION_AOT:
-      b->tune = "full";
-      return ONNXIFI_STATUS_SUCCESS;
-    default:
-      return ONNXIFI_STATUS_INVALID_PROPERTY;
+    case OPTIMIZATION_AOT: b->tune = "full"; return ONNXIFI_STATUS_SUCCESS;
+    default: return ONNXIFI_STATUS_INVALID_PROPERTY;
   }
 }
 
 static onnxStatus set_property(ifi_backend *b, uint64_t key, uint64_t value) {
   switch (key) {
-    case ONNXIFI_BACKEND_PROPERTY_OPTIMIZATION:
-      return set_optimization(b, value);
+    case ONNXIFI_BACKEND_PROPERTY_OPTIMIZATION: return set_optimization(b, value);
     case ONNXIFI_BACKEND_PROPERTY_LOG_LEVEL:
       b->log_level = value;
       return value < ONNXIFI_LOG_LEVEL_DEBUG || value > ONNXIFI_LOG_LEVEL_ERROR ? ONNXIFI_STATUS_INVALID_PROPERTY
-                                                                                  : ONNXIFI_STATUS_SUCCESS;
-    default:
-      return ONNXIFI_STATUS_UNSUPPORTED_PROPERTY;
+                                                                                : ONNXIFI_STATUS_SUCCESS;
+    default: return ONNXIFI_STATUS_UNSUPPORTED_PROPERTY;
   }
 }
 

@@ -41,20 +41,17 @@ static onnxStatus check_shape(const onnxTensorDescriptorV1 *d, bool is_weight, u
 
 static onnxStatus check_memory_type(onnxEnum type) {
   switch (type) {
-    case ONNXIFI_MEMORY_TYPE_CPU:
-      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_MEMORY_TYPE_CPU: return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_MEMORY_TYPE_CUDA_BUFFER:
     case ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER:
     case ONNXIFI_MEMORY_TYPE_OPENGLES_TEXTURE_2D:
-    case ONNXIFI_MEMORY_TYPE_D3D_RESOURCE:
-      return ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE;
-    default:
-      return ONNXIFI_STATUS_INVALID_MEMORY_TYPE;
+    case ONNXIFI_MEMORY_TYPE_D3D_RESOURCE: return ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE;
+    default: return ONNXIFI_STATUS_INVALID_MEMORY_TYPE;
   }
 }
 
-/* The standard forbids dimensions of 0; official models have empty tensors all the same, which need no memory.  Weights are
- * held to the letter. */
+/* The standard forbids dimensions of 0; official models have empty tensors all the same, which need no memory.  Weights
+ * are held to the letter. */
 onnxStatus ifi_check_descriptor(const onnxTensorDescriptorV1 *d, bool is_weight) {
   uint64_t elements = 0;
   onnxStatus s = check_shape(d, is_weight, &elements);

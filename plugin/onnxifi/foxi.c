@@ -46,9 +46,8 @@ static onnxStatus check_properties(const uint64_t *list) {
 
 /* maxSeqLength bounds Caffe2's own sparse lookups; without offline weights there is nothing for the reader to read. */
 onnxStatus onnxInitGraph(onnxBackend backend, const uint64_t *auxPropertiesList, size_t onnxModelSize,
-                         const void *onnxModel, uint32_t weightsCount,
-                         const foxiTensorDescriptorV1 *weightDescriptors, onnxGraph *graph, uint32_t maxSeqLength,
-                         void *deferredWeightReader) {
+                         const void *onnxModel, uint32_t weightsCount, const foxiTensorDescriptorV1 *weightDescriptors,
+                         onnxGraph *graph, uint32_t maxSeqLength, void *deferredWeightReader) {
   (void)maxSeqLength;
   (void)deferredWeightReader;
   return ifi_init_graph(backend, check_properties(auxPropertiesList), onnxModelSize, onnxModel,
@@ -57,5 +56,6 @@ onnxStatus onnxInitGraph(onnxBackend backend, const uint64_t *auxPropertiesList,
 
 onnxStatus onnxSetGraphIO(onnxGraph graph, uint32_t inputsCount, const foxiTensorDescriptorV1 *inputDescriptors,
                           uint32_t outputsCount, const foxiTensorDescriptorV1 *outputDescriptors) {
-  return ifi_set_graph_io(graph, &(ifi_list){inputsCount, inputDescriptors}, &(ifi_list){outputsCount, outputDescriptors});
+  return ifi_set_graph_io(graph, &(ifi_list){inputsCount, inputDescriptors},
+                          &(ifi_list){outputsCount, outputDescriptors});
 }

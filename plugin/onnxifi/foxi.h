@@ -1,6 +1,6 @@
-/* foxi.h - the binary interface of foxi, the ONNXIFI that PyTorch's Caffe2 and Glow speak, as libfoxi-xla.so exports it.  It has
- * the tags, names and statuses of ONNXIFI 1.0, but longer descriptors and two more arguments of onnxInitGraph, which no program
- * can find out at run time: a client of the one must never open a library of the other.
+/* foxi.h - the binary interface of foxi, the ONNXIFI that PyTorch's Caffe2 and Glow speak, as libfoxi-xla.so exports
+ * it.  It has the tags, names and statuses of ONNXIFI 1.0, but longer descriptors and two more arguments of
+ * onnxInitGraph, which no program can find out at run time: a client of the one must never open a library of the other.
  *
  * Extension functions are asked for with onnxGetExtensionFunctionAddress, by the names of their types below. */
 #ifndef FOXI_H
@@ -64,24 +64,23 @@ ONNXIFI_FUNCTION(onnxGetExtensionFunctionAddress, onnxBackendID backendID, const
 
 /* --- extension functions --- */
 
-/* onnxSetGraphIO and onnxRunGraph in one, with inputs that are there; the graph's own IO stays.  Threads may do this to one graph
- * side by side.  traceEvents (or NULL) is filled before the output event is signalled. */
-typedef onnxStatus(ONNXIFI_ABI *onnxSetIOAndRunGraphFunction)(onnxGraph graph, uint32_t inputsCount,
-                                                              const foxiTensorDescriptorV1 *inputDescriptors,
-                                                              uint32_t outputsCount,
-                                                              const foxiTensorDescriptorV1 *outputDescriptors,
-                                                              onnxMemoryFenceV1 *outputFence,
-                                                              onnxTraceEventList *traceEvents);
+/* onnxSetGraphIO and onnxRunGraph in one, with inputs that are there; the graph's own IO stays.  Threads may do this to
+ * one graph side by side.  traceEvents (or NULL) is filled before the output event is signalled. */
+typedef onnxStatus(ONNXIFI_ABI *onnxSetIOAndRunGraphFunction)(
+    onnxGraph graph, uint32_t inputsCount, const foxiTensorDescriptorV1 *inputDescriptors, uint32_t outputsCount,
+    const foxiTensorDescriptorV1 *outputDescriptors, onnxMemoryFenceV1 *outputFence, onnxTraceEventList *traceEvents);
 typedef onnxStatus(ONNXIFI_ABI *onnxReleaseTraceEventsFunction)(onnxTraceEventList *traceEvents);
-/* timeoutMs 0: for ever.  After a timeout the state is NONSIGNALLED and the call has succeeded.  messageLength: room, then the
- * message's length without its NUL. */
-typedef onnxStatus(ONNXIFI_ABI *onnxWaitEventForFunction)(onnxEvent event, uint32_t timeoutMs, onnxEventState *eventState,
-                                                          onnxStatus *eventStatus, char *message, size_t *messageLength);
+/* timeoutMs 0: for ever.  After a timeout the state is NONSIGNALLED and the call has succeeded.  messageLength: room,
+ * then the message's length without its NUL. */
+typedef onnxStatus(ONNXIFI_ABI *onnxWaitEventForFunction)(onnxEvent event, uint32_t timeoutMs,
+                                                          onnxEventState *eventState, onnxStatus *eventStatus,
+                                                          char *message, size_t *messageLength);
 /* The first dimension of the first input of this thread's last onnxSetIOAndRunGraph; 0: there was none. */
 typedef onnxStatus(ONNXIFI_ABI *onnxGetCurrentBatchSizeFunction)(int64_t *currentBatchSize);
 /* Options of backends that are made from now on: "threads" (0: all cores), "log_level" (1 debug to 4 error). */
 typedef onnxStatus(ONNXIFI_ABI *onnxSetOptionFunction)(const char *optionName, const char *optionValue);
-typedef onnxStatus(ONNXIFI_ABI *onnxGetOptionFunction)(const char *optionName, char *optionValue, size_t *optionValueLength);
+typedef onnxStatus(ONNXIFI_ABI *onnxGetOptionFunction)(const char *optionName, char *optionValue,
+                                                       size_t *optionValueLength);
 
 #ifdef __cplusplus
 }

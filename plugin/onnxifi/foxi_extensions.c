@@ -48,9 +48,9 @@ static void remember_batch(uint32_t n, const foxiTensorDescriptorV1 *inputs) {
 }
 
 static onnxStatus check_fence(const onnxMemoryFenceV1 *fence) {
-  return !fence                                         ? ONNXIFI_STATUS_INVALID_POINTER
+  return !fence                                      ? ONNXIFI_STATUS_INVALID_POINTER
          : fence->tag != ONNXIFI_TAG_MEMORY_FENCE_V1 ? ONNXIFI_STATUS_UNSUPPORTED_TAG
-                                                        : ifi_check_fence_type(fence->type);
+                                                     : ifi_check_fence_type(fence->type);
 }
 
 static onnxStatus set_io_and_run(onnxGraph graph, uint32_t n_inputs, const foxiTensorDescriptorV1 *inputs,
@@ -155,7 +155,7 @@ onnxStatus onnxGetExtensionFunctionAddress(onnxBackendID backendID, const char *
   } functions[] = {
 /* Its type must be the one that clients cast the pointer to. */
 #define EXTENSION(name, function) \
-  {#name "Function", (onnxExtensionFunctionPointer)(void (*)(void))_Generic(&function, name##Function: &function)}
+  {#name "Function", (onnxExtensionFunctionPointer)(void (*)(void)) _Generic(&function, name##Function : &function)}
       EXTENSION(onnxSetIOAndRunGraph, set_io_and_run),
       EXTENSION(onnxReleaseTraceEvents, release_trace_events),
       EXTENSION(onnxWaitEventFor, wait_event_for),

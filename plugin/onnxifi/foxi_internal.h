@@ -1,5 +1,5 @@
-/* foxi_internal.h - what the files of libfoxi-xla.so share: foxi's header, taken before the core's so that the functions have its
- * arguments. */
+/* foxi_internal.h - what the files of libfoxi-xla.so share: foxi's header, taken before the core's so that the
+ * functions have its arguments. */
 #ifndef PLUGIN_ONNXIFI_FOXI_INTERNAL_H
 #define PLUGIN_ONNXIFI_FOXI_INTERNAL_H
 

@@ -1,11 +1,11 @@
-/* foxi_types.c - element types of inputs in a model's bytes.  Caffe2 declares all of a model's weights as floats, also the shape of
- * a Reshape; what they are, their descriptors tell. */
+/* foxi_types.c - element types of inputs in a model's bytes.  Caffe2 declares all of a model's weights as floats, also
+ * the shape of a Reshape; what they are, their descriptors tell. */
 #include <string.h>
 
 #include "plugin/onnxifi/foxi_internal.h"
 
-/* Bytes of a protobuf message that are still to be read.  The model was read by the compiler before: what does not fit ends the
- * search, and no more. */
+/* Bytes of a protobuf message that are still to be read.  The model was read by the compiler before: what does not fit
+ * ends the search, and no more. */
 typedef struct wire {
   uint8_t *at, *end;
 } wire;
@@ -45,14 +45,9 @@ static bool next(wire *w, uint64_t *number, wire *value) {
       }
       value->at = w->at;
       break;
-    case FIXED64:
-      size = 8;
-      break;
-    case FIXED32:
-      size = 4;
-      break;
-    default:
-      return false;
+    case FIXED64: size = 8; break;
+    case FIXED32: size = 4; break;
+    default: return false;
   }
   if (size > (uint64_t)(w->end - w->at)) {
     return false;

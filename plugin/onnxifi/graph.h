@@ -76,8 +76,8 @@ struct ifi_graph {
 
 /* Ends and joins the threads; no run may be under way. */
 void ifi_graph_stop(ifi_graph *g);
-/* Runs with inputs and outputs of its own, whose reference it takes over, as soon as a thread is there.  *after is the output
- * event, NULL after a failure. */
+/* Runs with inputs and outputs of its own, whose reference it takes over, as soon as a thread is there.  *after is the
+ * output event, NULL after a failure. */
 onnxStatus ifi_graph_run_with(ifi_graph *g, ifi_io *io, ifi_completion_callback callback, onnxEvent *after);
 
 onnxStatus ifi_check_fence_type(onnxEnum type);

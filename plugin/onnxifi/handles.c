@@ -42,9 +42,7 @@ static bool grow(void) {
 }
 
 /* Where in memory the library lies tells it from others of this kind: a handle of theirs is none of ours. */
-static uint32_t first_generation(void) {
-  return ((uint32_t)((uintptr_t)&slots >> 4) * 0x9E3779B1u) | 1;
-}
+static uint32_t first_generation(void) { return ((uint32_t)((uintptr_t)&slots >> 4) * 0x9E3779B1u) | 1; }
 
 /* Under the lock.  The number of a free slot + 1, or 0. */
 static uint32_t free_slot(void) {

@@ -77,26 +77,14 @@ static onnxStatus versions(onnxBackendInfo type, char *text, size_t size) {
 /* SUCCESS with a text, FALLBACK where the type is no text. */
 static onnxStatus text_info(const ifi_id *id, onnxBackendInfo type, char *text, size_t size) {
   switch (type) {
-    case ONNXIFI_BACKEND_NAME:
-      snprintf(text, size, "%s", id->name);
-      return ONNXIFI_STATUS_SUCCESS;
-    case ONNXIFI_BACKEND_VENDOR:
-      snprintf(text, size, "onnx-xla");
-      return ONNXIFI_STATUS_SUCCESS;
-    case ONNXIFI_BACKEND_VERSION:
-      snprintf(text, size, "%s", PACKAGE_VERSION);
-      return ONNXIFI_STATUS_SUCCESS;
-    case ONNXIFI_BACKEND_EXTENSIONS:
-      snprintf(text, size, "%s", ifi_the_abi.extensions);
-      return ONNXIFI_STATUS_SUCCESS;
-    case ONNXIFI_BACKEND_DEVICE:
-      cpu_name(text, size);
-      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_NAME: snprintf(text, size, "%s", id->name); return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_VENDOR: snprintf(text, size, "onnx-xla"); return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_VERSION: snprintf(text, size, "%s", PACKAGE_VERSION); return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_EXTENSIONS: snprintf(text, size, "%s", ifi_the_abi.extensions); return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_DEVICE: cpu_name(text, size); return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_BACKEND_ONNX_IR_VERSION:
-    case ONNXIFI_BACKEND_OPSET_VERSION:
-      return versions(type, text, size);
-    default:
-      return ONNXIFI_STATUS_FALLBACK;
+    case ONNXIFI_BACKEND_OPSET_VERSION: return versions(type, text, size);
+    default: return ONNXIFI_STATUS_FALLBACK;
   }
 }
 
@@ -111,27 +99,17 @@ static onnxStatus rate_info(const ifi_id *id, onnxBackendInfo type, uint64_t *ou
 /* Other rates and places on buses are optional, and not known here. */
 static onnxStatus number_info(const ifi_id *id, onnxBackendInfo type, uint64_t *out) {
   switch (type) {
-    case ONNXIFI_BACKEND_ONNXIFI_VERSION:
-      *out = (uint64_t)1 << 32;
-      return ONNXIFI_STATUS_SUCCESS;
-    case ONNXIFI_BACKEND_DEVICE_TYPE:
-      *out = ONNXIFI_DEVICE_TYPE_CPU;
-      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_ONNXIFI_VERSION: *out = (uint64_t)1 << 32; return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_DEVICE_TYPE: *out = ONNXIFI_DEVICE_TYPE_CPU; return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_BACKEND_CAPABILITIES:
       *out = ONNXIFI_CAPABILITY_THREAD_SAFE | ONNXIFI_CAPABILITY_SYMBOLIC_BATCH_SIZE |
              ONNXIFI_CAPABILITY_SYMBOLIC_SIZE_TENSORS | ONNXIFI_CAPABILITY_VARIABLE_BATCH_SIZE |
              ONNXIFI_CAPABILITY_VARIABLE_SIZE_OUTPUTS;
       return ONNXIFI_STATUS_SUCCESS;
-    case ONNXIFI_BACKEND_MEMORY_TYPES:
-      *out = ONNXIFI_MEMORY_TYPE_CPU;
-      return ONNXIFI_STATUS_SUCCESS;
-    case ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES:
-      *out = ONNXIFI_SYNCHRONIZATION_EVENT;
-      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_MEMORY_TYPES: *out = ONNXIFI_MEMORY_TYPE_CPU; return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES: *out = ONNXIFI_SYNCHRONIZATION_EVENT; return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_BACKEND_INIT_PROPERTIES: /* vendors' own: none */
-    case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES:
-      *out = 0;
-      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES: *out = 0; return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_BACKEND_MEMORY_SIZE:
       *out = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
       return ONNXIFI_STATUS_SUCCESS;
@@ -140,13 +118,11 @@ static onnxStatus number_info(const ifi_id *id, onnxBackendInfo type, uint64_t *
       return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_BACKEND_MACS_FP32:
     case ONNXIFI_BACKEND_MEMORY_BANDWIDTH:
-    case ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH: /* the memory is the processor's */
-      return rate_info(id, type, out);
+    case ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH: /* the memory is the processor's */ return rate_info(id, type, out);
     case ONNXIFI_BACKEND_MAX_GRAPH_COUNT:
       *out = UINT32_MAX; /* handles */
       return ONNXIFI_STATUS_SUCCESS;
-    default:
-      return ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE;
+    default: return ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE;
   }
 }
 

@@ -1,6 +1,6 @@
 /* internal.h - what the files of libonnxifi-xla.so and libfoxi-xla.so share: live handles, backends, events, translated
- * errors.  One core (the other .c files of this folder) stands behind two binary interfaces, ONNXIFI 1.0 (onnxifi.c) and foxi
- * (foxi*.c); each library has one of them.  Both are clients of onnx-xla.h. */
+ * errors.  One core (the other .c files of this folder) stands behind two binary interfaces, ONNXIFI 1.0 (onnxifi.c)
+ * and foxi (foxi*.c); each library has one of them.  Both are clients of onnx-xla.h. */
 #ifndef PLUGIN_ONNXIFI_INTERNAL_H
 #define PLUGIN_ONNXIFI_INTERNAL_H
 
@@ -22,7 +22,7 @@ typedef struct ifi_abi {
   const ifi_id *ids;
   size_t n_ids;
   uint64_t max_optimization; /* the last goal that it has a number for */
-  size_t descriptor_bytes; /* the tag is the first field of every descriptor */
+  size_t descriptor_bytes;   /* the tag is the first field of every descriptor */
   /* A descriptor as the core has it.  What it has no field for is refused. */
   onnxStatus (*read_descriptor)(const void *descriptor, onnxTensorDescriptorV1 *out);
   /* Writes into the model what a weight's descriptor tells of its type; NULL where the model is right. */
@@ -48,8 +48,8 @@ void ifi_object_init(ifi_object *o, ifi_kind kind, void (*destroy)(ifi_object *)
 void ifi_retain(ifi_object *o);
 void ifi_release(ifi_object *o); /* NULL is fine */
 
-/* Handles are numbers that never come back: one that is NULL, released, made up, of another kind or of another library is
- * known as such.  NULL when there is no memory for one more. */
+/* Handles are numbers that never come back: one that is NULL, released, made up, of another kind or of another library
+ * is known as such.  NULL when there is no memory for one more. */
 void *ifi_handle_create(ifi_object *o);
 /* The object with a reference for the caller; NULL if the handle is no live one of that kind. */
 void *ifi_handle_get(void *handle, ifi_kind kind);

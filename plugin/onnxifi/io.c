@@ -202,7 +202,8 @@ static onnxStatus fill_run(const ifi_graph *g, ifi_io *io, const side *in, const
   oxla_error *error = oxla_compile(io->run);
   bool later = oxla_error_subject(error) == OXLA_ABOUT_VALUE;
   if (later) {
-    ifi_log(g->backend, ONNXIFI_LOG_LEVEL_WARNING, "inputs and outputs: a run compiles, once it knows its inputs: %s", oxla_error_message(error));
+    ifi_log(g->backend, ONNXIFI_LOG_LEVEL_WARNING, "inputs and outputs: a run compiles, once it knows its inputs: %s",
+            oxla_error_message(error));
     oxla_error_free(error);
   } else {
     s = ifi_descriptor_status(ifi_log_error(g->backend, "inputs and outputs", error));
@@ -239,7 +240,8 @@ onnxStatus ifi_io_create(const ifi_graph *g, const ifi_list *inputs, const ifi_l
   s = s ? s : ifi_read_list(outputs, &made.descriptors);
   s = s ? s : check(&in, &made);
   if (s) {
-    ifi_log(g->backend, ONNXIFI_LOG_LEVEL_ERROR, "inputs and outputs: the descriptors are refused, status 0x%04x", (unsigned)s);
+    ifi_log(g->backend, ONNXIFI_LOG_LEVEL_ERROR, "inputs and outputs: the descriptors are refused, status 0x%04x",
+            (unsigned)s);
   } else {
     s = create(g, &in, &made, out);
   }
@@ -274,8 +276,8 @@ static onnxStatus cut(const ifi_cut *c, const oxla_run *run, char *message) {
   for (int k = 0; fits && k < t.rank; k++) {
     fits = t.dims[k] <= c->dims[k];
     if (!fits) {
-      snprintf(message, IFI_MESSAGE, "output '%s': dimension %d is %lld; %lld is the most that the descriptor allows", c->name, k,
-               (long long)t.dims[k], (long long)c->dims[k]);
+      snprintf(message, IFI_MESSAGE, "output '%s': dimension %d is %lld; %lld is the most that the descriptor allows",
+               c->name, k, (long long)t.dims[k], (long long)c->dims[k]);
     }
   }
   if (fits && t.bytes) {

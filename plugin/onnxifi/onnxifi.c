@@ -19,14 +19,15 @@ const ifi_abi ifi_the_abi = {
 };
 
 onnxStatus onnxInitGraph(onnxBackend backend, const uint64_t *auxPropertiesList, size_t onnxModelSize,
-                         const void *onnxModel, uint32_t weightsCount,
-                         const onnxTensorDescriptorV1 *weightDescriptors, onnxGraph *graph) {
+                         const void *onnxModel, uint32_t weightsCount, const onnxTensorDescriptorV1 *weightDescriptors,
+                         onnxGraph *graph) {
   bool any = auxPropertiesList && *auxPropertiesList != ONNXIFI_GRAPH_PROPERTY_NONE; /* the standard has none */
-  return ifi_init_graph(backend, any ? ONNXIFI_STATUS_UNSUPPORTED_PROPERTY : ONNXIFI_STATUS_SUCCESS, onnxModelSize, onnxModel,
-                        &(ifi_list){weightsCount, weightDescriptors}, graph);
+  return ifi_init_graph(backend, any ? ONNXIFI_STATUS_UNSUPPORTED_PROPERTY : ONNXIFI_STATUS_SUCCESS, onnxModelSize,
+                        onnxModel, &(ifi_list){weightsCount, weightDescriptors}, graph);
 }
 
 onnxStatus onnxSetGraphIO(onnxGraph graph, uint32_t inputsCount, const onnxTensorDescriptorV1 *inputDescriptors,
                           uint32_t outputsCount, const onnxTensorDescriptorV1 *outputDescriptors) {
-  return ifi_set_graph_io(graph, &(ifi_list){inputsCount, inputDescriptors}, &(ifi_list){outputsCount, outputDescriptors});
+  return ifi_set_graph_io(graph, &(ifi_list){inputsCount, inputDescriptors},
+                          &(ifi_list){outputsCount, outputDescriptors});
 }

@@ -1,8 +1,8 @@
 /* onnxifi.h - the binary interface of ONNXIFI 1.0, as libonnxifi-xla.so exports it: names, numbers and layouts of the
  * standard.  Clients may as well use ONNX's own header of this name.
  *
- * A client opens a backend library with dlopen, asks for its backend IDs, makes a backend of one, then graphs (models) and
- * events (things to wait for) of the backend, tells a graph where its inputs and outputs lie, and runs it. */
+ * A client opens a backend library with dlopen, asks for its backend IDs, makes a backend of one, then graphs (models)
+ * and events (things to wait for) of the backend, tells a graph where its inputs and outputs lie, and runs it. */
 #ifndef ONNXIFI_H
 #define ONNXIFI_H 1
 
@@ -200,7 +200,7 @@ typedef struct onnxMemoryFenceV1 {
 
 /* --- functions; each has the type of a pointer to it --- */
 
-#define ONNXIFI_FUNCTION(name, ...)                               \
+#define ONNXIFI_FUNCTION(name, ...)                        \
   ONNXIFI_PUBLIC onnxStatus ONNXIFI_ABI name(__VA_ARGS__); \
   typedef onnxStatus(ONNXIFI_ABI *name##Function)(__VA_ARGS__)
 

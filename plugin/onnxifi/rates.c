@@ -9,12 +9,20 @@
 
 /* y = Relu(x) of one number: the profile of a run tells of the machine, too. */
 static const char RELU[] =
-    "\x08\x08"                                                          /* IR version 8 */
-    "\x3A\x33"                                                          /* the graph */
-    "\x0A\x0C" "\x0A\x01x" "\x12\x01y" "\x22\x04Relu" "\x12\x01g"       /* its node and name */
-    "\x5A\x0F" "\x0A\x01x" "\x12\x0A\x0A\x08\x08\x01\x12\x04\x0A\x02\x08\x01" /* an input, float[1] */
-    "\x62\x0F" "\x0A\x01y" "\x12\x0A\x0A\x08\x08\x01\x12\x04\x0A\x02\x08\x01" /* an output */
-    "\x42\x02\x10\x0D";                                                 /* opset 13 */
+    "\x08\x08" /* IR version 8 */
+    "\x3A\x33" /* the graph */
+    "\x0A\x0C"
+    "\x0A\x01x"
+    "\x12\x01y"
+    "\x22\x04Relu"
+    "\x12\x01g" /* its node and name */
+    "\x5A\x0F"
+    "\x0A\x01x"
+    "\x12\x0A\x0A\x08\x08\x01\x12\x04\x0A\x02\x08\x01" /* an input, float[1] */
+    "\x62\x0F"
+    "\x0A\x01y"
+    "\x12\x0A\x0A\x08\x08\x01\x12\x04\x0A\x02\x08\x01" /* an output */
+    "\x42\x02\x10\x0D";                                /* opset 13 */
 
 /* The number behind "name": in the part of the text that begins with "roofline", with a decimal point in any locale. */
 static double number_of(const char *text, const char *name) {

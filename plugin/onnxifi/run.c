@@ -110,9 +110,9 @@ static bool add_job(ifi_graph *g, ifi_job *job) {
 /* Without inputs and outputs of its own the job takes the graph's. */
 static onnxStatus enqueue(ifi_graph *g, ifi_job *job) {
   pthread_mutex_lock(&g->lock);
-  onnxStatus s = g->closing              ? ONNXIFI_STATUS_INVALID_GRAPH
+  onnxStatus s = g->closing           ? ONNXIFI_STATUS_INVALID_GRAPH
                  : !job->io && !g->io ? ONNXIFI_STATUS_UNIDENTIFIED_NAME
-                                         : ONNXIFI_STATUS_SUCCESS;
+                                      : ONNXIFI_STATUS_SUCCESS;
   if (!s && !job->io) {
     job->io = g->io;
     job->io->references++;

@@ -6,19 +6,13 @@
 
 static onnxStatus unsupported(oxla_subject about) {
   switch (about) {
-    case OXLA_ABOUT_VERSION:
-      return ONNXIFI_STATUS_UNSUPPORTED_VERSION;
-    case OXLA_ABOUT_OPERATOR:
-      return ONNXIFI_STATUS_UNSUPPORTED_OPERATOR;
-    case OXLA_ABOUT_TYPE:
-      return ONNXIFI_STATUS_UNSUPPORTED_DATATYPE;
+    case OXLA_ABOUT_VERSION: return ONNXIFI_STATUS_UNSUPPORTED_VERSION;
+    case OXLA_ABOUT_OPERATOR: return ONNXIFI_STATUS_UNSUPPORTED_OPERATOR;
+    case OXLA_ABOUT_TYPE: return ONNXIFI_STATUS_UNSUPPORTED_DATATYPE;
     case OXLA_ABOUT_SHAPE:
-    case OXLA_ABOUT_VALUE:
-      return ONNXIFI_STATUS_UNSUPPORTED_SHAPE;
-    case OXLA_ABOUT_BACKEND:
-      return ONNXIFI_STATUS_BACKEND_UNAVAILABLE;
-    default:
-      return ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE;
+    case OXLA_ABOUT_VALUE: return ONNXIFI_STATUS_UNSUPPORTED_SHAPE;
+    case OXLA_ABOUT_BACKEND: return ONNXIFI_STATUS_BACKEND_UNAVAILABLE;
+    default: return ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE;
   }
 }
 
@@ -35,20 +29,13 @@ onnxStatus ifi_status(oxla_error *error) {
   oxla_subject about = oxla_error_subject(error);
   oxla_error_free(error);
   switch (code) {
-    case OXLA_OK:
-      return ONNXIFI_STATUS_SUCCESS;
-    case OXLA_INVALID_FILE:
-      return ONNXIFI_STATUS_INVALID_PROTOBUF;
-    case OXLA_INVALID_MODEL:
-      return mismatch(about, ONNXIFI_STATUS_INVALID_MODEL);
-    case OXLA_UNSUPPORTED:
-      return unsupported(about);
-    case OXLA_RESOURCE:
-      return ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
-    case OXLA_IO:
-      return ONNXIFI_STATUS_NO_SYSTEM_RESOURCES;
-    default:
-      return ONNXIFI_STATUS_INTERNAL_ERROR;
+    case OXLA_OK: return ONNXIFI_STATUS_SUCCESS;
+    case OXLA_INVALID_FILE: return ONNXIFI_STATUS_INVALID_PROTOBUF;
+    case OXLA_INVALID_MODEL: return mismatch(about, ONNXIFI_STATUS_INVALID_MODEL);
+    case OXLA_UNSUPPORTED: return unsupported(about);
+    case OXLA_RESOURCE: return ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
+    case OXLA_IO: return ONNXIFI_STATUS_NO_SYSTEM_RESOURCES;
+    default: return ONNXIFI_STATUS_INTERNAL_ERROR;
   }
 }
 

@@ -38,16 +38,29 @@ typedef struct OrtEpFactory OrtEpFactory;
 typedef struct OrtNodeComputeInfo OrtNodeComputeInfo;
 
 typedef enum OrtErrorCode {
-  ORT_FAIL = 1, ORT_INVALID_ARGUMENT = 2, ORT_NOT_IMPLEMENTED = 9, ORT_INVALID_GRAPH = 10, ORT_EP_FAIL = 11
+  ORT_FAIL = 1,
+  ORT_INVALID_ARGUMENT = 2,
+  ORT_NOT_IMPLEMENTED = 9,
+  ORT_INVALID_GRAPH = 10,
+  ORT_EP_FAIL = 11
 } OrtErrorCode;
 typedef enum OrtLoggingLevel {
-  ORT_LOGGING_LEVEL_VERBOSE, ORT_LOGGING_LEVEL_INFO, ORT_LOGGING_LEVEL_WARNING
+  ORT_LOGGING_LEVEL_VERBOSE,
+  ORT_LOGGING_LEVEL_INFO,
+  ORT_LOGGING_LEVEL_WARNING
 } OrtLoggingLevel;
 typedef enum OrtHardwareDeviceType { OrtHardwareDeviceType_CPU } OrtHardwareDeviceType;
 typedef enum ONNXType { ONNX_TYPE_UNKNOWN, ONNX_TYPE_TENSOR } ONNXType;
 typedef enum OrtOpAttrType {
-  ORT_OP_ATTR_UNDEFINED, ORT_OP_ATTR_INT, ORT_OP_ATTR_INTS, ORT_OP_ATTR_FLOAT, ORT_OP_ATTR_FLOATS, ORT_OP_ATTR_STRING,
-  ORT_OP_ATTR_STRINGS, ORT_OP_ATTR_GRAPH, ORT_OP_ATTR_TENSOR
+  ORT_OP_ATTR_UNDEFINED,
+  ORT_OP_ATTR_INT,
+  ORT_OP_ATTR_INTS,
+  ORT_OP_ATTR_FLOAT,
+  ORT_OP_ATTR_FLOATS,
+  ORT_OP_ATTR_STRING,
+  ORT_OP_ATTR_STRINGS,
+  ORT_OP_ATTR_GRAPH,
+  ORT_OP_ATTR_TENSOR
 } OrtOpAttrType;
 typedef int ONNXTensorElementDataType; /* TensorProto.DataType's numbers up to 16, then its own order */
 
@@ -215,7 +228,7 @@ struct OrtEpFactory {
   void (*ReleaseEp)(OrtEpFactory *self, OrtEp *ep);
   uint32_t (*GetVendorId)(const OrtEpFactory *self);
   const char *(*GetVersion)(const OrtEpFactory *self);
-  ORT_GAP(8, 11); /* optional; NULL */
+  ORT_GAP(8, 11);                                                       /* optional; NULL */
   ORT_FN(CreateDataTransfer, OrtEpFactory *self, void **data_transfer); /* NULL would be called all the same */
   bool (*IsStreamAware)(const OrtEpFactory *self);
   ORT_GAP(13, 14);

@@ -29,9 +29,7 @@ typedef struct claim {
   void *values; /* tsearch's, of value */
 } claim;
 
-static int by_name(const void *a, const void *b) {
-  return strcmp(((const value *)a)->name, ((const value *)b)->name);
-}
+static int by_name(const void *a, const void *b) { return strcmp(((const value *)a)->name, ((const value *)b)->name); }
 
 /* *out NULL: there is no memory, or no name. */
 static OrtStatus *find_value(claim *c, const OrtValueInfo *info, value **out) {
@@ -193,8 +191,7 @@ static OrtStatus *add_group(claim *c, OrtEpGraphSupportInfo *support, size_t lev
       failed = add_work(c, &c->g.nodes[k], &work);
     }
   }
-  bool worth =
-      n >= ENOUGH_NODES || n == c->g.n_nodes || work >= ENOUGH_WORK || strcmp(c->p->options.claim, "all") == 0;
+  bool worth = n >= ENOUGH_NODES || n == c->g.n_nodes || work >= ENOUGH_WORK || strcmp(c->p->options.claim, "all") == 0;
   if (!failed && n && worth) {
     OrtNodeFusionOptions options = {.ort_version_supported = ORT_API_VERSION, .drop_constant_initializers = true};
     failed = c->p->api->GetEpApi()->EpGraphSupportInfo_AddNodesToFuse(support, nodes, n, &options);

@@ -202,8 +202,8 @@ static OrtStatus *make_node(const ort_provider *p, const ort_node *fused, attrib
     failed = ort_value_name(p, fused->out[k], &outs[k]);
   }
   failed = failed ? failed
-                  : p->api->GetModelEditorApi()->CreateNode("EPContext", "com.microsoft", fused->name, in,
-                                                            fused->n_in, outs, fused->n_out, a->items, a->n, out);
+                  : p->api->GetModelEditorApi()->CreateNode("EPContext", "com.microsoft", fused->name, in, fused->n_in,
+                                                            outs, fused->n_out, a->items, a->n, out);
   free(in);
   free(outs);
   return failed;

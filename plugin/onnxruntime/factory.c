@@ -109,10 +109,8 @@ static bool is_choice(const char *choices, const char *text) {
 static OrtStatus *set_option(ort_provider *p, const struct option *o, const char *text) {
   char *place = (char *)&p->options + o->place;
   switch (o->kind) {
-    case FLAG:
-      return set_flag(p, o, text, (bool *)place);
-    case COUNT:
-      return set_count(p, o, text, (int *)(void *)place);
+    case FLAG: return set_flag(p, o, text, (bool *)place);
+    case COUNT: return set_count(p, o, text, (int *)(void *)place);
     default:
       if (o->kind == CHOICE && !is_choice(o->choices, text)) {
         return wrong_option(p, o, text, o->choices);

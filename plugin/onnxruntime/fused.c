@@ -131,8 +131,7 @@ static bool is_open(const oxla_tensor *t) {
   return t->rank < 0;
 }
 
-static OrtStatus *make_output(const fused *f, OrtKernelContext *context, size_t k, const oxla_tensor *t,
-                              void **data) {
+static OrtStatus *make_output(const fused *f, OrtKernelContext *context, size_t k, const oxla_tensor *t, void **data) {
   OrtValue *value;
   ORT_TRY(f->p->api->KernelContext_GetOutput(context, k, t->dims, (size_t)t->rank, &value));
   return f->p->api->GetTensorMutableData(value, data);

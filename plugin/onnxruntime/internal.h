@@ -145,7 +145,8 @@ typedef struct ort_model_parts {
   size_t n_inputs, n_outputs, n_constants;
   const OrtValueInfo *const *inputs, *const *outputs, *const *constants;
   bool large_constants_are_inputs; /* large constants are inputs */
-  bool is_body; /* outputs have types, for loops without steps; a model's would only be checked against what comes out */
+  bool
+      is_body; /* outputs have types, for loops without steps; a model's would only be checked against what comes out */
   ort_weights *weights;
 } ort_model_parts;
 OrtStatus *ort_node_write(const ort_provider *p, const ort_node *n, ort_wire *out); /* as NodeProto */

@@ -117,8 +117,7 @@ OrtStatus *ort_value_name(const ort_provider *p, const OrtValueInfo *value, cons
 }
 
 /* *out NULL: not known, or no array. */
-static OrtStatus *array_type(const ort_provider *p, const OrtValueInfo *value,
-                             const OrtTensorTypeAndShapeInfo **out) {
+static OrtStatus *array_type(const ort_provider *p, const OrtValueInfo *value, const OrtTensorTypeAndShapeInfo **out) {
   const OrtTypeInfo *info = NULL;
   ONNXType kind = ONNX_TYPE_UNKNOWN;
   *out = NULL;
@@ -139,7 +138,8 @@ OrtStatus *ort_value_type(const ort_provider *p, const OrtValueInfo *value, int 
 static OrtStatus *read_type(const ort_provider *p, const OrtTensorTypeAndShapeInfo *info, ort_array *out) {
   ORT_TRY(p->api->GetTensorElementType(info, &out->type));
   ORT_TRY(p->api->GetDimensionsCount(info, &out->rank));
-  out->ranked = p->tells_ranks ? p->api->TensorTypeAndShape_HasShape(info) : out->rank > 0; /* 0 may be an unknown rank */
+  out->ranked =
+      p->tells_ranks ? p->api->TensorTypeAndShape_HasShape(info) : out->rank > 0; /* 0 may be an unknown rank */
   if (out->rank > OXLA_MAX_RANK) {
     return ort_fail(p, "onnx-xla: an array of rank %zu; %d is the most", out->rank, OXLA_MAX_RANK);
   }
@@ -165,7 +165,8 @@ void ort_weights_free(ort_weights *w) {
 
 /* --- values --- */
 
-/* Open dimensions have no names: those of ONNX Runtime are guesses, and two that are alike may be of different sizes. */
+/* Open dimensions have no names: those of ONNX Runtime are guesses, and two that are alike may be of different sizes.
+ */
 static void put_type(ort_wire *w, const ort_array *x) {
   ort_wire tensor = {0}, shape = {0}, all = {0};
   for (size_t k = 0; k < x->rank; k++) {
@@ -183,8 +184,8 @@ static void put_type(ort_wire *w, const ort_array *x) {
   ort_put_message(w, VALUE_TYPE, &all);
 }
 
-/* An input or output, with its type where that is known and wanted.  An unknown rank of a body's output that cannot be told
- * from 0 is 0: what a loop without steps collects is an empty list then, as ONNX Runtime makes it. */
+/* An input or output, with its type where that is known and wanted.  An unknown rank of a body's output that cannot be
+ * told from 0 is 0: what a loop without steps collects is an empty list then, as ONNX Runtime makes it. */
 static OrtStatus *put_value(const ort_provider *p, ort_wire *w, uint32_t field, const OrtValueInfo *value, bool typed) {
   const OrtTensorTypeAndShapeInfo *info;
   const char *name;
@@ -264,8 +265,8 @@ static OrtStatus *add_weight(const ort_provider *p, ort_weights *w, const OrtVal
 /* Bits less than a byte are packed in ONNX Runtime's arrays and in models, not in those of oxla_constant. */
 static bool is_packed(int type) { return type == OXLA_UINT4 || type == OXLA_INT4 || type > OXLA_INT4; }
 
-static OrtStatus *put_initializer(const ort_provider *p, ort_wire *w, const OrtValueInfo *info, bool large_constants_are_inputs,
-                                  ort_weights *weights) {
+static OrtStatus *put_initializer(const ort_provider *p, ort_wire *w, const OrtValueInfo *info,
+                                  bool large_constants_are_inputs, ort_weights *weights) {
   const OrtValue *value = NULL;
   const char *name;
   ort_array x;

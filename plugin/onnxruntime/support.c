@@ -8,9 +8,7 @@
 /* --- values that come and go --- */
 
 /* Those that arrays of ours and of ONNX Runtime have alike. */
-static bool type_crosses(int type) {
-  return type >= OXLA_FLOAT && type <= OXLA_FLOAT8E5M2FNUZ && type != OXLA_STRING;
-}
+static bool type_crosses(int type) { return type >= OXLA_FLOAT && type <= OXLA_FLOAT8E5M2FNUZ && type != OXLA_STRING; }
 
 static OrtStatus *types_cross(const ort_provider *p, size_t n, const OrtValueInfo *const *values, bool *ok) {
   for (size_t k = 0; k < n && *ok; k++) {
@@ -216,7 +214,8 @@ static OrtStatus *import(finding *f, const ort_graph *g, const bool *chosen, con
     oxla_options options = {.size = sizeof options, .backend = *p->options.backend ? p->options.backend : NULL};
     oxla_error *error = oxla_survey(model.bytes, model.n, &options, found, f);
     if (error && oxla_error_code(error) == OXLA_INVALID_ARGUMENT) {
-      oxla_error_free(error); /* An option is wrong.  Compiling says so and fails; ONNX Runtime would go on without us here. */
+      oxla_error_free(
+          error); /* An option is wrong.  Compiling says so and fails; ONNX Runtime would go on without us here. */
     } else if (error) { /* not even the model can be read: nobody knows which node it is */
       ort_log(p, ORT_LOGGING_LEVEL_WARNING, "onnx-xla takes nothing of a group: %s", oxla_error_message(error));
       oxla_error_free(error);

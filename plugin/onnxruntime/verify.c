@@ -32,15 +32,9 @@ static double number(const reading *r, const void *data, size_t k) {
   float f;
   double d;
   switch (r->type) {
-    case OXLA_FLOAT:
-      memcpy(&f, at, sizeof f);
-      return (double)f;
-    case OXLA_DOUBLE:
-      memcpy(&d, at, sizeof d);
-      return d;
-    case OXLA_FLOAT16:
-      memcpy(&bits, at, sizeof bits);
-      return half(bits);
+    case OXLA_FLOAT: memcpy(&f, at, sizeof f); return (double)f;
+    case OXLA_DOUBLE: memcpy(&d, at, sizeof d); return d;
+    case OXLA_FLOAT16: memcpy(&bits, at, sizeof bits); return half(bits);
     default: /* bf16 is the upper half of a float */
       memcpy(&bits, at, sizeof bits);
       wide = (uint32_t)bits << 16;

@@ -90,22 +90,16 @@ bool ort_wire_next(ort_span *message, uint32_t *field, ort_span *content) {
   }
   *field = (uint32_t)(tag >> 3);
   switch (tag & 7) {
-    case VARINT:
-      return take_varint(message, &n);
-    case FIXED64:
-      n = 8;
-      break;
-    case FIXED32:
-      n = 4;
-      break;
+    case VARINT: return take_varint(message, &n);
+    case FIXED64: n = 8; break;
+    case FIXED32: n = 4; break;
     case LENGTH_DELIMITED:
       if (!take_varint(message, &n) || n > message->n) {
         return false;
       }
       *content = (ort_span){message->bytes, (size_t)n};
       break;
-    default:
-      return false;
+    default: return false;
   }
   if (n > message->n) {
     return false;

@@ -20,21 +20,21 @@
 
 struct compile_cache {
   content_store store;
-  content_key model;   /* the model's own bytes and constants: names its folder in the cache */
-  content_key content; /* with the files beside it */
-  content_key build;   /* who compiles, and where */
-  content_key options_key;   /* and how: all of it but sizes */
-  content_key dims;    /* the sizes that the options give */
-  bool described;   /* the description is there */
-  struct stat seen; /* the model's file when it was read; zeros: there is none */
-  content_key last;    /* the program that was found last */
-  arena *mapped;    /* on which a file is that is being looked at */
-  pthread_mutex_t lock; /* guards what follows */
+  content_key model;       /* the model's own bytes and constants: names its folder in the cache */
+  content_key content;     /* with the files beside it */
+  content_key build;       /* who compiles, and where */
+  content_key options_key; /* and how: all of it but sizes */
+  content_key dims;        /* the sizes that the options give */
+  bool described;          /* the description is there */
+  struct stat seen;        /* the model's file when it was read; zeros: there is none */
+  content_key last;        /* the program that was found last */
+  arena *mapped;           /* on which a file is that is being looked at */
+  pthread_mutex_t lock;    /* guards what follows */
   struct storing *queue;
   bool writing, has_thread; /* a thread takes from the queue; one is there */
   bool closing;
-  char failure[200];        /* why a program could not be kept; "": all were */
-  pthread_cond_t close;     /* with the lock: the session closes */
+  char failure[200];    /* why a program could not be kept; "": all were */
+  pthread_cond_t close; /* with the lock: the session closes */
   pthread_t thread;
   pid_t process; /* whose thread it is */
 };
@@ -274,8 +274,8 @@ static status join_files(session *s, const char *path) {
   for (uint32_t k = 0; k < s->source->n_files; k++) {
     struct stat st;
     content_key key;
-    const char *file = arena_printf(s->arena, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path ? path : "",
-                                    s->source->files[k]);
+    const char *file =
+        arena_printf(s->arena, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path ? path : "", s->source->files[k]);
     TRY(key_of_path(s, file, &st, &key));
     c->content = content_key_join(&c->store.contents, c->content, key);
   }
@@ -312,7 +312,8 @@ void compile_cache_open(session *s, const char *path, const void *bytes, size_t 
     return;
   }
   compile_cache *c = ARENA_NEW(s->arena, compile_cache);
-  status unusable = content_store_open(arena_printf(s->arena, "%s/programs", folder), s->options.cache_bytes, &c->store);
+  status unusable =
+      content_store_open(arena_printf(s->arena, "%s/programs", folder), s->options.cache_bytes, &c->store);
   c->store.verify = s->options.verify;
   if (unusable) {
     s->warning = arena_strdup(s->arena, status_message(unusable));
@@ -374,7 +375,7 @@ static bool key_with_values(const session *s, const rt_program *first, const voi
       }
       size_t size = (size_t)shape_bytes(&first->params[k].shape);
       *key = content_key_join(&s->cache->store.contents, *key,
-                           content_key_of(&s->cache->store.contents, NULL, values[k], size));
+                              content_key_of(&s->cache->store.contents, NULL, values[k], size));
       any = true;
     }
   }
@@ -444,7 +445,8 @@ typedef struct storing {
   arena *scratch;
 } storing;
 
-/* Writing much slows runs down: it waits until none was there for a moment, for the end of the session, or for two seconds. */
+/* Writing much slows runs down: it waits until none was there for a moment, for the end of the session, or for two
+ * seconds. */
 static void let_runs_go_first(session *s) {
   enum { PAUSE = 10000000, IDLE_PAUSES = 5, MOST_PAUSES = 200, SECOND = 1000000000 };
   compile_cache *c = s->cache;
@@ -476,7 +478,9 @@ static void note_failure(compile_cache *c, status failed) {
 static void put_weights(session *s, arena *a, const rt_program *p, content_key key) {
   const uint64_t much = (uint64_t)16 << 20;
   uint64_t bytes = 0;
-  rt_program weights = {.target = p->target, .cpu = "", .constants = ARENA_NEW_N(a, rt_span, p->n_constants),
+  rt_program weights = {.target = p->target,
+                        .cpu = "",
+                        .constants = ARENA_NEW_N(a, rt_span, p->n_constants),
                         .names = ARENA_NEW_N(a, rt_span, p->n_constants)};
   for (uint32_t k = 0; k < p->n_constants; k++) {
     if (rt_program_name(p, k).size) {
@@ -489,7 +493,8 @@ static void put_weights(session *s, arena *a, const rt_program *p, content_key k
     let_runs_go_first(s);
   }
   if (weights.n_constants) {
-    rt_image image = {.model = s->source->name, .target = p->target, .n_programs = 1, .programs = &(rt_program *){&weights}};
+    rt_image image = {
+        .model = s->source->name, .target = p->target, .n_programs = 1, .programs = &(rt_program *){&weights}};
     note_failure(s->cache, content_store_put_weights(&s->cache->store, s->cache->model, key, image));
   }
 }
@@ -529,8 +534,11 @@ static status write_program(void *data) {
   if (first) {
     (void)key_with_values(x->s, first->programs[0], values, &x->key);
   }
-  rt_image image = {.model = x->s->source->name, .target = p->target, .n_programs = 1,
-                    .programs = &(rt_program *){(rt_program *)(uintptr_t)p}, .base = weights_for(x->s, x->scratch, p)};
+  rt_image image = {.model = x->s->source->name,
+                    .target = p->target,
+                    .n_programs = 1,
+                    .programs = &(rt_program *){(rt_program *)(uintptr_t)p},
+                    .base = weights_for(x->s, x->scratch, p)};
   return content_store_put(&c->store, c->model, x->key, image);
 }
 

@@ -40,7 +40,7 @@ static bool place(size_t k, char path[PATH_MAX]) {
   if (k > N_FOLDERS) {
     return false;
   }
-  int n = k == N_FOLDERS     ? snprintf(path, PATH_MAX, "%s/%s", ONNX_XLA_PKGLIBDIR, library_name)
+  int n = k == N_FOLDERS    ? snprintf(path, PATH_MAX, "%s/%s", ONNX_XLA_PKGLIBDIR, library_name)
           : own_folder(own) ? snprintf(path, PATH_MAX, "%s%s/%s", own, folders[k], library_name)
                             : PATH_MAX;
   if (n >= PATH_MAX) {

@@ -12,9 +12,10 @@
 #include "base/hash.h"
 
 enum {
-  CHUNK = 1 << 20,  /* bytes hashed by themselves, so that threads can share the work */
+  CHUNK = 1 << 20, /* bytes hashed by themselves, so that threads can share the work */
   MAX_CHUNKS = 1 << 16,
-  SAMPLES = 64, SAMPLE_BYTES = 256,
+  SAMPLES = 64,
+  SAMPLE_BYTES = 256,
   SETTLED_SECONDS = 2, /* the coarsest clock that file systems keep times by */
   FINGERPRINT_SLOTS = 4096
 };
@@ -93,9 +94,12 @@ void fingerprints_init(fingerprints *c, int folder, const hash_secret *secret) {
 }
 
 static fingerprint fingerprint_of(const fingerprints *c, const struct stat *st) {
-  return (fingerprint){.boot = c->boot, .device = st->st_dev, .inode = st->st_ino, .size = (uint64_t)st->st_size,
-                 .modified = {st->st_mtim.tv_sec, st->st_mtim.tv_nsec},
-                 .changed = {st->st_ctim.tv_sec, st->st_ctim.tv_nsec}};
+  return (fingerprint){.boot = c->boot,
+                       .device = st->st_dev,
+                       .inode = st->st_ino,
+                       .size = (uint64_t)st->st_size,
+                       .modified = {st->st_mtim.tv_sec, st->st_mtim.tv_nsec},
+                       .changed = {st->st_ctim.tv_sec, st->st_ctim.tv_nsec}};
 }
 
 static void slot_name(uint64_t device, uint64_t inode, char out[16]) {

@@ -13,16 +13,16 @@
 typedef struct compile_cache compile_cache;
 
 struct session {
-  arena *arena; /* options, the source, or the image */
+  arena *arena;         /* options, the source, or the image */
   mem_budget budget;    /* of all: runs read it without the lock, so that nothing but the memory changes */
   mem_budget compiling; /* inside it, with the deadline of what is compiled now */
   session_options options;
   const rt_target *target;
   compiler_model *source; /* its model is NULL as long as the cache's description is all that was needed */
-  const char *path;    /* what it was opened from: a file, or */
-  rt_span bytes;       /* memory */
-  compile_cache *cache; /* NULL: no cache */
-  const rt_image *image; /* NULL: a model */
+  const char *path;       /* what it was opened from: a file, or */
+  rt_span bytes;          /* memory */
+  compile_cache *cache;   /* NULL: no cache */
+  const rt_image *image;  /* NULL: a model */
   const char *warning;
   double load_seconds;
   rt_thread_pool *pool;
@@ -31,13 +31,13 @@ struct session {
   session_program *compiled;
   uint32_t n_compiled;
   uint64_t clock;
-  bool is_taken;              /* somebody has the turn: */
+  bool is_taken; /* somebody has the turn: */
   pthread_cond_t turn_ends;
-  /* Only who has the turn changes what follows, `compiling`, and what is behind `arena`, `source` and `cached`; nobody else takes programs
-   * away. */
+  /* Only who has the turn changes what follows, `compiling`, and what is behind `arena`, `source` and `cached`; nobody
+   * else takes programs away. */
   rt_weight_pool *weight_pool; /* constants of the programs */
-  segmented_model *segments; /* NULL: not needed so far */
-  atomic_uint busy; /* how many runs and compilations there are now */
+  segmented_model *segments;   /* NULL: not needed so far */
+  atomic_uint busy;            /* how many runs and compilations there are now */
   uint64_t entropy;
   atomic_uint_fast64_t n_fresh_seeds;
 };
@@ -45,13 +45,15 @@ struct session {
 /* Whether the program is for these inputs. */
 bool session_program_serves(const session *s, const rt_program *p, const session_inputs *inputs);
 /* Reads the model, or HLO text, which is told by its first words. */
-STATUS_MUST_USE status session_open_model(const session *s, const char *path, const void *bytes, size_t size, compiler_model **out);
+STATUS_MUST_USE status session_open_model(const session *s, const char *path, const void *bytes, size_t size,
+                                          compiler_model **out);
 /* Who compiles, checks or saves takes turns; runs of programs that are there need none. */
 void session_take_turn(session *s);
 void session_end_turn(session *s);
 /* The model itself, where the cache's description has been enough so far.  In a turn. */
 STATUS_MUST_USE status session_need_model(session *s);
-/* Makes the program (NULL: pieces) ready, even if another machine must run it.  Takes the arena, also when it fails.  In a turn. */
+/* Makes the program (NULL: pieces) ready, even if another machine must run it.  Takes the arena, also when it fails. In
+ * a turn. */
 STATUS_MUST_USE status session_make_program(session *s, const rt_program *p, arena *a, session_program **out);
 /* From now on it is one of the session's: complete, for others find it. */
 void session_add_program(session *s, session_program *c);
@@ -64,7 +66,7 @@ void session_log_compiled(const session *s, const session_inputs *inputs, const 
 
 /* session_run with a profiler that looks on; NULL: none. */
 STATUS_MUST_USE status session_run_watched(session *s, const session_program *c, const uint64_t *seed,
-                                                const session_inputs *inputs, session_output *outputs,
-                                                struct rt_profiler *profiler);
+                                           const session_inputs *inputs, session_output *outputs,
+                                           struct rt_profiler *profiler);
 
 #endif

@@ -25,8 +25,9 @@ void session_log_opened(const session *s) {
   if (s->warning) {
     session_log(s, SESSION_LOG_WARNING, "%s", s->warning);
   }
-  session_log(s, SESSION_LOG_INFO, "opened \"%.200s\" for the %s backend in %.3f seconds: %u inputs, %u outputs, %u programs", m->name,
-           s->target->name, s->load_seconds, m->n_inputs, m->n_outputs, s->n_compiled);
+  session_log(s, SESSION_LOG_INFO,
+              "opened \"%.200s\" for the %s backend in %.3f seconds: %u inputs, %u outputs, %u programs", m->name,
+              s->target->name, s->load_seconds, m->n_inputs, m->n_outputs, s->n_compiled);
 }
 
 /* "x f32[1,4], n s64[]" */
@@ -49,5 +50,5 @@ void session_log_compiled(const session *s, const session_inputs *inputs, const 
   }
   const char *how = c->from_cache ? "found in the cache" : c->program ? "compiled" : "runs piece by piece";
   session_log(s, SESSION_LOG_INFO, "%s for %s: %.3f seconds", how, shapes,
-           c->from_cache ? c->load_seconds : c->compile_seconds + c->load_seconds);
+              c->from_cache ? c->load_seconds : c->compile_seconds + c->load_seconds);
 }

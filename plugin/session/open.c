@@ -237,8 +237,7 @@ static status open_and_check(void *data) {
   return check_dims(((const opening *)data)->s);
 }
 
-status session_open(const char *path, const void *bytes, size_t size, const session_options *options,
-                         session **out) {
+status session_open(const char *path, const void *bytes, size_t size, const session_options *options, session **out) {
   *out = NULL;
   TRY(check_options(options));
   session *s = calloc(1, sizeof *s);

@@ -77,7 +77,9 @@ typedef struct node_text {
 static uint32_t nodes_of(const rt_profiled *t, node_text *nodes) {
   const char *end = t->label + strlen(t->label), *open = strrchr(t->label, '('), *next;
   uint32_t n = 0;
-  end = open && open > t->label && open[-1] == ' ' ? open - 1 : open == t->label || !strchr(t->label, ' ') ? t->label : end;
+  end = open && open > t->label && open[-1] == ' '   ? open - 1
+        : open == t->label || !strchr(t->label, ' ') ? t->label
+                                                     : end;
   for (const char *at = t->label; at < end && n < MAX_NODES; at = next + 3) {
     next = strstr(at, " + ");
     next = next && next < end ? next : end;
@@ -98,7 +100,9 @@ static node_text operator_of(node_text node) {
   return node;
 }
 
-static bool is_contraction(const rt_profiled *t) { return strncmp(t->note, "dot", 3) == 0 || strncmp(t->note, "conv", 4) == 0; }
+static bool is_contraction(const rt_profiled *t) {
+  return strncmp(t->note, "dot", 3) == 0 || strncmp(t->note, "conv", 4) == 0;
+}
 
 static void group_row(const run_profile_row *row, grouping *nodes) {
   static const char none[] = "(no node)";
@@ -153,8 +157,8 @@ static double gaps_of(const rt_profile *raw, arena *a) {
   return median_of(left, raw->n_runs);
 }
 
-/* The median of the part that the thunk has of each run: what slows a whole run down, such as other work on the machine, does not
- * change it. */
+/* The median of the part that the thunk has of each run: what slows a whole run down, such as other work on the
+ * machine, does not change it. */
 static double share_of(const rt_profile *raw, const rt_profiled *t, double *list) {
   for (uint32_t r = 0; r < raw->n_runs; r++) {
     list[r] = t->seconds[r] / raw->run_seconds[r];
@@ -202,7 +206,7 @@ static status run_all(session *s, const session_program *c, const uint64_t *seed
 }
 
 status session_profile(session *s, const session_program *c, const uint64_t *seed, const session_inputs *inputs,
-                            session_output *outputs, const run_profile_options *options, arena *a, run_profile *out) {
+                       session_output *outputs, const run_profile_options *options, arena *a, run_profile *out) {
   rt_profiler *profiler = rt_profiler_create(a);
   *out = (run_profile){.model = s->source->name, .backend = s->target->name, .threads = session_threads(s)};
   TRY(run_all(s, c, seed, inputs, outputs, options, profiler));

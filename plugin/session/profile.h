@@ -20,8 +20,8 @@ typedef struct run_profile_row {
   double calls;              /* a run */
 } run_profile_row;
 
-/* Of thunks that have something in common.  A thunk's time is its node's; of several nodes, a contraction's is the first one's,
- * which contracts, and the others' is divided evenly. */
+/* Of thunks that have something in common.  A thunk's time is its node's; of several nodes, a contraction's is the
+ * first one's, which contracts, and the others' is divided evenly. */
 typedef struct run_profile_group {
   const char *name;
   uint32_t count; /* of thunks, or nodes */
@@ -37,17 +37,17 @@ typedef struct run_profile {
   const char *model, *backend;
   uint32_t threads;
   const rt_profile *raw;
-  double min, median;    /* seconds of a run */
-  double gaps;           /* median time that no thunk took: between them, before and behind them, and the profiler itself */
-  run_profile_row *rows; /* raw->n_thunks, the longest first */
+  double min, median; /* seconds of a run */
+  double gaps; /* median time that no thunk took: between them, before and behind them, and the profiler itself */
+  run_profile_row *rows;                      /* raw->n_thunks, the longest first */
   run_profile_groups kinds, operators, nodes; /* nodes by "name: Operator" */
   rt_roofline roofline;
 } run_profile;
 
 /* Runs and sums up; what it gives lives on `a`. */
 STATUS_MUST_USE status session_profile(session *s, const session_program *c, const uint64_t *seed,
-                                            const session_inputs *inputs, session_output *outputs,
-                                            const run_profile_options *options, arena *a, run_profile *out);
+                                       const session_inputs *inputs, session_output *outputs,
+                                       const run_profile_options *options, arena *a, run_profile *out);
 
 /* One JSON object. */
 void run_profile_write_json(const run_profile *p, FILE *f);

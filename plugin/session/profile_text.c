@@ -9,7 +9,11 @@
 static void put_text(FILE *f, const char *text) {
   putc('"', f);
   for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-    int more = *c < 0x80 ? 0 : *c >= 0xc2 && *c < 0xe0 ? 1 : *c >= 0xe0 && *c < 0xf0 ? 2 : *c >= 0xf0 && *c < 0xf5 ? 3 : -1;
+    int more = *c < 0x80                 ? 0
+               : *c >= 0xc2 && *c < 0xe0 ? 1
+               : *c >= 0xe0 && *c < 0xf0 ? 2
+               : *c >= 0xf0 && *c < 0xf5 ? 3
+                                         : -1;
     bool whole = more > 0;
     for (int k = 1; whole && k <= more; k++) {
       whole = (c[k] & 0xc0) == 0x80;
@@ -44,9 +48,11 @@ static void put_thunk(FILE *f, const run_profile *p, const run_profile_row *row)
   put_named_text(f, "label", t->label);
   fputs(", ", f);
   put_named_text(f, "note", t->note);
-  fprintf(f, ", \"depth\": %" PRIu32 ", \"calls\": %.6g, \"min_ms\": %.6f, \"median_ms\": %.6f, \"share\": %.6f, ", t->depth,
-          row->calls, 1e3 * row->min, 1e3 * row->median, row->share);
-  fprintf(f, "\"operations\": %.17g, \"bytes\": %.17g, \"gflops\": %.4f, \"of_peak\": %.4f, \"gbytes\": %.4f, \"of_memory\": %.4f}",
+  fprintf(f, ", \"depth\": %" PRIu32 ", \"calls\": %.6g, \"min_ms\": %.6f, \"median_ms\": %.6f, \"share\": %.6f, ",
+          t->depth, row->calls, 1e3 * row->min, 1e3 * row->median, row->share);
+  fprintf(f,
+          "\"operations\": %.17g, \"bytes\": %.17g, \"gflops\": %.4f, \"of_peak\": %.4f, \"gbytes\": %.4f, "
+          "\"of_memory\": %.4f}",
           operations, bytes, gflops, 1e9 * gflops / p->roofline.flops_all, gbytes, 1e9 * gbytes / p->roofline.read_all);
 }
 
@@ -68,7 +74,8 @@ static void write_json(const run_profile *p, FILE *f) {
   fputs(", ", f);
   put_named_text(f, "backend", p->backend);
   fprintf(f, ", \"threads\": %" PRIu32 ", \"runs\": %" PRIu32 ", ", p->threads, p->raw->n_runs);
-  fprintf(f, "\"min_ms\": %.6f, \"median_ms\": %.6f, \"gaps_ms\": %.6f,\n", 1e3 * p->min, 1e3 * p->median, 1e3 * p->gaps);
+  fprintf(f, "\"min_ms\": %.6f, \"median_ms\": %.6f, \"gaps_ms\": %.6f,\n", 1e3 * p->min, 1e3 * p->median,
+          1e3 * p->gaps);
   fprintf(f, " \"roofline\": {\"gflops_1\": %.2f, \"gflops\": %.2f, \"gbytes_1\": %.2f, \"gbytes\": %.2f},\n",
           1e-9 * r->flops_one, 1e-9 * r->flops_all, 1e-9 * r->read_one, 1e-9 * r->read_all);
   fputs(" \"thunks\": [", f);
@@ -89,15 +96,19 @@ static void put_event(FILE *f, const run_profile *p, const rt_profile_event *e) 
   put_named_text(f, "name", t->label);
   fputs(", ", f);
   put_named_text(f, "cat", t->kind);
-  fprintf(f, ", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": %.3f, \"dur\": %.3f, \"args\": {", 1e-3 * (double)e->begin,
-          1e-3 * (double)(e->end - e->begin));
+  fprintf(f, ", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": %.3f, \"dur\": %.3f, \"args\": {",
+          1e-3 * (double)e->begin, 1e-3 * (double)(e->end - e->begin));
   put_named_text(f, "note", t->note);
   double seconds = 1e-9 * (double)(e->end - e->begin);
-  fprintf(f, ", \"gflops\": %.4f, \"gbytes\": %.4f}}", giga((double)t->operations, seconds), giga((double)t->bytes, seconds));
+  fprintf(f, ", \"gflops\": %.4f, \"gbytes\": %.4f}}", giga((double)t->operations, seconds),
+          giga((double)t->bytes, seconds));
 }
 
 static void write_trace(const run_profile *p, FILE *f) {
-  fputs("{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 1, \"args\": {", f);
+  fputs(
+      "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 1, "
+      "\"args\": {",
+      f);
   put_named_text(f, "name", p->model);
   fputs("}}", f);
   for (uint32_t k = 0; k < p->raw->n_events; k++) {

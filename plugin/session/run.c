@@ -30,8 +30,8 @@ status session_output_reserve(session *s, session_output *o, size_t bytes, const
 
 static status check_given(const session_output *o, const char *name) {
   size_t bytes = (size_t)shape_bytes(&o->shape);
-  CHECK_THAT(!o->given || o->given_bytes == bytes, STATUS_INVALID_ARGUMENT, "output '%s' has %zu bytes; %zu are given", name,
-             bytes, o->given_bytes);
+  CHECK_THAT(!o->given || o->given_bytes == bytes, STATUS_INVALID_ARGUMENT, "output '%s' has %zu bytes; %zu are given",
+             name, bytes, o->given_bytes);
   return NULL;
 }
 
@@ -90,8 +90,8 @@ static status cut_outputs(const rt_program *p, session_output *outputs, void *co
   return NULL;
 }
 
-static status run_program(session *s, const session_program *c, const rt_run_options *options, const void *const *params,
-                          session_output *outputs) {
+static status run_program(session *s, const session_program *c, const rt_run_options *options,
+                          const void *const *params, session_output *outputs) {
   const rt_program *p = c->program;
   CHECK_THAT(!c->elsewhere, STATUS_INVALID_ARGUMENT, "%s", status_message(c->elsewhere));
   void **results = calloc(p->n_results + 1, sizeof *results);
@@ -107,15 +107,20 @@ static status run_program(session *s, const session_program *c, const rt_run_opt
 
 /* --- piece by piece --- */
 
-static status run_segments(session *s, const rt_run_options *options, const session_inputs *inputs, session_output *outputs) {
+static status run_segments(session *s, const rt_run_options *options, const session_inputs *inputs,
+                           session_output *outputs) {
   const compiler_api *compiler;
   uint32_t n = s->source->n_outputs;
   TRY(session_open_compiler(&compiler));
   compiler_array *arrays = calloc(n + 1, sizeof *arrays);
   CHECK_THAT(arrays, STATUS_RESOURCE, "out of memory");
-  segments_run_options run = {.shapes = inputs->shapes, .values = inputs->values, .pool = options->pool, .budget = options->budget,
-                        .seed = options->seed, .profiler = options->profiler,
-                        .check_memory = options->check_memory};
+  segments_run_options run = {.shapes = inputs->shapes,
+                              .values = inputs->values,
+                              .pool = options->pool,
+                              .budget = options->budget,
+                              .seed = options->seed,
+                              .profiler = options->profiler,
+                              .check_memory = options->check_memory};
   status failed = compiler->segments_run(s->segments, &run, arrays);
   for (uint32_t k = 0; k < n; k++) {
     session_output *o = &outputs[k];
@@ -163,23 +168,27 @@ static status run_guarded(void *data) {
 }
 
 status session_run(session *s, const session_program *c, const uint64_t *seed, const session_inputs *inputs,
-                        session_output *outputs) {
+                   session_output *outputs) {
   return session_run_watched(s, c, seed, inputs, outputs, NULL);
 }
 
 status session_run_watched(session *s, const session_program *c, const uint64_t *seed, const session_inputs *inputs,
-                                session_output *outputs, struct rt_profiler *profiler) {
+                           session_output *outputs, struct rt_profiler *profiler) {
   double start = s->options.log ? monotonic_seconds() : 0;
   uint64_t deadline = inputs->deadline ? inputs->deadline : deadline_after(s->options.max_seconds);
   mem_budget budget = {.deadline = deadline, .outer = &s->budget, .stopped = inputs->stopped};
-  rt_run_options options = {.pool = s->pool, .budget = &budget, .seed = seed ? *seed : fresh_seed(s),
-                            .profiler = profiler, .check_memory = s->options.check_memory};
+  rt_run_options options = {.pool = s->pool,
+                            .budget = &budget,
+                            .seed = seed ? *seed : fresh_seed(s),
+                            .profiler = profiler,
+                            .check_memory = s->options.check_memory};
   running r = {s, c, &options, inputs, outputs};
   atomic_fetch_add(&s->busy, 1);
   status failed = run_with_stack(c->program ? SESSION_RUN_STACK : SESSION_COMPILE_STACK, run_guarded, &r);
   atomic_fetch_sub(&s->busy, 1);
   if (s->options.log) {
-    session_log(s, SESSION_LOG_DEBUG, "%s in %.6f seconds", failed ? status_message(failed) : "executed", monotonic_seconds() - start);
+    session_log(s, SESSION_LOG_DEBUG, "%s in %.6f seconds", failed ? status_message(failed) : "executed",
+                monotonic_seconds() - start);
   }
   return failed;
 }

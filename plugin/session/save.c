@@ -13,7 +13,8 @@ static status take_source(session *s, rt_span *out) {
   const compiler_api *compiler;
   TRY(session_open_compiler(&compiler));
   TRY(session_need_model(s));
-  return status_prefix(compiler->bytes(s->source, out), "sizes depend on what the model computes, so that it must be in the file");
+  return status_prefix(compiler->bytes(s->source, out),
+                       "sizes depend on what the model computes, so that it must be in the file");
 }
 
 /* Names are for the cache and made with its secret: the same model makes the same file everywhere. */

@@ -35,8 +35,8 @@ status status_name_file(status s, const char *path) {
   if (message[n] == ':') {
     return s;
   }
-  status named = status_error((unsigned)status_get_code(s) | (unsigned)status_get_subject(s), "%s: %s", path,
-                              message + n + 1);
+  status named =
+      status_error((unsigned)status_get_code(s) | (unsigned)status_get_subject(s), "%s: %s", path, message + n + 1);
   named = status_about_node(named, status_get_node(s), strlen(status_get_node(s)));
   status_free(s);
   return named;
@@ -65,8 +65,8 @@ static void unlink_compiled(session *s, session_program *c) {
   s->n_compiled--;
 }
 
-/* The one that was not used for longest where there are too many, taken out of the list; the lock is held.  Programs of a .oxla cannot be
- * made again. */
+/* The one that was not used for longest where there are too many, taken out of the list; the lock is held.  Programs of
+ * a .oxla cannot be made again. */
 static session_program *take_oldest(session *s) {
   session_program *oldest = NULL;
   for (session_program *c = s->compiled; c && !s->image && s->n_compiled > SESSION_MAX_PROGRAMS; c = c->next) {
@@ -153,12 +153,17 @@ uint32_t session_threads(const session *s) { return rt_thread_pool_threads(s->po
 /* --- compiling --- */
 
 compile_request session_request(const session *s, const session_inputs *inputs) {
-  return (compile_request){.backend = s->options.backend, .options = s->options.compile, .dims = s->options.dims,
-                        .n_dims = s->options.n_dims, .inputs = inputs->shapes, .values = inputs->values,
-                        .open_dim = s->options.open_dim};
+  return (compile_request){.backend = s->options.backend,
+                           .options = s->options.compile,
+                           .dims = s->options.dims,
+                           .n_dims = s->options.n_dims,
+                           .inputs = inputs->shapes,
+                           .values = inputs->values,
+                           .open_dim = s->options.open_dim};
 }
 
-/* The size of a named dimension: as the options have it, or as another input that is given shows; -1 if nothing tells. */
+/* The size of a named dimension: as the options have it, or as another input that is given shows; -1 if nothing tells.
+ */
 static int64_t size_of_name(const session *s, const session_inputs *inputs, const char *name) {
   for (uint32_t n = 0; n < s->options.n_dims; n++) {
     if (strcmp(name, s->options.dims[n].name) == 0) {
@@ -253,7 +258,7 @@ typedef struct compilation {
 
 /* For shapes of which compiling cannot make one program.  Takes the arena. */
 static status make_segments(session *s, const compiler_api *compiler, const session_inputs *inputs, arena *a,
-                         session_program **out) {
+                            session_program **out) {
   compile_request request = session_request(s, &(session_inputs){0});
   status failed = s->segments ? NULL : compiler->segments_create(s->source, &request, &s->budget, &s->segments);
   if (failed) {
@@ -335,9 +340,9 @@ static status no_such_program(const session *s, const session_inputs *inputs) {
   for (uint32_t k = 0; k < s->source->n_inputs; k++) {
     shape wanted = session_input_shape(s, inputs, k);
     if (!shape_equal(&wanted, &s->source->inputs[k].shape)) {
-      return status_error(STATUS_INVALID_ARGUMENT,
-                          "input '%s' is %s, for which this file holds no program (its first takes %s)",
-                          s->source->inputs[k].name, SHAPE_STR(NULL, &wanted), SHAPE_STR(NULL, &s->source->inputs[k].shape));
+      return status_error(
+          STATUS_INVALID_ARGUMENT, "input '%s' is %s, for which this file holds no program (its first takes %s)",
+          s->source->inputs[k].name, SHAPE_STR(NULL, &wanted), SHAPE_STR(NULL, &s->source->inputs[k].shape));
     }
   }
   return status_error(STATUS_INVALID_ARGUMENT, "this file holds no program for these inputs' shapes and contents");
@@ -347,8 +352,8 @@ static status no_such_program(const session *s, const session_inputs *inputs) {
 static status check_input(const session *s, uint32_t k, const shape *given) {
   const model_value *v = &s->source->inputs[k];
   bool any_rank = v->shape.kind == SHAPE_UNRANKED && given->kind == SHAPE_ARRAY;
-  bool fits = given->type == v->shape.type &&
-              (any_rank || (given->kind == v->shape.kind && given->rank == v->shape.rank));
+  bool fits =
+      given->type == v->shape.type && (any_rank || (given->kind == v->shape.kind && given->rank == v->shape.rank));
   unsigned about = given->type == v->shape.type ? STATUS_ABOUT_SHAPE : STATUS_ABOUT_TYPE;
   for (int d = 0; fits && !any_rank && !s->image && d < given->rank; d++) {
     fits = v->shape.dims[d] < 0 || v->shape.dims[d] == given->dims[d];
@@ -444,7 +449,8 @@ void session_end_turn(session *s) {
   pthread_mutex_unlock(&s->lock);
 }
 
-/* Until the turn ends, or a moment is over: another's compilation may take longer than this one may wait.  The lock is held. */
+/* Until the turn ends, or a moment is over: another's compilation may take longer than this one may wait.  The lock is
+ * held. */
 static status await_end(session *s, const session_inputs *inputs) {
   enum { PATIENCE = 20000000 }; /* nanoseconds between looks at the clock */
   mem_budget waiting = {.deadline = inputs->deadline, .stopped = inputs->stopped};
@@ -458,7 +464,8 @@ static status await_end(session *s, const session_inputs *inputs) {
   return NULL;
 }
 
-/* A program that is ready, which has one user more now; NULL: it is the caller's turn to make one.  The lock is held. */
+/* A program that is ready, which has one user more now; NULL: it is the caller's turn to make one.  The lock is held.
+ */
 static status find_ready(session *s, const session_inputs *inputs, session_program **out) {
   for (;;) {
     for (*out = s->compiled; *out && !serves(s, *out, inputs);) {

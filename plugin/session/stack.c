@@ -53,7 +53,8 @@ status run_with_stack(size_t bytes, status (*fn)(void *), void *data) {
   pthread_attr_t attributes;
   pthread_t thread;
   pthread_attr_init(&attributes);
-  bool started = pthread_attr_setstacksize(&attributes, LARGE) == 0 && pthread_create(&thread, &attributes, run, &w) == 0;
+  bool started =
+      pthread_attr_setstacksize(&attributes, LARGE) == 0 && pthread_create(&thread, &attributes, run, &w) == 0;
   pthread_attr_destroy(&attributes);
   CHECK_THAT(started, STATUS_RESOURCE, "no thread with a stack of %d bytes", LARGE);
   pthread_join(thread, NULL);

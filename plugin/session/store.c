@@ -74,7 +74,9 @@ static status open_folders(const char *path, content_store *c) {
   make_folders(path);
   c->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   CHECK_THAT(c->folder >= 0 && fstat(c->folder, &st) == 0, STATUS_IO, "cannot be opened: %s", strerror(errno));
-  CHECK_THAT(st.st_uid == geteuid(), STATUS_INVALID_ARGUMENT, "belongs to another user, whose code would run here; --cache or ONNX_XLA_CACHE names a folder of your own");
+  CHECK_THAT(
+      st.st_uid == geteuid(), STATUS_INVALID_ARGUMENT,
+      "belongs to another user, whose code would run here; --cache or ONNX_XLA_CACHE names a folder of your own");
   CHECK_THAT((st.st_mode & 077) == 0, STATUS_INVALID_ARGUMENT,
              "has mode %03o; with 700 nobody else could put code there that runs here", st.st_mode & 0777);
   c->models = open_below(c->folder, "models");
@@ -276,7 +278,8 @@ typedef struct listing {
 } listing;
 
 /* Calls see(data, model's folder, its name, file) for all files of all models. */
-static void walk(const content_store *c, void (*see)(void *data, int folder, const char *model, const char *file), void *data) {
+static void walk(const content_store *c, void (*see)(void *data, int folder, const char *model, const char *file),
+                 void *data) {
   int copy = openat(c->models, ".", OPEN_FOLDER);
   DIR *models = copy >= 0 ? fdopendir(copy) : NULL;
   if (!models) {

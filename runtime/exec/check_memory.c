@@ -77,10 +77,9 @@ static const char *origin_text(const rt_checker *c, arena *a, uint32_t mark) {
   }
   const origin *o = &c->origins[mark - MARK_FIRST_ORIGIN];
   const char *where = buffer_text(a, c->run.program, o->thunk, o->buffer);
-  return o->unwritten
-             ? arena_printf(a, "%s (%s) left it as it was in %s", o->thunk->label, o->thunk->kind, where)
-             : arena_printf(a, "%s (%s) computed %s from what nothing had written", o->thunk->label,
-                            o->thunk->kind, where);
+  return o->unwritten ? arena_printf(a, "%s (%s) left it as it was in %s", o->thunk->label, o->thunk->kind, where)
+                      : arena_printf(a, "%s (%s) computed %s from what nothing had written", o->thunk->label,
+                                     o->thunk->kind, where);
 }
 
 /* --- a thunk --- */
@@ -118,10 +117,9 @@ static status written_early(const checking *x, uint32_t k, int64_t element) {
        o++) { /* it is another output that lies over an input */
     over = o;
   }
-  return violation(t,
-                   "element %" PRId64
-                   " of %s is not what it is when no output lies over %s, which is read after it is written",
-                   element, buffer_text(x->a, p, t, k), buffer_text(x->a, p, t, input_under(t, over)));
+  return violation(
+      t, "element %" PRId64 " of %s is not what it is when no output lies over %s, which is read after it is written",
+      element, buffer_text(x->a, p, t, k), buffer_text(x->a, p, t, input_under(t, over)));
 }
 
 /* The number of the first byte that differs; n: there is none. */
@@ -163,8 +161,7 @@ static uint32_t inherited_mark(const checking *x) {
 }
 
 /* Of an element that differs between runs that found different wild numbers. */
-static uint32_t new_mark(const checking *x, uint32_t buffer, bool unwritten, uint32_t inherited,
-                         uint32_t old) {
+static uint32_t new_mark(const checking *x, uint32_t buffer, bool unwritten, uint32_t inherited, uint32_t old) {
   bool stays = unwritten && old != MARK_DEFINED &&
                (thunk_reads(x->thunk, buffer) || input_under(x->thunk, buffer) < x->thunk->n_inputs);
   if (stays) {
@@ -179,9 +176,7 @@ typedef struct outcome {
   const uint8_t *after, *before;
 } outcome;
 
-static outcome outcome_of(const trial *t, uint32_t k) {
-  return (outcome){trial_buffer(t, k), trial_before(t, k)};
-}
+static outcome outcome_of(const trial *t, uint32_t k) { return (outcome){trial_buffer(t, k), trial_before(t, k)}; }
 
 static bool changed(outcome o, uint64_t at, size_t n) { return memcmp(o.after + at, o.before + at, n) != 0; }
 
@@ -192,8 +187,8 @@ static void set_marks(uint32_t *marks, size_t n, uint32_t mark) {
 }
 
 /* Elements of output k from byte `at` to `end` of it, of which some differ. */
-static void mark_elements(const checking *x, uint32_t k, outcome one, outcome other, uint64_t at,
-                          uint64_t end, uint32_t inherited) {
+static void mark_elements(const checking *x, uint32_t k, outcome one, outcome other, uint64_t at, uint64_t end,
+                          uint32_t inherited) {
   const rt_buffer *b = &x->thunk->buffers[k];
   uint32_t *marks = tracked_space(&x->checker->run, b)->marks + b->offset;
   for (size_t size = dtype_bytes((dtype)b->type); at < end; at += size) {
@@ -357,8 +352,8 @@ static status check_result(const rt_checker *c, uint32_t k) {
                  .extents = extents,
                  .strides = strides};
   uint32_t mark = undefined_mark(c, &b, &element);
-  CHECK_THAT(mark == MARK_DEFINED, STATUS_INTERNAL, "element %" PRId64 " of output '%s' is not defined: %s",
-             element, io->name, origin_text(c, c->run.arena, mark));
+  CHECK_THAT(mark == MARK_DEFINED, STATUS_INTERNAL, "element %" PRId64 " of output '%s' is not defined: %s", element,
+             io->name, origin_text(c, c->run.arena, mark));
   return NULL;
 }
 

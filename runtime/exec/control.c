@@ -1,5 +1,5 @@
-/* control.c - the thunk kinds that every target has: copy, while, conditional, concurrent; random.c has the rest of them.  For targets in host memory; a device's
- * target names its own. */
+/* control.c - the thunk kinds that every target has: copy, while, conditional, concurrent; random.c has the rest of
+ * them.  For targets in host memory; a device's target names its own. */
 #include <string.h>
 
 #include "runtime/exec/bounds.h"
@@ -77,7 +77,8 @@ static status run_while(const rt_thunk *t, rt_run *r) {
   }
 }
 
-/* --- conditional: one body a branch; buffer 0 is the index, pred[] or s32[].  Branches end with copies to the results. --- */
+/* --- conditional: one body a branch; buffer 0 is the index, pred[] or s32[].  Branches end with copies to the results.
+ * --- */
 
 static status load_conditional(rt_thunk *t, rt_loader *l) {
   (void)l;
@@ -101,14 +102,15 @@ static status run_conditional(const rt_thunk *t, rt_run *r) {
   return rt_run_sequence(&t->bodies[rt_branch_of((dtype)t->buffers[0].type, index, t->n_bodies)], r);
 }
 
-/* --- concurrent: bodies that know nothing of each other, each on one thread.  A profiler, which has one clock, and a checker see them one
- * after the other. --- */
+/* --- concurrent: bodies that know nothing of each other, each on one thread.  A profiler, which has one clock, and a
+ * checker see them one after the other. --- */
 
 enum { BESIDE_MAX = 256 };
 
 static status load_concurrent(rt_thunk *t, rt_loader *l) {
   (void)l;
-  CHECK_THAT(t->n_bodies >= 1 && t->n_bodies <= BESIDE_MAX && t->n_buffers == 0, STATUS_INVALID_FILE, "%s: damaged", t->label);
+  CHECK_THAT(t->n_bodies >= 1 && t->n_bodies <= BESIDE_MAX && t->n_buffers == 0, STATUS_INVALID_FILE, "%s: damaged",
+             t->label);
   return NULL;
 }
 

@@ -23,7 +23,7 @@ struct rt_executable {
   arena *arena;
   const rt_program *program;
   const rt_target *target;
-  rt_sequence body; /* a copy of the program's, with ops and state */
+  rt_sequence body;     /* a copy of the program's, with ops and state */
   pthread_mutex_t lock; /* guards spare */
   spare_arena *spare;
 };
@@ -32,16 +32,11 @@ struct rt_executable {
 
 static uint64_t space_bytes(const rt_program *p, const rt_buffer *b) {
   switch (b->space) {
-    case RT_ARENA:
-      return b->index == 0 ? p->arena_bytes : 0;
-    case RT_CONSTANT:
-      return b->index < p->n_constants ? p->constants[b->index].size : 0;
-    case RT_PARAM:
-      return b->index < p->n_params ? (uint64_t)shape_bytes(&p->params[b->index].shape) : 0;
-    case RT_RESULT:
-      return b->index < p->n_results ? (uint64_t)shape_bytes(&p->results[b->index].shape) : 0;
-    default:
-      return 0;
+    case RT_ARENA: return b->index == 0 ? p->arena_bytes : 0;
+    case RT_CONSTANT: return b->index < p->n_constants ? p->constants[b->index].size : 0;
+    case RT_PARAM: return b->index < p->n_params ? (uint64_t)shape_bytes(&p->params[b->index].shape) : 0;
+    case RT_RESULT: return b->index < p->n_results ? (uint64_t)shape_bytes(&p->results[b->index].shape) : 0;
+    default: return 0;
   }
 }
 
@@ -73,7 +68,8 @@ static status check_buffer(const rt_program *p, const rt_thunk *t, const rt_buff
   CHECK_THAT(extent_of(b, &bytes) && b->offset >= 0 && (uint64_t)b->offset <= space &&
                  (uint64_t)bytes <= space - (uint64_t)b->offset,
              STATUS_INVALID_FILE, "%s: a buffer lies outside of its space", t->label);
-  CHECK_THAT(b->offset % (int64_t)dtype_bytes(b->type) == 0, STATUS_INVALID_FILE, "%s: a buffer is misaligned", t->label);
+  CHECK_THAT(b->offset % (int64_t)dtype_bytes(b->type) == 0, STATUS_INVALID_FILE, "%s: a buffer is misaligned",
+             t->label);
   return NULL;
 }
 
@@ -97,7 +93,8 @@ static status check_overlaps(const rt_thunk *t) {
     for (uint32_t k = 0; k < w; k++) {
       bool allowed = k < t->n_inputs && may_overlap(t->ops->access, &t->buffers[k], &t->buffers[w]);
       CHECK_THAT(allowed || !overlap(&t->buffers[k], &t->buffers[w]), STATUS_INVALID_FILE,
-                 "%s: buffer %" PRIu32 " is written over buffer %" PRIu32 ", which %s still needs", t->label, w, k, t->kind);
+                 "%s: buffer %" PRIu32 " is written over buffer %" PRIu32 ", which %s still needs", t->label, w, k,
+                 t->kind);
     }
   }
   return NULL;
@@ -132,8 +129,8 @@ static status load_sequence(rt_loader *l, const rt_target *target, const rt_sequ
     CHECK_THAT(t->n_inputs <= t->n_buffers, STATUS_INVALID_FILE, "%s: damaged", t->label);
     for (uint32_t b = 0; b < t->n_buffers; b++) {
       TRY(check_buffer(l->program, t, &t->buffers[b]));
-      CHECK_THAT(b < t->n_inputs || is_writable(&t->buffers[b]), STATUS_INVALID_FILE, "%s: a result lies where nothing is written",
-                 t->label);
+      CHECK_THAT(b < t->n_inputs || is_writable(&t->buffers[b]), STATUS_INVALID_FILE,
+                 "%s: a result lies where nothing is written", t->label);
     }
     TRY(check_overlaps(t));
     t->bodies = arena_memdup(l->arena, t->bodies, t->n_bodies * sizeof *t->bodies);
@@ -165,8 +162,8 @@ static status create(void *data) {
 
 status rt_executable_create(const rt_program *p, const rt_target *target, mem_budget *budget, rt_executable **out) {
   *out = NULL;
-  CHECK_THAT(strcmp(p->target, target->name) == 0, STATUS_INVALID_ARGUMENT, "a program for target %s, not %s", p->target,
-             target->name);
+  CHECK_THAT(strcmp(p->target, target->name) == 0, STATUS_INVALID_ARGUMENT, "a program for target %s, not %s",
+             p->target, target->name);
   rt_executable *e = calloc(1, sizeof *e);
   CHECK_THAT(e, STATUS_RESOURCE, "out of memory");
   pthread_mutex_init(&e->lock, NULL);
@@ -210,20 +207,11 @@ const rt_target *rt_executable_target(const rt_executable *e) { return e->target
 void *rt_address(const rt_run *r, const rt_buffer *b) {
   uint8_t *base = NULL;
   switch (b->space) {
-    case RT_ARENA:
-      base = r->arena;
-      break;
-    case RT_CONSTANT:
-      base = (uint8_t *)rt_executable_program(r->executable)->constants[b->index].data;
-      break;
-    case RT_PARAM:
-      base = (uint8_t *)r->params[b->index];
-      break;
-    case RT_RESULT:
-      base = r->results[b->index];
-      break;
-    default:
-      break;
+    case RT_ARENA: base = r->arena; break;
+    case RT_CONSTANT: base = (uint8_t *)rt_executable_program(r->executable)->constants[b->index].data; break;
+    case RT_PARAM: base = (uint8_t *)r->params[b->index]; break;
+    case RT_RESULT: base = r->results[b->index]; break;
+    default: break;
   }
   return base + b->offset;
 }
@@ -324,9 +312,8 @@ static status check_values(const rt_program *p, const void *const *params) {
   for (uint32_t k = 0; k < p->n_params; k++) {
     const rt_io *io = &p->params[k];
     size_t bytes = bytes_of(io); /* nothing needs no address */
-    CHECK_THAT(!io->value || bytes == 0 || memcmp(io->value, params[k], bytes) == 0,
-               STATUS_INVALID_ARGUMENT, "input '%s' decides sizes and holds other values than the program is for",
-               io->name);
+    CHECK_THAT(!io->value || bytes == 0 || memcmp(io->value, params[k], bytes) == 0, STATUS_INVALID_ARGUMENT,
+               "input '%s' decides sizes and holds other values than the program is for", io->name);
   }
   return NULL;
 }
@@ -391,9 +378,14 @@ status rt_execute(const rt_executable *e, const rt_run_options *options, const v
   }
   if (!s) {
     copy_staged(&in, (void *const *)params, true);
-    rt_run run = {.executable = e, .arena = (uint8_t *)memory, .params = (const void *const *)in.used,
-                  .results = out.used, .pool = options ? options->pool : NULL,
-                  .budget = budget, .profiler = options ? options->profiler : NULL, .seed = options ? options->seed : 0};
+    rt_run run = {.executable = e,
+                  .arena = (uint8_t *)memory,
+                  .params = (const void *const *)in.used,
+                  .results = out.used,
+                  .pool = options ? options->pool : NULL,
+                  .budget = budget,
+                  .profiler = options ? options->profiler : NULL,
+                  .seed = options ? options->seed : 0};
     s = run_guarded(e, &run, options);
     if (!s) {
       copy_staged(&out, results, false);

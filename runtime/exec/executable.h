@@ -5,8 +5,8 @@
 
 #include "runtime/program/target.h"
 
-/* The program must live as long.  Everything in it is checked: it may come from a damaged file.  The budget counts what is
- * kept between runs too. */
+/* The program must live as long.  Everything in it is checked: it may come from a damaged file.  The budget counts what
+ * is kept between runs too. */
 STATUS_MUST_USE status rt_executable_create(const rt_program *p, const rt_target *target, mem_budget *budget,
                                             rt_executable **out);
 void rt_executable_destroy(rt_executable *e);
@@ -14,10 +14,10 @@ const rt_program *rt_executable_program(const rt_executable *e);
 const rt_target *rt_executable_target(const rt_executable *e);
 
 typedef struct rt_run_options {
-  rt_thread_pool *pool;            /* NULL: one thread */
-  mem_budget *budget;       /* of this run: cancel, deadline; its memory counts there */
+  rt_thread_pool *pool; /* NULL: one thread */
+  mem_budget *budget;   /* of this run: cancel, deadline; its memory counts there */
   struct rt_profiler *profiler;
-  uint64_t seed; /* of random numbers: equal seeds, equal numbers */
+  uint64_t seed;     /* of random numbers: equal seeds, equal numbers */
   bool check_memory; /* what thunks do to memory is checked (check_memory.h) */
   /* Runs the program's thunks in place of rt_run_sequence, to look at memory between them; NULL: nobody does. */
   status (*drive)(void *data, const rt_sequence *body, rt_run *r);
@@ -32,12 +32,13 @@ STATUS_MUST_USE status rt_execute(const rt_executable *e, const rt_run_options *
 /* Runs the thunks of a sequence; for control-flow kinds. */
 STATUS_MUST_USE status rt_run_sequence(const rt_sequence *s, rt_run *r);
 
-/* The branch that a conditional of n takes: pred[] chooses the first where it is true, s32[] by number, the last where there is none
- * of that number. */
+/* The branch that a conditional of n takes: pred[] chooses the first where it is true, s32[] by number, the last where
+ * there is none of that number. */
 int64_t rt_branch_of(dtype type, const void *index, uint32_t n);
 
 /* The kinds every target has: "copy" (buffers of any strides, one input, one output), "while", "conditional",
- * "run-seed" (one output, u64[]: the seed of the run), "mt19937" (input: its seed, u64[1]; output: u32 or u64, dense). */
+ * "run-seed" (one output, u64[]: the seed of the run), "mt19937" (input: its seed, u64[1]; output: u32 or u64, dense).
+ */
 extern const rt_thunk_kind rt_common_kinds[];
 extern const uint32_t rt_n_common_kinds;
 

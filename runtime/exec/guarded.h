@@ -46,7 +46,7 @@ typedef struct guarded_fault {
 /* Calls fn(data), in a guard of its own; what it and other threads do to the n pieces of memory meanwhile is
  * looked at.  One such call runs at a time in a process.  Other faults end the process as ever, after a line
  * on stderr that names `what`. */
-STATUS_MUST_USE status guarded_run(uint32_t n, guarded *const *list, const char *what, status (*fn)(void *),
-                                   void *data, guarded_fault *fault);
+STATUS_MUST_USE status guarded_run(uint32_t n, guarded *const *list, const char *what, status (*fn)(void *), void *data,
+                                   guarded_fault *fault);
 
 #endif

@@ -54,9 +54,12 @@ static int64_t bytes_of(const rt_thunk *t) {
 static uint32_t add(rt_profiler *p, const rt_thunk *t) {
   arena *a = p->arena;
   rt_profiled *new = ARENA_PUSH(a, p->result.thunks, p->result.n_thunks, p->result.cap_thunks);
-  *new = (rt_profiled){.kind = arena_strdup(a, t->kind), .label = arena_strdup(a, t->label),
-                       .note = arena_strdup(a, t->note ? t->note : ""), .operations = t->operations,
-                       .bytes = bytes_of(t), .depth = p->depth};
+  *new = (rt_profiled){.kind = arena_strdup(a, t->kind),
+                       .label = arena_strdup(a, t->label),
+                       .note = arena_strdup(a, t->note ? t->note : ""),
+                       .operations = t->operations,
+                       .bytes = bytes_of(t),
+                       .depth = p->depth};
   return p->result.n_thunks - 1;
 }
 
@@ -156,7 +159,8 @@ void rt_profile_leave(rt_profiler *p, const rt_profile_mark *mark) {
   p->inside = mark->inside + took;
   p->depth--;
   if (p->n_events < RT_PROFILE_EVENTS) {
-    *ARENA_PUSH(p->arena, p->events, p->n_events, p->cap_events) = (rt_profile_event){mark->thunk, p->depth, mark->begin - p->start, end - p->start};
+    *ARENA_PUSH(p->arena, p->events, p->n_events, p->cap_events) =
+        (rt_profile_event){mark->thunk, p->depth, mark->begin - p->start, end - p->start};
   } else {
     p->cut = true;
   }

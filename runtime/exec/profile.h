@@ -1,7 +1,7 @@
 /* profile.h - where the time of a run goes, thunk by thunk.
  *
- * A profiler is given to runs (rt_run_options.profiler), one at a time, and may see several executables in one run.  Runs without
- * one look at it once a sequence, never once a thunk. */
+ * A profiler is given to runs (rt_run_options.profiler), one at a time, and may see several executables in one run.
+ * Runs without one look at it once a sequence, never once a thunk. */
 #ifndef RUNTIME_EXEC_PROFILE_H
 #define RUNTIME_EXEC_PROFILE_H
 

@@ -31,7 +31,7 @@ status rt_run_mt19937(const rt_thunk *t, rt_run *r) {
   uint64_t n = (uint64_t)rt_buffer_bytes(bits) / sizeof(uint32_t);
   uint32_t *out = rt_address(r, bits);
   mt19937 g;
-  mt19937_seed(&g, (uint32_t)*(const uint64_t *)rt_address(r, &t->buffers[0]));
+  mt19937_seed(&g, (uint32_t) * (const uint64_t *)rt_address(r, &t->buffers[0]));
   for (uint64_t at = 0; at < n; at += CHUNK) {
     TRY(budget_check(r->budget));
     mt19937_words(&g, n - at < CHUNK ? n - at : CHUNK, out + at);

@@ -83,14 +83,10 @@ const tracked *tracked_space(const checked_run *c, const rt_buffer *b) {
 
 static const char *space_text(arena *a, const rt_program *p, const range *r) {
   switch (r->space) {
-    case RT_CONSTANT:
-      return arena_printf(a, "constant %u", r->index);
-    case RT_PARAM:
-      return arena_printf(a, "the model's input '%s'", p->params[r->index].name);
-    case RT_RESULT:
-      return arena_printf(a, "the model's output '%s'", p->results[r->index].name);
-    default:
-      return "the arena";
+    case RT_CONSTANT: return arena_printf(a, "constant %u", r->index);
+    case RT_PARAM: return arena_printf(a, "the model's input '%s'", p->params[r->index].name);
+    case RT_RESULT: return arena_printf(a, "the model's output '%s'", p->results[r->index].name);
+    default: return "the arena";
   }
 }
 
@@ -100,8 +96,7 @@ const char *buffer_text(arena *a, const rt_program *p, const rt_thunk *t, uint32
   range r = range_of(b);
   bool is_input = k < t->n_inputs;
   return arena_printf(a, "%s %u, %s in bytes %" PRIu64 " to %" PRIu64 " of %s", is_input ? "input" : "output",
-                      is_input ? k : k - t->n_inputs, SHAPE_STR(NULL, &s), r.low, r.high,
-                      space_text(a, p, &r));
+                      is_input ? k : k - t->n_inputs, SHAPE_STR(NULL, &s), r.low, r.high, space_text(a, p, &r));
 }
 
 status violation(const rt_thunk *t, const char *format, ...) {
@@ -110,8 +105,8 @@ status violation(const rt_thunk *t, const char *format, ...) {
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  return status_error(STATUS_INTERNAL, "%s%s%s: %s", t->kind, t->note && *t->note ? ", " : "",
-                      t->note ? t->note : "", text);
+  return status_error(STATUS_INTERNAL, "%s%s%s: %s", t->kind, t->note && *t->note ? ", " : "", t->note ? t->note : "",
+                      text);
 }
 
 /* --- wild numbers --- */
@@ -158,8 +153,7 @@ static void fill_content(const checked_run *c, const rt_buffer *b, wild kind, ui
     uint64_t at = slice_offset(&p, k), from = (uint64_t)b->offset + at;
     memcpy(to + at, space->data + from, p.bytes);
     for (size_t j = first_undefined(space->marks + from, p.bytes); j < p.bytes; j++) {
-      to[at + j] =
-          space->marks[from + j] == MARK_DEFINED ? to[at + j] : wild_byte((dtype)b->type, kind, false, j);
+      to[at + j] = space->marks[from + j] == MARK_DEFINED ? to[at + j] : wild_byte((dtype)b->type, kind, false, j);
     }
   }
 }
@@ -226,8 +220,7 @@ static status find_memory(trial *t, arena *a, area *x) {
   checked_run *c = t->run;
   uint32_t k = x->range.index;
   if (x->range.space == RT_PARAM) {
-    TRY(copy_to_read(c, c->run->params[k], (uint64_t)shape_bytes(&c->program->params[k].shape),
-                     &c->params[k]));
+    TRY(copy_to_read(c, c->run->params[k], (uint64_t)shape_bytes(&c->program->params[k].shape), &c->params[k]));
     x->memory = c->params[k];
   } else if (x->range.space == RT_CONSTANT) {
     TRY(copy_to_read(c, c->program->constants[k].data, c->program->constants[k].size, &c->constants[k]));

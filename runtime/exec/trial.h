@@ -34,8 +34,8 @@ typedef struct trial trial;
 
 /* out_of_place: outputs do not share memory with inputs, whatever the program says.  Fails as the thunk does, or
  * with a violation. */
-STATUS_MUST_USE status trial_run(checked_run *c, arena *a, const rt_thunk *t, rt_run *r, bool out_of_place,
-                                 wild kind, trial **out);
+STATUS_MUST_USE status trial_run(checked_run *c, arena *a, const rt_thunk *t, rt_run *r, bool out_of_place, wild kind,
+                                 trial **out);
 /* Where buffer k lies in it; and, of outputs, what was there before the run. */
 const uint8_t *trial_buffer(const trial *t, uint32_t k);
 const uint8_t *trial_before(const trial *t, uint32_t k);

@@ -65,8 +65,8 @@ static status read_header(loading *l) {
   }
   memcpy(&l->header, l->bytes, sizeof l->header);
   const Elf64_Ehdr *h = &l->header;
-  CHECK_THAT(h->e_machine == this_machine(), STATUS_INVALID_FILE, "machine code is for another processor (ELF machine %u)",
-             h->e_machine);
+  CHECK_THAT(h->e_machine == this_machine(), STATUS_INVALID_FILE,
+             "machine code is for another processor (ELF machine %u)", h->e_machine);
   if (h->e_type != ET_REL || h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shnum > MAX_SECTIONS ||
       !inside(l, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr))) {
     return DAMAGED("bad section table");
@@ -234,9 +234,7 @@ typedef struct patch {
   bool external;
 } patch;
 
-static status bad_patch(const patch *p, const char *why) {
-  return DAMAGED("relocation of type %u %s", p->type, why);
-}
+static status bad_patch(const patch *p, const char *why) { return DAMAGED("relocation of type %u %s", p->type, why); }
 
 static status put(const patch *p, uint64_t value, unsigned bytes) {
   if (p->room < bytes) {
@@ -253,24 +251,16 @@ static status put(const patch *p, uint64_t value, unsigned bytes) {
 static status patch_x86_64(const patch *p) {
   uint64_t call = p->external ? p->G + 8 + (uint64_t)p->addend : p->S;
   switch (p->type) {
-    case R_X86_64_NONE:
-      return NULL;
-    case R_X86_64_64:
-      return put(p, p->S, 8);
-    case R_X86_64_PC64:
-      return put(p, p->S - p->P, 8);
-    case R_X86_64_32S:
-      return put(p, p->S, 4);
-    case R_X86_64_PC32:
-      return put(p, p->S - p->P, 4);
-    case R_X86_64_PLT32:
-      return put(p, call - p->P, 4);
+    case R_X86_64_NONE: return NULL;
+    case R_X86_64_64: return put(p, p->S, 8);
+    case R_X86_64_PC64: return put(p, p->S - p->P, 8);
+    case R_X86_64_32S: return put(p, p->S, 4);
+    case R_X86_64_PC32: return put(p, p->S - p->P, 4);
+    case R_X86_64_PLT32: return put(p, call - p->P, 4);
     case R_X86_64_GOTPCREL:
     case R_X86_64_GOTPCRELX:
-    case R_X86_64_REX_GOTPCRELX:
-      return put(p, p->G + (uint64_t)p->addend - p->P, 4);
-    default:
-      return status_error(STATUS_UNSUPPORTED, "machine code has a relocation of the unknown type %u", p->type);
+    case R_X86_64_REX_GOTPCRELX: return put(p, p->G + (uint64_t)p->addend - p->P, 4);
+    default: return status_error(STATUS_UNSUPPORTED, "machine code has a relocation of the unknown type %u", p->type);
   }
 }
 
@@ -298,39 +288,26 @@ static status patch_page(const patch *p, uint64_t target) {
 static status patch_aarch64(const patch *p) {
   int64_t call = (int64_t)((p->external ? p->G + 8 : p->S) - p->P);
   switch (p->type) {
-    case R_AARCH64_NONE:
-      return NULL;
-    case R_AARCH64_ABS64:
-      return put(p, p->S, 8);
-    case R_AARCH64_PREL64:
-      return put(p, p->S - p->P, 8);
-    case R_AARCH64_PREL32:
-      return put(p, p->S - p->P, 4);
-    case R_AARCH64_ADR_PREL_PG_HI21:
-      return patch_page(p, p->S);
-    case R_AARCH64_ADR_GOT_PAGE:
-      return patch_page(p, p->G);
+    case R_AARCH64_NONE: return NULL;
+    case R_AARCH64_ABS64: return put(p, p->S, 8);
+    case R_AARCH64_PREL64: return put(p, p->S - p->P, 8);
+    case R_AARCH64_PREL32: return put(p, p->S - p->P, 4);
+    case R_AARCH64_ADR_PREL_PG_HI21: return patch_page(p, p->S);
+    case R_AARCH64_ADR_GOT_PAGE: return patch_page(p, p->G);
     case R_AARCH64_ADD_ABS_LO12_NC:
-    case R_AARCH64_LDST8_ABS_LO12_NC:
-      return put_bits(p, p->S & 4095, 12, 10);
-    case R_AARCH64_LDST16_ABS_LO12_NC:
-      return put_bits(p, (p->S & 4095) >> 1, 12, 10);
-    case R_AARCH64_LDST32_ABS_LO12_NC:
-      return put_bits(p, (p->S & 4095) >> 2, 12, 10);
-    case R_AARCH64_LDST64_ABS_LO12_NC:
-      return put_bits(p, (p->S & 4095) >> 3, 12, 10);
-    case R_AARCH64_LDST128_ABS_LO12_NC:
-      return put_bits(p, (p->S & 4095) >> 4, 12, 10);
-    case R_AARCH64_LD64_GOT_LO12_NC:
-      return put_bits(p, (p->G & 4095) >> 3, 12, 10);
+    case R_AARCH64_LDST8_ABS_LO12_NC: return put_bits(p, p->S & 4095, 12, 10);
+    case R_AARCH64_LDST16_ABS_LO12_NC: return put_bits(p, (p->S & 4095) >> 1, 12, 10);
+    case R_AARCH64_LDST32_ABS_LO12_NC: return put_bits(p, (p->S & 4095) >> 2, 12, 10);
+    case R_AARCH64_LDST64_ABS_LO12_NC: return put_bits(p, (p->S & 4095) >> 3, 12, 10);
+    case R_AARCH64_LDST128_ABS_LO12_NC: return put_bits(p, (p->S & 4095) >> 4, 12, 10);
+    case R_AARCH64_LD64_GOT_LO12_NC: return put_bits(p, (p->G & 4095) >> 3, 12, 10);
     case R_AARCH64_CALL26:
     case R_AARCH64_JUMP26:
       if (call < -(1 << 27) || call >= 1 << 27) {
         return bad_patch(p, "does not reach its target");
       }
       return put_bits(p, (uint64_t)call >> 2, 26, 0);
-    default:
-      return status_error(STATUS_UNSUPPORTED, "machine code has a relocation of the unknown type %u", p->type);
+    default: return status_error(STATUS_UNSUPPORTED, "machine code has a relocation of the unknown type %u", p->type);
   }
 }
 
@@ -344,9 +321,13 @@ static status relocate_one(const loading *l, uint32_t section, const Elf64_Rela 
   CHECK_THAT(!symbol || s.st_shndx != SHN_UNDEF || l->addresses[symbol], STATUS_UNSUPPORTED,
              "machine code calls '%s', which is not here", l->names + s.st_name);
   uint64_t place = l->place[section] + r->r_offset;
-  patch p = {.type = (uint32_t)ELF64_R_TYPE(r->r_info), .at = l->code->base + place, .room = size - r->r_offset,
-             .S = l->addresses[symbol] + (uint64_t)r->r_addend, .P = base + place,
-             .G = base + (uint64_t)symbol * SLOT_BYTES, .addend = r->r_addend,
+  patch p = {.type = (uint32_t)ELF64_R_TYPE(r->r_info),
+             .at = l->code->base + place,
+             .room = size - r->r_offset,
+             .S = l->addresses[symbol] + (uint64_t)r->r_addend,
+             .P = base + place,
+             .G = base + (uint64_t)symbol * SLOT_BYTES,
+             .addend = r->r_addend,
              .external = symbol && s.st_shndx == SHN_UNDEF};
   return l->header.e_machine == EM_X86_64 ? patch_x86_64(&p) : patch_aarch64(&p);
 }

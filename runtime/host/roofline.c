@@ -1,5 +1,5 @@
-/* roofline.c - see roofline.h.  A peak is the best of loops with 8 to 28 independent sums: how many hide the latency of a
- * multiply-add and still fit into the registers differs between machines. */
+/* roofline.c - see roofline.h.  A peak is the best of loops with 8 to 28 independent sums: how many hide the latency of
+ * a multiply-add and still fit into the registers differs between machines. */
 #include "runtime/host/roofline.h"
 
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 
 /* --- multiply-adds --- */
 
-/* Sums start from what is given, one vector after the other, so that the compiler cannot take them for one; the result keeps
- * it from dropping the work. */
+/* Sums start from what is given, one vector after the other, so that the compiler cannot take them for one; the result
+ * keeps it from dropping the work. */
 typedef float peak_loop(int64_t rounds, const float *start);
 
 #define SUMS_4(X, k) X(k##0) X(k##1) X(k##2) X(k##3)
@@ -28,14 +28,15 @@ typedef float peak_loop(int64_t rounds, const float *start);
 #define SUMS_24(X) SUMS_20(X) SUMS_4(X, f)
 #define SUMS_28(X) SUMS_24(X) SUMS_4(X, g)
 
-#define DECLARE(s)                        \
-  vector s;                               \
-  memcpy(&s, start + at, sizeof s);       \
+#define DECLARE(s)                  \
+  vector s;                         \
+  memcpy(&s, start + at, sizeof s); \
   at += (int)(sizeof s / sizeof *start);
 #define STEP(s) s = FMA(s, factor, one);
 #define JOIN(s) total = FMA(total, factor, s);
 
 /* One loop for each number of sums. */
+/* clang-format off */
 #define LOOP(name, n, type, target)            \
   target static float name##_##n(int64_t rounds, const float *start) { \
     typedef type vector;                       \
@@ -56,6 +57,7 @@ typedef float peak_loop(int64_t rounds, const float *start);
   LOOP(name, 24, type, target) LOOP(name, 28, type, target)                                                   \
   static const peak_family name = {sizeof(type) / sizeof(float),                                              \
                                    {name##_8, name##_12, name##_16, name##_20, name##_24, name##_28}};
+/* clang-format on */
 
 enum { VARIANTS = 6, SUMS_AT_LEAST = 8, MOST_SUMS = 28, WIDEST = 16 };
 typedef struct peak_family {
@@ -198,7 +200,8 @@ status rt_roofline_measure(rt_thread_pool *pool, rt_roofline *out) {
   free(memory);
   out->flops_one = peak_flops(pool, 1);
   out->flops_all = threads == 1 ? out->flops_one : peak_flops(pool, threads);
-  out->flops_all = out->flops_all > out->flops_one ? out->flops_all : out->flops_one; /* others may be at work meanwhile */
+  out->flops_all =
+      out->flops_all > out->flops_one ? out->flops_all : out->flops_one; /* others may be at work meanwhile */
   out->read_all = out->read_all > out->read_one ? out->read_all : out->read_one;
   return NULL;
 }

@@ -6,8 +6,9 @@
 
 typedef struct rt_roofline {
   uint32_t threads;
-  double flops_one, flops_all; /* f32 multiply-adds between registers, two operations each: a second, 1 thread and all */
-  double read_one, read_all;   /* bytes read from memory a second, 1 thread and all */
+  double flops_one,
+      flops_all;             /* f32 multiply-adds between registers, two operations each: a second, 1 thread and all */
+  double read_one, read_all; /* bytes read from memory a second, 1 thread and all */
 } rt_roofline;
 
 /* Takes about a third of a second.  The pool must be idle. */

@@ -17,7 +17,7 @@
 #include <time.h>
 
 enum {
-  RANGES_A_THREAD = 4,  /* each thread's share is taken in so many ranges, so that others can help */
+  RANGES_A_THREAD = 4, /* each thread's share is taken in so many ranges, so that others can help */
   SPIN_NANOSECONDS = 50000,
   LINE = 64
 };
@@ -66,7 +66,9 @@ static void count_fork(void) { atomic_fetch_add(&forks, 1); }
 
 static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, count_fork); }
 
-static bool is_of_parent(const rt_thread_pool *p) { return p->forks != atomic_load_explicit(&forks, memory_order_relaxed); }
+static bool is_of_parent(const rt_thread_pool *p) {
+  return p->forks != atomic_load_explicit(&forks, memory_order_relaxed);
+}
 
 static void pause_cpu(void) {
 #if defined(__x86_64__)
@@ -183,7 +185,8 @@ static void announce(rt_thread_pool *p) {
   }
 }
 
-/* Until nobody is inside.  Who is late by much was taken off a core, or has a long range: others may have this one meanwhile. */
+/* Until nobody is inside.  Who is late by much was taken off a core, or has a long range: others may have this one
+ * meanwhile. */
 static void await_others(rt_thread_pool *p) {
   const int64_t long_wait = 2000000;
   int64_t start = 0;
@@ -302,8 +305,8 @@ static void run_bounded(void *data, int64_t begin, int64_t end) {
   }
 }
 
-status rt_parallel_run(const rt_run *r, int64_t n, int64_t grain,
-                       void (*fn)(void *data, int64_t begin, int64_t end), void *data) {
+status rt_parallel_run(const rt_run *r, int64_t n, int64_t grain, void (*fn)(void *data, int64_t begin, int64_t end),
+                       void *data) {
   bounded b = {r->budget, grain > 0 ? grain : 1, fn, data};
   if (!r->budget) {
     rt_parallel_for(r->pool, n, grain, fn, data);

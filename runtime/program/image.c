@@ -5,8 +5,8 @@
  *   sections  META (model, producer, target), PROGRAMS, SOURCE (a model, or nothing), CODE (objects, 64-byte aligned),
  *             CONSTANTS (page-aligned, last)
  *
- * All numbers are little-endian 64-bit.  Programs name constants and code by (offset, size) in their sections; ~k in the place of a
- * constant's offset is constant k of the base's program. */
+ * All numbers are little-endian 64-bit.  Programs name constants and code by (offset, size) in their sections; ~k in
+ * the place of a constant's offset is constant k of the base's program. */
 #include "runtime/program/image.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ enum { META, PROGRAMS, SOURCE, CODE, CONSTANTS, N_SECTIONS };
 static const char *const section_names[N_SECTIONS] = {"meta", "programs", "source", "code", "constants"};
 
 enum {
-  HEADER_BYTES = 8 + 4 * 8,   /* magic; version, sections, file size, hash */
+  HEADER_BYTES = 8 + 4 * 8, /* magic; version, sections, file size, hash */
   ROW_BYTES = 4 * 8,
   TABLE_END = HEADER_BYTES + N_SECTIONS * ROW_BYTES
 };
@@ -41,7 +41,7 @@ typedef struct pool {
   struct item {
     rt_span bytes;
     uint64_t offset, hash;
-  } *items;
+  } * items;
   uint32_t n, cap;
   uint64_t size;
 } pool;
@@ -49,14 +49,15 @@ typedef struct pool {
 typedef struct writing {
   arena *a;
   pool constants, code;
-  str_map seen; /* hash of a span, as text -> a copy of its item */
+  str_map seen;           /* hash of a span, as text -> a copy of its item */
   const rt_program *base; /* has constants already; NULL: none does */
 } writing;
 
 /* The offset of a span in its section; equal bytes are kept once. */
 static uint64_t place(writing *w, pool *p, rt_span s) {
   uint64_t hash = hash_bytes(s.data, s.size, 0);
-  void **slot = str_map_put(&w->seen, arena_printf(w->a, "%c%016" PRIx64 "%" PRIx64, p == &w->code ? 'c' : 'w', hash, s.size));
+  void **slot =
+      str_map_put(&w->seen, arena_printf(w->a, "%c%016" PRIx64 "%" PRIx64, p == &w->code ? 'c' : 'w', hash, s.size));
   const struct item *old = *slot;
   if (old && memcmp(old->bytes.data, s.data, s.size) == 0) {
     return old->offset;
@@ -198,7 +199,8 @@ static status write_sections(writing *w, FILE *f, const rt_span *flat) {
     rt_put_i64(&table, (int64_t)offsets[k]);
     rt_put_i64(&table, (int64_t)sizes[k]);
     const pool *p = k == CODE ? &w->code : &w->constants;
-    rt_put_i64(&table, (int64_t)(k == CODE || k == CONSTANTS ? pool_hash(p) : hash_bytes(flat[k].data, flat[k].size, 0)));
+    rt_put_i64(&table,
+               (int64_t)(k == CODE || k == CONSTANTS ? pool_hash(p) : hash_bytes(flat[k].data, flat[k].size, 0)));
   }
   rt_put_i64(&header, VERSION);
   rt_put_i64(&header, N_SECTIONS);
@@ -210,8 +212,9 @@ static status write_sections(writing *w, FILE *f, const rt_span *flat) {
   uint64_t written = TABLE_END;
   for (int k = 0; k < N_SECTIONS; k++) {
     TRY(write_zeros(f, offsets[k] - written));
-    TRY(k == CODE ? write_pool(f, &w->code) : k == CONSTANTS ? write_pool(f, &w->constants)
-                                            : write_bytes(f, flat[k].data, flat[k].size));
+    TRY(k == CODE        ? write_pool(f, &w->code)
+        : k == CONSTANTS ? write_pool(f, &w->constants)
+                         : write_bytes(f, flat[k].data, flat[k].size));
     written = offsets[k] + sizes[k];
   }
   return NULL;
@@ -265,7 +268,8 @@ status rt_image_write(const rt_image *image, const char *path) {
   arena *a = arena_create(NULL);
   char *temporary = arena_printf(a, "%s.XXXXXX", path);
   int fd = direct ? open(path, O_WRONLY | O_CLOEXEC) : mkstemp(temporary);
-  status s = fd >= 0 ? write_to(image, a, fd) : status_error(STATUS_IO, "cannot be opened for writing: %s", strerror(errno));
+  status s =
+      fd >= 0 ? write_to(image, a, fd) : status_error(STATUS_IO, "cannot be opened for writing: %s", strerror(errno));
   if (!s && !direct && (chmod(temporary, 0644) != 0 || rename(temporary, path) != 0)) {
     s = status_error(STATUS_IO, "cannot be written: %s", strerror(errno));
   }
@@ -476,7 +480,8 @@ typedef struct border {
 
 static int by_offset(const void *a, const void *b) {
   const border *x = a, *y = b; /* an empty span comes before what begins at the same place */
-  return x->offset != y->offset ? (x->offset > y->offset) - (x->offset < y->offset) : (x->size > y->size) - (x->size < y->size);
+  return x->offset != y->offset ? (x->offset > y->offset) - (x->offset < y->offset)
+                                : (x->size > y->size) - (x->size < y->size);
 }
 
 static status check_pool(reading *x, const rt_image *image, int section, uint64_t expected) {
@@ -561,7 +566,8 @@ status rt_image_open(arena *a, const char *path, bool verify_constants, rt_image
   return open_bytes(a, path, bytes, size, verify_constants, NULL, out);
 }
 
-status rt_image_open_fd(arena *a, int fd, const char *name, bool verify_constants, const rt_image_finder *bases, rt_image **out) {
+status rt_image_open_fd(arena *a, int fd, const char *name, bool verify_constants, const rt_image_finder *bases,
+                        rt_image **out) {
   const uint8_t *bytes;
   size_t size;
   TRY(file_map_fd(a, fd, name, &bytes, &size));

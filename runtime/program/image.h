@@ -1,8 +1,8 @@
 /* image.h - the .oxla file: programs for one model, keyed by their input shapes, over one shared section of constants.
  *
- * Self-contained, but for files that say which other one, their base, has constants of theirs.  Little-endian: a header (magic,
- * version, checksum), a table of sections, page-aligned constants that are mapped and not read.  It is native code and as trusted
- * as a .so; the checks catch damage, not malice. */
+ * Self-contained, but for files that say which other one, their base, has constants of theirs.  Little-endian: a header
+ * (magic, version, checksum), a table of sections, page-aligned constants that are mapped and not read.  It is native
+ * code and as trusted as a .so; the checks catch damage, not malice. */
 #ifndef RUNTIME_PROGRAM_IMAGE_H
 #define RUNTIME_PROGRAM_IMAGE_H
 
@@ -17,7 +17,8 @@ typedef struct rt_image {
   uint32_t n_programs;
   rt_program **programs;
   rt_span source; /* the model itself, for runs that must compile pieces of it; empty: the programs are all */
-  /* Another file, self-contained and known by its producer, whose one program has constants of ours by their names.  NULL: none. */
+  /* Another file, self-contained and known by its producer, whose one program has constants of ours by their names.
+   * NULL: none. */
   const struct rt_image *base;
   uint64_t identity; /* of a file that was read: what is in it */
 } rt_image;
@@ -36,12 +37,13 @@ STATUS_MUST_USE status rt_image_write_stream(const rt_image *image, FILE *f);
 STATUS_MUST_USE status rt_image_write_at(const rt_image *image, int folder, const char *path);
 /* Maps the file for the life of the arena.  verify_constants reads all of it to check their checksum too. */
 STATUS_MUST_USE status rt_image_open(arena *a, const char *path, bool verify_constants, rt_image **out);
-/* The same for an open descriptor, which stays open; `name` is for messages.  bases NULL: a file with a base is refused. */
+/* The same for an open descriptor, which stays open; `name` is for messages.  bases NULL: a file with a base is
+ * refused. */
 STATUS_MUST_USE status rt_image_open_fd(arena *a, int fd, const char *name, bool verify_constants,
                                         const rt_image_finder *bases, rt_image **out);
 /* The same for a file that is in memory, and stays for the life of the arena; copied unless it begins at a page. */
-STATUS_MUST_USE status rt_image_open_bytes(arena *a, const void *bytes, size_t size, const char *name, bool verify_constants,
-                                           rt_image **out);
+STATUS_MUST_USE status rt_image_open_bytes(arena *a, const void *bytes, size_t size, const char *name,
+                                           bool verify_constants, rt_image **out);
 /* Whether the file, or what is in memory, starts like a .oxla. */
 bool rt_image_is_one(const char *path);
 bool rt_image_begins(const void *bytes, size_t size);

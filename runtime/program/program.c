@@ -56,7 +56,9 @@ rt_span rt_written(const rt_writer *w) { return (rt_span){w->bytes, w->n}; }
 
 /* --- names of constants --- */
 
-rt_span rt_program_code_name(const rt_program *p, uint32_t k) { return p->code_names ? p->code_names[k] : (rt_span){NULL, 0}; }
+rt_span rt_program_code_name(const rt_program *p, uint32_t k) {
+  return p->code_names ? p->code_names[k] : (rt_span){NULL, 0};
+}
 
 rt_span rt_program_name(const rt_program *p, uint32_t k) { return p->names ? p->names[k] : (rt_span){NULL, 0}; }
 

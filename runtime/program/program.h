@@ -25,7 +25,7 @@ typedef enum rt_space {
  * element size.  Strides are in elements, not negative, the innermost 1 unless the thunk kind takes any. */
 typedef struct rt_buffer {
   uint8_t space, type, rank; /* rt_space, dtype */
-  bool kept; /* of an output: what it holds before is read, too */
+  bool kept;                 /* of an output: what it holds before is read, too */
   uint32_t index;
   rt_size offset; /* bytes */
   const rt_size *extents, *strides;
@@ -52,7 +52,7 @@ struct rt_thunk {
   uint32_t n_inputs, n_buffers;
   rt_buffer *buffers; /* inputs, then outputs and scratch, as the kind says */
   uint32_t n_bodies;
-  uint32_t origin; /* number of its rt_origin, from 1 on; 0: not known.  A file does not have it */
+  uint32_t origin;     /* number of its rt_origin, from 1 on; 0: not known.  A file does not have it */
   rt_sequence *bodies; /* of control flow */
   rt_span config;      /* what else the kind needs: written by the compiler with rt_writer, read by load */
   /* For profiles: what one run computes and moves (0: not known), and what the thunk is made of and why. */
@@ -68,8 +68,8 @@ typedef struct rt_io {
   shape shape; /* static */
   /* Not NULL: the program is for an input that holds exactly this (shape_bytes of it), since it decided sizes. */
   const void *value;
-  /* A result that tells how many elements of result `sized` along `axis` mean something: s64[], at most the dimension of its
-   * shape.  Such results stand behind all others and are the session's own business. */
+  /* A result that tells how many elements of result `sized` along `axis` mean something: s64[], at most the dimension
+   * of its shape.  Such results stand behind all others and are the session's own business. */
   bool is_size;
   uint32_t sized;
   uint8_t axis;
@@ -81,8 +81,9 @@ typedef struct rt_program {
   uint32_t n_params, n_results, n_constants, n_code;
   rt_io *params, *results;
   rt_span *constants; /* 64-byte aligned */
-  rt_span *names;     /* of constants: how a session's programs share them (weight_pool.h); no bytes: it has none.  May be NULL */
-  rt_span *code;      /* object files */
+  rt_span *names; /* of constants: how a session's programs share them (weight_pool.h); no bytes: it has none.  May be
+                     NULL */
+  rt_span *code;  /* object files */
   rt_span *code_names; /* of code, likewise: what is in it.  May be NULL */
   uint64_t arena_bytes;
   rt_sequence body;
@@ -95,8 +96,8 @@ uint32_t rt_program_find(const rt_program *p, rt_span name, uint64_t size);
 
 /* Results that are no sizes of others. */
 uint32_t rt_program_outputs(const rt_program *p);
-/* What of result k means something once a run has filled `results` (all results' addresses): its dimensions, cut to the sizes
- * that came with it.  False: all of it does. */
+/* What of result k means something once a run has filled `results` (all results' addresses): its dimensions, cut to the
+ * sizes that came with it.  False: all of it does. */
 bool rt_program_extents(const rt_program *p, uint32_t k, void *const *results, int64_t extents[SHAPE_MAX_RANK]);
 
 /* --- config bytes: little-endian, bounded when read --- */

@@ -21,27 +21,27 @@ typedef struct rt_thread_pool rt_thread_pool;
 typedef struct rt_device rt_device; /* a target's own: NULL for host targets */
 typedef struct rt_stream rt_stream; /* a target's own: NULL means work is done when the call returns */
 typedef struct rt_event rt_event;
-typedef struct rt_code rt_code;     /* loaded machine code */
+typedef struct rt_code rt_code; /* loaded machine code */
 typedef struct rt_executable rt_executable;
 
 /* What a thunk sees while it runs. */
 typedef struct rt_run {
   const rt_executable *executable;
   uint8_t *arena;
-  const void *const *params;    /* addresses by index */
+  const void *const *params; /* addresses by index */
   void *const *results;
-  const int64_t *sizes;         /* the table behind negative rt_size */
+  const int64_t *sizes; /* the table behind negative rt_size */
   void **handles;
   rt_device *device;
   rt_stream *stream;
-  rt_thread_pool *pool;                /* NULL: one thread */
+  rt_thread_pool *pool;         /* NULL: one thread */
   mem_budget *budget;           /* cancel flag and deadline; check in loops.  Memory counts there.  NULL: none */
   struct rt_profiler *profiler; /* NULL: off */
   /* Compiles or finds a program for a computation whose sizes are known only now; sessions provide it.  NULL: none. */
   status (*specialise)(void *session, const char *computation, uint32_t n, const shape *shapes,
                        const rt_executable **out);
   void *session;
-  uint64_t seed; /* of the run's random numbers */
+  uint64_t seed;              /* of the run's random numbers */
   struct rt_checker *checker; /* NULL: off */
 } rt_run;
 
@@ -96,8 +96,8 @@ typedef struct rt_target {
   status (*event_synchronize)(rt_event *e);
 } rt_target;
 
-/* Instructions of the scheduled module, in the order in which they were lowered, and where their results lie: for who compares
- * values while a program runs.  Parameters, constants and views are not among them. */
+/* Instructions of the scheduled module, in the order in which they were lowered, and where their results lie: for who
+ * compares values while a program runs.  Parameters, constants and views are not among them. */
 typedef struct rt_origin {
   const struct hlo_instr *instr;
   const rt_buffer *results; /* as many as the instruction has */
@@ -142,7 +142,7 @@ typedef struct rt_report {
   /* On the arena, with keep_text: LLVM IR, assembly, and where each value lies and how long it lives. */
   const char *llvm, *assembly, *buffers;
   /* Contractions that were tuned, on the arena. */
-  uint32_t n_algorithms; /* the most ways that there are for one contraction */
+  uint32_t n_algorithms;     /* the most ways that there are for one contraction */
   uint32_t n_tuned, n_timed; /* of them: timed now */
   rt_tuned *tuned;
   double seconds_tuning;
@@ -166,7 +166,8 @@ typedef struct rt_backend {
   const rt_compiler *compiler; /* NULL: runs programs only */
 } rt_backend;
 
-/* The function a backend's shared object exports under the name "onnx_xla_backend": NULL when it cannot serve this ABI. */
+/* The function a backend's shared object exports under the name "onnx_xla_backend": NULL when it cannot serve this ABI.
+ */
 typedef const rt_backend *rt_backend_entry(uint32_t abi);
 
 /* The first byte of a buffer in this run. */

@@ -61,7 +61,9 @@ void rt_weight_pool_destroy(rt_weight_pool *s) {
   free(s);
 }
 
-hash128 rt_weight_pool_identity(const rt_weight_pool *s, const void *data, size_t bytes) { return hash_keyed(&s->secret, data, bytes); }
+hash128 rt_weight_pool_identity(const rt_weight_pool *s, const void *data, size_t bytes) {
+  return hash_keyed(&s->secret, data, bytes);
+}
 
 void rt_weight_pool_put_name(rt_writer *w, const rt_sharing *s, const void *data, uint64_t bytes) {
   rt_put_i64(w, (int64_t)bytes);
@@ -73,7 +75,8 @@ void rt_weight_pool_put_name(rt_writer *w, const rt_sharing *s, const void *data
 
 /* Weights are written once and streamed in every run: fewer faults, fewer misses of the table of pages. */
 static void use_large_pages(void *data, uint64_t bytes) {
-  uintptr_t start = ((uintptr_t)data + PAGE - 1) & ~(uintptr_t)(PAGE - 1), end = ((uintptr_t)data + bytes) & ~(uintptr_t)(PAGE - 1);
+  uintptr_t start = ((uintptr_t)data + PAGE - 1) & ~(uintptr_t)(PAGE - 1),
+            end = ((uintptr_t)data + bytes) & ~(uintptr_t)(PAGE - 1);
   if (bytes >= LARGE && end > start) {
     (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
   }
@@ -95,7 +98,8 @@ static array *add_array(rt_weight_pool *s, rt_span name, uint64_t bytes) {
 static array *find_named(const rt_weight_pool *s, rt_span name, uint64_t bytes) {
   uint64_t hash = hash_of(name, bytes);
   array *x = s->arrays;
-  while (x && !(x->hash == hash && x->bytes == bytes && x->name_size == name.size && memcmp(x->name, name.data, name.size) == 0)) {
+  while (x && !(x->hash == hash && x->bytes == bytes && x->name_size == name.size &&
+                memcmp(x->name, name.data, name.size) == 0)) {
     x = x->next;
   }
   return x;
@@ -246,7 +250,9 @@ static rt_span keep_span(arena *a, rt_span c, rt_span name, const rt_sharing *s)
   if (there) {
     return (rt_span){there, c.size};
   }
-  return find(s->weight_pool, c.data) || (s->is_persistent && s->is_persistent(s->owner, c.data, NULL)) ? c : keep_bytes(a, c);
+  return find(s->weight_pool, c.data) || (s->is_persistent && s->is_persistent(s->owner, c.data, NULL))
+             ? c
+             : keep_bytes(a, c);
 }
 
 rt_program *rt_program_keep(arena *a, const rt_program *p, const rt_sharing *s) {

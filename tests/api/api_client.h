@@ -10,7 +10,7 @@
 #include "onnx-xla.h"
 #include "write_model.h"
 
-static const char *const backends[] = {"cpu", "ref"}; /* a test in a loop over both has the index _i */
+static const char *const backends[] = {"cpu", "ref"};               /* a test in a loop over both has the index _i */
 static const float W[] = {1, -2, 0.5f, 3}, B[] = {0, 1, -1, 0.25f}; /* of affine_model */
 
 static inline void succeed(oxla_error *error) { ck_assert_msg(!error, "%s", oxla_error_message(error)); }

@@ -6,7 +6,8 @@
 #include "api_client.h"
 #include "little_room.h"
 
-/* Where there is no room for the compiler half that is what is said, and what lacked once may be there the next time. */
+/* Where there is no room for the compiler half that is what is said, and what lacked once may be there the next time.
+ */
 START_TEST(room_for_the_compiler) {
   message m = affine_model(W, B);
   oxla_model *model;
@@ -201,18 +202,39 @@ START_TEST(nothing_given) {
   void *bytes;
   size_t size;
   oxla_event *event;
-  oxla_error *const refused[] = {
-      oxla_load("model.onnx", NULL, NULL), oxla_load_memory(NULL, 0, NULL, &no_model), oxla_input_type(NULL, 0, &t),
-      oxla_input_type(model, 0, NULL), oxla_output_type(NULL, 0, &t), oxla_save(NULL, "file"), oxla_save(model, NULL),
-      oxla_save_memory(NULL, &bytes, &size), oxla_save_memory(model, NULL, &size),
-      oxla_check(NULL), oxla_survey(NULL, 0, NULL, NULL, NULL), oxla_survey(m.bytes, m.n, NULL, NULL, NULL),
-      oxla_run_create(NULL, &no_run), oxla_run_create(model, NULL), oxla_set_input(NULL, "x", OXLA_FLOAT, DIMS(1), W),
-      oxla_set_input_at(NULL, 0, OXLA_FLOAT, DIMS(1), W), oxla_keep_inputs(NULL), oxla_set_output(NULL, "y", NULL, 0),
-      oxla_set_output_at(NULL, 0, NULL, 0), oxla_set_seed(NULL, 0), oxla_set_max_seconds(NULL, 0), oxla_compile(NULL),
-      oxla_execute(NULL), oxla_get_output(NULL, "y", &t), oxla_get_output(run, "y", NULL), oxla_get_output_at(NULL, 0, &t),
-      oxla_take_output(NULL, &t), oxla_take_output(run, NULL), oxla_start(NULL, NULL, NULL, &event),
-      oxla_event_wait(NULL, 0, &number), oxla_profile(NULL, 0, 0, OXLA_PROFILE_JSON, &text),
-      oxla_profile(run, 0, 0, OXLA_PROFILE_JSON, NULL), oxla_onnx_versions(NULL, &number)};
+  oxla_error *const refused[] = {oxla_load("model.onnx", NULL, NULL),
+                                 oxla_load_memory(NULL, 0, NULL, &no_model),
+                                 oxla_input_type(NULL, 0, &t),
+                                 oxla_input_type(model, 0, NULL),
+                                 oxla_output_type(NULL, 0, &t),
+                                 oxla_save(NULL, "file"),
+                                 oxla_save(model, NULL),
+                                 oxla_save_memory(NULL, &bytes, &size),
+                                 oxla_save_memory(model, NULL, &size),
+                                 oxla_check(NULL),
+                                 oxla_survey(NULL, 0, NULL, NULL, NULL),
+                                 oxla_survey(m.bytes, m.n, NULL, NULL, NULL),
+                                 oxla_run_create(NULL, &no_run),
+                                 oxla_run_create(model, NULL),
+                                 oxla_set_input(NULL, "x", OXLA_FLOAT, DIMS(1), W),
+                                 oxla_set_input_at(NULL, 0, OXLA_FLOAT, DIMS(1), W),
+                                 oxla_keep_inputs(NULL),
+                                 oxla_set_output(NULL, "y", NULL, 0),
+                                 oxla_set_output_at(NULL, 0, NULL, 0),
+                                 oxla_set_seed(NULL, 0),
+                                 oxla_set_max_seconds(NULL, 0),
+                                 oxla_compile(NULL),
+                                 oxla_execute(NULL),
+                                 oxla_get_output(NULL, "y", &t),
+                                 oxla_get_output(run, "y", NULL),
+                                 oxla_get_output_at(NULL, 0, &t),
+                                 oxla_take_output(NULL, &t),
+                                 oxla_take_output(run, NULL),
+                                 oxla_start(NULL, NULL, NULL, &event),
+                                 oxla_event_wait(NULL, 0, &number),
+                                 oxla_profile(NULL, 0, 0, OXLA_PROFILE_JSON, &text),
+                                 oxla_profile(run, 0, 0, OXLA_PROFILE_JSON, NULL),
+                                 oxla_onnx_versions(NULL, &number)};
   for (size_t k = 0; k < sizeof refused / sizeof *refused; k++) {
     refuse_about(refused[k], OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "");
   }
@@ -239,7 +261,7 @@ START_TEST(wrong_models) {
   refuse_about(oxla_load_memory(m.bytes, m.n, NULL, NULL), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "");
   refuse_about(oxla_load_memory(m.bytes, m.n - 3, NULL, &model), OXLA_INVALID_FILE, OXLA_ABOUT_NOTHING, "");
   refuse_about(oxla_load_memory(m.bytes, m.n, &(oxla_options){.size = sizeof(oxla_options), .threads = -1}, &model),
-         OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "negative");
+               OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "negative");
   m = unary_model("Relu", 1, DIMS(2), 1000);
   refuse_about(oxla_load_memory(m.bytes, m.n, NULL, &model), OXLA_UNSUPPORTED, OXLA_ABOUT_VERSION, "1000");
   m = unary_model("NoSuchOperator", 1, DIMS(2), 13);
@@ -549,8 +571,8 @@ START_TEST(all_at_once) {
   message m = affine_model(W, B);
   put_bytes(&m, 14, "\x0a\x03key\x12\x05value", 12); /* metadata_props */
   oxla_model *model = load(&m, _i);
-  void (*const parts[])(oxla_model *) = {describe_model, check_model, save_model, execute_new_run, execute_new_run,
-                                         cancel_run, cancel_run, take_an_output};
+  void (*const parts[])(oxla_model *) = {describe_model,  check_model, save_model, execute_new_run,
+                                         execute_new_run, cancel_run,  cancel_run, take_an_output};
   enum { PLAYERS = sizeof parts / sizeof *parts };
   player players[PLAYERS];
   pthread_t threads[PLAYERS];
@@ -573,11 +595,14 @@ START_TEST(profiles) {
   float x[4] = {1, 2, 3, 4}, want[4];
   char *text;
   oxla_tensor y;
-  refuse_about(oxla_profile(run, 0, 1, OXLA_PROFILE_JSON, &text), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "'x' is not set");
+  refuse_about(oxla_profile(run, 0, 1, OXLA_PROFILE_JSON, &text), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING,
+               "'x' is not set");
   ck_assert_ptr_null(text);
   succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){1, 4}, x));
-  refuse_about(oxla_profile(run, -1, 1, OXLA_PROFILE_JSON, &text), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "negative");
-  refuse_about(oxla_profile(run, 0, 1, (oxla_profile_format)7, &text), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "7 is no format");
+  refuse_about(oxla_profile(run, -1, 1, OXLA_PROFILE_JSON, &text), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING,
+               "negative");
+  refuse_about(oxla_profile(run, 0, 1, (oxla_profile_format)7, &text), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING,
+               "7 is no format");
   succeed(oxla_profile(run, 1, 3, OXLA_PROFILE_JSON, &text));
   ck_assert_msg(strstr(text, "\"runs\": 3") && strstr(text, "\"operators\": ["), "%s", text);
   oxla_free(text);
@@ -594,9 +619,10 @@ START_TEST(profiles) {
 END_TEST
 
 int main(void) {
-  const TTest *const once[] = {room_for_the_compiler, nothing_given, wrong_models, in_many_shapes, keeps_programs, NULL};
-  const TTest *const both[] = {describes, runs_in_several_shapes, callers_outputs, wrong_inputs, short_options, constants,
-                               seeds, values_decide_sizes, saves_and_loads, two_threads, checked_indices, all_at_once, profiles,
-                               NULL};
+  const TTest *const once[] = {room_for_the_compiler, nothing_given,  wrong_models,
+                               in_many_shapes,        keeps_programs, NULL};
+  const TTest *const both[] = {
+      describes,           runs_in_several_shapes, callers_outputs, wrong_inputs,    short_options, constants, seeds,
+      values_decide_sizes, saves_and_loads,        two_threads,     checked_indices, all_at_once,   profiles,  NULL};
   return run_tests("api", once, both);
 }

@@ -44,7 +44,8 @@ START_TEST(saves_and_loads) {
   succeed(oxla_load(path, options, &m));
   run_model(m, 3);
   oxla_model_destroy(m);
-  refuse(oxla_load(path, &(oxla_options){.size = sizeof(oxla_options), .backend = "ref"}, &m), OXLA_INVALID_ARGUMENT, "toy");
+  refuse(oxla_load(path, &(oxla_options){.size = sizeof(oxla_options), .backend = "ref"}, &m), OXLA_INVALID_ARGUMENT,
+         "toy");
   unlink(path);
 }
 END_TEST
@@ -81,7 +82,8 @@ START_TEST(is_no_backend) {
 }
 END_TEST
 
-/* Wherever memory runs out, also in the backend's own copy of what allocates, that is an error and no end of the process. */
+/* Wherever memory runs out, also in the backend's own copy of what allocates, that is an error and no end of the
+ * process. */
 START_TEST(memory_limits) {
   message bytes = affine_model(W, B);
   int refused = 0, served = 0;

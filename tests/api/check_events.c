@@ -53,11 +53,18 @@ START_TEST(refuses_a_busy_run) {
   refuse(oxla_start(run, NULL, NULL, &other), OXLA_INVALID_ARGUMENT, "the run is executing");
   ck_assert_ptr_null(other);
   oxla_error *const refused[] = {oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){4}, x),
-                                 oxla_set_input_at(run, 1, OXLA_FLOAT, 1, (int64_t[]){4}, x), oxla_keep_inputs(run),
-                                 oxla_set_output(run, "y", x, sizeof x), oxla_set_output_at(run, 0, x, sizeof x),
-                                 oxla_set_seed(run, 1), oxla_set_max_seconds(run, 1), oxla_compile(run),
-                                 oxla_execute(run), oxla_get_output(run, "y", &y), oxla_get_output_at(run, 0, &y),
-                                 oxla_take_output(run, &y), oxla_profile(run, 0, 1, OXLA_PROFILE_JSON, &text)};
+                                 oxla_set_input_at(run, 1, OXLA_FLOAT, 1, (int64_t[]){4}, x),
+                                 oxla_keep_inputs(run),
+                                 oxla_set_output(run, "y", x, sizeof x),
+                                 oxla_set_output_at(run, 0, x, sizeof x),
+                                 oxla_set_seed(run, 1),
+                                 oxla_set_max_seconds(run, 1),
+                                 oxla_compile(run),
+                                 oxla_execute(run),
+                                 oxla_get_output(run, "y", &y),
+                                 oxla_get_output_at(run, 0, &y),
+                                 oxla_take_output(run, &y),
+                                 oxla_profile(run, 0, 1, OXLA_PROFILE_JSON, &text)};
   for (size_t k = 0; k < sizeof refused / sizeof *refused; k++) {
     refuse(refused[k], OXLA_INVALID_ARGUMENT, "the run is executing");
   }
@@ -264,7 +271,14 @@ END_TEST
 
 int main(void) {
   const TTest *const once[] = {NULL};
-  const TTest *const both[] = {runs_in_the_background, refuses_a_busy_run, tells_what_failed, goes_in_any_order, calls_back,
-                               many_at_once, has_a_time_limit, forks, NULL};
+  const TTest *const both[] = {runs_in_the_background,
+                               refuses_a_busy_run,
+                               tells_what_failed,
+                               goes_in_any_order,
+                               calls_back,
+                               many_at_once,
+                               has_a_time_limit,
+                               forks,
+                               NULL};
   return run_tests("events", once, both);
 }

@@ -1,5 +1,5 @@
-/* check_hostile_api.c - what callers of onnx-xla.h do at run time: cancelling, limits, odd buffers, empty arrays, threads with
- * small stacks, forks, signals, runs side by side.  On both targets. */
+/* check_hostile_api.c - what callers of onnx-xla.h do at run time: cancelling, limits, odd buffers, empty arrays,
+ * threads with small stacks, forks, signals, runs side by side.  On both targets. */
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
@@ -181,7 +181,7 @@ START_TEST(memory_ends_a_run) {
   succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){2 * N}, x + 1));
   refuse(oxla_execute(run), OXLA_RESOURCE, "bytes of memory for input 'x'");
   succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){1000}, x));
-  succeed(oxla_execute(run)); /* nothing is lost */
+  succeed(oxla_execute(run));    /* nothing is lost */
   for (int k = 0; k < 50; k++) { /* and nothing grows */
     succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){1000 + k % 3}, x));
     succeed(oxla_execute(run));
@@ -228,15 +228,19 @@ static const bad_options wrong_options[] = {
     {{.n_constants = 1}, OXLA_INVALID_ARGUMENT, "1 constants, but no list"},
     {{.n_constants = SIZE_MAX}, OXLA_INVALID_ARGUMENT, "constants"},
     {{.constants = &(oxla_constant){NULL, OXLA_FLOAT, 1, four, W}, .n_constants = 1}, OXLA_INVALID_ARGUMENT, "no name"},
-    {{.constants = &(oxla_constant){"x", OXLA_FLOAT, 1, NULL, W}, .n_constants = 1}, OXLA_INVALID_ARGUMENT,
+    {{.constants = &(oxla_constant){"x", OXLA_FLOAT, 1, NULL, W}, .n_constants = 1},
+     OXLA_INVALID_ARGUMENT,
      "no dimensions"},
     {{.constants = &(oxla_constant){"x", OXLA_FLOAT, -1, four, W}, .n_constants = 1}, OXLA_INVALID_ARGUMENT, "rank -1"},
     {{.constants = &(oxla_constant){"x", OXLA_FLOAT, 17, four, W}, .n_constants = 1}, OXLA_INVALID_ARGUMENT, "rank 17"},
-    {{.constants = &(oxla_constant){"x", OXLA_FLOAT, 1, minus_one, W}, .n_constants = 1}, OXLA_INVALID_ARGUMENT,
+    {{.constants = &(oxla_constant){"x", OXLA_FLOAT, 1, minus_one, W}, .n_constants = 1},
+     OXLA_INVALID_ARGUMENT,
      "negative"},
-    {{.constants = &(oxla_constant){"x", (oxla_type)0, 1, four, W}, .n_constants = 1}, OXLA_INVALID_ARGUMENT,
+    {{.constants = &(oxla_constant){"x", (oxla_type)0, 1, four, W}, .n_constants = 1},
+     OXLA_INVALID_ARGUMENT,
      "no element type"},
-    {{.constants = &(oxla_constant){"x", OXLA_FLOAT, 1, four, NULL}, .n_constants = 1}, OXLA_INVALID_ARGUMENT,
+    {{.constants = &(oxla_constant){"x", OXLA_FLOAT, 1, four, NULL}, .n_constants = 1},
+     OXLA_INVALID_ARGUMENT,
      "no data"},
     {{.tune = "a lot"}, OXLA_INVALID_ARGUMENT, "a lot"},
     {{.precision = "fp8"}, OXLA_INVALID_ARGUMENT, "fp8"},
@@ -260,7 +264,8 @@ START_TEST(options_out_of_range) {
     ck_assert_ptr_null(model);
   }
   oxla_model *model;
-  refuse(oxla_load_memory(m.bytes, m.n, &(oxla_options){0}, &model), OXLA_INVALID_ARGUMENT, "the size of the options is 0");
+  refuse(oxla_load_memory(m.bytes, m.n, &(oxla_options){0}, &model), OXLA_INVALID_ARGUMENT,
+         "the size of the options is 0");
 }
 END_TEST
 
@@ -294,7 +299,8 @@ START_TEST(newer_options) {
   succeed(oxla_load_memory(m.bytes, m.n, &newer.known, &model));
   oxla_model_destroy(model);
   newer.more[3] = 1;
-  refuse(oxla_load_memory(m.bytes, m.n, &newer.known, &model), OXLA_UNSUPPORTED, "this version of the library does not");
+  refuse(oxla_load_memory(m.bytes, m.n, &newer.known, &model), OXLA_UNSUPPORTED,
+         "this version of the library does not");
   refuse(oxla_survey(m.bytes, m.n, &newer.known, NULL, NULL), OXLA_INVALID_ARGUMENT, "no function");
 }
 END_TEST
@@ -662,7 +668,8 @@ static void save_large(const char *path, int backend) {
   oxla_model_destroy(model);
 }
 
-/* A large file is mapped: what is written into it is noticed before outputs count, and one in its place changes nothing. */
+/* A large file is mapped: what is written into it is noticed before outputs count, and one in its place changes
+ * nothing. */
 START_TEST(large_files_are_watched) {
   char path[] = "/tmp/check-large-XXXXXX", other[] = "/tmp/check-other-XXXXXX";
   close(mkstemp(path));
@@ -724,10 +731,24 @@ END_TEST
 
 int main(void) {
   const TTest *const once[] = {options_of_the_compiler, NULL};
-  const TTest *const both[] = {cancels_a_run, cancels_compiling, cancels_in_an_instant, cancels_or_completes,
-                               time_ends_a_run, memory_ends_a_run, options_out_of_range, newer_options,
-                               arguments_out_of_range, odd_buffers, runs_side_by_side, forks, signals,
-                               stack_of_64_kilobytes, verifies_constants, small_files_are_copied,
-                               large_files_are_watched, no_files_from_memory, NULL};
+  const TTest *const both[] = {cancels_a_run,
+                               cancels_compiling,
+                               cancels_in_an_instant,
+                               cancels_or_completes,
+                               time_ends_a_run,
+                               memory_ends_a_run,
+                               options_out_of_range,
+                               newer_options,
+                               arguments_out_of_range,
+                               odd_buffers,
+                               runs_side_by_side,
+                               forks,
+                               signals,
+                               stack_of_64_kilobytes,
+                               verifies_constants,
+                               small_files_are_copied,
+                               large_files_are_watched,
+                               no_files_from_memory,
+                               NULL};
   return run_tests("hostile-api", once, both);
 }

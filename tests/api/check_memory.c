@@ -1,5 +1,5 @@
-/* check_memory.c - onnx-xla.h: whose memory is whose: inputs that are borrowed or kept, outputs that are borrowed, given or
- * taken, an allocator of the caller's, models from memory; what the log says. */
+/* check_memory.c - onnx-xla.h: whose memory is whose: inputs that are borrowed or kept, outputs that are borrowed,
+ * given or taken, an allocator of the caller's, models from memory; what the log says. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -108,8 +108,9 @@ START_TEST(takes_outputs) {
   succeed(oxla_set_output(run, "y", given, sizeof given));
   succeed(oxla_execute(run));
   succeed(oxla_get_output(run, "y", &y));
-  refuse(oxla_take_output(run, &y), OXLA_INVALID_ARGUMENT, "no output in the run's own memory"); /* it is the caller's */
-  oxla_run_destroy(run); /* what was taken stays */
+  refuse(oxla_take_output(run, &y), OXLA_INVALID_ARGUMENT,
+         "no output in the run's own memory"); /* it is the caller's */
+  oxla_run_destroy(run);                       /* what was taken stays */
   for (int k = 0; k < TAKEN; k++) {
     ck_assert_mem_eq(taken[k].data, v[k].want, taken[k].bytes);
     free_numbers(&v[k]);
@@ -272,8 +273,8 @@ static void remember(void *data, oxla_log_level level, const char *line) {
 START_TEST(logs) {
   message m = affine_model(W, B);
   lines l = {.n = {0}};
-  oxla_model *model =
-      load_with(&m, (oxla_options){.backend = backends[_i], .log = remember, .log_data = &l, .cache = "/dev/null/nowhere"});
+  oxla_model *model = load_with(
+      &m, (oxla_options){.backend = backends[_i], .log = remember, .log_data = &l, .cache = "/dev/null/nowhere"});
   oxla_run *run = new_run(model);
   ck_assert_msg(strstr(l.text, "opened \"test\"") && strstr(l.text, backends[_i]), "%s", l.text);
   run_affine(run, 2, 0);
@@ -292,7 +293,7 @@ END_TEST
 
 int main(void) {
   const TTest *const once[] = {NULL};
-  const TTest *const both[] = {goes_by_index, keeps_inputs, takes_outputs, allocates, allocates_nothing,
-                               loads_compiled_bytes, logs, NULL};
+  const TTest *const both[] = {goes_by_index,     keeps_inputs,         takes_outputs, allocates,
+                               allocates_nothing, loads_compiled_bytes, logs,          NULL};
   return run_tests("memory", once, both);
 }

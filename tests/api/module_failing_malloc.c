@@ -1,6 +1,7 @@
-/* module_failing_malloc.c - preloaded into the program (LD_PRELOAD), it makes one allocation fail: number MALLOC_FAILS_AT of
- * those that our own code asks for, and all behind it if MALLOC_FAILS_ON is set.  The number of all is written to the file
- * MALLOC_COUNT.  What LLVM and other libraries ask for never fails: they end the process then, which is theirs to decide. */
+/* module_failing_malloc.c - preloaded into the program (LD_PRELOAD), it makes one allocation fail: number
+ * MALLOC_FAILS_AT of those that our own code asks for, and all behind it if MALLOC_FAILS_ON is set.  The number of all
+ * is written to the file MALLOC_COUNT.  What LLVM and other libraries ask for never fails: they end the process then,
+ * which is theirs to decide. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -41,7 +42,8 @@ static bool fails(const void *caller) {
     return false;
   }
   inside = true;
-  bool ours = dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "onnx-xla") && !strstr(info.dli_fname, ".so.19");
+  bool ours = dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "onnx-xla") &&
+              !strstr(info.dli_fname, ".so.19");
   inside = false;
   if (!ours) {
     return false;

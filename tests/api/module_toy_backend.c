@@ -1,6 +1,7 @@
-/* module_toy_backend.c - a backend as a third party would write one: a target and a compiler in a shared object of its own,
- * loaded by path.  It computes in f32 what is elementwise, broadcasts and transposes, all with one kind of thunk: a loop
- * over the result that reads each operand with strides of its own.  What it cannot do is an error, not a wrong number. */
+/* module_toy_backend.c - a backend as a third party would write one: a target and a compiler in a shared object of its
+ * own, loaded by path.  It computes in f32 what is elementwise, broadcasts and transposes, all with one kind of thunk:
+ * a loop over the result that reads each operand with strides of its own.  What it cannot do is an error, not a wrong
+ * number. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -19,22 +20,14 @@ typedef struct toy_loop {
 
 static float apply(toy_op op, float a, float b) {
   switch (op) {
-    case TOY_ADD:
-      return a + b;
-    case TOY_SUB:
-      return a - b;
-    case TOY_MUL:
-      return a * b;
-    case TOY_MAX: /* NaN wins, as HLO says */
-      return isnan(a) || a > b ? a : b;
-    case TOY_MIN:
-      return isnan(a) || a < b ? a : b;
-    case TOY_NEG:
-      return -a;
-    case TOY_SQRT:
-      return sqrtf(a);
-    default:
-      return a;
+    case TOY_ADD: return a + b;
+    case TOY_SUB: return a - b;
+    case TOY_MUL: return a * b;
+    case TOY_MAX: /* NaN wins, as HLO says */ return isnan(a) || a > b ? a : b;
+    case TOY_MIN: return isnan(a) || a < b ? a : b;
+    case TOY_NEG: return -a;
+    case TOY_SQRT: return sqrtf(a);
+    default: return a;
   }
 }
 
@@ -50,7 +43,8 @@ static status check_strides(const rt_thunk *t, uint32_t operand, const int64_t *
     CHECK_THAT(!bad, STATUS_INVALID_FILE, "%s: stride %" PRId64, t->label, strides[k]);
   }
   bool empty = rt_buffer_elements(to) == 0;
-  CHECK_THAT(empty || last < rt_buffer_elements(from), STATUS_INVALID_FILE, "%s: operand %u is too small", t->label, operand);
+  CHECK_THAT(empty || last < rt_buffer_elements(from), STATUS_INVALID_FILE, "%s: operand %u is too small", t->label,
+             operand);
   return NULL;
 }
 
@@ -98,26 +92,17 @@ static status run(const rt_thunk *t, rt_run *r) {
 
 static int toy_op_of(hlo_op op) {
   switch (op) {
-    case HLO_ADD:
-      return TOY_ADD;
-    case HLO_SUB:
-      return TOY_SUB;
-    case HLO_MUL:
-      return TOY_MUL;
-    case HLO_MAX:
-      return TOY_MAX;
-    case HLO_MIN:
-      return TOY_MIN;
-    case HLO_NEG:
-      return TOY_NEG;
-    case HLO_SQRT:
-      return TOY_SQRT;
+    case HLO_ADD: return TOY_ADD;
+    case HLO_SUB: return TOY_SUB;
+    case HLO_MUL: return TOY_MUL;
+    case HLO_MAX: return TOY_MAX;
+    case HLO_MIN: return TOY_MIN;
+    case HLO_NEG: return TOY_NEG;
+    case HLO_SQRT: return TOY_SQRT;
     case HLO_COPY:
     case HLO_BROADCAST:
-    case HLO_TRANSPOSE:
-      return TOY_COPY;
-    default:
-      return -1;
+    case HLO_TRANSPOSE: return TOY_COPY;
+    default: return -1;
   }
 }
 
@@ -142,8 +127,8 @@ static void find_strides(const hlo_instr *i, uint32_t operand, int64_t *out) {
 static status emit(lower_context *c, const hlo_instr *i) {
   int op = toy_op_of(i->op);
   CHECK_THAT(op >= 0, STATUS_UNSUPPORTED | STATUS_ABOUT_OPERATOR, "the toy backend cannot do %s", hlo_info(i)->name);
-  CHECK_THAT(i->shapes[0].type == DTYPE_F32, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE, "the toy backend computes in f32, not %s",
-             SHAPE_STR(NULL, &i->shapes[0]));
+  CHECK_THAT(i->shapes[0].type == DTYPE_F32, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
+             "the toy backend computes in f32, not %s", SHAPE_STR(NULL, &i->shapes[0]));
   rt_writer w = {.arena = lower_arena(c)};
   rt_put_i64(&w, op);
   for (uint32_t k = 0; k < i->n_operands; k++) {
@@ -168,7 +153,8 @@ static status compile(struct hlo_module *m, const rt_compile_options *options, a
 static const rt_thunk_kind kinds[] = {{.name = "toy.loop", .load = load, .run = run}};
 static const rt_target target = {.abi = RT_ABI, .name = "toy", .kinds = kinds, .n_kinds = 1};
 static const rt_compiler compiler = {.abi = RT_ABI, .name = "toy", .compile = compile};
-static const rt_backend backend_of_ours = {.abi = RT_ABI, .adopt_guard = guard_adopt, .target = &target, .compiler = &compiler};
+static const rt_backend backend_of_ours = {
+    .abi = RT_ABI, .adopt_guard = guard_adopt, .target = &target, .compiler = &compiler};
 
 rt_backend_entry onnx_xla_backend;
 

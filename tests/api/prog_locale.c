@@ -2,8 +2,8 @@
  *
  *   prog_locale FOLDER
  *
- * Profiles, the log of what was measured (in FOLDER), HLO text and messages must be what they are without it.  The last line is
- * "N passed, N failed". */
+ * Profiles, the log of what was measured (in FOLDER), HLO text and messages must be what they are without it.  The last
+ * line is "N passed, N failed". */
 #include <ctype.h>
 #include <locale.h>
 #include <stdio.h>

@@ -45,7 +45,8 @@ static inline void put_message(message *m, unsigned field, const message *inner)
 enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
 
 /* A dimension below 0 is the symbol "n" (-1), "m" (-2), ... */
-static inline void add_value(message *graph, unsigned field, const char *name, int type, int rank, const int64_t *dims) {
+static inline void add_value(message *graph, unsigned field, const char *name, int type, int rank,
+                             const int64_t *dims) {
   message shape = {.n = 0}, tensor = {.n = 0}, about = {.n = 0}, value = {.n = 0};
   for (int k = 0; k < rank; k++) {
     message d = {.n = 0};
@@ -64,7 +65,8 @@ static inline void add_value(message *graph, unsigned field, const char *name, i
   put_message(graph, field, &value);
 }
 
-#define DIMS(...) (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]){__VA_ARGS__}
+#define DIMS(...) \
+  (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]) { __VA_ARGS__ }
 #define SCALAR 0, (const int64_t *)0
 
 /* Up to two inputs; b may be NULL. */

@@ -1,5 +1,6 @@
-/* client.c - client ENGINE LIBRARY MODEL THREADS NAME:TYPE:DIMS:FILE...: an engine with a model in a process of its own, which
- * run_bench.py talks to.  It loads the model, runs it once, and says `ready`; then it answers lines of standard input:
+/* client.c - client ENGINE LIBRARY MODEL THREADS NAME:TYPE:DIMS:FILE...: an engine with a model in a process of its
+ * own, which run_bench.py talks to.  It loads the model, runs it once, and says `ready`; then it answers lines of
+ * standard input:
  *
  *   measure SECONDS RUNS WARM-UP   runs for so long and so often at least: "MIN MEDIAN RUNS", in seconds
  *   outputs FOLDER                 runs and writes FOLDER/K.bin: "COUNT", and a line "TYPE DIMS" each

@@ -6,9 +6,24 @@
 
 #include <stdio.h>
 
-typedef struct { int64_t rank; int64_t *dims; } ov_shape;
-enum { F16 = 3, F32 = 4, F64 = 5, I8 = 7, I16 = 8, I32 = 9, I64 = 10, U8 = 16, U16 = 17, U32 = 18, U64 = 19,
-       BOOLEAN = 1 };
+typedef struct {
+  int64_t rank;
+  int64_t *dims;
+} ov_shape;
+enum {
+  F16 = 3,
+  F32 = 4,
+  F64 = 5,
+  I8 = 7,
+  I16 = 8,
+  I32 = 9,
+  I64 = 10,
+  U8 = 16,
+  U16 = 17,
+  U32 = 18,
+  U64 = 19,
+  BOOLEAN = 1
+};
 /* By ONNX's numbers. */
 static const int types[] = {0, F32, U8, I8, U16, I16, I32, I64, 0, BOOLEAN, F16, F64, U32, U64};
 
@@ -21,7 +36,7 @@ static void check(int status, const char *what) {
     die("%s: status %d: %s", what, status, message ? message : "");
   }
 }
-#define CALL(name, types_, ...) check(((int (*) types_)need_symbol(lib, #name))(__VA_ARGS__), #name)
+#define CALL(name, types_, ...) check(((int(*) types_)need_symbol(lib, #name))(__VA_ARGS__), #name)
 
 static void set_inputs(int n, tensor *inputs) {
   for (int i = 0; i < n; i++) {
@@ -40,10 +55,11 @@ static void load(const char *library, const char *path, int threads, int n, tens
   lib = open_library(library);
   CALL(ov_core_create, (void **), &core);
   CALL(ov_core_read_model, (void *, const char *, const char *, void **), core, path, NULL, &model);
-  const char *settings[] = {"PERFORMANCE_HINT", "LATENCY", "NUM_STREAMS", "1", "INFERENCE_NUM_THREADS", count,
+  const char *settings[] = {"PERFORMANCE_HINT",         "LATENCY", "NUM_STREAMS", "1", "INFERENCE_NUM_THREADS", count,
                             "INFERENCE_PRECISION_HINT", "f32"};
   CALL(ov_core_compile_model, (void *, void *, const char *, size_t, void **, ...), core, model, "CPU", (size_t)8,
-       &compiled, settings[0], settings[1], settings[2], settings[3], settings[4], settings[5], settings[6], settings[7]);
+       &compiled, settings[0], settings[1], settings[2], settings[3], settings[4], settings[5], settings[6],
+       settings[7]);
   CALL(ov_compiled_model_create_infer_request, (void *, void **), compiled, &request);
   set_inputs(n, inputs);
 }

@@ -1,5 +1,5 @@
-/* engine_ort.c - ONNX Runtime through the C API that its wheel's library carries.  The wheel brings no header; of the table
- * of functions, whose order its authors promise never to change, the places that are needed stand here.
+/* engine_ort.c - ONNX Runtime through the C API that its wheel's library carries.  The wheel brings no header; of the
+ * table of functions, whose order its authors promise never to change, the places that are needed stand here.
  *
  * Its settings are those that are best for it: all optimisations, so many threads within an operator, one operator at a
  * time, spinning and memory patterns (the defaults); outputs are written where those of the first run lie. */
@@ -10,16 +10,32 @@
 
 typedef struct ort_status ort_status;
 typedef struct ort_value ort_value;
-typedef struct { const void *const *(*get_api)(uint32_t version); const char *(*get_version)(void); } ort_base;
+typedef struct {
+  const void *const *(*get_api)(uint32_t version);
+  const char *(*get_version)(void);
+} ort_base;
 
 enum {
   ORT_API_1 = 1,
-  GET_ERROR_MESSAGE = 2, CREATE_ENV = 3, CREATE_SESSION = 7, RUN = 9, CREATE_SESSION_OPTIONS = 10,
-  SET_GRAPH_OPTIMIZATION_LEVEL = 23, SET_INTRA_OP_NUM_THREADS = 24, SESSION_GET_OUTPUT_COUNT = 31,
+  GET_ERROR_MESSAGE = 2,
+  CREATE_ENV = 3,
+  CREATE_SESSION = 7,
+  RUN = 9,
+  CREATE_SESSION_OPTIONS = 10,
+  SET_GRAPH_OPTIMIZATION_LEVEL = 23,
+  SET_INTRA_OP_NUM_THREADS = 24,
+  SESSION_GET_OUTPUT_COUNT = 31,
   SESSION_GET_OUTPUT_NAME = 37,
-  CREATE_TENSOR_WITH_DATA = 49, GET_TENSOR_MUTABLE_DATA = 51, GET_TENSOR_ELEMENT_TYPE = 60, GET_DIMENSIONS_COUNT = 61,
-  GET_DIMENSIONS = 62, GET_TENSOR_SHAPE_ELEMENT_COUNT = 64, GET_TENSOR_TYPE_AND_SHAPE = 65, CREATE_CPU_MEMORY_INFO = 69,
-  GET_ALLOCATOR_WITH_DEFAULT_OPTIONS = 78, RELEASE_VALUE = 96
+  CREATE_TENSOR_WITH_DATA = 49,
+  GET_TENSOR_MUTABLE_DATA = 51,
+  GET_TENSOR_ELEMENT_TYPE = 60,
+  GET_DIMENSIONS_COUNT = 61,
+  GET_DIMENSIONS = 62,
+  GET_TENSOR_SHAPE_ELEMENT_COUNT = 64,
+  GET_TENSOR_TYPE_AND_SHAPE = 65,
+  CREATE_CPU_MEMORY_INFO = 69,
+  GET_ALLOCATOR_WITH_DEFAULT_OPTIONS = 78,
+  RELEASE_VALUE = 96
 };
 enum { LEVEL_ERROR = 3, ENABLE_ALL = 99, ARENA_ALLOCATOR = 1, MEMORY_DEFAULT = 0 };
 
@@ -35,7 +51,7 @@ static void check(ort_status *status) {
   }
 }
 /* Calls the function at a place of the table; all are called with arguments of exactly the right types. */
-#define CALL(place, types, ...) check(((ort_status * (*) types) api[place])(__VA_ARGS__))
+#define CALL(place, types, ...) check(((ort_status * (*)types) api[place])(__VA_ARGS__))
 
 static void release(ort_value **values, size_t n) {
   for (size_t i = 0; i < n; i++) {
@@ -80,7 +96,8 @@ static void load(const char *library, const char *path, int threads, int n, tens
 }
 
 static void run(void) {
-  CALL(RUN, (void *, void *, const char *const *, ort_value *const *, size_t, const char *const *, size_t, ort_value **),
+  CALL(RUN,
+       (void *, void *, const char *const *, ort_value *const *, size_t, const char *const *, size_t, ort_value **),
        session, NULL, input_names, input_values, n_inputs, output_names, n_outputs, output_values);
 }
 

@@ -6,9 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* clang-format off */
 #define FUNCTIONS(F) \
-  F(oxla_load) F(oxla_run_create) F(oxla_set_input) F(oxla_execute) F(oxla_output_count) F(oxla_output_name) \
-  F(oxla_get_output) F(oxla_error_message) F(oxla_run_destroy) F(oxla_model_destroy)
+  F(oxla_load) \
+  F(oxla_run_create) \
+  F(oxla_set_input) \
+  F(oxla_execute) \
+  F(oxla_output_count) \
+  F(oxla_output_name) \
+  F(oxla_get_output) \
+  F(oxla_error_message) \
+  F(oxla_run_destroy) \
+  F(oxla_model_destroy)
+/* clang-format on */
 #define DECLARE(name) static __typeof__(name) *p_##name;
 FUNCTIONS(DECLARE)
 
@@ -32,16 +42,16 @@ static void load(const char *library, const char *path, int threads, int n, tens
   void *lib = open_library(library);
 #define FIND(name) p_##name = (__typeof__(p_##name))need_symbol(lib, #name);
   FUNCTIONS(FIND)
-  oxla_options options = {.size = sizeof options, .threads = threads, .cache = getenv("ONNX_XLA_CACHE"),
+  oxla_options options = {.size = sizeof options,
+                          .threads = threads,
+                          .cache = getenv("ONNX_XLA_CACHE"),
                           .deterministic = getenv("BENCH_DETERMINISTIC") != NULL};
   check(p_oxla_load(path, &options, &model));
   check(p_oxla_run_create(model, &run));
   set_inputs(n, inputs);
 }
 
-static void execute(void) {
-  check(p_oxla_execute(run));
-}
+static void execute(void) { check(p_oxla_execute(run)); }
 
 static int outputs(tensor *out) {
   size_t n = p_oxla_output_count(model);

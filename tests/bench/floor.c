@@ -1,7 +1,7 @@
-/* floor.c - floor THREADS [now]: prints what this machine can do at most, "GFLOPS GBYTES CACHE": fp32 operations a second in loops of
- * multiply-adds that touch nothing but registers, the best of 8 to 28 accumulators; bytes a second read from memory; and the bytes
- * of the last level's cache (0: unknown).  With `now` only the first, and in a tenth of a second.  run-bench compiles it with -march=native; the compiler makes multiply-adds of
- * a * b + c. */
+/* floor.c - floor THREADS [now]: prints what this machine can do at most, "GFLOPS GBYTES CACHE": fp32 operations a
+ * second in loops of multiply-adds that touch nothing but registers, the best of 8 to 28 accumulators; bytes a second
+ * read from memory; and the bytes of the last level's cache (0: unknown).  With `now` only the first, and in a tenth of
+ * a second.  run-bench compiles it with -march=native; the compiler makes multiply-adds of a * b + c. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdbool.h>
@@ -28,28 +28,30 @@ static char *memory;
 static int n_threads, n_repeats = REPEATS;
 
 /* STEPS multiply-adds on each of N accumulators, which GCC keeps in registers where there are so many. */
-#define LOOP(N) \
-  static void loop_##N(void) { \
-    vector acc[N], a, b; \
-    for (int l = 0; l < LANES; l++) { \
-      a[l] = 0.999f + 1e-9f * (float)l, b[l] = 1e-3f; \
-    } \
-    for (int i = 0; i < N; i++) { \
-      acc[i] = b * (float)i; \
-    } \
-    __asm__ volatile("" : "+m"(a), "+m"(b)); \
-    for (int s = 0; s < STEPS; s++) { \
+#define LOOP(N)                                                                         \
+  static void loop_##N(void) {                                                          \
+    vector acc[N], a, b;                                                                \
+    for (int l = 0; l < LANES; l++) {                                                   \
+      a[l] = 0.999f + 1e-9f * (float)l, b[l] = 1e-3f;                                   \
+    }                                                                                   \
+    for (int i = 0; i < N; i++) {                                                       \
+      acc[i] = b * (float)i;                                                            \
+    }                                                                                   \
+    __asm__ volatile("" : "+m"(a), "+m"(b));                                            \
+    for (int s = 0; s < STEPS; s++) {                                                   \
       _Pragma("GCC unroll 32") for (int i = 0; i < N; i++) { acc[i] = acc[i] * a + b; } \
-    } \
-    float sum = 0; \
-    for (int i = 0; i < N; i++) { \
-      sum += acc[i][0]; \
-    } \
-    sink = sum; \
+    }                                                                                   \
+    float sum = 0;                                                                      \
+    for (int i = 0; i < N; i++) {                                                       \
+      sum += acc[i][0];                                                                 \
+    }                                                                                   \
+    sink = sum;                                                                         \
   }
-LOOP(8) LOOP(10) LOOP(12) LOOP(14) LOOP(16) LOOP(20) LOOP(24) LOOP(28)
-static const struct { int n; void (*run)(void); } loops[] = {
-  {8, loop_8}, {10, loop_10}, {12, loop_12}, {14, loop_14}, {16, loop_16}, {20, loop_20}, {24, loop_24}, {28, loop_28}};
+LOOP(8) LOOP(10) LOOP(12) LOOP(14) LOOP(16) LOOP(20) LOOP(24) LOOP(28) static const struct {
+  int n;
+  void (*run)(void);
+} loops[] = {{8, loop_8},   {10, loop_10}, {12, loop_12}, {14, loop_14},
+             {16, loop_16}, {20, loop_20}, {24, loop_24}, {28, loop_28}};
 
 static void *add_up(void *arg) {
   for (int r = 0; r < n_repeats; r++) {

@@ -49,7 +49,7 @@ FAULTS = [
     fault(
         "bias-after-activation",
         "what is added to channels behind an activation becomes the bias before it",
-        (CONTRACTION, "«c->n_post_ops == 0 && !c->g.has_bias» && !bytes", "!c->g.has_bias"),
+        (CONTRACTION, "«c->n_post_ops == 0 &&\n      !c->g.has_bias» && !bytes", "!c->g.has_bias"),
         runs=ALGORITHMS,
     ),
     fault(

@@ -1,8 +1,8 @@
 /* prog_run_pass.c - reads HLO text, runs passes on it, prints it, and evaluates the module before and after them.
  *   prog_run_pass [-p PASS,PASS,...] [-r] FILE
  * -r: the passes sum in another order, so floats may be rounded differently (same_values.h).
- * A failure is printed as `error: CODE: MESSAGE` on standard output, where run-hlo compares it too; the exit status is 1.
- * Where the passes changed what is computed, standard error says so; the exit status is 3. */
+ * A failure is printed as `error: CODE: MESSAGE` on standard output, where run-hlo compares it too; the exit status
+ * is 1. Where the passes changed what is computed, standard error says so; the exit status is 3. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,17 +74,24 @@ typedef struct job {
 } job;
 
 static status run(void *data) {
-  static const hlo_target target = {.name = "test", .takes_composite = takes_composite, .takes_epilogue = takes_epilogue,
+  static const hlo_target target = {.name = "test",
+                                    .takes_composite = takes_composite,
+                                    .takes_epilogue = takes_epilogue,
                                     .takes_activation = takes_activation,
-                                    .takes_fused = takes_fused, .takes_bytes = takes_bytes,
+                                    .takes_fused = takes_fused,
+                                    .takes_bytes = takes_bytes,
                                     .takes_quantized_weights = takes_quantized_weights,
-                                    .takes_attention = takes_attention, .takes_in_place_update = takes_in_place_update, .channels_last = true, .lookup_tables = true,
+                                    .takes_attention = takes_attention,
+                                    .takes_in_place_update = takes_in_place_update,
+                                    .channels_last = true,
+                                    .lookup_tables = true,
                                     .canonical_dots = true};
   job *j = data;
   hlo_module *m = NULL;
   const hlo_pass *steps = NULL;
   uint32_t n_steps = 0;
-  pass_context context = {.arena = j->arena, .eval = ref_fold, .target = &target, .verify = true, .check_changed = true};
+  pass_context context = {
+      .arena = j->arena, .eval = ref_fold, .target = &target, .verify = true, .check_changed = true};
   TRY(hlo_parse(j->arena, j->text, j->n, NULL, &m));
   TRY(hlo_pass_parse_list(j->arena, j->passes, &steps, &n_steps));
   hlo_module *before = n_steps ? hlo_module_clone(j->arena, m) : NULL;

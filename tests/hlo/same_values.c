@@ -18,8 +18,8 @@ static uint64_t below(uint64_t *state, uint64_t n) {
 
 /* Bits that are all 0, all 1, one sign: the ends of signed and unsigned types, NaN and -0 among floats. */
 static double edge_float(dtype type, uint64_t *state) {
-  const double edges[] = {0.0, -0.0, 1, -1, 0.5, 2, INFINITY, -INFINITY, NAN, 0x1p-149, dtype_max_f64(type),
-                          dtype_lowest_f64(type)};
+  const double edges[] = {
+      0.0, -0.0, 1, -1, 0.5, 2, INFINITY, -INFINITY, NAN, 0x1p-149, dtype_max_f64(type), dtype_lowest_f64(type)};
   return edges[below(state, sizeof edges / sizeof *edges)];
 }
 
@@ -81,15 +81,17 @@ static status same_result(const literal *x, const literal *y, same_floats how, u
   CHECK_THAT(shape_equal(&x->shape, &y->shape), STATUS_INTERNAL, "result %" PRIu32 ": the shapes differ", result);
   double tolerance = how == SAME_ROUNDED && floats ? 0x1p-16 * largest_finite(x, n, part) : 0;
   for (int64_t k = 0; k < n; k++) {
-    const char *p = (const char *)x->data + (size_t)k * dtype_bytes(part), *q = (const char *)y->data + (p - (const char *)x->data);
+    const char *p = (const char *)x->data + (size_t)k * dtype_bytes(part),
+               *q = (const char *)y->data + (p - (const char *)x->data);
     if (floats) {
       double want = dtype_load_f64(part, p), got = dtype_load_f64(part, q);
       CHECK_THAT(same_float(want, got, tolerance), STATUS_INTERNAL,
-                 "round %" PRIu32 ": element %" PRId64 " of result %" PRIu32 " is %.17g before and %.17g after", round, k,
-                 result, want, got);
+                 "round %" PRIu32 ": element %" PRId64 " of result %" PRIu32 " is %.17g before and %.17g after", round,
+                 k, result, want, got);
     } else {
       CHECK_THAT(memcmp(p, q, dtype_bytes(part)) == 0, STATUS_INTERNAL,
-                 "round %" PRIu32 ": element %" PRId64 " of result %" PRIu32 " is %" PRId64 " before and %" PRId64 " after",
+                 "round %" PRIu32 ": element %" PRId64 " of result %" PRIu32 " is %" PRId64 " before and %" PRId64
+                 " after",
                  round, k, result, dtype_load_i64(part, p), dtype_load_i64(part, q));
     }
   }

@@ -1,4 +1,5 @@
-/* same_values.h - do two modules of the same signature compute the same?  What a golden file's writer must know first. */
+/* same_values.h - do two modules of the same signature compute the same?  What a golden file's writer must know first.
+ */
 #ifndef TESTS_HLO_SAME_VALUES_H
 #define TESTS_HLO_SAME_VALUES_H
 
@@ -10,9 +11,9 @@ typedef enum same_floats {
   SAME_ROUNDED, /* sums in another order: within 2^-16 of the result's largest element, on ordinary numbers alone */
 } same_floats;
 
-/* Evaluates both with the reference evaluator, on ordinary numbers and on the ends of each type: the smallest and the largest
- * integers, -0, infinities, NaN, subnormal numbers.  Fails and names round, result and element where they differ.
- * UNSUPPORTED or RESOURCE: they cannot be evaluated. */
+/* Evaluates both with the reference evaluator, on ordinary numbers and on the ends of each type: the smallest and the
+ * largest integers, -0, infinities, NaN, subnormal numbers.  Fails and names round, result and element where they
+ * differ. UNSUPPORTED or RESOURCE: they cannot be evaluated. */
 STATUS_MUST_USE status same_values(const hlo_module *before, const hlo_module *after, same_floats how, arena *a);
 
 #endif

@@ -1,12 +1,12 @@
-/* prog_hostile.c - damages files in thousands of ways and hands each to onnx-xla: whatever the bytes, the library must refuse
- * with one line or give a program that runs; never crash, hang, or take memory beyond the budget.
+/* prog_hostile.c - damages files in thousands of ways and hands each to onnx-xla: whatever the bytes, the library must
+ * refuse with one line or give a program that runs; never crash, hang, or take memory beyond the budget.
  *
  *   prog_hostile [--backend B] [--seeds N] [--step N] [--open N] [--runs N] [--print 1] FILE...
  *
  * A FILE is a small .onnx or .oxla.  An open dimension of an input is N (1); after --runs N what is accepted is only
- * compiled; --print shows all messages.  Every FILE is cut at each STEP-th byte (100; 0: not at all) and has bits flipped from N seeds (1000).  Damaged copies are
- * tried in child processes, a group in each; one that dies names its damage, and the next child goes on behind it.  The last
- * line is "N passed, N failed". */
+ * compiled; --print shows all messages.  Every FILE is cut at each STEP-th byte (100; 0: not at all) and has bits
+ * flipped from N seeds (1000).  Damaged copies are tried in child processes, a group in each; one that dies names its
+ * damage, and the next child goes on behind it.  The last line is "N passed, N failed". */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,13 +22,13 @@
 #include "onnx-xla.h"
 
 enum {
-  GROUP = 100,           /* damages tried by one child */
-  SECONDS = 10,          /* budget for each step of each */
-  ALARM = 60,            /* then it counts as hanging: sanitizers and busy machines are slow */
+  GROUP = 100,  /* damages tried by one child */
+  SECONDS = 10, /* budget for each step of each */
+  ALARM = 60,   /* then it counts as hanging: sanitizers and busy machines are slow */
   MEGABYTE = 1 << 20,
-  BUDGET = 512,          /* megabytes given to the library */
-  ADDRESS_SPACE = 6144,  /* megabytes a child may map at all: libraries, stacks of threads, the budget */
-  INPUT_LIMIT = 64       /* megabytes of an input that a run is tried with */
+  BUDGET = 512,         /* megabytes given to the library */
+  ADDRESS_SPACE = 6144, /* megabytes a child may map at all: libraries, stacks of threads, the budget */
+  INPUT_LIMIT = 64      /* megabytes of an input that a run is tried with */
 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -52,7 +52,7 @@ typedef struct tally {
 static struct shared {
   long current; /* the damage being tried */
   tally tally;
-} *shared;
+} * shared;
 
 static const char *backend = "ref";
 static long open_dim = 1, max_runs = 1000000, print;
@@ -138,9 +138,18 @@ static bool fine(oxla_error *error, bool *good) {
 
 static size_t type_size(oxla_type type) {
   switch (type) {
-    case OXLA_INT64: case OXLA_UINT64: case OXLA_DOUBLE: case OXLA_STRING: case OXLA_COMPLEX64: return 8;
-    case OXLA_FLOAT: case OXLA_INT32: case OXLA_UINT32: return 4;
-    case OXLA_FLOAT16: case OXLA_BFLOAT16: case OXLA_INT16: case OXLA_UINT16: return 2;
+    case OXLA_INT64:
+    case OXLA_UINT64:
+    case OXLA_DOUBLE:
+    case OXLA_STRING:
+    case OXLA_COMPLEX64: return 8;
+    case OXLA_FLOAT:
+    case OXLA_INT32:
+    case OXLA_UINT32: return 4;
+    case OXLA_FLOAT16:
+    case OXLA_BFLOAT16:
+    case OXLA_INT16:
+    case OXLA_UINT16: return 2;
     case OXLA_COMPLEX128: return 16;
     default: return 1;
   }
@@ -207,7 +216,10 @@ static void write_scratch(const unsigned char *bytes, size_t size) {
 }
 
 static bool try_bytes(const file *f, const unsigned char *bytes, size_t size) {
-  oxla_options options = {.size = sizeof options, .backend = backend, .threads = 1, .max_seconds = SECONDS,
+  oxla_options options = {.size = sizeof options,
+                          .backend = backend,
+                          .threads = 1,
+                          .max_seconds = SECONDS,
                           .max_memory = (uint64_t)BUDGET * MEGABYTE};
   oxla_model *model;
   oxla_error *error;
@@ -229,7 +241,8 @@ static bool try_bytes(const file *f, const unsigned char *bytes, size_t size) {
   return good;
 }
 
-/* Damage number k: below `cuts` a cut at k * step, then seeds.  A copy of exactly the size, so that reading behind it shows. */
+/* Damage number k: below `cuts` a cut at k * step, then seeds.  A copy of exactly the size, so that reading behind it
+ * shows. */
 static bool try_damage(const file *f, long k, long cuts, long step) {
   size_t size = k < cuts ? (size_t)(k * step) : f->size;
   unsigned char *copy = malloc(size ? size : 1);
@@ -323,8 +336,10 @@ int main(int argc, char **argv) {
     }
   }
   if (k >= argc || argv[k][0] == '-') {
-    fprintf(stderr, "usage: %s [--backend B] [--seeds N] [--step N] [--open N] [--runs N]"
-                    " [--print 1] FILE...\n", argv[0]);
+    fprintf(stderr,
+            "usage: %s [--backend B] [--seeds N] [--step N] [--open N] [--runs N]"
+            " [--print 1] FILE...\n",
+            argv[0]);
     return 2;
   }
   shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -337,8 +352,10 @@ int main(int argc, char **argv) {
     try_file(argv[k], seeds, step);
   }
   unlink(scratch);
-  printf("%ld passed, %ld failed\n", shared->tally.refused + shared->tally.accepted - shared->tally.failed > 0
-             ? shared->tally.refused + shared->tally.accepted - shared->tally.failed : 0,
+  printf("%ld passed, %ld failed\n",
+         shared->tally.refused + shared->tally.accepted - shared->tally.failed > 0
+             ? shared->tally.refused + shared->tally.accepted - shared->tally.failed
+             : 0,
          shared->tally.failed);
   return shared->tally.failed ? 1 : 0;
 }

@@ -1,5 +1,5 @@
-/* check_foxi.c - libfoxi-xla.so as Caffe2 and Glow call it.  What is declared here was written from foxi's documented layout, not
- * from plugin/onnxifi/foxi.h, which must agree with it. */
+/* check_foxi.c - libfoxi-xla.so as Caffe2 and Glow call it.  What is declared here was written from foxi's documented
+ * layout, not from plugin/onnxifi/foxi.h, which must agree with it. */
 #include <check.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -18,12 +18,30 @@ typedef void *handle;
 typedef int32_t status_code;
 
 enum {
-  SUCCESS = 0, FALLBACK = 1, INVALID_ID = 0x101, INVALID_POINTER = 0x103, INVALID_GRAPH = 0x107, INVALID_EVENT = 0x108,
-  INVALID_NAME = 0x10A, INVALID_PROPERTY = 0x110, UNSUPPORTED_TAG = 0x201, UNSUPPORTED_ATTRIBUTE = 0x204,
-  UNSUPPORTED_DATATYPE = 0x206, UNSUPPORTED_MEMORY_TYPE = 0x207, UNSUPPORTED_PROPERTY = 0x209, UNIDENTIFIED_NAME = 0x301,
+  SUCCESS = 0,
+  FALLBACK = 1,
+  INVALID_ID = 0x101,
+  INVALID_POINTER = 0x103,
+  INVALID_GRAPH = 0x107,
+  INVALID_EVENT = 0x108,
+  INVALID_NAME = 0x10A,
+  INVALID_PROPERTY = 0x110,
+  UNSUPPORTED_TAG = 0x201,
+  UNSUPPORTED_ATTRIBUTE = 0x204,
+  UNSUPPORTED_DATATYPE = 0x206,
+  UNSUPPORTED_MEMORY_TYPE = 0x207,
+  UNSUPPORTED_PROPERTY = 0x209,
+  UNIDENTIFIED_NAME = 0x301,
   MISMATCHING_SHAPE = 0x302
 };
-enum { TENSOR_TAG = 0x43DFBF69, FENCE_TAG = 0x23E08AAB, NONSIGNALLED = 0x16BD, SIGNALLED = 0x3395, EXTENSIONS = 4, NAME = 1 };
+enum {
+  TENSOR_TAG = 0x43DFBF69,
+  FENCE_TAG = 0x23E08AAB,
+  NONSIGNALLED = 0x16BD,
+  SIGNALLED = 0x3395,
+  EXTENSIONS = 4,
+  NAME = 1
+};
 
 typedef struct descriptor {
   int32_t tag, pad0;
@@ -77,10 +95,11 @@ static struct {
 } foxi;
 
 static struct {
-  status_code (*run)(handle graph, uint32_t n_in, const descriptor *in, uint32_t n_out, const descriptor *out, fence *after,
-                     trace_list *traces);
+  status_code (*run)(handle graph, uint32_t n_in, const descriptor *in, uint32_t n_out, const descriptor *out,
+                     fence *after, trace_list *traces);
   status_code (*release_traces)(trace_list *traces);
-  status_code (*wait)(handle event, uint32_t milliseconds, int32_t *state, status_code *status, char *message, size_t *length);
+  status_code (*wait)(handle event, uint32_t milliseconds, int32_t *state, status_code *status, char *message,
+                      size_t *length);
   status_code (*batch)(int64_t *size);
   status_code (*set_option)(const char *name, const char *value);
   status_code (*get_option)(const char *name, char *value, size_t *length);
@@ -91,13 +110,23 @@ static handle ids[3], backend;
 static const float W[] = {1, -2, 0.5f, 3}, B[] = {0, 1, -1, 0.25f};
 
 static void open_library(void) {
-  static const char *const names[] = {
-      "onnxGetBackendIDs", "onnxGetBackendInfo", "onnxGetBackendCompatibility", "onnxInitBackend", "onnxReleaseBackend",
-      "onnxInitEvent",     "onnxSignalEvent",    "onnxWaitEvent",               "onnxReleaseEvent", "onnxInitGraph",
-      "onnxSetGraphIO",    "onnxRunGraph",       "onnxReleaseGraph",            "onnxGetExtensionFunctionAddress"};
-  static const char *const extensions[] = {
-      "onnxSetIOAndRunGraphFunction",   "onnxReleaseTraceEventsFunction", "onnxWaitEventForFunction",
-      "onnxGetCurrentBatchSizeFunction", "onnxSetOptionFunction",          "onnxGetOptionFunction"};
+  static const char *const names[] = {"onnxGetBackendIDs",
+                                      "onnxGetBackendInfo",
+                                      "onnxGetBackendCompatibility",
+                                      "onnxInitBackend",
+                                      "onnxReleaseBackend",
+                                      "onnxInitEvent",
+                                      "onnxSignalEvent",
+                                      "onnxWaitEvent",
+                                      "onnxReleaseEvent",
+                                      "onnxInitGraph",
+                                      "onnxSetGraphIO",
+                                      "onnxRunGraph",
+                                      "onnxReleaseGraph",
+                                      "onnxGetExtensionFunctionAddress"};
+  static const char *const extensions[] = {"onnxSetIOAndRunGraphFunction", "onnxReleaseTraceEventsFunction",
+                                           "onnxWaitEventForFunction",     "onnxGetCurrentBatchSizeFunction",
+                                           "onnxSetOptionFunction",        "onnxGetOptionFunction"};
   _Static_assert(sizeof foxi == sizeof names && sizeof more == sizeof extensions, "a pointer a name");
   char path[4096];
   const char *top = getenv("top_builddir");
@@ -124,7 +153,8 @@ static void open_backend(int number) {
 }
 
 static descriptor describe(const char *name, uint32_t rank, const uint64_t *shape, const void *data) {
-  return (descriptor){.tag = TENSOR_TAG, .name = name, .type = 1, .rank = rank, .shape = shape, .buffer = (uintptr_t)data};
+  return (descriptor){
+      .tag = TENSOR_TAG, .name = name, .type = 1, .rank = rank, .shape = shape, .buffer = (uintptr_t)data};
 }
 
 /* Weights by descriptors, as Caffe2 has them. */
@@ -446,7 +476,8 @@ END_TEST
 int main(void) {
   TCase *t = tcase_create("all");
   const TTest *const once[] = {what_it_is, properties, options, handles_of_the_other_library};
-  const TTest *const both[] = {runs, runs_in_two_calls, smaller_batches, types_of_weights, failed_runs, bad_calls, one_graph_for_all};
+  const TTest *const both[] = {runs,        runs_in_two_calls, smaller_batches,  types_of_weights,
+                               failed_runs, bad_calls,         one_graph_for_all};
   for (size_t k = 0; k < sizeof once / sizeof *once; k++) {
     tcase_add_test(t, once[k]);
   }

@@ -57,7 +57,8 @@ START_TEST(backend_ids) {
 }
 END_TEST
 
-/* Where there is no room for the compiler half that is what is said, and what lacked once may be there the next time. */
+/* Where there is no room for the compiler half that is what is said, and what lacked once may be there the next time.
+ */
 START_TEST(room_for_the_compiler) {
   open_library();
   message m = affine_model(NULL, NULL);
@@ -291,10 +292,10 @@ START_TEST(weights) {
   memcpy(b, B, sizeof b);
   onnxTensorDescriptorV1 good[] = {describe("w", 1, (uint64_t[]){4}, w), describe("b", 1, (uint64_t[]){4}, b)}, d[2];
   onnxGraph g;
-#define WITH(status, field, value)         \
-  memcpy(d, good, sizeof d);               \
-  d[1].field = (value);                    \
-  IS(status, init(&m, 2, d, &g));          \
+#define WITH(status, field, value) \
+  memcpy(d, good, sizeof d);       \
+  d[1].field = (value);            \
+  IS(status, init(&m, 2, d, &g));  \
   ck_assert_ptr_null(g);
   WITH(UNSUPPORTED_TAG, tag, 1)
   WITH(INVALID_NAME, name, "nobody")
@@ -336,9 +337,9 @@ START_TEST(bad_io) {
   IS(UNIDENTIFIED_NAME, lib.onnxSetGraphIO(g, 0, NULL, 1, &out));
   IS(UNIDENTIFIED_NAME, lib.onnxSetGraphIO(g, 1, &in, 0, &out));
   IS(INVALID_NAME, lib.onnxSetGraphIO(g, 2, (onnxTensorDescriptorV1[]){in, in}, 1, &out));
-#define WITH(status, side, field, value)                                                        \
-  d = side;                                                                                     \
-  d.field = (value);                                                                            \
+#define WITH(status, side, field, value) \
+  d = side;                              \
+  d.field = (value);                     \
   IS(status, lib.onnxSetGraphIO(g, 1, &side == &in ? &d : &in, 1, &side == &out ? &d : &out));
   WITH(UNSUPPORTED_TAG, in, tag, 0)
   WITH(UNSUPPORTED_TAG, out, tag, 0)
@@ -441,8 +442,8 @@ START_TEST(chain) {
   onnxGraph first = affine_graph(), second = affine_graph();
   float x[4] = {3, 1, 4, 1}, y[4], z[4], want[4];
   uint64_t shape[] = {1, 4};
-  onnxTensorDescriptorV1 dx = describe("x", 2, shape, x), dy = describe("y", 2, shape, y), ey = describe("x", 2, shape, y),
-                         dz = describe("y", 2, shape, z);
+  onnxTensorDescriptorV1 dx = describe("x", 2, shape, x), dy = describe("y", 2, shape, y),
+                         ey = describe("x", 2, shape, y), dz = describe("y", 2, shape, z);
   IS(SUCCESS, lib.onnxSetGraphIO(first, 1, &dx, 1, &dy));
   IS(SUCCESS, lib.onnxSetGraphIO(second, 1, &ey, 1, &dz));
   onnxMemoryFenceV1 start = fence(new_event()), middle = fence(NULL), end = fence(NULL);
@@ -495,7 +496,8 @@ START_TEST(many_in_flight) {
 }
 END_TEST
 
-/* Which numbers are not zero decides how many places there are: the descriptor's shape is the most that there may be. */
+/* Which numbers are not zero decides how many places there are: the descriptor's shape is the most that there may be.
+ */
 START_TEST(sizes_that_a_run_decides) {
   open_backend(_i);
   message nodes = {.n = 0};
@@ -570,7 +572,8 @@ START_TEST(compatibility_is_quick) {
   }
   clock_gettime(CLOCK_MONOTONIC, &end);
   double seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) * 1e-9;
-  ck_assert_msg(seconds < 5, "500 nodes took %.3f s", seconds); /* some 0.1 ms each, on a machine that does nothing else */
+  ck_assert_msg(seconds < 5, "500 nodes took %.3f s",
+                seconds); /* some 0.1 ms each, on a machine that does nothing else */
 }
 END_TEST
 
@@ -614,9 +617,21 @@ int main(void) {
   tcase_add_test(t, backend_ids);
   tcase_add_test(t, events);
   tcase_add_test(t, waiting);
-  const TTest *const both[] = {backend_info, compatibility, compatibility_of_graphs, backends, bad_graphs,
-                               weights, bad_io, bad_runs, runs, chain, many_in_flight, sizes_that_a_run_decides, log_levels,
-                               compatibility_is_quick, two_threads};
+  const TTest *const both[] = {backend_info,
+                               compatibility,
+                               compatibility_of_graphs,
+                               backends,
+                               bad_graphs,
+                               weights,
+                               bad_io,
+                               bad_runs,
+                               runs,
+                               chain,
+                               many_in_flight,
+                               sizes_that_a_run_decides,
+                               log_levels,
+                               compatibility_is_quick,
+                               two_threads};
   for (size_t k = 0; k < sizeof both / sizeof *both; k++) {
     tcase_add_loop_test(t, both[k], 0, 2);
   }

@@ -1,5 +1,5 @@
-/* check_threads.c - eight threads with twenty graphs: runs in flight, graphs that others replace meanwhile, events and graphs
- * released in any order, stale handles.  Meant for TSan and ASan, too. */
+/* check_threads.c - eight threads with twenty graphs: runs in flight, graphs that others replace meanwhile, events and
+ * graphs released in any order, stale handles.  Meant for TSan and ASan, too. */
 #include <pthread.h>
 
 #include "../api/write_model.h"

@@ -9,10 +9,13 @@
 
 #include "onnxifi.h"
 
-#define FUNCTIONS(X)                                                                                          \
-  X(onnxGetBackendIDs) X(onnxReleaseBackendID) X(onnxGetBackendInfo) X(onnxGetBackendCompatibility)           \
-  X(onnxInitBackend) X(onnxReleaseBackend) X(onnxInitEvent) X(onnxSignalEvent) X(onnxGetEventState)           \
-  X(onnxWaitEvent) X(onnxReleaseEvent) X(onnxInitGraph) X(onnxSetGraphIO) X(onnxRunGraph) X(onnxReleaseGraph)
+/* clang-format off */
+#define FUNCTIONS(X) \
+  X(onnxGetBackendIDs) X(onnxReleaseBackendID) X(onnxGetBackendInfo) X(onnxGetBackendCompatibility) \
+  X(onnxInitBackend) X(onnxReleaseBackend) X(onnxInitEvent) X(onnxSignalEvent) X(onnxGetEventState) \
+  X(onnxWaitEvent) X(onnxReleaseEvent) X(onnxInitGraph) X(onnxSetGraphIO) X(onnxRunGraph) \
+  X(onnxReleaseGraph)
+/* clang-format on */
 
 static struct {
 #define X(name) name##Function name;
@@ -32,8 +35,8 @@ static inline void open_library(void) {
   snprintf(path, sizeof path, "%s/.libs/libonnxifi-xla.so", top ? top : ".");
   void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   ck_assert_msg(so, "%s", dlerror());
-#define X(name)                              \
-  *(void **)&lib.name = dlsym(so, #name);    \
+#define X(name)                           \
+  *(void **)&lib.name = dlsym(so, #name); \
   ck_assert_msg(lib.name, "%s", dlerror());
   FUNCTIONS(X)
 #undef X
@@ -47,9 +50,14 @@ static inline void open_backend(int number) {
   ck_assert_int_eq(lib.onnxInitBackend(ids[number], NULL, &backend), OK);
 }
 
-static inline onnxTensorDescriptorV1 describe(const char *name, uint32_t rank, const uint64_t *shape, const void *data) {
-  return (onnxTensorDescriptorV1){.tag = ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1, .name = name, .dataType = 1,
-                                  .dimensions = rank, .shape = shape, .buffer = (onnxPointer)(uintptr_t)data};
+static inline onnxTensorDescriptorV1 describe(const char *name, uint32_t rank, const uint64_t *shape,
+                                              const void *data) {
+  return (onnxTensorDescriptorV1){.tag = ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1,
+                                  .name = name,
+                                  .dataType = 1,
+                                  .dimensions = rank,
+                                  .shape = shape,
+                                  .buffer = (onnxPointer)(uintptr_t)data};
 }
 
 static inline onnxMemoryFenceV1 fence(onnxEvent e) {

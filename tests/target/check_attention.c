@@ -1,6 +1,6 @@
-/* check_attention.c - attention in the forms in which models spell it, on the reference evaluator and on the cpu target at all
- * widths: fused where it should be, the same within what sums in another order differ by, the same bits for any threads;
- * and with operands that are repeated, in every spelling, for several batches and numbers of rows. */
+/* check_attention.c - attention in the forms in which models spell it, on the reference evaluator and on the cpu target
+ * at all widths: fused where it should be, the same within what sums in another order differ by, the same bits for any
+ * threads; and with operands that are repeated, in every spelling, for several batches and numbers of rows. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "tests/suite.h"
 #include "tests/target/two_targets.h"
 
-/* Relative to the largest result: sums of up to 1000 weighted values, weights off by exp's 1.1 places and by the scores' own
- * rounding, which e^x multiplies by scores of up to some 10. */
+/* Relative to the largest result: sums of up to 1000 weighted values, weights off by exp's 1.1 places and by the
+ * scores' own rounding, which e^x multiplies by scores of up to some 10. */
 static const double tolerance = 1e-5;
 
 typedef struct row {
@@ -21,11 +21,14 @@ typedef struct row {
   const char *params, *body, *result;
 } row;
 
-/* softmax of %x, whose shape is `full`, with rows of shape `kept`, along `last`; %m and %s may be changed by `shift`, `total`. */
-#define SOFTMAX(full, kept, last, dims)                                                             \
-  "%m = reduce(%x) {dimensions=[" last "], reducer=maximum} : " kept "\n"                           \
-  "%mb = broadcast(%m) {dimensions=" dims "} : " full "\n%d = subtract(%x, %mb) : " full "\n"       \
-  "%e = exponential(%d) : " full "\n%s = reduce(%e) {dimensions=[" last "], reducer=add} : " kept   \
+/* softmax of %x, whose shape is `full`, with rows of shape `kept`, along `last`; %m and %s may be changed by `shift`,
+ * `total`. */
+#define SOFTMAX(full, kept, last, dims)                                                           \
+  "%m = reduce(%x) {dimensions=[" last "], reducer=maximum} : " kept                              \
+  "\n"                                                                                            \
+  "%mb = broadcast(%m) {dimensions=" dims "} : " full "\n%d = subtract(%x, %mb) : " full          \
+  "\n"                                                                                            \
+  "%e = exponential(%d) : " full "\n%s = reduce(%e) {dimensions=[" last "], reducer=add} : " kept \
   "\n%sb = broadcast(%s) {dimensions=" dims "} : " full "\n%p = divide(%e, %sb) : " full "\n"
 
 #define HALF "%h = constant() {value=f32[] 0.25} : f32[]\n"
@@ -35,10 +38,12 @@ static const row forms_of_it[] = {
      "%q: f32[2,24,3,16] \"q\", %k: f32[2,24,3,16] \"k\", %v: f32[2,24,3,16] \"v\", %mask: f32[24] \"mask\"",
      "%qk = dot(%q, %k) {lhs_batch=[0,2], rhs_batch=[0,2], lhs_contract=[3], rhs_contract=[3]} : f32[2,3,24,24]\n" HALF
      "%hb = broadcast(%h) {dimensions=[]} : f32[2,3,24,24]\n%scaled = multiply(%qk, %hb) : f32[2,3,24,24]\n"
-     "%maskb = broadcast(%mask) {dimensions=[3]} : f32[2,3,24,24]\n%x = add(%scaled, %maskb) : f32[2,3,24,24]\n"
-     SOFTMAX("f32[2,3,24,24]", "f32[2,3,24]", "3", "[0,1,2]")
-     "%pv = dot(%p, %v) {lhs_batch=[0,1], rhs_batch=[0,2], lhs_contract=[3], rhs_contract=[1]} : f32[2,3,24,16]\n"
-     "%y = transpose(%pv) {permutation=[0,2,1,3]} : f32[2,24,3,16]\n", "%y"},
+     "%maskb = broadcast(%mask) {dimensions=[3]} : f32[2,3,24,24]\n%x = add(%scaled, %maskb) : "
+     "f32[2,3,24,24]\n" SOFTMAX("f32[2,3,24,24]", "f32[2,3,24]", "3",
+                                "[0,1,2]") "%pv = dot(%p, %v) {lhs_batch=[0,1], rhs_batch=[0,2], lhs_contract=[3], "
+                                           "rhs_contract=[1]} : f32[2,3,24,16]\n"
+                                           "%y = transpose(%pv) {permutation=[0,2,1,3]} : f32[2,24,3,16]\n",
+     "%y"},
     {"slices of one projection, a bias a head, a mask a window", true,
      "%qkv: f32[4,49,288] \"qkv\", %bias: f32[3,49,49] \"bias\", %mask: f32[4,49,49] \"mask\"",
      "%all = reshape(%qkv) : f32[4,49,3,3,32]\n"
@@ -49,39 +54,47 @@ static const row forms_of_it[] = {
      "%qk = dot(%q, %k) {lhs_batch=[0,2], rhs_batch=[0,2], lhs_contract=[3], rhs_contract=[3]} : f32[4,3,49,49]\n"
      "%bb = broadcast(%bias) {dimensions=[1,2,3]} : f32[4,3,49,49]\n%y = add(%qk, %bb) : f32[4,3,49,49]\n"
      "%y5 = reshape(%y) : f32[1,4,3,49,49]\n%mb5 = broadcast(%mask) {dimensions=[1,3,4]} : f32[1,4,3,49,49]\n"
-     "%z = add(%y5, %mb5) : f32[1,4,3,49,49]\n%x = reshape(%z) : f32[4,3,49,49]\n"
-     SOFTMAX("f32[4,3,49,49]", "f32[4,3,49]", "3", "[0,1,2]")
-     "%pv = dot(%p, %v) {lhs_batch=[0,1], rhs_batch=[0,2], lhs_contract=[3], rhs_contract=[1]} : f32[4,3,49,32]\n", "%pv"},
+     "%z = add(%y5, %mb5) : f32[1,4,3,49,49]\n%x = reshape(%z) : f32[4,3,49,49]\n" SOFTMAX(
+         "f32[4,3,49,49]", "f32[4,3,49]", "3", "[0,1,2]") "%pv = dot(%p, %v) {lhs_batch=[0,1], rhs_batch=[0,2], "
+                                                          "lhs_contract=[3], rhs_contract=[1]} : f32[4,3,49,32]\n",
+     "%pv"},
     {"causal, keys side by side, values of twenty elements", true,
      "%q: f32[3,37,20] \"q\", %k: f32[3,20,37] \"k\", %v: f32[3,37,20] \"v\"",
      "%qk = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[3,37,37]\n"
      "%i = iota() {dimension=1} : s32[3,37,37]\n%j = iota() {dimension=2} : s32[3,37,37]\n"
      "%seen = compare(%i, %j) {comparison=ge} : pred[3,37,37]\n%low = constant() {value=f32[] -inf} : f32[]\n"
-     "%lowb = broadcast(%low) {dimensions=[]} : f32[3,37,37]\n%x = select(%seen, %qk, %lowb) : f32[3,37,37]\n"
-     SOFTMAX("f32[3,37,37]", "f32[3,37]", "2", "[0,1]")
-     "%pv = dot(%p, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[3,37,20]\n", "%pv"},
+     "%lowb = broadcast(%low) {dimensions=[]} : f32[3,37,37]\n%x = select(%seen, %qk, %lowb) : f32[3,37,37]\n" SOFTMAX(
+         "f32[3,37,37]", "f32[3,37]", "2", "[0,1]") "%pv = dot(%p, %v) {lhs_batch=[0], rhs_batch=[0], "
+                                                    "lhs_contract=[2], rhs_contract=[1]} : f32[3,37,20]\n",
+     "%pv"},
     {"few keys, no batch", true, "%q: f32[8,24] \"q\", %k: f32[9,24] \"k\", %v: f32[9,64] \"v\"",
-     "%x = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[8,9]\n"
-     SOFTMAX("f32[8,9]", "f32[8]", "1", "[0]")
-     "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[8,64]\n", "%pv"},
+     "%x = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[8,9]\n" SOFTMAX(
+         "f32[8,9]", "f32[8]", "1",
+         "[0]") "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[8,64]\n",
+     "%pv"},
     {"q and k scaled, as the operator does it", true,
      "%q0: f32[2,16,24] \"q\", %k0: f32[2,30,24] \"k\", %v: f32[2,30,16] \"v\"",
-     HALF "%hq = broadcast(%h) {dimensions=[]} : f32[2,16,24]\n%q = multiply(%q0, %hq) : f32[2,16,24]\n"
+     HALF
+     "%hq = broadcast(%h) {dimensions=[]} : f32[2,16,24]\n%q = multiply(%q0, %hq) : f32[2,16,24]\n"
      "%hk = broadcast(%h) {dimensions=[]} : f32[2,30,24]\n%k = multiply(%hk, %k0) : f32[2,30,24]\n"
-     "%x = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[2,16,30]\n"
-     SOFTMAX("f32[2,16,30]", "f32[2,16]", "2", "[0,1]")
-     "%pv = dot(%p, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[2,16,16]\n", "%pv"},
+     "%x = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[2,16,30]\n" SOFTMAX(
+         "f32[2,16,30]", "f32[2,16]", "2", "[0,1]") "%pv = dot(%p, %v) {lhs_batch=[0], rhs_batch=[0], "
+                                                    "lhs_contract=[2], rhs_contract=[1]} : f32[2,16,16]\n",
+     "%pv"},
     {"many keys", true, "%q: f32[2,19,16] \"q\", %k: f32[2,1000,16] \"k\", %v: f32[2,1000,48] \"v\"",
-     "%x = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[2,19,1000]\n"
-     SOFTMAX("f32[2,19,1000]", "f32[2,19]", "2", "[0,1]")
-     "%pv = dot(%p, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[2,19,48]\n", "%pv"},
+     "%x = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[2,19,1000]\n" SOFTMAX(
+         "f32[2,19,1000]", "f32[2,19]", "2", "[0,1]") "%pv = dot(%p, %v) {lhs_batch=[0], rhs_batch=[0], "
+                                                      "lhs_contract=[2], rhs_contract=[1]} : f32[2,19,48]\n",
+     "%pv"},
     {"rows without any key: a maximum and a total that are looked at, scores that are bent", true,
      "%q: f32[2,11,16] \"q\", %k: f32[2,13,16] \"k\", %v: f32[2,13,16] \"v\", %on: pred[2,11,1] \"on\"",
      "%qk = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[2,11,13]\n"
-     "%t = tanh(%qk) : f32[2,11,13]\n%on2 = reshape(%on) : pred[2,11]\n%onb = broadcast(%on2) {dimensions=[0,1]} : pred[2,11,13]\n"
+     "%t = tanh(%qk) : f32[2,11,13]\n%on2 = reshape(%on) : pred[2,11]\n%onb = broadcast(%on2) {dimensions=[0,1]} : "
+     "pred[2,11,13]\n"
      "%low = constant() {value=f32[] -inf} : f32[]\n%lowb = broadcast(%low) {dimensions=[]} : f32[2,11,13]\n"
      "%x = select(%onb, %t, %lowb) : f32[2,11,13]\n"
-     "%m0 = reduce(%x) {dimensions=[2], reducer=maximum} : f32[2,11]\n%lowk = broadcast(%low) {dimensions=[]} : f32[2,11]\n"
+     "%m0 = reduce(%x) {dimensions=[2], reducer=maximum} : f32[2,11]\n%lowk = broadcast(%low) {dimensions=[]} : "
+     "f32[2,11]\n"
      "%none = compare(%m0, %lowk) {comparison=eq} : pred[2,11]\n%c0 = constant() {value=f32[] 0} : f32[]\n"
      "%zero = broadcast(%c0) {dimensions=[]} : f32[2,11]\n%m = select(%none, %zero, %m0) : f32[2,11]\n"
      "%mb = broadcast(%m) {dimensions=[0,1]} : f32[2,11,13]\n%d = subtract(%x, %mb) : f32[2,11,13]\n"
@@ -89,30 +102,36 @@ static const row forms_of_it[] = {
      "%c1 = constant() {value=f32[] 1} : f32[]\n%one = broadcast(%c1) {dimensions=[]} : f32[2,11]\n"
      "%empty = compare(%s0, %zero) {comparison=eq} : pred[2,11]\n%s = select(%empty, %one, %s0) : f32[2,11]\n"
      "%sb = broadcast(%s) {dimensions=[0,1]} : f32[2,11,13]\n%p = divide(%e, %sb) : f32[2,11,13]\n"
-     "%pv = dot(%p, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[2,11,16]\n", "%pv"},
+     "%pv = dot(%p, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[2,11,16]\n",
+     "%pv"},
     {"rows without any key: not a number", true,
      "%q: f32[9,16] \"q\", %k: f32[17,16] \"k\", %v: f32[17,16] \"v\", %on: pred[9] \"on\"",
      "%qk = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[9,17]\n"
      "%onb = broadcast(%on) {dimensions=[0]} : pred[9,17]\n%low = constant() {value=f32[] -inf} : f32[]\n"
-     "%lowb = broadcast(%low) {dimensions=[]} : f32[9,17]\n%x = select(%onb, %qk, %lowb) : f32[9,17]\n"
-     SOFTMAX("f32[9,17]", "f32[9]", "1", "[0]")
-     "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[9,16]\n", "%pv"},
+     "%lowb = broadcast(%low) {dimensions=[]} : f32[9,17]\n%x = select(%onb, %qk, %lowb) : f32[9,17]\n" SOFTMAX(
+         "f32[9,17]", "f32[9]", "1",
+         "[0]") "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[9,16]\n",
+     "%pv"},
     {"four rows", false, "%q: f32[2,4,16] \"q\", %k: f32[2,32,16] \"k\", %v: f32[2,32,16] \"v\"",
-     "%x = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[2,4,32]\n"
-     SOFTMAX("f32[2,4,32]", "f32[2,4]", "2", "[0,1]")
-     "%pv = dot(%p, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[2,4,16]\n", "%pv"},
+     "%x = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[2,4,32]\n" SOFTMAX(
+         "f32[2,4,32]", "f32[2,4]", "2", "[0,1]") "%pv = dot(%p, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], "
+                                                  "rhs_contract=[1]} : f32[2,4,16]\n",
+     "%pv"},
     {"f64", false, "%q: f64[16,16] \"q\", %k: f64[16,16] \"k\", %v: f64[16,16] \"v\"",
-     "%x = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f64[16,16]\n"
-     SOFTMAX("f64[16,16]", "f64[16]", "1", "[0]")
-     "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f64[16,16]\n", "%pv"},
+     "%x = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f64[16,16]\n" SOFTMAX(
+         "f64[16,16]", "f64[16]", "1",
+         "[0]") "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f64[16,16]\n",
+     "%pv"},
     {"weights that are a result too", false, "%q: f32[16,16] \"q\", %k: f32[16,16] \"k\", %v: f32[16,16] \"v\"",
-     "%x = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[16,16]\n"
-     SOFTMAX("f32[16,16]", "f32[16]", "1", "[0]")
-     "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[16,16]\n", "%pv \"pv\", %p"},
+     "%x = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[16,16]\n" SOFTMAX(
+         "f32[16,16]", "f32[16]", "1",
+         "[0]") "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[16,16]\n",
+     "%pv \"pv\", %p"},
     {"softmax over the queries", false, "%q: f32[16,16] \"q\", %k: f32[16,16] \"k\", %v: f32[16,16] \"v\"",
-     "%x = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[16,16]\n"
-     SOFTMAX("f32[16,16]", "f32[16]", "0", "[1]")
-     "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[16,16]\n", "%pv"},
+     "%x = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[16,16]\n" SOFTMAX(
+         "f32[16,16]", "f32[16]", "0",
+         "[1]") "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[16,16]\n",
+     "%pv"},
 };
 
 /* --- operands that are repeated --- */
@@ -161,8 +180,8 @@ typedef struct sizes {
   int batch, rows, heads;
 } sizes;
 
-static const sizes grid[] = {{1, 1, 2}, {1, 7, 2}, {1, 8, 2}, {1, 9, 1}, {1, 33, 2}, {2, 1, 1}, {2, 8, 2},
-                             {2, 9, 2}, {3, 7, 2}, {3, 8, 1}, {3, 33, 2}};
+static const sizes grid[] = {{1, 1, 2}, {1, 7, 2}, {1, 8, 2}, {1, 9, 1}, {1, 33, 2}, {2, 1, 1},
+                             {2, 8, 2}, {2, 9, 2}, {3, 7, 2}, {3, 8, 1}, {3, 33, 2}};
 
 typedef struct written {
   const char *params, *body;
@@ -178,25 +197,29 @@ static void add_operand(arena *a, written *t, const char *name, source from, int
       break;
     case GROUPED:
       t->params = arena_printf(a, "%s%s%%%s0: f32[%d,%d,%d,16] \"%s\"", t->params, comma, n, batch, few, rows, n);
-      t->body = arena_printf(a, "%s%%%s1 = reshape(%%%s0) : f32[%d,%d,1,%d,16]\n"
+      t->body = arena_printf(a,
+                             "%s%%%s1 = reshape(%%%s0) : f32[%d,%d,1,%d,16]\n"
                              "%%%s2 = broadcast(%%%s1) {dimensions=[0,1,2,3,4]} : f32[%d,%d,3,%d,16]\n"
-                             "%%%s = reshape(%%%s2) : f32[%d,%d,%d,16]\n", t->body, n, n, batch, few, rows, n, n, batch, few,
-                             rows, n, n, batch, heads, rows);
+                             "%%%s = reshape(%%%s2) : f32[%d,%d,%d,16]\n",
+                             t->body, n, n, batch, few, rows, n, n, batch, few, rows, n, n, batch, heads, rows);
       break;
     case ONE_HEAD:
       t->params = arena_printf(a, "%s%s%%%s0: f32[%d,1,%d,16] \"%s\"", t->params, comma, n, batch, rows, n);
-      t->body = arena_printf(a, "%s%%%s = broadcast(%%%s0) {dimensions=[0,1,2,3]} : f32[%d,%d,%d,16]\n", t->body, n, n, batch,
-                             heads, rows);
+      t->body = arena_printf(a, "%s%%%s = broadcast(%%%s0) {dimensions=[0,1,2,3]} : f32[%d,%d,%d,16]\n", t->body, n, n,
+                             batch, heads, rows);
       break;
     case MADE:
-      t->body = arena_printf(a, "%s%%%s0 = iota() {dimension=0} : f32[16,%d,%d,%d]\n%%%s = transpose(%%%s0) "
-                             "{permutation=[2,3,1,0]} : f32[%d,%d,%d,16]\n", t->body, n, rows, batch, heads, n, n, batch, heads,
-                             rows);
+      t->body = arena_printf(a,
+                             "%s%%%s0 = iota() {dimension=0} : f32[16,%d,%d,%d]\n%%%s = transpose(%%%s0) "
+                             "{permutation=[2,3,1,0]} : f32[%d,%d,%d,16]\n",
+                             t->body, n, rows, batch, heads, n, n, batch, heads, rows);
       break;
     case SPLAT:
-      t->body = arena_printf(a, "%s%%%s0 = constant() {value=f32[] 0.5} : f32[]\n%%%s1 = broadcast(%%%s0) {dimensions=[]} : "
-                             "f32[%d,%d,%d]\n%%%s = reshape(%%%s1) : f32[%d,%d,%d,16]\n", t->body, n, n, n, batch, heads,
-                             rows * 16, n, n, batch, heads, rows);
+      t->body =
+          arena_printf(a,
+                       "%s%%%s0 = constant() {value=f32[] 0.5} : f32[]\n%%%s1 = broadcast(%%%s0) {dimensions=[]} : "
+                       "f32[%d,%d,%d]\n%%%s = reshape(%%%s1) : f32[%d,%d,%d,16]\n",
+                       t->body, n, n, n, batch, heads, rows * 16, n, n, batch, heads, rows);
       break;
   }
 }
@@ -204,8 +227,10 @@ static void add_operand(arena *a, written *t, const char *name, source from, int
 /* %q: [batch * GROUP, heads, rows, WIDTH]. */
 static void add_windows(arena *a, written *t, int batch, int heads, int rows) {
   t->params = arena_printf(a, "%%q0: f32[%d,%d,%d,16] \"q\"", batch, heads, rows);
-  t->body = arena_printf(a, "%%q1 = broadcast(%%q0) {dimensions=[0,2,3,4]} : f32[%d,3,%d,%d,16]\n"
-                         "%%q = reshape(%%q1) : f32[%d,%d,%d,16]\n", batch, heads, rows, batch * GROUP, heads, rows);
+  t->body = arena_printf(a,
+                         "%%q1 = broadcast(%%q0) {dimensions=[0,2,3,4]} : f32[%d,3,%d,%d,16]\n"
+                         "%%q = reshape(%%q1) : f32[%d,%d,%d,16]\n",
+                         batch, heads, rows, batch * GROUP, heads, rows);
 }
 
 static const char *repeated(arena *a, const spelling *s, const sizes *z) {
@@ -229,14 +254,16 @@ static const char *repeated(arena *a, const spelling *s, const sizes *z) {
   const char *how = "lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=";
   t.body = arena_printf(a, "%s%%qk = dot(%%q, %%k) {%s[3]} : %s\n%%x = add(%%qk, %%%s) : %s\n", t.body, how, full,
                         s->mask ? "maskb" : "qk", full);
-  t.body = arena_printf(a, "%s%%m = reduce(%%x) {dimensions=[3], reducer=maximum} : %s\n"
+  t.body = arena_printf(a,
+                        "%s%%m = reduce(%%x) {dimensions=[3], reducer=maximum} : %s\n"
                         "%%mb = broadcast(%%m) {dimensions=[0,1,2]} : %s\n%%d = subtract(%%x, %%mb) : %s\n"
                         "%%e = exponential(%%d) : %s\n%%s = reduce(%%e) {dimensions=[3], reducer=add} : %s\n"
-                        "%%sb = broadcast(%%s) {dimensions=[0,1,2]} : %s\n%%p = divide(%%e, %%sb) : %s\n", t.body, kept, full,
-                        full, full, kept, full, full);
-  return arena_printf(a, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%s) {\n%s%%y = dot(%%p, %%%s) {%s[2]} : "
-                      "f32[%d,%d,%d,16]\nreturn %%y \"y\"\n}\n}\n", t.params, t.body, s->same ? "k" : "v", how, batch, heads,
-                      z->rows);
+                        "%%sb = broadcast(%%s) {dimensions=[0,1,2]} : %s\n%%p = divide(%%e, %%sb) : %s\n",
+                        t.body, kept, full, full, full, kept, full, full);
+  return arena_printf(a,
+                      "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%s) {\n%s%%y = dot(%%p, %%%s) {%s[2]} : "
+                      "f32[%d,%d,%d,16]\nreturn %%y \"y\"\n}\n}\n",
+                      t.params, t.body, s->same ? "k" : "v", how, batch, heads, z->rows);
 }
 
 /* --- fusions of this kind that a text brings along, whose keys no operand is --- */
@@ -248,12 +275,14 @@ static const char *const inner_keys[] = {
 };
 
 static const char *fusion_with(arena *a, const char *keys) {
-  return arena_printf(a, "onnx-xla hlo 1\nmodule \"t\" {\ncomputation fused(%%p0: f32[2,9,16], %%p1: f32[2,11,16]) {\n%s"
-                      "%%x = dot(%%p0, %%k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[2,9,11]\n"
-                      "%s%%y = dot(%%p, %%p1) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[2,9,16]\n"
-                      "return %%y\n}\nentry main(%%q: f32[2,9,16] \"q\", %%v: f32[2,11,16] \"v\") {\n"
-                      "%%y = fusion(%%q, %%v) {kind=attention, computations=[fused]} : f32[2,9,16]\nreturn %%y \"y\"\n}\n}\n",
-                      keys, SOFTMAX("f32[2,9,11]", "f32[2,9]", "2", "[0,1]"));
+  return arena_printf(
+      a,
+      "onnx-xla hlo 1\nmodule \"t\" {\ncomputation fused(%%p0: f32[2,9,16], %%p1: f32[2,11,16]) {\n%s"
+      "%%x = dot(%%p0, %%k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[2,9,11]\n"
+      "%s%%y = dot(%%p, %%p1) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[2,9,16]\n"
+      "return %%y\n}\nentry main(%%q: f32[2,9,16] \"q\", %%v: f32[2,11,16] \"v\") {\n"
+      "%%y = fusion(%%q, %%v) {kind=attention, computations=[fused]} : f32[2,9,16]\nreturn %%y \"y\"\n}\n}\n",
+      keys, SOFTMAX("f32[2,9,11]", "f32[2,9]", "2", "[0,1]"));
 }
 
 /* --- running them --- */
@@ -272,8 +301,8 @@ typedef struct trial {
 
 static const char *text_of_row(arena *a, const trial *t) {
   const row *r = t->row;
-  return arena_printf(a, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%s) {\n%sreturn %s \"y\"\n}\n}\n", r->params, r->body,
-                      r->result);
+  return arena_printf(a, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%s) {\n%sreturn %s \"y\"\n}\n}\n", r->params,
+                      r->body, r->result);
 }
 
 static const char *text_of_fusion(arena *a, const trial *t) { return fusion_with(a, t->keys); }
@@ -305,7 +334,8 @@ static void compare(trial *t, const literal *want, const literal *got) {
   for (int64_t k = 0; k < n && !*t->message; k++) {
     double x = literal_f64(want, k), y = literal_f64(got, k);
     if (!(isnan(x) && isnan(y)) && !(fabs(x - y) <= tolerance * most)) {
-      snprintf(t->message, sizeof t->message, "%s, %s: element %lld is %.9g, not %.9g", t->name, t->v.name, (long long)k, y, x);
+      snprintf(t->message, sizeof t->message, "%s, %s: element %lld is %.9g, not %.9g", t->name, t->v.name,
+               (long long)k, y, x);
     }
   }
 }
@@ -362,7 +392,8 @@ static void run_trial(trial *t) {
 }
 
 START_TEST(forms) {
-  trial t = {.name = forms_of_it[_i].name, .write = text_of_row, .row = &forms_of_it[_i], .fused = forms_of_it[_i].fused};
+  trial t = {
+      .name = forms_of_it[_i].name, .write = text_of_row, .row = &forms_of_it[_i], .fused = forms_of_it[_i].fused};
   for (size_t v = 0; v < N_VARIANTS; v++) {
     t.v = variants[v];
     run_trial(&t);
@@ -380,8 +411,12 @@ static int is_fused(const spelling *s, const sizes *z) {
 START_TEST(repeated_operands) {
   for (size_t k = 0; k < sizeof grid / sizeof *grid; k++) {
     char name[160];
-    snprintf(name, sizeof name, "%s, batch %d, %d rows, %d groups", spellings[_i].name, grid[k].batch, grid[k].rows, grid[k].heads);
-    trial t = {.name = name, .write = text_of_spelling, .spelling = &spellings[_i], .sizes = &grid[k],
+    snprintf(name, sizeof name, "%s, batch %d, %d rows, %d groups", spellings[_i].name, grid[k].batch, grid[k].rows,
+             grid[k].heads);
+    trial t = {.name = name,
+               .write = text_of_spelling,
+               .spelling = &spellings[_i],
+               .sizes = &grid[k],
                .fused = is_fused(&spellings[_i], &grid[k]),
                .v = variants[(k + (size_t)_i) % N_VARIANTS]};
     run_trial(&t);
@@ -390,7 +425,8 @@ START_TEST(repeated_operands) {
 END_TEST
 
 START_TEST(given_fusions) {
-  trial t = {.name = "a fusion", .write = text_of_fusion, .keys = inner_keys[_i], .fused = ANY_FUSION, .v = variants[0]};
+  trial t = {
+      .name = "a fusion", .write = text_of_fusion, .keys = inner_keys[_i], .fused = ANY_FUSION, .v = variants[0]};
   run_trial(&t);
 }
 END_TEST

@@ -39,9 +39,10 @@ typedef struct row {
   "convolution(%x, %w) " CONV_LAST(strides, pads, pads, ones, dilation, groups)
 
 /* $y is the result's shape, $d its last dimension's number. */
-static const char relu[] = "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
-                                "%z = constant() {value=f32[] 0} : f32[]\n%zs = broadcast(%z) {dimensions=[]} : $y\n"
-                                "%r = maximum(%a, %zs) : $y\n";
+static const char relu[] =
+    "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
+    "%z = constant() {value=f32[] 0} : f32[]\n%zs = broadcast(%z) {dimensions=[]} : $y\n"
+    "%r = maximum(%a, %zs) : $y\n";
 static const char sum_relu[] =
     "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n%t = add(%a, %s) : $y\n"
     "%z = constant() {value=f32[] 0} : f32[]\n%zs = broadcast(%z) {dimensions=[]} : $y\n%r = maximum(%t, %zs) : $y\n";
@@ -51,42 +52,48 @@ static const char sum[] = "%r = add(%y, %s) : $y\n";
 static const char gate[] = "%g = logistic(%y) : $y\n%r = multiply(%g, %s) : $y\n";
 static const char two_sums[] = "%a = add(%y, %s) : $y\n%g = tanh(%a) : $y\n%r = add(%g, %s) : $y\n";
 static const char swish_sum[] = "%g = logistic(%y) : $y\n%a = multiply(%y, %g) : $y\n%r = add(%a, %s) : $y\n";
-static const char swish[] = "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
-                            "%g = logistic(%a) : $y\n%r = multiply(%a, %g) : $y\n";
+static const char swish[] =
+    "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
+    "%g = logistic(%a) : $y\n%r = multiply(%a, %g) : $y\n";
 
-static const char hard_swish[] = "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
-                                 "%k0 = constant() {value=f32[] 0} : f32[]\n%k3 = constant() {value=f32[] 3} : f32[]\n"
-                                 "%k6 = constant() {value=f32[] 6} : f32[]\n%s3 = broadcast(%k3) {dimensions=[]} : $y\n"
-                                 "%s6 = broadcast(%k6) {dimensions=[]} : $y\n%t = add(%a, %s3) : $y\n"
-                                 "%c = clamp(%k0, %t, %k6) : $y\n%m = multiply(%a, %c) : $y\n"
-                                 "%r = divide(%m, %s6) : $y\n";
+static const char hard_swish[] =
+    "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
+    "%k0 = constant() {value=f32[] 0} : f32[]\n%k3 = constant() {value=f32[] 3} : f32[]\n"
+    "%k6 = constant() {value=f32[] 6} : f32[]\n%s3 = broadcast(%k3) {dimensions=[]} : $y\n"
+    "%s6 = broadcast(%k6) {dimensions=[]} : $y\n%t = add(%a, %s3) : $y\n"
+    "%c = clamp(%k0, %t, %k6) : $y\n%m = multiply(%a, %c) : $y\n"
+    "%r = divide(%m, %s6) : $y\n";
 
 /* Sums of bytes as bytes: all of it is exact. */
-static const char to_bytes[] = "%c = convert(%y) {saturate=true, rounding=nearest} : $f\n"
-                                  "%k = constant() {value=f32[] 0.0009765625} : f32[]\n"
-                                  "%ks = broadcast(%k) {dimensions=[]} : $f\n"
-                                  "%m = multiply(%c, %ks) : $f\n%z = constant() {value=f32[] 101} : f32[]\n"
-                                  "%zs = broadcast(%z) {dimensions=[]} : $f\n%a = add(%m, %zs) : $f\n"
-                                  "%n = round-nearest-even(%a) : $f\n"
-                                  "%r = convert(%n) {saturate=true, rounding=nearest} : $u\n";
+static const char to_bytes[] =
+    "%c = convert(%y) {saturate=true, rounding=nearest} : $f\n"
+    "%k = constant() {value=f32[] 0.0009765625} : f32[]\n"
+    "%ks = broadcast(%k) {dimensions=[]} : $f\n"
+    "%m = multiply(%c, %ks) : $f\n%z = constant() {value=f32[] 101} : f32[]\n"
+    "%zs = broadcast(%z) {dimensions=[]} : $f\n%a = add(%m, %zs) : $f\n"
+    "%n = round-nearest-even(%a) : $f\n"
+    "%r = convert(%n) {saturate=true, rounding=nearest} : $u\n";
 
 /* Blocks of 32 with a scale each, and columns. */
-static const char blocks[] = "%c = convert(%w) {saturate=true, rounding=nearest} : s32[16,32,528]\n"
-                             "%k = constant() {value=s32[] 3} : s32[]\n"
-                             "%n = broadcast(%k) {dimensions=[]} : s32[16,32,528]\n"
-                             "%m = subtract(%c, %n) : s32[16,32,528]\n"
-                             "%g = convert(%m) {saturate=true, rounding=nearest} : f32[16,32,528]\n"
-                             "%u = broadcast(%b) {dimensions=[2]} : f32[16,32,528]\n"
-                             "%v = multiply(%g, %u) : f32[16,32,528]\n"
-                             "%f = reshape(%v) : f32[512,528]\n";
-static const char columns[] = "%c = convert(%w) {saturate=true, rounding=nearest} : f32[512,640]\n"
-                              "%u = broadcast(%b) {dimensions=[0]} : f32[512,640]\n"
-                              "%f = multiply(%c, %u) : f32[512,640]\n";
+static const char blocks[] =
+    "%c = convert(%w) {saturate=true, rounding=nearest} : s32[16,32,528]\n"
+    "%k = constant() {value=s32[] 3} : s32[]\n"
+    "%n = broadcast(%k) {dimensions=[]} : s32[16,32,528]\n"
+    "%m = subtract(%c, %n) : s32[16,32,528]\n"
+    "%g = convert(%m) {saturate=true, rounding=nearest} : f32[16,32,528]\n"
+    "%u = broadcast(%b) {dimensions=[2]} : f32[16,32,528]\n"
+    "%v = multiply(%g, %u) : f32[16,32,528]\n"
+    "%f = reshape(%v) : f32[512,528]\n";
+static const char columns[] =
+    "%c = convert(%w) {saturate=true, rounding=nearest} : f32[512,640]\n"
+    "%u = broadcast(%b) {dimensions=[0]} : f32[512,640]\n"
+    "%f = multiply(%c, %u) : f32[512,640]\n";
 
 /* An odd number in a block, which only whole bytes allow. */
-static const char odd_blocks[] = "%c = convert(%w) {saturate=true, rounding=nearest} : f32[15,35,528]\n"
-                                 "%u = broadcast(%b) {dimensions=[2]} : f32[15,35,528]\n"
-                                 "%v = multiply(%c, %u) : f32[15,35,528]\n%f = reshape(%v) : f32[525,528]\n";
+static const char odd_blocks[] =
+    "%c = convert(%w) {saturate=true, rounding=nearest} : f32[15,35,528]\n"
+    "%u = broadcast(%b) {dimensions=[2]} : f32[15,35,528]\n"
+    "%v = multiply(%c, %u) : f32[15,35,528]\n%f = reshape(%v) : f32[525,528]\n";
 
 static const row rows[] = {
     {"dot", "f32[37,64]", "f32[64,48]", "f32[37,48]", DOT("0"), NULL, NULL},
@@ -115,28 +122,41 @@ static const row rows[] = {
     {"3-D", "f32[1,6,7,8,8]", "f32[16,8,3,3,3]", "f32[1,6,7,8,16]", CONV_IN("1,1,1", "1,1,1", "1,1,1", "1,1,1", "1"),
      relu, NULL},
     {"square dot, residual", "f32[64,64]", "f32[64,64]", "f32[64,64]", DOT("0"), sum, NULL},
-    {"3x3, residual", "f32[1,14,14,16]", "f32[16,16,3,3]", "f32[1,14,14,16]", CONV("1,1", "1,1", "1,1", "1"), sum, NULL},
-    {"3x3, residual, batch", "f32[3,9,9,24]", "f32[24,24,3,3]", "f32[3,9,9,24]", CONV("1,1", "1,1", "1,1", "1"), swish_sum, NULL},
-    {"5x5, residual", "f32[1,9,9,24]", "f32[24,24,5,5]", "f32[1,9,9,24]", CONV("1,1", "2,2", "1,1", "1"), sum_relu, NULL},
-    {"3x3, far taps, gate", "f32[1,24,24,32]", "f32[32,32,3,3]", "f32[1,24,24,32]", CONV("1,1", "4,4", "4,4", "1"), gate, NULL},
-    {"3x3, far taps, sum", "f32[1,24,24,32]", "f32[32,32,3,3]", "f32[1,24,24,32]", CONV("1,1", "4,4", "4,4", "1"), sum, NULL},
-    {"3x3, far taps, sums", "f32[1,24,24,32]", "f32[32,32,3,3]", "f32[1,24,24,32]", CONV("1,1", "4,4", "4,4", "1"), two_sums, NULL},
+    {"3x3, residual", "f32[1,14,14,16]", "f32[16,16,3,3]", "f32[1,14,14,16]", CONV("1,1", "1,1", "1,1", "1"), sum,
+     NULL},
+    {"3x3, residual, batch", "f32[3,9,9,24]", "f32[24,24,3,3]", "f32[3,9,9,24]", CONV("1,1", "1,1", "1,1", "1"),
+     swish_sum, NULL},
+    {"5x5, residual", "f32[1,9,9,24]", "f32[24,24,5,5]", "f32[1,9,9,24]", CONV("1,1", "2,2", "1,1", "1"), sum_relu,
+     NULL},
+    {"3x3, far taps, gate", "f32[1,24,24,32]", "f32[32,32,3,3]", "f32[1,24,24,32]", CONV("1,1", "4,4", "4,4", "1"),
+     gate, NULL},
+    {"3x3, far taps, sum", "f32[1,24,24,32]", "f32[32,32,3,3]", "f32[1,24,24,32]", CONV("1,1", "4,4", "4,4", "1"), sum,
+     NULL},
+    {"3x3, far taps, sums", "f32[1,24,24,32]", "f32[32,32,3,3]", "f32[1,24,24,32]", CONV("1,1", "4,4", "4,4", "1"),
+     two_sums, NULL},
     {"9x9, gate", "f32[1,14,14,16]", "f32[16,16,9,9]", "f32[1,14,14,16]", CONV("1,1", "4,4", "1,1", "1"), gate, NULL},
-    {"1-D, far taps, gate", "f32[2,48,32]", "f32[32,32,3]", "f32[2,48,32]", CONV_IN("1", "1", "4", "4", "1"), gate, NULL},
-    {"groups of 6, gate", "f32[1,14,14,48]", "f32[48,6,5,5]", "f32[1,14,14,48]", CONV("1,1", "2,2", "1,1", "8"), gate, NULL},
-    {"groups of 6, sums", "f32[2,9,9,12]", "f32[12,6,3,3]", "f32[2,9,9,12]", CONV("1,1", "1,1", "1,1", "2"), two_sums, NULL},
-    {"groups of 12, gate, 1x1", "f32[2,14,14,48]", "f32[48,12,1,1]", "f32[2,14,14,48]", CONV("1,1", "0,0", "1,1", "4"), gate, NULL},
+    {"1-D, far taps, gate", "f32[2,48,32]", "f32[32,32,3]", "f32[2,48,32]", CONV_IN("1", "1", "4", "4", "1"), gate,
+     NULL},
+    {"groups of 6, gate", "f32[1,14,14,48]", "f32[48,6,5,5]", "f32[1,14,14,48]", CONV("1,1", "2,2", "1,1", "8"), gate,
+     NULL},
+    {"groups of 6, sums", "f32[2,9,9,12]", "f32[12,6,3,3]", "f32[2,9,9,12]", CONV("1,1", "1,1", "1,1", "2"), two_sums,
+     NULL},
+    {"groups of 12, gate, 1x1", "f32[2,14,14,48]", "f32[48,12,1,1]", "f32[2,14,14,48]", CONV("1,1", "0,0", "1,1", "4"),
+     gate, NULL},
     {"3-D depthwise, gate", "f32[2,6,6,6,24]", "f32[24,1,1,1,1]", "f32[2,6,6,6,24]",
      CONV_IN("1,1,1", "1,1,1", "0,0,0", "1,1,1", "24"), gate, NULL},
     {"3-D groups, sums", "f32[1,6,6,6,24]", "f32[24,2,3,3,3]", "f32[1,6,6,6,24]",
      CONV_IN("1,1,1", "1,1,1", "1,1,1", "1,1,1", "12"), two_sums, NULL},
-    {"1x1, residual", "f32[1,9,11,40]", "f32[40,40,1,1]", "f32[1,9,11,40]", CONV("1,1", "0,0", "1,1", "1"), swish_sum, NULL},
-    {"groups, residual", "f32[1,10,10,32]", "f32[32,8,3,3]", "f32[1,10,10,32]", CONV("1,1", "1,1", "1,1", "4"), sum, NULL},
-    {"depthwise, residual", "f32[1,20,20,24]", "f32[24,1,3,3]", "f32[1,20,20,24]", CONV("1,1", "1,1", "1,1", "24"), sum, NULL},
-    {"depthwise 7x7, residual", "f32[2,13,13,36]", "f32[36,1,7,7]", "f32[2,13,13,36]", CONV("1,1", "3,3", "1,1", "36"), swish_sum,
+    {"1x1, residual", "f32[1,9,11,40]", "f32[40,40,1,1]", "f32[1,9,11,40]", CONV("1,1", "0,0", "1,1", "1"), swish_sum,
      NULL},
-    {"3-D, residual", "f32[1,6,6,6,16]", "f32[16,16,3,3,3]", "f32[1,6,6,6,16]", CONV_IN("1,1,1", "1,1,1", "1,1,1", "1,1,1", "1"), sum,
+    {"groups, residual", "f32[1,10,10,32]", "f32[32,8,3,3]", "f32[1,10,10,32]", CONV("1,1", "1,1", "1,1", "4"), sum,
      NULL},
+    {"depthwise, residual", "f32[1,20,20,24]", "f32[24,1,3,3]", "f32[1,20,20,24]", CONV("1,1", "1,1", "1,1", "24"), sum,
+     NULL},
+    {"depthwise 7x7, residual", "f32[2,13,13,36]", "f32[36,1,7,7]", "f32[2,13,13,36]", CONV("1,1", "3,3", "1,1", "36"),
+     swish_sum, NULL},
+    {"3-D, residual", "f32[1,6,6,6,16]", "f32[16,16,3,3,3]", "f32[1,6,6,6,16]",
+     CONV_IN("1,1,1", "1,1,1", "1,1,1", "1,1,1", "1"), sum, NULL},
     {"dot, blocks of 4 bits", "f32[3,512]", "s4[16,32,528]", "f32[3,528]", SMALL_DOT("0"), relu, blocks},
     {"dot, odd blocks of 8 bits", "f32[3,525]", "s8[15,35,528]", "f32[3,528]", SMALL_DOT("0"), relu, odd_blocks},
     {"dot, columns of 8 bits", "f32[1,640]", "u8[512,640]", "f32[1,512]", SMALL_DOT("1"), NULL, columns},
@@ -273,8 +293,8 @@ static hlo_module *parse(arena *a, const row *r, dtype reduced_precision, bool p
   snprintf(text, sizeof text,
            "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%%x%s: %s \"x\", %%b: f32[%.*s] \"b\", %%s%s: %s \"s\") {\n"
            "%s%%w = constant() {value=%s blob(1)} : %s\n%s%%y = %s : %s\n%s%sreturn %s \"r\"\n}\n}\n",
-           kernel, r->x, (int)strcspn(channels, "]"), channels, kernel, r->y, operands, r->w, r->w, r->prologue ? r->prologue : "",
-           r->op, r->y, epilogue, concatenation, root);
+           kernel, r->x, (int)strcspn(channels, "]"), channels, kernel, r->y, operands, r->w, r->w,
+           r->prologue ? r->prologue : "", r->op, r->y, epilogue, concatenation, root);
   if (residual == OPERAND) {
     add_operand_itself(text);
   }
@@ -290,8 +310,11 @@ static hlo_module *parse(arena *a, const row *r, dtype reduced_precision, bool p
 static void fuse(arena *a, hlo_module *m) {
   static rt_compile_options options;
   static cpu_asked asked = {.options = &options};
-  static const hlo_target target = {.name = "cpu", .data = &asked, .takes_epilogue = cpu_takes_epilogue,
-                                    .takes_quantized_weights = cpu_takes_quantized_weights, .takes_in_place_update = cpu_takes_in_place_update,
+  static const hlo_target target = {.name = "cpu",
+                                    .data = &asked,
+                                    .takes_epilogue = cpu_takes_epilogue,
+                                    .takes_quantized_weights = cpu_takes_quantized_weights,
+                                    .takes_in_place_update = cpu_takes_in_place_update,
                                     .channels_last = true};
   static const hlo_pass steps[] = {HLO_STEP(epilogue), HLO_STEP(concat_in_place), HLO_STEP(dce)};
   pass_context c = {.arena = a, .target = &target, .verify = true};
@@ -313,7 +336,7 @@ typedef struct attempt {
   const row *row;
   const machine *machine;
   uint32_t config, n_configs;
-  bool placed;  /* the result is a part of a larger one */
+  bool placed; /* the result is a part of a larger one */
   addend residual;
   dtype reduced_precision; /* only ways that round operands to it are tried; DTYPE_INVALID: all that do not */
   emit_target target;
@@ -326,7 +349,8 @@ static status choose(void *data, arena *a, const cpu_problem *p, cpu_plan **out)
   cpu_config *configs;
   t->n_configs = cpu_list_configs(a, p, &configs);
   CHECK_THAT(t->config < t->n_configs, STATUS_UNSUPPORTED, "no such offer");
-  CHECK_THAT(!t->reduced_precision || configs[t->config].algorithm == &cpu_reduced_precision_algorithm, STATUS_UNSUPPORTED, "no narrow way");
+  CHECK_THAT(!t->reduced_precision || configs[t->config].algorithm == &cpu_reduced_precision_algorithm,
+             STATUS_UNSUPPORTED, "no narrow way");
   snprintf(t->name, sizeof t->name, "%s", cpu_config_name(a, &configs[t->config]));
   return cpu_plan_build(a, p, &configs[t->config], out);
 }
@@ -335,8 +359,11 @@ static status compile(attempt *t, arena *a, hlo_module *m) {
   cpu_kernels *kernels = cpu_kernels_create(a, &t->target, NULL);
   cpu_plan_selector chooser = {choose, t};
   cpu_jobs *jobs = cpu_jobs_create(a);
-  cpu_lower_options options = {
-      .target = &t->target, .threads = 3, .reduced_precision = t->reduced_precision, .selector = &chooser, .jobs = jobs};
+  cpu_lower_options options = {.target = &t->target,
+                               .threads = 3,
+                               .reduced_precision = t->reduced_precision,
+                               .selector = &chooser,
+                               .jobs = jobs};
   rt_report report = {0};
   cpu_code code;
   TRY(cpu_lower(m, kernels, &options, a, &t->program, &report));

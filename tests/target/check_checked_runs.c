@@ -151,7 +151,8 @@ static const rt_thunk_kind kinds[] = {KIND("add", run_add),
                                       KIND("less", run_less),
                                       KIND("sized", run_sized),
                                       KIND("failing", run_failing),
-                                      KIND("wild", run_wild),         KIND("limit", run_limit)};
+                                      KIND("wild", run_wild),
+                                      KIND("limit", run_limit)};
 
 static const rt_target toy_target = {
     .abi = RT_ABI, .name = "toy", .kinds = kinds, .n_kinds = sizeof kinds / sizeof *kinds};
@@ -202,8 +203,7 @@ static rt_program *new_program(void) {
   return p;
 }
 
-static rt_thunk *append(rt_sequence *s, const char *kind, uint32_t n_inputs, uint32_t n,
-                        const rt_buffer *buffers) {
+static rt_thunk *append(rt_sequence *s, const char *kind, uint32_t n_inputs, uint32_t n, const rt_buffer *buffers) {
   rt_thunk *t = ARENA_PUSH(a, s->thunks, s->n, s->cap);
   *t = (rt_thunk){.kind = kind,
                   .label = arena_printf(a, "node %u", s->n - 1),
@@ -214,12 +214,10 @@ static rt_thunk *append(rt_sequence *s, const char *kind, uint32_t n_inputs, uin
   return t;
 }
 
-#define APPEND(sequence, kind, n_inputs, ...)                                              \
-  append(sequence, kind, n_inputs, sizeof((rt_buffer[]){__VA_ARGS__}) / sizeof(rt_buffer), \
-         (rt_buffer[]){__VA_ARGS__})
+#define APPEND(sequence, kind, n_inputs, ...) \
+  append(sequence, kind, n_inputs, sizeof((rt_buffer[]){__VA_ARGS__}) / sizeof(rt_buffer), (rt_buffer[]){__VA_ARGS__})
 
-static status execute(const rt_program *p, const rt_target *target, bool check, const void *input,
-                      void *output) {
+static status execute(const rt_program *p, const rt_target *target, bool check, const void *input, void *output) {
   rt_executable *e;
   rt_thread_pool *pool;
   int64_t size;
@@ -261,8 +259,7 @@ typedef struct fault {
 static const fault faults[] = {
     {"toy.behind",
      "node 1: toy.behind: writes byte 1 behind the end of output 0, s32[8] in bytes 64 to 96 of the arena"},
-    {"toy.before",
-     "node 1: toy.before: writes 4 bytes before output 0, s32[8] in bytes 64 to 96 of the arena"},
+    {"toy.before", "node 1: toy.before: writes 4 bytes before output 0, s32[8] in bytes 64 to 96 of the arena"},
     {"toy.far", "behind the end of output 0, s32[8] in bytes 64 to 96 of the arena"},
     {"toy.read-far", "behind the end of input 0, s32[8] in bytes 0 to 32 of the arena"},
     {"toy.read-behind",
@@ -337,8 +334,7 @@ START_TEST(kept_outputs) {
   expect(p, NULL, 2);
   char path[] = "check_checked_runs.XXXXXX";
   close(mkstemp(path));
-  rt_image image = {.model = "m", .producer = "test", .target = "toy", .n_programs = 1, .programs = &p},
-           *read;
+  rt_image image = {.model = "m", .producer = "test", .target = "toy", .n_programs = 1, .programs = &p}, *read;
   ASSERT_OK(rt_image_write(&image, path));
   ASSERT_OK(rt_image_open(a, path, true, &read));
   unlink(path);
@@ -467,8 +463,7 @@ START_TEST(side_by_side) {
   expect(group(in_arena(0), in_arena(2)), NULL, 2);
   expect(group(in_arena(1), in_arena(2)), "writes output 0, s32[8] in bytes 64 to 96 of the arena while", 0);
   expect(group(in_arena(0), in_arena(1)),
-         "concurrent: node 0 writes output 0, s32[8] in bytes 64 to 96 of the arena while node 0 has output 0",
-         0);
+         "concurrent: node 0 writes output 0, s32[8] in bytes 64 to 96 of the arena while node 0 has output 0", 0);
 }
 END_TEST
 
@@ -478,8 +473,7 @@ static rt_program *compile(const rt_compiler *c, const char *body) {
   hlo_module *m;
   rt_program *p;
   const char *text = arena_printf(
-      a, "onnx-xla hlo 1\nmodule \"m\" {\nentry main(%%0: s32[100] \"x\") {\n%s\nreturn %%r \"y\"\n}\n}\n",
-      body);
+      a, "onnx-xla hlo 1\nmodule \"m\" {\nentry main(%%0: s32[100] \"x\") {\n%s\nreturn %%r \"y\"\n}\n}\n", body);
   ASSERT_OK(hlo_parse(a, text, strlen(text), NULL, &m));
   rt_compile_options options = {.threads = 2};
   ASSERT_OK(c->compile((struct hlo_module *)m, &options, a, &p, NULL));
@@ -490,8 +484,7 @@ static void expect_of(const rt_program *p, const rt_target *target, const char *
   int32_t in[100] = {5, 3, 8}, out[100];
   status s = execute(p, target, true, in, out);
   ck_assert_msg(words ? s != NULL : !s, "%s", words ? words : status_message(s));
-  ck_assert_msg(!words || strstr(status_message(s), words), "'%s' does not say '%s'", status_message(s),
-                words);
+  ck_assert_msg(!words || strstr(status_message(s), words), "'%s' does not say '%s'", status_message(s), words);
   status_free(s);
 }
 

@@ -1,5 +1,5 @@
-/* check_dynamic_m.c - kernels for any number of rows: right for every number, without a load or store outside of their arrays, the same
- * bits for one thread and three, and compiled once for a session. */
+/* check_dynamic_m.c - kernels for any number of rows: right for every number, without a load or store outside of their
+ * arrays, the same bits for one thread and three, and compiled once for a session. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,31 +24,59 @@ typedef struct row {
 
 #define RELU "%z = constant() {value=f32[] 0} : f32[]\n%zs = broadcast(%z) {dimensions=[]} : f32[ROWS,80]\n"
 static const row rows[] = {
-    {"loop", "%a: f32[1,ROWS,256], %b: f32[256]",
-     "%c = broadcast(%b) {dimensions=[2]} : f32[1,ROWS,256]\n%d = add(%a, %c) : f32[1,ROWS,256]\n%y = exponential(%d) : f32[1,ROWS,256]",
-     "%y", {40, 2, 5, 16, 300}, 1e-6},
-    {"two dimensions of rows", "%a: f32[2,TWICE,1,512], %m: f32[2,TWICE]",
-     "%n = broadcast(%m) {dimensions=[0,1]} : f32[2,TWICE,1,512]\n%y = multiply(%a, %n) : f32[2,TWICE,1,512]", "%y",
-     {40, 4, 6, 16, 300}, 0},
-    {"one list of rows for two dimensions", "%a: f32[2,TWICE,512], %m: f32[ROWS]",
-     "%r = reshape(%m) : f32[2,TWICE]\n%n = broadcast(%r) {dimensions=[0,1]} : f32[2,TWICE,512]\n%y = subtract(%a, %n) : f32[2,TWICE,512]",
-     "%y", {40, 4, 6, 16, 300}, 0},
-    {"softmax", "%a: f32[1,ROWS,256]",
-     "%m = reduce(%a) {dimensions=[2], reducer=maximum} : f32[1,ROWS]\n%mb = broadcast(%m) {dimensions=[0,1]} : f32[1,ROWS,256]\n"
+    {"loop",
+     "%a: f32[1,ROWS,256], %b: f32[256]",
+     "%c = broadcast(%b) {dimensions=[2]} : f32[1,ROWS,256]\n%d = add(%a, %c) : f32[1,ROWS,256]\n%y = exponential(%d) "
+     ": f32[1,ROWS,256]",
+     "%y",
+     {40, 2, 5, 16, 300},
+     1e-6},
+    {"two dimensions of rows",
+     "%a: f32[2,TWICE,1,512], %m: f32[2,TWICE]",
+     "%n = broadcast(%m) {dimensions=[0,1]} : f32[2,TWICE,1,512]\n%y = multiply(%a, %n) : f32[2,TWICE,1,512]",
+     "%y",
+     {40, 4, 6, 16, 300},
+     0},
+    {"one list of rows for two dimensions",
+     "%a: f32[2,TWICE,512], %m: f32[ROWS]",
+     "%r = reshape(%m) : f32[2,TWICE]\n%n = broadcast(%r) {dimensions=[0,1]} : f32[2,TWICE,512]\n%y = subtract(%a, %n) "
+     ": f32[2,TWICE,512]",
+     "%y",
+     {40, 4, 6, 16, 300},
+     0},
+    {"softmax",
+     "%a: f32[1,ROWS,256]",
+     "%m = reduce(%a) {dimensions=[2], reducer=maximum} : f32[1,ROWS]\n%mb = broadcast(%m) {dimensions=[0,1]} : "
+     "f32[1,ROWS,256]\n"
      "%s = subtract(%a, %mb) : f32[1,ROWS,256]\n%e = exponential(%s) : f32[1,ROWS,256]\n"
-     "%t = reduce(%e) {dimensions=[2], reducer=add} : f32[1,ROWS]\n%tb = broadcast(%t) {dimensions=[0,1]} : f32[1,ROWS,256]\n"
-     "%y = divide(%e, %tb) : f32[1,ROWS,256]", "%y", {40, 2, 5, 16, 300}, 1e-5},
-    {"gather", "%t: f32[50,320], %i: s64[1,ROWS]",
+     "%t = reduce(%e) {dimensions=[2], reducer=add} : f32[1,ROWS]\n%tb = broadcast(%t) {dimensions=[0,1]} : "
+     "f32[1,ROWS,256]\n"
+     "%y = divide(%e, %tb) : f32[1,ROWS,256]",
+     "%y",
+     {40, 2, 5, 16, 300},
+     1e-5},
+    {"gather",
+     "%t: f32[50,320], %i: s64[1,ROWS]",
      "%y = gather(%t, %i) {offset_dims=[2], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
-     "index_vector_dim=2, sizes=[1,320]} : f32[1,ROWS,320]", "%y", {40, 2, 5, 16, 300}, 0},
-    {"product", "%a: f32[1,ROWS,64]",
+     "index_vector_dim=2, sizes=[1,320]} : f32[1,ROWS,320]",
+     "%y",
+     {40, 2, 5, 16, 300},
+     0},
+    {"product",
+     "%a: f32[1,ROWS,64]",
      "%i = iota() {dimension=0} : f32[64,80]\n%s = constant() {value=f32[] 0.01} : f32[]\n"
      "%sb = broadcast(%s) {dimensions=[]} : f32[64,80]\n%w = multiply(%i, %sb) : f32[64,80]\n"
-     "%y = dot(%a, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[2], rhs_contract=[0]} : f32[1,ROWS,80]", "%y",
-     {160, 300, 157, 1000, 163}, 1e-5},
-    {"product of a variable", "%a: f32[ROWS,64], %w: f32[64,80]",
+     "%y = dot(%a, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[2], rhs_contract=[0]} : f32[1,ROWS,80]",
+     "%y",
+     {160, 300, 157, 1000, 163},
+     1e-5},
+    {"product of a variable",
+     "%a: f32[ROWS,64], %w: f32[64,80]",
      "%d = dot(%a, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[ROWS,80]\n" RELU
-     "%y = maximum(%d, %zs) : f32[ROWS,80]", "%y", {160, 300, 157, 1000, 163}, 1e-5},
+     "%y = maximum(%d, %zs) : f32[ROWS,80]",
+     "%y",
+     {160, 300, 157, 1000, 163},
+     1e-5},
 };
 
 /* --- a session --- */
@@ -64,8 +92,8 @@ typedef struct session {
 
 static const char *text_of(const session *s) {
   char all[16], half[16], *out = arena_alloc(s->a, 1 << 14);
-  const char *from = arena_printf(s->a, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%s) {\n%s\nreturn %s\n}\n}\n", s->row->params,
-                                  s->row->body, s->row->root);
+  const char *from = arena_printf(s->a, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%s) {\n%s\nreturn %s\n}\n}\n",
+                                  s->row->params, s->row->body, s->row->root);
   char *to = out;
   snprintf(all, sizeof all, "%d", s->n);
   snprintf(half, sizeof half, "%d", s->n / 2);
@@ -126,8 +154,8 @@ static void compare(const session *s, const literal *want, const literal *got) {
   }
   for (int64_t k = 0; k < shape_elements(&want->shape); k++) {
     double x = literal_f64(want, k), y = literal_f64(got, k);
-    ck_assert_msg(fabs(x - y) <= s->row->tolerance * most, "%s, %d rows: element %lld is %.9g, not %.9g", s->row->name, s->n,
-                  (long long)k, y, x);
+    ck_assert_msg(fabs(x - y) <= s->row->tolerance * most, "%s, %d rows: element %lld is %.9g, not %.9g", s->row->name,
+                  s->n, (long long)k, y, x);
   }
 }
 

@@ -1,6 +1,6 @@
-/* check_exact.c - what ops.def calls exact is the same bits on both targets: for all values of the types up to 16 bits, one
- * operand or converted, and for pairs of random bits and special values of all types.  The functions that are not exact
- * differ by at most one place of a 16-bit float, for all of its values. */
+/* check_exact.c - what ops.def calls exact is the same bits on both targets: for all values of the types up to 16 bits,
+ * one operand or converted, and for pairs of random bits and special values of all types.  The functions that are not
+ * exact differ by at most one place of a 16-bit float, for all of its values. */
 #include <check.h>
 #include <inttypes.h>
 #include <math.h>
@@ -40,9 +40,27 @@ static void store_bits(dtype t, void *at, uint64_t bits) {
 }
 
 static void store_special(dtype t, void *at, uint64_t which) {
-  static const double values[] = {0, -0.0, 1, -1, 2, 0.5, -1.5, 3, 1e-40, -1e-310, 5e-324, 65504, 65520, 2147483648.0,
-                                  -2147483648.0, 9223372036854775808.0, 3.4028234e38, 1e300, (double)INFINITY,
-                                  -(double)INFINITY, (double)NAN};
+  static const double values[] = {0,
+                                  -0.0,
+                                  1,
+                                  -1,
+                                  2,
+                                  0.5,
+                                  -1.5,
+                                  3,
+                                  1e-40,
+                                  -1e-310,
+                                  5e-324,
+                                  65504,
+                                  65520,
+                                  2147483648.0,
+                                  -2147483648.0,
+                                  9223372036854775808.0,
+                                  3.4028234e38,
+                                  1e300,
+                                  (double)INFINITY,
+                                  -(double)INFINITY,
+                                  (double)NAN};
   if (dtype_is_int(t) || t == DTYPE_PRED) {
     store_bits(t, at, which % 4 == 0 ? which >> 62 : which % 4 == 1 ? UINT64_MAX : (uint64_t)1 << (which >> 58));
   } else {
@@ -121,7 +139,8 @@ static void compare(trial *t, arena *a, const hlo_module *m, const literal *in, 
       const hlo_instr *i = m->entry->roots[r].def;
       const char *operands = "";
       for (uint32_t p = 0; p < m->entry->n_params; p++) {
-        operands = arena_printf(a, "%s %s%s,", operands, dtype_name((dtype)in[p].shape.type), number_text(a, &in[p], k / each));
+        operands = arena_printf(a, "%s %s%s,", operands, dtype_name((dtype)in[p].shape.type),
+                                number_text(a, &in[p], k / each));
       }
       snprintf(t->message, sizeof t->message, "%s: %s of%s is%s, not%s (%s)", t->v->name, hlo_info(i)->name, operands,
                number_text(a, got, k / each), number_text(a, want, k / each), dtype_name(type));
@@ -137,7 +156,8 @@ static status try_it(void *data) {
   status s = hlo_parse(a, t->text, strlen(t->text), NULL, &m);
   if (!s) {
     uint32_t n_in = m->entry->n_params, n_out = m->entry->n_roots;
-    literal *in = ARENA_NEW_N(a, literal, n_in + 1), *want = ARENA_NEW_N(a, literal, n_out), *got = ARENA_NEW_N(a, literal, n_out);
+    literal *in = ARENA_NEW_N(a, literal, n_in + 1), *want = ARENA_NEW_N(a, literal, n_out),
+            *got = ARENA_NEW_N(a, literal, n_out);
     random_state = 42;
     for (uint32_t k = 0; k < n_in; k++) {
       in[k] = operand(a, hlo_type(hlo_result(m->entry->params[k], 0)), k);
@@ -192,8 +212,8 @@ static void add_each(text *t, const char *type, const char *operands, const char
 
 static void check(const text *t, int places) {
   static char module[TEXT + 3000];
-  int n = snprintf(module, sizeof module, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%s) {\n%sreturn %s\n}\n}\n", t->params,
-                   t->body, t->root);
+  int n = snprintf(module, sizeof module, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%s) {\n%sreturn %s\n}\n}\n",
+                   t->params, t->body, t->root);
   ck_assert_int_lt(n, (int)sizeof module);
   trial both = {.text = module, .places = places};
   status s = guard_run(try_it, &both);
@@ -204,7 +224,8 @@ static void check(const text *t, int places) {
 static const char *const half[] = {"f16", "bf16"};
 
 START_TEST(one_operand) {
-  static const char *const floats[] = {"abs", "negate", "sign", "ceil", "floor", "round-nearest-even", "sqrt", "rsqrt", NULL};
+  static const char *const floats[] = {"abs",  "negate", "sign", "ceil", "floor", "round-nearest-even",
+                                       "sqrt", "rsqrt",  NULL};
   static const char *const ints[] = {"negate", "not", "sign", NULL}, *const signed_ints[] = {"abs", NULL},
                            *const complex[] = {"negate", NULL};
   dtype type = (dtype)_i;
@@ -249,9 +270,10 @@ START_TEST(convert) {
 END_TEST
 
 START_TEST(two_operands) {
-  static const char *const floats[] = {"add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", NULL};
-  static const char *const ints[] = {"add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum",
-                                     "and", "or", "xor", "shift-left", "shift-right", NULL};
+  static const char *const floats[] = {"add",       "subtract", "multiply", "divide",
+                                       "remainder", "maximum",  "minimum",  NULL};
+  static const char *const ints[] = {"add", "subtract", "multiply", "divide",     "remainder",   "maximum", "minimum",
+                                     "and", "or",       "xor",      "shift-left", "shift-right", NULL};
   static const char *const preds[] = {"and", "or", "xor", NULL};
   static const char *const complex[] = {"add", "subtract", "multiply", "divide", NULL};
   static const char *const orders[] = {"eq", "ne", "lt", "le", "gt", "ge"};
@@ -262,7 +284,11 @@ START_TEST(two_operands) {
   }
   text t = {0};
   add_parameters(&t, name, 2);
-  add_each(&t, name, "%x0, %x1", dtype_is_float(type) ? floats : dtype_is_complex(type) ? complex : type == DTYPE_PRED ? preds : ints);
+  add_each(&t, name, "%x0, %x1",
+           dtype_is_float(type)     ? floats
+           : dtype_is_complex(type) ? complex
+           : type == DTYPE_PRED     ? preds
+                                    : ints);
   for (int k = 0; k < (dtype_is_complex(type) ? 2 : 6); k++) {
     add(&t, "pred", "compare(%%x0, %%x1) {comparison=%s}", orders[k]);
   }
@@ -287,12 +313,19 @@ START_TEST(three_operands) {
 }
 END_TEST
 
-/* Computed in f32 with an error of some units in its last place, rounded once: a value between two of the type may go to
- * either. */
+/* Computed in f32 with an error of some units in its last place, rounded once: a value between two of the type may go
+ * to either. */
 START_TEST(functions) {
-  static const char *const ops[] = {"exponential", "exponential-minus-one", "log", "log-plus-one", "sine", "cosine", "tan",
-                                    "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf",
-                                    "logistic", NULL};
+  static const char *const ops[] = {"exponential", "exponential-minus-one",
+                                    "log",         "log-plus-one",
+                                    "sine",        "cosine",
+                                    "tan",         "asin",
+                                    "acos",        "atan",
+                                    "sinh",        "cosh",
+                                    "tanh",        "asinh",
+                                    "acosh",       "atanh",
+                                    "erf",         "logistic",
+                                    NULL};
   text t = {0};
   add_parameters(&t, half[_i], 1);
   add_each(&t, half[_i], "%x0", ops);

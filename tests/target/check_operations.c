@@ -21,7 +21,10 @@ static void check_each(const char *const *ops, const char *const *types, int ari
     }
     for (int k = 0; ops[k]; k++) {
       n += snprintf(body + n, sizeof body - (size_t)n, "%%%d = %s(%s) : %s[3,37]\n", arity + k, ops[k],
-                    arity == 1 ? "%0" : arity == 2 ? "%0, %1" : "%0, %1, %2", *types);
+                    arity == 1   ? "%0"
+                    : arity == 2 ? "%0, %1"
+                                 : "%0, %1, %2",
+                    *types);
       r += snprintf(root + r, sizeof root - (size_t)r, "%s%%%d \"r%d\"", k ? ", " : "", arity + k, k);
     }
     check_body(params, body, root, tolerance, low, high);
@@ -40,8 +43,12 @@ START_TEST(exact_unary_floats) {
 END_TEST
 
 START_TEST(transcendental_functions) {
-  static const char *const wide[] = {"exponential", "exponential-minus-one", "sine", "cosine", "atan", "tanh", "erf",
-                                     "logistic", "sinh", "cosh", "asinh", NULL};
+  static const char *const wide[] = {"exponential", "exponential-minus-one",
+                                     "sine",        "cosine",
+                                     "atan",        "tanh",
+                                     "erf",         "logistic",
+                                     "sinh",        "cosh",
+                                     "asinh",       NULL};
   static const char *const positive[] = {"log", "log-plus-one", "rsqrt", NULL};
   static const char *const unit[] = {"asin", "acos", "atanh", "tan", NULL};
   static const char *const f32[] = {"f32", NULL}, *const f64[] = {"f64", NULL}, *const half[] = {"f16", NULL},
@@ -85,7 +92,8 @@ START_TEST(comparisons_and_selections) {
       snprintf(params, sizeof params, "%%0: %s[5,33] \"x\", %%1: %s[5,33] \"y\"", types[t], types[t]);
       snprintf(body, sizeof body,
                "%%2 = compare(%%0, %%1) {comparison=%s} : pred[5,33]\n%%3 = select(%%2, %%0, %%1) : %s[5,33]\n"
-               "%%4 = clamp(%%1, %%0, %%1) : %s[5,33]\n", lower, types[t], types[t]);
+               "%%4 = clamp(%%1, %%0, %%1) : %s[5,33]\n",
+               lower, types[t], types[t]);
       check_body(params, body, "%2 \"a\", %3 \"b\", %4 \"c\"", 0, -5, 5);
     }
   }
@@ -116,7 +124,8 @@ START_TEST(random_bits) {
              "%1 = rng-bit-generator(%0) {algorithm=philox} : u32[37,64]\n"
              "%2 = rng-bit-generator(%0) {algorithm=philox} : "
              "u64[2,1001]\n%3 = convert(%2) {saturate=true, rounding=nearest} : f32[2,1001]\n"
-             "%4 = rng-bit-generator(%0) {algorithm=philox} : u32[100003]", "%1 \"a\", %3 \"b\", %4 \"c\"", 0, 0, 1e9);
+             "%4 = rng-bit-generator(%0) {algorithm=philox} : u32[100003]",
+             "%1 \"a\", %3 \"b\", %4 \"c\"", 0, 0, 1e9);
   check_body("%0: u64[1] \"s\"",
              "%1 = rng-bit-generator(%0) {algorithm=mt19937} : u32[3,700]\n"
              "%2 = rng-bit-generator(%0) {algorithm=mt19937} : "
@@ -129,7 +138,8 @@ END_TEST
 START_TEST(run_seeds) {
   check_body("%0: s64[] \"x\"",
              "%1 = run-seed() : u64[]\n%2 = reshape(%1) : u64[1]\n%3 = concatenate(%2, %2, %2) {dimension=0} : u64[3]\n"
-             "%4 = rng-bit-generator(%3) {algorithm=philox} : u32[40]", "%1 \"a\", %4 \"b\"", 0, 0, 1);
+             "%4 = rng-bit-generator(%3) {algorithm=philox} : u32[40]",
+             "%1 \"a\", %4 \"b\"", 0, 0, 1);
 }
 END_TEST
 
@@ -137,11 +147,14 @@ END_TEST
 
 START_TEST(movement) {
   static const char *const types[] = {"f32", "s64", "u8", "f16"};
-  static const char *const lines[] = {
-      "%1 = transpose(%0) {permutation=[2,0,1]} : %T[7,4,6]", "%1 = reverse(%0) {dimensions=[0,2]} : %T[4,6,7]",
-      "%1 = slice(%0) {starts=[1,0,2], limits=[4,6,7], strides=[1,2,2]} : %T[3,3,3]", "%1 = reshape(%0) : %T[24,7]",
-      "%1 = broadcast(%0) {dimensions=[0,2,3]} : %T[4,3,6,7]", "%1 = concatenate(%0, %0) {dimension=1} : %T[4,12,7]",
-      "%1 = copy(%0) : %T[4,6,7]", "%1 = iota() {dimension=1} : %T[4,6,7]"};
+  static const char *const lines[] = {"%1 = transpose(%0) {permutation=[2,0,1]} : %T[7,4,6]",
+                                      "%1 = reverse(%0) {dimensions=[0,2]} : %T[4,6,7]",
+                                      "%1 = slice(%0) {starts=[1,0,2], limits=[4,6,7], strides=[1,2,2]} : %T[3,3,3]",
+                                      "%1 = reshape(%0) : %T[24,7]",
+                                      "%1 = broadcast(%0) {dimensions=[0,2,3]} : %T[4,3,6,7]",
+                                      "%1 = concatenate(%0, %0) {dimension=1} : %T[4,12,7]",
+                                      "%1 = copy(%0) : %T[4,6,7]",
+                                      "%1 = iota() {dimension=1} : %T[4,6,7]"};
   for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
     for (size_t k = 0; k < sizeof lines / sizeof *lines; k++) {
       char params[100], body[300], *to = body;
@@ -164,7 +177,8 @@ END_TEST
 START_TEST(padding) {
   check_body("%0: f32[4,6] \"x\", %1: f32[] \"v\"",
              "%2 = pad(%0, %1) {low=[1,-1], high=[0,2], interior=[1,0]} : f32[8,7]\n"
-             "%3 = pad(%0, %1) {low=[0,3], high=[2,3], interior=[0,0]} : f32[6,12]", "%2 \"a\", %3 \"b\"", 0, -1, 1);
+             "%3 = pad(%0, %1) {low=[0,3], high=[2,3], interior=[0,0]} : f32[6,12]",
+             "%2 \"a\", %3 \"b\"", 0, -1, 1);
 }
 END_TEST
 
@@ -175,7 +189,8 @@ START_TEST(updates_at_constant_places) {
              "%5 = dynamic-update-slice(%0, %1, %3) : f32[9,17]\n%6 = dynamic-update-slice(%5, %2, %4) : f32[9,17]\n"
              "%7 = add(%0, %0) : f32[9,17]\n%8 = dynamic-update-slice(%7, %1, %3) : f32[9,17]\n"
              "%9 = multiply(%8, %8) : f32[9,17]\n%10 = constant() {value=s64[2] {0, 90}} : s64[2]\n"
-             "%11 = dynamic-update-slice(%9, %1, %10) : f32[9,17]", "%6 \"a\", %9 \"b\", %11 \"c\"", 0, -1, 1);
+             "%11 = dynamic-update-slice(%9, %1, %10) : f32[9,17]",
+             "%6 \"a\", %9 \"b\", %11 \"c\"", 0, -1, 1);
 }
 END_TEST
 
@@ -184,7 +199,8 @@ START_TEST(empty_arrays) {
   check_body("%0: f32[9,17] \"x\", %1: f32[9,5] \"u\"",
              "%2 = empty() : f32[9,22]\n%3 = constant() {value=s64[2] {0, 0}} : s64[2]\n"
              "%4 = constant() {value=s64[2] {0, 17}} : s64[2]\n%5 = dynamic-update-slice(%2, %0, %3) : f32[9,22]\n"
-             "%6 = dynamic-update-slice(%5, %1, %4) : f32[9,22]", "%6 \"a\"", 0, -1, 1);
+             "%6 = dynamic-update-slice(%5, %1, %4) : f32[9,22]",
+             "%6 \"a\"", 0, -1, 1);
 }
 END_TEST
 
@@ -192,7 +208,8 @@ START_TEST(dynamic_slices) {
   check_body("%0: f32[9,17] \"x\", %1: s64[2] \"at\", %2: f32[3,5] \"u\"",
              "%3 = dynamic-slice(%0, %1) {sizes=[3,5]} : f32[3,5]\n"
              "%4 = dynamic-update-slice(%0, %2, %1) : f32[9,17]\n%5 = add(%0, %0) : f32[9,17]\n"
-             "%6 = dynamic-update-slice(%5, %2, %1) : f32[9,17]", "%3 \"a\", %4 \"b\", %6 \"c\"", 0, -1, 1);
+             "%6 = dynamic-update-slice(%5, %2, %1) : f32[9,17]",
+             "%3 \"a\", %4 \"b\", %6 \"c\"", 0, -1, 1);
 }
 END_TEST
 
@@ -226,7 +243,10 @@ START_TEST(reductions) {
                "%%6 = cumulative(%%0) {dimension=1, reducer=%s, exclusive=true, backward=true} : %s[5,6,35]\n",
                f, y, f, y, f, y, f, y, f, y, f, y);
       check_body(params, body, "%1 \"a\", %2 \"b\", %3 \"c\", %4 \"d\", %5 \"e\", %6 \"f\"",
-                 strcmp(y, "f16") == 0 ? 5e-3 : y[0] == 'f' ? 2e-6 : 0, 0.8, 1.2);
+                 strcmp(y, "f16") == 0 ? 5e-3
+                 : y[0] == 'f'         ? 2e-6
+                                       : 0,
+                 0.8, 1.2);
     }
   }
 }
@@ -235,7 +255,8 @@ END_TEST
 START_TEST(arg_reductions) {
   check_body("%0: f32[5,6,35] \"x\"",
              "%1 = arg-reduce(%0) {dimension=2, largest=true, last=false} : s64[5,6]\n"
-             "%2 = arg-reduce(%0) {dimension=0, largest=false, last=true} : s64[6,35]", "%1 \"a\", %2 \"b\"", 0, -1, 1);
+             "%2 = arg-reduce(%0) {dimension=0, largest=false, last=true} : s64[6,35]",
+             "%1 \"a\", %2 \"b\"", 0, -1, 1);
   check_body("%0: s32[5,6,35] \"x\"",
              "%1 = arg-reduce(%0) {dimension=2, largest=true, last=true} : s64[5,6]\n"
              "%2 = arg-reduce(%0) {dimension=1, largest=false, last=false} : s64[5,35]",
@@ -250,11 +271,13 @@ START_TEST(windows) {
              "%2 = reduce-window(%0) {window=[1,1,2,3], strides=[1,1,1,1], low=[0,0,0,1], high=[0,0,1,1], "
              "rhs_dilation=[1,1,2,1], reducer=add} : f32[1,3,10,13]\n"
              "%3 = arg-reduce-window(%0) {window=[1,1,3,3], strides=[1,1,2,2], low=[0,0,0,0], high=[0,0,0,0], "
-             "rhs_dilation=[1,1,1,1]} : s64[1,3,5,6]", "%1 \"a\", %2 \"b\", %3 \"c\"", 1e-6, -1, 1);
+             "rhs_dilation=[1,1,1,1]} : s64[1,3,5,6]",
+             "%1 \"a\", %2 \"b\", %3 \"c\"", 1e-6, -1, 1);
 }
 END_TEST
 
-/* Windows that slide along rows (emit/kernel/pooling.c), dims and geometry of the last three dimensions; 1 more outside. */
+/* Windows that slide along rows (emit/kernel/pooling.c), dims and geometry of the last three dimensions; 1 more
+ * outside. */
 typedef struct sliding {
   int64_t n[3], window[3], stride[3], low[3], high[3], hole[3];
 } sliding;
@@ -326,7 +349,8 @@ START_TEST(sliding_windows_of_special_values) {
     snprintf(body, sizeof body,
              "%%2 = round-nearest-even(%%0) : %s%s\n%%3 = round-nearest-even(%%1) : %s%s\n"
              "%%4 = divide(%%2, %%3) : %s%s\n%%5 = %s\n%%6 = %s\n"
-             "%%7 = multiply(%%6, %%9) : %s%s", types[t], n, types[t], n, types[t], n, low, high, types[t], dims);
+             "%%7 = multiply(%%6, %%9) : %s%s",
+             types[t], n, types[t], n, types[t], n, low, high, types[t], dims);
     check_body(params, body, "%5 \"a\", %6 \"b\", %7 \"c\"", 0, -1.4, 1.4);
   }
 }
@@ -339,7 +363,8 @@ START_TEST(sorting) {
     snprintf(params, sizeof params, "%%0: %s[3,50,2] \"x\", %%1: s32[3,50,2] \"y\"", types[t]);
     snprintf(body, sizeof body,
              "%%2, %%3 = sort(%%0, %%1) {dimension=1, descending=false} : %s[3,50,2], s32[3,50,2]\n"
-             "%%4, %%5 = sort(%%0, %%1) {dimension=0, descending=true} : %s[3,50,2], s32[3,50,2]", types[t], types[t]);
+             "%%4, %%5 = sort(%%0, %%1) {dimension=0, descending=true} : %s[3,50,2], s32[3,50,2]",
+             types[t], types[t]);
     check_body(params, body, "%2 \"a\", %3 \"b\", %4 \"c\", %5 \"d\"", 0, -5, 5);
   }
 }
@@ -398,21 +423,20 @@ static void check_contraction(const char *op, const char *const *form) {
 }
 
 START_TEST(dots) {
-  static const char *const forms[][4] = {
-      {"f32[7,19]", "f32[19,23]", MATMUL, "f32[7,23]"},
-      {"f32[65,70]", "f32[130,70]", DOT_OF("", "", "1", "1"), "f32[65,130]"},
-      {"f32[70,65]", "f32[70,130]", DOT_OF("", "", "0", "0"), "f32[65,130]"},
-      {"f32[3,65,70]", "f32[3,70,33]", DOT_OF("0", "0", "2", "1"), "f32[3,65,33]"},
-      {"f32[65,3,70]", "f32[33,3,70]", DOT_OF("1", "1", "2", "2"), "f32[3,65,33]"},
-      {"f32[1,300]", "f32[300,90]", MATMUL, "f32[1,90]"},
-      {"f32[300]", "f32[300,90]", DOT_OF("", "", "0", "0"), "f32[90]"},
-      {"f32[4,50,70]", "f32[70,33]", DOT_OF("", "", "2", "0"), "f32[4,50,33]"},
-      {"f64[7,19]", "f64[19,23]", MATMUL, "f64[7,23]"},
-      {"s32[7,19]", "s32[19,23]", MATMUL, "s32[7,23]"},
-      {"f16[33,19]", "f16[19,23]", MATMUL, "f16[33,23]"},
-      {"u8[33,70]", "s8[70,23]", MATMUL, "s32[33,23]"},
-      {"s8[33,70]", "s8[70,64]", MATMUL, "s32[33,64]"},
-      {"s8[33,70]", "u8[70,64]", MATMUL, "s32[33,64]"}};
+  static const char *const forms[][4] = {{"f32[7,19]", "f32[19,23]", MATMUL, "f32[7,23]"},
+                                         {"f32[65,70]", "f32[130,70]", DOT_OF("", "", "1", "1"), "f32[65,130]"},
+                                         {"f32[70,65]", "f32[70,130]", DOT_OF("", "", "0", "0"), "f32[65,130]"},
+                                         {"f32[3,65,70]", "f32[3,70,33]", DOT_OF("0", "0", "2", "1"), "f32[3,65,33]"},
+                                         {"f32[65,3,70]", "f32[33,3,70]", DOT_OF("1", "1", "2", "2"), "f32[3,65,33]"},
+                                         {"f32[1,300]", "f32[300,90]", MATMUL, "f32[1,90]"},
+                                         {"f32[300]", "f32[300,90]", DOT_OF("", "", "0", "0"), "f32[90]"},
+                                         {"f32[4,50,70]", "f32[70,33]", DOT_OF("", "", "2", "0"), "f32[4,50,33]"},
+                                         {"f64[7,19]", "f64[19,23]", MATMUL, "f64[7,23]"},
+                                         {"s32[7,19]", "s32[19,23]", MATMUL, "s32[7,23]"},
+                                         {"f16[33,19]", "f16[19,23]", MATMUL, "f16[33,23]"},
+                                         {"u8[33,70]", "s8[70,23]", MATMUL, "s32[33,23]"},
+                                         {"s8[33,70]", "s8[70,64]", MATMUL, "s32[33,64]"},
+                                         {"s8[33,70]", "u8[70,64]", MATMUL, "s32[33,64]"}};
   for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
     check_contraction("dot", forms[k]);
   }
@@ -462,17 +486,18 @@ END_TEST
 /* --- control --- */
 
 START_TEST(control) {
-  check_text("onnx-xla hlo 1\nmodule \"t\" {\n"
-             "computation more(%0: s64[], %1: f32[4,9]) {\n%2 = constant() {value=s64[] 5} : s64[]\n"
-             "%3 = compare(%0, %2) {comparison=lt} : pred[]\nreturn %3\n}\n"
-             "computation step(%0: s64[], %1: f32[4,9]) {\n%2 = constant() {value=s64[] 1} : s64[]\n"
-             "%3 = add(%0, %2) : s64[]\n%4 = add(%1, %1) : f32[4,9]\nreturn %3, %4\n}\n"
-             "computation yes(%0: f32[4,9]) {\n%1 = negate(%0) : f32[4,9]\nreturn %1\n}\n"
-             "computation no(%0: f32[4,9]) {\nreturn %0\n}\n"
-             "entry main(%0: s64[] \"n\", %1: f32[4,9] \"x\", %2: pred[] \"p\") {\n"
-             "%3, %4 = while(%0, %1) {computations=[more, step]} : s64[], f32[4,9]\n"
-             "%5 = conditional(%2, %4) {computations=[yes, no]} : f32[4,9]\nreturn %3 \"i\", %5 \"y\"\n}\n}\n",
-             0, -1, 1);
+  check_text(
+      "onnx-xla hlo 1\nmodule \"t\" {\n"
+      "computation more(%0: s64[], %1: f32[4,9]) {\n%2 = constant() {value=s64[] 5} : s64[]\n"
+      "%3 = compare(%0, %2) {comparison=lt} : pred[]\nreturn %3\n}\n"
+      "computation step(%0: s64[], %1: f32[4,9]) {\n%2 = constant() {value=s64[] 1} : s64[]\n"
+      "%3 = add(%0, %2) : s64[]\n%4 = add(%1, %1) : f32[4,9]\nreturn %3, %4\n}\n"
+      "computation yes(%0: f32[4,9]) {\n%1 = negate(%0) : f32[4,9]\nreturn %1\n}\n"
+      "computation no(%0: f32[4,9]) {\nreturn %0\n}\n"
+      "entry main(%0: s64[] \"n\", %1: f32[4,9] \"x\", %2: pred[] \"p\") {\n"
+      "%3, %4 = while(%0, %1) {computations=[more, step]} : s64[], f32[4,9]\n"
+      "%5 = conditional(%2, %4) {computations=[yes, no]} : f32[4,9]\nreturn %3 \"i\", %5 \"y\"\n}\n}\n",
+      0, -1, 1);
 }
 END_TEST
 

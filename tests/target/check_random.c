@@ -141,7 +141,8 @@ static void is_frequency(const char *what, int64_t hits, int64_t n, double p) {
 
 static void check_moments(const double *x, int64_t n, double mean, double variance, double fourth, double rounding) {
   within("the mean", mean_of(x, n), mean, sqrt(variance / (double)n), rounding);
-  within("the variance", mean_square_of(x, n, mean), variance, sqrt((fourth - variance * variance) / (double)n), rounding);
+  within("the variance", mean_square_of(x, n, mean), variance, sqrt((fourth - variance * variance) / (double)n),
+         rounding);
 }
 
 /* Neighbours have nothing to do with each other: the correlation of standardised numbers `lag` apart. */
@@ -234,8 +235,8 @@ START_TEST(normal) {
 }
 END_TEST
 
-/* Normals are no exact operation (log, cos), but from the same bits: f32 differs by what emit/llvm/math.h states of both, times
- * the largest radius, 6.7. */
+/* Normals are no exact operation (log, cos), but from the same bits: f32 differs by what emit/llvm/math.h states of
+ * both, times the largest radius, 6.7. */
 START_TEST(normals_agree) {
   Onnx__ModelProto *m = generator("RandomNormal", "shape=[200000]");
   const double *x = doubles(draw(CPU, m, 1)), *y = doubles(draw(REF, m, 1));
@@ -278,8 +279,9 @@ END_TEST
 START_TEST(multinomial) {
   static const double weights[2][4] = {{1, 2, 0, 5}, {0, 0, 4, 4}};
   Onnx__ModelProto *m = model_for("y");
-  constant(m->graph, "x", _i ? "f64[2,4]:1,1.6931471805599453,-inf,2.6094379124341003,-inf,-inf,300,300"
-                             : "f32[2,4]:1,1.6931472,-inf,2.609438,-inf,-inf,300,300");
+  constant(m->graph, "x",
+           _i ? "f64[2,4]:1,1.6931471805599453,-inf,2.6094379124341003,-inf,-inf,300,300"
+              : "f32[2,4]:1,1.6931472,-inf,2.609438,-inf,-inf,300,300");
   node(m->graph, "Multinomial", arena_printf(a, "sample_size=50000 dtype=%d", _i ? 7 : 6), "x", "y");
   literal *out = draw_both(m, 1);
   ck_assert_int_eq(dtype_get_info((dtype)out->shape.type)->onnx, _i ? 7 : 6);
@@ -329,11 +331,15 @@ START_TEST(old_dropout) {
     int opset;
     const char *attributes;
     bool drops;
-  } rows[] = {{1, "ratio=0.25", true}, {6, "ratio=0.25", true}, {6, "ratio=0.25 is_test=1", false},
-              {7, "ratio=0.25", false}, {10, "ratio=0.25", false}};
+  } rows[] = {{1, "ratio=0.25", true},
+              {6, "ratio=0.25", true},
+              {6, "ratio=0.25 is_test=1", false},
+              {7, "ratio=0.25", false},
+              {10, "ratio=0.25", false}};
   Onnx__ModelProto *m = model_for("y,mask");
   m->opset_import[0]->version = rows[_i].opset;
-  PB_ADD(a, m->graph->input, m->graph->n_input, case_input(a, "x", &(literal){.shape = shape_make(DTYPE_F32, 1, (dim[]){N})}));
+  PB_ADD(a, m->graph->input, m->graph->n_input,
+         case_input(a, "x", &(literal){.shape = shape_make(DTYPE_F32, 1, (dim[]){N})}));
   repeated(m->graph, "x", DTYPE_F32, N, 3);
   node(m->graph, "Dropout", rows[_i].attributes, "x", "y,mask");
   literal *out = draw_both(m, 1);
@@ -400,7 +406,11 @@ static int64_t equal_elements(const literal *x, const literal *y) {
 START_TEST(seeds) {
   Onnx__ModelProto *m = model_for("a,b,c,d,e");
   for (const char *c = "abcde"; *c; c++) { /* a, b: the run's; c, d: one seed; e: another */
-    node(m->graph, "RandomUniform", arena_printf(a, "shape=[1000]%s", *c < 'c' ? "" : *c < 'e' ? " seed=2.5" : " seed=3.0"),
+    node(m->graph, "RandomUniform",
+         arena_printf(a, "shape=[1000]%s",
+                      *c < 'c'   ? ""
+                      : *c < 'e' ? " seed=2.5"
+                                 : " seed=3.0"),
          "", (char[]){*c, '\0'});
   }
   literal *one = draw_both(m, 1), *again = draw_both(m, 1), *two = draw_both(m, 2);

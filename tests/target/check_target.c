@@ -73,8 +73,8 @@ START_TEST(parts) {
   check_body("%0: f32[1,1500] \"x\"",
              "%1 = iota() {dimension=0} : f32[1500,2000]\n%2 = iota() {dimension=1} : f32[1500,2000]\n"
              "%3 = add(%1, %2) : f32[1500,2000]\n%4 = cosine(%3) : f32[1500,2000]\n"
-             "%5 = dot(%0, %4) " MATMUL " : f32[1,2000]", "%5 \"y\"", 5e-5,
-             -1, 1);
+             "%5 = dot(%0, %4) " MATMUL " : f32[1,2000]",
+             "%5 \"y\"", 5e-5, -1, 1);
 }
 END_TEST
 
@@ -94,7 +94,8 @@ static void check_rows(const char *type, const char *x, const char *k, const cha
            "%%13 = subtract(%%9, %%12) : %2$s[%3$s]\n%%14 = multiply(%%13, %%13) : %2$s[%3$s]\n"
            "%%15 = reduce(%%14) {dimensions=[%1$s], reducer=add} : %2$s[%4$s]\n%%16 = sqrt(%%15) : %2$s[%4$s]\n"
            "%%17 = broadcast(%%16) {dimensions=[%5$s]} : %2$s[%3$s]\n%%18 = divide(%%13, %%17) : %2$s[%3$s]\n"
-           "%%19 = tanh(%%18) : %2$s[%3$s]\n", gone, type, x, k, kept);
+           "%%19 = tanh(%%18) : %2$s[%3$s]\n",
+           gone, type, x, k, kept);
   check_body(params, body, "%8 \"softmax\", %5 \"e\", %9 \"sum\", %11 \"square\", %19 \"normal\"", tolerance, -2, 2);
 }
 
@@ -127,7 +128,8 @@ START_TEST(turned) {
              "%%4 = transpose(%%0) {permutation=[0,2,1]} : %1$s[3,48,32]\n"
              "%%5 = transpose(%%1) {permutation=[0,2,1]} : %1$s[2,19,37]\n"
              "%%6 = transpose(%%1) {permutation=[2,1,0]} : %1$s[19,37,2]\n"
-             "%%7 = transpose(%%2) {permutation=[3,0,1,2]} : %1$s[2,1,5,7]\n", types[k]);
+             "%%7 = transpose(%%2) {permutation=[3,0,1,2]} : %1$s[2,1,5,7]\n",
+             types[k]);
     check_body(params, body, "%3 \"a\", %4 \"b\", %5 \"c\", %6 \"d\", %7 \"e\"", 0, -9, 9);
   }
   check_body("%0: f32[2,37,19] \"x\", %1: f32[2,37,19] \"y\", %2: f32[19] \"b\", %3: f32[2,19,37] \"z\"",
@@ -138,10 +140,12 @@ START_TEST(turned) {
              "%11 = subtract(%10, %9) : f32[2,19,37]\n%12 = reshape(%11) : f32[38,37]\n%13 = abs(%12) : f32[38,37]",
              "%13 \"r\", %8 \"s\"", 0, -2, 2);
   check_body("%0: f32[2,9,8,21] \"x\", %1: s64[2,5,7,2] \"i\", %2: f32[2,5,7] \"w\"", /* rows that are gathered */
-             "%3 = gather(%0, %1) {offset_dims=[3], collapsed_dims=[1,2], operand_batch=[0], indices_batch=[0], index_map=[1,2], "
+             "%3 = gather(%0, %1) {offset_dims=[3], collapsed_dims=[1,2], operand_batch=[0], indices_batch=[0], "
+             "index_map=[1,2], "
              "index_vector_dim=3, sizes=[1,1,1,21]} : f32[2,5,7,21]\n"
              "%4 = broadcast(%2) {dimensions=[0,1,2]} : f32[2,5,7,21]\n%5 = multiply(%3, %4) : f32[2,5,7,21]\n"
-             "%6 = transpose(%5) {permutation=[0,3,1,2]} : f32[2,21,5,7]", "%6 \"r\"", 0, -2, 11);
+             "%6 = transpose(%5) {permutation=[0,3,1,2]} : f32[2,21,5,7]",
+             "%6 \"r\"", 0, -2, 11);
 }
 END_TEST
 
@@ -155,85 +159,104 @@ START_TEST(interleaved) {
     snprintf(body, sizeof body,
              "%%2 = transpose(%%0) {permutation=[0,2,3,1]} : %1$s[2,9,37,3]\n"
              "%%3 = transpose(%%1) {permutation=[0,2,1]} : %1$s[5,64,2]\n"
-             "%%4 = reshape(%%3) : %1$s[5,128]\n", types[k]);
+             "%%4 = reshape(%%3) : %1$s[5,128]\n",
+             types[k]);
     check_body(params, body, "%2 \"a\", %4 \"b\"", 0, -9, 9);
   }
   check_body("%0: f32[1,3,10,21] \"x\", %1: u8[] \"p\"",
              "%2 = round-nearest-even(%0) : f32[1,3,10,21]\n"
              "%3 = convert(%2) {saturate=true, rounding=nearest} : u8[1,3,10,21]\n"
              "%4 = pad(%3, %1) {low=[0,0,1,1], high=[0,0,1,2], interior=[0,0,0,0]} : u8[1,3,12,24]\n"
-             "%5 = transpose(%4) {permutation=[0,2,3,1]} : u8[1,12,24,3]", "%5 \"r\"", 0, 0, 99);
+             "%5 = transpose(%4) {permutation=[0,2,3,1]} : u8[1,12,24,3]",
+             "%5 \"r\"", 0, 0, 99);
   check_body("%0: f32[7,116] \"x\", %1: f32[7,58] \"y\"",
              "%2 = slice(%0) {starts=[0,58], limits=[7,116], strides=[1,1]} : f32[7,58]\n"
              "%3 = concatenate(%2, %1) {dimension=1} : f32[7,116]\n%4 = negate(%3) : f32[7,116]\n"
              "%5 = reshape(%4) : f32[7,2,58]\n"
              "%6 = transpose(%5) {permutation=[0,2,1]} : f32[7,58,2]\n"
-             "%7 = reshape(%6) : f32[7,116]", "%7 \"r\"", 0, -2, 2);
+             "%7 = reshape(%6) : f32[7,116]",
+             "%7 \"r\"", 0, -2, 2);
   check_body("%0: f32[2,5,19] \"x\", %1: u8[3,40] \"y\"",
              "%2 = abs(%0) : f32[2,5,19]\n%3 = broadcast(%2) {dimensions=[0,1,3]} : f32[2,5,3,19]\n"
              "%4 = reshape(%3) : f32[2,15,19]\n"
              "%5 = broadcast(%4) {dimensions=[0,1,2]} : f32[2,15,19,2]\n%6 = reshape(%5) : f32[2,15,38]\n"
              "%7 = broadcast(%1) {dimensions=[0,1]} : u8[3,40,4]\n"
-             "%8 = reshape(%7) : u8[3,160]", "%6 \"r\", %8 \"s\"", 0, 0, 9);
+             "%8 = reshape(%7) : u8[3,160]",
+             "%6 \"r\", %8 \"s\"", 0, 0, 9);
 }
 END_TEST
 
-/* Rows that are put together from pieces of all widths, some of one element; from pieces within pieces; over an operand; by constant
- * lists that go up, down and nowhere, along both dimensions; single columns side by side. */
+/* Rows that are put together from pieces of all widths, some of one element; from pieces within pieces; over an
+ * operand; by constant lists that go up, down and nowhere, along both dimensions; single columns side by side. */
 START_TEST(pieces) {
   static const char *const types[] = {"f32", "f64", "bf16", "u8", "s64", "pred", "c64", NULL};
   for (int k = 0; types[k]; k++) {
     char params[200], body[1400];
     snprintf(params, sizeof params,
-             "%%0: %1$s[5,33] \"x\", %%1: %1$s[5,1] \"y\", %%2: %1$s[5,7] \"z\", %%3: %1$s[] \"p\", %%4: %1$s[7,30] \"u\", %%5: %1$s[4,9,1] \"v\"",
+             "%%0: %1$s[5,33] \"x\", %%1: %1$s[5,1] \"y\", %%2: %1$s[5,7] \"z\", %%3: %1$s[] \"p\", %%4: %1$s[7,30] "
+             "\"u\", %%5: %1$s[4,9,1] \"v\"",
              types[k]);
     snprintf(body, sizeof body,
              "%%6 = concatenate(%%0, %%1, %%2, %%1, %%0) {dimension=1} : %1$s[5,75]\n"
              "%%7 = pad(%%2, %%3) {low=[0,3], high=[1,2], interior=[0,0]} : %1$s[6,12]\n"
              "%%8 = pad(%%0, %%3) {low=[1,1], high=[0,0], interior=[0,0]} : %1$s[6,34]\n"
              "%%9 = concatenate(%%7, %%8) {dimension=1} : %1$s[6,46]\n"
-             "%%10 = constant() {value=s64[36] {3, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, "
+             "%%10 = constant() {value=s64[36] {3, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, "
+             "18, 19, 20, 21, "
              "22, 23, 24, 25, 26, 27, 28, 29, 29, 29, 40}} : s64[36]\n"
              "%%11 = constant() {value=s32[11] {2, 1, 0, 1, 2, 3, 4, 5, 6, 5, 4}} : s32[11]\n"
-             "%%12 = gather(%%4, %%11) {offset_dims=[1], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
+             "%%12 = gather(%%4, %%11) {offset_dims=[1], collapsed_dims=[0], operand_batch=[], indices_batch=[], "
+             "index_map=[0], "
              "index_vector_dim=1, sizes=[1,30]} : %1$s[11,30]\n"
-             "%%13 = gather(%%12, %%10) {offset_dims=[0], collapsed_dims=[1], operand_batch=[], indices_batch=[], index_map=[1], "
+             "%%13 = gather(%%12, %%10) {offset_dims=[0], collapsed_dims=[1], operand_batch=[], indices_batch=[], "
+             "index_map=[1], "
              "index_vector_dim=1, sizes=[11,1]} : %1$s[11,36]\n"
              "%%14 = reverse(%%5) {dimensions=[1]} : %1$s[4,9,1]\n"
              "%%15 = concatenate(%%5, %%14, %%5) {dimension=2} : %1$s[4,9,3]\n",
              types[k]);
     check_body(params, body, "%6 \"a\", %9 \"b\", %13 \"c\", %15 \"d\"", 0, 0, 9);
   }
-  check_body("%0: f32[2] \"x\", %1: f32[3,32,2] \"y\"", /* a row in whose vectors something is read again and again */
-             "%2 = broadcast(%0) {dimensions=[2]} : f32[3,32,2]\n%3 = add(%1, %2) : f32[3,32,2]\n%4 = reshape(%3) : f32[3,64]\n"
-             "%5 = reduce(%4) {dimensions=[1], reducer=maximum} : f32[3]\n%6 = broadcast(%5) {dimensions=[0]} : f32[3,64]\n"
-             "%7 = subtract(%4, %6) : f32[3,64]\n%8 = exponential(%7) : f32[3,64]\n"
-             "%9 = reduce(%8) {dimensions=[1], reducer=add} : f32[3]\n%10 = broadcast(%9) {dimensions=[0]} : f32[3,64]\n"
-             "%11 = divide(%8, %10) : f32[3,64]", "%11 \"r\"", 1e-6, -2, 2);
+  check_body(
+      "%0: f32[2] \"x\", %1: f32[3,32,2] \"y\"", /* a row in whose vectors something is read again and again */
+      "%2 = broadcast(%0) {dimensions=[2]} : f32[3,32,2]\n%3 = add(%1, %2) : f32[3,32,2]\n%4 = reshape(%3) : "
+      "f32[3,64]\n"
+      "%5 = reduce(%4) {dimensions=[1], reducer=maximum} : f32[3]\n%6 = broadcast(%5) {dimensions=[0]} : f32[3,64]\n"
+      "%7 = subtract(%4, %6) : f32[3,64]\n%8 = exponential(%7) : f32[3,64]\n"
+      "%9 = reduce(%8) {dimensions=[1], reducer=add} : f32[3]\n%10 = broadcast(%9) {dimensions=[0]} : f32[3,64]\n"
+      "%11 = divide(%8, %10) : f32[3,64]",
+      "%11 \"r\"", 1e-6, -2, 2);
   check_body("%0: f32[6,33] \"x\", %1: f32[6,14] \"y\", %2: f32[6,47] \"z\"",
              "%3 = exponential(%2) : f32[6,47]\n%4 = concatenate(%1, %0) {dimension=1} : f32[6,47]\n"
              "%5 = transpose(%3) {permutation=[1,0]} : f32[47,6]\n%6 = reverse(%4) {dimensions=[0]} : f32[6,47]\n"
-             "%7 = subtract(%6, %3) : f32[6,47]\n%8 = reshape(%7) : f32[3,2,47]", "%8 \"r\", %5 \"s\"", 1e-6, -2, 2);
+             "%7 = subtract(%6, %3) : f32[6,47]\n%8 = reshape(%7) : f32[3,2,47]",
+             "%8 \"r\", %5 \"s\"", 1e-6, -2, 2);
 }
 END_TEST
 
-/* Numbers as small integers: halves between two of them, what lies far outside, infinities and NaN; by a constant scale, by one a row,
- * by a computed one; zero points that are known, and that are not. */
+/* Numbers as small integers: halves between two of them, what lies far outside, infinities and NaN; by a constant
+ * scale, by one a row, by a computed one; zero points that are known, and that are not. */
 START_TEST(quantised) {
   static const struct {
     const char *type, *low, *high, *zero;
-  } types[] = {{"u8", "0", "255", "7"}, {"s8", "-128", "127", "-3"}, {"u16", "0", "65535", "30001"}, {"s16", "-32768", "32767", "0"}};
+  } types[] = {{"u8", "0", "255", "7"},
+               {"s8", "-128", "127", "-3"},
+               {"u16", "0", "65535", "30001"},
+               {"s16", "-32768", "32767", "0"}};
   for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
     char params[200], body[2400];
-    snprintf(params, sizeof params, "%%0: f32[3,67] \"x\", %%1: f32[3,67] \"y\", %%2: %s[] \"z\", %%3: f32[] \"s\"", types[k].type);
+    snprintf(params, sizeof params, "%%0: f32[3,67] \"x\", %%1: f32[3,67] \"y\", %%2: %s[] \"z\", %%3: f32[] \"s\"",
+             types[k].type);
     snprintf(body, sizeof body,
-             "%%4 = round-nearest-even(%%0) : f32[3,67]\n%%5 = round-nearest-even(%%1) : f32[3,67]\n%%6 = divide(%%4, %%5) : f32[3,67]\n"
+             "%%4 = round-nearest-even(%%0) : f32[3,67]\n%%5 = round-nearest-even(%%1) : f32[3,67]\n%%6 = divide(%%4, "
+             "%%5) : f32[3,67]\n"
              "%%7 = constant() {value=f32[] 0.125} : f32[]\n%%8 = broadcast(%%7) {dimensions=[]} : f32[3,67]\n"
              "%%9 = constant() {value=f32[] 0.003} : f32[]\n%%10 = broadcast(%%9) {dimensions=[]} : f32[3,67]\n"
-             "%%11 = constant() {value=f32[3] {0.25, 3e-5, 0.7}} : f32[3]\n%%12 = broadcast(%%11) {dimensions=[0]} : f32[3,67]\n"
+             "%%11 = constant() {value=f32[3] {0.25, 3e-5, 0.7}} : f32[3]\n%%12 = broadcast(%%11) {dimensions=[0]} : "
+             "f32[3,67]\n"
              "%%13 = broadcast(%%3) {dimensions=[]} : f32[3,67]\n%%14 = constant() {value=f32[] %1$s} : f32[]\n"
              "%%15 = constant() {value=f32[] %2$s} : f32[]\n%%16 = constant() {value=f32[] %3$s} : f32[]\n"
-             "%%17 = broadcast(%%16) {dimensions=[]} : f32[3,67]\n%%18 = convert(%%2) {saturate=true, rounding=nearest} : f32[]\n"
+             "%%17 = broadcast(%%16) {dimensions=[]} : f32[3,67]\n%%18 = convert(%%2) {saturate=true, "
+             "rounding=nearest} : f32[]\n"
              "%%19 = broadcast(%%18) {dimensions=[]} : f32[3,67]\n",
              types[k].low, types[k].high, types[k].zero);
     int last = 19, results[4];
@@ -241,20 +264,23 @@ START_TEST(quantised) {
     for (int j = 0; j < 4; j++) {
       size_t n = strlen(body);
       n += (size_t)snprintf(body + n, sizeof body - n, "%%%d = divide(%%6, %%%d) : f32[3,67]\n", last + 1, divisors[j]);
-      n += (size_t)snprintf(body + n, sizeof body - n, "%%%d = round-nearest-even(%%%d) : f32[3,67]\n", last + 2, last + 1);
+      n += (size_t)snprintf(body + n, sizeof body - n, "%%%d = round-nearest-even(%%%d) : f32[3,67]\n", last + 2,
+                            last + 1);
       last += 2;
       if (zeros[j]) {
-        n += (size_t)snprintf(body + n, sizeof body - n, "%%%d = add(%%%d, %%%d) : f32[3,67]\n", last + 1, last, zeros[j]);
+        n += (size_t)snprintf(body + n, sizeof body - n, "%%%d = add(%%%d, %%%d) : f32[3,67]\n", last + 1, last,
+                              zeros[j]);
         last++;
       }
       n += (size_t)snprintf(body + n, sizeof body - n, "%%%d = clamp(%%14, %%%d, %%15) : f32[3,67]\n", last + 1, last);
-      snprintf(body + n, sizeof body - n, "%%%d = convert(%%%d) {saturate=true, rounding=nearest} : %s[3,67]\n", last + 2, last + 1,
-               types[k].type);
+      snprintf(body + n, sizeof body - n, "%%%d = convert(%%%d) {saturate=true, rounding=nearest} : %s[3,67]\n",
+               last + 2, last + 1, types[k].type);
       last += 2;
       results[j] = last;
     }
     char outputs[100];
-    snprintf(outputs, sizeof outputs, "%%%d \"a\", %%%d \"b\", %%%d \"c\", %%%d \"d\"", results[0], results[1], results[2], results[3]);
+    snprintf(outputs, sizeof outputs, "%%%d \"a\", %%%d \"b\", %%%d \"c\", %%%d \"d\"", results[0], results[1],
+             results[2], results[3]);
     check_body(params, body, outputs, 0, -9, 9);
   }
 }
@@ -282,10 +308,12 @@ START_TEST(layouts) {
            "%%21 = convert(%%3) {saturate=true, rounding=nearest} : s32[2,6,7,8]\n"
            "%%22 = clamp(%%2, %%3, %%2) : f32[2,6,7,8]\n"
            "%%23 = constant() {value=f32[] 2} : f32[]\n"
-           "%%24 = pad(%%3, %%23) {low=[0,1,0,2], high=[0,0,3,-1], interior=[0,0,1,0]} : f32[2,7,16,9]", conv);
+           "%%24 = pad(%%3, %%23) {low=[0,1,0,2], high=[0,0,3,-1], interior=[0,0,1,0]} : f32[2,7,16,9]",
+           conv);
   check_body("%0: f32[2,5,7,8] \"x\", %1: f32[6,5,3,3] \"w\", %2: f32[2,6,7,8] \"y\"", body,
              "%4 \"a\", %5 \"b\", %6 \"c\", %7 \"d\", %8 \"e\", %9 \"f\", %10 \"g\", %11 \"h\", %14 \"i\", %19 \"j\", "
-             "%20 \"k\", %22 \"l\", %24 \"m\"", 2e-6, -1, 1);
+             "%20 \"k\", %22 \"l\", %24 \"m\"",
+             2e-6, -1, 1);
 }
 END_TEST
 
@@ -356,13 +384,16 @@ END_TEST
 /* Sums of bytes, with what brings them to bytes again: the library's rounding is exact.  %%w and %%f are constants,
  * folded. */
 START_TEST(bytes) {
-  static const char *const kinds[][3] = {/* of x, of y, the last steps */
-      {"u8", "u8", "%20 = round-nearest-even(%19) : f32[1,9,9,40]\n%21 = add(%20, %13) : f32[1,9,9,40]\n"
-                   "%22 = clamp(%4, %21, %5) : f32[1,9,9,40]\n"
-                   "%23 = convert(%22) {saturate=true, rounding=nearest} : u8[1,9,9,40]"},
-      {"s8", "u8", "%20 = maximum(%19, %13) : f32[1,9,9,40]\n%21 = round-nearest-even(%20) : f32[1,9,9,40]\n"
-                   "%22 = clamp(%4, %21, %5) : f32[1,9,9,40]\n"
-                   "%23 = convert(%22) {saturate=true, rounding=nearest} : u8[1,9,9,40]"},
+  static const char *const kinds[][3] = {
+      /* of x, of y, the last steps */
+      {"u8", "u8",
+       "%20 = round-nearest-even(%19) : f32[1,9,9,40]\n%21 = add(%20, %13) : f32[1,9,9,40]\n"
+       "%22 = clamp(%4, %21, %5) : f32[1,9,9,40]\n"
+       "%23 = convert(%22) {saturate=true, rounding=nearest} : u8[1,9,9,40]"},
+      {"s8", "u8",
+       "%20 = maximum(%19, %13) : f32[1,9,9,40]\n%21 = round-nearest-even(%20) : f32[1,9,9,40]\n"
+       "%22 = clamp(%4, %21, %5) : f32[1,9,9,40]\n"
+       "%23 = convert(%22) {saturate=true, rounding=nearest} : u8[1,9,9,40]"},
       {"s8", "f32", "%23 = add(%19, %13) : f32[1,9,9,40]"}};
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
     char params[100], body[4000];
@@ -487,10 +518,10 @@ END_TEST
 /* From %4 to %y; %h is 0.5, %o 1, %r sqrt 2, %s sqrt(2/pi), %c 0.044715, %a 1.702. */
 static const char *const activations[] = {
     "%5 = divide(%4, %r) : f32[24,200]\n%6 = erf(%5) : f32[24,200]\n%7 = add(%6, %o) : f32[24,200]\n"
-     "%8 = multiply(%4, %7) : f32[24,200]\n%y = multiply(%8, %h) : f32[24,200]\n",
+    "%8 = multiply(%4, %7) : f32[24,200]\n%y = multiply(%8, %h) : f32[24,200]\n",
     "%5 = multiply(%4, %h) : f32[24,200]\n%6 = multiply(%4, %4) : f32[24,200]\n%7 = multiply(%6, %4) : f32[24,200]\n"
-     "%8 = multiply(%7, %c) : f32[24,200]\n%9 = add(%4, %8) : f32[24,200]\n%10 = multiply(%9, %s) : f32[24,200]\n"
-     "%11 = tanh(%10) : f32[24,200]\n%12 = add(%11, %o) : f32[24,200]\n%y = multiply(%5, %12) : f32[24,200]\n",
+    "%8 = multiply(%7, %c) : f32[24,200]\n%9 = add(%4, %8) : f32[24,200]\n%10 = multiply(%9, %s) : f32[24,200]\n"
+    "%11 = tanh(%10) : f32[24,200]\n%12 = add(%11, %o) : f32[24,200]\n%y = multiply(%5, %12) : f32[24,200]\n",
     "%5 = multiply(%4, %a) : f32[24,200]\n%6 = logistic(%5) : f32[24,200]\n%y = multiply(%4, %6) : f32[24,200]\n",
 };
 
@@ -498,8 +529,8 @@ static const char *const activations[] = {
  * met.  1e-5 of the largest result, some 10, is far above what products and the library's erf and tanh (1e-6) differ
  * by. */
 START_TEST(spelled_out) {
-  static const char *const numbers[][2] = {{"h", "0.5"}, {"o", "1"}, {"r", "1.4142135"}, {"s", "0.7978846"},
-                                           {"c", "0.044715"}, {"a", "1.702"}};
+  static const char *const numbers[][2] = {{"h", "0.5"},       {"o", "1"},        {"r", "1.4142135"},
+                                           {"s", "0.7978846"}, {"c", "0.044715"}, {"a", "1.702"}};
   char body[4000];
   int n = 0;
   for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
@@ -509,7 +540,8 @@ START_TEST(spelled_out) {
                   numbers[k][0], numbers[k][1], numbers[k][0], numbers[k][0]);
   }
   snprintf(body + n, sizeof body - (size_t)n,
-           "%%2 = dot(%%0, %%1) " MATMUL " : f32[24,200]\n"
+           "%%2 = dot(%%0, %%1) " MATMUL
+           " : f32[24,200]\n"
            "%%3 = broadcast(%%b) {dimensions=[1]} : f32[24,200]\n%%4 = add(%%2, %%3) : f32[24,200]\n%s",
            activations[_i]);
   check_body("%0: f32[24,64] \"x\", %1: f32[64,200] \"w\", %b: f32[200] \"b\"", body, "%y \"y\"", 1e-5, -1, 1);
@@ -565,24 +597,28 @@ START_TEST(shared_branches_are_tuned) {
 }
 END_TEST
 
-/* What is divided by the sum of all is those elements in another order, so the sum must be there before a result is written. */
+/* What is divided by the sum of all is those elements in another order, so the sum must be there before a result is
+ * written. */
 START_TEST(divided_by_the_sum_of_all) {
-  check_body("%0: f32[16,16,16] \"x\"",
-             "%1 = exponential(%0) : f32[16,16,16]\n%2 = transpose(%1) {permutation=[0,2,1]} : f32[16,16,16]\n"
-             "%3 = reduce(%1) {dimensions=[0,1,2], reducer=add} : f32[]\n%4 = broadcast(%3) {dimensions=[]} : f32[16,16,16]\n"
-             "%5 = divide(%2, %4) : f32[16,16,16]",
-             "%5 \"y\"", 1e-5, -1, 1);
+  check_body(
+      "%0: f32[16,16,16] \"x\"",
+      "%1 = exponential(%0) : f32[16,16,16]\n%2 = transpose(%1) {permutation=[0,2,1]} : f32[16,16,16]\n"
+      "%3 = reduce(%1) {dimensions=[0,1,2], reducer=add} : f32[]\n%4 = broadcast(%3) {dimensions=[]} : f32[16,16,16]\n"
+      "%5 = divide(%2, %4) : f32[16,16,16]",
+      "%5 \"y\"", 1e-5, -1, 1);
 }
 END_TEST
 
-/* Two values that are dear to compute, one of the other, and the memory of one result for both: only one may be kept there.  The row
- * is too long for the stack. */
+/* Two values that are dear to compute, one of the other, and the memory of one result for both: only one may be kept
+ * there.  The row is too long for the stack. */
 START_TEST(two_kept_values) {
-  check_body("%0: f32[5376] \"x\", %1: f32[] \"by\"",
-             "%2 = broadcast(%1) {dimensions=[]} : f32[5376]\n%3 = divide(%0, %2) : f32[5376]\n%4 = exponential(%3) : f32[5376]\n"
-             "%5 = reduce(%4) {dimensions=[0], reducer=maximum} : f32[]\n%6 = broadcast(%5) {dimensions=[]} : f32[5376]\n"
-             "%7 = divide(%4, %6) : f32[5376]\n%8 = exponential(%7) : f32[5376]",
-             "%3 \"quotient\", %8 \"y\"", 1e-5, 1, 2);
+  check_body(
+      "%0: f32[5376] \"x\", %1: f32[] \"by\"",
+      "%2 = broadcast(%1) {dimensions=[]} : f32[5376]\n%3 = divide(%0, %2) : f32[5376]\n%4 = exponential(%3) : "
+      "f32[5376]\n"
+      "%5 = reduce(%4) {dimensions=[0], reducer=maximum} : f32[]\n%6 = broadcast(%5) {dimensions=[]} : f32[5376]\n"
+      "%7 = divide(%4, %6) : f32[5376]\n%8 = exponential(%7) : f32[5376]",
+      "%3 \"quotient\", %8 \"y\"", 1e-5, 1, 2);
 }
 END_TEST
 
@@ -612,8 +648,8 @@ static status compile_indexed_update(void *data) {
   hlo_module *m;
   rt_program *p;
   const char *text = arena_printf(
-      a, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%%0: f32[%d,%d], %%1: f32[%d,%d]) {\n%s\nreturn %%10\n}\n}\n",
-      N, N, N - 1, N / 2, indexed_update(a, N));
+      a, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%%0: f32[%d,%d], %%1: f32[%d,%d]) {\n%s\nreturn %%10\n}\n}\n", N,
+      N, N - 1, N / 2, indexed_update(a, N));
   TRY(hlo_parse(a, text, strlen(text), NULL, &m));
   TRY(cpu_compiler.compile((struct hlo_module *)m, &options, a, &p, NULL));
   arena_destroy(a);

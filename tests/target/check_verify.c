@@ -32,21 +32,15 @@ static bool lies_over_input(const rt_thunk *t) {
   return false;
 }
 
-static bool is_about(const rt_thunk *t, const char *node) {
-  return strncmp(t->label, node, strlen(node)) == 0;
-}
+static bool is_about(const rt_thunk *t, const char *node) { return strncmp(t->label, node, strlen(node)) == 0; }
 
 /* Whether this thunk gives something wrong. */
 static bool is_faulty(const rt_thunk *t) {
   switch (planted) {
-    case IN_KERNEL:
-      return is_about(t, "bad");
-    case IN_ALGORITHM:
-      return is_about(t, "bad") && !is_second_algorithm;
-    case IN_PLACE:
-      return is_about(t, "bad") && may_be_in_place && lies_over_input(t);
-    default:
-      return false;
+    case IN_KERNEL: return is_about(t, "bad");
+    case IN_ALGORITHM: return is_about(t, "bad") && !is_second_algorithm;
+    case IN_PLACE: return is_about(t, "bad") && may_be_in_place && lies_over_input(t);
+    default: return false;
   }
 }
 
@@ -144,10 +138,8 @@ static status verify(void *data) {
   for (uint32_t k = 0; k < m->entry->n_params; k++) {
     inputs[k] = random_literal(t->a, hlo_shape(hlo_result(m->entry->params[k], 0)), k);
   }
-  verify_options o = {.backend = &faulty,
-                      .compile = {.threads = 1},
-                      .folder = t->folder,
-                      .all_algorithms = t->all_algorithms};
+  verify_options o = {
+      .backend = &faulty, .compile = {.threads = 1}, .folder = t->folder, .all_algorithms = t->all_algorithms};
   return verify_module(t->a, import, t, inputs, &o, &t->report);
 }
 
@@ -167,10 +159,9 @@ static trial run_trial(const char *text, fault f, const char *folder) {
 /* --- where nothing is wrong --- */
 
 static const char *const right[] = {
-    MODULE(
-        "entry main(%x: f32[8,32]) {\n%e = exponential(%x) : f32[8,32]\n%s = reduce(%e) {dimensions=[1], "
-        "reducer=add} : f32[8]\n"
-        "%b = broadcast(%s) {dimensions=[0]} : f32[8,32]\n%y = divide(%e, %b) : f32[8,32]\nreturn %y\n}\n"),
+    MODULE("entry main(%x: f32[8,32]) {\n%e = exponential(%x) : f32[8,32]\n%s = reduce(%e) {dimensions=[1], "
+           "reducer=add} : f32[8]\n"
+           "%b = broadcast(%s) {dimensions=[0]} : f32[8,32]\n%y = divide(%e, %b) : f32[8,32]\nreturn %y\n}\n"),
     /* a loop, whose condition reads what its body computes */
     MODULE("computation low(%i: s32[], %v: f32[4]) {\n%n = constant() {value=s32[] 5} : s32[]\n"
            "%p = compare(%i, %n) {comparison=lt} : pred[]\nreturn %p\n}\n"
@@ -187,18 +178,16 @@ static const char *const right[] = {
     /* the rest of the lines is in no order */
     MODULE("entry main(%x: f32[3,100]) {\n%s = sort(%x) {dimension=1, descending=true} : f32[3,100]\n"
            "%f = slice(%s) {starts=[0,0], limits=[3,4], strides=[1,1]} : f32[3,4]\nreturn %f\n}\n"),
-    MODULE(
-        "entry main(%x: f32[16,64], %w: f32[64,64], %v: f32[64,64]) {\n"
-        "%a = dot(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[16,64]\n"
-        "%b = dot(%x, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[16,64]\n"
-        "%c = concatenate(%a, %b) {dimension=1} : f32[16,128]\n%t = tanh(%c) : f32[16,128]\nreturn %t\n}\n"),
+    MODULE("entry main(%x: f32[16,64], %w: f32[64,64], %v: f32[64,64]) {\n"
+           "%a = dot(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[16,64]\n"
+           "%b = dot(%x, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[16,64]\n"
+           "%c = concatenate(%a, %b) {dimension=1} : f32[16,128]\n%t = tanh(%c) : f32[16,128]\nreturn %t\n}\n"),
 };
 enum { N_RIGHT = sizeof right / sizeof *right };
 
 START_TEST(nothing_is_found_where_nothing_is_wrong) {
   trial t = run_trial(right[_i], NO_FAULT, NULL);
-  ck_assert_msg(t.report.n_different == 0, "%s: %s", t.report.findings[0].instruction,
-                t.report.findings[0].difference);
+  ck_assert_msg(t.report.n_different == 0, "%s: %s", t.report.findings[0].instruction, t.report.findings[0].difference);
   ck_assert_uint_gt(t.report.n_instructions, 0);
   arena_destroy(t.a);
 }

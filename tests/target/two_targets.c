@@ -8,15 +8,15 @@
 #include "runtime/exec/executable.h"
 #include "runtime/host/thread_pool.h"
 
-const variant variants[N_VARIANTS] = {
-    {"native", "native", 0, 2, true}, {"16 lanes", "native", 16, 1, false}, {"8 lanes", "native", 8, 1, false},
-    {"4 lanes", "native", 4, 2, false}, {"1 lane", "native", 1, 1, false}, {"x86-64", "x86-64", 0, 1, true}};
+const variant variants[N_VARIANTS] = {{"native", "native", 0, 2, true},   {"16 lanes", "native", 16, 1, false},
+                                      {"8 lanes", "native", 8, 1, false}, {"4 lanes", "native", 4, 2, false},
+                                      {"1 lane", "native", 1, 1, false},  {"x86-64", "x86-64", 0, 1, true}};
 
 status run_on_cpu(arena *a, hlo_module *m, const variant *v, const literal *in, literal *out) {
   rt_program *p;
   rt_executable *e;
-  rt_compile_options options = {.cpu = v->cpu, .lanes = v->lanes, .threads = v->threads,
-                                .eval = v->folds ? ref_fold : NULL};
+  rt_compile_options options = {
+      .cpu = v->cpu, .lanes = v->lanes, .threads = v->threads, .eval = v->folds ? ref_fold : NULL};
   TRY(cpu_compiler.compile((struct hlo_module *)m, &options, a, &p, NULL));
   TRY(rt_executable_create(p, &cpu_target, NULL, &e));
   rt_thread_pool *pool;
@@ -30,7 +30,8 @@ status run_on_cpu(arena *a, hlo_module *m, const variant *v, const literal *in, 
     out[k] = literal_new(a, p->results[k].shape, &results[k]);
     memset(results[k], 0x5a, (size_t)shape_bytes(&p->results[k].shape));
   }
-  for (int round = 0; round < 3 && !s; round++) { /* the first one's thunks are watched; memory of the second run is used again */
+  for (int round = 0; round < 3 && !s;
+       round++) { /* the first one's thunks are watched; memory of the second run is used again */
     s = rt_execute(e, &(rt_run_options){.pool = pool, .check_memory = round == 0}, params, results);
   }
   rt_thread_pool_destroy(pool);

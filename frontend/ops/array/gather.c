@@ -1,5 +1,6 @@
 /* gather.c - elements picked and placed by index.  Negative indices count from the end; constant ones are checked
- * here, others when the model runs.  In an unchecked run they are clamped (gather) or skipped (scatter) where they lie outside. */
+ * here, others when the model runs.  In an unchecked run they are clamped (gather) or skipped (scatter) where they lie
+ * outside. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,8 +9,7 @@
 #define INVALID STATUS_INVALID_MODEL
 
 /* 0, 1, ... n-1 for lists of dimensions. */
-static const int64_t counting[SHAPE_MAX_RANK + 1] = {0, 1,  2,  3,  4,  5,  6,  7, 8,
-                                                     9, 10, 11, 12, 13, 14, 15, 16};
+static const int64_t counting[SHAPE_MAX_RANK + 1] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
 /* Where the result has no elements: HLO's gather would want a slice of one element even of an empty axis. */
 static bool give_empty(onnx_node *n, int rank, const dim *dims) {
@@ -27,8 +27,8 @@ static bool give_empty(onnx_node *n, int rank, const dim *dims) {
 /* data's dims with those of indices in the place of `axis`. */
 static status taken_dims(const shape *s, const shape *si, int64_t axis, shape *out) {
   CHECK_THAT(s->rank - 1 + si->rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED,
-             "data is %s and indices is %s; ranks above %d are not supported", SHAPE_STR(NULL, s),
-             SHAPE_STR(NULL, si), SHAPE_MAX_RANK);
+             "data is %s and indices is %s; ranks above %d are not supported", SHAPE_STR(NULL, s), SHAPE_STR(NULL, si),
+             SHAPE_MAX_RANK);
   *out = shape_scalar((dtype)s->type);
   for (int k = 0; k < s->rank; k++) {
     for (int j = 0; k == axis && j < si->rank; j++) {
@@ -95,8 +95,8 @@ static void make_element_dims(int rank, int64_t axis, element_dims *e) {
 /* The part of data that indices can reach: their dims but along `axis`. */
 static status reachable(onnx_node *n, int64_t axis, hlo_value *part) {
   const shape *s = hlo_shape(n->in[0]), *si = hlo_shape(n->in[1]);
-  CHECK_THAT(s->rank == si->rank, INVALID, "data is %s but indices is %s; the ranks differ",
-             SHAPE_STR(NULL, s), SHAPE_STR(NULL, si));
+  CHECK_THAT(s->rank == si->rank, INVALID, "data is %s but indices is %s; the ranks differ", SHAPE_STR(NULL, s),
+             SHAPE_STR(NULL, si));
   dim starts[SHAPE_MAX_RANK] = {0}, limits[SHAPE_MAX_RANK];
   for (int k = 0; k < s->rank; k++) {
     limits[k] = k == axis ? s->dims[k] : si->dims[k];
@@ -152,8 +152,8 @@ status onnx_import_scatter_elements(onnx_node *n) {
   element_dims e;
   TRY(onnx_axis_attr(n, 0, s->rank, &axis));
   TRY(reduction_attr(n, &reducer));
-  CHECK_THAT(shape_same_dims(si, su), INVALID, "indices is %s but updates is %s; the dims differ",
-             SHAPE_STR(NULL, si), SHAPE_STR(NULL, su));
+  CHECK_THAT(shape_same_dims(si, su), INVALID, "indices is %s but updates is %s; the dims differ", SHAPE_STR(NULL, si),
+             SHAPE_STR(NULL, su));
   TRY(reachable(n, axis, &part));
   TRY(onnx_indices(n, 1, "indices", s->dims[axis], &indices));
   make_element_dims(s->rank, axis, &e);
@@ -172,8 +172,8 @@ status onnx_import_scatter_elements(onnx_node *n) {
 static status tuple_length(onnx_node *n, int64_t batch, int64_t *k) {
   const shape *s = hlo_shape(n->in[0]), *si = hlo_shape(n->in[1]);
   CHECK_THAT(si->rank >= 1 && batch < si->rank && batch < s->rank + (batch == 0), INVALID,
-             "indices is %s and data is %s; both ranks must be above batch_dims %" PRId64,
-             SHAPE_STR(NULL, si), SHAPE_STR(NULL, s), batch);
+             "indices is %s and data is %s; both ranks must be above batch_dims %" PRId64, SHAPE_STR(NULL, si),
+             SHAPE_STR(NULL, s), batch);
   *k = si->dims[si->rank - 1];
   CHECK_THAT(*k <= s->rank - batch, INVALID,
              "indices is %s; its last dim must be at most %" PRId64 ", since data is %s", SHAPE_STR(NULL, si),
@@ -226,8 +226,8 @@ status onnx_import_scatter_nd(onnx_node *n) {
   TRY(tuple_length(n, 0, &k));
   TRY(onnx_index_tuples(n, 1, "indices", (uint32_t)k, s->dims, &indices));
   uint32_t n_window = (uint32_t)(s->rank - k);
-  CHECK_THAT(su->rank == si->rank - 1 + (int)n_window, INVALID, "updates is %s; rank %d is wanted",
-             SHAPE_STR(NULL, su), si->rank - 1 + (int)n_window);
+  CHECK_THAT(su->rank == si->rank - 1 + (int)n_window, INVALID, "updates is %s; rank %d is wanted", SHAPE_STR(NULL, su),
+             si->rank - 1 + (int)n_window);
   for (uint32_t j = 0; j < n_window; j++) {
     window[j] = si->rank - 1 + j;
     CHECK_THAT(su->dims[window[j]] == s->dims[k + j], INVALID,
@@ -302,12 +302,12 @@ status onnx_import_reverse_sequence(onnx_node *n) {
 static status check_update(const onnx_node *n, int64_t axis) {
   const shape *s = hlo_shape(n->in[0]), *su = hlo_shape(n->in[1]);
   shape rest = *su;
-  CHECK_THAT(su->rank == s->rank, INVALID, "update is %s but past_cache is %s; the ranks differ",
-             SHAPE_STR(NULL, su), SHAPE_STR(NULL, s));
+  CHECK_THAT(su->rank == s->rank, INVALID, "update is %s but past_cache is %s; the ranks differ", SHAPE_STR(NULL, su),
+             SHAPE_STR(NULL, s));
   rest.dims[axis] = s->dims[axis];
   CHECK_THAT(shape_same_dims(s, &rest) && su->dims[axis] <= s->dims[axis], INVALID,
-             "update is %s but past_cache is %s; only dimension %" PRId64 " may be smaller",
-             SHAPE_STR(NULL, su), SHAPE_STR(NULL, s), axis);
+             "update is %s but past_cache is %s; only dimension %" PRId64 " may be smaller", SHAPE_STR(NULL, su),
+             SHAPE_STR(NULL, s), axis);
   return NULL;
 }
 

@@ -109,8 +109,8 @@ status onnx_import_constant_of_shape(onnx_node *n) {
     CHECK_THAT(shape_elements(&value.shape) == 1, INVALID, "value is %s; one element is wanted",
                SHAPE_STR(NULL, &value.shape));
   }
-  CHECK_THAT(rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED,
-             "input has %" PRId64 " entries; at most %d are supported", rank, SHAPE_MAX_RANK);
+  CHECK_THAT(rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "input has %" PRId64 " entries; at most %d are supported",
+             rank, SHAPE_MAX_RANK);
   for (int64_t k = 0; k < rank; k++) {
     CHECK_THAT(dims[k] >= 0 && dims[k] <= DIM_MAX, INVALID, "input[%" PRId64 "] is %" PRId64, k, dims[k]);
   }
@@ -254,8 +254,7 @@ status onnx_import_one_hot(onnx_node *n) {
   int64_t axis, where[SHAPE_MAX_RANK];
   TRY(onnx_const_float(n, 1, "depth", &depth));
   CHECK_THAT(depth >= 1 && depth <= (double)DIM_MAX, INVALID, "depth is %g", depth);
-  CHECK_THAT(sv->rank == 1 && sv->dims[0] == 2, INVALID, "values is %s; [off, on] is wanted",
-             SHAPE_STR(NULL, sv));
+  CHECK_THAT(sv->rank == 1 && sv->dims[0] == 2, INVALID, "values is %s; [off, on] is wanted", SHAPE_STR(NULL, sv));
   CHECK_THAT(si->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "indices is %s; the rank is too large",
              SHAPE_STR(NULL, si));
   TRY(onnx_axis_attr(n, -1, si->rank + 1, &axis));

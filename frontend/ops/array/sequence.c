@@ -132,8 +132,8 @@ status onnx_import_split_to_sequence(onnx_node *n) {
   hlo_value *elements = ARENA_NEW_N(n->arena, hlo_value, (size_t)p.n);
   for (int64_t k = 0; k < p.n && !n->b->error; k++) {
     int64_t left = s->dims[axis] - start, size = p.listed ? p.listed[k] : p.each < left ? p.each : left;
-    elements[k] = keep ? hlo_slice_dim(n->b, n->in[0], axis, start, start + size)
-                       : onnx_pick(n->b, n->in[0], axis, start);
+    elements[k] =
+        keep ? hlo_slice_dim(n->b, n->in[0], axis, start, start + size) : onnx_pick(n->b, n->in[0], axis, start);
     start += size;
   }
   n->out[0] = onnx_sequence_make(n->arena, hlo_type(n->in[0]), (uint32_t)p.n, elements);
@@ -149,8 +149,10 @@ static status check_stackable(const onnx_node *n) {
                "tensor %" PRIu32 " of the sequence is %s, but tensor 0 is %s; with new_axis they must be alike", k,
                SHAPE_STR(NULL, hlo_shape(elements[k])), SHAPE_STR(NULL, hlo_shape(elements[0])));
   }
-  CHECK_THAT(hlo_rank(elements[0]) < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "tensors of rank %d get a new axis; at most %d are "
-             "supported", hlo_rank(elements[0]), SHAPE_MAX_RANK);
+  CHECK_THAT(hlo_rank(elements[0]) < SHAPE_MAX_RANK, STATUS_UNSUPPORTED,
+             "tensors of rank %d get a new axis; at most %d are "
+             "supported",
+             hlo_rank(elements[0]), SHAPE_MAX_RANK);
   return NULL;
 }
 

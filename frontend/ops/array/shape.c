@@ -58,15 +58,12 @@ static status reshape_dims(const shape *s, const int64_t *want, int64_t rank, bo
                  SHAPE_STR(NULL, s));
       dims[k] = s->dims[k];
     }
-    CHECK_THAT(dims[k] >= -1, INVALID, "shape[%" PRId64 "] is %" PRId64 "; only -1 may be negative", k,
-               dims[k]);
-    CHECK_THAT(dims[k] != -1 || open < 0, INVALID, "shape has -1 twice, at %" PRId64 " and %" PRId64, open,
-               k);
+    CHECK_THAT(dims[k] >= -1, INVALID, "shape[%" PRId64 "] is %" PRId64 "; only -1 may be negative", k, dims[k]);
+    CHECK_THAT(dims[k] != -1 || open < 0, INVALID, "shape has -1 twice, at %" PRId64 " and %" PRId64, open, k);
     if (dims[k] == -1) {
       open = k;
     } else {
-      CHECK_THAT(!__builtin_mul_overflow(product, dims[k], &product), INVALID,
-                 "the product of shape overflows");
+      CHECK_THAT(!__builtin_mul_overflow(product, dims[k], &product), INVALID, "the product of shape overflows");
     }
   }
   if (open >= 0) {
@@ -76,8 +73,8 @@ static status reshape_dims(const shape *s, const int64_t *want, int64_t rank, bo
     dims[open] = elements / product;
     return NULL;
   }
-  CHECK_THAT(product == elements, INVALID, "data is %s but shape has %" PRId64 " elements",
-             SHAPE_STR(NULL, s), product);
+  CHECK_THAT(product == elements, INVALID, "data is %s but shape has %" PRId64 " elements", SHAPE_STR(NULL, s),
+             product);
   return NULL;
 }
 
@@ -88,8 +85,8 @@ status onnx_import_reshape(onnx_node *n) {
   dim dims[SHAPE_MAX_RANK];
   TRY(onnx_ints_attr_or_input(n, "shape", 1, &want, &rank));
   TRY(onnx_attr_bool(n->proto, "allowzero", false, &allowzero));
-  CHECK_THAT(rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED,
-             "shape has %" PRId64 " entries; at most %d are supported", rank, SHAPE_MAX_RANK);
+  CHECK_THAT(rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "shape has %" PRId64 " entries; at most %d are supported",
+             rank, SHAPE_MAX_RANK);
   TRY(reshape_dims(hlo_shape(n->in[0]), want, rank, allowzero, dims));
   n->out[0] = hlo_reshape(n->b, n->in[0], (int)rank, dims);
   return NULL;
@@ -123,8 +120,8 @@ status onnx_import_unsqueeze(onnx_node *n) {
   TRY(onnx_ints_attr_or_input(n, "axes", 1, &axes, &count));
   CHECK_THAT(axes || onnx_has_in(n, 1) || onnx_attr_has(n->proto, "axes"), INVALID, "axes are missing");
   CHECK_THAT(count <= SHAPE_MAX_RANK - s->rank, STATUS_UNSUPPORTED,
-             "data is %s and axes has %" PRId64 " entries; ranks above %d are not supported",
-             SHAPE_STR(NULL, s), count, SHAPE_MAX_RANK);
+             "data is %s and axes has %" PRId64 " entries; ranks above %d are not supported", SHAPE_STR(NULL, s), count,
+             SHAPE_MAX_RANK);
   int64_t rank = s->rank + count;
   TRY(onnx_axes(axes, (size_t)count, rank, sorted));
   dim dims[SHAPE_MAX_RANK];
@@ -201,13 +198,11 @@ status onnx_import_depth_to_space(onnx_node *n) {
   TRY(block_of(n, &k));
   TRY(block_is_inner(n, &inner));
   const dim *d = hlo_shape(n->in[0])->dims;
-  CHECK_THAT(d[1] % (k * k) == 0, INVALID,
-             "input is %s; its channels do not divide by blocksize %" PRId64 " squared",
+  CHECK_THAT(d[1] % (k * k) == 0, INVALID, "input is %s; its channels do not divide by blocksize %" PRId64 " squared",
              SHAPE_STR(NULL, hlo_shape(n->in[0])), k);
   dim c = d[1] / (k * k), to[] = {d[0], c, dim_mul(dims_of(n), d[2], k), dim_mul(dims_of(n), d[3], k)};
-  n->out[0] =
-      inner ? regroup(n->b, n->in[0], (dim[]){d[0], c, k, k, d[2], d[3]}, (int64_t[]){0, 1, 4, 2, 5, 3}, to)
-            : regroup(n->b, n->in[0], (dim[]){d[0], k, k, c, d[2], d[3]}, (int64_t[]){0, 3, 4, 1, 5, 2}, to);
+  n->out[0] = inner ? regroup(n->b, n->in[0], (dim[]){d[0], c, k, k, d[2], d[3]}, (int64_t[]){0, 1, 4, 2, 5, 3}, to)
+                    : regroup(n->b, n->in[0], (dim[]){d[0], k, k, c, d[2], d[3]}, (int64_t[]){0, 3, 4, 1, 5, 2}, to);
   return NULL;
 }
 
@@ -220,8 +215,7 @@ status onnx_import_space_to_depth(onnx_node *n) {
     TRY(block_is_inner(n, &inner));
   }
   const dim *d = hlo_shape(n->in[0])->dims;
-  CHECK_THAT(d[2] % k == 0 && d[3] % k == 0, INVALID,
-             "input is %s; its last dims do not divide by blocksize %" PRId64,
+  CHECK_THAT(d[2] % k == 0 && d[3] % k == 0, INVALID, "input is %s; its last dims do not divide by blocksize %" PRId64,
              SHAPE_STR(NULL, hlo_shape(n->in[0])), k);
   dim from[] = {d[0], d[1], d[2] / k, k, d[3] / k, k};
   dim to[] = {d[0], dim_mul(dims_of(n), d[1], k * k), d[2] / k, d[3] / k};
@@ -236,11 +230,10 @@ status onnx_import_expand(onnx_node *n) {
   const int64_t *want;
   int64_t rank;
   TRY(onnx_const_ints(n, 1, "shape", &want, &rank));
-  CHECK_THAT(rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED,
-             "shape has %" PRId64 " entries; at most %d are supported", rank, SHAPE_MAX_RANK);
+  CHECK_THAT(rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "shape has %" PRId64 " entries; at most %d are supported",
+             rank, SHAPE_MAX_RANK);
   for (int64_t k = 0; k < rank; k++) {
-    CHECK_THAT(want[k] >= 0, INVALID, "shape[%" PRId64 "] is %" PRId64 "; it must not be negative", k,
-               want[k]);
+    CHECK_THAT(want[k] >= 0, INVALID, "shape[%" PRId64 "] is %" PRId64 "; it must not be negative", k, want[k]);
   }
   const shape *s = hlo_shape(n->in[0]);
   shape target = shape_make(hlo_type(n->in[0]), (int)rank, want), to;
@@ -270,8 +263,7 @@ static status repeats(const onnx_node *n, const shape *s, int64_t *out) {
     return NULL;
   }
   TRY(onnx_const_ints(n, 1, "repeats", &list, &count));
-  CHECK_THAT(count == s->rank, INVALID, "repeats has %" PRId64 " entries but input is %s", count,
-             SHAPE_STR(NULL, s));
+  CHECK_THAT(count == s->rank, INVALID, "repeats has %" PRId64 " entries but input is %s", count, SHAPE_STR(NULL, s));
   for (int k = 0; k < s->rank; k++) {
     CHECK_THAT(list[k] >= 0 && list[k] <= DIM_MAX, INVALID, "repeats[%d] is %" PRId64, k, list[k]);
     out[k] = list[k];

@@ -82,10 +82,7 @@ status onnx_import_slice(onnx_node *n) {
     strides[k] = 1;
   }
   for (int64_t k = 0; k < a.n; k++) {
-    int64_t axis = !a.axes         ? k
-                   : a.axes[k] < 0 ? a.axes[k] + s->rank
-                                   : a.axes[k],
-            step = a.steps ? a.steps[k] : 1;
+    int64_t axis = !a.axes ? k : a.axes[k] < 0 ? a.axes[k] + s->rank : a.axes[k], step = a.steps ? a.steps[k] : 1;
     CHECK_THAT(step != 0, INVALID, "steps[%" PRId64 "] is 0", k);
     slice_dim d = resolve_slice(a.starts[k], a.ends[k], step, s->dims[axis]);
     starts[axis] = d.start;
@@ -110,8 +107,8 @@ status onnx_import_slice(onnx_node *n) {
 static status equal_parts(const onnx_node *n, int64_t extent, int64_t *sizes) {
   int64_t parts;
   TRY(onnx_attr_int(n->proto, "num_outputs", n->n_out, &parts));
-  CHECK_THAT(parts == n->n_out, INVALID, "num_outputs is %" PRId64 " but the node has %" PRIu32 " outputs",
-             parts, n->n_out);
+  CHECK_THAT(parts == n->n_out, INVALID, "num_outputs is %" PRId64 " but the node has %" PRIu32 " outputs", parts,
+             n->n_out);
   CHECK_THAT(n->since >= 18 || extent % parts == 0, INVALID,
              "dimension %" PRId64 " does not divide into %" PRId64 " parts", extent, parts);
   int64_t part = extent / parts + (extent % parts != 0);
@@ -145,8 +142,8 @@ static status split_sizes(const onnx_node *n, int64_t extent, int64_t *sizes) {
     return equal_parts(n, extent, sizes);
   }
   CHECK_THAT(!onnx_attr_has(n->proto, "num_outputs"), INVALID, "split and num_outputs are both given");
-  CHECK_THAT(count == n->n_out, INVALID, "split has %" PRId64 " entries but the node has %" PRIu32 " outputs",
-             count, n->n_out);
+  CHECK_THAT(count == n->n_out, INVALID, "split has %" PRId64 " entries but the node has %" PRIu32 " outputs", count,
+             n->n_out);
   for (int64_t k = 0; k < count; k++) {
     CHECK_THAT(given[k] >= 0 && given[k] <= extent - sum, INVALID,
                "split[%" PRId64 "] is %" PRId64 "; %" PRId64 " of %" PRId64 " elements are left", k, given[k],
@@ -222,12 +219,10 @@ static status pad_widths(const onnx_node *n, const shape *s, int64_t *low, int64
     int64_t axis = !axes ? k : axes[k] < 0 ? axes[k] + s->rank : axes[k], extent = s->dims[axis];
     low[axis] = pads[k];
     high[axis] = pads[k + n_axes];
-    CHECK_THAT(
-        low[axis] >= -DIM_MAX && low[axis] <= DIM_MAX && high[axis] >= -DIM_MAX && high[axis] <= DIM_MAX,
-        INVALID, "%s of axis %" PRId64 " are %" PRId64 " and %" PRId64, name, axis, low[axis], high[axis]);
+    CHECK_THAT(low[axis] >= -DIM_MAX && low[axis] <= DIM_MAX && high[axis] >= -DIM_MAX && high[axis] <= DIM_MAX,
+               INVALID, "%s of axis %" PRId64 " are %" PRId64 " and %" PRId64, name, axis, low[axis], high[axis]);
     CHECK_THAT(extent + low[axis] + high[axis] >= 0, INVALID,
-               "%s of axis %" PRId64 " are %" PRId64 " and %" PRId64 ", which takes more than its %" PRId64
-               " elements",
+               "%s of axis %" PRId64 " are %" PRId64 " and %" PRId64 ", which takes more than its %" PRId64 " elements",
                name, axis, low[axis], high[axis], extent);
   }
   return NULL;
@@ -306,8 +301,7 @@ status onnx_import_center_crop_pad(onnx_node *n) {
   TRY(onnx_const_ints(n, 1, "shape", &want, &count));
   TRY(onnx_attr_ints(n->proto, "axes", &axes, &n_axes));
   n_axes = onnx_attr_has(n->proto, "axes") ? n_axes : s->rank;
-  CHECK_THAT(count == (int64_t)n_axes, INVALID, "shape has %" PRId64 " entries; %zu are wanted", count,
-             n_axes);
+  CHECK_THAT(count == (int64_t)n_axes, INVALID, "shape has %" PRId64 " entries; %zu are wanted", count, n_axes);
   CHECK_THAT(s->type != DTYPE_STR, STATUS_UNSUPPORTED, "padding of strings is not supported yet");
   if (axes) {
     TRY(onnx_axes(axes, n_axes, s->rank, sorted));

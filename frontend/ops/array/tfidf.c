@@ -1,7 +1,7 @@
 /* tfidf.c - TfIdfVectorizer of integers: how often each n-gram of a pool stands in a row.
  *
- * A place of the row begins an n-gram for each distance between its items; one item alone has no distance.  What begins at all
- * places is compared with all n-grams of one length at once, and the hits are summed along the row. */
+ * A place of the row begins an n-gram for each distance between its items; one item alone has no distance.  What begins
+ * at all places is compared with all n-grams of one length at once, and the hits are summed along the row. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -23,8 +23,8 @@ static status read_lengths(const onnx_node *n, vectorizer *v) {
     TRY(onnx_attr_required(n->proto, names[k]));
     TRY(onnx_attr_int_in(n->proto, names[k], 0, k < 2 ? 1 : 0, INT32_MAX, out[k]));
   }
-  CHECK_THAT(v->shortest <= v->longest, STATUS_INVALID_MODEL, "min_gram_length is %" PRId64 ", more than max_gram_length %" PRId64,
-             v->shortest, v->longest);
+  CHECK_THAT(v->shortest <= v->longest, STATUS_INVALID_MODEL,
+             "min_gram_length is %" PRId64 ", more than max_gram_length %" PRId64, v->shortest, v->longest);
   return NULL;
 }
 
@@ -35,14 +35,17 @@ static size_t end_of(const vectorizer *v, size_t length) {
 /* The pool is cut into n-grams without a rest, and each has a column. */
 static status check_pool(const vectorizer *v) {
   size_t grams = 0;
-  CHECK_THAT(v->n_starts == 0 || v->starts[0] == 0, STATUS_INVALID_MODEL, "ngram_counts begins with %" PRId64 ", not 0", v->starts[0]);
+  CHECK_THAT(v->n_starts == 0 || v->starts[0] == 0, STATUS_INVALID_MODEL, "ngram_counts begins with %" PRId64 ", not 0",
+             v->starts[0]);
   for (size_t k = 0; k < v->n_starts; k++) {
     size_t begin = (size_t)v->starts[k], end = end_of(v, k + 1);
-    CHECK_THAT(v->starts[k] >= 0 && begin <= end && end <= v->n_pool && (end - begin) % (k + 1) == 0, STATUS_INVALID_MODEL,
-               "ngram_counts: the n-grams of %zu items do not fill [%zu, %zu) of a pool of %zu", k + 1, begin, end, v->n_pool);
+    CHECK_THAT(v->starts[k] >= 0 && begin <= end && end <= v->n_pool && (end - begin) % (k + 1) == 0,
+               STATUS_INVALID_MODEL, "ngram_counts: the n-grams of %zu items do not fill [%zu, %zu) of a pool of %zu",
+               k + 1, begin, end, v->n_pool);
     grams += (end - begin) / (k + 1);
   }
-  CHECK_THAT(grams == v->n_grams, STATUS_INVALID_MODEL, "ngram_indexes has %zu numbers for %zu n-grams", v->n_grams, grams);
+  CHECK_THAT(grams == v->n_grams, STATUS_INVALID_MODEL, "ngram_indexes has %zu numbers for %zu n-grams", v->n_grams,
+             grams);
   return NULL;
 }
 
@@ -54,15 +57,16 @@ static status read_vectorizer(const onnx_node *n, vectorizer *v) {
   *v = (vectorizer){0};
   TRY(read_lengths(n, v));
   TRY(onnx_attr_string(n->arena, n->proto, "mode", NULL, &v->mode));
-  CHECK_THAT(strcmp(v->mode, "TF") == 0 || strcmp(v->mode, "IDF") == 0 || strcmp(v->mode, "TFIDF") == 0, STATUS_INVALID_MODEL,
-             "mode is '%.20s', none of TF, IDF, TFIDF", v->mode);
+  CHECK_THAT(strcmp(v->mode, "TF") == 0 || strcmp(v->mode, "IDF") == 0 || strcmp(v->mode, "TFIDF") == 0,
+             STATUS_INVALID_MODEL, "mode is '%.20s', none of TF, IDF, TFIDF", v->mode);
   TRY(onnx_attr_ints(n->proto, "ngram_counts", &v->starts, &v->n_starts));
   TRY(onnx_attr_ints(n->proto, "ngram_indexes", &v->columns, &v->n_grams));
   TRY(onnx_attr_ints(n->proto, "pool_int64s", &v->pool, &v->n_pool));
   TRY(onnx_attr_floats(n->proto, "weights", &v->weights, &v->n_weights));
   TRY(check_pool(v));
   for (size_t k = 0; k < v->n_grams; k++) {
-    CHECK_THAT(v->columns[k] >= 0 && v->columns[k] < INT32_MAX, STATUS_INVALID_MODEL, "ngram_indexes has %" PRId64, v->columns[k]);
+    CHECK_THAT(v->columns[k] >= 0 && v->columns[k] < INT32_MAX, STATUS_INVALID_MODEL, "ngram_indexes has %" PRId64,
+               v->columns[k]);
     v->width = v->columns[k] >= v->width ? v->columns[k] + 1 : v->width;
   }
   CHECK_THAT(!v->weights || v->n_weights == v->n_grams, STATUS_INVALID_MODEL, "weights has %zu numbers for %zu n-grams",
@@ -81,7 +85,8 @@ static hlo_value items(const onnx_node *n, const vectorizer *v, size_t length, s
 }
 
 /* f32[rows, count]: how often each n-gram of the length stands in a row, its items `distance` apart. */
-static hlo_value count_grams(const onnx_node *n, const vectorizer *v, hlo_value x, size_t length, int64_t distance, dim count) {
+static hlo_value count_grams(const onnx_node *n, const vectorizer *v, hlo_value x, size_t length, int64_t distance,
+                             dim count) {
   hlo_builder *b = n->b;
   dim rows = hlo_shape(x)->dims[0], places = hlo_shape(x)->dims[1] - (dim)(length - 1) * distance;
   shape all = shape_make(DTYPE_S64, 3, (dim[]){rows, places, count});
@@ -114,7 +119,8 @@ static hlo_value count_all(const onnx_node *n, const vectorizer *v, hlo_value x)
   return hlo_concatenate(b, n_parts, parts, 1);
 }
 
-/* Columns of the output from those of the n-grams: one of the output may be that of several, which are added, round by round. */
+/* Columns of the output from those of the n-grams: one of the output may be that of several, which are added, round by
+ * round. */
 static hlo_value to_columns(const onnx_node *n, const vectorizer *v, hlo_value counts) {
   hlo_value sum = {0};
   int64_t *from = ARENA_NEW_N(n->arena, int64_t, (size_t)v->width + 1);
@@ -162,7 +168,8 @@ status onnx_import_tf_idf_vectorizer(onnx_node *n) {
   const shape s = *hlo_shape(n->in[0]);
   TRY(read_vectorizer(n, &v));
   CHECK_THAT(s.type != DTYPE_STR, STATUS_UNSUPPORTED, "strings are not supported yet");
-  CHECK_THAT(s.rank == 1 || s.rank == 2, STATUS_INVALID_MODEL, "X is %s; it must have one or two dimensions", SHAPE_STR(NULL, &s));
+  CHECK_THAT(s.rank == 1 || s.rank == 2, STATUS_INVALID_MODEL, "X is %s; it must have one or two dimensions",
+             SHAPE_STR(NULL, &s));
   hlo_value x = hlo_convert(b, n->in[0], DTYPE_S64);
   x = s.rank == 1 ? hlo_reshape(b, x, 2, (dim[]){1, s.dims[0]}) : x;
   hlo_value y = to_columns(n, &v, weigh(n, &v, count_all(n, &v, x)));

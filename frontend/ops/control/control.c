@@ -5,8 +5,7 @@
 /* The condition as pred[]. */
 static status read_condition(onnx_node *n, hlo_value *out) {
   const shape *s = onnx_in_shape(n, 0);
-  CHECK_THAT(shape_elements(s) == 1, STATUS_INVALID_MODEL, "cond is %s; it must have one element",
-             SHAPE_STR(NULL, s));
+  CHECK_THAT(shape_elements(s) == 1, STATUS_INVALID_MODEL, "cond is %s; it must have one element", SHAPE_STR(NULL, s));
   *out = hlo_reshape(n->b, n->in[0], 0, NULL);
   return NULL;
 }
@@ -16,16 +15,15 @@ static status import_branches(onnx_node *n, onnx_captures *captures, hlo_computa
   static const char *const names[] = {"then_branch", "else_branch"};
   for (int k = 0; k < 2; k++) {
     TRY(status_prefix(onnx_import_body(n, names[k], 0, NULL, NULL, -1, captures, &branches[k]), "%s", names[k]));
-    CHECK_THAT(branches[k]->n_roots == n->n_out, STATUS_INVALID_MODEL,
-               "%s has %u outputs but the node has %u", names[k], branches[k]->n_roots, n->n_out);
+    CHECK_THAT(branches[k]->n_roots == n->n_out, STATUS_INVALID_MODEL, "%s has %u outputs but the node has %u",
+               names[k], branches[k]->n_roots, n->n_out);
   }
   for (uint32_t k = 0; k < n->n_out; k++) {
     const shape *a = hlo_shape(branches[0]->roots[k]), *b = hlo_shape(branches[1]->roots[k]);
-    CHECK_THAT(
-        shape_equal(a, b), STATUS_UNSUPPORTED,
-        "output %u is %s in then_branch but %s in else_branch: its shape depends on "
-        "data",
-        k, SHAPE_STR(NULL, a), SHAPE_STR(NULL, b));
+    CHECK_THAT(shape_equal(a, b), STATUS_UNSUPPORTED,
+               "output %u is %s in then_branch but %s in else_branch: its shape depends on "
+               "data",
+               k, SHAPE_STR(NULL, a), SHAPE_STR(NULL, b));
   }
   onnx_finish_body(captures, 0, branches[0]);
   onnx_finish_body(captures, 0, branches[1]);
@@ -48,8 +46,7 @@ status onnx_import_if(onnx_node *n) {
               looked at */
     n->scope->importer->requirements = requirements;
     onnx_require_constant(n, 0);
-    status unsupported =
-        status_error(STATUS_UNSUPPORTED, "cond is not a constant, and %s", status_message(s));
+    status unsupported = status_error(STATUS_UNSUPPORTED, "cond is not a constant, and %s", status_message(s));
     status_free(s);
     return unsupported;
   }

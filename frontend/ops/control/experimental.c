@@ -62,7 +62,8 @@ static status append_dims(shape *s, const char *what, const int64_t *dims, int64
   CHECK_THAT(count <= SHAPE_MAX_RANK - s->rank, STATUS_UNSUPPORTED, "%s makes more than %d dimensions", what,
              SHAPE_MAX_RANK);
   for (int64_t k = 0; k < count; k++) {
-    CHECK_THAT(dims[k] >= 0 && dims[k] <= DIM_MAX, STATUS_INVALID_MODEL, "%s[%" PRId64 "] is %" PRId64, what, k, dims[k]);
+    CHECK_THAT(dims[k] >= 0 && dims[k] <= DIM_MAX, STATUS_INVALID_MODEL, "%s[%" PRId64 "] is %" PRId64, what, k,
+               dims[k]);
     s->dims[s->rank++] = dims[k];
   }
   return NULL;

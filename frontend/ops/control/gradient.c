@@ -1,9 +1,10 @@
 /* gradient.c - Gradient of ai.onnx.preview.training: derivatives of a value y of the graph by values xs of it.
  *
- * The node's inputs take the place of the values that xs and zs name.  So the nodes between them and y are imported once more, in a
- * scope that has the inputs under those names, and y as it comes out there is differentiated (hlo/gradient/gradient.h).  Usually the
- * inputs are what the names mean anyway, and both imports become one again when equal instructions are joined.  A copy of each
- * x marks where differentiation ends; otherwise an x that is a constant would be folded into what is computed from it. */
+ * The node's inputs take the place of the values that xs and zs name.  So the nodes between them and y are imported
+ * once more, in a scope that has the inputs under those names, and y as it comes out there is differentiated
+ * (hlo/gradient/gradient.h).  Usually the inputs are what the names mean anyway, and both imports become one again when
+ * equal instructions are joined.  A copy of each x marks where differentiation ends; otherwise an x that is a constant
+ * would be folded into what is computed from it. */
 #include <string.h>
 
 #include "frontend/import/import_helpers.h"
@@ -34,9 +35,10 @@ static status read_names(gradient *g) {
   TRY(onnx_attr_required(n->proto, "y"));
   TRY(onnx_attr_string(n->arena, n->proto, "y", "", &g->y));
   CHECK_THAT(g->n_xs > 0, INVALID, "xs names nothing");
-  CHECK_THAT(n->n_in == g->n_xs + g->n_zs, INVALID, "xs and zs name %zu values, but the node has %u inputs", g->n_xs + g->n_zs,
-             (unsigned)n->n_in);
-  CHECK_THAT(n->n_out <= g->n_xs, INVALID, "xs names %zu values, but the node has %u outputs", g->n_xs, (unsigned)n->n_out);
+  CHECK_THAT(n->n_in == g->n_xs + g->n_zs, INVALID, "xs and zs name %zu values, but the node has %u inputs",
+             g->n_xs + g->n_zs, (unsigned)n->n_in);
+  CHECK_THAT(n->n_out <= g->n_xs, INVALID, "xs names %zu values, but the node has %u outputs", g->n_xs,
+             (unsigned)n->n_out);
   str_map_init(&g->bound, n->arena);
   for (size_t k = 0; k < n->n_in; k++) {
     const char *name = name_of(g, k);
@@ -82,7 +84,8 @@ static bool gives_any(const Onnx__NodeProto *node, const str_map *names) {
   return found;
 }
 
-/* Marks the nodes that y is computed by, up to xs and zs, last first: nodes stand in the order of their dependencies. */
+/* Marks the nodes that y is computed by, up to xs and zs, last first: nodes stand in the order of their dependencies.
+ */
 static status find_needed(const gradient *g, bool *needed, str_map *names) {
   arena *a = g->n->arena;
   const onnx_scope *s = g->graph;
@@ -112,7 +115,8 @@ static bool is_missing(const gradient *g, const Onnx__NodeProto *node, const str
   bool missing = false;
   for (size_t k = 0; k < node->n_output && !missing; k++) {
     hlo_value v;
-    missing = *node->output[k] && str_map_get(names, node->output[k]) && !onnx_scope_lookup(g->n->scope, node->output[k], &v);
+    missing =
+        *node->output[k] && str_map_get(names, node->output[k]) && !onnx_scope_lookup(g->n->scope, node->output[k], &v);
   }
   return missing;
 }
@@ -175,8 +179,8 @@ static status bind_inputs(gradient *g, onnx_scope *s) {
     hlo_value v = n->in[k];
     TRY(check_named(g, k < g->n_xs ? "xs" : "zs", name_of(g, k)));
     if (k < g->n_xs) {
-      CHECK_THAT(dtype_is_float(hlo_type(v)), INVALID, "'%.200s' of xs is %s; there are derivatives by floats only", name_of(g, k),
-                 SHAPE_STR(NULL, hlo_shape(v)));
+      CHECK_THAT(dtype_is_float(hlo_type(v)), INVALID, "'%.200s' of xs is %s; there are derivatives by floats only",
+                 name_of(g, k), SHAPE_STR(NULL, hlo_shape(v)));
       hlo_instr *mark = hlo_instr_create(n->b->computation, n->b->before, HLO_COPY, 1, &v, 1);
       mark->source = n->b->source;
       TRY(hlo_infer(mark));
@@ -218,10 +222,12 @@ static status import_y(gradient *g, hlo_value *y) {
   n->scope->importer->requirements.host_interpreted = host_interpreted; /* no piece could be run by itself here */
   TRY(failed);
   n->b->source = source;
-  CHECK_THAT(onnx_scope_lookup(&s, g->y, y) && y->def, INVALID, "y names '%.200s', which is no value of the graph", g->y);
+  CHECK_THAT(onnx_scope_lookup(&s, g->y, y) && y->def, INVALID, "y names '%.200s', which is no value of the graph",
+             g->y);
   CHECK_THAT(hlo_shape(*y)->kind == SHAPE_ARRAY && dtype_is_float(hlo_type(*y)), INVALID,
              "y ('%.200s') is %s; only tensors of floats have derivatives", g->y, SHAPE_STR(NULL, hlo_shape(*y)));
-  CHECK_THAT(!onnx_has_dynamic_dims(n->scope->importer, *y), STATUS_UNSUPPORTED, "the size of y ('%.200s') depends on data", g->y);
+  CHECK_THAT(!onnx_has_dynamic_dims(n->scope->importer, *y), STATUS_UNSUPPORTED,
+             "the size of y ('%.200s') depends on data", g->y);
   return NULL;
 }
 

@@ -30,7 +30,7 @@ typedef struct loop {
   scan_axis *in, *out; /* out[k].axis is set once the rank is known */
   int64_t trip;        /* -1: `trip_value` says; INT64_MAX: no limit */
   hlo_value trip_value;
-  hlo_value length; /* Scan 8: how many of the `trip` steps are made; no value: all */
+  hlo_value length;  /* Scan 8: how many of the `trip` steps are made; no value: all */
   hlo_value cond;    /* no value: true */
   bool may_end;      /* by its condition, before the trip count is reached */
   bool ignores_cond; /* Loop without condition: what the body says does not matter */
@@ -98,20 +98,17 @@ static status check_arity(loop *l) {
   const Onnx__GraphProto *g;
   TRY(onnx_attr_graph(l->n->proto, "body", &g));
   uint32_t inputs = first_state(l) + l->n_states + l->n_in, roots = first_root(l) + l->n_states;
-  CHECK_THAT(g->n_input == inputs, STATUS_INVALID_MODEL, "body has %zu inputs instead of %u", g->n_input,
-             inputs);
-  CHECK_THAT(g->n_output >= roots, STATUS_INVALID_MODEL, "body has %zu outputs; at least %u are needed",
-             g->n_output, roots);
+  CHECK_THAT(g->n_input == inputs, STATUS_INVALID_MODEL, "body has %zu inputs instead of %u", g->n_input, inputs);
+  CHECK_THAT(g->n_output >= roots, STATUS_INVALID_MODEL, "body has %zu outputs; at least %u are needed", g->n_output,
+             roots);
   l->n_out = (uint32_t)g->n_output - roots;
-  CHECK_THAT(l->n->n_out <= l->n_states + l->n_out, STATUS_INVALID_MODEL,
-             "the node has %u outputs but body gives %u", l->n->n_out, l->n_states + l->n_out);
+  CHECK_THAT(l->n->n_out <= l->n_states + l->n_out, STATUS_INVALID_MODEL, "the node has %u outputs but body gives %u",
+             l->n->n_out, l->n_states + l->n_out);
   return NULL;
 }
 
 /* What the body gives as its next condition, where that is a constant. */
-static const literal *known_condition(const loop *l) {
-  return l->is_scan ? NULL : hlo_literal(l->body->roots[0]);
-}
+static const literal *known_condition(const loop *l) { return l->is_scan ? NULL : hlo_literal(l->body->roots[0]); }
 
 static bool stays_true(const loop *l) {
   const literal *c = known_condition(l);
@@ -139,8 +136,8 @@ static status check_states(const loop *l) {
     const shape *before = hlo_shape(l->states[k]), *after = hlo_shape(l->body->roots[first_root(l) + k]);
     TRY(check_state_type(k, before, after));
     CHECK_THAT(shape_equal(before, after), STATUS_UNSUPPORTED,
-               "state %u is %s before a step but %s after it: its shape depends on data",
-               k, SHAPE_STR(NULL, before), SHAPE_STR(NULL, after));
+               "state %u is %s before a step but %s after it: its shape depends on data", k, SHAPE_STR(NULL, before),
+               SHAPE_STR(NULL, after));
   }
   return NULL;
 }
@@ -153,8 +150,8 @@ static status scan_output_shapes(loop *l, shape *shapes) {
   l->may_end = !stays_true(l) || l->cond.def;
   for (uint32_t k = 0; k < l->n_out; k++) {
     const shape *s = hlo_shape(l->body->roots[first_root(l) + l->n_states + k]);
-    CHECK_THAT(s->kind == SHAPE_ARRAY && s->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "scan output %u of %s",
-               k, SHAPE_STR(NULL, s));
+    CHECK_THAT(s->kind == SHAPE_ARRAY && s->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "scan output %u of %s", k,
+               SHAPE_STR(NULL, s));
     CHECK_THAT(l->trip >= 0 && l->trip <= DIM_MAX, STATUS_UNSUPPORTED,
                "there are scan outputs and the trip count is not a constant: their shape depends on data");
     TRY(onnx_axis(l->out[k].axis, s->rank + 1, &l->out[k].axis));
@@ -279,8 +276,7 @@ static void build_body(hlo_builder *b, const loop *l, const carry *outside) {
   next.states = ARENA_NEW_N(l->n->arena, hlo_value, carry_size(l));
   copy_values(next.states, roots + first, l->n_states);
   for (uint32_t k = 0; k < l->n_out; k++) {
-    next.states[l->n_states + k] =
-        store_element(b, l, k, in.outs[k], roots[first + l->n_states + k], &in);
+    next.states[l->n_states + k] = store_element(b, l, k, in.outs[k], roots[first + l->n_states + k], &in);
   }
   copy_values(next.states + l->n_states + l->n_out, in.scans, l->n_in + l->captures.n);
   hlo_value *all = ARENA_NEW_N(l->n->arena, hlo_value, carry_size(l));
@@ -319,8 +315,7 @@ static status build_while(loop *l, hlo_value *results) {
   hlo_value *out = ARENA_NEW_N(l->n->arena, hlo_value, carry_size(l));
   uint32_t n = carry_pack(l, &c, init);
   hlo_while(b, condition.computation, body.computation, n, init, out);
-  copy_values(results, out + (n - (l->n_states + l->n_out + l->n_in + l->captures.n)),
-              l->n_states + l->n_out);
+  copy_values(results, out + (n - (l->n_states + l->n_out + l->n_in + l->captures.n)), l->n_states + l->n_out);
   for (uint32_t k = 0; l->may_end && k < l->n_out; k++) {
     onnx_dynamic_dim_set(l->n->scope->importer, results[l->n_states + k], (int)l->out[k].axis, out[0]);
   }
@@ -334,8 +329,7 @@ static status unroll(loop *l, hlo_value *results) {
   onnx_node *n = l->n;
   hlo_builder *b = n->b;
   uint32_t n_inputs = 2 + l->n_states, n_roots = 1 + l->n_states + l->n_out;
-  hlo_value *inputs = ARENA_NEW_N(n->arena, hlo_value, n_inputs),
-            *roots = ARENA_NEW_N(n->arena, hlo_value, n_roots);
+  hlo_value *inputs = ARENA_NEW_N(n->arena, hlo_value, n_inputs), *roots = ARENA_NEW_N(n->arena, hlo_value, n_roots);
   hlo_value *elements = ARENA_NEW_N(n->arena, hlo_value, l->n_out * (size_t)l->trip + 1);
   uint32_t steps = 0;
   copy_values(inputs + 2, l->states, l->n_states);
@@ -382,8 +376,7 @@ static status read_limits(loop *l) {
   l->trip = INT64_MAX;
   if (onnx_has_in(n, 0)) {
     const shape *s = onnx_in_shape(n, 0);
-    CHECK_THAT(shape_elements(s) == 1, STATUS_INVALID_MODEL, "M is %s; it must have one element",
-               SHAPE_STR(NULL, s));
+    CHECK_THAT(shape_elements(s) == 1, STATUS_INVALID_MODEL, "M is %s; it must have one element", SHAPE_STR(NULL, s));
     const literal *known = hlo_literal(n->in[0]);
     l->trip = known ? literal_i64(known, 0) : -1;
     l->trip = known && l->trip < 0 ? 0 : l->trip;
@@ -445,8 +438,7 @@ static void run_interpreted(const onnx_node *n) {
 }
 
 status onnx_import_loop(onnx_node *n) {
-  CHECK_THAT(n->n_in >= 2, STATUS_INVALID_MODEL, "%u inputs; M and cond are needed, if only by name",
-             n->n_in);
+  CHECK_THAT(n->n_in >= 2, STATUS_INVALID_MODEL, "%u inputs; M and cond are needed, if only by name", n->n_in);
   loop l = {.n = n, .n_states = n->n_in - 2};
   l.states = ARENA_NEW_N(n->arena, hlo_value, l.n_states + 1);
   for (uint32_t k = 0; k < l.n_states; k++) {
@@ -482,8 +474,8 @@ static status read_scan_list(const onnx_node *n, const char *name, uint32_t coun
   const int64_t *values;
   size_t given;
   TRY(onnx_attr_ints(n->proto, name, &values, &given));
-  CHECK_THAT(given == 0 || given == count, STATUS_INVALID_MODEL, "%s has %zu entries instead of %u", name,
-             given, count);
+  CHECK_THAT(given == 0 || given == count, STATUS_INVALID_MODEL, "%s has %zu entries instead of %u", name, given,
+             count);
   for (uint32_t k = 0; k < count; k++) {
     out[k] = given ? values[k] : 0;
   }
@@ -528,8 +520,7 @@ static status read_scan(onnx_node *n, uint32_t first, loop *l) {
 static status count_steps(loop *l) {
   for (uint32_t k = 0; k < l->n_in; k++) {
     const shape *s = hlo_shape(l->scans[k]);
-    TRY(status_prefix(onnx_axis(l->in[k].axis, s->rank, &l->in[k].axis), "scan input %u, %s", k,
-                      SHAPE_STR(NULL, s)));
+    TRY(status_prefix(onnx_axis(l->in[k].axis, s->rank, &l->in[k].axis), "scan input %u, %s", k, SHAPE_STR(NULL, s)));
     dim steps = s->dims[l->in[k].axis];
     CHECK_THAT(k == 0 || steps == l->trip, STATUS_INVALID_MODEL,
                "scan input %u has %" PRId64 " steps but input 0 has %" PRId64, k, steps, l->trip);
@@ -564,13 +555,13 @@ static status import_scan_8(onnx_node *n) {
   for (uint32_t k = 1; k < n->n_in; k++) {
     TRY(onnx_need_rank(n, k, "an input", k > l.n_states ? 2 : 1, SHAPE_MAX_RANK));
     CHECK_THAT(onnx_in_shape(n, k)->dims[0] == onnx_in_shape(n, 1)->dims[0], STATUS_INVALID_MODEL,
-               "input %u is %s but input 1 is %s; the batches differ", k,
-               SHAPE_STR(NULL, onnx_in_shape(n, k)), SHAPE_STR(NULL, onnx_in_shape(n, 1)));
+               "input %u is %s but input 1 is %s; the batches differ", k, SHAPE_STR(NULL, onnx_in_shape(n, k)),
+               SHAPE_STR(NULL, onnx_in_shape(n, 1)));
   }
   dim batch = onnx_in_shape(n, 1)->dims[0];
   TRY(onnx_need_dims(n, 0, "sequence_lens", 1, &batch));
-  CHECK_THAT(batch >= 1 && batch <= MAX_UNROLLED, STATUS_UNSUPPORTED,
-             "a batch of %" PRId64 "; 1..%d are supported", batch, MAX_UNROLLED);
+  CHECK_THAT(batch >= 1 && batch <= MAX_UNROLLED, STATUS_UNSUPPORTED, "a batch of %" PRId64 "; 1..%d are supported",
+             batch, MAX_UNROLLED);
   uint32_t n_results = l.n_states + l.n_out, n_scans = l.n_in;
   hlo_value *results = ARENA_NEW_N(n->arena, hlo_value, n_results + 1);
   hlo_value *parts = ARENA_NEW_N(n->arena, hlo_value, (size_t)batch * n_results + 1);

@@ -1,6 +1,6 @@
 /* training.c - the optimizers of ai.onnx.preview.training: one step for any number of tensors.  Inputs are the learning
- * rate R, the number T of updates before, then all tensors, all their gradients, and all of each kind of state; outputs are the new
- * tensors and states. */
+ * rate R, the number T of updates before, then all tensors, all their gradients, and all of each kind of state; outputs
+ * are the new tensors and states. */
 #include <string.h>
 
 #include "frontend/import/import_helpers.h"
@@ -22,8 +22,8 @@ static status begin(onnx_node *n, uint32_t groups, step *s) {
              (unsigned)(s->count * (groups - 1)));
   for (uint32_t k = 0; k < 2; k++) {
     TRY(onnx_need_rank(n, k, k ? "T" : "R", 0, 1));
-    CHECK_THAT(shape_elements(onnx_in_shape(n, k)) == 1, STATUS_INVALID_MODEL, "%s is %s; one number is needed", k ? "T" : "R",
-               SHAPE_STR(NULL, onnx_in_shape(n, k)));
+    CHECK_THAT(shape_elements(onnx_in_shape(n, k)) == 1, STATUS_INVALID_MODEL, "%s is %s; one number is needed",
+               k ? "T" : "R", SHAPE_STR(NULL, onnx_in_shape(n, k)));
   }
   for (uint32_t k = 2; k < n->n_in; k++) {
     uint32_t first = 2 + (k - 2) % s->count;
@@ -43,7 +43,9 @@ static hlo_value number(const step *s, uint32_t k, hlo_value x) {
 }
 
 /* A number for every element of x. */
-static hlo_value spread(const step *s, hlo_value scalar, hlo_value x) { return hlo_broadcast_to(s->b, scalar, hlo_shape(x)); }
+static hlo_value spread(const step *s, hlo_value scalar, hlo_value x) {
+  return hlo_broadcast_to(s->b, scalar, hlo_shape(x));
+}
 
 static hlo_value add(const step *s, hlo_value x, hlo_value y) { return hlo_binary(s->b, HLO_ADD, x, y); }
 static hlo_value sub(const step *s, hlo_value x, hlo_value y) { return hlo_binary(s->b, HLO_SUB, x, y); }
@@ -101,7 +103,8 @@ status onnx_import_adam(onnx_node *n) {
   TRY(onnx_attr_float(n->proto, "norm_coefficient_post", 0, &after));
   for (uint32_t k = 0; k < s.count; k++) {
     hlo_value x = tensor(&s, 0, k), g = gradient(&s, k);
-    hlo_value first = average(&s, alpha, tensor(&s, 2, k), g), second = average(&s, beta, tensor(&s, 3, k), mul(&s, g, g));
+    hlo_value first = average(&s, alpha, tensor(&s, 2, k), g),
+              second = average(&s, beta, tensor(&s, 3, k), mul(&s, g, g));
     hlo_value root = onnx_plus(s.b, hlo_unary(s.b, HLO_SQRT, second), epsilon);
     hlo_value rate = spread(&s, adam_rate(&s, x, alpha, beta), x);
     set(&s, 0, k, onnx_times(s.b, sub(&s, x, divide(&s, mul(&s, rate, first), root)), 1 - (double)after));

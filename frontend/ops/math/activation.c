@@ -154,8 +154,8 @@ status onnx_import_swiglu(onnx_node *n) {
   float alpha;
   TRY(onnx_attr_float(n->proto, "alpha", 1, &alpha));
   hlo_value x = n->in[0], y = n->in[1];
-  CHECK_THAT(shape_equal(hlo_shape(x), hlo_shape(y)), STATUS_INVALID_MODEL,
-             "A is %s but B is %s; they must be alike", SHAPE_STR(NULL, hlo_shape(x)), SHAPE_STR(NULL, hlo_shape(y)));
+  CHECK_THAT(shape_equal(hlo_shape(x), hlo_shape(y)), STATUS_INVALID_MODEL, "A is %s but B is %s; they must be alike",
+             SHAPE_STR(NULL, hlo_shape(x)), SHAPE_STR(NULL, hlo_shape(y)));
   hlo_value gate = swish(n->b, onnx_widen(n->b, x), (double[]){alpha});
   n->out[0] = hlo_convert(n->b, hlo_binary(n->b, HLO_MUL, gate, onnx_widen(n->b, y)), hlo_type(x));
   return NULL;
@@ -166,8 +166,7 @@ status onnx_import_gelu(onnx_node *n) {
   const char *form;
   TRY(onnx_attr_string(n->arena, n->proto, "approximate", "none", &form));
   bool by_tanh = strcmp(form, "tanh") == 0;
-  CHECK_THAT(by_tanh || strcmp(form, "none") == 0, STATUS_INVALID_MODEL,
-             "approximate is '%s', not none or tanh", form);
+  CHECK_THAT(by_tanh || strcmp(form, "none") == 0, STATUS_INVALID_MODEL, "approximate is '%s', not none or tanh", form);
   hlo_builder *b = n->b;
   hlo_value x = onnx_widen(b, n->in[0]), inner;
   if (by_tanh) {
@@ -198,8 +197,8 @@ static hlo_value prelu_slope(onnx_node *n) {
   return hlo_reshape(n->b, n->in[1], x->rank > 1 ? x->rank - 1 : 1, dims);
 }
 
-/* x with as many dimensions as the slope, whose first ones are of one element: the standard leaves its result open, ONNX
- * Runtime and the reference evaluator agree on this. */
+/* x with as many dimensions as the slope, whose first ones are of one element: the standard leaves its result open,
+ * ONNX Runtime and the reference evaluator agree on this. */
 static hlo_value prelu_operand(const onnx_node *n, hlo_value slope) {
   const shape *x = hlo_shape(n->in[0]), *s = hlo_shape(slope);
   int more = s->rank - x->rank;

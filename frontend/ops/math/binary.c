@@ -10,9 +10,8 @@ static const struct binary {
   const char *name;
   hlo_op op;
 } binary_ops[] = {
-    {"Add", HLO_ADD},      {"Sub", HLO_SUB},        {"Mul", HLO_MUL}, {"Div", HLO_DIV},
-    {"And", HLO_AND},      {"Or", HLO_OR},          {"Xor", HLO_XOR}, {"BitwiseAnd", HLO_AND},
-    {"BitwiseOr", HLO_OR}, {"BitwiseXor", HLO_XOR},
+    {"Add", HLO_ADD}, {"Sub", HLO_SUB}, {"Mul", HLO_MUL},        {"Div", HLO_DIV},      {"And", HLO_AND},
+    {"Or", HLO_OR},   {"Xor", HLO_XOR}, {"BitwiseAnd", HLO_AND}, {"BitwiseOr", HLO_OR}, {"BitwiseXor", HLO_XOR},
 };
 
 /* An integer divided by 0 has no value. */
@@ -37,8 +36,7 @@ static const struct comparison {
   const char *name;
   hlo_comparison comparison;
 } comparisons[] = {
-    {"Equal", HLO_EQ}, {"Greater", HLO_GT},     {"GreaterOrEqual", HLO_GE},
-    {"Less", HLO_LT},  {"LessOrEqual", HLO_LE},
+    {"Equal", HLO_EQ}, {"Greater", HLO_GT}, {"GreaterOrEqual", HLO_GE}, {"Less", HLO_LT}, {"LessOrEqual", HLO_LE},
 };
 
 status onnx_import_compare(onnx_node *n) {
@@ -111,8 +109,8 @@ status onnx_import_bit_shift(onnx_node *n) {
   const char *direction;
   TRY(onnx_attr_string(n->arena, n->proto, "direction", "", &direction));
   bool left = strcmp(direction, "LEFT") == 0;
-  CHECK_THAT(left || strcmp(direction, "RIGHT") == 0, STATUS_INVALID_MODEL,
-             "direction is '%s', not LEFT or RIGHT", direction);
+  CHECK_THAT(left || strcmp(direction, "RIGHT") == 0, STATUS_INVALID_MODEL, "direction is '%s', not LEFT or RIGHT",
+             direction);
   n->out[0] = hlo_binary_broadcast(n->b, left ? HLO_SHL : HLO_SHR, n->in[0], n->in[1]);
   return NULL;
 }
@@ -134,10 +132,9 @@ static hlo_value combine_all(onnx_node *n, hlo_op op, dtype t) {
   hlo_value r = hlo_convert(n->b, n->in[0], t);
   for (uint32_t k = 1; k < n->n_in; k++) {
     if (n->since < 8 && !shape_same_dims(hlo_shape(n->in[k]), hlo_shape(n->in[0]))) {
-      hlo_fail(n->b, status_error(STATUS_INVALID_MODEL,
-                                  "input %u is %s but input 0 is %s; version %d does not broadcast", k,
-                                  SHAPE_STR(NULL, hlo_shape(n->in[k])), SHAPE_STR(NULL, hlo_shape(n->in[0])),
-                                  n->since));
+      hlo_fail(n->b,
+               status_error(STATUS_INVALID_MODEL, "input %u is %s but input 0 is %s; version %d does not broadcast", k,
+                            SHAPE_STR(NULL, hlo_shape(n->in[k])), SHAPE_STR(NULL, hlo_shape(n->in[0])), n->since));
     }
     r = hlo_binary_broadcast(n->b, op, r, hlo_convert(n->b, n->in[k], t));
   }

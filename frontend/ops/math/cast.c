@@ -27,9 +27,7 @@ static status named_type(const onnx_node *n, dtype *out) {
 static status round_mode(const onnx_node *n, dtype_round *out) {
   const char *mode;
   TRY(onnx_attr_string(n->arena, n->proto, "round_mode", "up", &mode));
-  *out = strcmp(mode, "up") == 0     ? DTYPE_ROUND_UP
-         : strcmp(mode, "down") == 0 ? DTYPE_ROUND_DOWN
-                                     : DTYPE_ROUND_NEAREST;
+  *out = strcmp(mode, "up") == 0 ? DTYPE_ROUND_UP : strcmp(mode, "down") == 0 ? DTYPE_ROUND_DOWN : DTYPE_ROUND_NEAREST;
   CHECK_THAT(*out != DTYPE_ROUND_NEAREST || strcmp(mode, "nearest") == 0, STATUS_INVALID_MODEL,
              "round_mode is '%s', not up, down or nearest", mode);
   return NULL;
@@ -42,16 +40,14 @@ static status cast_to(onnx_node *n, dtype to) {
   TRY(onnx_attr_bool(n->proto, "saturate", true, &saturate));
   TRY(round_mode(n, &round));
   dtype from = hlo_type(n->in[0]);
-  CHECK_THAT(from != DTYPE_STR && to != DTYPE_STR, STATUS_UNSUPPORTED,
-             "casts of strings are not supported yet");
-  if (dtype_is_int(to) &&
-      dtype_get_info(to)->bits < 8) { /* wraps what is out of range, as ONNX's own cases do */
+  CHECK_THAT(from != DTYPE_STR && to != DTYPE_STR, STATUS_UNSUPPORTED, "casts of strings are not supported yet");
+  if (dtype_is_int(to) && dtype_get_info(to)->bits < 8) { /* wraps what is out of range, as ONNX's own cases do */
     n->out[0] = hlo_convert(n->b, hlo_convert(n->b, n->in[0], DTYPE_S32), to);
     return NULL;
   }
   bool small = dtype_is_float(to) && dtype_bytes(to) == 1;
-  n->out[0] = hlo_convert_as(n->b, n->in[0], to, saturate || !small,
-                             to == DTYPE_F8E8M0FNU ? round : DTYPE_ROUND_NEAREST);
+  n->out[0] =
+      hlo_convert_as(n->b, n->in[0], to, saturate || !small, to == DTYPE_F8E8M0FNU ? round : DTYPE_ROUND_NEAREST);
   return NULL;
 }
 

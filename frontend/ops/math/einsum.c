@@ -24,9 +24,7 @@ typedef struct equation {
   int ellipsis_rank;    /* most dimensions that "..." stands for */
 } equation;
 
-static int letter_label(char c) {
-  return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1;
-}
+static int letter_label(char c) { return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1; }
 
 static bool has_label(const term *t, int label) {
   for (int k = 0; k < t->n; k++) {
@@ -47,22 +45,20 @@ static status parse_term(const equation *e, const char **at, int rank, int ellip
   bool dots = false;
   for (; *p && *p != ',' && *p != '-'; p++) {
     if (*p == '.') {
-      CHECK_THAT(strncmp(p, "...", 3) == 0 && !dots, STATUS_INVALID_MODEL, "equation '%.60s': misplaced '.'",
-                 e->text);
+      CHECK_THAT(strncmp(p, "...", 3) == 0 && !dots, STATUS_INVALID_MODEL, "equation '%.60s': misplaced '.'", e->text);
       dots = true;
       p += 2;
     } else if (*p != ' ') {
-      CHECK_THAT(letter_label(*p) >= 0, STATUS_INVALID_MODEL, "equation '%.60s': '%c' is no letter", e->text,
-                 *p);
-      CHECK_THAT(letters < SHAPE_MAX_RANK, STATUS_INVALID_MODEL,
-                 "equation '%.60s': a term has more than %d subscripts", e->text, SHAPE_MAX_RANK);
+      CHECK_THAT(letter_label(*p) >= 0, STATUS_INVALID_MODEL, "equation '%.60s': '%c' is no letter", e->text, *p);
+      CHECK_THAT(letters < SHAPE_MAX_RANK, STATUS_INVALID_MODEL, "equation '%.60s': a term has more than %d subscripts",
+                 e->text, SHAPE_MAX_RANK);
       letters++;
     }
   }
   int n_dots = !dots ? 0 : ellipsis >= 0 ? ellipsis : rank - letters;
   CHECK_THAT(n_dots >= 0 && letters + n_dots <= SHAPE_MAX_RANK && (rank < 0 || letters + n_dots == rank),
-             STATUS_INVALID_MODEL, "equation '%.60s': a term has %d subscripts%s but its operand has rank %d",
-             e->text, letters, dots ? " and an ellipsis" : "", rank);
+             STATUS_INVALID_MODEL, "equation '%.60s': a term has %d subscripts%s but its operand has rank %d", e->text,
+             letters, dots ? " and an ellipsis" : "", rank);
   t->n = 0;
   for (p = *at; *p && *p != ',' && *p != '-'; p++) {
     if (*p == '.') {
@@ -107,8 +103,8 @@ static status implicit_output(equation *e) {
       }
     }
     if (count == 1) {
-      CHECK_THAT(out->n < SHAPE_MAX_RANK, STATUS_UNSUPPORTED,
-                 "equation '%.60s': the result's rank is above %d", e->text, SHAPE_MAX_RANK);
+      CHECK_THAT(out->n < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "equation '%.60s': the result's rank is above %d",
+                 e->text, SHAPE_MAX_RANK);
       out->labels[out->n++] = label;
     }
   }
@@ -146,15 +142,14 @@ static status parse_equation(const onnx_node *n, equation *e) {
     TRY(parse_term(e, &at, hlo_rank(n->in[k]), -1, &e->terms[k]));
     TRY(note_extents(e, &e->terms[k]));
     bool last = k + 1 == n->n_in;
-    CHECK_THAT(last ? *at != ',' : *at == ',', STATUS_INVALID_MODEL,
-               "equation '%.60s' has %s terms than inputs (%u)", e->text, last ? "more" : "fewer", n->n_in);
+    CHECK_THAT(last ? *at != ',' : *at == ',', STATUS_INVALID_MODEL, "equation '%.60s' has %s terms than inputs (%u)",
+               e->text, last ? "more" : "fewer", n->n_in);
     at += *at == ',';
   }
   if (!*at) {
     return implicit_output(e);
   }
-  CHECK_THAT(strncmp(at, "->", 2) == 0, STATUS_INVALID_MODEL, "equation '%.60s': '-' must begin '->'",
-             e->text);
+  CHECK_THAT(strncmp(at, "->", 2) == 0, STATUS_INVALID_MODEL, "equation '%.60s': '-' must begin '->'", e->text);
   return explicit_output(e, at + 2);
 }
 
@@ -263,8 +258,8 @@ static term contract(hlo_builder *b, const equation *e, uint32_t next, const ter
   }
   int free_dims = x->n + y->n - 2 * (int)(d.n_batch + d.n_contract);
   if (r.n + free_dims > SHAPE_MAX_RANK) {
-    hlo_fail(b, status_error(STATUS_UNSUPPORTED, "equation '%.60s': a product's rank is above %d", e->text,
-                             SHAPE_MAX_RANK));
+    hlo_fail(
+        b, status_error(STATUS_UNSUPPORTED, "equation '%.60s': a product's rank is above %d", e->text, SHAPE_MAX_RANK));
     return r;
   }
   for (int side = 0; side < 2; side++) {

@@ -10,7 +10,8 @@
 
 enum { MATRIX_MAX = 1024 };
 
-/* cos(2 pi a / n); 0, 1 and -1 are exact: angles are brought into the first eighth of a turn while they are integers. */
+/* cos(2 pi a / n); 0, 1 and -1 are exact: angles are brought into the first eighth of a turn while they are integers.
+ */
 static double cosine(int64_t a, int64_t n) {
   bool negative = false;
   a %= n;
@@ -39,8 +40,8 @@ static table table_new(const onnx_node *n, dtype type, int rank, const dim *dims
 }
 
 static void table_set(const table *t, int64_t k, double value) {
-  dtype_store_f64((dtype)t->l.shape.type, (char *)t->data + (size_t)k * dtype_bytes((dtype)t->l.shape.type), value, false,
-                  DTYPE_ROUND_NEAREST);
+  dtype_store_f64((dtype)t->l.shape.type, (char *)t->data + (size_t)k * dtype_bytes((dtype)t->l.shape.type), value,
+                  false, DTYPE_ROUND_NEAREST);
 }
 
 /* --- a few points: one matrix --- */
@@ -78,9 +79,7 @@ static hlo_value matrix(const onnx_node *n, const onnx_fourier *f, dtype type, i
 
 /* --- many: x is [rows, n, 2], and so is what comes out, without the factor 1 / n --- */
 
-static hlo_value part(hlo_builder *b, hlo_value x, int64_t k) {
-  return hlo_slice_dim(b, x, hlo_rank(x) - 1, k, k + 1);
-}
+static hlo_value part(hlo_builder *b, hlo_value x, int64_t k) { return hlo_slice_dim(b, x, hlo_rank(x) - 1, k, k + 1); }
 
 /* x times c + i s: constants of x's dims behind the first, but for the parts. */
 static hlo_value turned(hlo_builder *b, hlo_value x, const table *c, const table *s) {

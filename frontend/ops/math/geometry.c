@@ -17,8 +17,7 @@ static hlo_value base_grid(hlo_builder *b, int rank, const dim *spatial, bool al
   hlo_value columns[4];
   for (int k = 0; k < rank; k++) {
     int dimension = rank - 1 - k;
-    double count = (double)spatial[dimension],
-           step = align_corners ? 2 / (count > 1 ? count - 1 : 1) : 2 / count;
+    double count = (double)spatial[dimension], step = align_corners ? 2 / (count > 1 ? count - 1 : 1) : 2 / count;
     hlo_value p = onnx_binary_scalar(b, HLO_MUL, hlo_iota(b, s, dimension), step);
     columns[k] = onnx_binary_scalar(b, HLO_ADD, p, align_corners ? -1 : -1 + step / 2);
   }
@@ -45,9 +44,8 @@ status onnx_import_affine_grid(onnx_node *n) {
   hlo_value grid = base_grid(b, rank, size + 2, align_corners, hlo_type(theta));
   hlo_dot_dims d = {.n_contract = 1, .lhs_contract = (int64_t[]){2}, .rhs_contract = (int64_t[]){rank}};
   hlo_value y = hlo_dot(b, theta, grid, &d); /* [N, rank, spatial...] */
-  n->out[0] =
-      hlo_convert(b, hlo_transpose(b, y, rank == 2 ? (int64_t[]){0, 2, 3, 1} : (int64_t[]){0, 2, 3, 4, 1}),
-                  (dtype)s->type);
+  n->out[0] = hlo_convert(b, hlo_transpose(b, y, rank == 2 ? (int64_t[]){0, 2, 3, 1} : (int64_t[]){0, 2, 3, 4, 1}),
+                          (dtype)s->type);
   return NULL;
 }
 
@@ -69,8 +67,7 @@ static status spatial_list(const onnx_node *n, const char *name, int64_t want, i
              "%s has %zu entries; %" PRId64 " are wanted", name, count, want);
   for (int64_t k = 0; k < want; k++) {
     out[k] = values ? values[k] : least;
-    CHECK_THAT(out[k] >= least && out[k] <= INT32_MAX, INVALID, "%s[%" PRId64 "] is %" PRId64, name, k,
-               out[k]);
+    CHECK_THAT(out[k] >= least && out[k] <= INT32_MAX, INVALID, "%s[%" PRId64 "] is %" PRId64, name, k, out[k]);
   }
   return NULL;
 }
@@ -78,11 +75,9 @@ static status spatial_list(const onnx_node *n, const char *name, int64_t want, i
 static status spatial_input(const onnx_node *n, uint32_t k, const char *name, int64_t *count, int64_t *out) {
   const int64_t *values;
   TRY(onnx_const_ints(n, k, name, &values, count));
-  CHECK_THAT(*count >= 1 && *count <= SHAPE_MAX_RANK - 2, INVALID, "%s has %" PRId64 " entries", name,
-             *count);
+  CHECK_THAT(*count >= 1 && *count <= SHAPE_MAX_RANK - 2, INVALID, "%s has %" PRId64 " entries", name, *count);
   for (int64_t j = 0; j < *count; j++) {
-    CHECK_THAT(values[j] >= 1 && values[j] <= INT32_MAX, INVALID, "%s[%" PRId64 "] is %" PRId64, name, j,
-               values[j]);
+    CHECK_THAT(values[j] >= 1 && values[j] <= INT32_MAX, INVALID, "%s[%" PRId64 "] is %" PRId64, name, j, values[j]);
     out[j] = values[j];
   }
   return NULL;
@@ -92,8 +87,7 @@ static status read_blocks(const onnx_node *n, blocks *g) {
   int64_t rank, pads[2 * SHAPE_MAX_RANK];
   TRY(spatial_input(n, 1, "image_shape", &g->rank, g->image));
   TRY(spatial_input(n, 2, "block_shape", &rank, g->block));
-  CHECK_THAT(rank == g->rank, INVALID, "block_shape has %" PRId64 " entries but image_shape %" PRId64, rank,
-             g->rank);
+  CHECK_THAT(rank == g->rank, INVALID, "block_shape has %" PRId64 " entries but image_shape %" PRId64, rank, g->rank);
   TRY(spatial_list(n, "strides", rank, 1, g->strides));
   TRY(spatial_list(n, "dilations", rank, 1, g->dilations));
   TRY(spatial_list(n, "pads", 2 * rank, 0, pads));
@@ -127,16 +121,15 @@ status onnx_import_col2im(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
   blocks g;
   TRY(read_blocks(n, &g));
-  shape block = shape_make(DTYPE_S64, (int)g.rank, g.block),
-        all = shape_make(DTYPE_S64, (int)g.rank, g.count);
+  shape block = shape_make(DTYPE_S64, (int)g.rank, g.block), all = shape_make(DTYPE_S64, (int)g.rank, g.count);
   shape image = shape_make((dtype)s->type, (int)g.rank, g.image);
   TRY(shape_check(&block, "block_shape"));
   TRY(shape_check(&all, "the blocks"));
   TRY(shape_check(&image, "image_shape"));
   int64_t elements = shape_elements(&block), count = shape_elements(&all), pixels = shape_elements(&image);
   CHECK_THAT(s->rank == 3 && s->dims[1] % elements == 0 && s->dims[2] == count, INVALID,
-             "input is %s; its dims must be N, a multiple of %" PRId64 " and %" PRId64, SHAPE_STR(NULL, s),
-             elements, count);
+             "input is %s; its dims must be N, a multiple of %" PRId64 " and %" PRId64, SHAPE_STR(NULL, s), elements,
+             count);
   int64_t channels = s->dims[1] / elements, rows = s->dims[0] * channels;
   int64_t *where = ARENA_NEW_N(n->arena, int64_t, (size_t)(elements * count));
   for (int64_t k = 0; k < elements * count; k++) {
@@ -187,16 +180,15 @@ static void eliminate(hlo_builder *b, const hlo_value *in, hlo_value *next) {
   dim rows = s.dims[0], size = s.dims[1], one_column[] = {rows, size, 1}, one_row[] = {rows, 1, size};
   hlo_value p = pivot_place(b, hlo_dynamic_slice(b, a, starts_at(b, step, 2), one_column), step);
   hlo_value at = hlo_compare(b, HLO_EQ, hlo_iota(b, index, 1), hlo_broadcast(b, p, index, (int64_t[]){0}));
-  hlo_value pivot_row =
-      onnx_reduce_keep(b, hlo_select(b, at, a, hlo_like(b, a, 0)), HLO_REDUCE_ADD, 1, (int64_t[]){1});
+  hlo_value pivot_row = onnx_reduce_keep(b, hlo_select(b, at, a, hlo_like(b, a, 0)), HLO_REDUCE_ADD, 1, (int64_t[]){1});
   hlo_value top = hlo_dynamic_slice(b, a, starts_at(b, step, 1), one_row);
   a = hlo_select(b, at, hlo_broadcast_to(b, top, &s), a);
   hlo_value pivot = hlo_dynamic_slice(b, pivot_row, starts_at(b, step, 2), (dim[]){rows, 1, 1});
   hlo_value factors = hlo_dynamic_slice(b, a, starts_at(b, step, 2), one_column);
   hlo_value divisor = hlo_broadcast_to(b, pivot, hlo_shape(factors)), zero = hlo_like(b, factors, 0);
   factors = hlo_select(b, hlo_compare(b, HLO_EQ, divisor, zero), zero, hlo_binary(b, HLO_DIV, factors, divisor));
-  next[DET_A] = hlo_binary(b, HLO_SUB, a,
-                           hlo_binary(b, HLO_MUL, hlo_broadcast_to(b, factors, &s), hlo_broadcast_to(b, pivot_row, &s)));
+  next[DET_A] = hlo_binary(
+      b, HLO_SUB, a, hlo_binary(b, HLO_MUL, hlo_broadcast_to(b, factors, &s), hlo_broadcast_to(b, pivot_row, &s)));
   pivot = hlo_reshape(b, pivot, 1, &rows);
   hlo_value in_place = hlo_compare(b, HLO_EQ, p, hlo_broadcast(b, step, *hlo_shape(p), NULL));
   pivot = hlo_select(b, in_place, pivot, hlo_unary(b, HLO_NEG, pivot));

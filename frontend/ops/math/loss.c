@@ -105,8 +105,7 @@ status onnx_import_negative_log_likelihood_loss(onnx_node *n) {
   loss l = {0};
   TRY(read_loss(n, "target", &l));
   TRY(check_target(n, &l, "target"));
-  n->out[0] =
-      hlo_convert(n->b, negative_log_likelihood(n, &l, onnx_widen(n->b, n->in[0])), hlo_type(n->in[0]));
+  n->out[0] = hlo_convert(n->b, negative_log_likelihood(n, &l, onnx_widen(n->b, n->in[0])), hlo_type(n->in[0]));
   return NULL;
 }
 

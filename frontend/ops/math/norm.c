@@ -75,8 +75,8 @@ typedef struct batch_norm {
   dim_list over; /* the dims that statistics are taken of: all others */
 } batch_norm;
 
-/* An attribute since version 14; before, outputs that only training has ask for it, and so does the first versions' is_test,
- * which is 0 unless it is given. */
+/* An attribute since version 14; before, outputs that only training has ask for it, and so does the first versions'
+ * is_test, which is 0 unless it is given. */
 static status read_training(const onnx_node *n, bool *out) {
   bool test = true;
   *out = false;
@@ -134,8 +134,8 @@ static hlo_value bn_running(const onnx_node *n, const batch_norm *p, uint32_t k,
   hlo_builder *b = n->b;
   hlo_value old = hlo_convert(b, n->in[k], (dtype)p->x.type);
   current = hlo_reshape(b, current, hlo_rank(old), hlo_shape(old)->dims);
-  hlo_value y = hlo_binary(b, HLO_ADD, onnx_times(b, old, p->momentum),
-                           onnx_times(b, current, 1.0 - (double)p->momentum));
+  hlo_value y =
+      hlo_binary(b, HLO_ADD, onnx_times(b, old, p->momentum), onnx_times(b, current, 1.0 - (double)p->momentum));
   return hlo_convert(b, y, hlo_type(n->in[k]));
 }
 
@@ -144,8 +144,9 @@ static void bn_train_outputs(onnx_node *n, const batch_norm *p, hlo_value mean, 
   for (uint32_t k = 1; k < 5; k++) {
     hlo_value current = k % 2 == 1 ? mean : variance, like = n->in[k % 2 == 1 ? 3 : 4];
     if (k < n->n_out && onnx_has_out(n, k)) {
-      n->out[k] = k < 3 ? bn_running(n, p, k + 2, current)
-                        : hlo_convert(n->b, hlo_reshape(n->b, current, hlo_rank(like), hlo_shape(like)->dims), hlo_type(like));
+      n->out[k] =
+          k < 3 ? bn_running(n, p, k + 2, current)
+                : hlo_convert(n->b, hlo_reshape(n->b, current, hlo_rank(like), hlo_shape(like)->dims), hlo_type(like));
     }
   }
 }

@@ -18,8 +18,8 @@ static status check_scale(const onnx_node *n, const char *what, quantization *q)
   TRY(onnx_axis_attr(n, 1, x->rank, &q->axis));
   if (q->block == 0) {
     CHECK_THAT(s->rank == 1 && s->dims[0] == x->dims[q->axis], STATUS_INVALID_MODEL,
-               "%s is %s but x is %s; one element a slice of axis %" PRId64 " is needed", what,
-               SHAPE_STR(NULL, s), SHAPE_STR(NULL, x), q->axis);
+               "%s is %s but x is %s; one element a slice of axis %" PRId64 " is needed", what, SHAPE_STR(NULL, s),
+               SHAPE_STR(NULL, x), q->axis);
     return NULL;
   }
   shape want = *x;
@@ -40,8 +40,8 @@ static status read_quantization(const onnx_node *n, const char *what, quantizati
   if (onnx_has_in(n, 2)) {
     const shape *z = onnx_in_shape(n, 2), *s = onnx_in_shape(n, 1);
     bool both_one = shape_elements(z) == 1 && shape_elements(s) == 1;
-    CHECK_THAT(both_one || shape_same_dims(z, s), STATUS_INVALID_MODEL,
-               "the zero point is %s but the scale is %s", SHAPE_STR(NULL, z), SHAPE_STR(NULL, s));
+    CHECK_THAT(both_one || shape_same_dims(z, s), STATUS_INVALID_MODEL, "the zero point is %s but the scale is %s",
+               SHAPE_STR(NULL, z), SHAPE_STR(NULL, s));
   }
   return NULL;
 }
@@ -107,8 +107,8 @@ static hlo_value convert_kept(hlo_builder *b, hlo_value x, dtype to) {
   return x;
 }
 
-/* Where whole blocks fill the axis, x with a dimension more, which counts the elements of a block: a scale is then simply
- * stretched along it. */
+/* Where whole blocks fill the axis, x with a dimension more, which counts the elements of a block: a scale is then
+ * simply stretched along it. */
 static bool split_blocks(const onnx_node *n, const quantization *q, shape *split) {
   const shape *x = onnx_in_shape(n, 0);
   if (q->block == 0 || x->rank == SHAPE_MAX_RANK || x->dims[q->axis] % q->block) {
@@ -165,8 +165,8 @@ static status quantized_type(const onnx_node *n, dtype *to) {
   CHECK_THAT(stated == DTYPE_INVALID || stated == *to, STATUS_INVALID_MODEL,
              "output_dtype is %s but y_zero_point is %s", dtype_name(stated), dtype_name(*to));
   bool narrow = dtype_get_info(*to)->bits <= (dtype_is_float(*to) ? 8 : 16);
-  CHECK_THAT((dtype_is_int(*to) || dtype_is_float(*to)) && narrow, STATUS_INVALID_MODEL,
-             "cannot quantize to %s", dtype_name(*to));
+  CHECK_THAT((dtype_is_int(*to) || dtype_is_float(*to)) && narrow, STATUS_INVALID_MODEL, "cannot quantize to %s",
+             dtype_name(*to));
   return NULL;
 }
 
@@ -183,8 +183,7 @@ status onnx_import_quantize_linear(onnx_node *n) {
   if (!dtype_is_float(precision) || dtype_bytes(precision) < 2) {
     precision = DTYPE_F32;
   }
-  hlo_value x = hlo_convert(b, n->in[0], precision),
-            scale = stretch(n, &q, hlo_convert(b, n->in[1], precision));
+  hlo_value x = hlo_convert(b, n->in[0], precision), scale = stretch(n, &q, hlo_convert(b, n->in[1], precision));
   hlo_value y = onnx_widen(b, hlo_binary(b, HLO_DIV, x, scale));
   hlo_value zero = onnx_has_in(n, 2) ? stretch(n, &q, n->in[2]) : (hlo_value){0};
   if (dtype_is_float(to)) {
@@ -213,8 +212,7 @@ status onnx_import_dynamic_quantize_linear(onnx_node *n) {
   hlo_value divisor = hlo_select(b, hlo_compare(b, HLO_EQ, scale, zero), hlo_like(b, scale, 1), scale);
   hlo_value point = hlo_unary(b, HLO_NEG, hlo_binary(b, HLO_DIV, low, divisor));
   point = onnx_saturate(b, point, (hlo_value){0}, DTYPE_U8);
-  n->out[0] =
-      onnx_saturate(b, onnx_op_stretched(b, HLO_DIV, x, divisor), hlo_broadcast_to(b, point, s), DTYPE_U8);
+  n->out[0] = onnx_saturate(b, onnx_op_stretched(b, HLO_DIV, x, divisor), hlo_broadcast_to(b, point, s), DTYPE_U8);
   n->out[1] = scale;
   n->out[2] = point;
   return NULL;

@@ -17,12 +17,8 @@ static hlo_value keep(hlo_builder *b, hlo_value x, hlo_reducer r, const axis_lis
   return onnx_reduce_keep(b, x, r, l->n, l->axes);
 }
 
-static hlo_value reduce_sum(hlo_builder *b, hlo_value x, const axis_list *l) {
-  return keep(b, x, HLO_REDUCE_ADD, l);
-}
-static hlo_value reduce_prod(hlo_builder *b, hlo_value x, const axis_list *l) {
-  return keep(b, x, HLO_REDUCE_MUL, l);
-}
+static hlo_value reduce_sum(hlo_builder *b, hlo_value x, const axis_list *l) { return keep(b, x, HLO_REDUCE_ADD, l); }
+static hlo_value reduce_prod(hlo_builder *b, hlo_value x, const axis_list *l) { return keep(b, x, HLO_REDUCE_MUL, l); }
 
 static hlo_value reduce_max(hlo_builder *b, hlo_value x, const axis_list *l) {
   return keep(b, x, onnx_reducer_for(hlo_type(x), HLO_REDUCE_MAX), l);
@@ -141,8 +137,7 @@ status onnx_import_arg_reduce(onnx_node *n) {
   TRY(onnx_attr_bool(n->proto, "keepdims", true, &keepdims));
   TRY(onnx_attr_bool(n->proto, "select_last_index", false, &last));
   shape s = *hlo_shape(x);
-  CHECK_THAT(s.dims[l.axes[0]] > 0, STATUS_INVALID_MODEL, "data is %s; the axis has no elements",
-             SHAPE_STR(NULL, &s));
+  CHECK_THAT(s.dims[l.axes[0]] > 0, STATUS_INVALID_MODEL, "data is %s; the axis has no elements", SHAPE_STR(NULL, &s));
   s.dims[l.axes[0]] = 1;
   hlo_value y = hlo_arg_reduce(n->b, x, l.axes[0], strcmp(n->proto->op_type, "ArgMax") == 0, last);
   n->out[0] = keepdims ? hlo_reshape(n->b, y, s.rank, s.dims) : y;

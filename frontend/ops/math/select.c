@@ -53,7 +53,9 @@ static hlo_value dynamic_result(onnx_node *n, hlo_value v, int axis, hlo_value s
   return v;
 }
 
-static hlo_value flat(hlo_builder *b, hlo_value x) { return hlo_reshape(b, x, 1, (dim[]){shape_elements(hlo_shape(x))}); }
+static hlo_value flat(hlo_builder *b, hlo_value x) {
+  return hlo_reshape(b, x, 1, (dim[]){shape_elements(hlo_shape(x))});
+}
 
 /* --- NonZero --- */
 
@@ -90,11 +92,13 @@ status onnx_import_compress(onnx_node *n) {
     x = flat(b, x);
   }
   const shape *s = hlo_shape(condition);
-  CHECK_THAT(s->type == DTYPE_PRED && s->rank == 1, INVALID, "condition is %s; a list of pred is wanted", SHAPE_STR(NULL, s));
+  CHECK_THAT(s->type == DTYPE_PRED && s->rank == 1, INVALID, "condition is %s; a list of pred is wanted",
+             SHAPE_STR(NULL, s));
   int64_t extent = hlo_shape(x)->dims[axis];
   const literal *known = hlo_literal(condition);
   for (int64_t k = extent; known && k < s->dims[0]; k++) {
-    CHECK_THAT(!literal_i64(known, k), INVALID, "condition keeps element %lld of %lld", (long long)k, (long long)extent);
+    CHECK_THAT(!literal_i64(known, k), INVALID, "condition keeps element %lld of %lld", (long long)k,
+               (long long)extent);
   }
   if (s->dims[0] > extent) { /* there is nothing to keep beyond */
     condition = hlo_slice_dim(b, condition, 0, 0, extent);
@@ -106,7 +110,8 @@ status onnx_import_compress(onnx_node *n) {
 
 /* --- Unique --- */
 
-/* Rows as columns of keys that sort can order: [columns, rows].  Complex numbers are ordered by their real parts first. */
+/* Rows as columns of keys that sort can order: [columns, rows].  Complex numbers are ordered by their real parts first.
+ */
 static hlo_value sort_keys(hlo_builder *b, hlo_value rows) {
   dim count = hlo_shape(rows)->dims[0], width = hlo_shape(rows)->dims[1];
   if (dtype_is_complex(hlo_type(rows))) {

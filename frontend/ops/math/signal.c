@@ -9,8 +9,7 @@
 
 static status check_signal(const shape *s) {
   CHECK_THAT(s->rank >= 2 && (s->dims[s->rank - 1] == 1 || s->dims[s->rank - 1] == 2), INVALID,
-             "the signal is %s; rank 2 or more and a last dimension of 1 or 2 are wanted",
-             SHAPE_STR(NULL, s));
+             "the signal is %s; rank 2 or more and a last dimension of 1 or 2 are wanted", SHAPE_STR(NULL, s));
   return NULL;
 }
 
@@ -22,8 +21,8 @@ static status dft_axis(const onnx_node *n, int64_t rank, int64_t *axis) {
     TRY(onnx_const_int(n, 2, "axis", &given));
   }
   TRY(onnx_axis(given, rank, axis));
-  CHECK_THAT(*axis != rank - 1, INVALID,
-             "axis %" PRId64 " is the last one, which holds the parts of complex numbers", given);
+  CHECK_THAT(*axis != rank - 1, INVALID, "axis %" PRId64 " is the last one, which holds the parts of complex numbers",
+             given);
   return NULL;
 }
 
@@ -40,7 +39,8 @@ status onnx_import_dft(onnx_node *n) {
     TRY(onnx_const_int(n, 1, "dft_length", &length));
   }
   CHECK_THAT(length >= 1, INVALID, "dft_length is %" PRId64, length);
-  CHECK_THAT(length <= ONNX_FOURIER_MAX, STATUS_RESOURCE, "dft_length is %" PRId64 ", above %d", length, ONNX_FOURIER_MAX);
+  CHECK_THAT(length <= ONNX_FOURIER_MAX, STATUS_RESOURCE, "dft_length is %" PRId64 ", above %d", length,
+             ONNX_FOURIER_MAX);
   onnx_fourier f = {.n = length, .inverse = inverse, .one_sided = one_sided};
   n->out[0] = onnx_fourier_transform(n, &f, n->in[0], axis);
   return NULL;
@@ -121,16 +121,14 @@ status onnx_import_mel_weight_matrix(onnx_node *n) {
   TRY(onnx_const_float(n, 3, "lower_edge_hertz", &f.low));
   TRY(onnx_const_float(n, 4, "upper_edge_hertz", &f.high));
   TRY(onnx_dtype_attr(n, "output_datatype", DTYPE_F32, &type));
-  CHECK_THAT(f.bins >= 0 && f.bins <= INT32_MAX && f.length >= 0 && f.length <= INT32_MAX && f.rate > 0,
-             INVALID, "num_mel_bins is %" PRId64 ", dft_length %" PRId64 ", sample_rate %" PRId64, f.bins,
-             f.length, f.rate);
-  CHECK_THAT(f.low >= 0 && f.low <= f.high && isfinite(f.high), INVALID, "the edges are %g and %g hertz",
-             f.low, f.high);
+  CHECK_THAT(f.bins >= 0 && f.bins <= INT32_MAX && f.length >= 0 && f.length <= INT32_MAX && f.rate > 0, INVALID,
+             "num_mel_bins is %" PRId64 ", dft_length %" PRId64 ", sample_rate %" PRId64, f.bins, f.length, f.rate);
+  CHECK_THAT(f.low >= 0 && f.low <= f.high && isfinite(f.high), INVALID, "the edges are %g and %g hertz", f.low,
+             f.high);
   shape s = shape_make(DTYPE_F64, 2, (dim[]){f.length / 2 + 1, f.bins});
   TRY(shape_check(&s, "the result"));
   CHECK_THAT(f.bins == 0 || mel_edge(&f, f.bins + 1) <= f.length / 2, INVALID,
-             "upper_edge_hertz is %g, beyond the %" PRId64 " bins of the spectrogram", f.high,
-             f.length / 2 + 1);
+             "upper_edge_hertz is %g, beyond the %" PRId64 " bins of the spectrogram", f.high, f.length / 2 + 1);
   literal l = literal_new(n->arena, s, &data);
   for (int64_t k = 0; k < f.bins; k++) {
     fill_triangle(&f, k, data);

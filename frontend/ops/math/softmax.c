@@ -38,15 +38,9 @@ status onnx_import_softmax(onnx_node *n) {
   }
   x = onnx_widen(b, x);
   switch (*n->proto->op_type) {
-    case 'S':
-      x = onnx_softmax(b, x, axis);
-      break;
-    case 'L':
-      x = onnx_log_softmax(b, x, axis);
-      break;
-    default:
-      x = hardmax(b, x, axis);
-      break;
+    case 'S': x = onnx_softmax(b, x, axis); break;
+    case 'L': x = onnx_log_softmax(b, x, axis); break;
+    default: x = hardmax(b, x, axis); break;
   }
   n->out[0] = hlo_reshape(b, hlo_convert(b, x, hlo_type(n->in[0])), s.rank, s.dims);
   return NULL;

@@ -34,8 +34,8 @@ status onnx_import_top_k(onnx_node *n) {
   TRY(onnx_attr_bool(n->proto, "sorted", true, &sorted));
   TRY(read_k(n, s->dims[axis], &k, &size));
   CHECK_THAT(k >= 0 && k <= s->dims[axis], INVALID,
-             "K is %" PRId64 " but X is %s; axis %" PRId64 " has %" PRId64 " elements", k, SHAPE_STR(NULL, s),
-             axis, s->dims[axis]);
+             "K is %" PRId64 " but X is %s; axis %" PRId64 " has %" PRId64 " elements", k, SHAPE_STR(NULL, s), axis,
+             s->dims[axis]);
   hlo_value both[] = {x, hlo_iota(n->b, shape_with_type(*s, DTYPE_S64), axis)};
   hlo_sort(n->b, 2, both, axis, largest, out);
   for (uint32_t j = 0; j < 2; j++) {

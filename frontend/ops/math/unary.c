@@ -7,13 +7,11 @@ static const struct unary {
   const char *name;
   hlo_op op;
 } unary_ops[] = {
-    {"Abs", HLO_ABS},     {"Acos", HLO_ACOS},   {"Acosh", HLO_ACOSH},      {"Asin", HLO_ASIN},
-    {"Asinh", HLO_ASINH}, {"Atan", HLO_ATAN},   {"Atanh", HLO_ATANH},      {"BitwiseNot", HLO_NOT},
-    {"Ceil", HLO_CEIL},   {"Cos", HLO_COS},     {"Cosh", HLO_COSH},
-    {"Exp", HLO_EXP},     {"Floor", HLO_FLOOR}, {"Log", HLO_LOG},          {"Neg", HLO_NEG},
-    {"Not", HLO_NOT},     {"Round", HLO_ROUND}, {"Sigmoid", HLO_LOGISTIC}, {"Sign", HLO_SIGN},
-    {"Sin", HLO_SIN},     {"Sinh", HLO_SINH},   {"Sqrt", HLO_SQRT},        {"Tan", HLO_TAN},
-    {"Tanh", HLO_TANH},
+    {"Abs", HLO_ABS},   {"Acos", HLO_ACOS},   {"Acosh", HLO_ACOSH},      {"Asin", HLO_ASIN}, {"Asinh", HLO_ASINH},
+    {"Atan", HLO_ATAN}, {"Atanh", HLO_ATANH}, {"BitwiseNot", HLO_NOT},   {"Ceil", HLO_CEIL}, {"Cos", HLO_COS},
+    {"Cosh", HLO_COSH}, {"Exp", HLO_EXP},     {"Floor", HLO_FLOOR},      {"Log", HLO_LOG},   {"Neg", HLO_NEG},
+    {"Not", HLO_NOT},   {"Round", HLO_ROUND}, {"Sigmoid", HLO_LOGISTIC}, {"Sign", HLO_SIGN}, {"Sin", HLO_SIN},
+    {"Sinh", HLO_SINH}, {"Sqrt", HLO_SQRT},   {"Tan", HLO_TAN},          {"Tanh", HLO_TANH},
 };
 
 status onnx_import_unary(onnx_node *n) {

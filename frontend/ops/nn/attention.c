@@ -19,8 +19,8 @@ typedef struct attention {
 
 /* --- checks --- */
 
-static status read_heads(const onnx_node *n, const shape *s, const char *what, const char *attribute,
-                         attention *a, dim *heads, dim *steps, dim *head) {
+static status read_heads(const onnx_node *n, const shape *s, const char *what, const char *attribute, attention *a,
+                         dim *heads, dim *steps, dim *head) {
   if (!a->packed) {
     *heads = s->dims[1];
     *steps = s->dims[2];
@@ -30,8 +30,8 @@ static status read_heads(const onnx_node *n, const shape *s, const char *what, c
   TRY(onnx_attr_required(n->proto, attribute));
   TRY(onnx_attr_int(n->proto, attribute, 0, heads));
   CHECK_THAT(*heads >= 1 && s->dims[2] % *heads == 0, STATUS_INVALID_MODEL,
-             "%s is %s and %s is %" PRId64 "; it must divide the last dimension", what, SHAPE_STR(NULL, s),
-             attribute, *heads);
+             "%s is %s and %s is %" PRId64 "; it must divide the last dimension", what, SHAPE_STR(NULL, s), attribute,
+             *heads);
   *steps = s->dims[1];
   *head = s->dims[2] / *heads;
   return NULL;
@@ -54,8 +54,8 @@ static status read_shapes(const onnx_node *n, attention *a) {
   TRY(read_heads(n, onnx_in_shape(n, K), "K", "kv_num_heads", a, &a->kv_heads, &a->kv_steps, &k_head));
   TRY(read_heads(n, onnx_in_shape(n, V), "V", "kv_num_heads", a, &v_heads, &v_steps, &a->v_head));
   CHECK_THAT(k_head == a->head && v_heads == a->kv_heads && v_steps == a->kv_steps, STATUS_INVALID_MODEL,
-             "Q is %s, K %s and V %s; heads, their sizes or the sequences of K and V disagree",
-             SHAPE_STR(NULL, q), SHAPE_STR(NULL, onnx_in_shape(n, K)), SHAPE_STR(NULL, onnx_in_shape(n, V)));
+             "Q is %s, K %s and V %s; heads, their sizes or the sequences of K and V disagree", SHAPE_STR(NULL, q),
+             SHAPE_STR(NULL, onnx_in_shape(n, K)), SHAPE_STR(NULL, onnx_in_shape(n, V)));
   CHECK_THAT(a->kv_heads >= 1 && a->q_heads % a->kv_heads == 0, STATUS_INVALID_MODEL,
              "%" PRId64 " heads of Q are no multiple of %" PRId64 " of K", a->q_heads, a->kv_heads);
   return NULL;
@@ -138,8 +138,7 @@ static status apply_mask(const onnx_node *n, const attention *a, hlo_value *x) {
   int64_t low[4] = {0}, high[4] = {0};
   high[s->rank - 1] = a->total - s->dims[s->rank - 1];
   CHECK_THAT(high[s->rank - 1] >= 0, STATUS_INVALID_MODEL,
-             "attn_mask is %s; its last dimension exceeds the %" PRId64 " keys", SHAPE_STR(NULL, s),
-             a->total);
+             "attn_mask is %s; its last dimension exceeds the %" PRId64 " keys", SHAPE_STR(NULL, s), a->total);
   mask = is_bool ? mask : hlo_convert(b, mask, hlo_type(*x));
   if (high[s->rank - 1] > 0 && s->dims[s->rank - 1] != 1) {
     hlo_value nothing = hlo_scalar(b, hlo_type(mask), is_bool ? 0 : -INFINITY);
@@ -190,8 +189,7 @@ static hlo_value cap(hlo_builder *b, const attention *a, hlo_value x) {
   if (a->softcap == 0) {
     return x;
   }
-  return onnx_times(b, hlo_unary(b, HLO_TANH, hlo_binary(b, HLO_DIV, x, hlo_like(b, x, a->softcap))),
-                    a->softcap);
+  return onnx_times(b, hlo_unary(b, HLO_TANH, hlo_binary(b, HLO_DIV, x, hlo_like(b, x, a->softcap))), a->softcap);
 }
 
 /* Can a query be left without any key? */
@@ -307,20 +305,20 @@ static status read_rotary(const onnx_node *n, rotary *r) {
   if (r->packed) {
     TRY(onnx_attr_int(n->proto, "num_heads", 0, &r->heads));
     CHECK_THAT(r->heads >= 1 && r->head % r->heads == 0, STATUS_INVALID_MODEL,
-               "X is %s and num_heads is %" PRId64 "; it must divide the last dimension", SHAPE_STR(NULL, x),
-               r->heads);
+               "X is %s and num_heads is %" PRId64 "; it must divide the last dimension", SHAPE_STR(NULL, x), r->heads);
     r->head /= r->heads;
   }
   TRY(onnx_attr_bool(n->proto, "interleaved", false, &r->interleaved));
   TRY(onnx_attr_int(n->proto, "rotary_embedding_dim", 0, &r->rotated));
   r->rotated = r->rotated ? r->rotated : r->head;
   CHECK_THAT(r->rotated >= 0 && r->rotated <= r->head && r->rotated % 2 == 0, STATUS_INVALID_MODEL,
-             "rotary_embedding_dim is %" PRId64 "; it must be even and at most the head's %" PRId64,
-             r->rotated, r->head);
+             "rotary_embedding_dim is %" PRId64 "; it must be even and at most the head's %" PRId64, r->rotated,
+             r->head);
   return NULL;
 }
 
-/* A cache as [B, S, 1, rotated / 2], or with one batch for all: rows picked by position_ids, or given for every step. */
+/* A cache as [B, S, 1, rotated / 2], or with one batch for all: rows picked by position_ids, or given for every step.
+ */
 static status read_cache(const onnx_node *n, const rotary *r, uint32_t k, const char *what, hlo_value *out) {
   dim half = r->rotated / 2, dims[] = {r->batch, r->steps, half};
   bool picked = onnx_has_in(n, 3);
@@ -329,8 +327,8 @@ static status read_cache(const onnx_node *n, const rotary *r, uint32_t k, const 
   *out = n->in[k];
   if (picked) {
     TRY(onnx_need_dims(n, 3, "position_ids", 2, dims));
-    CHECK_THAT(s->dims[1] == half, STATUS_INVALID_MODEL, "%s is %s; its last dimension must be %" PRId64,
-               what, SHAPE_STR(NULL, s), half);
+    CHECK_THAT(s->dims[1] == half, STATUS_INVALID_MODEL, "%s is %s; its last dimension must be %" PRId64, what,
+               SHAPE_STR(NULL, s), half);
     TRY(onnx_check_below(n, n->in[3], "position_ids", s->dims[0]));
     *out = hlo_take(n->b, *out, hlo_convert(n->b, n->in[3], DTYPE_S64), 0);
   } else {
@@ -354,14 +352,11 @@ static hlo_value half_of(hlo_builder *b, const rotary *r, hlo_value x, int which
 
 static hlo_value rotated(hlo_builder *b, const rotary *r, hlo_value x, hlo_value cosine, hlo_value sine) {
   hlo_value x1 = half_of(b, r, x, 0), x2 = half_of(b, r, x, 1), parts[3];
-  parts[0] = hlo_binary(b, HLO_SUB, onnx_op_stretched(b, HLO_MUL, x1, cosine),
-                        onnx_op_stretched(b, HLO_MUL, x2, sine));
-  parts[1] = hlo_binary(b, HLO_ADD, onnx_op_stretched(b, HLO_MUL, x1, sine),
-                        onnx_op_stretched(b, HLO_MUL, x2, cosine));
+  parts[0] = hlo_binary(b, HLO_SUB, onnx_op_stretched(b, HLO_MUL, x1, cosine), onnx_op_stretched(b, HLO_MUL, x2, sine));
+  parts[1] = hlo_binary(b, HLO_ADD, onnx_op_stretched(b, HLO_MUL, x1, sine), onnx_op_stretched(b, HLO_MUL, x2, cosine));
   if (r->interleaved) {
     hlo_value pairs[] = {onnx_insert_dim(b, parts[0], 4), onnx_insert_dim(b, parts[1], 4)};
-    parts[0] =
-        hlo_reshape(b, hlo_concatenate(b, 2, pairs, 4), 4, (dim[]){r->batch, r->steps, r->heads, r->rotated});
+    parts[0] = hlo_reshape(b, hlo_concatenate(b, 2, pairs, 4), 4, (dim[]){r->batch, r->steps, r->heads, r->rotated});
   }
   uint32_t n = r->interleaved ? 1 : 2;
   if (r->rotated < r->head) {

@@ -18,8 +18,8 @@ static status read_conv(const onnx_node *n, uint32_t xk, uint32_t wk, bool trans
   TRY(onnx_attr_int_in(n->proto, "group", 1, 1, ONNX_WINDOW_MAX, &c->groups));
   int64_t channels = transposed ? w->dims[0] : w->dims[1] * c->groups;
   CHECK_THAT(x->dims[1] == channels, STATUS_INVALID_MODEL,
-             "X is %s but W is %s with group %" PRId64 "; channels %" PRId64 " != %" PRId64,
-             SHAPE_STR(NULL, x), SHAPE_STR(NULL, w), c->groups, x->dims[1], channels);
+             "X is %s but W is %s with group %" PRId64 "; channels %" PRId64 " != %" PRId64, SHAPE_STR(NULL, x),
+             SHAPE_STR(NULL, w), c->groups, x->dims[1], channels);
   CHECK_THAT(w->dims[0] % c->groups == 0, STATUS_INVALID_MODEL,
              "W is %s; its first dimension is no multiple of group %" PRId64, SHAPE_STR(NULL, w), c->groups);
   return onnx_read_window(n, x->rank - 2, w->dims + 2, &c->window);
@@ -98,8 +98,8 @@ static status read_output_shape(const onnx_node *n, onnx_window *w, const int64_
     wanted += 2;
     count -= 2;
   }
-  CHECK_THAT(count == 0 || count == (size_t)w->n, STATUS_INVALID_MODEL,
-             "output_shape has %zu entries instead of %d", count, w->n);
+  CHECK_THAT(count == 0 || count == (size_t)w->n, STATUS_INVALID_MODEL, "output_shape has %zu entries instead of %d",
+             count, w->n);
   for (int k = 0; k < w->n; k++) {
     int64_t extent = count ? wanted[k] : in[k] * w->strides[k];
     CHECK_THAT(extent >= 1 && extent <= DIM_MAX, STATUS_INVALID_MODEL,
@@ -113,15 +113,14 @@ static status read_output_padding(const onnx_node *n, const onnx_window *w, int6
   const int64_t *values;
   size_t count;
   TRY(onnx_attr_ints(n->proto, "output_padding", &values, &count));
-  CHECK_THAT(count == 0 || count == (size_t)w->n, STATUS_INVALID_MODEL,
-             "output_padding has %zu entries instead of %d", count, w->n);
+  CHECK_THAT(count == 0 || count == (size_t)w->n, STATUS_INVALID_MODEL, "output_padding has %zu entries instead of %d",
+             count, w->n);
   for (int k = 0; k < w->n; k++) {
     out[k] = count ? values[k] : 0;
     int64_t limit = w->strides[k] > w->dilations[k] ? w->strides[k] : w->dilations[k];
     CHECK_THAT(out[k] >= 0 && out[k] < limit, STATUS_INVALID_MODEL,
-               "output_padding[%d] is %" PRId64 "; it must be within 0..%" PRId64
-               ", below stride or dilation",
-               k, out[k], limit - 1);
+               "output_padding[%d] is %" PRId64 "; it must be within 0..%" PRId64 ", below stride or dilation", k,
+               out[k], limit - 1);
   }
   return NULL;
 }
@@ -136,9 +135,8 @@ status onnx_import_conv_transpose(onnx_node *n) {
   TRY(read_output_padding(n, w, extra));
   for (int k = 0; k < w->n; k++) {
     CHECK_THAT(in[k] >= 1 && in[k] <= DIM_MAX / w->strides[k], STATUS_INVALID_MODEL,
-               "spatial dimension %d of X is %" PRId64
-               "; it must be positive and, times the stride, not overflow",
-               k, in[k]);
+               "spatial dimension %d of X is %" PRId64 "; it must be positive and, times the stride, not overflow", k,
+               in[k]);
     full[k] = w->strides[k] * (in[k] - 1) + extra[k] + onnx_window_extent(w, k);
   }
   TRY(read_output_shape(n, w, full, in));
@@ -150,8 +148,7 @@ status onnx_import_conv_transpose(onnx_node *n) {
                      .layout = HLO_CHANNELS_FIRST};
   for (int k = 0; k < w->n; k++) {
     CHECK_THAT(full[k] - w->low[k] - w->high[k] >= 0, STATUS_INVALID_MODEL,
-               "pads %" PRId64 " and %" PRId64 " cut off more than the %" PRId64
-               " elements of spatial dimension %d",
+               "pads %" PRId64 " and %" PRId64 " cut off more than the %" PRId64 " elements of spatial dimension %d",
                w->low[k], w->high[k], full[k], k);
     int64_t around = onnx_window_extent(w, k) - 1;
     w->low[k] = around - w->low[k];

@@ -36,11 +36,10 @@ static status read_deform(const onnx_node *n, deform *d) {
   TRY(onnx_window_fits(&d->w, x->dims + 2));
   d->batch = x->dims[0];
   d->channels = x->dims[1];
-  CHECK_THAT(d->channels == w->dims[1] * d->groups && w->dims[0] % d->groups == 0 &&
-                 d->channels % d->offset_groups == 0,
-             STATUS_INVALID_MODEL,
-             "X is %s and W is %s; they do not fit group %" PRId64 " and offset_group %" PRId64,
-             SHAPE_STR(NULL, x), SHAPE_STR(NULL, w), d->groups, d->offset_groups);
+  CHECK_THAT(
+      d->channels == w->dims[1] * d->groups && w->dims[0] % d->groups == 0 && d->channels % d->offset_groups == 0,
+      STATUS_INVALID_MODEL, "X is %s and W is %s; they do not fit group %" PRId64 " and offset_group %" PRId64,
+      SHAPE_STR(NULL, x), SHAPE_STR(NULL, w), d->groups, d->offset_groups);
   d->cells = shape_product(w, 2, w->rank);
   for (int k = 0; k < d->w.n; k++) {
     d->in[k] = x->dims[2 + k];

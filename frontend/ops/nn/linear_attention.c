@@ -83,8 +83,7 @@ static hlo_value by_step(const onnx_node *n, const linear_attention *l, uint32_t
   }
   dim last = onnx_in_shape(n, k)->dims[2];
   heads = last < heads ? 1 : heads;
-  hlo_value x =
-      hlo_reshape(n->b, onnx_widen(n->b, n->in[k]), 4, (dim[]){l->batch, l->steps, heads, last / heads});
+  hlo_value x = hlo_reshape(n->b, onnx_widen(n->b, n->in[k]), 4, (dim[]){l->batch, l->steps, heads, last / heads});
   return hlo_transpose(n->b, x, steps_first);
 }
 
@@ -160,12 +159,10 @@ static void build_step(hlo_builder *b, const linear_attention *l, const carry *o
     value = hlo_binary(b, HLO_SUB, value, read_state(b, key, state));
     value = onnx_op_stretched(b, HLO_MUL, value, now(b, in.in[BETA], starts));
   }
-  next.state =
-      hlo_binary(b, HLO_ADD, state,
-                 hlo_binary(b, HLO_MUL, over_state(b, key, state, 2), over_state(b, value, state, 3)));
+  next.state = hlo_binary(b, HLO_ADD, state,
+                          hlo_binary(b, HLO_MUL, over_state(b, key, state, 2), over_state(b, value, state, 3)));
   dim group = l->q_heads / l->kv_heads;
-  hlo_value query =
-      hlo_reshape(b, now(b, in.in[QUERY], starts), 4, (dim[]){l->batch, l->kv_heads, group, l->key});
+  hlo_value query = hlo_reshape(b, now(b, in.in[QUERY], starts), 4, (dim[]){l->batch, l->kv_heads, group, l->key});
   hlo_value y = onnx_times(b, read_state(b, query, next.state), l->scale);
   y = hlo_reshape(b, y, 4, (dim[]){1, l->batch, l->q_heads, l->value});
   next.out = hlo_dynamic_update_slice(b, in.out, y, starts);

@@ -18,15 +18,17 @@ static status read_roi_pool(const onnx_node *n, roi_pool *p) {
   TRY(onnx_need_dims(n, 1, "rois", 2, (dim[]){p->rois, 5}));
   TRY(onnx_attr_required(n->proto, "pooled_shape"));
   TRY(onnx_attr_ints(n->proto, "pooled_shape", &pooled, &count));
-  CHECK_THAT(count == 2 && pooled[0] >= 1 && pooled[1] >= 1 && pooled[0] <= ONNX_WINDOW_MAX && pooled[1] <= ONNX_WINDOW_MAX,
-             STATUS_INVALID_MODEL, "pooled_shape must be two positive numbers");
+  CHECK_THAT(
+      count == 2 && pooled[0] >= 1 && pooled[1] >= 1 && pooled[0] <= ONNX_WINDOW_MAX && pooled[1] <= ONNX_WINDOW_MAX,
+      STATUS_INVALID_MODEL, "pooled_shape must be two positive numbers");
   TRY(onnx_attr_float(n->proto, "spatial_scale", 1, &p->scale));
   p->channels = x->dims[1];
   p->height = x->dims[2];
   p->width = x->dims[3];
   p->out_height = pooled[0];
   p->out_width = pooled[1];
-  CHECK_THAT(x->dims[0] > 0 || p->rois == 0, STATUS_INVALID_MODEL, "X is %s; there is nothing to pool", SHAPE_STR(NULL, x));
+  CHECK_THAT(x->dims[0] > 0 || p->rois == 0, STATUS_INVALID_MODEL, "X is %s; there is nothing to pool",
+             SHAPE_STR(NULL, x));
   return NULL;
 }
 

@@ -45,8 +45,8 @@ static status overlap_of(onnx_node *n, hlo_value *out) {
 
 /* How many boxes of a class there may be, and for how many there is room.  Without a number there are none. */
 static void most_of(onnx_node *n, hlo_value *most, int64_t *limit) {
-  *most = onnx_has_in(n, 2) ? onnx_scalar_input(n, 2, "max_output_boxes_per_class")
-                            : hlo_scalar_int(n->b, DTYPE_S64, 0);
+  *most =
+      onnx_has_in(n, 2) ? onnx_scalar_input(n, 2, "max_output_boxes_per_class") : hlo_scalar_int(n->b, DTYPE_S64, 0);
   *limit = hlo_shape(n->in[0])->dims[1];
   const literal *l = most->def ? hlo_literal(*most) : NULL;
   if (l && literal_i64(l, 0) < *limit) {

@@ -14,9 +14,9 @@ typedef struct pool { /* the window with batch and channels in front, as reduce-
       dilation[SHAPE_MAX_RANK];
 } pool;
 
-/* Positions of the window in one dimension, for a padded extent that it fits, or with ceil_mode is less than a stride short
- * of fitting.  With ceil_mode the last one may reach beyond the padding, but must start within the input or the padding
- * before it. */
+/* Positions of the window in one dimension, for a padded extent that it fits, or with ceil_mode is less than a stride
+ * short of fitting.  With ceil_mode the last one may reach beyond the padding, but must start within the input or the
+ * padding before it. */
 static int64_t positions(const onnx_window *w, int k, int64_t in, bool ceil_mode) {
   int64_t room = in + w->low[k] + w->high[k] - onnx_window_extent(w, k), stride = w->strides[k];
   if (!ceil_mode) {
@@ -88,8 +88,7 @@ static hlo_value cell_counts(const onnx_node *n, const pool *p, int k, bool incl
   float *counts = ARENA_NEW_N(n->arena, float, (size_t)p->out[k]);
   const onnx_window *w = &p->w;
   int64_t first = include_pad ? -w->low[k] : 0, end = p->in[k] + (include_pad ? w->high[k] : 0);
-  for (int64_t o = 0; o < p->out[k];
-       o++) { /* cells at start + i * dilation, i < kernel, that lie in [first, end) */
+  for (int64_t o = 0; o < p->out[k]; o++) { /* cells at start + i * dilation, i < kernel, that lie in [first, end) */
     int64_t start = o * w->strides[k] - w->low[k], d = w->dilations[k];
     int64_t from = start >= first ? 0 : (first - start + d - 1) / d;
     int64_t to = end <= start ? 0 : (end - start + d - 1) / d;
@@ -183,24 +182,21 @@ status onnx_import_max_unpool(onnx_node *n) {
   shape flat = shape_make((dtype)s.type, 1, &total);
   TRY(onnx_check_below(n, n->in[1], "I", total));
   hlo_value index = hlo_reshape(b, hlo_convert(b, n->in[1], DTYPE_S64), 2, (dim[]){count, 1});
-  hlo_gather_dims d = {.n_collapsed = 1,
-                       .collapsed = (int64_t[]){0},
-                       .n_map = 1,
-                       .map = (int64_t[]){0},
-                       .index_vector_dim = 1};
-  hlo_value y = hlo_scatter(b, hlo_splat(b, flat, 0), index, hlo_reshape(b, n->in[0], 1, &count), &d,
-                            HLO_REDUCE_REPLACE);
+  hlo_gather_dims d = {
+      .n_collapsed = 1, .collapsed = (int64_t[]){0}, .n_map = 1, .map = (int64_t[]){0}, .index_vector_dim = 1};
+  hlo_value y =
+      hlo_scatter(b, hlo_splat(b, flat, 0), index, hlo_reshape(b, n->in[0], 1, &count), &d, HLO_REDUCE_REPLACE);
   y = hlo_reshape(b, y, s.rank, s.dims);
   if (onnx_has_in(n, 2)) {
     const int64_t *wanted;
     int64_t entries, high[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK] = {0};
     TRY(onnx_const_ints(n, 2, "output_shape", &wanted, &entries));
-    CHECK_THAT(entries == s.rank, STATUS_INVALID_MODEL, "output_shape has %" PRId64 " entries instead of %d",
-               entries, s.rank);
+    CHECK_THAT(entries == s.rank, STATUS_INVALID_MODEL, "output_shape has %" PRId64 " entries instead of %d", entries,
+               s.rank);
     for (int k = 0; k < s.rank; k++) {
       CHECK_THAT(wanted[k] >= s.dims[k] && wanted[k] <= DIM_MAX, STATUS_INVALID_MODEL,
-                 "output_shape[%d] is %" PRId64 ", less than the %" PRId64 " that the pooling gives", k,
-                 wanted[k], s.dims[k]);
+                 "output_shape[%d] is %" PRId64 ", less than the %" PRId64 " that the pooling gives", k, wanted[k],
+                 s.dims[k]);
       high[k] = wanted[k] - s.dims[k];
     }
     y = hlo_pad(b, y, hlo_scalar(b, hlo_type(y), 0), low, high, NULL);

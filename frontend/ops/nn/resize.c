@@ -48,8 +48,7 @@ typedef struct tap_table {
 
 /* --- attributes --- */
 
-static status read_enum(const onnx_node *n, const char *name, const char *const *texts, int count,
-                        int64_t *out) {
+static status read_enum(const onnx_node *n, const char *name, const char *const *texts, int count, int64_t *out) {
   const char *text;
   TRY(onnx_attr_string(n->arena, n->proto, name, texts[*out], &text));
   for (int k = 0; k < count; k++) {
@@ -64,9 +63,8 @@ static status read_enum(const onnx_node *n, const char *name, const char *const 
 static status read_modes(const onnx_node *n, resize *r) {
   static const char *const modes[] = {"nearest", "linear", "cubic"};
   static const char *const old_modes[] = {"nearest", "linear", "bilinear"};
-  static const char *const coords[] = {"half_pixel",        "half_pixel_symmetric", "pytorch_half_pixel",
-                                       "align_corners",     "asymmetric",           "tf_half_pixel_for_nn",
-                                       "tf_crop_and_resize"};
+  static const char *const coords[] = {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                                       "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
   static const char *const nearests[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
   static const char *const policies[] = {"stretch", "not_larger", "not_smaller"};
   if (n->since < 11) { /* Upsample, and Resize 10, which is Upsample that may shrink */
@@ -111,8 +109,7 @@ static status read_axes(const onnx_node *n, resize *r) {
 }
 
 static status check_count(const char *what, int64_t count, int64_t want) {
-  CHECK_THAT(count == want, STATUS_INVALID_MODEL, "%s has %" PRId64 " entries instead of %" PRId64, what,
-             count, want);
+  CHECK_THAT(count == want, STATUS_INVALID_MODEL, "%s has %" PRId64 " entries instead of %" PRId64, what, count, want);
   return NULL;
 }
 
@@ -125,24 +122,23 @@ static status read_roi(const onnx_node *n, uint32_t k, resize *r) {
   TRY(onnx_const_floats(n, k, "roi", &roi, &count));
   TRY(check_count("roi", count, 2 * r->n_axes));
   for (int i = 0; i < r->n_axes; i++) {
-    CHECK_THAT(isfinite(roi[i]) && isfinite(roi[r->n_axes + i]), STATUS_INVALID_MODEL, "roi holds %g",
-               roi[i]);
+    CHECK_THAT(isfinite(roi[i]) && isfinite(roi[r->n_axes + i]), STATUS_INVALID_MODEL, "roi holds %g", roi[i]);
     r->plan[r->axes[i]].start = roi[i];
     r->plan[r->axes[i]].end = roi[r->n_axes + i];
   }
   return NULL;
 }
 
-/* In single precision, as the standard's own cases and other runtimes count: a scale like 0.6, which no float is, must not
- * put a position just below the element that is meant. */
+/* In single precision, as the standard's own cases and other runtimes count: a scale like 0.6, which no float is, must
+ * not put a position just below the element that is meant. */
 static double single(double x) { return (float)x; }
 
 static status use_scales(resize *r, const double *scales, int64_t count) {
   TRY(check_count("scales", count, r->n_axes));
   for (int i = 0; i < r->n_axes; i++) {
     axis_plan *p = &r->plan[r->axes[i]];
-    CHECK_THAT(isfinite(scales[i]) && scales[i] > 0, STATUS_INVALID_MODEL,
-               "scales[%d] is %g; it must be positive", i, scales[i]);
+    CHECK_THAT(isfinite(scales[i]) && scales[i] > 0, STATUS_INVALID_MODEL, "scales[%d] is %g; it must be positive", i,
+               scales[i]);
     double crop = r->coordinates == TF_CROP_AND_RESIZE ? p->end - p->start : 1;
     double out = floor(single((double)p->in * crop * scales[i]));
     CHECK_THAT(out >= 0 && out <= (double)DIM_MAX, STATUS_INVALID_MODEL,
@@ -158,10 +154,9 @@ static status use_sizes(resize *r, const int64_t *sizes, int64_t count) {
   double common = 0;
   for (int i = 0; i < r->n_axes; i++) {
     axis_plan *p = &r->plan[r->axes[i]];
-    CHECK_THAT(sizes[i] >= 0 && sizes[i] <= DIM_MAX, STATUS_INVALID_MODEL, "sizes[%d] is %" PRId64, i,
+    CHECK_THAT(sizes[i] >= 0 && sizes[i] <= DIM_MAX, STATUS_INVALID_MODEL, "sizes[%d] is %" PRId64, i, sizes[i]);
+    CHECK_THAT(p->in > 0 || sizes[i] == 0, STATUS_INVALID_MODEL, "nothing can be resized to %" PRId64 " elements",
                sizes[i]);
-    CHECK_THAT(p->in > 0 || sizes[i] == 0, STATUS_INVALID_MODEL,
-               "nothing can be resized to %" PRId64 " elements", sizes[i]);
     p->out = sizes[i];
     p->scale = p->in ? single((double)sizes[i] / (double)p->in) : 1;
     bool first = i == 0;
@@ -231,18 +226,12 @@ static status read_sizes(const onnx_node *n, resize *r) {
 static double source(const resize *r, const axis_plan *p, int64_t i) {
   double in = (double)p->in, out = single(p->scale * in), x = (double)i; /* `out` may be a fraction */
   switch ((coordinates)r->coordinates) {
-    case HALF_PIXEL:
-      return single(single((x + 0.5) / p->scale) - 0.5);
-    case HALF_PIXEL_SYMMETRIC:
-      return in / 2 * (1 - (double)p->out / out) + (x + 0.5) / p->scale - 0.5;
-    case PYTORCH_HALF_PIXEL:
-      return p->out > 1 ? single(single((x + 0.5) / p->scale) - 0.5) : 0;
-    case ALIGN_CORNERS:
-      return out == 1 ? 0 : single(x * (in - 1) / (out - 1));
-    case ASYMMETRIC:
-      return single(x / p->scale);
-    case TF_HALF_PIXEL_FOR_NN:
-      return single((x + 0.5) / p->scale);
+    case HALF_PIXEL: return single(single((x + 0.5) / p->scale) - 0.5);
+    case HALF_PIXEL_SYMMETRIC: return in / 2 * (1 - (double)p->out / out) + (x + 0.5) / p->scale - 0.5;
+    case PYTORCH_HALF_PIXEL: return p->out > 1 ? single(single((x + 0.5) / p->scale) - 0.5) : 0;
+    case ALIGN_CORNERS: return out == 1 ? 0 : single(x * (in - 1) / (out - 1));
+    case ASYMMETRIC: return single(x / p->scale);
+    case TF_HALF_PIXEL_FOR_NN: return single((x + 0.5) / p->scale);
     case TF_CROP_AND_RESIZE:
       return p->out > 1 ? p->start * (in - 1) + x * (p->end - p->start) * (in - 1) / (double)(p->out - 1)
                         : 0.5 * (p->start + p->end) * (in - 1);
@@ -253,16 +242,11 @@ static double source(const resize *r, const axis_plan *p, int64_t i) {
 static double nearest_index(const resize *r, const axis_plan *p, double x) {
   double low = floor(x), part = x - low;
   switch ((nearest)r->nearest) {
-    case PREFER_FLOOR:
-      return part <= 0.5 ? low : low + 1;
-    case PREFER_CEIL:
-      return part < 0.5 ? low : low + 1;
-    case FLOOR:
-      return low;
-    case CEIL:
-      return ceil(x);
-    case BY_SCALE: /* version 10 has no attribute for it; its own cases are so */
-      return p->scale < 1 ? ceil(x) : low;
+    case PREFER_FLOOR: return part <= 0.5 ? low : low + 1;
+    case PREFER_CEIL: return part < 0.5 ? low : low + 1;
+    case FLOOR: return low;
+    case CEIL: return ceil(x);
+    case BY_SCALE: /* version 10 has no attribute for it; its own cases are so */ return p->scale < 1 ? ceil(x) : low;
   }
   return low;
 }
@@ -280,9 +264,7 @@ static double filter(const resize *r, double t) {
   return t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a : 0;
 }
 
-static int64_t clamp_index(double x, int64_t n) {
-  return x <= 0 ? 0 : x >= (double)(n - 1) ? n - 1 : (int64_t)x;
-}
+static int64_t clamp_index(double x, int64_t n) { return x <= 0 ? 0 : x >= (double)(n - 1) ? n - 1 : (int64_t)x; }
 
 /* The taps of output element i.  An antialiasing filter is stretched by the factor of shrinking and
  * normalised. */
@@ -329,14 +311,12 @@ static status make_taps(const onnx_node *n, const resize *r, const axis_plan *p,
 
 /* Every index is its own position: nothing moves. */
 static bool is_identity(const resize *r, const axis_plan *p) {
-  return p->in == p->out && p->scale == 1 &&
-         (r->coordinates != TF_CROP_AND_RESIZE || (p->start == 0 && p->end == 1)) &&
+  return p->in == p->out && p->scale == 1 && (r->coordinates != TF_CROP_AND_RESIZE || (p->start == 0 && p->end == 1)) &&
          r->coordinates != TF_HALF_PIXEL_FOR_NN;
 }
 
 /* x with the elements at tap k of each output position along the axis. */
-static hlo_value take_tap(const onnx_node *n, hlo_value x, int64_t axis, const tap_table *t, int64_t k,
-                          dim out) {
+static hlo_value take_tap(const onnx_node *n, hlo_value x, int64_t axis, const tap_table *t, int64_t k, dim out) {
   int64_t *index = ARENA_NEW_N(n->arena, int64_t, (size_t)out);
   for (int64_t i = 0; i < out; i++) {
     index[i] = t->index[i * t->taps + k];
@@ -352,8 +332,7 @@ static hlo_value weights_like(const onnx_node *n, hlo_value x, const double *wei
   return hlo_convert(n->b, hlo_constant(n->b, l), hlo_type(x));
 }
 
-static hlo_value tap_weight(const onnx_node *n, hlo_value y, int64_t axis, const tap_table *t, int64_t k,
-                            dim out) {
+static hlo_value tap_weight(const onnx_node *n, hlo_value y, int64_t axis, const tap_table *t, int64_t k, dim out) {
   double *weight = ARENA_NEW_N(n->arena, double, (size_t)out);
   for (int64_t i = 0; i < out; i++) {
     weight[i] = t->weight[i * t->taps + k];
@@ -375,15 +354,14 @@ static hlo_value sum_many(const onnx_node *n, hlo_value x, int64_t axis, const t
 }
 
 /* The extrapolation value where the position lies outside along this axis. */
-static hlo_value extrapolate(const onnx_node *n, const resize *r, hlo_value y, int64_t axis,
-                             const tap_table *t, dim out) {
+static hlo_value extrapolate(const onnx_node *n, const resize *r, hlo_value y, int64_t axis, const tap_table *t,
+                             dim out) {
   int64_t *flags = ARENA_NEW_N(n->arena, int64_t, (size_t)out);
   for (int64_t i = 0; i < out; i++) {
     flags[i] = t->outside[i];
   }
   hlo_value outside = hlo_convert(n->b, onnx_s64_array(n, flags, 1, &out), DTYPE_PRED);
-  return hlo_select(n->b, hlo_broadcast(n->b, outside, *hlo_shape(y), &axis),
-                    hlo_like(n->b, y, r->extrapolation), y);
+  return hlo_select(n->b, hlo_broadcast(n->b, outside, *hlo_shape(y), &axis), hlo_like(n->b, y, r->extrapolation), y);
 }
 
 static status resize_axis(const onnx_node *n, const resize *r, int64_t axis, hlo_value *x) {
@@ -393,8 +371,7 @@ static status resize_axis(const onnx_node *n, const resize *r, int64_t axis, hlo
   if (is_identity(r, p)) {
     return NULL;
   }
-  CHECK_THAT(p->in > 0 || p->out == 0, STATUS_INVALID_MODEL, "nothing can be resized to %" PRId64 " elements",
-             p->out);
+  CHECK_THAT(p->in > 0 || p->out == 0, STATUS_INVALID_MODEL, "nothing can be resized to %" PRId64 " elements", p->out);
   TRY(make_taps(n, r, p, &t));
   hlo_value sum = {0};
   for (int64_t k = 0; t.taps <= FEW_TAPS && k < t.taps && !b->error; k++) {

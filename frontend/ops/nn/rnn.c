@@ -43,8 +43,7 @@ typedef struct parameters { /* of the activations, in the order in which they ar
 static status find_activation(const char *name, parameters *p, hlo_cell_activation *out) {
   for (size_t k = 0; k < sizeof known_activations / sizeof *known_activations; k++) {
     if (strcasecmp(name, known_activations[k].name) == 0) {
-      *out = (hlo_cell_activation){known_activations[k].kind, known_activations[k].alpha,
-                                   known_activations[k].beta};
+      *out = (hlo_cell_activation){known_activations[k].kind, known_activations[k].alpha, known_activations[k].beta};
       if (known_activations[k].has_alpha && p->alpha_at < p->n_alpha) {
         out->alpha = p->alpha[p->alpha_at++];
       }
@@ -68,11 +67,12 @@ static status read_activations(const onnx_node *n, layer *l) {
   TRY(onnx_attr_floats(n->proto, "activation_alpha", &p.alpha, &p.n_alpha));
   TRY(onnx_attr_floats(n->proto, "activation_beta", &p.beta, &p.n_beta));
   int each = hlo_cell_activations(l->r.cell), want = each * l->n_directions;
-  if (l->r.cell == HLO_COMPOSITE_RNN && count == 2 && strcasecmp(names[0], "Tanh") == 0 && strcasecmp(names[1], "Tanh") == 0) {
+  if (l->r.cell == HLO_COMPOSITE_RNN && count == 2 && strcasecmp(names[0], "Tanh") == 0 &&
+      strcasecmp(names[1], "Tanh") == 0) {
     count = 0; /* the standard's default, for one direction too: some exporters write it out */
   }
-  CHECK_THAT(count == 0 || count == (size_t)want, STATUS_INVALID_MODEL,
-             "activations has %zu entries instead of %d", count, want);
+  CHECK_THAT(count == 0 || count == (size_t)want, STATUS_INVALID_MODEL, "activations has %zu entries instead of %d",
+             count, want);
   for (int k = 0; k < want; k++) {
     TRY(find_activation(count ? names[k] : defaults[l->r.cell][k % each], &p, &l->r.activations[k]));
   }
@@ -90,15 +90,14 @@ static status read_direction(const onnx_node *n, layer *l) {
       return NULL;
     }
   }
-  return status_error(STATUS_INVALID_MODEL,
-                      "direction is \"%.40s\"; it must be forward, reverse or bidirectional", text);
+  return status_error(STATUS_INVALID_MODEL, "direction is \"%.40s\"; it must be forward, reverse or bidirectional",
+                      text);
 }
 
 static status read_clip(const onnx_node *n, layer *l) {
   float clip;
   TRY(onnx_attr_float(n->proto, "clip", 0, &clip));
-  CHECK_THAT(isfinite(clip) && clip >= 0, STATUS_INVALID_MODEL, "clip is %g; it must be positive",
-             (double)clip);
+  CHECK_THAT(isfinite(clip) && clip >= 0, STATUS_INVALID_MODEL, "clip is %g; it must be positive", (double)clip);
   l->r.clip = clip;
   return NULL;
 }
@@ -115,8 +114,8 @@ static status read_sizes(const onnx_node *n, layer *l) {
   l->inputs = x->dims[2];
   l->hidden = r->dims[2];
   TRY(onnx_attr_int(n->proto, "hidden_size", l->hidden, &hidden));
-  CHECK_THAT(hidden == l->hidden && hidden >= 1, STATUS_INVALID_MODEL,
-             "hidden_size is %" PRId64 " but R is %s", hidden, SHAPE_STR(NULL, r));
+  CHECK_THAT(hidden == l->hidden && hidden >= 1, STATUS_INVALID_MODEL, "hidden_size is %" PRId64 " but R is %s", hidden,
+             SHAPE_STR(NULL, r));
   dim d = l->n_directions;
   TRY(onnx_need_dims(n, 1, "W", 3, (dim[]){d, gates * hidden, l->inputs}));
   TRY(onnx_need_dims(n, 2, "R", 3, (dim[]){d, gates * hidden, hidden}));

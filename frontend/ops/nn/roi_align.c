@@ -1,18 +1,19 @@
 /* roi_align.c - RoiAlign: each bin of a region is the mean, or the largest, of samples between pixels.
  *
- * With a sampling_ratio all samples are read at once.  Without one each region has its own number of them, which depends on
- * data: a `while` reads one sample of every bin a step, as often as the region with the most samples wants it. */
+ * With a sampling_ratio all samples are read at once.  Without one each region has its own number of them, which
+ * depends on data: a `while` reads one sample of every bin a step, as often as the region with the most samples wants
+ * it. */
 #include <math.h>
 #include <string.h>
 
 #include "frontend/ops/nn/sample.h"
 
-/* A region that is larger than this many samples a side (which then lie a pixel apart) is sampled more coarsely, so that
- * regions of any size take bounded time. */
+/* A region that is larger than this many samples a side (which then lie a pixel apart) is sampled more coarsely, so
+ * that regions of any size take bounded time. */
 enum { MAX_SAMPLES = 1 << 10 };
 
 typedef struct roi_align {
-  bool max, half_pixel, last; /* last: channels are, in the image and in what is read from it */
+  bool max, half_pixel, last;     /* last: channels are, in the image and in what is read from it */
   int64_t height, width, samples; /* samples along each side of an output bin; 0: as many as the bin has pixels */
   float scale;
 } roi_align;
@@ -86,8 +87,10 @@ static void taps_at(hlo_builder *b, const side *s, hlo_value part, onnx_taps *t)
 
 /* --- reading --- */
 
-/* X [N, C, H, W] at rows y [R, Y] and columns x [R, X] of the images `batch` [R]: [R, C, Y, X]; or [N, H, W, C], [R, Y, X, C]. */
-static hlo_value read_roi_pixels(hlo_builder *b, bool last, hlo_value image, hlo_value batch, hlo_value y, hlo_value x) {
+/* X [N, C, H, W] at rows y [R, Y] and columns x [R, X] of the images `batch` [R]: [R, C, Y, X]; or [N, H, W, C], [R, Y,
+ * X, C]. */
+static hlo_value read_roi_pixels(hlo_builder *b, bool last, hlo_value image, hlo_value batch, hlo_value y,
+                                 hlo_value x) {
   const int64_t map[] = {0, last ? 1 : 2, last ? 2 : 3}, channel = last ? 3 : 1;
   const shape *sy = hlo_shape(y), *sx = hlo_shape(x);
   shape s = shape_make(DTYPE_S64, 3, (dim[]){sy->dims[0], sy->dims[1], sx->dims[1]});
@@ -145,7 +148,20 @@ static hlo_value align_fixed(hlo_builder *b, const roi_align *r, hlo_value image
 /* --- a number of samples that depends on the region --- */
 
 /* What the loop carries; all but the first two stay as they are. */
-typedef enum carried { STEP, RESULT, STEPS, IMAGE, BATCH, START_Y, SIZE_Y, COUNT_Y, START_X, SIZE_X, COUNT_X, CARRIED } carried;
+typedef enum carried {
+  STEP,
+  RESULT,
+  STEPS,
+  IMAGE,
+  BATCH,
+  START_Y,
+  SIZE_Y,
+  COUNT_Y,
+  START_X,
+  SIZE_X,
+  COUNT_X,
+  CARRIED
+} carried;
 
 /* Samples of a bin along one side, [R] of s64: the pixels that it covers. */
 static hlo_value samples_of(hlo_builder *b, const side *s) {
@@ -210,8 +226,8 @@ static status align_adaptive(hlo_builder *b, const roi_align *r, hlo_value image
   hlo_value rows = samples_of(b, y), columns = samples_of(b, x), count = hlo_binary(b, HLO_MUL, rows, columns);
   hlo_value most = hlo_reduce(b, count, HLO_REDUCE_MAX, 1, (int64_t[]){0});
   hlo_value first = hlo_splat(b, shape_make(t, 4, dims), r->max ? -INFINITY : 0), out[CARRIED];
-  hlo_value init[CARRIED] = {hlo_scalar_int(b, DTYPE_S64, 0), first, most, image, batch, y->start, y->size, rows,
-                             x->start, x->size, columns};
+  hlo_value init[CARRIED] = {
+      hlo_scalar_int(b, DTYPE_S64, 0), first, most, image, batch, y->start, y->size, rows, x->start, x->size, columns};
   if (b->error) {
     return NULL;
   }
@@ -228,7 +244,8 @@ status onnx_import_roi_align(onnx_node *n) {
   TRY(read_roi_align(n, &r));
   const shape *image = onnx_in_shape(n, 0);
   hlo_value x = onnx_widen(b, n->in[0]), batch = hlo_convert(b, n->in[2], DTYPE_S64), all = {0};
-  side vertical = make_side(n, &r, 1, r.height, image->dims[2]), horizontal = make_side(n, &r, 0, r.width, image->dims[3]);
+  side vertical = make_side(n, &r, 1, r.height, image->dims[2]),
+       horizontal = make_side(n, &r, 0, r.width, image->dims[3]);
   r.last = onnx_channels_go_last(image);
   x = r.last ? onnx_channels_last(b, x) : x;
   if (r.samples) {

@@ -1,4 +1,5 @@
-/* sample.c - GridSample: elements read at positions that are data, weighted and summed; what others that do so share. */
+/* sample.c - GridSample: elements read at positions that are data, weighted and summed; what others that do so share.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -35,7 +36,8 @@ typedef struct grid_sample {
   int spatial;
 } grid_sample;
 
-status onnx_choose(const onnx_node *n, const char *name, const char *def, const char *const *texts, int count, int *out) {
+status onnx_choose(const onnx_node *n, const char *name, const char *def, const char *const *texts, int count,
+                   int *out) {
   const char *text;
   TRY(onnx_attr_string(n->arena, n->proto, name, def, &text));
   for (int k = 0; k < count; k++) {
@@ -48,8 +50,7 @@ status onnx_choose(const onnx_node *n, const char *name, const char *def, const 
 }
 
 static status read_grid_sample(const onnx_node *n, grid_sample *g) {
-  static const char *const old_modes[] = {"nearest", "bilinear", "bicubic"}, *const modes[] = {"nearest",
-                                                                                               "linear",
+  static const char *const old_modes[] = {"nearest", "bilinear", "bicubic"}, *const modes[] = {"nearest", "linear",
                                                                                                "cubic"};
   static const char *const paddings[] = {"zeros", "border", "reflection"};
   const shape *x = onnx_in_shape(n, 0), *grid = onnx_in_shape(n, 1);
@@ -67,8 +68,7 @@ static status read_grid_sample(const onnx_node *n, grid_sample *g) {
              "X is %s but grid is %s; it must have the same batch and end in %d", SHAPE_STR(NULL, x),
              SHAPE_STR(NULL, grid), g->spatial);
   for (int k = 0; k < g->spatial; k++) {
-    CHECK_THAT(x->dims[2 + k] > 0, STATUS_INVALID_MODEL, "X is %s; there is nothing to sample",
-               SHAPE_STR(NULL, x));
+    CHECK_THAT(x->dims[2 + k] > 0, STATUS_INVALID_MODEL, "X is %s; there is nothing to sample", SHAPE_STR(NULL, x));
   }
   return NULL;
 }
@@ -90,12 +90,10 @@ static hlo_value padded_position(hlo_builder *b, const grid_sample *g, hlo_value
   enum { TAPS = 4 };
   double low = g->align ? 0 : -0.5, high = (double)extent - (g->align ? 1 : 0.5);
   switch (g->padding) {
-    case REFLECTION:
-      return hlo_select(b, onnx_in_range(b, x, low, high), x, reflected(b, x, low, high));
+    case REFLECTION: return hlo_select(b, onnx_in_range(b, x, low, high), x, reflected(b, x, low, high));
     case BORDER:
       return hlo_clamp(b, hlo_scalar(b, hlo_type(x), -TAPS), x, hlo_scalar(b, hlo_type(x), (double)extent + TAPS));
-    default:
-      return x;
+    default: return x;
   }
 }
 
@@ -143,9 +141,8 @@ static void position_taps(hlo_builder *b, const grid_sample *g, hlo_value x, dim
   int first = g->mode == LINEAR ? 0 : -1;
   for (int k = 0; k < t->n; k++) {
     hlo_value distance = onnx_plus(b, part, -(double)(first + k));
-    hlo_value weight = g->mode == CUBIC
-                           ? cubic_weight(b, distance, k == 1 || k == 2)
-                           : hlo_binary(b, HLO_SUB, hlo_like(b, part, 1), hlo_unary(b, HLO_ABS, distance));
+    hlo_value weight = g->mode == CUBIC ? cubic_weight(b, distance, k == 1 || k == 2)
+                                        : hlo_binary(b, HLO_SUB, hlo_like(b, part, 1), hlo_unary(b, HLO_ABS, distance));
     set_tap(b, g, t, k, onnx_plus(b, floor, first + k), weight, extent);
   }
 }

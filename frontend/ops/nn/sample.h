@@ -15,8 +15,8 @@ typedef struct onnx_taps {
 } onnx_taps;
 
 /* The number of the attribute's text in a list, or an error. */
-STATUS_MUST_USE status onnx_choose(const onnx_node *n, const char *name, const char *def, const char *const *texts, int count,
-                                   int *out);
+STATUS_MUST_USE status onnx_choose(const onnx_node *n, const char *name, const char *def, const char *const *texts,
+                                   int count, int *out);
 /* x within [0, extent), as s64. */
 hlo_value onnx_clamped_index(hlo_builder *b, hlo_value x, dim extent);
 /* low <= x <= high. */
@@ -26,7 +26,8 @@ hlo_value onnx_in_range(hlo_builder *b, hlo_value x, double low, double high);
 void onnx_linear_taps(hlo_builder *b, hlo_value position, dim extent, onnx_taps *t);
 /* Index values stacked along a new last dimension: [..., n]. */
 hlo_value onnx_stacked(hlo_builder *b, uint32_t n, const hlo_value *index);
-/* Are there enough channels in x [N, C, spatial...] that they are better read side by side, and computed with so, than one by one? */
+/* Are there enough channels in x [N, C, spatial...] that they are better read side by side, and computed with so, than
+ * one by one? */
 bool onnx_channels_go_last(const shape *x);
 /* [N, C, ...] to [N, ..., C], and back. */
 hlo_value onnx_channels_last(hlo_builder *b, hlo_value x);

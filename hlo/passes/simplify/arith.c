@@ -53,9 +53,7 @@ static bool add_zero(hlo_builder *b, hlo_instr *i) {
   return neutral && hlo_becomes(i, x_of(i));
 }
 
-static bool subtract_zero(hlo_builder *b, hlo_instr *i) {
-  return hlo_is_splat(y_of(i), 0) && hlo_becomes(i, x_of(i));
-}
+static bool subtract_zero(hlo_builder *b, hlo_instr *i) { return hlo_is_splat(y_of(i), 0) && hlo_becomes(i, x_of(i)); }
 
 static bool subtract_self(hlo_builder *b, hlo_instr *i) {
   return hlo_value_equal(x_of(i), y_of(i)) && is_int(x_of(i)) && hlo_becomes(i, hlo_like(b, x_of(i), 0));
@@ -79,9 +77,7 @@ static bool subtract_negated(hlo_builder *b, hlo_instr *i) {
   return is_op(y_of(i), HLO_NEG) && hlo_becomes(i, hlo_binary(b, HLO_ADD, x_of(i), x_of(y_of(i).def)));
 }
 
-static bool multiply_one(hlo_builder *b, hlo_instr *i) {
-  return hlo_is_splat(y_of(i), 1) && hlo_becomes(i, x_of(i));
-}
+static bool multiply_one(hlo_builder *b, hlo_instr *i) { return hlo_is_splat(y_of(i), 1) && hlo_becomes(i, x_of(i)); }
 
 static bool multiply_zero(hlo_builder *b, hlo_instr *i) {
   return is_int(x_of(i)) && hlo_is_splat(y_of(i), 0) && hlo_becomes(i, y_of(i));
@@ -91,17 +87,13 @@ static bool multiply_zero(hlo_builder *b, hlo_instr *i) {
 static bool gather_constants(hlo_builder *b, hlo_instr *i) {
   hlo_value inner = x_of(i);
   bool sums = i->op == HLO_ADD || i->op == HLO_MUL;
-  if (inner.def->op != i->op || !is_known(y_of(i)) || !is_known(y_of(inner.def)) ||
-      (sums && !is_int(inner))) {
+  if (inner.def->op != i->op || !is_known(y_of(i)) || !is_known(y_of(inner.def)) || (sums && !is_int(inner))) {
     return false;
   }
-  return hlo_becomes(i,
-                     hlo_binary(b, i->op, x_of(inner.def), hlo_binary(b, i->op, y_of(inner.def), y_of(i))));
+  return hlo_becomes(i, hlo_binary(b, i->op, x_of(inner.def), hlo_binary(b, i->op, y_of(inner.def), y_of(i))));
 }
 
-static bool divide_one(hlo_builder *b, hlo_instr *i) {
-  return hlo_is_splat(y_of(i), 1) && hlo_becomes(i, x_of(i));
-}
+static bool divide_one(hlo_builder *b, hlo_instr *i) { return hlo_is_splat(y_of(i), 1) && hlo_becomes(i, x_of(i)); }
 
 /* x / 2^k = x * 2^-k, exactly, where both are normal numbers of the type. */
 static bool divide_power_of_two(hlo_builder *b, hlo_instr *i) {
@@ -144,23 +136,18 @@ static bool nonnegative_operands(const hlo_instr *i, int depth) {
   switch (i->op) {
     case HLO_ABS:
     case HLO_EXP:
-    case HLO_LOGISTIC:
-      return true;
+    case HLO_LOGISTIC: return true;
     case HLO_MUL:
-      return hlo_value_equal(x_of(i), y_of(i)) ||
-             (nonnegative(x_of(i), depth) && nonnegative(y_of(i), depth));
+      return hlo_value_equal(x_of(i), y_of(i)) || (nonnegative(x_of(i), depth) && nonnegative(y_of(i), depth));
     case HLO_ADD:
-    case HLO_DIV:
-      return nonnegative(x_of(i), depth) && nonnegative(y_of(i), depth);
+    case HLO_DIV: return nonnegative(x_of(i), depth) && nonnegative(y_of(i), depth);
     case HLO_REDUCE:
     case HLO_SQRT:
     case HLO_BROADCAST:
     case HLO_RESHAPE:
     case HLO_TRANSPOSE:
-    case HLO_SLICE:
-      return nonnegative(x_of(i), depth);
-    default:
-      return false;
+    case HLO_SLICE: return nonnegative(x_of(i), depth);
+    default: return false;
   }
 }
 
@@ -273,18 +260,14 @@ static bool xor_self(hlo_builder *b, hlo_instr *i) {
 }
 
 static bool and_constant(hlo_builder *b, hlo_instr *i) {
-  return (is_all_ones(y_of(i)) && hlo_becomes(i, x_of(i))) ||
-         (hlo_is_splat(y_of(i), 0) && hlo_becomes(i, y_of(i)));
+  return (is_all_ones(y_of(i)) && hlo_becomes(i, x_of(i))) || (hlo_is_splat(y_of(i), 0) && hlo_becomes(i, y_of(i)));
 }
 
 static bool or_constant(hlo_builder *b, hlo_instr *i) {
-  return (hlo_is_splat(y_of(i), 0) && hlo_becomes(i, x_of(i))) ||
-         (is_all_ones(y_of(i)) && hlo_becomes(i, y_of(i)));
+  return (hlo_is_splat(y_of(i), 0) && hlo_becomes(i, x_of(i))) || (is_all_ones(y_of(i)) && hlo_becomes(i, y_of(i)));
 }
 
-static bool neutral_zero(hlo_builder *b, hlo_instr *i) {
-  return hlo_is_splat(y_of(i), 0) && hlo_becomes(i, x_of(i));
-}
+static bool neutral_zero(hlo_builder *b, hlo_instr *i) { return hlo_is_splat(y_of(i), 0) && hlo_becomes(i, x_of(i)); }
 
 static bool compare_self(hlo_builder *b, hlo_instr *i) {
   hlo_value x = x_of(i);
@@ -322,8 +305,7 @@ static bool select_not(hlo_builder *b, hlo_instr *i) {
 }
 
 static bool select_pred(hlo_builder *b, hlo_instr *i) {
-  return is_pred(y_of(i)) && hlo_is_splat(y_of(i), 1) && hlo_is_splat(i->operands[2], 0) &&
-         hlo_becomes(i, x_of(i));
+  return is_pred(y_of(i)) && hlo_is_splat(y_of(i), 1) && hlo_is_splat(i->operands[2], 0) && hlo_becomes(i, x_of(i));
 }
 
 static bool part_of_complex(hlo_builder *b, hlo_instr *i) {
@@ -337,16 +319,13 @@ static bool part_of_complex(hlo_builder *b, hlo_instr *i) {
 static bool make_clamp(hlo_builder *b, hlo_instr *i) {
   literal low, high;
   hlo_instr *x = x_of(i).def;
-  if (x->op != HLO_MAX || !hlo_used_once(x_of(i)) || !hlo_splat_of(y_of(i), &high) ||
-      !hlo_splat_of(y_of(x), &low)) {
+  if (x->op != HLO_MAX || !hlo_used_once(x_of(i)) || !hlo_splat_of(y_of(i), &high) || !hlo_splat_of(y_of(x), &low)) {
     return false;
   }
   return hlo_becomes(i, hlo_clamp(b, hlo_constant(b, low), x_of(x), hlo_constant(b, high)));
 }
 
-static bool is_infinity(hlo_value v, int sign) {
-  return is_float(v) && hlo_is_splat(v, sign * (double)INFINITY);
-}
+static bool is_infinity(hlo_value v, int sign) { return is_float(v) && hlo_is_splat(v, sign * (double)INFINITY); }
 
 /* clamp's limits may be scalars, the others' operands may not. */
 static hlo_value as_operand(hlo_builder *b, hlo_value limit, const shape *s) {
@@ -356,8 +335,7 @@ static hlo_value as_operand(hlo_builder *b, hlo_value limit, const shape *s) {
 static bool clamp_infinite(hlo_builder *b, hlo_instr *i) {
   hlo_value x = y_of(i), low = x_of(i), high = i->operands[2];
   if (is_infinity(low, -1)) {
-    return hlo_becomes(
-        i, is_infinity(high, 1) ? x : hlo_binary(b, HLO_MIN, x, as_operand(b, high, hlo_shape(x))));
+    return hlo_becomes(i, is_infinity(high, 1) ? x : hlo_binary(b, HLO_MIN, x, as_operand(b, high, hlo_shape(x))));
   }
   return is_infinity(high, 1) && hlo_becomes(i, hlo_binary(b, HLO_MAX, x, as_operand(b, low, hlo_shape(x))));
 }
@@ -411,13 +389,11 @@ static bool convert_chain(hlo_builder *b, hlo_instr *i) {
   dtype from = hlo_type(x_of(inner)), middle = hlo_type(x_of(i)), to = (dtype)i->shapes[0].type;
   bool both_int = dtype_is_int(from) && dtype_is_int(middle) && dtype_is_int(to);
   bool both_float = dtype_is_float(from) && (dtype_is_int(to) || dtype_is_float(to));
-  if (!is_exact(from, middle) ||
-      !(to == from || to == DTYPE_PRED || mantissa(to) || both_int || both_float)) {
+  if (!is_exact(from, middle) || !(to == from || to == DTYPE_PRED || mantissa(to) || both_int || both_float)) {
     return false;
   }
   bool saturate = hlo_int(i, HLO_ATTR_SATURATE) != 0;
-  return hlo_becomes(
-      i, hlo_convert_as(b, x_of(inner), to, saturate, (dtype_round)hlo_int(i, HLO_ATTR_ROUNDING)));
+  return hlo_becomes(i, hlo_convert_as(b, x_of(inner), to, saturate, (dtype_round)hlo_int(i, HLO_ATTR_ROUNDING)));
 }
 
 static bool identity_type(hlo_builder *b, hlo_instr *i) {
@@ -430,8 +406,8 @@ static bool bitcast_chain(hlo_builder *b, hlo_instr *i) {
     return false;
   }
   hlo_value origin = x_of(x.def);
-  return hlo_becomes(
-      i, hlo_type(origin) == i->shapes[0].type ? origin : hlo_bitcast(b, origin, (dtype)i->shapes[0].type));
+  return hlo_becomes(i,
+                     hlo_type(origin) == i->shapes[0].type ? origin : hlo_bitcast(b, origin, (dtype)i->shapes[0].type));
 }
 
 const hlo_rule_row hlo_arithmetic_rules[] = {

@@ -103,8 +103,7 @@ static int count_walks(const access *a, int d) {
 /* Returns true if each dimension of the array is walked by itself; it is not known whether that is inside. */
 static bool find_access(const hlo_instr *i, const shape *moved, access *a) {
   *a = (access){.i = i, .x = hlo_shape(i->operands[0]), .moved = moved};
-  if (!shape_is_static(a->x) || !shape_is_static(moved) || shape_elements(moved) == 0 ||
-      shape_elements(a->x) == 0) {
+  if (!shape_is_static(a->x) || !shape_is_static(moved) || shape_elements(moved) == 0 || shape_elements(a->x) == 0) {
     return false;
   }
   for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_OFFSET_DIMS); k++) {

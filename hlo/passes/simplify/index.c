@@ -95,8 +95,7 @@ static bool neutral_of(hlo_op op, dtype t, double *neutral) {
   bool is_float = dtype_is_float(t);
   *neutral = op == HLO_MUL || op == HLO_DIV ? 1 : op == HLO_ADD && is_float ? -0.0 : 0;
   return (op == HLO_ADD || op == HLO_SUB || op == HLO_MUL || op == HLO_DIV) &&
-         (dtype_is_int(t) ||
-          (is_float && dtype_bytes(t) > 1)); /* some floats of 8 bits have no zero, or no -0 */
+         (dtype_is_int(t) || (is_float && dtype_bytes(t) > 1)); /* some floats of 8 bits have no zero, or no -0 */
 }
 
 /* x with x[part] op y in the place of x[part] is x op y, with what changes nothing around y: that is
@@ -126,8 +125,7 @@ static bool update_by_operation(hlo_builder *b, hlo_instr *i) {
 /* --- iota --- */
 
 static bool iota_one(hlo_builder *b, hlo_instr *i) {
-  return i->shapes[0].dims[hlo_int(i, HLO_ATTR_DIMENSION)] == 1 &&
-         hlo_becomes(i, hlo_splat(b, i->shapes[0], 0));
+  return i->shapes[0].dims[hlo_int(i, HLO_ATTR_DIMENSION)] == 1 && hlo_becomes(i, hlo_splat(b, i->shapes[0], 0));
 }
 
 const hlo_rule_row hlo_index_rules[] = {{HLO_DYNAMIC_SLICE, takes_everything},

@@ -42,8 +42,7 @@ static bool reduce_twice(hlo_builder *b, hlo_instr *i) {
   dtype t = (dtype)i->shapes[0].type;
   int64_t r = hlo_int(i, HLO_ATTR_REDUCER);
   bool any_order = r >= HLO_REDUCE_MAX || dtype_is_int(t) || t == DTYPE_F32 || t == DTYPE_F64;
-  if (x->op != HLO_REDUCE || hlo_int(x, HLO_ATTR_REDUCER) != r || !any_order ||
-      !hlo_used_once(i->operands[0])) {
+  if (x->op != HLO_REDUCE || hlo_int(x, HLO_ATTR_REDUCER) != r || !any_order || !hlo_used_once(i->operands[0])) {
     return false;
   }
   uint32_t inner = dims_set(x), outer = dims_set(i), n = 0;
@@ -79,9 +78,8 @@ static bool reduce_broadcast(hlo_builder *b, hlo_instr *i) {
       return false;
     }
   }
-  return hlo_becomes(i, i->shapes[0].rank || from_shape(x)->rank
-                            ? hlo_broadcast(b, x->operands[0], i->shapes[0], dims)
-                            : x->operands[0]);
+  return hlo_becomes(i, i->shapes[0].rank || from_shape(x)->rank ? hlo_broadcast(b, x->operands[0], i->shapes[0], dims)
+                                                                 : x->operands[0]);
 }
 
 /* A window over whole dims is a reduction; one of a single element is nothing. */
@@ -105,8 +103,7 @@ static bool window_of_everything(hlo_builder *b, hlo_instr *i) {
 }
 
 static bool arg_of_one(hlo_builder *b, hlo_instr *i) {
-  return from_shape(i)->dims[hlo_int(i, HLO_ATTR_DIMENSION)] == 1 &&
-         hlo_becomes(i, hlo_splat(b, i->shapes[0], 0));
+  return from_shape(i)->dims[hlo_int(i, HLO_ATTR_DIMENSION)] == 1 && hlo_becomes(i, hlo_splat(b, i->shapes[0], 0));
 }
 
 static bool sort_one(hlo_builder *b, hlo_instr *i) {
@@ -125,8 +122,7 @@ static bool scan_one(hlo_builder *b, hlo_instr *i) {
          hlo_becomes(i, i->operands[0]);
 }
 
-const hlo_rule_row hlo_loop_rules[] = {
-    {HLO_REDUCE, reduce_ones},      {HLO_REDUCE, reduce_twice},
-    {HLO_REDUCE, reduce_broadcast}, {HLO_REDUCE_WINDOW, window_of_everything},
-    {HLO_ARG_REDUCE, arg_of_one},   {HLO_SORT, sort_one},
-    {HLO_CUMULATIVE, scan_one},     {HLO_OP_COUNT, NULL}};
+const hlo_rule_row hlo_loop_rules[] = {{HLO_REDUCE, reduce_ones},      {HLO_REDUCE, reduce_twice},
+                                       {HLO_REDUCE, reduce_broadcast}, {HLO_REDUCE_WINDOW, window_of_everything},
+                                       {HLO_ARG_REDUCE, arg_of_one},   {HLO_SORT, sort_one},
+                                       {HLO_CUMULATIVE, scan_one},     {HLO_OP_COUNT, NULL}};

@@ -31,9 +31,7 @@ static bool same_real_dims(const shape *x, const shape *y) {
   return true;
 }
 
-static hlo_value reshape_to(hlo_builder *b, hlo_value x, const shape *s) {
-  return hlo_reshape(b, x, s->rank, s->dims);
-}
+static hlo_value reshape_to(hlo_builder *b, hlo_value x, const shape *s) { return hlo_reshape(b, x, s->rank, s->dims); }
 
 /* --- any movement --- */
 
@@ -330,8 +328,7 @@ static bool pad_crops(hlo_builder *b, hlo_instr *i) {
   }
   for (int k = 0; k < x->rank; k++) {
     int64_t low = hlo_ints(i, HLO_ATTR_LOW)[k], high = hlo_ints(i, HLO_ATTR_HIGH)[k];
-    if (low > 0 || high > 0 || hlo_ints(i, HLO_ATTR_INTERIOR)[k] || x->dims[k] + low + high < 0 ||
-        -low > x->dims[k]) {
+    if (low > 0 || high > 0 || hlo_ints(i, HLO_ATTR_INTERIOR)[k] || x->dims[k] + low + high < 0 || -low > x->dims[k]) {
       return false;
     }
     starts[k] = -low;
@@ -360,8 +357,7 @@ static bool pad_twice(hlo_builder *b, hlo_instr *i) {
     low[k] = l[0] + l[1];
     high[k] = h[0] + h[1];
   }
-  return hlo_becomes(i,
-                     hlo_pad(b, x->operands[0], i->operands[1], low, high, hlo_ints(x, HLO_ATTR_INTERIOR)));
+  return hlo_becomes(i, hlo_pad(b, x->operands[0], i->operands[1], low, high, hlo_ints(x, HLO_ATTR_INTERIOR)));
 }
 
 static bool pad_splat(hlo_builder *b, hlo_instr *i) {
@@ -372,9 +368,7 @@ static bool pad_splat(hlo_builder *b, hlo_instr *i) {
 
 /* --- concatenate --- */
 
-static bool concat_one(hlo_builder *b, hlo_instr *i) {
-  return i->n_operands == 1 && hlo_becomes(i, i->operands[0]);
-}
+static bool concat_one(hlo_builder *b, hlo_instr *i) { return i->n_operands == 1 && hlo_becomes(i, i->operands[0]); }
 
 /* Operands without elements go, operands that are concatenations of the same kind are taken apart. */
 static bool concat_flatten(hlo_builder *b, hlo_instr *i) {

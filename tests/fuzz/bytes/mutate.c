@@ -19,9 +19,30 @@ static size_t below(uint64_t *state, size_t n) { return n ? (size_t)(mutate_rand
 
 /* Numbers that readers get wrong. */
 static int64_t odd_number(uint64_t *state) {
-  static const int64_t numbers[] = {0, 1, -1, 2, 3, 7, 8, 16, 17, 64, 100, 255, 256, 65535, 65536, 1 << 20, INT32_MAX,
-                                    INT32_MIN, (int64_t)1 << 32, (int64_t)1 << 40, (int64_t)1 << 56, (int64_t)1 << 62,
-                                    INT64_MAX, INT64_MIN};
+  static const int64_t numbers[] = {0,
+                                    1,
+                                    -1,
+                                    2,
+                                    3,
+                                    7,
+                                    8,
+                                    16,
+                                    17,
+                                    64,
+                                    100,
+                                    255,
+                                    256,
+                                    65535,
+                                    65536,
+                                    1 << 20,
+                                    INT32_MAX,
+                                    INT32_MIN,
+                                    (int64_t)1 << 32,
+                                    (int64_t)1 << 40,
+                                    (int64_t)1 << 56,
+                                    (int64_t)1 << 62,
+                                    INT64_MAX,
+                                    INT64_MIN};
   size_t n = sizeof numbers / sizeof *numbers, k = below(state, 2 * n);
   return k < n ? numbers[k] : (int64_t)below(state, 32) - 4;
 }
@@ -52,9 +73,7 @@ size_t mutate_bytes(uint8_t *bytes, size_t size, size_t most, uint64_t seed) {
           bytes[at] = (uint8_t)mutate_random(&s);
         }
         break;
-      case 2:
-        resize(bytes, &size, most, at, length, 0);
-        break;
+      case 2: resize(bytes, &size, most, at, length, 0); break;
       case 3:
         if (resize(bytes, &size, most, at, 0, length)) {
           memmove(bytes + at, bytes + below(&s, size - length + 1), length);
@@ -66,9 +85,7 @@ size_t mutate_bytes(uint8_t *bytes, size_t size, size_t most, uint64_t seed) {
         memcpy(bytes + at, &v, room < length ? room : length);
         break;
       }
-      default:
-        size = below(&s, 20) ? size : at;
-        break;
+      default: size = below(&s, 20) ? size : at; break;
     }
   }
   return size;
@@ -150,11 +167,55 @@ static size_t count_fields(const uint8_t *bytes, span message) {
   return n;
 }
 
-static const char *const words[] = {
-    "Add", "Conv", "Gemm", "MatMul", "Loop", "If", "Scan", "Reshape", "Expand", "Slice", "Split", "Concat", "Gather",
-    "ScatterND", "Einsum", "LSTM", "Resize", "Pad", "Tile", "Range", "TopK", "OneHot", "Constant", "ConstantOfShape",
-    "QuantizeLinear", "Attention", "Cast", "Where", "Shape", "Squeeze", "Unsqueeze", "Transpose", "ReduceSum", "x", "y", "w",
-    "axis", "axes", "body", "then_branch", "value", "perm", "to", "", "ai.onnx", "location", "../x", "ij,jk->ik", "\xff"};
+static const char *const words[] = {"Add",
+                                    "Conv",
+                                    "Gemm",
+                                    "MatMul",
+                                    "Loop",
+                                    "If",
+                                    "Scan",
+                                    "Reshape",
+                                    "Expand",
+                                    "Slice",
+                                    "Split",
+                                    "Concat",
+                                    "Gather",
+                                    "ScatterND",
+                                    "Einsum",
+                                    "LSTM",
+                                    "Resize",
+                                    "Pad",
+                                    "Tile",
+                                    "Range",
+                                    "TopK",
+                                    "OneHot",
+                                    "Constant",
+                                    "ConstantOfShape",
+                                    "QuantizeLinear",
+                                    "Attention",
+                                    "Cast",
+                                    "Where",
+                                    "Shape",
+                                    "Squeeze",
+                                    "Unsqueeze",
+                                    "Transpose",
+                                    "ReduceSum",
+                                    "x",
+                                    "y",
+                                    "w",
+                                    "axis",
+                                    "axes",
+                                    "body",
+                                    "then_branch",
+                                    "value",
+                                    "perm",
+                                    "to",
+                                    "",
+                                    "ai.onnx",
+                                    "location",
+                                    "../x",
+                                    "ij,jk->ik",
+                                    "\xff"};
 
 /* Another payload of wire type 2: a word, a packed list, fewer or more bytes. */
 static size_t change_text(uint8_t *bytes, size_t *size, size_t most, span old, uint64_t *s) {
@@ -268,14 +329,71 @@ size_t mutate_protobuf(uint8_t *bytes, size_t size, size_t most, uint64_t seed) 
 
 /* --- text --- */
 
-static const char *const text_words[] = {
-    "add", "subtract", "multiply", "divide", "maximum", "negate", "dot", "convolution", "reduce", "reduce-window", "gather",
-    "scatter", "slice", "pad", "broadcast", "reshape", "transpose", "concatenate", "while", "conditional", "fusion",
-    "composite", "constant", "iota", "sort", "select", "compare", "convert", "cumulative", "clamp", "dynamic-slice", "return",
-    "entry", "computation", "module", "f32", "f64", "s64", "s32", "u8", "s4", "pred", "c64", "bf16", "f8e4m3fn", "str",
-    "splat", "blob(1)", "[]", "{}", "(", ")", "%0", "%1", "@\"x\"", "nan", "inf", "-0", "true", "dimensions=[0]", "value="};
+static const char *const text_words[] = {"add",
+                                         "subtract",
+                                         "multiply",
+                                         "divide",
+                                         "maximum",
+                                         "negate",
+                                         "dot",
+                                         "convolution",
+                                         "reduce",
+                                         "reduce-window",
+                                         "gather",
+                                         "scatter",
+                                         "slice",
+                                         "pad",
+                                         "broadcast",
+                                         "reshape",
+                                         "transpose",
+                                         "concatenate",
+                                         "while",
+                                         "conditional",
+                                         "fusion",
+                                         "composite",
+                                         "constant",
+                                         "iota",
+                                         "sort",
+                                         "select",
+                                         "compare",
+                                         "convert",
+                                         "cumulative",
+                                         "clamp",
+                                         "dynamic-slice",
+                                         "return",
+                                         "entry",
+                                         "computation",
+                                         "module",
+                                         "f32",
+                                         "f64",
+                                         "s64",
+                                         "s32",
+                                         "u8",
+                                         "s4",
+                                         "pred",
+                                         "c64",
+                                         "bf16",
+                                         "f8e4m3fn",
+                                         "str",
+                                         "splat",
+                                         "blob(1)",
+                                         "[]",
+                                         "{}",
+                                         "(",
+                                         ")",
+                                         "%0",
+                                         "%1",
+                                         "@\"x\"",
+                                         "nan",
+                                         "inf",
+                                         "-0",
+                                         "true",
+                                         "dimensions=[0]",
+                                         "value="};
 
-static bool is_word(uint8_t c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '%'; }
+static bool is_word(uint8_t c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '%';
+}
 
 static size_t replace(uint8_t *bytes, size_t size, size_t most, size_t at, size_t old, const char *text) {
   size_t n = strlen(text);
@@ -356,7 +474,7 @@ size_t mutate_image(uint8_t *bytes, size_t size, size_t most, uint64_t seed) {
   for (size_t n = 1 + below(&s, 3); n > 0; n--) { /* mostly in the programs: constants mean nothing */
     uint64_t offset = get64(bytes + HEADER + ROW + 8), length = get64(bytes + HEADER + ROW + 16);
     size_t at = offset < size && length <= size - offset && length && below(&s, 8) ? offset + below(&s, length)
-                                                                                    : below(&s, size);
+                                                                                   : below(&s, size);
     int64_t v = odd_number(&s);
     size_t room = size - at < 8 ? size - at : 8;
     memcpy(bytes + at, &v, below(&s, 2) ? room : 1);

@@ -1,5 +1,5 @@
-/* mutate.h - damage that keeps the structure of what it damages.  All functions change bytes[size], of which `most` may be
- * used, and give the new size; equal seeds do the same everywhere. */
+/* mutate.h - damage that keeps the structure of what it damages.  All functions change bytes[size], of which `most` may
+ * be used, and give the new size; equal seeds do the same everywhere. */
 #ifndef TESTS_FUZZ_BYTES_MUTATE_H
 #define TESTS_FUZZ_BYTES_MUTATE_H
 

@@ -1,5 +1,5 @@
-/* prog_fuzz_bytes.c - see README.  With -DBYTES_LIBFUZZER libFuzzer's main drives it, otherwise the one at the end, which plays
- * files and damages them: always in the same way. */
+/* prog_fuzz_bytes.c - see README.  With -DBYTES_LIBFUZZER libFuzzer's main drives it, otherwise the one at the end,
+ * which plays files and damages them: always in the same way. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -62,7 +62,8 @@ static void crashed(int number) {
 }
 
 typedef struct playing {
-  long runs, done, accepted, accepted_whole; /* inputs: to be tried of each file, tried, accepted, and of those undamaged */
+  long runs, done, accepted,
+      accepted_whole; /* inputs: to be tried of each file, tried, accepted, and of those undamaged */
   uint64_t seed;
   double until; /* 0: no limit */
 } playing;

@@ -20,9 +20,9 @@
 #include "tests/fuzz/bytes/mutate.h"
 
 enum {
-  MEGABYTES = 48,        /* budget of one input */
+  MEGABYTES = 48, /* budget of one input */
   MILLISECONDS = 500,
-  RUN_BYTES = 1 << 20    /* inputs and outputs of what is run */
+  RUN_BYTES = 1 << 20 /* inputs and outputs of what is run */
 };
 
 /* --- how all of them go --- */
@@ -88,7 +88,8 @@ static bool within_budget(const uint8_t *bytes, size_t size, status (*fn)(void *
 
 /* --- running --- */
 
-/* Memory for inputs or outputs; NULL if that is too much.  Inputs are small integers in any type: valid more often than not. */
+/* Memory for inputs or outputs; NULL if that is too much.  Inputs are small integers in any type: valid more often than
+ * not. */
 static void **make_buffers(arena *a, uint32_t n, const rt_io *io) {
   void **out = ARENA_NEW_N(a, void *, n + 1);
   int64_t all = 0;
@@ -155,8 +156,8 @@ static bool takes_epilogue(void *data, const hlo_instr *contraction, const hlo_i
 }
 
 static status hlo(void *data) {
-  static const hlo_target target = {.name = "test", .takes_epilogue = takes_epilogue, .takes_fused = takes_fused,
-                                    .channels_last = true};
+  static const hlo_target target = {
+      .name = "test", .takes_epilogue = takes_epilogue, .takes_fused = takes_fused, .channels_last = true};
   job *j = data;
   const hlo_parse_options small = {.max_bytes = (int64_t)8 << 20};
   hlo_module *m, *again;
@@ -176,8 +177,11 @@ static status hlo(void *data) {
   const hlo_pass *steps;
   uint32_t n;
   pass_context context = {.arena = j->a, .eval = ref_fold, .target = &target, .verify = true, .check_changed = true};
-  TRY(hlo_pass_parse_list(j->a, "inline_composites,fold,simplify,transpose_sinking,cse,dce,batch_norm,layout,epilogue,row_fusion,reduce_fusion,"
-                                "loop_fusion,dce", &steps, &n));
+  TRY(hlo_pass_parse_list(
+      j->a,
+      "inline_composites,fold,simplify,transpose_sinking,cse,dce,batch_norm,layout,epilogue,row_fusion,reduce_fusion,"
+      "loop_fusion,dce",
+      &steps, &n));
   TRY(hlo_run_passes(again, steps, n, &context));
   return compile_and_run(j, again);
 }
@@ -243,8 +247,10 @@ TARGET(image)
 TARGET(npy)
 TARGET(tensor)
 
-static const bytes_target targets[] = {{"model", run_model, mutate_protobuf}, {"hlo", run_hlo, mutate_text},
-                                       {"image", run_image, mutate_image},    {"npy", run_npy, NULL},
+static const bytes_target targets[] = {{"model", run_model, mutate_protobuf},
+                                       {"hlo", run_hlo, mutate_text},
+                                       {"image", run_image, mutate_image},
+                                       {"npy", run_npy, NULL},
                                        {"tensor", run_tensor, mutate_protobuf}};
 
 const bytes_target *bytes_target_at(unsigned k) { return k < sizeof targets / sizeof *targets ? &targets[k] : NULL; }

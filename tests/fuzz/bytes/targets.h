@@ -10,8 +10,8 @@ typedef struct bytes_target {
   const char *name;
   /* Returns true if the bytes were accepted; aborts if something is wrong. */
   bool (*run)(const uint8_t *bytes, size_t size);
-  /* Changes bytes[*size] within `most` as `seed` says, so that the change gets past the first checks.  NULL: only bytes are
-   * changed. */
+  /* Changes bytes[*size] within `most` as `seed` says, so that the change gets past the first checks.  NULL: only bytes
+   * are changed. */
   size_t (*mutate)(uint8_t *bytes, size_t size, size_t most, uint64_t seed);
 } bytes_target;
 

@@ -1,5 +1,5 @@
-/* check_tune_log.c - the log of measurements: what is written is read back, damage and hostile files are left out with a warning,
- * and processes that write at the same time lose nothing. */
+/* check_tune_log.c - the log of measurements: what is written is read back, damage and hostile files are left out with
+ * a warning, and processes that write at the same time lose nothing. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -150,7 +150,10 @@ START_TEST(former_versions) {
 END_TEST
 
 START_TEST(hostile_files) {
-  static const char *const texts[] = {"\n\n\n", "\t\t\t\t\t\t\n", "2\t\t\t\t\t\t\n", "\xff\xfe\x00\x01\n",
+  static const char *const texts[] = {"\n\n\n",
+                                      "\t\t\t\t\t\t\n",
+                                      "2\t\t\t\t\t\t\n",
+                                      "\xff\xfe\x00\x01\n",
                                       "2\t00000000000000ff\tfast\ta\tb\tc\t00000000\n",
                                       "2\t00000000000000ff\tfast\ta\tb\tc\td\te\tf\tg\th\n"};
   for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {

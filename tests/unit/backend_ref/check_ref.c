@@ -41,13 +41,14 @@ static const char *module_of(const row *r) {
   const char *operands[8], *expected[8], *body = "", *args = "", *results = "", *shapes = "", *wanted = "";
   uint32_t n = split(r->operands, operands), m = split(r->expected, expected);
   for (uint32_t k = 0; k < n; k++) {
-    body = arena_printf(memory, "%s%%x%u = constant() {value=%s} : %s\n", body, k, operands[k], shape_part(operands[k]));
+    body =
+        arena_printf(memory, "%s%%x%u = constant() {value=%s} : %s\n", body, k, operands[k], shape_part(operands[k]));
     args = arena_printf(memory, "%s%s%%x%u", args, k ? ", " : "", k);
   }
   for (uint32_t k = 0; k < m; k++) {
     const char *comma = k ? ", " : "";
-    wanted = arena_printf(memory, "%s%%w%u = constant() {value=%s} : %s\n", wanted, k, expected[k],
-                          shape_part(expected[k]));
+    wanted =
+        arena_printf(memory, "%s%%w%u = constant() {value=%s} : %s\n", wanted, k, expected[k], shape_part(expected[k]));
     results = arena_printf(memory, "%s%s%%r%u", results, comma, k);
     shapes = arena_printf(memory, "%s%s%s", shapes, comma, shape_part(expected[k]));
   }
@@ -55,9 +56,9 @@ static const char *module_of(const row *r) {
   for (uint32_t k = 0; k < m; k++) {
     roots = arena_printf(memory, "%s, %%w%u", roots, k);
   }
-  return arena_printf(memory, "onnx-xla hlo 1\nmodule \"test\" {\nentry main() {\n%s%s%s = %s(%s)%s : %s\nreturn %s\n}\n}\n",
-                      body, wanted, results, r->op, args, r->attrs[0] ? arena_printf(memory, " {%s}", r->attrs) : "",
-                      shapes, roots);
+  return arena_printf(
+      memory, "onnx-xla hlo 1\nmodule \"test\" {\nentry main() {\n%s%s%s = %s(%s)%s : %s\nreturn %s\n}\n}\n", body,
+      wanted, results, r->op, args, r->attrs[0] ? arena_printf(memory, " {%s}", r->attrs) : "", shapes, roots);
 }
 
 static hlo_module *parse(const char *text) {
@@ -73,9 +74,8 @@ static hlo_module *parse(const char *text) {
 static const char *show(const literal *l) {
   const char *text = arena_printf(memory, "%s {", SHAPE_STR(NULL, &l->shape));
   for (int64_t k = 0; k < shape_elements(&l->shape) && l->shape.type != DTYPE_STR; k++) {
-    text = dtype_is_complex((dtype)l->shape.type)
-               ? arena_printf(memory, "%s %.9g..", text, literal_f64(l, k))
-               : arena_printf(memory, "%s %.9g", text, literal_f64(l, k));
+    text = dtype_is_complex((dtype)l->shape.type) ? arena_printf(memory, "%s %.9g..", text, literal_f64(l, k))
+                                                  : arena_printf(memory, "%s %.9g", text, literal_f64(l, k));
   }
   return arena_printf(memory, "%s }", text);
 }
@@ -194,8 +194,8 @@ START_TEST(binary) {
       {"add", "c64[1] {(1, 2)}; c64[1] {(3, -5)}", "", "c64[1] {(4, -3)}"},
       {"subtract", "u8[1] {0}; u8[1] {1}", "", "u8[1] {255}"},
       {"multiply", "s32[2] {65536, -3}; s32[2] {65536, 5}", "", "s32[2] {0, -15}"},
-      {"multiply", "u4[1] {7}; u4[1] {3}", "", "u4[1] {5}"},                            /* 21 mod 16 */
-      {"multiply", "c64[1] {(1, 2)}; c64[1] {(3, 4)}", "", "c64[1] {(-5, 10)}"},        /* 3-8, 4+6 */
+      {"multiply", "u4[1] {7}; u4[1] {3}", "", "u4[1] {5}"},                     /* 21 mod 16 */
+      {"multiply", "c64[1] {(1, 2)}; c64[1] {(3, 4)}", "", "c64[1] {(-5, 10)}"}, /* 3-8, 4+6 */
       {"divide", "c128[1] {(-5, 10)}; c128[1] {(3, 4)}", "", "c128[1] {(1, 2)}"},
       {"divide", "s32[5] {7, -7, 5, -2147483648, 0}; s32[5] {2, 2, 0, -1, 0}", "",
        "s32[5] {3, -3, -1, -2147483648, -1}"},
@@ -206,7 +206,8 @@ START_TEST(binary) {
       {"remainder", "s64[1] {-9223372036854775808}; s64[1] {-1}", "", "s64[1] {0}"},
       {"remainder", "u16[2] {500, 500}; u16[2] {7, 0}", "", "u16[2] {3, 500}"},
       {"remainder", "f32[3] {5.5, -5.5, 1}; f32[3] {2, 2, 0}", "", "f32[3] {1.5, -1.5, nan}"},
-      {"power", "s32[6] {3, 2, 2, 1, -1, -1}; s32[6] {4, 31, -1, -5, -3, -4}", "", "s32[6] {81, -2147483648, 0, 1, -1, 1}"},
+      {"power", "s32[6] {3, 2, 2, 1, -1, -1}; s32[6] {4, 31, -1, -5, -3, -4}", "",
+       "s32[6] {81, -2147483648, 0, 1, -1, 1}"},
       {"power", "u8[2] {3, 0}; u8[2] {6, 0}", "", "u8[2] {217, 1}"}, /* 729 mod 256 */
       {"power", "f32[3] {2, 4, 0}; f32[3] {-1, 0.5, 0}", "", "f32[3] {0.5, 2, 1}"},
       {"atan2", "f32[2] {1, 0}; f32[2] {0, -1}", "", "f32[2] {1.57079637, 3.14159274}"},
@@ -233,7 +234,8 @@ END_TEST
 
 START_TEST(comparisons) {
   static const row rows[] = {
-      {"compare", "f32[4] {1, nan, nan, -0}; f32[4] {1, nan, 1, 0}", "comparison=eq", "pred[4] {true, false, false, true}"},
+      {"compare", "f32[4] {1, nan, nan, -0}; f32[4] {1, nan, 1, 0}", "comparison=eq",
+       "pred[4] {true, false, false, true}"},
       {"compare", "f32[2] {1, nan}; f32[2] {1, nan}", "comparison=ne", "pred[2] {false, true}"},
       {"compare", "f32[3] {1, nan, 1}; f32[3] {2, 1, nan}", "comparison=lt", "pred[3] {true, false, false}"},
       {"compare", "s8[2] {-1, 1}; s8[2] {1, -1}", "comparison=le", "pred[2] {true, false}"},
@@ -293,7 +295,8 @@ START_TEST(random_bits) {
        "u32[2,2] {3513581065, 2499661035, 1342301216, 605187745}"},
       /* the low half of the counter wraps to 0 (Random123's function, written in Python) */
       {"rng-bit-generator", "u64[3] {18446744073709551615, 18446744073709551615, 18446744073709551615}",
-       "algorithm=philox", "u32[7] {1083123565, 1103641358, 2718681030, 1834242557, 1027334919, 1902740438, 1879657453}"},
+       "algorithm=philox",
+       "u32[7] {1083123565, 1103641358, 2718681030, 1834242557, 1027334919, 1902740438, 1879657453}"},
       {"rng-bit-generator", "u64[3] {0, 0, 0}", "algorithm=philox", "u64[1] {16242730742183356629}"},
       {"rng-bit-generator", "u64[1] {5489}", "algorithm=mt19937",
        "u32[5] {3499211612, 581869302, 3890346734, 3586334585, 545404204}"},
@@ -332,7 +335,8 @@ START_TEST(movement) {
       {"pad", "s32[3] {1, 2, 3}; s32[] 0", "low=[-1], high=[1], interior=[1]", "s32[5] {0, 2, 0, 3, 0}"},
       {"pad", "s32[0] {}; s32[] 4", "low=[1], high=[1], interior=[3]", "s32[2] {4, 4}"},
       {"pad", "s32[2] {1, 2}; s32[] 0", "low=[-2], high=[1], interior=[0]", "s32[1] {0}"},
-      {"concatenate", "s32[1,2] {1, 2}; s32[0,2] {}; s32[2,2] {3, 4, 5, 6}", "dimension=0", "s32[3,2] {1, 2, 3, 4, 5, 6}"},
+      {"concatenate", "s32[1,2] {1, 2}; s32[0,2] {}; s32[2,2] {3, 4, 5, 6}", "dimension=0",
+       "s32[3,2] {1, 2, 3, 4, 5, 6}"},
       {"concatenate", "s32[2,1] {1, 2}; s32[2,2] {3, 4, 5, 6}", "dimension=1", "s32[2,3] {1, 3, 4, 2, 5, 6}"},
       {"dynamic-slice", "s32[4] {0, 1, 2, 3}; s64[1] {1}", "sizes=[2]", "s32[2] {1, 2}"},
       {"dynamic-slice", "s32[4] {0, 1, 2, 3}; s64[1] {9223372036854775807}", "sizes=[3]", "s32[3] {1, 2, 3}"},
@@ -342,9 +346,9 @@ START_TEST(movement) {
 }
 END_TEST
 
-#define GATHER(offset, collapsed, operand_batch, indices_batch, map, vector, rest)                       \
-  "offset_dims=" offset ", collapsed_dims=" collapsed ", operand_batch=" operand_batch ", indices_batch=" \
-  indices_batch ", index_map=" map ", index_vector_dim=" vector ", " rest
+#define GATHER(offset, collapsed, operand_batch, indices_batch, map, vector, rest)     \
+  "offset_dims=" offset ", collapsed_dims=" collapsed ", operand_batch=" operand_batch \
+  ", indices_batch=" indices_batch ", index_map=" map ", index_vector_dim=" vector ", " rest
 
 START_TEST(gather_scatter) {
   static const row rows[] = {
@@ -398,7 +402,8 @@ START_TEST(reductions) {
   static const row rows[] = {
       {"reduce", "s32[2,3] {1, 2, 3, 4, 5, 6}", "dimensions=[1], reducer=add", "s32[2] {6, 15}"},
       {"reduce", "s32[2,3] {1, 2, 3, 4, 5, 6}", "dimensions=[0], reducer=multiply", "s32[3] {4, 10, 18}"},
-      {"reduce", "s32[2,2,2] {1, 2, 3, 4, 5, 6, 7, 8}", "dimensions=[0,2], reducer=add", "s32[2] {14, 22}"}, /* 1+2+5+6 */
+      {"reduce", "s32[2,2,2] {1, 2, 3, 4, 5, 6, 7, 8}", "dimensions=[0,2], reducer=add",
+       "s32[2] {14, 22}"}, /* 1+2+5+6 */
       {"reduce", "s32[2,2,2] {1, 2, 3, 4, 5, 6, 7, 8}", "dimensions=[1], reducer=add", "s32[2,2] {4, 6, 12, 14}"},
       {"reduce", "s8[2] {100, 100}", "dimensions=[0], reducer=add", "s8[] -56"},
       {"reduce", "f32[3] {1, nan, 3}", "dimensions=[0], reducer=maximum", "f32[] nan"},
@@ -423,7 +428,8 @@ START_TEST(reductions) {
       {"arg-reduce", "f32[4] {5, nan, 9, nan}", "dimension=0, largest=true, last=false", "s64[] 1"},
       {"arg-reduce", "f32[4] {5, nan, 1, nan}", "dimension=0, largest=false, last=true", "s64[] 1"},
       {"arg-reduce", "u8[3] {1, 200, 3}", "dimension=0, largest=true, last=false", "s64[] 1"},
-      {"arg-reduce", "s64[2] {9007199254740993, 9007199254740992}", "dimension=0, largest=false, last=false", "s64[] 1"},
+      {"arg-reduce", "s64[2] {9007199254740993, 9007199254740992}", "dimension=0, largest=false, last=false",
+       "s64[] 1"},
       {0}};
   check_rows(rows);
 }
@@ -451,7 +457,8 @@ START_TEST(windows) {
        "f32[2] {nan, 1}"},
       {"reduce-window", "s32[2] {1, 2}", WINDOW("[3]", "[1]", "[0]", "[0]", "[1]") ", reducer=add", "s32[0] {}"},
       {"arg-reduce-window", "f32[4] {1, 5, 5, 2}", WINDOW("[2]", "[1]", "[1]", "[0]", "[1]"), "s64[4] {0, 1, 1, 2}"},
-      {"arg-reduce-window", "f32[2,2] {1, 5, 7, 2}", WINDOW("[2,2]", "[1,1]", "[0,0]", "[0,0]", "[1,1]"), "s64[1,1] {2}"},
+      {"arg-reduce-window", "f32[2,2] {1, 5, 7, 2}", WINDOW("[2,2]", "[1,1]", "[0,0]", "[0,0]", "[1,1]"),
+       "s64[1,1] {2}"},
       {"arg-reduce-window", "f32[2] {-inf, 1}", WINDOW("[1]", "[1]", "[1]", "[1]", "[1]"), "s64[4] {-1, 0, 1, -1}"},
       {"cumulative", "s32[4] {1, 2, 3, 4}", "dimension=0, reducer=add, exclusive=false, backward=false",
        "s32[4] {1, 3, 6, 10}"},
@@ -471,19 +478,22 @@ START_TEST(windows) {
        "f32[5] {-inf, 1, 3, 3, nan}; s32[5] {2, 3, 0, 4, 1}"},
       {"sort", "f32[5] {3, nan, -inf, 1, 3}; s32[5] {0, 1, 2, 3, 4}", "dimension=0, descending=true",
        "f32[5] {nan, 3, 3, 1, -inf}; s32[5] {1, 0, 4, 3, 2}"}, /* equals keep their order */
-      {"sort", "f32[3] {0, -0, 0}; s8[3] {0, 1, 2}", "dimension=0, descending=false", "f32[3] {0, -0, 0}; s8[3] {0, 1, 2}"},
+      {"sort", "f32[3] {0, -0, 0}; s8[3] {0, 1, 2}", "dimension=0, descending=false",
+       "f32[3] {0, -0, 0}; s8[3] {0, 1, 2}"},
       {"sort", "u64[3] {18446744073709551615, 0, 1}", "dimension=0, descending=false",
        "u64[3] {0, 1, 18446744073709551615}"},
       {"sort", "s8[3,2] {3, 1, 1, 2, 2, 0}", "dimension=0, descending=false", "s8[3,2] {1, 0, 2, 1, 3, 2}"},
       {"sort", "s32[7] {5, 3, 6, 1, 7, 2, 4}", "dimension=0, descending=false", "s32[7] {1, 2, 3, 4, 5, 6, 7}"},
       {"sort", "s32[0] {}", "dimension=0, descending=false", "s32[0] {}"},
       /* boxes 0 and 1 overlap by just a half; a box with a NaN overlaps nothing */
-      {"non-max-suppression", "f32[1,4,4] {0, 0, 2, 2, 0, 0, 2, 1, 5, 5, 6, 6, 0, nan, 2, 2}; f32[1,2,4] {0.5, 0.9, 0.9, nan, "
-       "0.1, 0.2, -inf, 0.3}; s64[] 3; f32[] 0.5", "limit=4",
-       "s64[8,3] {0, 0, 1, 0, 0, 2, 0, 0, 0, 0, 1, 3, 0, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0}; s64[] 6"},
-      {"non-max-suppression", "f32[1,4,4] {0, 0, 2, 2, 0, 0, 2, 1, 5, 5, 6, 6, 0, nan, 2, 2}; f32[1,2,4] {0.5, 0.9, 0.9, nan, "
-       "0.1, 0.2, -inf, 0.3}; s64[] 9; f32[] 0.4; f32[] 0.15", "limit=3",
-       "s64[6,3] {0, 0, 1, 0, 0, 2, 0, 1, 3, 0, 1, 1, 0, 0, 0, 0, 0, 0}; s64[] 4"},
+      {"non-max-suppression",
+       "f32[1,4,4] {0, 0, 2, 2, 0, 0, 2, 1, 5, 5, 6, 6, 0, nan, 2, 2}; f32[1,2,4] {0.5, 0.9, 0.9, nan, "
+       "0.1, 0.2, -inf, 0.3}; s64[] 3; f32[] 0.5",
+       "limit=4", "s64[8,3] {0, 0, 1, 0, 0, 2, 0, 0, 0, 0, 1, 3, 0, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0}; s64[] 6"},
+      {"non-max-suppression",
+       "f32[1,4,4] {0, 0, 2, 2, 0, 0, 2, 1, 5, 5, 6, 6, 0, nan, 2, 2}; f32[1,2,4] {0.5, 0.9, 0.9, nan, "
+       "0.1, 0.2, -inf, 0.3}; s64[] 9; f32[] 0.4; f32[] 0.15",
+       "limit=3", "s64[6,3] {0, 0, 1, 0, 0, 2, 0, 1, 3, 0, 1, 1, 0, 0, 0, 0, 0, 0}; s64[] 4"},
       {"non-max-suppression", "f32[2,1,4] {0, 0, 1, 1, 0, 0, 1, 1}; f32[2,1,1] {1, 1}; s64[] -1; f32[] 0", "limit=7",
        "s64[2,3] {0, 0, 0, 0, 0, 0}; s64[] 0"},
       {"non-max-suppression", "f32[1,0,4] {}; f32[1,2,0] {}; s64[] 3; f32[] 0", "limit=3", "s64[0,3] {}; s64[] 0"},
@@ -495,7 +505,7 @@ END_TEST
 /* --- contractions --- */
 
 #define DOT(xb, yb, xc, yc) "lhs_batch=" xb ", rhs_batch=" yb ", lhs_contract=" xc ", rhs_contract=" yc
-#define CONV(strides, low, high, lhs, rhs, groups, layout)                                                 \
+#define CONV(strides, low, high, lhs, rhs, groups, layout)                                                      \
   "strides=" strides ", low=" low ", high=" high ", lhs_dilation=" lhs ", rhs_dilation=" rhs ", groups=" groups \
   ", layout=" layout
 
@@ -545,8 +555,8 @@ START_TEST(contractions) {
        CONV("[1,1]", "[1,0]", "[0,0]", "[1,1]", "[1,1]", "1", "channels-first"), "s32[2,1,2,1] {3, 10, 11, 26}"},
       {"convolution", "f32[2,2] {1, 2, 3, 4}; f32[1,2] {1, 10}",
        CONV("[]", "[]", "[]", "[]", "[]", "1", "channels-first"), "f32[2,1] {21, 43}"},
-      {"convolution", "f32[1,1,1] {3}; f32[1,1,1] {2}",
-       CONV("[1]", "[2]", "[2]", "[1]", "[1]", "1", "channels-first"), "f32[1,1,5] {0, 0, 6, 0, 0}"},
+      {"convolution", "f32[1,1,1] {3}; f32[1,1,1] {2}", CONV("[1]", "[2]", "[2]", "[1]", "[1]", "1", "channels-first"),
+       "f32[1,1,5] {0, 0, 6, 0, 0}"},
       {"convolution", "c64[1,1,1] {(0, 1)}; c64[1,1,1] {(0, 1)}",
        CONV("[1]", "[0]", "[0]", "[1]", "[1]", "1", "channels-first"), "c64[1,1,1] {(-1, 0)}"},
       {0}};
@@ -597,13 +607,14 @@ START_TEST(loops) {
 }
 END_TEST
 
-#define BRANCHES                                                       \
-  HEAD "computation same(%x: s32[]) {\n  return %x\n}\n"              \
+#define BRANCHES                                         \
+  HEAD "computation same(%x: s32[]) {\n  return %x\n}\n" \
        "computation twice(%x: s32[]) {\n  %y = add(%x, %x) : s32[]\n  return %y\n}\n"
-#define CONDITIONAL(type, value, expected)                                                              \
-  BRANCHES "entry main() {\n  %i = constant() {value=" type " " value "} : " type "\n"                  \
-           "  %x = constant() {value=s32[] 7} : s32[]\n"                                                \
-           "  %r = conditional(%i, %x) {computations=[same, twice]} : s32[]\n"                          \
+#define CONDITIONAL(type, value, expected)                                        \
+  BRANCHES "entry main() {\n  %i = constant() {value=" type " " value "} : " type \
+           "\n"                                                                   \
+           "  %x = constant() {value=s32[] 7} : s32[]\n"                          \
+           "  %r = conditional(%i, %x) {computations=[same, twice]} : s32[]\n"    \
            "  %w = constant() {value=s32[] " expected "} : s32[]\n  return %r, %w\n}\n}\n"
 
 START_TEST(branches) {
@@ -613,10 +624,11 @@ START_TEST(branches) {
   check_text(CONDITIONAL("s32[]", "1", "14"));
   check_text(CONDITIONAL("s32[]", "-1", "14")); /* out of range: the last */
   check_text(CONDITIONAL("s32[]", "9", "14"));
-  check_text(BRANCHES "entry main() {\n  %x = constant() {value=s32[] 7} : s32[]\n"
-                      "  %r = composite(%x) {name=\"twice\", ints=[], floats=[], computations=[twice]} : s32[]\n"
-                      "  %f = fusion(%r) {kind=loop, computations=[twice]} : s32[]\n"
-                      "  %w = constant() {value=s32[] 28} : s32[]\n  return %f, %w\n}\n}\n");
+  check_text(BRANCHES
+             "entry main() {\n  %x = constant() {value=s32[] 7} : s32[]\n"
+             "  %r = composite(%x) {name=\"twice\", ints=[], floats=[], computations=[twice]} : s32[]\n"
+             "  %f = fusion(%r) {kind=loop, computations=[twice]} : s32[]\n"
+             "  %w = constant() {value=s32[] 28} : s32[]\n  return %f, %w\n}\n}\n");
 }
 END_TEST
 

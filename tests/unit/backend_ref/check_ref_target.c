@@ -62,7 +62,8 @@ static status compile_and_run(void *data) {
   TRY(s);
   /* 8 32 16 24, sorted 32 24 16 8, turned twice the same; 32 + 240, 16 + 80; order 1 3 2 0 */
   CHECK_THAT(d[0] == 272 && d[1] == 96, STATUS_INTERNAL, "d is %g, %g", (double)d[0], (double)d[1]);
-  CHECK_THAT(t[0] == 1 && t[1] == 3 && t[2] == 2 && t[3] == 0, STATUS_INTERNAL, "t is %d %d %d %d", t[0], t[1], t[2], t[3]);
+  CHECK_THAT(t[0] == 1 && t[1] == 3 && t[2] == 2 && t[3] == 0, STATUS_INTERNAL, "t is %d %d %d %d", t[0], t[1], t[2],
+             t[3]);
   CHECK_THAT(memcmp(x, x2, sizeof x) == 0 && w[0] == 1 && w[1] == 10, STATUS_INTERNAL, "what passes through changed");
   CHECK_THAT(report.thunks == 0 || report.hlo_before > 0, STATUS_INTERNAL, "the report is empty");
   return NULL;
@@ -78,8 +79,8 @@ END_TEST
 static status load_damaged(void *data) {
   rt_program *p;
   rt_executable *e;
-  TRY(ref_compiler.compile(parse(HEAD "entry main(%x: f32[4]) {\n  %y = negate(%x) : f32[4]\n  return %y\n}\n}\n"), NULL,
-                           memory, &p, NULL));
+  TRY(ref_compiler.compile(parse(HEAD "entry main(%x: f32[4]) {\n  %y = negate(%x) : f32[4]\n  return %y\n}\n}\n"),
+                           NULL, memory, &p, NULL));
   ck_assert_uint_eq(p->body.n, 1);
   const char *text = data;
   p->body.thunks[0].config = (rt_span){text, strlen(text)};
@@ -90,7 +91,8 @@ static status load_damaged(void *data) {
 
 START_TEST(damaged) {
   static const char *const texts[] = {
-      "", "onnx-xla hlo 9\n",
+      "",
+      "onnx-xla hlo 9\n",
       HEAD "entry op(%x: f32[400]) {\n  %y = negate(%x) : f32[400]\n  return %y\n}\n}\n",
       HEAD "entry op(%x: s32[4]) {\n  %y = negate(%x) : s32[4]\n  return %y\n}\n}\n",
       HEAD "entry op(%x: f32[4], %z: f32[4]) {\n  %y = add(%x, %z) : f32[4]\n  return %y\n}\n}\n",

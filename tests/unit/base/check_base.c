@@ -38,11 +38,16 @@ END_TEST
 
 /* {bytes of a hostile name, what of them is shown} */
 static const char *const names[][2] = {
-    {"a\nb\x1b[2J\x7f", "a?b?[2J?"}, {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
-    {"\xc3", "?"},                   {"\xe2\x82", "??"},
-    {"\xc2\x9b", "??"},              {"\xc0\xaf", "??"},
-    {"\xed\xa0\x80", "???"},         {"\xff\xfe", "??"},
-    {"\xf4\x90\x80\x80", "????"},    {"\xe0\x80\x80", "???"},
+    {"a\nb\x1b[2J\x7f", "a?b?[2J?"},
+    {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
+    {"\xc3", "?"},
+    {"\xe2\x82", "??"},
+    {"\xc2\x9b", "??"},
+    {"\xc0\xaf", "??"},
+    {"\xed\xa0\x80", "???"},
+    {"\xff\xfe", "??"},
+    {"\xf4\x90\x80\x80", "????"},
+    {"\xe0\x80\x80", "???"},
 };
 
 START_TEST(status_hostile_names) {
@@ -286,8 +291,15 @@ static shape parse(dim_table *table, const char *text) {
 }
 
 START_TEST(shape_texts) {
-  static const char *const texts[] = {"f32[]", "f32[2,3]", "pred[0]", "s4[batch,seq+1]", "f8e4m3fnuz[<=100:n,64]",
-                                      "seq<f32[2]>", "opt<str>", "map<s64[n]>", "c128[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"};
+  static const char *const texts[] = {"f32[]",
+                                      "f32[2,3]",
+                                      "pred[0]",
+                                      "s4[batch,seq+1]",
+                                      "f8e4m3fnuz[<=100:n,64]",
+                                      "seq<f32[2]>",
+                                      "opt<str>",
+                                      "map<s64[n]>",
+                                      "c128[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"};
   dim_table *table = dim_table_create(memory);
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     shape s = parse(table, texts[i]);
@@ -301,9 +313,21 @@ START_TEST(shape_texts) {
 END_TEST
 
 START_TEST(shape_refused) {
-  static const char *const texts[] = {"",         "f32",      "f31[2]",  "f32[",        "f32[2",   "f32[2,]",
-                                      "f32[,2]",  "seq<f32[]", "opt<",   "map<f32[2]",  "f32[2;3]", "f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]",
-                                      "f64[72057594037927936]", "f32[-1]", "s8[268435456,268435456,2]"};
+  static const char *const texts[] = {"",
+                                      "f32",
+                                      "f31[2]",
+                                      "f32[",
+                                      "f32[2",
+                                      "f32[2,]",
+                                      "f32[,2]",
+                                      "seq<f32[]",
+                                      "opt<",
+                                      "map<f32[2]",
+                                      "f32[2;3]",
+                                      "f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]",
+                                      "f64[72057594037927936]",
+                                      "f32[-1]",
+                                      "s8[268435456,268435456,2]"};
   dim_table *table = dim_table_create(memory);
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     shape s;

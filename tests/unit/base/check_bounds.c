@@ -5,7 +5,8 @@
 #include "base/tensor/bounds.h"
 #include "tests/suite.h"
 
-static const dtype types[] = {DTYPE_S8, DTYPE_S16, DTYPE_S32, DTYPE_S64, DTYPE_U8, DTYPE_U16, DTYPE_U32, DTYPE_U64, DTYPE_S4, DTYPE_U4};
+static const dtype types[] = {DTYPE_S8,  DTYPE_S16, DTYPE_S32, DTYPE_S64, DTYPE_U8,
+                              DTYPE_U16, DTYPE_U32, DTYPE_U64, DTYPE_S4,  DTYPE_U4};
 enum { N_TYPES = sizeof types / sizeof *types, N = 100 };
 
 static uint8_t memory[N * 8];

@@ -1,4 +1,5 @@
-/* check_dim.c - dimension expressions: canonical form, text, substitution; random expressions against plain arithmetic. */
+/* check_dim.c - dimension expressions: canonical form, text, substitution; random expressions against plain arithmetic.
+ */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,15 +121,36 @@ START_TEST(canonical_text) {
 END_TEST
 
 static const char *const bad[] = {
-    "",        "+",       "1+",          "(a",          "a)+",  "max(a",       "max(a)",    "ceil(a)",
-    "1-2",     "n/0",     "n%0",         "1/0",         "<=:n", "<=5",         "<=5:",      "<=5:7",
-    "72057594037927937",  "99999999999999999999999999", "72057594037927936*2", "-1", "a b c+", "-", "<5:n",
+    "",
+    "+",
+    "1+",
+    "(a",
+    "a)+",
+    "max(a",
+    "max(a)",
+    "ceil(a)",
+    "1-2",
+    "n/0",
+    "n%0",
+    "1/0",
+    "<=:n",
+    "<=5",
+    "<=5:",
+    "<=5:7",
+    "72057594037927937",
+    "99999999999999999999999999",
+    "72057594037927936*2",
+    "-1",
+    "a b c+",
+    "-",
+    "<5:n",
     "72057594037927936*n+72057594037927936*n",
 };
 
 /* Names that begin alike, or that look alike once they are clean, are different symbols. */
 START_TEST(nameless) {
-  dim a = dim_nameless(table, "a_name_that_is_rather_long/1", 0), b = dim_nameless(table, "a_name_that_is_rather_long/2", 0);
+  dim a = dim_nameless(table, "a_name_that_is_rather_long/1", 0),
+      b = dim_nameless(table, "a_name_that_is_rather_long/2", 0);
   dim c = dim_nameless(table, "x:0", 1), d = dim_nameless(table, "x_0", 1), e = dim_symbol(table, "_x_0_1");
   ck_assert(a != b && c != d && c != dim_nameless(table, "x:0", 0));
   ck_assert(a == dim_nameless(table, "a_name_that_is_rather_long/1", 0) && d == dim_nameless(table, "x_0", 1));
@@ -292,9 +314,20 @@ START_TEST(substitution) {
     const char *text;
     dim value;
   } cases[] = {
-      {"n+m", 7},         {"n-m+4", 1},       {"n-m", DIM_OVERFLOW}, {"max(n-m,0)", 0}, {"min(n-m,0)+4", 1},
-      {"ceil(m/n)", 3},   {"(m-1)/n", 2},     {"m%n", 1},            {"n*m*m-1", 49},   {"(n-m)/2+2", 0},
-      {"5-n", 3},         {"<=100:n", 2},     {"12", 12},            {"n/(m-5)", DIM_OVERFLOW},
+      {"n+m", 7},
+      {"n-m+4", 1},
+      {"n-m", DIM_OVERFLOW},
+      {"max(n-m,0)", 0},
+      {"min(n-m,0)+4", 1},
+      {"ceil(m/n)", 3},
+      {"(m-1)/n", 2},
+      {"m%n", 1},
+      {"n*m*m-1", 49},
+      {"(n-m)/2+2", 0},
+      {"5-n", 3},
+      {"<=100:n", 2},
+      {"12", 12},
+      {"n/(m-5)", DIM_OVERFLOW},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     dim d = dim_substitute(table, parse(cases[i].text), bound_value, to_numbers);
@@ -376,8 +409,8 @@ START_TEST(random_expressions) {
         /* The part of a division may be negative though the whole is not: that may be refused. */
         values++;
         refused_values += value == DIM_OVERFLOW;
-        ck_assert_msg(value == x.at[i] || value == DIM_OVERFLOW, "%s at %d: %lld, not %lld", text, i,
-                      (long long)value, (long long)x.at[i]);
+        ck_assert_msg(value == x.at[i] || value == DIM_OVERFLOW, "%s at %d: %lld, not %lld", text, i, (long long)value,
+                      (long long)x.at[i]);
       }
       const char *at = text;
       dim again = 0;

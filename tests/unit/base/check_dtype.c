@@ -218,22 +218,14 @@ START_TEST(float8_e8m0) {
     double value;
     unsigned up, down, nearest, loose; /* saturating; loose: nearest without saturation */
   } cases[] = {
-      {1, 127, 127, 127, 127},
-      {1.25, 128, 127, 127, 127},
-      {1.5, 128, 127, 128, 128},
-      {1.75, 128, 127, 128, 128},
-      {3, 129, 128, 129, 129},
-      {-2, 128, 128, 128, 128},
-      {0x1p-127, 0, 0, 0, 0},
-      {0x1p127, 254, 254, 254, 254},
-      {0x1.2p127, 254, 254, 254, 254},
-      {0x1.8p127, 254, 254, 254, 255},
-      {0x1p128, 254, 254, 254, 255},
-      {1e300, 254, 254, 254, 255},
-      {0x1p-128, 0, 0, 0, 255},
-      {0x1.cp-128, 0, 0, 0, 0},
-      {4.9e-324, 0, 0, 0, 255},
-      {0, 0, 0, 0, 255},
+      {1, 127, 127, 127, 127},         {1.25, 128, 127, 127, 127},
+      {1.5, 128, 127, 128, 128},       {1.75, 128, 127, 128, 128},
+      {3, 129, 128, 129, 129},         {-2, 128, 128, 128, 128},
+      {0x1p-127, 0, 0, 0, 0},          {0x1p127, 254, 254, 254, 254},
+      {0x1.2p127, 254, 254, 254, 254}, {0x1.8p127, 254, 254, 254, 255},
+      {0x1p128, 254, 254, 254, 255},   {1e300, 254, 254, 254, 255},
+      {0x1p-128, 0, 0, 0, 255},        {0x1.cp-128, 0, 0, 0, 0},
+      {4.9e-324, 0, 0, 0, 255},        {0, 0, 0, 0, 255},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     double x = cases[i].value;
@@ -317,10 +309,10 @@ static int64_t wrapped(dtype t, int64_t value) {
   return dtype_is_signed(t) ? (int64_t)high >> drop : (int64_t)(high >> drop);
 }
 
-static const int64_t numbers[] = {0,         1,         2,          3,         7,          8,         15,       16,
-                                  127,       128,       255,        256,       32767,      32768,     65535,    65536,
-                                  INT32_MAX, INT32_MIN, UINT32_MAX, INT64_MAX, INT64_MIN,  -1,        -2,       -3,
-                                  -8,        -9,        -128,       -129,      0x12345678, 0x5a5a5a5a5a5a5a5a};
+static const int64_t numbers[] = {
+    0,         1,   2,     3,     7,     8,     15,        16,        127,        128,
+    255,       256, 32767, 32768, 65535, 65536, INT32_MAX, INT32_MIN, UINT32_MAX, INT64_MAX,
+    INT64_MIN, -1,  -2,    -3,    -8,    -9,    -128,      -129,      0x12345678, 0x5a5a5a5a5a5a5a5a};
 
 START_TEST(int_to_int) {
   for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
@@ -407,8 +399,8 @@ START_TEST(all_pairs) {
       } else {
         dtype_store_f64(target, one, x, true, DTYPE_ROUND_NEAREST);
       }
-      ck_assert_msg(memcmp(one, dst + 1 + (size_t)i * b, b) == 0, "%s to %s: %g", dtype_name(from),
-                    dtype_name(target), x);
+      ck_assert_msg(memcmp(one, dst + 1 + (size_t)i * b, b) == 0, "%s to %s: %g", dtype_name(from), dtype_name(target),
+                    x);
     }
   }
   dtype_convert((dtype)_i, NULL, DTYPE_F32, NULL, 0, true, DTYPE_ROUND_NEAREST);

@@ -35,8 +35,8 @@ typedef struct pair {
   uint8_t a[LONGEST], b[LONGEST];
 } pair;
 
-/* Two that differ in `n` bytes from `at` on, before or behind which lies `killer`: what makes a factor 0 in a hash that multiplies words,
- * mixed with a constant that everybody knows. */
+/* Two that differ in `n` bytes from `at` on, before or behind which lies `killer`: what makes a factor 0 in a hash that
+ * multiplies words, mixed with a constant that everybody knows. */
 static pair colliding(size_t size, const void *killer, size_t where, size_t at, size_t n) {
   pair p = {.size = size};
   for (size_t k = 0; k < size; k++) {
@@ -50,11 +50,14 @@ static pair colliding(size_t size, const void *killer, size_t where, size_t at, 
   return p;
 }
 
-/* Bytes that somebody chose because he knows the function: of this map's former hash, for all seeds; and XXH3's own, for seed 0. */
+/* Bytes that somebody chose because he knows the function: of this map's former hash, for all seeds; and XXH3's own,
+ * for seed 0. */
 START_TEST(chosen_collisions) {
   static const uint8_t former[8] = {0x93, 0xfd, 0x59, 0x66, 0xb8, 0xfe, 0xe8, 0xd6};
-  static const uint8_t xxh3[8] = {0xb8, 0xfe, 0x6c, 0x39, 0x23, 0xa4, 0x4b, 0xbe}; /* where its built-in secret begins */
-  const pair pairs[] = {colliding(32, former, 16, 0, 16), colliding(LONGEST, former, 160, 32, 100), colliding(32, xxh3, 0, 8, 8)};
+  static const uint8_t xxh3[8] = {0xb8, 0xfe, 0x6c, 0x39,
+                                  0x23, 0xa4, 0x4b, 0xbe}; /* where its built-in secret begins */
+  const pair pairs[] = {colliding(32, former, 16, 0, 16), colliding(LONGEST, former, 160, 32, 100),
+                        colliding(32, xxh3, 0, 8, 8)};
   hash_secret s, other;
   ck_assert(hash_secret_init(&s) && hash_secret_init(&other));
   ck_assert(memcmp(&s, &other, sizeof s) != 0);
@@ -64,7 +67,8 @@ START_TEST(chosen_collisions) {
     ck_assert_msg(!hash128_equal(x, y), "pair %zu collides", k);
     ck_assert_msg(!hash128_equal(x, z), "pair %zu: no secret is in it", k);
     ck_assert(hash128_equal(x, hash_keyed(&s, p->a, p->size)));
-    ck_assert_msg(hash_bytes(p->a, p->size, hash_seed()) != hash_bytes(p->b, p->size, hash_seed()), "pair %zu collides in maps", k);
+    ck_assert_msg(hash_bytes(p->a, p->size, hash_seed()) != hash_bytes(p->b, p->size, hash_seed()),
+                  "pair %zu collides in maps", k);
   }
   /* Which is why hash_bytes is for checksums only. */
   ck_assert(hash_bytes(pairs[2].a, 32, 0) == hash_bytes(pairs[2].b, 32, 0));

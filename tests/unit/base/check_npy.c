@@ -13,8 +13,7 @@ static void setup(void) { a = arena_create(NULL); }
 static void teardown(void) { arena_destroy(a); }
 
 /* A file of that version with that dictionary and data, in memory of exactly its size. */
-static uint8_t *make_file(int version, const char *dictionary, const void *data, size_t n_data,
-                          size_t *size) {
+static uint8_t *make_file(int version, const char *dictionary, const void *data, size_t n_data, size_t *size) {
   size_t n = strlen(dictionary), start = version == 1 ? 10 : 12;
   *size = start + n + n_data;
   uint8_t *file = malloc(*size);
@@ -47,8 +46,7 @@ static status parse_as(const void *bytes, size_t size, dtype raw, literal *out) 
 
 static status parse(const void *bytes, size_t size, literal *out) { return parse_as(bytes, size, DTYPE_INVALID, out); }
 
-static void expect_failure(int version, const char *dictionary, size_t n_data, status_code code,
-                           const char *part) {
+static void expect_failure(int version, const char *dictionary, size_t n_data, status_code code, const char *part) {
   size_t size;
   literal l;
   uint8_t data[64] = {0};
@@ -155,20 +153,16 @@ START_TEST(hostile_headers) {
   expect_failure(1, "", 0, STATUS_INVALID_FILE, "'{'");
   expect_failure(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)", 8, STATUS_INVALID_FILE, "'}'");
   expect_failure(1, "{'descr': '<f4', 'fortran_order': False}", 8, STATUS_INVALID_FILE, "lacks one of");
-  expect_failure(1, "{'descr': '<f4', 'fortran_order': 7, 'shape': (2,)}", 8, STATUS_INVALID_FILE,
-                 "fortran_order");
-  expect_failure(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (-2,)}", 8, STATUS_INVALID_FILE,
-                 "number");
-  expect_failure(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", 8, STATUS_INVALID_FILE,
-                 "8 bytes");
-  expect_failure(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", 8, STATUS_INVALID_FILE,
-                 "8 bytes");
+  expect_failure(1, "{'descr': '<f4', 'fortran_order': 7, 'shape': (2,)}", 8, STATUS_INVALID_FILE, "fortran_order");
+  expect_failure(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (-2,)}", 8, STATUS_INVALID_FILE, "number");
+  expect_failure(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", 8, STATUS_INVALID_FILE, "8 bytes");
+  expect_failure(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", 8, STATUS_INVALID_FILE, "8 bytes");
   expect_failure(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999,)}", 8,
                  STATUS_INVALID_MODEL, "shape");
-  expect_failure(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4294967296)}",
-                 0, STATUS_RESOURCE, "shape");
-  expect_failure(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,)}",
-                 4, STATUS_UNSUPPORTED, "dimensions");
+  expect_failure(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4294967296)}", 0,
+                 STATUS_RESOURCE, "shape");
+  expect_failure(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,)}", 4,
+                 STATUS_UNSUPPORTED, "dimensions");
   expect_failure(1, "{'descr': '|O', 'fortran_order': False, 'shape': (2,)}", 8, STATUS_UNSUPPORTED, "|O");
   expect_failure(1, "{'descr': '<V2', 'fortran_order': False, 'shape': (2,)}", 4, STATUS_UNSUPPORTED, "<V2");
   expect_failure(1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}", 8, STATUS_UNSUPPORTED,
@@ -178,8 +172,7 @@ START_TEST(hostile_headers) {
   expect_failure(1, "{'x': 1}", 8, STATUS_INVALID_FILE, "\"x\"");
   expect_failure(1, "{'descr': '<f4", 8, STATUS_INVALID_FILE, "string");
   expect_failure(4, "{}", 8, STATUS_UNSUPPORTED, "version 4");
-  expect_failure(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} + 1", 8, STATUS_INVALID_FILE,
-                 "goes on");
+  expect_failure(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} + 1", 8, STATUS_INVALID_FILE, "goes on");
 }
 END_TEST
 

@@ -1,12 +1,11 @@
-/* check_emit.c - elementwise kernels and conversions against the reference evaluator: every operation and element type, for
- * several vector widths and processors; what is refused, what may run in place. */
+/* check_emit.c - elementwise kernels and conversions against the reference evaluator: every operation and element type,
+ * for several vector widths and processors; what is refused, what may run in place. */
 #include <string.h>
 
 #include "tests/unit/emit/kernel_case.h"
 
 START_TEST(elementwise_floats) {
-  static const char *const exact1[] = {"abs",  "negate", "sign", "ceil", "floor", "round-nearest-even",
-                                       "sqrt", "rsqrt"};
+  static const char *const exact1[] = {"abs", "negate", "sign", "ceil", "floor", "round-nearest-even", "sqrt", "rsqrt"};
   static const char *const math1[] = {"exponential", "exponential-minus-one",
                                       "log",         "log-plus-one",
                                       "sine",        "cosine",
@@ -16,8 +15,7 @@ START_TEST(elementwise_floats) {
                                       "tanh",        "asinh",
                                       "acosh",       "atanh",
                                       "erf",         "logistic"};
-  static const char *const exact2[] = {"add",     "subtract", "multiply", "divide",
-                                       "maximum", "minimum",  "remainder"};
+  static const char *const exact2[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum", "remainder"};
   static const char *const math2[] = {"power", "atan2"};
   const char *t = kernel_floats[_i];
   kernel_cases c = {0};
@@ -39,22 +37,20 @@ START_TEST(elementwise_floats) {
     kernel_binary(&c, 0, "compare", t, "pred", TEXT(" {comparison=%s}", comparisons[k]));
   }
   kernel_add(&c, 0,
-      TEXT("%s[37](%%p: pred[37], %%x: %s[37], %%y: %s[37]) {\n%%z = select(%%p, %%x, %%y) : %s[37]\nreturn "
-           "%%z\n}",
-           t, t, t, t));
+             TEXT("%s[37](%%p: pred[37], %%x: %s[37], %%y: %s[37]) {\n%%z = select(%%p, %%x, %%y) : %s[37]\nreturn "
+                  "%%z\n}",
+                  t, t, t, t));
   kernel_add(&c, 0,
-      TEXT(
-          "%s[37](%%l: %s[], %%x: %s[37], %%h: %s[37]) {\n%%z = clamp(%%l, %%x, %%h) : %s[37]\nreturn %%z\n}",
-          t, t, t, t, t));
+             TEXT("%s[37](%%l: %s[], %%x: %s[37], %%h: %s[37]) {\n%%z = clamp(%%l, %%x, %%h) : %s[37]\nreturn %%z\n}",
+                  t, t, t, t, t));
   kernel_check_all(&c);
 }
 END_TEST
 
 START_TEST(elementwise_ints) {
   static const char *const one[] = {"abs", "negate", "not", "sign"};
-  static const char *const two[] = {"add",   "subtract",   "multiply",   "divide", "remainder",
-                                    "power", "maximum",    "minimum",    "and",    "or",
-                                    "xor",   "shift-left", "shift-right"};
+  static const char *const two[] = {"add",     "subtract", "multiply", "divide", "remainder",  "power",      "maximum",
+                                    "minimum", "and",      "or",       "xor",    "shift-left", "shift-right"};
   static const char *const comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"};
   const char *t = kernel_ints[_i];
   kernel_cases c = {0};
@@ -110,15 +106,15 @@ END_TEST
 START_TEST(conversions) {
   static const char *const more[] = {"pred", "f8e8m0fnu"};
   kernel_cases c = {0};
-  const char *from = _i < KERNEL_FLOATS            ? kernel_floats[_i]
+  const char *from = _i < KERNEL_FLOATS                 ? kernel_floats[_i]
                      : _i < KERNEL_FLOATS + KERNEL_INTS ? kernel_ints[_i - KERNEL_FLOATS]
-                                              : more[_i - KERNEL_FLOATS - KERNEL_INTS];
+                                                        : more[_i - KERNEL_FLOATS - KERNEL_INTS];
   for (int k = 0; k < KERNEL_FLOATS + KERNEL_INTS + 2; k++) {
-    const char *to = k < KERNEL_FLOATS            ? kernel_floats[k]
+    const char *to = k < KERNEL_FLOATS                 ? kernel_floats[k]
                      : k < KERNEL_FLOATS + KERNEL_INTS ? kernel_ints[k - KERNEL_FLOATS]
-                                             : more[k - KERNEL_FLOATS - KERNEL_INTS];
+                                                       : more[k - KERNEL_FLOATS - KERNEL_INTS];
     kernel_unary(&c, 0, "convert", from, to,
-               k % 2 ? " {saturate=true, rounding=nearest}" : " {saturate=false, rounding=nearest}");
+                 k % 2 ? " {saturate=true, rounding=nearest}" : " {saturate=false, rounding=nearest}");
     if (k == KERNEL_FLOATS + KERNEL_INTS + 1) {
       kernel_unary(&c, 0, "convert", from, to, " {saturate=false, rounding=up}");
       kernel_unary(&c, 0, "convert", from, to, " {saturate=true, rounding=down}");
@@ -132,8 +128,8 @@ START_TEST(refusals) {
   kernel_cases c = {0};
   const char *why = NULL, *text;
   emit_target t;
-  hlo_instr *sorted = kernel_parse(kernel_add(
-      &c, 0, "f32[4](%x: f32[4]) {\n%y = sort(%x) {dimension=0, descending=false} : f32[4]\nreturn %y\n}"));
+  hlo_instr *sorted = kernel_parse(
+      kernel_add(&c, 0, "f32[4](%x: f32[4]) {\n%y = sort(%x) {dimension=0, descending=false} : f32[4]\nreturn %y\n}"));
   ck_assert(!emit_supports(sorted, &why));
   ck_assert_ptr_nonnull(why);
   hlo_instr *f64 = kernel_parse(kernel_add(&c, 0, "f64[4](%x: f64[4]) {\n%y = sine(%x) : f64[4]\nreturn %y\n}"));
@@ -155,19 +151,19 @@ START_TEST(in_place) {
   kernel_cases c = {0};
   hlo_instr *i =
       kernel_parse(kernel_add(&c, 0,
-                     "f32[4,4](%x: f32[4,4], %y: f32[4,4]) {\n%a = negate(%x) : f32[4,4]\n%t = transpose(%y) "
-                     "{permutation=[1, 0]} : f32[4,4]\n%z = add(%a, %t) : f32[4,4]\nreturn %z\n}"));
+                              "f32[4,4](%x: f32[4,4], %y: f32[4,4]) {\n%a = negate(%x) : f32[4,4]\n%t = transpose(%y) "
+                              "{permutation=[1, 0]} : f32[4,4]\n%z = add(%a, %t) : f32[4,4]\nreturn %z\n}"));
   ck_assert(emit_can_alias(i, 0, 0));
   ck_assert(!emit_can_alias(i, 1, 0));
   i = kernel_parse(
       kernel_add(&c, 0,
-          "f32[4](%x: f32[4]) {\n%m = reduce(%x) {dimensions=[0], reducer=add} : f32[]\n%b = broadcast(%m) "
-          "{dimensions=[]} : f32[4]\n%z = subtract(%x, %b) : f32[4]\nreturn %z\n}"));
+                 "f32[4](%x: f32[4]) {\n%m = reduce(%x) {dimensions=[0], reducer=add} : f32[]\n%b = broadcast(%m) "
+                 "{dimensions=[]} : f32[4]\n%z = subtract(%x, %b) : f32[4]\nreturn %z\n}"));
   ck_assert(emit_can_alias(i, 0, 0)); /* a row is read before it is written */
   i = kernel_parse(
       kernel_add(&c, 0,
-          "f32[4,4](%x: f32[4,4]) {\n%m = reduce(%x) {dimensions=[1], reducer=add} : f32[4]\n%b = broadcast(%m) "
-          "{dimensions=[1]} : f32[4,4]\n%z = subtract(%x, %b) : f32[4,4]\nreturn %z\n}"));
+                 "f32[4,4](%x: f32[4,4]) {\n%m = reduce(%x) {dimensions=[1], reducer=add} : f32[4]\n%b = broadcast(%m) "
+                 "{dimensions=[1]} : f32[4,4]\n%z = subtract(%x, %b) : f32[4,4]\nreturn %z\n}"));
   ck_assert(!emit_can_alias(i, 0, 0)); /* another row's sum */
 }
 END_TEST

@@ -67,8 +67,8 @@ START_TEST(indexed) {
   }
   kernel_case *one =
       kernel_add(&c, 0,
-          "f32[100](%x: f32[100], %y: f32[100]) {\n%z = add(%x, %y) : f32[100]\n%w = multiply(%z, %x) : "
-          "f32[100]\nreturn %w\n}");
+                 "f32[100](%x: f32[100], %y: f32[100]) {\n%z = add(%x, %y) : f32[100]\n%w = multiply(%z, %x) : "
+                 "f32[100]\nreturn %w\n}");
   one->alias = 1;
   one = kernel_add(
       &c, 0,

@@ -44,10 +44,10 @@ START_TEST(arg_reductions) {
       for (int flags = 0; flags < 4; flags++) {
         kernel_case *one =
             kernel_add(&c, 0,
-                TEXT("s64[%s](%%x: %s[%s]) {\n%%y = arg-reduce(%%x) {dimension=%d, largest=%s, last=%s} : "
-                     "s64[%s]\nreturn %%y\n}",
-                     rows[k].result, types[j], rows[k].dims, rows[k].d, flags & 1 ? "true" : "false",
-                     flags & 2 ? "true" : "false", rows[k].result));
+                       TEXT("s64[%s](%%x: %s[%s]) {\n%%y = arg-reduce(%%x) {dimension=%d, largest=%s, last=%s} : "
+                            "s64[%s]\nreturn %%y\n}",
+                            rows[k].result, types[j], rows[k].dims, rows[k].d, flags & 1 ? "true" : "false",
+                            flags & 2 ? "true" : "false", rows[k].result));
         one->low = 0;
         one->high = 9;
       }
@@ -75,18 +75,18 @@ START_TEST(windows) {
       for (int r = 0; r < 3; r++) {
         bool exact = r != 1 || j == 2 || j == 4;
         kernel_add(&c, exact ? 0 : kernel_tolerance(types[j]) * 32,
-            TEXT("%s[%s](%%x: %s[%s]) {\n%%y = reduce-window(%%x) {window=[%s], strides=[%s], low=[%s], "
-                 "high=[%s], rhs_dilation=[%s], "
-                 "reducer=%s} : %s[%s]\nreturn %%y\n}",
-                 types[j], rows[k].result, types[j], rows[k].dims, rows[k].window, rows[k].strides,
-                 rows[k].low, rows[k].high, rows[k].holes, reducers[r], types[j], rows[k].result));
+                   TEXT("%s[%s](%%x: %s[%s]) {\n%%y = reduce-window(%%x) {window=[%s], strides=[%s], low=[%s], "
+                        "high=[%s], rhs_dilation=[%s], "
+                        "reducer=%s} : %s[%s]\nreturn %%y\n}",
+                        types[j], rows[k].result, types[j], rows[k].dims, rows[k].window, rows[k].strides, rows[k].low,
+                        rows[k].high, rows[k].holes, reducers[r], types[j], rows[k].result));
       }
       kernel_add(&c, 0,
-          TEXT("s64[%s](%%x: %s[%s]) {\n%%y = arg-reduce-window(%%x) {window=[%s], strides=[%s], low=[%s], "
-               "high=[%s], "
-               "rhs_dilation=[%s]} : s64[%s]\nreturn %%y\n}",
-               rows[k].result, types[j], rows[k].dims, rows[k].window, rows[k].strides, rows[k].low,
-               rows[k].high, rows[k].holes, rows[k].result));
+                 TEXT("s64[%s](%%x: %s[%s]) {\n%%y = arg-reduce-window(%%x) {window=[%s], strides=[%s], low=[%s], "
+                      "high=[%s], "
+                      "rhs_dilation=[%s]} : s64[%s]\nreturn %%y\n}",
+                      rows[k].result, types[j], rows[k].dims, rows[k].window, rows[k].strides, rows[k].low,
+                      rows[k].high, rows[k].holes, rows[k].result));
     }
   }
   kernel_check_all(&c);
@@ -106,14 +106,14 @@ START_TEST(scans) {
       for (int r = 0; r < 4; r++) {
         bool exact = r >= 2 || j >= 3;
         kernel_add(&c,
-            exact    ? 0
-            : r == 1 ? 0.05
-                     : kernel_tolerance(types[j]) * 64,
-            TEXT("%s[%s](%%x: %s[%s]) {\n%%y = cumulative(%%x) {dimension=%d, reducer=%s, exclusive=%s, "
-                 "backward=%s} : %s[%s]\nreturn "
-                 "%%y\n}",
-                 types[j], rows[k].dims, types[j], rows[k].dims, rows[k].d, reducers[r],
-                 r % 2 ? "true" : "false", (r / 2 + k) % 2 ? "true" : "false", types[j], rows[k].dims));
+                   exact    ? 0
+                   : r == 1 ? 0.05
+                            : kernel_tolerance(types[j]) * 64,
+                   TEXT("%s[%s](%%x: %s[%s]) {\n%%y = cumulative(%%x) {dimension=%d, reducer=%s, exclusive=%s, "
+                        "backward=%s} : %s[%s]\nreturn "
+                        "%%y\n}",
+                        types[j], rows[k].dims, types[j], rows[k].dims, rows[k].d, reducers[r],
+                        r % 2 ? "true" : "false", (r / 2 + k) % 2 ? "true" : "false", types[j], rows[k].dims));
       }
     }
   }
@@ -122,18 +122,17 @@ START_TEST(scans) {
 END_TEST
 
 START_TEST(contractions) {
-  static const char *const types[][3] = {{"f32", "f32", "f32"}, {"f64", "f64", "f64"}, {"f16", "f16", "f16"},
+  static const char *const types[][3] = {{"f32", "f32", "f32"},    {"f64", "f64", "f64"}, {"f16", "f16", "f16"},
                                          {"bf16", "bf16", "bf16"}, {"s16", "s16", "s16"}, {"s32", "s32", "s32"},
-                                         {"u64", "u64", "u64"}, {"c64", "c64", "c64"}, {"s8", "s8", "s32"},
-                                         {"u8", "s8", "s32"}, {"s8", "u8", "s32"}, {"u8", "u8", "s32"}};
+                                         {"u64", "u64", "u64"},    {"c64", "c64", "c64"}, {"s8", "s8", "s32"},
+                                         {"u8", "s8", "s32"},      {"s8", "u8", "s32"},   {"u8", "u8", "s32"}};
   static const struct {
     const char *x, *y, *attrs, *result;
   } dots[] = {
       {"5,7", "7,20", "lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]", "5,20"},
       {"5,70", "9,70", "lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]", "5,9"},
       {"3,4,6", "3,6,18", "lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]", "3,4,18"},
-      {"6,3,4,5", "4,5,3,6", "lhs_batch=[1], rhs_batch=[2], lhs_contract=[2, 3], rhs_contract=[0, 1]",
-       "3,6,6"},
+      {"6,3,4,5", "4,5,3,6", "lhs_batch=[1], rhs_batch=[2], lhs_contract=[2, 3], rhs_contract=[0, 1]", "3,6,6"},
       {"40", "40", "lhs_batch=[], rhs_batch=[], lhs_contract=[0], rhs_contract=[0]", ""},
       {"3,0", "0,5", "lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]", "3,5"},
   };
@@ -153,10 +152,8 @@ START_TEST(contractions) {
        "layout=channels-last",
        "1,11,9,8"},
       {"1,8,17", "8,1,3",
-       "strides=[1], low=[1], high=[1], lhs_dilation=[1], rhs_dilation=[1], groups=8, layout=channels-first",
-       "1,8,17"},
-      {"3,5", "7,5",
-       "strides=[], low=[], high=[], lhs_dilation=[], rhs_dilation=[], groups=1, layout=channels-first",
+       "strides=[1], low=[1], high=[1], lhs_dilation=[1], rhs_dilation=[1], groups=8, layout=channels-first", "1,8,17"},
+      {"3,5", "7,5", "strides=[], low=[], high=[], lhs_dilation=[], rhs_dilation=[], groups=1, layout=channels-first",
        "3,7"},
   };
   const char *x = types[_i][0], *y = types[_i][1], *t = types[_i][2];
@@ -164,14 +161,14 @@ START_TEST(contractions) {
   double tolerance = _i == 7 ? 1e-4 : _i >= 4 ? 0 : kernel_tolerance(t) * 64;
   for (size_t k = 0; k < sizeof dots / sizeof *dots; k++) {
     kernel_add(&c, tolerance,
-        TEXT("%s[%s](%%x: %s[%s], %%y: %s[%s]) {\n%%z = dot(%%x, %%y) {%s} : %s[%s]\nreturn %%z\n}", t,
-             dots[k].result, x, dots[k].x, y, dots[k].y, dots[k].attrs, t, dots[k].result));
+               TEXT("%s[%s](%%x: %s[%s], %%y: %s[%s]) {\n%%z = dot(%%x, %%y) {%s} : %s[%s]\nreturn %%z\n}", t,
+                    dots[k].result, x, dots[k].x, y, dots[k].y, dots[k].attrs, t, dots[k].result));
   }
   for (size_t k = 0; k < sizeof convolutions / sizeof *convolutions; k++) {
     kernel_add(&c, tolerance,
-        TEXT("%s[%s](%%x: %s[%s], %%y: %s[%s]) {\n%%z = convolution(%%x, %%y) {%s} : %s[%s]\nreturn %%z\n}",
-             t, convolutions[k].result, x, convolutions[k].x, y, convolutions[k].kernel,
-             convolutions[k].attrs, t, convolutions[k].result));
+               TEXT("%s[%s](%%x: %s[%s], %%y: %s[%s]) {\n%%z = convolution(%%x, %%y) {%s} : %s[%s]\nreturn %%z\n}", t,
+                    convolutions[k].result, x, convolutions[k].x, y, convolutions[k].kernel, convolutions[k].attrs, t,
+                    convolutions[k].result));
   }
   kernel_check_all(&c);
 }

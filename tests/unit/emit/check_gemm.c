@@ -1,5 +1,5 @@
-/* check_gemm.c - blocks of matrix products (emit/contraction/gemm.h) against sums in f64: every shape of block that a target has registers
- * for, types, strides, lengths of k, vector widths and processors. */
+/* check_gemm.c - blocks of matrix products (emit/contraction/gemm.h) against sums in f64: every shape of block that a
+ * target has registers for, types, strides, lengths of k, vector widths and processors. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -37,8 +37,14 @@ static LLVMValueRef sum_at(emit_ir *w, LLVMValueRef c, LLVMTypeRef element, int 
 }
 
 static emit_gemm block_of(const block_case *x, int lanes, const int64_t *places) {
-  emit_gemm g = {.tile = {x->rows, x->vectors, lanes}, .type = x->type, .a_row = x->a_row, .a_k = x->a_k,
-                 .a_at = x->scattered ? places : NULL, .b_k = lanes, .b_vector = lanes * x->k + x->b_gap, .unroll = x->unroll};
+  emit_gemm g = {.tile = {x->rows, x->vectors, lanes},
+                 .type = x->type,
+                 .a_row = x->a_row,
+                 .a_k = x->a_k,
+                 .a_at = x->scattered ? places : NULL,
+                 .b_k = lanes,
+                 .b_vector = lanes * x->k + x->b_gap,
+                 .unroll = x->unroll};
   if (x->b_gap < 0) {
     g.b_k = lanes * x->vectors;
     g.b_vector = lanes;
@@ -51,7 +57,8 @@ static block_fn *build(const emit_target *t, const block_case *x, emit_gemm *g) 
   succeed(emit_module_create(memory, t, "block", &m));
   emit_ir *w = emit_module_ir_of(m);
   LLVMTypeRef types[] = {w->ptr, w->ptr, w->ptr, w->i64};
-  w->function = LLVMAddFunction(w->module, "block", LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, 4, false));
+  w->function =
+      LLVMAddFunction(w->module, "block", LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, 4, false));
   LLVMPositionBuilderAtEnd(w->builder, emit_block(w, "entry"));
   g->a = LLVMGetParam(w->function, 0);
   g->b = LLVMGetParam(w->function, 1);
@@ -120,8 +127,8 @@ static void check_block(const emit_target *t, const block_case *x) {
   double bound = (double)(x->k + 1) * (double)(x->k + 1) * (sums == DTYPE_F64 ? 0x1p-53 : 0x1p-24);
   for (int j = 0; j < x->rows * columns; j++) {
     double got = element(sums, c, j);
-    ck_assert_msg(fabs(got - expected[j]) <= bound, "%s lanes %d, %s, %dx%d, k %lld: sum %d is %g, not %g", t->cpu, lanes,
-                  dtype_name(x->type), x->rows, x->vectors, (long long)x->k, j, got, expected[j]);
+    ck_assert_msg(fabs(got - expected[j]) <= bound, "%s lanes %d, %s, %dx%d, k %lld: sum %d is %g, not %g", t->cpu,
+                  lanes, dtype_name(x->type), x->rows, x->vectors, (long long)x->k, j, got, expected[j]);
   }
   free(a);
   free(b);
@@ -168,7 +175,7 @@ START_TEST(cuts) {
     int most;
     emit_gemm_parts parts;
   } rows[] = {
-      {1, 14, {1, 0, 1}},  {14, 14, {1, 0, 14}}, {15, 14, {1, 1, 8}},
+      {1, 14, {1, 0, 1}},   {14, 14, {1, 0, 14}}, {15, 14, {1, 1, 8}},
       {49, 14, {1, 3, 13}}, {56, 14, {4, 0, 14}}, {100, 6, {15, 2, 6}},
   };
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {

@@ -31,18 +31,14 @@ typedef struct function {
 } function;
 
 static const function functions[] = {
-    {HLO_EXP, exp, NULL, 1.1, 1.1},     {HLO_EXPM1, expm1, NULL, 1.7, 1.7},
-    {HLO_LOG, log, NULL, 0.9, 0.9},     {HLO_LOG1P, log1p, NULL, 1.4, 1.4},
-    {HLO_SIN, sin, NULL, 1.5, 1.9},     {HLO_COS, cos, NULL, 1.6, 2.1},
-    {HLO_TAN, tan, NULL, 2.5, 2.9},     {HLO_ASIN, asin, NULL, 2.3, 2.3},
-    {HLO_ACOS, acos, NULL, 1.1, 1.1},   {HLO_ATAN, atan, NULL, 1.5, 1.6},
-    {HLO_SINH, sinh, NULL, 1.7, 1.7},   {HLO_COSH, cosh, NULL, 1.6, 1.6},
-    {HLO_TANH, tanh, NULL, 2.5, 2.5},   {HLO_ASINH, asinh, NULL, 1.9, 1.9},
-    {HLO_ACOSH, acosh, NULL, 2.1, 2.1}, {HLO_ATANH, atanh, NULL, 2.2, 2.2},
-    {HLO_ERF, erf, NULL, 1.1, 1.3},     {HLO_LOGISTIC, logistic, NULL, 2.5, 2.5},
-    {HLO_POW, NULL, pow, 0.51, 0.51},   {HLO_ATAN2, NULL, atan2, 1.6, 1.6},
-    {HLO_REM, NULL, fmod, 0, 0},
-    {HLO_MUL, NULL, gated, 7.0, 3.8},   /* of logistic(x) and y */
+    {HLO_EXP, exp, NULL, 1.1, 1.1},     {HLO_EXPM1, expm1, NULL, 1.7, 1.7}, {HLO_LOG, log, NULL, 0.9, 0.9},
+    {HLO_LOG1P, log1p, NULL, 1.4, 1.4}, {HLO_SIN, sin, NULL, 1.5, 1.9},     {HLO_COS, cos, NULL, 1.6, 2.1},
+    {HLO_TAN, tan, NULL, 2.5, 2.9},     {HLO_ASIN, asin, NULL, 2.3, 2.3},   {HLO_ACOS, acos, NULL, 1.1, 1.1},
+    {HLO_ATAN, atan, NULL, 1.5, 1.6},   {HLO_SINH, sinh, NULL, 1.7, 1.7},   {HLO_COSH, cosh, NULL, 1.6, 1.6},
+    {HLO_TANH, tanh, NULL, 2.5, 2.5},   {HLO_ASINH, asinh, NULL, 1.9, 1.9}, {HLO_ACOSH, acosh, NULL, 2.1, 2.1},
+    {HLO_ATANH, atanh, NULL, 2.2, 2.2}, {HLO_ERF, erf, NULL, 1.1, 1.3},     {HLO_LOGISTIC, logistic, NULL, 2.5, 2.5},
+    {HLO_POW, NULL, pow, 0.51, 0.51},   {HLO_ATAN2, NULL, atan2, 1.6, 1.6}, {HLO_REM, NULL, fmod, 0, 0},
+    {HLO_MUL, NULL, gated, 7.0, 3.8}, /* of logistic(x) and y */
 };
 enum { N_FUNCTIONS = sizeof functions / sizeof *functions, N = 1 << 16 };
 
@@ -58,11 +54,10 @@ static uint64_t next_random(void) {
 
 /* Any bits; or small numbers; or numbers near 1 and near multiples of pi/2. */
 static float sample(int round, int k) {
-  static const float special[] = {0,      -0.0f,      INFINITY,   -INFINITY, NAN,      1,         -1,
-                                  1e-45f, -1e-45f,    1e-38f,     3.4e38f,   -3.4e38f, 0.5f,      -0.5f,
-                                  2,      -2,         88.7228f,   88.73f,    -87.33f,  -103.97f,  -104.1f,
-                                  8192,   8191.9995f, 3.1415927f, 1e22f,     16777216, 0.999999f, 1.000001f,
-                                  0.95f,  -0.550001f, 3,          -3};
+  static const float special[] = {0,        -0.0f,    INFINITY,  -INFINITY, NAN,     1,          -1,         1e-45f,
+                                  -1e-45f,  1e-38f,   3.4e38f,   -3.4e38f,  0.5f,    -0.5f,      2,          -2,
+                                  88.7228f, 88.73f,   -87.33f,   -103.97f,  -104.1f, 8192,       8191.9995f, 3.1415927f,
+                                  1e22f,    16777216, 0.999999f, 1.000001f, 0.95f,   -0.550001f, 3,          -3};
   enum { N_SPECIAL = sizeof special / sizeof *special };
   if (k < N_SPECIAL * N_SPECIAL) {
     return special[round & 64 ? k / N_SPECIAL : k % N_SPECIAL];
@@ -72,16 +67,11 @@ static float sample(int round, int k) {
   float any, unit = (float)(r >> 40) * 0x1p-24f, sign = r & 1 ? 1.0f : -1.0f;
   memcpy(&any, &bits, sizeof any);
   switch ((round & 63) % 5) {
-    case 0:
-      return any;
-    case 1:
-      return sign * unit * 10;
-    case 2:
-      return sign * unit * 110;
-    case 3:
-      return sign * (1 + (unit - 0.5f) * 0.01f);
-    default:
-      return (float)((double)((int64_t)(r >> 33) % 20000) * 1.57079632679489662 * (r & 2 ? 1 : 1e5)) * sign;
+    case 0: return any;
+    case 1: return sign * unit * 10;
+    case 2: return sign * unit * 110;
+    case 3: return sign * (1 + (unit - 0.5f) * 0.01f);
+    default: return (float)((double)((int64_t)(r >> 33) % 20000) * 1.57079632679489662 * (r & 2 ? 1 : 1e5)) * sign;
   }
 }
 
@@ -152,8 +142,7 @@ static status measure(const function *f, const machine *on, int rounds, double *
   emit_kernel_fn *kernel;
   emit_kernel_info info;
   TRY(compile(f, on, &kernel, &info));
-  float *x = arena_alloc_aligned(memory, N * sizeof *x, 64),
-        *y = arena_alloc_aligned(memory, N * sizeof *y, 64);
+  float *x = arena_alloc_aligned(memory, N * sizeof *x, 64), *y = arena_alloc_aligned(memory, N * sizeof *y, 64);
   float *r = arena_alloc_aligned(memory, N * sizeof *r, 64);
   for (int round = 0; round < rounds; round++) {
     for (int k = 0; k < N; k++) {
@@ -200,11 +189,11 @@ START_TEST(stated_errors) {
     ck_assert_msg(!s, "%s", status_message(s));
     const char *name = hlo_op_get_info(f->op)->name;
     if (getenv("MATH_VERBOSE")) {
-      printf("%-22s %-10s %.3f at %a (%g), %a: %a\n", name, j.on->cpu, j.worst, (double)j.at[0],
-             (double)j.at[0], (double)j.at[1], (double)j.at[2]);
+      printf("%-22s %-10s %.3f at %a (%g), %a: %a\n", name, j.on->cpu, j.worst, (double)j.at[0], (double)j.at[0],
+             (double)j.at[1], (double)j.at[2]);
     }
-    ck_assert_msg(j.worst <= j.limit, "%s on %s: %.3f ULP at %a, %a (gives %a), stated are %.2f", name,
-                  j.on->cpu, j.worst, (double)j.at[0], (double)j.at[1], (double)j.at[2], j.limit);
+    ck_assert_msg(j.worst <= j.limit, "%s on %s: %.3f ULP at %a, %a (gives %a), stated are %.2f", name, j.on->cpu,
+                  j.worst, (double)j.at[0], (double)j.at[1], (double)j.at[2], j.limit);
   }
 }
 END_TEST

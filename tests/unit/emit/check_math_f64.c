@@ -1,4 +1,5 @@
-/* check_math_f64.c - the errors that emit/llvm/math.h states for f64, measured against libm in long double where that has more digits. */
+/* check_math_f64.c - the errors that emit/llvm/math.h states for f64, measured against libm in long double where that
+ * has more digits. */
 #include <check.h>
 #include <float.h>
 #include <math.h>
@@ -25,9 +26,10 @@ typedef struct function {
 } function;
 
 static const function functions[] = {
-    {HLO_EXP, expl, NULL, 1.0},   {HLO_EXPM1, expm1l, NULL, 2.1}, {HLO_LOG, logl, NULL, 0.9},   {HLO_LOG1P, log1pl, NULL, 1.4},
-    {HLO_SIN, sinl, NULL, 2.6},   {HLO_COS, cosl, NULL, 2.6},     {HLO_SINH, sinhl, NULL, 1.7}, {HLO_COSH, coshl, NULL, 1.6},
-    {HLO_TANH, tanhl, NULL, 2.5}, {HLO_LOGISTIC, logistic, NULL, 2.4}, {HLO_REM, NULL, fmodl, 0},
+    {HLO_EXP, expl, NULL, 1.0},          {HLO_EXPM1, expm1l, NULL, 2.1}, {HLO_LOG, logl, NULL, 0.9},
+    {HLO_LOG1P, log1pl, NULL, 1.4},      {HLO_SIN, sinl, NULL, 2.6},     {HLO_COS, cosl, NULL, 2.6},
+    {HLO_SINH, sinhl, NULL, 1.7},        {HLO_COSH, coshl, NULL, 1.6},   {HLO_TANH, tanhl, NULL, 2.5},
+    {HLO_LOGISTIC, logistic, NULL, 2.4}, {HLO_REM, NULL, fmodl, 0},
 };
 enum { N_FUNCTIONS = sizeof functions / sizeof *functions, N = 1 << 14 };
 
@@ -41,12 +43,41 @@ static uint64_t next_random(void) {
   return seed;
 }
 
-/* Any bits; or small numbers; or numbers near 1, 0 and multiples of pi/2, and those at which something begins or ends. */
+/* Any bits; or small numbers; or numbers near 1, 0 and multiples of pi/2, and those at which something begins or ends.
+ */
 static double sample(int round, int k) {
-  static const double special[] = {0,       -0.0,      (double)INFINITY, -(double)INFINITY, (double)NAN, 1,       -1,      5e-324,
-                                   -5e-324, 0x1p-1022, DBL_MAX,          -DBL_MAX,          0.5,         -0.5,    2,       709.782,
-                                   709.79,  -708.3,    -745.1,           -745.2,            710.4,       0x1p20,  1048575, 0x1p60,
-                                   1e300,   -37.4,     22,               0x1p-53,           0x1p-54,     0.70711, 1.41422, -0x1p-30};
+  static const double special[] = {0,
+                                   -0.0,
+                                   (double)INFINITY,
+                                   -(double)INFINITY,
+                                   (double)NAN,
+                                   1,
+                                   -1,
+                                   5e-324,
+                                   -5e-324,
+                                   0x1p-1022,
+                                   DBL_MAX,
+                                   -DBL_MAX,
+                                   0.5,
+                                   -0.5,
+                                   2,
+                                   709.782,
+                                   709.79,
+                                   -708.3,
+                                   -745.1,
+                                   -745.2,
+                                   710.4,
+                                   0x1p20,
+                                   1048575,
+                                   0x1p60,
+                                   1e300,
+                                   -37.4,
+                                   22,
+                                   0x1p-53,
+                                   0x1p-54,
+                                   0.70711,
+                                   1.41422,
+                                   -0x1p-30};
   enum { N_SPECIAL = sizeof special / sizeof *special };
   if (k < N_SPECIAL * N_SPECIAL) {
     return special[round & 64 ? k / N_SPECIAL : k % N_SPECIAL];
@@ -55,16 +86,11 @@ static double sample(int round, int k) {
   double any, unit = (double)(r >> 11) * 0x1p-53, sign = r & 1 ? 1 : -1;
   memcpy(&any, &bits, sizeof any);
   switch ((round & 63) % 5) {
-    case 0:
-      return any;
-    case 1:
-      return sign * unit * 10;
-    case 2:
-      return sign * unit * 750;
-    case 3:
-      return sign * (1 + (unit - 0.5) * 0.01);
-    default:
-      return (double)((int64_t)(r >> 33) % 600000) * 1.57079632679489662 * sign;
+    case 0: return any;
+    case 1: return sign * unit * 10;
+    case 2: return sign * unit * 750;
+    case 3: return sign * (1 + (unit - 0.5) * 0.01);
+    default: return (double)((int64_t)(r >> 33) % 600000) * 1.57079632679489662 * sign;
   }
 }
 
@@ -170,8 +196,8 @@ START_TEST(stated_errors) {
     if (getenv("MATH_VERBOSE")) {
       printf("%-22s %-10s %.3f at %a (%g), %a: %a\n", name, j.on->cpu, j.worst, j.at[0], j.at[0], j.at[1], j.at[2]);
     }
-    ck_assert_msg(j.worst <= f->ulps, "%s on %s: %.3f ULP at %a, %a (gives %a), stated are %.2f", name, j.on->cpu, j.worst, j.at[0],
-                  j.at[1], j.at[2], f->ulps);
+    ck_assert_msg(j.worst <= f->ulps, "%s on %s: %.3f ULP at %a, %a (gives %a), stated are %.2f", name, j.on->cpu,
+                  j.worst, j.at[0], j.at[1], j.at[2], f->ulps);
   }
 }
 END_TEST

@@ -1,5 +1,5 @@
-/* check_winograd.c - emit/contraction/winograd.h against sums of products in f64: sizes, paddings, batches, tiles, schedules, vector widths and
- * processors; the error that it states. */
+/* check_winograd.c - emit/contraction/winograd.h against sums of products in f64: sizes, paddings, batches, tiles,
+ * schedules, vector widths and processors; the error that it states. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -93,7 +93,12 @@ static void make_want(problem *p) {
 
 static hlo_value convolve(hlo_builder *b, const conv_case *c, hlo_value x, hlo_value w) {
   static const int64_t one[] = {1, 1};
-  hlo_conv_dims d = {.layout = HLO_CHANNELS_LAST, .groups = 1, .strides = one, .low = c->low, .high = c->high, .lhs_dilation = one,
+  hlo_conv_dims d = {.layout = HLO_CHANNELS_LAST,
+                     .groups = 1,
+                     .strides = one,
+                     .low = c->low,
+                     .high = c->high,
+                     .lhs_dilation = one,
                      .rhs_dilation = one};
   return hlo_convolution(b, x, w, &d);
 }
@@ -108,7 +113,9 @@ static problem make_problem(const conv_case *c) {
   hlo_value y = convolve(&b, c, x, w);
   succeed(hlo_builder_take_error(&b));
   hlo_set_roots(main, 1, &y);
-  problem p = {.c = c, .instr = y.def, .x = guarded_memory((size_t)shape_bytes(&xs)),
+  problem p = {.c = c,
+               .instr = y.def,
+               .x = guarded_memory((size_t)shape_bytes(&xs)),
                .w = arena_alloc_aligned(memory, (size_t)shape_bytes(&ws), 64)};
   fill(p.x, shape_elements(&xs), c->scale, 1);
   fill(p.w, shape_elements(&ws), c->scale, 2);
@@ -136,7 +143,8 @@ static float *run(const problem *p, const emit_target *t, const emit_winograd *w
   }
   succeed(emit_module_object(m, &object.data, &object.size));
   succeed(rt_code_load(memory, object, kernel_resolve, &code));
-  float *packed = guarded_memory(emit_winograd_packed_bytes(w)), *y = guarded_memory((size_t)shape_bytes(&p->instr->shapes[0]));
+  float *packed = guarded_memory(emit_winograd_packed_bytes(w)),
+        *y = guarded_memory((size_t)shape_bytes(&p->instr->shapes[0]));
   void *scratch = guarded_memory(emit_winograd_scratch_bytes(w));
   memset(scratch, 0xff, emit_winograd_scratch_bytes(w)); /* NaN */
   memset(y, 0xff, (size_t)shape_bytes(&p->instr->shapes[0]));
@@ -170,14 +178,18 @@ static bool should_plan(const conv_case *c, int64_t tile) {
   return true;
 }
 
-/* All schedules and threads of one tile size give the same bits; with weights that are transformed late, those among them. */
+/* All schedules and threads of one tile size give the same bits; with weights that are transformed late, those among
+ * them. */
 static void try_tile(const problem *p, const emit_target *t, int64_t tile, const char *what) {
   size_t bytes = (size_t)shape_bytes(&p->instr->shapes[0]);
   const float *first = NULL;
   for (int way = 0; way < 5; way++) {
     emit_winograd w;
     bool small = way == 1 || way == 4, on_the_fly = way >= 3;
-    emit_winograd_options o = {.tile = tile, .phased = way >= 2, .on_the_fly = on_the_fly, .threads = small ? 3 : 1,
+    emit_winograd_options o = {.tile = tile,
+                               .phased = way >= 2,
+                               .on_the_fly = on_the_fly,
+                               .threads = small ? 3 : 1,
                                .cache_bytes = small ? 1 << 14 : 1 << 20};
     if (!emit_winograd_plan(p->instr, t, &o, &w)) {
       ck_assert_msg(!should_plan(p->c, tile), "%s, F(%d): no plan", what, (int)tile);
@@ -215,9 +227,12 @@ static bool plans(const hlo_instr *i, int64_t tile) {
 }
 
 START_TEST(refusals) {
-  static const conv_case plain = {1, {8, 8}, 4, 4, {3, 3}, {1, 1}, {1, 1}, 1}, one = {1, {8, 8}, 4, 4, {1, 1}, {0, 0}, {0, 0}, 1},
-                         four = {1, {8, 8}, 4, 4, {4, 4}, {1, 1}, {1, 1}, 1}, five = {1, {8, 8}, 4, 4, {5, 5}, {1, 1}, {1, 1}, 1},
-                         seven = {1, {8, 8}, 4, 4, {7, 7}, {1, 1}, {1, 1}, 1}, nine = {1, {1, 18}, 4, 4, {1, 9}, {0, 1}, {0, 1}, 1};
+  static const conv_case plain = {1, {8, 8}, 4, 4, {3, 3}, {1, 1}, {1, 1}, 1},
+                         one = {1, {8, 8}, 4, 4, {1, 1}, {0, 0}, {0, 0}, 1},
+                         four = {1, {8, 8}, 4, 4, {4, 4}, {1, 1}, {1, 1}, 1},
+                         five = {1, {8, 8}, 4, 4, {5, 5}, {1, 1}, {1, 1}, 1},
+                         seven = {1, {8, 8}, 4, 4, {7, 7}, {1, 1}, {1, 1}, 1},
+                         nine = {1, {1, 18}, 4, 4, {1, 9}, {0, 1}, {0, 1}, 1};
   ck_assert(plans(make_problem(&plain).instr, 4) && plans(make_problem(&five).instr, 2));
   ck_assert(!plans(make_problem(&plain).instr, 3) && !plans(make_problem(&five).instr, 4));
   ck_assert(!plans(make_problem(&seven).instr, 2) && !plans(make_problem(&nine).instr, 2));
@@ -229,7 +244,11 @@ END_TEST
 
 /* Of taps x taps, or 1 x taps. */
 static double sample_error(int64_t channels, int64_t tile, int64_t taps, bool both, bool on_the_fly) {
-  emit_winograd w = {.on_the_fly = on_the_fly, .m = {both ? tile : 1, tile}, .r = {both ? taps : 1, taps}, .channels = channels, .outputs = 16};
+  emit_winograd w = {.on_the_fly = on_the_fly,
+                     .m = {both ? tile : 1, tile},
+                     .r = {both ? taps : 1, taps},
+                     .channels = channels,
+                     .outputs = 16};
   int64_t n = w.outputs * channels * w.r[0] * taps;
   float *weights = ARENA_NEW_N(memory, float, (size_t)n);
   fill(weights, n, 1, 3);
@@ -242,13 +261,13 @@ START_TEST(errors) {
     double two = sample_error(channels[k], 2, 3, true, false), four = sample_error(channels[k], 4, 3, true, false);
     double on_the_fly = sample_error(channels[k], 4, 3, true, true);
     ck_assert_msg(on_the_fly > 0 && on_the_fly < bound, "%d channels, late: %g", (int)channels[k], on_the_fly);
-    ck_assert_msg(two > 0 && two < bound / 4 && four < bound && two < four, "%d channels: F(2,3) %g, F(4,3) %g", (int)channels[k],
-                  two, four);
+    ck_assert_msg(two > 0 && two < bound / 4 && four < bound && two < four, "%d channels: F(2,3) %g, F(4,3) %g",
+                  (int)channels[k], two, four);
     for (int64_t size = 8; size <= 10; size += 2) { /* in one dimension */
       for (int64_t taps = 3; taps <= 7; taps += 2) {
         double long_one = sample_error(channels[k], size - taps + 1, taps, false, false);
-        ck_assert_msg(long_one > 0 && long_one < bound, "%d channels, F(%d,%d): %g", (int)channels[k], (int)(size - taps + 1), (int)taps,
-                      long_one);
+        ck_assert_msg(long_one > 0 && long_one < bound, "%d channels, F(%d,%d): %g", (int)channels[k],
+                      (int)(size - taps + 1), (int)taps, long_one);
       }
     }
   }

@@ -13,14 +13,17 @@ hlo_instr *emit_case_parse(arena *memory, const emit_case *c) {
   const char *op = strstr(c->attributes, "strides") ? "convolution" : "dot";
   const char *body = arena_printf(memory, "%%3 = %s(%%0, %%1) {%s} : %s\n", op, c->attributes, c->y), *text;
   if (c->epilogue) {
-    text = arena_printf(memory,
-                        "onnx-xla hlo 1\nmodule \"t\" {\ncomputation f(%%0: %s, %%1: %s, %%2: %s) {\n%s%sreturn %%9\n}\n"
-                        "entry main(%%0: %s \"x\", %%1: %s \"w\", %%2: %s \"m\") {\n%%3 = fusion(%%0, %%1, %%2) {kind=output, "
-                        "computations=[f]} : %s\nreturn %%3 \"y\"\n}\n}\n",
-                        c->x, c->w, c->more, body, c->epilogue, c->x, c->w, c->more, c->y);
+    text = arena_printf(
+        memory,
+        "onnx-xla hlo 1\nmodule \"t\" {\ncomputation f(%%0: %s, %%1: %s, %%2: %s) {\n%s%sreturn %%9\n}\n"
+        "entry main(%%0: %s \"x\", %%1: %s \"w\", %%2: %s \"m\") {\n%%3 = fusion(%%0, %%1, %%2) {kind=output, "
+        "computations=[f]} : %s\nreturn %%3 \"y\"\n}\n}\n",
+        c->x, c->w, c->more, body, c->epilogue, c->x, c->w, c->more, c->y);
   } else {
-    text = arena_printf(memory, "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%%0: %s \"x\", %%1: %s \"w\") {\n%sreturn %%3 \"y\"\n}\n}\n",
-                        c->x, c->w, body);
+    text = arena_printf(
+        memory,
+        "onnx-xla hlo 1\nmodule \"t\" {\nentry main(%%0: %s \"x\", %%1: %s \"w\") {\n%sreturn %%3 \"y\"\n}\n}\n", c->x,
+        c->w, body);
   }
   hlo_module *m = NULL;
   status s = hlo_parse(memory, text, strlen(text), NULL, &m);
@@ -74,8 +77,8 @@ static void compare(const emit_case *c, const char *how, const literal *want, co
   }
   for (int64_t k = 0; k < shape_elements(&want->shape); k++) {
     double x = dtype_load_f64(t, got + (size_t)k * dtype_bytes(t)), y = literal_f64(want, k);
-    ck_assert_msg(fabs(x - y) <= c->tolerance * most, "%s: element %lld is %.9g, not %.9g\n%s x %s {%s}\n%s", how, (long long)k, x,
-                  y, c->x, c->w, c->attributes, c->epilogue ? c->epilogue : "");
+    ck_assert_msg(fabs(x - y) <= c->tolerance * most, "%s: element %lld is %.9g, not %.9g\n%s x %s {%s}\n%s", how,
+                  (long long)k, x, y, c->x, c->w, c->attributes, c->epilogue ? c->epilogue : "");
   }
 }
 

@@ -1,5 +1,5 @@
-/* emit_case.h - kernels that a writer of emit/ makes for one contraction, against the reference evaluator: for tests of such writers.
- * Arrays end right before memory that must not be touched; the grid is walked in parts of random size. */
+/* emit_case.h - kernels that a writer of emit/ makes for one contraction, against the reference evaluator: for tests of
+ * such writers. Arrays end right before memory that must not be touched; the grid is walked in parts of random size. */
 #ifndef TESTS_UNIT_EMIT_EMIT_CASE_H
 #define TESTS_UNIT_EMIT_EMIT_CASE_H
 
@@ -8,7 +8,7 @@
 
 typedef struct emit_case {
   const char *x, *w, *attributes, *y; /* shapes; a dot unless there are strides */
-  const char *epilogue;               /* instructions from %3 to %9; may read %2, of shape `more`.  NULL: none, and no fusion */
+  const char *epilogue; /* instructions from %3 to %9; may read %2, of shape `more`.  NULL: none, and no fusion */
   const char *more;
   double tolerance; /* relative to the largest result */
 } emit_case;

@@ -44,8 +44,7 @@ hlo_instr *kernel_parse(const kernel_case *k) {
   const char *entry_args = args;
   const char *out = "";
   for (const char *p = entry_args; *p; p++) { /* the entry's parameters carry names */
-    bool ends =
-        (*p == ',' && strchr("[0123456789", p[1]) == NULL) || (*p == ')' && !p[strspn(p + 1, " \n") + 1]);
+    bool ends = (*p == ',' && strchr("[0123456789", p[1]) == NULL) || (*p == ')' && !p[strspn(p + 1, " \n") + 1]);
     out = TEXT("%s%s%c", out, ends && p > entry_args + 1 ? " \"p\"" : "", *p);
   }
   const char *returned = "";
@@ -65,8 +64,7 @@ hlo_instr *kernel_parse(const kernel_case *k) {
 /* --- data --- */
 
 static void random_element(const kernel_case *k, dtype t, unsigned char *at) {
-  static const double special[] = {0, -0.0, INFINITY, -INFINITY, NAN,  1e-40, -1e-42,
-                                   1, -1,   0.5,      65504,     3e38, 1e-7};
+  static const double special[] = {0, -0.0, INFINITY, -INFINITY, NAN, 1e-40, -1e-42, 1, -1, 0.5, 65504, 3e38, 1e-7};
   if (dtype_is_complex(t)) {
     for (int j = 0; j < 2; j++) {
       random_element(k, t == DTYPE_C64 ? DTYPE_F32 : DTYPE_F64, at + (size_t)j * dtype_bytes(t) / 2);
@@ -85,8 +83,7 @@ static void random_element(const kernel_case *k, dtype t, unsigned char *at) {
     }
     return;
   }
-  int64_t v =
-      k->low < k->high ? k->low + (int64_t)(r >> 8) % (k->high - k->low + 1) : (int64_t)(r >> 8) % 41 - 20;
+  int64_t v = k->low < k->high ? k->low + (int64_t)(r >> 8) % (k->high - k->low + 1) : (int64_t)(r >> 8) % 41 - 20;
   if (k->low == k->high && r % 8 == 0) {
     v = (int64_t)next_random();
   }
@@ -121,15 +118,12 @@ static bool same_element(dtype t, const char *x, const char *y, double tolerance
   return tolerance > 0 ? close_enough(a, b, tolerance) : isnan(a) && isnan(b);
 }
 
-static void compare(const kernel_case *k, const char *where, const literal *want, const char *got,
-                    uint32_t result) {
+static void compare(const kernel_case *k, const char *where, const literal *want, const char *got, uint32_t result) {
   dtype t = (dtype)want->shape.type;
   for (int64_t j = 0; j < shape_elements(&want->shape); j++) {
-    const char *x = got + (size_t)j * dtype_bytes(t),
-               *y = (const char *)want->data + (size_t)j * dtype_bytes(t);
-    ck_assert_msg(same_element(t, x, y, k->tolerance),
-                  "%s: result %u[%lld] is %.9g (%llx), not %.9g (%llx), of\n%s", where, result, (long long)j,
-                  dtype_is_complex(t) ? 0 : dtype_load_f64(t, x),
+    const char *x = got + (size_t)j * dtype_bytes(t), *y = (const char *)want->data + (size_t)j * dtype_bytes(t);
+    ck_assert_msg(same_element(t, x, y, k->tolerance), "%s: result %u[%lld] is %.9g (%llx), not %.9g (%llx), of\n%s",
+                  where, result, (long long)j, dtype_is_complex(t) ? 0 : dtype_load_f64(t, x),
                   dtype_is_int(t) ? (unsigned long long)dtype_load_i64(t, x) : 0ull,
                   dtype_is_complex(t) ? 0 : dtype_load_f64(t, y),
                   dtype_is_int(t) ? (unsigned long long)dtype_load_i64(t, y) : 0ull, k->text);
@@ -163,8 +157,7 @@ static status run_case(const kernel_case *k, const char *where, emit_kernel_fn *
   TRY(ref_eval_computation(hlo_callee(i, 0), args, a, want));
   for (uint32_t j = 0; j < i->n_results; j++) {
     bool shares = j == 0 && k->alias >= 0;
-    buffers[i->n_operands + j] =
-        shares ? buffers[k->alias] : guarded_memory((size_t)shape_bytes(&i->shapes[j]));
+    buffers[i->n_operands + j] = shares ? buffers[k->alias] : guarded_memory((size_t)shape_bytes(&i->shapes[j]));
   }
   call_in_parts(f, &k->info, buffers);
   for (uint32_t j = 0; j < i->n_results; j++) {
@@ -198,8 +191,8 @@ static status compile_and_run(kernel_cases *c, const char *cpu, int lanes) {
     options.alias = alias;
     ck_assert_msg(one->alias < 0 || emit_can_alias(one->fusion, (uint32_t)one->alias, 0), "cannot alias: %s",
                   one->text);
-    TRY(status_prefix(emit_kernel(m, arena_printf(a, "kernel_%u", k), one->fusion, &options, &one->info),
-                      "%s", one->text));
+    TRY(status_prefix(emit_kernel(m, arena_printf(a, "kernel_%u", k), one->fusion, &options, &one->info), "%s",
+                      one->text));
   }
   TRY(emit_module_object(m, &object, &size));
   TRY(rt_code_load(a, (rt_span){object, size}, kernel_resolve, &code));
@@ -221,8 +214,8 @@ static status run_all(void *data) {
     c->items[k].fusion = kernel_parse(&c->items[k]);
   }
   for (size_t j = 0; j < EMIT_MACHINES; j++) {
-    TRY(status_prefix(compile_and_run(c, emit_machines[j].cpu, emit_machines[j].lanes), "%s, %d lanes", emit_machines[j].cpu,
-                      emit_machines[j].lanes));
+    TRY(status_prefix(compile_and_run(c, emit_machines[j].cpu, emit_machines[j].lanes), "%s, %d lanes",
+                      emit_machines[j].cpu, emit_machines[j].lanes));
   }
   return NULL;
 }
@@ -234,10 +227,9 @@ void kernel_check_all(kernel_cases *c) {
 
 /* --- common ones --- */
 
-const char *const kernel_floats[] = {"f32",        "f64",    "f16",        "bf16",    "f8e4m3fn",
-                                     "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f4e2m1fn", "f6e2m3fn", "f6e3m2fn"};
-const char *const kernel_ints[] = {"s2", "s4", "s8", "s16", "s32", "s64",
-                                   "u2", "u4", "u8", "u16", "u32", "u64"};
+const char *const kernel_floats[] = {"f32",    "f64",        "f16",      "bf16",     "f8e4m3fn", "f8e4m3fnuz",
+                                     "f8e5m2", "f8e5m2fnuz", "f4e2m1fn", "f6e2m3fn", "f6e3m2fn"};
+const char *const kernel_ints[] = {"s2", "s4", "s8", "s16", "s32", "s64", "u2", "u4", "u8", "u16", "u32", "u64"};
 
 double kernel_tolerance(const char *t) {
   return strcmp(t, "f64") == 0    ? 1e-12
@@ -247,16 +239,15 @@ double kernel_tolerance(const char *t) {
                                   : 0.51;
 }
 
-void kernel_unary(kernel_cases *c, double tolerance, const char *op, const char *t, const char *to,
-                       const char *attrs) {
+void kernel_unary(kernel_cases *c, double tolerance, const char *op, const char *t, const char *to, const char *attrs) {
   kernel_add(c, tolerance,
-      TEXT("%s[37](%%x: %s[37]) {\n%%y = %s(%%x)%s : %s[37]\nreturn %%y\n}", to, t, op, attrs, to));
+             TEXT("%s[37](%%x: %s[37]) {\n%%y = %s(%%x)%s : %s[37]\nreturn %%y\n}", to, t, op, attrs, to));
 }
 void kernel_binary(kernel_cases *c, double tolerance, const char *op, const char *t, const char *to,
-                        const char *attrs) {
+                   const char *attrs) {
   kernel_add(c, tolerance,
-      TEXT("%s[37](%%x: %s[37], %%y: %s[37]) {\n%%z = %s(%%x, %%y)%s : %s[37]\nreturn %%z\n}", to, t, t, op,
-           attrs, to));
+             TEXT("%s[37](%%x: %s[37], %%y: %s[37]) {\n%%z = %s(%%x, %%y)%s : %s[37]\nreturn %%z\n}", to, t, t, op,
+                  attrs, to));
 }
 
 void kernel_reduce(kernel_cases *c, const char *t, const char *reducer, double tolerance) {
@@ -265,10 +256,8 @@ void kernel_reduce(kernel_cases *c, const char *t, const char *reducer, double t
   } rows[] = {{"4,77", "1", "4"},         {"77,20", "0", "20"}, {"3,5,21", "0, 2", "5"}, {"500", "0", ""},
               {"2,6,3,3", "2, 3", "2,6"}, {"0,5", "0", "5"},    {"4,2,33", "1", "4,33"}, {"6,1", "1", "6"}};
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-    kernel_add(
-        c, tolerance,
-        TEXT("%s[%s](%%x: %s[%s]) {\n%%y = reduce(%%x) {dimensions=[%s], reducer=%s} : %s[%s]\nreturn %%y\n}",
-             t, rows[k].result, t, rows[k].dims, rows[k].over, reducer, t, rows[k].result));
+    kernel_add(c, tolerance,
+               TEXT("%s[%s](%%x: %s[%s]) {\n%%y = reduce(%%x) {dimensions=[%s], reducer=%s} : %s[%s]\nreturn %%y\n}", t,
+                    rows[k].result, t, rows[k].dims, rows[k].over, reducer, t, rows[k].result));
   }
 }
-

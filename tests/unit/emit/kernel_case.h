@@ -1,5 +1,5 @@
-/* kernel_case.h - kernels given as HLO text, against the reference evaluator: for all machines, on random inputs, in parts of
- * random size. */
+/* kernel_case.h - kernels given as HLO text, against the reference evaluator: for all machines, on random inputs, in
+ * parts of random size. */
 #ifndef TESTS_UNIT_EMIT_KERNEL_CASE_H
 #define TESTS_UNIT_EMIT_KERNEL_CASE_H
 

@@ -6,7 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-const emit_machine emit_machines[] = {{"native", 0}, {"native", 16}, {"native", 8}, {"native", 4}, {"native", 1}, {"x86-64", 0}};
+const emit_machine emit_machines[] = {{"native", 0}, {"native", 16}, {"native", 8},
+                                      {"native", 4}, {"native", 1},  {"x86-64", 0}};
 
 emit_target emit_machine_target(arena *memory, const emit_machine *m) {
   emit_target t;

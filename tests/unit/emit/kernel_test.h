@@ -1,5 +1,5 @@
-/* kernel_test.h - what tests of kernels share: processors, memory that ends where none may be touched, random numbers, the
- * functions that kernels call. */
+/* kernel_test.h - what tests of kernels share: processors, memory that ends where none may be touched, random numbers,
+ * the functions that kernels call. */
 #ifndef TESTS_UNIT_EMIT_KERNEL_TEST_H
 #define TESTS_UNIT_EMIT_KERNEL_TEST_H
 
@@ -18,8 +18,8 @@ extern const emit_machine emit_machines[EMIT_MACHINES];
 /* The native processor in place of one of another architecture. */
 emit_target emit_machine_target(arena *a, const emit_machine *m);
 
-/* size bytes, all 0xa5, aligned to 64 bytes as buffers are, that end (up to 63 bytes) before a page that cannot be read and begin
- * behind another.  guarded_free wants the same size. */
+/* size bytes, all 0xa5, aligned to 64 bytes as buffers are, that end (up to 63 bytes) before a page that cannot be read
+ * and begin behind another.  guarded_free wants the same size. */
 void *guarded_memory(size_t size);
 void guarded_free(void *at, size_t size);
 

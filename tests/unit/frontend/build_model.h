@@ -23,13 +23,11 @@ static inline char **names(arena *a, const char *text, size_t *n) {
   return list;
 }
 
-#define PB_NEW(arena, type, init) \
-  ((type *)memcpy(arena_alloc((arena), sizeof(type)), &(type)init, sizeof(type)))
+#define PB_NEW(arena, type, init) ((type *)memcpy(arena_alloc((arena), sizeof(type)), &(type)init, sizeof(type)))
 
 /* Appends to a list of pointers of protobuf-c. */
-#define PB_ADD(arena, list, n, item)                                                       \
-  ((list) = arena_grow((arena), (list), (n) * sizeof *(list), ((n) + 1) * sizeof *(list)), \
-   (list)[(n)++] = (item))
+#define PB_ADD(arena, list, n, item) \
+  ((list) = arena_grow((arena), (list), (n) * sizeof *(list), ((n) + 1) * sizeof *(list)), (list)[(n)++] = (item))
 
 static inline Onnx__NodeProto *add_node(arena *a, Onnx__NodeProto ***list, size_t *n, const char *type,
                                         const char *inputs, const char *outputs) {
@@ -98,8 +96,7 @@ static inline void set_graph(arena *a, Onnx__NodeProto *node, const char *name, 
   t->g = g;
 }
 
-static inline Onnx__TensorProto *new_tensor(arena *a, const char *name, int type, size_t rank,
-                                            const int64_t *dims) {
+static inline Onnx__TensorProto *new_tensor(arena *a, const char *name, int type, size_t rank, const int64_t *dims) {
   Onnx__TensorProto *t = PB_NEW(a, Onnx__TensorProto, ONNX__TENSOR_PROTO__INIT);
   t->name = arena_strdup(a, name);
   t->has_data_type = 1;

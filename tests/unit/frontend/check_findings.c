@@ -15,7 +15,8 @@ static void teardown(void) { arena_destroy(a); }
 static void set_type(Onnx__ValueInfoProto *v) {
   v->type = PB_NEW(a, Onnx__TypeProto, ONNX__TYPE_PROTO__INIT);
   v->type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
-  Onnx__TypeProto__Tensor *t = v->type->tensor_type = PB_NEW(a, Onnx__TypeProto__Tensor, ONNX__TYPE_PROTO__TENSOR__INIT);
+  Onnx__TypeProto__Tensor *t = v->type->tensor_type =
+      PB_NEW(a, Onnx__TypeProto__Tensor, ONNX__TYPE_PROTO__TENSOR__INIT);
   t->has_elem_type = 1;
   t->elem_type = dtype_get_info(DTYPE_F32)->onnx;
   t->shape = PB_NEW(a, Onnx__TensorShapeProto, ONNX__TENSOR_SHAPE_PROTO__INIT);
@@ -28,8 +29,8 @@ static void set_type(Onnx__ValueInfoProto *v) {
   }
 }
 
-/* What importing says of a model whose input x is f32[2,3]; other inputs are left out.  subject: 0, or what the import itself
- * fails for. */
+/* What importing says of a model whose input x is f32[2,3]; other inputs are left out.  subject: 0, or what the import
+ * itself fails for. */
 static onnx_findings findings_of(Onnx__ModelProto *p, status_code subject) {
   onnx_findings found = {0};
   bool complete = false;
@@ -59,7 +60,8 @@ static void expect(const onnx_findings *found, uint32_t n, const char *const *pa
 }
 
 START_TEST(test_all_of_a_graph) {
-  static const char *const parts[] = {"MatMul that makes \"bad1\": A is", "Nope that makes \"bad2\"", "Gemm that makes \"bad3\": "};
+  static const char *const parts[] = {"MatMul that makes \"bad1\": A is", "Nope that makes \"bad2\"",
+                                      "Gemm that makes \"bad3\": "};
   Onnx__ModelProto *p = new_model(a, "x,other", "behind2,fine");
   graph_node(a, p->graph, "MatMul", "x,x", "bad1");
   graph_node(a, p->graph, "Relu", "bad1", "behind1");

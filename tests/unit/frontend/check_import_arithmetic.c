@@ -7,8 +7,7 @@
 
 static const node_case results[] = {
     /* arithmetic before version 7: broadcast and axis are attributes */
-    {"Add", 1, "broadcast=1 axis=1 consumed_inputs=[0,0]", "f32[1,2,2]:1,2,3,4 f32[2]:10,20",
-     "f32[1,2,2]:11,12,23,24"},
+    {"Add", 1, "broadcast=1 axis=1 consumed_inputs=[0,0]", "f32[1,2,2]:1,2,3,4 f32[2]:10,20", "f32[1,2,2]:11,12,23,24"},
     {"Add", 6, "broadcast=1", "f32[2,2]:1,2,3,4 f32[2]:10,20", "f32[2,2]:11,22,13,24"},
     {"Sub", 6, "broadcast=1 axis=0", "f32[2,2]:1,2,3,4 f32[2]:10,20", "f32[2,2]:-9,-8,-17,-16"},
     {"Mul", 6, "broadcast=1", "f32[2,2]:1,2,3,4 f32[1,1]:3", "f32[2,2]:3,6,9,12"},
@@ -149,8 +148,7 @@ static const node_case results[] = {
 static const node_case refusals[] = {
     {"Add", 6, "", "f32[2,2]:1,2,3,4 f32[2]:1,2", "!broadcasts only with broadcast=1"},
     {"Add", 6, "broadcast=1 axis=1", "f32[2,2]:1,2,3,4 f32[2,2]:1,2,3,4", "!it must fit into A"},
-    {"Add", 6, "broadcast=1 axis=-9223372036854775808", "f32[2,2]:1,2,3,4 f32[2]:1,2",
-     "!axis -9223372036854775808"},
+    {"Add", 6, "broadcast=1 axis=-9223372036854775808", "f32[2,2]:1,2,3,4 f32[2]:1,2", "!axis -9223372036854775808"},
     {"Add", 6, "broadcast=1 axis=0", "f32[2,3]:1,2,3,4,5,6 f32[3]:1,2,3", "!"},
     {"Add", 7, "", "f32[2]:1,2 f32[3]:1,2,3", "!do not broadcast"},
     {"Add", 7, "", "f32[2]:1,2 s32[2]:1,2", "!B is s32[2] but A is f32[2]; the types differ"},

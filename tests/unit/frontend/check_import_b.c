@@ -39,8 +39,7 @@ static literal fill(shape s, int j) {
   for (int64_t k = 0, n = shape_elements(&s); k < n; k++) {
     int64_t v = (k * 7 + j * 3) % 11;
     if (dtype_is_float((dtype)s.type)) {
-      dtype_store_f64((dtype)s.type, (char *)data + (size_t)k * size, ((double)v - 5) / 4, false,
-                      DTYPE_ROUND_NEAREST);
+      dtype_store_f64((dtype)s.type, (char *)data + (size_t)k * size, ((double)v - 5) / 4, false, DTYPE_ROUND_NEAREST);
     } else {
       dtype_store_i64((dtype)s.type, (char *)data + (size_t)k * size, v);
     }
@@ -130,15 +129,9 @@ static void add_value(Onnx__NodeProto *node, const char *name, char *text) {
         t->has_s = 1;
         t->s = bytes;
         break;
-      case 'I':
-        PB_ADD(a, t->ints, t->n_ints, strtoll(item, NULL, 10));
-        break;
-      case 'F':
-        PB_ADD(a, t->floats, t->n_floats, strtof(item, NULL));
-        break;
-      default:
-        PB_ADD(a, t->strings, t->n_strings, bytes);
-        break;
+      case 'I': PB_ADD(a, t->ints, t->n_ints, strtoll(item, NULL, 10)); break;
+      case 'F': PB_ADD(a, t->floats, t->n_floats, strtof(item, NULL)); break;
+      default: PB_ADD(a, t->strings, t->n_strings, bytes); break;
     }
     item = next ? next + 1 : NULL;
   }
@@ -221,8 +214,8 @@ START_TEST(test_numbers) {
                 SHAPE_STR(NULL, &out.shape), c->n);
   for (int k = 0; k < c->n; k++) {
     double got = literal_f64(&out, k);
-    ck_assert_msg(fabs(got - c->want[k]) <= 1e-5 + 1e-4 * fabs(c->want[k]), "%d %s: [%d] is %g instead of %g",
-                  c->opset, c->node, k, got, c->want[k]);
+    ck_assert_msg(fabs(got - c->want[k]) <= 1e-5 + 1e-4 * fabs(c->want[k]), "%d %s: [%d] is %g instead of %g", c->opset,
+                  c->node, k, got, c->want[k]);
   }
 }
 END_TEST
@@ -303,8 +296,7 @@ static const refused_case refused[] = {
     {21, "DequantizeLinear u8[4] f32[] s8[]", "x_zero_point is s8[] but x is u8[4]"},
     {14, "LSTM f32[2,1,3] f32[1,8,3] f32[1,8,2] hidden_size=i3", "hidden_size is 3 but R is f32[1,8,2]"},
     {14, "LSTM f32[2,1,3] f32[1,8,4] f32[1,8,2]", "W is f32[1,8,4] instead of f32[1,8,3]"},
-    {14, "LSTM f32[2,1,3] f32[1,8,3] f32[1,8,2] activations=SSigmoid,Tanh",
-     "activations has 2 entries instead of 3"},
+    {14, "LSTM f32[2,1,3] f32[1,8,3] f32[1,8,2] activations=SSigmoid,Tanh", "activations has 2 entries instead of 3"},
     {14, "LSTM f32[2,1,3] f32[1,8,3] f32[1,8,2] activations=SSigmoid,Tanh,Magic", "\"Magic\" is unknown"},
     {14, "LSTM f32[2,1,3] f32[1,8,3] f32[1,8,2] direction=sbidirectional", "instead of f32[2,8,3]"},
     {14, "GRU f32[2,1,3] f32[1,6,3] f32[1,6,2] direction=sup", "direction is \"up\""},
@@ -337,10 +329,9 @@ START_TEST(test_refused) {
   status s = run(c->opset, c->node, 0, &out);
   ck_assert_msg(s, "%s is accepted", c->node);
   status_code code = status_get_code(s);
-  ck_assert_msg(code == STATUS_INVALID_MODEL || code == STATUS_UNSUPPORTED || code == STATUS_RESOURCE,
-                "%s: %s", c->node, status_code_name(code));
-  ck_assert_msg(strstr(status_message(s), c->part), "%s: \"%s\" lacks \"%s\"", c->node, status_message(s),
-                c->part);
+  ck_assert_msg(code == STATUS_INVALID_MODEL || code == STATUS_UNSUPPORTED || code == STATUS_RESOURCE, "%s: %s",
+                c->node, status_code_name(code));
+  ck_assert_msg(strstr(status_message(s), c->part), "%s: \"%s\" lacks \"%s\"", c->node, status_message(s), c->part);
   status_free(s);
 }
 END_TEST
@@ -390,15 +381,13 @@ END_TEST
 /* --- bodies --- */
 
 /* A graph whose only node gives its outputs. */
-static Onnx__GraphProto *body(const char *inputs, const char *op, const char *node_inputs,
-                              const char *outputs) {
+static Onnx__GraphProto *body(const char *inputs, const char *op, const char *node_inputs, const char *outputs) {
   Onnx__GraphProto *g = new_graph(a, inputs, outputs);
   graph_node(a, g, op, node_inputs, outputs);
   return g;
 }
 
-static void expect_body(one_node *c, const char *attribute, Onnx__GraphProto *g, status_code code,
-                        const char *part) {
+static void expect_body(one_node *c, const char *attribute, Onnx__GraphProto *g, status_code code, const char *part) {
   set_graph(a, c->model->graph->node[0], attribute, g);
   c->model->graph->n_output = 1;
   run_call r = {.c = c};
@@ -410,8 +399,7 @@ static void expect_body(one_node *c, const char *attribute, Onnx__GraphProto *g,
 
 START_TEST(test_bodies_refused) {
   one_node c = parse(13, "Loop s64[]{3} pred[]{1} f32[2]");
-  expect_body(&c, "body", body("i,c", "Identity", "c", "r"), STATUS_INVALID_MODEL,
-              "body has 2 inputs instead of 3");
+  expect_body(&c, "body", body("i,c", "Identity", "c", "r"), STATUS_INVALID_MODEL, "body has 2 inputs instead of 3");
   c = parse(13, "Loop s64[]{3} pred[]{1} f32[2]");
   expect_body(&c, "body", body("i,c,x", "Identity", "c", "r"), STATUS_INVALID_MODEL, "at least 2 are needed");
   c = parse(13, "Loop s64[2] pred[]{1}");
@@ -424,14 +412,14 @@ START_TEST(test_bodies_refused) {
   c = parse(13, "If pred[2]");
   expect_body(&c, "then_branch", body("", "Identity", "in0", "r"), STATUS_INVALID_MODEL, "one element");
   c = parse(13, "If f32[]");
-  expect_body(&c, "then_branch", body("", "Identity", "in0", "r"), STATUS_INVALID_MODEL, "cond is f32[]; version 13 takes pred");
+  expect_body(&c, "then_branch", body("", "Identity", "in0", "r"), STATUS_INVALID_MODEL,
+              "cond is f32[]; version 13 takes pred");
   c = parse(13, "Scan f32[2] f32[3,2] num_scan_inputs=i3");
   expect_body(&c, "body", body("s,x", "Identity", "s", "r"), STATUS_INVALID_MODEL, "num_scan_inputs is 3");
   c = parse(13, "Scan f32[2] f32[3,2] num_scan_inputs=i1 scan_input_axes=I2");
   expect_body(&c, "body", body("s,x", "Identity", "s", "r"), STATUS_INVALID_MODEL, "axis 2");
   c = parse(13, "Scan f32[2] f32[3,2] num_scan_inputs=i1 scan_input_directions=I2");
-  expect_body(&c, "body", body("s,x", "Identity", "s", "r"), STATUS_INVALID_MODEL,
-              "scan_input_directions[0] is 2");
+  expect_body(&c, "body", body("s,x", "Identity", "s", "r"), STATUS_INVALID_MODEL, "scan_input_directions[0] is 2");
 }
 END_TEST
 

@@ -355,8 +355,8 @@ static Onnx__FunctionProto *add_function(Onnx__ModelProto *p, const char *name, 
   return f;
 }
 
-static Onnx__NodeProto *function_node(Onnx__FunctionProto *f, const char *domain, const char *type,
-                                      const char *inputs, const char *outputs) {
+static Onnx__NodeProto *function_node(Onnx__FunctionProto *f, const char *domain, const char *type, const char *inputs,
+                                      const char *outputs) {
   Onnx__NodeProto *node = add_node(a, &f->node, &f->n_node, type, inputs, outputs);
   node->domain = arena_strdup(a, domain);
   return node;
@@ -510,10 +510,8 @@ START_TEST(attributes) {
   ck_assert_uint_eq(count, 2);
   ck_assert_ptr_null(onnx_attr_strings(a, node, "empty", &strings, &count));
   ck_assert_uint_eq(count, 0);
-  expect(onnx_attr_int_in(node, "group", 1, 1, 3, &i), STATUS_INVALID_MODEL,
-         "attribute group is 4, outside [1, 3]");
-  expect(onnx_attr_float(node, "group", 1, &f), STATUS_INVALID_MODEL,
-         "conv1: Conv: attribute group is int, not float");
+  expect(onnx_attr_int_in(node, "group", 1, 1, 3, &i), STATUS_INVALID_MODEL, "attribute group is 4, outside [1, 3]");
+  expect(onnx_attr_float(node, "group", 1, &f), STATUS_INVALID_MODEL, "conv1: Conv: attribute group is int, not float");
   expect(onnx_attr_string(a, node, "bad", "", &s), STATUS_INVALID_MODEL, "contains NUL");
   expect(onnx_attr_graph(node, "body", &g), STATUS_INVALID_MODEL, "attribute body is missing");
 }

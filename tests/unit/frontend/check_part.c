@@ -240,8 +240,7 @@ START_TEST(the_file_holds_what_it_needs) {
   ASSERT_OK(onnx_part_find(a, m, 2, sources, &part));
   ck_assert_str_eq(joined(&part.inputs), "left");
   onnx_part_value in = {.name = "left", .value = weight_literal()};
-  onnx_part_value out[] = {{.name = "bad", .value = weight_literal()},
-                           {.name = "c", .value = weight_literal()}};
+  onnx_part_value out[] = {{.name = "bad", .value = weight_literal()}, {.name = "c", .value = weight_literal()}};
   ASSERT_OK(onnx_part_pack(a, m, &part, &in, out, &bytes, &size));
   onnx_model *small = load(bytes, size);
   ck_assert_str_eq(outputs_of(small, NULL), "bad,c");
@@ -270,8 +269,7 @@ START_TEST(a_large_file_is_not_written) {
   t->raw_data.len = size;
   onnx_model *m = load_proto(p);
   ASSERT_OK(onnx_part_find(a, m, 1, (const char *const[]){"bad: Add"}, &part));
-  onnx_part_value in = {.name = "left", .value = weight_literal()},
-                  out = {.name = "bad", .value = weight_literal()};
+  onnx_part_value in = {.name = "left", .value = weight_literal()}, out = {.name = "bad", .value = weight_literal()};
   status s = onnx_part_pack(a, m, &part, &in, &out, &bytes, &size);
   ck_assert_msg(s && strstr(status_message(s), "64 MiB"), "%s", s ? status_message(s) : "it is written");
   status_free(s);
@@ -294,10 +292,9 @@ static compiler_model *verify(trial *t, const float *x) {
   const char *top = getenv("top_builddir");
   shape two_rows = weight_literal().shape;
   literal input = literal_make(two_rows, x);
-  compile_request request = {
-      .backend = arena_printf(a, "%s/tests/api/.libs/module_faulty_backend.so", top ? top : "."),
-      .inputs = (const shape *const[]){&two_rows},
-      .values = (const void *const[]){x}};
+  compile_request request = {.backend = arena_printf(a, "%s/tests/api/.libs/module_faulty_backend.so", top ? top : "."),
+                             .inputs = (const shape *const[]){&two_rows},
+                             .values = (const void *const[]){x}};
   request.options.threads = 1;
   compiler_verify_options o = {.inputs = &input, .folder = t->folder};
   ASSERT_OK(session_open_compiler(&compiler));

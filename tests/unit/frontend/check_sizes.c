@@ -1,5 +1,5 @@
-/* check_sizes.c - operators that pass open dimensions on do so: a model with one of them behind a NonZero is imported whole, not in
- * pieces, and gives what it gives for an array that always had this size. */
+/* check_sizes.c - operators that pass open dimensions on do so: a model with one of them behind a NonZero is imported
+ * whole, not in pieces, and gives what it gives for an array that always had this size. */
 #include "frontend/import/importer.h"
 #include "frontend/import/sizes.h"
 #include "tests/suite.h"
@@ -10,11 +10,11 @@ static arena *memory;
 static void setup(void) { memory = arena_create(NULL); }
 static void teardown(void) { arena_destroy(memory); }
 
-/* What the model computes before the operator: places i of what is not 0 in x, s64[1,n]; as a column, as a condition, in the
- * row's type. */
+/* What the model computes before the operator: places i of what is not 0 in x, s64[1,n]; as a column, as a condition,
+ * in the row's type. */
 typedef struct operation {
   const char *name;
-  int from; /* the first opset that this is for; the last row that fits counts */
+  int from;                               /* the first opset that this is for; the last row that fits counts */
   const char *type, *attributes, *inputs; /* x, i, column, condition, v, or "=" and an array */
 } operation;
 
@@ -138,8 +138,9 @@ static void check(const onnx_op_row *row, int opset) {
   ck_assert_msg(!s, "%s-%d: %s", row->name, opset, status_message(s));
   s = guard_run(compute, &closed);
   ck_assert_msg(!s, "%s-%d, with a constant size: %s", row->name, opset, status_message(s));
-  ck_assert_msg(literal_equal(&open.result, &closed.result), "%s-%d: %s with an open dimension, %s without; or other numbers", row->name,
-                opset, SHAPE_STR(NULL, &open.result.shape), SHAPE_STR(NULL, &closed.result.shape));
+  ck_assert_msg(literal_equal(&open.result, &closed.result),
+                "%s-%d: %s with an open dimension, %s without; or other numbers", row->name, opset,
+                SHAPE_STR(NULL, &open.result.shape), SHAPE_STR(NULL, &closed.result.shape));
 }
 
 /* Each row that has a rule, in force where there is a NonZero. */
@@ -149,7 +150,8 @@ START_TEST(rules) {
   const onnx_op_row *rows = onnx_op_rows(&n);
   for (uint32_t k = 0; k < n; k++) {
     int opset = rows[k].since > FIRST ? rows[k].since : FIRST;
-    if (rows[k].sizes != onnx_sizes_none && onnx_op_find(rows[k].domain, rows[k].name, opset) == &rows[k] && opset <= LAST) {
+    if (rows[k].sizes != onnx_sizes_none && onnx_op_find(rows[k].domain, rows[k].name, opset) == &rows[k] &&
+        opset <= LAST) {
       check(&rows[k], opset);
       checked++;
     }
@@ -160,18 +162,23 @@ END_TEST
 
 /* All that goes element by element has a rule, whatever it is called. */
 START_TEST(elementwise_operators) {
-  onnx_import_fn *const one[] = {onnx_import_unary, onnx_import_activation, onnx_import_erf, onnx_import_gelu, onnx_import_is_inf,
-                                 onnx_import_is_nan, onnx_import_cast, onnx_import_cast_like, onnx_import_clip, onnx_import_reciprocal};
-  onnx_import_fn *const several[] = {onnx_import_binary, onnx_import_compare, onnx_import_variadic, onnx_import_where, onnx_import_pow,
-                                     onnx_import_mod, onnx_import_prelu, onnx_import_bit_shift};
+  onnx_import_fn *const one[] = {onnx_import_unary,  onnx_import_activation, onnx_import_erf,  onnx_import_gelu,
+                                 onnx_import_is_inf, onnx_import_is_nan,     onnx_import_cast, onnx_import_cast_like,
+                                 onnx_import_clip,   onnx_import_reciprocal};
+  onnx_import_fn *const several[] = {onnx_import_binary, onnx_import_compare,  onnx_import_variadic,
+                                     onnx_import_where,  onnx_import_pow,      onnx_import_mod,
+                                     onnx_import_prelu,  onnx_import_bit_shift};
   uint32_t n;
   const onnx_op_row *rows = onnx_op_rows(&n);
   for (uint32_t k = 0; k < n; k++) {
     for (size_t j = 0; j < sizeof one / sizeof *one; j++) {
-      ck_assert_msg(rows[k].importer != one[j] || rows[k].sizes == onnx_sizes_unary, "%s %d", rows[k].name, rows[k].since);
+      ck_assert_msg(rows[k].importer != one[j] || rows[k].sizes == onnx_sizes_unary, "%s %d", rows[k].name,
+                    rows[k].since);
     }
-    for (size_t j = 0; j < sizeof several / sizeof *several && rows[k].since >= 7; j++) { /* before, shapes do not broadcast alike */
-      ck_assert_msg(rows[k].importer != several[j] || rows[k].sizes == onnx_sizes_broadcast, "%s %d", rows[k].name, rows[k].since);
+    for (size_t j = 0; j < sizeof several / sizeof *several && rows[k].since >= 7;
+         j++) { /* before, shapes do not broadcast alike */
+      ck_assert_msg(rows[k].importer != several[j] || rows[k].sizes == onnx_sizes_broadcast, "%s %d", rows[k].name,
+                    rows[k].since);
     }
   }
 }

@@ -124,9 +124,8 @@ START_TEST(packed_types) {
     int64_t n;
     int8_t want[8];
   } cases[] = {
-      {21, "\x21\xf3", 2, 3, {1, 2, 3}},  {22, "\x8f\x07", 2, 3, {-1, -8, 7}},
-      {23, "\xf1", 1, 2, {1, 15}},        {25, "\xe4\x02", 2, 5, {0, 1, 2, 3, 2}},
-      {26, "\xe4", 1, 4, {0, 1, -2, -1}},
+      {21, "\x21\xf3", 2, 3, {1, 2, 3}},       {22, "\x8f\x07", 2, 3, {-1, -8, 7}}, {23, "\xf1", 1, 2, {1, 15}},
+      {25, "\xe4\x02", 2, 5, {0, 1, 2, 3, 2}}, {26, "\xe4", 1, 4, {0, 1, -2, -1}},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     literal l = decode_good(raw_vector(cases[i].onnx, cases[i].n, cases[i].bytes, cases[i].size));
@@ -332,9 +331,8 @@ static void setup_folder(void) {
 }
 
 static void teardown_folder(void) {
-  static const char *const files[] = {"model/data",    "model/sub/data", "model/one",
-                                      "model/hard",    "model/soft",     "model/out",
-                                      "model/subsoft", "model/pipe",     "secret"};
+  static const char *const files[] = {"model/data", "model/sub/data", "model/one",  "model/hard", "model/soft",
+                                      "model/out",  "model/subsoft",  "model/pipe", "secret"};
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
     unlink(in_folder(files[i]));
   }
@@ -345,8 +343,7 @@ static void teardown_folder(void) {
 }
 
 static void add_pair(Onnx__TensorProto *t, const char *key, const char *value) {
-  Onnx__StringStringEntryProto *pair =
-      PB_NEW(a, Onnx__StringStringEntryProto, ONNX__STRING_STRING_ENTRY_PROTO__INIT);
+  Onnx__StringStringEntryProto *pair = PB_NEW(a, Onnx__StringStringEntryProto, ONNX__STRING_STRING_ENTRY_PROTO__INIT);
   pair->key = arena_strdup(a, key);
   pair->value = arena_strdup(a, value);
   PB_ADD(a, t->external_data, t->n_external_data, pair);
@@ -414,8 +411,8 @@ END_TEST
 
 START_TEST(external_numbers) {
   literal l;
-  static const char *const bad[] = {
-      "-1", "", "x", "1x", " 1", "0x10", "18446744073709551615", "99999999999999999999", "+1", "1e3"};
+  static const char *const bad[] = {"-1", "",   "x", "1x", " 1", "0x10", "18446744073709551615", "99999999999999999999",
+                                    "+1", "1e3"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     expect_bad(external(4, "data", bad[i], NULL), "has the offset");
     expect_bad(external(4, "data", "0", bad[i]), "has the length");

@@ -42,8 +42,8 @@ static status parse(const ProtobufCMessageDescriptor *type, const void *bytes, s
 static void expect_failure(const ProtobufCMessageDescriptor *type, const wire *w, const char *part) {
   ProtobufCMessage *m;
   status s = parse(type, w->bytes, w->n, &m);
-  ck_assert_msg(status_get_code(s) == STATUS_INVALID_FILE && strstr(status_message(s), part),
-                "\"%s\" lacks \"%s\"", status_message(s), part);
+  ck_assert_msg(status_get_code(s) == STATUS_INVALID_FILE && strstr(status_message(s), part), "\"%s\" lacks \"%s\"",
+                status_message(s), part);
   status_free(s);
 }
 

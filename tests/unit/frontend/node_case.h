@@ -44,9 +44,8 @@ static inline literal case_literal(arena *a, const char **text) {
     if (dtype_is_float(s.type)) {
       dtype_store_f64(s.type, at, strtod(*text, &end), true, DTYPE_ROUND_NEAREST);
     } else {
-      dtype_store_i64(
-          s.type, at,
-          dtype_is_unsigned(s.type) ? (int64_t)strtoull(*text, &end, 10) : strtoll(*text, &end, 10));
+      dtype_store_i64(s.type, at,
+                      dtype_is_unsigned(s.type) ? (int64_t)strtoull(*text, &end, 10) : strtoll(*text, &end, 10));
     }
     ck_assert_msg(end != *text, "too few elements before '%s'", *text);
     *text = end + (*end == ',');
@@ -56,8 +55,7 @@ static inline literal case_literal(arena *a, const char **text) {
 }
 
 static inline Onnx__TensorProto *case_tensor(arena *a, const char *name, const literal *l) {
-  Onnx__TensorProto *t =
-      new_tensor(a, name, dtype_get_info(l->shape.type)->onnx, l->shape.rank, l->shape.dims);
+  Onnx__TensorProto *t = new_tensor(a, name, dtype_get_info(l->shape.type)->onnx, l->shape.rank, l->shape.dims);
   set_raw(a, t, l->data, (size_t)shape_bytes(&l->shape));
   return t;
 }
@@ -66,8 +64,7 @@ static inline Onnx__TensorProto *case_tensor(arena *a, const char *name, const l
 static inline void case_list(arena *a, Onnx__AttributeProto *t, const char *text) {
   bool floats = strchr(text, '.');
   size_t n = 0, room = strlen(text);
-  t->type =
-      floats ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS : ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
+  t->type = floats ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS : ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
   t->ints = ARENA_NEW_N(a, int64_t, room);
   t->floats = ARENA_NEW_N(a, float, room);
   for (const char *c = text + 1; *c && *c != ']'; n++) {
@@ -113,8 +110,7 @@ static inline void case_attributes(arena *a, Onnx__NodeProto *node, const char *
   while (*text) {
     size_t length = strcspn(text, " "), equals = strcspn(text, "=");
     ck_assert_msg(equals < length, "no '=' in %s", text);
-    case_attribute(a, node, arena_strndup(a, text, equals),
-                   arena_strndup(a, text + equals + 1, length - equals - 1));
+    case_attribute(a, node, arena_strndup(a, text, equals), arena_strndup(a, text + equals + 1, length - equals - 1));
     text += length + strspn(text + length, " ");
   }
 }
@@ -215,8 +211,7 @@ static inline status case_call(void *data) {
   uint8_t *bytes = pack(a, case_model(r), &size);
   TRY(onnx_model_from_memory(a, bytes, size, NULL, NULL, &m));
   bool wanted[NODE_CASE_MAX] = {false};
-  onnx_import_options options = {
-      .inputs = r->inputs, .n_inputs = r->n_inputs, .wanted = wanted, .eval = ref_fold};
+  onnx_import_options options = {.inputs = r->inputs, .n_inputs = r->n_inputs, .wanted = wanted, .eval = ref_fold};
   bool complete;
   for (bool again = true; again;) {
     status failed = onnx_import(a, m, &options, &h, &complete);
@@ -248,12 +243,10 @@ static inline void case_compare(const node_case *c, const literal *want, const l
       double w = literal_f64(want, k), g = literal_f64(got, k);
       double relative = dtype_bytes(want->shape.type) < 4 ? 4e-3 : 1e-5;
       equal = w == g || (isnan(w) && isnan(g)) || fabs(w - g) <= 1e-6 + relative * fabs(w);
-      ck_assert_msg(equal, "%s-%d %s: element %d is %g, not %g", c->op, c->opset, c->attributes, (int)k, g,
-                    w);
+      ck_assert_msg(equal, "%s-%d %s: element %d is %g, not %g", c->op, c->opset, c->attributes, (int)k, g, w);
     } else {
       long long w = literal_i64(want, k), g = literal_i64(got, k);
-      ck_assert_msg(w == g, "%s-%d %s: element %d is %lld, not %lld", c->op, c->opset, c->attributes, (int)k,
-                    g, w);
+      ck_assert_msg(w == g, "%s-%d %s: element %d is %lld, not %lld", c->op, c->opset, c->attributes, (int)k, g, w);
     }
   }
 }
@@ -263,12 +256,10 @@ static inline void run_node_case(const node_case *c) {
   status s = guard_run(case_call, &r);
   char kind = *c->expected;
   if (strchr("!?#", kind)) {
-    status_code code = kind == '!'   ? STATUS_INVALID_MODEL
-                       : kind == '?' ? STATUS_UNSUPPORTED
-                                     : status_get_code(s);
+    status_code code = kind == '!' ? STATUS_INVALID_MODEL : kind == '?' ? STATUS_UNSUPPORTED : status_get_code(s);
     ck_assert_msg(s && status_get_code(s) == code && strstr(status_message(s), c->expected + 1),
-                  "%s-%d %s %s: \"%s\" (%s) lacks \"%s\"", c->op, c->opset, c->attributes, c->inputs,
-                  status_message(s), status_code_name(status_get_code(s)), c->expected + 1);
+                  "%s-%d %s %s: \"%s\" (%s) lacks \"%s\"", c->op, c->opset, c->attributes, c->inputs, status_message(s),
+                  status_code_name(status_get_code(s)), c->expected + 1);
     status_free(s);
   } else {
     ck_assert_msg(!s, "%s-%d %s %s: %s", c->op, c->opset, c->attributes, c->inputs, status_message(s));

@@ -54,8 +54,8 @@ static hlo_value random_constant(hlo_builder *b, const shape *s) {
   int64_t start = between(-5, 5), step = between(-2, 2), n = shape_elements(s);
   for (int64_t k = 0; k < n; k++) {
     int64_t v = start + step * k + (below(20) == 0);
-    dtype_convert(DTYPE_S64, &v, (dtype)s->type, (char *)data + k * (int64_t)dtype_bytes((dtype)s->type), 1,
-                  false, DTYPE_ROUND_NEAREST);
+    dtype_convert(DTYPE_S64, &v, (dtype)s->type, (char *)data + k * (int64_t)dtype_bytes((dtype)s->type), 1, false,
+                  DTYPE_ROUND_NEAREST);
   }
   return hlo_constant(b, l);
 }
@@ -125,8 +125,7 @@ static hlo_value random_concat(hlo_builder *b, shape s, int depth) {
   shape x = s, y = s;
   x.dims[d] = 1 + below((uint32_t)s.dims[d]);
   y.dims[d] = s.dims[d] - x.dims[d];
-  hlo_value parts[] = {random_integers(b, x, depth),
-                       y.dims[d] ? random_integers(b, y, depth) : (hlo_value){0}};
+  hlo_value parts[] = {random_integers(b, x, depth), y.dims[d] ? random_integers(b, y, depth) : (hlo_value){0}};
   return hlo_concatenate(b, y.dims[d] ? 2 : 1, parts, d);
 }
 
@@ -140,8 +139,8 @@ static hlo_value random_select(hlo_builder *b, shape s, int depth) {
 
 static hlo_value random_convert(hlo_builder *b, shape s, int depth) {
   static const dtype types[] = {DTYPE_S64, DTYPE_S32, DTYPE_S8, DTYPE_U8};
-  return hlo_convert_as(b, random_integers(b, shape_with_type(s, types[below(4)]), depth), (dtype)s.type,
-                        false, DTYPE_ROUND_NEAREST);
+  return hlo_convert_as(b, random_integers(b, shape_with_type(s, types[below(4)]), depth), (dtype)s.type, false,
+                        DTYPE_ROUND_NEAREST);
 }
 
 static hlo_value random_arithmetic(hlo_builder *b, shape s, int depth) {
@@ -159,9 +158,9 @@ static hlo_value random_integers(hlo_builder *b, shape s, int depth) {
            : below(2)         ? random_constant(b, &s)
                               : number(b, &s, between(-4, 4));
   }
-  static hlo_value (*const makers[])(hlo_builder *, shape, int) = {
-      random_broadcast, random_reshape, random_transpose, random_reverse,   random_slice,
-      random_concat,    random_select,  random_convert,   random_arithmetic};
+  static hlo_value (*const makers[])(hlo_builder *, shape, int) = {random_broadcast, random_reshape, random_transpose,
+                                                                   random_reverse,   random_slice,   random_concat,
+                                                                   random_select,    random_convert, random_arithmetic};
   return makers[below(9)](b, s, depth - 1);
 }
 
@@ -325,8 +324,8 @@ static literal random_argument(const shape *s) {
   void *data;
   literal l = literal_new(memory, *s, &data);
   for (int64_t k = 0; k < shape_elements(s); k++) {
-    dtype_store_f64((dtype)s->type, (char *)data + k * (int64_t)dtype_bytes((dtype)s->type),
-                    (double)below(99) - 49, true, DTYPE_ROUND_NEAREST);
+    dtype_store_f64((dtype)s->type, (char *)data + k * (int64_t)dtype_bytes((dtype)s->type), (double)below(99) - 49,
+                    true, DTYPE_ROUND_NEAREST);
   }
   return l;
 }
@@ -364,8 +363,8 @@ static bool try_access(uint64_t seed) {
   pass_context c = {.arena = memory, .verify = true, .check_changed = true};
   stop_if(hlo_run_passes(module, steps, 2, &c));
   stop_if(ref_eval_computation(module->entry, args, memory, &after));
-  ck_assert_msg(literal_equal(&before, &after), "seed %llu:\n%s\n%s", (unsigned long long)seed,
-                text_of(original), text_of(module));
+  ck_assert_msg(literal_equal(&before, &after), "seed %llu:\n%s\n%s", (unsigned long long)seed, text_of(original),
+                text_of(module));
   bool replaced = !has_access(module->entry);
   arena_destroy(memory);
   return replaced;

@@ -1,5 +1,5 @@
-/* check_hlo_text.c - HLO text, written and read: round trips of every operation, what is refused and with which words, damaged
- * texts.  The sample with every operation is tests/hlo/text/all-ops.expected. */
+/* check_hlo_text.c - HLO text, written and read: round trips of every operation, what is refused and with which words,
+ * damaged texts.  The sample with every operation is tests/hlo/text/all-ops.expected. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,10 +89,13 @@ START_TEST(comments_names_and_any_order_of_attributes) {
   const char *text = in_module("%x: f32[4,batch] /*no*/", "");
   hlo_module *m = NULL;
   expect_error(hlo_parse(memory, text, strlen(text), NULL, &m), "3:31: ',' is expected instead of '/*no*/'");
-  m = parse(in_module("%x: f32[4,batch] // a comment\n ", "// another // one\n %sum = reduce( %x ) { reducer = add,"
+  m = parse(in_module("%x: f32[4,batch] // a comment\n ",
+                      "// another // one\n %sum = reduce( %x ) { reducer = add,"
                       "dimensions = [ 0 ] } : f32[batch] @\"n\" // last\n return %sum \"y\""));
-  ck_assert_str_eq(print(m, NULL), "onnx-xla hlo 1\nmodule \"t\" {\n  entry main(%0: f32[4,batch]) {\n"
-                   "    %1 = reduce(%0) {dimensions=[0], reducer=add} : f32[batch] @\"n\"\n    return %1 \"y\"\n  }\n}\n");
+  ck_assert_str_eq(
+      print(m, NULL),
+      "onnx-xla hlo 1\nmodule \"t\" {\n  entry main(%0: f32[4,batch]) {\n"
+      "    %1 = reduce(%0) {dimensions=[0], reducer=add} : f32[batch] @\"n\"\n    return %1 \"y\"\n  }\n}\n");
   ck_assert_str_eq(print(m, &(hlo_print_options){.no_sources = true}),
                    "onnx-xla hlo 1\nmodule \"t\" {\n  entry main(%0: f32[4,batch]) {\n"
                    "    %1 = reduce(%0) {dimensions=[0], reducer=add} : f32[batch]\n    return %1 \"y\"\n  }\n}\n");
@@ -214,12 +217,15 @@ static const struct {
     {"%x: f32[4]", "%y = abs(%x) : f32[5] return", "4:1: abs: result 0 is declared f32[5] but is f32[4]"},
     {"%x: f32[4]", "%y = abs(%x, %x) : f32[4] return", "abs has 2 operands; at most 1 are allowed"},
     {"%x: f32[4]", "%y, %z = abs(%x) : f32[4], f32[4] return", "abs has 2 results instead of 1"},
-    {"%x: f32[4]", "%y = sort(%x, %x) {dimension=0, descending=true} : f32[4], f32[4] return", "2 shapes for its results"},
+    {"%x: f32[4]", "%y = sort(%x, %x) {dimension=0, descending=true} : f32[4], f32[4] return",
+     "2 shapes for its results"},
     {"%x: f32[4]", "%y = parameter() {index=0} : f32[4] return", "there is no operation 'parameter' here"},
     {"%x: f32[4]", "%y = frob(%x) : f32[4] return", "4:6: there is no operation 'frob' here"},
     {"%x: f32[4]", "%y = reduce(%x) {dimensions=[0]} : f32[] return", "reduce needs the attribute reducer"},
-    {"%x: f32[4]", "%y = reduce(%x) {dimensions=[0], reducer=sum} : f32[] return", "'sum' is no value of this attribute"},
-    {"%x: f32[4]", "%y = reduce(%x) {dimensions=[0], dimensions=[0]} : f32[] return", "no attribute 'dimensions', or has it"},
+    {"%x: f32[4]", "%y = reduce(%x) {dimensions=[0], reducer=sum} : f32[] return",
+     "'sum' is no value of this attribute"},
+    {"%x: f32[4]", "%y = reduce(%x) {dimensions=[0], dimensions=[0]} : f32[] return",
+     "no attribute 'dimensions', or has it"},
     {"%x: f32[4]", "%y = abs(%x) {colour=1} : f32[4] return", "abs has no attribute 'colour'"},
     {"%x: f32[4]", "%y = iota() {dimension=99999999999999999999} : f32[4] return", "the integer does not fit 64 bits"},
     {"%x: f32[4]", "%y = iota() {dimension=-1} : f32[4] return", "dimension -1 is outside of rank 1"},
@@ -245,7 +251,8 @@ static const struct {
     {"", "%c = constant() {value=pred[3] base64 \"AAEH\"} : pred[3] return", "element 2 of pred[3] has bits"},
     {"", "%c = constant() {value=u8[3] base64 \"AAE\"} : u8[3] return", "u8[3] needs 4 characters of base64"},
     {"", "%c = constant() {value=u8[3] base64 \"A*EH\"} : u8[3] return", "a character is not of base64"},
-    {"%x: f32[4]", "%y = fusion(%x) {kind=loop, computations=[main]} : f32[4] return", "computation main is not defined"},
+    {"%x: f32[4]", "%y = fusion(%x) {kind=loop, computations=[main]} : f32[4] return",
+     "computation main is not defined"},
     {"%x: f32[4]", "%y = slice(%x) {starts=[-1], limits=[4], strides=[1]} : f32[5] return", "is negative"},
 };
 
@@ -265,8 +272,10 @@ static const struct {
     {"onnx-xla hlo 2\n", "this is HLO text of version 2; only version 1 can be read"},
     {"onnx-xla hlo 1\nmodule \"m\" {\n}", "3:1: 'computation' or 'entry' is expected instead of '}'"},
     {"onnx-xla hlo 1\nmodule \"m\" { entry e() { return } } more", "2:37: the end is expected instead of 'more'"},
-    {"onnx-xla hlo 1\nmodule \"m\" { entry e() { return } entry f() { return } }", "'}' is expected instead of 'entry'"},
-    {"onnx-xla hlo 1\nmodule \"m\" { computation e() { return } entry e() { return } }", "computation e is defined twice"},
+    {"onnx-xla hlo 1\nmodule \"m\" { entry e() { return } entry f() { return } }",
+     "'}' is expected instead of 'entry'"},
+    {"onnx-xla hlo 1\nmodule \"m\" { computation e() { return } entry e() { return } }",
+     "computation e is defined twice"},
 };
 
 START_TEST(refused_texts) {
@@ -350,9 +359,11 @@ START_TEST(flipped_bits) {
 }
 END_TEST
 
-/* Pieces of text put in the place of others: numbers, brackets and words that fit the grammar more often than bits do. */
+/* Pieces of text put in the place of others: numbers, brackets and words that fit the grammar more often than bits do.
+ */
 START_TEST(exchanged_pieces) {
-  static const char *const pieces[] = {"0", "-1", "9", "99999999999999", "[]", "[0]", "%0", "f32[]", "s64[3]", "n", "}", "max(n,3)"};
+  static const char *const pieces[] = {"0",      "-1", "9", "99999999999999", "[]", "[0]", "%0", "f32[]",
+                                       "s64[3]", "n",  "}", "max(n,3)"};
   size_t n = 0;
   char *sample = read_sample(&n), *text = malloc(n + 100);
   uint32_t random = 7;

@@ -1,5 +1,5 @@
-/* check_hlo_verify.c - the verifier against broken modules, the shape rules against wrong operands and attributes, and the
- * runner of passes against passes that misbehave. */
+/* check_hlo_verify.c - the verifier against broken modules, the shape rules against wrong operands and attributes, and
+ * the runner of passes against passes that misbehave. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,7 +136,8 @@ END_TEST
 
 /* A line on operands of the entry below; words NULL: it is right. */
 static const char params[] =
-    "%a: f32[8,64], %b: f32[32,10], %n: f32[n,4], %m: f32[m,4], %k: f32[4], %p: pred[4], %c: c64[4], %s: str[4], %i: s32[4], "
+    "%a: f32[8,64], %b: f32[32,10], %n: f32[n,4], %m: f32[m,4], %k: f32[4], %p: pred[4], %c: c64[4], %s: str[4], %i: "
+    "s32[4], "
     "%z: f32[], %q: seq<f32[]>, %img: f32[1,4,9,9], %ker: f32[6,2,3,3], %st: s64[2], %d: f32[<=100:n,8], "
     "%bx: f32[1,5,4], %sc: f32[1,2,5], %mo: s64[]";
 
@@ -146,7 +147,8 @@ static const struct {
     {"dot(%a, %b) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[8,10]",
      "A is f32[8,64] but B is f32[32,10]; K 64 != 32"},
     {"dot(%a, %a) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[1], rhs_contract=[1]} : f32[8]", NULL},
-    {"dot(%a, %a) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[0], rhs_contract=[0]} : f32[8]", "which is already in use"},
+    {"dot(%a, %a) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[0], rhs_contract=[0]} : f32[8]",
+     "which is already in use"},
     {"dot(%a, %a) {lhs_batch=[2], rhs_batch=[0], lhs_contract=[], rhs_contract=[]} : f32[8]", "outside of rank 2"},
     {"dot(%a, %a) {lhs_batch=[], rhs_batch=[0], lhs_contract=[], rhs_contract=[]} : f32[8]", "rhs_batch has 1 entries"},
     {"add(%a, %b) : f32[8,64]", "A is f32[8,64] but B is f32[32,10]; the dimensions must be equal"},
@@ -190,43 +192,58 @@ static const struct {
     {"dynamic-slice(%k, %st) {sizes=[1]} : f32[1]", "the starts are s64[2] instead of s64[1]"},
     {"dynamic-update-slice(%b, %a, %st) : f32[32,10]", "update dimension 1: 64 is greater than 10"},
     {"gather(%a, %i) {offset_dims=[1], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
-     "index_vector_dim=1, sizes=[1,64]} : f32[4,64]", NULL},
+     "index_vector_dim=1, sizes=[1,64]} : f32[4,64]",
+     NULL},
     {"gather(%a, %i) {offset_dims=[1], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
-     "index_vector_dim=1, sizes=[0,64]} : f32[4,64]", "slice size of collapsed dimension 0: 0 != 1"},
+     "index_vector_dim=1, sizes=[0,64]} : f32[4,64]",
+     "slice size of collapsed dimension 0: 0 != 1"},
     {"gather(%a, %i) {offset_dims=[1], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0,1], "
-     "index_vector_dim=1, sizes=[1,64]} : f32[4,64]", "index_map has 2 entries"},
+     "index_vector_dim=1, sizes=[1,64]} : f32[4,64]",
+     "index_map has 2 entries"},
     {"gather(%a, %i) {offset_dims=[7], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
-     "index_vector_dim=1, sizes=[1,64]} : f32[4,64]", "offset_dims[0] is 7, outside of rank 2"},
+     "index_vector_dim=1, sizes=[1,64]} : f32[4,64]",
+     "offset_dims[0] is 7, outside of rank 2"},
     {"gather(%a, %i) {offset_dims=[0,1], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
-     "index_vector_dim=1, sizes=[1,64]} : f32[4,64]", "offset_dims has 2 entries but 1 dimensions"},
+     "index_vector_dim=1, sizes=[1,64]} : f32[4,64]",
+     "offset_dims has 2 entries but 1 dimensions"},
     {"gather(%a, %i) {offset_dims=[1], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
-     "index_vector_dim=5, sizes=[1,64]} : f32[4,64]", "index_vector_dim 5 is outside"},
+     "index_vector_dim=5, sizes=[1,64]} : f32[4,64]",
+     "index_vector_dim 5 is outside"},
     {"scatter(%a, %i, %a) {offset_dims=[1], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
-     "index_vector_dim=1, reducer=add} : f32[8,64]", "updates dimension 0: 8 != 4"},
+     "index_vector_dim=1, reducer=add} : f32[8,64]",
+     "updates dimension 0: 8 != 4"},
     {"reduce(%a) {dimensions=[0], reducer=and} : f32[64]", "reducer and: operand 0 is f32[8,64]"},
     {"reduce(%a) {dimensions=[0], reducer=replace} : f32[64]", "reducer replace is not allowed here"},
     {"reduce(%p) {dimensions=[0], reducer=maximum} : pred[]", NULL},
     {"arg-reduce(%z) {dimension=0, largest=true, last=false} : s64[]", "dimension 0 is outside of rank 0"},
-    {"reduce-window(%k) {window=[2], strides=[1], low=[-1], high=[0], rhs_dilation=[1], reducer=add} : f32[2]", "crops"},
+    {"reduce-window(%k) {window=[2], strides=[1], low=[-1], high=[0], rhs_dilation=[1], reducer=add} : f32[2]",
+     "crops"},
     {"reduce-window(%k) {window=[1], strides=[1], low=[-1], high=[0], rhs_dilation=[1], reducer=add} : f32[3]", NULL},
     {"reduce-window(%k) {window=[9], strides=[1], low=[0], high=[0], rhs_dilation=[1], reducer=add} : f32[0]", NULL},
-    {"reduce-window(%n) {window=[2,2], strides=[2,1], low=[0,0], high=[0,0], rhs_dilation=[1,1], reducer=add} : f32[n/2,3]",
+    {"reduce-window(%n) {window=[2,2], strides=[2,1], low=[0,0], high=[0,0], rhs_dilation=[1,1], reducer=add} : "
+     "f32[n/2,3]",
      NULL},
     {"reduce-window(%k) {window=[72057594037927936], strides=[1], low=[0], high=[0], rhs_dilation=[72057594037927936], "
-     "reducer=add} : f32[0]", "too large"},
+     "reducer=add} : f32[0]",
+     "too large"},
     {"rng-bit-generator(%k) {algorithm=philox} : u32[4]", "philox takes u64[3]"},
     {"rng-bit-generator(%k) {algorithm=mt19937} : u32[4]", "mt19937 takes u64[1]"},
     {"cumulative(%k) {dimension=0, reducer=xor, exclusive=false, backward=false} : f32[4]", "the reducer must be add"},
     {"convolution(%img, %ker) {strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=2, "
-     "layout=channels-first} : f32[1,6,7,7]", NULL},
+     "layout=channels-first} : f32[1,6,7,7]",
+     NULL},
     {"convolution(%img, %ker) {strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[2,1], rhs_dilation=[1,1], groups=2, "
-     "layout=channels-first} : f32[1,6,15,7]", NULL},
+     "layout=channels-first} : f32[1,6,15,7]",
+     NULL},
     {"convolution(%img, %ker) {strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
-     "layout=channels-first} : f32[1,6,7,7]", "B is f32[6,2,3,3]; input channels 4 != 2"},
+     "layout=channels-first} : f32[1,6,7,7]",
+     "B is f32[6,2,3,3]; input channels 4 != 2"},
     {"convolution(%img, %ker) {strides=[1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=2, "
-     "layout=channels-first} : f32[1,6,7,7]", "strides has 1 entries instead of 2"},
+     "layout=channels-first} : f32[1,6,7,7]",
+     "strides has 1 entries instead of 2"},
     {"convolution(%img, %ker) {strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=0, "
-     "layout=channels-first} : f32[1,6,7,7]", "groups is 0"},
+     "layout=channels-first} : f32[1,6,7,7]",
+     "groups is 0"},
     {"sort(%z) {dimension=0, descending=true} : f32[]", "outside of rank 0"},
     {"abs(%z) : f32[]\n%rows, %size = non-max-suppression(%bx, %sc, %mo, %z) {limit=3} : s64[6,3], s64[]", NULL},
     {"abs(%z) : f32[]\n%rows, %size = non-max-suppression(%bx, %sc, %mo, %z, %z) {limit=8} : s64[10,3], s64[]", NULL},
@@ -252,8 +269,8 @@ static const struct {
 };
 
 START_TEST(shape_rules) {
-  const char *text = arena_printf(memory, "onnx-xla hlo 1\nmodule \"m\" {\nentry main(%s) {\n%%r = %s\nreturn %%r }\n}\n", params,
-                                  rules[_i].line);
+  const char *text = arena_printf(
+      memory, "onnx-xla hlo 1\nmodule \"m\" {\nentry main(%s) {\n%%r = %s\nreturn %%r }\n}\n", params, rules[_i].line);
   hlo_module *m = NULL;
   status s = hlo_parse(memory, text, strlen(text), NULL, &m);
   if (rules[_i].words) {

@@ -1,5 +1,6 @@
-/* check_hostile_text.c - damaged HLO text: from a seed, a file of tests/hlo is changed in a few places, read, verified, put
- * through all passes that there are, printed, read again and run.  Whatever the text, each step succeeds or gives one line. */
+/* check_hostile_text.c - damaged HLO text: from a seed, a file of tests/hlo is changed in a few places, read, verified,
+ * put through all passes that there are, printed, read again and run.  Whatever the text, each step succeeds or gives
+ * one line. */
 #include <check.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -84,16 +85,75 @@ static size_t pick(size_t limit) {
 
 /* What often means something else than the word it replaces. */
 static const char *const words[] = {
-    "0", "1", "-1", "2", "7", "63", "64", "127", "255", "65536", "4294967296", "1099511627776", "9223372036854775807",
-    "-9223372036854775808", "18446744073709551616", "1e400", "nan", "-inf", "true", "pred", "s32", "s64", "f32", "f16",
-    "u4", "c64", "str", "f32[]", "f32[4]", "f32[0]", "f32[1099511627776]", "f32[<=100:n,8]", "seq<f32[]>", "()", "[]",
-    "{}", "{", "}", "(", ")", "%x", "%f", "%i", "%0", "%1", "relu", "main", "body", "cond", "...", "blob(0)", "\"", "//",
-    "add", "dot", "convolution", "reduce", "while", "gather", "scatter", "sort", "fusion", "return", "computation",
+    "0",
+    "1",
+    "-1",
+    "2",
+    "7",
+    "63",
+    "64",
+    "127",
+    "255",
+    "65536",
+    "4294967296",
+    "1099511627776",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "18446744073709551616",
+    "1e400",
+    "nan",
+    "-inf",
+    "true",
+    "pred",
+    "s32",
+    "s64",
+    "f32",
+    "f16",
+    "u4",
+    "c64",
+    "str",
+    "f32[]",
+    "f32[4]",
+    "f32[0]",
+    "f32[1099511627776]",
+    "f32[<=100:n,8]",
+    "seq<f32[]>",
+    "()",
+    "[]",
+    "{}",
+    "{",
+    "}",
+    "(",
+    ")",
+    "%x",
+    "%f",
+    "%i",
+    "%0",
+    "%1",
+    "relu",
+    "main",
+    "body",
+    "cond",
+    "...",
+    "blob(0)",
+    "\"",
+    "//",
+    "add",
+    "dot",
+    "convolution",
+    "reduce",
+    "while",
+    "gather",
+    "scatter",
+    "sort",
+    "fusion",
+    "return",
+    "computation",
 };
 
 static bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' ||
-         c == '%';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+         c == '.' || c == '%';
 }
 
 /* Replaces n bytes at `at` by others. */

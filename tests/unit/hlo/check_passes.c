@@ -44,9 +44,7 @@ static void put(maker *m, hlo_value v) {
 }
 
 /* Prefers late ones, so that chains form. */
-static hlo_value pick(maker *m) {
-  return m->values[below(2) ? m->n - 1 - below(m->n < 6 ? m->n : 6) : below(m->n)];
-}
+static hlo_value pick(maker *m) { return m->values[below(2) ? m->n - 1 - below(m->n < 6 ? m->n : 6) : below(m->n)]; }
 
 static bool is_f32(hlo_value v) { return hlo_type(v) == DTYPE_F32; }
 
@@ -67,8 +65,8 @@ static hlo_value partner(maker *m, hlo_value x) {
   void *data;
   literal l = literal_new(memory, shape_make(hlo_type(x), 1, &s->dims[d]), &data);
   for (int64_t k = 0; k < s->dims[d]; k++) {
-    dtype_store_f64(hlo_type(x), (char *)data + k * (int64_t)dtype_bytes(hlo_type(x)), (double)below(7) - 3,
-                    true, DTYPE_ROUND_NEAREST);
+    dtype_store_f64(hlo_type(x), (char *)data + k * (int64_t)dtype_bytes(hlo_type(x)), (double)below(7) - 3, true,
+                    DTYPE_ROUND_NEAREST);
   }
   return hlo_broadcast(&m->b, hlo_constant(&m->b, l), *s, &d);
 }
@@ -220,9 +218,9 @@ static void make_reverse(maker *m) {
 }
 
 static hlo_module *random_module(uint64_t seed) {
-  static void (*const makers[])(maker *) = {
-      make_unary, make_binary, make_binary, make_binary, make_select, make_transpose, make_reshape,
-      make_slice, make_pad,    make_concat, make_reduce, make_dot,    make_take,      make_reverse};
+  static void (*const makers[])(maker *) = {make_unary,     make_binary,  make_binary, make_binary, make_select,
+                                            make_transpose, make_reshape, make_slice,  make_pad,    make_concat,
+                                            make_reduce,    make_dot,     make_take,   make_reverse};
   state = seed * 2654435761u + 12345;
   hlo_module *m = hlo_module_create(memory, "random");
   m->entry = hlo_computation_create(m, "main");
@@ -250,8 +248,8 @@ static literal random_argument(const shape *s) {
   void *data;
   literal l = literal_new(memory, *s, &data);
   for (int64_t k = 0; k < shape_elements(s); k++) {
-    dtype_store_f64((dtype)s->type, (char *)data + k * (int64_t)dtype_bytes((dtype)s->type),
-                    (double)below(9) - 4, true, DTYPE_ROUND_NEAREST);
+    dtype_store_f64((dtype)s->type, (char *)data + k * (int64_t)dtype_bytes((dtype)s->type), (double)below(9) - 4, true,
+                    DTYPE_ROUND_NEAREST);
   }
   return l;
 }
@@ -277,8 +275,7 @@ static bool same_literal(const literal *x, const literal *y, double tolerance) {
   return true;
 }
 
-static bool takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer,
-                           uint32_t operand) {
+static bool takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
   return hlo_info(consumer)->kind == HLO_ELEMENTWISE;
 }
 
@@ -297,16 +294,18 @@ static void stop_if(status s, const trial *t, const hlo_module *m) {
   if (s) {
     const char *text = "";
     status_free(hlo_print(memory, m, NULL, &text, NULL));
-    ck_abort_msg("seed %llu, %s: %s\n%.3000s", (unsigned long long)t->seed, t->passes, status_message(s),
-                 text);
+    ck_abort_msg("seed %llu, %s: %s\n%.3000s", (unsigned long long)t->seed, t->passes, status_message(s), text);
   }
 }
 
 static bool takes_in_place_update(void *data, const hlo_instr *i) { return i->n_operands > 0; }
 
 static status try_passes(void *data) {
-  static const hlo_target target = {
-      .name = "test", .takes_epilogue = takes_epilogue, .takes_fused = takes_fused, .takes_in_place_update = takes_in_place_update, .channels_last = true};
+  static const hlo_target target = {.name = "test",
+                                    .takes_epilogue = takes_epilogue,
+                                    .takes_fused = takes_fused,
+                                    .takes_in_place_update = takes_in_place_update,
+                                    .channels_last = true};
   const trial *t = data;
   hlo_module *m = random_module(t->seed), *original = hlo_module_clone(memory, m);
   literal args[N_PARAMS], before[MAX_ROOTS], after[MAX_ROOTS];
@@ -317,8 +316,7 @@ static status try_passes(void *data) {
   stop_if(ref_eval_computation(m->entry, args, memory, before), t, m);
   const hlo_pass *steps = NULL;
   uint32_t n = 0;
-  pass_context c = {
-      .arena = memory, .eval = ref_fold, .target = &target, .verify = true, .check_changed = true};
+  pass_context c = {.arena = memory, .eval = ref_fold, .target = &target, .verify = true, .check_changed = true};
   stop_if(hlo_pass_parse_list(memory, t->passes, &steps, &n), t, m);
   stop_if(hlo_run_passes(m, steps, n, &c), t, original);
   stop_if(ref_eval_computation(m->entry, args, memory, after), t, m);
@@ -352,7 +350,8 @@ static const trial trials[] = {
     {"epilogue,row_fusion,reduce_fusion,loop_fusion,dce", 1e-5, 0},
     {CLEAN, 1e-5, 0},
     {CLEAN "," CLEAN ",reduce_fusion,loop_fusion,dce,cse", 1e-5, 0},
-    {CLEAN ",transpose_sinking," CLEAN ",batch_norm,dce," CLEAN ",epilogue,row_fusion,reduce_fusion,loop_fusion,dce", 1e-5, 0},
+    {CLEAN ",transpose_sinking," CLEAN ",batch_norm,dce," CLEAN ",epilogue,row_fusion,reduce_fusion,loop_fusion,dce",
+     1e-5, 0},
 };
 
 START_TEST(random_modules) {
@@ -430,16 +429,20 @@ END_TEST
 /* Arithmetic of large arrays that depends on nothing, with a view of one on the way, equal elements, and two roots. */
 static const char *index_arithmetic(arena *a) {
   enum { STEPS = 100 };
-  const char *text = "%i = iota() {dimension=0} : f32[256,256]\n%j = iota() {dimension=1} : f32[256,256]\n"
-                     "%0 = subtract(%i, %j) : f32[256,256]\n%zero = multiply(%0, %0) : f32[256,256]\n";
+  const char *text =
+      "%i = iota() {dimension=0} : f32[256,256]\n%j = iota() {dimension=1} : f32[256,256]\n"
+      "%0 = subtract(%i, %j) : f32[256,256]\n%zero = multiply(%0, %0) : f32[256,256]\n";
   for (int k = 1; k < STEPS; k++) {
-    text = k % 10 ? arena_printf(a, "%s%%%d = %s(%%%d, %%i) : f32[256,256]\n", text, k, k % 2 ? "add" : "subtract", k - 1)
-                  : arena_printf(a, "%s%%%dv = reshape(%%%d) : f32[65536]\n%%%d = reshape(%%%dv) : f32[256,256]\n", text, k,
-                                 k - 1, k, k);
+    text = k % 10
+               ? arena_printf(a, "%s%%%d = %s(%%%d, %%i) : f32[256,256]\n", text, k, k % 2 ? "add" : "subtract", k - 1)
+               : arena_printf(a, "%s%%%dv = reshape(%%%d) : f32[65536]\n%%%d = reshape(%%%dv) : f32[256,256]\n", text,
+                              k, k - 1, k, k);
   }
-  return arena_printf(a, "onnx-xla hlo 1\n module \"m\" {\nentry main(%%x: f32[2]) {\n%s%%e = subtract(%%%d, %%%d) : f32[256,256]\n"
-                      "%%r = reduce(%%zero) {dimensions=[0,1], reducer=add} : f32[]\nreturn %%%d, %%50, %%e, %%r\n}\n}\n", text,
-                      STEPS - 1, STEPS - 1, STEPS - 1);
+  return arena_printf(
+      a,
+      "onnx-xla hlo 1\n module \"m\" {\nentry main(%%x: f32[2]) {\n%s%%e = subtract(%%%d, %%%d) : f32[256,256]\n"
+      "%%r = reduce(%%zero) {dimensions=[0,1], reducer=add} : f32[]\nreturn %%%d, %%50, %%e, %%r\n}\n}\n",
+      text, STEPS - 1, STEPS - 1, STEPS - 1);
 }
 
 static status fold_in_little_memory(void *data) {

@@ -1,4 +1,5 @@
-/* check_same_values.c - what keeps wrong truths out of the golden files: modules that differ at one end of a type, or not at all. */
+/* check_same_values.c - what keeps wrong truths out of the golden files: modules that differ at one end of a type, or
+ * not at all. */
 #include <check.h>
 #include <string.h>
 
@@ -19,8 +20,10 @@ static const pair pairs[] = {
     {"f32", "%r = divide(%x, %y)", "%q = divide(%y, %x) %o = divide(%q, %q) %r = divide(%o, %q)", false},
     {"u8", "%r = maximum(%x, %y)", "%s = subtract(%x, %y) %r = add(%s, %y)", false},
     {"s32", "%a = abs(%x) %r = maximum(%a, %x)", "%r = abs(%x)", true},
-    {"s32", "%a = abs(%x) %b = abs(%y) %r = maximum(%a, %b)", "%n = negate(%x) %b = abs(%y) %m = maximum(%n, %x) %r = maximum(%m, %b)", true},
-    {"s64", "%n = negate(%x) %r = maximum(%n, %y)", "%m = negate(%y) %s = minimum(%x, %m) %r = negate(%s)", false}, /* the smallest */
+    {"s32", "%a = abs(%x) %b = abs(%y) %r = maximum(%a, %b)",
+     "%n = negate(%x) %b = abs(%y) %m = maximum(%n, %x) %r = maximum(%m, %b)", true},
+    {"s64", "%n = negate(%x) %r = maximum(%n, %y)", "%m = negate(%y) %s = minimum(%x, %m) %r = negate(%s)",
+     false}, /* the smallest */
     {"u32", "%r = minimum(%x, %y)", "%r = copy(%y)", false},
 };
 

@@ -1,5 +1,5 @@
-/* check_lower.c - scheduling, buffer assignment, lowering and the .oxla file on random modules with control flow: what the
- * program computes in shared buffers equals what the reference evaluator computes value by value. */
+/* check_lower.c - scheduling, buffer assignment, lowering and the .oxla file on random modules with control flow: what
+ * the program computes in shared buffers equals what the reference evaluator computes value by value. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,24 +135,15 @@ static void add_op(generator *g, hlo_builder *b, pool *p, int depth) {
   static const hlo_op binary[] = {HLO_ADD, HLO_SUB, HLO_MUL, HLO_XOR, HLO_MAX};
   switch (draw(g, depth > 0 ? 7 : 5)) {
     case 0:
-    case 1:
-      keep(p, hlo_binary(b, binary[draw(g, 5)], pick(g, p), pick(g, p)));
-      break;
+    case 1: keep(p, hlo_binary(b, binary[draw(g, 5)], pick(g, p), pick(g, p))); break;
     case 2: /* a view, turned, and back */
       keep(p, hlo_reshape(b, hlo_transpose(b, hlo_reshape(b, pick(g, p), 2, (dim[]){2, 2}), (int64_t[]){1, 0}), 1,
                           (dim[]){4}));
       break;
-    case 3:
-      keep(p, hlo_reverse(b, pick(g, p), 1, (int64_t[]){0}));
-      break;
-    case 4:
-      keep(p, hlo_splat(b, vector(), draw(g, 100)));
-      break;
-    case 5:
-      add_while(g, b, p, depth);
-      break;
-    default:
-      add_conditional(g, b, p, depth);
+    case 3: keep(p, hlo_reverse(b, pick(g, p), 1, (int64_t[]){0})); break;
+    case 4: keep(p, hlo_splat(b, vector(), draw(g, 100))); break;
+    case 5: add_while(g, b, p, depth); break;
+    default: add_conditional(g, b, p, depth);
   }
 }
 
@@ -210,8 +201,8 @@ static void expect_same(const rt_program *p, const literal *expected, const char
   ck_assert_ptr_null(s);
   for (int twice = 0; twice < 2; twice++) { /* the first is checked; the second finds its arena, and has threads */
     memset(out, 0x55, sizeof out);
-    s = rt_execute(e, &(rt_run_options){.pool = twice ? threads : NULL, .check_memory = !twice}, (const void *[]){inputs[0], inputs[1], inputs[2]},
-                   (void *[]){out[0], out[1], out[2], out[3]});
+    s = rt_execute(e, &(rt_run_options){.pool = twice ? threads : NULL, .check_memory = !twice},
+                   (const void *[]){inputs[0], inputs[1], inputs[2]}, (void *[]){out[0], out[1], out[2], out[3]});
     ck_assert_msg(!s, "%s\n%s", status_message(s), text);
     for (int k = 0; k < 4; k++) {
       ck_assert_msg(memcmp(out[k], expected[k].data, sizeof out[k]) == 0, "result %d differs\n%s", k, text);
@@ -241,9 +232,10 @@ static status refuse(void *data, const hlo_instr *i, const literal *operands, co
   return status_error(STATUS_INTERNAL, "%s %u differs from the reference", t->label, i->id);
 }
 
-/* Run instruction by instruction, through loops, branches and groups, each gives what the reference evaluator makes of it. */
-static void expect_lockstep(arena *a, const hlo_module *m, const rt_program *p, const rt_origins *origins, const literal *args,
-                            const char *text) {
+/* Run instruction by instruction, through loops, branches and groups, each gives what the reference evaluator makes of
+ * it. */
+static void expect_lockstep(arena *a, const hlo_module *m, const rt_program *p, const rt_origins *origins,
+                            const literal *args, const char *text) {
   rt_executable *e;
   void *results[4];
   const void *params[] = {args[0].data, args[1].data, args[2].data};
@@ -275,7 +267,8 @@ static status check_seed(void *data) {
   }
   TRY(ref_eval_computation(m->entry, args, a, expected));
   rt_origins origins = {0};
-  const rt_compile_options options = {.keep_text = true, .threads = 2, .origins = &origins}; /* buffers are checked, too */
+  const rt_compile_options options = {
+      .keep_text = true, .threads = 2, .origins = &origins}; /* buffers are checked, too */
   TRY(ref_compiler.compile((struct hlo_module *)m, &options, a, &p, &report));
   ck_assert_uint_le(report.arena_lower_bound, report.arena_bytes);
   expect_same(p, expected, text);
@@ -328,7 +321,8 @@ static status check_by(const char *text, const hlo_buffer_rules *given, const hl
   return s;
 }
 
-static void expect_fault(const char *text, const hlo_buffer_rules *given, const hlo_buffer_rules *true_ones, const char *message) {
+static void expect_fault(const char *text, const hlo_buffer_rules *given, const hlo_buffer_rules *true_ones,
+                         const char *message) {
   status s = check_by(text, true_ones, true_ones);
   ck_assert_msg(!s, "%s", s ? status_message(s) : "");
   s = check_by(text, given, true_ones);
@@ -338,9 +332,10 @@ static void expect_fault(const char *text, const hlo_buffer_rules *given, const 
 
 /* Two that run at the same time, one over what the other reads. */
 START_TEST(faults_side_by_side_are_found) {
-  static const char text[] = "onnx-xla hlo 1\nmodule \"m\" {\n entry main(%x: s64[4] \"x\") {\n"
-                             "%a = negate(%x) : s64[4]\n%b = reverse(%a) {dimensions=[0]} : s64[4]\n%c = abs(%a) : s64[4]\n"
-                             "%d = add(%b, %c) : s64[4]\nreturn %d \"y\"\n}\n}\n";
+  static const char text[] =
+      "onnx-xla hlo 1\nmodule \"m\" {\n entry main(%x: s64[4] \"x\") {\n"
+      "%a = negate(%x) : s64[4]\n%b = reverse(%a) {dimensions=[0]} : s64[4]\n%c = abs(%a) : s64[4]\n"
+      "%d = add(%b, %c) : s64[4]\nreturn %d \"y\"\n}\n}\n";
   const hlo_buffer_rules shares = {.may_share = always_shares, .access = reads_all_first};
   arena *a = arena_create(NULL);
   hlo_module *m;
@@ -363,13 +358,15 @@ START_TEST(faults_side_by_side_are_found) {
 END_TEST
 
 START_TEST(faults_are_found) {
-  static const char text[] = "onnx-xla hlo 1\nmodule \"m\" {\n entry main(%x: s64[4] \"x\") {\n"
-                             "%a = negate(%x) : s64[4]\n%b = reverse(%a) {dimensions=[0]} : s64[4]\n%c = abs(%a) : s64[4]\n"
-                             "%d = add(%b, %c) : s64[4]\n%e = reverse(%d) {dimensions=[0]} : s64[4]\n%f = negate(%e) : s64[4]\n"
-                             "return %f \"y\"\n}\n}\n";
+  static const char text[] =
+      "onnx-xla hlo 1\nmodule \"m\" {\n entry main(%x: s64[4] \"x\") {\n"
+      "%a = negate(%x) : s64[4]\n%b = reverse(%a) {dimensions=[0]} : s64[4]\n%c = abs(%a) : s64[4]\n"
+      "%d = add(%b, %c) : s64[4]\n%e = reverse(%d) {dimensions=[0]} : s64[4]\n%f = negate(%e) : s64[4]\n"
+      "return %f \"y\"\n}\n}\n";
   const hlo_buffer_rules none = {0}, views = {.is_view = is_reverse}, scratch = {.scratch = some_scratch};
   const hlo_buffer_rules shares = {.may_share = always_shares, .access = reads_all_first};
-  const hlo_buffer_rules shares_scratch = {.may_share = always_shares, .access = reads_all_first, .scratch = some_scratch};
+  const hlo_buffer_rules shares_scratch = {
+      .may_share = always_shares, .access = reads_all_first, .scratch = some_scratch};
   expect_fault(text, &shares, &none, "which is still read");
   expect_fault(text, &views, &none, "which is still read");
   expect_fault(text, &none, &views, "view of other bytes");

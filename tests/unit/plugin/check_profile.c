@@ -1,4 +1,5 @@
-/* check_profile.c - what instructions cost, what a profiler notes, what a profile makes of it, what the machine reaches. */
+/* check_profile.c - what instructions cost, what a profiler notes, what a profile makes of it, what the machine
+ * reaches. */
 #include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,7 +35,8 @@ static const cost_row costs[] = {
      "%r = dot(%0, %1) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[4,3]", 2 * 12 * 8,
      4 * (32 + 24 + 12)},
     {"%0: f32[1,4,5,5], %1: f32[6,4,3,3]",
-     "%r = convolution(%0, %1) {strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
+     "%r = convolution(%0, %1) {strides=[1,1], low=[0,0], high=[0,0], lhs_dilation=[1,1], rhs_dilation=[1,1], "
+     "groups=1, "
      "layout=channels-first} : f32[1,6,3,3]",
      2 * 54 * 36, 4 * (100 + 216 + 54)},
     {"%0: f32[4,8]", "%r = reduce(%0) {dimensions=[1], reducer=add} : f32[4]", 32, 128 + 16},
@@ -65,8 +67,8 @@ START_TEST(cost_of_instructions) {
   char *text = arena_printf(a, "onnx-xla hlo 1\nmodule \"m\" {\n%sentry main(%s) {\n%s\nreturn %%r\n}\n}\n",
                             fused ? part : "", row->params, row->instruction);
   hlo_cost c = hlo_cost_of(parse(text)->entry->roots[0].def);
-  ck_assert_msg(c.operations == row->operations && c.bytes == row->bytes, "%s: %" PRId64 " operations, %" PRId64 " bytes",
-                row->instruction, c.operations, c.bytes);
+  ck_assert_msg(c.operations == row->operations && c.bytes == row->bytes,
+                "%s: %" PRId64 " operations, %" PRId64 " bytes", row->instruction, c.operations, c.bytes);
 }
 END_TEST
 
@@ -149,7 +151,8 @@ START_TEST(times_add_up) {
       ck_assert(p.raw->thunks[k].seconds[r] >= 0);
       sum += p.raw->thunks[k].seconds[r];
     }
-    ck_assert_msg(sum <= p.raw->run_seconds[r] && p.raw->run_seconds[r] >= p.min, "%g of %g", sum, p.raw->run_seconds[r]);
+    ck_assert_msg(sum <= p.raw->run_seconds[r] && p.raw->run_seconds[r] >= p.min, "%g of %g", sum,
+                  p.raw->run_seconds[r]);
   }
   ck_assert(p.gaps >= 0 && p.min <= p.median && p.median >= p.raw->run_seconds[p.raw->fastest]);
   ck_assert(p.min == p.raw->run_seconds[p.raw->fastest]);
@@ -188,7 +191,8 @@ END_TEST
 /* The kernel of two nodes is half of each. */
 START_TEST(nodes_share_a_kernel) {
   run_profile p = profile_of("cpu");
-  const run_profile_group *product = find_group(&p.nodes, "a \"quoted\" one: Mul"), *less = find_group(&p.nodes, "less: Sub");
+  const run_profile_group *product = find_group(&p.nodes, "a \"quoted\" one: Mul"),
+                          *less = find_group(&p.nodes, "less: Sub");
   const rt_profiled *kernel = find_thunk(&p, "less: Sub");
   ck_assert_str_eq(kernel->label, "a \"quoted\" one: Mul + less: Sub (loop fusion)");
   ck_assert_str_eq(kernel->note, "multiply subtract");
@@ -201,8 +205,9 @@ START_TEST(nodes_share_a_kernel) {
 END_TEST
 
 START_TEST(texts) {
-  static const char *const json[] = {"\"model\": \"m\"", "\"runs\": 4", "\"a \\\"quoted\\\" one: Mul + less: Sub (loop fusion)\"",
-                                     "\"gflops\": ", "\"operators\": [", "\"name\": \"Sub\", \"count\": 1, \"median_ms\": "};
+  static const char *const json[] = {
+      "\"model\": \"m\"", "\"runs\": 4",      "\"a \\\"quoted\\\" one: Mul + less: Sub (loop fusion)\"",
+      "\"gflops\": ",     "\"operators\": [", "\"name\": \"Sub\", \"count\": 1, \"median_ms\": "};
   static const char *const trace[] = {"\"traceEvents\": [", "\"ph\": \"X\"", "\"wave: Sin (sine)\"", "\"dur\": "};
   run_profile p = profile_of("cpu");
   char *text;

@@ -28,13 +28,13 @@ static void setup(void) {
 static void teardown(void) { unlink(path); }
 
 /* Fails with that code, and the message has the words in it. */
-#define ASSERT_FAILS(expression, code, words)                                                       \
-  do {                                                                                              \
-    status bad_ = (expression);                                                                     \
-    ck_assert_msg(bad_, "%s succeeds", #expression);                                                \
-    ck_assert_msg(status_get_code(bad_) == (code) && strstr(status_message(bad_), words), "%s: %s", \
-                  #expression, status_message(bad_));                                               \
-    status_free(bad_);                                                                              \
+#define ASSERT_FAILS(expression, code, words)                                                                    \
+  do {                                                                                                           \
+    status bad_ = (expression);                                                                                  \
+    ck_assert_msg(bad_, "%s succeeds", #expression);                                                             \
+    ck_assert_msg(status_get_code(bad_) == (code) && strstr(status_message(bad_), words), "%s: %s", #expression, \
+                  status_message(bad_));                                                                         \
+    status_free(bad_);                                                                                           \
   } while (0)
 
 static session *open_with(const char *file, session_options options) {
@@ -160,8 +160,7 @@ START_TEST(checked_memory) {
   write_relu();
   for (int check = 0; check < 2; check++) {
     float x[6] = {0}, y[6];
-    session *s = open_with(
-        path, (session_options){.backend = backends[_i], .open_dim = 1, .check_memory = check});
+    session *s = open_with(path, (session_options){.backend = backends[_i], .open_dim = 1, .check_memory = check});
     const session_program *c = compile(s, 2, 3);
     session_output out = {.given = y, .given_bytes = sizeof y};
     move_input((rt_program *)c->program);
@@ -188,8 +187,8 @@ START_TEST(saved) {
   run_relu(s, compile(s, 2, 3), 6);
   shape other = shape_make(DTYPE_F32, 2, (dim[]){7, 7});
   const session_program *c;
-  ASSERT_FAILS(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&other}}, &c),
-               STATUS_INVALID_ARGUMENT, "f32[7,7]");
+  ASSERT_FAILS(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&other}}, &c), STATUS_INVALID_ARGUMENT,
+               "f32[7,7]");
   session_close(s);
 }
 END_TEST
@@ -301,11 +300,11 @@ START_TEST(wrong_inputs) {
   write_relu();
   session *s = open_file(path, "ref");
   shape wrong = shape_make(DTYPE_S32, 2, (dim[]){2, 3});
-  ASSERT_FAILS(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&wrong}}, &c),
-               STATUS_INVALID_ARGUMENT, "input 'x' is s32[2,3]");
+  ASSERT_FAILS(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&wrong}}, &c), STATUS_INVALID_ARGUMENT,
+               "input 'x' is s32[2,3]");
   wrong = shape_make(DTYPE_F32, 1, (dim[]){2});
-  ASSERT_FAILS(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&wrong}}, &c),
-               STATUS_INVALID_ARGUMENT, "input 'x' is f32[2]");
+  ASSERT_FAILS(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&wrong}}, &c), STATUS_INVALID_ARGUMENT,
+               "input 'x' is f32[2]");
   session_close(s);
 }
 END_TEST
@@ -424,8 +423,8 @@ START_TEST(pieces) {
 }
 END_TEST
 
-/* x decides the size of w and is a result too; the size of k makes the model run in pieces.  The piece that took x for a
- * constant is there still when the first run's x is gone. */
+/* x decides the size of w and is a result too; the size of k makes the model run in pieces.  The piece that took x for
+ * a constant is there still when the first run's x is gone. */
 START_TEST(piece_constants) {
   arena *a = arena_create(NULL);
   Onnx__ModelProto *m = new_model(a, "x,z", "w,y,k");
@@ -472,7 +471,7 @@ static void write_product(void) {
   set_type(a, m->graph->input[0], 1, "n,256");
   set_type(a, m->graph->output[0], 1, "n,64");
   Onnx__TensorProto *w = PB_NEW(a, Onnx__TensorProto, ONNX__TENSOR_PROTO__INIT);
-  float *data = ARENA_NEW_N(a, float, ROWS * COLUMNS);
+  float *data = ARENA_NEW_N(a, float, ROWS *COLUMNS);
   for (int k = 0; k < ROWS * COLUMNS; k++) {
     data[k] = (float)(k % 97) - 40;
   }
@@ -564,10 +563,12 @@ static void *compile_other(void *data) {
   return (void *)(uintptr_t)compile(g->s, 4, 5);
 }
 
-/* Of two that want the same new shape one compiles and the other waits; a third runs what is there; a fourth gives up. */
+/* Of two that want the same new shape one compiles and the other waits; a third runs what is there; a fourth gives up.
+ */
 START_TEST(runs_while_another_compiles) {
   gate g = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-  session_options options = {.backend = "cpu", .tune = "off", .compile = {.threads = 1, .dump = stop_at_gate, .dump_data = &g}};
+  session_options options = {
+      .backend = "cpu", .tune = "off", .compile = {.threads = 1, .dump = stop_at_gate, .dump_data = &g}};
   write_relu();
   g.s = open_with(path, options);
   const session_program *ready = compile(g.s, 2, 3);

@@ -146,9 +146,8 @@ static void put(const uint8_t *bytes, size_t size) {
 static void expect_error(trial t, const char *what, size_t at) {
   status s = guard_run(try_guarded, &t);
   ck_assert_msg(s, "%s: %s %zu is accepted", t.b->target->name, what, at);
-  ck_assert_msg(status_get_code(s) == STATUS_INVALID_FILE && !strchr(status_message(s), '\n'),
-                "%s: %s %zu: %s (%s)", t.b->target->name, what, at, status_message(s),
-                status_code_name(status_get_code(s)));
+  ck_assert_msg(status_get_code(s) == STATUS_INVALID_FILE && !strchr(status_message(s), '\n'), "%s: %s %zu: %s (%s)",
+                t.b->target->name, what, at, status_message(s), status_code_name(status_get_code(s)));
   status_free(s);
 }
 
@@ -217,8 +216,8 @@ static void mend(uint8_t *bytes) {
   uint8_t *row = bytes + HEADER + PROGRAMS * ROW;
   uint64_t hash = hash_bytes(bytes + get_number(row + 8), get_number(row + 16), 0);
   memcpy(row + 24, &hash, sizeof hash);
-  hash = hash_bytes(bytes + HEADER, get_number(bytes + SECTIONS) * ROW,
-                    hash_bytes(bytes + MAGIC, HEADER - MAGIC - 8, 0));
+  hash =
+      hash_bytes(bytes + HEADER, get_number(bytes + SECTIONS) * ROW, hash_bytes(bytes + MAGIC, HEADER - MAGIC - 8, 0));
   memcpy(bytes + HEADER - 8, &hash, sizeof hash);
 }
 

@@ -196,7 +196,7 @@ START_TEST(a_forked_child_works_alone) {
     alarm(20);
     check_cover(p, N, 1);
     rt_thread_pool_destroy(p);
-#ifndef __SANITIZE_THREAD__ /* its run time refuses to start threads in such a child */
+#ifndef __SANITIZE_THREAD__                           /* its run time refuses to start threads in such a child */
     ck_assert_ptr_null(rt_thread_pool_create(2, &p)); /* one of its own */
     check_cover(p, N, 1);
     rt_thread_pool_destroy(p);

@@ -1,4 +1,5 @@
-/* check_weight_pool.c - arrays that the programs of a session share, and programs that are kept without what compiling took. */
+/* check_weight_pool.c - arrays that the programs of a session share, and programs that are kept without what compiling
+ * took. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,8 @@ START_TEST(one_array_a_name) {
   ck_assert(fresh);
   ck_assert_ptr_ne(rt_weight_pool_get(weight_pool, name("a"), 101, &fresh), a);
   ck_assert(fresh && rt_weight_pool_name(weight_pool, a).size == 1 && !rt_weight_pool_name(weight_pool, a + 1).size);
-  ck_assert_ptr_eq(rt_weight_pool_find(weight_pool, name("b"), 100), rt_weight_pool_get(weight_pool, name("b"), 100, &fresh));
+  ck_assert_ptr_eq(rt_weight_pool_find(weight_pool, name("b"), 100),
+                   rt_weight_pool_get(weight_pool, name("b"), 100, &fresh));
   ck_assert_ptr_null(rt_weight_pool_find(weight_pool, name("c"), 100));
 }
 END_TEST
@@ -44,7 +46,8 @@ static bool has(const void *data) { return rt_weight_pool_name(weight_pool, data
 
 START_TEST(unreferenced_arrays_are_collected) {
   bool fresh;
-  void *a = rt_weight_pool_get(weight_pool, name("a"), 100, &fresh), *b = rt_weight_pool_get(weight_pool, name("b"), 5000, &fresh);
+  void *a = rt_weight_pool_get(weight_pool, name("a"), 100, &fresh),
+       *b = rt_weight_pool_get(weight_pool, name("b"), 5000, &fresh);
   rt_program one = {.n_constants = 2, .constants = (rt_span[]){{a, 100}, {"elsewhere", 9}}}, two = one;
   rt_weight_pool_retain(weight_pool, &one);
   rt_weight_pool_retain(weight_pool, &two);
@@ -86,8 +89,8 @@ START_TEST(names) {
   const struct {
     const void *x, *y;
     bool same;
-  } rows[] = {{file, file, true},      {file, file + 1, false}, {file, twin, false},
-              {twin, twin, true},      {twin, "what", true},    {twin, other, false}};
+  } rows[] = {{file, file, true}, {file, file + 1, false}, {file, twin, false},
+              {twin, twin, true}, {twin, "what", true},    {twin, other, false}};
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
     rt_writer a = {.arena = memory}, b = {.arena = memory};
     rt_weight_pool_put_name(&a, &s, rows[k].x, 4);
@@ -128,18 +131,27 @@ START_TEST(kept_programs_stand_alone) {
   bool fresh;
   rt_sharing s = {.weight_pool = weight_pool, .is_persistent = is_persistent, .owner = file};
   void *weights = rt_weight_pool_get(weight_pool, name("w"), 64, &fresh);
-  char *label = strdup("label"), *note = strdup("note"), *config = strdup("config"), *own = strdup("own"), *code = strdup("code");
+  char *label = strdup("label"), *note = strdup("note"), *config = strdup("config"), *own = strdup("own"),
+       *code = strdup("code");
   int64_t *extents = calloc(1, sizeof *extents), *value = calloc(1, sizeof *value);
   *extents = 5;
   *value = 42;
   rt_buffer buffer = {.space = RT_CONSTANT, .type = DTYPE_U8, .rank = 1, .extents = extents, .strides = extents};
-  rt_thunk inner = {.kind = "copy", .label = label, .note = note, .config = {config, 7}, .n_buffers = 1, .buffers = &buffer};
+  rt_thunk inner = {
+      .kind = "copy", .label = label, .note = note, .config = {config, 7}, .n_buffers = 1, .buffers = &buffer};
   rt_sequence body = {1, 1, &inner};
   rt_thunk outer = {.kind = "while", .label = label, .note = note, .n_bodies = 1, .bodies = &body};
   rt_io in = {.name = label, .shape = shape_scalar(DTYPE_S64), .value = value};
-  rt_program p = {.target = "cpu", .cpu = note, .n_params = 1, .params = &in, .n_constants = 3, .n_code = 1,
-                  .constants = (rt_span[]){{weights, 64}, {file, 4}, {own, 4}}, .code = (rt_span[]){{code, 5}},
-                  .arena_bytes = 100, .body = {1, 1, &outer}};
+  rt_program p = {.target = "cpu",
+                  .cpu = note,
+                  .n_params = 1,
+                  .params = &in,
+                  .n_constants = 3,
+                  .n_code = 1,
+                  .constants = (rt_span[]){{weights, 64}, {file, 4}, {own, 4}},
+                  .code = (rt_span[]){{code, 5}},
+                  .arena_bytes = 100,
+                  .body = {1, 1, &outer}};
   rt_program *kept = rt_program_keep(memory, &p, &s);
   char *all[] = {label, note, config, own, code};
   for (size_t k = 0; k < 5; k++) {
@@ -175,7 +187,9 @@ START_TEST(mapped_programs_register_their_arrays) {
   rt_sharing s = {.weight_pool = weight_pool};
   rt_program *kept[2];
   for (int k = 0; k < 2; k++) {
-    rt_program p = {.target = "cpu", .cpu = "", .n_constants = 3,
+    rt_program p = {.target = "cpu",
+                    .cpu = "",
+                    .n_constants = 3,
                     .constants = (rt_span[]){{k ? two : one, 8}, {k ? two : one, 4}, {"own", 4}},
                     .names = (rt_span[]){name("both"), name(k ? "second" : "first"), {NULL, 0}}};
     arena_cleanup(files[k], note_end, &ended[k]);

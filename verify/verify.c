@@ -87,7 +87,7 @@ static status run_alone(void *data) {
   options.tune = l->algorithm ? RT_TUNE_OFF : options.tune; /* what is asked for by number need not be timed */
   TRY(verify_make(l->v->o, &options, l->a, m, &e, &report));
   TRY(verify_run(l->v->o, e, inputs, NULL, NULL, l->a, got));
-  verify_tolerance t = verify_tolerance_of(l->i, options.reduced_precision);
+  verify_tolerance t = verify_tolerance_of(l->i, options.numerics.reduced_precision);
   verify_evaluation evaluation = {l->i, l->operands};
   TRY(verify_compare(l->a, &t, l->i->n_results, l->want, got, NULL, NULL, verify_move_instr, &evaluation, &differ, &d));
   l->right = !differ;
@@ -249,7 +249,7 @@ static status run_lockstep(verifier *v, const rt_compile_options *compile, verif
   given->origins = &origins;
   given->module = m;
   given->inputs = v->inputs;
-  given->reduced_precision = options.reduced_precision;
+  given->reduced_precision = options.numerics.reduced_precision;
   given->budget = arena_budget(v->a);
   return verify_run(v->o, e, v->inputs, verify_drive, given, v->a, results);
 }

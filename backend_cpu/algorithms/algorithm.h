@@ -24,9 +24,7 @@ typedef struct cpu_problem {
   double multiplications;
   uint32_t threads; /* that runs will use */
   const emit_target *target;
-  bool exact;              /* asked for: no way that rounds differently from a sum of products */
-  dtype reduced_precision; /* what f32 operands may be rounded to if that is measured to be faster; DTYPE_INVALID:
-                              nothing */
+  rt_numerics numerics;
 } cpu_problem;
 
 typedef struct cpu_algorithm cpu_algorithm;

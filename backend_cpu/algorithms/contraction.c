@@ -643,7 +643,7 @@ bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
   cpu_geometry g;
   bool integers = contraction->shapes[0].type == DTYPE_S32;
   (void)lhs;
-  if (!cpu_library_has_bytes() || (about->options->exact && !integers) ||
+  if (!cpu_library_has_bytes() || (about->options->numerics.exact && !integers) ||
       !(contraction->op == HLO_DOT ? dot_geometry(contraction, &g) : convolution_geometry(contraction, &g))) {
     return false;
   }
@@ -657,7 +657,7 @@ bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot) {
   enum { WIDEST = 16, MOST_ROWS = 16, LEAST_WEIGHTS = 1 << 18 }; /* lanes: whole vectors at any width */
   const cpu_asked *about = data;
   hlo_quantized_weights w;
-  if (about->options->exact || !hlo_quantized_weights_of(dot, &w) || w.columns % WIDEST ||
+  if (about->options->numerics.exact || !hlo_quantized_weights_of(dot, &w) || w.columns % WIDEST ||
       !emit_product_reads_quantized(&w)) {
     return false;
   }

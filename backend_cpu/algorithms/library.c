@@ -172,7 +172,7 @@ static const double reduced_precision_estimate = 1.01;
 
 static uint32_t list_reduced_precision(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   cpu_library_plan *library = ARENA_NEW(a, cpu_library_plan);
-  if (!p->reduced_precision || !read(p, library) || !library->c.g.packed || cpu_sums_bytes(&library->c.g) ||
+  if (!p->numerics.reduced_precision || !read(p, library) || !library->c.g.packed || cpu_sums_bytes(&library->c.g) ||
       is_small(p)) {
     return 0;
   }
@@ -184,7 +184,7 @@ static uint32_t list_reduced_precision(arena *a, const cpu_problem *p, uint32_t 
 }
 
 static status build_reduced_precision(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out) {
-  return build_call(a, p, v, p->reduced_precision, out);
+  return build_call(a, p, v, p->numerics.reduced_precision, out);
 }
 
 const cpu_algorithm cpu_reduced_precision_algorithm = {"narrow", list_reduced_precision, build_reduced_precision, NULL};

@@ -23,7 +23,7 @@ enum { TILE, SCHEDULE, FUSED = 0, PHASED, ON_THE_FLY }; /* v[] of a variant */
 static bool plan_of(const cpu_problem *p, const cpu_config *v, emit_winograd *w) {
   emit_winograd_options options = {v->v[TILE], v->v[SCHEDULE] != FUSED, v->v[SCHEDULE] == ON_THE_FLY, p->threads,
                                    cache_bytes()};
-  if (p->exact || p->multiplications < CPU_SMALL_CONTRACTION || !p->constant_weights || p->lhs < 0 ||
+  if (p->numerics.exact || p->multiplications < CPU_SMALL_CONTRACTION || !p->constant_weights || p->lhs < 0 ||
       !emit_supports(p->instr, NULL) || !emit_winograd_plan(p->contraction, p->target, &options, w)) {
     return false;
   }

@@ -142,12 +142,8 @@ static status build(void *data) {
   cpu_code code;
   rt_report report = {0};
   cpu_jobs *jobs = cpu_jobs_create(a);
-  cpu_lower_options options = {.target = target,
-                               .threads = t->p->threads,
-                               .exact = t->p->exact,
-                               .reduced_precision = t->p->reduced_precision,
-                               .selector = &selector,
-                               .jobs = jobs};
+  cpu_lower_options options = {
+      .target = target, .threads = t->p->threads, .numerics = t->p->numerics, .selector = &selector, .jobs = jobs};
   TRY(cpu_lower(alone->parent->module, kernels, &options, a, &t->program, &report));
   TRY(cpu_kernels_compile(kernels, jobs, 1, 1, &code));
   TRY(cpu_attach_code(t->program, kernels, &code));

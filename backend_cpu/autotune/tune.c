@@ -112,7 +112,7 @@ static uint64_t machine_hash(const cpu_tuner *t) {
   h = hash_values(emit_target_text(a, t->target), h);
   h = hash_values(library ? library : "", h);
   h = hash_mix(h, t->threads);
-  h = hash_mix(h, t->options->exact);
+  h = hash_mix(h, t->options->numerics.exact);
   return hash_mix(h, weights_span(t));
 }
 
@@ -152,7 +152,8 @@ static uint64_t near_key(const cpu_tuner *t, const cpu_problem *p) {
   for (uint32_t k = 0; c->op == HLO_CONVOLUTION && k < hlo_n_ints(c, HLO_ATTR_STRIDES); k++) {
     rows = arena_printf(t->arena, "%s/%d", rows, (int)hlo_ints(c, HLO_ATTR_STRIDES)[k]);
   }
-  return p->constant_weights && !p->reduced_precision ? hash_values(describe(t->arena, p, rows), t->machine) : 0;
+  return p->constant_weights && !p->numerics.reduced_precision ? hash_values(describe(t->arena, p, rows), t->machine)
+                                                               : 0;
 }
 
 static status set_key(const cpu_tuner *t, decision *d) {
@@ -180,8 +181,7 @@ static bool same_decision(const decision *a, const decision *b) {
 
 static bool make_problem(const cpu_tuner *t, const hlo_instr *i, cpu_problem *p) {
   bool is_one = cpu_problem_of(i, t->threads, t->target, p);
-  p->exact = t->options->exact;
-  p->reduced_precision = t->options->reduced_precision;
+  p->numerics = t->options->numerics;
   return is_one;
 }
 
@@ -462,7 +462,7 @@ status cpu_tune(arena *a, const hlo_module *m, const rt_compile_options *options
                 uint32_t threads, cpu_tuner **out, rt_report *report) {
   cpu_tuner *t = *out = ARENA_NEW(a, cpu_tuner);
   *t = (cpu_tuner){.arena = a, .options = options, .target = target, .threads = threads, .start = seconds()};
-  if (options->tune == RT_TUNE_OFF || options->deterministic) {
+  if (options->tune == RT_TUNE_OFF || options->numerics.deterministic) {
     return NULL;
   }
   t->constants = constant_bytes(m);

@@ -50,7 +50,7 @@ static const hlo_pass pipeline[] = {
 static bool takes_attention(void *data, const hlo_attention *a) {
   const cpu_asked *about = data;
   emit_attention c;
-  return !about->options->exact && emit_attention_of(a, about->target, &c);
+  return !about->options->numerics.exact && emit_attention_of(a, about->target, &c);
 }
 
 /* What emit/ can write may be part of a kernel. */
@@ -166,7 +166,7 @@ static uint32_t threads_of(const rt_compile_options *o) {
  * threads and many can share. */
 static uint32_t shares_of(const rt_compile_options *o) {
   enum { ANY_THREADS = 8 };
-  return o->deterministic ? ANY_THREADS : threads_of(o);
+  return o->numerics.deterministic ? ANY_THREADS : threads_of(o);
 }
 
 /* rt_compile_options.algorithm. */
@@ -229,8 +229,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
                              .out_of_place = options->out_of_place,
                              .origins = options->origins,
                              .keep_text = options->keep_text,
-                             .exact = options->exact,
-                             .reduced_precision = options->reduced_precision,
+                             .numerics = options->numerics,
                              .selector = &selector,
                              .sharing = options->sharing,
                              .jobs = jobs};

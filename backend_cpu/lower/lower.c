@@ -30,8 +30,7 @@ typedef struct lowering {
 
 static bool problem_of(const lowering *l, const hlo_instr *i, cpu_problem *out) {
   bool is_one = cpu_problem_of(i, l->threads, l->options->target, out);
-  out->exact = l->options->exact;
-  out->reduced_precision = l->options->reduced_precision;
+  out->numerics = l->options->numerics;
   return is_one;
 }
 

@@ -7,8 +7,8 @@
 typedef struct cpu_lower_options {
   const emit_target *target;
   uint32_t threads;
-  bool keep_text, exact, out_of_place;
-  dtype reduced_precision;           /* of cpu_problem */
+  bool keep_text, out_of_place;
+  rt_numerics numerics;
   const cpu_plan_selector *selector; /* NULL: the best guess */
   const struct rt_sharing *sharing;  /* where packed weights go; NULL: they are the program's own */
   rt_origins *origins;               /* rt_compile_options.origins */

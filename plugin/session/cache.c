@@ -52,7 +52,7 @@ static const char *const words[] = {
     [RT_TUNE_OFF] = "off", [RT_TUNE_KNOWN] = "known", [RT_TUNE_FAST] = "fast", [RT_TUNE_FULL] = "full"};
 
 status session_set_tuning(arena *a, const char *tune, const char *cache, rt_compile_options *o, const char **why) {
-  const char *given = tune ? tune : o->deterministic ? words[RT_TUNE_OFF] : getenv("ONNX_XLA_TUNE"), *folder;
+  const char *given = tune ? tune : o->numerics.deterministic ? words[RT_TUNE_OFF] : getenv("ONNX_XLA_TUNE"), *folder;
   const char *word = is_set(given) ? given : "fast";
   uint32_t k = 0;
   while (k < sizeof words / sizeof *words && strcmp(words[k], word) != 0) {
@@ -60,7 +60,7 @@ status session_set_tuning(arena *a, const char *tune, const char *cache, rt_comp
   }
   CHECK_THAT(k < sizeof words / sizeof *words, STATUS_INVALID_ARGUMENT, "%s '%s' is none of off, known, fast, full",
              tune ? "tuning" : "ONNX_XLA_TUNE", word);
-  CHECK_THAT(!o->deterministic || k == RT_TUNE_OFF, STATUS_INVALID_ARGUMENT,
+  CHECK_THAT(!o->numerics.deterministic || k == RT_TUNE_OFF, STATUS_INVALID_ARGUMENT,
              "tuning %s chooses by measurement, which is not deterministic", word);
   o->tune = (rt_tune)k;
   *why = NULL;
@@ -81,10 +81,11 @@ status session_set_precision(const char *precision, rt_compile_options *o) {
     k++;
   }
   CHECK_THAT(k < n, STATUS_INVALID_ARGUMENT, "precision '%s' is none of fp32, bf16, fp16", precision);
-  o->reduced_precision = precisions[k].type;
-  CHECK_THAT(!o->reduced_precision || o->tune != RT_TUNE_OFF, STATUS_INVALID_ARGUMENT,
+  o->numerics.reduced_precision = precisions[k].type;
+  CHECK_THAT(!o->numerics.reduced_precision || o->tune != RT_TUNE_OFF, STATUS_INVALID_ARGUMENT,
              "precision %s is chosen where it is measured to be faster, but %s", precision,
-             o->deterministic ? "that is not deterministic" : "tuning is off");
-  CHECK_THAT(!o->reduced_precision || !o->exact, STATUS_INVALID_ARGUMENT, "precision %s is not exact", precision);
+             o->numerics.deterministic ? "that is not deterministic" : "tuning is off");
+  CHECK_THAT(!o->numerics.reduced_precision || !o->numerics.exact, STATUS_INVALID_ARGUMENT, "precision %s is not exact",
+             precision);
   return NULL;
 }

@@ -14,8 +14,8 @@ void session_cache_folder(arena *a, const char *wanted, const char **out, const 
 STATUS_MUST_USE status session_set_tuning(arena *a, const char *tune, const char *cache, rt_compile_options *o,
                                           const char **why);
 
-/* Reads "fp32" (or NULL), "bf16", "fp16" into o->reduced_precision; after session_set_tuning, for what is narrow is
- * chosen by timing it. */
+/* Reads "fp32" (or NULL), "bf16", "fp16" into o->numerics.reduced_precision; after session_set_tuning, for what is
+ * narrow is chosen by timing it. */
 STATUS_MUST_USE status session_set_precision(const char *precision, rt_compile_options *o);
 
 #endif

@@ -87,12 +87,19 @@ static void put_builds(rt_writer *w) {
   put_file(w, session_compiler_path(path) ? path : NULL);
 }
 
+static void put_rounding(rt_writer *w, rt_numerics n) {
+  rt_put_i64(w, n.exact);
+  rt_put_i64(w, n.deterministic);
+  rt_put_i64(w, n.reduced_precision);
+}
+
 /* Of those that stand elsewhere, threads are as many as there are, and tune is in the key of each program. */
 static void put_options(rt_writer *w, const session *s) {
   const rt_compile_options *o = &s->options.compile;
   rt_put_i64(w, rt_thread_pool_threads(s->pool));
 #define put_text(value) rt_put_text(w, value)
 #define put_number(value) rt_put_i64(w, (int64_t)(value))
+#define put_numerics(value) put_rounding(w, value)
 #define put_elsewhere(value)
 #define put_nothing(value)
 #define COMPILE_OPTION(kind, name, ...) put_##kind(o->name);
@@ -100,6 +107,7 @@ static void put_options(rt_writer *w, const session *s) {
 #undef COMPILE_OPTION
 #undef put_text
 #undef put_number
+#undef put_numerics
 #undef put_elsewhere
 #undef put_nothing
 }

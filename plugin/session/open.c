@@ -40,6 +40,7 @@ static status check_options(const session_options *o) {
 static void copy_texts(arena *a, rt_compile_options *o) {
 #define copy_text(value) value = value ? arena_strdup(a, value) : NULL
 #define copy_number(value)
+#define copy_numerics(value)
 #define copy_elsewhere(value)
 #define copy_nothing(value)
 #define COMPILE_OPTION(kind, name, ...) copy_##kind(o->name);
@@ -47,6 +48,7 @@ static void copy_texts(arena *a, rt_compile_options *o) {
 #undef COMPILE_OPTION
 #undef copy_text
 #undef copy_number
+#undef copy_numerics
 #undef copy_elsewhere
 #undef copy_nothing
 }

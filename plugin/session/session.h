@@ -23,7 +23,7 @@ typedef struct session_options {
   const char *backend; /* "cpu", "ref", or the path of a shared object; NULL: cpu (of a .oxla: what it was made for) */
   rt_compile_options compile; /* tune, tune_log and narrow come from the three below */
   const char *tune;           /* "off", "fast", "full"; NULL: $ONNX_XLA_TUNE, or fast */
-  const char *precision;      /* "fp32" or NULL; "bf16", "fp16": compile.reduced_precision is set to it */
+  const char *precision;      /* "fp32" or NULL; "bf16", "fp16": compile.numerics.reduced_precision is set to it */
   const char *cache;          /* folder; NULL: as session_cache_folder finds it; "": none */
   const compiler_dim *dims;   /* of the names that the model's inputs have; opening fails for others */
   uint32_t n_dims;

@@ -13,7 +13,7 @@
 #include "runtime/program/program.h"
 
 /* Goes up with every change of what a backend sees of this header and of program.h (tests/abi/test-backend-abi). */
-enum { RT_ABI = 4 };
+enum { RT_ABI = 5 };
 
 struct hlo_module; /* opaque here */
 struct hlo_instr;
@@ -115,6 +115,17 @@ typedef enum rt_tune {
   RT_TUNE_FAST,  /* what is not in the log is timed, the dearest first, for a few seconds at most */
   RT_TUNE_FULL   /* however long it takes */
 } rt_tune;
+
+/* How a program's results may differ from those of plain arithmetic.  Zeros are the defaults. */
+typedef struct rt_numerics {
+  bool exact; /* no algorithm rounds differently from a plain sum of products */
+  /* Nothing is chosen by the number of threads or by a clock: the program is the same whatever they are.  Then nothing
+   * is tuned. */
+  bool deterministic;
+  /* DTYPE_BF16 or DTYPE_F16: the type to which f32 operands of contractions may be rounded before they are multiplied,
+   * where that is measured to be faster.  DTYPE_INVALID: they are never rounded. */
+  dtype reduced_precision;
+} rt_numerics;
 
 typedef struct rt_compile_options {
 #define COMPILE_OPTION(kind, name, ...) __VA_ARGS__;

@@ -361,7 +361,7 @@ static status compile(attempt *t, arena *a, hlo_module *m) {
   cpu_jobs *jobs = cpu_jobs_create(a);
   cpu_lower_options options = {.target = &t->target,
                                .threads = 3,
-                               .reduced_precision = t->reduced_precision,
+                               .numerics.reduced_precision = t->reduced_precision,
                                .selector = &chooser,
                                .jobs = jobs};
   rt_report report = {0};
@@ -505,7 +505,7 @@ START_TEST(names_differ) {
   cpu_problem p;
   cpu_config *configs;
   read_problem(a, &rows[_i], &target, &p);
-  p.reduced_precision = DTYPE_BF16;
+  p.numerics.reduced_precision = DTYPE_BF16;
   uint32_t n = cpu_list_configs(a, &p, &configs);
   for (uint32_t k = 0; k < n; k++) {
     ck_assert(isfinite(configs[k].estimate) && configs[k].estimate > 0);
@@ -538,7 +538,7 @@ START_TEST(exact_means_no_winograd) {
   cpu_problem p;
   read_problem(a, r, &target, &p);
   ck_assert_uint_gt(winograd_configs(a, &p), 0);
-  p.exact = true;
+  p.numerics.exact = true;
   ck_assert_uint_eq(winograd_configs(a, &p), 0);
   arena_destroy(a);
 }

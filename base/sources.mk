@@ -19,6 +19,7 @@ base_sources = \
 base_files = \
 	base/README \
 	base/arena.h \
+	base/arith.h \
 	base/dim/dim.h \
 	base/dim/dim_nodes.h \
 	base/file.h \

@@ -1,6 +1,7 @@
 /* openblas.c - the library calls of contraction.h on OpenBLAS, for builds without oneDNN: products of plain
  * matrices.  They are divided among our own threads; OpenBLAS, whose number of threads is the process's, uses one. */
 #include "backend_cpu/runtime/contraction.h"
+#include "base/arith.h"
 #include "runtime/host/thread_pool.h"
 
 #if defined HAVE_OPENBLAS && !defined HAVE_ONEDNN
@@ -39,13 +40,11 @@ typedef struct matrix {
   blasint leading; /* elements from one row, or column, to the next */
 } matrix;
 
-static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* A stride along one element does not matter.  False: neither rows nor columns lie together. */
 static bool matrix_of(int64_t rows, int64_t columns, int64_t row, int64_t column, matrix *out) {
   bool by_row = (columns == 1 || column == 1) && (rows == 1 || row >= columns);
   bool by_column = (rows == 1 || row == 1) && (columns == 1 || column >= rows);
-  int64_t leading = by_row ? max(row, columns) : max(column, rows);
+  int64_t leading = by_row ? max_i64(row, columns) : max_i64(column, rows);
   *out = (matrix){by_row ? CblasNoTrans : CblasTrans, (blasint)leading};
   return (by_row || by_column) && leading <= INT_MAX;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/arith.h"
 #include "emit/contraction/gemm.h"
 #include "emit/element/view.h"
 
@@ -67,18 +68,15 @@ static bool is_f32(const hlo_attention *a) {
 
 /* --- how it is cut --- */
 
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* Tiles of one or two blocks of rows, so that few rows are computed twice: blocks load less for their products the
  * higher they are. */
 static void cut_rows(emit_attention *c) {
-  int64_t most = smaller(TILE_ELEMENTS / c->stride, c->rows);
+  int64_t most = min_i64(TILE_ELEMENTS / c->stride, c->rows);
   double least = 0;
-  for (int64_t rows = smaller(c->qk.tile_rows, most); rows >= 1; rows--) {
+  for (int64_t rows = min_i64(c->qk.tile_rows, most); rows >= 1; rows--) {
     for (int64_t blocks = 2; blocks >= 1; blocks--) {
       int64_t tile = blocks * rows;
-      double cost = (double)(divide_up(c->rows, tile) * tile) * (1 + 0.5 / (double)rows);
+      double cost = (double)(ceil_div(c->rows, tile) * tile) * (1 + 0.5 / (double)rows);
       if (tile <= most && (!c->tile_rows || cost < least)) {
         c->tile_rows = tile;
         c->qk_rows = rows;
@@ -100,10 +98,10 @@ static bool choose(emit_attention *c, const emit_target *t) {
   emit_product_options options = {.threads = 1, .cache_bytes = 1 << 18};
   emit_product_choose(&c->qk, t, &options);
   int lanes = emit_gemm_lanes(t, DTYPE_F32);
-  c->stride = divide_up(c->keys, c->qk.lanes) * c->qk.lanes;
+  c->stride = ceil_div(c->keys, c->qk.lanes) * c->qk.lanes;
   c->lanes = largest_power(c->keys, lanes);
   c->pv_lanes = largest_power(c->width & -c->width, lanes);
-  if (c->stride > TILE_ELEMENTS || c->pv_lanes < smaller(lanes, 4)) {
+  if (c->stride > TILE_ELEMENTS || c->pv_lanes < min_i64(lanes, 4)) {
     return false;
   }
   cut_rows(c);
@@ -111,7 +109,7 @@ static bool choose(emit_attention *c, const emit_target *t) {
   int64_t vectors = c->width / c->pv_lanes;
   emit_gemm_tile tile = emit_gemm_fit(t, DTYPE_F32, c->tile_rows, vectors * lanes);
   c->pv_vectors = tile.vectors;
-  for (c->pv_rows = smaller(tile.rows, c->tile_rows); c->tile_rows % c->pv_rows;) {
+  for (c->pv_rows = min_i64(tile.rows, c->tile_rows); c->tile_rows % c->pv_rows;) {
     c->pv_rows--;
   }
   return true;

@@ -2,6 +2,7 @@
  * values. */
 #include <math.h>
 
+#include "base/arith.h"
 #include "emit/contraction/attention.h"
 #include "emit/contraction/gemm.h"
 #include "emit/llvm/math.h"
@@ -36,7 +37,6 @@ static LLVMValueRef load(const emit_ir *w, LLVMValueRef p, int lanes) {
 static void store(const emit_ir *w, LLVMValueRef v, LLVMValueRef p) {
   LLVMSetAlignment(LLVMBuildStore(w->builder, v, p), sizeof(float));
 }
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* --- products of a tile --- */
 
@@ -120,7 +120,7 @@ static void write_scores(const kernel *k) {
                .b_k = panels ? qk->lanes : level.b,
                .b_vector = panels ? sums * qk->lanes : qk->lanes,
                .take = keep_scores};
-  p.n_vectors = divide_up(qk->columns, qk->lanes);
+  p.n_vectors = ceil_div(qk->columns, qk->lanes);
   write_product(k, &p);
 }
 
@@ -310,7 +310,7 @@ static LLVMValueRef keys_of(const kernel *k, LLVMValueRef batch) {
 static void begin_step(kernel *k, LLVMValueRef item) {
   const emit_ir *w = k->w.e.w;
   const emit_attention *c = k->c;
-  LLVMValueRef tiles = emit_i64(w, divide_up(c->rows, c->tile_rows));
+  LLVMValueRef tiles = emit_i64(w, ceil_div(c->rows, c->tile_rows));
   LLVMValueRef batch = LLVMBuildUDiv(w->builder, item, tiles, ""), tile = LLVMBuildURem(w->builder, item, tiles, "");
   LLVMValueRef row = emit_intrinsic2(w, "llvm.smin", times(w, tile, c->tile_rows), emit_i64(w, c->rows - c->tile_rows));
   LLVMValueRef q = emit_level_offset(w, c->qk.n_batch, c->qk.batch, false, batch);
@@ -341,7 +341,7 @@ static void write_tiles(kernel *k) {
   const double each = 1; /* of softmax, in nanoseconds */
   double places = (double)c->batches * (double)c->rows * (double)c->keys;
   double products = (double)emit_product_sums(&c->qk) + (double)c->width;
-  k->w.info->grid = c->batches * divide_up(c->rows, c->tile_rows);
+  k->w.info->grid = c->batches * ceil_div(c->rows, c->tile_rows);
   k->w.cost = places * (each + products * 0.25 / (double)c->qk.lanes);
 }
 

@@ -1,6 +1,7 @@
 /* depthwise_plan.c - the numbers of depthwise.h: geometry, tiles, packed weights. */
 #include <string.h>
 
+#include "base/arith.h"
 #include "emit/contraction/depthwise.h"
 #include "emit/contraction/gemm.h"
 #include "emit/llvm/number.h"
@@ -107,15 +108,12 @@ static int64_t even_width(int64_t n, int64_t most) {
   return emit_gemm_cut(n, (int)most).large;
 }
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* The whole rows of few places are tiles of their own, so rows are what threads share; each costs those above it again.
  */
 static int64_t choose_parts(const emit_depthwise *d, uint32_t threads) {
   const int64_t fewest_rows = 4;
   int64_t wanted = threads > 1 ? 4 * (int64_t)threads : 1;
-  return smaller(d->out[0], larger(smaller(wanted, d->out[0] / fewest_rows), threads));
+  return min_i64(d->out[0], max_i64(min_i64(wanted, d->out[0] / fewest_rows), threads));
 }
 
 bool emit_depthwise_choose(emit_depthwise *d, const emit_target *t, int64_t vectors, uint32_t threads) {
@@ -125,8 +123,8 @@ bool emit_depthwise_choose(emit_depthwise *d, const emit_target *t, int64_t vect
   while (d->lanes > d->channels) {
     d->lanes /= 2;
   }
-  int64_t held = smaller(d->taps[1], 5) * vectors, most = (t->registers - OTHERS - held) / vectors;
-  most = smaller(most, smaller(d->out[1], EMIT_GEMM_SUMS / vectors));
+  int64_t held = min_i64(d->taps[1], 5) * vectors, most = (t->registers - OTHERS - held) / vectors;
+  most = min_i64(most, min_i64(d->out[1], EMIT_GEMM_SUMS / vectors));
   d->vectors = vectors;
   if (vectors > (d->channels + d->lanes - 1) / d->lanes || most < 1 || d->lanes % d->group) {
     return false;
@@ -143,7 +141,7 @@ double emit_depthwise_size(const emit_depthwise *d) {
 
 double emit_depthwise_effort(const emit_depthwise *d) {
   int64_t all = d->width * d->taps[1], reach = (d->width - 1) * d->strides[1] + (d->taps[1] - 1) * d->dilation[1] + 1;
-  int64_t loads = smaller(reach, all) * (d->group > 1 ? 2 : 1); /* and spread over the group */
+  int64_t loads = min_i64(reach, all) * (d->group > 1 ? 2 : 1); /* and spread over the group */
   return 1 + (double)(loads + d->taps[1]) / (double)all;
 }
 

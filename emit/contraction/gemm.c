@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/arith.h"
 #include "emit/llvm/number.h"
 
 bool emit_gemm_takes(dtype type) {
@@ -24,11 +25,9 @@ static int registers_of(const emit_target *t, dtype type, int lanes) {
   return t->registers / each;
 }
 
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 emit_gemm_parts emit_gemm_cut(int64_t n, int most) {
-  int64_t parts = divide_up(n, most);
-  int large = (int)divide_up(n, parts);
+  int64_t parts = ceil_div(n, most);
+  int large = (int)ceil_div(n, parts);
   int64_t n_small = parts * large - n;
   return (emit_gemm_parts){parts - n_small, n_small, large};
 }
@@ -37,7 +36,7 @@ emit_gemm_parts emit_gemm_cut(int64_t n, int most) {
  * longer and a part of the other, but no less than a multiplication takes until its sum can be used again. */
 static double cost(int rows, int vectors, int64_t m, int64_t columns) {
   const double latency = 4;
-  double row_blocks = (double)divide_up(m, rows), column_blocks = (double)divide_up(columns, vectors);
+  double row_blocks = (double)ceil_div(m, rows), column_blocks = (double)ceil_div(columns, vectors);
   double sums = (double)m / row_blocks * (double)columns / column_blocks / 2;
   double loads = ((double)m / row_blocks + (double)columns / column_blocks) / 2;
   double work = (sums > loads ? sums + loads / 8 : loads + sums / 8);
@@ -48,7 +47,7 @@ static double cost(int rows, int vectors, int64_t m, int64_t columns) {
 
 emit_gemm_tile emit_gemm_fit(const emit_target *t, dtype type, int64_t m, int64_t n) {
   int lanes = emit_gemm_lanes(t, type), registers = registers_of(t, type, lanes);
-  int64_t columns = divide_up(n, lanes);
+  int64_t columns = ceil_div(n, lanes);
   emit_gemm_tile best = {1, 1, lanes};
   double least = cost(1, 1, m, columns);
   for (int vectors = 1; vectors <= EMIT_GEMM_VECTORS && vectors <= columns; vectors++) {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/arith.h"
 #include "emit/contraction/gemm.h"
 #include "emit/llvm/number.h"
 #include "emit/contraction/product_internal.h"
@@ -237,12 +238,8 @@ bool emit_product_of(const hlo_instr *i, emit_product *p) {
 
 /* --- how it is cut --- */
 
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-
 int64_t emit_product_packed(const emit_product *p) {
-  return count(p->n_batch, p->batch) * p->group.n * divide_up(p->columns, p->lanes) * emit_product_panel(p);
+  return count(p->n_batch, p->batch) * p->group.n * ceil_div(p->columns, p->lanes) * emit_product_panel(p);
 }
 
 int64_t emit_product_head(const emit_product *p) { return p->dot4 == DTYPE_S8 ? p->lanes : 0; }
@@ -266,7 +263,7 @@ uint64_t emit_product_packed_bytes(const emit_product *p) {
   if (!p->quantized_type) {
     return (uint64_t)n * dtype_bytes((dtype)p->type);
   }
-  return (uint64_t)(panels * p->lanes * divide_up(emit_product_sums(p) * emit_product_quantized_bits(p), 8));
+  return (uint64_t)(panels * p->lanes * ceil_div(emit_product_sums(p) * emit_product_quantized_bits(p), 8));
 }
 
 static bool pads(const emit_product *p) { return p->padded_elements > 0; }
@@ -305,15 +302,15 @@ static bool lies_in_vectors(const emit_product *p) { return p->b_column == 1 && 
 /* Row blocks of a step: as many as leave its part of A in the cache, so that A comes from farther away once; or all, so
  * that B does, where less is read so. */
 static int64_t rows_of_step(const emit_product *p, int64_t blocks, int64_t panels, int64_t cache_bytes) {
-  int64_t sum_bytes = larger(emit_product_sums(p) * (int64_t)dtype_bytes((dtype)p->type), 1);
-  int64_t most = larger(smaller(blocks, cache_bytes / 2 / (p->tile_rows * sum_bytes)), 1),
-          steps = divide_up(blocks, most);
+  int64_t sum_bytes = max_i64(emit_product_sums(p) * (int64_t)dtype_bytes((dtype)p->type), 1);
+  int64_t most = max_i64(min_i64(blocks, cache_bytes / 2 / (p->tile_rows * sum_bytes)), 1),
+          steps = ceil_div(blocks, most);
   double a = (double)(blocks * p->tile_rows) * (double)sum_bytes, b = (double)p->columns * (double)sum_bytes;
   bool b_fits = b <= (double)cache_bytes / 2;
   if (!b_fits && a * (double)panels + b < a + b * (double)steps) {
     return blocks;
   }
-  return divide_up(blocks, steps); /* evenly */
+  return ceil_div(blocks, steps); /* evenly */
 }
 
 /* Lines of the next panels to ask for at a time.  B comes from memory as a rule: what has few rows would wait for it.
@@ -326,7 +323,7 @@ static int64_t choose_fetch(const emit_product *p, int64_t rows, int64_t cache_b
   emit_gemm_tile tile = {(int)p->tile_rows, (int)p->tile_vectors, (int)p->lanes};
   bool pays =
       p->packing != EMIT_B_PLAIN && !p->quantized_type && rows <= FEW_ROWS && p->row_blocks > 1 && b > cache_bytes / 4;
-  return pays ? emit_gemm_lines(&tile, (dtype)p->type, (int)smaller(p->row_blocks, INT32_MAX)) : 0;
+  return pays ? emit_gemm_lines(&tile, (dtype)p->type, (int)min_i64(p->row_blocks, INT32_MAX)) : 0;
 }
 
 /* Steps of the grid: rows, then columns so that there is enough for the threads.  Where B is the larger one, rows go
@@ -335,7 +332,7 @@ static void cut_grid(emit_product *p, const emit_product_options *options) {
   int64_t sums = emit_product_sums(p), rows = count(p->n_rows, p->rows),
           outside = count(p->n_batch, p->batch) * p->group.n;
   emit_row_cut r = emit_product_rows(p);
-  emit_gemm_parts c = emit_gemm_cut(divide_up(p->columns, p->lanes), (int)p->tile_vectors);
+  emit_gemm_parts c = emit_gemm_cut(ceil_div(p->columns, p->lanes), (int)p->tile_vectors);
   int64_t panels = c.n_large + c.n_small;
   p->row_blocks = rows_of_step(p, r.blocks, panels, options->cache_bytes);
   p->column_blocks = panels;
@@ -344,13 +341,13 @@ static void cut_grid(emit_product *p, const emit_product_options *options) {
   double work = (double)p->tile_rows * (double)p->tile_vectors * (double)p->lanes * (double)sums;
   bool weights_larger = p->columns > rows;
   for (;;) {
-    int64_t steps = outside * divide_up(r.blocks, p->row_blocks) * divide_up(panels, p->column_blocks);
+    int64_t steps = outside * ceil_div(r.blocks, p->row_blocks) * ceil_div(panels, p->column_blocks);
     int64_t *cut = weights_larger ? &p->column_blocks : &p->row_blocks;
     cut = *cut > 1 ? cut : weights_larger ? &p->row_blocks : &p->column_blocks;
     if (steps >= wanted || *cut <= 1 || (double)p->row_blocks * (double)p->column_blocks * work < 2 * least) {
       break;
     }
-    *cut = divide_up(*cut, 2);
+    *cut = ceil_div(*cut, 2);
   }
   p->rows_first = weights_larger;
   p->fetch_lines = choose_fetch(p, rows, options->cache_bytes);
@@ -371,12 +368,12 @@ double emit_product_cost(const emit_product *p) { return emit_product_size(p) / 
 int64_t emit_product_outside(const emit_product *p) { return count(p->n_batch, p->batch) * p->group.n; }
 
 static int64_t column_blocks_of(const emit_product *p) {
-  emit_gemm_parts c = emit_gemm_cut(divide_up(p->columns, p->lanes), (int)p->tile_vectors);
+  emit_gemm_parts c = emit_gemm_cut(ceil_div(p->columns, p->lanes), (int)p->tile_vectors);
   return c.n_large + c.n_small;
 }
 
-int64_t emit_product_row_steps(const emit_product *p) { return divide_up(emit_product_rows(p).blocks, p->row_blocks); }
-int64_t emit_product_column_steps(const emit_product *p) { return divide_up(column_blocks_of(p), p->column_blocks); }
+int64_t emit_product_row_steps(const emit_product *p) { return ceil_div(emit_product_rows(p).blocks, p->row_blocks); }
+int64_t emit_product_column_steps(const emit_product *p) { return ceil_div(column_blocks_of(p), p->column_blocks); }
 
 bool emit_product_dynamic_m(const emit_product *p, emit_product *code, int64_t *placeholder_m, emit_kernel_info *info,
                             int64_t args[EMIT_PRODUCT_ARGS]) {
@@ -415,8 +412,8 @@ void emit_product_choose(emit_product *p, const emit_target *t, const emit_produ
     tile = emit_gemm_fit(t, (dtype)p->type, most_rows(p), p->columns);
   }
   p->lanes = tile.lanes;
-  p->tile_rows = smaller(options->rows ? options->rows : tile.rows, rows);
-  p->tile_vectors = smaller(options->vectors ? options->vectors : tile.vectors, divide_up(p->columns, p->lanes));
+  p->tile_rows = min_i64(options->rows ? options->rows : tile.rows, rows);
+  p->tile_vectors = min_i64(options->vectors ? options->vectors : tile.vectors, ceil_div(p->columns, p->lanes));
   p->packing = options->constant_weights ? EMIT_B_PACKED : lies_in_vectors(p) ? EMIT_B_PLAIN : EMIT_B_SCRATCH;
   cut_grid(p, options);
 }

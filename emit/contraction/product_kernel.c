@@ -1,5 +1,6 @@
 /* product_kernel.c - the kernels of product.h: a copy of A with zeros around it, panels of B, the product and its
  * epilogue. */
+#include "base/arith.h"
 #include "emit/contraction/gemm.h"
 #include "emit/kernel/module.h"
 #include "emit/llvm/number.h"
@@ -45,7 +46,6 @@ static LLVMValueRef lesser(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) {
   return emit_intrinsic2(w, "llvm.smin", x, n);
 }
 static LLVMValueRef least(const emit_ir *w, LLVMValueRef x, int64_t n) { return lesser(w, x, emit_i64(w, n)); }
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static LLVMValueRef at(const kernel *k, LLVMValueRef base, LLVMValueRef offset) {
   const emit_ir *w = k->w.e.w;
@@ -66,7 +66,7 @@ LLVMValueRef emit_level_offset(const emit_ir *w, int64_t n, const emit_level *le
   return sum;
 }
 
-static int64_t panels_of(const emit_product *p) { return divide_up(p->columns, p->lanes); }
+static int64_t panels_of(const emit_product *p) { return ceil_div(p->columns, p->lanes); }
 
 static int64_t batch_of(const emit_product *p) {
   int64_t n = 1;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/arith.h"
 #include "emit/contraction/gemm.h"
 #include "emit/contraction/winograd.h"
 
@@ -65,14 +66,10 @@ void emit_winograd_weight_matrix(int64_t size, int64_t r, double g[EMIT_WINOGRAD
 
 /* --- sizes --- */
 
-static int64_t up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
-
-static int64_t divided_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
-
 /* Distances of an odd number of cache lines do not fall into the same lines of a cache. */
 static int64_t odd_lines(int64_t elements) {
   const int64_t line = 64 / f32_bytes;
-  return (divided_up(elements, line) | 1) * line;
+  return (ceil_div(elements, line) | 1) * line;
 }
 
 int64_t emit_winograd_products(const emit_winograd *p) { return emit_winograd_size(p, 0) * emit_winograd_size(p, 1); }
@@ -81,9 +78,9 @@ int64_t emit_winograd_all_tiles(const emit_winograd *p) { return p->batch * p->t
 
 int64_t emit_winograd_panel(const emit_winograd *p) { return p->vectors * p->lanes; }
 
-int64_t emit_winograd_panels(const emit_winograd *p) { return divided_up(p->outputs, emit_winograd_panel(p)); }
+int64_t emit_winograd_panels(const emit_winograd *p) { return ceil_div(p->outputs, emit_winograd_panel(p)); }
 
-int64_t emit_winograd_shares(const emit_winograd *p) { return divided_up(emit_winograd_all_tiles(p), p->share); }
+int64_t emit_winograd_shares(const emit_winograd *p) { return ceil_div(emit_winograd_all_tiles(p), p->share); }
 
 int64_t emit_winograd_on_the_fly_elements(const emit_winograd *p) { return emit_winograd_products(p) * p->u_plane; }
 
@@ -140,7 +137,7 @@ static bool choose_tiles(emit_winograd *p, int64_t tile) {
   int64_t most = p->r[0] > 1 && p->r[1] > 1 ? 6 : EMIT_WINOGRAD_MOST;
   for (int d = 0; d < 2; d++) {
     p->m[d] = p->r[d] == 1 ? 1 : tile;
-    p->tiles[d] = divided_up(p->out[d], p->m[d]);
+    p->tiles[d] = ceil_div(p->out[d], p->m[d]);
     if (p->r[d] > 1 &&
         (emit_winograd_size(p, d) < 4 || emit_winograd_size(p, d) > most || emit_winograd_size(p, d) % 2)) {
       return false;
@@ -167,7 +164,7 @@ static void choose_registers(emit_winograd *p, const emit_target *t, int64_t row
   for (int64_t v = 1; v <= EMIT_GEMM_VECTORS; v++) {
     for (int64_t r = 1; r <= rows && fits(t, p->lanes, r, v); r++) {
       double each = fmax((double)(r * v), latency) + of_v * (double)r + of_weights * (double)v;
-      double cost = each * (double)(divided_up(rows, r) * divided_up(p->outputs, v * p->lanes));
+      double cost = each * (double)(ceil_div(rows, r) * ceil_div(p->outputs, v * p->lanes));
       if (cost < best) {
         best = cost;
         p->rows = r;
@@ -183,7 +180,7 @@ static int64_t choose_block(const emit_winograd *p, int64_t tiles, int64_t slab,
   enum { LEAST = 16 };
   int64_t fit = cache * 7 / 10 / (emit_winograd_products(p) * (p->channels + slab) * f32_bytes);
   fit = fit < LEAST ? LEAST : fit;
-  return divided_up(tiles, divided_up(tiles, fit));
+  return ceil_div(tiles, ceil_div(tiles, fit));
 }
 
 static void choose_parts(emit_winograd *p, uint32_t threads) {
@@ -201,7 +198,7 @@ static void choose_parts(emit_winograd *p, uint32_t threads) {
 
 /* Channels in equal chunks of at most `fit`: a number that divides them, if there is one that is not much smaller. */
 static int64_t choose_chunk(int64_t channels, int64_t fit) {
-  int64_t chunk = divided_up(channels, divided_up(channels, fit));
+  int64_t chunk = ceil_div(channels, ceil_div(channels, fit));
   for (int64_t k = chunk; k > 0 && 2 * k > chunk; k--) {
     if (channels % k == 0) {
       return k;
@@ -220,10 +217,10 @@ static void choose_on_the_fly(emit_winograd *p, const emit_winograd_options *o) 
       o->cache_bytes * 9 / 10 / (emit_winograd_products(p) * emit_winograd_panel(p) * f32_bytes); /* of both */
   p->chunk = choose_chunk(p->channels, fit / 2 < LEAST_CHANNELS ? LEAST_CHANNELS : fit / 2);
   p->u_plane = odd_lines(p->chunk * emit_winograd_panel(p));
-  int64_t most = fit - p->chunk < LEAST_TILES ? LEAST_TILES : fit - p->chunk, shares = divided_up(wanted, panels);
-  shares = shares * most < tiles ? divided_up(tiles, most) : shares;
-  int64_t share = divided_up(tiles, shares);
-  p->share = up(share < LEAST_TILES ? LEAST_TILES : share, p->rows);
+  int64_t most = fit - p->chunk < LEAST_TILES ? LEAST_TILES : fit - p->chunk, shares = ceil_div(wanted, panels);
+  shares = shares * most < tiles ? ceil_div(tiles, most) : shares;
+  int64_t share = ceil_div(tiles, shares);
+  p->share = round_up(share < LEAST_TILES ? LEAST_TILES : share, p->rows);
   int64_t pieces = panels * emit_winograd_shares(p);
   p->workers = pieces < wanted ? pieces : wanted;
 }
@@ -237,14 +234,14 @@ static void choose_blocks(emit_winograd *p, const emit_target *t, const emit_win
     p->block = tiles;
   } else {
     choose_parts(p, o->threads ? o->threads : 1);
-    p->block = choose_block(p, divided_up(tiles, p->parts), slab, o->cache_bytes);
+    p->block = choose_block(p, ceil_div(tiles, p->parts), slab, o->cache_bytes);
   }
   choose_registers(p, t, p->block);
   int64_t panel = emit_winograd_panel(p);
   bool whole =
       o->phased || p->outputs <= SLAB || p->outputs % p->lanes; /* else a last vector would reach into another slab */
-  p->slab = whole ? up(p->outputs, panel) : up(SLAB, panel);
-  int64_t held = up(p->block, p->rows);
+  p->slab = whole ? round_up(p->outputs, panel) : round_up(SLAB, panel);
+  int64_t held = round_up(p->block, p->rows);
   p->v_row = odd_lines(p->channels);
   p->m_row = odd_lines(p->slab);
   p->v_plane = odd_lines(held * p->v_row);

@@ -1,4 +1,5 @@
 /* cost.c - see cost.h. */
+#include "base/arith.h"
 #include "hlo/analysis/cost.h"
 
 static int64_t plus(int64_t x, int64_t y) {
@@ -10,8 +11,6 @@ static int64_t times(int64_t x, int64_t y) {
   int64_t product;
   return __builtin_mul_overflow(x, y, &product) ? INT64_MAX : product;
 }
-
-static int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
 
 static bool is_known(const shape *s) { return s->kind == SHAPE_ARRAY && shape_is_static(s); }
 
@@ -65,7 +64,7 @@ static int64_t read_bytes(const hlo_instr *i, uint32_t k) {
   switch (i->op) {
     case HLO_SLICE:
     case HLO_DYNAMIC_SLICE:
-    case HLO_GATHER: return k == 0 ? smaller(all, bytes_of(&i->shapes[0])) : all;
+    case HLO_GATHER: return k == 0 ? min_i64(all, bytes_of(&i->shapes[0])) : all;
     case HLO_DYNAMIC_UPDATE_SLICE: return k == 0 ? 0 : all;
     default: return all;
   }
@@ -82,7 +81,7 @@ static int64_t read_of(hlo_value v) {
     bool is_view = use->user->op == HLO_RESHAPE;
     read = plus(read, is_view ? read_of(hlo_result(use->user, 0)) : read_bytes(use->user, use->operand));
   }
-  return smaller(all, read);
+  return min_i64(all, read);
 }
 
 static int64_t written_bytes(const hlo_instr *i) {

@@ -9,6 +9,7 @@
  * Along one dimension, y[o] = sum over t of w[t] * x[(o + t - low) / s], where that is a whole number.  With o = s*u +
  * p this is sum over m of v[p][m] * x[u + m + first] with v[p][m] = w[s*(m + first) + low - p], 0 outside of w: a plain
  * convolution for each of the s phases p.  v is w with zeros at both ends, cut into pieces of s, each reversed. */
+#include "base/arith.h"
 #include "hlo/passes/rewrite.h"
 
 /* The dims of a spatial dimension. */
@@ -21,8 +22,6 @@ typedef struct axis {
 
 static int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-static int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-
 static void find_taps(axis *x) {
   int64_t first = 0, end = 0;
   for (int64_t p = 0; p < x->s; p++) {
@@ -30,7 +29,7 @@ static void find_taps(axis *x) {
     if (t < x->k) {
       int64_t at = (p + t - x->low) / x->s; /* exact */
       first = at < first ? at : first;
-      end = max(end, at + (x->k - t + x->s - 1) / x->s);
+      end = max_i64(end, at + (x->k - t + x->s - 1) / x->s);
     }
   }
   int64_t places = (x->out + x->s - 1) / x->s;
@@ -39,7 +38,7 @@ static void find_taps(axis *x) {
   x->before = x->s - 1 - x->low - x->s * first;
   x->after = x->s * x->taps - x->k - x->before;
   x->new_low = -first;
-  x->new_high = max(0, places + x->taps - 1 - x->in - x->new_low);
+  x->new_high = max_i64(0, places + x->taps - 1 - x->in - x->new_low);
   x->places = x->in + x->new_low + x->new_high - x->taps + 1;
 }
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/locale.h"
 #include "base/poison.h"
 
@@ -93,14 +93,7 @@ static bool is_cancelled(const mem_budget *b) {
   return false;
 }
 
-static bool is_late(const mem_budget *b) {
-  if (!b || !b->deadline) {
-    return false;
-  }
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec > b->deadline;
-}
+static bool is_late(const mem_budget *b) { return b && b->deadline && clock_nanoseconds() > b->deadline; }
 
 bool budget_expired(const mem_budget *b) { return is_cancelled(b) || is_late(b); }
 

@@ -1,6 +1,7 @@
 # Written by m4/list-sources: do not edit.
 base_sources = \
 	base/arena.c \
+	base/clock.c \
 	base/dim/dim.c \
 	base/dim/dim_nodes.c \
 	base/dim/dim_text.c \
@@ -8,6 +9,7 @@ base_sources = \
 	base/hash.c \
 	base/headroom.c \
 	base/locale.c \
+	base/machine.c \
 	base/nms.c \
 	base/random.c \
 	base/status.c \
@@ -20,12 +22,14 @@ base_files = \
 	base/README \
 	base/arena.h \
 	base/arith.h \
+	base/clock.h \
 	base/dim/dim.h \
 	base/dim/dim_nodes.h \
 	base/file.h \
 	base/hash.h \
 	base/headroom.h \
 	base/locale.h \
+	base/machine.h \
 	base/nms.h \
 	base/poison.h \
 	base/random.h \

@@ -26,6 +26,7 @@ check_programs = \
 	tests/unit/base/check_dim \
 	tests/unit/base/check_dtype \
 	tests/unit/base/check_hash \
+	tests/unit/base/check_machine \
 	tests/unit/base/check_npy \
 	tests/unit/emit/check_depthwise \
 	tests/unit/emit/check_emit \
@@ -660,6 +661,8 @@ tests_unit_base_check_dtype_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_dtype_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_base_check_hash_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_hash_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_base_check_machine_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_base_check_machine_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_base_check_npy_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_npy_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_depthwise_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

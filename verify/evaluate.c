@@ -1,8 +1,6 @@
 /* evaluate.c - see evaluate.h. */
 #include "verify/evaluate.h"
 
-#include <time.h>
-
 #include "backend_ref/eval.h"
 
 static status evaluate(arena *a, const hlo_instr *i, const literal *args, literal *const *values, literal *results) {
@@ -29,10 +27,4 @@ status verify_values(arena *a, const hlo_computation *c, const literal *args, co
     }
   }
   return NULL;
-}
-
-double verify_seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }

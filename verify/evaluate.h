@@ -16,6 +16,5 @@ STATUS_MUST_USE status verify_values(arena *a, const hlo_computation *c, const l
                                      const verify_change *change, literal ***out);
 
 /* Seconds of CLOCK_MONOTONIC. */
-double verify_seconds(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend_ref/eval.h"
+#include "base/clock.h"
 #include "hlo/text/text.h"
 #include "verify/evaluate.h"
 #include "verify/outline.h"
@@ -131,12 +132,12 @@ static status write_smallest(search *s, const hlo_module *m, verify_finding *out
   enum { DEEPEST = 6 };
   const double most_seconds = 120;
   literal **values;
-  double start = verify_seconds();
+  double start = clock_seconds();
   arena *a = arena_create(arena_budget(s->a));
   status failed = verify_values(a, m->entry, s->inputs, NULL, &values);
   bool done = false;
   for (int depth = 0; depth < DEEPEST && !failed && !done; depth++) {
-    for (const hlo_instr *i = m->entry->first; i && !done && verify_seconds() - start < most_seconds; i = i->next) {
+    for (const hlo_instr *i = m->entry->first; i && !done && clock_seconds() - start < most_seconds; i = i->next) {
       bool computes = i->op != HLO_PARAMETER && i->op != HLO_CONSTANT && !hlo_is_control(i);
       done = computes && shows_it(s->o, a, i, depth, values);
       if (done) {

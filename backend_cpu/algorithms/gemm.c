@@ -1,25 +1,20 @@
 /* gemm.c - the algorithm "gemm": products in register blocks by kernels of our own (emit/contraction/product.h). */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "backend_cpu/algorithms/algorithm.h"
 #include "backend_cpu/kernels/dynamic_m.h"
+#include "base/machine.h"
 #include "emit/contraction/product.h"
 
 enum { ROWS, VECTORS, LANES }; /* v[] of a variant; 0: as emit_product_choose likes */
-
-static int64_t cache_bytes(void) {
-  long n = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return n > 0 ? n : 256 << 10;
-}
 
 static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
   emit_product_options options = {.rows = (int)v->v[ROWS],
                                   .vectors = (int)v->v[VECTORS],
                                   .lanes = (int)v->v[LANES],
                                   .threads = p->threads,
-                                  .cache_bytes = cache_bytes(),
+                                  .cache_bytes = (int64_t)machine_cache_bytes(2, 256 << 10),
                                   .constant_weights = p->constant_weights};
   hlo_instr *alone = (hlo_instr *)p->instr;
   if (!emit_product_of(alone, out)) {

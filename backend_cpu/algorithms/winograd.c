@@ -1,7 +1,6 @@
 /* winograd.c - the algorithm "winograd": emit/contraction/winograd.h for convolutions with constant weights. */
-#include <unistd.h>
-
 #include "backend_cpu/algorithms/algorithm.h"
+#include "base/machine.h"
 #include "emit/contraction/winograd.h"
 
 /* Of the largest output: what a layer may differ by from sums in f64 (README). */
@@ -13,10 +12,7 @@ static const double multiplication_nanoseconds = 0.0117, fused_byte_nanoseconds 
                     phased_byte_nanoseconds = 0.015, on_the_fly_nanoseconds = 0.02, scratch_nanoseconds = 0.1,
                     cached_bytes = 4 << 20, least_on_the_fly_bytes = 16 << 20, call_nanoseconds = 1000;
 
-static int64_t cache_bytes(void) {
-  long n = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return n > 0 ? n : (int64_t)1 << 19;
-}
+static int64_t cache_bytes(void) { return (int64_t)machine_cache_bytes(2, 512 << 10); }
 
 enum { TILE, SCHEDULE, FUSED = 0, PHASED, ON_THE_FLY }; /* v[] of a variant */
 

@@ -1,10 +1,10 @@
 #include "backend_cpu/autotune/measure.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "backend_cpu/lower/lower.h"
 #include "backend_cpu/runtime/target.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "runtime/exec/executable.h"
 
@@ -12,12 +12,6 @@ enum { ALIGN = 64, SMALL_WEIGHTS = 64 << 10, MAX_COPIES = 64, LEAST_COPIES = 3, 
 /* Rounds go on until a way has run for so long, or lost. */
 static const double fast_nanoseconds = 8e6, thorough_nanoseconds = 60e6;
 static const double round_nanoseconds = 1e6;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 /* --- programs of one contraction --- */
 
@@ -165,9 +159,9 @@ static status run_trial(trial *t, uint32_t runs) {
       t->program->constants[x->constant].data = x->copies->places[t->turn % x->copies->n];
     }
     t->turn++;
-    double start = now();
+    double start = (double)clock_nanoseconds();
     TRY(rt_execute(t->executable, &options, t->params, t->results));
-    double took = now() - start;
+    double took = (double)clock_nanoseconds() - start;
     t->best = t->best < 0 || took < t->best ? took : t->best;
     t->spent += took;
   }

@@ -4,17 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #include "backend_cpu/autotune/measure.h"
 #include "backend_cpu/autotune/tune_log.h"
 #include "backend_cpu/runtime/target.h"
+#include "base/clock.h"
 #include "base/hash.h"
+#include "base/machine.h"
 #include "hlo/analysis/queries.h"
 #include "hlo/text/text.h"
 #include "runtime/host/thread_pool.h"
@@ -57,48 +53,19 @@ struct cpu_tuner {
   double start;
 };
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* --- this machine --- */
-
-static uint64_t cache_bytes(int name, uint64_t otherwise) {
-  long size = sysconf(name);
-  return size > 0 ? (uint64_t)size : otherwise;
-}
-
-/* "AMD EPYC 9R14", or "" where the processor does not tell. */
-static const char *processor_name(arena *a) {
-  unsigned words[13] = {0};
-#if defined(__x86_64__)
-  for (unsigned k = 0; k < 3; k++) {
-    unsigned *w = words + 4 * k;
-    (void)__get_cpuid(0x80000002u + k, &w[0], &w[1], &w[2], &w[3]);
-  }
-#endif
-  return arena_strdup(a, (const char *)words);
-}
 
 /* A virtual machine tells the last cache of a whole computer, of which it has a part: no more than is common for so
  * many cores. */
 static uint64_t last_cache_bytes(uint64_t told) {
   static const uint64_t a_core = 8 << 20;
-  long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  uint64_t most = (cores > 0 ? (uint64_t)cores : 1) * a_core;
+  uint64_t most = machine_all_cores() * a_core;
   return told < most ? told : most;
 }
 
 /* Where weights come from when the module runs, as bytes that measuring must go through to find them there. */
 static uint64_t weights_span(const cpu_tuner *t) {
-#ifdef _SC_LEVEL2_CACHE_SIZE
-  uint64_t near = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1 << 20), far = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8 << 20);
-#else
-  uint64_t near = cache_bytes(-1, 1 << 20), far = cache_bytes(-1, 8 << 20);
-#endif
-  far = last_cache_bytes(far);
+  uint64_t near = machine_cache_bytes(2, 1 << 20), far = last_cache_bytes(machine_cache_bytes(3, 8 << 20));
   return t->constants <= near ? 0 : t->constants <= far / 2 ? 2 * near : 4 * far;
 }
 
@@ -108,7 +75,7 @@ static uint64_t machine_hash(const cpu_tuner *t) {
   arena *a = t->arena;
   const char *library = cpu_library_name();
   uint64_t h = hash_values(PACKAGE_VERSION, 1);
-  h = hash_values(processor_name(a), h);
+  h = hash_values(machine_processor_name().text, h);
   h = hash_values(emit_target_text(a, t->target), h);
   h = hash_values(library ? library : "", h);
   h = hash_mix(h, t->threads);
@@ -383,9 +350,9 @@ static status measure(cpu_tuner *t, rt_thread_pool *pool, decision *d) {
     configs[k] = d->configs[numbers[k]];
   }
   int64_t before = interruptions();
-  double start = seconds();
+  double start = clock_seconds();
   TRY(cpu_measure(&m, &d->problem, n, configs, times));
-  bool disturbed = (double)(interruptions() - before) > 2 + most_interruptions * (seconds() - start);
+  bool disturbed = (double)(interruptions() - before) > 2 + most_interruptions * (clock_seconds() - start);
   const char *text = disturbed ? "disturbed" : "";
   int64_t best = fastest(n, configs, times, disturbed);
   for (uint32_t k = 0; k < n; k++) {
@@ -421,7 +388,7 @@ static status measure_all(cpu_tuner *t, uint32_t n, decision **open, rt_report *
   qsort(open, n, sizeof *open, by_weight);
   TRY(rt_thread_pool_create(t->threads, &pool));
   for (uint32_t k = 0; k < n && !s; k++) {
-    bool full = t->options->tune == RT_TUNE_FULL, late = seconds() - t->start > fast_seconds;
+    bool full = t->options->tune == RT_TUNE_FULL, late = clock_seconds() - t->start > fast_seconds;
     uint32_t numbers[CPU_MAX_CONFIGS];
     if (worth_timing(t, open[k], numbers) > 1 && (full || (!late && weight_of(open[k]) > small_share * all))) {
       s = measure(t, pool, open[k]);
@@ -461,7 +428,7 @@ static bool runs_here(const cpu_tuner *t, rt_report *report) {
 status cpu_tune(arena *a, const hlo_module *m, const rt_compile_options *options, const emit_target *target,
                 uint32_t threads, cpu_tuner **out, rt_report *report) {
   cpu_tuner *t = *out = ARENA_NEW(a, cpu_tuner);
-  *t = (cpu_tuner){.arena = a, .options = options, .target = target, .threads = threads, .start = seconds()};
+  *t = (cpu_tuner){.arena = a, .options = options, .target = target, .threads = threads, .start = clock_seconds()};
   if (options->tune == RT_TUNE_OFF || options->numerics.deterministic) {
     return NULL;
   }

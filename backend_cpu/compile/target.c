@@ -1,14 +1,14 @@
 /* target.c - the cpu's pipeline and the way from a module to a program. */
 #include "backend_cpu/compile/target.h"
 
-#include <sched.h>
 #include <string.h>
-#include <time.h>
 
 #include "backend_cpu/algorithms/contraction.h"
 #include "backend_cpu/kernels/kernels.h"
 #include "backend_cpu/lower/lower.h"
 #include "backend_cpu/autotune/tune.h"
+#include "base/clock.h"
+#include "base/machine.h"
 #include "emit/contraction/attention.h"
 #include "emit/kernel/kernel.h"
 #include "emit/llvm/target.h"
@@ -148,19 +148,7 @@ static void report_program(const rt_program *p, const cpu_kernels *kernels, rt_r
 
 /* --- the way --- */
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static uint32_t threads_of(const rt_compile_options *o) {
-  cpu_set_t set;
-  if (o->threads) {
-    return o->threads;
-  }
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
-}
+static uint32_t threads_of(const rt_compile_options *o) { return o->threads ? o->threads : machine_cores(); }
 
 /* What programs are divided for.  A deterministic one is the same whatever runs it, so here stands a number that few
  * threads and many can share. */
@@ -205,18 +193,18 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   const rt_compile_options *options = given ? given : &defaults;
   rt_report unused = {0}, *r = report ? report : &unused;
   emit_target *target = ARENA_NEW(a, emit_target);
-  double start = seconds(), now;
+  double start = clock_seconds(), now;
   TRY(emit_target_init(a, NULL, options->cpu ? options->cpu : "native", (int)options->lanes, target));
   hlo_report before = hlo_report_of(m);
   TRY(prepare(m, options, target, a));
   report_module(m, &before, r);
-  r->seconds_passes = (now = seconds()) - start;
+  r->seconds_passes = (now = clock_seconds()) - start;
   start = now;
   cpu_tuner *tuner;
   TRY(begin(options, "tuning", m));
   hlo_flatten_calls(m); /* what is decided now is about an instruction, of which lowering then makes no copies */
   TRY(cpu_tune(a, m, options, target, shares_of(options), &tuner, r));
-  r->seconds_tuning = (now = seconds()) - start;
+  r->seconds_tuning = (now = clock_seconds()) - start;
   start = now;
   bool shares = options->sharing && !options->keep_text;
   cpu_kernels *kernels = cpu_kernels_create(a, target, shares ? options->sharing->weight_pool : NULL);
@@ -235,7 +223,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
                              .jobs = jobs};
   TRY(cpu_lower(m, kernels, &lower, a, out, r));
   cpu_tune_report(tuner, r);
-  r->seconds_lower = (now = seconds()) - start;
+  r->seconds_lower = (now = clock_seconds()) - start;
   start = now;
   cpu_code code;
   TRY(begin(options, "machine code", m));
@@ -245,7 +233,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
     TRY(add_texts(kernels, r));
   }
   (*out)->cpu = code.n ? emit_target_text(a, target) : "";
-  r->seconds_codegen = seconds() - start;
+  r->seconds_codegen = clock_seconds() - start;
   report_program(*out, kernels, r);
   return NULL;
 }

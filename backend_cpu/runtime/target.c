@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend_cpu/runtime/kinds.h"
+#include "base/machine.h"
 #include "runtime/host/code_loader.h"
 
 /* --- what kernels may call: emit_externals (emit/kernel/compile.h) --- */
@@ -56,38 +57,16 @@ static status load_code(arena *a, rt_span object, rt_code **out) { return rt_cod
 
 /* One of the features that code needs, "+name": what is not known here cannot be looked for. */
 static status check_feature(const char *text, size_t n) {
-#if defined(__x86_64__)
-#define X86_FEATURE(name) {name, __builtin_cpu_supports(name) != 0},
-  const struct {
-    const char *name;
-    bool here;
-  } known[] = {
-#include "base/x86_features.def"
-  };
-#undef X86_FEATURE
-  for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
-    if (*text == '+' && strlen(known[k].name) == n - 1 && memcmp(known[k].name, text + 1, n - 1) == 0) {
-      CHECK_THAT(known[k].here, STATUS_INVALID_FILE, "its code needs %s, which this processor lacks", known[k].name);
-      return NULL;
-    }
-  }
-#endif
-  return status_error(STATUS_INVALID_FILE, "its code needs '%.*s', which this onnx-xla does not know", (int)n, text);
-}
-
-static const char *this_architecture(void) {
-#if defined(__x86_64__)
-  return "x86_64";
-#elif defined(__aarch64__)
-  return "aarch64";
-#else
-  return "unknown";
-#endif
+  machine_feature f;
+  CHECK_THAT(*text == '+' && machine_find_feature(text + 1, n - 1, &f), STATUS_INVALID_FILE,
+             "its code needs '%.*s', which this onnx-xla does not know", (int)n, text);
+  CHECK_THAT(f.here, STATUS_INVALID_FILE, "its code needs %s, which this processor lacks", f.name);
+  return NULL;
 }
 
 /* `cpu` is emit_target_text: triple, LLVM's name of the processor, features, lanes. */
 static status check_cpu(const char *cpu) {
-  const char *architecture = this_architecture();
+  const char *architecture = machine_architecture();
   if (*cpu == '\0') { /* no kernels: any machine will do */
     return NULL;
   }

@@ -2,8 +2,8 @@
 #include "hlo/passes/pass.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "hlo/text/verify.h"
 
 /* --- the registry --- */
@@ -86,12 +86,6 @@ static pass_record *record_of(pass_context *c, const char *name) {
   return r;
 }
 
-static uint64_t now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static int64_t count_instructions(const hlo_module *m) {
   int64_t n = 0;
   for (uint32_t k = 0; k < m->n_computations; k++) {
@@ -135,10 +129,10 @@ static status call_pass(void *data) {
   hlo_module *m = call->module;
   pass_record *record = record_of(c, call->pass->name);
   int64_t before = count_instructions(m);
-  uint64_t hash = c->check_changed ? hlo_module_hash(m) : 0, start = now();
+  uint64_t hash = c->check_changed ? hlo_module_hash(m) : 0, start = clock_nanoseconds();
   c->scratch = arena_create(arena_budget(m->arena));
   TRY(call->pass->run(m, c, &call->changed));
-  record->nanoseconds += now() - start;
+  record->nanoseconds += clock_nanoseconds() - start;
   CHECK_THAT(!c->check_changed || call->changed || hash == hlo_module_hash(m), STATUS_INTERNAL,
              "it changed the module and did not say so");
   if (call->changed) {

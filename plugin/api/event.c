@@ -8,10 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "plugin/api/internal.h"
 #include "plugin/session/stack.h"
-
-enum { NANOSECONDS = 1000000000 };
 
 /* --- events --- */
 
@@ -74,11 +73,7 @@ static bool find_end(double seconds, struct timespec *end) {
   if (!(seconds >= 0 && seconds < YEARS)) {
     return false;
   }
-  clock_gettime(CLOCK_MONOTONIC, end);
-  end->tv_sec += (time_t)seconds;
-  end->tv_nsec += (long)((seconds - (double)(time_t)seconds) * NANOSECONDS);
-  end->tv_sec += end->tv_nsec / NANOSECONDS;
-  end->tv_nsec %= NANOSECONDS;
+  *end = clock_after(CLOCK_MONOTONIC, (uint64_t)(seconds * CLOCK_SECOND));
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "plugin/cli/cli.h"
+#include "base/clock.h"
 
 typedef struct timings {
   uint32_t n, cap;
@@ -65,9 +66,9 @@ typedef struct runner {
 
 static status run_once(runner *r, double *seconds) {
   const bench *b = r->b;
-  double start = monotonic_seconds();
+  double start = clock_seconds();
   TRY(cli_execute(b->s, b->c, b->args->seed, b->inputs, r->outputs, r->a));
-  *seconds = monotonic_seconds() - start;
+  *seconds = clock_seconds() - start;
   return NULL;
 }
 
@@ -80,7 +81,7 @@ static status run_many(void *data) {
   do {
     TRY(run_once(r, &one));
     *ARENA_PUSH(r->a, r->t.seconds, r->t.n, r->t.cap) = one;
-  } while (r->t.n < share || monotonic_seconds() - r->start < args->seconds);
+  } while (r->t.n < share || clock_seconds() - r->start < args->seconds);
   return NULL;
 }
 
@@ -125,7 +126,7 @@ static status measure(bench *b, arena *a) {
   uint32_t n = (uint32_t)b->args->parallel, begun = 0;
   runner *all = make_runners(b, n, a);
   TRY(warm_up(&all[0]));
-  double start = monotonic_seconds();
+  double start = clock_seconds();
   status failed = NULL;
   for (; begun < n && !failed; begun++) {
     all[begun].start = start;
@@ -140,7 +141,7 @@ static status measure(bench *b, arena *a) {
     status_free(failed ? all[k].failed : NULL);
     failed = failed ? failed : all[k].failed;
   }
-  b->elapsed = monotonic_seconds() - start;
+  b->elapsed = clock_seconds() - start;
   TRY(failed);
   join_timings(b, all, n, a);
   return NULL;

@@ -11,7 +11,7 @@ static arena *bounded_arena(const cli_args *args, arena *a) {
   arena **kept = ARENA_NEW(a, arena *);
   budget->limit = (uint64_t)args->max_memory;
   budget->outer = arena_budget(a);
-  budget->deadline = args->max_seconds > 0 ? (uint64_t)(1e9 * (monotonic_seconds() + args->max_seconds)) : 0;
+  budget->deadline = deadline_after(args->max_seconds);
   arena_cleanup(a, destroy_arena, kept);
   return *kept = arena_create(budget);
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/machine.h"
+
 static const cli_command commands[] = {
     {CLI_RUN, "run", "MODEL",
      "Runs a model (.onnx), a compiled one (.oxla) or HLO text (.hlo), and sums up its outputs.",
@@ -66,25 +68,13 @@ static void print_usage(FILE *f) {
           "\nExit status: 0, 1 (failed), 2 (usage).\n");
 }
 
-/* The kernel's name of the processor; "unknown" where it has none. */
 static void print_processor(void) {
-  char line[256], *colon;
-  FILE *f = fopen("/proc/cpuinfo", "r");
-  bool found = false;
-  while (f && !found && fgets(line, sizeof line, f)) {
-    colon = strchr(line, ':');
-    found = strncmp(line, "model name", 10) == 0 && colon;
-  }
-  if (f) {
-    fclose(f);
-  }
-  line[strcspn(line, "\n")] = '\0';
-  printf("processor  %s", found ? colon + 2 : "unknown");
+  machine_name name = machine_processor_name();
+  printf("processor  %s", *name.text ? name.text : "unknown");
 #if defined(__x86_64__)
-  /* Not asked for by the levels' names, which not every compiler knows. */
-  bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
-  bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-  bool v4 = v3 && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+  bool v2 = machine_has_feature("sse4.2") && machine_has_feature("popcnt");
+  bool v3 = v2 && machine_has_feature("avx2") && machine_has_feature("fma") && machine_has_feature("bmi2");
+  bool v4 = v3 && machine_has_feature("avx512vl") && machine_has_feature("avx512bw");
   printf(" (%s)", v4 ? "x86-64-v4" : v3 ? "x86-64-v3" : v2 ? "x86-64-v2" : "x86-64");
 #endif
   printf("\n");

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "plugin/cli/cli.h"
+#include "base/clock.h"
 
 enum { WIDTH = 30 };
 static const double PATIENCE = 0.5, REDRAW = 0.1; /* seconds */
@@ -41,15 +42,12 @@ static void draw(uint64_t done, const char *note, double seconds) {
 /* Draws until the end, with the last note. */
 static void *tick(void *data) {
   (void)data;
-  const long tenth = 100000000, second = 1000000000;
+  enum { TENTH = CLOCK_SECOND / 10 };
   pthread_mutex_lock(&bar.lock);
   while (!bar.ended) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (until.tv_nsec + tenth) / second;
-    until.tv_nsec = (until.tv_nsec + tenth) % second;
+    struct timespec until = clock_after(CLOCK_REALTIME, TENTH);
     (void)pthread_cond_timedwait(&bar.end, &bar.lock, &until);
-    double took = monotonic_seconds() - bar.started;
+    double took = clock_seconds() - bar.started;
     if (!bar.ended && took >= PATIENCE) {
       bar.drawn = true;
       draw(0, bar.note, took);
@@ -64,7 +62,7 @@ void cli_progress_start(bool quiet, const char *what, uint64_t total) {
   bar.on = !quiet && isatty(STDERR_FILENO);
   bar.what = what;
   bar.total = total;
-  bar.started = bar.last = bar.on ? monotonic_seconds() : 0;
+  bar.started = bar.last = bar.on ? clock_seconds() : 0;
   bar.ended = false;
   bar.note[0] = '\0';
   bar.ticking = bar.on && !total && pthread_create(&bar.thread, NULL, tick, NULL) == 0;
@@ -80,7 +78,7 @@ void cli_progress_step(uint64_t done, const char *note) {
     pthread_mutex_unlock(&bar.lock);
     return;
   }
-  double now = monotonic_seconds();
+  double now = clock_seconds();
   if (now - bar.started < PATIENCE || now - bar.last < REDRAW) {
     return;
   }

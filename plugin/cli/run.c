@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "plugin/cli/cli.h"
+#include "base/clock.h"
 
 static status write_outputs(const cli_args *args, const compiler_model *s, const session_output *outputs, arena *a) {
   for (uint32_t k = 0; args->output_dir && k < s->n_outputs; k++) {
@@ -23,9 +24,9 @@ status cli_run(const cli_args *args, arena *a, int *code) {
   TRY(cli_prepare(args, s, a, &inputs, &c));
   const compiler_model *source = session_source(s);
   session_output *outputs = cli_make_outputs(s, a);
-  double start = monotonic_seconds();
+  double start = clock_seconds();
   TRY(status_name_file(cli_execute(s, c, args->seed, inputs, outputs, a), args->files.items[0]));
-  double seconds = monotonic_seconds() - start;
+  double seconds = clock_seconds() - start;
   for (uint32_t k = 0; args->verbose && k < source->n_inputs; k++) {
     fputs("in  ", stdout);
     cli_print_tensor(stdout, source->inputs[k].name, &inputs[k]);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "plugin/cli/case.h"
 #include "plugin/cli/workers.h"
@@ -252,7 +253,7 @@ static void show_slowest(suite *s) {
 
 status cli_test(const cli_args *args, arena *a, int *code) {
   suite s = {.args = args, .a = a};
-  double start = monotonic_seconds();
+  double start = clock_seconds();
   for (uint32_t k = 0; k < args->files.n; k++) {
     TRY(cli_find_cases(a, args->files.items[k], &s.cases));
   }
@@ -272,7 +273,7 @@ status cli_test(const cli_args *args, arena *a, int *code) {
   }
   printf("%" PRIu32 " cases in %.1f s; %" PRIu32 " with a host thunk, %" PRIu32 " expected failures, %" PRIu32
          " crashes\n",
-         s.cases.n, monotonic_seconds() - start, s.host, s.count[EXPECTED], s.count[CRASHED]);
+         s.cases.n, clock_seconds() - start, s.host, s.count[EXPECTED], s.count[CRASHED]);
   printf("%" PRIu32 " passed, %" PRIu32 " failed, %" PRIu32 " skipped\n", s.count[PASSED], failed, s.count[EXPECTED]);
   *code = failed ? CLI_FAILED : CLI_OK;
   return NULL;

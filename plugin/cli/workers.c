@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +11,8 @@
 #include <sys/prctl.h>
 #endif
 
+#include "base/clock.h"
+#include "base/machine.h"
 #include "plugin/cli/cli.h"
 
 typedef struct job {
@@ -30,11 +31,6 @@ typedef struct job {
 static volatile sig_atomic_t interrupt;
 
 static void note_interrupt(int number) { interrupt = number; }
-
-static uint32_t cores(void) {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
-}
 
 /* --- the child --- */
 
@@ -62,7 +58,7 @@ _Noreturn static void be_child(const cli_workers *w, job *j, int fd) {
 static status start(const cli_workers *w, job *j, uint32_t number) {
   int ends[2];
   CHECK_THAT(pipe(ends) == 0, STATUS_IO, "a pipe cannot be made: %s", strerror(errno));
-  *j = (job){.fd = ends[0], .number = number, .deadline = w->timeout > 0 ? monotonic_seconds() + w->timeout : 0};
+  *j = (job){.fd = ends[0], .number = number, .deadline = w->timeout > 0 ? clock_seconds() + w->timeout : 0};
   fflush(NULL);
   pid_t pid = fork();
   if (pid == 0) {
@@ -129,7 +125,7 @@ static void attend(const cli_workers *w, job *jobs, struct pollfd *fds, uint32_t
   if (poll(fds, n, MILLISECONDS) < 0) {
     return;
   }
-  double now = monotonic_seconds();
+  double now = clock_seconds();
   for (uint32_t k = 0; k < n; k++) {
     job *j = &jobs[k];
     if (!j->pid) {
@@ -171,7 +167,7 @@ static status run_all(const cli_workers *w, job *jobs, struct pollfd *fds, uint3
 }
 
 status cli_run_workers(const cli_workers *w, arena *a, int *signal_number) {
-  uint32_t n = w->at_once ? w->at_once : cores();
+  uint32_t n = w->at_once ? w->at_once : machine_cores();
   job *jobs = ARENA_NEW_N(a, job, n);
   struct pollfd *fds = ARENA_NEW_N(a, struct pollfd, n);
   struct sigaction act = {.sa_handler = note_interrupt}, old[2];

@@ -7,15 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #include "backend_cpu/runtime/contraction.h"
+#include "base/clock.h"
+#include "base/machine.h"
 #include "plugin/session/cache.h"
 
 struct compile_cache {
@@ -57,33 +55,13 @@ static void put_file(rt_writer *w, const char *path) {
   }
 }
 
-static void put_processor(rt_writer *w) {
-#if defined(__x86_64__)
-  static const unsigned leaves[][2] = {{0, 0}, {1, 0}, {7, 0}, {7, 1}, {0x80000001u, 0}};
-  for (size_t k = 0; k < sizeof leaves / sizeof *leaves; k++) {
-    unsigned a = 0, b = 0, c = 0, d = 0;
-    (void)__get_cpuid_count(leaves[k][0], leaves[k][1], &a, &b, &c, &d);
-    rt_put_i64(w, a);
-    rt_put_i64(w, leaves[k][0] == 1 ? 0 : b); /* it has the core's number */
-    rt_put_i64(w, c);
-    rt_put_i64(w, d);
-  }
-#endif
-  rt_put_i64(w, (int64_t)getauxval(AT_HWCAP));
-  rt_put_i64(w, (int64_t)getauxval(AT_HWCAP2));
-  static const int caches[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
-  for (size_t k = 0; k < sizeof caches / sizeof *caches; k++) {
-    rt_put_i64(w, sysconf(caches[k]));
-  }
-}
-
 /* A build that replaces another has the same version but another file. */
 static void put_builds(rt_writer *w) {
   Dl_info self;
   char path[PATH_MAX];
   rt_put_text(w, session_version());
   rt_put_text(w, cpu_library_name());
-  put_file(w, dladdr((void *)(uintptr_t)monotonic_seconds, &self) ? self.dli_fname : NULL);
+  put_file(w, dladdr((void *)(uintptr_t)session_version, &self) ? self.dli_fname : NULL);
   put_file(w, session_compiler_path(path) ? path : NULL);
 }
 
@@ -129,7 +107,8 @@ static void find_options_key(session *s) {
   compile_cache *c = s->cache;
   rt_writer build = {.arena = s->arena}, options = build, dims = build;
   put_builds(&build);
-  put_processor(&build);
+  machine_identity processor = machine_processor_identity();
+  rt_put_bytes(&build, &processor, sizeof processor);
   put_options(&options, s);
   put_dims(&dims, s);
   c->build = key_of_written(s, &build);
@@ -456,14 +435,11 @@ typedef struct storing {
 /* Writing much slows runs down: it waits until none was there for a moment, for the end of the session, or for two
  * seconds. */
 static void let_runs_go_first(session *s) {
-  enum { PAUSE = 10000000, IDLE_PAUSES = 5, MOST_PAUSES = 200, SECOND = 1000000000 };
+  enum { PAUSE = 10000000 /* nanoseconds */, IDLE_PAUSES = 5, MOST_PAUSES = 200 };
   compile_cache *c = s->cache;
   pthread_mutex_lock(&c->lock);
   for (int k = 0, idle = 0; k < MOST_PAUSES && idle < IDLE_PAUSES && !c->closing; k++) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (until.tv_nsec + PAUSE) / SECOND;
-    until.tv_nsec = (until.tv_nsec + PAUSE) % SECOND;
+    struct timespec until = clock_after(CLOCK_REALTIME, PAUSE);
     (void)pthread_cond_timedwait(&c->close, &c->lock, &until);
     idle = atomic_load(&s->busy) ? 0 : idle + 1;
   }

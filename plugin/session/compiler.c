@@ -18,7 +18,7 @@ static const char library_name[] = "libonnx-xla-compiler.so";
  * False: nobody knows it. */
 static bool own_folder(char folder[PATH_MAX]) {
   Dl_info self;
-  bool known = dladdr((void *)(uintptr_t)monotonic_seconds, &self) && self.dli_fname;
+  bool known = dladdr((void *)(uintptr_t)session_version, &self) && self.dli_fname;
   snprintf(folder, PATH_MAX, "%s", known ? self.dli_fname : "");
   if (!strchr(folder, '/')) {
     ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);

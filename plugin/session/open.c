@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "plugin/session/cache.h"
@@ -252,12 +253,12 @@ status session_open(const char *path, const void *bytes, size_t size, const sess
   s->budget.outer = options->outer;
   s->compiling.outer = &s->budget;
   s->budget.deadline = s->compiling.deadline = deadline_after(options->max_seconds);
-  double start = monotonic_seconds();
+  double start = clock_seconds();
   if (getrandom(&s->entropy, sizeof s->entropy, GRND_NONBLOCK) != sizeof s->entropy) {
     s->entropy = hash_mix((uint64_t)(start * 1e9), (uintptr_t)s); /* too early after the system's start */
   }
   status failed = run_with_stack(SESSION_COMPILE_STACK, open_and_check, &(opening){s, path, bytes, size, options});
-  s->load_seconds = monotonic_seconds() - start;
+  s->load_seconds = clock_seconds() - start;
   s->budget.deadline = s->compiling.deadline = 0;
   if (failed) {
     session_close(s);

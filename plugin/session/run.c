@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "plugin/session/internal.h"
@@ -174,7 +175,7 @@ status session_run(session *s, const session_program *c, const uint64_t *seed, c
 
 status session_run_watched(session *s, const session_program *c, const uint64_t *seed, const session_inputs *inputs,
                            session_output *outputs, struct rt_profiler *profiler) {
-  double start = s->options.log ? monotonic_seconds() : 0;
+  double start = s->options.log ? clock_seconds() : 0;
   uint64_t deadline = inputs->deadline ? inputs->deadline : deadline_after(s->options.max_seconds);
   mem_budget budget = {.deadline = deadline, .outer = &s->budget, .stopped = inputs->stopped};
   rt_run_options options = {.pool = s->pool,
@@ -188,7 +189,7 @@ status session_run_watched(session *s, const session_program *c, const uint64_t 
   atomic_fetch_sub(&s->busy, 1);
   if (s->options.log) {
     session_log(s, SESSION_LOG_DEBUG, "%s in %.6f seconds", failed ? status_message(failed) : "executed",
-                monotonic_seconds() - start);
+                clock_seconds() - start);
   }
   return failed;
 }

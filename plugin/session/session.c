@@ -7,23 +7,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "plugin/session/stack.h"
-
-enum { NANOSECONDS = 1000000000 };
-
-double monotonic_seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 uint64_t deadline_after(double seconds) {
   enum { YEARS = 1000000000 };
   if (!(seconds > 0)) {
     return 0;
   }
-  return seconds < YEARS ? (uint64_t)((monotonic_seconds() + seconds) * NANOSECONDS) : UINT64_MAX;
+  return seconds < YEARS ? (uint64_t)((clock_seconds() + seconds) * CLOCK_SECOND) : UINT64_MAX;
 }
 
 status status_name_file(status s, const char *path) {
@@ -95,7 +88,7 @@ static bool reads_file(const session *s, const rt_program *p) {
 
 status session_make_program(session *s, const rt_program *p, arena *a, session_program **out) {
   session_program *c = calloc(1, sizeof *c);
-  double start = monotonic_seconds();
+  double start = clock_seconds();
   status failed = c ? NULL : status_error(STATUS_RESOURCE, "out of memory");
   if (!failed && p) {
     c->elsewhere = s->target->check_cpu ? s->target->check_cpu(p->cpu) : NULL;
@@ -106,7 +99,7 @@ status session_make_program(session *s, const rt_program *p, arena *a, session_p
     arena_destroy(a);
     return failed;
   }
-  c->load_seconds = monotonic_seconds() - start;
+  c->load_seconds = clock_seconds() - start;
   c->arena = a;
   c->program = p;
   c->reads_file = reads_file(s, p);
@@ -282,7 +275,7 @@ static rt_tune tune_of_next(const session *s) {
 
 static status find_in_cache(compilation *c) {
   session *s = c->s;
-  double start = monotonic_seconds();
+  double start = clock_seconds();
   arena *a = c->arena = arena_create(&s->compiling);
   const rt_program *p = compile_cache_find(s, c->inputs, c->tune, a);
   if (!p) {
@@ -297,7 +290,7 @@ static status find_in_cache(compilation *c) {
   }
   if (!failed) {
     c->out->from_cache = true;
-    c->out->load_seconds = monotonic_seconds() - start;
+    c->out->load_seconds = clock_seconds() - start;
   }
   return failed;
 }
@@ -314,7 +307,7 @@ static status compile_guarded(void *data) {
       return NULL;
     }
   }
-  double start = monotonic_seconds();
+  double start = clock_seconds();
   TRY(session_open_compiler(&compiler));
   TRY(session_need_model(s));
   TRY(file_check(s->arena));
@@ -325,7 +318,7 @@ static status compile_guarded(void *data) {
   arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
   TRY(compiler->compile(s->source, &request, a, &program, &report));
   TRY(file_check(s->arena));
-  double seconds = monotonic_seconds() - start;
+  double seconds = clock_seconds() - start;
   c->arena = NULL; /* it goes to what is added */
   TRY(program ? session_make_program(s, program, a, &c->out) : make_segments(s, compiler, c->inputs, a, &c->out));
   c->out->report = report;
@@ -454,12 +447,8 @@ void session_end_turn(session *s) {
 static status await_end(session *s, const session_inputs *inputs) {
   enum { PATIENCE = 20000000 }; /* nanoseconds between looks at the clock */
   mem_budget waiting = {.deadline = inputs->deadline, .stopped = inputs->stopped};
-  struct timespec until;
   TRY(budget_check(&waiting));
-  clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_nsec += PATIENCE;
-  until.tv_sec += until.tv_nsec / NANOSECONDS;
-  until.tv_nsec %= NANOSECONDS;
+  struct timespec until = clock_after(CLOCK_REALTIME, PATIENCE);
   (void)pthread_cond_timedwait(&s->turn_ends, &s->lock, &until);
   return NULL;
 }

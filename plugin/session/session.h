@@ -152,9 +152,7 @@ const char *session_libraries(void);
 /* "onnx-xla 0.1.0 (oneDNN 2.6.3)" */
 const char *session_version(void);
 
-/* Seconds of CLOCK_MONOTONIC. */
-double monotonic_seconds(void);
-/* So many seconds from now, in its nanoseconds; 0 of 0: no limit.  Beyond what a clock can tell: never. */
+/* So many seconds from now, in nanoseconds of base/clock.h; 0 of 0: no limit.  Beyond what a clock can tell: never. */
 uint64_t deadline_after(double seconds);
 
 #endif

@@ -12,6 +12,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/machine.h"
+
 enum { ALIGN = 64, GUARD = 64 * 1024 }; /* a guard is whole pages of any machine's size */
 
 /* --- pages --- */
@@ -37,11 +39,9 @@ static guarded *reserve(arena *a, size_t bytes) {
   return g;
 }
 
-static size_t page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
-
 static size_t aligned_to(size_t bytes, size_t align) { return (bytes + align - 1) & ~(align - 1); }
 
-static size_t readable_bytes(size_t bytes) { return aligned_to(aligned_to(bytes, ALIGN), page_size()); }
+static size_t readable_bytes(size_t bytes) { return aligned_to(aligned_to(bytes, ALIGN), machine_page_bytes()); }
 
 static void place_data(guarded *g, size_t bytes) {
   g->data = g->pages + g->page_bytes - aligned_to(bytes, ALIGN);
@@ -67,7 +67,7 @@ typedef struct loan {
 /* What cannot be made writable again stays mapped until the pool's arena is destroyed. */
 static void give_back(void *data) {
   const loan *l = data;
-  guarded *g = l->memory, **spare = &l->pool->spare[g->page_bytes / page_size()];
+  guarded *g = l->memory, **spare = &l->pool->spare[g->page_bytes / machine_page_bytes()];
   if (!g->is_protected || mprotect(g->pages, g->page_bytes, PROT_READ | PROT_WRITE) == 0) {
     g->is_protected = false;
     g->next = *spare;
@@ -76,7 +76,7 @@ static void give_back(void *data) {
 }
 
 guarded *guarded_take(guarded_pool *p, arena *user, size_t bytes) {
-  size_t n = readable_bytes(bytes) / page_size();
+  size_t n = readable_bytes(bytes) / machine_page_bytes();
   if (n >= sizeof p->spare / sizeof *p->spare) {
     return guarded_create(user, bytes);
   }
@@ -92,7 +92,7 @@ guarded *guarded_take(guarded_pool *p, arena *user, size_t bytes) {
 }
 
 guarded *guarded_forbidden(arena *a, size_t bytes) {
-  guarded *g = reserve(a, aligned_to(bytes, page_size()));
+  guarded *g = reserve(a, aligned_to(bytes, machine_page_bytes()));
   g->data = g->pages = g->map + GUARD;
   return g;
 }

@@ -2,8 +2,8 @@
 #include "runtime/exec/profile.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 
 /* Open addressing by the thunk's address; a thunk of an executable that is gone may have had the same one. */
@@ -26,12 +26,6 @@ struct rt_profiler {
 };
 
 enum { FIRST_SLOTS = 256 };
-
-static uint64_t now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 rt_profiler *rt_profiler_create(arena *a) {
   rt_profiler *p = ARENA_NEW(a, rt_profiler);
@@ -118,12 +112,12 @@ void rt_profiler_begin(rt_profiler *p) {
   p->n_events = p->depth = 0;
   p->inside = 0;
   p->cut = false;
-  p->start = now();
+  p->start = clock_nanoseconds();
 }
 
 void rt_profiler_end(rt_profiler *p) {
   rt_profile *r = &p->result;
-  double seconds = 1e-9 * (double)(now() - p->start);
+  double seconds = 1e-9 * (double)(clock_nanoseconds() - p->start);
   uint32_t run = r->n_runs;
   *ARENA_PUSH(p->arena, r->run_seconds, r->n_runs, r->cap_runs) = seconds;
   if (run == 0 || seconds < r->run_seconds[r->fastest]) {
@@ -147,12 +141,12 @@ rt_profile_mark rt_profile_enter(rt_profiler *p, const rt_thunk *t) {
   (void)place(p, &p->result.thunks[mark.thunk]);
   p->inside = 0;
   p->depth++;
-  mark.begin = now();
+  mark.begin = clock_nanoseconds();
   return mark;
 }
 
 void rt_profile_leave(rt_profiler *p, const rt_profile_mark *mark) {
-  uint64_t end = now(), took = end - mark->begin;
+  uint64_t end = clock_nanoseconds(), took = end - mark->begin;
   rt_profiled *t = &p->result.thunks[mark->thunk];
   *place(p, t) += 1e-9 * (double)(took - p->inside);
   t->calls++;

@@ -4,9 +4,10 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
+#include "base/arith.h"
 #include "base/hash.h"
+#include "base/machine.h"
 
 enum { MAX_SECTIONS = 65000, SLOT_BYTES = 16 };
 static const uint64_t max_image = (uint64_t)1 << 30; /* relative addresses reach +-2^31 */
@@ -117,10 +118,8 @@ static group group_of(const Elf64_Shdr *s) {
   return s->sh_flags & SHF_EXECINSTR ? GROUP_CODE : s->sh_flags & SHF_WRITE ? GROUP_DATA : GROUP_CONSTANT;
 }
 
-static uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
-
 static status lay_out(loading *l) {
-  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), at = (uint64_t)l->n_symbols * SLOT_BYTES;
+  uint64_t page = machine_page_bytes(), at = (uint64_t)l->n_symbols * SLOT_BYTES;
   l->place = ARENA_NEW_N(l->scratch, uint64_t, l->header.e_shnum);
   memset(l->place, 0xff, l->header.e_shnum * sizeof *l->place);
   for (group g = 0; g < GROUP_COUNT; g++) {
@@ -129,14 +128,14 @@ static status lay_out(loading *l) {
       if (!(s->sh_flags & SHF_ALLOC) || s->sh_type == SHT_NULL || group_of(s) != g) {
         continue;
       }
-      at = round_up(at, s->sh_addralign ? s->sh_addralign : 1);
+      at = round_up_u64(at, s->sh_addralign ? s->sh_addralign : 1);
       l->place[k] = at;
       at += s->sh_size;
       if (at > max_image) {
         return DAMAGED("sections of more than %llu bytes", (unsigned long long)max_image);
       }
     }
-    l->group_end[g] = at = round_up(at, page);
+    l->group_end[g] = at = round_up_u64(at, page);
   }
   return NULL;
 }

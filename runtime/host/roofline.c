@@ -4,14 +4,14 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
 
+#include "base/clock.h"
+#include "base/machine.h"
 #include "runtime/host/thread_pool.h"
 
 /* --- multiply-adds --- */
@@ -91,10 +91,10 @@ LOOPS(plain, float, )
 
 static const peak_family *best_family(void) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) {
+  if (machine_has_feature("avx512f")) {
     return &avx512;
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+  if (machine_has_feature("avx2") && machine_has_feature("fma")) {
     return &avx2;
   }
 #endif
@@ -102,12 +102,6 @@ static const peak_family *best_family(void) {
 }
 
 /* --- timing --- */
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 typedef struct work {
   peak_loop *loop;
@@ -123,9 +117,9 @@ static double best_time(rt_thread_pool *pool, uint32_t items, void (*fn)(void *,
   enum { TIMES = 5 };
   double best = 1e9;
   for (int k = 0; k < TIMES; k++) {
-    double start = seconds();
+    double start = clock_seconds();
     rt_parallel_for(items == 1 ? NULL : pool, items, 1, fn, w);
-    double took = seconds() - start;
+    double took = clock_seconds() - start;
     best = took < best ? took : best;
   }
   return best > 1e-9 ? best : 1e-9;
@@ -178,11 +172,7 @@ static void read_range(void *data, int64_t begin, int64_t end) {
 /* More than the caches hold, and not so much that a small machine minds. */
 static size_t memory_bytes(void) {
   const size_t least = (size_t)64 << 20, most = (size_t)256 << 20;
-  size_t wanted = least;
-#ifdef _SC_LEVEL3_CACHE_SIZE
-  long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  wanted = cache > 0 ? 4 * (size_t)cache : least;
-#endif
+  size_t wanted = 4 * (size_t)machine_cache_bytes(3, 0);
   return wanted < least ? least : wanted > most ? most : wanted;
 }
 

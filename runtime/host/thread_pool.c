@@ -16,6 +16,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
+#include "base/machine.h"
+
 enum {
   RANGES_A_THREAD = 4, /* each thread's share is taken in so many ranges, so that others can help */
   SPIN_NANOSECONDS = 50000,
@@ -78,12 +81,6 @@ static void pause_cpu(void) {
 #endif
 }
 
-static int64_t now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* --- the work --- */
 
 static void work_share(loop *l, share *s) {
@@ -129,7 +126,7 @@ static void await_change(rt_thread_pool *p, unsigned seen) {
     if (k % 64) {
       continue;
     }
-    int64_t t = now();
+    int64_t t = clock_nanoseconds();
     until = until ? until : t + SPIN_NANOSECONDS;
     if (t < until) {
       sched_yield(); /* whoever woke this thread may wait for the same core */
@@ -195,7 +192,7 @@ static void await_others(rt_thread_pool *p) {
     if (k % 64) {
       continue;
     }
-    int64_t t = now();
+    int64_t t = clock_nanoseconds();
     start = start ? start : t;
     if (t - start > long_wait) {
       (void)nanosleep(&(struct timespec){.tv_nsec = SPIN_NANOSECONDS}, NULL);
@@ -207,20 +204,11 @@ static void await_others(rt_thread_pool *p) {
 
 /* --- the interface --- */
 
-static uint32_t cores(void) {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) {
-    return 1;
-  }
-  int n = CPU_COUNT(&set);
-  return n > 0 ? (uint32_t)n : 1;
-}
-
 status rt_thread_pool_create(uint32_t threads, rt_thread_pool **out) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, watch_forks);
   *out = NULL;
-  threads = threads ? threads : cores();
+  threads = threads ? threads : machine_cores();
   threads = threads < RT_MAX_THREADS ? threads : RT_MAX_THREADS;
   rt_thread_pool *p = aligned_alloc(LINE, sizeof *p);
   worker *workers = calloc(threads, sizeof *workers);
@@ -294,12 +282,12 @@ typedef struct bounded {
 static void run_bounded(void *data, int64_t begin, int64_t end) {
   enum { GRAINS = 16, SHORT = 2000000, LONG = 20000000 /* nanoseconds */ };
   const bounded *b = data;
-  int64_t n = b->grain > 1 && b->grain < INT64_MAX / GRAINS ? b->grain * GRAINS : b->grain, start = now();
+  int64_t n = b->grain > 1 && b->grain < INT64_MAX / GRAINS ? b->grain * GRAINS : b->grain, start = clock_nanoseconds();
   while (begin < end && !budget_expired(b->budget)) {
     n = n < end - begin ? n : end - begin;
     b->fn(b->data, begin, begin + n);
     begin += n;
-    int64_t time = now(), took = time - start;
+    int64_t time = clock_nanoseconds(), took = time - start;
     start = time;
     n = took < SHORT && n <= INT64_MAX / 2 ? 2 * n : took > LONG && n > 1 ? n / 2 : n;
   }

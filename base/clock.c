@@ -1,0 +1,18 @@
+#include "base/clock.h"
+
+uint64_t clock_nanoseconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * CLOCK_SECOND + (uint64_t)t.tv_nsec;
+}
+
+double clock_seconds(void) { return 1e-9 * (double)clock_nanoseconds(); }
+
+struct timespec clock_after(clockid_t clock, uint64_t nanoseconds) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  uint64_t parts = (uint64_t)t.tv_nsec + nanoseconds % CLOCK_SECOND;
+  t.tv_sec += (time_t)(nanoseconds / CLOCK_SECOND + parts / CLOCK_SECOND);
+  t.tv_nsec = (long)(parts % CLOCK_SECOND);
+  return t;
+}

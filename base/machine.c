@@ -1,0 +1,115 @@
+#include "base/machine.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+/* --- cores and memory --- */
+
+uint32_t machine_cores(void) {
+  cpu_set_t set;
+  int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  return n > 0 ? (uint32_t)n : 1;
+}
+
+uint32_t machine_all_cores(void) {
+  long n = sysconf(_SC_NPROCESSORS_ONLN);
+  return n > 0 ? (uint32_t)n : 1;
+}
+
+size_t machine_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+uint64_t machine_memory_bytes(void) { return (uint64_t)sysconf(_SC_PHYS_PAGES) * machine_page_bytes(); }
+
+uint64_t machine_cache_bytes(int level, uint64_t otherwise) {
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+  static const int names[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
+  long n = sysconf(names[level - 1]);
+  return n > 0 ? (uint64_t)n : otherwise;
+#else
+  (void)level;
+  return otherwise;
+#endif
+}
+
+/* --- the processor --- */
+
+const char *machine_architecture(void) {
+#if defined(__x86_64__)
+  return "x86_64";
+#elif defined(__aarch64__)
+  return "aarch64";
+#else
+  return "unknown";
+#endif
+}
+
+bool machine_find_feature(const char *name, size_t n, machine_feature *out) {
+#if defined(__x86_64__)
+#define X86_FEATURE(name) {name, __builtin_cpu_supports(name) != 0},
+  const machine_feature known[] = {
+#include "base/x86_features.def"
+  };
+#undef X86_FEATURE
+  for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+    if (strlen(known[k].name) == n && memcmp(known[k].name, name, n) == 0) {
+      *out = known[k];
+      return true;
+    }
+  }
+#else
+  (void)name, (void)n, (void)out;
+#endif
+  return false;
+}
+
+bool machine_has_feature(const char *name) {
+  machine_feature f;
+  return machine_find_feature(name, strlen(name), &f) && f.here;
+}
+
+machine_name machine_processor_name(void) {
+  machine_name name = {""};
+#if defined(__x86_64__)
+  unsigned words[12] = {0};
+  for (unsigned k = 0; k < 3; k++) {
+    unsigned *w = words + 4 * k;
+    (void)__get_cpuid(0x80000002u + k, &w[0], &w[1], &w[2], &w[3]);
+  }
+  memcpy(name.text, words, sizeof words);
+#endif
+  return name;
+}
+
+#if defined(__x86_64__)
+static uint64_t *put_cpuid(uint64_t *at) {
+  static const unsigned leaves[][2] = {{0, 0}, {1, 0}, {7, 0}, {7, 1}, {0x80000001u, 0}};
+  for (size_t k = 0; k < sizeof leaves / sizeof *leaves; k++) {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    (void)__get_cpuid_count(leaves[k][0], leaves[k][1], &a, &b, &c, &d);
+    *at++ = a;
+    *at++ = leaves[k][0] == 1 ? 0 : b; /* it has the core's number */
+    *at++ = c;
+    *at++ = d;
+  }
+  return at;
+}
+#else
+static uint64_t *put_cpuid(uint64_t *at) { return at; }
+#endif
+
+machine_identity machine_processor_identity(void) {
+  machine_identity id = {{0}};
+  uint64_t *at = put_cpuid(id.words);
+  *at++ = getauxval(AT_HWCAP);
+  *at++ = getauxval(AT_HWCAP2);
+  for (int level = 1; level <= 3; level++) {
+    *at++ = machine_cache_bytes(level, 0);
+  }
+  return id;
+}

@@ -1,0 +1,50 @@
+/* machine.h - what the machine is: cores, memory, caches and processor.
+ *
+ * Only the number of cores may change while a process runs. */
+#ifndef BASE_MACHINE_H
+#define BASE_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The number of cores that the calling thread may run on; at least 1. */
+uint32_t machine_cores(void);
+/* The number of cores of the whole machine, whoever may use them; at least 1. */
+uint32_t machine_all_cores(void);
+
+size_t machine_page_bytes(void);
+uint64_t machine_memory_bytes(void);
+/* The size of the data cache of a level from 1 to 3, or `otherwise` where the system does not know it. */
+uint64_t machine_cache_bytes(int level, uint64_t otherwise);
+
+/* The processor's architecture as LLVM's triples name it, or "unknown". */
+const char *machine_architecture(void);
+
+/* One of the rows of x86_features.def. */
+typedef struct machine_feature {
+  const char *name;
+  bool here; /* this processor has it */
+} machine_feature;
+
+/* Returns false if the name, which has n bytes, is not in the table; on processors that are not x86-64, no name is. */
+bool machine_find_feature(const char *name, size_t n, machine_feature *out);
+/* Returns true if the name is in the table and the processor has the feature. */
+bool machine_has_feature(const char *name);
+
+/* The processor's name, such as "AMD EPYC 9R14"; "" where the processor does not tell. */
+typedef struct machine_name {
+  char text[49];
+} machine_name;
+
+machine_name machine_processor_name(void);
+
+/* Two processors with the same identity run the same code at the same speed, as far as can be told: CPUID's features,
+ * those that the kernel names, and the caches. */
+typedef struct machine_identity {
+  uint64_t words[25];
+} machine_identity;
+
+machine_identity machine_processor_identity(void);
+
+#endif

@@ -1,6 +1,7 @@
 /* target.c - the cpu's pipeline and the way from a module to a program. */
 #include "backend_cpu/compile/target.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "backend_cpu/algorithms/contraction.h"
@@ -8,7 +9,6 @@
 #include "backend_cpu/lower/lower.h"
 #include "backend_cpu/autotune/tune.h"
 #include "base/clock.h"
-#include "base/machine.h"
 #include "emit/contraction/attention.h"
 #include "emit/kernel/kernel.h"
 #include "emit/llvm/target.h"
@@ -148,13 +148,11 @@ static void report_program(const rt_program *p, const cpu_kernels *kernels, rt_r
 
 /* --- the way --- */
 
-static uint32_t threads_of(const rt_compile_options *o) { return o->threads ? o->threads : machine_cores(); }
-
 /* What programs are divided for.  A deterministic one is the same whatever runs it, so here stands a number that few
  * threads and many can share. */
 static uint32_t shares_of(const rt_compile_options *o) {
   enum { ANY_THREADS = 8 };
-  return o->numerics.deterministic ? ANY_THREADS : threads_of(o);
+  return o->numerics.deterministic ? ANY_THREADS : o->threads;
 }
 
 /* rt_compile_options.algorithm. */
@@ -189,8 +187,9 @@ static status begin(const rt_compile_options *o, const char *phase, const hlo_mo
 
 static status compile(struct hlo_module *m, const rt_compile_options *given, arena *a, rt_program **out,
                       rt_report *report) {
-  static const rt_compile_options defaults;
+  static const rt_compile_options defaults = {.threads = 1};
   const rt_compile_options *options = given ? given : &defaults;
+  assert(options->threads >= 1);
   rt_report unused = {0}, *r = report ? report : &unused;
   emit_target *target = ARENA_NEW(a, emit_target);
   double start = clock_seconds(), now;
@@ -227,7 +226,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   start = now;
   cpu_code code;
   TRY(begin(options, "machine code", m));
-  TRY(cpu_kernels_compile(kernels, jobs, shares_of(options), threads_of(options), &code));
+  TRY(cpu_kernels_compile(kernels, jobs, shares_of(options), options->threads, &code));
   TRY(cpu_attach_code(*out, kernels, &code));
   if (options->keep_text) {
     TRY(add_texts(kernels, r));

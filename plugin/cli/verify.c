@@ -108,7 +108,6 @@ static status verify_once(const cli_args *args, const cli_list *dims, arena *a, 
   TRY(cli_make_inputs(&own, s, a, &inputs));
   session_inputs all = cli_inputs(s, inputs, a);
   compile_request request = session_request(s, &all);
-  request.options.threads = session_threads(s);
   compiler_verify_options o = {.inputs = inputs,
                                .all_algorithms = args->all_algorithms,
                                .folder = args->output_dir ? args->output_dir : ".",

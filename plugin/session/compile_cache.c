@@ -71,10 +71,10 @@ static void put_rounding(rt_writer *w, rt_numerics n) {
   rt_put_i64(w, n.reduced_precision);
 }
 
-/* Of those that stand elsewhere, threads are as many as there are, and tune is in the key of each program. */
+/* Of those that stand elsewhere, tune is in the key of each program. */
 static void put_options(rt_writer *w, const session *s) {
   const rt_compile_options *o = &s->options.compile;
-  rt_put_i64(w, rt_thread_pool_threads(s->pool));
+  rt_put_i64(w, o->threads);
 #define put_text(value) rt_put_text(w, value)
 #define put_number(value) rt_put_i64(w, (int64_t)(value))
 #define put_numerics(value) put_rounding(w, value)

@@ -5,9 +5,11 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/arith.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/machine.h"
 #include "plugin/session/cache.h"
 #include "plugin/session/compile_cache.h"
 #include "plugin/session/stack.h"
@@ -54,9 +56,15 @@ static void copy_texts(arena *a, rt_compile_options *o) {
 #undef copy_nothing
 }
 
+/* From here on, 0 stands for all cores no more. */
+static uint32_t resolve_threads(uint32_t asked) {
+  return (uint32_t)min_i64(asked ? asked : machine_cores(), RT_MAX_THREADS);
+}
+
 static void copy_options(session *s, const session_options *o) {
   arena *a = s->arena;
   s->options = *o;
+  s->options.compile.threads = resolve_threads(o->compile.threads);
   s->options.backend = o->backend ? arena_strdup(a, o->backend) : NULL;
   s->options.tune = o->tune ? arena_strdup(a, o->tune) : NULL;
   s->options.cache = o->cache ? arena_strdup(a, o->cache) : NULL;

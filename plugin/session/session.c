@@ -141,7 +141,7 @@ const compiler_model *session_source(const session *s) { return s->source; }
 double session_load_seconds(const session *s) { return s->load_seconds; }
 bool session_is_image(const session *s) { return s->image; }
 const char *session_backend(const session *s) { return s->target->name; }
-uint32_t session_threads(const session *s) { return rt_thread_pool_threads(s->pool); }
+uint32_t session_threads(const session *s) { return s->options.compile.threads; }
 
 /* --- compiling --- */
 

@@ -21,7 +21,7 @@ typedef enum session_log_level {
 
 typedef struct session_options {
   const char *backend; /* "cpu", "ref", or the path of a shared object; NULL: cpu (of a .oxla: what it was made for) */
-  rt_compile_options compile; /* tune, tune_log and narrow come from the three below */
+  rt_compile_options compile; /* threads may be 0: all cores.  tune, tune_log and narrow come from the three below */
   const char *tune;           /* "off", "fast", "full"; NULL: $ONNX_XLA_TUNE, or fast */
   const char *precision;      /* "fp32" or NULL; "bf16", "fp16": compile.numerics.reduced_precision is set to it */
   const char *cache;          /* folder; NULL: as session_cache_folder finds it; "": none */

@@ -10,6 +10,7 @@
  * seen as 1 only; both flags are sequentially consistent, so that one side always sees the other. */
 #include "runtime/host/thread_pool.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -17,7 +18,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/machine.h"
 
 enum {
   RANGES_A_THREAD = 4, /* each thread's share is taken in so many ranges, so that others can help */
@@ -208,8 +208,7 @@ status rt_thread_pool_create(uint32_t threads, rt_thread_pool **out) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, watch_forks);
   *out = NULL;
-  threads = threads ? threads : machine_cores();
-  threads = threads < RT_MAX_THREADS ? threads : RT_MAX_THREADS;
+  assert(threads >= 1 && threads <= RT_MAX_THREADS);
   rt_thread_pool *p = aligned_alloc(LINE, sizeof *p);
   worker *workers = calloc(threads, sizeof *workers);
   if (!p || !workers) {

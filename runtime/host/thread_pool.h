@@ -7,8 +7,8 @@
 
 enum { RT_MAX_THREADS = 256 };
 
-/* threads counts the caller, at most RT_MAX_THREADS; 0: the cores this process may use; 1 makes no thread at all.
- * Workers start with the first loop that wants them. */
+/* `threads` is from 1 to RT_MAX_THREADS and counts the caller, so that 1 makes no thread at all.  Workers start with
+ * the first loop that wants them. */
 STATUS_MUST_USE status rt_thread_pool_create(uint32_t threads, rt_thread_pool **out);
 /* NULL is fine.  No loop may be running. */
 void rt_thread_pool_destroy(rt_thread_pool *p);

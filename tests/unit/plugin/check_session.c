@@ -1,6 +1,7 @@
 /* check_session.c - sessions: programs by shape and by content, files, dims, budgets, many threads. */
 #include <check.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,23 @@ START_TEST(by_shape) {
   run_relu(s, a, 6);
   run_relu(s, b, 20);
   run_relu(s, compile(s, 0, 3), 0);
+  session_close(s);
+}
+END_TEST
+
+/* 0 threads are as many as there are cores, from opening on. */
+START_TEST(all_cores) {
+  cpu_set_t one;
+  write_relu();
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+  session *s = open_with(path, (session_options){.open_dim = 1});
+  ck_assert_uint_eq(session_threads(s), 1);
+  ck_assert_uint_eq(session_request(s, &(session_inputs){0}).options.threads, 1);
+  session_close(s);
+  s = open_with(path, (session_options){.open_dim = 1, .compile.threads = 3});
+  ck_assert_uint_eq(session_threads(s), 3);
   session_close(s);
 }
 END_TEST
@@ -622,6 +640,7 @@ int main(void) {
   TCase *c = tcase_create("session");
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_add_loop_test(c, by_shape, 0, 2);
+  tcase_add_test(c, all_cores);
   tcase_add_loop_test(c, checked_memory, 0, 2);
   tcase_add_loop_test(c, saved, 0, 2);
   tcase_add_loop_test(c, seeds, 0, 2);

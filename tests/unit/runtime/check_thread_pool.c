@@ -39,7 +39,7 @@ static void check_cover(rt_thread_pool *p, int64_t n, int64_t grain) {
 }
 
 START_TEST(covers_every_index_once) {
-  uint32_t threads[] = {0, 1, 2, 3, 20};
+  uint32_t threads[] = {1, 2, 3, 20};
   for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
     rt_thread_pool *p;
     ck_assert_ptr_null(rt_thread_pool_create(threads[t], &p));

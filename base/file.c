@@ -88,12 +88,16 @@ static status check_regular(const struct stat *st, const char *name) {
   return NULL;
 }
 
-status file_map_fd(arena *a, int fd, const char *name, const uint8_t **bytes, size_t *size) {
-  struct stat st;
-  if (fstat(fd, &st)) {
+static status examine(int fd, const char *name, struct stat *st) {
+  if (fstat(fd, st)) {
     return io_error(name, "cannot be examined");
   }
-  TRY(check_regular(&st, name));
+  return check_regular(st, name);
+}
+
+status file_map_fd(arena *a, int fd, const char *name, const uint8_t **bytes, size_t *size) {
+  struct stat st;
+  TRY(examine(fd, name, &st));
   *bytes = (const uint8_t *)"";
   *size = (size_t)st.st_size;
   if (!*size) {
@@ -132,12 +136,24 @@ static status call_map(void *data) {
   return file_map_fd(c->a, c->fd, c->path, c->bytes, c->size);
 }
 
-status file_map(arena *a, const char *path, const uint8_t **bytes, size_t *size) {
+status file_open(const char *path, int *fd, struct stat *st) {
   /* Not blocking: opening a pipe would otherwise wait for a writer. */
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) {
+  *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (*fd < 0) {
     return io_error(path, "cannot be opened");
   }
+  status failed = examine(*fd, path, st);
+  if (failed) {
+    close(*fd);
+    *fd = -1;
+  }
+  return failed;
+}
+
+status file_map(arena *a, const char *path, const uint8_t **bytes, size_t *size) {
+  int fd;
+  struct stat st;
+  TRY(file_open(path, &fd, &st));
   status s = guard_run(call_map, &(map_call){a, fd, path, bytes, size});
   close(fd);
   return s;

@@ -2,10 +2,16 @@
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
+#include <sys/stat.h>
+
 #include "base/arena.h"
 
 /* Reading takes about as long as the page faults of a mapping up to this size, and what was read nobody can change. */
 enum { FILE_MAX_COPIED = 1 << 20 };
+
+/* Opens a regular file for reading, and says how it is.  Others are refused without waiting for them.  Errors (IO,
+ * INVALID_ARGUMENT) name the path. */
+STATUS_MUST_USE status file_open(const char *path, int *fd, struct stat *st);
 
 /* The bytes of a regular file until the arena ends, at a multiple of 64: a copy up to FILE_MAX_COPIED, else mapped
  * read-only; an empty one gives size 0 and a pointer that is not NULL.  Directories, pipes and devices are refused

@@ -11,6 +11,7 @@ plugin_api_sources = \
 	plugin/session/libraries.c \
 	plugin/session/log.c \
 	plugin/session/open.c \
+	plugin/session/opened_file.c \
 	plugin/session/profile.c \
 	plugin/session/profile_text.c \
 	plugin/session/run.c \
@@ -116,6 +117,7 @@ plugin_files = \
 	plugin/session/compile_cache.h \
 	plugin/session/fingerprint.h \
 	plugin/session/internal.h \
+	plugin/session/opened_file.h \
 	plugin/session/profile.h \
 	plugin/session/session.h \
 	plugin/session/stack.h \

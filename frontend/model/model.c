@@ -132,24 +132,20 @@ static const char *folder_of(arena *a, const char *path) {
 }
 
 status onnx_model_open(arena *a, const char *path, const onnx_load_options *options, onnx_model **out) {
-  onnx_model *m = ARENA_NEW(a, onnx_model);
-  m->arena = a;
-  TRY(onnx_source_open(a, path, &m->source));
-  TRY(onnx_folder_open(a, folder_of(a, path), &m->source.folder));
-  TRY(status_prefix(load(m, options), "%s", path));
-  *out = m;
-  return NULL;
+  onnx_source source;
+  TRY(onnx_source_open(a, path, &source));
+  return onnx_model_from_memory(a, source.bytes, source.size, path, options, out);
 }
 
-status onnx_model_from_memory(arena *a, const void *bytes, size_t size, const char *folder,
+status onnx_model_from_memory(arena *a, const void *bytes, size_t size, const char *path,
                               const onnx_load_options *options, onnx_model **out) {
   onnx_model *m = ARENA_NEW(a, onnx_model);
   m->arena = a;
-  m->source = (onnx_source){.name = "model", .bytes = bytes, .size = size};
-  if (folder) {
-    TRY(onnx_folder_open(a, folder, &m->source.folder));
+  m->source = (onnx_source){.name = path ? arena_strdup(a, path) : "model", .bytes = bytes, .size = size};
+  if (path) {
+    TRY(onnx_folder_open(a, folder_of(a, path), &m->source.folder));
   }
-  TRY(status_prefix(load(m, options), "model"));
+  TRY(status_prefix(load(m, options), "%s", m->source.name));
   *out = m;
   return NULL;
 }

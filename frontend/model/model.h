@@ -58,8 +58,9 @@ typedef struct onnx_load_options {
  * but the arena.  options may be NULL. Errors: IO (the file cannot be opened), INVALID_FILE (not an ONNX
  * file, damaged), INVALID_MODEL, UNSUPPORTED (a newer standard), RESOURCE. */
 STATUS_MUST_USE status onnx_model_open(arena *a, const char *path, const onnx_load_options *options, onnx_model **out);
-/* bytes are borrowed for the life of the arena.  folder: where external data lies, or NULL to refuse it. */
-STATUS_MUST_USE status onnx_model_from_memory(arena *a, const void *bytes, size_t size, const char *folder,
+/* The bytes are borrowed for the life of the arena.  `path` is that of their file, which names them in messages and in
+ * whose folder external data lies; NULL: they have none, and external data is refused. */
+STATUS_MUST_USE status onnx_model_from_memory(arena *a, const void *bytes, size_t size, const char *path,
                                               const onnx_load_options *options, onnx_model **out);
 
 /* The function that a node of this domain, type and overload calls, or NULL: then it is an operator. */

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "plugin/cli/cli.h"
+#include "plugin/session/opened_file.h"
 
 /* An arena of its own for the model, so that a budget bounds it. */
 static void destroy_arena(void *data) { arena_destroy(*(arena **)data); }
@@ -36,26 +37,29 @@ status cli_check(const cli_args *args, arena *a, int *code) {
   const compiler_api *compiler;
   session_options options;
   support_report found;
+  opened_file *file;
+  const char *path = args->files.items[0];
   TRY(cli_session_options(args, a, &options));
   TRY(session_open_compiler(&compiler));
   if (args->list) {
     fputs(compiler->op_page(a), stdout);
     return NULL;
   }
-  CHECK_THAT(!rt_image_is_one(args->files.items[0]), STATUS_INVALID_ARGUMENT,
+  TRY(status_name_file(opened_file_open(a, path, NULL, 0, &file), path));
+  CHECK_THAT(file->kind != OPENED_IMAGE, STATUS_INVALID_ARGUMENT,
              "%s: a compiled file was checked when it was compiled; onnx-xla run runs it, check is for ONNX files",
-             args->files.items[0]);
+             path);
   compile_request request = {.backend = args->backend ? args->backend : "cpu",
                              .dims = options.dims,
                              .n_dims = options.n_dims,
                              .open_dim = options.open_dim};
   arena *model = bounded_arena(args, a);
   cli_progress_start(args->quiet, "checking", 0);
-  TRY(status_name_file(compiler->check_support(model, args->files.items[0], (rt_span){0}, &request, &found),
-                       args->files.items[0]));
+  TRY(status_name_file(opened_file_map(file, a), path));
+  TRY(status_name_file(compiler->check_support(model, path, (rt_span){file->bytes, file->size}, &request, &found),
+                       path));
   cli_progress_end();
-  TRY(status_name_file(session_check_dims(a, options.dims, options.n_dims, found.dim_names, found.n_dim_names),
-                       args->files.items[0]));
+  TRY(status_name_file(session_check_dims(a, options.dims, options.n_dims, found.dim_names, found.n_dim_names), path));
   if (!args->quiet) {
     print_ops(&found);
   }

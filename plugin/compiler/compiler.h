@@ -123,14 +123,15 @@ typedef struct compiler_verify_options {
   void *progress_data;
 } compiler_verify_options;
 
-enum { COMPILER_ABI = 7 };
+enum { COMPILER_ABI = 8 };
 
 typedef struct compiler_api {
   uint32_t abi;
   void (*adopt_guard)(const guard_owner *other); /* the compiler half's copy of guard_adopt */
   const char *versions;                          /* of LLVM and the libraries, for people */
   int ir_version, opset_version;                 /* the newest of ONNX and ai.onnx that are read */
-  /* A model file, or (path NULL) a model in memory, which is borrowed. */
+  /* A model as bytes, which are borrowed.  `path` is that of their file, mapped on `a`, which names it in messages and
+   * in whose folder external data lies; NULL: a model in memory. */
   status (*open)(arena *a, const char *path, const void *bytes, size_t size, uint32_t n_constants,
                  const compiler_constant *constants, compiler_model **out);
   /* HLO text as a source of its own. */
@@ -168,8 +169,8 @@ typedef struct compiler_api {
                     const char **text);
   /* Operators in use, sorted. */
   status (*list_ops)(const compiler_model *s, arena *a, operator_use **out, uint32_t *n);
-  /* All operators of a model file, or (path NULL) of a model in memory, and all that is not supported in it.  Fails
-   * only if it cannot be read. */
+  /* All operators of a model, which is given as to `open`, and all that is not supported in it.  Fails only if it
+   * cannot be read. */
   status (*check_support)(arena *a, const char *path, rt_span bytes, const compile_request *request,
                           support_report *out);
   /* Named passes, comma-separated, on HLO text. */

@@ -177,8 +177,7 @@ typedef struct open_call {
 static status open_onnx(void *data) {
   open_call *c = data;
   onnx_model *m;
-  TRY(c->path ? onnx_model_open(c->a, c->path, NULL, &m)
-              : onnx_model_from_memory(c->a, c->bytes, c->size, NULL, NULL, &m));
+  TRY(onnx_model_from_memory(c->a, c->bytes, c->size, c->path, NULL, &m));
   for (uint32_t k = 0; k < c->n_constants; k++) {
     TRY(check_constant(c->a, m, &c->constants[k]));
     TRY(add_constant(c->a, m, &c->constants[k]));

@@ -188,8 +188,7 @@ static status check_guarded(void *data) {
   check_support *c = data;
   onnx_model *m;
   *c->out = (support_report){0};
-  TRY(c->path ? onnx_model_open(c->a, c->path, NULL, &m)
-              : onnx_model_from_memory(c->a, c->bytes.data, c->bytes.size, NULL, NULL, &m));
+  TRY(onnx_model_from_memory(c->a, c->bytes.data, c->bytes.size, c->path, NULL, &m));
   c->m = m;
   TRY(check_ops(c));
   c->dims = dim_table_create(c->a);

@@ -13,6 +13,7 @@
 
 #include "backend_cpu/runtime/contraction.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/machine.h"
 #include "plugin/session/cache.h"
 
@@ -24,7 +25,6 @@ struct compile_cache {
   content_key options_key; /* and how: all of it but sizes */
   content_key dims;        /* the sizes that the options give */
   bool described;          /* the description is there */
-  struct stat seen;        /* the model's file when it was read; zeros: there is none */
   content_key last;        /* the program that was found last */
   arena *mapped;           /* on which a file is that is being looked at */
   pthread_mutex_t lock;    /* guards what follows */
@@ -245,25 +245,26 @@ static content_key constants_key(const session *s) {
   return key;
 }
 
-static status key_of_path(const session *s, const char *path, struct stat *st, content_key *out) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  CHECK_THAT(fd >= 0, STATUS_IO, "%s cannot be opened", path);
-  status failed = content_key_of_file(&s->cache->store.contents, s->pool, fd, st, out);
+static status key_of_path(const session *s, const char *path, content_key *out) {
+  int fd;
+  struct stat st;
+  TRY(file_open(path, &fd, &st));
+  status failed = content_key_of_file(&s->cache->store.contents, s->pool, fd, &st, out);
   close(fd);
   return failed;
 }
 
 /* The files that tensors lie in, found from the model's path. */
-static status join_files(session *s, const char *path) {
+static status join_files(session *s) {
   compile_cache *c = s->cache;
+  const char *path = s->file->path;
   const char *slash = path ? strrchr(path, '/') : NULL;
   c->content = c->model;
   for (uint32_t k = 0; k < s->source->n_files; k++) {
-    struct stat st;
     content_key key;
     const char *file =
         arena_printf(s->arena, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path ? path : "", s->source->files[k]);
-    TRY(key_of_path(s, file, &st, &key));
+    TRY(key_of_path(s, file, &key));
     c->content = content_key_join(&c->store.contents, c->content, key);
   }
   return NULL;
@@ -274,22 +275,18 @@ static bool can_be_cached(const session *s) {
   return o->keep_programs && !o->compile.keep_text && (!o->backend || strcmp(o->backend, "cpu") == 0);
 }
 
-static status identify(session *s, const char *path, const void *bytes, size_t size) {
+static status identify(session *s) {
   compile_cache *c = s->cache;
-  if (path) {
-    TRY(key_of_path(s, path, &c->seen, &c->model));
-  } else {
-    c->model = content_key_of(&c->store.contents, s->pool, bytes, size);
-  }
-  c->model = content_key_join(&c->store.contents, c->model, constants_key(s));
+  TRY(opened_file_find_key(s->file, &c->store.contents, s->pool));
+  c->model = content_key_join(&c->store.contents, s->file->key, constants_key(s));
   char model[CONTENT_KEY_TEXT];
   content_key_text(c->model, model);
   s->source = read_source(s, content_store_get_source(&c->store, s->arena, model));
   c->described = s->source;
-  return s->source ? join_files(s, path) : NULL;
+  return s->source ? join_files(s) : NULL;
 }
 
-void compile_cache_open(session *s, const char *path, const void *bytes, size_t size) {
+void compile_cache_open(session *s) {
   const char *folder = NULL, *why = NULL;
   if (can_be_cached(s)) {
     session_cache_folder(s->arena, s->options.cache, &folder, &why);
@@ -312,7 +309,7 @@ void compile_cache_open(session *s, const char *path, const void *bytes, size_t 
   c->process = getpid();
   s->cache = c;
   find_options_key(s);
-  status failed = identify(s, path, bytes, size);
+  status failed = identify(s);
   if (failed) {
     status_free(failed);
     compile_cache_close(s);
@@ -322,12 +319,11 @@ void compile_cache_open(session *s, const char *path, const void *bytes, size_t 
 
 const hash_secret *compile_cache_secret(const session *s) { return s->cache ? &s->cache->store.contents.secret : NULL; }
 
-void compile_cache_check_model(session *s, const char *path) {
-  struct stat now;
-  if (s->cache && path && (stat(path, &now) != 0 || !fingerprint_same_file(&now, &s->cache->seen))) {
+void compile_cache_check_model(session *s) {
+  if (s->cache && opened_file_has_changed(s->file)) {
     compile_cache_close(s);
   }
-  status failed = s->cache ? join_files(s, path) : NULL;
+  status failed = s->cache ? join_files(s) : NULL;
   if (failed) {
     status_free(failed);
     compile_cache_close(s);

@@ -9,12 +9,12 @@
 
 #include "plugin/session/internal.h"
 
-/* Finds out what the model is.  If its description is in the cache, s->source becomes that, with no model behind it.
- * Where the folder cannot be used there is no cache, and s->warning says so; a model that cannot be read has none
- * either. */
-void compile_cache_open(session *s, const char *path, const void *bytes, size_t size);
+/* Finds out what the model in the session's file is.  If its description is in the cache, s->source becomes that, with
+ * no model behind it. Where the folder cannot be used there is no cache, and s->warning says so; a model that cannot be
+ * read has none either. */
+void compile_cache_open(session *s);
 /* Once the model has been opened: it must still be what compile_cache_open has seen, or there is no cache any more. */
-void compile_cache_check_model(session *s, const char *path);
+void compile_cache_check_model(session *s);
 void compile_cache_close(session *s);
 /* What names in the folder's programs are made with; NULL: there is no cache. */
 const hash_secret *compile_cache_secret(const session *s);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "plugin/session/opened_file.h"
 #include "plugin/session/session.h"
 #include "plugin/session/store.h"
 #include "runtime/host/thread_pool.h"
@@ -19,8 +20,7 @@ struct session {
   session_options options;
   const rt_target *target;
   compiler_model *source; /* its model is NULL as long as the cache's description is all that was needed */
-  const char *path;       /* what it was opened from: a file, or */
-  rt_span bytes;          /* memory */
+  opened_file *file;      /* what it was opened from */
   compile_cache *cache;   /* NULL: no cache */
   const rt_image *image;  /* NULL: a model */
   const char *warning;
@@ -44,9 +44,8 @@ struct session {
 
 /* Whether the program is for these inputs. */
 bool session_program_serves(const session *s, const rt_program *p, const session_inputs *inputs);
-/* Reads the model, or HLO text, which is told by its first words. */
-STATUS_MUST_USE status session_open_model(const session *s, const char *path, const void *bytes, size_t size,
-                                          compiler_model **out);
+/* Reads the session's file: a model, or HLO text. */
+STATUS_MUST_USE status session_open_model(const session *s, compiler_model **out);
 /* Who compiles, checks or saves takes turns; runs of programs that are there need none. */
 void session_take_turn(session *s);
 void session_end_turn(session *s);

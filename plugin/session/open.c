@@ -1,5 +1,4 @@
 /* open.c - opening a session: a model, HLO text, a compiled file, or what the cache tells of a model. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,36 +152,23 @@ static status set_tuning(session *s) {
   return session_set_precision(o->precision, &s->options.compile);
 }
 
-/* HLO text is told by its first words; comments may stand before them. */
-static bool is_hlo(const uint8_t *text, size_t size) {
-  static const char words[] = "onnx-xla hlo ";
-  size_t at = 0;
-  while (at < size && (isspace(text[at]) || (size - at > 1 && memcmp(text + at, "//", 2) == 0))) {
-    const uint8_t *end = text[at] == '/' ? memchr(text + at, '\n', size - at) : text + at;
-    at = end ? (size_t)(end - text) + 1 : size;
-  }
-  return size - at >= sizeof words - 1 && memcmp(text + at, words, sizeof words - 1) == 0;
-}
-
-status session_open_model(const session *s, const char *path, const void *bytes, size_t size, compiler_model **out) {
+status session_open_model(const session *s, compiler_model **out) {
   const compiler_api *compiler;
-  const uint8_t *text = bytes;
-  TRY(session_open_compiler(&compiler));
   const session_options *o = &s->options;
-  if (path) {
-    TRY(file_map(s->arena, path, &text, &size));
-  }
-  if (is_hlo(text, size)) {
+  opened_file *f = s->file;
+  TRY(session_open_compiler(&compiler));
+  TRY(opened_file_map(f, s->arena));
+  if (f->kind == OPENED_HLO) {
     CHECK_THAT(o->n_constants == 0, STATUS_INVALID_ARGUMENT, "HLO text takes no constants");
-    return compiler->open_hlo(s->arena, path ? path : "text", (const char *)text, size, out);
+    return compiler->open_hlo(s->arena, f->path ? f->path : "text", (const char *)f->bytes, f->size, out);
   }
-  return compiler->open(s->arena, path, bytes, size, o->n_constants, o->constants, out);
+  return compiler->open(s->arena, f->path, f->bytes, f->size, o->n_constants, o->constants, out);
 }
 
-static status open_model(session *s, const char *path, const void *bytes, size_t size) {
+static status open_model(session *s) {
   s->options.backend = s->options.backend ? s->options.backend : "cpu";
   TRY(session_find_target(s->options.backend, &s->target));
-  return session_open_model(s, path, bytes, size, &s->source);
+  return session_open_model(s, &s->source);
 }
 
 typedef struct opening {
@@ -193,19 +179,20 @@ typedef struct opening {
   const session_options *options;
 } opening;
 
-static status open_image(session *s, const opening *o) {
+static status open_image(session *s) {
   rt_image *image;
-  bool verify = s->options.verify;
-  TRY(o->path ? rt_image_open(s->arena, o->path, verify, &image)
-              : rt_image_open_bytes(s->arena, o->bytes, o->size, "compiled model", verify, &image));
-  CHECK_THAT(image->n_programs > 0 || image->source.size, STATUS_INVALID_FILE, "%s holds no program",
-             o->path ? o->path : "the compiled model");
+  const opened_file *f = s->file;
+  const char *name = f->path ? f->path : "compiled model";
+  TRY(opened_file_map(s->file, s->arena));
+  TRY(rt_image_open_bytes(s->arena, f->bytes, f->size, name, s->options.verify, &image));
+  CHECK_THAT(image->n_programs > 0 || image->source.size, STATUS_INVALID_FILE, "%s holds no program", name);
   CHECK_THAT(s->options.n_constants == 0, STATUS_INVALID_ARGUMENT, "a compiled file takes no constants");
   s->options.backend = s->options.backend ? s->options.backend : image->target;
   TRY(session_find_target(s->options.backend, &s->target));
   if (image->source.size) {
     TRY(set_tuning(s));
-    TRY(open_model(s, NULL, image->source.data, image->source.size));
+    TRY(opened_file_open(s->arena, NULL, image->source.data, image->source.size, &s->file));
+    TRY(open_model(s));
   } else {
     s->image = image;
     describe_image(s);
@@ -225,21 +212,23 @@ static status open_guarded(void *data) {
   s->arena = arena_create(&s->budget);
   copy_options(s, o->options);
   TRY(rt_thread_pool_create(s->options.compile.threads, &s->pool));
-  if (o->path ? rt_image_is_one(o->path) : rt_image_begins(o->bytes, o->size)) {
+  TRY(opened_file_open(s->arena, o->path, o->bytes, o->size, &s->file));
+  if (s->file->kind == OPENED_IMAGE) {
     TRY(rt_weight_pool_create(&s->budget, NULL, &s->weight_pool));
-    return open_image(s, o);
+    TRY(open_image(s));
+    opened_file_close(s->file);
+    return NULL;
   }
-  s->path = o->path ? arena_strdup(s->arena, o->path) : NULL;
-  s->bytes = (rt_span){o->bytes, o->size};
   TRY(set_tuning(s));
-  compile_cache_open(s, o->path, o->bytes, o->size);
+  compile_cache_open(s);
   TRY(rt_weight_pool_create(&s->budget, compile_cache_secret(s), &s->weight_pool));
   if (s->source) {
     s->options.backend = "cpu";
     return session_find_target("cpu", &s->target);
   }
-  TRY(open_model(s, o->path, o->bytes, o->size));
-  compile_cache_check_model(s, o->path);
+  TRY(open_model(s));
+  compile_cache_check_model(s);
+  opened_file_close(s->file);
   return NULL;
 }
 

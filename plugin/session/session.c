@@ -234,9 +234,11 @@ status session_need_model(session *s) {
   if (s->source->model) {
     return NULL;
   }
-  TRY(session_open_model(s, s->path, s->bytes.data, s->bytes.size, &opened));
-  compile_cache_check_model(s, s->path);
-  CHECK_THAT(!s->path || s->cache, STATUS_INVALID_FILE, "%s: the file has changed since it was opened", s->path);
+  TRY(session_open_model(s, &opened));
+  compile_cache_check_model(s);
+  const char *path = s->file->path;
+  CHECK_THAT(!path || s->cache, STATUS_INVALID_FILE, "%s: the file has changed since it was opened", path);
+  opened_file_close(s->file);
   s->source->model = opened->model;
   return NULL;
 }

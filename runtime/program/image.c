@@ -22,7 +22,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 
-static const char magic[8] = {'O', 'X', 'L', 'A', '\r', '\n', 0x1a, '\n'};
+static const char magic[RT_IMAGE_MAGIC] = {'O', 'X', 'L', 'A', '\r', '\n', 0x1a, '\n'};
 
 enum { VERSION = 9, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
 
@@ -585,14 +585,4 @@ status rt_image_open_bytes(arena *a, const void *bytes, size_t size, const char 
 
 bool rt_image_begins(const void *bytes, size_t size) {
   return size >= sizeof magic && memcmp(bytes, magic, sizeof magic) == 0;
-}
-
-bool rt_image_is_one(const char *path) {
-  char start[sizeof magic];
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  bool is = fd >= 0 && read(fd, start, sizeof start) == sizeof start && rt_image_begins(start, sizeof start);
-  if (fd >= 0) {
-    close(fd);
-  }
-  return is;
 }

@@ -44,8 +44,8 @@ STATUS_MUST_USE status rt_image_open_fd(arena *a, int fd, const char *name, bool
 /* The same for a file that is in memory, and stays for the life of the arena; copied unless it begins at a page. */
 STATUS_MUST_USE status rt_image_open_bytes(arena *a, const void *bytes, size_t size, const char *name,
                                            bool verify_constants, rt_image **out);
-/* Whether the file, or what is in memory, starts like a .oxla. */
-bool rt_image_is_one(const char *path);
+/* Returns true if the bytes start like a .oxla; RT_IMAGE_MAGIC of them tell. */
+enum { RT_IMAGE_MAGIC = 8 };
 bool rt_image_begins(const void *bytes, size_t size);
 
 #endif

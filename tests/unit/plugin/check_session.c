@@ -348,7 +348,7 @@ START_TEST(budgets) {
   ck_assert(!s);
   session_options none = {.backend = "nothing"};
   ASSERT_FAILS(session_open(path, NULL, 0, &none, &s), STATUS_INVALID_ARGUMENT, "nothing");
-  ASSERT_FAILS(session_open("/nowhere/at all", NULL, 0, &none, &s), STATUS_INVALID_ARGUMENT, "nothing");
+  ASSERT_FAILS(session_open("/nowhere/at all", NULL, 0, &none, &s), STATUS_IO, "/nowhere/at all: ");
   session_options ref = {.backend = "ref"};
   ASSERT_FAILS(session_open("/nowhere/at all", NULL, 0, &ref, &s), STATUS_IO, "/nowhere/at all: ");
 }
@@ -533,6 +533,38 @@ START_TEST(one_array_of_weights) {
 }
 END_TEST
 
+/* A session that has found its model in the cache reads it only when it must compile; then it must be the one that was
+ * opened, whether another was written over it or renamed to its path. */
+START_TEST(changed_behind_the_cache) {
+  char folder[] = "/tmp/check-session-cache-XXXXXX", command[100];
+  const session_program *c;
+  shape other = shape_make(DTYPE_F32, 2, (dim[]){2, 3});
+  session_inputs inputs = {.shapes = (const shape *[]){&other}};
+  session_options options = {.cache = folder, .tune = "off", .keep_programs = true, .compile.threads = 1};
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+  write_relu();
+  session *s = open_with(path, options);
+  compile(s, 4, 5);
+  session_close(s);
+  s = open_with(path, options);
+  run_relu(s, compile(s, 4, 5), 20);
+  run_relu(s, compile(s, 2, 4), 8);
+  session_close(s);
+  s = open_with(path, options);
+  if (_i) {
+    FILE *f = fopen(path, "r+");
+    ck_assert(f && fputc(8, f) == 8 && fclose(f) == 0); /* the byte that stands there: the times change */
+  } else {
+    write_reshape();
+  }
+  run_relu(s, compile(s, 4, 5), 20);
+  ASSERT_FAILS(session_compile(s, &inputs, &c), STATUS_INVALID_FILE, "the file has changed since it was opened");
+  session_close(s);
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 /* --- one compiles, others run --- */
 
 /* A compilation that stops between two passes until it is told to go on. */
@@ -653,6 +685,7 @@ int main(void) {
   tcase_add_test(c, pieces);
   tcase_add_test(c, piece_constants);
   tcase_add_test(c, one_array_of_weights);
+  tcase_add_loop_test(c, changed_behind_the_cache, 0, 2);
   tcase_add_test(c, runs_while_another_compiles);
   tcase_add_test(c, names_of_files);
   return run_suite("session", c);

@@ -1,0 +1,32 @@
+/* opened_file.h - a model's file, which is opened once: its kind, its key and its bytes are those of one file, whatever
+ * stands at the path by then. */
+#ifndef PLUGIN_SESSION_OPENED_FILE_H
+#define PLUGIN_SESSION_OPENED_FILE_H
+
+#include "plugin/session/fingerprint.h"
+
+typedef enum opened_kind { OPENED_MODEL, OPENED_HLO, OPENED_IMAGE } opened_kind;
+
+typedef struct opened_file {
+  const char *path;     /* NULL: the caller has the bytes in memory */
+  opened_kind kind;     /* OPENED_IMAGE from the start; that it is OPENED_HLO is known once it is mapped */
+  const uint8_t *bytes; /* NULL: it is not mapped */
+  size_t size;
+  content_key key; /* of the bytes, once it was asked for */
+  int fd;          /* -1: closed, or in memory */
+  struct stat was; /* the file when it was opened, or when its key was made */
+} opened_file;
+
+/* Opens the regular file at `path`, or, if that is NULL, takes the bytes, which are borrowed.  Errors name the path. */
+STATUS_MUST_USE status opened_file_open(arena *a, const char *path, const void *bytes, size_t size, opened_file **out);
+/* Makes the bytes readable until the arena ends, as file_map does. */
+STATUS_MUST_USE status opened_file_map(opened_file *f, arena *a);
+/* Finds the key.  It reads the file only if no fingerprint tells it. */
+STATUS_MUST_USE status opened_file_find_key(opened_file *f, const fingerprints *c, rt_thread_pool *pool);
+/* Returns true if the file was written to, or taken away from its path, since it was opened or its key was made. Nobody
+ * knows after opened_file_close; then it returns false. */
+bool opened_file_has_changed(const opened_file *f);
+/* Closes the descriptor; what was mapped stays. */
+void opened_file_close(opened_file *f);
+
+#endif

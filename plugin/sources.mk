@@ -12,6 +12,7 @@ plugin_api_sources = \
 	plugin/session/log.c \
 	plugin/session/open.c \
 	plugin/session/opened_file.c \
+	plugin/session/options.c \
 	plugin/session/profile.c \
 	plugin/session/profile_text.c \
 	plugin/session/run.c \
@@ -91,6 +92,7 @@ plugin_files = \
 	plugin/api/onnx-xla.map \
 	plugin/cli/case.h \
 	plugin/cli/cli.h \
+	plugin/cli/options.def \
 	plugin/cli/options.h \
 	plugin/cli/workers.h \
 	plugin/compiler/backend.h \
@@ -118,6 +120,7 @@ plugin_files = \
 	plugin/session/fingerprint.h \
 	plugin/session/internal.h \
 	plugin/session/opened_file.h \
+	plugin/session/options.h \
 	plugin/session/profile.h \
 	plugin/session/session.h \
 	plugin/session/stack.h \

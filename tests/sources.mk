@@ -56,6 +56,7 @@ check_programs = \
 	tests/unit/hlo/check_same_values \
 	tests/unit/lower/check_lower \
 	tests/unit/plugin/check_opened_file \
+	tests/unit/plugin/check_options \
 	tests/unit/plugin/check_profile \
 	tests/unit/plugin/check_session \
 	tests/unit/runtime/check_code_loader \
@@ -722,6 +723,8 @@ tests_unit_lower_check_lower_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_lower_check_lower_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_plugin_check_opened_file_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_plugin_check_opened_file_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_plugin_check_options_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_plugin_check_options_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_plugin_check_profile_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_plugin_check_profile_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_plugin_check_session_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -84,6 +84,19 @@ static status open_session(const char *path, const void *bytes, size_t size, con
   return failed;
 }
 
+/* The rows of compile_options.def that are public. */
+static status take_compile_options(const oxla_options *o, session_options *out) {
+#define take_flag(member, name) out->member = o->name != 0;
+#define take_count(member, name)                                                                        \
+  CHECK_THAT(o->name >= 0, STATUS_INVALID_ARGUMENT, "option " #name " is %d: it is negative", o->name); \
+  out->member = (uint32_t)o->name;
+#define take_text(member, name) out->member = o->name;
+#define take_choice(member, name) out->member = o->name;
+#define PUBLIC_OPTION(member, type, name, argument) take_##type(member, name)
+#include "runtime/program/compile_options.def"
+  return NULL;
+}
+
 static void log_line(void *model, session_log_level level, const char *line) {
   const oxla_model *m = model;
   m->log(m->log_data, (oxla_log_level)level, line);
@@ -95,20 +108,10 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
   CHECK_THAT(path || bytes, STATUS_INVALID_ARGUMENT, "neither a path nor bytes");
   oxla_options o;
   TRY(read_options(given, &o));
-  CHECK_THAT(o.threads >= 0 && o.lanes >= 0, STATUS_INVALID_ARGUMENT, "%d threads and %d lanes: a negative option",
-             o.threads, o.lanes);
   CHECK_THAT(o.n_dims <= MAX_LIST && o.n_constants <= MAX_LIST, STATUS_INVALID_ARGUMENT,
              "%zu values of dimensions and %zu constants: more than %d", o.n_dims, o.n_constants, MAX_LIST);
   session_options options = {
       .backend = o.backend,
-      .compile = {.cpu = o.cpu,
-                  .lanes = (uint32_t)o.lanes,
-                  .threads = (uint32_t)o.threads,
-                  .skip_passes = o.skip_passes,
-                  .unchecked = o.unchecked != 0,
-                  .numerics = {.exact = o.exact != 0, .deterministic = o.deterministic != 0}},
-      .tune = o.tune,
-      .precision = o.precision,
       .cache = o.cache,
       .keep_programs = o.cache && *o.cache,
       .cache_bytes = o.cache_bytes,
@@ -120,6 +123,7 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
       .verify = o.verify != 0,
       .check_memory = o.check_memory != 0,
   };
+  TRY(take_compile_options(&o, &options));
   if (o.allocator) {
     CHECK_THAT(o.allocator->allocate && o.allocator->release, STATUS_INVALID_ARGUMENT,
                "an allocator without functions");

@@ -76,7 +76,7 @@ static status run_once(runner *r, double *seconds) {
 static status run_many(void *data) {
   runner *r = data;
   const cli_args *args = r->b->args;
-  int64_t share = (args->runs + args->parallel - 1) / args->parallel;
+  uint32_t share = (args->runs + args->parallel - 1) / args->parallel;
   double one;
   do {
     TRY(run_once(r, &one));
@@ -94,7 +94,7 @@ static void *run_thread(void *data) {
 static status warm_up(runner *r) {
   double one;
   TRY(run_once(r, &r->b->first));
-  for (int64_t k = 0; k < r->b->args->warm_up; k++) {
+  for (uint32_t k = 0; k < r->b->args->warm_up; k++) {
     TRY(run_once(r, &one));
   }
   return NULL;
@@ -123,7 +123,7 @@ static void join_timings(bench *b, const runner *all, uint32_t n, arena *a) {
 }
 
 static status measure(bench *b, arena *a) {
-  uint32_t n = (uint32_t)b->args->parallel, begun = 0;
+  uint32_t n = b->args->parallel, begun = 0;
   runner *all = make_runners(b, n, a);
   TRY(warm_up(&all[0]));
   double start = clock_seconds();
@@ -157,7 +157,7 @@ static void print_text(const bench *b, double load) {
   for (int k = 0; k < N_COLUMNS; k++) {
     printf("%s%s %.4f ms", k ? ", " : "", columns[k].name, 1e3 * quantile(&b->t, columns[k].quantile));
   }
-  printf(" (%" PRIu32 " runs, %" PRId64 " at a time, %" PRIu32 " threads, %s)\n", b->t.n, b->args->parallel,
+  printf(" (%" PRIu32 " runs, %" PRIu32 " at a time, %" PRIu32 " threads, %s)\n", b->t.n, b->args->parallel,
          session_threads(b->s), session_backend(b->s));
   printf("%.1f runs a second, load %.3f s, compile %.3f s, first run %.4f ms, at most %.1f MB of memory\n",
          b->t.n / b->elapsed, load, b->c->compile_seconds, 1e3 * b->first, peak_megabytes());
@@ -168,7 +168,7 @@ static void print_json(const bench *b, double load) {
   for (int k = 0; k < N_COLUMNS; k++) {
     printf("\"%s_ms\": %.6f, ", columns[k].name, 1e3 * quantile(&b->t, columns[k].quantile));
   }
-  printf("\"runs\": %" PRIu32 ", \"runs_per_s\": %.3f, \"parallel\": %" PRId64 ", ", b->t.n, b->t.n / b->elapsed,
+  printf("\"runs\": %" PRIu32 ", \"runs_per_s\": %.3f, \"parallel\": %" PRIu32 ", ", b->t.n, b->t.n / b->elapsed,
          b->args->parallel);
   printf(
       "\"compile_s\": %.6f, \"load_s\": %.6f, \"first_ms\": %.6f, \"peak_rss_mb\": %.1f, \"threads\": "

@@ -81,7 +81,7 @@ static void print_report(FILE *f, const session *s, const session_inputs *inputs
   fprintf(f, "code              %s, %" PRIu32 " kernels of %" PRIu32 " uses\n", size_text(a, r->code_bytes),
           r->kernels_unique, r->kernels);
   fprintf(f, "thunks            %" PRIu32 "\n", r->thunks);
-  print_tuning(f, r, args->precision, args->verbose);
+  print_tuning(f, r, args->session.precision, args->verbose);
   double known = r->seconds_passes + r->seconds_tuning + r->seconds_lower + r->seconds_codegen,
          import = c->compile_seconds - known;
   fprintf(f,

@@ -30,28 +30,17 @@ static void print_warning(void *data, session_log_level level, const char *line)
 }
 
 status cli_session_options(const cli_args *args, arena *a, session_options *out) {
-  CHECK_THAT(args->threads <= INT32_MAX && args->lanes <= INT32_MAX, STATUS_INVALID_ARGUMENT,
-             "--threads or --lanes is too large");
-  *out = (session_options){
-      .backend = args->backend,
-      .compile = {.cpu = args->cpu,
-                  .lanes = (uint32_t)args->lanes,
-                  .threads = (uint32_t)args->threads,
-                  .skip_passes = args->skip_passes,
-                  .unchecked = args->unchecked,
-                  .numerics = {.exact = args->exact, .deterministic = args->deterministic},
-                  .dump = cli_progress_pass},
-      .tune = args->tune,
-      .precision = args->precision,
-      .cache = args->no_cache ? "" : args->cache,
-      .cache_bytes = (uint64_t)args->cache_size,
-      .open_dim = 1,
-      .max_memory = (uint64_t)args->max_memory,
-      .outer = arena_budget(a),
-      .max_seconds = args->max_seconds,
-      .check_memory = args->check_memory,
-      .log = print_warning,
-  };
+  *out = args->session;
+  out->backend = args->backend;
+  out->compile.dump = cli_progress_pass;
+  out->cache = args->no_cache ? "" : args->cache;
+  out->cache_bytes = (uint64_t)args->cache_size;
+  out->open_dim = 1;
+  out->max_memory = (uint64_t)args->max_memory;
+  out->outer = arena_budget(a);
+  out->max_seconds = args->max_seconds;
+  out->check_memory = args->check_memory;
+  out->log = print_warning;
   return read_dims(args, a, out);
 }
 

@@ -1,4 +1,4 @@
-/* options.h - the options of all commands: one table, from which parsing, --help and the test of the man
+/* options.h - the options of all commands: a table (options.def), from which parsing, --help and the test of the man
  * page come. */
 #ifndef PLUGIN_CLI_OPTIONS_H
 #define PLUGIN_CLI_OPTIONS_H
@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "plugin/session/session.h"
 
 /* Commands as bits, to say which options each takes. */
 enum {
@@ -29,28 +30,20 @@ typedef struct cli_list {
   const char **items;
 } cli_list;
 
-/* What the command line said.  Texts are NULL and numbers 0 where nothing else is the default; -1 marks what
- * must be told from 0. */
+/* The types of options (options.def). */
+typedef bool cli_flag;
+typedef const char *cli_text, *cli_choice;
+typedef uint32_t cli_count;
+typedef int64_t cli_integer, cli_bytes;
+typedef double cli_number;
+typedef cli_list cli_pairs;
+
+/* What the command line said. */
 typedef struct cli_args {
-  bool help, unchecked, quiet, verbose, json, list, strict_list, exact, deterministic, no_cache, no_constants, warm,
-      clear, verify;
-  bool check_memory;
-  const char *backend, *cpu, *skip_passes, *tune, *precision, *cache;
-  int64_t threads, lanes, max_memory, cache_size;
-  double max_seconds;
-  cli_list dims;   /* NAME=N */
-  cli_list inputs; /* NAME=FILE */
-  cli_list shapes; /* NAME=AxBxC */
-  cli_list sets;   /* NAME=N,NAME=N,... */
-  bool all_algorithms;
-  const char *output_dir, *format, *output, *emit, *after, *explain, *passes, *trace, *remove;
-  const char *expect_fail, *write_expect_fail;
-  double rtol, atol; /* -1: the case's */
-  double timeout;    /* seconds a case may take */
-  int64_t jobs, parallel, runs, warm_up, slowest, top;
-  int64_t seed; /* -1: 0 for inputs, a fresh one for every run */
-  double seconds;
-  cli_list files; /* what is no option */
+#define CLI_OPTION(type, member, ...) cli_##type member;
+#include "plugin/cli/options.def"
+  session_options session; /* the options of compile_options.def; cli_session_options adds the others */
+  cli_list files;          /* what is no option */
 } cli_args;
 
 typedef struct cli_command {

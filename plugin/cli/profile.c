@@ -9,9 +9,7 @@
 
 /* --- tables --- */
 
-static uint32_t rows_of(const cli_args *args, uint32_t n) {
-  return args->top && args->top < (int64_t)n ? (uint32_t)args->top : n;
-}
+static uint32_t rows_of(const cli_args *args, uint32_t n) { return args->top && args->top < n ? args->top : n; }
 
 static void print_rest(uint32_t n, uint32_t shown) {
   if (shown < n) {
@@ -103,12 +101,11 @@ status cli_profile(const cli_args *args, arena *a, int *code) {
   const session_program *c;
   literal *inputs;
   run_profile p;
-  CHECK_THAT(args->runs <= UINT32_MAX && args->warm_up <= UINT32_MAX, STATUS_INVALID_ARGUMENT, "too many runs");
   TRY(cli_session_options(args, a, &options));
   TRY(cli_open(args, &options, path, a, &s));
   TRY(cli_prepare(args, s, a, &inputs, &c));
   session_output *outputs = cli_make_outputs(s, a);
-  run_profile_options how = {(uint32_t)args->warm_up, (uint32_t)args->runs, args->seconds};
+  run_profile_options how = {args->warm_up, args->runs, args->seconds};
   session_inputs all = cli_inputs(s, inputs, a);
   uint64_t seed = (uint64_t)args->seed;
   cli_progress_start(args->quiet, "measuring", 0);

@@ -150,12 +150,8 @@ static status make_folder(arena *a, const char **out) {
 static status run_cases(suite *s) {
   int number = 0;
   const compiler_api *compiler;
-  cli_workers w = {.n = s->cases.n,
-                   .at_once = (uint32_t)s->args->jobs,
-                   .timeout = s->args->timeout,
-                   .work = work,
-                   .done = done,
-                   .data = s};
+  cli_workers w = {
+      .n = s->cases.n, .at_once = s->args->jobs, .timeout = s->args->timeout, .work = work, .done = done, .data = s};
   status_free(session_open_compiler(&compiler)); /* once for all workers; they say it if it is not there */
   TRY(make_folder(s->a, &s->folder));
   cli_progress_start(s->args->quiet, "testing", s->cases.n);

@@ -54,32 +54,33 @@ void ort_log(const ort_provider *p, OrtLoggingLevel level, const char *format, .
 
 /* --- options --- */
 
-typedef enum option_kind { TEXT, FLAG, COUNT, CHOICE } option_kind; /* CHOICE: a text, one of `choices` */
+typedef enum option_type {
+  option_text,
+  option_flag,
+  option_count,
+  option_choice
+} option_type; /* choice: a text, one of `choices` */
 
 /* Provider options stand in the session's configuration as ep.<the provider's name in small letters>.<name>; those of
  * ONNX Runtime for compiled models as ep.<name>. */
 static const struct option {
   const char *name;
   bool general;
-  option_kind kind;
+  option_type type;
   size_t place, room;
-  const char *choices;
+  const char *choices; /* "a|b|c" */
 } known_options[] = {
 #define PLACE(field) offsetof(ort_options, field), sizeof(((ort_options *)0)->field)
-    {"backend", false, TEXT, PLACE(backend), NULL},
-    {"cache_dir", false, TEXT, PLACE(cache_dir), NULL},
-    {"check_memory", false, FLAG, PLACE(check_memory), NULL},
-    {"claim", false, CHOICE, PLACE(claim), "cost, all"},
-    {"deterministic", false, FLAG, PLACE(deterministic), NULL},
-    {"exact", false, FLAG, PLACE(exact), NULL},
-    {"precision", false, CHOICE, PLACE(precision), "fp32, bf16, fp16"},
-    {"threads", false, COUNT, PLACE(threads), NULL},
-    {"tune", false, CHOICE, PLACE(tune), "off, fast, full"},
-    {"unchecked", false, FLAG, PLACE(unchecked), NULL},
-    {"verify", false, FLAG, PLACE(verify), NULL},
-    {"context_enable", true, FLAG, PLACE(context_enable), NULL},
-    {"context_embed_mode", true, FLAG, PLACE(context_embed), NULL},
-    {"context_file_path", true, TEXT, PLACE(context_path), NULL},
+#define PUBLIC_OPTION(member, type, name, argument) {#name, false, option_##type, PLACE(name), argument},
+#include "runtime/program/compile_options.def"
+    {"backend", false, option_text, PLACE(backend), NULL},
+    {"cache_dir", false, option_text, PLACE(cache_dir), NULL},
+    {"check_memory", false, option_flag, PLACE(check_memory), NULL},
+    {"claim", false, option_choice, PLACE(claim), "cost|all"},
+    {"verify", false, option_flag, PLACE(verify), NULL},
+    {"context_enable", true, option_flag, PLACE(context_enable), NULL},
+    {"context_embed_mode", true, option_flag, PLACE(context_embed), NULL},
+    {"context_file_path", true, option_text, PLACE(context_path), NULL},
 #undef PLACE
 };
 
@@ -103,20 +104,22 @@ static OrtStatus *set_count(const ort_provider *p, const struct option *o, const
 static bool is_choice(const char *choices, const char *text) {
   size_t n = strlen(text);
   const char *at = strstr(choices, text);
-  return n == 0 || (at && (at == choices || at[-1] == ' ') && (at[n] == ',' || at[n] == '\0'));
+  return n == 0 || (at && (at == choices || at[-1] == '|') && (at[n] == '|' || at[n] == '\0'));
 }
 
 static OrtStatus *set_option(ort_provider *p, const struct option *o, const char *text) {
   char *place = (char *)&p->options + o->place;
-  switch (o->kind) {
-    case FLAG: return set_flag(p, o, text, (bool *)place);
-    case COUNT: return set_count(p, o, text, (int *)(void *)place);
-    default:
-      if (o->kind == CHOICE && !is_choice(o->choices, text)) {
+  switch (o->type) {
+    case option_flag: return set_flag(p, o, text, (bool *)place);
+    case option_count: return set_count(p, o, text, (int *)(void *)place);
+    case option_choice:
+      if (!is_choice(o->choices, text)) {
         return wrong_option(p, o, text, o->choices);
       }
-      return (size_t)snprintf(place, o->room, "%s", text) < o->room ? NULL : wrong_option(p, o, text, "shorter");
+      break;
+    case option_text: break;
   }
+  return (size_t)snprintf(place, o->room, "%s", text) < o->room ? NULL : wrong_option(p, o, text, "shorter");
 }
 
 /* `key`: without "ep.", and without the provider's name if it was there. */

@@ -254,14 +254,14 @@ static oxla_options options_of(const fused *f, const ort_weights *w) {
   const ort_options *o = &f->p->options;
   return (oxla_options){.size = sizeof(oxla_options),
                         .backend = *o->backend ? o->backend : NULL,
-                        .threads = o->threads,
-                        .tune = *o->tune ? o->tune : NULL,
                         .cache = *o->cache_dir ? o->cache_dir : NULL,
-                        .exact = o->exact,
-                        .deterministic = o->deterministic,
-                        .unchecked = o->unchecked,
                         .check_memory = o->check_memory,
-                        .precision = *o->precision ? o->precision : NULL,
+#define value_flag(value) value
+#define value_count(value) value
+#define value_text(value) *value ? value : NULL
+#define value_choice(value) *value ? value : NULL
+#define PUBLIC_OPTION(member, type, name, argument) .name = value_##type(o->name),
+#include "runtime/program/compile_options.def"
                         .constants = w->items,
                         .n_constants = w->n};
 }

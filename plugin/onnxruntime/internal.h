@@ -17,21 +17,23 @@
     }                                      \
   } while (0)
 
+/* The types of options. */
+typedef bool ort_flag;
+typedef int ort_count;
+typedef char ort_text[256], ort_choice[16], ort_path[1024]; /* "": the default */
+
 /* What a session's user may set: provider options, and ONNX Runtime's own for compiled models. */
 typedef struct ort_options {
-  char backend[256];    /* "cpu", "ref", a path */
-  char cache_dir[1024]; /* of compiled programs; "": only tuning is kept, where onnx-xla keeps it */
-  char tune[8];         /* "off", "fast", "full"; "": as onnx-xla has it */
-  char precision[8];    /* "fp32", "bf16", "fp16"; "": as onnx-xla has it */
-  char claim[8];        /* "all": also what is not worth its while; "cost" */
-  int threads;          /* 0: all cores */
-  bool exact;           /* no algorithm that rounds differently from a plain sum of products */
-  bool unchecked;       /* indices out of range and divisors of 0 give some number */
-  bool deterministic;   /* nothing is chosen by threads or by a clock */
-  bool check_memory;    /* what steps of a run do to memory is looked at */
-  bool verify;          /* every result is compared with the reference backend's */
+  /* The rows of compile_options.def that are public: options of the C API. */
+#define PUBLIC_OPTION(member, type, name, argument) ort_##type name;
+#include "runtime/program/compile_options.def"
+  ort_text backend;   /* "cpu", "ref", a path */
+  ort_path cache_dir; /* of compiled programs; "": only tuning is kept, where onnx-xla keeps it */
+  ort_choice claim;   /* "all": also what is not worth its while; "cost" */
+  bool check_memory;  /* what steps of a run do to memory is looked at */
+  bool verify;        /* every result is compared with the reference backend's */
   bool context_enable, context_embed;
-  char context_path[1024];
+  ort_path context_path;
 } ort_options;
 
 /* One for each session. */

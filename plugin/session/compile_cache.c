@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/machine.h"
 #include "plugin/session/cache.h"
+#include "plugin/session/options.h"
 
 struct compile_cache {
   content_store store;
@@ -65,31 +66,6 @@ static void put_builds(rt_writer *w) {
   put_file(w, session_compiler_path(path) ? path : NULL);
 }
 
-static void put_rounding(rt_writer *w, rt_numerics n) {
-  rt_put_i64(w, n.exact);
-  rt_put_i64(w, n.deterministic);
-  rt_put_i64(w, n.reduced_precision);
-}
-
-/* Of those that stand elsewhere, tune is in the key of each program. */
-static void put_options(rt_writer *w, const session *s) {
-  const rt_compile_options *o = &s->options.compile;
-  rt_put_i64(w, o->threads);
-#define put_text(value) rt_put_text(w, value)
-#define put_number(value) rt_put_i64(w, (int64_t)(value))
-#define put_numerics(value) put_rounding(w, value)
-#define put_elsewhere(value)
-#define put_nothing(value)
-#define COMPILE_OPTION(kind, name, ...) put_##kind(o->name);
-#include "runtime/program/compile_options.def"
-#undef COMPILE_OPTION
-#undef put_text
-#undef put_number
-#undef put_numerics
-#undef put_elsewhere
-#undef put_nothing
-}
-
 static void put_dims(rt_writer *w, const session *s) {
   rt_put_i64(w, s->options.open_dim);
   rt_put_i64(w, s->options.n_dims);
@@ -109,7 +85,7 @@ static void find_options_key(session *s) {
   put_builds(&build);
   machine_identity processor = machine_processor_identity();
   rt_put_bytes(&build, &processor, sizeof processor);
-  put_options(&options, s);
+  session_put_options(&options, &s->options);
   put_dims(&dims, s);
   c->build = key_of_written(s, &build);
   c->options_key = content_key_join(&c->store.contents, c->build, key_of_written(s, &options));

@@ -4,6 +4,7 @@
 
 #include "base/locale.h"
 #include "plugin/session/internal.h"
+#include "plugin/session/options.h"
 
 enum { LINE_MAX_BYTES = 1000 };
 
@@ -28,6 +29,10 @@ void session_log_opened(const session *s) {
   session_log(s, SESSION_LOG_INFO,
               "opened \"%.200s\" for the %s backend in %.3f seconds: %u inputs, %u outputs, %u programs", m->name,
               s->target->name, s->load_seconds, m->n_inputs, m->n_outputs, s->n_compiled);
+  const char *options = session_options_text(s->arena, &s->options);
+  if (*options) {
+    session_log(s, SESSION_LOG_INFO, "options: %.500s", options);
+  }
 }
 
 /* "x f32[1,4], n s64[]" */

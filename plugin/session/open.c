@@ -11,6 +11,7 @@
 #include "base/machine.h"
 #include "plugin/session/cache.h"
 #include "plugin/session/compile_cache.h"
+#include "plugin/session/options.h"
 #include "plugin/session/stack.h"
 
 /* Lanes as emit/llvm/target.h has them. */
@@ -39,22 +40,6 @@ static status check_options(const session_options *o) {
   return check_dim_values(o->dims, o->n_dims);
 }
 
-static void copy_texts(arena *a, rt_compile_options *o) {
-#define copy_text(value) value = value ? arena_strdup(a, value) : NULL
-#define copy_number(value)
-#define copy_numerics(value)
-#define copy_elsewhere(value)
-#define copy_nothing(value)
-#define COMPILE_OPTION(kind, name, ...) copy_##kind(o->name);
-#include "runtime/program/compile_options.def"
-#undef COMPILE_OPTION
-#undef copy_text
-#undef copy_number
-#undef copy_numerics
-#undef copy_elsewhere
-#undef copy_nothing
-}
-
 /* From here on, 0 stands for all cores no more. */
 static uint32_t resolve_threads(uint32_t asked) {
   return (uint32_t)min_i64(asked ? asked : machine_cores(), RT_MAX_THREADS);
@@ -65,9 +50,8 @@ static void copy_options(session *s, const session_options *o) {
   s->options = *o;
   s->options.compile.threads = resolve_threads(o->compile.threads);
   s->options.backend = o->backend ? arena_strdup(a, o->backend) : NULL;
-  s->options.tune = o->tune ? arena_strdup(a, o->tune) : NULL;
   s->options.cache = o->cache ? arena_strdup(a, o->cache) : NULL;
-  copy_texts(a, &s->options.compile);
+  session_copy_options(a, &s->options);
   compiler_dim *dims = arena_memdup(a, o->dims, o->n_dims * sizeof *dims);
   for (uint32_t k = 0; k < o->n_dims; k++) {
     dims[k].name = arena_strdup(a, dims[k].name);

@@ -21,11 +21,12 @@ typedef enum session_log_level {
 
 typedef struct session_options {
   const char *backend; /* "cpu", "ref", or the path of a shared object; NULL: cpu (of a .oxla: what it was made for) */
-  rt_compile_options compile; /* threads may be 0: all cores.  tune, tune_log and narrow come from the three below */
-  const char *tune;           /* "off", "fast", "full"; NULL: $ONNX_XLA_TUNE, or fast */
-  const char *precision;      /* "fp32" or NULL; "bf16", "fp16": compile.numerics.reduced_precision is set to it */
-  const char *cache;          /* folder; NULL: as session_cache_folder finds it; "": none */
-  const compiler_dim *dims;   /* of the names that the model's inputs have; opening fails for others */
+  rt_compile_options compile; /* threads may be 0: all cores */
+/* The texts from which compile.tune and compile.numerics.reduced_precision are set; NULL: the default. */
+#define SESSION_OPTION(key, scope, type, name, ...) rt_option_##type name;
+#include "runtime/program/compile_options.def"
+  const char *cache;        /* folder; NULL: as session_cache_folder finds it; "": none */
+  const compiler_dim *dims; /* of the names that the model's inputs have; opening fails for others */
   uint32_t n_dims;
   int64_t open_dim;                   /* of dimensions that neither dims nor the run's inputs tell; 0: an error */
   uint64_t max_memory;                /* bytes for all that the session does, runs included; 0: no limit */

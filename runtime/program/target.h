@@ -13,7 +13,7 @@
 #include "runtime/program/program.h"
 
 /* Goes up with every change of what a backend sees of this header and of program.h (tests/abi/test-backend-abi). */
-enum { RT_ABI = 5 };
+enum { RT_ABI = 6 };
 
 struct hlo_module; /* opaque here */
 struct hlo_instr;
@@ -116,21 +116,23 @@ typedef enum rt_tune {
   RT_TUNE_FULL   /* however long it takes */
 } rt_tune;
 
+/* The types of options that a user sets (compile_options.def). */
+typedef bool rt_option_flag;
+typedef uint32_t rt_option_count;
+typedef const char *rt_option_text, *rt_option_choice;
+
 /* How a program's results may differ from those of plain arithmetic.  Zeros are the defaults. */
 typedef struct rt_numerics {
-  bool exact; /* no algorithm rounds differently from a plain sum of products */
-  /* Nothing is chosen by the number of threads or by a clock: the program is the same whatever they are.  Then nothing
-   * is tuned. */
-  bool deterministic;
-  /* DTYPE_BF16 or DTYPE_F16: the type to which f32 operands of contractions may be rounded before they are multiplied,
-   * where that is measured to be faster.  DTYPE_INVALID: they are never rounded. */
-  dtype reduced_precision;
+#define NUMERICS_OPTION(key, scope, type, name, ...) rt_option_##type name;
+#define NUMERICS_FIELD(key, name, ...) __VA_ARGS__;
+#include "runtime/program/compile_options.def"
 } rt_numerics;
 
 typedef struct rt_compile_options {
-#define COMPILE_OPTION(kind, name, ...) __VA_ARGS__;
+  rt_numerics numerics;
+#define COMPILE_OPTION(key, scope, type, name, ...) rt_option_##type name;
+#define COMPILE_FIELD(key, name, ...) __VA_ARGS__;
 #include "runtime/program/compile_options.def"
-#undef COMPILE_OPTION
 } rt_compile_options;
 
 /* How one contraction is computed, and what is known of the ways that there were. */

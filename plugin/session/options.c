@@ -1,0 +1,88 @@
+#include "plugin/session/options.h"
+
+#include <stddef.h>
+
+typedef enum option_type { option_flag, option_count, option_text, option_choice } option_type;
+
+/* A row of compile_options.def that a user sets. */
+typedef struct option {
+  option_type type;
+  bool in_key;
+  const char *name; /* of the command line's option */
+  size_t offset;    /* in session_options */
+} option;
+
+static const option options[] = {
+#define in_key true
+#define no_key false
+#define USER_OPTION(member, key, scope, type, name, option, ...) \
+  {option_##type, key, option, offsetof(session_options, member)},
+#include "runtime/program/compile_options.def"
+#undef in_key
+#undef no_key
+};
+enum { N_OPTIONS = sizeof options / sizeof *options };
+
+static bool is_text(const option *o) { return o->type == option_text || o->type == option_choice; }
+
+static const char *text_value(const session_options *s, const option *o) {
+  return is_text(o) ? *(const char *const *)(const void *)((const char *)s + o->offset) : NULL;
+}
+
+/* Of a flag or a count. */
+static int64_t number_of(const session_options *s, const option *o) {
+  const void *value = (const char *)s + o->offset;
+  return o->type == option_flag ? *(const bool *)value : *(const uint32_t *)value;
+}
+
+void session_copy_options(arena *a, session_options *s) {
+  for (uint32_t k = 0; k < N_OPTIONS; k++) {
+    const char *value = text_value(s, &options[k]);
+    if (value) {
+      *(const char **)(void *)((char *)s + options[k].offset) = arena_strdup(a, value);
+    }
+  }
+}
+
+/* What other code sets. */
+static void put_fields(rt_writer *w, const rt_compile_options *o) {
+#define put_in_key(value) rt_put_i64(w, value);
+#define put_no_key(value)
+#define NUMERICS_FIELD(key, name, ...) put_##key(o->numerics.name)
+#define COMPILE_FIELD(key, name, ...) put_##key(o->name)
+#include "runtime/program/compile_options.def"
+#undef put_in_key
+#undef put_no_key
+}
+
+void session_put_options(rt_writer *w, const session_options *s) {
+  for (uint32_t k = 0; k < N_OPTIONS; k++) {
+    const option *o = &options[k];
+    if (o->in_key && is_text(o)) {
+      rt_put_text(w, text_value(s, o));
+    } else if (o->in_key) {
+      rt_put_i64(w, number_of(s, o));
+    }
+  }
+  put_fields(w, &s->compile);
+}
+
+static const char *text_of(arena *a, const session_options *s, const option *o) {
+  if (is_text(o)) {
+    const char *value = text_value(s, o);
+    return value ? arena_printf(a, "--%s=%s", o->name, value) : "";
+  }
+  int64_t number = number_of(s, o);
+  return !number                  ? ""
+         : o->type == option_flag ? arena_printf(a, "--%s", o->name)
+                                  : arena_printf(a, "--%s=%d", o->name, (int)number);
+}
+
+const char *session_options_text(arena *a, const session_options *s) {
+  const char *all = "";
+  for (uint32_t k = 0; k < N_OPTIONS; k++) {
+    const char *one = text_of(a, s, &options[k]);
+    all = *one ? arena_printf(a, "%s%s%s", all, *all ? " " : "", one) : all;
+  }
+  return all;
+}

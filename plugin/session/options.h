@@ -1,0 +1,17 @@
+/* options.h - the options of runtime/program/compile_options.def in a session: copied, as a part of keys, as text. */
+#ifndef PLUGIN_SESSION_OPTIONS_H
+#define PLUGIN_SESSION_OPTIONS_H
+
+#include "plugin/session/session.h"
+#include "runtime/program/program.h"
+
+/* Replaces the texts of these options by copies on the arena. */
+void session_copy_options(arena *a, session_options *o);
+
+/* Appends the options on which compiled programs depend: those that the table marks in_key. */
+void session_put_options(rt_writer *w, const session_options *o);
+
+/* Returns the options that a user has set, as in "--lanes=4 --exact", on the arena; "" if there is none. */
+const char *session_options_text(arena *a, const session_options *o);
+
+#endif

@@ -181,7 +181,7 @@ typedef struct oxla_options {
                       * "": nothing is */
   int exact;         /* not 0: no algorithm that rounds differently from a plain sum of products (Winograd) */
   uint64_t cache_bytes;  /* of programs in the folder that `cache` names, so that the second start of a model maps a
-                          * file;  0: 8 GiB.  With `cache` NULL programs are not kept */
+                          * file; 0: 8 GiB.  With `cache` NULL programs are not kept */
   const char *precision; /* "bf16", "fp16": f32 operands of dots and convolutions may be rounded to it, where that is
                           * measured to be faster (sums stay f32); "fp32" (default): nothing is */
   oxla_log_fn *log;      /* NULL: nobody wants to know */
@@ -191,9 +191,9 @@ typedef struct oxla_options {
                       * is: nothing is timed (no `tune`, no `precision`), and it is divided for 8 threads whatever
                       * `threads` is.  Other processors, versions and options may still round differently */
   int verify;    /* not 0: all constants of a .oxla, and of programs in the cache, are read and compared with their sums
-                  * when they    are opened: damage is OXLA_INVALID_FILE; in the cache it is compiled again.  By default
-                  * constants of a .oxla    are not read before they are used, and those in the cache are compared once
-                  * after    each start of the system */
+                  * when they are opened: damage is OXLA_INVALID_FILE; in the cache it is compiled again.  By default
+                  * constants of a .oxla are not read before they are used, and those in the cache are compared once
+                  * after each start of the system */
   int unchecked; /* not 0: an index out of range (Gather and its like) and an integer divided by 0 give some number; 0:
                   * the execution fails with OXLA_INVALID_ARGUMENT, and the message names node and value */
   int check_memory; /* not 0: whether a step of a run touches memory that is not its own, or a result was never written,
@@ -325,8 +325,7 @@ void oxla_event_destroy(oxla_event *event);
 /* --- profiles: where the time goes --- */
 
 typedef enum oxla_profile_format {
-  OXLA_PROFILE_JSON =
-      0, /* one object: times by thunk, kind, ONNX operator and node, beside what the machine can reach */
+  OXLA_PROFILE_JSON = 0, /* one object: times by thunk, kind, ONNX operator and node, and what the machine can reach */
   OXLA_PROFILE_TRACE = 1 /* the fastest run, for Chrome's tracing page or Perfetto */
 } oxla_profile_format;
 

@@ -26,6 +26,8 @@ runtime_files = \
 	runtime/host/code_loader.h \
 	runtime/host/roofline.h \
 	runtime/host/thread_pool.h \
+	runtime/kernel_abi.h \
+	runtime/kernel_externals.def \
 	runtime/program/compile_options.def \
 	runtime/program/image.h \
 	runtime/program/program.h \

@@ -84,6 +84,7 @@ test_helper_sources = \
 script_tests = \
 	tests/abi/test-abi \
 	tests/abi/test-backend-abi \
+	tests/abi/test-kernel-abi \
 	tests/api/test-api-page \
 	tests/api/test-locale \
 	tests/api/test-malloc \
@@ -216,8 +217,10 @@ tests_files = \
 	tests/README \
 	tests/abi/ONNX_XLA_1.def \
 	tests/abi/backends \
+	tests/abi/kernels \
 	tests/abi/test-abi \
 	tests/abi/test-backend-abi \
+	tests/abi/test-kernel-abi \
 	tests/allowed-skips \
 	tests/api/api_client.h \
 	tests/api/little_room.h \

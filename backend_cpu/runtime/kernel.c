@@ -2,13 +2,12 @@
 #include "backend_cpu/runtime/kinds.h"
 #include "runtime/host/code_loader.h"
 #include "runtime/host/thread_pool.h"
+#include "runtime/kernel_abi.h"
 
-enum { MAX_KERNEL_BUFFERS = 4096, KERNEL_ALIGN = 64 };
-
-typedef void kernel_fn(const void *const *buffers, const int64_t *args, int64_t begin, int64_t end);
+enum { MAX_KERNEL_BUFFERS = 4096 };
 
 typedef struct kernel_state {
-  kernel_fn *fn;
+  rt_kernel_fn *fn;
   int64_t grid, grain;
   const int64_t *args;
 } kernel_state;
@@ -26,16 +25,17 @@ status cpu_kernel_load(rt_thunk *t, rt_loader *l) {
   CHECK_THAT(t->n_buffers <= MAX_KERNEL_BUFFERS, STATUS_INVALID_FILE, "%s: a kernel of %u buffers", t->label,
              t->n_buffers);
   for (uint32_t k = 0; k < t->n_buffers; k++) {
-    CHECK_THAT(t->buffers[k].offset % KERNEL_ALIGN == 0, STATUS_INVALID_FILE, "%s: a buffer is misaligned", t->label);
+    CHECK_THAT(t->buffers[k].offset % RT_KERNEL_ALIGN == 0, STATUS_INVALID_FILE, "%s: a buffer is misaligned",
+               t->label);
   }
-  s->fn = (kernel_fn *)rt_code_find(l->code[code], symbol);
+  s->fn = (rt_kernel_fn *)rt_code_find(l->code[code], symbol);
   CHECK_THAT(s->fn, STATUS_INVALID_FILE, "%s: there is no kernel '%s'", t->label, symbol);
   t->state = s;
   return NULL;
 }
 
 typedef struct kernel_run {
-  kernel_fn *fn;
+  rt_kernel_fn *fn;
   const void *const *buffers;
   const int64_t *args;
 } kernel_run;

@@ -8,41 +8,20 @@
 #include "base/machine.h"
 #include "runtime/host/code_loader.h"
 
-/* --- what kernels may call: emit_externals (emit/kernel/compile.h) --- */
+/* --- what kernels may call --- */
 
-/* 1 once the budget (NULL: none) is used up: the kernel then returns, and what it wrote is not looked at. */
-static int expired(const void *budget) { return budget_expired(budget); }
+/* Kernels get the run's budget (NULL: none) as what they hand over. */
+static int32_t onnx_xla_expired(const void *watch) { return budget_expired(watch); }
 
 static void *resolve(const char *name) {
-#define F(function) \
-  { #function, (void *)function }
+#define EXTERNAL(result, function, parameters) {#function, (void *)(result(*) parameters)function},
   static const struct {
     const char *name;
     void *address;
-  } table[] = {F(memcpy),     F(memmove),
-               F(memset),     F(exp),
-               F(exp2),       F(expm1),
-               F(log),        F(log2),
-               F(log10),      F(log1p),
-               F(sin),        F(cos),
-               F(tan),        F(asin),
-               F(acos),       F(atan),
-               F(atan2),      F(sinh),
-               F(cosh),       F(tanh),
-               F(asinh),      F(acosh),
-               F(atanh),      F(erf),
-               F(pow),        F(fmod),
-               F(fmodf),      F(fma),
-               F(fmaf),       F(sqrt),
-               F(cbrt),       F(floor),
-               F(ceil),       F(trunc),
-               F(rint),       F(floorf),
-               F(ceilf),      F(truncf),
-               F(rintf),      F(nearbyint),
-               F(nearbyintf), F(round),
-               F(roundf),     F(roundeven),
-               F(roundevenf), {"onnx_xla_expired", (void *)expired}};
-#undef F
+  } table[] = {
+#include "runtime/kernel_externals.def"
+  };
+#undef EXTERNAL
   for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
     if (strcmp(table[k].name, name) == 0) {
       return table[k].address;

@@ -11,13 +11,6 @@
 #include "base/headroom.h"
 #include "emit/kernel/module.h"
 
-const char *const emit_externals[] = {"exp",   "expm1",  "log",    "log1p",   "sin",
-                                      "cos",   "tan",    "asin",   "acos",    "atan",
-                                      "sinh",  "cosh",   "tanh",   "asinh",   "acosh",
-                                      "atanh", "erf",    "pow",    "atan2",   "fmod",
-                                      "fmodf", "memcpy", "memset", "memmove", "onnx_xla_expired",
-                                      NULL};
-
 struct emit_module {
   emit_ir ir;
   emit_target target;

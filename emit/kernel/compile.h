@@ -28,7 +28,8 @@ STATUS_MUST_USE status emit_kernel(emit_module *m, const char *name, const hlo_i
 typedef status emit_write_fn(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                              const void *config, uint32_t phase, emit_kernel_info *info);
 
-/* A relocatable ELF object (position independent, small code model).  *bytes lives on the module's arena. */
+/* A relocatable ELF object (position independent, small code model), which leaves no functions undefined but those of
+ * runtime/kernel_externals.def.  *bytes lives on the module's arena. */
 STATUS_MUST_USE status emit_module_object(emit_module *m, const void **bytes, size_t *size);
 /* Assembly (PTX on a GPU target), with a terminating 0 that is not counted. */
 STATUS_MUST_USE status emit_module_assembly(emit_module *m, const char **text, size_t *size);
@@ -37,9 +38,5 @@ STATUS_MUST_USE status emit_module_ir(emit_module *m, const char **text, size_t 
 
 /* One kernel as PTX for sm_80. */
 STATUS_MUST_USE status emit_ptx(arena *a, const char *name, const hlo_instr *i, const char **text);
-
-/* The functions that objects may leave undefined, to be resolved by whoever loads them: libm's for f64,
- * fmodf, fmod, and memcpy, memset, memmove.  NULL ends the list. */
-extern const char *const emit_externals[];
 
 #endif

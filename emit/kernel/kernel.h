@@ -1,24 +1,12 @@
 /* kernel.h - which instructions become a kernel, and how a kernel is called.
  *
  * A kernel is made from one instruction: a fusion (its body is inlined) or any other that emit_supports.
- * On a CPU
- *
- *     void kernel(const void *const *buffers, const int64_t *args, int64_t begin, int64_t end);
- *
- * buffers  one pointer an operand, in order, then one a result: dense row-major arrays, aligned to 64 bytes.
- *          Entries of operands that are small constants are not read.  Behind them stands what long loops hand to
- *          onnx_xla_expired(void *), which tells whether the kernel shall return at once, its results unfinished.
- * args     numbers of this call, for kernels whose writer says so; others read none.
- * begin,   a part of [0, info.grid): parts may run at the same time on several threads, in any order; all of
- * end      them together write every element of every result.
- *
- * Kernels allocate nothing, keep no state and call nothing but the functions in emit_externals. */
+ * On a CPU it is an rt_kernel_fn (runtime/kernel_abi.h says how it is called); its grid is emit_kernel_info.grid.  On a
+ * GPU it is an entry whose parameters are the buffers. */
 #ifndef EMIT_KERNEL_KERNEL_H
 #define EMIT_KERNEL_KERNEL_H
 
 #include "hlo/ir/ir.h"
-
-typedef void emit_kernel_fn(const void *const *buffers, const int64_t *args, int64_t begin, int64_t end);
 
 /* Constants inside of a fusion, in bytes (splats of any size are fine): larger ones must be operands. */
 enum { EMIT_MAX_CONSTANT = 16384 };

@@ -11,6 +11,7 @@
 #include "runtime/host/code_loader.h"
 #include "tests/suite.h"
 #include "hlo/passes/fuse.h"
+#include "runtime/kernel_abi.h"
 
 static arena *memory;
 
@@ -123,7 +124,7 @@ typedef struct machine {
 } machine;
 static const machine machines[] = {{"native", 0, true}, {"x86-64-v3", 1, true}, {"x86-64", 0, false}};
 
-static status compile(const function *f, const machine *on, emit_kernel_fn **out, emit_kernel_info *info) {
+static status compile(const function *f, const machine *on, rt_kernel_fn **out, emit_kernel_info *info) {
   emit_target t;
   emit_module *m = NULL;
   const void *object;
@@ -134,12 +135,12 @@ static status compile(const function *f, const machine *on, emit_kernel_fn **out
   TRY(emit_kernel(m, "f", build_function(f), NULL, info));
   TRY(emit_module_object(m, &object, &size));
   TRY(rt_code_load(memory, (rt_span){object, size}, resolve, &code));
-  *out = (emit_kernel_fn *)(intptr_t)rt_code_find(code, "f");
+  *out = (rt_kernel_fn *)(intptr_t)rt_code_find(code, "f");
   return NULL;
 }
 
 static status measure(const function *f, const machine *on, int rounds, double *worst, float *at) {
-  emit_kernel_fn *kernel;
+  rt_kernel_fn *kernel;
   emit_kernel_info info;
   TRY(compile(f, on, &kernel, &info));
   float *x = arena_alloc_aligned(memory, N * sizeof *x, 64), *y = arena_alloc_aligned(memory, N * sizeof *y, 64);

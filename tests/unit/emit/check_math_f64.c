@@ -10,6 +10,7 @@
 #include "emit/kernel/compile.h"
 #include "hlo/ir/builder.h"
 #include "runtime/host/code_loader.h"
+#include "runtime/kernel_abi.h"
 #include "tests/suite.h"
 
 static arena *memory;
@@ -164,7 +165,7 @@ static status measure(void *data) {
   TRY(emit_kernel(m, "f", build_function(j->f), NULL, &info));
   TRY(emit_module_object(m, &object, &size));
   TRY(rt_code_load(memory, (rt_span){object, size}, resolve, &code));
-  emit_kernel_fn *kernel = (emit_kernel_fn *)(intptr_t)rt_code_find(code, "f");
+  rt_kernel_fn *kernel = (rt_kernel_fn *)(intptr_t)rt_code_find(code, "f");
   double *v[3];
   for (int k = 0; k < 3; k++) {
     v[k] = arena_alloc_aligned(memory, N * sizeof *v[k], 64);

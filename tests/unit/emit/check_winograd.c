@@ -125,7 +125,7 @@ static problem make_problem(const conv_case *c) {
 
 /* --- kernels --- */
 
-static void run_phase(emit_kernel_fn *f, const emit_kernel_info *info, const void *const *buffers) {
+static void run_phase(rt_kernel_fn *f, const emit_kernel_info *info, const void *const *buffers) {
   ck_assert_int_gt(info->grid, 0);
   for (int64_t from = 0, step = 1; from < info->grid; from += step, step = 2 * step) { /* parts of several sizes */
     f(buffers, NULL, from, from + step < info->grid ? from + step : info->grid);
@@ -151,7 +151,7 @@ static float *run(const problem *p, const emit_target *t, const emit_winograd *w
   emit_winograd_pack(w, p->w, packed);
   const void *buffers[] = {p->x, packed, y, scratch, NULL};
   for (uint32_t k = 0; k < emit_winograd_kernels(w); k++) {
-    run_phase((emit_kernel_fn *)(intptr_t)rt_code_find(code, arena_printf(memory, "k%u", k)), &info[k], buffers);
+    run_phase((rt_kernel_fn *)(intptr_t)rt_code_find(code, arena_printf(memory, "k%u", k)), &info[k], buffers);
   }
   emit_module_destroy(m);
   return y;

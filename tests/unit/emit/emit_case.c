@@ -8,6 +8,7 @@
 #include "backend_ref/eval.h"
 #include "hlo/text/text.h"
 #include "runtime/host/code_loader.h"
+#include "runtime/kernel_abi.h"
 
 hlo_instr *emit_case_parse(arena *memory, const emit_case *c) {
   const char *op = strstr(c->attributes, "strides") ? "convolution" : "dot";
@@ -60,7 +61,7 @@ static void run_phase(arena *memory, const emit_target *t, const hlo_instr *i, c
   s = s ? s : emit_module_object(m, &object.data, &object.size);
   s = s ? s : rt_code_load(memory, object, kernel_resolve, &code);
   ck_assert_msg(!s, "%s", s ? status_message(s) : "");
-  emit_kernel_fn *f = (emit_kernel_fn *)(intptr_t)rt_code_find(code, "case");
+  rt_kernel_fn *f = (rt_kernel_fn *)(intptr_t)rt_code_find(code, "case");
   for (int64_t from = 0, to; from < info.grid; from = to) {
     to = from + 1 + (int64_t)(next_random() % (uint64_t)info.grid);
     to = to > info.grid ? info.grid : to;

@@ -131,7 +131,7 @@ static void compare(const kernel_case *k, const char *where, const literal *want
 }
 
 /* The whole grid in parts of random size. */
-static void call_in_parts(emit_kernel_fn *f, const emit_kernel_info *info, const void *const *buffers) {
+static void call_in_parts(rt_kernel_fn *f, const emit_kernel_info *info, const void *const *buffers) {
   for (int64_t from = 0; from < info->grid;) {
     int64_t to = from + 1 + (int64_t)(next_random() % (uint64_t)(info->grid < 4 ? 2 : info->grid / 2));
     to = to > info->grid ? info->grid : to;
@@ -140,7 +140,7 @@ static void call_in_parts(emit_kernel_fn *f, const emit_kernel_info *info, const
   }
 }
 
-static status run_case(const kernel_case *k, const char *where, emit_kernel_fn *f) {
+static status run_case(const kernel_case *k, const char *where, rt_kernel_fn *f) {
   arena *a = arena_create(NULL);
   const hlo_instr *i = k->fusion;
   const void **buffers = ARENA_NEW_N(a, const void *, i->n_operands + i->n_results + 1); /* the last: no budget */
@@ -198,7 +198,7 @@ static status compile_and_run(kernel_cases *c, const char *cpu, int lanes) {
   TRY(rt_code_load(a, (rt_span){object, size}, kernel_resolve, &code));
   const char *where = arena_printf(a, "%s, %d lanes", cpu, lanes);
   for (uint32_t k = 0; k < c->n; k++) {
-    emit_kernel_fn *f = (emit_kernel_fn *)(intptr_t)rt_code_find(code, arena_printf(a, "kernel_%u", k));
+    rt_kernel_fn *f = (rt_kernel_fn *)(intptr_t)rt_code_find(code, arena_printf(a, "kernel_%u", k));
     ck_assert(f);
     for (int round = 0; round < 2; round++) {
       TRY(status_prefix(run_case(&c->items[k], where, f), "%s", c->items[k].text));

@@ -56,39 +56,17 @@ uint64_t next_random(void) {
 
 /* --- what kernels call --- */
 
-#define RESOLVE(f) \
-  { #f, (void *)(intptr_t)(double (*)(double))f }
-static int expired(const void *budget) { return budget != NULL; }
+static int32_t onnx_xla_expired(const void *watch) { return watch != NULL; }
 
 void *kernel_resolve(const char *name) {
+#define EXTERNAL(result, function, parameters) {#function, (void *)(intptr_t)(result(*) parameters)function},
   static const struct {
     const char *name;
     void *f;
-  } table[] = {RESOLVE(exp),
-               RESOLVE(expm1),
-               RESOLVE(log),
-               RESOLVE(log1p),
-               RESOLVE(sin),
-               RESOLVE(cos),
-               RESOLVE(tan),
-               RESOLVE(asin),
-               RESOLVE(acos),
-               RESOLVE(atan),
-               RESOLVE(sinh),
-               RESOLVE(cosh),
-               RESOLVE(tanh),
-               RESOLVE(asinh),
-               RESOLVE(acosh),
-               RESOLVE(atanh),
-               RESOLVE(erf),
-               {"pow", (void *)(intptr_t)(double (*)(double, double))pow},
-               {"atan2", (void *)(intptr_t)(double (*)(double, double))atan2},
-               {"fmod", (void *)(intptr_t)(double (*)(double, double))fmod},
-               {"fmodf", (void *)(intptr_t)fmodf},
-               {"memset", (void *)(intptr_t)memset},
-               {"memcpy", (void *)(intptr_t)memcpy},
-               {"memmove", (void *)(intptr_t)memmove},
-               {"onnx_xla_expired", (void *)(intptr_t)expired}};
+  } table[] = {
+#include "runtime/kernel_externals.def"
+  };
+#undef EXTERNAL
   for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
     if (strcmp(table[k].name, name) == 0) {
       return table[k].f;

@@ -6,6 +6,7 @@
 #include <check.h>
 
 #include "emit/llvm/target.h"
+#include "runtime/kernel_abi.h"
 #include "tests/suite.h"
 
 /* Processors and widths of vectors. */

@@ -2,8 +2,7 @@
  *
  * Values that must or may share memory are joined into units (union-find); every unit has one interval of time in
  * which it is live, over one time line that runs through the entry and, at the place of each while and conditional,
- * through its bodies.  Units are then placed, the largest first, at the lowest offset that no unit of overlapping
- * lifetime takes (best fit by size, as XLA's heap simulator does). */
+ * through its bodies.  placement.h then gives each unit its offset. */
 #include "hlo/schedule/buffers.h"
 
 #include <assert.h>
@@ -11,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64, DEPTH_MAX = 100 };
+#include "hlo/schedule/placement.h"
+
+enum { DEPTH_MAX = 100 };
 
 typedef struct unit {
   uint32_t parent; /* union-find: itself for a representative */
@@ -386,120 +387,21 @@ static void place_results(hlo_buffers *b, const hlo_computation *entry) {
 
 /* --- placing --- */
 
-static int by_size(const void *x, const void *y) {
-  const unit *a = *(unit *const *)x, *b = *(unit *const *)y;
-  if (a->bytes != b->bytes) {
-    return a->bytes < b->bytes ? 1 : -1;
-  }
-  return (a->first > b->first) - (a->first < b->first);
-}
-
-static int by_offset(const void *x, const void *y) {
-  const unit *a = *(unit *const *)x, *b = *(unit *const *)y;
-  return (a->offset > b->offset) - (a->offset < b->offset);
-}
-
-static uint64_t padded(uint64_t bytes) { return (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1); }
-
-/* Units that have a place, by when they live: most live briefly, and a model of many nodes has many of them.  Those
- * that live in more than SPAN slots of time are in a list of their own. */
-typedef struct placed_units {
-  unit **items;
-  uint32_t n, cap;
-} placed_units;
-
-enum { SLOTS = 4096, SPAN = 8 };
-
-typedef struct placing {
-  hlo_buffers *b;
-  int64_t slot; /* points of time in one */
-  placed_units by_time[SLOTS], lasting;
-  unit **clash;
-  uint32_t n_clash;
-} placing;
-
-static void add_clashes(placing *p, const placed_units *units, const unit *u, int64_t slot) {
-  for (uint32_t k = 0; k < units->n; k++) {
-    unit *other = units->items[k];
-    /* One that is in several slots counts in the first that both are in. */
-    int64_t begin = other->first > u->first ? other->first : u->first;
-    if (other->first <= u->last && u->first <= other->last && (slot < 0 || begin / p->slot == slot)) {
-      p->clash[p->n_clash++] = other;
-    }
-  }
-}
-
-static void find_clashes(placing *p, const unit *u) {
-  p->n_clash = 0;
-  add_clashes(p, &p->lasting, u, -1);
-  for (int64_t s = u->first / p->slot; s <= u->last / p->slot; s++) {
-    add_clashes(p, &p->by_time[s], u, s);
-  }
-}
-
-static void remember(placing *p, unit *u) {
-  int64_t first = u->first / p->slot, last = u->last / p->slot;
-  if (last - first > SPAN) {
-    *ARENA_PUSH(p->b->a, p->lasting.items, p->lasting.n, p->lasting.cap) = u;
-    return;
-  }
-  for (int64_t s = first; s <= last; s++) {
-    *ARENA_PUSH(p->b->a, p->by_time[s].items, p->by_time[s].n, p->by_time[s].cap) = u;
-  }
-}
-
-static void place(placing *p, unit *u) {
-  hlo_buffers *b = p->b;
-  find_clashes(p, u);
-  unit **clash = p->clash;
-  uint32_t n = p->n_clash;
-  if (n) {
-    qsort(clash, n, sizeof *clash, by_offset);
-  }
-  uint64_t at = 0;
-  for (uint32_t k = 0; k < n && clash[k]->offset < at + padded(u->bytes); k++) {
-    uint64_t end = clash[k]->offset + padded(clash[k]->bytes);
-    at = end > at ? end : at;
-  }
-  u->offset = at;
-  if (at + padded(u->bytes) > b->arena_bytes) {
-    b->arena_bytes = at + padded(u->bytes);
-  }
-  remember(p, u);
-}
-
-static void find_lower_bound(hlo_buffers *b, unit *const *units, uint32_t n) {
-  int64_t *change = ARENA_NEW_N(b->a, int64_t, b->now + 3);
-  for (uint32_t k = 0; k < n; k++) {
-    change[units[k]->first] += (int64_t)padded(units[k]->bytes);
-    change[units[k]->last + 1] -= (int64_t)padded(units[k]->bytes);
-  }
-  int64_t live = 0;
-  for (uint32_t t = 0; t < b->now + 3; t++) {
-    live += change[t];
-    b->lower_bound = live > (int64_t)b->lower_bound ? (uint64_t)live : b->lower_bound;
-  }
-}
-
 static status place_all(hlo_buffers *b) {
   unit **units = ARENA_NEW_N(b->a, unit *, b->n_units);
-  placing *p = ARENA_NEW(b->a, placing);
-  *p = (placing){.b = b, .slot = ((int64_t)b->now + 3) / SLOTS + 1, .clash = ARENA_NEW_N(b->a, unit *, b->n_units)};
+  hlo_live_slice *slices = ARENA_NEW_N(b->a, hlo_live_slice, b->n_units);
   uint32_t n = 0;
   for (uint32_t k = 0; k < b->n_units; k++) {
     unit *u = &b->units[k];
     if (u->parent == k && u->space == HLO_IN_ARENA && u->bytes && u->defined) {
+      slices[n] = (hlo_live_slice){.bytes = u->bytes, .first = u->first, .last = u->last};
       units[n++] = u;
     }
   }
-  if (n) {
-    qsort(units, n, sizeof *units, by_size);
-  }
+  TRY(hlo_place_slices(b->a, n, slices, b->now, &b->arena_bytes, &b->lower_bound));
   for (uint32_t k = 0; k < n; k++) {
-    place(p, units[k]);
-    TRY(budget_check(arena_budget(b->a)));
+    units[k]->offset = slices[k].offset;
   }
-  find_lower_bound(b, units, n);
   return NULL;
 }
 

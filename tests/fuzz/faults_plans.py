@@ -2,7 +2,8 @@
 
 from faults import ALGORITHMS, SAVED, THREADS, fault
 
-BUFFERS, CONTRACTION, CONV = "hlo/schedule/buffers.c", "backend_cpu/algorithms/contraction.c", "frontend/ops/nn/conv.c"
+BUFFERS, PLACEMENT = "hlo/schedule/buffers.c", "hlo/schedule/placement.c"
+CONTRACTION, CONV = "backend_cpu/algorithms/contraction.c", "frontend/ops/nn/conv.c"
 LOWER, NORM = "backend_cpu/lower/lower.c", "frontend/ops/math/norm.c"
 
 FAULTS = [
@@ -62,18 +63,18 @@ FAULTS = [
         "arrays-overlap",
         "arrays that live at one time share a line",
         (
-            BUFFERS,
-            "«clash[k]->offset < at + padded(u->bytes)»; k++",
-            "clash[k]->offset + 64 < at + padded(u->bytes)",
+            PLACEMENT,
+            "«clash[k]->offset < at + padded(s->bytes)»; k++",
+            "clash[k]->offset + 64 < at + padded(s->bytes)",
         ),
     ),
     fault(
         "arrays-meet",
         "a result may lie where an operand of its instruction does",
         (
-            BUFFERS,
-            "«other->first <= u->last && u->first <= other->last»",
-            "other->first < u->last && u->first < other->last",
+            PLACEMENT,
+            "«other->first <= s->last && s->first <= other->last»",
+            "other->first < s->last && s->first < other->last",
         ),
     ),
     fault(

@@ -1,0 +1,126 @@
+/* placement.c - offsets in one arena for slices of memory that live for a while. */
+#include "hlo/schedule/placement.h"
+
+#include <stdlib.h>
+
+enum { ALIGN = 64 };
+
+static int by_size(const void *x, const void *y) {
+  const hlo_live_slice *a = *(hlo_live_slice *const *)x, *b = *(hlo_live_slice *const *)y;
+  if (a->bytes != b->bytes) {
+    return a->bytes < b->bytes ? 1 : -1;
+  }
+  return (a->first > b->first) - (a->first < b->first);
+}
+
+static int by_offset(const void *x, const void *y) {
+  const hlo_live_slice *a = *(hlo_live_slice *const *)x, *b = *(hlo_live_slice *const *)y;
+  return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static uint64_t padded(uint64_t bytes) { return (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1); }
+
+typedef struct slice_list {
+  hlo_live_slice **items;
+  uint32_t n, cap;
+} slice_list;
+
+enum { SLOTS = 4096, SPAN = 8 };
+
+/* The slices that are placed, by the time at which they live, so that a slice is compared with few others: most live
+ * briefly, and a model of many nodes has many of them.  Time is divided into SLOTS slots of equal length; slices that
+ * live in more than SPAN of them are in a list of their own. */
+typedef struct placing {
+  arena *arena;
+  int64_t slot; /* the length of a slot */
+  slice_list by_time[SLOTS], lasting;
+  hlo_live_slice **clash;
+  uint32_t n_clash;
+  uint64_t bytes; /* of the memory that is taken so far */
+} placing;
+
+static void add_clashes(placing *p, const slice_list *list, const hlo_live_slice *s, int64_t slot) {
+  for (uint32_t k = 0; k < list->n; k++) {
+    hlo_live_slice *other = list->items[k];
+    /* One that is in several slots counts in the first that both are in; a negative `slot` stands for all. */
+    int64_t begin = other->first > s->first ? other->first : s->first;
+    if (other->first <= s->last && s->first <= other->last && (slot < 0 || begin / p->slot == slot)) {
+      p->clash[p->n_clash++] = other;
+    }
+  }
+}
+
+static void find_clashes(placing *p, const hlo_live_slice *s) {
+  p->n_clash = 0;
+  add_clashes(p, &p->lasting, s, -1);
+  for (int64_t slot = s->first / p->slot; slot <= s->last / p->slot; slot++) {
+    add_clashes(p, &p->by_time[slot], s, slot);
+  }
+}
+
+static void remember(placing *p, hlo_live_slice *s) {
+  int64_t first = s->first / p->slot, last = s->last / p->slot;
+  if (last - first > SPAN) {
+    *ARENA_PUSH(p->arena, p->lasting.items, p->lasting.n, p->lasting.cap) = s;
+    return;
+  }
+  for (int64_t slot = first; slot <= last; slot++) {
+    slice_list *list = &p->by_time[slot];
+    *ARENA_PUSH(p->arena, list->items, list->n, list->cap) = s;
+  }
+}
+
+static void place(placing *p, hlo_live_slice *s) {
+  find_clashes(p, s);
+  hlo_live_slice **clash = p->clash;
+  uint32_t n = p->n_clash;
+  if (n) {
+    qsort(clash, n, sizeof *clash, by_offset);
+  }
+  uint64_t at = 0;
+  for (uint32_t k = 0; k < n && clash[k]->offset < at + padded(s->bytes); k++) {
+    uint64_t end = clash[k]->offset + padded(clash[k]->bytes);
+    at = end > at ? end : at;
+  }
+  s->offset = at;
+  if (at + padded(s->bytes) > p->bytes) {
+    p->bytes = at + padded(s->bytes);
+  }
+  remember(p, s);
+}
+
+static uint64_t lower_bound_of(arena *a, hlo_live_slice *const *slices, uint32_t n, uint32_t end) {
+  int64_t *change = ARENA_NEW_N(a, int64_t, end + 3);
+  for (uint32_t k = 0; k < n; k++) {
+    change[slices[k]->first] += (int64_t)padded(slices[k]->bytes);
+    change[slices[k]->last + 1] -= (int64_t)padded(slices[k]->bytes);
+  }
+  int64_t live = 0, most = 0;
+  for (uint32_t t = 0; t < end + 3; t++) {
+    live += change[t];
+    most = live > most ? live : most;
+  }
+  return (uint64_t)most;
+}
+
+/* Best fit by size, as XLA's heap simulator does: the largest first, at the lowest offset that no slice takes which is
+ * live at the same time. */
+status hlo_place_slices(arena *a, uint32_t n, hlo_live_slice *slices, uint32_t end, uint64_t *bytes,
+                        uint64_t *lower_bound) {
+  hlo_live_slice **sorted = ARENA_NEW_N(a, hlo_live_slice *, n);
+  placing *p = ARENA_NEW(a, placing);
+  *p = (placing){.arena = a, .slot = ((int64_t)end + 3) / SLOTS + 1, .clash = ARENA_NEW_N(a, hlo_live_slice *, n)};
+  for (uint32_t k = 0; k < n; k++) {
+    sorted[k] = &slices[k];
+  }
+  if (n) {
+    qsort(sorted, n, sizeof *sorted, by_size);
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    place(p, sorted[k]);
+    TRY(budget_check(arena_budget(a)));
+  }
+  *bytes = p->bytes;
+  *lower_bound = lower_bound_of(a, sorted, n, end);
+  return NULL;
+}

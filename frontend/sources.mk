@@ -35,6 +35,8 @@ frontend_sources = \
 	frontend/ops/control/experimental.c \
 	frontend/ops/control/gradient.c \
 	frontend/ops/control/loop.c \
+	frontend/ops/control/loop_while.c \
+	frontend/ops/control/scan.c \
 	frontend/ops/control/training.c \
 	frontend/ops/math/activation.c \
 	frontend/ops/math/binary.c \
@@ -92,6 +94,7 @@ frontend_files = \
 	frontend/model/tensor.h \
 	frontend/model/wire_scan.h \
 	frontend/onnx.proto \
+	frontend/ops/control/loop_internal.h \
 	frontend/ops/math/fourier.h \
 	frontend/ops/nn/sample.h
 frontend_generated = \

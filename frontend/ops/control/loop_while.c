@@ -1,0 +1,294 @@
+/* loop_while.c - the body of a Loop or Scan, and the `while` that runs it.
+ *
+ * A `while` carries, in this order: the step; the trip count and the condition, unless they are constants; the states;
+ * the scan outputs; the scan inputs; the captures.  Its body inlines the ONNX body between slicing the scan inputs and
+ * storing the scan outputs. */
+#include <string.h>
+
+#include "frontend/import/sequence.h"
+#include "frontend/import/sizes.h"
+#include "frontend/ops/control/loop_internal.h"
+
+static uint32_t first_state(const onnx_loop *l) { return l->is_scan ? 0 : 2; }
+static uint32_t first_root(const onnx_loop *l) { return l->is_scan ? 0 : 1; }
+
+/* dims of s without `axis`. */
+static shape without_axis(const shape *s, int64_t axis) {
+  shape r = *s;
+  memmove(r.dims + axis, r.dims + axis + 1, (size_t)(r.rank - axis - 1) * sizeof *r.dims);
+  r.dims[--r.rank] = 0;
+  return r;
+}
+
+static shape with_axis(const shape *s, int64_t axis, dim extent) {
+  shape r = *s;
+  memmove(r.dims + axis + 1, r.dims + axis, (size_t)(r.rank - axis) * sizeof *r.dims);
+  r.dims[axis] = extent;
+  r.rank++;
+  return r;
+}
+
+/* Lists may be empty, and then NULL. */
+void onnx_copy_values(hlo_value *to, const hlo_value *from, uint32_t n) {
+  if (n) {
+    memcpy(to, from, n * sizeof *to);
+  }
+}
+
+/* --- the body --- */
+
+/* Its parameters' shapes, and what is known of the condition inside: it is true, or the step would not run.
+ */
+status onnx_loop_import_body(onnx_loop *l, const literal *iteration) {
+  onnx_node *n = l->n;
+  uint32_t count = first_state(l) + l->n_states + l->n_in, at = 0;
+  shape *shapes = ARENA_NEW_N(n->arena, shape, count + 1);
+  const literal **known = ARENA_NEW_N(n->arena, const literal *, count + 1);
+  literal yes = literal_scalar_i64(n->arena, DTYPE_PRED, 1);
+  if (!l->is_scan) {
+    known[0] = iteration;
+    known[1] = &yes;
+    shapes[at++] = shape_scalar(DTYPE_S64);
+    shapes[at++] = shape_scalar(DTYPE_PRED);
+  }
+  for (uint32_t k = 0; k < l->n_states; k++) {
+    CHECK_THAT(!onnx_is_sequence(l->states[k]), STATUS_UNSUPPORTED,
+               "state %u is a sequence, and the steps are too many, or not known, to be written out", k);
+    shapes[at++] = *hlo_shape(l->states[k]);
+  }
+  for (uint32_t k = 0; k < l->n_in; k++) {
+    shapes[at++] = without_axis(hlo_shape(l->scans[k]), l->in[k].axis);
+  }
+  l->captures = (onnx_captures){0};
+  int64_t step = l->is_scan ? (int64_t)count - 1 : 0;
+  TRY(status_prefix(onnx_import_body(n, "body", count, shapes, known, step, &l->captures, &l->body), "body"));
+  onnx_finish_body(&l->captures, count, l->body);
+  return NULL;
+}
+
+/* Counts of the body's inputs and outputs; n_out follows. */
+status onnx_loop_check_arity(onnx_loop *l) {
+  const Onnx__GraphProto *g;
+  TRY(onnx_attr_graph(l->n->proto, "body", &g));
+  uint32_t inputs = first_state(l) + l->n_states + l->n_in, roots = first_root(l) + l->n_states;
+  CHECK_THAT(g->n_input == inputs, STATUS_INVALID_MODEL, "body has %zu inputs instead of %u", g->n_input, inputs);
+  CHECK_THAT(g->n_output >= roots, STATUS_INVALID_MODEL, "body has %zu outputs; at least %u are needed", g->n_output,
+             roots);
+  l->n_out = (uint32_t)g->n_output - roots;
+  CHECK_THAT(l->n->n_out <= l->n_states + l->n_out, STATUS_INVALID_MODEL, "the node has %u outputs but body gives %u",
+             l->n->n_out, l->n_states + l->n_out);
+  return NULL;
+}
+
+/* What the body gives as its next condition, where that is a constant. */
+static const literal *known_condition(const onnx_loop *l) { return l->is_scan ? NULL : hlo_literal(l->body->roots[0]); }
+
+static bool stays_true(const onnx_loop *l) {
+  const literal *c = known_condition(l);
+  return l->is_scan || l->ignores_cond || (c && shape_elements(&c->shape) == 1 && literal_i64(c, 0) != 0);
+}
+
+status onnx_loop_check_condition(const shape *c) {
+  CHECK_THAT(c->kind == SHAPE_ARRAY && c->type == DTYPE_PRED && shape_elements(c) == 1, STATUS_INVALID_MODEL,
+             "body gives %s as condition; one bool is needed", SHAPE_STR(NULL, c));
+  return NULL;
+}
+
+/* A state keeps its type, also where steps are written out and its shape may change. */
+status onnx_loop_check_state_type(uint32_t k, const shape *before, const shape *after) {
+  CHECK_THAT(before->type == after->type && before->kind == after->kind, STATUS_INVALID_MODEL,
+             "state %u is %s before a step but %s after it", k, SHAPE_STR(NULL, before), SHAPE_STR(NULL, after));
+  return NULL;
+}
+
+static status check_states(const onnx_loop *l) {
+  if (!l->is_scan) {
+    TRY(onnx_loop_check_condition(hlo_shape(l->body->roots[0])));
+  }
+  for (uint32_t k = 0; k < l->n_states; k++) {
+    const shape *before = hlo_shape(l->states[k]), *after = hlo_shape(l->body->roots[first_root(l) + k]);
+    TRY(onnx_loop_check_state_type(k, before, after));
+    CHECK_THAT(shape_equal(before, after), STATUS_UNSUPPORTED,
+               "state %u is %s before a step but %s after it: its shape depends on data", k, SHAPE_STR(NULL, before),
+               SHAPE_STR(NULL, after));
+  }
+  return NULL;
+}
+
+/* Room for the scan outputs of all steps that a onnx_loop may make, which its condition may end before. */
+enum { MAX_SCAN_BOUND = 16 * 1024 * 1024 };
+
+/* Scan outputs have room for every step from the start: their number, or a bound of it, must be known. */
+static status scan_output_shapes(onnx_loop *l, shape *shapes) {
+  l->may_end = !stays_true(l) || l->cond.def;
+  for (uint32_t k = 0; k < l->n_out; k++) {
+    const shape *s = hlo_shape(l->body->roots[first_root(l) + l->n_states + k]);
+    CHECK_THAT(s->kind == SHAPE_ARRAY && s->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "scan output %u of %s", k,
+               SHAPE_STR(NULL, s));
+    CHECK_THAT(l->trip >= 0 && l->trip <= DIM_MAX, STATUS_UNSUPPORTED,
+               "there are scan outputs and the trip count is not a constant: their shape depends on data");
+    TRY(onnx_axis(l->out[k].axis, s->rank + 1, &l->out[k].axis));
+    shapes[k] = with_axis(s, l->out[k].axis, l->trip);
+    TRY(shape_check(&shapes[k], "a scan output"));
+    CHECK_THAT(!l->may_end || shape_bytes(&shapes[k]) <= MAX_SCAN_BOUND, STATUS_UNSUPPORTED,
+               "scan output %u would be %s if the condition did not end the onnx_loop", k, SHAPE_STR(NULL, &shapes[k]));
+  }
+  return NULL;
+}
+
+typedef struct carry { /* values outside or parameters inside */
+  hlo_value step, trip, cond;
+  hlo_value *states, *outs, *scans, *captures;
+} carry;
+
+static uint32_t carry_size(const onnx_loop *l) { return 3 + l->n_states + l->n_out + l->n_in + l->captures.n; }
+
+static carry carry_new(const onnx_loop *l) {
+  hlo_value *all = ARENA_NEW_N(l->n->arena, hlo_value, carry_size(l));
+  carry c = {.states = all};
+  c.outs = c.states + l->n_states;
+  c.scans = c.outs + l->n_out;
+  c.captures = c.scans + l->n_in;
+  return c;
+}
+
+static uint32_t carry_pack(const onnx_loop *l, const carry *c, hlo_value *out) {
+  uint32_t n = 0, rest = l->n_states + l->n_out + l->n_in + l->captures.n;
+  out[n++] = c->step;
+  if (c->trip.def) {
+    out[n++] = c->trip;
+  }
+  if (c->cond.def) {
+    out[n++] = c->cond;
+  }
+  for (uint32_t k = 0; k < rest; k++) { /* the lists lie one behind the other */
+    out[n++] = c->states[k];
+  }
+  return n;
+}
+
+static carry carry_parameters(const onnx_loop *l, const carry *outside, hlo_computation *c) {
+  carry in = carry_new(l);
+  uint32_t rest = l->n_states + l->n_out + l->n_in + l->captures.n;
+  in.step = hlo_result(hlo_parameter(c, *hlo_shape(outside->step)), 0);
+  if (outside->trip.def) {
+    in.trip = hlo_result(hlo_parameter(c, *hlo_shape(outside->trip)), 0);
+  }
+  if (outside->cond.def) {
+    in.cond = hlo_result(hlo_parameter(c, *hlo_shape(outside->cond)), 0);
+  }
+  for (uint32_t k = 0; k < rest; k++) {
+    in.states[k] = hlo_result(hlo_parameter(c, *hlo_shape(outside->states[k])), 0);
+  }
+  return in;
+}
+
+static void build_condition(hlo_builder *b, const onnx_loop *l, const carry *outside) {
+  carry in = carry_parameters(l, outside, b->computation);
+  hlo_value limit = in.trip.def ? in.trip : hlo_scalar_int(b, DTYPE_S64, l->trip);
+  hlo_value go = hlo_compare(b, HLO_LT, in.step, limit);
+  go = in.cond.def ? hlo_binary(b, HLO_AND, go, in.cond) : go;
+  hlo_set_roots(b->computation, 1, &go);
+}
+
+/* s64[rank] that is 0 but at `axis`. */
+static hlo_value starts_at(hlo_builder *b, const onnx_loop *l, const onnx_loop_axis *axis, int rank, const carry *at) {
+  hlo_value parts[SHAPE_MAX_RANK], step = at->step;
+  if (axis->backward) {
+    hlo_value steps = at->trip.def ? at->trip : hlo_scalar_int(b, DTYPE_S64, l->trip);
+    step = hlo_binary(b, HLO_SUB, onnx_plus(b, steps, -1), step);
+  }
+  hlo_value zero = hlo_s64s(b, (int64_t[]){0}, 1);
+  for (int k = 0; k < rank; k++) {
+    parts[k] = k == axis->axis ? hlo_reshape(b, step, 1, (dim[]){1}) : zero;
+  }
+  return hlo_concatenate(b, (uint32_t)rank, parts, 0);
+}
+
+static hlo_value read_element(hlo_builder *b, const onnx_loop *l, uint32_t k, hlo_value whole, const carry *at) {
+  shape s = *hlo_shape(whole);
+  shape element = without_axis(&s, l->in[k].axis);
+  hlo_value starts = starts_at(b, l, &l->in[k], s.rank, at);
+  s.dims[l->in[k].axis] = 1;
+  return hlo_reshape(b, hlo_dynamic_slice(b, whole, starts, s.dims), element.rank, element.dims);
+}
+
+static hlo_value store_element(hlo_builder *b, const onnx_loop *l, uint32_t k, hlo_value whole, hlo_value element,
+                               const carry *at) {
+  shape s = with_axis(hlo_shape(element), l->out[k].axis, 1);
+  hlo_value starts = starts_at(b, l, &l->out[k], s.rank, at);
+  return hlo_dynamic_update_slice(b, whole, hlo_reshape(b, element, s.rank, s.dims), starts);
+}
+
+static void build_body(hlo_builder *b, const onnx_loop *l, const carry *outside) {
+  carry in = carry_parameters(l, outside, b->computation), next = in;
+  uint32_t n_args = 0, first = first_root(l);
+  hlo_value *args = ARENA_NEW_N(l->n->arena, hlo_value, l->body->n_params + 1);
+  hlo_value *roots = ARENA_NEW_N(l->n->arena, hlo_value, l->body->n_roots + 1);
+  if (!l->is_scan) {
+    args[n_args++] = in.step;
+    args[n_args++] = hlo_scalar_int(b, DTYPE_PRED, 1);
+  }
+  for (uint32_t k = 0; k < l->n_states; k++) {
+    args[n_args++] = in.states[k];
+  }
+  for (uint32_t k = 0; k < l->n_in; k++) {
+    args[n_args++] = read_element(b, l, k, in.scans[k], &in);
+  }
+  for (uint32_t k = 0; k < l->captures.n; k++) {
+    args[n_args++] = in.captures[k];
+  }
+  next.step = hlo_binary(b, HLO_ADD, in.step, hlo_scalar_int(b, DTYPE_S64, 1));
+  if (b->error) {
+    return;
+  }
+  hlo_inline(next.step.def, l->body, args, roots);
+  next.cond = in.cond.def ? hlo_reshape(b, roots[0], 0, NULL) : in.cond;
+  next.states = ARENA_NEW_N(l->n->arena, hlo_value, carry_size(l));
+  onnx_copy_values(next.states, roots + first, l->n_states);
+  for (uint32_t k = 0; k < l->n_out; k++) {
+    next.states[l->n_states + k] = store_element(b, l, k, in.outs[k], roots[first + l->n_states + k], &in);
+  }
+  onnx_copy_values(next.states + l->n_states + l->n_out, in.scans, l->n_in + l->captures.n);
+  hlo_value *all = ARENA_NEW_N(l->n->arena, hlo_value, carry_size(l));
+  uint32_t n = carry_pack(l, &next, all);
+  hlo_set_roots(b->computation, n, all);
+}
+
+/* results: states, then scan outputs. */
+status onnx_loop_build_while(onnx_loop *l, hlo_value *results) {
+  hlo_builder *b = l->n->b;
+  shape *shapes = ARENA_NEW_N(l->n->arena, shape, l->n_out + 1);
+  TRY(check_states(l));
+  TRY(scan_output_shapes(l, shapes));
+  carry c = carry_new(l);
+  c.step = hlo_scalar_int(b, DTYPE_S64, 0);
+  c.trip = l->length.def ? l->length : l->trip < 0 ? l->trip_value : c.trip;
+  if (l->may_end) {
+    c.cond = l->cond.def ? l->cond : hlo_scalar_int(b, DTYPE_PRED, 1);
+  }
+  onnx_copy_values(c.states, l->states, l->n_states);
+  for (uint32_t k = 0; k < l->n_out; k++) {
+    c.outs[k] = hlo_splat(b, shapes[k], 0);
+  }
+  onnx_copy_values(c.scans, l->scans, l->n_in);
+  onnx_copy_values(c.captures, l->captures.outer, l->captures.n);
+  if (l->trip == 0 || b->error) {
+    onnx_copy_values(results, c.states, l->n_states + l->n_out);
+    return NULL;
+  }
+  hlo_builder condition = hlo_builder_inner(b, "loop_condition"), body = hlo_builder_inner(b, "loop_body");
+  build_condition(&condition, l, &c);
+  build_body(&body, l, &c);
+  TRY(hlo_builder_take_error(&condition));
+  TRY(hlo_builder_take_error(&body));
+  hlo_value *init = ARENA_NEW_N(l->n->arena, hlo_value, carry_size(l));
+  hlo_value *out = ARENA_NEW_N(l->n->arena, hlo_value, carry_size(l));
+  uint32_t n = carry_pack(l, &c, init);
+  hlo_while(b, condition.computation, body.computation, n, init, out);
+  onnx_copy_values(results, out + (n - (l->n_states + l->n_out + l->n_in + l->captures.n)), l->n_states + l->n_out);
+  for (uint32_t k = 0; l->may_end && k < l->n_out; k++) {
+    onnx_dynamic_dim_set(l->n->scope->importer, results[l->n_states + k], (int)l->out[k].axis, out[0]);
+  }
+  return NULL;
+}

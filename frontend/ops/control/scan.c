@@ -1,0 +1,149 @@
+/* scan.c - Scan: a `while` over the elements of its scan inputs. */
+#include <inttypes.h>
+
+#include "frontend/ops/control/loop_internal.h"
+
+/* One entry each of an attribute with `count` directions or axes; absent: all 0. */
+static status read_scan_list(const onnx_node *n, const char *name, uint32_t count, int64_t *out) {
+  const int64_t *values;
+  size_t given;
+  TRY(onnx_attr_ints(n->proto, name, &values, &given));
+  CHECK_THAT(given == 0 || given == count, STATUS_INVALID_MODEL, "%s has %zu entries instead of %u", name, given,
+             count);
+  for (uint32_t k = 0; k < count; k++) {
+    out[k] = given ? values[k] : 0;
+  }
+  return NULL;
+}
+
+static status read_scan_axes(const onnx_node *n, const char *axes, const char *directions, uint32_t count,
+                             onnx_loop_axis *out) {
+  int64_t *values = ARENA_NEW_N(n->arena, int64_t, 2 * (size_t)count + 1);
+  if (axes) {
+    TRY(read_scan_list(n, axes, count, values));
+  }
+  TRY(read_scan_list(n, directions, count, values + count));
+  for (uint32_t k = 0; k < count; k++) {
+    CHECK_THAT((values[count + k] | 1) == 1, STATUS_INVALID_MODEL, "%s[%u] is %" PRId64 "; it must be 0 or 1",
+               directions, k, values[count + k]);
+    out[k] = (onnx_loop_axis){values[k], values[count + k] != 0};
+  }
+  return NULL;
+}
+
+/* Splits the node's inputs from `first` on; reads what both forms of Scan have. */
+static status read_scan(onnx_node *n, uint32_t first, onnx_loop *l) {
+  int64_t m;
+  TRY(onnx_attr_required(n->proto, "num_scan_inputs"));
+  TRY(onnx_attr_int(n->proto, "num_scan_inputs", 0, &m));
+  CHECK_THAT(m >= 1 && m <= (int64_t)n->n_in - first, STATUS_INVALID_MODEL,
+             "num_scan_inputs is %" PRId64 "; it must be within 1..%u", m, n->n_in - first);
+  *l = (onnx_loop){.n = n, .is_scan = true, .n_in = (uint32_t)m, .n_states = n->n_in - first - (uint32_t)m};
+  for (uint32_t k = first; k < n->n_in; k++) {
+    CHECK_THAT(onnx_has_in(n, k), STATUS_INVALID_MODEL, "input %u is missing", k);
+  }
+  l->states = ARENA_NEW_N(n->arena, hlo_value, l->n_states + 1);
+  l->scans = ARENA_NEW_N(n->arena, hlo_value, l->n_in + 1);
+  l->in = ARENA_NEW_N(n->arena, onnx_loop_axis, l->n_in + 1);
+  TRY(onnx_loop_check_arity(l));
+  l->out = ARENA_NEW_N(n->arena, onnx_loop_axis, l->n_out + 1);
+  return NULL;
+}
+
+/* The scan axes agree on the number of steps. */
+static status count_steps(onnx_loop *l) {
+  for (uint32_t k = 0; k < l->n_in; k++) {
+    const shape *s = hlo_shape(l->scans[k]);
+    TRY(status_prefix(onnx_axis(l->in[k].axis, s->rank, &l->in[k].axis), "scan input %u, %s", k, SHAPE_STR(NULL, s)));
+    dim steps = s->dims[l->in[k].axis];
+    CHECK_THAT(k == 0 || steps == l->trip, STATUS_INVALID_MODEL,
+               "scan input %u has %" PRId64 " steps but input 0 has %" PRId64, k, steps, l->trip);
+    l->trip = steps;
+  }
+  return NULL;
+}
+
+/* How many steps batch i makes; the standard leaves open what scan outputs hold behind them: 0, from the start. */
+static hlo_value length_of(const onnx_loop *l, dim i) {
+  hlo_builder *b = l->n->b;
+  hlo_value n = hlo_convert(b, onnx_pick(b, l->n->in[0], 0, i), DTYPE_S64);
+  return hlo_clamp(b, hlo_scalar_int(b, DTYPE_S64, 0), n, hlo_scalar_int(b, DTYPE_S64, l->trip));
+}
+
+/* One more scan input: the number of each step, from `first` on.  Random operators want it; unused, it dies. */
+static void set_step_input(onnx_loop *l, uint32_t k, int64_t first) {
+  hlo_builder *b = l->n->b;
+  hlo_value numbers = hlo_iota(b, shape_make(DTYPE_S64, 1, &l->trip), 0);
+  l->scans[k] = onnx_binary_scalar(b, HLO_ADD, numbers, (double)first);
+  l->in[k] = (onnx_loop_axis){0};
+  l->n_in = k + 1;
+}
+
+/* Version 8: every array has a batch in front, the scan axis is 1; the batches are scanned one after the
+ * other. */
+static status import_scan_8(onnx_node *n) {
+  onnx_loop l;
+  hlo_builder *b = n->b;
+  TRY(read_scan(n, 1, &l));
+  TRY(read_scan_axes(n, NULL, "directions", l.n_in, l.in));
+  for (uint32_t k = 1; k < n->n_in; k++) {
+    TRY(onnx_need_rank(n, k, "an input", k > l.n_states ? 2 : 1, SHAPE_MAX_RANK));
+    CHECK_THAT(onnx_in_shape(n, k)->dims[0] == onnx_in_shape(n, 1)->dims[0], STATUS_INVALID_MODEL,
+               "input %u is %s but input 1 is %s; the batches differ", k, SHAPE_STR(NULL, onnx_in_shape(n, k)),
+               SHAPE_STR(NULL, onnx_in_shape(n, 1)));
+  }
+  dim batch = onnx_in_shape(n, 1)->dims[0];
+  TRY(onnx_need_dims(n, 0, "sequence_lens", 1, &batch));
+  CHECK_THAT(batch >= 1 && batch <= ONNX_LOOP_MAX_UNROLLED, STATUS_UNSUPPORTED,
+             "a batch of %" PRId64 "; 1..%d are supported", batch, ONNX_LOOP_MAX_UNROLLED);
+  uint32_t n_results = l.n_states + l.n_out, n_scans = l.n_in;
+  hlo_value *results = ARENA_NEW_N(n->arena, hlo_value, n_results + 1);
+  hlo_value *parts = ARENA_NEW_N(n->arena, hlo_value, (size_t)batch * n_results + 1);
+  for (dim i = 0; i < batch; i++) {
+    for (uint32_t k = 0; k < l.n_states + n_scans; k++) {
+      *(k < l.n_states ? &l.states[k] : &l.scans[k - l.n_states]) = onnx_pick(b, n->in[1 + k], 0, i);
+    }
+    if (i == 0) {
+      TRY(count_steps(&l));
+    }
+    set_step_input(&l, n_scans, i * l.trip);
+    if (i == 0) {
+      TRY(onnx_loop_import_body(&l, NULL));
+    }
+    if (onnx_has_in(n, 0)) {
+      l.length = length_of(&l, i);
+    }
+    TRY(onnx_loop_build_while(&l, results));
+    for (uint32_t k = 0; k < n_results; k++) {
+      parts[k * (size_t)batch + (size_t)i] = onnx_insert_dim(b, results[k], 0);
+    }
+  }
+  for (uint32_t k = 0; k < n->n_out; k++) {
+    n->out[k] = hlo_concatenate(b, (uint32_t)batch, parts + k * (size_t)batch, 0);
+  }
+  return NULL;
+}
+
+static status import_scan_9(onnx_node *n) {
+  onnx_loop l;
+  TRY(read_scan(n, 0, &l));
+  TRY(read_scan_axes(n, "scan_input_axes", "scan_input_directions", l.n_in, l.in));
+  TRY(read_scan_axes(n, "scan_output_axes", "scan_output_directions", l.n_out, l.out));
+  onnx_copy_values(l.states, n->in, l.n_states);
+  onnx_copy_values(l.scans, n->in + l.n_states, l.n_in);
+  TRY(count_steps(&l));
+  set_step_input(&l, l.n_in, 0);
+  TRY(onnx_loop_import_body(&l, NULL));
+  hlo_value *results = ARENA_NEW_N(n->arena, hlo_value, l.n_states + l.n_out + 1);
+  TRY(onnx_loop_build_while(&l, results));
+  onnx_copy_values(n->out, results, n->n_out);
+  return NULL;
+}
+
+status onnx_import_scan(onnx_node *n) {
+  status s = n->since == 8 ? import_scan_8(n) : import_scan_9(n);
+  if (s && n->since > 8 && status_get_code(s) == STATUS_UNSUPPORTED) {
+    onnx_require_interpreter(n);
+  }
+  return s;
+}

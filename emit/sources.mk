@@ -6,6 +6,7 @@ emit_sources = \
 	emit/contraction/depthwise_plan.c \
 	emit/contraction/gemm.c \
 	emit/contraction/product.c \
+	emit/contraction/product_copies.c \
 	emit/contraction/product_kernel.c \
 	emit/contraction/product_pack.c \
 	emit/contraction/winograd.c \
@@ -26,6 +27,7 @@ emit_sources = \
 	emit/element/window.c \
 	emit/kernel/compile.c \
 	emit/kernel/kernel.c \
+	emit/kernel/nest.c \
 	emit/kernel/pooling.c \
 	emit/kernel/row_fusion.c \
 	emit/kernel/support.c \
@@ -39,6 +41,7 @@ emit_sources = \
 	emit/llvm/target.c
 emit_files = \
 	emit/README \
+	emit/contraction/arithmetic.h \
 	emit/contraction/attention.h \
 	emit/contraction/depthwise.h \
 	emit/contraction/gemm.h \

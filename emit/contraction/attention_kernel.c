@@ -4,6 +4,7 @@
 
 #include "base/arith.h"
 #include "emit/contraction/attention.h"
+#include "emit/contraction/arithmetic.h"
 #include "emit/contraction/gemm.h"
 #include "emit/llvm/math.h"
 #include "emit/kernel/module.h"
@@ -20,12 +21,6 @@ typedef struct kernel {
 
 /* --- small words --- */
 
-static LLVMValueRef add(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
-  return LLVMBuildNSWAdd(w->builder, x, y, "");
-}
-static LLVMValueRef times(const emit_ir *w, LLVMValueRef x, int64_t n) {
-  return n == 1 ? x : LLVMBuildNSWMul(w->builder, x, emit_i64(w, n), "");
-}
 static LLVMValueRef at(const emit_ir *w, LLVMValueRef base, LLVMValueRef offset) {
   return LLVMBuildInBoundsGEP2(w->builder, w->f32, base, &offset, 1, "");
 }
@@ -59,11 +54,11 @@ static void write_block(const kernel *k, const product *p, int64_t vectors, LLVM
                  .b_k = p->b_k,
                  .b_vector = p->b_vector,
                  .k = emit_i64(w, p->sums)};
-  g.a = at(w, p->a, times(w, row, p->a_row));
-  g.b = at(w, p->b, times(w, vector, p->b_vector));
+  g.a = at(w, p->a, emit_times(w, row, p->a_row));
+  g.b = at(w, p->b, emit_times(w, vector, p->b_vector));
   emit_gemm_zero(w, &g, sums);
   emit_gemm_block(w, &g, sums);
-  p->take(k, &g, row, times(w, vector, p->lanes), sums);
+  p->take(k, &g, row, emit_times(w, vector, p->lanes), sums);
 }
 
 /* `n` column blocks of so many vectors, from number `first` on; for each all rows. */
@@ -90,7 +85,7 @@ static void write_product(const kernel *k, const product *p) {
 
 static LLVMValueRef tile_at(const kernel *k, LLVMValueRef row, LLVMValueRef column) {
   const emit_ir *w = k->w.e.w;
-  return at(w, k->tile, add(w, times(w, row, k->c->stride), column));
+  return at(w, k->tile, emit_add(w, emit_times(w, row, k->c->stride), column));
 }
 
 static void keep_scores(const kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column,
@@ -132,7 +127,7 @@ static const emit_index *place_of(kernel *k, LLVMValueRef row, LLVMValueRef colu
   dims[0] = k->c->batches * k->c->rows;
   dims[1] = k->c->keys;
   emit_index *place = emit_index_new(&e->x, whole ? 2 : 1, dims);
-  emit_axis_at(place, 0, emit_pos_at(add(e->w, k->row, row), 1));
+  emit_axis_at(place, 0, emit_pos_at(emit_add(e->w, k->row, row), 1));
   if (whole) {
     emit_axis_at(place, 1, emit_pos_lanes(column, e->x.lanes > 1, multiple));
   }
@@ -260,7 +255,8 @@ static void write_softmax(kernel *k) {
 static void store_result(const kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column,
                          const LLVMValueRef *sums) {
   const emit_ir *w = k->w.e.w;
-  LLVMValueRef first = at(w, k->out, add(w, times(w, row, k->c->out_row), column)), inverses = at(w, k->inverses, row);
+  LLVMValueRef first = at(w, k->out, emit_add(w, emit_times(w, row, k->c->out_row), column)),
+               inverses = at(w, k->inverses, row);
   for (int r = 0; r < g->tile.rows; r++) {
     LLVMValueRef inverse = emit_splat(w, load(w, at(w, inverses, emit_i64(w, r)), 1), g->tile.lanes);
     for (int v = 0; v < g->tile.vectors; v++) {
@@ -300,10 +296,10 @@ static LLVMValueRef keys_of(const kernel *k, LLVMValueRef batch) {
   const emit_ir *w = k->w.e.w;
   const emit_product *qk = &k->c->qk;
   if (qk->packing == EMIT_B_SCRATCH) {
-    return at(w, scratch(k), times(w, batch, emit_product_packed(qk) / k->c->batches));
+    return at(w, scratch(k), emit_times(w, batch, emit_product_packed(qk) / k->c->batches));
   }
   return at(w, operand(k, k->a.k),
-            add(w, emit_level_offset(w, qk->n_batch, qk->batch, true, batch), emit_i64(w, k->c->k_at)));
+            emit_add(w, emit_level_offset(w, qk->n_batch, qk->batch, true, batch), emit_i64(w, k->c->k_at)));
 }
 
 /* Step number `item`: the last tile of a batch ends with its last row. */
@@ -312,16 +308,17 @@ static void begin_step(kernel *k, LLVMValueRef item) {
   const emit_attention *c = k->c;
   LLVMValueRef tiles = emit_i64(w, ceil_div(c->rows, c->tile_rows));
   LLVMValueRef batch = LLVMBuildUDiv(w->builder, item, tiles, ""), tile = LLVMBuildURem(w->builder, item, tiles, "");
-  LLVMValueRef row = emit_intrinsic2(w, "llvm.smin", times(w, tile, c->tile_rows), emit_i64(w, c->rows - c->tile_rows));
+  LLVMValueRef row =
+      emit_intrinsic2(w, "llvm.smin", emit_times(w, tile, c->tile_rows), emit_i64(w, c->rows - c->tile_rows));
   LLVMValueRef q = emit_level_offset(w, c->qk.n_batch, c->qk.batch, false, batch);
   LLVMValueRef v = emit_level_offset(w, c->pv.n_batch, c->pv.batch, true, batch);
   LLVMValueRef out = emit_level_offset(w, c->n_out, c->out, false, batch);
   int64_t q_row = c->qk.n_rows ? c->qk.rows[0].a : 0;
-  k->row = add(w, times(w, batch, c->rows), row);
-  k->q = at(w, operand(k, k->a.q), add(w, add(w, q, times(w, row, q_row)), emit_i64(w, c->q_at)));
+  k->row = emit_add(w, emit_times(w, batch, c->rows), row);
+  k->q = at(w, operand(k, k->a.q), emit_add(w, emit_add(w, q, emit_times(w, row, q_row)), emit_i64(w, c->q_at)));
   k->k = keys_of(k, batch);
-  k->v = at(w, operand(k, k->a.v), add(w, v, emit_i64(w, c->v_at)));
-  k->out = at(w, k->w.results[0], add(w, out, times(w, row, c->out_row)));
+  k->v = at(w, operand(k, k->a.v), emit_add(w, v, emit_i64(w, c->v_at)));
+  k->out = at(w, k->w.results[0], emit_add(w, out, emit_times(w, row, c->out_row)));
 }
 
 static void write_tiles(kernel *k) {

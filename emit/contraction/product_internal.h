@@ -2,14 +2,17 @@
 #ifndef EMIT_CONTRACTION_PRODUCT_INTERNAL_H
 #define EMIT_CONTRACTION_PRODUCT_INTERNAL_H
 
+#include "base/arith.h"
 #include "emit/contraction/product.h"
 #include "emit/kernel/writer.h"
 
 /* Where step number `index` of the levels stands, in A or in B: i64, in elements. */
 LLVMValueRef emit_level_offset(const emit_ir *w, int64_t n, const emit_level *levels, bool in_b, LLVMValueRef index);
 
-/* All of a kernel that packs B, whose batch 0 begins at `b`, as panels at `packed`: writes its loop, sets its grid and
- * cost. */
+/* Writes a kernel that copies A, which begins at `a`, with zeros around it to `copy`: its loop, grid and cost. */
+void emit_product_padding(emit_writer *w, const emit_product *p, LLVMValueRef a, LLVMValueRef copy);
+
+/* Writes a kernel that packs B, whose batch 0 begins at `b`, as panels at `packed`: its loop, grid and cost. */
 void emit_product_panels(emit_writer *w, const emit_product *p, LLVMValueRef b, LLVMValueRef packed);
 
 /* Of a call of a kernel for any number of rows: blocks of rows, how many of them are large; of a step of the grid,
@@ -21,6 +24,9 @@ enum {
   EMIT_PRODUCT_COLUMN_BLOCKS,
   EMIT_PRODUCT_FIRST
 };
+
+/* Returns the number of panels of B in a group of a batch. */
+static inline int64_t emit_product_panels_of(const emit_product *p) { return ceil_div(p->columns, p->lanes); }
 
 /* How long all of it takes, in nanoseconds. */
 double emit_product_cost(const emit_product *p);

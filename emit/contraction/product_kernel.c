@@ -1,12 +1,11 @@
-/* product_kernel.c - the kernels of product.h: a copy of A with zeros around it, panels of B, the product and its
- * epilogue. */
-#include "base/arith.h"
+/* product_kernel.c - the kernel of product.h that computes the product and its epilogue. */
+#include "emit/contraction/arithmetic.h"
 #include "emit/contraction/gemm.h"
-#include "emit/kernel/module.h"
-#include "emit/llvm/number.h"
 #include "emit/contraction/product.h"
 #include "emit/contraction/product_internal.h"
+#include "emit/kernel/module.h"
 #include "emit/kernel/writer.h"
+#include "emit/llvm/number.h"
 #include "hlo/analysis/quantized.h"
 
 typedef struct kernel {
@@ -28,25 +27,6 @@ typedef struct kernel {
   bool direct;       /* the epilogue is written for each vector of the block, on registers */
 } kernel;
 
-/* --- small words --- */
-
-static LLVMValueRef add(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
-  return LLVMBuildNSWAdd(w->builder, x, y, "");
-}
-static LLVMValueRef times(const emit_ir *w, LLVMValueRef x, int64_t n) {
-  return n == 1 ? x : LLVMBuildNSWMul(w->builder, x, emit_i64(w, n), "");
-}
-static LLVMValueRef over(const emit_ir *w, LLVMValueRef x, int64_t n) {
-  return n == 1 ? x : emit_opaque(w, LLVMBuildUDiv(w->builder, x, emit_i64(w, n), ""));
-}
-static LLVMValueRef modulo(const emit_ir *w, LLVMValueRef x, int64_t n) {
-  return n == 1 ? emit_i64(w, 0) : emit_opaque(w, LLVMBuildURem(w->builder, x, emit_i64(w, n), ""));
-}
-static LLVMValueRef lesser(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) {
-  return emit_intrinsic2(w, "llvm.smin", x, n);
-}
-static LLVMValueRef least(const emit_ir *w, LLVMValueRef x, int64_t n) { return lesser(w, x, emit_i64(w, n)); }
-
 static LLVMValueRef at(const kernel *k, LLVMValueRef base, LLVMValueRef offset) {
   const emit_ir *w = k->w.e.w;
   return LLVMBuildInBoundsGEP2(w->builder, emit_memory_type(w, k->type), base, &offset, 1, "");
@@ -59,96 +39,12 @@ static LLVMValueRef b_at(const kernel *k, LLVMValueRef base, LLVMValueRef offset
 LLVMValueRef emit_level_offset(const emit_ir *w, int64_t n, const emit_level *levels, bool in_b, LLVMValueRef index) {
   LLVMValueRef sum = emit_i64(w, 0);
   for (int64_t l = n; l-- > 0;) {
-    LLVMValueRef digit = l ? modulo(w, index, levels[l].n) : index;
-    sum = add(w, sum, times(w, digit, in_b ? levels[l].b : levels[l].a));
-    index = l ? over(w, index, levels[l].n) : index;
+    LLVMValueRef digit = l ? emit_modulo(w, index, levels[l].n) : index;
+    sum = emit_add(w, sum, emit_times(w, digit, in_b ? levels[l].b : levels[l].a));
+    index = l ? emit_over(w, index, levels[l].n) : index;
   }
   return sum;
 }
-
-static int64_t panels_of(const emit_product *p) { return ceil_div(p->columns, p->lanes); }
-
-static int64_t batch_of(const emit_product *p) {
-  int64_t n = 1;
-  for (int64_t k = 0; k < p->n_batch; k++) {
-    n *= p->batch[k].n;
-  }
-  return n;
-}
-
-/* --- copies --- */
-
-/* n elements from `from` (NULL: zeros) to `to`. */
-static void copy_run(const kernel *k, LLVMValueRef to, LLVMValueRef from, int64_t n) {
-  const emit_ir *w = k->w.e.w;
-  LLVMTypeRef element = emit_memory_type(w, k->type);
-  int64_t wide = k->p->lanes, done = 0;
-  for (int64_t lanes = wide; n > 0; lanes = 1) {
-    int64_t end = n / lanes * lanes;
-    if (end > done) {
-      LLVMTypeRef type = emit_vector_type(element, (int)lanes);
-      emit_loop l;
-      emit_loop_begin(w, &l, emit_i64(w, done), emit_i64(w, end), lanes, true, 0, NULL);
-      LLVMValueRef v = from ? LLVMBuildLoad2(w->builder, type, at(k, from, l.iv), "") : LLVMConstNull(type);
-      if (from) {
-        LLVMSetAlignment(v, (unsigned)dtype_bytes(k->type));
-      }
-      LLVMSetAlignment(LLVMBuildStore(w->builder, v, at(k, to, l.iv)), (unsigned)dtype_bytes(k->type));
-      emit_loop_end(w, &l, NULL);
-      done = end;
-    }
-    if (lanes == 1) {
-      return;
-    }
-  }
-}
-
-/* One line of the innermost spatial dimension: zeros, what is there of A, zeros. */
-static void pad_line(const kernel *k, LLVMValueRef line) {
-  const emit_ir *w = k->w.e.w;
-  const emit_product *p = k->p;
-  int64_t last = p->spatial - 1, c = p->channels, width = p->padded[last], low = p->low[last];
-  int64_t there = width - low < p->in[last] ? width - low : p->in[last], high = width - low - there;
-  LLVMValueRef to = at(k, k->copy, times(w, line, width * c)), from = emit_i64(w, 0);
-  LLVMValueRef rest = line, inside = LLVMConstInt(w->i1, 1, false);
-  int64_t stride = p->in[last] * c;
-  for (int64_t d = last; d-- > 0;) {
-    LLVMValueRef place = LLVMBuildSub(w->builder, modulo(w, rest, p->padded[d]), emit_i64(w, p->low[d]), "");
-    rest = over(w, rest, p->padded[d]);
-    inside = LLVMBuildAnd(w->builder, inside, emit_icmp(w, LLVMIntULT, place, emit_i64(w, p->in[d])), "");
-    from = LLVMBuildAdd(w->builder, from, LLVMBuildMul(w->builder, place, emit_i64(w, stride), ""), "");
-    stride *= p->in[d];
-  }
-  from = LLVMBuildAdd(w->builder, from, LLVMBuildMul(w->builder, rest, emit_i64(w, stride), ""), "");
-  LLVMBasicBlockRef real = emit_block(w, "line"), empty = emit_block(w, "empty"), done = emit_block(w, "next");
-  LLVMBuildCondBr(w->builder, inside, real, empty);
-  LLVMPositionBuilderAtEnd(w->builder, real);
-  copy_run(k, to, NULL, low * c);
-  copy_run(k, at(k, to, emit_i64(w, low * c)), at(k, k->a, from), there * c);
-  copy_run(k, at(k, to, emit_i64(w, (low + there) * c)), NULL, high * c);
-  LLVMBuildBr(w->builder, done);
-  LLVMPositionBuilderAtEnd(w->builder, empty);
-  copy_run(k, to, NULL, width * c);
-  LLVMBuildBr(w->builder, done);
-  LLVMPositionBuilderAtEnd(w->builder, done);
-}
-
-static void write_padding(kernel *k) {
-  const emit_ir *w = k->w.e.w;
-  const emit_product *p = k->p;
-  int64_t lines = p->images;
-  for (int64_t d = 0; d < p->spatial - 1; d++) {
-    lines *= p->padded[d];
-  }
-  emit_loop l;
-  emit_loop_begin(w, &l, k->w.begin, k->w.end, 1, false, 0, NULL);
-  pad_line(k, l.iv);
-  emit_loop_end(w, &l, NULL);
-  k->w.info->grid = lines;
-  k->w.cost = (double)p->padded_elements * 0.1;
-}
-
-/* --- panels of B --- */
 
 static LLVMValueRef load_vector(const kernel *k, LLVMValueRef base, LLVMValueRef offset, int lanes) {
   const emit_ir *w = k->w.e.w;
@@ -156,117 +52,6 @@ static LLVMValueRef load_vector(const kernel *k, LLVMValueRef base, LLVMValueRef
       LLVMBuildLoad2(w->builder, emit_vector_type(emit_memory_type(w, k->type), lanes), at(k, base, offset), "");
   LLVMSetAlignment(v, (unsigned)dtype_bytes(k->type));
   return v;
-}
-
-/* n vectors of n lanes as a matrix, turned around: in each round halves of pairs of rows change places. */
-static void transpose(const kernel *k, LLVMValueRef *rows, int n) {
-  const emit_ir *w = k->w.e.w;
-  for (int half = 1; half < n; half *= 2) {
-    int low[256], high[256];
-    for (int j = 0; j < n; j++) {
-      bool upper = j & half;
-      low[j] = upper ? n + j - half : j;
-      high[j] = upper ? n + j : j + half;
-    }
-    for (int j = 0; j < n; j++) {
-      if (!(j & half)) {
-        LLVMValueRef x = rows[j], y = rows[j + half];
-        rows[j] = emit_shuffle(w, x, y, low, n);
-        rows[j + half] = emit_shuffle(w, x, y, high, n);
-      }
-    }
-  }
-}
-
-/* The offsets of a panel's columns; those behind the last one read it again. */
-static LLVMValueRef column_offset(const kernel *k, LLVMValueRef panel, int lane) {
-  const emit_ir *w = k->w.e.w;
-  LLVMValueRef column = add(w, times(w, panel, k->p->lanes), emit_i64(w, lane));
-  if (k->p->columns % k->p->lanes) {
-    column = least(w, column, k->p->columns - 1);
-  }
-  return times(w, column, k->p->b_column);
-}
-
-/* s = from ... in steps of `size`: `size` rows of the panel, element by element or, turned around, vector by vector. */
-static void pack_rows(const kernel *k, LLVMValueRef from, LLVMValueRef to, LLVMValueRef panel, LLVMValueRef s,
-                      int size) {
-  const emit_ir *w = k->w.e.w;
-  int lanes = (int)k->p->lanes;
-  LLVMValueRef rows[256];
-  if (size > 1) {
-    for (int j = 0; j < lanes; j++) {
-      rows[j] = load_vector(k, from, add(w, column_offset(k, panel, j), s), lanes);
-    }
-    transpose(k, rows, lanes);
-  } else if (k->p->b_column == 1 && k->p->columns % lanes == 0) {
-    rows[0] = load_vector(k, from, add(w, column_offset(k, panel, 0), s), lanes);
-  } else {
-    rows[0] = LLVMGetPoison(emit_vector_type(emit_memory_type(w, k->type), lanes));
-    for (int j = 0; j < lanes; j++) {
-      LLVMValueRef v = load_vector(k, from, add(w, column_offset(k, panel, j), s), 1);
-      rows[0] = lanes > 1 ? emit_set_lane(w, rows[0], v, j) : v;
-    }
-  }
-  for (int j = 0; j < size; j++) {
-    LLVMSetAlignment(LLVMBuildStore(w->builder, rows[j], at(k, to, emit_i64(w, j * lanes))),
-                     (unsigned)dtype_bytes(k->type));
-  }
-}
-
-/* The levels from `level` on; `to` is where their first row goes. */
-static void pack_level(const kernel *k, int64_t level, LLVMValueRef from, LLVMValueRef to, LLVMValueRef panel) {
-  const emit_ir *w = k->w.e.w;
-  const emit_product *p = k->p;
-  emit_loop l;
-  if (level == p->n_sums) {
-    pack_rows(k, from, to, panel, emit_i64(w, 0), 1);
-    return;
-  }
-  const emit_level *s = &p->sums[level];
-  if (level + 1 < p->n_sums) {
-    int64_t inner = p->lanes;
-    for (int64_t j = level + 1; j < p->n_sums; j++) {
-      inner *= p->sums[j].n;
-    }
-    emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, s->n), 1, true, 0, NULL);
-    pack_level(k, level + 1, at(k, from, times(w, l.iv, s->b)), at(k, to, times(w, l.iv, inner)), panel);
-    emit_loop_end(w, &l, NULL);
-    return;
-  }
-  int64_t turned = s->b == 1 && p->b_column != 1 && p->lanes > 1 ? s->n / p->lanes * p->lanes : 0;
-  if (turned) {
-    emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, turned), p->lanes, true, 0, NULL);
-    pack_rows(k, from, at(k, to, times(w, l.iv, p->lanes)), panel, l.iv, (int)p->lanes);
-    emit_loop_end(w, &l, NULL);
-  }
-  if (turned < s->n) {
-    emit_loop_begin(w, &l, emit_i64(w, turned), emit_i64(w, s->n), 1, true, 0, NULL);
-    pack_rows(k, from, at(k, to, times(w, l.iv, p->lanes)), panel, times(w, l.iv, s->b), 1);
-    emit_loop_end(w, &l, NULL);
-  }
-}
-
-static void write_panels(kernel *k) {
-  const emit_ir *w = k->w.e.w;
-  const emit_product *p = k->p;
-  int64_t panels = panels_of(p), sums = emit_product_sums(p);
-  emit_loop l;
-  emit_loop_begin(w, &l, k->w.begin, k->w.end, 1, false, 0, NULL);
-  LLVMValueRef outside = over(w, l.iv, panels), batch = over(w, outside, p->group.n);
-  LLVMValueRef from = at(k, k->b,
-                         add(w, emit_level_offset(w, p->n_batch, p->batch, true, batch),
-                             times(w, modulo(w, outside, p->group.n), p->group.b)));
-  pack_level(k, 0, from, at(k, k->packed, times(w, l.iv, sums * p->lanes)), modulo(w, l.iv, panels));
-  emit_loop_end(w, &l, NULL);
-  k->w.info->grid = batch_of(p) * p->group.n * panels;
-  k->w.cost = (double)emit_product_packed(p) * 0.2;
-}
-
-void emit_product_panels(emit_writer *w, const emit_product *p, LLVMValueRef b, LLVMValueRef packed) {
-  kernel k = {.w = *w, .p = p, .type = (dtype)p->type, .b = b, .packed = packed};
-  write_panels(&k);
-  w->cost = k.w.cost;
 }
 
 /* --- the epilogue --- */
@@ -297,7 +82,7 @@ static unsigned sum_bytes(const kernel *k) { return (unsigned)dtype_bytes(emit_c
 
 static LLVMValueRef tile_at(const kernel *k, LLVMValueRef row, LLVMValueRef column) {
   const emit_ir *w = k->w.e.w;
-  LLVMValueRef offset = add(w, times(w, row, k->p->tile_vectors * k->p->lanes), column);
+  LLVMValueRef offset = emit_add(w, emit_times(w, row, k->p->tile_vectors * k->p->lanes), column);
   return LLVMBuildInBoundsGEP2(w->builder, sum_element(k), k->tile, &offset, 1, "");
 }
 
@@ -311,7 +96,7 @@ static void finish_run(kernel *k, LLVMValueRef row, LLVMValueRef tile_row, LLVMV
   LLVMValueRef v =
       LLVMBuildLoad2(e->w->builder, emit_vector_type(sum_element(k), lanes), tile_at(k, tile_row, l.iv), "");
   LLVMSetAlignment(v, sum_bytes(k));
-  finish_place(k, row, add(e->w, column, l.iv), 1, lanes, v);
+  finish_place(k, row, emit_add(e->w, column, l.iv), 1, lanes, v);
   emit_table_release(e->x.table, mark);
   emit_loop_end(e->w, &l, NULL);
 }
@@ -323,7 +108,7 @@ static void finish_tile(kernel *k, LLVMValueRef row, LLVMValueRef rows, LLVMValu
   int64_t rest = k->p->columns % lanes;
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), rows, 1, true, 0, NULL);
-  LLVMValueRef here = add(w, row, l.iv), done = emit_i64(w, 0);
+  LLVMValueRef here = emit_add(w, row, l.iv), done = emit_i64(w, 0);
   for (int step = lanes; step >= 1; step = step > 4 ? step / 2 : step > 1 ? 1 : 0) {
     if (step == lanes || rest & (step > 1 ? step : 3)) {
       LLVMValueRef end = step == 1 ? width : LLVMBuildAnd(w->builder, width, emit_i64(w, -step), "");
@@ -352,10 +137,10 @@ static void finish_registers(kernel *k, const emit_gemm *g, LLVMValueRef row, LL
   int64_t multiple = k->p->group.n == 1 ? lanes : 1;
   LLVMValueRef columns[EMIT_GEMM_SUMS];
   for (int v = 0; v < g->tile.vectors; v++) {
-    columns[v] = v ? add(e->w, column, emit_i64(e->w, (int64_t)v * lanes)) : column;
+    columns[v] = v ? emit_add(e->w, column, emit_i64(e->w, (int64_t)v * lanes)) : column;
   }
   for (int r = 0; r < g->tile.rows; r++) {
-    LLVMValueRef here = r ? add(e->w, row, emit_i64(e->w, r)) : row;
+    LLVMValueRef here = r ? emit_add(e->w, row, emit_i64(e->w, r)) : row;
     for (int v = 0; v < g->tile.vectors; v++) {
       finish_place(k, here, columns[v], multiple, lanes, sums[r * g->tile.vectors + v]);
     }
@@ -388,8 +173,8 @@ static void sum_level(const kernel *k, emit_gemm *g, int64_t level, LLVMValueRef
   int n = g->tile.rows * g->tile.vectors;
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, s->n), 1, true, n, sums);
-  g->a = at(k, a, times(w, l.iv, s->a));
-  g->b = at(k, b, times(w, l.iv, s->b));
+  g->a = at(k, a, emit_times(w, l.iv, s->a));
+  g->b = at(k, b, emit_times(w, l.iv, s->b));
   if (fetch.from) {
     g->fetch = part_of_fetch(w, &fetch, l.iv, emit_i64(w, s->n));
   }
@@ -429,7 +214,7 @@ static void find_zeros(kernel *k, int vectors, LLVMValueRef number, LLVMValueRef
   for (int v = 0; v < vectors; v++) {
     zeros[v] = added;
     if (k->small.zero.def) {
-      LLVMValueRef x = block_vector(k, k->small.zero, number, add(w, column, emit_i64(w, v * k->p->lanes)));
+      LLVMValueRef x = block_vector(k, k->small.zero, number, emit_add(w, column, emit_i64(w, v * k->p->lanes)));
       zeros[v] = LLVMBuildFAdd(w->builder, x, added, "");
     }
   }
@@ -446,14 +231,14 @@ static void sum_quantized(kernel *k, emit_gemm *g, LLVMValueRef column, LLVMValu
   uint32_t mark = emit_table_mark(k->w.e.x.table);
   find_zeros(k, g->tile.vectors, l.iv, column, zeros);
   g->small = (emit_small){bits, zeros};
-  g->a = at(k, a, times(w, l.iv, p->sums[0].a));
-  g->b = b_at(k, b, times(w, l.iv, p->block * bits * p->lanes / 8));
+  g->a = at(k, a, emit_times(w, l.iv, p->sums[0].a));
+  g->b = b_at(k, b, emit_times(w, l.iv, p->block * bits * p->lanes / 8));
   g->a_k = p->sums[1].a;
   g->k = emit_i64(w, p->block);
   emit_gemm_zero(w, g, inner);
   emit_gemm_block(w, g, inner);
   for (int v = 0; v < g->tile.vectors; v++) {
-    LLVMValueRef scale = block_vector(k, k->small.scale, l.iv, add(w, column, emit_i64(w, v * p->lanes)));
+    LLVMValueRef scale = block_vector(k, k->small.scale, l.iv, emit_add(w, column, emit_i64(w, v * p->lanes)));
     for (int r = 0; r < g->tile.rows; r++) {
       int j = r * g->tile.vectors + v;
       sums[j] = emit_fma(w, inner[j], scale, l.carried[j]);
@@ -505,9 +290,11 @@ static void write_block(kernel *k, const block *b, LLVMValueRef outer, LLVMValue
   for (int j = 0; j < g.tile.rows; j++) {
     places[j] = j / r->unit_rows * r->unit_step + j % r->unit_rows * r->row_step;
   }
-  g.a = at(k, b->a, add(w, emit_level_offset(w, r->n_outside, p->rows, false, outer), times(w, unit, r->unit_step)));
+  g.a = at(k, b->a,
+           emit_add(w, emit_level_offset(w, r->n_outside, p->rows, false, outer), emit_times(w, unit, r->unit_step)));
   LLVMValueRef sums[EMIT_GEMM_SUMS];
-  LLVMValueRef row = add(w, b->first_row, add(w, times(w, outer, r->inner), times(w, unit, r->unit_rows)));
+  LLVMValueRef row =
+      emit_add(w, b->first_row, emit_add(w, emit_times(w, outer, r->inner), emit_times(w, unit, r->unit_rows)));
   start_sums(k, &g, sums);
   if (p->quantized_type) {
     sum_quantized(k, &g, b->first_column, sums);
@@ -519,8 +306,8 @@ static void write_block(kernel *k, const block *b, LLVMValueRef outer, LLVMValue
     finish_registers(k, &g, row, b->first_column, sums);
     return;
   }
-  LLVMValueRef end = add(w, b->vector, emit_i64(w, b->vectors)), width = emit_i64(w, b->vectors * p->lanes);
-  LLVMValueRef is_last = emit_icmp(w, LLVMIntEQ, end, emit_i64(w, panels_of(p)));
+  LLVMValueRef end = emit_add(w, b->vector, emit_i64(w, b->vectors)), width = emit_i64(w, b->vectors * p->lanes);
+  LLVMValueRef is_last = emit_icmp(w, LLVMIntEQ, end, emit_i64(w, emit_product_panels_of(p)));
   if (rest) {
     width = emit_select(w, is_last, emit_i64(w, (b->vectors - 1) * p->lanes + rest), width);
   }
@@ -551,15 +338,15 @@ static void each_size(kernel *k, const emit_gemm_parts *parts, LLVMValueRef n_la
   const emit_ir *w = k->w.e.w;
   int64_t large = parts->large;
   if (!parts->n_small) {
-    body(k, data, times(w, i, large), large);
+    body(k, data, emit_times(w, i, large), large);
     return;
   }
   if (!parts->n_large) {
-    body(k, data, times(w, i, large - 1), large - 1);
+    body(k, data, emit_times(w, i, large - 1), large - 1);
     return;
   }
   LLVMBasicBlockRef is[] = {emit_block(w, "large"), emit_block(w, "small")}, next = emit_block(w, "next");
-  LLVMValueRef start = add(w, times(w, i, large - 1), lesser(w, i, n_large));
+  LLVMValueRef start = emit_add(w, emit_times(w, i, large - 1), emit_lesser(w, i, n_large));
   LLVMBuildCondBr(w->builder, emit_icmp(w, LLVMIntSLT, i, n_large), is[0], is[1]);
   for (int j = 0; j < 2; j++) {
     LLVMPositionBuilderAtEnd(w->builder, is[j]);
@@ -596,11 +383,11 @@ static void column_body(kernel *k, void *data, LLVMValueRef vector, int64_t vect
   const emit_ir *w = k->w.e.w;
   const emit_product *p = k->p;
   step *s = data;
-  LLVMValueRef column = times(w, vector, p->lanes);
+  LLVMValueRef column = emit_times(w, vector, p->lanes);
   s->block = (block){.a = s->a,
-                     .b = b_at(k, s->b, times(w, vector, k->b_vector)),
+                     .b = b_at(k, s->b, emit_times(w, vector, k->b_vector)),
                      .first_row = s->first_row,
-                     .first_column = add(w, times(w, s->group, p->columns), column),
+                     .first_column = emit_add(w, emit_times(w, s->group, p->columns), column),
                      .vector = vector,
                      .vectors = (int)vectors};
   const emit_gemm_parts parts = {k->rows.n_large, k->rows.n_small, (int)k->rows.large};
@@ -612,8 +399,8 @@ static void column_body(kernel *k, void *data, LLVMValueRef vector, int64_t vect
     LLVMValueRef number = LLVMBuildNSWSub(w->builder, l.iv, s->row_from, "");
     s->block.fetch = part_of_fetch(w, &fetch, number, LLVMBuildNSWSub(w->builder, s->row_to, s->row_from, ""));
   }
-  s->outer = one ? emit_i64(w, 0) : over(w, l.iv, parts.n_large + parts.n_small);
-  each_size(k, &parts, k->large, one ? l.iv : modulo(w, l.iv, parts.n_large + parts.n_small), row_body, s);
+  s->outer = one ? emit_i64(w, 0) : emit_over(w, l.iv, parts.n_large + parts.n_small);
+  each_size(k, &parts, k->large, one ? l.iv : emit_modulo(w, l.iv, parts.n_large + parts.n_small), row_body, s);
   emit_loop_end(w, &l, NULL);
 }
 
@@ -622,7 +409,7 @@ static LLVMValueRef of_first(const kernel *k, LLVMValueRef item, bool place) {
   const emit_ir *w = k->w.e.w;
   if (LLVMIsAConstantInt(k->first)) {
     int64_t n = LLVMConstIntGetSExtValue(k->first);
-    return place ? modulo(w, item, n) : over(w, item, n);
+    return place ? emit_modulo(w, item, n) : emit_over(w, item, n);
   }
   return emit_opaque(
       w, place ? LLVMBuildURem(w->builder, item, k->first, "") : LLVMBuildUDiv(w->builder, item, k->first, ""));
@@ -637,18 +424,20 @@ static void write_step(kernel *k, LLVMValueRef item) {
                    : p->rows_first              ? emit_product_column_steps(p)
                                                 : emit_product_row_steps(p);
   LLVMValueRef i = of_first(k, item, true), rest = of_first(k, item, false);
-  LLVMValueRef j = second == INT64_MAX ? rest : modulo(w, rest, second);
-  LLVMValueRef outside = second == INT64_MAX ? emit_i64(w, 0) : over(w, rest, second);
-  LLVMValueRef batch = over(w, outside, p->group.n), group = modulo(w, outside, p->group.n);
+  LLVMValueRef j = second == INT64_MAX ? rest : emit_modulo(w, rest, second);
+  LLVMValueRef outside = second == INT64_MAX ? emit_i64(w, 0) : emit_over(w, rest, second);
+  LLVMValueRef batch = emit_over(w, outside, p->group.n), group = emit_modulo(w, outside, p->group.n);
   LLVMValueRef rows = LLVMBuildNSWMul(w->builder, p->rows_first ? i : j, k->row_blocks, "");
-  step s = {.group = group, .row_from = rows, .first_row = times(w, batch, k->rows.outer * k->rows.inner)};
-  s.row_to = lesser(w, add(w, rows, k->row_blocks), k->blocks);
+  step s = {.group = group, .row_from = rows, .first_row = emit_times(w, batch, k->rows.outer * k->rows.inner)};
+  s.row_to = emit_lesser(w, emit_add(w, rows, k->row_blocks), k->blocks);
   s.column_from = LLVMBuildNSWMul(w->builder, p->rows_first ? j : i, k->column_blocks, "");
-  s.column_to = least(w, add(w, s.column_from, k->column_blocks), columns);
-  s.a = at(k, k->a, add(w, emit_level_offset(w, p->n_batch, p->batch, false, batch), times(w, group, p->group.a)));
+  s.column_to = emit_lesser(w, emit_add(w, s.column_from, k->column_blocks), emit_i64(w, columns));
+  s.a = at(k, k->a,
+           emit_add(w, emit_level_offset(w, p->n_batch, p->batch, false, batch), emit_times(w, group, p->group.a)));
   s.b = p->packing == EMIT_B_PLAIN
-            ? at(k, k->b, add(w, emit_level_offset(w, p->n_batch, p->batch, true, batch), times(w, group, p->group.b)))
-            : at(k, k->b, times(w, outside, emit_product_packed(p) / (batch_of(p) * p->group.n)));
+            ? at(k, k->b,
+                 emit_add(w, emit_level_offset(w, p->n_batch, p->batch, true, batch), emit_times(w, group, p->group.b)))
+            : at(k, k->b, emit_times(w, outside, emit_product_packed(p) / emit_product_outside(p)));
   emit_loop l;
   emit_loop_begin(w, &l, s.column_from, s.column_to, 1, true, 0, NULL);
   double block_work = (double)emit_product_sums(p) * (double)(p->tile_rows * p->row_blocks * p->tile_vectors);
@@ -667,7 +456,7 @@ static void set_sums(kernel *k) {
   bool panels = p->packing != EMIT_B_PLAIN;
   k->b_type = p->quantized_type ? k->w.e.w->i8 : emit_memory_type(k->w.e.w, k->type);
   if (p->quantized_type) {
-    k->b_vector = (int64_t)emit_product_packed_bytes(p) / panels_of(p);
+    k->b_vector = (int64_t)emit_product_packed_bytes(p) / emit_product_panels_of(p);
     return;
   }
   k->b_vector = panels ? emit_product_panel(p) : p->lanes;
@@ -708,7 +497,7 @@ static void write_product(kernel *k) {
   emit_ir *w = k->w.e.w;
   const emit_product *p = k->p;
   find_numbers(k);
-  k->columns = emit_gemm_cut(panels_of(p), (int)p->tile_vectors);
+  k->columns = emit_gemm_cut(emit_product_panels_of(p), (int)p->tile_vectors);
   k->direct = emit_is_light(k->w.i);
   set_sums(k);
   if (!k->direct || p->columns % p->lanes) {
@@ -753,9 +542,9 @@ status emit_product_write(emit_module *m, const char *name, const hlo_instr *i, 
   bind(k);
   bool pads = k->p->padded_elements > 0;
   if (phase == 0 && pads) {
-    write_padding(k);
+    emit_product_padding(&k->w, k->p, k->a, k->copy);
   } else if (phase == pads && k->p->packing == EMIT_B_SCRATCH) {
-    write_panels(k);
+    emit_product_panels(&k->w, k->p, k->b, k->packed);
   } else {
     k->a = pads ? k->copy : k->a;
     k->b = k->p->packing == EMIT_B_SCRATCH ? k->packed : k->b;

@@ -3,14 +3,14 @@
 from faults import ALGORITHMS, fault
 
 ELEMENTWISE, ATTENTION, DEPTHWISE = "emit/element/elementwise.c", "emit/contraction/attention_kernel.c", "emit/contraction/depthwise.c"
-MOVEMENT, REDUCE, PRODUCT = "emit/element/movement.c", "emit/element/reduce.c", "emit/contraction/product_kernel.c"
+MOVEMENT, REDUCE, COPIES = "emit/element/movement.c", "emit/element/reduce.c", "emit/contraction/product_copies.c"
 
 FAULTS = [
     fault(
         "tail-short",
         "the last element behind the vectors is left out",
         (
-            "emit/kernel/kernel.c",
+            "emit/kernel/nest.c",
             "emit_select(ir, last, emit_i64(ir, n->inner), emit_i64(ir, whole))",
             "emit_select(ir, last, emit_i64(ir, n->inner - 1), emit_i64(ir, whole))",
         ),
@@ -110,7 +110,7 @@ FAULTS = [
     fault(
         "attention-batch",
         "what is added to scores is that of the first batch",
-        (ATTENTION, "k->row = add(w, times(w, batch, c->rows), row);", "k->row = row;"),
+        (ATTENTION, "k->row = emit_add(w, emit_times(w, batch, c->rows), row);", "k->row = row;"),
     ),
     fault(
         "winograd-height",
@@ -155,6 +155,6 @@ FAULTS = [
     fault(
         "panel-groups",
         "packed operands of a grouped product are those of the first group",
-        (PRODUCT, "times(w, modulo(w, outside, p->group.n), p->group.b)", "emit_i64(w, 0)"),
+        (COPIES, "emit_times(w, emit_modulo(w, outside, p->group.n), p->group.b)", "emit_i64(w, 0)"),
     ),
 ]

@@ -1,0 +1,32 @@
+/* arithmetic.h - i64 arithmetic of counts and offsets, as kernels of contractions compute it. */
+#ifndef EMIT_CONTRACTION_ARITHMETIC_H
+#define EMIT_CONTRACTION_ARITHMETIC_H
+
+#include "emit/llvm/ir.h"
+
+/* Returns x + y, which does not overflow. */
+static inline LLVMValueRef emit_add(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildNSWAdd(w->builder, x, y, "");
+}
+
+/* Returns x * n, which does not overflow. */
+static inline LLVMValueRef emit_times(const emit_ir *w, LLVMValueRef x, int64_t n) {
+  return n == 1 ? x : LLVMBuildNSWMul(w->builder, x, emit_i64(w, n), "");
+}
+
+/* Returns x / n, rounded down.  x is not negative.  LLVM does not see how the result comes about (emit_opaque). */
+static inline LLVMValueRef emit_over(const emit_ir *w, LLVMValueRef x, int64_t n) {
+  return n == 1 ? x : emit_opaque(w, LLVMBuildUDiv(w->builder, x, emit_i64(w, n), ""));
+}
+
+/* Returns the remainder of x / n, as emit_over does. */
+static inline LLVMValueRef emit_modulo(const emit_ir *w, LLVMValueRef x, int64_t n) {
+  return n == 1 ? emit_i64(w, 0) : emit_opaque(w, LLVMBuildURem(w->builder, x, emit_i64(w, n), ""));
+}
+
+/* Returns the lesser of x and y. */
+static inline LLVMValueRef emit_lesser(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  return emit_intrinsic2(w, "llvm.smin", x, y);
+}
+
+#endif

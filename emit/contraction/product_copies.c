@@ -1,0 +1,203 @@
+/* product_copies.c - the kernels of product.h that only copy: A with zeros around it, and B as panels. */
+#include "emit/contraction/arithmetic.h"
+#include "emit/contraction/product_internal.h"
+
+typedef struct copy_kernel {
+  emit_writer *w;
+  const emit_product *p;
+  dtype type;
+  LLVMValueRef a, b;         /* the operands; what the kernel does not read is NULL */
+  LLVMValueRef copy, packed; /* where their copies go */
+} copy_kernel;
+
+static LLVMValueRef at(const copy_kernel *k, LLVMValueRef base, LLVMValueRef offset) {
+  const emit_ir *w = k->w->e.w;
+  return LLVMBuildInBoundsGEP2(w->builder, emit_memory_type(w, k->type), base, &offset, 1, "");
+}
+
+/* --- copies --- */
+
+/* n elements from `from` (NULL: zeros) to `to`. */
+static void copy_run(const copy_kernel *k, LLVMValueRef to, LLVMValueRef from, int64_t n) {
+  const emit_ir *w = k->w->e.w;
+  LLVMTypeRef element = emit_memory_type(w, k->type);
+  int64_t wide = k->p->lanes, done = 0;
+  for (int64_t lanes = wide; n > 0; lanes = 1) {
+    int64_t end = n / lanes * lanes;
+    if (end > done) {
+      LLVMTypeRef type = emit_vector_type(element, (int)lanes);
+      emit_loop l;
+      emit_loop_begin(w, &l, emit_i64(w, done), emit_i64(w, end), lanes, true, 0, NULL);
+      LLVMValueRef v = from ? LLVMBuildLoad2(w->builder, type, at(k, from, l.iv), "") : LLVMConstNull(type);
+      if (from) {
+        LLVMSetAlignment(v, (unsigned)dtype_bytes(k->type));
+      }
+      LLVMSetAlignment(LLVMBuildStore(w->builder, v, at(k, to, l.iv)), (unsigned)dtype_bytes(k->type));
+      emit_loop_end(w, &l, NULL);
+      done = end;
+    }
+    if (lanes == 1) {
+      return;
+    }
+  }
+}
+
+/* One line of the innermost spatial dimension: zeros, what is there of A, zeros. */
+static void pad_line(const copy_kernel *k, LLVMValueRef line) {
+  const emit_ir *w = k->w->e.w;
+  const emit_product *p = k->p;
+  int64_t last = p->spatial - 1, c = p->channels, width = p->padded[last], low = p->low[last];
+  int64_t there = width - low < p->in[last] ? width - low : p->in[last], high = width - low - there;
+  LLVMValueRef to = at(k, k->copy, emit_times(w, line, width * c)), from = emit_i64(w, 0);
+  LLVMValueRef rest = line, inside = LLVMConstInt(w->i1, 1, false);
+  int64_t stride = p->in[last] * c;
+  for (int64_t d = last; d-- > 0;) {
+    LLVMValueRef place = LLVMBuildSub(w->builder, emit_modulo(w, rest, p->padded[d]), emit_i64(w, p->low[d]), "");
+    rest = emit_over(w, rest, p->padded[d]);
+    inside = LLVMBuildAnd(w->builder, inside, emit_icmp(w, LLVMIntULT, place, emit_i64(w, p->in[d])), "");
+    from = LLVMBuildAdd(w->builder, from, LLVMBuildMul(w->builder, place, emit_i64(w, stride), ""), "");
+    stride *= p->in[d];
+  }
+  from = LLVMBuildAdd(w->builder, from, LLVMBuildMul(w->builder, rest, emit_i64(w, stride), ""), "");
+  LLVMBasicBlockRef real = emit_block(w, "line"), empty = emit_block(w, "empty"), done = emit_block(w, "next");
+  LLVMBuildCondBr(w->builder, inside, real, empty);
+  LLVMPositionBuilderAtEnd(w->builder, real);
+  copy_run(k, to, NULL, low * c);
+  copy_run(k, at(k, to, emit_i64(w, low * c)), at(k, k->a, from), there * c);
+  copy_run(k, at(k, to, emit_i64(w, (low + there) * c)), NULL, high * c);
+  LLVMBuildBr(w->builder, done);
+  LLVMPositionBuilderAtEnd(w->builder, empty);
+  copy_run(k, to, NULL, width * c);
+  LLVMBuildBr(w->builder, done);
+  LLVMPositionBuilderAtEnd(w->builder, done);
+}
+
+void emit_product_padding(emit_writer *writer, const emit_product *p, LLVMValueRef a, LLVMValueRef copy) {
+  const copy_kernel kernel = {.w = writer, .p = p, .type = (dtype)p->type, .a = a, .copy = copy}, *k = &kernel;
+  const emit_ir *w = writer->e.w;
+  int64_t lines = p->images;
+  for (int64_t d = 0; d < p->spatial - 1; d++) {
+    lines *= p->padded[d];
+  }
+  emit_loop l;
+  emit_loop_begin(w, &l, writer->begin, writer->end, 1, false, 0, NULL);
+  pad_line(k, l.iv);
+  emit_loop_end(w, &l, NULL);
+  writer->info->grid = lines;
+  writer->cost = (double)p->padded_elements * 0.1;
+}
+
+/* --- panels of B --- */
+
+static LLVMValueRef load_vector(const copy_kernel *k, LLVMValueRef base, LLVMValueRef offset, int lanes) {
+  const emit_ir *w = k->w->e.w;
+  LLVMValueRef v =
+      LLVMBuildLoad2(w->builder, emit_vector_type(emit_memory_type(w, k->type), lanes), at(k, base, offset), "");
+  LLVMSetAlignment(v, (unsigned)dtype_bytes(k->type));
+  return v;
+}
+
+/* n vectors of n lanes as a matrix, turned around: in each round halves of pairs of rows change places. */
+static void transpose(const copy_kernel *k, LLVMValueRef *rows, int n) {
+  const emit_ir *w = k->w->e.w;
+  for (int half = 1; half < n; half *= 2) {
+    int low[256], high[256];
+    for (int j = 0; j < n; j++) {
+      bool upper = j & half;
+      low[j] = upper ? n + j - half : j;
+      high[j] = upper ? n + j : j + half;
+    }
+    for (int j = 0; j < n; j++) {
+      if (!(j & half)) {
+        LLVMValueRef x = rows[j], y = rows[j + half];
+        rows[j] = emit_shuffle(w, x, y, low, n);
+        rows[j + half] = emit_shuffle(w, x, y, high, n);
+      }
+    }
+  }
+}
+
+/* The offsets of a panel's columns; those behind the last one read it again. */
+static LLVMValueRef column_offset(const copy_kernel *k, LLVMValueRef panel, int lane) {
+  const emit_ir *w = k->w->e.w;
+  LLVMValueRef column = emit_add(w, emit_times(w, panel, k->p->lanes), emit_i64(w, lane));
+  if (k->p->columns % k->p->lanes) {
+    column = emit_lesser(w, column, emit_i64(w, k->p->columns - 1));
+  }
+  return emit_times(w, column, k->p->b_column);
+}
+
+/* s = from ... in steps of `size`: `size` rows of the panel, element by element or, turned around, vector by vector. */
+static void pack_rows(const copy_kernel *k, LLVMValueRef from, LLVMValueRef to, LLVMValueRef panel, LLVMValueRef s,
+                      int size) {
+  const emit_ir *w = k->w->e.w;
+  int lanes = (int)k->p->lanes;
+  LLVMValueRef rows[256];
+  if (size > 1) {
+    for (int j = 0; j < lanes; j++) {
+      rows[j] = load_vector(k, from, emit_add(w, column_offset(k, panel, j), s), lanes);
+    }
+    transpose(k, rows, lanes);
+  } else if (k->p->b_column == 1 && k->p->columns % lanes == 0) {
+    rows[0] = load_vector(k, from, emit_add(w, column_offset(k, panel, 0), s), lanes);
+  } else {
+    rows[0] = LLVMGetPoison(emit_vector_type(emit_memory_type(w, k->type), lanes));
+    for (int j = 0; j < lanes; j++) {
+      LLVMValueRef v = load_vector(k, from, emit_add(w, column_offset(k, panel, j), s), 1);
+      rows[0] = lanes > 1 ? emit_set_lane(w, rows[0], v, j) : v;
+    }
+  }
+  for (int j = 0; j < size; j++) {
+    LLVMSetAlignment(LLVMBuildStore(w->builder, rows[j], at(k, to, emit_i64(w, j * lanes))),
+                     (unsigned)dtype_bytes(k->type));
+  }
+}
+
+/* The levels from `level` on; `to` is where their first row goes. */
+static void pack_level(const copy_kernel *k, int64_t level, LLVMValueRef from, LLVMValueRef to, LLVMValueRef panel) {
+  const emit_ir *w = k->w->e.w;
+  const emit_product *p = k->p;
+  emit_loop l;
+  if (level == p->n_sums) {
+    pack_rows(k, from, to, panel, emit_i64(w, 0), 1);
+    return;
+  }
+  const emit_level *s = &p->sums[level];
+  if (level + 1 < p->n_sums) {
+    int64_t inner = p->lanes;
+    for (int64_t j = level + 1; j < p->n_sums; j++) {
+      inner *= p->sums[j].n;
+    }
+    emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, s->n), 1, true, 0, NULL);
+    pack_level(k, level + 1, at(k, from, emit_times(w, l.iv, s->b)), at(k, to, emit_times(w, l.iv, inner)), panel);
+    emit_loop_end(w, &l, NULL);
+    return;
+  }
+  int64_t turned = s->b == 1 && p->b_column != 1 && p->lanes > 1 ? s->n / p->lanes * p->lanes : 0;
+  if (turned) {
+    emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, turned), p->lanes, true, 0, NULL);
+    pack_rows(k, from, at(k, to, emit_times(w, l.iv, p->lanes)), panel, l.iv, (int)p->lanes);
+    emit_loop_end(w, &l, NULL);
+  }
+  if (turned < s->n) {
+    emit_loop_begin(w, &l, emit_i64(w, turned), emit_i64(w, s->n), 1, true, 0, NULL);
+    pack_rows(k, from, at(k, to, emit_times(w, l.iv, p->lanes)), panel, emit_times(w, l.iv, s->b), 1);
+    emit_loop_end(w, &l, NULL);
+  }
+}
+
+void emit_product_panels(emit_writer *writer, const emit_product *p, LLVMValueRef b, LLVMValueRef packed) {
+  const copy_kernel kernel = {.w = writer, .p = p, .type = (dtype)p->type, .b = b, .packed = packed}, *k = &kernel;
+  const emit_ir *w = writer->e.w;
+  int64_t panels = emit_product_panels_of(p), sums = emit_product_sums(p);
+  emit_loop l;
+  emit_loop_begin(w, &l, writer->begin, writer->end, 1, false, 0, NULL);
+  LLVMValueRef outside = emit_over(w, l.iv, panels), batch = emit_over(w, outside, p->group.n);
+  LLVMValueRef from = at(k, k->b,
+                         emit_add(w, emit_level_offset(w, p->n_batch, p->batch, true, batch),
+                                  emit_times(w, emit_modulo(w, outside, p->group.n), p->group.b)));
+  pack_level(k, 0, from, at(k, k->packed, emit_times(w, l.iv, sums * p->lanes)), emit_modulo(w, l.iv, panels));
+  emit_loop_end(w, &l, NULL);
+  writer->info->grid = emit_product_outside(p) * panels;
+  writer->cost = (double)emit_product_packed(p) * 0.2;
+}

@@ -10,6 +10,7 @@ plugin_api_sources = \
 	plugin/session/fingerprint.c \
 	plugin/session/libraries.c \
 	plugin/session/log.c \
+	plugin/session/model_description.c \
 	plugin/session/open.c \
 	plugin/session/opened_file.c \
 	plugin/session/options.c \
@@ -31,6 +32,7 @@ plugin_compiler_sources = \
 	plugin/compiler/interpreter.c \
 	plugin/compiler/open.c \
 	plugin/compiler/part.c \
+	plugin/compiler/segment.c \
 	plugin/compiler/segments.c \
 	plugin/compiler/sequences.c \
 	plugin/compiler/support.c \
@@ -103,6 +105,7 @@ plugin_files = \
 	plugin/compiler/interpreter_internal.h \
 	plugin/compiler/part.h \
 	plugin/compiler/segments.h \
+	plugin/compiler/segments_internal.h \
 	plugin/compiler/support.h \
 	plugin/compiler/text.h \
 	plugin/compiler/verify.h \
@@ -119,6 +122,7 @@ plugin_files = \
 	plugin/session/compile_cache.h \
 	plugin/session/fingerprint.h \
 	plugin/session/internal.h \
+	plugin/session/model_description.h \
 	plugin/session/opened_file.h \
 	plugin/session/options.h \
 	plugin/session/profile.h \

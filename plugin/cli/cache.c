@@ -5,7 +5,7 @@
 
 #include "plugin/cli/cli.h"
 #include "plugin/session/cache.h"
-#include "plugin/session/compile_cache.h"
+#include "plugin/session/model_description.h"
 
 static void close_store(void *data) { content_store_close(data); }
 
@@ -27,7 +27,7 @@ static void print_model(content_store *store, const content_store_entry *entries
     strftime(date, sizeof date, "%Y-%m-%d %H:%M", &day);
   }
   printf("%9.1f MB  %3" PRIu32 " program%s  %s  %s\n", (double)bytes / 1e6, programs, programs == 1 ? " " : "s", date,
-         compile_cache_name(content_store_get_source(store, a, e->model)));
+         model_description_name(content_store_get_source(store, a, e->model)));
 }
 
 /* The files of that model. */

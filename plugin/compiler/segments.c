@@ -1,62 +1,17 @@
+/* segments.c - frames, which run segment by segment. */
 #include "plugin/compiler/segments.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend_ref/eval.h"
-#include "frontend/import/frame.h"
-#include "frontend/import/import.h"
-#include "plugin/compiler/interpreter.h"
 #include "plugin/compiler/backend.h"
+#include "plugin/compiler/segments_internal.h"
 #include "runtime/exec/executable.h"
-
-/* More pieces of one place than these, and the one that was not used for longest goes. */
-enum { SEGMENTS_PER_SITE = 64 };
-
-/* What a piece was made for. */
-typedef struct used_array {
-  const char *name;
-  literal value; /* data NULL: any content of that shape */
-  uint32_t n;    /* elements of a sequence */
-} used_array;
-
-typedef struct segment {
-  struct segment *next;
-  mem_budget budget; /* while it is made, with the run's deadline */
-  arena *arena;
-  uint8_t *before; /* states of the frame's nodes that it was made for */
-  onnx_segment info;
-  uint32_t n_uses;
-  used_array *uses;
-  literal *literals;    /* by result: its value if that is a constant, data NULL otherwise */
-  hlo_module *imported; /* as it was before it was compiled, for segments_run_options.watch; NULL: nobody looks, or has
-                           looked already */
-  rt_program *program;  /* NULL: there is nothing to compute */
-  rt_executable *executable;
-  uint32_t n_results, runs; /* visible results; runs of it right now */
-  uint64_t last_used;
-} segment;
-
-static const double MOST_TUNING = 1; /* seconds, after which further pieces are not timed */
-
-struct segmented_model {
-  const compiler_model *source;
-  const onnx_model *model;
-  compile_request request;
-  const rt_backend *backend;
-  mem_budget *budget;
-  pthread_mutex_t lock; /* guards sites, pieces, and importing and compiling */
-  arena *arena;         /* of the sites */
-  interpreter_site main;
-  uint64_t clock;
-  double seconds_tuning; /* of all pieces together */
-};
 
 /* --- sites --- */
 
-/* Running out of memory inside leaves the lock open again. */
-static status locked(segmented_model *p, status (*fn)(void *), void *data) {
+status segmented_model_locked(segmented_model *p, status (*fn)(void *), void *data) {
   pthread_mutex_lock(&p->lock);
   status s = guard_run(fn, data);
   pthread_mutex_unlock(&p->lock);
@@ -88,200 +43,9 @@ static status find_site(void *data) {
 status interpreter_site_below(interpreter_run *run, interpreter_site *parent, size_t node, int which,
                               interpreter_site **out) {
   site_search x = {.segments = run->segments, .parent = parent, .node = node, .which = which};
-  TRY(locked(run->segments, find_site, &x));
+  TRY(segmented_model_locked(run->segments, find_site, &x));
   *out = x.found;
   return NULL;
-}
-
-/* --- finding and making pieces --- */
-
-static bool fits(const segment *p, const onnx_frame *f, arena *scratch) {
-  if (memcmp(p->before, f->states, f->n_nodes) != 0) {
-    return false;
-  }
-  for (uint32_t k = 0; k < p->n_uses; k++) {
-    onnx_array *array;
-    literal *initializer;
-    status failed = onnx_frame_find(f, scratch, p->uses[k].name, &array, &initializer);
-    status_free(failed);
-    const literal *want = &p->uses[k].value;
-    if (failed || !array || !shape_equal(&array->value.shape, &want->shape) || array->n != p->uses[k].n ||
-        (want->data && !literal_equal(&array->value, want))) {
-      return false;
-    }
-  }
-  return true;
-}
-
-static segment *find(segmented_model *p, const interpreter_site *site, const onnx_frame *f, arena *scratch) {
-  for (segment *x = site->segments; x; x = x->next) {
-    if (fits(x, f, scratch)) {
-      x->last_used = ++p->clock;
-      return x;
-    }
-  }
-  return NULL;
-}
-
-static void destroy_segment(segment *x) {
-  if (x) {
-    rt_executable_destroy(x->executable);
-    arena_destroy(x->arena);
-    free(x);
-  }
-}
-
-static void drop_oldest(interpreter_site *site) {
-  segment **oldest = NULL;
-  uint32_t n = 0;
-  for (segment **at = &site->segments; *at; at = &(*at)->next, n++) {
-    if ((*at)->runs == 0 && (!oldest || (*at)->last_used < (*oldest)->last_used)) {
-      oldest = at;
-    }
-  }
-  if (n > SEGMENTS_PER_SITE && oldest) {
-    segment *x = *oldest;
-    *oldest = x->next;
-    destroy_segment(x);
-  }
-}
-
-typedef struct making {
-  segmented_model *segments;
-  const mem_budget *run; /* may be NULL */
-  const onnx_frame *frame;
-  segment *out;
-  bool watched; /* segments_run_options.watch */
-} making;
-
-/* Once more with what the import asks for: each round knows at least one array more. */
-static status import_segment(making *m) {
-  segment *x = m->out;
-  for (bool again = true; again;) {
-    TRY(onnx_import_segment(x->arena, m->frame, false, ref_fold, &x->info));
-    again = false;
-    for (uint32_t k = 0; k < x->info.module->entry->n_params; k++) {
-      onnx_array *a = x->info.params[k];
-      again |= a->asked;
-      a->known |= a->asked;
-      a->asked = false;
-    }
-  }
-  return NULL;
-}
-
-static void note_uses(segment *x) {
-  arena *a = x->arena;
-  const hlo_module *m = x->info.module;
-  const onnx_segment *info = &x->info;
-  x->uses = ARENA_NEW_N(a, used_array, m->entry->n_params + info->constants.n + info->sequences.n);
-  for (uint32_t k = 0; k < m->entry->n_params; k++) {
-    x->uses[x->n_uses++] = (used_array){m->param_names[k], literal_make(info->params[k]->value.shape, NULL), 0};
-  }
-  for (uint32_t k = 0; k < info->constants.n; k++) {
-    const onnx_array_use *u = &info->constants.items[k];
-    const literal *l = &u->array->value;
-    void *copy = arena_memdup(a, l->data, (size_t)shape_bytes(&l->shape));
-    x->uses[x->n_uses++] = (used_array){arena_strdup(a, u->name), literal_make(l->shape, copy), 0};
-  }
-  for (uint32_t k = 0; k < info->sequences.n; k++) {
-    const onnx_array_use *u = &info->sequences.items[k];
-    x->uses[x->n_uses++] =
-        (used_array){arena_strdup(a, u->name), literal_make(u->array->value.shape, NULL), u->array->n};
-  }
-}
-
-/* Results that are constants need no program; a module of nothing else needs none at all. */
-static bool note_literals(segment *x) {
-  const hlo_computation *entry = x->info.module->entry;
-  const hlo_size_of *size_of = x->info.module->size_of;
-  bool all = true;
-  while (x->n_results < entry->n_roots && !(size_of && size_of[x->n_results].axis >= 0)) {
-    x->n_results++;
-  }
-  x->literals = ARENA_NEW_N(x->arena, literal, x->n_results + 1);
-  for (uint32_t k = 0; k < x->n_results; k++) {
-    const literal *l = hlo_literal(entry->roots[k]);
-    if (l) {
-      x->literals[k] = *l;
-      x->literals[k].data = l->data ? l->data : "";
-    }
-    all &= l != NULL;
-  }
-  return all;
-}
-
-static status make_guarded(void *data) {
-  making *m = data;
-  segmented_model *p = m->segments;
-  segment *x = m->out;
-  x->budget.outer = p->budget;
-  x->budget.deadline = m->run ? m->run->deadline : 0;
-  x->budget.stopped = m->run ? m->run->stopped : NULL;
-  x->arena = arena_create(&x->budget);
-  x->before = arena_memdup(x->arena, m->frame->states, m->frame->n_nodes);
-  TRY(import_segment(m));
-  note_uses(x);
-  if (note_literals(x)) {
-    return NULL;
-  }
-  rt_report report = {0};
-  x->imported = m->watched ? hlo_module_clone(x->arena, x->info.module) : NULL;
-  rt_compile_options options = p->request.options;
-  options.eval = ref_fold;
-  options.keep_text = false;
-  if (options.tune == RT_TUNE_FAST && p->seconds_tuning > MOST_TUNING) {
-    options.tune = RT_TUNE_KNOWN;
-  }
-  TRY(p->backend->compiler->compile((struct hlo_module *)x->info.module, &options, x->arena, &x->program, &report));
-  p->seconds_tuning += report.seconds_tuning;
-  return rt_executable_create(x->program, p->backend->target, &x->budget, &x->executable);
-}
-
-typedef struct search {
-  interpreter_run *run;
-  interpreter_site *site;
-  const onnx_frame *frame;
-  segment *out;
-} search;
-
-static status find_or_make(void *data) {
-  search *r = data;
-  segmented_model *p = r->run->segments;
-  segment *x = find(p, r->site, r->frame, r->run->scratch);
-  if (!x) {
-    x = calloc(1, sizeof *x);
-    CHECK_THAT(x, STATUS_RESOURCE, "out of memory");
-    status failed =
-        guard_run(make_guarded, &(making){p, r->run->options->budget, r->frame, x, r->run->options->watch != NULL});
-    if (failed) {
-      destroy_segment(x);
-      return failed;
-    }
-    x->budget.deadline = 0;
-    x->budget.stopped = NULL;
-    x->last_used = ++p->clock;
-    x->next = r->site->segments;
-    r->site->segments = x;
-  }
-  x->runs++; /* from here on nobody drops it */
-  drop_oldest(r->site);
-  r->out = x;
-  return NULL;
-}
-
-/* Held until release_segment. */
-static status get_segment(interpreter_run *run, interpreter_site *site, const onnx_frame *f, segment **out) {
-  search r = {.run = run, .site = site, .frame = f};
-  TRY(locked(run->segments, find_or_make, &r));
-  *out = r.out;
-  return NULL;
-}
-
-static void release_segment(segmented_model *p, segment *x) {
-  pthread_mutex_lock(&p->lock);
-  x->runs--;
-  pthread_mutex_unlock(&p->lock);
 }
 
 /* --- running one --- */
@@ -427,10 +191,10 @@ static status step(interpreter_run *run, interpreter_site *site, onnx_frame *f, 
   uint8_t *before = arena_memdup(f->arena, f->states, f->n_nodes);
   uint32_t arrays = f->arrays.n;
   TRY(budget_check(run->options->budget));
-  TRY(get_segment(run, site, f, &x));
+  TRY(segment_get(run, site, f, &x));
   const char *reason = x->info.reason ? arena_strdup(f->arena, x->info.reason) : "nothing can be done";
   status failed = run_segment(run, f, x);
-  release_segment(run->segments, x);
+  segment_release(run->segments, x);
   TRY(failed);
   *done = true;
   for (size_t k = 0; k < f->n_nodes; k++) {
@@ -570,7 +334,7 @@ status segmented_model_run(segmented_model *p, const segments_run_options *optio
 static void destroy_site(interpreter_site *s) { /* sites nest no deeper than graphs and calls do */
   for (segment *x = s->segments, *next; x; x = next) {
     next = x->next;
-    destroy_segment(x);
+    segment_destroy(x);
   }
   for (interpreter_site *c = s->children; c; c = c->next) {
     destroy_site(c);

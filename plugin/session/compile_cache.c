@@ -1,3 +1,4 @@
+/* compile_cache.c - the keys of programs, and finding and keeping them. */
 #include "plugin/session/compile_cache.h"
 
 #include <dlfcn.h>
@@ -17,6 +18,7 @@
 #include "base/machine.h"
 #include "plugin/session/cache.h"
 #include "plugin/session/options.h"
+#include "plugin/session/model_description.h"
 
 struct compile_cache {
   content_store store;
@@ -38,7 +40,6 @@ struct compile_cache {
   pid_t process; /* whose thread it is */
 };
 
-static const char source_magic[] = "onnx-xla source 1";
 enum { LOW_PRIORITY = 10 };
 
 /* --- who compiles --- */
@@ -92,119 +93,6 @@ static void find_options_key(session *s) {
   c->dims = key_of_written(s, &dims);
 }
 
-/* --- shapes and descriptions as bytes --- */
-
-static void put_shape(rt_writer *w, const shape *s) {
-  rt_put_i64(w, s->kind);
-  rt_put_i64(w, s->type);
-  rt_put_i64s(w, s->rank, s->dims);
-}
-
-static void put_values(rt_writer *w, uint32_t n, const model_value *v) {
-  rt_put_i64(w, n);
-  for (uint32_t k = 0; k < n; k++) {
-    rt_put_text(w, v[k].name);
-    put_shape(w, &v[k].shape);
-    for (int d = 0; d < v[k].shape.rank; d++) {
-      rt_put_i64(w, v[k].dim_names[d] != NULL);
-      rt_put_text(w, v[k].dim_names[d]);
-    }
-  }
-}
-
-static rt_span source_bytes(const session *s, arena *a) {
-  const compiler_model *x = s->source;
-  rt_writer w = {.arena = a};
-  rt_put_text(&w, source_magic);
-  rt_put_bytes(&w, &s->cache->build, sizeof s->cache->build);
-  rt_put_text(&w, x->name);
-  rt_put_i64(&w, x->n_nodes);
-  rt_put_i64(&w, x->n_initializers);
-  put_values(&w, x->n_inputs, x->inputs);
-  put_values(&w, x->n_outputs, x->outputs);
-  rt_put_i64(&w, x->n_properties);
-  for (uint32_t k = 0; k < x->n_properties; k++) {
-    rt_put_text(&w, x->properties[k].key);
-    rt_put_text(&w, x->properties[k].value);
-  }
-  rt_put_i64(&w, x->n_files);
-  for (uint32_t k = 0; k < x->n_files; k++) {
-    rt_put_text(&w, x->files[k]);
-  }
-  content_key check = key_of_written(s, &w);
-  rt_put_bytes(&w, &check, sizeof check);
-  return rt_written(&w);
-}
-
-enum { CHECK_BYTES = 8 + sizeof(content_key) }; /* as rt_put_bytes has it, without padding */
-
-static uint32_t get_count(rt_reader *r) { return (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 8); }
-
-static model_value *get_values(rt_reader *r, arena *a, uint32_t *n) {
-  *n = get_count(r);
-  model_value *v = ARENA_NEW_N(a, model_value, *n);
-  for (uint32_t k = 0; k < *n && !r->bad; k++) {
-    v[k].name = rt_get_text(r);
-    v[k].shape.kind = (uint8_t)rt_get_in(r, 0, UINT8_MAX);
-    v[k].shape.type = (uint8_t)rt_get_in(r, 0, DTYPE_COUNT - 1);
-    uint32_t rank;
-    const int64_t *dims = rt_get_i64s(r, a, &rank);
-    r->bad |= rank > SHAPE_MAX_RANK;
-    v[k].shape.rank = (uint8_t)(r->bad ? 0 : rank);
-    for (int d = 0; d < v[k].shape.rank; d++) {
-      v[k].shape.dims[d] = dims[d];
-      bool named = rt_get_i64(r) != 0;
-      const char *name = rt_get_text(r);
-      v[k].dim_names[d] = named ? name : NULL;
-    }
-  }
-  return v;
-}
-
-/* NULL: another build's, or damaged. */
-static compiler_model *read_source(const session *s, rt_span bytes) {
-  arena *a = s->arena;
-  if (bytes.size < CHECK_BYTES) {
-    return NULL;
-  }
-  content_key check = content_key_of(&s->cache->store.contents, NULL, bytes.data, bytes.size - CHECK_BYTES);
-  rt_reader r = rt_reader_make(bytes);
-  compiler_model *x = ARENA_NEW(a, compiler_model);
-  bool ours = strcmp(rt_get_text(&r), source_magic) == 0;
-  rt_span build = rt_get_bytes(&r);
-  ours = ours && build.size == sizeof check && memcmp(build.data, &s->cache->build, sizeof check) == 0;
-  x->name = rt_get_text(&r);
-  x->n_nodes = (uint32_t)rt_get_i64(&r);
-  x->n_initializers = (uint32_t)rt_get_i64(&r);
-  x->inputs = get_values(&r, a, &x->n_inputs);
-  x->outputs = get_values(&r, a, &x->n_outputs);
-  x->n_properties = get_count(&r);
-  x->properties = ARENA_NEW_N(a, model_property, x->n_properties);
-  for (uint32_t k = 0; k < x->n_properties; k++) {
-    x->properties[k].key = rt_get_text(&r);
-    x->properties[k].value = rt_get_text(&r);
-  }
-  x->n_files = get_count(&r);
-  x->files = ARENA_NEW_N(a, const char *, x->n_files);
-  for (uint32_t k = 0; k < x->n_files; k++) {
-    x->files[k] = rt_get_text(&r);
-  }
-  rt_span found = rt_get_bytes(&r);
-  ours = ours && found.size == sizeof check && memcmp(found.data, &check, sizeof check) == 0;
-  status failed = rt_reader_end(&r, "source");
-  ours = ours && !failed;
-  status_free(failed);
-  return ours ? x : NULL;
-}
-
-const char *compile_cache_name(rt_span source) {
-  rt_reader r = rt_reader_make(source);
-  bool ours = strcmp(rt_get_text(&r), source_magic) == 0;
-  (void)rt_get_bytes(&r);
-  const char *name = rt_get_text(&r);
-  return ours && !r.bad ? name : "unknown";
-}
-
 /* --- what the model is --- */
 
 static content_key constants_key(const session *s) {
@@ -214,7 +102,7 @@ static content_key constants_key(const session *s) {
     const compiler_constant *x = &s->options.constants[k];
     rt_writer w = {.arena = s->arena};
     rt_put_text(&w, x->name);
-    put_shape(&w, &x->value.shape);
+    model_description_put_shape(&w, &x->value.shape);
     key = content_key_join(c, key, key_of_written(s, &w));
     key = content_key_join(c, key, content_key_of(c, s->pool, x->value.data, (size_t)shape_bytes(&x->value.shape)));
   }
@@ -257,7 +145,8 @@ static status identify(session *s) {
   c->model = content_key_join(&c->store.contents, s->file->key, constants_key(s));
   char model[CONTENT_KEY_TEXT];
   content_key_text(c->model, model);
-  s->source = read_source(s, content_store_get_source(&c->store, s->arena, model));
+  s->source = model_description_read(s->arena, content_store_get_source(&c->store, s->arena, model), &c->store.contents,
+                                     c->build);
   c->described = s->source;
   return s->source ? join_files(s) : NULL;
 }
@@ -319,7 +208,7 @@ static content_key program_key(const session *s, const session_inputs *inputs, r
   rt_put_i64(&w, tune);
   for (uint32_t k = 0; k < s->source->n_inputs; k++) {
     shape wanted = session_input_shape(s, inputs, k);
-    put_shape(&w, &wanted);
+    model_description_put_shape(&w, &wanted);
   }
   return content_key_join(c, content_key_join(c, weights_key(s), s->cache->dims), key_of_written(s, &w));
 }
@@ -376,7 +265,7 @@ void compile_cache_forget(session *s) { content_store_remove(&s->cache->store, s
 static void describe(session *s, arena *a) {
   compile_cache *c = s->cache;
   if (!c->described) {
-    content_store_put_source(&c->store, c->model, source_bytes(s, a));
+    content_store_put_source(&c->store, c->model, model_description_write(a, s->source, &c->store.contents, c->build));
     c->described = true;
   }
 }

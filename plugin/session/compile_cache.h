@@ -19,9 +19,6 @@ void compile_cache_close(session *s);
 /* What names in the folder's programs are made with; NULL: there is no cache. */
 const hash_secret *compile_cache_secret(const session *s);
 
-/* What the model is called in its description. */
-const char *compile_cache_name(rt_span source);
-
 /* The program for these inputs, tuned as much or more, on `a`; NULL: it must be compiled. */
 const rt_program *compile_cache_find(session *s, const session_inputs *inputs, rt_tune tune, arena *a);
 /* What was found last turned out to be no good. */

@@ -2,9 +2,12 @@
 check_programs = \
 	tests/api/check_api \
 	tests/api/check_backend \
+	tests/api/check_changed_files \
 	tests/api/check_events \
 	tests/api/check_hostile_api \
 	tests/api/check_memory \
+	tests/api/check_threads \
+	tests/onnxifi/check_compatibility \
 	tests/onnxifi/check_foxi \
 	tests/onnxifi/check_onnxifi \
 	tests/onnxifi/check_threads \
@@ -14,11 +17,13 @@ check_programs = \
 	tests/target/check_dynamic_m \
 	tests/target/check_exact \
 	tests/target/check_operations \
+	tests/target/check_quantised \
 	tests/target/check_random \
 	tests/target/check_target \
 	tests/target/check_verify \
 	tests/unit/backend_cpu/check_exec_target \
 	tests/unit/backend_cpu/check_tune_log \
+	tests/unit/backend_ref/check_computations \
 	tests/unit/backend_ref/check_ref \
 	tests/unit/backend_ref/check_ref_target \
 	tests/unit/base/check_base \
@@ -60,6 +65,7 @@ check_programs = \
 	tests/unit/plugin/check_options \
 	tests/unit/plugin/check_profile \
 	tests/unit/plugin/check_session \
+	tests/unit/plugin/check_session_threads \
 	tests/unit/runtime/check_code_loader \
 	tests/unit/runtime/check_image \
 	tests/unit/runtime/check_thread_pool \
@@ -79,9 +85,11 @@ test_helper_sources = \
 	tests/hlo/same_values.c \
 	tests/target/text_case.c \
 	tests/target/two_targets.c \
+	tests/unit/backend_ref/eval_case.c \
 	tests/unit/emit/emit_case.c \
 	tests/unit/emit/kernel_case.c \
-	tests/unit/emit/kernel_test.c
+	tests/unit/emit/kernel_test.c \
+	tests/unit/plugin/session_case.c
 script_tests = \
 	tests/abi/test-abi \
 	tests/abi/test-backend-abi \
@@ -596,6 +604,7 @@ tests_files = \
 	tests/test-operators \
 	tests/test-sources \
 	tests/tsan.supp \
+	tests/unit/backend_ref/eval_case.h \
 	tests/unit/emit/emit_case.h \
 	tests/unit/emit/kernel_case.h \
 	tests/unit/emit/kernel_test.h \
@@ -604,6 +613,7 @@ tests_files = \
 	tests/unit/frontend/import_b_numbers.def \
 	tests/unit/frontend/node_case.h \
 	tests/unit/plugin/compiler_half.h \
+	tests/unit/plugin/session_case.h \
 	tests/versions/case.py \
 	tests/versions/cases_control.py \
 	tests/versions/cases_elementwise.py \
@@ -619,12 +629,18 @@ tests_api_check_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_backend_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_backend_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_api_check_changed_files_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_api_check_changed_files_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_events_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_events_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_hostile_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_hostile_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_memory_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_memory_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_api_check_threads_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_api_check_threads_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_onnxifi_check_compatibility_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_onnxifi_check_compatibility_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_onnxifi_check_foxi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_onnxifi_check_foxi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_onnxifi_check_onnxifi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
@@ -643,6 +659,8 @@ tests_target_check_exact_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_exact_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_operations_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_operations_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_target_check_quantised_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_target_check_quantised_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_random_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_random_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
@@ -653,6 +671,8 @@ tests_unit_backend_cpu_check_exec_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CP
 tests_unit_backend_cpu_check_exec_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_cpu_check_tune_log_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_cpu_check_tune_log_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_backend_ref_check_computations_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_backend_ref_check_computations_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_ref_check_ref_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_ref_check_ref_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_ref_check_ref_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
@@ -735,6 +755,8 @@ tests_unit_plugin_check_profile_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_plugin_check_profile_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_plugin_check_session_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_plugin_check_session_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_plugin_check_session_threads_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_plugin_check_session_threads_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_code_loader_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_runtime_check_code_loader_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_image_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -1,139 +1,11 @@
-/* check_ref.c - the reference evaluator against values worked out by hand. */
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "backend_ref/eval.h"
-#include "hlo/text/text.h"
+/* check_ref.c - operations of the reference evaluator against values worked out by hand. */
 #include "tests/suite.h"
-
-/* One operation: its operands and expected results are literals as HLO text has them, separated by ';'. */
-typedef struct row {
-  const char *op, *operands, *attrs, *expected;
-} row;
-
-static arena *memory;
-
-/* --- what a row becomes --- */
-
-static const char *fail_text(status s) {
-  const char *text = arena_strdup(memory, status_message(s));
-  status_free(s);
-  return text;
-}
-
-/* The shape that literal text begins with. */
-static const char *shape_part(const char *l) { return arena_strndup(memory, l, strcspn(l, "]") + 1); }
-
-/* Splits at ';' and drops blanks before. */
-static uint32_t split(const char *text, const char **parts) {
-  uint32_t n = 0;
-  while (*(text += strspn(text, " "))) {
-    size_t length = strcspn(text, ";");
-    parts[n++] = arena_strndup(memory, text, length);
-    text += length + (text[length] == ';');
-  }
-  return n;
-}
-
-/* A module that returns the operation's results and the expected ones behind them. */
-static const char *module_of(const row *r) {
-  const char *operands[8], *expected[8], *body = "", *args = "", *results = "", *shapes = "", *wanted = "";
-  uint32_t n = split(r->operands, operands), m = split(r->expected, expected);
-  for (uint32_t k = 0; k < n; k++) {
-    body =
-        arena_printf(memory, "%s%%x%u = constant() {value=%s} : %s\n", body, k, operands[k], shape_part(operands[k]));
-    args = arena_printf(memory, "%s%s%%x%u", args, k ? ", " : "", k);
-  }
-  for (uint32_t k = 0; k < m; k++) {
-    const char *comma = k ? ", " : "";
-    wanted =
-        arena_printf(memory, "%s%%w%u = constant() {value=%s} : %s\n", wanted, k, expected[k], shape_part(expected[k]));
-    results = arena_printf(memory, "%s%s%%r%u", results, comma, k);
-    shapes = arena_printf(memory, "%s%s%s", shapes, comma, shape_part(expected[k]));
-  }
-  const char *roots = results;
-  for (uint32_t k = 0; k < m; k++) {
-    roots = arena_printf(memory, "%s, %%w%u", roots, k);
-  }
-  return arena_printf(
-      memory, "onnx-xla hlo 1\nmodule \"test\" {\nentry main() {\n%s%s%s = %s(%s)%s : %s\nreturn %s\n}\n}\n", body,
-      wanted, results, r->op, args, r->attrs[0] ? arena_printf(memory, " {%s}", r->attrs) : "", shapes, roots);
-}
-
-static hlo_module *parse(const char *text) {
-  hlo_module *m = NULL;
-  status s = hlo_parse(memory, text, strlen(text), NULL, &m);
-  if (s) {
-    ck_abort_msg("%s\n%s", text, fail_text(s));
-  }
-  return m;
-}
-
-/* Literals as text, for messages. */
-static const char *show(const literal *l) {
-  const char *text = arena_printf(memory, "%s {", SHAPE_STR(NULL, &l->shape));
-  for (int64_t k = 0; k < shape_elements(&l->shape) && l->shape.type != DTYPE_STR; k++) {
-    text = dtype_is_complex((dtype)l->shape.type) ? arena_printf(memory, "%s %.9g..", text, literal_f64(l, k))
-                                                  : arena_printf(memory, "%s %.9g", text, literal_f64(l, k));
-  }
-  return arena_printf(memory, "%s }", text);
-}
-
-/* Equal bits, or both NaN. */
-static bool same(const literal *x, const literal *y) {
-  if (!shape_equal(&x->shape, &y->shape)) {
-    return false;
-  }
-  dtype t = (dtype)x->shape.type;
-  size_t size = dtype_bytes(t);
-  for (int64_t k = 0; k < shape_elements(&x->shape); k++) {
-    const char *ex = (const char *)x->data + (size_t)k * size, *ey = (const char *)y->data + (size_t)k * size;
-    if (memcmp(ex, ey, size) != 0 &&
-        !(dtype_is_float(t) && literal_f64(x, k) != literal_f64(x, k) && literal_f64(y, k) != literal_f64(y, k))) {
-      return false;
-    }
-  }
-  return true;
-}
-
-/* Evaluates the entry; its first half of roots must equal the second. */
-static status run_module(void *data) {
-  const char *text = data;
-  hlo_module *m = parse(text);
-  uint32_t n = m->entry->n_roots;
-  literal *roots = ARENA_NEW_N(memory, literal, n);
-  TRY(ref_eval_computation(m->entry, NULL, memory, roots));
-  for (uint32_t k = 0; k < n / 2; k++) {
-    CHECK_THAT(same(&roots[k], &roots[k + n / 2]), STATUS_INTERNAL, "result %u is %s, expected %s", k, show(&roots[k]),
-               show(&roots[k + n / 2]));
-  }
-  return NULL;
-}
-
-static void check_text(const char *text) {
-  status s = guard_run(run_module, (void *)text);
-  if (s) {
-    ck_abort_msg("%s\n%s", text, fail_text(s));
-  }
-}
-
-static status run_rows(void *data) {
-  for (const row *r = data; r->op; r++) {
-    check_text(module_of(r));
-  }
-  return NULL;
-}
-
-static void check_rows(const row *rows) { ck_assert_ptr_null(guard_run(run_rows, (void *)rows)); }
-
-static void setup(void) { memory = arena_create(NULL); }
-static void teardown(void) { arena_destroy(memory); }
+#include "tests/unit/backend_ref/eval_case.h"
 
 /* --- elementwise --- */
 
 START_TEST(unary) {
-  static const row rows[] = {
+  static const eval_row rows[] = {
       {"abs", "f32[4] {-1.5, 0, -0, -inf}", "", "f32[4] {1.5, 0, 0, inf}"},
       {"abs", "s8[3] {-128, -1, 5}", "", "s8[3] {-128, 1, 5}"}, /* wraps */
       {"abs", "s64[1] {-9223372036854775808}", "", "s64[1] {-9223372036854775808}"},
@@ -180,12 +52,12 @@ START_TEST(unary) {
       {"real", "c64[2] {(1, 2), (3, 4)}", "", "f32[2] {1, 3}"},
       {"imag", "c64[2] {(1, 2), (3, 4)}", "", "f32[2] {2, 4}"},
       {0}};
-  check_rows(rows);
+  eval_check_rows(rows);
 }
 END_TEST
 
 START_TEST(binary) {
-  static const row rows[] = {
+  static const eval_row rows[] = {
       {"add", "s8[2] {127, -128}; s8[2] {1, -1}", "", "s8[2] {-128, 127}"},
       {"add", "s64[1] {9223372036854775807}; s64[1] {1}", "", "s64[1] {-9223372036854775808}"},
       {"add", "f32[0] {}; f32[0] {}", "", "f32[0] {}"},
@@ -228,12 +100,12 @@ START_TEST(binary) {
       {"shift-right", "u8[2] {128, 128}; u8[2] {7, 8}", "", "u8[2] {1, 0}"},
       {"complex", "f32[2] {1, 2}; f32[2] {3, inf}", "", "c64[2] {(1, 3), (2, inf)}"},
       {0}};
-  check_rows(rows);
+  eval_check_rows(rows);
 }
 END_TEST
 
 START_TEST(comparisons) {
-  static const row rows[] = {
+  static const eval_row rows[] = {
       {"compare", "f32[4] {1, nan, nan, -0}; f32[4] {1, nan, 1, 0}", "comparison=eq",
        "pred[4] {true, false, false, true}"},
       {"compare", "f32[2] {1, nan}; f32[2] {1, nan}", "comparison=ne", "pred[2] {false, true}"},
@@ -252,12 +124,12 @@ START_TEST(comparisons) {
       {"clamp", "s32[2] {0, 5}; s32[2] {-3, 9}; s32[2] {4, 7}", "", "s32[2] {0, 7}"},
       {"clamp", "s32[] 3; s32[1] {2}; s32[] 1", "", "s32[1] {1}"}, /* high wins */
       {0}};
-  check_rows(rows);
+  eval_check_rows(rows);
 }
 END_TEST
 
 START_TEST(conversions) {
-  static const row rows[] = {
+  static const eval_row rows[] = {
       {"convert", "s32[3] {300, -1, 256}", "saturate=true, rounding=nearest", "u8[3] {44, 255, 0}"},
       {"convert", "f32[6] {1.9, -1.9, 300, -300, nan, inf}", "saturate=true, rounding=nearest",
        "s8[6] {1, -1, 127, -128, 0, 127}"},
@@ -277,7 +149,7 @@ START_TEST(conversions) {
       {"bitcast-convert", "s4[2] {-1, 6}", "", "f4e2m1fn[2] {-6, 4}"},
       {"bitcast-convert", "f32[2] {1, -0}", "", "u32[2] {1065353216, 2147483648}"}, /* 0x3f800000, 0x80000000 */
       {0}};
-  check_rows(rows);
+  eval_check_rows(rows);
 }
 END_TEST
 
@@ -286,7 +158,7 @@ END_TEST
 /* Philox: the known answers that come with Random123 (kat_vectors); the Mersenne twister: numpy's RandomState(5489) and
  * RandomState(4294967295). */
 START_TEST(random_bits) {
-  static const row rows[] = {
+  static const eval_row rows[] = {
       {"rng-bit-generator", "u64[3] {0, 0, 0}", "algorithm=philox",
        "u32[4] {1713891541, 3781805453, 3159862348, 2600524760}"},
       {"rng-bit-generator", "u64[3] {18446744073709551615, 18446744073709551615, 18446744073709551615}",
@@ -303,12 +175,12 @@ START_TEST(random_bits) {
       {"rng-bit-generator", "u64[1] {5489}", "algorithm=mt19937", "u64[2] {2499109626135559004, 15403189758979078894}"},
       {"rng-bit-generator", "u64[1] {1}", "algorithm=mt19937", "u32[0] {}"},
       {0}};
-  check_rows(rows);
+  eval_check_rows(rows);
 }
 END_TEST
 
 START_TEST(movement) {
-  static const row rows[] = {
+  static const eval_row rows[] = {
       {"copy", "str[2] {7, 8}", "", "str[2] {7, 8}"},
       {"empty", "", "", "f32[2,2] {0, 0, 0, 0}"},
       {"iota", "", "dimension=0", "f32[2,2] {0, 0, 1, 1}"},
@@ -342,7 +214,7 @@ START_TEST(movement) {
       {"dynamic-slice", "s32[4] {0, 1, 2, 3}; s64[1] {9223372036854775807}", "sizes=[3]", "s32[3] {1, 2, 3}"},
       {"dynamic-slice", "s32[4] {0, 1, 2, 3}; s64[1] {-5}", "sizes=[3]", "s32[3] {0, 1, 2}"},
       {0}};
-  check_rows(rows);
+  eval_check_rows(rows);
 }
 END_TEST
 
@@ -351,7 +223,7 @@ END_TEST
   ", indices_batch=" indices_batch ", index_map=" map ", index_vector_dim=" vector ", " rest
 
 START_TEST(gather_scatter) {
-  static const row rows[] = {
+  static const eval_row rows[] = {
       /* rows 2 and 0; 9 and -1 are clamped to the last and the first */
       {"gather", "s32[3,2] {1, 2, 3, 4, 5, 6}; s64[4] {2, 0, 9, -1}",
        GATHER("[1]", "[0]", "[]", "[]", "[0]", "1", "sizes=[1,2]"), "s32[4,2] {5, 6, 1, 2, 5, 6, 1, 2}"},
@@ -364,7 +236,7 @@ START_TEST(gather_scatter) {
       /* points [1,0] and [0,2]; the index vector is dim 0 of the indices, so it reads column-wise */
       {"gather", "s32[2,3] {1, 2, 3, 4, 5, 6}; s64[2,2] {1, 0, 0, 2}",
        GATHER("[]", "[0,1]", "[]", "[]", "[0,1]", "0", "sizes=[1,1]"), "s32[2] {4, 3}"},
-      /* batching: row b of the operand with row b of the indices */
+      /* batching: eval_row b of the operand with eval_row b of the indices */
       {"gather", "s32[2,3] {1, 2, 3, 4, 5, 6}; s64[2,2] {2, 0, 1, 1}",
        GATHER("[]", "[1]", "[0]", "[0]", "[1]", "2", "sizes=[1,1]"), "s32[2,2] {3, 1, 5, 5}"},
       {"scatter", "s32[4] {0, 0, 0, 0}; s64[3,1] {1, 3, 1}; s32[3] {5, 6, 7}",
@@ -379,27 +251,27 @@ START_TEST(gather_scatter) {
       /* a window of 2 that starts at 2 of 3 does not fit: none of it is written */
       {"scatter", "s32[3] {1, 2, 3}; s64[2,1] {2, 1}; s32[2,2] {7, 8, 9, 9}",
        GATHER("[1]", "[]", "[]", "[]", "[0]", "1", "reducer=replace"), "s32[3] {1, 9, 9}"},
-      /* row-major order of the updates where windows overlap and the window dim comes first: updates [w,b];
+      /* eval_row-major order of the updates where windows overlap and the window dim comes first: updates [w,b];
        * order (0,0) -> x[0]=1, (0,1) -> x[1]=2, (1,0) -> x[1]=3, (1,1) -> x[2]=4 */
       {"scatter", "s32[3] {0, 0, 0}; s64[2,1] {0, 1}; s32[2,2] {1, 2, 3, 4}",
        GATHER("[0]", "[]", "[]", "[]", "[0]", "1", "reducer=replace"), "s32[3] {1, 3, 4}"},
       {"scatter", "str[2] {1, 2}; s64[1,1] {1}; str[1] {9}",
        GATHER("[]", "[0]", "[]", "[]", "[0]", "1", "reducer=replace"), "str[2] {1, 9}"},
-      /* batching: in row 0 position 2 times 10, in row 1 position 0 */
+      /* batching: in eval_row 0 position 2 times 10, in eval_row 1 position 0 */
       {"scatter", "s32[2,3] {1, 2, 3, 4, 5, 6}; s64[2,1] {2, 0}; s32[2] {10, 10}",
        GATHER("[]", "[1]", "[0]", "[0]", "[1]", "1", "reducer=multiply"), "s32[2,3] {1, 2, 30, 40, 5, 6}"},
       {"dynamic-update-slice", "s32[4] {0, 1, 2, 3}; s32[2] {8, 9}; s64[1] {1}", "", "s32[4] {0, 8, 9, 3}"},
       {"dynamic-update-slice", "s32[4] {0, 1, 2, 3}; s32[2] {8, 9}; s64[1] {7}", "", "s32[4] {0, 1, 8, 9}"},
       {"dynamic-update-slice", "s32[2,2] {0, 1, 2, 3}; s32[1,1] {8}; s64[2] {-3, 1}", "", "s32[2,2] {0, 8, 2, 3}"},
       {0}};
-  check_rows(rows);
+  eval_check_rows(rows);
 }
 END_TEST
 
 /* --- reductions, windows, scans, sorting --- */
 
 START_TEST(reductions) {
-  static const row rows[] = {
+  static const eval_row rows[] = {
       {"reduce", "s32[2,3] {1, 2, 3, 4, 5, 6}", "dimensions=[1], reducer=add", "s32[2] {6, 15}"},
       {"reduce", "s32[2,3] {1, 2, 3, 4, 5, 6}", "dimensions=[0], reducer=multiply", "s32[3] {4, 10, 18}"},
       {"reduce", "s32[2,2,2] {1, 2, 3, 4, 5, 6, 7, 8}", "dimensions=[0,2], reducer=add",
@@ -431,7 +303,7 @@ START_TEST(reductions) {
       {"arg-reduce", "s64[2] {9007199254740993, 9007199254740992}", "dimension=0, largest=false, last=false",
        "s64[] 1"},
       {0}};
-  check_rows(rows);
+  eval_check_rows(rows);
 }
 END_TEST
 
@@ -439,7 +311,7 @@ END_TEST
   "window=" window ", strides=" strides ", low=" low ", high=" high ", rhs_dilation=" dilation
 
 START_TEST(windows) {
-  static const row rows[] = {
+  static const eval_row rows[] = {
       {"reduce-window", "s32[4] {1, 2, 3, 4}", WINDOW("[2]", "[1]", "[0]", "[0]", "[1]") ", reducer=add",
        "s32[3] {3, 5, 7}"},
       {"reduce-window", "f32[4] {-1, -2, -3, -4}", WINDOW("[2]", "[2]", "[1]", "[1]", "[1]") ", reducer=maximum",
@@ -498,7 +370,7 @@ START_TEST(windows) {
        "s64[2,3] {0, 0, 0, 0, 0, 0}; s64[] 0"},
       {"non-max-suppression", "f32[1,0,4] {}; f32[1,2,0] {}; s64[] 3; f32[] 0", "limit=3", "s64[0,3] {}; s64[] 0"},
       {0}};
-  check_rows(rows);
+  eval_check_rows(rows);
 }
 END_TEST
 
@@ -510,7 +382,7 @@ END_TEST
   ", layout=" layout
 
 START_TEST(contractions) {
-  static const row rows[] = {
+  static const eval_row rows[] = {
       {"dot", "f32[2,2] {1, 2, 3, 4}; f32[2,3] {1, 2, 3, 4, 5, 6}", DOT("[]", "[]", "[1]", "[0]"),
        "f32[2,3] {9, 12, 15, 19, 26, 33}"}, /* 1*1+2*4 ... */
       {"dot", "f32[2] {1, 2}; f32[2] {3, 4}", DOT("[]", "[]", "[0]", "[0]"), "f32[] 11"},
@@ -560,182 +432,13 @@ START_TEST(contractions) {
       {"convolution", "c64[1,1,1] {(0, 1)}; c64[1,1,1] {(0, 1)}",
        CONV("[1]", "[0]", "[0]", "[1]", "[1]", "1", "channels-first"), "c64[1,1,1] {(-1, 0)}"},
       {0}};
-  check_rows(rows);
-}
-END_TEST
-
-/* --- computations --- */
-
-#define HEAD "onnx-xla hlo 1\nmodule \"test\" {\n"
-
-START_TEST(loops) {
-  /* i counts to 5, x doubles */
-  check_text(HEAD
-             "computation go_on(%i: s64[], %x: f32[2]) {\n"
-             "  %n = constant() {value=s64[] 5} : s64[]\n"
-             "  %p = compare(%i, %n) {comparison=lt} : pred[]\n"
-             "  return %p\n}\n"
-             "computation step(%i: s64[], %x: f32[2]) {\n"
-             "  %one = constant() {value=s64[] 1} : s64[]\n"
-             "  %j = add(%i, %one) : s64[]\n"
-             "  %y = add(%x, %x) : f32[2]\n"
-             "  return %j, %y\n}\n"
-             "entry main() {\n"
-             "  %i = constant() {value=s64[] 0} : s64[]\n"
-             "  %x = constant() {value=f32[2] {1, 3}} : f32[2]\n"
-             "  %j, %y = while(%i, %x) {computations=[go_on, step]} : s64[], f32[2]\n"
-             "  %a = constant() {value=s64[] 5} : s64[]\n"
-             "  %b = constant() {value=f32[2] {32, 96}} : f32[2]\n"
-             "  return %j, %y, %a, %b\n}\n}\n");
-  /* carried values that change places, three times; nothing is computed */
-  check_text(HEAD
-             "computation go_on(%i: s64[], %x: s8[], %y: s8[]) {\n"
-             "  %n = constant() {value=s64[] 3} : s64[]\n"
-             "  %p = compare(%i, %n) {comparison=lt} : pred[]\n"
-             "  return %p\n}\n"
-             "computation step(%i: s64[], %x: s8[], %y: s8[]) {\n"
-             "  %one = constant() {value=s64[] 1} : s64[]\n"
-             "  %j = add(%i, %one) : s64[]\n"
-             "  return %j, %y, %x\n}\n"
-             "entry main() {\n"
-             "  %i = constant() {value=s64[] 0} : s64[]\n"
-             "  %one = constant() {value=s8[] 1} : s8[]\n"
-             "  %two = add(%one, %one) : s8[]\n"
-             "  %j, %x, %y = while(%i, %one, %two) {computations=[go_on, step]} : s64[], s8[], s8[]\n"
-             "  %again = constant() {value=s8[] 2} : s8[]\n"
-             "  return %x, %y, %again, %one\n}\n}\n");
-}
-END_TEST
-
-#define BRANCHES                                         \
-  HEAD "computation same(%x: s32[]) {\n  return %x\n}\n" \
-       "computation twice(%x: s32[]) {\n  %y = add(%x, %x) : s32[]\n  return %y\n}\n"
-#define CONDITIONAL(type, value, expected)                                        \
-  BRANCHES "entry main() {\n  %i = constant() {value=" type " " value "} : " type \
-           "\n"                                                                   \
-           "  %x = constant() {value=s32[] 7} : s32[]\n"                          \
-           "  %r = conditional(%i, %x) {computations=[same, twice]} : s32[]\n"    \
-           "  %w = constant() {value=s32[] " expected "} : s32[]\n  return %r, %w\n}\n}\n"
-
-START_TEST(branches) {
-  check_text(CONDITIONAL("pred[]", "true", "7"));
-  check_text(CONDITIONAL("pred[]", "false", "14"));
-  check_text(CONDITIONAL("s32[]", "0", "7"));
-  check_text(CONDITIONAL("s32[]", "1", "14"));
-  check_text(CONDITIONAL("s32[]", "-1", "14")); /* out of range: the last */
-  check_text(CONDITIONAL("s32[]", "9", "14"));
-  check_text(BRANCHES
-             "entry main() {\n  %x = constant() {value=s32[] 7} : s32[]\n"
-             "  %r = composite(%x) {name=\"twice\", ints=[], floats=[], computations=[twice]} : s32[]\n"
-             "  %f = fusion(%r) {kind=loop, computations=[twice]} : s32[]\n"
-             "  %w = constant() {value=s32[] 28} : s32[]\n  return %f, %w\n}\n}\n");
-}
-END_TEST
-
-/* --- entries --- */
-
-static status endless(void *data) {
-  mem_budget *budget = data;
-  arena *a = arena_create(budget);
-  arena_cleanup(memory, (void (*)(void *))arena_destroy, a);
-  hlo_module *m = parse(HEAD
-                        "computation go_on(%x: pred[]) {\n  return %x\n}\n"
-                        "computation step(%x: pred[]) {\n  %y = copy(%x) : pred[]\n  return %y\n}\n"
-                        "entry main(%x: pred[]) {\n"
-                        "  %y = while(%x) {computations=[go_on, step]} : pred[]\n  return %y\n}\n}\n");
-  uint8_t yes = 1;
-  literal x = literal_make(shape_scalar(DTYPE_PRED), &yes), root;
-  return ref_eval_computation(m->entry, &x, a, &root);
-}
-
-/* A loop that never ends stops at the deadline, here long past. */
-START_TEST(deadline) {
-  static mem_budget budget = {.deadline = 1}; /* the arena lives longer than this test */
-  status s = guard_run(endless, &budget);
-  ck_assert_int_eq(status_get_code(s), STATUS_RESOURCE);
-  status_free(s);
-}
-END_TEST
-
-/* x + x, a hundred times over 1 MB, within 8 MB: what is dead has been freed. */
-static status long_chain(void *data) {
-  hlo_module *m = hlo_module_create(memory, "test");
-  m->entry = hlo_computation_create(m, "main");
-  hlo_builder b = hlo_builder_make(m->entry);
-  dim n = 1 << 18;
-  shape s = shape_make(DTYPE_F32, 1, &n);
-  hlo_value x = hlo_result(hlo_parameter(m->entry, s), 0);
-  for (int k = 0; k < 100; k++) {
-    x = hlo_binary(&b, HLO_MUL, x, x);
-  }
-  hlo_set_roots(m->entry, 1, &x);
-  TRY(hlo_builder_take_error(&b));
-  mem_budget budget = {.limit = 8 << 20};
-  arena *a = arena_create(&budget);
-  void *ones;
-  literal arg = literal_new(memory, s, &ones), root;
-  for (int k = 0; k < 1 << 18; k++) {
-    ((float *)ones)[k] = -1;
-  }
-  status failed = ref_eval_computation(m->entry, &arg, a, &root);
-  if (!failed && (literal_f64(&root, 0) != 1 || literal_f64(&root, (1 << 18) - 1) != 1)) {
-    failed = status_error(STATUS_INTERNAL, "the product is wrong");
-  }
-  arena_destroy(a);
-  if (!failed && budget.used) {
-    failed = status_error(STATUS_INTERNAL, "memory is left over");
-  }
-  return failed;
-}
-
-START_TEST(frees_what_is_dead) {
-  status s = guard_run(long_chain, NULL);
-  ck_assert_msg(!s, "%s", fail_text(s));
-}
-END_TEST
-
-static status fold(void *data) {
-  hlo_module *m = hlo_module_create(memory, "test");
-  m->entry = hlo_computation_create(m, "main");
-  hlo_builder b = hlo_builder_make(m->entry);
-  b.eval = ref_fold;
-  b.fold_bytes = 1 << 20;
-  dim many = 1000;
-  hlo_value x = hlo_s64s(&b, (int64_t[]){1, 2}, 2), y = hlo_binary(&b, HLO_ADD, x, x);
-  hlo_value splat = hlo_splat(&b, shape_make(DTYPE_F32, 1, &many), 3);
-  TRY(hlo_builder_take_error(&b));
-  const literal *l = hlo_literal(y);
-  CHECK_THAT(l && literal_i64(l, 0) == 2 && literal_i64(l, 1) == 4, STATUS_INTERNAL, "1+1, 2+2 was not folded");
-  CHECK_THAT(!hlo_literal(splat), STATUS_INTERNAL, "a splat became a constant");
-  return NULL;
-}
-
-START_TEST(folding) {
-  status s = guard_run(fold, NULL);
-  ck_assert_msg(!s, "%s", fail_text(s));
-}
-END_TEST
-
-static status every_op(void *data) {
-  hlo_module *m = hlo_module_create(memory, "test");
-  hlo_computation *c = hlo_computation_create(m, "main");
-  for (int op = 0; op < HLO_OP_COUNT; op++) {
-    hlo_instr *i = hlo_instr_create(c, NULL, (hlo_op)op, 0, NULL, 0); /* no shapes: any types will do */
-    CHECK_THAT(ref_supports(i) == (op != HLO_CUSTOM_CALL), STATUS_INTERNAL, "%s: no function",
-               hlo_op_get_info((hlo_op)op)->name);
-  }
-  return NULL;
-}
-
-START_TEST(table_is_complete) {
-  status s = guard_run(every_op, NULL);
-  ck_assert_msg(!s, "%s", fail_text(s));
+  eval_check_rows(rows);
 }
 END_TEST
 
 int main(void) {
   TCase *c = tcase_create("ref");
-  tcase_add_checked_fixture(c, setup, teardown);
+  tcase_add_checked_fixture(c, eval_setup, eval_teardown);
   tcase_add_test(c, unary);
   tcase_add_test(c, binary);
   tcase_add_test(c, comparisons);
@@ -746,11 +449,5 @@ int main(void) {
   tcase_add_test(c, reductions);
   tcase_add_test(c, windows);
   tcase_add_test(c, contractions);
-  tcase_add_test(c, loops);
-  tcase_add_test(c, branches);
-  tcase_add_test(c, deadline);
-  tcase_add_test(c, frees_what_is_dead);
-  tcase_add_test(c, folding);
-  tcase_add_test(c, table_is_complete);
   return run_suite("ref", c);
 }

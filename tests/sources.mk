@@ -112,6 +112,8 @@ script_tests = \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
 	tests/dynamic/test-dynamic \
+	tests/e2e/provider/test-ort-cases \
+	tests/e2e/provider/test-ort-ep \
 	tests/e2e/test-cache \
 	tests/e2e/test-checks \
 	tests/e2e/test-cli \
@@ -119,8 +121,6 @@ script_tests = \
 	tests/e2e/test-edges \
 	tests/e2e/test-light-models \
 	tests/e2e/test-ocr \
-	tests/e2e/test-ort-cases \
-	tests/e2e/test-ort-ep \
 	tests/e2e/test-quantized \
 	tests/e2e/test-real-models \
 	tests/e2e/test-skipped-passes \
@@ -313,14 +313,16 @@ tests_files = \
 	tests/e2e/compare_ort.py \
 	tests/e2e/edge_values.py \
 	tests/e2e/light_models.py \
-	tests/e2e/ort_cases.py \
-	tests/e2e/ort_dynamic.py \
-	tests/e2e/ort_ep.py \
-	tests/e2e/ort_models.py \
-	tests/e2e/ort_sessions.py \
-	tests/e2e/ort_time.py \
-	tests/e2e/ort_uses.py \
-	tests/e2e/own_session.py \
+	tests/e2e/provider/ort_cases.py \
+	tests/e2e/provider/ort_dynamic.py \
+	tests/e2e/provider/ort_ep.py \
+	tests/e2e/provider/ort_models.py \
+	tests/e2e/provider/ort_sessions.py \
+	tests/e2e/provider/ort_time.py \
+	tests/e2e/provider/ort_uses.py \
+	tests/e2e/provider/own_session.py \
+	tests/e2e/provider/test-ort-cases \
+	tests/e2e/provider/test-ort-ep \
 	tests/e2e/quantized_models.py \
 	tests/e2e/randomize_light.py \
 	tests/e2e/real_models.py \
@@ -332,8 +334,6 @@ tests_files = \
 	tests/e2e/test-edges \
 	tests/e2e/test-light-models \
 	tests/e2e/test-ocr \
-	tests/e2e/test-ort-cases \
-	tests/e2e/test-ort-ep \
 	tests/e2e/test-quantized \
 	tests/e2e/test-real-models \
 	tests/e2e/test-skipped-passes \
@@ -426,11 +426,11 @@ tests_files = \
 	tests/fuzz/check_errors.py \
 	tests/fuzz/check_peers.py \
 	tests/fuzz/errors.py \
-	tests/fuzz/faults.py \
-	tests/fuzz/faults_kernels.py \
-	tests/fuzz/faults_mends.py \
-	tests/fuzz/faults_passes.py \
-	tests/fuzz/faults_plans.py \
+	tests/fuzz/faults/__init__.py \
+	tests/fuzz/faults/kernels.py \
+	tests/fuzz/faults/mends.py \
+	tests/fuzz/faults/passes.py \
+	tests/fuzz/faults/plans.py \
 	tests/fuzz/finish.py \
 	tests/fuzz/found/bitcast-of-2-bits/model.onnx \
 	tests/fuzz/found/bitcast-of-2-bits/test_data_set_0/input_0.pb \
@@ -440,24 +440,24 @@ tests_files = \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/test_data_set_0/input_0.pb \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/test_data_set_0/output_0.pb \
 	tests/fuzz/fuzz.py \
-	tests/fuzz/idioms.py \
-	tests/fuzz/idioms_attention.py \
-	tests/fuzz/idioms_heads.py \
-	tests/fuzz/idioms_language.py \
-	tests/fuzz/idioms_pieces.py \
-	tests/fuzz/idioms_quantized.py \
-	tests/fuzz/idioms_residual.py \
-	tests/fuzz/idioms_updates.py \
-	tests/fuzz/idioms_vision.py \
+	tests/fuzz/idioms/__init__.py \
+	tests/fuzz/idioms/attention.py \
+	tests/fuzz/idioms/heads.py \
+	tests/fuzz/idioms/language.py \
+	tests/fuzz/idioms/pieces.py \
+	tests/fuzz/idioms/quantized.py \
+	tests/fuzz/idioms/residual.py \
+	tests/fuzz/idioms/updates.py \
+	tests/fuzz/idioms/vision.py \
 	tests/fuzz/models.py \
-	tests/fuzz/ops_control.py \
-	tests/fuzz/ops_elementwise.py \
-	tests/fuzz/ops_movement.py \
-	tests/fuzz/ops_nn.py \
-	tests/fuzz/ops_quantize.py \
-	tests/fuzz/ops_random.py \
-	tests/fuzz/ops_reduce.py \
-	tests/fuzz/ops_signal.py \
+	tests/fuzz/ops/control.py \
+	tests/fuzz/ops/elementwise.py \
+	tests/fuzz/ops/movement.py \
+	tests/fuzz/ops/nn.py \
+	tests/fuzz/ops/quantize.py \
+	tests/fuzz/ops/random.py \
+	tests/fuzz/ops/reduce.py \
+	tests/fuzz/ops/signal.py \
 	tests/fuzz/peers.py \
 	tests/fuzz/planted.py \
 	tests/fuzz/registry.py \

@@ -10,7 +10,8 @@ import numpy as np
 import onnxruntime as ort
 from onnx import TensorProto, ValueInfoProto, helper, numpy_helper
 
-from ort_sessions import register, session
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "provider"))
+from ort_sessions import register, session  # noqa: E402
 
 node, F = helper.make_node, np.float32
 TABLE = np.arange(12, dtype=F).reshape(4, 3)

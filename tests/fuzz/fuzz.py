@@ -270,7 +270,7 @@ def parse():
         nargs="?",
         const="",
         metavar="NAME,NAME",
-        help="graphs of what exporters write (idioms.py); of these idioms alone",
+        help="graphs of what exporters write (idioms/); of these idioms alone",
     )
     p.add_argument("--closed-sizes", action="store_true", help="NonZero, Unique and Compress of constants only")
     return p.parse_args()

@@ -1,6 +1,6 @@
 """planted.py: faults put into a copy of the sources, which random graphs must find; test-planted calls this.
 
-  planted.py check SOURCES            whether the text of each fault of faults_*.py stands in SOURCES, once; test-fuzz asks that
+  planted.py check SOURCES            whether the text of each fault of faults/ stands in SOURCES, once; test-fuzz asks that
   planted.py plant SOURCES            puts all faults into SOURCES, each behind a switch
   planted.py hunt BUILD [--only NAME,NAME] [--kinds passes,mends] [--idioms NAME,NAME] [--graphs N]
                         [--may-miss N]
@@ -39,7 +39,7 @@ ROUND = 40  # graphs of a process, between which it learns what others have foun
 
 def table(kinds=KINDS, only=()):
     """kind -> its faults."""
-    found = {kind: importlib.import_module(f"faults_{kind}").FAULTS for kind in kinds}
+    found = {kind: importlib.import_module(f"faults.{kind}").FAULTS for kind in kinds}
     return {kind: [f for f in of if not only or f.name in only] for kind, of in found.items()}
 
 

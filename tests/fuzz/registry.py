@@ -47,14 +47,14 @@ def operators(names, kind="round", ulps=8, liked=1.0, control=False, inner=None,
 
 
 def load():
-    import ops_control  # noqa: F401
-    import ops_elementwise  # noqa: F401
-    import ops_movement  # noqa: F401
-    import ops_nn  # noqa: F401
-    import ops_quantize  # noqa: F401
-    import ops_random  # noqa: F401
-    import ops_reduce  # noqa: F401
-    import ops_signal  # noqa: F401
+    import ops.control  # noqa: F401
+    import ops.elementwise  # noqa: F401
+    import ops.movement  # noqa: F401
+    import ops.nn  # noqa: F401
+    import ops.quantize  # noqa: F401
+    import ops.random  # noqa: F401
+    import ops.reduce  # noqa: F401
+    import ops.signal  # noqa: F401
 
     return REGISTRY
 

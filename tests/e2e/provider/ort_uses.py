@@ -16,8 +16,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import ort_models  # noqa: E402
-import transformer_models as transformers  # noqa: E402
 from ort_sessions import NAME, VERBOSE, claimed, is_early, register, session  # noqa: E402
+from ort_models import transformers  # noqa: E402
 from own_session import OwnSession  # noqa: E402
 
 HELPERS = {"check_context_of", "check_memory_of"}

@@ -1,4 +1,4 @@
-"""idioms_updates.py: parts of an array that are read or written by index, as torch exports x[:, 1:, ::2] += y:
+"""idioms/updates.py: parts of an array that are read or written by index, as torch exports x[:, 1:, ::2] += y:
 the indices are ranges, sliced, broadcast and joined, one number for each dimension of each element."""
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""faults_plans.py: faults in imports, buffers, plans of library calls, and what runs them."""
+"""faults/plans.py: faults in imports, buffers, plans of library calls, and what runs them."""
 
 from faults import ALGORITHMS, SAVED, THREADS, fault
 

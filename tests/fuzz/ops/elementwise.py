@@ -1,4 +1,4 @@
-"""ops_elementwise.py: operators that take each element on its own, with broadcasting."""
+"""ops/elementwise.py: operators that take each element on its own, with broadcasting."""
 
 import numpy as np
 

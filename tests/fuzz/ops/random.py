@@ -1,4 +1,4 @@
-"""ops_random.py: random operators.  The tester's runs have one seed, and what a node draws depends on it and on
+"""ops/random.py: random operators.  The tester's runs have one seed, and what a node draws depends on it and on
 the node's names, so a node draws the same alone and in its graph; not so in a body."""
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""idioms_quantized.py: quantise-dequantise chains, weights of few bits, products of bytes.
+"""idioms/quantized.py: quantise-dequantise chains, weights of few bits, products of bytes.
 
 Scales are powers of two and weights small integers, so that sums are exact in f32; where a result is
 rounded to integers a bias keeps it away from the middle between two, so that it is the same everywhere

@@ -1,4 +1,4 @@
-"""idioms_vision.py: what networks of images do to channels and places."""
+"""idioms/vision.py: what networks of images do to channels and places."""
 
 import numpy as np
 
@@ -122,7 +122,7 @@ def window_partition(k, x):
 
 
 def self_attention(k, x):
-    from idioms_attention import attention_of_rows
+    from idioms.attention import attention_of_rows
 
     return attention_of_rows(k, x)
 

@@ -1,4 +1,4 @@
-"""ops_reduce.py: operators along axes: reductions, cumulative ones, normalisations."""
+"""ops/reduce.py: operators along axes: reductions, cumulative ones, normalisations."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""ops_signal.py: windows and Fourier transforms."""
+"""ops/signal.py: windows and Fourier transforms."""
 
 import numpy as np
 

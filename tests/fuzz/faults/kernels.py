@@ -1,4 +1,4 @@
-"""faults_kernels.py: faults in kernels that emit/ writes."""
+"""faults/kernels.py: faults in kernels that emit/ writes."""
 
 from faults import ALGORITHMS, fault
 

@@ -1,4 +1,4 @@
-"""idioms_heads.py: heads of detectors and segmenters, and what chooses among their results.
+"""idioms/heads.py: heads of detectors and segmenters, and what chooses among their results.
 
 What chooses (NonMaxSuppression, TopK, ArgMax) gets exact values only: boxes and scores on grids of powers
 of two, of which sums and products are exact too."""

@@ -1,12 +1,14 @@
 """The models that the tests of the execution provider run: trained ones from wheels, ONNX's light graphs with random
 weights, transformers with open sizes."""
 import os
+import sys
 
 import numpy as np
 import onnx
 
-import transformer_models as transformers
-from randomize_light import randomize
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import transformer_models as transformers  # noqa: E402
+from randomize_light import randomize  # noqa: E402
 
 KINDS = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(int32)": np.int32}
 

@@ -1,4 +1,4 @@
-"""idioms_residual.py: what is added to, joined with or multiplied by what it was made of.
+"""idioms/residual.py: what is added to, joined with or multiplied by what it was made of.
 
 The operand of the addition is what the contraction reads, in all its forms: before or after an
 activation, as a view, as the input or a constant of the model, twice."""
@@ -91,7 +91,7 @@ def residual_inverted(k, x):
     y = k.activation(k.conv(x, 2 * x.shape[1], 1))
     y = k.activation(k.depthwise(y))
     if k.chance(0.4):
-        from idioms_vision import squeeze_excite
+        from idioms.vision import squeeze_excite
 
         y = squeeze_excite(k, y)
     return k.Add(k.conv(y, x.shape[1], 1), x)

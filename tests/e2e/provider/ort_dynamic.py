@@ -78,7 +78,7 @@ def main():
     taken = skipped = failures = cases = 0
     with tempfile.TemporaryDirectory() as folder:
         newest = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}  # makes expected values of the newest operators too
-        subprocess.run([sys.executable, "-B", os.path.join(here, "../dynamic/make_cases.py"), folder], check=True,
+        subprocess.run([sys.executable, "-B", os.path.join(here, "../../dynamic/make_cases.py"), folder], check=True,
                        stdout=subprocess.DEVNULL, env=newest)
         for name in sorted(fnmatch.filter(os.listdir(folder), pattern)):
             n, wrong = check_case(os.path.join(folder, name))

@@ -1,4 +1,4 @@
-"""faults_passes.py: faults in passes over HLO."""
+"""faults/passes.py: faults in passes over HLO."""
 
 from faults import fault
 

@@ -1,4 +1,4 @@
-"""ops_movement.py: operators that move elements, or look at shapes."""
+"""ops/movement.py: operators that move elements, or look at shapes."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""idioms_language.py: what networks of rows do beside attention: embeddings, recurrences, graphs."""
+"""idioms/language.py: what networks of rows do beside attention: embeddings, recurrences, graphs."""
 
 import numpy as np
 
@@ -281,7 +281,7 @@ def distances(k, x):
 
 @idiom("matrix", 0.8)
 def similarities(k, x):
-    from idioms_pieces import unit_length
+    from idioms.pieces import unit_length
 
     a, b = unit_length(k, x), unit_length(k, k.other(x))
     k.afford(x.size * x.shape[0])

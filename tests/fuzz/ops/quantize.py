@@ -1,4 +1,4 @@
-"""ops_quantize.py: operators over quantised numbers."""
+"""ops/quantize.py: operators over quantised numbers."""
 
 import numpy as np
 
@@ -87,7 +87,7 @@ def matmul_integer(b, o):
 
 @operators("ConvInteger", kind="exact")
 def conv_integer(b, o):
-    from ops_nn import image, spatial
+    from ops.nn import image, spatial
 
     t, u = o.type("T1"), o.type("T2")
     x = image(b, t, rank=2)
@@ -109,7 +109,7 @@ def qlinear_matmul(b, o):
 
 @operators("QLinearConv", kind="step")
 def qlinear_conv(b, o):
-    from ops_nn import image, spatial
+    from ops.nn import image, spatial
 
     t, u, v = o.type("T1"), o.type("T2"), o.type("T3")
     x = image(b, t, rank=2)

@@ -1,11 +1,11 @@
-"""idioms.py: graphs of what exporters write: residuals, attention, norms, heads ..., composed at random.
+"""idioms: graphs of what exporters write: residuals, attention, norms, heads ..., composed at random.
 
   @idiom("image")                                   the kind of value that it starts from, see RANKS
   def squeeze_excite(k, x):                         k: Kit, which has the nodes as methods
       gate = k.Sigmoid(k.conv(k.GlobalAveragePool(x), x.shape[1], 1))
       return k.Mul(x, gate)                         the value that the next idiom may take
 
-An idiom is a function of a few lines in an idioms_*.py.  What its operands are is drawn by the kit: a
+An idiom is a function of a few lines in a file of this folder.  What its operands are is drawn by the kit: a
 second operand may be the first one, a view of it, another value of that shape, an input or a constant
 (Kit.other); weights may be inputs; a value may pass through a Reshape and back (Kit.view).  Sizes are
 those that libraries, Winograd, register blocks and kernels of rows and attention take; Kit.afford keeps
@@ -52,14 +52,14 @@ def idiom(takes, weight=1.0, since=0):
 
 
 def load():
-    import idioms_attention  # noqa: F401
-    import idioms_heads  # noqa: F401
-    import idioms_language  # noqa: F401
-    import idioms_pieces  # noqa: F401
-    import idioms_quantized  # noqa: F401
-    import idioms_residual  # noqa: F401
-    import idioms_updates  # noqa: F401
-    import idioms_vision  # noqa: F401
+    import idioms.attention  # noqa: F401
+    import idioms.heads  # noqa: F401
+    import idioms.language  # noqa: F401
+    import idioms.pieces  # noqa: F401
+    import idioms.quantized  # noqa: F401
+    import idioms.residual  # noqa: F401
+    import idioms.updates  # noqa: F401
+    import idioms.vision  # noqa: F401
 
     return IDIOMS
 
@@ -344,18 +344,18 @@ class Kit:
         return IDIOMS[self.r.choice(names.split())].make(self, x)
 
     def activation(self, x):
-        import idioms_pieces
+        from idioms import pieces
 
-        return self.piece(idioms_pieces.ACTIVATIONS, x)
+        return self.piece(pieces.ACTIVATIONS, x)
 
     def maybe_activation(self, x):
         return self.activation(x) if self.chance(0.5) else x
 
     def norm(self, x):
         """Over the last dimension."""
-        import idioms_pieces
+        from idioms import pieces
 
-        return self.piece(idioms_pieces.ROW_NORMS, x)
+        return self.piece(pieces.ROW_NORMS, x)
 
 
 def calm(k, v):

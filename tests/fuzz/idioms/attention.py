@@ -1,4 +1,4 @@
-"""idioms_attention.py: attention in its spellings: masks, repeated heads, rotary positions, caches."""
+"""idioms/attention.py: attention in its spellings: masks, repeated heads, rotary positions, caches."""
 
 import numpy as np
 
@@ -304,7 +304,7 @@ def cosine_attention(k, x):
     n, h, t, d = x.shape
     k.need(t <= 128 and d <= 64)
     k.afford(2 * n * h * t * t * d)
-    from idioms_pieces import unit_length
+    from idioms.pieces import unit_length
 
     scores = k.MatMul(unit_length(k, x), k.swap(unit_length(k, k.other(x))))
     scores = k.Mul(scores, k.vector(0, 4.0, (1, h, 1, 1)))

@@ -1,4 +1,4 @@
-"""faults.py: what a planted fault is.
+"""faults: what a planted fault is.
 
 An edit is (file, old, new): a text that stands exactly once in the file, and what it becomes when the fault is
 switched on.  It is a whole statement, or an expression: in «...», where its neighbours are needed to find it,

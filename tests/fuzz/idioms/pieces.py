@@ -1,4 +1,4 @@
-"""idioms_pieces.py: activations, gates and norms, in the spellings that exporters have for them."""
+"""idioms/pieces.py: activations, gates and norms, in the spellings that exporters have for them."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""ops_control.py: If, Loop and Scan.  Bodies are graphs of their own, grown by the same builder; they capture
+"""ops/control.py: If, Loop and Scan.  Bodies are graphs of their own, grown by the same builder; they capture
 what they like."""
 
 import numpy as np

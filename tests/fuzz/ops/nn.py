@@ -1,4 +1,4 @@
-"""ops_nn.py: contractions, convolutions, pools, recurrences, attention, sampling."""
+"""ops/nn.py: contractions, convolutions, pools, recurrences, attention, sampling."""
 
 import numpy as np
 

@@ -144,6 +144,7 @@ script_tests = \
 	tests/test-man \
 	tests/test-operators \
 	tests/test-sources \
+	tests/test-structure \
 	tests/versions/test-versions
 hlo_tests = \
 	tests/hlo/attention/counted.hlo \
@@ -603,6 +604,7 @@ tests_files = \
 	tests/test-man \
 	tests/test-operators \
 	tests/test-sources \
+	tests/test-structure \
 	tests/tsan.supp \
 	tests/unit/backend_ref/eval_case.h \
 	tests/unit/emit/emit_case.h \
@@ -614,6 +616,7 @@ tests_files = \
 	tests/unit/frontend/node_case.h \
 	tests/unit/plugin/compiler_half.h \
 	tests/unit/plugin/session_case.h \
+	tests/untested \
 	tests/versions/case.py \
 	tests/versions/cases_control.py \
 	tests/versions/cases_elementwise.py \

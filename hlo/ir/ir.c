@@ -122,6 +122,7 @@ hlo_instr *hlo_instr_create(hlo_computation *c, hlo_instr *before, hlo_op op, ui
       ARENA_NEW_N(a, shape, n_results ? n_results : 1); /* what asks for the first shape finds a scalar of no type */
   i->attrs = ARENA_NEW_N(a, hlo_attr, hlo_op_get_info(op)->n_attrs);
   i->source = "";
+  i->config = "";
   link_before(c, i, before);
   for (uint32_t k = 0; k < n_operands; k++) {
     assert(operands[k].def && operands[k].def->parent == c);
@@ -201,6 +202,7 @@ static hlo_instr *clone_instr(hlo_computation *to, hlo_instr *before, const hlo_
     copy->attrs[k] = copy_attr(to->module, from, hlo_attr_get_info(info->attrs[k])->kind, i->attrs[k], copies);
   }
   copy->source = to->module == from ? i->source : arena_strdup(to->module->arena, i->source);
+  copy->config = to->module == from ? i->config : arena_strdup(to->module->arena, i->config);
   return copy;
 }
 
@@ -288,6 +290,7 @@ hlo_module *hlo_module_clone(arena *a, const hlo_module *m) {
   copy->entry = hlo_computation_clone(copy, m->entry);
   copy->param_names = copy_names(a, m->param_names, m->entry->n_params);
   copy->result_names = copy_names(a, m->result_names, m->entry->n_roots);
+  copy->kernels_assigned = m->kernels_assigned;
   copy->size_of = m->size_of ? arena_memdup(a, m->size_of, m->entry->n_roots * sizeof *m->size_of) : NULL;
   hlo_module_clean(copy);
   return copy;
@@ -391,7 +394,8 @@ static bool same_attr(hlo_attr_kind kind, const hlo_attr *a, const hlo_attr *b) 
 }
 
 bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b) {
-  if (a->op != b->op || a->n_operands != b->n_operands || a->n_results != b->n_results) {
+  if (a->op != b->op || a->n_operands != b->n_operands || a->n_results != b->n_results ||
+      strcmp(a->config, b->config) != 0) {
     return false;
   }
   for (uint32_t k = 0; k < a->n_results; k++) {
@@ -431,6 +435,10 @@ static uint64_t shape_hash(uint64_t h, const shape *s) {
   return hash_bytes(s->dims, s->rank * sizeof *s->dims, h);
 }
 
+static uint64_t config_hash(uint64_t h, const hlo_instr *i) {
+  return *i->config ? hash_bytes(i->config, strlen(i->config), h) : h;
+}
+
 uint64_t hlo_operation_hash(const hlo_instr *i) {
   const hlo_op_info *info = hlo_info(i);
   uint64_t h = hash_mix(hash_seed() ^ i->op, (uint64_t)i->n_operands << 32 | i->n_results);
@@ -440,7 +448,7 @@ uint64_t hlo_operation_hash(const hlo_instr *i) {
   for (uint32_t k = 0; k < info->n_attrs; k++) {
     h = attr_hash(h, hlo_attr_get_info(info->attrs[k])->kind, &i->attrs[k]);
   }
-  return h;
+  return config_hash(h, i);
 }
 
 uint64_t hlo_computation_hash(const hlo_computation *c) {
@@ -458,6 +466,7 @@ uint64_t hlo_computation_hash(const hlo_computation *c) {
     for (uint32_t k = 0; k < info->n_attrs; k++) {
       h = attr_hash(h, hlo_attr_get_info(info->attrs[k])->kind, &i->attrs[k]);
     }
+    h = config_hash(h, i);
   }
   for (uint32_t k = 0; k < c->n_roots; k++) {
     h = hash_mix(h, (uint64_t)c->roots[k].def->id << 32 | c->roots[k].index);
@@ -466,7 +475,7 @@ uint64_t hlo_computation_hash(const hlo_computation *c) {
 }
 
 uint64_t hlo_module_hash(const hlo_module *m) {
-  uint64_t h = m->n_computations;
+  uint64_t h = hash_mix(m->n_computations, m->kernels_assigned);
   for (uint32_t k = 0; k < m->n_computations; k++) {
     h = hash_mix(h, hlo_computation_hash(m->computations[k]));
   }

@@ -155,6 +155,9 @@ struct hlo_instr {
   shape *shapes;      /* of the results */
   hlo_attr *attrs;    /* in the order of the op's row */
   const char *source; /* the ONNX node(s) it comes from, "a: Conv + b: Relu", for messages and profiles; "" if none */
+  /* The algorithm that computes it and the algorithm's parameters, "gemm:8x48", in the words of the target for which
+   * pass assign_kernels wrote it; "" if nothing is decided. */
+  const char *config;
   hlo_computation *parent;
   hlo_instr *prev, *next;
   hlo_use *uses; /* of all its results, in no order; roots are not among them */
@@ -189,9 +192,10 @@ struct hlo_module {
   hlo_computation **computations; /* callees before callers after hlo_module_clean; the entry last */
   hlo_computation *entry;
   const char **param_names, **result_names; /* of the entry; as in the ONNX graph */
-  hlo_size_of *size_of; /* by root of the entry; NULL: every result has the size that its shape says */
-  str_map names;        /* of all computations ever made */
-  uint32_t next_name;   /* for fresh ones */
+  hlo_size_of *size_of;  /* by root of the entry; NULL: every result has the size that its shape says */
+  bool kernels_assigned; /* a target's pipeline has run, pass assign_kernels last: compiling begins behind it */
+  str_map names;         /* of all computations ever made */
+  uint32_t next_name;    /* for fresh ones */
 };
 
 /* --- making --- */
@@ -287,7 +291,7 @@ static inline const hlo_instr *hlo_first_concurrent(const hlo_instr *i) {
 static inline const hlo_instr *hlo_next_concurrent(const hlo_instr *i) {
   return i->next && i->next->concurrent ? i->next : NULL;
 }
-/* Structural equality of op, attributes, shapes (not operands, not source). */
+/* Structural equality of op, attributes, shapes and config (not operands, not source). */
 bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b);
 /* Equal where hlo_same_operation holds; for tables of this process, as are the others. */
 uint64_t hlo_operation_hash(const hlo_instr *i);

@@ -51,7 +51,7 @@ typedef struct line {
   value_list operands;
   shape_list shapes;
   hlo_attr attrs[MAX_ATTRS];
-  const char *source;
+  const char *config, *source;
 } line;
 
 /* --- names and values --- */
@@ -102,6 +102,15 @@ static status read_value(parser *p, hlo_value *out) {
 static status read_shape(parser *p, shape *out) {
   text_skip(&p->in);
   return shape_parse(p->module->dims, &p->in.at, out);
+}
+
+static status read_config(parser *p, const char **out) {
+  *out = "";
+  if (!text_accept_word(&p->in, "config")) {
+    return NULL;
+  }
+  TRY(text_expect(&p->in, "="));
+  return text_read_quoted(&p->in, out);
 }
 
 static status read_source(parser *p, const char **out) {
@@ -337,6 +346,7 @@ static status make_instr(parser *p, const line *l) {
     TRY(status_prefix(hlo_verify_attr(p->module, info->attrs[k], &l->attrs[k]), "%s", info->name));
   }
   hlo_instr *i = hlo_instr_create(p->computation, NULL, l->op, l->operands.n, l->operands.items, l->shapes.n);
+  i->config = l->config;
   i->source = l->source;
   memcpy(i->attrs, l->attrs, info->n_attrs * sizeof *i->attrs);
   if (l->shapes.n) {
@@ -358,6 +368,7 @@ static status read_instr(parser *p) {
   TRY(read_operands(p, &l));
   TRY(read_attrs(p, &l));
   TRY(read_shapes(p, &l));
+  TRY(read_config(p, &l.config));
   TRY(read_source(p, &l.source));
   const char *end = p->in.at;
   p->in.at = l.start; /* what is wrong from here on is the whole line */
@@ -510,6 +521,7 @@ static status read_module(parser *p) {
     return text_expected(&p->in, "'module'");
   }
   TRY(text_read_quoted(&p->in, &p->module->name));
+  p->module->kernels_assigned = text_accept_word(&p->in, "kernels_assigned");
   TRY(text_expect(&p->in, "{"));
   while (text_accept_word(&p->in, "computation")) {
     TRY(read_computation(p, false));

@@ -98,6 +98,13 @@ static void put_attr(printer *p, hlo_attr_kind kind, const hlo_attr *v) {
   }
 }
 
+static void put_config(printer *p, const hlo_instr *i) {
+  if (*i->config) {
+    text_puts(&p->out, " config=");
+    text_put_quoted(&p->out, i->config);
+  }
+}
+
 static void put_source(printer *p, const hlo_instr *i) {
   if (i->source && i->source[0] && !p->options->no_sources) {
     text_puts(&p->out, " @");
@@ -130,6 +137,7 @@ static void put_instr(printer *p, hlo_instr *i) {
     put_shape(p, &i->shapes[k]);
   }
   text_puts(&p->out, i->n_results ? "" : "()");
+  put_config(p, i);
   put_source(p, i);
 }
 
@@ -200,7 +208,7 @@ static status print_module(void *data) {
   const hlo_module *m = ((print_job *)data)->module;
   text_printf(&p->out, "onnx-xla hlo %d\nmodule ", HLO_TEXT_VERSION);
   text_put_quoted(&p->out, m->name);
-  text_puts(&p->out, " {\n");
+  text_puts(&p->out, m->kernels_assigned ? " kernels_assigned {\n" : " {\n");
   for (uint32_t k = 0; k < m->n_computations; k++) {
     put_computation(p, m->computations[k], m->computations[k] == m->entry);
   }

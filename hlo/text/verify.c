@@ -134,7 +134,8 @@ static status check_shapes(verifier *v, const hlo_instr *i) {
 static status check_instr(verifier *v, const hlo_instr *i, checked *self) {
   const hlo_op_info *info = hlo_info(i);
   TRY(hlo_check_arity(i->op, i->n_operands, i->n_results));
-  CHECK_THAT(i->source && (!info->n_attrs || i->attrs) && (!i->n_results || i->shapes), INVALID, "a part is missing");
+  CHECK_THAT(i->source && i->config && (!info->n_attrs || i->attrs) && (!i->n_results || i->shapes), INVALID,
+             "a part is missing");
   for (uint32_t k = 0; k < i->n_operands; k++) {
     TRY(check_value(i->parent, i->operands[k], i->id, "operand", k));
   }

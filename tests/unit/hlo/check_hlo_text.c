@@ -85,6 +85,31 @@ START_TEST(copies_print_alike) {
 }
 END_TEST
 
+/* Two equal dots, of which the first has a config. */
+static const char assigned[] =
+    "onnx-xla hlo 1\nmodule \"t\" kernels_assigned {\n  entry main(%0: f32[4,4]) {\n"
+    "    %1 = dot(%0, %0) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[4,4] "
+    "config=\"gemm:8x48\" @\"a\"\n"
+    "    %2 = dot(%0, %0) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[4,4]\n"
+    "    return %1, %2\n  }\n}\n";
+
+START_TEST(configs_are_part_of_an_instruction) {
+  hlo_module *m = parse(assigned), *copy = hlo_module_clone(memory, m);
+  hlo_instr *first = m->entry->roots[0].def, *second = m->entry->roots[1].def;
+  ck_assert_str_eq(print(m, NULL), assigned);
+  ck_assert_str_eq(print(copy, NULL), assigned);
+  ck_assert(!hlo_same_operation(first, second));
+  ck_assert(hlo_operation_hash(first) != hlo_operation_hash(second));
+  second->config = "gemm:8x48";
+  ck_assert(hlo_same_operation(first, second));
+  ck_assert_uint_eq(hlo_operation_hash(first), hlo_operation_hash(second));
+  ck_assert(hlo_module_hash(m) != hlo_module_hash(copy));
+  second->config = "";
+  m->kernels_assigned = false;
+  ck_assert(hlo_module_hash(m) != hlo_module_hash(copy));
+}
+END_TEST
+
 START_TEST(comments_names_and_any_order_of_attributes) {
   const char *text = in_module("%x: f32[4,batch] /*no*/", "");
   hlo_module *m = NULL;
@@ -233,6 +258,8 @@ static const struct {
     {"%x: f32[4,2,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", "return", "a shape has more than 16 dimensions"},
     {"%x: f32[1073741824,1073741824]", "return", "has more than 2^56 bytes"},
     {"%x: f32[-3]", "return", "3:"},
+    {"%x: f32[4]", "%y = abs(%x) : f32[4] config return", "'=' is expected instead of 'return'"},
+    {"%x: f32[4]", "%y = abs(%x) : f32[4] config=gemm return", "'\"' is expected instead of 'gemm'"},
     {"%x: f32[4] \"name", "return", "a string has no end"},
     {"%x: f32[4] \"\\q\"", "return", "an escape in a string must be"},
     {"%x: f32[4] \"\\x00\"", "return", "an escape in a string must be"},
@@ -389,6 +416,7 @@ int main(void) {
   tcase_set_timeout(c, 600);
   tcase_add_test(c, round_trip_of_every_operation);
   tcase_add_test(c, copies_print_alike);
+  tcase_add_test(c, configs_are_part_of_an_instruction);
   tcase_add_test(c, comments_names_and_any_order_of_attributes);
   tcase_add_test(c, large_constants_in_full);
   tcase_add_test(c, large_constants_left_out);

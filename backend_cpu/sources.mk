@@ -17,10 +17,12 @@ cpu_compile_sources = \
 	backend_cpu/algorithms/depthwise.c \
 	backend_cpu/algorithms/gemm.c \
 	backend_cpu/algorithms/library.c \
+	backend_cpu/algorithms/plans.c \
 	backend_cpu/algorithms/winograd.c \
 	backend_cpu/autotune/measure.c \
 	backend_cpu/autotune/tune.c \
 	backend_cpu/autotune/tune_log.c \
+	backend_cpu/compile/assign_kernels.c \
 	backend_cpu/compile/target.c \
 	backend_cpu/kernels/dynamic_m.c \
 	backend_cpu/kernels/jobs.c \
@@ -31,9 +33,11 @@ backend_cpu_files = \
 	backend_cpu/algorithms/algorithm.h \
 	backend_cpu/algorithms/attention.h \
 	backend_cpu/algorithms/contraction.h \
+	backend_cpu/algorithms/plans.h \
 	backend_cpu/autotune/measure.h \
 	backend_cpu/autotune/tune.h \
 	backend_cpu/autotune/tune_log.h \
+	backend_cpu/compile/assign_kernels.h \
 	backend_cpu/compile/target.h \
 	backend_cpu/kernels/dynamic_m.h \
 	backend_cpu/kernels/jobs.h \

@@ -26,6 +26,7 @@ hlo_sources = \
 	hlo/ir/shape_loops.c \
 	hlo/ir/shape_movement.c \
 	hlo/ir/shape_rules.c \
+	hlo/passes/assign_kernels.c \
 	hlo/passes/attention.c \
 	hlo/passes/batch_norm.c \
 	hlo/passes/concat_in_place.c \

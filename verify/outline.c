@@ -48,6 +48,7 @@ static hlo_instr *copy(outline *o, const hlo_instr *i, int depth) {
   }
   hlo_instr *made = hlo_instr_clone(o->m->entry, NULL, i, operands);
   made->concurrent = false;
+  made->config = ""; /* alone it is computed by each algorithm in turn */
   return o->made[i->id] = made;
 }
 

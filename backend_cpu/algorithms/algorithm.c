@@ -26,7 +26,7 @@ static int32_t operand_of(const hlo_instr *i, const hlo_instr *contraction, uint
   return v.def->op == HLO_PARAMETER && v.def->n_uses == 1 ? (int32_t)hlo_int(v.def, HLO_ATTR_INDEX) : -1;
 }
 
-bool cpu_problem_of(const hlo_instr *i, uint32_t threads, const emit_target *target, cpu_problem *out) {
+bool cpu_problem_of(const hlo_instr *i, const cpu_problem_options *options, cpu_problem *out) {
   const hlo_instr *c = cpu_find_contraction(i);
   if (!c) {
     return false;
@@ -36,8 +36,7 @@ bool cpu_problem_of(const hlo_instr *i, uint32_t threads, const emit_target *tar
                        .lhs = operand_of(i, c, 0),
                        .weights = operand_of(i, c, 1),
                        .multiplications = cpu_multiplications(c),
-                       .threads = threads ? threads : 1,
-                       .target = target};
+                       .options = *options};
   out->constant_weights = out->weights >= 0 && hlo_literal(i->operands[out->weights]);
   return true;
 }
@@ -82,6 +81,27 @@ uint32_t cpu_list_configs(arena *a, const cpu_problem *p, cpu_config **out) {
   return n;
 }
 
+bool cpu_find_config(arena *a, const cpu_problem *p, const char *name, cpu_config *out) {
+  size_t n = strcspn(name, ":");
+  const char *config = name[n] ? name + n + 1 : "";
+  const cpu_algorithm *x = NULL;
+  for (uint32_t k = 0; k < cpu_n_algorithms && !x; k++) {
+    x = strncmp(name, cpu_algorithms[k]->name, n) == 0 && !cpu_algorithms[k]->name[n] ? cpu_algorithms[k] : NULL;
+  }
+  cpu_config configs[CPU_MAX_CONFIGS_OF_ONE] = {0};
+  uint32_t listed = x ? x->list_configs(a, p, CPU_MAX_CONFIGS_OF_ONE, configs) : 0, k = 0;
+  while (k < listed && strcmp(configs[k].name, config) != 0) {
+    k++;
+  }
+  if (k < listed) {
+    *out = configs[k];
+  } else if (!x || !x->find_config || !x->find_config(p, config, out)) {
+    return false;
+  }
+  out->algorithm = x;
+  return true;
+}
+
 const char *cpu_config_name(arena *a, const cpu_config *c) {
   return *c->name ? arena_printf(a, "%s:%s", c->algorithm->name, c->name) : c->algorithm->name;
 }
@@ -89,6 +109,7 @@ const char *cpu_config_name(arena *a, const cpu_config *c) {
 status cpu_plan_build(arena *a, const cpu_problem *p, const cpu_config *config, cpu_plan **out) {
   cpu_plan *plan = ARENA_NEW(a, cpu_plan);
   plan->config = *config;
+  plan->weights = p->weights;
   plan->why = arena_printf(a, "guessed %.2f us", config->estimate * 1e-3);
   *out = plan;
   return config->algorithm->build(a, p, config, plan);
@@ -119,7 +140,7 @@ static const double kernel_nanoseconds = 0.15;
 
 static uint32_t list_kernel(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   (void)a, (void)room;
-  out->estimate = cpu_shared(p->multiplications * kernel_nanoseconds, p->threads);
+  out->estimate = cpu_shared(p->multiplications * kernel_nanoseconds, p->options.threads);
   return emit_supports(p->instr, NULL);
 }
 

@@ -15,6 +15,13 @@
 
 enum { CPU_MAX_CONFIGS_OF_ONE = 24, CPU_MAX_CONFIGS = 64, CPU_MAX_PHASES = 4 };
 
+/* What all problems of a module have in common. */
+typedef struct cpu_problem_options {
+  const emit_target *target;
+  uint32_t threads;     /* that runs will use; at least 1 */
+  rt_numerics numerics; /* `deterministic` is without meaning here */
+} cpu_problem_options;
+
 /* What is to be computed. */
 typedef struct cpu_problem {
   const hlo_instr *instr;       /* the dot or convolution, or the output fusion around it */
@@ -22,9 +29,7 @@ typedef struct cpu_problem {
   int32_t lhs, weights;         /* the operands of `instr` that are its two; -1: not an operand as it stands */
   bool constant_weights;        /* they are a constant: can be packed */
   double multiplications;
-  uint32_t threads; /* that runs will use */
-  const emit_target *target;
-  rt_numerics numerics;
+  cpu_problem_options options;
 } cpu_problem;
 
 typedef struct cpu_algorithm cpu_algorithm;
@@ -62,6 +67,7 @@ typedef struct cpu_kernel_plan {
 /* A config that is made ready: exactly one of `library` and `kernel` is not NULL. */
 typedef struct cpu_plan {
   cpu_config config;
+  int32_t weights; /* cpu_problem.weights: the operand that is packed where kernel->packed_bytes is not 0 */
   uint64_t scratch_bytes;
   cpu_library_plan *library;
   cpu_kernel_plan *kernel;
@@ -89,7 +95,7 @@ extern const cpu_algorithm cpu_library_algorithm, cpu_reduced_precision_algorith
     cpu_kernel_algorithm, cpu_winograd_algorithm, cpu_depthwise_algorithm;
 
 /* Returns false if `i` is not a contraction. */
-bool cpu_problem_of(const hlo_instr *i, uint32_t threads, const emit_target *target, cpu_problem *out);
+bool cpu_problem_of(const hlo_instr *i, const cpu_problem_options *options, cpu_problem *out);
 
 /* Estimated wall time of `nanoseconds` of work on up to `threads` threads; fewer where starting them costs more than
  * they save. */
@@ -98,18 +104,15 @@ double cpu_shared(double nanoseconds, uint32_t threads);
 /* Lists the configs of all algorithms on the arena, the least estimate first. */
 uint32_t cpu_list_configs(arena *a, const cpu_problem *p, cpu_config **out);
 
-/* "library:p4": its name in the tuning log and in reports. */
+/* Finds the config of that name, listed or not; returns false if the problem has none. */
+bool cpu_find_config(arena *a, const cpu_problem *p, const char *name, cpu_config *out);
+
+/* "library:p4": its name in an instruction's config, in the tuning log and in reports. */
 const char *cpu_config_name(arena *a, const cpu_config *c);
 
 STATUS_MUST_USE status cpu_plan_build(arena *a, const cpu_problem *p, const cpu_config *config, cpu_plan **out);
 
 /* Builds the config with the least estimate that can be built.  *out is NULL if there is none. */
 STATUS_MUST_USE status cpu_best_estimate(arena *a, const cpu_problem *p, cpu_plan **out);
-
-/* Decides by which plan an instruction is computed.  select_plan may leave *out NULL: no algorithm can compute it. */
-typedef struct cpu_plan_selector {
-  status (*select_plan)(void *data, arena *a, const cpu_problem *p, cpu_plan **out);
-  void *data;
-} cpu_plan_selector;
 
 #endif

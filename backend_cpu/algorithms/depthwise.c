@@ -9,7 +9,7 @@ static const double call_nanoseconds = 300, instruction_nanoseconds = 0.2, byte_
 
 static bool plan_of(const cpu_problem *p, int64_t vectors, emit_depthwise *d) {
   if (!p->constant_weights || p->lhs < 0 || !emit_depthwise_of(p->instr, d) ||
-      !emit_depthwise_choose(d, p->target, vectors, p->threads)) {
+      !emit_depthwise_choose(d, p->options.target, vectors, p->options.threads)) {
     return false;
   }
   d->weights = p->weights;
@@ -19,7 +19,7 @@ static bool plan_of(const cpu_problem *p, int64_t vectors, emit_depthwise *d) {
 static double estimate_of(const cpu_problem *p, const emit_depthwise *d) {
   double work = emit_depthwise_size(d) / (double)d->lanes * emit_depthwise_effort(d) * instruction_nanoseconds;
   double bytes = (double)shape_bytes(hlo_shape(p->instr->operands[p->lhs])) + (double)shape_bytes(&p->instr->shapes[0]);
-  return call_nanoseconds + cpu_shared(work + bytes * byte_nanoseconds, p->threads);
+  return call_nanoseconds + cpu_shared(work + bytes * byte_nanoseconds, p->options.threads);
 }
 
 static uint32_t config(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {

@@ -13,19 +13,19 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
   emit_product_options options = {.rows = (int)v->v[ROWS],
                                   .vectors = (int)v->v[VECTORS],
                                   .lanes = (int)v->v[LANES],
-                                  .threads = p->threads,
+                                  .threads = p->options.threads,
                                   .cache_bytes = (int64_t)machine_cache_bytes(2, 256 << 10),
                                   .constant_weights = p->constant_weights};
   hlo_instr *alone = (hlo_instr *)p->instr;
   if (!emit_product_of(alone, out)) {
     return false;
   }
-  emit_product_choose(out, p->target, &options);
+  emit_product_choose(out, p->options.target, &options);
   if (out->group.n > 1 && out->columns == 1 && out->lanes > 1) { /* depthwise: all lanes but one would be idle */
     return false;
   }
-  if (out->dot4 &&
-      !(p->target->dots && p->constant_weights && out->lanes >= 4 && out->lanes * 32 <= p->target->vector_bits)) {
+  if (out->dot4 && !(p->options.target->dots && p->constant_weights && out->lanes >= 4 &&
+                     out->lanes * 32 <= p->options.target->vector_bits)) {
     return false;
   }
   /* Small integers are read as panels of whole vectors. */
@@ -41,7 +41,7 @@ static double estimate(const cpu_problem *p, const emit_product *g) {
   double work = padded / (double)g->lanes * (0.15 + 0.015 * loads) + (double)emit_product_scratch(g) * 0.1;
   work +=
       g->quantized_type ? padded / (double)g->lanes / (double)g->tile_rows * 0.3 : 0; /* what makes f32 of integers */
-  return 300 * emit_product_phases(g) + cpu_shared(work, p->threads);
+  return 300 * emit_product_phases(g) + cpu_shared(work, p->options.threads);
 }
 
 /* The time of a vector of half the width, as a part: between machines that halve wide vectors, and others. */
@@ -99,8 +99,9 @@ static uint32_t config(arena *a, const cpu_problem *p, uint32_t room, cpu_config
   }
   bool once = reads_once(p);
   for (int vectors = once ? 1 : 2; vectors <= (once ? 2 : 4); vectors++) {
-    add_config(p, &(cpu_config){.v = {[ROWS] = (p->target->registers - 1 - vectors) / vectors, [VECTORS] = vectors}},
-               &n, out);
+    add_config(
+        p, &(cpu_config){.v = {[ROWS] = (p->options.target->registers - 1 - vectors) / vectors, [VECTORS] = vectors}},
+        &n, out);
   }
   return n;
 }
@@ -174,7 +175,7 @@ static bool named(const cpu_problem *p, const char *name, cpu_config *out) {
   }
   int64_t vectors = columns / g.lanes;
   if (rows < 1 || rows > EMIT_PRODUCT_ROWS || vectors < 1 || vectors > EMIT_PRODUCT_VECTORS ||
-      rows * vectors + vectors + 1 > p->target->registers) {
+      rows * vectors + vectors + 1 > p->options.target->registers) {
     return false;
   }
   add_config(p, &(cpu_config){.v = {[ROWS] = rows, [VECTORS] = vectors, [LANES] = lanes}}, &n, out);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const double part_nanoseconds = 4000; /* what another thread is worth asking for */
 static const double longest_part =
@@ -89,7 +90,7 @@ static double work_of(const cpu_problem *p, const cpu_contraction *c) {
 
 /* Enough for threads to help each other, each worth its while, and as many for each. */
 static int64_t choose_parts(const cpu_problem *p, const cpu_contraction *c) {
-  int64_t threads = p->threads, most = threads > 2 ? 2 * threads : threads == 2 ? 4 : 1;
+  int64_t threads = p->options.threads, most = threads > 2 ? 2 * threads : threads == 2 ? 4 : 1;
   double worth = work_of(p, c) / part_nanoseconds;
   int64_t wanted = worth < (double)most ? (int64_t)worth : most;
   return whole_parts(c, wanted > threads ? wanted - wanted % threads : wanted);
@@ -128,16 +129,32 @@ static bool is_small(const cpu_problem *p) {
 /* The parts that choose_parts finds right, and others that may be better. */
 static uint32_t list_parts(const cpu_problem *p, const cpu_library_plan *library, uint32_t room, cpu_config *out) {
   uint32_t n = 0;
-  double estimate = call_nanoseconds + cpu_shared(work_of(p, &library->c), p->threads);
+  double estimate = call_nanoseconds + cpu_shared(work_of(p, &library->c), p->options.threads);
   int64_t best = choose_parts(p, &library->c);
   add_config(best, estimate, false, &n, out);
-  for (int64_t parts = 1; parts <= 4 * (int64_t)p->threads && n + 1 < room; parts *= 2) {
+  for (int64_t parts = 1; parts <= 4 * (int64_t)p->options.threads && n + 1 < room; parts *= 2) {
     int64_t possible = whole_parts(&library->c, parts);
-    bool idle = possible < (int64_t)p->threads && possible < best;
+    bool idle = possible < (int64_t)p->options.threads && possible < best;
     add_config(possible, estimate * (idle ? 1.5 : 1.1), idle, &n, out);
   }
-  add_config(1, estimate * p->threads, best > 1, &n, out); /* at least this can be built */
+  add_config(1, estimate * p->options.threads, best > 1, &n, out); /* at least this can be built */
   return n;
+}
+
+/* "p4": any number of parts that there can be.  Its estimate is that of a bad one: the tuner does not take it untimed.
+ */
+static bool find_parts(const cpu_problem *p, const char *name, cpu_config *out) {
+  cpu_library_plan library;
+  long long parts;
+  uint32_t n = 0;
+  if (sscanf(name, "p%lld", &parts) != 1 || parts < 1 || parts > CPU_MAX_PARTS || !read(p, &library) ||
+      whole_parts(&library.c, parts) != parts) {
+    return false;
+  }
+  *out = (cpu_config){0};
+  add_config(parts, 1.5 * (call_nanoseconds + cpu_shared(work_of(p, &library.c), p->options.threads)),
+             parts < p->options.threads, &n, out);
+  return strcmp(out->name, name) == 0;
 }
 
 static uint32_t list_library(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
@@ -162,7 +179,7 @@ static status build_library(arena *a, const cpu_problem *p, const cpu_config *v,
   return build_call(a, p, v, DTYPE_INVALID, out);
 }
 
-const cpu_algorithm cpu_library_algorithm = {"library", list_library, build_library, NULL};
+const cpu_algorithm cpu_library_algorithm = {"library", list_library, build_library, find_parts};
 
 /* --- with products of narrow numbers --- */
 
@@ -172,8 +189,8 @@ static const double reduced_precision_estimate = 1.01;
 
 static uint32_t list_reduced_precision(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   cpu_library_plan *library = ARENA_NEW(a, cpu_library_plan);
-  if (!p->numerics.reduced_precision || !read(p, library) || !library->c.g.packed || cpu_sums_bytes(&library->c.g) ||
-      is_small(p)) {
+  if (!p->options.numerics.reduced_precision || !read(p, library) || !library->c.g.packed ||
+      cpu_sums_bytes(&library->c.g) || is_small(p)) {
     return 0;
   }
   uint32_t n = list_parts(p, library, room, out);
@@ -184,7 +201,7 @@ static uint32_t list_reduced_precision(arena *a, const cpu_problem *p, uint32_t 
 }
 
 static status build_reduced_precision(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out) {
-  return build_call(a, p, v, p->numerics.reduced_precision, out);
+  return build_call(a, p, v, p->options.numerics.reduced_precision, out);
 }
 
 const cpu_algorithm cpu_reduced_precision_algorithm = {"narrow", list_reduced_precision, build_reduced_precision, NULL};

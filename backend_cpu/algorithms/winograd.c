@@ -1,4 +1,6 @@
 /* winograd.c - the algorithm "winograd": emit/contraction/winograd.h for convolutions with constant weights. */
+#include <string.h>
+
 #include "backend_cpu/algorithms/algorithm.h"
 #include "base/machine.h"
 #include "emit/contraction/winograd.h"
@@ -17,10 +19,10 @@ static int64_t cache_bytes(void) { return (int64_t)machine_cache_bytes(2, 512 <<
 enum { TILE, SCHEDULE, FUSED = 0, PHASED, ON_THE_FLY }; /* v[] of a variant */
 
 static bool plan_of(const cpu_problem *p, const cpu_config *v, emit_winograd *w) {
-  emit_winograd_options options = {v->v[TILE], v->v[SCHEDULE] != FUSED, v->v[SCHEDULE] == ON_THE_FLY, p->threads,
-                                   cache_bytes()};
-  if (p->numerics.exact || p->multiplications < CPU_SMALL_CONTRACTION || !p->constant_weights || p->lhs < 0 ||
-      !emit_supports(p->instr, NULL) || !emit_winograd_plan(p->contraction, p->target, &options, w)) {
+  emit_winograd_options options = {v->v[TILE], v->v[SCHEDULE] != FUSED, v->v[SCHEDULE] == ON_THE_FLY,
+                                   p->options.threads, cache_bytes()};
+  if (p->options.numerics.exact || p->multiplications < CPU_SMALL_CONTRACTION || !p->constant_weights || p->lhs < 0 ||
+      !emit_supports(p->instr, NULL) || !emit_winograd_plan(p->contraction, p->options.target, &options, w)) {
     return false;
   }
   w->weights = p->weights;
@@ -34,7 +36,7 @@ static double transformed_bytes(const emit_winograd *w) {
 /* Late weights cost time: they are for those that no cache keeps.  Phases pay where the weights are more than a core's
  * cache holds, and something else than one thread's one block is left. */
 static bool is_worth_listing(const cpu_problem *p, const emit_winograd *w) {
-  bool same = p->threads == 1 && emit_winograd_all_tiles(w) <= w->rows;
+  bool same = p->options.threads == 1 && emit_winograd_all_tiles(w) <= w->rows;
   bool smaller = emit_winograd_products(w) >= 2 * w->r[0] * w->r[1]; /* late: in memory */
   bool on_the_fly = smaller && transformed_bytes(w) > least_on_the_fly_bytes;
   return !w->phased || (transformed_bytes(w) > (double)cache_bytes() && (w->on_the_fly ? on_the_fly : !same));
@@ -45,9 +47,9 @@ static double estimate_of(const cpu_problem *p, const emit_winograd *w) {
          work = emit_winograd_multiplications(w) * multiplication_nanoseconds;
   work += w->on_the_fly ? on_the_fly_nanoseconds * transformed_bytes(w) * (double)emit_winograd_shares(w) : 0;
   bytes *= w->phased ? phased_byte_nanoseconds : fused_byte_nanoseconds;
-  double far = w->phased ? (double)emit_winograd_scratch_bytes(w) - p->threads * cached_bytes : 0;
+  double far = w->phased ? (double)emit_winograd_scratch_bytes(w) - p->options.threads * cached_bytes : 0;
   bytes += far > 0 ? far * scratch_nanoseconds : 0;
-  return call_nanoseconds * emit_winograd_kernels(w) + cpu_shared(work, p->threads) + bytes;
+  return call_nanoseconds * emit_winograd_kernels(w) + cpu_shared(work, p->options.threads) + bytes;
 }
 
 /* Ways that are far behind the best one are not worth being compiled and timed. */
@@ -66,23 +68,43 @@ static uint32_t keep_promising(uint32_t n, cpu_config *v) {
   return kept;
 }
 
+/* The side of the tiles and the schedule. */
+static const cpu_config tiles[] = {{.name = "8", .v = {8, FUSED}},           {.name = "8.phased", .v = {8, PHASED}},
+                                   {.name = "6", .v = {6, FUSED}},           {.name = "6.phased", .v = {6, PHASED}},
+                                   {.name = "4", .v = {4, FUSED}},           {.name = "4.phased", .v = {4, PHASED}},
+                                   {.name = "4.late", .v = {4, ON_THE_FLY}}, {.name = "2", .v = {2, FUSED}},
+                                   {.name = "2.phased", .v = {2, PHASED}}};
+enum { N_TILES = sizeof tiles / sizeof *tiles };
+
+static void fill_config(const cpu_problem *p, const cpu_config *tile, const emit_winograd *w, cpu_config *out) {
+  *out = *tile;
+  out->bytes = (double)(emit_winograd_packed_bytes(w) + emit_winograd_scratch_bytes(w));
+  out->estimate = estimate_of(p, w);
+}
+
 static uint32_t config(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
-  static const cpu_config plans[] = {{.name = "8", .v = {8, FUSED}},           {.name = "8.phased", .v = {8, PHASED}},
-                                     {.name = "6", .v = {6, FUSED}},           {.name = "6.phased", .v = {6, PHASED}},
-                                     {.name = "4", .v = {4, FUSED}},           {.name = "4.phased", .v = {4, PHASED}},
-                                     {.name = "4.late", .v = {4, ON_THE_FLY}}, {.name = "2", .v = {2, FUSED}},
-                                     {.name = "2.phased", .v = {2, PHASED}}};
   uint32_t n = 0;
   emit_winograd w;
-  for (size_t k = 0; k < sizeof plans / sizeof *plans && n < room; k++) {
-    if (plan_of(p, &plans[k], &w) && is_worth_listing(p, &w)) {
-      out[n] = plans[k];
-      out[n].bytes = (double)(emit_winograd_packed_bytes(&w) + emit_winograd_scratch_bytes(&w));
-      out[n++].estimate = estimate_of(p, &w);
+  for (size_t k = 0; k < N_TILES && n < room; k++) {
+    if (plan_of(p, &tiles[k], &w) && is_worth_listing(p, &w)) {
+      fill_config(p, &tiles[k], &w, &out[n++]);
     }
   }
   (void)a;
   return keep_promising(n, out);
+}
+
+static bool find_config(const cpu_problem *p, const char *name, cpu_config *out) {
+  emit_winograd w;
+  size_t k = 0;
+  while (k < N_TILES && strcmp(tiles[k].name, name) != 0) {
+    k++;
+  }
+  if (k == N_TILES || !plan_of(p, &tiles[k], &w)) {
+    return false;
+  }
+  fill_config(p, &tiles[k], &w, out);
+  return true;
 }
 
 static status write_phase(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
@@ -113,4 +135,4 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
   return NULL;
 }
 
-const cpu_algorithm cpu_winograd_algorithm = {"winograd", config, build, NULL};
+const cpu_algorithm cpu_winograd_algorithm = {"winograd", config, build, find_config};

@@ -51,10 +51,6 @@ typedef struct trial {
   double best, spent; /* best < 0: out of the race */
 } trial;
 
-static status select_config(void *data, arena *a, const cpu_problem *p, cpu_plan **out) {
-  return cpu_plan_build(a, p, ((const trial *)data)->config, out);
-}
-
 /* Copies bring a residual into the result's buffer; in the whole program it mostly lies there already. */
 static void drop_copies(rt_sequence *s) {
   uint32_t n = 0;
@@ -129,16 +125,18 @@ static void make_buffers(trial *t) {
 static status build(void *data) {
   trial *t = data;
   arena *a = t->arena;
-  const emit_target *target = t->p->target;
+  const cpu_problem_options *options = &t->p->options;
+  const emit_target *target = options->target;
   cpu_kernels *kernels = cpu_kernels_create(a, target, NULL);
-  cpu_plan_selector selector = {select_config, t};
-  const hlo_instr *alone = cpu_outline(a, t->p->instr, CPU_OUTLINE_PROGRAM, -1);
+  cpu_plans *plans = cpu_plans_create(a, options);
+  hlo_instr *alone = cpu_outline(a, t->p->instr, CPU_OUTLINE_PROGRAM, -1);
   cpu_code code;
   rt_report report = {0};
   cpu_jobs *jobs = cpu_jobs_create(a);
-  cpu_lower_options options = {
-      .target = target, .threads = t->p->threads, .numerics = t->p->numerics, .selector = &selector, .jobs = jobs};
-  TRY(cpu_lower(alone->parent->module, kernels, &options, a, &t->program, &report));
+  cpu_lower_options lower = {.target = target, .threads = options->threads, .plans = plans, .jobs = jobs};
+  alone->config = cpu_config_name(a, t->config);
+  TRY(cpu_plans_build_given(plans, alone->parent->module));
+  TRY(cpu_lower(alone->parent->module, kernels, &lower, a, &t->program, &report));
   TRY(cpu_kernels_compile(kernels, jobs, 1, 1, &code));
   TRY(cpu_attach_code(t->program, kernels, &code));
   t->program->cpu = code.n ? emit_target_text(a, target) : "";
@@ -182,7 +180,7 @@ static status warm_up(trial *t) {
   TRY(run_trial(t, 1));
   t->best = -1;
   t->spent = 0;
-  for (int k = 0; k < FEWEST || (k < MOST && t->p->threads > 1 && t->spent < waking_nanoseconds); k++) {
+  for (int k = 0; k < FEWEST || (k < MOST && t->p->options.threads > 1 && t->spent < waking_nanoseconds); k++) {
     TRY(run_trial(t, 1));
   }
   return NULL;

@@ -31,19 +31,17 @@ typedef struct decision {
   const char *what;
   uint32_t winner; /* of the offers */
   const char *times, *how;
-  const char *built; /* the name of the way that was built in the end */
 } decision;
 
 typedef struct use {
-  const hlo_instr *instr;
+  hlo_instr *instr;
   uint32_t decision;
 } use;
 
 struct cpu_tuner {
   arena *arena;
   const rt_compile_options *options;
-  const emit_target *target;
-  uint32_t threads;
+  const cpu_problem_options *problems;
   uint64_t constants; /* bytes of the module's */
   uint64_t machine;   /* hash of all that times depend on and that is the same for the whole module */
   uint32_t n, cap, n_uses, cap_uses;
@@ -76,9 +74,9 @@ static uint64_t machine_hash(const cpu_tuner *t) {
   const char *library = cpu_library_name();
   uint64_t h = hash_values(PACKAGE_VERSION, 1);
   h = hash_values(machine_processor_name().text, h);
-  h = hash_values(emit_target_text(a, t->target), h);
+  h = hash_values(emit_target_text(a, t->problems->target), h);
   h = hash_values(library ? library : "", h);
-  h = hash_mix(h, t->threads);
+  h = hash_mix(h, t->problems->threads);
   h = hash_mix(h, t->options->numerics.exact);
   return hash_mix(h, weights_span(t));
 }
@@ -102,7 +100,7 @@ static const char *describe(arena *a, const cpu_problem *p, const char *rows) {
   for (const hlo_instr *i = p->instr == c ? NULL : c->next; i; i = i->next) {
     text = arena_printf(a, "%s %s", text, hlo_info(i)->name);
   }
-  return arena_printf(a, "%s%s; %u threads", text, p->constant_weights ? ", constant weights" : "", p->threads);
+  return arena_printf(a, "%s%s; %u threads", text, p->constant_weights ? ", constant weights" : "", p->options.threads);
 }
 
 /* The same for all numbers of rows, of images or places: a new shape then has the packed weights of others.  One row is
@@ -119,8 +117,9 @@ static uint64_t near_key(const cpu_tuner *t, const cpu_problem *p) {
   for (uint32_t k = 0; c->op == HLO_CONVOLUTION && k < hlo_n_ints(c, HLO_ATTR_STRIDES); k++) {
     rows = arena_printf(t->arena, "%s/%d", rows, (int)hlo_ints(c, HLO_ATTR_STRIDES)[k]);
   }
-  return p->constant_weights && !p->numerics.reduced_precision ? hash_values(describe(t->arena, p, rows), t->machine)
-                                                               : 0;
+  return p->constant_weights && !p->options.numerics.reduced_precision
+             ? hash_values(describe(t->arena, p, rows), t->machine)
+             : 0;
 }
 
 static status set_key(const cpu_tuner *t, decision *d) {
@@ -146,15 +145,9 @@ static bool same_decision(const decision *a, const decision *b) {
   return a->key == b->key && a->all.size == b->all.size && memcmp(a->all.data, b->all.data, a->all.size) == 0;
 }
 
-static bool make_problem(const cpu_tuner *t, const hlo_instr *i, cpu_problem *p) {
-  bool is_one = cpu_problem_of(i, t->threads, t->target, p);
-  p->numerics = t->options->numerics;
-  return is_one;
-}
-
-static status add_use(cpu_tuner *t, const hlo_instr *i) {
+static status add_use(cpu_tuner *t, hlo_instr *i) {
   decision d = {.count = 1, .times = "", .how = "guess"};
-  if (!make_problem(t, i, &d.problem)) {
+  if (*i->config || !cpu_problem_of(i, t->problems, &d.problem)) {
     return NULL;
   }
   d.n_configs = cpu_list_configs(t->arena, &d.problem, &d.configs);
@@ -181,7 +174,7 @@ static status find_uses(cpu_tuner *t, const hlo_module *m) {
   uint32_t n;
   hlo_computation **walked = hlo_walked(m, t->arena, false, &n);
   for (uint32_t k = 0; k < n; k++) {
-    for (const hlo_instr *i = walked[k]->first; i; i = i->next) {
+    for (hlo_instr *i = walked[k]->first; i; i = i->next) {
       TRY(budget_check(arena_budget(t->arena)));
       TRY(add_use(t, i));
     }
@@ -191,21 +184,6 @@ static status find_uses(cpu_tuner *t, const hlo_module *m) {
 
 /* --- deciding --- */
 
-/* The config that an algorithm has though list_configs left it out; false: there is none. */
-static bool find_config(const cpu_problem *p, const char *name, cpu_config *out) {
-  const char *config = strchr(name, ':');
-  for (uint32_t c = 0; config && c < cpu_n_algorithms; c++) {
-    const cpu_algorithm *x = cpu_algorithms[c];
-    size_t n = (size_t)(config - name);
-    if (x->find_config && strncmp(name, x->name, n) == 0 && x->name[n] == '\0') {
-      bool found = x->find_config(p, config + 1, out);
-      out->algorithm = x;
-      return found;
-    }
-  }
-  return false;
-}
-
 /* Returns the index of the config of that name, which is added if it was not listed; n_configs if there is none. */
 static uint32_t config_of_name(const cpu_tuner *t, decision *d, const char *name) {
   cpu_config more;
@@ -213,7 +191,7 @@ static uint32_t config_of_name(const cpu_tuner *t, decision *d, const char *name
   while (k < d->n_configs && strcmp(cpu_config_name(t->arena, &d->configs[k]), name) != 0) {
     k++;
   }
-  if (k == d->n_configs && find_config(&d->problem, name, &more)) {
+  if (k == d->n_configs && cpu_find_config(t->arena, &d->problem, name, &more)) {
     cpu_config *configs = ARENA_NEW_N(t->arena, cpu_config, k + 1);
     memcpy(configs, d->configs, k * sizeof *configs);
     configs[k] = more;
@@ -386,7 +364,7 @@ static status measure_all(cpu_tuner *t, uint32_t n, decision **open, rt_report *
     all += weight_of(&t->decisions[k]);
   }
   qsort(open, n, sizeof *open, by_weight);
-  TRY(rt_thread_pool_create(t->threads, &pool));
+  TRY(rt_thread_pool_create(t->problems->threads, &pool));
   for (uint32_t k = 0; k < n && !s; k++) {
     bool full = t->options->tune == RT_TUNE_FULL, late = clock_seconds() - t->start > fast_seconds;
     uint32_t numbers[CPU_MAX_CONFIGS];
@@ -402,21 +380,9 @@ static status measure_all(cpu_tuner *t, uint32_t n, decision **open, rt_report *
   return s;
 }
 
-void cpu_tune_report(const cpu_tuner *t, rt_report *r) {
-  r->n_tuned = t->n_uses;
-  r->tuned = ARENA_NEW_N(t->arena, rt_tuned, t->n_uses);
-  for (uint32_t k = 0; k < t->n_uses; k++) {
-    const decision *d = &t->decisions[t->uses[k].decision];
-    const char *source = d->problem.contraction->source;
-    source = *t->uses[k].instr->source ? t->uses[k].instr->source : source;
-    r->tuned[k] = (rt_tuned){arena_printf(t->arena, "%s%s%s", source, *source ? ": " : "", d->what),
-                             d->built ? d->built : "none", d->times, d->how};
-  }
-}
-
 /* Whether what was built can run here, where it would be timed; if not, the report says why guesses decide. */
 static bool runs_here(const cpu_tuner *t, rt_report *report) {
-  status s = cpu_target.check_cpu(emit_target_text(t->arena, t->target));
+  status s = cpu_target.check_cpu(emit_target_text(t->arena, t->problems->target));
   if (s) {
     report->warning = arena_printf(t->arena, "nothing is timed, guesses decide: %s", status_message(s));
     status_free(s);
@@ -425,10 +391,27 @@ static bool runs_here(const cpu_tuner *t, rt_report *report) {
   return true;
 }
 
-status cpu_tune(arena *a, const hlo_module *m, const rt_compile_options *options, const emit_target *target,
-                uint32_t threads, cpu_tuner **out, rt_report *report) {
+static status decide(cpu_tuner *t, rt_report *report) {
+  decision **open = ARENA_NEW_N(t->arena, decision *, t->n);
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < t->n; k++) {
+    if (!decide_by_log(t, &t->decisions[k])) {
+      open[n++] = &t->decisions[k];
+    }
+  }
+  if (n && t->options->tune >= RT_TUNE_FAST && runs_here(t, report)) {
+    return measure_all(t, n, open, report);
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    decide_by_near(t, open[k]);
+  }
+  return NULL;
+}
+
+status cpu_tune(arena *a, hlo_module *m, const rt_compile_options *options, const cpu_problem_options *problems,
+                cpu_tuner **out, rt_report *report) {
   cpu_tuner *t = *out = ARENA_NEW(a, cpu_tuner);
-  *t = (cpu_tuner){.arena = a, .options = options, .target = target, .threads = threads, .start = clock_seconds()};
+  *t = (cpu_tuner){.arena = a, .options = options, .problems = problems, .start = clock_seconds()};
   if (options->tune == RT_TUNE_OFF || options->numerics.deterministic) {
     return NULL;
   }
@@ -439,44 +422,27 @@ status cpu_tune(arena *a, const hlo_module *m, const rt_compile_options *options
     return NULL;
   }
   t->log = cpu_tune_log_open(a, options->tune_log, &report->warning);
-  decision **open = ARENA_NEW_N(a, decision *, t->n);
-  uint32_t n = 0;
-  for (uint32_t k = 0; k < t->n; k++) {
-    if (!decide_by_log(t, &t->decisions[k])) {
-      open[n++] = &t->decisions[k];
-    }
-  }
-  if (n && options->tune >= RT_TUNE_FAST && runs_here(t, report)) {
-    return measure_all(t, n, open, report);
-  }
-  for (uint32_t k = 0; k < n; k++) {
-    decide_by_near(t, open[k]);
-  }
-  return NULL;
-}
-
-static decision *find_decision(const cpu_tuner *t, const hlo_instr *i) {
+  TRY(decide(t, report));
   for (uint32_t k = 0; k < t->n_uses; k++) {
-    if (t->uses[k].instr == i) {
-      return &t->decisions[t->uses[k].decision];
-    }
+    const decision *d = &t->decisions[t->uses[k].decision];
+    t->uses[k].instr->config = cpu_config_name(m->arena, &d->configs[d->winner]);
   }
   return NULL;
 }
 
-status cpu_tuned_plan(void *tuner, arena *a, const cpu_problem *p, cpu_plan **out) {
-  decision *d = find_decision(tuner, p->instr);
-  status s = d ? cpu_plan_build(a, p, &d->configs[d->winner], out) : NULL;
-  if (s && status_get_code(s) != STATUS_UNSUPPORTED) {
-    return s;
+void cpu_tune_report(const cpu_tuner *t, const cpu_plans *plans, rt_report *r) {
+  arena *a = t->arena;
+  r->n_tuned = t->n_uses;
+  r->tuned = ARENA_NEW_N(a, rt_tuned, t->n_uses);
+  for (uint32_t k = 0; k < t->n_uses; k++) {
+    const hlo_instr *i = t->uses[k].instr;
+    const decision *d = &t->decisions[t->uses[k].decision];
+    const char *source = *i->source ? i->source : d->problem.contraction->source;
+    cpu_plan *plan = cpu_plan_of(plans, i);
+    if (plan && *d->times) {
+      plan->why = arena_printf(a, "measured, in us: %s", d->times);
+    }
+    r->tuned[k] = (rt_tuned){arena_printf(a, "%s%s%s", source, *source ? ": " : "", d->what), plan ? i->config : "none",
+                             d->times, d->how};
   }
-  if (s || !d) {
-    status_free(s);
-    TRY(cpu_best_estimate(a, p, out));
-  }
-  if (d && *out) {
-    d->built = cpu_config_name(a, &(*out)->config);
-    (*out)->why = *d->times ? arena_printf(a, "measured, in us: %s", d->times) : (*out)->why;
-  }
-  return NULL;
 }

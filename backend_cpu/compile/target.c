@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "backend_cpu/algorithms/contraction.h"
+#include "backend_cpu/compile/assign_kernels.h"
 #include "backend_cpu/kernels/kernels.h"
 #include "backend_cpu/lower/lower.h"
-#include "backend_cpu/autotune/tune.h"
 #include "base/clock.h"
 #include "emit/contraction/attention.h"
 #include "emit/kernel/kernel.h"
 #include "emit/llvm/target.h"
-#include "hlo/ir/flatten_calls.h"
 #include "hlo/schedule/hlo_report.h"
 #include "hlo/passes/pass.h"
 
@@ -45,7 +44,11 @@ static const hlo_pass pipeline[] = {
     HLO_STEP(reduce_fusion),
     HLO_STEP(loop_fusion),
     HLO_STEP(dce),
+    HLO_NEEDED_STEP(assign_kernels),
 };
+
+/* Of a module that has been through the pipeline. */
+static const hlo_pass after_pipeline[] = {HLO_NEEDED_STEP(assign_kernels)};
 
 static bool takes_attention(void *data, const hlo_attention *a) {
   const cpu_asked *about = data;
@@ -80,10 +83,33 @@ static status dump(void *data, const char *file, const hlo_module *m) {
 /* Of one folded result: the weights of a layer, which batch normalisation scales. */
 static const int64_t fold_bytes = (int64_t)1 << 28;
 
-static status prepare(hlo_module *m, const rt_compile_options *options, const emit_target *t, arena *a) {
-  cpu_asked data = {options, t};
+/* What the functions of the target that passes call need, and what pass assign_kernels leaves. */
+typedef struct preparation {
+  cpu_asked asked; /* first: some functions are given it alone */
+  arena *arena;
+  cpu_problem_options problems;
+  cpu_plans *plans;
+  rt_report *report;
+} preparation;
+
+/* What takes long beside the passes, for who shows progress. */
+static status begin(const rt_compile_options *o, const char *phase, const hlo_module *m) {
+  return o->dump ? o->dump(o->dump_data, phase, m) : NULL;
+}
+
+static status assign_kernels(void *data, hlo_module *m) {
+  preparation *p = data;
+  double start = clock_seconds();
+  TRY(begin(p->asked.options, "tuning", m));
+  TRY(cpu_assign_kernels(p->arena, m, p->asked.options, &p->problems, &p->plans, p->report));
+  p->report->seconds_tuning = clock_seconds() - start;
+  return NULL;
+}
+
+static status prepare(hlo_module *m, preparation *p) {
+  const rt_compile_options *options = p->asked.options;
   const hlo_target target = {.name = "cpu",
-                             .data = &data,
+                             .data = p,
                              .takes_epilogue = cpu_takes_epilogue,
                              .takes_activation = cpu_takes_activation,
                              .takes_fused = takes_fused,
@@ -91,10 +117,11 @@ static status prepare(hlo_module *m, const rt_compile_options *options, const em
                              .takes_attention = takes_attention,
                              .takes_quantized_weights = cpu_takes_quantized_weights,
                              .takes_in_place_update = cpu_takes_in_place_update,
+                             .assign_kernels = assign_kernels,
                              .channels_last = true,
                              .lookup_tables = true,
                              .canonical_dots = true};
-  pass_context c = {.arena = a,
+  pass_context c = {.arena = p->arena,
                     .eval = options->eval,
                     .fold_bytes = fold_bytes,
                     .target = &target,
@@ -102,9 +129,10 @@ static status prepare(hlo_module *m, const rt_compile_options *options, const em
                     .verify = true};
   if (options->dump) {
     c.dump = dump;
-    c.dump_data = &data;
+    c.dump_data = p;
   }
-  return hlo_run_passes(m, pipeline, sizeof pipeline / sizeof *pipeline, &c);
+  return m->kernels_assigned ? hlo_run_passes(m, after_pipeline, sizeof after_pipeline / sizeof *after_pipeline, &c)
+                             : hlo_run_passes(m, pipeline, sizeof pipeline / sizeof *pipeline, &c);
 }
 
 /* --- the report --- */
@@ -155,34 +183,9 @@ static uint32_t shares_of(const rt_compile_options *o) {
   return o->numerics.deterministic ? ANY_THREADS : o->threads;
 }
 
-/* rt_compile_options.algorithm. */
-typedef struct nth_plan {
-  uint32_t number;
-  rt_report *report;
-} nth_plan;
-
-static status choose_nth(void *data, arena *a, const cpu_problem *p, cpu_plan **out) {
-  const nth_plan *nth = data;
-  cpu_config *configs;
-  uint32_t n = cpu_list_configs(a, p, &configs);
-  nth->report->n_algorithms = n > nth->report->n_algorithms ? n : nth->report->n_algorithms;
-  status failed = nth->number <= n ? cpu_plan_build(a, p, &configs[nth->number - 1], out) : NULL;
-  bool impossible = failed && (status_get_code(failed) & STATUS_CODE_MASK) == STATUS_UNSUPPORTED;
-  if (nth->number <= n && !impossible) {
-    return failed;
-  }
-  status_free(failed);
-  return cpu_best_estimate(a, p, out);
-}
-
 static status add_texts(cpu_kernels *kernels, rt_report *r) {
   TRY(cpu_kernels_text(kernels, false, &r->llvm));
   return cpu_kernels_text(kernels, true, &r->assembly);
-}
-
-/* What takes long beside the passes, for who shows progress. */
-static status begin(const rt_compile_options *o, const char *phase, const hlo_module *m) {
-  return o->dump ? o->dump(o->dump_data, phase, m) : NULL;
 }
 
 static status compile(struct hlo_module *m, const rt_compile_options *given, arena *a, rt_program **out,
@@ -195,38 +198,31 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   double start = clock_seconds(), now;
   TRY(emit_target_init(a, NULL, options->cpu ? options->cpu : "native", (int)options->lanes, target));
   hlo_report before = hlo_report_of(m);
-  TRY(prepare(m, options, target, a));
+  preparation p = {.asked = {options, target},
+                   .arena = a,
+                   .problems = {.target = target, .threads = shares_of(options), .numerics = options->numerics},
+                   .report = r};
+  TRY(prepare(m, &p));
   report_module(m, &before, r);
-  r->seconds_passes = (now = clock_seconds()) - start;
-  start = now;
-  cpu_tuner *tuner;
-  TRY(begin(options, "tuning", m));
-  hlo_flatten_calls(m); /* what is decided now is about an instruction, of which lowering then makes no copies */
-  TRY(cpu_tune(a, m, options, target, shares_of(options), &tuner, r));
-  r->seconds_tuning = (now = clock_seconds()) - start;
+  r->seconds_passes = (now = clock_seconds()) - start - r->seconds_tuning;
   start = now;
   bool shares = options->sharing && !options->keep_text;
   cpu_kernels *kernels = cpu_kernels_create(a, target, shares ? options->sharing->weight_pool : NULL);
-  nth_plan nth = {options->algorithm, r};
-  cpu_plan_selector selector =
-      options->algorithm ? (cpu_plan_selector){choose_nth, &nth} : (cpu_plan_selector){cpu_tuned_plan, tuner};
   cpu_jobs *jobs = cpu_jobs_create(a);
   cpu_lower_options lower = {.target = target,
-                             .threads = shares_of(options),
-                             .out_of_place = options->out_of_place,
-                             .origins = options->origins,
+                             .threads = p.problems.threads,
+                             .plans = p.plans,
                              .keep_text = options->keep_text,
-                             .numerics = options->numerics,
-                             .selector = &selector,
+                             .out_of_place = options->out_of_place,
                              .sharing = options->sharing,
+                             .origins = options->origins,
                              .jobs = jobs};
   TRY(cpu_lower(m, kernels, &lower, a, out, r));
-  cpu_tune_report(tuner, r);
   r->seconds_lower = (now = clock_seconds()) - start;
   start = now;
   cpu_code code;
   TRY(begin(options, "machine code", m));
-  TRY(cpu_kernels_compile(kernels, jobs, shares_of(options), options->threads, &code));
+  TRY(cpu_kernels_compile(kernels, jobs, p.problems.threads, options->threads, &code));
   TRY(cpu_attach_code(*out, kernels, &code));
   if (options->keep_text) {
     TRY(add_texts(kernels, r));

@@ -81,7 +81,7 @@ hlo_instr *cpu_outline(arena *a, const hlo_instr *i, cpu_isolation how, int32_t 
   for (uint32_t k = 0; k < m->n_computations; k++) { /* names make no difference */
     m->computations[k]->name = arena_printf(a, "c%u", k);
     for (hlo_instr *j = m->computations[k]->first; j; j = j->next) {
-      j->source = "";
+      j->source = j->config = "";
     }
   }
   return copy;

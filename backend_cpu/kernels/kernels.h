@@ -51,7 +51,7 @@ typedef enum cpu_isolation {
 } cpu_isolation;
 
 /* A copy of `i` alone in a module of its own.  Operand number `packed` (-1: none) becomes a parameter in any case.
- * Names and sources are left out, so that equal texts mean equal kernels. */
+ * Names, sources and configs are left out, so that equal texts mean equal kernels. */
 hlo_instr *cpu_outline(arena *a, const hlo_instr *i, cpu_isolation how, int32_t packed);
 
 /* How many there are, without repetitions, and how often they were asked for. */

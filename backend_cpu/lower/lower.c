@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "backend_cpu/algorithms/attention.h"
-#include "backend_cpu/algorithms/algorithm.h"
 #include "backend_cpu/kernels/dynamic_m.h"
 #include "backend_cpu/runtime/kinds.h"
 #include "hlo/analysis/cost.h"
@@ -12,63 +10,19 @@
 #include "lower/lower.h"
 #include "runtime/program/weight_pool.h"
 
-/* What is known about a contraction or an attention, kept because it is asked for more than once. */
-typedef struct planned {
-  const hlo_instr *instr;
-  cpu_plan *plan; /* NULL: none is found, which emit says */
-} planned;
-
 typedef struct lowering {
   arena *arena;
   cpu_kernels *kernels;
   const cpu_lower_options *options;
-  uint32_t threads;
-  uint32_t n_plans, cap_plans;
-  planned *plans;
-  status failed; /* of a callback that cannot fail: the first */
 } lowering;
 
-static bool problem_of(const lowering *l, const hlo_instr *i, cpu_problem *out) {
-  bool is_one = cpu_problem_of(i, l->threads, l->options->target, out);
-  out->numerics = l->options->numerics;
-  return is_one;
+static const cpu_library_plan *library_plan_of(const lowering *l, const hlo_instr *i) {
+  const cpu_plan *plan = cpu_plan_of(l->options->plans, i);
+  return plan ? plan->library : NULL;
 }
 
 static bool is_attention(const hlo_instr *i) {
   return i->op == HLO_FUSION && hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_ATTENTION;
-}
-
-static cpu_plan *plan_of(lowering *l, const hlo_instr *i) {
-  cpu_problem problem;
-  bool attention = is_attention(i);
-  if (!attention && !problem_of(l, i, &problem)) {
-    return NULL;
-  }
-  for (uint32_t k = l->n_plans; k-- > 0;) {
-    if (l->plans[k].instr == i) {
-      return l->plans[k].plan;
-    }
-  }
-  planned *p = ARENA_PUSH(l->arena, l->plans, l->n_plans, l->cap_plans);
-  p->instr = i;
-  if (attention) {
-    (void)cpu_attention_plan(l->arena, i, l->options->target, &p->plan);
-    return p->plan;
-  }
-  const cpu_plan_selector *selector = l->options->selector;
-  status s = selector ? selector->select_plan(selector->data, l->arena, &problem, &p->plan)
-                      : cpu_best_estimate(l->arena, &problem, &p->plan);
-  if (s && !l->failed) {
-    l->failed = s;
-  } else {
-    status_free(s);
-  }
-  return p->plan;
-}
-
-static cpu_library_plan *library_plan_of(lowering *l, const hlo_instr *i) {
-  const cpu_plan *plan = plan_of(l, i);
-  return plan ? plan->library : NULL;
 }
 
 /* --- the rules for buffers --- */
@@ -142,7 +96,7 @@ static int64_t sorted_lines(const hlo_instr *i) {
 
 static int64_t sort_parts(const lowering *l, const hlo_instr *i) {
   int64_t lines = sorted_lines(i);
-  return lines < 1 ? 1 : lines < (int64_t)l->threads ? lines : (int64_t)l->threads;
+  return lines < 1 ? 1 : lines < (int64_t)l->options->threads ? lines : (int64_t)l->options->threads;
 }
 
 /* Problems too small to be divided are one part. */
@@ -150,7 +104,9 @@ static int64_t nms_parts(const lowering *l, const hlo_instr *i) {
   enum { SMALL = 1 << 13 };
   const shape *scores = hlo_shape(i->operands[1]);
   int64_t lines = scores->dims[0] * scores->dims[1];
-  return lines < 1 || shape_elements(scores) < SMALL ? 1 : lines < (int64_t)l->threads ? lines : (int64_t)l->threads;
+  return lines < 1 || shape_elements(scores) < SMALL ? 1
+         : lines < (int64_t)l->options->threads      ? lines
+                                                     : (int64_t)l->options->threads;
 }
 
 static uint64_t nms_scratch_bytes(const lowering *l, const hlo_instr *i) {
@@ -160,14 +116,14 @@ static uint64_t nms_scratch_bytes(const lowering *l, const hlo_instr *i) {
 }
 
 static uint64_t scratch(void *data, const hlo_instr *i) {
-  lowering *l = data;
+  const lowering *l = data;
   if (i->op == HLO_NMS) {
     return nms_scratch_bytes(l, i);
   }
   if (i->op == HLO_SORT) {
     return cpu_sort_scratch(i->shapes[0].dims[hlo_int(i, HLO_ATTR_DIMENSION)]) * (uint64_t)sort_parts(l, i) + 64;
   }
-  const cpu_plan *plan = plan_of(l, i);
+  const cpu_plan *plan = cpu_plan_of(l->options->plans, i);
   return plan ? plan->scratch_bytes : 0;
 }
 
@@ -472,9 +428,7 @@ static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, ui
 
 static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const cpu_plan *plan) {
   const cpu_kernel_plan *kernel = plan->kernel;
-  cpu_problem problem;
-  (void)problem_of(l, i, &problem);
-  int32_t packed = kernel->packed_bytes ? problem.weights : -1;
+  int32_t packed = kernel->packed_bytes ? plan->weights : -1;
   rt_buffer weights = {0};
   if (packed >= 0) {
     TRY(pack_weights(l, c, i, (uint32_t)packed, plan, &weights));
@@ -517,15 +471,10 @@ static void emit_joined(lowering *l, lower_context *c, const hlo_instr *i) {
 
 static status emit(lower_context *c, const hlo_instr *i) {
   lowering *l = lower_data(c);
-  if (l->failed) {
-    status s = l->failed;
-    l->failed = NULL;
-    return s;
-  }
   if (hlo_result_bytes(i) == 0) {
     return NULL;
   }
-  const cpu_plan *plan = plan_of(l, i);
+  const cpu_plan *plan = cpu_plan_of(l->options->plans, i);
   if (plan) {
     return plan->library ? emit_contraction(l, c, i, plan) : emit_own(l, c, i, plan);
   }
@@ -564,7 +513,7 @@ static lower_time time_of(void *data, const hlo_instr *i) {
   const double least = 300, byte = 0.015, vector = 0.2;
   hlo_cost cost = hlo_cost_of(i);
   double serial = least + vector / l->options->target->lanes * (double)cost.operations + byte * (double)cost.bytes;
-  double ranges = serial / CPU_RANGE_NANOSECONDS, threads = ranges < l->threads ? ranges : l->threads;
+  double ranges = serial / CPU_RANGE_NANOSECONDS, threads = ranges < l->options->threads ? ranges : l->options->threads;
   bool none = i->op == HLO_CUSTOM_CALL || i->op == HLO_EMPTY;
   return none ? (lower_time){-1, -1}
               : (lower_time){serial, threads < 2 ? serial : serial / threads + LOWER_FORK_NANOSECONDS};
@@ -576,8 +525,8 @@ static void later(void *data, double nanoseconds, status (*run)(void *data), voi
 
 status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *options, arena *a, rt_program **out,
                  rt_report *report) {
-  lowering *l = ARENA_NEW(a, lowering);
-  *l = (lowering){.arena = a, .kernels = kernels, .options = options, .threads = options->threads};
+  lowering *l = ARENA_NEW(a, lowering); /* jobs that pack weights run later */
+  *l = (lowering){.arena = a, .kernels = kernels, .options = options};
   lower_backend backend = {.target = "cpu",
                            .emit = emit,
                            .may_share = may_share,
@@ -592,10 +541,5 @@ status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *o
                            .keep_text = options->keep_text,
                            .sharing = options->sharing,
                            .data = l};
-  status s = lower_program(m, &backend, a, out, report);
-  if (!s) {
-    return l->failed;
-  }
-  status_free(l->failed);
-  return s;
+  return lower_program(m, &backend, a, out, report);
 }

@@ -75,6 +75,8 @@ typedef struct hlo_target {
   bool (*takes_attention)(void *data, const hlo_attention *a);
   /* Its kernel can write its only result as a part of another array (hlo/analysis/in_place_update.h). */
   bool (*takes_in_place_update)(void *data, const hlo_instr *i);
+  /* Writes the algorithm, and its parameters, of each instruction that has none into its config. */
+  status (*assign_kernels)(void *data, hlo_module *m);
   bool channels_last;  /* convolutions run faster so */
   bool canonical_dots; /* dots run faster where each operand can be walked as a matrix */
   bool lookup_tables;  /* looking up a byte costs no more than some arithmetic */

@@ -344,28 +344,34 @@ typedef struct attempt {
   rt_program *program;
 } attempt;
 
-static status choose(void *data, arena *a, const cpu_problem *p, cpu_plan **out) {
-  attempt *t = data;
+/* Gives the module's contraction config number t->config. */
+static status choose(attempt *t, arena *a, hlo_module *m, const cpu_problem_options *options) {
   cpu_config *configs;
-  t->n_configs = cpu_list_configs(a, p, &configs);
-  CHECK_THAT(t->config < t->n_configs, STATUS_UNSUPPORTED, "no such offer");
+  cpu_problem p;
+  hlo_instr *i = m->entry->first;
+  while (!cpu_problem_of(i, options, &p)) {
+    i = i->next;
+  }
+  t->n_configs = cpu_list_configs(a, &p, &configs);
+  CHECK_THAT(t->config < t->n_configs, STATUS_UNSUPPORTED, "no such config");
   CHECK_THAT(!t->reduced_precision || configs[t->config].algorithm == &cpu_reduced_precision_algorithm,
-             STATUS_UNSUPPORTED, "no narrow way");
-  snprintf(t->name, sizeof t->name, "%s", cpu_config_name(a, &configs[t->config]));
-  return cpu_plan_build(a, p, &configs[t->config], out);
+             STATUS_UNSUPPORTED, "not of reduced precision");
+  i->config = cpu_config_name(a, &configs[t->config]);
+  snprintf(t->name, sizeof t->name, "%s", i->config);
+  return NULL;
 }
 
 static status compile(attempt *t, arena *a, hlo_module *m) {
+  cpu_problem_options problems = {
+      .target = &t->target, .threads = 3, .numerics.reduced_precision = t->reduced_precision};
   cpu_kernels *kernels = cpu_kernels_create(a, &t->target, NULL);
-  cpu_plan_selector chooser = {choose, t};
+  cpu_plans *plans = cpu_plans_create(a, &problems);
   cpu_jobs *jobs = cpu_jobs_create(a);
-  cpu_lower_options options = {.target = &t->target,
-                               .threads = 3,
-                               .numerics.reduced_precision = t->reduced_precision,
-                               .selector = &chooser,
-                               .jobs = jobs};
+  cpu_lower_options options = {.target = &t->target, .threads = 3, .plans = plans, .jobs = jobs};
   rt_report report = {0};
   cpu_code code;
+  TRY(choose(t, a, m, &problems));
+  TRY(cpu_plans_build_given(plans, m));
   TRY(cpu_lower(m, kernels, &options, a, &t->program, &report));
   TRY(cpu_kernels_compile(kernels, jobs, 1, 1, &code));
   TRY(cpu_attach_code(t->program, kernels, &code));
@@ -492,7 +498,8 @@ static void read_problem(arena *a, const row *r, emit_target *target, cpu_proble
   fuse(a, m);
   ck_assert_ptr_null(emit_target_init(a, NULL, "native", 0, target));
   hlo_instr *i = m->entry->first;
-  while (i && !cpu_problem_of(i, 2, target, p)) {
+  cpu_problem_options options = {.target = target, .threads = 2};
+  while (i && !cpu_problem_of(i, &options, p)) {
     i = i->next;
   }
   ck_assert_ptr_nonnull(i);
@@ -505,7 +512,7 @@ START_TEST(names_differ) {
   cpu_problem p;
   cpu_config *configs;
   read_problem(a, &rows[_i], &target, &p);
-  p.numerics.reduced_precision = DTYPE_BF16;
+  p.options.numerics.reduced_precision = DTYPE_BF16;
   uint32_t n = cpu_list_configs(a, &p, &configs);
   for (uint32_t k = 0; k < n; k++) {
     ck_assert(isfinite(configs[k].estimate) && configs[k].estimate > 0);
@@ -538,7 +545,7 @@ START_TEST(exact_means_no_winograd) {
   cpu_problem p;
   read_problem(a, r, &target, &p);
   ck_assert_uint_gt(winograd_configs(a, &p), 0);
-  p.numerics.exact = true;
+  p.options.numerics.exact = true;
   ck_assert_uint_eq(winograd_configs(a, &p), 0);
   arena_destroy(a);
 }

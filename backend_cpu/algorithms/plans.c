@@ -1,0 +1,146 @@
+/* plans.c - see plans.h. */
+#include "backend_cpu/algorithms/plans.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend_cpu/algorithms/attention.h"
+#include "hlo/analysis/queries.h"
+
+typedef struct entry {
+  const hlo_instr *instr;
+  cpu_plan *plan; /* NULL: no algorithm can compute it */
+} entry;
+
+struct cpu_plans {
+  arena *arena;
+  cpu_problem_options options;
+  uint32_t n, cap;
+  entry *entries; /* in the order of the addresses of the instructions */
+};
+
+cpu_plans *cpu_plans_create(arena *a, const cpu_problem_options *options) {
+  cpu_plans *plans = ARENA_NEW(a, cpu_plans);
+  plans->arena = a;
+  plans->options = *options;
+  return plans;
+}
+
+/* --- looking up --- */
+
+static int by_instr(const void *a, const void *b) {
+  uintptr_t x = (uintptr_t)((const entry *)a)->instr, y = (uintptr_t)((const entry *)b)->instr;
+  return x < y ? -1 : x > y;
+}
+
+static entry *find(const cpu_plans *plans, const hlo_instr *i) {
+  return plans->n ? bsearch(&(entry){i, NULL}, plans->entries, plans->n, sizeof(entry), by_instr) : NULL;
+}
+
+cpu_plan *cpu_plan_of(const cpu_plans *plans, const hlo_instr *i) {
+  const entry *e = find(plans, i);
+  return e ? e->plan : NULL;
+}
+
+/* --- one instruction --- */
+
+/* "library:p4, gemm:8x48": the configs that the problem can have. */
+static const char *list_names(arena *a, const cpu_problem *p) {
+  cpu_config *configs;
+  uint32_t n = cpu_list_configs(a, p, &configs);
+  const char *text = "";
+  for (uint32_t k = 0; k < n; k++) {
+    text = arena_printf(a, "%s%s%s", text, *text ? ", " : "", cpu_config_name(a, &configs[k]));
+  }
+  return text;
+}
+
+static status build_named(const cpu_plans *plans, const cpu_problem *p, cpu_plan **out) {
+  arena *a = plans->arena;
+  cpu_config config;
+  CHECK_THAT(cpu_find_config(a, p, p->instr->config, &config), STATUS_UNSUPPORTED,
+             "%s has no config '%s' on this target; it has %s", hlo_info(p->contraction)->name, p->instr->config,
+             list_names(a, p));
+  return status_prefix(cpu_plan_build(a, p, &config, out), "config '%s'", p->instr->config);
+}
+
+static status build_given(cpu_plans *plans, hlo_instr *i, cpu_plan **out) {
+  cpu_problem problem;
+  CHECK_THAT(cpu_problem_of(i, &plans->options, &problem), STATUS_INVALID_MODEL,
+             "%s has a config '%s', but only contractions can have one", hlo_info(i)->name, i->config);
+  return build_named(plans, &problem, out);
+}
+
+static status build_rest(cpu_plans *plans, hlo_instr *i, const cpu_problem *p, cpu_plan **out) {
+  status s = *i->config ? build_named(plans, p, out) : NULL;
+  if (s && status_get_code(s) != STATUS_UNSUPPORTED) {
+    return s;
+  }
+  if (s || !*i->config) {
+    status_free(s);
+    TRY(cpu_best_estimate(plans->arena, p, out));
+  }
+  i->config = *out ? cpu_config_name(i->parent->module->arena, &(*out)->config) : "";
+  return NULL;
+}
+
+/* --- a module --- */
+
+/* A fusion is computed as a whole. */
+static status check_body(const hlo_instr *i) {
+  for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j; j = j->next) {
+    CHECK_THAT(!*j->config, STATUS_INVALID_MODEL, "%s of a fusion has a config '%s', but only the fusion can have one",
+               hlo_info(j)->name, j->config);
+  }
+  return NULL;
+}
+
+static status add_given(cpu_plans *plans, hlo_instr *i) {
+  const char *where = *i->source ? i->source : hlo_info(i)->name;
+  cpu_plan *plan;
+  TRY(status_prefix(check_body(i), "%s", where));
+  if (!*i->config) {
+    return NULL;
+  }
+  TRY(status_prefix(build_given(plans, i, &plan), "%s", where));
+  *ARENA_PUSH(plans->arena, plans->entries, plans->n, plans->cap) = (entry){i, plan};
+  return NULL;
+}
+
+static status add_rest(cpu_plans *plans, hlo_instr *i) {
+  cpu_problem problem;
+  cpu_plan *plan = NULL;
+  bool attention = i->op == HLO_FUSION && hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_ATTENTION;
+  if (attention) {
+    (void)cpu_attention_plan(plans->arena, i, plans->options.target, &plan);
+  } else if (cpu_problem_of(i, &plans->options, &problem)) {
+    TRY(build_rest(plans, i, &problem, &plan));
+  }
+  if (plan) {
+    *ARENA_PUSH(plans->arena, plans->entries, plans->n, plans->cap) = (entry){i, plan};
+  }
+  return NULL;
+}
+
+/* Calls `add` for each instruction that has no plan. */
+static status add_all(cpu_plans *plans, const hlo_module *m, status (*add)(cpu_plans *plans, hlo_instr *i)) {
+  uint32_t n;
+  hlo_computation **walked = hlo_walked(m, plans->arena, false, &n);
+  cpu_plans before = *plans;
+  for (uint32_t k = 0; k < n; k++) {
+    for (hlo_instr *i = walked[k]->first; i; i = i->next) {
+      TRY(budget_check(arena_budget(plans->arena)));
+      if (!find(&before, i)) {
+        TRY(add(plans, i));
+      }
+    }
+  }
+  if (plans->n) {
+    qsort(plans->entries, plans->n, sizeof(entry), by_instr);
+  }
+  return NULL;
+}
+
+status cpu_plans_build_given(cpu_plans *plans, const hlo_module *m) { return add_all(plans, m, add_given); }
+
+status cpu_plans_build_rest(cpu_plans *plans, hlo_module *m) { return add_all(plans, m, add_rest); }

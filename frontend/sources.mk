@@ -70,7 +70,6 @@ frontend_sources = \
 frontend_files = \
 	frontend/README \
 	frontend/import/frame.h \
-	frontend/import/host_interpreted.def \
 	frontend/import/import.h \
 	frontend/import/import_common.h \
 	frontend/import/import_helpers.h \

@@ -191,7 +191,9 @@ static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
   const onnx_op_row *row;
   TRY(find_row(s, node, &row));
   TRY(check_arity(node, row));
-  TRY(leave_sequences(s, node));
+  if (row->host == onnx_host_for_sequences) {
+    TRY(leave_sequences(s, node));
+  }
   hlo_value *in = value_list(a, node->n_input, row->max_inputs);
   hlo_value *out = value_list(a, node->n_output, row->max_outputs);
   TRY(find_inputs(s, node, in));

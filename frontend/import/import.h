@@ -57,11 +57,14 @@ typedef struct onnx_node onnx_node;
 typedef status onnx_import_fn(onnx_node *n);
 typedef struct onnx_sizes onnx_sizes;
 typedef bool onnx_sizes_fn(const onnx_node *n, onnx_sizes *out);
+/* When a node is host-interpreted (onnx_ops.def). */
+typedef enum onnx_host { onnx_host_no, onnx_host_for_body, onnx_host_for_sequences } onnx_host;
 typedef struct onnx_op_row {
   const char *domain, *name;
   int since;
   uint32_t min_inputs, max_inputs, min_outputs, max_outputs; /* UINT32_MAX: no limit */
   onnx_sizes_fn *sizes;                                      /* frontend/import/sizes.h */
+  onnx_host host;
   onnx_import_fn *importer;
 } onnx_op_row;
 /* The row in force at an operator set version; NULL when there is none. */

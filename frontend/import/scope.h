@@ -79,8 +79,9 @@ bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out);
 /* What the frame of the scope, or one around it, has under that name; defines it in the scope. */
 bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out);
 
-/* A node of the frame that reads a sequence of the frame and moves or counts its elements, or has a body that does: it
- * stands apart, so that no module depends on how long sequences are that grow step by step. */
+/* Returns true if the node, or its body, reads a sequence of the frame.  If it is a call, or its row says so
+ * (onnx_host_for_sequences), it is host-interpreted, so that no module depends on how long sequences are that grow step
+ * by step. */
 bool onnx_reads_sequences(const onnx_scope *s, const Onnx__NodeProto *node);
 
 STATUS_MUST_USE status onnx_import_node(onnx_scope *s, const Onnx__NodeProto *node);

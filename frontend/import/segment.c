@@ -70,24 +70,7 @@ bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out) {
   return found;
 }
 
-/* --- nodes that stand apart for what they read --- */
-
-static bool takes_sequences(const char *op) {
-  static const struct {
-    const char *name;
-    bool sequences;
-  } all[] = {
-#define ONNX_HOST_INTERPRETED(name, sequences, run) {name, sequences},
-#include "frontend/import/host_interpreted.def"
-#undef ONNX_HOST_INTERPRETED
-  };
-  for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
-    if (strcmp(all[k].name, op) == 0) {
-      return all[k].sequences;
-    }
-  }
-  return false;
-}
+/* --- nodes that are host-interpreted for what they read --- */
 
 static bool is_sequence_of(const onnx_frame *f, const char *name) {
   const onnx_array *array = NULL;
@@ -113,8 +96,7 @@ static bool has_sequences(const onnx_frame *f) {
 
 bool onnx_reads_sequences(const onnx_scope *s, const Onnx__NodeProto *node) {
   onnx_importer *im = s->importer;
-  bool call = onnx_model_callee(im->frame->model, node);
-  if (!s->frame || !im->sequences || !(call || (!*node->domain && takes_sequences(node->op_type)))) {
+  if (!s->frame || !im->sequences) {
     return false;
   }
   onnx_names reads = {0};

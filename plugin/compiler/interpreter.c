@@ -379,9 +379,12 @@ static status run_node(const interpreted_node *n) {
     const char *name;
     interpret_fn *run;
   } all[] = {
-#define ONNX_HOST_INTERPRETED(name, sequences, run) {name, interpret_##run},
-#include "frontend/import/host_interpreted.def"
-#undef ONNX_HOST_INTERPRETED
+#define row_no(name, importer)
+#define row_for_body(name, importer) {name, interpret_##importer},
+#define row_for_sequences(name, importer) {name, interpret_##importer},
+#define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, work, host, importer) \
+  row_##host(name, importer)
+#include "frontend/import/onnx_ops.def"
   };
   for (size_t k = 0; !*n->node->domain && k < sizeof all / sizeof *all; k++) {
     if (strcmp(n->node->op_type, all[k].name) == 0) {

@@ -38,10 +38,16 @@ STATUS_MUST_USE status interpreter_run_body(const interpreter_body *b, size_t n_
 /* Of a body's output where the body never ran: as declared, open dimensions 0.  SHAPE_UNRANKED where no rank is. */
 STATUS_MUST_USE status interpreter_declared_shape(const interpreter_body *b, size_t output, shape *out);
 
-/* The operators of host_interpreted.def. */
+/* The operators that onnx_ops.def says can be host-interpreted. */
 typedef status interpret_fn(const interpreted_node *n);
-#define ONNX_HOST_INTERPRETED(name, sequences, run) interpret_fn interpret_##run;
-#include "frontend/import/host_interpreted.def"
-#undef ONNX_HOST_INTERPRETED
+#define declare_no(importer)
+#define declare_for_body(importer) interpret_fn interpret_##importer;
+#define declare_for_sequences(importer) interpret_fn interpret_##importer;
+#define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, work, host, importer) \
+  declare_##host(importer)
+#include "frontend/import/onnx_ops.def"
+#undef declare_no
+#undef declare_for_body
+#undef declare_for_sequences
 
 #endif

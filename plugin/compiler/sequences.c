@@ -57,7 +57,7 @@ status interpret_identity(const interpreted_node *n) {
   return define_one(n, a);
 }
 
-status interpret_at(const interpreted_node *n) {
+status interpret_sequence_at(const interpreted_node *n) {
   host_array *s;
   int64_t at;
   TRY(sequence_input(n, 0, &s));
@@ -67,7 +67,7 @@ status interpret_at(const interpreted_node *n) {
   return define_one(n, element);
 }
 
-status interpret_length(const interpreted_node *n) {
+status interpret_sequence_length(const interpreted_node *n) {
   host_array *s, *length;
   TRY(sequence_input(n, 0, &s));
   int64_t count = s->base.n;
@@ -77,7 +77,7 @@ status interpret_length(const interpreted_node *n) {
   return define_one(n, length);
 }
 
-status interpret_erase(const interpreted_node *n) {
+status interpret_sequence_erase(const interpreted_node *n) {
   host_array *s, *left;
   int64_t at;
   TRY(sequence_input(n, 0, &s));
@@ -87,7 +87,7 @@ status interpret_erase(const interpreted_node *n) {
   return define_one(n, left);
 }
 
-status interpret_insert(const interpreted_node *n) {
+status interpret_sequence_insert(const interpreted_node *n) {
   host_array *s, *tensor, *all;
   int64_t at;
   TRY(sequence_input(n, 0, &s));
@@ -150,7 +150,7 @@ static status map_step(map *m, uint32_t i) {
   return NULL;
 }
 
-status interpret_map(const interpreted_node *n) {
+status interpret_sequence_map(const interpreted_node *n) {
   map m;
   TRY(open_map(n, &m));
   for (uint32_t i = 0; i < m.steps; i++) {

@@ -136,21 +136,26 @@ static OrtStatus *settle(claim *c) {
 
 /* --- what is worth its while --- */
 
-/* Bodies may be anything, any number of times. */
-static bool keeps_bodies(const char *op) {
-  return strcmp(op, "If") == 0 || strcmp(op, "Loop") == 0 || strcmp(op, "Scan") == 0;
-}
+/* Of the operators that do more than something for each element: what they do (onnx_ops.def). */
+typedef enum node_work { work_elements, work_products, work_bodies } node_work;
 
-static bool sums_products(const char *op) {
-  static const char *const names[] = {
-      "Attention", "Conv", "ConvInteger", "ConvTranspose", "DeformConv",  "Einsum",        "Gemm",
-      "GRU",       "LSTM", "MatMul",      "MatMulInteger", "QLinearConv", "QLinearMatMul", "RNN"};
-  for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-    if (strcmp(op, names[k]) == 0) {
-      return true;
+static node_work work_of(const char *op) {
+  static const struct {
+    const char *name;
+    node_work work;
+  } all[] = {
+#define row_elements(name)
+#define row_products(name) {name, work_products},
+#define row_bodies(name) {name, work_bodies},
+#define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, work, host, importer) row_##work(name)
+#include "frontend/import/onnx_ops.def"
+  };
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+    if (strcmp(op, all[k].name) == 0) {
+      return all[k].work;
     }
   }
-  return false;
+  return work_elements;
 }
 
 static OrtStatus *largest_array(const claim *c, size_t n, const OrtValueInfo *const *values, double *largest) {
@@ -172,7 +177,11 @@ static OrtStatus *add_work(const claim *c, const ort_node *n, double *work) {
   double largest = 0;
   ORT_TRY(largest_array(c, n->n_in, n->in, &largest));
   ORT_TRY(largest_array(c, n->n_out, n->out, &largest));
-  *work += keeps_bodies(n->op) ? ENOUGH_WORK : sums_products(n->op) ? largest * PRODUCTS_EACH : largest;
+  switch (work_of(n->op)) {
+    case work_elements: *work += largest; break;
+    case work_products: *work += largest * PRODUCTS_EACH; break;
+    case work_bodies: *work += ENOUGH_WORK; break;
+  }
   return NULL;
 }
 
@@ -249,7 +258,7 @@ static OrtStatus *leaves_bodies(const ort_provider *p, const OrtGraph *graph, co
   OrtStatus *failed = ort_node_read(p, node, &n);
   failed = failed ? failed : ort_node_crosses(p, &n, out);
   failed = failed || !*out ? failed : ort_support(p, &g, &chosen, out, &n_found);
-  *out = *out || !n.op || !keeps_bodies(n.op);
+  *out = *out || !n.op || work_of(n.op) != work_bodies;
   ort_node_free(&n);
   return failed;
 }

@@ -246,6 +246,18 @@ START_TEST(operators_in_order) {
 }
 END_TEST
 
+/* An operator is host-interpreted by its name, whatever its version. */
+START_TEST(versions_agree) {
+  uint32_t n;
+  const onnx_op_row *rows = onnx_op_rows(&n);
+  for (uint32_t k = 1; k < n; k++) {
+    bool same = strcmp(rows[k].name, rows[k - 1].name) == 0 && strcmp(rows[k].domain, rows[k - 1].domain) == 0;
+    ck_assert_msg(!same || rows[k].host == rows[k - 1].host, "%s %d", rows[k].name, rows[k].since);
+    ck_assert_msg(rows[k].host == onnx_host_no || onnx_op_is_supported(&rows[k]), "%s %d", rows[k].name, rows[k].since);
+  }
+}
+END_TEST
+
 /* What onnx_ops.def says of arities is what onnx_types.def lists. */
 static uint32_t count_listed(const char *list) {
   uint32_t n = *list != '\0';
@@ -572,6 +584,7 @@ int main(void) {
   tcase_add_test(tests, names_and_rules);
   tcase_add_test(tests, inputs_and_initializers);
   tcase_add_test(tests, operators_in_order);
+  tcase_add_test(tests, versions_agree);
   tcase_add_test(tests, operators_with_types);
   tcase_add_test(tests, order);
   tcase_add_test(tests, subgraphs);

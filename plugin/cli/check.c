@@ -38,13 +38,13 @@ status cli_check(const cli_args *args, arena *a, int *code) {
   session_options options;
   support_report found;
   opened_file *file;
-  const char *path = args->files.items[0];
   TRY(cli_session_options(args, a, &options));
   TRY(session_open_compiler(&compiler));
   if (args->list) {
     fputs(compiler->op_page(a), stdout);
     return NULL;
   }
+  const char *path = args->files.items[0];
   TRY(status_name_file(opened_file_open(a, path, NULL, 0, &file), path));
   CHECK_THAT(file->kind != OPENED_IMAGE, STATUS_INVALID_ARGUMENT,
              "%s: a compiled file was checked when it was compiled; onnx-xla run runs it, check is for ONNX files",

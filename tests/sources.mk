@@ -111,6 +111,7 @@ script_tests = \
 	tests/conformance/test-conformance \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
+	tests/debug/test-gdb \
 	tests/dynamic/test-dynamic \
 	tests/e2e/provider/test-ort-cases \
 	tests/e2e/provider/test-ort-ep \
@@ -137,6 +138,7 @@ script_tests = \
 	tests/onnxifi/test-caffe2 \
 	tests/onnxifi/test-driver \
 	tests/onnxifi/test-loader \
+	tests/test-compile-commands \
 	tests/test-format \
 	tests/test-glossary \
 	tests/test-includes \
@@ -303,6 +305,7 @@ tests_files = \
 	tests/conformance/test-conformance-old \
 	tests/count-cases \
 	tests/count-results \
+	tests/debug/test-gdb \
 	tests/dynamic/make_cases.py \
 	tests/dynamic/nms_cases.py \
 	tests/dynamic/open_cases.py \
@@ -597,6 +600,7 @@ tests_files = \
 	tests/suite.h \
 	tests/target/text_case.h \
 	tests/target/two_targets.h \
+	tests/test-compile-commands \
 	tests/test-format \
 	tests/test-glossary \
 	tests/test-includes \

@@ -12,16 +12,16 @@
 /* --- running a thunk --- */
 
 /* Shape of a buffer; extents from a file must be constants, and few enough to be an array. */
-static status buffer_shape(const rt_thunk *t, const rt_buffer *b, shape *out) {
+static status buffer_shape(const rt_buffer *b, shape *out) {
   *out = shape_make((dtype)b->type, b->rank, b->extents);
-  CHECK_THAT(shape_is_static(out), STATUS_INVALID_FILE, "%s: a buffer has no constant size", t->label);
-  return shape_check(out, t->label);
+  CHECK_THAT(shape_is_static(out), STATUS_INVALID_FILE, "a buffer has no constant size");
+  return shape_check(out, "a buffer");
 }
 
-static status check_shape(const rt_thunk *t, const rt_buffer *b, const shape *want) {
+static status check_shape(const rt_buffer *b, const shape *want) {
   shape s;
-  TRY(buffer_shape(t, b, &s));
-  CHECK_THAT(shape_equal(&s, want), STATUS_INVALID_FILE, "%s: a buffer is %s but the computation has %s", t->label,
+  TRY(buffer_shape(b, &s));
+  CHECK_THAT(shape_equal(&s, want), STATUS_INVALID_FILE, "a buffer is %s but the computation has %s",
              SHAPE_STR(NULL, &s), SHAPE_STR(NULL, want));
   return NULL;
 }
@@ -36,13 +36,13 @@ static status load_guarded(void *data) {
   rt_thunk *t = call->thunk;
   rt_loader *l = call->loader;
   hlo_module *m;
-  TRY(status_prefix(hlo_parse(l->arena, t->config.data, t->config.size, NULL, &m), "%s", t->label));
+  TRY(hlo_parse(l->arena, t->config.data, t->config.size, NULL, &m));
   const hlo_computation *c = m->entry;
   CHECK_THAT(c->n_params == t->n_inputs && c->n_roots == t->n_buffers - t->n_inputs, STATUS_INVALID_FILE,
-             "%s: %u buffers for %u parameters and %u results", t->label, t->n_buffers, c->n_params, c->n_roots);
+             "%u buffers for %u parameters and %u results", t->n_buffers, c->n_params, c->n_roots);
   for (uint32_t k = 0; k < t->n_buffers; k++) {
     uint32_t root = k - t->n_inputs;
-    TRY(check_shape(t, &t->buffers[k], k < t->n_inputs ? &c->params[k]->shapes[0] : hlo_shape(c->roots[root])));
+    TRY(check_shape(&t->buffers[k], k < t->n_inputs ? &c->params[k]->shapes[0] : hlo_shape(c->roots[root])));
   }
   t->state = m;
   return NULL;

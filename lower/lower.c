@@ -13,6 +13,7 @@
 #include "hlo/schedule/schedule.h"
 #include "hlo/text/verify.h"
 #include "lower/concurrent_groups.h"
+#include "lower/provenance.h"
 #include "runtime/exec/bounds.h"
 #include "runtime/program/weight_pool.h"
 
@@ -26,7 +27,8 @@ struct lower_context {
   rt_program *program;
   uint32_t cap_constants, cap_names, cap_code;
   uint32_t *constant_number; /* by the buffers' number: the program's number + 1, 0 until it is used */
-  rt_sequence *sequence;     /* where thunks go */
+  provenance provenance;
+  rt_sequence *sequence; /* where thunks go */
 };
 
 void *lower_data(const lower_context *c) { return c->backend->data; }
@@ -187,16 +189,11 @@ static const char *operations_of(arena *a, const hlo_instr *i) {
   return text;
 }
 
-static const char *name_of(arena *a, const hlo_instr *i) {
-  return i->op == HLO_FUSION ? arena_printf(a, "%s fusion", hlo_enum_name(HLO_KIND_FUSION, hlo_int(i, HLO_ATTR_FUSION)))
-                             : hlo_info(i)->name;
-}
-
 rt_thunk *lower_bare_thunk(lower_context *c, const char *kind, const hlo_instr *i) {
   rt_thunk *t = ARENA_PUSH(c->a, c->sequence->thunks, c->sequence->n, c->sequence->cap);
   t->kind = kind;
   t->origin = origin_of(c, i);
-  t->label = *i->source ? arena_printf(c->a, "%s (%s)", i->source, name_of(c->a, i)) : name_of(c->a, i);
+  provenance_tell(&c->provenance, i, t);
   t->note = operations_of(c->a, i);
   if (strcmp(kind, "copy") != 0) { /* the buffers of a copy tell what it moves, which may be a part */
     hlo_cost cost = hlo_cost_of(i);
@@ -344,7 +341,9 @@ static status lower_group(lower_context *c, const hlo_instr **i) {
   } while (hlo_next_concurrent(*i));
   c->sequence = outer;
   rt_thunk *t = lower_bare_thunk(c, "concurrent", first);
-  t->label = arena_printf(c->a, "%u side by side", n);
+  t->operation = arena_printf(c->a, "%u side by side", n);
+  t->n_nodes = 0;
+  t->contraction = 0;
   t->note = "";
   t->operations = t->bytes = 0;
   t->n_bodies = n;
@@ -449,6 +448,7 @@ status lower_program(hlo_module *m, const lower_backend *backend, arena *a, rt_p
   TRY(hlo_check_overlaps(a, m, rules, c.buffers));
   c.constant_number = ARENA_NEW_N(a, uint32_t, hlo_n_constants(c.buffers));
   c.program = new_program(&c, m);
+  c.provenance = provenance_make(a, c.program);
   TRY(lower_sequence(&c, m->entry, &c.program->body));
   c.sequence = &c.program->body;
   for (uint32_t k = 0; k < m->entry->n_roots; k++) {

@@ -1,8 +1,10 @@
 # Written by m4/list-sources: do not edit.
 lower_sources = \
 	lower/concurrent_groups.c \
-	lower/lower.c
+	lower/lower.c \
+	lower/provenance.c
 lower_files = \
 	lower/README \
 	lower/concurrent_groups.h \
-	lower/lower.h
+	lower/lower.h \
+	lower/provenance.h

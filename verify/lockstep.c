@@ -95,12 +95,19 @@ static void drop_dead(frame *f, const hlo_instr *i) {
 
 /* --- thunks --- */
 
+static const rt_program *program_of(const walk *w) { return rt_executable_program(w->run->executable); }
+
 static status run_thunk(walk *w, const rt_thunk *t) {
+  char label[RT_LABEL_BYTES];
   double start = clock_seconds();
   status failed = t->ops->run(t, w->run);
   w->v->seconds_target += clock_seconds() - start;
   failed = failed ? failed : budget_check(w->run->budget);
-  return failed ? status_prefix(failed, "%s", t->label) : NULL;
+  if (failed) {
+    (void)rt_thunk_write_label(program_of(w), t, label);
+    failed = status_prefix(failed, "%s", label);
+  }
+  return failed;
 }
 
 static const rt_origin *origin_of(const walk *w, const rt_thunk *t) { return &w->v->origins->items[t->origin - 1]; }
@@ -176,7 +183,7 @@ static status compare(walk *w, const hlo_instr *i, const literal *operands, cons
   w->v->seconds_reference += clock_seconds() - start;
   w->v->n_compared++;
   if (!failed && differ) {
-    failed = w->v->differs(w->v->data, i, operands, want, t, &d);
+    failed = w->v->differs(w->v->data, i, operands, want, program_of(w), t, &d);
   }
   if (!failed && w->v->compared) {
     failed = w->v->compared(w->v->data, i, operands, want);
@@ -250,7 +257,7 @@ static status take_control_results(walk *w, frame *f, const hlo_instr *i, const 
   for (uint32_t k = 0; k < i->n_results; k++) {
     if (!literal_equal(&want[k], &f->values[i->id][k])) {
       verify_difference d = {.result = k, .n_wrong = 1, .n_elements = shape_elements(&want[k].shape)};
-      return w->v->differs(w->v->data, i, NULL, want, t, &d);
+      return w->v->differs(w->v->data, i, NULL, want, program_of(w), t, &d);
     }
   }
   return NULL;

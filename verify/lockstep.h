@@ -18,9 +18,9 @@ typedef struct verify_lockstep {
   dtype reduced_precision;
   mem_budget *budget; /* of the values that are kept: about those that live at the same time.  May be NULL */
   /* Called for each instruction that differs, with its operands' values (NULL for control flow), what its
-   * results should be, and its last thunk.  A failure that it returns ends the run. */
-  status (*differs)(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_thunk *t,
-                    const verify_difference *d);
+   * results should be, and its last thunk with its program.  A failure that it returns ends the run. */
+  status (*differs)(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_program *p,
+                    const rt_thunk *t, const verify_difference *d);
   /* Called for each instruction that computes something, with what the reference makes of it.  May be NULL.
    */
   status (*compared)(void *data, const hlo_instr *i, const literal *operands, const literal *want);

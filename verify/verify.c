@@ -160,8 +160,8 @@ static status find_cause(verifier *v, const hlo_instr *i, const literal *operand
   return write_alone(v, i, operands, f);
 }
 
-static status differs(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_thunk *t,
-                      const verify_difference *d) {
+static status differs(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_program *p,
+                      const rt_thunk *t, const verify_difference *d) {
   verifier *v = data;
   for (uint32_t k = 0; k < v->n_places; k++) {
     if (is_same(v->places[k], place_of(i))) { /* in another round of a loop */
@@ -176,7 +176,7 @@ static status differs(void *data, const hlo_instr *i, const literal *operands, c
   verify_finding *f = ARENA_PUSH(v->a, v->out->findings, v->out->n_findings, v->cap_findings);
   *f = (verify_finding){.node = arena_strdup(v->a, i->source),
                         .instruction = hlo_instr_text(v->a, i),
-                        .thunk = arena_printf(v->a, "%s [%s]", t->label, t->kind),
+                        .thunk = arena_printf(v->a, "%s [%s]", rt_thunk_label(v->a, p, t), t->kind),
                         .algorithm = arena_strdup(v->a, t->note ? t->note : ""),
                         .difference = verify_difference_text(v->a, d)};
   verify_name_sources(v->a, i, f);
@@ -275,8 +275,8 @@ static literal any_literal(arena *a, const shape *s) {
 }
 
 static status note_difference(void *data, const hlo_instr *i, const literal *operands, const literal *want,
-                              const rt_thunk *t, const verify_difference *d) {
-  (void)i, (void)operands, (void)want, (void)t, (void)d;
+                              const rt_program *p, const rt_thunk *t, const verify_difference *d) {
+  (void)i, (void)operands, (void)want, (void)p, (void)t, (void)d;
   *(bool *)data = true;
   return NULL;
 }
@@ -337,9 +337,9 @@ typedef struct second_run {
 } second_run;
 
 static status still_differs(void *data, const hlo_instr *i, const literal *operands, const literal *want,
-                            const rt_thunk *t, const verify_difference *d) {
+                            const rt_program *p, const rt_thunk *t, const verify_difference *d) {
   second_run *s = data;
-  (void)operands, (void)want, (void)t, (void)d;
+  (void)operands, (void)want, (void)p, (void)t, (void)d;
   for (uint32_t k = 0; k < s->v->out->n_findings; k++) {
     s->still[k] |= is_same(s->v->places[k], place_of(i));
   }

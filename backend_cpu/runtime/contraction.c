@@ -179,13 +179,13 @@ static bool buffers_fit(const rt_thunk *t, const cpu_contraction *c, const cpu_c
 static status load_contraction(rt_thunk *t, rt_loader *l, cpu_contraction_op op) {
   cpu_contraction c;
   rt_reader r = rt_reader_make(t->config);
-  TRY(cpu_contraction_read(&r, l->arena, t->label, &c));
+  TRY(cpu_contraction_read(&r, l->arena, t->kind, &c));
   const char *library = rt_get_text(&r);
   rt_span format = rt_get_bytes(&r);
-  TRY(rt_reader_end(&r, t->label));
+  TRY(rt_reader_end(&r, t->kind));
   uint32_t needed = 3 + (c.g.has_bias != 0) + cpu_contraction_arrays(&c);
   CHECK_THAT(c.g.op == (int64_t)op && t->n_buffers >= needed && t->n_buffers <= needed + 1, STATUS_INVALID_FILE,
-             "%s: damaged", t->label);
+             "damaged");
   CHECK_THAT(cpu_library_name(), STATUS_UNSUPPORTED,
              "compiled with %s, but this onnx-xla was built without it: compile the model again", library);
   CHECK_THAT(!c.g.packed || strcmp(library, cpu_library_name()) == 0, STATUS_INVALID_FILE,
@@ -193,7 +193,7 @@ static status load_contraction(rt_thunk *t, rt_loader *l, cpu_contraction_op op)
   contraction_state *s = ARENA_NEW(l->arena, contraction_state);
   cpu_call_info info;
   TRY(cpu_call_create(l->arena, &c, c.g.packed ? &format : NULL, &s->call, &info));
-  CHECK_THAT(buffers_fit(t, &c, &info), STATUS_INVALID_FILE, "%s: its buffers do not fit", t->label);
+  CHECK_THAT(buffers_fit(t, &c, &info), STATUS_INVALID_FILE, "its buffers do not fit");
   s->scratch_bytes = info.scratch_bytes;
   s->has_scratch = t->n_buffers > needed && (uint64_t)rt_buffer_bytes(&t->buffers[needed]) >= info.scratch_bytes;
   t->state = s;

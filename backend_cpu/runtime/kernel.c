@@ -21,15 +21,13 @@ status cpu_kernel_load(rt_thunk *t, rt_loader *l) {
   s->grain = rt_get_in(&r, 1, INT64_MAX);
   uint32_t n_args;
   s->args = rt_get_i64s(&r, l->arena, &n_args);
-  TRY(rt_reader_end(&r, t->label));
-  CHECK_THAT(t->n_buffers <= MAX_KERNEL_BUFFERS, STATUS_INVALID_FILE, "%s: a kernel of %u buffers", t->label,
-             t->n_buffers);
+  TRY(rt_reader_end(&r, t->kind));
+  CHECK_THAT(t->n_buffers <= MAX_KERNEL_BUFFERS, STATUS_INVALID_FILE, "a kernel of %u buffers", t->n_buffers);
   for (uint32_t k = 0; k < t->n_buffers; k++) {
-    CHECK_THAT(t->buffers[k].offset % RT_KERNEL_ALIGN == 0, STATUS_INVALID_FILE, "%s: a buffer is misaligned",
-               t->label);
+    CHECK_THAT(t->buffers[k].offset % RT_KERNEL_ALIGN == 0, STATUS_INVALID_FILE, "a buffer is misaligned");
   }
   s->fn = (rt_kernel_fn *)rt_code_find(l->code[code], symbol);
-  CHECK_THAT(s->fn, STATUS_INVALID_FILE, "%s: there is no kernel '%s'", t->label, symbol);
+  CHECK_THAT(s->fn, STATUS_INVALID_FILE, "there is no kernel '%s'", symbol);
   t->state = s;
   return NULL;
 }

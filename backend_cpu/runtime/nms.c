@@ -91,14 +91,14 @@ status cpu_nms_load(rt_thunk *t, rt_loader *l) {
   rt_reader r = rt_reader_make(t->config);
   nms_state *s = ARENA_NEW(l->arena, nms_state);
   s->parts = rt_get_in(&r, 1, INT32_MAX);
-  TRY(rt_reader_end(&r, t->label));
-  CHECK_THAT(buffers_fit(t, s), STATUS_INVALID_FILE, "%s: damaged", t->label);
+  TRY(rt_reader_end(&r, t->kind));
+  CHECK_THAT(buffers_fit(t, s), STATUS_INVALID_FILE, "damaged");
   const rt_buffer *scratch = &t->buffers[t->n_buffers - 1];
   uint64_t wanted, each = nms_scratch(s->problem.boxes, s->problem.limit);
   CHECK_THAT(!__builtin_mul_overflow(each, (uint64_t)s->parts, &wanted) &&
                  !__builtin_add_overflow(wanted, counts_bytes(s->lines), &wanted) &&
                  (uint64_t)rt_buffer_bytes(scratch) >= wanted && scratch->offset % 64 == 0,
-             STATUS_INVALID_FILE, "%s: damaged", t->label);
+             STATUS_INVALID_FILE, "damaged");
   t->state = s;
   return NULL;
 }

@@ -109,7 +109,7 @@ status cpu_sort_load(rt_thunk *t, rt_loader *l) {
   s->parts = rt_get_in(&r, 1, INT32_MAX);
   s->wanted = rt_get_in(&r, 0, INT64_MAX);
   s->places = rt_get_in(&r, -1, INT32_MAX);
-  TRY(rt_reader_end(&r, t->label));
+  TRY(rt_reader_end(&r, t->kind));
   s->n_operands = t->n_inputs;
   const rt_buffer *key = t->buffers;
   bool ok = t->n_inputs >= 1 && t->n_inputs < 1000 && t->n_buffers == 2 * t->n_inputs + 1 && dimension < key->rank;
@@ -119,7 +119,7 @@ status cpu_sort_load(rt_thunk *t, rt_loader *l) {
          memcmp(b->extents, key->extents, key->rank * sizeof *key->extents) == 0;
   }
   ok = ok && s->places < t->n_inputs && (s->places < 0 || t->buffers[s->places].type == DTYPE_S64);
-  CHECK_THAT(ok, STATUS_INVALID_FILE, "%s: damaged", t->label);
+  CHECK_THAT(ok, STATUS_INVALID_FILE, "damaged");
   s->n = key->extents[dimension];
   s->wanted = s->wanted < s->n ? s->wanted : s->n;
   s->inner = s->lines = 1;
@@ -130,7 +130,7 @@ status cpu_sort_load(rt_thunk *t, rt_loader *l) {
   const rt_buffer *scratch = &t->buffers[t->n_buffers - 1];
   CHECK_THAT(
       (uint64_t)rt_buffer_bytes(scratch) / (uint64_t)s->parts >= cpu_sort_scratch(s->n) && scratch->offset % 64 == 0,
-      STATUS_INVALID_FILE, "%s: damaged", t->label);
+      STATUS_INVALID_FILE, "damaged");
   t->state = s;
   return NULL;
 }

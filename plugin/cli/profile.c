@@ -19,21 +19,20 @@ static void print_rest(uint32_t n, uint32_t shown) {
 
 static double giga(double amount, double seconds) { return seconds > 0 ? 1e-9 * amount / seconds : 0; }
 
-/* The first of a label's nodes, the end of a long name, and how many more there are. */
-static void print_label(const char *label) {
+/* The first of the nodes, of a long name the end, how many more there are, and the operation. */
+static void print_label(const rt_profiled *t) {
   enum { WIDTH = 56 };
-  const char *open = strrchr(label, '('), *plus = strstr(label, " + ");
-  size_t whole = open ? (size_t)(open - label) : strlen(label), n = plus ? (size_t)(plus - label) : whole;
-  int more = 0;
-  for (; plus; plus = strstr(plus + 1, " + ")) {
-    more++;
+  if (t->n_nodes == 0) {
+    printf("%s", t->operation);
+    return;
   }
-  bool cut = n > WIDTH;
-  printf("%s%.*s", cut ? "..." : "", (int)(cut ? WIDTH : n), cut ? label + n - WIDTH : label);
-  if (more) {
-    printf(" + %d ", more);
+  const char *text = t->nodes[0].text;
+  size_t n = strlen(text);
+  printf("%s%s", n > WIDTH ? "..." : "", n > WIDTH ? text + n - WIDTH : text);
+  if (t->n_nodes > 1) {
+    printf(" + %" PRIu32, t->n_nodes - 1);
   }
-  printf("%s", open ? open : "");
+  printf(" (%s)", t->operation);
 }
 
 static void print_thunks(const cli_args *args, const run_profile *p) {
@@ -48,7 +47,7 @@ static void print_thunks(const cli_args *args, const run_profile *p) {
     printf("%9.4f %9.4f %5.1f%% %8.1f %4.0f%% %7.1f %4.0f%%  %*s#%td %s ", 1e3 * row->median, 1e3 * row->min,
            100 * row->share, flops, 1e11 * flops / p->roofline.flops_all, bytes, 1e11 * bytes / p->roofline.read_all,
            2 * (int)t->depth, "", t - p->raw->thunks, t->kind);
-    print_label(t->label);
+    print_label(t);
     if (row->calls != 1) {
       printf(" x %g", row->calls);
     }

@@ -104,15 +104,23 @@ static status look(void *data, const char *name, const struct hlo_module *m) {
 
 /* --- what was made of the module --- */
 
-static void add_thunks(explaining *e, const rt_sequence *s, const char **text) {
+static bool is_thunk_of(const rt_program *p, const rt_thunk *t, const char *node) {
+  bool found = false;
+  for (uint32_t k = 0; k < t->n_nodes && !found; k++) {
+    found = strcmp(p->nodes[t->nodes[k]].text, node) == 0;
+  }
+  return found;
+}
+
+static void add_thunks(explaining *e, const rt_program *p, const rt_sequence *s, const char **text) {
   for (uint32_t k = 0; k < s->n; k++) {
     const rt_thunk *t = &s->thunks[k];
-    if (mentions(t->label, e->label)) {
+    if (is_thunk_of(p, t, e->label)) {
       *text = arena_printf(e->a, "%s  %s%s%s: %s\n", *text, t->kind, t->note && *t->note ? ", " : "",
-                           t->note ? t->note : "", t->label);
+                           t->note ? t->note : "", rt_thunk_label(e->a, p, t));
     }
     for (uint32_t b = 0; b < t->n_bodies; b++) {
-      add_thunks(e, &t->bodies[b], text);
+      add_thunks(e, p, &t->bodies[b], text);
     }
   }
 }
@@ -177,7 +185,7 @@ static status explain_node(void *data) {
       : e.gone       ? arena_printf(c->a, "imported as %s\nnothing of it is left since pass %s", e.imported, e.gone)
                      : arena_printf(c->a, "imported as %s", e.imported);
   const char *thunks = "";
-  add_thunks(&e, &program->body, &thunks);
+  add_thunks(&e, program, &program->body, &thunks);
   *c->text = arena_printf(c->a, "%s\n%s\n%s%s%s%s", e.label, fate, section(&e, "after the passes", e.left),
                           section(&e, "algorithm", list_algorithms(&e, &report)), section(&e, "thunks", thunks),
                           section(&e, "buffers", list_buffers(&e, report.buffers)));

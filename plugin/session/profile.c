@@ -48,11 +48,13 @@ static grouping grouping_make(arena *a, run_profile_groups *groups) {
   return g;
 }
 
-static void add(grouping *g, const char *name, size_t length, uint32_t count, double seconds, double share) {
-  char *key = arena_strndup(g->a, name, length);
-  void **place = str_map_put(&g->seen, key);
+static void add(grouping *g, const char *name, const char *operator_name, uint32_t count, double seconds,
+                double share) {
+  void **place = str_map_put(&g->seen, name);
   if (!*place) {
-    ARENA_PUSH(g->a, g->groups->items, g->groups->n, g->groups->cap)->name = key;
+    run_profile_group *fresh = ARENA_PUSH(g->a, g->groups->items, g->groups->n, g->groups->cap);
+    fresh->name = name;
+    fresh->operator_name = operator_name;
     *place = (void *)(uintptr_t)g->groups->n;
   }
   run_profile_group *group = &g->groups->items[(uintptr_t)*place - 1];
@@ -67,63 +69,15 @@ static void sort(run_profile_groups *g) {
   }
 }
 
-/* --- nodes: a label is "a: Conv + b: Relu (fusion)" --- */
-
-enum { MAX_NODES = 16 };
-typedef struct node_text {
-  const char *at;
-  size_t length;
-} node_text;
-
-static uint32_t nodes_of(const rt_profiled *t, node_text *nodes) {
-  const char *end = t->label + strlen(t->label), *open = strrchr(t->label, '('), *next;
-  uint32_t n = 0;
-  end = open && open > t->label && open[-1] == ' '   ? open - 1
-        : open == t->label || !strchr(t->label, ' ') ? t->label
-                                                     : end;
-  for (const char *at = t->label; at < end && n < MAX_NODES; at = next + 3) {
-    next = strstr(at, " + ");
-    next = next && next < end ? next : end;
-    if ((size_t)(next - at) != 3 || memcmp(at, "...", 3) != 0) {
-      nodes[n++] = (node_text){at, (size_t)(next - at)};
-    }
-  }
-  return n;
-}
-
-/* Behind the last ": ". */
-static node_text operator_of(node_text node) {
-  for (size_t k = node.length; k-- > 1;) {
-    if (node.at[k] == ' ' && node.at[k - 1] == ':') {
-      return (node_text){node.at + k + 1, node.length - k - 1};
-    }
-  }
-  return node;
-}
-
-static bool is_contraction(const rt_profiled *t) {
-  return strncmp(t->note, "dot", 3) == 0 || strncmp(t->note, "conv", 4) == 0;
-}
-
 static void group_row(const run_profile_row *row, grouping *nodes) {
-  static const char none[] = "(no node)";
-  node_text list[MAX_NODES];
-  uint32_t n = nodes_of(row->thunk, list);
-  bool first_only = n > 1 && is_contraction(row->thunk);
-  if (n == 0) {
-    add(nodes, none, sizeof none - 1, 1, row->median, row->share);
+  const rt_profiled *t = row->thunk;
+  if (t->n_nodes == 0) {
+    add(nodes, "(no node)", "(no node)", 1, row->median, row->share);
   }
-  for (uint32_t k = 0; k < n; k++) {
-    double part = first_only ? k == 0 : 1.0 / n;
-    add(nodes, list[k].at, list[k].length, 1, part * row->median, part * row->share);
+  for (uint32_t k = 0; k < t->n_nodes; k++) {
+    double part = t->contraction < t->n_nodes ? k == t->contraction : 1.0 / t->n_nodes;
+    add(nodes, t->nodes[k].text, t->nodes[k].operator_name, 1, part * row->median, part * row->share);
   }
-}
-
-/* "cpu.kernel transpose", "cpu.dot fusion" */
-static const char *kind_of(arena *a, const rt_profiled *t) {
-  const char *open = strrchr(t->label, '(');
-  size_t length = open ? strcspn(open + 1, ")") : strlen(t->label);
-  return arena_printf(a, "%s %.*s", t->kind, (int)(length < 60 ? length : 60), open ? open + 1 : t->label);
 }
 
 /* Nodes count once in their operator, however many thunks they have. */
@@ -131,14 +85,14 @@ static void group_all(run_profile *p, arena *a) {
   grouping kinds = grouping_make(a, &p->kinds), nodes = grouping_make(a, &p->nodes),
            operators = grouping_make(a, &p->operators);
   for (uint32_t k = 0; k < p->raw->n_thunks; k++) {
-    const char *kind = kind_of(a, p->rows[k].thunk);
-    add(&kinds, kind, strlen(kind), 1, p->rows[k].median, p->rows[k].share);
+    const rt_profiled *t = p->rows[k].thunk;
+    const char *kind = arena_printf(a, "%s %s", t->kind, t->operation); /* "cpu.dot output fusion" */
+    add(&kinds, kind, "", 1, p->rows[k].median, p->rows[k].share);
     group_row(&p->rows[k], &nodes);
   }
   for (uint32_t k = 0; k < p->nodes.n; k++) {
     const run_profile_group *node = &p->nodes.items[k];
-    node_text op = operator_of((node_text){node->name, strlen(node->name)});
-    add(&operators, op.at, op.length, 1, node->seconds, node->share);
+    add(&operators, node->operator_name, "", 1, node->seconds, node->share);
   }
   sort(&p->kinds);
   sort(&p->nodes);

@@ -20,11 +20,12 @@ typedef struct run_profile_row {
   double calls;              /* a run */
 } run_profile_row;
 
-/* Of thunks that have something in common.  A thunk's time is its node's; of several nodes, a contraction's is the
- * first one's, which contracts, and the others' is divided evenly. */
+/* Of thunks that have something in common.  A thunk's time is its node's; of several nodes, a contraction's is that
+ * of the one which contracts, and the others' is divided evenly. */
 typedef struct run_profile_group {
   const char *name;
-  uint32_t count; /* of thunks, or nodes */
+  const char *operator_name; /* of a node; "" of other groups */
+  uint32_t count;            /* of thunks, or nodes */
   double seconds, share;
 } run_profile_group;
 

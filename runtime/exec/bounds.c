@@ -20,10 +20,10 @@ status rt_load_check(rt_thunk *t, rt_loader *l) {
   b->what = rt_get_text(&r);
   b->low = rt_get_i64s(&r, l->arena, &b->n);
   b->high = rt_get_i64s(&r, l->arena, &n_high);
-  TRY(rt_reader_end(&r, t->label));
+  TRY(rt_reader_end(&r, t->kind));
   CHECK_THAT(t->n_buffers == 1 && t->n_inputs == 1 && dtype_is_int(t->buffers[0].type) &&
                  rt_buffer_is_dense(&t->buffers[0]) && n_high == b->n,
-             STATUS_INVALID_FILE, "%s: damaged", t->label);
+             STATUS_INVALID_FILE, "damaged");
   return NULL;
 }
 

@@ -77,9 +77,10 @@ static const char *origin_text(const rt_checker *c, arena *a, uint32_t mark) {
   }
   const origin *o = &c->origins[mark - MARK_FIRST_ORIGIN];
   const char *where = buffer_text(a, c->run.program, o->thunk, o->buffer);
-  return o->unwritten ? arena_printf(a, "%s (%s) left it as it was in %s", o->thunk->label, o->thunk->kind, where)
-                      : arena_printf(a, "%s (%s) computed %s from what nothing had written", o->thunk->label,
-                                     o->thunk->kind, where);
+  const char *label = rt_thunk_label(a, c->run.program, o->thunk);
+  return o->unwritten
+             ? arena_printf(a, "%s (%s) left it as it was in %s", label, o->thunk->kind, where)
+             : arena_printf(a, "%s (%s) computed %s from what nothing had written", label, o->thunk->kind, where);
 }
 
 /* --- a thunk --- */
@@ -295,9 +296,10 @@ static bool writes(const use *u) { return u->buffer >= u->thunk->n_inputs; }
 
 static status clash(const rt_checker *c, arena *a, const rt_thunk *t, const use *x, const use *y) {
   const use *writer = writes(x) ? x : y, *other = writer == x ? y : x;
-  return violation(t, "%s writes %s while %s has %s there", writer->thunk->label,
-                   buffer_text(a, c->run.program, writer->thunk, writer->buffer), other->thunk->label,
-                   buffer_text(a, c->run.program, other->thunk, other->buffer));
+  const rt_program *p = c->run.program;
+  return violation(t, "%s writes %s while %s has %s there", rt_thunk_label(a, p, writer->thunk),
+                   buffer_text(a, p, writer->thunk, writer->buffer), rt_thunk_label(a, p, other->thunk),
+                   buffer_text(a, p, other->thunk, other->buffer));
 }
 
 /* Sorted by where they begin, so that what overlaps item k and begins no earlier follows it. */

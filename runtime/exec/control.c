@@ -14,12 +14,12 @@ static status load_copy(rt_thunk *t, rt_loader *l) {
   (void)l;
   CHECK_THAT(t->n_buffers == 2 && t->n_inputs == 1 && t->buffers[0].type == t->buffers[1].type &&
                  rt_buffer_elements(&t->buffers[0]) == rt_buffer_elements(&t->buffers[1]),
-             STATUS_INVALID_FILE, "%s: a copy between unequal buffers", t->label);
+             STATUS_INVALID_FILE, "a copy between unequal buffers");
   bool dense = rt_buffer_is_dense(&t->buffers[0]) && rt_buffer_is_dense(&t->buffers[1]);
   CHECK_THAT(dense || (t->buffers[0].rank == t->buffers[1].rank &&
                        memcmp(t->buffers[0].extents, t->buffers[1].extents,
                               t->buffers[0].rank * sizeof *t->buffers[0].extents) == 0),
-             STATUS_INVALID_FILE, "%s: a copy between unequal buffers", t->label);
+             STATUS_INVALID_FILE, "a copy between unequal buffers");
   return NULL;
 }
 
@@ -61,7 +61,7 @@ static status load_while(rt_thunk *t, rt_loader *l) {
   (void)l;
   CHECK_THAT(t->n_bodies == 2 && t->n_buffers == 1 && t->buffers[0].type == DTYPE_PRED &&
                  rt_buffer_elements(&t->buffers[0]) == 1,
-             STATUS_INVALID_FILE, "%s: a damaged loop", t->label);
+             STATUS_INVALID_FILE, "a damaged loop");
   return NULL;
 }
 
@@ -84,7 +84,7 @@ static status load_conditional(rt_thunk *t, rt_loader *l) {
   (void)l;
   CHECK_THAT(t->n_bodies >= 1 && t->n_buffers == 1 && rt_buffer_elements(&t->buffers[0]) == 1 &&
                  (t->buffers[0].type == DTYPE_S32 || (t->buffers[0].type == DTYPE_PRED && t->n_bodies == 2)),
-             STATUS_INVALID_FILE, "%s: a damaged conditional", t->label);
+             STATUS_INVALID_FILE, "a damaged conditional");
   return NULL;
 }
 
@@ -109,8 +109,7 @@ enum { BESIDE_MAX = 256 };
 
 static status load_concurrent(rt_thunk *t, rt_loader *l) {
   (void)l;
-  CHECK_THAT(t->n_bodies >= 1 && t->n_bodies <= BESIDE_MAX && t->n_buffers == 0, STATUS_INVALID_FILE, "%s: damaged",
-             t->label);
+  CHECK_THAT(t->n_bodies >= 1 && t->n_bodies <= BESIDE_MAX && t->n_buffers == 0, STATUS_INVALID_FILE, "damaged");
   return NULL;
 }
 

@@ -60,16 +60,15 @@ static bool extent_of(const rt_buffer *b, int64_t *bytes) {
 }
 
 /* Inside its space, aligned to its element. */
-static status check_buffer(const rt_program *p, const rt_thunk *t, const rt_buffer *b) {
+static status check_buffer(const rt_program *p, const rt_buffer *b) {
   int64_t bytes;
   uint64_t space = space_bytes(p, b);
   CHECK_THAT(b->space < RT_SPACE_COUNT && b->type > 0 && b->type < DTYPE_COUNT && b->rank <= SHAPE_MAX_RANK,
-             STATUS_INVALID_FILE, "%s: a buffer is damaged", t->label);
+             STATUS_INVALID_FILE, "a buffer is damaged");
   CHECK_THAT(extent_of(b, &bytes) && b->offset >= 0 && (uint64_t)b->offset <= space &&
                  (uint64_t)bytes <= space - (uint64_t)b->offset,
-             STATUS_INVALID_FILE, "%s: a buffer lies outside of its space", t->label);
-  CHECK_THAT(b->offset % (int64_t)dtype_bytes(b->type) == 0, STATUS_INVALID_FILE, "%s: a buffer is misaligned",
-             t->label);
+             STATUS_INVALID_FILE, "a buffer lies outside of its space");
+  CHECK_THAT(b->offset % (int64_t)dtype_bytes(b->type) == 0, STATUS_INVALID_FILE, "a buffer is misaligned");
   return NULL;
 }
 
@@ -93,8 +92,7 @@ static status check_overlaps(const rt_thunk *t) {
     for (uint32_t k = 0; k < w; k++) {
       bool allowed = k < t->n_inputs && may_overlap(t->ops->access, &t->buffers[k], &t->buffers[w]);
       CHECK_THAT(allowed || !overlap(&t->buffers[k], &t->buffers[w]), STATUS_INVALID_FILE,
-                 "%s: buffer %" PRIu32 " is written over buffer %" PRIu32 ", which %s still needs", t->label, w, k,
-                 t->kind);
+                 "buffer %" PRIu32 " is written over buffer %" PRIu32 ", which %s still needs", w, k, t->kind);
     }
   }
   return NULL;
@@ -117,6 +115,30 @@ static const rt_thunk_kind *find_kind(const rt_target *target, const char *name)
   return own ? own : find_in(rt_common_kinds, rt_n_common_kinds, name);
 }
 
+/* What happened to the thunk: the message names it, and the status its nodes. */
+static status at_thunk(status failed, const rt_program *p, const rt_thunk *t) {
+  char label[RT_LABEL_BYTES];
+  if (!failed) {
+    return NULL;
+  }
+  size_t nodes = rt_thunk_write_label(p, t, label);
+  failed = nodes ? status_about_node(failed, label, nodes) : failed;
+  return status_prefix(failed, "%s", label);
+}
+
+/* Finds the kind, and checks what all kinds have in common. */
+static status check_thunk(const rt_program *p, const rt_target *target, rt_thunk *t) {
+  t->ops = find_kind(target, t->kind);
+  CHECK_THAT(t->ops, STATUS_INVALID_FILE, "target %s has no thunk kind '%s'", target->name, t->kind);
+  CHECK_THAT(t->n_inputs <= t->n_buffers, STATUS_INVALID_FILE, "damaged");
+  for (uint32_t b = 0; b < t->n_buffers; b++) {
+    TRY(check_buffer(p, &t->buffers[b]));
+    CHECK_THAT(b < t->n_inputs || is_writable(&t->buffers[b]), STATUS_INVALID_FILE,
+               "a result lies where nothing is written");
+  }
+  return check_overlaps(t);
+}
+
 static status load_sequence(rt_loader *l, const rt_target *target, const rt_sequence *from, int depth,
                             rt_sequence *to) {
   CHECK_THAT(depth < BODY_DEPTH_MAX, STATUS_RESOURCE, "control flow nests deeper than %d", BODY_DEPTH_MAX);
@@ -124,22 +146,12 @@ static status load_sequence(rt_loader *l, const rt_target *target, const rt_sequ
   to->thunks = arena_memdup(l->arena, from->thunks, from->n * sizeof *from->thunks);
   for (uint32_t k = 0; k < to->n; k++) {
     rt_thunk *t = &to->thunks[k];
-    t->ops = find_kind(target, t->kind);
-    CHECK_THAT(t->ops, STATUS_INVALID_FILE, "%s: target %s has no thunk kind '%s'", t->label, target->name, t->kind);
-    CHECK_THAT(t->n_inputs <= t->n_buffers, STATUS_INVALID_FILE, "%s: damaged", t->label);
-    for (uint32_t b = 0; b < t->n_buffers; b++) {
-      TRY(check_buffer(l->program, t, &t->buffers[b]));
-      CHECK_THAT(b < t->n_inputs || is_writable(&t->buffers[b]), STATUS_INVALID_FILE,
-                 "%s: a result lies where nothing is written", t->label);
-    }
-    TRY(check_overlaps(t));
+    TRY(at_thunk(check_thunk(l->program, target, t), l->program, t));
     t->bodies = arena_memdup(l->arena, t->bodies, t->n_bodies * sizeof *t->bodies);
     for (uint32_t b = 0; b < t->n_bodies; b++) {
       TRY(load_sequence(l, target, &from->thunks[k].bodies[b], depth + 1, &t->bodies[b]));
     }
-    if (t->ops->load) {
-      TRY(t->ops->load(t, l));
-    }
+    TRY(t->ops->load ? at_thunk(t->ops->load(t, l), l->program, t) : NULL);
   }
   return NULL;
 }
@@ -216,18 +228,9 @@ void *rt_address(const rt_run *r, const rt_buffer *b) {
   return base + b->offset;
 }
 
-/* A label is "the nodes (what was made of them)", or only the latter. */
-static status at_thunk(status failed, const rt_thunk *t) {
-  const char *made = strrchr(t->label, '(');
-  if (made && made > t->label) {
-    failed = status_about_node(failed, t->label, (size_t)(made - t->label) - 1);
-  }
-  return status_prefix(failed, "%s", t->label);
-}
-
 static inline status finish_thunk(const rt_thunk *t, const rt_run *r, status failed) {
   failed = failed ? failed : budget_check(r->budget);
-  return failed ? at_thunk(failed, t) : NULL;
+  return failed ? at_thunk(failed, rt_executable_program(r->executable), t) : NULL;
 }
 
 /* Control flow looks after itself: its bodies' thunks are checked. */
@@ -236,7 +239,7 @@ static status run_checked(const rt_thunk *t, rt_run *r) {
 }
 
 static status run_profiled(const rt_thunk *t, rt_run *r) {
-  rt_profile_mark mark = rt_profile_enter(r->profiler, t);
+  rt_profile_mark mark = rt_profile_enter(r->profiler, rt_executable_program(r->executable), t);
   status failed = run_checked(t, r);
   rt_profile_leave(r->profiler, &mark);
   return failed;

@@ -45,11 +45,24 @@ static int64_t bytes_of(const rt_thunk *t) {
   return t->bytes ? t->bytes : sum;
 }
 
-static uint32_t add(rt_profiler *p, const rt_thunk *t) {
+static const rt_node *copy_nodes(arena *a, const rt_program *program, const rt_thunk *t) {
+  rt_node *nodes = ARENA_NEW_N(a, rt_node, t->n_nodes);
+  for (uint32_t k = 0; k < t->n_nodes; k++) {
+    const rt_node *from = &program->nodes[t->nodes[k]];
+    nodes[k] = (rt_node){arena_strdup(a, from->text), arena_strdup(a, from->operator_name)};
+  }
+  return nodes;
+}
+
+static uint32_t add(rt_profiler *p, const rt_program *program, const rt_thunk *t) {
   arena *a = p->arena;
   rt_profiled *new = ARENA_PUSH(a, p->result.thunks, p->result.n_thunks, p->result.cap_thunks);
   *new = (rt_profiled){.kind = arena_strdup(a, t->kind),
-                       .label = arena_strdup(a, t->label),
+                       .operation = arena_strdup(a, t->operation),
+                       .label = rt_thunk_label(a, program, t),
+                       .n_nodes = t->n_nodes,
+                       .nodes = copy_nodes(a, program, t),
+                       .contraction = t->contraction,
                        .note = arena_strdup(a, t->note ? t->note : ""),
                        .operations = t->operations,
                        .bytes = bytes_of(t),
@@ -77,13 +90,22 @@ static void grow(rt_profiler *p) {
   p->n_slots = n;
 }
 
-static uint32_t number_of(rt_profiler *p, const rt_thunk *t) {
+/* Another may have stood at its address before. */
+static bool is_same(const rt_profiled *x, const rt_program *program, const rt_thunk *t) {
+  bool same = x->n_nodes == t->n_nodes && strcmp(x->kind, t->kind) == 0 && strcmp(x->operation, t->operation) == 0;
+  for (uint32_t k = 0; same && k < t->n_nodes; k++) {
+    same = strcmp(x->nodes[k].text, program->nodes[t->nodes[k]].text) == 0;
+  }
+  return same;
+}
+
+static uint32_t number_of(rt_profiler *p, const rt_program *program, const rt_thunk *t) {
   slot *s = find(p->slots, p->n_slots, t);
-  if (s->thunk && strcmp(p->result.thunks[s->number].label, t->label) == 0) {
+  if (s->thunk && is_same(&p->result.thunks[s->number], program, t)) {
     return s->number;
   }
   p->used += !s->thunk;
-  *s = (slot){t, add(p, t)};
+  *s = (slot){t, add(p, program, t)};
   uint32_t number = s->number;
   if (2 * p->used > p->n_slots) {
     grow(p);
@@ -136,8 +158,8 @@ void rt_profiler_end(rt_profiler *p) {
 
 const rt_profile *rt_profiler_result(const rt_profiler *p) { return &p->result; }
 
-rt_profile_mark rt_profile_enter(rt_profiler *p, const rt_thunk *t) {
-  rt_profile_mark mark = {.thunk = number_of(p, t), .inside = p->inside};
+rt_profile_mark rt_profile_enter(rt_profiler *p, const rt_program *program, const rt_thunk *t) {
+  rt_profile_mark mark = {.thunk = number_of(p, program, t), .inside = p->inside};
   (void)place(p, &p->result.thunks[mark.thunk]);
   p->inside = 0;
   p->depth++;

@@ -11,10 +11,14 @@ typedef struct rt_profiler rt_profiler;
 
 /* A thunk that ran.  Texts are the profiler's own. */
 typedef struct rt_profiled {
-  const char *kind, *label, *note; /* as rt_thunk has them; note: "" if none */
-  int64_t operations, bytes;       /* of one call; bytes are those of its buffers where the thunk does not tell */
-  uint64_t calls;                  /* in all runs */
-  uint32_t depth;                  /* bodies of control flow that it stands in */
+  const char *kind, *operation, *note; /* as rt_thunk has them; note: "" if none */
+  const char *label;                   /* rt_thunk_label */
+  uint32_t n_nodes;
+  const rt_node *nodes;
+  uint32_t contraction;
+  int64_t operations, bytes; /* of one call; bytes are those of its buffers where the thunk does not tell */
+  uint64_t calls;            /* in all runs */
+  uint32_t depth;            /* bodies of control flow that it stands in */
   uint32_t cap;
   double *seconds; /* by run: all its calls, less what ran inside of it */
 } rt_profiled;
@@ -52,7 +56,7 @@ typedef struct rt_profile_mark {
   uint32_t thunk;
   uint64_t begin, inside;
 } rt_profile_mark;
-rt_profile_mark rt_profile_enter(rt_profiler *p, const rt_thunk *t);
+rt_profile_mark rt_profile_enter(rt_profiler *p, const rt_program *program, const rt_thunk *t);
 void rt_profile_leave(rt_profiler *p, const rt_profile_mark *mark);
 
 #endif

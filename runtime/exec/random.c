@@ -6,7 +6,7 @@ status rt_load_run_seed(rt_thunk *t, rt_loader *l) {
   (void)l;
   CHECK_THAT(t->n_buffers == 1 && t->n_inputs == 0 && t->buffers[0].type == DTYPE_U64 &&
                  rt_buffer_elements(&t->buffers[0]) == 1,
-             STATUS_INVALID_FILE, "%s: damaged", t->label);
+             STATUS_INVALID_FILE, "damaged");
   return NULL;
 }
 
@@ -20,7 +20,7 @@ status rt_load_mt19937(rt_thunk *t, rt_loader *l) {
   bool ok = t->n_buffers == 2 && t->n_inputs == 1 && t->buffers[0].type == DTYPE_U64 &&
             rt_buffer_elements(&t->buffers[0]) == 1 &&
             (t->buffers[1].type == DTYPE_U32 || t->buffers[1].type == DTYPE_U64) && rt_buffer_is_dense(&t->buffers[1]);
-  CHECK_THAT(ok, STATUS_INVALID_FILE, "%s: damaged", t->label);
+  CHECK_THAT(ok, STATUS_INVALID_FILE, "damaged");
   return NULL;
 }
 

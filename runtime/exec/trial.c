@@ -329,7 +329,8 @@ static status run_thunk(trial *t, arena *a, rt_run *r, guarded_fault *fault) {
   run.results = addresses;
   run.profiler = NULL;
   run.checker = NULL;
-  return guarded_run(t->n_areas + 1, list, thunk.label, run_call, &(call){&thunk, &run}, fault);
+  return guarded_run(t->n_areas + 1, list, rt_thunk_label(a, t->run->program, &thunk), run_call, &(call){&thunk, &run},
+                     fault);
 }
 
 /* --- violations --- */

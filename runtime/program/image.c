@@ -2,8 +2,8 @@
  *
  *   header    magic, version, number of sections, file size, hash of header and table
  *   table     a row a section: kind, offset, size, hash
- *   sections  META (model, producer, target), PROGRAMS, SOURCE (a model, or nothing), CODE (objects, 64-byte aligned),
- *             CONSTANTS (page-aligned, last)
+ *   sections  META (model, producer, target, kernel ABI), PROGRAMS, SOURCE (a model, or nothing), CODE (objects,
+ * 64-byte aligned), CONSTANTS (page-aligned, last)
  *
  * All numbers are little-endian 64-bit.  Programs name constants and code by (offset, size) in their sections; ~k in
  * the place of a constant's offset is constant k of the base's program. */
@@ -21,10 +21,11 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "runtime/kernel_abi.h"
 
 static const char magic[RT_IMAGE_MAGIC] = {'O', 'X', 'L', 'A', '\r', '\n', 0x1a, '\n'};
 
-enum { VERSION = 9, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
+enum { VERSION = 10, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
 
 enum { META, PROGRAMS, SOURCE, CODE, CONSTANTS, N_SECTIONS };
 static const char *const section_names[N_SECTIONS] = {"meta", "programs", "source", "code", "constants"};
@@ -118,12 +119,21 @@ static void put_buffer(rt_writer *out, const rt_buffer *b) {
   rt_put_i64s(out, b->rank, b->strides);
 }
 
+static void put_numbers(rt_writer *out, uint32_t n, const uint32_t *numbers) {
+  rt_put_i64(out, n);
+  for (uint32_t k = 0; k < n; k++) {
+    rt_put_i64(out, numbers[k]);
+  }
+}
+
 static void put_sequence(rt_writer *out, const rt_sequence *s) {
   rt_put_i64(out, s->n);
   for (uint32_t k = 0; k < s->n; k++) {
     const rt_thunk *t = &s->thunks[k];
     rt_put_text(out, t->kind);
-    rt_put_text(out, t->label);
+    rt_put_text(out, t->operation);
+    put_numbers(out, t->n_nodes, t->nodes);
+    rt_put_i64(out, t->contraction);
     rt_put_text(out, t->note);
     rt_put_i64(out, t->operations);
     rt_put_i64(out, t->bytes);
@@ -140,6 +150,14 @@ static void put_sequence(rt_writer *out, const rt_sequence *s) {
   }
 }
 
+static void put_nodes(rt_writer *out, const rt_program *p) {
+  rt_put_i64(out, p->n_nodes);
+  for (uint32_t k = 0; k < p->n_nodes; k++) {
+    rt_put_text(out, p->nodes[k].text);
+    rt_put_text(out, p->nodes[k].operator_name);
+  }
+}
+
 static void put_program(writing *w, rt_writer *out, const rt_program *p) {
   rt_put_text(out, p->target);
   rt_put_text(out, p->cpu);
@@ -147,6 +165,7 @@ static void put_program(writing *w, rt_writer *out, const rt_program *p) {
   put_io(out, p->n_results, p->results);
   put_constants(w, out, p);
   put_code(w, out, p);
+  put_nodes(out, p);
   rt_put_i64(out, (int64_t)p->arena_bytes);
   put_sequence(out, &p->body);
 }
@@ -227,6 +246,7 @@ static status write_image(arena *a, const rt_image *image, FILE *f) {
   rt_put_text(&meta, image->model);
   rt_put_text(&meta, image->producer);
   rt_put_text(&meta, image->target);
+  rt_put_i64(&meta, RT_KERNEL_ABI);
   rt_put_text(&meta, image->base ? image->base->producer : "");
   rt_put_i64(&meta, image->base ? (int64_t)image->base->identity : 0);
   rt_put_i64(&programs, image->n_programs);
@@ -303,6 +323,7 @@ typedef struct reading {
   const char *path;
   rt_span sections[N_SECTIONS];
   const rt_program *base; /* NULL: there is none */
+  uint32_t n_nodes;       /* of the program that is read */
 } reading;
 
 static rt_span get_span(rt_reader *r, const reading *x, int section, int64_t at, int64_t bytes) {
@@ -399,9 +420,21 @@ static void get_buffer(rt_reader *r, reading *x, rt_buffer *b) {
 
 static void get_sequence(rt_reader *r, reading *x, int depth, rt_sequence *s);
 
+/* Numbers of the program's nodes. */
+static const uint32_t *get_numbers(rt_reader *r, reading *x, uint32_t *n) {
+  *n = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 8);
+  uint32_t *numbers = ARENA_NEW_N(x->a, uint32_t, *n);
+  for (uint32_t k = 0; k < *n; k++) {
+    numbers[k] = (uint32_t)rt_get_in(r, 0, (int64_t)x->n_nodes - 1);
+  }
+  return numbers;
+}
+
 static void get_thunk(rt_reader *r, reading *x, int depth, rt_thunk *t) {
   t->kind = rt_get_text(r);
-  t->label = rt_get_text(r);
+  t->operation = rt_get_text(r);
+  t->nodes = get_numbers(r, x, &t->n_nodes);
+  t->contraction = (uint32_t)rt_get_in(r, 0, t->n_nodes);
   t->note = rt_get_text(r);
   t->operations = rt_get_in(r, 0, INT64_MAX);
   t->bytes = rt_get_in(r, 0, INT64_MAX);
@@ -428,6 +461,15 @@ static void get_sequence(rt_reader *r, reading *x, int depth, rt_sequence *s) {
   }
 }
 
+static void get_nodes(rt_reader *r, reading *x, rt_program *p) {
+  x->n_nodes = p->n_nodes = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 16);
+  p->nodes = ARENA_NEW_N(x->a, rt_node, p->n_nodes);
+  for (uint32_t k = 0; k < p->n_nodes; k++) {
+    p->nodes[k].text = rt_get_text(r);
+    p->nodes[k].operator_name = rt_get_text(r);
+  }
+}
+
 static rt_program *get_program(rt_reader *r, reading *x) {
   rt_program *p = ARENA_NEW(x->a, rt_program);
   p->target = rt_get_text(r);
@@ -436,6 +478,7 @@ static rt_program *get_program(rt_reader *r, reading *x) {
   p->results = get_io(r, x, &p->n_results);
   get_constants(r, x, p);
   get_code(r, x, p);
+  get_nodes(r, x, p);
   p->arena_bytes = (uint64_t)rt_get_in(r, 0, (int64_t)1 << 46);
   get_sequence(r, x, 0, &p->body);
   return p;
@@ -466,9 +509,14 @@ static status get_meta(reading *x, const rt_image_finder *bases, rt_image *image
   image->model = rt_get_text(&r);
   image->producer = rt_get_text(&r);
   image->target = rt_get_text(&r);
+  int64_t kernel_abi = rt_get_i64(&r);
   const char *base = rt_get_text(&r);
   uint64_t identity = (uint64_t)rt_get_i64(&r);
   TRY(rt_reader_end(&r, "meta"));
+  CHECK_THAT(kernel_abi == RT_KERNEL_ABI, STATUS_INVALID_FILE,
+             "its kernels are called in version %" PRId64
+             " of the kernel ABI; this onnx-xla calls them in %d: compile the model again",
+             kernel_abi, RT_KERNEL_ABI);
   return *base ? get_base(x, bases, base, identity, image) : NULL;
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/program/program.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* --- writing configs --- */
@@ -137,6 +138,30 @@ const char *rt_get_text(rt_reader *r) {
 status rt_reader_end(const rt_reader *r, const char *what) {
   CHECK_THAT(!r->bad && r->at == r->end, STATUS_INVALID_FILE, "%s: its description is damaged", what);
   return NULL;
+}
+
+/* --- labels --- */
+
+static size_t append(char text[RT_LABEL_BYTES], size_t n, const char *before, const char *part, const char *behind) {
+  int more = snprintf(text + n, RT_LABEL_BYTES - n, "%s%s%s", before, part, behind);
+  return n + (size_t)more < RT_LABEL_BYTES ? n + (size_t)more : RT_LABEL_BYTES - 1;
+}
+
+size_t rt_thunk_write_label(const rt_program *p, const rt_thunk *t, char text[RT_LABEL_BYTES]) {
+  enum { MOST = 12 };
+  size_t n = 0;
+  *text = '\0';
+  for (uint32_t k = 0; k < t->n_nodes && k <= MOST; k++) {
+    n = append(text, n, k ? " + " : "", k == MOST ? "..." : p->nodes[t->nodes[k]].text, "");
+  }
+  (void)append(text, n, n ? " (" : "", t->operation, n ? ")" : "");
+  return n;
+}
+
+const char *rt_thunk_label(arena *a, const rt_program *p, const rt_thunk *t) {
+  char text[RT_LABEL_BYTES];
+  (void)rt_thunk_write_label(p, t, text);
+  return arena_strdup(a, text);
 }
 
 /* --- buffers --- */

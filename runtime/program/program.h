@@ -45,10 +45,21 @@ typedef struct rt_sequence {
   rt_thunk *thunks;
 } rt_sequence;
 
+/* A node of the model that thunks come from. */
+typedef struct rt_node {
+  const char *text;          /* "a: Conv" */
+  const char *operator_name; /* "Conv" */
+} rt_node;
+
 /* One step of a program: a kernel, a library call, control flow. */
 struct rt_thunk {
-  const char *kind;  /* name of its rt_thunk_kind */
-  const char *label; /* ONNX nodes and HLO operation, "a: Conv + b: Relu (output fusion)", for messages and profiles */
+  const char *kind; /* name of its rt_thunk_kind */
+  /* Where it comes from, for messages and profiles: the HLO operation, or the kind of fusion, and the nodes, by their
+   * numbers in the program. */
+  const char *operation;
+  const uint32_t *nodes;
+  uint32_t n_nodes;
+  uint32_t contraction; /* which of the nodes contracts, so that the others add little to it; n_nodes: none */
   uint32_t n_inputs, n_buffers;
   rt_buffer *buffers; /* inputs, then outputs and scratch, as the kind says */
   uint32_t n_bodies;
@@ -78,16 +89,22 @@ typedef struct rt_io {
 typedef struct rt_program {
   const char *target; /* name of the rt_target that runs it */
   const char *cpu;    /* what the code was compiled for, in the target's words; checked when loaded */
-  uint32_t n_params, n_results, n_constants, n_code;
+  uint32_t n_params, n_results, n_constants, n_code, n_nodes;
   rt_io *params, *results;
   rt_span *constants; /* 64-byte aligned */
   rt_span *names; /* of constants: how a session's programs share them (weight_pool.h); no bytes: it has none.  May be
                      NULL */
   rt_span *code;  /* object files */
   rt_span *code_names; /* of code, likewise: what is in it.  May be NULL */
+  rt_node *nodes;      /* that thunks come from, each once */
   uint64_t arena_bytes;
   rt_sequence body;
 } rt_program;
+
+/* Writes "a: Conv + b: Relu (output fusion)", cut if it is very long, and returns how much of it names nodes. */
+enum { RT_LABEL_BYTES = 2048 };
+size_t rt_thunk_write_label(const rt_program *p, const rt_thunk *t, char text[RT_LABEL_BYTES]);
+const char *rt_thunk_label(arena *a, const rt_program *p, const rt_thunk *t);
 
 rt_span rt_program_code_name(const rt_program *p, uint32_t k);
 /* The name of constant k, and the constant of such a name and size (n_constants: there is none). */

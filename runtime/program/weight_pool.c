@@ -220,14 +220,15 @@ static rt_io *keep_io(arena *a, uint32_t n, const rt_io *from) {
 }
 
 /* Every pointer of a thunk must be followed here. */
-_Static_assert(sizeof(rt_thunk) == 104, "rt_thunk has changed: does it have a new pointer?");
+_Static_assert(sizeof(rt_thunk) == 120, "rt_thunk has changed: does it have a new pointer?");
 
 static rt_sequence keep_sequence(arena *a, const rt_sequence *from) {
   rt_sequence s = {from->n, from->n, arena_memdup(a, from->thunks, from->n * sizeof *from->thunks)};
   for (uint32_t k = 0; k < s.n; k++) {
     rt_thunk *t = &s.thunks[k];
     t->kind = arena_strdup(a, t->kind);
-    t->label = arena_strdup(a, t->label);
+    t->operation = arena_strdup(a, t->operation);
+    t->nodes = arena_memdup(a, t->nodes, t->n_nodes * sizeof *t->nodes);
     t->note = t->note ? arena_strdup(a, t->note) : NULL;
     t->config = keep_bytes(a, t->config);
     t->buffers = arena_memdup(a, t->buffers, t->n_buffers * sizeof *t->buffers);
@@ -272,6 +273,11 @@ rt_program *rt_program_keep(arena *a, const rt_program *p, const rt_sharing *s) 
   for (uint32_t k = 0; k < p->n_code; k++) {
     kept->code[k] = keep_span(a, p->code[k], rt_program_code_name(p, k), s);
     kept->code_names[k] = keep_bytes(a, rt_program_code_name(p, k));
+  }
+  kept->nodes = ARENA_NEW_N(a, rt_node, p->n_nodes);
+  for (uint32_t k = 0; k < p->n_nodes; k++) {
+    const rt_node *node = &p->nodes[k];
+    kept->nodes[k] = (rt_node){arena_strdup(a, node->text), arena_strdup(a, node->operator_name)};
   }
   kept->body = keep_sequence(a, &p->body);
   return kept;

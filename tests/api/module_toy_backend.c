@@ -35,16 +35,15 @@ static float apply(toy_op op, float a, float b) {
 static status check_strides(const rt_thunk *t, uint32_t operand, const int64_t *strides, uint32_t n) {
   const rt_buffer *from = &t->buffers[operand], *to = &t->buffers[t->n_inputs];
   int64_t last = 0;
-  CHECK_THAT(n == to->rank, STATUS_INVALID_FILE, "%s: %u strides for rank %d", t->label, n, to->rank);
+  CHECK_THAT(n == to->rank, STATUS_INVALID_FILE, "%u strides for rank %d", n, to->rank);
   for (uint32_t k = 0; k < n; k++) {
     int64_t step;
     bool bad = strides[k] < 0 || __builtin_mul_overflow(strides[k], to->extents[k] ? to->extents[k] - 1 : 0, &step) ||
                __builtin_add_overflow(last, step, &last);
-    CHECK_THAT(!bad, STATUS_INVALID_FILE, "%s: stride %" PRId64, t->label, strides[k]);
+    CHECK_THAT(!bad, STATUS_INVALID_FILE, "stride %" PRId64, strides[k]);
   }
   bool empty = rt_buffer_elements(to) == 0;
-  CHECK_THAT(empty || last < rt_buffer_elements(from), STATUS_INVALID_FILE, "%s: operand %u is too small", t->label,
-             operand);
+  CHECK_THAT(empty || last < rt_buffer_elements(from), STATUS_INVALID_FILE, "operand %u is too small", operand);
   return NULL;
 }
 
@@ -53,11 +52,10 @@ static status load(rt_thunk *t, rt_loader *l) {
   toy_loop *loop = ARENA_NEW(l->arena, toy_loop);
   loop->op = (toy_op)rt_get_in(&r, 0, TOY_OP_COUNT - 1);
   uint32_t wanted = loop->op < TOY_NEG ? 2 : 1;
-  CHECK_THAT(t->n_inputs == wanted && t->n_buffers == wanted + 1, STATUS_INVALID_FILE, "%s: %u buffers", t->label,
-             t->n_buffers);
+  CHECK_THAT(t->n_inputs == wanted && t->n_buffers == wanted + 1, STATUS_INVALID_FILE, "%u buffers", t->n_buffers);
   for (uint32_t k = 0; k < t->n_buffers; k++) {
     CHECK_THAT(t->buffers[k].type == DTYPE_F32 && rt_buffer_is_dense(&t->buffers[k]), STATUS_INVALID_FILE,
-               "%s: buffer %u is no dense f32 array", t->label, k);
+               "buffer %u is no dense f32 array", k);
   }
   for (uint32_t k = 0; k < wanted; k++) {
     uint32_t n;
@@ -65,7 +63,7 @@ static status load(rt_thunk *t, rt_loader *l) {
     TRY(check_strides(t, k, loop->strides[k], n));
   }
   t->state = loop;
-  return rt_reader_end(&r, t->label);
+  return rt_reader_end(&r, t->kind);
 }
 
 static status run(const rt_thunk *t, rt_run *r) {

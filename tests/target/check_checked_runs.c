@@ -206,7 +206,7 @@ static rt_program *new_program(void) {
 static rt_thunk *append(rt_sequence *s, const char *kind, uint32_t n_inputs, uint32_t n, const rt_buffer *buffers) {
   rt_thunk *t = ARENA_PUSH(a, s->thunks, s->n, s->cap);
   *t = (rt_thunk){.kind = kind,
-                  .label = arena_printf(a, "node %u", s->n - 1),
+                  .operation = arena_printf(a, "node %u", s->n - 1),
                   .note = "",
                   .n_inputs = n_inputs,
                   .n_buffers = n,

@@ -32,14 +32,17 @@ static bool lies_over_input(const rt_thunk *t) {
   return false;
 }
 
-static bool is_about(const rt_thunk *t, const char *node) { return strncmp(t->label, node, strlen(node)) == 0; }
+static bool is_bad(const rt_thunk *t, const rt_run *r) {
+  const rt_program *p = rt_executable_program(r->executable);
+  return t->n_nodes && strncmp(p->nodes[t->nodes[0]].text, "bad", 3) == 0;
+}
 
 /* Whether this thunk gives something wrong. */
-static bool is_faulty(const rt_thunk *t) {
+static bool is_faulty(const rt_thunk *t, const rt_run *r) {
   switch (planted) {
-    case IN_KERNEL: return is_about(t, "bad");
-    case IN_ALGORITHM: return is_about(t, "bad") && !is_second_algorithm;
-    case IN_PLACE: return is_about(t, "bad") && may_be_in_place && lies_over_input(t);
+    case IN_KERNEL: return is_bad(t, r);
+    case IN_ALGORITHM: return is_bad(t, r) && !is_second_algorithm;
+    case IN_PLACE: return is_bad(t, r) && may_be_in_place && lies_over_input(t);
     default: return false;
   }
 }
@@ -55,7 +58,7 @@ static const rt_thunk_kind *kind_of(const char *name) {
 
 static status run_faulty(const rt_thunk *t, rt_run *r) {
   TRY(kind_of(t->kind)->run(t, r));
-  if (is_faulty(t)) {
+  if (is_faulty(t, r)) {
     *(float *)rt_address(r, &t->buffers[t->n_inputs]) += 1;
   }
   return NULL;

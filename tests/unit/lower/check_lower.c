@@ -226,10 +226,12 @@ static void save_and_load(arena *a, rt_program *p, const literal *expected, cons
   expect_same(read->programs[0], expected, text);
 }
 
-static status refuse(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_thunk *t,
-                     const verify_difference *d) {
+static status refuse(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_program *p,
+                     const rt_thunk *t, const verify_difference *d) {
   (void)data, (void)operands, (void)want, (void)d;
-  return status_error(STATUS_INTERNAL, "%s %u differs from the reference", t->label, i->id);
+  char label[RT_LABEL_BYTES];
+  (void)rt_thunk_write_label(p, t, label);
+  return status_error(STATUS_INTERNAL, "%s %u differs from the reference", label, i->id);
 }
 
 /* Run instruction by instruction, through loops, branches and groups, each gives what the reference evaluator makes of

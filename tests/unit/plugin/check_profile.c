@@ -105,7 +105,7 @@ enum { RUNS = 4, STEPS = 5, N = 4096 };
 
 static session *opened;
 
-static run_profile profile_of(const char *backend) {
+static run_profile profile_text(const char *backend, const char *text) {
   static float x[N], y[N], z[N];
   session_options options = {.backend = backend, .open_dim = 1, .compile.threads = 1};
   session_output out = {.given = z, .given_bytes = sizeof z};
@@ -113,11 +113,13 @@ static run_profile profile_of(const char *backend) {
   run_profile_options how = {.warm_up = 1, .runs = RUNS};
   const session_program *c;
   run_profile p;
-  ASSERT_OK(session_open(NULL, program, sizeof program - 1, &options, &opened));
+  ASSERT_OK(session_open(NULL, text, strlen(text), &options, &opened));
   ASSERT_OK(session_compile(opened, &inputs, &c));
   ASSERT_OK(session_profile(opened, c, NULL, &inputs, &out, &how, a, &p));
   return p;
 }
+
+static run_profile profile_of(const char *backend) { return profile_text(backend, program); }
 
 static const run_profile_group *find_group(const run_profile_groups *g, const char *name) {
   for (uint32_t k = 0; k < g->n; k++) {
@@ -204,6 +206,32 @@ START_TEST(nodes_share_a_kernel) {
 }
 END_TEST
 
+/* Only a contraction has the time of what follows it: a kernel that begins with a conversion is shared, though its note
+ * begins with "conv", too. */
+START_TEST(conversions_share_a_kernel) {
+  static const char text[] =
+      "onnx-xla hlo 1\nmodule \"m\" {\n"
+      "entry main(%0: f32[4096] \"x\", %1: f32[4096] \"y\") {\n"
+      "%2 = convert(%0) {saturate=true, rounding=nearest} : s32[4096] @\"c: Cast\"\n%3 = multiply(%2, %2) : s32[4096] "
+      "@\"d: odd: Mul\"\n"
+      "%4 = convert(%3) {saturate=true, rounding=nearest} : f32[4096] @\"e: Cast\"\n%5 = add(%4, %1) : f32[4096] @\"f "
+      "+ g: Add\"\n"
+      "return %5 \"z\"\n}\n}\n";
+  run_profile p = profile_text("cpu", text);
+  const rt_profiled *kernel = find_thunk(&p, "c: Cast");
+  ck_assert_int_eq(strncmp(kernel->note, "convert", 7), 0);
+  ck_assert_uint_eq(kernel->n_nodes, 4);
+  ck_assert_str_eq(kernel->label, "c: Cast + d: odd: Mul + e: Cast + f + g: Add (loop fusion)");
+  ck_assert_str_eq(kernel->nodes[1].operator_name, "Mul");
+  ck_assert_str_eq(kernel->nodes[3].text, "f + g: Add");
+  double each = find_group(&p.nodes, "c: Cast")->seconds;
+  ck_assert(each > 0 && find_group(&p.nodes, "d: odd: Mul")->seconds == each);
+  ck_assert(find_group(&p.nodes, "f + g: Add")->seconds == each);
+  ck_assert_uint_eq(find_group(&p.operators, "Cast")->count, 2);
+  session_close(opened);
+}
+END_TEST
+
 START_TEST(texts) {
   static const char *const json[] = {
       "\"model\": \"m\"", "\"runs\": 4",      "\"a \\\"quoted\\\" one: Mul + less: Sub (loop fusion)\"",
@@ -251,6 +279,7 @@ int main(void) {
   tcase_add_loop_test(tests, times_add_up, 0, 2);
   tcase_add_loop_test(tests, events_nest, 0, 2);
   tcase_add_test(tests, nodes_share_a_kernel);
+  tcase_add_test(tests, conversions_share_a_kernel);
   tcase_add_test(tests, texts);
   tcase_add_test(tests, roofline);
   return run_suite("profile", tests);

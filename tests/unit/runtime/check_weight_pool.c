@@ -137,10 +137,18 @@ START_TEST(kept_programs_stand_alone) {
   *extents = 5;
   *value = 42;
   rt_buffer buffer = {.space = RT_CONSTANT, .type = DTYPE_U8, .rank = 1, .extents = extents, .strides = extents};
-  rt_thunk inner = {
-      .kind = "copy", .label = label, .note = note, .config = {config, 7}, .n_buffers = 1, .buffers = &buffer};
+  uint32_t *numbers = calloc(1, sizeof *numbers);
+  rt_node node = {label, note};
+  rt_thunk inner = {.kind = "copy",
+                    .operation = label,
+                    .nodes = numbers,
+                    .n_nodes = 1,
+                    .note = note,
+                    .config = {config, 7},
+                    .n_buffers = 1,
+                    .buffers = &buffer};
   rt_sequence body = {1, 1, &inner};
-  rt_thunk outer = {.kind = "while", .label = label, .note = note, .n_bodies = 1, .bodies = &body};
+  rt_thunk outer = {.kind = "while", .operation = label, .note = note, .n_bodies = 1, .bodies = &body};
   rt_io in = {.name = label, .shape = shape_scalar(DTYPE_S64), .value = value};
   rt_program p = {.target = "cpu",
                   .cpu = note,
@@ -150,6 +158,8 @@ START_TEST(kept_programs_stand_alone) {
                   .n_code = 1,
                   .constants = (rt_span[]){{weights, 64}, {file, 4}, {own, 4}},
                   .code = (rt_span[]){{code, 5}},
+                  .n_nodes = 1,
+                  .nodes = &node,
                   .arena_bytes = 100,
                   .body = {1, 1, &outer}};
   rt_program *kept = rt_program_keep(memory, &p, &s);
@@ -159,6 +169,9 @@ START_TEST(kept_programs_stand_alone) {
     free(all[k]);
   }
   *extents = *value = -1;
+  *numbers = 7;
+  node = (rt_node){NULL, NULL};
+  free(numbers);
   free(extents);
   free(value);
   const rt_thunk *t = &kept->body.thunks[0].bodies[0].thunks[0];
@@ -169,7 +182,11 @@ START_TEST(kept_programs_stand_alone) {
   ck_assert_ptr_eq(kept->constants[1].data, file);
   ck_assert_mem_eq(kept->constants[2].data, "own", 4);
   ck_assert_mem_eq(kept->code[0].data, "code", 5);
-  ck_assert_str_eq(t->label, "label");
+  ck_assert_str_eq(t->operation, "label");
+  ck_assert_uint_eq(t->n_nodes, 1);
+  ck_assert_uint_eq(t->nodes[0], 0);
+  ck_assert_str_eq(kept->nodes[0].text, "label");
+  ck_assert_str_eq(kept->nodes[0].operator_name, "note");
   ck_assert_str_eq(t->note, "note");
   ck_assert_mem_eq(t->config.data, "config", 7);
   ck_assert_int_eq(t->buffers[0].extents[0], 5);

@@ -1,7 +1,7 @@
 /* attention.c - attention becomes one kernel: scores, softmax and the sum of the values by tiles of rows, of which
  * nothing goes to memory but the result; q, k, v are read where they lie, and what scales q or k scales the scores.
  *
- * Requires: nothing; after simplify and transpose_sinking, before dot_canonicalization, which would copy what this
+ * Order: after simplify and transpose_sinking, before dot_canonicalization, which would copy what this
  * reads in place, and before all other fusion passes.  Keeps: results, but for roundings (rows are divided by their
  * total after the sum, not before; scales are one).  Breaks: the assumption that an instruction stands at top level.  A
  * fusion has kind attention and a body that hlo_find_attention knows, whose last instruction is its only root. */

@@ -1,7 +1,7 @@
 /* concat_in_place.c - a concatenation becomes an array that is written piece by piece: what makes a part writes it
  * where it belongs.
  *
- * Requires: nothing; after epilogue, whose fusions can write so, and before loop_fusion.  Keeps: results, bit for bit.
+ * Order: after epilogue, whose fusions can write so, and before loop_fusion.  Keeps: results, bit for bit.
  * Breaks: the assumption that an output fusion's result is the contraction's.  Only concatenations that would be a
  * kernel of their own are taken: what follows elementwise, or moves, computes a concatenation on the way (loop_fusion).
  *

@@ -1,7 +1,7 @@
 /* epilogue.c - bias, normalisation, activation and residual run inside of the convolution or dot before
  * them.
  *
- * Requires: nothing; best after simplify, batch_norm and transpose_sinking, before the other fusion passes.  Keeps:
+ * Order: best after simplify, batch_norm and transpose_sinking, before the other fusion passes.  Keeps:
  * results (a target may round once at the end instead of after each step).  Breaks: the assumption that a
  * contraction stands at top level. A fusion has kind output, one contraction, and one result: the last of a
  * chain in which each step is the only user of the one before, or an activation spelled out (hlo/analysis/activation.h)

@@ -2,7 +2,7 @@
  * resize by whole factors to the nearest element is.  A dot whose second operand has matrices that repeat (heads of
  * keys that several heads of queries share) reads each once: the first operand's matrices that meet it are rows of one.
  *
- * Requires: nothing; after layout, which carries transposes through takes but not through broadcasts, and after
+ * Order: after layout, which carries transposes through takes but not through broadcasts, and after
  * transpose_sinking, which puts those of a dot's operands into the dot; before attention.  Keeps: results, bit for bit.
  * Breaks: nothing. */
 #include <string.h>

@@ -1,7 +1,7 @@
 /* loop_fusion.c - elementwise operations and data movement that feed or accompany each other become one
  * kernel.
  *
- * Requires: nothing; best after simplify, transpose_sinking, epilogue and reduce_fusion (it leaves other fusions
+ * Order: best after simplify, transpose_sinking, epilogue and reduce_fusion (it leaves other fusions
  * alone). Keeps: results, bit for bit; nothing but broadcasts, iotas and scalar constants is computed more than once,
  * a cheap operation at most twice.  Breaks: the assumption that an instruction stands at top level. A fusion
  * has kind loop, one result or several of equal size.  Only what target->takes_fused allows is fused. */

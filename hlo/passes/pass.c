@@ -8,12 +8,30 @@
 
 /* --- the registry --- */
 
+enum {
+#define PROPERTY(name, meaning) name##_NUMBER,
+#include "hlo/passes/passes.def"
+  N_PROPERTIES
+};
+enum {
+#define PROPERTY(name, meaning) name = 1 << name##_NUMBER,
+#define PROPERTY_SET(name, properties) name = properties,
+#include "hlo/passes/passes.def"
+};
+
+static const struct {
+  const char *name, *meaning;
+} properties[] = {
+#define PROPERTY(name, meaning) {#name, meaning},
+#include "hlo/passes/passes.def"
+};
+
 /* The last row is there because C has no empty arrays. */
 static const hlo_pass_info passes[] = {
-#define PASS(name, contract) {#name, contract, pass_##name},
+#define PASS(name, requires, forbids, sets, clears, contract) \
+  {#name, requires, forbids, sets, clears, contract, pass_##name},
 #include "hlo/passes/passes.def"
-#undef PASS
-    {NULL, NULL, NULL}};
+    {.name = NULL}};
 
 const hlo_pass_info *hlo_pass_list(uint32_t *n) {
   *n = sizeof passes / sizeof *passes - 1;
@@ -162,9 +180,63 @@ static status run_step(hlo_module *m, const hlo_pass *step, pass_context *c, boo
   return status_prefix(s, "pass %s", step->name);
 }
 
-/* --- pipelines --- */
+/* --- the order of a pipeline --- */
 
 enum { MAX_ROUNDS = 8, MAX_NESTING = 8 };
+
+/* What holds at a step, and the pass that changed it last (NULL: none). */
+typedef struct pipeline_state {
+  uint32_t holds;
+  const char *changed_by[N_PROPERTIES];
+} pipeline_state;
+
+/* NULL: a pass of which passes.def knows nothing. */
+static const hlo_pass_info *info_of(const hlo_pass *step) {
+  for (const hlo_pass_info *p = passes; p->name; p++) {
+    if (p->run == step->run) {
+      return p;
+    }
+  }
+  return NULL;
+}
+
+static status check_place(const hlo_pass_info *p, const pipeline_state *s) {
+  for (uint32_t k = 0; k < N_PROPERTIES; k++) {
+    bool holds = s->holds >> k & 1, required = p->requires >> k & 1, forbidden = p->forbids >> k & 1;
+    const char *by = s->changed_by[k];
+    CHECK_THAT(holds || !required, STATUS_INTERNAL, "pass %s requires %s (%s), which %s %s", p->name,
+               properties[k].name, properties[k].meaning, by ? "does not hold after" : "no pass sets",
+               by ? by : "before it");
+    CHECK_THAT(!holds || !forbidden, STATUS_INTERNAL, "pass %s has to come before %s, which sets %s (%s)", p->name,
+               by ? by : "what", properties[k].name, properties[k].meaning);
+  }
+  return NULL;
+}
+
+static void leave(const hlo_pass_info *p, pipeline_state *s) {
+  s->holds = (s->holds | p->sets) & ~p->clears;
+  for (uint32_t k = 0; k < N_PROPERTIES; k++) {
+    s->changed_by[k] = (p->sets | p->clears) >> k & 1 ? p->name : s->changed_by[k];
+  }
+}
+
+/* A group is gone through twice, since its first step runs after its last one, too. */
+static status check_order(const pass_context *c, const hlo_pass *steps, uint32_t n, int nesting, pipeline_state *s) {
+  CHECK_THAT(nesting <= MAX_NESTING, STATUS_INTERNAL, "groups of passes nest more than %d deep", MAX_NESTING);
+  for (uint32_t k = 0; k < n; k++) {
+    const hlo_pass_info *p = steps[k].run ? info_of(&steps[k]) : NULL;
+    if (p && !c->any_order) {
+      TRY(check_place(p, s));
+      leave(p, s);
+    }
+    for (int round = 0; !steps[k].run && round < 2; round++) {
+      TRY(check_order(c, steps[k].group, steps[k].n_group, nesting + 1, s));
+    }
+  }
+  return NULL;
+}
+
+/* --- pipelines --- */
 
 static status is_skipped(const pass_context *c, const hlo_pass *step, bool *out) {
   *out = false;
@@ -178,8 +250,7 @@ static status is_skipped(const pass_context *c, const hlo_pass *step, bool *out)
   return NULL;
 }
 
-static status run_steps(hlo_module *m, const hlo_pass *steps, uint32_t n, pass_context *c, int nesting, bool *changed) {
-  CHECK_THAT(nesting <= MAX_NESTING, STATUS_INTERNAL, "groups of passes nest more than %d deep", MAX_NESTING);
+static status run_steps(hlo_module *m, const hlo_pass *steps, uint32_t n, pass_context *c, bool *changed) {
   for (uint32_t k = 0; k < n; k++) {
     bool again = !steps[k].run, skipped;
     TRY(is_skipped(c, &steps[k], &skipped));
@@ -189,7 +260,7 @@ static status run_steps(hlo_module *m, const hlo_pass *steps, uint32_t n, pass_c
     uint32_t rounds = steps[k].max_rounds ? steps[k].max_rounds : MAX_ROUNDS;
     for (uint32_t round = 0; again && !skipped && round < rounds; round++) {
       again = false;
-      TRY(run_steps(m, steps[k].group, steps[k].n_group, c, nesting + 1, &again));
+      TRY(run_steps(m, steps[k].group, steps[k].n_group, c, &again));
       *changed = *changed || again;
     }
   }
@@ -218,7 +289,8 @@ status hlo_run_passes(hlo_module *m, const hlo_pass *steps, uint32_t n, pass_con
   bool changed = false;
   c->target = c->target ? c->target : &plain;
   c->fold_bytes = c->fold_bytes ? c->fold_bytes : 1 << 20;
+  TRY(check_order(c, steps, n, 0, &(pipeline_state){.holds = m->kernels_assigned ? KERNELS_ASSIGNED : 0}));
   TRY(guard_run(verify_first, &(pass_call){NULL, m, c, false}));
-  TRY(run_steps(m, steps, n, c, 0, &changed));
+  TRY(run_steps(m, steps, n, c, &changed));
   return guard_run(verify_last, &(pass_call){NULL, m, c, false});
 }

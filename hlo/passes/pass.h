@@ -36,11 +36,12 @@ typedef struct hlo_pass {
   { .name = (text), .group = (steps), .n_group = sizeof(steps) / sizeof *(steps) }
 
 /* The registry, made from passes.def. */
-#define PASS(name, contract) hlo_pass_fn pass_##name;
+#define PASS(name, ...) hlo_pass_fn pass_##name;
 #include "hlo/passes/passes.def"
-#undef PASS
 typedef struct hlo_pass_info {
-  const char *name, *contract;
+  const char *name;
+  uint32_t requires, forbids, sets, clears; /* sets of properties */
+  const char *contract;
   hlo_pass_fn *run;
 } hlo_pass_info;
 /* *n rows, ordered by name. */
@@ -103,6 +104,7 @@ struct pass_context {
   int64_t fold_bytes;       /* results that are larger are not folded; 0: 2^20 */
   const hlo_target *target; /* NULL: one that can do nothing special */
   const char *skip;         /* "fold,cse": passes to leave out; NULL: none */
+  bool any_order;           /* the steps are no pipeline: what passes.def says of their order is not checked */
   bool verify;              /* before the first pass and after the last */
   bool check_changed;       /* compare what a pass says with the module's hash (verify, too, after every pass) */
   /* Called with the module before the first pass ("000-input.hlo"), after each that changed it ("007-fold.hlo") and at
@@ -127,9 +129,10 @@ void hlo_pass_note(pass_context *c, const char *what, int64_t value);
 /* Shorthand: a builder before `at` (NULL: at the end) that folds as the context says. */
 hlo_builder hlo_pass_builder(pass_context *c, hlo_computation *computation, hlo_instr *at);
 
-/* Runs the steps in order, but for those in c->skip (a group goes with all its steps).  A failure names the pass; then
- * the module is not to be used any more.  A module that a pass broke is STATUS_INTERNAL.  Running out of memory in a
- * pass is STATUS_RESOURCE, the scratch memory is freed. */
+/* Runs the steps in order, but for those in c->skip (a group goes with all its steps).  STATUS_INTERNAL if a step has a
+ * wrong place among them (passes.def), skipped or not; nothing has run then.  A failure names the pass; then the module
+ * is not to be used any more.  A module that a pass broke is STATUS_INTERNAL.  Running out of memory in a pass is
+ * STATUS_RESOURCE, the scratch memory is freed. */
 STATUS_MUST_USE status hlo_run_passes(hlo_module *m, const hlo_pass *steps, uint32_t n, pass_context *c);
 
 #endif

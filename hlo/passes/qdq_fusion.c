@@ -1,7 +1,7 @@
 /* qdq_fusion.c - contractions of dequantised arrays in integers; what stands between dequantised arrays and their
  * quantisation, too.
  *
- * Requires: nothing; the first of all, while weights are still integers and forms are as importers write them.  Keeps:
+ * Order: the first of all, while weights are still integers and forms are as importers write them.  Keeps:
  * results of integer contractions bit for bit.  What was f32 arithmetic on dequantised numbers is computed from the
  * exact sum of products, so that it is nearer to the real number than before; a quantised result may then differ by one
  * step where the real number lies within f32's rounding errors of the middle between two.  Breaks: nothing; leaves dead

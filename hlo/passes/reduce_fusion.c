@@ -1,6 +1,6 @@
 /* reduce_fusion.c - what feeds a reduction, and what follows it element by element, runs in its kernel.
  *
- * Requires: nothing; before loop_fusion, which would take the producers.  Keeps: results (f32 sums in the
+ * Order: before loop_fusion, which would take the producers.  Keeps: results (f32 sums in the
  * same order); nothing expensive is computed twice.  Breaks: the assumption that an instruction stands at top
  * level. A fusion has kind input; several reductions of arrays of one size that read the same array, or whose
  * results are combined, share one.  Only what target->takes_fused allows is fused. */

@@ -2,7 +2,7 @@
  * one kernel that does all of a row while it is in the cache: softmax, normalisations of every kind, however they are
  * spelled.
  *
- * Requires: nothing; best after simplify, transpose_sinking and epilogue; before reduce_fusion, which takes what is
+ * Order: best after simplify, transpose_sinking and epilogue; before reduce_fusion, which takes what is
  * left.  Keeps: results (sums in the order of a kernel of rows); nothing expensive is computed twice that a kernel can
  * keep.  Breaks: the assumption that an instruction stands at top level.  A fusion has kind input and a body that
  * hlo_is_row_wise.

@@ -90,7 +90,7 @@ static status run_named(void *data) {
   hlo_module *m;
   const hlo_pass *steps;
   uint32_t n;
-  pass_context context = {.arena = c->a, .eval = ref_fold, .verify = true, .check_changed = true};
+  pass_context context = {.arena = c->a, .eval = ref_fold, .any_order = true, .verify = true, .check_changed = true};
   TRY(hlo_pass_parse_list(c->a, c->passes, &steps, &n));
   TRY(hlo_parse(c->a, c->text, c->size, NULL, &m));
   TRY(hlo_run_passes(m, steps, n, &context));

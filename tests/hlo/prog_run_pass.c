@@ -91,7 +91,7 @@ static status run(void *data) {
   const hlo_pass *steps = NULL;
   uint32_t n_steps = 0;
   pass_context context = {
-      .arena = j->arena, .eval = ref_fold, .target = &target, .verify = true, .check_changed = true};
+      .arena = j->arena, .eval = ref_fold, .target = &target, .any_order = true, .verify = true, .check_changed = true};
   TRY(hlo_parse(j->arena, j->text, j->n, NULL, &m));
   TRY(hlo_pass_parse_list(j->arena, j->passes, &steps, &n_steps));
   hlo_module *before = n_steps ? hlo_module_clone(j->arena, m) : NULL;

@@ -317,7 +317,7 @@ static void fuse(arena *a, hlo_module *m) {
                                     .takes_in_place_update = cpu_takes_in_place_update,
                                     .channels_last = true};
   static const hlo_pass steps[] = {HLO_STEP(epilogue), HLO_STEP(concat_in_place), HLO_STEP(dce)};
-  pass_context c = {.arena = a, .target = &target, .verify = true};
+  pass_context c = {.arena = a, .target = &target, .any_order = true, .verify = true};
   status s = hlo_run_passes(m, steps, sizeof steps / sizeof *steps, &c);
   ck_assert_msg(!s, "%s", status_message(s));
 }

@@ -3,7 +3,7 @@
  * (gather.c), but comes after fold, which would make arrays of the indices that are several times as
  * large as what is moved.
  *
- * Requires: nothing; before fold, with dce between them.  Keeps: results, bit for bit.  Breaks: nothing. */
+ * Order: before fold, with dce between them.  Keeps: results, bit for bit.  Breaks: nothing. */
 #include "hlo/passes/simplify/simplify.h"
 
 status pass_gather_to_slice(hlo_module *m, pass_context *c, bool *changed) {

@@ -176,7 +176,8 @@ static status hlo(void *data) {
   }
   const hlo_pass *steps;
   uint32_t n;
-  pass_context context = {.arena = j->a, .eval = ref_fold, .target = &target, .verify = true, .check_changed = true};
+  pass_context context = {
+      .arena = j->a, .eval = ref_fold, .target = &target, .any_order = true, .verify = true, .check_changed = true};
   TRY(hlo_pass_parse_list(
       j->a,
       "inline_composites,fold,simplify,transpose_sinking,cse,dce,batch_norm,layout,epilogue,row_fusion,reduce_fusion,"

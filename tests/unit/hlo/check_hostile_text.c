@@ -284,7 +284,8 @@ static status work(void *data) {
   for (uint32_t k = 0; k < n; k++) {
     steps[k] = (hlo_pass){.name = passes[k].name, .run = passes[k].run};
   }
-  pass_context context = {.arena = j->arena, .eval = ref_fold, .verify = true, .check_changed = true};
+  pass_context context = {
+      .arena = j->arena, .eval = ref_fold, .any_order = true, .verify = true, .check_changed = true};
   TRY(hlo_run_passes(m, steps, n, &context));
   TRY(hlo_print(j->arena, m, NULL, &printed, &size));
   status s = hlo_parse(j->arena, printed, size, NULL, &again);

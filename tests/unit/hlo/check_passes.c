@@ -316,7 +316,8 @@ static status try_passes(void *data) {
   stop_if(ref_eval_computation(m->entry, args, memory, before), t, m);
   const hlo_pass *steps = NULL;
   uint32_t n = 0;
-  pass_context c = {.arena = memory, .eval = ref_fold, .target = &target, .verify = true, .check_changed = true};
+  pass_context c = {
+      .arena = memory, .eval = ref_fold, .target = &target, .any_order = true, .verify = true, .check_changed = true};
   stop_if(hlo_pass_parse_list(memory, t->passes, &steps, &n), t, m);
   stop_if(hlo_run_passes(m, steps, n, &c), t, original);
   stop_if(ref_eval_computation(m->entry, args, memory, after), t, m);
@@ -398,7 +399,7 @@ static status run_skipping(const char *skip, uint32_t *ran) {
   static const hlo_pass inner[] = {HLO_STEP(fold), HLO_STEP(cse)};
   static const hlo_pass steps[] = {HLO_NEEDED_STEP(dce), HLO_GROUP("clean", inner), HLO_STEP(loop_fusion)};
   hlo_module *m = NULL;
-  pass_context c = {.arena = memory, .skip = skip};
+  pass_context c = {.arena = memory, .any_order = true, .skip = skip};
   TRY(hlo_parse(memory, text, strlen(text), NULL, &m));
   TRY(hlo_run_passes(m, steps, sizeof steps / sizeof *steps, &c));
   *ran = c.n_records;

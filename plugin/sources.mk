@@ -20,7 +20,8 @@ plugin_api_sources = \
 	plugin/session/save.c \
 	plugin/session/session.c \
 	plugin/session/stack.c \
-	plugin/session/store.c
+	plugin/session/store.c \
+	plugin/session/targets.c
 plugin_compiler_sources = \
 	plugin/compiler/arrays.c \
 	plugin/compiler/backend.c \

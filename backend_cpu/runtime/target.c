@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "backend_cpu/runtime/contraction.h"
 #include "backend_cpu/runtime/kinds.h"
 #include "base/machine.h"
 #include "runtime/host/code_loader.h"
@@ -71,12 +72,11 @@ static const rt_thunk_kind kinds[] = {
     {"cpu.dot", cpu_dot_load, cpu_contraction_run, RT_READS_WHILE_WRITING},
 };
 
-static void *find_symbol(const rt_code *code, const char *name) { return rt_code_find(code, name); }
-
 const rt_target cpu_target = {.abi = RT_ABI,
                               .name = "cpu",
                               .kinds = kinds,
                               .n_kinds = sizeof kinds / sizeof *kinds,
+                              .keeps_programs = true,
+                              .libraries = cpu_library_name,
                               .check_cpu = check_cpu,
-                              .load_code = load_code,
-                              .find_symbol = find_symbol};
+                              .load_code = load_code};

@@ -289,7 +289,7 @@ static status run_support_call(void *data) {
   const compiler_api *compiler;
   const rt_target *target;
   support_report out;
-  compile_request request = {.backend = s->backend ? s->backend : "cpu", .open_dim = 1};
+  compile_request request = {.backend = s->backend ? s->backend : session_default_backend(), .open_dim = 1};
   TRY(session_find_target(request.backend, &target));
   TRY(session_open_compiler(&compiler));
   arena *a = arena_create(NULL);

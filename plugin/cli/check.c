@@ -49,7 +49,7 @@ status cli_check(const cli_args *args, arena *a, int *code) {
   CHECK_THAT(file->kind != OPENED_IMAGE, STATUS_INVALID_ARGUMENT,
              "%s: a compiled file was checked when it was compiled; onnx-xla run runs it, check is for ONNX files",
              path);
-  compile_request request = {.backend = args->backend ? args->backend : "cpu",
+  compile_request request = {.backend = args->backend ? args->backend : session_default_backend(),
                              .dims = options.dims,
                              .n_dims = options.n_dims,
                              .open_dim = options.open_dim};

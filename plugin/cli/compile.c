@@ -140,7 +140,7 @@ static status emit_program(const cli_args *args, session *s, const session_input
   const rt_report *r = &c->report;
   const char *text = strcmp(emit, "llvm") == 0 ? r->llvm : strcmp(emit, "asm") == 0 ? r->assembly : r->buffers;
   CHECK_THAT(text, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "backend %s makes no such text for this model",
-             args->backend ? args->backend : "cpu");
+             args->backend ? args->backend : session_default_backend());
   return write_text(args->output, text);
 }
 

@@ -203,7 +203,7 @@ static status write_list(const suite *s) {
   FILE *f = open_memstream(&text, &size);
   CHECK_THAT(f, STATUS_RESOURCE, "out of memory");
   fprintf(f, "# Cases that onnx-xla test --backend %s is known to fail, and what is missing.\n",
-          s->args->backend ? s->args->backend : "cpu");
+          s->args->backend ? s->args->backend : session_default_backend());
   for (uint32_t k = 0; k < s->cases.n; k++) {
     const result *r = &s->results[k];
     if (r->verdict == EXPECTED || (r->verdict == FAILED && !r->expected)) { /* not what passes and should fail */

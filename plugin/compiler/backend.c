@@ -23,11 +23,13 @@ static status open_backend(const char *path, const rt_backend **out) {
 }
 
 status compiler_backend(const char *name, const rt_backend **out) {
-  static const rt_backend cpu = {RT_ABI, guard_adopt, &cpu_target, &cpu_compiler},
-                          ref = {RT_ABI, guard_adopt, &ref_target, &ref_compiler};
-  if (strcmp(name, "cpu") == 0 || strcmp(name, "ref") == 0) {
-    *out = *name == 'c' ? &cpu : &ref;
-    return NULL;
+  static const rt_backend own[] = {{RT_ABI, guard_adopt, &cpu_target, &cpu_compiler},
+                                   {RT_ABI, guard_adopt, &ref_target, &ref_compiler}};
+  for (size_t k = 0; k < sizeof own / sizeof *own; k++) {
+    if (strcmp(name, own[k].target->name) == 0) {
+      *out = &own[k];
+      return NULL;
+    }
   }
   CHECK_THAT(strchr(name, '/'), STATUS_INVALID_ARGUMENT,
              "backend '%s' is unknown; there are cpu, ref, and paths of shared objects", name);

@@ -20,7 +20,7 @@ static onnxStatus read_descriptor(const void *descriptor, onnxTensorDescriptorV1
 
 /* Caffe2 takes the second one for ONNX models, the first for models of its own format, unless it is told a number. */
 static const ifi_id ids[] = {
-    {"cpu", "onnx-xla cpu"}, {"cpu", "onnx-xla cpu (ONNX models)"}, {"ref", "onnx-xla reference"}};
+    {"cpu", "onnx-xla cpu", false}, {"cpu", "onnx-xla cpu (ONNX models)", false}, {"ref", "onnx-xla reference", true}};
 
 const ifi_abi ifi_the_abi = {
     .library = "foxi-xla",

@@ -91,7 +91,7 @@ static onnxStatus text_info(const ifi_id *id, onnxBackendInfo type, char *text, 
 /* The reference is nowhere near what the machine could do. */
 static onnxStatus rate_info(const ifi_id *id, onnxBackendInfo type, uint64_t *out) {
   ifi_rates rates = {0, 0};
-  onnxStatus s = strcmp(id->backend, "ref") != 0 ? ifi_measure_rates(&rates) : ONNXIFI_STATUS_SUCCESS;
+  onnxStatus s = !id->is_reference ? ifi_measure_rates(&rates) : ONNXIFI_STATUS_SUCCESS;
   *out = type == ONNXIFI_BACKEND_MACS_FP32 ? rates.macs : rates.bytes;
   return s || *out ? s : ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE;
 }

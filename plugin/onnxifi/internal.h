@@ -13,6 +13,7 @@
 
 typedef struct ifi_id {
   const char *backend, *name; /* as oxla_options.backend; for people */
+  bool is_reference;          /* it is not meant to be fast */
 } ifi_id;
 
 /* What differs between the two. */

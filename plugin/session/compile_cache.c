@@ -12,7 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "backend_cpu/runtime/contraction.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/machine.h"
@@ -58,11 +57,12 @@ static void put_file(rt_writer *w, const char *path) {
 }
 
 /* A build that replaces another has the same version but another file. */
-static void put_builds(rt_writer *w) {
+static void put_builds(rt_writer *w, const rt_target *target) {
   Dl_info self;
   char path[PATH_MAX];
   rt_put_text(w, session_version());
-  rt_put_text(w, cpu_library_name());
+  rt_put_text(w, target->name);
+  rt_put_text(w, target->libraries ? target->libraries() : NULL);
   put_file(w, dladdr((void *)(uintptr_t)session_version, &self) ? self.dli_fname : NULL);
   put_file(w, session_compiler_path(path) ? path : NULL);
 }
@@ -83,7 +83,7 @@ static content_key key_of_written(const session *s, const rt_writer *w) {
 static void find_options_key(session *s) {
   compile_cache *c = s->cache;
   rt_writer build = {.arena = s->arena}, options = build, dims = build;
-  put_builds(&build);
+  put_builds(&build, s->target);
   machine_identity processor = machine_processor_identity();
   rt_put_bytes(&build, &processor, sizeof processor);
   session_put_options(&options, &s->options);
@@ -136,7 +136,7 @@ static status join_files(session *s) {
 
 static bool can_be_cached(const session *s) {
   const session_options *o = &s->options;
-  return o->keep_programs && !o->compile.keep_text && (!o->backend || strcmp(o->backend, "cpu") == 0);
+  return o->keep_programs && !o->compile.keep_text && s->target->keeps_programs;
 }
 
 static status identify(session *s) {

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend_cpu/runtime/target.h"
 #include "base/headroom.h"
 #include "plugin/session/session.h"
 
@@ -97,17 +96,4 @@ status session_open_compiler(const compiler_api **out) {
     pthread_mutex_unlock(&lock);
   }
   return status_prefix(failed, "the compiler half (%s) cannot be opened", library_name);
-}
-
-status session_find_target(const char *backend, const rt_target **out) {
-  if (strcmp(backend, "cpu") == 0) {
-    *out = &cpu_target;
-    return NULL;
-  }
-  const compiler_api *c;
-  const rt_backend *b;
-  TRY(session_open_compiler(&c));
-  TRY(c->backend(backend, &b));
-  *out = b->target;
-  return NULL;
 }

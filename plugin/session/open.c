@@ -149,10 +149,9 @@ status session_open_model(const session *s, compiler_model **out) {
   return compiler->open(s->arena, f->path, f->bytes, f->size, o->n_constants, o->constants, out);
 }
 
-static status open_model(session *s) {
-  s->options.backend = s->options.backend ? s->options.backend : "cpu";
-  TRY(session_find_target(s->options.backend, &s->target));
-  return session_open_model(s, &s->source);
+static status find_target(session *s, const char *otherwise) {
+  s->options.backend = s->options.backend ? s->options.backend : otherwise;
+  return session_find_target(s->options.backend, &s->target);
 }
 
 typedef struct opening {
@@ -171,12 +170,11 @@ static status open_image(session *s) {
   TRY(rt_image_open_bytes(s->arena, f->bytes, f->size, name, s->options.verify, &image));
   CHECK_THAT(image->n_programs > 0 || image->source.size, STATUS_INVALID_FILE, "%s holds no program", name);
   CHECK_THAT(s->options.n_constants == 0, STATUS_INVALID_ARGUMENT, "a compiled file takes no constants");
-  s->options.backend = s->options.backend ? s->options.backend : image->target;
-  TRY(session_find_target(s->options.backend, &s->target));
+  TRY(find_target(s, image->target));
   if (image->source.size) {
     TRY(set_tuning(s));
     TRY(opened_file_open(s->arena, NULL, image->source.data, image->source.size, &s->file));
-    TRY(open_model(s));
+    TRY(session_open_model(s, &s->source));
   } else {
     s->image = image;
     describe_image(s);
@@ -203,14 +201,14 @@ static status open_guarded(void *data) {
     opened_file_close(s->file);
     return NULL;
   }
+  TRY(find_target(s, session_default_backend()));
   TRY(set_tuning(s));
   compile_cache_open(s);
   TRY(rt_weight_pool_create(&s->budget, compile_cache_secret(s), &s->weight_pool));
   if (s->source) {
-    s->options.backend = "cpu";
-    return session_find_target("cpu", &s->target);
+    return NULL;
   }
-  TRY(open_model(s));
+  TRY(session_open_model(s, &s->source));
   compile_cache_check_model(s);
   opened_file_close(s->file);
   return NULL;

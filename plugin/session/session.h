@@ -20,7 +20,7 @@ typedef enum session_log_level {
 } session_log_level;
 
 typedef struct session_options {
-  const char *backend; /* "cpu", "ref", or the path of a shared object; NULL: cpu (of a .oxla: what it was made for) */
+  const char *backend;        /* a name or the path of a shared object; NULL: the default (of a .oxla: its own) */
   rt_compile_options compile; /* threads may be 0: all cores */
 /* The texts from which compile.tune and compile.numerics.reduced_precision are set; NULL: the default. */
 #define SESSION_OPTION(key, scope, type, name, ...) rt_option_##type name;
@@ -141,7 +141,9 @@ compile_request session_request(const session *s, const session_inputs *inputs);
 STATUS_MUST_USE status session_open_compiler(const compiler_api **out);
 /* The file that it would open, without opening it; false: there is none. */
 bool session_compiler_path(char path[PATH_MAX]);
-/* "cpu" without the compiler half, others through it. */
+/* The name of the backend where none is asked for. */
+const char *session_default_backend(void);
+/* The default one is found without the compiler half, others through it. */
 STATUS_MUST_USE status session_find_target(const char *backend, const rt_target **out);
 
 /* Makes a message begin with "PATH: ", once, however much of that it has already (takes `s`, gives it back; NULL stays

@@ -13,7 +13,7 @@
 #include "runtime/program/program.h"
 
 /* Goes up with every change of what a backend sees of this header and of program.h (tests/abi/test-backend-abi). */
-enum { RT_ABI = 7 };
+enum { RT_ABI = 8 };
 
 struct hlo_module; /* opaque here */
 struct hlo_instr;
@@ -74,11 +74,15 @@ typedef struct rt_target {
   const char *name;
   const rt_thunk_kind *kinds;
   uint32_t n_kinds;
+  /* Programs may be kept in files and found there by what they were compiled from: nothing else decides what they are,
+   * but the libraries of `libraries`. */
+  bool keeps_programs;
+  /* The versions of the libraries that its programs call, as text; NULL, or a NULL result: none. */
+  const char *(*libraries)(void);
   /* Whether this machine can run code compiled for `cpu` (rt_program.cpu).  NULL: always. */
   status (*check_cpu)(const char *cpu);
-  /* Loads an object file; entry points by name.  Destroyed with the arena. */
+  /* Loads an object file, until the end of the arena. */
   status (*load_code)(arena *a, rt_span object, rt_code **out);
-  void *(*find_symbol)(const rt_code *code, const char *name);
   /* Memory and copies.  All NULL for a target that works in host memory. */
   status (*device_create)(rt_device **out);
   void (*device_destroy)(rt_device *d);

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend_cpu/runtime/target.h"
 #include "plugin/session/session.h"
 
 bool session_compiler_path(char path[PATH_MAX]) {
@@ -29,14 +28,5 @@ status session_open_compiler(const compiler_api **out) {
   }
   *out = entry ? entry(COMPILER_ABI) : NULL;
   CHECK_THAT(*out, STATUS_IO, "no compiler half: %s", dlerror());
-  return NULL;
-}
-
-status session_find_target(const char *name, const rt_target **out) {
-  const compiler_api *c;
-  const rt_backend *b;
-  TRY(session_open_compiler(&c));
-  TRY(c->backend(name, &b));
-  *out = strcmp(name, "cpu") == 0 ? &cpu_target : b->target;
   return NULL;
 }

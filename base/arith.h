@@ -7,8 +7,8 @@
 static inline int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* The quotient of n >= 0 by step > 0, rounded up, and the multiple of step that it stands for.  n + step must not
- * overflow. */
+/* ceil_div returns n / step, rounded up; round_up returns the smallest multiple of step that is at least n. n is not
+ * negative, step is positive, and n + step must not overflow. */
 static inline int64_t ceil_div(int64_t n, int64_t step) { return (n + step - 1) / step; }
 static inline int64_t round_up(int64_t n, int64_t step) { return ceil_div(n, step) * step; }
 static inline uint64_t round_up_u64(uint64_t n, uint64_t step) { return (n + step - 1) / step * step; }

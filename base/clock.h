@@ -1,6 +1,7 @@
-/* clock.h - reads the monotonic clock, and makes the points in time at which waiting ends.
+/* clock.h - reads the monotonic clock and computes points in time for timed waits.
  *
- * The monotonic clock never goes back.  Its zero is any point in the past, so only differences mean something. */
+ * The monotonic clock never goes back.  Its zero is an arbitrary point in the past, so only differences between two
+ * readings mean something. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -12,8 +13,8 @@ enum { CLOCK_SECOND = 1000000000 }; /* nanoseconds */
 uint64_t clock_nanoseconds(void);
 double clock_seconds(void);
 
-/* The time that `clock` (CLOCK_MONOTONIC or CLOCK_REALTIME) shows in so many nanoseconds from now, for the timed waits
- * of pthread. */
+/* Returns the time that `clock` (CLOCK_MONOTONIC or CLOCK_REALTIME) will show `nanoseconds` from now, for the timed
+ * waits of pthread. */
 struct timespec clock_after(clockid_t clock, uint64_t nanoseconds);
 
 #endif

@@ -1,17 +1,19 @@
-/* hash.h - hashes (XXH3), and a map from strings to pointers that lives on an arena.
+/* hash.h - hash functions (XXH3), and a map from strings to pointers that is kept on an arena.
  *
- * XXH3 is no cryptographic hash: whoever knows all that goes into it can make bytes that collide.  Hence two kinds.
+ * XXH3 is not a cryptographic hash: whoever knows all of its input can construct bytes that collide.  Therefore there
+ * are two kinds of hashes here.
  *
- * hash_bytes, hash_mix and hash_text are the same everywhere, and collisions can be chosen.  They are for checksums,
- * which tell that nothing was damaged by accident, and for tables, which compare what they find and so lose no more
- * than time.
+ * hash_bytes, hash_mix and hash_text give the same result everywhere, and collisions can be constructed.  They are for
+ * checksums, which detect accidental damage, and for hash tables, which compare the keys that they find, so that a
+ * collision costs only time.
  *
- * hash_keyed has 128 bits and a secret.  It is for identities, where the other bytes are not at hand to be compared:
- * what a file held, which weights were packed, what code was made of.  It stands against who makes models and other
- * inputs: all bytes that are hashed are chosen by him, but he sees neither the secret nor a hash.  To have his model
- * taken for somebody else's he must hit 128 bits; among arrays of his own he may bet on some collision, and wins wrong
- * numbers from his own model.  It does not stand against who reads the secret, which is in the process's memory and in
- * a file of mode 600: that is the user, whose programs lie there, too. */
+ * hash_keyed has 128 bits and takes a secret.  It is for identities, where the bytes themselves are not available for a
+ * comparison: the contents of a file, which weights were packed, from what a kernel was made.  It resists an attacker
+ * who makes models and other inputs: he chooses all bytes that are hashed, but sees neither the secret nor any hash.
+ * To have his model mistaken for somebody else's, he would have to guess 128 bits.  A collision among his own arrays
+ * would give wrong numbers for his own model only.  It does not resist an attacker who can read the secret, which is in
+ * the memory of the process and in a file of mode 600, since that is the user himself, whose programs are stored there
+ * too. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
@@ -23,12 +25,12 @@
 
 /* The same bytes and seed give the same hash on every machine and in every version: it may be stored. */
 uint64_t hash_bytes(const void *data, size_t size, uint64_t seed);
-/* Mixes one number into a running hash. */
+/* Returns the running hash with one more number mixed in. */
 uint64_t hash_mix(uint64_t hash, uint64_t value);
-/* Of the text without its end. */
+/* Returns the hash of the text without its final 0. */
 uint64_t hash_text(const char *text);
-/* A seed that differs from process to process, for tables whose keys a file chooses; nothing visible may depend on it.
- */
+/* Returns a seed that differs from process to process, for tables whose keys come from a file.  Nothing visible may
+ * depend on it. */
 uint64_t hash_seed(void);
 
 typedef struct hash_secret {
@@ -39,7 +41,8 @@ typedef struct hash128 {
   uint64_t words[2];
 } hash128;
 
-/* Random.  False: the system has no random numbers, and these come from clocks and addresses. */
+/* Fills the secret with random bits.  Returns false if the system has no random numbers; the bits then come from clocks
+ * and addresses. */
 bool hash_secret_init(hash_secret *s);
 /* The same bytes and secret give the same hash on every machine and in every version. */
 hash128 hash_keyed(const hash_secret *s, const void *data, size_t size);
@@ -47,23 +50,25 @@ bool hash128_equal(hash128 a, hash128 b);
 
 typedef struct str_map_slot str_map_slot;
 
-/* Keys are borrowed and must outlive the map; no order is kept.  Maps hash with the process's seed, so
- * that names in a hostile file cannot be chosen to collide.  At most 2^31 entries. */
+/* The map borrows its keys, which must outlive it, and keeps no order.  Maps hash with the seed of the process, so that
+ * names in a hostile file cannot be chosen to collide.  A map has at most 2^31 entries. */
 typedef struct str_map {
   arena *arena;
-  str_map_slot *slots; /* a power of two of them, at most three quarters filled */
+  str_map_slot *slots; /* an array whose size is a power of two; at most three quarters of it are in use */
   uint32_t n, cap;
 } str_map;
 
 void str_map_init(str_map *m, arena *a);
-/* The value of the key, or NULL. */
+/* Returns the value of the key, or NULL if there is none. */
 void *str_map_get(const str_map *m, const char *key);
 void *str_map_get_n(const str_map *m, const char *key, size_t length);
-/* Where the value of the key is kept, valid until the next insertion.  A new key has the value NULL. */
+/* Returns the place where the value of the key is kept, which is valid until the next insertion.  The value of a new
+ * key is NULL. */
 void **str_map_put(str_map *m, const char *key);
 void **str_map_put_n(str_map *m, const char *key, size_t length);
 
-/* Goes through all entries in no order: *at starts at 0; false after the last.  No insertions on the way. */
+/* Iterates over all entries in no particular order.  *at starts at 0.  Returns false after the last entry.  Nothing may
+ * be inserted meanwhile. */
 bool str_map_next(const str_map *m, uint32_t *at, const char **key, void **value);
 
 #endif

@@ -1,8 +1,8 @@
-/* headroom.h - whether the process may still grow, for calls of libraries that do not survive it when it may
- * not.
+/* headroom.h - checks that the process may still allocate memory, before calls into libraries that do not survive if it
+ * may not.
  *
- * Where an allocation fails LLVM and oneDNN throw, end the process, or write to address 0, and nothing of
- * theirs can be used afterwards.  So they are called only where there is room for whatever one call takes. */
+ * When an allocation fails, LLVM and oneDNN throw an exception, end the process or write to address 0, and cannot be
+ * used afterwards.  So they are called only if there is room for all that one call allocates. */
 #ifndef BASE_HEADROOM_H
 #define BASE_HEADROOM_H
 
@@ -10,16 +10,16 @@
 
 #include "base/status.h"
 
-/* What compiling one module of kernels, or making one primitive, takes at most, on all threads that may do so
- * at the same time: many times what was seen, since it costs nothing to ask for. */
+/* The number of bytes that compiling one module of kernels or creating one primitive takes at most, on all threads that
+ * may do so at the same time.  It is many times what was observed, since asking for more costs nothing. */
 enum { HEADROOM_LIBRARY = 64 << 20 };
 
-/* What opening the compiler half takes, with LLVM and the other libraries that it brings: 170 MiB were
- * seen. */
+/* The number of bytes that opening the compiler half takes, with LLVM and the other libraries that it loads; 170 MiB
+ * were observed. */
 enum { HEADROOM_COMPILER = 224 << 20 };
 
-/* STATUS_RESOURCE where the process may not map so many bytes more (ulimit -v, ulimit -d, strict overcommit).
- * Another thread may take them right afterwards.  Two system calls. */
+/* Returns STATUS_RESOURCE if the process may not map `bytes` more bytes (because of ulimit -v, ulimit -d or strict
+ * overcommit).  Another thread may use them up right afterwards.  It takes two system calls. */
 STATUS_MUST_USE status headroom_check(size_t bytes);
 
 #endif

@@ -1,30 +1,31 @@
-/* nms.h - non-maximum suppression: of boxes with scores, the best of those that overlap.
+/* nms.h - non-maximum suppression: of boxes with scores, keeps the best ones among those that overlap.
  *
- * It is one function for all targets, since what it does next depends on each step: a decomposition into loops over
- * arrays would compare every candidate with as many boxes as might be chosen, where this one stops at the first that
- * hides it.  A problem has a line a batch and class; lines are independent of each other. */
+ * All targets use this one function, since each step depends on the one before.  A decomposition into loops over arrays
+ * would compare every candidate with as many boxes as might be chosen; this function stops at the first one that
+ * suppresses it.  A problem consists of lines, one for each batch and class, which are independent of each other. */
 #ifndef BASE_NMS_H
 #define BASE_NMS_H
 
 #include "base/arena.h"
 
 typedef struct nms {
-  int64_t batches, classes, boxes; /* boxes: below 2^32 */
-  int64_t limit;                   /* what a line has room for */
-  int64_t most;                    /* what it may choose at most */
-  const float *corners;            /* [batches, boxes, 4]: low ends on both axes, high ends on both */
+  int64_t batches, classes, boxes; /* boxes is less than 2^32 */
+  int64_t limit;                   /* the number of boxes that a line has room for */
+  int64_t most;                    /* the number of boxes that a line may choose */
+  const float *corners;            /* [batches, boxes, 4]: the lower ends on both axes, then the upper ends on both */
   const float *scores;             /* [batches, classes, boxes] */
-  float overlap;                   /* of a chosen box, as a part of both boxes' union: more hides a box */
-  const float *floor;              /* candidates have larger scores; NULL: all are candidates */
+  float overlap; /* a box is suppressed if its intersection with a chosen one is more than this part of their union */
+  const float *floor; /* only boxes with larger scores are candidates; if it is NULL, all are */
 } nms;
 
-/* Bytes that a line needs meanwhile, aligned to 64; a multiple of that. */
+/* Returns the number of bytes of scratch memory for one line, a multiple of 64.  The memory is aligned to 64. */
 uint64_t nms_scratch(int64_t boxes, int64_t limit);
-/* Chooses boxes of a line by score, of equal scores in order of their numbers; NaN comes last.  rows, for all lines
- * [batches * classes, limit, 3], get batch, class and number of each from the line's place on.  Gives how many; it may
- * stop early when the budget is used up. */
+/* Chooses boxes of a line in the order of their scores, and of equal scores in the order of their numbers.  NaN comes
+ * last.  `rows` is [batches * classes, limit, 3] and is shared by all lines; this line's part receives batch, class and
+ * number of each chosen box.  Returns how many were chosen.  It may stop early if the budget is used up. */
 int64_t nms_line(const nms *p, int64_t line, void *scratch, int64_t *rows, const mem_budget *budget);
-/* Moves the lines' rows together, in order, with zeros behind them; counts: of each line.  Gives their number. */
+/* Moves the rows of all lines together, in order, and fills the rest with zeros.  `counts` has the number of rows of
+ * each line.  Returns the number of all rows. */
 int64_t nms_join(const nms *p, const int64_t *counts, int64_t *rows);
 
 #endif

@@ -1,7 +1,8 @@
-/* poison.h - bytes that nobody may touch although they belong to a larger piece of memory.
+/* poison.h - marks bytes that may not be accessed although they belong to a larger piece of memory.
  *
- * AddressSanitizer knows the ends of what malloc gave.  Who divides such a piece tells it here which bytes nobody was
- * given, so that what runs over its own part is reported too.  Other builds make nothing of it. */
+ * AddressSanitizer knows where memory from malloc ends.  An allocator that divides such memory marks the bytes that it
+ * has not handed out, so that an access beyond the end of a part is reported as well.  In builds without
+ * AddressSanitizer this does nothing. */
 #ifndef BASE_POISON_H
 #define BASE_POISON_H
 
@@ -15,7 +16,7 @@
 
 #ifdef POISON_IS_SEEN
 #include <sanitizer/asan_interface.h>
-enum { POISON_GAP = 16 }; /* bytes to leave between two parts */
+enum { POISON_GAP = 16 }; /* the number of bytes to leave free between two parts */
 #define POISON(data, size) __asan_poison_memory_region(data, size)
 #define UNPOISON(data, size) __asan_unpoison_memory_region(data, size)
 #else

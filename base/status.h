@@ -1,8 +1,8 @@
-/* status.h - the result of everything that can fail because of what a user gave us.
+/* status.h - the result of every function that can fail because of its input.
  *
- * A status is NULL when all went well, otherwise it owns a code and a one-line message that names the
- * node, the value and the rule that was broken.  It must be looked at: pass it on (TRY), print it, or
- * drop it with status_free.  Bugs of ours are asserts, never a status. */
+ * A status is NULL if all went well.  Otherwise it owns a code and a message of one line that names the node, the value
+ * and the rule that was broken.  A status must not be ignored: pass it on (TRY), print it, or free it with status_free.
+ * Bugs in this program are caught by assert and are never a status. */
 #ifndef BASE_STATUS_H
 #define BASE_STATUS_H
 

@@ -1,21 +1,21 @@
-/* bounds.h - integers that must lie within bounds: what an index may be, and that a divisor is not 0. */
+/* bounds.h - bounds for integers: an index must lie within an array, and a divisor must not be 0. */
 #ifndef BASE_TENSOR_BOUNDS_H
 #define BASE_TENSOR_BOUNDS_H
 
 #include "base/tensor/dtype.h"
 #include "base/status.h"
 
-/* What the integers of an array may be: element k at least low[k % n] and less than high[k % n].  n 0: anything but 0.
- */
+/* The bounds of the integers of an array: element k must be at least low[k % n] and less than high[k % n].  If n is 0,
+ * no element may be 0. */
 typedef struct bounds {
-  const char *what; /* the array, for messages */
+  const char *what; /* the name of the array, for messages */
   uint32_t n;
   const int64_t *low, *high;
 } bounds;
 
-/* Do elements [begin, end) of the array keep to them?  begin is a multiple of n. */
+/* Returns true if elements [begin, end) of the array lie within the bounds.  `begin` must be a multiple of n. */
 bool bounds_hold(const bounds *b, dtype type, const void *data, int64_t begin, int64_t end);
-/* INVALID_ARGUMENT about a value that names the first of `count` elements that does not. */
+/* Returns INVALID_ARGUMENT about a value, with the first of `count` elements that is out of bounds. */
 STATUS_MUST_USE status bounds_check(const bounds *b, dtype type, const void *data, int64_t count);
 
 #endif

@@ -12,17 +12,19 @@
  *   oxla_run_destroy(run);
  *   oxla_model_destroy(model);
  *
- * Functions of type oxla_error * return NULL, or an error that the caller frees with oxla_error_free.  What they had
- * to give is then not there.  NULL where something must be is OXLA_INVALID_ARGUMENT.
+ * Functions of type oxla_error * return NULL if they succeed, otherwise an error that the caller frees with
+ * oxla_error_free.  After an error their other results are not set.  A pointer that is NULL where the function needs
+ * one is OXLA_INVALID_ARGUMENT.
  *
- * A model is used from as many threads as one likes, at the same time, until oxla_model_destroy.  A run is used by one
- * thread at a time, but for oxla_cancel, and between oxla_start and its end by none; as many runs of a model as one
- * likes go on side by side.  An event is used from any thread.  Callbacks are called on any thread.  A forked child
- * goes on with its parent's models and runs, on one thread.  Nothing here prints, ends the process or reads the
- * environment, but for ONNX_XLA_CACHE and ONNX_XLA_TUNE where the options leave that open.
+ * A model may be used from any number of threads at the same time, until oxla_model_destroy.  A run may be used by only
+ * one thread at a time, and by none between oxla_start and the end of that execution; oxla_cancel is the exception.
+ * Any number of runs of a model may execute at the same time.  An event may be used from any thread.  Callbacks are
+ * called on any thread.  A forked child may go on using the models and runs of its parent, on one thread.  The library
+ * never prints, never ends the process, and reads no environment variables except ONNX_XLA_CACHE and ONNX_XLA_TUNE, and
+ * these only if the options do not say otherwise.
  *
- * Names, numbers and layouts stay as they are from version to version of the library: what is new are further
- * functions, and fields at the end of oxla_options. */
+ * Names, numbers and layouts do not change from version to version of the library.  New versions add functions, and
+ * fields at the end of oxla_options. */
 #ifndef ONNX_XLA_H
 #define ONNX_XLA_H
 
@@ -53,34 +55,36 @@ typedef enum oxla_code {
   OXLA_INTERNAL = 7          /* a fault of onnx-xla */
 } oxla_code;
 
-/* What the error is about, for programs that must tell. */
+/* What the error is about, for programs that need to know. */
 typedef enum oxla_subject {
   OXLA_ABOUT_NOTHING = 0,
-  OXLA_ABOUT_VERSION = 1,  /* of the ONNX standard or an operator set */
-  OXLA_ABOUT_OPERATOR = 2, /* as a whole */
+  OXLA_ABOUT_VERSION = 1,  /* the version of the ONNX standard or of an operator set */
+  OXLA_ABOUT_OPERATOR = 2, /* an operator as a whole */
   OXLA_ABOUT_TYPE = 3,     /* an element type */
   OXLA_ABOUT_SHAPE = 4,    /* a rank or dimension */
-  OXLA_ABOUT_VALUE = 5,    /* the contents of an input, on which a size depends */
-  OXLA_ABOUT_BACKEND = 6,  /* it, or the compiler half, is not there */
-  OXLA_ABOUT_NAME = 7      /* of an input, output or constant */
+  OXLA_ABOUT_VALUE = 5,    /* the contents of an input on which a size depends */
+  OXLA_ABOUT_BACKEND = 6,  /* the backend, or the compiler half of the library, cannot be found */
+  OXLA_ABOUT_NAME = 7      /* the name of an input, output or constant */
 } oxla_subject;
 
-/* OXLA_OK of NULL. */
+/* Returns OXLA_OK for NULL. */
 oxla_code oxla_error_code(const oxla_error *error);
-/* OXLA_ABOUT_NOTHING of NULL. */
+/* Returns OXLA_ABOUT_NOTHING for NULL. */
 oxla_subject oxla_error_subject(const oxla_error *error);
-/* The node at fault, "fc1: Gemm", or "Gemm that makes "y"" where it has no name; in a loop's body or a function the one
- * inside.  Of nodes that run as one, all of them: "fc1: Gemm + act: Relu".  When time or memory ends, what was at work.
- * "" where no node is to blame, and of NULL.  Valid until oxla_error_free. */
+/* Returns the node to which the error belongs: "fc1: Gemm", or "Gemm that makes "y"" if it has no name.  In a loop's
+ * body or a function it is the node inside.  If several nodes run as one, all are named: "fc1: Gemm + act: Relu".  If
+ * time or memory ran out, it is the node that was being worked on.  Returns "" if the error belongs to no node, and for
+ * NULL.  The text is valid until oxla_error_free. */
 const char *oxla_error_node(const oxla_error *error);
-/* One line of UTF-8 that names the node, the value and the rule; "" of NULL.  Valid until oxla_error_free. */
+/* Returns one line of UTF-8 that names the node, the value and the rule that was broken, or "" for NULL.  The text is
+ * valid until oxla_error_free. */
 const char *oxla_error_message(const oxla_error *error);
-/* NULL is fine. */
+/* NULL is allowed. */
 void oxla_error_free(oxla_error *error);
 
 /* --- tensors: types and arrays --- */
 
-/* ONNX's TensorProto.DataType numbers. */
+/* The numbers are those of ONNX's TensorProto.DataType. */
 typedef enum oxla_type {
   OXLA_FLOAT = 1,
   OXLA_UINT8 = 2,
@@ -114,11 +118,11 @@ typedef enum oxla_type {
 
 enum { OXLA_MAX_RANK = 16 };
 
-/* An array: row-major, elements one after the other (4- and 2-bit types take a byte each, that of signed
- * ones extends the sign). */
+/* An array.  It is row-major and contiguous.  Elements of 4-bit and 2-bit types take one byte each; for signed types
+ * the byte extends the sign. */
 typedef struct oxla_tensor {
   oxla_type type;
-  int rank; /* -1: the model's input takes any, or nothing tells an output's before it is computed */
+  int rank; /* -1 if the model's input takes any rank, or if an output's rank is not known before it is computed */
   int64_t dims[OXLA_MAX_RANK];
   void *data;
   size_t bytes;
@@ -127,218 +131,238 @@ typedef struct oxla_tensor {
 /* --- options: how a model is loaded --- */
 
 typedef struct oxla_dim {
-  const char *name; /* of a symbolic dimension */
+  const char *name; /* the name of a symbolic dimension */
   int64_t value;
 } oxla_dim;
 
-/* An input that never changes (weights that are not in the file): compiled in, no input of the model any more. */
+/* An input that never changes, such as weights that are not in the file.  It is compiled into the program and is no
+ * longer an input of the model. */
 typedef struct oxla_constant {
   const char *name;
   oxla_type type;
   int rank;
   const int64_t *dims;
-  const void *data; /* must stay until the model is destroyed; the rest is copied */
+  const void *data; /* must remain valid until the model is destroyed; everything else is copied */
 } oxla_constant;
 
 typedef enum oxla_log_level {
-  OXLA_LOG_WARNING = 1, /* something is less good than it could be: compiled programs cannot be kept, say */
-  OXLA_LOG_INFO = 2,    /* what takes time: models opened, programs compiled or found */
+  OXLA_LOG_WARNING = 1, /* something works less well than it could, for example compiled programs cannot be kept */
+  OXLA_LOG_INFO = 2,    /* what takes time: a model is opened, a program is compiled or found in the cache */
   OXLA_LOG_DEBUG = 3    /* each execution */
 } oxla_log_level;
 
-/* Is given one line without its end.  Called from several threads at once, and must not call back into the model. */
+/* Receives one line without the newline.  It is called from several threads at once and must not call functions of the
+ * model. */
 typedef void oxla_log_fn(void *data, oxla_log_level level, const char *line);
 
-/* Where arrays and what models hold in memory come from: weights, programs, arenas of runs, outputs.  (Small
- * bookkeeping, threads and the libraries that compile go on using malloc.)  allocate gives `bytes` at a multiple of
- * `align`, a power of two, or NULL, which ends in OXLA_RESOURCE; release gets what it gave, with the same
- * numbers.  Called from several threads at once, until oxla_model_destroy has returned. */
+/* Allocates arrays and what models keep in memory: weights, programs, memory of runs, outputs. (Small bookkeeping,
+ * threads and the libraries that compile continue to use malloc.) allocate returns `bytes` bytes at a multiple of
+ * `align`, which is a power of two, or NULL, which leads to OXLA_RESOURCE. release receives what allocate returned,
+ * with the same numbers.  Both are called from several threads at once, until oxla_model_destroy has returned. */
 typedef struct oxla_allocator {
   void *(*allocate)(void *data, size_t bytes, size_t align);
   void (*release)(void *data, void *memory, size_t bytes, size_t align);
   void *data;
 } oxla_allocator;
 
-/* Set size to sizeof(oxla_options) and the rest to 0 for the defaults; newer versions add fields at the end.  A library
- * that is older than the program refuses fields that it does not know, unless they are 0. */
+/* Set size to sizeof(oxla_options) and everything else to 0 to get the defaults.  Newer versions add fields at the end.
+ * A library that is older than the program refuses fields that it does not know, unless they are 0. */
 typedef struct oxla_options {
   size_t size;
   const char *backend;  /* "cpu" (default), "ref", or the path of a backend's shared object */
-  const char *cpu;      /* to compile for: "native" (default), "x86-64", "x86-64-v3", ... */
-  int threads;          /* of a run, at most 256; 0: all cores */
-  int lanes;            /* f32 lanes of a vector: 1, 4, 8, 16; 0: the cpu's widest */
-  const oxla_dim *dims; /* values of symbolic dimensions of the inputs; another name is an error */
+  const char *cpu;      /* the processor to compile for: "native" (default), "x86-64", "x86-64-v3", ... */
+  int threads;          /* the number of threads of a run, at most 256; 0 means all cores */
+  int lanes;            /* the number of f32 lanes of a vector: 1, 4, 8, 16; 0 means the widest that the cpu has */
+  const oxla_dim *dims; /* values of symbolic dimensions of the inputs; a name that no input has is an error */
   size_t n_dims;
-  uint64_t max_memory; /* bytes for loading, compiling and runs, their outputs included; 0: no limit */
-  double max_seconds;  /* for loading, for each compilation and for each execution; 0: no limit */
-  int closed_dims;     /* not 0: a dimension without a value is an error where a run's inputs do not tell it */
+  /* The limit in bytes for loading, compiling and runs, including their outputs; 0 means no limit. */
+  uint64_t max_memory;
+  /* The limit in seconds for loading, for each compilation and for each execution; 0 means no limit. */
+  double max_seconds;
+  /* If not 0, a symbolic dimension that has no value in `dims` and cannot be derived from a run's inputs is an error.
+   */
+  int closed_dims;
   const oxla_constant *constants;
   size_t n_constants;
-  const char *skip_passes; /* "fold,cse": passes that the compiler leaves out, to find the one that does harm */
-  const char *tune;  /* how contractions are chosen: "off" (by rules), "fast" (timed for a few seconds at most, once),
-                      * "full"; NULL: ONNX_XLA_TUNE, or "fast" */
-  const char *cache; /* folder of what is kept between processes; NULL: ONNX_XLA_CACHE, or onnx-xla in the user's;
-                      * "": nothing is */
-  int exact;         /* not 0: no algorithm that rounds differently from a plain sum of products (Winograd) */
-  uint64_t cache_bytes;  /* of programs in the folder that `cache` names, so that the second start of a model maps a
-                          * file; 0: 8 GiB.  With `cache` NULL programs are not kept */
-  const char *precision; /* "bf16", "fp16": f32 operands of dots and convolutions may be rounded to it, where that is
-                          * measured to be faster (sums stay f32); "fp32" (default): nothing is */
-  oxla_log_fn *log;      /* NULL: nobody wants to know */
+  const char *skip_passes; /* passes that the compiler leaves out, such as "fold,cse", to find one that does harm */
+  /* How the algorithms of convolutions and matrix products are chosen: "off" (by rules), "fast" (measured once, for a
+   * few seconds at most), "full" (measured); NULL means the value of ONNX_XLA_TUNE, or "fast". */
+  const char *tune;
+  /* The folder in which data is kept between processes; NULL means the value of ONNX_XLA_CACHE, or the folder onnx-xla
+   * in the user's cache; "" means that nothing is kept. */
+  const char *cache;
+  int exact; /* if not 0, algorithms that round differently from a plain sum of products (Winograd) are not used */
+  /* The number of bytes that programs may take in the folder that `cache` names, so that the second start of a model
+   * only maps a file; 0 means 8 GiB.  If `cache` is NULL, programs are not kept. */
+  uint64_t cache_bytes;
+  /* "bf16" or "fp16": f32 operands of matrix products and convolutions may be rounded to that type where this is
+   * measured to be faster; sums stay f32. "fp32" (default): nothing is rounded. */
+  const char *precision;
+  oxla_log_fn *log; /* may be NULL */
   void *log_data;
-  const oxla_allocator *allocator; /* copied; NULL: the system's */
-  int deterministic; /* not 0: the same bits for any number of threads that a model is compiled for, each time that it
-                      * is: nothing is timed (no `tune`, no `precision`), and it is divided for 8 threads whatever
-                      * `threads` is.  Other processors, versions and options may still round differently */
-  int verify;    /* not 0: all constants of a .oxla, and of programs in the cache, are read and compared with their sums
-                  * when they are opened: damage is OXLA_INVALID_FILE; in the cache it is compiled again.  By default
-                  * constants of a .oxla are not read before they are used, and those in the cache are compared once
-                  * after each start of the system */
-  int unchecked; /* not 0: an index out of range (Gather and its like) and an integer divided by 0 give some number; 0:
-                  * the execution fails with OXLA_INVALID_ARGUMENT, and the message names node and value */
-  int check_memory; /* not 0: whether a step of a run touches memory that is not its own, or a result was never written,
-                     * is looked for: OXLA_INTERNAL names the step.  Runs take a few times as long, and while a step
-                     * runs a handler of SIGSEGV is in place */
+  const oxla_allocator *allocator; /* is copied; NULL means the system's allocator */
+  /* If not 0, the result has the same bits for any number of threads that a model is compiled for, each time that it is
+   * compiled: nothing is measured (`tune` and `precision` have no effect), and work is divided as for 8 threads
+   * whatever `threads` is.  Other processors, versions and options may still round differently. */
+  int deterministic;
+  /* If not 0, all constants of a .oxla file, and of programs in the cache, are read and compared with their checksums
+   * when they are opened.  Damage is OXLA_INVALID_FILE; a damaged program in the cache is compiled again.  By default
+   * constants of a .oxla file are not read before they are used, and those in the cache are compared once after each
+   * start of the system. */
+  int verify;
+  /* If not 0, an index out of range (in Gather and similar operators) and an integer division by 0 give an arbitrary
+   * number; if 0, the execution fails with OXLA_INVALID_ARGUMENT and a message that names node and value. */
+  int unchecked;
+  /* If not 0, each step of a run is checked for accesses to memory that is not its own, and each result for bytes that
+   * were never written; OXLA_INTERNAL names the step.  Runs take a few times as long, and while a step runs, a handler
+   * for SIGSEGV is installed. */
+  int check_memory;
 } oxla_options;
 
 /* --- models: loading, describing, saving --- */
 
-/* Opens model.onnx or file.oxla; compiles nothing yet.  options may be NULL.  A file of at most a MiB is read here and
- * then left alone.  A larger one, and large files of external data, stay mapped until the model is destroyed.  They may
- * be replaced by renaming others over them.  What is written into them meanwhile is noticed: what the model compiles
- * then, and executions that read them, end with OXLA_IO.  But an execution at the moment when one is cut short ends the
- * process with SIGBUS: where others may do that, read it into memory of your own for oxla_load_memory. */
+/* Opens model.onnx or file.oxla and compiles nothing yet.  `options` may be NULL.  A file of at most a MiB is read and
+ * not used afterwards.  A larger file, and large files of external data, stay mapped until the model is destroyed.
+ * They may be replaced by renaming other files over them.  If somebody writes to them, this is noticed: later
+ * compilations, and executions that read them, return OXLA_IO.  But if a file is truncated while an execution reads it,
+ * SIGBUS ends the process.  Where others may do that, read the file into your own memory and use oxla_load_memory. */
 oxla_error *oxla_load(const char *path, const oxla_options *options, oxla_model **out);
-/* The same of bytes in memory, which must stay until the model is destroyed.  Those of a .oxla file are copied unless
- * they begin at a page.  External data is not looked for. */
+/* Opens the bytes of such a file, which must remain valid until the model is destroyed.  Those of a .oxla file are
+ * copied unless they begin at a page boundary.  External data is not looked for. */
 oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options *options, oxla_model **out);
-/* Runs of the model must be destroyed before.  NULL is fine. */
+/* All runs of the model must have been destroyed before.  NULL is allowed. */
 void oxla_model_destroy(oxla_model *model);
 
-/* Inputs that must be given, and outputs, in the graph's order. */
+/* Return the number of inputs that must be given, and of outputs.  Their indices follow the order of the graph. */
 size_t oxla_input_count(const oxla_model *model);
 size_t oxla_output_count(const oxla_model *model);
-/* NULL where there is none of that index. */
+/* Return NULL if there is none of that index. */
 const char *oxla_input_name(const oxla_model *model, size_t index);
 const char *oxla_output_name(const oxla_model *model, size_t index);
-/* The declared type and dims of an input; an open dimension is -1.  data and bytes are 0. */
+/* Returns the declared type and dims of an input; a dimension that is left open is -1. data and bytes are 0. */
 oxla_error *oxla_input_type(const oxla_model *model, size_t index, oxla_tensor *out);
-/* The same of an output; its type is 0 where the model does not say.  oxla_get_output tells what it really is. */
+/* Does the same for an output; the type is 0 if the model does not declare it. oxla_get_output returns the actual one.
+ */
 oxla_error *oxla_output_type(const oxla_model *model, size_t index, oxla_tensor *out);
-/* Name of a symbolic dimension of an input, or NULL. */
+/* Return the name of a symbolic dimension of an input, or NULL. */
 const char *oxla_input_dim_name(const oxla_model *model, size_t index, int dim);
-/* How many initializers the model's graph has, constants of the options included; 0 for a .oxla. */
+/* Returns the number of initializers of the model's graph, including the constants of the options; 0 for a .oxla file.
+ */
 size_t oxla_initializer_count(const oxla_model *model);
-/* A value of the model's metadata_props, or NULL. */
+/* Returns a value of the model's metadata_props, or NULL. */
 const char *oxla_metadata(const oxla_model *model, const char *key);
 
-/* Writes a .oxla file with every program of this model that is kept. */
+/* Writes a .oxla file with all programs of this model that are kept in memory. */
 oxla_error *oxla_save(oxla_model *model, const char *path);
-/* The bytes of that file, to be freed with oxla_free. */
+/* Returns the bytes of such a file, to be freed with oxla_free. */
 oxla_error *oxla_save_memory(oxla_model *model, void **bytes, size_t *size);
-/* Frees what oxla_save_memory and oxla_profile gave.  NULL is fine. */
+/* Frees what oxla_save_memory or oxla_profile returned.  NULL is allowed. */
 void oxla_free(void *memory);
 
 /* --- checking: whether a model can be compiled --- */
 
-/* Whether the model can be compiled, as far as can be told without doing it: names all unsupported operators at once,
- * then what else is wrong or unsupported, then outputs whose declared type or shape is not what they are. */
+/* Returns an error if the model cannot be compiled, as far as can be told without compiling it.  The message names all
+ * unsupported operators at once; otherwise it names the first thing that is wrong or unsupported, or an output whose
+ * declared type or shape is not its actual one. */
 oxla_error *oxla_check(oxla_model *model);
 
-/* Is told of a node: its number in the graph, OXLA_INVALID_MODEL or OXLA_UNSUPPORTED, and why. */
+/* Receives a finding: the index of the node in the graph, OXLA_INVALID_MODEL or OXLA_UNSUPPORTED, and the reason. */
 typedef void oxla_finding_fn(void *data, size_t node, oxla_code code, const char *message);
 
-/* Looks at every node of an ONNX model in memory, as far as importing goes, and calls `found` for each that is wrong or
- * not supported.  What depends on such a node is not looked at.  Open dimensions are taken for 1, so that what is found
- * "invalid" may be right at another size.  Of the options only the backend counts. */
+/* Imports every node of an ONNX model in memory, and calls `found` for each node that is invalid or not supported.
+ * Nodes that depend on such a node are not looked at.  Open dimensions are taken to be 1, so a node that is reported as
+ * invalid may be valid at another size.  Of the options only the backend matters. */
 oxla_error *oxla_survey(const void *bytes, size_t size, const oxla_options *options, oxla_finding_fn *found,
                         void *data);
 
 /* --- runs: inputs, compiling, executing --- */
 
-/* A run holds inputs, outputs and what executes them: one for each thing that goes on at the same time.  It is worth
- * keeping, since its memory serves the next execution. */
+/* A run holds inputs, outputs and the memory that an execution needs.  Use one run for each execution that happens at
+ * the same time.  It is worth keeping a run, since the next execution uses its memory again. */
 oxla_error *oxla_run_create(oxla_model *model, oxla_run **out);
-/* Ends what oxla_start began, as oxla_cancel would, and waits for it.  NULL is fine. */
+/* Ends an execution that oxla_start began, as oxla_cancel does, and waits for its end.  NULL is allowed. */
 void oxla_run_destroy(oxla_run *run);
 
-/* Sets an input by its name or by its index.  The data is borrowed until the run's next execution is over, or
- * oxla_keep_inputs; it may stay for further ones, with new contents too.  NULL: none yet, which is enough for
- * oxla_compile, unless a size depends on it (OXLA_ABOUT_VALUE).  Data at a multiple of 64 bytes is used where it is. */
+/* Set an input by its name or by its index.  The data is borrowed until the run's next execution is over, or until
+ * oxla_keep_inputs.  It may be left in place for further executions, also with new contents.  If it is NULL, only type
+ * and dims are set, which is enough for oxla_compile unless a size depends on the data (OXLA_ABOUT_VALUE).  Data at a
+ * multiple of 64 bytes is used in place; other data may be copied. */
 oxla_error *oxla_set_input(oxla_run *run, const char *name, oxla_type type, int rank, const int64_t *dims,
                            const void *data);
 oxla_error *oxla_set_input_at(oxla_run *run, size_t index, oxla_type type, int rank, const int64_t *dims,
                               const void *data);
-/* Copies the data of the inputs that are set into memory of the run's own: what was borrowed is the caller's again. */
+/* Copies the data of all inputs that are set into memory of the run, so that the caller may reuse its own. */
 oxla_error *oxla_keep_inputs(oxla_run *run);
-/* Writes an output into memory of the caller's, of exactly the output's size, from the next execution on (which fails
- * if it has another size then).  NULL: back to memory of the run's own. */
+/* Has an output written into memory of the caller, which must have exactly the size of the output, from the next
+ * execution on (which fails if the output then has another size).  NULL means memory of the run again. */
 oxla_error *oxla_set_output(oxla_run *run, const char *name, void *data, size_t bytes);
 oxla_error *oxla_set_output_at(oxla_run *run, size_t index, void *data, size_t bytes);
-/* The seed of the run's random numbers, from the next execution on: the same seed gives the same numbers.  Without it
- * every execution draws anew.  Operators with an attribute `seed` have their own: they give the same numbers every
- * time. */
+/* Sets the seed of the run's random numbers from the next execution on: the same seed gives the same numbers.  Without
+ * a seed each execution draws different ones.  Operators with an attribute `seed` use that instead and give the same
+ * numbers every time. */
 oxla_error *oxla_set_seed(oxla_run *run, uint64_t seed);
-/* The time that an oxla_compile or oxla_execute of this run may take, compiling included, before it ends with
- * OXLA_RESOURCE, "the time limit has passed".  0: what the model's options say. */
+/* Limits the time in seconds that an oxla_compile or oxla_execute of this run may take, including compilation; after
+ * that it returns OXLA_RESOURCE, "the time limit has passed". 0 means the limit in the model's options. */
 oxla_error *oxla_set_max_seconds(oxla_run *run, double seconds);
 
-/* Makes the program for the inputs' shapes if it is not there yet (oxla_execute does it too).  A model keeps the
- * programs of its runs and up to 64 others, those that were used last. */
+/* Compiles the program for the shapes of the inputs unless it exists already; oxla_execute does this too.  A model
+ * keeps the programs of its runs, and of the others the 64 that were used last. */
 oxla_error *oxla_compile(oxla_run *run);
-/* Computes the outputs, and returns when they are there. */
+/* Computes the outputs and returns when they are complete. */
 oxla_error *oxla_execute(oxla_run *run);
-/* From any thread: as long as it is on, what the run compiles or executes ends soon with OXLA_RESOURCE, "cancelled",
- * also if it begins later.  Switching it off is for what begins after that: an execution that it met ends cancelled, or
- * complete.  After "cancelled" outputs are as good as never written. */
+/* May be called from any thread.  While it is on, whatever the run compiles or executes ends soon with OXLA_RESOURCE,
+ * "cancelled", also if it begins later.  Switching it off affects what begins afterwards; an execution that was running
+ * meanwhile ends either cancelled or complete.  After "cancelled" the contents of outputs are undefined. */
 void oxla_cancel(oxla_run *run, int on);
 
 /* --- outputs: shapes and results --- */
 
-/* An output by its name or by its index.  After oxla_compile: type and dims, -1 where a size depends on what the model
- * computes; after oxla_execute: what it is, and the data, borrowed until the run's next execution or its end. */
+/* Return an output by its name or by its index.  After oxla_compile they return type and dims, with -1 for a size that
+ * depends on what the model computes.  After oxla_execute they return the actual type, dims and data; the data is
+ * borrowed until the run's next execution or its end. */
 oxla_error *oxla_get_output(const oxla_run *run, const char *name, oxla_tensor *out);
 oxla_error *oxla_get_output_at(const oxla_run *run, size_t index, oxla_tensor *out);
-/* Makes the data of an output, as oxla_get_output gave it, the caller's own: it stays until oxla_free_output or the
- * model's end.  The run's next execution takes other memory. */
+/* Makes the caller the owner of the data of an output that oxla_get_output returned.  It is valid until
+ * oxla_free_output or until the model is destroyed.  The run's next execution uses other memory. */
 oxla_error *oxla_take_output(oxla_run *run, const oxla_tensor *output);
-/* Frees what was taken from a run of this model, from any thread.  NULL is fine. */
+/* Frees data that was taken from a run of this model; may be called from any thread.  NULL is allowed. */
 void oxla_free_output(oxla_model *model, void *data);
 
 /* --- events: executing in the background --- */
 
-/* Is told that an event has come, on a thread of the run's, before waiters wake up.  It may write to a pipe or wake
- * another thread; of the run it may use nothing. */
+/* Is called when the execution is over, on a thread of the run, before waiting threads wake up.  It may write to a pipe
+ * or wake another thread, but must not use the run. */
 typedef void oxla_done_fn(void *data);
 
-/* Begins what oxla_execute does, on a thread of the run's, and returns at once.  Inputs, and outputs of the caller's,
- * stay borrowed until the event has come, and until then every other call on the run but oxla_cancel and
- * oxla_run_destroy is refused.  `done` may be NULL. */
+/* Begins what oxla_execute does, on a thread of the run, and returns at once.  Inputs, and outputs in memory of the
+ * caller, stay borrowed until the execution is over.  Until then every other call on the run is refused except
+ * oxla_cancel and oxla_run_destroy.  `done` may be NULL. */
 oxla_error *oxla_start(oxla_run *run, oxla_done_fn *done, void *data, oxla_event **event);
-/* Waits until the execution is over, that many seconds at most; below 0: as long as it takes; 0: only looks.  *over
- * (NULL is fine) tells whether it is.  Returns an error of its own to everyone who asks when the execution failed, NULL
- * while it goes on. */
+/* Waits at most `seconds` seconds until the execution is over; a negative number means as long as it takes, 0 means not
+ * at all.  *over, which may be NULL, tells whether it is over.  If the execution failed, every caller gets an error of
+ * its own.  While it goes on, the result is NULL. */
 oxla_error *oxla_event_wait(oxla_event *event, double seconds, int *over);
-/* Before or after it has come; the execution does not end for it.  NULL is fine. */
+/* May be called before or after the execution is over; the execution continues.  NULL is allowed. */
 void oxla_event_destroy(oxla_event *event);
 
 /* --- profiles: where the time goes --- */
 
 typedef enum oxla_profile_format {
-  OXLA_PROFILE_JSON = 0, /* one object: times by thunk, kind, ONNX operator and node, and what the machine can reach */
-  OXLA_PROFILE_TRACE = 1 /* the fastest run, for Chrome's tracing page or Perfetto */
+  /* One JSON object: times by thunk, kind, ONNX operator and node, and what the machine can reach. */
+  OXLA_PROFILE_JSON = 0,
+  OXLA_PROFILE_TRACE = 1 /* the fastest run, for Chrome's tracing page or for Perfetto */
 } oxla_profile_format;
 
 /* Executes the run `warm_up` times, then `runs` times (at least once) with a clock around each step, measures the
- * machine for some tenths of a second, and gives the report, which oxla_free frees.  Other executions cost nothing
- * for it. */
+ * machine for some tenths of a second, and returns the report, which the caller frees with oxla_free.  Other executions
+ * are not slowed down. */
 oxla_error *oxla_profile(oxla_run *run, int warm_up, int runs, oxla_profile_format format, char **text);
 
 /* --- versions: what this library is --- */
 
-/* The newest ONNX IR version and ai.onnx operator set that are read. */
+/* Returns the newest ONNX IR version and the newest version of the operator set ai.onnx that can be read. */
 oxla_error *oxla_onnx_versions(int *ir_version, int *opset_version);
-/* "onnx-xla 0.1.0 (oneDNN 2.6.3, OpenBLAS 0.3.21)"; static. */
+/* Returns a static text such as "onnx-xla 0.1.0 (oneDNN 2.6.3, OpenBLAS 0.3.21)". */
 const char *oxla_version(void);
 
 #ifdef __cplusplus

@@ -48,7 +48,7 @@ STATUS_MUST_USE status status_prefix(status s, const char *format, ...) STATUS_P
 status_code status_get_code(status s);
 /* STATUS_ABOUT_something, or 0. */
 status_code status_get_subject(status s);
-/* Gives `s` that subject if it has none (takes `s`, gives it back; NULL stays NULL). */
+/* Sets the subject of `s` if it has none. Takes `s` and returns it; NULL stays NULL. */
 STATUS_MUST_USE status status_about(status s, status_code subject);
 /* Names the node that `s` is about, the first `length` bytes of a label, unless one is named already: the innermost
  * counts (takes `s`, gives it back; NULL stays NULL). */

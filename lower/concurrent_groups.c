@@ -60,8 +60,8 @@ static lower_time time_of(const lower_backend *b, const hlo_instr *i) {
 
 static bool is_small(const hlo_instr *i) { return hlo_result_bytes(i) <= FAR_BYTES; }
 
-/* Whether all that `i` reads is there, or can be there before the group: views and constants, and for loops, for which
- * it pays, small things to be computed. */
+/* Returns true if all that `i` reads is there, or can be there before the group: views and constants, and for loops,
+ * for which it pays, small things to be computed. */
 static bool is_ready(const search *s, const hlo_instr *i, bool computes, int depth) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     const hlo_instr *def = i->operands[k].def;

@@ -21,25 +21,25 @@ typedef struct lower_backend {
   const char *target;
   /* Appends the thunks that compute `i`; every op but parameter, constant, while and conditional comes here. */
   status (*emit)(lower_context *c, const hlo_instr *i);
-  /* Whether result `result` may be written over operand `operand` (their buffers are then the same one), if no other
-   * operand lies there.  NULL: never. */
+  /* Returns true if result `result` may be written over operand `operand` (their buffers are then the same one), if no
+   * other operand lies there.  NULL means never. */
   bool (*may_share)(void *data, const hlo_instr *i, uint32_t operand, uint32_t result);
-  /* How the thunks of `i` read and write, which is what may_share's answers are checked by.  NULL:
+  /* How the thunks of `i` read and write, which is what may_share's answers are checked by.  NULL means
    * HLO_READS_WHILE_WRITING. */
   hlo_access (*access)(void *data, const hlo_instr *i);
-  /* Whether the result is the operand's buffer seen in another shape: reshape, bitcast; no thunk is made. */
+  /* Returns true if the result is the operand's buffer seen in another shape: reshape, bitcast; no thunk is made. */
   bool (*is_view)(const hlo_instr *i);
-  /* Bytes of scratch memory that `i` wants while it runs; given as its last buffer.  NULL: none. */
+  /* Bytes of scratch memory that `i` wants while it runs; given as its last buffer.  NULL if there is none. */
   uint64_t (*scratch)(void *data, const hlo_instr *i);
-  /* About how long `i` takes, which is no control flow.  NULL: everything runs one after the other. */
+  /* About how long `i` takes, which is no control flow.  NULL means everything runs one after the other. */
   lower_time (*time)(void *data, const hlo_instr *i);
   uint32_t threads; /* that a run will use */
-  /* Takes work that must be done before the program is used, on any thread.  NULL: it is done at once. */
+  /* Takes work that must be done before the program is used, on any thread.  NULL if it is done at once. */
   void (*later)(void *data, double nanoseconds, status (*run)(void *run_data), void *run_data);
   bool out_of_place;                /* rt_compile_options.out_of_place: may_share is not asked */
   rt_origins *origins;              /* rt_compile_options.origins */
   bool keep_text;                   /* fill report->buffers, and check that what shares bytes may */
-  const struct rt_sharing *sharing; /* where large constants go (weight_pool.h); NULL: the program owns them */
+  const struct rt_sharing *sharing; /* where large constants go (weight_pool.h); NULL means the program owns them */
   void *data;
 } lower_backend;
 

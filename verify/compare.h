@@ -47,7 +47,7 @@ verify_move_fn verify_move_instr; /* data: a verify_evaluation */
 
 /* How strict a comparison is, derived from what is computed. */
 typedef struct verify_tolerance {
-  double unit;       /* u; 0: must be equal */
+  double unit;       /* u; 0 means must be equal */
   double of_element; /* what an element may differ by, relative to itself */
   double of_largest; /* and relative to the largest of its array */
 } verify_tolerance;

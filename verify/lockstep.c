@@ -14,7 +14,7 @@
 typedef struct frame {
   arena *a;
   const hlo_computation *c;
-  literal **values; /* by instruction id, then by result; NULL: not there */
+  literal **values; /* by instruction id, then by result; NULL if it is not there */
   arena **owners;   /* by instruction id; NULL: borrowed */
   uint32_t *last;   /* by instruction id: the id of the last user */
 } frame;

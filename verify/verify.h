@@ -15,7 +15,7 @@
 typedef struct verify_options {
   const rt_backend *backend;
   rt_compile_options compile; /* dump, origins and eval are verify's own */
-  rt_thread_pool *pool;       /* NULL: one thread */
+  rt_thread_pool *pool;       /* NULL means one thread */
   bool all_algorithms;        /* each contraction is computed in all the ways that there are */
   const char *folder;         /* where the smallest modules that show a finding are written, with their inputs; NULL:
                                  nowhere */
@@ -35,7 +35,7 @@ typedef enum verify_cause {
 
 /* A module or model in a file, and its inputs in files of their own. */
 typedef struct verify_example {
-  const char *file; /* NULL: none was written */
+  const char *file; /* NULL if there is none was written */
   uint32_t n_inputs;
   const char **names, **inputs; /* of each input, and of its file */
 } verify_example;
@@ -49,12 +49,12 @@ typedef struct verify_finding {
   const char *algorithm;   /* the thunk's note: which way it is computed; "" */
   const char *difference;  /* as verify_difference_text puts it */
   const char *why;         /* the cause in a sentence */
-  const char *stem;        /* of the names of its files; NULL: there are none yet */
+  const char *stem;        /* of the names of its files; NULL if there are none yet */
   verify_example module;   /* the smallest HLO that shows it */
   uint32_t n_sources;      /* ONNX nodes, each by itself, that the module comes from, or else the instruction */
   const char **sources;
   verify_example model;   /* those nodes; a caller who has the model writes it */
-  const char *model_note; /* whether the model shows it, or why there is none; NULL: the caller has no model */
+  const char *model_note; /* whether the model shows it, or why there is none; NULL means the caller has no model */
 } verify_finding;
 
 typedef struct verify_report {

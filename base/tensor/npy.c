@@ -30,7 +30,7 @@ static void skip_spaces(reader *r) {
   }
 }
 
-/* Whether the token comes next; it is then consumed. */
+/* Returns true if the token comes next; it is then consumed. */
 static bool accept(reader *r, const char *token) {
   size_t n = strlen(token);
   skip_spaces(r);

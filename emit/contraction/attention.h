@@ -23,8 +23,8 @@ typedef struct emit_attention {
   int64_t qk_rows, qk_vectors, pv_rows, pv_vectors, pv_lanes, lanes; /* register blocks; lanes: of the softmax */
 } emit_attention;
 
-/* False: not for this kernel (f32 alone, eight rows at least, rows that fit a small tile, columns of v side by side).
- */
+/* Returns false if it is not for this kernel (f32 alone, eight rows at least, rows that fit a small tile, columns of v
+ * side by side). */
 bool emit_attention_of(const hlo_attention *a, const emit_target *t, emit_attention *out);
 /* Of a fusion of kind attention. */
 bool emit_attention_of_fusion(const hlo_instr *fusion, const emit_target *t, emit_attention *out);

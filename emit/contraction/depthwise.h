@@ -23,19 +23,19 @@
 typedef struct emit_depthwise {
   int64_t type;  /* dtype of the packed weights and of the sums, before they are widened; of bytes: F32 */
   int64_t input; /* of the input; `type`, or U8 or S8 */
-  int64_t group; /* channels of one; 1: depthwise */
+  int64_t group; /* channels of one; 1 means depthwise */
   int64_t images, channels, in[2], out[2], taps[2], strides[2], dilation[2], low[2];
-  int64_t axis[2]; /* the dimension of the result that it is; 0: none */
+  int64_t axis[2]; /* the dimension of the result that it is; 0 means none */
   int64_t weights; /* which operand the packed weights take the place of */
   /* Chosen. */
   int64_t lanes, vectors, width, parts; /* parts: of the rows, for the grid */
 } emit_depthwise;
 
-/* The geometry of the convolution that `i` is or, in a fusion, holds.  False: it is no such convolution. */
+/* The geometry of the convolution that `i` is or, in a fusion, holds.  Returns false if it is no such convolution. */
 bool emit_depthwise_of(const hlo_instr *i, emit_depthwise *d);
 
-/* The tile of so many vectors that the target's registers hold, and a grid for so many threads.  False: there is none,
- * or too many places of a row lie at its ends. */
+/* The tile of so many vectors that the target's registers hold, and a grid for so many threads.  Returns false if there
+ * is none, or too many places of a row lie at its ends. */
 bool emit_depthwise_choose(emit_depthwise *d, const emit_target *t, int64_t vectors, uint32_t threads);
 
 double emit_depthwise_size(const emit_depthwise *d); /* multiplications */
@@ -59,7 +59,7 @@ typedef struct emit_depthwise_run {
   bool inside;
 } emit_depthwise_run;
 enum { EMIT_DEPTHWISE_RUNS = 12 };
-/* Gives their number; 0: more than EMIT_DEPTHWISE_RUNS. */
+/* Returns their number; 0 means more than EMIT_DEPTHWISE_RUNS. */
 int emit_depthwise_runs(const emit_depthwise *d, emit_depthwise_run *runs);
 
 #endif

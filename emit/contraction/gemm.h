@@ -61,7 +61,8 @@ typedef struct emit_small {
 
 /* What will be multiplied soon and comes from far away: the lines of `bytes` (i64) from `from` on are asked for while k
  * runs, evenly, `lines` at a time, so that fetching takes all the time that computing does.  They go into the nearest
- * cache: measured (Zen 4), asking for the second-level cache alone gained nothing.  from is NULL: nothing. */
+ * cache: measured (Zen 4), asking for the second-level cache alone gained nothing.  from is NULL if there is nothing.
+ */
 typedef struct emit_fetch {
   LLVMValueRef from, bytes;
   int lines;
@@ -72,7 +73,7 @@ typedef struct emit_gemm {
   emit_gemm_tile tile;
   dtype type;          /* of A and B in memory; sums have emit_compute_type's */
   LLVMValueRef a, b;   /* pointers to A(0, 0) and B(0, 0) */
-  const int64_t *a_at; /* row r of A begins a_at[r] elements behind a; NULL: r * a_row */
+  const int64_t *a_at; /* row r of A begins a_at[r] elements behind a; NULL means r * a_row */
   int64_t a_row, a_k;
   int64_t b_k;      /* from one k to the next; vectors are read whole, side by side.  Not used with `small` */
   int64_t b_vector; /* from one vector of columns to the next; with `small` in bytes */

@@ -190,7 +190,7 @@ static bool quantized_geometry(const hlo_instr *dot, emit_product *p) {
   return emit_product_reads_quantized(&w);
 }
 
-/* Elements of A instead of bytes.  False: they do not lie so. */
+/* Elements of A instead of bytes.  Returns false if they do not lie so. */
 static bool in_dot4_groups(emit_product *p) {
   enum { DOT4 = 4 };
   emit_level *inner = p->n_sums ? &p->sums[p->n_sums - 1] : NULL;

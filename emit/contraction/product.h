@@ -54,7 +54,7 @@ typedef struct emit_product {
   int64_t packing;                   /* emit_packing */
   int64_t row_blocks, column_blocks; /* of a step of the grid */
   int64_t rows_first;                /* steps of the grid go along rows first */
-  int64_t fetch_lines; /* of the next panels of B, asked for at a time while a block is multiplied; 0: none */
+  int64_t fetch_lines; /* of the next panels of B, asked for at a time while a block is multiplied; 0 means none */
   int64_t dynamic_m;   /* how many rows there are is an argument (emit_product_dynamic_m) */
 } emit_product;
 
@@ -65,13 +65,13 @@ typedef enum emit_packing {
 } emit_packing;
 
 /* The geometry of the dot or convolution that `i` is or, in a fusion, holds, and whose own result nothing but
- * elementwise operations lead to the fusion's results.  False: it has none that this file can do. */
+ * elementwise operations lead to the fusion's results.  Returns false if it has none that this file can do. */
 bool emit_product_of(const hlo_instr *i, emit_product *p);
 
 /* The same of a dot in f32 whose operands lie in memory with these strides, a step for each dim. */
 bool emit_product_of_dot(const hlo_instr *dot, const int64_t *xs, const int64_t *ys, emit_product *p);
-/* Appends a level inside of the others, or makes the last one longer (merge_b: if it is also in B).  False: too many.
- */
+/* Appends a level inside of the others, or makes the last one longer (merge_b: if it is also in B).  Returns false if
+ * too many. */
 bool emit_add_level(int64_t *n, emit_level *levels, emit_level l, bool merge_b);
 
 /* What runs it: the size of a block (0: the best by emit_gemm_fit), lanes of a vector (0: the target's), and for how

@@ -131,7 +131,7 @@ static bool is_padded(const contraction *g, int spatial, int k) {
   return low > 0 || last + span - low >= operand(i, 0)->dims[spatial + k];
 }
 
-/* i1: the windows of all lanes are clear of the padding; NULL: there is none, or it cannot be told. */
+/* i1: the windows of all lanes are clear of the padding; NULL if there is none, or it cannot be told. */
 static LLVMValueRef clear_of_padding(emit_element *e, const contraction *g) {
   const hlo_instr *i = g->i;
   LLVMValueRef inside = NULL;

@@ -41,7 +41,7 @@ emit_pair emit_value(emit_element *e, hlo_value v, const emit_index *i);
 /* Says what v is at i, in e->x.lanes lanes: emit_value gives that from now on, until the table is released. */
 void emit_element_set(emit_element *e, hlo_value v, const emit_index *i, emit_pair value);
 
-/* v where every dimension in the bit set `checked` of i, and `mask` (NULL: nothing; i1 or a vector), is in
+/* v where every dimension in the bit set `checked` of i, and `mask` (NULL if there is nothing; i1 or a vector), is in
  * range; `otherwise` elsewhere.  The axes of checked dimensions are positions, which may be anything. */
 emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t checked, LLVMValueRef mask,
                        emit_pair otherwise);
@@ -78,7 +78,7 @@ emit_op_fn emit_rng;
 /* reduction_loop.c */
 emit_op_fn emit_reduce, emit_arg_reduce, emit_reduce_window, emit_arg_reduce_window, emit_dot, emit_convolution;
 
-/* The emitter of an operation; NULL: it is elementwise, or has none (emit_supports). */
+/* The emitter of an operation; NULL if it is elementwise, or has none (emit_supports). */
 emit_op_fn *emit_op_emitter(hlo_op op);
 
 /* Positions along a dimension whose n elements stand `gap` apart: *mask gains which lanes stand on one. */

@@ -8,7 +8,7 @@
 #include "emit/element/element.h"
 
 typedef struct quantization {
-  hlo_value v, zero; /* zero: the same in all elements; .def NULL: none */
+  hlo_value v, zero; /* zero: the same in all elements; .def NULL if there is none */
   bool is_known;     /* zero is `number` */
   double number, low, high;
 } quantization;

@@ -15,7 +15,7 @@ typedef struct emit_reduction_loop emit_reduction_loop;
 struct emit_reduction_loop {
   emit_element *e;
   const void *data;
-  int n;                                         /* values that are accumulated; 0: step does something else */
+  int n;                                         /* values that are accumulated; 0 means step does something else */
   LLVMValueRef init[EMIT_REDUCTION_LOOP_VALUES]; /* scalars; combining with them changes nothing */
   /* Takes the element at r, a place in the loop's space, into acc, in e's lanes. */
   void (*step)(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc);
@@ -24,9 +24,10 @@ struct emit_reduction_loop {
   int rank;
   int64_t dims[SHAPE_MAX_RANK];
   bool rows;
-  LLVMValueRef from[SHAPE_MAX_RANK], to[SHAPE_MAX_RANK]; /* of a dim, only this part of it; NULL: all.  Not for rows */
-  bool compact;                                          /* do not unroll: code that seldom runs */
-  bool unroll;                                           /* a step is little: write out short loops */
+  LLVMValueRef from[SHAPE_MAX_RANK],
+      to[SHAPE_MAX_RANK]; /* of a dim, only this part of it; NULL means all. Not for rows */
+  bool compact;           /* do not unroll: code that seldom runs */
+  bool unroll;            /* a step is little: write out short loops */
   /* rows: `step` leaves out the lanes that `mask` (NULL: all count) does not name, so that what is left of a row after
    * the last whole vector is the last vector of the row once more. */
   bool masks;
@@ -41,8 +42,8 @@ void emit_reduction_loop_run(emit_reduction_loop *f, LLVMValueRef *out);
 /* Runs `fast` where `inside` holds, else `slow`: two ways to the same values. */
 void emit_reduction_loop_either(LLVMValueRef inside, emit_reduction_loop *fast, emit_reduction_loop *slow,
                                 LLVMValueRef *out);
-/* *inside (NULL: nothing yet) and: [p, p + span] lies in [0, n) for all lanes.  False: that cannot be told.
- */
+/* *inside (NULL if there is nothing yet) and: [p, p + span] lies in [0, n) for all lanes.  Returns false if that cannot
+ * be told. */
 bool emit_reduction_loop_inside(const emit_element *e, emit_pos p, int64_t span, int64_t n, LLVMValueRef *inside);
 
 /* --- what the operations share --- */

@@ -10,8 +10,8 @@ typedef struct emit_view {
   int64_t offset, strides[SHAPE_MAX_RANK];
 } emit_view;
 
-/* v as a view of `base`, which it comes from by these operations alone.  False: a reshape joins what does not lie
- * together. */
+/* v as a view of `base`, which it comes from by these operations alone.  Returns false if a reshape joins what does not
+ * lie together. */
 bool emit_view_of(hlo_value v, hlo_value base, emit_view *out);
 
 #endif

@@ -12,8 +12,8 @@
 enum { EMIT_MAX_CONSTANT = 16384 };
 
 typedef struct emit_options {
-  /* One entry a result: the operand whose buffer it shares (in place), -1 for none.  NULL: no result shares.
-   * A result may share only where emit_can_alias says so.  Buffers not named here never overlap results.  A result that
+  /* One entry a result: the operand whose buffer it shares (in place), -1 for none.  NULL means no result shares. A
+   * result may share only where emit_can_alias says so.  Buffers not named here never overlap results.  A result that
    * is the operand but for one part at a fixed place (hlo/analysis/in_place_update.h) is written there alone; of an
    * output fusion it must share. */
   const int32_t *alias;
@@ -25,7 +25,7 @@ typedef struct emit_options {
 } emit_options;
 
 typedef struct emit_kernel_info {
-  int64_t grid;       /* extent of the parallel dimension; 0: nothing to do */
+  int64_t grid;       /* extent of the parallel dimension; 0 means nothing to do */
   double item_cost;   /* of one step of the grid, about in nanoseconds: to choose how many threads pay */
   uint32_t n_buffers; /* operands, then results */
 } emit_kernel_info;

@@ -163,7 +163,7 @@ static bool reads_own_row(const hlo_row_space *s, const hlo_computation *c, cons
   return hlo_is_full(s, &v->shapes[0]);
 }
 
-/* How each instruction reads v.  False: too many. */
+/* How each instruction reads v.  Returns false if there are too many. */
 static bool read_all(readings *r, const hlo_computation *c, const hlo_instr *v) {
   for (const hlo_instr *i = c->first; i; i = i->next) {
     if (r->n == MAX_INSTRUCTIONS) {

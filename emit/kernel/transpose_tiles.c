@@ -124,8 +124,8 @@ static hlo_value unviewed(const emit_writer *w, hlo_value v) {
   return v;
 }
 
-/* Rows as runs along which nothing that is read changes: the last two dims before the columns.  False: there are none.
- */
+/* Rows as runs along which nothing that is read changes: the last two dims before the columns.  Returns false if there
+ * are none. */
 static bool cut_rows(tiles *t, const hlo_instr *turned) {
   emit_dim_boundaries cuts = {0};
   int64_t runs[SHAPE_MAX_RANK], rows = t->dims[t->column], columns = t->dims[t->rank - 1];

@@ -15,8 +15,8 @@ typedef struct emit_writer {
   LLVMValueRef *results; /* pointers */
   bool *shared;          /* the result lies in the buffer of an operand */
   const int32_t *alias;  /* as in emit_options; never NULL */
-  /* Where the only result lies in the array of its buffer, whose root is the part; NULL: the result is the whole array.
-   */
+  /* Where the only result lies in the array of its buffer, whose root is the part; NULL means the result is the whole
+   * array. */
   const hlo_in_place_update *place;
   int64_t rows; /* as in emit_options */
   LLVMValueRef begin, end;

@@ -14,15 +14,15 @@ enum { EMIT_SCATTERED = INT32_MIN };
 
 typedef struct emit_pos {
   LLVMValueRef base;   /* i64: of lane 0.  SCATTERED: a vector of i64 or i32, one a lane */
-  int64_t step;        /* 0: all lanes stand at base; or EMIT_SCATTERED */
-  int64_t multiple;    /* base is a multiple of it; 0: base is 0 */
+  int64_t step;        /* 0 means all lanes stand at base; or EMIT_SCATTERED */
+  int64_t multiple;    /* base is a multiple of it; 0 means base is 0 */
   int64_t least, past; /* least < past: all lanes are known to stand in [least, past) */
 } emit_pos;
 
 typedef struct emit_index emit_index;
 
 typedef struct emit_axis {
-  const emit_index *from; /* the position along dimension `dim` of that index; NULL: `pos` */
+  const emit_index *from; /* the position along dimension `dim` of that index; NULL means `pos` */
   int dim;
   emit_pos pos;
 } emit_axis;
@@ -30,7 +30,7 @@ typedef struct emit_axis {
 struct emit_index {
   int rank;
   const int64_t *dims;        /* extents of the array */
-  const emit_index *reshaped; /* same linear position in an array of another shape; NULL: axes */
+  const emit_index *reshaped; /* same linear position in an array of another shape; NULL means axes */
   emit_axis axes[];
 };
 
@@ -49,7 +49,7 @@ void emit_table_release(emit_table *t, uint32_t mark);
 typedef struct emit_indexer {
   emit_ir *w;
   emit_table *table;
-  int lanes;   /* of the values that are being written; 1: scalars */
+  int lanes;   /* of the values that are being written; 1 means scalars */
   bool narrow; /* every position fits 31 bits: scattered ones are i32 */
 } emit_indexer;
 

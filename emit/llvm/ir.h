@@ -16,7 +16,7 @@ typedef struct emit_ir {
   LLVMModuleRef module;
   LLVMBuilderRef builder;
   LLVMValueRef function; /* being written */
-  LLVMValueRef watch;    /* what onnx_xla_expired is asked about; NULL: nothing is */
+  LLVMValueRef watch;    /* what onnx_xla_expired is asked about; NULL means nothing is */
   LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr;
 } emit_ir;
 

@@ -14,7 +14,7 @@ typedef struct emit_target {
   const char *least;    /* LLVM's name of the least CPU of the architecture; on a GPU, `cpu` */
   const char *features; /* what code may use beyond `least`, and a CPU must have to run it: "+avx2,+fma,..." or "" */
   int lanes;            /* f32 lanes of the widest vectors that kernels use: 1, 4, 8 or 16 */
-  int vector_bits;      /* for "prefer-vector-width"; 0: none */
+  int vector_bits;      /* for "prefer-vector-width"; 0 means none */
   int registers;        /* for vectors of that width, or for scalars where there are none */
   bool fma;             /* a fused multiply-add is an instruction; otherwise a call of libm */
   bool f16;             /* f16 <-> f32 are instructions; otherwise integer arithmetic */

@@ -19,7 +19,7 @@ typedef struct onnx_array {
   bool known;                   /* pieces take it for the constant it is; otherwise it is a parameter */
   bool asked;                   /* a size depends on it: import again with known set.  Written by imports. */
   uint32_t n;                   /* of a sequence */
-  struct onnx_array **elements; /* not NULL: it is a sequence */
+  struct onnx_array **elements; /* not NULL if it is a sequence */
 } onnx_array;
 
 typedef enum onnx_node_state {
@@ -45,8 +45,8 @@ typedef struct onnx_findings {
 /* The main graph, a subgraph or a function's body.  Of an outer frame only what is there can be seen. */
 typedef struct onnx_frame {
   const onnx_model *model;
-  const struct onnx_frame *outer; /* around a subgraph; NULL: nothing can be seen */
-  const Onnx__GraphProto *graph;  /* NULL: the function's body itself */
+  const struct onnx_frame *outer; /* around a subgraph; NULL means that nothing around it can be seen */
+  const Onnx__GraphProto *graph;  /* NULL means the function's body itself */
   const onnx_function *function;  /* whose body this is or belongs to, with the bound node that calls it; or NULL */
   const Onnx__NodeProto *call;
   size_t n_nodes, n_outputs;
@@ -54,7 +54,7 @@ typedef struct onnx_frame {
   uint8_t *states;         /* onnx_node_state of each */
   str_map arrays;          /* name -> onnx_array * */
   arena *arena;            /* of the frame's tables, not of the arrays */
-  uint64_t place;          /* a number that tells bodies apart; 0: the main graph */
+  uint64_t place;          /* a number that tells bodies apart; 0 means the main graph */
   int depth;               /* frames around it, of functions too */
   bool unchecked;          /* as onnx_import_options has it */
   onnx_findings *findings; /* not NULL: a node that cannot be imported is listed here, and the import goes on without it
@@ -73,7 +73,7 @@ const onnx_opsets *onnx_frame_opsets(const onnx_frame *f);
 STATUS_MUST_USE status onnx_frame_node(const onnx_frame *f, arena *a, size_t k, const Onnx__NodeProto **out);
 
 /* A value as the frame sees it: an array of its own or of a frame around it, or (*array NULL) an initializer, read onto
- * `a`. Both NULL: there is none. */
+ * `a`. Both NULL if there is none. */
 STATUS_MUST_USE status onnx_frame_find(const onnx_frame *f, arena *a, const char *name, onnx_array **array,
                                        literal **initializer);
 /* An element of a sequence has a name too, which no value of a model can have: it is no UTF-8. */

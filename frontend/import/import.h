@@ -18,8 +18,8 @@ typedef struct onnx_dim_binding {
 typedef struct onnx_input_shape {
   const char *name;
   shape shape;
-  /* What the input holds, where that decides sizes (the shape of a Reshape, the axes of a reduction): the import
-   * takes it for a constant.  The parameter stays.  NULL: any value. */
+  /* What the input holds, where that decides sizes (the shape of a Reshape, the axes of a reduction): the import takes
+   * it for a constant.  The parameter stays.  NULL means any value. */
   const literal *value;
 } onnx_input_shape;
 
@@ -30,12 +30,12 @@ typedef struct onnx_import_options {
   uint32_t n_inputs;
   bool *wanted; /* n_inputs flags or NULL: when the import fails with ABOUT_VALUE since what inputs hold decides sizes,
                  * theirs are set; import again with their values */
-  int64_t open_dim; /* what a dimension without any value is; 0: that is an error */
+  int64_t open_dim; /* what a dimension without any value is; 0 means that is an error */
   bool unchecked;   /* what the standard forbids of indices and divisors gives some number, instead of a failure of the
                        run */
   onnx_findings *findings; /* not NULL: what is wrong with the nodes is listed here, on the import's arena, and does not
                             * make it fail; inputs that are not given count as missing, and so does what reads them */
-  hlo_eval_fn *eval;       /* folds constants on the way; NULL: nothing folds, and many models cannot be imported */
+  hlo_eval_fn *eval; /* folds constants on the way; NULL means that nothing folds, and many models cannot be imported */
 } onnx_import_options;
 
 /* The graph's inputs without initializer become parameters, its outputs roots, both by name.  The module lives on `a`;

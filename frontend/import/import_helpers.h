@@ -52,8 +52,8 @@ typedef struct onnx_window { /* arrays of one entry a spatial dimension */
   int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK];
 } onnx_window;
 
-/* Reads kernel_shape, strides, dilations, pads and auto_pad for `spatial` dimensions.  kernel: the extents
- * that the weight has, which kernel_shape must agree with; NULL: kernel_shape is required. */
+/* Reads kernel_shape, strides, dilations, pads and auto_pad for `spatial` dimensions.  kernel: the extents that the
+ * weight has, which kernel_shape must agree with; NULL means kernel_shape is required. */
 STATUS_MUST_USE status onnx_read_window(const onnx_node *n, int spatial, const dim *kernel, onnx_window *w);
 /* Extent that the dilated kernel covers. */
 static inline int64_t onnx_window_extent(const onnx_window *w, int k) {

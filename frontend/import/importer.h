@@ -71,9 +71,9 @@ typedef struct onnx_captures {
 } onnx_captures;
 
 /* The graph attribute as a computation of its own, with n_inputs parameters of the given shapes and the graph's outputs
- * as roots.  Constants from outside are copied in, other outer values captured.  known[k] not NULL: input k is
- * that constant inside (its parameter stays, unused).  step: the parameter that is the number of the step of a loop,
- * s64[], which may stand behind the graph's own inputs; -1: none. */
+ * as roots.  Constants from outside are copied in, other outer values captured.  known[k] not NULL: input k is that
+ * constant inside (its parameter stays, unused).  step: the parameter that is the number of the step of a loop, s64[],
+ * which may stand behind the graph's own inputs; -1 means none. */
 STATUS_MUST_USE status onnx_import_body(onnx_node *n, const char *attribute, uint32_t n_inputs, const shape *shapes,
                                         const literal *const *known, int64_t step, onnx_captures *captures,
                                         hlo_computation **out);

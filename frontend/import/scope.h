@@ -40,9 +40,9 @@ typedef struct onnx_importer {
 /* One graph or function body being imported.  A body with a computation of its own (captures not NULL) turns
  * outer values into parameters; one that is imported in place sees them as they are. */
 struct onnx_scope {
-  onnx_scope *outer;        /* NULL: the frame, or a function, which sees nothing around it */
+  onnx_scope *outer;        /* NULL means the frame, or a function, which sees nothing around it */
   const onnx_frame *frame;  /* not NULL: names are also what the frame has */
-  onnx_scope *around;       /* where the node stands whose body this is, of functions too; NULL: the frame */
+  onnx_scope *around;       /* where the node stands whose body this is, of functions too; NULL means the frame */
   uint64_t place;           /* of the nodes around it, a number that tells bodies apart */
   hlo_value step;           /* in the body of a loop: s64[], the number of the step; else no value */
   hlo_value run_seed, path; /* random.c's, once they are asked for */

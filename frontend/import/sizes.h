@@ -26,7 +26,7 @@ struct onnx_sizes {
 /* *out NULL: no input is open.  Fails, with the sizes wanted, where some is and the row's rule does not take the node.
  */
 STATUS_MUST_USE status onnx_sizes_before(onnx_node *n, const onnx_op_row *row, onnx_sizes **out);
-void onnx_sizes_after(onnx_node *n, const onnx_sizes *s); /* NULL is fine */
+void onnx_sizes_after(onnx_node *n, const onnx_sizes *s); /* NULL is allowed */
 
 /* The rules, as onnx_ops.def names them; false: not for this node.  What computes more from a row than a rule costs
  * does better with the rows that there are, and has none. */

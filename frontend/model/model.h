@@ -59,7 +59,7 @@ typedef struct onnx_load_options {
  * file, damaged), INVALID_MODEL, UNSUPPORTED (a newer standard), RESOURCE. */
 STATUS_MUST_USE status onnx_model_open(arena *a, const char *path, const onnx_load_options *options, onnx_model **out);
 /* The bytes are borrowed for the life of the arena.  `path` is that of their file, which names them in messages and in
- * whose folder external data lies; NULL: they have none, and external data is refused. */
+ * whose folder external data lies; NULL if they have none, and external data is refused. */
 STATUS_MUST_USE status onnx_model_from_memory(arena *a, const void *bytes, size_t size, const char *path,
                                               const onnx_load_options *options, onnx_model **out);
 
@@ -69,9 +69,9 @@ const onnx_function *onnx_model_function(const onnx_model *m, const char *domain
 /* The function that this node calls, or NULL. */
 const onnx_function *onnx_model_callee(const onnx_model *m, const Onnx__NodeProto *node);
 
-/* Whether the main graph has an initializer (dense or sparse) of that name. */
+/* Returns true if the main graph has an initializer (dense or sparse) of that name. */
 bool onnx_model_has_initializer(const onnx_model *m, const char *name);
-/* Whether the main graph's input is one that callers must give: it has no initializer.  Since IR version 4 an
+/* Returns true if the main graph's input is one that callers must give: it has no initializer.  Since IR version 4 an
  * input with an initializer may be given, and is then a default; before, it is a constant. */
 bool onnx_model_input_is_required(const onnx_model *m, const Onnx__ValueInfoProto *input);
 bool onnx_model_input_is_overridable(const onnx_model *m, const Onnx__ValueInfoProto *input);

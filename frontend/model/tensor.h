@@ -6,11 +6,11 @@
 #include "frontend/onnx.pb-c.h"
 #include "frontend/model/source.h"
 
-/* The elements of a tensor.  Large raw data stays a span of the mapped file where its alignment allows; all
- * else is made on `a`: the literal lives as long as both.  Sub-byte types are unpacked to a byte each, bools
- * become 0 or 1.  src says where spans and external data lie; NULL: the tensor has neither. Errors name the
- * tensor: INVALID_MODEL (dims and data disagree, wrong field, ...), UNSUPPORTED (strings, segments, rank
- * above SHAPE_MAX_RANK), and those of external_data.h. */
+/* The elements of a tensor.  Large raw data stays a span of the mapped file where its alignment allows; all else is
+ * made on `a`: the literal lives as long as both.  Sub-byte types are unpacked to a byte each, bools become 0 or 1.
+ * src says where spans and external data lie; NULL means the tensor has neither. Errors name the tensor: INVALID_MODEL
+ * (dims and data disagree, wrong field, ...), UNSUPPORTED (strings, segments, rank above SHAPE_MAX_RANK), and those of
+ * external_data.h. */
 STATUS_MUST_USE status onnx_tensor_literal(arena *a, const onnx_source *src, const Onnx__TensorProto *t, literal *out);
 /* The same, but large f32 arrays stay where they are even if that is no place for floats (see literal.h): weights are
  * packed from there, and a copy of all of them would be half of what a model takes. */

@@ -254,7 +254,7 @@ static status check_packed(const scan *s, const item *it, uint64_t *count) {
   return NULL;
 }
 
-/* Whether this is the payload of a tensor, as one piece of bytes. */
+/* Returns true if this is the payload of a tensor, as one piece of bytes. */
 static bool is_payload(const frame *f, const item *it) {
   return f->type == &onnx__tensor_proto__descriptor && it->wire == WIRE_LENGTH &&
          (it->id == RAW_DATA || it->id == FLOAT_DATA || it->id == DOUBLE_DATA);

@@ -15,7 +15,7 @@ static bool is_member(const hlo_attention *a, const hlo_instr *i) {
   return false;
 }
 
-/* False: too many. */
+/* Returns false if there are too many. */
 static bool add(hlo_attention *a, hlo_instr *i) {
   if (is_member(a, i)) {
     return true;

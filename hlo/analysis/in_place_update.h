@@ -14,7 +14,8 @@ typedef struct hlo_in_place_update {
   int64_t rows, run, pitch, first;
 } hlo_in_place_update;
 
-/* False: it is none, or the base is read for something else, or the part is smaller along several dimensions. */
+/* Returns false if it is none, or the base is read for something else, or the part is smaller along several dimensions.
+ */
 bool hlo_in_place_update_of(const hlo_instr *i, hlo_in_place_update *out);
 
 #endif

@@ -8,12 +8,12 @@
 /* An array stretched from one number, or from a list of numbers along one of its dimensions. */
 typedef struct hlo_along {
   hlo_value v; /* holds the numbers: element k is v's element k * step */
-  int axis;    /* of the stretched array; -1: one number */
+  int axis;    /* of the stretched array; -1 means one number */
   int64_t n;   /* numbers */
   int64_t step;
 } hlo_along;
 
-/* False: v is another array.  Looks at constants of up to 2^16 bytes. */
+/* Returns false if v is another array.  Looks at constants of up to 2^16 bytes. */
 bool hlo_along_of(hlo_value v, hlo_along *out);
 /* Are they constants?  Then number k, of one or of n. */
 bool hlo_along_is_const(const hlo_along *a);
@@ -50,7 +50,7 @@ bool hlo_requantized_of(hlo_value v, hlo_requantized *out);
  * elements of a block; perhaps transposed.  scale and zero are broadcasts that are the same for all of a block. */
 typedef struct hlo_quantized_weights {
   hlo_value q;
-  hlo_value scale, zero;              /* with the dims of `scaled`; zero.def NULL: none */
+  hlo_value scale, zero;              /* with the dims of `scaled`; zero.def NULL if there is none */
   const hlo_instr *scaled;            /* the multiplication */
   int64_t sums, columns, block;       /* the dot's matrix is sums x columns; block divides sums */
   int64_t sum_step, column_step;      /* between elements of q */

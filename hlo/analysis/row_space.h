@@ -19,7 +19,8 @@ typedef struct hlo_row_space {
   int64_t rows, length;    /* elements of a reduction's result; elements that go into each */
 } hlo_row_space;
 
-/* The space of a reduction.  False: its rows are of one element, there are none, or too many dimensions alternate. */
+/* The space of a reduction.  Returns false if its rows are of one element, there are none, or too many dimensions
+ * alternate. */
 bool hlo_row_space_of(const hlo_instr *reduce, hlo_row_space *s);
 bool hlo_row_space_equal(const hlo_row_space *a, const hlo_row_space *b);
 

@@ -11,7 +11,7 @@ typedef struct hlo_tape {
   uint32_t n;
   hlo_instr **order;
   bool *active;          /* depends on an x */
-  hlo_value **gradients; /* then by result: what has arrived; NULL: nothing */
+  hlo_value **gradients; /* then by result: what has arrived; NULL if there is nothing */
 } hlo_tape;
 
 /* Adds to the operands' gradients; dy is that of the first result (no value: only others have one). */

@@ -16,11 +16,11 @@ typedef status hlo_eval_fn(const hlo_instr *i, arena *a, literal *results);
 
 typedef struct hlo_builder {
   hlo_computation *computation;
-  hlo_instr *before;         /* insertion point; NULL: the end */
+  hlo_instr *before;         /* insertion point; NULL means the end */
   const char *source;        /* given to every instruction; "" */
-  hlo_eval_fn *eval;         /* NULL: nothing is folded */
+  hlo_eval_fn *eval;         /* NULL means nothing is folded */
   int64_t fold_bytes;        /* results larger than this are not folded */
-  struct pass_context *pass; /* of the pass that builds (hlo_pass_builder); NULL: none does */
+  struct pass_context *pass; /* of the pass that builds (hlo_pass_builder); NULL if no pass does */
   status error;
 } hlo_builder;
 
@@ -73,7 +73,7 @@ hlo_value hlo_reverse(hlo_builder *b, hlo_value x, uint32_t n, const int64_t *di
 hlo_value hlo_slice(hlo_builder *b, hlo_value x, const dim *starts, const dim *limits, const int64_t *strides);
 /* [start, limit) of one dimension, stride 1. */
 hlo_value hlo_slice_dim(hlo_builder *b, hlo_value x, int64_t dimension, dim start, dim limit);
-/* interior NULL: none.  value: a scalar of x's type. */
+/* interior NULL if there is none.  value: a scalar of x's type. */
 hlo_value hlo_pad(hlo_builder *b, hlo_value x, hlo_value value, const int64_t *low, const int64_t *high,
                   const int64_t *interior);
 hlo_value hlo_concatenate(hlo_builder *b, uint32_t n, const hlo_value *xs, int64_t dimension);

@@ -49,9 +49,9 @@ typedef struct hlo_cell_activation {
 typedef struct hlo_recurrence {
   hlo_composite_id cell; /* LSTM, GRU or RNN */
   hlo_direction direction;
-  bool variant;                       /* lstm: forget gate = 1 - input gate; gru: linear_before_reset */
-  double clip;                        /* bound of what goes into activations, but not of lstm's cell state; 0: none */
-  hlo_cell_activation activations[6]; /* 3 (lstm), 2 (gru) or 1 (rnn) a direction */
+  bool variant; /* lstm: forget gate = 1 - input gate; gru: linear_before_reset */
+  double clip;  /* bound of what goes into activations, but not of lstm's cell state; 0 means none */
+  hlo_cell_activation activations[6];                               /* 3 (lstm), 2 (gru) or 1 (rnn) a direction */
   hlo_value x, w, r, bias, lengths, initial_h, initial_c, peephole; /* no value where left out */
 } hlo_recurrence;
 

@@ -94,7 +94,7 @@ typedef struct hlo_computation hlo_computation;
 typedef struct hlo_module hlo_module;
 
 typedef struct hlo_value {
-  hlo_instr *def; /* NULL: no value */
+  hlo_instr *def; /* NULL means no value */
   uint32_t index;
 } hlo_value;
 
@@ -192,7 +192,7 @@ struct hlo_module {
   hlo_computation **computations; /* callees before callers after hlo_module_clean; the entry last */
   hlo_computation *entry;
   const char **param_names, **result_names; /* of the entry; as in the ONNX graph */
-  hlo_size_of *size_of;  /* by root of the entry; NULL: every result has the size that its shape says */
+  hlo_size_of *size_of;  /* by root of the entry; NULL means every result has the size that its shape says */
   bool kernels_assigned; /* a target's pipeline has run, pass assign_kernels last: compiling begins behind it */
   str_map names;         /* of all computations ever made */
   uint32_t next_name;    /* for fresh ones */

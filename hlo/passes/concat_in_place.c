@@ -43,8 +43,8 @@ static bool can_write(const pass_context *c, hlo_value v) {
   return v.def->n_results == 1 && hlo_used_once(v) && c->target->takes_in_place_update(c->target->data, v.def);
 }
 
-/* The concatenation's parts that have elements, in the order in which they are made.  False: too many are made
- * elsewhere. */
+/* The concatenation's parts that have elements, in the order in which they are made.  Returns false if too many are
+ * made elsewhere. */
 static bool find_parts(const pass_context *c, const hlo_instr *i, uint32_t *n, part *parts) {
   int64_t dimension = hlo_int(i, HLO_ATTR_DIMENSION), start = 0;
   uint32_t copied = 0;

@@ -23,7 +23,7 @@ static bool remove_dead(hlo_computation *c, arena *scratch) {
   return changed;
 }
 
-/* used[k]: result k of i has a user.  Gives how many have none. */
+/* used[k]: result k of i has a user.  Returns how many have none. */
 static uint32_t find_unused(const hlo_instr *i, bool *used) {
   uint32_t n = i->n_results;
   for (uint32_t k = 0; k < i->n_uses; k++) {

@@ -53,7 +53,7 @@ typedef struct repeated {
   int64_t times;
 } repeated;
 
-/* Which dimensions of the broadcast are not its operand's.  False: it changes the order of the others. */
+/* Which dimensions of the broadcast are not its operand's.  Returns false if it changes the order of the others. */
 static bool find_new_dims(const hlo_instr *broadcast, bool *is_new) {
   const shape *x = hlo_shape(broadcast->operands[0]), *z = &broadcast->shapes[0];
   const int64_t *dims = hlo_ints(broadcast, HLO_ATTR_DIMENSIONS);

@@ -19,7 +19,7 @@ typedef status hlo_pass_fn(hlo_module *m, pass_context *c, bool *changed);
 /* One step of a pipeline: a pass, or a group of steps that is repeated until none changes anything. */
 typedef struct hlo_pass {
   const char *name;
-  hlo_pass_fn *run;             /* NULL: a group */
+  hlo_pass_fn *run;             /* NULL means a group */
   const struct hlo_pass *group; /* steps of the group */
   uint32_t n_group;
   uint32_t max_rounds; /* of the group; 0: 8.  Not an error to reach it */
@@ -68,7 +68,7 @@ typedef struct hlo_target {
   bool (*takes_quantized_weights)(void *data, const hlo_instr *dot);
   /* An activation that is spelled out can, `x` being the value so far. */
   bool (*takes_activation)(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a);
-  /* Channels that a blocked layout of this convolution puts innermost; 1: leave it as it is. */
+  /* Channels that a blocked layout of this convolution puts innermost; 1 means leave it as it is. */
   int64_t (*channel_block)(void *data, const hlo_instr *convolution);
   /* The operation may be part of a fusion of that kind. */
   bool (*takes_fused)(void *data, hlo_fusion_kind kind, const hlo_instr *i);
@@ -100,7 +100,7 @@ typedef struct pass_note {
 struct pass_context {
   /* Given by the caller, who sets what he needs of a zeroed context. */
   arena *arena;             /* outlives the run: records and notes */
-  hlo_eval_fn *eval;        /* constant folder: the reference evaluator; NULL: nothing is folded */
+  hlo_eval_fn *eval;        /* constant folder: the reference evaluator; NULL means nothing is folded */
   int64_t fold_bytes;       /* results that are larger are not folded; 0: 2^20 */
   const hlo_target *target; /* NULL: one that can do nothing special */
   const char *skip;         /* "fold,cse": passes to leave out; NULL: none */

@@ -240,7 +240,7 @@ static void renumber(growing *g) {
   }
 }
 
-/* True if a fusion was made, which takes the reduction with it. */
+/* Returns true if a fusion was made, which takes the reduction with it. */
 static bool fuse_from(growing *g, hlo_instr *reduce) {
   if (!hlo_row_space_of(reduce, &g->space) || !keeps_threads_busy(&g->space)) {
     return false;

@@ -42,7 +42,7 @@ static void find_taps(axis *x) {
   x->places = x->in + x->new_low + x->new_high - x->taps + 1;
 }
 
-/* False: not a convolution that this pass is for. */
+/* Returns false if it is not a convolution that this pass is for. */
 static bool read_axes(const hlo_instr *i, axis *axes, int n) {
   const shape *x = hlo_shape(i->operands[0]), *w = hlo_shape(i->operands[1]);
   const int64_t most = (int64_t)1 << 20; /* of sizes beside the operand's: products fit */

@@ -211,7 +211,7 @@ static void set_lifetimes(hlo_buffers *b, const hlo_computation *c, uint32_t end
 
 /* --- third pass: sharing that is allowed --- */
 
-/* Whether another instruction reads that unit while `i` runs. */
+/* Returns true if another instruction reads that unit while `i` runs. */
 static bool is_read_concurrently(const hlo_buffers *b, const hlo_instr *i, uint32_t u) {
   for (const hlo_instr *j = hlo_first_concurrent(i); j; j = hlo_next_concurrent(j)) {
     for (uint32_t k = 0; k < j->n_operands && j != i; k++) {
@@ -258,8 +258,8 @@ static uint32_t end_time(const frame *f, const hlo_instr *i) {
   return f->time[i->id];
 }
 
-/* Whether all that reads this body parameter is done before `first`, or is `d` itself, which starts then and writes in
- * place. */
+/* Returns true if all that reads this body parameter is done before `first`, or is `d` itself, which starts then and
+ * writes in place. */
 static bool param_is_done(const hlo_buffers *b, const hlo_instr *param, const hlo_instr *d, uint32_t result,
                           uint32_t first) {
   const frame *f = frame_of(b, param->parent);

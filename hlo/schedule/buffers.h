@@ -16,13 +16,14 @@ typedef struct hlo_buffer {
 } hlo_buffer;
 
 typedef struct hlo_buffer_rules {
-  /* Whether result `result` may be written over operand `operand`, if no other operand lies there.  NULL: never. */
+  /* Returns true if result `result` may be written over operand `operand`, if no other operand lies there.  NULL means
+   * never. */
   bool (*may_share)(void *data, const hlo_instr *i, uint32_t operand, uint32_t result);
   /* How the implementation of `i` reads and writes: what the checks hold may_share's answers against.
    * NULL: HLO_READS_WHILE_WRITING. */
   hlo_access (*access)(void *data, const hlo_instr *i);
-  bool (*is_view)(const hlo_instr *i);                 /* NULL: never */
-  uint64_t (*scratch)(void *data, const hlo_instr *i); /* NULL: none */
+  bool (*is_view)(const hlo_instr *i);                 /* NULL means never */
+  uint64_t (*scratch)(void *data, const hlo_instr *i); /* NULL if there is none */
   void *data;
 } hlo_buffer_rules;
 

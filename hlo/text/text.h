@@ -52,7 +52,8 @@ STATUS_MUST_USE status hlo_print(arena *a, const hlo_module *m, const hlo_print_
 const char *hlo_instr_text(arena *a, const hlo_instr *i);
 
 typedef struct hlo_parse_options {
-  /* Bytes of blob(k) of that shape, borrowed for the module's life, aligned to the element; NULL: blobs are refused. */
+  /* Bytes of blob(k) of that shape, borrowed for the module's life, aligned to the element; NULL means blobs are
+   * refused. */
   status (*blob)(void *data, uint64_t number, const shape *s, const void **bytes);
   void *blob_data;
   int64_t max_bytes; /* of all constants that the text spells out shorter than they are (splats); 0: 2^30 */

@@ -120,7 +120,7 @@ struct api_worker {
   pthread_t thread;
   pthread_mutex_t lock; /* guards job and stop */
   pthread_cond_t wake;
-  oxla_event *job; /* NULL: none */
+  oxla_event *job; /* NULL if there is none */
   bool stop;
   _Atomic bool busy; /* until the outputs are there */
   pid_t process;     /* a forked child does not have the thread */

@@ -43,9 +43,9 @@ struct oxla_run {
   bool executed; /* outputs are of the inputs as they are */
   bool has_seed;
   uint64_t seed;
-  double max_seconds;              /* 0: the session's */
-  const session_program *compiled; /* for the inputs as they are; NULL: to be found */
-  _Atomic int cancelled;           /* bits of api_cancel; 0: the run goes on */
+  double max_seconds;              /* 0 means the session's */
+  const session_program *compiled; /* for the inputs as they are; NULL means to be found */
+  _Atomic int cancelled;           /* bits of api_cancel; 0 means the run goes on */
   api_worker *worker;              /* NULL: never started */
 };
 
@@ -66,7 +66,7 @@ STATUS_MUST_USE status api_prepare(oxla_run *run, session_inputs *inputs);
 STATUS_MUST_USE status api_begin(oxla_run *run);
 /* That nothing goes on in the background. */
 STATUS_MUST_USE status api_check_idle(const oxla_run *run);
-/* Ends its thread, when what it does is over.  NULL is fine. */
+/* Ends its thread, when what it does is over.  NULL is allowed. */
 void api_worker_destroy(api_worker *w);
 /* Frees what nobody has freed. */
 void api_free_taken(oxla_model *model);

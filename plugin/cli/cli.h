@@ -48,7 +48,7 @@ STATUS_MUST_USE status cli_prepare(const cli_args *args, session *s, arena *a, l
  * closed. */
 session_output *cli_make_outputs(session *s, arena *a);
 
-/* seed: of random operators; -1: a fresh one. */
+/* seed: of random operators; -1 means a fresh one. */
 STATUS_MUST_USE status cli_execute(session *s, const session_program *c, int64_t seed, const literal *inputs,
                                    session_output *outputs, arena *a);
 

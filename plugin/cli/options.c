@@ -147,7 +147,7 @@ static bool read_number(const char *text, double *out) {
   return end != text && *end == '\0' && isfinite(*out) && *out >= 0;
 }
 
-/* Whether text is one of the words in a|b|c. */
+/* Returns true if text is one of the words in a|b|c. */
 static bool is_choice(const char *text, const char *words) {
   size_t n = strlen(text);
   for (const char *at = words; n && at; at = strchr(at, '|')) {

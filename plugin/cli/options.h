@@ -51,7 +51,7 @@ typedef struct cli_command {
   const char *name;
   const char *operands; /* in the usage line */
   const char *summary;  /* one line */
-  const char *more;     /* below the options; NULL: nothing */
+  const char *more;     /* below the options; NULL if there is nothing */
   uint32_t min_files, max_files;
   /* Runs inside a guard; the arena ends with the command.  *code is the exit status unless it fails. */
   status (*run)(const cli_args *args, arena *a, int *code);

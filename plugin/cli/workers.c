@@ -105,7 +105,7 @@ static void finish(const cli_workers *w, job *j) {
   w->done(w->data, j->number, &outcome);
 }
 
-/* Whether the job has come to its end. */
+/* Returns true if the job has come to its end. */
 static bool receive(job *j) {
   size_t room = sizeof j->report - j->n;
   ssize_t n = room ? read(j->fd, (char *)&j->report + j->n, room) : 0;

@@ -17,8 +17,8 @@ typedef struct cli_outcome {
 
 typedef struct cli_workers {
   uint32_t n;       /* pieces, from 0 */
-  uint32_t at_once; /* 0: the cores of this machine */
-  double timeout;   /* seconds for a piece; 0: none */
+  uint32_t at_once; /* 0 means the cores of this machine */
+  double timeout;   /* seconds for a piece; 0 means none */
   /* In a process of its own: fills text, gives flags. */
   uint32_t (*work)(void *data, uint32_t k, char text[CLI_REPORT_MAX]);
   /* Back in this one, in the order in which pieces end. */

@@ -107,7 +107,7 @@ static status check_declared(const check_call *c) {
   return NULL;
 }
 
-/* Whether what the model computes decides the extent of root k along the axis; its shape has the bound then. */
+/* Returns true if what the model computes decides the extent of root k along the axis; its shape has the bound then. */
 static bool is_computed(const hlo_module *m, uint32_t k, int axis) {
   for (uint32_t i = 0; m->size_of && i < m->entry->n_roots; i++) {
     if (m->size_of[i].axis == axis && m->size_of[i].result == k) {

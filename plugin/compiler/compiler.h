@@ -53,11 +53,12 @@ typedef struct compile_request {
   rt_compile_options options;
   const compiler_dim *dims;
   uint32_t n_dims;
-  const shape *const *inputs; /* by the source's inputs: whole shapes, entries NULL where unknown; NULL: all unknown */
+  const shape *const
+      *inputs; /* by the source's inputs: whole shapes, entries NULL where unknown; NULL means all unknown */
   /* By the source's inputs: what they hold, where that is known; entries, or all, NULL.  Those that decide sizes are
    * used, and the program is then for these values (rt_io.value). */
   const void *const *values;
-  int64_t open_dim; /* what an open dimension is; 0: an error */
+  int64_t open_dim; /* what an open dimension is; 0 means an error */
 } compile_request;
 
 /* A model that runs piece by piece, with the pieces it has been compiled to so far.  Thread-safe. */
@@ -70,10 +71,10 @@ typedef struct segments_run_options {
   rt_thread_pool *pool;
   mem_budget *budget;           /* of this run; may be NULL */
   uint64_t seed;                /* of random operators */
-  struct rt_profiler *profiler; /* NULL: off */
+  struct rt_profiler *profiler; /* NULL means off */
   bool check_memory;            /* of all its runs */
-  /* Called with each piece as it was imported, and its inputs, before it runs for the first time.  NULL: nobody looks.
-   */
+  /* Called with each piece as it was imported, and its inputs, before it runs for the first time.  NULL means nobody
+   * looks. */
   status (*watch)(void *data, hlo_module *segment, const literal *inputs);
   void *watch_data;
 } segments_run_options;
@@ -88,7 +89,7 @@ typedef struct compiler_array {
 typedef struct operator_use {
   const char *domain, *name;
   int64_t opset;
-  int since; /* version whose meaning is in force; 0: the operator is unknown */
+  int since; /* version whose meaning is in force; 0 means the operator is unknown */
   bool supported;
   uint64_t count;
 } operator_use;
@@ -131,7 +132,7 @@ typedef struct compiler_api {
   const char *versions;                          /* of LLVM and the libraries, for people */
   int ir_version, opset_version;                 /* the newest of ONNX and ai.onnx that are read */
   /* A model as bytes, which are borrowed.  `path` is that of their file, mapped on `a`, which names it in messages and
-   * in whose folder external data lies; NULL: a model in memory. */
+   * in whose folder external data lies; NULL means a model in memory. */
   status (*open)(arena *a, const char *path, const void *bytes, size_t size, uint32_t n_constants,
                  const compiler_constant *constants, compiler_model **out);
   /* HLO text as a source of its own. */
@@ -141,8 +142,8 @@ typedef struct compiler_api {
    * piece by piece. */
   status (*compile)(const compiler_model *s, const compile_request *request, arena *a, rt_program **out,
                     rt_report *report);
-  /* The request's inputs and values are not looked at, strings and lists in it are borrowed.  NULL is fine for destroy.
-   */
+  /* The request's inputs and values are not looked at, strings and lists in it are borrowed.  NULL is allowed for
+   * destroy. */
   status (*segments_create)(const compiler_model *s, const compile_request *request, mem_budget *budget,
                             segmented_model **out);
   void (*segments_destroy)(segmented_model *p);

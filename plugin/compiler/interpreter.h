@@ -48,7 +48,7 @@ static inline host_array *host_sequence_element(const host_array *sequence, uint
   return (host_array *)sequence->base.elements[k];
 }
 host_array *host_array_retain(host_array *a);
-void host_array_release(host_array *a); /* NULL is fine */
+void host_array_release(host_array *a); /* NULL is allowed */
 /* The memory stays and is the caller's, who ends it with host_memory_free. */
 compiler_array host_array_let_go(host_array *a);
 void host_memory_free(mem_budget *budget, compiler_array a);
@@ -62,7 +62,7 @@ STATUS_MUST_USE status interpreter_site_below(interpreter_run *run, interpreter_
 onnx_frame *interpreter_frame(interpreter_run *run, const onnx_frame *outer, const Onnx__GraphProto *graph,
                               const onnx_function *function, const Onnx__NodeProto *call);
 void interpreter_frame_end(interpreter_run *run, onnx_frame *f);
-/* Gives the frame that value, with the caller's reference; the name is copied, "" drops it. */
+/* Defines that value in the frame, with the caller's reference; the name is copied, "" drops it. */
 void interpreter_define(onnx_frame *f, const char *name, host_array *a);
 /* What the frame sees under that name: a reference for the caller. */
 STATUS_MUST_USE status interpreter_find(interpreter_run *run, const onnx_frame *f, const char *name, host_array **out);

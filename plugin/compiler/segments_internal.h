@@ -26,7 +26,7 @@ typedef struct segment {
   literal *literals;    /* by result: its value if that is a constant, data NULL otherwise */
   hlo_module *imported; /* as it was before it was compiled, for segments_run_options.watch; NULL: nobody looks, or has
                            looked already */
-  rt_program *program;  /* NULL: there is nothing to compute */
+  rt_program *program;  /* NULL if there is nothing to compute */
   rt_executable *executable;
   uint32_t n_results, runs; /* visible results; runs of it right now */
   uint64_t last_used;

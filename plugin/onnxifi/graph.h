@@ -38,7 +38,7 @@ typedef struct ifi_io {
 onnxStatus ifi_io_create(const ifi_graph *g, const ifi_list *inputs, const ifi_list *outputs, ifi_io **out);
 /* The message has room for IFI_MESSAGE bytes. */
 onnxStatus ifi_io_execute(const ifi_graph *g, ifi_io *io, char *message);
-/* Gives back a reference; NULL is fine. */
+/* Drops a reference; NULL is allowed. */
 void ifi_io_release(ifi_io *io);
 
 /* --- runs --- */
@@ -66,7 +66,7 @@ struct ifi_graph {
   oxla_model *model;
   pthread_mutex_t lock; /* guards what follows */
   pthread_cond_t changed;
-  ifi_io *io; /* NULL: not set, or set wrongly */
+  ifi_io *io; /* NULL if they are not set, or set wrongly */
   ifi_job *jobs;
   uint32_t n_jobs, n_idle, n_running; /* waiting for a thread; threads without a job; runs that are not done */
   bool closing;

@@ -47,7 +47,7 @@ typedef struct ifi_object {
 /* A new object has the one reference that its handle will hold. */
 void ifi_object_init(ifi_object *o, ifi_kind kind, void (*destroy)(ifi_object *));
 void ifi_retain(ifi_object *o);
-void ifi_release(ifi_object *o); /* NULL is fine */
+void ifi_release(ifi_object *o); /* NULL is allowed */
 
 /* Handles are numbers that never come back: one that is NULL, released, made up, of another kind or of another library
  * is known as such.  NULL when there is no memory for one more. */
@@ -67,10 +67,10 @@ typedef struct ifi_backend {
   uint64_t log_level;
 } ifi_backend;
 
-/* NULL: no such ID. */
+/* Returns NULL if there is no such ID. */
 const ifi_id *ifi_id_of(onnxBackendID id);
 
-/* What all cores do in a second; 0: unknown. */
+/* What all cores do in a second; 0 means unknown. */
 typedef struct ifi_rates {
   uint64_t macs;  /* multiply-adds of f32 */
   uint64_t bytes; /* read from memory */
@@ -80,7 +80,7 @@ onnxStatus ifi_measure_rates(ifi_rates *out);
 
 /* What backends that are made from now on begin with; the properties of onnxInitBackend come after. */
 typedef struct ifi_defaults {
-  _Atomic int threads; /* 0: all cores */
+  _Atomic int threads; /* 0 means all cores */
   _Atomic uint64_t log_level;
 } ifi_defaults;
 
@@ -120,7 +120,7 @@ typedef struct ifi_event ifi_event;
 
 enum { IFI_MESSAGE = 512 }; /* bytes of the longest message that an event keeps */
 
-/* promised: a run will signal it, whatever becomes of the handle.  NULL: no memory. */
+/* promised: a run will signal it, whatever becomes of the handle.  Returns NULL if there is no memory. */
 ifi_event *ifi_event_create(bool promised);
 ifi_object *ifi_event_object(ifi_event *e);
 /* With what came of the run, NULL where there is nothing to say.  false: it was signalled before. */

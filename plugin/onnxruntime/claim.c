@@ -31,7 +31,7 @@ typedef struct claim {
 
 static int by_name(const void *a, const void *b) { return strcmp(((const value *)a)->name, ((const value *)b)->name); }
 
-/* *out NULL: there is no memory, or no name. */
+/* *out NULL if there is no memory, or no name. */
 static OrtStatus *find_value(claim *c, const OrtValueInfo *info, value **out) {
   value key = {.maker = SIZE_MAX};
   *out = NULL;

@@ -11,7 +11,7 @@
 
 static const char source[] = "onnx-xla"; /* attribute `source`: whose compiled model it is */
 
-/* The string attribute of that name, to be freed; NULL: there is none.  It may hold any bytes.  Some versions of ONNX
+/* The string attribute of that name, to be freed; NULL if there is none.  It may hold any bytes.  Some versions of ONNX
  * Runtime count a zero behind them. */
 static OrtStatus *text_attribute(const ort_provider *p, const OrtNode *node, const char *name, char **out,
                                  size_t *size) {

@@ -28,7 +28,7 @@ typedef struct fused {
   int file;                      /* a compiled model; -1: none */
   ort_span image;                /* the same in mapped memory; empty: none */
   ort_kept kept;                 /* large constants */
-  oxla_model *model, *reference; /* reference: what results are compared with; NULL: nothing */
+  oxla_model *model, *reference; /* reference: what results are compared with; NULL if there is nothing */
   pthread_mutex_t lock;          /* guards idle */
   idle_run *idle;
 } fused;

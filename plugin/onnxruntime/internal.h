@@ -79,7 +79,7 @@ OrtStatus *ort_node_read(const ort_provider *p, const OrtNode *node, ort_node *o
 void ort_node_free(ort_node *n);
 OrtStatus *ort_graph_read(const ort_provider *p, const OrtGraph *graph, ort_graph *out);
 void ort_graph_free(ort_graph *g);
-OrtStatus *ort_value_name(const ort_provider *p, const OrtValueInfo *value, const char **out); /* NULL: "" */
+OrtStatus *ort_value_name(const ort_provider *p, const OrtValueInfo *value, const char **out); /* NULL means "" */
 /* An array of ONNX Runtime's, or what is known of one: a size is -1 where only a run tells it. */
 typedef struct ort_array {
   int type;    /* TensorProto's number */
@@ -89,7 +89,7 @@ typedef struct ort_array {
   void *data; /* maybe NULL where it is empty */
 } ort_array;
 
-/* Element type, TensorProto's number; 0: not known, or no array. */
+/* Element type, TensorProto's number; 0 means not known, or no array. */
 OrtStatus *ort_value_type(const ort_provider *p, const OrtValueInfo *value, int *type);
 
 /* Its element type and sizes, without data; not *known: it is no array. */

@@ -116,7 +116,7 @@ OrtStatus *ort_value_name(const ort_provider *p, const OrtValueInfo *value, cons
   return value ? p->api->GetValueInfoName(value, out) : NULL;
 }
 
-/* *out NULL: not known, or no array. */
+/* *out NULL if it is not known, or no array. */
 static OrtStatus *array_type(const ort_provider *p, const OrtValueInfo *value, const OrtTensorTypeAndShapeInfo **out) {
   const OrtTypeInfo *info = NULL;
   ONNXType kind = ONNX_TYPE_UNKNOWN;

@@ -6,7 +6,7 @@
 #include "runtime/program/target.h"
 
 /* `wanted`, or (NULL) $ONNX_XLA_CACHE, $XDG_CACHE_HOME/onnx-xla, $HOME/.cache/onnx-xla; an empty name: none.  Made with
- * mode 0700 if it is not there.  *out NULL: there is no cache, and *why (on the arena) says so where that is a
+ * mode 0700 if it is not there.  *out NULL if there is no cache, and *why (on the arena) says so where that is a
  * surprise: the folder is another user's, others may write to it, or it cannot be made.  *why NULL: no surprise. */
 void session_cache_folder(arena *a, const char *wanted, const char **out, const char **why);
 

@@ -344,7 +344,7 @@ static void put_weights(session *s, arena *a, const rt_program *p, content_key k
   }
 }
 
-/* Whether at least half of the program's constants are there. */
+/* Returns true if at least half of the program's constants are there. */
 static bool has_most(const rt_program *weights, const rt_program *p) {
   uint64_t all = 0, there = 0;
   for (uint32_t k = 0; k < p->n_constants; k++) {

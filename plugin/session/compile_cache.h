@@ -16,10 +16,10 @@ void compile_cache_open(session *s);
 /* Once the model has been opened: it must still be what compile_cache_open has seen, or there is no cache any more. */
 void compile_cache_check_model(session *s);
 void compile_cache_close(session *s);
-/* What names in the folder's programs are made with; NULL: there is no cache. */
+/* What names in the folder's programs are made with; NULL if there is no cache. */
 const hash_secret *compile_cache_secret(const session *s);
 
-/* The program for these inputs, tuned as much or more, on `a`; NULL: it must be compiled. */
+/* The program for these inputs, tuned as much or more, on `a`; NULL if it must be compiled. */
 const rt_program *compile_cache_find(session *s, const session_inputs *inputs, rt_tune tune, arena *a);
 /* What was found last turned out to be no good. */
 void compile_cache_forget(session *s);

@@ -12,9 +12,9 @@
 
 static const char library_name[] = "libonnx-xla-compiler.so";
 
-/* The folder of the file that this code lies in, a library or the program.  A program that was found in PATH
- * knows itself by its name alone; the current folder, which may be a stranger's, is not where to look then.
- * False: nobody knows it. */
+/* The folder of the file that this code lies in, a library or the program.  A program that was found in PATH knows
+ * itself by its name alone; the current folder, which may be a stranger's, is not where to look then. Returns false if
+ * nobody knows it. */
 static bool own_folder(char folder[PATH_MAX]) {
   Dl_info self;
   bool known = dladdr((void *)(uintptr_t)session_version, &self) && self.dli_fname;
@@ -30,8 +30,8 @@ static bool own_folder(char folder[PATH_MAX]) {
   return slash != NULL;
 }
 
-/* Where it may lie: beside this library (the build tree), in the package's folder below it, or where it was
- * configured to be.  False: there is no k-th place. */
+/* Where it may lie: beside this library (the build tree), in the package's folder below it, or where it was configured
+ * to be.  Returns false if there is no k-th place. */
 static bool place(size_t k, char path[PATH_MAX]) {
   static const char *const folders[] = {"", "/.libs", "/onnx-xla", "/../lib/onnx-xla"};
   enum { N_FOLDERS = sizeof folders / sizeof *folders };

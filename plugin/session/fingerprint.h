@@ -20,7 +20,7 @@ enum { CONTENT_KEY_TEXT = 33 };
 typedef struct fingerprints {
   int folder; /* of the stamps; not owned */
   hash_secret secret;
-  uint64_t boot; /* 0: it is not known, and there are no stamps */
+  uint64_t boot; /* 0 means it is not known, and there are no stamps */
 } fingerprints;
 
 void fingerprints_init(fingerprints *c, int folder, const hash_secret *secret);
@@ -33,7 +33,7 @@ void content_key_text(content_key k, char out[CONTENT_KEY_TEXT]);
 /* Of a regular file; *st is how it was then.  IO: it cannot be read, or changes meanwhile. */
 STATUS_MUST_USE status content_key_of_file(const fingerprints *c, rt_thread_pool *pool, int fd, struct stat *st,
                                            content_key *out);
-/* Whether nothing was written to the file in between. */
+/* Returns true if nothing was written to the file in between. */
 bool fingerprint_same_file(const struct stat *a, const struct stat *b);
 
 /* For files that only we write: that one was found whole, and whether that still holds. */

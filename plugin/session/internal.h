@@ -21,8 +21,8 @@ struct session {
   const rt_target *target;
   compiler_model *source; /* its model is NULL as long as the cache's description is all that was needed */
   opened_file *file;      /* what it was opened from */
-  compile_cache *cache;   /* NULL: no cache */
-  const rt_image *image;  /* NULL: a model */
+  compile_cache *cache;   /* NULL means no cache */
+  const rt_image *image;  /* NULL means a model */
   const char *warning;
   double load_seconds;
   rt_thread_pool *pool;
@@ -36,13 +36,13 @@ struct session {
   /* Only who has the turn changes what follows, `compiling`, and what is behind `arena`, `source` and `cached`; nobody
    * else takes programs away. */
   rt_weight_pool *weight_pool; /* constants of the programs */
-  segmented_model *segments;   /* NULL: not needed so far */
+  segmented_model *segments;   /* NULL if it is not needed so far */
   atomic_uint busy;            /* how many runs and compilations there are now */
   uint64_t entropy;
   atomic_uint_fast64_t n_fresh_seeds;
 };
 
-/* Whether the program is for these inputs. */
+/* Returns true if the program is for these inputs. */
 bool session_program_serves(const session *s, const rt_program *p, const session_inputs *inputs);
 /* Reads the session's file: a model, or HLO text. */
 STATUS_MUST_USE status session_open_model(const session *s, compiler_model **out);
@@ -63,7 +63,7 @@ void session_log(const session *s, session_log_level level, const char *format, 
 void session_log_opened(const session *s);
 void session_log_compiled(const session *s, const session_inputs *inputs, const session_program *c);
 
-/* session_run with a profiler that looks on; NULL: none. */
+/* session_run with a profiler that looks on; NULL if there is none. */
 STATUS_MUST_USE status session_run_watched(session *s, const session_program *c, const uint64_t *seed,
                                            const session_inputs *inputs, session_output *outputs,
                                            struct rt_profiler *profiler);

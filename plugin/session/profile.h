@@ -10,7 +10,7 @@
 
 typedef struct run_profile_options {
   uint32_t warm_up; /* runs that are not looked at */
-  uint32_t runs;    /* at least; 0: one */
+  uint32_t runs;    /* at least; 0 means one */
   double seconds;   /* at least */
 } run_profile_options;
 

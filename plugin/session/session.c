@@ -455,7 +455,7 @@ static status await_end(session *s, const session_inputs *inputs) {
   return NULL;
 }
 
-/* A program that is ready, which has one user more now; NULL: it is the caller's turn to make one.  The lock is held.
+/* A program that is ready, which has one user more now; NULL if it is the caller's turn to make one.  The lock is held.
  */
 static status find_ready(session *s, const session_inputs *inputs, session_program **out) {
   for (;;) {

@@ -19,7 +19,7 @@
 enum { CONTENT_STORE_GIGABYTES = 8 }; /* of a folder that is given no size */
 
 typedef struct content_store {
-  int folder, models; /* -1: not open */
+  int folder, models; /* -1 means not open */
   uint64_t max_bytes;
   bool verify; /* each time that a file is opened, not once after a start of the system */
   fingerprints contents;
@@ -30,7 +30,7 @@ typedef struct content_store {
 STATUS_MUST_USE status content_store_open(const char *path, uint64_t max_bytes, content_store *out);
 void content_store_close(content_store *c);
 
-/* Maps a program's file, and its base, for the life of the arena; NULL: it is not there, or damaged (then it is
+/* Maps a program's file, and its base, for the life of the arena; NULL if it is not there, or damaged (then it is
  * removed). */
 rt_image *content_store_get(content_store *c, arena *a, content_key model, content_key program);
 /* The file of weights of that key, as a base for programs. */

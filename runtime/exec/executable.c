@@ -80,7 +80,7 @@ static bool overlap(const rt_buffer *x, const rt_buffer *y) {
          y->offset < x->offset + rt_buffer_bytes(x);
 }
 
-/* Whether the output may lie over the input as the kind of thunk reads and writes. */
+/* Returns true if the output may lie over the input as the kind of thunk reads and writes. */
 static bool may_overlap(rt_access access, const rt_buffer *input, const rt_buffer *output) {
   return access == RT_READS_ALL_FIRST || (access == RT_READS_ELEMENT_FIRST && input->offset == output->offset &&
                                           rt_buffer_bytes(input) == rt_buffer_bytes(output));

@@ -14,12 +14,12 @@ const rt_program *rt_executable_program(const rt_executable *e);
 const rt_target *rt_executable_target(const rt_executable *e);
 
 typedef struct rt_run_options {
-  rt_thread_pool *pool; /* NULL: one thread */
+  rt_thread_pool *pool; /* NULL means one thread */
   mem_budget *budget;   /* of this run: cancel, deadline; its memory counts there */
   struct rt_profiler *profiler;
   uint64_t seed;     /* of random numbers: equal seeds, equal numbers */
   bool check_memory; /* what thunks do to memory is checked (check_memory.h) */
-  /* Runs the program's thunks in place of rt_run_sequence, to look at memory between them; NULL: nobody does. */
+  /* Runs the program's thunks in place of rt_run_sequence, to look at memory between them; NULL means nobody does. */
   status (*drive)(void *data, const rt_sequence *body, rt_run *r);
   void *drive_data;
 } rt_run_options;

@@ -32,7 +32,7 @@ guarded *guarded_create(arena *a, size_t bytes);
 guarded *guarded_forbidden(arena *a, size_t bytes);
 /* From now on it may only be read. */
 STATUS_MUST_USE status guarded_protect(guarded *g);
-/* Whether the address is one of its pages', forbidden ones included. */
+/* Returns true if the address is one of its pages', forbidden ones included. */
 bool guarded_holds(const guarded *g, uintptr_t address);
 
 typedef enum guarded_access { GUARDED_NONE, GUARDED_TOUCHED, GUARDED_READ, GUARDED_WRITTEN } guarded_access;

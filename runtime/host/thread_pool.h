@@ -10,7 +10,7 @@ enum { RT_MAX_THREADS = 256 };
 /* `threads` is from 1 to RT_MAX_THREADS and counts the caller, so that 1 makes no thread at all.  Workers start with
  * the first loop that wants them. */
 STATUS_MUST_USE status rt_thread_pool_create(uint32_t threads, rt_thread_pool **out);
-/* NULL is fine.  No loop may be running. */
+/* NULL is allowed.  No loop may be running. */
 void rt_thread_pool_destroy(rt_thread_pool *p);
 /* 1 for NULL. */
 uint32_t rt_thread_pool_threads(const rt_thread_pool *p);

@@ -51,7 +51,7 @@ typedef struct writing {
   arena *a;
   pool constants, code;
   str_map seen;           /* hash of a span, as text -> a copy of its item */
-  const rt_program *base; /* has constants already; NULL: none does */
+  const rt_program *base; /* has constants already; NULL if no pass does */
 } writing;
 
 /* The offset of a span in its section; equal bytes are kept once. */

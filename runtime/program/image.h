@@ -18,12 +18,12 @@ typedef struct rt_image {
   rt_program **programs;
   rt_span source; /* the model itself, for runs that must compile pieces of it; empty: the programs are all */
   /* Another file, self-contained and known by its producer, whose one program has constants of ours by their names.
-   * NULL: none. */
+   * NULL if there is none. */
   const struct rt_image *base;
   uint64_t identity; /* of a file that was read: what is in it */
 } rt_image;
 
-/* Finds a base by its producer, on the arena; NULL: it is not there. */
+/* Finds a base by its producer, on the arena; NULL if it is not there. */
 typedef struct rt_image_finder {
   rt_image *(*find)(void *data, arena *a, const char *name);
   void *data;

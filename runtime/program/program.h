@@ -63,7 +63,7 @@ struct rt_thunk {
   uint32_t n_inputs, n_buffers;
   rt_buffer *buffers; /* inputs, then outputs and scratch, as the kind says */
   uint32_t n_bodies;
-  uint32_t origin;     /* number of its rt_origin, from 1 on; 0: not known.  A file does not have it */
+  uint32_t origin;     /* number of its rt_origin, from 1 on; 0 means not known. A file does not have it */
   rt_sequence *bodies; /* of control flow */
   rt_span config;      /* what else the kind needs: written by the compiler with rt_writer, read by load */
   /* For profiles: what one run computes and moves (0: not known), and what the thunk is made of and why. */
@@ -114,7 +114,7 @@ uint32_t rt_program_find(const rt_program *p, rt_span name, uint64_t size);
 /* Results that are no sizes of others. */
 uint32_t rt_program_outputs(const rt_program *p);
 /* What of result k means something once a run has filled `results` (all results' addresses): its dimensions, cut to the
- * sizes that came with it.  False: all of it does. */
+ * sizes that came with it.  Returns false if all of it does. */
 bool rt_program_extents(const rt_program *p, uint32_t k, void *const *results, int64_t extents[SHAPE_MAX_RANK]);
 
 /* --- config bytes: little-endian, bounded when read --- */

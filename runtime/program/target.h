@@ -34,15 +34,16 @@ typedef struct rt_run {
   void **handles;
   rt_device *device;
   rt_stream *stream;
-  rt_thread_pool *pool;         /* NULL: one thread */
-  mem_budget *budget;           /* cancel flag and deadline; check in loops.  Memory counts there.  NULL: none */
-  struct rt_profiler *profiler; /* NULL: off */
-  /* Compiles or finds a program for a computation whose sizes are known only now; sessions provide it.  NULL: none. */
+  rt_thread_pool *pool; /* NULL means one thread */
+  mem_budget *budget;   /* cancel flag and deadline; check in loops. Memory counts there. NULL if there is none */
+  struct rt_profiler *profiler; /* NULL means off */
+  /* Compiles or finds a program for a computation whose sizes are known only now; sessions provide it.  NULL if there
+   * is none. */
   status (*specialise)(void *session, const char *computation, uint32_t n, const shape *shapes,
                        const rt_executable **out);
   void *session;
   uint64_t seed;              /* of the run's random numbers */
-  struct rt_checker *checker; /* NULL: off */
+  struct rt_checker *checker; /* NULL means off */
 } rt_run;
 
 /* While thunks are loaded. */
@@ -163,7 +164,7 @@ typedef struct rt_report {
   uint32_t n_tuned, n_timed; /* of them: timed now */
   rt_tuned *tuned;
   double seconds_tuning;
-  const char *warning; /* on the arena: of a log that cannot be used; NULL: none */
+  const char *warning; /* on the arena: of a log that cannot be used; NULL if there is none */
 } rt_report;
 
 typedef struct rt_compiler {
@@ -180,7 +181,7 @@ typedef struct rt_backend {
   /* guard_adopt of the shared object's own copy of base/, so that guards around its functions hold there. */
   void (*adopt_guard)(const guard_owner *other);
   const rt_target *target;
-  const rt_compiler *compiler; /* NULL: runs programs only */
+  const rt_compiler *compiler; /* NULL means runs programs only */
 } rt_backend;
 
 /* The function a backend's shared object exports under the name "onnx_xla_backend": NULL when it cannot serve this ABI.

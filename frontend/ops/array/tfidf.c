@@ -12,7 +12,7 @@ typedef struct vectorizer {
   int64_t shortest, longest, skips;
   const int64_t *starts, *columns, *pool; /* of each length in the pool; of the output, for each n-gram */
   size_t n_starts, n_grams, n_pool, n_weights;
-  const float *weights; /* one an n-gram; NULL: none */
+  const float *weights; /* one an n-gram; NULL if there is none */
   int64_t width;        /* columns of the output */
 } vectorizer;
 

@@ -1,5 +1,4 @@
-/* activation.h - activations that are spelled out: several operations on one array that together are a known function
- * of it. */
+/* activation.h - finds activations that are written as several operations on one array. */
 #ifndef HLO_ANALYSIS_ACTIVATION_H
 #define HLO_ANALYSIS_ACTIVATION_H
 
@@ -18,15 +17,16 @@ typedef struct hlo_activation {
   hlo_activation_kind kind;
   double alpha;
   uint32_t n;
-  hlo_instr *members[HLO_ACTIVATION_MEMBERS]; /* in list order; the last one's result is the function's */
+  /* In list order; the result of the last one is the result of the function. */
+  hlo_instr *members[HLO_ACTIVATION_MEMBERS];
 } hlo_activation;
 
-/* Whether v is an array of one number; *number is it. */
+/* Returns true if all elements of v are one number, and sets *number to it. */
 typedef bool hlo_splat_fn(const void *data, hlo_value v, double *number);
 
-/* The activation of result 0 of `x`: nobody but its members uses x, nor any member but the last.  Constants may be off
- * by what f32 rounds, and the operations in any order that means the same.  splat: how to tell splats (bodies of
- * fusions have theirs outside); NULL: as hlo_splat_of. */
+/* Finds the activation that is computed of result 0 of `x`.  Only members use x, and only members use any member but
+ * the last.  Constants may be off by the rounding of f32, and the operations may be in any order that means the same.
+ * splat tells what a splat is, since bodies of fusions have theirs outside; NULL means hlo_splat_of. */
 bool hlo_find_activation(hlo_instr *x, hlo_splat_fn *splat, const void *data, hlo_activation *out);
 
 #endif

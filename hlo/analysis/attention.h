@@ -14,26 +14,29 @@
 enum { HLO_ATTENTION_MEMBERS = 64 };
 
 typedef struct hlo_attention {
-  hlo_instr *qk, *pv;          /* the dots */
-  hlo_value q, k, v;           /* where they lie: behind the views that are members; operands of the fusion */
-  hlo_value scores;            /* softmax's operand: elementwise from qk's result and from what does not depend on it */
-  hlo_instr *max, *exp, *sum;  /* reductions of scores and of exp, which is e^(scores - shift) */
-  hlo_value shift, total;      /* one a row, elementwise from the result of max and of sum; what exp is divided by */
-  hlo_instr *root;             /* pv, or the transpose of its result */
-  int64_t batches, rows, keys; /* of b, m, n */
+  hlo_instr *qk, *pv; /* the dots */
+  hlo_value q, k, v;  /* the operands of the fusion, before the views that are members */
+  /* The operand of softmax: computed elementwise from the result of qk and from values that do not depend on it. */
+  hlo_value scores;
+  hlo_instr *max, *exp, *sum; /* the reductions of the scores and of exp; exp is e^(scores - shift) */
+  /* One value a row, computed elementwise from the results of max and sum; `total` is what exp is divided by. */
+  hlo_value shift, total;
+  hlo_instr *root;             /* pv, or a transpose of its result */
+  int64_t batches, rows, keys; /* the sizes of b, m and n */
   uint32_t n;
-  hlo_instr *members[HLO_ATTENTION_MEMBERS]; /* from qk's operands to the root; nobody else uses any but the root */
+  /* From the operands of qk to the root; only the root is used by instructions that are not members. */
+  hlo_instr *members[HLO_ATTENTION_MEMBERS];
 } hlo_attention;
 
-/* What may also be members. */
+/* Instructions that may be members besides. */
 enum hlo_attention_views {
-  HLO_OPERAND_VIEWS = 1, /* the slices, transposes, reshapes and broadcasts that q, k and v come from */
+  HLO_OPERAND_VIEWS = 1, /* the slices, transposes, reshapes and broadcasts from which q, k and v come */
   HLO_RESULT_VIEW = 2    /* a transpose of the result */
 };
 
-/* The attention that ends in this dot; views: a set of them. */
+/* Finds the attention that ends with this dot; `views` is a set of hlo_attention_views. */
 bool hlo_find_attention(hlo_instr *pv, unsigned views, hlo_attention *a);
-/* That of a fusion of kind attention: all of its body. */
+/* Finds the attention that a fusion of kind attention computes; it is its whole body. */
 bool hlo_attention_of_fusion(const hlo_instr *i, hlo_attention *a);
 
 #endif

@@ -1,18 +1,19 @@
-/* cost.h - what an instruction computes and moves, in numbers, before anybody runs it: for profiles and for choices. */
+/* cost.h - estimates what an instruction computes and moves, for profiles and for choices between algorithms. */
 #ifndef HLO_ANALYSIS_COST_H
 #define HLO_ANALYSIS_COST_H
 
 #include "hlo/ir/ir.h"
 
 typedef struct hlo_cost {
-  /* arithmetic on elements; a multiply-add counts two, a transcendental function one, movement none */
+  /* arithmetic operations on elements: a multiply-add counts as two, a transcendental function as one, movement as none
+   */
   int64_t operations;
-  /* of operands, as far as they are read, and of results; what stays inside of a fusion is not moved */
+  /* bytes of operands, as far as they are read, and of results; values inside of a fusion are not counted */
   int64_t bytes;
 } hlo_cost;
 
-/* Of one run of `i`; a fusion is all that it holds.  Control flow costs nothing itself, nor do parameters, constants
- * and reshapes.  Shapes that are not static count as nothing; sums that leave int64_t stay at its end. */
+/* Returns the cost of one run of `i`; for a fusion, that of its body.  Control flow, parameters, constants and reshapes
+ * cost nothing themselves.  Shapes that are not static count as nothing, and sums saturate at the largest int64_t. */
 hlo_cost hlo_cost_of(const hlo_instr *i);
 
 #endif

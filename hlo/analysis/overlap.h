@@ -1,21 +1,21 @@
-/* overlap.h - which operands of an instruction a result may be computed over, derived from what the
- * operations mean.
+/* overlap.h - over which operands of an instruction a result may be written, derived from the meaning of the
+ * operations.
  *
- * Buffer assignment asks the backend for permission to compute in place.  This file is what the answers are
- * held against: it knows nothing of backends, kernels or plans, only how an element of a result depends on
- * the elements of an operand. */
+ * Buffer assignment asks the backend for permission to compute in place.  The answers are checked against this file,
+ * which knows nothing of backends, kernels or configs; it knows only how an element of a result depends on the elements
+ * of an operand. */
 #ifndef HLO_ANALYSIS_OVERLAP_H
 #define HLO_ANALYSIS_OVERLAP_H
 
 #include "hlo/ir/ir.h"
 
-/* How the implementation of an instruction orders its reads and writes.  Each allows what those before it
- * allow. */
+/* The order in which the implementation of an instruction reads and writes.  Each order permits all that the ones
+ * before it permit. */
 typedef enum hlo_access {
   HLO_READS_WHILE_WRITING, /* in any order, or more than once: no operand may lie where a result does */
   HLO_READS_ROW_FIRST,     /* what an element (or a row, in fusions that go by rows) depends on is read once,
                             * before it is     written: elementwise operands may lie there */
-  HLO_READS_ALL_FIRST      /* everything is read before anything is written: any operand may lie there */
+  HLO_READS_ALL_FIRST      /* everything is read before anything is written: any operand may lie where a result does */
 } hlo_access;
 
 /* How the results of an instruction depend on one operand. */
@@ -26,7 +26,7 @@ typedef enum hlo_dependence {
   HLO_ON_ANY_ELEMENT
 } hlo_dependence;
 
-/* The strongest dependence of any result of `i` on operand `operand`.  Works on `a`. */
+/* Returns the strongest dependence of any result of `i` on operand `operand`.  Uses `a` for temporary memory. */
 hlo_dependence hlo_dependence_on(arena *a, const hlo_instr *i, uint32_t operand);
 
 /* Returns true if `i`, implemented with this access, may write result `result` where operand `operand` lies,

@@ -1,42 +1,42 @@
-/* quantized.h - arrays of integers that stand for numbers by a scale and a zero point, recognised in a graph as
- * importers spell them out. */
+/* quantized.h - recognises arrays of integers that stand for numbers by a scale and a zero point, as importers write
+ * them. */
 #ifndef HLO_ANALYSIS_QUANTIZED_H
 #define HLO_ANALYSIS_QUANTIZED_H
 
 #include "hlo/analysis/queries.h"
 
-/* An array stretched from one number, or from a list of numbers along one of its dimensions. */
+/* An array that is broadcast from one number, or from a list of numbers along one of its dimensions. */
 typedef struct hlo_along {
-  hlo_value v; /* holds the numbers: element k is v's element k * step */
-  int axis;    /* of the stretched array; -1 means one number */
-  int64_t n;   /* numbers */
+  hlo_value v; /* the array that holds the numbers: number k is element k * step */
+  int axis;    /* the dimension of the broadcast array; -1 if it is one number */
+  int64_t n;   /* how many numbers there are */
   int64_t step;
 } hlo_along;
 
-/* Returns false if v is another array.  Looks at constants of up to 2^16 bytes. */
+/* Returns false if v is another kind of array.  Looks at constants of up to 2^16 bytes. */
 bool hlo_along_of(hlo_value v, hlo_along *out);
-/* Are they constants?  Then number k, of one or of n. */
+/* Returns true if the numbers are constants.  The function below then returns number k. */
 bool hlo_along_is_const(const hlo_along *a);
 double hlo_along_at(const hlo_along *a, int64_t k);
-/* Equal constants along the same axis. */
+/* Returns true if both have equal constants along the same axis. */
 bool hlo_along_equal(const hlo_along *a, const hlo_along *b);
 
-/* f32 numbers (q - zero) * scale, or s32 numbers q - zero. */
+/* The f32 numbers (q - zero) * scale, or the s32 numbers q - zero. */
 typedef struct hlo_quantized {
-  hlo_value q; /* u8 or s8; a constant may be of any type of up to 8 bits */
+  hlo_value q; /* u8 or s8; if it is constant, any type of up to 8 bits */
   bool has_zero;
-  hlo_along zero, scale; /* scale: of f32 numbers; zero: of any integer type that s32 holds */
+  hlo_along zero, scale; /* scale is for f32 numbers; zero may have any integer type that fits in s32 */
 } hlo_quantized;
 
-/* multiply(convert(subtract(convert(q), zero)), scale), subtractions of nothing left out or not. */
+/* Recognises multiply(convert(subtract(convert(q), zero)), scale), also if the subtraction of 0 is left out. */
 bool hlo_dequantized_of(hlo_value v, hlo_quantized *out);
-/* subtract(convert(q), zero) in s32. */
+/* Recognises subtract(convert(q), zero) in s32. */
 bool hlo_centered_of(hlo_value v, hlo_quantized *out);
 
-/* convert(clamp(low, add(round(v), zero), high)) to u8 or s8, seen from its end. */
+/* The parts of convert(clamp(low, add(round(v), zero), high)) to u8 or s8. */
 typedef struct hlo_requantized {
-  hlo_instr *round, *addition; /* addition: of the zero point, NULL if there is none */
-  hlo_value v;                 /* what is rounded */
+  hlo_instr *round, *addition; /* addition is that of the zero point, NULL if there is none */
+  hlo_value v;                 /* the value that is rounded */
   double zero, low, high;
 } hlo_requantized;
 bool hlo_requantized_of(hlo_value v, hlo_requantized *out);
@@ -50,13 +50,13 @@ bool hlo_requantized_of(hlo_value v, hlo_requantized *out);
  * elements of a block; perhaps transposed.  scale and zero are broadcasts that are the same for all of a block. */
 typedef struct hlo_quantized_weights {
   hlo_value q;
-  hlo_value scale, zero;              /* with the dims of `scaled`; zero.def NULL if there is none */
+  hlo_value scale, zero;              /* with the dimensions of `scaled`; zero.def is NULL if there is none */
   const hlo_instr *scaled;            /* the multiplication */
-  int64_t sums, columns, block;       /* the dot's matrix is sums x columns; block divides sums */
-  int64_t sum_step, column_step;      /* between elements of q */
-  int sum_dim, column_dim, block_dim; /* of `scaled`; sum_dim counts blocks where block_dim is not -1 */
+  int64_t sums, columns, block;       /* the dot's matrix is sums x columns, and `block` divides `sums` */
+  int64_t sum_step, column_step;      /* the distances between elements of q */
+  int sum_dim, column_dim, block_dim; /* dimensions of `scaled`; sum_dim counts blocks if block_dim is not -1 */
   uint32_t n;
-  /* all instructions but q, scale and zero, each the only user of the one before; the last one is what the dot reads */
+  /* all instructions except q, scale and zero, each the only user of the one before; the dot reads the last one */
   hlo_instr *members[8];
 } hlo_quantized_weights;
 bool hlo_quantized_weights_of(const hlo_instr *dot, hlo_quantized_weights *out);

@@ -20,7 +20,7 @@
 void hlo_gradients(hlo_builder *b, uint32_t n_ys, const hlo_value *ys, const hlo_value *dys, uint32_t n_xs,
                    const hlo_value *xs, hlo_value *dxs);
 
-/* Is there a rule?  (Operations whose results are no floats need none.) */
+/* Returns true if there is a rule for the operation.  Operations whose results are not floats need none. */
 bool hlo_has_gradient(hlo_op op);
 
 #endif

@@ -4,51 +4,52 @@
 
 #include "hlo/gradient/gradient.h"
 
-/* A computation from the first x on, on the way back.  Lists are by the ids of these instructions; what stands before
- * them has ids of earlier times, and what is made now has none. */
+/* The part of a computation that begins at the first x, while it is walked backwards.  The lists are indexed by the ids
+ * of its instructions.  Instructions before it have ids from earlier, and new ones have none. */
 typedef struct hlo_tape {
   hlo_builder *b;
   uint32_t n;
   hlo_instr **order;
-  bool *active;          /* depends on an x */
-  hlo_value **gradients; /* then by result: what has arrived; NULL if there is nothing */
+  bool *active;          /* whether the instruction depends on an x */
+  hlo_value **gradients; /* then by result: the sum of the gradients so far; NULL if there is none */
 } hlo_tape;
 
-/* Adds to the operands' gradients; dy is that of the first result (no value: only others have one). */
+/* A rule adds to the gradients of the operands. dy is the gradient of the first result; it is no value if only other
+ * results have one. */
 typedef void hlo_gradient_rule(hlo_tape *t, hlo_instr *i, hlo_value dy);
 
-/* Is the gradient of operand k of interest? */
+/* Returns true if the gradient of operand k is needed. */
 bool hlo_tape_needs(const hlo_tape *t, const hlo_instr *i, uint32_t k);
 void hlo_tape_add(hlo_tape *t, const hlo_instr *i, uint32_t k, hlo_value gradient);
-/* What has arrived for operand k so far (no value: nothing), to be put back with more in it: what changes few elements
- * of a large array need not go over all of them. */
+/* Takes out the gradient of operand k so far (no value if there is none).  The caller puts it back with more added to
+ * it.  So a rule that changes few elements of a large array need not add a whole array. */
 hlo_value hlo_tape_take(hlo_tape *t, const hlo_instr *i, uint32_t k);
-/* What has arrived for result k; no value: nothing. */
+/* Returns the gradient of result k, or no value if there is none. */
 hlo_value hlo_tape_get(const hlo_tape *t, const hlo_instr *i, uint32_t k);
-/* Fails: the operation, or this form of it, has no rule. */
+/* Fails because the operation, or this form of it, has no rule. */
 void hlo_tape_refuse(hlo_tape *t, const hlo_instr *i, const char *why);
 
-/* The sum of all elements, a scalar. */
+/* Returns the sum of all elements, a scalar. */
 hlo_value hlo_sum_all(hlo_builder *b, hlo_value x);
-/* x where the condition holds, else 0. */
+/* Returns x where the condition holds, and 0 elsewhere. */
 hlo_value hlo_select_or_zero(hlo_builder *b, hlo_value condition, hlo_value x);
 
-/* Elementwise operations of one operand, and the others. */
+/* Rules for elementwise operations of one operand, and for the others. */
 hlo_gradient_rule hlo_gradient_unary;
 hlo_gradient_rule hlo_gradient_negate, hlo_gradient_add, hlo_gradient_subtract, hlo_gradient_multiply,
     hlo_gradient_divide, hlo_gradient_remainder, hlo_gradient_power, hlo_gradient_atan2, hlo_gradient_extreme,
     hlo_gradient_select, hlo_gradient_clamp, hlo_gradient_convert, hlo_gradient_nothing;
 
-/* Movement and updates. */
+/* Rules for movement and updates. */
 hlo_gradient_rule hlo_gradient_copy, hlo_gradient_broadcast, hlo_gradient_reshape, hlo_gradient_transpose,
     hlo_gradient_reverse, hlo_gradient_slice, hlo_gradient_pad, hlo_gradient_concatenate, hlo_gradient_dynamic_slice,
     hlo_gradient_dynamic_update_slice, hlo_gradient_gather, hlo_gradient_scatter, hlo_gradient_sort;
 
-/* Reductions, windows, contractions. */
+/* Rules for reductions, windows and contractions. */
 hlo_gradient_rule hlo_gradient_reduce, hlo_gradient_reduce_window, hlo_gradient_cumulative, hlo_gradient_dot,
     hlo_gradient_convolution;
 
-/* What calls computations. */
+/* Rules for operations that call computations. */
 hlo_gradient_rule hlo_gradient_conditional, hlo_gradient_while;
 
 #endif

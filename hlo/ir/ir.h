@@ -1,9 +1,10 @@
 /* ir.h - HLO: modules of computations of instructions over typed arrays.
  *
- * An instruction has n operands and n results; a value is (instruction, result number); there is no tuple type.
- * A computation is closed: it sees its parameters only.  It is a list in topological order, with n parameters
- * (they stand first, in order) and n roots.  Everything lives on the module's arena; what is removed is
- * unlinked and dies with the module.  Not thread-safe: one thread changes a module. */
+ * An instruction has n operands and n results.  A value is an instruction with the number of one of its results; there
+ * is no tuple type.  A computation is closed: it can use only its own parameters.  It is a list of instructions in
+ * topological order with n parameters, which come first and in order, and n roots.  Everything is on the module's
+ * arena; an instruction that is removed is unlinked, and its memory is freed with the module.  Only one thread at a
+ * time may change a module. */
 #ifndef HLO_IR_IR_H
 #define HLO_IR_IR_H
 
@@ -46,8 +47,8 @@ typedef enum hlo_attr_kind {
   HLO_KIND_FUSION
 } hlo_attr_kind;
 
-/* Values of the enumerated attribute kinds; their texts stand in hlo/ir/op_table.c. */
-typedef enum hlo_reducer { /* REPLACE: scatter only */
+/* Values of the enumerated attribute kinds.  Their texts are in hlo/ir/op_table.c. */
+typedef enum hlo_reducer { /* REPLACE is for scatter only */
                            HLO_REDUCE_ADD,
                            HLO_REDUCE_MUL,
                            HLO_REDUCE_MAX,
@@ -58,13 +59,13 @@ typedef enum hlo_reducer { /* REPLACE: scatter only */
                            HLO_REDUCE_REPLACE
 } hlo_reducer;
 typedef enum hlo_comparison { HLO_EQ, HLO_NE, HLO_LT, HLO_LE, HLO_GT, HLO_GE } hlo_comparison;
-/* convolution's operand and result: [N, C, spatial...] or [N, spatial..., C]; the kernel is [O, I/groups,
- * spatial...] */
+/* The layout of a convolution's operand and result: [N, C, spatial...] or [N, spatial..., C].  The kernel is always [O,
+ * I/groups, spatial...]. */
 typedef enum hlo_layout { HLO_CHANNELS_FIRST, HLO_CHANNELS_LAST } hlo_layout;
-/* of random bits; OPS.md */
+/* The algorithm of random bits; see OPS.md. */
 typedef enum hlo_algorithm { HLO_PHILOX, HLO_MT19937 } hlo_algorithm;
-/* LOOP: elementwise and movement; INPUT: feeds a reduction at its root(s); OUTPUT: a contraction and its epilogue;
- * ATTENTION: hlo/analysis/attention.h */
+/* LOOP: elementwise operations and movement.  INPUT: computes the input of a reduction, which is its root.  OUTPUT: a
+ * contraction and its epilogue.  ATTENTION: see hlo/analysis/attention.h. */
 typedef enum hlo_fusion_kind {
   HLO_FUSION_LOOP,
   HLO_FUSION_INPUT,
@@ -94,7 +95,7 @@ typedef struct hlo_computation hlo_computation;
 typedef struct hlo_module hlo_module;
 
 typedef struct hlo_value {
-  hlo_instr *def; /* NULL means no value */
+  hlo_instr *def; /* NULL if there is no value */
   uint32_t index;
 } hlo_value;
 
@@ -122,7 +123,7 @@ typedef struct hlo_op_info hlo_op_info;
 typedef status hlo_shape_rule(const hlo_instr *i, dim_table *dims, shape *results);
 struct hlo_op_info {
   const char *name;
-  int min_operands, max_operands, n_results; /* HLO_ANY */
+  int min_operands, max_operands, n_results; /* HLO_ANY means any number */
   hlo_shape_rule *rule;
   hlo_kind kind;
   unsigned flags;
@@ -130,16 +131,16 @@ struct hlo_op_info {
   const hlo_attr_id *attrs;
 };
 const hlo_op_info *hlo_op_get_info(hlo_op op);
-/* HLO_OP_COUNT when there is none. */
+/* Returns HLO_OP_COUNT if there is no such operation. */
 hlo_op hlo_op_from_name(const char *name, size_t length);
 typedef struct hlo_attr_info {
   const char *name;
   hlo_attr_kind kind;
 } hlo_attr_info;
 const hlo_attr_info *hlo_attr_get_info(hlo_attr_id id);
-/* Text of value v of an enumerated kind; NULL when out of range. */
+/* Returns the text of value v of an enumerated kind, or NULL if v is out of range. */
 const char *hlo_enum_name(hlo_attr_kind kind, int64_t v);
-/* The elementwise operation that combines two elements; not of REPLACE. */
+/* Returns the elementwise operation that combines two elements.  Must not be called for REPLACE. */
 hlo_op hlo_reducer_op(hlo_reducer r);
 
 typedef struct hlo_use {
@@ -149,21 +150,23 @@ typedef struct hlo_use {
 
 struct hlo_instr {
   hlo_op op;
-  uint32_t id; /* dense and in list order after hlo_number */
+  uint32_t id; /* its index in the list, set by hlo_number */
   uint32_t n_operands, n_results;
   hlo_value *operands;
-  shape *shapes;      /* of the results */
-  hlo_attr *attrs;    /* in the order of the op's row */
-  const char *source; /* the ONNX node(s) it comes from, "a: Conv + b: Relu", for messages and profiles; "" if none */
+  shape *shapes;   /* the shapes of the results */
+  hlo_attr *attrs; /* in the order of the operation's row in ops.def */
+  /* The ONNX node or nodes that it comes from, "a: Conv + b: Relu", for messages and profiles; "" if there is none. */
+  const char *source;
   /* The algorithm that computes it and the algorithm's parameters, "gemm:8x48", in the words of the target for which
    * pass assign_kernels wrote it; "" if nothing is decided. */
   const char *config;
   hlo_computation *parent;
   hlo_instr *prev, *next;
-  hlo_use *uses; /* of all its results, in no order; roots are not among them */
+  hlo_use *uses; /* users of all its results, in no order; roots are not among them */
   uint32_t n_uses, cap_uses;
-  bool concurrent; /* scheduled: runs at the same time as the one before it in the list, in any order
-                      (lower/concurrent_groups.h) */
+  /* In a scheduled computation: whether it may run at the same time as the instruction before it
+   * (lower/concurrent_groups.h). */
+  bool concurrent;
 };
 
 struct hlo_computation {
@@ -174,11 +177,12 @@ struct hlo_computation {
   hlo_instr **params;
   uint32_t n_roots;
   hlo_value *roots;
-  uint32_t n_ids; /* after hlo_number: ids are below it */
+  uint32_t n_ids; /* set by hlo_number: all ids are less than this */
 };
 
-/* A root that tells the size of another one: only so many elements of `result` along `axis` mean something; its shape
- * has their bound.  axis -1: an ordinary root.  Such roots stand behind all ordinary ones. */
+/* Marks a root as the size of another root: only the first elements of `result` along `axis`, as many as this root
+ * says, are defined; the shape of `result` has their bound.  For an ordinary root the axis is -1.  Size roots come
+ * after all ordinary ones. */
 typedef struct hlo_size_of {
   uint32_t result;
   int axis;
@@ -189,37 +193,39 @@ struct hlo_module {
   dim_table *dims;
   const char *name;
   uint32_t n_computations, cap_computations;
-  hlo_computation **computations; /* callees before callers after hlo_module_clean; the entry last */
+  hlo_computation **computations; /* after hlo_module_clean callees come before their callers; the entry is last */
   hlo_computation *entry;
-  const char **param_names, **result_names; /* of the entry; as in the ONNX graph */
-  hlo_size_of *size_of;  /* by root of the entry; NULL means every result has the size that its shape says */
-  bool kernels_assigned; /* a target's pipeline has run, pass assign_kernels last: compiling begins behind it */
-  str_map names;         /* of all computations ever made */
-  uint32_t next_name;    /* for fresh ones */
+  const char **param_names, **result_names; /* of the entry; the names in the ONNX graph */
+  hlo_size_of *size_of; /* by root of the entry; NULL means every result has the size that its shape says */
+  /* Whether the target's pipeline has run up to pass assign_kernels, its last; compiling then begins after it. */
+  bool kernels_assigned;
+  str_map names;      /* of all computations that were ever made */
+  uint32_t next_name; /* the number of the next new name */
 };
 
 /* --- making --- */
 
 /* The module is destroyed with its arena. */
 hlo_module *hlo_module_create(arena *a, const char *name);
-/* `name` is made unique.  Not yet the entry. */
+/* The name is made unique.  The new computation is not the entry. */
 hlo_computation *hlo_computation_create(hlo_module *m, const char *name);
-/* A deep copy into `to` (may be another module), with the computations it calls. */
+/* Returns a deep copy in `to`, which may be another module, with copies of the computations that it calls. */
 hlo_computation *hlo_computation_clone(hlo_module *to, const hlo_computation *c);
 hlo_module *hlo_module_clone(arena *a, const hlo_module *m);
 void hlo_set_roots(hlo_computation *c, uint32_t n, const hlo_value *roots);
 hlo_instr *hlo_parameter(hlo_computation *c, shape s);
-/* Drops parameter k; nobody may use it.  The caller fixes the callers' operands and computation's users. */
+/* Removes parameter k, which must have no users.  The caller mends the operands of the instructions that call the
+ * computation. */
 void hlo_remove_parameter(hlo_computation *c, uint32_t k);
 
-/* A new instruction before `before` (NULL: at the end) with zeroed attributes and unset shapes; operands must
- * come before it.  Most code wants hlo/ir/builder.h. */
+/* Returns a new instruction before `before`, or at the end if that is NULL, with zeroed attributes and unset shapes.
+ * Its operands must come before it.  Most code uses hlo/ir/builder.h instead. */
 hlo_instr *hlo_instr_create(hlo_computation *c, hlo_instr *before, hlo_op op, uint32_t n_operands,
                             const hlo_value *operands, uint32_t n_results);
-/* A copy of `i` in computation `to` with other operands; called computations are shared if `to` is in the same
- * module, otherwise cloned. */
+/* Returns a copy of `i` in computation `to` with other operands.  The computations that it calls are shared if `to`
+ * belongs to the same module, otherwise they are cloned. */
 hlo_instr *hlo_instr_clone(hlo_computation *to, hlo_instr *before, const hlo_instr *i, const hlo_value *operands);
-/* Runs the shape rule into i->shapes (declared results must be set before). */
+/* Infers i->shapes by the operation's shape rule.  Declared results must be set before. */
 STATUS_MUST_USE status hlo_infer(hlo_instr *i);
 
 /* --- changing --- */
@@ -227,26 +233,28 @@ STATUS_MUST_USE status hlo_infer(hlo_instr *i);
 static inline hlo_value hlo_result(hlo_instr *i, uint32_t index) { return (hlo_value){i, index}; }
 static inline bool hlo_value_equal(hlo_value a, hlo_value b) { return a.def == b.def && a.index == b.index; }
 void hlo_set_operand(hlo_instr *i, uint32_t k, hlo_value v);
-/* All uses and roots of `old` become `new`; `new`'s definition must stand before every user. */
+/* Replaces all uses of `old`, as operand and as root, by `new`.  The definition of `new` must come before every user.
+ */
 void hlo_replace(hlo_value old, hlo_value new_value);
-/* No uses, not a root, not a parameter. */
+/* The instruction must have no uses and be neither a root nor a parameter. */
 void hlo_remove(hlo_instr *i);
 void hlo_move_before(hlo_instr *i, hlo_instr *before);
-/* Copies the body of `callee` before `before` with its parameters replaced by `args`; roots[] get the values. */
+/* Copies the body of `callee` before `before`, with its parameters replaced by `args`, and sets roots[] to the values
+ * of its roots. */
 void hlo_inline(hlo_instr *before, const hlo_computation *callee, const hlo_value *args, hlo_value *roots);
 
 /* --- looking --- */
 
-/* Never NULL: an absent value has the shape invalid[]. */
+/* Never returns NULL: the shape of an absent value is invalid[]. */
 const shape *hlo_shape(hlo_value v);
 static inline dtype hlo_type(hlo_value v) { return (dtype)hlo_shape(v)->type; }
 static inline int hlo_rank(hlo_value v) { return hlo_shape(v)->rank; }
-/* The attribute slot; the op must have it. */
+/* Returns the attribute, which the operation must have. */
 hlo_attr *hlo_attr_of(const hlo_instr *i, hlo_attr_id id);
 static inline int64_t hlo_int(const hlo_instr *i, hlo_attr_id id) { return hlo_attr_of(i, id)->i; }
 static inline const int64_t *hlo_ints(const hlo_instr *i, hlo_attr_id id) { return hlo_attr_of(i, id)->ints; }
 static inline uint32_t hlo_n_ints(const hlo_instr *i, hlo_attr_id id) { return hlo_attr_of(i, id)->n; }
-/* The first position of `number` in the list; -1 if it is not there. */
+/* Returns the first position of `number` in the list, or -1 if it is not there. */
 int hlo_find_int(const hlo_instr *i, hlo_attr_id id, int64_t number);
 static inline bool hlo_has_int(const hlo_instr *i, hlo_attr_id id, int64_t number) {
   return hlo_find_int(i, id, number) >= 0;
@@ -254,16 +262,16 @@ static inline bool hlo_has_int(const hlo_instr *i, hlo_attr_id id, int64_t numbe
 static inline hlo_computation *hlo_callee(const hlo_instr *i, uint32_t k) {
   return hlo_attr_of(i, HLO_ATTR_COMPUTATIONS)->comps[k];
 }
-/* Called computations; 0 for an op without any. */
+/* The number of called computations; 0 for operations that call none. */
 uint32_t hlo_n_callees(const hlo_instr *i);
-/* The literal of a constant, NULL of anything else. */
+/* Returns the literal if v is a constant, otherwise NULL. */
 const literal *hlo_literal(hlo_value v);
-/* How often the value is used, roots included. */
+/* Returns how often the value is used, roots included. */
 uint32_t hlo_value_uses(hlo_value v);
 bool hlo_is_root(hlo_value v);
-/* Dense ids in list order. */
+/* Numbers the instructions of the computation in list order, from 0. */
 void hlo_number(hlo_computation *c);
-/* A dot or convolution of bytes, signed or not, each operand as it likes: the sum is s32. */
+/* Returns true for a dot or convolution of bytes, each operand signed or unsigned, whose sums are s32. */
 static inline bool hlo_sums_bytes(const hlo_instr *i) {
   for (uint32_t k = 0; k < 2; k++) {
     dtype t = hlo_type(i->operands[k]);
@@ -273,13 +281,13 @@ static inline bool hlo_sums_bytes(const hlo_instr *i) {
   }
   return true;
 }
-/* A bitcast-convert whose bytes stay as they are. */
+/* Returns true for a bitcast-convert that leaves the bytes as they are. */
 static inline bool hlo_is_bitcast_view(const hlo_instr *i) {
   return i->op == HLO_BITCAST && dtype_same_memory(hlo_type(i->operands[0]), (dtype)i->shapes[0].type);
 }
 static inline const hlo_op_info *hlo_info(const hlo_instr *i) { return hlo_op_get_info(i->op); }
 static inline bool hlo_is_control(const hlo_instr *i) { return hlo_info(i)->kind == HLO_CONTROL; }
-/* Of all results; their shapes are static. */
+/* Returns the bytes of all results, whose shapes must be static. */
 int64_t hlo_result_bytes(const hlo_instr *i);
 /* The first member of i's concurrent group, and the member that follows i; NULL if i is the last. */
 static inline const hlo_instr *hlo_first_concurrent(const hlo_instr *i) {
@@ -291,14 +299,15 @@ static inline const hlo_instr *hlo_first_concurrent(const hlo_instr *i) {
 static inline const hlo_instr *hlo_next_concurrent(const hlo_instr *i) {
   return i->next && i->next->concurrent ? i->next : NULL;
 }
-/* Structural equality of op, attributes, shapes and config (not operands, not source). */
+/* Returns true if operation, attributes, shapes and config are equal.  Operands and source are not compared. */
 bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b);
-/* Equal where hlo_same_operation holds; for tables of this process, as are the others. */
+/* Equal for instructions for which hlo_same_operation returns true.  Like the other hashes here it may differ from
+ * process to process. */
 uint64_t hlo_operation_hash(const hlo_instr *i);
-/* Over everything that the text shows; of names only those of computations. */
+/* A hash of everything that the text of the module shows, except names other than those of computations. */
 uint64_t hlo_module_hash(const hlo_module *m);
 uint64_t hlo_computation_hash(const hlo_computation *c);
-/* Drops computations that nobody calls, orders callees before callers. */
+/* Removes computations that nobody calls, and orders callees before callers. */
 void hlo_module_clean(hlo_module *m);
 
 #define HLO_FOR_EACH(i, c) for (hlo_instr *i = (c)->first, *i##_next; i && (i##_next = i->next, 1); i = i##_next)

@@ -15,15 +15,15 @@
 #include "hlo/ir/ops.def"
 #undef HLO
 
-/* Limits on one instruction, so that checking its callees takes no more than time in the size of a hostile text. */
+/* Limits for one instruction, so that checking its callees takes time linear in the size of a hostile text. */
 enum { HLO_MAX_VALUES = 1 << 16, HLO_MAX_BRANCHES = 256 };
 
-/* Refuses a number of operands or results outside the row's, or beyond HLO_MAX_VALUES. */
+/* Refuses numbers of operands and results that the operation's row does not allow, or above HLO_MAX_VALUES. */
 STATUS_MUST_USE status hlo_check_arity(hlo_op op, uint32_t n_operands, uint32_t n_results);
 
 /* --- what the rules share; for hlo/ir/shape_*.c only --- */
 
-/* Sets of element types; handles (sequences, optionals, maps) belong to none. */
+/* Sets of element types.  Handles (sequences, optionals, maps) belong to none of them. */
 enum {
   TYPES_PRED = 1,
   TYPES_INT = 2,
@@ -40,31 +40,33 @@ unsigned shape_types(dtype t);
 
 static inline const shape *shape_of(const hlo_instr *i, uint32_t k) { return hlo_shape(i->operands[k]); }
 
-/* Operand k is an array of one of those types. */
+/* Returns an error unless operand k is an array of one of those types. */
 STATUS_MUST_USE status shape_need_types(const hlo_instr *i, dim_table *dims, uint32_t k, unsigned types);
 STATUS_MUST_USE status shape_need_scalar(const hlo_instr *i, dim_table *dims, uint32_t k, dtype type);
-/* Operands j and k have one element type. */
+/* Returns an error unless operands j and k have the same element type. */
 STATUS_MUST_USE status shape_need_same_type(const hlo_instr *i, dim_table *dims, uint32_t j, uint32_t k);
-/* Extents x and y are equal; the message calls them `what`, with a number unless `dimension` is negative. */
+/* Returns an error unless the extents x and y are equal.  The message calls them `what`, with a number unless
+ * `dimension` is negative. */
 STATUS_MUST_USE status shape_need_equal(dim_table *dims, const char *what, int dimension, dim x, dim y);
-/* All dims of two shapes are equal. */
+/* Returns an error unless all dims of the two shapes are equal. */
 STATUS_MUST_USE status shape_need_same_dims(dim_table *dims, const char *x_name, const shape *x, const char *y_name,
                                             const shape *y);
-/* Extents known to be greater than `limit` are refused. */
+/* Returns an error if the extent x is known to be greater than `limit`. */
 STATUS_MUST_USE status shape_need_fits(dim_table *dims, const char *what, int dimension, dim x, dim limit);
-/* The attribute is one dimension of an array of that rank. */
+/* Returns an error unless the attribute is one dimension of an array of that rank. */
 STATUS_MUST_USE status shape_need_dimension(const hlo_instr *i, hlo_attr_id id, int rank);
-/* A list of exactly n entries. */
+/* Returns an error unless the list has exactly n entries. */
 STATUS_MUST_USE status shape_need_count(const hlo_instr *i, hlo_attr_id id, uint32_t n);
-/* A list of n entries, each in [low, high]. */
+/* Returns an error unless the list has n entries, each in [low, high]. */
 STATUS_MUST_USE status shape_need_range(const hlo_instr *i, hlo_attr_id id, uint32_t n, int64_t low, int64_t high);
-/* A list of different dimensions below `rank`, none of them in *seen (a bit set), which they join; increasing if
- * asked. */
+/* Returns an error unless the list has different dimensions below `rank`, none of which is in the bit set *seen, to
+ * which they are added; and unless they increase, if that is asked for. */
 STATUS_MUST_USE status shape_need_dims(const hlo_instr *i, hlo_attr_id id, int rank, bool increasing, uint32_t *seen);
 STATUS_MUST_USE status shape_need_reducer(const hlo_instr *i, dim_table *dims, uint32_t k);
-/* shape_check of a result. */
+/* Does shape_check of a result. */
 STATUS_MUST_USE status shape_finish(const hlo_instr *i, const shape *result);
-/* `low` and `high` around, `interior` between the elements of d; negative is DIM_OVERFLOW. */
+/* Returns the extent of d with `low` and `high` elements around it and `interior` elements between its elements.  A
+ * negative extent is DIM_OVERFLOW. */
 dim shape_pad_dim(dim_table *dims, dim d, int64_t low, int64_t high, int64_t interior);
 
 #endif

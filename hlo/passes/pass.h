@@ -1,10 +1,10 @@
 /* pass.h - passes over a module, and the runner of pipelines.
  *
- * A pass is `status pass_x(hlo_module *m, pass_context *c, bool *changed)` in hlo/passes/x.c.  It may rely on a module
- * that passes hlo_verify, and must leave one (computations in any order and unused ones excepted: the runner calls
- * hlo_module_clean).  It sets *changed, which comes as false, if it changed anything.  What it needs while it runs
- * comes from c->scratch, which ends with it; what it leaves is on m->arena.  It never prints, opens a file or reads the
- * environment. */
+ * A pass is a function `status pass_x(hlo_module *m, pass_context *c, bool *changed)` in hlo/passes/x.c.  It may rely
+ * on a module that passes hlo_verify, and must leave one; the order of computations and unused ones do not matter,
+ * since the runner calls hlo_module_clean.  *changed is false at the start, and the pass sets it if it changed
+ * anything.  Temporary memory comes from c->scratch, which is freed after the pass; what is part of the module goes on
+ * m->arena.  A pass never prints, opens a file or reads the environment. */
 #ifndef HLO_PASSES_PASS_H
 #define HLO_PASSES_PASS_H
 
@@ -19,17 +19,17 @@ typedef status hlo_pass_fn(hlo_module *m, pass_context *c, bool *changed);
 /* One step of a pipeline: a pass, or a group of steps that is repeated until none changes anything. */
 typedef struct hlo_pass {
   const char *name;
-  hlo_pass_fn *run;             /* NULL means a group */
-  const struct hlo_pass *group; /* steps of the group */
+  hlo_pass_fn *run;             /* NULL for a group */
+  const struct hlo_pass *group; /* the steps of the group */
   uint32_t n_group;
-  uint32_t max_rounds; /* of the group; 0: 8.  Not an error to reach it */
-  bool needed;         /* what follows relies on it: it cannot be skipped */
+  uint32_t max_rounds; /* the limit of repetitions of a group; 0 means 8. Reaching it is not an error */
+  bool needed;         /* whether later steps rely on it, so that it cannot be skipped */
 } hlo_pass;
 
-/* #define-d in place of an initialiser: HLO_STEP(fold) in a pipeline array. */
+/* A macro in place of an initialiser: HLO_STEP(fold) in an array of steps. */
 #define HLO_STEP(pass) \
   { .name = #pass, .run = pass_##pass }
-/* One without which the target cannot lower the module. */
+/* A step without which the target cannot lower the module. */
 #define HLO_NEEDED_STEP(pass) \
   { .name = #pass, .run = pass_##pass, .needed = true }
 #define HLO_GROUP(text, steps) \
@@ -44,54 +44,58 @@ typedef struct hlo_pass_info {
   const char *contract;
   hlo_pass_fn *run;
 } hlo_pass_info;
-/* *n rows, ordered by name. */
+/* Returns *n rows, ordered by name. */
 const hlo_pass_info *hlo_pass_list(uint32_t *n);
-/* The row of that name ('-' counts as '_'), NULL if there is none. */
+/* Returns the row of that name, in which '-' counts as '_', or NULL if there is none. */
 const hlo_pass_info *hlo_pass_find(const char *name, size_t length);
-/* "fold,cse" as steps on the arena. */
+/* Returns a list of names such as "fold,cse" as steps on the arena. */
 STATUS_MUST_USE status hlo_pass_parse_list(arena *a, const char *names, const hlo_pass **steps, uint32_t *n);
 
-/* What a target can do, for passes that prepare modules for it.  Each function may be NULL: then it cannot. */
+/* What a target can do, for passes that prepare modules for it.  Each function may be NULL, which means that the target
+ * cannot do it. */
 typedef struct hlo_target {
   const char *name;
   void *data;
-  /* The backend has a kernel for this composite: do not inline it. */
+  /* Returns true if the backend has a kernel for this composite, so that it is not inlined. */
   bool (*takes_composite)(void *data, const hlo_instr *composite);
-  /* `consumer` can run inside the thunk of `contraction` (a dot or convolution), its operand number `operand` being
-   * the value so far. */
+  /* Returns true if `consumer` can run inside the thunk of `contraction` (a dot or convolution).  Operand number
+   * `operand` of `consumer` is the value computed so far. */
   bool (*takes_epilogue)(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand);
-  /* This dot or convolution, in f32 or s32, is better one of bytes (u8 or s8, `lhs`, by constant s8) with sums in
-   * s32. */
+  /* Returns true if this dot or convolution in f32 or s32 is better computed in bytes (u8 or s8 as `lhs` says, by
+   * constant s8) with sums in s32. */
   bool (*takes_bytes)(void *data, const hlo_instr *contraction, dtype lhs);
-  /* The kernel of this dot can scale its weights itself, which are small integers (hlo_quantized_weights_of): they stay
-   * so. */
+  /* Returns true if the kernel of this dot can scale its weights itself, which are small integers
+   * (hlo_quantized_weights_of), so that they remain integers. */
   bool (*takes_quantized_weights)(void *data, const hlo_instr *dot);
-  /* An activation that is spelled out can, `x` being the value so far. */
+  /* Returns true if an activation that is written as several operations can run inside the thunk of `contraction`.  `x`
+   * is the value computed so far. */
   bool (*takes_activation)(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a);
-  /* Channels that a blocked layout of this convolution puts innermost; 1 means leave it as it is. */
+  /* Returns the number of channels that a blocked layout of this convolution puts innermost; 1 means that the layout
+   * stays. */
   int64_t (*channel_block)(void *data, const hlo_instr *convolution);
-  /* The operation may be part of a fusion of that kind. */
+  /* Returns true if the operation may be part of a fusion of that kind. */
   bool (*takes_fused)(void *data, hlo_fusion_kind kind, const hlo_instr *i);
-  /* It has a kernel for this attention, its views included. */
+  /* Returns true if the target has a kernel for this attention, its views included. */
   bool (*takes_attention)(void *data, const hlo_attention *a);
-  /* Its kernel can write its only result as a part of another array (hlo/analysis/in_place_update.h). */
+  /* Returns true if the kernel of `i` can write its only result as a part of another array
+   * (hlo/analysis/in_place_update.h). */
   bool (*takes_in_place_update)(void *data, const hlo_instr *i);
-  /* Writes the algorithm, and its parameters, of each instruction that has none into its config. */
+  /* Sets the config of each instruction that has none: the algorithm and its parameters. */
   status (*assign_kernels)(void *data, hlo_module *m);
-  bool channels_last;  /* convolutions run faster so */
-  bool canonical_dots; /* dots run faster where each operand can be walked as a matrix */
-  bool lookup_tables;  /* looking up a byte costs no more than some arithmetic */
+  bool channels_last;  /* whether convolutions run faster with channels last */
+  bool canonical_dots; /* whether dots run faster if each operand can be passed to a library as a matrix */
+  bool lookup_tables;  /* whether looking up a byte costs no more than some arithmetic */
 } hlo_target;
 
-/* What one pass did in this run, all its calls together. */
+/* What one pass did in this run, summed over all its calls. */
 typedef struct pass_record {
   const char *name;
-  uint32_t runs, changes; /* calls, and those that changed something */
+  uint32_t runs, changes; /* the number of calls, and of those that changed something */
   uint64_t nanoseconds;
-  int64_t instructions; /* more than before: removed is negative */
+  int64_t instructions; /* the number of instructions added; negative if some were removed */
 } pass_record;
 
-/* A number that a pass reports, summed over calls: ("fusion", "clusters", 12). */
+/* A number that a pass reports, summed over its calls: ("fusion", "clusters", 12). */
 typedef struct pass_note {
   const char *pass, *what;
   int64_t value;
@@ -114,7 +118,8 @@ struct pass_context {
   void *dump_data;
 
   /* Set by the runner. */
-  /* of the pass that runs; shares the module's budget: budget_check(arena_budget(scratch)) in long loops */
+  /* temporary memory of the pass that runs.  It shares the module's budget; long loops call
+   * budget_check(arena_budget(scratch)) */
   arena *scratch;
   const char *pass;
   pass_record *records;
@@ -124,9 +129,9 @@ struct pass_context {
   uint32_t n_dumps;
 };
 
-/* Adds to a note of the pass that runs; `what` is a constant text. */
+/* Adds to a note of the pass that runs.  `what` is a constant text. */
 void hlo_pass_note(pass_context *c, const char *what, int64_t value);
-/* Shorthand: a builder before `at` (NULL: at the end) that folds as the context says. */
+/* Returns a builder before `at`, or at the end if that is NULL, which folds constants as the context says. */
 hlo_builder hlo_pass_builder(pass_context *c, hlo_computation *computation, hlo_instr *at);
 
 /* Runs the steps in order, but for those in c->skip (a group goes with all its steps).  STATUS_INTERNAL if a step has a

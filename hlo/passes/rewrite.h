@@ -1,30 +1,30 @@
-/* rewrite.h - sweeps of rewrite rules over a module. */
+/* rewrite.h - applies tables of rewrite rules to a module. */
 #ifndef HLO_PASSES_REWRITE_H
 #define HLO_PASSES_REWRITE_H
 
 #include "hlo/analysis/queries.h"
 #include "hlo/passes/pass.h"
 
-/* A rewrite rule: looks at `i`, whose op is the row's, and either does nothing, or replaces uses of i (hlo_becomes) or
- * changes or removes i itself, and answers true.  What it makes stands before i (the builder's place) and is looked at
- * next.  A failure of the builder is the sweep's.  b->pass has the target, scratch memory and what hlo_pass_note adds
- * to. */
+/* A rewrite rule looks at `i`, whose operation is that of the row.  It returns false if it did nothing.  Otherwise it
+ * replaces the uses of i (hlo_becomes), or changes or removes i itself, and returns true.  New instructions are placed
+ * before i, where the builder is, and are looked at next.  If the builder fails, the sweep fails. b->pass gives access
+ * to the target, scratch memory and hlo_pass_note. */
 typedef bool hlo_rule(hlo_builder *b, hlo_instr *i);
 typedef struct hlo_rule_row {
-  int op; /* an hlo_op; HLO_OP_COUNT ends a table */
+  int op; /* an hlo_op; HLO_OP_COUNT ends the table */
   hlo_rule *rule;
 } hlo_rule_row;
 
-/* Replaces the first result of i; false if v is no value or i itself. */
+/* Replaces the first result of i.  Returns false if v is no value or is i itself. */
 bool hlo_becomes(hlo_instr *i, hlo_value v);
-/* The same, and the pass reports one `what` more. */
+/* Does the same, and adds one to the note `what` of the pass. */
 bool hlo_becomes_noted(hlo_builder *b, hlo_instr *i, hlo_value v, const char *what);
 
-/* Walks a computation once from first to last and tries the rules of each instruction, again where one
- * applied.  Every rule must make progress; a sweep gives up (not an error) after 16 rewrites an instruction,
- * all in all.  The budget is asked after each that applied. */
+/* Walks a computation once from first to last and tries the rules of each instruction, again after one applied.  Every
+ * rule must make progress.  A sweep stops, without an error, after 16 times as many rewrites as there are instructions.
+ * The budget is checked after each rewrite. */
 STATUS_MUST_USE status hlo_sweep(hlo_computation *c, pass_context *context, const hlo_rule_row *rules, bool *changed);
-/* hlo_sweep over all that hlo_walked gives. */
+/* Does hlo_sweep for all computations that hlo_walked returns. */
 STATUS_MUST_USE status hlo_sweep_module(hlo_module *m, pass_context *context, const hlo_rule_row *rules, bool *changed);
 
 #endif

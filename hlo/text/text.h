@@ -21,46 +21,47 @@
 
 #include "hlo/ir/ir.h"
 
-/* What is written for a constant of more than `small_elements` elements that are not all the same. */
+/* How a constant is written that has more than `small_elements` elements which are not all the same. */
 typedef enum hlo_literal_form {
-  HLO_LITERAL_FULL,  /* base64 "...": little-endian bytes; as hlo_print_options {0} has it */
-  HLO_LITERAL_ELIDE, /* ...: for people; the parser refuses it */
-  HLO_LITERAL_BLOB   /* blob(k): k comes from and goes to a callback that keeps the bytes elsewhere */
+  HLO_LITERAL_FULL,  /* base64 "...": little-endian bytes; this is the default */
+  HLO_LITERAL_ELIDE, /* "...", for people to read; the parser refuses it */
+  HLO_LITERAL_BLOB   /* blob(k): k comes from a callback and goes to a callback, which keeps the bytes elsewhere */
 } hlo_literal_form;
 
 typedef struct hlo_print_options {
   hlo_literal_form literals;
-  int64_t small_elements; /* 0: 64 */
+  int64_t small_elements; /* 0 means 64 */
   bool no_sources;        /* leaves out the names of the model's nodes */
   status (*blob)(void *data, const literal *l, uint64_t *number);
   void *blob_data;
 } hlo_print_options;
 
-/* Takes text as it is written; a failure ends the printing. */
+/* Receives text while it is written.  A failure ends the printing. */
 typedef struct hlo_sink {
   status (*write)(void *data, const char *text, size_t n);
   void *data;
 } hlo_sink;
 
-/* options NULL: full literals.  Callees are printed as they stand: hlo_module_clean brings them before their callers.
- * Numbers the instructions anew. */
+/* options may be NULL, which means full literals.  Computations are printed in the order of the module;
+ * hlo_module_clean brings callees before their callers.  Numbers the instructions anew. */
 STATUS_MUST_USE status hlo_print_to(const hlo_module *m, const hlo_print_options *options, hlo_sink sink);
-/* The same on the arena, with an end; *size (may be NULL) without it. */
+/* Prints to a text on the arena, which ends with a 0.  *size, without the 0, is set unless it is NULL. */
 STATUS_MUST_USE status hlo_print(arena *a, const hlo_module *m, const hlo_print_options *options, const char **text,
                                  size_t *size);
-/* One instruction on one line, literals elided, values by instruction id; for messages. */
+/* Returns one instruction as one line, with literals elided and values by instruction id, for messages. */
 const char *hlo_instr_text(arena *a, const hlo_instr *i);
 
 typedef struct hlo_parse_options {
-  /* Bytes of blob(k) of that shape, borrowed for the module's life, aligned to the element; NULL means blobs are
-   * refused. */
+  /* Returns the bytes of blob(k) with that shape, aligned to the element and valid as long as the module.  If it is
+   * NULL, blobs are refused. */
   status (*blob)(void *data, uint64_t number, const shape *s, const void **bytes);
   void *blob_data;
-  int64_t max_bytes; /* of all constants that the text spells out shorter than they are (splats); 0: 2^30 */
+  /* The limit in bytes for all constants that the text writes shorter than they are (splats); 0 means 2^30. */
+  int64_t max_bytes;
 } hlo_parse_options;
 
-/* The text need not be trusted nor end with a 0; the module lives on `a` and has passed hlo_verify.  Messages begin
- * with "line:column: ".  options may be NULL. */
+/* Parses text, which need not be trusted and need not end with a 0.  The module is on `a` and has passed hlo_verify.
+ * Messages begin with "line:column: ". options may be NULL. */
 STATUS_MUST_USE status hlo_parse(arena *a, const char *text, size_t n, const hlo_parse_options *options,
                                  hlo_module **out);
 

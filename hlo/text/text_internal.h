@@ -1,4 +1,4 @@
-/* text_internal.h - writing and reading of tokens, shared by print.c, parse.c and text_literal.c. */
+/* text_internal.h - reads and writes tokens of HLO text; shared by print.c, parse.c and text_literal.c. */
 #ifndef HLO_TEXT_TEXT_INTERNAL_H
 #define HLO_TEXT_TEXT_INTERNAL_H
 
@@ -7,7 +7,7 @@
 
 /* --- writing --- */
 
-/* Collects what is written and hands it on in pieces; after a failure nothing more is written. */
+/* Collects text and hands it on in parts.  After a failure nothing more is written. */
 typedef struct text_out {
   hlo_sink sink;
   status error;
@@ -18,38 +18,38 @@ typedef struct text_out {
 void text_put(text_out *o, const char *text, size_t n);
 void text_puts(text_out *o, const char *text);
 void text_printf(text_out *o, const char *format, ...) STATUS_PRINTF(2, 3);
-/* In quotes, with escapes. */
+/* Writes the text in quotes, with escapes. */
 void text_put_quoted(text_out *o, const char *text);
-/* A double so that it reads back the same. */
+/* Writes a double with as many digits as are needed to read the same value back. */
 void text_put_double(text_out *o, double value);
-/* Hands on what is left; gives the failure. */
+/* Hands on what is left, and returns the failure if there was one. */
 STATUS_MUST_USE status text_finish(text_out *o);
 
 void text_put_literal(text_out *o, const literal *l, const hlo_print_options *options);
 
 /* --- reading --- */
 
-/* `at` goes through a text that ends with a 0 at `end`; blanks and comments before a token are skipped. */
+/* A position in a text that ends with a 0 at `end`.  Blanks and comments before a token are skipped. */
 typedef struct text_in {
   const char *start, *at, *end;
-  arena *arena; /* of what is read */
+  arena *arena; /* the arena of what is read */
 } text_in;
 
 void text_skip(text_in *in);
-/* Takes the text if it stands next.  A word must not go on with a letter, digit or '_'. */
+/* Returns true if the text comes next, and moves behind it.  A word must not be followed by a letter, digit or '_'. */
 bool text_accept(text_in *in, const char *text);
 bool text_accept_word(text_in *in, const char *word);
 STATUS_MUST_USE status text_expect(text_in *in, const char *text);
-/* A failure that shows what stands next instead of what was expected. */
+/* Returns a failure that shows what comes next and what was expected. */
 STATUS_MUST_USE status text_expected(text_in *in, const char *what);
 bool text_at_quote(text_in *in);
 STATUS_MUST_USE status text_read_quoted(text_in *in, const char **out);
-/* Letters, digits and the characters in `more`; at least one. */
+/* Reads a word of at least one character, of letters, digits and the characters in `more`. */
 STATUS_MUST_USE status text_read_word(text_in *in, const char *more, const char **word, size_t *n);
 STATUS_MUST_USE status text_read_int(text_in *in, int64_t *out);
 STATUS_MUST_USE status text_read_double(text_in *in, double *out);
 
-/* *budget: bytes that splats may still take. */
+/* *budget is the number of bytes that splats may still take. */
 STATUS_MUST_USE status text_read_literal(text_in *in, dim_table *dims, const hlo_parse_options *options,
                                          int64_t *budget, const literal **out);
 

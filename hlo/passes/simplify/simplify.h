@@ -4,7 +4,7 @@
 
 #include "hlo/passes/rewrite.h"
 
-/* Ended by a row with HLO_OP_COUNT. */
+/* Each table ends with a row with HLO_OP_COUNT. */
 extern const hlo_rule_row hlo_arithmetic_rules[]; /* arith.c */
 extern const hlo_rule_row hlo_movement_rules[];   /* move.c */
 extern const hlo_rule_row hlo_index_rules[];      /* index.c */
@@ -12,10 +12,11 @@ extern const hlo_rule_row hlo_gather_rules[];     /* gather.c */
 extern const hlo_rule_row hlo_loop_rules[];       /* loops.c */
 extern const hlo_rule_row hlo_control_rules[];    /* control.c */
 
-/* Can no element of v be below 0, nor -0?  NaN it may be.  A cheap answer: false where it is not obvious. */
+/* Returns true if no element of v can be negative or -0; an element may be NaN.  It is a cheap test that returns false
+ * if the answer is not obvious. */
 bool hlo_is_nonnegative(hlo_value v);
 
-/* The dims that are not 1, in order, into kept[]; gives how many. */
+/* Writes the dimensions whose extent is not 1, in order, to kept[] and returns how many there are. */
 int hlo_real_dims(const shape *s, int64_t *kept);
 
 #endif

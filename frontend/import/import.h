@@ -1,9 +1,9 @@
-/* import.h - from an ONNX model to an HLO module.
+/* import.h - imports an ONNX model as an HLO module.
  *
  * Importing specialises: every dimension of the module is a constant.  Symbols of the model (batch, seq) take the
- * values that the caller gives, so that shape arithmetic in the model (Shape -> Gather -> Concat -> Reshape) folds
- * to constants on the way.  A model is imported again for other sizes; that takes milliseconds, since weights stay
- * where they are. */
+ * values that the caller gives, so that shape arithmetic in the model (Shape -> Gather -> Concat -> Reshape) folds to
+ * constants during the import.  A model is imported again for other sizes, which takes milliseconds, since weights are
+ * not copied. */
 #ifndef FRONTEND_IMPORT_IMPORT_H
 #define FRONTEND_IMPORT_IMPORT_H
 
@@ -18,38 +18,41 @@ typedef struct onnx_dim_binding {
 typedef struct onnx_input_shape {
   const char *name;
   shape shape;
-  /* What the input holds, where that decides sizes (the shape of a Reshape, the axes of a reduction): the import takes
-   * it for a constant.  The parameter stays.  NULL means any value. */
+  /* The content of the input, if sizes depend on it (the shape of a Reshape, the axes of a reduction).  The import uses
+   * it as a constant; the parameter remains.  NULL means that any content is possible. */
   const literal *value;
 } onnx_input_shape;
 
 typedef struct onnx_import_options {
   const onnx_dim_binding *dims; /* symbols of the model */
   uint32_t n_dims;
-  const onnx_input_shape *inputs; /* whole shapes of inputs, where they are known; bind their symbols too */
+  /* Whole shapes of inputs, if they are known; they also give values to their symbols. */
+  const onnx_input_shape *inputs;
   uint32_t n_inputs;
-  bool *wanted; /* n_inputs flags or NULL: when the import fails with ABOUT_VALUE since what inputs hold decides sizes,
-                 * theirs are set; import again with their values */
-  int64_t open_dim; /* what a dimension without any value is; 0 means that is an error */
-  bool unchecked;   /* what the standard forbids of indices and divisors gives some number, instead of a failure of the
-                       run */
-  onnx_findings *findings; /* not NULL: what is wrong with the nodes is listed here, on the import's arena, and does not
-                            * make it fail; inputs that are not given count as missing, and so does what reads them */
-  hlo_eval_fn *eval; /* folds constants on the way; NULL means that nothing folds, and many models cannot be imported */
+  /* N_inputs flags, or NULL.  If the import fails with ABOUT_VALUE because sizes depend on the content of inputs, their
+   * flags are set; import again with their values. */
+  bool *wanted;
+  int64_t open_dim; /* the value of a dimension that has no other; 0 means that such a dimension is an error */
+  /* Whether an index out of range or a division by 0 gives an arbitrary number instead of a failure of the run. */
+  bool unchecked;
+  /* If not NULL, nodes that are wrong or unsupported are listed here, on the import's arena, and the import does not
+   * fail; inputs without a shape count as missing, and so do nodes that read them. */
+  onnx_findings *findings;
+  hlo_eval_fn *eval; /* folds constants; if it is NULL, nothing is folded, and many models cannot be imported */
 } onnx_import_options;
 
-/* The graph's inputs without initializer become parameters, its outputs roots, both by name.  The module lives on `a`;
- * its large constants are borrowed from the model, which must live as long.  *complete false: sizes depend on what the
- * model computes, and this module is only the first piece of it (frame.h). */
+/* Inputs of the graph without initializer become parameters and its outputs become roots, both with their names.  The
+ * module is on `a`; its large constants are borrowed from the model, which must live as long.  If *complete is false,
+ * sizes depend on what the model computes, and this module is only its first segment (frame.h). */
 STATUS_MUST_USE status onnx_import(arena *a, const onnx_model *m, const onnx_import_options *options, hlo_module **out,
                                    bool *complete);
 
-/* The frame of the main graph, with the inputs as the options have them; their data is there where it is known. */
+/* Returns the frame of the main graph, with the inputs of the options and their data where it is known. */
 STATUS_MUST_USE status onnx_frame_main(arena *a, const onnx_model *m, const onnx_import_options *options,
                                        onnx_frame **out);
 
-/* The declared type of a graph input or output; dims without a value become symbols of `dims`: a fresh name
- * where the model has none.  SHAPE_UNRANKED where it says nothing about its rank. */
+/* Returns the declared type of an input or output of the graph.  Dimensions without a value become symbols of `dims`,
+ * with a new name if the model gives none.  The kind is SHAPE_UNRANKED if the model does not declare a rank. */
 STATUS_MUST_USE status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *out);
 
 /* One operator version of the table. */
@@ -62,22 +65,22 @@ typedef enum onnx_host { onnx_host_no, onnx_host_for_body, onnx_host_for_sequenc
 typedef struct onnx_op_row {
   const char *domain, *name;
   int since;
-  uint32_t min_inputs, max_inputs, min_outputs, max_outputs; /* UINT32_MAX: no limit */
+  uint32_t min_inputs, max_inputs, min_outputs, max_outputs; /* UINT32_MAX means no limit */
   onnx_sizes_fn *sizes;                                      /* frontend/import/sizes.h */
   onnx_host host;
   onnx_import_fn *importer;
 } onnx_op_row;
-/* The row in force at an operator set version; NULL when there is none. */
+/* Returns the row that is in force at an operator set version, or NULL if there is none. */
 const onnx_op_row *onnx_op_find(const char *domain, const char *name, int64_t opset);
-/* All rows, for coverage pages. */
+/* Returns all rows, for pages about coverage. */
 const onnx_op_row *onnx_op_rows(uint32_t *n);
 bool onnx_op_is_supported(const onnx_op_row *row);
 
-/* Every operator that the model uses, functions and subgraphs included, once each with its row (NULL: unknown) and
- * how many nodes use it; sorted by domain and name. */
+/* Every operator that the model uses, including functions and subgraphs, once each, with its row (NULL if it is
+ * unknown) and the number of nodes that use it; sorted by domain and name. */
 typedef struct onnx_op_usage {
   const char *domain, *name;
-  int64_t opset; /* version of the domain in force */
+  int64_t opset; /* the version of the domain that is in force */
   const onnx_op_row *row;
   uint64_t count;
 } onnx_op_usage;

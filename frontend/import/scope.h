@@ -1,4 +1,4 @@
-/* scope.h - where names are looked up while a piece of a graph is imported; private to import.c, importer.c, segment.c
+/* scope.h - how names are looked up while a segment of a graph is imported; private to import.c, importer.c, segment.c
  * and sizes.c. */
 #ifndef FRONTEND_IMPORT_SCOPE_H
 #define FRONTEND_IMPORT_SCOPE_H
@@ -6,77 +6,79 @@
 #include "frontend/import/frame.h"
 #include "frontend/import/importer.h"
 
-/* Why a node of the frame cannot be imported now; all empty: it is wrong, or not supported. */
+/* Why a node of the frame cannot be imported now.  If everything is empty, the node is wrong or not supported. */
 typedef struct onnx_requirements {
-  bool deferred;         /* it reads what a waiting node gives, or what must leave this piece first */
+  bool deferred;         /* it reads a result of a deferred node, or a value that this segment must compute first */
   bool host_interpreted; /* its body needs contents of its own values */
   onnx_array_uses asked; /* arrays whose content it needs */
-  onnx_names contents;   /* values of this piece whose content it needs */
+  onnx_names contents;   /* values of this segment whose content it needs */
 } onnx_requirements;
 
-/* A dimension whose size is known only at run time: the shape has its bound, elements beyond `size` hold anything. */
+/* A dimension whose size is known only at run time.  The shape has its bound; elements beyond `size` are undefined. */
 typedef struct onnx_dynamic_dim {
   hlo_value value;
   int axis;
   hlo_value size; /* s64[] */
-  uint32_t node;  /* number of the frame's node that made it */
+  uint32_t node;  /* the index of the frame's node that made it */
 } onnx_dynamic_dim;
 
 typedef struct onnx_importer {
-  arena *arena; /* the module's */
+  arena *arena; /* the module's arena */
   hlo_module *module;
   const onnx_frame *frame;
   onnx_segment *segment;
-  onnx_array_uses params, constants; /* params: the entry's, in order */
-  str_map deferred;                  /* names that nodes give which wait */
+  onnx_array_uses params, constants; /* params are the parameters of the entry, in order */
+  str_map deferred;                  /* names that deferred nodes define */
   onnx_requirements requirements;
-  uint32_t node;          /* of the frame: being imported */
-  bool sequences;         /* the frame has some */
-  uint32_t n_written_out; /* steps of SequenceMap so far */
+  uint32_t node;          /* the index of the frame's node that is being imported */
+  bool sequences;         /* whether the frame has sequences */
+  uint32_t n_written_out; /* the number of steps of SequenceMap written out so far */
   onnx_dynamic_dim *dynamic;
   uint32_t n_dynamic, cap_dynamic;
 } onnx_importer;
 
-/* One graph or function body being imported.  A body with a computation of its own (captures not NULL) turns
- * outer values into parameters; one that is imported in place sees them as they are. */
+/* A graph or a function's body while it is imported.  If the body has a computation of its own (captures is not NULL),
+ * outer values become parameters; if it is imported in place, they are used directly. */
 struct onnx_scope {
-  onnx_scope *outer;        /* NULL means the frame, or a function, which sees nothing around it */
-  const onnx_frame *frame;  /* not NULL: names are also what the frame has */
-  onnx_scope *around;       /* where the node stands whose body this is, of functions too; NULL means the frame */
-  uint64_t place;           /* of the nodes around it, a number that tells bodies apart */
-  hlo_value step;           /* in the body of a loop: s64[], the number of the step; else no value */
-  hlo_value run_seed, path; /* random.c's, once they are asked for */
+  onnx_scope *outer; /* NULL if this is the frame's scope or a function's, in which nothing around it is visible */
+  const onnx_frame *frame; /* if not NULL, names of the frame are visible as well */
+  onnx_scope *around; /* the scope of the node whose body this is, also if it is a function; NULL means the frame */
+  uint64_t place;     /* a number that identifies the body by the nodes around it */
+  hlo_value step;     /* in the body of a loop the number of the step, s64[]; otherwise no value */
+  hlo_value run_seed, path; /* for random.c; set when they are first needed */
   onnx_importer *importer;
   hlo_builder *b;
-  str_map values; /* name -> hlo_value * */
+  str_map values; /* from a name to an hlo_value * */
   onnx_captures *captures;
-  uint32_t n_inputs;             /* parameters before the captures */
-  const onnx_function *function; /* whose body this belongs to, with the node that called it; or NULL */
+  uint32_t n_inputs;             /* the number of parameters before the captures */
+  const onnx_function *function; /* the function to which this body belongs, with the node that calls it, or NULL */
   const Onnx__NodeProto *call;
   const onnx_opsets *opsets;
-  size_t n_nodes; /* the body's own nodes, in order: a Gradient finds there what to differentiate */
+  size_t n_nodes; /* the body's own nodes, in order, in which a Gradient finds what to differentiate */
   Onnx__NodeProto *const *nodes;
-  const Onnx__NodeProto *gradient; /* not NULL: this is what a Gradient imports once more */
+  const Onnx__NodeProto *gradient; /* not NULL while a Gradient imports its nodes once more */
   int depth;
 };
 
-/* For the body that attribute `name` (of a function: "") of a node is. */
+/* Makes a scope for the body that is the attribute `name` of a node; the name of a function's body is "". */
 onnx_scope onnx_scope_make(onnx_scope *around, const Onnx__NodeProto *node, const char *name, hlo_builder *b,
                            onnx_captures *captures);
-/* Function calls and subgraphs nest only so deep: walking and running them recurses on the C stack. */
+/* Returns an error if function calls and subgraphs nest too deeply, since importing and running them recurses on the C
+ * stack. */
 STATUS_MUST_USE status onnx_scope_check_depth(const onnx_scope *s);
-/* A number for a node among those of its graph. */
+/* Returns a number that identifies a node among those of its graph. */
 uint64_t onnx_node_hash(const Onnx__NodeProto *node);
-/* A value of the scope around s, as s sees it. */
+/* Returns a value of the scope around s as s sees it. */
 hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer);
 void onnx_scope_define(onnx_scope *s, const char *name, hlo_value v);
-/* "label: message", on the arena. */
+/* Returns "label: message" on the arena. */
 const char *onnx_describe_failure(const onnx_scope *s, const Onnx__NodeProto *node, status failed);
-/* Lists the failure of a node, where the frame has a list and the failure is the model's.  It stays the caller's. */
+/* Adds the failure of a node to the frame's list, if it has one and if the failure is the model's fault.  The caller
+ * still owns the failure. */
 bool onnx_list_finding(onnx_scope *s, const Onnx__NodeProto *node, status failed);
 bool onnx_requires_contents(const onnx_requirements *w);
 bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out);
-/* What the frame of the scope, or one around it, has under that name; defines it in the scope. */
+/* Looks the name up in the scope's frame and those around it, and defines it in the scope. */
 bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out);
 
 /* Returns true if the node, or its body, reads a sequence of the frame.  If it is a call, or its row says so
@@ -85,12 +87,12 @@ bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out);
 bool onnx_reads_sequences(const onnx_scope *s, const Onnx__NodeProto *node);
 
 STATUS_MUST_USE status onnx_import_node(onnx_scope *s, const Onnx__NodeProto *node);
-/* Some of a body's nodes, in their order. */
+/* Imports some of a body's nodes, in order. */
 STATUS_MUST_USE status onnx_import_nodes(onnx_scope *s, size_t n, Onnx__NodeProto *const *nodes);
-/* The graph's initializers and nodes; roots[] get its outputs.  Inputs must be defined already. */
+/* Imports the graph's initializers and nodes; roots[] receives its outputs.  The inputs must be defined already. */
 STATUS_MUST_USE status onnx_import_graph(onnx_scope *s, const Onnx__GraphProto *g, hlo_value *roots);
 STATUS_MUST_USE status onnx_import_initializers(onnx_scope *s, const Onnx__GraphProto *g);
-/* Makes parameters until the computation has one for each of the first n captures. */
+/* Adds parameters until the computation has one for each of the first n captures. */
 void onnx_add_capture_params(const onnx_captures *captures, uint32_t n, uint32_t n_inputs, hlo_computation *c);
 
 #endif

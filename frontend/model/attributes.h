@@ -1,8 +1,7 @@
 /* attributes.h - typed access to the attributes of a node, and its name for messages.
  *
- * Every accessor gives the default when the attribute is absent and fails with STATUS_INVALID_MODEL when it
- * has another type; messages name the node and the attribute.  Arrays and messages are borrowed from the
- * model. */
+ * Every accessor returns the default if the attribute is absent and fails with STATUS_INVALID_MODEL if it has another
+ * type; messages name the node and the attribute.  Arrays and messages are borrowed from the model. */
 #ifndef FRONTEND_MODEL_ATTRIBUTES_H
 #define FRONTEND_MODEL_ATTRIBUTES_H
 
@@ -12,45 +11,47 @@
 #include "base/arena.h"
 #include "frontend/onnx.pb-c.h"
 
-/* NULL when absent.  An attribute that is still a reference (ref_attr_name) is found as it is: see
+/* Returns NULL if it is absent.  An attribute that is still a reference (ref_attr_name) is returned as it is; see
  * onnx_node_bind in functions.h. */
 const Onnx__AttributeProto *onnx_attr_find(const Onnx__NodeProto *node, const char *name);
 bool onnx_attr_has(const Onnx__NodeProto *node, const char *name);
-/* The type as stated, or as the fields that are set tell. */
+/* Returns the declared type, or the type that the set fields imply. */
 Onnx__AttributeProto__AttributeType onnx_attr_type(const Onnx__AttributeProto *attribute);
 
 STATUS_MUST_USE status onnx_attr_int(const Onnx__NodeProto *node, const char *name, int64_t def, int64_t *out);
-/* An int within [low, high]. */
+/* Returns an int within [low, high]. */
 STATUS_MUST_USE status onnx_attr_int_in(const Onnx__NodeProto *node, const char *name, int64_t def, int64_t low,
                                         int64_t high, int64_t *out);
-/* An int that is 0 or not. */
+/* Returns whether an int is not 0. */
 STATUS_MUST_USE status onnx_attr_bool(const Onnx__NodeProto *node, const char *name, bool def, bool *out);
 STATUS_MUST_USE status onnx_attr_float(const Onnx__NodeProto *node, const char *name, float def, float *out);
-/* A copy that ends with NUL, on the arena; `def` itself (may be NULL) when absent.  NUL inside is refused. */
+/* Returns a copy on the arena that ends with NUL, or `def`, which may be NULL, if the attribute is absent.  A NUL
+ * inside is refused. */
 STATUS_MUST_USE status onnx_attr_string(arena *a, const Onnx__NodeProto *node, const char *name, const char *def,
                                         const char **out);
 
-/* The lists: *values NULL and *n 0 when absent; use onnx_attr_has to tell absent from empty. */
+/* Return lists: *values is NULL and *n is 0 if the attribute is absent; use onnx_attr_has to tell absent from empty. */
 STATUS_MUST_USE status onnx_attr_ints(const Onnx__NodeProto *node, const char *name, const int64_t **values, size_t *n);
 STATUS_MUST_USE status onnx_attr_floats(const Onnx__NodeProto *node, const char *name, const float **values, size_t *n);
-/* Copies that end with NUL, on the arena. */
+/* Returns copies on the arena that end with NUL. */
 STATUS_MUST_USE status onnx_attr_strings(arena *a, const Onnx__NodeProto *node, const char *name,
                                          const char *const **values, size_t *n);
 
-/* NULL when absent. */
+/* Returns NULL if it is absent. */
 STATUS_MUST_USE status onnx_attr_tensor(const Onnx__NodeProto *node, const char *name, const Onnx__TensorProto **out);
 STATUS_MUST_USE status onnx_attr_sparse_tensor(const Onnx__NodeProto *node, const char *name,
                                                const Onnx__SparseTensorProto **out);
 STATUS_MUST_USE status onnx_attr_type_proto(const Onnx__NodeProto *node, const char *name, const Onnx__TypeProto **out);
-/* Fails when absent. */
+/* Fails if it is absent. */
 STATUS_MUST_USE status onnx_attr_graph(const Onnx__NodeProto *node, const char *name, const Onnx__GraphProto **out);
 
 /* Fails when the attribute is absent. */
 STATUS_MUST_USE status onnx_attr_required(const Onnx__NodeProto *node, const char *name);
 
-/* "fc1: Gemm", "Gemm that makes y" or "Gemm": how messages name a node.  On the arena. */
+/* Returns the name of a node for messages, on the arena: "fc1: Gemm", "Gemm that makes y" or "Gemm". */
 const char *onnx_node_label(arena *a, const Onnx__NodeProto *node);
-/* "fc1: Gemm" or, of a node without a name, "y: Gemm": how its operations name it (hlo_instr.source).  On the arena. */
+/* Returns the name of a node for its instructions (hlo_instr.source), on the arena: "fc1: Gemm" or, if the node has no
+ * name, "y: Gemm". */
 const char *onnx_node_source(arena *a, const Onnx__NodeProto *node);
 
 #endif

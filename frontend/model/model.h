@@ -22,57 +22,57 @@ enum { ONNX_IR_VERSION_MAX = 14, ONNX_OPSET_MAX = 28 };
 
 /* The operator set versions that a model or function imports. */
 typedef struct onnx_opsets {
-  str_map versions; /* domain -> version as a pointer-sized integer; use onnx_opset_version */
+  str_map versions; /* from a domain to the version as a pointer-sized integer; use onnx_opset_version */
 } onnx_opsets;
 
-/* 0 when the domain is not imported.  domain: "" or "ai.onnx" for the standard operators. */
+/* Returns 0 if the domain is not imported.  The standard operators' domain is "" or "ai.onnx". */
 int64_t onnx_opset_version(const onnx_opsets *o, const char *domain);
-/* The domain with "ai.onnx" spelled "". */
+/* Returns the domain, and "" for "ai.onnx". */
 const char *onnx_domain(const char *domain);
 
 /* A model-local function. */
 typedef struct onnx_function {
   const Onnx__FunctionProto *proto;
-  onnx_opsets opsets;      /* its own imports, or the model's where it has none */
-  uint64_t expanded_nodes; /* nodes when it and all it calls is inlined */
+  onnx_opsets opsets;      /* its own imports, or the model's if it has none */
+  uint64_t expanded_nodes; /* the number of nodes if it and all that it calls are inlined */
 } onnx_function;
 
-/* Everything here is read-only for users and lives on the arena that the model was loaded on. */
+/* Everything here is read-only for users and is on the arena on which the model was loaded. */
 typedef struct onnx_model {
   arena *arena;
   onnx_source source;
   Onnx__ModelProto *proto;
-  Onnx__GraphProto *graph; /* proto->graph, not NULL */
+  Onnx__GraphProto *graph; /* proto->graph, which is not NULL */
   int64_t ir_version;
   onnx_opsets opsets;
   str_map functions;    /* see onnx_model_function */
-  str_map initializers; /* name -> Onnx__TensorProto or Onnx__SparseTensorProto of the main graph: see below */
+  str_map initializers; /* from a name to an Onnx__TensorProto or Onnx__SparseTensorProto of the main graph */
   uint64_t expanded_nodes;
 } onnx_model;
 
 typedef struct onnx_load_options {
-  uint64_t max_nodes; /* after all functions are inlined; 0: 10 million */
+  uint64_t max_nodes; /* the limit after all functions are inlined; 0 means 10 million */
 } onnx_load_options;
 
-/* Both load a model onto `a` (its budget bounds the memory; call inside guard_run) and leave nothing to close
- * but the arena.  options may be NULL. Errors: IO (the file cannot be opened), INVALID_FILE (not an ONNX
- * file, damaged), INVALID_MODEL, UNSUPPORTED (a newer standard), RESOURCE. */
+/* Both load a model onto `a`, whose budget bounds the memory; call them inside guard_run.  Nothing but the arena needs
+ * to be freed. options may be NULL.  Errors: IO (the file cannot be opened), INVALID_FILE (it is not an ONNX file, or
+ * damaged), INVALID_MODEL, UNSUPPORTED (a newer standard), RESOURCE. */
 STATUS_MUST_USE status onnx_model_open(arena *a, const char *path, const onnx_load_options *options, onnx_model **out);
-/* The bytes are borrowed for the life of the arena.  `path` is that of their file, which names them in messages and in
- * whose folder external data lies; NULL if they have none, and external data is refused. */
+/* The bytes are borrowed until the arena is destroyed.  `path` is the path of their file, which is used in messages,
+ * and in whose folder external data is looked for.  It is NULL if there is no file; external data is then refused. */
 STATUS_MUST_USE status onnx_model_from_memory(arena *a, const void *bytes, size_t size, const char *path,
                                               const onnx_load_options *options, onnx_model **out);
 
-/* The function that a node of this domain, type and overload calls, or NULL: then it is an operator. */
+/* Returns the function that a node of this domain, type and overload calls, or NULL if the node is an operator. */
 const onnx_function *onnx_model_function(const onnx_model *m, const char *domain, const char *name,
                                          const char *overload);
-/* The function that this node calls, or NULL. */
+/* Returns the function that this node calls, or NULL. */
 const onnx_function *onnx_model_callee(const onnx_model *m, const Onnx__NodeProto *node);
 
 /* Returns true if the main graph has an initializer (dense or sparse) of that name. */
 bool onnx_model_has_initializer(const onnx_model *m, const char *name);
-/* Returns true if the main graph's input is one that callers must give: it has no initializer.  Since IR version 4 an
- * input with an initializer may be given, and is then a default; before, it is a constant. */
+/* Returns true if callers must give this input of the main graph, because it has no initializer.  Since IR version 4 an
+ * input with an initializer may be given, and the initializer is its default; before, it is a constant. */
 bool onnx_model_input_is_required(const onnx_model *m, const Onnx__ValueInfoProto *input);
 bool onnx_model_input_is_overridable(const onnx_model *m, const Onnx__ValueInfoProto *input);
 

@@ -1,16 +1,15 @@
-/* model_internal.h - the steps of loading a model, between the files that share the work; users want model.h. */
+/* model_internal.h - the steps of loading a model, for the files that share the work.  Users include model.h. */
 #ifndef FRONTEND_MODEL_MODEL_INTERNAL_H
 #define FRONTEND_MODEL_MODEL_INTERNAL_H
 
 #include "frontend/model/functions.h"
 #include "frontend/model/model.h"
 
-/* opsets.c: checks the versions; tables are on `a`. */
+/* opsets.c: checks the versions.  The tables are on `a`. */
 STATUS_MUST_USE status onnx_opsets_load(arena *a, Onnx__OperatorSetIdProto *const *imports, size_t n, onnx_opsets *out);
 
-/* graph_check.c: names, domains, order of a whole body with the subgraphs in it; sorts node lists that are
- * not in order and spells "ai.onnx" as "".  scratch memory goes to `scratch`.  m->functions must be loaded.
- */
+/* graph_check.c: checks names, domains and the order of nodes of all graphs.  It sorts lists of nodes that are not in
+ * order and replaces the domain "ai.onnx" by "".  Temporary memory is on `scratch`. m->functions must be loaded. */
 STATUS_MUST_USE status onnx_graph_check(const onnx_model *m, arena *scratch);
 STATUS_MUST_USE status onnx_function_check(const onnx_model *m, const onnx_function *f, arena *scratch);
 
@@ -18,7 +17,7 @@ STATUS_MUST_USE status onnx_function_check(const onnx_model *m, const onnx_funct
  * without recursion, until one fails. */
 STATUS_MUST_USE status onnx_walk_nodes(arena *scratch, Onnx__NodeProto *const *nodes, size_t n,
                                        status (*visit)(void *data, Onnx__NodeProto *node), void *data);
-/* The nth graph that an attribute holds; NULL after the last. */
+/* Returns the nth graph of an attribute, and NULL after the last one. */
 Onnx__GraphProto *onnx_attribute_graph(const Onnx__AttributeProto *attribute, size_t nth);
 
 #endif

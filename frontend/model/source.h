@@ -1,4 +1,4 @@
-/* source.h - the bytes a model was read from, and the folder its external data may lie in. */
+/* source.h - the bytes from which a model was read, and the folder in which its external data may be. */
 #ifndef FRONTEND_MODEL_SOURCE_H
 #define FRONTEND_MODEL_SOURCE_H
 
@@ -6,12 +6,12 @@
 
 struct onnx_folder;
 
-/* Lives as long as the arena it was opened on. */
+/* It lives as long as the arena on which it was opened. */
 typedef struct onnx_source {
   const char *name; /* for messages: the path, or "model" */
   const uint8_t *bytes;
   size_t size;
-  /* NULL when there is none (a model in memory): external data is then refused. */
+  /* NULL for a model in memory; external data is then refused */
   struct onnx_folder *folder;
 } onnx_source;
 

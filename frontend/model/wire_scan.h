@@ -17,19 +17,22 @@
 
 enum {
   ONNX_WIRE_MAX_DEPTH = 100,
-  ONNX_WIRE_MIN_CUT = 1024,        /* raw_data, packed float_data and double_data from this many bytes on are cut */
-  ONNX_WIRE_PRIVATE_FIELD = 100000 /* fields of onnx.proto from this number on are ours: dropped when a file has them */
+  /* Raw_data, packed float_data and double_data are cut out if they have this many bytes or more. */
+  ONNX_WIRE_MIN_CUT = 1024,
+  ONNX_WIRE_PRIVATE_FIELD =
+      100000 /* the fields of onnx.proto from this number on are added by us; they are dropped if a file has them */
 };
 
-/* Scans `size` bytes that claim to be a message of that type.  The copy is on the arena, at most as large as
- * the input; span offsets count from `bytes`.  Errors: INVALID_FILE, RESOURCE. */
+/* Scans `size` bytes that should be a message of that type.  The copy is on the arena and at most as large as the
+ * input. span_offset counts from `bytes`.  Errors: INVALID_FILE, RESOURCE. */
 STATUS_MUST_USE status onnx_wire_scan(arena *a, const ProtobufCMessageDescriptor *type, const void *bytes, size_t size,
                                       uint8_t **copy, size_t *copy_size);
 
-/* Unpacks what the scan gave onto `a`.  NULL only for a bug of ours.  Nothing to free. */
+/* Unpacks the copy that the scan returned onto `a`.  Nothing needs to be freed.  It returns NULL only if there is a bug
+ * in the scan. */
 ProtobufCMessage *onnx_wire_unpack(arena *a, const ProtobufCMessageDescriptor *type, const uint8_t *copy, size_t size);
 
-/* Both, by way of a scratch arena: the message on `a`. */
+/* Does both, with a temporary arena for the copy; the message is on `a`. */
 STATUS_MUST_USE status onnx_wire_parse(arena *a, const ProtobufCMessageDescriptor *type, const void *bytes, size_t size,
                                        ProtobufCMessage **out);
 

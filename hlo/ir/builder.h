@@ -1,8 +1,8 @@
-/* builder.h - makes instructions with inferred shapes, folded constants and one sticky error.
+/* builder.h - builds instructions with inferred shapes, folds constants, and keeps the first error.
  *
- * Every function returns a value, or no value (def NULL) once something failed; the first failure stays in
- * `error`, later calls do nothing.  So an importer writes its arithmetic straight down and looks once, at the end.
- * All values passed in must belong to the builder's computation. */
+ * Every function returns a value, or no value (def is NULL) after a failure.  The first failure stays in `error`, and
+ * later calls do nothing.  So an importer can write its arithmetic without checks and look at the error once, at the
+ * end.  All values that are passed in must belong to the builder's computation. */
 #ifndef HLO_IR_BUILDER_H
 #define HLO_IR_BUILDER_H
 
@@ -10,30 +10,31 @@
 
 struct pass_context; /* hlo/passes/pass.h */
 
-/* Computes an instruction whose operands are constants; results[] on the arena.  Not an error to give up:
- * return STATUS_UNSUPPORTED and the instruction stays. */
+/* Computes an instruction whose operands are constants; results[] is on the arena.  It may return STATUS_UNSUPPORTED,
+ * which is not an error: the instruction is then kept. */
 typedef status hlo_eval_fn(const hlo_instr *i, arena *a, literal *results);
 
 typedef struct hlo_builder {
   hlo_computation *computation;
-  hlo_instr *before;         /* insertion point; NULL means the end */
-  const char *source;        /* given to every instruction; "" */
+  hlo_instr *before;         /* where instructions are inserted; NULL means the end */
+  const char *source;        /* is set in every instruction; may be "" */
   hlo_eval_fn *eval;         /* NULL means nothing is folded */
   int64_t fold_bytes;        /* results larger than this are not folded */
-  struct pass_context *pass; /* of the pass that builds (hlo_pass_builder); NULL if no pass does */
+  struct pass_context *pass; /* the context of the pass that builds (hlo_pass_builder), or NULL */
   status error;
 } hlo_builder;
 
 hlo_builder hlo_builder_make(hlo_computation *c);
-/* For a new computation of the same module, with the same source and folding. */
+/* Returns a builder for a new computation of the same module, with the same source and folding. */
 hlo_builder hlo_builder_inner(const hlo_builder *b, const char *name);
-/* Takes the error out of the builder. */
+/* Returns the error, which the builder then no longer has. */
 STATUS_MUST_USE status hlo_builder_take_error(hlo_builder *b);
-/* Records a failure of the caller's own (keeps the first one). */
+/* Records a failure of the caller, unless there is one already. */
 void hlo_fail(hlo_builder *b, status s);
 arena *hlo_arena(const hlo_builder *b);
 
-/* Any instruction.  attrs are the row's, in order; declared: result shapes where the op declares them. */
+/* Builds any instruction.  `attrs` are in the order of the operation's row.  `declared` are the result shapes of
+ * operations that declare them. */
 hlo_instr *hlo_build(hlo_builder *b, hlo_op op, uint32_t n_operands, const hlo_value *operands, uint32_t n_results,
                      const shape *declared, const hlo_attr *attrs);
 
@@ -41,9 +42,9 @@ hlo_value hlo_constant(hlo_builder *b, literal l);
 hlo_value hlo_scalar(hlo_builder *b, dtype type, double value);
 hlo_value hlo_scalar_int(hlo_builder *b, dtype type, int64_t value);
 hlo_value hlo_s64s(hlo_builder *b, const int64_t *values, int64_t n);
-/* A scalar of x's type broadcast to x's shape. */
+/* Returns a scalar of x's type, broadcast to x's shape. */
 hlo_value hlo_like(hlo_builder *b, hlo_value x, double value);
-/* broadcast(scalar) of any shape. */
+/* Returns a broadcast scalar of any shape. */
 hlo_value hlo_splat(hlo_builder *b, shape s, double value);
 
 hlo_value hlo_unary(hlo_builder *b, hlo_op op, hlo_value x);
@@ -55,7 +56,7 @@ hlo_value hlo_convert(hlo_builder *b, hlo_value x, dtype to); /* saturating, nea
 hlo_value hlo_convert_as(hlo_builder *b, hlo_value x, dtype to, bool saturate, dtype_round round);
 hlo_value hlo_bitcast(hlo_builder *b, hlo_value x, dtype to);
 
-/* numpy's broadcasting: aligns both at the last dimension and stretches dims of 1. */
+/* Broadcasts as numpy does: aligns the last dimensions and stretches dimensions of 1. */
 hlo_value hlo_broadcast_to(hlo_builder *b, hlo_value x, const shape *dims); /* type of x kept */
 STATUS_MUST_USE status hlo_broadcast_shape(dim_table *t, const shape *x, const shape *y, shape *out);
 void hlo_broadcast_both(hlo_builder *b, hlo_value *x, hlo_value *y);
@@ -69,11 +70,11 @@ hlo_value hlo_empty(hlo_builder *b, shape s); /* elements may be anything */
 hlo_value hlo_reshape(hlo_builder *b, hlo_value x, int rank, const dim *dims);
 hlo_value hlo_transpose(hlo_builder *b, hlo_value x, const int64_t *permutation);
 hlo_value hlo_reverse(hlo_builder *b, hlo_value x, uint32_t n, const int64_t *dimensions);
-/* One entry a dimension; strides NULL: all 1. */
+/* Lists with one entry for each dimension.  If strides is NULL, all are 1. */
 hlo_value hlo_slice(hlo_builder *b, hlo_value x, const dim *starts, const dim *limits, const int64_t *strides);
-/* [start, limit) of one dimension, stride 1. */
+/* Returns [start, limit) of one dimension, with stride 1. */
 hlo_value hlo_slice_dim(hlo_builder *b, hlo_value x, int64_t dimension, dim start, dim limit);
-/* interior NULL if there is none.  value: a scalar of x's type. */
+/* interior may be NULL, which means none.  `value` is a scalar of x's type. */
 hlo_value hlo_pad(hlo_builder *b, hlo_value x, hlo_value value, const int64_t *low, const int64_t *high,
                   const int64_t *interior);
 hlo_value hlo_concatenate(hlo_builder *b, uint32_t n, const hlo_value *xs, int64_t dimension);
@@ -89,30 +90,32 @@ hlo_value hlo_gather(hlo_builder *b, hlo_value x, hlo_value indices, const hlo_g
 /* d->offset: update_window_dims; d->collapsed: inserted_window_dims. */
 hlo_value hlo_scatter(hlo_builder *b, hlo_value x, hlo_value indices, hlo_value updates, const hlo_gather_dims *d,
                       hlo_reducer reducer);
-/* Rows of dimension `dimension` picked by s64 indices of any rank (ONNX Gather, indices already in range). */
+/* Returns the slices along `dimension` that the s64 indices pick.  The indices may have any rank and must be in range
+ * (ONNX Gather). */
 hlo_value hlo_take(hlo_builder *b, hlo_value x, hlo_value indices, int64_t dimension);
 
-/* The seed of the run: u64[]. */
-/* The run fails where an integer of x lies outside: element k must be at least low[k % n] and less than high[k % n]; n
- * 0: not 0. `what` names x in the message. */
+/* Returns the seed of the run, u64[]. */
+/* Lets a run fail if an integer of x is out of bounds: element k must be at least low[k % n] and less than high[k % n];
+ * if n is 0, no element may be 0.  `what` is the name of x in the message. */
 void hlo_check(hlo_builder *b, hlo_value x, const char *what, uint32_t n, const int64_t *low, const int64_t *high);
 hlo_value hlo_run_seed(hlo_builder *b);
-/* Random bits of shape s, u32 or u64: a function of state (u64[3], of mt19937 u64[1]) and the place. */
+/* Returns random bits of shape s, u32 or u64, which are a function of the state (u64[3], or u64[1] for mt19937) and the
+ * position. */
 hlo_value hlo_rng(hlo_builder *b, hlo_value state, hlo_algorithm algorithm, shape s);
 
 hlo_value hlo_reduce(hlo_builder *b, hlo_value x, hlo_reducer r, uint32_t n, const int64_t *dimensions);
 hlo_value hlo_arg_reduce(hlo_builder *b, hlo_value x, int64_t dimension, bool largest, bool last);
 
-typedef struct hlo_window { /* one entry a dimension of the operand */
+typedef struct hlo_window { /* one entry for each dimension of the operand */
   const int64_t *window, *strides, *low, *high, *dilation;
 } hlo_window;
 hlo_value hlo_reduce_window(hlo_builder *b, hlo_value x, hlo_reducer r, const hlo_window *w);
 hlo_value hlo_arg_reduce_window(hlo_builder *b, hlo_value x, const hlo_window *w);
 hlo_value hlo_cumulative(hlo_builder *b, hlo_value x, hlo_reducer r, int64_t dimension, bool exclusive, bool backward);
-/* Sorts all operands by the first, stable; out[n]. */
+/* Sorts all operands by the first one, stably, into out[n]. */
 void hlo_sort(hlo_builder *b, uint32_t n, const hlo_value *xs, int64_t dimension, bool descending, hlo_value *out);
 
-/* xs: corners, scores, most, overlap, perhaps floor (OPS.md); out: rows and their number. */
+/* xs are the corners, scores, most, overlap and optionally floor (see OPS.md); out are the rows and their number. */
 void hlo_nms(hlo_builder *b, uint32_t n, const hlo_value *xs, int64_t limit, hlo_value out[2]);
 
 typedef struct hlo_dot_dims {
@@ -120,24 +123,25 @@ typedef struct hlo_dot_dims {
   const int64_t *lhs_batch, *rhs_batch, *lhs_contract, *rhs_contract;
 } hlo_dot_dims;
 hlo_value hlo_dot(hlo_builder *b, hlo_value x, hlo_value y, const hlo_dot_dims *d);
-/* numpy.matmul of values of equal element type. */
+/* Does numpy.matmul for values of the same element type. */
 hlo_value hlo_matmul(hlo_builder *b, hlo_value x, hlo_value y);
 
-typedef struct hlo_conv_dims { /* one entry a spatial dimension */
+typedef struct hlo_conv_dims { /* one entry for each spatial dimension */
   const int64_t *strides, *low, *high, *lhs_dilation, *rhs_dilation;
   int64_t groups;
   hlo_layout layout;
 } hlo_conv_dims;
 hlo_value hlo_convolution(hlo_builder *b, hlo_value x, hlo_value kernel, const hlo_conv_dims *d);
 
-/* body: parameters and roots as the carried values; condition: same parameters, one pred[] root. out[n]. */
+/* The parameters and the roots of `body` are the carried values.  `condition` has the same parameters and one pred[]
+ * root.  The results are in out[n]. */
 void hlo_while(hlo_builder *b, hlo_computation *condition, hlo_computation *body, uint32_t n, const hlo_value *init,
                hlo_value *out);
-/* index: pred[] (true takes branch 0) or s32[] (clamped to the last branch).  Each branch takes all args. out: the
- * roots of a branch. */
+/* `index` is pred[] (true takes branch 0) or s32[] (clamped to the last branch).  Each branch takes all args.  `out`
+ * are the roots of a branch. */
 void hlo_conditional(hlo_builder *b, hlo_value index, uint32_t n_branches, hlo_computation **branches, uint32_t n,
                      const hlo_value *args, hlo_value *out);
-/* A call to a computation of the same module under a name of composites.def. */
+/* Builds a call to a computation of the same module under a name of composites.def. */
 void hlo_composite(hlo_builder *b, const char *name, hlo_computation *decomposition, uint32_t n, const hlo_value *args,
                    uint32_t n_ints, const int64_t *ints, uint32_t n_floats, const double *floats, hlo_value *out);
 

@@ -1,4 +1,4 @@
-/* composites.h - the composites of composites.def and what builds their decompositions. */
+/* composites.h - the composites of composites.def and the functions that build their decompositions. */
 #ifndef HLO_IR_COMPOSITES_H
 #define HLO_IR_COMPOSITES_H
 
@@ -17,12 +17,12 @@ typedef struct hlo_composite_info {
   const char *operands, *ints, *floats, *results; /* as in composites.def */
 } hlo_composite_info;
 const hlo_composite_info *hlo_composite_get_info(hlo_composite_id id);
-/* HLO_COMPOSITE_COUNT when there is none. */
+/* Returns HLO_COMPOSITE_COUNT if there is no such composite. */
 hlo_composite_id hlo_composite_from_name(const char *name);
 
 /* --- recurrent cells: lstm, gru, rnn --- */
 
-/* What the attribute `activation` numbers; a and b are alpha and beta. */
+/* The values of the attribute `activation`; a and b are alpha and beta. */
 typedef enum hlo_activation {
   HLO_ACT_SIGMOID,
   HLO_ACT_TANH,
@@ -45,20 +45,21 @@ typedef struct hlo_cell_activation {
   double alpha, beta;
 } hlo_cell_activation;
 
-/* One layer.  Shapes as in composites.def, all of one type, f32 or f64; lengths is s32 or s64. */
+/* One layer of a recurrent network.  Shapes are as in composites.def, all of one type, f32 or f64; lengths is s32 or
+ * s64. */
 typedef struct hlo_recurrence {
   hlo_composite_id cell; /* LSTM, GRU or RNN */
   hlo_direction direction;
   bool variant; /* lstm: forget gate = 1 - input gate; gru: linear_before_reset */
-  double clip;  /* bound of what goes into activations, but not of lstm's cell state; 0 means none */
-  hlo_cell_activation activations[6];                               /* 3 (lstm), 2 (gru) or 1 (rnn) a direction */
-  hlo_value x, w, r, bias, lengths, initial_h, initial_c, peephole; /* no value where left out */
+  double clip;  /* the bound to which the inputs of activations are clipped, but not lstm's cell state; 0 means none */
+  hlo_cell_activation activations[6]; /* for each direction 3 (lstm), 2 (gru) or 1 (rnn) */
+  hlo_value x, w, r, bias, lengths, initial_h, initial_c, peephole; /* values that are left out are no value */
 } hlo_recurrence;
 
 int hlo_cell_gates(hlo_composite_id cell);
 int hlo_cell_activations(hlo_composite_id cell);
-/* out: y, y_h and, for lstm, y_c.  A step t at or beyond a sequence's length leaves its state and gives 0 in
- * y; the reverse direction starts at the end of each sequence. */
+/* out is y, y_h and, for lstm, y_c.  A step at or after the end of a sequence leaves its state and gives 0 in y.  The
+ * reverse direction starts at the end of each sequence. */
 void hlo_build_recurrence(hlo_builder *b, const hlo_recurrence *r, hlo_value *out);
 
 #endif

@@ -1,8 +1,7 @@
-/* flatten_calls.h - bodies of control flow with one caller each (FlattenCallGraph in XLA).
+/* flatten_calls.h - gives each body of control flow a single caller (FlattenCallGraph in XLA).
  *
- * Buffers belong to one run of a body, and what is decided about an instruction (an algorithm, a place in
- * memory) is kept by the instruction: so a computation that several loops or branches call is copied before
- * anything is decided. */
+ * Buffers belong to one run of a body, and decisions about an instruction (its algorithm, its place in memory) are kept
+ * in the instruction.  So a computation that several loops or branches call is copied before anything is decided. */
 #ifndef HLO_IR_FLATTEN_CALLS_H
 #define HLO_IR_FLATTEN_CALLS_H
 

@@ -291,9 +291,36 @@ START_TEST(logs) {
 }
 END_TEST
 
+/* Each option of the header comes to the session, which logs those that are set. */
+START_TEST(options_arrive) {
+  message m = affine_model(W, B);
+  lines l = {.n = {0}};
+  oxla_model_destroy(load_with(&m, (oxla_options){.backend = backends[_i],
+                                                  .cpu = "x86-64",
+                                                  .lanes = 4,
+                                                  .threads = 2,
+                                                  .skip_passes = "cse,dce",
+                                                  .tune = "off",
+                                                  .precision = "fp32",
+                                                  .exact = 1,
+                                                  .deterministic = -1,
+                                                  .unchecked = 2,
+                                                  .log = remember,
+                                                  .log_data = &l}));
+  const char *want =
+      "options: --cpu=x86-64 --lanes=4 --threads=2 --skip-pass=cse,dce --tune=off --precision=fp32 "
+      "--exact --deterministic --unchecked\n";
+  ck_assert_msg(strstr(l.text, want), "%s", l.text);
+  l.text[0] = '\0';
+  oxla_model_destroy(load_with(
+      &m, (oxla_options){.backend = backends[_i], .threads = 1, .exact = 1, .log = remember, .log_data = &l}));
+  ck_assert_msg(strstr(l.text, "options: --threads=1 --exact\n"), "%s", l.text);
+}
+END_TEST
+
 int main(void) {
   const TTest *const once[] = {NULL};
-  const TTest *const both[] = {goes_by_index,     keeps_inputs,         takes_outputs, allocates,
-                               allocates_nothing, loads_compiled_bytes, logs,          NULL};
+  const TTest *const both[] = {goes_by_index,        keeps_inputs, takes_outputs,  allocates, allocates_nothing,
+                               loads_compiled_bytes, logs,         options_arrive, NULL};
   return run_tests("memory", once, both);
 }

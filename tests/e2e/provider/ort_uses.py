@@ -154,14 +154,16 @@ def check_options(folder, data):
     feeds = m.feeds[0]
     want = session(m.path, provider=False).run(None, feeds)
     for options in ({"backend": "ref"}, {"backend": "cpu", "threads": "1"}, {"threads": "2", "tune": "off"},
-                    {"verify": "1"}, {"exact": "1"}, {"deterministic": "1"}, {"precision": "fp32"}, {"claim": "cost"}, {"claim": "all"}):
+                    {"verify": "1"}, {"exact": "1"}, {"deterministic": "1"}, {"precision": "fp32"}, {"claim": "cost"}, {"claim": "all"},
+                    {"lanes": "4"}, {"skip_passes": "cse,dce"}):
         s = session(m.path, options=options)
         assert NAME in s.get_providers(), options
         same(want, s.run(None, feeds), 1e-4)
     s = session(m.path, options={"precision": "bf16", "tune": "fast"})
     same(want, s.run(None, feeds), 0.1)  # operands of 8 bits, through 26 layers
     for wrong in ({"threads": "many"}, {"threads": "-1"}, {"backend": "abacus"}, {"claim": "some"},
-                  {"verify": "perhaps"}, {"tune": "loud"}, {"precision": "coarse"}, {"thread": "1"}):
+                  {"verify": "perhaps"}, {"tune": "loud"}, {"precision": "coarse"}, {"thread": "1"},
+                  {"lanes": "3"}, {"skip_passes": "inline_composites"}, {"cpu": "abacus"}):
         assert refused(m.path, **wrong), f"{wrong} is taken"
 
 

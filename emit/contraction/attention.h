@@ -1,32 +1,34 @@
-/* attention.h - attention as one kernel (hlo/analysis/attention.h): by tiles of rows, whose scores stay in the
+/* attention.h - attention (hlo/analysis/attention.h) as one kernel: it computes tiles of rows, whose scores stay in the
  * first-level caches.
  *
- * A step of the grid is a tile of rows of one batch: its scores by register blocks (gemm.h), softmax of each row, the
- * sum of the values, which is divided by the row's total at the end.  q, k and v are read where they lie, whatever
- * their strides; k is packed as panels first (product.h) where its keys are not side by side.  Bits depend on neither
- * threads nor tiles: a tile at the end begins earlier, so some rows are computed twice, alike. */
+ * A step of the grid is a tile of rows of one batch: first its scores by register blocks (gemm.h), then the softmax of
+ * each row, then the sum of the values, which is divided by the row's total at the end. q, k and v are read in place,
+ * whatever their strides; k is packed as panels first (product.h) if its keys are not contiguous.  The result's bits
+ * depend neither on threads nor on tiles.  The last tile begins earlier if it would be too short, so some rows are
+ * computed twice, with the same result. */
 #ifndef EMIT_CONTRACTION_ATTENTION_H
 #define EMIT_CONTRACTION_ATTENTION_H
 
 #include "emit/contraction/product.h"
 #include "hlo/analysis/attention.h"
 
-/* Plain numbers: equal bytes, equal kernel. */
+/* Plain numbers only, so that equal bytes mean equal kernels. */
 typedef struct emit_attention {
-  emit_product qk, pv;      /* pv: batch and sums are those of v; its rows are the scores' */
-  int64_t q_at, k_at, v_at; /* where they begin in their operands */
-  int64_t n_out;            /* the result's batches, outermost first: steps in `a` */
+  emit_product qk, pv;      /* batch and sums of pv are those of v; its rows are those of the scores */
+  int64_t q_at, k_at, v_at; /* the offsets at which they begin in their operands */
+  int64_t n_out;            /* the batches of the result, outermost first; their steps are in `a` */
   emit_level out[EMIT_PRODUCT_LEVELS];
-  int64_t out_row; /* from one row of the result to the next; a row's elements lie side by side */
+  int64_t out_row; /* the distance between rows of the result; the elements of a row are contiguous */
   int64_t batches, rows, keys, width;
-  int64_t tile_rows, stride;                                         /* of a step, and of a row of its scores */
-  int64_t qk_rows, qk_vectors, pv_rows, pv_vectors, pv_lanes, lanes; /* register blocks; lanes: of the softmax */
+  int64_t tile_rows, stride; /* the rows of a tile, and the distance between rows of its scores */
+  /* The sizes of register blocks; lanes are those of the softmax. */
+  int64_t qk_rows, qk_vectors, pv_rows, pv_vectors, pv_lanes, lanes;
 } emit_attention;
 
-/* Returns false if it is not for this kernel (f32 alone, eight rows at least, rows that fit a small tile, columns of v
- * side by side). */
+/* Returns false if this kernel does not apply.  It needs f32, at least eight rows, rows that fit in a small tile, and
+ * contiguous columns of v. */
 bool emit_attention_of(const hlo_attention *a, const emit_target *t, emit_attention *out);
-/* Of a fusion of kind attention. */
+/* Does the same for a fusion of kind attention. */
 bool emit_attention_of_fusion(const hlo_instr *fusion, const emit_target *t, emit_attention *out);
 
 uint32_t emit_attention_phases(const emit_attention *c);

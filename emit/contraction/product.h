@@ -24,48 +24,53 @@
 #include "hlo/analysis/quantized.h"
 
 enum { EMIT_PRODUCT_LEVELS = 6, EMIT_PRODUCT_SPATIAL = 3 };
-enum { EMIT_PRODUCT_ROWS = 28, EMIT_PRODUCT_VECTORS = 8 }; /* of a block at most: those of gemm.h */
+enum { EMIT_PRODUCT_ROWS = 28, EMIT_PRODUCT_VECTORS = 8 }; /* the limits of a block, which are those of gemm.h */
 
-/* A loop of n steps: how far apart they are in A and in B, in elements. */
+/* A loop of n steps, and the distance of a step in A and in B, in elements. */
 typedef struct emit_level {
   int64_t n, a, b;
 } emit_level;
 
-/* Plain numbers: equal bytes, equal kernel. */
+/* Plain numbers only, so that equal bytes mean equal kernels. */
 typedef struct emit_product {
-  int64_t type; /* dtype of A, B and C */
-  /* Outermost first; levels that follow each other evenly are one.  rows have no b. */
+  int64_t type; /* the dtype of A, B and C */
+  /* Levels are listed outermost first; those that are contiguous are merged.  Rows have no step in B. */
   int64_t n_batch, n_rows, n_sums;
   emit_level batch[EMIT_PRODUCT_LEVELS], rows[EMIT_PRODUCT_LEVELS], sums[EMIT_PRODUCT_LEVELS];
-  emit_level group;          /* of a convolution; its columns stand side by side in C */
-  int64_t columns, b_column; /* of a group; from one column to the next in B */
-  int64_t quantized_type; /* dtype of B's constants, which are scaled in blocks of so many sums; DTYPE_INVALID: B is of
-                             `type` */
+  emit_level group;          /* the groups of a convolution, whose columns are next to each other in C */
+  int64_t columns, b_column; /* the columns of a group, and the distance between columns in B */
+  /* The dtype of B's constants if they are scaled in blocks of so many sums; DTYPE_INVALID means that B has the type
+   * `type`. */
+  int64_t quantized_type;
   int64_t block;
-  int64_t dot4;      /* dtype of A's bytes, four of which are an element, `type` being S32 then; DTYPE_INVALID: they are
-                        numbers */
-  int64_t dot4_step; /* from one byte of them to the next in B, whose steps are in bytes; A's are in elements */
-  /* The copy of A with zeros around; 0 elements: A as it is. */
+  /* The dtype of A's bytes if four of them are an element, with S32 as `type`; DTYPE_INVALID means that elements are
+   * numbers. */
+  int64_t dot4;
+  /* The distance between the bytes of a dot4 group in B, whose steps are in bytes; A's are in elements. */
+  int64_t dot4_step;
+  /* The copy of A with zeros around it; 0 elements mean that A is used in place. */
   int64_t padded_elements, spatial, channels, images;
   int64_t in[EMIT_PRODUCT_SPATIAL], low[EMIT_PRODUCT_SPATIAL], padded[EMIT_PRODUCT_SPATIAL];
-  /* Chosen (emit_product_choose). */
+  /* Set by emit_product_choose. */
   int64_t lanes;                     /* columns of a vector */
-  int64_t tile_rows, tile_vectors;   /* the largest block; the others are at most one smaller */
-  int64_t packing;                   /* emit_packing */
-  int64_t row_blocks, column_blocks; /* of a step of the grid */
-  int64_t rows_first;                /* steps of the grid go along rows first */
-  int64_t fetch_lines; /* of the next panels of B, asked for at a time while a block is multiplied; 0 means none */
-  int64_t dynamic_m;   /* how many rows there are is an argument (emit_product_dynamic_m) */
+  int64_t tile_rows, tile_vectors;   /* the size of the largest block; the others are at most one smaller */
+  int64_t packing;                   /* an emit_packing */
+  int64_t row_blocks, column_blocks; /* the number of blocks of a step of the grid */
+  int64_t rows_first;                /* whether steps of the grid go along rows first */
+  /* The cache lines of the next panels of B that are prefetched at a time while a block is multiplied; 0 means none. */
+  int64_t fetch_lines;
+  int64_t dynamic_m; /* whether the number of rows is an argument (emit_product_dynamic_m) */
 } emit_product;
 
 typedef enum emit_packing {
-  EMIT_B_PLAIN,  /* rows of B as they are: whole vectors side by side */
-  EMIT_B_PACKED, /* panels in the place of the operand, made when compiling */
-  EMIT_B_SCRATCH /* the kernel packs them */
+  EMIT_B_PLAIN,  /* B as it is: rows of contiguous whole vectors */
+  EMIT_B_PACKED, /* panels that replace the operand, made when compiling */
+  EMIT_B_SCRATCH /* panels that the kernel makes */
 } emit_packing;
 
-/* The geometry of the dot or convolution that `i` is or, in a fusion, holds, and whose own result nothing but
- * elementwise operations lead to the fusion's results.  Returns false if it has none that this file can do. */
+/* Sets the geometry of the dot or convolution that `i` is or, if it is a fusion, contains.  In a fusion only
+ * elementwise operations may lead from its result to the fusion's results.  Returns false if there is none that this
+ * file supports. */
 bool emit_product_of(const hlo_instr *i, emit_product *p);
 
 /* The same of a dot in f32 whose operands lie in memory with these strides, a step for each dim. */
@@ -93,38 +98,40 @@ double emit_product_size(const emit_product *p);
 int64_t emit_product_packed(const emit_product *p);
 int64_t emit_product_panel(const emit_product *p);
 int64_t emit_product_head(const emit_product *p);
-/* Their bytes: small integers of up to 4 bits stand as emit_gemm reads them, two in a byte. */
+/* Returns the bytes of all panels.  Small integers of up to 4 bits are stored two in a byte, as emit_gemm reads them.
+ */
 uint64_t emit_product_packed_bytes(const emit_product *p);
-/* 4 or 8, for small integers; what packing adds to them, so that none is negative. */
+/* The bits of small integers, 4 or 8; and what packing adds to them so that none is negative. */
 int emit_product_quantized_bits(const emit_product *p);
 int emit_product_quantized_offset(const emit_product *p);
-/* No byte of such weights belongs to two blocks. */
+/* Returns true if no byte of such weights belongs to two blocks. */
 bool emit_product_reads_quantized(const hlo_quantized_weights *w);
-/* From B as the instruction has it; `packed` has room for emit_product_packed elements. */
+/* Packs B, given as the instruction has it, into `packed`, which has room for emit_product_packed elements. */
 void emit_product_pack(const emit_product *p, const void *weights, void *packed);
-/* How many products a sum has, and where in B number s of them finds its element of column 0. */
+/* The number of products in a sum, and the offset in B of the element of column 0 for product number s. */
 int64_t emit_product_sums(const emit_product *p);
 int64_t emit_product_sum_offset(const emit_product *p, int64_t s);
 
-/* Rows as blocks: `outer` times the levels outside, within each `parts` of so many units, a unit being one row or one
- * run of the innermost level, where that is short. */
+/* Rows cut into blocks: `outer` steps of the outer levels, and in each of them parts of so many units.  A unit is one
+ * row, or one run of the innermost level if that is short. */
 typedef struct emit_row_cut {
-  int64_t n_outside, outer; /* levels, their steps */
+  int64_t n_outside, outer; /* the outer levels, and the number of their steps */
   int64_t unit_rows, unit_step, row_step;
-  int64_t n_large, n_small, large; /* parts, in units: emit_gemm_parts */
-  int64_t inner;                   /* rows of all parts */
+  int64_t n_large, n_small, large; /* the parts, counted in units, as in emit_gemm_parts */
+  int64_t inner;                   /* the rows of all parts */
   int64_t blocks;
 } emit_row_cut;
 emit_row_cut emit_product_rows(const emit_product *p);
 
-/* Products that differ in nothing but the number of their rows have one kernel: only how high blocks are is part of its
- * code. False: not this one, whose rows are no list or fit one block.  `code` is then how the kernel is written, for
- * emit_options.rows = *placeholder_m rows, and info and args (of the last phase) how it is called for those of p. */
+/* Products that differ only in the number of their rows share one kernel, since its code depends on the block height
+ * (MR) only.  Returns false for a product whose rows are not one level or fit in one block.  Otherwise `code` is the
+ * product for which the kernel is written, with emit_options.rows = *placeholder_m rows; info and args (of the last
+ * phase) say how it is called for the rows of p. */
 enum { EMIT_PRODUCT_ARGS = 5 };
 bool emit_product_dynamic_m(const emit_product *p, emit_product *code, int64_t *placeholder_m, emit_kernel_info *info,
                             int64_t args[EMIT_PRODUCT_ARGS]);
 
-/* Phases run one after the other; scratch memory lies behind the results. */
+/* Phases run one after the other.  Scratch memory is the buffer after the results. */
 uint32_t emit_product_phases(const emit_product *p);
 uint64_t emit_product_scratch(const emit_product *p);
 /* An emit_write_fn; config is an emit_product. */

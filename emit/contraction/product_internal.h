@@ -1,4 +1,4 @@
-/* product_internal.h - parts of product.h's kernels for kernels that hold products. */
+/* product_internal.h - parts of product.h's kernels that other kernels with products use as well. */
 #ifndef EMIT_CONTRACTION_PRODUCT_INTERNAL_H
 #define EMIT_CONTRACTION_PRODUCT_INTERNAL_H
 
@@ -6,7 +6,7 @@
 #include "emit/contraction/product.h"
 #include "emit/kernel/writer.h"
 
-/* Where step number `index` of the levels stands, in A or in B: i64, in elements. */
+/* Returns the offset in A or in B of step number `index` of the levels: an i64, in elements. */
 LLVMValueRef emit_level_offset(const emit_ir *w, int64_t n, const emit_level *levels, bool in_b, LLVMValueRef index);
 
 /* Writes a kernel that copies A, which begins at `a`, with zeros around it to `copy`: its loop, grid and cost. */
@@ -15,8 +15,8 @@ void emit_product_padding(emit_writer *w, const emit_product *p, LLVMValueRef a,
 /* Writes a kernel that packs B, whose batch 0 begins at `b`, as panels at `packed`: its loop, grid and cost. */
 void emit_product_panels(emit_writer *w, const emit_product *p, LLVMValueRef b, LLVMValueRef packed);
 
-/* Of a call of a kernel for any number of rows: blocks of rows, how many of them are large; of a step of the grid,
- * blocks of rows and of columns; steps along the dimension that comes first. */
+/* The arguments of a kernel for any number of rows: the blocks of rows and how many of them are large; the blocks of
+ * rows and of columns in a step of the grid; the steps along the dimension that comes first. */
 enum {
   EMIT_PRODUCT_BLOCKS,
   EMIT_PRODUCT_LARGE,
@@ -28,9 +28,9 @@ enum {
 /* Returns the number of panels of B in a group of a batch. */
 static inline int64_t emit_product_panels_of(const emit_product *p) { return ceil_div(p->columns, p->lanes); }
 
-/* How long all of it takes, in nanoseconds. */
+/* Returns the time of the whole product, in nanoseconds. */
 double emit_product_cost(const emit_product *p);
-/* Steps of the grid along rows and columns of a group of a batch; how many such there are. */
+/* The steps of the grid along rows and columns of a group of a batch, and the number of groups in all batches. */
 int64_t emit_product_row_steps(const emit_product *p);
 int64_t emit_product_column_steps(const emit_product *p);
 int64_t emit_product_outside(const emit_product *p);

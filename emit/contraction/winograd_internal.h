@@ -1,4 +1,4 @@
-/* winograd_internal.h - what the files that write winograd.h's kernels share: the kernel that is being written,
+/* winograd_internal.h - declarations for the files that write winograd.h's kernels: the kernel that is being written,
  * arithmetic on positions, memory.  For winograd.c, winograd_transform.c and winograd_multiply.c only. */
 #ifndef EMIT_CONTRACTION_WINOGRAD_INTERNAL_H
 #define EMIT_CONTRACTION_WINOGRAD_INTERNAL_H
@@ -6,17 +6,19 @@
 #include "emit/contraction/winograd.h"
 #include "emit/kernel/writer.h"
 
-/* What the kernel's parts know while they are written. */
+/* A kernel while it is written. */
 typedef struct winograd {
   emit_writer *w;
   const emit_winograd *p;
   const emit_ir *ir;
-  hlo_value convolution;   /* what the epilogue starts from */
+  hlo_value convolution;   /* the value from which the epilogue starts */
   LLVMValueRef x, u;       /* the input, packed weights */
   LLVMValueRef zeros;      /* a vector of them */
-  LLVMValueRef room, line; /* on the stack: vectors of a half transformed square, of rows of results */
-  int lanes[2];            /* of vectors along the channels and along the outputs */
-  bool unrolled; /* lines are transformed one after the other in registers: larger code, worth it for few channels */
+  LLVMValueRef room, line; /* on the stack: vectors of a half transformed square, and of rows of results */
+  int lanes[2];            /* the lanes of vectors along the channels and along the outputs */
+  /* Whether lines are transformed one after the other in registers, which makes larger code and pays for few channels.
+   */
+  bool unrolled;
 } winograd;
 
 /* --- arithmetic on positions: i64 --- */
@@ -49,7 +51,7 @@ static inline LLVMValueRef lesser(const winograd *g, LLVMValueRef x, LLVMValueRe
 
 /* --- memory: f32 --- */
 
-/* x may lie before its array while only part of what is read there is used: not in bounds. */
+/* The address may be before the array if only a part of what is read there is used, so this is no inbounds address. */
 static inline LLVMValueRef address(const winograd *g, LLVMValueRef base, LLVMValueRef at) {
   return LLVMBuildGEP2(g->ir->builder, g->ir->f32, base, &at, 1, "");
 }
@@ -64,26 +66,26 @@ static inline void store(const winograd *g, LLVMValueRef v, LLVMValueRef to) {
   LLVMSetAlignment(LLVMBuildStore(g->ir->builder, v, to), sizeof(float));
 }
 
-/* Elements of a panel of weights. */
+/* Returns the elements of a panel of weights. */
 static inline int64_t panel_size(const emit_winograd *p) { return p->channels * emit_winograd_panel(p); }
 
 /* --- between the parts --- */
 
-/* Tiles first + [0, n) into rows [0, n) of V. */
+/* Transforms tiles first + [0, n) into rows [0, n) of V. */
 void winograd_transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v);
-/* Tiles first + [0, n), rows [0, n) of M, whose columns are the outputs [from, to). */
+/* Transforms rows [0, n) of M back into tiles first + [0, n).  The columns of M are the outputs [from, to). */
 void winograd_finish(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to,
                      LLVMValueRef m);
-/* One vector of outputs of one channel: its taps, a panel apart, to products that are `plane` elements apart. */
+/* Transforms one vector of outputs of one channel.  Its taps are a panel apart, the results `plane` elements apart. */
 void winograd_spread(const winograd *g, LLVMValueRef from, LLVMValueRef to, int64_t plane);
 
-/* The products of n tiles with the panels [from, to), which become the first ones of M. */
+/* Multiplies n tiles by the panels [from, to), which become the first ones of M. */
 void winograd_multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to, LLVMValueRef v,
                        LLVMValueRef m);
-/* All rows below n (and what fills the last block) by one panel. */
+/* Multiplies all rows below n, rounded up to whole blocks, by one panel. */
 void winograd_multiply_panel(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m);
-/* n tiles by one panel, whose weights w are as they come: channels in chunks, whose weights are transformed to u
- * first. */
+/* Multiplies n tiles by one panel whose weights w are not transformed: they are transformed to u chunk by chunk of
+ * channels. */
 void winograd_multiply_on_the_fly(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef w, LLVMValueRef u,
                                   LLVMValueRef m);
 

@@ -1,10 +1,9 @@
-/* element.h - the element emitter: the value of an HLO value at an index, written as instructions where the
- * builder stands, on a scalar or on a vector of lanes alike.
+/* element.h - the element emitter: writes the instructions that compute the element of a value at an index, as a scalar
+ * or as a vector of lanes.
  *
- * It walks from the value through its producers down to the inputs, which are loaded; movement changes the
- * index on the way, elementwise operations map.  What was written once (same value, same position) is used
- * again.  Reductions, windows and contractions write loops (reduction_loop.c).  No load is ever outside of its array.
- */
+ * It walks from the value through its producers to the inputs, which are loaded.  Movement changes the index on the
+ * way, elementwise operations become instructions.  A value that was written before at the same position is used again.
+ * Reductions, windows and contractions write loops (reduction_loop.c).  No load is ever outside of its array. */
 #ifndef EMIT_ELEMENT_ELEMENT_H
 #define EMIT_ELEMENT_ELEMENT_H
 
@@ -13,62 +12,64 @@
 #include "hlo/ir/ir.h"
 
 typedef struct emit_input {
-  hlo_value value;   /* is loaded where the walk meets it */
-  LLVMValueRef base; /* pointer to its elements */
-  bool shared;       /* a result is written over it: loads stay in order with stores */
+  hlo_value value;   /* a value that is loaded and not computed */
+  LLVMValueRef base; /* the pointer to its elements */
+  bool shared;       /* whether a result is written over it, so that loads stay in order with stores */
 } emit_input;
 
-/* What a kernel of rows has at hand (emit/kernel/row_fusion.c): the value of v at i; *out as it is if it has none. True
- * if it had. */
+/* In a row-wise kernel (emit/kernel/row_fusion.c): sets *out to the value of v at i and returns true if the kernel has
+ * it already; otherwise leaves *out alone and returns false. */
 typedef struct emit_row_fusion emit_row_fusion;
 bool emit_row_value(const emit_row_fusion *r, hlo_value v, const emit_index *i, emit_pair *out);
 
 typedef struct emit_element {
   emit_ir *w;
-  emit_indexer x; /* x.lanes: 1 or the vector width; writers change it for a while */
+  emit_indexer x; /* x.lanes is 1 or the vector width; writers change it temporarily */
   uint32_t n_inputs;
   const emit_input *inputs;
-  const hlo_computation *body; /* of a fusion: its reductions over the same elements share a loop; else NULL */
-  emit_row_fusion *rows;       /* in a kernel of rows; else NULL */
-  int wide;                    /* lanes that a loop inside of a scalar may use */
-  int slow;                    /* > 0: inside of a path for lanes that are scattered; do not branch for speed again */
+  /* The body of a fusion, whose reductions over the same elements share a loop; otherwise NULL. */
+  const hlo_computation *body;
+  emit_row_fusion *rows; /* in a row-wise kernel; otherwise NULL */
+  int wide;              /* the number of lanes that a loop inside of a scalar may use */
+  int slow; /* more than 0 on a path for scattered lanes, where no further branches for speed are written */
   LLVMValueRef scope_inputs, scope_results, invariant; /* metadata */
 } emit_element;
 
-/* The value of v at index i (of v's shape) in e->x.lanes lanes. */
+/* Returns the value of v at index i, which is an index of v's shape, in e->x.lanes lanes. */
 emit_pair emit_value(emit_element *e, hlo_value v, const emit_index *i);
 
-/* Says what v is at i, in e->x.lanes lanes: emit_value gives that from now on, until the table is released. */
+/* Declares that v has this value at i, in e->x.lanes lanes. emit_value returns it from then on until the table is
+ * released. */
 void emit_element_set(emit_element *e, hlo_value v, const emit_index *i, emit_pair value);
 
-/* v where every dimension in the bit set `checked` of i, and `mask` (NULL if there is nothing; i1 or a vector), is in
- * range; `otherwise` elsewhere.  The axes of checked dimensions are positions, which may be anything. */
+/* Returns v if every dimension of i in the bit set `checked` is in range and `mask` (an i1 or a vector, or NULL) holds,
+ * otherwise `otherwise`.  The axes of checked dimensions are positions, which may be anything. */
 emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t checked, LLVMValueRef mask,
                        emit_pair otherwise);
 
-/* The integer element of v at i as a position clamped to [0, limit]; affine in the lane where v is a constant of which
- * that is known. */
+/* Returns the integer element of v at i as a position clamped to [0, limit].  It is affine in the lane if v is a
+ * constant for which that is known. */
 emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, int64_t limit);
 
 bool emit_is_input(const emit_element *e, hlo_value v);
 
-/* x at `at` as an integer of type `to`, where x is a number that is rounded, plus a whole number or not (quantize.c);
- * false: it is something else. */
+/* Sets *out to x at `at` as an integer of type `to` if x is a rounded number, perhaps plus a whole number (quantize.c).
+ * Otherwise returns false. */
 bool emit_quantize(emit_element *e, dtype to, hlo_value x, const emit_index *at, emit_pair *out);
 
-/* Memory.  `base` points at elements of type t; lanes are e->x.lanes. */
+/* Load and store.  `base` points to elements of type t; the number of lanes is e->x.lanes. */
 emit_pair emit_load(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, bool shared, bool constant);
-/* As emit_load for lanes `step` apart (1 to 4), of which only those whose place `along` the innermost
- * dimension lies in [0, n) are read; the others give anything.  For types that emit_masks_loads. */
+/* Loads lanes that are `step` (1 to 4) apart, but only those whose position `along` the innermost dimension is in [0,
+ * n).  The others are undefined.  For types for which emit_masks_loads returns true. */
 emit_pair emit_load_masked(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, emit_pos along, int64_t n,
                            bool shared);
 bool emit_masks_loads(const emit_element *e, dtype t);
 void emit_store(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, emit_pair v, bool shared);
 
-emit_pair emit_splat_pair(const emit_element *e, emit_pair v); /* scalars to all lanes */
+emit_pair emit_splat_pair(const emit_element *e, emit_pair v); /* broadcasts scalars to all lanes */
 emit_pair emit_select_pair(const emit_element *e, LLVMValueRef c, emit_pair x, emit_pair y);
 
-/* What an operation's emitter is: the value of result 0 at i. */
+/* The emitter of an operation, which returns the value of result 0 at i. */
 typedef emit_pair emit_op_fn(emit_element *e, const hlo_instr *i, const emit_index *at);
 /* movement.c */
 emit_op_fn emit_copy, emit_iota, emit_broadcast, emit_reshape, emit_transpose, emit_reverse, emit_slice, emit_pad;
@@ -78,22 +79,24 @@ emit_op_fn emit_rng;
 /* reduction_loop.c */
 emit_op_fn emit_reduce, emit_arg_reduce, emit_reduce_window, emit_arg_reduce_window, emit_dot, emit_convolution;
 
-/* The emitter of an operation; NULL if it is elementwise, or has none (emit_supports). */
+/* Returns the emitter of an operation, or NULL if it is elementwise or has none (emit_supports). */
 emit_op_fn *emit_op_emitter(hlo_op op);
 
-/* Positions along a dimension whose n elements stand `gap` apart: *mask gains which lanes stand on one. */
+/* Returns positions along a dimension whose n elements are `gap` apart.  *mask is narrowed to the lanes whose position
+ * is an element. */
 emit_pos emit_without_gaps(emit_element *e, emit_pos p, int64_t n, int64_t gap, LLVMValueRef *mask);
-/* An index of operand k of i, to be filled in. */
+/* Returns an index of operand k of i, which the caller fills in. */
 emit_index *emit_operand_index(emit_element *e, const hlo_instr *i, uint32_t k);
 
-/* How gather and scatter address (StableHLO's dimension numbers): the window's place in the operand for the
+/* How gather and scatter address (StableHLO's dimension numbers): the position of the window in the operand for the
  * element `at` of the result or of the updates. */
 typedef struct emit_window_dims {
-  int n_batch, batch[SHAPE_MAX_RANK]; /* dims of the outer array that pick an index vector */
-  int offset_of[SHAPE_MAX_RANK];      /* operand dim -> dim of the outer array, or -1 */
+  int n_batch, batch[SHAPE_MAX_RANK]; /* the dimensions of the outer array that choose an index vector */
+  int offset_of[SHAPE_MAX_RANK];      /* from an operand's dimension to one of the outer array, or -1 */
 } emit_window_dims;
 emit_window_dims emit_window_dims_of(const hlo_instr *i, const shape *outer);
-/* Position of the start along each operand dim.  sizes: window extents; clamp as gather does, or not. */
+/* Returns the position of the start along each dimension of the operand. sizes are the extents of the window; clamp is
+ * true for gather. */
 void emit_window_starts(emit_element *e, const hlo_instr *i, const emit_window_dims *d, const emit_index *at,
                         const int64_t *sizes, bool clamp, emit_pos *starts);
 

@@ -1,26 +1,26 @@
-/* elementwise.h - the operations that work on one element of each operand. */
+/* elementwise.h - emitters of operations that use one element of each operand. */
 #ifndef EMIT_ELEMENT_ELEMENTWISE_H
 #define EMIT_ELEMENT_ELEMENTWISE_H
 
 #include "emit/llvm/number.h"
 #include "hlo/ir/ir.h"
 
-/* Is there an emitter for this operation on these types? */
+/* Returns true if there is an emitter for this operation on these types. */
 bool emit_elementwise_supported(hlo_op op, dtype operand, dtype result);
 
-/* The result's value from the operands' values, all in registers (number.h) and of equal lanes. */
+/* Returns the result's value.  The operands' values are in registers (number.h) and have equal lanes. */
 emit_pair emit_elementwise(const emit_ir *w, const hlo_instr *i, const emit_pair *args);
 
 /* --- what reductions need; `t` is the element type of the array --- */
 
-/* The identity in the type that accumulates (emit_compute_type). */
+/* Returns the identity in the type that accumulates (emit_compute_type). */
 emit_pair emit_reduce_identity(const emit_ir *w, hlo_reducer r, dtype t);
-/* Of values in the accumulating type. */
+/* Combines values of the accumulating type. */
 emit_pair emit_reduce_combine(const emit_ir *w, hlo_reducer r, dtype t, emit_pair x, emit_pair y);
 bool emit_reduce_supported(hlo_reducer r, dtype t);
-/* x * y + z in the accumulating type. */
+/* Returns x * y + z in the accumulating type. */
 emit_pair emit_multiply_add(const emit_ir *w, dtype t, emit_pair x, emit_pair y, emit_pair z);
-/* i1: x before y in HLO's order; with `or_nan`, a NaN x is before everything. */
+/* Returns an i1: whether x comes before y in HLO's order.  With `or_nan` a NaN x comes before everything. */
 LLVMValueRef emit_less(const emit_ir *w, dtype t, LLVMValueRef x, LLVMValueRef y);
 
 #endif

@@ -1,8 +1,8 @@
-/* loop_plan.h - which dimensions loops must keep apart.
+/* loop_plan.h - decides which dimensions loops must keep apart.
  *
- * The elements of a value have a linear order.  Elementwise operations and reshapes keep it, so that one loop
- * could run over all of it; other movement needs the position along some dimensions.  A cut is a boundary
- * between dimensions, as the number of elements to its right (the product of the inner dimensions). */
+ * The elements of a value have a linear order.  Elementwise operations and reshapes keep it, so that one loop can run
+ * over all elements.  Other movement needs the position along some dimensions.  A boundary between dimensions is given
+ * as the product of the dimensions inside of it. */
 #ifndef EMIT_ELEMENT_LOOP_PLAN_H
 #define EMIT_ELEMENT_LOOP_PLAN_H
 
@@ -12,32 +12,34 @@ enum { EMIT_MAX_DIM_BOUNDARIES = 64 };
 
 typedef struct emit_dim_boundaries {
   int n;
-  int64_t at[EMIT_MAX_DIM_BOUNDARIES]; /* in no order; too many: some are left out, which costs speed only */
+  /* In no order; if there are too many, some are left out, which only costs speed. */
+  int64_t at[EMIT_MAX_DIM_BOUNDARIES];
 } emit_dim_boundaries;
 
 void emit_dim_boundaries_of(const emit_element *e, hlo_value v, emit_dim_boundaries *c);
 bool emit_is_dim_boundary(const emit_dim_boundaries *c, int64_t elements_right_of_it);
 
-/* Extents of a loop nest over `total` elements, outermost first, that respects the cuts as far as they divide
- * one another; gives their number. */
+/* Sets the extents of a loop nest over `total` elements, outermost first, which respects the boundaries as far as they
+ * divide one another.  Returns their number. */
 int emit_loop_extents(const emit_dim_boundaries *c, int64_t total, int64_t extents[SHAPE_MAX_RANK]);
 
-/* Where a loop over the innermost dimension, of `inner` elements, is better cut into pieces: where the elements of the
- * roots begin to come from another operand of a concatenation, from padding, or by another step of a constant list.  In
- * order; NULL and 0: nowhere, or too often for what is written for each piece. */
+/* Returns the positions, in order, at which a loop over the innermost dimension (of `inner` elements) should be split:
+ * where the elements of the roots begin to come from another operand of a concatenation, from padding, or with another
+ * step of a constant list.  Returns NULL, and the number 0, if there are none or too many. */
 const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, int64_t inner,
                                     int *n);
 
-/* The vector width, at most `lanes`, that runs over n elements in the fewest steps; at least 4, or 1. */
+/* Returns the vector width, at most `lanes`, which needs the fewest steps for n elements: at least 4, or 1. */
 int emit_choose_lanes(int64_t n, int lanes);
 
-/* Lanes for sums of columns, of which `rows` times n stand side by side: several vectors, so that what is read at once
- * is longer than a line of the cache, if that still leaves work for threads. */
+/* Returns the lanes for sums of columns.  Each of `rows` rows has n columns.  It is several vectors if that leaves
+ * enough work for the threads, so that more than a cache line is read at once. */
 int emit_column_lanes(int64_t rows, int64_t n, int lanes);
-bool emit_sums_columns(const emit_element *e, hlo_value v); /* is v, or what v is at the same place, such a sum? */
+/* Returns true if v, or a value that v reads at the same position, is such a sum. */
+bool emit_sums_columns(const emit_element *e, hlo_value v);
 
-/* Does evaluating v one element at a time want a loop along the innermost dimension of an operand, which can
- * use vectors itself (a reduction of rows)? */
+/* Returns true if v should be evaluated one element at a time, because that needs a loop along the innermost dimension
+ * of an operand which can use vectors itself (a reduction of rows). */
 bool emit_prefers_row_loop(const emit_element *e, hlo_value v);
 bool emit_reduces_rows(const hlo_instr *i);
 

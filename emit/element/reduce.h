@@ -1,5 +1,5 @@
-/* reduce.h - reductions that share a loop: what emit_reduce (reduce.c) and kernels of rows (emit/kernel/row_fusion.c)
- * have in common. */
+/* reduce.h - reductions that share a loop; for emit_reduce (reduce.c) and row-wise kernels (emit/kernel/row_fusion.c).
+ */
 #ifndef EMIT_ELEMENT_REDUCE_H
 #define EMIT_ELEMENT_REDUCE_H
 
@@ -9,18 +9,18 @@ typedef struct emit_reductions emit_reductions;
 struct emit_reductions {
   int n;
   const hlo_instr *of[EMIT_REDUCTION_LOOP_VALUES / 2];
-  /* The index of the reduced array at r, a place in the fold's space. */
+  /* Returns the index of the reduced array at r, which is a position in the space of the loop. */
   const emit_index *(*place)(emit_element *e, const emit_reductions *g, const emit_index *r);
-  const void *data; /* for `place` */
+  const void *data; /* an argument of `place` */
 };
 
-/* How many values reduction i accumulates. */
+/* Returns how many values reduction i accumulates. */
 int emit_reduction_parts(const hlo_instr *i);
-/* All of g into one fold; its space (rank, dims, rows) is the caller's to set. */
+/* Returns one loop for all reductions of g.  The caller sets its space (rank, dims, rows). */
 emit_reduction_loop emit_reductions_loop(emit_element *e, const emit_reductions *g);
-/* Its step: takes the elements at r. */
+/* The step of the loop, which takes the elements at r. */
 void emit_reductions_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc);
-/* The value of reduction k from what the fold left. */
+/* Returns the value of reduction k from the results of the loop. */
 emit_pair emit_reductions_value(const emit_element *e, const emit_reductions *g, int k, const LLVMValueRef *out);
 
 #endif

@@ -1,8 +1,8 @@
-/* compile.h - kernels into modules, modules into objects.
+/* compile.h - compiles kernels into modules and modules into objects.
  *
- * A module has an LLVM context of its own: several threads may compile, each its own modules on its own
- * arena. Call inside guard_run (base/arena.h).  A module is built once: kernels first, then exactly one of
- * object, assembly or IR, after which it is spent. */
+ * A module has an LLVM context of its own, so several threads may compile, each its own modules on its own arena.  Call
+ * these functions inside guard_run (base/arena.h).  A module is built once: kernels first, then exactly one of object,
+ * assembly or IR, after which nothing more can be done with it. */
 #ifndef EMIT_KERNEL_COMPILE_H
 #define EMIT_KERNEL_COMPILE_H
 
@@ -11,32 +11,32 @@
 
 typedef struct emit_module emit_module;
 
-/* Disposed of with the arena, or earlier by emit_module_destroy.  `t` is copied. */
+/* The module is freed with the arena, or earlier by emit_module_destroy.  `t` is copied. */
 STATUS_MUST_USE status emit_module_create(arena *a, const emit_target *t, const char *name, emit_module **out);
-/* NULL is allowed.  Frees what LLVM holds. */
+/* Frees what LLVM holds.  NULL is allowed. */
 void emit_module_destroy(emit_module *m);
 
-/* Adds the kernel `name` (a C identifier) for a fusion or a single instruction.  options may be NULL.
- * UNSUPPORTED with the reason where emit_supports is false; the module can still be used then.  On a GPU
- * target: a kernel entry whose parameters are the buffers; it covers its results in a grid-stride loop
- * (info->grid is their element count). */
+/* Adds the kernel `name` (a C identifier) for a fusion or a single instruction. options may be NULL.  If emit_supports
+ * returns false, the result is UNSUPPORTED with the reason, and the module can still be used.  On a GPU target it is a
+ * kernel entry whose parameters are the buffers, with a grid-stride loop over its results (info->grid is the number of
+ * their elements). */
 STATUS_MUST_USE status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                                    emit_kernel_info *info);
 
-/* Another way to write a kernel with the same signature: from plain bytes that say how, and as one of several phases.
- * Buffers are those of emit_kernel, and scratch memory after the results if the writer's caller gives any. */
+/* Another function that writes a kernel with the same signature, from plain bytes that describe it, as one of several
+ * phases.  Buffers are those of emit_kernel, and scratch memory after the results if there is any. */
 typedef status emit_write_fn(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                              const void *config, uint32_t phase, emit_kernel_info *info);
 
-/* A relocatable ELF object (position independent, small code model), which leaves no functions undefined but those of
- * runtime/kernel_externals.def.  *bytes lives on the module's arena. */
+/* Returns a relocatable ELF object (position independent, small code model).  Its only undefined functions are those of
+ * runtime/kernel_externals.def.  *bytes is on the module's arena. */
 STATUS_MUST_USE status emit_module_object(emit_module *m, const void **bytes, size_t *size);
-/* Assembly (PTX on a GPU target), with a terminating 0 that is not counted. */
+/* Returns assembly, or PTX on a GPU target.  It ends with a 0 that is not counted. */
 STATUS_MUST_USE status emit_module_assembly(emit_module *m, const char **text, size_t *size);
-/* LLVM IR after the passes. */
+/* Returns the LLVM IR after the passes. */
 STATUS_MUST_USE status emit_module_ir(emit_module *m, const char **text, size_t *size);
 
-/* One kernel as PTX for sm_80. */
+/* Returns one kernel as PTX for sm_80. */
 STATUS_MUST_USE status emit_ptx(arena *a, const char *name, const hlo_instr *i, const char **text);
 
 #endif

@@ -1,4 +1,4 @@
-/* module.h - what the files of emit/ see of modules and of LLVM's start. */
+/* module.h - the interface between the files of emit/ for modules and the initialisation of LLVM. */
 #ifndef EMIT_KERNEL_MODULE_H
 #define EMIT_KERNEL_MODULE_H
 

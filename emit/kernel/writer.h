@@ -1,5 +1,4 @@
-/* writer.h - one kernel function while it is written: its buffers, its loops over the grid, its kinds of
- * bodies. */
+/* writer.h - a kernel function while it is written: its buffers, its loops over the grid, the kinds of bodies. */
 #ifndef EMIT_KERNEL_WRITER_H
 #define EMIT_KERNEL_WRITER_H
 
@@ -11,63 +10,62 @@ typedef struct emit_writer {
   emit_element e;
   const hlo_instr *i;
   uint32_t n_results;
-  hlo_value *roots;      /* what each result holds */
-  LLVMValueRef *results; /* pointers */
-  bool *shared;          /* the result lies in the buffer of an operand */
-  const int32_t *alias;  /* as in emit_options; never NULL */
-  /* Where the only result lies in the array of its buffer, whose root is the part; NULL means the result is the whole
-   * array. */
+  hlo_value *roots;      /* the value of each result */
+  LLVMValueRef *results; /* the pointers to the results */
+  bool *shared;          /* whether the result is in the buffer of an operand */
+  const int32_t *alias;  /* as in emit_options, but never NULL */
+  /* Set if the only result is written as a part of the array in its buffer; the root is then that part.  NULL means
+   * that the result is the whole array. */
   const hlo_in_place_update *place;
   int64_t rows; /* as in emit_options */
   LLVMValueRef begin, end;
-  int n_split_points; /* in emit_nest: where the loops' last dimension is cut into pieces, each with loops of its own,
-                       */
-  const int64_t *split_points; /* in order, inside of the dimension */
+  int n_split_points; /* in emit_nest: the positions at which the last dimension is split into loops of their own */
+  const int64_t *split_points; /* in ascending order, inside of the dimension */
   emit_kernel_info *info;
-  double cost; /* of the whole kernel, in nanoseconds */
+  double cost; /* the cost of the whole kernel, in nanoseconds */
 } emit_writer;
 
-/* Begins the function `name` for the instruction, its buffers bound: operands, results, then n_more of the writer's own
- * (scratch memory).  UNSUPPORTED with the reason where emit_supports is false. */
+/* Begins the function `name` for the instruction with its buffers: operands, results, then n_more of the writer's own
+ * (scratch memory).  If emit_supports returns false, the result is UNSUPPORTED with the reason. */
 STATUS_MUST_USE status emit_writer_begin(emit_writer *w, emit_module *m, const char *name, const hlo_instr *i,
                                          const emit_options *options, uint32_t n_more, emit_kernel_info *info);
-/* Ends it; info->grid and w->cost are known by now. */
+/* Ends the function; info->grid and w->cost must be set. */
 void emit_writer_end(emit_writer *w);
-/* Argument k of the call. */
+/* Returns argument k of the call. */
 LLVMValueRef emit_writer_arg(const emit_writer *w, uint32_t k);
-/* The address of buffer k: aligned to 64 bytes, of unknown size. */
+/* Returns the address of buffer k, which is aligned to 64 bytes and whose size is not known. */
 LLVMValueRef emit_writer_buffer(const emit_writer *w, uint32_t k);
 
-/* Where the elements of an operand of the kernel's contraction lie (emit_contraction_of). */
+/* Returns the address of an operand of the kernel's contraction (emit_contraction_of). */
 LLVMValueRef emit_writer_operand(const emit_writer *w, hlo_value v);
 
-/* Writes what happens at place `at` of the loops' space, in w->e.x.lanes lanes along its last dimension. */
+/* Writes the body at position `at` of the loops' space, in w->e.x.lanes lanes along its last dimension. */
 typedef void emit_body_fn(emit_writer *w, const void *data, const emit_index *at);
 
-/* Loops over extents[rank]: outermost dimensions in parallel (the kernel's grid, or all of it here when
- * `serial`), the last one in vectors of `lanes` and single elements for the rest. */
+/* Writes loops over extents[rank].  The outer dimensions are parallel (they are the kernel's grid, or ordinary loops if
+ * `serial`); the last one is done in vectors of `lanes` and single elements for the rest. */
 void emit_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool serial, emit_body_fn *body,
                const void *data);
 
-/* Where the element at `at` of the roots stands in the results' buffers. */
+/* Returns the position in the results' buffers of the element at `at` of the roots. */
 emit_pos emit_result_pos(const emit_writer *w, const emit_index *at);
 
-/* Writes the values of all roots at `at` to the results.  What the roots are made from may have been put into the table
+/* Stores the values of all roots at `at` in the results.  Values on which the roots depend may have been declared
  * before (emit_element_set). */
 void emit_store_roots(emit_writer *w, const emit_index *at);
 
-/* Is what follows the contraction of the fusion `i` few enough operations, in few registers, to be written for every
- * vector of a block?  Otherwise it is written once, in a loop over a tile in memory. */
+/* Returns true if the epilogue of the fusion `i` has so few operations, in so few registers, that it is written for
+ * every vector of a block.  Otherwise it is written once, as a loop over a tile in memory. */
 bool emit_is_light(const hlo_instr *i);
 
-/* The width for kernels that mostly hold elements of these bytes. */
+/* Returns the vector width for the element size that most of the kernel's arrays have. */
 int emit_writer_lanes(const emit_writer *w);
 
-/* Memory of the function's own, of so many elements of type t, for one step of the grid. */
+/* Returns memory of the function for so many elements of type t, for one step of the grid. */
 LLVMValueRef emit_row_memory(const emit_ir *w, dtype t, int64_t elements);
 
-/* The kinds of kernels (update.c, row_fusion.c, transpose_tiles.c, pooling.c); write_loops in kernel.c is the one for
- * everything else. */
+/* The kinds of kernels (update.c, row_fusion.c, transpose_tiles.c, pooling.c).  All others are written by write_loops
+ * in kernel.c. */
 bool emit_is_update(const emit_writer *w);
 void emit_write_update(emit_writer *w);
 bool emit_is_row_fusion(const emit_writer *w);

@@ -1,4 +1,4 @@
-/* math_primitives.h - what the functions of f32 (math.c) and of f64 (math_f64.c) are written with. */
+/* math_primitives.h - shared by the functions of f32 (math.c) and of f64 (math_f64.c). */
 #ifndef EMIT_LLVM_MATH_PRIMITIVES_H
 #define EMIT_LLVM_MATH_PRIMITIVES_H
 
@@ -21,16 +21,16 @@ static inline V absolute(W w, V x) { return emit_intrinsic1(w, "llvm.fabs", x); 
 static inline V with_sign(W w, V x, V sign) { return emit_intrinsic2(w, "llvm.copysign", x, sign); }
 static inline V root(W w, V x) { return emit_intrinsic1(w, "llvm.sqrt", x); }
 static inline V pick(W w, V c, V x, V y) { return emit_select(w, c, x, y); }
-/* Comparisons with constants; false for NaN. */
+/* Comparisons with constants, which are false for NaN. */
 static inline V lt(W w, V x, double c) { return emit_fcmp(w, LLVMRealOLT, x, emit_f(x, c)); }
 static inline V gt(W w, V x, double c) { return emit_fcmp(w, LLVMRealOGT, x, emit_f(x, c)); }
 static inline V ge(W w, V x, double c) { return emit_fcmp(w, LLVMRealOGE, x, emit_f(x, c)); }
 static inline V eq(W w, V x, double c) { return emit_fcmp(w, LLVMRealOEQ, x, emit_f(x, c)); }
-/* x within [low, high]; NaN stays. */
+/* Clamp x to [low, high]; NaN stays. */
 static inline V at_most(W w, V x, double high) { return pick(w, gt(w, x, high), emit_f(x, high), x); }
 static inline V at_least(W w, V x, double low) { return pick(w, lt(w, x, low), emit_f(x, low), x); }
 
-/* c[0] + c[1] x + ... */
+/* Returns c[0] + c[1] x + ... */
 static inline V poly(W w, V x, const double *c, int n) {
   V r = emit_f(x, c[n - 1]);
   for (int k = n - 2; k >= 0; k--) {
@@ -41,7 +41,7 @@ static inline V poly(W w, V x, const double *c, int n) {
 #define POLY(w, x, ...) \
   poly((w), (x), (const double[]){__VA_ARGS__}, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)))
 
-/* The logarithm y of x where that is 0, infinity, NaN and what is below 0. */
+/* Returns the logarithm y of x, corrected if x is 0, infinite, NaN or negative. */
 static inline V log_edges(W w, V x, V y) {
   double infinity = (double)INFINITY, nan = (double)NAN;
   y = pick(w, eq(w, x, infinity), x, y);

@@ -16,12 +16,12 @@ cpu_compile_sources = \
 	backend_cpu/algorithms/contraction.c \
 	backend_cpu/algorithms/depthwise.c \
 	backend_cpu/algorithms/gemm.c \
+	backend_cpu/algorithms/geometry.c \
 	backend_cpu/algorithms/library.c \
 	backend_cpu/algorithms/plans.c \
 	backend_cpu/algorithms/winograd.c \
-	backend_cpu/autotune/measure.c \
-	backend_cpu/autotune/tune.c \
-	backend_cpu/autotune/tune_log.c \
+	backend_cpu/autotune/contractions.c \
+	backend_cpu/autotune/trial.c \
 	backend_cpu/compile/assign_kernels.c \
 	backend_cpu/compile/target.c \
 	backend_cpu/kernels/dynamic_m.c \
@@ -33,10 +33,10 @@ backend_cpu_files = \
 	backend_cpu/algorithms/algorithm.h \
 	backend_cpu/algorithms/attention.h \
 	backend_cpu/algorithms/contraction.h \
+	backend_cpu/algorithms/geometry.h \
 	backend_cpu/algorithms/plans.h \
-	backend_cpu/autotune/measure.h \
-	backend_cpu/autotune/tune.h \
-	backend_cpu/autotune/tune_log.h \
+	backend_cpu/autotune/contractions.h \
+	backend_cpu/autotune/trial.h \
 	backend_cpu/compile/assign_kernels.h \
 	backend_cpu/compile/target.h \
 	backend_cpu/kernels/dynamic_m.h \

@@ -43,7 +43,6 @@ enum { CPU_SMALL_CONTRACTION = 16384 };
 hlo_instr *cpu_find_contraction(const hlo_instr *i);
 /* Of a dot or convolution of any type. */
 double cpu_multiplications(const hlo_instr *contraction);
-double cpu_geometry_multiplications(const cpu_geometry *g);
 
 /* The geometry, operands and epilogue of a dot, a convolution or an output fusion in a library's words, without parts
  * and call; false where they have none for it. */

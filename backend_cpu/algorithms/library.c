@@ -1,6 +1,7 @@
 /* library.c - the algorithm "library": one call of oneDNN or OpenBLAS with all that follows, divided into parts; and
  * the algorithm "narrow": the same in reduced precision, where the user allows it. */
 #include "backend_cpu/algorithms/algorithm.h"
+#include "backend_cpu/algorithms/geometry.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* assign_kernels.c - see assign_kernels.h. */
 #include "backend_cpu/compile/assign_kernels.h"
 
-#include "backend_cpu/autotune/tune.h"
+#include "backend_cpu/autotune/contractions.h"
 #include "hlo/analysis/queries.h"
 
 /* rt_compile_options.algorithm: each contraction gets the config of that number, from 1 on, in the order of estimates.
@@ -23,12 +23,35 @@ static void assign_nth(arena *a, hlo_module *m, uint32_t number, const cpu_probl
   }
 }
 
+/* Reports how each config was decided, and tells the plans so. */
+static void report_tuning(arena *a, const autotune_result *tuned, const cpu_plans *plans, rt_report *r) {
+  r->warning = tuned->warning ? tuned->warning : r->warning;
+  r->n_timed = tuned->n_timed;
+  r->n_tuned = tuned->n;
+  r->tuned = ARENA_NEW_N(a, rt_tuned, tuned->n);
+  for (uint32_t k = 0; k < tuned->n; k++) {
+    const autotune_decision *d = &tuned->decisions[k];
+    const char *source = *d->instr->source ? d->instr->source : cpu_find_contraction(d->instr)->source;
+    cpu_plan *plan = cpu_plan_of(plans, d->instr);
+    if (plan && *d->times) {
+      plan->why = arena_printf(a, "measured, in us: %s", d->times);
+    }
+    r->tuned[k] = (rt_tuned){arena_printf(a, "%s%s%s", source, *source ? ": " : "", d->what),
+                             plan ? d->instr->config : "none", d->times, d->how};
+  }
+}
+
 static status tune(arena *a, hlo_module *m, const rt_compile_options *options, const cpu_problem_options *problems,
                    cpu_plans *plans, rt_report *report) {
-  cpu_tuner *tuner;
-  TRY(cpu_tune(a, m, options, problems, &tuner, report));
+  autotune_backend backend;
+  autotune_result tuned;
+  cpu_tunables *tunables = cpu_tunables_create(a, m, problems, &backend);
+  rt_tune how = options->numerics.deterministic ? RT_TUNE_OFF : options->tune;
+  status failed = autotune(a, m, &backend, how, options->tune_log, &tuned);
+  cpu_tunables_destroy(tunables);
+  TRY(failed);
   TRY(cpu_plans_build_rest(plans, m));
-  cpu_tune_report(tuner, plans, report);
+  report_tuning(a, &tuned, plans, report);
   return NULL;
 }
 

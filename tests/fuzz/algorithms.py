@@ -1,6 +1,6 @@
 """algorithms.py: a graph with each way of computing its contractions, which the log of measurements says.
 
-The log (backend_cpu/autotune/tune_log.h) has a line a contraction: what was measured, and who won.  A line
+The log (autotune/log.h) has a line a contraction: what was measured, and who won.  A line
 that says that another one won, with a right sum at its end, makes the compiler take that."""
 
 import ctypes

@@ -1,4 +1,4 @@
-#include "backend_cpu/autotune/tune_log.h"
+#include "autotune/log.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,16 +15,17 @@ enum { MAX_LINE = 8192, MAX_TEXT = 2048, FIELDS = 7, KEY_DIGITS = 16 };
 static const int64_t max_size = (int64_t)64 << 20;
 static const char version[] = "2",
                   former[] = "1\t"; /* of lines; the former ones say nothing today, which is no damage */
-static const char *const hows[] = {[CPU_LOG_ESTIMATE] = "guess", [CPU_LOG_FAST] = "fast", [CPU_LOG_FULL] = "full"};
+static const char *const hows[] = {
+    [AUTOTUNE_LOG_ESTIMATE] = "guess", [AUTOTUNE_LOG_FAST] = "fast", [AUTOTUNE_LOG_FULL] = "full"};
 
 typedef struct slot {
-  cpu_log_entry entry;
+  autotune_log_entry entry;
   struct slot *next;
 } slot;
 
 enum { BUCKETS = 1024 };
 
-struct cpu_tune_log {
+struct autotune_log {
   arena *arena;
   int fd;    /* -1: nothing is written */
   bool torn; /* the file does not end with a line's end: somebody was stopped while writing */
@@ -33,7 +34,7 @@ struct cpu_tune_log {
 
 static uint32_t bucket_of(uint64_t key) { return (uint32_t)(key ^ key >> 32) % BUCKETS; }
 
-static slot *find(const cpu_tune_log *l, uint64_t key) {
+static slot *find(const autotune_log *l, uint64_t key) {
   slot *s = l->buckets[bucket_of(key)];
   while (s && s->entry.key != key) {
     s = s->next;
@@ -41,12 +42,12 @@ static slot *find(const cpu_tune_log *l, uint64_t key) {
   return s;
 }
 
-const cpu_log_entry *cpu_tune_log_find(const cpu_tune_log *l, uint64_t key) {
+const autotune_log_entry *autotune_log_find(const autotune_log *l, uint64_t key) {
   const slot *s = find(l, key);
   return s ? &s->entry : NULL;
 }
 
-static void keep(cpu_tune_log *l, const cpu_log_entry *e) {
+static void keep(autotune_log *l, const autotune_log_entry *e) {
   slot *s = find(l, e->key);
   if (!s) {
     s = ARENA_NEW(l->arena, slot);
@@ -91,7 +92,7 @@ static bool read_hex(const char *text, size_t digits, uint64_t *out) {
 }
 
 /* The line is writable and ends with a 0. */
-static bool read_line(char *line, cpu_log_entry *out) {
+static bool read_line(char *line, autotune_log_entry *out) {
   char *fields[FIELDS], *tab = strrchr(line, '\t');
   uint64_t check;
   uint32_t expected = tab ? check_of(line, (size_t)(tab - line)) : 0;
@@ -100,10 +101,10 @@ static bool read_line(char *line, cpu_log_entry *out) {
     return false;
   }
   int how = -1;
-  for (int k = 0; k <= CPU_LOG_FULL; k++) {
+  for (int k = 0; k <= AUTOTUNE_LOG_FULL; k++) {
     how = strcmp(fields[2], hows[k]) == 0 ? k : how;
   }
-  out->how = (cpu_log_how)how;
+  out->how = (autotune_log_how)how;
   out->winner = fields[3];
   out->times = fields[4];
   out->what = fields[5];
@@ -111,12 +112,12 @@ static bool read_line(char *line, cpu_log_entry *out) {
 }
 
 /* Gives how many lines were damaged. */
-static uint32_t read_lines(cpu_tune_log *l, const char *bytes, size_t size) {
+static uint32_t read_lines(autotune_log *l, const char *bytes, size_t size) {
   uint32_t damaged = 0;
   for (const char *at = bytes, *end = bytes + size; at < end;) {
     const char *stop = memchr(at, '\n', (size_t)(end - at));
     size_t n = (size_t)((stop ? stop : end) - at);
-    cpu_log_entry e;
+    autotune_log_entry e;
     bool good = stop && n <= MAX_LINE && !memchr(at, '\0', n);
     char *line = good && n ? arena_strndup(l->arena, at, n) : NULL;
     bool old = line && strncmp(line, former, sizeof former - 1) == 0;
@@ -133,7 +134,7 @@ static uint32_t read_lines(cpu_tune_log *l, const char *bytes, size_t size) {
 /* --- the file --- */
 
 static void close_log(void *data) {
-  cpu_tune_log *l = data;
+  autotune_log *l = data;
   if (l->fd >= 0) {
     close(l->fd);
   }
@@ -160,8 +161,8 @@ static size_t read_all(int fd, char *bytes, size_t size) {
   return n;
 }
 
-cpu_tune_log *cpu_tune_log_open(arena *a, const char *path, const char **warning) {
-  cpu_tune_log *l = ARENA_NEW(a, cpu_tune_log);
+autotune_log *autotune_log_open(arena *a, const char *path, const char **warning) {
+  autotune_log *l = ARENA_NEW(a, autotune_log);
   struct stat s;
   l->arena = a;
   l->fd = -1;
@@ -198,8 +199,9 @@ static const char *tidy(arena *a, const char *text) {
   return copy;
 }
 
-void cpu_tune_log_add(cpu_tune_log *l, const cpu_log_entry *e) {
-  cpu_log_entry tidied = {e->key, e->how, tidy(l->arena, e->winner), tidy(l->arena, e->times), tidy(l->arena, e->what)};
+void autotune_log_add(autotune_log *l, const autotune_log_entry *e) {
+  autotune_log_entry tidied = {e->key, e->how, tidy(l->arena, e->winner), tidy(l->arena, e->times),
+                               tidy(l->arena, e->what)};
   keep(l, &tidied);
   if (l->fd < 0) {
     return;

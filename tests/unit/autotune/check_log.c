@@ -1,4 +1,4 @@
-/* check_tune_log.c - the log of measurements: what is written is read back, damage and hostile files are left out with
+/* check_log.c - the log of measurements: what is written is read back, damage and hostile files are left out with
  * a warning, and processes that write at the same time lose nothing. */
 #include <check.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend_cpu/autotune/tune_log.h"
+#include "autotune/log.h"
 #include "tests/suite.h"
 
 static arena *memory;
@@ -28,19 +28,20 @@ static void teardown(void) {
   rmdir(folder);
 }
 
-static cpu_tune_log *open_log(bool warns) {
+static autotune_log *open_log(bool warns) {
   const char *warning;
-  cpu_tune_log *l = cpu_tune_log_open(memory, path, &warning);
+  autotune_log *l = autotune_log_open(memory, path, &warning);
   ck_assert_msg((warning != NULL) == warns, "warning: %s", warning ? warning : "none");
   return l;
 }
 
-static void add(cpu_tune_log *l, uint64_t key, cpu_log_how how, const char *winner) {
-  cpu_tune_log_add(l, &(cpu_log_entry){key, how, winner, "library:p4=12.50,kernel=99.00", "dot f32[8,64] f32[64,32]"});
+static void add(autotune_log *l, uint64_t key, autotune_log_how how, const char *winner) {
+  autotune_log_add(
+      l, &(autotune_log_entry){key, how, winner, "library:p4=12.50,kernel=99.00", "dot f32[8,64] f32[64,32]"});
 }
 
-static void expect(const cpu_tune_log *l, uint64_t key, const char *winner) {
-  const cpu_log_entry *e = cpu_tune_log_find(l, key);
+static void expect(const autotune_log *l, uint64_t key, const char *winner) {
+  const autotune_log_entry *e = autotune_log_find(l, key);
   ck_assert_msg((e != NULL) == (winner != NULL), "key %llu", (unsigned long long)key);
   if (winner) {
     ck_assert_str_eq(e->winner, winner);
@@ -63,27 +64,27 @@ static size_t read_file(char *bytes, size_t room) {
 }
 
 START_TEST(kept) {
-  cpu_tune_log *l = open_log(false);
-  add(l, 1, CPU_LOG_FAST, "library:p4");
-  add(l, 2, CPU_LOG_ESTIMATE, "kernel");
+  autotune_log *l = open_log(false);
+  add(l, 1, AUTOTUNE_LOG_FAST, "library:p4");
+  add(l, 2, AUTOTUNE_LOG_ESTIMATE, "kernel");
   expect(l, 1, "library:p4");
   l = open_log(false);
   expect(l, 1, "library:p4");
   expect(l, 2, "kernel");
   expect(l, 3, NULL);
-  ck_assert_str_eq(cpu_tune_log_find(l, 1)->times, "library:p4=12.50,kernel=99.00");
-  ck_assert_str_eq(cpu_tune_log_find(l, 1)->what, "dot f32[8,64] f32[64,32]");
+  ck_assert_str_eq(autotune_log_find(l, 1)->times, "library:p4=12.50,kernel=99.00");
+  ck_assert_str_eq(autotune_log_find(l, 1)->what, "dot f32[8,64] f32[64,32]");
 }
 END_TEST
 
 /* What was measured more thoroughly holds; of equals the first, so that nothing changes once it is known. */
 START_TEST(several_of_one_key) {
-  cpu_tune_log *l = open_log(false);
-  add(l, 1, CPU_LOG_ESTIMATE, "a");
-  add(l, 1, CPU_LOG_FAST, "b");
-  add(l, 1, CPU_LOG_FAST, "c");
-  add(l, 2, CPU_LOG_FULL, "d");
-  add(l, 2, CPU_LOG_FAST, "e");
+  autotune_log *l = open_log(false);
+  add(l, 1, AUTOTUNE_LOG_ESTIMATE, "a");
+  add(l, 1, AUTOTUNE_LOG_FAST, "b");
+  add(l, 1, AUTOTUNE_LOG_FAST, "c");
+  add(l, 2, AUTOTUNE_LOG_FULL, "d");
+  add(l, 2, AUTOTUNE_LOG_FAST, "e");
   for (int round = 0; round < 2; round++) {
     expect(l, 1, "b");
     expect(l, 2, "d");
@@ -95,8 +96,8 @@ END_TEST
 /* Any byte changed or cut off: the line is left out or as it was, never something else. */
 START_TEST(damage) {
   char bytes[1024], hurt[1024];
-  cpu_tune_log *l = open_log(false);
-  add(l, 7, CPU_LOG_FAST, "library:p4");
+  autotune_log *l = open_log(false);
+  add(l, 7, AUTOTUNE_LOG_FAST, "library:p4");
   size_t n = read_file(bytes, sizeof bytes);
   for (size_t k = 0; k < 8 * n; k++) {
     memcpy(hurt, bytes, n);
@@ -104,7 +105,7 @@ START_TEST(damage) {
     write_file(hurt, n);
     const char *warning;
     arena *a = arena_create(NULL);
-    expect(cpu_tune_log_open(a, path, &warning), 7, NULL);
+    expect(autotune_log_open(a, path, &warning), 7, NULL);
     ck_assert_ptr_nonnull(warning);
     arena_destroy(a);
   }
@@ -118,21 +119,21 @@ END_TEST
 /* Somebody was stopped while writing: the next entry begins a line of its own. */
 START_TEST(torn) {
   char bytes[1024];
-  add(open_log(false), 1, CPU_LOG_FAST, "a");
+  add(open_log(false), 1, AUTOTUNE_LOG_FAST, "a");
   size_t n = read_file(bytes, sizeof bytes);
   write_file(bytes, n - 5);
-  add(open_log(true), 2, CPU_LOG_FAST, "b");
-  cpu_tune_log *l = open_log(true);
+  add(open_log(true), 2, AUTOTUNE_LOG_FAST, "b");
+  autotune_log *l = open_log(true);
   expect(l, 1, NULL);
   expect(l, 2, "b");
 }
 END_TEST
 
 START_TEST(texts_stay_in_their_line) {
-  cpu_tune_log *l = open_log(false);
+  autotune_log *l = open_log(false);
   char *huge = arena_alloc(memory, 100000);
   memset(huge, 'x', 99999);
-  cpu_tune_log_add(l, &(cpu_log_entry){1, CPU_LOG_FAST, "a\tb\nc", huge, "\x01\x7f"});
+  autotune_log_add(l, &(autotune_log_entry){1, AUTOTUNE_LOG_FAST, "a\tb\nc", huge, "\x01\x7f"});
   l = open_log(false);
   expect(l, 1, "a?b?c");
 }
@@ -142,9 +143,9 @@ END_TEST
 START_TEST(former_versions) {
   static const char old[] = "1\t00000000000000ff\tfast\ta\tb\tc\t00000000\n";
   write_file(old, strlen(old));
-  cpu_tune_log *l = open_log(false);
+  autotune_log *l = open_log(false);
   expect(l, 255, NULL);
-  add(l, 1, CPU_LOG_FAST, "a");
+  add(l, 1, AUTOTUNE_LOG_FAST, "a");
   expect(open_log(false), 1, "a");
 }
 END_TEST
@@ -159,7 +160,7 @@ START_TEST(hostile_files) {
   for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
     const char *warning;
     write_file(texts[k], strlen(texts[k]));
-    expect(cpu_tune_log_open(memory, path, &warning), 255, NULL);
+    expect(autotune_log_open(memory, path, &warning), 255, NULL);
   }
   char *long_line = arena_alloc(memory, 1 << 20);
   memset(long_line, 'x', 1 << 20);
@@ -169,8 +170,8 @@ START_TEST(hostile_files) {
 END_TEST
 
 static void refused(void) {
-  cpu_tune_log *l = open_log(true);
-  add(l, 1, CPU_LOG_FAST, "a"); /* in memory all the same */
+  autotune_log *l = open_log(true);
+  add(l, 1, AUTOTUNE_LOG_FAST, "a"); /* in memory all the same */
   expect(l, 1, "a");
 }
 
@@ -199,9 +200,9 @@ END_TEST
 
 START_TEST(kept_nowhere) {
   const char *warning;
-  cpu_tune_log *l = cpu_tune_log_open(memory, NULL, &warning);
+  autotune_log *l = autotune_log_open(memory, NULL, &warning);
   ck_assert_ptr_null(warning);
-  add(l, 1, CPU_LOG_FAST, "a");
+  add(l, 1, AUTOTUNE_LOG_FAST, "a");
   expect(l, 1, "a");
 }
 END_TEST
@@ -212,9 +213,9 @@ START_TEST(races) {
   for (int p = 0; p < PROCESSES; p++) {
     if (fork() == 0) {
       const char *warning;
-      cpu_tune_log *l = cpu_tune_log_open(memory, path, &warning);
+      autotune_log *l = autotune_log_open(memory, path, &warning);
       for (int k = 0; k < ENTRIES; k++) {
-        add(l, (uint64_t)(p * ENTRIES + k), CPU_LOG_FAST, arena_printf(memory, "w%d", k));
+        add(l, (uint64_t)(p * ENTRIES + k), AUTOTUNE_LOG_FAST, arena_printf(memory, "w%d", k));
       }
       _exit(0);
     }
@@ -223,7 +224,7 @@ START_TEST(races) {
     ck_assert_int_gt(wait(&code), 0);
     ck_assert_int_eq(code, 0);
   }
-  cpu_tune_log *l = open_log(false);
+  autotune_log *l = open_log(false);
   for (int k = 0; k < PROCESSES * ENTRIES; k++) {
     expect(l, (uint64_t)k, arena_printf(memory, "w%d", k % ENTRIES));
   }
@@ -231,7 +232,7 @@ START_TEST(races) {
 END_TEST
 
 int main(void) {
-  TCase *c = tcase_create("tune_log");
+  TCase *c = tcase_create("autotune_log");
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_add_test(c, kept);
   tcase_add_test(c, several_of_one_key);
@@ -243,5 +244,5 @@ int main(void) {
   tcase_add_test(c, not_our_file);
   tcase_add_test(c, kept_nowhere);
   tcase_add_test(c, races);
-  return run_suite("tune_log", c);
+  return run_suite("autotune_log", c);
 }

@@ -1,0 +1,336 @@
+/* autotune.c - see autotune.h. */
+#include "autotune/autotune.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "autotune/log.h"
+#include "autotune/race.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "hlo/analysis/queries.h"
+
+static const double fast_seconds = 2.5; /* that RT_TUNE_FAST may take for a module */
+/* Configs whose estimate is so many times the best one are not timed; with RT_TUNE_FAST, neither are problems that are
+ * a small share of the whole. */
+static const double far_estimate = 4, farther_estimate = 50, small_share = 0.002;
+enum { FAST_CONFIGS = 3 }; /* of one algorithm that RT_TUNE_FAST times */
+
+/* Equal problems are decided once. */
+typedef struct decision {
+  autotune_problem problem;
+  uint64_t key, near; /* in the log: of the problem; of problems that are similar (0: there are none) */
+  uint32_t count;     /* of instructions */
+  uint32_t winner;    /* of the configs */
+  const char *times, *how;
+} decision;
+
+/* An instruction, and the number of its decision. */
+typedef struct use {
+  hlo_instr *instr;
+  uint32_t decision;
+} use;
+
+typedef struct tuner {
+  arena *arena;
+  const autotune_backend *backend;
+  rt_tune tune;
+  uint32_t n, cap, n_uses, cap_uses;
+  decision *decisions;
+  use *uses;
+  autotune_log *log;
+  double start;
+  autotune_result *result;
+} tuner;
+
+/* --- the problems of a module --- */
+
+static bool same_problem(const decision *a, const decision *b) {
+  const rt_span *x = &a->problem.identity, *y = &b->problem.identity;
+  return a->key == b->key && x->size == y->size && memcmp(x->data, y->data, x->size) == 0;
+}
+
+static status add_use(tuner *t, hlo_instr *i) {
+  const autotune_backend *b = t->backend;
+  decision d = {.count = 1, .times = "", .how = "guess"};
+  if (*i->config) {
+    return NULL;
+  }
+  TRY(b->list_configs(b->data, t->arena, i, &d.problem));
+  const autotune_problem *p = &d.problem;
+  if (p->n_configs == 0) {
+    return NULL;
+  }
+  d.key = hash_bytes(p->identity.data, p->identity.size, b->machine);
+  d.near = p->similar ? hash_bytes(p->similar, strlen(p->similar), b->machine) : 0;
+  uint32_t k = 0;
+  while (k < t->n && !same_problem(&t->decisions[k], &d)) {
+    k++;
+  }
+  if (k < t->n) {
+    t->decisions[k].count++;
+  } else {
+    *ARENA_PUSH(t->arena, t->decisions, t->n, t->cap) = d;
+  }
+  *ARENA_PUSH(t->arena, t->uses, t->n_uses, t->cap_uses) = (use){i, k};
+  return NULL;
+}
+
+static status find_uses(tuner *t, const hlo_module *m) {
+  uint32_t n;
+  hlo_computation **walked = hlo_walked(m, t->arena, false, &n);
+  for (uint32_t k = 0; k < n; k++) {
+    for (hlo_instr *i = walked[k]->first; i; i = i->next) {
+      TRY(budget_check(arena_budget(t->arena)));
+      TRY(add_use(t, i));
+    }
+  }
+  return NULL;
+}
+
+/* --- by the log --- */
+
+/* Returns the index of the config of that name, which is added if it was not listed; n_configs if there is none. */
+static uint32_t config_of_name(const tuner *t, autotune_problem *p, const char *name) {
+  autotune_config more;
+  uint32_t k = 0;
+  while (k < p->n_configs && strcmp(p->configs[k].name, name) != 0) {
+    k++;
+  }
+  if (k == p->n_configs && t->backend->find_config(t->backend->data, t->arena, p, name, &more)) {
+    autotune_config *configs = ARENA_NEW_N(t->arena, autotune_config, k + 1);
+    memcpy(configs, p->configs, k * sizeof *configs);
+    configs[k] = more;
+    p->configs = configs;
+    p->n_configs++;
+  }
+  return k;
+}
+
+/* Returns false if the log has nothing for the problem, or nothing as thorough as what was asked for. */
+static bool decide_by_log(tuner *t, decision *d) {
+  const autotune_log_entry *e = autotune_log_find(t->log, d->key);
+  if (!e || (t->tune == RT_TUNE_FULL && e->how != AUTOTUNE_LOG_FULL)) {
+    return false;
+  }
+  uint32_t k = config_of_name(t, &d->problem, e->winner);
+  if (k == d->problem.n_configs) {
+    return false;
+  }
+  d->winner = k;
+  d->times = e->times;
+  d->how = "log";
+  return true;
+}
+
+/* The part of a config's name before the colon. */
+static bool same_algorithm(const char *a, const char *b) {
+  size_t n = strcspn(a, ":");
+  return n == strcspn(b, ":") && strncmp(a, b, n) == 0;
+}
+
+/* What was estimated to be best for another number of rows is as good an estimate for these, and its code may be there
+ * already. */
+static void estimate_by_near(const tuner *t, decision *d, const autotune_log_entry *e) {
+  const double as_good = 1.05;
+  autotune_problem *p = &d->problem;
+  if (!same_algorithm(e->winner, p->configs[0].name)) {
+    return;
+  }
+  uint32_t same = config_of_name(t, p, e->winner);
+  if (same < p->n_configs && p->configs[same].estimate <= as_good * p->configs[0].estimate) {
+    d->winner = same;
+    d->how = "near";
+  }
+}
+
+/* Takes what was fastest with another number of rows, if no estimate speaks against it: the same config, or the best of
+ * its algorithm. */
+static void decide_by_near(const tuner *t, decision *d) {
+  const double same_config = 1.25;
+  const autotune_log_entry *e = d->near ? autotune_log_find(t->log, d->near) : NULL;
+  autotune_problem *p = &d->problem;
+  uint32_t best = 0;
+  if (e && e->how == AUTOTUNE_LOG_ESTIMATE) {
+    estimate_by_near(t, d, e);
+    return;
+  }
+  while (e && best < p->n_configs && !same_algorithm(e->winner, p->configs[best].name)) {
+    best++;
+  }
+  if (!e || best == p->n_configs || p->configs[best].estimate > far_estimate * p->configs[0].estimate) {
+    return;
+  }
+  d->winner = best;
+  d->how = "near";
+  uint32_t same = config_of_name(t, p, e->winner);
+  if (same < p->n_configs && p->configs[same].estimate <= same_config * p->configs[best].estimate) {
+    d->winner = same;
+  }
+}
+
+static void add_to_log(tuner *t, const decision *d, autotune_log_how how) {
+  const char *winner = d->problem.configs[d->winner].name, *what = d->problem.what;
+  autotune_log_add(t->log, &(autotune_log_entry){d->key, how, winner, d->times, what});
+  const autotune_log_entry *near = d->near ? autotune_log_find(t->log, d->near) : NULL;
+  if (d->near && (!near || near->how < how)) {
+    what = arena_printf(t->arena, "other rows: %s", what);
+    autotune_log_add(t->log, &(autotune_log_entry){d->near, how, winner, d->times, what});
+  }
+}
+
+/* --- by timing --- */
+
+/* Returns how many configs of the same algorithm have better estimates than config k. */
+static uint32_t better_configs(const autotune_problem *p, uint32_t k) {
+  uint32_t n = 0;
+  for (uint32_t j = 0; j < k; j++) {
+    n += same_algorithm(p->configs[j].name, p->configs[k].name);
+  }
+  return n;
+}
+
+/* Gives the numbers of the configs that are worth timing: not those with bad estimates nor, with RT_TUNE_FAST, more
+ * than some of one algorithm. */
+static uint32_t worth_timing(const tuner *t, const autotune_problem *p, uint32_t *out) {
+  bool full = t->tune == RT_TUNE_FULL;
+  double most = (full ? farther_estimate : far_estimate) * p->configs[0].estimate;
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < p->n_configs && n < AUTOTUNE_MAX_CONFIGS; k++) {
+    if (p->configs[k].estimate <= most && (full || better_configs(p, k) < FAST_CONFIGS)) {
+      out[n++] = k;
+    }
+  }
+  return n;
+}
+
+/* The factor by which a config must be faster to be worth so much more memory, or may be slower to save it: pages that
+ * a start must map, caches that others could use. */
+static double worth_of_memory(const autotune_config *other, const autotune_config *best) {
+  const double much = 4 << 20, very_much = 12 << 20, more = other->bytes - best->bytes;
+  double worth = fabs(more) > very_much ? 0.75 : fabs(more) > much ? 0.93 : 1;
+  return more > 0 ? worth : 1 / worth;
+}
+
+/* Returns the index of the fastest; -1 if none ran.  One with a worse estimate must be faster by more than what differs
+ * from one time to the next, by much where the times were disturbed: a log is made once. */
+static int64_t fastest(uint32_t n, const autotune_config *configs, const double *times, bool disturbed) {
+  int64_t best = -1;
+  for (uint32_t k = 0; k < n; k++) {
+    double clearly = disturbed ? 0.7 : configs[k].idle ? 0.85 : 0.96;
+    if (times[k] >= 0 &&
+        (best < 0 || times[k] < clearly * worth_of_memory(&configs[k], &configs[best]) * times[best])) {
+      best = k;
+    }
+  }
+  return best;
+}
+
+static status decide_by_timing(tuner *t, decision *d) {
+  bool full = t->tune == RT_TUNE_FULL, disturbed;
+  double times[AUTOTUNE_MAX_CONFIGS];
+  autotune_config configs[AUTOTUNE_MAX_CONFIGS];
+  uint32_t numbers[AUTOTUNE_MAX_CONFIGS], n = worth_timing(t, &d->problem, numbers);
+  for (uint32_t k = 0; k < n; k++) {
+    configs[k] = d->problem.configs[numbers[k]];
+  }
+  TRY(autotune_race(t->backend, arena_budget(t->arena), &d->problem, n, configs, full, times, &disturbed));
+  const char *text = disturbed ? "disturbed" : "";
+  int64_t best = fastest(n, configs, times, disturbed);
+  for (uint32_t k = 0; k < n; k++) {
+    if (times[k] >= 0) {
+      text = arena_printf(t->arena, "%s%s%s=%.2f", text, *text ? "," : "", configs[k].name, times[k] * 1e-3);
+    }
+  }
+  t->result->n_timed++;
+  if (best >= 0) {
+    d->winner = numbers[best];
+    d->times = text;
+    d->how = "timed";
+    add_to_log(t, d, full ? AUTOTUNE_LOG_FULL : AUTOTUNE_LOG_FAST);
+  }
+  return NULL;
+}
+
+static double weight_of(const decision *d) { return d->problem.configs[0].estimate * d->count; }
+
+static int by_weight(const void *a, const void *b) {
+  double x = weight_of(*(decision *const *)a), y = weight_of(*(decision *const *)b);
+  return x > y ? -1 : x < y;
+}
+
+/* The slowest problems first, as long as there is time; the rest by what is near. */
+static status time_all(tuner *t, uint32_t n, decision **open) {
+  double all = 0;
+  for (uint32_t k = 0; k < t->n; k++) {
+    all += weight_of(&t->decisions[k]);
+  }
+  qsort(open, n, sizeof *open, by_weight);
+  for (uint32_t k = 0; k < n; k++) {
+    bool full = t->tune == RT_TUNE_FULL, late = clock_seconds() - t->start > fast_seconds;
+    uint32_t numbers[AUTOTUNE_MAX_CONFIGS];
+    if (worth_timing(t, &open[k]->problem, numbers) > 1 &&
+        (full || (!late && weight_of(open[k]) > small_share * all))) {
+      TRY(decide_by_timing(t, open[k]));
+    } else {
+      decide_by_near(t, open[k]);
+      add_to_log(t, open[k], AUTOTUNE_LOG_ESTIMATE);
+    }
+  }
+  return NULL;
+}
+
+/* --- all --- */
+
+/* Returns whether what is built can run on this machine; if not, the result's warning says why nothing is timed. */
+static bool can_run(const tuner *t) {
+  status s = t->backend->can_run(t->backend->data);
+  if (s) {
+    t->result->warning = arena_printf(t->arena, "nothing is timed, guesses decide: %s", status_message(s));
+    status_free(s);
+    return false;
+  }
+  return true;
+}
+
+static status decide_all(tuner *t) {
+  decision **open = ARENA_NEW_N(t->arena, decision *, t->n);
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < t->n; k++) {
+    if (!decide_by_log(t, &t->decisions[k])) {
+      open[n++] = &t->decisions[k];
+    }
+  }
+  if (n && t->tune >= RT_TUNE_FAST && can_run(t)) {
+    return time_all(t, n, open);
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    decide_by_near(t, open[k]);
+  }
+  return NULL;
+}
+
+status autotune(arena *a, hlo_module *m, const autotune_backend *backend, rt_tune tune, const char *log_path,
+                autotune_result *out) {
+  *out = (autotune_result){0};
+  if (tune == RT_TUNE_OFF) {
+    return NULL;
+  }
+  tuner t = {.arena = a, .backend = backend, .tune = tune, .start = clock_seconds(), .result = out};
+  TRY(find_uses(&t, m));
+  if (t.n == 0) {
+    return NULL;
+  }
+  t.log = autotune_log_open(a, log_path, &out->warning);
+  TRY(decide_all(&t));
+  out->n = t.n_uses;
+  out->decisions = ARENA_NEW_N(a, autotune_decision, t.n_uses);
+  for (uint32_t k = 0; k < t.n_uses; k++) {
+    const decision *d = &t.decisions[t.uses[k].decision];
+    hlo_instr *i = t.uses[k].instr;
+    i->config = arena_strdup(m->arena, d->problem.configs[d->winner].name);
+    out->decisions[k] = (autotune_decision){i, d->problem.what, d->how, d->times};
+  }
+  return NULL;
+}

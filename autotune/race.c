@@ -1,0 +1,137 @@
+/* race.c - see race.h. */
+#include "autotune/race.h"
+
+#include <sys/resource.h>
+
+#include "base/clock.h"
+
+/* Rounds go on until a config has run for so long, or has lost. */
+static const double fast_nanoseconds = 8e6, thorough_nanoseconds = 60e6, round_nanoseconds = 1e6;
+static const double most_interruptions = 50; /* a second; an idle machine has a handful */
+
+typedef struct runner {
+  autotune_trial *trial; /* NULL: out of the race */
+  double best, spent;    /* nanoseconds; best < 0: it never ran */
+} runner;
+
+typedef struct race {
+  const autotune_backend *backend;
+  mem_budget *budget;
+  bool thorough;
+  uint32_t n;
+  runner runners[AUTOTUNE_MAX_CONFIGS];
+} race;
+
+/* --- one config --- */
+
+/* Runs it so often; the least time counts. */
+static status run(const race *r, runner *x, uint32_t runs) {
+  for (uint32_t k = 0; k < runs; k++) {
+    double start = (double)clock_nanoseconds();
+    TRY(r->backend->run(x->trial));
+    double took = (double)clock_nanoseconds() - start;
+    x->best = x->best < 0 || took < x->best ? took : x->best;
+    x->spent += took;
+  }
+  return NULL;
+}
+
+static void leave(const race *r, runner *x) {
+  if (x->trial) {
+    r->backend->destroy(x->trial);
+    x->trial = NULL;
+  }
+}
+
+/* Until its time settles: threads that slept while it was built come late to the first runs, or not at all. */
+static status warm_up(const race *r, runner *x) {
+  enum { FEWEST = 2, MOST = 100 };
+  const double waking_nanoseconds = 4e5;
+  TRY(run(r, x, 1));
+  x->best = -1;
+  x->spent = 0;
+  for (int k = 0; k < FEWEST || (k < MOST && r->backend->threads > 1 && x->spent < waking_nanoseconds); k++) {
+    TRY(run(r, x, 1));
+  }
+  return NULL;
+}
+
+/* A config that cannot be built or run leaves; only a budget that is used up ends the race. */
+static status enter(const race *r, runner *x, arena *shared, const autotune_problem *p, const char *config) {
+  x->best = -1;
+  status s = r->backend->build(r->backend->data, shared, p, config, &x->trial);
+  s = s ? s : warm_up(r, x);
+  if (s) {
+    x->best = -1;
+    leave(r, x);
+    status_free(s);
+  }
+  return budget_check(r->budget);
+}
+
+/* --- all configs --- */
+
+static double best_of(const race *r) {
+  double best = -1;
+  for (uint32_t k = 0; k < r->n; k++) {
+    double t = r->runners[k].best;
+    best = t >= 0 && (best < 0 || t < best) ? t : best;
+  }
+  return best;
+}
+
+/* Drops configs whose least time is more than `factor` times the least of all. */
+static void drop_losers(race *r, double factor) {
+  double best = best_of(r);
+  for (uint32_t k = 0; k < r->n; k++) {
+    if (r->runners[k].best > best * factor) {
+      leave(r, &r->runners[k]);
+    }
+  }
+}
+
+/* Each in turn, so that what disturbs the machine disturbs all alike. */
+static status run_rounds(race *r) {
+  double enough = r->thorough ? thorough_nanoseconds : fast_nanoseconds;
+  bool more = true;
+  for (uint32_t round = 0; more && (round < 3 || best_of(r) < enough / 3); round++) {
+    more = false;
+    for (uint32_t k = 0; k < r->n; k++) {
+      runner *x = &r->runners[k];
+      if (x->trial && x->spent < enough) {
+        double runs = round_nanoseconds / (x->best + 1);
+        TRY(run(r, x, runs < 1 ? 1 : runs > 200 ? 200 : (uint32_t)runs));
+        more = true;
+      }
+    }
+    drop_losers(r, r->thorough ? 1.5 : 1.25);
+  }
+  return NULL;
+}
+
+/* How often other processes have taken a core from this one. */
+static int64_t interruptions(void) {
+  struct rusage u;
+  return getrusage(RUSAGE_SELF, &u) == 0 ? u.ru_nivcsw : 0;
+}
+
+status autotune_race(const autotune_backend *backend, mem_budget *budget, const autotune_problem *p, uint32_t n,
+                     const autotune_config *configs, bool thorough, double *nanoseconds, bool *disturbed) {
+  race r = {.backend = backend, .budget = budget, .thorough = thorough, .n = n};
+  arena *shared = arena_create(budget);
+  int64_t before = interruptions();
+  double start = clock_seconds();
+  status s = NULL;
+  for (uint32_t k = 0; k < n && !s; k++) {
+    s = enter(&r, &r.runners[k], shared, p, configs[k].name);
+    drop_losers(&r, thorough ? 4 : 2);
+  }
+  s = s ? s : run_rounds(&r);
+  for (uint32_t k = 0; k < n; k++) {
+    nanoseconds[k] = r.runners[k].best;
+    leave(&r, &r.runners[k]);
+  }
+  arena_destroy(shared);
+  *disturbed = (double)(interruptions() - before) > 2 + most_interruptions * (clock_seconds() - start);
+  return s;
+}

@@ -1,0 +1,21 @@
+/* geometry.h - dots and convolutions in the words of a library call (cpu_geometry). */
+#ifndef BACKEND_CPU_ALGORITHMS_GEOMETRY_H
+#define BACKEND_CPU_ALGORITHMS_GEOMETRY_H
+
+#include "backend_cpu/runtime/contraction.h"
+#include "hlo/ir/ir.h"
+
+/* Fills in the sizes, strides and types of a dot or convolution, without an epilogue and parts.  Returns false if the
+ * library has no call for it. */
+bool cpu_geometry_of(const hlo_instr *contraction, cpu_geometry *g);
+
+/* The same without the types: whether a library has a call for operands of such sizes. */
+bool cpu_geometry_sizes(const hlo_instr *contraction, cpu_geometry *g);
+
+/* `dims` has a bit for each dimension of the dot's result.  *out gets a bit for each of the library's dimensions
+ * [batch, m, n] that these make up.  Returns false if they are a part of one of the three. */
+bool cpu_dot_dims(const hlo_instr *dot, uint32_t dims, uint32_t *out);
+
+double cpu_geometry_multiplications(const cpu_geometry *g);
+
+#endif

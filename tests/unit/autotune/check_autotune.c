@@ -1,0 +1,281 @@
+/* check_autotune.c - the autotuner with a backend of this test: what is timed and what is not, who wins, what the log
+ * keeps and what is made of it for other sizes. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "autotune/autotune.h"
+#include "base/clock.h"
+#include "hlo/text/text.h"
+#include "tests/suite.h"
+
+/* A config of the backend, and what its runs really take. */
+typedef struct way {
+  const char *name;
+  double estimate, microseconds;
+  bool fails, hidden; /* cannot be built; is found by its name only */
+} way;
+
+typedef struct fake {
+  uint32_t n;
+  const way *ways;
+  const char *cannot_run; /* NULL: it can */
+  uint32_t built, alive, runs;
+} fake;
+
+struct autotune_trial {
+  fake *backend;
+  const way *way;
+};
+
+/* Every abs is a problem: the same for equal sizes, similar for others of its rank. */
+static status list_configs(void *data, arena *a, const hlo_instr *i, autotune_problem *out) {
+  const fake *f = data;
+  *out = (autotune_problem){0};
+  if (i->op != HLO_ABS) {
+    return NULL;
+  }
+  out->what = hlo_info(i)->name;
+  out->identity = (rt_span){arena_memdup(a, i->shapes[0].dims, 8 * i->shapes[0].rank), 8 * i->shapes[0].rank};
+  out->similar = i->shapes[0].rank > 1 ? "any size" : NULL;
+  out->configs = ARENA_NEW_N(a, autotune_config, f->n);
+  for (uint32_t k = 0; k < f->n; k++) {
+    if (!f->ways[k].hidden) {
+      out->configs[out->n_configs++] = (autotune_config){.name = f->ways[k].name, .estimate = f->ways[k].estimate};
+    }
+  }
+  return NULL;
+}
+
+static bool find_config(void *data, arena *a, const autotune_problem *p, const char *name, autotune_config *out) {
+  const fake *f = data;
+  (void)a, (void)p;
+  for (uint32_t k = 0; k < f->n; k++) {
+    if (strcmp(f->ways[k].name, name) == 0) {
+      *out = (autotune_config){.name = f->ways[k].name, .estimate = f->ways[k].estimate};
+      return true;
+    }
+  }
+  return false;
+}
+
+static status can_run(void *data) {
+  const fake *f = data;
+  CHECK_THAT(!f->cannot_run, STATUS_UNSUPPORTED, "%s", f->cannot_run);
+  return NULL;
+}
+
+static status build(void *data, arena *shared, const autotune_problem *p, const char *config, autotune_trial **out) {
+  fake *f = data;
+  const way *w = f->ways;
+  (void)p;
+  while (strcmp(w->name, config) != 0) {
+    w++;
+  }
+  f->built++;
+  CHECK_THAT(!w->fails, STATUS_UNSUPPORTED, "it cannot be built");
+  f->alive++;
+  *out = ARENA_NEW(shared, autotune_trial);
+  **out = (autotune_trial){f, w};
+  return NULL;
+}
+
+static status run(autotune_trial *t) {
+  uint64_t end = clock_nanoseconds() + (uint64_t)(t->way->microseconds * 1e3);
+  t->backend->runs++;
+  while (clock_nanoseconds() < end) {
+  }
+  return NULL;
+}
+
+static void destroy(autotune_trial *t) { t->backend->alive--; }
+
+/* --- one compilation --- */
+
+static arena *memory;
+static char folder[32], log_path[64];
+
+static void setup(void) {
+  memory = arena_create(NULL);
+  strcpy(folder, "/tmp/check-tune-XXXXXX");
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+  snprintf(log_path, sizeof log_path, "%s/tuning.log", folder);
+}
+
+static void teardown(void) {
+  arena_destroy(memory);
+  unlink(log_path);
+  rmdir(folder);
+}
+
+/* Two equal problems and another, of `size`. */
+static hlo_module *module_of(int size) {
+  const char *text = arena_printf(memory,
+                                  "onnx-xla hlo 1\nmodule \"m\" { entry main(%%x: f32[2,%d], %%y: f32[3]) {\n"
+                                  "%%a = abs(%%x) : f32[2,%d]\n%%b = abs(%%a) : f32[2,%d]\n%%c = abs(%%y) : f32[3]\n"
+                                  "%%d = negate(%%c) : f32[3]\nreturn %%b, %%d } }",
+                                  size, size, size);
+  hlo_module *m;
+  status s = hlo_parse(memory, text, strlen(text), NULL, &m);
+  ck_assert_msg(!s, "%s", status_message(s));
+  return m;
+}
+
+static autotune_result tune(fake *f, hlo_module *m, rt_tune how) {
+  autotune_backend b = {.data = f,
+                        .machine = 1,
+                        .threads = 1,
+                        .list_configs = list_configs,
+                        .find_config = find_config,
+                        .can_run = can_run,
+                        .build = build,
+                        .run = run,
+                        .destroy = destroy};
+  autotune_result r;
+  status s = autotune(memory, m, &b, how, log_path, &r);
+  ck_assert_msg(!s, "%s", status_message(s));
+  ck_assert_uint_eq(f->alive, 0);
+  return r;
+}
+
+/* --- the tests --- */
+
+/* "a:1" has the best estimate and is slow; "b:2" cannot be built; "c:1" is so far behind that it is never tried. */
+static const way ways[] = {{"a:1", 1e5, 300, false, false},
+                           {"b:1", 1.1e5, 100, false, false},
+                           {"b:2", 1.2e5, 10, true, false},
+                           {"a:2", 1.3e5, 200, false, false},
+                           {"c:1", 9e6, 1, false, false}};
+enum { N_WAYS = sizeof ways / sizeof *ways };
+
+START_TEST(the_fastest_wins) {
+  fake f = {.n = N_WAYS, .ways = ways};
+  hlo_module *m = module_of(8);
+  autotune_result r = tune(&f, m, RT_TUNE_FULL);
+  ck_assert_uint_eq(r.n, 3);
+  ck_assert_uint_eq(r.n_timed, 2); /* two of three problems are equal */
+  ck_assert_uint_eq(f.built, 2 * 4);
+  for (uint32_t k = 0; k < r.n; k++) {
+    const autotune_decision *d = &r.decisions[k];
+    ck_assert_str_eq(d->instr->config, "b:1");
+    ck_assert_str_eq(d->how, "timed");
+    ck_assert_ptr_nonnull(strstr(d->times, "a:1="));
+    ck_assert_ptr_nonnull(strstr(d->times, "b:1="));
+    ck_assert_ptr_null(strstr(d->times, "b:2="));
+  }
+  ck_assert_str_eq(m->entry->last->config, ""); /* it is not tuned */
+}
+END_TEST
+
+START_TEST(the_log_is_asked_first) {
+  fake f = {.n = N_WAYS, .ways = ways};
+  ck_assert_uint_eq(tune(&f, module_of(8), RT_TUNE_FAST).n_timed, 2);
+  uint32_t built = f.built;
+  hlo_module *m = module_of(8);
+  autotune_result r = tune(&f, m, RT_TUNE_FAST);
+  ck_assert_uint_eq(r.n_timed, 0);
+  ck_assert_uint_eq(f.built, built);
+  ck_assert_str_eq(r.decisions[0].how, "log");
+  ck_assert_str_eq(r.decisions[0].instr->config, "b:1");
+  /* What was timed fast is timed again where thoroughness is asked for, once. */
+  ck_assert_uint_eq(tune(&f, module_of(8), RT_TUNE_FULL).n_timed, 2);
+  ck_assert_uint_eq(tune(&f, module_of(8), RT_TUNE_FULL).n_timed, 0);
+  ck_assert_uint_eq(tune(&f, module_of(8), RT_TUNE_FAST).n_timed, 0);
+}
+END_TEST
+
+START_TEST(other_sizes_take_what_won) {
+  fake f = {.n = N_WAYS, .ways = ways};
+  ck_assert_uint_eq(tune(&f, module_of(8), RT_TUNE_FULL).n_timed, 2);
+  autotune_result r = tune(&f, module_of(9), RT_TUNE_KNOWN);
+  ck_assert_uint_eq(r.n_timed, 0);
+  ck_assert_str_eq(r.decisions[0].how, "near");
+  ck_assert_str_eq(r.decisions[0].instr->config, "b:1");
+  ck_assert_str_eq(r.decisions[2].how, "log"); /* the one of the same size */
+  /* Unless estimates speak against it. */
+  static const way others[] = {{"a:1", 1e5, 1, false, false}, {"b:1", 5e5, 1, false, false}};
+  r = tune(&(fake){.n = 2, .ways = others}, module_of(9), RT_TUNE_KNOWN);
+  ck_assert_str_eq(r.decisions[0].how, "guess");
+  ck_assert_str_eq(r.decisions[0].instr->config, "a:1");
+}
+END_TEST
+
+/* The config that won is known by its name where it is not listed, and taken if its estimate is not much worse. */
+START_TEST(other_sizes_find_what_won_by_its_name) {
+  static const double estimates[] = {1.2e5, 1.5e5};
+  fake f = {.n = N_WAYS, .ways = ways};
+  ck_assert_uint_eq(tune(&f, module_of(8), RT_TUNE_FULL).n_timed, 2);
+  const way others[] = {{"b:3", 1e5, 1, false, false}, {"b:1", estimates[_i], 1, false, true}};
+  autotune_result r = tune(&(fake){.n = 2, .ways = others}, module_of(9), RT_TUNE_KNOWN);
+  ck_assert_str_eq(r.decisions[0].how, "near");
+  ck_assert_str_eq(r.decisions[0].instr->config, _i ? "b:3" : "b:1");
+}
+END_TEST
+
+START_TEST(nothing_is_timed_that_cannot_run) {
+  fake f = {.n = N_WAYS, .ways = ways, .cannot_run = "another processor"};
+  autotune_result r = tune(&f, module_of(8), RT_TUNE_FULL);
+  ck_assert_uint_eq(r.n_timed, 0);
+  ck_assert_uint_eq(f.built, 0);
+  ck_assert_ptr_nonnull(strstr(r.warning, "another processor"));
+  ck_assert_str_eq(r.decisions[0].how, "guess");
+  ck_assert_str_eq(r.decisions[0].instr->config, "a:1");
+}
+END_TEST
+
+START_TEST(where_nothing_can_be_built_the_estimate_stands) {
+  static const way broken[] = {{"a:1", 1e5, 1, true, false}, {"b:1", 1.1e5, 1, true, false}};
+  fake f = {.n = 2, .ways = broken};
+  autotune_result r = tune(&f, module_of(8), RT_TUNE_FULL);
+  ck_assert_uint_eq(f.built, 4);
+  ck_assert_str_eq(r.decisions[0].how, "guess");
+  ck_assert_str_eq(r.decisions[0].instr->config, "a:1");
+}
+END_TEST
+
+START_TEST(what_is_decided_stays) {
+  fake f = {.n = N_WAYS, .ways = ways};
+  hlo_module *m = module_of(8);
+  hlo_instr *first = m->entry->params[1]->next;
+  first->config = "a:2";
+  autotune_result r = tune(&f, m, RT_TUNE_KNOWN);
+  ck_assert_uint_eq(r.n, 2);
+  ck_assert_str_eq(first->config, "a:2");
+  m = module_of(8);
+  r = tune(&f, m, RT_TUNE_OFF);
+  ck_assert_uint_eq(r.n, 0);
+  ck_assert_str_eq(m->entry->params[1]->next->config, "");
+  ck_assert_uint_eq(f.built, 0);
+}
+END_TEST
+
+/* Fast, three configs of an algorithm are timed at most. */
+START_TEST(few_of_one_algorithm) {
+  static const way many[] = {{"a:1", 1e5, 50, false, false},
+                             {"a:2", 1.01e5, 50, false, false},
+                             {"a:3", 1.02e5, 50, false, false},
+                             {"a:4", 1.03e5, 1, false, false},
+                             {"b", 1.04e5, 60, false, false}};
+  fake f = {.n = 5, .ways = many};
+  autotune_result r = tune(&f, module_of(8), _i ? RT_TUNE_FULL : RT_TUNE_FAST);
+  ck_assert_uint_eq(f.built, 2 * (_i ? 5 : 4));
+  ck_assert_int_eq(strcmp(r.decisions[0].instr->config, "a:4") == 0, _i);
+}
+END_TEST
+
+int main(void) {
+  TCase *c = tcase_create("autotune");
+  tcase_add_checked_fixture(c, setup, teardown);
+  tcase_set_timeout(c, 120);
+  tcase_add_test(c, the_fastest_wins);
+  tcase_add_test(c, the_log_is_asked_first);
+  tcase_add_test(c, other_sizes_take_what_won);
+  tcase_add_loop_test(c, other_sizes_find_what_won_by_its_name, 0, 2);
+  tcase_add_test(c, nothing_is_timed_that_cannot_run);
+  tcase_add_test(c, where_nothing_can_be_built_the_estimate_stands);
+  tcase_add_test(c, what_is_decided_stays);
+  tcase_add_loop_test(c, few_of_one_algorithm, 0, 2);
+  return run_suite("autotune", c);
+}

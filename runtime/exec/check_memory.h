@@ -23,16 +23,16 @@
 
 typedef struct rt_checker rt_checker;
 
-/* For one run; lives on the arena.  run->arena, params and results are known already.  Jumps when memory is
- * out. */
+/* Makes a checker for one run, on the arena. run->arena, params and results must be set.  Jumps to the guard if memory
+ * runs out. */
 rt_checker *rt_checker_create(arena *a, rt_run *run);
-/* Runs the thunk, which has no bodies. */
+/* Runs the thunk, which must have no bodies. */
 STATUS_MUST_USE status rt_checker_run(rt_checker *c, const rt_thunk *t, rt_run *r);
-/* The thunk is about to decide by its inputs. */
+/* Is called before the thunk decides by its inputs. */
 STATUS_MUST_USE status rt_checker_decide(rt_checker *c, const rt_thunk *t);
-/* The thunk's bodies are about to run at the same time. */
+/* Is called before the thunk's bodies run at the same time. */
 STATUS_MUST_USE status rt_checker_concurrent(rt_checker *c, const rt_thunk *t);
-/* All have run: are the results defined? */
+/* Is called after all thunks; returns an error unless the results are defined. */
 STATUS_MUST_USE status rt_checker_finish(rt_checker *c);
 
 #endif

@@ -1,12 +1,12 @@
-/* executable.h - a program made ready to run: kinds resolved, code loaded, library objects made.  Immutable; may be run
- * from many threads at once, each run has its own arena. */
+/* executable.h - a program that is ready to run: its kinds are resolved, its code is loaded, its library objects are
+ * made.  It never changes and may be run from many threads at once; each run has an arena of its own. */
 #ifndef RUNTIME_EXEC_EXECUTABLE_H
 #define RUNTIME_EXEC_EXECUTABLE_H
 
 #include "runtime/program/target.h"
 
-/* The program must live as long.  Everything in it is checked: it may come from a damaged file.  The budget counts what
- * is kept between runs too. */
+/* The program must live as long as the executable.  Everything in it is checked, since it may come from a damaged file.
+ * The budget also counts what is kept between runs. */
 STATUS_MUST_USE status rt_executable_create(const rt_program *p, const rt_target *target, mem_budget *budget,
                                             rt_executable **out);
 void rt_executable_destroy(rt_executable *e);
@@ -15,28 +15,29 @@ const rt_target *rt_executable_target(const rt_executable *e);
 
 typedef struct rt_run_options {
   rt_thread_pool *pool; /* NULL means one thread */
-  mem_budget *budget;   /* of this run: cancel, deadline; its memory counts there */
+  mem_budget *budget;   /* the budget of this run: its deadline and cancellation hold, and it counts the run's memory */
   struct rt_profiler *profiler;
-  uint64_t seed;     /* of random numbers: equal seeds, equal numbers */
-  bool check_memory; /* what thunks do to memory is checked (check_memory.h) */
-  /* Runs the program's thunks in place of rt_run_sequence, to look at memory between them; NULL means nobody does. */
+  uint64_t seed;     /* the seed of random numbers; equal seeds give equal numbers */
+  bool check_memory; /* whether accesses of thunks to memory are checked (check_memory.h) */
+  /* Runs the program's thunks in place of rt_run_sequence, so that memory between them can be looked at.  May be NULL.
+   */
   status (*drive)(void *data, const rt_sequence *body, rt_run *r);
   void *drive_data;
 } rt_run_options;
 
-/* Runs with the caller's buffers, one a parameter and one a result, of the sizes that the program states, in host
- * memory.  Buffers need no alignment beyond their elements' (others are copied through). */
+/* Runs with the caller's buffers in host memory, one for each parameter and one for each result, of the sizes that the
+ * program states.  Buffers need the alignment of their elements only; they are copied if kernels need more. */
 STATUS_MUST_USE status rt_execute(const rt_executable *e, const rt_run_options *options, const void *const *params,
                                   void *const *results);
 
-/* Runs the thunks of a sequence; for control-flow kinds. */
+/* Runs the thunks of a sequence; for kinds of control flow. */
 STATUS_MUST_USE status rt_run_sequence(const rt_sequence *s, rt_run *r);
 
-/* The branch that a conditional of n takes: pred[] chooses the first where it is true, s32[] by number, the last where
- * there is none of that number. */
+/* Returns the branch that a conditional of n branches takes: for pred[] the first one if it is true; for s32[] the one
+ * of that number, or the last one if there is none. */
 int64_t rt_branch_of(dtype type, const void *index, uint32_t n);
 
-/* The kinds every target has: "copy" (buffers of any strides, one input, one output), "while", "conditional",
+/* The kinds that every target has: "copy" (buffers of any strides, one input, one output), "while", "conditional",
  * "run-seed" (one output, u64[]: the seed of the run), "mt19937" (input: its seed, u64[1]; output: u32 or u64, dense).
  */
 extern const rt_thunk_kind rt_common_kinds[];

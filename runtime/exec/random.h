@@ -1,4 +1,4 @@
-/* random.h - thunk kinds of random numbers; rt_common_kinds names them. */
+/* random.h - the thunk kinds for random numbers, which rt_common_kinds lists. */
 #ifndef RUNTIME_EXEC_RANDOM_H
 #define RUNTIME_EXEC_RANDOM_H
 

@@ -1,22 +1,22 @@
-/* code_loader.h - makes a relocatable ELF object executable in this process: the whole linker that our kernels need.
+/* code_loader.h - loads a relocatable ELF object into this process: a linker with what our kernels need.
  *
- * For x86-64 and AArch64.  The object's allocated sections are laid out in one mapping, relocated, and protected: code
- * can be executed but not written.  Everything read from the object is checked, so that a damaged one gives an
- * error; what its code does once it runs is not (it is as trusted as a .so). */
+ * It supports x86-64 and AArch64.  The object's allocated sections are placed in one mapping, relocated, and protected,
+ * so that code can be executed but not written.  Everything that is read from the object is checked, so a damaged
+ * object is an error.  What its code does when it runs is not checked; it is trusted as a .so is. */
 #ifndef RUNTIME_HOST_CODE_LOADER_H
 #define RUNTIME_HOST_CODE_LOADER_H
 
 #include "runtime/program/target.h"
 
-/* The address of a function outside of the object, NULL when there is none of that name. */
+/* Returns the address of a function outside of the object, or NULL if there is none of that name. */
 typedef void *rt_resolve_fn(const char *name);
 
-/* The mapping lives as long as the arena, and so must the object's bytes: symbol names are borrowed from them.
- * INVALID_FILE: damaged or for another machine; UNSUPPORTED: a relocation that we do not know, a function that
- * `resolve` does not. */
+/* The mapping lives as long as the arena, and the object's bytes must live as long, since symbol names are borrowed
+ * from them.  Errors: INVALID_FILE (damaged, or for another machine); UNSUPPORTED (an unknown relocation, or a function
+ * for which `resolve` returns NULL). */
 STATUS_MUST_USE status rt_code_load(arena *a, rt_span object, rt_resolve_fn *resolve, rt_code **out);
 
-/* The address of a symbol that the object defines, NULL when there is none. */
+/* Returns the address of a symbol that the object defines, or NULL if there is none. */
 void *rt_code_find(const rt_code *code, const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* roofline.h - what this machine can do at most, measured now: the measure of a profile. */
+/* roofline.h - measures what this machine can do at most; profiles are compared with it. */
 #ifndef RUNTIME_HOST_ROOFLINE_H
 #define RUNTIME_HOST_ROOFLINE_H
 
@@ -7,8 +7,9 @@
 typedef struct rt_roofline {
   uint32_t threads;
   double flops_one,
-      flops_all;             /* f32 multiply-adds between registers, two operations each: a second, 1 thread and all */
-  double read_one, read_all; /* bytes read from memory a second, 1 thread and all */
+      /* F32 multiply-adds in registers per second, each counted as two operations: on one thread, and on all. */
+      flops_all;
+  double read_one, read_all; /* bytes read from memory per second: on one thread, and on all */
 } rt_roofline;
 
 /* Takes about a third of a second.  The pool must be idle. */

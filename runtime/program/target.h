@@ -42,49 +42,53 @@ typedef struct rt_run {
   status (*specialise)(void *session, const char *computation, uint32_t n, const shape *shapes,
                        const rt_executable **out);
   void *session;
-  uint64_t seed;              /* of the run's random numbers */
+  uint64_t seed;              /* the seed of the run's random numbers */
   struct rt_checker *checker; /* NULL means off */
 } rt_run;
 
-/* While thunks are loaded. */
+/* What a thunk kind sees while thunks are loaded. */
 typedef struct rt_loader {
-  arena *arena; /* the executable's: state lives here, library handles are cleanups of it */
+  arena *arena; /* the executable's arena: state is allocated here, and library handles are its cleanups */
   const rt_program *program;
-  rt_code **code; /* one an object of the program */
+  rt_code **code; /* one for each object of the program */
   rt_device *device;
 } rt_loader;
 
-/* Which inputs of a thunk may lie where its outputs or its scratch memory do; checked when a program is loaded. */
+/* Which inputs of a thunk may be where its outputs or its scratch memory are.  It is checked when a program is loaded.
+ */
 typedef enum rt_access {
   RT_READS_WHILE_WRITING, /* none: inputs are read in any order, or more than once, while outputs are written */
-  RT_READS_ELEMENT_FIRST, /* such as begin and end at the same bytes as an output: the code was compiled for that */
-  RT_READS_ALL_FIRST      /* any: everything is read before anything is written */
+  /* Inputs that begin and end at the same bytes as an output, for which the code was compiled. */
+  RT_READS_ELEMENT_FIRST,
+  RT_READS_ALL_FIRST /* any: everything is read before anything is written */
 } rt_access;
 
 typedef struct rt_thunk_kind {
-  const char *name; /* "cpu.kernel"; those of the runtime itself have no dot */
-  /* Checks buffers and config, which come from a file, and makes t->state.  May be NULL. */
+  const char *name; /* such as "cpu.kernel"; names of the runtime's own kinds have no dot */
+  /* Checks buffers and config, which come from a file, and sets t->state.  May be NULL. */
   status (*load)(rt_thunk *t, rt_loader *l);
-  /* Enqueues the work on r->stream (or does it). */
+  /* Does the work, or adds it to r->stream. */
   status (*run)(const rt_thunk *t, rt_run *r);
   rt_access access;
 } rt_thunk_kind;
 
 typedef struct rt_target {
-  uint32_t abi; /* RT_ABI it was built against */
+  uint32_t abi; /* the RT_ABI for which it was built */
   const char *name;
   const rt_thunk_kind *kinds;
   uint32_t n_kinds;
-  /* Programs may be kept in files and found there by what they were compiled from: nothing else decides what they are,
-   * but the libraries of `libraries`. */
+  /* Whether programs may be kept in files and found by what they were compiled from.  Nothing else may decide what they
+   * are, except the versions that `libraries` returns. */
   bool keeps_programs;
-  /* The versions of the libraries that its programs call, as text; NULL, or a NULL result: none. */
+  /* Returns the versions of the libraries that its programs call, as text.  It may be NULL or return NULL if there are
+   * none. */
   const char *(*libraries)(void);
-  /* Whether this machine can run code compiled for `cpu` (rt_program.cpu).  NULL: always. */
+  /* Returns an error if this machine cannot run code compiled for `cpu` (rt_program.cpu).  NULL means that it always
+   * can. */
   status (*check_cpu)(const char *cpu);
-  /* Loads an object file, until the end of the arena. */
+  /* Loads an object file, which stays loaded until the arena is destroyed. */
   status (*load_code)(arena *a, rt_span object, rt_code **out);
-  /* Memory and copies.  All NULL for a target that works in host memory. */
+  /* Memory and copies.  All are NULL for a target that works in host memory. */
   status (*device_create)(rt_device **out);
   void (*device_destroy)(rt_device *d);
   status (*allocate)(rt_device *d, size_t bytes, void **out);
@@ -101,11 +105,11 @@ typedef struct rt_target {
   status (*event_synchronize)(rt_event *e);
 } rt_target;
 
-/* Instructions of the scheduled module, in the order in which they were lowered, and where their results lie: for who
- * compares values while a program runs.  Parameters, constants and views are not among them. */
+/* Instructions of the scheduled module, in the order in which they were lowered, and where their results are, for
+ * comparing values while a program runs.  Parameters, constants and views are not among them. */
 typedef struct rt_origin {
   const struct hlo_instr *instr;
-  const rt_buffer *results; /* as many as the instruction has */
+  const rt_buffer *results; /* as many as the instruction has results */
 } rt_origin;
 
 typedef struct rt_origins {
@@ -113,12 +117,12 @@ typedef struct rt_origins {
   rt_origin *items;
 } rt_origins;
 
-/* How a compiler chooses among ways to compute the same. */
+/* How a compiler chooses among the algorithms for a contraction. */
 typedef enum rt_tune {
   RT_TUNE_OFF,   /* by rules */
-  RT_TUNE_KNOWN, /* by what the log knows, rules for the rest; nothing is timed */
-  RT_TUNE_FAST,  /* what is not in the log is timed, the dearest first, for a few seconds at most */
-  RT_TUNE_FULL   /* however long it takes */
+  RT_TUNE_KNOWN, /* by the tuning log, and by rules for what is not in it; nothing is measured */
+  RT_TUNE_FAST,  /* what is not in the log is measured, the most expensive first, for a few seconds at most */
+  RT_TUNE_FULL   /* what is not in the log is measured, however long it takes */
 } rt_tune;
 
 /* The types of options that a user sets (compile_options.def). */
@@ -140,55 +144,55 @@ typedef struct rt_compile_options {
 #include "runtime/program/compile_options.def"
 } rt_compile_options;
 
-/* How one contraction is computed, and what is known of the ways that there were. */
+/* How one contraction is computed, and what is known of the other configs. */
 typedef struct rt_tuned {
-  const char *what;   /* label of its thunk */
+  const char *what;   /* the label of its thunk */
   const char *winner; /* "library:p4" */
-  const char *times;  /* "library:p4 123.4 us, kernel 400.1 us", or "" where nothing was timed */
+  const char *times;  /* "library:p4 123.4 us, kernel 400.1 us", or "" if nothing was measured */
   const char *how;    /* "timed", "log", "guess" */
 } rt_tuned;
 
-/* What compiling did; numbers that a target does not know stay 0. */
+/* What compiling did.  Numbers that a target does not know stay 0. */
 typedef struct rt_report {
-  uint32_t hlo_before, hlo_after; /* instructions */
-  uint32_t clusters;              /* fusions and contractions with an epilogue */
+  uint32_t hlo_before, hlo_after; /* the number of instructions */
+  uint32_t clusters;              /* the number of fusions, and of contractions with an epilogue */
   uint32_t convolutions, clustered_convolutions, dots, clustered_dots, lone_elementwise;
   uint32_t kernels, kernels_unique, thunks;
   uint64_t bytes_moved_before, bytes_moved_after;
   uint64_t arena_bytes, arena_lower_bound, constant_bytes, code_bytes;
   double seconds_passes, seconds_lower, seconds_codegen;
-  /* On the arena, with keep_text: LLVM IR, assembly, and where each value lies and how long it lives. */
+  /* On the arena, if keep_text is set: LLVM IR, assembly, and where each value is and how long it lives. */
   const char *llvm, *assembly, *buffers;
-  /* Contractions that were tuned, on the arena. */
-  uint32_t n_algorithms;     /* the most ways that there are for one contraction */
-  uint32_t n_tuned, n_timed; /* of them: timed now */
+  /* Contractions that were tuned; on the arena. */
+  uint32_t n_algorithms;     /* the largest number of configs of one contraction */
+  uint32_t n_tuned, n_timed; /* how many of them were measured in this compilation */
   rt_tuned *tuned;
   double seconds_tuning;
-  const char *warning; /* on the arena: of a log that cannot be used; NULL if there is none */
+  const char *warning; /* on the arena: why the tuning log cannot be used; NULL if it can */
 } rt_report;
 
 typedef struct rt_compiler {
   uint32_t abi;
-  const char *name; /* that of its target */
-  /* Runs the target's pipeline on the module (changed in place) and lowers it; the program lives on `a` and borrows the
-   * module's constants.  Called inside guard_run, as are the target's functions. */
+  const char *name; /* the name of its target */
+  /* Runs the target's pipeline on the module, which it changes, and lowers it.  The program is on `a` and borrows the
+   * module's constants.  It is called inside guard_run, as the target's functions are. */
   status (*compile)(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
                     rt_report *report);
 } rt_compiler;
 
 typedef struct rt_backend {
   uint32_t abi;
-  /* guard_adopt of the shared object's own copy of base/, so that guards around its functions hold there. */
+  /* guard_adopt of the shared object's own copy of base/, so that guards around its functions work there */
   void (*adopt_guard)(const guard_owner *other);
   const rt_target *target;
-  const rt_compiler *compiler; /* NULL means runs programs only */
+  const rt_compiler *compiler; /* NULL if the backend can only run programs */
 } rt_backend;
 
-/* The function a backend's shared object exports under the name "onnx_xla_backend": NULL when it cannot serve this ABI.
- */
+/* The function that a backend's shared object exports under the name "onnx_xla_backend".  It returns NULL if it does
+ * not support this ABI. */
 typedef const rt_backend *rt_backend_entry(uint32_t abi);
 
-/* The first byte of a buffer in this run. */
+/* Returns the address of the first byte of a buffer in this run. */
 void *rt_address(const rt_run *r, const rt_buffer *b);
 
 #endif

@@ -1,9 +1,9 @@
 /* weight_pool.h - arrays that the programs of one session share: constants, above all packed weights, which are large
- * and the same for all shapes; and code, for kernels that do not depend on them.
+ * and the same for all shapes, and the code of kernels that do not depend on shapes.
  *
- * An array is known by a name of bytes that say what is in it, the same in every process that has the same model:
- * programs in files remember them.  Arrays that no program holds go at the next sweep.  Programs are compiled one at a
- * time. */
+ * An array has a name, which is bytes that say what it contains.  Names are the same in every process with the same
+ * model, and programs in files contain them.  Arrays that no program retains are freed at the next collection.
+ * Programs are compiled one at a time. */
 #ifndef RUNTIME_PROGRAM_WEIGHT_POOL_H
 #define RUNTIME_PROGRAM_WEIGHT_POOL_H
 
@@ -12,51 +12,54 @@
 
 typedef struct rt_weight_pool rt_weight_pool;
 
-/* For those who compile. */
+/* For compilers. */
 typedef struct rt_sharing {
   rt_weight_pool *weight_pool;
-  /* Returns true if what lies there stays there unchanged for as long as the shared arrays; `place` (NULL if it is not
-   * asked) then gets where in the model that is, which says what it is.  NULL if there is nothing lasts. */
+  /* Returns true if this memory stays unchanged as long as the shared arrays.  `place` (may be NULL) then receives the
+   * position in the model, which identifies the contents.  NULL means that no memory does. */
   bool (*is_persistent)(const void *owner, const void *data, rt_writer *place);
-  /* What lies there has been copied, and its pages need not stay in memory if they can come from a file again.  May be
-   * NULL. */
+  /* Is called when this memory has been copied and its pages need not stay in memory, provided that they can be read
+   * from a file again.  May be NULL. */
   void (*drop)(const void *owner, const void *data, uint64_t bytes);
   const void *owner;
 } rt_sharing;
 
-/* secret: for identities, copied; that of the folder where programs with names are kept.  NULL means no other process
- * knows the names. */
+/* The secret for identities, which is copied; it is that of the folder in which programs with names are kept.  NULL
+ * means that no other process needs to know the names. */
 STATUS_MUST_USE status rt_weight_pool_create(mem_budget *budget, const hash_secret *secret, rt_weight_pool **out);
 /* NULL is allowed. */
 void rt_weight_pool_destroy(rt_weight_pool *s);
 
-/* For names: what stands for these bytes. */
+/* Returns the identity of these bytes, for names. */
 hash128 rt_weight_pool_identity(const rt_weight_pool *s, const void *data, size_t bytes);
-/* A name for plain bytes: their place if they last, else their identity. */
+/* Writes a name for plain bytes: their position in the model if they are persistent, otherwise their identity. */
 void rt_weight_pool_put_name(rt_writer *w, const rt_sharing *s, const void *data, uint64_t bytes);
-/* The array of that name, aligned to 64; *fresh: it is new, and to be filled by the caller.  NULL means out of memory.
- */
+/* Returns the array of that name, aligned to 64.  If *fresh is set, the array is new and the caller must fill it.
+ * Returns NULL if memory runs out. */
 void *rt_weight_pool_get(rt_weight_pool *s, rt_span name, uint64_t bytes, bool *fresh);
 
-/* The array of that name; NULL if there is none.  The name of an array (borrowed); no bytes: it is none of them. */
+/* Return the array of that name, or NULL if there is none; and the name of an array (borrowed), which is empty if the
+ * array is not in the pool. */
 const void *rt_weight_pool_find(const rt_weight_pool *s, rt_span name, uint64_t bytes);
 rt_span rt_weight_pool_name(const rt_weight_pool *s, const void *data);
 
-/* The first array whose name `matches` takes, which stays until the next sweep; no data: there is none. */
+/* Returns the first array for whose name `matches` returns true, which stays until the next collection; its data is
+ * NULL if there is none. */
 typedef bool rt_weight_pool_match(void *data, rt_span name);
 rt_span rt_weight_pool_search(const rt_weight_pool *s, rt_weight_pool_match *matches, void *data);
 
-/* Constants and code of a program in a mapped file become shared arrays where there are none of their names.  Returns
- * true if there are such, and the arena, on which the file is mapped, goes with the last of them. */
+/* Registers constants and code of a program in a mapped file as shared arrays, unless their names exist already.
+ * Returns true if any array was registered; the pool then owns the arena on which the file is mapped, and destroys it
+ * when the last of them is freed. */
 bool rt_weight_pool_register(rt_weight_pool *s, const rt_program *p, arena *mapped);
 
-/* The program's constants and code among the shared arrays stay until it gives them back. */
+/* Retains the shared arrays of the program's constants and code until the program releases them. */
 void rt_weight_pool_retain(rt_weight_pool *s, const rt_program *p);
 void rt_weight_pool_release(rt_weight_pool *s, const rt_program *p);
 void rt_weight_pool_collect(rt_weight_pool *s);
 
-/* A copy of the program on the arena that borrows nothing but shared arrays, found by their names or places, and what
- * lasts. */
+/* Returns a copy of the program on the arena that borrows only shared arrays, which are found by their names or
+ * addresses, and persistent memory. */
 rt_program *rt_program_keep(arena *a, const rt_program *p, const rt_sharing *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* profile.h - where a model's time goes: by thunk, by kind of thunk, by ONNX operator and node. */
+/* profile.h - measures where the time of a model goes: by thunk, by kind of thunk, by ONNX operator and by node. */
 #ifndef PLUGIN_SESSION_PROFILE_H
 #define PLUGIN_SESSION_PROFILE_H
 
@@ -9,23 +9,23 @@
 #include "runtime/host/roofline.h"
 
 typedef struct run_profile_options {
-  uint32_t warm_up; /* runs that are not looked at */
-  uint32_t runs;    /* at least; 0 means one */
-  double seconds;   /* at least */
+  uint32_t warm_up; /* the number of runs that are not measured */
+  uint32_t runs;    /* the least number of measured runs; 0 means one */
+  double seconds;   /* the least time to measure, in seconds */
 } run_profile_options;
 
 typedef struct run_profile_row {
   const rt_profiled *thunk;
-  double min, median, share; /* seconds a run, all calls; share: median of those of each run */
-  double calls;              /* a run */
+  double min, median, share; /* seconds a run for all its calls; share is the median of the shares of each run */
+  double calls;              /* calls in a run */
 } run_profile_row;
 
-/* Of thunks that have something in common.  A thunk's time is its node's; of several nodes, a contraction's is that
- * of the one which contracts, and the others' is divided evenly. */
+/* Thunks with something in common.  The time of a thunk is added to its node.  If it has several nodes, a contraction's
+ * thunk counts for the node that is the contraction, and the time of others is divided evenly. */
 typedef struct run_profile_group {
   const char *name;
-  const char *operator_name; /* of a node; "" of other groups */
-  uint32_t count;            /* of thunks, or nodes */
+  const char *operator_name; /* the operator of a node; "" for other groups */
+  uint32_t count;            /* the number of thunks, or of nodes */
   double seconds, share;
 } run_profile_group;
 
@@ -39,20 +39,20 @@ typedef struct run_profile {
   uint32_t threads;
   const rt_profile *raw;
   double min, median; /* seconds of a run */
-  double gaps; /* median time that no thunk took: between them, before and behind them, and the profiler itself */
-  run_profile_row *rows;                      /* raw->n_thunks, the longest first */
-  run_profile_groups kinds, operators, nodes; /* nodes by "name: Operator" */
+  double gaps; /* the median time outside of thunks: between, before and after them, and in the profiler itself */
+  run_profile_row *rows;                      /* raw->n_thunks rows, the longest first */
+  run_profile_groups kinds, operators, nodes; /* nodes are named "name: Operator" */
   rt_roofline roofline;
 } run_profile;
 
-/* Runs and sums up; what it gives lives on `a`. */
+/* Runs and sums up.  The result is on `a`. */
 STATUS_MUST_USE status session_profile(session *s, const session_program *c, const uint64_t *seed,
                                        const session_inputs *inputs, session_output *outputs,
                                        const run_profile_options *options, arena *a, run_profile *out);
 
-/* One JSON object. */
+/* Writes one JSON object. */
 void run_profile_write_json(const run_profile *p, FILE *f);
-/* The fastest run as Chrome's tracing pages read it (about:tracing, Perfetto). */
+/* Writes the fastest run in the format of Chrome's tracing pages (about:tracing, Perfetto). */
 void run_profile_write_trace(const run_profile *p, FILE *f);
 
 #endif

@@ -16,48 +16,49 @@
 #include "plugin/session/fingerprint.h"
 #include "runtime/program/image.h"
 
-enum { CONTENT_STORE_GIGABYTES = 8 }; /* of a folder that is given no size */
+enum { CONTENT_STORE_GIGABYTES = 8 }; /* the limit of a folder for which no size is given */
 
 typedef struct content_store {
-  int folder, models; /* -1 means not open */
+  int folder, models; /* -1 means that it is not open */
   uint64_t max_bytes;
-  bool verify; /* each time that a file is opened, not once after a start of the system */
+  bool verify; /* whether to check each time that a file is opened, and not once after a start of the system */
   fingerprints contents;
 } content_store;
 
-/* Makes the folder if it is not there.  INVALID_ARGUMENT: somebody else could write in it.  max_bytes 0: the default.
- */
+/* Opens the folder, and creates it if it does not exist.  Returns INVALID_ARGUMENT if somebody else could write to it.
+ * If max_bytes is 0, it is the default. */
 STATUS_MUST_USE status content_store_open(const char *path, uint64_t max_bytes, content_store *out);
 void content_store_close(content_store *c);
 
-/* Maps a program's file, and its base, for the life of the arena; NULL if it is not there, or damaged (then it is
- * removed). */
+/* Maps a program's file, and its base, until the arena is destroyed.  Returns NULL if it does not exist or is damaged;
+ * a damaged file is removed. */
 rt_image *content_store_get(content_store *c, arena *a, content_key model, content_key program);
-/* The file of weights of that key, as a base for programs. */
+/* Does the same for the file of weights of that key, as a base for programs. */
 rt_image *content_store_get_weights(content_store *c, arena *a, content_key model, content_key weights);
-/* Best effort: a full disk makes no error.  The producer is not asked for: it tells which file that is. */
+/* Stores a program.  A full disk is not an error.  The producer in `image` is replaced by one that identifies the file.
+ */
 STATUS_MUST_USE status content_store_put(content_store *c, content_key model, content_key program, rt_image image);
 STATUS_MUST_USE status content_store_put_weights(content_store *c, content_key model, content_key weights,
                                                  rt_image image);
 void content_store_remove(content_store *c, content_key model, content_key program);
 
-/* What a model declares, as bytes; model: its key as text. */
+/* Returns the description of a model as bytes; `model` is its key as text. */
 rt_span content_store_get_source(content_store *c, arena *a, const char *model);
 void content_store_put_source(content_store *c, content_key model, rt_span bytes);
 
 typedef struct content_store_entry {
   char model[CONTENT_KEY_TEXT], name[CONTENT_KEY_TEXT];
-  bool weights; /* of programs; else a program */
+  bool weights; /* whether it is a file of weights or a program */
   uint64_t bytes;
-  int64_t used; /* nanoseconds since the epoch */
+  int64_t used; /* in nanoseconds since the epoch */
 } content_store_entry;
 
-/* All programs and weights, the last used first. */
+/* Returns all programs and weights, the last used first. */
 void content_store_list(const content_store *c, arena *a, content_store_entry **out, uint32_t *n);
-/* Removes entry k of those, and its model's folder with the last. */
+/* Removes entry k of those, and with the last one its model's folder. */
 void content_store_drop(const content_store *c, const content_store_entry *entries, uint32_t n, uint32_t k);
-/* Removes those that were not used for longest until the rest has at most so many bytes, and what dead processes left.
- */
+/* Removes those that were not used for the longest time until the rest has at most so many bytes, and files that dead
+ * processes left. */
 void content_store_trim(const content_store *c, uint64_t bytes);
 
 #endif

@@ -78,6 +78,7 @@ test_programs = \
 	tests/hlo/prog_run_pass \
 	tests/hostile/prog_hostile
 test_modules = \
+	tests/api/module_device_backend.la \
 	tests/api/module_failing_malloc.la \
 	tests/api/module_faulty_backend.la \
 	tests/api/module_toy_backend.la
@@ -786,6 +787,9 @@ tests_hlo_prog_run_pass_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_hlo_prog_run_pass_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_hostile_prog_hostile_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_hostile_prog_hostile_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_api_module_device_backend_la_SOURCES = tests/api/module_device_backend.c
+tests_api_module_device_backend_la_LDFLAGS = $(FLAGS_OF_MODULES)
+tests_api_module_device_backend_la_LIBADD = $(LIBS_OF_MODULES)
 tests_api_module_failing_malloc_la_SOURCES = tests/api/module_failing_malloc.c
 tests_api_module_failing_malloc_la_LDFLAGS = $(FLAGS_OF_MODULES)
 tests_api_module_failing_malloc_la_LIBADD = $(LIBS_OF_MODULES)

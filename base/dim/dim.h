@@ -2,8 +2,7 @@
  *
  * A dim is a 64-bit handle.  If it is not negative, it is the constant itself.  If it is negative, it stands for an
  * expression in a dim_table.  Expressions are interned and canonical, so two dims of one table are equal exactly if
- * their handles are.  Thunks use the same encoding (rt_size): a negative number is an index into the run's table of
- * evaluated sizes.
+ * their handles are.
  *
  * A bounded dimension is an expression of kind DIM_BOUNDED.  Memory is laid out by its bound; its true extent is a
  * value at run time.  It is written <=100:n. */

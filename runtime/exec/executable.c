@@ -15,14 +15,22 @@ enum {
   BODY_DEPTH_MAX = 100 /* control flow in control flow: the walks recurse on the C stack */
 };
 
-typedef struct spare_arena { /* a run's scratch memory, kept for the next run */
+/* A run's arena, kept for the next run: its own first bytes, or of a device, whose memory the host does not write, a
+ * device_arena. */
+typedef struct spare_arena {
   struct spare_arena *next;
 } spare_arena;
+
+typedef struct device_arena {
+  spare_arena link;
+  void *memory;
+} device_arena;
 
 struct rt_executable {
   arena *arena;
   const rt_program *program;
   const rt_target *target;
+  void **constants;     /* their copies on the device; NULL: there is none */
   rt_sequence body;     /* a copy of the program's, with ops and state */
   pthread_mutex_t lock; /* guards spare */
   spare_arena *spare;
@@ -98,6 +106,34 @@ static status check_overlaps(const rt_thunk *t) {
   return NULL;
 }
 
+/* --- memory --- */
+
+/* Memory of the target: of its device, or the host's, which counts in the budget.  NULL: there is no room. */
+static void *take_memory(const rt_target *target, mem_budget *budget, size_t bytes) {
+  const rt_device *d = target->device;
+  return d ? d->allocate(bytes ? bytes : 1) : budget_alloc(budget, bytes, BUFFER_ALIGN);
+}
+
+static void give_memory(const rt_target *target, mem_budget *budget, void *memory, size_t bytes) {
+  if (!target->device) {
+    budget_free(budget, memory, bytes, BUFFER_ALIGN);
+  } else if (memory) {
+    target->device->release(memory, bytes ? bytes : 1);
+  }
+}
+
+static status upload_constants(rt_executable *e) {
+  const rt_program *p = e->program;
+  e->constants = ARENA_NEW_N(e->arena, void *, p->n_constants);
+  for (uint32_t k = 0; k < p->n_constants; k++) {
+    size_t bytes = (size_t)p->constants[k].size;
+    e->constants[k] = take_memory(e->target, NULL, bytes);
+    CHECK_THAT(e->constants[k], STATUS_RESOURCE, "no %zu bytes of the device's memory for a constant", bytes);
+    TRY(bytes ? e->target->device->upload(e->constants[k], p->constants[k].data, bytes) : NULL);
+  }
+  return NULL;
+}
+
 /* --- loading --- */
 
 static const rt_thunk_kind *find_in(const rt_thunk_kind *kinds, uint32_t n, const char *name) {
@@ -109,10 +145,10 @@ static const rt_thunk_kind *find_in(const rt_thunk_kind *kinds, uint32_t n, cons
   return NULL;
 }
 
-/* A target's own go before those that all have: a device copies and loops in its own way. */
+/* A target's own go before those that all have, which work in the host's memory. */
 static const rt_thunk_kind *find_kind(const rt_target *target, const char *name) {
   const rt_thunk_kind *own = find_in(target->kinds, target->n_kinds, name);
-  return own ? own : find_in(rt_common_kinds, rt_n_common_kinds, name);
+  return own || target->device ? own : find_in(rt_common_kinds, rt_n_common_kinds, name);
 }
 
 /* What happened to the thunk: the message names it, and the status its nodes. */
@@ -169,7 +205,7 @@ static status create(void *data) {
     TRY(e->target->load_code(e->arena, p->code[k], &l.code[k]));
   }
   TRY(load_sequence(&l, e->target, &p->body, 0, &e->body));
-  return NULL;
+  return e->target->device ? upload_constants(e) : NULL;
 }
 
 status rt_executable_create(const rt_program *p, const rt_target *target, mem_budget *budget, rt_executable **out) {
@@ -196,14 +232,45 @@ static size_t arena_size(const rt_program *p) {
   return (size_t)p->arena_bytes > sizeof(spare_arena) ? (size_t)p->arena_bytes : sizeof(spare_arena);
 }
 
+/* NULL: there is no room. */
+static spare_arena *new_arena(const rt_executable *e) {
+  mem_budget *budget = arena_budget(e->arena);
+  size_t bytes = arena_size(e->program);
+  if (!e->target->device) {
+    return take_memory(e->target, budget, bytes);
+  }
+  device_arena *a = budget_alloc(budget, sizeof *a, _Alignof(device_arena));
+  void *memory = a ? take_memory(e->target, budget, bytes) : NULL;
+  if (!memory) {
+    budget_free(budget, a, sizeof *a, _Alignof(device_arena));
+    return NULL;
+  }
+  *a = (device_arena){.memory = memory};
+  return &a->link;
+}
+
+static void free_arena(const rt_executable *e, spare_arena *s) {
+  mem_budget *budget = arena_budget(e->arena);
+  if (!e->target->device) {
+    give_memory(e->target, budget, s, arena_size(e->program));
+    return;
+  }
+  device_arena *a = (device_arena *)s;
+  give_memory(e->target, budget, a->memory, arena_size(e->program));
+  budget_free(budget, a, sizeof *a, _Alignof(device_arena));
+}
+
 void rt_executable_destroy(rt_executable *e) {
   if (!e) {
     return;
   }
   while (e->spare) {
     spare_arena *next = e->spare->next;
-    budget_free(arena_budget(e->arena), e->spare, arena_size(e->program), BUFFER_ALIGN);
+    free_arena(e, e->spare);
     e->spare = next;
+  }
+  for (uint32_t k = 0; e->constants && k < e->program->n_constants; k++) {
+    give_memory(e->target, NULL, e->constants[k], (size_t)e->program->constants[k].size);
   }
   arena_destroy(e->arena);
   pthread_mutex_destroy(&e->lock);
@@ -216,11 +283,15 @@ const rt_target *rt_executable_target(const rt_executable *e) { return e->target
 
 /* --- running --- */
 
+static inline void *constant_address(const rt_run *r, uint32_t k) {
+  return r->constants ? r->constants[k] : (void *)rt_executable_program(r->executable)->constants[k].data;
+}
+
 void *rt_address(const rt_run *r, const rt_buffer *b) {
   uint8_t *base = NULL;
   switch (b->space) {
     case RT_ARENA: base = r->arena; break;
-    case RT_CONSTANT: base = (uint8_t *)rt_executable_program(r->executable)->constants[b->index].data; break;
+    case RT_CONSTANT: base = constant_address(r, b->index); break;
     case RT_PARAM: base = (uint8_t *)r->params[b->index]; break;
     case RT_RESULT: base = r->results[b->index]; break;
     default: break;
@@ -270,7 +341,7 @@ static spare_arena *take_arena(rt_executable *e) {
     e->spare = s->next;
   }
   pthread_mutex_unlock(&e->lock);
-  return s ? s : budget_alloc(arena_budget(e->arena), arena_size(e->program), BUFFER_ALIGN);
+  return s ? s : new_arena(e);
 }
 
 static void give_arena(rt_executable *e, spare_arena *s) {
@@ -280,8 +351,10 @@ static void give_arena(rt_executable *e, spare_arena *s) {
   pthread_mutex_unlock(&e->lock);
 }
 
-/* Callers' buffers that are not aligned as kernels want are copied through memory that is. */
+/* Callers' buffers that are not aligned as kernels want are copied through memory that is; those of a device's program
+ * all are, through the device's. */
 typedef struct staging {
+  const rt_target *target;
   uint32_t n;
   const rt_io *io;
   void **owned, **used; /* owned[k] NULL: used[k] is the caller's */
@@ -291,7 +364,9 @@ static size_t bytes_of(const rt_io *io) { return (size_t)shape_bytes(&io->shape)
 
 static bool is_aligned(const void *p) { return ((uintptr_t)p & (BUFFER_ALIGN - 1)) == 0; }
 
-static status stage(staging *s, mem_budget *budget, uint32_t n, const rt_io *io, void *const *given, const char *what) {
+static status stage(staging *s, const rt_target *target, mem_budget *budget, uint32_t n, const rt_io *io,
+                    void *const *given, const char *what) {
+  s->target = target;
   s->n = n;
   s->io = io;
   s->owned = calloc(2 * (size_t)n + 1, sizeof *s->owned);
@@ -301,8 +376,8 @@ static status stage(staging *s, mem_budget *budget, uint32_t n, const rt_io *io,
     size_t bytes = bytes_of(&io[k]);
     CHECK_THAT(given[k] || bytes == 0, STATUS_INVALID_ARGUMENT, "%s '%s' has no buffer", what, io[k].name);
     s->used[k] = given[k];
-    if (!is_aligned(given[k]) || !given[k]) {
-      s->owned[k] = budget_alloc(budget, bytes, BUFFER_ALIGN);
+    if (target->device || !is_aligned(given[k]) || !given[k]) {
+      s->owned[k] = take_memory(target, budget, bytes);
       CHECK_THAT(s->owned[k], STATUS_RESOURCE, "no %zu bytes of memory for %s '%s'", bytes, what, io[k].name);
       s->used[k] = s->owned[k];
     }
@@ -321,18 +396,26 @@ static status check_values(const rt_program *p, const void *const *params) {
   return NULL;
 }
 
-static void copy_staged(const staging *s, void *const *given, bool in) {
+static status copy(const rt_device *d, void *to, const void *from, size_t bytes, bool in) {
+  if (!d) {
+    memcpy(to, from, bytes);
+    return NULL;
+  }
+  return in ? d->upload(to, from, bytes) : d->download(to, from, bytes);
+}
+
+static status copy_staged(const staging *s, void *const *given, bool in) {
   for (uint32_t k = 0; k < s->n; k++) {
     size_t bytes = bytes_of(&s->io[k]);
-    if (s->owned[k] && bytes) {
-      memcpy(in ? s->owned[k] : given[k], in ? given[k] : s->owned[k], bytes);
-    }
+    void *to = in ? s->owned[k] : given[k], *from = in ? given[k] : s->owned[k];
+    TRY(s->owned[k] && bytes ? copy(s->target->device, to, from, bytes, in) : NULL);
   }
+  return NULL;
 }
 
 static void unstage(staging *s, mem_budget *budget) {
   for (uint32_t k = 0; k < s->n && s->owned; k++) {
-    budget_free(budget, s->owned[k], bytes_of(&s->io[k]), BUFFER_ALIGN);
+    give_memory(s->target, budget, s->owned[k], bytes_of(&s->io[k]));
   }
   free(s->owned);
 }
@@ -363,36 +446,49 @@ static status run_guarded(const rt_executable *e, rt_run *r, const rt_run_option
   return s;
 }
 
+/* Memory for the run's inputs, outputs and arena is there: copies in, runs, copies out. */
+static status run_staged(const rt_executable *e, const rt_run_options *options, rt_run *run, const staging *in,
+                         void *const *params, const staging *out, void *const *results) {
+  TRY(copy_staged(in, params, true));
+  TRY(run_guarded(e, run, options));
+  return copy_staged(out, results, false);
+}
+
+/* Who looks at the memory of a run looks at the host's. */
+static status check_options(const rt_executable *e, const rt_run_options *o) {
+  CHECK_THAT(!e->target->device || !o || !(o->check_memory || o->drive), STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
+             "target %s has memory of its own, into which a checked run cannot look", e->target->name);
+  return NULL;
+}
+
 status rt_execute(const rt_executable *e, const rt_run_options *options, const void *const *params,
                   void *const *results) {
   const rt_program *p = e->program;
   mem_budget *budget = options ? options->budget : NULL;
   staging in = {0}, out = {0};
-  status s = stage(&in, budget, p->n_params, p->params, (void *const *)params, "input");
+  TRY(check_options(e, options));
+  status s = stage(&in, e->target, budget, p->n_params, p->params, (void *const *)params, "input");
   if (!s) {
     s = check_values(p, params);
   }
   if (!s) {
-    s = stage(&out, budget, p->n_results, p->results, results, "output");
+    s = stage(&out, e->target, budget, p->n_results, p->results, results, "output");
   }
   spare_arena *memory = s ? NULL : take_arena((rt_executable *)e);
   if (!s && !memory) {
     s = status_error(STATUS_RESOURCE, "no %zu bytes of memory for a run", arena_size(p));
   }
   if (!s) {
-    copy_staged(&in, (void *const *)params, true);
     rt_run run = {.executable = e,
-                  .arena = (uint8_t *)memory,
+                  .arena = e->target->device ? ((device_arena *)memory)->memory : (uint8_t *)memory,
+                  .constants = e->constants,
                   .params = (const void *const *)in.used,
                   .results = out.used,
                   .pool = options ? options->pool : NULL,
                   .budget = budget,
                   .profiler = options ? options->profiler : NULL,
                   .seed = options ? options->seed : 0};
-    s = run_guarded(e, &run, options);
-    if (!s) {
-      copy_staged(&out, results, false);
-    }
+    s = run_staged(e, options, &run, &in, (void *const *)params, &out, results);
   }
   if (memory) {
     give_arena((rt_executable *)e, memory);

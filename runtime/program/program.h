@@ -9,8 +9,7 @@
 #include "base/arena.h"
 #include "base/tensor/shape.h"
 
-/* A size, offset or stride.  If it is not negative, it is the number itself; a negative one is entry ~n of the run's
- * table of sizes.  Today's compilers write constants only. */
+/* A size, offset or stride.  It is not negative. */
 typedef int64_t rt_size;
 
 typedef enum rt_space {
@@ -18,7 +17,6 @@ typedef enum rt_space {
   RT_CONSTANT, /* constant `index` of the program */
   RT_PARAM,    /* the caller's input `index` */
   RT_RESULT,   /* the caller's output `index`, written in place */
-  RT_HANDLE,   /* slot `index` of the run's table of host values */
   RT_SPACE_COUNT
 } rt_space;
 

@@ -1,7 +1,7 @@
 /* target.h - what a backend is.  Two interfaces, so that a process that only runs programs needs no compiler:
  *
- *   rt_target    memory, streams and events of a device, and the kinds of thunk that it runs   (StreamExecutor,
- *                TransferManager and Executable in XLA's words)
+ *   rt_target    the kinds of thunk that it runs, and the memory of its device                 (StreamExecutor and
+ *                TransferManager in XLA's words)
  *   rt_compiler  HLO in, program out                                                            (Compiler)
  *
  * A third party's backend is a shared object that exports  const rt_backend *onnx_xla_backend(uint32_t abi).
@@ -13,37 +13,26 @@
 #include "runtime/program/program.h"
 
 /* Goes up with every change of what a backend sees of this header and of program.h (tests/abi/test-backend-abi). */
-enum { RT_ABI = 8 };
+enum { RT_ABI = 9 };
 
 struct hlo_module; /* opaque here */
 struct hlo_instr;
 typedef struct rt_thread_pool rt_thread_pool;
-typedef struct rt_device rt_device; /* a target's own: NULL for host targets */
-typedef struct rt_stream rt_stream; /* a target's own: NULL means work is done when the call returns */
-typedef struct rt_event rt_event;
 typedef struct rt_code rt_code; /* loaded machine code */
 typedef struct rt_executable rt_executable;
 
-/* What a thunk sees while it runs. */
+/* What a thunk sees while it runs.  Addresses are of the target's memory (rt_address). */
 typedef struct rt_run {
   const rt_executable *executable;
   uint8_t *arena;
-  const void *const *params; /* addresses by index */
+  void *const *constants;    /* addresses by index; NULL means the program's own */
+  const void *const *params; /* likewise */
   void *const *results;
-  const int64_t *sizes; /* the table behind negative rt_size */
-  void **handles;
-  rt_device *device;
-  rt_stream *stream;
   rt_thread_pool *pool; /* NULL means one thread */
   mem_budget *budget;   /* cancel flag and deadline; check in loops. Memory counts there. NULL if there is none */
   struct rt_profiler *profiler; /* NULL means off */
-  /* Compiles or finds a program for a computation whose sizes are known only now; sessions provide it.  NULL if there
-   * is none. */
-  status (*specialise)(void *session, const char *computation, uint32_t n, const shape *shapes,
-                       const rt_executable **out);
-  void *session;
-  uint64_t seed;              /* the seed of the run's random numbers */
-  struct rt_checker *checker; /* NULL means off */
+  uint64_t seed;                /* the seed of the run's random numbers */
+  struct rt_checker *checker;   /* NULL means off */
 } rt_run;
 
 /* What a thunk kind sees while thunks are loaded. */
@@ -51,7 +40,6 @@ typedef struct rt_loader {
   arena *arena; /* the executable's arena: state is allocated here, and library handles are its cleanups */
   const rt_program *program;
   rt_code **code; /* one for each object of the program */
-  rt_device *device;
 } rt_loader;
 
 /* Which inputs of a thunk may be where its outputs or its scratch memory are.  It is checked when a program is loaded.
@@ -67,10 +55,21 @@ typedef struct rt_thunk_kind {
   const char *name; /* such as "cpu.kernel"; names of the runtime's own kinds have no dot */
   /* Checks buffers and config, which come from a file, and sets t->state.  May be NULL. */
   status (*load)(rt_thunk *t, rt_loader *l);
-  /* Does the work, or adds it to r->stream. */
+  /* Does the work, or leaves it to the device. */
   status (*run)(const rt_thunk *t, rt_run *r);
   rt_access access;
 } rt_thunk_kind;
+
+/* Memory in which the host does not work.  Thunks may return before their work is done; it is done before a later
+ * upload or download begins, and before memory is released. */
+typedef struct rt_device {
+  /* Returns memory for at least one byte, aligned to 64, or NULL if there is no room. */
+  void *(*allocate)(size_t bytes);
+  void (*release)(void *memory, size_t bytes);
+  /* They are done when they return.  `from` of an upload and `to` of a download are on the host. */
+  status (*upload)(void *to, const void *from, size_t bytes);
+  status (*download)(void *to, const void *from, size_t bytes);
+} rt_device;
 
 typedef struct rt_target {
   uint32_t abi; /* the RT_ABI for which it was built */
@@ -88,21 +87,8 @@ typedef struct rt_target {
   status (*check_cpu)(const char *cpu);
   /* Loads an object file, which stays loaded until the arena is destroyed. */
   status (*load_code)(arena *a, rt_span object, rt_code **out);
-  /* Memory and copies.  All are NULL for a target that works in host memory. */
-  status (*device_create)(rt_device **out);
-  void (*device_destroy)(rt_device *d);
-  status (*allocate)(rt_device *d, size_t bytes, void **out);
-  void (*release)(rt_device *d, void *memory);
-  status (*copy_to_device)(rt_device *d, rt_stream *s, void *to, const void *from, size_t bytes);
-  status (*copy_to_host)(rt_device *d, rt_stream *s, void *to, const void *from, size_t bytes);
-  status (*stream_create)(rt_device *d, rt_stream **out);
-  void (*stream_destroy)(rt_stream *s);
-  status (*stream_synchronize)(rt_stream *s);
-  status (*event_create)(rt_device *d, rt_event **out);
-  void (*event_destroy)(rt_event *e);
-  status (*event_record)(rt_event *e, rt_stream *s);
-  status (*event_wait)(rt_stream *s, rt_event *e);
-  status (*event_synchronize)(rt_event *e);
+  /* The memory of its programs' arrays.  NULL means the host's memory. */
+  const rt_device *device;
 } rt_target;
 
 /* Instructions of the scheduled module, in the order in which they were lowered, and where their results are, for

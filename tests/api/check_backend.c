@@ -1,4 +1,6 @@
-/* check_backend.c - a third party's backend (module_toy_backend.c), loaded by path: compiles, runs, saves, loads. */
+/* check_backend.c - a third party's backends (module_toy_backend.c; module_device_backend.c, with memory of its own),
+ * loaded by path: compile, run, save, load. */
+#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -7,12 +9,15 @@
 static char toy[4096];
 static const oxla_options *options;
 
-static void setup(void) {
+static void setup(const char *module) {
   static oxla_options o = {.size = sizeof o, .backend = toy};
   const char *top = getenv("top_builddir");
-  snprintf(toy, sizeof toy, "%s/tests/api/.libs/module_toy_backend.so", top ? top : ".");
+  snprintf(toy, sizeof toy, "%s/tests/api/.libs/module_%s_backend.so", top ? top : ".", module);
   options = &o;
 }
+
+static void setup_toy(void) { setup("toy"); }
+static void setup_device(void) { setup("device"); }
 
 static void run_model(oxla_model *m, int rows) {
   oxla_run *run = new_run(m);
@@ -128,14 +133,70 @@ START_TEST(command_line) {
 }
 END_TEST
 
-int main(void) {
-  TCase *t = tcase_create("all");
-  tcase_add_checked_fixture(t, setup, NULL);
+/* Runs at the same time have memory each, and memory is used again. */
+static void *run_often(void *model) {
+  for (int k = 0; k < 50; k++) {
+    run_model(model, 1 + k % 5);
+  }
+  return NULL;
+}
+
+START_TEST(many_runs) {
+  message bytes = affine_model(W, B);
+  oxla_model *m;
+  pthread_t threads[3];
+  succeed(oxla_load_memory(bytes.bytes, bytes.n, options, &m));
+  for (int k = 0; k < 3; k++) {
+    ck_assert_int_eq(pthread_create(&threads[k], NULL, run_often, m), 0);
+  }
+  for (int k = 0; k < 3; k++) {
+    ck_assert_int_eq(pthread_join(threads[k], NULL), 0);
+  }
+  oxla_model_destroy(m);
+}
+END_TEST
+
+/* Who looks into the arrays between thunks looks into the host's memory. */
+START_TEST(no_checked_runs_on_a_device) {
+  message bytes = affine_model(W, B);
+  oxla_model *m;
+  oxla_run *run;
+  oxla_options o = *options;
+  o.check_memory = 1;
+  succeed(oxla_load_memory(bytes.bytes, bytes.n, &o, &m));
+  succeed(oxla_run_create(m, &run));
+  numbers v = make_numbers(2, 0);
+  set_affine(run, &v, 2);
+  refuse(oxla_execute(run), OXLA_UNSUPPORTED, "target toy has memory of its own");
+  oxla_run_destroy(run);
+  free_numbers(&v);
+  oxla_model_destroy(m);
+}
+END_TEST
+
+static void add_tests(TCase *t) {
   tcase_add_test(t, compiles_and_runs);
   tcase_add_test(t, saves_and_loads);
   tcase_add_test(t, says_what_it_cannot);
-  tcase_add_test(t, is_no_backend);
   tcase_add_test(t, memory_limits);
+  tcase_add_test(t, many_runs);
   tcase_add_test(t, command_line);
-  return run_suite("backend", t);
+}
+
+int main(void) {
+  TCase *toys = tcase_create("toy"), *devices = tcase_create("device");
+  tcase_add_checked_fixture(toys, setup_toy, NULL);
+  tcase_add_checked_fixture(devices, setup_device, NULL);
+  add_tests(toys);
+  add_tests(devices);
+  tcase_add_test(toys, is_no_backend);
+  tcase_add_test(devices, no_checked_runs_on_a_device);
+  Suite *s = suite_create("backend");
+  suite_add_tcase(s, toys);
+  suite_add_tcase(s, devices);
+  SRunner *runner = srunner_create(s);
+  srunner_run_all(runner, CK_ENV);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed > 0;
 }

@@ -150,7 +150,8 @@ script_tests = \
 	tests/test-operators \
 	tests/test-sources \
 	tests/test-structure \
-	tests/versions/test-versions
+	tests/versions/test-versions \
+	tests/walk/test-walk
 hlo_tests = \
 	tests/hlo/attention/counted.hlo \
 	tests/hlo/attention/not.hlo \
@@ -634,7 +635,9 @@ tests_files = \
 	tests/versions/exceptions \
 	tests/versions/table.py \
 	tests/versions/test-versions \
-	tests/versions/write_cases.py
+	tests/versions/write_cases.py \
+	tests/walk/make-model \
+	tests/walk/test-walk
 tests_api_check_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_backend_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)

@@ -1,3 +1,4 @@
+/* arena.c - arenas as lists of blocks, nested budgets, and guards by longjmp. */
 #include "base/arena.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* clock.c - reads the system's clocks. */
 #include "base/clock.h"
 
 uint64_t clock_nanoseconds(void) {

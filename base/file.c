@@ -1,3 +1,4 @@
+/* file.c - copies or maps regular files, and writes files by renaming. */
 #include "base/file.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* hash.c - hashes by libxxhash, and the map from strings with open addressing. */
 #include "base/hash.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* headroom.c - asks the kernel for address space and gives it back at once, to see whether there is room. */
 #include "base/headroom.h"
 
 #include <sys/mman.h>

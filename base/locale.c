@@ -1,3 +1,4 @@
+/* locale.c - switches a thread to the locale "C" for as long as it formats numbers. */
 #include "base/locale.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* machine.c - asks the operating system and CPUID for the facts of machine.h. */
 #include "base/machine.h"
 
 #include <sched.h>

@@ -1,3 +1,4 @@
+/* nms.c - non-maximum suppression: a heap of candidates, and the chosen boxes as vectors of numbers. */
 #include "base/nms.h"
 
 #include <string.h>

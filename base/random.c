@@ -1,3 +1,4 @@
+/* random.c - Philox and the Mersenne twister. */
 #include "base/random.h"
 
 /* --- Philox4x32-10 --- */

@@ -1,3 +1,4 @@
+/* status.c - statuses as one allocation each, with messages that are made one line of valid UTF-8. */
 #include "base/status.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* lower.c - walks the schedule of a module and makes a program of it. */
 #include "lower/lower.h"
 
 #include <assert.h>

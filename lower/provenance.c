@@ -1,3 +1,4 @@
+/* provenance.c - collects the nodes of thunks in the program's table of nodes. */
 #include "lower/provenance.h"
 
 #include <string.h>

@@ -12,6 +12,7 @@ runtime_sources = \
 	runtime/host/roofline.c \
 	runtime/host/thread_pool.c \
 	runtime/program/image.c \
+	runtime/program/image_write.c \
 	runtime/program/program.c \
 	runtime/program/weight_pool.c
 runtime_files = \
@@ -30,6 +31,7 @@ runtime_files = \
 	runtime/kernel_externals.def \
 	runtime/program/compile_options.def \
 	runtime/program/image.h \
+	runtime/program/image_internal.h \
 	runtime/program/program.h \
 	runtime/program/target.h \
 	runtime/program/weight_pool.h

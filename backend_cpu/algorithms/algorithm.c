@@ -1,3 +1,4 @@
+/* algorithm.c - configs of a contraction in the order of their estimated times, and the plan of a chosen one. */
 #include "backend_cpu/algorithms/algorithm.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* attention.c - the one algorithm for attention: its own kernel. */
 #include "backend_cpu/algorithms/attention.h"
 
 #include "emit/contraction/attention.h"

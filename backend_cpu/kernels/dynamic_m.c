@@ -1,3 +1,4 @@
+/* dynamic_m.c - kernels that are shared by contractions which differ only in their number of rows. */
 #include "backend_cpu/kernels/dynamic_m.h"
 
 #include <string.h>

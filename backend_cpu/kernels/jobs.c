@@ -1,3 +1,4 @@
+/* jobs.c - a list of jobs that is worked off by all threads, the most expensive first. */
 #include "backend_cpu/kernels/jobs.h"
 
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+/* kernels.c - compiles the kernels of a program, each in a module of its own, and places their code. */
 #include "backend_cpu/kernels/kernels.h"
 
 #include <stdlib.h>

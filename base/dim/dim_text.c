@@ -1,3 +1,4 @@
+/* dim_text.c - prints and parses dimension expressions. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* bounds.c - checks that integers lie within bounds. */
 #include "base/tensor/bounds.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* dtype.c - conversions between element types. */
 #include "base/tensor/dtype.h"
 
 #include <assert.h>

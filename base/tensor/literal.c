@@ -1,3 +1,4 @@
+/* literal.c - makes and compares constant arrays. */
 #include "base/tensor/literal.h"
 
 #include <assert.h>

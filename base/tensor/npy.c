@@ -1,3 +1,4 @@
+/* npy.c - reads and writes .npy files. */
 #include "base/tensor/npy.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* shape.c - checks, compares, prints and parses shapes. */
 #include "base/tensor/shape.h"
 
 #include <assert.h>

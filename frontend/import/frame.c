@@ -1,3 +1,4 @@
+/* frame.c - the frame of a graph that runs segment by segment: its nodes, names and arrays. */
 #include "frontend/import/frame.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* import_common.c - functions that several importers share. */
 #include "frontend/import/import_common.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* import_helpers.c - functions that importers of neural-network operators share. */
 #include "frontend/import/import_helpers.h"
 
 #include <inttypes.h>

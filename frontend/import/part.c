@@ -1,3 +1,4 @@
+/* part.c - cuts some nodes out of a model as a model of its own. */
 #include "frontend/import/part.h"
 
 #include <inttypes.h>

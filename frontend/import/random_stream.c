@@ -1,3 +1,4 @@
+/* random_stream.c - states of rng-bit-generator for random operators, and numbers made of their bits. */
 #include "frontend/import/random_stream.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* sequence.c - sequences of tensors as lists of HLO values. */
 #include "frontend/import/sequence.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* sizes.c - how operators pass dynamic dimensions on. */
 #include "frontend/import/sizes.h"
 
 #include <string.h>

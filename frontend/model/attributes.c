@@ -1,3 +1,4 @@
+/* attributes.c - reads the attributes of a node with checks of their types. */
 #include "frontend/model/attributes.h"
 
 #include <inttypes.h>

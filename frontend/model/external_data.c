@@ -1,3 +1,4 @@
+/* external_data.c - opens and maps files of external data safely. */
 #include "frontend/model/external_data.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* functions.c - collects a model's functions, refuses recursion, and binds their nodes to calls. */
 #include "frontend/model/functions.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* model.c - the steps of loading a model. */
 #include "frontend/model/model.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* source.c - maps a model's file and opens its folder. */
 #include "frontend/model/source.h"
 
 #include "base/file.h"

@@ -1,3 +1,4 @@
+/* tensor.c - converts the fields of a TensorProto to a literal. */
 #include "frontend/model/tensor.h"
 
 #include <inttypes.h>

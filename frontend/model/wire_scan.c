@@ -1,3 +1,5 @@
+/* wire_scan.c - scans protobuf's wire format once, with bounds, and copies it without unknown fields and large
+ * payloads. */
 #include "frontend/model/wire_scan.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* queries.c - facts about a module that passes and later stages need. */
 #include "hlo/analysis/queries.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* builder.c - builds instructions with inferred shapes and folds constants. */
 #include "hlo/ir/builder.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* composites.c - the table of composites. */
 #include "hlo/ir/composites.h"
 
 #include <string.h>

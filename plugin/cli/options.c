@@ -1,3 +1,4 @@
+/* options.c - parses options by the table of the commands. */
 #include "plugin/cli/options.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* workers.c - runs jobs in processes of their own, several at a time, with a time limit. */
 #include "plugin/cli/workers.h"
 
 #include <errno.h>

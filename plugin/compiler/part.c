@@ -1,3 +1,4 @@
+/* part.c - the nodes of findings as models of their own, with the values around them. */
 #include "plugin/compiler/part.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* support.c - checks which nodes of a model can be compiled, and why the others cannot. */
 #include "plugin/compiler/support.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* text.c - prints modules before and after passes, applies passes to text, and prints kernels as PTX. */
 #include "plugin/compiler/text.h"
 
 #include <llvm-c/Core.h>

@@ -1,3 +1,4 @@
+/* wire.c - writes protobuf's wire format. */
 #include "plugin/onnxruntime/wire.h"
 
 #include <stdlib.h>

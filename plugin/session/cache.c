@@ -1,3 +1,4 @@
+/* cache.c - finds and creates the cache folder, and reads the default of tuning. */
 #include "plugin/session/cache.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* fingerprint.c - keys of files, and files that remember them. */
 #include "plugin/session/fingerprint.h"
 
 #include <errno.h>

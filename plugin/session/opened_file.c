@@ -1,3 +1,4 @@
+/* opened_file.c - a model's file, opened once. */
 #include "plugin/session/opened_file.h"
 
 #include <ctype.h>

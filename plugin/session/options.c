@@ -1,3 +1,4 @@
+/* options.c - copies, hashes and prints the options of compile_options.def. */
 #include "plugin/session/options.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* store.c - files of the compile cache: written by renaming, read by mapping, removed when the folder is too large. */
 #include "plugin/session/store.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* bounds.c - checks bounds of an input's elements when a program runs. */
 #include "runtime/exec/bounds.h"
 
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+/* random.c - the thunk kinds for the run's seed and for the Mersenne twister. */
 #include "runtime/exec/random.h"
 
 #include "base/random.h"

@@ -1,3 +1,4 @@
+/* code_loader.c - lays out, relocates and protects the sections of an ELF object. */
 #include "runtime/host/code_loader.h"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+/* program.c - reads and writes configs, and answers questions about buffers and results. */
 #include "runtime/program/program.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* weight_pool.c - arrays with names and reference counts, which the programs of a session share. */
 #include "runtime/program/weight_pool.h"
 
 #include <stdlib.h>

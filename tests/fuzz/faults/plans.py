@@ -20,7 +20,7 @@ FAULTS = [
     fault(
         "image-offset",
         "saved buffers lose a bit of their offsets",
-        ("runtime/program/image.c", "rt_put_i64(out, b->offset);", "rt_put_i64(out, b->offset & ~(int64_t)64);"),
+        ("runtime/program/image_write.c", "rt_put_i64(out, b->offset);", "rt_put_i64(out, b->offset & ~(int64_t)64);"),
         runs=SAVED,
     ),
     fault(

@@ -12,7 +12,8 @@
 #include "hlo/ir/builder.h"
 #include "hlo/ir/ir.h"
 
-/* Is there an evaluation for this operation, these element types, static shapes and everything it calls? */
+/* Returns true if the operation can be evaluated with these element types and static shapes, and everything that it
+ * calls as well. */
 bool ref_supports(const hlo_instr *i);
 
 /* Evaluates one instruction, also one that calls computations, into results[n_results].  Their elements live on

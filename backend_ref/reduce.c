@@ -182,7 +182,7 @@ typedef struct extreme {
   bool largest, last;
 } extreme;
 
-/* Does the later x take the place of best?  The first NaN wins and stays. */
+/* Returns true if the later x takes the place of best.  The first NaN wins and stays. */
 static bool beats(const extreme *e, const void *x, const void *best) {
   if (ref_is_nan(e->class, best)) {
     return false;

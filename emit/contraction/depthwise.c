@@ -69,7 +69,7 @@ static LLVMValueRef load(const depthwise *g, dtype t, LLVMValueRef from) {
 
 /* --- sums --- */
 
-/* Does tap k of place i read column `column` of the line, and is that one there? */
+/* Returns true if tap k of position i reads column `column` of the line and that column exists. */
 static bool reads(const depthwise *g, const tile *t, int64_t i, int64_t k, int64_t column) {
   const emit_depthwise *p = g->p;
   int64_t at = (t->first + i) * p->strides[1] - p->low[1] + k * p->dilation[1];

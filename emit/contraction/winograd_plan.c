@@ -146,7 +146,7 @@ static bool choose_tiles(emit_winograd *p, int64_t tile) {
   return true;
 }
 
-/* Can hold sums, a row of the weights and an element of V? */
+/* Returns true if the registers can hold the sums, a row of the weights and an element of V. */
 static bool fits(const emit_target *t, int64_t lanes, int64_t rows, int64_t vectors) {
   int64_t each = t->vector_bits && lanes * 32 > t->vector_bits ? lanes * 32 / t->vector_bits : 1;
   return each * (rows * vectors + vectors + 1) <= t->registers && rows <= EMIT_GEMM_ROWS &&

@@ -193,7 +193,7 @@ typedef struct patch {
   LLVMValueRef rows[MOST]; /* i1: the row lies inside */
 } patch;
 
-/* Can dimension d of a patch leave the input? */
+/* Returns true if dimension d of a patch can leave the input. */
 static bool is_padded(const winograd *g, int d) {
   const emit_winograd *p = g->p;
   return p->low[d] > 0 || (p->tiles[d] - 1) * p->m[d] - p->low[d] + emit_winograd_size(p, d) > p->in[d];

@@ -123,7 +123,7 @@ emit_pair emit_dot(emit_element *e, const hlo_instr *i, const emit_index *at) {
 
 /* --- convolution: r is [input channel of the group, kernel extents...] --- */
 
-/* Can spatial dim k leave the operand? */
+/* Returns true if spatial dimension k of a window can leave the operand. */
 static bool is_padded(const contraction *g, int spatial, int k) {
   const hlo_instr *i = g->i;
   int64_t low = hlo_ints(i, HLO_ATTR_LOW)[k], last = (g->at->dims[spatial + k] - 1) * hlo_ints(i, HLO_ATTR_STRIDES)[k];

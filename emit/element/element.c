@@ -297,7 +297,7 @@ static bool number_of(hlo_value v, double *number) {
   return known;
 }
 
-/* Is it clamp(0, y, high)? */
+/* Returns true if it is clamp(0, y, high). */
 static bool is_gate(const hlo_instr *clamp, double high) {
   double low, most;
   return clamp->op == HLO_CLAMP && number_of(clamp->operands[0], &low) && low == 0 &&
@@ -409,7 +409,7 @@ static int64_t start_at(const literal *l, int64_t k, int64_t limit) {
   return n < 0 ? 0 : n > limit ? limit : n;
 }
 
-/* Does a constant have the same step from each of the elements that the lanes may stand on to the next? */
+/* Returns true if the elements of the constant at which the lanes may be are evenly spaced. */
 static bool known_start(const emit_element *e, const literal *l, emit_pos at, int64_t limit, emit_pos *start) {
   if (!l || !emit_pos_inside(at, 0, shape_elements(&l->shape))) {
     return false;

@@ -54,7 +54,7 @@ static bool was_seen(walk *w, const hlo_instr *i) {
   return false;
 }
 
-/* Nothing but elementwise operations and reshapes down to the leaves? */
+/* Returns true if there is nothing but elementwise operations and reshapes down to the leaves. */
 static bool is_flat(walk *w, hlo_value v) {
   if (is_leaf(w->e, v) || was_seen(w, v.def)) {
     return true;

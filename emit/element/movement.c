@@ -177,7 +177,7 @@ static emit_pair join_arms(const concat *c, const arm *arms, uint32_t n) {
   return r;
 }
 
-/* Are all lanes in [start, start + n)? */
+/* Returns whether all lanes are in [start, start + n). */
 static LLVMValueRef all_inside(const concat *c, int64_t start, int64_t n) {
   emit_pos own = emit_pos_add_const(&c->e->x, c->p, -start);
   LLVMValueRef first = emit_icmp(c->e->w, LLVMIntULT, own.base, emit_i(own.base, n));

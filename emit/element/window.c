@@ -27,7 +27,7 @@ static windows windows_of(const hlo_instr *i, const emit_index *at) {
 
 static hlo_reducer reducer_of(const windows *g) { return (hlo_reducer)hlo_int(g->i, HLO_ATTR_REDUCER); }
 
-/* May dim k of a window leave the operand at one of its ends? */
+/* Returns true if dimension k of a window may leave the operand at one of its ends. */
 static bool leaves(const windows *g, int k) {
   int64_t last = (g->at->dims[k] - 1) * g->stride[k] + (g->size[k] - 1) * g->hole[k] - g->low[k];
   return g->low[k] > 0 || last >= operand(g->i, 0)->dims[k];
@@ -52,8 +52,8 @@ static emit_index *window_index(emit_element *e, const windows *g, const emit_in
   return x;
 }
 
-/* Is there padding?  Then *inside tells whether the windows of all lanes are clear of it; NULL: that cannot
- * be told. */
+/* Returns true if there is padding.  *inside then tells whether the windows of all lanes are clear of it; it is NULL if
+ * that cannot be told. */
 static bool has_padding(emit_element *e, const windows *g, LLVMValueRef *inside) {
   bool padded = false, known = e->slow == 0;
   *inside = NULL;

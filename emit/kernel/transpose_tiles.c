@@ -91,7 +91,7 @@ static void collect(tiles *t, hlo_value v, int depth) {
   }
 }
 
-/* Is every window that i gathers a row at least? */
+/* Returns true if every window that i gathers is at least a row. */
 static bool takes_rows(const hlo_instr *i) {
   const shape *s = &i->shapes[0];
   uint32_t n = hlo_n_ints(i, HLO_ATTR_OFFSET_DIMS);
@@ -187,7 +187,7 @@ static bool repeats(tiles *t, const hlo_instr *i) {
   return next;
 }
 
-/* Is i what is interleaved?  Its rows and columns are known then. */
+/* Returns true if i interleaves columns, and sets the numbers of rows and columns. */
 static bool has_columns(tiles *t, const hlo_instr *i) {
   switch (i->op) {
     case HLO_TRANSPOSE: return merge(t, i);

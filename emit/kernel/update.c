@@ -5,7 +5,7 @@
 
 static const hlo_instr *root_of(const emit_writer *w) { return w->n_results == 1 ? w->roots[0].def : NULL; }
 
-/* Is the array that the root updates in the result's buffer already? */
+/* Returns true if the array that the root updates is already in the result's buffer. */
 static bool in_place(const emit_writer *w) {
   const hlo_instr *i = root_of(w);
   return w->alias[0] >= 0 && hlo_value_equal(w->e.inputs[w->alias[0]].value, i->operands[0]);

@@ -185,12 +185,13 @@ emit_pos emit_pos_scale(const emit_indexer *x, emit_pos a, int64_t c) {
   return r;
 }
 
-/* Do all lanes, which start at a multiple of `multiple`, stay in one bucket of c? */
+/* Returns true if all lanes, which start at a multiple of `multiple`, are in the same range of c consecutive positions.
+ */
 static bool one_bucket(const emit_indexer *x, emit_pos a, int64_t c) {
   return a.step > 0 && gcd(a.multiple, c) > (x->lanes - 1) * a.step;
 }
 
-/* Are all lanes known to stand in one bucket of c, which one? */
+/* Returns true if all lanes are known to be in one range of c consecutive positions, and sets *bucket to its number. */
 static bool known_bucket(emit_pos a, int64_t c, int64_t *bucket) {
   *bucket = a.least / c;
   return a.least >= 0 && emit_pos_inside(a, *bucket * c, *bucket * c + c);
@@ -232,7 +233,7 @@ emit_pos emit_pos_mod(const emit_indexer *x, emit_pos a, int64_t c) {
   return scattered(once(x, LLVMURem, v, emit_i(v, c)));
 }
 
-/* Does emit_pos_mod need arithmetic on vectors? */
+/* Returns true if emit_pos_mod needs arithmetic on vectors. */
 static bool mod_scatters(const emit_indexer *x, emit_pos a, int64_t c) {
   int64_t bucket;
   return c != 1 && a.step != 0 && !known_bucket(a, c, &bucket) &&

@@ -88,7 +88,7 @@ static bool is_arch(const char *triple, const char *arch) {
   return strncmp(triple, arch, n) == 0 && (triple[n] == '-' || triple[n] == '\0');
 }
 
-/* Is "+name" in the list of features? */
+/* Returns true if "+name" is in the list of features. */
 static bool has(const char *features, const char *name) {
   size_t n = strlen(name);
   for (const char *p = features; (p = strstr(p, name)) != NULL; p += n) {

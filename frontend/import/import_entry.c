@@ -123,7 +123,7 @@ static status given_shape(arena *a, bindings *b, const Onnx__ValueInfoProto *inp
   return NULL;
 }
 
-/* Does the frame have it?  Initializers it finds where they are read. */
+/* Returns true if the frame has it as an array.  Initializers are found where they are read. */
 static bool has_array(const onnx_model *m, const onnx_import_options *o, const char *name) {
   return !onnx_model_has_initializer(m, name) && (!o->findings || given_input(o, name));
 }

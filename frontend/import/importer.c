@@ -74,8 +74,8 @@ static void find_sources(const onnx_scope *s, uint32_t n, const hlo_value *value
   }
 }
 
-/* A value that is computed from a few numbers of the caller's (a shape, a count) is computed while importing.  What is
- * computed from more is computed by a piece: its content changes less often than theirs. */
+/* A value that is computed from a few numbers of the caller's (a shape, a count) is computed during the import.  A
+ * value that is computed from more is computed by a segment, since its content changes less often than theirs. */
 enum { FEW = 16 };
 
 static bool computed_from_few(hlo_value v, const sources *s) {

@@ -16,7 +16,7 @@ static hlo_value add_parameter(onnx_importer *im, const char *name, onnx_array *
   return hlo_result(hlo_parameter(im->module->entry, array->value.shape), 0);
 }
 
-/* A copy: the piece is run again when the array is long gone. */
+/* The constant is a copy, since the segment is run again when the array no longer exists. */
 static hlo_value add_constant(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *array) {
   *ARENA_PUSH(im->arena, im->constants.items, im->constants.n, im->constants.cap) = (onnx_array_use){name, array};
   const literal *l = &array->value;
@@ -192,7 +192,7 @@ static void add_root(onnx_importer *im, root_list *roots, const char *name, hlo_
   *ARENA_PUSH(im->arena, im->module->result_names, n, roots->cap_names) = arena_strdup(im->arena, name);
 }
 
-/* A value that leaves the piece.  A sequence does so element by element. */
+/* Adds a value that leaves the segment.  A sequence leaves it element by element. */
 static void add_leaving(onnx_importer *im, root_list *roots, const char *name, hlo_value v) {
   onnx_segment *p = im->segment;
   if (!onnx_is_sequence(v)) {
@@ -207,7 +207,7 @@ static void add_leaving(onnx_importer *im, root_list *roots, const char *name, h
   }
 }
 
-/* What nodes that wait read of what nodes of this piece give, but for the frame's outputs, which leave it anyway. */
+/* Adds the values of this segment that deferred nodes read, except the frame's outputs, which leave it anyway. */
 static void add_needed(onnx_scope *s, root_list *roots) {
   onnx_importer *im = s->importer;
   const onnx_frame *f = im->frame;

@@ -170,7 +170,7 @@ static bool factors_of(const finder *f, hlo_value v, int depth, factors *out) {
 
 static bool is_line(const polynomial *g) { return g->c[0] == 0 && g->c[2] == 0 && g->c[3] == 0; }
 
-/* Is q times `clamp`, whose operand is `g` of x, what hard-swish multiplies x with? */
+/* Returns true if q times `clamp`, whose operand is `g` of x, is the factor with which hard-swish multiplies x. */
 static bool is_hard_gate(const finder *f, const hlo_instr *clamp, const polynomial *g, double q) {
   double low, high;
   return number_of(f, clamp->operands[0], &low) && number_of(f, clamp->operands[2], &high) && low == 0 &&
@@ -178,7 +178,7 @@ static bool is_hard_gate(const finder *f, const hlo_instr *clamp, const polynomi
          is_near(q * g->c[1], 1.0 / 6);
 }
 
-/* Is `y` one of the functions? */
+/* Returns true if `y` is one of the functions. */
 static bool recognise(const finder *f, hlo_value y, hlo_activation *out) {
   const double tanh_scale = M_2_SQRTPI * M_SQRT1_2, tanh_cube = 0.044715;
   factors all = {.number = 1};

@@ -55,7 +55,7 @@ static hlo_value behind_views(hlo_attention *a, hlo_value v, unsigned views) {
   return shown;
 }
 
-/* Is i wanted by what is no member?  Broadcasts become part of their users. */
+/* Returns true if an instruction that is not a member uses i.  Broadcasts become part of their users. */
 static bool escapes(const hlo_attention *a, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_uses; k++) {
     const hlo_instr *u = i->uses[k].user;
@@ -202,7 +202,7 @@ static int64_t product_of(const shape *s, const hlo_attr *dims) {
   return n;
 }
 
-/* Is pv's first operand read as [batch, rows, keys] in the order in which it lies? */
+/* Returns true if pv's first operand is read as [batch, rows, keys] in its order in memory. */
 static bool reads_rows(const hlo_attention *a) {
   const hlo_attr *batch = hlo_attr_of(a->pv, HLO_ATTR_LHS_BATCH), *contract = hlo_attr_of(a->pv, HLO_ATTR_LHS_CONTRACT);
   const shape *s = hlo_shape(a->pv->operands[0]);

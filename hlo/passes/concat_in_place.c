@@ -20,7 +20,7 @@ typedef struct part {
   bool written;  /* by what makes it */
 } part;
 
-/* Would loop fusion compute the concatenation in the kernel of this user? */
+/* Returns true if loop fusion would compute the concatenation in the kernel of this user. */
 static bool fuses(const hlo_instr *user) {
   switch (hlo_info(user)->kind) {
     case HLO_CONTRACTION:

@@ -37,7 +37,8 @@ static roles roles_of(const hlo_instr *dot, uint32_t k) {
   return r;
 }
 
-/* Can these dims, the last one fastest, be walked as one?  *close: their elements lie one after the other. */
+/* Returns true if these dimensions, the last one fastest, have one stride.  *close is set if their elements are
+ * contiguous. */
 static bool is_line(const shape *s, uint32_t n, const int64_t *dims, bool *close) {
   int64_t strides[SHAPE_MAX_RANK], stride = 0, count = 1;
   shape_strides(s, strides);
@@ -135,7 +136,7 @@ static hlo_value transposed(hlo_builder *b, hlo_value v, const int64_t *permutat
   return hlo_reshape(b, y, s->rank, dims);
 }
 
-/* Do elements that lie side by side stay so? */
+/* Returns true if elements that are next to each other stay so. */
 static bool keeps_rows(hlo_value v, const int64_t *permutation) {
   moved x = {.v = v};
   memcpy(x.permutation, permutation, (size_t)hlo_rank(v) * sizeof *permutation);

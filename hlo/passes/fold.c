@@ -78,7 +78,7 @@ static literal iota_literal(const hlo_instr *i, arena *a) {
   return l;
 }
 
-/* Is v known, in at most max_bytes? */
+/* Returns true if v is known and has at most max_bytes bytes. */
 static bool is_known(hlo_value v, int64_t max_bytes) {
   const shape *s = hlo_shape(v);
   if (s->kind != SHAPE_ARRAY || !shape_is_static(s)) {

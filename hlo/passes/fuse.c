@@ -16,7 +16,7 @@ static hlo_instr *first_user(const hlo_instr *i) {
   return first;
 }
 
-/* Is there nothing but broadcasts between i and its user? */
+/* Returns true if there is nothing but broadcasts between i and its user. */
 static bool stands_before(const hlo_instr *i, const hlo_instr *user) {
   do {
     i = i->next;
@@ -123,7 +123,8 @@ static void copy_member(making *m, hlo_instr *i) {
   m->f->clone[i->id] = hlo_result(copy, 0);
 }
 
-/* Is member i wanted by anybody but members?  Free instructions have copies inside: what counts is who reads them. */
+/* Returns true if member i is used outside of the fusion.  Free instructions are copied into fusions, so what counts is
+ * who reads those. */
 static bool is_output(const hlo_fuser *f, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_uses; k++) {
     const hlo_instr *user = i->uses[k].user;

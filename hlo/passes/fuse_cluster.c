@@ -70,7 +70,7 @@ static bool keeps_order(const hlo_instr *i) {
 /* The space in which user u wants operand j. */
 static uint32_t demand(const clustering *k, const hlo_instr *u) { return keeps_order(u) ? k->space[u->id] : u->id + 1; }
 
-/* Would u read more of operand j than there is of it, or only now and then?  Then it is better computed
+/* Returns true if u would read operand j more often than it has elements, or only sometimes; then it is better computed
  * before. */
 static bool wants_computed(const hlo_instr *u, uint32_t j) {
   const hlo_instr *x = u->operands[j].def;
@@ -87,7 +87,8 @@ static bool wants_computed(const hlo_instr *u, uint32_t j) {
   }
 }
 
-/* Is what is wanted more than once nothing but a part of another array, or elements that a constant list names? */
+/* Returns true if the part of operand j that u reads several times is only a part of another array, or elements that a
+ * constant list names. */
 static bool is_picked(const hlo_instr *u, uint32_t j) {
   const hlo_instr *x = u->operands[j].def;
   return j == 0 && u->op == HLO_GATHER && (x->op == HLO_SLICE || (x->op == HLO_GATHER && hlo_literal(x->operands[1])));
@@ -194,7 +195,7 @@ static void assign(clustering *k, const hlo_instr *i) {
 
 /* --- siblings --- */
 
-/* May everything of a run where b runs?  a is earlier. */
+/* Returns true if all instructions of cluster a may run where b runs. a comes earlier. */
 static bool can_move_down(const clustering *k, uint32_t a, uint32_t b) {
   for (uint32_t id = k->clusters[a].first; id != NONE; id = k->next[id]) {
     const hlo_instr *i = k->instrs[id];
@@ -270,7 +271,8 @@ static void merge_users(clustering *k, const hlo_instr *i) {
 
 /* --- making the fusions --- */
 
-/* Would a fusion of it save anything?  One instruction: only a broadcast or iota that it reads. */
+/* Returns true if a fusion of the cluster would save anything.  For a single instruction that is a broadcast or iota
+ * that it reads. */
 static bool is_worth_it(const clustering *k, const cluster *c) {
   if (c->n == 0 || (c->has_reduce != (k->kind == HLO_FUSION_INPUT))) {
     return false;

@@ -413,7 +413,7 @@ static bool quantization_after(hlo_instr *i, hlo_requantized *q) {
   return false;
 }
 
-/* Would the quantisation cut off there, or before? */
+/* Returns true if the quantisation would clamp at that bound, or before it. */
 static bool is_beyond(hlo_op op, double bound, const hlo_requantized *q) {
   double at = rint(bound) + q->zero;
   return op == HLO_MAX ? at <= q->low : at >= q->high;

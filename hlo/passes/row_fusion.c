@@ -60,7 +60,7 @@ static bool is_plain_array(const shape *s) {
   return s->kind == SHAPE_ARRAY && shape_is_static(s) && s->type != DTYPE_STR;
 }
 
-/* Is operand k of i what i, a member, may read of a member? */
+/* Returns true if operand v of i, a member, is one that i may read of another member. */
 static bool reads_well(const growing *g, const hlo_instr *i, hlo_value v) {
   if (mark_of(g, through_free(v).def) != MEMBER) {
     return true;
@@ -130,7 +130,7 @@ static void grow_down(growing *g) {
   }
 }
 
-/* Is i wanted by what is no member? */
+/* Returns true if an instruction that is not a member uses i. */
 static bool escapes(const growing *g, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_uses; k++) {
     const hlo_instr *u = i->uses[k].user;

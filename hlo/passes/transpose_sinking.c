@@ -22,7 +22,7 @@ static void permuted(const hlo_instr *i, hlo_attr_id list, const int64_t *permut
   *out = hlo_attr_list(n, dims);
 }
 
-/* Do the dims that are in neither list keep their order? */
+/* Returns true if the dimensions that are in neither list keep their order. */
 static bool free_dims_in_order(const hlo_instr *i, hlo_attr_id batch, hlo_attr_id contract, const int64_t *permutation,
                                int rank) {
   bool listed[SHAPE_MAX_RANK] = {false};
@@ -106,7 +106,7 @@ static bool pad_into_convolution(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_convolution(b, x->operands[0], i->operands[1], &d));
 }
 
-/* Is v what a window pads with? */
+/* Returns true if v is the value with which a window pads. */
 static bool is_identity_of(hlo_reducer r, hlo_value v) {
   dtype t = hlo_type(v);
   switch (r) {
@@ -178,7 +178,7 @@ static bool transpose_into_reduce(hlo_builder *b, hlo_instr *i) {
 
 static bool is_moved(hlo_value v) { return v.def->op == HLO_TRANSPOSE || v.def->op == HLO_RESHAPE; }
 
-/* Is v moved just as `by` moves, for i's sake only? */
+/* Returns true if v is moved in the same way as `by` moves, for i only. */
 static bool moved_alike(hlo_value v, const hlo_instr *by) {
   const shape *from = hlo_shape(by->operands[0]);
   return v.def->op == by->op && hlo_used_once(v) && shape_same_dims(hlo_shape(v.def->operands[0]), from) &&
@@ -252,8 +252,8 @@ static int distance(hlo_value v, int most) {
   return least;
 }
 
-/* Can operand k be given in the dims of before the reshape?  Beside splats and what is reshaped alike, a summand, the
- * nearer one of two deciding: a residual. */
+/* Returns true if operand k can be given with the dimensions before the reshape.  Besides splats and operands that are
+ * reshaped alike, this is the residual of an addition, if the operand that is computed later decides. */
 static bool can_follow(const hlo_instr *i, uint32_t k, const hlo_instr *by) {
   literal l;
   hlo_value v = i->operands[k];

@@ -1,5 +1,5 @@
-/* workers.h - runs numbered pieces of work in processes of their own, several at a time, so that a crash
- * or a hang ends its own piece only. */
+/* workers.h - runs numbered jobs in processes of their own, several at a time, so that a crash or a hang ends its own
+ * job only. */
 #ifndef PLUGIN_CLI_WORKERS_H
 #define PLUGIN_CLI_WORKERS_H
 
@@ -7,7 +7,7 @@
 
 enum { CLI_REPORT_MAX = 2048 };
 
-/* How a piece ended.  `text` is what the work wrote, or why there is none. */
+/* How a job ended.  `text` is what the job wrote, or why there is none. */
 typedef struct cli_outcome {
   bool ended; /* it came to its own end; otherwise it crashed */
   bool timed_out;
@@ -16,18 +16,18 @@ typedef struct cli_outcome {
 } cli_outcome;
 
 typedef struct cli_workers {
-  uint32_t n;       /* pieces, from 0 */
+  uint32_t n;       /* the number of jobs, which are numbered from 0 */
   uint32_t at_once; /* 0 means the cores of this machine */
-  double timeout;   /* seconds for a piece; 0 means none */
+  double timeout;   /* seconds for a job; 0 means no limit */
   /* In a process of its own: fills text, gives flags. */
   uint32_t (*work)(void *data, uint32_t k, char text[CLI_REPORT_MAX]);
-  /* Back in this one, in the order in which pieces end. */
+  /* Is called in this process, in the order in which jobs end. */
   void (*done)(void *data, uint32_t k, const cli_outcome *outcome);
   void *data;
 } cli_workers;
 
-/* Returns when all pieces are done.  The process must have no threads.  After an interrupt (SIGINT, SIGTERM)
- * what runs is killed and *signal is its number, otherwise 0. */
+/* Returns when all jobs are done.  The process must have no threads.  After an interrupt (SIGINT, SIGTERM) all jobs are
+ * killed and *signal is its number, otherwise 0. */
 STATUS_MUST_USE status cli_run_workers(const cli_workers *w, arena *a, int *signal);
 
 #endif

@@ -1,4 +1,4 @@
-/* arrays.c - the arrays and sequences of a run that goes piece by piece (interpreter.h). */
+/* arrays.c - the arrays and sequences of a run that goes segment by segment (interpreter.h). */
 #include <string.h>
 
 #include "plugin/compiler/interpreter.h"

@@ -5,7 +5,7 @@
 #include "plugin/compiler/text.h"
 #include "hlo/text/text.h"
 
-/* Does a list of labels, "a: Conv + b: Relu (output fusion)", have this one? */
+/* Returns true if a list of labels, "a: Conv + b: Relu (output fusion)", contains this one. */
 static bool mentions(const char *text, const char *label) {
   size_t n = strlen(label);
   for (const char *at = text; (at = strstr(at, label)); at++) {

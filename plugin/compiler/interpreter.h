@@ -1,6 +1,5 @@
-/* interpreter.h - between segments.c, which runs frames, and interpreter.c, which runs the nodes that stand apart.
- * Everything that belongs to a run is freed at its end, whatever happened: nothing here needs to be undone on failure.
- */
+/* interpreter.h - the interface between segments.c, which runs frames, and interpreter.c, which runs host-interpreted
+ * nodes.  Everything that belongs to a run is freed at its end, so nothing here needs to be undone on failure. */
 #ifndef PLUGIN_COMPILER_INTERPRETER_H
 #define PLUGIN_COMPILER_INTERPRETER_H
 
@@ -9,7 +8,7 @@
 
 struct segment;
 
-/* A body in the model, by the way that leads to it: what its pieces are kept under. */
+/* A body in the model, identified by the nodes around it.  Its segments are kept here. */
 typedef struct interpreter_site {
   struct interpreter_site *next, *children;
   struct segment *segments;

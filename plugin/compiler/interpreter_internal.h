@@ -1,5 +1,5 @@
-/* interpreter_internal.h - what interpreter.c and sequences.c share: a node that stands apart, while it runs, and
- * its bodies. */
+/* interpreter_internal.h - declarations that interpreter.c and sequences.c share: a host-interpreted node while it
+ * runs, and its bodies. */
 #ifndef PLUGIN_COMPILER_INTERPRETER_INTERNAL_H
 #define PLUGIN_COMPILER_INTERPRETER_INTERNAL_H
 
@@ -13,7 +13,7 @@ typedef struct interpreted_node {
   const Onnx__NodeProto *node; /* bound */
 } interpreted_node;
 
-/* Is there an input k, with a value? */
+/* Returns true if there is an input k with a value. */
 bool interpreter_has_input(const interpreted_node *n, size_t k);
 /* Input k, which must be there: a reference for the caller. */
 STATUS_MUST_USE status interpreter_input(const interpreted_node *n, size_t k, host_array **out);

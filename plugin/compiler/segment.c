@@ -9,10 +9,10 @@
 #include "plugin/compiler/segments_internal.h"
 #include "runtime/exec/executable.h"
 
-/* More pieces of one place than these, and the one that was not used for longest goes. */
+/* If a site has more segments than these, the one that was not used for the longest time is freed. */
 enum { SEGMENTS_PER_SITE = 64 };
 
-static const double MOST_TUNING = 1; /* seconds, after which further pieces are not timed */
+static const double MOST_TUNING = 1; /* After so many seconds of tuning, further segments are not measured. */
 
 static bool fits(const segment *p, const onnx_frame *f, arena *scratch) {
   if (memcmp(p->before, f->states, f->n_nodes) != 0) {

@@ -185,7 +185,7 @@ static void release_unread(onnx_frame *f) {
   arena_destroy(scratch);
 }
 
-/* One piece, then the nodes that stand apart.  *done: nothing waits any more. */
+/* Runs one segment, then the host-interpreted nodes.  *done is set if no node is deferred any more. */
 static status step(interpreter_run *run, interpreter_site *site, onnx_frame *f, bool *done) {
   segment *x;
   uint8_t *before = arena_memdup(f->arena, f->states, f->n_nodes);
@@ -276,7 +276,7 @@ typedef struct whole {
   compiler_array *outputs;
 } whole;
 
-/* The main frame, with copies of the inputs: a piece may be compiled for what they hold. */
+/* Makes the main frame with copies of the inputs, since a segment may be compiled for their contents. */
 static status main_frame(interpreter_run *run, onnx_frame **out) {
   segmented_model *p = run->segments;
   onnx_frame *f = *out = interpreter_frame(run, NULL, p->model->graph, NULL, NULL);

@@ -1,7 +1,8 @@
-/* segments.h - running a model whose sizes depend on what it computes, piece by piece (frontend/import/frame.h).
+/* segments.h - runs a model whose sizes depend on what it computes, segment by segment (frontend/import/frame.h).
  *
- * A piece is imported for the shapes at hand (and the contents that decide sizes), compiled and kept: the same shapes
- * find it again.  Loop, If, Scan and calls whose bodies need it are run here, each body as a frame of its own. */
+ * A segment is imported for the current shapes (and the contents on which sizes depend), compiled and kept; the same
+ * shapes find it again.  Loop, If, Scan and calls whose bodies need it are run here, each body with a frame of its own.
+ */
 #ifndef PLUGIN_COMPILER_SEGMENTS_H
 #define PLUGIN_COMPILER_SEGMENTS_H
 

@@ -8,7 +8,7 @@
 #include "plugin/compiler/interpreter.h"
 #include "plugin/compiler/segments.h"
 
-/* What a piece was made for. */
+/* An array for which a segment was made. */
 typedef struct used_array {
   const char *name;
   literal value; /* data NULL: any content of that shape */
@@ -38,11 +38,11 @@ struct segmented_model {
   compile_request request;
   const rt_backend *backend;
   mem_budget *budget;
-  pthread_mutex_t lock; /* guards sites, pieces, and importing and compiling */
+  pthread_mutex_t lock; /* guards sites, segments, and importing and compiling */
   arena *arena;         /* of the sites */
   interpreter_site main;
   uint64_t clock;
-  double seconds_tuning; /* of all pieces together */
+  double seconds_tuning; /* of all segments together */
 };
 
 /* Runs fn with the model's lock, as guard_run does. */

@@ -1,4 +1,4 @@
-/* support.h - see compiler_api.survey. */
+/* support.h - see compiler_api.check_support. */
 #ifndef PLUGIN_COMPILER_SUPPORT_H
 #define PLUGIN_COMPILER_SUPPORT_H
 

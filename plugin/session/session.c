@@ -77,7 +77,7 @@ void session_add_program(session *s, session_program *c) {
   s->n_compiled++;
 }
 
-/* An image's programs have more there than constants; a model's pieces are compiled from it. */
+/* Programs of an image read more than constants from it, and segments of a model are compiled from it. */
 static bool reads_file(const session *s, const rt_program *p) {
   bool reads = !p || s->image;
   for (uint32_t k = 0; !reads && k < p->n_constants; k++) {

@@ -1,5 +1,5 @@
-/* trial.c - see trial.h.  Buffers that share bytes lie in one area; an area is a piece of guarded memory.
- * Areas that are only read are protected.  Of others, all bytes but the outputs' are compared afterwards. */
+/* trial.c - see trial.h.  Buffers that share bytes are in one area, which is a piece of guarded memory.  Areas that are
+ * only read are protected.  In other areas all bytes except the outputs' are compared afterwards. */
 #include "runtime/exec/trial.h"
 
 #include <inttypes.h>

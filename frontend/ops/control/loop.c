@@ -73,8 +73,8 @@ static status read_limits(onnx_loop *l) {
   return NULL;
 }
 
-/* Does the graph, or a graph in it, hold a onnx_loop or a call of a function?  Such a body is never written out:
- * nested ones would multiply. */
+/* Returns true if the graph, or a graph in it, contains a loop or a call of a function.  Such a body is never written
+ * out, since nested ones would multiply. */
 static bool holds_loop(const onnx_model *m, const Onnx__GraphProto *g) {
   for (size_t k = 0; k < g->n_node; k++) {
     const Onnx__NodeProto *node = g->node[k];
@@ -90,7 +90,7 @@ static bool holds_loop(const onnx_model *m, const Onnx__GraphProto *g) {
   return false;
 }
 
-/* Can the steps be written out, because they are few and their number is known? */
+/* Returns true if the steps can be written out, because they are few and their number is known. */
 static bool can_unroll(const onnx_loop *l) {
   const Onnx__AttributeProto *body = onnx_attr_find(l->n->proto, "body");
   return l->trip >= 1 && l->trip <= ONNX_LOOP_MAX_UNROLLED && !l->cond.def && body && body->g &&

@@ -213,7 +213,7 @@ static void simplify_term(hlo_builder *b, const equation *e, term *t) {
   }
 }
 
-/* Does the output or a term from `next` on need the label? */
+/* Returns true if the output or a term from `next` on needs the label. */
 static bool needed(const equation *e, uint32_t next, int label) {
   for (uint32_t k = next; k < e->n_terms; k++) {
     if (has_label(&e->terms[k], label)) {

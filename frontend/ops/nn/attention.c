@@ -192,7 +192,7 @@ static hlo_value cap(hlo_builder *b, const attention *a, hlo_value x) {
   return onnx_times(b, hlo_unary(b, HLO_TANH, hlo_binary(b, HLO_DIV, x, hlo_like(b, x, a->softcap))), a->softcap);
 }
 
-/* Can a query be left without any key? */
+/* Returns true if a query can be left without any key. */
 static bool may_be_blind(const onnx_node *n, const attention *a) {
   return onnx_has_in(n, MASK) || onnx_has_in(n, NONPAD) || a->left >= 0;
 }

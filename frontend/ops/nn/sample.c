@@ -109,8 +109,8 @@ static hlo_value cubic_weight(hlo_builder *b, hlo_value t, bool near) {
   return onnx_plus(b, hlo_binary(b, HLO_MUL, y, t), -4 * a);
 }
 
-/* Is the tap outside of the image?  One at NaN is not, so that its weight, NaN too, stays in the sum; but the nearest
- * one, whose weight is 1, is. */
+/* Returns whether the tap is outside of the image.  A tap at NaN counts as inside, so that its weight, which is NaN
+ * too, stays in the sum; but for nearest sampling, whose weight is 1, it counts as outside. */
 static hlo_value is_outside(hlo_builder *b, const grid_sample *g, hlo_value at, dim extent) {
   hlo_value last = hlo_like(b, at, (double)extent - 1), zero = hlo_like(b, at, 0);
   return g->mode == NEAREST ? hlo_unary(b, HLO_NOT, onnx_in_range(b, at, 0, (double)extent - 1))

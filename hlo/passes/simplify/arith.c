@@ -41,7 +41,7 @@ static bool constant_second(hlo_builder *b, hlo_instr *i) {
   return true;
 }
 
-/* Is -0 impossible as an element?  Sums of contractions start with 0. */
+/* Returns true if no element can be -0.  Sums of contractions start with 0. */
 static bool never_negative_zero(hlo_value v) {
   return hlo_info(v.def)->kind == HLO_CONTRACTION || hlo_is_nonnegative(v);
 }
@@ -364,7 +364,7 @@ static int mantissa(dtype t) {
   return t == DTYPE_F64 ? 53 : t == DTYPE_F32 ? 24 : t == DTYPE_F16 ? 11 : t == DTYPE_BF16 ? 8 : 0;
 }
 
-/* Is every value of `from` one of `to`? */
+/* Returns true if every value of `from` is one of `to`. */
 static bool is_exact(dtype from, dtype to) {
   int bits = dtype_get_info(from)->bits - dtype_is_signed(from),
       to_bits = dtype_get_info(to)->bits - dtype_is_signed(to);

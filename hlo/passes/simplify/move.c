@@ -16,7 +16,7 @@ int hlo_real_dims(const shape *s, int64_t *kept) {
   return n;
 }
 
-/* Do the shapes differ in dims of 1 only? */
+/* Returns true if the shapes differ in dimensions of 1 only. */
 static bool same_real_dims(const shape *x, const shape *y) {
   int64_t in_x[SHAPE_MAX_RANK], in_y[SHAPE_MAX_RANK];
   int n = hlo_real_dims(x, in_x);
@@ -212,7 +212,7 @@ static bool takes_all(const window *w, const shape *x, int k) {
   return w->starts[k] == 0 && w->limits[k] == x->dims[k] && w->strides[k] == 1;
 }
 
-/* Are all numbers constants? */
+/* Returns true if all numbers are constants. */
 static bool is_fixed(const hlo_instr *i) {
   window w = window_of(i);
   for (int k = 0; k < i->shapes[0].rank; k++) {
@@ -394,7 +394,7 @@ static bool concat_flatten(hlo_builder *b, hlo_instr *i) {
   return useful && n && hlo_becomes(i, hlo_concatenate(b, n, parts, d));
 }
 
-/* Is the slice y what follows x of the same array along d? */
+/* Returns true if the slice y continues x of the same array along d. */
 static bool follows(const hlo_instr *x, const hlo_instr *y, int64_t d) {
   if (x->op != HLO_SLICE || y->op != HLO_SLICE || !hlo_value_equal(x->operands[0], y->operands[0])) {
     return false;

@@ -123,8 +123,8 @@ typedef struct ref_windows {
   int n_batch, n_window, n_map;
   int batch_dim[SHAPE_MAX_RANK];        /* dim of the outer array */
   int64_t index_stride[SHAPE_MAX_RANK]; /* of a batch dim, in indices */
-  int outer_dim[SHAPE_MAX_RANK];        /* of window dim k in the outer array */
-  int operand_dim[SHAPE_MAX_RANK];      /* and in the operand */
+  int outer_dim[SHAPE_MAX_RANK];        /* the dimension of the outer array that is window dimension k */
+  int operand_dim[SHAPE_MAX_RANK];      /* the dimension of the operand that is window dimension k */
   const int64_t *map;                   /* index vector component -> operand dim */
   int64_t vector_stride;
   int batch_of[SHAPE_MAX_RANK]; /* batch dim that is operand dim d's start, or -1 */

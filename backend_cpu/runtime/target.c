@@ -11,7 +11,7 @@
 
 /* --- what kernels may call --- */
 
-/* Kernels get the run's budget (NULL: none) as what they hand over. */
+/* The argument is the run's budget, which may be NULL; kernels receive it behind their buffers. */
 static int32_t onnx_xla_expired(const void *watch) { return budget_expired(watch); }
 
 static void *resolve(const char *name) {

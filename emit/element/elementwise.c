@@ -95,8 +95,8 @@ static V int_unary(W w, hlo_op op, dtype t, V x) {
   }
 }
 
-/* x / y in vectors of a float type that has some more digits than x: where the exact quotient is no whole number, the
- * next one is further away, by 1/y at least, than rounding goes. */
+/* Divides integers in a float type that has more digits than x.  Truncating its rounded quotient is exact: a quotient
+ * that is not whole is at least 1/y away from the next whole number, which is more than the rounding error. */
 static V quotient_of_ints(W w, dtype t, V x, V y) {
   LLVMBuilderRef b = w->builder;
   bool is_signed = dtype_is_signed(t);

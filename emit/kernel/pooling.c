@@ -317,7 +317,7 @@ static void store_row(const pools *p, step *s) {
   sweep(p, emit_i64(w, 0), emit_i64(w, p->block), p->block, !p->shared, store_windows, s);
 }
 
-/* Each row of the group that begins with row `first`. */
+/* Calls f for each of the n rows of the group that begins with row `first`. */
 static void each_row(const pools *p, step *s, LLVMValueRef first, LLVMValueRef n, row_fn *f) {
   emit_element *e = &p->w->e;
   const emit_ir *w = e->w;

@@ -210,7 +210,8 @@ static bool resolve(scope *s, uint32_t at, const char *name, scope **where, int6
   return false;
 }
 
-/* One use: in the first round it is checked, in the second (for node lists out of order) noted as an edge. */
+/* A use of a name.  In the first round it is checked that the name is defined; in the second round, for lists of nodes
+ * that are out of order, an edge between the nodes is recorded. */
 static bool use(check *c, scope *s, uint32_t at, const char *name, bool note_edges) {
   scope *where;
   int64_t from;

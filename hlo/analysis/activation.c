@@ -170,7 +170,7 @@ static bool factors_of(const finder *f, hlo_value v, int depth, factors *out) {
 
 static bool is_line(const polynomial *g) { return g->c[0] == 0 && g->c[2] == 0 && g->c[3] == 0; }
 
-/* Returns true if q times `clamp`, whose operand is `g` of x, is the factor with which hard-swish multiplies x. */
+/* Returns true if q times `clamp`, whose operand is `g` of x, is the gate of a hard-swish, by which x is multiplied. */
 static bool is_hard_gate(const finder *f, const hlo_instr *clamp, const polynomial *g, double q) {
   double low, high;
   return number_of(f, clamp->operands[0], &low) && number_of(f, clamp->operands[2], &high) && low == 0 &&

@@ -216,7 +216,7 @@ hlo_instr *hlo_fuse(hlo_fuser *f, hlo_fusion_kind kind, uint32_t n, hlo_instr *c
     copy_member(&m, members[k]);
   }
   for (uint32_t k = 0; k < n; k++) {
-    if (is_output(f, members[k]) || (k == n - 1 && !n_roots)) { /* of dead ones the last is as good as any */
+    if (is_output(f, members[k]) || (k == n - 1 && !n_roots)) { /* a fusion has a result, also if no member is used */
       outputs[n_roots] = hlo_result(members[k], 0);
       roots[n_roots++] = f->clone[members[k]->id];
     }

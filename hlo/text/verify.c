@@ -19,7 +19,7 @@ typedef struct checked {
 typedef struct verifier {
   const hlo_module *module;
   arena *arena;   /* of the whole check */
-  str_map names;  /* name -> checked, of the computations up to now */
+  str_map names;  /* the names of the computations so far */
   arena *scratch; /* of one computation */
 } verifier;
 

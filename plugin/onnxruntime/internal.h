@@ -47,7 +47,7 @@ typedef struct ort_provider {
    * the same names and the session fails, so groups of one graph are all that can be taken; bodies do not say that
    * they are some; and what a body reads from around it is no input of a group. */
   bool early, has_compiled;
-  bool tells_ranks; /* otherwise what has no shape looks like a scalar, and is taken for one */
+  bool tells_ranks; /* if false, a value without a shape looks like a scalar, and is taken for one */
 } ort_provider;
 
 OrtStatus *ort_fail(const ort_provider *p, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -22,16 +22,16 @@
 struct compile_cache {
   content_store store;
   content_key model;       /* the model's own bytes and constants: names its folder in the cache */
-  content_key content;     /* with the files beside it */
-  content_key build;       /* who compiles, and where */
-  content_key options_key; /* and how: all of it but sizes */
-  content_key dims;        /* the sizes that the options give */
-  bool described;          /* the description is there */
+  content_key content;     /* `model` with the files beside it */
+  content_key build;       /* of the build of the compiler, and of the processor */
+  content_key options_key; /* of `build` and all options except sizes */
+  content_key dims;        /* of the sizes that the options give */
+  bool described;          /* whether the description is in the folder */
   content_key last;        /* the program that was found last */
-  arena *mapped;           /* on which a file is that is being looked at */
+  arena *mapped;           /* of the file that is being looked at */
   pthread_mutex_t lock;    /* guards what follows */
   struct storing *queue;
-  bool writing, has_thread; /* a thread takes from the queue; one is there */
+  bool writing, has_thread; /* a thread is working on the queue; the thread exists */
   bool closing;
   char failure[200];    /* why a program could not be kept; "": all were */
   pthread_cond_t close; /* with the lock: the session closes */

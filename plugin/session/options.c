@@ -30,7 +30,7 @@ static const char *text_value(const session_options *s, const option *o) {
   return is_text(o) ? *(const char *const *)(const void *)((const char *)s + o->offset) : NULL;
 }
 
-/* Of a flag or a count. */
+/* Returns the value of an option that is a flag or a count. */
 static int64_t number_of(const session_options *s, const option *o) {
   const void *value = (const char *)s + o->offset;
   return o->type == option_flag ? *(const bool *)value : *(const uint32_t *)value;

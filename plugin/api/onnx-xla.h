@@ -283,7 +283,7 @@ oxla_error *oxla_run_create(oxla_model *model, oxla_run **out);
 /* Ends an execution that oxla_start began, as oxla_cancel does, and waits for its end.  NULL is allowed. */
 void oxla_run_destroy(oxla_run *run);
 
-/* Set an input by its name or by its index.  The data is borrowed until the run's next execution is over, or until
+/* Sets an input by its name or by its index.  The data is borrowed until the run's next execution is over, or until
  * oxla_keep_inputs.  It may be left in place for further executions, also with new contents.  If it is NULL, only type
  * and dims are set, which is enough for oxla_compile unless a size depends on the data (OXLA_ABOUT_VALUE).  Data at a
  * multiple of 64 bytes is used in place; other data may be copied. */

@@ -8,7 +8,8 @@
 /* "result 0: 12 of 96 elements differ; element 5 is 1.5, not 1.25 (0.0001 allowed)", on the arena. */
 const char *verify_difference_text(arena *a, const verify_difference *d);
 
-/* Which ONNX nodes an instruction comes from, with all that it calls; to the finding, on the arena. */
+/* Adds the ONNX nodes to the finding from which the instruction, and all that it calls, comes.  They are on the arena.
+ */
 void verify_name_sources(arena *a, const hlo_instr *i, verify_finding *f);
 
 /* Claims a name for files: "FOLDER/verify-N" with the first N that no file has, by making the one with this

@@ -13,7 +13,7 @@ enum { CPU_RANGE_NANOSECONDS = 2000 }; /* of work that make another thread worth
 typedef struct cpu_kernels cpu_kernels;
 
 /* The target is borrowed.  Kernels that programs of the session have already are taken from there, and new ones are
- * left there; shared NULL: there is no session. */
+ * left there; weight_pool is NULL if there is no session. */
 cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target, rt_weight_pool *weight_pool);
 
 /* How a kernel is written that is not emit_kernel's. */

@@ -38,7 +38,7 @@ typedef struct ort_options {
 
 /* One for each session. */
 typedef struct ort_provider {
-  OrtEp ep; /* first: what ONNX Runtime knows */
+  OrtEp ep; /* ONNX Runtime's part, which must be the first member */
   const OrtApi *api;
   const OrtLogger *logger;
   ort_options options;

@@ -207,11 +207,11 @@ static const int64_t minus_one[] = {-1}, four[] = {4};
 static const bad_options wrong_options[] = {
     {{.backend = "abacus"}, OXLA_INVALID_ARGUMENT, "abacus"},
     {{.backend = "/no/such/backend.so"}, OXLA_INVALID_ARGUMENT, "/no/such/backend.so"},
-    {{.threads = -1}, OXLA_INVALID_ARGUMENT, "-1 threads"},
+    {{.threads = -1}, OXLA_INVALID_ARGUMENT, "option threads is -1"},
     {{.threads = 257}, OXLA_INVALID_ARGUMENT, "257 threads; 256 are the most"},
     {{.threads = 5000}, OXLA_INVALID_ARGUMENT, "5000 threads"},
     {{.threads = INT32_MIN}, OXLA_INVALID_ARGUMENT, "threads"},
-    {{.lanes = -4}, OXLA_INVALID_ARGUMENT, "-4 lanes"},
+    {{.lanes = -4}, OXLA_INVALID_ARGUMENT, "option lanes is -4"},
     {{.lanes = 3}, OXLA_INVALID_ARGUMENT, "3 lanes; 1, 4, 8 and 16 are possible"},
     {{.lanes = 32}, OXLA_INVALID_ARGUMENT, "32 lanes"},
     {{.n_dims = 3}, OXLA_INVALID_ARGUMENT, "3 values of dimensions, but no list"},

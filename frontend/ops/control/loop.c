@@ -69,7 +69,7 @@ static status read_limits(onnx_loop *l) {
     l->trip = known && !literal_i64(known, 0) ? 0 : l->trip;
   }
   CHECK_THAT(onnx_has_in(n, 0) || !l->ignores_cond, STATUS_UNSUPPORTED,
-             "neither M nor cond is given: the onnx_loop never ends");
+             "neither M nor cond is given: the loop never ends");
   return NULL;
 }
 

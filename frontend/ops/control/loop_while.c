@@ -115,7 +115,7 @@ static status check_states(const onnx_loop *l) {
   return NULL;
 }
 
-/* Room for the scan outputs of all steps that a onnx_loop may make, which its condition may end before. */
+/* Room for the scan outputs of all steps that a loop may make, which its condition may end before. */
 enum { MAX_SCAN_BOUND = 16 * 1024 * 1024 };
 
 /* Scan outputs have room for every step from the start: their number, or a bound of it, must be known. */
@@ -131,7 +131,7 @@ static status scan_output_shapes(onnx_loop *l, shape *shapes) {
     shapes[k] = with_axis(s, l->out[k].axis, l->trip);
     TRY(shape_check(&shapes[k], "a scan output"));
     CHECK_THAT(!l->may_end || shape_bytes(&shapes[k]) <= MAX_SCAN_BOUND, STATUS_UNSUPPORTED,
-               "scan output %u would be %s if the condition did not end the onnx_loop", k, SHAPE_STR(NULL, &shapes[k]));
+               "scan output %u would be %s if the condition did not end the loop", k, SHAPE_STR(NULL, &shapes[k]));
   }
   return NULL;
 }

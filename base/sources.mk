@@ -32,6 +32,7 @@ base_files = \
 	base/machine.h \
 	base/nms.h \
 	base/poison.h \
+	base/protobuf_wire.h \
 	base/random.h \
 	base/status.h \
 	base/tensor/bounds.h \

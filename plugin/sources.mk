@@ -64,8 +64,7 @@ plugin_ort_sources = \
 	plugin/onnxruntime/model.c \
 	plugin/onnxruntime/support.c \
 	plugin/onnxruntime/verify.c \
-	plugin/onnxruntime/weights.c \
-	plugin/onnxruntime/wire.c
+	plugin/onnxruntime/weights.c
 plugin_cli_sources = \
 	plugin/cli/bench.c \
 	plugin/cli/cache.c \
@@ -118,7 +117,6 @@ plugin_files = \
 	plugin/onnxruntime/abi.h \
 	plugin/onnxruntime/internal.h \
 	plugin/onnxruntime/ort.map \
-	plugin/onnxruntime/wire.h \
 	plugin/session/cache.h \
 	plugin/session/compile_cache.h \
 	plugin/session/fingerprint.h \

@@ -34,6 +34,7 @@ check_programs = \
 	tests/unit/base/check_hash \
 	tests/unit/base/check_machine \
 	tests/unit/base/check_npy \
+	tests/unit/base/check_protobuf_wire \
 	tests/unit/emit/check_depthwise \
 	tests/unit/emit/check_emit \
 	tests/unit/emit/check_emit_machines \
@@ -706,6 +707,8 @@ tests_unit_base_check_machine_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_machine_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_base_check_npy_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_npy_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_base_check_protobuf_wire_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_base_check_protobuf_wire_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_depthwise_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_depthwise_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_emit_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

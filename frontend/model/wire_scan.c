@@ -8,19 +8,19 @@
 #include <string.h>
 
 #include "base/locale.h"
+#include "base/protobuf_wire.h"
 #include "frontend/onnx.pb-c.h"
 
-enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_LENGTH = 2, WIRE_32 = 5 };
-enum { MAX_FIELDS = 32, VARINT_MAX = 10, LENGTH_WIDTH_MAX = 5 };
+enum { MAX_FIELDS = 32, LENGTH_WIDTH_MAX = 5 };
 enum { RAW_DATA = 9, FLOAT_DATA = 4, DOUBLE_DATA = 10 }; /* of TensorProto */
 
 /* A message that the scan is inside of. */
 typedef struct frame {
   const ProtobufCMessageDescriptor *type;
   const uint8_t *end;
-  size_t length_at; /* where in the copy its length stands, */
-  int length_width; /* in so many bytes; 0 for the outermost */
-  int in_field;     /* the current field, for messages: an index into type->fields, or -1 */
+  size_t length_at;    /* where in the copy its length stands, */
+  size_t length_width; /* in so many bytes; 0 for the outermost */
+  int in_field;        /* the current field, for messages: an index into type->fields, or -1 */
   uint32_t n_fields;
   bool cut;                    /* of a tensor: its payload is cut out */
   uint32_t counts[MAX_FIELDS]; /* how often each field was seen, saturating */
@@ -28,8 +28,7 @@ typedef struct frame {
 
 typedef struct scan {
   const uint8_t *start, *at;
-  uint8_t *out; /* NULL in the first pass, which only measures */
-  size_t n_out;
+  pb_writer out;   /* the copy; without memory in the first pass, which only measures */
   uint64_t memory; /* estimate of what the unpacked message takes */
   uint64_t most_fields;
   int depth; /* frames[depth] is the innermost */
@@ -39,12 +38,9 @@ typedef struct scan {
 /* One field as it stands on the wire. */
 typedef struct item {
   const uint8_t *start; /* of its tag */
-  uint64_t id;
-  int wire;
+  pb_field wire;
   const ProtobufCFieldDescriptor *field; /* NULL: unknown */
-  const uint8_t *value;
-  uint64_t size;    /* of the value, without the length in front of it */
-  int length_width; /* of that length */
+  size_t length_width;                   /* of the length in front of the value */
 } item;
 
 /* --- errors --- */
@@ -77,118 +73,89 @@ static STATUS_PRINTF(3, 4) status fail(const scan *s, const uint8_t *at, const c
                       rule);
 }
 
-/* --- the copy --- */
-
-static void put(scan *s, const void *bytes, size_t n) {
-  if (s->out && n) {
-    memcpy(s->out + s->n_out, bytes, n);
-  }
-  s->n_out += n;
-}
-
-/* In `width` bytes, padded by zeros of no value, or in as few as it takes (width 0). */
-static int encode_varint(uint8_t *text, uint64_t value, int width) {
-  int n = 0;
-  do {
-    text[n++] = (uint8_t)(value | 0x80);
-    value >>= 7;
-  } while (value || n < width);
-  text[n - 1] &= 0x7f;
-  return n;
-}
-
-static void put_varint(scan *s, uint64_t value) {
-  uint8_t text[VARINT_MAX];
-  put(s, text, (size_t)encode_varint(text, value, 0));
-}
-
-static void put_tag(scan *s, uint64_t id, int wire) { put_varint(s, id << 3 | (unsigned)wire); }
-
 /* --- the wire --- */
 
-/* Reads a varint that ends before `end`; NULL on success, otherwise what is wrong. */
-static const char *read_varint(const uint8_t **at, const uint8_t *end, uint64_t *value) {
-  *value = 0;
-  for (int n = 0; n < VARINT_MAX; n++) {
-    if (*at == end) {
-      return "ends inside a number";
-    }
-    uint8_t byte = *(*at)++;
-    if (n == VARINT_MAX - 1 && byte > 1) {
-      return "a number of more than 64 bits";
-    }
-    *value |= (uint64_t)(byte & 0x7f) << (7 * n);
-    if (!(byte & 0x80)) {
-      return NULL;
-    }
+/* Returns what is wrong with a varint, or NULL. */
+static const char *varint_error(pb_error wrong) {
+  switch (wrong) {
+    case PB_TRUNCATED: return "ends inside a number";
+    case PB_OVERFLOW: return "a number of more than 64 bits";
+    default: return NULL;
   }
-  return "a number of more than 10 bytes";
 }
 
 static int wire_of(ProtobufCType type) {
   switch (type) {
     case PROTOBUF_C_TYPE_FLOAT:
     case PROTOBUF_C_TYPE_FIXED32:
-    case PROTOBUF_C_TYPE_SFIXED32: return WIRE_32;
+    case PROTOBUF_C_TYPE_SFIXED32: return PB_I32;
     case PROTOBUF_C_TYPE_DOUBLE:
     case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_SFIXED64: return WIRE_64;
+    case PROTOBUF_C_TYPE_SFIXED64: return PB_I64;
     case PROTOBUF_C_TYPE_STRING:
     case PROTOBUF_C_TYPE_BYTES:
-    case PROTOBUF_C_TYPE_MESSAGE: return WIRE_LENGTH;
-    default: return WIRE_VARINT;
+    case PROTOBUF_C_TYPE_MESSAGE: return PB_LEN;
+    default: return PB_VARINT;
   }
 }
 
 static status read_tag(scan *s, item *it) {
   const frame *f = &s->frames[s->depth];
-  uint64_t tag;
+  pb_cursor rest = {s->at, f->end};
   it->start = s->at;
-  const char *wrong = read_varint(&s->at, f->end, &tag);
+  pb_error wrong = pb_read_tag(&rest, &it->wire);
+  s->at = rest.at;
+  if (wrong == PB_NUMBER) {
+    return fail(s, it->start, "field number %" PRIu64 " of %s is not a legal one", it->wire.number,
+                f->type->short_name);
+  }
+  if (wrong == PB_TYPE) {
+    return fail(s, it->start, "field %" PRIu64 " of %s has wire type %d, which ONNX does not use", it->wire.number,
+                f->type->short_name, it->wire.wire_type);
+  }
   if (wrong) {
-    return fail(s, it->start, "%s", wrong);
+    return fail(s, it->start, "%s", varint_error(wrong));
   }
-  it->id = tag >> 3;
-  it->wire = (int)(tag & 7);
-  if (it->id == 0 || it->id >= (uint64_t)1 << 29) {
-    return fail(s, it->start, "field number %" PRIu64 " of %s is not a legal one", it->id, f->type->short_name);
-  }
-  if (it->wire != WIRE_VARINT && it->wire != WIRE_64 && it->wire != WIRE_LENGTH && it->wire != WIRE_32) {
-    return fail(s, it->start, "field %" PRIu64 " of %s has wire type %d, which ONNX does not use", it->id,
-                f->type->short_name, it->wire);
-  }
-  it->field =
-      it->id < ONNX_WIRE_PRIVATE_FIELD ? protobuf_c_message_descriptor_get_field(f->type, (unsigned)it->id) : NULL;
+  it->field = it->wire.number < ONNX_WIRE_PRIVATE_FIELD
+                  ? protobuf_c_message_descriptor_get_field(f->type, (unsigned)it->wire.number)
+                  : NULL;
   return NULL;
 }
 
-/* Finds the value's extent, checked against the end of the message. */
+/* Finds the value's extent, checked against the end of the message, and moves to the value. */
 static status read_extent(scan *s, item *it) {
   const frame *f = &s->frames[s->depth];
   const char *name = it->field ? it->field->name : "an unknown field";
-  uint64_t number, left;
-  it->length_width = 0;
-  it->value = s->at;
-  const char *wrong = NULL;
-  if (it->wire == WIRE_VARINT) {
-    wrong = read_varint(&s->at, f->end, &number);
-    it->size = (uint64_t)(s->at - it->value);
-  } else if (it->wire == WIRE_LENGTH) {
-    wrong = read_varint(&s->at, f->end, &it->size);
-    it->length_width = (int)(s->at - it->value);
-    it->value = s->at;
-  } else {
-    it->size = it->wire == WIRE_64 ? 8 : 4;
+  pb_cursor rest = {s->at, f->end};
+  pb_error wrong = pb_read_value(&rest, &it->wire);
+  if (wrong == PB_LENGTH) {
+    return fail(s, it->start, "%s is %" PRIu64 " bytes long, but only %" PRIu64 " are left in %s", name, it->wire.size,
+                (uint64_t)(f->end - it->wire.value), f->type->short_name);
   }
   if (wrong) {
-    return fail(s, it->start, "%s: %s", name, wrong);
+    return fail(s, it->start, "%s: %s", name, varint_error(wrong));
   }
-  left = (uint64_t)(f->end - it->value);
-  if (it->size > left) {
-    return fail(s, it->start, "%s is %" PRIu64 " bytes long, but only %" PRIu64 " are left in %s", name, it->size, left,
-                f->type->short_name);
-  }
+  it->length_width = (size_t)(it->wire.value - s->at);
+  s->at = it->wire.value;
   return NULL;
+}
+
+/* --- the copy --- */
+
+/* Copies a field that has no fields of its own. */
+static void put_field(scan *s, const item *it) {
+  pb_put_tag(&s->out, (uint32_t)it->wire.number, it->wire.wire_type);
+  if (it->wire.wire_type == PB_LEN) {
+    pb_put_varint(&s->out, it->wire.size);
+  }
+  pb_put(&s->out, it->wire.value, it->wire.size);
+}
+
+/* Leaves a tensor's payload where it is, and a note of where that is. */
+static void put_span(scan *s, const item *it) {
+  pb_put_int(&s->out, 100001, (int64_t)it->wire.number);
+  pb_put_int(&s->out, 100002, it->wire.value - s->start);
+  pb_put_int(&s->out, 100003, (int64_t)it->wire.size);
 }
 
 /* --- values --- */
@@ -227,9 +194,9 @@ static status check_text(const scan *s, const item *it) {
   if (!strcmp(it->field->name, "doc_string")) {
     return NULL; /* only ever shown, never compared */
   }
-  size_t bad = valid_text(it->value, it->size);
-  if (bad < it->size) {
-    return fail(s, it->value + bad, "the string is not UTF-8 or contains NUL");
+  size_t bad = valid_text(it->wire.value, it->wire.size);
+  if (bad < it->wire.size) {
+    return fail(s, it->wire.value + bad, "the string is not UTF-8 or contains NUL");
   }
   return NULL;
 }
@@ -237,20 +204,20 @@ static status check_text(const scan *s, const item *it) {
 /* A packed list: whole elements only; counts them. */
 static status check_packed(const scan *s, const item *it, uint64_t *count) {
   int wire = wire_of(it->field->type);
-  if (wire != WIRE_VARINT) {
-    unsigned width = wire == WIRE_64 ? 8 : 4;
-    if (it->size % width) {
-      return fail(s, it->start, "a list of %" PRIu64 " bytes does not hold whole elements of %u", it->size, width);
+  if (wire != PB_VARINT) {
+    unsigned width = wire == PB_I64 ? 8 : 4;
+    if (it->wire.size % width) {
+      return fail(s, it->start, "a list of %" PRIu64 " bytes does not hold whole elements of %u", it->wire.size, width);
     }
-    *count = it->size / width;
+    *count = it->wire.size / width;
     return NULL;
   }
   *count = 0;
-  for (const uint8_t *at = it->value, *end = at + it->size; at < end; ++*count) {
+  for (pb_cursor list = pb_value(&it->wire); list.at < list.end; ++*count) {
     uint64_t number;
-    const char *wrong = read_varint(&at, end, &number);
+    pb_error wrong = pb_read_varint(&list, &number);
     if (wrong) {
-      return fail(s, it->start, "element %" PRIu64 " of the list: %s", *count, wrong);
+      return fail(s, it->start, "element %" PRIu64 " of the list: %s", *count, varint_error(wrong));
     }
   }
   return NULL;
@@ -258,23 +225,13 @@ static status check_packed(const scan *s, const item *it, uint64_t *count) {
 
 /* Returns true if this is the payload of a tensor, as one piece of bytes. */
 static bool is_payload(const frame *f, const item *it) {
-  return f->type == &onnx__tensor_proto__descriptor && it->wire == WIRE_LENGTH &&
-         (it->id == RAW_DATA || it->id == FLOAT_DATA || it->id == DOUBLE_DATA);
-}
-
-/* Leaves a tensor's payload where it is, and a note of where that is. */
-static void put_span(scan *s, const item *it) {
-  put_tag(s, 100001, WIRE_VARINT);
-  put_varint(s, it->id);
-  put_tag(s, 100002, WIRE_VARINT);
-  put_varint(s, (uint64_t)(it->value - s->start));
-  put_tag(s, 100003, WIRE_VARINT);
-  put_varint(s, it->size);
+  return f->type == &onnx__tensor_proto__descriptor && it->wire.wire_type == PB_LEN &&
+         (it->wire.number == RAW_DATA || it->wire.number == FLOAT_DATA || it->wire.number == DOUBLE_DATA);
 }
 
 static status scan_payload(scan *s, frame *f, const item *it) {
-  bool cut = it->size >= ONNX_WIRE_MIN_CUT;
-  if (f->cut || (f->counts[f->in_field] > 1 && (cut || it->id == RAW_DATA))) {
+  bool cut = it->wire.size >= ONNX_WIRE_MIN_CUT;
+  if (f->cut || (f->counts[f->in_field] > 1 && (cut || it->wire.number == RAW_DATA))) {
     return fail(s, it->start, "the tensor has its elements in more than one piece");
   }
   f->cut = cut;
@@ -282,10 +239,8 @@ static status scan_payload(scan *s, frame *f, const item *it) {
     put_span(s, it);
     return NULL;
   }
-  put_tag(s, it->id, it->wire);
-  put_varint(s, it->size);
-  put(s, it->value, it->size);
-  s->memory += it->size + 32;
+  put_field(s, it);
+  s->memory += it->wire.size + 32;
   return NULL;
 }
 
@@ -298,12 +253,12 @@ static status enter(scan *s, const item *it) {
     return status_error(STATUS_INVALID_FILE, "byte %zu: messages are nested more than %d deep",
                         (size_t)(it->start - s->start), ONNX_WIRE_MAX_DEPTH);
   }
-  put_tag(s, it->id, it->wire);
+  pb_put_tag(&s->out, (uint32_t)it->wire.number, PB_LEN);
   frame *inner = &s->frames[++s->depth];
-  *inner = (frame){.type = it->field->descriptor, .end = it->value + it->size, .in_field = -1};
-  inner->length_at = s->n_out;
+  *inner = (frame){.type = it->field->descriptor, .end = pb_value(&it->wire).end, .in_field = -1};
+  inner->length_at = s->out.n;
   inner->length_width = it->length_width < LENGTH_WIDTH_MAX ? it->length_width : LENGTH_WIDTH_MAX;
-  s->n_out += (size_t)inner->length_width;
+  pb_put(&s->out, (uint8_t[LENGTH_WIDTH_MAX]){0}, inner->length_width);
   s->memory += inner->type->sizeof_message + 40;
   return NULL;
 }
@@ -311,12 +266,12 @@ static status enter(scan *s, const item *it) {
 /* The message ends: now its length in the copy is known.  It is never larger than in the file, so it fits. */
 static status leave(scan *s) {
   const frame *f = &s->frames[s->depth];
-  size_t length = s->n_out - f->length_at - (size_t)f->length_width;
+  size_t length = s->out.n - f->length_at - f->length_width;
   if (length > INT32_MAX) {
     return fail(s, s->at, "more than 2 GiB without the tensors' data");
   }
-  if (s->out) {
-    encode_varint(s->out + f->length_at, length, f->length_width);
+  if (s->out.bytes) {
+    pb_encode_varint(s->out.bytes + f->length_at, length, f->length_width);
   }
   s->most_fields = f->n_fields > s->most_fields ? f->n_fields : s->most_fields;
   s->depth--;
@@ -325,17 +280,14 @@ static status leave(scan *s) {
 
 static status scan_scalar(scan *s, const item *it) {
   uint64_t count = 1;
-  if (it->wire == WIRE_LENGTH && wire_of(it->field->type) != WIRE_LENGTH) {
+  bool has_length = it->wire.wire_type == PB_LEN, is_bytes = wire_of(it->field->type) == PB_LEN;
+  if (has_length && !is_bytes) {
     TRY(check_packed(s, it, &count));
   } else if (it->field->type == PROTOBUF_C_TYPE_STRING) {
     TRY(check_text(s, it));
   }
-  s->memory += it->wire == WIRE_LENGTH && wire_of(it->field->type) == WIRE_LENGTH ? it->size + 32 : 8 * count;
-  put_tag(s, it->id, it->wire);
-  if (it->wire == WIRE_LENGTH) {
-    put_varint(s, it->size);
-  }
-  put(s, it->value, it->size);
+  s->memory += is_bytes ? it->wire.size + 32 : 8 * count;
+  put_field(s, it);
   return NULL;
 }
 
@@ -346,15 +298,15 @@ static status scan_field(scan *s) {
   TRY(read_tag(s, &it));
   if (!it.field) {
     TRY(read_extent(s, &it));
-    s->at = it.value + it.size;
+    s->at = pb_value(&it.wire).end;
     return NULL;
   }
   f->in_field = (int)(it.field - f->type->fields);
   f->counts[f->in_field] += f->counts[f->in_field] < UINT32_MAX;
   f->n_fields += f->n_fields < UINT32_MAX;
   int wire = wire_of(it.field->type);
-  if (it.wire != wire && !(it.wire == WIRE_LENGTH && it.field->label == PROTOBUF_C_LABEL_REPEATED)) {
-    return fail(s, it.start, "wire type %d where %d belongs", it.wire, wire);
+  if (it.wire.wire_type != wire && !(it.wire.wire_type == PB_LEN && it.field->label == PROTOBUF_C_LABEL_REPEATED)) {
+    return fail(s, it.start, "wire type %d where %d belongs", it.wire.wire_type, wire);
   }
   TRY(read_extent(s, &it));
   if (it.field->type == PROTOBUF_C_TYPE_MESSAGE) {
@@ -362,22 +314,22 @@ static status scan_field(scan *s) {
   }
   if (is_payload(f, &it)) {
     uint64_t count;
-    if (it.id != RAW_DATA) {
+    if (it.wire.number != RAW_DATA) {
       TRY(check_packed(s, &it, &count));
     }
     TRY(scan_payload(s, f, &it));
   } else {
     TRY(scan_scalar(s, &it));
   }
-  s->at = it.value + it.size;
+  s->at = pb_value(&it.wire).end;
   return NULL;
 }
 
-/* Goes over all the bytes; writes the copy when `out` is not NULL. */
-static status run(scan *s, const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t size, uint8_t *out) {
+/* Goes over all the bytes, and writes the copy into the `room` bytes at `out` (NULL: only counts how many it takes). */
+static status run(scan *s, const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t size, uint8_t *out,
+                  size_t room) {
   s->start = s->at = bytes;
-  s->out = out;
-  s->n_out = 0;
+  s->out = (pb_writer){.bytes = out, .capacity = room, .fixed = true};
   s->memory = type->sizeof_message;
   s->depth = 0;
   s->frames[0] = (frame){.type = type, .end = bytes + size, .in_field = -1};
@@ -397,7 +349,7 @@ static status run(scan *s, const ProtobufCMessageDescriptor *type, const uint8_t
 /* The unpacked message, the copy, and protobuf-c's list of the fields of one message, which it grows by
  * doubling, must fit into what is left. */
 static status check_memory(const scan *s, const mem_budget *b) {
-  uint64_t need = s->memory + s->n_out + s->most_fields * 96;
+  uint64_t need = s->memory + s->out.n + s->most_fields * 96;
   if (b && b->limit) {
     uint64_t used = b->used;
     uint64_t left = used < b->limit ? b->limit - used : 0;
@@ -411,13 +363,13 @@ static status check_memory(const scan *s, const mem_budget *b) {
 status onnx_wire_scan(arena *a, const ProtobufCMessageDescriptor *type, const void *bytes, size_t size, uint8_t **copy,
                       size_t *copy_size) {
   scan *s = ARENA_NEW(a, scan);
-  TRY(run(s, type, bytes, size, NULL));
+  TRY(run(s, type, bytes, size, NULL, 0));
   TRY(check_memory(s, arena_budget(a)));
-  size_t n = s->n_out;
+  size_t n = s->out.n;
   CHECK_THAT(n <= INT32_MAX, STATUS_INVALID_FILE, "more than 2 GiB without the tensors' data");
   *copy = arena_alloc(a, n);
-  TRY(run(s, type, bytes, size, *copy));
-  assert(s->n_out == n);
+  TRY(run(s, type, bytes, size, *copy, n));
+  assert(s->out.n == n);
   *copy_size = n;
   return NULL;
 }

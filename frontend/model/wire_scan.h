@@ -2,7 +2,7 @@
  *
  * protobuf-c recurses as deep as the bytes say, multiplies memory and says only "no".  The scan goes over the
  * wire format once without recursion, driven by protobuf-c's own descriptors, and
- * - refuses what is damaged or hostile, naming where: varints of more than 10 bytes, lengths beyond the
+ * - refuses what is damaged or hostile, naming where: varints of more than 64 bits, lengths beyond the
  * enclosing message, field number 0, groups, known fields with a wrong wire type, submessages given twice,
  * nesting deeper than ONNX_WIRE_MAX_DEPTH, strings that are not UTF-8 or contain NUL (documentation
  * excepted), and contents that would need more memory than the arena's budget has left;

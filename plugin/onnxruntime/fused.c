@@ -336,7 +336,7 @@ static OrtStatus *compile_ahead(fused *f, bool *done) {
 }
 
 static OrtStatus *build(fused *f, const ort_graph *g, const ort_node *node, size_t *size) {
-  ort_wire model = {0};
+  pb_writer model = {0};
   ort_weights weights = {0};
   ort_partition_values b = {.p = f->p};
   OrtStatus *failed = ort_partition_values_find(&b, g, NULL);

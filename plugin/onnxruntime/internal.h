@@ -2,9 +2,9 @@
 #ifndef PLUGIN_ONNXRUNTIME_INTERNAL_H
 #define PLUGIN_ONNXRUNTIME_INTERNAL_H
 
+#include "base/protobuf_wire.h"
 #include "plugin/api/onnx-xla.h"
 #include "plugin/onnxruntime/abi.h"
-#include "plugin/onnxruntime/wire.h"
 
 #define ORT_EP_NAME "OnnxXlaExecutionProvider"
 
@@ -118,6 +118,12 @@ typedef struct ort_weights {
 } ort_weights;
 void ort_weights_free(ort_weights *w);
 
+/* Bytes of somebody else's. */
+typedef struct ort_span {
+  const uint8_t *bytes;
+  size_t n;
+} ort_span;
+
 /* Where the data of constants lies once ONNX Runtime has given its own back (weights.c). */
 typedef struct ort_mapped {
   char *path;
@@ -151,8 +157,8 @@ typedef struct ort_model_parts {
       is_body; /* outputs have types, for loops without steps; a model's would only be checked against what comes out */
   ort_weights *weights;
 } ort_model_parts;
-OrtStatus *ort_node_write(const ort_provider *p, const ort_node *n, ort_wire *out); /* as NodeProto */
-OrtStatus *ort_model_write(const ort_provider *p, const ort_graph *g, const ort_model_parts *parts, ort_wire *out);
+OrtStatus *ort_node_write(const ort_provider *p, const ort_node *n, pb_writer *out); /* as NodeProto */
+OrtStatus *ort_model_write(const ort_provider *p, const ort_graph *g, const ort_model_parts *parts, pb_writer *out);
 
 /* --- what the provider does --- */
 

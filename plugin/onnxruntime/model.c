@@ -1,4 +1,5 @@
-/* model.c - graphs of ONNX Runtime, read, and written as ONNX models. */
+/* model.c - graphs of ONNX Runtime, read, and written as ONNX models: it shows a provider its graph, but gives no
+ * ModelProto. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,43 +168,44 @@ void ort_weights_free(ort_weights *w) {
 
 /* Open dimensions have no names: those of ONNX Runtime are guesses, and two that are alike may be of different sizes.
  */
-static void put_type(ort_wire *w, const ort_array *x) {
-  ort_wire tensor = {0}, shape = {0}, all = {0};
+static void put_type(pb_writer *w, const ort_array *x) {
+  pb_writer tensor = {0}, shape = {0}, all = {0};
   for (size_t k = 0; k < x->rank; k++) {
-    ort_wire one = {0};
+    pb_writer one = {0};
     if (x->dims[k] >= 0) {
-      ort_put_int(&one, DIM_VALUE, x->dims[k]);
+      pb_put_int(&one, DIM_VALUE, x->dims[k]);
     }
-    ort_put_message(&shape, SHAPE_DIM, &one);
+    pb_put_message(&shape, SHAPE_DIM, &one);
   }
-  ort_put_int(&tensor, TENSOR_ELEMENT, x->type);
+  pb_put_int(&tensor, TENSOR_ELEMENT, x->type);
   if (x->ranked) {
-    ort_put_message(&tensor, TENSOR_SHAPE, &shape);
+    pb_put_message(&tensor, TENSOR_SHAPE, &shape);
   }
-  ort_put_message(&all, TYPE_TENSOR, &tensor);
-  ort_put_message(w, VALUE_TYPE, &all);
+  pb_put_message(&all, TYPE_TENSOR, &tensor);
+  pb_put_message(w, VALUE_TYPE, &all);
 }
 
 /* An input or output, with its type where that is known and wanted.  An unknown rank of a body's output that cannot be
  * told from 0 is 0: what a loop without steps collects is an empty list then, as ONNX Runtime makes it. */
-static OrtStatus *put_value(const ort_provider *p, ort_wire *w, uint32_t field, const OrtValueInfo *value, bool typed) {
+static OrtStatus *put_value(const ort_provider *p, pb_writer *w, uint32_t field, const OrtValueInfo *value,
+                            bool typed) {
   const OrtTensorTypeAndShapeInfo *info;
   const char *name;
-  ort_wire v = {0};
+  pb_writer v = {0};
   ORT_TRY(ort_value_name(p, value, &name));
   ORT_TRY(array_type(p, value, &info));
-  ort_put_text(&v, VALUE_NAME, name);
+  pb_put_text(&v, VALUE_NAME, name);
   if (info && typed) {
     ort_array x;
     OrtStatus *failed = read_type(p, info, &x);
     if (failed) {
-      ort_wire_free(&v);
+      pb_free(&v);
       return failed;
     }
     x.ranked |= field == GRAPH_OUTPUT && !p->tells_ranks;
     put_type(&v, &x);
   }
-  ort_put_message(w, field, &v);
+  pb_put_message(w, field, &v);
   return NULL;
 }
 
@@ -227,15 +229,15 @@ static OrtStatus *read_constant(const ort_provider *p, const OrtValue *value, or
   return p->api->GetTensorSizeInBytes(value, bytes);
 }
 
-static void put_array(ort_wire *w, uint32_t field, const char *name, const ort_array *x, size_t bytes) {
-  ort_wire t = {0};
+static void put_array(pb_writer *w, uint32_t field, const char *name, const ort_array *x, size_t bytes) {
+  pb_writer t = {0};
   for (size_t k = 0; k < x->rank; k++) {
-    ort_put_int(&t, TENSOR_DIMS, x->dims[k]);
+    pb_put_int(&t, TENSOR_DIMS, x->dims[k]);
   }
-  ort_put_int(&t, TENSOR_TYPE, x->type);
-  ort_put_text(&t, TENSOR_NAME, name);
-  ort_put_bytes(&t, TENSOR_RAW, x->data, bytes);
-  ort_put_message(w, field, &t);
+  pb_put_int(&t, TENSOR_TYPE, x->type);
+  pb_put_text(&t, TENSOR_NAME, name);
+  pb_put_bytes(&t, TENSOR_RAW, x->data, bytes);
+  pb_put_message(w, field, &t);
 }
 
 static OrtStatus *add_weight(const ort_provider *p, ort_weights *w, const OrtValueInfo *info, const char *name,
@@ -265,7 +267,7 @@ static OrtStatus *add_weight(const ort_provider *p, ort_weights *w, const OrtVal
 /* Bits less than a byte are packed in ONNX Runtime's arrays and in models, not in those of oxla_constant. */
 static bool is_packed(int type) { return type == OXLA_UINT4 || type == OXLA_INT4 || type > OXLA_INT4; }
 
-static OrtStatus *put_initializer(const ort_provider *p, ort_wire *w, const OrtValueInfo *info,
+static OrtStatus *put_initializer(const ort_provider *p, pb_writer *w, const OrtValueInfo *info,
                                   bool large_constants_are_inputs, ort_weights *weights) {
   const OrtValue *value = NULL;
   const char *name;
@@ -287,10 +289,10 @@ static OrtStatus *put_initializer(const ort_provider *p, ort_wire *w, const OrtV
     put_array(w, GRAPH_INITIALIZER, name, &x, bytes);
     return NULL;
   }
-  ort_wire v = {0};
-  ort_put_text(&v, VALUE_NAME, name);
+  pb_writer v = {0};
+  pb_put_text(&v, VALUE_NAME, name);
   put_type(&v, &x);
-  ort_put_message(w, GRAPH_INPUT, &v);
+  pb_put_message(w, GRAPH_INPUT, &v);
   return weights ? add_weight(p, weights, info, name, &x) : NULL;
 }
 
@@ -315,14 +317,14 @@ OrtStatus *ort_attribute_read(const ort_provider *p, const OrtOpAttr *a, OrtOpAt
   return failed;
 }
 
-static void put_plain(ort_wire *w, OrtOpAttrType type, const char *bytes, size_t n) {
+static void put_plain(pb_writer *w, OrtOpAttrType type, const char *bytes, size_t n) {
   switch (type) {
     case ORT_OP_ATTR_INT:
     case ORT_OP_ATTR_INTS:
       for (size_t k = 0; k + sizeof(int64_t) <= n; k += sizeof(int64_t)) {
         int64_t v;
         memcpy(&v, bytes + k, sizeof v);
-        ort_put_int(w, type == ORT_OP_ATTR_INT ? ATTR_I : ATTR_INTS, v);
+        pb_put_int(w, type == ORT_OP_ATTR_INT ? ATTR_I : ATTR_INTS, v);
       }
       break;
     case ORT_OP_ATTR_FLOAT:
@@ -330,15 +332,15 @@ static void put_plain(ort_wire *w, OrtOpAttrType type, const char *bytes, size_t
       for (size_t k = 0; k + sizeof(float) <= n; k += sizeof(float)) {
         float v;
         memcpy(&v, bytes + k, sizeof v);
-        ort_put_float(w, type == ORT_OP_ATTR_FLOAT ? ATTR_F : ATTR_FLOATS, v);
+        pb_put_float(w, type == ORT_OP_ATTR_FLOAT ? ATTR_F : ATTR_FLOATS, v);
       }
       break;
     case ORT_OP_ATTR_STRING: /* ends with a zero that is not its own */
-      ort_put_bytes(w, ATTR_S, bytes, n && bytes[n - 1] == '\0' ? n - 1 : n);
+      pb_put_bytes(w, ATTR_S, bytes, n && bytes[n - 1] == '\0' ? n - 1 : n);
       break;
     default: /* strings, each ended by a zero */
       for (size_t k = 0; k < n; k += strlen(bytes + k) + 1) {
-        ort_put_text(w, ATTR_STRINGS, bytes + k);
+        pb_put_text(w, ATTR_STRINGS, bytes + k);
       }
   }
 }
@@ -351,7 +353,7 @@ static int attribute_type(OrtOpAttrType t) {
   return types[t];
 }
 
-static OrtStatus *put_attribute_value(const ort_provider *p, ort_wire *w, const OrtOpAttr *a, OrtOpAttrType type) {
+static OrtStatus *put_attribute_value(const ort_provider *p, pb_writer *w, const OrtOpAttr *a, OrtOpAttrType type) {
   if (type == ORT_OP_ATTR_TENSOR) {
     OrtValue *value;
     ort_array x;
@@ -372,10 +374,10 @@ static OrtStatus *put_attribute_value(const ort_provider *p, ort_wire *w, const 
   return NULL;
 }
 
-static OrtStatus *put_attribute(const ort_provider *p, ort_wire *w, const OrtOpAttr *a) {
+static OrtStatus *put_attribute(const ort_provider *p, pb_writer *w, const OrtOpAttr *a) {
   OrtOpAttrType type;
   const char *name;
-  ort_wire inner = {0};
+  pb_writer inner = {0};
   ORT_TRY(p->api->OpAttr_GetType(a, &type));
   ORT_TRY(p->api->OpAttr_GetName(a, &name));
   if (type == ORT_OP_ATTR_GRAPH) {
@@ -384,24 +386,24 @@ static OrtStatus *put_attribute(const ort_provider *p, ort_wire *w, const OrtOpA
   if (type <= ORT_OP_ATTR_UNDEFINED || type > ORT_OP_ATTR_TENSOR) {
     return ort_fail(p, "attribute '%s' is of a kind that ONNX Runtime does not show", name);
   }
-  ort_put_text(&inner, ATTR_NAME, name);
-  ort_put_int(&inner, ATTR_TYPE, attribute_type(type));
+  pb_put_text(&inner, ATTR_NAME, name);
+  pb_put_int(&inner, ATTR_TYPE, attribute_type(type));
   OrtStatus *failed = put_attribute_value(p, &inner, a, type);
   if (failed) {
-    ort_wire_free(&inner);
+    pb_free(&inner);
     return failed;
   }
-  ort_put_message(w, NODE_ATTRIBUTE, &inner);
+  pb_put_message(w, NODE_ATTRIBUTE, &inner);
   return NULL;
 }
 
 /* --- nodes and graphs --- */
 
-static OrtStatus *put_graph(const ort_provider *p, ort_wire *w, const ort_graph *g, const ort_model_parts *parts);
+static OrtStatus *put_graph(const ort_provider *p, pb_writer *w, const ort_graph *g, const ort_model_parts *parts);
 
 /* A body: with all of its own, and the constants where they are. */
-static OrtStatus *put_body(const ort_provider *p, ort_wire *w, const char *name, const OrtGraph *body) {
-  ort_wire attribute = {0}, graph = {0};
+static OrtStatus *put_body(const ort_provider *p, pb_writer *w, const char *name, const OrtGraph *body) {
+  pb_writer attribute = {0}, graph = {0};
   ort_graph g;
   OrtStatus *failed = ort_graph_read(p, body, &g);
   if (!failed) {
@@ -416,17 +418,17 @@ static OrtStatus *put_body(const ort_provider *p, ort_wire *w, const char *name,
   }
   ort_graph_free(&g);
   if (failed) {
-    ort_wire_free(&graph);
+    pb_free(&graph);
     return failed;
   }
-  ort_put_text(&attribute, ATTR_NAME, name);
-  ort_put_int(&attribute, ATTR_TYPE, attribute_type(ORT_OP_ATTR_GRAPH));
-  ort_put_message(&attribute, ATTR_G, &graph);
-  ort_put_message(w, NODE_ATTRIBUTE, &attribute);
+  pb_put_text(&attribute, ATTR_NAME, name);
+  pb_put_int(&attribute, ATTR_TYPE, attribute_type(ORT_OP_ATTR_GRAPH));
+  pb_put_message(&attribute, ATTR_G, &graph);
+  pb_put_message(w, NODE_ATTRIBUTE, &attribute);
   return NULL;
 }
 
-static OrtStatus *put_bodies(const ort_provider *p, ort_wire *w, const OrtNode *node) {
+static OrtStatus *put_bodies(const ort_provider *p, pb_writer *w, const OrtNode *node) {
   size_t n;
   ORT_TRY(p->api->Node_GetNumSubgraphs(node, &n));
   const OrtGraph **bodies = list(n, sizeof *bodies);
@@ -443,7 +445,7 @@ static OrtStatus *put_bodies(const ort_provider *p, ort_wire *w, const OrtNode *
   return failed;
 }
 
-static OrtStatus *put_attributes(const ort_provider *p, ort_wire *w, const OrtNode *node) {
+static OrtStatus *put_attributes(const ort_provider *p, pb_writer *w, const OrtNode *node) {
   size_t n;
   ORT_TRY(p->api->Node_GetNumAttributes(node, &n));
   const OrtOpAttr **attributes = list(n, sizeof *attributes);
@@ -455,40 +457,40 @@ static OrtStatus *put_attributes(const ort_provider *p, ort_wire *w, const OrtNo
   return failed ? failed : put_bodies(p, w, node);
 }
 
-static OrtStatus *put_names(const ort_provider *p, ort_wire *w, uint32_t field, size_t n,
+static OrtStatus *put_names(const ort_provider *p, pb_writer *w, uint32_t field, size_t n,
                             const OrtValueInfo *const *values) {
   for (size_t k = 0; k < n; k++) {
     const char *name;
     ORT_TRY(ort_value_name(p, values[k], &name));
-    ort_put_text(w, field, name);
+    pb_put_text(w, field, name);
   }
   return NULL;
 }
 
-OrtStatus *ort_node_write(const ort_provider *p, const ort_node *n, ort_wire *out) {
-  ort_put_text(out, NODE_NAME, n->name);
-  ort_put_text(out, NODE_OP, n->op);
-  ort_put_text(out, NODE_DOMAIN, n->domain);
+OrtStatus *ort_node_write(const ort_provider *p, const ort_node *n, pb_writer *out) {
+  pb_put_text(out, NODE_NAME, n->name);
+  pb_put_text(out, NODE_OP, n->op);
+  pb_put_text(out, NODE_DOMAIN, n->domain);
   ORT_TRY(put_names(p, out, NODE_INPUT, n->n_in, n->in));
   ORT_TRY(put_names(p, out, NODE_OUTPUT, n->n_out, n->out));
   return put_attributes(p, out, n->node);
 }
 
-static OrtStatus *put_node(const ort_provider *p, ort_wire *w, const ort_node *n) {
-  ort_wire inner = {0};
+static OrtStatus *put_node(const ort_provider *p, pb_writer *w, const ort_node *n) {
+  pb_writer inner = {0};
   OrtStatus *failed = ort_node_write(p, n, &inner);
   if (failed) {
-    ort_wire_free(&inner);
+    pb_free(&inner);
     return failed;
   }
-  ort_put_message(w, GRAPH_NODE, &inner);
+  pb_put_message(w, GRAPH_NODE, &inner);
   return NULL;
 }
 
-static OrtStatus *put_graph(const ort_provider *p, ort_wire *w, const ort_graph *g, const ort_model_parts *parts) {
+static OrtStatus *put_graph(const ort_provider *p, pb_writer *w, const ort_graph *g, const ort_model_parts *parts) {
   const char *name;
   ORT_TRY(p->api->Graph_GetName(g->graph, &name));
-  ort_put_text(w, GRAPH_NAME, name && *name ? name : "graph");
+  pb_put_text(w, GRAPH_NAME, name && *name ? name : "graph");
   for (size_t k = 0; k < g->n_nodes; k++) {
     if (!parts->chosen || parts->chosen[k]) {
       ORT_TRY(put_node(p, w, &g->nodes[k]));
@@ -506,7 +508,7 @@ static OrtStatus *put_graph(const ort_provider *p, ort_wire *w, const ort_graph 
   return NULL;
 }
 
-static OrtStatus *put_opsets(const ort_provider *p, ort_wire *w, const OrtGraph *graph) {
+static OrtStatus *put_opsets(const ort_provider *p, pb_writer *w, const OrtGraph *graph) {
   size_t n;
   ORT_TRY(p->api->Graph_GetNumOperatorSets(graph, &n));
   const char **domains = list(n, sizeof *domains);
@@ -514,28 +516,28 @@ static OrtStatus *put_opsets(const ort_provider *p, ort_wire *w, const OrtGraph 
   OrtStatus *failed =
       domains && versions ? p->api->Graph_GetOperatorSets(graph, domains, versions, n) : ort_no_memory(p);
   for (size_t k = 0; !failed && k < n; k++) {
-    ort_wire opset = {0};
-    ort_put_text(&opset, OPSET_DOMAIN, domains[k]);
-    ort_put_int(&opset, OPSET_VERSION, versions[k]);
-    ort_put_message(w, MODEL_OPSET, &opset);
+    pb_writer opset = {0};
+    pb_put_text(&opset, OPSET_DOMAIN, domains[k]);
+    pb_put_int(&opset, OPSET_VERSION, versions[k]);
+    pb_put_message(w, MODEL_OPSET, &opset);
   }
   free(domains);
   free(versions);
   return failed;
 }
 
-OrtStatus *ort_model_write(const ort_provider *p, const ort_graph *g, const ort_model_parts *parts, ort_wire *out) {
+OrtStatus *ort_model_write(const ort_provider *p, const ort_graph *g, const ort_model_parts *parts, pb_writer *out) {
   int64_t ir_version;
-  ort_wire graph = {0};
+  pb_writer graph = {0};
   ORT_TRY(p->api->Graph_GetOnnxIRVersion(g->graph, &ir_version));
-  ort_put_int(out, MODEL_IR_VERSION, ir_version);
-  ort_put_text(out, MODEL_PRODUCER, "onnxruntime");
+  pb_put_int(out, MODEL_IR_VERSION, ir_version);
+  pb_put_text(out, MODEL_PRODUCER, "onnxruntime");
   ORT_TRY(put_opsets(p, out, g->graph));
   OrtStatus *failed = put_graph(p, &graph, g, parts);
   if (failed) {
-    ort_wire_free(&graph);
+    pb_free(&graph);
     return failed;
   }
-  ort_put_message(out, MODEL_GRAPH, &graph);
+  pb_put_message(out, MODEL_GRAPH, &graph);
   return out->failed ? ort_no_memory(p) : NULL;
 }

@@ -67,9 +67,9 @@ OrtStatus *ort_node_crosses(const ort_provider *p, const ort_node *n, bool *ok) 
   ORT_TRY(types_cross(p, n->n_out, n->out, ok));
   ORT_TRY(*ok ? bodies_possible(p, n->node, ok) : NULL);
   if (*ok) {
-    ort_wire scratch = {0};
+    pb_writer scratch = {0};
     OrtStatus *failed = ort_node_write(p, n, &scratch);
-    ort_wire_free(&scratch);
+    pb_free(&scratch);
     if (failed) {
       ort_log(p, ORT_LOGGING_LEVEL_INFO, "onnx-xla leaves node '%s' (%s): %s", n->name, n->op,
               p->api->GetErrorMessage(failed));
@@ -200,7 +200,7 @@ static void take_none(finding *f, size_t n) {
 static OrtStatus *import(finding *f, const ort_graph *g, const bool *chosen, const ort_partition_values *b, size_t n) {
   const ort_provider *p = f->p;
   const ort_node *last = &g->nodes[f->numbers[n - 1]];
-  ort_wire model = {0};
+  pb_writer model = {0};
   ort_model_parts parts = {.chosen = chosen,
                            .n_inputs = b->inputs.n,
                            .inputs = b->inputs.items,
@@ -222,7 +222,7 @@ static OrtStatus *import(finding *f, const ort_graph *g, const bool *chosen, con
       take_none(f, n);
     }
   }
-  ort_wire_free(&model);
+  pb_free(&model);
   return failed;
 }
 

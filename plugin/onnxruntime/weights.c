@@ -62,32 +62,31 @@ static ort_span file_at(ort_kept *k, const char *path) {
 
 /* --- the model's own initializers --- */
 
-static initializer read_tensor(ort_span tensor) {
+static initializer read_tensor(pb_cursor tensor) {
   initializer out = {0};
-  ort_span field;
-  for (uint32_t number; ort_wire_next(&tensor, &number, &field);) {
-    if (number == TENSOR_NAME || number == TENSOR_RAW) {
-      *(number == TENSOR_NAME ? &out.name : &out.raw) = field;
+  for (pb_field f; pb_next(&tensor, &f);) {
+    if (f.wire_type == PB_LEN && (f.number == TENSOR_NAME || f.number == TENSOR_RAW)) {
+      *(f.number == TENSOR_NAME ? &out.name : &out.raw) = (ort_span){f.value, (size_t)f.size};
     }
   }
   return out;
 }
 
 /* Initializers with bytes of their own, by name.  Without memory there are fewer of them. */
-static void *list_initializers(ort_span model) {
+static void *list_initializers(ort_span file) {
   void *all = NULL;
-  ort_span graph, tensor;
-  for (uint32_t number; ort_wire_next(&model, &number, &graph);) {
-    while (number == MODEL_GRAPH && ort_wire_next(&graph, &number, &tensor)) {
-      initializer *e = number == GRAPH_INITIALIZER ? malloc(sizeof *e) : NULL;
+  pb_cursor model = {file.bytes, file.bytes + file.n};
+  for (pb_field graph; pb_next(&model, &graph);) {
+    pb_cursor fields = pb_value(&graph);
+    for (pb_field tensor; graph.number == MODEL_GRAPH && pb_next(&fields, &tensor);) {
+      initializer *e = tensor.number == GRAPH_INITIALIZER ? malloc(sizeof *e) : NULL;
       if (e) {
-        *e = read_tensor(tensor);
+        *e = read_tensor(pb_value(&tensor));
         initializer **there = (initializer **)tsearch(e, &all, by_name);
         if (!there || *there != e) {
           free(e);
         }
       }
-      number = MODEL_GRAPH;
     }
   }
   return all;

@@ -1,37 +1,38 @@
-/* write_model.h - small ONNX models as bytes, for tests that see the public header only. */
+/* write_model.h - small ONNX models as bytes, for tests that see the public header, and one of ours that stands
+ * alone. */
 #ifndef TESTS_API_WRITE_MODEL_H
 #define TESTS_API_WRITE_MODEL_H
 
 #include <assert.h>
 #include <stdint.h>
-#include <string.h>
 
-/* A protobuf message in the making. */
+#include "../../base/protobuf_wire.h"
+
+/* A protobuf message in the making, which may be copied and need not be freed. */
 typedef struct message {
   uint8_t bytes[8192];
   size_t n;
 } message;
 
-static inline void put_varint(message *m, uint64_t value) {
-  assert(m->n + 10 < sizeof m->bytes);
-  do {
-    m->bytes[m->n++] = (uint8_t)(value | 0x80);
-    value >>= 7;
-  } while (value);
-  m->bytes[m->n - 1] &= 0x7f;
+static inline pb_writer end_of(message *m) {
+  return (pb_writer){.bytes = m->bytes, .n = m->n, .capacity = sizeof m->bytes, .fixed = true};
+}
+
+static inline void set_end(message *m, const pb_writer *w) {
+  assert(w->n <= w->capacity);
+  m->n = w->n;
 }
 
 static inline void put_int(message *m, unsigned field, int64_t value) {
-  put_varint(m, field << 3);
-  put_varint(m, (uint64_t)value);
+  pb_writer w = end_of(m);
+  pb_put_int(&w, field, value);
+  set_end(m, &w);
 }
 
 static inline void put_bytes(message *m, unsigned field, const void *bytes, size_t n) {
-  put_varint(m, field << 3 | 2);
-  put_varint(m, n);
-  assert(m->n + n < sizeof m->bytes);
-  memcpy(m->bytes + m->n, bytes, n);
-  m->n += n;
+  pb_writer w = end_of(m);
+  pb_put_bytes(&w, field, bytes, n);
+  set_end(m, &w);
 }
 
 static inline void put_text(message *m, unsigned field, const char *text) { put_bytes(m, field, text, strlen(text)); }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/protobuf_wire.h"
 
 uint64_t mutate_random(uint64_t *state) {
   uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -97,57 +98,22 @@ typedef struct span {
   size_t at, size;
 } span;
 
-/* False for what is no varint of at most 10 bytes. */
-static bool read_varint(const uint8_t *bytes, size_t end, size_t *at, uint64_t *value) {
-  *value = 0;
-  for (unsigned shift = 0; *at < end && shift < 70; shift += 7) {
-    uint8_t b = bytes[(*at)++];
-    *value |= shift < 64 ? (uint64_t)(b & 0x7f) << shift : 0;
-    if (b < 0x80) {
-      return true;
-    }
-  }
-  return false;
-}
+/* A field of a message: from its tag on, and its value, in bytes from the beginning of the file. */
+typedef struct field {
+  span whole, value;
+  int wire_type;
+} field;
 
-static size_t write_varint(uint8_t *out, uint64_t value) {
-  size_t n = 0;
-  do {
-    out[n++] = (uint8_t)(value | 0x80);
-    value >>= 7;
-  } while (value);
-  out[n - 1] &= 0x7f;
-  return n;
-}
-
-/* The field at *at: the whole of it, its payload (of wire type 2) and wire type; moves *at behind it. */
-static bool read_field(const uint8_t *bytes, size_t end, size_t *at, span *whole, span *payload, unsigned *wire) {
-  uint64_t key, n;
-  whole->at = *at;
-  if (!read_varint(bytes, end, at, &key)) {
+/* Reads the field at *at and moves *at behind it. */
+static bool read_field(const uint8_t *bytes, size_t end, size_t *at, field *out) {
+  pb_cursor c = {bytes + *at, bytes + end};
+  pb_field f;
+  if (!pb_next(&c, &f)) {
     return false;
   }
-  *wire = (unsigned)(key & 7);
-  payload->at = *at;
-  if (*wire == 0) {
-    if (!read_varint(bytes, end, at, &n)) {
-      return false;
-    }
-  } else if (*wire == 2) {
-    if (!read_varint(bytes, end, at, &n) || n > end - *at) {
-      return false;
-    }
-    payload->at = *at;
-    *at += n;
-  } else {
-    n = *wire == 1 ? 8 : 4;
-    if ((*wire != 1 && *wire != 5) || n > end - *at) {
-      return false;
-    }
-    *at += n;
-  }
-  payload->size = *at - payload->at;
-  whole->size = *at - whole->at;
+  size_t behind = (size_t)(c.at - bytes);
+  *out = (field){{*at, behind - *at}, {(size_t)(f.value - bytes), (size_t)f.size}, f.wire_type};
+  *at = behind;
   return true;
 }
 
@@ -156,10 +122,9 @@ enum { MAX_FIELDS = 4096, MAX_DEPTH = 24 };
 /* How many fields the message has; 0 if it is none. */
 static size_t count_fields(const uint8_t *bytes, span message) {
   size_t at = message.at, n = 0;
-  span whole, payload;
-  unsigned wire;
+  field f;
   while (at < message.at + message.size && n < MAX_FIELDS) {
-    if (!read_field(bytes, message.at + message.size, &at, &whole, &payload, &wire)) {
+    if (!read_field(bytes, message.at + message.size, &at, &f)) {
       return 0;
     }
     n++;
@@ -217,7 +182,7 @@ static const char *const words[] = {"Add",
                                     "ij,jk->ik",
                                     "\xff"};
 
-/* Another payload of wire type 2: a word, a packed list, fewer or more bytes. */
+/* Another value with a length: a word, a packed list, fewer or more bytes. */
 static size_t change_text(uint8_t *bytes, size_t *size, size_t most, span old, uint64_t *s) {
   uint8_t new[64];
   size_t n = 0;
@@ -230,7 +195,7 @@ static size_t change_text(uint8_t *bytes, size_t *size, size_t most, span old, u
     }
     case 1:
       for (size_t k = below(s, 5); k > 0; k--) {
-        n += write_varint(new + n, (uint64_t)odd_number(s));
+        n += pb_encode_varint(new + n, (uint64_t)odd_number(s), 0);
       }
       break;
     default:
@@ -255,9 +220,10 @@ typedef struct editing {
 } editing;
 
 /* Changes the field; gives what it is then long. */
-static size_t change_field(editing *e, span whole, span payload, unsigned wire) {
-  uint8_t head[20];
-  size_t kind = below(&e->s, 8), head_size = payload.at - whole.at;
+static size_t change_field(editing *e, const field *f) {
+  span whole = f->whole, value = f->value;
+  uint8_t number[PB_VARINT_MAX];
+  size_t kind = below(&e->s, 8), head_size = value.at - whole.at;
   if (kind == 0) { /* away */
     resize(e->bytes, &e->size, e->most, whole.at, whole.size, 0);
     return 0;
@@ -267,53 +233,53 @@ static size_t change_field(editing *e, span whole, span payload, unsigned wire) 
     return 2 * whole.size;
   }
   if (kind == 2) { /* of another field */
-    e->bytes[whole.at] = (uint8_t)((below(&e->s, 16) << 3) | wire);
+    e->bytes[whole.at] = (uint8_t)((below(&e->s, 16) << 3) | (unsigned)f->wire_type);
     return whole.size;
   }
-  if (wire == 0) {
-    size_t n = write_varint(head, (uint64_t)odd_number(&e->s));
-    if (resize(e->bytes, &e->size, e->most, payload.at, payload.size, n)) {
-      memcpy(e->bytes + payload.at, head, n);
+  if (f->wire_type == PB_VARINT) {
+    size_t n = pb_encode_varint(number, (uint64_t)odd_number(&e->s), 0);
+    if (resize(e->bytes, &e->size, e->most, value.at, value.size, n)) {
+      memcpy(e->bytes + value.at, number, n);
       return head_size + n;
     }
     return whole.size;
   }
-  if (wire != 2) {
-    e->bytes[payload.at + below(&e->s, payload.size)] = (uint8_t)mutate_random(&e->s);
+  if (f->wire_type != PB_LEN) {
+    e->bytes[value.at + below(&e->s, value.size)] = (uint8_t)mutate_random(&e->s);
     return whole.size;
   }
-  size_t n = change_text(e->bytes, &e->size, e->most, payload, &e->s);
-  return whole.size + n - payload.size;
+  size_t n = change_text(e->bytes, &e->size, e->most, value, &e->s);
+  return whole.size + n - value.size;
 }
 
 /* Changes one field of the message, or within one; gives the message's new size. */
 static size_t change_message(editing *e, span message, int depth) {
   size_t n = count_fields(e->bytes, message), pick = below(&e->s, n), at = message.at, end = message.at + message.size;
-  span whole, payload;
-  unsigned wire;
+  field f;
   if (n == 0) {
     return message.size;
   }
   for (size_t k = 0; k <= pick; k++) {
-    if (!read_field(e->bytes, end, &at, &whole, &payload, &wire)) {
+    if (!read_field(e->bytes, end, &at, &f)) {
       return message.size;
     }
   }
-  if (wire != 2 || depth == MAX_DEPTH || !count_fields(e->bytes, payload) || below(&e->s, 8) == 0) {
-    return message.size - whole.size + change_field(e, whole, payload, wire);
+  if (f.wire_type != PB_LEN || depth == MAX_DEPTH || !count_fields(e->bytes, f.value) || below(&e->s, 8) == 0) {
+    return message.size - f.whole.size + change_field(e, &f);
   }
-  size_t inner = change_message(e, payload, depth + 1);
-  /* The key stays; the length is written anew. */
-  uint64_t key;
-  uint8_t head[10];
-  size_t behind_key = whole.at;
-  read_varint(e->bytes, end, &behind_key, &key);
-  size_t old = payload.at - behind_key, new = write_varint(head, inner);
-  if (!resize(e->bytes, &e->size, e->most, behind_key, old, new)) {
-    return message.size - payload.size + inner;
+  size_t inner = change_message(e, f.value, depth + 1);
+  /* The tag stays; the length is written anew. */
+  uint8_t length[PB_VARINT_MAX];
+  pb_cursor c = {e->bytes + f.whole.at, e->bytes + f.value.at};
+  pb_field tag;
+  pb_read_tag(&c, &tag);
+  size_t behind_tag = (size_t)(c.at - e->bytes), old = f.value.at - behind_tag;
+  size_t new = pb_encode_varint(length, inner, 0);
+  if (!resize(e->bytes, &e->size, e->most, behind_tag, old, new)) {
+    return message.size - f.value.size + inner;
   }
-  memcpy(e->bytes + behind_key, head, new);
-  return message.size - payload.size + inner - old + new;
+  memcpy(e->bytes + behind_tag, length, new);
+  return message.size - f.value.size + inner - old + new;
 }
 
 size_t mutate_protobuf(uint8_t *bytes, size_t size, size_t most, uint64_t seed) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/protobuf_wire.h"
 #include "frontend/onnx.pb-c.h"
 
 /* "a,b,,c" as a list of strings; "" has none. */
@@ -119,20 +120,14 @@ static inline uint8_t *pack(arena *a, const void *message, size_t *size) {
   return bytes;
 }
 
-/* --- raw wire bytes --- */
+/* --- raw wire bytes, also ones that are no message --- */
 
 typedef struct wire {
   uint8_t bytes[4096];
   size_t n;
 } wire;
 
-static inline void wire_varint(wire *w, uint64_t value) {
-  do {
-    w->bytes[w->n++] = (uint8_t)(value | 0x80);
-    value >>= 7;
-  } while (value);
-  w->bytes[w->n - 1] &= 0x7f;
-}
+static inline void wire_varint(wire *w, uint64_t value) { w->n += pb_encode_varint(w->bytes + w->n, value, 0); }
 
 static inline void wire_tag(wire *w, unsigned id, unsigned type) { wire_varint(w, (uint64_t)id << 3 | type); }
 

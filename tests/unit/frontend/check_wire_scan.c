@@ -215,11 +215,7 @@ static uint8_t *nest(int depth, size_t *size) {
     uint8_t head[6];
     size_t length = room - at, n = 0;
     head[n++] = i == 0 ? tags[0] : tags[1 + (i - 1) % 3];
-    do {
-      head[n++] = (uint8_t)(length | 0x80);
-      length >>= 7;
-    } while (length);
-    head[n - 1] &= 0x7f;
+    n += pb_encode_varint(head + n, length, 0);
     at -= n;
     memcpy(bytes + at, head, n);
   }

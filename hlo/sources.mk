@@ -6,6 +6,7 @@ hlo_sources = \
 	hlo/analysis/cost.c \
 	hlo/analysis/in_place_update.c \
 	hlo/analysis/overlap.c \
+	hlo/analysis/pattern.c \
 	hlo/analysis/quantized.c \
 	hlo/analysis/queries.c \
 	hlo/analysis/row_space.c \
@@ -75,6 +76,7 @@ hlo_files = \
 	hlo/analysis/cost.h \
 	hlo/analysis/in_place_update.h \
 	hlo/analysis/overlap.h \
+	hlo/analysis/pattern.h \
 	hlo/analysis/quantized.h \
 	hlo/analysis/queries.h \
 	hlo/analysis/row_space.h \

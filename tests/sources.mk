@@ -61,6 +61,7 @@ check_programs = \
 	tests/unit/hlo/check_hostile_text \
 	tests/unit/hlo/check_pass \
 	tests/unit/hlo/check_passes \
+	tests/unit/hlo/check_pattern \
 	tests/unit/hlo/check_placement \
 	tests/unit/hlo/check_same_values \
 	tests/unit/lower/check_lower \
@@ -623,6 +624,7 @@ tests_files = \
 	tests/unit/frontend/build_model.h \
 	tests/unit/frontend/import_b_numbers.def \
 	tests/unit/frontend/node_case.h \
+	tests/unit/hlo/hlo_case.h \
 	tests/unit/plugin/compiler_half.h \
 	tests/unit/plugin/session_case.h \
 	tests/untested \
@@ -761,6 +763,8 @@ tests_unit_hlo_check_pass_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_pass_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_passes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_passes_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_hlo_check_pattern_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_hlo_check_pattern_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_placement_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_placement_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_same_values_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

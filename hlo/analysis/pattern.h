@@ -1,0 +1,93 @@
+/* pattern.h - patterns of instructions that read as the formulas they stand for, and the function that matches them.
+ *
+ * For example, x * logistic(x * number), with the operands of both multiplications in either order, is
+ *
+ *   hlo_value x;
+ *   double number;
+ *   bool is_swish = hlo_match(v, P_COMMUTE(HLO_MUL, P_ANY(&x),
+ *                                          P_OP(HLO_LOGISTIC,
+ *                                               P_COMMUTE(HLO_MUL, P_SAME(&x), P_IF(read_number, &number)))));
+ *
+ * where read_number is a function of the caller that takes a value and a double *, of which it gets the address as
+ * void *.  The macros make compound literals: a pattern lives as long as the block in which it is written, and
+ * patterns that occur more than once can be named by a local variable of type const hlo_pattern *.
+ *
+ * A value that a pattern captures is an ordinary variable.  All ways to match are tried (orders of operands,
+ * alternatives), so that a later part of the pattern can reject what an earlier part chose.  Captures of a choice that
+ * is given up are undone: where hlo_match returns false, every captured variable has the value it had before, and where
+ * it returns true, so have those of alternatives that were not taken.
+ *
+ * A match looks at no more values than the pattern has nodes, each P_BEHIND aside.  Each P_COMMUTE and each P_EITHER
+ * can double the number of attempts: with k of them a match takes at most 2^k times the work of a plain one, however
+ * large the graph is.  Patterns here have k of at most 4. */
+#ifndef HLO_ANALYSIS_PATTERN_H
+#define HLO_ANALYSIS_PATTERN_H
+
+#include "hlo/ir/ir.h"
+
+typedef enum hlo_pattern_kind {
+  HLO_PATTERN_ANY,
+  HLO_PATTERN_AS,
+  HLO_PATTERN_SAME,
+  HLO_PATTERN_OP,
+  HLO_PATTERN_COMMUTE,
+  HLO_PATTERN_EITHER,
+  HLO_PATTERN_BEHIND,
+  HLO_PATTERN_ONCE,
+  HLO_PATTERN_TYPE,
+  HLO_PATTERN_IF
+} hlo_pattern_kind;
+
+enum { HLO_PATTERN_OPERANDS = 3 };
+
+typedef struct hlo_pattern hlo_pattern;
+struct hlo_pattern {
+  hlo_pattern_kind kind;
+  int number;                                  /* an hlo_op of OP, COMMUTE and BEHIND, a dtype of TYPE */
+  uint32_t most;                               /* of BEHIND */
+  const hlo_pattern *of[HLO_PATTERN_OPERANDS]; /* the patterns inside; the rest are NULL */
+  hlo_value *value;                            /* of AS and SAME */
+  bool (*test)(hlo_value v, void *data);       /* of IF */
+  void *data;
+};
+
+#define P_NODE(...) (&(const hlo_pattern){__VA_ARGS__})
+
+/* Matches any value, and captures it in *(capture). */
+#define P_ANY(capture) P_AS(capture, P_NODE(.kind = HLO_PATTERN_ANY))
+/* Matches what `pattern` matches, and captures the value in *(capture). */
+#define P_AS(capture, pattern) P_NODE(HLO_PATTERN_AS, .of = {pattern}, .value = capture)
+/* Matches only the value of *(captured): one captured further left in the pattern, or set before the match. */
+#define P_SAME(captured) P_NODE(HLO_PATTERN_SAME, .value = captured)
+/* Matches the results of an operation with as many operands as there are patterns, from 1 to 3, that match them. */
+#define P_OP(op, ...) P_NODE(HLO_PATTERN_OP, op, .of = {__VA_ARGS__})
+/* Matches the results of an operation with two operands, which match the patterns in this order, or else in the other
+ * order.  `left` is matched first in both. */
+#define P_COMMUTE(op, left, right) P_NODE(HLO_PATTERN_COMMUTE, op, .of = {left, right})
+/* Matches what `first` matches, or else what `second` matches. */
+#define P_EITHER(first, second) P_NODE(HLO_PATTERN_EITHER, .of = {first, second})
+/* Follows the first operand of as many instructions of the operation as there are, up to `most_`, none included, and
+ * matches `pattern` with the value behind them.  It does not try to follow fewer. */
+#define P_BEHIND(op, most_, pattern) P_NODE(HLO_PATTERN_BEHIND, op, .most = most_, .of = {pattern})
+/* Matches what `pattern` matches, if the value is used exactly once and is not a root (hlo_used_once). */
+#define P_ONCE(pattern) P_NODE(HLO_PATTERN_ONCE, .of = {pattern})
+/* Matches what `pattern` matches, if the element type is `type`. */
+#define P_TYPE(type, pattern) P_NODE(HLO_PATTERN_TYPE, type, .of = {pattern})
+/* Matches a value v for which test_(v, data_) returns true.  What the function writes to *data_ is not undone. */
+#define P_IF(test_, data_) P_NODE(HLO_PATTERN_IF, .test = test_, .data = data_)
+
+/* Returns true if v matches. */
+bool hlo_match(hlo_value v, const hlo_pattern *p);
+
+/* The instructions that P_OP, P_COMMUTE and P_BEHIND stand for, each before its operands.  One that has several places
+ * in the pattern is listed as often. */
+enum { HLO_MATCHED_MOST = 64 };
+typedef struct hlo_matched {
+  uint32_t n;
+  hlo_instr *list[HLO_MATCHED_MOST];
+} hlo_matched;
+
+/* Returns true if v matches, and lists the instructions.  Returns false also if they are too many for the list. */
+bool hlo_match_listed(hlo_value v, const hlo_pattern *p, hlo_matched *out);
+
+#endif

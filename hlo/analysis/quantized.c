@@ -1,6 +1,8 @@
 /* quantized.c - see quantized.h. */
 #include "hlo/analysis/quantized.h"
 
+#include "hlo/analysis/pattern.h"
+
 /* --- stretched arrays --- */
 
 /* The one dimension along which a constant varies, -1 for none, -2 for more than one. */
@@ -91,94 +93,84 @@ bool hlo_along_equal(const hlo_along *a, const hlo_along *b) {
 
 /* --- quantised arrays --- */
 
-static bool is_byte(hlo_value v) {
-  const dtype_info *t = dtype_get_info(hlo_type(v));
-  return hlo_type(v) == DTYPE_S8 || hlo_type(v) == DTYPE_U8 ||
-         (hlo_literal(v) && dtype_is_int(hlo_type(v)) && t->bits <= 8);
-}
+static bool is_byte(hlo_value v) { return hlo_type(v) == DTYPE_S8 || hlo_type(v) == DTYPE_U8; }
+static bool is_small_int(hlo_value v) { return dtype_is_int(hlo_type(v)) && dtype_get_info(hlo_type(v))->bits <= 8; }
 
-static bool converted_byte(hlo_value v, hlo_value *q) {
-  *q = v.def->op == HLO_CONVERT ? v.def->operands[0] : v;
-  return v.def->op == HLO_CONVERT && is_byte(*q);
+/* The functions of P_IF. */
+static bool is_quantized(hlo_value v, void *data) {
+  (void)data;
+  return is_byte(v) || (hlo_literal(v) && is_small_int(v));
 }
+static bool is_weight(hlo_value v, void *data) {
+  (void)data;
+  return is_small_int(v);
+}
+static bool read_along(hlo_value v, void *along) { return hlo_along_of(v, along); }
 
-/* What s32 numbers are stretched from; they may have been widened after that. */
-static bool zero_of(hlo_value v, hlo_along *out) {
+/* The value before it was widened, if it was, from an integer of at most 16 bits. */
+static hlo_value before_widening(hlo_value v) {
   hlo_value narrow = v.def->op == HLO_CONVERT ? v.def->operands[0] : v;
-  bool widened = dtype_is_int(hlo_type(narrow)) && dtype_bytes(hlo_type(narrow)) <= 2;
-  return hlo_along_of(widened ? narrow : v, out);
+  return dtype_is_int(hlo_type(narrow)) && dtype_bytes(hlo_type(narrow)) <= 2 ? narrow : v;
 }
 
-bool hlo_centered_of(hlo_value v, hlo_quantized *out) {
-  *out = (hlo_quantized){0};
-  if (hlo_type(v) != DTYPE_S32) {
-    return false;
-  }
-  if (v.def->op == HLO_SUB && zero_of(v.def->operands[1], &out->zero)) {
-    bool zeros = hlo_along_is_const(&out->zero) && out->zero.n == 1 && hlo_along_at(&out->zero, 0) == 0;
-    out->has_zero = !zeros;
-    v = v.def->operands[0];
-  }
-  return converted_byte(v, &out->q);
-}
+static bool read_zero(hlo_value v, void *along) { return hlo_along_of(before_widening(v), along); }
 
-static bool scaled_by(hlo_value x, hlo_value scale, hlo_quantized *out) {
-  bool byte = converted_byte(x, &out->q);
-  if (!byte && !(x.def->op == HLO_CONVERT && hlo_centered_of(x.def->operands[0], out))) {
-    return false;
-  }
-  out->has_zero = !byte && out->has_zero;
-  return hlo_along_of(scale, &out->scale);
-}
-
-bool hlo_dequantized_of(hlo_value v, hlo_quantized *out) {
-  *out = (hlo_quantized){0};
-  if (v.def->op != HLO_MUL || hlo_type(v) != DTYPE_F32) {
-    return false;
-  }
-  return scaled_by(v.def->operands[0], v.def->operands[1], out) ||
-         scaled_by(v.def->operands[1], v.def->operands[0], out);
-}
-
-/* A number that stands everywhere, perhaps as an integer that f32 holds. */
-static bool const_splat(hlo_value v, double *number) {
+/* Reads one number that is the same for all elements. */
+static bool read_number(hlo_value v, void *number) {
   hlo_along a;
-  if (v.def->op == HLO_CONVERT && dtype_is_int(hlo_type(v.def->operands[0])) &&
-      dtype_bytes(hlo_type(v.def->operands[0])) <= 2) {
-    v = v.def->operands[0];
-  }
-  if (!hlo_along_of(v, &a) || a.n != 1 || !hlo_along_is_const(&a)) {
+  if (!hlo_along_of(before_widening(v), &a) || a.n != 1 || !hlo_along_is_const(&a)) {
     return false;
   }
-  *number = hlo_along_at(&a, 0);
+  *(double *)number = hlo_along_at(&a, 0);
   return true;
 }
 
+/* q as hlo_quantized has it, and the s32 numbers convert(q) or convert(q) - zero. */
+#define P_QUANTIZED(quantized) P_AS(&(quantized)->q, P_IF(is_quantized, NULL))
+#define P_CENTERED(quantized, zero_value)                                                 \
+  P_TYPE(DTYPE_S32, P_EITHER(P_OP(HLO_SUB, P_OP(HLO_CONVERT, P_QUANTIZED(quantized)),     \
+                                  P_AS(zero_value, P_IF(read_zero, &(quantized)->zero))), \
+                             P_OP(HLO_CONVERT, P_QUANTIZED(quantized))))
+
+/* Returns true if `zero_value`, which has been read as `zero`, was found and is not the constant 0. */
+static bool is_not_zero(hlo_value zero_value, const hlo_along *zero) {
+  return zero_value.def && !(hlo_along_is_const(zero) && zero->n == 1 && hlo_along_at(zero, 0) == 0);
+}
+
+bool hlo_centered_of(hlo_value v, hlo_quantized *out) {
+  hlo_value zero = {0};
+  *out = (hlo_quantized){0};
+  bool found = hlo_match(v, P_CENTERED(out, &zero));
+  out->has_zero = found && is_not_zero(zero, &out->zero);
+  return found;
+}
+
+bool hlo_dequantized_of(hlo_value v, hlo_quantized *out) {
+  hlo_value zero = {0};
+  *out = (hlo_quantized){0};
+  const hlo_pattern *integers = P_EITHER(P_QUANTIZED(out), P_CENTERED(out, &zero));
+  const hlo_pattern *scaled = P_COMMUTE(HLO_MUL, P_OP(HLO_CONVERT, integers), P_IF(read_along, &out->scale));
+  bool found = hlo_match(v, P_TYPE(DTYPE_F32, scaled));
+  out->has_zero = found && is_not_zero(zero, &out->zero);
+  return found;
+}
+
 bool hlo_requantized_of(hlo_value v, hlo_requantized *out) {
+  hlo_value rounded, sum = {0};
   *out = (hlo_requantized){0};
-  const hlo_instr *clamp = v.def->op == HLO_CONVERT ? v.def->operands[0].def : NULL;
-  if ((hlo_type(v) != DTYPE_S8 && hlo_type(v) != DTYPE_U8) || !clamp || clamp->op != HLO_CLAMP ||
-      clamp->shapes[0].type != DTYPE_F32 || !const_splat(clamp->operands[0], &out->low) ||
-      !const_splat(clamp->operands[2], &out->high)) {
+  const hlo_pattern *round = P_AS(&rounded, P_OP(HLO_ROUND, P_ANY(&out->v)));
+  const hlo_pattern *shifted = P_AS(&sum, P_COMMUTE(HLO_ADD, round, P_IF(read_number, &out->zero)));
+  const hlo_pattern *clamp =
+      P_OP(HLO_CLAMP, P_IF(read_number, &out->low), P_EITHER(shifted, round), P_IF(read_number, &out->high));
+  if (!is_byte(v) || !hlo_match(v, P_OP(HLO_CONVERT, P_TYPE(DTYPE_F32, clamp)))) {
     return false;
   }
-  hlo_instr *x = clamp->operands[1].def;
-  if (x->op == HLO_ADD) {
-    uint32_t k = x->operands[0].def->op == HLO_ROUND ? 0 : 1;
-    if (!const_splat(x->operands[1 - k], &out->zero)) {
-      return false;
-    }
-    out->addition = x;
-    x = x->operands[k].def;
-  }
-  out->round = x;
-  out->v = x->op == HLO_ROUND ? x->operands[0] : v;
-  return x->op == HLO_ROUND;
+  out->round = rounded.def;
+  out->addition = sum.def;
+  return true;
 }
 
 /* --- weights of small integers --- */
-
-static bool is_small_int(hlo_value v) { return dtype_is_int(hlo_type(v)) && dtype_get_info(hlo_type(v))->bits <= 8; }
 
 /* A broadcast that does not change along dimension d. */
 static bool is_even_along(hlo_value v, int d) {
@@ -193,88 +185,67 @@ static bool is_even_along(hlo_value v, int d) {
   return true;
 }
 
-/* convert(subtract(convert(q), zero)) or convert(q); members come last first. */
-static bool read_centered(hlo_value v, hlo_quantized_weights *out) {
-  if (v.def->op != HLO_CONVERT) {
+/* Sets the members, q, scale and zero, and the values on the way: what is transposed, if anything is, and what is
+ * joined from blocks. */
+static bool match_weights(hlo_value v, hlo_value *matrix, hlo_value *scaled, hlo_quantized_weights *out) {
+  hlo_matched found;
+  const hlo_pattern *q = P_OP(HLO_CONVERT, P_AS(&out->q, P_IF(is_weight, NULL)));
+  const hlo_pattern *centered = P_TYPE(DTYPE_S32, P_OP(HLO_SUB, q, P_ANY(&out->zero)));
+  const hlo_pattern *product = P_COMMUTE(HLO_MUL, P_EITHER(P_OP(HLO_CONVERT, centered), q), P_ANY(&out->scale));
+  const hlo_pattern *joined = P_AS(matrix, P_BEHIND(HLO_RESHAPE, 1, P_AS(scaled, product)));
+  if (!hlo_match_listed(v, P_BEHIND(HLO_TRANSPOSE, 1, joined), &found)) {
     return false;
   }
-  out->members[out->n++] = v.def;
-  hlo_value x = v.def->operands[0];
-  if (x.def->op == HLO_SUB && hlo_type(x) == DTYPE_S32 && x.def->operands[0].def->op == HLO_CONVERT) {
-    out->zero = x.def->operands[1];
-    out->members[out->n++] = x.def;
-    out->members[out->n++] = x.def->operands[0].def;
-    x = x.def->operands[0].def->operands[0];
-  }
-  out->q = x;
-  return is_small_int(x);
-}
-
-static bool read_scaled(hlo_quantized_weights *out) {
-  uint32_t n = out->n;
-  for (uint32_t k = 0; k < 2; k++) {
-    out->n = n;
-    out->zero = (hlo_value){0};
-    out->scale = out->scaled->operands[1 - k];
-    if (read_centered(out->scaled->operands[k], out)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-/* The last `n` members are single links of a chain, in the order in which they are computed from now on. */
-static bool turn_chain(hlo_quantized_weights *w) {
-  for (uint32_t k = 0; k < w->n / 2; k++) {
-    hlo_instr *first = w->members[k];
-    w->members[k] = w->members[w->n - 1 - k];
-    w->members[w->n - 1 - k] = first;
-  }
-  for (uint32_t k = 0; k < w->n; k++) {
-    if (w->members[k]->n_uses != 1 || hlo_is_root(hlo_result(w->members[k], 0))) {
-      return false;
-    }
+  for (out->n = 0; out->n < found.n; out->n++) {
+    out->members[out->n] = found.list[found.n - 1 - out->n];
   }
   return true;
 }
 
+/* Each link of the chain is used only by the next one. */
+static bool is_chain(const hlo_quantized_weights *w) {
+  bool once = true;
+  for (uint32_t k = 0; k < w->n; k++) {
+    once = once && hlo_used_once(hlo_result(w->members[k], 0));
+  }
+  return once;
+}
+
+/* Sets the sizes, distances and dimensions for a matrix that is joined from the blocks of `scaled`, or is `scaled`
+ * itself, and whose sums run along dimension `contract`.  Returns false if the blocks do not divide that dimension. */
+static bool measure(hlo_value joined, hlo_value scaled, int contract, hlo_quantized_weights *out) {
+  const shape *matrix = hlo_shape(joined), *s = hlo_shape(scaled);
+  bool blocks = joined.def != scaled.def;
+  if (s->rank != 2 + blocks || (blocks && s->dims[contract] * s->dims[contract + 1] != matrix->dims[contract])) {
+    return false;
+  }
+  out->block_dim = blocks ? contract + 1 : -1;
+  out->sum_dim = contract;
+  out->column_dim = contract == 1 ? 0 : 1 + blocks;
+  out->sums = matrix->dims[contract];
+  out->columns = matrix->dims[1 - contract];
+  out->block = blocks ? s->dims[out->block_dim] : out->sums;
+  out->sum_step = contract == 0 ? out->columns : 1;
+  out->column_step = contract == 0 ? 1 : out->sums;
+  return out->sums > 0 && out->columns > 0;
+}
+
 bool hlo_quantized_weights_of(const hlo_instr *dot, hlo_quantized_weights *out) {
   *out = (hlo_quantized_weights){.block_dim = -1};
-  hlo_value v = dot->operands[1];
+  hlo_value v = dot->operands[1], matrix, scaled;
   if (dot->op != HLO_DOT || hlo_n_ints(dot, HLO_ATTR_RHS_BATCH) || hlo_n_ints(dot, HLO_ATTR_RHS_CONTRACT) != 1 ||
-      hlo_rank(v) != 2 || hlo_type(v) != DTYPE_F32 || hlo_value_equal(v, dot->operands[0])) {
+      hlo_rank(v) != 2 || hlo_type(v) != DTYPE_F32 || hlo_value_equal(v, dot->operands[0]) ||
+      !match_weights(v, &matrix, &scaled, out)) {
     return false;
   }
   int contract = (int)hlo_ints(dot, HLO_ATTR_RHS_CONTRACT)[0];
-  if (v.def->op == HLO_TRANSPOSE) { /* of two dims: they change places */
+  if (v.def != matrix.def) { /* transposed: its two dimensions change places */
     contract = (int)hlo_ints(v.def, HLO_ATTR_PERMUTATION)[contract];
-    out->members[out->n++] = v.def;
-    v = v.def->operands[0];
   }
-  const shape *matrix = hlo_shape(v), *s = matrix;
-  if (v.def->op == HLO_RESHAPE) {
-    out->members[out->n++] = v.def;
-    v = v.def->operands[0];
-    s = hlo_shape(v);
-    bool splits = s->rank == 3 && s->dims[contract] * s->dims[contract + 1] == matrix->dims[contract];
-    if (!splits) {
-      return false;
-    }
-    out->block_dim = contract + 1;
-  }
-  if (v.def->op != HLO_MUL || s->rank > 3 || (s->rank == 3) != (out->block_dim >= 0)) {
+  if (!measure(matrix, scaled, contract, out)) {
     return false;
   }
-  out->scaled = v.def;
-  out->members[out->n++] = v.def;
-  out->sum_dim = contract;
-  out->column_dim = contract == 1 ? 0 : out->block_dim < 0 ? 1 : 2;
-  out->sums = matrix->dims[contract];
-  out->columns = matrix->dims[1 - contract];
-  out->block = out->block_dim < 0 ? out->sums : s->dims[out->block_dim];
-  out->sum_step = contract == 0 ? out->columns : 1;
-  out->column_step = contract == 0 ? 1 : out->sums;
+  out->scaled = scaled.def;
   int even = out->block_dim < 0 ? contract : out->block_dim;
-  return out->sums > 0 && out->columns > 0 && read_scaled(out) && is_even_along(out->scale, even) &&
-         (!out->zero.def || is_even_along(out->zero, even)) && turn_chain(out);
+  return is_even_along(out->scale, even) && (!out->zero.def || is_even_along(out->zero, even)) && is_chain(out);
 }

@@ -25,10 +25,11 @@ emit_sources = \
 	emit/element/reduction_loop.c \
 	emit/element/view.c \
 	emit/element/window.c \
+	emit/kernel/blocks.c \
 	emit/kernel/compile.c \
 	emit/kernel/kernel.c \
-	emit/kernel/nest.c \
 	emit/kernel/pooling.c \
+	emit/kernel/ranges.c \
 	emit/kernel/row_fusion.c \
 	emit/kernel/support.c \
 	emit/kernel/transpose_tiles.c \
@@ -37,6 +38,7 @@ emit_sources = \
 	emit/llvm/ir.c \
 	emit/llvm/math.c \
 	emit/llvm/math_f64.c \
+	emit/llvm/metadata.c \
 	emit/llvm/number.c \
 	emit/llvm/target.c
 emit_files = \
@@ -58,6 +60,7 @@ emit_files = \
 	emit/element/view.h \
 	emit/element/window.h \
 	emit/kernel/compile.h \
+	emit/kernel/execution.h \
 	emit/kernel/kernel.h \
 	emit/kernel/module.h \
 	emit/kernel/writer.h \
@@ -65,5 +68,6 @@ emit_files = \
 	emit/llvm/ir.h \
 	emit/llvm/math.h \
 	emit/llvm/math_primitives.h \
+	emit/llvm/metadata.h \
 	emit/llvm/number.h \
 	emit/llvm/target.h

@@ -178,7 +178,7 @@ bool cpu_has_leading_rows(arena *a, const hlo_instr *i, int64_t n) {
 int64_t cpu_dynamic_m(arena *a, const hlo_instr *i, const emit_target *t) {
   const shape *s = &i->shapes[0];
   bool elementwise = i->op == HLO_FUSION || hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_GATHER;
-  if (t->gpu || !elementwise || s->kind != SHAPE_ARRAY) {
+  if (!elementwise || s->kind != SHAPE_ARRAY) {
     return 0;
   }
   for (int q = s->rank - 1; q > 0; q--) {

@@ -120,7 +120,7 @@ bool emit_attention_of(const hlo_attention *a, const emit_target *t, emit_attent
   out->batches = a->batches;
   out->rows = a->rows;
   out->keys = a->keys;
-  if (t->gpu || !is_f32(a) || a->rows < LEAST_ROWS || !find_operands(a, out) || !find_result(a, out)) {
+  if (!is_f32(a) || a->rows < LEAST_ROWS || !find_operands(a, out) || !find_result(a, out)) {
     return false;
   }
   out->width = out->pv.columns;

@@ -33,7 +33,7 @@ static V float_unary(W w, hlo_op op, V x) {
 /* x / y; by the inverse of a y that is known. */
 static V quotient(W w, V x, V y) {
   V one = LLVMIsConstant(y) && emit_lanes(y) ? LLVMGetAggregateElement(y, 0) : y;
-  if (!one || !LLVMIsAConstantFP(one) || emit_bits(x) != 32 || !w->target->fma || w->target->gpu) {
+  if (!one || !LLVMIsAConstantFP(one) || emit_bits(x) != 32 || !w->target->fma) {
     return LLVMBuildFDiv(w->builder, x, y, "");
   }
   LLVMBool inexact;
@@ -110,7 +110,7 @@ static V quotient_of_ints(W w, dtype t, V x, V y) {
 static V quotient_or_rest(W w, hlo_op op, dtype t, V x, V y) {
   LLVMBuilderRef b = w->builder;
   bool is_signed = dtype_is_signed(t), known = LLVMIsConstant(y);
-  if (emit_lanes(x) && !known && dtype_get_info(t)->bits <= 32 && !w->target->gpu) {
+  if (emit_lanes(x) && !known && dtype_get_info(t)->bits <= 32) {
     V q = quotient_of_ints(w, t, x, y);
     return op == HLO_DIV ? q : LLVMBuildSub(b, x, LLVMBuildMul(b, q, y, ""), "");
   }

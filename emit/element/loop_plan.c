@@ -324,7 +324,7 @@ const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, con
       find_split_points(s, roots[k], 0);
     }
   }
-  bool few = s->written * (s->n + 1) <= MAX_WRITTEN && !e->w->target->gpu;
+  bool few = s->written * (s->n + 1) <= MAX_WRITTEN;
   *n = few ? s->n : 0;
   return *n ? s->at : NULL;
 }

@@ -45,7 +45,7 @@ static bool is_zero_point(quantization *q, hlo_value v) {
 static bool is_quantization(const emit_element *e, dtype to, hlo_value v, quantization *q) {
   *q = (quantization){0};
   if (!dtype_is_int(to) || dtype_get_info(to)->bits > 16 || dtype_get_info(to)->bits < 8 || hlo_type(v) != DTYPE_F32 ||
-      e->w->target->gpu || emit_is_input(e, v)) {
+      emit_is_input(e, v)) {
     return false;
   }
   if (v.def->op == HLO_ADD) {

@@ -1,31 +1,14 @@
 /* kernel.c - kernel functions: their frame, the loops over results, the kind of kernel for an instruction. */
 #include <assert.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "emit/llvm/math.h"
+#include "emit/kernel/execution.h"
 #include "emit/kernel/module.h"
+#include "emit/llvm/metadata.h"
 #include "emit/element/loop_plan.h"
 #include "emit/kernel/writer.h"
-
-/* --- attributes and metadata --- */
-
-static void add_trait(const emit_ir *w, unsigned at, const char *name) {
-  unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
-  assert(kind);
-  LLVMAddAttributeAtIndex(w->function, at, LLVMCreateEnumAttribute(w->context, kind, 0));
-}
-
-static void add_text(const emit_ir *w, const char *name, const char *value) {
-  LLVMAttributeRef a =
-      LLVMCreateStringAttribute(w->context, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
-  LLVMAddAttributeAtIndex(w->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
-}
-
-static LLVMValueRef node(const emit_ir *w, LLVMMetadataRef *parts, size_t n) {
-  return LLVMMetadataAsValue(w->context, LLVMMDNodeInContext2(w->context, parts, n));
-}
 
 /* Inputs and results are two scopes that never overlap; what shares a buffer with a result is in neither. */
 static void make_scopes(emit_element *e, const char *name) {
@@ -37,32 +20,9 @@ static void make_scopes(emit_element *e, const char *name) {
   for (int k = 0; k < 2; k++) {
     LLVMMetadataRef parts[] = {LLVMMDStringInContext2(w->context, names[k], strlen(names[k])), d, domain[0]};
     LLVMMetadataRef scope = LLVMMDNodeInContext2(w->context, parts, 3);
-    *scopes[k] = node(w, &scope, 1);
+    *scopes[k] = emit_metadata_node(w, &scope, 1);
   }
-  e->invariant = node(w, NULL, 0);
-}
-
-static void set_number(const emit_ir *w, LLVMValueRef v, const char *kind, int64_t n) {
-  LLVMMetadataRef m = LLVMValueAsMetadata(emit_i64(w, n));
-  LLVMSetMetadata(v, LLVMGetMDKindIDInContext(w->context, kind, (unsigned)strlen(kind)), node(w, &m, 1));
-}
-
-/* Pointer number k of the table that a kernel on a CPU is given. */
-static LLVMValueRef load_buffer(const emit_element *e, LLVMValueRef table, uint32_t k, const shape *s,
-                                bool known_size) {
-  const emit_ir *w = e->w;
-  LLVMValueRef at = emit_i64(w, k), p = LLVMBuildInBoundsGEP2(w->builder, w->ptr, table, &at, 1, "");
-  LLVMValueRef v = LLVMBuildLoad2(w->builder, w->ptr, p, "");
-  LLVMSetAlignment(v, 8);
-  LLVMSetMetadata(v, LLVMGetMDKindIDInContext(w->context, "invariant.load", 14), e->invariant);
-  set_number(w, v, "align", 64);
-  if (shape_bytes(s)) {
-    LLVMSetMetadata(v, LLVMGetMDKindIDInContext(w->context, "nonnull", 7), e->invariant);
-    if (known_size) {
-      set_number(w, v, "dereferenceable", shape_bytes(s));
-    }
-  }
-  return v;
+  e->invariant = emit_metadata_node(w, NULL, 0);
 }
 
 /* --- the frame --- */
@@ -76,58 +36,58 @@ static bool is_shared(const emit_writer *w, int32_t operand) {
   return false;
 }
 
+static const emit_execution_ops *execution_of(const emit_target *t) {
+  static const emit_execution_ops *const rows[] = {[EMIT_RANGES] = &emit_ranges, [EMIT_BLOCKS] = &emit_blocks};
+  return rows[t->execution];
+}
+
 static void begin_function(emit_writer *w, const char *name) {
   emit_ir *ir = w->e.w;
-  bool gpu = ir->target->gpu;
   uint32_t n = w->info->n_buffers;
-  LLVMTypeRef *types = ARENA_NEW_N(ir->arena, LLVMTypeRef, n + 4);
-  for (uint32_t k = 0; k < (gpu ? n : 2); k++) {
-    types[k] = ir->ptr;
-  }
-  types[gpu ? n : 2] = types[gpu ? n + 1 : 3] = ir->i64;
-  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(ir->context), types, gpu ? n : 4, false);
-  ir->function = LLVMAddFunction(ir->module, name, type);
-  add_trait(ir, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "nounwind");
-  add_text(ir, "no-builtins", "true");
+  ir->function = LLVMAddFunction(ir->module, name, w->execution->type(ir, n));
+  emit_add_attribute(ir, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "nounwind");
+  emit_add_text_attribute(ir, "no-builtins", "true");
   if (ir->target->vector_bits) {
     char bits[16];
     snprintf(bits, sizeof bits, "%d", ir->target->vector_bits);
-    add_text(ir, "prefer-vector-width", bits);
+    emit_add_text_attribute(ir, "prefer-vector-width", bits);
   }
-  for (unsigned k = 1; k <= (gpu ? n : 2); k++) {
-    add_trait(ir, k, "nocapture");
-    if (!gpu) {
-      add_trait(ir, k, "noalias");
-      add_trait(ir, k, "readonly");
-    }
-  }
+  w->execution->add_attributes(ir, n);
   LLVMPositionBuilderAtEnd(ir->builder, emit_block(ir, "entry"));
   make_scopes(&w->e, name);
 }
 
 static void bind_buffers(emit_writer *w, emit_input *inputs) {
-  emit_ir *ir = w->e.w;
-  bool gpu = ir->target->gpu;
-  LLVMValueRef table = LLVMGetParam(ir->function, 0);
   for (uint32_t k = 0; k < w->e.n_inputs; k++) {
-    const shape *s = hlo_shape(inputs[k].value);
-    inputs[k].base = gpu ? LLVMGetParam(ir->function, k) : load_buffer(&w->e, table, k, s, !w->rows);
     inputs[k].shared = is_shared(w, (int32_t)k);
   }
   for (uint32_t k = 0; k < w->n_results; k++) {
-    uint32_t number = w->e.n_inputs + k;
-    w->results[k] =
-        gpu ? LLVMGetParam(ir->function, number) : load_buffer(&w->e, table, number, &w->i->shapes[k], !w->rows);
     w->shared[k] = w->alias[k] >= 0;
   }
-  ir->watch = NULL;
-  if (!gpu) {
-    LLVMValueRef at = emit_i64(ir, w->info->n_buffers);
-    ir->watch =
-        LLVMBuildLoad2(ir->builder, ir->ptr, LLVMBuildInBoundsGEP2(ir->builder, ir->ptr, table, &at, 1, ""), "");
-    w->begin = LLVMGetParam(ir->function, 2);
-    w->end = LLVMGetParam(ir->function, 3);
+  w->execution->bind(w, inputs);
+}
+
+void emit_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool serial, emit_body_fn *body,
+               const void *data) {
+  w->execution->nest(w, rank, extents, lanes, serial, body, data);
+}
+
+/* Returns the vector width for the element size that most of the kernel's arrays have. */
+static int writer_lanes(const emit_writer *w) {
+  int lanes = w->e.w->target->lanes;
+  size_t largest = 1;
+  for (uint32_t k = 0; k < w->e.n_inputs; k++) {
+    size_t bytes = dtype_bytes(hlo_type(w->e.inputs[k].value));
+    largest = bytes > largest ? bytes : largest;
   }
+  for (uint32_t k = 0; k < w->n_results; k++) {
+    size_t bytes = dtype_bytes(hlo_type(w->roots[k]));
+    largest = bytes > largest ? bytes : largest;
+  }
+  if (lanes == 1 || largest == 4) {
+    return lanes;
+  }
+  return largest >= 8 ? (lanes > 4 ? lanes / 2 : lanes) : lanes * 2;
 }
 
 LLVMValueRef emit_row_memory(const emit_ir *w, dtype t, int64_t elements) {
@@ -137,17 +97,8 @@ LLVMValueRef emit_row_memory(const emit_ir *w, dtype t, int64_t elements) {
   LLVMValueRef memory = LLVMBuildAlloca(w->builder, type, "row");
   LLVMSetAlignment(memory, 64);
   LLVMPositionBuilderAtEnd(w->builder, here);
-  add_text(w, "probe-stack", "inline-asm");
+  emit_add_text_attribute(w, "probe-stack", "inline-asm");
   return memory;
-}
-
-/* Marks the function as one that the host launches. */
-static void mark_gpu_entry(const emit_ir *ir) {
-  enum { PTX_KERNEL = 71 };
-  LLVMSetFunctionCallConv(ir->function, PTX_KERNEL);
-  LLVMMetadataRef parts[] = {LLVMValueAsMetadata(ir->function), LLVMMDStringInContext2(ir->context, "kernel", 6),
-                             LLVMValueAsMetadata(LLVMConstInt(ir->i32, 1, false))};
-  LLVMAddNamedMetadataOperand(ir->module, "nvvm.annotations", node(ir, parts, 3));
 }
 
 /* --- results by loops over their elements --- */
@@ -307,11 +258,12 @@ static void set_values(emit_writer *w, emit_input *inputs) {
   }
 }
 
-/* A part of what lies in the result's buffer: nothing else of it is read or written. */
-static status set_place(emit_writer *w, emit_input *inputs) {
+/* If the instruction updates a part of an array that is already in the result's buffer, only that part is read and
+ * written.  Without buffers assigned (`assigned` is false), the whole array is. */
+static status set_place(emit_writer *w, bool assigned, emit_input *inputs) {
   hlo_in_place_update place;
   bool output = w->i->op == HLO_FUSION && hlo_int(w->i, HLO_ATTR_FUSION) == HLO_FUSION_OUTPUT;
-  if (w->e.w->target->gpu || !hlo_in_place_update_of(w->i, &place)) {
+  if (!assigned || !hlo_in_place_update_of(w->i, &place)) {
     return NULL;
   }
   if (w->alias[0] != (int32_t)place.base) {
@@ -328,11 +280,12 @@ static status set_place(emit_writer *w, emit_input *inputs) {
 static status check_target(const emit_target *t, const hlo_instr *i) {
   for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : i; j; j = i == j ? NULL : j->next) {
     bool f64 = j->n_operands && hlo_type(j->operands[0]) == DTYPE_F64;
-    bool remainder = t->gpu && j->op == HLO_REM && dtype_is_float(hlo_type(j->operands[0]));
-    CHECK_THAT(emit_math_supported(t, j->op, f64) && !remainder, STATUS_UNSUPPORTED, "%s of %s needs a library on %s",
-               hlo_info(j)->name, dtype_name(hlo_type(j->operands[0])), t->triple);
+    bool remainder = j->op == HLO_REM && dtype_is_float(hlo_type(j->operands[0])); /* fmod */
+    CHECK_THAT(emit_math_supported(t, j->op, f64) && (t->libm || !remainder), STATUS_UNSUPPORTED,
+               "%s of %s needs a library on %s", hlo_info(j)->name, dtype_name(hlo_type(j->operands[0])), t->triple);
     bool serial = j->op == HLO_SCATTER || j->op == HLO_CUMULATIVE;
-    CHECK_THAT(!(t->gpu && serial), STATUS_UNSUPPORTED, "%s is not written for %s", hlo_info(j)->name, t->triple);
+    CHECK_THAT(!serial || execution_of(t)->serial, STATUS_UNSUPPORTED, "%s is not written for %s", hlo_info(j)->name,
+               t->triple);
   }
   return NULL;
 }
@@ -358,33 +311,19 @@ status emit_writer_begin(emit_writer *w, emit_module *m, const char *name, const
   w->results = ARENA_NEW_N(a, LLVMValueRef, w->n_results);
   w->shared = ARENA_NEW_N(a, bool, w->n_results);
   set_values(w, inputs);
-  w->e.wide = ir->target->gpu ? 1 : emit_writer_lanes(w);
+  w->e.wide = writer_lanes(w);
+  w->execution = execution_of(ir->target);
   begin_function(w, name);
   bind_buffers(w, inputs);
-  return set_place(w, inputs);
+  return set_place(w, w->alias != none, inputs);
 }
 
 void emit_writer_end(emit_writer *w) {
   LLVMBuildRetVoid(w->e.w->builder);
-  if (w->e.w->target->gpu) {
-    mark_gpu_entry(w->e.w);
+  if (w->execution->end) {
+    w->execution->end(w->e.w);
   }
   w->info->item_cost = w->info->grid ? w->cost / (double)w->info->grid : 0;
-}
-
-LLVMValueRef emit_writer_buffer(const emit_writer *w, uint32_t k) {
-  static const shape any = {.type = DTYPE_U8, .rank = 1};
-  return load_buffer(&w->e, LLVMGetParam(w->e.w->function, 0), k, &any, true);
-}
-
-LLVMValueRef emit_writer_arg(const emit_writer *w, uint32_t k) {
-  const emit_ir *ir = w->e.w;
-  LLVMValueRef at = emit_i64(ir, k), table = LLVMGetParam(ir->function, 1);
-  LLVMValueRef v =
-      LLVMBuildLoad2(ir->builder, ir->i64, LLVMBuildInBoundsGEP2(ir->builder, ir->i64, table, &at, 1, ""), "");
-  LLVMSetAlignment(v, 8);
-  LLVMSetMetadata(v, LLVMGetMDKindIDInContext(ir->context, "invariant.load", 14), w->e.invariant);
-  return v;
 }
 
 status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,

@@ -128,7 +128,7 @@ static bool cut(pools *p) {
 static bool find(emit_writer *w, pools *p) {
   *p = (pools){.w = w};
   for (uint32_t k = 0; k < w->n_results; k++) {
-    if (w->e.w->target->gpu || emit_prefers_row_loop(&w->e, w->roots[k])) {
+    if (emit_prefers_row_loop(&w->e, w->roots[k])) {
       return false;
     }
     p->shared |= w->shared[k];

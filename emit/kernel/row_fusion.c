@@ -104,7 +104,7 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
       return s;
     }
   }
-  if (!ir->target->gpu && r->space.length <= STACK_BYTES && bytes <= *stack) {
+  if (r->space.length <= STACK_BYTES && bytes <= *stack) {
     *stack -= bytes;
     s.base = emit_row_memory(ir, t, elements);
     return s;
@@ -126,7 +126,7 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
 
 /* From the results up: who is wanted in which phases; what is kept is computed in its first one only. */
 static void find_stored(emit_row_fusion *r) {
-  int64_t stack = STACK_BYTES;
+  int64_t stack = r->w->e.w->target->stack ? STACK_BYTES : 0;
   uint64_t taken = 0;
   r->stored = ARENA_NEW_N(r->w->e.w->arena, stored, r->n_facts);
   for (uint32_t k = 0; k < r->w->n_results; k++) {

@@ -111,7 +111,7 @@ static bool is_simple(const emit_writer *w) {
       return false;
     }
   }
-  return !w->e.w->target->gpu;
+  return true;
 }
 
 /* --- few columns --- */
@@ -202,9 +202,8 @@ static bool find_few(emit_writer *w, tiles *t) {
   *t = (tiles){.w = w};
   hlo_value v = unviewed(w, w->roots[0]);
   dtype type = hlo_type(v);
-  if (w->n_results != 1 || w->shared[0] || w->place || w->e.w->target->gpu || is_input(w, v) || type == DTYPE_PRED ||
-      dtype_is_complex(type) || !has_columns(t, v.def) || t->column != t->rank - 2 || t->dims[t->rank - 1] > FEW ||
-      !cut_rows(t, v.def)) {
+  if (w->n_results != 1 || w->shared[0] || w->place || is_input(w, v) || type == DTYPE_PRED || dtype_is_complex(type) ||
+      !has_columns(t, v.def) || t->column != t->rank - 2 || t->dims[t->rank - 1] > FEW || !cut_rows(t, v.def)) {
     return false;
   }
   t->n_turned = 1;

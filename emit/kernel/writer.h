@@ -8,6 +8,7 @@
 
 typedef struct emit_writer {
   emit_element e;
+  const struct emit_execution_ops *execution; /* for the target (execution.h) */
   const hlo_instr *i;
   uint32_t n_results;
   hlo_value *roots;      /* the value of each result */
@@ -57,9 +58,6 @@ void emit_store_roots(emit_writer *w, const emit_index *at);
 /* Returns true if the epilogue of the fusion `i` has so few operations, in so few registers, that it is written for
  * every vector of a block.  Otherwise it is written once, as a loop over a tile in memory. */
 bool emit_is_light(const hlo_instr *i);
-
-/* Returns the vector width for the element size that most of the kernel's arrays have. */
-int emit_writer_lanes(const emit_writer *w);
 
 /* Returns memory of the function for so many elements of type t, for one step of the grid. */
 LLVMValueRef emit_row_memory(const emit_ir *w, dtype t, int64_t elements);

@@ -487,7 +487,7 @@ static const row rows[HLO_OP_COUNT] = {
 
 bool emit_is_math(hlo_op op) { return rows[op].libm != NULL; }
 
-bool emit_math_supported(const emit_target *t, hlo_op op, bool f64) { return !(t->gpu && f64 && emit_is_math(op)); }
+bool emit_math_supported(const emit_target *t, hlo_op op, bool f64) { return t->libm || !f64 || !emit_is_math(op); }
 
 V emit_times_logistic(W w, V x, V y) {
   return emit_bits(x) == 32 ? times_logistic_f32(w, x, y) : mul(w, x, emit_math(w, HLO_LOGISTIC, y, NULL));

@@ -177,7 +177,10 @@ static status named_cpu(arena *a, const char *cpu, emit_target *t) {
 status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes, emit_target *out) {
   emit_start_llvm();
   const char *host = take(a, LLVMGetDefaultTargetTriple());
-  *out = (emit_target){.triple = triple ? take(a, LLVMNormalizeTargetTriple(triple)) : host};
+  *out = (emit_target){.triple = triple ? take(a, LLVMNormalizeTargetTriple(triple)) : host,
+                       .libm = true,
+                       .stack = true,
+                       .execution = EMIT_RANGES};
   LLVMTargetRef target;
   char *message = NULL;
   if (LLVMGetTargetFromTriple(out->triple, &target, &message)) {
@@ -211,7 +214,7 @@ status emit_target_nvptx(arena *a, const char *cpu, emit_target *out) {
                        .fma = true,
                        .f16 = true,
                        .rounding = true,
-                       .gpu = true};
+                       .execution = EMIT_BLOCKS};
   CHECK_THAT(strncmp(cpu, "sm_", 3) == 0 && atoi(cpu + 3) >= 70 && atoi(cpu + 3) <= 90, STATUS_INVALID_ARGUMENT,
              "unknown GPU '%s'; sm_70 to sm_90 are known", cpu);
   if (atoi(cpu + 3) > 80) {

@@ -8,6 +8,13 @@
 
 #include "base/arena.h"
 
+/* How the work of one kernel is shared out (emit/kernel/execution.h has the code for each). */
+typedef enum emit_execution {
+  EMIT_RANGES, /* a call computes a range of the kernel's grid, in loops and vectors; threads call it with other ranges
+                */
+  EMIT_BLOCKS  /* a launch starts many threads in blocks, each of which computes single elements of the grid */
+} emit_execution;
+
 typedef struct emit_target {
   const char *triple;   /* x86_64-pc-linux-gnu */
   const char *cpu;      /* LLVM's name of the one that code is scheduled for, never "native" */
@@ -23,7 +30,9 @@ typedef struct emit_target {
   bool dots;     /* sums of four products of u8 and s8, added to an s32, are an instruction (VNNI), for vectors up to
                     vector_bits */
   bool permutes; /* bytes are picked from 128 by an instruction (AVX-512 VBMI) */
-  bool gpu;      /* NVPTX */
+  bool libm;     /* functions of the C library may be called */
+  bool stack;    /* a kernel may keep a row of some kilobytes in its own stack frame */
+  emit_execution execution;
 } emit_target;
 
 /* `triple` NULL is this machine's.  `cpu`: "native" (this machine's triple only), "generic", or a name of the

@@ -1,27 +1,82 @@
-/* nest.c - the loops of a kernel over its grid: outer dimensions in parallel, the innermost one in vectors. */
+/* ranges.c - kernels whose calls compute ranges of the grid, for CPUs: void f(buffers, args, begin, end).
+ *
+ * The parameters are those of runtime/kernel_abi.h.  The grid is the outer dimensions of the results, and blocks of the
+ * innermost one where the outer ones are few.  The innermost dimension is a loop over vectors. */
 #include <math.h>
 #include <string.h>
 
 #include "emit/element/loop_plan.h"
-#include "emit/kernel/module.h"
-#include "emit/kernel/writer.h"
+#include "emit/kernel/execution.h"
+#include "emit/llvm/metadata.h"
 
-int emit_writer_lanes(const emit_writer *w) {
-  int lanes = w->e.w->target->lanes;
-  size_t largest = 1;
+/* --- the function --- */
+
+enum { BUFFERS, ARGS, BEGIN, END, N_PARAMETERS };
+
+static LLVMTypeRef ranges_type(const emit_ir *ir, uint32_t n) {
+  (void)n;
+  LLVMTypeRef types[N_PARAMETERS] = {ir->ptr, ir->ptr, ir->i64, ir->i64};
+  return LLVMFunctionType(LLVMVoidTypeInContext(ir->context), types, N_PARAMETERS, false);
+}
+
+static void ranges_attributes(const emit_ir *ir, uint32_t n) {
+  (void)n;
+  for (unsigned k = BUFFERS; k <= ARGS; k++) {
+    emit_add_attribute(ir, k + 1, "nocapture");
+    emit_add_attribute(ir, k + 1, "noalias");
+    emit_add_attribute(ir, k + 1, "readonly");
+  }
+}
+
+/* Returns pointer number k of the table of buffers. */
+static LLVMValueRef load_buffer(const emit_element *e, LLVMValueRef table, uint32_t k, const shape *s,
+                                bool known_size) {
+  const emit_ir *w = e->w;
+  LLVMValueRef at = emit_i64(w, k), p = LLVMBuildInBoundsGEP2(w->builder, w->ptr, table, &at, 1, "");
+  LLVMValueRef v = LLVMBuildLoad2(w->builder, w->ptr, p, "");
+  LLVMSetAlignment(v, 8);
+  emit_set_metadata(w, v, "invariant.load", e->invariant);
+  emit_set_metadata_number(w, v, "align", 64);
+  if (shape_bytes(s)) {
+    emit_set_metadata(w, v, "nonnull", e->invariant);
+    if (known_size) {
+      emit_set_metadata_number(w, v, "dereferenceable", shape_bytes(s));
+    }
+  }
+  return v;
+}
+
+static void ranges_bind(emit_writer *w, emit_input *inputs) {
+  emit_ir *ir = w->e.w;
+  LLVMValueRef table = LLVMGetParam(ir->function, BUFFERS);
   for (uint32_t k = 0; k < w->e.n_inputs; k++) {
-    size_t bytes = dtype_bytes(hlo_type(w->e.inputs[k].value));
-    largest = bytes > largest ? bytes : largest;
+    inputs[k].base = load_buffer(&w->e, table, k, hlo_shape(inputs[k].value), !w->rows);
   }
   for (uint32_t k = 0; k < w->n_results; k++) {
-    size_t bytes = dtype_bytes(hlo_type(w->roots[k]));
-    largest = bytes > largest ? bytes : largest;
+    w->results[k] = load_buffer(&w->e, table, w->e.n_inputs + k, &w->i->shapes[k], !w->rows);
   }
-  if (lanes == 1 || largest == 4) {
-    return lanes;
-  }
-  return largest >= 8 ? (lanes > 4 ? lanes / 2 : lanes) : lanes * 2;
+  LLVMValueRef at = emit_i64(ir, w->info->n_buffers);
+  ir->watch = LLVMBuildLoad2(ir->builder, ir->ptr, LLVMBuildInBoundsGEP2(ir->builder, ir->ptr, table, &at, 1, ""), "");
+  w->begin = LLVMGetParam(ir->function, BEGIN);
+  w->end = LLVMGetParam(ir->function, END);
 }
+
+LLVMValueRef emit_writer_buffer(const emit_writer *w, uint32_t k) {
+  static const shape any = {.type = DTYPE_U8, .rank = 1};
+  return load_buffer(&w->e, LLVMGetParam(w->e.w->function, BUFFERS), k, &any, true);
+}
+
+LLVMValueRef emit_writer_arg(const emit_writer *w, uint32_t k) {
+  const emit_ir *ir = w->e.w;
+  LLVMValueRef at = emit_i64(ir, k), table = LLVMGetParam(ir->function, ARGS);
+  LLVMValueRef v =
+      LLVMBuildLoad2(ir->builder, ir->i64, LLVMBuildInBoundsGEP2(ir->builder, ir->i64, table, &at, 1, ""), "");
+  LLVMSetAlignment(v, 8);
+  emit_set_metadata(ir, v, "invariant.load", w->e.invariant);
+  return v;
+}
+
+/* --- the loops --- */
 
 typedef struct nest {
   emit_writer *w;
@@ -176,10 +231,8 @@ static void row(nest *n, LLVMValueRef item, int64_t outer) {
   inner_part(n, block);
 }
 
-static void gpu_nest(emit_writer *w, int64_t total, emit_body_fn *body, const void *data);
-
-void emit_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool serial, emit_body_fn *body,
-               const void *data) {
+static void ranges_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool serial, emit_body_fn *body,
+                        const void *data) {
   emit_element *e = &w->e;
   const emit_ir *ir = e->w;
   nest n = {.w = w,
@@ -196,10 +249,6 @@ void emit_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool
   if (outer * n.inner == 0) {
     return;
   }
-  if (ir->target->gpu) {
-    gpu_nest(w, outer * n.inner, body, data);
-    return;
-  }
   choose_blocks(&n, outer, serial);
   int64_t grid = outer * n.blocks;
   e->x.lanes = 1;
@@ -213,39 +262,5 @@ void emit_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool
   w->info->grid = serial ? 1 : grid;
 }
 
-static LLVMValueRef gpu_register(const emit_ir *ir, const char *name) {
-  LLVMTypeRef type = LLVMFunctionType(ir->i32, NULL, 0, false);
-  LLVMValueRef f = LLVMGetNamedFunction(ir->module, name);
-  f = f ? f : LLVMAddFunction(ir->module, name, type);
-  return LLVMBuildZExt(ir->builder, LLVMBuildCall2(ir->builder, type, f, NULL, 0, ""), ir->i64, "");
-}
-
-/* Every thread takes elements that are as far apart as there are threads. */
-static void gpu_nest(emit_writer *w, int64_t total, emit_body_fn *body, const void *data) {
-  emit_element *e = &w->e;
-  const emit_ir *ir = e->w;
-  LLVMBuilderRef b = ir->builder;
-  LLVMValueRef block = gpu_register(ir, "llvm.nvvm.read.ptx.sreg.ctaid.x"),
-               size = gpu_register(ir, "llvm.nvvm.read.ptx.sreg.ntid.x");
-  LLVMValueRef thread = gpu_register(ir, "llvm.nvvm.read.ptx.sreg.tid.x"),
-               blocks = gpu_register(ir, "llvm.nvvm.read.ptx.sreg.nctaid.x");
-  LLVMValueRef first = LLVMBuildAdd(b, LLVMBuildMul(b, block, size, ""), thread, ""),
-               stride = LLVMBuildMul(b, size, blocks, "");
-  LLVMBasicBlockRef before = emit_here(ir), loop = emit_block(ir, "loop"), done = emit_block(ir, "done");
-  LLVMBuildCondBr(b, emit_icmp(ir, LLVMIntSLT, first, emit_i64(ir, total)), loop, done);
-  LLVMPositionBuilderAtEnd(b, loop);
-  LLVMValueRef i = LLVMBuildPhi(b, ir->i64, "");
-  LLVMAddIncoming(i, &first, &before, 1);
-  int64_t *dims = ARENA_NEW_N(ir->arena, int64_t, 1);
-  *dims = total;
-  emit_index *at = emit_index_new(&e->x, 1, dims);
-  emit_axis_at(at, 0, emit_pos_at(i, 1));
-  e->x.lanes = 1;
-  body(w, data, at);
-  LLVMBasicBlockRef latch = emit_here(ir);
-  LLVMValueRef next = LLVMBuildAdd(b, i, stride, "");
-  LLVMAddIncoming(i, &next, &latch, 1);
-  LLVMBuildCondBr(b, emit_icmp(ir, LLVMIntSLT, next, emit_i64(ir, total)), loop, done);
-  LLVMPositionBuilderAtEnd(b, done);
-  w->info->grid = total;
-}
+const emit_execution_ops emit_ranges = {
+    .serial = true, .type = ranges_type, .add_attributes = ranges_attributes, .bind = ranges_bind, .nest = ranges_nest};
